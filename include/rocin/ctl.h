@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* ctl.h - messages between rocind and its clients.
+ *
+ * Local SOCK_SEQPACKET socket, one message per packet, fixed layout, host byte order
+ * (both ends are one machine). Every message begins with struct rn_ctl_hdr and is exactly
+ * as long as its type says. The client speaks first (HELLO); from then on each request
+ * gets exactly one answer, and events may come between. Descriptors travel beside a
+ * message (SCM_RIGHTS), in the order that the message gives.
+ *
+ * The layouts of struct rn_ctl_hdr, rn_ctl_hello and rn_ctl_refused are the same in every
+ * version, so that ends of different versions can say so.
+ */
+#ifndef RN_CTL_H
+#define RN_CTL_H
+
+#include "rocin/netdev.h"
+
+enum {
+	RN_CTL_MAGIC = 0x4e434f52, /* "ROCN" in memory on a little-endian machine */
+	RN_CTL_VERSION = 1,	   /* raised with any change of layout or meaning */
+	RN_CTL_TEXT_LEN = 400,	   /* bytes of a sentence with its NUL */
+	RN_CTL_SLOT_MAX = 255,	   /* low 8 bits of a QPN; slot 0 is rocind's own */
+	RN_CTL_DROP_MAX = 16,	   /* room for reasons of drops */
+};
+
+enum rn_ctl_type {
+	/* client to rocind */
+	RN_CTL_HELLO = 1,
+	RN_CTL_ATTACH = 2, /* may carry one descriptor: the statistics page */
+	RN_CTL_DETACH = 3,
+	RN_CTL_LIST = 4,
+	RN_CTL_STATUS = 5,
+	RN_CTL_SHUTDOWN = 6,
+
+	/* answers */
+	RN_CTL_WELCOME = 64,
+	RN_CTL_REFUSED = 65,  /* to any request */
+	RN_CTL_ATTACHED = 66, /* carries sock_count sockets, by GID index */
+	RN_CTL_DETACHED = 67,
+	RN_CTL_CLIENT = 68, /* may carry one descriptor: that client's statistics page */
+	RN_CTL_LIST_END = 69,
+	RN_CTL_STATUS_REPLY = 70,
+	RN_CTL_STOPPING = 71, /* sent when the sockets are closed; end of file follows */
+
+	/* events, from rocind */
+	RN_CTL_GID_CHANGE = 128, /* carries one socket if added */
+	RN_CTL_PORT = 129,
+	RN_CTL_GOING_DOWN = 130,
+};
+
+struct rn_ctl_hdr {
+	uint32_t magic;
+	uint16_t version;
+	uint16_t type; /* enum rn_ctl_type */
+	uint32_t len;  /* bytes of the whole message */
+	uint32_t reserved;
+};
+
+struct rn_ctl_hello {
+	struct rn_ctl_hdr hdr;
+	char version[32]; /* ROCIN_VERSION of the client, NUL-terminated */
+};
+
+struct rn_ctl_welcome {
+	struct rn_ctl_hdr hdr;
+	char version[32]; /* ROCIN_VERSION of rocind */
+	int32_t pid;
+	uint32_t reserved;
+};
+
+struct rn_ctl_refused {
+	struct rn_ctl_hdr hdr;
+	int32_t err; /* errno value, positive */
+	uint32_t reserved;
+	char text[RN_CTL_TEXT_LEN]; /* one sentence, NUL-terminated */
+};
+
+struct rn_ctl_attach {
+	struct rn_ctl_hdr hdr;
+	char ibdev[32];	    /* NUL-terminated */
+	char ifname[16];    /* NUL-terminated */
+	uint32_t ifindex;   /* also the scope of link-local addresses */
+	uint32_t gid_count; /* 1 .. RN_GID_MAX */
+	struct rn_gid gid[RN_GID_MAX];
+};
+
+struct rn_ctl_attached {
+	struct rn_ctl_hdr hdr;
+	uint32_t slot;	      /* 1 .. RN_CTL_SLOT_MAX */
+	uint32_t qpn_counter; /* 1 .. 65535 */
+	uint32_t sock_count;
+	uint32_t reserved;
+};
+
+struct rn_ctl_list {
+	struct rn_ctl_hdr hdr;
+	uint64_t after; /* id of the client shown last; 0 to begin */
+};
+
+struct rn_ctl_client {
+	struct rn_ctl_hdr hdr;
+	uint64_t id; /* grows with every connection */
+	int32_t pid;
+	uint32_t slot;
+	char ibdev[32];
+	char ifname[16];
+	uint32_t gid_count;
+	uint32_t has_stats; /* 1: a descriptor comes with this message */
+	struct rn_gid gid[RN_GID_MAX];
+};
+
+struct rn_ctl_status_reply {
+	struct rn_ctl_hdr hdr;
+	char version[32];
+	int64_t since_s;
+	int32_t pid;
+	uint32_t idle_ms;
+	uint32_t clients;
+	uint32_t attached;
+	uint32_t groups;
+	uint32_t reserved;
+	uint64_t drops[RN_CTL_DROP_MAX];
+};
+
+struct rn_ctl_gid_change {
+	struct rn_ctl_hdr hdr;
+	uint32_t gid_idx;
+	uint32_t added; /* 1: added, a socket comes with this message; 0: removed */
+	struct rn_gid gid;
+};
+
+struct rn_ctl_port {
+	struct rn_ctl_hdr hdr;
+	uint32_t up;
+	uint32_t reserved;
+};
+
+/* Any message; the size of a receive buffer. */
+union rn_ctl_msg {
+	struct rn_ctl_hdr hdr;
+	struct rn_ctl_hello hello;
+	struct rn_ctl_welcome welcome;
+	struct rn_ctl_refused refused;
+	struct rn_ctl_attach attach;
+	struct rn_ctl_attached attached;
+	struct rn_ctl_list list;
+	struct rn_ctl_client client;
+	struct rn_ctl_status_reply status;
+	struct rn_ctl_gid_change gid_change;
+	struct rn_ctl_port port;
+};
+
+/* Length that a message of this type must have, or 0 if there is no such type. Requests
+ * and answers not listed are a header alone.
+ */
+static inline size_t rn_ctl_len(uint32_t type)
+{
+	static const uint16_t len[] = {
+		[RN_CTL_HELLO] = sizeof(struct rn_ctl_hello),
+		[RN_CTL_ATTACH] = sizeof(struct rn_ctl_attach),
+		[RN_CTL_DETACH] = sizeof(struct rn_ctl_hdr),
+		[RN_CTL_LIST] = sizeof(struct rn_ctl_list),
+		[RN_CTL_STATUS] = sizeof(struct rn_ctl_hdr),
+		[RN_CTL_SHUTDOWN] = sizeof(struct rn_ctl_hdr),
+		[RN_CTL_WELCOME] = sizeof(struct rn_ctl_welcome),
+		[RN_CTL_REFUSED] = sizeof(struct rn_ctl_refused),
+		[RN_CTL_ATTACHED] = sizeof(struct rn_ctl_attached),
+		[RN_CTL_DETACHED] = sizeof(struct rn_ctl_hdr),
+		[RN_CTL_CLIENT] = sizeof(struct rn_ctl_client),
+		[RN_CTL_LIST_END] = sizeof(struct rn_ctl_hdr),
+		[RN_CTL_STATUS_REPLY] = sizeof(struct rn_ctl_status_reply),
+		[RN_CTL_STOPPING] = sizeof(struct rn_ctl_hdr),
+		[RN_CTL_GID_CHANGE] = sizeof(struct rn_ctl_gid_change),
+		[RN_CTL_PORT] = sizeof(struct rn_ctl_port),
+		[RN_CTL_GOING_DOWN] = sizeof(struct rn_ctl_hdr),
+	};
+
+	return type < RN_ARRAY_SIZE(len) ? len[type] : 0;
+}
+
+/* Header of a new message of this type. */
+static inline struct rn_ctl_hdr rn_ctl_hdr(enum rn_ctl_type type)
+{
+	return (struct rn_ctl_hdr){
+		.magic = RN_CTL_MAGIC,
+		.version = RN_CTL_VERSION,
+		.type = (uint16_t)type,
+		.len = (uint32_t)rn_ctl_len(type),
+	};
+}
+
+/* Layout is shared between processes, possibly of different builds. */
+static_assert(sizeof(struct rn_ctl_hdr) == 16, "same in every version");
+static_assert(sizeof(struct rn_ctl_hello) == 48, "same in every version");
+static_assert(sizeof(struct rn_ctl_refused) == 24 + RN_CTL_TEXT_LEN,
+	      "same in every version");
+static_assert(offsetof(struct rn_ctl_refused, err) == 16, "same in every version");
+static_assert(offsetof(struct rn_ctl_refused, text) == 24, "same in every version");
+static_assert(sizeof(struct rn_ctl_welcome) == 56, "no hidden padding");
+static_assert(sizeof(struct rn_ctl_attach) == 72 + 16 * RN_GID_MAX, "no hidden padding");
+static_assert(sizeof(struct rn_ctl_attached) == 32, "no hidden padding");
+static_assert(sizeof(struct rn_ctl_list) == 24, "no hidden padding");
+static_assert(sizeof(struct rn_ctl_client) == 88 + 16 * RN_GID_MAX, "no hidden padding");
+static_assert(sizeof(struct rn_ctl_status_reply) == 80 + 8 * RN_CTL_DROP_MAX,
+	      "no padding");
+static_assert(sizeof(struct rn_ctl_gid_change) == 40, "no hidden padding");
+static_assert(sizeof(struct rn_ctl_port) == 24, "no hidden padding");
+
+#endif /* RN_CTL_H */

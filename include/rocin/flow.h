@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* flow.h - the facts about a packet's IP and UDP headers that the device knows. */
+#ifndef RN_FLOW_H
+#define RN_FLOW_H
+
+#include "rocin/netdev.h"
+
+/* From the packet's own point of view: @src is who sent it. Both addresses are of one
+ * family; rn_gid_is_ipv4(&src) tells which. The UDP destination port is RN_ROCE_PORT.
+ */
+struct rn_flow {
+	struct rn_gid src;
+	struct rn_gid dst;
+	uint32_t ifindex;  /* interface; scope of link-local addresses */
+	uint16_t sport;	   /* UDP source port, host order: entropy, never an identity */
+	uint8_t tclass;	   /* IPv4 ToS or IPv6 traffic class: DSCP and ECN */
+	uint8_t hop_limit; /* IPv4 TTL or IPv6 hop limit */
+};
+
+static inline bool rn_flow_is_ipv4(const struct rn_flow *f)
+{
+	return rn_gid_is_ipv4(&f->src);
+}
+
+#endif /* RN_FLOW_H */

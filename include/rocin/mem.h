@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* mem.h - how the device reaches memory.
+ *
+ * The transport has no pointer to any application buffer or completion ring. All of
+ * them are reached through struct rn_mem_ops, so the same transport runs over plain
+ * stores (`direct`) and over a model of PCIe ordering (sim/pcie). Each operation is
+ * named after the TLP that it produces.
+ */
+#ifndef RN_MEM_H
+#define RN_MEM_H
+
+#include "rocin/types.h"
+
+enum rn_mem_result {
+	RN_MEM_DONE,	/* finished before return; results are valid */
+	RN_MEM_PENDING, /* rn_dev_mem_done(tag) follows, later or never */
+	RN_MEM_FAULT,	/* no such address, or the memory behind it is gone */
+};
+
+/* Attributes of one access: what a TLP header carries. */
+enum rn_mem_flag {
+	RN_MEM_RELAXED = 1 << 0,  /* RO: may pass earlier posted writes */
+	RN_MEM_ID_ORDER = 1 << 1, /* IDO */
+	RN_MEM_CQE = 1 << 2,	  /* a completion entry: never relaxed */
+};
+
+struct rn_mem_attr {
+	uint32_t qpn;	/* requester ID of the access; 0: the device itself */
+	uint32_t flags; /* enum rn_mem_flag */
+};
+
+enum rn_mem_atomic {
+	RN_MEM_CMP_SWAP,
+	RN_MEM_FETCH_ADD,
+};
+
+struct rn_mem_atomic_req {
+	enum rn_mem_atomic op;
+	rn_iova dst;	  /* naturally aligned, 8 bytes */
+	uint64_t operand; /* host order: swap value or addend */
+	uint64_t compare; /* host order; RN_MEM_CMP_SWAP only */
+};
+
+struct rn_mem_ops {
+	/* True if no operation ever answers PENDING: the core then keeps no staging
+	 * buffers.
+	 */
+	bool always_done;
+
+	/* Posted write (MWr) of @len >= 1 bytes. Returns DONE once accepted, which need
+	 * not be once visible; @src may be reused at once. Never PENDING. Bytes go upward
+	 * in address order; the last naturally aligned word is stored last, with release
+	 * semantics; an aligned write of 1, 2, 4 or 8 bytes is one store.
+	 * On FAULT some leading bytes may have been written.
+	 */
+	enum rn_mem_result (*write)(void *ctx, rn_iova dst, const void *src, uint32_t len,
+				    struct rn_mem_attr attr);
+
+	/* Non-posted read (MRd) of @len >= 1 bytes. @dst must stay valid until DONE,
+	 * FAULT or rn_dev_mem_done(tag). An aligned read of 8 bytes is one load.
+	 */
+	enum rn_mem_result (*read)(void *ctx, void *dst, rn_iova src, uint32_t len,
+				   struct rn_mem_attr attr, uint64_t tag);
+
+	/* AtomicOp (FetchAdd, CAS). @orig receives the value found, host order; it must
+	 * stay valid as @dst of read does.
+	 */
+	enum rn_mem_result (*atomic)(void *ctx, const struct rn_mem_atomic_req *req,
+				     uint64_t *orig, struct rn_mem_attr attr, uint64_t tag);
+};
+
+#endif /* RN_MEM_H */

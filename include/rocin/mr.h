@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* mr.h - memory regions: keys, bounds, rights.
+ *
+ * A key is index << 8 | key byte. The index finds the region in the device's key table,
+ * the byte distinguishes successive uses of one index. L_Key and R_Key of a region are
+ * equal.
+ *
+ * Threads: none of these functions locks.
+ */
+#ifndef RN_MR_H
+#define RN_MR_H
+
+#include "rocin/access.h"
+#include "rocin/hnode.h"
+
+struct rn_htab;
+
+enum {
+	RN_KEY_INDEX_SHIFT = 8,
+	RN_KEY_INDEX_MAX = 0xffffff,
+};
+
+/* What a key stands for. Only regions are checked; the others are always refused. */
+enum rn_mr_kind {
+	RN_MR_KIND_MR,
+	RN_MR_KIND_MW1,	 /* memory window of type 1 */
+	RN_MR_KIND_MW2,	 /* memory window of type 2 */
+	RN_MR_KIND_NULL, /* reads as zeros, swallows writes; local keys only */
+};
+
+struct rn_mr {
+	struct rn_hnode node; /* in the key table; key: index of the L_Key */
+	uint32_t lkey;	      /* and R_Key */
+	uint32_t pd;	      /* number of the protection domain */
+	uint64_t va;	      /* first address as peers and work requests name it */
+	uint64_t length;      /* bytes */
+	rn_iova iova_base;    /* device address of @va */
+	uint32_t access;      /* RN_ACCESS_* */
+	enum rn_mr_kind kind;
+	bool valid; /* false: invalidated or being deregistered; every use is refused */
+};
+
+/* What a region shall be. */
+struct rn_mr_attr {
+	uint32_t key;
+	uint32_t pd;
+	uint64_t va;	 /* ignored with RN_ACCESS_ZERO_BASED: the region starts at 0 */
+	uint64_t length; /* bytes; 0 is legal, and only empty ranges fit */
+	rn_iova iova_base;
+	uint32_t access;
+};
+
+/**
+ * rn_mr_init() - Make a memory region, not yet in a table
+ * @mr:		Caller's memory, overwritten
+ * @attr:	Its properties
+ *
+ * The caller inserts &@mr->node into the key table (-EEXIST there: the index is in use)
+ * and removes it before it frees the memory. Whether the memory exists and may be
+ *accessed has been checked by the caller.
+ *
+ * Return: 0; -EINVAL if the range wraps past 2^64, a bit of @access is unknown and not in
+ *	   RN_ACCESS_OPTIONAL_RANGE, or REMOTE_WRITE or REMOTE_ATOMIC comes without
+ *	   LOCAL_WRITE (IBTA Vol 1, memory registration).
+ */
+int rn_mr_init(struct rn_mr *mr, const struct rn_mr_attr *attr);
+
+/* Why a key does not open memory. Remotely all of these are one NAK. */
+enum rn_key_result {
+	RN_KEY_OK,
+	RN_KEY_UNKNOWN, /* no such index, or another key byte */
+	RN_KEY_INVALID, /* object is not valid, or not a region */
+	RN_KEY_PD,	/* of another protection domain */
+	RN_KEY_ACCESS,	/* a right is missing */
+	RN_KEY_RANGE,	/* leaves the region */
+	RN_KEY_RESULT_COUNT,
+};
+
+/* One wish to touch memory. */
+struct rn_key_use {
+	uint32_t key;	 /* as received or posted, host order */
+	uint32_t pd;	 /* of the queue pair */
+	uint64_t va;	 /* first byte, in the address space of the region */
+	uint64_t len;	 /* bytes */
+	uint32_t access; /* RN_ACCESS_* bits all of which the region must grant */
+};
+
+/**
+ * rn_mr_check_remote() - May a peer's request touch this memory?
+ * @tab:	Key table of the device
+ * @use:	What it wants; @use->access: at least one bit of RN_ACCESS_REMOTE_MASK
+ * @iova:	Out: device address of the first byte; untouched on failure
+ * @mr:		Out: the region; untouched on failure; NULL if not wanted
+ *
+ * Checks in the order of enum rn_key_result. A range that wraps past 2^64 leaves the
+ * region. A request of length 0 is not checked at all (IBTA Vol 1: not even
+ * its key), so the caller does not ask; if it does, 0 bytes are judged like any range.
+ *
+ * The answer is valid until the key table or the region changes: ask again per packet.
+ *
+ * Return: RN_KEY_OK or the first objection. IBTA Vol 1, R_Key validation.
+ */
+enum rn_key_result rn_mr_check_remote(const struct rn_htab *tab,
+				      const struct rn_key_use *use, rn_iova *iova,
+				      struct rn_mr **mr);
+
+/**
+ * rn_mr_check_local() - May a work request's scatter or gather entry touch this memory?
+ * @tab:	Key table of the device
+ * @use:	What it wants; @use->access: RN_ACCESS_LOCAL_WRITE to scatter, 0 to gather
+ * @iova:	Out: device address of the first byte; untouched on failure
+ * @mr:		Out: the region; untouched on failure; NULL if not wanted
+ *
+ * As rn_mr_check_remote(), for L_Keys. Entries of length 0 are not checked by the caller
+ * either.
+ */
+enum rn_key_result rn_mr_check_local(const struct rn_htab *tab,
+				     const struct rn_key_use *use, rn_iova *iova,
+				     struct rn_mr **mr);
+
+/* For people: "unknown key"; never NULL. */
+const char *rn_key_result_name(enum rn_key_result result);
+
+#endif /* RN_MR_H */

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* net.h - what carries packets: UDP sockets, a pair in one process, and what is put in
+ * front of them (tap, faults).
+ *
+ * A middleware has the same operations as what it wraps, so faults and captures are
+ * composition. Threads: all calls under the lock of the engine that owns the chain.
+ */
+#ifndef RN_NET_H
+#define RN_NET_H
+
+#include "rocin/transport.h"
+
+enum {
+	RN_SUPER_SEGMENTS = 64,	 /* UDP_MAX_SEGMENTS of the kernels that we serve */
+	RN_SUPER_BYTES = 65507,	 /* UDP payload of one send */
+	RN_RX_BATCH = 64,
+};
+
+/* Packets of equal length (the last may be shorter) with one flow and one destination
+ * process, back to back at @data, each with its ICRC (identification = its position if
+ * the back end sends it as a GSO super-packet, else 0; see rn_net_ops.gso).
+ */
+struct rn_super {
+	const struct rn_flow *flow;
+	uint32_t sgid_index; /* which socket */
+	const uint8_t *data;
+	uint32_t len;	  /* bytes of all */
+	uint32_t seg_len; /* bytes of each but the last */
+	uint32_t count;	  /* 1 .. RN_SUPER_SEGMENTS */
+};
+
+struct rn_net_ops {
+	/* Returns 0; -EAGAIN (the socket is full: try the same again later); another
+	 * -errno (the packets are lost, which the transport repairs; counted by the caller).
+	 */
+	int (*transmit)(void *ctx, const struct rn_super *super);
+
+	/* Take at most one super-packet (or a few packets) from the wire, non-blocking:
+	 * fills @rx, up to RN_RX_BATCH entries, whose data stay valid until the next call.
+	 * Returns the number of packets, 0 if nothing waits (or -errno of the socket).
+	 */
+	int (*receive)(void *ctx, struct rn_rx *rx);
+};
+
+struct rn_net {
+	const struct rn_net_ops *ops;
+	void *ctx;
+	bool gso; /* super-packets of more than one packet are welcome */
+};
+
+#endif /* RN_NET_H */

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* netdev.h - what a rocin device is made of: one interface and a set of its addresses.
+ *
+ * Every part that must agree on the list of devices (the sysfs tree, the provider,
+ * rocind) gets it from rn_netdev_discover() with the same specification, so that
+ * rocin0 is the same thing to all of them.
+ */
+#ifndef RN_NETDEV_H
+#define RN_NETDEV_H
+
+#include "rocin/types.h"
+
+enum {
+	RN_NETDEV_MAX = 32, /* devices in one specification */
+	RN_GID_MAX = 16,    /* entries of a GID table; advertised and enforced */
+	RN_ROCE_PORT = 4791, /* IBTA Annex A17: UDP destination port of RoCEv2 */
+};
+
+/* A GID in network order: an IPv6 address, or ::ffff:a.b.c.d for an IPv4 address. */
+struct rn_gid {
+	uint8_t raw[16];
+};
+
+struct rn_netdev {
+	char ibdev[32];	   /* "rocin0", "rocin1", ... in order of the specification */
+	char ifname[16];   /* existing interface of this network namespace */
+	uint32_t ifindex;
+	uint32_t mtu;	   /* bytes, of the interface */
+	bool up;	   /* IFF_UP and IFF_RUNNING when discovered */
+	uint64_t node_guid; /* host order; unique per host, namespace and device */
+	uint32_t gid_count; /* 1 .. RN_GID_MAX */
+	struct rn_gid gid[RN_GID_MAX];
+};
+
+/* True if the GID is an IPv4 address mapped into IPv6 (::ffff:0:0/96). */
+static inline bool rn_gid_is_ipv4(const struct rn_gid *gid)
+{
+	static const uint8_t prefix[12] = { [10] = 0xff, [11] = 0xff };
+	unsigned diff = 0;
+
+	for (unsigned i = 0; i < sizeof(prefix); i++)
+		diff |= gid->raw[i] ^ prefix[i];
+	return diff == 0;
+}
+
+/* True for fe80::/10: the address means something only on one interface. */
+static inline bool rn_gid_is_link_local(const struct rn_gid *gid)
+{
+	return gid->raw[0] == 0xfe && (gid->raw[1] & 0xc0) == 0x80;
+}
+
+/**
+ * rn_netdev_discover() - Turn a specification into devices
+ * @spec:	"IF[:ADDR[+ADDR...]][,IF...]", for instance "lo:127.0.0.2,eth0". NULL or
+ *		"" means "lo", and "lo" without addresses means 127.0.0.1 and ::1. Any
+ *		other interface without addresses means all of its addresses, IPv4 first,
+ *		then IPv6 global, then link-local.
+ * @devs:	Out: filled from the front
+ * @max:	Room in @devs
+ * @err:	Out on failure: one sentence for a person, without a newline
+ * @err_len:	Bytes in @err
+ *
+ * An address given by hand must exist on the interface; any 127.0.0.0/8 address exists
+ * on lo. ::1 is left out silently where the namespace has no IPv6.
+ *
+ * Return: number of devices (at least 1), or -EINVAL (syntax), -ENODEV (no such
+ *	   interface), -EADDRNOTAVAIL (no such address), -ENOSPC (more than @max devices
+ *	   or RN_GID_MAX addresses), or what getifaddrs() failed with.
+ * Threads: any; keeps no state.
+ */
+int rn_netdev_discover(const char *spec, struct rn_netdev *devs, unsigned max, char *err,
+		       size_t err_len);
+
+/* Path MTU (256..4096) that fits an interface MTU: 96 bytes of headers at most
+ * (Linux' iboe_get_mtu(); rocev2.md 1.5), rounded down to a legal value; 0 if below 256.
+ */
+static inline uint32_t rn_netdev_path_mtu(uint32_t if_mtu)
+{
+	for (uint32_t mtu = 4096; mtu >= 256; mtu /= 2)
+		if (if_mtu >= mtu + 96)
+			return mtu;
+	return 0;
+}
+
+#endif /* RN_NETDEV_H */

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* opcode.h - what each BTH opcode means: who handles it, which headers follow.
+ *
+ * Bits 7:5 of an opcode are its transport class, bits 4:0 its operation. The operation
+ * numbers are those of RC in every class, so a requester composes an opcode as
+ * class | operation: RN_CLASS_XRC | RN_RC_WRITE_ONLY == RN_XRC_WRITE_ONLY.
+ *
+ * Headers follow the BTH in this order, those that the flags name:
+ * DETH, XRCETH, FETH, RETH or AtomicETH or AETH, AtomicAckETH, ImmDt or IETH; then
+ * payload.
+ *
+ * Source: IBTA Vol 1 table 38, Annexes A14, A17 and A19.
+ */
+#ifndef RN_OPCODE_H
+#define RN_OPCODE_H
+
+#include "rocin/types.h"
+
+enum rn_opcode_class {
+	RN_CLASS_RC = 0x00,
+	RN_CLASS_UC = 0x20,
+	RN_CLASS_RD = 0x40, /* reliable datagram: no opcode of it is known here */
+	RN_CLASS_UD = 0x60,
+	RN_CLASS_CNP = 0x80,
+	RN_CLASS_XRC = 0xa0,
+	RN_CLASS_MANUFACTURER_0 = 0xc0,
+	RN_CLASS_MANUFACTURER_1 = 0xe0,
+};
+
+enum rn_opcode {
+	RN_RC_SEND_FIRST = 0x00,
+	RN_RC_SEND_MIDDLE = 0x01,
+	RN_RC_SEND_LAST = 0x02,
+	RN_RC_SEND_LAST_IMM = 0x03,
+	RN_RC_SEND_ONLY = 0x04,
+	RN_RC_SEND_ONLY_IMM = 0x05,
+	RN_RC_WRITE_FIRST = 0x06,
+	RN_RC_WRITE_MIDDLE = 0x07,
+	RN_RC_WRITE_LAST = 0x08,
+	RN_RC_WRITE_LAST_IMM = 0x09,
+	RN_RC_WRITE_ONLY = 0x0a,
+	RN_RC_WRITE_ONLY_IMM = 0x0b,
+	RN_RC_READ_REQUEST = 0x0c,
+	RN_RC_READ_RESPONSE_FIRST = 0x0d,
+	RN_RC_READ_RESPONSE_MIDDLE = 0x0e,
+	RN_RC_READ_RESPONSE_LAST = 0x0f,
+	RN_RC_READ_RESPONSE_ONLY = 0x10, /* also answers FLUSH and ATOMIC WRITE */
+	RN_RC_ACK = 0x11,
+	RN_RC_ATOMIC_ACK = 0x12,
+	RN_RC_CMP_SWAP = 0x13,
+	RN_RC_FETCH_ADD = 0x14,
+	RN_RC_SEND_LAST_INV = 0x16,
+	RN_RC_SEND_ONLY_INV = 0x17,
+	RN_RC_FLUSH = 0x1c,
+	RN_RC_ATOMIC_WRITE = 0x1d,
+
+	RN_UC_SEND_FIRST = 0x20,
+	RN_UC_SEND_MIDDLE = 0x21,
+	RN_UC_SEND_LAST = 0x22,
+	RN_UC_SEND_LAST_IMM = 0x23,
+	RN_UC_SEND_ONLY = 0x24,
+	RN_UC_SEND_ONLY_IMM = 0x25,
+	RN_UC_WRITE_FIRST = 0x26,
+	RN_UC_WRITE_MIDDLE = 0x27,
+	RN_UC_WRITE_LAST = 0x28,
+	RN_UC_WRITE_LAST_IMM = 0x29,
+	RN_UC_WRITE_ONLY = 0x2a,
+	RN_UC_WRITE_ONLY_IMM = 0x2b,
+
+	RN_UD_SEND_ONLY = 0x64,
+	RN_UD_SEND_ONLY_IMM = 0x65,
+
+	/* As real adapters send it; 0x80, which some analysers list, is not. */
+	RN_CNP = 0x81,
+
+	RN_XRC_SEND_FIRST = 0xa0,
+	RN_XRC_SEND_MIDDLE = 0xa1,
+	RN_XRC_SEND_LAST = 0xa2,
+	RN_XRC_SEND_LAST_IMM = 0xa3,
+	RN_XRC_SEND_ONLY = 0xa4,
+	RN_XRC_SEND_ONLY_IMM = 0xa5,
+	RN_XRC_WRITE_FIRST = 0xa6,
+	RN_XRC_WRITE_MIDDLE = 0xa7,
+	RN_XRC_WRITE_LAST = 0xa8,
+	RN_XRC_WRITE_LAST_IMM = 0xa9,
+	RN_XRC_WRITE_ONLY = 0xaa,
+	RN_XRC_WRITE_ONLY_IMM = 0xab,
+	RN_XRC_READ_REQUEST = 0xac,
+	RN_XRC_READ_RESPONSE_FIRST = 0xad,
+	RN_XRC_READ_RESPONSE_MIDDLE = 0xae,
+	RN_XRC_READ_RESPONSE_LAST = 0xaf,
+	RN_XRC_READ_RESPONSE_ONLY = 0xb0,
+	RN_XRC_ACK = 0xb1,
+	RN_XRC_ATOMIC_ACK = 0xb2,
+	RN_XRC_CMP_SWAP = 0xb3,
+	RN_XRC_FETCH_ADD = 0xb4,
+	RN_XRC_SEND_LAST_INV = 0xb6,
+	RN_XRC_SEND_ONLY_INV = 0xb7,
+	RN_XRC_FLUSH = 0xbc,
+	RN_XRC_ATOMIC_WRITE = 0xbd,
+};
+
+/* Flags of an opcode. Exactly one of the first three is set in a known one. */
+enum {
+	RN_OP_REQUEST = 1 << 0,	 /* goes to the responder */
+	RN_OP_RESPONSE = 1 << 1, /* goes to the requester */
+	RN_OP_NOTIFY = 1 << 2,	 /* CNP: neither; 16 zero bytes follow the BTH */
+
+	/* Position in a message, or in the response to a READ. "Only" packets, and
+	 * requests of a single packet, are both. Acknowledgements are neither.
+	 */
+	RN_OP_FIRST = 1 << 3,
+	RN_OP_LAST = 1 << 4, /* ends the message */
+
+	RN_OP_PAYLOAD = 1 << 5, /* may carry payload; all others must not */
+	RN_OP_RETH = 1 << 6,
+	RN_OP_AETH = 1 << 7,
+	RN_OP_ATOMIC_ETH = 1 << 8,
+	RN_OP_ATOMIC_ACK_ETH = 1 << 9,
+	RN_OP_IMM = 1 << 10,
+	RN_OP_IETH = 1 << 11,
+	RN_OP_DETH = 1 << 12,
+	RN_OP_XRCETH = 1 << 13,
+	RN_OP_FETH = 1 << 14,
+
+	RN_OP_RECV_WQE_TAKEN = 1 << 15, /* takes a receive WQE from the queue */
+	RN_OP_COMPLETES_RECV = 1
+			       << 16, /* completes the receive WQE taken here or before */
+};
+
+/* What a request asks for, or what a response answers. */
+enum rn_op_kind {
+	RN_OP_KIND_NONE, /* not a known opcode */
+	RN_OP_KIND_SEND,
+	RN_OP_KIND_WRITE,
+	RN_OP_KIND_READ,
+	RN_OP_KIND_ATOMIC, /* CmpSwap and FetchAdd */
+	RN_OP_KIND_ATOMIC_WRITE,
+	RN_OP_KIND_FLUSH,
+	RN_OP_KIND_READ_RESPONSE,
+	RN_OP_KIND_ACK,
+	RN_OP_KIND_ATOMIC_ACK,
+	RN_OP_KIND_CNP,
+};
+
+struct rn_opcode_info {
+	const char *name; /* "RC_SEND_FIRST"; NULL: not a known opcode */
+	uint32_t flags;	  /* RN_OP_*; 0: not a known opcode */
+	uint8_t hdr_len;  /* BTH and all headers that follow it, bytes */
+	uint8_t kind;	  /* enum rn_op_kind */
+};
+
+/* Indexed by any byte; a row of zeros is an opcode that nobody defined. */
+extern const struct rn_opcode_info rn_opcode_info[256];
+
+/* Class of any opcode, known or not. */
+static inline enum rn_opcode_class rn_opcode_class(uint8_t opcode)
+{
+	return (enum rn_opcode_class)(opcode & 0xe0);
+}
+
+/* The RC opcode of the same operation. */
+static inline uint8_t rn_opcode_operation(uint8_t opcode)
+{
+	return opcode & 0x1f;
+}
+
+static inline bool rn_opcode_is_known(uint8_t opcode)
+{
+	return rn_opcode_info[opcode].flags != 0;
+}
+
+#endif /* RN_OPCODE_H */

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* stats.h - every counter of a device, declared once, and the page that shows them.
+ *
+ * Names are those of the hw_counters of existing drivers where one exists (rdma(8),
+ * mlx5 and rxe), so that scripts written for hardware find what they know.
+ *
+ * The page is a memfd that the process owns and writes; rocind and `rocin stat` read it
+ * with pread(), never by mapping it, so a process that truncates its page hurts nobody.
+ * Every field is written with relaxed 8- or 4-byte stores; readers may see two counters
+ * of different moments, never a torn one.
+ */
+#ifndef RN_STATS_H
+#define RN_STATS_H
+
+#include "rocin/netdev.h"
+
+/*    symbol               name                            what it counts */
+#define RN_STATS(X) \
+	X(RX_PACKETS,          "rcvd_pkts",                    "packets taken from the wire")                    \
+	X(RX_BYTES,            "rcvd_bytes",                   "bytes from BTH to ICRC taken from the wire")     \
+	X(TX_PACKETS,          "sent_pkts",                    "packets given to the wire")                      \
+	X(TX_BYTES,            "sent_bytes",                   "bytes from BTH to ICRC given to the wire")       \
+	X(RX_WRITE_REQUESTS,   "rx_write_requests",            "RDMA WRITE messages received")                   \
+	X(RX_READ_REQUESTS,    "rx_read_requests",             "RDMA READ requests received")                    \
+	X(RX_ATOMIC_REQUESTS,  "rx_atomic_requests",           "atomic requests received")                       \
+	X(RX_SENDS,            "rdma_recvs",                   "SEND messages received")                         \
+	X(TX_SENDS,            "rdma_sends",                   "SEND messages completed")                        \
+	X(DUPLICATE_REQUEST,   "duplicate_request",            "requests received again")                        \
+	X(OUT_OF_SEQUENCE,     "out_of_sequence",              "requests beyond the expected PSN")               \
+	X(PACKET_SEQ_ERR,      "packet_seq_err",               "NAK-PSN-sequence-error received")                \
+	X(IMPLIED_NAK_SEQ_ERR, "implied_nak_seq_err",          "READ or atomic responses found missing")         \
+	X(LOCAL_ACK_TIMEOUT,   "local_ack_timeout_err",        "local ACK timer expired")                        \
+	X(RNR_NAK_RX,          "rnr_nak_retry_err",            "RNR NAK received")                               \
+	X(RNR_NAK_TX,          "sent_rnr_nak",                 "RNR NAK sent: no receive was posted")            \
+	X(SEQ_NAK_TX,          "sent_seq_nak",                 "NAK-PSN-sequence-error sent")                    \
+	X(RETRY_EXCEEDED,      "retry_exceeded_err",           "work requests failed: transport retries used up") \
+	X(RNR_RETRY_EXCEEDED,  "retry_rnr_exceeded_err",       "work requests failed: RNR retries used up")      \
+	X(RETRANSMITTED,       "retransmitted_pkts",           "request packets sent again")                     \
+	X(ACK_COALESCED,       "ack_coalesced",                "acknowledgements saved by one that covers them") \
+	X(RESP_LOCAL_LENGTH,   "resp_local_length_error",      "receives too short for their message")           \
+	X(RESP_REMOTE_ACCESS,  "resp_remote_access_errors",    "NAK-remote-access-error sent")                   \
+	X(RESP_INVALID_REQ,    "resp_invalid_request",         "NAK-invalid-request sent")                       \
+	X(RESP_OP_ERR,         "resp_remote_op_errors",        "NAK-remote-operational-error sent")              \
+	X(REQ_REMOTE_ACCESS,   "req_remote_access_errors",     "NAK-remote-access-error received")               \
+	X(REQ_REMOTE_INVALID,  "req_remote_invalid_request",   "NAK-invalid-request received")                   \
+	X(REQ_REMOTE_OP,       "req_remote_op_errors",         "NAK-remote-operational-error received")          \
+	X(REQ_CQE_ERR,         "req_cqe_error",                "send completions with an error other than flush") \
+	X(REQ_CQE_FLUSH,       "req_cqe_flush_error",          "send completions flushed")                       \
+	X(RESP_CQE_ERR,        "resp_cqe_error",               "receive completions with an error other than flush") \
+	X(RESP_CQE_FLUSH,      "resp_cqe_flush_error",         "receive completions flushed")                    \
+	X(CQ_OVERRUN,          "cq_overrun",                   "completions lost because their CQ was full")     \
+	X(RX_ICRC,             "rx_icrc_encapsulated",         "packets dropped: wrong ICRC")                    \
+	X(RX_ICRC_SOLVED,      "rx_icrc_solved",               "packets accepted after solving for the IPv4 identification") \
+	X(RX_SHORT,            "rx_short",                     "packets dropped: shorter than their headers")    \
+	X(RX_BAD_TVER,         "rx_bad_tver",                  "packets dropped: transport version not 0")       \
+	X(RX_BAD_OPCODE,       "rx_bad_opcode",                "packets dropped: opcode unknown or not of the QP's transport") \
+	X(RX_UNKNOWN_QP,       "rx_unknown_qp",                "packets dropped: no such QP here")               \
+	X(RX_BAD_STATE,        "rx_bad_state",                 "packets dropped: QP state does not receive")     \
+	X(RX_BAD_PKEY,         "bad_pkey",                     "packets dropped: P_Key mismatch")                \
+	X(RX_BAD_QKEY,         "qkey_viol",                    "packets dropped: Q_Key mismatch")                \
+	X(RX_BAD_SOURCE,       "rx_bad_source",                "packets dropped: addresses are not the QP's path") \
+	X(RX_DROPPED,          "rx_dropped",                   "packets dropped as the transport rules say (UC, UD, duplicates, stale responses)") \
+	X(RX_NO_RECV,          "rx_no_recv",                   "UC or UD messages dropped: no receive posted or too short") \
+	X(TX_DROPPED,          "tx_dropped",                   "packets that the socket refused")                \
+	X(SOCK_OVERFLOW,       "rx_sock_overflow",             "packets that the kernel dropped: receive buffer full") \
+	X(FAULT_DROPPED,       "fault_dropped",                "packets dropped on purpose by fault injection")  \
+	X(MEM_FAULT,           "mem_fault",                    "accesses to registered memory that is gone")
+
+/* clang-format off */
+enum rn_stat {
+#define X(sym, name, help) RN_STAT_##sym,
+	RN_STATS(X)
+#undef X
+	RN_STAT_COUNT
+};
+/* clang-format on */
+
+enum {
+	RN_STATS_PAGE_MAGIC = 0x524f4350, /* "ROCP" */
+	RN_STATS_PAGE_VERSION = 1,
+	RN_STATS_COUNTERS_MAX = 96, /* room for later counters without a new layout */
+};
+
+/* One QP as `rocin stat` shows it; 64 bytes. qpn 0: the record is free. */
+struct rn_stats_qp {
+	uint32_t qpn;
+	uint32_t dest_qpn;
+	uint8_t type;  /* enum rn_qp_type */
+	uint8_t state; /* enum rn_qp_state */
+	uint8_t reserved[2];
+	uint32_t sq_depth; /* WQEs not completed */
+	uint32_t rq_depth; /* receives posted and not consumed */
+	uint32_t retransmitted; /* packets */
+	struct rn_gid dest_gid;
+	uint64_t tx_packets;
+	uint64_t rx_packets;
+	uint64_t reserved_tail;
+};
+
+/* Start of the page. qp_capacity records of struct rn_stats_qp follow at
+ * RN_STATS_QP_OFFSET; the owner grows the file before it raises qp_capacity.
+ */
+struct rn_stats_page {
+	uint32_t magic;
+	uint32_t version;
+	uint32_t counter_count; /* RN_STAT_COUNT of the writer */
+	uint32_t qp_capacity;
+	uint32_t pid;
+	uint32_t slot;
+	char ibdev[32];
+	char comm[32]; /* name of the program, NUL-terminated */
+	uint8_t reserved[40];
+	uint64_t counter[RN_STATS_COUNTERS_MAX];
+};
+
+enum { RN_STATS_QP_OFFSET = 4096 };
+
+static_assert(sizeof(struct rn_stats_qp) == 64, "layout is shared between processes");
+static_assert(sizeof(struct rn_stats_page) <= RN_STATS_QP_OFFSET, "records follow the header");
+static_assert((int)RN_STAT_COUNT <= (int)RN_STATS_COUNTERS_MAX, "counters fit their page");
+
+#endif /* RN_STATS_H */

@@ -1,0 +1,420 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* transport.h - one RoCEv2 device that does no I/O.
+ *
+ * Inputs  rn_dev_receive(), rn_dev_expire(), rn_dev_mem_done(), rn_qp_post_*(), rn_qp_modify()
+ * Outputs rn_dev_transmit(), rn_dev_deadline(), rn_dev_event(), CQEs through rn_mem_ops
+ *
+ * The driver calls the inputs when something happens and then drains the outputs. The
+ * transport never blocks, sleeps, allocates, logs, reads a clock or draws a random
+ * number. Equal inputs give equal outputs, byte for byte. Times are nanoseconds of one
+ * monotonic clock and never go backwards from call to call.
+ *
+ * Memory: the caller allocates every object (rn_qp_size() and friends) and gets it back
+ * from the call that destroys it. Threads: nothing here locks; one device belongs to one
+ * thread at a time. The one exception is the consumer index of a CQ, see struct rn_cq.
+ *
+ * Numbers of enum values equal those of <infiniband/verbs.h> wherever verbs has the
+ * same thing, so the provider passes them through (checked there by static_assert).
+ */
+#ifndef RN_TRANSPORT_H
+#define RN_TRANSPORT_H
+
+#include <stdatomic.h>
+
+#include "rocin/flow.h"
+#include "rocin/mem.h"
+#include "rocin/netdev.h"
+#include "rocin/psn.h"
+#include "rocin/qp_types.h"
+#include "rocin/stats.h"
+
+struct rn_dev;
+struct rn_qp;
+struct rn_mr;
+
+/* ------------------------------------------------------------------ limits */
+enum {
+	RN_SGE_MAX = 32,	  /* per WQE, either queue */
+	RN_INLINE_MAX = 1024,	  /* bytes */
+	RN_WR_MAX = 16384,	  /* per queue */
+	RN_CQE_MAX = 1 << 22,	  /* per CQ */
+	RN_RD_ATOMIC_MAX = 16,	  /* READ and atomic requests outstanding, each direction */
+	RN_MSG_MAX = 1u << 31,	  /* bytes; IBTA 9.7.2 */
+	RN_MTU_MAX = 4096,
+	/* BTH, the longest extension headers, payload, pad, ICRC, rounded up. */
+	RN_PACKET_MAX = 12 + 28 + 16 + RN_MTU_MAX + 3 + 4 + 17,
+	RN_PKEY_DEFAULT = 0xffff,
+};
+
+/* ------------------------------------------------------------------ device */
+struct rn_dev_cfg {
+	struct rn_gid gid[RN_GID_MAX]; /* all-zero entries are unused */
+	uint32_t gid_count;	       /* table length, 1 .. RN_GID_MAX */
+	uint32_t ifindex;
+	uint32_t mtu_max; /* bytes, 256..4096: port MTU */
+	bool icrc_exact;  /* refuse packets whose identification had to be solved for */
+
+	/* Bytes that may be unacknowledged towards one destination process: at start,
+	 * at least and at most. io-limits.md 1: a stock receive buffer takes three
+	 * super-packets of 64 KiB.
+	 */
+	uint32_t window_start, window_min, window_max;
+
+	/* READ response bytes that may be on their way to this device in all, and in one
+	 * READ request. A longer READ leaves as several requests with consecutive PSNs.
+	 */
+	uint32_t read_window, read_chunk;
+
+	const struct rn_mem_ops *mem;
+	void *mem_ctx;
+	uint64_t *stats; /* RN_STAT_COUNT counters, zeroed by the caller; relaxed stores */
+};
+
+size_t rn_dev_size(void);
+
+/* Return: 0, or -EINVAL with nothing written if a field of @cfg is out of range. */
+int rn_dev_init(struct rn_dev *dev, const struct rn_dev_cfg *cfg);
+
+/* Every QP, MR and CQ must have been destroyed. */
+void rn_dev_fini(struct rn_dev *dev);
+
+/* Replace one entry of the GID table (all-zero: remove). QPs keep the old address
+ * until they are modified; UD sends use the new one at once.
+ */
+void rn_dev_set_gid(struct rn_dev *dev, uint32_t index, const struct rn_gid *gid);
+
+/* One packet off the wire. @data stays the caller's and is not kept. */
+struct rn_rx {
+	const struct rn_flow *flow; /* src: the sender; dst: one of our addresses */
+	const uint8_t *data;	    /* BTH to ICRC */
+	uint32_t len;		    /* bytes, ICRC included */
+	uint16_t gro_idx;	    /* position in the super-packet, 0 if alone */
+};
+
+/* Take packets off the wire, in order. Malformed packets are counted and dropped:
+ * nothing that a peer sends is an error of ours. The outcome does not depend on how many
+ * packets one call delivers.
+ */
+void rn_dev_receive(struct rn_dev *dev, rn_ns now, const struct rn_rx *pkts, unsigned count);
+
+/* One packet for the wire: what the IP layer must know about it. */
+struct rn_tx {
+	const struct rn_flow *flow; /* valid until the next call into the device */
+	uint32_t dest_qpn;
+	uint32_t src_qpn;
+	bool response; /* acknowledgement or READ/atomic response */
+};
+
+enum rn_tx_what {
+	RN_TX_WORK = 1 << 0, /* requests, and responses to READ and atomics */
+	RN_TX_ACKS = 1 << 1, /* acknowledgements and NAKs that may be deferred */
+	RN_TX_ALL = RN_TX_WORK | RN_TX_ACKS,
+};
+
+/**
+ * rn_dev_transmit() - Build the next packet that may leave
+ * @dev:	Device
+ * @now:	Time
+ * @what:	enum rn_tx_what: which kinds may leave now
+ * @buf:	Out: the packet from BTH to pad, without ICRC (rn_icrc_seal() adds it)
+ * @cap:	At least RN_PACKET_MAX
+ * @tx:		Out: where it goes
+ *
+ * Consecutive calls return the packets of one QP one after the other while it has any
+ * (up to 64), so that the caller can join those of equal size into one super-packet.
+ *
+ * Return: bytes in @buf, 0 if nothing may leave now.
+ */
+uint32_t rn_dev_transmit(struct rn_dev *dev, rn_ns now, unsigned what, uint8_t *buf,
+			 size_t cap, struct rn_tx *tx);
+
+/* True if rn_dev_transmit(RN_TX_ACKS) would return something. */
+bool rn_dev_acks_due(const struct rn_dev *dev);
+
+/* When rn_dev_expire() is next worth calling; RN_NEVER if no timer runs. */
+rn_ns rn_dev_deadline(const struct rn_dev *dev);
+
+/* Fire the timers that are due. The caller delivers what has already arrived first, so
+ * that a process that was stopped does not retransmit what has been acknowledged.
+ */
+void rn_dev_expire(struct rn_dev *dev, rn_ns now);
+
+/* A memory operation that answered PENDING has ended. Unknown tags (of a QP destroyed
+ * meanwhile) are ignored.
+ */
+void rn_dev_mem_done(struct rn_dev *dev, rn_ns now, uint64_t tag, enum rn_mem_result result);
+
+/* ------------------------------------------------------------------ events */
+enum rn_async_event { /* numbers of enum ibv_event_type */
+	RN_EVENT_CQ_ERR = 0,
+	RN_EVENT_QP_FATAL = 1,
+	RN_EVENT_QP_REQ_ERR = 2,
+	RN_EVENT_QP_ACCESS_ERR = 3,
+	RN_EVENT_COMM_EST = 4,
+	RN_EVENT_SQ_DRAINED = 5,
+	RN_EVENT_LAST_WQE_REACHED = 16,
+};
+
+struct rn_event {
+	bool completion;	   /* true: an armed CQ fired; false: asynchronous event */
+	enum rn_async_event async; /* if !completion */
+	struct rn_cq *cq;	   /* if completion or CQ_ERR */
+	struct rn_qp *qp;	   /* otherwise */
+};
+
+/* Take one event; false if there is none. Events of destroyed objects never appear. */
+bool rn_dev_event(struct rn_dev *dev, struct rn_event *ev);
+
+/* ------------------------------------------------------- completion queues */
+/* A CQE as it lies in the ring; written with one rn_mem_ops.write, so that `ctl`
+ * becomes visible last. 64 bytes.
+ */
+struct rn_cqe {
+	uint64_t wr_id;
+	uint64_t timestamp_ns;
+	uint32_t byte_len;
+	uint32_t imm; /* immediate as a number (verbs: ntohl), or the R_Key invalidated */
+	uint32_t qpn;
+	uint32_t src_qpn; /* UD */
+	uint32_t vendor_err; /* enum rn_syndrome: why, for people */
+	uint32_t sgid_index; /* UD */
+	uint16_t pkey_index;
+	uint8_t sl;
+	uint8_t reserved[13];
+	uint64_t ctl; /* RN_CQE_CTL(): lap, flags, opcode, status */
+};
+
+static_assert(sizeof(struct rn_cqe) == 64, "one CQE is one cache line");
+
+/* ctl: bits 63..32 lap of the ring (1, 2, ...), 31..16 flags, 15..8 opcode, 7..0 status.
+ * An entry is valid for a consumer index when its lap is the index's lap.
+ */
+static inline uint64_t rn_cqe_ctl(uint32_t lap, uint16_t flags, uint8_t opcode, uint8_t status)
+{
+	return (uint64_t)lap << 32 | (uint32_t)flags << 16 | (uint32_t)opcode << 8 | status;
+}
+
+enum rn_wc_flag { /* numbers of enum ibv_wc_flags, and ours from bit 14 */
+	RN_WC_GRH = 1 << 0,
+	RN_WC_WITH_IMM = 1 << 1,
+	RN_WC_WITH_INV = 1 << 3,
+	RN_WC_SKIP = 1 << 14, /* its QP was reset or destroyed: not for the program */
+};
+
+enum rn_wc_opcode { /* numbers of enum ibv_wc_opcode */
+	RN_WC_SEND = 0,
+	RN_WC_RDMA_WRITE = 1,
+	RN_WC_RDMA_READ = 2,
+	RN_WC_COMP_SWAP = 3,
+	RN_WC_FETCH_ADD = 4,
+	RN_WC_BIND_MW = 5,
+	RN_WC_LOCAL_INV = 6,
+	RN_WC_RECV = 128,
+	RN_WC_RECV_RDMA_WITH_IMM = 129,
+};
+
+enum rn_wc_status { /* numbers of enum ibv_wc_status */
+	RN_WC_SUCCESS = 0,
+	RN_WC_LOC_LEN_ERR = 1,
+	RN_WC_LOC_QP_OP_ERR = 2,
+	RN_WC_LOC_PROT_ERR = 4,
+	RN_WC_WR_FLUSH_ERR = 5,
+	RN_WC_MW_BIND_ERR = 6,
+	RN_WC_BAD_RESP_ERR = 7,
+	RN_WC_LOC_ACCESS_ERR = 8,
+	RN_WC_REM_INV_REQ_ERR = 9,
+	RN_WC_REM_ACCESS_ERR = 10,
+	RN_WC_REM_OP_ERR = 11,
+	RN_WC_RETRY_EXC_ERR = 12,
+	RN_WC_RNR_RETRY_EXC_ERR = 13,
+	RN_WC_FATAL_ERR = 19,
+	RN_WC_GENERAL_ERR = 21,
+};
+
+enum rn_cq_arm {
+	RN_CQ_UNARMED,
+	RN_CQ_ARM_SOLICITED, /* next CQE that is solicited or in error */
+	RN_CQ_ARM_NEXT,	     /* next CQE */
+};
+
+/* The device's side of a CQ. Embedded in the owner's object; the ring is the owner's. */
+struct rn_cq {
+	rn_iova ring;	   /* capacity entries of struct rn_cqe */
+	uint32_t capacity; /* power of two */
+	uint32_t producer; /* CQEs ever written */
+	/* CQEs ever taken. Stored (release) by the program that polls, loaded (acquire)
+	 * by the device to see that the ring is full. Shape: message passing; the
+	 * partner is rn_cq_push(): a slot is reused only after its reader is done.
+	 */
+	_Atomic uint32_t consumer;
+	enum rn_cq_arm armed;
+	bool overrun; /* a CQE was lost; the CQ takes no more */
+	bool event_pending, error_pending;
+	struct rn_cq *next_event;
+	void *owner; /* the creator's */
+};
+
+/* @capacity: power of two, 1 .. RN_CQE_MAX. The ring must be zeroed. */
+void rn_cq_init(struct rn_cq *cq, rn_iova ring, uint32_t capacity, void *owner);
+
+/* No QP may use the CQ any more. Pending events are forgotten. */
+void rn_cq_fini(struct rn_dev *dev, struct rn_cq *cq);
+
+/* ibv_req_notify_cq(): NEXT overrides SOLICITED, SOLICITED never downgrades NEXT. Only
+ * CQEs that come after this fire.
+ */
+void rn_cq_arm(struct rn_cq *cq, enum rn_cq_arm mode);
+
+/* -------------------------------------------------------------- queue pairs */
+struct rn_sge {
+	uint64_t addr; /* as registered; for inline data a pointer valid during the call */
+	uint32_t len;  /* bytes */
+	uint32_t lkey;
+};
+
+/* Address vector: what an AH or the AV of a connected QP says. */
+struct rn_av {
+	struct rn_gid dgid;
+	uint32_t flow_label;
+	uint8_t sgid_index;
+	uint8_t hop_limit;
+	uint8_t tclass;
+	uint8_t sl;
+};
+
+struct rn_qp_init {
+	enum rn_qp_type type;
+	uint32_t qpn; /* chosen by the caller, not in use */
+	uint32_t pd;  /* number of the protection domain */
+	struct rn_cq *send_cq, *recv_cq;
+	uint32_t max_send_wr, max_recv_wr; /* 0 .. RN_WR_MAX */
+	uint32_t max_send_sge, max_recv_sge; /* 0 .. RN_SGE_MAX */
+	uint32_t max_inline;		   /* 0 .. RN_INLINE_MAX */
+	bool sq_sig_all;
+	struct rn_stats_qp *stats; /* record to keep up to date; may be NULL */
+	void *owner;
+};
+
+/* Bytes that a QP with these capabilities needs; 0 if a field is out of range. */
+size_t rn_qp_size(const struct rn_dev *dev, const struct rn_qp_init *init);
+
+/* Set up a QP in @mem (rn_qp_size() bytes, 64-byte aligned, any content), state RESET.
+ * @return the QP, at the start of @mem.
+ */
+struct rn_qp *rn_qp_create(struct rn_dev *dev, void *mem, const struct rn_qp_init *init);
+
+/* Forget the QP without CQEs; the block is the caller's again. The caller removes the
+ * QP's CQEs from the rings.
+ */
+void rn_qp_destroy(struct rn_dev *dev, struct rn_qp *qp);
+
+/* The record moved (the page that holds it grew). */
+void rn_qp_set_stats(struct rn_qp *qp, struct rn_stats_qp *stats);
+
+struct rn_qp_attr {
+	enum rn_qp_state state, cur_state;
+	uint32_t path_mtu; /* bytes */
+	uint32_t qkey;
+	uint32_t rq_psn, sq_psn;
+	uint32_t dest_qpn;
+	uint32_t access; /* RN_ACCESS_* */
+	struct rn_av av;
+	uint16_t pkey_index;
+	uint8_t port_num;
+	uint8_t max_rd_atomic, max_dest_rd_atomic;
+	uint8_t min_rnr_timer; /* code, IBTA table 45 */
+	uint8_t timeout;       /* code */
+	uint8_t retry_cnt, rnr_retry;
+	bool en_sqd_async_notify;
+	bool sq_draining; /* query only */
+};
+
+/**
+ * rn_qp_modify() - Change attributes and state
+ * @attr:	Values; only those named in @mask are looked at
+ * @mask:	RN_ATTR_*; without RN_ATTR_STATE the state stays
+ *
+ * Return: 0, or -EINVAL with nothing changed: the table of rocev2.md 2.17 does not allow
+ *	   it, cur_state is wrong, or a value is out of range (port not 1, pkey_index not 0,
+ *	   sgid_index unused, path MTU over the port's, timeout over 31, retry counts over
+ *	   7, RNR code over 31, READ depths over RN_RD_ATOMIC_MAX, 24-bit fields).
+ */
+int rn_qp_modify(struct rn_dev *dev, struct rn_qp *qp, rn_ns now, const struct rn_qp_attr *attr,
+		 uint32_t mask);
+
+void rn_qp_query(const struct rn_qp *qp, struct rn_qp_attr *attr);
+
+enum rn_qp_state rn_qp_state(const struct rn_qp *qp);
+void *rn_qp_owner(const struct rn_qp *qp);
+uint32_t rn_qp_qpn(const struct rn_qp *qp);
+
+/* True if nothing of the send queue is unacknowledged or waiting to leave. */
+bool rn_qp_sq_idle(const struct rn_qp *qp);
+
+enum rn_wr_opcode { /* numbers of enum ibv_wr_opcode */
+	RN_WR_RDMA_WRITE = 0,
+	RN_WR_RDMA_WRITE_WITH_IMM = 1,
+	RN_WR_SEND = 2,
+	RN_WR_SEND_WITH_IMM = 3,
+	RN_WR_RDMA_READ = 4,
+	RN_WR_ATOMIC_CMP_AND_SWP = 5,
+	RN_WR_ATOMIC_FETCH_AND_ADD = 6,
+	RN_WR_LOCAL_INV = 7,
+	RN_WR_SEND_WITH_INV = 9,
+};
+
+enum rn_send_flag { /* numbers of enum ibv_send_flags */
+	RN_SEND_FENCE = 1 << 0,
+	RN_SEND_SIGNALED = 1 << 1,
+	RN_SEND_SOLICITED = 1 << 2,
+	RN_SEND_INLINE = 1 << 3,
+};
+
+struct rn_send_wr {
+	uint64_t wr_id;
+	enum rn_wr_opcode opcode;
+	uint32_t flags; /* enum rn_send_flag */
+	uint32_t imm;	/* immediate as a number (verbs: ntohl), or R_Key to invalidate */
+	uint64_t remote_addr;
+	uint32_t rkey;
+	uint64_t compare_add, swap; /* host order */
+	const struct rn_av *av;	    /* UD; copied */
+	uint32_t remote_qpn, remote_qkey; /* UD */
+	const struct rn_sge *sg;	  /* copied; with RN_SEND_INLINE the bytes are copied */
+	uint32_t num_sge;
+};
+
+/* Return: 0; -EINVAL (state, opcode not of this QP type, too many SGEs, too much inline
+ * data, atomic not of 8 bytes, message too long, READ with max_rd_atomic 0); -ENOMEM (the
+ * queue is full). In ERR (and SQE) the request is accepted and flushed.
+ */
+int rn_qp_post_send(struct rn_dev *dev, struct rn_qp *qp, rn_ns now,
+		    const struct rn_send_wr *wr);
+
+struct rn_recv_wr {
+	uint64_t wr_id;
+	const struct rn_sge *sg; /* copied */
+	uint32_t num_sge;
+};
+
+/* Return: 0; -EINVAL (RESET, too many SGEs); -ENOMEM (the queue is full). */
+int rn_qp_post_recv(struct rn_dev *dev, struct rn_qp *qp, rn_ns now,
+		    const struct rn_recv_wr *wr);
+
+/* ---------------------------------------------------------- memory regions */
+/* struct rn_mr is in rocin/mr.h. rn_dev_add_mr() makes @mr reachable by its keys
+ * (lkey == rkey, chosen by the caller, index not in use); the block stays the caller's and
+ * must live until rn_dev_remove_mr().
+ */
+void rn_dev_add_mr(struct rn_dev *dev, struct rn_mr *mr);
+void rn_dev_remove_mr(struct rn_dev *dev, struct rn_mr *mr);
+
+/* Key tables grow by a larger block: @count (a power of two) pointers, zeroed by the
+ * callee. The old block, or NULL for the built-in first one, is returned to the caller.
+ */
+void **rn_dev_grow_qp_table(struct rn_dev *dev, void **bucket, uint32_t count);
+void **rn_dev_grow_mr_table(struct rn_dev *dev, void **bucket, uint32_t count);
+bool rn_dev_has_qpn(const struct rn_dev *dev, uint32_t qpn);
+bool rn_dev_has_mr_index(const struct rn_dev *dev, uint32_t key_index);
+
+#endif /* RN_TRANSPORT_H */

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* types.h - units and one-word types shared by every folder. */
+#ifndef RN_TYPES_H
+#define RN_TYPES_H
+
+#include <assert.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Nanoseconds on the monotonic clock of the driver: wall time in the daemon,
+ * virtual time in the simulator. Never a wall-clock date.
+ */
+typedef int64_t rn_ns;
+#define RN_NEVER INT64_MAX
+#define RN_USEC(n) ((rn_ns)(n)*1000)
+#define RN_MSEC(n) ((rn_ns)(n)*1000000)
+
+/* An address as the device sees it (IOVA). A plain integer on purpose: it cannot
+ * be dereferenced, only handed to struct rn_mem_ops.
+ */
+typedef uint64_t rn_iova;
+
+/* A 24-bit sequence number that wraps. A struct, so that "a < b" and "a + 1" do
+ * not compile; use the helpers in psn.h.
+ */
+struct rn_psn {
+	uint32_t v; /* 0 .. 0xffffff */
+};
+
+#define RN_ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
+
+#endif /* RN_TYPES_H */

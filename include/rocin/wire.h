@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* wire.h - RoCEv2 headers: byte layout, parsed form, parse and emit.
+ *
+ * Two layers, and nothing skips one:
+ *   bytes   <->  rn_get_be*()/rn_put_be*()   the only byte-order code of the core
+ *   header  <->  rn_*_parse()/rn_*_emit()    one pair per header
+ * Which headers follow the BTH, and in which order, says opcode.h.
+ *
+ * A parsed struct is in host order and holds only values that could have been sent.
+ * A parse function never reads past @end, returns 0 or -EMSGSIZE (fewer bytes than the
+ * header has), and leaves its result untouched on failure; the caller advances by the
+ * header's length. An emit function writes exactly the header's length at @p, which the
+ * caller has made room for, and returns the byte after it. A field that does not fit its
+ * bits on the wire is a bug of the caller (assert).
+ *
+ * Threads: any; nothing here has state.
+ * Source: IBTA Vol 1 chapter 9, Annexes A14 (XRC), A17 (RoCEv2) and A19 (FLUSH).
+ */
+#ifndef RN_WIRE_H
+#define RN_WIRE_H
+
+#include "rocin/psn.h"
+
+/* Bytes on the wire. */
+enum {
+	RN_BTH_LEN = 12,
+	RN_RETH_LEN = 16,
+	RN_ATOMIC_ETH_LEN = 28,
+	RN_AETH_LEN = 4,
+	RN_ATOMIC_ACK_ETH_LEN = 8,
+	RN_IMM_LEN = 4,
+	RN_IETH_LEN = 4,
+	RN_DETH_LEN = 8,
+	RN_XRCETH_LEN = 4,
+	RN_FETH_LEN = 4,
+	RN_CNP_RESERVED_LEN = 16, /* zero bytes between BTH and ICRC of a CNP */
+	RN_ICRC_LEN = 4,
+	RN_GRH_LEN = 40, /* room for the IP header before the data of a UD receive */
+	RN_HDR_LEN_MAX = RN_BTH_LEN + RN_XRCETH_LEN + RN_ATOMIC_ETH_LEN,
+};
+
+#define RN_QPN_MASK 0xffffffu
+#define RN_QPN_GSI 1u
+#define RN_QPN_MULTICAST 0xffffffu
+
+/* Base Transport Header. */
+struct rn_bth {
+	uint8_t opcode;	 /* enum rn_opcode, or a value that is not in it */
+	bool solicited;	 /* SE: raise a solicited completion event at the responder */
+	bool migreq;	 /* M: 1 = "Migrated", what a sender without APM transmits */
+	bool ack_req;	 /* A */
+	bool fecn;	 /* not covered by the ICRC */
+	bool becn;	 /* not covered by the ICRC; 1 in a CNP */
+	uint8_t pad_cnt; /* 0..3 bytes after the payload */
+	uint16_t pkey;
+	uint32_t dest_qpn; /* 24 bits */
+	struct rn_psn psn;
+};
+
+/* RDMA Extended Transport Header. */
+struct rn_reth {
+	uint64_t va;
+	uint32_t rkey;
+	uint32_t dma_len; /* bytes of the whole message; more than 2^31 is illegal */
+};
+
+/* Atomic Extended Transport Header. */
+struct rn_atomic_eth {
+	uint64_t va;
+	uint32_t rkey;
+	uint64_t swap_add; /* value to swap in, or to add */
+	uint64_t compare;  /* FetchAdd: 0, ignored on receipt */
+};
+
+/* Acknowledge Extended Transport Header. */
+struct rn_aeth {
+	uint8_t syndrome; /* see rn_aeth_type() */
+	uint32_t msn;	  /* 24 bits: messages completed at the responder */
+};
+
+/* Datagram Extended Transport Header. */
+struct rn_deth {
+	uint32_t qkey;
+	uint32_t src_qpn; /* 24 bits */
+};
+
+enum {
+	RN_FLUSH_GLOBAL = 1 << 0,     /* placement: visible to everybody */
+	RN_FLUSH_PERSISTENT = 1 << 1, /* placement: survives power loss */
+
+	RN_FLUSH_RANGE = 0, /* selectivity: the bytes that the RETH names */
+	RN_FLUSH_MR = 1,    /* selectivity: the whole memory region */
+};
+
+/* Flush Extended Transport Header. */
+struct rn_feth {
+	uint8_t placement;   /* RN_FLUSH_GLOBAL | RN_FLUSH_PERSISTENT; 4 bits */
+	uint8_t selectivity; /* RN_FLUSH_RANGE, RN_FLUSH_MR, or reserved; 2 bits */
+};
+
+static inline uint16_t rn_get_be16(const uint8_t *p)
+{
+	return (uint16_t)(p[0] << 8 | p[1]);
+}
+
+static inline uint32_t rn_get_be24(const uint8_t *p)
+{
+	return (uint32_t)p[0] << 16 | (uint32_t)p[1] << 8 | p[2];
+}
+
+static inline uint32_t rn_get_be32(const uint8_t *p)
+{
+	return (uint32_t)p[0] << 24 | rn_get_be24(p + 1);
+}
+
+static inline uint64_t rn_get_be64(const uint8_t *p)
+{
+	return (uint64_t)rn_get_be32(p) << 32 | rn_get_be32(p + 4);
+}
+
+static inline uint8_t *rn_put_be16(uint8_t *p, uint16_t v)
+{
+	p[0] = (uint8_t)(v >> 8);
+	p[1] = (uint8_t)v;
+	return p + 2;
+}
+
+/* The upper 8 bits of @v are not stored. */
+static inline uint8_t *rn_put_be24(uint8_t *p, uint32_t v)
+{
+	p[0] = (uint8_t)(v >> 16);
+	p[1] = (uint8_t)(v >> 8);
+	p[2] = (uint8_t)v;
+	return p + 3;
+}
+
+static inline uint8_t *rn_put_be32(uint8_t *p, uint32_t v)
+{
+	p[0] = (uint8_t)(v >> 24);
+	return rn_put_be24(p + 1, v);
+}
+
+static inline uint8_t *rn_put_be64(uint8_t *p, uint64_t v)
+{
+	rn_put_be32(p, (uint32_t)(v >> 32));
+	return rn_put_be32(p + 4, (uint32_t)v);
+}
+
+/* The 4 ICRC bytes are the only little-endian field of the protocol. */
+static inline uint32_t rn_get_le32(const uint8_t *p)
+{
+	return (uint32_t)p[3] << 24 | (uint32_t)p[2] << 16 | (uint32_t)p[1] << 8 | p[0];
+}
+
+static inline uint8_t *rn_put_le32(uint8_t *p, uint32_t v)
+{
+	p[0] = (uint8_t)v;
+	p[1] = (uint8_t)(v >> 8);
+	p[2] = (uint8_t)(v >> 16);
+	p[3] = (uint8_t)(v >> 24);
+	return p + 4;
+}
+
+/* PadCnt for @payload_len bytes: fills up to a multiple of 4. */
+static inline uint8_t rn_pad_cnt(uint32_t payload_len)
+{
+	return (uint8_t)(-payload_len & 3);
+}
+
+/**
+ * rn_bth_parse() - Read a Base Transport Header
+ * @bth:	Out: filled in on success, untouched on failure
+ * @p:		First byte of the header
+ * @end:	One past the last byte received
+ *
+ * Reserved bits are ignored. Any opcode is accepted; rn_opcode_info[] judges it.
+ *
+ * Return: 0, -EMSGSIZE if fewer than RN_BTH_LEN bytes remain, -EPROTO if TVer is not 0
+ *	   (the only version defined; the packet is to be dropped).
+ */
+int rn_bth_parse(struct rn_bth *bth, const uint8_t *p, const uint8_t *end);
+uint8_t *rn_bth_emit(uint8_t *p, const struct rn_bth *bth);
+
+int rn_reth_parse(struct rn_reth *reth, const uint8_t *p, const uint8_t *end);
+uint8_t *rn_reth_emit(uint8_t *p, const struct rn_reth *reth);
+
+int rn_atomic_eth_parse(struct rn_atomic_eth *eth, const uint8_t *p, const uint8_t *end);
+uint8_t *rn_atomic_eth_emit(uint8_t *p, const struct rn_atomic_eth *eth);
+
+int rn_aeth_parse(struct rn_aeth *aeth, const uint8_t *p, const uint8_t *end);
+uint8_t *rn_aeth_emit(uint8_t *p, const struct rn_aeth *aeth);
+
+/* The value that was in memory before the atomic operation. */
+int rn_atomic_ack_eth_parse(uint64_t *orig, const uint8_t *p, const uint8_t *end);
+uint8_t *rn_atomic_ack_eth_emit(uint8_t *p, uint64_t orig);
+
+/* Immediate data as a number. Verbs keep it as the four wire bytes (__be32 imm_data):
+ * convert with htonl()/ntohl() at that boundary.
+ */
+int rn_imm_parse(uint32_t *imm, const uint8_t *p, const uint8_t *end);
+uint8_t *rn_imm_emit(uint8_t *p, uint32_t imm);
+
+/* The R_Key to invalidate. */
+int rn_ieth_parse(uint32_t *rkey, const uint8_t *p, const uint8_t *end);
+uint8_t *rn_ieth_emit(uint8_t *p, uint32_t rkey);
+
+int rn_deth_parse(struct rn_deth *deth, const uint8_t *p, const uint8_t *end);
+uint8_t *rn_deth_emit(uint8_t *p, const struct rn_deth *deth);
+
+/* The XRC shared receive queue number, 24 bits. */
+int rn_xrceth_parse(uint32_t *srqn, const uint8_t *p, const uint8_t *end);
+uint8_t *rn_xrceth_emit(uint8_t *p, uint32_t srqn);
+
+int rn_feth_parse(struct rn_feth *feth, const uint8_t *p, const uint8_t *end);
+uint8_t *rn_feth_emit(uint8_t *p, const struct rn_feth *feth);
+
+/* What an AETH syndrome says: bits 6:5. A set bit 7, which nobody defines, is reserved
+ * too; receivers drop reserved ones.
+ */
+enum rn_aeth_type {
+	RN_AETH_ACK = 0, /* value: credit code */
+	RN_AETH_RNR = 1, /* value: RNR timer code */
+	RN_AETH_RESERVED = 2,
+	RN_AETH_NAK = 3, /* value: enum rn_nak_code */
+};
+
+/* Values of a NAK; 5..31 are reserved. */
+enum rn_nak_code {
+	RN_NAK_PSN_SEQ = 0,
+	RN_NAK_INVALID_REQ = 1,
+	RN_NAK_REMOTE_ACCESS = 2,
+	RN_NAK_REMOTE_OP = 3,
+	RN_NAK_INVALID_RD_REQ = 4, /* reliable datagram only */
+};
+
+enum {
+	RN_AETH_VALUE_MASK = 0x1f,
+	RN_AETH_NO_CREDIT = 0x1f, /* credit code: no end-to-end flow control */
+};
+
+static inline enum rn_aeth_type rn_aeth_type(uint8_t syndrome)
+{
+	return syndrome & 0x80 ? RN_AETH_RESERVED : (enum rn_aeth_type)(syndrome >> 5);
+}
+
+static inline uint8_t rn_aeth_value(uint8_t syndrome)
+{
+	return syndrome & RN_AETH_VALUE_MASK;
+}
+
+static inline uint8_t rn_aeth_syndrome(enum rn_aeth_type type, uint8_t value)
+{
+	assert(value <= RN_AETH_VALUE_MASK);
+	return (uint8_t)((unsigned)type << 5 | value);
+}
+
+/* What rn_aeth_credits() says for RN_AETH_NO_CREDIT. */
+#define RN_CREDITS_UNLIMITED UINT32_MAX
+
+/* Receive WQEs that credit code @code (0..31) grants, or RN_CREDITS_UNLIMITED. */
+uint32_t rn_aeth_credits(uint8_t code);
+
+/* The largest credit code (0..30) that grants no more than @credits receive WQEs. */
+uint8_t rn_aeth_credit_code(uint32_t credits);
+
+/* How long the requester waits after an RNR NAK with timer code @code (0..31): 10 us to
+ * 655.36 ms; code 0 is the longest. IBTA Vol 1 table 45.
+ */
+rn_ns rn_rnr_timer_ns(uint8_t code);
+
+/* Local ACK timeout: 4.096 us * 2^code for code 1..31, RN_NEVER for code 0 (no timer).
+ * A timer may fire up to four times as late (IBTA Vol 1, 9.7.6.1.3).
+ */
+rn_ns rn_ack_timeout_ns(uint8_t code);
+
+#endif /* RN_WIRE_H */

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* engine.h - drives one device of the sans-IO core inside one process.
+ *
+ * One engine per process and device, shared by all contexts that the program opens on it.
+ * Progress is made by the program's own threads inside verbs calls and by one sleeping
+ * background thread; the protocol between them (lease, armed socket) is in progress.c.
+ *
+ * Lock order, outermost first: engine lock, then the lock of a CQ. A verbs call that takes
+ * the engine lock is no cancellation point while it holds it.
+ */
+#ifndef RNP_ENGINE_H
+#define RNP_ENGINE_H
+
+#include "rocin/transport.h"
+
+struct rnp_engine;
+
+/* What the engine tells the verbs objects; called with the engine lock held. */
+struct rnp_engine_hooks {
+	/* rn_dev_event() had something: write to the completion channel or async_fd. */
+	void (*on_event)(const struct rn_event *ev);
+	/* DEVICE_FATAL, PORT_ERR, PORT_ACTIVE, GID_CHANGE (numbers of ibv_event_type) for
+	 * every open context of this engine; @owner as given to rnp_engine_get().
+	 */
+	void (*on_device_event)(void *owner, int ibv_event_type);
+};
+
+/**
+ * rnp_engine_get() - Share or create this process's engine for a device
+ * @ibdev:	"rocin0"; the device is looked up again by ROCIN_NETDEVS
+ * @owner:	The context; registered for device events
+ * @err:	Out on failure: one sentence
+ *
+ * Opens no socket and starts no thread: that happens at rnp_engine_attach().
+ * Return: the engine (reference taken) or NULL with errno.
+ */
+struct rnp_engine *rnp_engine_get(const char *ibdev, const struct rnp_engine_hooks *hooks,
+				  void *owner, char *err, size_t err_len);
+
+/* Drop @owner's reference. The last one flushes deferred acknowledgements, stops the
+ * background thread and returns the slot. In a fork child: forgets, touches nothing shared.
+ */
+void rnp_engine_put(struct rnp_engine *e, void *owner);
+
+/* True in a process that inherited the engine through fork(): every verb but the ones
+ * that free local memory answers EIO and touches no lock, socket or daemon.
+ */
+bool rnp_engine_forked(const struct rnp_engine *e);
+
+/* Before the first QP: get a slot and sockets from rocind, start the background thread.
+ * Takes the lock itself. Idempotent. Return: 0 or -errno with a sentence logged at error level
+ * and in @err.
+ */
+int rnp_engine_attach(struct rnp_engine *e, char *err, size_t err_len);
+
+const struct rn_netdev *rnp_engine_netdev(const struct rnp_engine *e);
+struct rn_dev *rnp_engine_dev(struct rnp_engine *e); /* use with the lock held */
+rn_ns rnp_engine_now(void);			     /* CLOCK_MONOTONIC */
+bool rnp_engine_dead(const struct rnp_engine *e);    /* device fatal was raised */
+
+void rnp_engine_lock(struct rnp_engine *e);
+void rnp_engine_unlock(struct rnp_engine *e);
+
+/* A QPN that is not in use: (counter << 8) | slot. Lock held, attached. -ENOMEM if none. */
+int rnp_engine_new_qpn(struct rnp_engine *e, uint32_t *qpn);
+/* A record in the stats page for a new QP, or NULL; lock held. Growing the page moves the
+ * others by rn_qp_set_stats().
+ */
+struct rn_stats_qp *rnp_engine_stats_qp(struct rnp_engine *e);
+/* A QP is about to be destroyed (lock held, still registered): its QPN rests before it is
+ * given out again, its stats record is freed.
+ */
+void rnp_engine_retire_qp(struct rnp_engine *e, struct rn_qp *qp, struct rn_stats_qp *rec);
+
+/* Progress by a program's thread in poll_cq: try-lock; drain (bounded), run the core,
+ * transmit what gathered, renew the lease. Never blocks. Returns false if another thread
+ * holds the lock.
+ */
+bool rnp_engine_poll(struct rnp_engine *e);
+
+/* After posting to a send queue; lock held. Decides whether packets leave now or gather
+ * until the next poll, 64 packets, or the deadline (design.md "When a post leaves").
+ */
+void rnp_engine_posted(struct rnp_engine *e, struct rn_qp *qp);
+
+/* After anything else that may have given the core work (modify, destroy ...); lock held:
+ * transmits all, acknowledgements included, and takes events.
+ */
+void rnp_engine_kick(struct rnp_engine *e);
+
+/* The program armed a CQ and may go to sleep: handover.md A.2 req_notify. Lock held, the
+ * socket has been drained by the caller through rnp_engine_drain().
+ */
+void rnp_engine_drain(struct rnp_engine *e);
+void rnp_engine_cq_armed(struct rnp_engine *e);
+void rnp_engine_cq_unarmed(struct rnp_engine *e); /* an armed CQ fired or was destroyed */
+
+/* First empty poll after req_notify: poll for a bounded time (handover.md A.4), then arm
+ * the socket. @has_entry is asked between polls. Lock not held. Returns true if @has_entry
+ * became true.
+ */
+bool rnp_engine_linger(struct rnp_engine *e, bool (*has_entry)(void *arg), void *arg);
+
+/* Yield the processor after an empty poll. */
+void rnp_engine_yield(struct rnp_engine *e);
+
+#endif /* RNP_ENGINE_H */

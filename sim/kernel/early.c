@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* early.c - bare system calls, for what is called before our constructor has run.
+ *
+ * open() and openat() stand for their 64-bit twins too: with O_LARGEFILE both do the
+ * same.
+ */
+#include "early.h"
+
+#include <fcntl.h>
+#include <stdarg.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static int early_openat(int dirfd, const char *path, int flags, mode_t mode)
+{
+	return (int)syscall(SYS_openat, dirfd, path, flags | O_LARGEFILE, mode);
+}
+
+int rnk_early_open(const char *path, int flags, ...)
+{
+	mode_t mode = 0;
+
+	if (flags & (O_CREAT | __O_TMPFILE)) {
+		va_list ap;
+
+		va_start(ap, flags);
+		mode = va_arg(ap, mode_t);
+		va_end(ap);
+	}
+	return early_openat(AT_FDCWD, path, flags, mode);
+}
+
+int rnk_early_openat(int dirfd, const char *path, int flags, ...)
+{
+	mode_t mode = 0;
+
+	if (flags & (O_CREAT | __O_TMPFILE)) {
+		va_list ap;
+
+		va_start(ap, flags);
+		mode = va_arg(ap, mode_t);
+		va_end(ap);
+	}
+	return early_openat(dirfd, path, flags, mode);
+}
+
+int rnk_early_access(const char *path, int mode)
+{
+	return (int)syscall(SYS_faccessat, AT_FDCWD, path, mode);
+}
+
+ssize_t rnk_early_readlink(const char *path, char *buf, size_t len)
+{
+	return syscall(SYS_readlinkat, AT_FDCWD, path, buf, len);
+}
+
+int rnk_early_ioctl(int fd, unsigned long request, ...)
+{
+	va_list ap;
+	void *arg;
+
+	va_start(ap, request);
+	arg = va_arg(ap, void *);
+	va_end(ap);
+	return (int)syscall(SYS_ioctl, fd, request, arg);
+}
+
+int rnk_early_socket(int domain, int type, int protocol)
+{
+	return (int)syscall(SYS_socket, domain, type, protocol);
+}

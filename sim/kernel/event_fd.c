@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* event_fd.c - the descriptor behind a completion channel or an asynchronous event queue.
+ *
+ * Bare system calls: open() and close() are cancellation points, and a thread cancelled
+ * inside ibv_create_comp_channel() would leak what is half made.
+ */
+#include "event_fd.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static int reopen(const char *path)
+{
+	long fd = syscall(SYS_openat, AT_FDCWD, path, O_RDWR | O_CLOEXEC);
+
+	return fd < 0 ? -errno : (int)fd;
+}
+
+static void close_raw(int fd)
+{
+	syscall(SYS_close, fd);
+}
+
+static int open_by_proc(const char *proc_fd_dir)
+{
+	char path[PATH_MAX];
+	int pair[2];
+	int fd;
+
+	if (pipe2(pair, O_CLOEXEC) < 0)
+		return -errno;
+	snprintf(path, sizeof(path), "%s/%d", proc_fd_dir, pair[0]);
+	fd = reopen(path);
+	close_raw(pair[0]);
+	close_raw(pair[1]);
+	return fd;
+}
+
+/* A random name: process and thread numbers repeat where pid namespaces share a tree. */
+static int open_by_fifo(const char *fifo_dir)
+{
+	char path[PATH_MAX];
+	uint64_t nonce;
+	int fd;
+
+	if (getrandom(&nonce, sizeof(nonce), 0) != sizeof(nonce))
+		return -EIO;
+	snprintf(path, sizeof(path), "%s/.event-%016" PRIx64, fifo_dir, nonce);
+	if (mkfifo(path, 0600) < 0)
+		return -errno;
+	fd = reopen(path);
+	unlink(path);
+	return fd;
+}
+
+/* Programs close, reopen and inherit 0, 1 and 2 without asking. */
+static int above_stdio(int fd)
+{
+	int moved;
+
+	if (fd > STDERR_FILENO)
+		return fd;
+	moved = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	if (moved < 0)
+		moved = -errno;
+	close_raw(fd);
+	return moved;
+}
+
+int rnk_event_fd_open(const char *proc_fd_dir, const char *fifo_dir)
+{
+	int fd = open_by_proc(proc_fd_dir);
+
+	if (fd == -EMFILE || fd == -ENFILE || fd == -ENOMEM)
+		return fd;
+	/* No /proc here, or not for this process (it may not be dumpable). */
+	if (fd < 0 && fifo_dir)
+		fd = open_by_fifo(fifo_dir);
+	return fd < 0 ? fd : above_stdio(fd);
+}

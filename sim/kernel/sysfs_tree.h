@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* sysfs_tree.h - the part of /sys and /dev that a kernel with our devices would show.
+ *
+ * A tree is a directory of plain files and symbolic links:
+ *
+ *   TREE/sys/class/infiniband/rocin0 -> ../../devices/virtual/rocin/rocin0.nic/...
+ *   TREE/sys/class/infiniband_verbs/uverbs_rocin0 -> likewise
+ *   TREE/sys/devices/virtual/rocin/rocin0.nic/{infiniband,infiniband_verbs,net}/...
+ *   TREE/dev/infiniband/uverbs_rocin0 -> /dev/null
+ *
+ * The preload library (redirect.h) shows it to a program that runs with ROCIN_TREE=TREE.
+ * Real RDMA devices of the machine are linked in beside ours. There is no rdma_cm node
+ * of ours: one that nobody answers would swallow requests.
+ *
+ * Threads: any; no state but the file system. Several processes may write one tree.
+ */
+#ifndef RN_SYSFS_TREE_H
+#define RN_SYSFS_TREE_H
+
+#include "rocin/netdev.h"
+
+/**
+ * rn_sysfs_tree_write() - Make the tree for some devices
+ * @parent_dir:	Existing directory, private to the user, in which trees are kept
+ * @devs:	The devices; names and GUIDs differ
+ * @n:		How many, at least 1
+ * @path:	Out: absolute, canonical path of the tree, for ROCIN_TREE
+ * @path_len:	Bytes in @path
+ * @err:	Out on failure: one sentence for a person, without a newline
+ * @err_len:	Bytes in @err
+ *
+ * The last component of @path is a hash of the content, so equal devices give the same
+ * tree. One that exists is used as it is: libibverbs knows a device by the modification
+ * time of its directory, which must not change while programs run. Only what is missing
+ * or differs (a cleaner of old files was there, or rn_sysfs_tree_update()) is put right.
+ * A new tree appears under its name complete.
+ *
+ * Return: 0, -ENAMETOOLONG (@path_len, or too long for paths below it), or what the file
+ *	   system answered (-ENOENT, -EACCES, -ENOSPC, -EROFS ...).
+ */
+int rn_sysfs_tree_write(const char *parent_dir, const struct rn_netdev *devs, unsigned n,
+			char *path, size_t path_len, char *err, size_t err_len);
+
+/**
+ * rn_sysfs_tree_update() - Addresses or links have changed
+ * @path:	Tree made for devices of the same names
+ * @devs:	The devices as they are now; those not given keep what they have
+ * @n:		How many
+ *
+ * Rewrites, in place, the files about port state and GIDs whose text differs. Adds,
+ * removes and renames nothing, so no directory changes its modification time. A file is
+ * one write() long; a reader that comes between that and the cut to a shorter length sees
+ * the end of the old text behind the new line.
+ *
+ * Return: 0, -ENOENT (no such tree or device in it), or what the file system answered.
+ */
+int rn_sysfs_tree_update(const char *path, const struct rn_netdev *devs, unsigned n);
+
+#endif /* RN_SYSFS_TREE_H */

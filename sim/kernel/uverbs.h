@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* uverbs.h - answers the ioctl requests that libibverbs sends to a uverbs device.
+ *
+ * Nearly every verb goes to the provider and never comes here. What comes is what
+ * libibverbs asks the kernel on its own account: whether there is an ioctl interface, a
+ * completion channel, the GID table.
+ *
+ * Threads: any. No state at all: a descriptor is recognised by what it is, so dup(),
+ * close(), fork() and close_range() need no watching.
+ */
+#ifndef RNK_UVERBS_H
+#define RNK_UVERBS_H
+
+#include <stdbool.h>
+
+/* Is this a request to one of our devices? They are /dev/null (character device 1:3)
+ * under another name, and nothing else sends a verbs request to that. Keeps errno.
+ */
+bool rnk_is_uverbs_request(int fd, unsigned long request);
+
+/**
+ * rnk_uverbs_ioctl() - Answer a verbs request
+ * @arg:	struct ib_uverbs_ioctl_hdr with its attributes, <rdma/rdma_user_ioctl_cmds.h>
+ *
+ * Return: 0, or -errno as the kernel would give it:
+ *	   -ENOSPC		the probe for the ioctl interface; arguments too short
+ *	   -EPROTONOSUPPORT	method not offered: libibverbs takes its fallback, which for
+ *				the GID table is to read sysfs
+ *	   -EOPNOTSUPP		write() command not offered: the verb is not supported
+ *	   -EINVAL		malformed
+ *	   -EFAULT		@arg is NULL
+ *	   what rnk_event_fd_open() failed with
+ */
+int rnk_uverbs_ioctl(void *arg);
+
+#endif /* RNK_UVERBS_H */

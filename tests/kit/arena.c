@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* arena.c - the memory of a test: blocks between guard bytes, and the device's way to
+ * them.
+ */
+#include "arena.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	GUARD_BYTE = 0xa5
+};
+
+uint64_t test_random(uint64_t *seed)
+{
+	uint64_t z = (*seed += 0x9e3779b97f4a7c15u);
+
+	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+	z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+	return z ^ z >> 31;
+}
+
+void arena_init(struct arena *a, const rn_ns *now)
+{
+	memset(a, 0, sizeof(*a));
+	a->now = now;
+	a->seed = 1;
+}
+
+void arena_fini(struct arena *a)
+{
+	for (unsigned i = 0; i < a->count; i++)
+		free(a->block[i].base);
+	a->count = 0;
+}
+
+void *arena_alloc(struct arena *a, size_t len)
+{
+	size_t size = (len + 2 * ARENA_GUARD + 63) & ~(size_t)63;
+	uint8_t *base = aligned_alloc(64, size);
+
+	assert(base);
+	assert(a->count < ARENA_BLOCKS);
+	memset(base, GUARD_BYTE, size);
+	memset(base + ARENA_GUARD, 0, len);
+	a->block[a->count].base = base;
+	a->block[a->count].data = base + ARENA_GUARD;
+	a->block[a->count].len = len;
+	a->block[a->count].gone = false;
+	a->count++;
+	return base + ARENA_GUARD;
+}
+
+void arena_unmap(struct arena *a, const void *data)
+{
+	for (unsigned i = 0; i < a->count; i++)
+		if (a->block[i].data == data)
+			a->block[i].gone = true;
+}
+
+bool arena_guards_intact(const struct arena *a)
+{
+	for (unsigned i = 0; i < a->count; i++) {
+		const uint8_t *end = a->block[i].data + a->block[i].len;
+
+		for (unsigned k = 0; k < ARENA_GUARD; k++)
+			if (a->block[i].base[k] != GUARD_BYTE || end[k] != GUARD_BYTE)
+				return false;
+	}
+	return true;
+}
+
+/* The bytes [iova, iova + len) if they lie in one live block, else NULL. */
+static uint8_t *resolve(const struct arena *a, rn_iova iova, uint32_t len)
+{
+	assert(len > 0);
+	for (unsigned i = 0; i < a->count; i++) {
+		uint64_t off = iova - (uintptr_t)a->block[i].data;
+
+		if (off < a->block[i].len && len <= a->block[i].len - off)
+			return a->block[i].gone ? NULL : a->block[i].data + off;
+	}
+	return NULL;
+}
+
+static enum rn_mem_result arena_write(void *ctx, rn_iova dst, const void *src,
+				      uint32_t len, struct rn_mem_attr attr)
+{
+	struct arena *a = ctx;
+	uint8_t *to = resolve(a, dst, len);
+
+	(void)attr;
+	a->writes++;
+	if (!to)
+		return RN_MEM_FAULT;
+	memcpy(to, src, len);
+	return RN_MEM_DONE;
+}
+
+static enum rn_mem_result read_now(struct arena *a, void *dst, rn_iova src, uint32_t len)
+{
+	const uint8_t *from = resolve(a, src, len);
+
+	if (!from)
+		return RN_MEM_FAULT;
+	memcpy(dst, from, len);
+	return RN_MEM_DONE;
+}
+
+static enum rn_mem_result atomic_now(struct arena *a, const struct rn_mem_atomic_req *req,
+				     uint64_t *orig)
+{
+	uint8_t *at = resolve(a, req->dst, 8);
+	uint64_t old, value;
+
+	assert(req->dst % 8 == 0);
+	if (!at)
+		return RN_MEM_FAULT;
+	memcpy(&old, at, 8);
+	value = old;
+	if (req->op == RN_MEM_FETCH_ADD)
+		value = old + req->operand;
+	else if (old == req->compare)
+		value = req->operand;
+	memcpy(at, &value, 8);
+	memcpy(orig, &old, 8);
+	return RN_MEM_DONE;
+}
+
+static enum rn_mem_result put_off(struct arena *a, struct arena_op op)
+{
+	assert(a->pending_count < ARENA_PENDING);
+	op.at = *a->now + 1 + (rn_ns)(test_random(&a->seed) % (uint64_t)a->delay);
+	a->pending[a->pending_count++] = op;
+	return RN_MEM_PENDING;
+}
+
+static enum rn_mem_result direct_read(void *ctx, void *dst, rn_iova src, uint32_t len,
+				      struct rn_mem_attr attr, uint64_t tag)
+{
+	struct arena *a = ctx;
+
+	(void)attr;
+	(void)tag;
+	a->reads++;
+	return read_now(a, dst, src, len);
+}
+
+static enum rn_mem_result direct_atomic(void *ctx, const struct rn_mem_atomic_req *req,
+					uint64_t *orig, struct rn_mem_attr attr,
+					uint64_t tag)
+{
+	struct arena *a = ctx;
+
+	(void)attr;
+	(void)tag;
+	a->atomics++;
+	return atomic_now(a, req, orig);
+}
+
+static enum rn_mem_result pending_read(void *ctx, void *dst, rn_iova src, uint32_t len,
+				       struct rn_mem_attr attr, uint64_t tag)
+{
+	struct arena *a = ctx;
+
+	/* Some answer at once, so that both ways mix in one list of SGEs. */
+	if (a->delay == 0 || test_random(&a->seed) % 8 == 0)
+		return direct_read(ctx, dst, src, len, attr, tag);
+	a->reads++;
+	return put_off(
+		a, (struct arena_op){ .dst = dst, .src = src, .len = len, .tag = tag });
+}
+
+static enum rn_mem_result pending_atomic(void *ctx, const struct rn_mem_atomic_req *req,
+					 uint64_t *orig, struct rn_mem_attr attr,
+					 uint64_t tag)
+{
+	struct arena *a = ctx;
+
+	if (a->delay == 0 || test_random(&a->seed) % 8 == 0)
+		return direct_atomic(ctx, req, orig, attr, tag);
+	a->atomics++;
+	return put_off(
+		a, (struct arena_op){
+			   .dst = orig, .is_atomic = true, .atomic = *req, .tag = tag });
+}
+
+static unsigned earliest(const struct arena *a)
+{
+	unsigned best = 0;
+
+	for (unsigned i = 1; i < a->pending_count; i++)
+		if (a->pending[i].at < a->pending[best].at)
+			best = i;
+	return best;
+}
+
+rn_ns arena_deadline(const struct arena *a)
+{
+	return a->pending_count ? a->pending[earliest(a)].at : RN_NEVER;
+}
+
+bool arena_step(struct arena *a, rn_ns now, uint64_t *tag, enum rn_mem_result *result)
+{
+	struct arena_op op;
+	unsigned i;
+
+	if (a->pending_count == 0)
+		return false;
+	i = earliest(a);
+	op = a->pending[i];
+	if (op.at > now)
+		return false;
+	a->pending[i] = a->pending[--a->pending_count];
+	*result = op.is_atomic ? atomic_now(a, &op.atomic, op.dst)
+			       : read_now(a, op.dst, op.src, op.len);
+	*tag = op.tag;
+	return true;
+}
+
+const struct rn_mem_ops arena_direct_ops = {
+	.always_done = true,
+	.write = arena_write,
+	.read = direct_read,
+	.atomic = direct_atomic,
+};
+
+const struct rn_mem_ops arena_pending_ops = {
+	.write = arena_write,
+	.read = pending_read,
+	.atomic = pending_atomic,
+};

@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* pair_wire.c - one or two devices on a wire in virtual time: the wire and the clock. */
+#include "pair_internal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* More steps than this without time passing: the devices talk to themselves. */
+enum {
+	STEPS_MAX = 1000000
+};
+
+void pair_set_hook(struct pair *p, pair_hook *hook, void *ctx)
+{
+	p->hook = hook;
+	p->hook_ctx = ctx;
+}
+
+void pair_set_faults(struct pair *p, const struct pair_faults *faults)
+{
+	p->faults = *faults;
+}
+
+void pair_wire_free(struct pair *p)
+{
+	for (unsigned i = 0; i < p->record_count; i++)
+		free(p->record[i]);
+	for (unsigned i = 0; i < p->link_count; i++)
+		free(p->link[i].pkt);
+}
+
+static bool happens(struct pair *p, unsigned of_10000)
+{
+	return of_10000 && test_random(&p->faults.seed) % 10000 < of_10000;
+}
+
+static struct pair_fate random_fate(struct pair *p)
+{
+	struct pair_fate f = { .copies = 1 };
+
+	if (happens(p, p->faults.loss))
+		f.copies = 0;
+	if (happens(p, p->faults.duplicate))
+		f.copies++;
+	if (happens(p, p->faults.reorder))
+		f.extra_ns = (rn_ns)(test_random(&p->faults.seed) % 50000);
+	f.corrupt = happens(p, p->faults.corrupt);
+	return f;
+}
+
+static struct pair_packet *copy_of(const struct pair_packet *pkt)
+{
+	struct pair_packet *c = malloc(offsetof(struct pair_packet, data) + pkt->len);
+
+	assert_non_null(c);
+	memcpy(c, pkt, offsetof(struct pair_packet, data) + pkt->len);
+	return c;
+}
+
+static void put_on_link(struct pair *p, struct pair_packet *pkt, rn_ns at)
+{
+	assert_true(p->link_count < PAIR_LINK_MAX);
+	p->link[p->link_count++] =
+		(struct pair_link_slot){ .at = at, .seq = p->link_seq++, .pkt = pkt };
+}
+
+static void record(struct pair *p, const struct pair_packet *pkt)
+{
+	if (p->record_off)
+		return;
+	if (p->record_count == PAIR_RECORD_MAX) {
+		unsigned half = PAIR_RECORD_MAX / 2;
+
+		for (unsigned i = 0; i < half; i++)
+			free(p->record[i]);
+		memmove(p->record, p->record + half, half * sizeof(p->record[0]));
+		p->record_count -= half;
+		p->record_taken = p->record_taken > half ? p->record_taken - half : 0;
+	}
+	p->record[p->record_count++] = copy_of(pkt);
+}
+
+static void send_packet(struct pair *p, const struct pair_packet *pkt)
+{
+	struct pair_fate f = { .copies = 1 };
+
+	record(p, pkt);
+	if (p->cfg.devices == 1 &&
+	    memcmp(&pkt->flow.dst, &p->gid[0], sizeof(p->gid[0])) != 0)
+		return; /* the test is the other end */
+	if (p->hook)
+		f = p->hook(p->hook_ctx, pkt);
+	else if (p->faults.seed)
+		f = random_fate(p);
+	for (unsigned i = 0; i < f.copies; i++) {
+		struct pair_packet *c = copy_of(pkt);
+
+		if (f.corrupt && i == 0)
+			c->data[c->len / 2] ^= 0x10;
+		put_on_link(p, c, p->now + p->cfg.link_ns + f.extra_ns);
+	}
+}
+
+/* The next packet of device @i onto the wire. */
+static bool transmit_one(struct pair *p, unsigned i, unsigned what)
+{
+	struct pair_packet pkt = { .at = p->now, .from = (int)i };
+	uint32_t len = rn_dev_transmit(p->dev[i], p->now, what, pkt.data, RN_PACKET_MAX,
+				       &pkt.tx);
+
+	if (len == 0)
+		return false;
+	assert_true(len <= RN_PACKET_MAX);
+	pkt.flow = *pkt.tx.flow;
+	rn_icrc_seal(&pkt.flow, 0, pkt.data, len);
+	pkt.len = len + RN_ICRC_LEN;
+	send_packet(p, &pkt);
+	return true;
+}
+
+void pair_collect_events(struct pair *p)
+{
+	struct rn_event ev;
+
+	for (unsigned i = 0; i < p->cfg.devices; i++)
+		while (rn_dev_event(p->dev[i], &ev)) {
+			assert_true(p->event_count < PAIR_EVENTS_MAX);
+			p->event[p->event_count].dev = i;
+			p->event[p->event_count++].ev = ev;
+		}
+}
+
+static void flush_devices(struct pair *p, unsigned what)
+{
+	unsigned steps = 0;
+
+	if (p->frozen)
+		return;
+	for (unsigned i = 0; i < p->cfg.devices; i++)
+		while (transmit_one(p, i, what))
+			assert_true(++steps < STEPS_MAX);
+}
+
+void pair_flush(struct pair *p)
+{
+	flush_devices(p, p->cfg.hold_acks ? RN_TX_WORK : RN_TX_ALL);
+	pair_collect_events(p);
+}
+
+void pair_inject(struct pair *p, unsigned dev, const struct rn_flow *flow,
+		 const uint8_t *data, uint32_t len)
+{
+	struct rn_rx rx = { .flow = flow, .data = data, .len = len };
+
+	rn_dev_receive(p->dev[dev], p->now, &rx, 1);
+	pair_flush(p);
+}
+
+static bool before(const struct pair_link_slot *a, const struct pair_link_slot *b)
+{
+	return a->at != b->at ? a->at < b->at : a->seq < b->seq;
+}
+
+static int earliest_slot(const struct pair *p)
+{
+	int best = -1;
+
+	for (unsigned i = 0; i < p->link_count; i++)
+		if (best < 0 || before(&p->link[i], &p->link[best]))
+			best = (int)i;
+	return best;
+}
+
+static struct pair_packet *take_slot(struct pair *p, int slot)
+{
+	struct pair_packet *pkt = p->link[slot].pkt;
+
+	p->link[slot] = p->link[--p->link_count];
+	return pkt;
+}
+
+static int receiver_of(const struct pair *p, const struct pair_packet *pkt)
+{
+	for (unsigned i = 0; i < p->cfg.devices; i++)
+		if (memcmp(&pkt->flow.dst, &p->gid[i], sizeof(p->gid[i])) == 0)
+			return (int)i;
+	return -1;
+}
+
+/* Deliver what has arrived by now, up to rx_batch packets of one receiver per call. */
+static bool deliver(struct pair *p)
+{
+	enum {
+		BATCH_MAX = 64
+	};
+	struct pair_packet *pkt[BATCH_MAX];
+	struct rn_rx rx[BATCH_MAX];
+	unsigned n = 0;
+	int to = -1;
+
+	while (n < p->cfg.rx_batch && n < BATCH_MAX) {
+		int slot = earliest_slot(p);
+
+		if (slot < 0 || p->link[slot].at > p->now)
+			break;
+		if (n && receiver_of(p, p->link[slot].pkt) != to)
+			break;
+		pkt[n] = take_slot(p, slot);
+		to = receiver_of(p, pkt[n]);
+		rx[n] = (struct rn_rx){ .flow = &pkt[n]->flow,
+					.data = pkt[n]->data,
+					.len = pkt[n]->len };
+		n++;
+	}
+	if (n == 0)
+		return false;
+	if (to >= 0)
+		rn_dev_receive(p->dev[to], p->now, rx, n);
+	for (unsigned i = 0; i < n; i++)
+		free(pkt[i]);
+	return true;
+}
+
+static bool memory_step(struct pair *p)
+{
+	uint64_t tag;
+	enum rn_mem_result result;
+
+	for (unsigned i = 0; i < p->cfg.devices; i++)
+		if (arena_step(&p->arena[i], p->now, &tag, &result)) {
+			rn_dev_mem_done(p->dev[i], p->now, tag, result);
+			return true;
+		}
+	return false;
+}
+
+static bool timer_step(struct pair *p)
+{
+	bool fired = false;
+
+	for (unsigned i = 0; i < p->cfg.devices; i++)
+		if (rn_dev_deadline(p->dev[i]) <= p->now) {
+			rn_dev_expire(p->dev[i], p->now);
+			fired = true;
+		}
+	return fired;
+}
+
+/* Everything that happens at this instant. */
+static void settle(struct pair *p)
+{
+	unsigned steps = 0;
+
+	for (;;) {
+		assert_true(++steps < STEPS_MAX);
+		pair_flush(p);
+		if (deliver(p) || memory_step(p) || timer_step(p))
+			continue;
+		if (!p->cfg.hold_acks)
+			break;
+		flush_devices(p, RN_TX_ALL);
+		if (earliest_slot(p) < 0 || p->link[earliest_slot(p)].at > p->now)
+			break;
+	}
+	pair_collect_events(p);
+}
+
+static rn_ns min_ns(rn_ns a, rn_ns b)
+{
+	return a < b ? a : b;
+}
+
+static rn_ns next_instant(const struct pair *p, bool timers)
+{
+	int slot = earliest_slot(p);
+	rn_ns t = slot < 0 ? RN_NEVER : p->link[slot].at;
+
+	for (unsigned i = 0; i < p->cfg.devices; i++) {
+		t = min_ns(t, arena_deadline(&p->arena[i]));
+		if (timers)
+			t = min_ns(t, rn_dev_deadline(p->dev[i]));
+	}
+	return t;
+}
+
+static bool run(struct pair *p, rn_ns limit, bool timers)
+{
+	for (;;) {
+		rn_ns next;
+
+		settle(p);
+		next = next_instant(p, timers);
+		if (next == RN_NEVER)
+			return true;
+		if (next > limit)
+			return false;
+		/* Timers keep running even where they do not keep us waiting. */
+		next = min_ns(next, next_instant(p, true));
+		if (next > p->now)
+			p->now = next;
+	}
+}
+
+bool pair_run_until(struct pair *p, rn_ns limit)
+{
+	return run(p, limit, true);
+}
+
+void pair_run_until_quiet(struct pair *p)
+{
+	assert_true(run(p, p->now + 3600 * RN_MSEC(1000), true));
+}
+
+void pair_run_for(struct pair *p, rn_ns ns)
+{
+	rn_ns end = p->now + ns;
+
+	run(p, end, true);
+	p->now = end;
+	settle(p);
+}
+
+void pair_run_wire(struct pair *p)
+{
+	assert_true(run(p, p->now + 3600 * RN_MSEC(1000), false));
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* cmd.h - the subcommands of `rocin` and what they share. */
+#ifndef RN_CMD_H
+#define RN_CMD_H
+
+#include <argp.h>
+
+#include "rocin/types.h"
+
+/* Exit statuses besides that of a program that was run (as env(1) and nohup(1)). */
+enum {
+	RN_EXIT_FAILURE = 1,	  /* the command did not succeed */
+	RN_EXIT_USAGE = 64,	  /* EX_USAGE: wrong arguments */
+	RN_EXIT_CANNOT_RUN = 126, /* program found but not runnable under Rocin */
+	RN_EXIT_NOT_FOUND = 127,  /* no such program */
+};
+
+/* Each runs with argv[0] = "rocin NAME" and returns the exit status. */
+int rn_cmd_run(int argc, char **argv);
+int rn_cmd_devices(int argc, char **argv);
+int rn_cmd_doctor(int argc, char **argv);
+int rn_cmd_stat(int argc, char **argv);
+int rn_cmd_dump(int argc, char **argv);
+int rn_cmd_bench(int argc, char **argv);
+int rn_cmd_stop(int argc, char **argv);
+
+/* Hidden: what `rocin doctor` runs under the launch environment. */
+int rn_cmd_probe(int argc, char **argv);
+
+/* Print "rocin: SENTENCE" on standard error. */
+void rn_complain(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+#endif /* RN_CMD_H */

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* cmd_doctor.c - `rocin doctor [-- PROGRAM]`: why do I see no device?
+ *
+ * A list of checks; each says what it found, and what to do where that is not good.
+ */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cmd.h"
+#include "launch.h"
+#include "runtime_dir.h"
+
+struct doctor {
+	const char *netdevs;
+	const char *program; /* NULL: none was given */
+	struct rn_launch launch;
+	bool prepared;
+	unsigned faults;
+};
+
+enum finding { GOOD, NOTE, FAULT };
+
+static void say(struct doctor *d, enum finding f, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+static void say(struct doctor *d, enum finding f, const char *fmt, ...)
+{
+	static const char *const mark[] = { [GOOD] = "ok   ", [NOTE] = "note ", [FAULT] = "FAULT" };
+	va_list ap;
+
+	printf("%s  ", mark[f]);
+	va_start(ap, fmt);
+	vprintf(fmt, ap);
+	va_end(ap);
+	putchar('\n');
+	d->faults += f == FAULT;
+}
+
+static void check_runtime_dir(struct doctor *d)
+{
+	char dir[RN_RUNTIME_PATH_MAX], err[512];
+
+	if (rn_runtime_dir(dir, sizeof(dir), err, sizeof(err)))
+		say(d, FAULT, "%s", err);
+	else
+		say(d, GOOD, "runtime directory %s", dir);
+}
+
+static void check_devices(struct doctor *d)
+{
+	char err[512];
+
+	if (rn_launch_prepare(&d->launch, d->netdevs, err, sizeof(err))) {
+		say(d, FAULT, "%s", err);
+		return;
+	}
+	d->prepared = true;
+	for (unsigned i = 0; i < d->launch.dev_count; i++) {
+		const struct rn_netdev *dev = &d->launch.devs[i];
+
+		if (!rn_netdev_path_mtu(dev->mtu))
+			say(d, FAULT, "%s: MTU %u of %s is too small; set it to 352 or more",
+			    dev->ibdev, dev->mtu, dev->ifname);
+		else if (!dev->up)
+			say(d, FAULT, "%s: %s is down; ip link set %s up", dev->ibdev,
+			    dev->ifname, dev->ifname);
+		else
+			say(d, GOOD, "%s on %s, %u address%s, path MTU %u", dev->ibdev,
+			    dev->ifname, dev->gid_count, dev->gid_count == 1 ? "" : "es",
+			    rn_netdev_path_mtu(dev->mtu));
+	}
+}
+
+/* One line of `rocin probe`. */
+static void judge_probe_line(struct doctor *d, char *line, unsigned *ours)
+{
+	char *text = strchr(line, ' ');
+
+	if (text)
+		*text++ = '\0';
+	else
+		text = line + strlen(line);
+	if (!strcmp(line, "device")) {
+		(*ours)++;
+		say(d, GOOD, "libibverbs lists %s, opens it and makes a queue pair", text);
+	} else if (!strcmp(line, "other-device")) {
+		say(d, NOTE, "libibverbs lists %s too, which is not ours", text);
+	} else if (!strcmp(line, "no-libibverbs")) {
+		say(d, FAULT, "libibverbs cannot be loaded (%s); apt install libibverbs1", text);
+	} else if (!strcmp(line, "no-qp")) {
+		(*ours)++;
+		say(d, FAULT, "no queue pair on %s; the reason stands above", text);
+	} else if (!strcmp(line, "no-open") || !strcmp(line, "no-list")) {
+		say(d, FAULT, "libibverbs failed: %s %s; the reason stands above", line, text);
+	} else {
+		text[-1] = text == line ? '\0' : ' ';
+		say(d, NOTE, "%s", line);
+	}
+}
+
+static void run_probe(struct doctor *d, int out)
+{
+	char err[512];
+
+	dup2(out, STDOUT_FILENO);
+	dup2(out, STDERR_FILENO);
+	setenv("ROCIN_LOG", "error", 0);
+	if (rn_launch_setenv(&d->launch, d->netdevs, err, sizeof(err)) == 0) {
+		execl("/proc/self/exe", "rocin", "probe", (char *)NULL);
+		execlp("rocin", "rocin", "probe", (char *)NULL);
+	}
+	_exit(RN_EXIT_CANNOT_RUN);
+}
+
+static void check_libibverbs(struct doctor *d)
+{
+	char line[1024];
+	unsigned ours = 0;
+	int pipe_fd[2], status = 0;
+	FILE *in;
+	pid_t pid;
+
+	if (!d->prepared)
+		return;
+	fflush(stdout);
+	if (pipe(pipe_fd) || (pid = fork()) < 0) {
+		say(d, FAULT, "cannot start a process: %s", strerror(errno));
+		return;
+	}
+	if (pid == 0)
+		run_probe(d, pipe_fd[1]);
+	close(pipe_fd[1]);
+	in = fdopen(pipe_fd[0], "r");
+	while (in && fgets(line, sizeof(line), in)) {
+		line[strcspn(line, "\n")] = '\0';
+		if (*line)
+			judge_probe_line(d, line, &ours);
+	}
+	if (in)
+		fclose(in);
+	waitpid(pid, &status, 0);
+	if (WIFSIGNALED(status))
+		say(d, FAULT, "the trial program died of signal %d", WTERMSIG(status));
+	else if (ours == 0)
+		say(d, FAULT, "libibverbs does not list our devices: the preload did not take "
+			      "effect, or the plugin refused (see above)");
+}
+
+static void check_program(struct doctor *d)
+{
+	char path[PATH_MAX], text[PATH_MAX + 256];
+
+	if (!d->program)
+		return;
+	if (rn_program_check(d->program, path, sizeof(path), text, sizeof(text)) ==
+	    RN_PROGRAM_OK)
+		say(d, GOOD, "LD_PRELOAD reaches %s (unless it loads libibverbs with "
+			     "RTLD_DEEPBIND, which nothing can see from outside)", path);
+	else
+		say(d, FAULT, "%s", text);
+}
+
+static void check_environment(struct doctor *d)
+{
+	const char *tree = getenv("ROCIN_TREE"), *preload = getenv("LD_PRELOAD");
+
+	if (tree && (!preload || !strstr(preload, "librocin-kernel.so")))
+		say(d, FAULT, "ROCIN_TREE is set but LD_PRELOAD was lost on the way here (sudo, "
+			      "ssh and mpirun do that); put rocin run behind them");
+	else if (tree && access(tree, R_OK))
+		say(d, FAULT, "ROCIN_TREE names %s, which is not there; use rocin run again", tree);
+	else if (tree)
+		say(d, GOOD, "this shell runs under rocin run");
+	else
+		say(d, NOTE, "programs find the devices only under: rocin run -- PROGRAM");
+}
+
+static long read_number(const char *path)
+{
+	FILE *f = fopen(path, "re");
+	long v = -1;
+
+	if (f && fscanf(f, "%ld", &v) != 1)
+		v = -1;
+	if (f)
+		fclose(f);
+	return v;
+}
+
+static void check_system(struct doctor *d)
+{
+	long rmem = read_number("/proc/sys/net/core/rmem_max");
+	struct rlimit files;
+
+	if (access("/proc/self/fd", X_OK))
+		say(d, NOTE, "/proc is not mounted: works, but less can be said in messages");
+	if (rmem >= 0 && rmem < 1 << 20)
+		say(d, NOTE, "net.core.rmem_max is %ld: works; 4194304 or more is faster", rmem);
+	if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur < 64)
+		say(d, FAULT, "only %lu descriptors may be open; ulimit -n 256",
+		    (unsigned long)files.rlim_cur);
+}
+
+static const struct argp_option options[] = {
+	{ "netdev", 'n', "SPEC", 0, "Interfaces and addresses, as for rocin run", 0 },
+	{ 0 },
+};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct doctor *d = state->input;
+
+	switch (key) {
+	case 'n':
+		d->netdevs = arg;
+		return 0;
+	case ARGP_KEY_ARGS:
+		d->program = state->argv[state->next];
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static const struct argp argp = {
+	.options = options,
+	.parser = parse,
+	.args_doc = "[-- PROGRAM]",
+	.doc = "Check everything that a program needs to find the Rocin devices, and say what to "
+	       "do where something is missing. With PROGRAM, also whether Rocin can reach it.",
+};
+
+int rn_cmd_doctor(int argc, char **argv)
+{
+	static struct doctor d;
+
+	if (argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &d))
+		return RN_EXIT_USAGE;
+	check_runtime_dir(&d);
+	check_system(&d);
+	check_devices(&d);
+	check_libibverbs(&d);
+	check_environment(&d);
+	check_program(&d);
+	if (d.faults)
+		printf("\n%u fault%s found.\n", d.faults, d.faults == 1 ? "" : "s");
+	else
+		puts("\nAll is well. Try: rocin run -- ibv_devices");
+	return d.faults ? RN_EXIT_FAILURE : 0;
+}

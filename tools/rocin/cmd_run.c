@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* cmd_run.c - `rocin run`: start a program so that it finds the Rocin devices. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cmd.h"
+#include "launch.h"
+
+struct run_args {
+	const char *netdevs;
+	bool force;
+	char **program;
+};
+
+/* Options that do nothing but set a variable which the plugin reads. */
+enum {
+	OPT_PCAP = 0x100,
+	OPT_FAULT,
+	OPT_GSO,
+	OPT_ICRC,
+	OPT_LOG,
+	OPT_FORCE,
+};
+
+static const struct {
+	int key;
+	const char *variable;
+} passes[] = {
+	{ OPT_PCAP, "ROCIN_PCAP" }, { OPT_FAULT, "ROCIN_FAULT" }, { OPT_GSO, "ROCIN_GSO" },
+	{ OPT_ICRC, "ROCIN_ICRC" }, { OPT_LOG, "ROCIN_LOG" },
+};
+
+static const struct argp_option options[] = {
+	{ "netdev", 'n', "SPEC", 0,
+	  "Make devices of these interfaces and addresses: IF[:ADDR[+ADDR...]][,IF...] "
+	  "(default: lo, that is 127.0.0.1 and ::1)",
+	  0 },
+	{ "pcap", OPT_PCAP, "FILE", 0, "Write every packet to FILE", 0 },
+	{ "fault", OPT_FAULT, "SPEC", 0,
+	  "Lose packets on purpose, e.g. drop=1%,dup=0.5%,reorder=1%,seed=7", 0 },
+	{ "gso", OPT_GSO, "on|off", 0, "Hand packets to the kernel in super-packets", 0 },
+	{ "icrc", OPT_ICRC, "solve|exact", 0,
+	  "Accept IPv4 identifications that had to be solved for, or refuse them", 0 },
+	{ "log", OPT_LOG, "LEVEL[:FILE]", 0, "error, warn, info, debug or trace", 0 },
+	{ "force", OPT_FORCE, NULL, 0, "Run a program that Rocin cannot reach all the same", 0 },
+	{ 0 },
+};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct run_args *args = state->input;
+
+	for (size_t i = 0; i < RN_ARRAY_SIZE(passes); i++)
+		if (key == passes[i].key)
+			return setenv(passes[i].variable, arg, 1) ? errno : 0;
+	switch (key) {
+	case 'n':
+		args->netdevs = arg;
+		return 0;
+	case OPT_FORCE:
+		args->force = true;
+		return 0;
+	case ARGP_KEY_ARGS:
+		args->program = state->argv + state->next;
+		return 0;
+	case ARGP_KEY_NO_ARGS:
+		argp_error(state, "which program? For instance: rocin run -- ibv_devices");
+		return EINVAL;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static const struct argp argp = {
+	.options = options,
+	.parser = parse,
+	.args_doc = "[--] PROGRAM [ARGUMENT...]",
+	.doc = "Run PROGRAM so that it finds the Rocin devices as RDMA devices.",
+};
+
+/* Refuse what would run without its devices, which looks like a fault of Rocin. */
+static int check_program(const struct run_args *args)
+{
+	char path[PATH_MAX], text[PATH_MAX + 256];
+	enum rn_program_fault fault =
+		rn_program_check(args->program[0], path, sizeof(path), text, sizeof(text));
+
+	if (fault == RN_PROGRAM_OK)
+		return 0;
+	if (fault == RN_PROGRAM_NOT_FOUND) {
+		rn_complain("%s", text);
+		return RN_EXIT_NOT_FOUND;
+	}
+	if (args->force && fault != RN_PROGRAM_NOT_EXECUTABLE)
+		return 0;
+	rn_complain("%s", text);
+	return RN_EXIT_CANNOT_RUN;
+}
+
+int rn_cmd_run(int argc, char **argv)
+{
+	static struct rn_launch launch;
+	struct run_args args = { 0 };
+	char err[512];
+	int status;
+
+	/* ARGP_IN_ORDER: options after the program's name are the program's. */
+	if (argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &args))
+		return RN_EXIT_USAGE;
+	status = check_program(&args);
+	if (status)
+		return status;
+	if (rn_launch_prepare(&launch, args.netdevs, err, sizeof(err)) ||
+	    rn_launch_setenv(&launch, args.netdevs, err, sizeof(err))) {
+		rn_complain("%s", err);
+		return RN_EXIT_FAILURE;
+	}
+	execvp(args.program[0], args.program);
+	status = errno == ENOENT ? RN_EXIT_NOT_FOUND : RN_EXIT_CANNOT_RUN;
+	rn_complain("%s: %s", args.program[0], strerror(errno));
+	return status;
+}

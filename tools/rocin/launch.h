@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* launch.h - the environment in which a program finds the Rocin devices.
+ *
+ *   LD_PRELOAD     librocin-kernel.so, behind whatever is there already
+ *   ROCIN_TREE     generated sysfs and /dev tree of the devices
+ *   RDMAV_DRIVERS  the provider plugin, before whatever is there already
+ *   ROCIN_NETDEVS  which interfaces and addresses the devices are made of
+ */
+#ifndef RN_LAUNCH_H
+#define RN_LAUNCH_H
+
+#include <limits.h>
+
+#include "rocin/netdev.h"
+
+struct rn_launch {
+	struct rn_netdev devs[RN_NETDEV_MAX];
+	unsigned dev_count;
+	char plugin_dir[PATH_MAX];
+	char preload[PATH_MAX]; /* librocin-kernel.so */
+	char driver[PATH_MAX];	/* what RDMAV_DRIVERS wants: no -rdmavNN.so */
+	char tree[PATH_MAX];
+};
+
+/**
+ * rn_launch_prepare() - Find the plugin, discover the devices, write their tree
+ * @l:		Out
+ * @netdevs:	Specification (rocin/netdev.h); NULL: $ROCIN_NETDEVS, else the default
+ * @err:	Out on failure: one sentence
+ *
+ * Return: 0 or -errno.
+ */
+int rn_launch_prepare(struct rn_launch *l, const char *netdevs, char *err, size_t err_len);
+
+/* Put the variables above into this process's environment. Return: 0 or -errno. */
+int rn_launch_setenv(const struct rn_launch *l, const char *netdevs, char *err,
+		     size_t err_len);
+
+/* What keeps LD_PRELOAD from working in a program. */
+enum rn_program_fault {
+	RN_PROGRAM_OK,
+	RN_PROGRAM_NOT_FOUND,
+	RN_PROGRAM_NOT_EXECUTABLE,
+	RN_PROGRAM_SETUID, /* set-user-ID, set-group-ID or file capabilities */
+	RN_PROGRAM_STATIC,
+	RN_PROGRAM_OTHER_CLASS, /* 32-bit, or of another architecture */
+	RN_PROGRAM_DROPS_ENV,	/* sudo, ssh ...: runs, but does not hand the environment on */
+};
+
+/* Look at @program (searched in PATH as execvp() would). @path: out, the file found;
+ * @text: out, one sentence with the remedy unless RN_PROGRAM_OK.
+ */
+enum rn_program_fault rn_program_check(const char *program, char *path, size_t path_len,
+				       char *text, size_t text_len);
+
+#endif /* RN_LAUNCH_H */

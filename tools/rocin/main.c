@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* main.c - `rocin COMMAND`: finds the subcommand and hands over. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cmd.h"
+
+struct command {
+	const char *name;
+	int (*run)(int argc, char **argv);
+	const char *help; /* NULL: not shown */
+};
+
+static const struct command commands[] = {
+	{ "run", rn_cmd_run, "run a program so that it finds the Rocin devices" },
+	{ "devices", rn_cmd_devices, "list the devices that a program would find" },
+	{ "doctor", rn_cmd_doctor, "say why a program finds no device, and the remedy" },
+	{ "stat", rn_cmd_stat, "show counters and queue pairs of running programs" },
+	{ "dump", rn_cmd_dump, "print the packets of a capture, one line each" },
+	{ "bench", rn_cmd_bench, "measure bandwidth and latency beside TCP and UDP" },
+	{ "stop", rn_cmd_stop, "end the rocind of this network namespace" },
+	{ "probe", rn_cmd_probe, NULL },
+};
+
+void rn_complain(const char *fmt, ...)
+{
+	va_list ap;
+
+	fputs("rocin: ", stderr);
+	va_start(ap, fmt);
+	vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	fputc('\n', stderr);
+}
+
+static void print_help(FILE *to)
+{
+	fputs("Usage: rocin COMMAND [OPTION...]\n"
+	      "An RDMA network card made of software.\n\n",
+	      to);
+	for (size_t i = 0; i < RN_ARRAY_SIZE(commands); i++)
+		if (commands[i].help)
+			fprintf(to, "  %-8s %s\n", commands[i].name, commands[i].help);
+	fputs("\n`rocin COMMAND --help` says more; so do rocin(1) and rocin(7).\n"
+	      "Try:  rocin run -- ibv_devices\n",
+	      to);
+}
+
+/* argp names the program in its messages by argv[0]: make that "rocin NAME". */
+static int run_command(const struct command *c, int argc, char **argv)
+{
+	char name[32];
+
+	snprintf(name, sizeof(name), "rocin %s", c->name);
+	argv[0] = name;
+	program_invocation_name = name;
+	return c->run(argc, argv);
+}
+
+int main(int argc, char **argv)
+{
+	argp_err_exit_status = RN_EXIT_USAGE;
+	if (argc < 2) {
+		print_help(stderr);
+		return RN_EXIT_USAGE;
+	}
+	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help")) {
+		print_help(stdout);
+		return 0;
+	}
+	if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-V")) {
+		puts("rocin " ROCIN_VERSION);
+		return 0;
+	}
+	for (size_t i = 0; i < RN_ARRAY_SIZE(commands); i++)
+		if (!strcmp(argv[1], commands[i].name))
+			return run_command(&commands[i], argc - 1, argv + 1);
+	rn_complain("there is no command \"%s\"; `rocin --help` lists them", argv[1]);
+	return RN_EXIT_USAGE;
+}

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* icrc.c - CRC-32 over the packet, with ones in place of what may change on the way. */
+#include <string.h>
+
+#include <libdeflate.h>
+
+#include "rocin/icrc.h"
+
+enum {
+	IPV4_LEN = 20,
+	IPV6_LEN = 40,
+	UDP_LEN = 8,
+
+	IPV4_ID = 4, /* byte offset of the identification */
+	IPV4_VERSION_IHL = 0x45,
+	IPV4_DF = 0x4000,
+	IP_PROTO_UDP = 17,
+
+	BTH_VARIANT = 4, /* byte offset: FECN, BECN and reserved bits */
+
+	/* Bytes of the pseudo packet from the identification to the BTH. */
+	ID_TO_BTH = IPV4_LEN - IPV4_ID + UDP_LEN,
+};
+
+/* CRC-32 of the eight bytes of ones that stand in for the LRH. */
+#define CRC_OF_LRH 0x2144df1cu
+
+static uint8_t *put_ipv4(uint8_t *p, const struct rn_flow *f, uint16_t id, size_t udp_len)
+{
+	*p++ = IPV4_VERSION_IHL;
+	*p++ = 0xff; /* ToS */
+	p = rn_put_be16(p, (uint16_t)(IPV4_LEN + udp_len));
+	p = rn_put_be16(p, id);
+	p = rn_put_be16(p, IPV4_DF);
+	*p++ = 0xff; /* TTL */
+	*p++ = IP_PROTO_UDP;
+	p = rn_put_be16(p, 0xffff); /* checksum */
+	memcpy(p, f->src.raw + 12, 4);
+	memcpy(p + 4, f->dst.raw + 12, 4);
+	return p + 8;
+}
+
+static uint8_t *put_ipv6(uint8_t *p, const struct rn_flow *f, size_t udp_len)
+{
+	p = rn_put_be32(p, 0x6fffffff); /* version; traffic class, flow label */
+	p = rn_put_be16(p, (uint16_t)udp_len);
+	*p++ = IP_PROTO_UDP;
+	*p++ = 0xff; /* hop limit */
+	memcpy(p, f->src.raw, 16);
+	memcpy(p + 16, f->dst.raw, 16);
+	return p + 32;
+}
+
+uint32_t rn_icrc(const struct rn_flow *f, uint16_t ip_id, const uint8_t *bth, size_t len)
+{
+	uint8_t head[IPV6_LEN + UDP_LEN + RN_BTH_LEN];
+	size_t udp_len = UDP_LEN + len + RN_ICRC_LEN;
+	uint8_t *p;
+	uint32_t crc;
+
+	assert(len >= RN_BTH_LEN);
+	assert(len <= RN_ICRC_DATA_MAX);
+	assert(rn_gid_is_ipv4(&f->src) == rn_gid_is_ipv4(&f->dst));
+
+	p = rn_flow_is_ipv4(f) ? put_ipv4(head, f, ip_id, udp_len)
+			       : put_ipv6(head, f, udp_len);
+	p = rn_put_be16(p, f->sport);
+	p = rn_put_be16(p, RN_ROCE_PORT);
+	p = rn_put_be16(p, (uint16_t)udp_len);
+	p = rn_put_be16(p, 0xffff); /* checksum */
+	memcpy(p, bth, RN_BTH_LEN);
+	p[BTH_VARIANT] = 0xff;
+	p += RN_BTH_LEN;
+
+	crc = libdeflate_crc32(CRC_OF_LRH, head, (size_t)(p - head));
+	return libdeflate_crc32(crc, bth + RN_BTH_LEN, len - RN_BTH_LEN);
+}
+
+void rn_icrc_seal(const struct rn_flow *f, uint16_t ip_id, uint8_t *pkt, size_t len)
+{
+	rn_put_le32(pkt + len, rn_icrc(f, ip_id, pkt, len));
+}
+
+/* Product of two polynomials over GF(2) modulo that of CRC-32. Bit 31 is x^0. */
+static uint32_t multiply(uint32_t a, uint32_t b)
+{
+	uint32_t product = 0;
+
+	for (int i = 0; i < 32; i++) {
+		product ^= b & -(a >> 31);
+		a <<= 1;
+		b = b >> 1 ^ (0xedb88320u & -(b & 1));
+	}
+	return product;
+}
+
+/* What a difference between two CRC registers was @len equal bytes earlier. A byte
+ * multiplies the difference by x^8, so this multiplies by x^-8 to the power @len.
+ */
+static uint32_t move_back(uint32_t diff, size_t len)
+{
+	/* x^(-8 * 2^i): x has order 2^32 - 1, so it is x^(2^32 - 1 - 8 * 2^i). */
+	static const uint32_t back[16] = {
+		0x6567cb95, 0xd7125358, 0x5b358fd3, 0x2e9bb40b, 0x12a59a49, 0x8df9403d,
+		0x5139de12, 0xba340226, 0x29c45641, 0x12fbc105, 0xecd30c55, 0x3755ebd8,
+		0x24ee460c, 0x23783fcf, 0x479933fc, 0xa39442a5,
+	};
+
+	static_assert(RN_ICRC_DATA_MAX + ID_TO_BTH < 1 << RN_ARRAY_SIZE(back),
+		      "one factor for each bit of the length");
+	for (unsigned i = 0; len >> i; i++)
+		if (len >> i & 1)
+			diff = multiply(diff, back[i]);
+	return diff;
+}
+
+/* Find the change of the identification that changes the ICRC of a packet of @len bytes
+ * by
+ * @diff. The register takes in a byte by XOR into its low 8 bits, so just before the two
+ * bytes of the identification a difference in these alone has 16 low bits, and no others.
+ * Returns false if no identification explains @diff.
+ */
+static bool solve_id(uint32_t diff, size_t len, uint16_t *id_diff)
+{
+	uint32_t before = move_back(diff, ID_TO_BTH + len);
+
+	*id_diff = (uint16_t)(before << 8 | before >> 8); /* first byte: low bits */
+	return before <= 0xffff;
+}
+
+/* How a sender chooses identifications. */
+enum habit {
+	HABIT_POSITION, /* position in the super-packet, 0 if alone */
+	HABIT_ZERO,
+	HABIT_COUNTER,
+};
+
+static uint16_t guess_id(const struct rn_icrc_hint *hint, uint16_t gro_idx)
+{
+	if (!hint || hint->habit == HABIT_POSITION)
+		return gro_idx;
+	return hint->habit == HABIT_ZERO ? 0 : (uint16_t)(hint->last_id + 1);
+}
+
+static bool is_expected(const struct rn_icrc_hint *hint, uint16_t id, uint16_t gro_idx)
+{
+	if (id == 0 || id == gro_idx)
+		return true;
+	return hint && (uint16_t)(id - hint->last_id - 1) < RN_ICRC_ID_AHEAD;
+}
+
+/* The guess was wrong: what would have been right? */
+static uint8_t habit_of(uint16_t id, uint16_t gro_idx)
+{
+	if (id == gro_idx)
+		return HABIT_POSITION;
+	return id == 0 ? HABIT_ZERO : HABIT_COUNTER;
+}
+
+enum rn_icrc_verdict rn_icrc_check(struct rn_icrc_hint *hint, const struct rn_flow *f,
+				   const uint8_t *pkt, size_t len, uint16_t gro_idx,
+				   bool exact)
+{
+	size_t data_len = len - RN_ICRC_LEN;
+	uint16_t guess = guess_id(hint, gro_idx), id_diff = 0, id;
+	uint32_t diff;
+	bool expected;
+
+	if (len < RN_BTH_LEN + RN_ICRC_LEN || data_len > RN_ICRC_DATA_MAX)
+		return RN_ICRC_BAD;
+	diff = rn_get_le32(pkt + data_len) ^ rn_icrc(f, guess, pkt, data_len);
+	if (!rn_flow_is_ipv4(f))
+		return diff == 0 ? RN_ICRC_OK : RN_ICRC_BAD;
+	if (diff != 0 && !solve_id(diff, data_len, &id_diff))
+		return RN_ICRC_BAD;
+
+	id = guess ^ id_diff;
+	expected = is_expected(hint, id, gro_idx);
+	if (exact && !expected)
+		return RN_ICRC_BAD;
+	if (hint) {
+		hint->last_id = id;
+		if (id_diff != 0)
+			hint->habit = habit_of(id, gro_idx);
+	}
+	return expected ? RN_ICRC_OK : RN_ICRC_OK_SOLVED;
+}

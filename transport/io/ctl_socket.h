@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* ctl_socket.h - how both ends of the control socket name it, send and receive.
+ *
+ * Threads: any; no state. Nothing here waits, and nothing raises SIGPIPE.
+ */
+#ifndef RN_CTL_SOCKET_H
+#define RN_CTL_SOCKET_H
+
+#include <sys/un.h>
+
+#include "rocin/ctl.h"
+
+enum { RN_CTL_FD_MAX = RN_GID_MAX }; /* descriptors beside one message */
+
+/**
+ * rn_ctl_address() - Address of a socket in a directory, however long its path
+ * @addr:	Out
+ * @dir:	Absolute path
+ * @name:	File name, at most 64 bytes
+ * @dir_fd:	Out: -1, or a descriptor to close after bind() or connect(): a path beyond
+ *		the 108 bytes of a socket address goes by way of /proc/self/fd
+ *
+ * Return: 0, -ENAMETOOLONG (long path and no /proc), or why @dir cannot be opened.
+ */
+int rn_ctl_address(struct sockaddr_un *addr, const char *dir, const char *name, int *dir_fd);
+
+/* Moves a descriptor above the three standard ones, for programs that close and reopen
+ * those. Return: the descriptor, close-on-exec; or -errno with @fd closed.
+ */
+int rn_ctl_raise_fd(int fd);
+
+/**
+ * rn_ctl_send() - Send one message
+ * @sock:	Connected socket
+ * @msg:	Message with a complete header
+ * @fds:	Descriptors to pass; the caller keeps its own. NULL if @fd_count is 0
+ *
+ * Return: 0, -EAGAIN (the other end does not read), -EPIPE or -ECONNRESET (it is gone), or
+ *	   another system error.
+ */
+int rn_ctl_send(int sock, const void *msg, const int *fds, unsigned fd_count);
+
+/* One received message. fd[] belong to the receiver of the struct. */
+struct rn_ctl_packet {
+	union rn_ctl_msg msg;
+	unsigned fd_count;
+	int fd[RN_CTL_FD_MAX];
+};
+
+/**
+ * rn_ctl_receive() - Take one message from the socket
+ * @pkt:	Out: on success a message whose magic and length agree with what arrived.
+ *		Its version and type are not judged: rn_ctl_check()
+ *
+ * Return: 0, -EAGAIN (nothing there), -ECONNRESET (end of file), -EBADMSG (not a message
+ *	   of this protocol; it is consumed), or another system error. On any failure no
+ *	   descriptor is left open.
+ */
+int rn_ctl_receive(int sock, struct rn_ctl_packet *pkt);
+
+/* Is it of our version, of a known type and of that type's length?
+ * Return: 0, -EPROTONOSUPPORT (another version), -EBADMSG.
+ */
+int rn_ctl_check(const struct rn_ctl_packet *pkt);
+
+/* Close the descriptors that came with the message. */
+void rn_ctl_close_fds(struct rn_ctl_packet *pkt);
+
+#endif /* RN_CTL_SOCKET_H */

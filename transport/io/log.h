@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* log.h - one line for a person, written only if ROCIN_LOG asks for it.
+ *
+ * ROCIN_LOG=LEVEL[:FILE], LEVEL one of error, warn, info, debug, trace. Without it
+ * nothing is ever written: this code runs inside other people's programs. Without FILE
+ * lines go to what was standard error at the first call; a FILE is appended to.
+ *
+ * Threads: any. No lock is held, errno is kept, no call is a cancellation point, and a
+ * closed pipe as standard error raises no SIGPIPE. A line is one write(2), so lines of
+ * several threads or processes do not mix. A fork child goes on with the same file and
+ * its own process id.
+ */
+#ifndef RN_LOG_H
+#define RN_LOG_H
+
+#include "rocin/types.h"
+
+enum rn_log_level {
+	RN_LOG_ERROR,
+	RN_LOG_WARN,
+	RN_LOG_INFO,
+	RN_LOG_DEBUG,
+	RN_LOG_TRACE,
+	RN_LOG_LEVEL_COUNT
+};
+
+enum {
+	RN_LOG_LINE_MAX = 1024
+}; /* bytes with prefix and newline; more is cut off */
+
+/* Writes "rocin[PID]: MESSAGE\n" if ROCIN_LOG asks for @level or a more talkative one. */
+void rn_log(enum rn_log_level level, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/* True if rn_log(@level) would write: to spare the work of preparing a message. */
+bool rn_log_on(enum rn_log_level level);
+
+/* The open file of ROCIN_LOG=LEVEL:FILE, or -1 (silent, or standard error). Opens it now,
+ * so that a daemon can do so before it changes its directory. Stays owned by the log.
+ */
+int rn_log_file_fd(void);
+
+#endif /* RN_LOG_H */

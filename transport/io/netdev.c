@@ -1,0 +1,416 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* netdev.c - see rocin/netdev.h. */
+#include "rocin/netdev.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <net/if_arp.h>
+#include <netpacket/packet.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "sentence.h"
+
+/* One run of rn_netdev_discover(). */
+struct discovery {
+	struct ifaddrs *all;
+	struct rn_netdev *devs; /* caller's array; the first @count are complete */
+	unsigned max;
+	unsigned count;
+	char *err;
+	size_t err_len;
+};
+
+/* What getifaddrs() tells of one interface, apart from its addresses. */
+struct iface {
+	unsigned flags;
+	uint8_t mac[6];
+	bool has_mac;
+};
+
+/* ---- Addresses ---- */
+
+static struct rn_gid gid_from_ipv4(const struct in_addr *addr)
+{
+	struct rn_gid gid = { .raw = { [10] = 0xff, [11] = 0xff } };
+
+	memcpy(gid.raw + 12, addr, 4);
+	return gid;
+}
+
+static bool gid_equal(const struct rn_gid *a, const struct rn_gid *b)
+{
+	return memcmp(a, b, sizeof(*a)) == 0;
+}
+
+static void gid_text(const struct rn_gid *gid, char *text, socklen_t len)
+{
+	if (rn_gid_is_ipv4(gid))
+		inet_ntop(AF_INET, gid->raw + 12, text, len);
+	else
+		inet_ntop(AF_INET6, gid->raw, text, len);
+}
+
+static bool gid_parse(struct rn_gid *gid, const char *text, size_t len)
+{
+	char copy[INET6_ADDRSTRLEN];
+	struct in_addr v4;
+
+	if (len >= sizeof(copy))
+		return false;
+	memcpy(copy, text, len);
+	copy[len] = '\0';
+	if (inet_pton(AF_INET, copy, &v4) == 1) {
+		*gid = gid_from_ipv4(&v4);
+		return true;
+	}
+	return inet_pton(AF_INET6, copy, gid->raw) == 1;
+}
+
+/* The IPv4 address label of ifconfig ("eth0:1") is no interface name of its own. */
+static bool is_on(const struct ifaddrs *ifa, const char *ifname)
+{
+	size_t len = strcspn(ifa->ifa_name, ":");
+
+	return strlen(ifname) == len && memcmp(ifa->ifa_name, ifname, len) == 0;
+}
+
+static bool gid_of(const struct ifaddrs *ifa, struct rn_gid *gid)
+{
+	if (!ifa->ifa_addr)
+		return false;
+	if (ifa->ifa_addr->sa_family == AF_INET) {
+		*gid = gid_from_ipv4(&((struct sockaddr_in *)ifa->ifa_addr)->sin_addr);
+		return true;
+	}
+	if (ifa->ifa_addr->sa_family == AF_INET6) {
+		memcpy(gid, &((struct sockaddr_in6 *)ifa->ifa_addr)->sin6_addr, 16);
+		return true;
+	}
+	return false;
+}
+
+static bool has_address(const struct discovery *d, const char *ifname,
+			const struct rn_gid *want)
+{
+	struct rn_gid gid;
+
+	for (const struct ifaddrs *ifa = d->all; ifa; ifa = ifa->ifa_next)
+		if (is_on(ifa, ifname) && gid_of(ifa, &gid) && gid_equal(&gid, want))
+			return true;
+	return false;
+}
+
+/* An IPv6 address that duplicate address detection has not cleared cannot be bound.
+ * getifaddrs() does not tell; if_inet6 has the flags of <linux/if_addr.h>. Without it
+ * (no /proc) every address counts as cleared.
+ */
+static bool is_cleared(const struct rn_gid *want, uint32_t ifindex)
+{
+	enum {
+		OPTIMISTIC = 0x04,
+		DAD_FAILED = 0x08,
+		TENTATIVE = 0x40
+	};
+	FILE *f = fopen("/proc/net/if_inet6", "re");
+	bool cleared = true;
+	char hex[33];
+	unsigned index, flags;
+
+	if (!f)
+		return true;
+	while (fscanf(f, "%32s %x %*x %*x %x %*s", hex, &index, &flags) == 3) {
+		struct rn_gid gid = { 0 };
+
+		for (unsigned i = 0; i < 16; i++)
+			sscanf(hex + 2 * (size_t)i, "%2hhx", &gid.raw[i]);
+		if (index == ifindex && gid_equal(&gid, want))
+			cleared = !(flags & (DAD_FAILED | TENTATIVE)) ||
+				  (flags & OPTIMISTIC);
+	}
+	fclose(f);
+	return cleared;
+}
+
+static int add_gid(struct discovery *d, struct rn_netdev *dev, const struct rn_gid *gid)
+{
+	char text[INET6_ADDRSTRLEN];
+
+	for (uint32_t i = 0; i < dev->gid_count; i++)
+		if (gid_equal(&dev->gid[i], gid))
+			return 0;
+	for (unsigned i = 0; i < d->count; i++)
+		for (uint32_t k = 0; k < d->devs[i].gid_count; k++) {
+			if (!gid_equal(&d->devs[i].gid[k], gid) ||
+			    (rn_gid_is_link_local(gid) &&
+			     d->devs[i].ifindex != dev->ifindex))
+				continue;
+			gid_text(gid, text, sizeof(text));
+			return rn_fail(d->err, d->err_len, -EINVAL,
+				       "%s is given to two devices", text);
+		}
+	if (dev->gid_count == RN_GID_MAX)
+		return rn_fail(d->err, d->err_len, -ENOSPC,
+			       "%s has more than %d addresses; name those to use, as in "
+			       "%s:ADDRESS+ADDRESS",
+			       dev->ifname, RN_GID_MAX, dev->ifname);
+	dev->gid[dev->gid_count++] = *gid;
+	return 0;
+}
+
+/* ---- Address sets ---- */
+
+static int add_loopback_defaults(struct discovery *d, struct rn_netdev *dev)
+{
+	const struct in_addr v4 = { htonl(INADDR_LOOPBACK) };
+	const struct rn_gid first = gid_from_ipv4(&v4);
+	const struct rn_gid second = { .raw = { [15] = 1 } };
+	int rc = add_gid(d, dev, &first);
+
+	if (rc == 0 && has_address(d, dev->ifname, &second))
+		rc = add_gid(d, dev, &second);
+	return rc;
+}
+
+static int add_all_addresses(struct discovery *d, struct rn_netdev *dev)
+{
+	enum {
+		IPV4,
+		IPV6,
+		LINK_LOCAL,
+		KIND_COUNT
+	};
+
+	for (int kind = IPV4; kind < KIND_COUNT; kind++) {
+		for (const struct ifaddrs *ifa = d->all; ifa; ifa = ifa->ifa_next) {
+			struct rn_gid gid;
+			int its_kind, rc;
+
+			if (!is_on(ifa, dev->ifname) || !gid_of(ifa, &gid))
+				continue;
+			its_kind = rn_gid_is_ipv4(&gid)		? IPV4
+				   : rn_gid_is_link_local(&gid) ? LINK_LOCAL
+								: IPV6;
+			if (its_kind != kind ||
+			    (kind != IPV4 && !is_cleared(&gid, dev->ifindex)))
+				continue;
+			rc = add_gid(d, dev, &gid);
+			if (rc)
+				return rc;
+		}
+	}
+	return 0;
+}
+
+static int add_listed_address(struct discovery *d, struct rn_netdev *dev,
+			      const char *text, size_t len, bool is_loopback)
+{
+	struct rn_gid gid;
+
+	if (!gid_parse(&gid, text, len))
+		return rn_fail(d->err, d->err_len, -EINVAL,
+			       "\"%.*s\" is not an IPv4 or IPv6 address", (int)len, text);
+	if (!has_address(d, dev->ifname, &gid) &&
+	    !(is_loopback && rn_gid_is_ipv4(&gid) && gid.raw[12] == 127))
+		return rn_fail(d->err, d->err_len, -EADDRNOTAVAIL,
+			       "%s does not have the address %.*s", dev->ifname, (int)len,
+			       text);
+	return add_gid(d, dev, &gid);
+}
+
+static int add_listed_addresses(struct discovery *d, struct rn_netdev *dev,
+				const char *list, size_t list_len, bool is_loopback)
+{
+	const char *end = list + list_len;
+
+	for (;;) {
+		const char *plus = memchr(list, '+', (size_t)(end - list));
+		const char *stop = plus ? plus : end;
+		int rc = add_listed_address(d, dev, list, (size_t)(stop - list),
+					    is_loopback);
+
+		if (rc || !plus)
+			return rc;
+		list = plus + 1;
+	}
+}
+
+/* ---- Identity ---- */
+
+/* FNV-1a, 64 bit: spreads a few bytes, needs no strength. */
+static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t len)
+{
+	const uint8_t *p = bytes;
+
+	for (size_t i = 0; i < len; i++)
+		hash = (hash ^ p[i]) * 0x100000001b3u;
+	return hash;
+}
+
+/* What tells this host and namespace from others. Containers of one host share the boot
+ * id and differ in the namespace; hosts cloned from one image differ in the boot id.
+ */
+static uint64_t hash_of_place(void)
+{
+	static const char *const files[] = { "/proc/sys/kernel/random/boot_id",
+					     "/etc/machine-id" };
+	uint64_t hash = 0xcbf29ce484222325u;
+	char id[64];
+	ssize_t len = -1;
+	struct stat st;
+
+	for (size_t i = 0; i < RN_ARRAY_SIZE(files) && len <= 0; i++) {
+		int fd = open(files[i], O_RDONLY | O_CLOEXEC);
+
+		if (fd < 0)
+			continue;
+		len = read(fd, id, sizeof(id));
+		close(fd);
+	}
+	if (len <= 0) {
+		memset(id, 0, sizeof(id));
+		gethostname(id, sizeof(id) - 1);
+		len = sizeof(id);
+	}
+	hash = hash_bytes(hash, id, (size_t)len);
+	if (stat("/proc/thread-self/ns/net", &st) == 0)
+		hash = hash_bytes(hash, &st.st_ino, sizeof(st.st_ino));
+	return hash;
+}
+
+/* EUI-64 in the way of IPv6 for a card with a MAC, but with hashed bits in the place of
+ * ff:fe, since two devices may share a card, and containers a MAC. All hash elsewhere.
+ */
+static uint64_t node_guid(const struct rn_netdev *dev, const struct iface *iface)
+{
+	const uint64_t local_bit = (uint64_t)0x02 << 56, group_bit = (uint64_t)0x01 << 56;
+	uint64_t hash = hash_of_place();
+	uint64_t guid = 0;
+
+	hash = hash_bytes(hash, dev->ifname, strlen(dev->ifname));
+	hash = hash_bytes(hash, &dev->gid[0], sizeof(dev->gid[0]));
+	if (!iface->has_mac)
+		return (hash | local_bit) & ~group_bit;
+	for (unsigned i = 0; i < 6; i++) {
+		if (i == 3)
+			guid = guid << 16 | ((hash ^ hash >> 32) & 0xffff);
+		guid = guid << 8 | iface->mac[i];
+	}
+	return guid ^ local_bit;
+}
+
+/* ---- Interfaces ---- */
+
+static bool find_iface(const struct discovery *d, const char *ifname, struct iface *out)
+{
+	bool found = false;
+
+	*out = (struct iface){ 0 };
+	for (const struct ifaddrs *ifa = d->all; ifa; ifa = ifa->ifa_next) {
+		const struct sockaddr_ll *ll = (struct sockaddr_ll *)ifa->ifa_addr;
+
+		if (!is_on(ifa, ifname))
+			continue;
+		found = true;
+		out->flags = ifa->ifa_flags;
+		if (ll && ll->sll_family == AF_PACKET && ll->sll_hatype == ARPHRD_ETHER &&
+		    ll->sll_halen == sizeof(out->mac)) {
+			memcpy(out->mac, ll->sll_addr, sizeof(out->mac));
+			out->has_mac = true;
+		}
+	}
+	return found;
+}
+
+/* Index and MTU; false if the interface has gone meanwhile. */
+static bool query_iface(struct rn_netdev *dev)
+{
+	struct ifreq req = { 0 };
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	bool ok;
+
+	if (fd < 0)
+		fd = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return false;
+	memcpy(req.ifr_name, dev->ifname, sizeof(dev->ifname));
+	dev->ifindex = if_nametoindex(dev->ifname);
+	ok = dev->ifindex != 0 && ioctl(fd, SIOCGIFMTU, &req) == 0;
+	close(fd);
+	if (ok)
+		dev->mtu = (uint32_t)req.ifr_mtu;
+	return ok;
+}
+
+static int add_device(struct discovery *d, const char *item, size_t item_len)
+{
+	const char *colon = memchr(item, ':', item_len);
+	size_t name_len = colon ? (size_t)(colon - item) : item_len;
+	struct rn_netdev dev = { 0 };
+	struct iface iface;
+	bool is_loopback;
+	int rc;
+
+	if (name_len == 0)
+		return rn_fail(d->err, d->err_len, -EINVAL,
+			       "an interface name is missing; want "
+			       "IF[:ADDRESS[+ADDRESS...]][,IF...]");
+	if (d->count == d->max)
+		return rn_fail(d->err, d->err_len, -ENOSPC, "more than %u devices",
+			       d->max);
+	if (name_len < sizeof(dev.ifname))
+		memcpy(dev.ifname, item, name_len);
+	if (name_len >= sizeof(dev.ifname) || !find_iface(d, dev.ifname, &iface) ||
+	    !query_iface(&dev))
+		return rn_fail(d->err, d->err_len, -ENODEV,
+			       "there is no network interface \"%.*s\"", (int)name_len,
+			       item);
+	snprintf(dev.ibdev, sizeof(dev.ibdev), "rocin%u", d->count);
+	dev.up = (iface.flags & (IFF_UP | IFF_RUNNING)) == (IFF_UP | IFF_RUNNING);
+	is_loopback = (iface.flags & IFF_LOOPBACK) != 0;
+	if (colon)
+		rc = add_listed_addresses(d, &dev, colon + 1, item_len - name_len - 1,
+					  is_loopback);
+	else if (is_loopback)
+		rc = add_loopback_defaults(d, &dev);
+	else
+		rc = add_all_addresses(d, &dev);
+	if (rc)
+		return rc;
+	if (dev.gid_count == 0)
+		return rn_fail(d->err, d->err_len, -EADDRNOTAVAIL, "%s has no IP address",
+			       dev.ifname);
+	dev.node_guid = node_guid(&dev, &iface);
+	d->devs[d->count++] = dev;
+	return 0;
+}
+
+int rn_netdev_discover(const char *spec, struct rn_netdev *devs, unsigned max, char *err,
+		       size_t err_len)
+{
+	struct discovery d = { .devs = devs, .max = max, .err = err, .err_len = err_len };
+	int rc;
+
+	if (!spec || !*spec)
+		spec = "lo";
+	if (getifaddrs(&d.all) < 0)
+		return rn_fail(err, err_len, -errno,
+			       "the network interfaces cannot be listed: %m");
+	for (;;) {
+		size_t len = strcspn(spec, ",");
+
+		rc = add_device(&d, spec, len);
+		if (rc || spec[len] == '\0')
+			break;
+		spec += len + 1;
+	}
+	freeifaddrs(d.all);
+	return rc ? rc : (int)d.count;
+}

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* rocind_client.h - talk to rocind, which owns UDP port 4791; start it if need be.
+ *
+ * One connection stands for one device of one process: attach once, keep the connection
+ * as long as the device lives. Closing it, or dying, gives the slot back. A process with
+ * two devices holds two connections.
+ *
+ * Runs inside other people's programs: descriptors are close-on-exec and above 2, no
+ * signal is raised (neither SIGPIPE nor SIGCHLD), the daemon is no child that the
+ * program's wait() could see, no call is a cancellation point, and every call is bounded
+ * in time (RN_ROCIND_TIMEOUT_MS for the start and for each answer).
+ *
+ * A sentence in @err is for a person, without a newline. @err may be NULL with
+ * @err_len 0.
+ *
+ * Threads: no locks and no hidden state; one connection belongs to one thread at a time.
+ * fork(): the child must call nothing but rn_rocind_abandon() on an inherited connection.
+ */
+#ifndef RN_ROCIND_CLIENT_H
+#define RN_ROCIND_CLIENT_H
+
+#include "rocin/netdev.h"
+
+enum {
+	RN_ROCIND_TIMEOUT_MS = 5000
+};
+
+struct rn_rocind; /* a connection */
+
+/* What a process needs to carry packets of one device. */
+struct rn_attach {
+	unsigned slot;	      /* 1..255: low 8 bits of every QPN of this device */
+	uint32_t qpn_counter; /* 1..65535: where to start; QPN = counter << 8 | slot.
+			       * After 65535 comes 1, never 0: QPNs below 256 are rocind's
+			       */
+	unsigned sock_count;  /* gid_count of the device */
+	int sock[RN_GID_MAX]; /* by GID index; bound UDP sockets, owned by the caller */
+};
+
+enum rn_rocind_event_kind {
+	RN_ROCIND_GONE, /* rocind ended: close the data sockets at once. Last event */
+	RN_ROCIND_GID_ADDED,   /* gid_idx, gid, sock */
+	RN_ROCIND_GID_REMOVED, /* gid_idx, gid */
+	RN_ROCIND_PORT_UP,
+	RN_ROCIND_PORT_DOWN,
+};
+
+struct rn_rocind_event {
+	enum rn_rocind_event_kind kind;
+	unsigned gid_idx; /* place in the GID table, or RN_GID_MAX */
+	struct rn_gid gid;
+	int sock; /* RN_ROCIND_GID_ADDED: bound UDP socket, owned by the receiver; else -1
+		   */
+};
+
+/* One attached process, as rn_rocind_list() shows it. */
+struct rn_rocind_client {
+	int32_t pid; /* 0: of a process id namespace that rocind cannot see */
+	unsigned slot;
+	char ibdev[32];
+	char ifname[16];
+	uint32_t gid_count;
+	struct rn_gid gid[RN_GID_MAX]; /* all zero: that address is gone */
+	int stats_fd; /* struct rn_stats_page for pread(); -1: none; owned by the callee
+		       */
+};
+
+/* Packets that reached slot 0, which are those that belong to no process. */
+enum rn_rocind_drop {
+	RN_ROCIND_DROP_SHORT,	     /* shorter than a BTH */
+	RN_ROCIND_DROP_QP0,	     /* QPN 0 */
+	RN_ROCIND_DROP_QP1,	     /* QPN 1: connection manager */
+	RN_ROCIND_DROP_RESERVED,     /* QPN 2..255 */
+	RN_ROCIND_DROP_MULTICAST,    /* QPN 0xffffff */
+	RN_ROCIND_DROP_UNKNOWN_SLOT, /* QPN of a slot that nobody had */
+	RN_ROCIND_DROP_COUNT
+};
+
+struct rn_rocind_status {
+	int32_t pid;
+	char version[32];
+	int64_t since_s;   /* Unix time of its start */
+	uint32_t idle_ms;  /* ends after so long without clients; 0: never */
+	uint32_t clients;  /* connections, this one included */
+	uint32_t attached; /* of them, those that hold a slot */
+	uint32_t groups;   /* device addresses whose port 4791 is held */
+	uint64_t drops[RN_ROCIND_DROP_COUNT];
+};
+
+/**
+ * rn_rocind_connect() - Connect to this namespace's rocind; start it if there is none
+ * @rocind_path: Program to start, or NULL: $ROCIN_ROCIND, else beside this code as built
+ *		or installed, else in PATH
+ * @err:	Out on failure: one sentence
+ * @err_len:	Bytes in @err
+ *
+ * Return: the connection, or NULL with errno: ENOENT (no program to start), ETIMEDOUT,
+ *	   EPROTONOSUPPORT (rocind is of another version), EPERM (runtime directory or
+ *	   rocind of another user), or another system error.
+ */
+struct rn_rocind *rn_rocind_connect(const char *rocind_path, char *err, size_t err_len);
+
+/* The same without starting anything: errno ENOENT when no rocind is running. */
+struct rn_rocind *rn_rocind_connect_running(char *err, size_t err_len);
+
+/**
+ * rn_rocind_attach() - Get a slot and the sockets for one device
+ * @r:		Connection that has not attached yet
+ * @dev:	Device; its addresses are opened in the order of its GID table
+ * @stats_fd:	memfd with this process's struct rn_stats_page, or -1; stays the caller's
+ * @out:	Out: slot, first QPN counter, sockets; untouched on failure
+ *
+ * The device follows its interface (RN_ROCIND_GID_ADDED for addresses that appear later)
+ * if the interface is not loopback and @dev holds all addresses that it has now, as
+ * rn_netdev_discover() gives them for an interface without addresses.
+ *
+ * Return: 0, or -EADDRINUSE (something else holds port 4791 of an address; the sentence
+ *	   says who), -EADDRNOTAVAIL (address is gone), -EUSERS (255 processes have slots
+ *	   already), -EALREADY (this connection is attached), -EINVAL (device without name
+ *	   or addresses), -EMFILE, -ENOMEM, -ECONNRESET (rocind died), -ETIMEDOUT.
+ */
+int rn_rocind_attach(struct rn_rocind *r, const struct rn_netdev *dev, int stats_fd,
+		     struct rn_attach *out, char *err, size_t err_len);
+
+/* Give the slot back. The connection stays and may attach again. Close the sockets
+ * first: packets that arrive later belong to nobody. Return: 0, -ENOTCONN (not attached),
+ * or as rn_rocind_attach().
+ */
+int rn_rocind_detach(struct rn_rocind *r, char *err, size_t err_len);
+
+/* For poll(): readable when rn_rocind_event() has something to say. An event that came in
+ * during another call does not show here: ask rn_rocind_event() once after each call.
+ */
+int rn_rocind_fd(const struct rn_rocind *r);
+
+/**
+ * rn_rocind_event() - Next event, without waiting
+ *
+ * Return: 0 with @out filled, or -EAGAIN. RN_ROCIND_GONE is repeated on every further
+ * call.
+ */
+int rn_rocind_event(struct rn_rocind *r, struct rn_rocind_event *out);
+
+/* Called once for each attached process; a value other than 0 ends the list. */
+typedef int (*rn_rocind_on_client)(void *ctx, const struct rn_rocind_client *client);
+
+/* Return: 0, what @on_client returned if not 0, or as rn_rocind_attach(). */
+int rn_rocind_list(struct rn_rocind *r, rn_rocind_on_client on_client, void *ctx,
+		   char *err, size_t err_len);
+
+int rn_rocind_status(struct rn_rocind *r, struct rn_rocind_status *out, char *err,
+		     size_t err_len);
+
+/* Ask rocind to end, for all its clients. Return: 0 once it has let go of its addresses.
+ */
+int rn_rocind_shutdown(struct rn_rocind *r, char *err, size_t err_len);
+
+/* Close the connection; gives the slot back if there is one. NULL is ignored. */
+void rn_rocind_close(struct rn_rocind *r);
+
+/* In a fork child: drop the inherited connection without a trace at rocind, for which the
+ * parent stays attached. NULL is ignored.
+ */
+void rn_rocind_abandon(struct rn_rocind *r);
+
+#endif /* RN_ROCIND_CLIENT_H */

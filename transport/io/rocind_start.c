@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* rocind_start.c - start the daemon from inside a program that must not notice.
+ *
+ * fork() is out: it runs the program's atfork handlers, copies its page tables and makes
+ * a child that the program's wait() finds. Instead two clones share our memory (as vfork
+ * does) until the second has called execve():
+ *
+ *	this thread --clone--> middle --clone--> daemon
+ *	 (suspended)          (suspended)        dup2, execve
+ *
+ * The middle process has exit signal 0, so it causes no SIGCHLD and only a wait with
+ * __WCLONE sees it; we wait for it at once. Its end makes the daemon an orphan. (A single
+ * clone with exit signal 0 would not do: execve() sets the exit signal to SIGCHLD.)
+ *
+ * Until execve() the clones run on our memory with all signals blocked, and make system
+ * calls only through syscall(), which no sanitizer or interposer replaces. Their errno is
+ * ours too; rn_rocind_start() saves it.
+ */
+#include "rocind_start.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "ctl_socket.h"
+#include "runtime_dir.h"
+#include "sentence.h"
+
+#define ON_SHARED_MEMORY __attribute__((no_sanitize("address", "thread", "undefined")))
+
+/* Bytes of stack for each clone; they call little more than syscall(). */
+enum { CLONE_STACK = 64 * 1024 };
+
+/* Read, and in part written, by the clones. */
+struct launch {
+	const char *path;
+	char *const *argv;
+	char *const *envp;
+	int null_fd;  /* above the standard descriptors */
+	int ready_fd; /* above RN_ROCIND_READY_FD, so that dup2() clears close-on-exec */
+	char *daemon_stack; /* its end: stacks grow down on every supported machine */
+	volatile int error; /* errno of the step that failed, or 0 */
+};
+
+ON_SHARED_MEMORY static int run_daemon(void *arg)
+{
+	struct launch *launch = arg;
+
+	for (int fd = 0; fd < 3; fd++)
+		if (syscall(SYS_dup3, launch->null_fd, fd, 0) < 0)
+			goto err;
+	if (syscall(SYS_dup3, launch->ready_fd, RN_ROCIND_READY_FD, 0) < 0)
+		goto err;
+	syscall(SYS_execve, launch->path, launch->argv, launch->envp);
+err:
+	launch->error = errno;
+	syscall(SYS_exit_group, 1);
+	return 1;
+}
+
+ON_SHARED_MEMORY static int run_middle(void *arg)
+{
+	struct launch *launch = arg;
+
+	syscall(SYS_setsid);
+	if (clone(run_daemon, launch->daemon_stack, CLONE_VM | CLONE_VFORK, launch) < 0)
+		launch->error = errno;
+	syscall(SYS_exit_group, 0);
+	return 0;
+}
+
+/* The kernel's signal set: pthread_sigmask() would leave out the two that the C library
+ * keeps for itself, whose handlers must not run on our memory in a clone either.
+ */
+static void set_signal_mask(uint64_t mask, uint64_t *before)
+{
+	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &mask, before, sizeof(mask));
+}
+
+/* Return: 0 when the daemon's program runs, or -errno. */
+static int spawn(struct launch *launch)
+{
+	uint64_t before;
+	pid_t middle;
+	char *stacks = mmap(NULL, 2 * CLONE_STACK, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+	int rc = 0;
+
+	if (stacks == MAP_FAILED)
+		return -errno;
+	launch->daemon_stack = stacks + 2 * CLONE_STACK;
+	set_signal_mask(~UINT64_C(0), &before);
+	middle = clone(run_middle, stacks + CLONE_STACK, CLONE_VM | CLONE_VFORK, launch);
+	if (middle < 0)
+		rc = -errno;
+	set_signal_mask(before, NULL);
+	if (middle >= 0) {
+		while (waitpid(middle, NULL, __WCLONE) < 0 && errno == EINTR)
+			;
+		rc = -launch->error;
+	}
+	munmap(stacks, 2 * CLONE_STACK);
+	return rc;
+}
+
+/* NAME=VALUE in @buf if the variable is set. Return: true if it was added. */
+static bool pass_variable(char *buf, size_t len, const char *name)
+{
+	const char *value = secure_getenv(name);
+
+	return value && (size_t)snprintf(buf, len, "%s=%s", name, value) < len;
+}
+
+static int spawn_with_clean_environment(struct launch *launch, const char *dir)
+{
+	enum { VALUE_MAX = 4096 };
+	static const char *const kept[] = { "PATH", "TMPDIR", "XDG_RUNTIME_DIR", "ROCIN_LOG" };
+	const char *idle = secure_getenv("ROCIN_IDLE_MS");
+	char ready_option[32], idle_option[48], name[] = "rocind";
+	char *argv[] = { name, ready_option, idle ? idle_option : NULL, NULL };
+	char *envp[RN_ARRAY_SIZE(kept) + 2];
+	char runtime_dir[RN_RUNTIME_PATH_MAX + 32];
+	size_t count = 0;
+	char(*values)[VALUE_MAX] = malloc(sizeof(*values) * RN_ARRAY_SIZE(kept));
+	int rc;
+
+	if (!values)
+		return -ENOMEM;
+	snprintf(ready_option, sizeof(ready_option), "--ready-fd=%d", RN_ROCIND_READY_FD);
+	if (idle)
+		snprintf(idle_option, sizeof(idle_option), "--idle-ms=%.32s", idle);
+	snprintf(runtime_dir, sizeof(runtime_dir), "ROCIN_RUNTIME_DIR=%s", dir);
+	for (size_t i = 0; i < RN_ARRAY_SIZE(kept); i++)
+		if (pass_variable(values[i], VALUE_MAX, kept[i]))
+			envp[count++] = values[i];
+	envp[count++] = runtime_dir;
+	envp[count] = NULL;
+	launch->argv = argv;
+	launch->envp = envp;
+	rc = spawn(launch);
+	free(values);
+	return rc;
+}
+
+/* Wait for the end of the daemon's first words. Return: 0, -EIO (they are in @err),
+ * -ETIMEDOUT.
+ */
+static int await_ready(int fd, int timeout_ms, char *err, size_t err_len)
+{
+	char words[RN_CTL_TEXT_LEN];
+	size_t len = 0;
+	struct pollfd pfd = { .fd = fd, .events = POLLIN };
+
+	for (;;) {
+		/* Each wait is bounded; a daemon speaks at most once, so two waits are all. */
+		int n = poll(&pfd, 1, timeout_ms);
+		ssize_t got;
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return rn_fail(err, err_len, -ETIMEDOUT,
+				       "rocind did not start within %d ms", timeout_ms);
+		got = read(fd, words + len, sizeof(words) - 1 - len);
+		if (got <= 0)
+			break;
+		len += (size_t)got;
+	}
+	words[len] = '\0';
+	return len ? rn_fail(err, err_len, -EIO, "%s", words) : 0;
+}
+
+/* Moves @fd to @floor or above. Return: descriptor or -errno; @fd is closed. */
+static int raise_to(int fd, int floor)
+{
+	int high = fcntl(fd, F_DUPFD_CLOEXEC, floor);
+	int rc = high < 0 ? -errno : high;
+
+	close(fd);
+	return rc;
+}
+
+/* Return: 0 with the descriptors open, or -errno with none. */
+static int open_descriptors(struct launch *launch, int *read_fd)
+{
+	int ends[2];
+	int rc;
+
+	launch->null_fd = open("/dev/null", O_RDWR | O_CLOEXEC | O_NOCTTY);
+	if (launch->null_fd < 0)
+		return -errno;
+	rc = launch->null_fd = raise_to(launch->null_fd, RN_ROCIND_READY_FD + 1);
+	if (rc < 0)
+		return rc;
+	if (pipe2(ends, O_CLOEXEC) < 0) {
+		rc = -errno;
+		goto err_close_null;
+	}
+	rc = launch->ready_fd = raise_to(ends[1], RN_ROCIND_READY_FD + 1);
+	if (rc < 0) {
+		close(ends[0]);
+		goto err_close_null;
+	}
+	rc = *read_fd = raise_to(ends[0], RN_ROCIND_READY_FD + 1);
+	if (rc < 0)
+		goto err_close_ready;
+	return 0;
+
+err_close_ready:
+	close(launch->ready_fd);
+err_close_null:
+	close(launch->null_fd);
+	return rc;
+}
+
+int rn_rocind_start(const char *path, const char *dir, int timeout_ms, char *err,
+		    size_t err_len)
+{
+	struct launch launch = { .path = path };
+	int saved = errno;
+	int read_fd;
+	int rc = open_descriptors(&launch, &read_fd);
+
+	if (rc)
+		return rn_fail(err, err_len, rc, "%s cannot be started: %s", path,
+			       strerror(-rc));
+	rc = spawn_with_clean_environment(&launch, dir);
+	close(launch.ready_fd);
+	close(launch.null_fd);
+	if (rc)
+		rn_fail(err, err_len, rc, "%s cannot be started: %s", path, strerror(-rc));
+	else
+		rc = await_ready(read_fd, timeout_ms, err, err_len);
+	close(read_fd);
+	errno = saved;
+	return rc;
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* rocind_start.h - find the daemon's program and start it, unseen by the program we are in.
+ *
+ * Threads: any; no state.
+ */
+#ifndef RN_ROCIND_START_H
+#define RN_ROCIND_START_H
+
+#include <stddef.h>
+
+/* Descriptor that a daemon started by rn_rocind_start() finds open: it writes a sentence
+ * there if it fails, and closes it when it listens (or when another rocind is there).
+ */
+enum { RN_ROCIND_READY_FD = 3 };
+
+/**
+ * rn_rocind_find() - Path of the program to start
+ * @wish:	Used as it is if not NULL
+ * @path:	Out: absolute path, unless @wish or $ROCIN_ROCIND is relative
+ *
+ * Order: @wish, $ROCIN_ROCIND, beside the file that holds this code (as built or
+ * installed), beside the running program, PATH.
+ *
+ * Return: 0, -ENOENT (none found; a sentence in @err), -ENAMETOOLONG.
+ */
+int rn_rocind_find(const char *wish, char *path, size_t path_len, char *err, size_t err_len);
+
+/**
+ * rn_rocind_start() - Start a daemon and wait until it listens or has given up
+ * @path:	Program
+ * @dir:	Runtime directory to give it
+ * @timeout_ms:	For the wait
+ *
+ * The daemon gets a session of its own, /dev/null as standard files, and of the
+ * environment only PATH, TMPDIR, XDG_RUNTIME_DIR, ROCIN_LOG and ROCIN_RUNTIME_DIR=@dir. It
+ * is orphaned at birth: neither wait() nor SIGCHLD of this process ever tells of it,
+ * unless this process asked for orphans (PR_SET_CHILD_SUBREAPER, or process 1).
+ * ROCIN_IDLE_MS, if set, becomes its --idle-ms option.
+ *
+ * Return: 0 (it listens, or another one was quicker), -ETIMEDOUT, -EIO (it failed and
+ *	   @err says why), or why no process could be made.
+ */
+int rn_rocind_start(const char *path, const char *dir, int timeout_ms, char *err,
+		    size_t err_len);
+
+#endif /* RN_ROCIND_START_H */

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* runtime_dir.h - the private directory where processes of one user find one another.
+ *
+ * The first of these that can be used: $ROCIN_RUNTIME_DIR, $XDG_RUNTIME_DIR/rocin,
+ * /dev/shm/rocin-UID, $TMPDIR/rocin-UID (/tmp where TMPDIR is unset). A candidate that
+ * cannot be created is passed over, except ROCIN_RUNTIME_DIR, which somebody chose on
+ * purpose. One that exists but belongs to another user, or that others may enter, is an
+ * error: passing it over would let another user choose for us.
+ *
+ * Names in it carry the network namespace, since a device is a matter of one namespace:
+ * "rocind-4026531840.sock". All paths are absolute. The environment is read with
+ * secure_getenv(), so it does not steer a set-user-ID program.
+ *
+ * Threads: any; no state.
+ */
+#ifndef RN_RUNTIME_DIR_H
+#define RN_RUNTIME_DIR_H
+
+#include "rocin/types.h"
+
+enum {
+	RN_RUNTIME_PATH_MAX = 1024
+}; /* bytes with the final NUL; longer is -ENAMETOOLONG */
+
+/**
+ * rn_runtime_dir() - Find or create the runtime directory
+ * @dir:	Out: absolute path without a final slash
+ * @dir_len:	Bytes in @dir; RN_RUNTIME_PATH_MAX is always enough
+ * @err:	Out on failure: one sentence naming the path and the remedy
+ * @err_len:	Bytes in @err
+ *
+ * Return: 0, or -EINVAL (ROCIN_RUNTIME_DIR is not absolute), -EPERM (not a directory of
+ *	   ours with mode 0700), -ENAMETOOLONG, or why the last candidate could not be
+ *made.
+ */
+int rn_runtime_dir(char *dir, size_t dir_len, char *err, size_t err_len);
+
+/**
+ * rn_runtime_name() - File name for this network namespace
+ * @name:	Out: "<stem>-<netns><suffix>"; <netns> is the inode number of the calling
+ *		thread's network namespace, "0" where /proc does not tell
+ * @name_len:	Bytes in @name; stem and suffix plus 22 are enough
+ */
+void rn_runtime_name(char *name, size_t name_len, const char *stem, const char *suffix);
+
+/**
+ * rn_runtime_tree_parent() - Directory for generated sysfs trees: DIR/trees-<netns>
+ * @path:	Out: absolute path; the directory exists, mode 0700
+ *
+ * Other arguments and Return: as rn_runtime_dir().
+ */
+int rn_runtime_tree_parent(char *path, size_t path_len, char *err, size_t err_len);
+
+#endif /* RN_RUNTIME_DIR_H */

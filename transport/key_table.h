@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* key_table.h - intrusive hash table from a 32-bit key to an object.
+ *
+ * The objects link themselves and the array of buckets is the caller's, so the table
+ * allocates nothing: it grows when the caller hands over a larger array.
+ *
+ * Threads: none of these functions locks. Readers and writers need the owner's lock.
+ */
+#ifndef RN_KEY_TABLE_H
+#define RN_KEY_TABLE_H
+
+#include "container.h"
+#include "rocin/hnode.h"
+
+struct rn_htab {
+	struct rn_hnode **bucket; /* @mask + 1 chains */
+	uint32_t mask;
+	uint32_t count; /* objects in the table */
+};
+
+/* @bucket: @bucket_count (a power of two) pointers, owned by the caller, which must
+ * outlive their use here; contents do not matter.
+ */
+void rn_htab_init(struct rn_htab *tab, struct rn_hnode **bucket, uint32_t bucket_count);
+
+/* Return: 0, or -EEXIST if the table has an object of the same key. */
+int rn_htab_insert(struct rn_htab *tab, struct rn_hnode *node);
+
+/* @node must be in the table. */
+void rn_htab_remove(struct rn_htab *tab, struct rn_hnode *node);
+
+/* The object with this key, or NULL. */
+struct rn_hnode *rn_htab_find(const struct rn_htab *tab, uint32_t key);
+
+/* Move all objects to another array (as in rn_htab_init()), larger or smaller.
+ * Return: the array used until now; the caller may free it.
+ */
+struct rn_hnode **rn_htab_rehash(struct rn_htab *tab, struct rn_hnode **bucket,
+				 uint32_t bucket_count);
+
+/* True when there are more objects than buckets: time for a larger array. */
+static inline bool rn_htab_is_crowded(const struct rn_htab *tab)
+{
+	return tab->count > tab->mask;
+}
+
+/* Visit every object once, in no meaningful order:
+ *	for (node = rn_htab_first(tab); node; node = rn_htab_next(tab, node))
+ * Insertion and rehash are not allowed meanwhile. An object may be removed once the one
+ * after it has been asked for.
+ */
+struct rn_hnode *rn_htab_first(const struct rn_htab *tab);
+struct rn_hnode *rn_htab_next(const struct rn_htab *tab, const struct rn_hnode *node);
+
+#endif /* RN_KEY_TABLE_H */

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* list.h - intrusive doubly linked list.
+ *
+ * One struct for the head and for the member that links an object. A head, and an object
+ * that is on no list, points to itself; both must be initialised. An object may be freed
+ * only when it is on no list.
+ */
+#ifndef RN_LIST_H
+#define RN_LIST_H
+
+#include "container.h"
+
+struct rn_list {
+	struct rn_list *next;
+	struct rn_list *prev;
+};
+
+static inline void rn_list_init(struct rn_list *node)
+{
+	node->next = node;
+	node->prev = node;
+}
+
+static inline bool rn_list_is_empty(const struct rn_list *head)
+{
+	return head->next == head;
+}
+
+/* True while @node is on a list. */
+static inline bool rn_list_is_linked(const struct rn_list *node)
+{
+	return node->next != node;
+}
+
+/* Put @node, which is on no list, before @pos. */
+static inline void rn_list_insert_before(struct rn_list *pos, struct rn_list *node)
+{
+	assert(!rn_list_is_linked(node));
+	node->next = pos;
+	node->prev = pos->prev;
+	pos->prev->next = node;
+	pos->prev = node;
+}
+
+static inline void rn_list_push_back(struct rn_list *head, struct rn_list *node)
+{
+	rn_list_insert_before(head, node);
+}
+
+static inline void rn_list_push_front(struct rn_list *head, struct rn_list *node)
+{
+	rn_list_insert_before(head->next, node);
+}
+
+/* Harmless for a node that is on no list. */
+static inline void rn_list_remove(struct rn_list *node)
+{
+	node->next->prev = node->prev;
+	node->prev->next = node->next;
+	rn_list_init(node);
+}
+
+/* First and last node, NULL if the list is empty. */
+static inline struct rn_list *rn_list_first(const struct rn_list *head)
+{
+	return rn_list_is_empty(head) ? NULL : head->next;
+}
+
+static inline struct rn_list *rn_list_last(const struct rn_list *head)
+{
+	return rn_list_is_empty(head) ? NULL : head->prev;
+}
+
+/* Take the first node off the list, NULL if there is none. */
+static inline struct rn_list *rn_list_pop_front(struct rn_list *head)
+{
+	struct rn_list *node = rn_list_first(head);
+
+	if (node)
+		rn_list_remove(node);
+	return node;
+}
+
+/* Move all nodes of @from, in order, behind those of @to; @from is empty afterwards. */
+static inline void rn_list_splice_back(struct rn_list *to, struct rn_list *from)
+{
+	if (rn_list_is_empty(from))
+		return;
+	from->next->prev = to->prev;
+	to->prev->next = from->next;
+	from->prev->next = to;
+	to->prev = from->prev;
+	rn_list_init(from);
+}
+
+/* @node must not be removed in the body. */
+#define rn_list_for_each(node, head) \
+	for ((node) = (head)->next; (node) != (head); (node) = (node)->next)
+
+/* @node may be removed in the body, and only @node; @tmp holds the one after it. */
+#define rn_list_for_each_safe(node, tmp, head)                              \
+	for ((node) = (head)->next, (tmp) = (node)->next; (node) != (head); \
+	     (node) = (tmp), (tmp) = (node)->next)
+
+#endif /* RN_LIST_H */

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* opcode.c - the opcode table: one row per opcode.
+ *
+ * The header length is computed from the flags, so the two cannot drift. Classes share
+ * their rows: UC is RC without READ, atomics and invalidation; an XRC request is an RC
+ * request with an XRCETH.
+ */
+#include "rocin/opcode.h"
+#include "rocin/wire.h"
+
+#define HDR_LEN(fl)                                                                      \
+	(RN_BTH_LEN + ((fl)&RN_OP_NOTIFY ? RN_CNP_RESERVED_LEN : 0) +                    \
+	 ((fl)&RN_OP_DETH ? RN_DETH_LEN : 0) + ((fl)&RN_OP_XRCETH ? RN_XRCETH_LEN : 0) + \
+	 ((fl)&RN_OP_FETH ? RN_FETH_LEN : 0) + ((fl)&RN_OP_RETH ? RN_RETH_LEN : 0) +     \
+	 ((fl)&RN_OP_ATOMIC_ETH ? RN_ATOMIC_ETH_LEN : 0) +                               \
+	 ((fl)&RN_OP_AETH ? RN_AETH_LEN : 0) +                                           \
+	 ((fl)&RN_OP_ATOMIC_ACK_ETH ? RN_ATOMIC_ACK_ETH_LEN : 0) +                       \
+	 ((fl)&RN_OP_IMM ? RN_IMM_LEN : 0) + ((fl)&RN_OP_IETH ? RN_IETH_LEN : 0))
+
+#define ROW(op, k, fl)                        \
+	[RN_##op] = { .name = #op,            \
+		      .flags = (fl),          \
+		      .hdr_len = HDR_LEN(fl), \
+		      .kind = RN_OP_KIND_##k }
+
+#define REQ RN_OP_REQUEST
+#define RSP RN_OP_RESPONSE
+#define FIRST RN_OP_FIRST
+#define LAST RN_OP_LAST
+#define PAY RN_OP_PAYLOAD
+#define RETH RN_OP_RETH
+#define AETH RN_OP_AETH
+#define IMM RN_OP_IMM
+#define INV RN_OP_IETH
+#define DETH RN_OP_DETH
+#define FETH RN_OP_FETH
+#define ATOMIC RN_OP_ATOMIC_ETH
+#define TAKES RN_OP_RECV_WQE_TAKEN
+#define DONE RN_OP_COMPLETES_RECV
+
+/* clang-format off */
+/*          opcode                    kind           who   position       carries        receive WQE */
+#define SEND_AND_WRITE(c, X)                                                                         \
+	ROW(c##_SEND_FIRST,           SEND,          REQ | FIRST        | PAY | (X)        | TAKES),        \
+	ROW(c##_SEND_MIDDLE,          SEND,          REQ                | PAY | (X)),                       \
+	ROW(c##_SEND_LAST,            SEND,          REQ |         LAST | PAY | (X)                | DONE), \
+	ROW(c##_SEND_LAST_IMM,        SEND,          REQ |         LAST | PAY | (X) | IMM          | DONE), \
+	ROW(c##_SEND_ONLY,            SEND,          REQ | FIRST | LAST | PAY | (X)        | TAKES | DONE), \
+	ROW(c##_SEND_ONLY_IMM,        SEND,          REQ | FIRST | LAST | PAY | (X) | IMM  | TAKES | DONE), \
+	ROW(c##_WRITE_FIRST,          WRITE,         REQ | FIRST        | PAY | (X) | RETH),                \
+	ROW(c##_WRITE_MIDDLE,         WRITE,         REQ                | PAY | (X)),                       \
+	ROW(c##_WRITE_LAST,           WRITE,         REQ |         LAST | PAY | (X)),                       \
+	ROW(c##_WRITE_LAST_IMM,       WRITE,         REQ |         LAST | PAY | (X) | IMM  | TAKES | DONE), \
+	ROW(c##_WRITE_ONLY,           WRITE,         REQ | FIRST | LAST | PAY | (X) | RETH),                \
+	ROW(c##_WRITE_ONLY_IMM,       WRITE,         REQ | FIRST | LAST | PAY | (X) | RETH | IMM | TAKES | DONE)
+
+#define RELIABLE(c, X)                                                                               \
+	ROW(c##_READ_REQUEST,         READ,          REQ | FIRST | LAST | (X) | RETH),                      \
+	ROW(c##_READ_RESPONSE_FIRST,  READ_RESPONSE, RSP | FIRST        | PAY | AETH),                      \
+	ROW(c##_READ_RESPONSE_MIDDLE, READ_RESPONSE, RSP                | PAY),                             \
+	ROW(c##_READ_RESPONSE_LAST,   READ_RESPONSE, RSP |         LAST | PAY | AETH),                      \
+	ROW(c##_READ_RESPONSE_ONLY,   READ_RESPONSE, RSP | FIRST | LAST | PAY | AETH),                      \
+	ROW(c##_ACK,                  ACK,           RSP | AETH),                                           \
+	ROW(c##_ATOMIC_ACK,           ATOMIC_ACK,    RSP | AETH | RN_OP_ATOMIC_ACK_ETH),                    \
+	ROW(c##_CMP_SWAP,             ATOMIC,        REQ | FIRST | LAST | (X) | ATOMIC),                    \
+	ROW(c##_FETCH_ADD,            ATOMIC,        REQ | FIRST | LAST | (X) | ATOMIC),                    \
+	ROW(c##_SEND_LAST_INV,        SEND,          REQ |         LAST | PAY | (X) | INV          | DONE), \
+	ROW(c##_SEND_ONLY_INV,        SEND,          REQ | FIRST | LAST | PAY | (X) | INV  | TAKES | DONE), \
+	ROW(c##_FLUSH,                FLUSH,         REQ | FIRST | LAST | (X) | FETH | RETH),               \
+	ROW(c##_ATOMIC_WRITE,         ATOMIC_WRITE,  REQ | FIRST | LAST | PAY | (X) | RETH)
+
+const struct rn_opcode_info rn_opcode_info[256] = {
+	SEND_AND_WRITE(RC, 0),
+	RELIABLE(RC, 0),
+	SEND_AND_WRITE(UC, 0),
+	ROW(UD_SEND_ONLY,             SEND,          REQ | FIRST | LAST | PAY | DETH       | TAKES | DONE),
+	ROW(UD_SEND_ONLY_IMM,         SEND,          REQ | FIRST | LAST | PAY | DETH | IMM | TAKES | DONE),
+	ROW(CNP,                      CNP,           RN_OP_NOTIFY),
+	SEND_AND_WRITE(XRC, RN_OP_XRCETH),
+	RELIABLE(XRC, RN_OP_XRCETH),
+};
+/* clang-format on */

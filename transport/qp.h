@@ -1,0 +1,465 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* qp.h - inside of the device: what a queue pair is made of, and who calls whom.
+ *
+ *   dev.c        packets in, packets out, timers: finds the QP and hands over
+ *   qp.c         create, destroy, modify, the two work queues, error and flush
+ *   cq.c         completion entries, arming, overflow
+ *   event.c      completion and asynchronous events waiting to be taken
+ *   dest.c       the window shared by all QPs towards one destination process
+ *   requester.c  send queue -> request packets      (RC, UC, UD)
+ *   retransmit.c acknowledgements, NAKs, timers     (RC)
+ *   response.c   READ and atomic responses          (RC requester)
+ *   responder.c  request packets -> verdict         (RC)
+ *   execute.c    what an accepted request does; duplicates
+ *   respond.c    acknowledgements, NAKs, READ and atomic responses going out
+ *   datagram.c   UC and UD on the receiving side
+ */
+#ifndef RN_QP_H
+#define RN_QP_H
+
+#include "rocin/icrc.h"
+#include "rocin/mr.h"
+#include "rocin/opcode.h"
+#include "rocin/transport.h"
+#include "rocin/wire.h"
+
+#include "key_table.h"
+#include "list.h"
+#include "timer.h"
+
+/* ------------------------------------------------------------- send queue */
+enum rn_wqe_state {
+	RN_WQE_POSTED,	/* no packet has been built */
+	RN_WQE_STARTED, /* has PSNs; some packets may be on the wire */
+	RN_WQE_DONE,	/* finished, waits for older ones to complete first */
+};
+
+/* A send WQE; slots are sq.stride bytes apart, SGEs or inline bytes follow the struct. */
+struct rn_send_wqe {
+	uint64_t wr_id;
+	uint64_t remote_addr;  /* UD: not used */
+	uint32_t rkey;	       /* UD: Q_Key */
+	uint32_t length;       /* bytes of the message */
+	uint32_t imm;	       /* or R_Key to invalidate */
+	uint32_t first_psn;    /* valid from STARTED on */
+	uint32_t packet_count; /* PSNs that it takes, >= 1; valid from STARTED on */
+	uint32_t progress;     /* READ/atomic: responses received, in packets */
+	uint8_t opcode;	       /* enum rn_wr_opcode */
+	uint8_t flags;	       /* enum rn_send_flag */
+	uint8_t num_sge;
+	uint8_t state;	/* enum rn_wqe_state */
+	uint8_t status; /* enum rn_wc_status to complete with */
+	uint8_t reserved[3];
+	/* RC atomics: struct rn_wqe_atomic, then SGEs. UD: struct rn_wqe_ud, then SGEs.
+	 * Inline: bytes in place of the SGEs. Otherwise SGEs. See rn_wqe_sge().
+	 */
+};
+
+struct rn_wqe_atomic {
+	uint64_t compare_add, swap; /* host order */
+};
+
+struct rn_wqe_ud {
+	struct rn_av av;
+	uint32_t dest_qpn;
+};
+
+struct rn_recv_wqe {
+	uint64_t wr_id;
+	uint32_t length; /* bytes of all SGEs */
+	uint32_t num_sge;
+	/* SGEs follow */
+};
+
+/* Ring of WQEs. head and tail count up for ever; slot = index & (capacity - 1). */
+struct rn_wq {
+	uint8_t *slot; /* inside the QP's block */
+	uint32_t stride, capacity, max_sge, max_wr;
+	uint32_t head; /* oldest not completed */
+	uint32_t tail; /* next free */
+};
+
+static inline uint32_t rn_wq_count(const struct rn_wq *wq)
+{
+	return wq->tail - wq->head;
+}
+
+static inline void *rn_wq_at(const struct rn_wq *wq, uint32_t index)
+{
+	return wq->slot + (size_t)(index & (wq->capacity - 1)) * wq->stride;
+}
+
+/* -------------------------------------------------- window per destination */
+/* All QPs of this device that talk to one process of one address share a window. It
+ * lives inside one of its member QPs and moves to another when that one leaves.
+ */
+struct rn_dest {
+	struct rn_hnode node; /* key: hash of address and slot */
+	struct rn_gid gid;
+	uint8_t slot;		/* low byte of the destination QPN */
+	struct rn_list members; /* struct rn_qp.dest_link */
+	struct rn_list waiting; /* struct rn_qp.window_link: QPs stopped by the window */
+	uint32_t window;	/* bytes that may be unacknowledged */
+	uint32_t threshold;	/* below it the window doubles per round trip */
+	uint32_t in_flight;	/* bytes that are: the sum of req.in_flight of the members */
+	uint32_t acked;		/* bytes since the window last grew by a step */
+	bool cut;		/* the window was halved at least once */
+	rn_ns cut_at;		/* last halving: one per round trip */
+};
+
+/* --------------------------------------------------------------- requester */
+struct rn_requester {
+	struct rn_wq sq;
+	struct rn_psn next_psn; /* of the next WQE that starts */
+	struct rn_psn una;	/* oldest PSN not acknowledged */
+	struct rn_psn high;	/* one past the newest PSN ever sent */
+	uint32_t cur;		/* index of the WQE whose packet leaves next */
+	uint32_t cur_packet;	/* which of its packets */
+	uint32_t since_ack_req; /* request packets since the last with AckReq */
+	uint8_t retry_left, rnr_left;
+	bool rnr_waiting;   /* an RNR timer runs: no requests leave */
+	bool implied_nak;   /* a gap was found; ignore responses until it is filled */
+	bool draining;	    /* SQD: started WQEs are still to finish */
+	bool drained_event; /* SQ_DRAINED was raised since SQD was entered */
+	uint32_t sqd_limit; /* SQD: WQEs from this index on must not start */
+	rn_ns ack_deadline; /* local ACK timer; RN_NEVER when it does not run */
+	rn_ns rnr_deadline;
+	/* READ requests on the wire: last PSN of each, oldest first; counts against
+	 * max_rd_atomic together with atomics.
+	 */
+	uint32_t rd_last_psn[RN_RD_ATOMIC_MAX];
+	uint32_t rd_bytes[RN_RD_ATOMIC_MAX];
+	uint8_t rd_head, rd_count;
+	bool rd_begun; /* the oldest of them has been answered in part */
+	/* PSNs before this one were sent more than once: READ responses to either copy
+	 * may come, in any mixture.
+	 */
+	struct rn_psn resent;
+	/* End-to-end flow control, once the peer has advertised credits. Sequence
+	 * numbers of messages, 24 bits.
+	 */
+	bool credit_limited, credit_off; /* off: the peer said it has none, for good */
+	uint32_t ssn;			 /* of the message started last */
+	uint32_t lsn;			 /* of the last that the peer has a receive for */
+	uint32_t in_flight;    /* bytes of this QP counted in dest->in_flight */
+	struct rn_psn charged; /* packets before this PSN are counted in in_flight */
+	/* Gathering when the memory answers PENDING: payload of one packet. */
+	struct {
+		uint8_t *buf; /* RN_MTU_MAX bytes, NULL if mem->always_done */
+		bool waiting, ready, fault;
+		struct rn_psn psn;    /* of the packet that it belongs to */
+		uint32_t outstanding; /* reads not answered */
+	} stage;
+};
+
+/* --------------------------------------------------------------- responder */
+enum rn_resource_kind {
+	RN_RES_READ,
+	RN_RES_ATOMIC,
+};
+
+enum rn_atomic_phase {
+	RN_ATOMIC_WAITING, /* for an earlier one of this QP to end */
+	RN_ATOMIC_RUNNING, /* the memory answered PENDING */
+	RN_ATOMIC_DONE,	   /* value holds what was found */
+};
+
+/* One READ or atomic request, kept after it was answered so that a duplicate can be. */
+struct rn_resource {
+	uint8_t kind;	   /* enum rn_resource_kind */
+	uint8_t atomic_op; /* enum rn_mem_atomic */
+	uint8_t phase;	   /* enum rn_atomic_phase */
+	bool answered;	   /* every response has left once */
+	bool due;	   /* responses from next on are still to leave */
+	struct rn_psn first, last; /* PSNs of the responses */
+	struct rn_psn next;	   /* of the response that leaves next; valid if due */
+	uint32_t msn;		   /* this request included */
+	uint64_t va;
+	uint32_t rkey;
+	uint32_t length; /* bytes */
+	union {
+		/* READ: what is being sent: the whole, or what a duplicate asked for. */
+		struct {
+			struct rn_psn first;
+			uint32_t length; /* bytes */
+		} window;
+		struct {
+			uint64_t value; /* operand, once DONE the value found; host order */
+			uint64_t compare;
+		} atomic;
+	};
+};
+
+enum rn_message {
+	RN_MSG_NONE,
+	RN_MSG_SEND,
+	RN_MSG_WRITE,
+};
+
+struct rn_responder {
+	struct rn_wq rq;
+	struct rn_psn exp_psn;
+	uint32_t msn;		 /* messages completed, 24 bits */
+	enum rn_message message; /* in progress */
+	bool nak_pending;  /* SEQ or RNR NAK sent; no other NAK until exp_psn comes */
+	bool recv_taken;   /* the WQE at rq.head belongs to the message in progress */
+	bool comm_est;	   /* the event was raised */
+	uint32_t received; /* bytes of the message in progress */
+	/* WRITE in progress. */
+	uint64_t write_va;
+	uint32_t write_rkey, write_total;
+	/* Acknowledgement waiting to leave; on dev->acks exactly while it may. */
+	bool ack_due;
+	uint8_t ack_syndrome; /* what kind: ACK, RNR NAK or NAK */
+	struct rn_psn ack_psn;
+	uint32_t ack_msn;
+	struct rn_psn gap_psn; /* newest PSN dropped since a SEQ or RNR NAK became due */
+	/* READ and atomic requests, in the order of their PSNs: a ring of which
+	 * max_dest_rd_atomic entries are used. The indices count up for ever; slot =
+	 * index % RN_RD_ATOMIC_MAX.
+	 */
+	uint8_t res_head; /* oldest kept */
+	uint8_t res_cur;  /* first that is due; res_tail if none is */
+	uint8_t res_tail; /* next free */
+	struct rn_resource res[RN_RD_ATOMIC_MAX];
+	/* The atomic under way; survives RESET, since its answer still comes. */
+	struct {
+		bool running;
+		uint8_t index;	/* which resource it belongs to */
+		uint64_t value; /* where the memory puts what it found */
+	} atomic;
+	/* Payload of one READ response, if the memory answers PENDING; survives RESET. */
+	struct {
+		uint8_t *buf; /* RN_MTU_MAX bytes, NULL if mem->always_done */
+		bool waiting, ready, fault;
+		struct rn_psn psn; /* of the response that it belongs to */
+		uint32_t len;	   /* bytes; RN_STAGE_STALE: of no response any more */
+	} stage;
+};
+
+#define RN_STAGE_STALE UINT32_MAX
+
+static_assert((RN_RD_ATOMIC_MAX & (RN_RD_ATOMIC_MAX - 1)) == 0,
+	      "indices of the ring of resources wrap at 256");
+
+/* ------------------------------------------------------------------ the QP */
+struct rn_qp {
+	struct rn_hnode node; /* key: QPN */
+	struct rn_dev *dev;
+	enum rn_qp_type type;
+	enum rn_qp_state state;
+	uint32_t qpn, pd, max_inline;
+	bool sq_sig_all;
+	struct rn_cq *send_cq, *recv_cq;
+	struct rn_qp_attr attr; /* as last set */
+	struct rn_flow flow;	/* RC, UC: src our address, dst the peer's */
+	struct rn_flow ud_flow; /* UD: of the packet built last */
+
+	struct rn_requester req;
+	struct rn_responder rsp;
+
+	struct rn_timer timer; /* earliest of the requester's deadlines; may fire early */
+	struct rn_list work_link; /* in dev->work: has requests or responses to build */
+	struct rn_list ack_link;  /* in dev->acks: has an acknowledgement waiting */
+	struct rn_dest *dest;	  /* RC in RTR and later; NULL otherwise */
+	struct rn_dest own_dest;  /* storage lent to the table, see struct rn_dest */
+	struct rn_list dest_link, window_link;
+	struct rn_list read_link; /* in dev->read_waiting */
+	uint32_t burst; /* packets built since the QP came to the front of dev->work */
+
+	uint32_t async_pending; /* bits 1 << enum rn_async_event */
+	struct rn_list event_link;
+	struct rn_stats_qp *stats;
+	void *owner;
+};
+
+enum {
+	RN_HINTS = 64
+};
+
+struct rn_dev {
+	struct rn_dev_cfg cfg;
+	struct rn_htab qps, mrs, dests;
+	struct rn_hnode *qp_bucket0[16], *mr_bucket0[16], *dest_bucket[256];
+	struct rn_timer_heap timers;
+	struct rn_list work, acks; /* QPs, see struct rn_qp */
+	struct rn_cq *cq_events;   /* singly linked through next_event, oldest first */
+	struct rn_cq **cq_events_tail;
+	struct rn_list qp_events;
+	struct rn_qp *last_qp;		    /* of the packet received last */
+	bool cq_failed; /* a CQ lost a CQE: its QPs go to ERR before the call returns */
+	uint32_t read_in_flight;	    /* READ response bytes asked for, all QPs */
+	struct rn_list read_waiting;	    /* QPs stopped by read_window */
+	struct rn_icrc_hint hint[RN_HINTS]; /* identification seen last, by sender */
+};
+
+/* -------------------------------------------------------------------- dev.c */
+static inline void rn_count(struct rn_dev *dev, enum rn_stat stat)
+{
+	/* Relaxed store: another process reads the page while we write it. */
+	__atomic_store_n(&dev->cfg.stats[stat], dev->cfg.stats[stat] + 1,
+			 __ATOMIC_RELAXED);
+}
+
+static inline void rn_count_n(struct rn_dev *dev, enum rn_stat stat, uint64_t n)
+{
+	__atomic_store_n(&dev->cfg.stats[stat], dev->cfg.stats[stat] + n,
+			 __ATOMIC_RELAXED);
+}
+
+/* The QP has requests or responses to build: put it at the end of dev->work unless it is
+ * there already. Harmless if it turns out to have nothing.
+ */
+void rn_dev_schedule(struct rn_dev *dev, struct rn_qp *qp);
+
+/* The QP has an acknowledgement waiting (rsp.ack_due). */
+void rn_dev_schedule_ack(struct rn_dev *dev, struct rn_qp *qp);
+
+/* Re-arm qp->timer for the earliest of req.ack_deadline and req.rnr_deadline. A timer
+ * that is set earlier than needed is left alone: it fires, finds nothing due, re-arms.
+ */
+void rn_dev_arm_timer(struct rn_dev *dev, struct rn_qp *qp);
+
+/* A parsed packet on its way to a QP. */
+struct rn_packet {
+	struct rn_bth bth;
+	const struct rn_opcode_info *op;
+	const struct rn_flow *flow;
+	const uint8_t *ext; /* first byte after the BTH; op->hdr_len was checked */
+	const uint8_t *payload;
+	uint32_t payload_len; /* bytes, pad and ICRC removed */
+	uint32_t wire_len;    /* bytes from BTH to ICRC */
+};
+
+/* A packet being built. The builder writes at buf and returns the length. */
+struct rn_build {
+	uint8_t *buf;
+	size_t cap;
+	struct rn_tx *tx;
+};
+
+/* --------------------------------------------------------------------- cq.c */
+/* Add a CQE (ctl's lap is filled in here) and fire the CQ if it is armed for it. A full
+ * ring: the CQE is lost, CQ_ERR is raised, and every QP of the CQ goes to ERR with
+ * QP_FATAL; not here, but before the call into the device returns, so that the state of
+ * a QP never changes under the caller of this function.
+ */
+struct rn_completion {
+	uint64_t wr_id;
+	enum rn_wc_status status;
+	enum rn_wc_opcode opcode;
+	uint16_t flags; /* enum rn_wc_flag */
+	bool solicited;
+	uint32_t byte_len, imm, src_qpn, sgid_index;
+	uint8_t sl;
+};
+void rn_cq_push(struct rn_dev *dev, struct rn_cq *cq, struct rn_qp *qp, rn_ns now,
+		const struct rn_completion *c);
+
+/* ------------------------------------------------------------------ event.c */
+void rn_event_raise(struct rn_qp *qp, enum rn_async_event event);
+void rn_event_raise_cq(struct rn_dev *dev, struct rn_cq *cq, bool error);
+void rn_event_forget_qp(struct rn_qp *qp);
+void rn_event_forget_cq(struct rn_dev *dev, struct rn_cq *cq);
+
+/* --------------------------------------------------------------------- qp.c */
+/* To ERR: timers stop, every WQE not completed is flushed in order, nothing leaves. The
+ * CQE of the WQE at fault was pushed before. Does nothing in ERR.
+ */
+void rn_qp_error(struct rn_qp *qp, rn_ns now);
+/* UC, UD: the send queue to SQE; its WQEs are flushed, receiving goes on. */
+void rn_qp_sq_error(struct rn_qp *qp, rn_ns now);
+static inline struct rn_sge *rn_recv_sge(struct rn_recv_wqe *wqe)
+{
+	return (struct rn_sge *)(wqe + 1);
+}
+/* SGEs (or inline bytes) of a send WQE, behind the atomic or UD part. */
+void *rn_wqe_sge(const struct rn_qp *qp, struct rn_send_wqe *wqe);
+struct rn_wqe_atomic *rn_wqe_atomic(struct rn_send_wqe *wqe);
+struct rn_wqe_ud *rn_wqe_ud(struct rn_send_wqe *wqe);
+/* Complete the receive WQE at rq.head with @c (wr_id is filled in) and free it. */
+void rn_qp_complete_recv(struct rn_qp *qp, rn_ns now, struct rn_completion *c);
+/* Fill src (from the GID table) and dst of a flow from an address vector. False if the
+ * source GID is unused.
+ */
+bool rn_qp_flow(const struct rn_dev *dev, const struct rn_av *av, struct rn_flow *flow);
+
+/* -------------------------------------------------------------- requester.c */
+/* Build the next request of the QP. Returns bytes, 0 if none may leave now. */
+uint32_t rn_req_build(struct rn_qp *qp, rn_ns now, struct rn_build *b);
+void rn_req_reset(struct rn_qp *qp);		/* RESET: forget everything */
+void rn_req_rts(struct rn_qp *qp, rn_ns now);	/* sq_psn etc. became valid */
+void rn_req_sqd(struct rn_qp *qp, rn_ns now);	/* RTS -> SQD: drain what has started */
+void rn_req_flush(struct rn_qp *qp, rn_ns now); /* complete all of SQ with flush errors */
+void rn_req_mem_done(struct rn_qp *qp, rn_ns now, enum rn_mem_result result);
+bool rn_req_idle(const struct rn_qp *qp);
+
+/* ------------------------------------------------- retransmit.c, response.c */
+/* RC: an ACK, NAK, READ or atomic response arrived; QP state and path were checked. */
+void rn_req_receive(struct rn_qp *qp, rn_ns now, const struct rn_packet *p);
+void rn_req_expire(struct rn_qp *qp, rn_ns now); /* act on deadlines that have passed */
+
+/* ------------------------------------------- responder.c, execute.c, respond.c */
+void rn_rsp_receive(struct rn_qp *qp, rn_ns now, const struct rn_packet *p);
+/* Build the next READ or atomic response; 0 if there is none. */
+uint32_t rn_rsp_build(struct rn_qp *qp, rn_ns now, struct rn_build *b);
+/* Build the waiting acknowledgement; 0 if none, or if READ/atomic responses that it must
+ * not overtake have not left.
+ */
+uint32_t rn_rsp_build_ack(struct rn_qp *qp, rn_ns now, struct rn_build *b);
+void rn_rsp_reset(struct rn_qp *qp);
+void rn_rsp_rtr(struct rn_qp *qp);		/* rq_psn etc. became valid */
+void rn_rsp_flush(struct rn_qp *qp, rn_ns now); /* complete all of RQ with flush errors */
+void rn_rsp_mem_done(struct rn_qp *qp, rn_ns now, uint64_t tag,
+		     enum rn_mem_result result);
+bool rn_rsp_work_due(const struct rn_qp *qp); /* READ/atomic responses can be built */
+bool rn_rsp_ack_ready(const struct rn_qp *qp); /* rn_rsp_build_ack() would build one */
+
+/* --------------------------------------------------------------- datagram.c */
+void rn_uc_receive(struct rn_qp *qp, rn_ns now, const struct rn_packet *p);
+void rn_ud_receive(struct rn_qp *qp, rn_ns now, const struct rn_packet *p);
+
+/* ---------------------------------------------------------------- scatter.c */
+/* Copy @len bytes at @offset of the list of SGEs; checks L_Keys (LOCAL_WRITE). Shared by
+ * receives, READ and atomic results. Return RN_WC_SUCCESS, LOC_LEN_ERR (does not fit) or
+ * LOC_PROT_ERR (key, bounds, right, or the memory is gone).
+ */
+enum rn_wc_status rn_scatter(struct rn_qp *qp, const struct rn_sge *sg, uint32_t num_sge,
+			     uint32_t offset, const void *src, uint32_t len);
+
+/* The opposite: gather bytes [offset, offset + len) of the list into @dst. PENDING: the
+ * number of reads under way is added to *@outstanding and each ends with
+ * rn_dev_mem_done(tag). FAULT covers bad keys as well.
+ */
+enum rn_mem_result rn_gather(struct rn_qp *qp, const struct rn_sge *sg, uint32_t num_sge,
+			     uint32_t offset, void *dst, uint32_t len, uint64_t tag,
+			     uint32_t *outstanding);
+
+/* ------------------------------------------------------------------- dest.c */
+void rn_dest_join(struct rn_qp *qp);  /* RTR: RC only */
+void rn_dest_leave(struct rn_qp *qp); /* RESET, destroy; returns what was in flight */
+/* These keep qp->req.in_flight and dest->in_flight in step. A QP with nothing in flight
+ * may always send. False: queued on dest->waiting, scheduled again when there is room.
+ */
+bool rn_dest_may_send(struct rn_qp *qp, uint32_t len);
+void rn_dest_charge(struct rn_qp *qp, uint32_t len);
+/* Acknowledged: the window grows, waiting QPs are scheduled. */
+void rn_dest_credit(struct rn_qp *qp, uint32_t len);
+/* Given up or to be sent again: no growth. */
+void rn_dest_uncharge(struct rn_qp *qp, uint32_t len);
+/* NAK, gap or timeout: the window is halved. */
+void rn_dest_loss(struct rn_qp *qp, rn_ns now);
+
+/* --------------------------------------------------------------- mem tags */
+/* tag = QPN << 8 | part */
+enum rn_mem_part {
+	RN_TAG_REQ = 1,
+	RN_TAG_RSP_READ = 2,
+	RN_TAG_RSP_ATOMIC = 3
+};
+static inline uint64_t rn_mem_tag(const struct rn_qp *qp, enum rn_mem_part part)
+{
+	return (uint64_t)qp->qpn << 8 | part;
+}
+
+#endif /* RN_QP_H */
