@@ -41,7 +41,7 @@ struct rn_hnode **rn_htab_rehash(struct rn_htab *tab, struct rn_hnode **bucket,
 /* True when there are more objects than buckets: time for a larger array. */
 static inline bool rn_htab_is_crowded(const struct rn_htab *tab)
 {
-	return tab->count > tab->mask;
+	return tab->count > (uint64_t)tab->mask + 1;
 }
 
 /* Visit every object once, in no meaningful order:

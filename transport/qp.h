@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* qp.h - inside of the device: what a queue pair is made of, and who calls whom.
  *
- *   dev.c        packets in, packets out, timers: finds the QP and hands over
- *   qp.c         create, destroy, modify, the two work queues, error and flush
+ *   dev.c        tables, packets out, timers
+ *   receive.c    packets in: checks, finds the QP and hands over
+ *   qp.c         create, destroy, error and flush
+ *   modify.c     attributes and states
+ *   post.c       work requests become WQEs
  *   cq.c         completion entries, arming, overflow
  *   event.c      completion and asynchronous events waiting to be taken
  *   dest.c       the window shared by all QPs towards one destination process
@@ -279,8 +282,9 @@ enum {
 
 struct rn_dev {
 	struct rn_dev_cfg cfg;
-	struct rn_htab qps, mrs, dests;
-	struct rn_hnode *qp_bucket0[16], *mr_bucket0[16], *dest_bucket[256];
+	struct rn_htab qps, mrs;
+	struct rn_hnode *qp_bucket0[16], *mr_bucket0[16];
+	struct rn_hnode *dest_bucket[256]; /* chains of struct rn_dest, see dest.c */
 	struct rn_timer_heap timers;
 	struct rn_list work, acks; /* QPs, see struct rn_qp */
 	struct rn_cq *cq_events;   /* singly linked through next_event, oldest first */
@@ -369,6 +373,28 @@ void rn_event_forget_cq(struct rn_dev *dev, struct rn_cq *cq);
 void rn_qp_error(struct rn_qp *qp, rn_ns now);
 /* UC, UD: the send queue to SQE; its WQEs are flushed, receiving goes on. */
 void rn_qp_sq_error(struct rn_qp *qp, rn_ns now);
+void rn_qp_reset(struct rn_qp *qp); /* to RESET, without CQEs */
+void rn_qp_fail_overrun(struct rn_dev *dev, rn_ns now);
+
+/* At the end of every step that may have pushed a CQE: see rn_cq_push(). */
+static inline void rn_dev_settle(struct rn_dev *dev, rn_ns now)
+{
+	if (dev->cq_failed)
+		rn_qp_fail_overrun(dev, now);
+}
+
+/* Keep the record of the QP up to date; other processes read it. */
+static inline void rn_qp_publish(struct rn_qp *qp)
+{
+	struct rn_stats_qp *s = qp->stats;
+
+	if (!s)
+		return;
+	__atomic_store_n(&s->state, (uint8_t)qp->state, __ATOMIC_RELAXED);
+	__atomic_store_n(&s->sq_depth, rn_wq_count(&qp->req.sq), __ATOMIC_RELAXED);
+	__atomic_store_n(&s->rq_depth, rn_wq_count(&qp->rsp.rq), __ATOMIC_RELAXED);
+}
+
 static inline struct rn_sge *rn_recv_sge(struct rn_recv_wqe *wqe)
 {
 	return (struct rn_sge *)(wqe + 1);

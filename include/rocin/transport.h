@@ -144,6 +144,11 @@ void rn_dev_expire(struct rn_dev *dev, rn_ns now);
  */
 void rn_dev_mem_done(struct rn_dev *dev, rn_ns now, uint64_t tag, enum rn_mem_result result);
 
+/* The device has lost its way to the network for good: every QP that is not in RESET goes
+ * to ERR as by rn_qp_modify(), with flush completions.
+ */
+void rn_dev_error(struct rn_dev *dev, rn_ns now);
+
 /* ------------------------------------------------------------------ events */
 enum rn_async_event { /* numbers of enum ibv_event_type */
 	RN_EVENT_CQ_ERR = 0,
@@ -350,6 +355,11 @@ uint32_t rn_qp_qpn(const struct rn_qp *qp);
 
 /* True if nothing of the send queue is unacknowledged or waiting to leave. */
 bool rn_qp_sq_idle(const struct rn_qp *qp);
+
+/* True if requests are on the wire that have not been acknowledged (RC; always false for
+ * UC and UD): what is posted now may wait a little to leave in company.
+ */
+bool rn_qp_unacked(const struct rn_qp *qp);
 
 enum rn_wr_opcode { /* numbers of enum ibv_wr_opcode */
 	RN_WR_RDMA_WRITE = 0,

@@ -23,6 +23,7 @@
 enum {
 	FILE_TEXT_MAX = 256,   /* no file of a tree is longer */
 	TREE_PATH_ROOM = 1024, /* kept free below the tree for the paths inside it */
+	TREE_MODE = 0700,
 	DIR_MODE = 0755,
 	FILE_MODE = 0644,
 };
@@ -193,7 +194,7 @@ static int create(const char *parent, const char *path, const struct content *co
 	snprintf(temp, sizeof(temp), "%s/.tree-XXXXXX", parent);
 	if (!mkdtemp(temp))
 		return -errno;
-	rc = fill(temp, content);
+	rc = chmod(temp, TREE_MODE) < 0 ? -errno : fill(temp, content);
 	if (!rc && rename(temp, path) < 0)
 		rc = -errno;
 	if (rc)

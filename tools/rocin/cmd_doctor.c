@@ -24,13 +24,19 @@ struct doctor {
 	unsigned faults;
 };
 
-enum finding { GOOD, NOTE, FAULT };
+enum finding {
+	GOOD,
+	NOTE,
+	FAULT
+};
 
 static void say(struct doctor *d, enum finding f, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 static void say(struct doctor *d, enum finding f, const char *fmt, ...)
 {
-	static const char *const mark[] = { [GOOD] = "ok   ", [NOTE] = "note ", [FAULT] = "FAULT" };
+	static const char *const mark[] = {
+		[GOOD] = "ok   ", [NOTE] = "note ", [FAULT] = "FAULT"
+	};
 	va_list ap;
 
 	printf("%s  ", mark[f]);
@@ -64,7 +70,8 @@ static void check_devices(struct doctor *d)
 		const struct rn_netdev *dev = &d->launch.devs[i];
 
 		if (!rn_netdev_path_mtu(dev->mtu))
-			say(d, FAULT, "%s: MTU %u of %s is too small; set it to 352 or more",
+			say(d, FAULT,
+			    "%s: MTU %u of %s is too small; set it to 352 or more",
 			    dev->ibdev, dev->mtu, dev->ifname);
 		else if (!dev->up)
 			say(d, FAULT, "%s: %s is down; ip link set %s up", dev->ibdev,
@@ -87,16 +94,19 @@ static void judge_probe_line(struct doctor *d, char *line, unsigned *ours)
 		text = line + strlen(line);
 	if (!strcmp(line, "device")) {
 		(*ours)++;
-		say(d, GOOD, "libibverbs lists %s, opens it and makes a queue pair", text);
+		say(d, GOOD, "libibverbs lists %s, opens it and makes a queue pair",
+		    text);
 	} else if (!strcmp(line, "other-device")) {
 		say(d, NOTE, "libibverbs lists %s too, which is not ours", text);
 	} else if (!strcmp(line, "no-libibverbs")) {
-		say(d, FAULT, "libibverbs cannot be loaded (%s); apt install libibverbs1", text);
+		say(d, FAULT, "libibverbs cannot be loaded (%s); apt install libibverbs1",
+		    text);
 	} else if (!strcmp(line, "no-qp")) {
 		(*ours)++;
 		say(d, FAULT, "no queue pair on %s; the reason stands above", text);
 	} else if (!strcmp(line, "no-open") || !strcmp(line, "no-list")) {
-		say(d, FAULT, "libibverbs failed: %s %s; the reason stands above", line, text);
+		say(d, FAULT, "libibverbs failed: %s %s; the reason stands above", line,
+		    text);
 	} else {
 		text[-1] = text == line ? '\0' : ' ';
 		say(d, NOTE, "%s", line);
@@ -147,8 +157,9 @@ static void check_libibverbs(struct doctor *d)
 	if (WIFSIGNALED(status))
 		say(d, FAULT, "the trial program died of signal %d", WTERMSIG(status));
 	else if (ours == 0)
-		say(d, FAULT, "libibverbs does not list our devices: the preload did not take "
-			      "effect, or the plugin refused (see above)");
+		say(d, FAULT,
+		    "libibverbs does not list our devices: the preload did not take "
+		    "effect, or the plugin refused (see above)");
 }
 
 static void check_program(struct doctor *d)
@@ -159,8 +170,10 @@ static void check_program(struct doctor *d)
 		return;
 	if (rn_program_check(d->program, path, sizeof(path), text, sizeof(text)) ==
 	    RN_PROGRAM_OK)
-		say(d, GOOD, "LD_PRELOAD reaches %s (unless it loads libibverbs with "
-			     "RTLD_DEEPBIND, which nothing can see from outside)", path);
+		say(d, GOOD,
+		    "LD_PRELOAD reaches %s (unless it loads libibverbs with "
+		    "RTLD_DEEPBIND, which nothing can see from outside)",
+		    path);
 	else
 		say(d, FAULT, "%s", text);
 }
@@ -170,14 +183,17 @@ static void check_environment(struct doctor *d)
 	const char *tree = getenv("ROCIN_TREE"), *preload = getenv("LD_PRELOAD");
 
 	if (tree && (!preload || !strstr(preload, "librocin-kernel.so")))
-		say(d, FAULT, "ROCIN_TREE is set but LD_PRELOAD was lost on the way here (sudo, "
-			      "ssh and mpirun do that); put rocin run behind them");
+		say(d, FAULT,
+		    "ROCIN_TREE is set but LD_PRELOAD was lost on the way here (sudo, "
+		    "ssh and mpirun do that); put rocin run behind them");
 	else if (tree && access(tree, R_OK))
-		say(d, FAULT, "ROCIN_TREE names %s, which is not there; use rocin run again", tree);
+		say(d, FAULT,
+		    "ROCIN_TREE names %s, which is not there; use rocin run again", tree);
 	else if (tree)
 		say(d, GOOD, "this shell runs under rocin run");
 	else
-		say(d, NOTE, "programs find the devices only under: rocin run -- PROGRAM");
+		say(d, NOTE,
+		    "programs find the devices only under: rocin run -- PROGRAM");
 }
 
 static long read_number(const char *path)
@@ -198,9 +214,11 @@ static void check_system(struct doctor *d)
 	struct rlimit files;
 
 	if (access("/proc/self/fd", X_OK))
-		say(d, NOTE, "/proc is not mounted: works, but less can be said in messages");
+		say(d, NOTE,
+		    "/proc is not mounted: works, but less can be said in messages");
 	if (rmem >= 0 && rmem < 1 << 20)
-		say(d, NOTE, "net.core.rmem_max is %ld: works; 4194304 or more is faster", rmem);
+		say(d, NOTE, "net.core.rmem_max is %ld: works; 4194304 or more is faster",
+		    rmem);
 	if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur < 64)
 		say(d, FAULT, "only %lu descriptors may be open; ulimit -n 256",
 		    (unsigned long)files.rlim_cur);
@@ -231,8 +249,10 @@ static const struct argp argp = {
 	.options = options,
 	.parser = parse,
 	.args_doc = "[-- PROGRAM]",
-	.doc = "Check everything that a program needs to find the Rocin devices, and say what to "
-	       "do where something is missing. With PROGRAM, also whether Rocin can reach it.",
+	.doc = "Check everything that a program needs to find the Rocin devices, and say "
+	       "what to "
+	       "do where something is missing. With PROGRAM, also whether Rocin can "
+	       "reach it.",
 };
 
 int rn_cmd_doctor(int argc, char **argv)

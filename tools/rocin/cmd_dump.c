@@ -29,7 +29,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		errno = 0;
 		args->count = strtoul(arg, &end, 10);
 		if (errno || *end || end == arg || args->count == 0)
-			argp_error(state, "--count takes a number from 1 on, not \"%s\"", arg);
+			argp_error(state, "--count takes a number from 1 on, not \"%s\"",
+				   arg);
 		return 0;
 	case ARGP_KEY_ARG:
 		if (args->file)
@@ -48,7 +49,8 @@ static const struct argp argp = {
 	.options = options,
 	.parser = parse,
 	.args_doc = "FILE",
-	.doc = "Print the RoCEv2 packets of a pcap or pcapng FILE, one line each. Packets of any "
+	.doc = "Print the RoCEv2 packets of a pcap or pcapng FILE, one line each. "
+	       "Packets of any "
 	       "device will do; the ICRC of each is checked.",
 };
 
@@ -85,13 +87,15 @@ static int dump(pcap_t *pcap, const struct dump_args *args)
 	const uint8_t *p;
 	double start = 0;
 
-	while ((!args->count || shown < args->count) && (rc = pcap_next_ex(pcap, &h, &p)) == 1) {
+	while ((!args->count || shown < args->count) &&
+	       (rc = pcap_next_ex(pcap, &h, &p)) == 1) {
 		int skip = link_header(dlt, p, h->caplen);
 		double at = (double)h->ts.tv_sec + (double)h->ts.tv_usec / 1e9;
 		char text[320];
 
 		if (skip < 0 || (uint32_t)skip >= h->caplen ||
-		    !rn_packet_text(p + skip, h->caplen - (uint32_t)skip, text, sizeof(text)))
+		    !rn_packet_text(p + skip, h->caplen - (uint32_t)skip, text,
+				    sizeof(text)))
 			continue;
 		if (shown++ == 0)
 			start = at;
@@ -116,8 +120,8 @@ int rn_cmd_dump(int argc, char **argv)
 	if (argp_parse(&argp, argc, argv, 0, NULL, &args))
 		return RN_EXIT_USAGE;
 	/* Nanoseconds in tv_usec, whatever the file has. */
-	pcap = pcap_open_offline_with_tstamp_precision(args.file, PCAP_TSTAMP_PRECISION_NANO,
-						       err);
+	pcap = pcap_open_offline_with_tstamp_precision(args.file,
+						       PCAP_TSTAMP_PRECISION_NANO, err);
 	if (!pcap) {
 		rn_complain("%s", err);
 		return RN_EXIT_FAILURE;

@@ -60,8 +60,10 @@ static bool load_libibverbs(void)
 static const char *try_qp(struct ibv_context *ctx)
 {
 	struct ibv_qp_init_attr attr = { .qp_type = IBV_QPT_RC,
-					 .cap = { .max_send_wr = 1, .max_recv_wr = 1,
-						  .max_send_sge = 1, .max_recv_sge = 1 } };
+					 .cap = { .max_send_wr = 1,
+						  .max_recv_wr = 1,
+						  .max_send_sge = 1,
+						  .max_recv_sge = 1 } };
 	const char *failed = NULL;
 	struct ibv_pd *pd = verbs.alloc_pd(ctx);
 	struct ibv_cq *cq = verbs.create_cq(ctx, 2, NULL, NULL, 0);

@@ -28,8 +28,9 @@ static const struct {
 	int key;
 	const char *variable;
 } passes[] = {
-	{ OPT_PCAP, "ROCIN_PCAP" }, { OPT_FAULT, "ROCIN_FAULT" }, { OPT_GSO, "ROCIN_GSO" },
-	{ OPT_ICRC, "ROCIN_ICRC" }, { OPT_LOG, "ROCIN_LOG" },
+	{ OPT_PCAP, "ROCIN_PCAP" }, { OPT_FAULT, "ROCIN_FAULT" },
+	{ OPT_GSO, "ROCIN_GSO" },   { OPT_ICRC, "ROCIN_ICRC" },
+	{ OPT_LOG, "ROCIN_LOG" },
 };
 
 static const struct argp_option options[] = {
@@ -44,7 +45,8 @@ static const struct argp_option options[] = {
 	{ "icrc", OPT_ICRC, "solve|exact", 0,
 	  "Accept IPv4 identifications that had to be solved for, or refuse them", 0 },
 	{ "log", OPT_LOG, "LEVEL[:FILE]", 0, "error, warn, info, debug or trace", 0 },
-	{ "force", OPT_FORCE, NULL, 0, "Run a program that Rocin cannot reach all the same", 0 },
+	{ "force", OPT_FORCE, NULL, 0,
+	  "Run a program that Rocin cannot reach all the same", 0 },
 	{ 0 },
 };
 
@@ -66,7 +68,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		args->program = state->argv + state->next;
 		return 0;
 	case ARGP_KEY_NO_ARGS:
-		argp_error(state, "which program? For instance: rocin run -- ibv_devices");
+		argp_error(state,
+			   "which program? For instance: rocin run -- ibv_devices");
 		return EINVAL;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -84,8 +87,8 @@ static const struct argp argp = {
 static int check_program(const struct run_args *args)
 {
 	char path[PATH_MAX], text[PATH_MAX + 256];
-	enum rn_program_fault fault =
-		rn_program_check(args->program[0], path, sizeof(path), text, sizeof(text));
+	enum rn_program_fault fault = rn_program_check(args->program[0], path,
+						       sizeof(path), text, sizeof(text));
 
 	if (fault == RN_PROGRAM_OK)
 		return 0;

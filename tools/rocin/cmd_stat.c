@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* cmd_stat.c - `rocin stat`: counters and queue pairs of the programs that are running. */
+/* cmd_stat.c - `rocin stat`: counters and queue pairs of the programs that are running.
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
@@ -13,7 +14,7 @@
 #include "stats_read.h"
 
 struct stat_args {
-	bool json, all, counters_only, qps_only;
+	bool json, all, counters_only, qps_only, daemon;
 };
 
 static const struct argp_option options[] = {
@@ -21,6 +22,7 @@ static const struct argp_option options[] = {
 	{ "all", 'a', NULL, 0, "Show counters that are 0 too", 0 },
 	{ "counters", 'c', NULL, 0, "Show counters only", 0 },
 	{ "qps", 'q', NULL, 0, "Show queue pairs only", 0 },
+	{ "daemon", 'd', NULL, 0, "Show rocind instead of its clients", 0 },
 	{ 0 },
 };
 
@@ -42,6 +44,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case 'q':
 		args->qps_only = true;
 		return 0;
+	case 'd':
+		args->daemon = true;
+		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
@@ -50,7 +55,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 static const struct argp argp = {
 	.options = options,
 	.parser = parse,
-	.doc = "Show the counters and queue pairs of every program of this user and network "
+	.doc = "Show the counters and queue pairs of every program of this user and "
+	       "network "
 	       "namespace that has a queue pair on a Rocin device.",
 };
 
@@ -75,8 +81,8 @@ static void print_qps(const struct rn_stats_copy *copy)
 
 	if (copy->qp_count == 0)
 		return;
-	printf("  %-8s %-4s %-5s %5s %5s %10s %10s %7s  %s\n", "QPN", "TYPE", "STATE", "SQ", "RQ",
-	       "SENT", "RECEIVED", "RESENT", "PEER");
+	printf("  %-8s %-4s %-5s %5s %5s %10s %10s %7s  %s\n", "QPN", "TYPE", "STATE",
+	       "SQ", "RQ", "SENT", "RECEIVED", "RESENT", "PEER");
 	for (uint32_t i = 0; i < copy->qp_count; i++) {
 		const struct rn_stats_qp *qp = &copy->qp[i];
 
@@ -86,7 +92,8 @@ static void print_qps(const struct rn_stats_copy *copy)
 		       qp->sq_depth, qp->rq_depth, qp->tx_packets, qp->rx_packets,
 		       qp->retransmitted);
 		if (qp->dest_qpn)
-			printf("  %s 0x%06" PRIx32, rn_gid_text(&qp->dest_gid, text), qp->dest_qpn);
+			printf("  %s 0x%06" PRIx32, rn_gid_text(&qp->dest_gid, text),
+			       qp->dest_qpn);
 		putchar('\n');
 	}
 }
@@ -96,9 +103,9 @@ static void print_client(const struct report *r, const struct rn_rocind_client *
 {
 	char text[RN_GID_TEXT_MAX];
 
-	printf("%s%s  %s  %s  pid %d (%s)  slot %u\n", r->count ? "\n" : "", c->ibdev, c->ifname,
-	       c->gid_count ? rn_gid_text(&c->gid[0], text) : "-", c->pid, copy->page.comm,
-	       c->slot);
+	printf("%s%s  %s  %s  pid %d (%s)  slot %u\n", r->count ? "\n" : "", c->ibdev,
+	       c->ifname, c->gid_count ? rn_gid_text(&c->gid[0], text) : "-", c->pid,
+	       copy->page.comm, c->slot);
 	if (!r->args->qps_only)
 		print_counters(r->args, copy);
 	if (!r->args->counters_only)
@@ -108,17 +115,18 @@ static void print_client(const struct report *r, const struct rn_rocind_client *
 static json_t *qp_json(const struct rn_stats_qp *qp)
 {
 	char text[RN_GID_TEXT_MAX];
-	json_t *o = json_pack("{s:I, s:s, s:s, s:I, s:I, s:I, s:I, s:I}", "qpn",
-			      (json_int_t)qp->qpn, "type", rn_qp_type_name(qp->type), "state",
-			      rn_qp_state_name(qp->state), "sq_depth", (json_int_t)qp->sq_depth,
-			      "rq_depth", (json_int_t)qp->rq_depth, "sent_pkts",
-			      (json_int_t)qp->tx_packets, "rcvd_pkts",
-			      (json_int_t)qp->rx_packets, "retransmitted_pkts",
-			      (json_int_t)qp->retransmitted);
+	json_t *o = json_pack(
+		"{s:I, s:s, s:s, s:I, s:I, s:I, s:I, s:I}", "qpn", (json_int_t)qp->qpn,
+		"type", rn_qp_type_name(qp->type), "state", rn_qp_state_name(qp->state),
+		"sq_depth", (json_int_t)qp->sq_depth, "rq_depth",
+		(json_int_t)qp->rq_depth, "sent_pkts", (json_int_t)qp->tx_packets,
+		"rcvd_pkts", (json_int_t)qp->rx_packets, "retransmitted_pkts",
+		(json_int_t)qp->retransmitted);
 
 	if (qp->dest_qpn) {
 		json_object_set_new(o, "dest_qpn", json_integer(qp->dest_qpn));
-		json_object_set_new(o, "dest_gid", json_string(rn_gid_text(&qp->dest_gid, text)));
+		json_object_set_new(o, "dest_gid",
+				    json_string(rn_gid_text(&qp->dest_gid, text)));
 	}
 	return o;
 }
@@ -134,10 +142,10 @@ static void add_json(struct report *r, const struct rn_rocind_client *c,
 	for (uint32_t i = 0; i < copy->qp_count; i++)
 		json_array_append_new(qps, qp_json(&copy->qp[i]));
 	json_array_append_new(r->clients,
-			      json_pack("{s:s, s:s, s:i, s:s, s:i, s:o, s:o}", "device", c->ibdev,
-					"interface", c->ifname, "pid", c->pid, "program",
-					copy->page.comm, "slot", (int)c->slot, "hw_counters",
-					counters, "qps", qps));
+			      json_pack("{s:s, s:s, s:i, s:s, s:i, s:o, s:o}", "device",
+					c->ibdev, "interface", c->ifname, "pid", c->pid,
+					"program", copy->page.comm, "slot", (int)c->slot,
+					"hw_counters", counters, "qps", qps));
 }
 
 static int on_client(void *ctx, const struct rn_rocind_client *c)
@@ -160,6 +168,47 @@ static int on_client(void *ctx, const struct rn_rocind_client *c)
 	return 0;
 }
 
+static const char *const drop_name[RN_ROCIND_DROP_COUNT] = {
+	[RN_ROCIND_DROP_SHORT] = "short",
+	[RN_ROCIND_DROP_QP0] = "qp0",
+	[RN_ROCIND_DROP_QP1] = "qp1",
+	[RN_ROCIND_DROP_RESERVED] = "reserved_qp",
+	[RN_ROCIND_DROP_MULTICAST] = "multicast",
+	[RN_ROCIND_DROP_UNKNOWN_SLOT] = "unknown_slot",
+};
+
+static int show_daemon(struct report *r, struct rn_rocind *daemon, char *err,
+		       size_t err_len)
+{
+	struct rn_rocind_status s;
+	json_t *drops;
+	int rc = rn_rocind_status(daemon, &s, err, err_len);
+
+	if (rc)
+		return rc;
+	r->count++;
+	if (!r->args->json) {
+		printf("rocind %s  pid %d  %u clients, %u with a slot, %u addresses\n",
+		       s.version, s.pid, s.clients - 1, s.attached, s.groups);
+		for (unsigned i = 0; i < RN_ROCIND_DROP_COUNT; i++)
+			if (s.drops[i] || r->args->all)
+				printf("  dropped_%-20s %12" PRIu64 "\n", drop_name[i],
+				       s.drops[i]);
+		return 0;
+	}
+	drops = json_object();
+	for (unsigned i = 0; i < RN_ROCIND_DROP_COUNT; i++)
+		json_object_set_new(drops, drop_name[i],
+				    json_integer((json_int_t)s.drops[i]));
+	json_array_append_new(r->clients,
+			      json_pack("{s:i, s:s, s:I, s:i, s:i, s:i, s:o}", "pid",
+					s.pid, "version", s.version, "since",
+					(json_int_t)s.since_s, "clients",
+					(int)s.clients - 1, "attached", (int)s.attached,
+					"addresses", (int)s.groups, "dropped", drops));
+	return 0;
+}
+
 static int show(struct report *r)
 {
 	char err[512];
@@ -172,7 +221,8 @@ static int show(struct report *r)
 		rn_complain("%s", err);
 		return -1;
 	}
-	rc = rn_rocind_list(daemon, on_client, r, err, sizeof(err));
+	rc = r->args->daemon ? show_daemon(r, daemon, err, sizeof(err))
+			     : rn_rocind_list(daemon, on_client, r, err, sizeof(err));
 	rn_rocind_close(daemon);
 	if (rc)
 		rn_complain("%s", err);
@@ -193,7 +243,8 @@ int rn_cmd_stat(int argc, char **argv)
 		rc = json_dumpf(r.clients, stdout, JSON_INDENT(2));
 		putchar('\n');
 	} else if (rc == 0 && r.count == 0) {
-		puts("no program has a queue pair on a Rocin device");
+		puts(args.daemon ? "rocind is not running"
+				 : "no program has a queue pair on a Rocin device");
 	}
 	json_decref(r.clients);
 	return rc ? RN_EXIT_FAILURE : 0;

@@ -7,8 +7,10 @@
 #include "rocind_client.h"
 
 static const struct argp argp = {
-	.doc = "End the rocind of this user and network namespace. Programs that use it lose "
-	       "their devices (device fatal event); rocind ends by itself when nobody uses it.",
+	.doc = "End the rocind of this user and network namespace. Programs that use it "
+	       "lose "
+	       "their devices (device fatal event); rocind ends by itself when nobody "
+	       "uses it.",
 };
 
 int rn_cmd_stop(int argc, char **argv)

@@ -7,10 +7,13 @@
 
 #include "rocin/netdev.h"
 
-enum { RN_GID_TEXT_MAX = INET6_ADDRSTRLEN };
+enum {
+	RN_GID_TEXT_MAX = INET6_ADDRSTRLEN
+};
 
 /* "127.0.0.1" for a mapped IPv4 address, otherwise IPv6 notation. Returns @text. */
-static inline const char *rn_gid_text(const struct rn_gid *gid, char text[RN_GID_TEXT_MAX])
+static inline const char *rn_gid_text(const struct rn_gid *gid,
+				      char text[RN_GID_TEXT_MAX])
 {
 	bool v4 = rn_gid_is_ipv4(gid);
 

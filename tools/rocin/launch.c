@@ -82,8 +82,8 @@ int rn_launch_prepare(struct rn_launch *l, const char *netdevs, char *err, size_
 	rc = rn_runtime_tree_parent(parent, sizeof(parent), err, err_len);
 	if (rc)
 		return rc;
-	return rn_sysfs_tree_write(parent, l->devs, l->dev_count, l->tree, sizeof(l->tree),
-				   err, err_len);
+	return rn_sysfs_tree_write(parent, l->devs, l->dev_count, l->tree,
+				   sizeof(l->tree), err, err_len);
 }
 
 /* True if @item is an element of the list @list. */
@@ -108,7 +108,8 @@ static int add_to_list(const char *name, const char *item, char separator, bool 
 		return setenv(name, item, 1) ? -errno : 0;
 	if (listed(old, item, separator))
 		return 0;
-	rc = asprintf(&joined, "%s%c%s", first ? item : old, separator, first ? old : item);
+	rc = asprintf(&joined, "%s%c%s", first ? item : old, separator,
+		      first ? old : item);
 	if (rc < 0)
 		return -ENOMEM;
 	rc = setenv(name, joined, 1) ? -errno : 0;

@@ -30,7 +30,8 @@ struct rn_launch {
  *
  * Return: 0 or -errno.
  */
-int rn_launch_prepare(struct rn_launch *l, const char *netdevs, char *err, size_t err_len);
+int rn_launch_prepare(struct rn_launch *l, const char *netdevs, char *err,
+		      size_t err_len);
 
 /* Put the variables above into this process's environment. Return: 0 or -errno. */
 int rn_launch_setenv(const struct rn_launch *l, const char *netdevs, char *err,
@@ -44,7 +45,8 @@ enum rn_program_fault {
 	RN_PROGRAM_SETUID, /* set-user-ID, set-group-ID or file capabilities */
 	RN_PROGRAM_STATIC,
 	RN_PROGRAM_OTHER_CLASS, /* 32-bit, or of another architecture */
-	RN_PROGRAM_DROPS_ENV,	/* sudo, ssh ...: runs, but does not hand the environment on */
+	RN_PROGRAM_DROPS_ENV, /* sudo, ssh ...: runs, but does not hand the environment on
+			       */
 };
 
 /* Look at @program (searched in PATH as execvp() would). @path: out, the file found;

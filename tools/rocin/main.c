@@ -66,7 +66,8 @@ int main(int argc, char **argv)
 		print_help(stderr);
 		return RN_EXIT_USAGE;
 	}
-	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help")) {
+	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") ||
+	    !strcmp(argv[1], "help")) {
 		print_help(stdout);
 		return 0;
 	}

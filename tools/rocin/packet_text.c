@@ -12,7 +12,12 @@
 #include "rocin/opcode.h"
 #include "rocin/wire.h"
 
-enum { IPV4_LEN = 20, IPV6_LEN = 40, UDP_LEN = 8, PROTO_UDP = 17 };
+enum {
+	IPV4_LEN = 20,
+	IPV6_LEN = 40,
+	UDP_LEN = 8,
+	PROTO_UDP = 17
+};
 
 /* A line that grows; what does not fit is cut off. */
 struct line {
@@ -20,7 +25,8 @@ struct line {
 	size_t len, used;
 };
 
-static void add(struct line *l, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void add(struct line *l, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
 static void add(struct line *l, const char *fmt, ...)
 {
 	va_list ap;
@@ -30,7 +36,8 @@ static void add(struct line *l, const char *fmt, ...)
 	n = vsnprintf(l->text + l->used, l->len - l->used, fmt, ap);
 	va_end(ap);
 	if (n > 0)
-		l->used += (size_t)n < l->len - l->used ? (size_t)n : l->len - l->used - 1;
+		l->used +=
+			(size_t)n < l->len - l->used ? (size_t)n : l->len - l->used - 1;
 }
 
 /* What the IP and UDP headers say. */
@@ -45,7 +52,8 @@ struct outer {
 static bool parse_ip(const uint8_t *ip, size_t len, struct outer *o, const uint8_t **udp)
 {
 	if (len >= IPV4_LEN + UDP_LEN && ip[0] == 0x45 && ip[9] == PROTO_UDP) {
-		o->flow.src = o->flow.dst = (struct rn_gid){ { [10] = 0xff, [11] = 0xff } };
+		o->flow.src = o->flow.dst =
+			(struct rn_gid){ { [10] = 0xff, [11] = 0xff } };
 		memcpy(o->flow.src.raw + 12, ip + 12, 4);
 		memcpy(o->flow.dst.raw + 12, ip + 16, 4);
 		o->flow.tclass = ip[1];
@@ -75,7 +83,8 @@ static bool parse_outer(const uint8_t *ip, size_t len, struct outer *o)
 	o->flow.sport = rn_get_be16(udp);
 	o->bth = udp + UDP_LEN;
 	have = len - (size_t)(o->bth - ip);
-	said = rn_get_be16(udp + 4) >= UDP_LEN ? rn_get_be16(udp + 4) - (size_t)UDP_LEN : 0;
+	said = rn_get_be16(udp + 4) >= UDP_LEN ? rn_get_be16(udp + 4) - (size_t)UDP_LEN
+					       : 0;
 	o->cut = said > have;
 	o->len = o->cut ? have : said;
 	return true;
@@ -84,7 +93,8 @@ static bool parse_outer(const uint8_t *ip, size_t len, struct outer *o)
 static void add_syndrome(struct line *l, uint8_t syndrome)
 {
 	static const char *const nak[] = { "PSN sequence error", "invalid request",
-					   "remote access error", "remote operational error",
+					   "remote access error",
+					   "remote operational error",
 					   "invalid RD request" };
 	uint8_t value = rn_aeth_value(syndrome);
 
@@ -122,12 +132,14 @@ static void add_headers(struct line *l, const struct rn_opcode_info *op, const u
 		p += RN_DETH_LEN;
 	}
 	if (op->flags & RN_OP_RETH && !rn_reth_parse(&reth, p, end)) {
-		add(l, " va 0x%" PRIx64 " rkey 0x%" PRIx32 " dmalen %" PRIu32, reth.va, reth.rkey,
-		    reth.dma_len);
+		add(l, " va 0x%" PRIx64 " rkey 0x%" PRIx32 " dmalen %" PRIu32, reth.va,
+		    reth.rkey, reth.dma_len);
 		p += RN_RETH_LEN;
 	}
 	if (op->flags & RN_OP_ATOMIC_ETH && !rn_atomic_eth_parse(&atomic, p, end)) {
-		add(l, " va 0x%" PRIx64 " rkey 0x%" PRIx32 " swap/add %" PRIu64 " compare %" PRIu64,
+		add(l,
+		    " va 0x%" PRIx64 " rkey 0x%" PRIx32 " swap/add %" PRIu64
+		    " compare %" PRIu64,
 		    atomic.va, atomic.rkey, atomic.swap_add, atomic.compare);
 		p += RN_ATOMIC_ETH_LEN;
 	}
@@ -166,7 +178,8 @@ static void add_transport(struct line *l, const struct outer *o)
 		add(l, "opcode 0x%02x          ", bth.opcode);
 	add(l, " qp 0x%06" PRIx32 " psn %" PRIu32, bth.dest_qpn, bth.psn.v);
 	if (!op->flags || o->len < op->hdr_len + tail) {
-		add(l, " %zu bytes%s", o->len, op->flags ? ", shorter than its headers" : "");
+		add(l, " %zu bytes%s", o->len,
+		    op->flags ? ", shorter than its headers" : "");
 		return;
 	}
 	add_headers(l, op, o->bth + RN_BTH_LEN, end);
@@ -184,7 +197,8 @@ bool rn_packet_text(const uint8_t *ip, size_t len, char *text, size_t text_len)
 	if (!parse_outer(ip, len, &o))
 		return false;
 	text[0] = '\0';
-	add(&l, "%s > %s  ", rn_gid_text(&o.flow.src, src), rn_gid_text(&o.flow.dst, dst));
+	add(&l, "%s > %s  ", rn_gid_text(&o.flow.src, src),
+	    rn_gid_text(&o.flow.dst, dst));
 	add_transport(&l, &o);
 	if (o.cut)
 		add(&l, " [cut off by the capture]");

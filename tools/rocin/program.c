@@ -12,14 +12,16 @@
 
 #include "launch.h"
 
-/* Programs that start others with an environment of their own, and how to get ours across. */
+/* Programs that start others with an environment of their own, and how to get ours
+ * across. */
 static const struct {
 	const char *name, *remedy;
 } drops_env[] = {
 	{ "sudo", "put rocin behind it: sudo rocin run -- PROGRAM" },
 	{ "su", "put rocin behind it: su USER -c 'rocin run -- PROGRAM'" },
 	{ "doas", "put rocin behind it: doas rocin run -- PROGRAM" },
-	{ "ssh", "put rocin behind it, on the other host: ssh HOST rocin run -- PROGRAM" },
+	{ "ssh",
+	  "put rocin behind it, on the other host: ssh HOST rocin run -- PROGRAM" },
 	{ "mpirun", "put rocin behind it: mpirun ... rocin run -- PROGRAM" },
 	{ "mpiexec", "put rocin behind it: mpiexec ... rocin run -- PROGRAM" },
 	{ "srun", "put rocin behind it: srun ... rocin run -- PROGRAM" },
@@ -118,8 +120,8 @@ enum rn_program_fault rn_program_check(const char *program, char *path, size_t p
 	remedy = drops_env_remedy(path);
 	if (remedy) {
 		snprintf(text, text_len,
-			 "%s does not hand the environment on to what it starts; %s", path,
-			 remedy);
+			 "%s does not hand the environment on to what it starts; %s",
+			 path, remedy);
 		return RN_PROGRAM_DROPS_ENV;
 	}
 	fault = file_fault(path);
@@ -129,19 +131,22 @@ enum rn_program_fault rn_program_check(const char *program, char *path, size_t p
 		break;
 	case RN_PROGRAM_SETUID:
 		snprintf(text, text_len,
-			 "%s is set-user-ID, set-group-ID or has file capabilities, so the "
+			 "%s is set-user-ID, set-group-ID or has file capabilities, so "
+			 "the "
 			 "system ignores LD_PRELOAD for it; run a copy without them",
 			 path);
 		break;
 	case RN_PROGRAM_STATIC:
 		snprintf(text, text_len,
-			 "%s is statically linked, so LD_PRELOAD does not reach it; link it "
+			 "%s is statically linked, so LD_PRELOAD does not reach it; link "
+			 "it "
 			 "with the shared libibverbs",
 			 path);
 		break;
 	case RN_PROGRAM_OTHER_CLASS:
 		snprintf(text, text_len,
-			 "%s is of another word size than this Rocin; build Rocin for it too",
+			 "%s is of another word size than this Rocin; build Rocin for it "
+			 "too",
 			 path);
 		break;
 	case RN_PROGRAM_OK:

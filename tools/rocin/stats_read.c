@@ -54,13 +54,14 @@ int rn_stats_read(int fd, struct rn_stats_copy *copy)
 		return -EPROTO;
 	page->ibdev[sizeof(page->ibdev) - 1] = '\0';
 	page->comm[sizeof(page->comm) - 1] = '\0';
-	copy->counter_count = page->counter_count < RN_STAT_COUNT ? page->counter_count :
-								   RN_STAT_COUNT;
+	copy->counter_count =
+		page->counter_count < RN_STAT_COUNT ? page->counter_count : RN_STAT_COUNT;
 	/* What the page claims counts only as far as the file reaches. */
-	room = st.st_size > RN_STATS_QP_OFFSET ?
-		       (uint64_t)(st.st_size - RN_STATS_QP_OFFSET) / sizeof(*copy->qp) :
-		       0;
-	return read_qps(fd, copy, page->qp_capacity < room ? page->qp_capacity : (uint32_t)room);
+	room = st.st_size > RN_STATS_QP_OFFSET
+		       ? (uint64_t)(st.st_size - RN_STATS_QP_OFFSET) / sizeof(*copy->qp)
+		       : 0;
+	return read_qps(fd, copy,
+			page->qp_capacity < room ? page->qp_capacity : (uint32_t)room);
 }
 
 void rn_stats_free(struct rn_stats_copy *copy)

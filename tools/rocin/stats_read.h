@@ -19,7 +19,8 @@ struct rn_stats_copy {
 extern const char *const rn_stat_name[RN_STAT_COUNT];
 extern const char *const rn_stat_help[RN_STAT_COUNT];
 
-/* Return: 0, or -EPROTO (not a stats page of this version), -ENOMEM, -errno of pread(). */
+/* Return: 0, or -EPROTO (not a stats page of this version), -ENOMEM, -errno of pread().
+ */
 int rn_stats_read(int fd, struct rn_stats_copy *copy);
 void rn_stats_free(struct rn_stats_copy *copy);
 

@@ -21,7 +21,8 @@ int rn_ctl_raise_fd(int fd)
 	return high < 0 ? -err : high;
 }
 
-int rn_ctl_address(struct sockaddr_un *addr, const char *dir, const char *name, int *dir_fd)
+int rn_ctl_address(struct sockaddr_un *addr, const char *dir, const char *name,
+		   int *dir_fd)
 {
 	int len;
 
@@ -43,8 +44,8 @@ int rn_ctl_address(struct sockaddr_un *addr, const char *dir, const char *name, 
 		*dir_fd = -1;
 		return -ENAMETOOLONG;
 	}
-	len = snprintf(addr->sun_path, sizeof(addr->sun_path), "/proc/self/fd/%d/%s", *dir_fd,
-		       name);
+	len = snprintf(addr->sun_path, sizeof(addr->sun_path), "/proc/self/fd/%d/%s",
+		       *dir_fd, name);
 	assert(len < (int)sizeof(addr->sun_path));
 	return 0;
 }

@@ -10,7 +10,9 @@
 
 #include "rocin/ctl.h"
 
-enum { RN_CTL_FD_MAX = RN_GID_MAX }; /* descriptors beside one message */
+enum {
+	RN_CTL_FD_MAX = RN_GID_MAX
+}; /* descriptors beside one message */
 
 /**
  * rn_ctl_address() - Address of a socket in a directory, however long its path
@@ -22,7 +24,8 @@ enum { RN_CTL_FD_MAX = RN_GID_MAX }; /* descriptors beside one message */
  *
  * Return: 0, -ENAMETOOLONG (long path and no /proc), or why @dir cannot be opened.
  */
-int rn_ctl_address(struct sockaddr_un *addr, const char *dir, const char *name, int *dir_fd);
+int rn_ctl_address(struct sockaddr_un *addr, const char *dir, const char *name,
+		   int *dir_fd);
 
 /* Moves a descriptor above the three standard ones, for programs that close and reopen
  * those. Return: the descriptor, close-on-exec; or -errno with @fd closed.
@@ -35,8 +38,8 @@ int rn_ctl_raise_fd(int fd);
  * @msg:	Message with a complete header
  * @fds:	Descriptors to pass; the caller keeps its own. NULL if @fd_count is 0
  *
- * Return: 0, -EAGAIN (the other end does not read), -EPIPE or -ECONNRESET (it is gone), or
- *	   another system error.
+ * Return: 0, -EAGAIN (the other end does not read), -EPIPE or -ECONNRESET (it is gone),
+ *or another system error.
  */
 int rn_ctl_send(int sock, const void *msg, const int *fds, unsigned fd_count);
 

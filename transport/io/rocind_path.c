@@ -52,7 +52,8 @@ static int look_in_path(char *path, size_t path_len)
 	return -ENOENT;
 }
 
-int rn_rocind_find(const char *wish, char *path, size_t path_len, char *err, size_t err_len)
+int rn_rocind_find(const char *wish, char *path, size_t path_len, char *err,
+		   size_t err_len)
 {
 	Dl_info here;
 
@@ -68,12 +69,14 @@ int rn_rocind_find(const char *wish, char *path, size_t path_len, char *err, siz
 	}
 	/* For the program itself dladdr() may give a bare argv[0], which says nothing. */
 	if (dladdr((const void *)&rn_rocind_find, &here) && here.dli_fname &&
-	    strchr(here.dli_fname, '/') && look_beside(here.dli_fname, path, path_len) == 0)
+	    strchr(here.dli_fname, '/') &&
+	    look_beside(here.dli_fname, path, path_len) == 0)
 		return 0;
 	if (look_beside("/proc/self/exe", path, path_len) == 0 ||
 	    look_in_path(path, path_len) == 0)
 		return 0;
-	return rn_fail(err, err_len, -ENOENT,
-		       "the program rocind was found neither beside rocin nor in PATH; set "
-		       "ROCIN_ROCIND to its path");
+	return rn_fail(
+		err, err_len, -ENOENT,
+		"the program rocind was found neither beside rocin nor in PATH; set "
+		"ROCIN_ROCIND to its path");
 }

@@ -39,7 +39,9 @@
 #define ON_SHARED_MEMORY __attribute__((no_sanitize("address", "thread", "undefined")))
 
 /* Bytes of stack for each clone; they call little more than syscall(). */
-enum { CLONE_STACK = 64 * 1024 };
+enum {
+	CLONE_STACK = 64 * 1024
+};
 
 /* Read, and in part written, by the clones. */
 struct launch {
@@ -105,7 +107,7 @@ static int spawn(struct launch *launch)
 		rc = -errno;
 	set_signal_mask(before, NULL);
 	if (middle >= 0) {
-		while (waitpid(middle, NULL, __WCLONE) < 0 && errno == EINTR)
+		while (waitpid(middle, NULL, (int)__WCLONE) < 0 && errno == EINTR)
 			;
 		rc = -launch->error;
 	}
@@ -123,8 +125,11 @@ static bool pass_variable(char *buf, size_t len, const char *name)
 
 static int spawn_with_clean_environment(struct launch *launch, const char *dir)
 {
-	enum { VALUE_MAX = 4096 };
-	static const char *const kept[] = { "PATH", "TMPDIR", "XDG_RUNTIME_DIR", "ROCIN_LOG" };
+	enum {
+		VALUE_MAX = 4096
+	};
+	static const char *const kept[] = { "PATH", "TMPDIR", "XDG_RUNTIME_DIR",
+					    "ROCIN_LOG" };
 	const char *idle = secure_getenv("ROCIN_IDLE_MS");
 	char ready_option[32], idle_option[48], name[] = "rocind";
 	char *argv[] = { name, ready_option, idle ? idle_option : NULL, NULL };
@@ -152,32 +157,30 @@ static int spawn_with_clean_environment(struct launch *launch, const char *dir)
 	return rc;
 }
 
-/* Wait for the end of the daemon's first words. Return: 0, -EIO (they are in @err),
- * -ETIMEDOUT.
+/* Wait for the daemon's first words, which come as one write: a newline when it listens,
+ * a sentence when it cannot. (Not the end of file alone: a child that another thread
+ * forks meanwhile holds a copy of the writing end.)
+ *
+ * Return: 0, -EIO (the sentence is in @err), -ETIMEDOUT.
  */
 static int await_ready(int fd, int timeout_ms, char *err, size_t err_len)
 {
 	char words[RN_CTL_TEXT_LEN];
-	size_t len = 0;
 	struct pollfd pfd = { .fd = fd, .events = POLLIN };
+	ssize_t len;
+	int n;
 
-	for (;;) {
-		/* Each wait is bounded; a daemon speaks at most once, so two waits are all. */
-		int n = poll(&pfd, 1, timeout_ms);
-		ssize_t got;
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return rn_fail(err, err_len, -ETIMEDOUT,
-				       "rocind did not start within %d ms", timeout_ms);
-		got = read(fd, words + len, sizeof(words) - 1 - len);
-		if (got <= 0)
-			break;
-		len += (size_t)got;
-	}
+	do
+		n = poll(&pfd, 1, timeout_ms);
+	while (n < 0 && errno == EINTR);
+	if (n <= 0)
+		return rn_fail(err, err_len, -ETIMEDOUT,
+			       "rocind did not start within %d ms", timeout_ms);
+	len = read(fd, words, sizeof(words) - 1);
+	if (len <= 0 || words[0] == '\n')
+		return 0;
 	words[len] = '\0';
-	return len ? rn_fail(err, err_len, -EIO, "%s", words) : 0;
+	return rn_fail(err, err_len, -EIO, "%s", words);
 }
 
 /* Moves @fd to @floor or above. Return: descriptor or -errno; @fd is closed. */
@@ -228,7 +231,7 @@ int rn_rocind_start(const char *path, const char *dir, int timeout_ms, char *err
 {
 	struct launch launch = { .path = path };
 	int saved = errno;
-	int read_fd;
+	int read_fd = -1;
 	int rc = open_descriptors(&launch, &read_fd);
 
 	if (rc)
@@ -238,7 +241,8 @@ int rn_rocind_start(const char *path, const char *dir, int timeout_ms, char *err
 	close(launch.ready_fd);
 	close(launch.null_fd);
 	if (rc)
-		rn_fail(err, err_len, rc, "%s cannot be started: %s", path, strerror(-rc));
+		rn_fail(err, err_len, rc, "%s cannot be started: %s", path,
+			strerror(-rc));
 	else
 		rc = await_ready(read_fd, timeout_ms, err, err_len);
 	close(read_fd);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* rocind_start.h - find the daemon's program and start it, unseen by the program we are in.
+/* rocind_start.h - find the daemon's program and start it, unseen by the program we are
+ * in.
  *
  * Threads: any; no state.
  */
@@ -8,10 +9,12 @@
 
 #include <stddef.h>
 
-/* Descriptor that a daemon started by rn_rocind_start() finds open: it writes a sentence
- * there if it fails, and closes it when it listens (or when another rocind is there).
+/* Descriptor that a daemon started by rn_rocind_start() finds open. It writes there once:
+ * a newline when it listens (or another rocind does), or the sentence that says why not.
  */
-enum { RN_ROCIND_READY_FD = 3 };
+enum {
+	RN_ROCIND_READY_FD = 3
+};
 
 /**
  * rn_rocind_find() - Path of the program to start
@@ -23,7 +26,8 @@ enum { RN_ROCIND_READY_FD = 3 };
  *
  * Return: 0, -ENOENT (none found; a sentence in @err), -ENAMETOOLONG.
  */
-int rn_rocind_find(const char *wish, char *path, size_t path_len, char *err, size_t err_len);
+int rn_rocind_find(const char *wish, char *path, size_t path_len, char *err,
+		   size_t err_len);
 
 /**
  * rn_rocind_start() - Start a daemon and wait until it listens or has given up
@@ -32,8 +36,8 @@ int rn_rocind_find(const char *wish, char *path, size_t path_len, char *err, siz
  * @timeout_ms:	For the wait
  *
  * The daemon gets a session of its own, /dev/null as standard files, and of the
- * environment only PATH, TMPDIR, XDG_RUNTIME_DIR, ROCIN_LOG and ROCIN_RUNTIME_DIR=@dir. It
- * is orphaned at birth: neither wait() nor SIGCHLD of this process ever tells of it,
+ * environment only PATH, TMPDIR, XDG_RUNTIME_DIR, ROCIN_LOG and ROCIN_RUNTIME_DIR=@dir.
+ *It is orphaned at birth: neither wait() nor SIGCHLD of this process ever tells of it,
  * unless this process asked for orphans (PR_SET_CHILD_SUBREAPER, or process 1).
  * ROCIN_IDLE_MS, if set, becomes its --idle-ms option.
  *

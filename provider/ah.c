@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* ah.c - address handles: where a UD message goes. */
+#include <stdlib.h>
+
+#include "av.h"
+#include "provider.h"
+
+struct ibv_ah *rnp_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
+{
+	struct rnp_context *ctx = to_rnp_context(pd->context);
+	struct rnp_ah *ah;
+	int cancel, rc;
+
+	if (rnp_is_copy(ctx)) {
+		errno = EIO;
+		return NULL;
+	}
+	ah = calloc(1, sizeof(*ah));
+	if (!ah)
+		return NULL;
+	cancel = rnp_enter(ctx->engine);
+	rc = rnp_av_from_attr(rnp_engine_netdev(ctx->engine), attr, &ah->av);
+	rnp_leave(ctx->engine, cancel);
+	if (rc) {
+		free(ah);
+		errno = -rc;
+		return NULL;
+	}
+	atomic_fetch_add(&to_rnp_pd(pd)->refs, 1);
+	return &ah->base;
+}
+
+int rnp_destroy_ah(struct ibv_ah *ah)
+{
+	atomic_fetch_sub(&to_rnp_pd(ah->pd)->refs, 1);
+	free(to_rnp_ah(ah));
+	return 0;
+}

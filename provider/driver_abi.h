@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* driver_abi.h - the private interface between libibverbs and its drivers.
+ *
+ * libibverbs has no public header for drivers, and its private one changes between
+ * releases. This file is the only place that knows the private layouts. The parts that
+ * have never changed since release 36 are structs below. The three that do (how large
+ * struct verbs_context is, where in the table each operation stands, how long struct
+ * ibv_qp_ex is) are learned from the library itself when the plugin is loaded:
+ * rnp_abi_learn().
+ *
+ * Layouts are facts about the x86-64 and aarch64 binaries of rdma-core 36 to 64.
+ */
+#ifndef RNP_DRIVER_ABI_H
+#define RNP_DRIVER_ABI_H
+
+#include <infiniband/verbs.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* Every operation of every known release, in the order of the library's table, which is
+ * alphabetical. The enumeration is ours; the position in the table of a given library is
+ * struct rnp_abi.slot.
+ */
+/* clang-format off */
+#define RNP_OPS(X) \
+	X(advise_mr) X(alloc_buf) X(alloc_dm) X(alloc_dmah) X(alloc_mw) X(alloc_null_mr) \
+	X(alloc_parent_domain) X(alloc_pd) X(alloc_td) X(async_event) \
+	X(attach_counters_point_flow) X(attach_mcast) X(bind_mw) X(close_xrcd) X(cq_event) \
+	X(create_ah) X(create_counters) X(create_cq) X(create_cq_ex) X(create_flow) \
+	X(create_flow_action_esp) X(create_qp) X(create_qp_ex) X(create_rwq_ind_table) \
+	X(create_srq) X(create_srq_ex) X(create_wq) X(dealloc_dmah) X(dealloc_mw) \
+	X(dealloc_pd) X(dealloc_td) X(dereg_mr) X(destroy_ah) X(destroy_counters) \
+	X(destroy_cq) X(destroy_flow) X(destroy_flow_action) X(destroy_qp) \
+	X(destroy_rwq_ind_table) X(destroy_srq) X(destroy_wq) X(detach_mcast) \
+	X(dm_export_dmabuf_fd) X(free_buf) X(free_context) X(free_dm) X(get_srq_num) \
+	X(import_dm) X(import_mr) X(import_pd) X(modify_cq) X(modify_flow_action_esp) \
+	X(modify_qp) X(modify_qp_rate_limit) X(modify_srq) X(modify_wq) X(open_qp) \
+	X(open_xrcd) X(poll_cq) X(post_recv) X(post_send) X(post_srq_ops) X(post_srq_recv) \
+	X(query_device_ex) X(query_ece) X(query_port) X(query_port_speed) X(query_qp) \
+	X(query_qp_data_in_order) X(query_rt_values) X(query_srq) X(read_counters) \
+	X(reg_dm_mr) X(reg_dmabuf_mr) X(reg_mr) X(reg_mr_ex) X(req_notify_cq) X(rereg_mr) \
+	X(resize_cq) X(set_ece) X(unimport_dm) X(unimport_mr) X(unimport_pd)
+
+enum rnp_op {
+#define X(name) RNP_OP_##name,
+	RNP_OPS(X)
+#undef X
+	RNP_OP_COUNT
+};
+/* clang-format on */
+
+enum {
+	RNP_ABI_SLOTS = 160, /* more than any known table: the library reads no further */
+	RNP_ABI_NO_SLOT = 0xff,
+};
+
+/* ----------------------------------------------------- layouts that stand still */
+struct rnp_abi_list_node {
+	struct rnp_abi_list_node *next, *prev;
+};
+
+/* A device that the library found in sysfs. */
+struct rnp_abi_sysfs_dev {
+	struct rnp_abi_list_node entry;
+	void *provider_data;
+	const void *match;
+	unsigned int flags;
+	char sysfs_name[64];
+	dev_t sysfs_cdev;
+	char ibdev_name[64];
+	char ibdev_path[256];
+	char modalias[512];
+	uint64_t node_guid;
+	uint32_t driver_id;
+	int node_type;
+	int ibdev_idx;
+	uint32_t num_ports;
+	uint32_t abi_ver;
+	struct timespec time_created;
+};
+
+/* First member of a driver's device. The driver zeroes it; the library fills it in. */
+struct rnp_abi_device {
+	struct ibv_device device;
+	const void *ops;
+	int refcount; /* atomic, of the library */
+	struct rnp_abi_list_node entry;
+	struct rnp_abi_sysfs_dev *sysfs;
+	uint64_t core_support;
+};
+
+/* What a driver registers. */
+struct rnp_abi_device_ops {
+	const char *name;
+	uint32_t match_min_abi_version, match_max_abi_version;
+	const void *match_table;
+	const void *static_providers;
+	bool (*match_device)(struct rnp_abi_sysfs_dev *sysfs_dev);
+	/* Owns @cmd_fd from the start, also when it fails. */
+	struct verbs_context *(*alloc_context)(struct ibv_device *device, int cmd_fd,
+					       void *private_data);
+	struct verbs_context *(*import_context)(struct ibv_device *device, int cmd_fd);
+	struct rnp_abi_device *(*alloc_device)(struct rnp_abi_sysfs_dev *sysfs_dev);
+	void (*uninit_device)(struct rnp_abi_device *device);
+};
+
+enum rnp_abi_mr_type {
+	RNP_ABI_MR = 0,
+};
+
+struct rnp_abi_mr {
+	struct ibv_mr ibv_mr;
+	int mr_type; /* enum rnp_abi_mr_type */
+	int access;  /* as registered */
+};
+
+/* struct ibv_qp_ex ends with function pointers that grew from 20 (release 36) to 21 (44)
+ * and 22 (45); what follows it is the library's: see rnp_abi_mark_qp_ex().
+ */
+union rnp_abi_qp {
+	struct ibv_qp qp;
+	struct ibv_qp_ex qp_ex;
+	unsigned char room[384];
+};
+
+union rnp_abi_cq {
+	struct ibv_cq cq;
+	struct ibv_cq_ex cq_ex;
+};
+
+/* ------------------------------------------------------------ what is learned */
+/* The private functions of the library, found by dlsym(). */
+struct rnp_abi_lib {
+	void (*register_driver)(const struct rnp_abi_device_ops *ops);
+	void *(*init_and_alloc_context)(struct ibv_device *device, int cmd_fd,
+					size_t alloc_size, void *context_offset,
+					uint32_t driver_id);
+	void (*set_ops)(void *verbs_context, void *const *table);
+	void (*uninit_context)(void *verbs_context);
+	struct ibv_qp_ex *(*qp_to_qp_ex)(struct ibv_qp *qp);
+};
+
+struct rnp_abi {
+	struct rnp_abi_lib lib;
+	size_t context_size; /* of struct verbs_context; struct ibv_context is its end */
+	unsigned op_count;   /* length of its table of operations */
+	unsigned qp_ex_len;  /* bytes of struct ibv_qp_ex; the word after it is a mask */
+	uint8_t slot[RNP_OP_COUNT]; /* place in the table, or RNP_ABI_NO_SLOT */
+};
+
+/**
+ * rnp_abi_find_lib() - Find the private functions of a loaded libibverbs
+ * @handle:	From dlopen()
+ * @version:	Private ABI version, part of a symbol's name: 34, 57, 59, 64 ...
+ * @err:	Out on failure: one sentence
+ *
+ * Return: 0 or -ENOSYS.
+ */
+int rnp_abi_find_lib(struct rnp_abi_lib *lib, void *handle, unsigned version, char *err,
+		     size_t err_len);
+
+/**
+ * rnp_abi_learn() - Learn the layouts of this library
+ * @abi:	Out; @abi->lib is filled in by the caller
+ * @err:	Out on failure: one sentence that says what does not fit
+ *
+ * Makes a scratch context, gives it a table of distinct marks as operations and looks
+ * where the library puts them. About 65 operations stand in public structs too; each of
+ * these must be where the list above says. Nothing is called through the marks.
+ *
+ * Return: 0; -ENOMEM; -EPROTO if anything is not as known.
+ */
+int rnp_abi_learn(struct rnp_abi *abi, char *err, size_t err_len);
+
+/* One operation of ours. */
+struct rnp_abi_op {
+	enum rnp_op op;
+	void (*fn)(void);
+};
+
+/* Fill @table (RNP_ABI_SLOTS entries, zeroed here) for rnp_abi_lib.set_ops(). Operations
+ * that the library does not know are left out.
+ */
+void rnp_abi_fill_table(const struct rnp_abi *abi, const struct rnp_abi_op *ops,
+			unsigned count, void **table);
+
+/* Make ibv_qp_to_qp_ex() answer for this QP, which is zeroed otherwise. */
+void rnp_abi_mark_qp_ex(const struct rnp_abi *abi, union rnp_abi_qp *qp);
+
+/* For messages and tests: "poll_cq". */
+const char *rnp_abi_op_name(enum rnp_op op);
+
+#endif /* RNP_DRIVER_ABI_H */

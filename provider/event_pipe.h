@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* event_pipe.h - the writing side of a completion channel or an asynchronous event queue.
+ *
+ * The program reads whole records from a pipe: 8 bytes for a completion channel, 16 for
+ * asynchronous events. libibverbs dereferences what it reads, so records of an object
+ * that is being destroyed are taken out again.
+ *
+ * Threads: the functions on one pipe serialise themselves, against the program's readers
+ * too. None is a cancellation point or raises SIGPIPE; errno is kept.
+ */
+#ifndef RNP_EVENT_PIPE_H
+#define RNP_EVENT_PIPE_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { RNP_EVENT_LEN_MAX = 16 }; /* bytes of one record */
+
+struct rnp_event_pipe {
+	pthread_mutex_t lock; /* guards: order of writes against purges */
+	int read_fd, write_fd;
+	bool shared;	   /* file status flags are the program's: never left changed */
+	size_t record_len; /* bytes, 1 .. RNP_EVENT_LEN_MAX */
+};
+
+/**
+ * rnp_event_pipe_open() - Make a pipe and its first descriptor, for the program
+ * @pipe:	Out
+ * @record_len:	Bytes of one record
+ *
+ * Return: descriptor for the program to read (it may set O_NONBLOCK; the caller closes it,
+ *	   before or after rnp_event_pipe_close()), or -errno.
+ */
+int rnp_event_pipe_open(struct rnp_event_pipe *pipe, size_t record_len);
+
+/**
+ * rnp_event_pipe_attach() - Become the writer of a pipe that somebody else made
+ * @fd:		Open for reading and writing; stays the caller's
+ *
+ * Return: 0 or -errno.
+ */
+int rnp_event_pipe_attach(struct rnp_event_pipe *pipe, int fd, size_t record_len);
+
+void rnp_event_pipe_close(struct rnp_event_pipe *pipe);
+
+/* Write one record. False if the pipe is full even after it was enlarged, or gone. */
+bool rnp_event_pipe_write(struct rnp_event_pipe *pipe, const void *record);
+
+/**
+ * rnp_event_pipe_purge() - Take out the records of one object
+ * @object:	Records whose first 8 bytes are this address
+ *
+ * The others keep their order, unless a reader takes some at the same time. A reader may
+ * find the pipe empty for a moment.
+ * Return: number of records taken out.
+ */
+unsigned rnp_event_pipe_purge(struct rnp_event_pipe *pipe, const void *object);
+
+/* A pipe whose two ends are one descriptor: -errno where there is no /proc. Close-on-exec
+ * and above 2, like all descriptors here.
+ */
+int rnp_event_fd_new(void);
+
+#endif /* RNP_EVENT_PIPE_H */

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* hca.h - numbers and limits of one device: what contexts that share an engine must agree
+ * on.
+ */
+#ifndef RNP_HCA_H
+#define RNP_HCA_H
+
+#include <infiniband/verbs.h>
+#include <stdint.h>
+
+#include "rocin/transport.h"
+
+struct rnp_engine;
+struct rnp_engine_hooks;
+struct rnp_hca;
+
+/* Advertised by ibv_query_device() and enforced here or in the core. */
+enum {
+	RNP_QP_MAX = 32768, /* half of the QPNs of one process: the others may rest */
+	RNP_CQ_MAX = 65536,
+	RNP_PD_MAX = 65536,
+	RNP_AH_MAX = 65536, /* not counted: an AH costs the device nothing */
+	RNP_MR_MAX = 1 << 20,
+	RNP_COMP_VECTORS = 1,
+};
+
+enum rnp_hca_kind {
+	RNP_HCA_QP,
+	RNP_HCA_CQ,
+	RNP_HCA_PD,
+	RNP_HCA_MR,
+	RNP_HCA_KINDS
+};
+
+/**
+ * rnp_hca_open() - Share or create this process's device
+ * @ibdev:	"rocin0"
+ * @owner:	As for rnp_engine_get(): the context
+ * @engine:	Out: the engine behind it
+ * @err:	Out on failure: one sentence
+ *
+ * Return: the record (reference taken), or NULL with errno.
+ */
+struct rnp_hca *rnp_hca_open(const char *ibdev, const struct rnp_engine_hooks *hooks,
+			     void *owner, struct rnp_engine **engine, char *err,
+			     size_t err_len);
+
+/* Drop @owner's reference to record and engine. In a fork child only the engine is told,
+ * which knows what to leave alone.
+ */
+void rnp_hca_close(struct rnp_hca *hca, void *owner);
+
+/* Count one more object; the core's tables grow with their objects. Engine lock held.
+ * Return: 0 or -ENOMEM (the advertised limit, or memory).
+ */
+int rnp_hca_add(struct rnp_hca *hca, enum rnp_hca_kind kind);
+void rnp_hca_remove(struct rnp_hca *hca, enum rnp_hca_kind kind);
+
+/* Numbers that no living object has. Engine lock held. */
+uint32_t rnp_hca_new_pd(struct rnp_hca *hca);
+uint32_t rnp_hca_new_key(struct rnp_hca *hca);
+
+#endif /* RNP_HCA_H */

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* mr.c - memory regions.
+ *
+ * What is registered is a range of addresses, not the pages behind it: the engine reaches
+ * them as the program does. Registration only checks that they are there.
+ */
+#include <stdlib.h>
+
+#include "mr_access.h"
+#include "pages.h"
+#include "provider.h"
+
+static int add(struct rnp_context *ctx, struct rnp_mr *mr, struct rn_mr_attr *attr)
+{
+	int cancel = rnp_enter(ctx->engine);
+	int rc = rnp_hca_add(ctx->hca, RNP_HCA_MR);
+
+	if (rc)
+		goto out;
+	attr->key = rnp_hca_new_key(ctx->hca);
+	rc = rn_mr_init(&mr->core, attr);
+	if (rc) {
+		rnp_hca_remove(ctx->hca, RNP_HCA_MR);
+		goto out;
+	}
+	rn_dev_add_mr(rnp_engine_dev(ctx->engine), &mr->core);
+	LIST_INSERT_HEAD(&ctx->mrs, mr, link);
+out:
+	rnp_leave(ctx->engine, cancel);
+	return rc;
+}
+
+struct ibv_mr *rnp_reg_mr(struct ibv_pd *pd, void *addr, size_t length, uint64_t hca_va,
+			  int access)
+{
+	struct rnp_context *ctx = to_rnp_context(pd->context);
+	struct rn_mr_attr attr = {
+		.pd = to_rnp_pd(pd)->number,
+		.va = hca_va,
+		.length = length,
+		.iova_base = (uintptr_t)addr,
+		.access = (uint32_t)access,
+	};
+	struct rnp_mr *mr;
+	int rc = rnp_is_copy(ctx) ? -EIO : rnp_access_check((uint32_t)access);
+
+	if (!rc && !(access & IBV_ACCESS_ON_DEMAND))
+		rc = rnp_pages_populate(addr, length,
+					rnp_access_writes((uint32_t)access));
+	if (rc) {
+		errno = -rc;
+		return NULL;
+	}
+	mr = calloc(1, sizeof(*mr));
+	if (!mr)
+		return NULL;
+	rc = add(ctx, mr, &attr);
+	if (rc) {
+		free(mr);
+		errno = -rc;
+		return NULL;
+	}
+	atomic_fetch_add(&to_rnp_pd(pd)->refs, 1);
+	mr->base.ibv_mr.lkey = mr->base.ibv_mr.rkey = attr.key;
+	mr->base.ibv_mr.handle = attr.key >> RN_KEY_INDEX_SHIFT;
+	mr->base.mr_type = RNP_ABI_MR;
+	mr->base.access = access;
+	return &mr->base.ibv_mr;
+}
+
+int rnp_dereg_mr(struct rnp_abi_mr *base)
+{
+	struct rnp_context *ctx = to_rnp_context(base->ibv_mr.context);
+	struct rnp_mr *mr = to_rnp_mr(base);
+	int cancel;
+
+	if (!rnp_is_copy(ctx)) {
+		cancel = rnp_enter(ctx->engine);
+		rn_dev_remove_mr(rnp_engine_dev(ctx->engine), &mr->core);
+		rnp_hca_remove(ctx->hca, RNP_HCA_MR);
+		LIST_REMOVE(mr, link);
+		rnp_leave(ctx->engine, cancel);
+		atomic_fetch_sub(&to_rnp_pd(mr->base.ibv_mr.pd)->refs, 1);
+	}
+	free(mr);
+	return 0;
+}

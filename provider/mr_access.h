@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* mr_access.h - which access flags a memory region may have. */
+#ifndef RNP_MR_ACCESS_H
+#define RNP_MR_ACCESS_H
+
+#include <errno.h>
+#include <infiniband/verbs.h>
+
+#include "rocin/access.h"
+
+static_assert(RN_ACCESS_LOCAL_WRITE == IBV_ACCESS_LOCAL_WRITE, "verbs numbers");
+static_assert(RN_ACCESS_REMOTE_WRITE == IBV_ACCESS_REMOTE_WRITE, "verbs numbers");
+static_assert(RN_ACCESS_REMOTE_READ == IBV_ACCESS_REMOTE_READ, "verbs numbers");
+static_assert(RN_ACCESS_REMOTE_ATOMIC == IBV_ACCESS_REMOTE_ATOMIC, "verbs numbers");
+static_assert(RN_ACCESS_MW_BIND == IBV_ACCESS_MW_BIND, "verbs numbers");
+static_assert(RN_ACCESS_ZERO_BASED == IBV_ACCESS_ZERO_BASED, "verbs numbers");
+static_assert(RN_ACCESS_ON_DEMAND == IBV_ACCESS_ON_DEMAND, "verbs numbers");
+static_assert(RN_ACCESS_HUGETLB == IBV_ACCESS_HUGETLB, "verbs numbers");
+static_assert(RN_ACCESS_RELAXED_ORDERING == IBV_ACCESS_RELAXED_ORDERING, "verbs numbers");
+static_assert(RN_ACCESS_OPTIONAL_RANGE == (uint32_t)IBV_ACCESS_OPTIONAL_RANGE,
+	      "verbs numbers");
+
+/**
+ * rnp_access_check() - May a region be registered with these flags?
+ *
+ * Return: 0; -EINVAL: an unknown flag, or a right for peers to write without the right to
+ *	   write locally (IBTA Vol 1, memory registration); -EOPNOTSUPP: FLUSH.
+ */
+static inline int rnp_access_check(uint32_t access)
+{
+	const uint32_t known = RN_ACCESS_LOCAL_WRITE | RN_ACCESS_REMOTE_WRITE |
+			       RN_ACCESS_REMOTE_READ | RN_ACCESS_REMOTE_ATOMIC |
+			       RN_ACCESS_MW_BIND | RN_ACCESS_ZERO_BASED |
+			       RN_ACCESS_ON_DEMAND | RN_ACCESS_HUGETLB;
+	const uint32_t flush = RN_ACCESS_FLUSH_GLOBAL | RN_ACCESS_FLUSH_PERSISTENT;
+	const uint32_t remote_write = RN_ACCESS_REMOTE_WRITE | RN_ACCESS_REMOTE_ATOMIC;
+
+	if (access & ~(known | flush | RN_ACCESS_OPTIONAL_RANGE))
+		return -EINVAL;
+	if ((access & remote_write) && !(access & RN_ACCESS_LOCAL_WRITE))
+		return -EINVAL;
+	return access & flush ? -EOPNOTSUPP : 0;
+}
+
+/* Will the device write to a region with these flags? */
+static inline bool rnp_access_writes(uint32_t access)
+{
+	return access & (RN_ACCESS_LOCAL_WRITE | RN_ACCESS_REMOTE_WRITE |
+			 RN_ACCESS_REMOTE_ATOMIC | RN_ACCESS_MW_BIND);
+}
+
+#endif /* RNP_MR_ACCESS_H */

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* pages.h - is this memory there, and may it be written? */
+#ifndef RNP_PAGES_H
+#define RNP_PAGES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/**
+ * rnp_pages_populate() - Check and fault in a range, as pinning does
+ * @addr:	First byte
+ * @len:	Bytes; 0 is fine
+ * @write:	It will be written
+ *
+ * Kernels before 5.14 cannot be asked to; there the range is read once, so memory that
+ * exists but may not be written is found only when it is used.
+ *
+ * Return: 0, -EFAULT (not mapped, or not with that right), -ENOMEM (it wraps).
+ */
+int rnp_pages_populate(const void *addr, size_t len, bool write);
+
+/* The part for old kernels, apart for tests. */
+int rnp_pages_read(const void *addr, size_t len);
+
+#endif /* RNP_PAGES_H */

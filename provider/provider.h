@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* provider.h - the verbs objects of the libibverbs plugin.
+ *
+ * Each object is the struct that libibverbs and the program see, followed by ours. The
+ * device behind them is one engine per process and interface (engine.h), which several
+ * contexts of a process share.
+ *
+ * Lock order, outermost first: rnp_cq.lock, the engine lock, rnp_event_pipe.lock. A program
+ * may post while it is between ibv_start_poll() and ibv_end_poll(), which hold the lock of
+ * the CQ; so nothing takes that lock with the engine lock held.
+ *
+ * Threads: every verb may be called by any thread at any time. Returns follow verbs: a
+ * positive errno from int calls, NULL with errno from pointer calls. In a fork child every
+ * verb fails with EIO; those that destroy free the local memory.
+ */
+#ifndef RNP_PROVIDER_H
+#define RNP_PROVIDER_H
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/queue.h>
+
+#include "driver_abi.h"
+#include "engine.h"
+#include "event_pipe.h"
+#include "hca.h"
+#include "rocin/mr.h"
+#include "rocin/transport.h"
+
+struct rnp_wr_list;
+
+/* A completion channel that at least one CQ of ours uses. */
+struct rnp_channel {
+	LIST_ENTRY(rnp_channel) link;
+	const struct ibv_comp_channel *key;
+	unsigned refs; /* CQs; guarded by rnp_context.channel_lock */
+	struct rnp_event_pipe pipe;
+};
+
+struct rnp_context {
+	struct ibv_context base; /* the library's part of the block stands before it */
+	struct rnp_engine *engine;
+	struct rnp_hca *hca;
+	struct rnp_event_pipe async;
+	pthread_mutex_t channel_lock; /* guards: channels; innermost */
+	LIST_HEAD(, rnp_channel) channels;
+	/* Everything that lives in the device; guarded by the engine lock. */
+	LIST_HEAD(, rnp_qp) qps;
+	LIST_HEAD(, rnp_cq) cqs;
+	LIST_HEAD(, rnp_mr) mrs;
+};
+
+struct rnp_pd {
+	struct ibv_pd base;
+	uint32_t number;
+	atomic_uint refs; /* QPs, MRs, AHs; a PD in use cannot go */
+};
+
+struct rnp_mr {
+	struct rnp_abi_mr base;
+	struct rn_mr core;
+	LIST_ENTRY(rnp_mr) link;
+};
+
+struct rnp_ah {
+	struct ibv_ah base;
+	struct rn_av av;
+};
+
+struct rnp_cq {
+	union rnp_abi_cq base;
+	struct rnp_context *ctx;
+	struct rnp_channel *channel; /* NULL: no events wanted */
+	LIST_ENTRY(rnp_cq) link;
+	struct rn_cq core;
+
+	pthread_mutex_t lock; /* guards: ring as a reader, core.consumer, current */
+	struct rn_cqe *ring;
+	bool single_threaded;  /* as the program promised: ibv_start_poll() locks nothing */
+	struct rn_cqe current; /* between ibv_start_poll() and ibv_end_poll() */
+
+	/* Hints, written by whoever polls or arms; relaxed. */
+	atomic_uint since_drain; /* polls that found something and left the engine alone */
+	atomic_bool linger;	 /* req_notify was called, the obligatory poll was not */
+
+	/* Guarded by the engine lock. */
+	unsigned qp_refs;     /* queues that complete here */
+	bool counted_armed;   /* the engine counts it as armed */
+	bool event_owed;      /* the channel was full */
+	uint32_t comp_events; /* records written and not taken out again */
+	uint32_t async_events;
+};
+
+struct rnp_qp {
+	union rnp_abi_qp base;
+	struct rnp_context *ctx;
+	struct rn_qp *core; /* a block of its own, 64-byte aligned */
+	struct rn_stats_qp *stats;
+	LIST_ENTRY(rnp_qp) link; /* engine lock */
+	struct ibv_qp_cap cap;
+	bool sq_sig_all;
+	uint32_t async_events;	/* as in struct rnp_cq; engine lock */
+	struct rnp_wr_list *wr; /* ibv_wr_*() in the making; NULL: not asked for */
+};
+
+/* clang-format off */
+static inline struct rnp_context *to_rnp_context(struct ibv_context *c)
+{
+	return (struct rnp_context *)c;
+}
+static inline struct rnp_pd *to_rnp_pd(struct ibv_pd *pd) { return (struct rnp_pd *)pd; }
+static inline struct rnp_mr *to_rnp_mr(struct rnp_abi_mr *mr) { return (struct rnp_mr *)mr; }
+static inline struct rnp_ah *to_rnp_ah(struct ibv_ah *ah) { return (struct rnp_ah *)ah; }
+static inline struct rnp_cq *to_rnp_cq(struct ibv_cq *cq) { return (struct rnp_cq *)cq; }
+static inline struct rnp_qp *to_rnp_qp(struct ibv_qp *qp) { return (struct rnp_qp *)qp; }
+/* clang-format on */
+
+/* Is this a copy that fork() made? Then nothing may be touched but local memory. */
+static inline bool rnp_is_copy(const struct rnp_context *ctx)
+{
+	return rnp_engine_forked(ctx->engine);
+}
+
+/* Take the engine lock so that no cancellation can leave it taken. */
+static inline int rnp_enter(struct rnp_engine *e)
+{
+	int cancel_state;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+	rnp_engine_lock(e);
+	return cancel_state;
+}
+
+static inline void rnp_leave(struct rnp_engine *e, int cancel_state)
+{
+	rnp_engine_unlock(e);
+	pthread_setcancelstate(cancel_state, NULL);
+}
+
+/* ---------------------------------------------------------------------- plugin.c */
+const struct rnp_abi *rnp_plugin_abi(void);
+void *const *rnp_plugin_table(void);
+
+/* One sentence on standard error: for what the program cannot say by an errno. */
+void rnp_tell(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/* --------------------------------------------------------------------- context.c */
+struct verbs_context *rnp_alloc_context(struct ibv_device *device, int cmd_fd,
+					void *private_data);
+void rnp_free_context(struct ibv_context *context);
+
+/* ---------------------------------------------------------------------- device.c */
+int rnp_query_device_ex(struct ibv_context *context,
+			const struct ibv_query_device_ex_input *input,
+			struct ibv_device_attr_ex *attr, size_t attr_size);
+int rnp_query_port(struct ibv_context *context, uint8_t port_num,
+		   struct ibv_port_attr *attr);
+int rnp_query_rt_values(struct ibv_context *context, struct ibv_values_ex *values);
+
+/* ----------------------------------------------------------------- pd.c, ah.c, mr.c */
+struct ibv_pd *rnp_alloc_pd(struct ibv_context *context);
+int rnp_dealloc_pd(struct ibv_pd *pd);
+struct ibv_ah *rnp_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr);
+int rnp_destroy_ah(struct ibv_ah *ah);
+struct ibv_mr *rnp_reg_mr(struct ibv_pd *pd, void *addr, size_t length, uint64_t hca_va,
+			  int access);
+int rnp_dereg_mr(struct rnp_abi_mr *mr);
+
+/* -------------------------------------------------------------------- cq.c, poll.c */
+struct ibv_cq *rnp_create_cq(struct ibv_context *context, int cqe,
+			     struct ibv_comp_channel *channel, int comp_vector);
+struct ibv_cq_ex *rnp_create_cq_ex(struct ibv_context *context,
+				   struct ibv_cq_init_attr_ex *attr);
+int rnp_resize_cq(struct ibv_cq *cq, int cqe);
+int rnp_destroy_cq(struct ibv_cq *cq);
+int rnp_req_notify_cq(struct ibv_cq *cq, int solicited_only);
+int rnp_poll_cq(struct ibv_cq *cq, int num_entries, struct ibv_wc *wc);
+/* Fill in the functions behind ibv_start_poll() and ibv_wc_read_*(). */
+void rnp_cq_init_ex(struct rnp_cq *cq, uint64_t wc_flags);
+/* Take the next CQE that is for the program. Caller holds cq->lock. */
+bool rnp_cq_pop(struct rnp_cq *cq, struct rn_cqe *cqe);
+/* CQEs of a QP that was reset or destroyed are not for the program. Engine lock held. */
+void rnp_cq_skip_qp(struct rnp_cq *cq, uint32_t qpn);
+
+/* ----------------------------------------------------------------------- event.c */
+extern const struct rnp_engine_hooks rnp_hooks;
+void rnp_cq_event(struct ibv_cq *cq);
+/* The channel's writing side, shared by its CQs; NULL with errno. */
+struct rnp_channel *rnp_channel_get(struct rnp_context *ctx,
+				    const struct ibv_comp_channel *key);
+void rnp_channel_put(struct rnp_context *ctx, struct rnp_channel *channel);
+/* Events of an object that has left the device: take unread ones out, then wait until
+ * the program has acknowledged those that it read.
+ */
+void rnp_cq_settle_events(struct rnp_cq *cq);
+void rnp_qp_settle_events(struct rnp_qp *qp);
+
+/* ------------------------------------------------------------ qp.c, qp_attr.c, post.c */
+struct ibv_qp *rnp_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr);
+struct ibv_qp *rnp_create_qp_ex(struct ibv_context *context,
+				struct ibv_qp_init_attr_ex *attr);
+int rnp_destroy_qp(struct ibv_qp *qp);
+int rnp_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int attr_mask);
+int rnp_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int attr_mask,
+		 struct ibv_qp_init_attr *init_attr);
+int rnp_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr);
+int rnp_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);
+/* Remove the QP from the device; engine lock held. Local memory stays. */
+void rnp_qp_detach(struct rnp_qp *qp);
+
+/* -------------------------------------------------------------------------- wr.c */
+/* Prepare for ibv_wr_*(): 0, EOPNOTSUPP for an operation that this type has not, ENOMEM. */
+int rnp_wr_init(struct rnp_qp *qp, uint64_t send_ops_flags);
+void rnp_wr_fini(struct rnp_qp *qp);
+
+#endif /* RNP_PROVIDER_H */

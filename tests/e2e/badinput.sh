@@ -1,0 +1,88 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# badinput.sh - what is wrong is said in one line, with a status that is not 0, at once.
+# shellcheck source=lib.sh
+. "$(dirname "$0")/lib.sh"
+
+# refuse NAME STATUS PATTERN COMMAND...: must end with STATUS and say PATTERN on stderr
+refuse() {
+	local name=$1 want=$2 pattern=$3 status
+	shift 3
+	timeout 20 "$@" >"$work/out" 2>"$work/err"
+	status=$?
+	[ "$status" = "$want" ] ||
+		fail "$name: status $status, want $want: $(head -3 "$work/out" "$work/err")"
+	grep -qE "$pattern" "$work/err" || fail "$name: stderr lacks \"$pattern\": $(cat "$work/err")"
+	echo "ok: $name: $(grep -m1 -E "$pattern" "$work/err")"
+}
+
+refuse 'no such interface' 1 'nosuchif' rocin run --netdev nosuchif0 -- true
+refuse 'no such address' 1 '192\.0\.2\.1' rocin run --netdev lo:192.0.2.1 -- true
+refuse 'bad specification' 1 'lo:::::' rocin run --netdev lo::::: -- true
+refuse 'no such program' 127 'no such program' rocin run -- no-such-program-here
+refuse 'no program' 64 'which program' rocin run
+refuse 'no such command' 64 'no command' rocin frobnicate
+refuse 'no such option' 64 'option' rocin devices --frobnicate
+refuse 'directory as a program' 126 'cannot be executed' rocin run -- /tmp
+refuse 'sudo in front' 126 'sudo rocin run|does not hand' rocin run -- ssh localhost true
+
+mkdir -m 755 "$work/open"
+refuse 'runtime directory open to others' 1 "$work/open" \
+	env ROCIN_RUNTIME_DIR="$work/open" rocin run -- true
+refuse 'runtime directory not absolute' 1 'ROCIN_RUNTIME_DIR' \
+	env ROCIN_RUNTIME_DIR=relative rocin run -- true
+echo 'int main(void) { return 0; }' >"$work/static.c"
+if cc -static -o "$work/static" "$work/static.c" 2>/dev/null; then
+	refuse 'static program' 126 'statically linked' rocin run -- "$work/static"
+fi
+if [ "$(id -u)" != 0 ]; then
+	refuse 'set-user-ID program' 126 'set-user-ID' rocin run -- su
+fi
+
+# UDP 4791 of our address is held by somebody else.
+python3 - "$addr_a" "$work/held" <<'PY' &
+import socket, sys, time
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.bind((sys.argv[1], 4791))
+open(sys.argv[2], "w").close()
+time.sleep(60)
+PY
+holder=$!
+pids+=("$holder")
+wait_for 10 [ -e "$work/held" ] || fail 'cannot hold the port'
+next_port
+refuse 'port 4791 held' 1 "4791.*$addr_a.*held" \
+	rocin run --netdev "lo:$addr_a" --log error -- ibv_rc_pingpong -g 0 -p "$port" 127.0.0.1
+grep -q "$holder" "$work/err" || fail "the holder $holder is not named: $(cat "$work/err")"
+kill "$holder"
+
+refuse 'RoCE without a GRH' 1 '.' rocin run --netdev "lo:$addr_a" -- "$ROCIN_TESTS/no_grh"
+refuse 'unreadable capture' 1 'nosuchfile' rocin dump "$work/nosuchfile"
+head -c 100 /dev/urandom >"$work/rubbish"
+refuse 'rubbish as a capture' 1 '.' rocin dump "$work/rubbish"
+refuse 'bad fault specification' 1 'ROCIN_FAULT|drop' \
+	rocin run --netdev "lo:$addr_a" --log error --fault drop=lots -- \
+	ibv_rc_pingpong -g 0 -p "$port" 127.0.0.1
+
+# Output that is captured must not wait for rocind, which outlives the program.
+start=$SECONDS
+x=$(rocin run --netdev "lo:$addr_a" -- ibv_devices)
+[ $((SECONDS - start)) -lt 5 ] || fail 'captured output came late'
+grep -q rocin0 <<<"$x" || fail "no device: $x"
+(
+	ulimit -n 256
+	next_port
+	pair 'descriptor limit 256' ib_send_bw -x 0 -F -n 500 -p "$port" -- \
+		ib_send_bw -x 0 -F -n 500 -p "$port" 127.0.0.1
+) || exit 1
+
+# Without --netdev nothing listens outside loopback.
+rocin run -- "$ROCIN_TESTS/hold_qp" "$work/ready" "$work/done" &
+pid=$!
+pids+=("$pid")
+wait_for 10 [ -e "$work/ready" ] || fail 'no queue pair on the default device'
+outside=$(ss -lunH 'sport = :4791' | awk '{ print $4 }' | grep -vE '^(127\.|\[::1\])' || true)
+[ -z "$outside" ] || fail "listens on $outside"
+touch "$work/done"
+wait "$pid" || fail 'hold_qp'
+echo 'ok: only loopback listens'

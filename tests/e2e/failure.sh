@@ -1,0 +1,72 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# failure.sh - one end dies or stops, or rocind does: what happens to the other.
+#
+# usage: failure.sh kill|stop|rocind
+# shellcheck source=lib.sh
+. "$(dirname "$0")/lib.sh"
+
+# start_transfer: ib_write_bw for a long time; sets $server and $client
+start_transfer() {
+	next_port
+	rocin run --netdev "lo:$addr_a" -- ib_write_bw -x 0 -F -D 60 -p "$port" \
+		>"$work/server.out" 2>&1 &
+	server=$!
+	pids+=("$server")
+	wait_for 20 listening "$server" || fail 'server does not listen'
+	rocin run --netdev "lo:$addr_b" -- ib_write_bw -x 0 -F -D 60 -p "$port" 127.0.0.1 \
+		>"$work/client.out" 2>&1 &
+	client=$!
+	pids+=("$client")
+	wait_for 20 moving || fail 'no data moves'
+}
+
+moving() { [ "$(sent)" -gt 1000 ]; }
+sent() {
+	rocin stat --json | python3 -c '
+import json, sys
+print(max([c["hw_counters"].get("sent_pkts", 0) for c in json.load(sys.stdin)] or [0]))'
+}
+gone() { ! kill -0 "$1" 2>/dev/null; }
+
+# expect_error: the client must end by itself with an error completion
+expect_error() {
+	wait_for 20 gone "$client" || fail "the client still runs: $(tail -3 "$work/client.out")"
+	wait "$client" && fail 'the client ended as if all were well'
+	grep -q 'status 12\|Completion with error' "$work/client.out" ||
+		fail "no error completion: $(tail -5 "$work/client.out")"
+}
+
+case $1 in
+kill)
+	start_transfer
+	kill -9 "$server"
+	expect_error
+	echo 'ok: kill -9 of the target: the requester gets RETRY_EXC_ERR'
+	# The dead process's slot is free again, and the same address works at once.
+	next_port
+	pair 'a new pair right after' ib_send_bw -x 0 -F -n 500 -p "$port" -- \
+		ib_send_bw -x 0 -F -n 500 -p "$port" 127.0.0.1
+	;;
+stop)
+	start_transfer
+	kill -STOP "$server"
+	expect_error
+	kill -CONT "$server"
+	kill -9 "$server"
+	echo 'ok: SIGSTOP of the target: the requester gets RETRY_EXC_ERR'
+	;;
+rocind)
+	start_transfer
+	daemon=$(rocin stat --daemon --json | python3 -c '
+import json, sys
+print(json.load(sys.stdin)[0]["pid"])')
+	kill -9 "$daemon"
+	wait_for 20 gone "$client" || fail 'the client survives rocind'
+	wait_for 20 gone "$server" || kill "$server"
+	echo 'ok: rocind killed: the programs are told'
+	next_port
+	pair 'new programs right after' ib_send_bw -x 0 -F -n 500 -p "$port" -- \
+		ib_send_bw -x 0 -F -n 500 -p "$port" 127.0.0.1
+	;;
+esac

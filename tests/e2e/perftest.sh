@@ -1,0 +1,105 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# perftest.sh - the distribution's perftest between two processes.
+#
+# usage: perftest.sh PROGRAM   (ib_send_bw, ib_write_lat, ...)
+# shellcheck source=lib.sh
+. "$(dirname "$0")/lib.sh"
+program=$1
+
+# perf NAME OPTION...
+perf() {
+	local name=$1
+	shift
+	next_port
+	pair "$program $name" "$program" -x 0 -F -p "$port" "$@" -- \
+		"$program" -x 0 -F -p "$port" "$@" 127.0.0.1
+	grep -qE '^ *[0-9]+ +[0-9]+ ' "$work/client.out" || fail "$name: no result printed"
+}
+
+# interrupt NAME OPTION...: Ctrl-C ends the server, whatever it waits for
+interrupt() {
+	local pid status
+	next_port
+	rocin run --netdev "lo:$addr_a" -- "$program" -x 0 -F -p "$port" "$@" \
+		>"$work/server.out" 2>&1 &
+	pid=$!
+	pids+=("$pid")
+	wait_for 20 listening "$pid" || fail 'server does not listen'
+	# A shell starts background jobs with SIGINT ignored; SIGTERM ends it the same way.
+	kill -TERM "$pid"
+	wait "$pid"
+	status=$?
+	[ "$status" = 143 ] || fail "SIGTERM: status $status"
+	echo "ok: $program ends when told to"
+}
+
+case $program in
+ib_send_bw)
+	for connection in RC UC UD; do
+		perf "$connection" -c "$connection" -s 2048 -n 2000
+	done
+	perf 'all sizes' -a -n 200
+	perf '16 QPs' -q 16 -s 4096 -n 500
+	perf 'bidirectional' -b -s 65536 -n 500
+	perf 'events' -e -s 4096 -n 1000
+	perf 'duration' -D 2 -s 4096
+	interrupt
+	;;
+ib_write_bw)
+	for connection in RC UC; do
+		perf "$connection" -c "$connection" -n 1000
+	done
+	perf 'all sizes' -a -n 200
+	perf '16 QPs' -q 16 -n 200
+	perf 'bidirectional' -b -n 500
+	perf 'events' -e -n 500
+	perf 'duration' -D 2
+	;;
+ib_read_bw)
+	perf RC -n 1000
+	perf 'all sizes' -a -n 100
+	perf '16 QPs' -q 16 -n 100
+	perf 'bidirectional' -b -n 500
+	perf 'events' -e -n 500
+	perf 'duration' -D 2
+	;;
+ib_atomic_bw)
+	perf 'fetch and add' -A FETCH_AND_ADD -n 2000
+	perf 'compare and swap' -A CMP_AND_SWAP -n 2000
+	perf '16 QPs' -q 16 -n 200
+	perf 'bidirectional' -b -n 1000
+	perf 'events' -e -n 1000
+	perf 'duration' -D 2
+	;;
+ib_send_lat)
+	for connection in RC UC UD; do
+		perf "$connection" -c "$connection" -n 1000
+	done
+	perf 'all sizes' -a -n 100
+	perf 'events' -e -n 500
+	perf 'duration' -D 2
+	;;
+ib_write_lat)
+	for connection in RC UC; do
+		perf "$connection" -c "$connection" -n 1000
+	done
+	perf 'all sizes' -a -n 100
+	perf 'duration' -D 2
+	;;
+ib_read_lat)
+	perf RC -n 1000
+	perf 'all sizes' -a -n 100
+	perf 'events' -e -n 500
+	perf 'duration' -D 2
+	;;
+ib_atomic_lat)
+	perf 'fetch and add' -A FETCH_AND_ADD -n 1000
+	perf 'compare and swap' -A CMP_AND_SWAP -n 1000
+	perf 'events' -e -n 500
+	perf 'duration' -D 2
+	;;
+*)
+	fail "no such program: $program"
+	;;
+esac

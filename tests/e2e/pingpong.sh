@@ -1,0 +1,52 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# pingpong.sh - libibverbs' own examples between two processes: RC, UC and UD, polling and
+# with events, several sizes, data checked where the program can.
+#
+# usage: pingpong.sh rc|uc|ud 4|6
+# shellcheck source=lib.sh
+. "$(dirname "$0")/lib.sh"
+kind=$1 family=$2
+gid=0
+if [ "$family" = 6 ]; then
+	[ -e /proc/net/if_inet6 ] || skip 'this network namespace has no IPv6'
+	# ::1 is one address: both ends share it, as two programs on one host do.
+	server_dev=lo:$addr_a+::1
+	client_dev=$server_dev
+	gid=1
+fi
+
+# play NAME OPTION...
+play() {
+	local name=$1
+	shift
+	next_port
+	pair "$kind ipv$family $name" "ibv_${kind}_pingpong" -g "$gid" -p "$port" "$@" -- \
+		"ibv_${kind}_pingpong" -g "$gid" -p "$port" "$@" 127.0.0.1
+}
+
+case $kind in
+rc)
+	play '1 byte' -s 1 -c
+	play '4 KiB' -s 4096 -c
+	play '4 KiB, events' -s 4096 -e -c
+	play '1 MiB' -s 1048576 -n 100 -c
+	play '1 MiB, events' -s 1048576 -n 100 -e
+	play 'path MTU 256' -s 5000 -m 256 -c
+	play 'path MTU 4096' -s 50000 -m 4096 -c
+	play 'timestamps' -s 4096 -t
+	play 'extended posting' -s 4096 -N -c
+	;;
+uc)
+	play '1 byte' -s 1
+	play '4 KiB' -s 4096
+	play '4 KiB, events' -s 4096 -e
+	play '1 MiB' -s 1048576 -n 50
+	;;
+ud)
+	play '1 byte' -s 1
+	play '2 KiB' -s 2048
+	play 'the MTU' -s 4096
+	play '2 KiB, events' -s 2048 -e
+	;;
+esac

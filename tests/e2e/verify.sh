@@ -1,0 +1,40 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# verify.sh - every byte of every operation, with and without loss, between two processes
+# of one host.
+#
+# usage: verify.sh rc|uc|ud
+# shellcheck source=lib.sh
+. "$(dirname "$0")/lib.sh"
+kind=$1
+
+# verify NAME OPTION...
+verify() {
+	local name=$1
+	shift
+	rm -f "$work/meet"
+	timeout "$limit" rocin run --netdev "lo:$addr_a" -- "$ROCIN_TESTS/verify" --role b \
+		--socket "$work/meet" --type "$kind" "$@" >"$work/b.out" 2>&1 &
+	local pid=$! status
+	pids+=("$pid")
+	timeout "$limit" rocin run --netdev "lo:$addr_b" -- "$ROCIN_TESTS/verify" --role a \
+		--socket "$work/meet" --type "$kind" "$@" >"$work/a.out" 2>&1
+	status=$?
+	[ "$status" = 0 ] || kill "$pid" 2>/dev/null
+	if ! wait "$pid" || [ "$status" != 0 ]; then
+		tail -5 "$work/a.out" "$work/b.out"
+		rocin stat
+		fail "$kind $name (status $status)"
+	fi
+	echo "ok: $kind $name: $(tail -1 "$work/b.out")"
+}
+
+verify 'path MTU 1024' -n 2000
+verify 'path MTU 4096' -n 1000 --mtu 4096 --max 100000
+verify 'path MTU 256' -n 500 --mtu 256 --max 5000
+verify 'events' -n 500 --events
+ROCIN_GSO=off verify 'without GSO' -n 500
+ROCIN_FAULT=drop=1%,seed=3 verify '1 % loss' -n 1000 --lossy
+ROCIN_FAULT=drop=1%,dup=1%,reorder=1%,corrupt=1%,seed=5 \
+	verify 'loss, duplicates, disorder, damage' -n 500 --lossy
+ROCIN_GSO=off ROCIN_FAULT=drop=1%,seed=7 verify '1 % loss without GSO' -n 500 --lossy

@@ -1,0 +1,569 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* test_icrc.c - the invariant CRC: known packets, a slow second implementation, and the
+ * search for the IPv4 identification.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "rocin/icrc.h"
+
+/* Whole IP packets, ICRC last. The first came from a ConnectX-4 Lx; the others have been
+ * checked with scapy's RoCE dissector.
+ */
+static const struct {
+	const char *what;
+	const char *hex;
+	uint32_t icrc;
+} vectors[] = {
+	{ "CNP of a real adapter, source port 0",
+	  "45c2003c 718c4000 40119161 0a001101 0a001201 000012b7 00280000 8100ffff "
+	  "40000118"
+	  "00000000 00000000 00000000 00000000 00000000 82fd002a",
+	  0x2a00fd82 },
+	{ "V1 RC SEND Only, 5 bytes, identification 0x1234",
+	  "45020034 12344000 40111481 0a000001 0a000002 d1c512b7 00200000 0430ffff "
+	  "00000011"
+	  "80123456 68656c6c 6f000000 942c4ab0",
+	  0xb04a2c94 },
+	{ "V2 RC ACK",
+	  "45020030 00004000 401126b9 0a000002 0a000001 d1c512b7 001c0000 1100ffff "
+	  "00000011"
+	  "00123456 1f000001 92597d13",
+	  0x137d5992 },
+	{ "V3 RC NAK, PSN sequence error",
+	  "45000030 00004000 401126bb 0a000002 0a000001 c13212b7 001c0000 1100ffff "
+	  "00000011"
+	  "00000000 60000000 ee6dc48b",
+	  0x8bc46dee },
+	{ "V4 RC RNR NAK",
+	  "45000030 00004000 401126bb 0a000002 0a000001 c13212b7 001c0000 1100ffff "
+	  "00000011"
+	  "00ffffff 2c000007 b839f478",
+	  0x78f439b8 },
+	{ "V5 RC RDMA READ Request",
+	  "4500003c 00004000 401126af 0a000001 0a000002 c13212b7 00280000 0c00ffff "
+	  "00000012"
+	  "80fffffe 00000000 00001000 00001234 00001388 74c395f7",
+	  0xf795c374 },
+	{ "V6 RC Compare & Swap",
+	  "45000048 00004000 401126a3 0a000001 0a000002 c13212b7 00340000 1300ffff "
+	  "00000012"
+	  "80000003 00000000 00002000 00001234 00000000 00000002 00000000 00000001 "
+	  "3790db39",
+	  0x39db9037 },
+	{ "V7 RC Atomic Acknowledge",
+	  "45000038 00004000 401126b3 0a000002 0a000001 c13212b7 00240000 1200ffff "
+	  "00000011"
+	  "00000003 1f000002 00000000 00000001 269d553e",
+	  0x3e559d26 },
+	{ "V8 UD SEND Only with Immediate",
+	  "4500003c 00004000 401126af 0a000001 0a000002 c13212b7 00280000 65e0ffff "
+	  "00000012"
+	  "00000009 11111111 00000011 deadbeef 61620000 828deed1",
+	  0xd1ee8d82 },
+	{ "V9 CNP",
+	  "45c0003c 00004000 401125ef 0a000002 0a000001 c00012b7 00280000 8100ffff "
+	  "40000011"
+	  "00000000 00000000 00000000 00000000 00000000 5b65ef9f",
+	  0x9fef655b },
+	{ "V10 RC RDMA WRITE Only over IPv6",
+	  "60212345 002c1140 fd000000 00000000 00000000 00000001 fd000000 00000000 "
+	  "00000000"
+	  "00000002 c12312b7 002c0000 0a00ffff 00000022 80ffffff 00000000 00001000 "
+	  "00001234"
+	  "00000004 deadbeef 3fdcb13b",
+	  0x3bb1dc3f },
+	{ "V11 RC RDMA READ Response Only over IPv6",
+	  "60000000 001c1101 fd000000 00000000 00000000 00000002 fd000000 00000000 "
+	  "00000000"
+	  "00000001 c13212b7 001c0000 1000ffff 00000011 00000005 1f000001 aaea3d48",
+	  0x483deaaa },
+};
+
+enum {
+	PKT_MAX = 4200,
+	IPV4_LEN = 20,
+	IPV6_LEN = 40,
+	UDP_LEN = 8
+};
+
+/* A packet and what is known of its outer headers. */
+struct pkt {
+	struct rn_flow flow;
+	uint16_t ip_id;
+	size_t len; /* BTH to pad, without ICRC */
+	uint8_t data[PKT_MAX];
+};
+
+static size_t read_hex(uint8_t *out, const char *hex)
+{
+	size_t len = 0;
+
+	while (*hex) {
+		char digits[3] = { hex[0], hex[1], 0 };
+
+		if (*hex == ' ') {
+			hex++;
+			continue;
+		}
+		out[len++] = (uint8_t)strtoul(digits, NULL, 16);
+		hex += 2;
+	}
+	return len;
+}
+
+static void set_ipv4(struct rn_gid *gid, const uint8_t *address)
+{
+	memset(gid, 0, sizeof(*gid));
+	gid->raw[10] = 0xff;
+	gid->raw[11] = 0xff;
+	memcpy(gid->raw + 12, address, 4);
+}
+
+static struct pkt read_packet(const char *hex)
+{
+	struct pkt pkt = { 0 };
+	uint8_t bytes[200];
+	size_t total = read_hex(bytes, hex), ip_len;
+
+	if (bytes[0] >> 4 == 4) {
+		ip_len = IPV4_LEN;
+		pkt.ip_id = rn_get_be16(bytes + 4);
+		pkt.flow.tclass = bytes[1];
+		pkt.flow.hop_limit = bytes[8];
+		set_ipv4(&pkt.flow.src, bytes + 12);
+		set_ipv4(&pkt.flow.dst, bytes + 16);
+	} else {
+		ip_len = IPV6_LEN;
+		pkt.flow.tclass = (uint8_t)(rn_get_be16(bytes) >> 4);
+		pkt.flow.hop_limit = bytes[7];
+		memcpy(pkt.flow.src.raw, bytes + 8, 16);
+		memcpy(pkt.flow.dst.raw, bytes + 24, 16);
+	}
+	pkt.flow.sport = rn_get_be16(bytes + ip_len);
+	pkt.len = total - ip_len - UDP_LEN - RN_ICRC_LEN;
+	memcpy(pkt.data, bytes + ip_len + UDP_LEN, pkt.len + RN_ICRC_LEN);
+	return pkt;
+}
+
+static void known_packets_have_their_known_icrc(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < RN_ARRAY_SIZE(vectors); i++) {
+		struct pkt pkt = read_packet(vectors[i].hex);
+		uint32_t got = rn_icrc(&pkt.flow, pkt.ip_id, pkt.data, pkt.len);
+
+		if (got != vectors[i].icrc)
+			fail_msg("%s: 0x%08x, want 0x%08x", vectors[i].what, got,
+				 vectors[i].icrc);
+		assert_int_equal(rn_get_le32(pkt.data + pkt.len), got);
+	}
+}
+
+static void seal_stores_the_icrc_as_known_packets_have_it(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < RN_ARRAY_SIZE(vectors); i++) {
+		struct pkt pkt = read_packet(vectors[i].hex), sealed = pkt;
+
+		memset(sealed.data + sealed.len, 0x5a, RN_ICRC_LEN);
+		rn_icrc_seal(&sealed.flow, sealed.ip_id, sealed.data, sealed.len);
+		assert_memory_equal(sealed.data, pkt.data, sizeof(pkt.data));
+	}
+}
+
+static void known_packets_pass_and_only_unguessable_ids_are_solved(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < RN_ARRAY_SIZE(vectors); i++) {
+		struct pkt pkt = read_packet(vectors[i].hex);
+		bool guessed = pkt.ip_id == 0;
+		size_t len = pkt.len + RN_ICRC_LEN;
+
+		assert_int_equal(rn_icrc_check(NULL, &pkt.flow, pkt.data, len, 0, false),
+				 guessed ? RN_ICRC_OK : RN_ICRC_OK_SOLVED);
+		assert_int_equal(rn_icrc_check(NULL, &pkt.flow, pkt.data, len, 0, true),
+				 guessed ? RN_ICRC_OK : RN_ICRC_BAD);
+	}
+}
+
+/* CRC-32 bit by bit, over the pseudo packet written out. */
+static uint32_t slow_crc(uint32_t reg, const uint8_t *p, size_t len)
+{
+	for (size_t i = 0; i < len * 8; i++) {
+		uint32_t bit = (reg ^ (uint32_t)p[i / 8] >> i % 8) & 1;
+
+		reg = reg >> 1 ^ (bit ? 0xedb88320u : 0);
+	}
+	return reg;
+}
+
+static uint32_t slow_icrc(const struct pkt *pkt)
+{
+	uint8_t pseudo[8 + IPV6_LEN + UDP_LEN + PKT_MAX];
+	uint8_t *p = pseudo;
+	uint16_t udp_len = (uint16_t)(pkt->len + UDP_LEN + RN_ICRC_LEN);
+
+	memset(p, 0xff, sizeof(pseudo));
+	p += 8;
+	if (rn_gid_is_ipv4(&pkt->flow.src)) {
+		p[0] = 0x45;
+		rn_put_be16(p + 2, (uint16_t)(udp_len + IPV4_LEN));
+		rn_put_be16(p + 4, pkt->ip_id);
+		rn_put_be16(p + 6, 0x4000);
+		p[9] = 17;
+		memcpy(p + 12, pkt->flow.src.raw + 12, 4);
+		memcpy(p + 16, pkt->flow.dst.raw + 12, 4);
+		p += IPV4_LEN;
+	} else {
+		p[0] = 0x6f;
+		rn_put_be16(p + 4, udp_len);
+		p[6] = 17;
+		memcpy(p + 8, pkt->flow.src.raw, 16);
+		memcpy(p + 24, pkt->flow.dst.raw, 16);
+		p += IPV6_LEN;
+	}
+	rn_put_be16(p, pkt->flow.sport);
+	rn_put_be16(p + 2, 4791);
+	rn_put_be16(p + 4, udp_len);
+	p += UDP_LEN;
+	memcpy(p, pkt->data, pkt->len);
+	p[4] = 0xff;
+	p += pkt->len;
+	return ~slow_crc(0xffffffff, pseudo, (size_t)(p - pseudo));
+}
+
+static uint32_t seed;
+
+static uint32_t next_random(void)
+{
+	seed ^= seed << 13;
+	seed ^= seed >> 17;
+	seed ^= seed << 5;
+	return seed;
+}
+
+/* Sealed with its ip_id. */
+static struct pkt random_packet(bool ipv4, size_t len)
+{
+	struct pkt pkt = { .len = len };
+
+	for (unsigned i = 0; i < 16; i++) {
+		pkt.flow.src.raw[i] = (uint8_t)next_random();
+		pkt.flow.dst.raw[i] = (uint8_t)next_random();
+	}
+	if (ipv4) {
+		set_ipv4(&pkt.flow.src, pkt.flow.src.raw);
+		set_ipv4(&pkt.flow.dst, pkt.flow.dst.raw);
+	}
+	pkt.ip_id = (uint16_t)next_random();
+	pkt.flow.sport = (uint16_t)next_random();
+	pkt.flow.tclass = (uint8_t)next_random();
+	pkt.flow.hop_limit = (uint8_t)next_random();
+	for (size_t i = 0; i < len; i++)
+		pkt.data[i] = (uint8_t)next_random();
+	rn_icrc_seal(&pkt.flow, pkt.ip_id, pkt.data, len);
+	return pkt;
+}
+
+static void reseal(struct pkt *pkt, uint16_t ip_id)
+{
+	pkt->ip_id = ip_id;
+	rn_icrc_seal(&pkt->flow, ip_id, pkt->data, pkt->len);
+}
+
+static enum rn_icrc_verdict check(struct rn_icrc_hint *hint, const struct pkt *pkt,
+				  uint16_t gro_idx, bool exact)
+{
+	return rn_icrc_check(hint, &pkt->flow, pkt->data, pkt->len + RN_ICRC_LEN, gro_idx,
+			     exact);
+}
+
+static void random_packets_agree_with_the_slow_implementation(void **state)
+{
+	(void)state;
+	for (size_t len = RN_BTH_LEN; len < 300; len++) {
+		struct pkt v4 = random_packet(true, len), v6 = random_packet(false, len);
+
+		assert_int_equal(rn_icrc(&v4.flow, v4.ip_id, v4.data, len),
+				 slow_icrc(&v4));
+		assert_int_equal(rn_icrc(&v6.flow, v6.ip_id, v6.data, len),
+				 slow_icrc(&v6));
+	}
+}
+
+static void fields_that_change_on_the_way_do_not_matter(void **state)
+{
+	(void)state;
+	for (int ipv4 = 0; ipv4 <= 1; ipv4++) {
+		struct pkt pkt = random_packet(ipv4, 64);
+		uint32_t icrc = rn_get_le32(pkt.data + pkt.len);
+
+		pkt.flow.tclass ^= 0xff;
+		pkt.flow.hop_limit ^= 0xff;
+		pkt.flow.ifindex ^= 0xff;
+		assert_int_equal(rn_icrc(&pkt.flow, pkt.ip_id, pkt.data, 64), icrc);
+		for (uint8_t bit = 1; bit; bit = (uint8_t)(bit << 1)) {
+			pkt.data[4] ^= bit; /* F, B, resv6a */
+			assert_int_equal(rn_icrc(&pkt.flow, pkt.ip_id, pkt.data, 64),
+					 icrc);
+		}
+	}
+}
+
+static void all_other_fields_matter(void **state)
+{
+	struct pkt good, pkt;
+
+	(void)state;
+	good = random_packet(true, 64);
+	pkt = good;
+	pkt.flow.sport ^= 1;
+	assert_int_equal(check(NULL, &pkt, pkt.ip_id, true), RN_ICRC_BAD);
+	pkt = good;
+	pkt.flow.src.raw[15] ^= 1;
+	assert_int_equal(check(NULL, &pkt, pkt.ip_id, true), RN_ICRC_BAD);
+	pkt = good;
+	pkt.flow.dst.raw[12] ^= 1;
+	assert_int_equal(check(NULL, &pkt, pkt.ip_id, true), RN_ICRC_BAD);
+	pkt = good;
+	pkt.data[8] ^= 1; /* resv7b */
+	assert_int_equal(check(NULL, &pkt, pkt.ip_id, true), RN_ICRC_BAD);
+	assert_int_equal(check(NULL, &good, good.ip_id, true), RN_ICRC_OK);
+	assert_int_equal(check(NULL, &good, good.ip_id ^ 1, true), RN_ICRC_BAD);
+}
+
+static void every_identification_is_solved_for_at_any_length(void **state)
+{
+	static const size_t lens[] = { 12, 13, 16, 28, 255, 1024 + 12, 4096 + 28 };
+
+	(void)state;
+	for (size_t i = 0; i < RN_ARRAY_SIZE(lens); i++) {
+		struct pkt pkt = random_packet(true, lens[i]);
+		/* All of them at the shortest length, and every 61st at the others. */
+		for (unsigned id = 0; id <= 0xffff; id += lens[i] == 12 ? 1 : 61) {
+			reseal(&pkt, (uint16_t)id);
+			assert_int_equal(check(NULL, &pkt, 0, false),
+					 id == 0 ? RN_ICRC_OK : RN_ICRC_OK_SOLVED);
+		}
+	}
+}
+
+static void the_longest_datagram_is_solved_for(void **state)
+{
+	struct pkt pkt = random_packet(true, 64);
+	size_t len = RN_ICRC_DATA_MAX + RN_ICRC_LEN;
+	uint8_t *data = calloc(1, len + 1);
+
+	(void)state;
+	assert_non_null(data);
+	rn_icrc_seal(&pkt.flow, 0xabcd, data, RN_ICRC_DATA_MAX);
+	assert_int_equal(rn_icrc_check(NULL, &pkt.flow, data, len, 0, false),
+			 RN_ICRC_OK_SOLVED);
+	assert_int_equal(rn_icrc_check(NULL, &pkt.flow, data, len, 0xabcd, true),
+			 RN_ICRC_OK);
+	assert_int_equal(rn_icrc_check(NULL, &pkt.flow, data, len + 1, 0, false),
+			 RN_ICRC_BAD);
+	free(data);
+}
+
+static void every_single_flipped_bit_is_found(void **state)
+{
+	(void)state;
+	for (int ipv4 = 0; ipv4 <= 1; ipv4++) {
+		struct pkt pkt = random_packet(ipv4, 80);
+
+		reseal(&pkt, 0);
+		for (size_t bit = 0; bit < (pkt.len + RN_ICRC_LEN) * 8; bit++) {
+			enum rn_icrc_verdict want =
+				bit / 8 == 4 ? RN_ICRC_OK : RN_ICRC_BAD;
+
+			pkt.data[bit / 8] ^= (uint8_t)(1 << bit % 8);
+			assert_int_equal(check(NULL, &pkt, 0, false), want);
+			pkt.data[bit / 8] ^= (uint8_t)(1 << bit % 8);
+		}
+		assert_int_equal(check(NULL, &pkt, 0, false), RN_ICRC_OK);
+	}
+}
+
+/* Solving leaves 16 bits of check: 3 in 200000 are expected to pass, so 12 is far off. */
+static void damage_is_found_even_while_solving(void **state)
+{
+	struct pkt pkt = random_packet(true, 256);
+	unsigned solved = 0;
+
+	(void)state;
+	reseal(&pkt, 0);
+	for (unsigned i = 0; i < 200000; i++) {
+		size_t at = 5 + next_random() % (pkt.len + RN_ICRC_LEN - 5 - 8);
+		uint8_t saved[8];
+
+		memcpy(saved, pkt.data + at, sizeof(saved));
+		for (unsigned k = 0; k < sizeof(saved); k++)
+			pkt.data[at + k] ^= (uint8_t)(next_random() | (k == 0));
+		solved += check(NULL, &pkt, 0, false) != RN_ICRC_BAD;
+		assert_int_equal(check(NULL, &pkt, 0, true), RN_ICRC_BAD);
+		memcpy(pkt.data + at, saved, sizeof(saved));
+	}
+	assert_in_range(solved, 0, 12);
+}
+
+static void a_shorter_or_longer_packet_is_bad(void **state)
+{
+	struct pkt pkt = random_packet(true, 64);
+
+	(void)state;
+	reseal(&pkt, 0);
+	for (size_t len = 0; len <= pkt.len + RN_ICRC_LEN + 8; len++) {
+		/* Of the exact length: ASan sees a read one past it. */
+		uint8_t *copy = calloc(1, len ? len : 1);
+		enum rn_icrc_verdict want =
+			len == pkt.len + RN_ICRC_LEN ? RN_ICRC_OK : RN_ICRC_BAD;
+
+		assert_non_null(copy);
+		memcpy(copy, pkt.data, len);
+		assert_int_equal(rn_icrc_check(NULL, &pkt.flow, copy, len, 0, false),
+				 want);
+		free(copy);
+	}
+}
+
+/* Segments of a GSO send are signed with their position, whether GRO joined them or not;
+ * single packets with 0, also where GRO joined several of them.
+ */
+static void position_and_zero_pass_without_solving(void **state)
+{
+	struct pkt pkt = random_packet(true, 64);
+	struct rn_icrc_hint hint = { 0 };
+
+	(void)state;
+	for (uint16_t round = 0; round < 3; round++) {
+		for (uint16_t i = 0; i < 64; i++) {
+			reseal(&pkt, i);
+			assert_int_equal(check(&hint, &pkt, i, true), RN_ICRC_OK);
+			assert_int_equal(check(NULL, &pkt, i, true), RN_ICRC_OK);
+		}
+		for (uint16_t i = 0; i < 64; i++) {
+			reseal(&pkt, 0);
+			assert_int_equal(check(&hint, &pkt, i, true), RN_ICRC_OK);
+			assert_int_equal(check(NULL, &pkt, i, true), RN_ICRC_OK);
+		}
+		for (uint16_t i = 0; i < 64; i++) {
+			reseal(&pkt, i);
+			assert_int_equal(check(&hint, &pkt, 0, true), RN_ICRC_OK);
+		}
+	}
+}
+
+static void a_counting_sender_is_solved_for_once(void **state)
+{
+	struct pkt pkt = random_packet(true, 64);
+	struct rn_icrc_hint hint = { 0 };
+	uint16_t id = 0xfff0; /* wraps soon */
+
+	(void)state;
+	reseal(&pkt, id);
+	assert_int_equal(check(&hint, &pkt, 0, true), RN_ICRC_BAD);
+	assert_int_equal(check(&hint, &pkt, 0, false), RN_ICRC_OK_SOLVED);
+	for (unsigned step = 1; step <= RN_ICRC_ID_AHEAD; step++) {
+		id = (uint16_t)(id + step);
+		reseal(&pkt, id);
+		assert_int_equal(check(&hint, &pkt, (uint16_t)(step % 3), true),
+				 RN_ICRC_OK);
+		assert_int_equal(hint.last_id, id);
+	}
+	reseal(&pkt, (uint16_t)(id + RN_ICRC_ID_AHEAD + 1));
+	assert_int_equal(check(&hint, &pkt, 0, true), RN_ICRC_BAD);
+	assert_int_equal(check(&hint, &pkt, 0, false), RN_ICRC_OK_SOLVED);
+	assert_int_equal(check(&hint, &pkt, 0, true), RN_ICRC_BAD); /* the same again */
+}
+
+static void a_refused_packet_leaves_the_hint_alone(void **state)
+{
+	struct pkt pkt = random_packet(true, 64);
+	struct rn_icrc_hint hint = { 0 };
+
+	(void)state;
+	reseal(&pkt, 500);
+	assert_int_equal(check(&hint, &pkt, 0, false), RN_ICRC_OK_SOLVED);
+	pkt.data[20] ^= 1;
+	assert_int_equal(check(&hint, &pkt, 0, false), RN_ICRC_BAD);
+	assert_int_equal(hint.last_id, 500);
+	pkt.data[20] ^= 1;
+	reseal(&pkt, 9000);
+	assert_int_equal(check(&hint, &pkt, 0, true), RN_ICRC_BAD);
+	assert_int_equal(hint.last_id, 500);
+}
+
+/* A hint changes what counts as guessed, never what passes: try wild ones. */
+static void no_hint_makes_a_good_packet_bad_or_a_bad_one_good(void **state)
+{
+	struct pkt pkt = random_packet(true, 64);
+
+	(void)state;
+	for (unsigned i = 0; i < 20000; i++) {
+		struct rn_icrc_hint hint = { .last_id = (uint16_t)next_random(),
+					     .habit = (uint8_t)(next_random() % 3) };
+		struct rn_icrc_hint same = hint;
+		uint16_t gro_idx = (uint16_t)(next_random() % 64);
+
+		reseal(&pkt, (uint16_t)next_random());
+		assert_int_not_equal(check(&hint, &pkt, gro_idx, false), RN_ICRC_BAD);
+		pkt.data[pkt.len] ^= 1; /* the ICRC itself */
+		assert_int_equal(check(&same, &pkt, gro_idx, false), RN_ICRC_BAD);
+		pkt.data[pkt.len] ^= 1;
+	}
+}
+
+static void ipv6_has_nothing_to_guess(void **state)
+{
+	struct pkt pkt = random_packet(false, 64);
+	struct rn_icrc_hint hint = { .last_id = 77, .habit = 2 };
+
+	(void)state;
+	assert_int_equal(check(&hint, &pkt, 9, true), RN_ICRC_OK);
+	reseal(&pkt, 0x1234);
+	assert_int_equal(check(&hint, &pkt, 0, true), RN_ICRC_OK);
+	pkt.data[30] ^= 4;
+	assert_int_equal(check(&hint, &pkt, 0, false), RN_ICRC_BAD);
+	assert_int_equal(hint.last_id, 77);
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	seed = 4791;
+	return 0;
+}
+
+int main(void)
+{
+#define TEST(f) cmocka_unit_test_setup(f, set_up)
+	const struct CMUnitTest tests[] = {
+		TEST(known_packets_have_their_known_icrc),
+		TEST(seal_stores_the_icrc_as_known_packets_have_it),
+		TEST(known_packets_pass_and_only_unguessable_ids_are_solved),
+		TEST(random_packets_agree_with_the_slow_implementation),
+		TEST(fields_that_change_on_the_way_do_not_matter),
+		TEST(all_other_fields_matter),
+		TEST(every_identification_is_solved_for_at_any_length),
+		TEST(the_longest_datagram_is_solved_for),
+		TEST(every_single_flipped_bit_is_found),
+		TEST(damage_is_found_even_while_solving),
+		TEST(a_shorter_or_longer_packet_is_bad),
+		TEST(position_and_zero_pass_without_solving),
+		TEST(a_counting_sender_is_solved_for_once),
+		TEST(a_refused_packet_leaves_the_hint_alone),
+		TEST(no_hint_makes_a_good_packet_bad_or_a_bad_one_good),
+		TEST(ipv6_has_nothing_to_guess),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

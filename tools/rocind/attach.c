@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* attach.c - see attach.h. */
+#include "attach.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "iface.h"
+#include "log.h"
+#include "sentence.h"
+
+enum {
+	/* How far the next owner of a slot starts beyond the last one's start, of 65535: its
+	 * QPNs are others, so late packets for the dead are unknown and dropped.
+	 */
+	COUNTER_STRIDE = 4096,
+	BIND_WAIT_MS = 1000, /* for the clients of a rocind that died to close their sockets */
+};
+
+/* Peers may still send to processes of an earlier rocind: start somewhere else. */
+void rnd_groups_init(struct rnd_groups *groups)
+{
+	*groups = (struct rnd_groups){ 0 };
+	if (getrandom(groups->next_counter, sizeof(groups->next_counter), GRND_NONBLOCK) < 0)
+		rn_log(RN_LOG_DEBUG, "getrandom: %m");
+	for (unsigned i = 0; i < RND_SLOT_COUNT; i++)
+		if (groups->next_counter[i] == 0)
+			groups->next_counter[i] = 1;
+}
+
+void rnd_groups_fini(struct rnd_groups *groups)
+{
+	while (groups->first) {
+		struct rnd_group *group = groups->first;
+
+		groups->first = group->next;
+		rnd_group_close(group);
+	}
+}
+
+unsigned rnd_groups_count(const struct rnd_groups *groups)
+{
+	unsigned count = 0;
+
+	for (const struct rnd_group *g = groups->first; g; g = g->next)
+		count++;
+	return count;
+}
+
+/* Counters run 1..65535, never 0: QPNs below 256 are not for processes. */
+static uint16_t draw_counter(struct rnd_groups *groups, unsigned slot)
+{
+	uint16_t counter = groups->next_counter[slot];
+	unsigned next = counter + COUNTER_STRIDE;
+
+	groups->next_counter[slot] = (uint16_t)(next > UINT16_MAX ? next - UINT16_MAX : next);
+	return counter;
+}
+
+/* Return: 0 with the group of this address, opened if it was not. */
+static int get_group(struct rnd_groups *groups, const struct rn_gid *gid, uint32_t ifindex,
+		     struct rnd_group **out, char *err, size_t err_len)
+{
+	uint32_t scope = rn_gid_is_link_local(gid) ? ifindex : 0;
+	int rc;
+
+	for (struct rnd_group *g = groups->first; g; g = g->next)
+		if (g->scope == scope && memcmp(&g->gid, gid, sizeof(*gid)) == 0) {
+			*out = g;
+			return 0;
+		}
+	rc = rnd_group_open(out, gid, scope, RN_MSEC(BIND_WAIT_MS), err, err_len);
+	if (rc)
+		return rc;
+	(*out)->next = groups->first;
+	groups->first = *out;
+	if (groups->on_open)
+		groups->on_open(groups->ctx, *out);
+	return 0;
+}
+
+/* Return: the smallest slot that is free in every group of @a, or 0. */
+static unsigned find_slot(const struct rnd_attachment *a)
+{
+	for (unsigned slot = 1; slot < RND_SLOT_COUNT; slot++) {
+		bool is_free = true;
+
+		for (uint32_t i = 0; i < a->gid_count && is_free; i++)
+			is_free = !a->group[i]->taken[slot];
+		if (is_free)
+			return slot;
+	}
+	return 0;
+}
+
+static int check_request(const struct rn_ctl_attach *msg, char *err, size_t err_len)
+{
+	if (!memchr(msg->ibdev, '\0', sizeof(msg->ibdev)) || msg->ibdev[0] == '\0' ||
+	    !memchr(msg->ifname, '\0', sizeof(msg->ifname)) || msg->ifname[0] == '\0')
+		return rn_fail(err, err_len, -EINVAL, "a device needs a name");
+	if (msg->gid_count == 0 || msg->gid_count > RN_GID_MAX)
+		return rn_fail(err, err_len, -EINVAL, "a device needs 1 to %d addresses",
+			       RN_GID_MAX);
+	for (uint32_t i = 0; i < msg->gid_count; i++)
+		for (uint32_t k = 0; k < i; k++)
+			if (memcmp(&msg->gid[i], &msg->gid[k], sizeof(msg->gid[i])) == 0)
+				return rn_fail(err, err_len, -EINVAL,
+					       "a device has one address twice");
+	return 0;
+}
+
+/* A device that was given all the addresses of its interface wants the later ones too. */
+static void look_at_interface(struct rnd_attachment *a)
+{
+	struct rnd_iface iface;
+
+	if (rnd_iface_read(a->ifindex, &iface) || iface.is_loopback)
+		return;
+	a->watches = true;
+	a->up = iface.up;
+	a->follows = iface.knows_gids && iface.gid_count == a->gid_count;
+	for (uint32_t i = 0; i < a->gid_count; i++)
+		a->follows = a->follows && rnd_iface_has(&iface, &a->gid[i]);
+}
+
+/* Sockets for the slot in all groups, with nothing of an earlier owner in them. */
+static int prepare_slot(const struct rnd_attachment *a, char *err, size_t err_len)
+{
+	for (uint32_t i = 0; i < a->gid_count; i++) {
+		int rc = rnd_group_reach(a->group[i], a->slot);
+
+		if (rc)
+			return rn_fail(err, err_len, rc,
+				       "rocind cannot make a socket for slot %u: %s", a->slot,
+				       strerror(-rc));
+		rnd_group_drain(a->group[i], a->slot);
+	}
+	return 0;
+}
+
+int rnd_attach(struct rnd_groups *groups, struct rnd_attachment *a,
+	       const struct rn_ctl_attach *msg, char *err, size_t err_len)
+{
+	struct rnd_attachment new = { .stats_fd = -1,
+				      .ifindex = msg->ifindex,
+				      .gid_count = msg->gid_count };
+	int rc = check_request(msg, err, err_len);
+
+	assert(a->slot == 0);
+	if (rc)
+		return rc;
+	memcpy(new.ibdev, msg->ibdev, sizeof(new.ibdev));
+	memcpy(new.ifname, msg->ifname, sizeof(new.ifname));
+	memcpy(new.gid, msg->gid, sizeof(new.gid));
+	for (uint32_t i = 0; i < new.gid_count; i++) {
+		rc = get_group(groups, &new.gid[i], new.ifindex, &new.group[i], err, err_len);
+		if (rc)
+			return rc;
+	}
+	new.slot = find_slot(&new);
+	if (new.slot == 0)
+		return rn_fail(err, err_len, -EUSERS,
+			       "%d processes use the addresses of %s already, which is all "
+			       "that the low 8 bits of a QP number can tell apart",
+			       RN_CTL_SLOT_MAX, new.ibdev);
+	rc = prepare_slot(&new, err, err_len);
+	if (rc)
+		return rc;
+	for (uint32_t i = 0; i < new.gid_count; i++)
+		new.group[i]->taken[new.slot] = true;
+	new.qpn_counter = draw_counter(groups, new.slot);
+	look_at_interface(&new);
+	*a = new;
+	return 0;
+}
+
+void rnd_detach_gid(struct rnd_attachment *a, unsigned idx)
+{
+	struct rnd_group *group = a->group[idx];
+
+	if (!group)
+		return;
+	rnd_group_drain(group, a->slot);
+	group->taken[a->slot] = false;
+	a->group[idx] = NULL;
+}
+
+void rnd_detach(struct rnd_attachment *a)
+{
+	for (uint32_t i = 0; i < a->gid_count; i++)
+		rnd_detach_gid(a, i);
+	if (a->stats_fd >= 0)
+		close(a->stats_fd);
+	*a = (struct rnd_attachment){ .stats_fd = -1 };
+}
+
+int rnd_attach_gid(struct rnd_groups *groups, struct rnd_attachment *a, unsigned idx,
+		   const struct rn_gid *gid)
+{
+	struct rnd_group *group;
+	int rc;
+
+	assert(idx <= a->gid_count && idx < RN_GID_MAX && !a->group[idx]);
+	rc = get_group(groups, gid, a->ifindex, &group, NULL, 0);
+	if (rc == 0 && group->taken[a->slot])
+		rc = -EUSERS;
+	if (rc == 0)
+		rc = rnd_group_reach(group, a->slot);
+	if (rc)
+		return rc;
+	rnd_group_drain(group, a->slot);
+	group->taken[a->slot] = true;
+	a->gid[idx] = *gid;
+	a->group[idx] = group;
+	if (idx == a->gid_count)
+		a->gid_count++;
+	return 0;
+}

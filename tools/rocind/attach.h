@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* attach.h - give a process one slot, with a socket for each address of its device.
+ *
+ * A slot has the same number in the group of every address of a device, since a QPN does
+ * not say by which address it is reached. Devices may share addresses: a slot is free
+ * for a device if it is free in all of its groups.
+ */
+#ifndef RND_ATTACH_H
+#define RND_ATTACH_H
+
+#include "group.h"
+
+/* All addresses that this rocind holds. A group stays until the end, so that no socket that
+ * outlives its process (in a fork child) can keep a later process from the port.
+ */
+struct rnd_groups {
+	struct rnd_group *first;
+	uint16_t next_counter[RND_SLOT_COUNT]; /* where the slot's next owner starts */
+	void *ctx;
+	void (*on_open)(void *ctx, struct rnd_group *group); /* a new group; may be NULL */
+};
+
+/* What one process holds. slot 0: nothing. */
+struct rnd_attachment {
+	unsigned slot;
+	uint16_t qpn_counter;
+	char ibdev[32];
+	char ifname[16];
+	uint32_t ifindex;
+	uint32_t gid_count;
+	struct rn_gid gid[RN_GID_MAX];
+	struct rnd_group *group[RN_GID_MAX]; /* NULL: the interface lost that address */
+	bool watches; /* the interface's addresses can change: it is not loopback */
+	bool follows; /* takes addresses that appear later */
+	bool up;
+	int stats_fd; /* -1: none */
+};
+
+void rnd_groups_init(struct rnd_groups *groups);
+void rnd_groups_fini(struct rnd_groups *groups);
+unsigned rnd_groups_count(const struct rnd_groups *groups);
+
+/**
+ * rnd_attach() - Fill an attachment as a request asks
+ * @a:		Attachment with slot 0 and stats_fd -1; unchanged on failure
+ * @msg:	Request; every field is checked
+ *
+ * Return: 0, or -errno with a sentence, as rn_rocind_attach() lists them.
+ */
+int rnd_attach(struct rnd_groups *groups, struct rnd_attachment *a,
+	       const struct rn_ctl_attach *msg, char *err, size_t err_len);
+
+/* Give the slot back and close the statistics page; nothing if there is no slot. */
+void rnd_detach(struct rnd_attachment *a);
+
+/**
+ * rnd_attach_gid() - Take one more address into an attachment
+ * @idx:	Place in its GID table: its first unused one, or one that lost its address
+ *
+ * Return: 0, -EUSERS (the slot is somebody else's there), or as rnd_group_open(). No
+ *	   sentence: nobody asked for it.
+ */
+int rnd_attach_gid(struct rnd_groups *groups, struct rnd_attachment *a, unsigned idx,
+		   const struct rn_gid *gid);
+
+/* The interface lost the address at @idx. */
+void rnd_detach_gid(struct rnd_attachment *a, unsigned idx);
+
+#endif /* RND_ATTACH_H */

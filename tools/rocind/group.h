@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* group.h - one device address: its SO_REUSEPORT group on port 4791.
+ *
+ * sock[i] is the socket with index i in the kernel's group, which is what the steering
+ * program returns; so sockets are only ever added at the end, and each stays open here
+ * as long as the group, whether or not a process holds a copy.
+ *
+ * sock[0] is ours. It is bound without SO_REUSEPORT and given the option afterwards: that
+ * makes the ownership of the port exclusive, where a second daemon of this user with
+ * the option set would join the group in silence and take packets.
+ */
+#ifndef RND_GROUP_H
+#define RND_GROUP_H
+
+#include <netinet/in.h>
+
+#include "rocin/ctl.h"
+
+enum { RND_SLOT_COUNT = RN_CTL_SLOT_MAX + 1 };
+
+struct rnd_group {
+	struct rnd_group *next;
+	struct rn_gid gid;
+	uint32_t scope; /* interface index of a link-local address, else 0 */
+	unsigned sock_count;
+	int sock[RND_SLOT_COUNT];
+	bool taken[RND_SLOT_COUNT]; /* a process has this slot */
+};
+
+/* An address of ours as text and as the kernel wants it. */
+union rnd_sockaddr {
+	struct sockaddr any;
+	struct sockaddr_in v4;
+	struct sockaddr_in6 v6;
+};
+
+socklen_t rnd_sockaddr(union rnd_sockaddr *sa, const struct rn_gid *gid, uint32_t scope);
+void rnd_gid_text(const struct rn_gid *gid, char text[INET6_ADDRSTRLEN]);
+
+/**
+ * rnd_group_open() - Take port 4791 of an address
+ * @wait_ns:	How long to wait where what holds the port looks like leftovers of a rocind
+ *		that died, whose clients have yet to close their sockets
+ * @err:	Out on failure: one sentence, with the holder of the port if it can be found
+ *
+ * Return: 0 with *@out to be closed by rnd_group_close(), -EADDRINUSE, -EADDRNOTAVAIL,
+ *	   -ENOMEM, or what a socket call failed with.
+ */
+int rnd_group_open(struct rnd_group **out, const struct rn_gid *gid, uint32_t scope,
+		   rn_ns wait_ns, char *err, size_t err_len);
+
+/* Make sockets until slot @slot has one, and steer to them.
+ * Return: 0, or what a socket call failed with; the group is usable either way.
+ */
+int rnd_group_reach(struct rnd_group *group, unsigned slot);
+
+/* Throw away what waits in the socket of a slot. */
+void rnd_group_drain(const struct rnd_group *group, unsigned slot);
+
+void rnd_group_close(struct rnd_group *group);
+
+#endif /* RND_GROUP_H */

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* cq.c - completion entries, arming, overflow. */
+#include "qp.h"
+
+void rn_cq_init(struct rn_cq *cq, rn_iova ring, uint32_t capacity, void *owner)
+{
+	assert(capacity >= 1 && capacity <= RN_CQE_MAX);
+	assert((capacity & (capacity - 1)) == 0);
+	*cq = (struct rn_cq){ .ring = ring, .capacity = capacity, .owner = owner };
+}
+
+void rn_cq_fini(struct rn_dev *dev, struct rn_cq *cq)
+{
+	rn_event_forget_cq(dev, cq);
+}
+
+void rn_cq_arm(struct rn_cq *cq, enum rn_cq_arm mode)
+{
+	if (cq->armed != RN_CQ_ARM_NEXT)
+		cq->armed = mode;
+}
+
+static void lose_cqe(struct rn_dev *dev, struct rn_cq *cq, const struct rn_qp *qp)
+{
+	rn_count(dev, RN_STAT_CQ_OVERRUN);
+	/* A QP that is in ERR already has nothing more to lose. */
+	if (!cq->overrun || qp->state != RN_QPS_ERR)
+		dev->cq_failed = true;
+	if (cq->overrun)
+		return;
+	cq->overrun = true;
+	rn_event_raise_cq(dev, cq, true);
+}
+
+static void count_error(struct rn_dev *dev, const struct rn_completion *c)
+{
+	bool recv = (c->opcode & RN_WC_RECV) != 0;
+	bool flush = c->status == RN_WC_WR_FLUSH_ERR;
+
+	if (recv)
+		rn_count(dev, flush ? RN_STAT_RESP_CQE_FLUSH : RN_STAT_RESP_CQE_ERR);
+	else
+		rn_count(dev, flush ? RN_STAT_REQ_CQE_FLUSH : RN_STAT_REQ_CQE_ERR);
+}
+
+static void fire(struct rn_dev *dev, struct rn_cq *cq, const struct rn_completion *c)
+{
+	bool wanted =
+		cq->armed == RN_CQ_ARM_NEXT || c->solicited || c->status != RN_WC_SUCCESS;
+
+	if (cq->armed == RN_CQ_UNARMED || !wanted)
+		return;
+	cq->armed = RN_CQ_UNARMED;
+	rn_event_raise_cq(dev, cq, false);
+}
+
+static bool write_cqe(struct rn_dev *dev, struct rn_cq *cq, const struct rn_cqe *cqe)
+{
+	uint32_t slot = cq->producer & (cq->capacity - 1);
+	struct rn_mem_attr attr = { .qpn = cqe->qpn, .flags = RN_MEM_CQE };
+	rn_iova dst = cq->ring + (uint64_t)slot * sizeof(*cqe);
+
+	return dev->cfg.mem->write(dev->cfg.mem_ctx, dst, cqe, sizeof(*cqe), attr) ==
+	       RN_MEM_DONE;
+}
+
+void rn_cq_push(struct rn_dev *dev, struct rn_cq *cq, struct rn_qp *qp, rn_ns now,
+		const struct rn_completion *c)
+{
+	uint32_t taken = atomic_load_explicit(&cq->consumer, memory_order_acquire);
+	uint32_t lap = cq->producer / cq->capacity + 1;
+	struct rn_cqe cqe = {
+		.wr_id = c->wr_id,
+		.timestamp_ns = (uint64_t)now,
+		.byte_len = c->byte_len,
+		.imm = c->imm,
+		.qpn = qp->qpn,
+		.src_qpn = c->src_qpn,
+		.sgid_index = c->sgid_index,
+		.sl = c->sl,
+		.ctl = rn_cqe_ctl(lap, c->flags, (uint8_t)c->opcode, (uint8_t)c->status),
+	};
+
+	if (c->status != RN_WC_SUCCESS)
+		count_error(dev, c);
+	if (cq->overrun || cq->producer - taken >= cq->capacity ||
+	    !write_cqe(dev, cq, &cqe)) {
+		lose_cqe(dev, cq, qp);
+		return;
+	}
+	cq->producer++;
+	fire(dev, cq, c);
+}

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* datagram.c - UC and UD on the receiving side: nothing is ever answered.
+ *
+ * Source: IBTA Vol 1, 9.8 (UC), 9.6.1.4.1 and 9.8.3 (UD), Annex A17 (the IP header in
+ * place of the GRH).
+ */
+#include <string.h>
+
+#include "responder.h"
+
+/* ----------------------------------------------------------------------- UC */
+/* Forget the message in progress; the receive WQE that it took serves the next one. */
+static void abandon_message(struct rn_responder *rsp)
+{
+	rsp->message = RN_MSG_NONE;
+	rsp->recv_taken = false;
+}
+
+static bool continues_message(const struct rn_responder *rsp, const struct rn_request *q)
+{
+	if (q->p->bth.psn.v != rsp->exp_psn.v || q->flags & RN_OP_FIRST)
+		return false;
+	return rsp->message == RN_MSG_SEND
+		       ? q->kind == RN_OP_KIND_SEND
+		       : rsp->message == RN_MSG_WRITE && q->kind == RN_OP_KIND_WRITE;
+}
+
+static void drop_message(struct rn_qp *qp, enum rn_verdict v)
+{
+	abandon_message(&qp->rsp);
+	rn_count(qp->dev, v == RN_V_RNR || v == RN_V_RECV_TOO_SHORT ? RN_STAT_RX_NO_RECV
+								    : RN_STAT_RX_DROPPED);
+}
+
+static void fail_recv(struct rn_qp *qp, rn_ns now)
+{
+	struct rn_completion c = {
+		.status = RN_WC_LOC_PROT_ERR,
+		.opcode = RN_WC_RECV,
+	};
+
+	abandon_message(&qp->rsp);
+	rn_qp_complete_recv(qp, now, &c);
+	rn_qp_error(qp, now);
+}
+
+void rn_uc_receive(struct rn_qp *qp, rn_ns now, const struct rn_packet *p)
+{
+	struct rn_responder *rsp = &qp->rsp;
+	struct rn_request q;
+	enum rn_verdict v;
+
+	rn_request_load(&q, qp, p);
+	/* A packet that does not go on with the message ends it, and if it starts none
+	 * itself, everything is dropped until one does (the sequence check sees to it).
+	 */
+	if (!continues_message(rsp, &q))
+		abandon_message(rsp);
+	rsp->exp_psn = rn_psn_add(p->bth.psn, 1);
+
+	v = rn_request_judge(qp, &q);
+	if (v == RN_V_NEXT)
+		v = rn_request_execute(qp, now, &q);
+	if (v == RN_V_RECV_PROT)
+		fail_recv(qp, now);
+	else if (v != RN_V_NEXT)
+		drop_message(qp, v);
+}
+
+/* ----------------------------------------------------------------------- UD */
+enum {
+	IPV4_HDR_LEN = 20,
+	IPV6_HDR_LEN = 40,
+	UDP_HDR_LEN = 8,
+	IP_PROTO_UDP = 17,
+	IPV4_DF = 0x4000,
+};
+
+static uint16_t ip_checksum(const uint8_t *hdr, size_t len)
+{
+	uint32_t sum = 0;
+
+	for (size_t i = 0; i < len; i += 2)
+		sum += rn_get_be16(hdr + i);
+	sum = (sum & 0xffff) + (sum >> 16);
+	sum = (sum & 0xffff) + (sum >> 16);
+	return (uint16_t)~sum;
+}
+
+/* The identification is not known any more; 0 is what most senders use. */
+static void write_ipv4(uint8_t *hdr, const struct rn_flow *flow, uint32_t udp_len)
+{
+	uint8_t *p = hdr;
+	uint8_t *checksum;
+
+	*p++ = 0x45; /* version 4, 5 words */
+	*p++ = flow->tclass;
+	p = rn_put_be16(p, (uint16_t)(IPV4_HDR_LEN + udp_len));
+	p = rn_put_be16(p, 0); /* identification */
+	p = rn_put_be16(p, IPV4_DF);
+	*p++ = flow->hop_limit;
+	*p++ = IP_PROTO_UDP;
+	checksum = p;
+	p = rn_put_be16(p, 0);
+	memcpy(p, flow->src.raw + 12, 4);
+	memcpy(p + 4, flow->dst.raw + 12, 4);
+	rn_put_be16(checksum, ip_checksum(hdr, IPV4_HDR_LEN));
+}
+
+static void write_ipv6(uint8_t *hdr, const struct rn_flow *flow, uint32_t udp_len)
+{
+	uint8_t *p = hdr;
+
+	p = rn_put_be32(p, 6u << 28 | (uint32_t)flow->tclass << 20); /* flow label 0 */
+	p = rn_put_be16(p, (uint16_t)udp_len);
+	*p++ = IP_PROTO_UDP;
+	*p++ = flow->hop_limit;
+	memcpy(p, flow->src.raw, sizeof(flow->src.raw));
+	memcpy(p + 16, flow->dst.raw, sizeof(flow->dst.raw));
+}
+
+/* The 40 bytes before the data of a UD receive: the IP header, an IPv4 one at the end. */
+static void write_grh(uint8_t *grh, const struct rn_packet *p)
+{
+	uint32_t udp_len = UDP_HDR_LEN + p->wire_len;
+
+	static_assert((int)IPV6_HDR_LEN == (int)RN_GRH_LEN, "IPv6 fills the GRH");
+	if (!rn_flow_is_ipv4(p->flow)) {
+		write_ipv6(grh, p->flow, udp_len);
+		return;
+	}
+	memset(grh, 0, RN_GRH_LEN - IPV4_HDR_LEN);
+	write_ipv4(grh + RN_GRH_LEN - IPV4_HDR_LEN, p->flow, udp_len);
+}
+
+static uint32_t find_sgid(const struct rn_dev *dev, const struct rn_gid *gid)
+{
+	for (uint32_t i = 0; i < dev->cfg.gid_count; i++)
+		if (!memcmp(dev->cfg.gid[i].raw, gid->raw, sizeof(gid->raw)))
+			return i;
+	return 0; /* the address was removed while the packet waited in the socket */
+}
+
+static bool place_datagram(struct rn_qp *qp, struct rn_recv_wqe *wqe,
+			   const struct rn_packet *p)
+{
+	uint8_t grh[RN_GRH_LEN];
+
+	write_grh(grh, p);
+	if (rn_scatter(qp, rn_recv_sge(wqe), wqe->num_sge, 0, grh, RN_GRH_LEN) !=
+	    RN_WC_SUCCESS)
+		return false;
+	return !p->payload_len ||
+	       rn_scatter(qp, rn_recv_sge(wqe), wqe->num_sge, RN_GRH_LEN, p->payload,
+			  p->payload_len) == RN_WC_SUCCESS;
+}
+
+void rn_ud_receive(struct rn_qp *qp, rn_ns now, const struct rn_packet *p)
+{
+	struct rn_wq *rq = &qp->rsp.rq;
+	struct rn_recv_wqe *wqe = rn_wq_at(rq, rq->head);
+	struct rn_completion c = {
+		.status = RN_WC_SUCCESS,
+		.opcode = RN_WC_RECV,
+		.flags = RN_WC_GRH,
+		.solicited = p->bth.solicited,
+		.byte_len = RN_GRH_LEN + p->payload_len,
+		.sgid_index = find_sgid(qp->dev, &p->flow->dst),
+	};
+	struct rn_deth deth;
+	int err = rn_deth_parse(&deth, p->ext, p->payload);
+
+	assert(!err); /* op->hdr_len was compared with the packet */
+	if (deth.qkey != qp->attr.qkey) {
+		rn_count(qp->dev, RN_STAT_RX_BAD_QKEY);
+		return;
+	}
+	if (p->payload_len > qp->dev->cfg.mtu_max) {
+		rn_count(qp->dev, RN_STAT_RX_DROPPED);
+		return;
+	}
+	if (rn_wq_count(rq) == 0 || c.byte_len > wqe->length) {
+		rn_count(qp->dev, RN_STAT_RX_NO_RECV);
+		return;
+	}
+	if (!place_datagram(qp, wqe, p)) {
+		fail_recv(qp, now);
+		return;
+	}
+	c.src_qpn = deth.src_qpn;
+	if (p->op->flags & RN_OP_IMM) {
+		c.flags |= RN_WC_WITH_IMM;
+		err = rn_imm_parse(&c.imm, p->ext + RN_DETH_LEN, p->payload);
+		assert(!err);
+	}
+	rn_count(qp->dev, RN_STAT_RX_SENDS);
+	rn_qp_complete_recv(qp, now, &c);
+}

@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* dev.c - the device: tables, packets out, timers. Packets in: receive.c. */
+#include "qp.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* Packets of one QP that leave in a row: what fills a super-packet of small ones. */
+enum {
+	QUANTUM = 64
+};
+
+size_t rn_dev_size(void)
+{
+	return sizeof(struct rn_dev);
+}
+
+static bool mtu_is_legal(uint32_t mtu)
+{
+	return mtu >= 256 && mtu <= RN_MTU_MAX && (mtu & (mtu - 1)) == 0;
+}
+
+static bool cfg_is_sane(const struct rn_dev_cfg *c)
+{
+	if (c->gid_count < 1 || c->gid_count > RN_GID_MAX || !mtu_is_legal(c->mtu_max))
+		return false;
+	if (c->window_min == 0 || c->window_start < c->window_min ||
+	    c->window_max < c->window_start)
+		return false;
+	/* Sums of windows and a packet stay below 2^32. */
+	if (c->window_max > RN_MSG_MAX || c->read_window > RN_MSG_MAX)
+		return false;
+	if (c->read_chunk < c->mtu_max || c->read_window < c->read_chunk)
+		return false;
+	return c->mem && c->mem->write && c->mem->read && c->mem->atomic && c->stats;
+}
+
+int rn_dev_init(struct rn_dev *dev, const struct rn_dev_cfg *cfg)
+{
+	if (!cfg_is_sane(cfg))
+		return -EINVAL;
+	memset(dev, 0, sizeof(*dev));
+	dev->cfg = *cfg;
+	rn_htab_init(&dev->qps, dev->qp_bucket0, RN_ARRAY_SIZE(dev->qp_bucket0));
+	rn_htab_init(&dev->mrs, dev->mr_bucket0, RN_ARRAY_SIZE(dev->mr_bucket0));
+	rn_list_init(&dev->work);
+	rn_list_init(&dev->acks);
+	rn_list_init(&dev->qp_events);
+	rn_list_init(&dev->read_waiting);
+	dev->cq_events_tail = &dev->cq_events;
+	return 0;
+}
+
+void rn_dev_fini(struct rn_dev *dev)
+{
+	assert(dev->qps.count == 0);
+	assert(dev->mrs.count == 0);
+	assert(!dev->cq_events);
+	assert(dev->read_in_flight == 0);
+	assert(rn_dev_deadline(dev) == RN_NEVER);
+}
+
+void rn_dev_set_gid(struct rn_dev *dev, uint32_t index, const struct rn_gid *gid)
+{
+	assert(index < dev->cfg.gid_count);
+	dev->cfg.gid[index] = *gid;
+}
+
+/* ------------------------------------------------------------------ tables */
+void rn_dev_add_mr(struct rn_dev *dev, struct rn_mr *mr)
+{
+	int rc = rn_htab_insert(&dev->mrs, &mr->node);
+
+	assert(rc == 0);
+}
+
+void rn_dev_remove_mr(struct rn_dev *dev, struct rn_mr *mr)
+{
+	rn_htab_remove(&dev->mrs, &mr->node);
+}
+
+/* The old array goes back to the caller unless it is the built-in one. */
+static void **grow(struct rn_htab *tab, struct rn_hnode **builtin, void **bucket,
+		   uint32_t count)
+{
+	struct rn_hnode **old = rn_htab_rehash(tab, (struct rn_hnode **)bucket, count);
+
+	return old == builtin ? NULL : (void **)old;
+}
+
+void **rn_dev_grow_qp_table(struct rn_dev *dev, void **bucket, uint32_t count)
+{
+	return grow(&dev->qps, dev->qp_bucket0, bucket, count);
+}
+
+void **rn_dev_grow_mr_table(struct rn_dev *dev, void **bucket, uint32_t count)
+{
+	return grow(&dev->mrs, dev->mr_bucket0, bucket, count);
+}
+
+bool rn_dev_has_qpn(const struct rn_dev *dev, uint32_t qpn)
+{
+	return rn_htab_find(&dev->qps, qpn) != NULL;
+}
+
+bool rn_dev_has_mr_index(const struct rn_dev *dev, uint32_t key_index)
+{
+	return rn_htab_find(&dev->mrs, key_index) != NULL;
+}
+
+/* ---------------------------------------------------------------- transmit */
+void rn_dev_schedule(struct rn_dev *dev, struct rn_qp *qp)
+{
+	if (rn_list_is_linked(&qp->work_link))
+		return;
+	qp->burst = 0;
+	rn_list_push_back(&dev->work, &qp->work_link);
+}
+
+void rn_dev_schedule_ack(struct rn_dev *dev, struct rn_qp *qp)
+{
+	if (!rn_list_is_linked(&qp->ack_link))
+		rn_list_push_back(&dev->acks, &qp->ack_link);
+}
+
+bool rn_dev_acks_due(const struct rn_dev *dev)
+{
+	return !rn_list_is_empty(&dev->acks);
+}
+
+static void address_packet(struct rn_qp *qp, struct rn_tx *tx, bool response)
+{
+	tx->flow = &qp->flow;
+	tx->dest_qpn = qp->attr.dest_qpn;
+	tx->src_qpn = qp->qpn;
+	tx->response = response;
+}
+
+static void count_tx(struct rn_qp *qp, uint32_t len)
+{
+	struct rn_stats_qp *s = qp->stats;
+
+	rn_count(qp->dev, RN_STAT_TX_PACKETS);
+	rn_count_n(qp->dev, RN_STAT_TX_BYTES, len + RN_ICRC_LEN);
+	if (s)
+		__atomic_store_n(&s->tx_packets, s->tx_packets + 1, __ATOMIC_RELAXED);
+}
+
+static uint32_t transmit_ack(struct rn_dev *dev, rn_ns now, struct rn_build *b)
+{
+	struct rn_list *link;
+
+	while ((link = rn_list_pop_front(&dev->acks))) {
+		struct rn_qp *qp = RN_CONTAINER_OF(link, struct rn_qp, ack_link);
+		uint32_t len;
+
+		address_packet(qp, b->tx, true);
+		len = rn_rsp_build_ack(qp, now, b);
+		if (len) {
+			count_tx(qp, len);
+			return len;
+		}
+	}
+	return 0;
+}
+
+/* Responses first: somebody waits for them already. */
+static uint32_t build_work(struct rn_qp *qp, rn_ns now, struct rn_build *b)
+{
+	uint32_t len;
+
+	if (qp->type == RN_QPT_RC && qp->state >= RN_QPS_RTR) {
+		address_packet(qp, b->tx, true);
+		len = rn_rsp_build(qp, now, b);
+		/* What waited for the last of the responses may follow it. */
+		if (rn_rsp_ack_ready(qp))
+			rn_dev_schedule_ack(qp->dev, qp);
+		if (len)
+			return len;
+	}
+	if (qp->state != RN_QPS_RTS && qp->state != RN_QPS_SQD)
+		return 0;
+	address_packet(qp, b->tx, false);
+	return rn_req_build(qp, now, b);
+}
+
+static uint32_t transmit_work(struct rn_dev *dev, rn_ns now, struct rn_build *b)
+{
+	struct rn_list *link;
+
+	while ((link = rn_list_first(&dev->work))) {
+		struct rn_qp *qp = RN_CONTAINER_OF(link, struct rn_qp, work_link);
+		uint32_t len;
+
+		if (qp->burst >= QUANTUM) {
+			rn_list_remove(link);
+			rn_dev_schedule(dev, qp);
+			continue;
+		}
+		len = build_work(qp, now, b);
+		rn_dev_settle(dev, now);
+		if (len) {
+			qp->burst++;
+			count_tx(qp, len);
+			return len;
+		}
+		rn_list_remove(link);
+	}
+	return 0;
+}
+
+uint32_t rn_dev_transmit(struct rn_dev *dev, rn_ns now, unsigned what, uint8_t *buf,
+			 size_t cap, struct rn_tx *tx)
+{
+	struct rn_build b = { .buf = buf, .cap = cap, .tx = tx };
+	uint32_t len = 0;
+
+	assert(cap >= RN_PACKET_MAX);
+	if (what & RN_TX_ACKS)
+		len = transmit_ack(dev, now, &b);
+	if (!len && (what & RN_TX_WORK))
+		len = transmit_work(dev, now, &b);
+	return len;
+}
+
+/* ------------------------------------------------------------------ timers */
+void rn_dev_arm_timer(struct rn_dev *dev, struct rn_qp *qp)
+{
+	const struct rn_requester *req = &qp->req;
+	rn_ns at = req->ack_deadline < req->rnr_deadline ? req->ack_deadline
+							 : req->rnr_deadline;
+
+	if (at == RN_NEVER)
+		rn_timer_remove(&dev->timers, &qp->timer);
+	else if (!rn_timer_is_armed(&qp->timer) || at < qp->timer.deadline)
+		rn_timer_rearm(&dev->timers, &qp->timer, at);
+}
+
+rn_ns rn_dev_deadline(const struct rn_dev *dev)
+{
+	return rn_timer_next_deadline(&dev->timers);
+}
+
+void rn_dev_expire(struct rn_dev *dev, rn_ns now)
+{
+	struct rn_timer *t;
+
+	while ((t = rn_timer_pop(&dev->timers, now))) {
+		struct rn_qp *qp = RN_CONTAINER_OF(t, struct rn_qp, timer);
+
+		rn_req_expire(qp, now);
+		rn_dev_arm_timer(dev, qp);
+		assert(!rn_timer_is_armed(t) || t->deadline > now);
+		rn_dev_settle(dev, now);
+		rn_qp_publish(qp);
+	}
+}
+
+/* ------------------------------------------------------------------ memory */
+void rn_dev_mem_done(struct rn_dev *dev, rn_ns now, uint64_t tag,
+		     enum rn_mem_result result)
+{
+	struct rn_hnode *node = rn_htab_find(&dev->qps, (uint32_t)(tag >> 8));
+	struct rn_qp *qp;
+
+	assert(result != RN_MEM_PENDING);
+	if (!node)
+		return;
+	qp = RN_CONTAINER_OF(node, struct rn_qp, node);
+	if ((tag & 0xff) == RN_TAG_REQ)
+		rn_req_mem_done(qp, now, result);
+	else
+		rn_rsp_mem_done(qp, now, tag, result);
+	rn_dev_settle(dev, now);
+	rn_qp_publish(qp);
+}
+
+void rn_dev_error(struct rn_dev *dev, rn_ns now)
+{
+	for (struct rn_hnode *n = rn_htab_first(&dev->qps); n;
+	     n = rn_htab_next(&dev->qps, n))
+		rn_qp_error(RN_CONTAINER_OF(n, struct rn_qp, node), now);
+	rn_dev_settle(dev, now);
+}

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* mem_direct.c - rn_mem_ops over plain loads and stores.
+ *
+ * Copies have a loop of their own: memcpy() may store in any order (glibc stores the
+ * first bytes last), and its "rep movsb" from 2 KiB on is twenty times slower on some
+ * processors when source and destination lie at almost the same offset of a page, as the
+ * payload of a packet and a page of the program do.
+ */
+#include "mem_direct.h"
+
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "mem_guard.h"
+
+/* Program and device meet in this memory without telling a sanitizer how. */
+#define RACY __attribute__((no_sanitize("thread", "address", "undefined")))
+
+enum {
+	BLOCK = 64
+};
+
+typedef uint64_t unaligned64 __attribute__((aligned(1), may_alias));
+typedef uint32_t unaligned32 __attribute__((aligned(1), may_alias));
+typedef uint16_t unaligned16 __attribute__((aligned(1), may_alias));
+typedef uint64_t vec16 __attribute__((vector_size(16), aligned(1), may_alias));
+
+/* Keeps the compiler from reordering stores, or from making a memcpy() of the loop. */
+static inline void keep_order(void)
+{
+	__asm__ volatile("" ::: "memory");
+}
+
+/* One store of @size (1, 2, 4, 8) bytes, naturally aligned, after all before it. */
+static inline RACY void store_release(void *dst, const void *src, unsigned size)
+{
+	switch (size) {
+	case 1:
+		__atomic_store_n((uint8_t *)dst, *(const uint8_t *)src, __ATOMIC_RELEASE);
+		break;
+	case 2:
+		__atomic_store_n((uint16_t *)dst, *(const unaligned16 *)src,
+				 __ATOMIC_RELEASE);
+		break;
+	case 4:
+		__atomic_store_n((uint32_t *)dst, *(const unaligned32 *)src,
+				 __ATOMIC_RELEASE);
+		break;
+	default:
+		__atomic_store_n((uint64_t *)dst, *(const unaligned64 *)src,
+				 __ATOMIC_RELEASE);
+		break;
+	}
+}
+
+static inline RACY void load_once(void *dst, const void *src, unsigned size)
+{
+	switch (size) {
+	case 1:
+		*(uint8_t *)dst = __atomic_load_n((const uint8_t *)src, __ATOMIC_RELAXED);
+		break;
+	case 2:
+		*(unaligned16 *)dst =
+			__atomic_load_n((const uint16_t *)src, __ATOMIC_RELAXED);
+		break;
+	case 4:
+		*(unaligned32 *)dst =
+			__atomic_load_n((const uint32_t *)src, __ATOMIC_RELAXED);
+		break;
+	default:
+		*(unaligned64 *)dst =
+			__atomic_load_n((const uint64_t *)src, __ATOMIC_RELAXED);
+		break;
+	}
+}
+
+/* Largest naturally aligned piece at @addr that is not longer than @len. */
+static inline unsigned piece(uintptr_t addr, size_t len)
+{
+	unsigned size = 8;
+
+	while ((addr & (size - 1)) != 0 || size > len)
+		size /= 2;
+	return size;
+}
+
+static inline bool is_one_word(uintptr_t addr, size_t len)
+{
+	return len <= 8 && (len & (len - 1)) == 0 && (addr & (len - 1)) == 0;
+}
+
+/* Whole blocks, upward. */
+static RACY void copy_blocks(uint8_t *dst, const uint8_t *src, size_t blocks)
+{
+	for (; blocks > 0; blocks--, dst += BLOCK, src += BLOCK) {
+		const vec16 *s = (const vec16 *)src;
+		vec16 *d = (vec16 *)dst;
+		vec16 a = s[0], b = s[1], c = s[2], e = s[3];
+
+		d[0] = a;
+		keep_order();
+		d[1] = b;
+		keep_order();
+		d[2] = c;
+		keep_order();
+		d[3] = e;
+		keep_order();
+	}
+}
+
+#if defined(__x86_64__)
+typedef uint64_t vec32 __attribute__((vector_size(32), aligned(1), may_alias));
+
+static RACY __attribute__((target("avx2"))) void copy_blocks_avx2(uint8_t *dst,
+								   const uint8_t *src,
+								   size_t blocks)
+{
+	for (; blocks > 0; blocks--, dst += BLOCK, src += BLOCK) {
+		vec32 a = ((const vec32 *)src)[0], b = ((const vec32 *)src)[1];
+
+		((vec32 *)dst)[0] = a;
+		keep_order();
+		((vec32 *)dst)[1] = b;
+		keep_order();
+	}
+}
+#endif
+
+static void (*copy_body)(uint8_t *dst, const uint8_t *src, size_t blocks) = copy_blocks;
+
+/* Bytes go upward; each piece is one store and the last one releases. */
+static RACY void copy_up(uint8_t *dst, const uint8_t *src, size_t len)
+{
+	unsigned n;
+
+	/* Blocks before the last one; of that, the words one by one. */
+	if (len > 2 * BLOCK) {
+		size_t blocks;
+
+		while (((uintptr_t)dst & 31) != 0) {
+			n = piece((uintptr_t)dst, 32 - ((uintptr_t)dst & 31));
+			store_release(dst, src, n);
+			dst += n, src += n, len -= n;
+		}
+		blocks = (len - 1) / BLOCK;
+		copy_body(dst, src, blocks);
+		dst += blocks * BLOCK, src += blocks * BLOCK, len -= blocks * BLOCK;
+	}
+	for (; len >= 16; dst += 8, src += 8, len -= 8) {
+		if (((uintptr_t)dst & 7) != 0)
+			break;
+		store_release(dst, src, 8);
+	}
+	for (; len > 0; dst += n, src += n, len -= n) {
+		n = piece((uintptr_t)dst, len);
+		store_release(dst, src, n);
+	}
+}
+
+/* --------------------------------------------------- without signal handler */
+static enum rn_mem_result vm_write(rn_iova dst, const void *src, size_t len)
+{
+	struct iovec from = { (void *)(uintptr_t)src, len };
+	struct iovec to = { (void *)(uintptr_t)dst, len };
+
+	return process_vm_writev(getpid(), &from, 1, &to, 1, 0) == (ssize_t)len ?
+		       RN_MEM_DONE :
+		       RN_MEM_FAULT;
+}
+
+static enum rn_mem_result vm_read(void *dst, rn_iova src, size_t len)
+{
+	struct iovec to = { dst, len };
+	struct iovec from = { (void *)(uintptr_t)src, len };
+
+	return process_vm_readv(getpid(), &to, 1, &from, 1, 0) == (ssize_t)len ?
+		       RN_MEM_DONE :
+		       RN_MEM_FAULT;
+}
+
+/* ------------------------------------------------------------------ the ops */
+static RACY enum rn_mem_result direct_write(void *ctx, rn_iova dst, const void *src,
+					    uint32_t len, struct rn_mem_attr attr)
+{
+	struct rn_guard g;
+
+	(void)ctx;
+	(void)attr;
+	if (!rn_guard_ready())
+		return vm_write(dst, src, len);
+	if (RN_GUARD_FAULTED(&g)) {
+		rn_guard_leave(&g);
+		return RN_MEM_FAULT;
+	}
+	rn_guard_enter(&g, dst, len);
+	if (is_one_word(dst, len))
+		store_release((void *)(uintptr_t)dst, src, len);
+	else
+		copy_up((uint8_t *)(uintptr_t)dst, src, len);
+	rn_guard_leave(&g);
+	return RN_MEM_DONE;
+}
+
+static RACY enum rn_mem_result direct_read(void *ctx, void *dst, rn_iova src, uint32_t len,
+					   struct rn_mem_attr attr, uint64_t tag)
+{
+	struct rn_guard g;
+
+	(void)ctx;
+	(void)attr;
+	(void)tag;
+	if (!rn_guard_ready())
+		return vm_read(dst, src, len);
+	if (RN_GUARD_FAULTED(&g)) {
+		rn_guard_leave(&g);
+		return RN_MEM_FAULT;
+	}
+	rn_guard_enter(&g, src, len);
+	if (is_one_word(src, len))
+		load_once(dst, (const void *)(uintptr_t)src, len);
+	else
+		copy_up(dst, (const uint8_t *)(uintptr_t)src, len);
+	rn_guard_leave(&g);
+	return RN_MEM_DONE;
+}
+
+static RACY uint64_t do_atomic(const struct rn_mem_atomic_req *req)
+{
+	uint64_t *word = (uint64_t *)(uintptr_t)req->dst;
+	uint64_t found = req->compare;
+
+	switch (req->op) {
+	case RN_MEM_FETCH_ADD:
+		return __atomic_fetch_add(word, req->operand, __ATOMIC_SEQ_CST);
+	case RN_MEM_CMP_SWAP:
+		break;
+	}
+	__atomic_compare_exchange_n(word, &found, req->operand, false, __ATOMIC_SEQ_CST,
+				    __ATOMIC_SEQ_CST);
+	return found;
+}
+
+/* The word exists now; that it still does at the next instruction is hoped. */
+static enum rn_mem_result vm_atomic(const struct rn_mem_atomic_req *req, uint64_t *orig)
+{
+	uint64_t probe;
+	enum rn_mem_result result = vm_read(&probe, req->dst, sizeof(probe));
+
+	if (result == RN_MEM_DONE)
+		*orig = do_atomic(req);
+	return result;
+}
+
+static enum rn_mem_result direct_atomic(void *ctx, const struct rn_mem_atomic_req *req,
+					uint64_t *orig, struct rn_mem_attr attr,
+					uint64_t tag)
+{
+	struct rn_guard g;
+
+	(void)ctx;
+	(void)attr;
+	(void)tag;
+	assert((req->dst & 7) == 0);
+	if (!rn_guard_ready())
+		return vm_atomic(req, orig);
+	if (RN_GUARD_FAULTED(&g)) {
+		rn_guard_leave(&g);
+		return RN_MEM_FAULT;
+	}
+	rn_guard_enter(&g, req->dst, 8);
+	*orig = do_atomic(req);
+	rn_guard_leave(&g);
+	return RN_MEM_DONE;
+}
+
+const struct rn_mem_ops rn_mem_direct_ops = {
+	.always_done = true,
+	.write = direct_write,
+	.read = direct_read,
+	.atomic = direct_atomic,
+};
+
+int rn_mem_direct_init(void)
+{
+#if defined(__x86_64__)
+	if (__builtin_cpu_supports("avx2"))
+		copy_body = copy_blocks_avx2;
+#endif
+	return rn_guard_install();
+}

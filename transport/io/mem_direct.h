@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* mem_direct.h - the device's memory is this process's memory, and nothing lies between.
+ *
+ * An address is a virtual address of the process. Writes become visible at once, in
+ * address order, the last aligned word with release semantics; atomics are those of the
+ * CPU. Memory that is gone, or may not be written, answers FAULT (mem_guard.h); where no
+ * signal handler can be installed, copies go through process_vm_readv() and
+ * process_vm_writev(), which are slower and not atomic.
+ *
+ * Threads: any.
+ */
+#ifndef RN_MEM_DIRECT_H
+#define RN_MEM_DIRECT_H
+
+#include "rocin/mem.h"
+
+/* The context argument is not used: NULL. */
+extern const struct rn_mem_ops rn_mem_direct_ops;
+
+/* Put the handler of faults in place; see rn_guard_install(). Failure is no reason to
+ * stop: the slow way is taken.
+ */
+int rn_mem_direct_init(void);
+
+#endif /* RN_MEM_DIRECT_H */

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* mem_guard.c - the handler of SIGSEGV and SIGBUS, in front of the program's own.
+ *
+ * The handler does not jump: it changes the interrupted context so that the thread goes on
+ * in land(), and returns. So the kernel restores the signal mask and an alternate stack
+ * that disarms itself, and only then the guarded function is left.
+ *
+ * Handlers found in front of ours form a chain, newest first. A program that replaced our
+ * handler usually calls what it replaced, which is us: on_chain() sees that and goes to
+ * the next older one, so no two handlers call each other for ever.
+ */
+#include "mem_guard.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/syscall.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+enum {
+	CHAIN_MAX = 8,	      /* different handlers of the program that we remember */
+	REFRESH_EVERY = 1024, /* accesses; a look at the mask costs 0.2 us */
+};
+
+struct chained {
+	struct sigaction act;
+	const struct chained *older; /* NULL: nothing but the default action is left */
+	_Atomic bool spent;	     /* SA_RESETHAND: has run once */
+};
+
+struct guarded_signal {
+	int sig;
+	unsigned count; /* entries of pool in use; guarded by installing */
+	struct chained pool[CHAIN_MAX];
+	/* Written by install, read by handlers of any thread. Shape: message passing; an
+	 * entry never changes once it is here.
+	 */
+	_Atomic(const struct chained *) newest;
+};
+
+static struct guarded_signal signals[] = { { .sig = SIGSEGV }, { .sig = SIGBUS } };
+static atomic_flag installing = ATOMIC_FLAG_INIT;
+static _Atomic bool ready;
+
+__thread struct rn_guard_thread rn_guard_thread;
+
+static struct guarded_signal *find_signal(int sig)
+{
+	return &signals[sig == SIGBUS];
+}
+
+/* --------------------------------------------------------- leaving a guard */
+static _Noreturn void __attribute__((no_sanitize("thread"))) land(void)
+{
+	RN_GUARD_JUMP(rn_guard_thread.current);
+}
+
+/* Make the interrupted thread go on in land() as if it had called it. */
+static bool redirect(ucontext_t *uc)
+{
+#if defined(__x86_64__)
+	greg_t *reg = uc->uc_mcontext.gregs;
+
+	reg[REG_RIP] = (greg_t)(uintptr_t)land;
+	reg[REG_RSP] = ((reg[REG_RSP] - 128) & ~(greg_t)15) - 8;
+	reg[REG_EFL] &= ~(greg_t)0x400; /* direction flag, clear in every function */
+	return true;
+#elif defined(__aarch64__)
+	uc->uc_mcontext.pc = (uintptr_t)land;
+	uc->uc_mcontext.sp &= ~(uintptr_t)15;
+	return true;
+#else
+	(void)uc;
+	return false;
+#endif
+}
+
+static bool is_guarded(const struct rn_guard *g, const siginfo_t *info)
+{
+	uintptr_t at = (uintptr_t)info->si_addr;
+
+	if (!g || info->si_code <= 0) /* sent by somebody, not a fault */
+		return false;
+	/* An address that no pointer can hold comes without the address. */
+	return info->si_code == SI_KERNEL || (at >= g->lo && at < g->hi);
+}
+
+/* ------------------------------------------------------------------- chain */
+static void take_default(int sig, siginfo_t *info)
+{
+	struct sigaction dfl = { .sa_handler = SIG_DFL };
+	long tid = syscall(SYS_gettid);
+
+	sigaction(sig, &dfl, NULL);
+	if (info->si_code > 0)
+		return; /* the instruction faults again, now with the default action */
+	if (syscall(SYS_rt_tgsigqueueinfo, getpid(), tid, sig, info) < 0)
+		syscall(SYS_tgkill, getpid(), tid, sig);
+}
+
+/* What the kernel would have done had this action been in force. */
+static void deliver(const struct chained *c, int sig, siginfo_t *info, void *ctx)
+{
+	const struct sigaction *act = &c->act;
+	sigset_t mask = act->sa_mask;
+
+	if (act->sa_handler == SIG_IGN && info->si_code <= 0)
+		return;
+	if (act->sa_handler == SIG_DFL || act->sa_handler == SIG_IGN ||
+	    (act->sa_flags & (int)SA_RESETHAND &&
+	     atomic_exchange(&((struct chained *)(uintptr_t)c)->spent, true))) {
+		take_default(sig, info);
+		return;
+	}
+
+	if (!(act->sa_flags & SA_NODEFER))
+		sigaddset(&mask, sig);
+	pthread_sigmask(SIG_BLOCK, &mask, NULL); /* undone by the return from the signal */
+	if (act->sa_flags & SA_SIGINFO)
+		act->sa_sigaction(sig, info, ctx);
+	else
+		act->sa_handler(sig);
+}
+
+/* Called by one of the handlers that we called: it hands on what it got from us, from
+ * deeper in the stack. (Had it jumped out, a new signal would come with a frame that is not
+ * deeper, or with other siginfo.)
+ */
+static bool on_chain(const struct rn_guard_thread *t, const siginfo_t *info, const char *here)
+{
+	return t->chain_info == info && here < t->chain_frame;
+}
+
+static void pass_on(int sig, siginfo_t *info, void *ctx)
+{
+	struct rn_guard_thread *t = &rn_guard_thread;
+	struct rn_guard_thread outer = *t;
+	const char *here = __builtin_frame_address(0);
+	const struct chained *c = on_chain(t, info, here) ?
+					  t->chain_next :
+					  atomic_load(&find_signal(sig)->newest);
+
+	if (!c) {
+		take_default(sig, info);
+		return;
+	}
+	t->chain_info = info;
+	t->chain_frame = here;
+	t->chain_next = c->older;
+	t->current = NULL; /* the program's handler may never return */
+	deliver(c, sig, info, ctx);
+	*t = outer;
+}
+
+static void on_fault(int sig, siginfo_t *info, void *ctx)
+{
+	int saved = errno;
+
+	if (is_guarded(rn_guard_thread.current, info)) {
+		if (!redirect(ctx))
+			land();
+	} else {
+		pass_on(sig, info, ctx);
+	}
+	errno = saved;
+}
+
+/* ----------------------------------------------------------------- install */
+static bool is_ours(const struct sigaction *act)
+{
+	return act->sa_flags & SA_SIGINFO && act->sa_sigaction == on_fault;
+}
+
+static bool is_same_action(const struct sigaction *a, const struct sigaction *b)
+{
+	return a->sa_handler == b->sa_handler && a->sa_flags == b->sa_flags;
+}
+
+/* An entry for this action: the one that we have, or a new one. */
+static struct chained *remember(struct guarded_signal *s, const struct sigaction *act)
+{
+	struct chained *c;
+
+	for (unsigned i = 0; i < s->count; i++)
+		if (is_same_action(&s->pool[i].act, act))
+			return &s->pool[i];
+	if (s->count == CHAIN_MAX)
+		return NULL;
+	c = &s->pool[s->count++];
+	c->act = *act;
+	c->older = atomic_load(&s->newest);
+	return c;
+}
+
+static int install_one(struct guarded_signal *s)
+{
+	struct sigaction ours = { .sa_sigaction = on_fault,
+				  .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER };
+	struct sigaction found;
+	struct chained *c;
+
+	if (sigaction(s->sig, NULL, &found) < 0)
+		return -errno;
+	if (is_ours(&found))
+		return 0;
+	c = remember(s, &found);
+	if (!c)
+		return -ENOSPC;
+	atomic_store(&c->spent, false);
+	atomic_store(&s->newest, c);
+	return sigaction(s->sig, &ours, NULL) < 0 ? -errno : 0;
+}
+
+int rn_guard_install(void)
+{
+	int err = 0;
+
+	/* Not a mutex: a fork in another thread would leave it locked for the child. */
+	if (atomic_flag_test_and_set(&installing))
+		return 0;
+	for (unsigned i = 0; i < RN_ARRAY_SIZE(signals) && !err; i++)
+		err = install_one(&signals[i]);
+	atomic_store(&ready, err == 0);
+	atomic_flag_clear(&installing);
+	return err;
+}
+
+bool rn_guard_ready(void)
+{
+	return atomic_load_explicit(&ready, memory_order_relaxed);
+}
+
+/* -------------------------------------------------------------- signal mask */
+void rn_guard_unblock(struct rn_guard *g, struct rn_guard_thread *t)
+{
+	sigset_t both;
+
+	sigemptyset(&both);
+	sigaddset(&both, SIGSEGV);
+	sigaddset(&both, SIGBUS);
+	pthread_sigmask(SIG_UNBLOCK, &both, &g->mask);
+	t->blocked = sigismember(&g->mask, SIGSEGV) || sigismember(&g->mask, SIGBUS);
+	g->unblocked = t->blocked;
+	t->until_refresh = REFRESH_EVERY;
+}
+
+void rn_guard_restore_mask(const struct rn_guard *g)
+{
+	pthread_sigmask(SIG_SETMASK, &g->mask, NULL);
+}

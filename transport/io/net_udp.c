@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* net_udp.c - the sockets of a device: which one to read next, and reading. */
+#include "net_udp.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "udp_internal.h"
+
+enum {
+	TURN = 8,	    /* packets from one socket before the next has its turn */
+	IDLE_AFTER = 1 << 14, /* vain looks at a socket before it counts as unused */
+};
+
+/* ------------------------------------------------------------ sockets in use */
+/* u->order lists the sockets: first those in use, then the others, then empty places. */
+void rn_udp_in_use(struct rn_udp *u, unsigned idx)
+{
+	unsigned at = u->sock[idx].place;
+
+	u->sock[idx].idle = 0;
+	if (at < u->active)
+		return;
+	rn_udp_swap(u, at, u->active);
+	u->active++;
+}
+
+void rn_udp_swap(struct rn_udp *u, unsigned a, unsigned b)
+{
+	uint8_t ia = u->order[a], ib = u->order[b];
+
+	u->order[a] = ib;
+	u->order[b] = ia;
+	u->sock[ib].place = (uint8_t)a;
+	u->sock[ia].place = (uint8_t)b;
+}
+
+static void not_in_use(struct rn_udp *u, unsigned idx)
+{
+	if (u->active <= 1)
+		return;
+	u->active--;
+	rn_udp_swap(u, u->sock[idx].place, u->active);
+	if (u->cursor >= u->active)
+		u->cursor = 0;
+}
+
+/* ------------------------------------------------------------------ receive */
+static void count_overflow(struct rn_udp *u, struct udp_sock *s, uint32_t overflow)
+{
+	uint64_t *counter = &u->stats[RN_STAT_SOCK_OVERFLOW];
+
+	/* The kernel counts super-packets, modulo 2^32. */
+	__atomic_store_n(counter, *counter + (uint32_t)(overflow - s->overflow),
+			 __ATOMIC_RELAXED);
+	s->overflow = overflow;
+}
+
+/* One recvmsg(); false if the socket is dry. Errors of a socket are errors of packets that
+ * it sent: nothing to read.
+ */
+static bool read_socket(struct rn_udp *u, unsigned idx)
+{
+	struct udp_sock *s = &u->sock[idx];
+	struct rn_rx_meta meta;
+	struct iovec iov = { u->rx_buf, sizeof(u->rx_buf) };
+	struct msghdr msg = {
+		.msg_name = &u->rx_from,
+		.msg_namelen = sizeof(u->rx_from),
+		.msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = u->rx_control,
+		.msg_controllen = sizeof(u->rx_control),
+	};
+	long n;
+
+	if (s->fd < 0)
+		return false;
+	n = syscall(SYS_recvmsg, s->fd, &msg, MSG_DONTWAIT);
+	if (n < 0)
+		return false;
+
+	rn_rx_meta(&msg, &meta);
+	if (meta.has_overflow)
+		count_overflow(u, s, meta.overflow);
+	u->rx_flow.dst = s->gid;
+	u->rx_flow.ifindex = u->ifindex;
+	u->rx_flow.tclass = meta.tclass;
+	u->rx_flow.hop_limit = meta.hop_limit;
+	rn_rx_source(&u->rx_from.sa, &u->rx_flow);
+	rn_rx_split_init(&u->split, u->rx_buf, (uint32_t)n, meta.seg_len);
+	rn_udp_in_use(u, idx);
+	return true;
+}
+
+static void next_turn(struct rn_udp *u)
+{
+	u->taken = 0;
+	if (++u->cursor >= u->active)
+		u->cursor = 0;
+}
+
+/* The sockets in use, beginning with the one that had something last. */
+static bool read_active(struct rn_udp *u)
+{
+	for (unsigned tries = u->active; tries > 0; tries--) {
+		unsigned idx = u->order[u->cursor];
+
+		if (read_socket(u, idx)) {
+			if (++u->taken >= TURN)
+				next_turn(u);
+			return true;
+		}
+		if (++u->sock[idx].idle > IDLE_AFTER)
+			not_in_use(u, idx);
+		next_turn(u);
+	}
+	return false;
+}
+
+/* All the others, of which one may have got its first packet. */
+static bool read_others(struct rn_udp *u)
+{
+	struct pollfd fds[RN_GID_MAX];
+	struct timespec now = { 0 };
+	unsigned n = 0;
+
+	if (u->sock_count - u->active == 1)
+		return read_socket(u, u->order[u->active]);
+	for (unsigned i = u->active; i < u->sock_count; i++)
+		fds[n++] = (struct pollfd){ .fd = u->sock[u->order[i]].fd,
+					    .events = POLLIN };
+	if (n == 0 || syscall(SYS_ppoll, fds, n, &now, NULL, 0) <= 0)
+		return false;
+	for (unsigned i = 0; i < n; i++)
+		if (fds[i].revents && read_socket(u, u->order[u->active + i]))
+			return true;
+	return false;
+}
+
+static int udp_receive(void *ctx, struct rn_rx *rx)
+{
+	struct rn_udp *u = ctx;
+	unsigned n = rn_rx_split_next(&u->split, &u->rx_flow, rx);
+
+	/* An empty datagram has no packet in it: go on to the next. */
+	while (n == 0) {
+		if (!read_active(u)) {
+			if (++u->vain < RN_UDP_LOOK_EVERY)
+				return 0;
+			u->vain = 0;
+			if (!read_others(u))
+				return 0;
+		}
+		n = rn_rx_split_next(&u->split, &u->rx_flow, rx);
+	}
+	return (int)n;
+}
+
+void rn_udp_look_everywhere(struct rn_udp *u)
+{
+	u->vain = RN_UDP_LOOK_EVERY;
+}
+
+/* -------------------------------------------------------------- life of it */
+static const struct rn_net_ops udp_ops = {
+	.transmit = rn_udp_transmit,
+	.receive = udp_receive,
+};
+
+static void close_fd(int fd)
+{
+	if (fd >= 0)
+		syscall(SYS_close, fd); /* close() is a cancellation point */
+}
+
+/* What the socket puts into packets when sendmsg() says nothing. */
+static void learn_defaults(struct udp_sock *s)
+{
+	int level = s->is_ipv4 ? IPPROTO_IP : IPPROTO_IPV6;
+	int tclass = 0, hops = 64;
+	socklen_t len = sizeof(int);
+
+	getsockopt(s->fd, level, s->is_ipv4 ? IP_TOS : IPV6_TCLASS, &tclass, &len);
+	len = sizeof(int);
+	getsockopt(s->fd, level, s->is_ipv4 ? IP_TTL : IPV6_UNICAST_HOPS, &hops, &len);
+	s->tclass = (uint8_t)tclass;
+	s->hop_limit = (uint8_t)hops;
+}
+
+void rn_udp_set(struct rn_udp *u, unsigned idx, int fd, const struct rn_gid *gid)
+{
+	struct udp_sock *s = &u->sock[idx];
+
+	assert(idx < u->sock_count);
+	close_fd(s->fd);
+	s->fd = fd;
+	s->overflow = 0;
+	u->split = (struct rn_rx_split){ 0 };
+	if (fd < 0)
+		return;
+	s->gid = *gid;
+	s->is_ipv4 = rn_gid_is_ipv4(gid);
+	learn_defaults(s);
+}
+
+int rn_udp_fd(const struct rn_udp *u, unsigned idx)
+{
+	return idx < u->sock_count ? u->sock[idx].fd : -1;
+}
+
+struct rn_net *rn_udp_net(struct rn_udp *u)
+{
+	return &u->net;
+}
+
+struct rn_udp *rn_udp_new(const struct rn_udp_cfg *cfg)
+{
+	struct rn_udp *u = calloc(1, sizeof(*u));
+
+	assert(cfg->sock_count > 0 && cfg->sock_count <= RN_GID_MAX);
+	if (!u) {
+		for (unsigned i = 0; i < cfg->sock_count; i++)
+			close_fd(cfg->sock[i]);
+		errno = ENOMEM;
+		return NULL;
+	}
+	u->net = (struct rn_net){ .ops = &udp_ops, .ctx = u, .gso = cfg->gso };
+	u->ifindex = cfg->ifindex;
+	u->stats = cfg->stats;
+	u->sock_count = cfg->sock_count;
+	u->active = 1;
+	for (unsigned i = 0; i < cfg->sock_count; i++) {
+		u->order[i] = (uint8_t)i;
+		u->sock[i].place = (uint8_t)i;
+		u->sock[i].fd = -1;
+		rn_udp_set(u, i, cfg->sock[i], &cfg->gid[i]);
+	}
+	return u;
+}
+
+void rn_udp_free(struct rn_udp *u)
+{
+	if (!u)
+		return;
+	for (unsigned i = 0; i < u->sock_count; i++)
+		close_fd(u->sock[i].fd);
+	free(u->reseal);
+	free(u);
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* net_udp.h - packets through UDP sockets, one socket per GID of the device.
+ *
+ * Sending: one sendmsg() per super-packet (UDP_SEGMENT); where the kernel refuses that,
+ * sendmmsg() of single packets from then on. Receiving: one recvmsg() per call, which
+ * UDP_GRO lets deliver many packets. With several sockets the ones in use are asked in
+ * turn, the others every RN_UDP_LOOK_EVERY calls that find nothing.
+ *
+ * The sockets are bound, not connected, with IP_MTU_DISCOVER = DO, so that the IPv4
+ * identification of each packet is its position in its super-packet (io-limits.md 5).
+ * No call blocks, none is a cancellation point.
+ *
+ * Threads: as net.h.
+ */
+#ifndef RN_NET_UDP_H
+#define RN_NET_UDP_H
+
+#include "rocin/net.h"
+
+enum {
+	RN_UDP_LOOK_EVERY = 16
+};
+
+struct rn_udp;
+
+struct rn_udp_cfg {
+	unsigned sock_count;
+	const int *sock;	  /* by GID index; owned from now on; -1: none */
+	const struct rn_gid *gid; /* what they are bound to */
+	uint32_t ifindex;	  /* scope of link-local addresses */
+	bool gso;		  /* try super-packets */
+	uint64_t *stats;	  /* RN_STAT_COUNT counters: SOCK_OVERFLOW is written */
+};
+
+/* Return: the back end, or NULL with errno ENOMEM; the sockets are closed then. */
+struct rn_udp *rn_udp_new(const struct rn_udp_cfg *cfg);
+
+/* Closes the sockets. NULL is ignored. */
+void rn_udp_free(struct rn_udp *u);
+
+/* Operations; rn_net.gso turns false when the kernel refuses super-packets. */
+struct rn_net *rn_udp_net(struct rn_udp *u);
+
+/* Put another socket in place @idx (owned from now on), or none (-1); the old one is
+ * closed. Packets read from it and not delivered are lost.
+ */
+void rn_udp_set(struct rn_udp *u, unsigned idx, int fd, const struct rn_gid *gid);
+
+/* Socket by GID index, -1 if there is none. Stays owned by @u. */
+int rn_udp_fd(const struct rn_udp *u, unsigned idx);
+
+/* The next call that finds nothing looks at every socket: epoll says there is something. */
+void rn_udp_look_everywhere(struct rn_udp *u);
+
+#endif /* RN_NET_UDP_H */

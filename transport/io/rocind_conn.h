@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* rocind_conn.h - one connection to rocind: what the parts of the client share.
+ *
+ * Private to rocind_*.c. One connection belongs to one thread at a time.
+ */
+#ifndef RN_ROCIND_CONN_H
+#define RN_ROCIND_CONN_H
+
+#include <pthread.h>
+#include <time.h>
+
+#include "ctl_socket.h"
+#include "rocind_client.h"
+
+/* Events that may come while one request waits for its answer. Two for each address and
+ * some for the link; a program that lets more pile up has stopped listening.
+ */
+enum {
+	RN_ROCIND_EVENT_MAX = 4 * RN_GID_MAX
+};
+
+struct rn_rocind {
+	int sock;
+	bool gone; /* end of file, farewell or nonsense came: nothing may be sent any more
+		    */
+	unsigned event_head; /* of event[], a ring */
+	unsigned event_count;
+	struct rn_rocind_event event[RN_ROCIND_EVENT_MAX];
+};
+
+/* Where to say why. */
+struct rn_complaint {
+	char *err;
+	size_t err_len;
+};
+
+/**
+ * rn_rocind_request() - Send a message and wait for its answer
+ * @msg:	Complete message
+ * @fd:		Descriptor to pass with it, or -1
+ * @pkt:	Out on success: the answer; its descriptors are the caller's
+ * @want:	Type of the answer; for RN_CTL_CLIENT also RN_CTL_LIST_END
+ *
+ * Events that come meanwhile are kept for rn_rocind_event().
+ *
+ * Return: 0, what rocind refused with, -ECONNRESET, -ETIMEDOUT, -EBADMSG, or why the
+ *	   message cannot be sent. The sentence is written.
+ */
+int rn_rocind_request(struct rn_rocind *r, const void *msg, int fd,
+		      struct rn_ctl_packet *pkt, enum rn_ctl_type want,
+		      const struct rn_complaint *c);
+
+/* Writes the sentence for -ETIMEDOUT, -EBADMSG, or else a lost connection, which this is
+ * from now on. Return: -ETIMEDOUT, -EBADMSG or -ECONNRESET.
+ */
+int rn_rocind_lose(struct rn_rocind *r, int rc, const struct rn_complaint *c);
+
+static inline rn_ns rn_rocind_now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (rn_ns)ts.tv_sec * RN_MSEC(1000) + ts.tv_nsec;
+}
+
+/* Milliseconds from now to @deadline, rounded up so that a wait never ends early. */
+static inline int rn_rocind_ms_until(rn_ns deadline)
+{
+	rn_ns left = deadline - rn_rocind_now();
+
+	return left <= 0 ? 0 : (int)((left + RN_MSEC(1) - 1) / RN_MSEC(1));
+}
+
+/* No call of the client is a cancellation point: its caller may hold locks. */
+static inline int rn_rocind_cancel_off(void)
+{
+	int before;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
+	return before;
+}
+
+static inline void rn_rocind_cancel_restore(int before)
+{
+	pthread_setcancelstate(before, NULL);
+}
+
+#endif /* RN_ROCIND_CONN_H */

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* udp_internal.h - state shared by net_udp.c (sockets, receiving) and udp_send.c. */
+#ifndef RN_UDP_INTERNAL_H
+#define RN_UDP_INTERNAL_H
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include "net_udp.h"
+#include "rx_split.h"
+
+struct udp_sock {
+	int fd; /* -1: none */
+	bool is_ipv4;
+	uint8_t tclass, hop_limit; /* in packets sent without a control message */
+	uint8_t place;		   /* in rn_udp.order */
+	uint32_t idle;		   /* vain looks since it was last used */
+	uint32_t overflow;	   /* SO_RXQ_OVFL seen last */
+	struct rn_gid gid;
+};
+
+union udp_addr {
+	struct sockaddr sa;
+	struct sockaddr_in in;
+	struct sockaddr_in6 in6;
+};
+
+struct rn_udp {
+	struct rn_net net;
+	uint32_t ifindex;
+	uint64_t *stats;
+	unsigned sock_count;
+	unsigned active;	   /* sockets in use: the first of order */
+	unsigned cursor;	   /* in order: whose turn it is to be read */
+	unsigned taken;		   /* packets that it has delivered in its turn */
+	unsigned vain;		   /* receive calls that found nothing */
+	uint8_t order[RN_GID_MAX]; /* indices of sock */
+	struct udp_sock sock[RN_GID_MAX];
+
+	/* Packets of the super-packet being sent one by one that have left. */
+	uint32_t sent;
+	uint8_t *reseal; /* RN_SUPER_BYTES: copies with identification 0; on demand */
+
+	struct rn_flow rx_flow;
+	struct rn_rx_split split;
+	union udp_addr rx_from;
+	_Alignas(struct cmsghdr) uint8_t rx_control[256];
+	uint8_t rx_buf[65536];
+};
+
+void rn_udp_in_use(struct rn_udp *u, unsigned idx);
+void rn_udp_swap(struct rn_udp *u, unsigned a, unsigned b);
+int rn_udp_transmit(void *ctx, const struct rn_super *super);
+
+#endif /* RN_UDP_INTERNAL_H */

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* post.c - work requests become WQEs. */
+#include "qp.h"
+
+#include <errno.h>
+#include <string.h>
+
+enum {
+	ATOMIC_LEN = 8
+};
+
+/* In this the Q_Key of the QP is sent instead; IBTA Vol 1, 10.2.5. */
+#define QKEY_OWN (1u << 31)
+
+enum {
+	ON_RC = 1 << 0,
+	ON_UC = 1 << 1,
+	ON_UD = 1 << 2,
+	INLINE = 1 << 3,    /* may carry its data inline */
+	RD_ATOMIC = 1 << 4, /* counts against max_rd_atomic */
+	ATOMIC = 1 << 5,
+};
+
+/* clang-format off */
+static const uint8_t rules[RN_WR_SEND_WITH_INV + 1] = {
+	[RN_WR_RDMA_WRITE]           = ON_RC | ON_UC | INLINE,
+	[RN_WR_RDMA_WRITE_WITH_IMM]  = ON_RC | ON_UC | INLINE,
+	[RN_WR_SEND]                 = ON_RC | ON_UC | ON_UD | INLINE,
+	[RN_WR_SEND_WITH_IMM]        = ON_RC | ON_UC | ON_UD | INLINE,
+	[RN_WR_RDMA_READ]            = ON_RC | RD_ATOMIC,
+	[RN_WR_ATOMIC_CMP_AND_SWP]   = ON_RC | RD_ATOMIC | ATOMIC,
+	[RN_WR_ATOMIC_FETCH_AND_ADD] = ON_RC | RD_ATOMIC | ATOMIC,
+	[RN_WR_LOCAL_INV]            = ON_RC,
+	[RN_WR_SEND_WITH_INV]        = ON_RC | INLINE,
+};
+/* clang-format on */
+
+static uint8_t type_bit(enum rn_qp_type type)
+{
+	if (type == RN_QPT_RC)
+		return ON_RC;
+	return type == RN_QPT_UC ? ON_UC : ON_UD;
+}
+
+static uint64_t total_len(const struct rn_sge *sg, uint32_t num_sge)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < num_sge; i++)
+		sum += sg[i].len;
+	return sum;
+}
+
+/* Inline data takes the place of the SGEs: their number then does not matter to the WQE,
+ * but to the length of our loops.
+ */
+static bool data_fits(const struct rn_qp *qp, const struct rn_send_wr *wr, uint64_t len)
+{
+	if (wr->flags & RN_SEND_INLINE)
+		return wr->num_sge <= RN_SGE_MAX && len <= qp->max_inline;
+	return wr->num_sge <= qp->req.sq.max_sge;
+}
+
+static int check_send(const struct rn_qp *qp, const struct rn_send_wr *wr, uint64_t len)
+{
+	uint8_t rule;
+
+	if (qp->state < RN_QPS_RTS)
+		return -EINVAL;
+	if ((unsigned)wr->opcode >= RN_ARRAY_SIZE(rules))
+		return -EINVAL;
+	rule = rules[wr->opcode];
+	if (!(rule & type_bit(qp->type)) || len > RN_MSG_MAX)
+		return -EINVAL;
+	if ((wr->flags & RN_SEND_INLINE) && !(rule & INLINE))
+		return -EINVAL;
+	if ((rule & RD_ATOMIC) && qp->attr.max_rd_atomic == 0)
+		return -EINVAL;
+	if ((rule & ATOMIC) && len != ATOMIC_LEN)
+		return -EINVAL;
+	if (qp->type == RN_QPT_UD && (!wr->av || wr->remote_qpn > RN_QPN_MASK))
+		return -EINVAL;
+	return 0;
+}
+
+static void copy_inline(uint8_t *to, const struct rn_send_wr *wr)
+{
+	for (uint32_t i = 0; i < wr->num_sge; i++) {
+		if (wr->sg[i].len == 0)
+			continue;
+		memcpy(to, (const void *)(uintptr_t)wr->sg[i].addr, wr->sg[i].len);
+		to += wr->sg[i].len;
+	}
+}
+
+static void fill_parts(const struct rn_qp *qp, struct rn_send_wqe *wqe,
+		       const struct rn_send_wr *wr)
+{
+	if (qp->type == RN_QPT_UD) {
+		*rn_wqe_ud(wqe) =
+			(struct rn_wqe_ud){ .av = *wr->av, .dest_qpn = wr->remote_qpn };
+		wqe->rkey = wr->remote_qkey & QKEY_OWN ? qp->attr.qkey : wr->remote_qkey;
+	} else if (rules[wr->opcode] & ATOMIC) {
+		*rn_wqe_atomic(wqe) =
+			(struct rn_wqe_atomic){ .compare_add = wr->compare_add,
+						.swap = wr->swap };
+	}
+	if (wr->flags & RN_SEND_INLINE)
+		copy_inline(rn_wqe_sge(qp, wqe), wr);
+	else if (wr->num_sge)
+		memcpy(rn_wqe_sge(qp, wqe), wr->sg, wr->num_sge * sizeof(*wr->sg));
+}
+
+int rn_qp_post_send(struct rn_dev *dev, struct rn_qp *qp, rn_ns now,
+		    const struct rn_send_wr *wr)
+{
+	struct rn_wq *sq = &qp->req.sq;
+	struct rn_send_wqe *wqe;
+	uint64_t len;
+	int rc;
+
+	if (wr->num_sge > RN_SGE_MAX)
+		return -EINVAL;
+	len = total_len(wr->sg, wr->num_sge);
+	rc = data_fits(qp, wr, len) ? check_send(qp, wr, len) : -EINVAL;
+	if (rc)
+		return rc;
+	if (rn_wq_count(sq) >= sq->max_wr)
+		return -ENOMEM;
+
+	wqe = rn_wq_at(sq, sq->tail);
+	*wqe = (struct rn_send_wqe){
+		.wr_id = wr->wr_id,
+		.remote_addr = wr->remote_addr,
+		.rkey = wr->rkey,
+		.length = (uint32_t)len,
+		.imm = wr->imm,
+		.opcode = (uint8_t)wr->opcode,
+		.flags = (uint8_t)wr->flags,
+		.num_sge = (uint8_t)wr->num_sge,
+		.state = RN_WQE_POSTED,
+	};
+	fill_parts(qp, wqe, wr);
+	sq->tail++;
+	if (qp->state == RN_QPS_RTS)
+		rn_dev_schedule(dev, qp);
+	else if (qp->state != RN_QPS_SQD)
+		rn_req_flush(qp, now);
+	rn_dev_settle(dev, now);
+	rn_qp_publish(qp);
+	return 0;
+}
+
+int rn_qp_post_recv(struct rn_dev *dev, struct rn_qp *qp, rn_ns now,
+		    const struct rn_recv_wr *wr)
+{
+	struct rn_wq *rq = &qp->rsp.rq;
+	struct rn_recv_wqe *wqe;
+	uint64_t len;
+
+	if (qp->state == RN_QPS_RESET || wr->num_sge > rq->max_sge)
+		return -EINVAL;
+	if (rn_wq_count(rq) >= rq->max_wr)
+		return -ENOMEM;
+
+	len = total_len(wr->sg, wr->num_sge);
+	wqe = rn_wq_at(rq, rq->tail);
+	*wqe = (struct rn_recv_wqe){
+		.wr_id = wr->wr_id,
+		/* No message is longer than 2^31 bytes, so no one sees the ceiling. */
+		.length = len < UINT32_MAX ? (uint32_t)len : UINT32_MAX,
+		.num_sge = wr->num_sge,
+	};
+	if (wr->num_sge)
+		memcpy(rn_recv_sge(wqe), wr->sg, wr->num_sge * sizeof(*wr->sg));
+	rq->tail++;
+	if (qp->state == RN_QPS_ERR)
+		rn_rsp_flush(qp, now);
+	rn_dev_settle(dev, now);
+	rn_qp_publish(qp);
+	return 0;
+}

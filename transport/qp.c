@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* qp.c - create and destroy queue pairs; error and flush. */
+#include "qp.h"
+
+#include <string.h>
+
+/* The budget of design.md 4: 2 KiB per RC QP besides its WQEs. */
+static_assert(sizeof(struct rn_qp) <= 2048, "a QP without its WQEs fits 2 KiB");
+static_assert(sizeof(struct rn_send_wqe) % _Alignof(struct rn_sge) == 0,
+	      "SGEs follow a send WQE");
+static_assert(sizeof(struct rn_recv_wqe) % _Alignof(struct rn_sge) == 0,
+	      "SGEs follow a receive WQE");
+
+enum {
+	/* struct rn_wqe_ud, so that SGEs can follow. */
+	UD_PART = (sizeof(struct rn_wqe_ud) + 7) & ~7u,
+	ATOMIC_PART = sizeof(struct rn_wqe_atomic),
+	ALIGN = 64,
+};
+
+/* How the block of a QP is divided. */
+struct layout {
+	uint32_t send_stride, recv_stride;
+	uint32_t send_capacity, recv_capacity; /* powers of two */
+	size_t send_at, recv_at, req_stage_at, rsp_stage_at, size;
+	bool req_stage, rsp_stage;
+};
+
+static uint32_t capacity_for(uint32_t wr)
+{
+	return wr <= 1 ? 1 : 1u << (32 - __builtin_clz(wr - 1));
+}
+
+static uint32_t max_u32(uint32_t a, uint32_t b)
+{
+	return a > b ? a : b;
+}
+
+/* Bytes behind struct rn_send_wqe. */
+static uint32_t send_extra(const struct rn_qp_init *in)
+{
+	uint32_t sges = in->max_send_sge * (uint32_t)sizeof(struct rn_sge);
+	uint32_t extra = max_u32(sges, in->max_inline);
+
+	if (in->type == RN_QPT_UD)
+		extra += UD_PART;
+	/* The result of an atomic needs one SGE. */
+	if (in->type == RN_QPT_RC && in->max_send_sge)
+		extra = max_u32(extra, ATOMIC_PART + (uint32_t)sizeof(struct rn_sge));
+	return (extra + 7) & ~7u;
+}
+
+static size_t align_up(size_t n)
+{
+	return (n + ALIGN - 1) & ~(size_t)(ALIGN - 1);
+}
+
+static bool init_is_sane(const struct rn_qp_init *in)
+{
+	bool known =
+		in->type == RN_QPT_RC || in->type == RN_QPT_UC || in->type == RN_QPT_UD;
+
+	return known && in->qpn <= RN_QPN_MASK && in->max_send_wr <= RN_WR_MAX &&
+	       in->max_recv_wr <= RN_WR_MAX && in->max_send_sge <= RN_SGE_MAX &&
+	       in->max_recv_sge <= RN_SGE_MAX && in->max_inline <= RN_INLINE_MAX;
+}
+
+static struct layout layout_of(const struct rn_dev *dev, const struct rn_qp_init *in)
+{
+	struct layout l = {
+		.send_stride = (uint32_t)sizeof(struct rn_send_wqe) + send_extra(in),
+		.recv_stride = (uint32_t)(sizeof(struct rn_recv_wqe) +
+					  in->max_recv_sge * sizeof(struct rn_sge)),
+		.send_capacity = capacity_for(in->max_send_wr),
+		.recv_capacity = capacity_for(in->max_recv_wr),
+		.req_stage = !dev->cfg.mem->always_done,
+		.rsp_stage = !dev->cfg.mem->always_done && in->type == RN_QPT_RC,
+	};
+
+	l.send_at = align_up(sizeof(struct rn_qp));
+	l.recv_at = align_up(l.send_at + (size_t)l.send_stride * l.send_capacity);
+	l.req_stage_at = align_up(l.recv_at + (size_t)l.recv_stride * l.recv_capacity);
+	l.rsp_stage_at = l.req_stage_at + (l.req_stage ? RN_MTU_MAX : 0);
+	l.size = l.rsp_stage_at + (l.rsp_stage ? RN_MTU_MAX : 0);
+	return l;
+}
+
+size_t rn_qp_size(const struct rn_dev *dev, const struct rn_qp_init *init)
+{
+	return init_is_sane(init) ? layout_of(dev, init).size : 0;
+}
+
+static void init_lists(struct rn_qp *qp)
+{
+	rn_list_init(&qp->work_link);
+	rn_list_init(&qp->ack_link);
+	rn_list_init(&qp->dest_link);
+	rn_list_init(&qp->window_link);
+	rn_list_init(&qp->read_link);
+	rn_list_init(&qp->event_link);
+}
+
+static void init_queues(struct rn_qp *qp, const struct rn_qp_init *in,
+			const struct layout *l)
+{
+	uint8_t *block = (uint8_t *)qp;
+
+	qp->req.sq = (struct rn_wq){ .slot = block + l->send_at,
+				     .stride = l->send_stride,
+				     .capacity = l->send_capacity,
+				     .max_sge = in->max_send_sge,
+				     .max_wr = in->max_send_wr };
+	qp->rsp.rq = (struct rn_wq){ .slot = block + l->recv_at,
+				     .stride = l->recv_stride,
+				     .capacity = l->recv_capacity,
+				     .max_sge = in->max_recv_sge,
+				     .max_wr = in->max_recv_wr };
+	qp->req.stage.buf = l->req_stage ? block + l->req_stage_at : NULL;
+	qp->rsp.stage.buf = l->rsp_stage ? block + l->rsp_stage_at : NULL;
+}
+
+struct rn_qp *rn_qp_create(struct rn_dev *dev, void *mem, const struct rn_qp_init *init)
+{
+	struct layout l = layout_of(dev, init);
+	struct rn_qp *qp = mem;
+	int rc;
+
+	assert(init_is_sane(init));
+	assert((uintptr_t)mem % ALIGN == 0);
+	memset(qp, 0, sizeof(*qp));
+	qp->node.key = init->qpn;
+	qp->dev = dev;
+	qp->type = init->type;
+	qp->qpn = init->qpn;
+	qp->pd = init->pd;
+	qp->max_inline = init->max_inline;
+	qp->sq_sig_all = init->sq_sig_all;
+	qp->send_cq = init->send_cq;
+	qp->recv_cq = init->recv_cq;
+	qp->owner = init->owner;
+	init_lists(qp);
+	init_queues(qp, init, &l);
+	rn_req_reset(qp);
+	rn_rsp_reset(qp);
+	rc = rn_htab_insert(&dev->qps, &qp->node);
+	assert(rc == 0);
+	rn_qp_set_stats(qp, init->stats);
+	return qp;
+}
+
+static void stop(struct rn_qp *qp)
+{
+	rn_timer_remove(&qp->dev->timers, &qp->timer);
+	rn_list_remove(&qp->window_link);
+	rn_list_remove(&qp->read_link);
+	if (!rn_rsp_work_due(qp))
+		rn_list_remove(&qp->work_link);
+	qp->burst = 0;
+}
+
+void rn_qp_reset(struct rn_qp *qp)
+{
+	qp->state = RN_QPS_RESET;
+	rn_dest_leave(qp);
+	rn_req_reset(qp);
+	rn_rsp_reset(qp);
+	stop(qp);
+	rn_list_remove(&qp->work_link);
+	rn_list_remove(&qp->ack_link);
+	qp->attr = (struct rn_qp_attr){ .state = RN_QPS_RESET };
+}
+
+void rn_qp_destroy(struct rn_dev *dev, struct rn_qp *qp)
+{
+	assert(qp->dev == dev);
+	rn_qp_reset(qp);
+	rn_event_forget_qp(qp);
+	if (dev->last_qp == qp)
+		dev->last_qp = NULL;
+	if (qp->stats)
+		__atomic_store_n(&qp->stats->qpn, 0, __ATOMIC_RELAXED);
+	rn_htab_remove(&dev->qps, &qp->node);
+}
+
+void rn_qp_error(struct rn_qp *qp, rn_ns now)
+{
+	if (qp->state == RN_QPS_RESET || qp->state == RN_QPS_ERR)
+		return;
+	qp->state = RN_QPS_ERR;
+	rn_req_flush(qp, now);
+	qp->req.draining = false;
+	rn_dest_uncharge(qp, qp->req.in_flight);
+	rn_rsp_flush(qp, now);
+	stop(qp);
+	rn_qp_publish(qp);
+}
+
+void rn_qp_sq_error(struct rn_qp *qp, rn_ns now)
+{
+	assert(qp->type != RN_QPT_RC);
+	if (qp->state != RN_QPS_RTS && qp->state != RN_QPS_SQD)
+		return;
+	qp->state = RN_QPS_SQE;
+	rn_req_flush(qp, now);
+	qp->req.draining = false;
+	stop(qp);
+	rn_qp_publish(qp);
+}
+
+/* Every QP with a CQ that lost a CQE. Their flush CQEs may overrun further ones. */
+void rn_qp_fail_overrun(struct rn_dev *dev, rn_ns now)
+{
+	while (dev->cq_failed) {
+		dev->cq_failed = false;
+		for (struct rn_hnode *n = rn_htab_first(&dev->qps); n;
+		     n = rn_htab_next(&dev->qps, n)) {
+			struct rn_qp *qp = RN_CONTAINER_OF(n, struct rn_qp, node);
+
+			if (!qp->send_cq->overrun && !qp->recv_cq->overrun)
+				continue;
+			if (qp->state == RN_QPS_RESET || qp->state == RN_QPS_ERR)
+				continue;
+			rn_event_raise(qp, RN_EVENT_QP_FATAL);
+			rn_qp_error(qp, now);
+		}
+	}
+}
+
+void rn_qp_set_stats(struct rn_qp *qp, struct rn_stats_qp *stats)
+{
+	if (stats) {
+		if (qp->stats)
+			*stats = *qp->stats;
+		else
+			*stats = (struct rn_stats_qp){ .qpn = qp->qpn,
+						       .type = (uint8_t)qp->type };
+	}
+	qp->stats = stats;
+	rn_qp_publish(qp);
+}
+
+bool rn_qp_flow(const struct rn_dev *dev, const struct rn_av *av, struct rn_flow *flow)
+{
+	static const struct rn_gid unused;
+	const struct rn_gid *src = &dev->cfg.gid[av->sgid_index];
+
+	if (av->sgid_index >= dev->cfg.gid_count ||
+	    memcmp(src, &unused, sizeof(unused)) == 0)
+		return false;
+	*flow = (struct rn_flow){
+		.src = *src,
+		.dst = av->dgid,
+		.ifindex = dev->cfg.ifindex,
+		.sport = RN_ROCE_PORT,
+		.tclass = av->tclass,
+		.hop_limit = av->hop_limit,
+	};
+	return true;
+}
+
+struct rn_wqe_atomic *rn_wqe_atomic(struct rn_send_wqe *wqe)
+{
+	return (struct rn_wqe_atomic *)(wqe + 1);
+}
+
+struct rn_wqe_ud *rn_wqe_ud(struct rn_send_wqe *wqe)
+{
+	return (struct rn_wqe_ud *)(wqe + 1);
+}
+
+void *rn_wqe_sge(const struct rn_qp *qp, struct rn_send_wqe *wqe)
+{
+	uint8_t *p = (uint8_t *)(wqe + 1);
+
+	if (qp->type == RN_QPT_UD)
+		return p + UD_PART;
+	if (wqe->opcode == RN_WR_ATOMIC_CMP_AND_SWP ||
+	    wqe->opcode == RN_WR_ATOMIC_FETCH_AND_ADD)
+		return p + ATOMIC_PART;
+	return p;
+}
+
+void rn_qp_complete_recv(struct rn_qp *qp, rn_ns now, struct rn_completion *c)
+{
+	struct rn_wq *rq = &qp->rsp.rq;
+	const struct rn_recv_wqe *wqe = rn_wq_at(rq, rq->head);
+
+	assert(rn_wq_count(rq) > 0);
+	c->wr_id = wqe->wr_id;
+	rq->head++;
+	rn_cq_push(qp->dev, qp->recv_cq, qp, now, c);
+}
+
+enum rn_qp_state rn_qp_state(const struct rn_qp *qp)
+{
+	return qp->state;
+}
+
+void *rn_qp_owner(const struct rn_qp *qp)
+{
+	return qp->owner;
+}
+
+uint32_t rn_qp_qpn(const struct rn_qp *qp)
+{
+	return qp->qpn;
+}
+
+bool rn_qp_sq_idle(const struct rn_qp *qp)
+{
+	return rn_req_idle(qp);
+}
+
+bool rn_qp_unacked(const struct rn_qp *qp)
+{
+	return qp->type == RN_QPT_RC && qp->req.una.v != qp->req.high.v;
+}

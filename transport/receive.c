@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* receive.c - a packet off the wire on its way to a queue pair.
+ *
+ * Every objection is a counter and nothing else: the packet is dropped, and no state
+ * changes. IBTA Vol 1, 9.6.1 (packet header validation).
+ */
+#include "qp.h"
+
+#include <string.h>
+
+/* What a check answers when it has no objection. */
+#define FINE RN_STAT_COUNT
+
+struct arrival {
+	struct rn_dev *dev;
+	const struct rn_rx *rx;
+	struct rn_packet p;
+	struct rn_qp *qp; /* once find_qp has run */
+};
+
+static struct rn_icrc_hint *hint_of(struct rn_dev *dev, const struct rn_gid *src)
+{
+	uint64_t h =
+		(rn_get_be64(src->raw) ^ rn_get_be64(src->raw + 8)) * 0x9e3779b97f4a7c15u;
+
+	return &dev->hint[h >> 32 & (RN_HINTS - 1)];
+}
+
+static enum rn_stat check_size(struct arrival *a)
+{
+	return a->rx->len < RN_BTH_LEN + RN_ICRC_LEN ? RN_STAT_RX_SHORT : FINE;
+}
+
+static enum rn_stat check_icrc(struct arrival *a)
+{
+	const struct rn_rx *rx = a->rx;
+	struct rn_dev *dev = a->dev;
+
+	switch (rn_icrc_check(hint_of(dev, &rx->flow->src), rx->flow, rx->data, rx->len,
+			      rx->gro_idx, dev->cfg.icrc_exact)) {
+	case RN_ICRC_OK:
+		return FINE;
+	case RN_ICRC_OK_SOLVED:
+		rn_count(dev, RN_STAT_RX_ICRC_SOLVED);
+		return FINE;
+	case RN_ICRC_BAD:
+		break;
+	}
+	return RN_STAT_RX_ICRC;
+}
+
+static enum rn_stat check_bth(struct arrival *a)
+{
+	const uint8_t *data = a->rx->data;
+
+	if (rn_bth_parse(&a->p.bth, data, data + a->rx->len))
+		return RN_STAT_RX_BAD_TVER;
+	a->p.op = &rn_opcode_info[a->p.bth.opcode];
+	return FINE;
+}
+
+/* Undefined operations of RC pass: the responder answers them. */
+static enum rn_stat check_opcode(struct arrival *a)
+{
+	uint8_t opcode = a->p.bth.opcode;
+
+	if (opcode == RN_CNP)
+		return RN_STAT_RX_DROPPED; /* no congestion control: nothing to slow */
+	if (rn_opcode_class(opcode) == RN_CLASS_RC)
+		return FINE;
+	return rn_opcode_is_known(opcode) ? FINE : RN_STAT_RX_BAD_OPCODE;
+}
+
+static enum rn_stat find_qp(struct arrival *a)
+{
+	uint32_t qpn = a->p.bth.dest_qpn;
+	struct rn_dev *dev = a->dev;
+	struct rn_hnode *node;
+
+	if (!dev->last_qp || dev->last_qp->qpn != qpn) {
+		node = rn_htab_find(&dev->qps, qpn);
+		if (!node)
+			return RN_STAT_RX_UNKNOWN_QP;
+		dev->last_qp = RN_CONTAINER_OF(node, struct rn_qp, node);
+	}
+	a->qp = dev->last_qp;
+	return FINE;
+}
+
+static enum rn_stat check_header_len(struct arrival *a)
+{
+	uint32_t hdr_len = a->p.op->flags ? a->p.op->hdr_len : RN_BTH_LEN;
+	uint32_t rest = a->rx->len - RN_ICRC_LEN;
+
+	if (rest < hdr_len + a->p.bth.pad_cnt)
+		return RN_STAT_RX_SHORT;
+	a->p.flow = a->rx->flow;
+	a->p.ext = a->rx->data + RN_BTH_LEN;
+	a->p.payload = a->rx->data + hdr_len;
+	a->p.payload_len = rest - hdr_len - a->p.bth.pad_cnt;
+	a->p.wire_len = a->rx->len;
+	return FINE;
+}
+
+static enum rn_stat check_class(struct arrival *a)
+{
+	static const uint8_t class_of[RN_QPT_COUNT] = {
+		[RN_QPT_RC] = RN_CLASS_RC,
+		[RN_QPT_UC] = RN_CLASS_UC,
+		[RN_QPT_UD] = RN_CLASS_UD,
+	};
+
+	return rn_opcode_class(a->p.bth.opcode) == class_of[a->qp->type]
+		       ? FINE
+		       : RN_STAT_RX_BAD_OPCODE;
+}
+
+static bool is_response(const struct arrival *a)
+{
+	return (a->p.op->flags & RN_OP_RESPONSE) != 0;
+}
+
+static enum rn_stat check_state(struct arrival *a)
+{
+	enum {
+		REQUESTS = 1,
+		RESPONSES = 2
+	};
+	static const uint8_t takes[RN_QPS_COUNT] = {
+		[RN_QPS_RTR] = REQUESTS,
+		[RN_QPS_RTS] = REQUESTS | RESPONSES,
+		[RN_QPS_SQD] = REQUESTS | RESPONSES,
+		[RN_QPS_SQE] = REQUESTS,
+	};
+
+	return takes[a->qp->state] & (is_response(a) ? RESPONSES : REQUESTS)
+		       ? FINE
+		       : RN_STAT_RX_BAD_STATE;
+}
+
+/* Ours is always the default key, a full member: limited members may talk to us. */
+static enum rn_stat check_pkey(struct arrival *a)
+{
+	return (a->p.bth.pkey & 0x7fff) == (RN_PKEY_DEFAULT & 0x7fff)
+		       ? FINE
+		       : RN_STAT_RX_BAD_PKEY;
+}
+
+static bool gid_is(const struct rn_gid *a, const struct rn_gid *b)
+{
+	return memcmp(a->raw, b->raw, sizeof(a->raw)) == 0;
+}
+
+static enum rn_stat check_source(struct arrival *a)
+{
+	const struct rn_flow *in = a->p.flow, *out = &a->qp->flow;
+
+	if (a->qp->type == RN_QPT_UD)
+		return FINE;
+	if (!gid_is(&in->src, &out->dst) || !gid_is(&in->dst, &out->src))
+		return RN_STAT_RX_BAD_SOURCE;
+	if (rn_gid_is_link_local(&in->src) && in->ifindex != out->ifindex)
+		return RN_STAT_RX_BAD_SOURCE;
+	return FINE;
+}
+
+/* In the specification's order. */
+static enum rn_stat (*const checks[])(struct arrival *) = {
+	check_size,	  check_icrc,  check_bth,   check_opcode, find_qp,
+	check_header_len, check_class, check_state, check_pkey,	  check_source,
+};
+
+static enum rn_stat judge(struct arrival *a)
+{
+	for (size_t i = 0; i < RN_ARRAY_SIZE(checks); i++) {
+		enum rn_stat objection = checks[i](a);
+
+		if (objection != FINE)
+			return objection;
+	}
+	return FINE;
+}
+
+/* The first request tells a passive side that the active one is ready to send. */
+static void note_first_request(struct rn_qp *qp)
+{
+	if (qp->state != RN_QPS_RTR || qp->type == RN_QPT_UD || qp->rsp.comm_est)
+		return;
+	qp->rsp.comm_est = true;
+	rn_event_raise(qp, RN_EVENT_COMM_EST);
+}
+
+static void deliver(const struct arrival *a, rn_ns now)
+{
+	struct rn_qp *qp = a->qp;
+
+	if (is_response(a)) {
+		rn_req_receive(qp, now, &a->p);
+		return;
+	}
+	note_first_request(qp);
+	if (qp->type == RN_QPT_RC)
+		rn_rsp_receive(qp, now, &a->p);
+	else if (qp->type == RN_QPT_UC)
+		rn_uc_receive(qp, now, &a->p);
+	else
+		rn_ud_receive(qp, now, &a->p);
+}
+
+static void receive_one(struct rn_dev *dev, rn_ns now, const struct rn_rx *rx)
+{
+	struct arrival a = { .dev = dev, .rx = rx };
+	enum rn_stat objection = judge(&a);
+
+	rn_count(dev, RN_STAT_RX_PACKETS);
+	rn_count_n(dev, RN_STAT_RX_BYTES, rx->len);
+	if (objection != FINE) {
+		rn_count(dev, objection);
+		return;
+	}
+	deliver(&a, now);
+	rn_dev_settle(dev, now);
+	if (a.qp->stats) {
+		struct rn_stats_qp *s = a.qp->stats;
+
+		__atomic_store_n(&s->rx_packets, s->rx_packets + 1, __ATOMIC_RELAXED);
+		rn_qp_publish(a.qp);
+	}
+}
+
+void rn_dev_receive(struct rn_dev *dev, rn_ns now, const struct rn_rx *pkts,
+		    unsigned count)
+{
+	for (unsigned i = 0; i < count; i++)
+		receive_one(dev, now, &pkts[i]);
+}

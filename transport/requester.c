@@ -1,0 +1,439 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* requester.c - send queue to request packets: RC, UC and UD.
+ *
+ * Source: IBTA Vol 1, 9.7.3 (RC requests), 9.8 (UC), 9.8.3 (UD), 10.8.3 (ordering).
+ */
+#include <string.h>
+
+#include "requester.h"
+
+/* One packet of a SEND or WRITE. */
+struct segment {
+	struct rn_psn psn;
+	uint32_t offset, len; /* of the payload in the message, bytes */
+	uint8_t opcode;
+	bool last;
+};
+
+static uint8_t opcode_class(enum rn_qp_type type)
+{
+	if (type == RN_QPT_UC)
+		return RN_CLASS_UC;
+	if (type == RN_QPT_UD)
+		return RN_CLASS_UD;
+	return RN_CLASS_RC;
+}
+
+/* -------------------------------------------------------- may a WQE start? */
+/* A WQE that takes a receive of the peer starts when there is one for it. One more may
+ * always go, and finds out (IBTA Vol 1, 9.7.7.2.5: the limited WQE).
+ */
+static bool has_credit(const struct rn_requester *req, const struct rn_send_wqe *wqe)
+{
+	if (!req->credit_limited || !rn_wqe_info(wqe)->takes_recv)
+		return true;
+	return rn_psn_diff(rn_psn(req->ssn), rn_psn(req->lsn)) <= 0;
+}
+
+static bool may_start(const struct rn_qp *qp, const struct rn_send_wqe *wqe)
+{
+	const struct rn_requester *req = &qp->req;
+
+	if ((wqe->flags & RN_SEND_FENCE) && req->rd_count > 0)
+		return false;
+	return has_credit(req, wqe);
+}
+
+/* The WQE whose packet is to leave next, NULL if none may. */
+static struct rn_send_wqe *next_wqe(const struct rn_qp *qp)
+{
+	const struct rn_requester *req = &qp->req;
+	uint32_t limit = qp->state == RN_QPS_SQD ? req->sqd_limit : req->sq.tail;
+	struct rn_send_wqe *wqe;
+
+	if (req->rnr_waiting || req->cur == limit)
+		return NULL;
+	if (rn_psn_diff(req->charged, req->una) >= RN_OUTSTANDING_MAX)
+		return NULL;
+	wqe = rn_wq_at(&req->sq, req->cur);
+	if (wqe->state == RN_WQE_DONE) /* failed here, waits for its turn to say so */
+		return NULL;
+	if (wqe->state == RN_WQE_POSTED && !may_start(qp, wqe))
+		return NULL;
+	return wqe;
+}
+
+/* A message, or one READ request of several, leaves for the first time. */
+static void count_message(struct rn_requester *req, const struct rn_send_wqe *wqe)
+{
+	req->ssn = rn_psn(req->ssn + 1).v;
+	/* The peer's MSN will count it, so its credits reach one further. */
+	if (req->credit_limited && !rn_wqe_info(wqe)->takes_recv)
+		req->lsn = rn_psn(req->lsn + 1).v;
+}
+
+static void start(struct rn_requester *req, struct rn_send_wqe *wqe)
+{
+	if (wqe->state != RN_WQE_POSTED)
+		return;
+	wqe->state = RN_WQE_STARTED;
+	wqe->first_psn = req->next_psn.v;
+	wqe->progress = 0;
+	req->next_psn = rn_psn_add(req->next_psn, wqe->packet_count);
+}
+
+static struct rn_psn next_packet_psn(const struct rn_requester *req,
+				     const struct rn_send_wqe *wqe)
+{
+	if (wqe->state == RN_WQE_POSTED)
+		return req->next_psn;
+	return rn_psn(wqe->first_psn + req->cur_packet);
+}
+
+/* PSNs of a message of @length bytes. */
+static uint32_t count_packets(const struct rn_qp *qp, uint32_t length)
+{
+	return length ? ((length - 1) >> rn_req_mtu_shift(qp)) + 1 : 1;
+}
+
+/* The WQE at cur cannot be sent. Its CQE comes when the older ones are complete. */
+static void fail_locally(struct rn_qp *qp, rn_ns now, struct rn_send_wqe *wqe,
+			 enum rn_wc_status status)
+{
+	wqe->state = RN_WQE_DONE;
+	wqe->status = (uint8_t)status;
+	if (qp->req.cur == qp->req.sq.head)
+		rn_req_fail_head(qp, now, status);
+}
+
+/* ----------------------------------------------------------------- headers */
+static uint8_t *emit_bth(const struct rn_build *b, const struct segment *s, bool ack_req,
+			 bool solicited)
+{
+	struct rn_bth bth = {
+		.opcode = s->opcode,
+		.solicited = solicited,
+		.migreq = true,
+		.ack_req = ack_req,
+		.pad_cnt = rn_pad_cnt(s->len),
+		.pkey = RN_PKEY_DEFAULT,
+		.dest_qpn = b->tx->dest_qpn,
+		.psn = s->psn,
+	};
+
+	return rn_bth_emit(b->buf, &bth);
+}
+
+static bool is_solicited(const struct rn_send_wqe *wqe, const struct segment *s)
+{
+	return s->last && (wqe->flags & RN_SEND_SOLICITED) &&
+	       rn_wqe_info(wqe)->takes_recv;
+}
+
+/* Zeros after the payload at @p, of @len bytes. Returns the length of the packet. */
+static uint32_t end_packet(const struct rn_build *b, uint8_t *p, uint32_t len)
+{
+	uint8_t pad = rn_pad_cnt(len);
+
+	memset(p + len, 0, pad);
+	return (uint32_t)(p + len + pad - b->buf);
+}
+
+/* ------------------------------------------------------------- RC: window */
+/* True if the packet that is about to leave, of @cost, leaves no room for another. */
+static bool closes_window(const struct rn_qp *qp, uint32_t cost)
+{
+	uint64_t next = (uint64_t)cost + qp->attr.path_mtu + RN_PACKET_COST;
+
+	return qp->dest->in_flight + next > qp->dest->window;
+}
+
+static bool wants_ack(struct rn_qp *qp, const struct segment *s)
+{
+	struct rn_requester *req = &qp->req;
+
+	if (qp->type != RN_QPT_RC)
+		return false;
+	req->since_ack_req++;
+	if (!s->last && req->since_ack_req < RN_ACK_REQ_EVERY &&
+	    !closes_window(qp, s->len + RN_PACKET_COST))
+		return false;
+	req->since_ack_req = 0;
+	return true;
+}
+
+/* A request that takes the PSNs [@psn, @end) was built. */
+static void sent(struct rn_qp *qp, rn_ns now, struct rn_psn psn, struct rn_psn end)
+{
+	struct rn_requester *req = &qp->req;
+
+	if (rn_psn_before(psn, req->high)) {
+		rn_count(qp->dev, RN_STAT_RETRANSMITTED);
+		if (qp->stats)
+			__atomic_store_n(&qp->stats->retransmitted,
+					 qp->stats->retransmitted + 1, __ATOMIC_RELAXED);
+	}
+	if (rn_psn_before(req->high, end))
+		req->high = end;
+	req->charged = end;
+	if (req->ack_deadline != RN_NEVER)
+		return;
+	req->ack_deadline = rn_req_ack_deadline(qp, now);
+	if (req->ack_deadline != RN_NEVER)
+		rn_dev_arm_timer(qp->dev, qp);
+}
+
+/* @count packets of @wqe were built. True if those were the last. */
+static bool move_on(struct rn_requester *req, const struct rn_send_wqe *wqe,
+		    uint32_t count)
+{
+	req->cur_packet += count;
+	if (req->cur_packet < wqe->packet_count)
+		return false;
+	req->cur++;
+	req->cur_packet = 0;
+	return true;
+}
+
+/* ------------------------------------------------------ SEND and WRITE */
+static struct segment next_segment(const struct rn_qp *qp, struct rn_send_wqe *wqe)
+{
+	const struct rn_requester *req = &qp->req;
+	const struct rn_wr_info *info = rn_wqe_info(wqe);
+	uint32_t packet = req->cur_packet;
+	struct segment s = { .psn = next_packet_psn(req, wqe) };
+
+	if (wqe->state == RN_WQE_POSTED)
+		wqe->packet_count = count_packets(qp, wqe->length);
+	s.offset = packet << rn_req_mtu_shift(qp);
+	s.len = rn_req_packet_len(qp, wqe, packet);
+	s.last = packet + 1 == wqe->packet_count;
+	if (packet == 0)
+		s.opcode = s.last ? info->only : info->first;
+	else
+		s.opcode = s.last ? info->last : info->middle;
+	s.opcode |= opcode_class(qp->type);
+	return s;
+}
+
+static uint8_t *emit_extensions(const struct rn_send_wqe *wqe, uint32_t flags, uint8_t *p)
+{
+	if (flags & RN_OP_RETH) {
+		struct rn_reth reth = {
+			.va = wqe->remote_addr,
+			.rkey = wqe->rkey,
+			.dma_len = wqe->length,
+		};
+
+		p = rn_reth_emit(p, &reth);
+	}
+	if (flags & RN_OP_IMM)
+		p = rn_imm_emit(p, wqe->imm);
+	if (flags & RN_OP_IETH)
+		p = rn_ieth_emit(p, wqe->imm);
+	return p;
+}
+
+/* A segment of @wqe left. */
+static void segment_sent(struct rn_qp *qp, rn_ns now, const struct rn_send_wqe *wqe,
+			 const struct segment *s)
+{
+	if (qp->type == RN_QPT_RC) {
+		rn_dest_charge(qp, s->len + RN_PACKET_COST);
+		sent(qp, now, s->psn, rn_psn_add(s->psn, 1));
+		move_on(&qp->req, wqe, 1);
+	} else if (move_on(&qp->req, wqe, 1)) {
+		rn_req_retire(qp, now, RN_WC_SUCCESS);
+		rn_req_check_drained(qp);
+	}
+}
+
+static uint32_t build_segment(struct rn_qp *qp, rn_ns now, struct rn_send_wqe *wqe,
+			      struct rn_build *b)
+{
+	struct segment s = next_segment(qp, wqe);
+	const struct rn_opcode_info *op = &rn_opcode_info[s.opcode];
+	uint8_t *payload = b->buf + op->hdr_len;
+	uint8_t *p;
+
+	if (!rn_dest_may_send(qp, s.len + RN_PACKET_COST))
+		return 0;
+	switch (rn_req_fetch(qp, wqe, s.psn, s.offset, s.len, payload)) {
+	case RN_MEM_DONE:
+		break;
+	case RN_MEM_PENDING:
+		return 0;
+	case RN_MEM_FAULT:
+		fail_locally(qp, now, wqe, RN_WC_LOC_PROT_ERR);
+		return 0;
+	}
+	if (wqe->state == RN_WQE_POSTED)
+		count_message(&qp->req, wqe);
+	start(&qp->req, wqe);
+	p = emit_bth(b, &s, wants_ack(qp, &s), is_solicited(wqe, &s));
+	p = emit_extensions(wqe, op->flags, p);
+	assert(p == payload);
+	segment_sent(qp, now, wqe, &s);
+	return end_packet(b, payload, s.len);
+}
+
+/* ------------------------------------------------------- READ and atomics */
+/* The common part of both: @s.psn and @bytes of response, @packets PSNs. */
+static void request_sent(struct rn_qp *qp, rn_ns now, struct rn_send_wqe *wqe,
+			 struct rn_psn psn, uint32_t packets, uint32_t bytes)
+{
+	struct rn_requester *req = &qp->req;
+
+	if (!rn_psn_before(psn, req->high))
+		count_message(req, wqe);
+	start(req, wqe);
+	req->since_ack_req = 0;
+	rn_req_read_sent(qp, rn_psn_add(psn, packets - 1), bytes);
+	rn_dest_charge(qp, RN_PACKET_COST);
+	sent(qp, now, psn, rn_psn_add(psn, packets));
+	move_on(req, wqe, packets);
+}
+
+static bool may_request(struct rn_qp *qp, uint32_t bytes)
+{
+	return qp->req.rd_count < qp->attr.max_rd_atomic &&
+	       rn_dest_may_send(qp, RN_PACKET_COST) && rn_req_read_window_open(qp, bytes);
+}
+
+static uint32_t build_read(struct rn_qp *qp, rn_ns now, struct rn_send_wqe *wqe,
+			   struct rn_build *b)
+{
+	struct rn_requester *req = &qp->req;
+	struct segment s = { .psn = next_packet_psn(req, wqe),
+			     .opcode = RN_RC_READ_REQUEST };
+	struct rn_reth reth = { .va = wqe->remote_addr, .rkey = wqe->rkey };
+	uint32_t offset = req->cur_packet << rn_req_mtu_shift(qp);
+	uint32_t packets;
+	uint8_t *p;
+
+	if (wqe->state == RN_WQE_POSTED)
+		wqe->packet_count = count_packets(qp, wqe->length);
+	packets = rn_req_read_packets(qp, wqe, req->cur_packet);
+	reth.va += offset;
+	reth.dma_len = packets << rn_req_mtu_shift(qp);
+	if (reth.dma_len > wqe->length - offset)
+		reth.dma_len = wqe->length - offset;
+	if (!may_request(qp, reth.dma_len))
+		return 0;
+
+	p = emit_bth(b, &s, true, false);
+	p = rn_reth_emit(p, &reth);
+	request_sent(qp, now, wqe, s.psn, packets, reth.dma_len);
+	return (uint32_t)(p - b->buf);
+}
+
+static uint32_t build_atomic(struct rn_qp *qp, rn_ns now, struct rn_send_wqe *wqe,
+			     struct rn_build *b)
+{
+	const struct rn_wqe_atomic *operands = rn_wqe_atomic(wqe);
+	bool swap = wqe->opcode == RN_WR_ATOMIC_CMP_AND_SWP;
+	struct segment s = {
+		.psn = next_packet_psn(&qp->req, wqe),
+		.opcode = rn_wqe_info(wqe)->only,
+	};
+	struct rn_atomic_eth eth = {
+		.va = wqe->remote_addr,
+		.rkey = wqe->rkey,
+		.swap_add = swap ? operands->swap : operands->compare_add,
+		.compare = swap ? operands->compare_add : 0,
+	};
+	uint8_t *p;
+
+	if (!may_request(qp, 0))
+		return 0;
+	wqe->packet_count = 1;
+	p = emit_bth(b, &s, true, false);
+	p = rn_atomic_eth_emit(p, &eth);
+	request_sent(qp, now, wqe, s.psn, 1, 0);
+	return (uint32_t)(p - b->buf);
+}
+
+/* ---------------------------------------------------------------------- UD */
+static uint32_t build_datagram(struct rn_qp *qp, rn_ns now, struct rn_send_wqe *wqe,
+			       struct rn_build *b)
+{
+	const struct rn_wqe_ud *ud = rn_wqe_ud(wqe);
+	struct segment s = { .psn = qp->req.next_psn, .len = wqe->length, .last = true };
+	struct rn_deth deth = { .qkey = wqe->rkey, .src_qpn = qp->qpn };
+	enum rn_mem_result result;
+	uint8_t *p, *payload;
+
+	s.opcode = rn_wqe_info(wqe)->only | RN_CLASS_UD;
+	payload = b->buf + rn_opcode_info[s.opcode].hdr_len;
+	wqe->packet_count = 1;
+	/* Too long for one packet: no packet and no error (C10-93.1.1). */
+	if (wqe->length > qp->dev->cfg.mtu_max) {
+		segment_sent(qp, now, wqe, &s);
+		return 0;
+	}
+	if (!rn_qp_flow(qp->dev, &ud->av, &qp->ud_flow)) {
+		fail_locally(qp, now, wqe, RN_WC_LOC_QP_OP_ERR);
+		return 0;
+	}
+	result = rn_req_fetch(qp, wqe, s.psn, 0, s.len, payload);
+	if (result == RN_MEM_FAULT)
+		fail_locally(qp, now, wqe, RN_WC_LOC_PROT_ERR);
+	if (result != RN_MEM_DONE)
+		return 0;
+
+	start(&qp->req, wqe);
+	b->tx->dest_qpn = ud->dest_qpn;
+	b->tx->flow = &qp->ud_flow;
+	p = emit_bth(b, &s, false, is_solicited(wqe, &s));
+	p = rn_deth_emit(p, &deth);
+	p = emit_extensions(wqe, rn_opcode_info[s.opcode].flags, p);
+	assert(p == payload);
+	segment_sent(qp, now, wqe, &s);
+	return end_packet(b, payload, s.len);
+}
+
+/* ------------------------------------------------------------------- entry */
+/* Executed when everything before it is complete (IBTA Vol 1, 10.6.5.1). A region that
+ * the program registered cannot be invalidated, and there are no other keys.
+ */
+static void invalidate_locally(struct rn_qp *qp, rn_ns now, struct rn_send_wqe *wqe)
+{
+	if (qp->req.cur == qp->req.sq.head)
+		fail_locally(qp, now, wqe, RN_WC_LOC_QP_OP_ERR);
+}
+
+static uint32_t build_wqe(struct rn_qp *qp, rn_ns now, struct rn_send_wqe *wqe,
+			  struct rn_build *b)
+{
+	switch ((enum rn_wqe_kind)rn_wqe_info(wqe)->kind) {
+	case RN_WQE_MESSAGE:
+		if (qp->type == RN_QPT_UD)
+			return build_datagram(qp, now, wqe, b);
+		return build_segment(qp, now, wqe, b);
+	case RN_WQE_READ:
+		return build_read(qp, now, wqe, b);
+	case RN_WQE_ATOMIC:
+		return build_atomic(qp, now, wqe, b);
+	case RN_WQE_LOCAL:
+		invalidate_locally(qp, now, wqe);
+		return 0;
+	}
+	return 0;
+}
+
+uint32_t rn_req_build(struct rn_qp *qp, rn_ns now, struct rn_build *b)
+{
+	uint32_t cur, len;
+
+	assert(b->cap >= RN_PACKET_MAX);
+	do {
+		struct rn_send_wqe *wqe = next_wqe(qp);
+
+		if (!wqe)
+			return 0;
+		cur = qp->req.cur;
+		len = build_wqe(qp, now, wqe, b);
+		/* No packet, but the next WQE's turn: a datagram too long to send. */
+	} while (len == 0 && qp->req.cur != cur);
+	return len;
+}

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* requester.h - what the files of the requester share.
+ *
+ * The send queue, by index:   head <= cur <= tail
+ *   [head, cur)  packets built; RC: waiting to be acknowledged
+ *   cur          the WQE whose packet leaves next
+ *   [cur, tail)  POSTED, or STARTED and to be sent again after going back
+ *
+ * The packets, by PSN:        una <= charged <= high <= next_psn
+ *   [una, charged)   on the wire, counted in the window
+ *   [charged, high)  sent before and to be sent again
+ *   charged          PSN of the packet that leaves next
+ *
+ * una lies in the WQE at head, and going back always means going back to una: what an
+ * acknowledgement or NAK covers is completed first.
+ */
+#ifndef RN_REQUESTER_H
+#define RN_REQUESTER_H
+
+#include "qp.h"
+
+enum {
+	/* What a packet costs in the window besides its payload: headers, and what a
+	 * receiving kernel keeps per packet: 832 bytes for one that comes alone, under
+	 * 100 for one of 64 in a super-packet (measured, Linux 6.18).
+	 */
+	RN_PACKET_COST = 256,
+	/* PSNs that may be outstanding; the protocol ends at 2^23. */
+	RN_OUTSTANDING_MAX = 1 << 22,
+	/* PSNs of one READ request, so that none exceeds the limit by itself. */
+	RN_READ_PACKETS_MAX = 1 << 20,
+	/* Packets between two that ask for an acknowledgement. */
+	RN_ACK_REQ_EVERY = 32,
+};
+
+/* stage.psn of a payload that is for no packet any more. */
+#define RN_STAGE_NOBODY ((struct rn_psn){ UINT32_MAX })
+
+enum rn_wqe_kind {
+	RN_WQE_MESSAGE, /* SEND and WRITE: packets with payload, an ACK completes it */
+	RN_WQE_READ,
+	RN_WQE_ATOMIC,
+	RN_WQE_LOCAL, /* nothing goes to the wire */
+};
+
+/* One row per work request opcode. */
+struct rn_wr_info {
+	uint8_t kind;			   /* enum rn_wqe_kind */
+	uint8_t first, middle, last, only; /* operation numbers, see opcode.h */
+	uint8_t wc_opcode;		   /* enum rn_wc_opcode */
+	bool takes_recv; /* at the peer: SE is sent, credits are needed */
+};
+extern const struct rn_wr_info rn_wr_info[RN_WR_SEND_WITH_INV + 1];
+
+static inline const struct rn_wr_info *rn_wqe_info(const struct rn_send_wqe *wqe)
+{
+	return &rn_wr_info[wqe->opcode];
+}
+
+static inline struct rn_send_wqe *rn_req_head(const struct rn_qp *qp)
+{
+	return rn_wq_at(&qp->req.sq, qp->req.sq.head);
+}
+
+/* log2 of the path MTU. */
+static inline unsigned rn_req_mtu_shift(const struct rn_qp *qp)
+{
+	return (unsigned)__builtin_ctz(qp->attr.path_mtu);
+}
+
+/* Bytes of a WQE's packet @packet. */
+static inline uint32_t rn_req_packet_len(const struct rn_qp *qp,
+					 const struct rn_send_wqe *wqe, uint32_t packet)
+{
+	uint32_t rest = wqe->length - (packet << rn_req_mtu_shift(qp));
+
+	return rest < qp->attr.path_mtu ? rest : qp->attr.path_mtu;
+}
+
+/* When the local ACK timer that starts at @now runs out. */
+static inline rn_ns rn_req_ack_deadline(const struct rn_qp *qp, rn_ns now)
+{
+	rn_ns timeout = rn_ack_timeout_ns(qp->attr.timeout);
+
+	return timeout == RN_NEVER ? RN_NEVER : now + timeout;
+}
+
+/* ------------------------------------------------------------- send_queue.c */
+/* Complete the WQE at head; CQE if it is signaled or @status is an error. */
+void rn_req_retire(struct rn_qp *qp, rn_ns now, enum rn_wc_status status);
+/* Complete the WQE at head with an error: RC to ERR, UC and UD to SQE. */
+void rn_req_fail_head(struct rn_qp *qp, rn_ns now, enum rn_wc_status status);
+/* If the WQE at head failed locally while older ones were unacknowledged, its turn has
+ * come: fail it. Returns true if so.
+ */
+bool rn_req_fail_if_due(struct rn_qp *qp, rn_ns now);
+/* SQD: nothing that was started is left; tell. */
+void rn_req_check_drained(struct rn_qp *qp);
+
+/* READ and atomic requests on the wire. @bytes: of the response. */
+bool rn_req_read_window_open(struct rn_qp *qp, uint32_t bytes);
+void rn_req_read_sent(struct rn_qp *qp, struct rn_psn last, uint32_t bytes);
+void rn_req_read_answered(struct rn_qp *qp); /* the oldest, completely */
+void rn_req_reads_forget(struct rn_qp *qp);  /* all: they will be sent again, or never */
+/* Packets that the READ request has that covers packet @packet of @wqe, from there on.
+ * Requests end at multiples of the chunk, so that one sent again never reaches into
+ * another: a responder answers only duplicates that lie within one original.
+ */
+uint32_t rn_req_read_packets(const struct rn_qp *qp, const struct rn_send_wqe *wqe,
+			     uint32_t packet);
+
+/* ---------------------------------------------------------------- payload.c */
+/* Bytes [@offset, @offset + @len) of @wqe, the payload of packet @psn, to @dst. PENDING:
+ * ask again, the QP is scheduled when they have come.
+ */
+enum rn_mem_result rn_req_fetch(struct rn_qp *qp, struct rn_send_wqe *wqe,
+				struct rn_psn psn, uint32_t offset, uint32_t len,
+				uint8_t *dst);
+
+/* ------------------------------------------------------------- retransmit.c */
+enum rn_advance {
+	RN_ADVANCE_REACHED,
+	RN_ADVANCE_GAP,	 /* stopped at a READ or atomic that has not been answered */
+	RN_ADVANCE_DEAD, /* the QP is in ERR */
+};
+/* Every SEND and WRITE packet before @target is acknowledged. */
+enum rn_advance rn_req_advance(struct rn_qp *qp, rn_ns now, struct rn_psn target);
+/* una has moved. @credit: bytes that are not in flight any more. */
+void rn_req_progress(struct rn_qp *qp, rn_ns now, uint32_t credit);
+/* A response is missing that later ones prove to have been sent. */
+void rn_req_implied_nak(struct rn_qp *qp, rn_ns now);
+/* An AETH of type ACK came: what it says about receives. */
+void rn_req_take_credits(struct rn_qp *qp, const struct rn_aeth *aeth);
+
+/* --------------------------------------------------------------- response.c */
+void rn_req_read_response(struct rn_qp *qp, rn_ns now, const struct rn_packet *p);
+void rn_req_atomic_response(struct rn_qp *qp, rn_ns now, const struct rn_packet *p);
+
+#endif /* RN_REQUESTER_H */

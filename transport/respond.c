@@ -1,0 +1,435 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* respond.c - what leaves the responder: acknowledgements, NAKs, READ and atomic
+ * responses.
+ *
+ * Responses leave in the order of their PSNs. An acknowledgement is one per QP: a newer
+ * one replaces it, a NAK includes it. It waits for the READ and atomic responses before
+ * it, and is on dev->acks exactly while it waits for nothing but the driver.
+ *
+ * Source: IBTA Vol 1, 9.7.5.
+ */
+#include <string.h>
+
+#include "responder.h"
+
+#define SYNDROME_ACK rn_aeth_syndrome(RN_AETH_ACK, RN_AETH_NO_CREDIT)
+
+/* --------------------------------------------------------- acknowledgements */
+static bool is_ack(uint8_t syndrome)
+{
+	return rn_aeth_type(syndrome) == RN_AETH_ACK;
+}
+
+static bool is_fatal(uint8_t syndrome)
+{
+	return rn_aeth_type(syndrome) == RN_AETH_NAK &&
+	       rn_aeth_value(syndrome) != RN_NAK_PSN_SEQ;
+}
+
+bool rn_rsp_ack_ready(const struct rn_qp *qp)
+{
+	const struct rn_responder *rsp = &qp->rsp;
+
+	if (!rsp->ack_due)
+		return false;
+	return rsp->res_cur == rsp->res_tail ||
+	       rn_psn_before(rsp->ack_psn,
+			     rsp->res[rsp->res_cur % RN_RD_ATOMIC_MAX].next);
+}
+
+/* On dev->acks or off it, after anything that rn_rsp_ack_ready() looks at has changed. */
+static void update_ack(struct rn_qp *qp)
+{
+	if (rn_rsp_ack_ready(qp))
+		rn_dev_schedule_ack(qp->dev, qp);
+	else
+		rn_list_remove(&qp->ack_link);
+}
+
+static void set_ack(struct rn_qp *qp, uint8_t syndrome, struct rn_psn psn, uint32_t msn)
+{
+	struct rn_responder *rsp = &qp->rsp;
+
+	rsp->ack_due = true;
+	rsp->ack_syndrome = syndrome;
+	rsp->ack_psn = psn;
+	rsp->ack_msn = msn;
+	update_ack(qp);
+}
+
+void rn_rsp_ack(struct rn_qp *qp, struct rn_psn psn, uint32_t msn)
+{
+	struct rn_responder *rsp = &qp->rsp;
+
+	if (rsp->ack_due) {
+		rn_count(qp->dev, RN_STAT_ACK_COALESCED);
+		if (!is_ack(rsp->ack_syndrome) || !rn_psn_before(rsp->ack_psn, psn))
+			return;
+	}
+	set_ack(qp, SYNDROME_ACK, psn, msn);
+}
+
+void rn_rsp_nak(struct rn_qp *qp, uint8_t syndrome)
+{
+	struct rn_responder *rsp = &qp->rsp;
+
+	rsp->nak_pending = true;
+	rsp->gap_psn = rsp->exp_psn;
+	set_ack(qp, syndrome, rsp->exp_psn, rsp->msn);
+}
+
+void rn_rsp_fatal(struct rn_qp *qp, rn_ns now, enum rn_nak_code code, struct rn_psn psn)
+{
+	struct rn_responder *rsp = &qp->rsp;
+
+	/* First, so that rn_rsp_flush() sees why the QP goes to ERR. */
+	rsp->ack_due = true;
+	rsp->ack_syndrome = rn_aeth_syndrome(RN_AETH_NAK, (uint8_t)code);
+	rsp->ack_psn = psn;
+	rsp->ack_msn = rsp->msn;
+	rn_qp_error(qp, now);
+	update_ack(qp);
+	if (rn_rsp_work_due(qp))
+		rn_dev_schedule(qp->dev, qp);
+}
+
+void rn_rsp_accepted(struct rn_qp *qp, const struct rn_request *q)
+{
+	struct rn_responder *rsp = &qp->rsp;
+	struct rn_psn psn = q->p->bth.psn;
+	bool message = q->kind == RN_OP_KIND_SEND || q->kind == RN_OP_KIND_WRITE;
+	struct rn_psn covered = message ? psn : rn_psn_add(psn, RN_PSN_MASK);
+	uint32_t msn = message ? rsp->msn : rsp->msn - 1;
+
+	if (qp->state == RN_QPS_ERR)
+		return;
+	rsp->nak_pending = false;
+	rsp->exp_psn = rn_psn_add(psn, 1);
+	if (q->kind == RN_OP_KIND_READ)
+		rsp->exp_psn = rn_psn_add(psn, rn_read_packets(qp, q->reth.dma_len));
+
+	if (!rsp->ack_due || is_ack(rsp->ack_syndrome)) {
+		if (message && q->p->bth.ack_req)
+			rn_rsp_ack(qp, covered, msn);
+	} else if (!rn_psn_before(rsp->gap_psn, rsp->exp_psn)) {
+		/* The packet asked for came before the NAK had left, and what was
+		 * dropped behind it is wanted still.
+		 */
+		rsp->nak_pending = true;
+		set_ack(qp, rn_aeth_syndrome(RN_AETH_NAK, RN_NAK_PSN_SEQ), rsp->exp_psn,
+			rsp->msn);
+	} else {
+		/* The NAK is pointless; what it acknowledged stays acknowledged. */
+		set_ack(qp, SYNDROME_ACK, covered, msn & RN_PSN_MASK);
+	}
+}
+
+/* ------------------------------------------------------------------ packets */
+static uint8_t *emit_bth(const struct rn_qp *qp, const struct rn_build *b, uint8_t opcode,
+			 struct rn_psn psn, uint32_t payload_len)
+{
+	const struct rn_bth bth = {
+		.opcode = opcode,
+		.migreq = true,
+		.pad_cnt = rn_pad_cnt(payload_len),
+		.pkey = RN_PKEY_DEFAULT,
+		.dest_qpn = qp->attr.dest_qpn,
+		.psn = psn,
+	};
+
+	*b->tx = (struct rn_tx){
+		.flow = &qp->flow,
+		.dest_qpn = qp->attr.dest_qpn,
+		.src_qpn = qp->qpn,
+		.response = true,
+	};
+	return rn_bth_emit(b->buf, &bth);
+}
+
+static void count_nak(struct rn_dev *dev, uint8_t syndrome)
+{
+	static const enum rn_stat by_code[] = {
+		[RN_NAK_PSN_SEQ] = RN_STAT_SEQ_NAK_TX,
+		[RN_NAK_INVALID_REQ] = RN_STAT_RESP_INVALID_REQ,
+		[RN_NAK_REMOTE_ACCESS] = RN_STAT_RESP_REMOTE_ACCESS,
+		[RN_NAK_REMOTE_OP] = RN_STAT_RESP_OP_ERR,
+	};
+
+	if (rn_aeth_type(syndrome) == RN_AETH_RNR)
+		rn_count(dev, RN_STAT_RNR_NAK_TX);
+	else if (rn_aeth_type(syndrome) == RN_AETH_NAK)
+		rn_count(dev, by_code[rn_aeth_value(syndrome)]);
+}
+
+uint32_t rn_rsp_build_ack(struct rn_qp *qp, rn_ns now, struct rn_build *b)
+{
+	struct rn_responder *rsp = &qp->rsp;
+	struct rn_aeth aeth = { .syndrome = rsp->ack_syndrome, .msn = rsp->ack_msn };
+	uint8_t *p;
+
+	(void)now;
+	if (!rn_rsp_ack_ready(qp))
+		return 0;
+	assert(b->cap >= RN_BTH_LEN + RN_AETH_LEN);
+	rsp->ack_due = false;
+	count_nak(qp->dev, aeth.syndrome);
+	p = emit_bth(qp, b, RN_RC_ACK, rsp->ack_psn, 0);
+	p = rn_aeth_emit(p, &aeth);
+	return (uint32_t)(p - b->buf);
+}
+
+/* ---------------------------------------------- READ and atomic responses */
+uint32_t rn_read_packets(const struct rn_qp *qp, uint32_t length)
+{
+	uint32_t mtu = qp->attr.path_mtu;
+
+	return length ? (length + mtu - 1) / mtu : 1;
+}
+
+void rn_rsp_due(struct rn_qp *qp, uint8_t index)
+{
+	struct rn_responder *rsp = &qp->rsp;
+
+	rn_res_at(rsp, index)->due = true;
+	if ((uint8_t)(index - rsp->res_head) < (uint8_t)(rsp->res_cur - rsp->res_head))
+		rsp->res_cur = index;
+	update_ack(qp);
+	rn_dev_schedule(qp->dev, qp);
+}
+
+/* The resource at res_cur is not due any more: on to the next that is. */
+static void next_resource(struct rn_qp *qp)
+{
+	struct rn_responder *rsp = &qp->rsp;
+
+	rn_res_at(rsp, rsp->res_cur)->due = false;
+	while (rsp->res_cur != rsp->res_tail && !rn_res_at(rsp, rsp->res_cur)->due)
+		rsp->res_cur++;
+	update_ack(qp);
+}
+
+bool rn_rsp_work_due(const struct rn_qp *qp)
+{
+	const struct rn_responder *rsp = &qp->rsp;
+	const struct rn_resource *r = &rsp->res[rsp->res_cur % RN_RD_ATOMIC_MAX];
+
+	if (rsp->res_cur == rsp->res_tail)
+		return false;
+	return r->kind == RN_RES_READ ? !rsp->stage.waiting : r->phase == RN_ATOMIC_DONE;
+}
+
+void rn_rsp_fail(struct rn_qp *qp, rn_ns now, uint8_t index)
+{
+	struct rn_responder *rsp = &qp->rsp;
+	const struct rn_resource *r = rn_res_at(rsp, index);
+
+	if (r->answered) {
+		assert(index == rsp->res_cur);
+		next_resource(qp);
+		return;
+	}
+	/* It and whatever came after it has never happened. */
+	rsp->res_tail = index;
+	rsp->msn = (r->msn - 1) & RN_PSN_MASK;
+	rn_event_raise(qp, RN_EVENT_QP_ACCESS_ERR);
+	rn_rsp_fatal(qp, now, RN_NAK_REMOTE_ACCESS, r->next);
+}
+
+/* Read through the staging buffer: the memory may answer later than the packet has to
+ * leave the builder.
+ */
+static enum rn_mem_result read_staged(struct rn_qp *qp, struct rn_psn psn,
+				      const struct rn_mr *mr, rn_iova iova, uint32_t len)
+{
+	const struct rn_dev_cfg *cfg = &qp->dev->cfg;
+	struct rn_responder *rsp = &qp->rsp;
+	const struct rn_mem_attr attr = {
+		.qpn = qp->qpn,
+		.flags = mr->access & RN_ACCESS_RELAXED_ORDERING ? RN_MEM_RELAXED : 0,
+	};
+	enum rn_mem_result result;
+
+	if (rsp->stage.waiting)
+		return RN_MEM_PENDING;
+	if (rsp->stage.ready && rsp->stage.psn.v == psn.v && rsp->stage.len == len) {
+		rsp->stage.ready = false;
+		return rsp->stage.fault ? RN_MEM_FAULT : RN_MEM_DONE;
+	}
+	rsp->stage.ready = false;
+	result = cfg->mem->read(cfg->mem_ctx, rsp->stage.buf, iova, len, attr,
+				rn_mem_tag(qp, RN_TAG_RSP_READ));
+	if (result == RN_MEM_PENDING) {
+		rsp->stage.waiting = true;
+		rsp->stage.psn = psn;
+		rsp->stage.len = len;
+	}
+	return result;
+}
+
+/* Payload of the response that leaves next, @len bytes at @va, into @dst. */
+static enum rn_mem_result read_payload(struct rn_qp *qp, const struct rn_resource *r,
+				       uint64_t va, uint8_t *dst, uint32_t len)
+{
+	const struct rn_dev_cfg *cfg = &qp->dev->cfg;
+	const struct rn_key_use use = {
+		.key = r->rkey,
+		.pd = qp->pd,
+		.va = va,
+		.len = len,
+		.access = RN_ACCESS_REMOTE_READ,
+	};
+	struct rn_mem_attr attr = { .qpn = qp->qpn };
+	enum rn_mem_result result;
+	struct rn_mr *mr;
+	rn_iova iova;
+
+	if (len == 0)
+		return RN_MEM_DONE;
+	if (rn_mr_check_remote(&qp->dev->mrs, &use, &iova, &mr) != RN_KEY_OK)
+		return RN_MEM_FAULT;
+	if (cfg->mem->always_done) {
+		attr.flags = mr->access & RN_ACCESS_RELAXED_ORDERING ? RN_MEM_RELAXED : 0;
+		result = cfg->mem->read(cfg->mem_ctx, dst, iova, len, attr,
+					rn_mem_tag(qp, RN_TAG_RSP_READ));
+		assert(result != RN_MEM_PENDING);
+	} else {
+		result = read_staged(qp, r->next, mr, iova, len);
+		if (result == RN_MEM_DONE)
+			memcpy(dst, qp->rsp.stage.buf, len);
+	}
+	if (result == RN_MEM_FAULT)
+		rn_count(qp->dev, RN_STAT_MEM_FAULT);
+	return result;
+}
+
+static uint8_t read_response_opcode(bool first, bool last)
+{
+	if (first)
+		return last ? RN_RC_READ_RESPONSE_ONLY : RN_RC_READ_RESPONSE_FIRST;
+	return last ? RN_RC_READ_RESPONSE_LAST : RN_RC_READ_RESPONSE_MIDDLE;
+}
+
+static uint32_t build_read(struct rn_qp *qp, rn_ns now, struct rn_build *b)
+{
+	uint8_t index = qp->rsp.res_cur;
+	struct rn_resource *r = rn_res_at(&qp->rsp, index);
+	uint32_t mtu = qp->attr.path_mtu;
+	uint32_t offset = (uint32_t)rn_psn_diff(r->next, r->window.first) * mtu;
+	uint32_t left = r->window.length - offset;
+	uint32_t len = left < mtu ? left : mtu;
+	uint8_t opcode = read_response_opcode(offset == 0, left <= mtu);
+	const struct rn_aeth aeth = { .syndrome = SYNDROME_ACK, .msn = r->msn };
+	uint64_t skipped = (uint64_t)rn_psn_diff(r->window.first, r->first) * mtu;
+	bool has_aeth = opcode != RN_RC_READ_RESPONSE_MIDDLE;
+	uint8_t *payload = b->buf + RN_BTH_LEN + (has_aeth ? RN_AETH_LEN : 0);
+	uint8_t pad = rn_pad_cnt(len);
+
+	assert(b->cap >= RN_BTH_LEN + RN_AETH_LEN + (size_t)mtu);
+	switch (read_payload(qp, r, r->va + skipped + offset, payload, len)) {
+	case RN_MEM_DONE:
+		break;
+	case RN_MEM_PENDING:
+		return 0;
+	case RN_MEM_FAULT:
+		rn_rsp_fail(qp, now, index);
+		return 0;
+	}
+	emit_bth(qp, b, opcode, r->next, len);
+	if (has_aeth)
+		rn_aeth_emit(b->buf + RN_BTH_LEN, &aeth);
+	memset(payload + len, 0, pad);
+
+	if (left <= mtu) {
+		r->answered = true;
+		next_resource(qp);
+	} else {
+		r->next = rn_psn_add(r->next, 1);
+		update_ack(qp);
+	}
+	return (uint32_t)(payload + len + pad - b->buf);
+}
+
+static uint32_t build_atomic(struct rn_qp *qp, struct rn_build *b)
+{
+	struct rn_resource *r = rn_res_at(&qp->rsp, qp->rsp.res_cur);
+	const struct rn_aeth aeth = { .syndrome = SYNDROME_ACK, .msn = r->msn };
+	uint8_t *p;
+
+	assert(b->cap >= RN_BTH_LEN + RN_AETH_LEN + RN_ATOMIC_ACK_ETH_LEN);
+	p = emit_bth(qp, b, RN_RC_ATOMIC_ACK, r->first, 0);
+	p = rn_aeth_emit(p, &aeth);
+	p = rn_atomic_ack_eth_emit(p, r->atomic.value);
+	r->answered = true;
+	next_resource(qp);
+	return (uint32_t)(p - b->buf);
+}
+
+uint32_t rn_rsp_build(struct rn_qp *qp, rn_ns now, struct rn_build *b)
+{
+	struct rn_responder *rsp = &qp->rsp;
+
+	/* More than one turn only if the duplicate of a READ had to be forgotten. */
+	while (rn_rsp_work_due(qp)) {
+		uint32_t len;
+
+		/* Some requesters do not take a response for an acknowledgement of the
+		 * SENDs and WRITEs before it; after it, they would find it stale.
+		 */
+		if (rn_rsp_ack_ready(qp)) {
+			rn_list_remove(&qp->ack_link);
+			return rn_rsp_build_ack(qp, now, b);
+		}
+		if (rn_res_at(rsp, rsp->res_cur)->kind == RN_RES_READ)
+			len = build_read(qp, now, b);
+		else
+			len = build_atomic(qp, b);
+		if (len)
+			return len;
+	}
+	return 0;
+}
+
+/* ------------------------------------------------------------------- states */
+void rn_rsp_reset(struct rn_qp *qp)
+{
+	const struct rn_responder old = qp->rsp;
+	struct rn_responder *rsp = &qp->rsp;
+
+	*rsp = (struct rn_responder){ .rq = old.rq };
+	rsp->rq.head = 0;
+	rsp->rq.tail = 0;
+	/* What the memory still owes will arrive, and must find these. */
+	rsp->atomic = old.atomic;
+	rsp->stage = old.stage;
+	rsp->stage.len = RN_STAGE_STALE;
+	rn_list_remove(&qp->ack_link);
+}
+
+void rn_rsp_rtr(struct rn_qp *qp)
+{
+	qp->rsp.exp_psn = rn_psn(qp->attr.rq_psn);
+}
+
+void rn_rsp_flush(struct rn_qp *qp, rn_ns now)
+{
+	struct rn_responder *rsp = &qp->rsp;
+
+	if (!rsp->ack_due || !is_fatal(rsp->ack_syndrome)) {
+		/* An acknowledgement that waits for nothing is as good as sent. */
+		rsp->ack_due = rn_rsp_ack_ready(qp) && is_ack(rsp->ack_syndrome);
+		rsp->res_head = rsp->res_tail;
+		rsp->res_cur = rsp->res_tail;
+		update_ack(qp);
+	}
+	rsp->message = RN_MSG_NONE;
+	rsp->recv_taken = false;
+	rsp->nak_pending = false;
+	while (rn_wq_count(&rsp->rq)) {
+		struct rn_completion c = {
+			.status = RN_WC_WR_FLUSH_ERR,
+			.opcode = RN_WC_RECV,
+		};
+
+		rn_qp_complete_recv(qp, now, &c);
+	}
+}

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* responder.h - one request packet on its way from judgement to acknowledgement.
+ *
+ *   rn_request_load()    headers parsed, remote memory looked up   responder.c
+ *   rn_request_judge()   may it be executed?                       responder.c
+ *   rn_request_execute() place the data, complete the message      execute.c
+ *   rn_rsp_ack() ...     what the peer is told                     respond.c
+ *
+ * RC and UC share the first three; what follows a verdict differs.
+ */
+#ifndef RN_RESPONDER_H
+#define RN_RESPONDER_H
+
+#include "qp.h"
+
+/* What is to become of a request packet. In the order in which the specification wants
+ * objections to be found: all above RN_V_RNR come from checks that precede the one for a
+ * receive WQE, so for those below it a WQE that the packet needs is there.
+ */
+enum rn_verdict {
+	RN_V_NEXT, /* no objection */
+	RN_V_OUT_OF_SEQUENCE,
+	RN_V_DUPLICATE,
+	RN_V_UNSUPPORTED,
+	RN_V_BAD_SEQUENCE,  /* opcode does not fit the message in progress */
+	RN_V_NOT_PERMITTED, /* the QP does not allow this kind of access */
+	RN_V_BAD_PAYLOAD_LEN,
+	RN_V_NO_RESOURCE, /* more READs and atomics than agreed */
+	RN_V_RNR,
+	RN_V_TOO_LONG, /* more than 2^31 bytes */
+	RN_V_BAD_KEY,
+	RN_V_MISALIGNED,
+	RN_V_RECV_TOO_SHORT,
+	RN_V_BAD_DMA_LEN, /* payload does not add up to the length announced */
+	/* Found while executing. */
+	RN_V_RECV_PROT, /* the receive WQE does not open its memory */
+	RN_V_MEM_FAULT, /* the remote memory is gone */
+	RN_V_BAD_INVALIDATE,
+	RN_V_COUNT
+};
+
+struct rn_request {
+	const struct rn_packet *p;
+	uint32_t flags; /* RN_OP_* of the opcode */
+	enum rn_op_kind kind;
+	struct rn_reth reth;	     /* if RN_OP_RETH */
+	struct rn_atomic_eth atomic; /* if RN_OP_ATOMIC_ETH */
+	uint32_t imm;		     /* if RN_OP_IMM; if RN_OP_IETH the R_Key */
+	/* Remote memory that the request opens (First, Only, READ, atomic: all of it) or
+	 * that this packet goes on with. No bytes: RN_KEY_OK, mr NULL.
+	 */
+	enum rn_key_result key;
+	rn_iova iova;
+	struct rn_mr *mr;
+};
+
+/* -------------------------------------------------------------- responder.c */
+void rn_request_load(struct rn_request *q, const struct rn_qp *qp,
+		     const struct rn_packet *p);
+
+/* The checks after that of the PSN. RN_V_NEXT: execute it. */
+enum rn_verdict rn_request_judge(const struct rn_qp *qp, const struct rn_request *q);
+
+/* ---------------------------------------------------------------- execute.c */
+/* What an accepted request does, except for what it tells the peer: data, resources,
+ * CQE, MSN. RN_V_NEXT or one of the last three verdicts.
+ */
+enum rn_verdict rn_request_execute(struct rn_qp *qp, rn_ns now,
+				   const struct rn_request *q);
+
+/* Answer a request that was executed before, without executing it again. */
+void rn_request_repeat(struct rn_qp *qp, const struct rn_request *q);
+
+/* Start the next atomic of the QP if none is under way. A failed one: its resource is
+ * given up through rn_rsp_fail().
+ */
+void rn_atomic_start(struct rn_qp *qp, rn_ns now);
+
+/* ---------------------------------------------------------------- respond.c */
+static inline struct rn_resource *rn_res_at(struct rn_responder *rsp, uint8_t index)
+{
+	return &rsp->res[index % RN_RD_ATOMIC_MAX];
+}
+
+static inline uint8_t rn_res_count(const struct rn_responder *rsp)
+{
+	return (uint8_t)(rsp->res_tail - rsp->res_head);
+}
+
+/* Responses that @length bytes take. */
+uint32_t rn_read_packets(const struct rn_qp *qp, uint32_t length);
+
+/* Acknowledge everything up to @psn. Joins an acknowledgement that still waits. */
+void rn_rsp_ack(struct rn_qp *qp, struct rn_psn psn, uint32_t msn);
+
+/* A request with this PSN was accepted: take back a SEQ or RNR NAK that has not left, or
+ * move it behind the request, if packets after it were dropped. True if an
+ * acknowledgement of the request is now due in any case.
+ */
+void rn_rsp_accepted(struct rn_qp *qp, const struct rn_request *q);
+
+/* SEQ or RNR NAK for exp_psn. */
+void rn_rsp_nak(struct rn_qp *qp, uint8_t syndrome);
+
+/* INV, ACC or OPERR NAK for @psn, and the QP to ERR. Responses to earlier READs and
+ * atomics still leave, then the NAK, then nothing.
+ */
+void rn_rsp_fatal(struct rn_qp *qp, rn_ns now, enum rn_nak_code code, struct rn_psn psn);
+
+/* The responses of resource @index are due from its `next` on. */
+void rn_rsp_due(struct rn_qp *qp, uint8_t index);
+
+/* The memory of resource @index cannot be reached any more. A duplicate is forgotten
+ * (duplicates are never NAKed); otherwise NAK ACC in place of the next response.
+ */
+void rn_rsp_fail(struct rn_qp *qp, rn_ns now, uint8_t index);
+
+#endif /* RN_RESPONDER_H */

@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* retransmit.c - acknowledgements, NAKs and timers of an RC requester; going back.
+ *
+ * Source: IBTA Vol 1, 9.7.5 (responses), 9.7.6 (timeouts), 9.9.2 (requester errors).
+ */
+#include "requester.h"
+
+/* What a NAK that ends the QP means for the WQE that it names. */
+static const struct fatal_nak {
+	bool fatal;
+	uint8_t status; /* enum rn_wc_status */
+	uint8_t stat;	/* enum rn_stat */
+} fatal_naks[] = {
+	/* clang-format off */
+	[RN_NAK_INVALID_REQ]   = { true, RN_WC_REM_INV_REQ_ERR, RN_STAT_REQ_REMOTE_INVALID },
+	[RN_NAK_REMOTE_ACCESS] = { true, RN_WC_REM_ACCESS_ERR,  RN_STAT_REQ_REMOTE_ACCESS },
+	[RN_NAK_REMOTE_OP]     = { true, RN_WC_REM_OP_ERR,      RN_STAT_REQ_REMOTE_OP },
+	/* clang-format on */
+};
+
+/* ------------------------------------------------------------------ progress */
+/* The next packet is the one at una: going back, or acknowledged further than sent again.
+ */
+static void resume_at_una(struct rn_qp *qp)
+{
+	struct rn_requester *req = &qp->req;
+	const struct rn_send_wqe *wqe = rn_req_head(qp);
+
+	req->charged = req->una;
+	req->cur = req->sq.head;
+	req->cur_packet = 0;
+	if (!rn_req_idle(qp) && wqe->state == RN_WQE_STARTED)
+		req->cur_packet = (uint32_t)rn_psn_diff(req->una, rn_psn(wqe->first_psn));
+}
+
+void rn_req_progress(struct rn_qp *qp, rn_ns now, uint32_t credit)
+{
+	struct rn_requester *req = &qp->req;
+
+	req->retry_left = qp->attr.retry_cnt;
+	req->rnr_left = qp->attr.rnr_retry;
+	req->implied_nak = false;
+	if (credit)
+		rn_dest_credit(qp, credit);
+	if (rn_psn_before(req->charged, req->una))
+		resume_at_una(qp);
+	if (rn_psn_before(req->resent, req->una))
+		req->resent = req->una;
+
+	if (req->una.v != req->charged.v) {
+		req->ack_deadline = rn_req_ack_deadline(qp, now);
+	} else {
+		req->ack_deadline = RN_NEVER;
+		assert(req->in_flight == 0);
+		assert(req->rd_count == 0);
+	}
+	rn_req_check_drained(qp);
+	if (req->cur != req->sq.tail)
+		rn_dev_schedule(qp->dev, qp);
+}
+
+/* Bytes in the window of the packets of @wqe from una up to @stop. */
+static uint32_t charged_bytes(const struct rn_qp *qp, const struct rn_send_wqe *wqe,
+			      struct rn_psn stop)
+{
+	const struct rn_requester *req = &qp->req;
+	struct rn_psn end = rn_psn_before(req->charged, stop) ? req->charged : stop;
+	int32_t count = rn_psn_diff(end, req->una);
+	uint32_t last = wqe->packet_count - 1;
+	uint32_t bytes;
+
+	if (count <= 0)
+		return 0;
+	bytes = (uint32_t)count * (qp->attr.path_mtu + RN_PACKET_COST);
+	if (end.v == rn_psn(wqe->first_psn + wqe->packet_count).v)
+		bytes -= qp->attr.path_mtu - rn_req_packet_len(qp, wqe, last);
+	return bytes;
+}
+
+enum rn_advance rn_req_advance(struct rn_qp *qp, rn_ns now, struct rn_psn target)
+{
+	struct rn_requester *req = &qp->req;
+	enum rn_advance result = RN_ADVANCE_REACHED;
+	struct rn_psn from = req->una;
+	uint32_t credit = 0;
+
+	while (rn_psn_before(req->una, target)) {
+		const struct rn_send_wqe *wqe = rn_req_head(qp);
+		struct rn_psn end = rn_psn(wqe->first_psn + wqe->packet_count);
+		struct rn_psn stop = rn_psn_before(target, end) ? target : end;
+
+		if (wqe->state == RN_WQE_DONE)
+			break;
+		assert(wqe->state == RN_WQE_STARTED);
+		if (rn_wqe_info(wqe)->kind != RN_WQE_MESSAGE) {
+			result = RN_ADVANCE_GAP;
+			break;
+		}
+		credit += charged_bytes(qp, wqe, stop);
+		req->una = stop;
+		if (stop.v == end.v)
+			rn_req_retire(qp, now, RN_WC_SUCCESS);
+	}
+	if (req->una.v != from.v)
+		rn_req_progress(qp, now, credit);
+	return rn_req_fail_if_due(qp, now) ? RN_ADVANCE_DEAD : result;
+}
+
+/* ---------------------------------------------------------------- going back */
+static void go_back(struct rn_qp *qp)
+{
+	struct rn_requester *req = &qp->req;
+
+	rn_req_reads_forget(qp);
+	if (req->in_flight)
+		rn_dest_uncharge(qp, req->in_flight);
+	resume_at_una(qp);
+	req->resent = req->high;
+	/* The first packet asks for an acknowledgement: progress shows early. */
+	req->since_ack_req = RN_ACK_REQ_EVERY;
+	req->implied_nak = false;
+	req->ack_deadline = RN_NEVER;
+	req->stage.psn = RN_STAGE_NOBODY;
+	rn_dev_schedule(qp->dev, qp);
+}
+
+/* Go back at the price of one transport retry. False: there was none left. */
+static bool retry(struct rn_qp *qp, rn_ns now)
+{
+	if (qp->req.retry_left == 0) {
+		rn_count(qp->dev, RN_STAT_RETRY_EXCEEDED);
+		rn_req_fail_head(qp, now, RN_WC_RETRY_EXC_ERR);
+		return false;
+	}
+	qp->req.retry_left--;
+	go_back(qp);
+	rn_dest_loss(qp, now);
+	return true;
+}
+
+/* Nothing has left since the QP last went back: going back again would change nothing
+ * but the retry counter. A peer such as rxe follows an RNR NAK with a NAK for the packets
+ * behind it.
+ */
+static bool is_back_already(const struct rn_qp *qp)
+{
+	return qp->req.una.v == qp->req.charged.v;
+}
+
+void rn_req_implied_nak(struct rn_qp *qp, rn_ns now)
+{
+	if (qp->req.implied_nak || is_back_already(qp)) {
+		rn_count(qp->dev, RN_STAT_RX_DROPPED);
+		return;
+	}
+	rn_count(qp->dev, RN_STAT_IMPLIED_NAK_SEQ_ERR);
+	qp->req.implied_nak = retry(qp, now);
+}
+
+/* ------------------------------------------------------------- AETH by type */
+void rn_req_take_credits(struct rn_qp *qp, const struct rn_aeth *aeth)
+{
+	struct rn_requester *req = &qp->req;
+	uint8_t code = rn_aeth_value(aeth->syndrome);
+	struct rn_psn lsn;
+
+	if (code == RN_AETH_NO_CREDIT) {
+		req->credit_off = true;
+		req->credit_limited = false;
+		return;
+	}
+	if (req->credit_off)
+		return;
+	lsn = rn_psn(aeth->msn + rn_aeth_credits(code));
+	if (!req->credit_limited || rn_psn_before(rn_psn(req->lsn), lsn))
+		req->lsn = lsn.v;
+	req->credit_limited = true;
+	if (req->cur != req->sq.tail)
+		rn_dev_schedule(qp->dev, qp);
+}
+
+static void receive_ack(struct rn_qp *qp, rn_ns now, struct rn_psn psn)
+{
+	if (rn_req_advance(qp, now, rn_psn_add(psn, 1)) == RN_ADVANCE_GAP)
+		rn_req_implied_nak(qp, now);
+}
+
+/* NAKs other than an acknowledgement of what precedes them: true if that is complete and
+ * the QP lives on.
+ */
+static bool advance_to_nak(struct rn_qp *qp, rn_ns now, struct rn_psn psn)
+{
+	enum rn_advance advance = rn_req_advance(qp, now, psn);
+
+	if (advance == RN_ADVANCE_GAP)
+		rn_req_implied_nak(qp, now);
+	return advance == RN_ADVANCE_REACHED;
+}
+
+static void receive_rnr(struct rn_qp *qp, rn_ns now, struct rn_psn psn, uint8_t code)
+{
+	struct rn_requester *req = &qp->req;
+	bool for_ever = qp->attr.rnr_retry == 7;
+
+	if (req->rnr_waiting) {
+		rn_count(qp->dev, RN_STAT_RX_DROPPED);
+		return;
+	}
+	rn_count(qp->dev, RN_STAT_RNR_NAK_RX);
+	if (!advance_to_nak(qp, now, psn))
+		return;
+	if (!for_ever && req->rnr_left == 0) {
+		rn_count(qp->dev, RN_STAT_RNR_RETRY_EXCEEDED);
+		rn_req_fail_head(qp, now, RN_WC_RNR_RETRY_EXC_ERR);
+		return;
+	}
+	if (!for_ever)
+		req->rnr_left--;
+	go_back(qp);
+	req->rnr_waiting = true;
+	req->rnr_deadline = now + rn_rnr_timer_ns(code);
+	rn_dev_arm_timer(qp->dev, qp);
+}
+
+static void receive_seq_nak(struct rn_qp *qp, rn_ns now, struct rn_psn psn)
+{
+	rn_count(qp->dev, RN_STAT_PACKET_SEQ_ERR);
+	if (advance_to_nak(qp, now, psn) && !is_back_already(qp))
+		retry(qp, now);
+}
+
+/* True if @psn is of the READ or atomic at the head, which has not been answered. */
+static bool is_of_head(const struct rn_qp *qp, struct rn_psn psn)
+{
+	const struct rn_send_wqe *wqe = rn_req_head(qp);
+
+	return rn_psn_before(psn, rn_psn(wqe->first_psn + wqe->packet_count));
+}
+
+static void receive_fatal_nak(struct rn_qp *qp, rn_ns now, struct rn_psn psn,
+			      const struct fatal_nak *nak)
+{
+	enum rn_advance advance = rn_req_advance(qp, now, psn);
+
+	if (advance == RN_ADVANCE_DEAD)
+		return;
+	/* A READ that was refused after responses that were lost: it fails either way. */
+	if (advance == RN_ADVANCE_GAP && !is_of_head(qp, psn)) {
+		rn_req_implied_nak(qp, now);
+		return;
+	}
+	rn_count(qp->dev, (enum rn_stat)nak->stat);
+	rn_req_fail_head(qp, now, (enum rn_wc_status)nak->status);
+}
+
+static void receive_nak(struct rn_qp *qp, rn_ns now, struct rn_psn psn, uint8_t code)
+{
+	if (code == RN_NAK_PSN_SEQ)
+		receive_seq_nak(qp, now, psn);
+	else if (code < RN_ARRAY_SIZE(fatal_naks) && fatal_naks[code].fatal)
+		receive_fatal_nak(qp, now, psn, &fatal_naks[code]);
+	else
+		rn_count(qp->dev, RN_STAT_RX_DROPPED);
+}
+
+static void receive_acknowledge(struct rn_qp *qp, rn_ns now, const struct rn_packet *p)
+{
+	struct rn_psn psn = p->bth.psn;
+	struct rn_aeth aeth;
+
+	if (rn_aeth_parse(&aeth, p->ext, p->ext + RN_AETH_LEN))
+		return;
+	switch (rn_aeth_type(aeth.syndrome)) {
+	case RN_AETH_ACK:
+		rn_req_take_credits(qp, &aeth);
+		receive_ack(qp, now, psn);
+		return;
+	case RN_AETH_RNR:
+		receive_rnr(qp, now, psn, rn_aeth_value(aeth.syndrome));
+		return;
+	case RN_AETH_NAK:
+		receive_nak(qp, now, psn, rn_aeth_value(aeth.syndrome));
+		return;
+	case RN_AETH_RESERVED:
+		rn_count(qp->dev, RN_STAT_RX_DROPPED);
+		return;
+	}
+}
+
+/* An acknowledgement of what had been acknowledged last tells of new receives. */
+static void receive_ghost(struct rn_qp *qp, const struct rn_packet *p)
+{
+	struct rn_aeth aeth;
+
+	rn_count(qp->dev, RN_STAT_RX_DROPPED);
+	if (p->op->kind != RN_OP_KIND_ACK || rn_psn_add(p->bth.psn, 1).v != qp->req.una.v)
+		return;
+	if (rn_aeth_parse(&aeth, p->ext, p->ext + RN_AETH_LEN))
+		return;
+	if (rn_aeth_type(aeth.syndrome) == RN_AETH_ACK)
+		rn_req_take_credits(qp, &aeth);
+}
+
+void rn_req_receive(struct rn_qp *qp, rn_ns now, const struct rn_packet *p)
+{
+	const struct rn_requester *req = &qp->req;
+	struct rn_psn psn = p->bth.psn;
+
+	if (rn_psn_before(psn, req->una) || !rn_psn_before(psn, req->high)) {
+		receive_ghost(qp, p);
+		return;
+	}
+	switch ((enum rn_op_kind)p->op->kind) {
+	case RN_OP_KIND_ACK:
+		receive_acknowledge(qp, now, p);
+		return;
+	case RN_OP_KIND_READ_RESPONSE:
+		rn_req_read_response(qp, now, p);
+		return;
+	case RN_OP_KIND_ATOMIC_ACK:
+		rn_req_atomic_response(qp, now, p);
+		return;
+	case RN_OP_KIND_NONE:
+	case RN_OP_KIND_SEND:
+	case RN_OP_KIND_WRITE:
+	case RN_OP_KIND_READ:
+	case RN_OP_KIND_ATOMIC:
+	case RN_OP_KIND_ATOMIC_WRITE:
+	case RN_OP_KIND_FLUSH:
+	case RN_OP_KIND_CNP:
+		assert(!"a request reached the requester");
+	}
+}
+
+void rn_req_expire(struct rn_qp *qp, rn_ns now)
+{
+	struct rn_requester *req = &qp->req;
+
+	if (req->rnr_waiting && req->rnr_deadline <= now) {
+		req->rnr_waiting = false;
+		req->rnr_deadline = RN_NEVER;
+		rn_dev_schedule(qp->dev, qp);
+	}
+	if (req->ack_deadline <= now) {
+		rn_count(qp->dev, RN_STAT_LOCAL_ACK_TIMEOUT);
+		retry(qp, now);
+	}
+}

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* send_queue.c - a send queue: reset, drain, completion, flush; READs under way. */
+#include "requester.h"
+
+/* clang-format off */
+const struct rn_wr_info rn_wr_info[RN_WR_SEND_WITH_INV + 1] = {
+#define MESSAGE(wr, what, end, wc, takes)                                        \
+	[wr] = { RN_WQE_MESSAGE, RN_RC_##what##_FIRST, RN_RC_##what##_MIDDLE,    \
+		 RN_RC_##what##_LAST##end, RN_RC_##what##_ONLY##end, wc, takes }
+#define SINGLE(wr, kind, op, wc) [wr] = { kind, op, op, op, op, wc, false }
+	MESSAGE(RN_WR_RDMA_WRITE,          WRITE,     , RN_WC_RDMA_WRITE, false),
+	MESSAGE(RN_WR_RDMA_WRITE_WITH_IMM, WRITE, _IMM, RN_WC_RDMA_WRITE, true),
+	MESSAGE(RN_WR_SEND,                SEND,      , RN_WC_SEND,       true),
+	MESSAGE(RN_WR_SEND_WITH_IMM,       SEND,  _IMM, RN_WC_SEND,       true),
+	MESSAGE(RN_WR_SEND_WITH_INV,       SEND,  _INV, RN_WC_SEND,       true),
+	SINGLE(RN_WR_RDMA_READ, RN_WQE_READ, RN_RC_READ_REQUEST, RN_WC_RDMA_READ),
+	SINGLE(RN_WR_ATOMIC_CMP_AND_SWP, RN_WQE_ATOMIC, RN_RC_CMP_SWAP, RN_WC_COMP_SWAP),
+	SINGLE(RN_WR_ATOMIC_FETCH_AND_ADD, RN_WQE_ATOMIC, RN_RC_FETCH_ADD, RN_WC_FETCH_ADD),
+	SINGLE(RN_WR_LOCAL_INV, RN_WQE_LOCAL, 0, RN_WC_LOCAL_INV),
+#undef MESSAGE
+#undef SINGLE
+};
+/* clang-format on */
+
+/* Nothing is on the wire any more. */
+static void quiesce(struct rn_qp *qp)
+{
+	struct rn_requester *req = &qp->req;
+
+	rn_list_remove(&qp->read_link);
+	rn_req_reads_forget(qp);
+	req->cur = req->sq.tail;
+	req->cur_packet = 0;
+	req->una = req->high = req->charged = req->resent = req->next_psn;
+	req->ack_deadline = req->rnr_deadline = RN_NEVER;
+	req->rnr_waiting = req->implied_nak = req->draining = false;
+	req->since_ack_req = 0;
+	req->stage.psn = RN_STAGE_NOBODY;
+}
+
+/* Reads into the staging buffer that have not ended go on; mem_done drops what they
+ * bring.
+ */
+void rn_req_reset(struct rn_qp *qp)
+{
+	struct rn_requester *req = &qp->req;
+
+	req->sq.head = req->sq.tail = 0;
+	req->drained_event = false;
+	req->next_psn = rn_psn(0);
+	quiesce(qp);
+}
+
+void rn_req_rts(struct rn_qp *qp, rn_ns now)
+{
+	struct rn_requester *req = &qp->req;
+
+	(void)now;
+	assert(rn_wq_count(&req->sq) == 0);
+	req->next_psn = rn_psn(qp->attr.sq_psn);
+	quiesce(qp);
+	req->retry_left = qp->attr.retry_cnt;
+	req->rnr_left = qp->attr.rnr_retry;
+	req->ssn = req->lsn = 0;
+	req->credit_limited = req->credit_off = false;
+}
+
+void rn_req_sqd(struct rn_qp *qp, rn_ns now)
+{
+	struct rn_requester *req = &qp->req;
+	uint32_t limit = req->cur;
+
+	(void)now;
+	/* After going back, WQEs behind cur have been started as well. */
+	for (; limit != req->sq.tail; limit++) {
+		const struct rn_send_wqe *wqe = rn_wq_at(&req->sq, limit);
+
+		if (wqe->state == RN_WQE_POSTED)
+			break;
+	}
+	req->sqd_limit = limit;
+	req->draining = true;
+	req->drained_event = false;
+	rn_req_check_drained(qp);
+}
+
+void rn_req_check_drained(struct rn_qp *qp)
+{
+	struct rn_requester *req = &qp->req;
+
+	if (!req->draining || req->sq.head != req->sqd_limit)
+		return;
+	req->draining = false;
+	if (!qp->attr.en_sqd_async_notify || req->drained_event)
+		return;
+	req->drained_event = true;
+	rn_event_raise(qp, RN_EVENT_SQ_DRAINED);
+}
+
+bool rn_req_idle(const struct rn_qp *qp)
+{
+	return rn_wq_count(&qp->req.sq) == 0;
+}
+
+/* -------------------------------------------------------------- completion */
+static void count_completion(struct rn_qp *qp, enum rn_wc_opcode opcode,
+			     enum rn_wc_status status)
+{
+	if (status == RN_WC_WR_FLUSH_ERR)
+		rn_count(qp->dev, RN_STAT_REQ_CQE_FLUSH);
+	else if (status != RN_WC_SUCCESS)
+		rn_count(qp->dev, RN_STAT_REQ_CQE_ERR);
+	else if (opcode == RN_WC_SEND)
+		rn_count(qp->dev, RN_STAT_TX_SENDS);
+}
+
+void rn_req_retire(struct rn_qp *qp, rn_ns now, enum rn_wc_status status)
+{
+	struct rn_wq *sq = &qp->req.sq;
+	const struct rn_send_wqe *wqe = rn_req_head(qp);
+	struct rn_completion c = {
+		.wr_id = wqe->wr_id,
+		.status = status,
+		.opcode = (enum rn_wc_opcode)rn_wqe_info(wqe)->wc_opcode,
+		.byte_len = wqe->length,
+	};
+	bool signaled = qp->sq_sig_all || (wqe->flags & RN_SEND_SIGNALED) ||
+			status != RN_WC_SUCCESS;
+
+	assert(rn_wq_count(sq) > 0);
+	sq->head++;
+	count_completion(qp, c.opcode, status);
+	if (signaled)
+		rn_cq_push(qp->dev, qp->send_cq, qp, now, &c);
+}
+
+void rn_req_fail_head(struct rn_qp *qp, rn_ns now, enum rn_wc_status status)
+{
+	assert(status != RN_WC_SUCCESS);
+	rn_req_retire(qp, now, status);
+	if (qp->type == RN_QPT_RC)
+		rn_qp_error(qp, now);
+	else
+		rn_qp_sq_error(qp, now);
+}
+
+bool rn_req_fail_if_due(struct rn_qp *qp, rn_ns now)
+{
+	const struct rn_send_wqe *wqe = rn_req_head(qp);
+
+	if (rn_req_idle(qp) || wqe->state != RN_WQE_DONE)
+		return false;
+	rn_req_fail_head(qp, now, (enum rn_wc_status)wqe->status);
+	return true;
+}
+
+void rn_req_flush(struct rn_qp *qp, rn_ns now)
+{
+	while (!rn_req_idle(qp))
+		rn_req_retire(qp, now, RN_WC_WR_FLUSH_ERR);
+	quiesce(qp);
+}
+
+/* ------------------------------------------------------- READs and atomics */
+uint32_t rn_req_read_packets(const struct rn_qp *qp, const struct rn_send_wqe *wqe,
+			     uint32_t packet)
+{
+	uint32_t chunk = qp->dev->cfg.read_chunk >> rn_req_mtu_shift(qp);
+	uint32_t rest = wqe->packet_count - packet;
+
+	if (chunk == 0)
+		chunk = 1;
+	if (chunk > RN_READ_PACKETS_MAX)
+		chunk = RN_READ_PACKETS_MAX;
+	if (wqe->packet_count <= chunk)
+		return rest;
+	chunk -= packet % chunk;
+	return chunk < rest ? chunk : rest;
+}
+
+/* The QPs at the front of the line get the room that there is now. A QP that waits has
+ * READs of its own under way, whose end schedules it in any case.
+ */
+static void wake_readers(struct rn_dev *dev)
+{
+	uint32_t used = dev->read_in_flight;
+
+	while (used < dev->cfg.read_window) {
+		struct rn_list *link = rn_list_pop_front(&dev->read_waiting);
+		uint32_t room = dev->cfg.read_window - used;
+
+		if (!link)
+			return;
+		rn_dev_schedule(dev, RN_CONTAINER_OF(link, struct rn_qp, read_link));
+		used += dev->cfg.read_chunk < room ? dev->cfg.read_chunk : room;
+	}
+}
+
+bool rn_req_read_window_open(struct rn_qp *qp, uint32_t bytes)
+{
+	struct rn_dev *dev = qp->dev;
+
+	if (qp->req.rd_count == 0 ||
+	    (uint64_t)dev->read_in_flight + bytes <= dev->cfg.read_window)
+		return true;
+	if (!rn_list_is_linked(&qp->read_link))
+		rn_list_push_back(&dev->read_waiting, &qp->read_link);
+	return false;
+}
+
+void rn_req_read_sent(struct rn_qp *qp, struct rn_psn last, uint32_t bytes)
+{
+	struct rn_requester *req = &qp->req;
+	unsigned i = (req->rd_head + req->rd_count) % RN_RD_ATOMIC_MAX;
+
+	assert(req->rd_count < RN_RD_ATOMIC_MAX);
+	req->rd_last_psn[i] = last.v;
+	req->rd_bytes[i] = bytes;
+	req->rd_count++;
+	qp->dev->read_in_flight += bytes;
+}
+
+void rn_req_read_answered(struct rn_qp *qp)
+{
+	struct rn_requester *req = &qp->req;
+	struct rn_dev *dev = qp->dev;
+
+	assert(req->rd_count > 0);
+	assert(dev->read_in_flight >= req->rd_bytes[req->rd_head]);
+	dev->read_in_flight -= req->rd_bytes[req->rd_head];
+	req->rd_head = (uint8_t)((req->rd_head + 1u) % RN_RD_ATOMIC_MAX);
+	req->rd_count--;
+	req->rd_begun = false;
+	wake_readers(dev);
+}
+
+void rn_req_reads_forget(struct rn_qp *qp)
+{
+	while (qp->req.rd_count > 0)
+		rn_req_read_answered(qp);
+	qp->req.rd_begun = false;
+}
