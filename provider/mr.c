@@ -68,6 +68,15 @@ struct ibv_mr *rnp_reg_mr(struct ibv_pd *pd, void *addr, size_t length, uint64_t
 	return &mr->base.ibv_mr;
 }
 
+void rnp_mr_detach(struct rnp_mr *mr)
+{
+	struct rnp_context *ctx = to_rnp_context(mr->base.ibv_mr.context);
+
+	rn_dev_remove_mr(rnp_engine_dev(ctx->engine), &mr->core);
+	rnp_hca_remove(ctx->hca, RNP_HCA_MR);
+	LIST_REMOVE(mr, link);
+}
+
 int rnp_dereg_mr(struct rnp_abi_mr *base)
 {
 	struct rnp_context *ctx = to_rnp_context(base->ibv_mr.context);
@@ -76,9 +85,7 @@ int rnp_dereg_mr(struct rnp_abi_mr *base)
 
 	if (!rnp_is_copy(ctx)) {
 		cancel = rnp_enter(ctx->engine);
-		rn_dev_remove_mr(rnp_engine_dev(ctx->engine), &mr->core);
-		rnp_hca_remove(ctx->hca, RNP_HCA_MR);
-		LIST_REMOVE(mr, link);
+		rnp_mr_detach(mr);
 		rnp_leave(ctx->engine, cancel);
 		atomic_fetch_sub(&to_rnp_pd(mr->base.ibv_mr.pd)->refs, 1);
 	}

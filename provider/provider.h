@@ -77,6 +77,7 @@ struct rnp_cq {
 
 	pthread_mutex_t lock; /* guards: ring as a reader, core.consumer, current */
 	struct rn_cqe *ring;
+	uint32_t lap_shift;    /* log2 of the capacity */
 	bool single_threaded;  /* as the program promised: ibv_start_poll() locks nothing */
 	struct rn_cqe current; /* between ibv_start_poll() and ibv_end_poll() */
 
@@ -141,6 +142,7 @@ static inline void rnp_leave(struct rnp_engine *e, int cancel_state)
 /* ---------------------------------------------------------------------- plugin.c */
 const struct rnp_abi *rnp_plugin_abi(void);
 void *const *rnp_plugin_table(void);
+void *rnp_plugin_verbs(void); /* handle of libibverbs */
 
 /* One sentence on standard error: for what the program cannot say by an errno. */
 void rnp_tell(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
@@ -166,6 +168,8 @@ int rnp_destroy_ah(struct ibv_ah *ah);
 struct ibv_mr *rnp_reg_mr(struct ibv_pd *pd, void *addr, size_t length, uint64_t hca_va,
 			  int access);
 int rnp_dereg_mr(struct rnp_abi_mr *mr);
+/* Remove from the device; engine lock held. Local memory stays. Likewise for CQ and QP. */
+void rnp_mr_detach(struct rnp_mr *mr);
 
 /* -------------------------------------------------------------------- cq.c, poll.c */
 struct ibv_cq *rnp_create_cq(struct ibv_context *context, int cqe,
@@ -174,6 +178,7 @@ struct ibv_cq_ex *rnp_create_cq_ex(struct ibv_context *context,
 				   struct ibv_cq_init_attr_ex *attr);
 int rnp_resize_cq(struct ibv_cq *cq, int cqe);
 int rnp_destroy_cq(struct ibv_cq *cq);
+void rnp_cq_detach(struct rnp_cq *cq);
 int rnp_req_notify_cq(struct ibv_cq *cq, int solicited_only);
 int rnp_poll_cq(struct ibv_cq *cq, int num_entries, struct ibv_wc *wc);
 /* Fill in the functions behind ibv_start_poll() and ibv_wc_read_*(). */
@@ -186,6 +191,8 @@ void rnp_cq_skip_qp(struct rnp_cq *cq, uint32_t qpn);
 /* ----------------------------------------------------------------------- event.c */
 extern const struct rnp_engine_hooks rnp_hooks;
 void rnp_cq_event(struct ibv_cq *cq);
+/* Try again to write an event that found the channel full. Engine lock held. */
+void rnp_cq_write_owed(struct rnp_cq *cq);
 /* The channel's writing side, shared by its CQs; NULL with errno. */
 struct rnp_channel *rnp_channel_get(struct rnp_context *ctx,
 				    const struct ibv_comp_channel *key);
@@ -206,7 +213,6 @@ int rnp_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int attr_mask,
 		 struct ibv_qp_init_attr *init_attr);
 int rnp_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr);
 int rnp_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);
-/* Remove the QP from the device; engine lock held. Local memory stays. */
 void rnp_qp_detach(struct rnp_qp *qp);
 
 /* -------------------------------------------------------------------------- wr.c */

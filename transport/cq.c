@@ -32,15 +32,13 @@ static void lose_cqe(struct rn_dev *dev, struct rn_cq *cq, const struct rn_qp *q
 	rn_event_raise_cq(dev, cq, true);
 }
 
+/* Those of the send queue count in send_queue.c. */
 static void count_error(struct rn_dev *dev, const struct rn_completion *c)
 {
-	bool recv = (c->opcode & RN_WC_RECV) != 0;
-	bool flush = c->status == RN_WC_WR_FLUSH_ERR;
-
-	if (recv)
-		rn_count(dev, flush ? RN_STAT_RESP_CQE_FLUSH : RN_STAT_RESP_CQE_ERR);
-	else
-		rn_count(dev, flush ? RN_STAT_REQ_CQE_FLUSH : RN_STAT_REQ_CQE_ERR);
+	if (!(c->opcode & RN_WC_RECV))
+		return;
+	rn_count(dev, c->status == RN_WC_WR_FLUSH_ERR ? RN_STAT_RESP_CQE_FLUSH :
+							RN_STAT_RESP_CQE_ERR);
 }
 
 static void fire(struct rn_dev *dev, struct rn_cq *cq, const struct rn_completion *c)

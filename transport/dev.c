@@ -267,10 +267,13 @@ void rn_dev_mem_done(struct rn_dev *dev, rn_ns now, uint64_t tag,
 	if (!node)
 		return;
 	qp = RN_CONTAINER_OF(node, struct rn_qp, node);
-	if ((tag & 0xff) == RN_TAG_REQ)
-		rn_req_mem_done(qp, now, result);
-	else
+	if ((tag & 0xff) != RN_TAG_REQ) {
 		rn_rsp_mem_done(qp, now, tag, result);
+	} else {
+		if (result == RN_MEM_FAULT)
+			rn_count(dev, RN_STAT_MEM_FAULT);
+		rn_req_mem_done(qp, now, result);
+	}
 	rn_dev_settle(dev, now);
 	rn_qp_publish(qp);
 }

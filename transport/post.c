@@ -111,18 +111,28 @@ static void fill_parts(const struct rn_qp *qp, struct rn_send_wqe *wqe,
 		memcpy(rn_wqe_sge(qp, wqe), wr->sg, wr->num_sge * sizeof(*wr->sg));
 }
 
+int rn_qp_check_send(const struct rn_qp *qp, const struct rn_send_wr *wr)
+{
+	uint64_t len;
+
+	if (wr->num_sge > RN_SGE_MAX)
+		return -EINVAL;
+	len = total_len(wr->sg, wr->num_sge);
+	return data_fits(qp, wr, len) ? check_send(qp, wr, len) : -EINVAL;
+}
+
+uint32_t rn_qp_sq_room(const struct rn_qp *qp)
+{
+	return qp->req.sq.max_wr - rn_wq_count(&qp->req.sq);
+}
+
 int rn_qp_post_send(struct rn_dev *dev, struct rn_qp *qp, rn_ns now,
 		    const struct rn_send_wr *wr)
 {
 	struct rn_wq *sq = &qp->req.sq;
 	struct rn_send_wqe *wqe;
-	uint64_t len;
-	int rc;
+	int rc = rn_qp_check_send(qp, wr);
 
-	if (wr->num_sge > RN_SGE_MAX)
-		return -EINVAL;
-	len = total_len(wr->sg, wr->num_sge);
-	rc = data_fits(qp, wr, len) ? check_send(qp, wr, len) : -EINVAL;
 	if (rc)
 		return rc;
 	if (rn_wq_count(sq) >= sq->max_wr)
@@ -133,7 +143,7 @@ int rn_qp_post_send(struct rn_dev *dev, struct rn_qp *qp, rn_ns now,
 		.wr_id = wr->wr_id,
 		.remote_addr = wr->remote_addr,
 		.rkey = wr->rkey,
-		.length = (uint32_t)len,
+		.length = (uint32_t)total_len(wr->sg, wr->num_sge),
 		.imm = wr->imm,
 		.opcode = (uint8_t)wr->opcode,
 		.flags = (uint8_t)wr->flags,

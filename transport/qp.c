@@ -44,9 +44,8 @@ static uint32_t send_extra(const struct rn_qp_init *in)
 
 	if (in->type == RN_QPT_UD)
 		extra += UD_PART;
-	/* The result of an atomic needs one SGE. */
-	if (in->type == RN_QPT_RC && in->max_send_sge)
-		extra = max_u32(extra, ATOMIC_PART + (uint32_t)sizeof(struct rn_sge));
+	if (in->type == RN_QPT_RC)
+		extra = max_u32(extra, ATOMIC_PART + sges);
 	return (extra + 7) & ~7u;
 }
 

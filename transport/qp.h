@@ -10,6 +10,8 @@
  *   event.c      completion and asynchronous events waiting to be taken
  *   dest.c       the window shared by all QPs towards one destination process
  *   requester.c  send queue -> request packets      (RC, UC, UD)
+ *   payload.c    SGEs of a send WQE -> payload of one packet
+ *   send_queue.c life of the send queue; READs under way
  *   retransmit.c acknowledgements, NAKs, timers     (RC)
  *   response.c   READ and atomic responses          (RC requester)
  *   responder.c  request packets -> verdict         (RC)
@@ -410,7 +412,7 @@ void rn_qp_complete_recv(struct rn_qp *qp, rn_ns now, struct rn_completion *c);
  */
 bool rn_qp_flow(const struct rn_dev *dev, const struct rn_av *av, struct rn_flow *flow);
 
-/* -------------------------------------------------------------- requester.c */
+/* ---------------------------------- requester.c, payload.c, send_queue.c */
 /* Build the next request of the QP. Returns bytes, 0 if none may leave now. */
 uint32_t rn_req_build(struct rn_qp *qp, rn_ns now, struct rn_build *b);
 void rn_req_reset(struct rn_qp *qp);		/* RESET: forget everything */

@@ -3,8 +3,6 @@
  *
  * Source: IBTA Vol 1, 9.7.3 (RC requests), 9.8 (UC), 9.8.3 (UD), 10.8.3 (ordering).
  */
-#include <string.h>
-
 #include "requester.h"
 
 /* One packet of a SEND or WRITE. */
@@ -135,7 +133,8 @@ static uint32_t end_packet(const struct rn_build *b, uint8_t *p, uint32_t len)
 {
 	uint8_t pad = rn_pad_cnt(len);
 
-	memset(p + len, 0, pad);
+	for (uint8_t i = 0; i < pad; i++)
+		p[len + i] = 0;
 	return (uint32_t)(p + len + pad - b->buf);
 }
 

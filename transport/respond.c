@@ -178,6 +178,13 @@ uint32_t rn_rsp_build_ack(struct rn_qp *qp, rn_ns now, struct rn_build *b)
 	return (uint32_t)(p - b->buf);
 }
 
+/* The acknowledgement leaves in the place of a response. */
+static uint32_t build_ack_now(struct rn_qp *qp, rn_ns now, struct rn_build *b)
+{
+	rn_list_remove(&qp->ack_link);
+	return rn_rsp_build_ack(qp, now, b);
+}
+
 /* ---------------------------------------------- READ and atomic responses */
 uint32_t rn_read_packets(const struct rn_qp *qp, uint32_t length)
 {
@@ -332,7 +339,7 @@ static uint32_t build_read(struct rn_qp *qp, rn_ns now, struct rn_build *b)
 		return 0;
 	case RN_MEM_FAULT:
 		rn_rsp_fail(qp, now, index);
-		return 0;
+		return qp->state == RN_QPS_ERR ? build_ack_now(qp, now, b) : 0;
 	}
 	emit_bth(qp, b, opcode, r->next, len);
 	if (has_aeth)
@@ -375,10 +382,8 @@ uint32_t rn_rsp_build(struct rn_qp *qp, rn_ns now, struct rn_build *b)
 		/* Some requesters do not take a response for an acknowledgement of the
 		 * SENDs and WRITEs before it; after it, they would find it stale.
 		 */
-		if (rn_rsp_ack_ready(qp)) {
-			rn_list_remove(&qp->ack_link);
-			return rn_rsp_build_ack(qp, now, b);
-		}
+		if (rn_rsp_ack_ready(qp))
+			return build_ack_now(qp, now, b);
 		if (rn_res_at(rsp, rsp->res_cur)->kind == RN_RES_READ)
 			len = build_read(qp, now, b);
 		else

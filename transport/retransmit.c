@@ -306,6 +306,10 @@ void rn_req_receive(struct rn_qp *qp, rn_ns now, const struct rn_packet *p)
 	const struct rn_requester *req = &qp->req;
 	struct rn_psn psn = p->bth.psn;
 
+	if (!(p->op->flags & RN_OP_PAYLOAD) && p->payload_len > 0) {
+		rn_count(qp->dev, RN_STAT_RX_DROPPED);
+		return;
+	}
 	if (rn_psn_before(psn, req->una) || !rn_psn_before(psn, req->high)) {
 		receive_ghost(qp, p);
 		return;

@@ -118,20 +118,23 @@ void rn_req_retire(struct rn_qp *qp, rn_ns now, enum rn_wc_status status)
 {
 	struct rn_wq *sq = &qp->req.sq;
 	const struct rn_send_wqe *wqe = rn_req_head(qp);
-	struct rn_completion c = {
-		.wr_id = wqe->wr_id,
-		.status = status,
-		.opcode = (enum rn_wc_opcode)rn_wqe_info(wqe)->wc_opcode,
-		.byte_len = wqe->length,
-	};
+	enum rn_wc_opcode opcode = (enum rn_wc_opcode)rn_wqe_info(wqe)->wc_opcode;
 	bool signaled = qp->sq_sig_all || (wqe->flags & RN_SEND_SIGNALED) ||
 			status != RN_WC_SUCCESS;
 
 	assert(rn_wq_count(sq) > 0);
 	sq->head++;
-	count_completion(qp, c.opcode, status);
-	if (signaled)
+	count_completion(qp, opcode, status);
+	if (signaled) {
+		struct rn_completion c = {
+			.wr_id = wqe->wr_id,
+			.status = status,
+			.opcode = opcode,
+			.byte_len = wqe->length,
+		};
+
 		rn_cq_push(qp->dev, qp->send_cq, qp, now, &c);
+	}
 }
 
 void rn_req_fail_head(struct rn_qp *qp, rn_ns now, enum rn_wc_status status)

@@ -401,6 +401,12 @@ struct rn_send_wr {
 int rn_qp_post_send(struct rn_dev *dev, struct rn_qp *qp, rn_ns now,
 		    const struct rn_send_wr *wr);
 
+/* For callers that post several requests or none: would rn_qp_post_send() take @wr (the same
+ * codes, but for -ENOMEM), and how many more requests does the send queue take?
+ */
+int rn_qp_check_send(const struct rn_qp *qp, const struct rn_send_wr *wr);
+uint32_t rn_qp_sq_room(const struct rn_qp *qp);
+
 struct rn_recv_wr {
 	uint64_t wr_id;
 	const struct rn_sge *sg; /* copied */

@@ -8,6 +8,7 @@
 
 #include <fcntl.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -16,11 +17,17 @@ static int early_openat(int dirfd, const char *path, int flags, mode_t mode)
 	return (int)syscall(SYS_openat, dirfd, path, flags | O_LARGEFILE, mode);
 }
 
+/* __O_TMPFILE includes the bit of O_DIRECTORY. */
+static bool wants_mode(int flags)
+{
+	return (flags & O_CREAT) || (flags & __O_TMPFILE) == __O_TMPFILE;
+}
+
 int rnk_early_open(const char *path, int flags, ...)
 {
 	mode_t mode = 0;
 
-	if (flags & (O_CREAT | __O_TMPFILE)) {
+	if (wants_mode(flags)) {
 		va_list ap;
 
 		va_start(ap, flags);
@@ -34,7 +41,7 @@ int rnk_early_openat(int dirfd, const char *path, int flags, ...)
 {
 	mode_t mode = 0;
 
-	if (flags & (O_CREAT | __O_TMPFILE)) {
+	if (wants_mode(flags)) {
 		va_list ap;
 
 		va_start(ap, flags);

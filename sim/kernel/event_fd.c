@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* event_fd.c - the descriptor behind a completion channel or an asynchronous event queue.
  *
- * Bare system calls: open() and close() are cancellation points, and a thread cancelled
- * inside ibv_create_comp_channel() would leak what is half made.
+ * libc's functions and not bare system calls: ThreadSanitizer follows descriptors by
+ * them, and would take one that came and went unseen for a race in the program.
  */
 #include "event_fd.h"
 
@@ -10,22 +10,17 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <sys/random.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 static int reopen(const char *path)
 {
-	long fd = syscall(SYS_openat, AT_FDCWD, path, O_RDWR | O_CLOEXEC);
+	int fd = open(path, O_RDWR | O_CLOEXEC);
 
-	return fd < 0 ? -errno : (int)fd;
-}
-
-static void close_raw(int fd)
-{
-	syscall(SYS_close, fd);
+	return fd < 0 ? -errno : fd;
 }
 
 static int open_by_proc(const char *proc_fd_dir)
@@ -36,10 +31,10 @@ static int open_by_proc(const char *proc_fd_dir)
 
 	if (pipe2(pair, O_CLOEXEC) < 0)
 		return -errno;
-	snprintf(path, sizeof(path), "%s/%d", proc_fd_dir, pair[0]);
+	(void)snprintf(path, sizeof(path), "%s/%d", proc_fd_dir, pair[0]);
 	fd = reopen(path);
-	close_raw(pair[0]);
-	close_raw(pair[1]);
+	close(pair[0]);
+	close(pair[1]);
 	return fd;
 }
 
@@ -52,7 +47,7 @@ static int open_by_fifo(const char *fifo_dir)
 
 	if (getrandom(&nonce, sizeof(nonce), 0) != sizeof(nonce))
 		return -EIO;
-	snprintf(path, sizeof(path), "%s/.event-%016" PRIx64, fifo_dir, nonce);
+	(void)snprintf(path, sizeof(path), "%s/.event-%016" PRIx64, fifo_dir, nonce);
 	if (mkfifo(path, 0600) < 0)
 		return -errno;
 	fd = reopen(path);
@@ -70,11 +65,11 @@ static int above_stdio(int fd)
 	moved = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
 	if (moved < 0)
 		moved = -errno;
-	close_raw(fd);
+	close(fd);
 	return moved;
 }
 
-int rnk_event_fd_open(const char *proc_fd_dir, const char *fifo_dir)
+static int open_event_fd(const char *proc_fd_dir, const char *fifo_dir)
 {
 	int fd = open_by_proc(proc_fd_dir);
 
@@ -84,4 +79,18 @@ int rnk_event_fd_open(const char *proc_fd_dir, const char *fifo_dir)
 	if (fd < 0 && fifo_dir)
 		fd = open_by_fifo(fifo_dir);
 	return fd < 0 ? fd : above_stdio(fd);
+}
+
+/* open() and close() are cancellation points, ioctl() is not; a thread cancelled in
+ * ibv_create_comp_channel() would leak what is half made.
+ */
+int rnk_event_fd_open(const char *proc_fd_dir, const char *fifo_dir)
+{
+	int cancel_state;
+	int fd;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+	fd = open_event_fd(proc_fd_dir, fifo_dir);
+	pthread_setcancelstate(cancel_state, NULL);
+	return fd;
 }

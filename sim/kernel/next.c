@@ -9,7 +9,11 @@
 
 #include "early.h"
 
-enum if_missing { NEEDED, INT, PTR };
+enum if_missing {
+	NEEDED,
+	INT,
+	PTR
+};
 
 struct hook {
 	const char *name;

@@ -47,6 +47,7 @@ static inline void *rnk_next(enum rnk_fn fn)
 	return p ? p : rnk_next_resolve(fn);
 }
 
+/* NOLINTNEXTLINE(bugprone-macro-parentheses): a name, not an expression */
 #define NEXT(name) ((__typeof__(&name))rnk_next(RNK_FN_##name))
 
 #endif /* RNK_NEXT_H */

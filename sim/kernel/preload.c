@@ -11,7 +11,7 @@
  * A hook for a character device with state (rdma_cm: write(), and dup() and fstat() to
  * follow its descriptors) belongs into a file of its own, called from here.
  */
-#undef _FORTIFY_SOURCE	   /* its inline open() would be in the way of ours */
+#undef _FORTIFY_SOURCE	 /* its inline open() would be in the way of ours */
 #undef _FILE_OFFSET_BITS /* would rename open() to open64() */
 
 #include "preload.h"
@@ -43,44 +43,57 @@ __attribute__((constructor(101))) static void start(void)
 }
 
 /* The mode, if the flags say that one was given. */
-#define OPEN_MODE(flags)                                                                 \
-	({                                                                               \
-		mode_t mode_ = 0;                                                        \
-                                                                                         \
-		if (((flags)&O_CREAT) || ((flags)&__O_TMPFILE)) {                        \
-			va_list ap_;                                                     \
-                                                                                         \
-			va_start(ap_, flags);                                            \
-			mode_ = va_arg(ap_, mode_t);                                     \
-			va_end(ap_);                                                     \
-		}                                                                        \
-		mode_;                                                                   \
-	})
+#define TAKE_MODE(mode, flags)                                                   \
+	do {                                                                     \
+		if (((flags)&O_CREAT) || ((flags)&__O_TMPFILE) == __O_TMPFILE) { \
+			va_list ap_;                                             \
+                                                                                 \
+			va_start(ap_, flags);                                    \
+			(mode) = va_arg(ap_, mode_t);                            \
+			va_end(ap_);                                             \
+		}                                                                \
+	} while (0)
 
 /* open */
 
+/* libc's parameter names are reserved.
+ * NOLINTBEGIN(readability-inconsistent-declaration-parameter-name)
+ */
+
 RNK_EXPORT int open(const char *path, int flags, ...)
 {
+	mode_t mode = 0;
+
+	TAKE_MODE(mode, flags);
 	path = REDIRECT(path);
-	return NEXT(open)(path, flags, OPEN_MODE(flags));
+	return NEXT(open)(path, flags, mode);
 }
 
 RNK_EXPORT int open64(const char *path, int flags, ...)
 {
+	mode_t mode = 0;
+
+	TAKE_MODE(mode, flags);
 	path = REDIRECT(path);
-	return NEXT(open64)(path, flags, OPEN_MODE(flags));
+	return NEXT(open64)(path, flags, mode);
 }
 
 RNK_EXPORT int openat(int dirfd, const char *path, int flags, ...)
 {
+	mode_t mode = 0;
+
+	TAKE_MODE(mode, flags);
 	path = REDIRECT(path);
-	return NEXT(openat)(dirfd, path, flags, OPEN_MODE(flags));
+	return NEXT(openat)(dirfd, path, flags, mode);
 }
 
 RNK_EXPORT int openat64(int dirfd, const char *path, int flags, ...)
 {
+	mode_t mode = 0;
+
+	TAKE_MODE(mode, flags);
 	path = REDIRECT(path);
-	return NEXT(openat64)(dirfd, path, flags, OPEN_MODE(flags));
+	return NEXT(openat64)(dirfd, path, flags, mode);
 }
 
 RNK_EXPORT int __open_2(const char *path, int flags)
@@ -374,3 +387,5 @@ RNK_EXPORT int socket(int domain, int type, int protocol)
 	}
 	return NEXT(socket)(domain, type, protocol);
 }
+
+/* NOLINTEND(readability-inconsistent-declaration-parameter-name) */

@@ -13,6 +13,7 @@
 
 #define RNK_EXPORT __attribute__((visibility("default")))
 
+/* NOLINTBEGIN(cert-dcl51-cpp,cert-dcl37-c): the names are glibc's */
 int __open_2(const char *path, int flags);
 int __open64_2(const char *path, int flags);
 int __openat_2(int dirfd, const char *path, int flags);
@@ -28,5 +29,6 @@ int __lxstat(int ver, const char *path, struct stat *st);
 int __lxstat64(int ver, const char *path, struct stat64 *st);
 int __fxstatat(int ver, int dirfd, const char *path, struct stat *st, int flags);
 int __fxstatat64(int ver, int dirfd, const char *path, struct stat64 *st, int flags);
+/* NOLINTEND(cert-dcl51-cpp,cert-dcl37-c) */
 
 #endif /* RNK_PRELOAD_H */

@@ -15,15 +15,22 @@
 #define COMPLETE_TREE_HAS "sys/class/infiniband_verbs/abi_version"
 
 static const char *const prefixes[] = {
-	"/sys/class/infiniband",    "/sys/class/infiniband_verbs",
+	"/sys/class/infiniband",     "/sys/class/infiniband_verbs",
 	"/sys/class/infiniband_mad", "/sys/class/infiniband_cm",
-	"/sys/class/misc/rdma_cm",  "/sys/devices/virtual/rocin",
+	"/sys/class/misc/rdma_cm",   "/sys/devices/virtual/rocin",
 	"/dev/infiniband",
 };
 
-enum { PREFIX_MAX = 32 }; /* bytes; longer than any of the above */
+enum {
+	PREFIX_MAX = 32
+}; /* bytes; longer than any of the above */
 
-enum tree_state { UNKNOWN, STARTING, OFF, ON };
+enum tree_state {
+	UNKNOWN,
+	STARTING,
+	OFF,
+	ON
+};
 
 /* Message passing: whoever moves the state from UNKNOWN or OFF to STARTING writes path
  * and len and releases them with ON; readers acquire ON.
@@ -239,7 +246,7 @@ size_t rnk_mapped_size(const char *path)
 		return 0;
 	size = tree.len + strlen(prefix) + strlen(rest) + 1;
 	/* Too long for any path: the kernel says so of the original as well. */
-	return size <= 2 * PATH_MAX ? size : 0;
+	return size <= 2ul * PATH_MAX ? size : 0;
 }
 
 const char *rnk_map(const char *path, char *buf, size_t size)
@@ -265,7 +272,8 @@ const char *rnk_unmapped(const char *path)
 {
 	const char *inside;
 
-	if (!path || path[0] != '/' || !is_on() || strncmp(path, tree.path, tree.len))
+	if (!path || path[0] != '/' || !is_on() ||
+	    strncmp(path, tree.path, tree.len) != 0)
 		return path;
 	inside = path + tree.len;
 	if (!strncmp(inside, "/sys", 4) && (inside[4] == '/' || inside[4] == '\0'))

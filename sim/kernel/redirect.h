@@ -60,11 +60,11 @@ const char *rnk_unmapped(const char *path);
 /* @path itself, or its place in the tree in memory that lives until the caller returns.
  * (Not inside an argument list: alloca() may not be used there.)
  */
-#define REDIRECT(path)                                                                   \
-	({                                                                               \
-		size_t size_ = rnk_mapped_size(path);                                    \
-                                                                                         \
-		size_ ? rnk_map((path), alloca(size_), size_) : (path);                  \
+#define REDIRECT(path)                                                  \
+	({                                                              \
+		size_t size_ = rnk_mapped_size(path);                   \
+                                                                        \
+		size_ ? rnk_map((path), alloca(size_), size_) : (path); \
 	})
 
 #endif /* RNK_REDIRECT_H */

@@ -44,9 +44,10 @@ static void dir(struct writer *w, const char *name)
 	emit(w, (struct rn_sysfs_entry){ .kind = RN_SYSFS_DIR, .content = "" }, name);
 }
 
-__attribute__((format(printf, 3, 0))) static void
-formatted(struct writer *w, struct rn_sysfs_entry entry, const char *format, va_list ap,
-	  const char *name)
+__attribute__((format(printf, 3, 0))) static void formatted(struct writer *w,
+							    struct rn_sysfs_entry entry,
+							    const char *format,
+							    va_list ap, const char *name)
 {
 	char text[ENTRY_TEXT_MAX];
 	int len = vsnprintf(text, sizeof(text), format, ap);
@@ -56,16 +57,16 @@ formatted(struct writer *w, struct rn_sysfs_entry entry, const char *format, va_
 	emit(w, entry, name);
 }
 
-#define DEFINE_EMITTER(fn, kind_, live_)                                                 \
-	__attribute__((format(printf, 3, 4))) static void fn(                            \
-		struct writer *w, const char *name, const char *format, ...)             \
-	{                                                                                \
-		struct rn_sysfs_entry entry = { .kind = (kind_), .live = (live_) };      \
-		va_list ap;                                                              \
-                                                                                         \
-		va_start(ap, format);                                                    \
-		formatted(w, entry, format, ap, name);                                   \
-		va_end(ap);                                                              \
+#define DEFINE_EMITTER(fn, kind_, live_)                                            \
+	__attribute__((format(printf, 3, 4))) static void fn(                       \
+		struct writer *w, const char *name, const char *format, ...)        \
+	{                                                                           \
+		struct rn_sysfs_entry entry = { .kind = (kind_), .live = (live_) }; \
+		va_list ap;                                                         \
+                                                                                    \
+		va_start(ap, format);                                               \
+		formatted(w, entry, format, ap, name);                              \
+		va_end(ap);                                                         \
 	}
 
 DEFINE_EMITTER(file, RN_SYSFS_FILE, false)
@@ -121,15 +122,15 @@ static void gid_entry(struct writer *w, const struct rn_netdev *dev, unsigned id
 	const uint8_t *g = idx < dev->gid_count ? dev->gid[idx].raw : unused.raw;
 	char name[32];
 
-	snprintf(name, sizeof(name), "gids/%u", idx);
+	(void)snprintf(name, sizeof(name), "gids/%u", idx);
 	live_file(w, name,
 		  "%02x%02x:%02x%02x:%02x%02x:%02x%02x:%02x%02x:%02x%02x:%02x%02x:"
 		  "%02x%02x\n",
 		  g[0], g[1], g[2], g[3], g[4], g[5], g[6], g[7], g[8], g[9], g[10],
 		  g[11], g[12], g[13], g[14], g[15]);
-	snprintf(name, sizeof(name), "gid_attrs/types/%u", idx);
+	(void)snprintf(name, sizeof(name), "gid_attrs/types/%u", idx);
 	file(w, name, "RoCE v2\n");
-	snprintf(name, sizeof(name), "gid_attrs/ndevs/%u", idx);
+	(void)snprintf(name, sizeof(name), "gid_attrs/ndevs/%u", idx);
 	file(w, name, "%s\n", dev->ifname);
 }
 
@@ -185,7 +186,8 @@ static void uverbs_device(struct writer *w, const struct rn_netdev *dev)
 	symlink_to(w, "device", "../..");
 }
 
-int rn_sysfs_visit_device(const struct rn_netdev *dev, rn_sysfs_visit_fn *visit, void *ctx)
+int rn_sysfs_visit_device(const struct rn_netdev *dev, rn_sysfs_visit_fn *visit,
+			  void *ctx)
 {
 	struct writer w = { .visit = visit, .ctx = ctx };
 	char parent[96], name[96];
@@ -196,13 +198,14 @@ int rn_sysfs_visit_device(const struct rn_netdev *dev, rn_sysfs_visit_fn *visit,
 	/* The suffix is for NCCL, which overwrites the last and the third and fourth last
 	 * letter of this name to merge the functions of one card.
 	 */
-	snprintf(parent, sizeof(parent), "sys/devices/virtual/rocin/%s.nic", dev->ibdev);
+	(void)snprintf(parent, sizeof(parent), "sys/devices/virtual/rocin/%s.nic",
+		       dev->ibdev);
 
 	enter(&w, "%s", parent);
 	dir(&w, "infiniband");
 	dir(&w, "infiniband_verbs");
 	dir(&w, "net");
-	snprintf(name, sizeof(name), "net/%s", dev->ifname);
+	(void)snprintf(name, sizeof(name), "net/%s", dev->ifname);
 	symlink_to(&w, name, "/sys/class/net/%s", dev->ifname);
 
 	enter(&w, "%s/infiniband/%s", parent, dev->ibdev);
@@ -214,13 +217,15 @@ int rn_sysfs_visit_device(const struct rn_netdev *dev, rn_sysfs_visit_fn *visit,
 	uverbs_device(&w, dev);
 
 	leave(&w);
-	snprintf(name, sizeof(name), "sys/class/infiniband/%s", dev->ibdev);
-	symlink_to(&w, name, "../../devices/virtual/rocin/%s.nic/infiniband/%s", dev->ibdev,
-		   dev->ibdev);
-	snprintf(name, sizeof(name), "sys/class/infiniband_verbs/uverbs_%s", dev->ibdev);
-	symlink_to(&w, name, "../../devices/virtual/rocin/%s.nic/infiniband_verbs/uverbs_%s",
+	(void)snprintf(name, sizeof(name), "sys/class/infiniband/%s", dev->ibdev);
+	symlink_to(&w, name, "../../devices/virtual/rocin/%s.nic/infiniband/%s",
 		   dev->ibdev, dev->ibdev);
-	snprintf(name, sizeof(name), "dev/infiniband/uverbs_%s", dev->ibdev);
+	(void)snprintf(name, sizeof(name), "sys/class/infiniband_verbs/uverbs_%s",
+		       dev->ibdev);
+	symlink_to(&w, name,
+		   "../../devices/virtual/rocin/%s.nic/infiniband_verbs/uverbs_%s",
+		   dev->ibdev, dev->ibdev);
+	(void)snprintf(name, sizeof(name), "dev/infiniband/uverbs_%s", dev->ibdev);
 	symlink_to(&w, name, "/dev/null");
 	return w.rc;
 }

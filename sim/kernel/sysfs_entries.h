@@ -5,12 +5,16 @@
 
 #include "rocin/netdev.h"
 
-enum rn_sysfs_kind { RN_SYSFS_DIR, RN_SYSFS_FILE, RN_SYSFS_LINK };
+enum rn_sysfs_kind {
+	RN_SYSFS_DIR,
+	RN_SYSFS_FILE,
+	RN_SYSFS_LINK
+};
 
 struct rn_sysfs_entry {
 	enum rn_sysfs_kind kind;
-	bool live;	     /* a file that follows addresses and link while programs run */
-	const char *path;    /* below the tree, no leading slash */
+	bool live;	  /* a file that follows addresses and link while programs run */
+	const char *path; /* below the tree, no leading slash */
 	const char *content; /* text of a file, target of a link, "" for a directory */
 };
 
@@ -26,6 +30,7 @@ typedef int rn_sysfs_visit_fn(void *ctx, const struct rn_sysfs_entry *entry);
  * Return: 0, or the first answer of @visit that was not 0.
  */
 int rn_sysfs_visit_base(rn_sysfs_visit_fn *visit, void *ctx);
-int rn_sysfs_visit_device(const struct rn_netdev *dev, rn_sysfs_visit_fn *visit, void *ctx);
+int rn_sysfs_visit_device(const struct rn_netdev *dev, rn_sysfs_visit_fn *visit,
+			  void *ctx);
 
 #endif /* RN_SYSFS_ENTRIES_H */

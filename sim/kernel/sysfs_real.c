@@ -11,8 +11,9 @@
 #include <sys/stat.h>
 
 struct scan {
-	const char *root;  /* the real "/sys" or "/dev" */
-	const char *where; /* "class/infiniband": below root and, after prefix, in the tree */
+	const char *root; /* the real "/sys" or "/dev" */
+	const char *
+		where; /* "class/infiniband": below root and, after prefix, in the tree */
 	const char *prefix; /* "sys" or "dev" */
 	rn_sysfs_visit_fn *visit;
 	void *ctx;
@@ -22,8 +23,8 @@ static int emit_link(const struct scan *scan, const char *name, const char *targ
 {
 	char path[PATH_MAX];
 
-	snprintf(path, sizeof(path), "%s/%s%s%s", scan->prefix, scan->where,
-		 *name ? "/" : "", name);
+	(void)snprintf(path, sizeof(path), "%s/%s%s%s", scan->prefix, scan->where,
+		       *name ? "/" : "", name);
 	return scan->visit(scan->ctx, &(struct rn_sysfs_entry){ .kind = RN_SYSFS_LINK,
 								.path = path,
 								.content = target });
@@ -38,12 +39,12 @@ static char *real_device(const struct scan *scan, const char *name)
 	char *real;
 	struct stat st;
 
-	snprintf(path, sizeof(path), "%s/%s/%s", scan->root, scan->where, name);
+	(void)snprintf(path, sizeof(path), "%s/%s/%s", scan->root, scan->where, name);
 	real = realpath(path, NULL);
 	if (!real)
 		return NULL;
 	if (stat(real, &st) == 0 && (S_ISDIR(st.st_mode) || S_ISCHR(st.st_mode)) &&
-	    strcmp(real, "/dev/null") && !strstr(real, "/devices/virtual/rocin/"))
+	    strcmp(real, "/dev/null") != 0 && !strstr(real, "/devices/virtual/rocin/"))
 		return real;
 	free(real);
 	return NULL;
@@ -56,14 +57,14 @@ static int visit_entries(const struct scan *scan)
 	struct dirent **names;
 	int count, links = 0, rc = 0;
 
-	snprintf(path, sizeof(path), "%s/%s", scan->root, scan->where);
+	(void)snprintf(path, sizeof(path), "%s/%s", scan->root, scan->where);
 	count = scandir(path, &names, NULL, alphasort);
 	if (count < 0)
 		return errno == ENOMEM ? -ENOMEM : 0;
 	for (int i = 0; i < count; i++) {
-		char *target = names[i]->d_name[0] == '.' ?
-				       NULL :
-				       real_device(scan, names[i]->d_name);
+		char *target = names[i]->d_name[0] == '.'
+				       ? NULL
+				       : real_device(scan, names[i]->d_name);
 
 		if (target && !rc) {
 			rc = emit_link(scan, names[i]->d_name, target);
@@ -82,7 +83,7 @@ static int visit_class(const struct scan *scan)
 	char path[PATH_MAX];
 	struct stat st;
 
-	snprintf(path, sizeof(path), "%s/%s", scan->root, scan->where);
+	(void)snprintf(path, sizeof(path), "%s/%s", scan->root, scan->where);
 	if (stat(path, &st) < 0 || !S_ISDIR(st.st_mode))
 		return 0;
 	return emit_link(scan, "", path);
@@ -91,8 +92,10 @@ static int visit_class(const struct scan *scan)
 int rn_sysfs_visit_real(const char *sys, const char *dev, rn_sysfs_visit_fn *visit,
 			void *ctx)
 {
-	static const char *const shared[] = { "class/infiniband", "class/infiniband_verbs" };
-	static const char *const whole[] = { "class/infiniband_mad", "class/infiniband_cm",
+	static const char *const shared[] = { "class/infiniband",
+					      "class/infiniband_verbs" };
+	static const char *const whole[] = { "class/infiniband_mad",
+					     "class/infiniband_cm",
 					     "class/misc/rdma_cm" };
 	struct scan scan = { .root = sys, .prefix = "sys", .visit = visit, .ctx = ctx };
 	int links = 0;
@@ -108,8 +111,9 @@ int rn_sysfs_visit_real(const char *sys, const char *dev, rn_sysfs_visit_fn *vis
 	if (!links)
 		return 0;
 
-	rc = visit(ctx, &(struct rn_sysfs_entry){
-				.kind = RN_SYSFS_DIR, .path = "sys/class/misc", .content = "" });
+	rc = visit(ctx, &(struct rn_sysfs_entry){ .kind = RN_SYSFS_DIR,
+						  .path = "sys/class/misc",
+						  .content = "" });
 	for (unsigned i = 0; i < RN_ARRAY_SIZE(whole) && !rc; i++) {
 		scan.where = whole[i];
 		rc = visit_class(&scan);

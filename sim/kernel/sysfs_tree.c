@@ -58,9 +58,9 @@ static int hash_entry(void *ctx, const struct rn_sysfs_entry *entry)
 {
 	uint64_t *hash = ctx;
 
-	hash_text(hash, entry->kind == RN_SYSFS_DIR  ? "d" :
-			entry->kind == RN_SYSFS_LINK ? "l" :
-						       "f");
+	hash_text(hash, entry->kind == RN_SYSFS_DIR    ? "d"
+			: entry->kind == RN_SYSFS_LINK ? "l"
+						       : "f");
 	hash_text(hash, entry->path);
 	hash_text(hash, entry->content);
 	return 0;
@@ -140,7 +140,7 @@ static int ensure_entry(void *ctx, const struct rn_sysfs_entry *entry)
 	case RN_SYSFS_FILE:
 		return write_file(root, entry, O_CREAT);
 	}
-	assert(!"kind of entry");
+	assert(false); /* no other kind */
 }
 
 static int update_entry(void *ctx, const struct rn_sysfs_entry *entry)
@@ -167,7 +167,8 @@ static int fill(const char *path, const struct content *content)
 	return rc;
 }
 
-static int remove_one(const char *path, const struct stat *st, int flag, struct FTW *where)
+static int remove_one(const char *path, const struct stat *st, int flag,
+		      struct FTW *where)
 {
 	(void)st;
 	(void)flag;
@@ -179,6 +180,7 @@ static void remove_all(const char *path)
 {
 	int saved_errno = errno;
 
+	/* NOLINTNEXTLINE(concurrency-mt-unsafe): only with FTW_CHDIR */
 	nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 	errno = saved_errno;
 }
@@ -191,7 +193,7 @@ static int create(const char *parent, const char *path, const struct content *co
 	char temp[PATH_MAX];
 	int rc;
 
-	snprintf(temp, sizeof(temp), "%s/.tree-XXXXXX", parent);
+	(void)snprintf(temp, sizeof(temp), "%s/.tree-XXXXXX", parent);
 	if (!mkdtemp(temp))
 		return -errno;
 	rc = chmod(temp, TREE_MODE) < 0 ? -errno : fill(temp, content);
@@ -225,9 +227,11 @@ static int write_below(const char *parent, const struct content *content, char *
 
 	if (rc)
 		return rc;
-	return lstat(path, &st) == 0 ? fill(path, content) : create(parent, path, content);
+	return lstat(path, &st) == 0 ? fill(path, content)
+				     : create(parent, path, content);
 }
 
+/* NOLINTNEXTLINE(readability-function-size): seven plain parameters */
 int rn_sysfs_tree_write(const char *parent_dir, const struct rn_netdev *devs, unsigned n,
 			char *path, size_t path_len, char *err, size_t err_len)
 {
@@ -238,9 +242,11 @@ int rn_sysfs_tree_write(const char *parent_dir, const struct rn_netdev *devs, un
 	assert(n >= 1 && n <= RN_NETDEV_MAX);
 	rc = parent ? write_below(parent, &content, path, path_len) : -errno;
 	free(parent);
-	if (rc)
-		snprintf(err, err_len, "cannot write the sysfs tree in %s: %s", parent_dir,
-			 strerror(-rc));
+	if (rc) {
+		errno = -rc; /* for %m, which unlike strerror() is good in any thread */
+		(void)snprintf(err, err_len, "cannot write the sysfs tree in %s: %m",
+			       parent_dir);
+	}
 	return rc;
 }
 

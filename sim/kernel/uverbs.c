@@ -16,7 +16,10 @@
 #include "redirect.h"
 
 /* /dev/null, Documentation/admin-guide/devices.txt */
-enum { NULL_MAJOR = 1, NULL_MINOR = 3 };
+enum {
+	NULL_MAJOR = 1,
+	NULL_MINOR = 3
+};
 
 bool rnk_is_uverbs_request(int fd, unsigned long request)
 {
@@ -57,6 +60,7 @@ static int create_comp_channel(struct ib_uverbs_attr *out)
 	if (fd < 0)
 		return fd;
 	resp.fd = (uint32_t)fd;
+	/* NOLINTNEXTLINE(performance-no-int-to-ptr): the ABI carries pointers as u64 */
 	memcpy((void *)(uintptr_t)out->data, &resp, sizeof(resp));
 	out->flags |= UVERBS_ATTR_F_VALID_OUTPUT;
 	return 0;

@@ -22,6 +22,10 @@
 #include "next.h"
 #include "redirect.h"
 
+/* libc's parameter names are reserved.
+ * NOLINTBEGIN(readability-inconsistent-declaration-parameter-name)
+ */
+
 /* names */
 
 /* Give a path that libc wrote its /sys name again, in place: it only gets shorter. */
@@ -82,6 +86,7 @@ static void glob_closedir(void *dir)
 
 static struct dirent *glob_readdir(void *dir)
 {
+	/* NOLINTNEXTLINE(concurrency-mt-unsafe): one glob(), one directory */
 	return readdir(dir);
 }
 
@@ -115,24 +120,24 @@ static int glob_lstat64(const char *path, struct stat64 *st)
 }
 
 /* Run glob() with the functions above and leave no trace of them in the result. */
-#define GLOB_IN_TREE(next, pattern, flags, errfunc, result, bits)                        \
-	({                                                                               \
-		__typeof__(*(result)) saved_ = *(result);                                \
-		int rc_;                                                                 \
-                                                                                         \
-		(result)->gl_opendir = glob_opendir;                                     \
-		(result)->gl_closedir = glob_closedir;                                   \
-		(result)->gl_readdir = glob_readdir##bits;                               \
-		(result)->gl_stat = glob_stat##bits;                                     \
-		(result)->gl_lstat = glob_lstat##bits;                                   \
-		rc_ = NEXT(next)(pattern, (flags) | GLOB_ALTDIRFUNC, errfunc, result);   \
-		(result)->gl_opendir = saved_.gl_opendir;                                \
-		(result)->gl_closedir = saved_.gl_closedir;                              \
-		(result)->gl_readdir = saved_.gl_readdir;                                \
-		(result)->gl_stat = saved_.gl_stat;                                      \
-		(result)->gl_lstat = saved_.gl_lstat;                                    \
-		(result)->gl_flags &= ~GLOB_ALTDIRFUNC;                                  \
-		rc_;                                                                     \
+#define GLOB_IN_TREE(next, pattern, flags, errfunc, result, bits)                      \
+	({                                                                             \
+		__typeof__(*(result)) saved_ = *(result);                              \
+		int rc_;                                                               \
+                                                                                       \
+		(result)->gl_opendir = glob_opendir;                                   \
+		(result)->gl_closedir = glob_closedir;                                 \
+		(result)->gl_readdir = glob_readdir##bits;                             \
+		(result)->gl_stat = glob_stat##bits;                                   \
+		(result)->gl_lstat = glob_lstat##bits;                                 \
+		rc_ = NEXT(next)(pattern, (flags) | GLOB_ALTDIRFUNC, errfunc, result); \
+		(result)->gl_opendir = saved_.gl_opendir;                              \
+		(result)->gl_closedir = saved_.gl_closedir;                            \
+		(result)->gl_readdir = saved_.gl_readdir;                              \
+		(result)->gl_stat = saved_.gl_stat;                                    \
+		(result)->gl_lstat = saved_.gl_lstat;                                  \
+		(result)->gl_flags &= ~GLOB_ALTDIRFUNC;                                \
+		rc_;                                                                   \
 	})
 
 RNK_EXPORT int glob(const char *pattern, int flags, int (*errfunc)(const char *, int),
@@ -193,16 +198,16 @@ static int on_nftw64(const char *path, const struct stat64 *st, int flag,
 }
 
 /* Walk in the tree with on_NAME in place of @fn. */
-#define WALK_IN_TREE(name, path, fn, ...)                                                \
-	({                                                                               \
-		__typeof__(callback.name) saved_ = callback.name;                        \
-		int rc_;                                                                 \
-                                                                                         \
-		callback.name = (fn);                                                    \
-		path = REDIRECT(path);                                                   \
-		rc_ = NEXT(name)(path, on_##name, __VA_ARGS__);                          \
-		callback.name = saved_;                                                  \
-		rc_;                                                                     \
+#define WALK_IN_TREE(name, path, fn, ...)                         \
+	({                                                        \
+		__typeof__(callback.name) saved_ = callback.name; \
+		int rc_;                                          \
+                                                                  \
+		callback.name = (fn);                             \
+		path = REDIRECT(path);                            \
+		rc_ = NEXT(name)(path, on_##name, __VA_ARGS__);   \
+		callback.name = saved_;                           \
+		rc_;                                              \
 	})
 
 RNK_EXPORT int ftw(const char *path, __ftw_func_t fn, int descriptors)
@@ -265,16 +270,16 @@ static char **redirect_roots(char *const *roots)
 	return copy;
 }
 
-#define FTS_OPEN_IN_TREE(name, roots, options, compare)                                  \
-	({                                                                               \
-		char **mine_ = redirect_roots(roots);                                    \
-		__typeof__(name(NULL, 0, NULL)) fts_ =                                   \
-			NEXT(name)(mine_ ? mine_ : (roots), options, compare);           \
-		int errno_ = errno;                                                      \
-                                                                                         \
-		free(mine_);                                                             \
-		errno = errno_;                                                          \
-		fts_;                                                                    \
+#define FTS_OPEN_IN_TREE(name, roots, options, compare)                        \
+	({                                                                     \
+		char **mine_ = redirect_roots(roots);                          \
+		__typeof__(name(NULL, 0, NULL)) fts_ =                         \
+			NEXT(name)(mine_ ? mine_ : (roots), options, compare); \
+		int errno_ = errno;                                            \
+                                                                               \
+		free(mine_);                                                   \
+		errno = errno_;                                                \
+		fts_;                                                          \
 	})
 
 RNK_EXPORT FTS *fts_open(char *const *roots, int options,
@@ -288,3 +293,5 @@ RNK_EXPORT FTS64 *fts64_open(char *const *roots, int options,
 {
 	return FTS_OPEN_IN_TREE(fts64_open, roots, options, compare);
 }
+
+/* NOLINTEND(readability-inconsistent-declaration-parameter-name) */

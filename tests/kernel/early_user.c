@@ -20,7 +20,11 @@
 
 static alignas(16) char arena[16 << 20];
 static _Atomic size_t used;
-static enum { FRESH, INITIALISING, READY } allocator; /* first use is single-threaded */
+static enum {
+	FRESH,
+	INITIALISING,
+	READY
+} allocator; /* first use is single-threaded */
 
 /* Each block is preceded by its size, in 16 bytes. Nothing is given back. */
 static void *allocate(size_t len)

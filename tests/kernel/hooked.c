@@ -35,7 +35,10 @@ int verbs_comp_channel(int fd)
 		.length = 56,
 		.attr_count = 2,
 		.attr = { { .id = 2, .len = 8, .flags = 1, .data = 17 },
-			  { .id = 1, .len = 4, .flags = 1, .data = (uintptr_t)&channel } },
+			  { .id = 1,
+			    .len = 4,
+			    .flags = 1,
+			    .data = (uintptr_t)&channel } },
 	};
 
 	CHECK(ioctl(fd, VERBS_IOCTL, &req) == 0);
@@ -61,5 +64,6 @@ int main(int argc, char **argv)
 {
 	if (argc != 2)
 		return 2;
-	return run(path_checks, "paths", argv[1]) + run(life_checks, "life", argv[1]) ? 0 : 2;
+	return run(path_checks, "paths", argv[1]) + run(life_checks, "life", argv[1]) ? 0
+										      : 2;
 }

@@ -18,15 +18,15 @@
 #define NODE "/dev/infiniband/uverbs_rocin0"
 #define REAL_IBDEV "/sys/devices/virtual/rocin/rocin0.nic/infiniband/rocin0"
 
-#define CHECK(cond)                                                                      \
-	do {                                                                             \
-		if (!(cond)) {                                                           \
-			int errno_ = errno;                                              \
-                                                                                         \
-			printf("%s:%d: %s is false (errno %d, %s)\n", __FILE__, __LINE__,  \
-			       #cond, errno_, strerror(errno_));                         \
-			exit(1);                                                         \
-		}                                                                        \
+#define CHECK(cond)                                                             \
+	do {                                                                    \
+		if (!(cond)) {                                                  \
+			int errno_ = errno;                                     \
+                                                                                \
+			printf("%s:%d: %s is false (errno %d, %s)\n", __FILE__, \
+			       __LINE__, #cond, errno_, strerror(errno_));      \
+			exit(1);                                                \
+		}                                                               \
 	} while (0)
 
 #define CHECK_TEXT(got, want)                                                            \
@@ -34,7 +34,7 @@
 		const char *got_ = (got);                                                \
                                                                                          \
 		if (!got_ || strcmp(got_, (want))) {                                     \
-			printf("%s:%d: %s is \"%s\", want \"%s\"\n", __FILE__, __LINE__,   \
+			printf("%s:%d: %s is \"%s\", want \"%s\"\n", __FILE__, __LINE__, \
 			       #got, got_ ? got_ : "NULL", (want));                      \
 			exit(1);                                                         \
 		}                                                                        \

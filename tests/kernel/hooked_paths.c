@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* hooked_paths.c - every libc function that takes a path finds the device, and names it. */
+/* hooked_paths.c - every libc function that takes a path finds the device, and names it.
+ */
 #include "hooked.h"
 
 #include <dirent.h>
@@ -16,7 +17,8 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-/* A function that headers do not declare: behind _FORTIFY_SOURCE, or of an older glibc. */
+/* A function that headers do not declare: behind _FORTIFY_SOURCE, or of an older glibc.
+ */
 #define HIDDEN(name, type) ((__typeof__(type) *)dlsym(RTLD_DEFAULT, name))
 
 static void check_text(int fd, const char *want)
@@ -41,22 +43,25 @@ static void open_finds_the_device(void)
 		   "1: CA\n");
 	check_text(openat(-1, IBDEV "/node_type", O_RDONLY), "1: CA\n");
 	check_text(openat64(AT_FDCWD, IBDEV "/node_type", O_RDONLY), "1: CA\n");
-	check_text(HIDDEN("__open_2", int(const char *, int))(IBDEV "/node_type", O_RDONLY),
+	check_text(
+		HIDDEN("__open_2", int(const char *, int))(IBDEV "/node_type", O_RDONLY),
+		"1: CA\n");
+	check_text(HIDDEN("__open64_2", int(const char *, int))(IBDEV "/node_type",
+								O_RDONLY),
 		   "1: CA\n");
-	check_text(HIDDEN("__open64_2", int(const char *, int))(IBDEV "/node_type", O_RDONLY),
+	check_text(HIDDEN("__openat_2",
+			  int(int, const char *, int))(-1, IBDEV "/node_type", O_RDONLY),
 		   "1: CA\n");
-	check_text(HIDDEN("__openat_2", int(int, const char *, int))(-1, IBDEV "/node_type",
-								     O_RDONLY),
-		   "1: CA\n");
-	check_text(HIDDEN("__openat64_2", int(int, const char *, int))(-1, IBDEV "/node_type",
-								       O_RDONLY),
+	check_text(HIDDEN("__openat64_2",
+			  int(int, const char *, int))(-1, IBDEV "/node_type", O_RDONLY),
 		   "1: CA\n");
 
 	/* Relative to a descriptor, as libibverbs reads the uverbs directory. */
 	dir = open(CLASS "_verbs/uverbs_rocin0", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	CHECK(dir >= 0);
 	check_text(openat(dir, "ibdev", O_RDONLY), "rocin0\n");
-	check_text(openat(dir, "device/infiniband/rocin0/node_type", O_RDONLY), "1: CA\n");
+	check_text(openat(dir, "device/infiniband/rocin0/node_type", O_RDONLY),
+		   "1: CA\n");
 	close(dir);
 }
 
@@ -147,12 +152,13 @@ static void old_stat_sees_them_too(void)
 
 	if (!dlsym(dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD), "__xstat"))
 		return; /* nor does this libc have such programs */
-	CHECK(HIDDEN("__xstat", int(int, const char *, struct stat *))(ver, NODE, &st) == 0);
+	CHECK(HIDDEN("__xstat", int(int, const char *, struct stat *))(ver, NODE, &st) ==
+	      0);
 	CHECK(S_ISCHR(st.st_mode));
 	CHECK(HIDDEN("__xstat64", int(int, const char *, struct stat64 *))(ver, NODE,
 									   &st64) == 0);
-	CHECK(HIDDEN("__lxstat", int(int, const char *, struct stat *))(ver, IBDEV, &st) ==
-	      0);
+	CHECK(HIDDEN("__lxstat", int(int, const char *, struct stat *))(ver, IBDEV,
+									&st) == 0);
 	CHECK(S_ISLNK(st.st_mode));
 	CHECK(HIDDEN("__lxstat64", int(int, const char *, struct stat64 *))(ver, IBDEV,
 									    &st64) == 0);
@@ -165,7 +171,8 @@ static void old_stat_sees_them_too(void)
 
 static void access_links_and_attributes_work(void)
 {
-	static const char link[] = "../../devices/virtual/rocin/rocin0.nic/infiniband/rocin0";
+	static const char link[] =
+		"../../devices/virtual/rocin/rocin0.nic/infiniband/rocin0";
 	char buf[PATH_MAX] = "";
 	int fd;
 
@@ -179,7 +186,8 @@ static void access_links_and_attributes_work(void)
 	CHECK(readlinkat(-1, IBDEV, buf, sizeof(buf)) == sizeof(link) - 1);
 	CHECK(HIDDEN("__readlink_chk", ssize_t(const char *, char *, size_t, size_t))(
 		      IBDEV, buf, sizeof(buf), sizeof(buf)) == sizeof(link) - 1);
-	CHECK(HIDDEN("__readlinkat_chk", ssize_t(int, const char *, char *, size_t, size_t))(
+	CHECK(HIDDEN("__readlinkat_chk",
+		     ssize_t(int, const char *, char *, size_t, size_t))(
 		      -1, IBDEV, buf, sizeof(buf), sizeof(buf)) == sizeof(link) - 1);
 
 	CHECK(getxattr(IBDEV, "user.rocin", buf, sizeof(buf)) == -1 && errno != ENOENT);
@@ -200,12 +208,13 @@ static void real_paths_have_names_in_sys(void)
 
 	CHECK_TEXT(path, REAL_IBDEV);
 	free(path);
-	CHECK_TEXT(realpath(IBDEV "/device", buf), "/sys/devices/virtual/rocin/rocin0.nic");
+	CHECK_TEXT(realpath(IBDEV "/device", buf),
+		   "/sys/devices/virtual/rocin/rocin0.nic");
 	path = canonicalize_file_name(IBDEV "/device/net/../infiniband/rocin0/ports");
 	CHECK_TEXT(path, REAL_IBDEV "/ports");
 	free(path);
-	CHECK_TEXT(HIDDEN("__realpath_chk", char *(const char *, char *, size_t))(
-			   CLASS, buf, sizeof(buf)),
+	CHECK_TEXT(HIDDEN("__realpath_chk",
+			  char *(const char *, char *, size_t))(CLASS, buf, sizeof(buf)),
 		   CLASS);
 	CHECK(!realpath(CLASS "/missing", buf) && errno == ENOENT);
 	CHECK_TEXT(realpath("/sys/class/net/../net", buf), "/sys/class/net");
@@ -222,8 +231,8 @@ static void working_directories_have_names_in_sys(void)
 	path = getcwd(NULL, 0);
 	CHECK_TEXT(path, REAL_IBDEV);
 	free(path);
-	CHECK_TEXT(HIDDEN("__getcwd_chk", char *(char *, size_t, size_t))(buf, sizeof(buf),
-									  sizeof(buf)),
+	CHECK_TEXT(HIDDEN("__getcwd_chk",
+			  char *(char *, size_t, size_t))(buf, sizeof(buf), sizeof(buf)),
 		   REAL_IBDEV);
 	unsetenv("PWD");
 	path = get_current_dir_name();
@@ -307,7 +316,8 @@ static int on_ftw64(const char *path, const struct stat64 *st, int flag)
 	return 7; /* ends the walk and is its result */
 }
 
-static int on_elsewhere(const char *path, const struct stat *st, int flag, struct FTW *where)
+static int on_elsewhere(const char *path, const struct stat *st, int flag,
+			struct FTW *where)
 {
 	(void)st;
 	(void)flag;
@@ -349,6 +359,10 @@ static void rdma_netlink_is_refused_and_other_netlink_is_not(void)
 {
 	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_RDMA);
 
+	CHECK(fd == -1 && errno == EPROTONOSUPPORT);
+	/* A kernel without RDMA says the same. Of this it would complain about the type.
+	 */
+	fd = socket(AF_NETLINK, SOCK_STREAM | SOCK_CLOEXEC, NETLINK_RDMA);
 	CHECK(fd == -1 && errno == EPROTONOSUPPORT);
 	fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
 	CHECK(fd >= 0);
@@ -397,7 +411,8 @@ const struct check path_checks[] = {
 	{ "old_stat_sees_them_too", old_stat_sees_them_too },
 	{ "access_links_and_attributes_work", access_links_and_attributes_work },
 	{ "real_paths_have_names_in_sys", real_paths_have_names_in_sys },
-	{ "working_directories_have_names_in_sys", working_directories_have_names_in_sys },
+	{ "working_directories_have_names_in_sys",
+	  working_directories_have_names_in_sys },
 	{ "glob_finds_the_device", glob_finds_the_device },
 	{ "tree_walks_name_paths_in_sys", tree_walks_name_paths_in_sys },
 	{ "fts_walks_into_the_tree", fts_walks_into_the_tree },

@@ -4,6 +4,10 @@
 set -eu
 export LC_ALL=C
 
+for real in /sys/class/infiniband/*; do
+	[ ! -e "$real" ] || { echo "$real is a real device; lists here expect one"; exit 77; }
+done
+
 dir=$(mktemp -d "${TMPDIR:-/tmp}/rocin test-XXXXXX")
 trap 'rm -rf "$dir"' EXIT
 trap 'exit 1' HUP INT TERM

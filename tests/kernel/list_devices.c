@@ -17,7 +17,8 @@ int main(int argc, char **argv)
 		void *verbs = dlopen("libibverbs.so.1", RTLD_NOW | RTLD_LOCAL);
 
 		*(void **)&get_list =
-			verbs ? dlvsym(verbs, "ibv_get_device_list", "IBVERBS_1.1") : NULL;
+			verbs ? dlvsym(verbs, "ibv_get_device_list", "IBVERBS_1.1")
+			      : NULL;
 		if (!get_list)
 			return 2;
 	}

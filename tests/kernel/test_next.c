@@ -57,7 +57,8 @@ static void early_open_passes_the_mode(void **state)
 	close(fd);
 }
 
-/* dlsym() through a handle gives the default version, dlsym(RTLD_NEXT) may give an older. */
+/* dlsym() through a handle gives the default version, dlsym(RTLD_NEXT) may give an older.
+ */
 static void every_function_is_found_in_its_newest_version(void **state)
 {
 	void *libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
@@ -72,7 +73,8 @@ static void every_function_is_found_in_its_newest_version(void **state)
 		Dl_info found;
 
 		assert_true(dladdr(rnk_next((enum rnk_fn)fn), &found));
-		if (strstr(found.dli_fname, "libc.so") && want != rnk_next((enum rnk_fn)fn))
+		if (strstr(found.dli_fname, "libc.so") &&
+		    want != rnk_next((enum rnk_fn)fn))
 			fail_msg("%s is not the default version", names[fn]);
 	}
 	dlclose(libc);

@@ -123,14 +123,33 @@ static void each_prefix_is_ours_itself_and_what_lies_below(void **state)
 static void neighbours_of_the_prefixes_are_not_ours(void **state)
 {
 	static const char *const path[] = {
-		"", "/", "/s", "/d", "/sys", "/sys/", "/sys/class", "/sys/class/net/lo",
-		"/sys/class/infinibandx", "/sys/class/infiniban", "/sys/class/infiniband_",
-		"/sys/class/infiniband_verbsy/x", "/sys/class/misc", "/sys/class/misc/rdma_cmx",
-		"/sys/devices/virtual", "/sys/devices/virtual/net/lo",
-		"/sys/devices/virtual/rocinante", "/dev", "/dev/null", "/dev/infinibandx",
-		"/dev/shm/sys/class/infiniband", "/srv/sys/class/infiniband",
-		"/usr/sys/class/infiniband", "sys/class/infiniband", "infiniband",
-		"./sys/class/infiniband", "dev/infiniband",
+		"",
+		"/",
+		"/s",
+		"/d",
+		"/sys",
+		"/sys/",
+		"/sys/class",
+		"/sys/class/net/lo",
+		"/sys/class/infinibandx",
+		"/sys/class/infiniban",
+		"/sys/class/infiniband_",
+		"/sys/class/infiniband_verbsy/x",
+		"/sys/class/misc",
+		"/sys/class/misc/rdma_cmx",
+		"/sys/devices/virtual",
+		"/sys/devices/virtual/net/lo",
+		"/sys/devices/virtual/rocinante",
+		"/dev",
+		"/dev/null",
+		"/dev/infinibandx",
+		"/dev/shm/sys/class/infiniband",
+		"/srv/sys/class/infiniband",
+		"/usr/sys/class/infiniband",
+		"sys/class/infiniband",
+		"infiniband",
+		"./sys/class/infiniband",
+		"dev/infiniband",
 	};
 
 	(void)state;
@@ -154,8 +173,10 @@ static void what_follows_a_prefix_is_kept_as_written(void **state)
 	(void)state;
 	assert_maps_to("/sys/class/infiniband/", "/sys/class/infiniband/");
 	assert_maps_to("/sys/class/infiniband/.", "/sys/class/infiniband/.");
-	assert_maps_to("/sys/class/infiniband//rocin0/", "/sys/class/infiniband//rocin0/");
-	assert_maps_to("/sys/class/infiniband/rocin0/..", "/sys/class/infiniband/rocin0/..");
+	assert_maps_to("/sys/class/infiniband//rocin0/",
+		       "/sys/class/infiniband//rocin0/");
+	assert_maps_to("/sys/class/infiniband/rocin0/..",
+		       "/sys/class/infiniband/rocin0/..");
 	assert_maps_to("/sys/class/infiniband/rocin0/../../net",
 		       "/sys/class/infiniband/rocin0/../../net");
 }
@@ -280,7 +301,7 @@ static void a_tree_named_through_a_link_is_known_by_its_real_name(void **state)
 static void without_a_usable_tree_nothing_is_ours(void **state)
 {
 	char incomplete[PATH_MAX], missing[PATH_MAX], endless[PATH_MAX + 2];
-	const char *const bad[] = { NULL,    "",	 "relative/tree", incomplete,
+	const char *const bad[] = { NULL,    "",	  "relative/tree", incomplete,
 				    missing, "/dev/null", endless };
 
 	(void)state;
@@ -317,14 +338,17 @@ int main(void)
 				       use_tree),
 		cmocka_unit_test_setup(neighbours_of_the_prefixes_are_not_ours, use_tree),
 		cmocka_unit_test_setup(idle_components_do_not_hide_a_prefix, use_tree),
-		cmocka_unit_test_setup(what_follows_a_prefix_is_kept_as_written, use_tree),
+		cmocka_unit_test_setup(what_follows_a_prefix_is_kept_as_written,
+				       use_tree),
 		cmocka_unit_test_setup(dotdot_before_a_prefix_is_taken_back, use_tree),
 		cmocka_unit_test_setup(three_dots_are_a_name, use_tree),
 		cmocka_unit_test_setup(endless_paths_are_left_to_the_kernel, use_tree),
 		cmocka_unit_test_setup(no_byte_behind_the_string_is_read, use_tree),
 		cmocka_unit_test_setup(
-			a_path_changed_meanwhile_is_not_written_past_the_buffer, use_tree),
-		cmocka_unit_test_setup(results_in_the_tree_get_their_names_back, use_tree),
+			a_path_changed_meanwhile_is_not_written_past_the_buffer,
+			use_tree),
+		cmocka_unit_test_setup(results_in_the_tree_get_their_names_back,
+				       use_tree),
 		cmocka_unit_test_setup(results_elsewhere_stay, use_tree),
 		cmocka_unit_test(a_tree_named_through_a_link_is_known_by_its_real_name),
 		cmocka_unit_test(without_a_usable_tree_nothing_is_ours),

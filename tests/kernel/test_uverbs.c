@@ -20,7 +20,10 @@
 
 #define VERBS_IOCTL 0xc0181b01ul
 
-enum { MANDATORY = 1, VALID_OUTPUT = 2 };
+enum {
+	MANDATORY = 1,
+	VALID_OUTPUT = 2
+};
 
 struct attr {
 	uint16_t id, len, flags, elem;
@@ -74,8 +77,10 @@ static void only_verbs_requests_to_the_null_device_are_ours(void **state)
 /* has_ioctl_write(): QUERY_DEVICE (1) without request or response. */
 static void the_probe_is_answered_enospc_as_by_the_kernel(void **state)
 {
-	struct request req = { .attr_count = 1,
-			       .attr = { { .id = 2, .len = 8, .flags = MANDATORY, .data = 1 } } };
+	struct request req = {
+		.attr_count = 1,
+		.attr = { { .id = 2, .len = 8, .flags = MANDATORY, .data = 1 } }
+	};
 
 	(void)state;
 	assert_int_equal(send_request(&req), -ENOSPC);
@@ -87,7 +92,9 @@ static void a_completion_channel_is_a_descriptor_in_the_response(void **state)
 	struct request req = {
 		.attr_count = 2,
 		.attr = { { .id = 2, .len = 8, .flags = MANDATORY, .data = 17 },
-			  { .id = 1, .len = 4, .flags = MANDATORY,
+			  { .id = 1,
+			    .len = 4,
+			    .flags = MANDATORY,
 			    .data = (uintptr_t)resp } },
 	};
 	uint64_t cookie = 7, got = 0;
@@ -109,7 +116,9 @@ static void a_completion_channel_needs_room_for_the_answer(void **state)
 	struct request req = {
 		.attr_count = 2,
 		.attr = { { .id = 2, .len = 8, .flags = MANDATORY, .data = 17 },
-			  { .id = 1, .len = 3, .flags = MANDATORY,
+			  { .id = 1,
+			    .len = 3,
+			    .flags = MANDATORY,
 			    .data = (uintptr_t)&resp } },
 	};
 
@@ -130,7 +139,9 @@ static void other_write_commands_are_not_supported(void **state)
 		struct request req = {
 			.attr_count = 2,
 			.attr = { { .id = 2, .len = 8, .flags = MANDATORY, .data = cmd },
-				  { .id = 1, .len = sizeof(resp), .flags = MANDATORY,
+				  { .id = 1,
+				    .len = sizeof(resp),
+				    .flags = MANDATORY,
 				    .data = (uintptr_t)resp } },
 		};
 
@@ -186,7 +197,8 @@ static void malformed_requests_are_refused(void **state)
 
 	(void)state;
 	assert_int_equal(rnk_uverbs_ioctl(NULL), -EFAULT);
-	assert_int_equal(rnk_uverbs_ioctl(&req), -EINVAL); /* length lacks the attribute */
+	assert_int_equal(rnk_uverbs_ioctl(&req),
+			 -EINVAL); /* length lacks the attribute */
 	req = (struct request){ .attr_count = 0 };
 	assert_int_equal(send_request(&req), -EINVAL); /* no command in it */
 }

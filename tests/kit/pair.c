@@ -399,7 +399,7 @@ bool pair_next_event(struct pair *p, struct rn_event *ev)
 void pair_expect_async_at(struct pair_qp *q, enum rn_async_event async, const char *file,
 			  int line)
 {
-	struct rn_event ev;
+	struct rn_event ev = { .completion = true };
 
 	if (!pair_next_event(q->p, &ev)) {
 		print_error("no event, expected %d\n", (int)async);

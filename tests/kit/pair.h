@@ -46,6 +46,7 @@ struct pair_packet {
 	int from;	     /* device, or -1: injected */
 	struct rn_flow flow; /* as the receiver sees it */
 	struct rn_tx tx;     /* flow pointer not valid */
+	unsigned copies;     /* that the wire delivers; 0: lost */
 	uint32_t len;	     /* bytes, ICRC included */
 	uint8_t data[RN_PACKET_MAX + RN_ICRC_LEN];
 };
@@ -209,6 +210,9 @@ void pair_run_until_quiet(struct pair *p);
 void pair_run_for(struct pair *p, rn_ns ns);
 /* Until nothing is on the wire and memory is idle; timers may still run. */
 void pair_run_wire(struct pair *p);
+
+/* Print the last @count packets that were recorded, a line each. */
+void pair_print_tail(const struct pair *p, unsigned count);
 
 /* Take the oldest CQE. False if there is none. */
 bool pair_poll(struct pair_cq *cq, struct rn_cqe *cqe);

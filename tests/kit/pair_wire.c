@@ -80,24 +80,46 @@ static void record(struct pair *p, const struct pair_packet *pkt)
 	p->record[p->record_count++] = copy_of(pkt);
 }
 
-static void send_packet(struct pair *p, const struct pair_packet *pkt)
+static void send_packet(struct pair *p, struct pair_packet *pkt)
 {
 	struct pair_fate f = { .copies = 1 };
+	bool to_test = p->cfg.devices == 1 &&
+		       memcmp(&pkt->flow.dst, &p->gid[0], sizeof(p->gid[0])) != 0;
 
-	record(p, pkt);
-	if (p->cfg.devices == 1 &&
-	    memcmp(&pkt->flow.dst, &p->gid[0], sizeof(p->gid[0])) != 0)
-		return; /* the test is the other end */
 	if (p->hook)
 		f = p->hook(p->hook_ctx, pkt);
-	else if (p->faults.seed)
+	else if (p->faults.seed && !to_test)
 		f = random_fate(p);
-	for (unsigned i = 0; i < f.copies; i++) {
+	pkt->copies = f.copies;
+	record(p, pkt);
+	for (unsigned i = 0; i < f.copies && !to_test; i++) {
 		struct pair_packet *c = copy_of(pkt);
 
 		if (f.corrupt && i == 0)
 			c->data[c->len / 2] ^= 0x10;
 		put_on_link(p, c, p->now + p->cfg.link_ns + f.extra_ns);
+	}
+}
+
+void pair_print_tail(const struct pair *p, unsigned count)
+{
+	unsigned from = p->record_count > count ? p->record_count - count : 0;
+
+	for (unsigned i = from; i < p->record_count; i++) {
+		const struct pair_packet *k = p->record[i];
+		const struct rn_opcode_info *op = &rn_opcode_info[k->data[0]];
+		struct rn_bth b = { 0 };
+
+		rn_bth_parse(&b, k->data, k->data + k->len);
+		print_message("%12.3f us %d qp %x->%x %-22s psn %u%s len %u",
+			      (double)k->at / 1e3, k->from, k->tx.src_qpn, b.dest_qpn,
+			      op->name, b.psn.v, b.ack_req ? " A" : "", k->len);
+		if (op->flags & RN_OP_AETH)
+			print_message(" syndrome %02x msn %u", k->data[RN_BTH_LEN],
+				      rn_get_be24(k->data + RN_BTH_LEN + 1));
+		print_message("%s\n", k->copies == 0  ? " LOST"
+				      : k->copies > 1 ? " TWICE"
+						      : "");
 	}
 }
 

@@ -58,6 +58,8 @@ static uint8_t *put_headers(const struct raw_packet *k, uint32_t fl, uint8_t *p)
 		deth.src_qpn = RAW_PEER_QPN;
 	if (fl & RN_OP_DETH)
 		p = rn_deth_emit(p, &deth);
+	if (fl & RN_OP_FETH)
+		p = rn_put_be32(p, 0);
 	if (fl & RN_OP_RETH)
 		p = rn_reth_emit(p, &k->reth);
 	if (fl & RN_OP_ATOMIC_ETH)

@@ -12,86 +12,15 @@
 
 #include <cmocka.h>
 
+#include "icrc_vectors.h"
 #include "rocin/icrc.h"
-
-/* Whole IP packets, ICRC last. The first came from a ConnectX-4 Lx; the others have been
- * checked with scapy's RoCE dissector.
- */
-static const struct {
-	const char *what;
-	const char *hex;
-	uint32_t icrc;
-} vectors[] = {
-	{ "CNP of a real adapter, source port 0",
-	  "45c2003c 718c4000 40119161 0a001101 0a001201 000012b7 00280000 8100ffff "
-	  "40000118"
-	  "00000000 00000000 00000000 00000000 00000000 82fd002a",
-	  0x2a00fd82 },
-	{ "V1 RC SEND Only, 5 bytes, identification 0x1234",
-	  "45020034 12344000 40111481 0a000001 0a000002 d1c512b7 00200000 0430ffff "
-	  "00000011"
-	  "80123456 68656c6c 6f000000 942c4ab0",
-	  0xb04a2c94 },
-	{ "V2 RC ACK",
-	  "45020030 00004000 401126b9 0a000002 0a000001 d1c512b7 001c0000 1100ffff "
-	  "00000011"
-	  "00123456 1f000001 92597d13",
-	  0x137d5992 },
-	{ "V3 RC NAK, PSN sequence error",
-	  "45000030 00004000 401126bb 0a000002 0a000001 c13212b7 001c0000 1100ffff "
-	  "00000011"
-	  "00000000 60000000 ee6dc48b",
-	  0x8bc46dee },
-	{ "V4 RC RNR NAK",
-	  "45000030 00004000 401126bb 0a000002 0a000001 c13212b7 001c0000 1100ffff "
-	  "00000011"
-	  "00ffffff 2c000007 b839f478",
-	  0x78f439b8 },
-	{ "V5 RC RDMA READ Request",
-	  "4500003c 00004000 401126af 0a000001 0a000002 c13212b7 00280000 0c00ffff "
-	  "00000012"
-	  "80fffffe 00000000 00001000 00001234 00001388 74c395f7",
-	  0xf795c374 },
-	{ "V6 RC Compare & Swap",
-	  "45000048 00004000 401126a3 0a000001 0a000002 c13212b7 00340000 1300ffff "
-	  "00000012"
-	  "80000003 00000000 00002000 00001234 00000000 00000002 00000000 00000001 "
-	  "3790db39",
-	  0x39db9037 },
-	{ "V7 RC Atomic Acknowledge",
-	  "45000038 00004000 401126b3 0a000002 0a000001 c13212b7 00240000 1200ffff "
-	  "00000011"
-	  "00000003 1f000002 00000000 00000001 269d553e",
-	  0x3e559d26 },
-	{ "V8 UD SEND Only with Immediate",
-	  "4500003c 00004000 401126af 0a000001 0a000002 c13212b7 00280000 65e0ffff "
-	  "00000012"
-	  "00000009 11111111 00000011 deadbeef 61620000 828deed1",
-	  0xd1ee8d82 },
-	{ "V9 CNP",
-	  "45c0003c 00004000 401125ef 0a000002 0a000001 c00012b7 00280000 8100ffff "
-	  "40000011"
-	  "00000000 00000000 00000000 00000000 00000000 5b65ef9f",
-	  0x9fef655b },
-	{ "V10 RC RDMA WRITE Only over IPv6",
-	  "60212345 002c1140 fd000000 00000000 00000000 00000001 fd000000 00000000 "
-	  "00000000"
-	  "00000002 c12312b7 002c0000 0a00ffff 00000022 80ffffff 00000000 00001000 "
-	  "00001234"
-	  "00000004 deadbeef 3fdcb13b",
-	  0x3bb1dc3f },
-	{ "V11 RC RDMA READ Response Only over IPv6",
-	  "60000000 001c1101 fd000000 00000000 00000000 00000002 fd000000 00000000 "
-	  "00000000"
-	  "00000001 c13212b7 001c0000 1000ffff 00000011 00000005 1f000001 aaea3d48",
-	  0x483deaaa },
-};
 
 enum {
 	PKT_MAX = 4200,
 	IPV4_LEN = 20,
 	IPV6_LEN = 40,
-	UDP_LEN = 8
+	UDP_LEN = 8,
+	DF = 0x4000, /* flags and fragment offset of an IPv4 header */
 };
 
 /* A packet and what is known of its outer headers. */
@@ -101,23 +30,6 @@ struct pkt {
 	size_t len; /* BTH to pad, without ICRC */
 	uint8_t data[PKT_MAX];
 };
-
-static size_t read_hex(uint8_t *out, const char *hex)
-{
-	size_t len = 0;
-
-	while (*hex) {
-		char digits[3] = { hex[0], hex[1], 0 };
-
-		if (*hex == ' ') {
-			hex++;
-			continue;
-		}
-		out[len++] = (uint8_t)strtoul(digits, NULL, 16);
-		hex += 2;
-	}
-	return len;
-}
 
 static void set_ipv4(struct rn_gid *gid, const uint8_t *address)
 {
@@ -205,7 +117,7 @@ static uint32_t slow_crc(uint32_t reg, const uint8_t *p, size_t len)
 	return reg;
 }
 
-static uint32_t slow_icrc(const struct pkt *pkt)
+static uint32_t slow_icrc(const struct pkt *pkt, uint16_t flags)
 {
 	uint8_t pseudo[8 + IPV6_LEN + UDP_LEN + PKT_MAX];
 	uint8_t *p = pseudo;
@@ -217,7 +129,7 @@ static uint32_t slow_icrc(const struct pkt *pkt)
 		p[0] = 0x45;
 		rn_put_be16(p + 2, (uint16_t)(udp_len + IPV4_LEN));
 		rn_put_be16(p + 4, pkt->ip_id);
-		rn_put_be16(p + 6, 0x4000);
+		rn_put_be16(p + 6, flags);
 		p[9] = 17;
 		memcpy(p + 12, pkt->flow.src.raw + 12, 4);
 		memcpy(p + 16, pkt->flow.dst.raw + 12, 4);
@@ -293,9 +205,9 @@ static void random_packets_agree_with_the_slow_implementation(void **state)
 		struct pkt v4 = random_packet(true, len), v6 = random_packet(false, len);
 
 		assert_int_equal(rn_icrc(&v4.flow, v4.ip_id, v4.data, len),
-				 slow_icrc(&v4));
+				 slow_icrc(&v4, DF));
 		assert_int_equal(rn_icrc(&v6.flow, v6.ip_id, v6.data, len),
-				 slow_icrc(&v6));
+				 slow_icrc(&v6, DF));
 	}
 }
 
@@ -354,6 +266,22 @@ static void every_identification_is_solved_for_at_any_length(void **state)
 					 id == 0 ? RN_ICRC_OK : RN_ICRC_OK_SOLVED);
 		}
 	}
+}
+
+/* Only the identification is solved for, not the flags and fragment offset after it. */
+static void a_packet_without_df_or_with_a_fragment_offset_is_bad(void **state)
+{
+	struct pkt pkt = random_packet(true, 64);
+
+	(void)state;
+	for (unsigned bit = 0; bit < 16; bit++) {
+		uint16_t flags = (uint16_t)(DF ^ 1 << bit);
+
+		rn_put_le32(pkt.data + pkt.len, slow_icrc(&pkt, flags));
+		assert_int_equal(check(NULL, &pkt, 0, false), RN_ICRC_BAD);
+	}
+	rn_put_le32(pkt.data + pkt.len, slow_icrc(&pkt, DF));
+	assert_int_equal(check(NULL, &pkt, 0, false), RN_ICRC_OK_SOLVED);
 }
 
 static void the_longest_datagram_is_solved_for(void **state)
@@ -554,6 +482,7 @@ int main(void)
 		TEST(fields_that_change_on_the_way_do_not_matter),
 		TEST(all_other_fields_matter),
 		TEST(every_identification_is_solved_for_at_any_length),
+		TEST(a_packet_without_df_or_with_a_fragment_offset_is_bad),
 		TEST(the_longest_datagram_is_solved_for),
 		TEST(every_single_flipped_bit_is_found),
 		TEST(damage_is_found_even_while_solving),

@@ -211,6 +211,20 @@ static void a_region_may_reach_to_the_end_of_the_address_space(void **state)
 	check_remote(&use, RN_KEY_RANGE);
 }
 
+/* rn_mr_init() makes no such region, but the check does not rest on that. */
+static void a_start_below_the_region_is_refused_whatever_the_length(void **state)
+{
+	struct rn_key_use use = good;
+
+	(void)state;
+	mr.length = UINT64_MAX;
+	use.va = 0;
+	use.len = 1;
+	check_remote(&use, RN_KEY_RANGE);
+	use.va = VA;
+	check_remote(&use, RN_KEY_OK);
+}
+
 /* Repair the faults one after the other: the objections come in this order. */
 static void objections_come_in_the_order_of_the_specification(void **state)
 {
@@ -344,6 +358,7 @@ int main(void)
 		TEST(all_rights_asked_for_are_needed),
 		TEST(a_range_must_lie_inside_the_region),
 		TEST(a_region_may_reach_to_the_end_of_the_address_space),
+		TEST(a_start_below_the_region_is_refused_whatever_the_length),
 		TEST(objections_come_in_the_order_of_the_specification),
 		TEST(a_removed_region_is_unknown),
 		TEST(gathering_needs_no_right_and_scattering_local_write),

@@ -14,18 +14,20 @@
 #include "sentence.h"
 
 enum {
-	/* How far the next owner of a slot starts beyond the last one's start, of 65535: its
-	 * QPNs are others, so late packets for the dead are unknown and dropped.
+	/* How far the next owner of a slot starts beyond the last one's start, of 65535:
+	 * its QPNs are others, so late packets for the dead are unknown and dropped.
 	 */
 	COUNTER_STRIDE = 4096,
-	BIND_WAIT_MS = 1000, /* for the clients of a rocind that died to close their sockets */
+	BIND_WAIT_MS =
+		1000, /* for the clients of a rocind that died to close their sockets */
 };
 
 /* Peers may still send to processes of an earlier rocind: start somewhere else. */
 void rnd_groups_init(struct rnd_groups *groups)
 {
 	*groups = (struct rnd_groups){ 0 };
-	if (getrandom(groups->next_counter, sizeof(groups->next_counter), GRND_NONBLOCK) < 0)
+	if (getrandom(groups->next_counter, sizeof(groups->next_counter), GRND_NONBLOCK) <
+	    0)
 		rn_log(RN_LOG_DEBUG, "getrandom: %m");
 	for (unsigned i = 0; i < RND_SLOT_COUNT; i++)
 		if (groups->next_counter[i] == 0)
@@ -57,13 +59,14 @@ static uint16_t draw_counter(struct rnd_groups *groups, unsigned slot)
 	uint16_t counter = groups->next_counter[slot];
 	unsigned next = counter + COUNTER_STRIDE;
 
-	groups->next_counter[slot] = (uint16_t)(next > UINT16_MAX ? next - UINT16_MAX : next);
+	groups->next_counter[slot] =
+		(uint16_t)(next > UINT16_MAX ? next - UINT16_MAX : next);
 	return counter;
 }
 
 /* Return: 0 with the group of this address, opened if it was not. */
-static int get_group(struct rnd_groups *groups, const struct rn_gid *gid, uint32_t ifindex,
-		     struct rnd_group **out, char *err, size_t err_len)
+static int get_group(struct rnd_groups *groups, const struct rn_gid *gid,
+		     uint32_t ifindex, struct rnd_group **out, char *err, size_t err_len)
 {
 	uint32_t scope = rn_gid_is_link_local(gid) ? ifindex : 0;
 	int rc;
@@ -135,8 +138,8 @@ static int prepare_slot(const struct rnd_attachment *a, char *err, size_t err_le
 
 		if (rc)
 			return rn_fail(err, err_len, rc,
-				       "rocind cannot make a socket for slot %u: %s", a->slot,
-				       strerror(-rc));
+				       "rocind cannot make a socket for slot %u: %s",
+				       a->slot, strerror(-rc));
 		rnd_group_drain(a->group[i], a->slot);
 	}
 	return 0;
@@ -157,16 +160,18 @@ int rnd_attach(struct rnd_groups *groups, struct rnd_attachment *a,
 	memcpy(new.ifname, msg->ifname, sizeof(new.ifname));
 	memcpy(new.gid, msg->gid, sizeof(new.gid));
 	for (uint32_t i = 0; i < new.gid_count; i++) {
-		rc = get_group(groups, &new.gid[i], new.ifindex, &new.group[i], err, err_len);
+		rc = get_group(groups, &new.gid[i], new.ifindex, &new.group[i], err,
+			       err_len);
 		if (rc)
 			return rc;
 	}
 	new.slot = find_slot(&new);
 	if (new.slot == 0)
-		return rn_fail(err, err_len, -EUSERS,
-			       "%d processes use the addresses of %s already, which is all "
-			       "that the low 8 bits of a QP number can tell apart",
-			       RN_CTL_SLOT_MAX, new.ibdev);
+		return rn_fail(
+			err, err_len, -EUSERS,
+			"%d processes use the addresses of %s already, which is all "
+			"that the low 8 bits of a QP number can tell apart",
+			RN_CTL_SLOT_MAX, new.ibdev);
 	rc = prepare_slot(&new, err, err_len);
 	if (rc)
 		return rc;

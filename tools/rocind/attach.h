@@ -10,14 +10,15 @@
 
 #include "group.h"
 
-/* All addresses that this rocind holds. A group stays until the end, so that no socket that
- * outlives its process (in a fork child) can keep a later process from the port.
+/* All addresses that this rocind holds. A group stays until the end, so that no socket
+ * that outlives its process (in a fork child) can keep a later process from the port.
  */
 struct rnd_groups {
 	struct rnd_group *first;
 	uint16_t next_counter[RND_SLOT_COUNT]; /* where the slot's next owner starts */
 	void *ctx;
-	void (*on_open)(void *ctx, struct rnd_group *group); /* a new group; may be NULL */
+	void (*on_open)(void *ctx,
+			struct rnd_group *group); /* a new group; may be NULL */
 };
 
 /* What one process holds. slot 0: nothing. */

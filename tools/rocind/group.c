@@ -9,18 +9,19 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "holder.h"
 #include "log.h"
 #include "sentence.h"
 #include "steer.h"
 
 enum {
-	BUFFER_BYTES = 8 << 20,	  /* asked for; the kernel cuts it to rmem_max, wmem_max */
-	BIND_RETRY_MS = 10,	  /* between attempts while leftovers go away */
-	DRAIN_PACKETS_MAX = 1 << 16, /* more than any receive buffer holds; ends under flood */
+	BUFFER_BYTES = 8 << 20, /* asked for; the kernel cuts it to rmem_max, wmem_max */
+	BIND_RETRY_MS = 10,	/* between attempts while leftovers go away */
+	DRAIN_PACKETS_MAX =
+		1 << 16, /* more than any receive buffer holds; ends under flood */
 };
 
 void rnd_gid_text(const struct rn_gid *gid, char text[INET6_ADDRSTRLEN])
@@ -74,7 +75,8 @@ static int set_options(int fd, int family)
 	if (family == AF_INET) {
 		prefer(fd, IPPROTO_IP, IP_RECVTOS, 1);
 		prefer(fd, IPPROTO_IP, IP_RECVTTL, 1);
-		return set_int(fd, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO) ? 0 : -errno;
+		return set_int(fd, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO) ? 0
+										: -errno;
 	}
 	prefer(fd, IPPROTO_IPV6, IPV6_RECVTCLASS, 1);
 	prefer(fd, IPPROTO_IPV6, IPV6_RECVHOPLIMIT, 1);
@@ -110,8 +112,8 @@ static int open_socket(const struct rnd_group *group, bool join)
 
 /* ---- Ownership ---- */
 
-/* Only sockets of this user that have SO_REUSEPORT let another one in. A packet that lands
- * in this one meanwhile was nobody's anyway.
+/* Only sockets of this user that have SO_REUSEPORT let another one in. A packet that
+ * lands in this one meanwhile was nobody's anyway.
  */
 static bool held_by_leftovers(const struct rnd_group *group)
 {
@@ -122,22 +124,15 @@ static bool held_by_leftovers(const struct rnd_group *group)
 	return fd >= 0;
 }
 
-static rn_ns now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (rn_ns)ts.tv_sec * RN_MSEC(1000) + ts.tv_nsec;
-}
-
 static int take_port(struct rnd_group *group, rn_ns wait_ns)
 {
-	rn_ns deadline = now_ns() + wait_ns;
+	rn_ns deadline = rnd_now() + wait_ns;
 
 	for (;;) {
 		int fd = open_socket(group, false);
 
-		if (fd != -EADDRINUSE || now_ns() >= deadline || !held_by_leftovers(group))
+		if (fd != -EADDRINUSE || rnd_now() >= deadline ||
+		    !held_by_leftovers(group))
 			return fd;
 		poll(NULL, 0, BIND_RETRY_MS);
 	}
@@ -192,9 +187,9 @@ static int steer(const struct rnd_group *group)
 
 	rnd_steer_program(text, group->sock_count);
 	return setsockopt(group->sock[0], SOL_SOCKET, SO_ATTACH_REUSEPORT_CBPF, &prog,
-			  sizeof(prog)) < 0 ?
-		       -errno :
-		       0;
+			  sizeof(prog)) < 0
+		       ? -errno
+		       : 0;
 }
 
 int rnd_group_reach(struct rnd_group *group, unsigned slot)
@@ -213,8 +208,8 @@ int rnd_group_reach(struct rnd_group *group, unsigned slot)
 		}
 		prefer(fd, IPPROTO_UDP, UDP_GRO, 1);
 		group->sock[group->sock_count++] = fd;
-		/* The first program must be there before the third socket: without one the
-		 * kernel spreads packets by a hash.
+		/* The first program must be there before the third socket: without one
+		 * the kernel spreads packets by a hash.
 		 */
 		if (group->sock_count == 2)
 			rc = steer(group);
@@ -235,7 +230,8 @@ void rnd_group_drain(const struct rnd_group *group, unsigned slot)
 
 void rnd_group_close(struct rnd_group *group)
 {
-	/* Ours last: the kernel moves the last socket into the place of one that leaves. */
+	/* Ours last: the kernel moves the last socket into the place of one that leaves.
+	 */
 	for (unsigned i = group->sock_count; i-- > 0;)
 		close(group->sock[i]);
 	free(group);

@@ -16,7 +16,9 @@
 
 #include "rocin/ctl.h"
 
-enum { RND_SLOT_COUNT = RN_CTL_SLOT_MAX + 1 };
+enum {
+	RND_SLOT_COUNT = RN_CTL_SLOT_MAX + 1
+};
 
 struct rnd_group {
 	struct rnd_group *next;
@@ -39,9 +41,10 @@ void rnd_gid_text(const struct rn_gid *gid, char text[INET6_ADDRSTRLEN]);
 
 /**
  * rnd_group_open() - Take port 4791 of an address
- * @wait_ns:	How long to wait where what holds the port looks like leftovers of a rocind
- *		that died, whose clients have yet to close their sockets
- * @err:	Out on failure: one sentence, with the holder of the port if it can be found
+ * @wait_ns:	How long to wait where what holds the port looks like leftovers of a
+ *rocind that died, whose clients have yet to close their sockets
+ * @err:	Out on failure: one sentence, with the holder of the port if it can be
+ *found
  *
  * Return: 0 with *@out to be closed by rnd_group_close(), -EADDRINUSE, -EADDRNOTAVAIL,
  *	   -ENOMEM, or what a socket call failed with.

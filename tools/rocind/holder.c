@@ -49,27 +49,34 @@ static bool is_in_the_way(const struct rn_gid *theirs, const struct rn_gid *ours
 	       (rn_gid_is_ipv4(ours) && memcmp(theirs, &any4, sizeof(any4)) == 0);
 }
 
+/* Of several the one opened first: of a group that is another rocind's own socket, not
+ * one of a client.
+ */
 static struct entry search_table(const char *table, const struct rn_gid *ours)
 {
-	struct entry entry = { 0 };
+	struct entry first = { 0 };
 	FILE *f = fopen(table, "re");
 	char line[256];
 
-	while (f && !entry.found && fgets(line, sizeof(line), f)) {
+	while (f && fgets(line, sizeof(line), f)) {
+		struct entry entry = { .found = true };
 		char address[33];
 		struct rn_gid theirs;
 		unsigned port;
 
 		if (sscanf(line,
-			   "%*d: %32[0-9A-Fa-f]:%x %*x:%*x %*x %*x:%*x %*x:%*x %*x %u %*d "
+			   "%*d: %32[0-9A-Fa-f]:%x %*x:%*x %*x %*x:%*x %*x:%*x %*x %u "
+			   "%*d "
 			   "%lu",
 			   address, &port, &entry.uid, &entry.inode) == 4 &&
-		    port == RN_ROCE_PORT && parse_address(address, &theirs))
-			entry.found = is_in_the_way(&theirs, ours);
+		    port == RN_ROCE_PORT && parse_address(address, &theirs) &&
+		    is_in_the_way(&theirs, ours) &&
+		    (!first.found || entry.inode < first.inode))
+			first = entry;
 	}
 	if (f)
 		fclose(f);
-	return entry;
+	return first;
 }
 
 static bool has_descriptor(const char *pid, unsigned long inode)
@@ -118,10 +125,11 @@ static bool name_process(unsigned long inode, char *who, size_t who_len)
 	while (proc && !found && (d = readdir(proc))) {
 		char name[32];
 
-		if (!isdigit((unsigned char)d->d_name[0]) || !has_descriptor(d->d_name, inode))
+		if (!isdigit((unsigned char)d->d_name[0]) ||
+		    !has_descriptor(d->d_name, inode))
 			continue;
 		read_name(d->d_name, name, sizeof(name));
-		snprintf(who, who_len, "process %s (%s)", d->d_name, name);
+		snprintf(who, who_len, "process %.20s (%s)", d->d_name, name);
 		found = true;
 	}
 	if (proc)
@@ -145,7 +153,8 @@ static void describe(const struct rn_gid *gid, char *who, size_t who_len)
 
 int rnd_holder_explain(const struct rn_gid *gid, char *err, size_t err_len)
 {
-	char who[96], address[INET6_ADDRSTRLEN], hint[INET6_ADDRSTRLEN + 8] = "IF:ADDRESS";
+	char who[96], address[INET6_ADDRSTRLEN],
+		hint[INET6_ADDRSTRLEN + 8] = "IF:ADDRESS";
 	struct rn_gid next = *gid;
 
 	describe(gid, who, sizeof(who));
@@ -155,8 +164,9 @@ int rnd_holder_explain(const struct rn_gid *gid, char *err, size_t err_len)
 		memcpy(hint, "lo:", 4);
 		rnd_gid_text(&next, hint + 3);
 	}
-	return rn_fail(err, err_len, -EADDRINUSE,
-		       "UDP port %d of %s is held by %s; stop it or choose another address "
-		       "with --netdev %s",
-		       RN_ROCE_PORT, address, who, hint);
+	return rn_fail(
+		err, err_len, -EADDRINUSE,
+		"UDP port %d of %s is held by %s; stop it or choose another address "
+		"with --netdev %s",
+		RN_ROCE_PORT, address, who, hint);
 }

@@ -9,7 +9,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-static bool read_flags(const char *name, unsigned *flags)
+static_assert(sizeof(((struct rnd_iface *)0)->name) == IFNAMSIZ, "as the kernel has it");
+
+static bool read_flags(const char name[IFNAMSIZ], unsigned *flags)
 {
 	struct ifreq req = { 0 };
 	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -17,7 +19,7 @@ static bool read_flags(const char *name, unsigned *flags)
 
 	if (fd < 0)
 		return false;
-	strncpy(req.ifr_name, name, sizeof(req.ifr_name) - 1);
+	memcpy(req.ifr_name, name, sizeof(req.ifr_name));
 	ok = ioctl(fd, SIOCGIFFLAGS, &req) == 0;
 	*flags = (unsigned short)req.ifr_flags;
 	close(fd);

@@ -8,34 +8,59 @@
 #define RND_SERVER_H
 
 #include "attach.h"
+#include "rocind_client.h"
 
-/* Something to wait for. on_ready may free the source. */
+/* Something to wait for. */
 struct rnd_source {
 	int fd; /* -1: not in use */
 	void *ctx;
-	void (*on_ready)(void *ctx);
+	void (*on_ready)(void *ctx); /* may free the source */
 };
 
-struct rnd_client;
+struct rnd_client; /* client.h */
+struct rnd_slot0;
 
 struct rnd_server {
 	int epoll_fd;
-	int lock_fd; /* flock held: this is the only rocind here */
-	int dir_fd;  /* runtime directory, -1 if its path is short enough for a socket */
-	int spare_fd; /* given up for a moment to turn clients away when descriptors run out */
-	char sock_path[128];
+	int lock_fd;	/* flock held: this is the only rocind here */
+	int spare_fd;	/* given up for a moment to turn clients away when none is left */
+	char dir[1024]; /* runtime directory */
+	char sock_name[64];
 	struct rnd_source listener;
 	struct rnd_source signals;
 	struct rnd_source netlink;
 	struct rnd_groups groups;
-	struct rnd_source slot0[RN_CTL_SLOT_MAX]; /* one for each group; fd is the group's */
-	unsigned slot0_count;
-	struct rnd_client *clients;
+	struct rnd_slot0 *slot0;    /* list; one for each group */
+	struct rnd_client *clients; /* list, oldest first */
 	uint64_t last_client_id;
 	uint64_t drops[RN_ROCIND_DROP_COUNT];
-	int64_t since_s; /* Unix time */
+	int64_t since_s;  /* Unix time */
 	uint32_t idle_ms; /* 0: for ever */
-	rn_ns idle_from;  /* when the last client came or went */
+	rn_ns idle_from;  /* when a client came or went last */
 	bool stopping;
 	struct rnd_client *stop_asked_by; /* or NULL */
 };
+
+/**
+ * rnd_server_open() - Become the rocind of this runtime directory and namespace
+ * @server:	Out; stays where it is until rnd_server_close()
+ * @idle_ms:	End after so long without clients; 0: never
+ *
+ * Return: 0 and listening, -EALREADY (another one is there), or -errno; a sentence in
+ * @err.
+ */
+int rnd_server_open(struct rnd_server *server, uint32_t idle_ms, char *err,
+		    size_t err_len);
+
+/* Serve until idle, a signal or a shutdown request, then say goodbye. */
+void rnd_server_run(struct rnd_server *server);
+
+void rnd_server_close(struct rnd_server *server);
+
+/* Wait for input at @source from now on. Return: 0 or -errno. */
+int rnd_server_watch(struct rnd_server *server, struct rnd_source *source);
+
+/* Stop waiting and close the descriptor; nothing if it is -1. */
+void rnd_source_close(struct rnd_source *source);
+
+#endif /* RND_SERVER_H */

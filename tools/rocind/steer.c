@@ -7,9 +7,12 @@
 #define QPN_FIRST_ORDINARY 256u
 #define SLOT_MASK 0xffu
 
-void rnd_steer_program(struct sock_filter prog[RND_STEER_PROGRAM_LEN], unsigned slot_count)
+void rnd_steer_program(struct sock_filter prog[RND_STEER_PROGRAM_LEN],
+		       unsigned slot_count)
 {
-	enum { TO_ROCIND = RND_STEER_PROGRAM_LEN - 1 };
+	enum {
+		TO_ROCIND = RND_STEER_PROGRAM_LEN - 1
+	};
 	/* Jump offsets count from the next instruction. */
 #define ELSE_ROCIND(at) ((uint8_t)(TO_ROCIND - (at)-1))
 	const struct sock_filter text[] = {
@@ -18,7 +21,8 @@ void rnd_steer_program(struct sock_filter prog[RND_STEER_PROGRAM_LEN], unsigned 
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 4),
 		BPF_STMT(BPF_ALU | BPF_AND | BPF_K, QPN_MASK),
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, QPN_MULTICAST, ELSE_ROCIND(4), 0),
-		BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, QPN_FIRST_ORDINARY, 0, ELSE_ROCIND(5)),
+		BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, QPN_FIRST_ORDINARY, 0,
+			 ELSE_ROCIND(5)),
 		BPF_STMT(BPF_ALU | BPF_AND | BPF_K, SLOT_MASK),
 		BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, slot_count, ELSE_ROCIND(7), 0),
 		BPF_STMT(BPF_RET | BPF_A, 0),

@@ -13,13 +13,14 @@
 
 enum {
 	RND_STEER_PROGRAM_LEN = 10, /* instructions */
-	RND_BTH_LEN = 12,	    /* bytes; rocev2.md 1.2: QPN is the low 24 bits at offset 4 */
+	RND_BTH_LEN = 12, /* bytes; rocev2.md 1.2: QPN is the low 24 bits at offset 4 */
 };
 
-/* Writes the program of an SO_REUSEPORT group with @slot_count sockets (1..256). The kernel
- * runs it on the UDP payload and takes the socket whose index it returns.
+/* Writes the program of an SO_REUSEPORT group with @slot_count sockets (1..256). The
+ * kernel runs it on the UDP payload and takes the socket whose index it returns.
  */
-void rnd_steer_program(struct sock_filter prog[RND_STEER_PROGRAM_LEN], unsigned slot_count);
+void rnd_steer_program(struct sock_filter prog[RND_STEER_PROGRAM_LEN],
+		       unsigned slot_count);
 
 /* Why a packet is at slot 0. @len is its true length; only the first min(@len,
  * RND_BTH_LEN) bytes are looked at.

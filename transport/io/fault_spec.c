@@ -90,7 +90,8 @@ static bool parse_item(const char *s, size_t len, struct rn_fault_spec *spec,
 	return true;
 }
 
-int rn_fault_parse(const char *text, struct rn_fault_spec *spec, char *err, size_t err_len)
+int rn_fault_parse(const char *text, struct rn_fault_spec *spec, char *err,
+		   size_t err_len)
 {
 	struct rn_fault_spec out = { .seed = 1 };
 	unsigned seen = 0;
@@ -99,11 +100,12 @@ int rn_fault_parse(const char *text, struct rn_fault_spec *spec, char *err, size
 		size_t len = strcspn(s, ",");
 
 		if (!parse_item(s, len, &out, &seen))
-			return rn_fail(err, err_len, -EINVAL,
-				       "\"%.*s\" is no fault; a list such as "
-				       "drop=1%%,dup=0.5%%,reorder=1%%,corrupt=0.1%%,seed=7 "
-				       "is expected",
-				       (int)len, s);
+			return rn_fail(
+				err, err_len, -EINVAL,
+				"\"%.*s\" is no fault; a list such as "
+				"drop=1%%,dup=0.5%%,reorder=1%%,corrupt=0.1%%,seed=7 "
+				"is expected",
+				(int)len, s);
 		s += len;
 		if (*s == '\0')
 			break;

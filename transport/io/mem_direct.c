@@ -111,9 +111,8 @@ static RACY void copy_blocks(uint8_t *dst, const uint8_t *src, size_t blocks)
 #if defined(__x86_64__)
 typedef uint64_t vec32 __attribute__((vector_size(32), aligned(1), may_alias));
 
-static RACY __attribute__((target("avx2"))) void copy_blocks_avx2(uint8_t *dst,
-								   const uint8_t *src,
-								   size_t blocks)
+static RACY __attribute__((target("avx2"))) void
+copy_blocks_avx2(uint8_t *dst, const uint8_t *src, size_t blocks)
 {
 	for (; blocks > 0; blocks--, dst += BLOCK, src += BLOCK) {
 		vec32 a = ((const vec32 *)src)[0], b = ((const vec32 *)src)[1];
@@ -163,9 +162,9 @@ static enum rn_mem_result vm_write(rn_iova dst, const void *src, size_t len)
 	struct iovec from = { (void *)(uintptr_t)src, len };
 	struct iovec to = { (void *)(uintptr_t)dst, len };
 
-	return process_vm_writev(getpid(), &from, 1, &to, 1, 0) == (ssize_t)len ?
-		       RN_MEM_DONE :
-		       RN_MEM_FAULT;
+	return process_vm_writev(getpid(), &from, 1, &to, 1, 0) == (ssize_t)len
+		       ? RN_MEM_DONE
+		       : RN_MEM_FAULT;
 }
 
 static enum rn_mem_result vm_read(void *dst, rn_iova src, size_t len)
@@ -173,9 +172,9 @@ static enum rn_mem_result vm_read(void *dst, rn_iova src, size_t len)
 	struct iovec to = { dst, len };
 	struct iovec from = { (void *)(uintptr_t)src, len };
 
-	return process_vm_readv(getpid(), &to, 1, &from, 1, 0) == (ssize_t)len ?
-		       RN_MEM_DONE :
-		       RN_MEM_FAULT;
+	return process_vm_readv(getpid(), &to, 1, &from, 1, 0) == (ssize_t)len
+		       ? RN_MEM_DONE
+		       : RN_MEM_FAULT;
 }
 
 /* ------------------------------------------------------------------ the ops */
@@ -201,8 +200,9 @@ static RACY enum rn_mem_result direct_write(void *ctx, rn_iova dst, const void *
 	return RN_MEM_DONE;
 }
 
-static RACY enum rn_mem_result direct_read(void *ctx, void *dst, rn_iova src, uint32_t len,
-					   struct rn_mem_attr attr, uint64_t tag)
+static RACY enum rn_mem_result direct_read(void *ctx, void *dst, rn_iova src,
+					   uint32_t len, struct rn_mem_attr attr,
+					   uint64_t tag)
 {
 	struct rn_guard g;
 

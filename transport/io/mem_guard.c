@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* mem_guard.c - the handler of SIGSEGV and SIGBUS, in front of the program's own.
  *
- * The handler does not jump: it changes the interrupted context so that the thread goes on
- * in land(), and returns. So the kernel restores the signal mask and an alternate stack
- * that disarms itself, and only then the guarded function is left.
+ * The handler does not jump: it changes the interrupted context so that the thread goes
+ * on in land(), and returns. So the kernel restores the signal mask and an alternate
+ * stack that disarms itself, and only then the guarded function is left.
  *
  * Handlers found in front of ours form a chain, newest first. A program that replaced our
  * handler usually calls what it replaced, which is us: on_chain() sees that and goes to
@@ -116,7 +116,8 @@ static void deliver(const struct chained *c, int sig, siginfo_t *info, void *ctx
 
 	if (!(act->sa_flags & SA_NODEFER))
 		sigaddset(&mask, sig);
-	pthread_sigmask(SIG_BLOCK, &mask, NULL); /* undone by the return from the signal */
+	pthread_sigmask(SIG_BLOCK, &mask,
+			NULL); /* undone by the return from the signal */
 	if (act->sa_flags & SA_SIGINFO)
 		act->sa_sigaction(sig, info, ctx);
 	else
@@ -124,10 +125,11 @@ static void deliver(const struct chained *c, int sig, siginfo_t *info, void *ctx
 }
 
 /* Called by one of the handlers that we called: it hands on what it got from us, from
- * deeper in the stack. (Had it jumped out, a new signal would come with a frame that is not
- * deeper, or with other siginfo.)
+ * deeper in the stack. (Had it jumped out, a new signal would come with a frame that is
+ * not deeper, or with other siginfo.)
  */
-static bool on_chain(const struct rn_guard_thread *t, const siginfo_t *info, const char *here)
+static bool on_chain(const struct rn_guard_thread *t, const siginfo_t *info,
+		     const char *here)
 {
 	return t->chain_info == info && here < t->chain_frame;
 }
@@ -137,9 +139,9 @@ static void pass_on(int sig, siginfo_t *info, void *ctx)
 	struct rn_guard_thread *t = &rn_guard_thread;
 	struct rn_guard_thread outer = *t;
 	const char *here = __builtin_frame_address(0);
-	const struct chained *c = on_chain(t, info, here) ?
-					  t->chain_next :
-					  atomic_load(&find_signal(sig)->newest);
+	const struct chained *c = on_chain(t, info, here)
+					  ? t->chain_next
+					  : atomic_load(&find_signal(sig)->newest);
 
 	if (!c) {
 		take_default(sig, info);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* mem_guard.h - touch the program's memory and survive that it is gone.
  *
- * A registered range may have been unmapped, or its file truncated, by the time the device
- * writes to it. The copy then faults, in whatever thread makes progress. A handler for
- * SIGSEGV and SIGBUS ends the copy if the fault lies in the range that this thread has
+ * A registered range may have been unmapped, or its file truncated, by the time the
+ *device writes to it. The copy then faults, in whatever thread makes progress. A handler
+ *for SIGSEGV and SIGBUS ends the copy if the fault lies in the range that this thread has
  * marked; every other signal goes to the handler that was there before, as the kernel
  * would have delivered it.
  *
@@ -22,8 +22,8 @@
  * A local variable that is changed after RN_GUARD_FAULTED() has no defined value in the
  * branch of the fault. Guards do not nest.
  *
- * Threads: any. A thread that has blocked the two signals gets them unblocked for the time
- * of the access: the kernel kills a process whose fault cannot be delivered.
+ * Threads: any. A thread that has blocked the two signals gets them unblocked for the
+ *time of the access: the kernel kills a process whose fault cannot be delivered.
  */
 #ifndef RN_MEM_GUARD_H
 #define RN_MEM_GUARD_H
@@ -49,15 +49,16 @@ typedef jmp_buf rn_guard_jmp;
 struct rn_guard {
 	rn_guard_jmp jmp;
 	uintptr_t lo, hi; /* first byte and one past the last, rounded out to pages */
-	bool unblocked;	  /* the thread had the signals blocked: @mask is to be restored */
+	bool unblocked; /* the thread had the signals blocked: @mask is to be restored */
 	sigset_t mask;
 };
 
 /* Put the handler in place, or put it back in front if the program has replaced it since.
  * Call when memory is registered, and now and then.
  *
- * Return: 0; -ENOSPC if the program has replaced the handler too often, or what sigaction()
- *	   failed with: rn_guard_ready() is false then, and the caller copies by other means.
+ * Return: 0; -ENOSPC if the program has replaced the handler too often, or what
+ *sigaction() failed with: rn_guard_ready() is false then, and the caller copies by other
+ *means.
  */
 int rn_guard_install(void);
 

@@ -23,14 +23,15 @@ struct rn_fault_spec {
 
 /**
  * rn_fault_parse() - Read "drop=1%,dup=0.5%,reorder=1%,corrupt=0.1%,seed=7"
- * @text:	Any of these, in any order, each at most once; percentages of 0 to 100 with up
- *		to four decimals. What is not named is 0; the seed is 1
+ * @text:	Any of these, in any order, each at most once; percentages of 0 to 100 with
+ *up to four decimals. What is not named is 0; the seed is 1
  * @spec:	Out; untouched on failure
  * @err:	Out on failure: one sentence
  *
  * Return: 0 or -EINVAL.
  */
-int rn_fault_parse(const char *text, struct rn_fault_spec *spec, char *err, size_t err_len);
+int rn_fault_parse(const char *text, struct rn_fault_spec *spec, char *err,
+		   size_t err_len);
 
 struct rn_fault;
 

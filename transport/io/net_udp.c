@@ -12,7 +12,7 @@
 #include "udp_internal.h"
 
 enum {
-	TURN = 8,	    /* packets from one socket before the next has its turn */
+	TURN = 8,	      /* packets from one socket before the next has its turn */
 	IDLE_AFTER = 1 << 14, /* vain looks at a socket before it counts as unused */
 };
 
@@ -60,8 +60,8 @@ static void count_overflow(struct rn_udp *u, struct udp_sock *s, uint32_t overfl
 	s->overflow = overflow;
 }
 
-/* One recvmsg(); false if the socket is dry. Errors of a socket are errors of packets that
- * it sent: nothing to read.
+/* One recvmsg(); false if the socket is dry. Errors of a socket are errors of packets
+ * that it sent: nothing to read.
  */
 static bool read_socket(struct rn_udp *u, unsigned idx)
 {

@@ -49,7 +49,8 @@ void rn_udp_set(struct rn_udp *u, unsigned idx, int fd, const struct rn_gid *gid
 /* Socket by GID index, -1 if there is none. Stays owned by @u. */
 int rn_udp_fd(const struct rn_udp *u, unsigned idx);
 
-/* The next call that finds nothing looks at every socket: epoll says there is something. */
+/* The next call that finds nothing looks at every socket: epoll says there is something.
+ */
 void rn_udp_look_everywhere(struct rn_udp *u);
 
 #endif /* RN_NET_UDP_H */

@@ -43,7 +43,8 @@ static uint16_t udp_checksum(const struct rn_flow *f, const uint8_t *udp,
 	return sum == 0xffff ? 0xffff : (uint16_t)~sum;
 }
 
-static void ip4_header(uint8_t *p, const struct rn_flow *f, uint16_t ip_id, size_t udp_len)
+static void ip4_header(uint8_t *p, const struct rn_flow *f, uint16_t ip_id,
+		       size_t udp_len)
 {
 	memset(p, 0, IP4_LEN);
 	p[0] = 0x45;

@@ -177,8 +177,10 @@ static int await_ready(int fd, int timeout_ms, char *err, size_t err_len)
 		return rn_fail(err, err_len, -ETIMEDOUT,
 			       "rocind did not start within %d ms", timeout_ms);
 	len = read(fd, words, sizeof(words) - 1);
-	if (len <= 0 || words[0] == '\n')
+	if (len > 0 && words[0] == '\n')
 		return 0;
+	if (len <= 0)
+		return rn_fail(err, err_len, -EIO, "rocind ended before it said a word");
 	words[len] = '\0';
 	return rn_fail(err, err_len, -EIO, "%s", words);
 }

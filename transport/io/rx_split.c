@@ -48,7 +48,8 @@ void rn_rx_meta(struct msghdr *msg, struct rn_rx_meta *meta)
 void rn_rx_source(const struct sockaddr *from, struct rn_flow *flow)
 {
 	if (from->sa_family == AF_INET) {
-		const struct sockaddr_in *in = (const struct sockaddr_in *)(const void *)from;
+		const struct sockaddr_in *in =
+			(const struct sockaddr_in *)(const void *)from;
 
 		flow->src = (struct rn_gid){ .raw = { [10] = 0xff, [11] = 0xff } };
 		memcpy(flow->src.raw + 12, &in->sin_addr, 4);

@@ -23,7 +23,8 @@ struct envelope {
 	_Alignas(struct cmsghdr) uint8_t control[3 * CMSG_SPACE(sizeof(int))];
 };
 
-static void add_cmsg(struct envelope *e, int level, int type, const void *value, size_t len)
+static void add_cmsg(struct envelope *e, int level, int type, const void *value,
+		     size_t len)
 {
 	struct cmsghdr *c = (struct cmsghdr *)(void *)(e->control + e->control_len);
 
@@ -57,8 +58,8 @@ static void address(const struct rn_udp *u, const struct rn_flow *f, struct enve
 	}
 }
 
-static void fill(const struct rn_udp *u, const struct udp_sock *s, const struct rn_flow *f,
-		 struct envelope *e)
+static void fill(const struct rn_udp *u, const struct udp_sock *s,
+		 const struct rn_flow *f, struct envelope *e)
 {
 	int level = s->is_ipv4 ? IPPROTO_IP : IPPROTO_IPV6;
 
@@ -164,7 +165,8 @@ static int send_resealed(struct rn_udp *u, const struct udp_sock *s, struct enve
 	err = send_each(u, s, e, super, u->reseal);
 	if (err == 0) {
 		u->net.gso = false;
-		rn_log(RN_LOG_INFO, "the kernel refuses UDP super-packets; sending single ones");
+		rn_log(RN_LOG_INFO,
+		       "the kernel refuses UDP super-packets; sending single ones");
 	}
 	return err;
 }

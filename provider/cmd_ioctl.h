@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* cmd_ioctl.h - somebody must answer what libibverbs asks the kernel.
+ *
+ * Under `rocin run` the preloaded stand-in does. Where it is not loaded, or libibverbs was
+ * loaded in a way that bypasses it, the request would go to /dev/null, and libibverbs would
+ * take an uninitialised number for a completion channel. So this is checked when a device
+ * is opened, and if need be the plugin answers itself.
+ */
+#ifndef RNP_CMD_IOCTL_H
+#define RNP_CMD_IOCTL_H
+
+#include <stddef.h>
+
+/**
+ * rnp_cmd_ensure() - Make sure that requests on @cmd_fd are answered
+ * @verbs:	Handle of the loaded libibverbs
+ * @err:	Out on failure: one sentence
+ *
+ * Asks the way libibverbs does, through its own reference to ioctl(). If nobody answers,
+ * that reference is redirected to the plugin, once per process.
+ *
+ * Return: 0, or -ENOSYS if the requests would stay unanswered.
+ */
+int rnp_cmd_ensure(void *verbs, int cmd_fd, char *err, size_t err_len);
+
+#endif /* RNP_CMD_IOCTL_H */

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* compose.c - puts the parts together. */
+#include "compose.h"
+
+#include <errno.h>
+
+#include "log.h"
+#include "mem_direct.h"
+#include "sentence.h"
+#include "tap.h"
+
+static int add_tap(struct rnp_wire *w, const struct rnp_settings *set, char *err,
+		   size_t err_len)
+{
+	if (!set->pcap)
+		return 0;
+	w->tap = rn_tap_open(set->pcap, w->net, err, err_len);
+	if (!w->tap)
+		return -errno;
+	w->net = rn_tap_net(w->tap);
+	rn_log(RN_LOG_INFO, "packets are recorded in %s", rn_tap_path(w->tap));
+	return 0;
+}
+
+static int add_fault(struct rnp_wire *w, const struct rn_udp_cfg *cfg,
+		     const struct rnp_settings *set, char *err, size_t err_len)
+{
+	if (!set->has_fault)
+		return 0;
+	w->fault = rn_fault_new(w->net, &set->fault, cfg->stats);
+	if (!w->fault)
+		return rn_fail(err, err_len, -ENOMEM, "no memory for fault injection");
+	w->net = rn_fault_net(w->fault);
+	rn_log(RN_LOG_INFO,
+	       "faults, per million packets: drop %u dup %u reorder %u corrupt %u, seed %llu",
+	       set->fault.drop, set->fault.dup, set->fault.reorder, set->fault.corrupt,
+	       (unsigned long long)set->fault.seed);
+	return 0;
+}
+
+int rnp_wire_open(struct rnp_wire *w, const struct rn_udp_cfg *cfg,
+		  const struct rnp_settings *set, char *err, size_t err_len)
+{
+	int rc;
+
+	*w = (struct rnp_wire){ .udp = rn_udp_new(cfg) };
+	if (!w->udp)
+		return rn_fail(err, err_len, -ENOMEM, "no memory for sockets");
+	w->net = rn_udp_net(w->udp);
+	rc = add_tap(w, set, err, err_len);
+	if (!rc)
+		rc = add_fault(w, cfg, set, err, err_len);
+	if (rc)
+		rnp_wire_close(w);
+	return rc;
+}
+
+void rnp_wire_close(struct rnp_wire *w)
+{
+	rn_fault_free(w->fault);
+	rn_tap_close(w->tap);
+	rn_udp_free(w->udp);
+	*w = (struct rnp_wire){ 0 };
+}
+
+void rnp_compose_memory(struct rn_dev_cfg *cfg)
+{
+	int rc = rn_mem_direct_init();
+
+	if (rc)
+		rn_log(RN_LOG_WARN, "no handler for memory faults (errno %d); copies are slow",
+		       -rc);
+	cfg->mem = &rn_mem_direct_ops;
+	cfg->mem_ctx = NULL;
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* compose.h - puts the parts together: which memory and which network a device gets.
+ *
+ *	core -> [faults] -> [tap] -> UDP sockets
+ *
+ * The tap stands next to the wire: it shows what really leaves.
+ */
+#ifndef RNP_COMPOSE_H
+#define RNP_COMPOSE_H
+
+#include "net_udp.h"
+#include "rocin/net.h"
+#include "settings.h"
+
+struct rn_tap;
+
+struct rnp_wire {
+	struct rn_net *net; /* what the engine uses; NULL before opening and after closing */
+	struct rn_udp *udp;
+	struct rn_tap *tap;	/* or NULL */
+	struct rn_fault *fault; /* or NULL */
+};
+
+/**
+ * rnp_wire_open() - Build the chain on sockets
+ * @w:		Out
+ * @cfg:	Sockets; owned from now on, also on failure
+ * @set:	Capture and faults
+ *
+ * Return: 0 or -errno with a sentence.
+ */
+int rnp_wire_open(struct rnp_wire *w, const struct rn_udp_cfg *cfg,
+		  const struct rnp_settings *set, char *err, size_t err_len);
+
+/* Closes the sockets and ends the capture. Harmless if nothing is open. */
+void rnp_wire_close(struct rnp_wire *w);
+
+/* Memory of a device: what and how; see struct rn_dev_cfg. */
+struct rn_dev_cfg;
+void rnp_compose_memory(struct rn_dev_cfg *cfg);
+
+#endif /* RNP_COMPOSE_H */

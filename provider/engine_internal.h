@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* engine_internal.h - inside of the engine.
+ *
+ *   engine.c	       the engines of this process: get, put, attach
+ *   pump.c	       one step: packets in, core, packets out, events
+ *   progress.c	       whose step it is: lease, armed socket, linger
+ *   background.c      the thread that sleeps until it is its turn
+ *   rocind_events.c   what rocind says: addresses, link, end
+ *   stage.c	       packets -> super-packets
+ *   compose.c	       core + memory + network
+ *
+ * Everything here is guarded by rnp_engine.lock unless it says otherwise.
+ */
+#ifndef RNP_ENGINE_INTERNAL_H
+#define RNP_ENGINE_INTERNAL_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "compose.h"
+#include "engine.h"
+#include "process.h"
+#include "qpn.h"
+#include "settings.h"
+#include "stage.h"
+#include "stats_page.h"
+
+struct rn_attach;
+struct rn_rocind;
+
+/* Durations of the hand-over; one set for all, others only in tests. */
+struct rnp_lease_times {
+	rn_ns lease;	  /* after a fresh start */
+	rn_ns long_lease; /* once polling is steady */
+	rn_ns steady;	  /* polling without a gap for so long is steady */
+	uint32_t streak;  /* polls that take an armed socket back */
+};
+
+enum rnp_turn {
+	RNP_ARMED,  /* the background thread waits for packets */
+	RNP_LEASED, /* the program's threads poll; the timer runs out if they stop */
+};
+
+/* Who is responsible for the socket: handover.md A.1. True whenever the lock is free:
+ * ARMED and the sockets are enabled in the epoll set, or LEASED and the timer is pending at
+ * most cur_lease ahead.
+ */
+struct rnp_progress {
+	struct rnp_lease_times times;
+	enum rnp_turn turn;
+	rn_ns timer_at;	 /* true expiry of the timer; 0: fired and not set again */
+	rn_ns cur_lease; /* times.lease or times.long_lease */
+	rn_ns lease_set; /* when the lease was renewed */
+	rn_ns last_poll;
+	rn_ns steady_since; /* polling has had no gap since */
+	uint32_t streak;    /* polls since the background thread last found something */
+	uint32_t streak_need;
+	uint32_t armed_cqs;
+
+	uint32_t linger_missed; /* lingers in a row that outlasted their time */
+	uint32_t linger_skipped;
+
+	rn_ns gather_since; /* when the open super-packet began to wait; 0: none waits */
+	uint32_t gather_ban; /* posts that leave at once, after one had to wait too long */
+};
+
+struct rnp_owner {
+	struct rnp_owner *next;
+	void *owner;
+};
+
+struct rnp_engine {
+	struct rnp_engine *next;     /* process->lock */
+	struct rnp_process *process; /* constant */
+	uint64_t epoch;		     /* constant: of the process that made it */
+
+	pthread_mutex_t lock;
+	const struct rnp_engine_hooks *hooks;
+	struct rnp_owner *owners;
+	struct rn_netdev netdev;
+	struct rn_gid gid[RN_GID_MAX]; /* as the core has it; all zero: unused */
+	struct rnp_settings set;
+	struct rnp_stats stats;
+	struct rn_dev *dev;
+
+	bool attached;
+	_Atomic bool dead; /* DEVICE_FATAL; set under the lock, read anywhere */
+	struct rn_rocind *rocind; /* NULL: sockets of a test, or gone */
+	struct rnp_qpns qpns;
+	struct rnp_wire wire;
+	struct rnp_stage stage;
+	struct rnp_progress progress;
+	uint32_t unacked;   /* packets received since acknowledgements last left */
+	uint32_t not_dry;   /* steps in a row that left packets in the socket */
+	bool is_blocked;    /* the socket took no more: something is staged */
+
+	pthread_t thread;
+	bool has_thread;
+	bool closing;
+	int epoll_fd, timer_fd, wake_fd; /* -1: none */
+};
+
+/* What epoll says is ready. */
+enum rnp_tag {
+	RNP_TAG_TIMER,
+	RNP_TAG_WAKE,
+	RNP_TAG_ROCIND,
+	RNP_TAG_SOCKET,
+};
+
+/* ------------------------------------------------------------------- pump.c */
+enum {
+	RNP_DRAIN_APP = 8, /* super-packets per call of the program */
+	RNP_DRAIN_BACKGROUND = 64,
+	RNP_SEND_MAX = 32, /* super-packets out per step */
+};
+
+enum rnp_acks {
+	RNP_ACKS_IF_DRY, /* acknowledgements leave if there was nothing to receive */
+	RNP_ACKS_NOW,	 /* they leave: nobody may come by soon */
+};
+
+/* Receive, expire, transmit, take events. Return: super-packets received. */
+unsigned rnp_pump_step(struct rnp_engine *e, rn_ns now, unsigned drain, enum rnp_acks acks);
+
+/* Transmit without receiving. @gather: leave the last super-packet open for more. */
+void rnp_pump_transmit(struct rnp_engine *e, rn_ns now, unsigned what, bool gather);
+
+void rnp_pump_events(struct rnp_engine *e);
+
+/* Next time at which somebody must look: timers of the core, a socket that was full, a
+ * capture to be written. RN_NEVER: not before a packet comes.
+ */
+rn_ns rnp_pump_deadline(const struct rnp_engine *e, rn_ns now);
+
+/* --------------------------------------------------------------- progress.c */
+extern const struct rnp_lease_times rnp_lease_times;
+
+/* At attach: the background thread is responsible. */
+void rnp_progress_init(struct rnp_engine *e);
+
+/* One step by a thread of the program. */
+void rnp_progress_app(struct rnp_engine *e);
+
+/* One step by the background thread, which was woken. */
+void rnp_progress_background(struct rnp_engine *e, bool timer_fired);
+
+/* In ARMED the timer carries the deadlines of the core: something may have changed them. */
+void rnp_progress_deadline(struct rnp_engine *e, rn_ns now);
+
+/* ------------------------------------------------------------- background.c */
+/* Epoll set, timer, thread. Return: 0 or -errno with a sentence. */
+int rnp_background_start(struct rnp_engine *e, char *err, size_t err_len);
+
+/* Lock not held: ends the thread and waits for it; closes the descriptors. */
+void rnp_background_stop(struct rnp_engine *e);
+
+/* Switch all sockets in the epoll set on or off. */
+void rnp_background_listen(struct rnp_engine *e, bool on);
+
+/* Add a socket that appeared later. */
+int rnp_background_add(struct rnp_engine *e, int fd, enum rnp_tag tag, bool on);
+void rnp_background_set_timer(struct rnp_engine *e, rn_ns at);
+
+/* ---------------------------------------------------------- rocind_events.c */
+/* Take all that rocind has said. */
+void rnp_rocind_events(struct rnp_engine *e);
+
+/* ----------------------------------------------------------------- engine.c */
+/* The part of rnp_engine_attach() that follows rocind's answer; lock held. @a's sockets are
+ * taken over, also on failure.
+ */
+int rnp_engine_start(struct rnp_engine *e, const struct rn_attach *a, char *err,
+		     size_t err_len);
+
+#endif /* RNP_ENGINE_INTERNAL_H */

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* event.c - completion and asynchronous events, from the core to the program.
+ *
+ * libibverbs reads the records and dereferences the object in them, so every record that
+ * was written must be read or taken out again before its object goes, and every one that
+ * was read must have been acknowledged: destroy waits for that, as the kernel does.
+ */
+#include <stdlib.h>
+
+#include "log.h"
+#include "provider.h"
+
+/* What ibv_get_cq_event() and ibv_get_async_event() read. */
+struct comp_record {
+	uint64_t cq;
+};
+
+struct async_record {
+	uint64_t element; /* address of the object, or the port */
+	uint32_t event_type;
+	uint32_t reserved;
+};
+
+static_assert(sizeof(struct comp_record) == 8, "read by libibverbs");
+static_assert(sizeof(struct async_record) == 16, "read by libibverbs");
+static_assert((int)RN_EVENT_CQ_ERR == IBV_EVENT_CQ_ERR, "verbs numbers");
+static_assert((int)RN_EVENT_QP_FATAL == IBV_EVENT_QP_FATAL, "verbs numbers");
+static_assert((int)RN_EVENT_QP_REQ_ERR == IBV_EVENT_QP_REQ_ERR, "verbs numbers");
+static_assert((int)RN_EVENT_QP_ACCESS_ERR == IBV_EVENT_QP_ACCESS_ERR, "verbs numbers");
+static_assert((int)RN_EVENT_COMM_EST == IBV_EVENT_COMM_EST, "verbs numbers");
+static_assert((int)RN_EVENT_SQ_DRAINED == IBV_EVENT_SQ_DRAINED, "verbs numbers");
+static_assert((int)RN_EVENT_LAST_WQE_REACHED == IBV_EVENT_QP_LAST_WQE_REACHED,
+	      "verbs numbers");
+
+/* ---------------------------------------------------------------------- channels */
+static struct rnp_channel *find_locked(struct rnp_context *ctx,
+				       const struct ibv_comp_channel *key)
+{
+	struct rnp_channel *channel;
+
+	LIST_FOREACH (channel, &ctx->channels, link)
+		if (channel->key == key)
+			return channel;
+	return NULL;
+}
+
+static struct rnp_channel *new_channel(const struct ibv_comp_channel *key)
+{
+	struct rnp_channel *channel = calloc(1, sizeof(*channel));
+	int rc;
+
+	if (!channel)
+		return NULL;
+	channel->key = key;
+	rc = rnp_event_pipe_attach(&channel->pipe, key->fd, sizeof(struct comp_record));
+	if (rc) {
+		free(channel);
+		errno = -rc;
+		return NULL;
+	}
+	return channel;
+}
+
+struct rnp_channel *rnp_channel_get(struct rnp_context *ctx,
+				    const struct ibv_comp_channel *key)
+{
+	struct rnp_channel *channel;
+
+	pthread_mutex_lock(&ctx->channel_lock);
+	channel = find_locked(ctx, key);
+	if (!channel) {
+		channel = new_channel(key);
+		if (channel)
+			LIST_INSERT_HEAD(&ctx->channels, channel, link);
+	}
+	if (channel)
+		channel->refs++;
+	pthread_mutex_unlock(&ctx->channel_lock);
+	return channel;
+}
+
+void rnp_channel_put(struct rnp_context *ctx, struct rnp_channel *channel)
+{
+	bool last;
+
+	pthread_mutex_lock(&ctx->channel_lock);
+	last = --channel->refs == 0;
+	if (last)
+		LIST_REMOVE(channel, link);
+	pthread_mutex_unlock(&ctx->channel_lock);
+	if (!last)
+		return;
+	rnp_event_pipe_close(&channel->pipe);
+	free(channel);
+}
+
+/* ------------------------------------------------------------- writing, engine locked */
+static void write_completion(struct rnp_cq *cq)
+{
+	struct comp_record record = { .cq = (uintptr_t)&cq->base.cq };
+
+	if (!cq->channel)
+		return;
+	cq->event_owed = !rnp_event_pipe_write(&cq->channel->pipe, &record);
+	if (!cq->event_owed)
+		cq->comp_events++;
+}
+
+void rnp_cq_write_owed(struct rnp_cq *cq)
+{
+	write_completion(cq);
+}
+
+static void write_async(struct rnp_context *ctx, uint64_t element, int type,
+			uint32_t *count)
+{
+	struct async_record record = { .element = element, .event_type = (uint32_t)type };
+
+	if (!rnp_event_pipe_write(&ctx->async, &record))
+		rn_log(RN_LOG_WARN, "an asynchronous event was lost: nobody reads them");
+	else if (count)
+		++*count;
+}
+
+static void on_event(const struct rn_event *ev)
+{
+	struct rnp_cq *cq = ev->cq ? ev->cq->owner : NULL;
+
+	if (ev->completion) {
+		if (cq->counted_armed)
+			rnp_engine_cq_unarmed(cq->ctx->engine);
+		cq->counted_armed = false;
+		write_completion(cq);
+	} else if (ev->async == RN_EVENT_CQ_ERR) {
+		write_async(cq->ctx, (uintptr_t)&cq->base.cq, IBV_EVENT_CQ_ERR,
+			    &cq->async_events);
+	} else {
+		struct rnp_qp *qp = rn_qp_owner(ev->qp);
+
+		write_async(qp->ctx, (uintptr_t)&qp->base.qp, (int)ev->async,
+			    &qp->async_events);
+	}
+}
+
+static void on_device_event(void *owner, int ibv_event_type)
+{
+	struct rnp_context *ctx = owner;
+
+	write_async(ctx, 1, ibv_event_type, NULL); /* device or port 1 */
+}
+
+const struct rnp_engine_hooks rnp_hooks = {
+	.on_event = on_event,
+	.on_device_event = on_device_event,
+};
+
+/* ------------------------------------------------------------------------ reading */
+/* Called by ibv_get_cq_event() when it has read a record: there is room now for one that
+ * found the channel full.
+ */
+void rnp_cq_event(struct ibv_cq *base)
+{
+	struct rnp_cq *cq = to_rnp_cq(base), *other;
+	struct rnp_context *ctx = cq->ctx;
+	int cancel;
+
+	if (rnp_is_copy(ctx))
+		return;
+	cancel = rnp_enter(ctx->engine);
+	LIST_FOREACH (other, &ctx->cqs, link)
+		if (other->event_owed && other->channel == cq->channel) {
+			rnp_cq_write_owed(other);
+			break;
+		}
+	rnp_leave(ctx->engine, cancel);
+}
+
+/* ---------------------------------------------------------------------- destroying */
+struct awaited {
+	pthread_mutex_t *mutex;
+	pthread_cond_t *cond;
+	const uint32_t *acked; /* by the program; guarded by mutex */
+	uint32_t read;	       /* records that the program has read */
+};
+
+static void wait_for_acks(const struct awaited *a)
+{
+	int cancel_state;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+	pthread_mutex_lock(a->mutex);
+	while (*a->acked != a->read)
+		pthread_cond_wait(a->cond, a->mutex);
+	pthread_mutex_unlock(a->mutex);
+	pthread_setcancelstate(cancel_state, NULL);
+}
+
+void rnp_cq_settle_events(struct rnp_cq *cq)
+{
+	struct ibv_cq *base = &cq->base.cq;
+	struct awaited comp = { .mutex = &base->mutex,
+				.cond = &base->cond,
+				.acked = &base->comp_events_completed };
+	struct awaited async = { .mutex = &base->mutex,
+				 .cond = &base->cond,
+				 .acked = &base->async_events_completed };
+
+	/* The CQ has left the device: nobody else counts events now. */
+	if (cq->comp_events)
+		cq->comp_events -= rnp_event_pipe_purge(&cq->channel->pipe, base);
+	if (cq->async_events)
+		cq->async_events -= rnp_event_pipe_purge(&cq->ctx->async, base);
+	comp.read = cq->comp_events;
+	async.read = cq->async_events;
+	wait_for_acks(&comp);
+	wait_for_acks(&async);
+}
+
+void rnp_qp_settle_events(struct rnp_qp *qp)
+{
+	struct ibv_qp *base = &qp->base.qp;
+	struct awaited a = { .mutex = &base->mutex,
+			     .cond = &base->cond,
+			     .acked = &base->events_completed };
+
+	if (qp->async_events)
+		qp->async_events -= rnp_event_pipe_purge(&qp->ctx->async, base);
+	a.read = qp->async_events;
+	wait_for_acks(&a);
+}

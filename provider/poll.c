@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* poll.c - taking completions out of a CQ, and making progress while at it.
+ *
+ * The ring is read without the engine lock. An entry is there when its lap is that of the
+ * consumer index; it was written with its last word last. The engine is driven on every
+ * empty poll, and on every 16th that found something so that a program which is always
+ * behind still receives.
+ */
+#include <string.h>
+
+#include "provider.h"
+#include "wc.h"
+
+enum { DRAIN_EVERY = 16 }; /* handover.md A.2 */
+
+/* Shape: message passing. The partner is rn_cq_push(), which writes the entry with ctl
+ * last (release).
+ */
+static uint64_t load_ctl(const struct rn_cqe *cqe)
+{
+	return __atomic_load_n(&cqe->ctl, __ATOMIC_ACQUIRE);
+}
+
+static bool has_entry(const struct rnp_cq *cq, uint32_t index)
+{
+	uint64_t ctl = load_ctl(&cq->ring[index & (cq->core.capacity - 1)]);
+	uint32_t lap = (index >> cq->lap_shift) + 1;
+
+	return ctl >> 32 == lap;
+}
+
+bool rnp_cq_pop(struct rnp_cq *cq, struct rn_cqe *cqe)
+{
+	uint32_t index = atomic_load_explicit(&cq->core.consumer, memory_order_relaxed);
+	uint32_t first = index;
+	bool found = false;
+
+	while (!found && has_entry(cq, index)) {
+		const struct rn_cqe *entry = &cq->ring[index & (cq->core.capacity - 1)];
+
+		memcpy(cqe, entry, offsetof(struct rn_cqe, ctl));
+		cqe->ctl = load_ctl(entry); /* SKIP may be set at any time */
+		found = !(cqe->ctl >> 16 & RN_WC_SKIP);
+		index++;
+	}
+	/* Partner: rn_cq_push(), which uses the entry again only after this. */
+	if (index != first)
+		atomic_store_explicit(&cq->core.consumer, index, memory_order_release);
+	return found;
+}
+
+void rnp_cq_skip_qp(struct rnp_cq *cq, uint32_t qpn)
+{
+	uint32_t index = atomic_load_explicit(&cq->core.consumer, memory_order_relaxed);
+
+	/* Nobody writes entries now; whoever takes one out meanwhile got it in time. */
+	for (; index != cq->core.producer; index++) {
+		struct rn_cqe *entry = &cq->ring[index & (cq->core.capacity - 1)];
+
+		if (entry->qpn == qpn)
+			__atomic_fetch_or(&entry->ctl, (uint64_t)RN_WC_SKIP << 16,
+					  __ATOMIC_RELAXED);
+	}
+}
+
+static int pop(struct rnp_cq *cq, int n, struct ibv_wc *wc)
+{
+	struct rn_cqe cqe;
+	int got = 0;
+
+	pthread_mutex_lock(&cq->lock);
+	for (; got < n && rnp_cq_pop(cq, &cqe); got++)
+		rnp_wc_from_cqe(&wc[got], &cqe);
+	pthread_mutex_unlock(&cq->lock);
+	return got;
+}
+
+/* Asked by the engine while it lingers: only a hint, so no lock. */
+static bool entry_waits(void *arg)
+{
+	struct rnp_cq *cq = arg;
+
+	return has_entry(cq, atomic_load_explicit(&cq->core.consumer,
+						  memory_order_relaxed));
+}
+
+/* May this poll, which found something, leave the engine alone? */
+static bool may_skip_engine(struct rnp_cq *cq)
+{
+	unsigned n = atomic_load_explicit(&cq->since_drain, memory_order_relaxed) + 1;
+
+	atomic_store_explicit(&cq->since_drain, n % DRAIN_EVERY, memory_order_relaxed);
+	return n % DRAIN_EVERY != 0;
+}
+
+/* The first empty poll after req_notify: the program will sleep if this finds nothing. */
+static bool linger(struct rnp_cq *cq)
+{
+	if (!atomic_load_explicit(&cq->linger, memory_order_relaxed))
+		return false;
+	atomic_store_explicit(&cq->linger, false, memory_order_relaxed);
+	return rnp_engine_linger(cq->ctx->engine, entry_waits, cq);
+}
+
+int rnp_poll_cq(struct ibv_cq *base, int num_entries, struct ibv_wc *wc)
+{
+	struct rnp_cq *cq = to_rnp_cq(base);
+	struct rnp_engine *e = cq->ctx->engine;
+	int got, cancel;
+
+	if (rnp_is_copy(cq->ctx)) {
+		errno = EIO;
+		return -EIO;
+	}
+	got = pop(cq, num_entries, wc);
+	if (got > 0 && may_skip_engine(cq))
+		return got;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	rnp_engine_poll(e);
+	if (got < num_entries)
+		got += pop(cq, num_entries - got, wc + got);
+	if (got == 0 && linger(cq))
+		got = pop(cq, num_entries, wc);
+	if (got == 0)
+		rnp_engine_yield(e);
+	pthread_setcancelstate(cancel, NULL);
+	return got;
+}
+
+/* ---------------------------------------------------------------- ibv_start_poll() */
+static int next_entry(struct rnp_cq *cq)
+{
+	if (!rnp_cq_pop(cq, &cq->current))
+		return ENOENT;
+	cq->base.cq_ex.wr_id = cq->current.wr_id;
+	cq->base.cq_ex.status = rnp_cqe_status(&cq->current);
+	return 0;
+}
+
+/* cq->lock is held, or the program promised that there is one thread. */
+static int first_entry(struct rnp_cq *cq)
+{
+	int rc = next_entry(cq);
+
+	if (!rc && may_skip_engine(cq))
+		return 0;
+	rnp_engine_poll(cq->ctx->engine);
+	if (rc)
+		rc = next_entry(cq);
+	if (rc && linger(cq))
+		rc = next_entry(cq);
+	if (rc)
+		rnp_engine_yield(cq->ctx->engine);
+	return rc;
+}
+
+static int start_poll(struct ibv_cq_ex *base, struct ibv_poll_cq_attr *attr)
+{
+	struct rnp_cq *cq = to_rnp_cq(ibv_cq_ex_to_cq(base));
+	int rc, cancel;
+
+	if (rnp_is_copy(cq->ctx))
+		return EIO;
+	if (attr->comp_mask)
+		return EINVAL;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	if (!cq->single_threaded)
+		pthread_mutex_lock(&cq->lock);
+	rc = first_entry(cq);
+	if (rc && !cq->single_threaded)
+		pthread_mutex_unlock(&cq->lock);
+	pthread_setcancelstate(cancel, NULL);
+	return rc;
+}
+
+static int next_poll(struct ibv_cq_ex *base)
+{
+	return next_entry(to_rnp_cq(ibv_cq_ex_to_cq(base)));
+}
+
+static void end_poll(struct ibv_cq_ex *base)
+{
+	struct rnp_cq *cq = to_rnp_cq(ibv_cq_ex_to_cq(base));
+
+	if (!cq->single_threaded)
+		pthread_mutex_unlock(&cq->lock);
+}
+
+static const struct rn_cqe *current(struct ibv_cq_ex *base)
+{
+	return &to_rnp_cq(ibv_cq_ex_to_cq(base))->current;
+}
+
+static enum ibv_wc_opcode read_opcode(struct ibv_cq_ex *cq)
+{
+	return rnp_cqe_opcode(current(cq));
+}
+
+static uint32_t read_vendor_err(struct ibv_cq_ex *cq)
+{
+	return current(cq)->vendor_err;
+}
+
+static uint32_t read_byte_len(struct ibv_cq_ex *cq)
+{
+	return current(cq)->byte_len;
+}
+
+static __be32 read_imm_data(struct ibv_cq_ex *cq)
+{
+	return rnp_cqe_imm(current(cq));
+}
+
+static uint32_t read_qp_num(struct ibv_cq_ex *cq)
+{
+	return current(cq)->qpn;
+}
+
+static uint32_t read_src_qp(struct ibv_cq_ex *cq)
+{
+	return current(cq)->src_qpn;
+}
+
+static unsigned read_wc_flags(struct ibv_cq_ex *cq)
+{
+	return rnp_cqe_flags(current(cq));
+}
+
+static uint32_t read_slid(struct ibv_cq_ex *cq)
+{
+	(void)cq;
+	return 0; /* RoCE has no LIDs */
+}
+
+static uint8_t read_sl(struct ibv_cq_ex *cq)
+{
+	return current(cq)->sl;
+}
+
+static uint8_t read_dlid_path_bits(struct ibv_cq_ex *cq)
+{
+	(void)cq;
+	return 0;
+}
+
+static uint64_t read_completion_ts(struct ibv_cq_ex *cq)
+{
+	return current(cq)->timestamp_ns;
+}
+
+static uint64_t read_completion_wallclock_ns(struct ibv_cq_ex *cq)
+{
+	struct timespec wall, mono;
+	uint64_t age_ns;
+
+	clock_gettime(CLOCK_REALTIME, &wall);
+	clock_gettime(CLOCK_MONOTONIC, &mono);
+	age_ns = (uint64_t)mono.tv_sec * 1000000000u + (uint64_t)mono.tv_nsec -
+		 current(cq)->timestamp_ns;
+	return (uint64_t)wall.tv_sec * 1000000000u + (uint64_t)wall.tv_nsec - age_ns;
+}
+
+void rnp_cq_init_ex(struct rnp_cq *cq, uint64_t wc_flags)
+{
+	struct ibv_cq_ex *ex = &cq->base.cq_ex;
+
+	ex->start_poll = start_poll;
+	ex->next_poll = next_poll;
+	ex->end_poll = end_poll;
+	ex->read_opcode = read_opcode;
+	ex->read_vendor_err = read_vendor_err;
+	ex->read_wc_flags = read_wc_flags;
+	if (wc_flags & IBV_WC_EX_WITH_BYTE_LEN)
+		ex->read_byte_len = read_byte_len;
+	if (wc_flags & IBV_WC_EX_WITH_IMM)
+		ex->read_imm_data = read_imm_data;
+	if (wc_flags & IBV_WC_EX_WITH_QP_NUM)
+		ex->read_qp_num = read_qp_num;
+	if (wc_flags & IBV_WC_EX_WITH_SRC_QP)
+		ex->read_src_qp = read_src_qp;
+	if (wc_flags & IBV_WC_EX_WITH_SLID)
+		ex->read_slid = read_slid;
+	if (wc_flags & IBV_WC_EX_WITH_SL)
+		ex->read_sl = read_sl;
+	if (wc_flags & IBV_WC_EX_WITH_DLID_PATH_BITS)
+		ex->read_dlid_path_bits = read_dlid_path_bits;
+	if (wc_flags & IBV_WC_EX_WITH_COMPLETION_TIMESTAMP)
+		ex->read_completion_ts = read_completion_ts;
+	if (wc_flags & IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK)
+		ex->read_completion_wallclock_ns = read_completion_wallclock_ns;
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* post.c - work requests from the program to the core. */
+#include <arpa/inet.h>
+
+#include "provider.h"
+#include "send_wr.h"
+
+int rnp_post_send(struct ibv_qp *base, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr)
+{
+	struct rnp_qp *qp = to_rnp_qp(base);
+	struct rnp_engine *e = qp->ctx->engine;
+	struct rn_send_wr core_wr;
+	struct rn_dev *dev;
+	int rc = 0, cancel;
+	rn_ns now;
+
+	if (rnp_is_copy(qp->ctx)) {
+		*bad_wr = wr;
+		return EIO;
+	}
+	cancel = rnp_enter(e);
+	dev = rnp_engine_dev(e);
+	now = rnp_engine_now();
+	for (; wr; wr = wr->next) {
+		rc = rnp_send_wr_from(wr, base, &core_wr);
+		if (!rc)
+			rc = rn_qp_post_send(dev, qp->core, now, &core_wr);
+		if (rc) {
+			*bad_wr = wr;
+			break;
+		}
+	}
+	/* Those before the bad one have been posted. */
+	rnp_engine_posted(e, qp->core);
+	rnp_leave(e, cancel);
+	return -rc;
+}
+
+int rnp_post_recv(struct ibv_qp *base, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
+{
+	struct rnp_qp *qp = to_rnp_qp(base);
+	struct rnp_engine *e = qp->ctx->engine;
+	struct rn_dev *dev;
+	int rc = 0, cancel;
+	rn_ns now;
+
+	if (rnp_is_copy(qp->ctx)) {
+		*bad_wr = wr;
+		return EIO;
+	}
+	cancel = rnp_enter(e);
+	dev = rnp_engine_dev(e);
+	now = rnp_engine_now();
+	for (; wr; wr = wr->next) {
+		struct rn_recv_wr core_wr = {
+			.wr_id = wr->wr_id,
+			.sg = (const struct rn_sge *)wr->sg_list,
+			.num_sge = (uint32_t)wr->num_sge,
+		};
+
+		rc = rn_qp_post_recv(dev, qp->core, now, &core_wr);
+		if (rc) {
+			*bad_wr = wr;
+			break;
+		}
+	}
+	/* In ERR the requests have been flushed, which an armed CQ wants to know. */
+	if (rn_qp_state(qp->core) == RN_QPS_ERR)
+		rnp_engine_kick(e);
+	rnp_leave(e, cancel);
+	return -rc;
+}

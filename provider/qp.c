@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* qp.c - queue pairs: create and destroy. */
+#include <stdlib.h>
+
+#include "provider.h"
+
+#define SAME(ours, theirs) static_assert((int)(ours) == (int)(theirs), "verbs numbers")
+
+SAME(RN_QPT_RC, IBV_QPT_RC);
+SAME(RN_QPT_UC, IBV_QPT_UC);
+SAME(RN_QPT_UD, IBV_QPT_UD);
+
+enum { QP_ALIGN = 64 }; /* rn_qp_create() */
+
+/* A positive errno if such a QP cannot be. */
+static int check_init(const struct rnp_context *ctx, const struct ibv_qp_init_attr *attr)
+{
+	const struct ibv_qp_cap *cap = &attr->cap;
+
+	if (attr->qp_type != IBV_QPT_RC && attr->qp_type != IBV_QPT_UC &&
+	    attr->qp_type != IBV_QPT_UD)
+		return EOPNOTSUPP;
+	if (attr->srq)
+		return EOPNOTSUPP;
+	if (!attr->send_cq || !attr->recv_cq || attr->send_cq->context != &ctx->base ||
+	    attr->recv_cq->context != &ctx->base)
+		return EINVAL;
+	if (cap->max_send_wr > RN_WR_MAX || cap->max_recv_wr > RN_WR_MAX ||
+	    cap->max_send_sge > RN_SGE_MAX || cap->max_recv_sge > RN_SGE_MAX ||
+	    cap->max_inline_data > RN_INLINE_MAX)
+		return EINVAL;
+	return 0;
+}
+
+static struct rn_qp_init init_of(const struct rnp_qp *qp, const struct rnp_pd *pd)
+{
+	const struct ibv_qp *base = &qp->base.qp;
+
+	return (struct rn_qp_init){
+		.type = (enum rn_qp_type)base->qp_type,
+		.pd = pd->number,
+		.send_cq = &to_rnp_cq(base->send_cq)->core,
+		.recv_cq = &to_rnp_cq(base->recv_cq)->core,
+		.max_send_wr = qp->cap.max_send_wr,
+		.max_recv_wr = qp->cap.max_recv_wr,
+		.max_send_sge = qp->cap.max_send_sge,
+		.max_recv_sge = qp->cap.max_recv_sge,
+		.max_inline = qp->cap.max_inline_data,
+		.sq_sig_all = qp->sq_sig_all,
+		.owner = (void *)(uintptr_t)qp,
+	};
+}
+
+/* Put the QP into the device; engine lock held. A positive errno on failure. */
+static int attach(struct rnp_qp *qp, struct rnp_pd *pd)
+{
+	struct rnp_context *ctx = qp->ctx;
+	struct rn_dev *dev = rnp_engine_dev(ctx->engine);
+	struct rn_qp_init init = init_of(qp, pd);
+	size_t size = rn_qp_size(dev, &init);
+	void *block;
+	int rc;
+
+	if (size == 0)
+		return EINVAL;
+	rc = -rnp_hca_add(ctx->hca, RNP_HCA_QP);
+	if (rc)
+		return rc;
+	block = aligned_alloc(QP_ALIGN, (size + QP_ALIGN - 1) & ~(size_t)(QP_ALIGN - 1));
+	rc = block ? -rnp_engine_new_qpn(ctx->engine, &init.qpn) : ENOMEM;
+	if (rc) {
+		free(block);
+		rnp_hca_remove(ctx->hca, RNP_HCA_QP);
+		return rc;
+	}
+	qp->stats = init.stats = rnp_engine_stats_qp(ctx->engine);
+	qp->core = rn_qp_create(dev, block, &init);
+	qp->base.qp.qp_num = qp->base.qp.handle = init.qpn;
+	to_rnp_cq(qp->base.qp.send_cq)->qp_refs++;
+	to_rnp_cq(qp->base.qp.recv_cq)->qp_refs++;
+	LIST_INSERT_HEAD(&ctx->qps, qp, link);
+	return 0;
+}
+
+static struct rnp_qp *alloc_qp(struct rnp_context *ctx, struct ibv_pd *pd,
+			       const struct ibv_qp_init_attr *attr)
+{
+	struct rnp_qp *qp = calloc(1, sizeof(*qp));
+	struct ibv_qp *base;
+
+	if (!qp)
+		return NULL;
+	base = &qp->base.qp;
+	base->context = &ctx->base;
+	base->qp_context = attr->qp_context;
+	base->pd = pd;
+	base->send_cq = attr->send_cq;
+	base->recv_cq = attr->recv_cq;
+	base->state = IBV_QPS_RESET;
+	base->qp_type = attr->qp_type;
+	pthread_mutex_init(&base->mutex, NULL);
+	pthread_cond_init(&base->cond, NULL);
+	qp->ctx = ctx;
+	qp->cap = attr->cap;
+	qp->sq_sig_all = attr->sq_sig_all != 0;
+	return qp;
+}
+
+static void free_qp(struct rnp_qp *qp)
+{
+	rnp_wr_fini(qp);
+	free(qp->core);
+	free(qp);
+}
+
+/* @send_ops_flags: 0 if ibv_wr_*() is not wanted. */
+static struct ibv_qp *create(struct ibv_pd *pd, const struct ibv_qp_init_attr *attr,
+			     uint64_t send_ops_flags)
+{
+	struct rnp_context *ctx = to_rnp_context(pd->context);
+	struct rnp_qp *qp;
+	char err[256];
+	int cancel;
+	int rc = rnp_is_copy(ctx) ? EIO : check_init(ctx, attr);
+
+	if (rc)
+		goto err_errno;
+	qp = alloc_qp(ctx, pd, attr);
+	if (!qp)
+		return NULL;
+	if (send_ops_flags)
+		rc = rnp_wr_init(qp, send_ops_flags);
+	if (rc)
+		goto err_free;
+	rc = -rnp_engine_attach(ctx->engine, err, sizeof(err));
+	if (rc) {
+		rnp_tell("%s", err);
+		goto err_free;
+	}
+	cancel = rnp_enter(ctx->engine);
+	rc = attach(qp, to_rnp_pd(pd));
+	rnp_leave(ctx->engine, cancel);
+	if (rc)
+		goto err_free;
+	atomic_fetch_add(&to_rnp_pd(pd)->refs, 1);
+	return &qp->base.qp;
+
+err_free:
+	free_qp(qp);
+err_errno:
+	errno = rc;
+	return NULL;
+}
+
+struct ibv_qp *rnp_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
+{
+	return create(pd, attr, 0);
+}
+
+struct ibv_qp *rnp_create_qp_ex(struct ibv_context *context,
+				struct ibv_qp_init_attr_ex *ex)
+{
+	const uint32_t known = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS |
+			       IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+	struct ibv_qp_init_attr attr = {
+		.qp_context = ex->qp_context,
+		.send_cq = ex->send_cq,
+		.recv_cq = ex->recv_cq,
+		.srq = ex->srq,
+		.cap = ex->cap,
+		.qp_type = ex->qp_type,
+		.sq_sig_all = ex->sq_sig_all,
+	};
+	uint64_t ops = 0;
+
+	if (ex->comp_mask & ~known ||
+	    ((ex->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) && ex->create_flags)) {
+		errno = EOPNOTSUPP;
+		return NULL;
+	}
+	if (!(ex->comp_mask & IBV_QP_INIT_ATTR_PD) || ex->pd->context != context) {
+		errno = EINVAL;
+		return NULL;
+	}
+	if (ex->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS)
+		ops = ex->send_ops_flags;
+	return create(ex->pd, &attr, ops);
+}
+
+void rnp_qp_detach(struct rnp_qp *qp)
+{
+	struct rnp_engine *e = qp->ctx->engine;
+	struct rnp_cq *send_cq = to_rnp_cq(qp->base.qp.send_cq);
+	struct rnp_cq *recv_cq = to_rnp_cq(qp->base.qp.recv_cq);
+
+	/* What the peer waits for leaves first: acknowledgements, and what was posted. */
+	rnp_engine_kick(e);
+	rnp_engine_retire_qp(e, qp->core, qp->stats);
+	rn_qp_destroy(rnp_engine_dev(e), qp->core);
+	rnp_cq_skip_qp(send_cq, qp->base.qp.qp_num);
+	if (recv_cq != send_cq)
+		rnp_cq_skip_qp(recv_cq, qp->base.qp.qp_num);
+	send_cq->qp_refs--;
+	recv_cq->qp_refs--;
+	rnp_hca_remove(qp->ctx->hca, RNP_HCA_QP);
+	LIST_REMOVE(qp, link);
+}
+
+int rnp_destroy_qp(struct ibv_qp *base)
+{
+	struct rnp_qp *qp = to_rnp_qp(base);
+	struct rnp_context *ctx = qp->ctx;
+	int cancel;
+
+	if (!rnp_is_copy(ctx)) {
+		cancel = rnp_enter(ctx->engine);
+		rnp_qp_detach(qp);
+		rnp_leave(ctx->engine, cancel);
+		rnp_qp_settle_events(qp);
+		atomic_fetch_sub(&to_rnp_pd(base->pd)->refs, 1);
+		pthread_cond_destroy(&base->cond);
+		pthread_mutex_destroy(&base->mutex);
+	}
+	free_qp(qp);
+	return 0;
+}

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* send_wr.c - a send work request of verbs in the form of the core. */
+#include "send_wr.h"
+
+#include <arpa/inet.h>
+
+#include "provider.h"
+
+#define SAME(ours, theirs) static_assert((int)(ours) == (int)(theirs), "verbs numbers")
+
+SAME(RN_WR_RDMA_WRITE, IBV_WR_RDMA_WRITE);
+SAME(RN_WR_RDMA_WRITE_WITH_IMM, IBV_WR_RDMA_WRITE_WITH_IMM);
+SAME(RN_WR_SEND, IBV_WR_SEND);
+SAME(RN_WR_SEND_WITH_IMM, IBV_WR_SEND_WITH_IMM);
+SAME(RN_WR_RDMA_READ, IBV_WR_RDMA_READ);
+SAME(RN_WR_ATOMIC_CMP_AND_SWP, IBV_WR_ATOMIC_CMP_AND_SWP);
+SAME(RN_WR_ATOMIC_FETCH_AND_ADD, IBV_WR_ATOMIC_FETCH_AND_ADD);
+SAME(RN_WR_LOCAL_INV, IBV_WR_LOCAL_INV);
+SAME(RN_WR_SEND_WITH_INV, IBV_WR_SEND_WITH_INV);
+SAME(RN_SEND_FENCE, IBV_SEND_FENCE);
+SAME(RN_SEND_SIGNALED, IBV_SEND_SIGNALED);
+SAME(RN_SEND_SOLICITED, IBV_SEND_SOLICITED);
+SAME(RN_SEND_INLINE, IBV_SEND_INLINE);
+
+/* Scatter lists are passed through. */
+SAME(sizeof(struct rn_sge), sizeof(struct ibv_sge));
+SAME(offsetof(struct rn_sge, addr), offsetof(struct ibv_sge, addr));
+SAME(offsetof(struct rn_sge, len), offsetof(struct ibv_sge, length));
+SAME(offsetof(struct rn_sge, lkey), offsetof(struct ibv_sge, lkey));
+
+enum {
+	KNOWN_FLAGS = RN_SEND_FENCE | RN_SEND_SIGNALED | RN_SEND_SOLICITED |
+		      RN_SEND_INLINE,
+};
+
+/* What the union in struct ibv_send_wr holds, by opcode. */
+enum part {
+	PART_NONE,
+	PART_ADDRESS, /* UD only, else nothing */
+	PART_RDMA,
+	PART_ATOMIC,
+	PART_REFUSED,
+};
+
+struct opcode_rule {
+	enum part part;
+	bool imm; /* a number in network order, not a key */
+};
+
+static struct opcode_rule rule_of(enum ibv_wr_opcode opcode)
+{
+	/* clang-format off */
+	switch ((unsigned)opcode) {
+	case IBV_WR_SEND:                 return (struct opcode_rule){ PART_ADDRESS, false };
+	case IBV_WR_SEND_WITH_IMM:        return (struct opcode_rule){ PART_ADDRESS, true };
+	case IBV_WR_SEND_WITH_INV:        return (struct opcode_rule){ PART_ADDRESS, false };
+	case IBV_WR_LOCAL_INV:            return (struct opcode_rule){ PART_NONE, false };
+	case IBV_WR_RDMA_WRITE:           return (struct opcode_rule){ PART_RDMA, false };
+	case IBV_WR_RDMA_WRITE_WITH_IMM:  return (struct opcode_rule){ PART_RDMA, true };
+	case IBV_WR_RDMA_READ:            return (struct opcode_rule){ PART_RDMA, false };
+	case IBV_WR_ATOMIC_CMP_AND_SWP:   return (struct opcode_rule){ PART_ATOMIC, false };
+	case IBV_WR_ATOMIC_FETCH_AND_ADD: return (struct opcode_rule){ PART_ATOMIC, false };
+	}
+	/* clang-format on */
+	return (struct opcode_rule){ PART_REFUSED, false };
+}
+
+static int take_address(const struct ibv_send_wr *wr, const struct ibv_qp *qp,
+			struct rn_send_wr *out)
+{
+	if (qp->qp_type != IBV_QPT_UD)
+		return 0;
+	if (!wr->wr.ud.ah || wr->wr.ud.ah->pd != qp->pd)
+		return -EINVAL;
+	out->av = &to_rnp_ah(wr->wr.ud.ah)->av;
+	out->remote_qpn = wr->wr.ud.remote_qpn;
+	out->remote_qkey = wr->wr.ud.remote_qkey;
+	return 0;
+}
+
+int rnp_send_wr_from(const struct ibv_send_wr *wr, const struct ibv_qp *qp,
+		     struct rn_send_wr *out)
+{
+	struct opcode_rule rule = rule_of(wr->opcode);
+
+	if (wr->send_flags & ~(unsigned)KNOWN_FLAGS || wr->num_sge < 0)
+		return -EINVAL;
+	*out = (struct rn_send_wr){
+		.wr_id = wr->wr_id,
+		.opcode = (enum rn_wr_opcode)wr->opcode,
+		.flags = wr->send_flags,
+		.imm = rule.imm ? ntohl(wr->imm_data) : wr->invalidate_rkey,
+		.sg = (const struct rn_sge *)wr->sg_list,
+		.num_sge = (uint32_t)wr->num_sge,
+	};
+	switch (rule.part) {
+	case PART_NONE:
+		return 0;
+	case PART_ADDRESS:
+		return take_address(wr, qp, out);
+	case PART_RDMA:
+		out->remote_addr = wr->wr.rdma.remote_addr;
+		out->rkey = wr->wr.rdma.rkey;
+		return 0;
+	case PART_ATOMIC:
+		out->remote_addr = wr->wr.atomic.remote_addr;
+		out->rkey = wr->wr.atomic.rkey;
+		out->compare_add = wr->wr.atomic.compare_add;
+		out->swap = wr->wr.atomic.swap;
+		return 0;
+	case PART_REFUSED:
+		break;
+	}
+	return -EINVAL;
+}

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* settings.c - the environment of the provider. */
+#include "settings.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sentence.h"
+
+enum {
+	KIB = 1024,
+	WINDOW_START = 192 * KIB, /* what a stock receive buffer surely takes */
+	WINDOW_MIN = 64 * KIB,	  /* one super-packet */
+	WINDOW_MAX = 1024 * KIB,  /* more brings nothing on loopback (io-limits.md 8) */
+	WINDOW_LIMIT = 1 << 30,
+	READ_CHUNK_MAX = 256 * KIB,
+	LINGER_US = 50,
+	LINGER_US_MAX = 1000,
+};
+
+/* A value that is one of two words. */
+struct choice {
+	const char *name, *off, *on; /* @off is the default if @preset is false */
+	bool preset;
+};
+
+static int read_choice(const struct choice *c, bool *value, char *err, size_t err_len)
+{
+	const char *text = secure_getenv(c->name);
+
+	*value = c->preset;
+	if (!text || !*text)
+		return 0;
+	if (strcmp(text, c->on) == 0)
+		*value = true;
+	else if (strcmp(text, c->off) == 0)
+		*value = false;
+	else
+		return rn_fail(err, err_len, -EINVAL, "%s is \"%s\"; it may be %s or %s",
+			       c->name, text, c->on, c->off);
+	return 0;
+}
+
+/* "192K" and the like; returns the byte after it, or NULL if there is no number or it is
+ * over @max.
+ */
+static const char *parse_size(const char *s, uint64_t max, uint64_t *value)
+{
+	unsigned shift = 0;
+
+	if (*s < '0' || *s > '9')
+		return NULL;
+	for (*value = 0; *s >= '0' && *s <= '9' && *value <= max; s++)
+		*value = *value * 10 + (uint64_t)(*s - '0');
+	if (*s == 'K')
+		shift = 10;
+	else if (*s == 'M')
+		shift = 20;
+	if (shift)
+		s++;
+	*value <<= shift;
+	return *value <= max ? s : NULL;
+}
+
+static int read_window(struct rnp_settings *s, char *err, size_t err_len)
+{
+	const char *text = secure_getenv("ROCIN_WINDOW");
+	uint32_t *field[] = { &s->window_start, &s->window_min, &s->window_max };
+	const char *at = text;
+	uint64_t value = 0;
+
+	s->window_start = WINDOW_START;
+	s->window_min = WINDOW_MIN;
+	s->window_max = WINDOW_MAX;
+	if (!text || !*text)
+		return 0;
+	for (unsigned i = 0; i < RN_ARRAY_SIZE(field); i++) {
+		at = parse_size(at, WINDOW_LIMIT, &value);
+		if (!at || value == 0)
+			break;
+		*field[i] = (uint32_t)value;
+		if (*at != ':')
+			break;
+		at++;
+	}
+	if (!at || *at || value == 0)
+		return rn_fail(err, err_len, -EINVAL,
+			       "ROCIN_WINDOW is \"%s\"; sizes START[:MIN[:MAX]] such as "
+			       "192K:64K:1M are expected",
+			       text);
+	if (s->window_min > s->window_start)
+		s->window_min = s->window_start;
+	if (s->window_max < s->window_start)
+		s->window_max = s->window_start;
+	return 0;
+}
+
+static int read_linger(struct rnp_settings *s, char *err, size_t err_len)
+{
+	const char *text = secure_getenv("ROCIN_LINGER_US");
+	uint64_t value = LINGER_US;
+	const char *end = "";
+
+	if (text && *text)
+		end = parse_size(text, LINGER_US_MAX, &value);
+	if (!end || *end)
+		return rn_fail(err, err_len, -EINVAL,
+			       "ROCIN_LINGER_US is \"%s\"; microseconds from 0 to %d are "
+			       "expected",
+			       text, LINGER_US_MAX);
+	s->linger_ns = RN_USEC((rn_ns)value);
+	return 0;
+}
+
+static int read_fault(struct rnp_settings *s, char *err, size_t err_len)
+{
+	const char *text = secure_getenv("ROCIN_FAULT");
+	char why[300];
+
+	if (!text || !*text)
+		return 0;
+	s->has_fault = true;
+	if (rn_fault_parse(text, &s->fault, why, sizeof(why)))
+		return rn_fail(err, err_len, -EINVAL, "ROCIN_FAULT: %s", why);
+	return 0;
+}
+
+static int read_io(char *err, size_t err_len)
+{
+	const char *text = secure_getenv("ROCIN_IO");
+
+	if (!text || !*text || strcmp(text, "epoll") == 0)
+		return 0;
+	return rn_fail(err, err_len, -EINVAL, "ROCIN_IO is \"%s\"; it may be epoll", text);
+}
+
+static const char *read_text(const char *name)
+{
+	const char *text = secure_getenv(name);
+
+	return text && *text ? text : NULL;
+}
+
+int rnp_settings_read(struct rnp_settings *s, char *err, size_t err_len)
+{
+	static const struct choice gso = { "ROCIN_GSO", "off", "on", true };
+	static const struct choice icrc = { "ROCIN_ICRC", "solve", "exact", false };
+	int rc;
+
+	*s = (struct rnp_settings){ .netdevs = read_text("ROCIN_NETDEVS"),
+				    .pcap = read_text("ROCIN_PCAP") };
+	rc = read_choice(&gso, &s->gso, err, err_len);
+	if (!rc)
+		rc = read_choice(&icrc, &s->icrc_exact, err, err_len);
+	if (!rc)
+		rc = read_io(err, err_len);
+	if (!rc)
+		rc = read_fault(s, err, err_len);
+	if (!rc)
+		rc = read_linger(s, err, err_len);
+	if (!rc)
+		rc = read_window(s, err, err_len);
+	return rc;
+}
+
+static uint32_t at_most(uint32_t value, uint32_t limit)
+{
+	return value < limit ? value : limit;
+}
+
+static uint32_t at_least(uint32_t value, uint32_t limit)
+{
+	return value > limit ? value : limit;
+}
+
+struct rnp_budget rnp_settings_budget(const struct rnp_settings *s, uint32_t rcvbuf,
+				      uint32_t mtu)
+{
+	uint32_t half = at_least(rcvbuf / 2, mtu);
+	struct rnp_budget b;
+
+	/* The peer's buffer is unknown; most often it is like ours. */
+	b.window_max = at_least(at_most(s->window_max, half), mtu);
+	b.window_start = at_least(at_most(s->window_start, b.window_max), mtu);
+	b.window_min = at_least(at_most(s->window_min, b.window_start), mtu);
+	b.read_window = at_most(half, s->window_max);
+	b.read_window = at_least(b.read_window, mtu);
+	b.read_chunk = at_most(READ_CHUNK_MAX, b.read_window / 2);
+	b.read_chunk = at_least(b.read_chunk - b.read_chunk % mtu, mtu);
+	return b;
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* settings.h - every ROCIN_* variable that the provider obeys, read and checked in one
+ * place. (ROCIN_LOG and the variables of rocind's client are read where they are used.)
+ *
+ *	ROCIN_NETDEVS		devices, see rn_netdev_discover()
+ *	ROCIN_GSO		on | off: several packets per system call
+ *	ROCIN_ICRC		solve | exact: what to do with packets whose IPv4
+ *				identification cannot be guessed
+ *	ROCIN_IO		epoll: how the background thread sleeps
+ *	ROCIN_PCAP		capture file, see rn_tap_open()
+ *	ROCIN_FAULT		see rn_fault_parse()
+ *	ROCIN_LINGER_US		0..1000: how long an event-driven program's last poll waits
+ *				for a packet before it lets the program sleep
+ *	ROCIN_WINDOW		START[:MIN[:MAX]], bytes with K or M: what may be under way to
+ *				one destination
+ */
+#ifndef RNP_SETTINGS_H
+#define RNP_SETTINGS_H
+
+#include "net_fault.h"
+#include "rocin/netdev.h"
+
+struct rnp_settings {
+	const char *netdevs; /* NULL: the default */
+	const char *pcap;    /* NULL: no capture */
+	bool gso;
+	bool icrc_exact;
+	bool has_fault;
+	struct rn_fault_spec fault;
+	rn_ns linger_ns; /* 0: none */
+	uint32_t window_start, window_min, window_max;
+};
+
+/**
+ * rnp_settings_read() - Read the environment
+ * @s:		Out; its strings are those of the environment
+ * @err:	Out on failure: one sentence that names the variable
+ *
+ * The environment is read with secure_getenv(): a set-user-ID program gets the defaults.
+ *
+ * Return: 0, or -EINVAL for a value that is not one of those above.
+ */
+int rnp_settings_read(struct rnp_settings *s, char *err, size_t err_len);
+
+/* Fit the limits of struct rn_dev_cfg to a receive buffer of @rcvbuf bytes, as
+ * getsockopt(SO_RCVBUF) tells it, and a path MTU. A single 4 KiB packet is charged twice its
+ * size, so half of the buffer is what may be on its way.
+ */
+struct rnp_budget {
+	uint32_t window_start, window_min, window_max;
+	uint32_t read_window, read_chunk;
+};
+struct rnp_budget rnp_settings_budget(const struct rnp_settings *s, uint32_t rcvbuf,
+				      uint32_t mtu);
+
+#endif /* RNP_SETTINGS_H */

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* stage.c - joins the packets that the core builds into super-packets. */
+#include "stage.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "rocin/icrc.h"
+
+static_assert(sizeof(struct rn_flow) == 40, "compared as bytes: no padding");
+
+void rnp_stage_init(struct rnp_stage *s, struct rn_dev *dev, const struct rn_gid *gid,
+		    uint64_t *stats)
+{
+	s->dev = dev;
+	s->gid = gid;
+	s->stats = stats;
+	rnp_stage_drop(s);
+}
+
+void rnp_stage_drop(struct rnp_stage *s)
+{
+	s->start = s->len = s->seg_len = s->count = s->next_len = 0;
+	s->closed = false;
+}
+
+static void count_dropped(struct rnp_stage *s, uint32_t packets)
+{
+	uint64_t *n = &s->stats[RN_STAT_TX_DROPPED];
+
+	__atomic_store_n(n, *n + packets, __ATOMIC_RELAXED);
+}
+
+static bool same_flow(const struct rn_flow *a, const struct rn_flow *b)
+{
+	return memcmp(a, b, sizeof(*a)) == 0;
+}
+
+/* Index of the socket that this source address stands for; RN_GID_MAX: none any more. */
+static uint32_t find_sgid(const struct rnp_stage *s, const struct rn_flow *flow)
+{
+	uint32_t i = 0;
+
+	while (i < RN_GID_MAX && memcmp(&s->gid[i], &flow->src, sizeof(flow->src)) != 0)
+		i++;
+	return i;
+}
+
+/* False if the packet has no way out. */
+static bool make_label(const struct rnp_stage *s, const struct rn_tx *tx,
+		       struct rnp_label *label)
+{
+	label->dest_slot = tx->dest_qpn & 0xff;
+	if (s->count > 0 && same_flow(&s->label.flow, tx->flow)) {
+		label->flow = s->label.flow;
+		label->sgid_index = s->label.sgid_index;
+		return true;
+	}
+	label->flow = *tx->flow;
+	label->sgid_index = find_sgid(s, tx->flow);
+	return label->sgid_index < RN_GID_MAX;
+}
+
+/* Where the next packet is built: behind the open super-packet, which may take it up. */
+static uint8_t *tail(struct rnp_stage *s)
+{
+	return s->buf + s->start + s->len;
+}
+
+/* Build one packet behind the open super-packet. False if the core has none. */
+static bool build(struct rnp_stage *s, rn_ns now, unsigned what)
+{
+	struct rn_tx tx;
+
+	while (s->next_len == 0) {
+		uint32_t n = rn_dev_transmit(s->dev, now, what, tail(s), RN_PACKET_MAX, &tx);
+
+		if (n == 0)
+			return false;
+		if (make_label(s, &tx, &s->next))
+			s->next_len = n + RN_ICRC_LEN;
+		else
+			count_dropped(s, 1);
+	}
+	return true;
+}
+
+/* May the packet behind the open super-packet become part of it? */
+static bool fits(const struct rnp_stage *s)
+{
+	return s->count > 0 && s->count < RN_SUPER_SEGMENTS && !s->closed &&
+	       s->next_len <= s->seg_len && s->len + s->next_len <= RN_SUPER_BYTES &&
+	       s->next.dest_slot == s->label.dest_slot &&
+	       same_flow(&s->next.flow, &s->label.flow);
+}
+
+/* The packet behind the (empty) super-packet begins a new one. */
+static void begin(struct rnp_stage *s)
+{
+	assert(s->count == 0);
+	if (s->start > RN_SUPER_BYTES) {
+		memmove(s->buf, s->buf + s->start, s->next_len);
+		s->start = 0;
+	}
+	s->label = s->next;
+	s->seg_len = s->next_len;
+	s->closed = false;
+}
+
+/* Sign the packet for its place and take it up. */
+static void add(struct rnp_stage *s, const struct rn_net *net)
+{
+	uint16_t ip_id = net->gso ? (uint16_t)s->count : 0;
+
+	rn_icrc_seal(&s->label.flow, ip_id, tail(s), s->next_len - RN_ICRC_LEN);
+	s->closed = s->next_len < s->seg_len;
+	s->len += s->next_len;
+	s->count++;
+	s->next_len = 0;
+}
+
+static bool is_full(const struct rnp_stage *s)
+{
+	return s->closed || s->count == RN_SUPER_SEGMENTS ||
+	       s->len + s->seg_len > RN_SUPER_BYTES;
+}
+
+int rnp_stage_flush(struct rnp_stage *s, const struct rn_net *net)
+{
+	struct rn_super super = {
+		.flow = &s->label.flow,
+		.sgid_index = s->label.sgid_index,
+		.data = s->buf + s->start,
+		.len = s->len,
+		.seg_len = s->seg_len,
+		.count = s->count,
+	};
+	int err;
+
+	if (s->count == 0)
+		return 0;
+	err = net->ops->transmit(net->ctx, &super);
+	if (err == -EAGAIN)
+		return err;
+	if (err)
+		count_dropped(s, s->count);
+	/* A packet behind it stays where it is. */
+	s->start = s->next_len > 0 ? s->start + s->len : 0;
+	s->len = s->count = 0;
+	return 0;
+}
+
+int rnp_stage_fill(struct rnp_stage *s, const struct rn_net *net, rn_ns now, unsigned what,
+		   unsigned max)
+{
+	unsigned sent = 0;
+
+	for (;;) {
+		bool more = sent < max && build(s, now, what);
+
+		if (!more)
+			return sent < max ? 0 : 1;
+		if (s->count > 0 && !fits(s)) {
+			if (rnp_stage_flush(s, net))
+				return -EAGAIN;
+			sent++;
+		}
+		if (s->count == 0)
+			begin(s);
+		add(s, net);
+		if (is_full(s)) {
+			if (rnp_stage_flush(s, net))
+				return -EAGAIN;
+			sent++;
+		}
+	}
+}

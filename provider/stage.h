@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* stage.h - joins the packets that the core builds into super-packets and sends them.
+ *
+ * Packets are built straight into the super-packet that they leave in. It holds packets of
+ * equal length (the last may be shorter), one flow and one destination process; what does
+ * not fit begins the next one.
+ *
+ * Threads: as the core.
+ */
+#ifndef RNP_STAGE_H
+#define RNP_STAGE_H
+
+#include "rocin/net.h"
+
+/* Where a packet goes. */
+struct rnp_label {
+	struct rn_flow flow;
+	uint32_t sgid_index;
+	uint32_t dest_slot; /* process at the destination: low byte of the QPN */
+};
+
+struct rnp_stage {
+	struct rn_dev *dev;
+	const struct rn_gid *gid; /* table of RN_GID_MAX; which socket a source stands for */
+	uint64_t *stats;	  /* TX_DROPPED is written */
+
+	struct rnp_label label; /* of the open super-packet */
+	uint32_t start;		/* of it in buf */
+	uint32_t len, seg_len, count;
+	bool closed; /* its last packet is shorter: no more may follow */
+
+	struct rnp_label next; /* of the packet behind it, which did not fit */
+	uint32_t next_len;     /* 0: there is none */
+
+	uint8_t buf[2 * RN_SUPER_BYTES + 2 * RN_PACKET_MAX];
+};
+
+void rnp_stage_init(struct rnp_stage *s, struct rn_dev *dev, const struct rn_gid *gid,
+		    uint64_t *stats);
+
+/**
+ * rnp_stage_fill() - Let the core build packets; send super-packets as they get full
+ * @net:	Back end
+ * @what:	enum rn_tx_what
+ * @max:	Super-packets to send at most
+ *
+ * What was built last stays open for more: rnp_stage_flush() sends it.
+ *
+ * Return: 0 (the core has nothing more that may leave), 1 (@max was reached) or -EAGAIN (the
+ *	   socket is full; nothing is lost).
+ */
+int rnp_stage_fill(struct rnp_stage *s, const struct rn_net *net, rn_ns now, unsigned what,
+		   unsigned max);
+
+/* Send what is open. Return: 0, also if there is nothing, or -EAGAIN. */
+int rnp_stage_flush(struct rnp_stage *s, const struct rn_net *net);
+
+/* Forget what has not left. */
+void rnp_stage_drop(struct rnp_stage *s);
+
+static inline bool rnp_stage_is_empty(const struct rnp_stage *s)
+{
+	return s->count == 0 && s->next_len == 0;
+}
+
+#endif /* RNP_STAGE_H */

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* rc0.h - set-up of the responder tests: RC0 of rocev2.md section 5, receives included.
+ */
+#ifndef RN_TEST_RC0_H
+#define RN_TEST_RC0_H
+
+#include "raw.h"
+
+enum {
+	RC0_RECV_LEN = 4096,
+	RC0_RECVS = 4, /* room for this many */
+};
+
+struct rc0 {
+	struct raw r;
+	struct pair_mr *recv; /* receive i: RC0_RECV_LEN bytes from i * RC0_RECV_LEN on */
+	unsigned posted;
+};
+
+static inline struct rc0 rc0_new(const struct pair_cfg *cfg, enum rn_qp_type type,
+				 enum rn_qp_state state,
+				 void (*change)(struct rn_qp_attr *))
+{
+	struct rc0 t = { .r = raw_new(cfg, type, state, change) };
+
+	t.recv = pair_mr_new(t.r.p, 0, RC0_RECVS * RC0_RECV_LEN, RN_ACCESS_LOCAL_WRITE);
+	return t;
+}
+
+/* Post one receive of @len bytes; wr_ids are 1, 2, ... */
+static inline void rc0_post_len(struct rc0 *t, uint32_t len)
+{
+	uint32_t offset = t->posted % RC0_RECVS * RC0_RECV_LEN;
+
+	assert_int_equal(pair_post_recv_mr(t->r.q, ++t->posted, t->recv, offset, len), 0);
+}
+
+static inline void rc0_post(struct rc0 *t, unsigned count)
+{
+	while (count--)
+		rc0_post_len(t, RC0_RECV_LEN);
+}
+
+/* RC in RTS with @recvs receives. */
+static inline struct rc0 rc0_rts(unsigned recvs)
+{
+	struct rc0 t = rc0_new(NULL, RN_QPT_RC, RN_QPS_RTS, NULL);
+
+	rc0_post(&t, recvs);
+	return t;
+}
+
+static inline void rc0_free(struct rc0 *t)
+{
+	raw_free(&t->r);
+}
+
+static inline const uint8_t *rc0_recv_data(const struct rc0 *t, uint64_t wr_id)
+{
+	return t->recv->data + (wr_id - 1) % RC0_RECVS * RC0_RECV_LEN;
+}
+
+static inline enum rn_qp_state rc0_state(const struct rc0 *t)
+{
+	return rn_qp_state(t->r.q->qp);
+}
+
+static inline uint64_t rc0_stat(const struct rc0 *t, enum rn_stat stat)
+{
+	return pair_stat(t->r.p, 0, stat);
+}
+
+/* The RETH of [offset, offset + len) of the remote region. */
+static inline struct rn_reth rc0_reth(const struct rc0 *t, uint32_t offset, uint32_t len)
+{
+	return (struct rn_reth){ .va = t->r.mr->mr.va + offset,
+				 .rkey = t->r.mr->mr.lkey,
+				 .dma_len = len };
+}
+
+/* The payload that raw_send() makes up if it is given none. */
+#define rc0_expect_pattern(data, psn, len)                                   \
+	do {                                                                 \
+		for (uint32_t i_ = 0; i_ < (uint32_t)(len); i_++)            \
+			assert_int_equal((data)[i_], (uint8_t)((psn) + i_)); \
+	} while (0)
+
+#define rc0_expect_receive(t, wr_id, len) \
+	rc0_expect_receive_at((t), (wr_id), (len), __FILE__, __LINE__)
+static inline struct rn_cqe rc0_expect_receive_at(struct rc0 *t, uint64_t wr_id,
+						  uint32_t len, const char *file,
+						  int line)
+{
+	struct rn_cqe cqe =
+		pair_expect_wc_at(t->r.q->rcq, wr_id, RN_WC_SUCCESS, file, line);
+
+	_assert_int_equal((LargestIntegralType)pair_cqe_opcode(&cqe),
+			  (LargestIntegralType)RN_WC_RECV, file, line);
+	_assert_int_equal(cqe.byte_len, len, file, line);
+	_assert_int_equal(cqe.qpn, t->r.q->qpn, file, line);
+	return cqe;
+}
+
+/* NAK with this syndrome, QP in ERR, receives from @first_wr on flushed, nothing else. */
+#define rc0_expect_fatal(t, syndrome, psn, msn, first_wr) \
+	rc0_expect_fatal_at((t), (syndrome), (psn), (msn), (first_wr), __FILE__, __LINE__)
+static inline void rc0_expect_fatal_at(struct rc0 *t, uint8_t syndrome, uint32_t psn,
+				       uint32_t msn, uint64_t first_wr, const char *file,
+				       int line)
+{
+	raw_expect_aeth_at(&t->r, syndrome, psn, msn, file, line);
+	_assert_int_equal((LargestIntegralType)rc0_state(t),
+			  (LargestIntegralType)RN_QPS_ERR, file, line);
+	for (uint64_t wr = first_wr; wr <= t->posted; wr++)
+		pair_expect_wc_at(t->r.q->rcq, wr, RN_WC_WR_FLUSH_ERR, file, line);
+	pair_expect_no_wc_at(t->r.q->rcq, file, line);
+	raw_expect_silence_at(&t->r, file, line);
+}
+
+/* Nothing was sent, completed or raised. */
+#define rc0_expect_nothing(t) rc0_expect_nothing_at((t), __FILE__, __LINE__)
+static inline void rc0_expect_nothing_at(struct rc0 *t, const char *file, int line)
+{
+	struct rn_event ev;
+
+	raw_expect_silence_at(&t->r, file, line);
+	pair_expect_no_wc_at(t->r.q->rcq, file, line);
+	if (pair_next_event(t->r.p, &ev)) {
+		print_error("unexpected event %d\n", (int)ev.async);
+		_fail(file, line);
+	}
+}
+
+#endif /* RN_TEST_RC0_H */

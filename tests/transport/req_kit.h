@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* req_kit.h - posting to the QP under test, for the tests of the requester. */
+#ifndef RN_REQ_KIT_H
+#define RN_REQ_KIT_H
+
+#include "raw.h"
+
+#include "qp.h"
+
+/* What the attributes of RC0 mean. */
+#define ACK_TIMEOUT ((rn_ns)4096 << 14) /* timeout 14: 67 ms */
+#define RNR_CODE_20 RN_USEC(10240)
+
+enum {
+	REMOTE_RKEY = 0x1234
+};
+#define REMOTE_VA 0x7f0000001000u
+
+/* Byte i of the region, until a test writes something else. */
+static inline uint8_t pattern(uint32_t i)
+{
+	return (uint8_t)(7 * i + 1);
+}
+
+static inline void fill(const struct pair_mr *mr)
+{
+	for (uint32_t i = 0; i < mr->len; i++)
+		mr->data[i] = pattern(i);
+}
+
+static inline struct raw req_new(void (*change)(struct rn_qp_attr *))
+{
+	struct raw r = raw_new(NULL, RN_QPT_RC, RN_QPS_RTS, change);
+
+	fill(r.mr);
+	return r;
+}
+
+/* Post the first @len bytes of the region; what can leave leaves. */
+static inline void post_flags(struct raw *r, uint64_t wr_id, enum rn_wr_opcode opcode,
+			      uint32_t len, uint32_t flags)
+{
+	struct rn_sge sge = pair_sge(r->mr, 0, len);
+	struct rn_send_wr wr = {
+		.wr_id = wr_id,
+		.opcode = opcode,
+		.flags = flags,
+		.imm = 0x01020304,
+		.remote_addr = REMOTE_VA,
+		.rkey = REMOTE_RKEY,
+		.compare_add = 0x1111222233334444,
+		.swap = 0x5555666677778888,
+		.sg = &sge,
+		.num_sge = 1,
+	};
+
+	assert_int_equal(pair_post_send(r->q, &wr), 0);
+}
+
+static inline void post(struct raw *r, uint64_t wr_id, enum rn_wr_opcode opcode,
+			uint32_t len)
+{
+	post_flags(r, wr_id, opcode, len, RN_SEND_SIGNALED);
+}
+
+/* A request whose memory does not exist for the device. */
+static inline void post_bad_lkey(struct raw *r, uint64_t wr_id)
+{
+	struct rn_sge sge = pair_sge(r->mr, 0, 100);
+	struct rn_send_wr wr = {
+		.wr_id = wr_id, .opcode = RN_WR_SEND, .sg = &sge, .num_sge = 1
+	};
+
+	sge.lkey ^= 1;
+	assert_int_equal(pair_post_send(r->q, &wr), 0);
+}
+
+/* Opcode of packet @i of @n. */
+static inline uint8_t req_nth(uint32_t i, uint32_t n, uint8_t first, uint8_t only)
+{
+	if (n == 1)
+		return only;
+	if (i == 0)
+		return first;
+	return (uint8_t)(first + (i == n - 1 ? 2 : 1));
+}
+
+/* A message of @len bytes in packets of 1024 leaves; it is acknowledged and completes.
+ * Its wr_id is @len.
+ */
+static inline void check_message(struct raw *r, uint32_t psn, uint32_t len, uint8_t first,
+				 uint8_t only)
+{
+	uint32_t n = len ? (len + 1023) / 1024 : 1;
+
+	for (uint32_t i = 0; i < n; i++) {
+		const struct raw_packet *k =
+			raw_expect(r, req_nth(i, n, first, only), psn + i);
+
+		assert_int_equal(k->len, i == n - 1 ? len - i * 1024 : 1024);
+		assert_int_equal(k->ack_req, i == n - 1);
+		assert_memory_equal(k->payload, r->mr->data + i * 1024, k->len);
+	}
+	raw_expect_silence(r);
+	raw_ack(r, psn + n - 1, 1);
+	pair_expect_wc(r->q->scq, len, RN_WC_SUCCESS);
+	pair_expect_no_wc(r->q->scq);
+}
+
+/* SENDs 200, 201, ... of one packet each, PSN and wr_id alike. */
+static inline void post_sends(struct raw *r, unsigned count)
+{
+	for (uint64_t i = 0; i < count; i++) {
+		post(r, 200 + i, RN_WR_SEND, 8);
+		raw_expect(r, RN_RC_SEND_ONLY, (uint32_t)(200 + i));
+	}
+}
+
+static inline void expect_successes(struct raw *r, uint64_t first, uint64_t last)
+{
+	for (uint64_t i = first; i <= last; i++)
+		pair_expect_wc(r->q->scq, i, RN_WC_SUCCESS);
+	pair_expect_no_wc(r->q->scq);
+}
+
+static inline void expect_state(const struct raw *r, enum rn_qp_state state)
+{
+	assert_int_equal(rn_qp_state(r->q->qp), state);
+}
+
+static inline void expect_stat(const struct raw *r, enum rn_stat stat, uint64_t value)
+{
+	assert_int_equal(pair_stat(r->p, 0, stat), value);
+}
+
+/* Nothing of the QP is counted anywhere when nothing is on its way. */
+static inline void req_free(struct raw *r)
+{
+	const struct rn_qp *qp = r->q->qp;
+
+	if (rn_qp_sq_idle(qp)) {
+		assert_int_equal(qp->req.in_flight, 0);
+		assert_int_equal(qp->req.rd_count, 0);
+		assert_int_equal(qp->dev->read_in_flight, 0);
+	}
+	if (qp->dest && rn_qp_sq_idle(qp))
+		assert_int_equal(qp->dest->in_flight, 0);
+	raw_free(r);
+}
+
+/* READ response packet @psn with @len bytes of payload. */
+static inline void send_read_response(struct raw *r, uint8_t op, uint32_t psn,
+				      uint32_t len)
+{
+	raw_send(r, RAW(.op = op, .psn = psn, .len = len,
+			.aeth = { .syndrome = RN_AETH_NO_CREDIT, .msn = 1 }));
+}
+
+#endif /* RN_REQ_KIT_H */

@@ -1,0 +1,623 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* test_execute.c - what accepted requests do to memory, and that duplicates do not: parts
+ * of groups E, F and G of rocev2.md section 5.
+ */
+#include "rc0.h"
+
+enum {
+	NAK_INV = 0x61,
+	NAK_ACC = 0x62,
+	NAK_OPERR = 0x63
+};
+
+static const uint32_t all_rights = RN_ACCESS_LOCAL_WRITE | RN_ACCESS_REMOTE_WRITE |
+				   RN_ACCESS_REMOTE_READ | RN_ACCESS_REMOTE_ATOMIC;
+
+static void expect_zeros(const uint8_t *data, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		assert_int_equal(data[i], 0);
+}
+
+/* The request at PSN 100 is refused and memory is as it was. */
+static void expect_refused(struct rc0 *t, const struct raw_packet *pkt, uint8_t syndrome)
+{
+	raw_send(&t->r, pkt);
+	rc0_expect_fatal(t, syndrome, 100, 0, 1);
+	pair_expect_async(t->r.q, RN_EVENT_QP_ACCESS_ERR);
+	rc0_expect_nothing(t);
+	expect_zeros(t->r.mr->data, RAW_MR_LEN);
+}
+
+static uint64_t load(const struct rc0 *t, uint32_t offset)
+{
+	uint64_t v;
+
+	memcpy(&v, t->r.mr->data + offset, sizeof(v));
+	return v;
+}
+
+static void store(struct rc0 *t, uint32_t offset, uint64_t v)
+{
+	memcpy(t->r.mr->data + offset, &v, sizeof(v));
+}
+
+/* -------------------------------------------------------------- RDMA WRITE */
+static void a_write_changes_memory_and_nothing_else(void **state)
+{
+	struct rc0 t = rc0_rts(1);
+
+	(void)state;
+	raw_send(&t.r, RAW(.op = RN_RC_WRITE_ONLY, .psn = 100, .ack_req = true,
+			   .reth = rc0_reth(&t, 100, 33), .len = 33));
+	raw_expect_ack(&t.r, 100, 1);
+	rc0_expect_nothing(&t);
+	rc0_expect_pattern(t.r.mr->data + 100, 100, 33);
+	expect_zeros(t.r.mr->data, 100);
+	expect_zeros(t.r.mr->data + 133, RAW_MR_LEN - 133);
+	rc0_free(&t);
+}
+
+static void keys_and_bounds_are_checked_before_a_byte_is_written(void **state)
+{
+	/* What is wrong with the RETH of a good 8 byte write. */
+	static const struct {
+		uint32_t key_xor;
+		int64_t va_add;
+		uint32_t dma_len;
+	} bad[] = {
+		{ 1, 0, 8 },		  /* key byte */
+		{ 1u << 20, 0, 8 },	  /* no such index */
+		{ 0, RAW_MR_LEN - 7, 8 }, /* one byte past the end */
+		{ 0, -1, 8 },		  /* one before the start */
+		{ 0, 0, RAW_MR_LEN + 1 }, /* First of a longer one: all of it counts */
+		{ 0, 8, RAW_MR_LEN },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < RN_ARRAY_SIZE(bad); i++) {
+		struct rc0 t = rc0_rts(1);
+		bool first = bad[i].dma_len > 8;
+		struct rn_reth reth = rc0_reth(&t, 0, bad[i].dma_len);
+
+		reth.rkey ^= bad[i].key_xor;
+		reth.va += (uint64_t)bad[i].va_add;
+		expect_refused(&t,
+			       RAW(.op = first ? RN_RC_WRITE_FIRST : RN_RC_WRITE_ONLY,
+				   .psn = 100, .reth = reth, .len = first ? 1024 : 8),
+			       NAK_ACC);
+		rc0_free(&t);
+	}
+}
+
+static void a_range_that_wraps_is_out_of_bounds(void **state)
+{
+	struct rc0 t = rc0_rts(1);
+	struct rn_reth reth = rc0_reth(&t, 0, 8);
+
+	(void)state;
+	reth.va = UINT64_MAX - 3;
+	expect_refused(&t,
+		       RAW(.op = RN_RC_WRITE_ONLY, .psn = 100, .reth = reth, .len = 8),
+		       NAK_ACC);
+	rc0_free(&t);
+}
+
+static void a_key_of_another_protection_domain_is_refused(void **state)
+{
+	struct rc0 t = rc0_rts(1);
+
+	(void)state;
+	t.r.mr->mr.pd++;
+	expect_refused(&t,
+		       RAW(.op = RN_RC_WRITE_ONLY, .psn = 100, .reth = rc0_reth(&t, 0, 8),
+			   .len = 8),
+		       NAK_ACC);
+	rc0_free(&t);
+}
+
+static void each_operation_needs_its_right_on_the_region(void **state)
+{
+	static const struct {
+		uint8_t op;
+		uint32_t right, len;
+	} ops[] = {
+		{ RN_RC_WRITE_ONLY, RN_ACCESS_REMOTE_WRITE, 8 },
+		{ RN_RC_READ_REQUEST, RN_ACCESS_REMOTE_READ, 0 },
+		{ RN_RC_FETCH_ADD, RN_ACCESS_REMOTE_ATOMIC, 0 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < RN_ARRAY_SIZE(ops); i++) {
+		struct rc0 t = rc0_rts(1);
+		struct pair_mr *mr =
+			pair_mr_new(t.r.p, 0, 64, all_rights & ~ops[i].right);
+
+		expect_refused(&t,
+			       RAW(.op = ops[i].op, .psn = 100,
+				   .reth = { mr->mr.va, mr->mr.lkey, 8 },
+				   .atomic = { mr->mr.va, mr->mr.lkey, 1, 0 },
+				   .len = ops[i].len),
+			       NAK_ACC);
+		expect_zeros(mr->data, 64);
+		rc0_free(&t);
+	}
+}
+
+static void no_remote_rights(struct rn_qp_attr *a)
+{
+	a->access = 0;
+}
+
+static void each_operation_needs_its_right_on_the_qp(void **state)
+{
+	static const uint8_t ops[] = { RN_RC_WRITE_ONLY, RN_RC_READ_REQUEST,
+				       RN_RC_CMP_SWAP, RN_RC_FETCH_ADD };
+
+	(void)state;
+	for (size_t i = 0; i < RN_ARRAY_SIZE(ops); i++) {
+		struct rc0 t = rc0_new(NULL, RN_QPT_RC, RN_QPS_RTS, no_remote_rights);
+
+		expect_refused(&t,
+			       RAW(.op = ops[i], .psn = 100, .reth = rc0_reth(&t, 0, 0),
+				   .atomic = { t.r.mr->mr.va, t.r.mr->mr.lkey, 1, 0 }),
+			       NAK_INV);
+		rc0_free(&t);
+	}
+}
+
+static void a_write_of_nothing_is_not_checked(void **state)
+{
+	struct rc0 t = rc0_rts(0);
+
+	(void)state;
+	raw_send(&t.r, RAW(.op = RN_RC_WRITE_ONLY, .psn = 100, .ack_req = true));
+	raw_expect_ack(&t.r, 100, 1);
+	rc0_expect_nothing(&t);
+	rc0_free(&t);
+}
+
+static void a_region_that_goes_ends_a_write_in_progress(void **state)
+{
+	struct rc0 t = rc0_rts(0);
+
+	(void)state;
+	raw_send(&t.r, RAW(.op = RN_RC_WRITE_FIRST, .psn = 100,
+			   .reth = rc0_reth(&t, 0, 3000), .len = 1024));
+	pair_mr_remove(t.r.mr);
+	raw_send(&t.r, RAW(.op = RN_RC_WRITE_MIDDLE, .psn = 101, .len = 1024));
+	rc0_expect_fatal(&t, NAK_ACC, 101, 0, 1);
+	pair_expect_async(t.r.q, RN_EVENT_QP_ACCESS_ERR);
+	rc0_expect_pattern(t.r.mr->data, 100, 1024);
+	expect_zeros(t.r.mr->data + 1024, 1024);
+	rc0_free(&t);
+}
+
+static void remote_memory_that_is_gone_is_an_access_error(void **state)
+{
+	static const uint8_t ops[] = { RN_RC_WRITE_ONLY, RN_RC_READ_REQUEST,
+				       RN_RC_FETCH_ADD };
+
+	(void)state;
+	for (size_t i = 0; i < RN_ARRAY_SIZE(ops); i++) {
+		struct rc0 t = rc0_rts(1);
+
+		arena_unmap(&t.r.p->arena[0], t.r.mr->data);
+		expect_refused(&t,
+			       RAW(.op = ops[i], .psn = 100, .reth = rc0_reth(&t, 0, 8),
+				   .atomic = { t.r.mr->mr.va, t.r.mr->mr.lkey, 1, 0 },
+				   .len = ops[i] == RN_RC_WRITE_ONLY ? 8 : 0),
+			       NAK_ACC);
+		assert_int_equal(rc0_stat(&t, RN_STAT_MEM_FAULT), 1);
+		rc0_free(&t);
+	}
+}
+
+static void a_bad_key_at_the_end_of_a_write_costs_the_receive(void **state)
+{
+	struct rc0 t = rc0_rts(2);
+	struct rn_reth reth = rc0_reth(&t, 0, 8);
+
+	(void)state;
+	reth.rkey ^= 1;
+	raw_send(&t.r,
+		 RAW(.op = RN_RC_WRITE_ONLY_IMM, .psn = 100, .reth = reth, .len = 8));
+	pair_expect_wc(t.r.q->rcq, 1, RN_WC_REM_ACCESS_ERR);
+	rc0_expect_fatal(&t, NAK_ACC, 100, 0, 2);
+	rc0_expect_nothing(&t);
+	rc0_free(&t);
+}
+
+/* ------------------------------------------------------------- receive queue */
+static void a_receive_that_opens_nothing_is_our_own_fault(void **state)
+{
+	for (int gone = 0; gone < 2; gone++) {
+		struct rc0 t = rc0_rts(2);
+
+		(void)state;
+		if (gone)
+			arena_unmap(&t.r.p->arena[0], t.recv->data);
+		else
+			pair_mr_remove(t.recv);
+		raw_send(&t.r, RAW(.op = RN_RC_SEND_ONLY, .psn = 100, .len = 8));
+		pair_expect_wc(t.r.q->rcq, 1, RN_WC_LOC_PROT_ERR);
+		rc0_expect_fatal(&t, NAK_OPERR, 100, 0, 2);
+		rc0_expect_nothing(&t);
+		assert_int_equal(rc0_stat(&t, RN_STAT_RESP_OP_ERR), 1);
+		rc0_free(&t);
+	}
+}
+
+static void a_receive_of_several_pieces_is_filled_in_order(void **state)
+{
+	struct rc0 t = rc0_rts(0);
+	const struct rn_sge sg[] = {
+		pair_sge(t.recv, 0, 1000),
+		pair_sge(t.recv, 2000, 0),
+		pair_sge(t.recv, 3000, 500),
+	};
+
+	(void)state;
+	assert_int_equal(pair_post_recv(t.r.q, &(struct rn_recv_wr){ .wr_id = 1,
+								     .sg = sg,
+								     .num_sge = 3 }),
+			 0);
+	raw_send(&t.r, RAW(.op = RN_RC_SEND_FIRST, .psn = 100, .len = 1024));
+	raw_send(&t.r, RAW(.op = RN_RC_SEND_LAST, .psn = 101, .len = 476));
+	rc0_expect_receive(&t, 1, 1500);
+	rc0_expect_pattern(t.recv->data, 100, 1000);
+	rc0_expect_pattern(t.recv->data + 3000, 100 + 1000, 24);
+	rc0_expect_pattern(t.recv->data + 3024, 101, 476);
+	expect_zeros(t.recv->data + 1000, 2000);
+	expect_zeros(t.recv->data + 3500, 500);
+	rc0_free(&t);
+}
+
+static void immediate_and_solicited_reach_the_completion(void **state)
+{
+	struct rc0 t = rc0_rts(2);
+	struct rn_event ev;
+	struct rn_cqe cqe;
+
+	(void)state;
+	rn_cq_arm(&t.r.q->rcq->cq, RN_CQ_ARM_SOLICITED);
+	raw_send(&t.r,
+		 RAW(.op = RN_RC_SEND_ONLY_IMM, .psn = 100, .imm = 0x01020304, .len = 3));
+	cqe = rc0_expect_receive(&t, 1, 3);
+	assert_int_equal(pair_cqe_flags(&cqe), RN_WC_WITH_IMM);
+	assert_int_equal(cqe.imm, 0x01020304);
+	rc0_expect_nothing(&t);
+
+	raw_send(&t.r, RAW(.op = RN_RC_SEND_ONLY, .psn = 101, .solicited = true));
+	cqe = rc0_expect_receive(&t, 2, 0);
+	assert_int_equal(pair_cqe_flags(&cqe), 0);
+	assert_true(pair_next_event(t.r.p, &ev));
+	assert_true(ev.completion);
+	assert_ptr_equal(ev.cq, &t.r.q->rcq->cq);
+	rc0_free(&t);
+}
+
+/* ------------------------------------------------------------------ atomics */
+static struct rn_atomic_eth atomic_at(const struct rc0 *t, uint32_t offset,
+				      uint64_t swap_add, uint64_t compare)
+{
+	return (struct rn_atomic_eth){ .va = t->r.mr->mr.va + offset,
+				       .rkey = t->r.mr->mr.lkey,
+				       .swap_add = swap_add,
+				       .compare = compare };
+}
+
+static void compare_and_swap_stores_only_on_a_match(void **state)
+{
+	struct rc0 t = rc0_rts(0);
+	const struct raw_packet *k;
+
+	(void)state;
+	store(&t, 16, 0x1122334455667788);
+	raw_send(&t.r, RAW(.op = RN_RC_CMP_SWAP, .psn = 100,
+			   .atomic = atomic_at(&t, 16, 42, 0x1122334455667788)));
+	k = raw_expect(&t.r, RN_RC_ATOMIC_ACK, 100);
+	assert_true(k->atomic_ack == 0x1122334455667788);
+	assert_int_equal(k->aeth.syndrome, 0x1f);
+	assert_int_equal(k->aeth.msn, 1);
+	assert_int_equal(load(&t, 16), 42);
+
+	raw_send(&t.r, RAW(.op = RN_RC_CMP_SWAP, .psn = 101,
+			   .atomic = atomic_at(&t, 16, 43, 41)));
+	k = raw_expect(&t.r, RN_RC_ATOMIC_ACK, 101);
+	assert_int_equal(k->atomic_ack, 42);
+	assert_int_equal(k->aeth.msn, 2);
+	assert_int_equal(load(&t, 16), 42);
+	rc0_expect_nothing(&t);
+	assert_int_equal(rc0_stat(&t, RN_STAT_RX_ATOMIC_REQUESTS), 2);
+	rc0_free(&t);
+}
+
+static void fetch_and_add_wraps(void **state)
+{
+	struct rc0 t = rc0_rts(0);
+
+	(void)state;
+	store(&t, 8, UINT64_MAX);
+	raw_send(&t.r, RAW(.op = RN_RC_FETCH_ADD, .psn = 100,
+			   .atomic = atomic_at(&t, 8, 3, 99)));
+	assert_true(raw_expect(&t.r, RN_RC_ATOMIC_ACK, 100)->atomic_ack == UINT64_MAX);
+	assert_int_equal(load(&t, 8), 2);
+	rc0_free(&t);
+}
+
+static void a_misaligned_atomic_is_invalid(void **state)
+{
+	struct rc0 t = rc0_rts(0);
+
+	(void)state;
+	expect_refused(
+		&t,
+		RAW(.op = RN_RC_FETCH_ADD, .psn = 100, .atomic = atomic_at(&t, 4, 1, 0)),
+		NAK_INV);
+	rc0_free(&t);
+
+	/* Aligned as the peer names it, but not in memory. */
+	t = rc0_rts(0);
+	t.r.mr->mr.va += 4;
+	t.r.mr->mr.length -= 8;
+	t.r.mr->mr.iova_base += 1;
+	expect_refused(
+		&t,
+		RAW(.op = RN_RC_FETCH_ADD, .psn = 100, .atomic = atomic_at(&t, 4, 1, 0)),
+		NAK_INV);
+	rc0_free(&t);
+}
+
+static void atomics_wait_for_their_turn_where_memory_is_slow(void **state)
+{
+	struct rc0 t = rc0_new(&(struct pair_cfg){ .mtu_max = 1024, .mem_delay = 1000 },
+			       RN_QPT_RC, RN_QPS_RTS, NULL);
+
+	(void)state;
+	for (uint32_t round = 0; round < 20; round++) {
+		uint32_t psn = 100 + round * 3;
+
+		raw_send(&t.r, RAW(.op = RN_RC_FETCH_ADD, .psn = psn,
+				   .atomic = atomic_at(&t, 0, 1, 0)));
+		raw_send(&t.r, RAW(.op = RN_RC_CMP_SWAP, .psn = psn + 1,
+				   .atomic = atomic_at(&t, 0, round + 1, round + 1)));
+		/* Is executed, but not acknowledged before the atomics were answered. */
+		raw_send(&t.r,
+			 RAW(.op = RN_RC_WRITE_ONLY, .psn = psn + 2, .ack_req = true,
+			     .reth = rc0_reth(&t, 64, 4), .len = 4));
+		assert_int_equal(t.r.mr->data[64], (uint8_t)(psn + 2));
+		pair_run_wire(t.r.p);
+		assert_int_equal(raw_expect(&t.r, RN_RC_ATOMIC_ACK, psn)->atomic_ack,
+				 round);
+		assert_int_equal(raw_expect(&t.r, RN_RC_ATOMIC_ACK, psn + 1)->atomic_ack,
+				 round + 1);
+		raw_expect_ack(&t.r, psn + 2, 3 * round + 3);
+		raw_expect_silence(&t.r);
+	}
+	rc0_free(&t);
+}
+
+static void an_atomic_that_faults_late_takes_back_what_followed(void **state)
+{
+	struct rc0 t = rc0_new(&(struct pair_cfg){ .mtu_max = 1024, .mem_delay = 1000 },
+			       RN_QPT_RC, RN_QPS_RTS, NULL);
+	struct pair_mr *mr = pair_mr_new(t.r.p, 0, 64, all_rights);
+
+	(void)state;
+	store(&t, 0, 5);
+	raw_send(&t.r, RAW(.op = RN_RC_FETCH_ADD, .psn = 100,
+			   .atomic = atomic_at(&t, 0, 1, 0)));
+	raw_send(&t.r, RAW(.op = RN_RC_FETCH_ADD, .psn = 101,
+			   .atomic = { mr->mr.va, mr->mr.lkey, 1, 0 }));
+	arena_unmap(&t.r.p->arena[0], mr->data);
+	pair_run_wire(t.r.p);
+	assert_int_equal(raw_expect(&t.r, RN_RC_ATOMIC_ACK, 100)->atomic_ack, 5);
+	rc0_expect_fatal(&t, NAK_ACC, 101, 1, 1);
+	pair_expect_async(t.r.q, RN_EVENT_QP_ACCESS_ERR);
+	rc0_free(&t);
+}
+
+static void a_late_answer_finds_a_qp_that_was_reset(void **state)
+{
+	struct rc0 t = rc0_new(&(struct pair_cfg){ .mtu_max = 1024, .mem_delay = 1000 },
+			       RN_QPT_RC, RN_QPS_RTS, NULL);
+	struct rn_qp_attr attr;
+
+	(void)state;
+	rn_qp_query(t.r.q->qp, &attr);
+	attr.rq_psn = 100;
+	attr.port_num = 1;
+	/* Seeds differ in which of these answer at once: all must be survived. */
+	for (unsigned i = 0; i < 50; i++) {
+		store(&t, 0, 7);
+		raw_send(&t.r, RAW(.op = RN_RC_FETCH_ADD, .psn = 100,
+				   .atomic = atomic_at(&t, 64, 1, 0)));
+		raw_send(&t.r, RAW(.op = RN_RC_READ_REQUEST, .psn = 101,
+				   .reth = rc0_reth(&t, 128, 8)));
+		assert_int_equal(pair_modify_state(t.r.q, RN_QPS_RESET), 0);
+		pair_modify_until(t.r.q, &attr, RN_QPS_RTS);
+		t.r.p->record_taken = t.r.p->record_count;
+		raw_send(&t.r, RAW(.op = RN_RC_FETCH_ADD, .psn = 100,
+				   .atomic = atomic_at(&t, 0, 1, 0)));
+		raw_send(&t.r, RAW(.op = RN_RC_READ_REQUEST, .psn = 101,
+				   .reth = rc0_reth(&t, 0, 8)));
+		pair_run_wire(t.r.p);
+		assert_int_equal(raw_expect(&t.r, RN_RC_ATOMIC_ACK, 100)->atomic_ack, 7);
+		assert_int_equal(
+			raw_expect(&t.r, RN_RC_READ_RESPONSE_ONLY, 101)->payload[0], 8);
+		raw_expect_silence(&t.r);
+		assert_int_equal(pair_modify_state(t.r.q, RN_QPS_RESET), 0);
+		pair_modify_until(t.r.q, &attr, RN_QPS_RTS);
+	}
+	rc0_free(&t);
+}
+
+/* --------------------------------------------------------------- duplicates */
+static void a_duplicate_send_is_acknowledged_but_not_delivered(void **state)
+{
+	struct rc0 t = rc0_rts(4);
+
+	(void)state;
+	for (uint32_t i = 0; i < 3; i++) {
+		raw_send(&t.r,
+			 RAW(.op = RN_RC_SEND_ONLY, .psn = 100 + i, .ack_req = true));
+		rc0_expect_receive(&t, i + 1, 0);
+		raw_expect_ack(&t.r, 100 + i, i + 1);
+	}
+	raw_send(&t.r, RAW(.op = RN_RC_SEND_ONLY, .psn = 100, .ack_req = true));
+	raw_expect_ack(&t.r, 102, 3);
+	/* Nobody asked. */
+	raw_send(&t.r, RAW(.op = RN_RC_SEND_ONLY, .psn = 101));
+	rc0_expect_nothing(&t);
+	assert_int_equal(rc0_stat(&t, RN_STAT_DUPLICATE_REQUEST), 2);
+	rc0_free(&t);
+}
+
+static void a_duplicate_write_does_not_undo_what_came_after(void **state)
+{
+	struct rc0 t = rc0_rts(0);
+
+	(void)state;
+	raw_send(&t.r, RAW(.op = RN_RC_WRITE_ONLY, .psn = 100, .ack_req = true,
+			   .reth = rc0_reth(&t, 0, 8), .len = 8));
+	raw_expect_ack(&t.r, 100, 1);
+	store(&t, 0, 1234);
+	raw_send(&t.r, RAW(.op = RN_RC_WRITE_ONLY, .psn = 100, .ack_req = true,
+			   .reth = rc0_reth(&t, 0, 8), .len = 8));
+	raw_expect_ack(&t.r, 100, 1);
+	assert_int_equal(load(&t, 0), 1234);
+	rc0_free(&t);
+}
+
+static void a_duplicate_atomic_gets_the_saved_answer(void **state)
+{
+	struct rc0 t = rc0_rts(0);
+
+	(void)state;
+	store(&t, 0, 10);
+	raw_send(&t.r, RAW(.op = RN_RC_CMP_SWAP, .psn = 100,
+			   .atomic = atomic_at(&t, 0, 11, 10)));
+	assert_int_equal(raw_expect(&t.r, RN_RC_ATOMIC_ACK, 100)->atomic_ack, 10);
+	store(&t, 0, 10);
+	raw_send(&t.r, RAW(.op = RN_RC_CMP_SWAP, .psn = 100,
+			   .atomic = atomic_at(&t, 0, 11, 10)));
+	assert_int_equal(raw_expect(&t.r, RN_RC_ATOMIC_ACK, 100)->atomic_ack, 10);
+	assert_int_equal(load(&t, 0), 10);
+	/* Another operation or address at that PSN is no duplicate of it. */
+	raw_send(&t.r, RAW(.op = RN_RC_FETCH_ADD, .psn = 100,
+			   .atomic = atomic_at(&t, 0, 11, 10)));
+	raw_send(&t.r, RAW(.op = RN_RC_CMP_SWAP, .psn = 100,
+			   .atomic = atomic_at(&t, 8, 11, 10)));
+	raw_send(&t.r,
+		 RAW(.op = RN_RC_READ_REQUEST, .psn = 100, .reth = rc0_reth(&t, 0, 8)));
+	rc0_expect_nothing(&t);
+	rc0_free(&t);
+}
+
+static void only_as_many_atomics_as_agreed_are_remembered(void **state)
+{
+	struct rc0 t = rc0_rts(0);
+
+	(void)state;
+	for (uint32_t i = 0; i < 3; i++) {
+		raw_send(&t.r, RAW(.op = RN_RC_FETCH_ADD, .psn = 100 + i,
+				   .atomic = atomic_at(&t, 0, 1, 0)));
+		assert_int_equal(raw_expect(&t.r, RN_RC_ATOMIC_ACK, 100 + i)->atomic_ack,
+				 i);
+	}
+	raw_send(&t.r, RAW(.op = RN_RC_FETCH_ADD, .psn = 100,
+			   .atomic = atomic_at(&t, 0, 1, 0)));
+	raw_expect_silence(&t.r);
+	raw_send(&t.r, RAW(.op = RN_RC_FETCH_ADD, .psn = 101,
+			   .atomic = atomic_at(&t, 0, 1, 0)));
+	assert_int_equal(raw_expect(&t.r, RN_RC_ATOMIC_ACK, 101)->atomic_ack, 1);
+	assert_int_equal(load(&t, 0), 3);
+	rc0_free(&t);
+}
+
+static void duplicates_are_ignored_in_err(void **state)
+{
+	struct rc0 t = rc0_rts(2);
+
+	(void)state;
+	raw_send(&t.r, RAW(.op = RN_RC_SEND_ONLY, .psn = 100, .ack_req = true));
+	rc0_expect_receive(&t, 1, 0);
+	raw_expect_ack(&t.r, 100, 1);
+	raw_send(&t.r, RAW(.op = RN_RC_SEND_MIDDLE, .psn = 101, .len = 1024));
+	rc0_expect_fatal(&t, NAK_INV, 101, 1, 2);
+	pair_expect_async(t.r.q, RN_EVENT_QP_REQ_ERR);
+	raw_send(&t.r, RAW(.op = RN_RC_SEND_MIDDLE, .psn = 101, .len = 1024));
+	raw_send(&t.r, RAW(.op = RN_RC_SEND_ONLY, .psn = 100, .ack_req = true));
+	rc0_expect_nothing(&t);
+	rc0_free(&t);
+}
+
+/* --------------------------------------------------------------- invalidate */
+static void invalidating_anything_but_a_window_fails_in_silence(void **state)
+{
+	for (int own_key = 0; own_key < 2; own_key++) {
+		struct rc0 t = rc0_rts(2);
+		uint32_t key = own_key ? t.r.mr->mr.lkey : 0x12345678;
+
+		(void)state;
+		raw_send(&t.r, RAW(.op = RN_RC_SEND_ONLY_INV, .psn = 100, .ack_req = true,
+				   .ieth = key, .len = 4));
+		pair_expect_wc(t.r.q->rcq, 1, RN_WC_REM_INV_REQ_ERR);
+		pair_expect_wc(t.r.q->rcq, 2, RN_WC_WR_FLUSH_ERR);
+		assert_int_equal(rc0_state(&t), RN_QPS_ERR);
+		rc0_expect_nothing(&t);
+		assert_true(t.r.mr->mr.valid);
+		rc0_free(&t);
+	}
+}
+
+static void invalidation_happens_at_the_last_packet(void **state)
+{
+	struct rc0 t = rc0_rts(1);
+
+	(void)state;
+	raw_send(&t.r,
+		 RAW(.op = RN_RC_SEND_FIRST, .psn = 100, .ack_req = true, .len = 1024));
+	raw_expect_ack(&t.r, 100, 0);
+	rc0_expect_nothing(&t);
+	raw_send(&t.r, RAW(.op = RN_RC_SEND_LAST_INV, .psn = 101, .ack_req = true,
+			   .ieth = 1, .len = 4));
+	pair_expect_wc(t.r.q->rcq, 1, RN_WC_REM_INV_REQ_ERR);
+	rc0_expect_nothing(&t);
+	rc0_free(&t);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_write_changes_memory_and_nothing_else),
+		cmocka_unit_test(keys_and_bounds_are_checked_before_a_byte_is_written),
+		cmocka_unit_test(a_range_that_wraps_is_out_of_bounds),
+		cmocka_unit_test(a_key_of_another_protection_domain_is_refused),
+		cmocka_unit_test(each_operation_needs_its_right_on_the_region),
+		cmocka_unit_test(each_operation_needs_its_right_on_the_qp),
+		cmocka_unit_test(a_write_of_nothing_is_not_checked),
+		cmocka_unit_test(a_region_that_goes_ends_a_write_in_progress),
+		cmocka_unit_test(remote_memory_that_is_gone_is_an_access_error),
+		cmocka_unit_test(a_bad_key_at_the_end_of_a_write_costs_the_receive),
+		cmocka_unit_test(a_receive_that_opens_nothing_is_our_own_fault),
+		cmocka_unit_test(a_receive_of_several_pieces_is_filled_in_order),
+		cmocka_unit_test(immediate_and_solicited_reach_the_completion),
+		cmocka_unit_test(compare_and_swap_stores_only_on_a_match),
+		cmocka_unit_test(fetch_and_add_wraps),
+		cmocka_unit_test(a_misaligned_atomic_is_invalid),
+		cmocka_unit_test(atomics_wait_for_their_turn_where_memory_is_slow),
+		cmocka_unit_test(an_atomic_that_faults_late_takes_back_what_followed),
+		cmocka_unit_test(a_late_answer_finds_a_qp_that_was_reset),
+		cmocka_unit_test(a_duplicate_send_is_acknowledged_but_not_delivered),
+		cmocka_unit_test(a_duplicate_write_does_not_undo_what_came_after),
+		cmocka_unit_test(a_duplicate_atomic_gets_the_saved_answer),
+		cmocka_unit_test(only_as_many_atomics_as_agreed_are_remembered),
+		cmocka_unit_test(duplicates_are_ignored_in_err),
+		cmocka_unit_test(invalidating_anything_but_a_window_fails_in_silence),
+		cmocka_unit_test(invalidation_happens_at_the_last_packet),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

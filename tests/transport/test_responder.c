@@ -1,0 +1,708 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* test_responder.c - which requests are executed, and what happens to the others:
+ * groups A to D of rocev2.md section 5.
+ */
+#include <stdlib.h>
+
+#include "rc0.h"
+
+enum {
+	NAK_SEQ = 0x60,
+	NAK_INV = 0x61,
+	NAK_ACC = 0x62,
+	RNR_640_US = 0x2c
+};
+
+/* A valid request is still taken after what came before. */
+static void expect_alive(struct rc0 *t)
+{
+	raw_send(&t->r,
+		 RAW(.op = RN_RC_SEND_ONLY, .psn = 100, .ack_req = true, .len = 7));
+	rc0_expect_receive(t, 1, 7);
+	raw_expect_ack(&t->r, 100, 1);
+	rc0_expect_nothing(t);
+}
+
+static void expect_ignored(const struct raw_packet *pkt)
+{
+	struct rc0 t = rc0_rts(2);
+
+	raw_send(&t.r, pkt);
+	rc0_expect_nothing(&t);
+	assert_int_equal(rc0_state(&t), RN_QPS_RTS);
+	expect_alive(&t);
+	rc0_free(&t);
+}
+
+/* The packet (at PSN 100) is refused with a NAK of this syndrome and an event. */
+static void expect_refused(const struct raw_packet *pkt, uint8_t syndrome,
+			   enum rn_async_event event)
+{
+	struct rc0 t = rc0_rts(2);
+
+	raw_send(&t.r, pkt);
+	rc0_expect_fatal(&t, syndrome, 100, 0, 1);
+	pair_expect_async(t.r.q, event);
+	raw_send(&t.r, pkt);
+	rc0_expect_nothing(&t);
+	rc0_free(&t);
+}
+
+/* ------------------------------------------------------------------ group A */
+static void a_packet_with_a_flipped_bit_is_ignored(void **state)
+{
+	struct rc0 t = rc0_rts(1);
+	uint8_t buf[RN_PACKET_MAX + RN_ICRC_LEN];
+	uint32_t len = raw_encode(
+		&t.r, RAW(.op = RN_RC_SEND_ONLY, .psn = 100, .ack_req = true, .len = 7),
+		buf);
+
+	(void)state;
+	buf[len - 1] ^= 0x80;
+	raw_send_bytes(&t.r, buf, len);
+	rc0_expect_nothing(&t);
+	assert_int_equal(
+		rc0_stat(&t, RN_STAT_RX_ICRC) + rc0_stat(&t, RN_STAT_RX_ICRC_SOLVED), 1);
+	expect_alive(&t);
+	rc0_free(&t);
+}
+
+static void fields_that_routers_change_do_not_matter(void **state)
+{
+	struct rc0 t = rc0_rts(1);
+	struct rn_flow flow = raw_flow(&t.r);
+	uint8_t buf[RN_PACKET_MAX + RN_ICRC_LEN];
+	uint32_t len = raw_encode(
+		&t.r, RAW(.op = RN_RC_SEND_ONLY, .psn = 100, .ack_req = true, .len = 7),
+		buf);
+
+	(void)state;
+	flow.tclass = 3;
+	flow.hop_limit--;
+	buf[4] = 0xff; /* FECN, BECN, reserved */
+	pair_inject(t.r.p, 0, &flow, buf, len);
+	raw_expect_ack(&t.r, 100, 1);
+	rc0_free(&t);
+}
+
+static void reserved_bits_beside_ack_req_are_ignored(void **state)
+{
+	struct rc0 t = rc0_rts(1);
+	struct rn_flow flow = raw_flow(&t.r);
+	uint8_t buf[RN_PACKET_MAX + RN_ICRC_LEN];
+	uint32_t len = raw_encode(
+		&t.r, RAW(.op = RN_RC_SEND_ONLY, .psn = 100, .ack_req = true, .len = 7),
+		buf);
+
+	(void)state;
+	buf[8] = 0xff;
+	rn_icrc_seal(&flow, 0, buf, len - RN_ICRC_LEN);
+	raw_send_bytes(&t.r, buf, len);
+	raw_expect_ack(&t.r, 100, 1);
+	rc0_free(&t);
+}
+
+static void the_udp_source_port_does_not_matter(void **state)
+{
+	struct rc0 t = rc0_rts(1);
+	struct rn_flow flow = raw_flow(&t.r);
+	uint8_t buf[RN_PACKET_MAX + RN_ICRC_LEN];
+	uint32_t len = raw_encode(
+		&t.r, RAW(.op = RN_RC_SEND_ONLY, .psn = 100, .ack_req = true, .len = 7),
+		buf);
+
+	(void)state;
+	flow.sport = 0;
+	rn_icrc_seal(&flow, 0, buf, len - RN_ICRC_LEN);
+	pair_inject(t.r.p, 0, &flow, buf, len);
+	raw_expect_ack(&t.r, 100, 1);
+	rc0_free(&t);
+}
+
+static void another_source_address_is_ignored(void **state)
+{
+	struct rc0 t = rc0_rts(1);
+	struct rn_flow flow = raw_flow(&t.r);
+	uint8_t buf[RN_PACKET_MAX + RN_ICRC_LEN];
+	uint32_t len = raw_encode(
+		&t.r, RAW(.op = RN_RC_SEND_ONLY, .psn = 100, .ack_req = true, .len = 7),
+		buf);
+
+	(void)state;
+	flow.src.raw[15]++;
+	rn_icrc_seal(&flow, 0, buf, len - RN_ICRC_LEN);
+	pair_inject(t.r.p, 0, &flow, buf, len);
+	rc0_expect_nothing(&t);
+	assert_int_equal(rc0_stat(&t, RN_STAT_RX_BAD_SOURCE), 1);
+	expect_alive(&t);
+	rc0_free(&t);
+}
+
+static void packets_that_are_not_for_the_qp_are_ignored(void **state)
+{
+	(void)state;
+	/* Transport version 1; unknown QP; UC, manufacturer's opcode; wrong P_Key. */
+	expect_ignored(RAW(.op = RN_RC_SEND_ONLY, .psn = 100, .tver = 1, .len = 7));
+	expect_ignored(RAW(.op = RN_RC_SEND_ONLY, .psn = 100, .dest_qpn = 0x777));
+	expect_ignored(RAW(.op = RN_UC_SEND_ONLY, .psn = 100, .len = 7));
+	expect_ignored(RAW(.op = 0xe0, .psn = 100, .ack_req = true));
+	expect_ignored(RAW(.op = RN_RC_SEND_ONLY, .psn = 100, .pkey = 0x1234));
+}
+
+static void a_limited_member_may_talk_to_a_full_member(void **state)
+{
+	struct rc0 t = rc0_rts(1);
+
+	(void)state;
+	raw_send(&t.r,
+		 RAW(.op = RN_RC_SEND_ONLY, .psn = 100, .ack_req = true, .pkey = 0x7fff));
+	raw_expect_ack(&t.r, 100, 1);
+	rc0_free(&t);
+}
+
+static void reserved_opcodes_are_invalid_requests(void **state)
+{
+	(void)state;
+	for (uint8_t op = 0x18; op <= 0x1b; op++)
+		expect_refused(RAW(.op = op, .psn = 100, .ack_req = true), NAK_INV,
+			       RN_EVENT_QP_REQ_ERR);
+	expect_refused(RAW(.op = 0x15, .psn = 100), NAK_INV, RN_EVENT_QP_REQ_ERR);
+	/* FLUSH, and ATOMIC WRITE with its payload, are not supported. */
+	expect_refused(RAW(.op = RN_RC_FLUSH, .psn = 100, .len = RN_FETH_LEN), NAK_INV,
+		       RN_EVENT_QP_REQ_ERR);
+	expect_refused(RAW(.op = RN_RC_ATOMIC_WRITE, .psn = 100, .len = 8), NAK_INV,
+		       RN_EVENT_QP_REQ_ERR);
+}
+
+static void every_truncation_is_survived(void **state)
+{
+	struct rc0 t = rc0_rts(1);
+	struct rn_flow flow = raw_flow(&t.r);
+	uint8_t buf[RN_PACKET_MAX + RN_ICRC_LEN];
+
+	(void)state;
+	raw_encode(&t.r, RAW(.op = RN_RC_WRITE_ONLY_IMM, .psn = 100, .ack_req = true),
+		   buf);
+	/* BTH 12, RETH 16, ImmDt 4; from there on the packet would be whole. */
+	for (uint32_t len = 0; len < 32; len++) {
+		uint8_t *exact = calloc(1, len + RN_ICRC_LEN);
+
+		memcpy(exact, buf, len);
+		if (len >= RN_BTH_LEN)
+			rn_icrc_seal(&flow, 0, exact, len);
+		raw_send_bytes(&t.r, exact, len + RN_ICRC_LEN);
+		raw_send_bytes(&t.r, exact, len);
+		free(exact);
+	}
+	rc0_expect_nothing(&t);
+	expect_alive(&t);
+	rc0_free(&t);
+}
+
+static void requests_are_ignored_before_rtr_and_in_err(void **state)
+{
+	struct rc0 t = rc0_new(NULL, RN_QPT_RC, RN_QPS_INIT, NULL);
+
+	(void)state;
+	rc0_post(&t, 1);
+	raw_send(&t.r, RAW(.op = RN_RC_SEND_ONLY, .psn = 100, .ack_req = true));
+	rc0_expect_nothing(&t);
+	assert_int_equal(pair_modify_state(t.r.q, RN_QPS_ERR), 0);
+	pair_expect_wc(t.r.q->rcq, 1, RN_WC_WR_FLUSH_ERR);
+	raw_send(&t.r, RAW(.op = RN_RC_SEND_ONLY, .psn = 100, .ack_req = true));
+	rc0_expect_nothing(&t);
+	rc0_free(&t);
+}
+
+static void the_first_request_in_rtr_establishes_the_connection_once(void **state)
+{
+	struct rc0 t = rc0_new(NULL, RN_QPT_RC, RN_QPS_RTR, NULL);
+
+	(void)state;
+	rc0_post(&t, 2);
+	for (uint32_t i = 0; i < 2; i++) {
+		raw_send(&t.r,
+			 RAW(.op = RN_RC_SEND_ONLY, .psn = 100 + i, .ack_req = true));
+		rc0_expect_receive(&t, i + 1, 0);
+		raw_expect_ack(&t.r, 100 + i, i + 1);
+	}
+	pair_expect_async(t.r.q, RN_EVENT_COMM_EST);
+	rc0_expect_nothing(&t);
+	rc0_free(&t);
+}
+
+/* ------------------------------------------------------------------ group B */
+static void a_send_completes_and_is_acknowledged(void **state)
+{
+	struct rc0 t = rc0_rts(2);
+
+	(void)state;
+	raw_send(&t.r,
+		 RAW(.op = RN_RC_SEND_ONLY, .psn = 100, .ack_req = true, .len = 1000));
+	rc0_expect_receive(&t, 1, 1000);
+	rc0_expect_pattern(rc0_recv_data(&t, 1), 100, 1000);
+	raw_expect_ack(&t.r, 100, 1);
+	/* Without AckReq it completes as well. */
+	raw_send(&t.r, RAW(.op = RN_RC_SEND_ONLY, .psn = 101, .len = 5));
+	rc0_expect_receive(&t, 2, 5);
+	rc0_expect_nothing(&t);
+	assert_int_equal(rc0_stat(&t, RN_STAT_RX_SENDS), 2);
+	rc0_free(&t);
+}
+
+static void a_send_of_three_packets_completes_once(void **state)
+{
+	struct rc0 t = rc0_rts(1);
+
+	(void)state;
+	/* AckReq may be set anywhere; the MSN counts whole messages. */
+	raw_send(&t.r,
+		 RAW(.op = RN_RC_SEND_FIRST, .psn = 100, .ack_req = true, .len = 1024));
+	raw_expect_ack(&t.r, 100, 0);
+	raw_send(&t.r, RAW(.op = RN_RC_SEND_MIDDLE, .psn = 101, .len = 1024));
+	rc0_expect_nothing(&t);
+	raw_send(&t.r,
+		 RAW(.op = RN_RC_SEND_LAST, .psn = 102, .ack_req = true, .len = 77));
+	rc0_expect_receive(&t, 1, 2048 + 77);
+	raw_expect_ack(&t.r, 102, 1);
+	rc0_expect_pattern(rc0_recv_data(&t, 1), 100, 1024);
+	rc0_expect_pattern(rc0_recv_data(&t, 1) + 1024, 101, 1024);
+	rc0_expect_pattern(rc0_recv_data(&t, 1) + 2048, 102, 77);
+	rc0_expect_nothing(&t);
+	rc0_free(&t);
+}
+
+static void a_gap_is_naked_once(void **state)
+{
+	struct rc0 t = rc0_rts(3);
+
+	(void)state;
+	raw_send(&t.r, RAW(.op = RN_RC_SEND_ONLY, .psn = 102, .ack_req = true));
+	raw_expect_nak(&t.r, NAK_SEQ, 100, 0);
+	raw_send(&t.r, RAW(.op = RN_RC_SEND_ONLY, .psn = 103, .ack_req = true));
+	raw_send(&t.r, RAW(.op = RN_RC_SEND_ONLY, .psn = 104, .ack_req = true));
+	rc0_expect_nothing(&t);
+	assert_int_equal(rc0_stat(&t, RN_STAT_OUT_OF_SEQUENCE), 3);
+	assert_int_equal(rc0_stat(&t, RN_STAT_SEQ_NAK_TX), 1);
+
+	raw_send(&t.r, RAW(.op = RN_RC_SEND_ONLY, .psn = 100, .ack_req = true));
+	rc0_expect_receive(&t, 1, 0);
+	raw_expect_ack(&t.r, 100, 1);
+	raw_send(&t.r, RAW(.op = RN_RC_SEND_ONLY, .psn = 102, .ack_req = true));
+	raw_expect_nak(&t.r, NAK_SEQ, 101, 1);
+	rc0_expect_nothing(&t);
+	rc0_free(&t);
+}
+
+static void a_duplicate_is_acknowledged_while_a_nak_is_pending(void **state)
+{
+	struct rc0 t = rc0_rts(3);
+
+	(void)state;
+	for (uint32_t psn = 100; psn < 103; psn++) {
+		raw_send(&t.r, RAW(.op = RN_RC_SEND_ONLY, .psn = psn, .ack_req = true));
+		raw_expect_ack(&t.r, psn, psn - 99);
+	}
+	raw_send(&t.r, RAW(.op = RN_RC_SEND_ONLY, .psn = 105, .ack_req = true));
+	raw_expect_nak(&t.r, NAK_SEQ, 103, 3);
+	raw_send(&t.r, RAW(.op = RN_RC_SEND_ONLY, .psn = 101, .ack_req = true));
+	raw_expect_ack(&t.r, 102, 3);
+	raw_expect_silence(&t.r);
+	rc0_free(&t);
+}
+
+static void rq_psn_ffffff(struct rn_qp_attr *a)
+{
+	a->rq_psn = 0xffffff;
+}
+
+static void psns_wrap(void **state)
+{
+	struct rc0 t = rc0_new(NULL, RN_QPT_RC, RN_QPS_RTS, rq_psn_ffffff);
+
+	(void)state;
+	rc0_post(&t, 2);
+	raw_send(&t.r, RAW(.op = RN_RC_SEND_ONLY, .psn = 0xffffff, .ack_req = true));
+	raw_expect_ack(&t.r, 0xffffff, 1);
+	raw_send(&t.r, RAW(.op = RN_RC_SEND_ONLY, .psn = 0, .ack_req = true));
+	raw_expect_ack(&t.r, 0, 2);
+	rc0_free(&t);
+}
+
+static void half_of_the_number_space_is_new_and_half_is_old(void **state)
+{
+	struct rc0 t = rc0_rts(1);
+
+	(void)state;
+	raw_send(&t.r,
+		 RAW(.op = RN_RC_SEND_ONLY, .psn = 100 + 0x7fffff, .ack_req = true));
+	raw_expect_nak(&t.r, NAK_SEQ, 100, 0);
+	raw_send(&t.r, RAW(.op = RN_RC_SEND_ONLY, .psn = (100 - 0x800000) & 0xffffff,
+			   .ack_req = true));
+	raw_expect_ack(&t.r, 99, 0);
+	rc0_expect_nothing(&t);
+	rc0_free(&t);
+}
+
+static void the_message_in_progress_says_which_opcodes_may_come(void **state)
+{
+	static const struct {
+		uint8_t first, next;
+	} bad[] = {
+		{ RN_RC_SEND_FIRST, RN_RC_SEND_ONLY },
+		{ RN_RC_SEND_FIRST, RN_RC_SEND_FIRST },
+		{ RN_RC_SEND_FIRST, RN_RC_WRITE_MIDDLE },
+		{ RN_RC_SEND_FIRST, RN_RC_WRITE_LAST_IMM },
+		{ RN_RC_SEND_FIRST, RN_RC_READ_REQUEST },
+		{ RN_RC_SEND_FIRST, RN_RC_CMP_SWAP },
+		{ RN_RC_WRITE_FIRST, RN_RC_WRITE_FIRST },
+		{ RN_RC_WRITE_FIRST, RN_RC_SEND_LAST },
+		{ RN_RC_WRITE_FIRST, RN_RC_FETCH_ADD },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < RN_ARRAY_SIZE(bad); i++) {
+		struct rc0 t = rc0_rts(2);
+		bool in_use = bad[i].first == RN_RC_SEND_FIRST;
+		bool payload = rn_opcode_info[bad[i].next].flags & RN_OP_PAYLOAD;
+
+		raw_send(&t.r, RAW(.op = bad[i].first, .psn = 100,
+				   .reth = rc0_reth(&t, 0, 3000), .len = 1024));
+		raw_send(&t.r,
+			 RAW(.op = bad[i].next, .psn = 101, .reth = rc0_reth(&t, 0, 3000),
+			     .len = payload ? 1024 : 0));
+		if (in_use)
+			pair_expect_wc(t.r.q->rcq, 1, RN_WC_REM_INV_REQ_ERR);
+		else
+			pair_expect_async(t.r.q, RN_EVENT_QP_REQ_ERR);
+		rc0_expect_fatal(&t, NAK_INV, 101, 0, in_use ? 2 : 1);
+		rc0_expect_nothing(&t);
+		rc0_free(&t);
+	}
+}
+
+static void middle_and_last_need_a_message(void **state)
+{
+	static const uint8_t ops[] = {
+		RN_RC_SEND_MIDDLE,    RN_RC_SEND_LAST,	  RN_RC_SEND_LAST_IMM,
+		RN_RC_SEND_LAST_INV,  RN_RC_WRITE_MIDDLE, RN_RC_WRITE_LAST,
+		RN_RC_WRITE_LAST_IMM,
+	};
+
+	(void)state;
+	for (size_t i = 0; i < RN_ARRAY_SIZE(ops); i++)
+		expect_refused(RAW(.op = ops[i], .psn = 100, .len = 1024), NAK_INV,
+			       RN_EVENT_QP_REQ_ERR);
+}
+
+static void the_msn_counts_messages_of_every_kind(void **state)
+{
+	struct rc0 t = rc0_rts(1);
+
+	(void)state;
+	for (uint32_t i = 0; i < 3; i++)
+		raw_send(&t.r, RAW(.op = RN_RC_WRITE_ONLY, .psn = 100 + i,
+				   .reth = rc0_reth(&t, 0, 4), .len = 4));
+	raw_expect_silence(&t.r);
+	raw_send(&t.r, RAW(.op = RN_RC_SEND_ONLY, .psn = 103, .ack_req = true));
+	raw_expect_ack(&t.r, 103, 4);
+	rc0_free(&t);
+}
+
+/* ------------------------------------------------------------------ group C */
+static void payload_lengths_that_do_not_fit_the_opcode_are_invalid(void **state)
+{
+	(void)state;
+	expect_refused(RAW(.op = RN_RC_SEND_FIRST, .psn = 100, .len = 1023), NAK_INV,
+		       RN_EVENT_QP_ACCESS_ERR);
+	expect_refused(RAW(.op = RN_RC_SEND_FIRST, .psn = 100, .len = 1028), NAK_INV,
+		       RN_EVENT_QP_ACCESS_ERR);
+	expect_refused(RAW(.op = RN_RC_SEND_ONLY, .psn = 100, .len = 1028), NAK_INV,
+		       RN_EVENT_QP_ACCESS_ERR);
+}
+
+static void a_last_packet_carries_something(void **state)
+{
+	struct rc0 t = rc0_rts(2);
+
+	(void)state;
+	raw_send(&t.r, RAW(.op = RN_RC_SEND_FIRST, .psn = 100, .len = 1024));
+	raw_send(&t.r, RAW(.op = RN_RC_SEND_LAST, .psn = 101));
+	pair_expect_wc(t.r.q->rcq, 1, RN_WC_REM_INV_REQ_ERR);
+	rc0_expect_fatal(&t, NAK_INV, 101, 0, 2);
+	rc0_free(&t);
+}
+
+static void pad_bytes_are_not_data(void **state)
+{
+	struct rc0 t = rc0_rts(4);
+
+	(void)state;
+	for (uint32_t len = 0; len < 4; len++) {
+		raw_send(&t.r, RAW(.op = RN_RC_SEND_ONLY, .psn = 100 + len,
+				   .ack_req = true, .len = 5 + len));
+		rc0_expect_receive(&t, len + 1, 5 + len);
+		rc0_expect_pattern(rc0_recv_data(&t, len + 1), 100 + len, 5 + len);
+		assert_int_equal(rc0_recv_data(&t, len + 1)[5 + len], 0);
+		raw_expect_ack(&t.r, 100 + len, len + 1);
+	}
+	rc0_free(&t);
+}
+
+static void a_message_longer_than_the_receive_is_invalid(void **state)
+{
+	struct rc0 t = rc0_rts(2);
+
+	(void)state;
+	for (uint32_t i = 0; i < 4; i++)
+		raw_send(&t.r, RAW(.op = i ? RN_RC_SEND_MIDDLE : RN_RC_SEND_FIRST,
+				   .psn = 100 + i, .len = 1024));
+	raw_send(&t.r, RAW(.op = RN_RC_SEND_LAST, .psn = 104, .len = 5000 - 4096));
+	pair_expect_wc(t.r.q->rcq, 1, RN_WC_LOC_LEN_ERR);
+	rc0_expect_fatal(&t, NAK_INV, 104, 0, 2);
+	assert_int_equal(rc0_stat(&t, RN_STAT_RESP_LOCAL_LENGTH), 1);
+	assert_int_equal(rc0_stat(&t, RN_STAT_RESP_INVALID_REQ), 1);
+	/* The neighbouring receive was not touched. */
+	assert_int_equal(rc0_recv_data(&t, 2)[0], 0);
+	rc0_free(&t);
+}
+
+static void a_write_must_add_up_to_its_length(void **state)
+{
+	static const struct {
+		uint32_t dma_len, payload;
+	} bad[] = { { 100, 96 }, { 96, 100 }, { 0, 4 }, { 4, 0 } };
+
+	(void)state;
+	for (size_t i = 0; i < RN_ARRAY_SIZE(bad); i++) {
+		struct rc0 t = rc0_rts(0);
+
+		raw_send(&t.r, RAW(.op = RN_RC_WRITE_ONLY, .psn = 100,
+				   .reth = rc0_reth(&t, 0, bad[i].dma_len),
+				   .len = bad[i].payload));
+		rc0_expect_fatal(&t, NAK_INV, 100, 0, 1);
+		pair_expect_async(t.r.q, RN_EVENT_QP_ACCESS_ERR);
+		for (uint32_t k = 0; k < RAW_MR_LEN; k++)
+			assert_int_equal(t.r.mr->data[k], 0);
+		rc0_free(&t);
+	}
+}
+
+static void write_in_three(struct rc0 *t, uint32_t dma_len, uint32_t last_len)
+{
+	raw_send(&t->r, RAW(.op = RN_RC_WRITE_FIRST, .psn = 100,
+			    .reth = rc0_reth(t, 8, dma_len), .len = 1024));
+	raw_send(&t->r, RAW(.op = RN_RC_WRITE_MIDDLE, .psn = 101, .len = 1024));
+	raw_send(&t->r, RAW(.op = RN_RC_WRITE_LAST, .psn = 102, .ack_req = true,
+			    .len = last_len));
+}
+
+static void a_write_of_three_packets_is_placed_exactly(void **state)
+{
+	struct rc0 t = rc0_rts(0);
+
+	(void)state;
+	write_in_three(&t, 3000, 952);
+	raw_expect_ack(&t.r, 102, 1);
+	rc0_expect_nothing(&t);
+	rc0_expect_pattern(t.r.mr->data + 8, 100, 1024);
+	rc0_expect_pattern(t.r.mr->data + 8 + 1024, 101, 1024);
+	rc0_expect_pattern(t.r.mr->data + 8 + 2048, 102, 952);
+	assert_int_equal(t.r.mr->data[8 + 3000], 0);
+	assert_int_equal(t.r.mr->data[7], 0);
+	assert_int_equal(rc0_stat(&t, RN_STAT_RX_WRITE_REQUESTS), 1);
+	rc0_free(&t);
+}
+
+static void a_write_that_ends_early_or_late_is_invalid(void **state)
+{
+	struct rc0 t = rc0_rts(0);
+
+	(void)state;
+	write_in_three(&t, 3001, 952);
+	rc0_expect_fatal(&t, NAK_INV, 102, 0, 1);
+	rc0_free(&t);
+	t = rc0_rts(0);
+	write_in_three(&t, 2999, 952);
+	rc0_expect_fatal(&t, NAK_INV, 102, 0, 1);
+	rc0_free(&t);
+
+	/* 1024 bytes announced, of which First leaves nothing for Last. */
+	t = rc0_rts(0);
+	raw_send(&t.r, RAW(.op = RN_RC_WRITE_FIRST, .psn = 100,
+			   .reth = rc0_reth(&t, 0, 1024), .len = 1024));
+	raw_send(&t.r, RAW(.op = RN_RC_WRITE_LAST, .psn = 101));
+	rc0_expect_fatal(&t, NAK_INV, 101, 0, 1);
+	rc0_free(&t);
+
+	/* Last comes while more than a packet is missing. */
+	t = rc0_rts(0);
+	raw_send(&t.r, RAW(.op = RN_RC_WRITE_FIRST, .psn = 100,
+			   .reth = rc0_reth(&t, 0, 3000), .len = 1024));
+	raw_send(&t.r, RAW(.op = RN_RC_WRITE_LAST, .psn = 101, .len = 1024));
+	rc0_expect_fatal(&t, NAK_INV, 101, 0, 1);
+	rc0_free(&t);
+}
+
+static void requests_without_payload_may_not_carry_any(void **state)
+{
+	struct rc0 t = rc0_rts(0);
+	uint8_t buf[RN_PACKET_MAX + RN_ICRC_LEN];
+	struct rn_flow flow = raw_flow(&t.r);
+	uint32_t len = raw_encode(
+		&t.r,
+		RAW(.op = RN_RC_READ_REQUEST, .psn = 100, .reth = rc0_reth(&t, 0, 8)),
+		buf);
+
+	(void)state;
+	memset(buf + len - RN_ICRC_LEN, 0xaa, 4);
+	rn_icrc_seal(&flow, 0, buf, len);
+	raw_send_bytes(&t.r, buf, len + RN_ICRC_LEN);
+	rc0_expect_fatal(&t, NAK_INV, 100, 0, 1);
+	rc0_free(&t);
+}
+
+static void a_message_has_at_most_two_gigabytes(void **state)
+{
+	(void)state;
+	expect_refused(RAW(.op = RN_RC_WRITE_FIRST, .psn = 100,
+			   .reth = { .dma_len = 0x80000001 }, .len = 1024),
+		       NAK_INV, RN_EVENT_QP_ACCESS_ERR);
+	expect_refused(RAW(.op = RN_RC_READ_REQUEST, .psn = 100,
+			   .reth = { .dma_len = 0xffffffff }),
+		       NAK_INV, RN_EVENT_QP_ACCESS_ERR);
+}
+
+/* ------------------------------------------------------------------ group D */
+static void a_send_without_a_receive_is_put_off(void **state)
+{
+	struct rc0 t = rc0_rts(0);
+
+	(void)state;
+	raw_send(&t.r, RAW(.op = RN_RC_SEND_ONLY, .psn = 100, .ack_req = true, .len = 9));
+	raw_expect_nak(&t.r, RNR_640_US, 100, 0);
+	/* The next one does not make a gap of it. */
+	raw_send(&t.r, RAW(.op = RN_RC_SEND_ONLY, .psn = 101, .ack_req = true));
+	rc0_expect_nothing(&t);
+	assert_int_equal(rc0_state(&t), RN_QPS_RTS);
+	/* Asked again in vain, it answers again. */
+	raw_send(&t.r, RAW(.op = RN_RC_SEND_ONLY, .psn = 100, .ack_req = true, .len = 9));
+	raw_expect_nak(&t.r, RNR_640_US, 100, 0);
+	assert_int_equal(rc0_stat(&t, RN_STAT_RNR_NAK_TX), 2);
+
+	rc0_post(&t, 1);
+	expect_alive(&t);
+	rc0_free(&t);
+}
+
+static void a_plain_write_needs_no_receive(void **state)
+{
+	struct rc0 t = rc0_rts(0);
+
+	(void)state;
+	raw_send(&t.r, RAW(.op = RN_RC_WRITE_ONLY, .psn = 100, .ack_req = true,
+			   .reth = rc0_reth(&t, 0, 5), .len = 5));
+	raw_expect_ack(&t.r, 100, 1);
+	rc0_expect_nothing(&t);
+	rc0_free(&t);
+}
+
+static void a_write_with_immediate_takes_a_receive_at_its_end(void **state)
+{
+	struct rc0 t = rc0_rts(0);
+	struct rn_cqe cqe;
+
+	(void)state;
+	raw_send(&t.r, RAW(.op = RN_RC_WRITE_ONLY_IMM, .psn = 100, .ack_req = true,
+			   .imm = 0xdeadbeef, .reth = rc0_reth(&t, 0, 5), .len = 5));
+	raw_expect_nak(&t.r, RNR_640_US, 100, 0);
+	/* Not even receives that could hold the data are touched. */
+	rc0_post_len(&t, 2);
+	raw_send(&t.r, RAW(.op = RN_RC_WRITE_ONLY_IMM, .psn = 100, .ack_req = true,
+			   .imm = 0xdeadbeef, .reth = rc0_reth(&t, 0, 5), .len = 5));
+	cqe = pair_expect_wc(t.r.q->rcq, 1, RN_WC_SUCCESS);
+	assert_int_equal(pair_cqe_opcode(&cqe), RN_WC_RECV_RDMA_WITH_IMM);
+	assert_int_equal(pair_cqe_flags(&cqe), RN_WC_WITH_IMM);
+	assert_int_equal(cqe.byte_len, 5);
+	assert_int_equal(cqe.imm, 0xdeadbeef);
+	raw_expect_ack(&t.r, 100, 1);
+	rc0_expect_pattern(t.r.mr->data, 100, 5);
+	assert_int_equal(rc0_recv_data(&t, 1)[0], 0);
+	rc0_expect_nothing(&t);
+	rc0_free(&t);
+}
+
+static void a_long_write_with_immediate_resumes_at_its_last_packet(void **state)
+{
+	struct rc0 t = rc0_rts(0);
+	struct rn_cqe cqe;
+
+	(void)state;
+	raw_send(&t.r, RAW(.op = RN_RC_WRITE_FIRST, .psn = 100,
+			   .reth = rc0_reth(&t, 0, 3000), .len = 1024));
+	raw_send(&t.r, RAW(.op = RN_RC_WRITE_MIDDLE, .psn = 101, .len = 1024));
+	raw_send(&t.r, RAW(.op = RN_RC_WRITE_LAST_IMM, .psn = 102, .len = 952));
+	raw_expect_nak(&t.r, RNR_640_US, 102, 0);
+	rc0_post(&t, 1);
+	raw_send(&t.r, RAW(.op = RN_RC_WRITE_LAST_IMM, .psn = 102, .ack_req = true,
+			   .imm = 1, .len = 952));
+	cqe = pair_expect_wc(t.r.q->rcq, 1, RN_WC_SUCCESS);
+	assert_int_equal(cqe.byte_len, 3000);
+	raw_expect_ack(&t.r, 102, 1);
+	rc0_expect_pattern(t.r.mr->data + 2048, 102, 952);
+	rc0_free(&t);
+}
+
+static void a_send_first_is_put_off_without_ack_req_too(void **state)
+{
+	struct rc0 t = rc0_rts(0);
+
+	(void)state;
+	raw_send(&t.r, RAW(.op = RN_RC_SEND_FIRST, .psn = 100, .len = 1024));
+	raw_expect_nak(&t.r, RNR_640_US, 100, 0);
+	rc0_expect_nothing(&t);
+	rc0_free(&t);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_packet_with_a_flipped_bit_is_ignored),
+		cmocka_unit_test(fields_that_routers_change_do_not_matter),
+		cmocka_unit_test(reserved_bits_beside_ack_req_are_ignored),
+		cmocka_unit_test(the_udp_source_port_does_not_matter),
+		cmocka_unit_test(another_source_address_is_ignored),
+		cmocka_unit_test(packets_that_are_not_for_the_qp_are_ignored),
+		cmocka_unit_test(a_limited_member_may_talk_to_a_full_member),
+		cmocka_unit_test(reserved_opcodes_are_invalid_requests),
+		cmocka_unit_test(every_truncation_is_survived),
+		cmocka_unit_test(requests_are_ignored_before_rtr_and_in_err),
+		cmocka_unit_test(
+			the_first_request_in_rtr_establishes_the_connection_once),
+		cmocka_unit_test(a_send_completes_and_is_acknowledged),
+		cmocka_unit_test(a_send_of_three_packets_completes_once),
+		cmocka_unit_test(a_gap_is_naked_once),
+		cmocka_unit_test(a_duplicate_is_acknowledged_while_a_nak_is_pending),
+		cmocka_unit_test(psns_wrap),
+		cmocka_unit_test(half_of_the_number_space_is_new_and_half_is_old),
+		cmocka_unit_test(the_message_in_progress_says_which_opcodes_may_come),
+		cmocka_unit_test(middle_and_last_need_a_message),
+		cmocka_unit_test(the_msn_counts_messages_of_every_kind),
+		cmocka_unit_test(payload_lengths_that_do_not_fit_the_opcode_are_invalid),
+		cmocka_unit_test(a_last_packet_carries_something),
+		cmocka_unit_test(pad_bytes_are_not_data),
+		cmocka_unit_test(a_message_longer_than_the_receive_is_invalid),
+		cmocka_unit_test(a_write_must_add_up_to_its_length),
+		cmocka_unit_test(a_write_of_three_packets_is_placed_exactly),
+		cmocka_unit_test(a_write_that_ends_early_or_late_is_invalid),
+		cmocka_unit_test(requests_without_payload_may_not_carry_any),
+		cmocka_unit_test(a_message_has_at_most_two_gigabytes),
+		cmocka_unit_test(a_send_without_a_receive_is_put_off),
+		cmocka_unit_test(a_plain_write_needs_no_receive),
+		cmocka_unit_test(a_write_with_immediate_takes_a_receive_at_its_end),
+		cmocka_unit_test(a_long_write_with_immediate_resumes_at_its_last_packet),
+		cmocka_unit_test(a_send_first_is_put_off_without_ack_req_too),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

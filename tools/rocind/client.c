@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* client.c - see client.h. */
+#include "client.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "ctl_socket.h"
+#include "log.h"
+#include "sentence.h"
+
+#ifndef SO_PEERPIDFD
+#define SO_PEERPIDFD 77 /* Linux 6.5; same number on every machine but sparc, parisc */
+#endif
+
+/* A request's outcome: go on, or end this connection. */
+enum outcome {
+	KEEP,
+	CLOSE
+};
+
+/* ---- Answers ---- */
+
+static enum outcome answer(struct rnd_client *client, const void *msg, const int *fds,
+			   unsigned fd_count)
+{
+	int rc = rn_ctl_send(client->sock.fd, msg, fds, fd_count);
+
+	if (rc)
+		rn_log(RN_LOG_WARN, "process %d: answer not sent: %s", client->pid,
+		       strerror(-rc));
+	return rc ? CLOSE : KEEP;
+}
+
+static enum outcome answer_plain(struct rnd_client *client, enum rn_ctl_type type)
+{
+	const struct rn_ctl_hdr hdr = rn_ctl_hdr(type);
+
+	return answer(client, &hdr, NULL, 0);
+}
+
+static void send_refusal(int sock, int err, const char *text)
+{
+	struct rn_ctl_refused msg = { .hdr = rn_ctl_hdr(RN_CTL_REFUSED), .err = err };
+
+	snprintf(msg.text, sizeof(msg.text), "%s", text);
+	rn_ctl_send(sock, &msg, NULL, 0);
+}
+
+static enum outcome refuse(struct rnd_client *client, int err, const char *text)
+{
+	rn_log(RN_LOG_INFO, "process %d refused: %s", client->pid, text);
+	send_refusal(client->sock.fd, err, text);
+	return KEEP;
+}
+
+/* ---- Requests ---- */
+
+static enum outcome on_hello(struct rnd_client *client, struct rn_ctl_packet *pkt)
+{
+	struct rn_ctl_welcome msg = { .hdr = rn_ctl_hdr(RN_CTL_WELCOME),
+				      .version = ROCIN_VERSION,
+				      .pid = getpid() };
+
+	rn_log(RN_LOG_DEBUG, "process %d connects, version %.31s", client->pid,
+	       pkt->msg.hello.version);
+	client->is_greeted = true;
+	return answer(client, &msg, NULL, 0);
+}
+
+static enum outcome on_attach(struct rnd_client *client, struct rn_ctl_packet *pkt)
+{
+	struct rnd_attachment *a = &client->attachment;
+	struct rn_ctl_attached msg = { .hdr = rn_ctl_hdr(RN_CTL_ATTACHED) };
+	char why[RN_CTL_TEXT_LEN];
+	int socks[RN_GID_MAX];
+	int rc;
+
+	if (a->slot)
+		return refuse(client, EALREADY, "this connection has a device already");
+	if (pkt->fd_count > 1)
+		return refuse(client, EINVAL,
+			      "more than one descriptor came with a device");
+	rc = rnd_attach(&client->server->groups, a, &pkt->msg.attach, why, sizeof(why));
+	if (rc)
+		return refuse(client, -rc, why);
+	if (pkt->fd_count == 1) {
+		a->stats_fd = pkt->fd[0];
+		pkt->fd_count = 0;
+	}
+	msg.slot = a->slot;
+	msg.qpn_counter = a->qpn_counter;
+	msg.sock_count = a->gid_count;
+	for (uint32_t i = 0; i < a->gid_count; i++)
+		socks[i] = a->group[i]->sock[a->slot];
+	rn_log(RN_LOG_INFO, "process %d has slot %u of %s on %s", client->pid, a->slot,
+	       a->ibdev, a->ifname);
+	return answer(client, &msg, socks, a->gid_count);
+}
+
+static enum outcome on_detach(struct rnd_client *client, struct rn_ctl_packet *pkt)
+{
+	(void)pkt;
+	if (!client->attachment.slot)
+		return refuse(client, ENOTCONN, "this connection has no device");
+	rnd_detach(&client->attachment);
+	return answer_plain(client, RN_CTL_DETACHED);
+}
+
+static enum outcome on_list(struct rnd_client *client, struct rn_ctl_packet *pkt)
+{
+	const struct rnd_client *c = client->server->clients;
+	struct rn_ctl_client msg = { .hdr = rn_ctl_hdr(RN_CTL_CLIENT) };
+	const struct rnd_attachment *a;
+
+	while (c && (c->id <= pkt->msg.list.after || !c->attachment.slot))
+		c = c->next;
+	if (!c)
+		return answer_plain(client, RN_CTL_LIST_END);
+	a = &c->attachment;
+	msg.id = c->id;
+	msg.pid = c->pid;
+	msg.slot = a->slot;
+	msg.gid_count = a->gid_count;
+	msg.has_stats = a->stats_fd >= 0;
+	memcpy(msg.ibdev, a->ibdev, sizeof(msg.ibdev));
+	memcpy(msg.ifname, a->ifname, sizeof(msg.ifname));
+	for (uint32_t i = 0; i < a->gid_count; i++)
+		if (a->group[i])
+			msg.gid[i] = a->gid[i];
+	return answer(client, &msg, &a->stats_fd, msg.has_stats);
+}
+
+static enum outcome on_status(struct rnd_client *client, struct rn_ctl_packet *pkt)
+{
+	const struct rnd_server *server = client->server;
+	struct rn_ctl_status_reply msg = { .hdr = rn_ctl_hdr(RN_CTL_STATUS_REPLY),
+					   .version = ROCIN_VERSION,
+					   .since_s = server->since_s,
+					   .pid = getpid(),
+					   .idle_ms = server->idle_ms,
+					   .groups = rnd_groups_count(&server->groups) };
+
+	(void)pkt;
+	for (const struct rnd_client *c = server->clients; c; c = c->next) {
+		msg.clients += c->is_greeted;
+		msg.attached += c->attachment.slot != 0;
+	}
+	memcpy(msg.drops, server->drops, sizeof(server->drops));
+	return answer(client, &msg, NULL, 0);
+}
+
+/* The answer is sent at the very end, by rnd_server_run(). */
+static enum outcome on_shutdown(struct rnd_client *client, struct rn_ctl_packet *pkt)
+{
+	(void)pkt;
+	rn_log(RN_LOG_INFO, "process %d asks for the end", client->pid);
+	client->server->stopping = true;
+	client->server->stop_asked_by = client;
+	return KEEP;
+}
+
+static enum outcome (*const on_request[])(struct rnd_client *, struct rn_ctl_packet *) = {
+	[RN_CTL_HELLO] = on_hello,   [RN_CTL_ATTACH] = on_attach,
+	[RN_CTL_DETACH] = on_detach, [RN_CTL_LIST] = on_list,
+	[RN_CTL_STATUS] = on_status, [RN_CTL_SHUTDOWN] = on_shutdown,
+};
+
+static enum outcome refuse_version(struct rnd_client *client,
+				   const struct rn_ctl_packet *pkt)
+{
+	const struct rn_ctl_hello *hello = &pkt->msg.hello;
+	char theirs[sizeof(hello->version)] = "?";
+	char why[RN_CTL_TEXT_LEN];
+
+	if (hello->hdr.type == RN_CTL_HELLO && hello->hdr.len >= sizeof(*hello))
+		snprintf(theirs, sizeof(theirs), "%.*s", (int)sizeof(theirs) - 1,
+			 hello->version);
+	rn_fail(why, sizeof(why), 0,
+		"rocind %s (process %d) speaks version %d of the control protocol, this "
+		"program's rocin %s version %u; end that rocind (kill %d) and try again",
+		ROCIN_VERSION, (int)getpid(), RN_CTL_VERSION, theirs, hello->hdr.version,
+		(int)getpid());
+	refuse(client, EPROTONOSUPPORT, why);
+	return CLOSE;
+}
+
+static enum outcome serve(struct rnd_client *client, struct rn_ctl_packet *pkt)
+{
+	uint16_t type = pkt->msg.hdr.type;
+	int rc = rn_ctl_check(pkt);
+
+	if (rc == -EPROTONOSUPPORT)
+		return refuse_version(client, pkt);
+	if (rc || type >= RN_ARRAY_SIZE(on_request) || !on_request[type] ||
+	    (type == RN_CTL_HELLO) == client->is_greeted) {
+		refuse(client, EBADMSG, "rocind does not understand this request");
+		return CLOSE;
+	}
+	return on_request[type](client, pkt);
+}
+
+static void on_readable(void *ctx)
+{
+	struct rnd_client *client = ctx;
+	struct rn_ctl_packet pkt;
+	enum outcome outcome = CLOSE;
+	int rc = rn_ctl_receive(client->sock.fd, &pkt);
+
+	if (rc == -EAGAIN || rc == -EINTR)
+		return;
+	if (rc == 0) {
+		outcome = serve(client, &pkt);
+		rn_ctl_close_fds(&pkt);
+	} else if (rc != -ECONNRESET) {
+		refuse(client, -rc, "rocind does not understand this request");
+	}
+	if (outcome == CLOSE)
+		rnd_client_close(client);
+}
+
+/* ---- Coming and going ---- */
+
+static void on_death(void *ctx)
+{
+	struct rnd_client *client = ctx;
+
+	rn_log(RN_LOG_DEBUG, "process %d is dead", client->pid);
+	rnd_client_close(client);
+}
+
+/* Return: a descriptor of the process at the other end, or -1. */
+static int open_pidfd(int sock, pid_t pid)
+{
+	int pidfd;
+	socklen_t len = sizeof(pidfd);
+
+	if (getsockopt(sock, SOL_SOCKET, SO_PEERPIDFD, &pidfd, &len) == 0)
+		return pidfd;
+	return pid > 0 ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
+}
+
+static void append(struct rnd_server *server, struct rnd_client *client)
+{
+	struct rnd_client **last = &server->clients;
+
+	while (*last)
+		last = &(*last)->next;
+	*last = client;
+}
+
+void rnd_client_accept(struct rnd_server *server, int fd)
+{
+	struct ucred cred = { 0 };
+	socklen_t cred_len = sizeof(cred);
+	struct rnd_client *client;
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &cred_len) < 0 ||
+	    cred.uid != geteuid()) {
+		send_refusal(fd, EPERM, "this rocind belongs to another user");
+		goto err_close;
+	}
+	client = calloc(1, sizeof(*client));
+	if (!client)
+		goto err_close;
+	*client = (struct rnd_client){
+		.server = server,
+		.sock = { .fd = fd, .ctx = client, .on_ready = on_readable },
+		.pidfd = { .fd = open_pidfd(fd, cred.pid),
+			   .ctx = client,
+			   .on_ready = on_death },
+		.id = ++server->last_client_id,
+		.pid = cred.pid,
+		.attachment = { .stats_fd = -1 },
+	};
+	append(server, client);
+	if (rnd_server_watch(server, &client->sock) ||
+	    (client->pidfd.fd >= 0 && rnd_server_watch(server, &client->pidfd)))
+		rnd_client_close(client);
+	return;
+
+err_close:
+	close(fd);
+}
+
+void rnd_client_close(struct rnd_client *client)
+{
+	struct rnd_server *server = client->server;
+	struct rnd_client **link = &server->clients;
+
+	while (*link != client)
+		link = &(*link)->next;
+	*link = client->next;
+	if (server->stop_asked_by == client)
+		server->stop_asked_by = NULL;
+	rnd_detach(&client->attachment);
+	rnd_source_close(&client->pidfd);
+	rnd_source_close(&client->sock);
+	free(client);
+	server->idle_from = rnd_now();
+}
+
+bool rnd_client_tell(struct rnd_client *client, const void *msg, int fd)
+{
+	int rc = rn_ctl_send(client->sock.fd, msg, &fd, fd >= 0 ? 1 : 0);
+
+	if (rc == 0)
+		return true;
+	rn_log(RN_LOG_WARN, "process %d closed: it does not take its events: %s",
+	       client->pid, strerror(-rc));
+	rnd_client_close(client);
+	return false;
+}

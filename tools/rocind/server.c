@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* server.c - see server.h. */
+#include "server.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/file.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "client.h"
+#include "clock.h"
+#include "ctl_socket.h"
+#include "log.h"
+#include "runtime_dir.h"
+#include "sentence.h"
+#include "steer.h"
+#include "watch.h"
+
+enum {
+	LISTEN_BACKLOG = 256,
+	SLOT0_PACKETS_MAX =
+		64, /* read at a time, so that a flood does not starve clients */
+	/* A client that has just connected gets this long to say hello, however short the
+	 * idle time. (One that comes too late starts another rocind.)
+	 */
+	GREETING_MS = 200,
+};
+
+/* ---- Sources ---- */
+
+int rnd_server_watch(struct rnd_server *server, struct rnd_source *source)
+{
+	struct epoll_event event = { .events = EPOLLIN, .data.ptr = source };
+
+	return epoll_ctl(server->epoll_fd, EPOLL_CTL_ADD, source->fd, &event) < 0 ? -errno
+										  : 0;
+}
+
+/* Closing takes it out of the epoll set, as no source has a second descriptor. */
+void rnd_source_close(struct rnd_source *source)
+{
+	if (source->fd >= 0)
+		close(source->fd);
+	source->fd = -1;
+}
+
+static int open_source(struct rnd_server *server, struct rnd_source *source, int fd,
+		       void (*on_ready)(void *))
+{
+	if (fd < 0)
+		return fd;
+	*source = (struct rnd_source){ .fd = fd, .ctx = server, .on_ready = on_ready };
+	return rnd_server_watch(server, source);
+}
+
+/* ---- Slot 0 ---- */
+
+/* What belongs to no process arrives here, is counted and dropped. */
+struct rnd_slot0 {
+	struct rnd_slot0 *next;
+	struct rnd_server *server;
+	struct rnd_source source;
+};
+
+static void on_stray_packets(void *ctx)
+{
+	struct rnd_slot0 *slot0 = ctx;
+	uint8_t start[RND_BTH_LEN];
+
+	for (unsigned i = 0; i < SLOT0_PACKETS_MAX; i++) {
+		ssize_t len = recv(slot0->source.fd, start, sizeof(start),
+				   MSG_DONTWAIT | MSG_TRUNC);
+
+		if (len < 0)
+			return;
+		slot0->server->drops[rnd_steer_reason(start, (size_t)len)]++;
+	}
+}
+
+/* The source gets a descriptor of its own: the group's lives as long as its group. */
+static void on_group_open(void *ctx, struct rnd_group *group)
+{
+	struct rnd_server *server = ctx;
+	struct rnd_slot0 *slot0 = calloc(1, sizeof(*slot0));
+	char address[INET6_ADDRSTRLEN];
+
+	rnd_gid_text(&group->gid, address);
+	rn_log(RN_LOG_INFO, "port %d of %s is ours", RN_ROCE_PORT, address);
+	if (!slot0)
+		return; /* only the counters suffer: the socket's buffer fills up */
+	slot0->server = server;
+	slot0->source = (struct rnd_source){ .fd = group->sock[0],
+					     .ctx = slot0,
+					     .on_ready = on_stray_packets };
+	slot0->next = server->slot0;
+	server->slot0 = slot0;
+	rnd_server_watch(server, &slot0->source);
+}
+
+static void close_groups(struct rnd_server *server)
+{
+	while (server->slot0) {
+		struct rnd_slot0 *slot0 = server->slot0;
+
+		server->slot0 = slot0->next;
+		epoll_ctl(server->epoll_fd, EPOLL_CTL_DEL, slot0->source.fd, NULL);
+		free(slot0);
+	}
+	for (struct rnd_client *c = server->clients; c; c = c->next)
+		rnd_detach(&c->attachment);
+	rnd_groups_fini(&server->groups);
+}
+
+/* ---- Accepting ---- */
+
+/* Out of descriptors: without this the waiting connection would wake us for ever. Its
+ * client sees the end of file and tries again for a while.
+ */
+static void turn_away(struct rnd_server *server)
+{
+	rn_log(RN_LOG_ERROR, "out of descriptors: a client is turned away");
+	close(server->spare_fd);
+	close(accept4(server->listener.fd, NULL, NULL, SOCK_CLOEXEC));
+	server->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+}
+
+/* Return: true if there was a connection to accept. */
+static bool accept_one(struct rnd_server *server)
+{
+	int fd = accept4(server->listener.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+	if (fd >= 0) {
+		server->idle_from = rnd_now();
+		rnd_client_accept(server, fd);
+	} else if (errno == EMFILE || errno == ENFILE) {
+		turn_away(server);
+	}
+	return fd >= 0;
+}
+
+static void on_connection(void *ctx)
+{
+	accept_one(ctx);
+}
+
+static void on_signal(void *ctx)
+{
+	struct rnd_server *server = ctx;
+	struct signalfd_siginfo info;
+
+	if (read(server->signals.fd, &info, sizeof(info)) != sizeof(info))
+		return;
+	rn_log(RN_LOG_INFO, "signal %u", info.ssi_signo);
+	server->stopping = true;
+}
+
+static void on_netlink(void *ctx)
+{
+	rnd_watch_changed(ctx);
+}
+
+/* ---- Opening ---- */
+
+static int open_signals(void)
+{
+	sigset_t set;
+	int fd;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGHUP);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	return fd < 0 ? -errno : fd;
+}
+
+/* The lock file is never removed: a later process must lock the same file. */
+static int take_lock(struct rnd_server *server, char *err, size_t err_len)
+{
+	char path[sizeof(server->dir) + 64], name[64];
+
+	rn_runtime_name(name, sizeof(name), "rocind", ".lock");
+	snprintf(path, sizeof(path), "%s/%s", server->dir, name);
+	server->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (server->lock_fd < 0)
+		return rn_fail(err, err_len, -errno, "%s cannot be opened: %m", path);
+	if (flock(server->lock_fd, LOCK_EX | LOCK_NB) == 0)
+		return 0;
+	if (errno == EWOULDBLOCK)
+		return rn_fail(err, err_len, -EALREADY, "another rocind holds %s", path);
+	return rn_fail(err, err_len, -errno, "%s cannot be locked: %m", path);
+}
+
+static int with_address(struct rnd_server *server, int (*act)(int, struct sockaddr_un *),
+			int fd)
+{
+	struct sockaddr_un addr;
+	int dir_fd;
+	int rc = rn_ctl_address(&addr, server->dir, server->sock_name, &dir_fd);
+
+	if (rc)
+		return rc;
+	rc = act(fd, &addr);
+	if (dir_fd >= 0)
+		close(dir_fd);
+	return rc;
+}
+
+static int remove_socket(int fd, struct sockaddr_un *addr)
+{
+	(void)fd;
+	return unlink(addr->sun_path) < 0 ? -errno : 0;
+}
+
+/* We hold the lock, so a socket that is there already is of a rocind that died. */
+static int bind_socket(int fd, struct sockaddr_un *addr)
+{
+	unlink(addr->sun_path);
+	return bind(fd, (struct sockaddr *)addr, sizeof(*addr)) < 0 ? -errno : 0;
+}
+
+static int open_listener(struct rnd_server *server)
+{
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	int rc;
+
+	if (fd < 0)
+		return -errno;
+	rc = with_address(server, bind_socket, fd);
+	if (rc == 0 && listen(fd, LISTEN_BACKLOG) < 0)
+		rc = -errno;
+	if (rc == 0)
+		return fd;
+	close(fd);
+	return rc;
+}
+
+static int open_sources(struct rnd_server *server)
+{
+	int rc;
+
+	server->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (server->epoll_fd < 0)
+		return -errno;
+	server->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	rc = open_source(server, &server->signals, open_signals(), on_signal);
+	if (rc)
+		return rc;
+	rc = open_source(server, &server->netlink, rnd_watch_open(), on_netlink);
+	if (rc)
+		rn_log(RN_LOG_WARN, "changes of addresses go unseen: %s", strerror(-rc));
+	return open_source(server, &server->listener, open_listener(server),
+			   on_connection);
+}
+
+int rnd_server_open(struct rnd_server *server, uint32_t idle_ms, char *err,
+		    size_t err_len)
+{
+	int rc;
+
+	*server = (struct rnd_server){ .epoll_fd = -1,
+				       .lock_fd = -1,
+				       .spare_fd = -1,
+				       .listener.fd = -1,
+				       .signals.fd = -1,
+				       .netlink.fd = -1,
+				       .since_s = time(NULL),
+				       .idle_ms = idle_ms,
+				       .idle_from = rnd_now() };
+	rnd_groups_init(&server->groups);
+	server->groups.ctx = server;
+	server->groups.on_open = on_group_open;
+	rn_runtime_name(server->sock_name, sizeof(server->sock_name), "rocind", ".sock");
+	rc = rn_runtime_dir(server->dir, sizeof(server->dir), err, err_len);
+	if (rc == 0)
+		rc = take_lock(server, err, err_len);
+	if (rc)
+		goto err_close;
+	rc = open_sources(server);
+	if (rc) {
+		rn_fail(err, err_len, rc, "rocind cannot listen in %s: %s", server->dir,
+			strerror(-rc));
+		goto err_close;
+	}
+	rn_log(RN_LOG_INFO, "rocind %s listens in %s", ROCIN_VERSION, server->dir);
+	return 0;
+
+err_close:
+	rnd_server_close(server);
+	return rc;
+}
+
+/* ---- Serving ---- */
+
+static bool is_busy(const struct rnd_server *server)
+{
+	for (const struct rnd_client *c = server->clients; c; c = c->next)
+		if (c->is_greeted)
+			return true;
+	return false;
+}
+
+static int ms_to_idle(const struct rnd_server *server)
+{
+	uint32_t idle_ms = server->idle_ms;
+	rn_ns left;
+
+	if (idle_ms == 0 || is_busy(server))
+		return -1;
+	if (server->clients && idle_ms < GREETING_MS)
+		idle_ms = GREETING_MS;
+	left = server->idle_from + RN_MSEC(idle_ms) - rnd_now();
+	return left <= 0 ? 0 : (int)((left + RN_MSEC(1) - 1) / RN_MSEC(1));
+}
+
+/* In this order: nobody new comes in, the port is free, then everyone is told. The lock
+ * is kept to the end, so that no other rocind makes a socket that we would remove.
+ */
+static void say_goodbye(struct rnd_server *server)
+{
+	const struct rn_ctl_hdr down = rn_ctl_hdr(RN_CTL_GOING_DOWN);
+	const struct rn_ctl_hdr stopping = rn_ctl_hdr(RN_CTL_STOPPING);
+
+	with_address(server, remove_socket, -1);
+	rnd_source_close(&server->listener);
+	close_groups(server);
+	for (struct rnd_client *c = server->clients; c; c = c->next)
+		rn_ctl_send(c->sock.fd, c == server->stop_asked_by ? &stopping : &down,
+			    NULL, 0);
+}
+
+void rnd_server_run(struct rnd_server *server)
+{
+	while (!server->stopping) {
+		int timeout = ms_to_idle(server);
+		struct epoll_event event;
+		int n = epoll_wait(server->epoll_fd, &event, 1, timeout);
+
+		if (n > 0) {
+			struct rnd_source *source = event.data.ptr;
+
+			source->on_ready(source->ctx);
+		} else if (n == 0 && ms_to_idle(server) == 0 && !accept_one(server)) {
+			rn_log(RN_LOG_INFO, "idle for %u ms", server->idle_ms);
+			break;
+		}
+	}
+	say_goodbye(server);
+}
+
+void rnd_server_close(struct rnd_server *server)
+{
+	close_groups(server);
+	while (server->clients)
+		rnd_client_close(server->clients);
+	rnd_source_close(&server->listener);
+	rnd_source_close(&server->signals);
+	rnd_source_close(&server->netlink);
+	if (server->spare_fd >= 0)
+		close(server->spare_fd);
+	if (server->epoll_fd >= 0)
+		close(server->epoll_fd);
+	if (server->lock_fd >= 0)
+		close(server->lock_fd);
+}
