@@ -32,7 +32,8 @@ static int add_fault(struct rnp_wire *w, const struct rn_udp_cfg *cfg,
 		return rn_fail(err, err_len, -ENOMEM, "no memory for fault injection");
 	w->net = rn_fault_net(w->fault);
 	rn_log(RN_LOG_INFO,
-	       "faults, per million packets: drop %u dup %u reorder %u corrupt %u, seed %llu",
+	       "faults, per million packets: drop %u dup %u reorder %u corrupt %u, seed "
+	       "%llu",
 	       set->fault.drop, set->fault.dup, set->fault.reorder, set->fault.corrupt,
 	       (unsigned long long)set->fault.seed);
 	return 0;
@@ -68,8 +69,8 @@ void rnp_compose_memory(struct rn_dev_cfg *cfg)
 	int rc = rn_mem_direct_init();
 
 	if (rc)
-		rn_log(RN_LOG_WARN, "no handler for memory faults (errno %d); copies are slow",
-		       -rc);
+		rn_log(RN_LOG_WARN,
+		       "no handler for memory faults (errno %d); copies are slow", -rc);
 	cfg->mem = &rn_mem_direct_ops;
 	cfg->mem_ctx = NULL;
 }

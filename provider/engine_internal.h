@@ -42,8 +42,8 @@ enum rnp_turn {
 };
 
 /* Who is responsible for the socket: handover.md A.1. True whenever the lock is free:
- * ARMED and the sockets are enabled in the epoll set, or LEASED and the timer is pending at
- * most cur_lease ahead.
+ * ARMED and the sockets are enabled in the epoll set, or LEASED and the timer is pending
+ * at most cur_lease ahead.
  */
 struct rnp_progress {
 	struct rnp_lease_times times;
@@ -61,7 +61,8 @@ struct rnp_progress {
 	uint32_t linger_skipped;
 
 	rn_ns gather_since; /* when the open super-packet began to wait; 0: none waits */
-	uint32_t gather_ban; /* posts that leave at once, after one had to wait too long */
+	uint32_t
+		gather_ban; /* posts that leave at once, after one had to wait too long */
 };
 
 struct rnp_owner {
@@ -84,15 +85,15 @@ struct rnp_engine {
 	struct rn_dev *dev;
 
 	bool attached;
-	_Atomic bool dead; /* DEVICE_FATAL; set under the lock, read anywhere */
+	_Atomic bool dead;	  /* DEVICE_FATAL; set under the lock, read anywhere */
 	struct rn_rocind *rocind; /* NULL: sockets of a test, or gone */
 	struct rnp_qpns qpns;
 	struct rnp_wire wire;
 	struct rnp_stage stage;
 	struct rnp_progress progress;
-	uint32_t unacked;   /* packets received since acknowledgements last left */
-	uint32_t not_dry;   /* steps in a row that left packets in the socket */
-	bool is_blocked;    /* the socket took no more: something is staged */
+	uint32_t unacked; /* packets received since acknowledgements last left */
+	uint32_t not_dry; /* steps in a row that left packets in the socket */
+	bool is_blocked;  /* the socket took no more: something is staged */
 
 	pthread_t thread;
 	bool has_thread;
@@ -121,7 +122,8 @@ enum rnp_acks {
 };
 
 /* Receive, expire, transmit, take events. Return: super-packets received. */
-unsigned rnp_pump_step(struct rnp_engine *e, rn_ns now, unsigned drain, enum rnp_acks acks);
+unsigned rnp_pump_step(struct rnp_engine *e, rn_ns now, unsigned drain,
+		       enum rnp_acks acks);
 
 /* Transmit without receiving. @gather: leave the last super-packet open for more. */
 void rnp_pump_transmit(struct rnp_engine *e, rn_ns now, unsigned what, bool gather);
@@ -145,7 +147,8 @@ void rnp_progress_app(struct rnp_engine *e);
 /* One step by the background thread, which was woken. */
 void rnp_progress_background(struct rnp_engine *e, bool timer_fired);
 
-/* In ARMED the timer carries the deadlines of the core: something may have changed them. */
+/* In ARMED the timer carries the deadlines of the core: something may have changed them.
+ */
 void rnp_progress_deadline(struct rnp_engine *e, rn_ns now);
 
 /* ------------------------------------------------------------- background.c */
@@ -160,6 +163,12 @@ void rnp_background_listen(struct rnp_engine *e, bool on);
 
 /* Add a socket that appeared later. */
 int rnp_background_add(struct rnp_engine *e, int fd, enum rnp_tag tag, bool on);
+
+/* Before a descriptor in the set is closed: a fork() child may hold a copy, which would
+ * keep it in the set for ever. -1 is ignored.
+ */
+void rnp_background_remove(struct rnp_engine *e, int fd);
+
 void rnp_background_set_timer(struct rnp_engine *e, rn_ns at);
 
 /* ---------------------------------------------------------- rocind_events.c */
@@ -167,8 +176,8 @@ void rnp_background_set_timer(struct rnp_engine *e, rn_ns at);
 void rnp_rocind_events(struct rnp_engine *e);
 
 /* ----------------------------------------------------------------- engine.c */
-/* The part of rnp_engine_attach() that follows rocind's answer; lock held. @a's sockets are
- * taken over, also on failure.
+/* The part of rnp_engine_attach() that follows rocind's answer; lock held. @a's sockets
+ * are taken over, also on failure.
  */
 int rnp_engine_start(struct rnp_engine *e, const struct rn_attach *a, char *err,
 		     size_t err_len);

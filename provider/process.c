@@ -26,7 +26,8 @@ static struct rnp_process *new_page(void)
 {
 	size_t len = (size_t)sysconf(_SC_PAGESIZE);
 	struct rnp_process *expected = NULL;
-	void *p = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *p = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+		       0);
 	bool is_wiped;
 
 	if (p == MAP_FAILED)

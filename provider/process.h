@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* process.h - what there is once per process, and what a fork() child must not inherit.
  *
- * It lives in a page that the kernel zeroes in a child (MADV_WIPEONFORK). There the lock is
- * free, the list of engines empty, and the epoch another: an engine made in an older epoch
- * belongs to the parent, whatever state its memory was copied in.
+ * It lives in a page that the kernel zeroes in a child (MADV_WIPEONFORK). There the lock
+ * is free, the list of engines empty, and the epoch another: an engine made in an older
+ * epoch belongs to the parent, whatever state its memory was copied in.
  */
 #ifndef RNP_PROCESS_H
 #define RNP_PROCESS_H

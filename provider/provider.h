@@ -203,7 +203,7 @@ void rnp_channel_put(struct rnp_context *ctx, struct rnp_channel *channel);
 void rnp_cq_settle_events(struct rnp_cq *cq);
 void rnp_qp_settle_events(struct rnp_qp *qp);
 
-/* ------------------------------------------------------------ qp.c, qp_attr.c, post.c */
+/* ------------------------------------------------------------ qp.c, modify.c, post.c */
 struct ibv_qp *rnp_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr);
 struct ibv_qp *rnp_create_qp_ex(struct ibv_context *context,
 				struct ibv_qp_init_attr_ex *attr);

@@ -3,10 +3,8 @@
 #include "qp_attr.h"
 
 #include <errno.h>
-#include <string.h>
 
 #include "av.h"
-#include "provider.h"
 
 #define SAME(ours, theirs) static_assert((int)(ours) == (int)(theirs), "verbs numbers")
 
@@ -129,66 +127,4 @@ void rnp_qp_attr_to(const struct rn_qp_attr *in, struct ibv_qp_attr *attr)
 		.rnr_retry = in->rnr_retry,
 	};
 	rnp_av_to_attr(&in->av, &attr->ah_attr);
-}
-
-/* ------------------------------------------------------------------------ the verbs */
-int rnp_modify_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int attr_mask)
-{
-	struct rnp_qp *qp = to_rnp_qp(base);
-	struct rnp_engine *e = qp->ctx->engine;
-	struct rn_qp_attr core_attr;
-	uint32_t mask = (uint32_t)attr_mask;
-	int rc, cancel;
-
-	if (rnp_is_copy(qp->ctx))
-		return EIO;
-	cancel = rnp_enter(e);
-	rc = rnp_qp_attr_from(rnp_engine_netdev(e), attr, mask, &core_attr);
-	if (rc)
-		goto out;
-	/* The peer gets the acknowledgements that ERR or RESET would forget. */
-	if ((mask & IBV_QP_STATE) &&
-	    (attr->qp_state == IBV_QPS_RESET || attr->qp_state == IBV_QPS_ERR))
-		rnp_engine_kick(e);
-	rc = rn_qp_modify(rnp_engine_dev(e), qp->core, rnp_engine_now(), &core_attr, mask);
-	if (rc)
-		goto out;
-	if ((mask & IBV_QP_STATE) && attr->qp_state == IBV_QPS_RESET) {
-		rnp_cq_skip_qp(to_rnp_cq(base->send_cq), base->qp_num);
-		rnp_cq_skip_qp(to_rnp_cq(base->recv_cq), base->qp_num);
-	}
-	rnp_engine_kick(e);
-out:
-	rnp_leave(e, cancel);
-	return -rc;
-}
-
-int rnp_query_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int attr_mask,
-		 struct ibv_qp_init_attr *init_attr)
-{
-	struct rnp_qp *qp = to_rnp_qp(base);
-	struct rnp_engine *e = qp->ctx->engine;
-	struct rn_qp_attr core_attr;
-	int cancel;
-
-	(void)attr_mask; /* a hint what to find out; all of it is at hand */
-	if (rnp_is_copy(qp->ctx))
-		return EIO;
-	cancel = rnp_enter(e);
-	rn_qp_query(qp->core, &core_attr);
-	rnp_leave(e, cancel);
-
-	rnp_qp_attr_to(&core_attr, attr);
-	attr->cap = qp->cap;
-	*init_attr = (struct ibv_qp_init_attr){
-		.qp_context = base->qp_context,
-		.send_cq = base->send_cq,
-		.recv_cq = base->recv_cq,
-		.srq = base->srq,
-		.cap = qp->cap,
-		.qp_type = base->qp_type,
-		.sq_sig_all = qp->sq_sig_all,
-	};
-	base->state = attr->qp_state;
-	return 0;
 }

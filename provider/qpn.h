@@ -23,9 +23,9 @@ enum {
 #define RNP_QPN_REST RN_MSEC(4000)
 
 struct rnp_qpns {
-	unsigned slot;	 /* 1..255 */
-	uint32_t next;	 /* counter to try next */
-	uint32_t live;	 /* numbers given out */
+	unsigned slot;			      /* 1..255 */
+	uint32_t next;			      /* counter to try next */
+	uint32_t live;			      /* numbers given out */
 	uint64_t busy[RNP_QPN_COUNTERS / 64]; /* given out, or resting */
 	struct {
 		uint16_t counter;

@@ -132,7 +132,8 @@ static int read_io(char *err, size_t err_len)
 
 	if (!text || !*text || strcmp(text, "epoll") == 0)
 		return 0;
-	return rn_fail(err, err_len, -EINVAL, "ROCIN_IO is \"%s\"; it may be epoll", text);
+	return rn_fail(err, err_len, -EINVAL, "ROCIN_IO is \"%s\"; it may be epoll",
+		       text);
 }
 
 static const char *read_text(const char *name)

@@ -9,10 +9,10 @@
  *	ROCIN_IO		epoll: how the background thread sleeps
  *	ROCIN_PCAP		capture file, see rn_tap_open()
  *	ROCIN_FAULT		see rn_fault_parse()
- *	ROCIN_LINGER_US		0..1000: how long an event-driven program's last poll waits
- *				for a packet before it lets the program sleep
- *	ROCIN_WINDOW		START[:MIN[:MAX]], bytes with K or M: what may be under way to
- *				one destination
+ *	ROCIN_LINGER_US		0..1000: how long an event-driven program's last poll
+ *waits for a packet before it lets the program sleep
+ *	ROCIN_WINDOW		START[:MIN[:MAX]], bytes with K or M: what may be under
+ *way to one destination
  */
 #ifndef RNP_SETTINGS_H
 #define RNP_SETTINGS_H
@@ -43,8 +43,8 @@ struct rnp_settings {
 int rnp_settings_read(struct rnp_settings *s, char *err, size_t err_len);
 
 /* Fit the limits of struct rn_dev_cfg to a receive buffer of @rcvbuf bytes, as
- * getsockopt(SO_RCVBUF) tells it, and a path MTU. A single 4 KiB packet is charged twice its
- * size, so half of the buffer is what may be on its way.
+ * getsockopt(SO_RCVBUF) tells it, and a path MTU. A single 4 KiB packet is charged twice
+ * its size, so half of the buffer is what may be on its way.
  */
 struct rnp_budget {
 	uint32_t window_start, window_min, window_max;

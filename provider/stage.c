@@ -73,7 +73,8 @@ static bool build(struct rnp_stage *s, rn_ns now, unsigned what)
 	struct rn_tx tx;
 
 	while (s->next_len == 0) {
-		uint32_t n = rn_dev_transmit(s->dev, now, what, tail(s), RN_PACKET_MAX, &tx);
+		uint32_t n =
+			rn_dev_transmit(s->dev, now, what, tail(s), RN_PACKET_MAX, &tx);
 
 		if (n == 0)
 			return false;
@@ -150,8 +151,8 @@ int rnp_stage_flush(struct rnp_stage *s, const struct rn_net *net)
 	return 0;
 }
 
-int rnp_stage_fill(struct rnp_stage *s, const struct rn_net *net, rn_ns now, unsigned what,
-		   unsigned max)
+int rnp_stage_fill(struct rnp_stage *s, const struct rn_net *net, rn_ns now,
+		   unsigned what, unsigned max)
 {
 	unsigned sent = 0;
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* stage.h - joins the packets that the core builds into super-packets and sends them.
  *
- * Packets are built straight into the super-packet that they leave in. It holds packets of
- * equal length (the last may be shorter), one flow and one destination process; what does
- * not fit begins the next one.
+ * Packets are built straight into the super-packet that they leave in. It holds packets
+ * of equal length (the last may be shorter), one flow and one destination process; what
+ * does not fit begins the next one.
  *
  * Threads: as the core.
  */
@@ -21,8 +21,9 @@ struct rnp_label {
 
 struct rnp_stage {
 	struct rn_dev *dev;
-	const struct rn_gid *gid; /* table of RN_GID_MAX; which socket a source stands for */
-	uint64_t *stats;	  /* TX_DROPPED is written */
+	const struct rn_gid
+		*gid;	 /* table of RN_GID_MAX; which socket a source stands for */
+	uint64_t *stats; /* TX_DROPPED is written */
 
 	struct rnp_label label; /* of the open super-packet */
 	uint32_t start;		/* of it in buf */
@@ -46,11 +47,11 @@ void rnp_stage_init(struct rnp_stage *s, struct rn_dev *dev, const struct rn_gid
  *
  * What was built last stays open for more: rnp_stage_flush() sends it.
  *
- * Return: 0 (the core has nothing more that may leave), 1 (@max was reached) or -EAGAIN (the
- *	   socket is full; nothing is lost).
+ * Return: 0 (the core has nothing more that may leave), 1 (@max was reached) or -EAGAIN
+ *(the socket is full; nothing is lost).
  */
-int rnp_stage_fill(struct rnp_stage *s, const struct rn_net *net, rn_ns now, unsigned what,
-		   unsigned max);
+int rnp_stage_fill(struct rnp_stage *s, const struct rn_net *net, rn_ns now,
+		   unsigned what, unsigned max);
 
 /* Send what is open. Return: 0, also if there is nothing, or -EAGAIN. */
 int rnp_stage_flush(struct rnp_stage *s, const struct rn_net *net);

@@ -75,9 +75,10 @@ int rnp_stats_open(struct rnp_stats *s, const char *ibdev)
 
 	memset(s, 0, sizeof(*s));
 	open_file(s);
-	map = s->fd < 0 ? mmap(NULL, MAP_LEN, PROT_READ | PROT_WRITE,
-			       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0) :
-			  mmap(NULL, MAP_LEN, PROT_READ | PROT_WRITE, MAP_SHARED, s->fd, 0);
+	map = s->fd < 0
+		      ? mmap(NULL, MAP_LEN, PROT_READ | PROT_WRITE,
+			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)
+		      : mmap(NULL, MAP_LEN, PROT_READ | PROT_WRITE, MAP_SHARED, s->fd, 0);
 	if (map == MAP_FAILED) {
 		rnp_stats_close(s);
 		return -ENOMEM;

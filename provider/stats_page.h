@@ -2,8 +2,9 @@
 /* stats_page.h - this process's statistics of one device, where rocind and `rocin stat`
  * can read them (include/rocin/stats.h).
  *
- * The page grows for queue pairs without moving: address space for all of them is reserved
- * at once. Where memfd is forbidden the page is private memory and nobody else sees it.
+ * The page grows for queue pairs without moving: address space for all of them is
+ * reserved at once. Where memfd is forbidden the page is private memory and nobody else
+ * sees it.
  *
  * Threads: none of these functions locks.
  */
@@ -18,8 +19,8 @@ enum {
 
 struct rnp_stats {
 	struct rn_stats_page *page;
-	int fd;	      /* -1: private memory */
-	int share_fd; /* of the same file, for readers; -1: none */
+	int fd;	       /* -1: private memory */
+	int share_fd;  /* of the same file, for readers; -1: none */
 	uint32_t hint; /* record to look at first */
 	uint64_t used[RNP_STATS_QP_MAX / 64];
 };

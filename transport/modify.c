@@ -220,7 +220,7 @@ static void enter(struct rn_qp *qp, rn_ns now, enum rn_qp_state from, enum rn_qp
 		qp->state = to;
 		break;
 	case RN_QPS_COUNT:
-		assert(!"a state");
+		assert(false);
 	}
 }
 

@@ -366,7 +366,7 @@ static void act(struct rn_qp *qp, rn_ns now, const struct rn_request *q,
 	case RN_V_COUNT:
 		break;
 	}
-	assert(!"verdict");
+	assert(false);
 }
 
 void rn_rsp_receive(struct rn_qp *qp, rn_ns now, const struct rn_packet *p)

@@ -120,7 +120,6 @@ static void go_back(struct rn_qp *qp)
 	req->since_ack_req = RN_ACK_REQ_EVERY;
 	req->implied_nak = false;
 	req->ack_deadline = RN_NEVER;
-	req->stage.psn = RN_STAGE_NOBODY;
 	rn_dev_schedule(qp->dev, qp);
 }
 

@@ -36,11 +36,10 @@ static inline struct raw req_new(void (*change)(struct rn_qp_attr *))
 	return r;
 }
 
-/* Post the first @len bytes of the region; what can leave leaves. */
-static inline void post_flags(struct raw *r, uint64_t wr_id, enum rn_wr_opcode opcode,
-			      uint32_t len, uint32_t flags)
+/* Post bytes of a region; what can leave leaves. */
+static inline void post_sge(struct raw *r, uint64_t wr_id, enum rn_wr_opcode opcode,
+			    struct rn_sge sge, uint32_t flags)
 {
-	struct rn_sge sge = pair_sge(r->mr, 0, len);
 	struct rn_send_wr wr = {
 		.wr_id = wr_id,
 		.opcode = opcode,
@@ -55,6 +54,13 @@ static inline void post_flags(struct raw *r, uint64_t wr_id, enum rn_wr_opcode o
 	};
 
 	assert_int_equal(pair_post_send(r->q, &wr), 0);
+}
+
+/* The first @len bytes of the test's region. */
+static inline void post_flags(struct raw *r, uint64_t wr_id, enum rn_wr_opcode opcode,
+			      uint32_t len, uint32_t flags)
+{
+	post_sge(r, wr_id, opcode, pair_sge(r->mr, 0, len), flags);
 }
 
 static inline void post(struct raw *r, uint64_t wr_id, enum rn_wr_opcode opcode,

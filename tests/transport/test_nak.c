@@ -202,6 +202,22 @@ static void a_fatal_nak_behind_an_unanswered_read_retries_the_read(void **state)
 	req_free(&r);
 }
 
+static void progress_brings_the_rnr_retries_back(void **state)
+{
+	struct raw r = req_new(NULL);
+
+	(void)state;
+	post_sends(&r, 3);
+	for (uint32_t i = 0; i < 9; i++) {
+		raw_nak(&r, 0x20 | 1, 200 + i / 3, i / 3);
+		pair_run_for(r.p, RN_USEC(10));
+	}
+	expect_state(&r, RN_QPS_RTS);
+	raw_nak(&r, 0x20 | 1, 202, 2);
+	expect_state(&r, RN_QPS_ERR);
+	req_free(&r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -216,6 +232,7 @@ int main(void)
 		cmocka_unit_test(a_fatal_nak_in_a_message_fails_it_though_unsignaled),
 		cmocka_unit_test(a_fatal_nak_of_a_read_fails_it),
 		cmocka_unit_test(a_fatal_nak_behind_an_unanswered_read_retries_the_read),
+		cmocka_unit_test(progress_brings_the_rnr_retries_back),
 	};
 
 	return cmocka_run_group_tests_name("nak", tests, NULL, NULL);

@@ -29,7 +29,8 @@ static struct raw new_with_late_memory(void)
 		raw_new(&(struct pair_cfg){ .mtu_max = 1024, .mem_delay = RN_USEC(5) },
 			RN_QPT_RC, RN_QPS_RTS, NULL);
 
-	fill(r.mr);
+	for (uint32_t i = 0; i < r.mr->len; i++)
+		r.mr->data[i] = (uint8_t)(i + i / 256);
 	return r;
 }
 
@@ -54,16 +55,17 @@ static void going_back_while_memory_is_late_sends_the_right_bytes(void **state)
 	post(&r, 1, RN_WR_SEND, 1024);
 	pair_run_wire(r.p);
 	raw_expect(&r, RN_RC_SEND_ONLY, 200);
-	post(&r, 2, RN_WR_SEND, 2048); /* its first payload is being fetched */
+	/* The first payload of this one is being fetched when the NAK comes. */
+	post_sge(&r, 2, RN_WR_SEND, pair_sge(r.mr, 2048, 2048), RN_SEND_SIGNALED);
 	raw_nak(&r, 0x60, 200, 0);
 	r.mr->data[0] = 0xee;
 	pair_run_wire(r.p);
 	k = raw_expect(&r, RN_RC_SEND_ONLY, 200);
 	assert_memory_equal(k->payload, r.mr->data, 1024);
 	k = raw_expect(&r, RN_RC_SEND_FIRST, 201);
-	assert_memory_equal(k->payload, r.mr->data, 1024);
+	assert_memory_equal(k->payload, r.mr->data + 2048, 1024);
 	k = raw_expect(&r, RN_RC_SEND_LAST, 202);
-	assert_memory_equal(k->payload, r.mr->data + 1024, 1024);
+	assert_memory_equal(k->payload, r.mr->data + 3072, 1024);
 	raw_ack(&r, 202, 2);
 	req_free(&r);
 }
@@ -78,10 +80,10 @@ static void reset_while_memory_is_late_forgets_the_payload(void **state)
 	post(&r, 1, RN_WR_SEND, 1024);
 	assert_int_equal(pair_modify_state(r.q, RN_QPS_RESET), 0);
 	pair_modify_until(r.q, &attr, RN_QPS_RTS);
-	memset(r.mr->data, 0x77, 1024);
-	post(&r, 2, RN_WR_SEND, 8);
+	post_sge(&r, 2, RN_WR_SEND, pair_sge(r.mr, 4096, 8), RN_SEND_SIGNALED);
 	pair_run_wire(r.p);
-	assert_memory_equal(raw_expect(&r, RN_RC_SEND_ONLY, 200)->payload, r.mr->data, 8);
+	assert_memory_equal(raw_expect(&r, RN_RC_SEND_ONLY, 200)->payload,
+			    r.mr->data + 4096, 8);
 	raw_ack(&r, 200, 1);
 	pair_expect_wc(r.q->scq, 2, RN_WC_SUCCESS);
 	req_free(&r);
@@ -100,6 +102,21 @@ static void late_memory_that_turns_out_to_be_gone_fails_the_request(void **state
 	req_free(&r);
 }
 
+static void a_payload_that_is_on_its_way_is_not_fetched_twice(void **state)
+{
+	struct raw r = new_with_late_memory();
+
+	(void)state;
+	post(&r, 1, RN_WR_SEND, 1024);
+	post(&r, 2, RN_WR_SEND, 1024);
+	post(&r, 3, RN_WR_SEND, 1024);
+	assert_int_equal(r.p->arena[0].reads, 1);
+	pair_run_wire(r.p);
+	assert_int_equal(r.p->arena[0].reads, 3);
+	raw_ack(&r, 202, 3);
+	req_free(&r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -108,6 +125,7 @@ int main(void)
 		cmocka_unit_test(going_back_while_memory_is_late_sends_the_right_bytes),
 		cmocka_unit_test(reset_while_memory_is_late_forgets_the_payload),
 		cmocka_unit_test(late_memory_that_turns_out_to_be_gone_fails_the_request),
+		cmocka_unit_test(a_payload_that_is_on_its_way_is_not_fetched_twice),
 	};
 
 	return cmocka_run_group_tests_name("payload", tests, NULL, NULL);

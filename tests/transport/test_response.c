@@ -397,6 +397,33 @@ static void a_later_atomic_result_shows_that_an_earlier_one_is_missing(void **st
 	req_free(&r);
 }
 
+static void a_second_gap_asks_again(void **state)
+{
+	struct raw r = new_with_read(4000);
+
+	(void)state;
+	send_read_response(&r, RN_RC_READ_RESPONSE_MIDDLE, 201, 1024);
+	expect_request(&r, 200, 0, 4000);
+	send_read_response(&r, RN_RC_READ_RESPONSE_FIRST, 200, 1024);
+	send_read_response(&r, RN_RC_READ_RESPONSE_MIDDLE, 202, 1024);
+	expect_request(&r, 201, 1024, 2976);
+	req_free(&r);
+}
+
+static void a_gap_that_shows_after_going_back_costs_nothing(void **state)
+{
+	struct raw r = new_with_read(3000);
+	uint8_t left;
+
+	(void)state;
+	r.p->frozen = true;
+	pair_run_for(r.p, ACK_TIMEOUT);
+	left = r.q->qp->req.retry_left;
+	send_read_response(&r, RN_RC_READ_RESPONSE_MIDDLE, 201, 1024);
+	assert_int_equal(r.q->qp->req.retry_left, left);
+	req_free(&r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -422,6 +449,8 @@ int main(void)
 		cmocka_unit_test(a_second_atomic_result_is_ignored),
 		cmocka_unit_test(
 			a_later_atomic_result_shows_that_an_earlier_one_is_missing),
+		cmocka_unit_test(a_second_gap_asks_again),
+		cmocka_unit_test(a_gap_that_shows_after_going_back_costs_nothing),
 	};
 
 	return cmocka_run_group_tests_name("response", tests, NULL, NULL);

@@ -338,6 +338,35 @@ static void each_step_of_progress_brings_the_retries_back(void **state)
 	req_free(&r);
 }
 
+static void what_is_sent_again_asks_for_an_ack_at_once(void **state)
+{
+	struct raw r = req_new(NULL);
+
+	(void)state;
+	post(&r, 1, RN_WR_SEND, 3000);
+	assert_false(raw_expect(&r, RN_RC_SEND_FIRST, 200)->ack_req);
+	raw_expect(&r, RN_RC_SEND_MIDDLE, 201);
+	raw_expect(&r, RN_RC_SEND_LAST, 202);
+	raw_nak(&r, 0x60, 200, 0);
+	assert_true(raw_expect(&r, RN_RC_SEND_FIRST, 200)->ack_req);
+	assert_false(raw_expect(&r, RN_RC_SEND_MIDDLE, 201)->ack_req);
+	req_free(&r);
+}
+
+static void loss_halves_the_window(void **state)
+{
+	struct raw r = req_new(NULL);
+	uint32_t window = r.q->qp->dest->window;
+
+	(void)state;
+	post_sends(&r, 1);
+	raw_nak(&r, 0x60, 200, 0);
+	assert_int_equal(r.q->qp->dest->window, window / 2);
+	pair_run_for(r.p, ACK_TIMEOUT);
+	assert_int_equal(r.q->qp->dest->window, window / 4);
+	req_free(&r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -360,6 +389,8 @@ int main(void)
 		cmocka_unit_test(sequence_naks_without_progress_use_up_the_retries),
 		cmocka_unit_test(progress_alone_pays_for_no_retry_when_there_is_none),
 		cmocka_unit_test(each_step_of_progress_brings_the_retries_back),
+		cmocka_unit_test(what_is_sent_again_asks_for_an_ack_at_once),
+		cmocka_unit_test(loss_halves_the_window),
 	};
 
 	return cmocka_run_group_tests_name("retransmit", tests, NULL, NULL);

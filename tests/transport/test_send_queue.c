@@ -232,6 +232,38 @@ static void writes_need_no_credit_and_carry_the_limit_along(void **state)
 	req_free(&r);
 }
 
+static void a_local_error_stays_one_when_its_cause_goes(void **state)
+{
+	struct raw r = req_new(NULL);
+
+	(void)state;
+	post(&r, 1, RN_WR_SEND, 100);
+	rn_dev_remove_mr(r.p->dev[0], &r.mr->mr);
+	post(&r, 2, RN_WR_SEND, 100);
+	rn_dev_add_mr(r.p->dev[0], &r.mr->mr);
+	post(&r, 3, RN_WR_SEND, 100);
+	raw_expect(&r, RN_RC_SEND_ONLY, 200);
+	raw_expect_silence(&r);
+	raw_ack(&r, 200, 1);
+	pair_expect_wc(r.q->scq, 1, RN_WC_SUCCESS);
+	pair_expect_wc(r.q->scq, 2, RN_WC_LOC_PROT_ERR);
+	req_free(&r);
+}
+
+static void without_notification_draining_is_silent(void **state)
+{
+	struct raw r = req_new(NULL);
+	struct rn_event ev;
+
+	(void)state;
+	post(&r, 1, RN_WR_SEND, 100);
+	assert_int_equal(pair_modify_state(r.q, RN_QPS_SQD), 0);
+	raw_ack(&r, 200, 1);
+	assert_false(r.q->qp->req.draining);
+	assert_false(pair_next_event(r.p, &ev));
+	req_free(&r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -247,6 +279,8 @@ int main(void)
 		cmocka_unit_test(a_message_that_the_window_cut_is_finished_in_sqd),
 		cmocka_unit_test(credits_limit_sends_once_the_peer_advertises_them),
 		cmocka_unit_test(writes_need_no_credit_and_carry_the_limit_along),
+		cmocka_unit_test(a_local_error_stays_one_when_its_cause_goes),
+		cmocka_unit_test(without_notification_draining_is_silent),
 	};
 
 	return cmocka_run_group_tests_name("send_queue", tests, NULL, NULL);

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* cmd_bench.c - `rocin bench`: make the environment and become rocin-bench, so that
+ * `rocin` itself needs no libibverbs.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "bench_args.h"
+#include "cmd.h"
+#include "launch.h"
+
+int rn_cmd_bench(int argc, char **argv)
+{
+	static struct rn_launch launch;
+	char err[512], program[PATH_MAX + 16];
+	struct rn_bench_args args;
+
+	rn_bench_args_parse(argc, argv, &args);
+	if (rn_launch_prepare(&launch, args.netdevs, err, sizeof(err)) ||
+	    rn_launch_setenv(&launch, args.netdevs, err, sizeof(err))) {
+		rn_complain("%s", err);
+		return RN_EXIT_FAILURE;
+	}
+	snprintf(program, sizeof(program), "%s/rocin-bench", launch.plugin_dir);
+	execv(program, argv);
+	rn_complain("%s: %s; install Rocin again", program, strerror(errno));
+	return RN_EXIT_FAILURE;
+}

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* background.c - the thread that sleeps until it is its turn.
+ *
+ * It waits in epoll_wait() and for the lock, nowhere else, and never spins. It lives in
+ * other people's processes: it takes no signal (but those of its own faults, which cannot
+ * be blocked), is small, and runs where the process may run, not where the thread that
+ * opened the device was pinned to.
+ */
+#include "engine_internal.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "fd.h"
+#include "rocind_client.h"
+#include "sentence.h"
+
+enum {
+	EVENTS = RN_GID_MAX + 4,
+	STACK = 256 * 1024,
+};
+
+/* As it was when the plugin was loaded, most likely before any thread was pinned. */
+static cpu_set_t process_cpus;
+static bool has_process_cpus;
+
+static void __attribute__((constructor)) note_affinity(void)
+{
+	has_process_cpus =
+		sched_getaffinity(getpid(), sizeof(process_cpus), &process_cpus) == 0;
+}
+
+/* ------------------------------------------------------------------ the epoll set */
+int rnp_background_add(struct rnp_engine *e, int fd, enum rnp_tag tag, bool on)
+{
+	struct epoll_event ev = { .events = on ? (uint32_t)EPOLLIN : 0, .data.u32 = tag };
+
+	return epoll_ctl(e->epoll_fd, EPOLL_CTL_ADD, fd, &ev) < 0 ? -errno : 0;
+}
+
+void rnp_background_listen(struct rnp_engine *e, bool on)
+{
+	struct epoll_event ev = { .events = on ? (uint32_t)EPOLLIN : 0,
+				  .data.u32 = RNP_TAG_SOCKET };
+
+	for (unsigned i = 0; i < RN_GID_MAX; i++) {
+		int fd = rn_udp_fd(e->wire.udp, i);
+
+		if (fd >= 0)
+			epoll_ctl(e->epoll_fd, EPOLL_CTL_MOD, fd, &ev);
+	}
+}
+
+void rnp_background_remove(struct rnp_engine *e, int fd)
+{
+	if (fd >= 0 && e->epoll_fd >= 0)
+		epoll_ctl(e->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
+}
+
+void rnp_background_set_timer(struct rnp_engine *e, rn_ns at)
+{
+	/* A time of 0 would disarm it. */
+	struct itimerspec its = { .it_value = { .tv_sec = at / 1000000000,
+						.tv_nsec = at % 1000000000 } };
+
+	timerfd_settime(e->timer_fd, TFD_TIMER_ABSTIME, &its, NULL);
+}
+
+/* --------------------------------------------------------------------- the thread */
+/* True if the timer really ran out; it may have been set anew since epoll_wait(). */
+static bool take_timer(const struct rnp_engine *e)
+{
+	uint64_t times;
+
+	return read(e->timer_fd, &times, sizeof(times)) == (ssize_t)sizeof(times);
+}
+
+static void serve(struct rnp_engine *e, const struct epoll_event *ev, int count)
+{
+	bool timer_fired = false;
+
+	for (int i = 0; i < count; i++) {
+		switch ((enum rnp_tag)ev[i].data.u32) {
+		case RNP_TAG_TIMER:
+			timer_fired = take_timer(e);
+			break;
+		case RNP_TAG_ROCIND:
+			rnp_rocind_events(e);
+			break;
+		case RNP_TAG_WAKE:
+		case RNP_TAG_SOCKET:
+			break;
+		}
+	}
+	rnp_progress_background(e, timer_fired);
+}
+
+static void *run(void *arg)
+{
+	struct rnp_engine *e = arg;
+	struct epoll_event ev[EVENTS];
+	int cancel, count;
+	bool closing;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	if (has_process_cpus)
+		sched_setaffinity(0, sizeof(process_cpus), &process_cpus);
+	do {
+		count = epoll_wait(e->epoll_fd, ev, EVENTS, -1);
+		pthread_mutex_lock(&e->lock);
+		closing = e->closing;
+		if (!closing && count > 0)
+			serve(e, ev, count);
+		pthread_mutex_unlock(&e->lock);
+	} while (!closing);
+	return NULL;
+}
+
+/* All signals are blocked but those that a fault of this very thread raises: the kernel
+ * kills a process whose fault cannot be delivered, and mem_guard.h wants to see them.
+ */
+static void block_signals(sigset_t *old)
+{
+	static const int faults[] = { SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP };
+	sigset_t set;
+
+	sigfillset(&set);
+	for (unsigned i = 0; i < RN_ARRAY_SIZE(faults); i++)
+		sigdelset(&set, faults[i]);
+	pthread_sigmask(SIG_SETMASK, &set, old);
+}
+
+static int start_thread(struct rnp_engine *e)
+{
+	pthread_attr_t attr;
+	sigset_t old;
+	int rc = pthread_attr_init(&attr);
+
+	if (rc)
+		return -rc;
+	pthread_attr_setstacksize(&attr, STACK);
+	block_signals(&old); /* inherited by the thread from its first instruction on */
+	rc = pthread_create(&e->thread, &attr, run, e);
+	if (rc == EINVAL || rc == EAGAIN) /* a program with much thread-local storage */
+		rc = pthread_create(&e->thread, NULL, run, e);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	pthread_attr_destroy(&attr);
+	if (rc)
+		return -rc;
+	e->has_thread = true;
+	pthread_setname_np(e->thread, "rocin-bg");
+	return 0;
+}
+
+/* ------------------------------------------------------------------- start, stop */
+static int open_descriptors(struct rnp_engine *e)
+{
+	int rc = 0;
+
+	e->epoll_fd = rnp_fd_above_std(epoll_create1(EPOLL_CLOEXEC));
+	e->timer_fd = rnp_fd_above_std(
+		timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC));
+	e->wake_fd = rnp_fd_above_std(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
+	if (e->epoll_fd < 0 || e->timer_fd < 0 || e->wake_fd < 0)
+		return -errno;
+	rc = rnp_background_add(e, e->timer_fd, RNP_TAG_TIMER, true);
+	if (!rc)
+		rc = rnp_background_add(e, e->wake_fd, RNP_TAG_WAKE, true);
+	if (!rc && e->rocind)
+		rc = rnp_background_add(e, rn_rocind_fd(e->rocind), RNP_TAG_ROCIND, true);
+	for (unsigned i = 0; i < RN_GID_MAX && !rc; i++)
+		if (rn_udp_fd(e->wire.udp, i) >= 0)
+			rc = rnp_background_add(e, rn_udp_fd(e->wire.udp, i),
+						RNP_TAG_SOCKET, true);
+	return rc;
+}
+
+static void close_descriptors(struct rnp_engine *e)
+{
+	int *fds[] = { &e->epoll_fd, &e->timer_fd, &e->wake_fd };
+
+	for (unsigned i = 0; i < RN_ARRAY_SIZE(fds); i++) {
+		if (*fds[i] >= 0)
+			close(*fds[i]);
+		*fds[i] = -1;
+	}
+}
+
+int rnp_background_start(struct rnp_engine *e, char *err, size_t err_len)
+{
+	int rc = open_descriptors(e);
+
+	if (!rc)
+		rc = start_thread(e);
+	if (!rc)
+		return 0;
+	close_descriptors(e);
+	return rn_fail(err, err_len, rc, "cannot start the background thread of %s: %s",
+		       e->netdev.ibdev, strerror(-rc));
+}
+
+void rnp_background_stop(struct rnp_engine *e)
+{
+	uint64_t one = 1;
+
+	if (e->has_thread) {
+		if (write(e->wake_fd, &one, sizeof(one)) < 0)
+			assert(errno == EAGAIN); /* it is awake already */
+		pthread_join(e->thread, NULL);
+		e->has_thread = false;
+	}
+	close_descriptors(e);
+}

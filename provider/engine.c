@@ -1,0 +1,428 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* engine.c - the engines of this process: get, put, attach, exit, fork. */
+#include "engine.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "engine_internal.h"
+#include "log.h"
+#include "rocind_client.h"
+#include "sentence.h"
+#include "tap.h"
+
+enum {
+	RCVBUF_WANTED = 8 << 20,
+	RCVBUF_STOCK = 212992, /* net.core.rmem_default */
+	EXIT_TRIES = 50,
+};
+
+rn_ns rnp_engine_now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (rn_ns)ts.tv_sec * 1000000000 + ts.tv_nsec;
+}
+
+bool rnp_engine_forked(const struct rnp_engine *e)
+{
+	return atomic_load_explicit(&e->process->epoch, memory_order_relaxed) != e->epoch;
+}
+
+bool rnp_engine_dead(const struct rnp_engine *e)
+{
+	return atomic_load(&e->dead);
+}
+
+void rnp_engine_lock(struct rnp_engine *e)
+{
+	pthread_mutex_lock(&e->lock);
+}
+
+void rnp_engine_unlock(struct rnp_engine *e)
+{
+	pthread_mutex_unlock(&e->lock);
+}
+
+const struct rn_netdev *rnp_engine_netdev(const struct rnp_engine *e)
+{
+	return &e->netdev;
+}
+
+struct rn_dev *rnp_engine_dev(struct rnp_engine *e)
+{
+	return e->dev;
+}
+
+/* ------------------------------------------------------------------ making one */
+/* What a socket of this process gets when it asks for much, as rocind's do. */
+static uint32_t probe_rcvbuf(void)
+{
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	int size = RCVBUF_WANTED;
+	socklen_t len = sizeof(size);
+
+	if (fd < 0)
+		fd = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return RCVBUF_STOCK;
+	setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
+	if (getsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, &len) < 0)
+		size = RCVBUF_STOCK;
+	close(fd);
+	return (uint32_t)size;
+}
+
+static int find_netdev(struct rnp_engine *e, const char *ibdev, char *err, size_t err_len)
+{
+	struct rn_netdev devs[RN_NETDEV_MAX];
+	int n = rn_netdev_discover(e->set.netdevs, devs, RN_NETDEV_MAX, err, err_len);
+
+	if (n < 0)
+		return n;
+	for (int i = 0; i < n; i++) {
+		if (strcmp(devs[i].ibdev, ibdev) != 0)
+			continue;
+		e->netdev = devs[i];
+		memcpy(e->gid, devs[i].gid, devs[i].gid_count * sizeof(e->gid[0]));
+		return 0;
+	}
+	return rn_fail(err, err_len, -ENODEV,
+		       "there is no device %s; ROCIN_NETDEVS (\"%s\") names %d", ibdev,
+		       e->set.netdevs ? e->set.netdevs : "lo", n);
+}
+
+static int make_device(struct rnp_engine *e, char *err, size_t err_len)
+{
+	uint32_t mtu = rn_netdev_path_mtu(e->netdev.mtu);
+	struct rnp_budget b;
+	struct rn_dev_cfg cfg = {
+		.gid_count = RN_GID_MAX,
+		.ifindex = e->netdev.ifindex,
+		.mtu_max = mtu,
+		.icrc_exact = e->set.icrc_exact,
+		.stats = e->stats.page->counter,
+	};
+
+	if (mtu == 0)
+		return rn_fail(err, err_len, -EINVAL,
+			       "interface %s has an MTU of %u bytes, which is too small",
+			       e->netdev.ifname, e->netdev.mtu);
+	b = rnp_settings_budget(&e->set, probe_rcvbuf(), mtu);
+	cfg.window_start = b.window_start;
+	cfg.window_min = b.window_min;
+	cfg.window_max = b.window_max;
+	cfg.read_window = b.read_window;
+	cfg.read_chunk = b.read_chunk;
+	memcpy(cfg.gid, e->gid, sizeof(cfg.gid));
+	rnp_compose_memory(&cfg);
+
+	e->dev = aligned_alloc(64, (rn_dev_size() + 63) / 64 * 64);
+	if (!e->dev)
+		return rn_fail(err, err_len, -ENOMEM, "no memory for device %s",
+			       e->netdev.ibdev);
+	if (rn_dev_init(e->dev, &cfg)) {
+		free(e->dev);
+		e->dev = NULL;
+		return rn_fail(err, err_len, -EINVAL,
+			       "the settings of device %s do not fit", e->netdev.ibdev);
+	}
+	rnp_stage_init(&e->stage, e->dev, e->gid, cfg.stats);
+	return 0;
+}
+
+static void destroy(struct rnp_engine *e)
+{
+	rnp_background_stop(e);
+	rnp_wire_close(&e->wire); /* before rocind gives the slot to another */
+	rn_rocind_close(e->rocind);
+	if (e->dev)
+		rn_dev_fini(e->dev);
+	free(e->dev);
+	rnp_stats_close(&e->stats);
+	pthread_mutex_destroy(&e->lock);
+	free(e);
+}
+
+static struct rnp_engine *create(struct rnp_process *process, const char *ibdev,
+				 char *err, size_t err_len)
+{
+	struct rnp_engine *e = calloc(1, sizeof(*e));
+	int rc;
+
+	if (!e) {
+		errno = -rn_fail(err, err_len, -ENOMEM, "no memory for device %s", ibdev);
+		return NULL;
+	}
+	e->process = process;
+	e->epoch = atomic_load(&process->epoch);
+	e->epoll_fd = e->timer_fd = e->wake_fd = -1;
+	e->stats.fd = e->stats.share_fd = -1;
+	pthread_mutex_init(&e->lock, NULL);
+	rc = rnp_settings_read(&e->set, err, err_len);
+	if (!rc)
+		rc = find_netdev(e, ibdev, err, err_len);
+	if (!rc && rnp_stats_open(&e->stats, ibdev))
+		rc = rn_fail(err, err_len, -ENOMEM, "no memory for device %s", ibdev);
+	if (!rc)
+		rc = make_device(e, err, err_len);
+	if (!rc)
+		return e;
+	destroy(e);
+	errno = -rc;
+	return NULL;
+}
+
+/* ----------------------------------------------------------------------- get, put */
+static struct rnp_engine *find(const struct rnp_process *process, const char *ibdev)
+{
+	struct rnp_engine *e = process->engines;
+
+	while (e && strcmp(e->netdev.ibdev, ibdev) != 0)
+		e = e->next;
+	return e;
+}
+
+static int add_owner(struct rnp_engine *e, void *owner)
+{
+	struct rnp_owner *o = malloc(sizeof(*o));
+
+	if (!o)
+		return -ENOMEM;
+	o->owner = owner;
+	rnp_engine_lock(e);
+	o->next = e->owners;
+	e->owners = o;
+	rnp_engine_unlock(e);
+	return 0;
+}
+
+static void remove_owner_locked(struct rnp_engine *e, const void *owner)
+{
+	for (struct rnp_owner **at = &e->owners; *at; at = &(*at)->next) {
+		struct rnp_owner *o = *at;
+
+		if (o->owner != owner)
+			continue;
+		*at = o->next;
+		free(o);
+		return;
+	}
+	assert(!"an owner that was never registered");
+}
+
+static struct rnp_engine *get_locked(struct rnp_process *process, const char *ibdev,
+				     char *err, size_t err_len)
+{
+	struct rnp_engine *e = find(process, ibdev);
+
+	/* A device that died is replaced: its engine lives on for those who have it. */
+	if (e && !rnp_engine_dead(e))
+		return e;
+	e = create(process, ibdev, err, err_len);
+	if (!e)
+		return NULL;
+	e->next = process->engines;
+	process->engines = e;
+	return e;
+}
+
+static void unlink_engine(struct rnp_process *process, const struct rnp_engine *e)
+{
+	struct rnp_engine **at = &process->engines;
+
+	while (*at != e)
+		at = &(*at)->next;
+	*at = e->next;
+}
+
+struct rnp_engine *rnp_engine_get(const char *ibdev, const struct rnp_engine_hooks *hooks,
+				  void *owner, char *err, size_t err_len)
+{
+	struct rnp_process *process = rnp_process();
+	struct rnp_engine *e;
+
+	if (!process) {
+		errno = -rn_fail(err, err_len, -ENOMEM, "no memory for device %s", ibdev);
+		return NULL;
+	}
+	rnp_process_lock(process);
+	e = get_locked(process, ibdev, err, err_len);
+	if (e) {
+		e->hooks = hooks;
+		if (add_owner(e, owner)) {
+			errno = -rn_fail(err, err_len, -ENOMEM, "no memory for device %s",
+					 ibdev);
+			if (!e->owners) {
+				unlink_engine(process, e);
+				destroy(e);
+			}
+			e = NULL;
+		}
+	}
+	rnp_process_unlock(process);
+	return e;
+}
+
+void rnp_engine_put(struct rnp_engine *e, void *owner)
+{
+	struct rnp_process *process = e->process;
+	int cancel;
+	bool last;
+
+	if (rnp_engine_forked(e))
+		return;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	rnp_process_lock(process);
+	rnp_engine_lock(e);
+	remove_owner_locked(e, owner);
+	last = !e->owners;
+	if (last) {
+		rnp_engine_kick(e);
+		e->closing = true;
+	}
+	rnp_engine_unlock(e);
+	if (last) {
+		unlink_engine(process, e);
+		destroy(e);
+	}
+	rnp_process_unlock(process);
+	pthread_setcancelstate(cancel, NULL);
+}
+
+/* ------------------------------------------------------------------------- attach */
+int rnp_engine_start(struct rnp_engine *e, const struct rn_attach *a, char *err,
+		     size_t err_len)
+{
+	int sock[RN_GID_MAX];
+	struct rn_udp_cfg cfg = {
+		.sock_count = RN_GID_MAX, /* addresses may be added later */
+		.sock = sock,
+		.gid = e->gid,
+		.ifindex = e->netdev.ifindex,
+		.gso = e->set.gso,
+		.stats = e->stats.page->counter,
+	};
+	int rc;
+
+	for (unsigned i = 0; i < RN_GID_MAX; i++)
+		sock[i] = i < a->sock_count ? a->sock[i] : -1;
+	rc = rnp_wire_open(&e->wire, &cfg, &e->set, err, err_len);
+	if (rc)
+		return rc;
+	rnp_qpns_init(&e->qpns, a->slot, a->qpn_counter);
+	e->stats.page->slot = a->slot;
+	rnp_progress_init(e);
+	e->attached = true;
+	rc = rnp_background_start(e, err, err_len);
+	if (rc) {
+		e->attached = false;
+		rnp_wire_close(&e->wire);
+	}
+	return rc;
+}
+
+static int attach_locked(struct rnp_engine *e, char *err, size_t err_len)
+{
+	const struct rnp_stats *stats = &e->stats;
+	struct rn_attach a;
+	int rc;
+
+	e->rocind = rn_rocind_connect(NULL, err, err_len);
+	if (!e->rocind)
+		return -errno;
+	rc = rn_rocind_attach(e->rocind, &e->netdev,
+			      stats->share_fd >= 0 ? stats->share_fd : stats->fd, &a, err,
+			      err_len);
+	if (!rc)
+		rc = rnp_engine_start(e, &a, err, err_len);
+	if (rc) {
+		rn_rocind_close(e->rocind);
+		e->rocind = NULL;
+		return rc;
+	}
+	rn_log(RN_LOG_INFO, "%s: slot %u, %u addresses", e->netdev.ibdev, a.slot,
+	       a.sock_count);
+	rnp_rocind_events(e); /* what it said while it answered */
+	return 0;
+}
+
+int rnp_engine_attach(struct rnp_engine *e, char *err, size_t err_len)
+{
+	int cancel, rc = 0;
+
+	if (rnp_engine_forked(e))
+		return rn_fail(err, err_len, -EIO, "a device does not survive fork()");
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	rnp_engine_lock(e);
+	if (rnp_engine_dead(e))
+		rc = rn_fail(err, err_len, -EIO, "rocind has ended; %s is dead",
+			     e->netdev.ibdev);
+	else if (!e->attached)
+		rc = attach_locked(e, err, err_len);
+	rnp_engine_unlock(e);
+	pthread_setcancelstate(cancel, NULL);
+	if (rc && err)
+		rn_log(RN_LOG_ERROR, "%s", err);
+	return rc;
+}
+
+/* ---------------------------------------------------------------------- QP numbers */
+int rnp_engine_new_qpn(struct rnp_engine *e, uint32_t *qpn)
+{
+	assert(e->attached);
+	return rnp_qpns_take(&e->qpns, rnp_engine_now(), qpn);
+}
+
+struct rn_stats_qp *rnp_engine_stats_qp(struct rnp_engine *e)
+{
+	return rnp_stats_take(&e->stats);
+}
+
+void rnp_engine_retire_qp(struct rnp_engine *e, struct rn_qp *qp, struct rn_stats_qp *rec)
+{
+	rnp_qpns_give(&e->qpns, rnp_engine_now(), rn_qp_qpn(qp));
+	rn_qp_set_stats(qp, NULL);
+	rnp_stats_give(&e->stats, rec);
+}
+
+/* ------------------------------------------------------------------------------ exit */
+/* A thread that was ended while it held a lock will not give it back: do not wait long.
+ */
+static bool try_hard(pthread_mutex_t *lock)
+{
+	struct timespec pause = { .tv_nsec = 1000000 };
+
+	for (unsigned i = 0; i < EXIT_TRIES; i++) {
+		if (pthread_mutex_trylock(lock) == 0)
+			return true;
+		nanosleep(&pause, NULL);
+	}
+	return false;
+}
+
+/* The program ends without closing its devices, as most do: a peer must not wait in vain
+ * for the acknowledgement of what it has received.
+ */
+static void __attribute__((destructor)) say_goodbye(void)
+{
+	struct rnp_process *process = rnp_process_if_any();
+
+	/* In a fork() child the list is empty. */
+	if (!process || !try_hard(&process->lock))
+		return;
+	for (struct rnp_engine *e = process->engines; e; e = e->next) {
+		if (!try_hard(&e->lock))
+			continue;
+		rnp_engine_kick(e);
+		if (e->wire.tap)
+			rn_tap_flush(e->wire.tap);
+		pthread_mutex_unlock(&e->lock);
+	}
+	pthread_mutex_unlock(&process->lock);
+}

@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* progress.c - whose turn it is to make progress.
+ *
+ * While the program polls, its threads do everything and the background thread sleeps:
+ * the sockets are switched off in its epoll set and a timer, pushed forward now and then,
+ * stands for "the program is still polling". When the timer does run out the background
+ * thread switches the sockets on and serves them. A streak of polls takes them back.
+ *
+ * - A lease is taken or renewed only by code that has just drained the sockets under the
+ *   lock. Posting does not renew it.
+ * - Packets cannot get lost in a hand-over: switching the sockets on looks at them once
+ *   more (level-triggered), and switching them off is followed by setting the timer,
+ * whose end they are found at.
+ * - timer_at is the timer's true expiry: never an assumption about what has been set.
+ *
+ * Moving the timer to a point before the next scheduler tick costs 12 us on a virtual
+ * machine, beyond it 1 us: so a steady poller has the long lease (handover.md A.3).
+ */
+#include "engine_internal.h"
+
+#include <sched.h>
+
+#include "mem_direct.h"
+
+enum {
+	STREAK_EVENTS = 16, /* times the streak while CQs are armed: events are wanted */
+	STREAK_MAX = 4096,
+	LINGER_MISSES = 4, /* after so many in vain, linger only now and then */
+	LINGER_RETRY = 64,
+};
+
+#define GATHER_POLLED RN_USEC(200) /* a program that polled so recently will again */
+#define GATHER_FOR RN_USEC(30)	   /* later posts leave at once, with what has gathered */
+
+const struct rnp_lease_times rnp_lease_times = {
+	.lease = RN_MSEC(1),
+	.long_lease = RN_MSEC(5),
+	.steady = RN_MSEC(8),
+	.streak = 16,
+};
+
+static void set_timer(struct rnp_engine *e, rn_ns at)
+{
+	rnp_background_set_timer(e, at);
+	e->progress.timer_at = at;
+}
+
+void rnp_progress_init(struct rnp_engine *e)
+{
+	struct rnp_progress *p = &e->progress;
+
+	if (p->times.lease == 0)
+		p->times = rnp_lease_times;
+	p->turn = RNP_ARMED;
+	p->cur_lease = p->times.lease;
+	p->streak_need = p->times.streak;
+}
+
+void rnp_progress_deadline(struct rnp_engine *e, rn_ns now)
+{
+	struct rnp_progress *p = &e->progress;
+	rn_ns at;
+
+	if (p->turn != RNP_ARMED || !e->attached)
+		return;
+	at = rnp_pump_deadline(e, now);
+	if (at != RN_NEVER && (p->timer_at == 0 || at < p->timer_at))
+		set_timer(e, at);
+}
+
+/* ----------------------------------------------------------------- hand-over */
+/* The sockets were drained at @now. */
+static void take_lease(struct rnp_engine *e, rn_ns now)
+{
+	struct rnp_progress *p = &e->progress;
+
+	rnp_background_listen(e, false);
+	p->turn = RNP_LEASED;
+	p->cur_lease = p->times.lease;
+	p->steady_since = p->lease_set = p->last_poll = now;
+}
+
+static void renew_lease(struct rnp_engine *e, rn_ns now)
+{
+	struct rnp_progress *p = &e->progress;
+	bool is_long = p->cur_lease == p->times.long_lease;
+	rn_ns feed = is_long ? p->times.lease : p->times.lease * 3 / 4;
+
+	if (now - p->lease_set < feed)
+		return;
+	if (!is_long && now - p->steady_since > p->times.steady) {
+		p->cur_lease = p->times.long_lease;
+		p->streak_need = p->times.streak;
+		rn_mem_direct_init(); /* the program may have put its handler before ours
+				       */
+	}
+	set_timer(e, now + p->cur_lease);
+	p->lease_set = now;
+}
+
+/* The background thread becomes responsible, and finds what came in the meantime. */
+static unsigned arm(struct rnp_engine *e, rn_ns now)
+{
+	struct rnp_progress *p = &e->progress;
+	unsigned found;
+
+	p->turn = RNP_ARMED;
+	p->streak = 0;
+	p->cur_lease = p->times.lease;
+	rnp_background_listen(e, true);
+	rn_udp_look_everywhere(e->wire.udp);
+	found = rnp_pump_step(e, now, RNP_DRAIN_BACKGROUND, RNP_ACKS_NOW);
+	rnp_progress_deadline(e, now);
+	return found;
+}
+
+/* ------------------------------------------------------------------ the program */
+/* A poll after a gap: no steady poller, so the next gap must be noticed soon. */
+static void note_gap(struct rnp_engine *e, rn_ns now)
+{
+	struct rnp_progress *p = &e->progress;
+
+	p->steady_since = now;
+	if (p->turn == RNP_LEASED && p->cur_lease == p->times.long_lease) {
+		p->cur_lease = p->times.lease;
+		set_timer(e, now + p->cur_lease);
+	}
+}
+
+static void after_poll(struct rnp_engine *e, rn_ns now)
+{
+	struct rnp_progress *p = &e->progress;
+	uint32_t need = p->streak_need * (p->armed_cqs ? STREAK_EVENTS : 1);
+
+	if (now - p->last_poll > p->times.lease / 4)
+		note_gap(e, now);
+	p->last_poll = now;
+	switch (p->turn) {
+	case RNP_LEASED:
+		renew_lease(e, now);
+		break;
+	case RNP_ARMED:
+		if (++p->streak < need) {
+			rnp_progress_deadline(e, now);
+			break;
+		}
+		take_lease(e, now);
+		set_timer(e, now + p->cur_lease);
+		break;
+	}
+}
+
+void rnp_progress_app(struct rnp_engine *e)
+{
+	rn_ns now = rnp_engine_now();
+
+	rnp_pump_step(e, now, RNP_DRAIN_APP, RNP_ACKS_IF_DRY);
+	if (e->attached && !e->closing)
+		after_poll(e, now);
+}
+
+/* ------------------------------------------------------ the background thread */
+void rnp_progress_background(struct rnp_engine *e, bool timer_fired)
+{
+	struct rnp_progress *p = &e->progress;
+	rn_ns now = rnp_engine_now();
+
+	if (timer_fired)
+		p->timer_at = 0;
+	if (!e->wire.net)
+		return;
+
+	if (p->turn == RNP_ARMED) {
+		rn_udp_look_everywhere(e->wire.udp);
+		if (rnp_pump_step(e, now, RNP_DRAIN_BACKGROUND, RNP_ACKS_NOW) > 0)
+			p->streak = 0;
+		rnp_progress_deadline(e, now);
+	} else if (p->timer_at == 0 && now - p->last_poll < p->times.lease / 4) {
+		p->lease_set = p->last_poll;
+		set_timer(e, p->last_poll + p->cur_lease);
+	} else if (p->timer_at == 0) {
+		/* Packets were waiting and nobody polled: a program that looks at memory
+		 * and polls in between. It must poll longer before it is believed again.
+		 */
+		if (arm(e, now) > 0 && p->streak_need < STREAK_MAX)
+			p->streak_need *= 4;
+	}
+}
+
+/* ------------------------------------------------------------------------ verbs */
+bool rnp_engine_poll(struct rnp_engine *e)
+{
+	int cancel;
+
+	if (rnp_engine_forked(e))
+		return true;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	if (pthread_mutex_trylock(&e->lock) != 0) {
+		pthread_setcancelstate(cancel, NULL);
+		return false;
+	}
+	rnp_progress_app(e);
+	pthread_mutex_unlock(&e->lock);
+	pthread_setcancelstate(cancel, NULL);
+	return true;
+}
+
+/* May what was posted to @qp wait for company? Only of a program that is about to poll:
+ * it costs no system call then to send the rest. Whoever else is guarded by the lease.
+ */
+static bool may_gather(struct rnp_engine *e, const struct rn_qp *qp, rn_ns now)
+{
+	struct rnp_progress *p = &e->progress;
+
+	if (p->gather_ban > 0) {
+		p->gather_ban--;
+		return false;
+	}
+	return p->turn == RNP_LEASED && rn_qp_unacked(qp) &&
+	       now - p->last_poll < GATHER_POLLED &&
+	       (p->gather_since == 0 || now - p->gather_since < GATHER_FOR);
+}
+
+void rnp_engine_posted(struct rnp_engine *e, struct rn_qp *qp)
+{
+	rn_ns now = rnp_engine_now();
+
+	if (e->attached)
+		rnp_pump_transmit(e, now, RN_TX_WORK, may_gather(e, qp, now));
+	rnp_pump_events(e);
+	rnp_progress_deadline(e, now);
+}
+
+void rnp_engine_kick(struct rnp_engine *e)
+{
+	rn_ns now = rnp_engine_now();
+
+	rnp_pump_transmit(e, now, RN_TX_ALL, false);
+	rnp_pump_events(e);
+	rnp_progress_deadline(e, now);
+}
+
+void rnp_engine_drain(struct rnp_engine *e)
+{
+	rn_ns now = rnp_engine_now();
+
+	rnp_pump_step(e, now, RNP_DRAIN_APP, RNP_ACKS_NOW);
+	rnp_progress_deadline(e, now);
+}
+
+void rnp_engine_cq_armed(struct rnp_engine *e)
+{
+	struct rnp_progress *p = &e->progress;
+
+	p->armed_cqs++;
+	p->streak = 0;
+	if (e->attached && e->wire.net && p->turn == RNP_LEASED && e->set.linger_ns == 0)
+		arm(e, rnp_engine_now());
+}
+
+void rnp_engine_cq_unarmed(struct rnp_engine *e)
+{
+	assert(e->progress.armed_cqs > 0);
+	e->progress.armed_cqs--;
+	e->progress.streak = 0;
+}
+
+/* ----------------------------------------------------------------------- linger */
+static bool is_linger_worth_it(struct rnp_progress *p)
+{
+	return p->linger_missed < LINGER_MISSES ||
+	       ++p->linger_skipped % LINGER_RETRY == 0;
+}
+
+/* The program's thread keeps the sockets for a moment, so that the background thread does
+ * not wake for a packet that is awaited here.
+ */
+static bool begin_linger_locked(struct rnp_engine *e)
+{
+	struct rnp_progress *p = &e->progress;
+	rn_ns now = rnp_engine_now(), lease = p->times.lease;
+
+	if (!e->attached || !e->wire.net)
+		return false;
+	if (e->set.linger_ns == 0 || !is_linger_worth_it(p))
+		return false;
+	rnp_pump_step(e, now, RNP_DRAIN_APP, RNP_ACKS_NOW);
+	if (p->turn == RNP_LEASED)
+		return true;
+	take_lease(e, now);
+	/* Setting the timer is dear: a pending one serves, unless it is about to fire. */
+	if (p->timer_at == 0 || p->timer_at > now + lease ||
+	    p->timer_at < now + lease / 2)
+		set_timer(e, now + lease);
+	p->lease_set = p->timer_at - lease;
+	return true;
+}
+
+static void end_linger_locked(struct rnp_engine *e, bool found)
+{
+	struct rnp_progress *p = &e->progress;
+
+	p->linger_missed = found ? 0 : p->linger_missed + 1;
+	if (!found && e->attached && e->wire.net && p->turn == RNP_LEASED)
+		arm(e, rnp_engine_now());
+}
+
+bool rnp_engine_linger(struct rnp_engine *e, bool (*has_entry)(void *arg), void *arg)
+{
+	rn_ns until;
+	bool lingers, found = false;
+	int cancel;
+
+	if (rnp_engine_forked(e))
+		return has_entry(arg);
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	rnp_engine_lock(e);
+	lingers = begin_linger_locked(e);
+	until = rnp_engine_now() + e->set.linger_ns;
+	rnp_engine_unlock(e);
+
+	while (lingers && !found) {
+		found = has_entry(arg);
+		if (found || rnp_engine_now() > until)
+			break;
+		sched_yield();
+		rnp_engine_poll(e);
+	}
+
+	rnp_engine_lock(e);
+	end_linger_locked(e, found);
+	rnp_engine_unlock(e);
+	pthread_setcancelstate(cancel, NULL);
+	return found || has_entry(arg);
+}
+
+void rnp_engine_yield(struct rnp_engine *e)
+{
+	(void)e;
+	sched_yield();
+}

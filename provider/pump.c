@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* pump.c - one step of the device: packets in, core, packets out, events.
+ *
+ * The clock is read once per step. Timers are looked at only when the socket is dry: a
+ * process that was stopped for a while must not send again what has been acknowledged.
+ */
+#include "engine_internal.h"
+
+#include "tap.h"
+
+enum {
+	/* Acknowledge at least every so many packets, though the socket never runs dry: a
+	 * peer with a shallow queue would stand still until it does.
+	 */
+	ACK_EVERY = 64,
+	/* Steps after which timers are served in spite of packets waiting. */
+	NOT_DRY_MAX = 64,
+};
+
+#define RETRY_AFTER RN_USEC(200) /* a socket that was full */
+#define GATHER_MAX RN_USEC(200)	 /* waiting longer is held against gathering */
+#define GATHER_BAN 64		 /* posts */
+
+/* @eager: go on after a single packet. A program that polls wants its completion;
+ * whatever else has come it gets with the next poll.
+ */
+static unsigned receive(struct rnp_engine *e, rn_ns now, unsigned max, bool eager,
+			bool *dry)
+{
+	const struct rn_net *net = e->wire.net;
+	struct rn_rx rx[RN_RX_BATCH];
+	unsigned supers = 0;
+
+	*dry = false;
+	while (supers < max) {
+		int n = net->ops->receive(net->ctx, rx);
+
+		if (n <= 0) {
+			*dry = true;
+			break;
+		}
+		rn_dev_receive(e->dev, now, rx, (unsigned)n);
+		e->unacked += (uint32_t)n;
+		supers++;
+		if (n == 1 && !eager)
+			break;
+	}
+	return supers;
+}
+
+void rnp_pump_events(struct rnp_engine *e)
+{
+	struct rn_event ev;
+
+	while (rn_dev_event(e->dev, &ev))
+		e->hooks->on_event(&ev);
+}
+
+/* Something waited in the open super-packet for a poll that did not come. */
+static void judge_gathering(struct rnp_engine *e, rn_ns now)
+{
+	struct rnp_progress *p = &e->progress;
+
+	if (p->gather_since != 0 && now - p->gather_since > GATHER_MAX)
+		p->gather_ban = GATHER_BAN;
+}
+
+void rnp_pump_transmit(struct rnp_engine *e, rn_ns now, unsigned what, bool gather)
+{
+	struct rnp_progress *p = &e->progress;
+	int rc;
+
+	if (!e->wire.net)
+		return;
+	if (what & RN_TX_ACKS)
+		e->unacked = 0;
+	rc = rnp_stage_fill(&e->stage, e->wire.net, now, what, RNP_SEND_MAX);
+	if (rc == 0 && !gather)
+		rc = rnp_stage_flush(&e->stage, e->wire.net);
+	e->is_blocked = rc != 0;
+
+	if (!gather || rnp_stage_is_empty(&e->stage)) {
+		judge_gathering(e, now);
+		p->gather_since = 0;
+	} else if (p->gather_since == 0) {
+		p->gather_since = now;
+	}
+}
+
+static void expire(struct rnp_engine *e, rn_ns now, bool dry)
+{
+	e->not_dry = dry ? 0 : e->not_dry + 1;
+	if (!dry && e->not_dry < NOT_DRY_MAX)
+		return;
+	e->not_dry = 0;
+	if (rn_dev_deadline(e->dev) <= now)
+		rn_dev_expire(e->dev, now);
+	if (e->wire.tap && rn_tap_flush_due(e->wire.tap) <= now)
+		rn_tap_flush(e->wire.tap);
+}
+
+unsigned rnp_pump_step(struct rnp_engine *e, rn_ns now, unsigned drain,
+		       enum rnp_acks acks)
+{
+	unsigned found, what = RN_TX_WORK;
+	bool dry;
+
+	if (!e->wire.net) {
+		rnp_pump_events(e);
+		return 0;
+	}
+	found = receive(e, now, drain, acks == RNP_ACKS_NOW, &dry);
+	expire(e, now, dry);
+	if (found == 0 || acks == RNP_ACKS_NOW || e->unacked >= ACK_EVERY)
+		what = RN_TX_ALL;
+	rnp_pump_transmit(e, now, what, false);
+	rnp_pump_events(e);
+	return found;
+}
+
+static rn_ns earlier(rn_ns a, rn_ns b)
+{
+	return a < b ? a : b;
+}
+
+rn_ns rnp_pump_deadline(const struct rnp_engine *e, rn_ns now)
+{
+	rn_ns at = rn_dev_deadline(e->dev);
+
+	if (!e->wire.net)
+		return at;
+	if (e->is_blocked)
+		at = earlier(at, now + RETRY_AFTER);
+	if (e->wire.tap)
+		at = earlier(at, rn_tap_flush_due(e->wire.tap));
+	return at;
+}

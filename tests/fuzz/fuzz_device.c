@@ -1,0 +1,593 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* fuzz_device.c - a script of bytes drives one device: packets forged, lost and repeated,
+ * requests posted, states changed, regions removed, time, slow memory.
+ *
+ * Two RC queue pairs are connected to each other, a UC one to itself, and a UD one talks
+ * to whoever asks. Whatever happens, no byte changes that no valid R_Key, posted receive
+ * or own request opens: not beside a region, and not in one that is closed to peers or
+ * belongs to another protection domain. (What the core holds to be impossible, it
+ * asserts.)
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "arena.h"
+#include "rocin/mr.h"
+#include "rocin/opcode.h"
+#include "rocin/transport.h"
+#include "rocin/wire.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+enum {
+	QPS = 4,
+	MTU = 256,
+	REGION_LEN = 2048,
+	CQES = 64,
+	WRS = 8,
+	WIRE_MAX = 64, /* packets under way; more are lost */
+	STEPS_MAX = 512,
+	UNTOUCHED = 0x6b,
+	QKEY = 0x1ee7,
+	QPN0 = 0x100,
+	RQ_PSN = 0xfffff0, /* soon wraps */
+};
+
+enum region {
+	OPEN,	 /* all rights */
+	CLOSED,	 /* local reads only */
+	FOREIGN, /* all rights, but another protection domain */
+	LOCAL,	 /* receives, and results of READs and atomics */
+	REGIONS,
+};
+
+struct sent {
+	uint32_t len;
+	uint8_t data[RN_PACKET_MAX + RN_ICRC_LEN];
+};
+
+struct world {
+	const uint8_t *script, *end;
+	rn_ns now;
+	struct rn_dev *dev;
+	uint64_t stats[RN_STAT_COUNT];
+	struct arena arena;
+	struct rn_gid gid;
+	struct rn_cq cq;
+	struct rn_qp *qp[QPS];
+	struct rn_mr mr[REGIONS];
+	uint8_t *bytes[REGIONS];
+	bool open_removed;
+	struct sent wire[WIRE_MAX];
+	unsigned wire_head, wire_count;
+	uint64_t wr_id;
+};
+
+static const enum rn_qp_type types[QPS] = { RN_QPT_RC, RN_QPT_RC, RN_QPT_UC, RN_QPT_UD };
+
+static void require(bool condition)
+{
+	if (!condition)
+		abort();
+}
+
+/* ------------------------------------------------------------------- script */
+static uint8_t take8(struct world *w)
+{
+	return w->script < w->end ? *w->script++ : 0;
+}
+
+static uint16_t take16(struct world *w)
+{
+	uint8_t high = take8(w);
+
+	return (uint16_t)(high << 8 | take8(w));
+}
+
+/* Mostly small, sometimes anything. */
+static uint32_t take_len(struct world *w)
+{
+	uint8_t shape = take8(w);
+
+	if (shape < 0x80)
+		return shape * 16u;
+	if (shape < 0xf0)
+		return take16(w) % (REGION_LEN + 16);
+	return take16(w) * 0x10001u;
+}
+
+/* Somewhere in or around a region. */
+static uint64_t take_addr(struct world *w, enum region region)
+{
+	return w->mr[region].va + take_len(w) - (take8(w) & 7);
+}
+
+static enum region take_region(struct world *w)
+{
+	return (enum region)(take8(w) % REGIONS);
+}
+
+/* ------------------------------------------------------------------- set-up */
+static void add_region(struct world *w, enum region i, uint32_t access)
+{
+	const struct rn_mr_attr attr = {
+		.key = (uint32_t)(i + 1) << RN_KEY_INDEX_SHIFT | 0x5a,
+		.pd = i == FOREIGN ? 2 : 1,
+		.va = (uintptr_t)w->bytes[i],
+		.length = REGION_LEN,
+		.iova_base = (uintptr_t)w->bytes[i],
+		.access = access,
+	};
+
+	require(rn_mr_init(&w->mr[i], &attr) == 0);
+	rn_dev_add_mr(w->dev, &w->mr[i]);
+}
+
+static void add_regions(struct world *w)
+{
+	static const uint32_t all = RN_ACCESS_LOCAL_WRITE | RN_ACCESS_REMOTE_WRITE |
+				    RN_ACCESS_REMOTE_READ | RN_ACCESS_REMOTE_ATOMIC;
+	static const uint32_t access[REGIONS] = {
+		[OPEN] = all,
+		[FOREIGN] = all,
+		[LOCAL] = RN_ACCESS_LOCAL_WRITE,
+	};
+
+	for (unsigned i = 0; i < REGIONS; i++) {
+		w->bytes[i] = arena_alloc(&w->arena, REGION_LEN);
+		memset(w->bytes[i], UNTOUCHED, REGION_LEN);
+		add_region(w, (enum region)i, access[i]);
+	}
+}
+
+static void add_qp(struct world *w, unsigned i)
+{
+	const struct rn_qp_init init = {
+		.type = types[i],
+		.qpn = QPN0 + i,
+		.pd = 1,
+		.send_cq = &w->cq,
+		.recv_cq = &w->cq,
+		.max_send_wr = WRS,
+		.max_recv_wr = WRS,
+		.max_send_sge = 2,
+		.max_recv_sge = 2,
+	};
+	size_t size = rn_qp_size(w->dev, &init);
+
+	w->qp[i] = aligned_alloc(64, (size + 63) & ~(size_t)63);
+	require(w->qp[i] != NULL);
+	rn_qp_create(w->dev, w->qp[i], &init);
+}
+
+static struct world *world_new(const uint8_t *data, size_t size)
+{
+	struct world *w = calloc(1, sizeof(*w));
+	struct rn_dev_cfg cfg = {
+		.gid_count = 1,
+		.mtu_max = MTU,
+		.window_start = 2048,
+		.window_min = 1024,
+		.window_max = 8192,
+		.read_window = 4096,
+		.read_chunk = 1024,
+	};
+
+	require(w != NULL);
+	w->script = data;
+	w->end = data + size;
+	w->gid = (struct rn_gid){ { [10] = 0xff, [11] = 0xff, [12] = 127, [15] = 1 } };
+	arena_init(&w->arena, &w->now);
+	w->arena.delay = take8(w) & 1 ? 1000 : 0;
+	cfg.gid[0] = w->gid;
+	cfg.mem = w->arena.delay ? &arena_pending_ops : &arena_direct_ops;
+	cfg.mem_ctx = &w->arena;
+	cfg.stats = w->stats;
+	w->dev = aligned_alloc(64, (rn_dev_size() + 63) & ~(size_t)63);
+	require(w->dev != NULL);
+	require(rn_dev_init(w->dev, &cfg) == 0);
+	rn_cq_init(&w->cq,
+		   (uintptr_t)arena_alloc(&w->arena, CQES * sizeof(struct rn_cqe)), CQES,
+		   NULL);
+	add_regions(w);
+	for (unsigned i = 0; i < QPS; i++)
+		add_qp(w, i);
+	return w;
+}
+
+static void world_free(struct world *w)
+{
+	for (unsigned i = 0; i < QPS; i++) {
+		rn_qp_destroy(w->dev, w->qp[i]);
+		free(w->qp[i]);
+	}
+	for (unsigned i = 0; i < REGIONS; i++)
+		if (i != OPEN || !w->open_removed)
+			rn_dev_remove_mr(w->dev, &w->mr[i]);
+	rn_cq_fini(w->dev, &w->cq);
+	rn_dev_fini(w->dev);
+	free(w->dev);
+	arena_fini(&w->arena);
+	free(w);
+}
+
+static void check_memory(const struct world *w)
+{
+	require(arena_guards_intact(&w->arena));
+	for (unsigned i = 0; i < REGION_LEN; i++) {
+		require(w->bytes[CLOSED][i] == UNTOUCHED);
+		require(w->bytes[FOREIGN][i] == UNTOUCHED);
+	}
+}
+
+/* ------------------------------------------------------------------- states */
+static uint32_t peer_of(unsigned i)
+{
+	return types[i] == RN_QPT_RC ? QPN0 + (i ^ 1) : QPN0 + i;
+}
+
+static void modify(struct world *w)
+{
+	unsigned i = take8(w) % QPS;
+	struct rn_qp_attr attr = {
+		.state = (enum rn_qp_state)(take8(w) % RN_QPS_COUNT),
+		.path_mtu = MTU,
+		.qkey = QKEY,
+		.rq_psn = RQ_PSN,
+		.sq_psn = RQ_PSN,
+		.dest_qpn = peer_of(i),
+		.access = RN_ACCESS_REMOTE_WRITE | RN_ACCESS_REMOTE_READ |
+			  RN_ACCESS_REMOTE_ATOMIC,
+		.av = { .dgid = w->gid, .hop_limit = 64 },
+		.port_num = 1,
+		.max_rd_atomic = 2,
+		.max_dest_rd_atomic = 2,
+		.min_rnr_timer = 1,
+		.timeout = 8,
+		.retry_cnt = 2,
+		.rnr_retry = 2,
+	};
+	uint32_t mask = take16(w) * 0x21u;
+
+	rn_qp_modify(w->dev, w->qp[i], w->now, &attr, mask | RN_ATTR_STATE);
+}
+
+static uint32_t mask_to(enum rn_qp_type type, enum rn_qp_state to)
+{
+	bool rc = type == RN_QPT_RC, ud = type == RN_QPT_UD;
+
+	if (to == RN_QPS_INIT)
+		return RN_ATTR_PKEY_INDEX | RN_ATTR_PORT |
+		       (ud ? RN_ATTR_QKEY : RN_ATTR_ACCESS_FLAGS);
+	if (to == RN_QPS_RTS)
+		return RN_ATTR_SQ_PSN |
+		       (rc ? RN_ATTR_TIMEOUT | RN_ATTR_RETRY_CNT | RN_ATTR_RNR_RETRY |
+					RN_ATTR_MAX_RD_ATOMIC
+			   : 0);
+	if (to == RN_QPS_RTR && !ud)
+		return RN_ATTR_AV | RN_ATTR_PATH_MTU | RN_ATTR_DEST_QPN | RN_ATTR_RQ_PSN |
+		       (rc ? RN_ATTR_MAX_DEST_RD_ATOMIC | RN_ATTR_MIN_RNR_TIMER : 0);
+	return 0;
+}
+
+/* RESET to RTS, which a script of random bytes would hardly find. */
+static void connect(struct world *w, unsigned i)
+{
+	struct rn_qp_attr attr = {
+		.path_mtu = MTU,
+		.qkey = QKEY,
+		.rq_psn = RQ_PSN,
+		.sq_psn = RQ_PSN,
+		.dest_qpn = peer_of(i),
+		.access = RN_ACCESS_REMOTE_WRITE | RN_ACCESS_REMOTE_READ |
+			  RN_ACCESS_REMOTE_ATOMIC,
+		.av = { .dgid = w->gid, .hop_limit = 64 },
+		.port_num = 1,
+		.max_rd_atomic = 2,
+		.max_dest_rd_atomic = 2,
+		.min_rnr_timer = 1,
+		.timeout = 8,
+		.retry_cnt = 2,
+		.rnr_retry = 2,
+	};
+
+	rn_qp_modify(w->dev, w->qp[i], w->now,
+		     &(struct rn_qp_attr){ .state = RN_QPS_RESET }, RN_ATTR_STATE);
+	for (unsigned s = RN_QPS_INIT; s <= RN_QPS_RTS; s++) {
+		attr.state = (enum rn_qp_state)s;
+		require(rn_qp_modify(w->dev, w->qp[i], w->now, &attr,
+				     RN_ATTR_STATE | mask_to(types[i], attr.state)) == 0);
+	}
+}
+
+/* ------------------------------------------------------------------ posting */
+static struct rn_sge take_sge(struct world *w, enum region region)
+{
+	return (struct rn_sge){
+		.addr = take_addr(w, region),
+		.len = take_len(w),
+		.lkey = w->mr[region].lkey,
+	};
+}
+
+static void post_send(struct world *w)
+{
+	static const enum rn_wr_opcode ops[] = {
+		RN_WR_RDMA_WRITE,
+		RN_WR_RDMA_WRITE_WITH_IMM,
+		RN_WR_SEND,
+		RN_WR_SEND_WITH_IMM,
+		RN_WR_RDMA_READ,
+		RN_WR_ATOMIC_CMP_AND_SWP,
+		RN_WR_ATOMIC_FETCH_AND_ADD,
+		RN_WR_LOCAL_INV,
+		RN_WR_SEND_WITH_INV,
+	};
+	unsigned i = take8(w) % QPS;
+	enum rn_wr_opcode op = ops[take8(w) % RN_ARRAY_SIZE(ops)];
+	/* What a request brings back must not fall into the closed region by request. */
+	bool brings = op == RN_WR_RDMA_READ || op == RN_WR_ATOMIC_CMP_AND_SWP ||
+		      op == RN_WR_ATOMIC_FETCH_AND_ADD;
+	struct rn_sge sg[2] = { take_sge(w, brings ? LOCAL : take_region(w)),
+				take_sge(w, LOCAL) };
+	enum region far = take_region(w);
+	const struct rn_av av = { .dgid = w->gid, .hop_limit = 64 };
+	const struct rn_send_wr wr = {
+		.wr_id = ++w->wr_id,
+		.opcode = op,
+		.flags =
+			take8(w) & (RN_SEND_FENCE | RN_SEND_SIGNALED | RN_SEND_SOLICITED),
+		.imm = w->mr[far].lkey,
+		.remote_addr = take_addr(w, far),
+		.rkey = w->mr[far].lkey,
+		.compare_add = take8(w),
+		.swap = take8(w),
+		.av = &av,
+		.remote_qpn = QPN0 + i,
+		.remote_qkey = QKEY,
+		.sg = sg,
+		.num_sge = take8(w) % 3,
+	};
+
+	if (op == RN_WR_ATOMIC_CMP_AND_SWP || op == RN_WR_ATOMIC_FETCH_AND_ADD)
+		sg[0].len = 8;
+	rn_qp_post_send(w->dev, w->qp[i], w->now, &wr);
+}
+
+static void post_recv(struct world *w)
+{
+	unsigned i = take8(w) % QPS;
+	const struct rn_sge sg[2] = { take_sge(w, LOCAL), take_sge(w, LOCAL) };
+	const struct rn_recv_wr wr = {
+		.wr_id = ++w->wr_id,
+		.sg = sg,
+		.num_sge = take8(w) % 3,
+	};
+
+	rn_qp_post_recv(w->dev, w->qp[i], w->now, &wr);
+}
+
+/* --------------------------------------------------------------------- wire */
+static struct rn_flow own_flow(const struct world *w)
+{
+	return (struct rn_flow){
+		.src = w->gid, .dst = w->gid, .sport = RN_ROCE_PORT, .hop_limit = 64
+	};
+}
+
+/* A copy of the exact length: ASan sees a read one past it. */
+static void deliver(struct world *w, const uint8_t *data, uint32_t len)
+{
+	struct rn_flow flow = own_flow(w);
+	uint8_t *copy = malloc(len ? len : 1);
+	struct rn_rx rx = { .flow = &flow, .data = copy, .len = len };
+
+	require(copy != NULL);
+	memcpy(copy, data, len);
+	rn_dev_receive(w->dev, w->now, &rx, 1);
+	free(copy);
+}
+
+static void transmit(struct world *w, unsigned what, unsigned count)
+{
+	struct rn_flow flow = own_flow(w);
+	struct sent lost;
+	struct rn_tx tx;
+
+	while (count--) {
+		bool full = w->wire_count == WIRE_MAX;
+		struct sent *s =
+			full ? &lost
+			     : &w->wire[(w->wire_head + w->wire_count) % WIRE_MAX];
+		uint32_t len = rn_dev_transmit(w->dev, w->now, what, s->data,
+					       RN_PACKET_MAX, &tx);
+
+		if (!len)
+			return;
+		require(len <= RN_PACKET_MAX && len % 4 == 0);
+		require(rn_opcode_is_known(s->data[0]));
+		rn_icrc_seal(&flow, 0, s->data, len);
+		s->len = len + RN_ICRC_LEN;
+		w->wire_count += !full;
+	}
+}
+
+/* The oldest packet under way arrives, or is lost, or stays to arrive again. */
+static void arrive(struct world *w, uint8_t how)
+{
+	const struct sent *s = &w->wire[w->wire_head];
+
+	if (!w->wire_count)
+		return;
+	if ((how & 3) != 1)
+		deliver(w, s->data, s->len);
+	if ((how & 3) == 2)
+		return;
+	w->wire_head = (w->wire_head + 1) % WIRE_MAX;
+	w->wire_count--;
+}
+
+static uint8_t *forge_headers(struct world *w, uint32_t flags, uint8_t *p)
+{
+	enum region region = take_region(w);
+	uint64_t va = take_addr(w, region);
+	uint32_t rkey = w->mr[region].lkey ^ (take8(w) == 0xff);
+
+	if (flags & RN_OP_DETH)
+		p = rn_deth_emit(p, &(struct rn_deth){ QKEY, take8(w) });
+	if (flags & RN_OP_RETH)
+		p = rn_reth_emit(p, &(struct rn_reth){ va, rkey, take_len(w) });
+	if (flags & RN_OP_ATOMIC_ETH)
+		p = rn_atomic_eth_emit(
+			p, &(struct rn_atomic_eth){ va, rkey, take8(w), take8(w) });
+	if (flags & RN_OP_AETH)
+		p = rn_aeth_emit(p, &(struct rn_aeth){ take8(w), take8(w) });
+	if (flags & RN_OP_ATOMIC_ACK_ETH)
+		p = rn_atomic_ack_eth_emit(p, take16(w));
+	if (flags & (RN_OP_IMM | RN_OP_IETH))
+		p = rn_imm_emit(p, rkey);
+	return p;
+}
+
+/* A packet with valid ICRC of any opcode, near the PSN that a QP expects or has sent. */
+static void forge(struct world *w)
+{
+	uint8_t buf[RN_PACKET_MAX + MTU], *p = buf;
+	struct rn_flow flow = own_flow(w);
+	unsigned i = take8(w) % QPS;
+	uint8_t opcode = take8(w), shape = take8(w), bits = take8(w);
+	uint32_t flags = rn_opcode_info[opcode].flags;
+	uint32_t len = flags & RN_OP_PAYLOAD ? MTU : 0;
+	struct rn_qp_attr attr;
+	struct rn_bth bth;
+
+	rn_qp_query(w->qp[i], &attr);
+	if (shape & 1)
+		len = take_len(w) % (MTU + 8);
+	bth = (struct rn_bth){
+		.opcode = opcode,
+		.solicited = bits & 1,
+		.ack_req = bits & 2,
+		.pad_cnt = shape & 2 ? take8(w) & 3 : rn_pad_cnt(len),
+		.pkey = RN_PKEY_DEFAULT,
+		.dest_qpn = QPN0 + i,
+		.psn = rn_psn(flags & RN_OP_RESPONSE ? attr.sq_psn - 1 : attr.rq_psn),
+	};
+	if (shape & 4)
+		bth.psn = rn_psn_add(bth.psn, take8(w) - 128u);
+	p = rn_bth_emit(p, &bth);
+	p = forge_headers(w, flags, p);
+	memset(p, take8(w), len + bth.pad_cnt);
+	p += len + bth.pad_cnt;
+	len = (uint32_t)(p - buf);
+	if (shape & 8)
+		len -= take8(w) % (len - RN_BTH_LEN + 1);
+	rn_icrc_seal(&flow, 0, buf, len);
+	deliver(w, buf, len + RN_ICRC_LEN);
+}
+
+/* ------------------------------------------------------------------ the rest */
+static void pass_time(struct world *w, uint8_t log2)
+{
+	w->now += (rn_ns)1 << log2 % 32;
+	rn_dev_expire(w->dev, w->now);
+}
+
+static void memory_step(struct world *w)
+{
+	enum rn_mem_result result;
+	uint64_t tag;
+
+	if (arena_deadline(&w->arena) == RN_NEVER)
+		return;
+	if (w->now < arena_deadline(&w->arena))
+		w->now = arena_deadline(&w->arena);
+	if (arena_step(&w->arena, w->now, &tag, &result))
+		rn_dev_mem_done(w->dev, w->now, tag, result);
+}
+
+static void poll(struct world *w)
+{
+	struct rn_event ev;
+
+	atomic_store(&w->cq.consumer, w->cq.producer);
+	while (rn_dev_event(w->dev, &ev))
+		;
+}
+
+static void toggle_region(struct world *w)
+{
+	if (w->open_removed)
+		rn_dev_add_mr(w->dev, &w->mr[OPEN]);
+	else
+		rn_dev_remove_mr(w->dev, &w->mr[OPEN]);
+	w->open_removed = !w->open_removed;
+}
+
+static void step(struct world *w)
+{
+	uint8_t op = take8(w);
+
+	switch (op % 16) {
+	case 0:
+		modify(w);
+		break;
+	case 1:
+		connect(w, take8(w) % QPS);
+		break;
+	case 2:
+	case 3:
+		post_send(w);
+		break;
+	case 4:
+		post_recv(w);
+		break;
+	case 5:
+		transmit(w, RN_TX_ALL, 64);
+		break;
+	case 6:
+		transmit(w, RN_TX_WORK, 1 + op / 16);
+		break;
+	case 7:
+		transmit(w, RN_TX_ACKS, 1 + op / 16);
+		break;
+	case 8:
+		for (unsigned n = op / 16; n; n--)
+			arrive(w, 0);
+		break;
+	case 9:
+		arrive(w, op / 16);
+		break;
+	case 10:
+	case 11:
+		forge(w);
+		break;
+	case 12:
+		pass_time(w, take8(w));
+		break;
+	case 13:
+		for (unsigned n = 1 + op / 16; n; n--)
+			memory_step(w);
+		break;
+	case 14:
+		poll(w);
+		break;
+	case 15:
+		if (op == 255)
+			toggle_region(w);
+		break;
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct world *w = world_new(data, size);
+
+	for (unsigned i = 0; i < QPS; i++)
+		connect(w, i);
+	for (unsigned n = 0; n < STEPS_MAX && w->script < w->end; n++)
+		step(w);
+	check_memory(w);
+	world_free(w);
+	return 0;
+}

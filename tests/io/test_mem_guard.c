@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* test_mem_guard.c - faults of others reach who they would have reached without us.
+ *
+ * Each test runs in a child, since it changes what the process does with its signals.
+ */
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "mem_direct.h"
+#include "mem_guard.h"
+
+static const struct rn_mem_attr attr;
+static sigjmp_buf escape;
+static int seen_signal, seen_count;
+static void *seen_addr;
+static struct sigaction replaced;
+static char *hole; /* an address where nothing is */
+
+/* Exit status 0 means that the child found all as it should be. */
+static int run_child(int (*body)(void))
+{
+	struct rlimit no_core = { 0, 0 };
+	int status = 0;
+	pid_t pid = fork();
+
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		setrlimit(RLIMIT_CORE, &no_core);
+		signal(SIGSEGV, SIG_DFL); /* a sanitizer's handler, if any */
+		signal(SIGBUS, SIG_DFL);
+		hole = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		_exit(body());
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	return status;
+}
+
+#define assert_exited_well(status)                        \
+	do {                                              \
+		assert_true(WIFEXITED(status));           \
+		assert_int_equal(WEXITSTATUS(status), 0); \
+	} while (0)
+
+static bool device_faults(void)
+{
+	uint64_t word = 0;
+
+	return rn_mem_direct_ops.write(NULL, (uintptr_t)hole, &word, 8, attr) ==
+	       RN_MEM_FAULT;
+}
+
+static void touch_hole(void)
+{
+	*(volatile char *)hole = 1;
+}
+
+/* ------------------------------------------------------------------- handlers */
+static void jump_out(int sig, siginfo_t *info, void *ctx)
+{
+	(void)ctx;
+	seen_signal = sig;
+	seen_addr = info->si_addr;
+	seen_count++;
+	siglongjmp(escape, 1);
+}
+
+static void jump_out_plain(int sig)
+{
+	seen_signal = sig;
+	seen_count++;
+	siglongjmp(escape, 1);
+}
+
+/* A program's handler that knows nothing of the fault and asks the one before it. */
+static void ask_replaced(int sig, siginfo_t *info, void *ctx)
+{
+	seen_count++;
+	if (seen_count > 3)
+		_exit(9); /* the two handlers call each other */
+	if (replaced.sa_flags & SA_SIGINFO)
+		replaced.sa_sigaction(sig, info, ctx);
+	else if (replaced.sa_handler == SIG_DFL)
+		signal(sig, SIG_DFL);
+}
+
+static void set_handler(void (*fn)(int, siginfo_t *, void *), struct sigaction *old)
+{
+	struct sigaction act = { .sa_sigaction = fn, .sa_flags = SA_SIGINFO };
+
+	sigaction(SIGSEGV, &act, old);
+}
+
+/* ---------------------------------------------------------------------- tests */
+static int own_faults_body(void)
+{
+	set_handler(jump_out, NULL);
+	if (rn_guard_install() || !device_faults() || seen_count != 0)
+		return 1;
+	if (sigsetjmp(escape, 1) == 0) {
+		touch_hole();
+		return 2;
+	}
+	if (seen_signal != SIGSEGV || seen_addr != hole || seen_count != 1)
+		return 3;
+	return device_faults() ? 0 : 4;
+}
+
+static void handler_of_the_program_gets_the_programs_faults_only(void **state)
+{
+	(void)state;
+	assert_exited_well(run_child(own_faults_body));
+}
+
+static int plain_handler_body(void)
+{
+	struct sigaction act = { .sa_handler = jump_out_plain,
+				 .sa_flags = (int)SA_RESETHAND };
+
+	sigaction(SIGSEGV, &act, NULL);
+	if (rn_guard_install())
+		return 1;
+	if (sigsetjmp(escape, 1) == 0)
+		touch_hole();
+	if (seen_count != 1 || !device_faults())
+		return 2;
+	touch_hole(); /* the handler was good for one signal: this kills */
+	return 3;
+}
+
+static void one_shot_handler_runs_once(void **state)
+{
+	int status = run_child(plain_handler_body);
+
+	(void)state;
+	assert_true(WIFSIGNALED(status));
+	assert_int_equal(WTERMSIG(status), SIGSEGV);
+}
+
+static int default_body(void)
+{
+	if (rn_guard_install() || !device_faults())
+		return 1;
+	touch_hole();
+	return 2;
+}
+
+static void default_action_still_kills(void **state)
+{
+	int status = run_child(default_body);
+
+	(void)state;
+	assert_true(WIFSIGNALED(status));
+	assert_int_equal(WTERMSIG(status), SIGSEGV);
+}
+
+static int sent_body(void)
+{
+	if (rn_guard_install())
+		return 1;
+	kill(getpid(), SIGBUS);
+	return 2;
+}
+
+static void signal_that_was_sent_still_kills(void **state)
+{
+	int status = run_child(sent_body);
+
+	(void)state;
+	assert_true(WIFSIGNALED(status));
+	assert_int_equal(WTERMSIG(status), SIGBUS);
+}
+
+static int ignored_body(void)
+{
+	signal(SIGSEGV, SIG_IGN);
+	if (rn_guard_install())
+		return 1;
+	kill(getpid(), SIGSEGV); /* ignored */
+	if (!device_faults())
+		return 2;
+	touch_hole(); /* a fault cannot be ignored */
+	return 3;
+}
+
+static void ignored_signal_is_ignored_if_sent_and_kills_if_a_fault(void **state)
+{
+	int status = run_child(ignored_body);
+
+	(void)state;
+	assert_true(WIFSIGNALED(status));
+	assert_int_equal(WTERMSIG(status), SIGSEGV);
+}
+
+static int late_handler_body(void)
+{
+	if (rn_guard_install())
+		return 1;
+	set_handler(ask_replaced, &replaced); /* ours is behind it now ... */
+	if (!device_faults() || seen_count != 1)
+		return 2; /* ... and still found */
+	seen_count = 0;
+	if (rn_guard_install() || !device_faults() || seen_count != 0)
+		return 3; /* in front again */
+	touch_hole();
+	return 4;
+}
+
+static void handler_that_replaced_ours_and_calls_it_is_no_endless_loop(void **state)
+{
+	int status = run_child(late_handler_body);
+
+	(void)state;
+	assert_true(WIFSIGNALED(status));
+	assert_int_equal(WTERMSIG(status), SIGSEGV);
+}
+
+static int jumping_late_handler_body(void)
+{
+	if (rn_guard_install())
+		return 1;
+	for (unsigned round = 1; round <= 20; round++) {
+		set_handler(jump_out, NULL);
+		if (rn_guard_install())
+			return 2;
+		if (sigsetjmp(escape, 1) == 0)
+			touch_hole();
+		if (seen_count != (int)round || !device_faults())
+			return 3;
+	}
+	return 0;
+}
+
+static void program_may_set_its_handler_again_and_again(void **state)
+{
+	(void)state;
+	assert_exited_well(run_child(jumping_late_handler_body));
+}
+
+static int blocked_body(void)
+{
+	sigset_t all, after;
+
+	if (rn_guard_install())
+		return 1;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, NULL);
+	for (unsigned i = 0; i < 5; i++)
+		if (!device_faults())
+			return 2;
+	pthread_sigmask(SIG_SETMASK, NULL, &after);
+	return sigismember(&after, SIGSEGV) == 1 ? 0 : 3;
+}
+
+static void thread_that_blocks_the_signals_is_not_killed(void **state)
+{
+	(void)state;
+	assert_exited_well(run_child(blocked_body));
+}
+
+static int mask_body(void)
+{
+	sigset_t before, after;
+
+	if (rn_guard_install())
+		return 1;
+	pthread_sigmask(SIG_SETMASK, NULL, &before);
+	for (unsigned i = 0; i < 100; i++)
+		if (!device_faults())
+			return 2;
+	pthread_sigmask(SIG_SETMASK, NULL, &after);
+	for (int sig = 1; sig < 32; sig++)
+		if (sigismember(&before, sig) != sigismember(&after, sig))
+			return 3;
+	return 0;
+}
+
+static void fault_of_the_device_leaves_the_signal_mask_alone(void **state)
+{
+	(void)state;
+	assert_exited_well(run_child(mask_body));
+}
+
+static int altstack_body(void)
+{
+	static char stack[65536];
+	stack_t ss = { .ss_sp = stack, .ss_size = sizeof(stack), .ss_flags = 0 };
+	stack_t now;
+
+#ifdef SS_AUTODISARM
+	ss.ss_flags = (int)SS_AUTODISARM;
+#endif
+	if (sigaltstack(&ss, NULL) || rn_guard_install() || !device_faults())
+		return 1;
+	if (!device_faults() || sigaltstack(NULL, &now))
+		return 2;
+	return now.ss_sp == stack && !(now.ss_flags & SS_DISABLE) ? 0 : 3;
+}
+
+static void alternate_stack_stays_in_place(void **state)
+{
+	(void)state;
+	assert_exited_well(run_child(altstack_body));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(handler_of_the_program_gets_the_programs_faults_only),
+		cmocka_unit_test(one_shot_handler_runs_once),
+		cmocka_unit_test(default_action_still_kills),
+		cmocka_unit_test(signal_that_was_sent_still_kills),
+		cmocka_unit_test(ignored_signal_is_ignored_if_sent_and_kills_if_a_fault),
+		cmocka_unit_test(
+			handler_that_replaced_ours_and_calls_it_is_no_endless_loop),
+		cmocka_unit_test(program_may_set_its_handler_again_and_again),
+		cmocka_unit_test(thread_that_blocks_the_signals_is_not_killed),
+		cmocka_unit_test(fault_of_the_device_leaves_the_signal_mask_alone),
+		cmocka_unit_test(alternate_stack_stays_in_place),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* test_netdev.c - specifications of devices on the loopback interface. */
+#include "rocin/netdev.h"
+
+/* cmocka.h needs these before it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <net/if.h>
+#include <stdio.h>
+#include <string.h>
+
+static struct rn_gid ipv4(const char *text)
+{
+	struct rn_gid gid = { .raw = { [10] = 0xff, [11] = 0xff } };
+
+	assert_int_equal(inet_pton(AF_INET, text, gid.raw + 12), 1);
+	return gid;
+}
+
+static struct rn_netdev one(const char *spec)
+{
+	struct rn_netdev dev;
+	char why[256] = "";
+
+	if (rn_netdev_discover(spec, &dev, 1, why, sizeof(why)) != 1)
+		fail_msg("%s: %s", spec, why);
+	return dev;
+}
+
+static void expect_gid(const struct rn_gid *gid, const char *text)
+{
+	const struct rn_gid want = ipv4(text);
+
+	assert_memory_equal(gid, &want, sizeof(want));
+}
+
+static void nothing_and_lo_mean_loopback(void **state)
+{
+	static const char *const specs[] = { NULL, "", "lo" };
+
+	(void)state;
+	for (unsigned i = 0; i < 3; i++) {
+		const struct rn_netdev dev = one(specs[i]);
+
+		assert_string_equal(dev.ibdev, "rocin0");
+		assert_string_equal(dev.ifname, "lo");
+		assert_int_equal(dev.ifindex, if_nametoindex("lo"));
+		assert_in_range(dev.mtu, 1500, 1 << 20);
+		assert_true(dev.up);
+		assert_in_range(dev.gid_count, 1, 2);
+		expect_gid(&dev.gid[0], "127.0.0.1");
+		if (dev.gid_count == 2)
+			assert_int_equal(dev.gid[1].raw[15], 1);
+	}
+}
+
+static void addresses_keep_the_order_that_they_are_given_in(void **state)
+{
+	const struct rn_netdev dev = one("lo:127.0.0.9+127.1.2.3+127.0.0.1");
+
+	(void)state;
+	assert_int_equal(dev.gid_count, 3);
+	expect_gid(&dev.gid[0], "127.0.0.9");
+	expect_gid(&dev.gid[1], "127.1.2.3");
+	expect_gid(&dev.gid[2], "127.0.0.1");
+}
+
+static void devices_are_numbered_in_the_order_that_they_are_given_in(void **state)
+{
+	struct rn_netdev dev[3];
+
+	(void)state;
+	assert_int_equal(rn_netdev_discover("lo:127.0.0.9,lo:127.0.0.8,lo:127.0.0.7", dev,
+					    3, NULL, 0),
+			 3);
+	for (unsigned i = 0; i < 3; i++) {
+		const char digit[2] = { (char)('0' + i), '\0' };
+
+		assert_string_equal(dev[i].ibdev + 5, digit);
+		assert_int_equal(dev[i].gid[0].raw[15], 9 - i);
+	}
+}
+
+static void an_address_given_twice_to_one_device_counts_once(void **state)
+{
+	(void)state;
+	assert_int_equal(one("lo:127.0.0.9+127.0.0.9").gid_count, 1);
+	assert_int_equal(one("lo:127.0.0.9+::ffff:127.0.0.9").gid_count, 1);
+}
+
+static void wrong_specifications_are_refused_with_a_sentence(void **state)
+{
+	static const struct {
+		const char *spec;
+		int rc;
+		const char *words;
+	} cases[] = {
+		{ ",", -EINVAL, "interface name is missing" },
+		{ "lo,", -EINVAL, "interface name is missing" },
+		{ ":127.0.0.1", -EINVAL, "interface name is missing" },
+		{ "lo:", -EINVAL, "is not an IPv4 or IPv6 address" },
+		{ "lo:127.0.0.1+", -EINVAL, "is not an IPv4 or IPv6 address" },
+		{ "lo:127.0.0", -EINVAL, "\"127.0.0\" is not" },
+		{ "lo:127.0.0.1.1", -EINVAL, "is not an IPv4 or IPv6 address" },
+		{ "lo:0123456789012345678901234567890123456789012345678901234567890",
+		  -EINVAL, "is not an IPv4 or IPv6 address" },
+		{ "lo:192.0.2.1", -EADDRNOTAVAIL,
+		  "lo does not have the address 192.0.2.1" },
+		{ "lo:0.0.0.0", -EADDRNOTAVAIL, "lo does not have" },
+		{ "no-such-if", -ENODEV, "no network interface \"no-such-if\"" },
+		{ "a-name-that-is-much-too-long-for-one", -ENODEV,
+		  "no network interface" },
+		{ "lo:127.0.0.9,lo:127.0.0.9", -EINVAL,
+		  "127.0.0.9 is given to two devices" },
+		{ "lo:127.0.0.1,lo:127.0.0.2,lo:127.0.0.3", -ENOSPC,
+		  "more than 2 devices" },
+		{ "lo:127.0.0.1+127.0.0.2+127.0.0.3+127.0.0.4+127.0.0.5+127.0.0.6+127.0."
+		  "0.7+"
+		  "127.0.0.8+127.0.0.9+127.0.0.10+127.0.0.11+127.0.0.12+127.0.0.13+127.0."
+		  "0.14+"
+		  "127.0.0.15+127.0.0.16+127.0.0.17",
+		  -ENOSPC, "more than 16 addresses" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < RN_ARRAY_SIZE(cases); i++) {
+		struct rn_netdev dev[2];
+		char why[256] = "";
+
+		assert_int_equal(
+			rn_netdev_discover(cases[i].spec, dev, 2, why, sizeof(why)),
+			cases[i].rc);
+		if (!strstr(why, cases[i].words))
+			fail_msg("%s: %s", cases[i].spec, why);
+	}
+}
+
+static void a_guid_is_stable_local_and_differs_between_devices(void **state)
+{
+	const struct rn_netdev first = one("lo:127.0.0.9"), again = one("lo:127.0.0.9");
+	const struct rn_netdev other = one("lo:127.0.0.8");
+
+	(void)state;
+	assert_true(first.node_guid == again.node_guid);
+	assert_true(first.node_guid != other.node_guid);
+	assert_int_equal(first.node_guid >> 56 & 3, 2); /* local, not a group */
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(nothing_and_lo_mean_loopback),
+		cmocka_unit_test(addresses_keep_the_order_that_they_are_given_in),
+		cmocka_unit_test(
+			devices_are_numbered_in_the_order_that_they_are_given_in),
+		cmocka_unit_test(an_address_given_twice_to_one_device_counts_once),
+		cmocka_unit_test(wrong_specifications_are_refused_with_a_sentence),
+		cmocka_unit_test(a_guid_is_stable_local_and_differs_between_devices),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

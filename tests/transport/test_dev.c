@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* test_dev.c - configuration, turns of the queue pairs, acknowledgements apart. */
+#include "qp.h"
+#include "raw.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+static void device_refuses_a_configuration_out_of_range(void **state)
+{
+	struct rn_dev *dev = malloc(rn_dev_size());
+	uint64_t stats[RN_STAT_COUNT] = { 0 };
+	const struct rn_dev_cfg good = { .gid_count = 1,
+					 .mtu_max = 1024,
+					 .window_start = 2,
+					 .window_min = 1,
+					 .window_max = 3,
+					 .read_window = 4096,
+					 .read_chunk = 1024,
+					 .mem = &arena_direct_ops,
+					 .stats = stats };
+	struct rn_dev_cfg c = good;
+
+	(void)state;
+	assert_int_equal(rn_dev_init(dev, &c), 0);
+	rn_dev_fini(dev);
+#define BEYOND(field, value)                                     \
+	do {                                                     \
+		c = good;                                        \
+		c.field = (value);                               \
+		assert_int_equal(rn_dev_init(dev, &c), -EINVAL); \
+	} while (0)
+	BEYOND(gid_count, 0);
+	BEYOND(gid_count, RN_GID_MAX + 1);
+	BEYOND(mtu_max, 1500);
+	BEYOND(mtu_max, 8192);
+	BEYOND(window_min, 0);
+	BEYOND(window_min, 3);
+	BEYOND(window_max, 1);
+	BEYOND(read_chunk, 512);
+	BEYOND(read_window, 1000);
+	BEYOND(mem, NULL);
+	BEYOND(stats, NULL);
+#undef BEYOND
+	free(dev);
+}
+
+static void qps_take_turns_of_sixty_four_packets(void **state)
+{
+	struct pair *p = pair_new(&(struct pair_cfg){ .devices = 1, .mtu_max = 256 });
+	struct pair_mr *m = pair_mr_new(p, 0, 100 * 256, 0);
+	struct rn_sge sge = pair_sge(m, 0, 100 * 256);
+	struct rn_send_wr wr = { .opcode = RN_WR_SEND, .sg = &sge, .num_sge = 1 };
+	static const unsigned turns[][2] = { { 0, 64 }, { 1, 64 }, { 0, 36 }, { 1, 36 } };
+	struct pair_qp *q[2];
+	unsigned at = 0;
+
+	(void)state;
+	for (unsigned i = 0; i < 2; i++) {
+		struct rn_qp_attr attr;
+
+		q[i] = pair_qp_new(p, 0, RN_QPT_UC);
+		attr = pair_attr(q[i], 1, 0x90 + i);
+		pair_modify_until(q[i], &attr, RN_QPS_RTS);
+		rn_qp_post_send(p->dev[0], q[i]->qp, p->now, &wr);
+	}
+	pair_flush(p);
+	assert_int_equal(p->record_count, 200);
+	for (unsigned t = 0; t < RN_ARRAY_SIZE(turns); t++)
+		for (unsigned i = 0; i < turns[t][1]; i++) {
+			assert_int_equal(p->record[at]->tx.src_qpn, q[turns[t][0]]->qpn);
+			at++;
+		}
+	pair_free(p);
+}
+
+static void acks_leave_only_when_asked_for(void **state)
+{
+	struct raw r = raw_new(NULL, RN_QPT_RC, RN_QPS_RTS, NULL);
+	uint8_t buf[RN_PACKET_MAX];
+	struct rn_tx tx;
+
+	(void)state;
+	r.p->frozen = true;
+	assert_false(rn_dev_acks_due(r.p->dev[0]));
+	raw_send(&r, RAW(.op = RN_RC_WRITE_ONLY, .psn = 100, .ack_req = true));
+	assert_true(rn_dev_acks_due(r.p->dev[0]));
+	assert_int_equal(
+		rn_dev_transmit(r.p->dev[0], r.p->now, RN_TX_WORK, buf, sizeof(buf), &tx),
+		0);
+	assert_int_equal(
+		rn_dev_transmit(r.p->dev[0], r.p->now, RN_TX_ACKS, buf, sizeof(buf), &tx),
+		RN_BTH_LEN + RN_AETH_LEN);
+	assert_int_equal(tx.src_qpn, r.q->qpn);
+	assert_int_equal(tx.dest_qpn, RAW_PEER_QPN);
+	assert_true(tx.response);
+	assert_memory_equal(&tx.flow->dst, &r.p->gid[1], sizeof(r.p->gid[1]));
+	assert_int_equal(tx.flow->sport, RN_ROCE_PORT);
+	assert_false(rn_dev_acks_due(r.p->dev[0]));
+	raw_free(&r);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(device_refuses_a_configuration_out_of_range),
+		cmocka_unit_test(qps_take_turns_of_sixty_four_packets),
+		cmocka_unit_test(acks_leave_only_when_asked_for),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

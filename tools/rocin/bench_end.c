@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* bench_end.c - one of the two processes: how they meet, fail and measure time. */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+
+#include "bench.h"
+
+static const uint64_t patience_ns = 10 * 1000000000ull;
+
+int rn_bench_fail(struct rn_bench_end *end, const char *fmt, ...)
+{
+	char *to = end->shared->sentence[end->role];
+	va_list ap;
+
+	if (!*to) {
+		va_start(ap, fmt);
+		vsnprintf(to, sizeof(end->shared->sentence[0]), fmt, ap);
+		va_end(ap);
+	}
+	atomic_store(&end->shared->failed, true);
+	return -1;
+}
+
+static int gone(struct rn_bench_end *end)
+{
+	/* It says why itself, unless it was killed. */
+	if (*end->shared->sentence[!end->role])
+		return -1;
+	return rn_bench_fail(end, "the other process has ended");
+}
+
+int rn_bench_exchange(struct rn_bench_end *end, const void *mine, void *theirs,
+		      size_t len)
+{
+	ssize_t n;
+
+	/* MSG_WAITALL and a socket buffer that holds all of it: one call each. */
+	do
+		n = send(end->meet_fd, mine, len, MSG_NOSIGNAL);
+	while (n < 0 && errno == EINTR);
+	if (n != (ssize_t)len)
+		return gone(end);
+	do
+		n = recv(end->meet_fd, theirs, len, MSG_WAITALL);
+	while (n < 0 && errno == EINTR);
+	return n == (ssize_t)len ? 0 : gone(end);
+}
+
+int rn_bench_meet(struct rn_bench_end *end)
+{
+	char mine = 'm', theirs;
+
+	return rn_bench_exchange(end, &mine, &theirs, 1);
+}
+
+bool rn_bench_stopped(const struct rn_bench_end *end)
+{
+	return atomic_load_explicit(&end->shared->stop, memory_order_acquire) ||
+	       atomic_load_explicit(&end->shared->failed, memory_order_relaxed);
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+int rn_bench_meter_patience(struct rn_bench_meter *m)
+{
+	if (atomic_load_explicit(&m->end->shared->failed, memory_order_relaxed))
+		return -1;
+	if (now_ns() < m->give_up_ns)
+		return 0;
+	return rn_bench_fail(m->end, "nothing has moved for ten seconds");
+}
+
+void rn_bench_meter_start(struct rn_bench_meter *m, struct rn_bench_end *end)
+{
+	uint64_t now = now_ns();
+
+	*m = (struct rn_bench_meter){
+		.end = end,
+		.warm_ns = now + end->slice_ns / 5,
+		.end_ns = now + end->slice_ns / 5 + end->slice_ns,
+		.give_up_ns = now + 2 * end->slice_ns + patience_ns,
+	};
+}
+
+bool rn_bench_meter_runs(struct rn_bench_meter *m, uint64_t done)
+{
+	uint64_t now = now_ns();
+
+	if (!m->start_ns && now >= m->warm_ns) {
+		m->start_ns = now;
+		m->start_at = done;
+		m->end_ns = now + m->end->slice_ns;
+	}
+	/* However slow the machine is, something is counted. */
+	if (now < m->end_ns || done == m->start_at)
+		return rn_bench_meter_patience(m) == 0;
+	m->stop_ns = now;
+	m->stop_at = done;
+	return false;
+}
+
+double rn_bench_meter_per_ns(const struct rn_bench_meter *m)
+{
+	return (double)(m->stop_at - m->start_at) / (double)(m->stop_ns - m->start_ns);
+}
+
+double rn_bench_meter_us_each(const struct rn_bench_meter *m)
+{
+	return 1e-3 / rn_bench_meter_per_ns(m);
+}
+
+/* SplitMix64 of the position. */
+static uint64_t pattern_at(uint64_t seed, size_t i)
+{
+	uint64_t x = (seed << 32) + i + 0x9e3779b97f4a7c15u;
+
+	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
+	x = (x ^ x >> 27) * 0x94d049bb133111ebu;
+	return x ^ x >> 31;
+}
+
+void rn_bench_pattern(uint8_t *buf, size_t len, uint64_t seed)
+{
+	for (size_t i = 0; i < len; i += 8) {
+		uint64_t v = pattern_at(seed, i);
+
+		memcpy(buf + i, &v, len - i < 8 ? len - i : 8);
+	}
+}
+
+bool rn_bench_is_pattern(const uint8_t *buf, size_t len, uint64_t seed)
+{
+	for (size_t i = 0; i < len; i += 8) {
+		uint64_t v = pattern_at(seed, i);
+
+		if (memcmp(buf + i, &v, len - i < 8 ? len - i : 8) != 0)
+			return false;
+	}
+	return true;
+}
