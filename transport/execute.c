@@ -131,11 +131,8 @@ static struct rn_resource *new_resource(struct rn_qp *qp, const struct rn_reques
 	struct rn_responder *rsp = &qp->rsp;
 	struct rn_resource *r;
 
-	while (rn_res_count(rsp) >= qp->attr.max_dest_rd_atomic) {
-		if (rsp->res_cur == rsp->res_head)
-			rsp->res_cur++;
-		rsp->res_head++;
-	}
+	while (rn_res_count(rsp) >= qp->attr.max_dest_rd_atomic)
+		rn_rsp_forget_oldest(qp);
 	r = rn_res_at(rsp, rsp->res_tail);
 	*r = (struct rn_resource){
 		.first = q->p->bth.psn,
@@ -233,8 +230,6 @@ static void atomic_mem_done(struct rn_qp *qp, rn_ns now, enum rn_mem_result resu
 	uint8_t i = rsp->atomic.index;
 	struct rn_resource *r = rn_res_at(rsp, i);
 
-	if (!rsp->atomic.running)
-		return;
 	rsp->atomic.running = false;
 	if ((uint8_t)(i - rsp->res_head) < rn_res_count(rsp) &&
 	    r->kind == RN_RES_ATOMIC && r->phase == RN_ATOMIC_RUNNING) {
@@ -379,8 +374,7 @@ static void repeat_atomic(struct rn_qp *qp, const struct rn_request *q)
 	if (r->kind != RN_RES_ATOMIC || r->va != q->atomic.va ||
 	    r->rkey != q->atomic.rkey || (r->atomic_op == RN_MEM_CMP_SWAP) != swap)
 		return;
-	if (r->answered)
-		rn_rsp_due(qp, i);
+	rn_rsp_due(qp, i); /* at once, or still */
 }
 
 /* The newest PSN that may be acknowledged to a requester that asks again for @psn: a

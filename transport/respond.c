@@ -63,7 +63,8 @@ void rn_rsp_ack(struct rn_qp *qp, struct rn_psn psn, uint32_t msn)
 
 	if (rsp->ack_due) {
 		rn_count(qp->dev, RN_STAT_ACK_COALESCED);
-		if (!is_ack(rsp->ack_syndrome) || !rn_psn_before(rsp->ack_psn, psn))
+		/* The PSN of a NAK is newer than anything to be acknowledged. */
+		if (!rn_psn_before(rsp->ack_psn, psn))
 			return;
 	}
 	set_ack(qp, SYNDROME_ACK, psn, msn);
@@ -213,6 +214,13 @@ static void next_resource(struct rn_qp *qp)
 	while (rsp->res_cur != rsp->res_tail && !rn_res_at(rsp, rsp->res_cur)->due)
 		rsp->res_cur++;
 	update_ack(qp);
+}
+
+void rn_rsp_forget_oldest(struct rn_qp *qp)
+{
+	if (qp->rsp.res_cur == qp->rsp.res_head)
+		next_resource(qp);
+	qp->rsp.res_head++;
 }
 
 bool rn_rsp_work_due(const struct rn_qp *qp)

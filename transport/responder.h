@@ -110,6 +110,9 @@ void rn_rsp_fatal(struct rn_qp *qp, rn_ns now, enum rn_nak_code code, struct rn_
 /* The responses of resource @index are due from its `next` on. */
 void rn_rsp_due(struct rn_qp *qp, uint8_t index);
 
+/* Make room for a newer resource. */
+void rn_rsp_forget_oldest(struct rn_qp *qp);
+
 /* The memory of resource @index cannot be reached any more. A duplicate is forgotten
  * (duplicates are never NAKed); otherwise NAK ACC in place of the next response.
  */

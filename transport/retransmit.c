@@ -331,7 +331,7 @@ void rn_req_receive(struct rn_qp *qp, rn_ns now, const struct rn_packet *p)
 	case RN_OP_KIND_ATOMIC_WRITE:
 	case RN_OP_KIND_FLUSH:
 	case RN_OP_KIND_CNP:
-		assert(!"a request reached the requester");
+		assert(false); /* requests go to the responder */
 	}
 }
 

@@ -36,11 +36,8 @@ struct rn_netdev {
 static inline bool rn_gid_is_ipv4(const struct rn_gid *gid)
 {
 	static const uint8_t prefix[12] = { [10] = 0xff, [11] = 0xff };
-	unsigned diff = 0;
 
-	for (unsigned i = 0; i < sizeof(prefix); i++)
-		diff |= gid->raw[i] ^ prefix[i];
-	return diff == 0;
+	return __builtin_memcmp(gid->raw, prefix, sizeof(prefix)) == 0;
 }
 
 /* True for fe80::/10: the address means something only on one interface. */

@@ -53,7 +53,6 @@ ib_write_bw)
 	perf 'all sizes' -a -n 200
 	perf '16 QPs' -q 16 -n 200
 	perf 'bidirectional' -b -n 500
-	perf 'events' -e -n 500
 	perf 'duration' -D 2
 	;;
 ib_read_bw)

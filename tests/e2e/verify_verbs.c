@@ -373,8 +373,16 @@ static void to_rts(struct verify *v)
 	       "RTS");
 }
 
+/* Send ours, receive the peer's. */
+static void exchange(struct verify *v, void *ours, void *theirs, size_t len)
+{
+	if (write(v->sock, ours, len) != (ssize_t)len || read_all(v->sock, theirs, len))
+		die("the peer is gone");
+}
+
 void verify_open(struct verify *v)
 {
+	struct peer_info ours;
 	char ready = 0;
 
 	meet(v);
@@ -389,13 +397,11 @@ void verify_open(struct verify *v)
 	if (ibv_query_gid(v->ctx, 1, v->gid_index, &v->self.gid))
 		die("ibv_query_gid: %s", strerror(errno));
 	to_init(v);
-	if (write(v->sock, &v->self, sizeof(v->self)) != (ssize_t)sizeof(v->self) ||
-	    read_all(v->sock, &v->peer, sizeof(v->peer)))
-		die("the peer is gone");
+	ours = v->self;
+	exchange(v, &ours, &v->peer, sizeof(ours));
 	to_rts(v);
 	/* Nothing may be sent before the other side can take it. */
-	if (write(v->sock, &ready, 1) != 1 || read_all(v->sock, &ready, 1))
-		die("the peer is gone");
+	exchange(v, &ready, &ready, sizeof(ready));
 }
 
 void verify_close(struct verify *v)

@@ -23,7 +23,7 @@ enum {
 	QPS = 4,
 	MTU = 256,
 	REGION_LEN = 2048,
-	CQES = 64,
+	CQES = 32,
 	WRS = 8,
 	WIRE_MAX = 64, /* packets under way; more are lost */
 	STEPS_MAX = 512,
@@ -573,7 +573,7 @@ static void step(struct world *w)
 		poll(w);
 		break;
 	case 15:
-		if (op == 255)
+		if (op & 0x80)
 			toggle_region(w);
 		break;
 	}

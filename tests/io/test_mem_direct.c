@@ -37,7 +37,7 @@ write_and_read_copy_exactly_the_bytes_for_every_length_and_offset(void **state)
 	for (unsigned i = 0; i < ROOM; i++)
 		from[i] = (uint8_t)(i * 7 + 1);
 	for (uint32_t len = 1; len < 300; len++) {
-		for (uint32_t off = 0; off < 40; off += len > 80 ? 2 : 1) {
+		for (uint32_t off = 0; off<40; off += len> 80 ? 2 : 1) {
 			uint32_t src_off = (off * 5 + len) % 33;
 
 			memset(to, 0xee, ROOM);

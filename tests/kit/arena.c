@@ -58,6 +58,18 @@ void arena_unmap(struct arena *a, const void *data)
 			a->block[i].gone = true;
 }
 
+void arena_cancel(struct arena *a, const void *mem, size_t len)
+{
+	for (unsigned i = 0; i < a->pending_count;) {
+		uintptr_t off = (uintptr_t)a->pending[i].dst - (uintptr_t)mem;
+
+		if (off < len)
+			a->pending[i] = a->pending[--a->pending_count];
+		else
+			i++;
+	}
+}
+
 bool arena_guards_intact(const struct arena *a)
 {
 	for (unsigned i = 0; i < a->count; i++) {

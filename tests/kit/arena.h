@@ -58,6 +58,11 @@ void *arena_alloc(struct arena *a, size_t len);
 /* The memory behind the block at @data is gone: accesses fault. */
 void arena_unmap(struct arena *a, const void *data);
 
+/* Operations put off that would write to [mem, mem + len) never take place: the block of
+ * a QP is about to be freed.
+ */
+void arena_cancel(struct arena *a, const void *mem, size_t len);
+
 /* True if nothing was written outside the blocks. */
 bool arena_guards_intact(const struct arena *a);
 

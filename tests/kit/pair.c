@@ -130,12 +130,25 @@ static void take_over(struct rn_qp_init *to, const struct rn_qp_init *from)
 	to->sq_sig_all = from->sq_sig_all;
 }
 
+/* In the place of one that was destroyed, if there is such a place. */
+static void keep(struct pair *p, struct pair_qp *q)
+{
+	unsigned i = 0;
+
+	while (i < p->qp_count && p->qp[i])
+		i++;
+	assert_true(i < PAIR_OBJECTS);
+	p->qp[i] = q;
+	if (i == p->qp_count)
+		p->qp_count++;
+}
+
 struct pair_qp *pair_qp_new_with(struct pair *p, unsigned dev,
 				 const struct rn_qp_init *init)
 {
 	struct pair_qp *q = calloc(1, sizeof(*q));
 	struct rn_qp_init in = {
-		.qpn = 0x11 + p->qp_count,
+		.qpn = 0x11 + p->qpns++,
 		.pd = PD,
 		.max_send_wr = PAIR_WR_DEFAULT,
 		.max_recv_wr = PAIR_WR_DEFAULT,
@@ -148,7 +161,6 @@ struct pair_qp *pair_qp_new_with(struct pair *p, unsigned dev,
 	size_t size;
 
 	assert_non_null(q);
-	assert_true(p->qp_count < PAIR_OBJECTS);
 	if (!init->send_cq) {
 		q->scq = pair_cq_new(p, dev, PAIR_CQ_DEFAULT);
 		in.send_cq = &q->scq->cq;
@@ -162,7 +174,8 @@ struct pair_qp *pair_qp_new_with(struct pair *p, unsigned dev,
 	q->rcq = in.recv_cq->owner;
 	size = rn_qp_size(p->dev[dev], &in);
 	assert_int_not_equal(size, 0);
-	q->block = aligned_alloc(64, (size + 63) & ~(size_t)63);
+	q->size = (size + 63) & ~(size_t)63;
+	q->block = aligned_alloc(64, q->size);
 	assert_non_null(q->block);
 	memset(q->block, 0xee, size);
 	q->qp = rn_qp_create(p->dev[dev], q->block, &in);
@@ -170,7 +183,7 @@ struct pair_qp *pair_qp_new_with(struct pair *p, unsigned dev,
 	q->dev = dev;
 	q->qpn = in.qpn;
 	q->type = in.type;
-	p->qp[p->qp_count++] = q;
+	keep(p, q);
 	return q;
 }
 
@@ -184,6 +197,7 @@ void pair_qp_destroy(struct pair_qp *q)
 	struct pair *p = q->p;
 
 	rn_qp_destroy(p->dev[q->dev], q->qp);
+	arena_cancel(&p->arena[q->dev], q->block, q->size);
 	for (unsigned i = 0; i < p->qp_count; i++)
 		if (p->qp[i] == q)
 			p->qp[i] = NULL;

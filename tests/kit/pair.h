@@ -97,6 +97,7 @@ struct pair_qp {
 	struct pair_cq *scq, *rcq;
 	struct rn_stats_qp stats;
 	void *block;
+	size_t size;
 };
 
 /* A block of memory with a key. */
@@ -126,6 +127,7 @@ struct pair {
 	struct pair_cq *cq[PAIR_OBJECTS];
 	struct pair_mr *mr[PAIR_OBJECTS];
 	unsigned qp_count, cq_count, mr_count;
+	uint32_t qpns; /* given out so far */
 
 	/* On the wire, unordered. */
 	struct pair_link_slot link[PAIR_LINK_MAX];

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* netns.h - a network namespace of the test's own, without privilege where that is
- * allowed. */
+/* netns.h - a network namespace of one's own, without privilege where allowed. */
 #ifndef NETNS_H
 #define NETNS_H
 

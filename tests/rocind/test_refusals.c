@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* test_refusals.c - what rocind and its client say to things they cannot do or
- * understand. */
+/* test_refusals.c - what rocind and its client cannot do or do not understand. */
 #include "rocind_kit.h"
 
 #include <errno.h>

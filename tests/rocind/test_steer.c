@@ -60,8 +60,7 @@ static uint32_t steer(unsigned slot_count, uint32_t qpn, uint32_t len)
 	struct sock_filter prog[RND_STEER_PROGRAM_LEN];
 	uint8_t payload[64];
 
-	/* The byte above the QPN is F, B and reserved bits of the BTH: not zero on
-	 * purpose. */
+	/* The byte above the QPN is F, B and reserved bits of the BTH: not zero. */
 	memset(payload, 0xff, sizeof(payload));
 	payload[5] = (uint8_t)(qpn >> 16);
 	payload[6] = (uint8_t)(qpn >> 8);
@@ -139,8 +138,7 @@ static void a_short_packet_is_not_read_beyond_its_end(void **state)
 {
 	(void)state;
 	for (size_t len = 0; len < 12; len++) {
-		/* A heap copy of the exact length: a sanitizer sees a read one past it.
-		 */
+		/* A heap copy of this length: a sanitizer sees a read one past it. */
 		uint8_t *copy = malloc(len ? len : 1);
 
 		assert_int_equal(rnd_steer_reason(copy, len), RN_ROCIND_DROP_SHORT);

@@ -53,8 +53,7 @@ static struct rn_gid gid(const char *text)
 	return gid;
 }
 
-/* The event about this address; others (the automatic link-local one) are taken in
- * silence. */
+/* The event about this address. Others, as the automatic link-local one, are ignored. */
 static struct rn_rocind_event await_gid(struct rn_rocind *r, const struct rn_gid *want)
 {
 	for (;;) {

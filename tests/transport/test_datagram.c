@@ -257,6 +257,38 @@ static void traffic_class_and_ttl_are_those_of_the_packet(void **state)
 	rc0_free(&t);
 }
 
+static void the_ipv4_checksum_is_right_when_carries_carry(void **state)
+{
+	struct rc0 t = ud_rts(false, 0);
+	struct rn_flow flow = raw_flow(&t.r);
+	uint8_t buf[RN_PACKET_MAX + RN_ICRC_LEN];
+	uint32_t len = raw_encode(
+		&t.r, RAW(.op = RN_UD_SEND_ONLY, .deth = { .qkey = QKEY }), buf);
+	/* Version to protocol, 127.0 and 127.0.0.2: all but the last word of the source.
+	 */
+	uint32_t rest = 0x4500 + 20 + 8 + len + 0x4000 + 0x4011 + 0x7f00 + 0x7f00 + 2;
+	unsigned found = 0;
+
+	(void)state;
+	for (uint32_t word = 0; word < 0x10000; word++) {
+		uint32_t sum = rest + word;
+
+		if ((sum & 0xffff) + (sum >> 16) < 0x10000)
+			continue;
+		flow.src.raw[14] = (uint8_t)(word >> 8);
+		flow.src.raw[15] = (uint8_t)word;
+		rn_icrc_seal(&flow, 0, buf, len - RN_ICRC_LEN);
+		rc0_post(&t, 1);
+		pair_inject(t.r.p, 0, &flow, buf, len);
+		rc0_expect_receive(&t, t.posted, 40);
+		assert_int_equal(sum16(rc0_recv_data(&t, t.posted) + IPV4_AT, 20),
+				 0xffff);
+		found++;
+	}
+	assert_int_not_equal(found, 0);
+	rc0_free(&t);
+}
+
 static void a_datagram_comes_with_its_ipv6_header(void **state)
 {
 	/* Version 6, length 8 + 12 + 8 + 5 + 3 + 4, UDP, hop limit 64. */
@@ -392,6 +424,7 @@ int main(void)
 		cmocka_unit_test(a_uc_receive_that_opens_nothing_ends_the_qp),
 		cmocka_unit_test(a_datagram_comes_with_its_ipv4_header),
 		cmocka_unit_test(traffic_class_and_ttl_are_those_of_the_packet),
+		cmocka_unit_test(the_ipv4_checksum_is_right_when_carries_carry),
 		cmocka_unit_test(a_datagram_comes_with_its_ipv6_header),
 		cmocka_unit_test(a_wrong_qkey_is_counted_and_dropped),
 		cmocka_unit_test(

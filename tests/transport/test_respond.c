@@ -406,6 +406,43 @@ static void a_new_read_takes_the_place_of_one_that_is_being_repeated(void **stat
 	rc0_free(&t);
 }
 
+static void a_read_that_makes_room_does_not_bring_back_its_neighbour(void **state)
+{
+	struct rc0 t = rts_filled(0);
+
+	(void)state;
+	read_at(&t, 100, 0, 3000);
+	expect_3000(&t, 100, 1);
+	read_at(&t, 103, 8, 2000);
+	expect_response(&t, RN_RC_READ_RESPONSE_FIRST, 103, 2, 8, 1024);
+	expect_response(&t, RN_RC_READ_RESPONSE_LAST, 104, 2, 8 + 1024, 976);
+	freeze(&t);
+	read_at(&t, 100, 0, 3000);
+	read_at(&t, 105, 9, 5);
+	thaw(&t);
+	expect_response(&t, RN_RC_READ_RESPONSE_ONLY, 105, 3, 9, 5);
+	rc0_expect_nothing(&t);
+	rc0_free(&t);
+}
+
+static void pad_bytes_are_zero_whatever_was_in_the_buffer(void **state)
+{
+	struct rc0 t = rts_filled(0);
+	uint8_t buf[RN_PACKET_MAX];
+	struct rn_tx tx;
+
+	(void)state;
+	freeze(&t);
+	read_at(&t, 100, 0, 5);
+	memset(buf, 0xff, sizeof(buf));
+	/* BTH 12, AETH 4, 5 bytes, 3 of pad. */
+	assert_int_equal(rn_dev_transmit(t.r.p->dev[0], t.r.p->now, RN_TX_WORK, buf,
+					 sizeof(buf), &tx),
+			 24);
+	assert_int_equal(rn_get_be24(buf + 21), 0);
+	rc0_free(&t);
+}
+
 /* --------------------------------------------------------- acknowledgements */
 static void an_acknowledgement_does_not_overtake_a_read(void **state)
 {
@@ -479,6 +516,24 @@ static void acknowledgements_that_wait_become_one(void **state)
 	raw_expect_ack(&t.r, 103, 4);
 	raw_expect_silence(&t.r);
 	assert_int_equal(rc0_stat(&t, RN_STAT_ACK_COALESCED), 4);
+	rc0_free(&t);
+}
+
+static void a_duplicate_does_not_replace_a_newer_acknowledgement(void **state)
+{
+	struct rc0 t = rts_filled(4);
+
+	(void)state;
+	send_at(&t, 100);
+	raw_expect_ack(&t.r, 100, 1);
+	freeze(&t);
+	read_at(&t, 101, 0, 3000);
+	send_at(&t, 104);
+	send_at(&t, 100);
+	thaw(&t);
+	expect_3000(&t, 101, 2);
+	raw_expect_ack(&t.r, 104, 3);
+	raw_expect_silence(&t.r);
 	rc0_free(&t);
 }
 
@@ -663,11 +718,15 @@ int main(void)
 			responses_to_a_repeated_and_a_later_read_keep_their_order),
 		cmocka_unit_test(
 			a_new_read_takes_the_place_of_one_that_is_being_repeated),
+		cmocka_unit_test(
+			a_read_that_makes_room_does_not_bring_back_its_neighbour),
+		cmocka_unit_test(pad_bytes_are_zero_whatever_was_in_the_buffer),
 		cmocka_unit_test(an_acknowledgement_does_not_overtake_a_read),
 		cmocka_unit_test(an_acknowledgement_leaves_before_the_read_that_follows),
 		cmocka_unit_test(
 			a_plain_acknowledgement_never_covers_a_read_that_was_lost),
 		cmocka_unit_test(acknowledgements_that_wait_become_one),
+		cmocka_unit_test(a_duplicate_does_not_replace_a_newer_acknowledgement),
 		cmocka_unit_test(a_nak_takes_the_place_of_an_acknowledgement),
 		cmocka_unit_test(a_nak_waits_for_the_reads_before_it),
 		cmocka_unit_test(a_nak_that_has_not_left_moves_on_if_the_gap_is_filled),

@@ -36,7 +36,9 @@ struct rn_bench_end {
 	int meet_fd; /* stream socket to the other process */
 	uint64_t slice_ns;
 	unsigned round;
-	uint32_t path_mtu; /* of the device; 4096 if none was opened */
+	const char *item_name; /* what is being done, for messages; or NULL */
+	uint32_t path_mtu;     /* of the device; 4096 if none was opened */
+	bool pinned;	       /* each process has a processor of its own */
 };
 
 /* One thing to measure. All return 0, or -1 after rn_bench_fail(). */
@@ -52,9 +54,9 @@ struct rn_bench_ops {
 	/* Also after a failed open(), with what it left in *state. */
 	void (*close)(void *state);
 };
-extern const struct rn_bench_ops rn_bench_verbs_ops, rn_bench_tcp_bw_ops,
-	rn_bench_tcp_lat_ops, rn_bench_udp_bw_ops, rn_bench_udp_lat_ops,
-	rn_bench_udp_rate_ops, rn_bench_memcpy_ops;
+extern const struct rn_bench_ops rn_bench_stream_ops, rn_bench_ping_pong_ops,
+	rn_bench_tcp_bw_ops, rn_bench_tcp_lat_ops, rn_bench_udp_bw_ops,
+	rn_bench_udp_lat_ops, rn_bench_udp_rate_ops, rn_bench_memcpy_ops;
 
 /* Note why, for both processes. Return: -1. */
 int rn_bench_fail(struct rn_bench_end *end, const char *fmt, ...)
@@ -87,7 +89,7 @@ bool rn_bench_meter_runs(struct rn_bench_meter *m, uint64_t done);
  */
 int rn_bench_meter_patience(struct rn_bench_meter *m);
 
-double rn_bench_meter_per_ns(const struct rn_bench_meter *m);	 /* units per ns */
+double rn_bench_meter_per_ns(const struct rn_bench_meter *m);  /* units per ns */
 double rn_bench_meter_us_each(const struct rn_bench_meter *m); /* us per unit */
 
 /* Fill with, or compare with, what @seed says. */
@@ -102,9 +104,8 @@ int rn_bench_rounds(struct rn_bench_end *end, const struct rn_bench_args *args,
 		    struct rn_bench_results *results);
 
 /* Print the table or the JSON on standard output. Return: 0 or -1. */
-int rn_bench_report(const struct rn_bench_args *args,
-		    const struct rn_bench_results *results, uint32_t path_mtu,
-		    bool pinned);
+int rn_bench_report(const struct rn_bench_end *end, const struct rn_bench_args *args,
+		    const struct rn_bench_results *results);
 
 enum {
 	RN_BENCH_BIG = 1 << 20 /* bytes of a message where bandwidth is measured */

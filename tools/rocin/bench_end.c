@@ -17,20 +17,22 @@ int rn_bench_fail(struct rn_bench_end *end, const char *fmt, ...)
 	va_list ap;
 
 	if (!*to) {
+		size_t len = sizeof(end->shared->sentence[0]);
+		int n = end->item_name ? snprintf(to, len, "%s: ", end->item_name) : 0;
+
 		va_start(ap, fmt);
-		vsnprintf(to, sizeof(end->shared->sentence[0]), fmt, ap);
+		vsnprintf(to + n, len - (size_t)n, fmt, ap);
 		va_end(ap);
 	}
 	atomic_store(&end->shared->failed, true);
 	return -1;
 }
 
+/* The other process has ended; it has said why, unless it was killed. */
 static int gone(struct rn_bench_end *end)
 {
-	/* It says why itself, unless it was killed. */
-	if (*end->shared->sentence[!end->role])
-		return -1;
-	return rn_bench_fail(end, "the other process has ended");
+	atomic_store(&end->shared->failed, true);
+	return -1;
 }
 
 int rn_bench_exchange(struct rn_bench_end *end, const void *mine, void *theirs,
@@ -71,13 +73,18 @@ static uint64_t now_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-int rn_bench_meter_patience(struct rn_bench_meter *m)
+static int patience_at(struct rn_bench_meter *m, uint64_t now)
 {
 	if (atomic_load_explicit(&m->end->shared->failed, memory_order_relaxed))
 		return -1;
-	if (now_ns() < m->give_up_ns)
+	if (now < m->give_up_ns)
 		return 0;
 	return rn_bench_fail(m->end, "nothing has moved for ten seconds");
+}
+
+int rn_bench_meter_patience(struct rn_bench_meter *m)
+{
+	return patience_at(m, now_ns());
 }
 
 void rn_bench_meter_start(struct rn_bench_meter *m, struct rn_bench_end *end)
@@ -103,7 +110,7 @@ bool rn_bench_meter_runs(struct rn_bench_meter *m, uint64_t done)
 	}
 	/* However slow the machine is, something is counted. */
 	if (now < m->end_ns || done == m->start_at)
-		return rn_bench_meter_patience(m) == 0;
+		return patience_at(m, now) == 0;
 	m->stop_ns = now;
 	m->stop_at = done;
 	return false;

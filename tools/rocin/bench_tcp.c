@@ -59,8 +59,7 @@ static int connect_tcp(struct rn_bench_end *end, struct tcp *t)
 	} else if (connect(fd, (struct sockaddr *)&theirs, sizeof(theirs))) {
 		return rn_bench_fail(end, "cannot connect: %s", strerror(errno));
 	}
-	if (t->fd < 0 ||
-	    setsockopt(t->fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one)))
+	if (t->fd < 0 || setsockopt(t->fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one)))
 		return rn_bench_fail(end, "no TCP connection: %s", strerror(errno));
 	return 0;
 }

@@ -16,19 +16,19 @@
 #include "bench_socket.h"
 
 enum {
-	BTH_AND_ICRC = 16,   /* bytes of a packet besides its payload */
-	SEGMENTS_MAX = 64,   /* that the kernel takes in one call */
+	BTH_AND_ICRC = 16, /* bytes of a packet besides its payload */
+	SEGMENTS_MAX = 64, /* that the kernel takes in one call */
 	DATAGRAM_MAX = 65507,
-	SMALL_LEN = 80,	     /* SEND_ONLY of 64 B */
-	SMALL_CHARGE = 832,  /* of the receive buffer, for a packet of 80 B */
+	SMALL_LEN = 80,	    /* SEND_ONLY of 64 B */
+	SMALL_CHARGE = 832, /* of the receive buffer, for a packet of 80 B */
 	BATCH = 32,
 	WANTED_RCVBUF = 4 << 20,
 };
 
 struct udp {
 	int fd;
-	uint32_t rcvbuf;	/* of the receiver, as the kernel counts */
-	uint32_t seg_len, len;	/* of a packet, of a super-packet */
+	uint32_t rcvbuf;       /* of the receiver, as the kernel counts */
+	uint32_t seg_len, len; /* of a packet, of a super-packet */
 	uint8_t buf[65536];
 	uint8_t small[BATCH][SMALL_LEN];
 	struct iovec iov[BATCH];
@@ -122,9 +122,8 @@ static int settle(struct rn_bench_end *end, struct rn_bench_meter *m, uint64_t s
 /* The receiver goes on after stop until it has all. */
 static bool unsettled(const struct rn_bench_end *end, uint64_t received)
 {
-	return !rn_bench_stopped(end) ||
-	       (!atomic_load(&end->shared->failed) &&
-		received != atomic_load(&end->shared->sent));
+	return !rn_bench_stopped(end) || (!atomic_load(&end->shared->failed) &&
+					  received != atomic_load(&end->shared->sent));
 }
 
 static int receive_super_packets(struct rn_bench_end *end, struct udp *u)

@@ -9,6 +9,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "iface.h"
 #include "log.h"
 #include "sentence.h"
@@ -18,8 +19,8 @@ enum {
 	 * its QPNs are others, so late packets for the dead are unknown and dropped.
 	 */
 	COUNTER_STRIDE = 4096,
-	BIND_WAIT_MS =
-		1000, /* for the clients of a rocind that died to close their sockets */
+	/* For the clients of a rocind that died to close their sockets. */
+	BIND_WAIT_MS = 1000,
 };
 
 /* Peers may still send to processes of an earlier rocind: start somewhere else. */
@@ -64,25 +65,49 @@ static uint16_t draw_counter(struct rnd_groups *groups, unsigned slot)
 	return counter;
 }
 
-/* Return: 0 with the group of this address, opened if it was not. */
-static int get_group(struct rnd_groups *groups, const struct rn_gid *gid,
-		     uint32_t ifindex, struct rnd_group **out, char *err, size_t err_len)
+static uint32_t scope_of(const struct rn_gid *gid, uint32_t ifindex)
 {
-	uint32_t scope = rn_gid_is_link_local(gid) ? ifindex : 0;
-	int rc;
+	return rn_gid_is_link_local(gid) ? ifindex : 0;
+}
 
+static struct rnd_group *find_group(const struct rnd_groups *groups,
+				    const struct rn_gid *gid, uint32_t scope)
+{
 	for (struct rnd_group *g = groups->first; g; g = g->next)
-		if (g->scope == scope && memcmp(&g->gid, gid, sizeof(*gid)) == 0) {
-			*out = g;
-			return 0;
-		}
-	rc = rnd_group_open(out, gid, scope, RN_MSEC(BIND_WAIT_MS), err, err_len);
-	if (rc)
-		return rc;
-	(*out)->next = groups->first;
-	groups->first = *out;
+		if (g->scope == scope && memcmp(&g->gid, gid, sizeof(*gid)) == 0)
+			return g;
+	return NULL;
+}
+
+static void add_group(struct rnd_groups *groups, struct rnd_group *group)
+{
+	group->next = groups->first;
+	groups->first = group;
 	if (groups->on_open)
-		groups->on_open(groups->ctx, *out);
+		groups->on_open(groups->ctx, group);
+}
+
+/* The group of each address, opened where it was not. One deadline for all of them: the
+ * client waits for a few seconds only.
+ */
+static int get_groups(struct rnd_groups *groups, struct rnd_attachment *a, char *err,
+		      size_t err_len)
+{
+	rn_ns deadline = rnd_now() + RN_MSEC(BIND_WAIT_MS);
+
+	for (uint32_t i = 0; i < a->gid_count; i++) {
+		uint32_t scope = scope_of(&a->gid[i], a->ifindex);
+		int rc;
+
+		a->group[i] = find_group(groups, &a->gid[i], scope);
+		if (a->group[i])
+			continue;
+		rc = rnd_group_open(&a->group[i], &a->gid[i], scope, deadline, err,
+				    err_len);
+		if (rc)
+			return rc;
+		add_group(groups, a->group[i]);
+	}
 	return 0;
 }
 
@@ -138,8 +163,7 @@ static int prepare_slot(const struct rnd_attachment *a, char *err, size_t err_le
 
 		if (rc)
 			return rn_fail(err, err_len, rc,
-				       "rocind cannot make a socket for slot %u: %s",
-				       a->slot, strerror(-rc));
+				       "rocind cannot set up slot %u: %m", a->slot);
 		rnd_group_drain(a->group[i], a->slot);
 	}
 	return 0;
@@ -159,12 +183,9 @@ int rnd_attach(struct rnd_groups *groups, struct rnd_attachment *a,
 	memcpy(new.ibdev, msg->ibdev, sizeof(new.ibdev));
 	memcpy(new.ifname, msg->ifname, sizeof(new.ifname));
 	memcpy(new.gid, msg->gid, sizeof(new.gid));
-	for (uint32_t i = 0; i < new.gid_count; i++) {
-		rc = get_group(groups, &new.gid[i], new.ifindex, &new.group[i], err,
-			       err_len);
-		if (rc)
-			return rc;
-	}
+	rc = get_groups(groups, &new, err, err_len);
+	if (rc)
+		return rc;
 	new.slot = find_slot(&new);
 	if (new.slot == 0)
 		return rn_fail(
@@ -206,15 +227,21 @@ void rnd_detach(struct rnd_attachment *a)
 int rnd_attach_gid(struct rnd_groups *groups, struct rnd_attachment *a, unsigned idx,
 		   const struct rn_gid *gid)
 {
-	struct rnd_group *group;
-	int rc;
+	uint32_t scope = scope_of(gid, a->ifindex);
+	struct rnd_group *group = find_group(groups, gid, scope);
+	int rc = 0;
 
 	assert(idx <= a->gid_count && idx < RN_GID_MAX && !a->group[idx]);
-	rc = get_group(groups, gid, a->ifindex, &group, NULL, 0);
-	if (rc == 0 && group->taken[a->slot])
-		rc = -EUSERS;
-	if (rc == 0)
-		rc = rnd_group_reach(group, a->slot);
+	if (!group) {
+		/* No wait: every other client would wait too. */
+		rc = rnd_group_open(&group, gid, scope, 0, NULL, 0);
+		if (rc)
+			return rc;
+		add_group(groups, group);
+	}
+	if (group->taken[a->slot])
+		return -EUSERS;
+	rc = rnd_group_reach(group, a->slot);
 	if (rc)
 		return rc;
 	rnd_group_drain(group, a->slot);

@@ -16,9 +16,9 @@
 struct rnd_groups {
 	struct rnd_group *first;
 	uint16_t next_counter[RND_SLOT_COUNT]; /* where the slot's next owner starts */
+	/* Told of each new group; may be NULL. */
+	void (*on_open)(void *ctx, struct rnd_group *group);
 	void *ctx;
-	void (*on_open)(void *ctx,
-			struct rnd_group *group); /* a new group; may be NULL */
 };
 
 /* What one process holds. slot 0: nothing. */

@@ -243,6 +243,8 @@ static int open_pidfd(int sock, pid_t pid)
 
 	if (getsockopt(sock, SOL_SOCKET, SO_PEERPIDFD, &pidfd, &len) == 0)
 		return pidfd;
+	if (errno != ENOPROTOOPT)
+		return -1; /* dead already: the end of file says so */
 	return pid > 0 ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
 }
 

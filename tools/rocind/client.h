@@ -9,10 +9,10 @@ struct rnd_client {
 	struct rnd_client *next;
 	struct rnd_server *server;
 	struct rnd_source sock;
-	struct rnd_source
-		pidfd; /* readable when the process is dead; a fork child may keep
-			* the connection open beyond that. -1 on old kernels
-			*/
+	/* Readable when the process is dead; a fork child of it may keep the connection
+	 * open beyond that. -1 on old kernels.
+	 */
+	struct rnd_source pidfd;
 	uint64_t id;
 	int32_t pid;
 	bool is_greeted; /* speaks our version; only such clients keep the daemon alive */

@@ -124,10 +124,8 @@ static bool held_by_leftovers(const struct rnd_group *group)
 	return fd >= 0;
 }
 
-static int take_port(struct rnd_group *group, rn_ns wait_ns)
+static int take_port(struct rnd_group *group, rn_ns deadline)
 {
-	rn_ns deadline = rnd_now() + wait_ns;
-
 	for (;;) {
 		int fd = open_socket(group, false);
 
@@ -151,12 +149,12 @@ static int explain(const struct rnd_group *group, int rc, char *err, size_t err_
 			       "interface is down, or the address is still being checked "
 			       "for duplicates)",
 			       address);
-	return rn_fail(err, err_len, rc, "UDP port %d of %s cannot be opened: %s",
-		       RN_ROCE_PORT, address, strerror(-rc));
+	return rn_fail(err, err_len, rc, "UDP port %d of %s cannot be opened: %m",
+		       RN_ROCE_PORT, address);
 }
 
 int rnd_group_open(struct rnd_group **out, const struct rn_gid *gid, uint32_t scope,
-		   rn_ns wait_ns, char *err, size_t err_len)
+		   rn_ns deadline, char *err, size_t err_len)
 {
 	struct rnd_group *group = calloc(1, sizeof(*group));
 	int fd;
@@ -165,7 +163,7 @@ int rnd_group_open(struct rnd_group **out, const struct rn_gid *gid, uint32_t sc
 		return rn_fail(err, err_len, -ENOMEM, "out of memory");
 	group->gid = *gid;
 	group->scope = scope;
-	fd = take_port(group, wait_ns);
+	fd = take_port(group, deadline);
 	if (fd < 0) {
 		explain(group, fd, err, err_len);
 		free(group);
@@ -230,8 +228,7 @@ void rnd_group_drain(const struct rnd_group *group, unsigned slot)
 
 void rnd_group_close(struct rnd_group *group)
 {
-	/* Ours last: the kernel moves the last socket into the place of one that leaves.
-	 */
+	/* Ours last: the kernel moves the last socket to the place of one that leaves. */
 	for (unsigned i = group->sock_count; i-- > 0;)
 		close(group->sock[i]);
 	free(group);

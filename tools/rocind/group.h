@@ -41,16 +41,15 @@ void rnd_gid_text(const struct rn_gid *gid, char text[INET6_ADDRSTRLEN]);
 
 /**
  * rnd_group_open() - Take port 4791 of an address
- * @wait_ns:	How long to wait where what holds the port looks like leftovers of a
- *rocind that died, whose clients have yet to close their sockets
- * @err:	Out on failure: one sentence, with the holder of the port if it can be
- *found
+ * @deadline:	How long to wait where what holds the port looks like leftovers of a
+ *		rocind that died, whose clients have yet to close their sockets
+ * @err:	Out on failure: one sentence, with the holder of the port if it is found
  *
  * Return: 0 with *@out to be closed by rnd_group_close(), -EADDRINUSE, -EADDRNOTAVAIL,
  *	   -ENOMEM, or what a socket call failed with.
  */
 int rnd_group_open(struct rnd_group **out, const struct rn_gid *gid, uint32_t scope,
-		   rn_ns wait_ns, char *err, size_t err_len);
+		   rn_ns deadline, char *err, size_t err_len);
 
 /* Make sockets until slot @slot has one, and steer to them.
  * Return: 0, or what a socket call failed with; the group is usable either way.

@@ -49,8 +49,8 @@ static bool is_in_the_way(const struct rn_gid *theirs, const struct rn_gid *ours
 	       (rn_gid_is_ipv4(ours) && memcmp(theirs, &any4, sizeof(any4)) == 0);
 }
 
-/* Of several the one opened first: of a group that is another rocind's own socket, not
- * one of a client.
+/* Of several the one opened first: in the group of another rocind that is its own
+ * socket, not one of a client.
  */
 static struct entry search_table(const char *table, const struct rn_gid *ours)
 {

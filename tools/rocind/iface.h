@@ -14,8 +14,7 @@ struct rnd_iface {
 	struct rn_gid gid[RN_GID_MAX];
 };
 
-/* Return: 0, or -ENODEV (no such interface; @out has no name, no address, and is down).
- */
+/* Return: 0, or -ENODEV (no such interface; @out has no name, no address, is down). */
 int rnd_iface_read(uint32_t ifindex, struct rnd_iface *out);
 
 bool rnd_iface_has(const struct rnd_iface *iface, const struct rn_gid *gid);

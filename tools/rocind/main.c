@@ -88,7 +88,7 @@ static void print_version(FILE *stream, struct argp_state *state)
 /* Be one's own client: it starts the daemon in the way in which all clients do. */
 static int go_into_background(const struct options *options)
 {
-	struct rn_rocind_status status;
+	struct rn_rocind_status status = { 0 };
 	char self[PATH_MAX], idle[32], why[512];
 	struct rn_rocind *r;
 	int rc;

@@ -33,8 +33,7 @@ static void close_listed(unsigned first, unsigned last)
 
 static void close_between(unsigned first, unsigned last)
 {
-	/* Linux 5.9; without it, and without /proc, leftovers stay open: a leak, no
-	 * fault. */
+	/* Linux 5.9. Without it and without /proc leftovers stay open: no fault. */
 	if (first <= last && syscall(SYS_close_range, first, last, 0) < 0)
 		close_listed(first, last);
 }
@@ -80,6 +79,7 @@ void rnd_process_prepare(void)
 	struct rlimit limit;
 
 	umask(077);
+	signal(SIGPIPE, SIG_IGN); /* a starter that has gone must not take us along */
 	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
 		limit.rlim_cur = limit.rlim_max;
 		setrlimit(RLIMIT_NOFILE, &limit);

@@ -9,7 +9,8 @@
  */
 void rnd_process_detach(int keep_fd);
 
-/* For every way of running: private files, as many descriptors as the hard limit allows.
+/* For every way of running: private files, no SIGPIPE, as many descriptors as the hard
+ * limit allows.
  */
 void rnd_process_prepare(void);
 

@@ -25,8 +25,7 @@
 
 enum {
 	LISTEN_BACKLOG = 256,
-	SLOT0_PACKETS_MAX =
-		64, /* read at a time, so that a flood does not starve clients */
+	SLOT0_PACKETS_MAX = 64, /* read at a time: a flood must not starve clients */
 	/* A client that has just connected gets this long to say hello, however short the
 	 * idle time. (One that comes too late starts another rocind.)
 	 */
@@ -286,8 +285,7 @@ int rnd_server_open(struct rnd_server *server, uint32_t idle_ms, char *err,
 		goto err_close;
 	rc = open_sources(server);
 	if (rc) {
-		rn_fail(err, err_len, rc, "rocind cannot listen in %s: %s", server->dir,
-			strerror(-rc));
+		rn_fail(err, err_len, rc, "rocind cannot listen in %s: %m", server->dir);
 		goto err_close;
 	}
 	rn_log(RN_LOG_INFO, "rocind %s listens in %s", ROCIN_VERSION, server->dir);

@@ -46,8 +46,7 @@ struct rnd_server {
  * @server:	Out; stays where it is until rnd_server_close()
  * @idle_ms:	End after so long without clients; 0: never
  *
- * Return: 0 and listening, -EALREADY (another one is there), or -errno; a sentence in
- * @err.
+ * Return: 0 and listening, -EALREADY (another one is there), or -errno, with a sentence.
  */
 int rnd_server_open(struct rnd_server *server, uint32_t idle_ms, char *err,
 		    size_t err_len);

@@ -50,8 +50,7 @@ static bool add_gid(struct rnd_client *client, unsigned idx, const struct rn_gid
 
 	if (rc == 0)
 		return tell_gid(client, idx, true);
-	/* An address under duplicate detection cannot be bound; its clearing is a change.
-	 */
+	/* One under duplicate detection cannot be bound; its clearing is a change too. */
 	rn_log(rc == -EADDRNOTAVAIL ? RN_LOG_DEBUG : RN_LOG_WARN,
 	       "process %d does not get an address that appeared on %s: %s", client->pid,
 	       client->attachment.ifname, strerror(-rc));

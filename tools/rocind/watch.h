@@ -5,8 +5,7 @@
 
 #include "server.h"
 
-/* Return: a socket that is readable when any interface or address has changed, or -errno.
- */
+/* Return: a socket that is readable when an interface or address changed, or -errno. */
 int rnd_watch_open(void);
 
 /* After the socket became readable: compare what is now with what each client knows, and

@@ -59,7 +59,7 @@ union fd_control {
 int rn_ctl_send(int sock, const void *msg, const int *fds, unsigned fd_count)
 {
 	const struct rn_ctl_hdr *hdr = msg;
-	struct iovec iov = { .iov_base = (void *)(uintptr_t)msg, .iov_len = hdr->len };
+	struct iovec iov = { .iov_base = (void *)msg, .iov_len = hdr->len };
 	struct msghdr mh = { .msg_iov = &iov, .msg_iovlen = 1 };
 	union fd_control control = { 0 };
 
@@ -85,28 +85,32 @@ void rn_ctl_close_fds(struct rn_ctl_packet *pkt)
 	pkt->fd_count = 0;
 }
 
+static int take_fd(struct rn_ctl_packet *pkt, int fd)
+{
+	fd = rn_ctl_raise_fd(fd);
+	if (fd < 0)
+		return fd;
+	assert(pkt->fd_count < RN_CTL_FD_MAX);
+	pkt->fd[pkt->fd_count++] = fd;
+	return 0;
+}
+
 /* Every descriptor that the kernel installed ends up in @pkt, so that none is lost. */
 static int take_fds(struct rn_ctl_packet *pkt, struct msghdr *mh)
 {
 	int rc = 0;
 
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(mh); c; c = CMSG_NXTHDR(mh, c)) {
-		size_t count;
+		size_t count = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
 
 		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
 			continue;
-		count = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
 		for (size_t i = 0; i < count; i++) {
-			int fd;
+			int fd, err;
 
 			memcpy(&fd, CMSG_DATA(c) + i * sizeof(int), sizeof(int));
-			fd = rn_ctl_raise_fd(fd);
-			if (fd < 0) {
-				rc = fd;
-				continue;
-			}
-			assert(pkt->fd_count < RN_CTL_FD_MAX);
-			pkt->fd[pkt->fd_count++] = fd;
+			err = take_fd(pkt, fd);
+			rc = rc ? rc : err;
 		}
 	}
 	return rc;

@@ -11,8 +11,8 @@
 #include "rocin/ctl.h"
 
 enum {
-	RN_CTL_FD_MAX = RN_GID_MAX
-}; /* descriptors beside one message */
+	RN_CTL_FD_MAX = RN_GID_MAX, /* descriptors beside one message */
+};
 
 /**
  * rn_ctl_address() - Address of a socket in a directory, however long its path
@@ -39,7 +39,7 @@ int rn_ctl_raise_fd(int fd);
  * @fds:	Descriptors to pass; the caller keeps its own. NULL if @fd_count is 0
  *
  * Return: 0, -EAGAIN (the other end does not read), -EPIPE or -ECONNRESET (it is gone),
- *or another system error.
+ *	   or another system error.
  */
 int rn_ctl_send(int sock, const void *msg, const int *fds, unsigned fd_count);
 

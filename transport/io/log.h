@@ -25,8 +25,8 @@ enum rn_log_level {
 };
 
 enum {
-	RN_LOG_LINE_MAX = 1024
-}; /* bytes with prefix and newline; more is cut off */
+	RN_LOG_LINE_MAX = 1024, /* bytes with prefix and newline; more is cut off */
+};
 
 /* Writes "rocin[PID]: MESSAGE\n" if ROCIN_LOG asks for @level or a more talkative one. */
 void rn_log(enum rn_log_level level, const char *fmt, ...)

@@ -22,7 +22,7 @@
 #include "rocin/netdev.h"
 
 enum {
-	RN_ROCIND_TIMEOUT_MS = 5000
+	RN_ROCIND_TIMEOUT_MS = 5000,
 };
 
 struct rn_rocind; /* a connection */
@@ -30,15 +30,15 @@ struct rn_rocind; /* a connection */
 /* What a process needs to carry packets of one device. */
 struct rn_attach {
 	unsigned slot;	      /* 1..255: low 8 bits of every QPN of this device */
-	uint32_t qpn_counter; /* 1..65535: where to start; QPN = counter << 8 | slot.
-			       * After 65535 comes 1, never 0: QPNs below 256 are rocind's
+	uint32_t qpn_counter; /* 1..65535: QPN = counter << 8 | slot. Start here; after
+			       * 65535 comes 1, never 0: QPNs below 256 are rocind's
 			       */
 	unsigned sock_count;  /* gid_count of the device */
 	int sock[RN_GID_MAX]; /* by GID index; bound UDP sockets, owned by the caller */
 };
 
 enum rn_rocind_event_kind {
-	RN_ROCIND_GONE, /* rocind ended: close the data sockets at once. Last event */
+	RN_ROCIND_GONE,	       /* rocind ended: close the data sockets at once */
 	RN_ROCIND_GID_ADDED,   /* gid_idx, gid, sock */
 	RN_ROCIND_GID_REMOVED, /* gid_idx, gid */
 	RN_ROCIND_PORT_UP,
@@ -49,8 +49,7 @@ struct rn_rocind_event {
 	enum rn_rocind_event_kind kind;
 	unsigned gid_idx; /* place in the GID table, or RN_GID_MAX */
 	struct rn_gid gid;
-	int sock; /* RN_ROCIND_GID_ADDED: bound UDP socket, owned by the receiver; else -1
-		   */
+	int sock; /* RN_ROCIND_GID_ADDED: bound UDP socket, the receiver's own; else -1 */
 };
 
 /* One attached process, as rn_rocind_list() shows it. */
@@ -61,8 +60,7 @@ struct rn_rocind_client {
 	char ifname[16];
 	uint32_t gid_count;
 	struct rn_gid gid[RN_GID_MAX]; /* all zero: that address is gone */
-	int stats_fd; /* struct rn_stats_page for pread(); -1: none; owned by the callee
-		       */
+	int stats_fd; /* struct rn_stats_page for pread(), the callee's own; -1: none */
 };
 
 /* Packets that reached slot 0, which are those that belong to no process. */
@@ -136,8 +134,7 @@ int rn_rocind_fd(const struct rn_rocind *r);
 /**
  * rn_rocind_event() - Next event, without waiting
  *
- * Return: 0 with @out filled, or -EAGAIN. RN_ROCIND_GONE is repeated on every further
- * call.
+ * Return: 0 with @out filled, or -EAGAIN. RN_ROCIND_GONE is final and repeated.
  */
 int rn_rocind_event(struct rn_rocind *r, struct rn_rocind_event *out);
 
@@ -151,8 +148,7 @@ int rn_rocind_list(struct rn_rocind *r, rn_rocind_on_client on_client, void *ctx
 int rn_rocind_status(struct rn_rocind *r, struct rn_rocind_status *out, char *err,
 		     size_t err_len);
 
-/* Ask rocind to end, for all its clients. Return: 0 once it has let go of its addresses.
- */
+/* Ask rocind to end, for all its clients. Return: 0 once it has let go of the ports. */
 int rn_rocind_shutdown(struct rn_rocind *r, char *err, size_t err_len);
 
 /* Close the connection; gives the slot back if there is one. NULL is ignored. */

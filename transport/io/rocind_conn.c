@@ -154,7 +154,7 @@ int rn_rocind_request(struct rn_rocind *r, const void *msg, int fd,
 		return rn_rocind_lose(r, rc, c);
 	if (rc)
 		return rn_fail(c->err, c->err_len, rc,
-			       "the message to rocind cannot be sent: %s", strerror(-rc));
+			       "the message to rocind cannot be sent: %m");
 	return await_answer(r, pkt, want, other, c);
 }
 
@@ -218,7 +218,6 @@ void rn_rocind_close(struct rn_rocind *r)
 
 void rn_rocind_abandon(struct rn_rocind *r)
 {
-	/* The daemon sees an end of file only when the parent's copy is closed as well.
-	 */
+	/* The daemon sees an end of file only when the parent's copy is closed too. */
 	rn_rocind_close(r);
 }

@@ -16,13 +16,12 @@
  * some for the link; a program that lets more pile up has stopped listening.
  */
 enum {
-	RN_ROCIND_EVENT_MAX = 4 * RN_GID_MAX
+	RN_ROCIND_EVENT_MAX = 4 * RN_GID_MAX,
 };
 
 struct rn_rocind {
 	int sock;
-	bool gone; /* end of file, farewell or nonsense came: nothing may be sent any more
-		    */
+	bool gone; /* end of file, farewell or nonsense came: nothing is sent any more */
 	unsigned event_head; /* of event[], a ring */
 	unsigned event_count;
 	struct rn_rocind_event event[RN_ROCIND_EVENT_MAX];

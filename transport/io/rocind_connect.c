@@ -78,8 +78,8 @@ static int try_once(struct rn_rocind *r, const char *dir, const struct rn_compla
 			"%.200s is too long a path for a socket where /proc is missing; "
 			"set ROCIN_RUNTIME_DIR to a shorter one",
 			dir);
-	return rn_fail(c->err, c->err_len, rc, "rocind in %.200s cannot be reached: %s",
-		       dir, strerror(-rc));
+	return rn_fail(c->err, c->err_len, rc, "rocind in %.200s cannot be reached: %m",
+		       dir);
 }
 
 /* Nobody listens, or somebody who is about to end. */

@@ -39,9 +39,7 @@
 #define ON_SHARED_MEMORY __attribute__((no_sanitize("address", "thread", "undefined")))
 
 /* Bytes of stack for each clone; they call little more than syscall(). */
-enum {
-	CLONE_STACK = 64 * 1024
-};
+static const size_t CLONE_STACK = 64 * (size_t)1024;
 
 /* Read, and in part written, by the clones. */
 struct launch {
@@ -237,14 +235,12 @@ int rn_rocind_start(const char *path, const char *dir, int timeout_ms, char *err
 	int rc = open_descriptors(&launch, &read_fd);
 
 	if (rc)
-		return rn_fail(err, err_len, rc, "%s cannot be started: %s", path,
-			       strerror(-rc));
+		return rn_fail(err, err_len, rc, "%s cannot be started: %m", path);
 	rc = spawn_with_clean_environment(&launch, dir);
 	close(launch.ready_fd);
 	close(launch.null_fd);
 	if (rc)
-		rn_fail(err, err_len, rc, "%s cannot be started: %s", path,
-			strerror(-rc));
+		rn_fail(err, err_len, rc, "%s cannot be started: %m", path);
 	else
 		rc = await_ready(read_fd, timeout_ms, err, err_len);
 	close(read_fd);

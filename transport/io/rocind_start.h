@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* rocind_start.h - find the daemon's program and start it, unseen by the program we are
- * in.
+/* rocind_start.h - find the daemon's program and start it, unseen by the one we are in.
  *
  * Threads: any; no state.
  */
@@ -13,7 +12,7 @@
  * a newline when it listens (or another rocind does), or the sentence that says why not.
  */
 enum {
-	RN_ROCIND_READY_FD = 3
+	RN_ROCIND_READY_FD = 3,
 };
 
 /**
@@ -37,7 +36,7 @@ int rn_rocind_find(const char *wish, char *path, size_t path_len, char *err,
  *
  * The daemon gets a session of its own, /dev/null as standard files, and of the
  * environment only PATH, TMPDIR, XDG_RUNTIME_DIR, ROCIN_LOG and ROCIN_RUNTIME_DIR=@dir.
- *It is orphaned at birth: neither wait() nor SIGCHLD of this process ever tells of it,
+ * It is orphaned at birth: neither wait() nor SIGCHLD of this process ever tells of it,
  * unless this process asked for orphans (PR_SET_CHILD_SUBREAPER, or process 1).
  * ROCIN_IDLE_MS, if set, becomes its --idle-ms option.
  *

@@ -19,8 +19,8 @@
 #include "rocin/types.h"
 
 enum {
-	RN_RUNTIME_PATH_MAX = 1024
-}; /* bytes with the final NUL; longer is -ENAMETOOLONG */
+	RN_RUNTIME_PATH_MAX = 1024, /* bytes with the final NUL; longer: -ENAMETOOLONG */
+};
 
 /**
  * rn_runtime_dir() - Find or create the runtime directory
@@ -30,8 +30,7 @@ enum {
  * @err_len:	Bytes in @err
  *
  * Return: 0, or -EINVAL (ROCIN_RUNTIME_DIR is not absolute), -EPERM (not a directory of
- *	   ours with mode 0700), -ENAMETOOLONG, or why the last candidate could not be
- *made.
+ *	   ours with mode 0700), -ENAMETOOLONG, or why the last candidate was not made.
  */
 int rn_runtime_dir(char *dir, size_t dir_len, char *err, size_t err_len);
 

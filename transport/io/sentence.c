@@ -11,6 +11,7 @@ int rn_fail(char *err, size_t err_len, int rc, const char *fmt, ...)
 	int saved = errno;
 	va_list args;
 
+	errno = -rc; /* for %m */
 	va_start(args, fmt);
 	vsnprintf(err, err_len, fmt, args);
 	va_end(args);

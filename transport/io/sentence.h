@@ -6,7 +6,8 @@
 #include <stddef.h>
 
 /* Formats the sentence into @err (may be NULL with @err_len 0; cut off where too long).
- * Return: @rc, so that a caller can write return rn_fail(...). Keeps errno.
+ * In @fmt, %m stands for the error that @rc is. Return: @rc (negative errno), so that a
+ * caller can write return rn_fail(...). Keeps errno.
  */
 int rn_fail(char *err, size_t err_len, int rc, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));

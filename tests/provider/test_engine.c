@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* test_engine.c - engines of one process: who makes progress, sharing, fork. */
+#include "engine_kit.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum {
+	TIMEOUT = 14, /* 67 ms */
+};
+
+static struct kit_end ends[2];
+
+static int setup(void **state)
+{
+	(void)state;
+	kit_environment(0);
+	kit_pair(ends, TIMEOUT);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < 2; i++)
+		kit_close(&ends[i]);
+	return 0;
+}
+
+static enum rnp_turn turn_of(struct kit_end *k)
+{
+	enum rnp_turn turn;
+
+	rnp_engine_lock(k->e);
+	turn = k->e->progress.turn;
+	rnp_engine_unlock(k->e);
+	return turn;
+}
+
+/* Packets waiting for company. */
+static unsigned gathered(struct kit_end *k)
+{
+	unsigned n;
+
+	rnp_engine_lock(k->e);
+	n = k->e->stage.count;
+	rnp_engine_unlock(k->e);
+	return n;
+}
+
+static void message_goes_both_ways_between_polling_programs(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < 200; i++) {
+		struct kit_end *from = &ends[i & 1], *to = &ends[~i & 1];
+
+		kit_post_recv(to);
+		memset(from->buf, (int)i, 100);
+		kit_post_send(from, RN_WR_SEND, 100, 0);
+		kit_await_both(to, from);
+		assert_int_equal(to->buf[99], (uint8_t)i);
+		kit_await_both(from, to);
+	}
+}
+
+static void long_message_arrives_whole(void **state)
+{
+	struct kit_end *a = &ends[0], *b = &ends[1];
+
+	(void)state;
+	for (uint32_t i = 0; i < KIT_BUF; i++)
+		a->buf[i] = (uint8_t)(i * 31 >> 3);
+	kit_post_send(a, RN_WR_RDMA_WRITE, KIT_BUF, (uintptr_t)b->buf);
+	kit_await_both(a, b);
+	assert_memory_equal(a->buf, b->buf, KIT_BUF);
+}
+
+static void program_that_does_not_poll_is_served_by_the_background_thread(void **state)
+{
+	struct kit_end *a = &ends[0], *b = &ends[1];
+
+	(void)state;
+	memset(b->buf, 0x77, 5000);
+	for (unsigned i = 0; i < 20; i++) {
+		kit_post_send(a, RN_WR_RDMA_READ, 5000, (uintptr_t)b->buf);
+		kit_await(a, RN_WC_SUCCESS);
+		assert_int_equal(a->buf[4999], 0x77);
+	}
+}
+
+static void program_that_stopped_polling_is_taken_over(void **state)
+{
+	struct kit_end *a = &ends[0], *b = &ends[1];
+	struct rn_cqe cqe;
+
+	(void)state;
+	for (unsigned round = 0; round < 20; round++) {
+		/* Long enough for a lease. */
+		for (unsigned i = 0; i < 5000 && turn_of(b) != RNP_LEASED; i++)
+			assert_false(kit_poll(b, &cqe));
+		assert_int_equal(turn_of(b), RNP_LEASED);
+		memset(b->buf, (int)round, 64);
+		kit_post_send(a, RN_WR_RDMA_READ, 64, (uintptr_t)b->buf);
+		kit_await(a, RN_WC_SUCCESS);
+		assert_int_equal(a->buf[63], round);
+	}
+}
+
+/* Without a single poll: what was posted leaves, and is acknowledged. */
+static void posted_work_completes_though_nobody_polls(void **state)
+{
+	struct kit_end *a = &ends[0], *b = &ends[1];
+	rn_ns start = rnp_engine_now();
+
+	(void)state;
+	kit_post_recv(b);
+	kit_post_send(a, RN_WR_SEND, 64, 0);
+	while (!kit_has_entry(a) || !kit_has_entry(b)) {
+		sched_yield();
+		kit_not_forever(start);
+	}
+}
+
+static void sleeping_program_is_woken_by_an_event(void **state)
+{
+	struct kit_end *a = &ends[0], *b = &ends[1];
+
+	(void)state;
+	for (unsigned i = 0; i < 20; i++) {
+		kit_post_recv(b);
+		assert_false(kit_arm(b));
+		kit_post_send(a, RN_WR_SEND, 64, 0);
+		kit_await_event(b);
+		kit_await(b, RN_WC_SUCCESS);
+		kit_await(a, RN_WC_SUCCESS);
+	}
+}
+
+static void *answer(void *arg)
+{
+	struct kit_end *b = arg;
+
+	for (unsigned i = 0; i < 2000; i++) {
+		kit_await(b, RN_WC_SUCCESS); /* a message or our own answer */
+		kit_await(b, RN_WC_SUCCESS);
+		kit_post_recv(b);
+		kit_post_send(b, RN_WR_SEND, 16, 0);
+	}
+	return NULL;
+}
+
+static void linger_finds_what_arrives_at_once_and_the_event_is_there_as_well(void **state)
+{
+	struct kit_end *a = &ends[0], *b = &ends[1];
+	pthread_t t;
+	unsigned lingered = 0;
+
+	(void)state;
+	kit_post_recv(b);
+	kit_post_recv(b);
+	kit_post_send(b, RN_WR_SEND, 16, 0); /* so that the answers come in pairs */
+	kit_post_recv(a);
+	kit_post_recv(a);
+	kit_await(a, RN_WC_SUCCESS);
+	assert_int_equal(pthread_create(&t, NULL, answer, b), 0);
+	for (unsigned i = 0; i < 2000; i++) {
+		kit_post_send(a, RN_WR_SEND, 16, 0);
+		for (unsigned n = 0; n < 2; n++) { /* own send, answer */
+			struct rn_cqe cqe;
+
+			lingered += kit_arm(a);
+			if (!kit_poll(a, &cqe)) {
+				kit_await_event(a);
+				kit_await(a, RN_WC_SUCCESS);
+			}
+		}
+		kit_post_recv(a);
+	}
+	pthread_join(t, NULL);
+	assert_true(lingered > 0);
+}
+
+static void idle_engine_sleeps(void **state)
+{
+	struct timespec ts;
+	rn_ns cpu, start = rnp_engine_now();
+	struct rn_cqe cqe;
+	clockid_t clock;
+
+	(void)state;
+	for (unsigned i = 0; i < 1000; i++)
+		kit_poll(&ends[0], &cqe);
+	while (turn_of(&ends[0]) != RNP_ARMED) {
+		kit_not_forever(start);
+		usleep(1000);
+	}
+	assert_int_equal(pthread_getcpuclockid(ends[0].e->thread, &clock), 0);
+	clock_gettime(clock, &ts);
+	cpu = ts.tv_nsec;
+	usleep(50000);
+	clock_gettime(clock, &ts);
+	assert_int_equal(ts.tv_nsec - cpu, 0);
+}
+
+static void posts_of_a_polling_program_leave_in_company(void **state)
+{
+	struct kit_end *a = &ends[0], *b = &ends[1];
+	struct rn_cqe cqe;
+
+	(void)state;
+	for (unsigned i = 0; i < 5000 && turn_of(a) != RNP_LEASED; i++)
+		kit_poll(a, &cqe);
+	for (unsigned tries = 0; tries < 1000; tries++) {
+		kit_poll(a, &cqe);
+		kit_post_send(a, RN_WR_RDMA_WRITE, 16, (uintptr_t)b->buf);
+		kit_post_send(a, RN_WR_RDMA_WRITE, 16, (uintptr_t)b->buf);
+		kit_post_send(a, RN_WR_RDMA_WRITE, 16, (uintptr_t)b->buf);
+		if (gathered(a) == 2)
+			break; /* the first left, the others wait for the poll */
+		for (unsigned n = 0; n < 3; n++)
+			kit_await(a, RN_WC_SUCCESS);
+	}
+	assert_int_equal(gathered(a), 2);
+	kit_poll(a, &cqe);
+	assert_int_equal(gathered(a), 0);
+}
+
+/* -------------------------------------------------------------- sharing and forking */
+static void device_opened_twice_is_one_engine(void **state)
+{
+	struct kit_end again;
+
+	(void)state;
+	kit_open(&again, 0);
+	assert_ptr_equal(again.e, ends[0].e);
+	kit_close(&again);
+	message_goes_both_ways_between_polling_programs(state);
+}
+
+static void unknown_device_is_refused_with_a_sentence(void **state)
+{
+	char err[300] = "";
+
+	(void)state;
+	errno = 0;
+	assert_null(rnp_engine_get("rocin7", NULL, NULL, err, sizeof(err)));
+	assert_int_equal(errno, ENODEV);
+	assert_non_null(strstr(err, "rocin7"));
+}
+
+static void nonsense_in_the_environment_is_refused(void **state)
+{
+	char err[300] = "";
+
+	(void)state;
+	setenv("ROCIN_GSO", "maybe", 1);
+	setenv("ROCIN_NETDEVS", "lo:127.81.0.1,lo:127.81.0.2,lo:127.81.0.3", 1);
+	assert_null(rnp_engine_get("rocin2", NULL, NULL, err, sizeof(err)));
+	unsetenv("ROCIN_GSO");
+	assert_int_equal(errno, EINVAL);
+	assert_non_null(strstr(err, "ROCIN_GSO"));
+	kit_environment(0);
+}
+
+static int child_body(void)
+{
+	char err[300] = "";
+	struct kit_end own;
+
+	if (!rnp_engine_forked(ends[0].e))
+		return 1;
+	if (rnp_engine_attach(ends[0].e, err, sizeof(err)) != -EIO)
+		return 2;
+	if (!rnp_engine_poll(ends[0].e) ||
+	    rnp_engine_linger(ends[0].e, kit_has_entry, &ends[0]))
+		return 3;
+	rnp_engine_put(ends[0].e, &ends[0]);
+	kit_open(&own, 0); /* anew */
+	if (rnp_engine_forked(own.e) || own.e == ends[0].e)
+		return 4;
+	kit_close(&own);
+	return 0;
+}
+
+static void fork_child_has_no_engine_and_the_parent_goes_on(void **state)
+{
+	int status;
+	pid_t pid;
+
+	/* Also when another thread holds the locks. */
+	rnp_engine_lock(ends[0].e);
+	rnp_process_lock(rnp_process());
+	pid = fork();
+	if (pid == 0)
+		_exit(child_body());
+	rnp_process_unlock(rnp_process());
+	rnp_engine_unlock(ends[0].e);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+	assert_false(rnp_engine_forked(ends[0].e));
+	message_goes_both_ways_between_polling_programs(state);
+}
+
+static void background_thread_takes_no_signals_but_its_own_faults(void **state)
+{
+	char path[64], line[256];
+	unsigned long long blocked = 0;
+	pid_t self = getpid();
+	FILE *f = NULL;
+
+	(void)state;
+	for (pid_t tid = self + 1; tid < self + 2000; tid++) {
+		snprintf(path, sizeof(path), "/proc/self/task/%d/comm", (int)tid);
+		f = fopen(path, "r");
+		if (!f)
+			continue;
+		assert_non_null(fgets(line, sizeof(line), f));
+		fclose(f);
+		if (strcmp(line, "rocin-bg\n") != 0)
+			continue;
+		snprintf(path, sizeof(path), "/proc/self/task/%d/status", (int)tid);
+		f = fopen(path, "r");
+		while (fgets(line, sizeof(line), f))
+			sscanf(line, "SigBlk: %llx", &blocked);
+		fclose(f);
+		break;
+	}
+	assert_true(blocked >> (SIGINT - 1) & 1);
+	assert_true(blocked >> (SIGCHLD - 1) & 1);
+	assert_true(blocked >> (SIGUSR1 - 1) & 1);
+	assert_false(blocked >> (SIGSEGV - 1) & 1);
+	assert_false(blocked >> (SIGBUS - 1) & 1);
+}
+
+#define test(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		test(message_goes_both_ways_between_polling_programs),
+		test(long_message_arrives_whole),
+		test(program_that_does_not_poll_is_served_by_the_background_thread),
+		test(program_that_stopped_polling_is_taken_over),
+		test(posted_work_completes_though_nobody_polls),
+		test(sleeping_program_is_woken_by_an_event),
+		test(linger_finds_what_arrives_at_once_and_the_event_is_there_as_well),
+		test(idle_engine_sleeps),
+		test(posts_of_a_polling_program_leave_in_company),
+		test(device_opened_twice_is_one_engine),
+		test(unknown_device_is_refused_with_a_sentence),
+		test(nonsense_in_the_environment_is_refused),
+		test(fork_child_has_no_engine_and_the_parent_goes_on),
+		test(background_thread_takes_no_signals_but_its_own_faults),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* test_pages.c - is memory there, and may it be written? */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "pages.h"
+
+enum { PAGES = 8 };
+
+static size_t page;
+
+/* Eight pages of which the fifth is not there and the seventh may only be read. */
+static int map(void **state)
+{
+	char *mem;
+
+	page = (size_t)sysconf(_SC_PAGESIZE);
+	mem = mmap(NULL, PAGES * page, PROT_READ | PROT_WRITE,
+		   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (mem == MAP_FAILED)
+		return -1;
+	*state = mem;
+	return munmap(mem + 4 * page, page) ||
+	       mprotect(mem + 6 * page, page, PROT_READ);
+}
+
+static int unmap(void **state)
+{
+	return munmap(*state, PAGES * page);
+}
+
+static void memory_that_is_there_is_accepted_at_any_alignment(void **state)
+{
+	char *mem = *state;
+
+	assert_int_equal(rnp_pages_populate(mem, 4 * page, true), 0);
+	assert_int_equal(rnp_pages_populate(mem + 1, 4 * page - 1, true), 0);
+	assert_int_equal(rnp_pages_populate(mem + page - 1, 2, false), 0);
+	assert_int_equal(rnp_pages_populate(mem + 6 * page, page, false), 0);
+}
+
+static void a_hole_is_a_fault(void **state)
+{
+	char *mem = *state;
+
+	assert_int_equal(rnp_pages_populate(mem + 3 * page, page + 1, false), -EFAULT);
+	assert_int_equal(rnp_pages_populate(mem + 3 * page, page + 1, true), -EFAULT);
+	assert_int_equal(rnp_pages_populate(mem, PAGES * page, false), -EFAULT);
+}
+
+static void memory_that_may_not_be_written_is_a_fault(void **state)
+{
+	char *mem = *state;
+
+	assert_int_equal(rnp_pages_populate(mem + 5 * page, 2 * page, true), -EFAULT);
+	assert_int_equal(rnp_pages_populate(mem + 5 * page, 2 * page, false), 0);
+}
+
+static void a_range_that_wraps_is_refused(void **state)
+{
+	(void)state;
+	assert_int_equal(rnp_pages_populate((void *)(UINTPTR_MAX - 10), 100, false),
+			 -ENOMEM);
+	assert_int_equal(rnp_pages_populate((void *)64, SIZE_MAX, false), -ENOMEM);
+}
+
+static void an_empty_range_is_accepted_anywhere(void **state)
+{
+	(void)state;
+	assert_int_equal(rnp_pages_populate(NULL, 0, true), 0);
+}
+
+static void the_way_for_old_kernels_finds_holes_too(void **state)
+{
+	char *mem = *state;
+
+	assert_int_equal(rnp_pages_read(mem + 1, 3 * page), 0);
+	assert_int_equal(rnp_pages_read(mem + 3 * page, page + 1), -EFAULT);
+	assert_int_equal(rnp_pages_read(mem + 4 * page, 1), -EFAULT);
+	assert_int_equal(rnp_pages_read(mem + 6 * page + 5, 1), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(memory_that_is_there_is_accepted_at_any_alignment),
+		cmocka_unit_test(a_hole_is_a_fault),
+		cmocka_unit_test(memory_that_may_not_be_written_is_a_fault),
+		cmocka_unit_test(a_range_that_wraps_is_refused),
+		cmocka_unit_test(an_empty_range_is_accepted_anywhere),
+		cmocka_unit_test(the_way_for_old_kernels_finds_holes_too),
+	};
+
+	return cmocka_run_group_tests(tests, map, unmap);
+}
