@@ -81,6 +81,8 @@ struct rn_ctl_attach {
 	char ifname[16];    /* NUL-terminated */
 	uint32_t ifindex;   /* also the scope of link-local addresses */
 	uint32_t gid_count; /* 1 .. RN_GID_MAX */
+	uint32_t up; /* link state that the client knows; it is told when it differs */
+	uint32_t reserved;
 	struct rn_gid gid[RN_GID_MAX];
 };
 
@@ -197,7 +199,7 @@ static_assert(sizeof(struct rn_ctl_refused) == 24 + RN_CTL_TEXT_LEN,
 static_assert(offsetof(struct rn_ctl_refused, err) == 16, "same in every version");
 static_assert(offsetof(struct rn_ctl_refused, text) == 24, "same in every version");
 static_assert(sizeof(struct rn_ctl_welcome) == 56, "no hidden padding");
-static_assert(sizeof(struct rn_ctl_attach) == 72 + 16 * RN_GID_MAX, "no hidden padding");
+static_assert(sizeof(struct rn_ctl_attach) == 80 + 16 * RN_GID_MAX, "no hidden padding");
 static_assert(sizeof(struct rn_ctl_attached) == 32, "no hidden padding");
 static_assert(sizeof(struct rn_ctl_list) == 24, "no hidden padding");
 static_assert(sizeof(struct rn_ctl_client) == 88 + 16 * RN_GID_MAX, "no hidden padding");

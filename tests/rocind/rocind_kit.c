@@ -11,22 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 static char runtime_dir[64];
-
-void kit_remove_dir(const char *path)
-{
-	DIR *dir = opendir(path);
-	struct dirent *d;
-
-	while (dir && (d = readdir(dir)))
-		unlinkat(dirfd(dir), d->d_name, 0);
-	if (dir)
-		closedir(dir);
-	rmdir(path);
-}
 
 int kit_setup(void **state)
 {
@@ -40,26 +29,61 @@ int kit_setup(void **state)
 	return 0;
 }
 
-int kit_teardown(void **state)
+static void end_daemon_in(const char *dir)
 {
 	struct rn_rocind_status status = { 0 };
 	struct rn_rocind *r;
 
-	(void)state;
-	setenv("ROCIN_RUNTIME_DIR", runtime_dir, 1);
+	setenv("ROCIN_RUNTIME_DIR", dir, 1);
 	r = rn_rocind_connect_running(NULL, 0);
 	if (r && rn_rocind_status(r, &status, NULL, 0) == 0) {
 		rn_rocind_shutdown(r, NULL, 0);
 		kit_await_end(status.pid);
 	}
 	rn_rocind_close(r);
-	kit_remove_dir(runtime_dir);
+}
+
+/* A runtime directory and those inside it, with their daemons. */
+static void clear_dir(const char *path)
+{
+	DIR *dir = opendir(path);
+	struct dirent *d;
+
+	end_daemon_in(path);
+	while (dir && (d = readdir(dir))) {
+		char inside[512];
+
+		if (d->d_type == DT_DIR && d->d_name[0] != '.') {
+			snprintf(inside, sizeof(inside), "%s/%s", path, d->d_name);
+			clear_dir(inside);
+		} else {
+			unlinkat(dirfd(dir), d->d_name, 0);
+		}
+	}
+	if (dir)
+		closedir(dir);
+	rmdir(path);
+}
+
+int kit_teardown(void **state)
+{
+	(void)state;
+	chmod(runtime_dir, 0700);
+	clear_dir(runtime_dir);
 	return 0;
 }
 
 const char *kit_runtime_dir(void)
 {
 	return runtime_dir;
+}
+
+void kit_use_inner_dir(const char *name)
+{
+	char path[512];
+
+	snprintf(path, sizeof(path), "%s/%s", runtime_dir, name);
+	setenv("ROCIN_RUNTIME_DIR", path, 1);
 }
 
 /* 127.64.0.0/10 holds 2^22 addresses, as many as there are process ids by default;

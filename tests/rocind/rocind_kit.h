@@ -27,8 +27,8 @@ int kit_teardown(void **state);
 
 const char *kit_runtime_dir(void);
 
-/* A directory and the files in it. */
-void kit_remove_dir(const char *path);
+/* From now on use a runtime directory inside that one; undone by the next setup. */
+void kit_use_inner_dir(const char *name);
 
 /* 127.x.y.z that no other running test uses; @n from 0 to 15 gives different ones. */
 struct rn_gid kit_gid(unsigned n);

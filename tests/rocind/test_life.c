@@ -115,7 +115,7 @@ static void a_program_that_cannot_be_started_is_named(void **state)
 static void a_runtime_directory_with_a_long_path_works(void **state)
 {
 	const struct rn_netdev dev = kit_device(1);
-	char path[400], name[201];
+	char name[201];
 	struct rn_attach a;
 	struct rn_rocind *r;
 	pid_t pid;
@@ -123,15 +123,13 @@ static void a_runtime_directory_with_a_long_path_works(void **state)
 	(void)state;
 	memset(name, 'd', sizeof(name) - 1);
 	name[sizeof(name) - 1] = '\0';
-	snprintf(path, sizeof(path), "%s/%s", kit_runtime_dir(), name);
-	setenv("ROCIN_RUNTIME_DIR", path, 1);
+	kit_use_inner_dir(name);
 	r = kit_attach(&dev, &a);
 	pid = kit_daemon(r);
 	kit_close_socks(&a);
 	assert_int_equal(rn_rocind_shutdown(r, NULL, 0), 0);
 	rn_rocind_close(r);
 	kit_await_end(pid);
-	kit_remove_dir(path);
 }
 
 static void a_runtime_directory_open_to_others_is_refused(void **state)

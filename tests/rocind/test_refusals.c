@@ -54,7 +54,7 @@ static void a_port_that_a_program_holds_is_refused_with_its_name(void **state)
 static void a_second_rocind_cannot_join_an_address_of_the_first(void **state)
 {
 	const struct rn_netdev dev = kit_device(1);
-	char second_dir[128], why[512] = "";
+	char why[512] = "";
 	struct rn_attach a, b;
 	struct rn_rocind *first = kit_attach(&dev, &a), *second;
 	char first_daemon[64];
@@ -63,8 +63,7 @@ static void a_second_rocind_cannot_join_an_address_of_the_first(void **state)
 	(void)state;
 	snprintf(first_daemon, sizeof(first_daemon), "process %d (rocind)",
 		 (int)kit_daemon(first));
-	snprintf(second_dir, sizeof(second_dir), "%s-2", kit_runtime_dir());
-	setenv("ROCIN_RUNTIME_DIR", second_dir, 1);
+	kit_use_inner_dir("second");
 	second = kit_connect();
 	pid = kit_daemon(second);
 	assert_int_equal(rn_rocind_attach(second, &dev, -1, &b, why, sizeof(why)),
@@ -77,7 +76,6 @@ static void a_second_rocind_cannot_join_an_address_of_the_first(void **state)
 	assert_int_equal(kit_receive(a.sock[0]), a.qpn_counter << 8 | a.slot);
 	kit_close_socks(&a);
 	rn_rocind_close(first);
-	kit_remove_dir(second_dir);
 }
 
 static void an_address_that_is_not_there_is_refused(void **state)

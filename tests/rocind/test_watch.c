@@ -140,7 +140,10 @@ static void the_link_is_told_when_it_goes_down_and_up(void **state)
 	struct rn_rocind *r = kit_attach(&dev, &a);
 
 	(void)state;
-	assert_true(dev.up);
+	/* The carrier comes a moment after the interface; if too late for dev, with news.
+	 */
+	if (!dev.up)
+		assert_int_equal(kit_event(r).kind, RN_ROCIND_PORT_UP);
 	assert_true(netns_ip("link set rn1 down")); /* the other end: no carrier */
 	assert_int_equal(kit_event(r).kind, RN_ROCIND_PORT_DOWN);
 	assert_true(netns_ip("link set rn1 up"));

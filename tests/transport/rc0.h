@@ -131,4 +131,66 @@ static inline void rc0_expect_nothing_at(struct rc0 *t, const char *file, int li
 	}
 }
 
+static inline void rc0_fill(struct rc0 *t, uint8_t salt)
+{
+	for (uint32_t i = 0; i < RAW_MR_LEN; i++)
+		t->r.mr->data[i] = (uint8_t)(i * 7 + (i >> 8) + salt);
+}
+
+static inline struct rc0 rc0_rts_filled(unsigned recvs)
+{
+	struct rc0 t = rc0_rts(recvs);
+
+	rc0_fill(&t, 0);
+	return t;
+}
+
+static inline void rc0_read(struct rc0 *t, uint32_t psn, uint32_t offset, uint32_t len)
+{
+	raw_send(&t->r, RAW(.op = RN_RC_READ_REQUEST, .psn = psn, .ack_req = true,
+			    .reth = rc0_reth(t, offset, len)));
+}
+
+static inline void rc0_send(struct rc0 *t, uint32_t psn)
+{
+	raw_send(&t->r, RAW(.op = RN_RC_SEND_ONLY, .psn = psn, .ack_req = true));
+}
+
+/* While it is frozen the device takes requests and answers nothing. */
+static inline void rc0_freeze(struct rc0 *t)
+{
+	t->r.p->frozen = true;
+}
+
+static inline void rc0_thaw(struct rc0 *t)
+{
+	t->r.p->frozen = false;
+	pair_flush(t->r.p);
+}
+
+/* A response with data of the remote region from @offset on. */
+#define rc0_expect_response(t, op_, psn_, msn_, offset, len_)                        \
+	do {                                                                         \
+		const struct raw_packet *k_ = raw_expect(&(t)->r, (op_), (psn_));    \
+                                                                                     \
+		assert_int_equal(k_->len, (len_));                                   \
+		assert_int_equal(k_->dest_qpn, RAW_PEER_QPN);                        \
+		assert_int_equal(k_->pkey, 0xffff);                                  \
+		assert_int_equal((uint32_t)k_->pad - 1, -(uint32_t)(len_)&3);        \
+		if ((op_) != RN_RC_READ_RESPONSE_MIDDLE) {                           \
+			assert_int_equal(k_->aeth.syndrome, 0x1f);                   \
+			assert_int_equal(k_->aeth.msn, (msn_));                      \
+		}                                                                    \
+		if (len_)                                                            \
+			assert_memory_equal(k_->payload, (t)->r.mr->data + (offset), \
+					    (len_));                                 \
+	} while (0)
+
+static inline void rc0_expect_3000(struct rc0 *t, uint32_t psn, uint32_t msn)
+{
+	rc0_expect_response(t, RN_RC_READ_RESPONSE_FIRST, psn, msn, 0, 1024);
+	rc0_expect_response(t, RN_RC_READ_RESPONSE_MIDDLE, psn + 1, msn, 1024, 1024);
+	rc0_expect_response(t, RN_RC_READ_RESPONSE_LAST, psn + 2, msn, 2048, 952);
+}
+
 #endif /* RN_TEST_RC0_H */

@@ -197,9 +197,12 @@ static int serve(struct rn_bench_end *end, struct verbs *v)
 	do
 		n = poll_once(end, v);
 	while (n >= 0 && !rn_bench_stopped(end));
-	/* What was completed at the sender is here. */
-	while (n > 0)
+	/* What was completed at the sender is here, but may have come since that poll. */
+	while (n >= 0) {
 		n = poll_once(end, v);
+		if (n == 0)
+			break;
+	}
 	return n;
 }
 

@@ -149,7 +149,6 @@ static void look_at_interface(struct rnd_attachment *a)
 	if (rnd_iface_read(a->ifindex, &iface) || iface.is_loopback)
 		return;
 	a->watches = true;
-	a->up = iface.up;
 	a->follows = iface.knows_gids && iface.gid_count == a->gid_count;
 	for (uint32_t i = 0; i < a->gid_count; i++)
 		a->follows = a->follows && rnd_iface_has(&iface, &a->gid[i]);
@@ -174,7 +173,8 @@ int rnd_attach(struct rnd_groups *groups, struct rnd_attachment *a,
 {
 	struct rnd_attachment new = { .stats_fd = -1,
 				      .ifindex = msg->ifindex,
-				      .gid_count = msg->gid_count };
+				      .gid_count = msg->gid_count,
+				      .up = msg->up != 0 };
 	int rc = check_request(msg, err, err_len);
 
 	assert(a->slot == 0);

@@ -14,6 +14,7 @@
 #include "ctl_socket.h"
 #include "log.h"
 #include "sentence.h"
+#include "watch.h"
 
 #ifndef SO_PEERPIDFD
 #define SO_PEERPIDFD 77 /* Linux 6.5; same number on every machine but sparc, parisc */
@@ -79,6 +80,7 @@ static enum outcome on_attach(struct rnd_client *client, struct rn_ctl_packet *p
 	struct rnd_attachment *a = &client->attachment;
 	struct rn_ctl_attached msg = { .hdr = rn_ctl_hdr(RN_CTL_ATTACHED) };
 	char why[RN_CTL_TEXT_LEN];
+	enum outcome outcome;
 	int socks[RN_GID_MAX];
 	int rc;
 
@@ -101,7 +103,13 @@ static enum outcome on_attach(struct rnd_client *client, struct rn_ctl_packet *p
 		socks[i] = a->group[i]->sock[a->slot];
 	rn_log(RN_LOG_INFO, "process %d has slot %u of %s on %s", client->pid, a->slot,
 	       a->ibdev, a->ifname);
-	return answer(client, &msg, socks, a->gid_count);
+	outcome = answer(client, &msg, socks, a->gid_count);
+	/* What changed since the process looked. That may close the client: KEEP leaves
+	 * it alone.
+	 */
+	if (outcome == KEEP)
+		rnd_watch_update(client);
+	return outcome;
 }
 
 static enum outcome on_detach(struct rnd_client *client, struct rn_ctl_packet *pkt)

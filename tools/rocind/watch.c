@@ -111,11 +111,13 @@ static bool add_unknown(struct rnd_client *client, const struct rnd_iface *iface
 	return true;
 }
 
-static void update(struct rnd_client *client)
+void rnd_watch_update(struct rnd_client *client)
 {
 	struct rnd_attachment *a = &client->attachment;
 	struct rnd_iface iface;
 
+	if (!a->watches)
+		return;
 	/* No such interface: it has gone with all its addresses. */
 	(void)rnd_iface_read(a->ifindex, &iface);
 	if (iface.knows_gids && (!update_known(client, &iface) ||
@@ -140,7 +142,6 @@ void rnd_watch_changed(struct rnd_server *server)
 		;
 	for (struct rnd_client *c = server->clients; c; c = next) {
 		next = c->next;
-		if (c->attachment.watches)
-			update(c);
+		rnd_watch_update(c);
 	}
 }

@@ -13,4 +13,9 @@ int rnd_watch_open(void);
  */
 void rnd_watch_changed(struct rnd_server *server);
 
+/* The same for one client, which may be closed by that: after it has attached with what
+ * it knew some time ago.
+ */
+void rnd_watch_update(struct rnd_client *client);
+
 #endif /* RND_WATCH_H */

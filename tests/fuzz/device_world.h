@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* device_world.h - one device, its memory and its queue pairs, for a script of bytes. */
+#ifndef RN_DEVICE_WORLD_H
+#define RN_DEVICE_WORLD_H
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "arena.h"
+#include "rocin/mr.h"
+#include "rocin/opcode.h"
+#include "rocin/transport.h"
+#include "rocin/wire.h"
+
+enum {
+	QPS = 4,
+	MTU = 256,
+	REGION_LEN = 2048,
+	CQES = 32,
+	WRS = 8,
+	WIRE_MAX = 64, /* packets under way; more are lost */
+	STEPS_MAX = 512,
+	UNTOUCHED = 0x6b,
+	QKEY = 0x1ee7,
+	QPN0 = 0x100,
+	RQ_PSN = 0xfffff0, /* soon wraps */
+};
+
+enum region {
+	OPEN,	 /* all rights */
+	CLOSED,	 /* local reads only */
+	FOREIGN, /* all rights, but another protection domain */
+	LOCAL,	 /* receives, and results of READs and atomics */
+	REGIONS,
+};
+
+struct sent {
+	uint32_t len;
+	uint8_t data[RN_PACKET_MAX + RN_ICRC_LEN];
+};
+
+struct world {
+	const uint8_t *script, *end;
+	rn_ns now;
+	struct rn_dev *dev;
+	uint64_t stats[RN_STAT_COUNT];
+	struct arena arena;
+	struct rn_gid gid;
+	struct rn_cq cq;
+	struct rn_qp *qp[QPS];
+	struct rn_mr mr[REGIONS];
+	uint8_t *bytes[REGIONS];
+	bool open_removed;
+	struct sent wire[WIRE_MAX];
+	unsigned wire_head, wire_count;
+	uint64_t wr_id;
+};
+
+static const enum rn_qp_type types[QPS] = { RN_QPT_RC, RN_QPT_RC, RN_QPT_UC, RN_QPT_UD };
+
+static inline void require(bool condition)
+{
+	if (!condition)
+		abort();
+}
+
+/* ------------------------------------------------------------------- script */
+static inline uint8_t take8(struct world *w)
+{
+	return w->script < w->end ? *w->script++ : 0;
+}
+
+static inline uint16_t take16(struct world *w)
+{
+	uint8_t high = take8(w);
+
+	return (uint16_t)(high << 8 | take8(w));
+}
+
+/* Mostly small, sometimes anything. */
+static inline uint32_t take_len(struct world *w)
+{
+	uint8_t shape = take8(w);
+
+	if (shape < 0x80)
+		return shape * 16u;
+	if (shape < 0xf0)
+		return take16(w) % (REGION_LEN + 16);
+	return take16(w) * 0x10001u;
+}
+
+/* Somewhere in or around a region. */
+static inline uint64_t take_addr(struct world *w, enum region region)
+{
+	return w->mr[region].va + take_len(w) - (take8(w) & 7);
+}
+
+static inline enum region take_region(struct world *w)
+{
+	return (enum region)(take8(w) % REGIONS);
+}
+
+/* ------------------------------------------------------------------- set-up */
+static inline void add_region(struct world *w, enum region i, uint32_t access)
+{
+	const struct rn_mr_attr attr = {
+		.key = (uint32_t)(i + 1) << RN_KEY_INDEX_SHIFT | 0x5a,
+		.pd = i == FOREIGN ? 2 : 1,
+		.va = (uintptr_t)w->bytes[i],
+		.length = REGION_LEN,
+		.iova_base = (uintptr_t)w->bytes[i],
+		.access = access,
+	};
+
+	require(rn_mr_init(&w->mr[i], &attr) == 0);
+	rn_dev_add_mr(w->dev, &w->mr[i]);
+}
+
+static inline void add_regions(struct world *w)
+{
+	static const uint32_t all = RN_ACCESS_LOCAL_WRITE | RN_ACCESS_REMOTE_WRITE |
+				    RN_ACCESS_REMOTE_READ | RN_ACCESS_REMOTE_ATOMIC;
+	static const uint32_t access[REGIONS] = {
+		[OPEN] = all,
+		[FOREIGN] = all,
+		[LOCAL] = RN_ACCESS_LOCAL_WRITE,
+	};
+
+	for (unsigned i = 0; i < REGIONS; i++) {
+		w->bytes[i] = arena_alloc(&w->arena, REGION_LEN);
+		memset(w->bytes[i], UNTOUCHED, REGION_LEN);
+		add_region(w, (enum region)i, access[i]);
+	}
+}
+
+static inline void add_qp(struct world *w, unsigned i)
+{
+	const struct rn_qp_init init = {
+		.type = types[i],
+		.qpn = QPN0 + i,
+		.pd = 1,
+		.send_cq = &w->cq,
+		.recv_cq = &w->cq,
+		.max_send_wr = WRS,
+		.max_recv_wr = WRS,
+		.max_send_sge = 2,
+		.max_recv_sge = 2,
+	};
+	size_t size = rn_qp_size(w->dev, &init);
+
+	w->qp[i] = aligned_alloc(64, (size + 63) & ~(size_t)63);
+	require(w->qp[i] != NULL);
+	rn_qp_create(w->dev, w->qp[i], &init);
+}
+
+static inline struct world *world_new(const uint8_t *data, size_t size)
+{
+	struct world *w = calloc(1, sizeof(*w));
+	struct rn_dev_cfg cfg = {
+		.gid_count = 1,
+		.mtu_max = MTU,
+		.window_start = 2048,
+		.window_min = 1024,
+		.window_max = 8192,
+		.read_window = 4096,
+		.read_chunk = 1024,
+	};
+
+	require(w != NULL);
+	w->script = data;
+	w->end = data + size;
+	w->gid = (struct rn_gid){ { [10] = 0xff, [11] = 0xff, [12] = 127, [15] = 1 } };
+	arena_init(&w->arena, &w->now);
+	w->arena.delay = take8(w) & 1 ? 1000 : 0;
+	cfg.gid[0] = w->gid;
+	cfg.mem = w->arena.delay ? &arena_pending_ops : &arena_direct_ops;
+	cfg.mem_ctx = &w->arena;
+	cfg.stats = w->stats;
+	w->dev = aligned_alloc(64, (rn_dev_size() + 63) & ~(size_t)63);
+	require(w->dev != NULL);
+	require(rn_dev_init(w->dev, &cfg) == 0);
+	rn_cq_init(&w->cq,
+		   (uintptr_t)arena_alloc(&w->arena, CQES * sizeof(struct rn_cqe)), CQES,
+		   NULL);
+	add_regions(w);
+	for (unsigned i = 0; i < QPS; i++)
+		add_qp(w, i);
+	return w;
+}
+
+static inline void world_free(struct world *w)
+{
+	for (unsigned i = 0; i < QPS; i++) {
+		rn_qp_destroy(w->dev, w->qp[i]);
+		free(w->qp[i]);
+	}
+	for (unsigned i = 0; i < REGIONS; i++)
+		if (i != OPEN || !w->open_removed)
+			rn_dev_remove_mr(w->dev, &w->mr[i]);
+	rn_cq_fini(w->dev, &w->cq);
+	rn_dev_fini(w->dev);
+	free(w->dev);
+	arena_fini(&w->arena);
+	free(w);
+}
+
+static inline void check_memory(const struct world *w)
+{
+	require(arena_guards_intact(&w->arena));
+	for (unsigned i = 0; i < REGION_LEN; i++) {
+		require(w->bytes[CLOSED][i] == UNTOUCHED);
+		require(w->bytes[FOREIGN][i] == UNTOUCHED);
+	}
+}
+
+#endif /* RN_DEVICE_WORLD_H */
