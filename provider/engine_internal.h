@@ -30,10 +30,12 @@ struct rn_rocind;
 
 /* Durations of the hand-over; one set for all, others only in tests. */
 struct rnp_lease_times {
-	rn_ns lease;	  /* after a fresh start */
-	rn_ns long_lease; /* once polling is steady */
-	rn_ns steady;	  /* polling without a gap for so long is steady */
-	uint32_t streak;  /* polls that take an armed socket back */
+	rn_ns lease;	     /* after a fresh start */
+	rn_ns long_lease;    /* once polling is steady */
+	rn_ns steady;	     /* polling without a gap for so long is steady */
+	uint32_t streak;     /* polls that take an armed socket back ... */
+	uint32_t streak_max; /* ... and as many at most, of a program that often stays
+				away */
 };
 
 enum rnp_turn {

@@ -24,8 +24,7 @@
 
 enum {
 	STREAK_EVENTS = 16, /* times the streak while CQs are armed: events are wanted */
-	STREAK_MAX = 4096,
-	LINGER_MISSES = 4, /* after so many in vain, linger only now and then */
+	LINGER_MISSES = 4,  /* after so many in vain, linger only now and then */
 	LINGER_RETRY = 64,
 };
 
@@ -37,6 +36,7 @@ const struct rnp_lease_times rnp_lease_times = {
 	.long_lease = RN_MSEC(5),
 	.steady = RN_MSEC(8),
 	.streak = 16,
+	.streak_max = 4096,
 };
 
 static void set_timer(struct rnp_engine *e, rn_ns at)
@@ -182,7 +182,7 @@ void rnp_progress_background(struct rnp_engine *e, bool timer_fired)
 		/* Packets were waiting and nobody polled: a program that looks at memory
 		 * and polls in between. It must poll longer before it is believed again.
 		 */
-		if (arm(e, now) > 0 && p->streak_need < STREAK_MAX)
+		if (arm(e, now) > 0 && p->streak_need < p->times.streak_max)
 			p->streak_need *= 4;
 	}
 }

@@ -46,6 +46,16 @@ void __wrap_rnp_background_listen(struct rnp_engine *e, bool on)
 }
 
 /* ------------------------------------------------------------------------ the server */
+/* The program changes its mind: no completion of its own is on the way. */
+static void disarm(struct kit_end *k)
+{
+	rnp_engine_lock(k->e);
+	rn_cq_init(&k->cq, k->cq.ring, k->cq.capacity, k);
+	k->is_armed = false;
+	rnp_engine_cq_unarmed(k->e);
+	rnp_engine_unlock(k->e);
+}
+
 static void *serve(void *arg)
 {
 	struct stress *s = arg;
@@ -60,6 +70,8 @@ static void *serve(void *arg)
 		s->away = round;
 		while (s->served < round && !s->stop)
 			sched_yield();
+		if (s->server.is_armed)
+			disarm(&s->server);
 	}
 	return NULL;
 }
@@ -120,7 +132,8 @@ static void open_end(struct kit_end *k, unsigned n, rn_ns linger)
 	k->e->progress.times = (struct rnp_lease_times){ .lease = RN_USEC(8),
 							 .long_lease = RN_USEC(40),
 							 .steady = RN_USEC(64),
-							 .streak = 1 };
+							 .streak = 1,
+							 .streak_max = 1 };
 	k->e->set.linger_ns = linger;
 	kit_attach_alone(k);
 	kit_make_qp(k);

@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* verbs_objects.c - creating, changing and destroying objects: limits, order, leftovers. */
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "verbs_kit.h"
+
+static void flushed_receives(struct kit *k, struct ibv_qp *qp, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++)
+		kit_post_recv(k, qp, i, kit_sge(k, 1, 0, 64));
+	kit_to_state(qp, IBV_QPS_ERR);
+}
+
+static void reset_takes_the_completions_with_it(void **state)
+{
+	struct kit *k = *state;
+	struct ibv_qp *qp[2];
+
+	kit_pair(k, IBV_QPT_RC, qp);
+	flushed_receives(k, qp[0], 3);
+	kit_to_state(qp[0], IBV_QPS_RESET);
+	kit_expect_none(k->cq);
+	kit_destroy_pair(qp);
+}
+
+static void destroy_takes_the_completions_with_it_and_leaves_the_others(void **state)
+{
+	struct kit *k = *state;
+	struct ibv_qp *qp[2];
+
+	kit_pair(k, IBV_QPT_RC, qp);
+	flushed_receives(k, qp[0], 3);
+	flushed_receives(k, qp[1], 2);
+	assert_int_equal(ibv_destroy_qp(qp[0]), 0);
+	for (unsigned i = 0; i < 2; i++) {
+		struct ibv_wc wc = kit_wait(k->cq);
+
+		assert_int_equal(wc.qp_num, qp[1]->qp_num);
+		assert_int_equal(wc.wr_id, i);
+		assert_int_equal(wc.status, IBV_WC_WR_FLUSH_ERR);
+	}
+	kit_expect_none(k->cq);
+	assert_int_equal(ibv_destroy_qp(qp[1]), 0);
+}
+
+static void resizing_a_queue_keeps_what_is_in_it(void **state)
+{
+	enum { WAITING = 21 };
+	struct kit *k = *state;
+	struct ibv_cq *cq = ibv_create_cq(k->ctx, 32, NULL, NULL, 0), *plain = k->cq;
+	struct ibv_qp *qp;
+
+	assert_non_null(cq);
+	k->cq = cq;
+	qp = kit_create_qp(k, IBV_QPT_RC);
+	k->cq = plain;
+	kit_to_init(qp);
+	flushed_receives(k, qp, WAITING);
+	assert_int_equal(kit_wait(cq).wr_id, 0);
+	assert_int_equal(ibv_resize_cq(cq, WAITING - 2), EINVAL);
+	assert_int_equal(ibv_resize_cq(cq, 0), EINVAL);
+	assert_int_equal(ibv_resize_cq(cq, 1000), 0);
+	assert_in_range(cq->cqe, 1000, 1 << 22);
+	assert_int_equal(kit_wait(cq).wr_id, 1);
+	assert_int_equal(ibv_resize_cq(cq, WAITING), 0);
+	for (unsigned i = 2; i < WAITING; i++)
+		assert_int_equal(kit_wait(cq).wr_id, i);
+	kit_expect_none(cq);
+	assert_int_equal(ibv_destroy_qp(qp), 0);
+	assert_int_equal(ibv_destroy_cq(cq), 0);
+}
+
+static void what_is_in_use_cannot_be_destroyed(void **state)
+{
+	struct kit *k = *state;
+	struct ibv_qp *qp = kit_create_qp(k, IBV_QPT_UC);
+	struct ibv_pd *pd = ibv_alloc_pd(k->ctx);
+	struct ibv_ah_attr attr = kit_address(k);
+	struct ibv_ah *ah;
+
+	assert_int_equal(ibv_destroy_cq(k->cq), EBUSY);
+	assert_int_equal(ibv_dealloc_pd(k->pd), EBUSY);
+	assert_int_equal(ibv_destroy_comp_channel(k->channel), EBUSY);
+	assert_int_equal(ibv_destroy_qp(qp), 0);
+
+	assert_non_null(pd);
+	ah = ibv_create_ah(pd, &attr);
+	assert_non_null(ah);
+	assert_int_equal(ibv_dealloc_pd(pd), EBUSY);
+	assert_int_equal(ibv_destroy_ah(ah), 0);
+	assert_int_equal(ibv_dealloc_pd(pd), 0);
+}
+
+static void queues_beyond_the_limits_are_refused(void **state)
+{
+	struct kit *k = *state;
+	struct ibv_device_attr dev;
+
+	assert_int_equal(ibv_query_device(k->ctx, &dev), 0);
+	assert_null(ibv_create_cq(k->ctx, 0, NULL, NULL, 0));
+	assert_int_equal(errno, EINVAL);
+	assert_null(ibv_create_cq(k->ctx, dev.max_cqe + 1, NULL, NULL, 0));
+	assert_int_equal(errno, EINVAL);
+	assert_null(ibv_create_cq(k->ctx, 1, NULL, NULL, k->ctx->num_comp_vectors));
+	assert_int_equal(errno, EINVAL);
+	for (unsigned i = 0; i < 5; i++) {
+		struct ibv_qp_init_attr attr = { .send_cq = k->cq,
+						 .recv_cq = k->cq,
+						 .cap = { 1, 1, 1, 1, 0 },
+						 .qp_type = IBV_QPT_RC };
+
+		/* One after the other: WRs, SGEs, inline. */
+		attr.cap.max_send_wr += i == 0 ? (uint32_t)dev.max_qp_wr : 0;
+		attr.cap.max_recv_wr += i == 1 ? (uint32_t)dev.max_qp_wr : 0;
+		attr.cap.max_send_sge += i == 2 ? (uint32_t)dev.max_sge : 0;
+		attr.cap.max_recv_sge += i == 3 ? (uint32_t)dev.max_sge : 0;
+		attr.cap.max_inline_data += i == 4 ? 1u << 20 : 0;
+		assert_null(ibv_create_qp(k->pd, &attr));
+		assert_int_equal(errno, EINVAL);
+	}
+}
+
+static void kinds_of_qp_that_are_not_offered_are_not_supported(void **state)
+{
+	struct kit *k = *state;
+	struct ibv_qp_init_attr attr = { .send_cq = k->cq,
+					 .recv_cq = k->cq,
+					 .cap = { 1, 1, 1, 1, 0 },
+					 .qp_type = IBV_QPT_RAW_PACKET };
+
+	assert_null(ibv_create_qp(k->pd, &attr));
+	assert_int_equal(errno, EOPNOTSUPP);
+}
+
+static void the_largest_qp_reports_its_capabilities(void **state)
+{
+	struct kit *k = *state;
+	struct ibv_device_attr dev;
+	struct ibv_qp_init_attr attr = { .send_cq = k->cq,
+					 .recv_cq = k->cq,
+					 .qp_type = IBV_QPT_UD,
+					 .qp_context = k,
+					 .sq_sig_all = 1 },
+				init;
+	struct ibv_qp_attr now;
+	struct ibv_qp *qp;
+
+	assert_int_equal(ibv_query_device(k->ctx, &dev), 0);
+	attr.cap.max_send_wr = attr.cap.max_recv_wr = (uint32_t)dev.max_qp_wr;
+	attr.cap.max_send_sge = attr.cap.max_recv_sge = (uint32_t)dev.max_sge;
+	attr.cap.max_inline_data = 1024;
+	qp = ibv_create_qp(k->pd, &attr);
+	assert_non_null(qp);
+	assert_int_equal(ibv_query_qp(qp, &now, IBV_QP_CAP, &init), 0);
+	assert_memory_equal(&init.cap, &attr.cap, sizeof(attr.cap));
+	assert_memory_equal(&now.cap, &attr.cap, sizeof(attr.cap));
+	assert_ptr_equal(init.qp_context, k);
+	assert_int_equal(init.sq_sig_all, 1);
+	assert_int_equal(ibv_destroy_qp(qp), 0);
+}
+
+static void a_list_is_posted_up_to_its_first_bad_request(void **state)
+{
+	struct kit *k = *state;
+	struct ibv_sge sge = kit_sge(k, 0, 0, 8);
+	struct ibv_send_wr wr[3] = {
+		{ .wr_id = 1, .next = &wr[1], .opcode = IBV_WR_RDMA_WRITE },
+		{ .wr_id = 2, .next = &wr[2], .opcode = IBV_WR_BIND_MW },
+		{ .wr_id = 3, .opcode = IBV_WR_RDMA_WRITE },
+	};
+	struct ibv_recv_wr recv[2] = {
+		{ .wr_id = 4, .next = &recv[1], .sg_list = &sge, .num_sge = 1 },
+		{ .wr_id = 5, .sg_list = &sge, .num_sge = KIT_SGE + 1 },
+	};
+	struct ibv_send_wr *bad_send = NULL;
+	struct ibv_recv_wr *bad_recv = NULL;
+	struct ibv_qp *qp[2];
+
+	for (unsigned i = 0; i < 3; i++) {
+		wr[i].sg_list = &sge;
+		wr[i].num_sge = 1;
+		wr[i].send_flags = IBV_SEND_SIGNALED;
+		wr[i].wr.rdma.remote_addr = (uintptr_t)k->buf + KIT_HALF;
+		wr[i].wr.rdma.rkey = k->mr->rkey;
+	}
+	kit_pair(k, IBV_QPT_RC, qp);
+	assert_int_equal(ibv_post_send(qp[0], wr, &bad_send), EINVAL);
+	assert_ptr_equal(bad_send, &wr[1]);
+	kit_expect(k->cq, 1, IBV_WC_RDMA_WRITE);
+	assert_int_equal(ibv_post_recv(qp[0], recv, &bad_recv), EINVAL);
+	assert_ptr_equal(bad_recv, &recv[1]);
+	kit_to_state(qp[0], IBV_QPS_ERR);
+	assert_int_equal(kit_wait(k->cq).wr_id, 4);
+	kit_expect_none(k->cq);
+	kit_destroy_pair(qp);
+}
+
+static void a_path_without_grh_is_refused(void **state)
+{
+	struct kit *k = *state;
+	struct ibv_qp *qp = kit_create_qp(k, IBV_QPT_UC);
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTR,
+				    .path_mtu = IBV_MTU_1024,
+				    .dest_qp_num = qp->qp_num,
+				    .ah_attr = { .dlid = 1, .port_num = 1 } };
+	const int mask = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+			 IBV_QP_RQ_PSN;
+
+	kit_to_init(qp);
+	assert_int_equal(ibv_modify_qp(qp, &attr, mask), EINVAL);
+	assert_null(ibv_create_ah(k->pd, &attr.ah_attr));
+	assert_int_equal(errno, EINVAL);
+	attr.ah_attr = kit_address(k);
+	assert_int_equal(ibv_modify_qp(qp, &attr, mask), 0);
+	assert_int_equal(ibv_destroy_qp(qp), 0);
+}
+
+static void memory_is_checked_when_it_is_registered(void **state)
+{
+	struct kit *k = *state;
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	uint8_t *mem = mmap(NULL, 2 * page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct ibv_mr *mr;
+
+	assert_true(mem != MAP_FAILED);
+	assert_int_equal(munmap(mem + page, page), 0);
+	mr = ibv_reg_mr(k->pd, mem, page, IBV_ACCESS_REMOTE_READ);
+	assert_non_null(mr);
+	assert_int_equal(ibv_dereg_mr(mr), 0);
+	assert_null(ibv_reg_mr(k->pd, mem, page, IBV_ACCESS_LOCAL_WRITE));
+	assert_int_equal(errno, EFAULT);
+	assert_null(ibv_reg_mr(k->pd, mem, page + 1, 0));
+	assert_int_equal(errno, EFAULT);
+	assert_int_equal(munmap(mem, page), 0);
+}
+
+static void thousands_of_objects_have_names_of_their_own(void **state)
+{
+	enum { QPS = 600, MRS = 3000 };
+	struct kit *k = *state;
+	static struct ibv_qp *qp[QPS];
+	static struct ibv_mr *mr[MRS];
+
+	for (unsigned i = 0; i < QPS; i++) {
+		qp[i] = kit_create_qp(k, IBV_QPT_RC);
+		if (i && qp[i]->qp_num == qp[i - 1]->qp_num)
+			fail_msg("QPN %u is given twice", qp[i]->qp_num);
+	}
+	for (unsigned i = 0; i < MRS; i++) {
+		mr[i] = ibv_reg_mr(k->pd, k->buf, 16, 0);
+		assert_non_null(mr[i]);
+		if (i && mr[i]->lkey == mr[i - 1]->lkey)
+			fail_msg("key %u is given twice", mr[i]->lkey);
+	}
+	for (unsigned i = 0; i < MRS; i++)
+		assert_int_equal(ibv_dereg_mr(mr[i]), 0);
+	for (unsigned i = 0; i < QPS; i++)
+		assert_int_equal(ibv_destroy_qp(qp[i]), 0);
+}
+
+/* A program that closes its device without cleaning up; another context of the same
+ * process goes on.
+ */
+static void closing_a_context_with_objects_left_hurts_no_other(void **state)
+{
+	struct kit *k = *state;
+	struct ibv_context *ctx = kit_open_device();
+	struct ibv_pd *pd = ibv_alloc_pd(ctx);
+	struct ibv_cq *cq = ibv_create_cq(ctx, 16, NULL, NULL, 0);
+	struct ibv_qp_init_attr attr = { .send_cq = cq,
+					 .recv_cq = cq,
+					 .cap = { 4, 4, 1, 1, 0 },
+					 .qp_type = IBV_QPT_UC };
+	struct ibv_qp *left, *qp[2];
+	struct ibv_mr *mr;
+	struct ibv_sge local = kit_sge(k, 0, 0, 100);
+	struct ibv_send_wr wr = {
+		.wr_id = 1,
+		.sg_list = &local,
+		.num_sge = 1,
+		.opcode = IBV_WR_RDMA_WRITE,
+		.send_flags = IBV_SEND_SIGNALED,
+		.wr.rdma = { .remote_addr = local.addr + KIT_HALF, .rkey = k->mr->rkey },
+	};
+
+	assert_non_null(pd);
+	assert_non_null(cq);
+	mr = ibv_reg_mr(pd, k->buf, 64, IBV_ACCESS_LOCAL_WRITE);
+	assert_non_null(mr);
+	left = ibv_create_qp(pd, &attr);
+	assert_non_null(left);
+	kit_to_init(left);
+	assert_int_equal(ibv_close_device(ctx), 0);
+
+	kit_pair(k, IBV_QPT_RC, qp);
+	kit_post_send(qp[0], &wr);
+	kit_expect(k->cq, 1, IBV_WC_RDMA_WRITE);
+	kit_destroy_pair(qp);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(reset_takes_the_completions_with_it),
+		cmocka_unit_test(
+			destroy_takes_the_completions_with_it_and_leaves_the_others),
+		cmocka_unit_test(resizing_a_queue_keeps_what_is_in_it),
+		cmocka_unit_test(what_is_in_use_cannot_be_destroyed),
+		cmocka_unit_test(queues_beyond_the_limits_are_refused),
+		cmocka_unit_test(kinds_of_qp_that_are_not_offered_are_not_supported),
+		cmocka_unit_test(the_largest_qp_reports_its_capabilities),
+		cmocka_unit_test(a_list_is_posted_up_to_its_first_bad_request),
+		cmocka_unit_test(a_path_without_grh_is_refused),
+		cmocka_unit_test(memory_is_checked_when_it_is_registered),
+		cmocka_unit_test(thousands_of_objects_have_names_of_their_own),
+		cmocka_unit_test(closing_a_context_with_objects_left_hurts_no_other),
+	};
+
+	return cmocka_run_group_tests(tests, kit_setup, kit_teardown);
+}
