@@ -5,10 +5,9 @@
  * says, with struct ibv_context at its end; struct rnp_context starts there and goes on.
  */
 #include <stdlib.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "cmd_ioctl.h"
+#include "fd.h"
 #include "provider.h"
 
 enum { ASYNC_RECORD_LEN = 16 }; /* bytes; event.c */
@@ -16,11 +15,6 @@ enum { ASYNC_RECORD_LEN = 16 }; /* bytes; event.c */
 static char *block_of(struct rnp_context *ctx)
 {
 	return (char *)ctx + sizeof(struct ibv_context) - rnp_plugin_abi()->context_size;
-}
-
-static void close_raw(int fd)
-{
-	syscall(SYS_close, fd);
 }
 
 /* The library's part; owns @cmd_fd from here on. */
@@ -53,7 +47,7 @@ struct verbs_context *rnp_alloc_context(struct ibv_device *device, int cmd_fd,
 	(void)private_data;
 	rc = rnp_cmd_ensure(rnp_plugin_verbs(), cmd_fd, err, sizeof(err));
 	if (rc) {
-		close_raw(cmd_fd);
+		rnp_fd_close(cmd_fd);
 		goto err_tell;
 	}
 	ctx = alloc(device, cmd_fd);

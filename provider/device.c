@@ -6,9 +6,9 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
+#include "fd.h"
 #include "provider.h"
 
 enum {
@@ -121,7 +121,7 @@ static bool link_is_up(const struct rn_netdev *dev)
 	memcpy(req.ifr_name, dev->ifname, sizeof(req.ifr_name));
 	if (ioctl(fd, SIOCGIFFLAGS, &req) == 0)
 		up = (req.ifr_flags & (IFF_UP | IFF_RUNNING)) == (IFF_UP | IFF_RUNNING);
-	syscall(SYS_close, fd); /* close() is a cancellation point */
+	rnp_fd_close(fd);
 	return up;
 }
 

@@ -19,15 +19,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "fd.h"
+
 enum {
 	PIPE_BYTES_MAX = 1 << 20, /* what an unprivileged process may ask for, pipe(7) */
 	PURGE_BATCH = 4096,	  /* bytes; a multiple of every record length */
 };
-
-static void close_raw(int fd)
-{
-	syscall(SYS_close, fd);
-}
 
 static ssize_t write_raw(int fd, const void *buf, size_t len)
 {
@@ -39,18 +36,11 @@ static ssize_t read_raw(int fd, void *buf, size_t len)
 	return (ssize_t)syscall(SYS_read, fd, buf, len);
 }
 
-/* Programs close, reopen and inherit 0, 1 and 2 without asking. Takes over @fd. */
+/* As rnp_fd_above_std(), with -errno. */
 static int above_stdio(int fd)
 {
-	int moved;
-
-	if (fd > STDERR_FILENO)
-		return fd;
-	moved = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-	if (moved < 0)
-		moved = -errno;
-	close_raw(fd);
-	return moved;
+	fd = rnp_fd_above_std(fd);
+	return fd < 0 ? -errno : fd;
 }
 
 static int reopen(int fd, int flags)
@@ -71,8 +61,8 @@ int rnp_event_fd_new(void)
 	if (pipe2(pair, O_CLOEXEC) < 0)
 		return -errno;
 	fd = reopen(pair[0], 0);
-	close_raw(pair[0]);
-	close_raw(pair[1]);
+	rnp_fd_close(pair[0]);
+	rnp_fd_close(pair[1]);
 	return fd;
 }
 
@@ -107,18 +97,18 @@ static int open_two_ends(struct rnp_event_pipe *pipe, size_t record_len)
 	fd = fcntl(pair[0], F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
 	if (fd < 0) {
 		fd = -errno;
-		close_raw(pair[0]);
-		close_raw(pair[1]);
+		rnp_fd_close(pair[0]);
+		rnp_fd_close(pair[1]);
 		return fd;
 	}
 	pipe->read_fd = above_stdio(pair[0]);
 	pipe->write_fd = above_stdio(pair[1]);
 	if (pipe->read_fd < 0 || pipe->write_fd < 0) {
 		if (pipe->read_fd >= 0)
-			close_raw(pipe->read_fd);
+			rnp_fd_close(pipe->read_fd);
 		if (pipe->write_fd >= 0)
-			close_raw(pipe->write_fd);
-		close_raw(fd);
+			rnp_fd_close(pipe->write_fd);
+		rnp_fd_close(fd);
 		return -EMFILE;
 	}
 	pipe->shared = true;
@@ -137,7 +127,7 @@ int rnp_event_pipe_open(struct rnp_event_pipe *pipe, size_t record_len)
 		return open_two_ends(pipe, record_len);
 	rc = rnp_event_pipe_attach(pipe, fd, record_len);
 	if (rc) {
-		close_raw(fd);
+		rnp_fd_close(fd);
 		return rc;
 	}
 	return fd;
@@ -145,9 +135,9 @@ int rnp_event_pipe_open(struct rnp_event_pipe *pipe, size_t record_len)
 
 void rnp_event_pipe_close(struct rnp_event_pipe *pipe)
 {
-	close_raw(pipe->read_fd);
+	rnp_fd_close(pipe->read_fd);
 	if (pipe->write_fd != pipe->read_fd)
-		close_raw(pipe->write_fd);
+		rnp_fd_close(pipe->write_fd);
 	pthread_mutex_destroy(&pipe->lock);
 }
 

@@ -2,8 +2,9 @@
 /* dest.c - the window shared by all QPs towards one destination process.
  *
  * Nobody knows the receive buffer of a peer's socket, so it is found out as TCP does:
- * the window doubles per round trip until the first loss, is halved there, and from then
- * on grows by a step per round trip.
+ * the window doubles per round trip until the first loss. From then on it starts anew at
+ * its minimum after each loss, doubles up to half of what was too much, and grows by a
+ * step per round trip beyond.
  */
 #include "qp.h"
 
@@ -141,23 +142,16 @@ static struct rn_qp *wake_first(struct rn_list *list)
 }
 
 /* Schedule as many of the waiting QPs as can send a packet each. One that then sends none
- * leaves the others waiting only until the next acknowledgement: while anybody waits,
- * something is in flight.
+ * keeps the others waiting no longer than until the next acknowledgement: who waits has
+ * packets of its own in flight.
  */
 static void wake(struct rn_dest *d)
 {
 	uint32_t room = d->window > d->in_flight ? d->window - d->in_flight : 0;
 
-	while (!rn_list_is_empty(&d->waiting)) {
-		uint32_t need;
+	while (room && !rn_list_is_empty(&d->waiting)) {
+		uint32_t need = wake_first(&d->waiting)->attr.path_mtu + OVERHEAD;
 
-		if (d->in_flight == 0) {
-			wake_first(&d->waiting);
-			continue;
-		}
-		if (room == 0)
-			return;
-		need = wake_first(&d->waiting)->attr.path_mtu + OVERHEAD;
 		room = room > need ? room - need : 0;
 	}
 }
@@ -237,7 +231,10 @@ void rn_dest_loss(struct rn_qp *qp, rn_ns now)
 		return;
 	d->cut = true;
 	d->cut_at = now;
-	d->window = d->window / 2 > min ? d->window / 2 : min;
-	d->threshold = d->window;
+	d->threshold = d->window / 2 > min ? d->window / 2 : min;
+	/* What was sent before stands in the peer's buffer still, though it is not counted
+	 * any more when a QP has gone back: so from small beginnings.
+	 */
+	d->window = min;
 	d->acked = 0;
 }

@@ -172,9 +172,6 @@ static uint32_t build_work(struct rn_qp *qp, rn_ns now, struct rn_build *b)
 	if (qp->type == RN_QPT_RC && qp->state >= RN_QPS_RTR) {
 		address_packet(qp, b->tx, true);
 		len = rn_rsp_build(qp, now, b);
-		/* What waited for the last of the responses may follow it. */
-		if (rn_rsp_ack_ready(qp))
-			rn_dev_schedule_ack(qp->dev, qp);
 		if (len)
 			return len;
 	}

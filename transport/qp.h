@@ -475,7 +475,7 @@ void rn_dest_charge(struct rn_qp *qp, uint32_t len);
 void rn_dest_credit(struct rn_qp *qp, uint32_t len);
 /* Given up or to be sent again: no growth. */
 void rn_dest_uncharge(struct rn_qp *qp, uint32_t len);
-/* NAK, gap or timeout: the window is halved. */
+/* NAK, gap or timeout: the window starts anew, see dest.c. */
 void rn_dest_loss(struct rn_qp *qp, rn_ns now);
 
 /* --------------------------------------------------------------- mem tags */

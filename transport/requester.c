@@ -147,6 +147,17 @@ static bool closes_window(const struct rn_qp *qp, uint32_t cost)
 	return qp->dest->in_flight + next > qp->dest->window;
 }
 
+/* Within a message so often that an acknowledgement comes back and opens the window even
+ * if the end of what is in flight does not fit into the peer's buffer: the loss then
+ * shows by a NAK of what follows, and not by a timeout.
+ */
+static bool is_ack_overdue(const struct rn_qp *qp)
+{
+	uint64_t since = (uint64_t)qp->req.since_ack_req << rn_req_mtu_shift(qp);
+
+	return qp->req.since_ack_req >= RN_ACK_REQ_EVERY || since >= qp->dest->window / 4;
+}
+
 static bool wants_ack(struct rn_qp *qp, const struct segment *s)
 {
 	struct rn_requester *req = &qp->req;
@@ -154,7 +165,7 @@ static bool wants_ack(struct rn_qp *qp, const struct segment *s)
 	if (qp->type != RN_QPT_RC)
 		return false;
 	req->since_ack_req++;
-	if (!s->last && req->since_ack_req < RN_ACK_REQ_EVERY &&
+	if (!s->last && !is_ack_overdue(qp) &&
 	    !closes_window(qp, s->len + RN_PACKET_COST))
 		return false;
 	req->since_ack_req = 0;

@@ -29,7 +29,7 @@ enum {
 	RN_OUTSTANDING_MAX = 1 << 22,
 	/* PSNs of one READ request, so that none exceeds the limit by itself. */
 	RN_READ_PACKETS_MAX = 1 << 20,
-	/* Packets between two that ask for an acknowledgement. */
+	/* Packets between two that ask for an acknowledgement, at most. */
 	RN_ACK_REQ_EVERY = 32,
 };
 

@@ -128,7 +128,7 @@ enum rn_tx_what {
 uint32_t rn_dev_transmit(struct rn_dev *dev, rn_ns now, unsigned what, uint8_t *buf,
 			 size_t cap, struct rn_tx *tx);
 
-/* True if rn_dev_transmit(RN_TX_ACKS) would return something. */
+/* False: rn_dev_transmit(RN_TX_ACKS) would return nothing. */
 bool rn_dev_acks_due(const struct rn_dev *dev);
 
 /* When rn_dev_expire() is next worth calling; RN_NEVER if no timer runs. */
@@ -309,7 +309,9 @@ size_t rn_qp_size(const struct rn_dev *dev, const struct rn_qp_init *init);
 struct rn_qp *rn_qp_create(struct rn_dev *dev, void *mem, const struct rn_qp_init *init);
 
 /* Forget the QP without CQEs; the block is the caller's again. The caller removes the
- * QP's CQEs from the rings.
+ * QP's CQEs from the rings. Reads and atomics that answered PENDING may still write into
+ * the block: the caller keeps it until the memory is done with those of this QP
+ * (rn_mem_attr.qpn).
  */
 void rn_qp_destroy(struct rn_dev *dev, struct rn_qp *qp);
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "arena.h"
+#include "rocin/icrc.h"
 #include "rocin/mr.h"
 #include "rocin/opcode.h"
 #include "rocin/transport.h"

@@ -215,7 +215,7 @@ static uint8_t *forge_headers(struct world *w, uint32_t flags, uint8_t *p)
 	uint32_t rkey = w->mr[region].lkey ^ (take8(w) == 0xff);
 
 	if (flags & RN_OP_DETH)
-		p = rn_deth_emit(p, &(struct rn_deth){ QKEY, take8(w) });
+		p = rn_deth_emit(p, &(struct rn_deth){ QKEY ^ (va & 1), take8(w) });
 	if (flags & RN_OP_RETH)
 		p = rn_reth_emit(p, &(struct rn_reth){ va, rkey, take_len(w) });
 	if (flags & RN_OP_ATOMIC_ETH)
@@ -356,6 +356,8 @@ static void step(struct world *w)
 	case 15:
 		if (op & 0x80)
 			toggle_region(w);
+		else if (op == 0x7f)
+			arena_unmap(&w->arena, w->bytes[OPEN]);
 		break;
 	}
 }

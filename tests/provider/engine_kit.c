@@ -12,8 +12,6 @@
 #include "roce_socket.h"
 #include "rocind_client.h"
 
-static unsigned base_address;
-
 /* ------------------------------------------------------------------------ hooks */
 static void on_event(const struct rn_event *ev)
 {
@@ -49,7 +47,6 @@ void kit_environment(unsigned base)
 	char text[128];
 	size_t n = 0;
 
-	base_address = base;
 	for (unsigned i = 0; i < KIT_DEVICES; i++) {
 		struct rn_gid g = roce_gid(base + i);
 
@@ -69,7 +66,7 @@ void kit_open(struct kit_end *k, unsigned n)
 	k->e = rnp_engine_get(name, &hooks, k, err, sizeof(err));
 	if (!k->e)
 		fail_msg("%s", err);
-	k->gid = roce_gid(base_address + n);
+	k->gid = rnp_engine_netdev(k->e)->gid[0];
 	k->event_fd = eventfd(0, EFD_CLOEXEC);
 	assert_true(k->event_fd >= 0);
 }

@@ -4,16 +4,33 @@
 #
 # usage: run_verbs.sh BIN-DIRECTORY PROGRAM
 set -u
+rocind_pid=
 bin=$1
 program=$2
 work=$(mktemp -d)
 export ROCIN_RUNTIME_DIR=$work/run ROCIN_IDLE_MS=500
 unset ROCIN_NETDEVS ROCIN_TREE ROCIN_LOG ROCIN_PCAP ROCIN_FAULT ROCIN_GSO ROCIN_ICRC
-trap '"$bin/rocin" stop >/dev/null 2>&1; rm -rf "$work"' EXIT
+cleanup() {
+	LD_PRELOAD='' "$bin/rocin" stop >/dev/null 2>&1
+	[ -z "$rocind_pid" ] || wait "$rocind_pid"
+	rm -rf "$work"
+}
+trap cleanup EXIT
 
 # An instrumented program has the sanitizer's runtime first in any case; one whose plugin
 # alone is instrumented needs it from here.
 [ -z "${ROCIN_TEST_PRELOAD:-}" ] || export LD_PRELOAD=$ROCIN_TEST_PRELOAD
+
+# ThreadSanitizer does not survive the clone() that starts rocind on demand.
+if [ -n "${ROCIN_TEST_START:-}" ]; then
+	mkdir -m 700 "$ROCIN_RUNTIME_DIR"
+	"$bin/rocind" --foreground --idle-ms 60000 &
+	rocind_pid=$!
+	for _ in $(seq 500); do
+		[ -z "$(find "$ROCIN_RUNTIME_DIR" -type s)" ] || break
+		sleep 0.02
+	done
+fi
 
 # The process id is in the address, so tests run side by side.
 address=127.$((32 + $$ / 65536 % 64)).$(($$ / 256 % 256)).$(($$ % 256))

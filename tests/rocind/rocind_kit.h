@@ -30,7 +30,7 @@ const char *kit_runtime_dir(void);
 /* From now on use a runtime directory inside that one; undone by the next setup. */
 void kit_use_inner_dir(const char *name);
 
-/* 127.x.y.z that no other running test uses; @n from 0 to 15 gives different ones. */
+/* 127.x.y.z that no other test uses meanwhile; @n from 0 to 7 gives different ones. */
 struct rn_gid kit_gid(unsigned n);
 
 /* Device "rocin0" on lo with the addresses kit_gid(0) .. kit_gid(gid_count - 1). */

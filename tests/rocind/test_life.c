@@ -112,6 +112,25 @@ static void a_program_that_cannot_be_started_is_named(void **state)
 	assert_non_null(strstr(why, "/nonexistent/other"));
 }
 
+static void it_is_found_in_path(void **state)
+{
+	char path[512], *slash, *old = strdup(getenv("PATH"));
+	struct rn_rocind *r;
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s", getenv("ROCIN_ROCIND"));
+	slash = strrchr(path, '/');
+	assert_non_null(slash);
+	*slash = '\0';
+	unsetenv("ROCIN_ROCIND");
+	setenv("PATH", path, 1);
+	r = kit_connect();
+	assert_int_not_equal(kit_daemon(r), 0);
+	rn_rocind_close(r);
+	setenv("PATH", old, 1);
+	free(old);
+}
+
 static void a_runtime_directory_with_a_long_path_works(void **state)
 {
 	const struct rn_netdev dev = kit_device(1);
@@ -401,6 +420,7 @@ int main(void)
 		TEST(a_client_that_comes_at_the_end_is_served_by_the_next),
 		TEST(many_processes_that_start_at_once_get_one_rocind),
 		TEST(a_program_that_cannot_be_started_is_named),
+		TEST(it_is_found_in_path),
 		TEST(a_runtime_directory_with_a_long_path_works),
 		TEST(a_runtime_directory_open_to_others_is_refused),
 		TEST(the_program_never_sees_a_child),

@@ -274,20 +274,29 @@ static void *answer_hello(void *arg)
 	return NULL;
 }
 
-static int connect_to_impostor(const void *bytes, size_t len, char *why, size_t why_len)
+static int impostor_listen(void)
 {
-	struct impostor impostor = { .bytes = bytes, .len = len };
 	struct sockaddr_un addr;
-	struct rn_rocind *r;
 	char name[64];
-	int dir_fd, err;
+	int dir_fd;
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 
 	rn_runtime_name(name, sizeof(name), "rocind", ".sock");
 	assert_int_equal(rn_ctl_address(&addr, kit_runtime_dir(), name, &dir_fd), 0);
-	impostor.listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-	assert_int_equal(bind(impostor.listener, (struct sockaddr *)&addr, sizeof(addr)),
-			 0);
-	assert_int_equal(listen(impostor.listener, 1), 0);
+	unlink(addr.sun_path);
+	assert_int_equal(bind(fd, (struct sockaddr *)&addr, sizeof(addr)), 0);
+	assert_int_equal(listen(fd, 1), 0);
+	return fd;
+}
+
+static int connect_to_impostor(const void *bytes, size_t len, char *why, size_t why_len)
+{
+	struct impostor impostor = { .listener = impostor_listen(),
+				     .bytes = bytes,
+				     .len = len };
+	struct rn_rocind *r;
+	int err;
+
 	assert_int_equal(pthread_create(&impostor.thread, NULL, answer_hello, &impostor),
 			 0);
 	r = rn_rocind_connect(NULL, why, why_len);
@@ -295,7 +304,6 @@ static int connect_to_impostor(const void *bytes, size_t len, char *why, size_t 
 	rn_rocind_close(r);
 	pthread_join(impostor.thread, NULL);
 	close(impostor.listener);
-	unlink(addr.sun_path);
 	return err;
 }
 
@@ -335,6 +343,34 @@ static void a_client_survives_garbage(void **state)
 	assert_int_equal(strlen(why), RN_CTL_TEXT_LEN);
 }
 
+static void *close_before_welcome(void *arg)
+{
+	const struct impostor *impostor = arg;
+	struct rn_ctl_hello hello;
+	int fd = accept(impostor->listener, NULL, NULL);
+
+	(void)!recv(fd, &hello, sizeof(hello), 0);
+	close(fd);
+	close(impostor->listener);
+	return NULL;
+}
+
+/* What a client meets that comes when a daemon is about to end. */
+static void a_client_that_is_not_taken_in_starts_another(void **state)
+{
+	struct impostor impostor = { .listener = impostor_listen() };
+	struct rn_rocind *r;
+
+	(void)state;
+	assert_int_equal(
+		pthread_create(&impostor.thread, NULL, close_before_welcome, &impostor),
+		0);
+	r = kit_connect();
+	assert_int_not_equal(kit_daemon(r), getpid());
+	pthread_join(impostor.thread, NULL);
+	rn_rocind_close(r);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, kit_setup, kit_teardown)
 
 int main(void)
@@ -349,6 +385,7 @@ int main(void)
 		TEST(a_client_of_another_version_gets_a_sentence),
 		TEST(a_client_believes_a_refusal_of_any_version),
 		TEST(a_client_survives_garbage),
+		TEST(a_client_that_is_not_taken_in_starts_another),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -125,7 +125,17 @@ copy_blocks_avx2(uint8_t *dst, const uint8_t *src, size_t blocks)
 }
 #endif
 
+/* Chosen when the library is loaded; constant from then on. */
 static void (*copy_body)(uint8_t *dst, const uint8_t *src, size_t blocks) = copy_blocks;
+
+#if defined(__x86_64__)
+static void __attribute__((constructor)) choose_copy_body(void)
+{
+	__builtin_cpu_init();
+	if (__builtin_cpu_supports("avx2"))
+		copy_body = copy_blocks_avx2;
+}
+#endif
 
 /* Bytes go upward; each piece is one store and the last one releases. */
 static RACY void copy_up(uint8_t *dst, const uint8_t *src, size_t len)
@@ -282,9 +292,5 @@ const struct rn_mem_ops rn_mem_direct_ops = {
 
 int rn_mem_direct_init(void)
 {
-#if defined(__x86_64__)
-	if (__builtin_cpu_supports("avx2"))
-		copy_body = copy_blocks_avx2;
-#endif
 	return rn_guard_install();
 }

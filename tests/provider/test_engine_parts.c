@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* test_engine_parts.c - settings, queue pair numbers and the statistics page. */
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "qpn.h"
+#include "settings.h"
+#include "stats_page.h"
+
+/* --------------------------------------------------------------------- settings */
+static const char *const names[] = { "ROCIN_NETDEVS",	"ROCIN_GSO",   "ROCIN_ICRC",
+				     "ROCIN_IO",	"ROCIN_PCAP",  "ROCIN_FAULT",
+				     "ROCIN_LINGER_US", "ROCIN_WINDOW" };
+
+static int clear(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < RN_ARRAY_SIZE(names); i++)
+		unsetenv(names[i]);
+	return 0;
+}
+
+static void nothing_set_means_the_defaults(void **state)
+{
+	struct rnp_settings s;
+
+	(void)state;
+	assert_int_equal(rnp_settings_read(&s, NULL, 0), 0);
+	assert_null(s.netdevs);
+	assert_null(s.pcap);
+	assert_true(s.gso);
+	assert_false(s.icrc_exact);
+	assert_false(s.has_fault);
+	assert_int_equal(s.linger_ns, 50000);
+	assert_int_equal(s.window_start, 192 * 1024);
+	assert_int_equal(s.window_min, 64 * 1024);
+	assert_int_equal(s.window_max, 1024 * 1024);
+}
+
+static void every_variable_is_obeyed(void **state)
+{
+	struct rnp_settings s;
+
+	(void)state;
+	setenv("ROCIN_NETDEVS", "eth0", 1);
+	setenv("ROCIN_GSO", "off", 1);
+	setenv("ROCIN_ICRC", "exact", 1);
+	setenv("ROCIN_IO", "epoll", 1);
+	setenv("ROCIN_PCAP", "x.pcap", 1);
+	setenv("ROCIN_FAULT", "drop=1%", 1);
+	setenv("ROCIN_LINGER_US", "0", 1);
+	setenv("ROCIN_WINDOW", "128K:16384:2M", 1);
+	assert_int_equal(rnp_settings_read(&s, NULL, 0), 0);
+	assert_string_equal(s.netdevs, "eth0");
+	assert_string_equal(s.pcap, "x.pcap");
+	assert_false(s.gso);
+	assert_true(s.icrc_exact);
+	assert_true(s.has_fault);
+	assert_int_equal(s.fault.drop, 10000);
+	assert_int_equal(s.linger_ns, 0);
+	assert_int_equal(s.window_start, 128 * 1024);
+	assert_int_equal(s.window_min, 16384);
+	assert_int_equal(s.window_max, 2 << 20);
+}
+
+static void window_of_one_size_moves_the_others_along(void **state)
+{
+	struct rnp_settings s;
+
+	(void)state;
+	setenv("ROCIN_WINDOW", "8K", 1);
+	assert_int_equal(rnp_settings_read(&s, NULL, 0), 0);
+	assert_int_equal(s.window_min, 8192);
+	setenv("ROCIN_WINDOW", "4M", 1);
+	assert_int_equal(rnp_settings_read(&s, NULL, 0), 0);
+	assert_int_equal(s.window_max, 4 << 20);
+}
+
+static void wrong_value_is_refused_with_the_name_of_the_variable(void **state)
+{
+	static const char *const wrong[][2] = {
+		{ "ROCIN_GSO", "yes" },
+		{ "ROCIN_ICRC", "EXACT" },
+		{ "ROCIN_IO", "uring" },
+		{ "ROCIN_FAULT", "drop=1" },
+		{ "ROCIN_LINGER_US", "-1" },
+		{ "ROCIN_LINGER_US", "1001" },
+		{ "ROCIN_LINGER_US", "50us" },
+		{ "ROCIN_WINDOW", "0" },
+		{ "ROCIN_WINDOW", "1K:2K:3K:4K" },
+		{ "ROCIN_WINDOW", "64k" },
+		{ "ROCIN_WINDOW", "64K:" },
+		{ "ROCIN_WINDOW", "99999999999999999999" },
+	};
+
+	for (unsigned i = 0; i < RN_ARRAY_SIZE(wrong); i++) {
+		struct rnp_settings s;
+		char err[300] = "";
+
+		clear(state);
+		setenv(wrong[i][0], wrong[i][1], 1);
+		assert_int_equal(rnp_settings_read(&s, err, sizeof(err)), -EINVAL);
+		assert_non_null(strstr(err, wrong[i][0]));
+	}
+}
+
+static void budget_fits_every_receive_buffer(void **state)
+{
+	struct rnp_settings s;
+
+	(void)state;
+	rnp_settings_read(&s, NULL, 0);
+	for (uint32_t mtu = 256; mtu <= 4096; mtu *= 2) {
+		for (uint32_t rcvbuf = 2048; rcvbuf < 64u << 20; rcvbuf += rcvbuf / 3) {
+			struct rnp_budget b = rnp_settings_budget(&s, rcvbuf, mtu);
+
+			assert_true(b.window_min <= b.window_start);
+			assert_true(b.window_start <= b.window_max);
+			assert_true(b.window_min >= mtu);
+			assert_true(b.read_chunk >= mtu && b.read_chunk % mtu == 0);
+			assert_true(b.read_chunk <= 256 * 1024);
+			assert_true(b.read_window >= mtu);
+			if (rcvbuf >= 4 * mtu) {
+				assert_true(b.window_max <= rcvbuf / 2);
+				assert_true(b.read_window <= rcvbuf / 2);
+				assert_true(b.read_chunk <= b.read_window / 2 ||
+					    b.read_chunk == mtu);
+			}
+		}
+	}
+}
+
+/* -------------------------------------------------------------------------- QPNs */
+static struct rnp_qpns qpns;
+
+static void numbers_carry_the_slot_and_count_up(void **state)
+{
+	uint32_t qpn;
+
+	(void)state;
+	rnp_qpns_init(&qpns, 7, 65534);
+	assert_int_equal(rnp_qpns_take(&qpns, 0, &qpn), 0);
+	assert_int_equal(qpn, 65534u << 8 | 7);
+	assert_int_equal(rnp_qpns_take(&qpns, 0, &qpn), 0);
+	assert_int_equal(qpn, 65535u << 8 | 7);
+	assert_int_equal(rnp_qpns_take(&qpns, 0, &qpn), 0);
+	assert_int_equal(qpn, 1u << 8 | 7); /* never below 256 */
+}
+
+static void number_of_all_members_of_a_multicast_is_never_given_out(void **state)
+{
+	uint32_t qpn;
+
+	(void)state;
+	rnp_qpns_init(&qpns, 255, 65535);
+	assert_int_equal(rnp_qpns_take(&qpns, 0, &qpn), 0);
+	assert_int_equal(qpn, 1u << 8 | 255);
+}
+
+static void numbers_are_unique_until_none_is_left(void **state)
+{
+	static bool seen[65536];
+	uint32_t qpn, count = 0;
+
+	(void)state;
+	rnp_qpns_init(&qpns, 3, 1000);
+	while (rnp_qpns_take(&qpns, 0, &qpn) == 0) {
+		assert_int_equal(qpn & 0xff, 3);
+		assert_false(seen[qpn >> 8]);
+		seen[qpn >> 8] = true;
+		count++;
+	}
+	assert_int_equal(count, 65535);
+}
+
+static void number_rests_before_it_is_given_out_again(void **state)
+{
+	uint32_t first, qpn;
+
+	(void)state;
+	rnp_qpns_init(&qpns, 3, 1);
+	assert_int_equal(rnp_qpns_take(&qpns, 0, &first), 0);
+	for (unsigned i = 0; i < 65534; i++)
+		assert_int_equal(rnp_qpns_take(&qpns, 0, &qpn), 0);
+	rnp_qpns_give(&qpns, 1000, first);
+	assert_int_equal(rnp_qpns_take(&qpns, 1000 + RNP_QPN_REST - 1, &qpn), -ENOMEM);
+	assert_int_equal(rnp_qpns_take(&qpns, 1000 + RNP_QPN_REST, &qpn), 0);
+	assert_int_equal(qpn, first);
+}
+
+/* --------------------------------------------------------------------- statistics */
+static void page_can_be_read_by_others_and_not_written(void **state)
+{
+	static struct rnp_stats s;
+	struct rn_stats_page copy;
+
+	(void)state;
+	assert_int_equal(rnp_stats_open(&s, "rocin3"), 0);
+	assert_true(s.fd > 2);
+	assert_true(s.share_fd > 2);
+	s.page->counter[RN_STAT_RX_PACKETS] = 42;
+	assert_int_equal(pread(s.share_fd, &copy, sizeof(copy), 0), sizeof(copy));
+	assert_int_equal(copy.magic, RN_STATS_PAGE_MAGIC);
+	assert_int_equal(copy.version, RN_STATS_PAGE_VERSION);
+	assert_int_equal(copy.counter_count, RN_STAT_COUNT);
+	assert_int_equal(copy.pid, getpid());
+	assert_string_equal(copy.ibdev, "rocin3");
+	assert_string_equal(copy.comm, "test_engine_parts");
+	assert_int_equal(copy.counter[RN_STAT_RX_PACKETS], 42);
+	assert_int_equal(pwrite(s.share_fd, &copy, sizeof(copy), 0), -1);
+	assert_int_equal(ftruncate(s.fd, 0), -1); /* not even by us */
+	rnp_stats_close(&s);
+}
+
+static void records_stay_where_they_are_while_the_page_grows(void **state)
+{
+	static struct rnp_stats s;
+	static struct rn_stats_qp *rec[5000];
+	struct rn_stats_qp copy;
+
+	(void)state;
+	assert_int_equal(rnp_stats_open(&s, "rocin0"), 0);
+	for (uint32_t i = 0; i < RN_ARRAY_SIZE(rec); i++) {
+		rec[i] = rnp_stats_take(&s);
+		assert_non_null(rec[i]);
+		assert_int_equal(rec[i]->qpn, 0);
+		rec[i]->qpn = i + 1;
+	}
+	for (uint32_t i = 0; i < RN_ARRAY_SIZE(rec); i++)
+		assert_int_equal(rec[i]->qpn, i + 1);
+	assert_true(s.page->qp_capacity >= RN_ARRAY_SIZE(rec));
+	assert_int_equal(pread(s.share_fd, &copy, sizeof(copy),
+			       RN_STATS_QP_OFFSET + 4321 * (off_t)sizeof(copy)),
+			 sizeof(copy));
+	assert_int_equal(copy.qpn, 4322);
+	rnp_stats_close(&s);
+}
+
+static void record_given_back_is_used_again(void **state)
+{
+	static struct rnp_stats s;
+	struct rn_stats_qp *a, *b;
+
+	(void)state;
+	assert_int_equal(rnp_stats_open(&s, "rocin0"), 0);
+	a = rnp_stats_take(&s);
+	b = rnp_stats_take(&s);
+	assert_ptr_not_equal(a, b);
+	a->qpn = 5;
+	rnp_stats_give(&s, a);
+	assert_int_equal(a->qpn, 0);
+	rnp_stats_give(&s, NULL);
+	assert_ptr_equal(rnp_stats_take(&s), a);
+	rnp_stats_close(&s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(nothing_set_means_the_defaults, clear),
+		cmocka_unit_test_setup(every_variable_is_obeyed, clear),
+		cmocka_unit_test_setup(window_of_one_size_moves_the_others_along, clear),
+		cmocka_unit_test_setup(
+			wrong_value_is_refused_with_the_name_of_the_variable, clear),
+		cmocka_unit_test_setup(budget_fits_every_receive_buffer, clear),
+		cmocka_unit_test(numbers_carry_the_slot_and_count_up),
+		cmocka_unit_test(number_of_all_members_of_a_multicast_is_never_given_out),
+		cmocka_unit_test(numbers_are_unique_until_none_is_left),
+		cmocka_unit_test(number_rests_before_it_is_given_out_again),
+		cmocka_unit_test(page_can_be_read_by_others_and_not_written),
+		cmocka_unit_test(records_stay_where_they_are_while_the_page_grows),
+		cmocka_unit_test(record_given_back_is_used_again),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* test_engine_stage.c - which packets leave together. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "rocin/icrc.h"
+#include "stage.h"
+
+enum {
+	SUPERS = 512
+};
+
+/* The core, for this test: packets to order. */
+struct order {
+	unsigned count;
+	uint32_t len; /* without ICRC */
+	unsigned flow;
+	uint32_t dest_qpn;
+};
+
+static struct order orders[8];
+static unsigned order_count, order_at, order_done;
+
+static const struct rn_gid gids[RN_GID_MAX] = {
+	{ { [10] = 0xff, 0xff, 127, 0, 0, 1 } },
+	{ { [10] = 0xff, 0xff, 127, 0, 0, 2 } },
+};
+static struct rn_flow flows[3];
+
+uint32_t rn_dev_transmit(struct rn_dev *dev, rn_ns now, unsigned what, uint8_t *buf,
+			 size_t cap, struct rn_tx *tx)
+{
+	const struct order *o = &orders[order_at];
+
+	(void)dev;
+	(void)now;
+	(void)what;
+	if (order_at == order_count)
+		return 0;
+	assert_true(o->len <= cap);
+	memset(buf, (int)order_done + 1, o->len);
+	*tx = (struct rn_tx){ .flow = &flows[o->flow], .dest_qpn = o->dest_qpn };
+	if (++order_done == o->count) {
+		order_at++;
+		order_done = 0;
+	}
+	return o->len;
+}
+
+/* The wire: remembers what it got. */
+struct sent {
+	uint32_t count, len, seg_len, sgid_index;
+};
+
+static struct sent sent[SUPERS];
+static unsigned sent_count;
+static int answer;	      /* what transmit says */
+static unsigned answer_after; /* super-packets that still pass before */
+
+static void check_signatures(const struct rn_super *s, bool gso)
+{
+	uint16_t i = 0;
+
+	for (uint32_t at = 0; at < s->len; at += s->seg_len, i++) {
+		uint32_t left = s->len - at;
+		uint32_t len = (left < s->seg_len ? left : s->seg_len) - RN_ICRC_LEN;
+
+		assert_int_equal(rn_get_le32(s->data + at + len),
+				 rn_icrc(s->flow, gso ? i : 0, s->data + at, len));
+	}
+	assert_int_equal(i, s->count);
+}
+
+static struct rn_net net;
+
+static int wire_transmit(void *ctx, const struct rn_super *s)
+{
+	(void)ctx;
+	if (answer && answer_after-- == 0) {
+		int rc = answer;
+
+		answer = 0;
+		return rc;
+	}
+	check_signatures(s, net.gso);
+	sent[sent_count++] = (struct sent){ s->count, s->len, s->seg_len, s->sgid_index };
+	return 0;
+}
+
+static const struct rn_net_ops ops = { .transmit = wire_transmit };
+
+static struct rnp_stage *stage;
+static uint64_t stats[RN_STAT_COUNT];
+
+static int setup(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < RN_ARRAY_SIZE(flows); i++)
+		flows[i] = (struct rn_flow){ .src = gids[i & 1],
+					     .dst = gids[1],
+					     .sport = (uint16_t)(RN_ROCE_PORT + i) };
+	net = (struct rn_net){ .ops = &ops, .gso = true };
+	memset(stats, 0, sizeof(stats));
+	order_count = order_at = order_done = sent_count = answer_after = 0;
+	answer = 0;
+	stage = calloc(1, sizeof(*stage));
+	assert_non_null(stage);
+	rnp_stage_init(stage, NULL, gids, stats);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	free(stage);
+	return 0;
+}
+
+static void give(unsigned count, uint32_t len, unsigned flow, uint32_t dest_qpn)
+{
+	orders[order_count++] = (struct order){ count, len, flow, dest_qpn };
+}
+
+static int fill(void)
+{
+	return rnp_stage_fill(stage, &net, 0, RN_TX_ALL, 1000);
+}
+
+static void send_all(void)
+{
+	assert_int_equal(fill(), 0);
+	assert_int_equal(rnp_stage_flush(stage, &net), 0);
+	assert_true(rnp_stage_is_empty(stage));
+}
+
+static void equal_packets_leave_together(void **state)
+{
+	(void)state;
+	give(10, 100, 0, 0x101);
+	send_all();
+	assert_int_equal(sent_count, 1);
+	assert_int_equal(sent[0].count, 10);
+	assert_int_equal(sent[0].seg_len, 104);
+	assert_int_equal(sent[0].len, 1040);
+}
+
+static void nothing_is_sent_before_the_flush_unless_it_is_full(void **state)
+{
+	(void)state;
+	give(63, 100, 0, 0x101);
+	assert_int_equal(fill(), 0);
+	assert_int_equal(sent_count, 0);
+	give(1, 100, 0, 0x101);
+	assert_int_equal(fill(), 0);
+	assert_int_equal(sent_count, 1);
+	assert_int_equal(sent[0].count, 64);
+	assert_true(rnp_stage_is_empty(stage));
+}
+
+static void shorter_packet_is_the_last_of_its_super_packet(void **state)
+{
+	(void)state;
+	give(3, 100, 0, 0x101);
+	give(1, 60, 0, 0x101);
+	give(2, 60, 0, 0x101);
+	send_all();
+	assert_int_equal(sent_count, 2);
+	assert_int_equal(sent[0].count, 4);
+	assert_int_equal(sent[0].len, 3 * 104 + 64);
+	assert_int_equal(sent[1].count, 2);
+}
+
+static void longer_packet_begins_a_new_super_packet(void **state)
+{
+	(void)state;
+	give(1, 60, 0, 0x101);
+	give(3, 100, 0, 0x101);
+	send_all();
+	assert_int_equal(sent_count, 2);
+	assert_int_equal(sent[0].count, 1);
+	assert_int_equal(sent[1].count, 3);
+}
+
+static void no_super_packet_is_longer_than_a_datagram(void **state)
+{
+	uint32_t bytes = 0;
+
+	(void)state;
+	give(1, 4096 + 28, 0, 0x101);
+	give(254, 4096 + 12, 0, 0x101);
+	give(1, 4096 + 12, 0, 0x101);
+	send_all();
+	for (unsigned i = 0; i < sent_count; i++) {
+		assert_true(sent[i].len <= RN_SUPER_BYTES);
+		bytes += sent[i].len;
+	}
+	assert_int_equal(bytes, 4128 + 255 * 4112);
+	assert_int_equal(sent[0].count, 2); /* the first and a shorter one */
+	assert_int_equal(sent[1].count, 15);
+	assert_int_equal(sent_count, 1 + 17);
+}
+
+static void destination_processes_and_flows_are_kept_apart(void **state)
+{
+	(void)state;
+	give(2, 100, 0, 0x101);
+	give(2, 100, 0, 0x201); /* the same process */
+	give(2, 100, 0, 0x102); /* another */
+	give(2, 100, 1, 0x102); /* another flow */
+	give(2, 100, 2, 0x102); /* another source port */
+	send_all();
+	assert_int_equal(sent_count, 4);
+	assert_int_equal(sent[0].count, 4);
+	assert_int_equal(sent[1].count, 2);
+	assert_int_equal(sent[2].sgid_index, 1);
+	assert_int_equal(sent[3].sgid_index, 0);
+}
+
+static void without_gso_every_packet_is_signed_for_itself(void **state)
+{
+	(void)state;
+	net.gso = false;
+	give(10, 100, 0, 0x101);
+	send_all(); /* check_signatures() */
+	assert_int_equal(sent[0].count, 10);
+}
+
+static void full_socket_loses_and_doubles_nothing(void **state)
+{
+	(void)state;
+	for (unsigned after = 0; after < 6; after++) {
+		uint32_t packets = 0;
+
+		order_count = order_at = order_done = sent_count = 0;
+		give(100, 1000, 0, 0x101);
+		give(3, 100, 0, 0x101);
+		give(100, 1000, 0, 0x102);
+		answer = -EAGAIN;
+		answer_after = after;
+		for (unsigned i = 0; i < 10 && (fill() || rnp_stage_flush(stage, &net));
+		     i++)
+			;
+		assert_true(rnp_stage_is_empty(stage));
+		for (unsigned i = 0; i < sent_count; i++)
+			packets += sent[i].count;
+		assert_int_equal(packets, 203);
+	}
+}
+
+static void packets_that_the_socket_refuses_are_counted(void **state)
+{
+	(void)state;
+	give(10, 100, 0, 0x101);
+	answer = -EPERM;
+	send_all();
+	assert_int_equal(sent_count, 0);
+	assert_int_equal(stats[RN_STAT_TX_DROPPED], 10);
+}
+
+static void packets_of_an_address_that_is_gone_are_counted(void **state)
+{
+	(void)state;
+	flows[0].src.raw[15] = 99;
+	give(3, 100, 0, 0x101);
+	give(1, 100, 1, 0x101);
+	send_all();
+	assert_int_equal(sent_count, 1);
+	assert_int_equal(stats[RN_STAT_TX_DROPPED], 3);
+}
+
+static void bounded_call_goes_on_where_it_stopped(void **state)
+{
+	(void)state;
+	give(64 * 5, 100, 0, 0x101);
+	assert_int_equal(rnp_stage_fill(stage, &net, 0, RN_TX_ALL, 2), 1);
+	assert_int_equal(sent_count, 2);
+	send_all();
+	assert_int_equal(sent_count, 5);
+}
+
+#define test(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		test(equal_packets_leave_together),
+		test(nothing_is_sent_before_the_flush_unless_it_is_full),
+		test(shorter_packet_is_the_last_of_its_super_packet),
+		test(longer_packet_begins_a_new_super_packet),
+		test(no_super_packet_is_longer_than_a_datagram),
+		test(destination_processes_and_flows_are_kept_apart),
+		test(without_gso_every_packet_is_signed_for_itself),
+		test(full_socket_loses_and_doubles_nothing),
+		test(packets_that_the_socket_refuses_are_counted),
+		test(packets_of_an_address_that_is_gone_are_counted),
+		test(bounded_call_goes_on_where_it_stopped),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,48 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# options.sh - help, manual and exit statuses of `rocin` agree.
+# shellcheck source=lib.sh
+. "$(dirname "$0")/lib.sh"
+man=$ROCIN_SOURCE/tools/man/rocin.1
+
+is 'rocin --version' "$(rocin --version)" "rocin $ROCIN_VERSION"
+is 'rocin --help ends well' "$(status rocin --help)" 0
+is 'rocin alone is wrong usage' "$(status rocin)" 64
+is 'a command that is none is wrong usage' "$(status rocin frobnicate)" 64
+is 'and is named' "$(cat "$work/err")" \
+	'rocin: there is no command "frobnicate"; `rocin --help` lists them'
+
+commands=$(rocin --help | awk '/^$/ { part++ } part == 1 && /^  / { print $1 }')
+documented=$(sed -n 's/^\.It Nm Cm //p' "$man" | sort | xargs)
+is 'the manual has every command and no other' "$documented" \
+	"$(echo "$commands" | sort | xargs)"
+
+# options_in_help COMMAND: "-n --netdev --json ..." but for what every command has
+options_in_help() {
+	rocin "$1" --help | sed -n '/^  \(-.,\|   \) *--/p; /^  -.$/p' |
+		grep -oE '^  (-[a-z?V], |    )?--[a-z-]+|^  -[a-z]' |
+		grep -oE -e '--?[a-z?V-]+' | grep -vxE -e '-\?|-V|--help|--usage|--version' |
+		sort | xargs
+}
+
+# options_in_manual COMMAND: those that have an item of their own below that command's
+options_in_manual() {
+	awk -v command="$1" '
+		/^\.It Nm Cm / { mine = $4 == command; next }
+		mine && /^\.(It|Op)? ?Fl / {
+			for (i = 1; i < NF; i++)
+				if ($i == "Fl")
+					print "-" $(i + 1)
+		}' "$man" | sort | xargs
+}
+
+for command in $commands; do
+	is "rocin $command --help ends well" "$(status rocin "$command" --help)" 0
+	is "and says how it is used" "$(head -c 20 "$work/out" | head -1 | cut -c1-12)" \
+		'Usage: rocin'
+	is "rocin $command: the manual has the options of --help and no other" \
+		"$(options_in_manual "$command")" "$(options_in_help "$command")"
+	is "rocin $command --no-such-option is wrong usage" \
+		"$(status rocin "$command" --no-such-option)" 64
+done
+finish

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* test_program.c - which programs LD_PRELOAD does not reach. */
+#include <elf.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <limits.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "launch.h"
+
+static char dir[PATH_MAX];
+static char found[PATH_MAX], text[PATH_MAX + 256];
+
+static int make_dir(void **state)
+{
+	const char *tmp = getenv("TMPDIR");
+
+	(void)state;
+	snprintf(dir, sizeof(dir), "%.2000s/rocin-test-XXXXXX", tmp ? tmp : "/tmp");
+	return mkdtemp(dir) ? 0 : -1;
+}
+
+static int remove_one(const char *path, const struct stat *st, int flag, struct FTW *at)
+{
+	(void)st;
+	(void)flag;
+	(void)at;
+	return remove(path);
+}
+
+static int remove_dir(void **state)
+{
+	(void)state;
+	return nftw(dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+static const char *in_dir(const char *name)
+{
+	static char path[2 * PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	return path;
+}
+
+static const char *make_file(const char *name, const void *bytes, size_t len, mode_t mode)
+{
+	const char *path = in_dir(name);
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0700);
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, bytes, len), len);
+	close(fd);
+	assert_int_equal(chmod(path, mode), 0);
+	return path;
+}
+
+/* An ELF header and one program header of type @type. */
+struct image {
+	Elf64_Ehdr eh;
+	Elf64_Phdr ph;
+};
+
+static struct image elf(unsigned char class, Elf64_Word type)
+{
+	struct image image = {
+		.eh = { .e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, class },
+			.e_phoff = offsetof(struct image, ph),
+			.e_phentsize = sizeof(Elf64_Phdr),
+			.e_phnum = 1 },
+		.ph = { .p_type = type },
+	};
+
+	return image;
+}
+
+static enum rn_program_fault check(const char *program)
+{
+	enum rn_program_fault fault;
+
+	strcpy(text, "untouched");
+	fault = rn_program_check(program, found, sizeof(found), text, sizeof(text));
+	/* A sentence if and only if there is something to say. */
+	assert_int_equal(text[0] != '\0', fault != RN_PROGRAM_OK);
+	return fault;
+}
+
+static void dynamic_programs_are_reached(void **state)
+{
+	const unsigned char native = sizeof(void *) == 8 ? ELFCLASS64 : ELFCLASS32;
+	struct image image = elf(native, PT_INTERP);
+
+	(void)state;
+	assert_int_equal(check(make_file("dynamic", &image, sizeof(image), 0755)),
+			 RN_PROGRAM_OK);
+	assert_int_equal(check("/proc/self/exe"), RN_PROGRAM_OK);
+}
+
+static void static_programs_are_not(void **state)
+{
+	struct image image = elf(ELFCLASS64, PT_LOAD);
+
+	(void)state;
+	if (sizeof(void *) != 8)
+		skip();
+	assert_int_equal(check(make_file("static", &image, sizeof(image), 0755)),
+			 RN_PROGRAM_STATIC);
+	assert_non_null(strstr(text, in_dir("static")));
+	/* A header that promises more program headers than there are */
+	image.eh.e_phnum = 0xffff;
+	assert_int_equal(check(make_file("static", &image, sizeof(image), 0755)),
+			 RN_PROGRAM_STATIC);
+	image.eh.e_phoff = UINT64_MAX - 8;
+	assert_int_equal(check(make_file("static", &image, sizeof(image), 0755)),
+			 RN_PROGRAM_STATIC);
+}
+
+static void programs_of_another_word_size_are_not(void **state)
+{
+	const unsigned char other = sizeof(void *) == 8 ? ELFCLASS32 : ELFCLASS64;
+	struct image image = elf(other, PT_INTERP);
+
+	(void)state;
+	assert_int_equal(check(make_file("other", &image, sizeof(image), 0755)),
+			 RN_PROGRAM_OTHER_CLASS);
+}
+
+static void scripts_count_as_reached(void **state)
+{
+	(void)state;
+	assert_int_equal(check(make_file("script", "#!/bin/sh\n", 10, 0755)),
+			 RN_PROGRAM_OK);
+	assert_int_equal(check(make_file("empty", "", 0, 0755)), RN_PROGRAM_OK);
+	assert_int_equal(check(make_file("short", ELFMAG, SELFMAG, 0755)), RN_PROGRAM_OK);
+}
+
+static void missing_programs_are_named(void **state)
+{
+	(void)state;
+	assert_int_equal(check(in_dir("nothing")), RN_PROGRAM_NOT_FOUND);
+	assert_non_null(strstr(text, in_dir("nothing")));
+	assert_int_equal(check("rocin-no-such-program"), RN_PROGRAM_NOT_FOUND);
+	assert_string_equal(text, "rocin-no-such-program: no such program");
+}
+
+static void what_cannot_be_executed_is_told_apart(void **state)
+{
+	(void)state;
+	assert_int_equal(check(make_file("plain", "text", 4, 0644)),
+			 RN_PROGRAM_NOT_EXECUTABLE);
+	assert_int_equal(check(dir), RN_PROGRAM_NOT_EXECUTABLE);
+}
+
+static void the_path_is_searched_in_order(void **state)
+{
+	char path[3 * PATH_MAX];
+	const char *old = getenv("PATH");
+	char *saved = old ? strdup(old) : NULL;
+
+	(void)state;
+	assert_int_equal(mkdir(in_dir("first"), 0700), 0);
+	assert_int_equal(mkdir(in_dir("second"), 0700), 0);
+	make_file("first/tool", "#!", 2, 0644); /* there, but not executable */
+	make_file("second/tool", "#!", 2, 0755);
+	snprintf(path, sizeof(path), "%s/first:%s/second", dir, dir);
+	setenv("PATH", path, 1);
+	assert_int_equal(check("tool"), RN_PROGRAM_OK);
+	assert_string_equal(found, in_dir("second/tool"));
+	if (saved)
+		setenv("PATH", saved, 1);
+	else
+		unsetenv("PATH");
+	free(saved);
+}
+
+/* Such a file belongs to somebody else, which only root can make. */
+static void set_user_id_programs_are_not_reached(void **state)
+{
+	struct image image = elf(ELFCLASS64, PT_INTERP);
+	const char *path = make_file("setuid", &image, sizeof(image), 0755);
+
+	(void)state;
+	if (geteuid() != 0)
+		skip();
+	assert_int_equal(chown(path, 65534, 0), 0);
+	assert_int_equal(chmod(path, 04755), 0);
+	assert_int_equal(check(path), RN_PROGRAM_SETUID);
+	assert_non_null(strstr(text, "LD_PRELOAD"));
+	assert_int_equal(chown(path, 0, 65534), 0);
+	assert_int_equal(chmod(path, 02755), 0);
+	assert_int_equal(check(path), RN_PROGRAM_SETUID);
+}
+
+static void set_user_id_to_oneself_does_not_matter(void **state)
+{
+	struct image image =
+		elf(sizeof(void *) == 8 ? ELFCLASS64 : ELFCLASS32, PT_INTERP);
+	const char *path = make_file("own", &image, sizeof(image), 0755);
+
+	(void)state;
+	assert_int_equal(chmod(path, 04755), 0);
+	assert_int_equal(check(path), RN_PROGRAM_OK);
+}
+
+static void programs_that_drop_the_environment_come_with_a_remedy(void **state)
+{
+	static const char *const names[] = { "sudo", "ssh", "mpirun", "srun" };
+
+	(void)state;
+	for (size_t i = 0; i < RN_ARRAY_SIZE(names); i++) {
+		const char *path = make_file(names[i], "#!", 2, 0755);
+
+		assert_int_equal(check(path), RN_PROGRAM_DROPS_ENV);
+		assert_non_null(strstr(text, "rocin run -- PROGRAM"));
+	}
+	assert_int_equal(check(make_file("sudoku", "#!", 2, 0755)), RN_PROGRAM_OK);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(dynamic_programs_are_reached),
+		cmocka_unit_test(static_programs_are_not),
+		cmocka_unit_test(programs_of_another_word_size_are_not),
+		cmocka_unit_test(scripts_count_as_reached),
+		cmocka_unit_test(missing_programs_are_named),
+		cmocka_unit_test(what_cannot_be_executed_is_told_apart),
+		cmocka_unit_test(the_path_is_searched_in_order),
+		cmocka_unit_test(set_user_id_programs_are_not_reached),
+		cmocka_unit_test(set_user_id_to_oneself_does_not_matter),
+		cmocka_unit_test(programs_that_drop_the_environment_come_with_a_remedy),
+	};
+
+	return cmocka_run_group_tests(tests, make_dir, remove_dir);
+}
