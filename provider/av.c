@@ -25,7 +25,10 @@ static bool is_unspecified(const struct rn_gid *gid)
 
 static bool is_multicast(const struct rn_gid *gid)
 {
-	enum { IPV4_CLASS_D = 0xe0, IPV4_CLASS_MASK = 0xf0 };
+	enum {
+		IPV4_CLASS_D = 0xe0,
+		IPV4_CLASS_MASK = 0xf0
+	};
 
 	return gid->raw[0] == 0xff ||
 	       (rn_gid_is_ipv4(gid) && (gid->raw[12] & IPV4_CLASS_MASK) == IPV4_CLASS_D);
@@ -55,8 +58,8 @@ int rnp_av_from_attr(const struct rn_netdev *dev, const struct ibv_ah_attr *attr
 		.dgid = dgid,
 		.flow_label = attr->grh.flow_label & FLOW_LABEL_MASK,
 		.sgid_index = attr->grh.sgid_index,
-		.hop_limit = attr->grh.hop_limit ? attr->grh.hop_limit :
-						   (uint8_t)HOP_LIMIT_DEFAULT,
+		.hop_limit = attr->grh.hop_limit ? attr->grh.hop_limit
+						 : (uint8_t)HOP_LIMIT_DEFAULT,
 		.tclass = attr->grh.traffic_class,
 		.sl = attr->sl & SL_MASK,
 	};

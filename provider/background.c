@@ -202,7 +202,7 @@ int rnp_background_start(struct rnp_engine *e, char *err, size_t err_len)
 		return 0;
 	close_descriptors(e);
 	return rn_fail(err, err_len, rc, "cannot start the background thread of %s: %s",
-		       e->netdev.ibdev, strerror(-rc));
+		       e->netdev.ibdev, strerrordesc_np(-rc));
 }
 
 void rnp_background_stop(struct rnp_engine *e)

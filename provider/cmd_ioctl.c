@@ -29,8 +29,8 @@ static bool is_ours(int fd)
 {
 	int saved_errno = errno;
 	struct stat st;
-	bool ours = fstat(fd, &st) == 0 && S_ISCHR(st.st_mode) &&
-		    st.st_rdev == makedev(1, 3);
+	bool ours =
+		fstat(fd, &st) == 0 && S_ISCHR(st.st_mode) && st.st_rdev == makedev(1, 3);
 
 	errno = saved_errno;
 	return ours;
@@ -64,6 +64,7 @@ static int invoke_write(struct ib_uverbs_ioctl_hdr *hdr)
 	if (fd < 0)
 		return fd;
 	resp.fd = (uint32_t)fd;
+	/* NOLINTNEXTLINE(performance-no-int-to-ptr): the ABI carries pointers as u64 */
 	memcpy((void *)(uintptr_t)out->data, &resp, sizeof(resp));
 	return 0;
 }
@@ -150,7 +151,8 @@ int rnp_cmd_ensure(void *verbs, int cmd_fd, char *err, size_t err_len)
 		if (rc == 0 && is_answered(load(slot), cmd_fd))
 			return 0;
 	}
-	return rn_fail(err, err_len, -ENOSYS,
-		       "nobody answers what libibverbs asks the kernel about this device: "
-		       "start the program with `rocin run`");
+	return rn_fail(
+		err, err_len, -ENOSYS,
+		"nobody answers what libibverbs asks the kernel about this device: "
+		"start the program with `rocin run`");
 }

@@ -10,7 +10,9 @@
 #include "fd.h"
 #include "provider.h"
 
-enum { ASYNC_RECORD_LEN = 16 }; /* bytes; event.c */
+enum {
+	ASYNC_RECORD_LEN = 16
+}; /* bytes; event.c */
 
 static char *block_of(struct rnp_context *ctx)
 {
@@ -123,7 +125,8 @@ void rnp_free_context(struct ibv_context *context)
 	if (!rnp_is_copy(ctx))
 		detach_all(ctx);
 	rnp_hca_close(ctx->hca, ctx);
-	/* Our own descriptors are copies in a fork child, too, and cost it nothing to close. */
+	/* Our own descriptors are copies in a fork child, too, and cost it nothing to
+	 * close. */
 	close_channels(ctx);
 	rnp_event_pipe_close(&ctx->async);
 	release(ctx);

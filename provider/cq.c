@@ -9,7 +9,9 @@
 /* Rings from this size on are mapped, so that a large one costs only what is used of it;
  * smaller ones are not, since a process may have no more than 65530 mappings.
  */
-enum { MAP_MIN = 256 * 1024 };
+enum {
+	MAP_MIN = 256 * 1024
+};
 
 static uint32_t round_up_pow2(uint32_t n)
 {
@@ -126,9 +128,9 @@ struct ibv_cq *rnp_create_cq(struct ibv_context *context, int cqe,
 struct ibv_cq_ex *rnp_create_cq_ex(struct ibv_context *context,
 				   struct ibv_cq_init_attr_ex *attr)
 {
-	const uint64_t wc_flags =
-		IBV_WC_STANDARD_FLAGS | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP |
-		IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK;
+	const uint64_t wc_flags = IBV_WC_STANDARD_FLAGS |
+				  IBV_WC_EX_WITH_COMPLETION_TIMESTAMP |
+				  IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK;
 	const uint32_t has_flags = IBV_CQ_INIT_ATTR_MASK_FLAGS;
 	const uint32_t single = IBV_CREATE_CQ_ATTR_SINGLE_THREADED;
 	uint32_t flags = attr->comp_mask & has_flags ? attr->flags : 0;
@@ -147,7 +149,8 @@ struct ibv_cq_ex *rnp_create_cq_ex(struct ibv_context *context,
 	return &cq->base.cq_ex;
 }
 
-/* Copy the CQEs that wait into @ring, each to the place and lap that its number has there. */
+/* Copy the CQEs that wait into @ring, each to the place and lap that its number has
+ * there. */
 static void move_cqes(const struct rnp_cq *cq, struct rn_cqe *ring, uint32_t capacity)
 {
 	uint32_t first = atomic_load_explicit(&cq->core.consumer, memory_order_relaxed);
@@ -213,8 +216,7 @@ int rnp_req_notify_cq(struct ibv_cq *base, int solicited_only)
 	cancel = rnp_enter(e);
 	rnp_engine_drain(e);
 	rn_cq_arm(&cq->core, solicited_only ? RN_CQ_ARM_SOLICITED : RN_CQ_ARM_NEXT);
-	if (cq->event_owed)
-		rnp_cq_write_owed(cq);
+	rnp_cq_write_owed(cq);
 	if (!cq->counted_armed) {
 		cq->counted_armed = true;
 		rnp_engine_cq_armed(e);
@@ -231,6 +233,7 @@ void rnp_cq_detach(struct rnp_cq *cq)
 	if (cq->counted_armed)
 		rnp_engine_cq_unarmed(ctx->engine);
 	cq->counted_armed = false;
+	rnp_cq_forget_owed(cq);
 	rn_cq_fini(rnp_engine_dev(ctx->engine), &cq->core);
 	rnp_hca_remove(ctx->hca, RNP_HCA_CQ);
 	LIST_REMOVE(cq, link);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* device.c - what the device says about itself. Every limit here is enforced somewhere. */
+/* device.c - what the device says about itself. Every limit here is enforced somewhere.
+ */
 #include <endian.h>
 #include <net/if.h>
 #include <stdio.h>
@@ -15,8 +16,8 @@ enum {
 	/* Not an assigned OUI: the bit "locally administered" is set. ASCII "ROC". */
 	VENDOR_ID = 0x524f43,
 	VENDOR_PART_ID = 1,
-	/* 4.096 us * 2^12 = 16.8 ms: the longest lease before a socket that nobody polls is
-	 * looked at is 5 ms (handover.md A.2); the rest is for the scheduler.
+	/* 4.096 us * 2^12 = 16.8 ms: the longest lease before a socket that nobody polls
+	 * is looked at is 5 ms (handover.md A.2); the rest is for the scheduler.
 	 */
 	CA_ACK_DELAY_CODE = 12,
 	CLOCK_KHZ = 1000000, /* CQE timestamps are nanoseconds */
@@ -49,7 +50,7 @@ static void fill_limits(struct ibv_device_attr *a)
 
 static void fill_attr(const struct rn_netdev *dev, struct ibv_device_attr *a)
 {
-	snprintf(a->fw_ver, sizeof(a->fw_ver), "%s", ROCIN_VERSION);
+	(void)snprintf(a->fw_ver, sizeof(a->fw_ver), "%s", ROCIN_VERSION);
 	a->node_guid = htobe64(dev->node_guid);
 	a->sys_image_guid = htobe64(dev->node_guid);
 	a->page_size_cap = ~((uint64_t)sysconf(_SC_PAGESIZE) - 1);

@@ -28,12 +28,14 @@ static_assert(sizeof(struct rnp_abi_mr) == 56, "verbs_mr");
 static_assert(sizeof(struct ibv_context) == 328, "ibv_context");
 #endif
 
-enum { HIDDEN = INT_MIN }; /* not to be seen in any public struct */
+enum {
+	HIDDEN = INT_MIN
+}; /* not to be seen in any public struct */
 
 /* Where a public struct shows the operation: bytes from struct ibv_context, which is the
  * last member of struct verbs_context. New releases add in front, so these stay.
  */
-#define IN_EXT(field) \
+#define IN_EXT(field)                                 \
 	((int)offsetof(struct verbs_context, field) - \
 	 (int)offsetof(struct verbs_context, context))
 #define IN_CONTEXT(field) ((int)offsetof(struct ibv_context, ops.field))
@@ -48,7 +50,8 @@ struct op_info {
 	int where;
 };
 
-#define OP(op, len, place) [RNP_OP_##op] = { .name = #op, .since = (len), .where = (place) }
+#define OP(op, len, place) \
+	[RNP_OP_##op] = { .name = #op, .since = (len), .where = (place) }
 #define EXT(op) OP(op, 76, IN_EXT(op))
 #define CTX(op) OP(op, 76, IN_CONTEXT(op))
 #define OLD(op) OP(op, 76, IN_CONTEXT(_compat_##op))
@@ -118,13 +121,14 @@ int rnp_abi_find_lib(struct rnp_abi_lib *lib, void *handle, unsigned version, ch
 		void **fn;
 	} wanted[] = {
 		{ name, (void **)&lib->register_driver },
-		{ "_verbs_init_and_alloc_context", (void **)&lib->init_and_alloc_context },
+		{ "_verbs_init_and_alloc_context",
+		  (void **)&lib->init_and_alloc_context },
 		{ "verbs_set_ops", (void **)&lib->set_ops },
 		{ "verbs_uninit_context", (void **)&lib->uninit_context },
 		{ "ibv_qp_to_qp_ex", (void **)&lib->qp_to_qp_ex },
 	};
 
-	snprintf(name, sizeof(name), "verbs_register_driver_%u", version);
+	(void)snprintf(name, sizeof(name), "verbs_register_driver_%u", version);
 	for (unsigned i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
 		*wanted[i].fn = dlsym(handle, wanted[i].name);
 		if (!*wanted[i].fn)
@@ -135,7 +139,9 @@ int rnp_abi_find_lib(struct rnp_abi_lib *lib, void *handle, unsigned version, ch
 }
 
 /* ------------------------------------------------------------- the scratch context */
-enum { SCRATCH_LEN = 8192 }; /* bytes; struct verbs_context has 648 to 696 */
+enum {
+	SCRATCH_LEN = 8192
+}; /* bytes; struct verbs_context has 648 to 696 */
 
 struct scratch {
 	struct rnp_abi_device device;
@@ -175,8 +181,7 @@ static void *shown_at(const struct rnp_abi *abi, const struct scratch *s, int wh
 {
 	void *word;
 
-	if (where < 0 &&
-	    (size_t)-where > abi->context_size - sizeof(struct ibv_context))
+	if (where < 0 && (size_t)-where > abi->context_size - sizeof(struct ibv_context))
 		return NULL;
 	memcpy(&word, (char *)s->context + where, sizeof(word));
 	return word;
@@ -202,7 +207,8 @@ static unsigned count_marks(void *copy)
 
 static bool is_known_count(unsigned count)
 {
-	for (unsigned i = 0; i < sizeof(known_op_counts) / sizeof(known_op_counts[0]); i++)
+	for (unsigned i = 0; i < sizeof(known_op_counts) / sizeof(known_op_counts[0]);
+	     i++)
 		if (known_op_counts[i] == count)
 			return true;
 	return false;
@@ -242,8 +248,9 @@ static int learn_ops(struct rnp_abi *abi, struct scratch *s, char *err, size_t e
 
 	copy = shown_at(abi, s, IN_EXT(priv));
 	if (!copy)
-		return rn_fail(err, err_len, -EPROTO,
-			       "this libibverbs keeps its operations at an unknown place");
+		return rn_fail(
+			err, err_len, -EPROTO,
+			"this libibverbs keeps its operations at an unknown place");
 	abi->op_count = count_marks(copy);
 	if (!is_known_count(abi->op_count))
 		return rn_fail(err, err_len, -EPROTO,
@@ -297,8 +304,9 @@ int rnp_abi_learn(struct rnp_abi *abi, char *err, size_t err_len)
 		return rc;
 	}
 	if (s.device.refcount != 2)
-		rc = rn_fail(err, err_len, -EPROTO,
-			     "this libibverbs has a struct verbs_device that is not known");
+		rc = rn_fail(
+			err, err_len, -EPROTO,
+			"this libibverbs has a struct verbs_device that is not known");
 	else
 		rc = learn_ops(abi, &s, err, err_len);
 	if (!rc)

@@ -188,7 +188,8 @@ static struct rnp_engine *find(const struct rnp_process *process, const char *ib
 	return e;
 }
 
-static int add_owner(struct rnp_engine *e, void *owner)
+static int add_owner(struct rnp_engine *e, const struct rnp_engine_hooks *hooks,
+		     void *owner)
 {
 	struct rnp_owner *o = malloc(sizeof(*o));
 
@@ -196,6 +197,7 @@ static int add_owner(struct rnp_engine *e, void *owner)
 		return -ENOMEM;
 	o->owner = owner;
 	rnp_engine_lock(e);
+	e->hooks = hooks;
 	o->next = e->owners;
 	e->owners = o;
 	rnp_engine_unlock(e);
@@ -204,16 +206,15 @@ static int add_owner(struct rnp_engine *e, void *owner)
 
 static void remove_owner_locked(struct rnp_engine *e, const void *owner)
 {
-	for (struct rnp_owner **at = &e->owners; *at; at = &(*at)->next) {
-		struct rnp_owner *o = *at;
+	struct rnp_owner **at = &e->owners;
+	struct rnp_owner *found;
 
-		if (o->owner != owner)
-			continue;
-		*at = o->next;
-		free(o);
-		return;
-	}
-	assert(!"an owner that was never registered");
+	while (*at && (*at)->owner != owner)
+		at = &(*at)->next;
+	found = *at;
+	assert(found);
+	*at = found->next;
+	free(found);
 }
 
 static struct rnp_engine *get_locked(struct rnp_process *process, const char *ibdev,
@@ -241,6 +242,14 @@ static void unlink_engine(struct rnp_process *process, const struct rnp_engine *
 	*at = e->next;
 }
 
+static void drop_if_unowned(struct rnp_process *process, struct rnp_engine *e)
+{
+	if (e->owners)
+		return;
+	unlink_engine(process, e);
+	destroy(e);
+}
+
 struct rnp_engine *rnp_engine_get(const char *ibdev, const struct rnp_engine_hooks *hooks,
 				  void *owner, char *err, size_t err_len)
 {
@@ -253,17 +262,10 @@ struct rnp_engine *rnp_engine_get(const char *ibdev, const struct rnp_engine_hoo
 	}
 	rnp_process_lock(process);
 	e = get_locked(process, ibdev, err, err_len);
-	if (e) {
-		e->hooks = hooks;
-		if (add_owner(e, owner)) {
-			errno = -rn_fail(err, err_len, -ENOMEM, "no memory for device %s",
-					 ibdev);
-			if (!e->owners) {
-				unlink_engine(process, e);
-				destroy(e);
-			}
-			e = NULL;
-		}
+	if (e && add_owner(e, hooks, owner)) {
+		drop_if_unowned(process, e);
+		errno = -rn_fail(err, err_len, -ENOMEM, "no memory for device %s", ibdev);
+		e = NULL;
 	}
 	rnp_process_unlock(process);
 	return e;
@@ -273,7 +275,6 @@ void rnp_engine_put(struct rnp_engine *e, void *owner)
 {
 	struct rnp_process *process = e->process;
 	int cancel;
-	bool last;
 
 	if (rnp_engine_forked(e))
 		return;
@@ -281,16 +282,12 @@ void rnp_engine_put(struct rnp_engine *e, void *owner)
 	rnp_process_lock(process);
 	rnp_engine_lock(e);
 	remove_owner_locked(e, owner);
-	last = !e->owners;
-	if (last) {
+	if (!e->owners) {
 		rnp_engine_kick(e);
 		e->closing = true;
 	}
 	rnp_engine_unlock(e);
-	if (last) {
-		unlink_engine(process, e);
-		destroy(e);
-	}
+	drop_if_unowned(process, e);
 	rnp_process_unlock(process);
 	pthread_setcancelstate(cancel, NULL);
 }

@@ -5,8 +5,9 @@
  * Progress is made by the program's own threads inside verbs calls and by one sleeping
  * background thread; the protocol between them (lease, armed socket) is in progress.c.
  *
- * Lock order, outermost first: engine lock, then the lock of a CQ. A verbs call that takes
- * the engine lock is no cancellation point while it holds it.
+ * Lock order: provider.h; nothing of the verbs objects is locked under the engine lock but
+ * the writing side of an event queue. A verbs call that takes the engine lock is no
+ * cancellation point while it holds it.
  */
 #ifndef RNP_ENGINE_H
 #define RNP_ENGINE_H

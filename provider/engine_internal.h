@@ -16,6 +16,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <time.h>
 
 #include "compose.h"
 #include "engine.h"
@@ -54,9 +55,13 @@ struct rnp_progress {
 	rn_ns cur_lease; /* times.lease or times.long_lease */
 	rn_ns lease_set; /* when the lease was renewed */
 	rn_ns last_poll;
+	clockid_t poller;   /* CPU time of the thread that renewed the lease ... */
+	rn_ns poller_cpu;   /* ... and what it had used by then */
 	rn_ns steady_since; /* polling has had no gap since */
-	uint32_t streak;    /* polls since the background thread last found something */
+	uint32_t streak;    /* polls with the sockets armed */
 	uint32_t streak_need;
+	_Atomic rn_ns
+		last_call; /* end of the last verbs call; written without the lock */
 	uint32_t armed_cqs;
 
 	uint32_t linger_missed; /* lingers in a row that outlasted their time */

@@ -38,9 +38,9 @@ static struct rnp_channel *find_locked(struct rnp_context *ctx,
 {
 	struct rnp_channel *channel;
 
-	LIST_FOREACH (channel, &ctx->channels, link)
-		if (channel->key == key)
-			return channel;
+	LIST_FOREACH(channel, &ctx->channels, link)
+	if (channel->key == key)
+		return channel;
 	return NULL;
 }
 
@@ -95,20 +95,38 @@ void rnp_channel_put(struct rnp_context *ctx, struct rnp_channel *channel)
 }
 
 /* ------------------------------------------------------------- writing, engine locked */
+static void set_owed(struct rnp_cq *cq, bool owed)
+{
+	if (owed && !cq->event_owed)
+		atomic_fetch_add(&cq->channel->owed, 1);
+	else if (!owed && cq->event_owed)
+		atomic_fetch_sub(&cq->channel->owed, 1);
+	cq->event_owed = owed;
+}
+
 static void write_completion(struct rnp_cq *cq)
 {
 	struct comp_record record = { .cq = (uintptr_t)&cq->base.cq };
+	bool written;
 
 	if (!cq->channel)
 		return;
-	cq->event_owed = !rnp_event_pipe_write(&cq->channel->pipe, &record);
-	if (!cq->event_owed)
+	written = rnp_event_pipe_write(&cq->channel->pipe, &record);
+	if (written)
 		cq->comp_events++;
+	set_owed(cq, !written);
 }
 
 void rnp_cq_write_owed(struct rnp_cq *cq)
 {
-	write_completion(cq);
+	if (cq->event_owed)
+		write_completion(cq);
+}
+
+void rnp_cq_forget_owed(struct rnp_cq *cq)
+{
+	if (cq->event_owed)
+		set_owed(cq, false);
 }
 
 static void write_async(struct rnp_context *ctx, uint64_t element, int type,
@@ -122,24 +140,33 @@ static void write_async(struct rnp_context *ctx, uint64_t element, int type,
 		++*count;
 }
 
+static void on_completion(struct rnp_cq *cq)
+{
+	if (cq->counted_armed)
+		rnp_engine_cq_unarmed(cq->ctx->engine);
+	cq->counted_armed = false;
+	write_completion(cq);
+}
+
+static void on_cq_error(struct rnp_cq *cq)
+{
+	write_async(cq->ctx, (uintptr_t)&cq->base.cq, IBV_EVENT_CQ_ERR,
+		    &cq->async_events);
+}
+
+static void on_qp_event(struct rnp_qp *qp, enum rn_async_event type)
+{
+	write_async(qp->ctx, (uintptr_t)&qp->base.qp, (int)type, &qp->async_events);
+}
+
 static void on_event(const struct rn_event *ev)
 {
-	struct rnp_cq *cq = ev->cq ? ev->cq->owner : NULL;
-
-	if (ev->completion) {
-		if (cq->counted_armed)
-			rnp_engine_cq_unarmed(cq->ctx->engine);
-		cq->counted_armed = false;
-		write_completion(cq);
-	} else if (ev->async == RN_EVENT_CQ_ERR) {
-		write_async(cq->ctx, (uintptr_t)&cq->base.cq, IBV_EVENT_CQ_ERR,
-			    &cq->async_events);
-	} else {
-		struct rnp_qp *qp = rn_qp_owner(ev->qp);
-
-		write_async(qp->ctx, (uintptr_t)&qp->base.qp, (int)ev->async,
-			    &qp->async_events);
-	}
+	if (ev->completion)
+		on_completion(ev->cq->owner);
+	else if (ev->async == RN_EVENT_CQ_ERR)
+		on_cq_error(ev->cq->owner);
+	else
+		on_qp_event(rn_qp_owner(ev->qp), ev->async);
 }
 
 static void on_device_event(void *owner, int ibv_event_type)
@@ -164,14 +191,12 @@ void rnp_cq_event(struct ibv_cq *base)
 	struct rnp_context *ctx = cq->ctx;
 	int cancel;
 
-	if (rnp_is_copy(ctx))
+	if (rnp_is_copy(ctx) || atomic_load(&cq->channel->owed) == 0)
 		return;
 	cancel = rnp_enter(ctx->engine);
-	LIST_FOREACH (other, &ctx->cqs, link)
-		if (other->event_owed && other->channel == cq->channel) {
-			rnp_cq_write_owed(other);
-			break;
-		}
+	LIST_FOREACH(other, &ctx->cqs, link)
+	if (other->channel == cq->channel)
+		rnp_cq_write_owed(other);
 	rnp_leave(ctx->engine, cancel);
 }
 

@@ -2,8 +2,8 @@
 /* event_pipe.c - the writing side of an event queue; see event_pipe.h.
  *
  * Opening /proc/self/fd/N gives a new description of the same pipe with flags of its own,
- * so writes and purges never block whatever the program did to its descriptor. Where /proc
- * is missing the program's description has to do.
+ * so writes and purges never block whatever the program did to its descriptor. Where
+ * /proc is missing the program's description has to do.
  *
  * Bare system calls: read(), write(), open() and close() are cancellation points.
  */
@@ -48,7 +48,7 @@ static int reopen(int fd, int flags)
 	char path[32];
 	long again;
 
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	again = syscall(SYS_openat, AT_FDCWD, path, O_RDWR | O_CLOEXEC | flags);
 	return again < 0 ? -errno : above_stdio((int)again);
 }
@@ -149,8 +149,7 @@ static bool has_room(const struct rnp_event_pipe *pipe)
 	/* Only needed where a write could block: we are the only writer. */
 	if (!pipe->shared)
 		return true;
-	return syscall(SYS_ppoll, &p, 1, &at_once, NULL, 8) == 1 &&
-	       (p.revents & POLLOUT);
+	return syscall(SYS_ppoll, &p, 1, &at_once, NULL, 8) == 1 && (p.revents & POLLOUT);
 }
 
 static bool enlarge(const struct rnp_event_pipe *pipe)
@@ -201,7 +200,8 @@ static bool is_of(const void *record, const void *object)
 	return element == (uintptr_t)object;
 }
 
-/* Read up to @len bytes, whole records, without waiting. The number of bytes, 0 if none. */
+/* Read up to @len bytes, whole records, without waiting. The number of bytes, 0 if none.
+ */
 static size_t read_waiting(const struct rnp_event_pipe *pipe, char *buf, size_t len)
 {
 	int flags = pipe->shared ? fcntl(pipe->read_fd, F_GETFL) : -1;

@@ -15,7 +15,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { RNP_EVENT_LEN_MAX = 16 }; /* bytes of one record */
+enum {
+	RNP_EVENT_LEN_MAX = 16
+}; /* bytes of one record */
 
 struct rnp_event_pipe {
 	pthread_mutex_t lock; /* guards: order of writes against purges */
@@ -29,8 +31,8 @@ struct rnp_event_pipe {
  * @pipe:	Out
  * @record_len:	Bytes of one record
  *
- * Return: descriptor for the program to read (it may set O_NONBLOCK; the caller closes it,
- *	   before or after rnp_event_pipe_close()), or -errno.
+ * Return: descriptor for the program to read (it may set O_NONBLOCK; the caller closes
+ *it, before or after rnp_event_pipe_close()), or -errno.
  */
 int rnp_event_pipe_open(struct rnp_event_pipe *pipe, size_t record_len);
 

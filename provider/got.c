@@ -13,20 +13,30 @@
 #include <unistd.h>
 
 #if defined(__x86_64__)
-enum { JUMP_SLOT = R_X86_64_JUMP_SLOT, GLOB_DAT = R_X86_64_GLOB_DAT };
+enum {
+	JUMP_SLOT = R_X86_64_JUMP_SLOT,
+	GLOB_DAT = R_X86_64_GLOB_DAT
+};
 #elif defined(__aarch64__)
-enum { JUMP_SLOT = R_AARCH64_JUMP_SLOT, GLOB_DAT = R_AARCH64_GLOB_DAT };
+enum {
+	JUMP_SLOT = R_AARCH64_JUMP_SLOT,
+	GLOB_DAT = R_AARCH64_GLOB_DAT
+};
 #else
-enum { JUMP_SLOT = -1, GLOB_DAT = -1 };
+enum {
+	JUMP_SLOT = -1,
+	GLOB_DAT = -1
+};
 #endif
 
+/* NOLINTBEGIN(performance-no-int-to-ptr): the ELF tables hold addresses as integers */
 struct relocations {
-	const ElfW(Rela) *first;
+	const ElfW(Rela) * first;
 	size_t count;
 };
 
 struct dynamic {
-	const ElfW(Sym) *symbols;
+	const ElfW(Sym) * symbols;
 	const char *strings;
 	struct relocations plt, other;
 };
@@ -145,3 +155,4 @@ int rnp_got_set(void *handle, void **slot, void *fn)
 		mprotect(page, page_size, PROT_READ);
 	return 0;
 }
+/* NOLINTEND(performance-no-int-to-ptr) */

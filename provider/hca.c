@@ -12,7 +12,9 @@
 #include "rocin/mr.h"
 #include "sentence.h"
 
-enum { FIRST_GROWTH = 64 }; /* buckets; the core has a few built in for the first ones */
+enum {
+	FIRST_GROWTH = 64
+}; /* buckets; the core has a few built in for the first ones */
 
 struct table {
 	void **bucket; /* NULL: the core's own first block */
@@ -50,9 +52,9 @@ static struct rnp_hca *find_locked(const struct rnp_engine *e)
 {
 	struct rnp_hca *hca;
 
-	LIST_FOREACH (hca, &hcas, link)
-		if (hca->engine == e)
-			return hca;
+	LIST_FOREACH(hca, &hcas, link)
+	if (hca->engine == e)
+		return hca;
 	return NULL;
 }
 
@@ -95,7 +97,8 @@ struct rnp_hca *rnp_hca_open(const char *ibdev, const struct rnp_engine_hooks *h
 
 void rnp_hca_close(struct rnp_hca *hca, void *owner)
 {
-	/* The child's list does not have it, and the copy of the core points to its tables. */
+	/* The child's list does not have it, and the copy of the core points to its
+	 * tables. */
 	if (rnp_engine_forked(hca->engine)) {
 		rnp_engine_put(hca->engine, owner);
 		return;
@@ -163,8 +166,8 @@ uint32_t rnp_hca_new_pd(struct rnp_hca *hca)
 	return ++hca->last_pd;
 }
 
-/* The index counts up through all values and the key byte counts the rounds, so a key that
- * was given back opens nothing for the next four billion registrations.
+/* The index counts up through all values and the key byte counts the rounds, so a key
+ * that was given back opens nothing for the next four billion registrations.
  */
 uint32_t rnp_hca_new_key(struct rnp_hca *hca)
 {

@@ -21,7 +21,8 @@ int rnp_modify_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int attr_mask)
 	if ((mask & IBV_QP_STATE) &&
 	    (attr->qp_state == IBV_QPS_RESET || attr->qp_state == IBV_QPS_ERR))
 		rnp_engine_kick(e);
-	rc = rn_qp_modify(rnp_engine_dev(e), qp->core, rnp_engine_now(), &core_attr, mask);
+	rc = rn_qp_modify(rnp_engine_dev(e), qp->core, rnp_engine_now(), &core_attr,
+			  mask);
 	if (rc)
 		goto out;
 	if ((mask & IBV_QP_STATE) && attr->qp_state == IBV_QPS_RESET) {

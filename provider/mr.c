@@ -10,6 +10,17 @@
 #include "pages.h"
 #include "provider.h"
 
+/* 0, or -errno if such a region cannot be. */
+static int check(const struct rn_mr_attr *attr)
+{
+	int rc = rnp_access_check(attr->access);
+
+	if (rc || (attr->access & RN_ACCESS_ON_DEMAND))
+		return rc;
+	return rnp_pages_populate(rnp_pages_pointer(attr->iova_base), attr->length,
+				  rnp_access_writes(attr->access));
+}
+
 static int add(struct rnp_context *ctx, struct rnp_mr *mr, struct rn_mr_attr *attr)
 {
 	int cancel = rnp_enter(ctx->engine);
@@ -42,11 +53,8 @@ struct ibv_mr *rnp_reg_mr(struct ibv_pd *pd, void *addr, size_t length, uint64_t
 		.access = (uint32_t)access,
 	};
 	struct rnp_mr *mr;
-	int rc = rnp_is_copy(ctx) ? -EIO : rnp_access_check((uint32_t)access);
+	int rc = rnp_is_copy(ctx) ? -EIO : check(&attr);
 
-	if (!rc && !(access & IBV_ACCESS_ON_DEMAND))
-		rc = rnp_pages_populate(addr, length,
-					rnp_access_writes((uint32_t)access));
 	if (rc) {
 		errno = -rc;
 		return NULL;
@@ -75,6 +83,67 @@ void rnp_mr_detach(struct rnp_mr *mr)
 	rn_dev_remove_mr(rnp_engine_dev(ctx->engine), &mr->core);
 	rnp_hca_remove(ctx->hca, RNP_HCA_MR);
 	LIST_REMOVE(mr, link);
+}
+
+/* What the region would be after the change; the key stays. */
+static struct rn_mr_attr changed(const struct rnp_mr *mr, int flags,
+				 const struct rnp_pd *pd, const void *addr, size_t length,
+				 uint32_t access)
+{
+	struct rn_mr_attr attr = {
+		.key = mr->core.lkey,
+		.pd = mr->core.pd,
+		.va = mr->core.va,
+		.length = mr->core.length,
+		.iova_base = mr->core.iova_base,
+		.access = (uint32_t)mr->base.access,
+	};
+
+	if (flags & IBV_REREG_MR_CHANGE_TRANSLATION) {
+		attr.va = attr.iova_base = (uintptr_t)addr;
+		attr.length = length;
+	}
+	if (flags & IBV_REREG_MR_CHANGE_PD)
+		attr.pd = pd->number;
+	if (flags & IBV_REREG_MR_CHANGE_ACCESS)
+		attr.access = access;
+	return attr;
+}
+
+/* On failure the region stays as it was. The library has judged @flags and takes over
+ * PD, address and length.
+ */
+int rnp_rereg_mr(struct rnp_abi_mr *base, int flags, struct ibv_pd *pd, void *addr,
+		 size_t length, int access)
+{
+	struct rnp_context *ctx = to_rnp_context(base->ibv_mr.context);
+	struct rnp_mr *mr = to_rnp_mr(base);
+	struct rn_mr_attr attr;
+	struct rn_mr fresh;
+	int rc, cancel;
+
+	if ((flags & IBV_REREG_MR_CHANGE_PD) && !pd)
+		return EINVAL;
+	attr = changed(mr, flags, to_rnp_pd(pd), addr, length, (uint32_t)access);
+	rc = rnp_is_copy(ctx) ? -EIO : check(&attr);
+
+	if (!rc)
+		rc = rn_mr_init(&fresh, &attr);
+	if (rc) {
+		errno = -rc;
+		return -rc;
+	}
+	cancel = rnp_enter(ctx->engine);
+	rn_dev_remove_mr(rnp_engine_dev(ctx->engine), &mr->core);
+	mr->core = fresh;
+	rn_dev_add_mr(rnp_engine_dev(ctx->engine), &mr->core);
+	rnp_leave(ctx->engine, cancel);
+	mr->base.access = (int)attr.access;
+	if (flags & IBV_REREG_MR_CHANGE_PD) {
+		atomic_fetch_add(&to_rnp_pd(pd)->refs, 1);
+		atomic_fetch_sub(&to_rnp_pd(base->ibv_mr.pd)->refs, 1);
+	}
+	return 0;
 }
 
 int rnp_dereg_mr(struct rnp_abi_mr *base)

@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <limits.h>
 #include <pthread.h>
-#include <stdint.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -24,7 +23,7 @@ static int populate(uintptr_t first, size_t len, bool write)
 {
 	int advice = write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ;
 
-	while (madvise((void *)first, len, advice))
+	while (madvise(rnp_pages_pointer(first), len, advice))
 		if (errno != EINTR && errno != EAGAIN)
 			return -errno;
 	return 0;
@@ -60,7 +59,7 @@ int rnp_pages_read(const void *addr, size_t len)
 		long got;
 
 		for (; n < IOV_MAX && at < end; n++) {
-			remote[n] = (struct iovec){ (void *)at, 1 };
+			remote[n] = (struct iovec){ rnp_pages_pointer(at), 1 };
 			at = (at & ~(page_size - 1)) + page_size;
 		}
 		local = (struct iovec){ sink, n };

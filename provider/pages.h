@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /**
  * rnp_pages_populate() - Check and fault in a range, as pinning does
@@ -18,6 +19,13 @@
  * Return: 0, -EFAULT (not mapped, or not with that right), -ENOMEM (it wraps).
  */
 int rnp_pages_populate(const void *addr, size_t len, bool write);
+
+/* An address that was computed. */
+static inline void *rnp_pages_pointer(uintptr_t address)
+{
+	/* NOLINTNEXTLINE(performance-no-int-to-ptr): not to be dereferenced here */
+	return (void *)address;
+}
 
 /* The part for old kernels, apart for tests. */
 int rnp_pages_read(const void *addr, size_t len);

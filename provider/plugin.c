@@ -48,7 +48,7 @@ void rnp_tell(const char *fmt, ...)
 	va_list args;
 
 	va_start(args, fmt);
-	vsnprintf(line + len, sizeof(line) - len - 1, fmt, args);
+	(void)vsnprintf(line + len, sizeof(line) - len - 1, fmt, args);
 	va_end(args);
 	len = strlen(line);
 	line[len] = '\n';
@@ -93,16 +93,20 @@ static const struct rnp_abi_device_ops device_ops = {
 };
 
 /* ------------------------------------------------------------------------ operations */
-#define OP(name) { RNP_OP_##name, (void (*)(void))rnp_##name }
+#define OP(name)                                          \
+	{                                                 \
+		RNP_OP_##name, (void (*)(void))rnp_##name \
+	}
 
 /* Those not here keep the library's dummies, which answer EOPNOTSUPP. */
 static const struct rnp_abi_op ops[] = {
-	OP(alloc_pd),	   OP(cq_event),   OP(create_ah),    OP(create_cq),
-	OP(create_cq_ex),  OP(create_qp),  OP(create_qp_ex), OP(dealloc_pd),
-	OP(dereg_mr),	   OP(destroy_ah), OP(destroy_cq),   OP(destroy_qp),
-	OP(free_context),  OP(modify_qp),  OP(poll_cq),	     OP(post_recv),
-	OP(post_send),	   OP(query_device_ex), OP(query_port), OP(query_qp),
-	OP(query_rt_values), OP(reg_mr),   OP(req_notify_cq), OP(resize_cq),
+	OP(alloc_pd),	     OP(cq_event),	  OP(create_ah),     OP(create_cq),
+	OP(create_cq_ex),    OP(create_qp),	  OP(create_qp_ex),  OP(dealloc_pd),
+	OP(dereg_mr),	     OP(destroy_ah),	  OP(destroy_cq),    OP(destroy_qp),
+	OP(free_context),    OP(modify_qp),	  OP(poll_cq),	     OP(post_recv),
+	OP(post_send),	     OP(query_device_ex), OP(query_port),    OP(query_qp),
+	OP(query_rt_values), OP(reg_mr),	  OP(req_notify_cq), OP(rereg_mr),
+	OP(resize_cq),
 };
 
 /* ----------------------------------------------------------------------- constructor */
@@ -124,7 +128,8 @@ static int load(char *err, size_t err_len)
 	int rc;
 
 	if (!dladdr((void *)&plugin, &self) || !self.dli_fname)
-		return rn_fail(err, err_len, -ENOSYS, "the plugin cannot find its own name");
+		return rn_fail(err, err_len, -ENOSYS,
+			       "the plugin cannot find its own name");
 	version = version_of(self.dli_fname);
 	if (!version)
 		return rn_fail(err, err_len, -ENOSYS,

@@ -11,7 +11,9 @@
 #include "provider.h"
 #include "wc.h"
 
-enum { DRAIN_EVERY = 16 }; /* handover.md A.2 */
+enum {
+	DRAIN_EVERY = 16
+}; /* handover.md A.2 */
 
 /* Shape: message passing. The partner is rn_cq_push(), which writes the entry with ctl
  * last (release).
@@ -80,8 +82,8 @@ static bool entry_waits(void *arg)
 {
 	struct rnp_cq *cq = arg;
 
-	return has_entry(cq, atomic_load_explicit(&cq->core.consumer,
-						  memory_order_relaxed));
+	return has_entry(cq,
+			 atomic_load_explicit(&cq->core.consumer, memory_order_relaxed));
 }
 
 /* May this poll, which found something, leave the engine alone? */

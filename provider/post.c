@@ -5,7 +5,8 @@
 #include "provider.h"
 #include "send_wr.h"
 
-int rnp_post_send(struct ibv_qp *base, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr)
+int rnp_post_send(struct ibv_qp *base, struct ibv_send_wr *wr,
+		  struct ibv_send_wr **bad_wr)
 {
 	struct rnp_qp *qp = to_rnp_qp(base);
 	struct rnp_engine *e = qp->ctx->engine;
@@ -36,7 +37,8 @@ int rnp_post_send(struct ibv_qp *base, struct ibv_send_wr *wr, struct ibv_send_w
 	return -rc;
 }
 
-int rnp_post_recv(struct ibv_qp *base, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
+int rnp_post_recv(struct ibv_qp *base, struct ibv_recv_wr *wr,
+		  struct ibv_recv_wr **bad_wr)
 {
 	struct rnp_qp *qp = to_rnp_qp(base);
 	struct rnp_engine *e = qp->ctx->engine;

@@ -26,18 +26,25 @@ enum {
 	STREAK_EVENTS = 16, /* times the streak while CQs are armed: events are wanted */
 	LINGER_MISSES = 4,  /* after so many in vain, linger only now and then */
 	LINGER_RETRY = 64,
+	GATHER_BAN = 64, /* posts that leave at once, after one had to wait for a lease */
 };
 
-#define GATHER_POLLED RN_USEC(200) /* a program that polled so recently will again */
-#define GATHER_FOR RN_USEC(30)	   /* later posts leave at once, with what has gathered */
+#define GATHER_POLLED RN_USEC(500) /* a program that polled so recently will again */
+#define GATHER_FOR RN_USEC(50)	   /* later posts leave at once, with what has gathered */
 
 const struct rnp_lease_times rnp_lease_times = {
 	.lease = RN_MSEC(1),
 	.long_lease = RN_MSEC(5),
 	.steady = RN_MSEC(8),
 	.streak = 16,
-	.streak_max = 4096,
+	.streak_max = 16384,
 };
+
+/* Not before attaching, and not after the death of rocind. */
+static bool has_sockets(const struct rnp_engine *e)
+{
+	return e->attached && e->wire.net;
+}
 
 static void set_timer(struct rnp_engine *e, rn_ns at)
 {
@@ -61,7 +68,7 @@ void rnp_progress_deadline(struct rnp_engine *e, rn_ns now)
 	struct rnp_progress *p = &e->progress;
 	rn_ns at;
 
-	if (p->turn != RNP_ARMED || !e->attached)
+	if (p->turn != RNP_ARMED || !has_sockets(e))
 		return;
 	at = rnp_pump_deadline(e, now);
 	if (at != RN_NEVER && (p->timer_at == 0 || at < p->timer_at))
@@ -69,6 +76,32 @@ void rnp_progress_deadline(struct rnp_engine *e, rn_ns now)
 }
 
 /* ----------------------------------------------------------------- hand-over */
+static rn_ns cpu_time(clockid_t clock)
+{
+	struct timespec ts;
+
+	if (clock_gettime(clock, &ts) != 0)
+		return 0; /* the thread has ended */
+	return (rn_ns)ts.tv_sec * 1000000000 + ts.tv_nsec;
+}
+
+static void note_poller(struct rnp_progress *p)
+{
+	if (pthread_getcpuclockid(pthread_self(), &p->poller) != 0)
+		p->poller = CLOCK_THREAD_CPUTIME_ID;
+	p->poller_cpu = cpu_time(p->poller);
+}
+
+/* Did the thread that polled go on with something else? Then it will again. If it slept,
+ * or had no processor, its leaving says nothing.
+ */
+static bool was_busy_elsewhere(const struct rnp_progress *p, rn_ns now)
+{
+	rn_ns polled = p->last_poll - p->lease_set, away = now - p->last_poll;
+
+	return cpu_time(p->poller) - p->poller_cpu > polled + away / 2;
+}
+
 /* The sockets were drained at @now. */
 static void take_lease(struct rnp_engine *e, rn_ns now)
 {
@@ -78,6 +111,7 @@ static void take_lease(struct rnp_engine *e, rn_ns now)
 	p->turn = RNP_LEASED;
 	p->cur_lease = p->times.lease;
 	p->steady_since = p->lease_set = p->last_poll = now;
+	note_poller(p);
 }
 
 static void renew_lease(struct rnp_engine *e, rn_ns now)
@@ -96,6 +130,7 @@ static void renew_lease(struct rnp_engine *e, rn_ns now)
 	}
 	set_timer(e, now + p->cur_lease);
 	p->lease_set = now;
+	note_poller(p);
 }
 
 /* The background thread becomes responsible, and finds what came in the meantime. */
@@ -155,11 +190,28 @@ void rnp_progress_app(struct rnp_engine *e)
 	rn_ns now = rnp_engine_now();
 
 	rnp_pump_step(e, now, RNP_DRAIN_APP, RNP_ACKS_IF_DRY);
-	if (e->attached && !e->closing)
+	if (has_sockets(e) && !e->closing)
 		after_poll(e, now);
 }
 
 /* ------------------------------------------------------ the background thread */
+/* The lease has run out. */
+static void take_over(struct rnp_engine *e, rn_ns now)
+{
+	struct rnp_progress *p = &e->progress;
+	bool was_busy = was_busy_elsewhere(p, now);
+	bool was_gathering = p->gather_since != 0;
+	bool found = arm(e, now) > 0;
+
+	/* Packets were waiting and the program was busy: it looks at memory, and polls in
+	 * between. It must poll longer before it is believed again.
+	 */
+	if (was_busy && found && p->streak_need < p->times.streak_max)
+		p->streak_need *= 4;
+	if (was_busy && was_gathering)
+		p->gather_ban = GATHER_BAN;
+}
+
 void rnp_progress_background(struct rnp_engine *e, bool timer_fired)
 {
 	struct rnp_progress *p = &e->progress;
@@ -167,23 +219,18 @@ void rnp_progress_background(struct rnp_engine *e, bool timer_fired)
 
 	if (timer_fired)
 		p->timer_at = 0;
-	if (!e->wire.net)
+	if (!has_sockets(e))
 		return;
 
 	if (p->turn == RNP_ARMED) {
 		rn_udp_look_everywhere(e->wire.udp);
-		if (rnp_pump_step(e, now, RNP_DRAIN_BACKGROUND, RNP_ACKS_NOW) > 0)
-			p->streak = 0;
+		rnp_pump_step(e, now, RNP_DRAIN_BACKGROUND, RNP_ACKS_NOW);
 		rnp_progress_deadline(e, now);
 	} else if (p->timer_at == 0 && now - p->last_poll < p->times.lease / 4) {
 		p->lease_set = p->last_poll;
 		set_timer(e, p->last_poll + p->cur_lease);
 	} else if (p->timer_at == 0) {
-		/* Packets were waiting and nobody polled: a program that looks at memory
-		 * and polls in between. It must poll longer before it is believed again.
-		 */
-		if (arm(e, now) > 0 && p->streak_need < p->times.streak_max)
-			p->streak_need *= 4;
+		take_over(e, now);
 	}
 }
 
@@ -225,8 +272,9 @@ void rnp_engine_posted(struct rnp_engine *e, struct rn_qp *qp)
 {
 	rn_ns now = rnp_engine_now();
 
-	if (e->attached)
+	if (has_sockets(e))
 		rnp_pump_transmit(e, now, RN_TX_WORK, may_gather(e, qp, now));
+	e->progress.streak++; /* whoever posts is busy with the device */
 	rnp_pump_events(e);
 	rnp_progress_deadline(e, now);
 }
@@ -254,7 +302,7 @@ void rnp_engine_cq_armed(struct rnp_engine *e)
 
 	p->armed_cqs++;
 	p->streak = 0;
-	if (e->attached && e->wire.net && p->turn == RNP_LEASED && e->set.linger_ns == 0)
+	if (has_sockets(e) && p->turn == RNP_LEASED && e->set.linger_ns == 0)
 		arm(e, rnp_engine_now());
 }
 
@@ -280,9 +328,7 @@ static bool begin_linger_locked(struct rnp_engine *e)
 	struct rnp_progress *p = &e->progress;
 	rn_ns now = rnp_engine_now(), lease = p->times.lease;
 
-	if (!e->attached || !e->wire.net)
-		return false;
-	if (e->set.linger_ns == 0 || !is_linger_worth_it(p))
+	if (!has_sockets(e) || e->set.linger_ns == 0 || !is_linger_worth_it(p))
 		return false;
 	rnp_pump_step(e, now, RNP_DRAIN_APP, RNP_ACKS_NOW);
 	if (p->turn == RNP_LEASED)
@@ -301,7 +347,7 @@ static void end_linger_locked(struct rnp_engine *e, bool found)
 	struct rnp_progress *p = &e->progress;
 
 	p->linger_missed = found ? 0 : p->linger_missed + 1;
-	if (!found && e->attached && e->wire.net && p->turn == RNP_LEASED)
+	if (!found && has_sockets(e) && p->turn == RNP_LEASED)
 		arm(e, rnp_engine_now());
 }
 

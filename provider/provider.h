@@ -5,13 +5,13 @@
  * device behind them is one engine per process and interface (engine.h), which several
  * contexts of a process share.
  *
- * Lock order, outermost first: rnp_cq.lock, the engine lock, rnp_event_pipe.lock. A program
- * may post while it is between ibv_start_poll() and ibv_end_poll(), which hold the lock of
- * the CQ; so nothing takes that lock with the engine lock held.
+ * Lock order, outermost first: rnp_cq.lock, the engine lock, rnp_event_pipe.lock. A
+ * program may post while it is between ibv_start_poll() and ibv_end_poll(), which hold
+ * the lock of the CQ; so nothing takes that lock with the engine lock held.
  *
  * Threads: every verb may be called by any thread at any time. Returns follow verbs: a
- * positive errno from int calls, NULL with errno from pointer calls. In a fork child every
- * verb fails with EIO; those that destroy free the local memory.
+ * positive errno from int calls, NULL with errno from pointer calls. In a fork child
+ * every verb fails with EIO; those that destroy free the local memory.
  */
 #ifndef RNP_PROVIDER_H
 #define RNP_PROVIDER_H
@@ -35,6 +35,8 @@ struct rnp_channel {
 	LIST_ENTRY(rnp_channel) link;
 	const struct ibv_comp_channel *key;
 	unsigned refs; /* CQs; guarded by rnp_context.channel_lock */
+	atomic_uint
+		owed; /* CQs whose event found it full; written under the engine lock */
 	struct rnp_event_pipe pipe;
 };
 
@@ -78,12 +80,14 @@ struct rnp_cq {
 	pthread_mutex_t lock; /* guards: ring as a reader, core.consumer, current */
 	struct rn_cqe *ring;
 	uint32_t lap_shift;    /* log2 of the capacity */
-	bool single_threaded;  /* as the program promised: ibv_start_poll() locks nothing */
+	bool single_threaded;  /* as the program promised: ibv_start_poll() locks nothing
+				*/
 	struct rn_cqe current; /* between ibv_start_poll() and ibv_end_poll() */
 
 	/* Hints, written by whoever polls or arms; relaxed. */
-	atomic_uint since_drain; /* polls that found something and left the engine alone */
-	atomic_bool linger;	 /* req_notify was called, the obligatory poll was not */
+	atomic_uint
+		since_drain; /* polls that found something and left the engine alone */
+	atomic_bool linger;  /* req_notify was called, the obligatory poll was not */
 
 	/* Guarded by the engine lock. */
 	unsigned qp_refs;     /* queues that complete here */
@@ -162,13 +166,16 @@ int rnp_query_rt_values(struct ibv_context *context, struct ibv_values_ex *value
 
 /* ----------------------------------------------------------------- pd.c, ah.c, mr.c */
 struct ibv_pd *rnp_alloc_pd(struct ibv_context *context);
-int rnp_dealloc_pd(struct ibv_pd *pd);
+int rnp_dealloc_pd(struct ibv_pd *base);
 struct ibv_ah *rnp_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr);
 int rnp_destroy_ah(struct ibv_ah *ah);
 struct ibv_mr *rnp_reg_mr(struct ibv_pd *pd, void *addr, size_t length, uint64_t hca_va,
 			  int access);
-int rnp_dereg_mr(struct rnp_abi_mr *mr);
-/* Remove from the device; engine lock held. Local memory stays. Likewise for CQ and QP. */
+int rnp_rereg_mr(struct rnp_abi_mr *base, int flags, struct ibv_pd *pd, void *addr,
+		 size_t length, int access);
+int rnp_dereg_mr(struct rnp_abi_mr *base);
+/* Remove from the device; engine lock held. Local memory stays. Likewise for CQ and QP.
+ */
 void rnp_mr_detach(struct rnp_mr *mr);
 
 /* -------------------------------------------------------------------- cq.c, poll.c */
@@ -176,11 +183,11 @@ struct ibv_cq *rnp_create_cq(struct ibv_context *context, int cqe,
 			     struct ibv_comp_channel *channel, int comp_vector);
 struct ibv_cq_ex *rnp_create_cq_ex(struct ibv_context *context,
 				   struct ibv_cq_init_attr_ex *attr);
-int rnp_resize_cq(struct ibv_cq *cq, int cqe);
-int rnp_destroy_cq(struct ibv_cq *cq);
+int rnp_resize_cq(struct ibv_cq *base, int cqe);
+int rnp_destroy_cq(struct ibv_cq *base);
 void rnp_cq_detach(struct rnp_cq *cq);
-int rnp_req_notify_cq(struct ibv_cq *cq, int solicited_only);
-int rnp_poll_cq(struct ibv_cq *cq, int num_entries, struct ibv_wc *wc);
+int rnp_req_notify_cq(struct ibv_cq *base, int solicited_only);
+int rnp_poll_cq(struct ibv_cq *base, int num_entries, struct ibv_wc *wc);
 /* Fill in the functions behind ibv_start_poll() and ibv_wc_read_*(). */
 void rnp_cq_init_ex(struct rnp_cq *cq, uint64_t wc_flags);
 /* Take the next CQE that is for the program. Caller holds cq->lock. */
@@ -190,9 +197,10 @@ void rnp_cq_skip_qp(struct rnp_cq *cq, uint32_t qpn);
 
 /* ----------------------------------------------------------------------- event.c */
 extern const struct rnp_engine_hooks rnp_hooks;
-void rnp_cq_event(struct ibv_cq *cq);
-/* Try again to write an event that found the channel full. Engine lock held. */
+void rnp_cq_event(struct ibv_cq *base);
+/* An event that found the channel full: try again, or forget it. Engine lock held. */
 void rnp_cq_write_owed(struct rnp_cq *cq);
+void rnp_cq_forget_owed(struct rnp_cq *cq);
 /* The channel's writing side, shared by its CQs; NULL with errno. */
 struct rnp_channel *rnp_channel_get(struct rnp_context *ctx,
 				    const struct ibv_comp_channel *key);
@@ -206,17 +214,20 @@ void rnp_qp_settle_events(struct rnp_qp *qp);
 /* ------------------------------------------------------------ qp.c, modify.c, post.c */
 struct ibv_qp *rnp_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr);
 struct ibv_qp *rnp_create_qp_ex(struct ibv_context *context,
-				struct ibv_qp_init_attr_ex *attr);
-int rnp_destroy_qp(struct ibv_qp *qp);
-int rnp_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int attr_mask);
-int rnp_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int attr_mask,
+				struct ibv_qp_init_attr_ex *ex);
+int rnp_destroy_qp(struct ibv_qp *base);
+int rnp_modify_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int attr_mask);
+int rnp_query_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int attr_mask,
 		 struct ibv_qp_init_attr *init_attr);
-int rnp_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr);
-int rnp_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);
+int rnp_post_send(struct ibv_qp *base, struct ibv_send_wr *wr,
+		  struct ibv_send_wr **bad_wr);
+int rnp_post_recv(struct ibv_qp *base, struct ibv_recv_wr *wr,
+		  struct ibv_recv_wr **bad_wr);
 void rnp_qp_detach(struct rnp_qp *qp);
 
 /* -------------------------------------------------------------------------- wr.c */
-/* Prepare for ibv_wr_*(): 0, EOPNOTSUPP for an operation that this type has not, ENOMEM. */
+/* Prepare for ibv_wr_*(): 0, EOPNOTSUPP for an operation that this type has not, ENOMEM.
+ */
 int rnp_wr_init(struct rnp_qp *qp, uint64_t send_ops_flags);
 void rnp_wr_fini(struct rnp_qp *qp);
 

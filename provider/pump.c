@@ -18,8 +18,6 @@ enum {
 };
 
 #define RETRY_AFTER RN_USEC(200) /* a socket that was full */
-#define GATHER_MAX RN_USEC(200)	 /* waiting longer is held against gathering */
-#define GATHER_BAN 64		 /* posts */
 
 /* @eager: go on after a single packet. A program that polls wants its completion;
  * whatever else has come it gets with the next poll.
@@ -56,15 +54,6 @@ void rnp_pump_events(struct rnp_engine *e)
 		e->hooks->on_event(&ev);
 }
 
-/* Something waited in the open super-packet for a poll that did not come. */
-static void judge_gathering(struct rnp_engine *e, rn_ns now)
-{
-	struct rnp_progress *p = &e->progress;
-
-	if (p->gather_since != 0 && now - p->gather_since > GATHER_MAX)
-		p->gather_ban = GATHER_BAN;
-}
-
 void rnp_pump_transmit(struct rnp_engine *e, rn_ns now, unsigned what, bool gather)
 {
 	struct rnp_progress *p = &e->progress;
@@ -79,12 +68,10 @@ void rnp_pump_transmit(struct rnp_engine *e, rn_ns now, unsigned what, bool gath
 		rc = rnp_stage_flush(&e->stage, e->wire.net);
 	e->is_blocked = rc != 0;
 
-	if (!gather || rnp_stage_is_empty(&e->stage)) {
-		judge_gathering(e, now);
+	if (!gather || rnp_stage_is_empty(&e->stage))
 		p->gather_since = 0;
-	} else if (p->gather_since == 0) {
+	else if (p->gather_since == 0)
 		p->gather_since = now;
-	}
 }
 
 static void expire(struct rnp_engine *e, rn_ns now, bool dry)

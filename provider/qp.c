@@ -10,7 +10,9 @@ SAME(RN_QPT_RC, IBV_QPT_RC);
 SAME(RN_QPT_UC, IBV_QPT_UC);
 SAME(RN_QPT_UD, IBV_QPT_UD);
 
-enum { QP_ALIGN = 64 }; /* rn_qp_create() */
+enum {
+	QP_ALIGN = 64
+}; /* rn_qp_create() */
 
 /* A positive errno if such a QP cannot be. */
 static int check_init(const struct rnp_context *ctx, const struct ibv_qp_init_attr *attr)
@@ -32,7 +34,7 @@ static int check_init(const struct rnp_context *ctx, const struct ibv_qp_init_at
 	return 0;
 }
 
-static struct rn_qp_init init_of(const struct rnp_qp *qp, const struct rnp_pd *pd)
+static struct rn_qp_init init_of(struct rnp_qp *qp, const struct rnp_pd *pd)
 {
 	const struct ibv_qp *base = &qp->base.qp;
 
@@ -47,7 +49,7 @@ static struct rn_qp_init init_of(const struct rnp_qp *qp, const struct rnp_pd *p
 		.max_recv_sge = qp->cap.max_recv_sge,
 		.max_inline = qp->cap.max_inline_data,
 		.sq_sig_all = qp->sq_sig_all,
-		.owner = (void *)(uintptr_t)qp,
+		.owner = qp,
 	};
 }
 

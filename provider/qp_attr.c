@@ -39,7 +39,9 @@ SAME(RN_ATTR_DEST_QPN, IBV_QP_DEST_QPN);
 SAME(RN_ATTR_RATE_LIMIT, IBV_QP_RATE_LIMIT);
 
 /* MTU codes are powers of two: 1 is 256 bytes. */
-enum { MTU_CODE_0 = 128 };
+enum {
+	MTU_CODE_0 = 128
+};
 
 static bool is_state(enum ibv_qp_state state)
 {

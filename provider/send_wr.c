@@ -29,17 +29,17 @@ SAME(offsetof(struct rn_sge, len), offsetof(struct ibv_sge, length));
 SAME(offsetof(struct rn_sge, lkey), offsetof(struct ibv_sge, lkey));
 
 enum {
-	KNOWN_FLAGS = RN_SEND_FENCE | RN_SEND_SIGNALED | RN_SEND_SOLICITED |
-		      RN_SEND_INLINE,
+	KNOWN_FLAGS =
+		RN_SEND_FENCE | RN_SEND_SIGNALED | RN_SEND_SOLICITED | RN_SEND_INLINE,
 };
 
-/* What the union in struct ibv_send_wr holds, by opcode. */
+/* What the union in struct ibv_send_wr holds. */
 enum part {
+	PART_REFUSED, /* no QP of ours has the opcode */
 	PART_NONE,
 	PART_ADDRESS, /* UD only, else nothing */
 	PART_RDMA,
 	PART_ATOMIC,
-	PART_REFUSED,
 };
 
 struct opcode_rule {
@@ -47,23 +47,19 @@ struct opcode_rule {
 	bool imm; /* a number in network order, not a key */
 };
 
-static struct opcode_rule rule_of(enum ibv_wr_opcode opcode)
-{
-	/* clang-format off */
-	switch ((unsigned)opcode) {
-	case IBV_WR_SEND:                 return (struct opcode_rule){ PART_ADDRESS, false };
-	case IBV_WR_SEND_WITH_IMM:        return (struct opcode_rule){ PART_ADDRESS, true };
-	case IBV_WR_SEND_WITH_INV:        return (struct opcode_rule){ PART_ADDRESS, false };
-	case IBV_WR_LOCAL_INV:            return (struct opcode_rule){ PART_NONE, false };
-	case IBV_WR_RDMA_WRITE:           return (struct opcode_rule){ PART_RDMA, false };
-	case IBV_WR_RDMA_WRITE_WITH_IMM:  return (struct opcode_rule){ PART_RDMA, true };
-	case IBV_WR_RDMA_READ:            return (struct opcode_rule){ PART_RDMA, false };
-	case IBV_WR_ATOMIC_CMP_AND_SWP:   return (struct opcode_rule){ PART_ATOMIC, false };
-	case IBV_WR_ATOMIC_FETCH_AND_ADD: return (struct opcode_rule){ PART_ATOMIC, false };
-	}
-	/* clang-format on */
-	return (struct opcode_rule){ PART_REFUSED, false };
-}
+/* clang-format off */
+static const struct opcode_rule rules[] = {
+	[IBV_WR_SEND]                 = { PART_ADDRESS, false },
+	[IBV_WR_SEND_WITH_IMM]        = { PART_ADDRESS, true },
+	[IBV_WR_SEND_WITH_INV]        = { PART_ADDRESS, false },
+	[IBV_WR_LOCAL_INV]            = { PART_NONE,    false },
+	[IBV_WR_RDMA_WRITE]           = { PART_RDMA,    false },
+	[IBV_WR_RDMA_WRITE_WITH_IMM]  = { PART_RDMA,    true },
+	[IBV_WR_RDMA_READ]            = { PART_RDMA,    false },
+	[IBV_WR_ATOMIC_CMP_AND_SWP]   = { PART_ATOMIC,  false },
+	[IBV_WR_ATOMIC_FETCH_AND_ADD] = { PART_ATOMIC,  false },
+};
+/* clang-format on */
 
 static int take_address(const struct ibv_send_wr *wr, const struct ibv_qp *qp,
 			struct rn_send_wr *out)
@@ -81,10 +77,12 @@ static int take_address(const struct ibv_send_wr *wr, const struct ibv_qp *qp,
 int rnp_send_wr_from(const struct ibv_send_wr *wr, const struct ibv_qp *qp,
 		     struct rn_send_wr *out)
 {
-	struct opcode_rule rule = rule_of(wr->opcode);
+	struct opcode_rule rule;
 
-	if (wr->send_flags & ~(unsigned)KNOWN_FLAGS || wr->num_sge < 0)
+	if ((unsigned)wr->opcode >= RN_ARRAY_SIZE(rules) ||
+	    wr->send_flags & ~(unsigned)KNOWN_FLAGS || wr->num_sge < 0)
 		return -EINVAL;
+	rule = rules[wr->opcode];
 	*out = (struct rn_send_wr){
 		.wr_id = wr->wr_id,
 		.opcode = (enum rn_wr_opcode)wr->opcode,

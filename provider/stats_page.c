@@ -40,7 +40,7 @@ static int open_for_readers(int fd)
 	char path[64];
 	int ro;
 
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	ro = open(path, O_RDONLY | O_CLOEXEC);
 	return rnp_fd_above_std(ro);
 }
@@ -66,7 +66,7 @@ static void name_program(char *comm, size_t len)
 {
 	const char *name = program_invocation_short_name;
 
-	snprintf(comm, len, "%s", name ? name : "?");
+	(void)snprintf(comm, len, "%s", name ? name : "?");
 }
 
 int rnp_stats_open(struct rnp_stats *s, const char *ibdev)
@@ -88,7 +88,7 @@ int rnp_stats_open(struct rnp_stats *s, const char *ibdev)
 	s->page->version = RN_STATS_PAGE_VERSION;
 	s->page->counter_count = RN_STAT_COUNT;
 	s->page->pid = (uint32_t)getpid();
-	snprintf(s->page->ibdev, sizeof(s->page->ibdev), "%s", ibdev);
+	(void)snprintf(s->page->ibdev, sizeof(s->page->ibdev), "%s", ibdev);
 	name_program(s->page->comm, sizeof(s->page->comm));
 	return 0;
 }

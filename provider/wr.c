@@ -25,8 +25,9 @@ struct array {
 };
 
 struct rnp_wr_list {
-	pthread_mutex_t lock; /* guards all; taken by start, released by complete, abort */
-	int err;	      /* the first thing that went wrong since start; positive */
+	pthread_mutex_t
+		lock; /* guards all; taken by start, released by complete, abort */
+	int err;      /* the first thing that went wrong since start; positive */
 	struct array entries; /* struct entry */
 	struct array sges;    /* struct rn_sge */
 	struct array bytes;
@@ -129,8 +130,8 @@ static int walk(struct rnp_qp *qp, bool post)
 		struct rn_sge inline_sge;
 
 		settle(list, &entry[i], &inline_sge);
-		rc = post ? rn_qp_post_send(dev, qp->core, now, &entry[i].wr) :
-			    rn_qp_check_send(qp->core, &entry[i].wr);
+		rc = post ? rn_qp_post_send(dev, qp->core, now, &entry[i].wr)
+			  : rn_qp_check_send(qp->core, &entry[i].wr);
 	}
 	return -rc;
 }
@@ -259,8 +260,7 @@ static void wr_rdma_read(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote_ad
 static void wr_atomic_cmp_swp(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote_addr,
 			      uint64_t compare, uint64_t swap)
 {
-	struct entry *entry =
-		begin_rdma(ex, RN_WR_ATOMIC_CMP_AND_SWP, rkey, remote_addr);
+	struct entry *entry = begin_rdma(ex, RN_WR_ATOMIC_CMP_AND_SWP, rkey, remote_addr);
 
 	if (entry) {
 		entry->wr.compare_add = compare;
@@ -341,8 +341,8 @@ static void wr_set_inline_data_list(struct ibv_qp_ex *ex, size_t num_buf,
 	if (!entry)
 		return;
 	for (size_t i = 0; i < num_buf && len <= RN_INLINE_MAX; i++)
-		len = buf_list[i].length > RN_INLINE_MAX ? RN_INLINE_MAX + 1 :
-							   len + buf_list[i].length;
+		len = buf_list[i].length > RN_INLINE_MAX ? RN_INLINE_MAX + 1
+							 : len + buf_list[i].length;
 	if (len > RN_INLINE_MAX) {
 		list->err = EINVAL;
 		return;
@@ -373,8 +373,8 @@ static void wr_set_inline_data(struct ibv_qp_ex *ex, void *addr, size_t length)
 static uint64_t ops_of(enum ibv_qp_type type)
 {
 	const uint64_t ud = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM;
-	const uint64_t uc = ud | IBV_QP_EX_WITH_RDMA_WRITE |
-			    IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM;
+	const uint64_t uc =
+		ud | IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM;
 	const uint64_t rc = uc | IBV_QP_EX_WITH_RDMA_READ |
 			    IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |
 			    IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD |

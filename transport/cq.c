@@ -37,8 +37,8 @@ static void count_error(struct rn_dev *dev, const struct rn_completion *c)
 {
 	if (!(c->opcode & RN_WC_RECV))
 		return;
-	rn_count(dev, c->status == RN_WC_WR_FLUSH_ERR ? RN_STAT_RESP_CQE_FLUSH :
-							RN_STAT_RESP_CQE_ERR);
+	rn_count(dev, c->status == RN_WC_WR_FLUSH_ERR ? RN_STAT_RESP_CQE_FLUSH
+						      : RN_STAT_RESP_CQE_ERR);
 }
 
 static void fire(struct rn_dev *dev, struct rn_cq *cq, const struct rn_completion *c)

@@ -2,25 +2,25 @@
 /* dest.c - the window shared by all QPs towards one destination process.
  *
  * Nobody knows the receive buffer of a peer's socket, so it is found out as TCP does:
- * the window doubles per round trip until the first loss. From then on it starts anew at
- * its minimum after each loss, doubles up to half of what was too much, and grows by a
- * step per round trip beyond.
+ * the window doubles per round trip until the first loss. After each loss it starts anew
+ * at its minimum, doubles up to three quarters of what was too much, and feels its way
+ * from there: the buffer does not change, so there is no hurry.
  */
 #include "qp.h"
 
 #include <string.h>
 
 enum {
-	/* Growth per round trip after a loss: one large packet. */
-	STEP = RN_MTU_MAX,
+	/* Beyond the threshold: by window / GROWTH, then twice that, three times ... */
+	GROWTH = 32,
 	/* What a packet takes in the window besides its payload when we guess how many
 	 * waiting QPs to wake.
 	 */
 	OVERHEAD = 64,
 };
 
-/* Losses closer together than this are one event: the packets were in one window. */
-#define RTT_GUESS RN_MSEC(1)
+/* Time between two steps of growth, and between a loss and the last echo of it. */
+#define EPOCH RN_MSEC(1)
 
 static uint32_t hash(const struct rn_gid *gid, uint8_t slot)
 {
@@ -162,17 +162,26 @@ bool rn_dest_may_send(struct rn_qp *qp, uint32_t len)
 
 	if (!d || qp->req.in_flight == 0 || d->in_flight + len <= d->window)
 		return true;
+	d->limited = true;
 	if (!rn_list_is_linked(&qp->window_link))
 		rn_list_push_back(&d->waiting, &qp->window_link);
 	return false;
 }
 
-void rn_dest_charge(struct rn_qp *qp, uint32_t len)
+void rn_dest_charge(struct rn_qp *qp, rn_ns now, uint32_t len)
 {
-	if (!qp->dest)
+	struct rn_dest *d = qp->dest;
+
+	if (!d)
 		return;
+	if (d->in_flight == 0)
+		d->limited = false;
+	if (qp->req.in_flight == 0) {
+		qp->cuts_seen = d->cuts;
+		qp->burst_at = now;
+	}
 	qp->req.in_flight += len;
-	qp->dest->in_flight += len;
+	d->in_flight += len;
 }
 
 static void release(struct rn_qp *qp, uint32_t len)
@@ -189,28 +198,48 @@ static void release(struct rn_qp *qp, uint32_t len)
 	}
 }
 
-static void grow(struct rn_dest *d, uint32_t max, uint32_t len)
+static void grow(struct rn_dest *d, rn_ns now, uint32_t max, uint32_t len)
 {
 	uint32_t add = len;
 
-	if (d->window >= max)
+	/* A window that is not used says nothing about a larger one. */
+	if (d->window >= max || !d->limited)
 		return;
 	if (d->window >= d->threshold) {
-		d->acked += len;
-		if (d->acked < d->window)
+		d->acked += len < d->window ? len : d->window;
+		if (d->acked < d->window || now - d->grown_at < EPOCH)
 			return;
 		d->acked = 0;
-		add = STEP;
+		d->grown_at = now;
+		add = d->window / GROWTH * ++d->steps + 1;
 	}
 	d->window = add < max - d->window ? d->window + add : max;
 }
 
-void rn_dest_credit(struct rn_qp *qp, uint32_t len)
+/* The first acknowledgement of a burst tells the round trip. After going back it may
+ * be of the first copy, and then tells too little: so the longest one counts, for a
+ * while.
+ */
+static void measure(struct rn_qp *qp, rn_ns now)
+{
+	struct rn_dest *d = qp->dest;
+	rn_ns rtt = now - qp->burst_at;
+
+	if (qp->burst_at == RN_NEVER)
+		return;
+	qp->burst_at = RN_NEVER;
+	d->rtt -= d->rtt / 8;
+	if (d->rtt < rtt)
+		d->rtt = rtt;
+}
+
+void rn_dest_credit(struct rn_qp *qp, rn_ns now, uint32_t len)
 {
 	if (!qp->dest)
 		return;
+	measure(qp, now);
 	release(qp, len);
-	grow(qp->dest, qp->dev->cfg.window_max, len);
+	grow(qp->dest, now, qp->dev->cfg.window_max, len);
 	wake(qp->dest);
 }
 
@@ -222,19 +251,34 @@ void rn_dest_uncharge(struct rn_qp *qp, uint32_t len)
 	wake(qp->dest);
 }
 
-void rn_dest_loss(struct rn_qp *qp, rn_ns now)
+/* Where doubling is to end after a loss. */
+static uint32_t lower_threshold(const struct rn_dest *d, rn_ns now, uint32_t min)
+{
+	bool again = d->cuts > 0 && now - d->cut_at < EPOCH && d->window < d->threshold;
+	/* Soon after another loss, while still doubling: much of the former burst was
+	 * still in the way, so the present window tells nothing about the room.
+	 */
+	uint32_t less =
+		again ? d->threshold - d->threshold / 8 : d->window - d->window / 4;
+
+	return less > min ? less : min;
+}
+
+bool rn_dest_loss(struct rn_qp *qp, rn_ns now)
 {
 	struct rn_dest *d = qp->dest;
-	uint32_t min = qp->dev->cfg.window_min;
 
-	if (!d || (d->cut && now - d->cut_at < RTT_GUESS))
-		return;
-	d->cut = true;
-	d->cut_at = now;
-	d->threshold = d->window / 2 > min ? d->window / 2 : min;
-	/* What was sent before stands in the peer's buffer still, though it is not counted
-	 * any more when a QP has gone back: so from small beginnings.
+	/* Several QPs notice one overflow, each when it hears of its own packets. */
+	if (!d || (d->cuts != qp->cuts_seen && now - d->cut_at < EPOCH))
+		return false;
+	d->threshold = lower_threshold(d, now, qp->dev->cfg.window_min);
+	/* What was sent before stands in the peer's buffer still, though it is not
+	 * counted any more when a QP has gone back: so from small beginnings.
 	 */
-	d->window = min;
+	d->window = qp->dev->cfg.window_min;
 	d->acked = 0;
+	d->steps = 0;
+	d->cuts++;
+	d->cut_at = now;
+	return true;
 }

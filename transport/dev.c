@@ -221,11 +221,16 @@ uint32_t rn_dev_transmit(struct rn_dev *dev, rn_ns now, unsigned what, uint8_t *
 }
 
 /* ------------------------------------------------------------------ timers */
+static rn_ns earlier(rn_ns a, rn_ns b)
+{
+	return a < b ? a : b;
+}
+
 void rn_dev_arm_timer(struct rn_dev *dev, struct rn_qp *qp)
 {
 	const struct rn_requester *req = &qp->req;
-	rn_ns at = req->ack_deadline < req->rnr_deadline ? req->ack_deadline
-							 : req->rnr_deadline;
+	rn_ns at = earlier(earlier(req->ack_deadline, req->rnr_deadline),
+			   earlier(req->read_deadline, req->probe.deadline));
 
 	if (at == RN_NEVER)
 		rn_timer_remove(&dev->timers, &qp->timer);

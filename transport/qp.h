@@ -8,6 +8,7 @@
  *   post.c       work requests become WQEs
  *   cq.c         completion entries, arming, overflow
  *   event.c      completion and asynchronous events waiting to be taken
+ *   probe.c      packets lost where nobody will say so
  *   dest.c       the window shared by all QPs towards one destination process
  *   requester.c  send queue -> request packets      (RC, UC, UD)
  *   payload.c    SGEs of a send WQE -> payload of one packet
@@ -28,6 +29,7 @@
 #include "rocin/transport.h"
 #include "rocin/wire.h"
 
+#include "dest.h"
 #include "key_table.h"
 #include "list.h"
 #include "timer.h"
@@ -94,24 +96,6 @@ static inline void *rn_wq_at(const struct rn_wq *wq, uint32_t index)
 	return wq->slot + (size_t)(index & (wq->capacity - 1)) * wq->stride;
 }
 
-/* -------------------------------------------------- window per destination */
-/* All QPs of this device that talk to one process of one address share a window. It
- * lives inside one of its member QPs and moves to another when that one leaves.
- */
-struct rn_dest {
-	struct rn_hnode node; /* key: hash of address and slot */
-	struct rn_gid gid;
-	uint8_t slot;		/* low byte of the destination QPN */
-	struct rn_list members; /* struct rn_qp.dest_link */
-	struct rn_list waiting; /* struct rn_qp.window_link: QPs stopped by the window */
-	uint32_t window;	/* bytes that may be unacknowledged */
-	uint32_t threshold;	/* below it the window doubles per round trip */
-	uint32_t in_flight;	/* bytes that are: the sum of req.in_flight of the members */
-	uint32_t acked;		/* bytes since the window last grew by a step */
-	bool cut;		/* the window was halved at least once */
-	rn_ns cut_at;		/* last halving: one per round trip */
-};
-
 /* --------------------------------------------------------------- requester */
 struct rn_requester {
 	struct rn_wq sq;
@@ -129,6 +113,9 @@ struct rn_requester {
 	uint32_t sqd_limit; /* SQD: WQEs from this index on must not start */
 	rn_ns ack_deadline; /* local ACK timer; RN_NEVER when it does not run */
 	rn_ns rnr_deadline;
+	rn_ns read_deadline; /* end of the wait for the READ window */
+	bool read_pass;	     /* it has ended: ask for a chunk in any case */
+	struct rn_probe probe;
 	/* READ requests on the wire: last PSN of each, oldest first; counts against
 	 * max_rd_atomic together with atomics.
 	 */
@@ -146,7 +133,7 @@ struct rn_requester {
 	bool credit_limited, credit_off; /* off: the peer said it has none, for good */
 	uint32_t ssn;			 /* of the message started last */
 	uint32_t lsn;			 /* of the last that the peer has a receive for */
-	uint32_t in_flight;    /* bytes of this QP counted in dest->in_flight */
+	uint32_t in_flight;		 /* bytes of this QP counted in dest->in_flight */
 	struct rn_psn charged; /* packets before this PSN are counted in in_flight */
 	/* Gathering when the memory answers PENDING: payload of one packet. */
 	struct {
@@ -171,11 +158,11 @@ enum rn_atomic_phase {
 
 /* One READ or atomic request, kept after it was answered so that a duplicate can be. */
 struct rn_resource {
-	uint8_t kind;	   /* enum rn_resource_kind */
-	uint8_t atomic_op; /* enum rn_mem_atomic */
-	uint8_t phase;	   /* enum rn_atomic_phase */
-	bool answered;	   /* every response has left once */
-	bool due;	   /* responses from next on are still to leave */
+	uint8_t kind;		   /* enum rn_resource_kind */
+	uint8_t atomic_op;	   /* enum rn_mem_atomic */
+	uint8_t phase;		   /* enum rn_atomic_phase */
+	bool answered;		   /* every response has left once */
+	bool due;		   /* responses from next on are still to leave */
 	struct rn_psn first, last; /* PSNs of the responses */
 	struct rn_psn next;	   /* of the response that leaves next; valid if due */
 	uint32_t msn;		   /* this request included */
@@ -189,7 +176,8 @@ struct rn_resource {
 			uint32_t length; /* bytes */
 		} window;
 		struct {
-			uint64_t value; /* operand, once DONE the value found; host order */
+			uint64_t value; /* operand, once DONE the value found; host order
+					 */
 			uint64_t compare;
 		} atomic;
 	};
@@ -269,6 +257,8 @@ struct rn_qp {
 	struct rn_dest *dest;	  /* RC in RTR and later; NULL otherwise */
 	struct rn_dest own_dest;  /* storage lent to the table, see struct rn_dest */
 	struct rn_list dest_link, window_link;
+	uint32_t cuts_seen; /* dest->cuts when the burst in flight began ... */
+	rn_ns burst_at;	    /* ... and when that was; RN_NEVER once it was acknowledged */
 	struct rn_list read_link; /* in dev->read_waiting */
 	uint32_t burst; /* packets built since the QP came to the front of dev->work */
 
@@ -292,7 +282,7 @@ struct rn_dev {
 	struct rn_cq *cq_events;   /* singly linked through next_event, oldest first */
 	struct rn_cq **cq_events_tail;
 	struct rn_list qp_events;
-	struct rn_qp *last_qp;		    /* of the packet received last */
+	struct rn_qp *last_qp; /* of the packet received last */
 	bool cq_failed; /* a CQ lost a CQE: its QPs go to ERR before the call returns */
 	uint32_t read_in_flight;	    /* READ response bytes asked for, all QPs */
 	struct rn_list read_waiting;	    /* QPs stopped by read_window */
@@ -321,7 +311,7 @@ void rn_dev_schedule(struct rn_dev *dev, struct rn_qp *qp);
 /* The QP has an acknowledgement waiting (rsp.ack_due). */
 void rn_dev_schedule_ack(struct rn_dev *dev, struct rn_qp *qp);
 
-/* Re-arm qp->timer for the earliest of req.ack_deadline and req.rnr_deadline. A timer
+/* Re-arm qp->timer for the earliest of the deadlines of qp->req. A timer
  * that is set earlier than needed is left alone: it fires, finds nothing due, re-arms.
  */
 void rn_dev_arm_timer(struct rn_dev *dev, struct rn_qp *qp);
@@ -440,7 +430,7 @@ void rn_rsp_rtr(struct rn_qp *qp);		/* rq_psn etc. became valid */
 void rn_rsp_flush(struct rn_qp *qp, rn_ns now); /* complete all of RQ with flush errors */
 void rn_rsp_mem_done(struct rn_qp *qp, rn_ns now, uint64_t tag,
 		     enum rn_mem_result result);
-bool rn_rsp_work_due(const struct rn_qp *qp); /* READ/atomic responses can be built */
+bool rn_rsp_work_due(const struct rn_qp *qp);  /* READ/atomic responses can be built */
 bool rn_rsp_ack_ready(const struct rn_qp *qp); /* rn_rsp_build_ack() would build one */
 
 /* --------------------------------------------------------------- datagram.c */
@@ -462,21 +452,6 @@ enum rn_wc_status rn_scatter(struct rn_qp *qp, const struct rn_sge *sg, uint32_t
 enum rn_mem_result rn_gather(struct rn_qp *qp, const struct rn_sge *sg, uint32_t num_sge,
 			     uint32_t offset, void *dst, uint32_t len, uint64_t tag,
 			     uint32_t *outstanding);
-
-/* ------------------------------------------------------------------- dest.c */
-void rn_dest_join(struct rn_qp *qp);  /* RTR: RC only */
-void rn_dest_leave(struct rn_qp *qp); /* RESET, destroy; returns what was in flight */
-/* These keep qp->req.in_flight and dest->in_flight in step. A QP with nothing in flight
- * may always send. False: queued on dest->waiting, scheduled again when there is room.
- */
-bool rn_dest_may_send(struct rn_qp *qp, uint32_t len);
-void rn_dest_charge(struct rn_qp *qp, uint32_t len);
-/* Acknowledged: the window grows, waiting QPs are scheduled. */
-void rn_dest_credit(struct rn_qp *qp, uint32_t len);
-/* Given up or to be sent again: no growth. */
-void rn_dest_uncharge(struct rn_qp *qp, uint32_t len);
-/* NAK, gap or timeout: the window starts anew, see dest.c. */
-void rn_dest_loss(struct rn_qp *qp, rn_ns now);
 
 /* --------------------------------------------------------------- mem tags */
 /* tag = QPN << 8 | part */

@@ -249,7 +249,7 @@ static void segment_sent(struct rn_qp *qp, rn_ns now, const struct rn_send_wqe *
 			 const struct segment *s)
 {
 	if (qp->type == RN_QPT_RC) {
-		rn_dest_charge(qp, s->len + RN_PACKET_COST);
+		rn_dest_charge(qp, now, s->len + RN_PACKET_COST);
 		sent(qp, now, s->psn, rn_psn_add(s->psn, 1));
 		move_on(&qp->req, wqe, 1);
 	} else if (move_on(&qp->req, wqe, 1)) {
@@ -299,15 +299,16 @@ static void request_sent(struct rn_qp *qp, rn_ns now, struct rn_send_wqe *wqe,
 	start(req, wqe);
 	req->since_ack_req = 0;
 	rn_req_read_sent(qp, rn_psn_add(psn, packets - 1), bytes);
-	rn_dest_charge(qp, RN_PACKET_COST);
+	rn_dest_charge(qp, now, RN_PACKET_COST);
 	sent(qp, now, psn, rn_psn_add(psn, packets));
 	move_on(req, wqe, packets);
 }
 
-static bool may_request(struct rn_qp *qp, uint32_t bytes)
+static bool may_request(struct rn_qp *qp, rn_ns now, uint32_t bytes)
 {
 	return qp->req.rd_count < qp->attr.max_rd_atomic &&
-	       rn_dest_may_send(qp, RN_PACKET_COST) && rn_req_read_window_open(qp, bytes);
+	       rn_dest_may_send(qp, RN_PACKET_COST) &&
+	       rn_req_read_window_open(qp, now, bytes);
 }
 
 static uint32_t build_read(struct rn_qp *qp, rn_ns now, struct rn_send_wqe *wqe,
@@ -328,7 +329,7 @@ static uint32_t build_read(struct rn_qp *qp, rn_ns now, struct rn_send_wqe *wqe,
 	reth.dma_len = packets << rn_req_mtu_shift(qp);
 	if (reth.dma_len > wqe->length - offset)
 		reth.dma_len = wqe->length - offset;
-	if (!may_request(qp, reth.dma_len))
+	if (!may_request(qp, now, reth.dma_len))
 		return 0;
 
 	p = emit_bth(b, &s, true, false);
@@ -354,7 +355,7 @@ static uint32_t build_atomic(struct rn_qp *qp, rn_ns now, struct rn_send_wqe *wq
 	};
 	uint8_t *p;
 
-	if (!may_request(qp, 0))
+	if (!may_request(qp, now, 0))
 		return 0;
 	wqe->packet_count = 1;
 	p = emit_bth(b, &s, true, false);

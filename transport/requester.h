@@ -98,7 +98,7 @@ bool rn_req_fail_if_due(struct rn_qp *qp, rn_ns now);
 void rn_req_check_drained(struct rn_qp *qp);
 
 /* READ and atomic requests on the wire. @bytes: of the response. */
-bool rn_req_read_window_open(struct rn_qp *qp, uint32_t bytes);
+bool rn_req_read_window_open(struct rn_qp *qp, rn_ns now, uint32_t bytes);
 void rn_req_read_sent(struct rn_qp *qp, struct rn_psn last, uint32_t bytes);
 void rn_req_read_answered(struct rn_qp *qp); /* the oldest, completely */
 void rn_req_reads_forget(struct rn_qp *qp);  /* all: they will be sent again, or never */
@@ -125,6 +125,8 @@ enum rn_advance {
 };
 /* Every SEND and WRITE packet before @target is acknowledged. */
 enum rn_advance rn_req_advance(struct rn_qp *qp, rn_ns now, struct rn_psn target);
+/* What is not acknowledged will be sent again. Neither a retry nor a loss yet. */
+void rn_req_go_back(struct rn_qp *qp);
 /* una has moved. @credit: bytes that are not in flight any more. */
 void rn_req_progress(struct rn_qp *qp, rn_ns now, uint32_t credit);
 /* A response is missing that later ones prove to have been sent. */

@@ -264,8 +264,7 @@ static enum rn_mem_result read_staged(struct rn_qp *qp, struct rn_psn psn,
 	};
 	enum rn_mem_result result;
 
-	if (rsp->stage.waiting)
-		return RN_MEM_PENDING;
+	assert(!rsp->stage.waiting); /* rn_rsp_work_due() */
 	if (rsp->stage.ready && rsp->stage.psn.v == psn.v && rsp->stage.len == len) {
 		rsp->stage.ready = false;
 		return rsp->stage.fault ? RN_MEM_FAULT : RN_MEM_DONE;
@@ -434,9 +433,6 @@ void rn_rsp_flush(struct rn_qp *qp, rn_ns now)
 		rsp->res_cur = rsp->res_tail;
 		update_ack(qp);
 	}
-	rsp->message = RN_MSG_NONE;
-	rsp->recv_taken = false;
-	rsp->nak_pending = false;
 	while (rn_wq_count(&rsp->rq)) {
 		struct rn_completion c = {
 			.status = RN_WC_WR_FLUSH_ERR,

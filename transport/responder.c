@@ -23,12 +23,10 @@ static void look_up_write(struct rn_request *q, const struct rn_qp *qp)
 		use.va = q->reth.va;
 		use.len = q->reth.dma_len;
 	} else if (rsp->message == RN_MSG_WRITE) {
-		uint32_t left = rsp->write_total - rsp->received;
-
 		/* Again for each packet: the region may be gone by now. */
 		use.key = rsp->write_rkey;
 		use.va = rsp->write_va + rsp->received;
-		use.len = q->p->payload_len < left ? q->p->payload_len : left;
+		use.len = rsp->write_total - rsp->received;
 	}
 	look_up(q, qp, &use);
 }

@@ -41,7 +41,7 @@ void rn_req_progress(struct rn_qp *qp, rn_ns now, uint32_t credit)
 	req->rnr_left = qp->attr.rnr_retry;
 	req->implied_nak = false;
 	if (credit)
-		rn_dest_credit(qp, credit);
+		rn_dest_credit(qp, now, credit);
 	if (rn_psn_before(req->charged, req->una))
 		resume_at_una(qp);
 	if (rn_psn_before(req->resent, req->una))
@@ -107,7 +107,7 @@ enum rn_advance rn_req_advance(struct rn_qp *qp, rn_ns now, struct rn_psn target
 }
 
 /* ---------------------------------------------------------------- going back */
-static void go_back(struct rn_qp *qp)
+void rn_req_go_back(struct rn_qp *qp)
 {
 	struct rn_requester *req = &qp->req;
 
@@ -124,7 +124,7 @@ static void go_back(struct rn_qp *qp)
 }
 
 /* Go back at the price of one transport retry. False: there was none left. */
-static bool retry(struct rn_qp *qp, rn_ns now)
+static bool retry(struct rn_qp *qp, rn_ns now, bool heard)
 {
 	if (qp->req.retry_left == 0) {
 		rn_count(qp->dev, RN_STAT_RETRY_EXCEEDED);
@@ -132,8 +132,10 @@ static bool retry(struct rn_qp *qp, rn_ns now)
 		return false;
 	}
 	qp->req.retry_left--;
-	go_back(qp);
-	rn_dest_loss(qp, now);
+	rn_req_go_back(qp);
+	/* Of silence alone the peer may be the reason. */
+	if (rn_dest_loss(qp, now) && heard)
+		rn_probe_start(qp, now);
 	return true;
 }
 
@@ -153,7 +155,7 @@ void rn_req_implied_nak(struct rn_qp *qp, rn_ns now)
 		return;
 	}
 	rn_count(qp->dev, RN_STAT_IMPLIED_NAK_SEQ_ERR);
-	qp->req.implied_nak = retry(qp, now);
+	qp->req.implied_nak = retry(qp, now, true);
 }
 
 /* ------------------------------------------------------------- AETH by type */
@@ -215,7 +217,7 @@ static void receive_rnr(struct rn_qp *qp, rn_ns now, struct rn_psn psn, uint8_t 
 	}
 	if (!for_ever)
 		req->rnr_left--;
-	go_back(qp);
+	rn_req_go_back(qp);
 	req->rnr_waiting = true;
 	req->rnr_deadline = now + rn_rnr_timer_ns(code);
 	rn_dev_arm_timer(qp->dev, qp);
@@ -225,7 +227,7 @@ static void receive_seq_nak(struct rn_qp *qp, rn_ns now, struct rn_psn psn)
 {
 	rn_count(qp->dev, RN_STAT_PACKET_SEQ_ERR);
 	if (advance_to_nak(qp, now, psn) && !is_back_already(qp))
-		retry(qp, now);
+		retry(qp, now, true);
 }
 
 /* True if @psn is of the READ or atomic at the head, which has not been answered. */
@@ -344,8 +346,14 @@ void rn_req_expire(struct rn_qp *qp, rn_ns now)
 		req->rnr_deadline = RN_NEVER;
 		rn_dev_schedule(qp->dev, qp);
 	}
+	if (req->read_deadline <= now) {
+		req->read_deadline = RN_NEVER;
+		req->read_pass = true;
+		rn_dev_schedule(qp->dev, qp);
+	}
 	if (req->ack_deadline <= now) {
 		rn_count(qp->dev, RN_STAT_LOCAL_ACK_TIMEOUT);
-		retry(qp, now);
+		retry(qp, now, false);
 	}
+	rn_probe_expire(qp, now);
 }

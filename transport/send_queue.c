@@ -33,6 +33,8 @@ static void quiesce(struct rn_qp *qp)
 	req->cur_packet = 0;
 	req->una = req->high = req->charged = req->resent = req->next_psn;
 	req->ack_deadline = req->rnr_deadline = RN_NEVER;
+	req->read_deadline = req->probe.deadline = RN_NEVER;
+	req->read_pass = false;
 	req->rnr_waiting = req->implied_nak = req->draining = false;
 	req->since_ack_req = 0;
 	req->stage.psn = RN_STAGE_NOBODY;
@@ -181,9 +183,12 @@ uint32_t rn_req_read_packets(const struct rn_qp *qp, const struct rn_send_wqe *w
 	return chunk < rest ? chunk : rest;
 }
 
-/* The QPs at the front of the line get the room that there is now. A QP that waits has
- * READs of its own under way, whose end schedules it in any case.
+/* A QP that has no READ under way waits at most so long for the others: their peer may be
+ * dead.
  */
+#define READ_WAIT_MAX RN_MSEC(1)
+
+/* The QPs at the front of the line get the room that there is now. */
 static void wake_readers(struct rn_dev *dev)
 {
 	uint32_t used = dev->read_in_flight;
@@ -199,15 +204,20 @@ static void wake_readers(struct rn_dev *dev)
 	}
 }
 
-bool rn_req_read_window_open(struct rn_qp *qp, uint32_t bytes)
+bool rn_req_read_window_open(struct rn_qp *qp, rn_ns now, uint32_t bytes)
 {
+	struct rn_requester *req = &qp->req;
 	struct rn_dev *dev = qp->dev;
 
-	if (qp->req.rd_count == 0 ||
+	if (dev->read_in_flight == 0 || req->read_pass ||
 	    (uint64_t)dev->read_in_flight + bytes <= dev->cfg.read_window)
 		return true;
 	if (!rn_list_is_linked(&qp->read_link))
 		rn_list_push_back(&dev->read_waiting, &qp->read_link);
+	if (req->rd_count == 0 && req->read_deadline == RN_NEVER) {
+		req->read_deadline = now + READ_WAIT_MAX;
+		rn_dev_arm_timer(dev, qp);
+	}
 	return false;
 }
 
@@ -220,6 +230,8 @@ void rn_req_read_sent(struct rn_qp *qp, struct rn_psn last, uint32_t bytes)
 	req->rd_last_psn[i] = last.v;
 	req->rd_bytes[i] = bytes;
 	req->rd_count++;
+	req->read_pass = false;
+	req->read_deadline = RN_NEVER;
 	qp->dev->read_in_flight += bytes;
 }
 

@@ -57,7 +57,7 @@ struct rn_mr_attr {
  *
  * The caller inserts &@mr->node into the key table (-EEXIST there: the index is in use)
  * and removes it before it frees the memory. Whether the memory exists and may be
- *accessed has been checked by the caller.
+ * accessed has been checked by the caller.
  *
  * Return: 0; -EINVAL if the range wraps past 2^64, a bit of @access is unknown and not in
  *	   RN_ACCESS_OPTIONAL_RANGE, or REMOTE_WRITE or REMOTE_ATOMIC comes without

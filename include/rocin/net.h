@@ -18,7 +18,7 @@ enum {
 
 /* Packets of equal length (the last may be shorter) with one flow and one destination
  * process, back to back at @data, each with its ICRC (identification = its position if
- * the back end sends it as a GSO super-packet, else 0; see rn_net_ops.gso).
+ * the back end sends it as a GSO super-packet, else 0; see rn_net.gso).
  */
 struct rn_super {
 	const struct rn_flow *flow;
@@ -45,7 +45,11 @@ struct rn_net_ops {
 struct rn_net {
 	const struct rn_net_ops *ops;
 	void *ctx;
-	bool gso; /* super-packets of more than one packet are welcome */
+	/* Several packets leave as one GSO super-packet, and the identification of each is
+	 * its position; false: one by one, with identification 0. May turn false, when the
+	 * kernel says no.
+	 */
+	bool gso;
 };
 
 #endif /* RN_NET_H */

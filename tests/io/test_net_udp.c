@@ -307,6 +307,27 @@ static void busy_socket_does_not_starve_another(void **state)
 	rn_udp_free(two);
 }
 
+static void socket_not_in_use_is_looked_at_though_the_others_never_run_dry(void **state)
+{
+	struct world *w = *state;
+	struct rn_gid gid[3] = { roce_gid(2), roce_gid(3), roce_gid(4) };
+	struct rn_udp *many = open_end(w, gid, 3);
+	struct rn_super s = make_super(w, 1, PACKET);
+	bool found = false;
+
+	w->rx = rn_udp_net(many);
+	w->flow.dst = gid[2];
+	assert_int_equal(transmit(w, &s), 0);
+	w->flow.dst = gid[0];
+	for (unsigned i = 0; i < 1000 && !found; i++) {
+		assert_int_equal(transmit(w, &s), 0);
+		assert_int_equal(receive(w), 1);
+		found = memcmp(&w->got[0].flow->dst, &gid[2], sizeof(gid[2])) == 0;
+	}
+	assert_true(found);
+	rn_udp_free(many);
+}
+
 static void super_packets_pass_over_ipv6(void **state)
 {
 	struct rn_gid lo6 = roce_gid_loopback6();
@@ -346,6 +367,7 @@ int main(void)
 		test(packet_at_a_socket_not_in_use_is_found_soon),
 		test(look_everywhere_finds_it_at_once),
 		test(busy_socket_does_not_starve_another),
+		test(socket_not_in_use_is_looked_at_though_the_others_never_run_dry),
 		cmocka_unit_test(super_packets_pass_over_ipv6),
 	};
 

@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* pair.h - one or two devices on a wire in virtual time.
  *
- *	struct pair *p = pair_new(&(struct pair_cfg){ .devices = 2 });
- *	struct pair_qp *a = pair_qp_new(p, 0, RN_QPT_RC), *b = pair_qp_new(p, 1,
- *RN_QPT_RC); pair_connect(a, b);
- *	... pair_post_send(a, ...); pair_run(p); pair_expect_wc(a->scq, ...);
- *	pair_free(p);
+ * Make a world with pair_new(), queue pairs with pair_qp_new(), join two of them with
+ * pair_connect(), post with pair_post_send() and pair_post_recv_mr(), let time pass with
+ * pair_run_until_quiet(), take completions with pair_expect_wc(), end with pair_free().
  *
- * Everything that leaves a device is sealed with its ICRC, recorded, shown to the hook,
+ * Everything that leaves a device is sealed with its ICRC, shown to the hook, recorded,
  * and delivered after cfg.link_ns. With one device the other end of the wire is the test
- * itself, see raw.h. Nothing is random unless pair_faults() says so.
+ * itself, see raw.h. Nothing is random unless pair_set_faults() says so.
  */
 #ifndef RN_PAIR_H
 #define RN_PAIR_H

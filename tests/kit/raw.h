@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* raw.h - a peer made of packets: the test writes them and reads the answers.
  *
- *	struct raw r = raw_new(&(struct pair_cfg){ .mtu_max = 1024 }, RN_QPT_RC,
- *RN_QPS_RTS, NULL); raw_send(&r, RAW(.op = RN_RC_SEND_ONLY, .psn = 100, .ack_req = true,
- *.len = 5)); raw_expect_ack(&r, 100, 1); raw_expect_silence(&r); raw_free(&r);
+ * raw_new(NULL, RN_QPT_RC, RN_QPS_RTS, NULL) is RC0 of rocev2.md section 5: the QP has
+ * path MTU 1024, rq_psn 100, sq_psn 200, RD depths 2, min_rnr_timer 12, timeout 14,
+ * retry_cnt 3, rnr_retry 3, remote rights WRITE, READ and ATOMIC; and there is an MR of
+ * 8192 bytes with all rights. Receives are the test's to post. Then, for instance,
  *
- * The set-up is RC0 of rocev2.md section 5: the device's QP q with path MTU 1024, rq_psn
- * 100, sq_psn 200, RD depths 2, min_rnr_timer 12, timeout 14, retry_cnt 3, rnr_retry 3,
- * remote rights WRITE, READ and ATOMIC, and an MR of 8192 bytes with all rights. Receives
- * are the test's to post.
+ *	raw_send(&r, RAW(.op = RN_RC_SEND_ONLY, .psn = 100, .ack_req = true));
+ *	raw_expect_ack(&r, 100, 1);
+ *	raw_expect_silence(&r);
  */
 #ifndef RN_RAW_H
 #define RN_RAW_H

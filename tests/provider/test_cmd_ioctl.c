@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* test_cmd_ioctl.c - the plugin answers libibverbs where nobody else does.
  *
- * No stand-in is loaded here, so a request to /dev/null gets ENOTTY until the reference of
- * libibverbs to ioctl() is redirected. A context is made by the library's own function, as
- * the plugin makes them.
+ * No stand-in is loaded here, so a request to /dev/null gets ENOTTY until the reference
+ * of libibverbs to ioctl() is redirected. A context is made by the library's own
+ * function, as the plugin makes them.
  */
 #include <dlfcn.h>
 #include <errno.h>

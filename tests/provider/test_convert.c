@@ -82,9 +82,19 @@ static void an_address_that_cannot_be_is_refused(void **state)
 		{ "unspecified", -EINVAL, 1, 1, 1, { 0 } },
 		{ "0.0.0.0", -EINVAL, 1, 1, 0, { [10] = 0xff, 0xff } },
 		{ "IPv6 from IPv4", -EINVAL, 1, 1, 0, { [15] = 1 } },
-		{ "IPv4 from IPv6", -EINVAL, 1, 1, 1, { [10] = 0xff, 0xff, 127, 0, 0, 9 } },
+		{ "IPv4 from IPv6",
+		  -EINVAL,
+		  1,
+		  1,
+		  1,
+		  { [10] = 0xff, 0xff, 127, 0, 0, 9 } },
 		{ "ff02::1", -EOPNOTSUPP, 1, 1, 1, { 0xff, 2, [15] = 1 } },
-		{ "224.0.0.1", -EOPNOTSUPP, 1, 1, 0, { [10] = 0xff, 0xff, 224, 0, 0, 1 } },
+		{ "224.0.0.1",
+		  -EOPNOTSUPP,
+		  1,
+		  1,
+		  0,
+		  { [10] = 0xff, 0xff, 224, 0, 0, 1 } },
 	};
 	struct rn_av av;
 
@@ -122,9 +132,9 @@ static void attributes_that_cannot_be_are_refused(void **state)
 				    .path_mig_state = IBV_MIG_REARM,
 				    .qp_state = IBV_QPS_UNKNOWN,
 				    .cur_qp_state = IBV_QPS_UNKNOWN };
-	static const uint32_t masks[] = { IBV_QP_PATH_MTU, IBV_QP_PATH_MIG_STATE,
-					  IBV_QP_STATE,	   IBV_QP_CUR_STATE,
-					  IBV_QP_CAP,	   IBV_QP_ALT_PATH,
+	static const uint32_t masks[] = { IBV_QP_PATH_MTU,   IBV_QP_PATH_MIG_STATE,
+					  IBV_QP_STATE,	     IBV_QP_CUR_STATE,
+					  IBV_QP_CAP,	     IBV_QP_ALT_PATH,
 					  IBV_QP_RATE_LIMIT, IBV_QP_AV };
 	struct rn_qp_attr out;
 
@@ -137,15 +147,23 @@ static void attributes_that_cannot_be_are_refused(void **state)
 static void attributes_survive_the_way_to_the_core_and_back(void **state)
 {
 	struct ibv_qp_attr attr = {
-		.qp_state = IBV_QPS_RTS,   .cur_qp_state = IBV_QPS_RTR,
-		.path_mtu = IBV_MTU_1024,  .path_mig_state = IBV_MIG_MIGRATED,
-		.qkey = 0x11111111,	   .rq_psn = 0x123456,
-		.sq_psn = 0x654321,	   .dest_qp_num = 0x1234,
+		.qp_state = IBV_QPS_RTS,
+		.cur_qp_state = IBV_QPS_RTR,
+		.path_mtu = IBV_MTU_1024,
+		.path_mig_state = IBV_MIG_MIGRATED,
+		.qkey = 0x11111111,
+		.rq_psn = 0x123456,
+		.sq_psn = 0x654321,
+		.dest_qp_num = 0x1234,
 		.qp_access_flags = IBV_ACCESS_REMOTE_WRITE,
-		.ah_attr = ipv4_attr(),	   .max_rd_atomic = 4,
-		.max_dest_rd_atomic = 5,   .min_rnr_timer = 12,
-		.port_num = 1,		   .timeout = 14,
-		.retry_cnt = 6,		   .rnr_retry = 7,
+		.ah_attr = ipv4_attr(),
+		.max_rd_atomic = 4,
+		.max_dest_rd_atomic = 5,
+		.min_rnr_timer = 12,
+		.port_num = 1,
+		.timeout = 14,
+		.retry_cnt = 6,
+		.rnr_retry = 7,
 	};
 	const uint32_t mask = IBV_QP_STATE | IBV_QP_CUR_STATE | IBV_QP_PATH_MTU |
 			      IBV_QP_PATH_MIG_STATE | IBV_QP_AV;

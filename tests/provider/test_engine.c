@@ -2,6 +2,7 @@
 /* test_engine.c - engines of one process: who makes progress, sharing, fork. */
 #include "engine_kit.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
@@ -120,20 +121,32 @@ static void program_that_stopped_polling_is_taken_over(void **state)
 	}
 }
 
+static uint32_t streak_need(struct kit_end *k)
+{
+	uint32_t need;
+
+	rnp_engine_lock(k->e);
+	need = k->e->progress.streak_need;
+	rnp_engine_unlock(k->e);
+	return need;
+}
+
 static void program_that_only_looks_at_memory_is_not_believed_again_so_soon(void **state)
 {
 	struct kit_end *a = &ends[0], *b = &ends[1];
-	uint32_t before, after;
+	rn_ns start = rnp_engine_now();
+	uint32_t before;
 
 	(void)state;
-	poll_into_lease(b);
-	before = b->e->progress.streak_need;
-	kit_post_send(a, RN_WR_RDMA_READ, 64, (uintptr_t)b->buf);
-	kit_await(a, RN_WC_SUCCESS);
-	rnp_engine_lock(b->e);
-	after = b->e->progress.streak_need;
-	rnp_engine_unlock(b->e);
-	assert_int_equal(after, 4 * before);
+	before = streak_need(b);
+	/* More than once: a thread that gets no processor is not to blame. */
+	while (streak_need(b) == before) {
+		poll_into_lease(b);
+		kit_post_send(a, RN_WR_RDMA_READ, 64, (uintptr_t)b->buf);
+		kit_await(a, RN_WC_SUCCESS);
+		kit_not_forever(start);
+	}
+	assert_int_equal(streak_need(b), 4 * before);
 }
 
 /* Without a single poll: what was posted leaves, and is acknowledged. */
@@ -224,6 +237,7 @@ static void idle_engine_sleeps(void **state)
 		kit_not_forever(start);
 		usleep(1000);
 	}
+	usleep(5000); /* from here on nothing may happen */
 	assert_int_equal(pthread_getcpuclockid(ends[0].e->thread, &clock), 0);
 	clock_gettime(clock, &ts);
 	cpu = ts.tv_nsec;
@@ -334,14 +348,17 @@ static void fork_child_has_no_engine_and_the_parent_goes_on(void **state)
 /* Signals that a thread of this name blocks; all of them while there is none. */
 static unsigned long long blocked_signals(const char *name)
 {
-	char path[64], line[256];
+	char path[300], line[256];
 	unsigned long long blocked = ~0ull;
+	DIR *tasks = opendir("/proc/self/task");
+	struct dirent *task;
 
-	for (pid_t tid = getpid() + 1; tid < getpid() + 2000; tid++) {
+	assert_non_null(tasks);
+	while ((task = readdir(tasks)) != NULL) {
 		bool is_it = false;
 		FILE *f;
 
-		snprintf(path, sizeof(path), "/proc/self/task/%d/status", (int)tid);
+		snprintf(path, sizeof(path), "/proc/self/task/%s/status", task->d_name);
 		f = fopen(path, "r");
 		if (!f)
 			continue;
@@ -353,6 +370,7 @@ static unsigned long long blocked_signals(const char *name)
 		}
 		fclose(f);
 	}
+	closedir(tasks);
 	return blocked;
 }
 

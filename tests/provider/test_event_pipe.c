@@ -14,7 +14,9 @@
 
 #include "event_pipe.h"
 
-enum { LEN = 8 };
+enum {
+	LEN = 8
+};
 
 static uint64_t object_a, object_b;
 
@@ -138,7 +140,10 @@ static void an_attached_pipe_is_written_whatever_the_owner_sets(void **state)
 }
 
 /* ------------------------------------------------- two readers while one object goes */
-enum { ROUNDS = 2000, OTHERS_PER_ROUND = 3 };
+enum {
+	ROUNDS = 2000,
+	OTHERS_PER_ROUND = 3
+};
 
 struct readers {
 	int fd;
@@ -168,7 +173,8 @@ static void no_record_is_lost_or_doubled_between_readers_and_purges(void **state
 
 	(void)state;
 	for (unsigned i = 0; i < 2; i++)
-		assert_int_equal(pthread_create(&thread[i], NULL, read_until_zero, &r), 0);
+		assert_int_equal(pthread_create(&thread[i], NULL, read_until_zero, &r),
+				 0);
 	for (unsigned i = 0; i < ROUNDS; i++) {
 		put(&pipe, &object_a);
 		for (unsigned k = 0; k < OTHERS_PER_ROUND; k++)

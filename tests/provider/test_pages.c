@@ -12,7 +12,9 @@
 
 #include "pages.h"
 
-enum { PAGES = 8 };
+enum {
+	PAGES = 8
+};
 
 static size_t page;
 
@@ -27,8 +29,7 @@ static int map(void **state)
 	if (mem == MAP_FAILED)
 		return -1;
 	*state = mem;
-	return munmap(mem + 4 * page, page) ||
-	       mprotect(mem + 6 * page, page, PROT_READ);
+	return munmap(mem + 4 * page, page) || mprotect(mem + 6 * page, page, PROT_READ);
 }
 
 static int unmap(void **state)

@@ -3,6 +3,8 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <stdatomic.h>
+#include <unistd.h>
 
 #include "verbs_kit.h"
 
@@ -55,7 +57,9 @@ static void an_armed_queue_fires_once(void **state)
 
 static void sleeping_and_waking_many_times_loses_nothing(void **state)
 {
-	enum { ROUNDS = 500 };
+	enum {
+		ROUNDS = 500
+	};
 	struct kit *k = *state;
 	struct ibv_qp *qp[2];
 	struct ibv_wc wc;
@@ -128,34 +132,100 @@ static void unread_events_go_with_their_queue(void **state)
 	kit_destroy_pair(other);
 }
 
-static void *ack_one(void *cq)
+/* Fill the channel with events of @cq that nobody has counted. */
+static void stuff(struct kit *k, struct ibv_cq *cq)
 {
-	ibv_ack_cq_events(cq, 1);
+	uint64_t records[512];
+	size_t len = sizeof(records);
+
+	for (unsigned i = 0; i < 512; i++)
+		records[i] = (uintptr_t)cq;
+	fcntl(k->channel->fd, F_SETPIPE_SZ, 1 << 20);
+	assert_int_equal(fcntl(k->channel->fd, F_SETFL, O_NONBLOCK), 0);
+	while (len >= sizeof(records[0])) {
+		if (write(k->channel->fd, records, len) != (ssize_t)len)
+			len /= 2;
+	}
+}
+
+static void an_event_that_found_the_channel_full_comes_later(void **state)
+{
+	struct kit *k = *state;
+	struct ibv_cq *late = ibv_create_cq(k->ctx, 16, NULL, k->channel, 0);
+	struct ibv_cq *plain = k->cq, *cq = NULL;
+	struct ibv_qp *qp[2];
+	void *context;
+
+	assert_non_null(late);
+	k->cq = late;
+	kit_pair(k, IBV_QPT_RC, qp);
+	k->cq = plain;
+	stuff(k, plain);
+	assert_int_equal(ibv_req_notify_cq(late, 0), 0);
+	kit_post_recv(k, qp[1], 1, kit_sge(k, 1, 0, 64));
+	send_from(qp[0], k, 0);
+	kit_expect(late, 1, IBV_WC_RECV);
+	do
+		assert_int_equal(ibv_get_cq_event(k->channel, &cq, &context), 0);
+	while (cq == plain);
+	assert_ptr_equal(cq, late);
+	ibv_ack_cq_events(late, 1);
+	assert_false(readable(k->channel->fd, 0));
+	assert_int_equal(fcntl(k->channel->fd, F_SETFL, 0), 0);
+	kit_destroy_pair(qp);
+	assert_int_equal(ibv_destroy_cq(late), 0);
+}
+
+struct doomed {
+	struct ibv_cq *cq;
+	atomic_bool gone;
+};
+
+static void *destroy_it(void *arg)
+{
+	struct doomed *d = arg;
+
+	if (ibv_destroy_cq(d->cq))
+		return d;
+	atomic_store(&d->gone, true);
 	return NULL;
 }
 
 static void destroying_a_queue_waits_for_the_acknowledgement(void **state)
 {
+	enum {
+		MEANWHILE = 300
+	};
 	struct kit *k = *state;
-	struct ibv_cq *cq = ibv_create_cq(k->ctx, 16, NULL, k->channel, 0), *got;
-	struct ibv_cq *plain = k->cq;
-	struct ibv_qp *qp[2];
+	struct doomed d = { .cq = ibv_create_cq(k->ctx, 16, NULL, k->channel, 0) };
+	struct ibv_cq *plain = k->cq, *got;
+	struct ibv_qp *qp[2], *other[2];
+	void *context, *failed;
 	pthread_t thread;
-	void *context;
 
-	assert_non_null(cq);
-	k->cq = cq;
+	assert_non_null(d.cq);
+	kit_pair(k, IBV_QPT_RC, other);
+	k->cq = d.cq;
 	kit_pair(k, IBV_QPT_RC, qp);
 	k->cq = plain;
-	assert_int_equal(ibv_req_notify_cq(cq, 0), 0);
+	assert_int_equal(ibv_req_notify_cq(d.cq, 0), 0);
 	kit_post_recv(k, qp[1], 1, kit_sge(k, 1, 0, 64));
 	send_from(qp[0], k, 0);
 	assert_int_equal(ibv_get_cq_event(k->channel, &got, &context), 0);
-	assert_ptr_equal(got, cq);
+	assert_ptr_equal(got, d.cq);
 	kit_destroy_pair(qp);
-	assert_int_equal(pthread_create(&thread, NULL, ack_one, cq), 0);
-	assert_int_equal(ibv_destroy_cq(cq), 0);
-	pthread_join(thread, NULL);
+	assert_int_equal(pthread_create(&thread, NULL, destroy_it, &d), 0);
+	/* Time enough for the other thread, without measuring any. */
+	for (unsigned i = 0; i < MEANWHILE; i++) {
+		kit_post_recv(k, other[1], i, kit_sge(k, 1, 0, 64));
+		send_from(other[0], k, 0);
+		kit_expect(plain, i, IBV_WC_RECV);
+	}
+	assert_false(atomic_load(&d.gone));
+	ibv_ack_cq_events(d.cq, 1);
+	assert_int_equal(pthread_join(thread, &failed), 0);
+	assert_null(failed);
+	kit_destroy_pair(other);
 }
 
 /* -------------------------------------------------------------------- asynchronous */
@@ -213,7 +283,9 @@ static void unread_asynchronous_events_go_with_their_object(void **state)
 
 static void a_full_queue_is_an_event_of_the_queue_and_its_qp(void **state)
 {
-	enum { EVENTS = 4 };
+	enum {
+		EVENTS = 4
+	};
 	struct kit *k = *state;
 	struct ibv_cq *tiny = ibv_create_cq(k->ctx, 1, NULL, NULL, 0), *plain = k->cq;
 	bool cq_err = false, qp_fatal = false;
@@ -251,6 +323,7 @@ int main(void)
 		cmocka_unit_test(sleeping_and_waking_many_times_loses_nothing),
 		cmocka_unit_test(only_a_solicited_message_wakes_for_solicited_only),
 		cmocka_unit_test(unread_events_go_with_their_queue),
+		cmocka_unit_test(an_event_that_found_the_channel_full_comes_later),
 		cmocka_unit_test(destroying_a_queue_waits_for_the_acknowledgement),
 		cmocka_unit_test(an_access_error_is_reported_at_the_target),
 		cmocka_unit_test(unread_asynchronous_events_go_with_their_object),

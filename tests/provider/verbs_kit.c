@@ -4,7 +4,9 @@
 
 #include <time.h>
 
-enum { WAIT_S = 20 };
+enum {
+	WAIT_S = 20
+};
 
 struct ibv_context *kit_open_device(void)
 {

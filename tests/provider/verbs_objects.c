@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* verbs_objects.c - creating, changing and destroying objects: limits, order, leftovers. */
+/* verbs_objects.c - creating, changing and destroying objects: limits, order, leftovers.
+ */
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -46,7 +47,9 @@ static void destroy_takes_the_completions_with_it_and_leaves_the_others(void **s
 
 static void resizing_a_queue_keeps_what_is_in_it(void **state)
 {
-	enum { WAITING = 21 };
+	enum {
+		WAITING = 21
+	};
 	struct kit *k = *state;
 	struct ibv_cq *cq = ibv_create_cq(k->ctx, 32, NULL, NULL, 0), *plain = k->cq;
 	struct ibv_qp *qp;
@@ -56,15 +59,20 @@ static void resizing_a_queue_keeps_what_is_in_it(void **state)
 	qp = kit_create_qp(k, IBV_QPT_RC);
 	k->cq = plain;
 	kit_to_init(qp);
+	/* Into the second lap of the ring. */
+	flushed_receives(k, qp, 25);
+	for (unsigned i = 0; i < 25; i++)
+		assert_int_equal(kit_wait(cq).wr_id, i);
 	flushed_receives(k, qp, WAITING);
 	assert_int_equal(kit_wait(cq).wr_id, 0);
 	assert_int_equal(ibv_resize_cq(cq, WAITING - 2), EINVAL);
 	assert_int_equal(ibv_resize_cq(cq, 0), EINVAL);
 	assert_int_equal(ibv_resize_cq(cq, 1000), 0);
 	assert_in_range(cq->cqe, 1000, 1 << 22);
-	assert_int_equal(kit_wait(cq).wr_id, 1);
+	for (unsigned i = 1; i < 10; i++)
+		assert_int_equal(kit_wait(cq).wr_id, i);
 	assert_int_equal(ibv_resize_cq(cq, WAITING), 0);
-	for (unsigned i = 2; i < WAITING; i++)
+	for (unsigned i = 10; i < WAITING; i++)
 		assert_int_equal(kit_wait(cq).wr_id, i);
 	kit_expect_none(cq);
 	assert_int_equal(ibv_destroy_qp(qp), 0);
@@ -220,7 +228,8 @@ static void memory_is_checked_when_it_is_registered(void **state)
 {
 	struct kit *k = *state;
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	uint8_t *mem = mmap(NULL, 2 * page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint8_t *mem =
+		mmap(NULL, 2 * page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	struct ibv_mr *mr;
 
 	assert_true(mem != MAP_FAILED);
@@ -235,9 +244,61 @@ static void memory_is_checked_when_it_is_registered(void **state)
 	assert_int_equal(munmap(mem, page), 0);
 }
 
+static enum ibv_wc_status write_to(struct kit *k, struct ibv_qp *qp,
+				   const struct ibv_mr *mr)
+{
+	struct ibv_sge local = kit_sge(k, 0, 0, 64);
+	struct ibv_send_wr wr = {
+		.sg_list = &local,
+		.num_sge = 1,
+		.opcode = IBV_WR_RDMA_WRITE,
+		.send_flags = IBV_SEND_SIGNALED,
+		.wr.rdma = { .remote_addr = (uintptr_t)mr->addr, .rkey = mr->rkey },
+	};
+
+	kit_post_send(qp, &wr);
+	return kit_wait(k->cq).status;
+}
+
+static void a_region_registered_again_has_its_new_rights(void **state)
+{
+	const int rights = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE;
+	struct kit *k = *state;
+	struct ibv_pd *other = ibv_alloc_pd(k->ctx);
+	uint8_t *place = k->buf + KIT_HALF;
+	struct ibv_mr *mr = ibv_reg_mr(k->pd, place, 64, IBV_ACCESS_LOCAL_WRITE);
+	struct ibv_qp *qp[2];
+
+	assert_non_null(other);
+	assert_non_null(mr);
+	assert_int_equal(
+		ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, rights), 0);
+	kit_pair(k, IBV_QPT_RC, qp);
+	assert_int_equal(write_to(k, qp[0], mr), IBV_WC_SUCCESS);
+	assert_int_equal(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_TRANSLATION, NULL,
+				      place + 1000, 100, 0),
+			 0);
+	assert_ptr_equal(mr->addr, place + 1000);
+	assert_int_equal(write_to(k, qp[0], mr), IBV_WC_SUCCESS);
+	/* A change that cannot be leaves all as it was. */
+	assert_int_not_equal(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_TRANSLATION, NULL,
+					  (void *)1, 100, 0),
+			     0);
+	assert_int_equal(write_to(k, qp[0], mr), IBV_WC_SUCCESS);
+	assert_int_equal(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_PD, other, NULL, 0, 0), 0);
+	assert_int_equal(write_to(k, qp[0], mr), IBV_WC_REM_ACCESS_ERR);
+	kit_destroy_pair(qp);
+	assert_int_equal(ibv_dealloc_pd(other), EBUSY);
+	assert_int_equal(ibv_dereg_mr(mr), 0);
+	assert_int_equal(ibv_dealloc_pd(other), 0);
+}
+
 static void thousands_of_objects_have_names_of_their_own(void **state)
 {
-	enum { QPS = 600, MRS = 3000 };
+	enum {
+		QPS = 600,
+		MRS = 3000
+	};
 	struct kit *k = *state;
 	static struct ibv_qp *qp[QPS];
 	static struct ibv_mr *mr[MRS];
@@ -328,6 +389,7 @@ int main(void)
 		cmocka_unit_test(a_list_is_posted_up_to_its_first_bad_request),
 		cmocka_unit_test(a_path_without_grh_is_refused),
 		cmocka_unit_test(memory_is_checked_when_it_is_registered),
+		cmocka_unit_test(a_region_registered_again_has_its_new_rights),
 		cmocka_unit_test(thousands_of_objects_have_names_of_their_own),
 		cmocka_unit_test(closing_a_context_with_objects_left_hurts_no_other),
 	};

@@ -35,7 +35,8 @@ static void rc_carries_data(struct kit *k, struct ibv_qp *qp[2], uint32_t len)
 	struct ibv_send_wr wr = { .sg_list = &local,
 				  .num_sge = 1,
 				  .send_flags = IBV_SEND_SIGNALED,
-				  .wr.rdma = { .remote_addr = remote, .rkey = k->mr->rkey } };
+				  .wr.rdma = { .remote_addr = remote,
+					       .rkey = k->mr->rkey } };
 	struct ibv_wc wc;
 
 	fill(k->buf, len, 1);
@@ -155,7 +156,10 @@ static void inline_data_may_be_overwritten_after_posting(void **state)
 
 static void ud_datagram_arrives_behind_its_headers(void **state)
 {
-	enum { LEN = 1000, GRH_LEN = 40 };
+	enum {
+		LEN = 1000,
+		GRH_LEN = 40
+	};
 	struct kit *k = *state;
 	struct ibv_qp *qp[2] = { kit_create_qp(k, IBV_QPT_UD),
 				 kit_create_qp(k, IBV_QPT_UD) };
@@ -189,7 +193,8 @@ static void ud_datagram_arrives_behind_its_headers(void **state)
 
 	/* The headers tell where to answer. */
 	assert_int_equal(ibv_init_ah_from_wc(k->ctx, 1, &wc,
-					     (struct ibv_grh *)(k->buf + KIT_HALF), &back),
+					     (struct ibv_grh *)(k->buf + KIT_HALF),
+					     &back),
 			 0);
 	assert_memory_equal(&back.grh.dgid, &k->gid, sizeof(k->gid));
 	assert_int_equal(back.grh.sgid_index, 0);
@@ -197,7 +202,8 @@ static void ud_datagram_arrives_behind_its_headers(void **state)
 	assert_int_equal(ibv_destroy_ah(ah), 0);
 }
 
-/* -------------------------------------------------------------- ibv_wr_*, ibv_start_poll */
+/* -------------------------------------------------------------- ibv_wr_*, ibv_start_poll
+ */
 static struct ibv_qp_ex *create_qp_ex(struct kit *k, uint64_t ops)
 {
 	struct ibv_qp_init_attr_ex attr = {
@@ -220,8 +226,8 @@ static struct ibv_qp_ex *create_qp_ex(struct kit *k, uint64_t ops)
 
 static struct ibv_qp_ex *loop_ex(struct kit *k)
 {
-	struct ibv_qp_ex *ex = create_qp_ex(
-		k, IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_SEND_WITH_IMM);
+	struct ibv_qp_ex *ex =
+		create_qp_ex(k, IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_SEND_WITH_IMM);
 
 	assert_non_null(ex);
 	kit_to_init(&ex->qp_base);

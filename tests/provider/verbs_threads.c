@@ -5,7 +5,11 @@
 
 #include "verbs_kit.h"
 
-enum { WORKERS = 3, ROUNDS = 400, LEN = 600 };
+enum {
+	WORKERS = 3,
+	ROUNDS = 400,
+	LEN = 600
+};
 
 struct worker {
 	struct kit *k;
@@ -44,7 +48,8 @@ static void *send_receive_and_start_over(void *arg)
 			kit_post_recv(&mine, qp[1], 2, kit_sge(&mine, 1, 0, LEN));
 			kit_post_send(qp[0], &wr);
 			for (unsigned done = 0; done < 2; done++)
-				assert_int_equal(kit_wait(mine.cq).status, IBV_WC_SUCCESS);
+				assert_int_equal(kit_wait(mine.cq).status,
+						 IBV_WC_SUCCESS);
 			assert_memory_equal(mine.buf, mine.buf + KIT_HALF, LEN);
 		}
 		kit_destroy_pair(qp);
@@ -69,14 +74,18 @@ static void threads_with_queues_of_their_own_do_not_disturb_each_other(void **st
 		assert_int_equal(pthread_join(w[i].thread, NULL), 0);
 }
 
-/* ------------------------------------------------- one queue, many pollers and posters */
+/* ------------------------------------------------- one queue, many pollers and posters
+ */
 struct shared {
 	struct kit *k;
 	struct ibv_qp *qp[2];
 	atomic_uint sent, received, posted;
 };
 
-enum { MESSAGES = 3000, POSTED_AHEAD = 32 };
+enum {
+	MESSAGES = 3000,
+	POSTED_AHEAD = 32
+};
 
 static void post_one(struct shared *s)
 {
@@ -153,7 +162,8 @@ static void contexts_open_and_close_while_others_work(void **state)
 	pthread_t thread[2];
 
 	for (unsigned i = 0; i < 2; i++)
-		assert_int_equal(pthread_create(&thread[i], NULL, open_and_close, NULL), 0);
+		assert_int_equal(pthread_create(&thread[i], NULL, open_and_close, NULL),
+				 0);
 	send_receive_and_start_over(&w);
 	for (unsigned i = 0; i < 2; i++)
 		assert_int_equal(pthread_join(thread[i], NULL), 0);

@@ -9,6 +9,7 @@ is 'rocin --version' "$(rocin --version)" "rocin $ROCIN_VERSION"
 is 'rocin --help ends well' "$(status rocin --help)" 0
 is 'rocin alone is wrong usage' "$(status rocin)" 64
 is 'a command that is none is wrong usage' "$(status rocin frobnicate)" 64
+# shellcheck disable=SC2016 # not a substitution
 is 'and is named' "$(cat "$work/err")" \
 	'rocin: there is no command "frobnicate"; `rocin --help` lists them'
 

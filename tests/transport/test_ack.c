@@ -176,6 +176,25 @@ static void an_rnr_nak_that_has_not_left_is_taken_back(void **state)
 	rc0_free(&t);
 }
 
+static void an_old_gap_is_no_reason_to_keep_a_nak(void **state)
+{
+	struct rc0 t = rc0_rts_filled(1);
+
+	(void)state;
+	rc0_send(&t, 110);
+	raw_expect_nak(&t.r, NAK_SEQ, 100, 0);
+	rc0_send(&t, 100);
+	raw_expect_ack(&t.r, 100, 1);
+	rc0_freeze(&t);
+	rc0_send(&t, 101); /* RNR */
+	rc0_post(&t, 1);
+	rc0_send(&t, 101);
+	rc0_thaw(&t);
+	raw_expect_ack(&t.r, 101, 2);
+	raw_expect_silence(&t.r);
+	rc0_free(&t);
+}
+
 static void a_nak_of_an_unsent_kind_covers_a_read_that_came_instead(void **state)
 {
 	struct rc0 t = rc0_rts_filled(0);
@@ -274,6 +293,7 @@ int main(void)
 		cmocka_unit_test(a_nak_waits_for_the_reads_before_it),
 		cmocka_unit_test(a_nak_that_has_not_left_moves_on_if_the_gap_is_filled),
 		cmocka_unit_test(an_rnr_nak_that_has_not_left_is_taken_back),
+		cmocka_unit_test(an_old_gap_is_no_reason_to_keep_a_nak),
 		cmocka_unit_test(a_nak_of_an_unsent_kind_covers_a_read_that_came_instead),
 		cmocka_unit_test(a_fatal_nak_follows_the_responses_before_it),
 		cmocka_unit_test(going_to_err_drops_reads_but_not_an_acknowledgement_due),

@@ -93,6 +93,21 @@ static void a_new_message_ends_the_one_in_progress(void **state)
 	rc0_free(&t);
 }
 
+static void a_bad_packet_costs_the_rest_of_its_message(void **state)
+{
+	struct rc0 t = uc_rts(1);
+
+	(void)state;
+	raw_send(&t.r, RAW(.op = RN_UC_SEND_FIRST, .psn = 100, .len = 1024));
+	raw_send(&t.r, RAW(.op = RN_UC_SEND_MIDDLE, .psn = 101, .len = 1000));
+	raw_send(&t.r, RAW(.op = RN_UC_SEND_MIDDLE, .psn = 102, .len = 1024));
+	raw_send(&t.r, RAW(.op = RN_UC_SEND_LAST, .psn = 103, .len = 4));
+	rc0_expect_nothing(&t);
+	raw_send(&t.r, RAW(.op = RN_UC_SEND_ONLY, .psn = 104, .len = 4));
+	rc0_expect_receive(&t, 1, 4);
+	rc0_free(&t);
+}
+
 static void any_psn_is_taken_at_the_start_of_a_uc_message(void **state)
 {
 	struct rc0 t = uc_rts(2);
@@ -417,6 +432,7 @@ int main(void)
 		cmocka_unit_test(a_loss_costs_its_message_and_the_receive_is_used_again),
 		cmocka_unit_test(a_message_after_a_loss_is_taken_from_its_first_packet),
 		cmocka_unit_test(a_new_message_ends_the_one_in_progress),
+		cmocka_unit_test(a_bad_packet_costs_the_rest_of_its_message),
 		cmocka_unit_test(any_psn_is_taken_at_the_start_of_a_uc_message),
 		cmocka_unit_test(bad_uc_messages_are_dropped),
 		cmocka_unit_test(without_a_receive_uc_messages_are_dropped),

@@ -57,13 +57,13 @@ static void window_stops_a_qp_that_has_something_in_flight(void **state)
 
 	(void)state;
 	while (rn_dest_may_send(a->qp, PKT))
-		rn_dest_charge(a->qp, PKT);
+		rn_dest_charge(a->qp, p->now, PKT);
 	assert_int_equal(a->qp->req.in_flight, START);
 	assert_int_equal(a->qp->dest->in_flight, START);
 
 	/* b has nothing in flight: it always may. */
 	assert_true(rn_dest_may_send(b->qp, PKT));
-	rn_dest_charge(b->qp, PKT);
+	rn_dest_charge(b->qp, p->now, PKT);
 	assert_false(rn_dest_may_send(b->qp, PKT));
 	assert_int_equal(a->qp->dest->in_flight, START + PKT);
 	rn_dest_uncharge(a->qp, START);
@@ -79,23 +79,23 @@ static void credit_schedules_waiting_qps_in_order_as_room_allows(void **state)
 	(void)state;
 	for (unsigned i = 0; i < 3; i++) {
 		q[i] = qp_to(p, 0x100 * i + 5);
-		rn_dest_charge(q[i]->qp, START / 2);
+		rn_dest_charge(q[i]->qp, p->now, START / 2);
 		assert_int_equal(rn_dest_may_send(q[i]->qp, PKT), i == 0);
 		unschedule(q[i]);
 	}
 	assert_false(rn_dest_may_send(q[0]->qp, PKT));
 	/* In flight 1.5 START; the window grows by what is acknowledged. */
 	q[0]->qp->dest->threshold = 0;
-	rn_dest_credit(q[0]->qp, PKT);
+	rn_dest_credit(q[0]->qp, p->now, PKT);
 	for (unsigned i = 0; i < 3; i++)
 		assert_false(is_scheduled(q[i]));
-	rn_dest_credit(q[0]->qp, START / 2 - PKT - 1);
+	rn_dest_credit(q[0]->qp, p->now, START / 2 - PKT - 1);
 	assert_int_equal(q[0]->qp->dest->in_flight, START + 1);
 	assert_false(is_scheduled(q[1]));
-	rn_dest_credit(q[1]->qp, 2);
+	rn_dest_credit(q[1]->qp, p->now, 2);
 	assert_true(is_scheduled(q[1])); /* waited longest; room for one packet */
 	assert_false(is_scheduled(q[2]));
-	rn_dest_credit(q[1]->qp, 2 * PKT);
+	rn_dest_credit(q[1]->qp, p->now, 2 * PKT);
 	assert_true(is_scheduled(q[2]));
 	for (unsigned i = 0; i < 3; i++)
 		rn_dest_uncharge(q[i]->qp, q[i]->qp->req.in_flight);
@@ -108,8 +108,8 @@ static void qp_is_scheduled_when_its_own_last_byte_is_acknowledged(void **state)
 	struct pair_qp *a = qp_to(p, 0x105), *b = qp_to(p, 0x205);
 
 	(void)state;
-	rn_dest_charge(a->qp, 10 * START);
-	rn_dest_charge(b->qp, 1);
+	rn_dest_charge(a->qp, p->now, 10 * START);
+	rn_dest_charge(b->qp, p->now, 1);
 	assert_false(rn_dest_may_send(b->qp, PKT));
 	unschedule(b);
 	rn_dest_uncharge(b->qp, 1);
@@ -129,47 +129,125 @@ static void window_doubles_per_round_trip_up_to_its_ceiling(void **state)
 	for (unsigned trip = 0; trip < 5; trip++) {
 		assert_int_equal(a->qp->dest->window, want);
 		while (rn_dest_may_send(a->qp, PKT))
-			rn_dest_charge(a->qp, PKT);
+			rn_dest_charge(a->qp, p->now, PKT);
 		while (a->qp->req.in_flight)
-			rn_dest_credit(a->qp, PKT);
+			rn_dest_credit(a->qp, p->now, PKT);
 		want = want * 2 < MAX ? want * 2 : MAX;
 	}
 	assert_int_equal(a->qp->dest->window, MAX);
 	pair_free(p);
 }
 
-static void loss_halves_once_per_round_trip_and_not_below_the_floor(void **state)
+static void loss_starts_the_window_anew_below_what_was_too_much(void **state)
 {
 	struct pair *p = world();
 	struct pair_qp *a = qp_to(p, 0x105);
-	rn_ns now = 0;
+	struct rn_dest *d = a->qp->dest;
 
 	(void)state;
-	rn_dest_loss(a->qp, now);
-	assert_int_equal(a->qp->dest->window, START / 2);
-	rn_dest_loss(a->qp, now + RN_USEC(900));
-	assert_int_equal(a->qp->dest->window, START / 2);
-	for (unsigned i = 0; i < 5; i++)
-		rn_dest_loss(a->qp, now += RN_MSEC(2));
-	assert_int_equal(a->qp->dest->window, MIN);
+	rn_dest_charge(a->qp, p->now, START);
+	rn_dest_loss(a->qp, p->now);
+	assert_int_equal(d->window, MIN);
+	assert_int_equal(d->threshold, START * 3 / 4);
+	rn_dest_uncharge(a->qp, START);
+
+	/* Lost again while it still doubles: a little less. */
+	rn_dest_charge(a->qp, p->now, MIN);
+	rn_dest_loss(a->qp, p->now + RN_USEC(50));
+	assert_int_equal(d->window, MIN);
+	assert_int_equal(d->threshold, START * 3 / 4 * 7 / 8);
+
+	for (unsigned i = 0; i < 20; i++)
+		rn_dest_loss(a->qp, p->now += RN_MSEC(2));
+	assert_int_equal(d->window, MIN);
+	assert_int_equal(d->threshold, MIN);
+	rn_dest_uncharge(a->qp, MIN);
 	pair_free(p);
 }
 
-static void window_grows_by_a_step_per_round_trip_after_a_loss(void **state)
+static void one_overflow_that_two_qps_notice_counts_once(void **state)
+{
+	struct pair *p = world();
+	struct pair_qp *a = qp_to(p, 0x105), *b = qp_to(p, 0x205);
+
+	(void)state;
+	rn_dest_charge(a->qp, p->now, PKT);
+	rn_dest_charge(b->qp, p->now, PKT);
+	rn_dest_loss(a->qp, p->now);
+	rn_dest_loss(b->qp, p->now + RN_USEC(100));
+	assert_int_equal(a->qp->dest->cuts, 1);
+
+	/* What b sends from now on is of another burst. */
+	rn_dest_uncharge(b->qp, PKT);
+	rn_dest_charge(b->qp, p->now, PKT);
+	rn_dest_loss(b->qp, p->now + RN_USEC(200));
+	assert_int_equal(a->qp->dest->cuts, 2);
+	rn_dest_uncharge(a->qp, PKT);
+	rn_dest_uncharge(b->qp, PKT);
+	pair_free(p);
+}
+
+/* Fill the window and have it acknowledged, in no time. */
+static void round_trip(struct pair *p, struct pair_qp *q)
+{
+	uint32_t len;
+
+	while (rn_dest_may_send(q->qp, PKT))
+		rn_dest_charge(q->qp, p->now, PKT);
+	for (len = q->qp->req.in_flight; len > 0; len -= PKT)
+		rn_dest_credit(q->qp, p->now, PKT);
+}
+
+static void window_feels_its_way_beyond_the_threshold(void **state)
 {
 	struct pair *p = world();
 	struct pair_qp *a = qp_to(p, 0x105);
-	uint32_t window;
+	struct rn_dest *d = a->qp->dest;
+	uint32_t before;
 
 	(void)state;
-	rn_dest_loss(a->qp, 0);
-	window = a->qp->dest->window;
-	for (uint32_t acked = 0; acked < window; acked += PKT) {
-		assert_int_equal(a->qp->dest->window, window);
-		rn_dest_charge(a->qp, PKT);
-		rn_dest_credit(a->qp, PKT);
+	rn_dest_loss(a->qp, p->now);
+	while (d->window < d->threshold)
+		round_trip(p, a);
+	p->now += RN_MSEC(1);
+	for (unsigned step = 1; step < 4; step++) {
+		before = d->window;
+		for (unsigned i = 0; i < 5; i++)
+			round_trip(p, a);
+		assert_int_equal(d->window, before + before / 32 * step + 1);
+		p->now += RN_MSEC(1);
 	}
-	assert_int_equal(a->qp->dest->window, window + RN_MTU_MAX);
+	pair_free(p);
+}
+
+static void window_that_is_not_used_does_not_grow(void **state)
+{
+	struct pair *p = world();
+	struct pair_qp *a = qp_to(p, 0x105);
+
+	(void)state;
+	for (unsigned i = 0; i < 1000; i++) {
+		rn_dest_charge(a->qp, p->now, PKT);
+		rn_dest_credit(a->qp, p->now, PKT);
+	}
+	assert_int_equal(a->qp->dest->window, START);
+	pair_free(p);
+}
+
+static void round_trip_time_is_rather_the_longest(void **state)
+{
+	struct pair *p = world();
+	struct pair_qp *a = qp_to(p, 0x105);
+
+	(void)state;
+	rn_dest_charge(a->qp, p->now, 2 * PKT);
+	rn_dest_credit(a->qp, p->now + 800, PKT);
+	assert_int_equal(a->qp->dest->rtt, 800);
+	rn_dest_credit(a->qp, p->now + 9000, PKT); /* not the first of its burst */
+	assert_int_equal(a->qp->dest->rtt, 800);
+	rn_dest_charge(a->qp, p->now, PKT);
+	rn_dest_credit(a->qp, p->now + 10, PKT);
+	assert_int_equal(a->qp->dest->rtt, 700);
 	pair_free(p);
 }
 
@@ -182,7 +260,7 @@ static void window_moves_to_another_member_when_its_owner_leaves(void **state)
 	(void)state;
 	for (unsigned i = 0; i < 4; i++) {
 		q[i] = qp_to(p, 0x100 * i + 5);
-		rn_dest_charge(q[i]->qp, START / 2);
+		rn_dest_charge(q[i]->qp, p->now, START / 2);
 	}
 	rn_dest_loss(q[0]->qp, 0);
 	assert_false(rn_dest_may_send(q[2]->qp, PKT));
@@ -191,7 +269,7 @@ static void window_moves_to_another_member_when_its_owner_leaves(void **state)
 	assert_ptr_equal(d, &q[3]->qp->own_dest);
 	assert_ptr_equal(q[2]->qp->dest, d);
 	assert_ptr_equal(q[3]->qp->dest, d);
-	assert_int_equal(d->window, START / 2);
+	assert_int_equal(d->threshold, START * 3 / 4);
 	assert_int_equal(d->in_flight, 3 * (START / 2));
 
 	/* The one that waited is still on the list. */
@@ -199,9 +277,9 @@ static void window_moves_to_another_member_when_its_owner_leaves(void **state)
 	rn_dest_uncharge(q[1]->qp, START / 2);
 	rn_dest_uncharge(q[3]->qp, START / 2);
 	assert_false(is_scheduled(q[2]));
-	rn_dest_uncharge(q[2]->qp, 1);
+	rn_dest_uncharge(q[2]->qp, START / 2 - MIN + 1);
 	assert_true(is_scheduled(q[2]));
-	rn_dest_uncharge(q[2]->qp, START / 2 - 1);
+	rn_dest_uncharge(q[2]->qp, MIN - 1);
 
 	/* A newcomer joins the window, it does not start another. */
 	q[0] = qp_to(p, 0x905);
@@ -229,8 +307,8 @@ static void error_returns_what_was_in_flight_and_wakes_the_others(void **state)
 	struct pair_qp *a = qp_to(p, 0x105), *b = qp_to(p, 0x205);
 
 	(void)state;
-	rn_dest_charge(a->qp, START);
-	rn_dest_charge(b->qp, 1);
+	rn_dest_charge(a->qp, p->now, START);
+	rn_dest_charge(b->qp, p->now, 1);
 	assert_false(rn_dest_may_send(b->qp, PKT));
 	unschedule(b);
 	rn_qp_error(a->qp, p->now);
@@ -248,7 +326,7 @@ static void unconnected_qps_have_no_window(void **state)
 
 	(void)state;
 	assert_true(rn_dest_may_send(u->qp, 1u << 30));
-	rn_dest_charge(u->qp, 5);
+	rn_dest_charge(u->qp, p->now, 5);
 	assert_int_equal(u->qp->req.in_flight, 0);
 	pair_free(p);
 }
@@ -261,8 +339,11 @@ int main(void)
 		cmocka_unit_test(credit_schedules_waiting_qps_in_order_as_room_allows),
 		cmocka_unit_test(qp_is_scheduled_when_its_own_last_byte_is_acknowledged),
 		cmocka_unit_test(window_doubles_per_round_trip_up_to_its_ceiling),
-		cmocka_unit_test(loss_halves_once_per_round_trip_and_not_below_the_floor),
-		cmocka_unit_test(window_grows_by_a_step_per_round_trip_after_a_loss),
+		cmocka_unit_test(loss_starts_the_window_anew_below_what_was_too_much),
+		cmocka_unit_test(one_overflow_that_two_qps_notice_counts_once),
+		cmocka_unit_test(window_feels_its_way_beyond_the_threshold),
+		cmocka_unit_test(window_that_is_not_used_does_not_grow),
+		cmocka_unit_test(round_trip_time_is_rather_the_longest),
 		cmocka_unit_test(window_moves_to_another_member_when_its_owner_leaves),
 		cmocka_unit_test(last_member_takes_the_window_with_it),
 		cmocka_unit_test(error_returns_what_was_in_flight_and_wakes_the_others),

@@ -306,6 +306,14 @@ static void a_read_that_makes_room_does_not_bring_back_its_neighbour(void **stat
 	rc0_read(&t, 105, 9, 5);
 	rc0_thaw(&t);
 	rc0_expect_response(&t, RN_RC_READ_RESPONSE_ONLY, 105, 3, 9, 5);
+	/* Unless that is being repeated itself. */
+	rc0_freeze(&t);
+	rc0_read(&t, 103, 8, 2000);
+	rc0_read(&t, 105, 9, 5);
+	rc0_read(&t, 106, 10, 5);
+	rc0_thaw(&t);
+	rc0_expect_response(&t, RN_RC_READ_RESPONSE_ONLY, 105, 3, 9, 5);
+	rc0_expect_response(&t, RN_RC_READ_RESPONSE_ONLY, 106, 4, 10, 5);
 	rc0_expect_nothing(&t);
 	rc0_free(&t);
 }

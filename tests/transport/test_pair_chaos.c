@@ -11,6 +11,7 @@
  */
 #include "pair.h"
 #include "qp.h"
+#include "seeds.h"
 
 #include <stdlib.h>
 
@@ -381,31 +382,13 @@ static void run_seed(uint64_t seed)
 	free(c);
 }
 
-static uint64_t first_seed = 1, seed_count = 60, running_seed;
-
-static void nothing_breaks_whatever_happens(void **state)
-{
-	(void)state;
-	for (uint64_t s = first_seed; s < first_seed + seed_count; s++) {
-		running_seed = s;
-		run_seed(s);
-	}
-	running_seed = 0;
-}
-
 int main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(nothing_breaks_whatever_happens),
+	static const struct seeds seeds = {
+		.name = "nothing_breaks_whatever_happens",
+		.count = 60,
+		.run = run_seed,
 	};
-	int failed;
 
-	if (argc == 3) {
-		first_seed = strtoull(argv[1], NULL, 0);
-		seed_count = strtoull(argv[2], NULL, 0);
-	}
-	failed = cmocka_run_group_tests(tests, NULL, NULL);
-	if (running_seed)
-		print_error("failed with seed %llu\n", (unsigned long long)running_seed);
-	return failed;
+	return seeds_main(argc, argv, &seeds);
 }

@@ -3,15 +3,13 @@
  *
  *	test_pair_random [FIRST_SEED COUNT]
  *
- * Each seed is a world of its own: MTU, windows, speed of memory, faults, queue pairs,
- * work requests. What is checked: every work request completes once and in posting order;
- * what completed with success has arrived, where and as often as it should (atomics!),
- *and nothing else was written; the accounts of the windows are balanced at the end.
+ * Every work request completes once and in posting order; what completed with success has
+ * arrived, where and as often as it should (atomics!), and nothing else was written.
  */
 #include "pair.h"
 #include "qp.h"
+#include "seeds.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 enum {
@@ -28,8 +26,7 @@ struct op {
 	uint32_t len;
 	uint32_t imm;
 	bool signaled, solicited;
-	uint64_t compare;
-	uint64_t add;
+	uint64_t compare; /* CMP_SWAP */
 };
 
 /* One direction of a connection. */
@@ -56,8 +53,6 @@ struct world {
 	bool receives_first;  /* nobody ever waits for a receive */
 	bool lossless_enough; /* no retry counter may run out */
 };
-
-static uint64_t first_seed = 1, seed_count = 60, running_seed;
 
 static uint64_t roll(struct world *w, uint64_t below)
 {
@@ -86,7 +81,6 @@ static bool writes_far(const struct op *o)
 	return o->opcode == RN_WR_RDMA_WRITE || o->opcode == RN_WR_RDMA_WRITE_WITH_IMM;
 }
 
-/* ------------------------------------------------------------------- set-up */
 static struct op random_op(struct world *w, const struct channel *c)
 {
 	static const enum rn_wr_opcode kinds[] = {
@@ -108,7 +102,6 @@ static struct op random_op(struct world *w, const struct channel *c)
 	if (is_atomic(&o))
 		o.len = 8;
 	assert(o.len <= c->slot);
-	o.add = 1;
 	return o;
 }
 
@@ -200,7 +193,7 @@ static void make_world(struct world *w, uint64_t seed)
 	current = w;
 	cfg = random_cfg(w);
 	w->p = pair_new(&cfg);
-	w->p->record_off = seed_count > 1;
+	w->p->record_off = !seeds_is_single();
 	w->p->arena[0].seed = seed;
 	w->p->arena[1].seed = seed + 1;
 	connections = 1 + (unsigned)roll(w, CHANNELS_MAX / 2);
@@ -216,7 +209,6 @@ static void make_world(struct world *w, uint64_t seed)
 		a = pair_qp_new_with(w->p, 0, &init);
 		b = pair_qp_new_with(w->p, w->p->cfg.devices - 1, &init);
 
-		/* The same process to the window, or another. */
 		pair_connect_with(a, b, spice);
 		make_channel(w, &w->ch[w->channels++], a, b);
 		make_channel(w, &w->ch[w->channels++], b, a);
@@ -228,7 +220,6 @@ static void make_world(struct world *w, uint64_t seed)
 	pair_set_faults(w->p, &faults);
 }
 
-/* ------------------------------------------------------------------- working */
 /* The slot of @m in up to four pieces, an empty one among them perhaps. */
 static unsigned cut(struct world *w, const struct pair_mr *m, uint32_t at, uint32_t len,
 		    struct rn_sge *sge)
@@ -258,7 +249,7 @@ static bool post_one(struct channel *c)
 		.imm = o->imm,
 		.remote_addr = c->far->mr.va + k * c->slot,
 		.rkey = c->far->mr.lkey,
-		.compare_add = o->add,
+		.compare_add = 1,
 		.sg = sge,
 	};
 	int rc;
@@ -420,16 +411,11 @@ static void post_some(struct world *w)
 	for (unsigned n = (unsigned)roll(w, 30); n > 0; n--) {
 		struct channel *c = &w->ch[roll(w, w->channels)];
 
-		if (roll(w, 2))
-			post_one(c);
-		else
-			post_recv(c);
+		(roll(w, 2) ? post_one : post_recv)(c);
 	}
 }
 
-/* A side whose peer has given up notices only if it sends something; the program resets
- * such a QP.
- */
+/* A side whose peer has given up notices only if it sends something. */
 static void give_up_on_failed(struct world *w)
 {
 	for (unsigned i = 0; i < w->channels; i++)
@@ -440,6 +426,7 @@ static void give_up_on_failed(struct world *w)
 static void drive(struct world *w)
 {
 	unsigned rounds = 0;
+	uint64_t way;
 
 	for (unsigned i = 0; i < w->channels && w->receives_first; i++)
 		while (post_recv(&w->ch[i]))
@@ -447,16 +434,13 @@ static void drive(struct world *w)
 	while (!all_done(w)) {
 		assert_true(++rounds < 20000);
 		post_some(w);
-		switch (roll(w, 8)) {
-		case 0: /* not for ever: somebody may wait for a receive */
+		way = roll(w, 8);
+		if (way == 0) /* not for ever: somebody may wait for a receive */
 			pair_run_until(w->p, w->p->now + RN_MSEC(300));
-			break;
-		case 1:
+		else if (way == 1)
 			pair_run_wire(w->p);
-			break;
-		default:
+		else
 			pair_run_for(w->p, (rn_ns)roll(w, RN_USEC(200)));
-		}
 		poll_all(w);
 		give_up_on_failed(w);
 	}
@@ -464,7 +448,6 @@ static void drive(struct world *w)
 	poll_all(w);
 }
 
-/* ------------------------------------------------------------------ judgement */
 static void check_channel(const struct channel *c)
 {
 	uint64_t adds, swaps;
@@ -499,31 +482,19 @@ static void run_seed(uint64_t seed)
 	free(w);
 }
 
-static void every_request_completes_once_in_order_with_its_data(void **state)
+static void report(void)
 {
-	(void)state;
-	for (uint64_t s = first_seed; s < first_seed + seed_count; s++) {
-		running_seed = s;
-		run_seed(s);
-	}
-	running_seed = 0;
+	pair_print_tail(current->p, 200);
 }
 
 int main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_request_completes_once_in_order_with_its_data),
+	static const struct seeds seeds = {
+		.name = "every_request_completes_once_in_order_with_its_data",
+		.count = 60,
+		.run = run_seed,
+		.report = report,
 	};
-	int failed;
 
-	if (argc == 3) {
-		first_seed = strtoull(argv[1], NULL, 0);
-		seed_count = strtoull(argv[2], NULL, 0);
-	}
-	failed = cmocka_run_group_tests(tests, NULL, NULL);
-	if (running_seed && seed_count == 1)
-		pair_print_tail(current->p, 200);
-	if (running_seed)
-		print_error("failed with seed %llu\n", (unsigned long long)running_seed);
-	return failed;
+	return seeds_main(argc, argv, &seeds);
 }

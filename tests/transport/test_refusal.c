@@ -158,6 +158,18 @@ static void a_write_that_ends_early_or_late_is_invalid(void **state)
 	rc0_free(&t);
 }
 
+static void a_write_longer_than_announced_is_invalid_even_beyond_the_region(void **state)
+{
+	struct rc0 t = rc0_rts(0);
+
+	(void)state;
+	raw_send(&t.r, RAW(.op = RN_RC_WRITE_FIRST, .psn = 100,
+			   .reth = rc0_reth(&t, RAW_MR_LEN - 1500, 1500), .len = 1024));
+	raw_send(&t.r, RAW(.op = RN_RC_WRITE_LAST, .psn = 101, .len = 1024));
+	rc0_expect_fatal(&t, NAK_INV, 101, 0, 1);
+	rc0_free(&t);
+}
+
 static void requests_without_payload_may_not_carry_any(void **state)
 {
 	struct rc0 t = rc0_rts(0);
@@ -298,6 +310,8 @@ int main(void)
 		cmocka_unit_test(a_write_must_add_up_to_its_length),
 		cmocka_unit_test(a_write_of_three_packets_is_placed_exactly),
 		cmocka_unit_test(a_write_that_ends_early_or_late_is_invalid),
+		cmocka_unit_test(
+			a_write_longer_than_announced_is_invalid_even_beyond_the_region),
 		cmocka_unit_test(requests_without_payload_may_not_carry_any),
 		cmocka_unit_test(a_message_has_at_most_two_gigabytes),
 		cmocka_unit_test(a_send_without_a_receive_is_put_off),

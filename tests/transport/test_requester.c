@@ -268,34 +268,60 @@ static void a_long_read_leaves_in_chunks_with_consecutive_psns(void **state)
 	req_free(&r);
 }
 
-static void two_qps_share_the_read_window(void **state)
+/* Two QPs with room for two chunks; the first has asked for both. */
+static struct raw fill_read_window(struct raw *r)
 {
-	struct raw r = raw_new(&(struct pair_cfg){ .mtu_max = 1024,
-						   .read_chunk = 1024,
-						   .read_window = 2048 },
-			       RN_QPT_RC, RN_QPS_RTS, NULL);
-	struct raw s = r;
+	struct raw s = *r;
 	struct rn_qp_attr attr;
 
-	(void)state;
-	s.q = pair_qp_new(r.p, 0, RN_QPT_RC);
+	s.q = pair_qp_new(r->p, 0, RN_QPT_RC);
 	attr = pair_attr(s.q, 1, RAW_PEER_QPN + 1);
 	attr.sq_psn = 5000;
 	pair_modify_until(s.q, &attr, RN_QPS_RTS);
+	post(r, 1, RN_WR_RDMA_READ, 2048);
+	raw_expect(r, RN_RC_READ_REQUEST, 200);
+	raw_expect(r, RN_RC_READ_REQUEST, 201);
+	post(&s, 2, RN_WR_RDMA_READ, 2048);
+	raw_expect_silence(&s);
+	return s;
+}
 
-	post(&r, 1, RN_WR_RDMA_READ, 2048); /* fills the window */
-	raw_expect(&r, RN_RC_READ_REQUEST, 200);
-	raw_expect(&r, RN_RC_READ_REQUEST, 201);
-	post(&s, 2, RN_WR_RDMA_READ, 2048); /* has nothing outstanding: one may go */
+static const struct pair_cfg two_chunks = { .mtu_max = 1024,
+					    .read_chunk = 1024,
+					    .read_window = 2048 };
+
+static void two_qps_share_the_read_window(void **state)
+{
+	struct raw r = raw_new(&two_chunks, RN_QPT_RC, RN_QPS_RTS, NULL);
+	struct raw s = fill_read_window(&r);
+
+	(void)state;
+	send_read_response(&r, RN_RC_READ_RESPONSE_ONLY, 200, 1024);
 	raw_expect(&s, RN_RC_READ_REQUEST, 5000);
 	raw_expect_silence(&s);
-	send_read_response(&r, RN_RC_READ_RESPONSE_ONLY, 200, 1024);
-	raw_expect_silence(&r); /* 2048 bytes are still on their way */
 	send_read_response(&r, RN_RC_READ_RESPONSE_ONLY, 201, 1024);
 	raw_expect(&s, RN_RC_READ_REQUEST, 5001);
 	pair_expect_wc(r.q->scq, 1, RN_WC_SUCCESS);
 	assert_int_equal(pair_modify_state(s.q, RN_QPS_ERR), 0);
 	pair_expect_wc(s.q->scq, 2, RN_WC_WR_FLUSH_ERR);
+	req_free(&r);
+}
+
+static void dead_peer_does_not_hold_the_read_window_against_others(void **state)
+{
+	struct raw r = raw_new(&two_chunks, RN_QPT_RC, RN_QPS_RTS, NULL);
+	struct raw s = fill_read_window(&r);
+
+	(void)state;
+	pair_run_for(r.p, RN_USEC(990));
+	raw_expect_silence(&s);
+	pair_run_for(r.p, RN_USEC(10));
+	raw_expect(&s, RN_RC_READ_REQUEST, 5000);
+	pair_run_for(r.p, RN_MSEC(5));
+	raw_expect_silence(&s); /* it has one under way now */
+	assert_int_equal(pair_modify_state(r.q, RN_QPS_ERR), 0);
+	raw_expect(&s, RN_RC_READ_REQUEST, 5001);
+	assert_int_equal(pair_modify_state(s.q, RN_QPS_ERR), 0);
 	req_free(&r);
 }
 
@@ -403,6 +429,7 @@ int main(void)
 		cmocka_unit_test(an_empty_read_takes_one_psn),
 		cmocka_unit_test(a_long_read_leaves_in_chunks_with_consecutive_psns),
 		cmocka_unit_test(two_qps_share_the_read_window),
+		cmocka_unit_test(dead_peer_does_not_hold_the_read_window_against_others),
 		cmocka_unit_test(atomics_carry_their_operands),
 		cmocka_unit_test(no_more_than_max_rd_atomic_are_outstanding),
 		cmocka_unit_test(a_fence_waits_for_earlier_reads),

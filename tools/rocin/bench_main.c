@@ -87,8 +87,8 @@ static int explain(void)
 
 int main(int argc, char **argv)
 {
+	static struct rn_bench_results results;
 	struct rn_bench_end end = { .role = RN_BENCH_SENDER, .path_mtu = 4096 };
-	struct rn_bench_results *results = calloc(1, sizeof(*results));
 	struct rn_bench_args args;
 	int rc, status;
 
@@ -97,19 +97,18 @@ int main(int argc, char **argv)
 	end.slice_ns = args.slice_ms * (uint64_t)1000000;
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
 		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (!results || shared == MAP_FAILED)
+	if (shared == MAP_FAILED)
 		return complain("no memory");
 	end.shared = shared;
 	if (start_receiver(&end))
 		return complain(strerror(errno));
-	rc = rn_bench_rounds(&end, &args, results);
+	rc = rn_bench_rounds(&end, &args, &results);
 	if (end.role == RN_BENCH_RECEIVER)
 		exit(rc ? RN_EXIT_FAILURE : 0);
 	if (rc)
 		return explain();
 	if (waitpid(receiver, &status, 0) != receiver || status != 0)
 		return complain("the receiving process did not end well");
-	rc = rn_bench_report(&end, &args, results);
-	free(results);
+	rc = rn_bench_report(&end, &args, &results);
 	return rc ? RN_EXIT_FAILURE : 0;
 }

@@ -81,6 +81,7 @@ static struct rnd_group *find_group(const struct rnd_groups *groups,
 
 static void add_group(struct rnd_groups *groups, struct rnd_group *group)
 {
+	assert(group);
 	group->next = groups->first;
 	groups->first = group;
 	if (groups->on_open)

@@ -14,6 +14,7 @@
 
 enum {
 	IDLE_MS_DEFAULT = 10000,
+	IDLE_MS_MAX = 999999999, /* eleven days */
 	OPT_IDLE_MS = 0x100,
 	OPT_READY_FD,
 };
@@ -21,7 +22,8 @@ enum {
 struct options {
 	bool foreground;
 	uint32_t idle_ms;
-	int ready_fd; /* where the starter listens, or -1 */
+	const char *idle_text; /* as given, or NULL */
+	int ready_fd;	       /* where the starter listens, or -1 */
 };
 
 /* clang-format off */
@@ -56,7 +58,8 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		options->foreground = true;
 		return 0;
 	case OPT_IDLE_MS:
-		options->idle_ms = parse_number(arg, INT32_MAX, state);
+		options->idle_ms = parse_number(arg, IDLE_MS_MAX, state);
+		options->idle_text = arg;
 		return 0;
 	case OPT_READY_FD:
 		options->ready_fd = (int)parse_number(arg, INT32_MAX, state);
@@ -89,7 +92,7 @@ static void print_version(FILE *stream, struct argp_state *state)
 static int go_into_background(const struct options *options)
 {
 	struct rn_rocind_status status = { 0 };
-	char self[PATH_MAX], idle[32], why[512];
+	char self[PATH_MAX], why[512];
 	struct rn_rocind *r;
 	int rc;
 
@@ -97,8 +100,8 @@ static int go_into_background(const struct options *options)
 		fprintf(stderr, "rocind: /proc is needed to go into the background\n");
 		return EXIT_FAILURE;
 	}
-	snprintf(idle, sizeof(idle), "%u", options->idle_ms);
-	setenv("ROCIN_IDLE_MS", idle, 1);
+	if (options->idle_text)
+		setenv("ROCIN_IDLE_MS", options->idle_text, 1);
 	r = rn_rocind_connect(self, why, sizeof(why));
 	rc = r ? rn_rocind_status(r, &status, why, sizeof(why)) : -errno;
 	rn_rocind_close(r);

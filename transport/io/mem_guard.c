@@ -25,8 +25,8 @@ enum {
 
 struct chained {
 	struct sigaction act;
-	const struct chained *older; /* NULL: nothing but the default action is left */
-	_Atomic bool spent;	     /* SA_RESETHAND: has run once */
+	struct chained *older; /* NULL: nothing but the default action is left */
+	_Atomic bool spent;    /* SA_RESETHAND: has run once */
 };
 
 struct guarded_signal {
@@ -36,7 +36,7 @@ struct guarded_signal {
 	/* Written by install, read by handlers of any thread. Shape: message passing; an
 	 * entry never changes once it is here.
 	 */
-	_Atomic(const struct chained *) newest;
+	_Atomic(struct chained *) newest;
 };
 
 static struct guarded_signal signals[] = { { .sig = SIGSEGV }, { .sig = SIGBUS } };
@@ -100,7 +100,7 @@ static void take_default(int sig, siginfo_t *info)
 }
 
 /* What the kernel would have done had this action been in force. */
-static void deliver(const struct chained *c, int sig, siginfo_t *info, void *ctx)
+static void deliver(struct chained *c, int sig, siginfo_t *info, void *ctx)
 {
 	const struct sigaction *act = &c->act;
 	sigset_t mask = act->sa_mask;
@@ -108,8 +108,7 @@ static void deliver(const struct chained *c, int sig, siginfo_t *info, void *ctx
 	if (act->sa_handler == SIG_IGN && info->si_code <= 0)
 		return;
 	if (act->sa_handler == SIG_DFL || act->sa_handler == SIG_IGN ||
-	    (act->sa_flags & (int)SA_RESETHAND &&
-	     atomic_exchange(&((struct chained *)(uintptr_t)c)->spent, true))) {
+	    (act->sa_flags & (int)SA_RESETHAND && atomic_exchange(&c->spent, true))) {
 		take_default(sig, info);
 		return;
 	}
@@ -139,9 +138,9 @@ static void pass_on(int sig, siginfo_t *info, void *ctx)
 	struct rn_guard_thread *t = &rn_guard_thread;
 	struct rn_guard_thread outer = *t;
 	const char *here = __builtin_frame_address(0);
-	const struct chained *c = on_chain(t, info, here)
-					  ? t->chain_next
-					  : atomic_load(&find_signal(sig)->newest);
+	struct chained *c = on_chain(t, info, here)
+				    ? t->chain_next
+				    : atomic_load(&find_signal(sig)->newest);
 
 	if (!c) {
 		take_default(sig, info);

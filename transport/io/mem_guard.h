@@ -72,7 +72,7 @@ struct rn_guard_thread {
 	/* Chain of older handlers, while one of them runs; see on_chain(). */
 	const siginfo_t *chain_info;
 	const char *chain_frame;
-	const void *chain_next;
+	void *chain_next;
 };
 
 /* Initial-exec: reading it in a signal handler must not allocate. */

@@ -12,6 +12,7 @@
 #include "udp_internal.h"
 
 enum {
+	LOOK_ANYWAY = 256,    /* calls, though those in use never run dry */
 	TURN = 8,	      /* packets from one socket before the next has its turn */
 	IDLE_AFTER = 1 << 14, /* vain looks at a socket before it counts as unused */
 };
@@ -125,21 +126,41 @@ static bool read_active(struct rn_udp *u)
 /* All the others, of which one may have got its first packet. */
 static bool read_others(struct rn_udp *u)
 {
-	struct pollfd fds[RN_GID_MAX];
 	struct timespec now = { 0 };
+	struct pollfd fds[RN_GID_MAX];
+	unsigned idx[RN_GID_MAX];
 	unsigned n = 0;
 
-	if (u->sock_count - u->active == 1)
-		return read_socket(u, u->order[u->active]);
-	for (unsigned i = u->active; i < u->sock_count; i++)
-		fds[n++] = (struct pollfd){ .fd = u->sock[u->order[i]].fd,
-					    .events = POLLIN };
-	if (n == 0 || syscall(SYS_ppoll, fds, n, &now, NULL, 0) <= 0)
+	for (unsigned i = u->active; i < u->sock_count; i++) {
+		unsigned other = u->order[i];
+
+		if (u->sock[other].fd < 0)
+			continue;
+		fds[n] = (struct pollfd){ .fd = u->sock[other].fd, .events = POLLIN };
+		idx[n++] = other;
+	}
+	if (n <= 1) /* then recvmsg() alone is cheaper */
+		return n == 1 && read_socket(u, idx[0]);
+	if (syscall(SYS_ppoll, fds, n, &now, NULL, 0) <= 0)
 		return false;
 	for (unsigned i = 0; i < n; i++)
-		if (fds[i].revents && read_socket(u, u->order[u->active + i]))
+		if (fds[i].revents && read_socket(u, idx[i]))
 			return true;
 	return false;
+}
+
+static bool read_any(struct rn_udp *u)
+{
+	bool anyway = ++u->calls >= LOOK_ANYWAY;
+
+	if (!anyway) {
+		if (read_active(u))
+			return true;
+		if (++u->vain < RN_UDP_LOOK_EVERY)
+			return false;
+	}
+	u->vain = u->calls = 0;
+	return read_others(u) || (anyway && read_active(u));
 }
 
 static int udp_receive(void *ctx, struct rn_rx *rx)
@@ -148,16 +169,8 @@ static int udp_receive(void *ctx, struct rn_rx *rx)
 	unsigned n = rn_rx_split_next(&u->split, &u->rx_flow, rx);
 
 	/* An empty datagram has no packet in it: go on to the next. */
-	while (n == 0) {
-		if (!read_active(u)) {
-			if (++u->vain < RN_UDP_LOOK_EVERY)
-				return 0;
-			u->vain = 0;
-			if (!read_others(u))
-				return 0;
-		}
+	while (n == 0 && read_any(u))
 		n = rn_rx_split_next(&u->split, &u->rx_flow, rx);
-	}
 	return (int)n;
 }
 

@@ -121,6 +121,15 @@ static bool pass_variable(char *buf, size_t len, const char *name)
 	return value && (size_t)snprintf(buf, len, "%s=%s", name, value) < len;
 }
 
+/* ROCIN_IDLE_MS if it is a number, else NULL: a daemon must not fail for a slip in it. */
+static const char *idle_time(void)
+{
+	const char *value = secure_getenv("ROCIN_IDLE_MS");
+	size_t len = value ? strlen(value) : 0;
+
+	return len > 0 && len < 10 && strspn(value, "0123456789") == len ? value : NULL;
+}
+
 static int spawn_with_clean_environment(struct launch *launch, const char *dir)
 {
 	enum {
@@ -128,8 +137,8 @@ static int spawn_with_clean_environment(struct launch *launch, const char *dir)
 	};
 	static const char *const kept[] = { "PATH", "TMPDIR", "XDG_RUNTIME_DIR",
 					    "ROCIN_LOG" };
-	const char *idle = secure_getenv("ROCIN_IDLE_MS");
-	char ready_option[32], idle_option[48], name[] = "rocind";
+	const char *idle = idle_time();
+	char ready_option[32], idle_option[32], name[] = "rocind";
 	char *argv[] = { name, ready_option, idle ? idle_option : NULL, NULL };
 	char *envp[RN_ARRAY_SIZE(kept) + 2];
 	char runtime_dir[RN_RUNTIME_PATH_MAX + 32];
@@ -141,7 +150,7 @@ static int spawn_with_clean_environment(struct launch *launch, const char *dir)
 		return -ENOMEM;
 	snprintf(ready_option, sizeof(ready_option), "--ready-fd=%d", RN_ROCIND_READY_FD);
 	if (idle)
-		snprintf(idle_option, sizeof(idle_option), "--idle-ms=%.32s", idle);
+		snprintf(idle_option, sizeof(idle_option), "--idle-ms=%s", idle);
 	snprintf(runtime_dir, sizeof(runtime_dir), "ROCIN_RUNTIME_DIR=%s", dir);
 	for (size_t i = 0; i < RN_ARRAY_SIZE(kept); i++)
 		if (pass_variable(values[i], VALUE_MAX, kept[i]))

@@ -38,7 +38,7 @@ int rn_rocind_find(const char *wish, char *path, size_t path_len, char *err,
  * environment only PATH, TMPDIR, XDG_RUNTIME_DIR, ROCIN_LOG and ROCIN_RUNTIME_DIR=@dir.
  * It is orphaned at birth: neither wait() nor SIGCHLD of this process ever tells of it,
  * unless this process asked for orphans (PR_SET_CHILD_SUBREAPER, or process 1).
- * ROCIN_IDLE_MS, if set, becomes its --idle-ms option.
+ * ROCIN_IDLE_MS, if it is a number, becomes its --idle-ms option.
  *
  * Return: 0 (it listens, or another one was quicker), -ETIMEDOUT, -EIO (it failed and
  *	   @err says why), or why no process could be made.

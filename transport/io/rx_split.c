@@ -20,19 +20,22 @@ static uint32_t cmsg_value(const struct cmsghdr *c)
 	return (uint32_t)v;
 }
 
+static bool is_cmsg(const struct cmsghdr *c, int level, int type)
+{
+	return c->cmsg_level == level && c->cmsg_type == type;
+}
+
 static void take_cmsg(const struct cmsghdr *c, struct rn_rx_meta *meta)
 {
-	if (c->cmsg_level == IPPROTO_UDP && c->cmsg_type == UDP_GRO)
+	if (is_cmsg(c, IPPROTO_UDP, UDP_GRO)) {
 		meta->seg_len = cmsg_value(c);
-	else if (c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_TOS)
+	} else if (is_cmsg(c, IPPROTO_IP, IP_TOS) ||
+		   is_cmsg(c, IPPROTO_IPV6, IPV6_TCLASS)) {
 		meta->tclass = (uint8_t)cmsg_value(c);
-	else if (c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_TTL)
+	} else if (is_cmsg(c, IPPROTO_IP, IP_TTL) ||
+		   is_cmsg(c, IPPROTO_IPV6, IPV6_HOPLIMIT)) {
 		meta->hop_limit = (uint8_t)cmsg_value(c);
-	else if (c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_TCLASS)
-		meta->tclass = (uint8_t)cmsg_value(c);
-	else if (c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_HOPLIMIT)
-		meta->hop_limit = (uint8_t)cmsg_value(c);
-	else if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SO_RXQ_OVFL) {
+	} else if (is_cmsg(c, SOL_SOCKET, SO_RXQ_OVFL)) {
 		meta->overflow = cmsg_value(c);
 		meta->has_overflow = true;
 	}

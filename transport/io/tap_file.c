@@ -173,7 +173,7 @@ static int start_dump(struct rn_tap_file *f)
 static void discard(struct rn_tap_file *f)
 {
 	if (f->stream)
-		fclose(f->stream);
+		(void)fclose(f->stream);
 	else if (f->fd >= 0)
 		close(f->fd);
 	if (f->pcap)
@@ -207,7 +207,7 @@ struct rn_tap_file *rn_tap_file_open(const char *path, char *err, size_t err_len
 		rc = f->fd < 0 ? f->fd : start_dump(f);
 		if (rc)
 			rn_fail(err, err_len, rc, "cannot write the capture file %s: %s",
-				f->path, strerror(-rc));
+				f->path, strerrordesc_np(-rc));
 	}
 	if (!rc)
 		return f;
@@ -239,7 +239,7 @@ void rn_tap_file_write(struct rn_tap_file *f, const uint8_t *data, uint32_t len)
 
 void rn_tap_file_flush(struct rn_tap_file *f)
 {
-	fflush(f->stream);
+	(void)fflush(f->stream); /* a full disk shortens the capture, nothing else */
 }
 
 const char *rn_tap_file_path(const struct rn_tap_file *f)

@@ -30,10 +30,12 @@ struct rn_udp {
 	uint32_t ifindex;
 	uint64_t *stats;
 	unsigned sock_count;
-	unsigned active;	   /* sockets in use: the first of order */
-	unsigned cursor;	   /* in order: whose turn it is to be read */
-	unsigned taken;		   /* packets that it has delivered in its turn */
-	unsigned vain;		   /* receive calls that found nothing */
+	unsigned active; /* sockets in use: the first of order */
+	unsigned cursor; /* in order: whose turn it is to be read */
+	unsigned taken;	 /* packets that it has delivered in its turn */
+	unsigned vain;	 /* receive calls that found nothing, since the others were looked
+			    at */
+	unsigned calls;	 /* all of them */
 	uint8_t order[RN_GID_MAX]; /* indices of sock */
 	struct udp_sock sock[RN_GID_MAX];
 

@@ -87,7 +87,7 @@ static struct msghdr message(struct envelope *e, struct iovec *iov)
 static int send_whole(const struct udp_sock *s, struct envelope *e,
 		      const struct rn_super *super)
 {
-	struct iovec iov = { (void *)(uintptr_t)super->data, super->len };
+	struct iovec iov = { (void *)super->data, super->len };
 	uint16_t seg_len = (uint16_t)super->seg_len;
 	struct msghdr msg;
 
@@ -114,7 +114,7 @@ static int send_each(struct rn_udp *u, const struct udp_sock *s, struct envelope
 		uint32_t at = (first + i) * super->seg_len;
 		uint32_t left = super->len - at;
 
-		iov[i].iov_base = (void *)(uintptr_t)(data + at);
+		iov[i].iov_base = (void *)(data + at);
 		iov[i].iov_len = left < super->seg_len ? left : super->seg_len;
 		msgs[i] = (struct mmsghdr){ .msg_hdr = message(e, &iov[i]) };
 	}

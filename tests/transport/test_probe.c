@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* test_probe.c - packets lost where nobody will say so. */
+#include "qp.h"
+#include "raw.h"
+
+/* Timeout code 20: the local ACK timer is out of the way. */
+static void slow_timer(struct rn_qp_attr *a)
+{
+	a->timeout = 20;
+}
+
+static struct raw two_sends(void)
+{
+	struct raw r = raw_new(NULL, RN_QPT_RC, RN_QPS_RTS, slow_timer);
+
+	for (uint64_t i = 0; i < 2; i++)
+		pair_post_send(r.q, &(struct rn_send_wr){ .wr_id = i,
+							  .opcode = RN_WR_SEND,
+							  .flags = RN_SEND_SIGNALED });
+	raw_expect(&r, RN_RC_SEND_ONLY, 200);
+	raw_expect(&r, RN_RC_SEND_ONLY, 201);
+	return r;
+}
+
+static unsigned count_packets(struct raw *r)
+{
+	struct raw_packet k;
+	unsigned n = 0;
+
+	while (raw_next(r, &k))
+		n++;
+	return n;
+}
+
+static void silence_alone_is_left_to_the_ack_timer(void **state)
+{
+	struct raw r = two_sends();
+
+	(void)state;
+	pair_run_for(r.p, RN_MSEC(4000));
+	raw_expect_silence(&r);
+	raw_free(&r);
+}
+
+static void silence_after_a_nak_is_probed(void **state)
+{
+	struct raw r = two_sends();
+
+	(void)state;
+	raw_nak(&r, 0x60, 201, 1);
+	raw_expect(&r, RN_RC_SEND_ONLY, 201);
+	pair_run_for(r.p, RN_USEC(1999));
+	raw_expect_silence(&r);
+	pair_run_for(r.p, RN_USEC(1));
+	assert_true(raw_expect(&r, RN_RC_SEND_ONLY, 201)->ack_req);
+	raw_expect_silence(&r);
+	raw_ack(&r, 201, 2);
+	pair_expect_wc(r.q->scq, 0, RN_WC_SUCCESS);
+	pair_expect_wc(r.q->scq, 1, RN_WC_SUCCESS);
+	pair_run_until_quiet(r.p);
+	raw_expect_silence(&r);
+	raw_free(&r);
+}
+
+static void probing_ends_and_costs_no_retry(void **state)
+{
+	struct raw r = two_sends();
+	unsigned probes;
+
+	(void)state;
+	raw_nak(&r, 0x60, 200, 0);
+	assert_int_equal(count_packets(&r), 2);
+	pair_run_for(r.p, RN_MSEC(1000));
+	probes = count_packets(&r) / 2;
+	assert_in_range(probes, 5, 20);
+	assert_int_equal(r.q->qp->req.retry_left, 2); /* of 3: the NAK cost one */
+	assert_int_equal(pair_stat(r.p, 0, RN_STAT_LOCAL_ACK_TIMEOUT), 0);
+	pair_run_for(r.p, RN_MSEC(3000));
+	raw_expect_silence(&r);
+
+	/* The local ACK timer has run from the NAK on, as if nothing had happened. */
+	pair_run_for(r.p, RN_MSEC(300));
+	assert_int_equal(pair_stat(r.p, 0, RN_STAT_LOCAL_ACK_TIMEOUT), 1);
+	raw_free(&r);
+}
+
+static void other_qps_to_the_same_process_are_watched_too(void **state)
+{
+	struct raw r = raw_new(NULL, RN_QPT_RC, RN_QPS_RTS, slow_timer), s = r;
+	struct rn_send_wr wr = { .opcode = RN_WR_SEND };
+	struct rn_qp_attr attr;
+
+	(void)state;
+	s.q = pair_qp_new(r.p, 0, RN_QPT_RC);
+	attr = pair_attr(s.q, 1, RAW_PEER_QPN + 0x100);
+	attr.sq_psn = 700;
+	slow_timer(&attr);
+	pair_modify_until(s.q, &attr, RN_QPS_RTS);
+	pair_post_send(r.q, &wr);
+	pair_post_send(s.q, &wr);
+	raw_expect(&r, RN_RC_SEND_ONLY, 200);
+	raw_expect(&r, RN_RC_SEND_ONLY, 700);
+	raw_nak(&r, 0x60, 200, 0);
+	raw_expect(&r, RN_RC_SEND_ONLY, 200);
+	raw_ack(&r, 200, 1);
+	pair_run_for(r.p, RN_MSEC(2));
+	raw_expect(&r, RN_RC_SEND_ONLY, 700);
+	raw_free(&r);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(silence_alone_is_left_to_the_ack_timer),
+		cmocka_unit_test(silence_after_a_nak_is_probed),
+		cmocka_unit_test(probing_ends_and_costs_no_retry),
+		cmocka_unit_test(other_qps_to_the_same_process_are_watched_too),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

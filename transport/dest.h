@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* dest.h - the window shared by all QPs towards one destination process. */
+#ifndef RN_DEST_H
+#define RN_DEST_H
+
+#include "list.h"
+#include "rocin/hnode.h"
+#include "rocin/netdev.h"
+#include "rocin/psn.h"
+
+struct rn_qp;
+
+/* All RC QPs of this device that talk to one process of one address share a window. It
+ * lives inside one of its member QPs and moves to another when that one leaves.
+ */
+struct rn_dest {
+	struct rn_hnode node; /* key: hash of address and slot */
+	struct rn_gid gid;
+	uint8_t slot;		/* low byte of the destination QPN */
+	struct rn_list members; /* struct rn_qp.dest_link */
+	struct rn_list waiting; /* struct rn_qp.window_link: QPs stopped by the window */
+	uint32_t window;	/* bytes that may be unacknowledged */
+	uint32_t threshold;	/* below it the window doubles per round trip */
+	uint32_t in_flight; /* bytes that are: the sum of req.in_flight of the members */
+	bool limited;	    /* it has stopped somebody since nothing was in flight */
+	uint32_t acked;	    /* bytes since the window last changed, beyond it */
+	uint32_t steps;	    /* of growth beyond the threshold since the last loss */
+	uint32_t cuts;	    /* how often a loss has made it smaller */
+	rn_ns cut_at;	    /* when it did last; valid if cuts > 0 */
+	rn_ns grown_at;	    /* last step of growth beyond the threshold */
+	rn_ns rtt;	    /* round trip, rather the longest than the mean */
+};
+
+/* RTR: RC only. */
+void rn_dest_join(struct rn_qp *qp);
+/* RESET, destroy; returns what was in flight. */
+void rn_dest_leave(struct rn_qp *qp);
+
+/* These keep qp->req.in_flight and dest->in_flight in step. They do nothing for a QP
+ * without a destination (UC, UD), which may always send.
+ */
+
+/* A QP with nothing in flight may always send. False: it is queued on dest->waiting and
+ * scheduled again when there is room.
+ */
+bool rn_dest_may_send(struct rn_qp *qp, uint32_t len);
+void rn_dest_charge(struct rn_qp *qp, rn_ns now, uint32_t len);
+/* Acknowledged: the window grows, waiting QPs are scheduled. */
+void rn_dest_credit(struct rn_qp *qp, rn_ns now, uint32_t len);
+/* Given up or to be sent again: no growth. */
+void rn_dest_uncharge(struct rn_qp *qp, uint32_t len);
+/* NAK, gap or timeout: the window starts anew, see dest.c. False: this loss is an echo of
+ * one that was counted.
+ */
+bool rn_dest_loss(struct rn_qp *qp, rn_ns now);
+
+/* ------------------------------------------------------------------ probe.c */
+/* What one QP does about losses that show by silence. */
+struct rn_probe {
+	rn_ns deadline; /* RN_NEVER: not watching */
+	rn_ns wait;
+	rn_ns until;	   /* end of the watch */
+	struct rn_psn una; /* oldest PSN not acknowledged when the wait began */
+};
+
+/* @qp has heard from its peer of a loss: watch all QPs that share the way for a while. */
+void rn_probe_start(struct rn_qp *qp, rn_ns now);
+void rn_probe_expire(struct rn_qp *qp, rn_ns now);
+
+#endif /* RN_DEST_H */
