@@ -15,11 +15,12 @@ enum {
 	ACK_EVERY = 64,
 	/* Steps after which timers are served in spite of packets waiting. */
 	NOT_DRY_MAX = 64,
+	SMALL = 512, /* bytes: likely a whole message, and another recvmsg() would show */
 };
 
 #define RETRY_AFTER RN_USEC(200) /* a socket that was full */
 
-/* @eager: go on after a single packet. A program that polls wants its completion;
+/* @eager: go on after a single small packet. A program that polls wants its completion;
  * whatever else has come it gets with the next poll.
  */
 static unsigned receive(struct rnp_engine *e, rn_ns now, unsigned max, bool eager,
@@ -40,7 +41,7 @@ static unsigned receive(struct rnp_engine *e, rn_ns now, unsigned max, bool eage
 		rn_dev_receive(e->dev, now, rx, (unsigned)n);
 		e->unacked += (uint32_t)n;
 		supers++;
-		if (n == 1 && !eager)
+		if (n == 1 && rx[0].len <= SMALL && !eager)
 			break;
 	}
 	return supers;

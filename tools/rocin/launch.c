@@ -24,7 +24,7 @@ static int own_path(char *path, size_t len)
 	execfn = (const char *)getauxval(AT_EXECFN); // NOLINT(performance-no-int-to-ptr)
 	if (!execfn || strlen(execfn) >= len)
 		return -ENOENT;
-	strcpy(path, execfn);
+	snprintf(path, len, "%s", execfn);
 	return 0;
 }
 

@@ -147,7 +147,7 @@ static RACY void copy_up(uint8_t *dst, const uint8_t *src, size_t len)
 	unsigned n;
 
 	/* Blocks before the last one; of that, the words one by one. */
-	if (len > 2 * BLOCK) {
+	if (len > 2 * (size_t)BLOCK) {
 		size_t blocks;
 
 		while (((uintptr_t)dst & 31) != 0) {
