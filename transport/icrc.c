@@ -2,8 +2,7 @@
 /* icrc.c - CRC-32 over the packet, with ones in place of what may change on the way. */
 #include <string.h>
 
-#include <libdeflate.h>
-
+#include "crc32.h"
 #include "rocin/icrc.h"
 
 enum {
@@ -72,8 +71,8 @@ uint32_t rn_icrc(const struct rn_flow *f, uint16_t ip_id, const uint8_t *bth, si
 	p[BTH_VARIANT] = 0xff;
 	p += RN_BTH_LEN;
 
-	crc = libdeflate_crc32(CRC_OF_LRH, head, (size_t)(p - head));
-	return libdeflate_crc32(crc, bth + RN_BTH_LEN, len - RN_BTH_LEN);
+	crc = rn_crc32(CRC_OF_LRH, head, (size_t)(p - head));
+	return rn_crc32(crc, bth + RN_BTH_LEN, len - RN_BTH_LEN);
 }
 
 void rn_icrc_seal(const struct rn_flow *f, uint16_t ip_id, uint8_t *pkt, size_t len)
