@@ -17,7 +17,7 @@ enum {
 	VENDOR_ID = 0x524f43,
 	VENDOR_PART_ID = 1,
 	/* 4.096 us * 2^12 = 16.8 ms: the longest lease before a socket that nobody polls
-	 * is looked at is 5 ms (handover.md A.2); the rest is for the scheduler.
+	 * is looked at is 5 ms; the rest is for the scheduler.
 	 */
 	CA_ACK_DELAY_CODE = 12,
 	CLOCK_KHZ = 1000000, /* CQE timestamps are nanoseconds */

@@ -5,8 +5,8 @@
  * Progress is made by the program's own threads inside verbs calls and by one sleeping
  * background thread; the protocol between them (lease, armed socket) is in progress.c.
  *
- * Lock order: provider.h; nothing of the verbs objects is locked under the engine lock but
- * the writing side of an event queue. A verbs call that takes the engine lock is no
+ * Lock order: provider.h; nothing of the verbs objects is locked under the engine lock
+ * but the writing side of an event queue. A verbs call that takes the engine lock is no
  * cancellation point while it holds it.
  */
 #ifndef RNP_ENGINE_H
@@ -39,7 +39,8 @@ struct rnp_engine *rnp_engine_get(const char *ibdev, const struct rnp_engine_hoo
 				  void *owner, char *err, size_t err_len);
 
 /* Drop @owner's reference. The last one flushes deferred acknowledgements, stops the
- * background thread and returns the slot. In a fork child: forgets, touches nothing shared.
+ * background thread and returns the slot. In a fork child: forgets, touches nothing
+ * shared.
  */
 void rnp_engine_put(struct rnp_engine *e, void *owner);
 
@@ -49,8 +50,8 @@ void rnp_engine_put(struct rnp_engine *e, void *owner);
 bool rnp_engine_forked(const struct rnp_engine *e);
 
 /* Before the first QP: get a slot and sockets from rocind, start the background thread.
- * Takes the lock itself. Idempotent. Return: 0 or -errno with a sentence logged at error level
- * and in @err.
+ * Takes the lock itself. Idempotent. Return: 0 or -errno with a sentence logged at error
+ * level and in @err.
  */
 int rnp_engine_attach(struct rnp_engine *e, char *err, size_t err_len);
 
@@ -62,7 +63,7 @@ bool rnp_engine_dead(const struct rnp_engine *e);    /* device fatal was raised 
 void rnp_engine_lock(struct rnp_engine *e);
 void rnp_engine_unlock(struct rnp_engine *e);
 
-/* A QPN that is not in use: (counter << 8) | slot. Lock held, attached. -ENOMEM if none. */
+/* A QPN not in use: (counter << 8) | slot. Lock held, attached. -ENOMEM if none. */
 int rnp_engine_new_qpn(struct rnp_engine *e, uint32_t *qpn);
 /* A record in the stats page for a new QP, or NULL; lock held. Growing the page moves the
  * others by rn_qp_set_stats().
@@ -71,7 +72,8 @@ struct rn_stats_qp *rnp_engine_stats_qp(struct rnp_engine *e);
 /* A QP is about to be destroyed (lock held, still registered): its QPN rests before it is
  * given out again, its stats record is freed.
  */
-void rnp_engine_retire_qp(struct rnp_engine *e, struct rn_qp *qp, struct rn_stats_qp *rec);
+void rnp_engine_retire_qp(struct rnp_engine *e, struct rn_qp *qp,
+			  struct rn_stats_qp *rec);
 
 /* Progress by a program's thread in poll_cq: try-lock; drain (bounded), run the core,
  * transmit what gathered, renew the lease. Never blocks. Returns false if another thread
@@ -80,7 +82,7 @@ void rnp_engine_retire_qp(struct rnp_engine *e, struct rn_qp *qp, struct rn_stat
 bool rnp_engine_poll(struct rnp_engine *e);
 
 /* After posting to a send queue; lock held. Decides whether packets leave now or gather
- * until the next poll, 64 packets, or the deadline (design.md "When a post leaves").
+ * until the next poll, 64 packets, or some tens of microseconds.
  */
 void rnp_engine_posted(struct rnp_engine *e, struct rn_qp *qp);
 
@@ -89,16 +91,17 @@ void rnp_engine_posted(struct rnp_engine *e, struct rn_qp *qp);
  */
 void rnp_engine_kick(struct rnp_engine *e);
 
-/* The program armed a CQ and may go to sleep: handover.md A.2 req_notify. Lock held, the
+/* The program armed a CQ and may go to sleep: the socket is served by the
+ * background thread from now on. Lock held, the
  * socket has been drained by the caller through rnp_engine_drain().
  */
 void rnp_engine_drain(struct rnp_engine *e);
 void rnp_engine_cq_armed(struct rnp_engine *e);
 void rnp_engine_cq_unarmed(struct rnp_engine *e); /* an armed CQ fired or was destroyed */
 
-/* First empty poll after req_notify: poll for a bounded time (handover.md A.4), then arm
- * the socket. @has_entry is asked between polls. Lock not held. Returns true if @has_entry
- * became true.
+/* First empty poll after req_notify: poll for a bounded time , then arm
+ * the socket. @has_entry is asked between polls. Lock not held. Returns true if
+ * @has_entry became true.
  */
 bool rnp_engine_linger(struct rnp_engine *e, bool (*has_entry)(void *arg), void *arg);
 

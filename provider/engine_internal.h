@@ -44,7 +44,7 @@ enum rnp_turn {
 	RNP_LEASED, /* the program's threads poll; the timer runs out if they stop */
 };
 
-/* Who is responsible for the socket: handover.md A.1. True whenever the lock is free:
+/* Who is responsible for the socket. True whenever the lock is free:
  * ARMED and the sockets are enabled in the epoll set, or LEASED and the timer is pending
  * at most cur_lease ahead.
  */

@@ -13,7 +13,7 @@
 
 enum {
 	DRAIN_EVERY = 16
-}; /* handover.md A.2 */
+};
 
 /* Shape: message passing. The partner is rn_cq_push(), which writes the entry with ctl
  * last (release).

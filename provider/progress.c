@@ -14,7 +14,7 @@
  * - timer_at is the timer's true expiry: never an assumption about what has been set.
  *
  * Moving the timer to a point before the next scheduler tick costs 12 us on a virtual
- * machine, beyond it 1 us: so a steady poller has the long lease (handover.md A.3).
+ * machine, beyond it 1 us: so a steady poller has the long lease.
  */
 #include "engine_internal.h"
 

@@ -12,7 +12,7 @@ enum {
 	KIB = 1024,
 	WINDOW_START = 192 * KIB, /* what a stock receive buffer surely takes */
 	WINDOW_MIN = 64 * KIB,	  /* one super-packet */
-	WINDOW_MAX = 1024 * KIB,  /* more brings nothing on loopback (io-limits.md 8) */
+	WINDOW_MAX = 1024 * KIB,  /* more brings nothing on loopback */
 	WINDOW_LIMIT = 1 << 30,
 	READ_CHUNK_MAX = 256 * KIB,
 	LINGER_US = 50,

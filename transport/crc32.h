@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* crc32.h - the CRC-32 of Ethernet and of the ICRC, by the fastest means of this processor.
+/* crc32.h - the CRC-32 of Ethernet and of the ICRC, by the fastest means of this
+ * processor.
  */
 #ifndef RN_CRC32_H
 #define RN_CRC32_H

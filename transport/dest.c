@@ -101,9 +101,12 @@ void rn_dest_join(struct rn_qp *qp)
 static void move_to_heir(struct rn_dest *old)
 {
 	struct rn_list *link = rn_list_last(&old->members);
-	struct rn_qp *heir = RN_CONTAINER_OF(link, struct rn_qp, dest_link);
-	struct rn_dest *d = &heir->own_dest;
+	struct rn_qp *heir;
+	struct rn_dest *d;
 
+	assert(link);
+	heir = RN_CONTAINER_OF(link, struct rn_qp, dest_link);
+	d = &heir->own_dest;
 	*d = *old;
 	rn_list_init(&d->members);
 	rn_list_init(&d->waiting);
@@ -135,8 +138,10 @@ void rn_dest_leave(struct rn_qp *qp)
 static struct rn_qp *wake_first(struct rn_list *list)
 {
 	struct rn_list *link = rn_list_pop_front(list);
-	struct rn_qp *qp = RN_CONTAINER_OF(link, struct rn_qp, window_link);
+	struct rn_qp *qp;
 
+	assert(link);
+	qp = RN_CONTAINER_OF(link, struct rn_qp, window_link);
 	rn_dev_schedule(qp->dev, qp);
 	return qp;
 }

@@ -66,10 +66,13 @@ static void take_cq_event(struct rn_dev *dev, struct rn_event *ev)
 
 static void take_qp_event(struct rn_dev *dev, struct rn_event *ev)
 {
-	struct rn_qp *qp =
-		RN_CONTAINER_OF(rn_list_first(&dev->qp_events), struct rn_qp, event_link);
-	unsigned event = (unsigned)__builtin_ctz(qp->async_pending);
+	struct rn_list *link = rn_list_first(&dev->qp_events);
+	struct rn_qp *qp;
+	unsigned event;
 
+	assert(link);
+	qp = RN_CONTAINER_OF(link, struct rn_qp, event_link);
+	event = (unsigned)__builtin_ctz(qp->async_pending);
 	*ev = (struct rn_event){ .async = (enum rn_async_event)event, .qp = qp };
 	qp->async_pending &= qp->async_pending - 1;
 	if (!qp->async_pending)

@@ -63,11 +63,13 @@ static inline void rn_list_remove(struct rn_list *node)
 /* First and last node, NULL if the list is empty. */
 static inline struct rn_list *rn_list_first(const struct rn_list *head)
 {
+	assert(head->next);
 	return rn_list_is_empty(head) ? NULL : head->next;
 }
 
 static inline struct rn_list *rn_list_last(const struct rn_list *head)
 {
+	assert(head->prev);
 	return rn_list_is_empty(head) ? NULL : head->prev;
 }
 

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* The budget of design.md 4: 2 KiB per RC QP besides its WQEs. */
+/* The budget: 2 KiB per RC QP besides its WQEs. */
 static_assert(sizeof(struct rn_qp) <= 2048, "a QP without its WQEs fits 2 KiB");
 static_assert(sizeof(struct rn_send_wqe) % _Alignof(struct rn_sge) == 0,
 	      "SGEs follow a send WQE");

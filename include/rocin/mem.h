@@ -66,7 +66,8 @@ struct rn_mem_ops {
 	 * stay valid as @dst of read does.
 	 */
 	enum rn_mem_result (*atomic)(void *ctx, const struct rn_mem_atomic_req *req,
-				     uint64_t *orig, struct rn_mem_attr attr, uint64_t tag);
+				     uint64_t *orig, struct rn_mem_attr attr,
+				     uint64_t tag);
 };
 
 #endif /* RN_MEM_H */

@@ -11,8 +11,8 @@
 #include "rocin/transport.h"
 
 enum {
-	RN_SUPER_SEGMENTS = 64,	 /* UDP_MAX_SEGMENTS of the kernels that we serve */
-	RN_SUPER_BYTES = 65507,	 /* UDP payload of one send */
+	RN_SUPER_SEGMENTS = 64, /* UDP_MAX_SEGMENTS of the kernels that we serve */
+	RN_SUPER_BYTES = 65507, /* UDP payload of one send */
 	RN_RX_BATCH = 64,
 };
 
@@ -31,13 +31,15 @@ struct rn_super {
 
 struct rn_net_ops {
 	/* Returns 0; -EAGAIN (the socket is full: try the same again later); another
-	 * -errno (the packets are lost, which the transport repairs; counted by the caller).
+	 * -errno (the packets are lost, which the transport repairs; counted by the
+	 * caller).
 	 */
 	int (*transmit)(void *ctx, const struct rn_super *super);
 
 	/* Take at most one super-packet (or a few packets) from the wire, non-blocking:
-	 * fills @rx, up to RN_RX_BATCH entries, whose data stay valid until the next call.
-	 * Returns the number of packets, 0 if nothing waits (or -errno of the socket).
+	 * fills @rx, up to RN_RX_BATCH entries, whose data stay valid until the next
+	 * call. Returns the number of packets, 0 if nothing waits (or -errno of the
+	 * socket).
 	 */
 	int (*receive)(void *ctx, struct rn_rx *rx);
 };
@@ -45,9 +47,9 @@ struct rn_net_ops {
 struct rn_net {
 	const struct rn_net_ops *ops;
 	void *ctx;
-	/* Several packets leave as one GSO super-packet, and the identification of each is
-	 * its position; false: one by one, with identification 0. May turn false, when the
-	 * kernel says no.
+	/* Several packets leave as one GSO super-packet, and the identification of each
+	 * is its position; false: one by one, with identification 0. May turn false, when
+	 * the kernel says no.
 	 */
 	bool gso;
 };

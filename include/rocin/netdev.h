@@ -11,8 +11,8 @@
 #include "rocin/types.h"
 
 enum {
-	RN_NETDEV_MAX = 32, /* devices in one specification */
-	RN_GID_MAX = 16,    /* entries of a GID table; advertised and enforced */
+	RN_NETDEV_MAX = 32,  /* devices in one specification */
+	RN_GID_MAX = 16,     /* entries of a GID table; advertised and enforced */
 	RN_ROCE_PORT = 4791, /* IBTA Annex A17: UDP destination port of RoCEv2 */
 };
 
@@ -22,11 +22,11 @@ struct rn_gid {
 };
 
 struct rn_netdev {
-	char ibdev[32];	   /* "rocin0", "rocin1", ... in order of the specification */
-	char ifname[16];   /* existing interface of this network namespace */
+	char ibdev[32];	 /* "rocin0", "rocin1", ... in order of the specification */
+	char ifname[16]; /* existing interface of this network namespace */
 	uint32_t ifindex;
-	uint32_t mtu;	   /* bytes, of the interface */
-	bool up;	   /* IFF_UP and IFF_RUNNING when discovered */
+	uint32_t mtu;	    /* bytes, of the interface */
+	bool up;	    /* IFF_UP and IFF_RUNNING when discovered */
 	uint64_t node_guid; /* host order; unique per host, namespace and device */
 	uint32_t gid_count; /* 1 .. RN_GID_MAX */
 	struct rn_gid gid[RN_GID_MAX];
@@ -69,7 +69,7 @@ int rn_netdev_discover(const char *spec, struct rn_netdev *devs, unsigned max, c
 		       size_t err_len);
 
 /* Path MTU (256..4096) that fits an interface MTU: 96 bytes of headers at most
- * (Linux' iboe_get_mtu(); rocev2.md 1.5), rounded down to a legal value; 0 if below 256.
+ * (as Linux' iboe_get_mtu() has it), rounded down to a legal value; 0 if below 256.
  */
 static inline uint32_t rn_netdev_path_mtu(uint32_t if_mtu)
 {

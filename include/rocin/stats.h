@@ -14,6 +14,7 @@
 
 #include "rocin/netdev.h"
 
+/* clang-format off */
 /*    symbol               name                            what it counts */
 #define RN_STATS(X) \
 	X(RX_PACKETS,          "rcvd_pkts",                    "packets taken from the wire")                    \
@@ -66,7 +67,6 @@
 	X(FAULT_DROPPED,       "fault_dropped",                "packets dropped on purpose by fault injection")  \
 	X(MEM_FAULT,           "mem_fault",                    "accesses to registered memory that is gone")
 
-/* clang-format off */
 enum rn_stat {
 #define X(sym, name, help) RN_STAT_##sym,
 	RN_STATS(X)
@@ -88,8 +88,8 @@ struct rn_stats_qp {
 	uint8_t type;  /* enum rn_qp_type */
 	uint8_t state; /* enum rn_qp_state */
 	uint8_t reserved[2];
-	uint32_t sq_depth; /* WQEs not completed */
-	uint32_t rq_depth; /* receives posted and not consumed */
+	uint32_t sq_depth;	/* WQEs not completed */
+	uint32_t rq_depth;	/* receives posted and not consumed */
 	uint32_t retransmitted; /* packets */
 	struct rn_gid dest_gid;
 	uint64_t tx_packets;
@@ -113,10 +113,14 @@ struct rn_stats_page {
 	uint64_t counter[RN_STATS_COUNTERS_MAX];
 };
 
-enum { RN_STATS_QP_OFFSET = 4096 };
+enum {
+	RN_STATS_QP_OFFSET = 4096
+};
 
 static_assert(sizeof(struct rn_stats_qp) == 64, "layout is shared between processes");
-static_assert(sizeof(struct rn_stats_page) <= RN_STATS_QP_OFFSET, "records follow the header");
-static_assert((int)RN_STAT_COUNT <= (int)RN_STATS_COUNTERS_MAX, "counters fit their page");
+static_assert(sizeof(struct rn_stats_page) <= RN_STATS_QP_OFFSET,
+	      "records follow the header");
+static_assert((int)RN_STAT_COUNT <= (int)RN_STATS_COUNTERS_MAX,
+	      "counters fit their page");
 
 #endif /* RN_STATS_H */

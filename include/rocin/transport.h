@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* transport.h - one RoCEv2 device that does no I/O.
  *
- * Inputs  rn_dev_receive(), rn_dev_expire(), rn_dev_mem_done(), rn_qp_post_*(), rn_qp_modify()
- * Outputs rn_dev_transmit(), rn_dev_deadline(), rn_dev_event(), CQEs through rn_mem_ops
+ * Inputs:  rn_dev_receive(), rn_dev_expire(), rn_dev_mem_done(), rn_qp_post_*(),
+ *          rn_qp_modify()
+ * Outputs: rn_dev_transmit(), rn_dev_deadline(), rn_dev_event(), CQEs by rn_mem_ops
  *
  * The driver calls the inputs when something happens and then drains the outputs. The
  * transport never blocks, sleeps, allocates, logs, reads a clock or draws a random
@@ -34,12 +35,12 @@ struct rn_mr;
 
 /* ------------------------------------------------------------------ limits */
 enum {
-	RN_SGE_MAX = 32,	  /* per WQE, either queue */
-	RN_INLINE_MAX = 1024,	  /* bytes */
-	RN_WR_MAX = 16384,	  /* per queue */
-	RN_CQE_MAX = 1 << 22,	  /* per CQ */
-	RN_RD_ATOMIC_MAX = 16,	  /* READ and atomic requests outstanding, each direction */
-	RN_MSG_MAX = 1u << 31,	  /* bytes; IBTA 9.7.2 */
+	RN_SGE_MAX = 32,       /* per WQE, either queue */
+	RN_INLINE_MAX = 1024,  /* bytes */
+	RN_WR_MAX = 16384,     /* per queue */
+	RN_CQE_MAX = 1 << 22,  /* per CQ */
+	RN_RD_ATOMIC_MAX = 16, /* READ and atomic requests outstanding, each direction */
+	RN_MSG_MAX = 1u << 31, /* bytes; IBTA 9.7.2 */
 	RN_MTU_MAX = 4096,
 	/* BTH, the longest extension headers, payload, pad, ICRC, rounded up. */
 	RN_PACKET_MAX = 12 + 28 + 16 + RN_MTU_MAX + 3 + 4 + 17,
@@ -55,7 +56,7 @@ struct rn_dev_cfg {
 	bool icrc_exact;  /* refuse packets whose identification had to be solved for */
 
 	/* Bytes that may be unacknowledged towards one destination process: at start,
-	 * at least and at most. io-limits.md 1: a stock receive buffer takes three
+	 * at least and at most. a stock receive buffer takes three
 	 * super-packets of 64 KiB.
 	 */
 	uint32_t window_start, window_min, window_max;
@@ -67,7 +68,8 @@ struct rn_dev_cfg {
 
 	const struct rn_mem_ops *mem;
 	void *mem_ctx;
-	uint64_t *stats; /* RN_STAT_COUNT counters, zeroed by the caller; relaxed stores */
+	/* RN_STAT_COUNT counters, zeroed by the caller; written with relaxed stores. */
+	uint64_t *stats;
 };
 
 size_t rn_dev_size(void);
@@ -95,7 +97,8 @@ struct rn_rx {
  * nothing that a peer sends is an error of ours. The outcome does not depend on how many
  * packets one call delivers.
  */
-void rn_dev_receive(struct rn_dev *dev, rn_ns now, const struct rn_rx *pkts, unsigned count);
+void rn_dev_receive(struct rn_dev *dev, rn_ns now, const struct rn_rx *pkts,
+		    unsigned count);
 
 /* One packet for the wire: what the IP layer must know about it. */
 struct rn_tx {
@@ -142,7 +145,8 @@ void rn_dev_expire(struct rn_dev *dev, rn_ns now);
 /* A memory operation that answered PENDING has ended. Unknown tags (of a QP destroyed
  * meanwhile) are ignored.
  */
-void rn_dev_mem_done(struct rn_dev *dev, rn_ns now, uint64_t tag, enum rn_mem_result result);
+void rn_dev_mem_done(struct rn_dev *dev, rn_ns now, uint64_t tag,
+		     enum rn_mem_result result);
 
 /* The device has lost its way to the network for good: every QP that is not in RESET goes
  * to ERR as by rn_qp_modify(), with flush completions.
@@ -161,7 +165,7 @@ enum rn_async_event { /* numbers of enum ibv_event_type */
 };
 
 struct rn_event {
-	bool completion;	   /* true: an armed CQ fired; false: asynchronous event */
+	bool completion; /* true: an armed CQ fired; false: asynchronous event */
 	enum rn_async_event async; /* if !completion */
 	struct rn_cq *cq;	   /* if completion or CQ_ERR */
 	struct rn_qp *qp;	   /* otherwise */
@@ -180,7 +184,7 @@ struct rn_cqe {
 	uint32_t byte_len;
 	uint32_t imm; /* immediate as a number (verbs: ntohl), or the R_Key invalidated */
 	uint32_t qpn;
-	uint32_t src_qpn; /* UD */
+	uint32_t src_qpn;    /* UD */
 	uint32_t vendor_err; /* enum rn_syndrome: why, for people */
 	uint32_t sgid_index; /* UD */
 	uint16_t pkey_index;
@@ -194,9 +198,11 @@ static_assert(sizeof(struct rn_cqe) == 64, "one CQE is one cache line");
 /* ctl: bits 63..32 lap of the ring (1, 2, ...), 31..16 flags, 15..8 opcode, 7..0 status.
  * An entry is valid for a consumer index when its lap is the index's lap.
  */
-static inline uint64_t rn_cqe_ctl(uint32_t lap, uint16_t flags, uint8_t opcode, uint8_t status)
+static inline uint64_t rn_cqe_ctl(uint32_t lap, uint16_t flags, uint8_t opcode,
+				  uint8_t status)
 {
-	return (uint64_t)lap << 32 | (uint32_t)flags << 16 | (uint32_t)opcode << 8 | status;
+	return (uint64_t)lap << 32 | (uint32_t)flags << 16 | (uint32_t)opcode << 8 |
+	       status;
 }
 
 enum rn_wc_flag { /* numbers of enum ibv_wc_flags, and ours from bit 14 */
@@ -272,8 +278,9 @@ void rn_cq_arm(struct rn_cq *cq, enum rn_cq_arm mode);
 
 /* -------------------------------------------------------------- queue pairs */
 struct rn_sge {
-	uint64_t addr; /* as registered; for inline data a pointer valid during the call */
-	uint32_t len;  /* bytes */
+	/* As registered; for inline data a pointer that is valid during the call. */
+	uint64_t addr;
+	uint32_t len; /* bytes */
 	uint32_t lkey;
 };
 
@@ -292,9 +299,9 @@ struct rn_qp_init {
 	uint32_t qpn; /* chosen by the caller, not in use */
 	uint32_t pd;  /* number of the protection domain */
 	struct rn_cq *send_cq, *recv_cq;
-	uint32_t max_send_wr, max_recv_wr; /* 0 .. RN_WR_MAX */
+	uint32_t max_send_wr, max_recv_wr;   /* 0 .. RN_WR_MAX */
 	uint32_t max_send_sge, max_recv_sge; /* 0 .. RN_SGE_MAX */
-	uint32_t max_inline;		   /* 0 .. RN_INLINE_MAX */
+	uint32_t max_inline;		     /* 0 .. RN_INLINE_MAX */
 	bool sq_sig_all;
 	struct rn_stats_qp *stats; /* record to keep up to date; may be NULL */
 	void *owner;
@@ -341,13 +348,13 @@ struct rn_qp_attr {
  * @attr:	Values; only those named in @mask are looked at
  * @mask:	RN_ATTR_*; without RN_ATTR_STATE the state stays
  *
- * Return: 0, or -EINVAL with nothing changed: the table of rocev2.md 2.17 does not allow
- *	   it, cur_state is wrong, or a value is out of range (port not 1, pkey_index not 0,
- *	   sgid_index unused, path MTU over the port's, timeout over 31, retry counts over
- *	   7, RNR code over 31, READ depths over RN_RD_ATOMIC_MAX, 24-bit fields).
+ * Return: 0, or -EINVAL with nothing changed: the state table (qp_state.h) does not allow
+ *	   it, cur_state is wrong, or a value is out of range: port not 1, pkey_index not
+ *	   0, sgid_index unused, path MTU over the port's, timeout over 31, retry counts
+ *	   over 7, RNR code over 31, READ depths over RN_RD_ATOMIC_MAX, 24-bit fields.
  */
-int rn_qp_modify(struct rn_dev *dev, struct rn_qp *qp, rn_ns now, const struct rn_qp_attr *attr,
-		 uint32_t mask);
+int rn_qp_modify(struct rn_dev *dev, struct rn_qp *qp, rn_ns now,
+		 const struct rn_qp_attr *attr, uint32_t mask);
 
 void rn_qp_query(const struct rn_qp *qp, struct rn_qp_attr *attr);
 
@@ -389,10 +396,10 @@ struct rn_send_wr {
 	uint32_t imm;	/* immediate as a number (verbs: ntohl), or R_Key to invalidate */
 	uint64_t remote_addr;
 	uint32_t rkey;
-	uint64_t compare_add, swap; /* host order */
-	const struct rn_av *av;	    /* UD; copied */
+	uint64_t compare_add, swap;	  /* host order */
+	const struct rn_av *av;		  /* UD; copied */
 	uint32_t remote_qpn, remote_qkey; /* UD */
-	const struct rn_sge *sg;	  /* copied; with RN_SEND_INLINE the bytes are copied */
+	const struct rn_sge *sg; /* copied; with RN_SEND_INLINE the bytes are copied */
 	uint32_t num_sge;
 };
 
@@ -403,8 +410,8 @@ struct rn_send_wr {
 int rn_qp_post_send(struct rn_dev *dev, struct rn_qp *qp, rn_ns now,
 		    const struct rn_send_wr *wr);
 
-/* For callers that post several requests or none: would rn_qp_post_send() take @wr (the same
- * codes, but for -ENOMEM), and how many more requests does the send queue take?
+/* For callers that post several requests or none: would rn_qp_post_send() take @wr (the
+ * same codes, but for -ENOMEM), and how many more requests does the send queue take?
  */
 int rn_qp_check_send(const struct rn_qp *qp, const struct rn_send_wr *wr);
 uint32_t rn_qp_sq_room(const struct rn_qp *qp);
@@ -421,8 +428,8 @@ int rn_qp_post_recv(struct rn_dev *dev, struct rn_qp *qp, rn_ns now,
 
 /* ---------------------------------------------------------- memory regions */
 /* struct rn_mr is in rocin/mr.h. rn_dev_add_mr() makes @mr reachable by its keys
- * (lkey == rkey, chosen by the caller, index not in use); the block stays the caller's and
- * must live until rn_dev_remove_mr().
+ * (lkey == rkey, chosen by the caller, index not in use); the block stays the caller's
+ * and must live until rn_dev_remove_mr().
  */
 void rn_dev_add_mr(struct rn_dev *dev, struct rn_mr *mr);
 void rn_dev_remove_mr(struct rn_dev *dev, struct rn_mr *mr);

@@ -17,21 +17,29 @@ perf() {
 	grep -qE '^ *[0-9]+ +[0-9]+ ' "$work/client.out" || fail "$name: no result printed"
 }
 
-# interrupt NAME OPTION...: Ctrl-C ends the server, whatever it waits for
+# interrupt SIGNAL: Ctrl-C and kill end both ends in the middle of a transfer
+moving() { [ "$(rocin stat --counters 2>/dev/null | awk '$1 == "rcvd_pkts" { n += $2 } END { print n + 0 }')" -gt 1000 ]; }
 interrupt() {
-	local pid status
+	local signal=$1 server client status pid
 	next_port
-	rocin run --netdev "lo:$addr_a" -- "$program" -x 0 -F -p "$port" "$@" \
-		>"$work/server.out" 2>&1 &
-	pid=$!
-	pids+=("$pid")
-	wait_for 20 listening "$pid" || fail 'server does not listen'
-	# A shell starts background jobs with SIGINT ignored; SIGTERM ends it the same way.
-	kill -TERM "$pid"
-	wait "$pid"
-	status=$?
-	[ "$status" = 143 ] || fail "SIGTERM: status $status"
-	echo "ok: $program ends when told to"
+	# A shell starts background jobs with SIGINT ignored.
+	env --default-signal=INT rocin run --netdev "lo:$addr_a" -- \
+		"$program" -x 0 -F -D 60 -p "$port" >"$work/server.out" 2>&1 &
+	server=$!
+	pids+=("$server")
+	wait_for 20 listening "$server" || fail 'server does not listen'
+	env --default-signal=INT rocin run --netdev "lo:$addr_b" -- \
+		"$program" -x 0 -F -D 60 -p "$port" 127.0.0.1 >"$work/client.out" 2>&1 &
+	client=$!
+	pids+=("$client")
+	wait_for 20 moving || fail "no data moves: $(tail -3 "$work/client.out")"
+	kill "-$signal" "$client" "$server"
+	for pid in "$client" "$server"; do
+		wait "$pid"
+		status=$?
+		[ "$status" -gt 128 ] || fail "SIG$signal: status $status"
+	done
+	echo "ok: SIG$signal ends both ends of $program"
 }
 
 case $program in
@@ -44,7 +52,8 @@ ib_send_bw)
 	perf 'bidirectional' -b -s 65536 -n 500
 	perf 'events' -e -s 4096 -n 1000
 	perf 'duration' -D 2 -s 4096
-	interrupt
+	interrupt INT
+	interrupt TERM
 	;;
 ib_write_bw)
 	for connection in RC UC; do

@@ -228,7 +228,7 @@ struct rn_qp_attr pair_attr(const struct pair_qp *q, unsigned dev, uint32_t dest
 	};
 }
 
-/* What each step of a QP's way to RTS must name (rocev2.md 2.17). */
+/* What each step of a QP's way to RTS must name (qp_state.c). */
 static uint32_t step_mask(enum rn_qp_type type, enum rn_qp_state to)
 {
 	static const uint32_t rc[RN_QPS_COUNT] = {

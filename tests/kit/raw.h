@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* raw.h - a peer made of packets: the test writes them and reads the answers.
  *
- * raw_new(NULL, RN_QPT_RC, RN_QPS_RTS, NULL) is RC0 of rocev2.md section 5: the QP has
+ * raw_new(NULL, RN_QPT_RC, RN_QPS_RTS, NULL) is RC0 of tests/rules.md: the QP has
  * path MTU 1024, rq_psn 100, sq_psn 200, RD depths 2, min_rnr_timer 12, timeout 14,
  * retry_cnt 3, rnr_retry 3, remote rights WRITE, READ and ATOMIC; and there is an MR of
  * 8192 bytes with all rights. Receives are the test's to post. Then, for instance,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* rc0.h - set-up of the responder tests: RC0 of rocev2.md section 5, receives included.
+/* rc0.h - set-up of the responder tests: RC0 of tests/rules.md, receives included.
  */
 #ifndef RN_TEST_RC0_H
 #define RN_TEST_RC0_H

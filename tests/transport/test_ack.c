@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* test_ack.c - when acknowledgements and NAKs leave, and which: E14, F12 and more of
- * rocev2.md section 5.
+ * tests/rules.md.
  */
 #include "rc0.h"
 

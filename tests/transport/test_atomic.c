@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* test_atomic.c - atomics at the responder: E18 to E22 of rocev2.md section 5, and slow
+/* test_atomic.c - atomics at the responder: E18 to E22 of tests/rules.md, and slow
  * memory.
  */
 #include "rc0.h"

@@ -142,7 +142,7 @@ static void one_arming_raises_one_event(void **state)
 	pair_free(f.p);
 }
 
-/* rocev2.md K4, K5 and 2.21. */
+/* tests/rules.md K4, K5. */
 static void solicited_arming_fires_for_what(void **state)
 {
 	static const struct {
@@ -184,7 +184,8 @@ static void unsolicited_cqe_leaves_solicited_arming_in_force(void **state)
 	pair_free(f.p);
 }
 
-/* rocev2.md K3: the CQE that does not fit is lost, those before it are not touched. */
+/* tests/rules.md K3: the CQE that does not fit is lost, those before it are not touched.
+ */
 static void overflow_loses_the_cqe_and_fails_every_qp_of_the_cq(void **state)
 {
 	struct pair *p = pair_new(&(struct pair_cfg){ .devices = 1 });

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* test_duplicate.c - requests received again: group F of rocev2.md section 5. */
+/* test_duplicate.c - requests received again: group F of tests/rules.md. */
 #include "rc0.h"
 
 enum {

@@ -90,7 +90,7 @@ static const uint32_t rc_step[RN_QPS_COUNT] = {
 		       RN_ATTR_SQ_PSN | RN_ATTR_MAX_RD_ATOMIC,
 };
 
-/* rocev2.md L1 to L3: a refused call changes nothing. */
+/* tests/rules.md L1 to L3: a refused call changes nothing. */
 static void value_out_of_range_changes_nothing(void **state)
 {
 	static const struct {
@@ -147,7 +147,7 @@ static void wrong_current_state_and_alternate_path_are_refused(void **state)
 	raw_free(&r);
 }
 
-/* rocev2.md L6. */
+/* tests/rules.md L6. */
 static void query_tells_the_current_psns(void **state)
 {
 	struct raw r = raw_new(NULL, RN_QPT_RC, RN_QPS_RTS, NULL);

@@ -2,7 +2,7 @@
 /* test_pair_errors.c - reliable connections end to end: what goes wrong, and draining. */
 #include "rc_pair.h"
 
-/* rocev2.md 2.15: pairs of what the two sides see. */
+/* Pairs of what the two sides see. */
 static void errors_of_the_peer_reach_both_sides(void **state)
 {
 	static const struct {
@@ -112,7 +112,7 @@ static void memory_that_is_gone_is_an_error_and_not_a_crash(void **state)
 	}
 }
 
-/* rocev2.md K8. */
+/* tests/rules.md K8. */
 static void sqd_finishes_what_was_started_and_keeps_the_rest(void **state)
 {
 	struct rc r = rc_new(&(struct pair_cfg){ 0 });

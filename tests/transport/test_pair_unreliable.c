@@ -138,7 +138,7 @@ static void ud_data_arrives_behind_its_ip_header(void **state)
 		}
 }
 
-/* rocev2.md 2.13, C10-93.1.1. */
+/* C10-93.1.1. */
 static void ud_message_over_the_mtu_completes_and_is_not_sent(void **state)
 {
 	struct link l = link_new(&(struct pair_cfg){ .mtu_max = 256 }, RN_QPT_UD);

@@ -76,7 +76,7 @@ static void tables_grow_and_hand_back_the_old_block(void **state)
 	free(second);
 }
 
-/* rocev2.md L4: RESET forgets everything, without CQEs. */
+/* tests/rules.md L4: RESET forgets everything, without CQEs. */
 static void reset_forgets_everything_and_the_qp_works_again(void **state)
 {
 	struct raw r = raw_new(NULL, RN_QPT_RC, RN_QPS_RTS, NULL);
@@ -132,7 +132,7 @@ static void destroyed_qp_leaves_nothing_behind(void **state)
 	raw_free(&r); /* rn_dev_fini() asserts the rest */
 }
 
-/* rocev2.md H42, H43 and 2.8. */
+/* tests/rules.md H42, H43. */
 static void error_flushes_both_queues_in_order_and_later_posts_too(void **state)
 {
 	struct raw r = raw_new(NULL, RN_QPT_RC, RN_QPS_RTS, NULL);

@@ -5,7 +5,8 @@
 
 #include <errno.h>
 
-/* rocev2.md group A: each packet is dropped and counted, and a good one then works. */
+/* tests/rules.md group A: each packet is dropped and counted, and a good one then works.
+ */
 static void flip_icrc(uint8_t *b, uint32_t *len, struct rn_flow *f)
 {
 	(void)f;
@@ -131,7 +132,7 @@ static void limited_member_key_and_masked_fields_are_accepted(void **state)
 	raw_free(&r);
 }
 
-/* rocev2.md 2.17: what each state receives. */
+/* What each state receives. */
 static void packets_are_judged_by_state(void **state)
 {
 	static const struct {
@@ -162,7 +163,7 @@ static void packets_are_judged_by_state(void **state)
 	}
 }
 
-/* rocev2.md A19. */
+/* tests/rules.md A19. */
 static void first_request_in_rtr_raises_comm_est_once(void **state)
 {
 	struct raw r = raw_new(NULL, RN_QPT_RC, RN_QPS_RTR, NULL);

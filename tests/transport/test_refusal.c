@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* test_refusal.c - lengths that do not fit, receives that are missing: groups C and D of
- * rocev2.md section 5.
+ * tests/rules.md.
  */
 #include "rc0.h"
 

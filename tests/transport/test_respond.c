@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* test_respond.c - READ responses: E10 to E17 of rocev2.md section 5, and slow memory. */
+/* test_respond.c - READ responses: E10 to E17 of tests/rules.md, and slow memory. */
 #include "rc0.h"
 
 enum {

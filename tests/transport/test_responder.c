@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* test_responder.c - which requests are executed: groups A and B of rocev2.md section 5.
+/* test_responder.c - which requests are executed: groups A and B of tests/rules.md.
  */
 #include <stdlib.h>
 

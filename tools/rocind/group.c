@@ -63,7 +63,7 @@ static void prefer(int fd, int level, int name, int value)
 }
 
 /* Without DO the IPv4 identification, which the ICRC covers, is not known to the sender
- * (rocev2.md 1.1). It must be set, and never a connect().
+ * It must be set, and never a connect().
  */
 static int set_options(int fd, int family)
 {

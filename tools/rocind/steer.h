@@ -13,7 +13,7 @@
 
 enum {
 	RND_STEER_PROGRAM_LEN = 10, /* instructions */
-	RND_BTH_LEN = 12, /* bytes; rocev2.md 1.2: QPN is the low 24 bits at offset 4 */
+	RND_BTH_LEN = 12,	    /* bytes; QPN is the low 24 bits at offset 4 */
 };
 
 /* Writes the program of an SO_REUSEPORT group with @slot_count sockets (1..256). The

@@ -7,7 +7,7 @@
  * turn, the others every RN_UDP_LOOK_EVERY calls that find nothing.
  *
  * The sockets are bound, not connected, with IP_MTU_DISCOVER = DO, so that the IPv4
- * identification of each packet is its position in its super-packet (io-limits.md 5).
+ * identification of each packet is its position in its super-packet.
  * No call blocks, none is a cancellation point.
  *
  * Threads: as net.h.

@@ -41,8 +41,8 @@
 /* Bytes of stack for each clone; they call little more than syscall(). */
 static const size_t CLONE_STACK = 64 * (size_t)1024;
 
-/* clone() under a name that ThreadSanitizer does not intercept: it takes every clone for a
- * fork() and runs what follows one twice on the memory that the clones share.
+/* clone() under a name that ThreadSanitizer does not intercept: it takes every clone for
+ * a fork() and runs what follows one twice on the memory that the clones share.
  */
 int __clone(int (*fn)(void *), void *stack, int flags, void *arg, ...);
 
@@ -105,7 +105,8 @@ static int spawn(struct launch *launch)
 		return -errno;
 	launch->daemon_stack = stacks + 2 * CLONE_STACK;
 	set_signal_mask(~UINT64_C(0), &before);
-	middle = __clone(run_middle, stacks + CLONE_STACK, CLONE_VM | CLONE_VFORK, launch);
+	middle =
+		__clone(run_middle, stacks + CLONE_STACK, CLONE_VM | CLONE_VFORK, launch);
 	if (middle < 0)
 		rc = -errno;
 	set_signal_mask(before, NULL);
