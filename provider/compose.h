@@ -15,8 +15,8 @@
 struct rn_tap;
 
 struct rnp_wire {
-	struct rn_net
-		*net; /* what the engine uses; NULL before opening and after closing */
+	/* What the engine uses; NULL before opening and after closing. */
+	struct rn_net *net;
 	struct rn_udp *udp;
 	struct rn_tap *tap;	/* or NULL */
 	struct rn_fault *fault; /* or NULL */

@@ -68,8 +68,8 @@ struct rnp_progress {
 	uint32_t linger_skipped;
 
 	rn_ns gather_since; /* when the open super-packet began to wait; 0: none waits */
-	uint32_t
-		gather_ban; /* posts that leave at once, after one had to wait too long */
+	/* Posts that leave at once, after one had to wait too long. */
+	uint32_t gather_ban;
 };
 
 struct rnp_owner {

@@ -31,8 +31,8 @@ struct rnp_event_pipe {
  * @pipe:	Out
  * @record_len:	Bytes of one record
  *
- * Return: descriptor for the program to read (it may set O_NONBLOCK; the caller closes
- *it, before or after rnp_event_pipe_close()), or -errno.
+ * Return: descriptor for the program to read, or -errno. The program may set O_NONBLOCK;
+ *	   the caller closes it, before or after rnp_event_pipe_close().
  */
 int rnp_event_pipe_open(struct rnp_event_pipe *pipe, size_t record_len);
 

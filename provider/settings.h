@@ -9,10 +9,10 @@
  *	ROCIN_IO		epoll: how the background thread sleeps
  *	ROCIN_PCAP		capture file, see rn_tap_open()
  *	ROCIN_FAULT		see rn_fault_parse()
- *	ROCIN_LINGER_US		0..1000: how long an event-driven program's last poll
- *waits for a packet before it lets the program sleep
+ *	ROCIN_LINGER_US		0..1000: how long the last poll of an event-driven
+ *				program waits for a packet before it may sleep
  *	ROCIN_WINDOW		START[:MIN[:MAX]], bytes with K or M: what may be under
- *way to one destination
+ *				way to one destination
  */
 #ifndef RNP_SETTINGS_H
 #define RNP_SETTINGS_H

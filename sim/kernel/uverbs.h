@@ -21,12 +21,12 @@ bool rnk_is_uverbs_request(int fd, unsigned long request);
 /**
  * rnk_uverbs_ioctl() - Answer a verbs request
  * @arg:	struct ib_uverbs_ioctl_hdr with its attributes,
- *<rdma/rdma_user_ioctl_cmds.h>
+ * <rdma/rdma_user_ioctl_cmds.h>
  *
  * Return: 0, or -errno as the kernel would give it:
  *	   -ENOSPC		the probe for the ioctl interface; arguments too short
- *	   -EPROTONOSUPPORT	method not offered: libibverbs takes its fallback, which
- *for the GID table is to read sysfs
+ *	   -EPROTONOSUPPORT	method not offered: libibverbs takes its fallback
+ *				(for the GID table: sysfs)
  *	   -EOPNOTSUPP		write() command not offered: the verb is not supported
  *	   -EINVAL		malformed
  *	   -EFAULT		@arg is NULL

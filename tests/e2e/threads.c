@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* threads.c - many threads on one device, for ThreadSanitizer and without it.
  *
- *	workers		each has a pair of QPs; all of them share one CQ, so whoever polls
- *finds the others' completions crowd		two threads post to one QP events
- *one thread sleeps in ibv_get_cq_event() churn		one thread makes, uses and
- *destroys QPs on the shared CQ, CQs and MRs
+ *	workers	each has a pair of QPs; all share one CQ, so whoever polls finds the
+ *		others' completions
+ *	crowd	two threads post to one QP
+ *	events	one thread sleeps in ibv_get_cq_event()
+ *	churn	one thread makes, uses and destroys QPs on the shared CQ, CQs and MRs
  *
  * Every transfer is checked by the thread that asked for it.
  */

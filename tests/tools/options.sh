@@ -46,4 +46,12 @@ for command in $commands; do
 	is "rocin $command --no-such-option is wrong usage" \
 		"$(status rocin "$command" --no-such-option)" 64
 done
+
+# Every variable that the code reads has an item in the overview.
+source=$(dirname "$0")/../..
+for variable in $(grep -rhoE '"ROCIN_[A-Z_]+"' --include='*.c' "$source/provider" \
+	"$source/transport" "$source/tools" | tr -d '"' | sort -u | grep -v ROCIN_TREE); do
+	is "$variable has an item in rocin(7) or rocind(8)" \
+		"$(grep -lE "Ev $variable" "$source"/tools/man/*.[78] | head -1 | wc -l)" 1
+done
 finish

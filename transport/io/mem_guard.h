@@ -2,9 +2,9 @@
 /* mem_guard.h - touch the program's memory and survive that it is gone.
  *
  * A registered range may have been unmapped, or its file truncated, by the time the
- *device writes to it. The copy then faults, in whatever thread makes progress. A handler
- *for SIGSEGV and SIGBUS ends the copy if the fault lies in the range that this thread has
- * marked; every other signal goes to the handler that was there before, as the kernel
+ * device writes to it. The copy then faults, in whatever thread makes progress. A handler
+ * for SIGSEGV and SIGBUS ends the copy if the fault lies in the range that this thread
+ *has marked; every other signal goes to the handler that was there before, as the kernel
  * would have delivered it.
  *
  * Use, in a function of its own:
@@ -23,7 +23,7 @@
  * branch of the fault. Guards do not nest.
  *
  * Threads: any. A thread that has blocked the two signals gets them unblocked for the
- *time of the access: the kernel kills a process whose fault cannot be delivered.
+ * time of the access: the kernel kills a process whose fault cannot be delivered.
  */
 #ifndef RN_MEM_GUARD_H
 #define RN_MEM_GUARD_H
@@ -57,8 +57,8 @@ struct rn_guard {
  * Call when memory is registered, and now and then.
  *
  * Return: 0; -ENOSPC if the program has replaced the handler too often, or what
- *sigaction() failed with: rn_guard_ready() is false then, and the caller copies by other
- *means.
+ *	   sigaction() failed with: rn_guard_ready() is false then, and the caller copies
+ *by other means.
  */
 int rn_guard_install(void);
 

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* ctl_daemon.c - rocind's code without its network: up to four clients say anything, and
+ * addresses come and go.
+ *
+ * UDP sockets are Unix sockets here, and what an interface has is made up (-Wl,--wrap).
+ */
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "client.h"
+#include "ctl_sides.h"
+#include "ctl_socket.h"
+#include "iface.h"
+#include "watch.h"
+
+int __real_socket(int domain, int type, int protocol);
+int __wrap_socket(int domain, int type, int protocol);
+int __wrap_bind(int fd, const struct sockaddr *addr, socklen_t len);
+int __wrap_setsockopt(int fd, int level, int name, const void *value, socklen_t len);
+int __wrap_rnd_iface_read(uint32_t ifindex, struct rnd_iface *out);
+
+enum {
+	PEERS = 4,
+	STEPS_MAX = 64,
+	POOL = 16,	    /* addresses 10.0.0.0 .. that an interface may have */
+	FOREIGN = 0xf0,	    /* addresses that end in this or more are nobody's */
+	LOOPBACK = 1,	    /* interface index; that of the others is below IFACES */
+	IFACES = 4,
+};
+
+struct peer {
+	int sock;	/* -1: not connected */
+	unsigned asked; /* requests without an answer */
+};
+
+static struct {
+	struct rnd_server server;
+	struct peer peer[PEERS];
+	struct rnd_iface iface[IFACES];
+} w;
+
+/* ---- The network ---- */
+
+int __wrap_socket(int domain, int type, int protocol)
+{
+	if (domain == AF_INET || domain == AF_INET6)
+		return __real_socket(AF_UNIX, type, 0);
+	return __real_socket(domain, type, protocol);
+}
+
+int __wrap_bind(int fd, const struct sockaddr *addr, socklen_t len)
+{
+	/* Both end with the address, but for the scope of IPv6. */
+	const struct sockaddr_in *v4 = (const void *)addr;
+	const struct sockaddr_in6 *v6 = (const void *)addr;
+	uint8_t last = addr->sa_family == AF_INET
+			       ? (uint8_t)(ntohl(v4->sin_addr.s_addr) & 0xff)
+			       : v6->sin6_addr.s6_addr[15];
+
+	require(fd >= 0 && len >= sizeof(*v4));
+	if (last < FOREIGN)
+		return 0;
+	errno = EADDRNOTAVAIL;
+	return -1;
+}
+
+int __wrap_setsockopt(int fd, int level, int name, const void *value, socklen_t len)
+{
+	(void)level;
+	(void)name;
+	require(fd >= 0 && value && len);
+	return 0;
+}
+
+int __wrap_rnd_iface_read(uint32_t ifindex, struct rnd_iface *out)
+{
+	*out = (struct rnd_iface){ .knows_gids = true };
+	if (ifindex == 0 || ifindex >= IFACES)
+		return -ENODEV;
+	*out = w.iface[ifindex];
+	return 0;
+}
+
+static void change_iface(struct script *s)
+{
+	struct rnd_iface *iface = &w.iface[take8(s) % IFACES];
+	uint16_t has = take16(s);
+	uint8_t flags = take8(s);
+
+	*iface = (struct rnd_iface){ .name = "eth0",
+				     .up = flags & 1,
+				     .is_loopback = iface == &w.iface[LOOPBACK],
+				     .knows_gids = !(flags & 2) };
+	for (unsigned i = 0; i < POOL; i++)
+		if (has >> i & 1)
+			iface->gid[iface->gid_count++] = (struct rn_gid){
+				.raw = { [10] = 0xff, 0xff, 10, 0, 0, (uint8_t)i }
+			};
+	rnd_watch_changed(&w.server);
+}
+
+/* ---- Clients ---- */
+
+static void hang_up(struct peer *p)
+{
+	if (p->sock >= 0)
+		close(p->sock);
+	*p = (struct peer){ .sock = -1 };
+}
+
+static void call(struct peer *p)
+{
+	int pair[2];
+
+	hang_up(p);
+	require(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) == 0);
+	p->sock = pair[0];
+	rnd_client_accept(&w.server, pair[1]);
+}
+
+static void check_answer(struct peer *p, const struct rn_ctl_packet *pkt)
+{
+	const struct rn_ctl_attached *attached = &pkt->msg.attached;
+	const struct rn_ctl_refused *refused = &pkt->msg.refused;
+
+	if (pkt->msg.hdr.type >= RN_CTL_GID_CHANGE)
+		return;
+	require(pkt->msg.hdr.type >= RN_CTL_WELCOME);
+	require(p->asked > 0);
+	p->asked--;
+	if (pkt->msg.hdr.type == RN_CTL_ATTACHED) {
+		require(attached->slot >= 1 && attached->slot <= RN_CTL_SLOT_MAX);
+		require(attached->qpn_counter >= 1);
+		require(attached->qpn_counter <= UINT16_MAX);
+		require(attached->sock_count == pkt->fd_count);
+	}
+	if (pkt->msg.hdr.type == RN_CTL_REFUSED) {
+		require(refused->err > 0 && refused->text[0]);
+		require(memchr(refused->text, '\0', sizeof(refused->text)) != NULL);
+	}
+}
+
+/* A client that is still connected has its answer, unless it asked for the end. */
+static void read_all(struct peer *p)
+{
+	struct rn_ctl_packet pkt;
+	int rc;
+
+	if (p->sock < 0)
+		return;
+	while ((rc = rn_ctl_receive(p->sock, &pkt)) == 0) {
+		require(rn_ctl_check(&pkt) == 0);
+		check_answer(p, &pkt);
+		rn_ctl_close_fds(&pkt);
+	}
+	require(rc == -EAGAIN || rc == -ECONNRESET);
+	if (rc == -EAGAIN && !w.server.stopping)
+		require(p->asked == 0);
+	if (rc == -ECONNRESET)
+		hang_up(p);
+}
+
+/* ---- The daemon ---- */
+
+/* As rnd_server_run(), until nothing is left to do. */
+static void serve(void)
+{
+	struct epoll_event event;
+
+	while (!w.server.stopping &&
+	       epoll_wait(w.server.epoll_fd, &event, 1, 0) == 1) {
+		const struct rnd_source *source = event.data.ptr;
+
+		source->on_ready(source->ctx);
+	}
+}
+
+static bool shares_slot(const struct rnd_attachment *a, const struct rnd_attachment *b)
+{
+	for (uint32_t i = 0; i < a->gid_count; i++)
+		for (uint32_t k = 0; k < b->gid_count; k++)
+			if (a->group[i] && a->group[i] == b->group[k] &&
+			    a->slot == b->slot)
+				return true;
+	return false;
+}
+
+static void check_slots(void)
+{
+	for (const struct rnd_client *c = w.server.clients; c; c = c->next) {
+		const struct rnd_attachment *a = &c->attachment;
+
+		require(a->gid_count <= RN_GID_MAX);
+		require(a->slot || a->gid_count == 0);
+		for (uint32_t i = 0; i < a->gid_count; i++)
+			require(!a->group[i] || a->group[i]->taken[a->slot]);
+		for (const struct rnd_client *d = c->next; d; d = d->next)
+			require(!shares_slot(a, &d->attachment));
+	}
+}
+
+static void step(struct script *s)
+{
+	uint8_t op = take8(s);
+	struct peer *p = &w.peer[op % PEERS];
+
+	switch (op / PEERS % 8) {
+	case 0:
+		call(p);
+		break;
+	case 1:
+		hang_up(p);
+		break;
+	case 2:
+		change_iface(s);
+		break;
+	case 3:
+		read_all(p);
+		break;
+	default:
+		if (p->sock >= 0)
+			p->asked += ctl_speak(s, p->sock);
+		break;
+	}
+}
+
+static void open_server(void)
+{
+	w.server = (struct rnd_server){ .epoll_fd = epoll_create1(EPOLL_CLOEXEC),
+					.lock_fd = -1,
+					.spare_fd = -1,
+					.dir = "/nonexistent",
+					.sock_name = "rocind",
+					.listener.fd = -1,
+					.signals.fd = -1,
+					.netlink.fd = -1 };
+	require(w.server.epoll_fd >= 0);
+	rnd_groups_init(&w.server.groups);
+	for (unsigned i = 0; i < RND_SLOT_COUNT; i++)
+		w.server.groups.next_counter[i] = (uint16_t)(i + 1);
+	memset(w.iface, 0, sizeof(w.iface));
+	for (unsigned i = 0; i < PEERS; i++)
+		w.peer[i].sock = -1;
+}
+
+void ctl_daemon_side(struct script *s)
+{
+	open_server();
+	for (unsigned n = 0; n < STEPS_MAX && !script_is_over(s) && !w.server.stopping;
+	     n++) {
+		step(s);
+		serve();
+		check_slots();
+	}
+	w.server.stopping = true;
+	rnd_server_run(&w.server);
+	for (unsigned i = 0; i < PEERS; i++) {
+		read_all(&w.peer[i]);
+		hang_up(&w.peer[i]);
+	}
+	rnd_server_close(&w.server);
+}

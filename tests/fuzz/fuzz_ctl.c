@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* fuzz_ctl.c - any messages on the control socket, to rocind or to its client: each
+ * request has one answer, answers are well-formed, slots have one owner, no descriptor
+ * is lost.
+ */
+#include <fcntl.h>
+#include <sys/socket.h>
+
+#include "ctl_sides.h"
+#include "rocin/ctl.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+enum {
+	FD_MAX = 20, /* more than a receiver has room for */
+	BODY_MAX = sizeof(union rn_ctl_msg) + 64,
+
+	/* Bits of a message's first byte; its upper four are the number of descriptors. */
+	RAW = 1,
+	OTHER_VERSION = 2,
+	WRONG_LENGTH = 4,
+};
+
+struct message {
+	union {
+		struct rn_ctl_hdr hdr;
+		uint8_t bytes[BODY_MAX];
+	};
+	size_t len;
+};
+
+static void compose(struct script *s, uint8_t shape, struct message *m)
+{
+	uint8_t type = take8(s);
+	size_t body;
+
+	if (shape & RAW) {
+		m->len = take16(s) % (BODY_MAX + 1);
+		take_bytes(s, m->bytes, m->len);
+		return;
+	}
+	m->hdr = rn_ctl_hdr((enum rn_ctl_type)type);
+	m->len = m->hdr.len ? m->hdr.len : sizeof(m->hdr);
+	body = take16(s) % (m->len - sizeof(m->hdr) + 1);
+	take_bytes(s, m->bytes + sizeof(m->hdr), body);
+	if (shape & OTHER_VERSION)
+		m->hdr.version = take8(s);
+	if (shape & WRONG_LENGTH)
+		m->len = take16(s) % (BODY_MAX + 1);
+	m->hdr.len = (uint32_t)m->len;
+}
+
+static int null_fd(void)
+{
+	static int fd = -1;
+
+	if (fd < 0)
+		fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+	require(fd >= 0);
+	return fd;
+}
+
+bool ctl_speak(struct script *s, int sock)
+{
+	union {
+		struct cmsghdr align;
+		char bytes[CMSG_SPACE(FD_MAX * sizeof(int))];
+	} control = { 0 };
+	uint8_t shape = take8(s);
+	unsigned fd_count = shape >> 4 == 15 ? FD_MAX : shape >> 4;
+	struct message m = { .len = 0 };
+	struct iovec iov = { .iov_base = m.bytes };
+	struct msghdr mh = { .msg_iov = &iov, .msg_iovlen = 1 };
+
+	compose(s, shape, &m);
+	iov.iov_len = m.len;
+	if (fd_count) {
+		struct cmsghdr *c;
+
+		mh.msg_control = control.bytes;
+		mh.msg_controllen = CMSG_SPACE(fd_count * sizeof(int));
+		c = CMSG_FIRSTHDR(&mh);
+		c->cmsg_level = SOL_SOCKET;
+		c->cmsg_type = SCM_RIGHTS;
+		c->cmsg_len = CMSG_LEN(fd_count * sizeof(int));
+		for (unsigned i = 0; i < fd_count; i++)
+			memcpy(CMSG_DATA(c) + i * sizeof(int), &(int){ null_fd() },
+			       sizeof(int));
+	}
+	return sendmsg(sock, &mh, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct script s = { data, data + size };
+	unsigned before;
+
+	null_fd();
+	before = open_descriptors();
+	if (take8(&s) & 1)
+		ctl_client_side(&s);
+	else
+		ctl_daemon_side(&s);
+	require(open_descriptors() == before);
+	return 0;
+}
