@@ -99,20 +99,23 @@ static int answering_ioctl(int fd, unsigned long request, ...)
 /* The question that libibverbs asks first; the answer "too short" means yes. */
 static bool is_answered(ioctl_fn ask, int cmd_fd)
 {
-	struct {
-		struct ib_uverbs_ioctl_hdr hdr;
-		struct ib_uverbs_attr attr;
+	union {
+		struct ib_uverbs_ioctl_hdr hdr; /* its attributes follow */
+		uint8_t room[sizeof(struct ib_uverbs_ioctl_hdr) +
+			     sizeof(struct ib_uverbs_attr)];
 	} probe = {
 		.hdr = { .length = sizeof(probe),
 			 .object_id = UVERBS_OBJECT_DEVICE,
 			 .method_id = UVERBS_METHOD_INVOKE_WRITE,
 			 .num_attrs = 1 },
-		.attr = { .attr_id = UVERBS_ATTR_WRITE_CMD,
-			  .len = sizeof(uint64_t),
-			  .flags = UVERBS_ATTR_F_MANDATORY,
-			  .data = IB_USER_VERBS_CMD_QUERY_DEVICE },
 	};
 
+	probe.hdr.attrs[0] = (struct ib_uverbs_attr){
+		.attr_id = UVERBS_ATTR_WRITE_CMD,
+		.len = sizeof(uint64_t),
+		.flags = UVERBS_ATTR_F_MANDATORY,
+		.data = IB_USER_VERBS_CMD_QUERY_DEVICE,
+	};
 	return ask(cmd_fd, RDMA_VERBS_IOCTL, &probe) < 0 && errno == ENOSPC;
 }
 

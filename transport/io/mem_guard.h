@@ -4,7 +4,7 @@
  * A registered range may have been unmapped, or its file truncated, by the time the
  * device writes to it. The copy then faults, in whatever thread makes progress. A handler
  * for SIGSEGV and SIGBUS ends the copy if the fault lies in the range that this thread
- *has marked; every other signal goes to the handler that was there before, as the kernel
+ * has marked; every other signal goes to the handler that was there before, as the kernel
  * would have delivered it.
  *
  * Use, in a function of its own:
@@ -58,7 +58,7 @@ struct rn_guard {
  *
  * Return: 0; -ENOSPC if the program has replaced the handler too often, or what
  *	   sigaction() failed with: rn_guard_ready() is false then, and the caller copies
- *by other means.
+ * by other means.
  */
 int rn_guard_install(void);
 

@@ -24,7 +24,7 @@ struct rn_fault_spec {
 /**
  * rn_fault_parse() - Read "drop=1%,dup=0.5%,reorder=1%,corrupt=0.1%,seed=7"
  * @text:	Any of these, in any order, each at most once; percentages of 0 to 100
- *with up to four decimals. What is not named is 0; the seed is 1
+ * with up to four decimals. What is not named is 0; the seed is 1
  * @spec:	Out; untouched on failure
  * @err:	Out on failure: one sentence
  *
