@@ -80,7 +80,7 @@ static int read_window(struct rnp_settings *s, char *err, size_t err_len)
 		if (!at || value == 0)
 			break;
 		*field[i] = (uint32_t)value;
-		if (*at != ':')
+		if (*at != ':' || i + 1 == RN_ARRAY_SIZE(field))
 			break;
 		at++;
 	}

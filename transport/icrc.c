@@ -167,6 +167,9 @@ enum rn_icrc_verdict rn_icrc_check(struct rn_icrc_hint *hint, const struct rn_fl
 
 	if (len < RN_BTH_LEN + RN_ICRC_LEN || data_len > RN_ICRC_DATA_MAX)
 		return RN_ICRC_BAD;
+	/* An IPv6 header can hold any source; not every kernel drops such packets. */
+	if (rn_gid_is_ipv4(&f->src) != rn_gid_is_ipv4(&f->dst))
+		return RN_ICRC_BAD;
 	diff = rn_get_le32(pkt + data_len) ^ rn_icrc(f, guess, pkt, data_len);
 	if (!rn_flow_is_ipv4(f))
 		return diff == 0 ? RN_ICRC_OK : RN_ICRC_BAD;

@@ -69,7 +69,7 @@ enum {
 /**
  * rn_icrc_check() - Verify the ICRC of a received packet
  * @hint:	Memory of this flow, updated when the packet is accepted; or NULL
- * @f:		IP and UDP facts; @f->src is the sender
+ * @f:		IP and UDP facts; @f->src is the sender, which may claim to be anyone
  * @pkt:	First byte of the BTH
  * @len:	Bytes from BTH to the last byte of the ICRC, any value
  * @gro_idx:	Position of the packet in the super-packet of UDP_GRO; 0 if alone
@@ -79,7 +79,8 @@ enum {
  * plus 1..RN_ICRC_ID_AHEAD. The packet is read once, whatever the outcome.
  *
  * Return: RN_ICRC_OK, RN_ICRC_OK_SOLVED (IPv4 and not @exact), or RN_ICRC_BAD, also for a
- *	   packet too short to hold a BTH or too long for an IPv4 datagram.
+ *	   packet too short to hold a BTH or too long for an IPv4 datagram, and for
+ *	   addresses of two families.
  */
 enum rn_icrc_verdict rn_icrc_check(struct rn_icrc_hint *hint, const struct rn_flow *f,
 				   const uint8_t *pkt, size_t len, uint16_t gro_idx,

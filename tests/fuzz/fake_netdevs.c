@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* fake_netdevs.c - see fake_netdevs.h. */
-#include "fake_netdevs.h"
-
+/* fake_netdevs.c - the same interfaces on every machine, in place of those of this one.
+ *
+ * lo; eth0 with a MAC, a labelled address and a link-local one; v6 with addresses of
+ * IPv6 only; none and tun0 without any; many with more addresses than a GID table holds.
+ *
+ * Link with -Wl,--wrap= of the functions below.
+ */
 #include <arpa/inet.h>
+#include <ifaddrs.h>
 #include <net/if.h>
 #include <net/if_arp.h>
 #include <netinet/in.h>
@@ -12,6 +17,11 @@
 #include <sys/ioctl.h>
 
 #include "script.h"
+
+int __wrap_getifaddrs(struct ifaddrs **out);
+void __wrap_freeifaddrs(struct ifaddrs *all);
+unsigned __wrap_if_nametoindex(const char *name);
+int __wrap_ioctl(int fd, unsigned long request, ...);
 
 enum {
 	UP = IFF_UP | IFF_RUNNING,

@@ -9,7 +9,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "fake_netdevs.h"
 #include "net_fault.h"
 #include "packet_text.h"
 #include "rocin/netdev.h"

@@ -43,6 +43,7 @@ static void add(struct line *l, const char *fmt, ...)
 /* What the IP and UDP headers say. */
 struct outer {
 	struct rn_flow flow;
+	bool is_ipv4; /* the header, whatever the addresses look like */
 	uint16_t ip_id;
 	const uint8_t *bth;
 	size_t len; /* BTH to ICRC, as the UDP header says and the capture holds */
@@ -58,6 +59,7 @@ static bool parse_ip(const uint8_t *ip, size_t len, struct outer *o, const uint8
 		memcpy(o->flow.dst.raw + 12, ip + 16, 4);
 		o->flow.tclass = ip[1];
 		o->flow.hop_limit = ip[8];
+		o->is_ipv4 = true;
 		o->ip_id = rn_get_be16(ip + 4);
 		*udp = ip + IPV4_LEN;
 		return true;
@@ -188,6 +190,28 @@ static void add_transport(struct line *l, const struct outer *o)
 	add(l, "%s%s", bth.ack_req ? " ackreq" : "", bth.solicited ? " se" : "");
 }
 
+/* An ICRC is defined for what fits an IPv4 datagram, and told by its addresses: those of
+ * IPv4 may not stand in an IPv6 header (RFC 4291, 2.5.5).
+ */
+static bool has_icrc(const struct outer *o)
+{
+	return o->len - RN_ICRC_LEN <= RN_ICRC_DATA_MAX &&
+	       rn_gid_is_ipv4(&o->flow.src) == o->is_ipv4 &&
+	       rn_gid_is_ipv4(&o->flow.dst) == o->is_ipv4;
+}
+
+static const char *icrc_remark(const struct outer *o)
+{
+	if (o->cut)
+		return " [cut off by the capture]";
+	if (o->len < RN_BTH_LEN + RN_ICRC_LEN)
+		return " [no ICRC]";
+	if (!has_icrc(o) || rn_icrc(&o->flow, o->ip_id, o->bth, o->len - RN_ICRC_LEN) !=
+				    rn_get_le32(o->bth + o->len - RN_ICRC_LEN))
+		return " [wrong ICRC]";
+	return "";
+}
+
 bool rn_packet_text(const uint8_t *ip, size_t len, char *text, size_t text_len)
 {
 	struct line l = { .text = text, .len = text_len };
@@ -200,12 +224,6 @@ bool rn_packet_text(const uint8_t *ip, size_t len, char *text, size_t text_len)
 	add(&l, "%s > %s  ", rn_gid_text(&o.flow.src, src),
 	    rn_gid_text(&o.flow.dst, dst));
 	add_transport(&l, &o);
-	if (o.cut)
-		add(&l, " [cut off by the capture]");
-	else if (o.len < RN_BTH_LEN + RN_ICRC_LEN)
-		add(&l, " [no ICRC]");
-	else if (rn_icrc(&o.flow, o.ip_id, o.bth, o.len - RN_ICRC_LEN) !=
-		 rn_get_le32(o.bth + o.len - RN_ICRC_LEN))
-		add(&l, " [wrong ICRC]");
+	add(&l, "%s", icrc_remark(&o));
 	return true;
 }
