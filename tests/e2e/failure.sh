@@ -6,15 +6,15 @@
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
 
-# start_transfer: ib_write_bw for a long time; sets $server and $client
+# start_transfer [OPTION...]: ib_write_bw for a long time; sets $server and $client
 start_transfer() {
 	next_port
-	rocin run --netdev "lo:$addr_a" -- ib_write_bw -x 0 -F -D 60 -p "$port" \
+	rocin run --netdev "lo:$addr_a" -- ib_write_bw -x 0 -F -D 60 -p "$port" "$@" \
 		>"$work/server.out" 2>&1 &
 	server=$!
 	pids+=("$server")
 	wait_for 20 listening "$server" || fail 'server does not listen'
-	rocin run --netdev "lo:$addr_b" -- ib_write_bw -x 0 -F -D 60 -p "$port" 127.0.0.1 \
+	rocin run --netdev "lo:$addr_b" -- ib_write_bw -x 0 -F -D 60 -p "$port" "$@" 127.0.0.1 \
 		>"$work/client.out" 2>&1 &
 	client=$!
 	pids+=("$client")
@@ -29,20 +29,26 @@ print(max([c["hw_counters"].get("sent_pkts", 0) for c in json.load(sys.stdin)] o
 }
 gone() { ! kill -0 "$1" 2>/dev/null; }
 
-# expect_error: the client must end by itself with an error completion
+# expect_error server|client: that end must end by itself with an error completion
 expect_error() {
-	wait_for 20 gone "$client" || fail "the client still runs: $(tail -3 "$work/client.out")"
-	wait "$client" && fail 'the client ended as if all were well'
-	grep -q 'status 12\|Completion with error' "$work/client.out" ||
-		fail "no error completion: $(tail -5 "$work/client.out")"
+	local pid=$client
+	[ "$1" = client ] || pid=$server
+	wait_for 20 gone "$pid" || fail "the $1 still runs: $(tail -3 "$work/$1.out")"
+	wait "$pid" && fail "the $1 ended as if all were well"
+	grep -q 'status 12\|Completion with error' "$work/$1.out" ||
+		fail "no error completion: $(tail -5 "$work/$1.out")"
 }
 
 case $1 in
 kill)
 	start_transfer
 	kill -9 "$server"
-	expect_error
+	expect_error client
 	echo 'ok: kill -9 of the target: the requester gets RETRY_EXC_ERR'
+	start_transfer -b
+	kill -9 "$client"
+	expect_error server
+	echo 'ok: kill -9 of the other end, both sending: the same'
 	# The dead process's slot is free again, and the same address works at once.
 	next_port
 	pair 'a new pair right after' ib_send_bw -x 0 -F -n 500 -p "$port" -- \
@@ -51,10 +57,16 @@ kill)
 stop)
 	start_transfer
 	kill -STOP "$server"
-	expect_error
+	expect_error client
 	kill -CONT "$server"
 	kill -9 "$server"
 	echo 'ok: SIGSTOP of the target: the requester gets RETRY_EXC_ERR'
+	start_transfer -b
+	kill -STOP "$client"
+	expect_error server
+	kill -CONT "$client"
+	kill -9 "$client"
+	echo 'ok: SIGSTOP of the other end, both sending: the same'
 	;;
 rocind)
 	start_transfer
