@@ -44,6 +44,7 @@ static const size_t CLONE_STACK = 64 * (size_t)1024;
 /* clone() under a name that ThreadSanitizer does not intercept: it takes every clone for
  * a fork() and runs what follows one twice on the memory that the clones share.
  */
+// NOLINTNEXTLINE(cert-dcl51-cpp): glibc's own name
 int __clone(int (*fn)(void *), void *stack, int flags, void *arg, ...);
 
 /* Read, and in part written, by the clones. */
