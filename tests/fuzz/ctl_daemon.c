@@ -26,15 +26,16 @@ int __wrap_rnd_iface_read(uint32_t ifindex, struct rnd_iface *out);
 enum {
 	PEERS = 4,
 	STEPS_MAX = 64,
-	POOL = 16,	    /* addresses 10.0.0.0 .. that an interface may have */
-	FOREIGN = 0xf0,	    /* addresses that end in this or more are nobody's */
-	LOOPBACK = 1,	    /* interface index; that of the others is below IFACES */
+	POOL = 16,	/* addresses 10.0.0.0 .. that an interface may have */
+	FOREIGN = 0xf0, /* addresses that end in this or more are nobody's */
+	LOOPBACK = 1,	/* interface index; that of the others is below IFACES */
 	IFACES = 4,
 };
 
 struct peer {
 	int sock;	/* -1: not connected */
 	unsigned asked; /* requests without an answer */
+	bool greeted;
 };
 
 static struct {
@@ -122,6 +123,14 @@ static void call(struct peer *p)
 	rnd_client_accept(&w.server, pair[1]);
 }
 
+static void check_listed(const struct rn_ctl_client *client, unsigned fd_count)
+{
+	require(client->gid_count >= 1 && client->gid_count <= RN_GID_MAX);
+	require(memchr(client->ibdev, '\0', sizeof(client->ibdev)) != NULL);
+	require(memchr(client->ifname, '\0', sizeof(client->ifname)) != NULL);
+	require(client->has_stats == fd_count);
+}
+
 static void check_answer(struct peer *p, const struct rn_ctl_packet *pkt)
 {
 	const struct rn_ctl_attached *attached = &pkt->msg.attached;
@@ -138,6 +147,8 @@ static void check_answer(struct peer *p, const struct rn_ctl_packet *pkt)
 		require(attached->qpn_counter <= UINT16_MAX);
 		require(attached->sock_count == pkt->fd_count);
 	}
+	if (pkt->msg.hdr.type == RN_CTL_CLIENT)
+		check_listed(&pkt->msg.client, pkt->fd_count);
 	if (pkt->msg.hdr.type == RN_CTL_REFUSED) {
 		require(refused->err > 0 && refused->text[0]);
 		require(memchr(refused->text, '\0', sizeof(refused->text)) != NULL);
@@ -171,8 +182,7 @@ static void serve(void)
 {
 	struct epoll_event event;
 
-	while (!w.server.stopping &&
-	       epoll_wait(w.server.epoll_fd, &event, 1, 0) == 1) {
+	while (!w.server.stopping && epoll_wait(w.server.epoll_fd, &event, 1, 0) == 1) {
 		const struct rnd_source *source = event.data.ptr;
 
 		source->on_ready(source->ctx);
@@ -189,18 +199,45 @@ static bool shares_slot(const struct rnd_attachment *a, const struct rnd_attachm
 	return false;
 }
 
+/* Each slot that is taken has one owner. */
 static void check_slots(void)
 {
+	unsigned taken = 0, owned = 0;
+
 	for (const struct rnd_client *c = w.server.clients; c; c = c->next) {
 		const struct rnd_attachment *a = &c->attachment;
 
 		require(a->gid_count <= RN_GID_MAX);
 		require(a->slot || a->gid_count == 0);
-		for (uint32_t i = 0; i < a->gid_count; i++)
+		for (uint32_t i = 0; i < a->gid_count; i++) {
 			require(!a->group[i] || a->group[i]->taken[a->slot]);
+			owned += a->group[i] != NULL;
+		}
 		for (const struct rnd_client *d = c->next; d; d = d->next)
 			require(!shares_slot(a, &d->attachment));
 	}
+	for (const struct rnd_group *g = w.server.groups.first; g; g = g->next)
+		for (unsigned slot = 0; slot < RND_SLOT_COUNT; slot++)
+			taken += g->taken[slot];
+	require(taken == owned);
+}
+
+/* What rocind does not understand, or not now, ends the connection. */
+static void say(struct peer *p, struct script *s)
+{
+	int type = ctl_speak(s, p->sock);
+
+	if (type == CTL_UNSENT)
+		return;
+	p->asked++;
+	serve();
+	if (type >= RN_CTL_HELLO && type <= RN_CTL_SHUTDOWN &&
+	    (type == RN_CTL_HELLO) != p->greeted) {
+		p->greeted = true;
+		return;
+	}
+	read_all(p);
+	require(p->sock < 0);
 }
 
 static void step(struct script *s)
@@ -223,7 +260,7 @@ static void step(struct script *s)
 		break;
 	default:
 		if (p->sock >= 0)
-			p->asked += ctl_speak(s, p->sock);
+			say(p, s);
 		break;
 	}
 }

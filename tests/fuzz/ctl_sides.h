@@ -12,8 +12,13 @@ void ctl_daemon_side(struct script *s);
 void ctl_client_side(struct script *s);
 
 /* Send the next message of the script: bytes of any kind, or a good header and any body;
- * with up to 20 descriptors. Return: true if it was sent.
+ * with up to 20 descriptors. Return: its type if it is one that the protocol knows, with
+ * the right magic, version and length and with no more descriptors than there may be.
  */
-bool ctl_speak(struct script *s, int sock);
+enum {
+	CTL_UNSENT = -1,
+	CTL_BAD = 0,
+};
+int ctl_speak(struct script *s, int sock);
 
 #endif /* FUZZ_CTL_SIDES_H */

@@ -36,11 +36,16 @@ static const struct {
 	unsigned flags;
 	const char *address;
 } listed[] = {
-	{ "lo", UP | IFF_LOOPBACK, NULL },    { "lo", UP | IFF_LOOPBACK, "127.0.0.1" },
-	{ "lo", UP | IFF_LOOPBACK, "::1" },   { "eth0", UP, NULL },
-	{ "eth0", UP, "10.0.0.1" },	      { "eth0:1", UP, "10.0.0.2" },
-	{ "eth0", UP, "2001:db8::1" },	      { "eth0", UP, "fe80::1" },
-	{ "v6", IFF_UP, "2001:db8::2" },      { "v6", IFF_UP, "fe80::1" },
+	{ "lo", UP | IFF_LOOPBACK, NULL },
+	{ "lo", UP | IFF_LOOPBACK, "127.0.0.1" },
+	{ "lo", UP | IFF_LOOPBACK, "::1" },
+	{ "eth0", UP, NULL },
+	{ "eth0", UP, "10.0.0.1" },
+	{ "eth0:1", UP, "10.0.0.2" },
+	{ "eth0", UP, "2001:db8::1" },
+	{ "eth0", UP, "fe80::1" },
+	{ "v6", IFF_UP, "2001:db8::2" },
+	{ "v6", IFF_UP, "fe80::1" },
 	{ "none", 0, NULL },
 };
 
@@ -95,9 +100,9 @@ static void list_all(void)
 	}
 	for (uint32_t i = 0; i < MANY; i++) {
 		add("many", UP);
-		fake.addr[fake.count - 1].v4 = (struct sockaddr_in){
-			.sin_family = AF_INET, .sin_addr.s_addr = htonl(0x0a010000u + i)
-		};
+		fake.addr[fake.count - 1].v4 =
+			(struct sockaddr_in){ .sin_family = AF_INET,
+					      .sin_addr.s_addr = htonl(0x0a010000u + i) };
 	}
 	add("tun0", UP); /* some links have no address at all */
 	fake.entry[fake.count - 1].ifa_addr = NULL;

@@ -7,7 +7,7 @@
 #include <sys/socket.h>
 
 #include "ctl_sides.h"
-#include "rocin/ctl.h"
+#include "ctl_socket.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -15,7 +15,8 @@ enum {
 	FD_MAX = 20, /* more than a receiver has room for */
 	BODY_MAX = sizeof(union rn_ctl_msg) + 64,
 
-	/* Bits of a message's first byte; its upper four are the number of descriptors. */
+	/* Bits of a message's first byte; its upper four are the number of descriptors.
+	 */
 	RAW = 1,
 	OTHER_VERSION = 2,
 	WRONG_LENGTH = 4,
@@ -60,7 +61,16 @@ static int null_fd(void)
 	return fd;
 }
 
-bool ctl_speak(struct script *s, int sock)
+static int verdict(const struct message *m, unsigned fd_count)
+{
+	bool good = m->len >= sizeof(m->hdr) && m->hdr.magic == RN_CTL_MAGIC &&
+		    m->hdr.version == RN_CTL_VERSION && m->hdr.len == m->len &&
+		    m->len == rn_ctl_len(m->hdr.type) && fd_count <= RN_CTL_FD_MAX;
+
+	return good ? m->hdr.type : CTL_BAD;
+}
+
+int ctl_speak(struct script *s, int sock)
 {
 	union {
 		struct cmsghdr align;
@@ -87,7 +97,9 @@ bool ctl_speak(struct script *s, int sock)
 			memcpy(CMSG_DATA(c) + i * sizeof(int), &(int){ null_fd() },
 			       sizeof(int));
 	}
-	return sendmsg(sock, &mh, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0;
+	if (sendmsg(sock, &mh, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+		return CTL_UNSENT;
+	return verdict(&m, fd_count);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -92,7 +92,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	uint8_t *room = guarded_room(), *front, *back;
 	uint8_t shape = take8(&s);
 	uint16_t gro_idx = take16(&s), at = take16(&s);
-	struct rn_icrc_hint hint = { .last_id = take16(&s), .habit = take8(&s) % 3 }, same;
+	struct rn_icrc_hint hint = { .last_id = take16(&s), .habit = take8(&s) % 3 },
+			    same;
 	struct rn_flow flow = take_flow(&s, shape);
 	bool exact = shape & 4, one_family;
 	size_t len = script_left(&s);

@@ -49,8 +49,8 @@ static bool take_request(struct script *s, struct request *r)
 
 	take_bytes(s, &head, sizeof(head));
 	if (head.length < sizeof(head))
-		head.length = (uint16_t)(sizeof(head) +
-					 head.num_attrs * sizeof(head.attrs[0]));
+		head.length =
+			(uint16_t)(sizeof(head) + head.num_attrs * sizeof(head.attrs[0]));
 	if (head.length < sizeof(head))
 		return false;
 	r->hdr = malloc(head.length);

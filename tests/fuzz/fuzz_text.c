@@ -56,6 +56,18 @@ static void check_fault(const struct rn_fault_spec *spec)
 	require(again.seed == spec->seed);
 }
 
+static void check_named_once(const char *text)
+{
+	static const char *const names[] = { "drop=", "dup=", "reorder=", "corrupt=",
+					     "seed=" };
+
+	for (unsigned i = 0; i < RN_ARRAY_SIZE(names); i++) {
+		const char *first = strstr(text, names[i]);
+
+		require(!first || !strstr(first + 1, names[i]));
+	}
+}
+
 static void fault(struct script *s)
 {
 	struct rn_fault_spec spec = { .seed = 0x5eed };
@@ -65,10 +77,12 @@ static void fault(struct script *s)
 
 	require(rc == 0 || rc == -EINVAL);
 	require((rc == 0) == (why[0] == '\0'));
-	if (rc == 0)
+	if (rc == 0) {
 		check_fault(&spec);
-	else
+		check_named_once(text);
+	} else {
 		require(spec.seed == 0x5eed && spec.drop == 0);
+	}
 	free(text);
 }
 
@@ -150,7 +164,8 @@ static void check_settings(const struct rnp_settings *set)
 
 static void settings(struct script *s)
 {
-	uint32_t mtu = 256u << take8(s) % 5, rcvbuf = (uint32_t)take16(s) << take8(s) % 17;
+	uint32_t mtu = 256u << take8(s) % 5, rcvbuf = (uint32_t)take16(s)
+						      << take8(s) % 17;
 	struct rnp_settings set;
 	char why[SENTENCE_MAX] = "";
 	int rc;

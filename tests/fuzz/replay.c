@@ -8,7 +8,7 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum {
-	INPUT_MAX = 1 << 17 /* a packet is at most half as long */
+	INPUT_MAX = 1 << 17, /* the longest packet and more */
 };
 
 static int replay(const char *folder, const char *name)
