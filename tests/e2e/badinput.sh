@@ -24,7 +24,10 @@ refuse 'no program' 64 'which program' rocin run
 refuse 'no such command' 64 'no command' rocin frobnicate
 refuse 'no such option' 64 'option' rocin devices --frobnicate
 refuse 'directory as a program' 126 'cannot be executed' rocin run -- /tmp
-refuse 'sudo in front' 126 'sudo rocin run|does not hand' rocin run -- ssh localhost true
+mkdir "$work/programs"
+printf '#!/bin/sh\n' >"$work/programs/ssh"
+chmod +x "$work/programs/ssh"
+refuse 'ssh behind it' 126 'ssh HOST rocin run' rocin run -- "$work/programs/ssh" localhost true
 
 mkdir -m 755 "$work/open"
 refuse 'runtime directory open to others' 1 "$work/open" \
@@ -81,16 +84,16 @@ grep -q rocin0 <<<"$x" || fail "no device: $x"
 [ "$(id -u)" = 0 ] || { echo 'not root: default device not tried'; exit 0; }
 ns=rocin-d-$$
 ip netns add "$ns" || skip 'network namespaces cannot be made here'
-trap 'ip netns exec "$ns" timeout 5 rocin stop >/dev/null 2>&1; ip netns del "$ns"; cleanup' EXIT
+trap 'nsenter --net="/run/netns/$ns" timeout 5 rocin stop >/dev/null 2>&1; ip netns del "$ns"; cleanup' EXIT
 ip -n "$ns" link set lo up
 ip -n "$ns" link add dummy0 type dummy
 ip -n "$ns" addr add 10.77.9.1/24 dev dummy0
 ip -n "$ns" link set dummy0 up
-ip netns exec "$ns" rocin run -- "$ROCIN_TESTS/hold_qp" "$work/ready" "$work/done" &
+nsenter --net="/run/netns/$ns" rocin run -- "$ROCIN_TESTS/hold_qp" "$work/ready" "$work/done" &
 pid=$!
 pids+=("$pid")
 wait_for 10 [ -e "$work/ready" ] || fail 'no queue pair on the default device'
-inside=$(ip netns exec "$ns" ss -lunH 'sport = :4791' | awk '{ print $4 }')
+inside=$(nsenter --net="/run/netns/$ns" ss -lunH 'sport = :4791' | awk '{ print $4 }')
 [ -n "$inside" ] || fail 'nothing listens'
 outside=$(grep -vE '^(127\.|\[::1\])' <<<"$inside")
 [ -z "$outside" ] || fail "listens on $outside"

@@ -17,7 +17,7 @@ ip netns add "$b"
 remove_namespaces() {
 	local ns
 	for ns in "$a" "$b"; do
-		ip netns exec "$ns" timeout 5 rocin stop >/dev/null 2>&1
+		nsenter --net="/run/netns/$ns" timeout 5 rocin stop >/dev/null 2>&1
 		ip netns del "$ns"
 	done
 	cleanup
@@ -34,7 +34,13 @@ for pair in "$a va" "$b vb"; do
 	ip -n "$1" link set lo up
 	ip -n "$1" link set "$2" up
 done
-up() { [ -z "$(ip -n "$a" -6 addr show dev va tentative)" ] && ip -n "$a" link show va | grep -q 'state UP'; }
+# A link-local address counts once duplicate address detection is through.
+settled() {
+	ip -n "$1" link show "$2" | grep -q 'state UP' &&
+		[ -z "$(ip -n "$1" -6 addr show dev "$2" tentative)" ] &&
+		[ -n "$(ip -n "$1" -6 addr show dev "$2" scope link)" ]
+}
+up() { settled "$a" va && settled "$b" vb; }
 wait_for 10 up || fail 'the veth pair does not come up'
 
 # verify NAME OPTION...
@@ -42,16 +48,16 @@ verify() {
 	local name=$1 pid status
 	shift
 	rm -f "$work/meet"
-	timeout "$limit" ip netns exec "$b" rocin run --netdev vb -- "$ROCIN_TESTS/verify" \
+	timeout "$limit" nsenter --net="/run/netns/$b" rocin run --netdev vb -- "$ROCIN_TESTS/verify" \
 		--role b --socket "$work/meet" "$@" >"$work/b.out" 2>&1 &
 	pid=$!
 	pids+=("$pid")
-	timeout "$limit" ip netns exec "$a" rocin run --netdev va -- "$ROCIN_TESTS/verify" \
+	timeout "$limit" nsenter --net="/run/netns/$a" rocin run --netdev va -- "$ROCIN_TESTS/verify" \
 		--role a --socket "$work/meet" "$@" >"$work/a.out" 2>&1
 	status=$?
 	[ "$status" = 0 ] || kill "$pid" 2>/dev/null
 	if ! wait "$pid" || [ "$status" != 0 ]; then
-		tail -5 "$work/a.out" "$work/b.out"
+		tail -n 5 "$work/a.out" "$work/b.out"
 		fail "$name (status $status)"
 	fi
 	echo "ok: $name: $(tail -1 "$work/b.out")"
@@ -60,7 +66,7 @@ verify() {
 loss() {
 	local ns
 	for ns in "$a" "$b"; do
-		ip netns exec "$ns" nft "$1"
+		nsenter --net="/run/netns/$ns" nft "$1"
 	done
 }
 
@@ -69,6 +75,7 @@ path=1024
 for kind in rc uc ud; do
 	verify "$kind" --type "$kind" -n 500 --mtu $path
 	verify "$kind over IPv6" --type "$kind" -n 300 --mtu $path --gid 1
+	verify "$kind over IPv6, link-local" --type "$kind" -n 200 --mtu $path --gid 2
 	ROCIN_GSO=off verify "$kind without GSO" --type "$kind" -n 300 --mtu $path
 done
 loss 'add table inet t; add chain inet t i { type filter hook input priority 0; };
@@ -80,7 +87,7 @@ done
 loss 'delete table inet t'
 
 # On the wire: without GSO each packet is alone, so the capture shows what a NIC would send.
-ip netns exec "$a" tcpdump -i va -s 0 -U -w "$work/wire.pcap" udp port 4791 2>"$work/tcpdump.out" &
+nsenter --net="/run/netns/$a" tcpdump -i va -s 0 -U -w "$work/wire.pcap" udp port 4791 2>"$work/tcpdump.out" &
 tcpdump_pid=$!
 pids+=("$tcpdump_pid")
 capturing() { grep -q 'listening on' "$work/tcpdump.out"; }

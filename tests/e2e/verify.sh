@@ -22,7 +22,7 @@ verify() {
 	status=$?
 	[ "$status" = 0 ] || kill "$pid" 2>/dev/null
 	if ! wait "$pid" || [ "$status" != 0 ]; then
-		tail -5 "$work/a.out" "$work/b.out"
+		tail -n 5 "$work/a.out" "$work/b.out"
 		rocin stat
 		fail "$kind $name (status $status)"
 	fi

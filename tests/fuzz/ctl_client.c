@@ -16,6 +16,10 @@
 
 int __wrap_poll(struct pollfd *fds, nfds_t count, int timeout);
 
+enum {
+	ENOUGH = 1 /* what on_client() ends a list with */
+};
+
 static struct {
 	struct script *script;
 	int sock; /* -1: closed */
@@ -41,16 +45,26 @@ int __wrap_poll(struct pollfd *fds, nfds_t count, int timeout)
 
 /* ---- Requests ---- */
 
+/* Room for a sentence that is not terminated as long as none is written: rocind may
+ * refuse in any words.
+ */
 struct sentence {
 	char text[RN_CTL_TEXT_LEN + 100];
 };
 
+static struct sentence no_sentence(void)
+{
+	struct sentence why;
+
+	memset(why.text, '?', sizeof(why.text));
+	return why;
+}
+
 static void check_result(int rc, const struct sentence *why)
 {
-	require(rc <= 0);
-	require(memchr(why->text, '\0', sizeof(why->text)) != NULL);
-	/* What rocind refuses with may be an empty sentence. */
-	require(rc == 0 || why->text[0] != '?');
+	bool written = memchr(why->text, '\0', sizeof(why->text)) != NULL;
+
+	require(rc <= 0 && written == (rc != 0));
 }
 
 static void check_socket(int fd)
@@ -66,7 +80,7 @@ static void attach(struct rn_rocind *r, struct script *s)
 				 .ifname = "lo",
 				 .ifindex = 1,
 				 .gid_count = take8(s) % (RN_GID_MAX + 2) };
-	struct sentence why = { "?" };
+	struct sentence why = no_sentence();
 	struct rn_attach out = { .slot = 0 };
 	int rc;
 
@@ -94,21 +108,23 @@ static int on_client(void *ctx, const struct rn_rocind_client *client)
 	require(memchr(client->ifname, '\0', sizeof(client->ifname)) != NULL);
 	if (client->stats_fd >= 0)
 		check_socket(client->stats_fd);
-	return (*left)-- == 0 ? -ECANCELED : 0;
+	return (*left)-- == 0 ? ENOUGH : 0;
 }
 
 static void list(struct rn_rocind *r, struct script *s)
 {
-	struct sentence why = { "" };
+	struct sentence why = no_sentence();
 	unsigned left = take8(s);
+	int rc = rn_rocind_list(r, on_client, &left, why.text, sizeof(why.text));
 
-	check_result(rn_rocind_list(r, on_client, &left, why.text, sizeof(why.text)),
-		     &why);
+	/* The caller's own end needs no sentence. */
+	if (rc != ENOUGH)
+		check_result(rc, &why);
 }
 
 static void status(struct rn_rocind *r)
 {
-	struct sentence why = { "?" };
+	struct sentence why = no_sentence();
 	struct rn_rocind_status out;
 	int rc = rn_rocind_status(r, &out, why.text, sizeof(why.text));
 
@@ -136,7 +152,7 @@ static void event(struct rn_rocind *r)
 
 static void step(struct rn_rocind *r, struct script *s)
 {
-	struct sentence why = { "?" };
+	struct sentence why = no_sentence();
 	bool was_gone = r->gone;
 	int rc = -ECONNRESET;
 

@@ -6,7 +6,7 @@
 # usage: versions.sh BIN-DIRECTORY RDMA-CORE-BUILD...
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
-bin=$1
+bin=$1 tests=$1/../tests/provider
 shift
 failed=0
 
@@ -23,11 +23,11 @@ check() {
 
 for build in "$@"; do
 	export LD_LIBRARY_PATH=$build/lib
-	check "$build: layout" "$bin/test_driver_abi"
-	check "$build: requests" "$bin/test_cmd_ioctl"
+	check "$build: layout" "$tests/test_driver_abi"
+	check "$build: requests" "$tests/test_cmd_ioctl"
 	check "$build: devinfo" "$here/run_verbs.sh" "$bin" "$build/bin/ibv_devinfo"
 	for test in smoke events objects threads; do
-		check "$build: $test" "$here/run_verbs.sh" "$bin" "$bin/verbs_$test"
+		check "$build: $test" "$here/run_verbs.sh" "$bin" "$tests/verbs_$test"
 	done
 done
 exit $failed
