@@ -20,6 +20,11 @@ const char *const rn_stat_help[RN_STAT_COUNT] = {
 };
 /* clang-format on */
 
+/* More QPs no device offers, whatever a page claims and however large it is on paper. */
+enum {
+	QPS_MAX = 65536
+};
+
 /* Copy the records in use; stops where the file ends. */
 static int read_qps(int fd, struct rn_stats_copy *copy, uint32_t capacity)
 {
@@ -60,6 +65,8 @@ int rn_stats_read(int fd, struct rn_stats_copy *copy)
 	room = st.st_size > RN_STATS_QP_OFFSET
 		       ? (uint64_t)(st.st_size - RN_STATS_QP_OFFSET) / sizeof(*copy->qp)
 		       : 0;
+	if (room > QPS_MAX)
+		room = QPS_MAX;
 	return read_qps(fd, copy,
 			page->qp_capacity < room ? page->qp_capacity : (uint32_t)room);
 }
