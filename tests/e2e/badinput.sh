@@ -20,6 +20,7 @@ refuse 'no such interface' 1 'nosuchif' rocin run --netdev nosuchif0 -- true
 refuse 'no such address' 1 '192\.0\.2\.1' rocin run --netdev lo:192.0.2.1 -- true
 refuse 'bad specification' 1 'is not an IPv4' rocin run --netdev lo::::: -- true
 refuse 'no such program' 127 'no such program' rocin run -- no-such-program-here
+refuse 'an empty name' 127 'no such program' rocin run -- ''
 refuse 'no program' 64 'which program' rocin run
 refuse 'no such command' 64 'no command' rocin frobnicate
 refuse 'no such option' 64 'option' rocin devices --frobnicate

@@ -32,7 +32,8 @@ static bool find_in_path(const char *program, char *path, size_t len)
 {
 	const char *dirs = getenv("PATH");
 
-	if (strchr(program, '/')) {
+	if (strchr(program, '/') ||
+	    !*program) { /* "" is no name, and no directory either */
 		snprintf(path, len, "%s", program);
 		return access(path, F_OK) == 0;
 	}
