@@ -6,6 +6,11 @@
  * stands for "the program is still polling". When the timer does run out the background
  * thread switches the sockets on and serves them. A streak of polls takes them back.
  *
+ * Waking up costs tens of microseconds, so after a packet the background thread looks
+ * again for 30 us, yielding the processor each time, before it sleeps. A READ of a
+ * program that does not poll takes 17 us instead of 40 then, a wake-up by event 23
+ * instead of 48.
+ *
  * - A lease is taken or renewed only by code that has just drained the sockets under the
  *   lock. Posting does not renew it.
  * - Packets cannot get lost in a hand-over: switching the sockets on looks at them once
@@ -29,6 +34,8 @@ enum {
 	GATHER_BAN = 64, /* posts that leave at once, after one had to wait for a lease */
 };
 
+#define LOOK_AGAIN_FOR RN_USEC(30) /* the way of a packet and its answer */
+#define LOOK_AGAIN_MAX RN_MSEC(2)  /* rocind and the timer wait for that long at most */
 #define GATHER_POLLED RN_USEC(500) /* a program that polled so recently will again */
 #define GATHER_FOR RN_USEC(50)	   /* later posts leave at once, with what has gathered */
 
@@ -212,6 +219,38 @@ static void take_over(struct rnp_engine *e, rn_ns now)
 		p->gather_ban = GATHER_BAN;
 }
 
+/* One step with the sockets on. Return: super-packets received. */
+static unsigned serve_sockets(struct rnp_engine *e)
+{
+	unsigned found;
+
+	rn_udp_look_everywhere(e->wire.udp);
+	found = rnp_pump_step(e, rnp_engine_now(), RNP_DRAIN_BACKGROUND, RNP_ACKS_NOW);
+	rnp_progress_deadline(e, rnp_engine_now());
+	return found;
+}
+
+/* After a packet the next is often close behind: an answer to what the program, looking
+ * at memory, sends next. Waking up costs tens of microseconds, so look a few times more,
+ * behind everybody else who wants the processor. Gives up the lock in between.
+ */
+static void look_again(struct rnp_engine *e)
+{
+	rn_ns now = rnp_engine_now(), until = now + LOOK_AGAIN_FOR;
+	rn_ns last = now + LOOK_AGAIN_MAX;
+
+	while (now < until && now < last) {
+		pthread_mutex_unlock(&e->lock);
+		sched_yield();
+		pthread_mutex_lock(&e->lock);
+		if (e->closing || !has_sockets(e) || e->progress.turn != RNP_ARMED)
+			return;
+		now = rnp_engine_now();
+		if (serve_sockets(e) > 0)
+			until = now + LOOK_AGAIN_FOR;
+	}
+}
+
 void rnp_progress_background(struct rnp_engine *e, bool timer_fired)
 {
 	struct rnp_progress *p = &e->progress;
@@ -223,9 +262,8 @@ void rnp_progress_background(struct rnp_engine *e, bool timer_fired)
 		return;
 
 	if (p->turn == RNP_ARMED) {
-		rn_udp_look_everywhere(e->wire.udp);
-		rnp_pump_step(e, now, RNP_DRAIN_BACKGROUND, RNP_ACKS_NOW);
-		rnp_progress_deadline(e, now);
+		if (serve_sockets(e) > 0)
+			look_again(e);
 	} else if (p->timer_at == 0 && now - p->last_poll < p->times.lease / 4) {
 		p->lease_set = p->last_poll;
 		set_timer(e, p->last_poll + p->cur_lease);
