@@ -140,20 +140,27 @@ static void renew_lease(struct rnp_engine *e, rn_ns now)
 	note_poller(p);
 }
 
+/* One step with the sockets on. Return: super-packets received. */
+static unsigned serve_sockets(struct rnp_engine *e, rn_ns now)
+{
+	unsigned found;
+
+	rn_udp_look_everywhere(e->wire.udp);
+	found = rnp_pump_step(e, now, RNP_DRAIN_BACKGROUND, RNP_ACKS_NOW);
+	rnp_progress_deadline(e, now);
+	return found;
+}
+
 /* The background thread becomes responsible, and finds what came in the meantime. */
 static unsigned arm(struct rnp_engine *e, rn_ns now)
 {
 	struct rnp_progress *p = &e->progress;
-	unsigned found;
 
 	p->turn = RNP_ARMED;
 	p->streak = 0;
 	p->cur_lease = p->times.lease;
 	rnp_background_listen(e, true);
-	rn_udp_look_everywhere(e->wire.udp);
-	found = rnp_pump_step(e, now, RNP_DRAIN_BACKGROUND, RNP_ACKS_NOW);
-	rnp_progress_deadline(e, now);
-	return found;
+	return serve_sockets(e, now);
 }
 
 /* ------------------------------------------------------------------ the program */
@@ -219,24 +226,13 @@ static void take_over(struct rnp_engine *e, rn_ns now)
 		p->gather_ban = GATHER_BAN;
 }
 
-/* One step with the sockets on. Return: super-packets received. */
-static unsigned serve_sockets(struct rnp_engine *e)
-{
-	unsigned found;
-
-	rn_udp_look_everywhere(e->wire.udp);
-	found = rnp_pump_step(e, rnp_engine_now(), RNP_DRAIN_BACKGROUND, RNP_ACKS_NOW);
-	rnp_progress_deadline(e, rnp_engine_now());
-	return found;
-}
-
 /* After a packet the next is often close behind: an answer to what the program, looking
  * at memory, sends next. Waking up costs tens of microseconds, so look a few times more,
  * behind everybody else who wants the processor. Gives up the lock in between.
  */
-static void look_again(struct rnp_engine *e)
+static void look_again(struct rnp_engine *e, rn_ns now)
 {
-	rn_ns now = rnp_engine_now(), until = now + LOOK_AGAIN_FOR;
+	rn_ns until = now + LOOK_AGAIN_FOR;
 	rn_ns last = now + LOOK_AGAIN_MAX;
 
 	while (now < until && now < last) {
@@ -246,7 +242,7 @@ static void look_again(struct rnp_engine *e)
 		if (e->closing || !has_sockets(e) || e->progress.turn != RNP_ARMED)
 			return;
 		now = rnp_engine_now();
-		if (serve_sockets(e) > 0)
+		if (serve_sockets(e, now) > 0)
 			until = now + LOOK_AGAIN_FOR;
 	}
 }
@@ -262,8 +258,8 @@ void rnp_progress_background(struct rnp_engine *e, bool timer_fired)
 		return;
 
 	if (p->turn == RNP_ARMED) {
-		if (serve_sockets(e) > 0)
-			look_again(e);
+		if (serve_sockets(e, now) > 0)
+			look_again(e, now);
 	} else if (p->timer_at == 0 && now - p->last_poll < p->times.lease / 4) {
 		p->lease_set = p->last_poll;
 		set_timer(e, p->last_poll + p->cur_lease);
