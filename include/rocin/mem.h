@@ -22,11 +22,17 @@ enum rn_mem_flag {
 	RN_MEM_RELAXED = 1 << 0,  /* RO: may pass earlier posted writes */
 	RN_MEM_ID_ORDER = 1 << 1, /* IDO */
 	RN_MEM_CQE = 1 << 2,	  /* a completion entry: never relaxed */
+	RN_MEM_RESPONSE = 1 << 3, /* bytes that a READ or atomic of ours brought back */
 };
 
 struct rn_mem_attr {
 	uint32_t qpn;	/* requester ID of the access; 0: the device itself */
 	uint32_t flags; /* enum rn_mem_flag */
+	/* Message that the access belongs to, counted per QP and direction: as requester
+	 * (gather, RN_MEM_RESPONSE) the SSN of the work request, as responder the MSN.
+	 * RN_MEM_CQE: the same number for the CQE of that message.
+	 */
+	uint32_t msg;
 };
 
 enum rn_mem_atomic {

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* pcie.h - knobs of the simulated PCIe layer.
+ *
+ * Between a Rocin device and memory lies a model of PCIe: queues of TLPs, routes and one
+ * ordering rule. The knobs say how weak it is. A mode is a full set of knobs:
+ *
+ *	strict		placement like memcpy(); only RDMA itself is asynchronous
+ *	ibta		what the specification's tables promise
+ *	typical		a common server, NIC and GPU under one switch
+ *	adversarial	the weakest reading of every text
+ *
+ * As text (ROCIN_PCIE, `rocin run --pcie`, litmus files): MODE[,KNOB=VALUE]..., or @FILE
+ * with the same, one per line, '#' begins a comment. Later words win.
+ */
+#ifndef RN_PCIE_H
+#define RN_PCIE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum rn_pcie_mode {
+	RN_PCIE_STRICT,
+	RN_PCIE_IBTA,
+	RN_PCIE_TYPICAL,
+	RN_PCIE_ADVERSARIAL,
+	RN_PCIE_MODE_COUNT,
+};
+
+/* place: how free data writes of a NIC are among each other. */
+enum rn_place {
+	RN_PLACE_NOW,  /* every TLP is performed when it is issued */
+	RN_PLACE_PCIE, /* the ordering table of PCIe and nothing else */
+	RN_PLACE_MSG,  /* and any order inside one message */
+	RN_PLACE_ANY,  /* and any order between different bytes */
+};
+
+/* rr: READs of one QP at the responder. */
+enum rn_read_order {
+	RN_READS_SERIAL,
+	RN_READS_PIPELINED
+};
+
+/* nic.queues: do QPs of a NIC share their way out? */
+enum rn_nic_queues {
+	RN_NIC_SHARED,
+	RN_NIC_PERQP
+};
+
+/* rc.p2p: the way from a NIC to device memory. */
+enum rn_p2p {
+	RN_P2P_SHARED, /* below one switch, through the queue that the CPU uses too */
+	RN_P2P_SPLIT,  /* through another root port: unordered against CPU traffic */
+	RN_P2P_DENY,   /* not routed: access to device memory fails */
+};
+
+/* gpu.ordering: numbers as CUDA's GPU_DIRECT_RDMA_WRITES_ORDERING divided by 100. */
+enum rn_gpu_ordering {
+	RN_GPU_ORDER_NONE,
+	RN_GPU_ORDER_OWNER,
+	RN_GPU_ORDER_ALL
+};
+
+/* gpu.link: how CPU and GPU reach each other. */
+enum rn_gpu_link {
+	RN_GPU_PCIE,
+	RN_GPU_C2C
+};
+
+/* atomic: how a NIC performs atomics. */
+enum rn_atomic_how {
+	RN_ATOMIC_BY_NIC,  /* hca: read and write under a lock of the NIC */
+	RN_ATOMIC_BY_PCIE, /* pcie: one AtomicOp TLP */
+};
+
+/* ack: when a responder acknowledges a WRITE or SEND. */
+enum rn_ack_when {
+	RN_ACK_EARLY,
+	RN_ACK_PLACED
+};
+
+/* mr.relaxed: which data writes carry RO. */
+enum rn_relaxed {
+	RN_RELAXED_REGISTERED,
+	RN_RELAXED_FORCE,
+	RN_RELAXED_IGNORE
+};
+
+/* driver: who chooses among the TLPs that may move. */
+enum rn_driver_kind {
+	RN_DRIVER_RANDOM,
+	RN_DRIVER_ADVERSARIAL,
+	RN_DRIVER_REPLAY
+};
+
+/* cpu: explorer only. */
+enum rn_cpu_model {
+	RN_CPU_TSO,
+	RN_CPU_SC
+};
+
+struct rn_pcie_knobs {
+	enum rn_pcie_mode mode; /* that the rest started from */
+	enum rn_place place;
+	enum rn_read_order reads;
+	enum rn_nic_queues nic_queues;
+	enum rn_p2p p2p;
+	enum rn_gpu_ordering gpu_ordering;
+	enum rn_gpu_link gpu_link;
+	enum rn_atomic_how atomic;
+	enum rn_ack_when ack;
+	enum rn_relaxed relaxed;
+	enum rn_driver_kind driver;
+	enum rn_cpu_model cpu;
+	bool ooo;	      /* nic.ooo: packets of WRITEs may be placed out of order */
+	bool ido;	      /* ido: TLPs of the NIC carry ID-based ordering */
+	uint32_t granule;     /* bytes, power of two, 8 .. 4096: unit of visibility */
+	uint32_t max_payload; /* bytes, power of two, 128 .. 4096; TLPs never cross 4 KiB
+			       */
+	uint64_t bar_size;    /* bytes of a GPU that peers can reach; 0: all */
+	uint64_t seed;	      /* of the random driver */
+	/* A TLP is held no longer than the smaller of these; 0: no such bound. */
+	uint64_t hold_ns;
+	uint32_t hold_polls; /* empty polls */
+	char replay[256];    /* driver=replay: file of choices; else empty */
+};
+
+/* All knobs of a mode. */
+void rn_pcie_preset(struct rn_pcie_knobs *k, enum rn_pcie_mode mode);
+
+/**
+ * rn_pcie_parse() - Read knobs from text
+ * @k:		In: where to start (rn_pcie_preset()); out: changed only on success
+ * @text:	MODE[,KNOB=VALUE]... or @FILE; a mode word resets all knobs to it
+ * @err:	Out on failure: one sentence that names the word (and file:line)
+ *
+ * Return: 0; -EINVAL: an unknown word, a value out of range, or knobs that contradict
+ *	   each other, both named in @err; -errno of reading FILE.
+ */
+int rn_pcie_parse(struct rn_pcie_knobs *k, const char *text, char *err, size_t err_len);
+
+/* Do the knobs agree with each other? 0, or -EINVAL with a sentence. */
+int rn_pcie_check(const struct rn_pcie_knobs *k, char *err, size_t err_len);
+
+/* The knobs as text that rn_pcie_parse() reads back: the mode and what differs from it.
+ * Return: bytes needed without the terminator, as snprintf().
+ */
+int rn_pcie_format(const struct rn_pcie_knobs *k, char *buf, size_t len);
+
+/* "typical"; never NULL. */
+const char *rn_pcie_mode_name(enum rn_pcie_mode mode);
+
+/* One row per knob, for --help, the manual and tests. Ends with name == NULL. */
+struct rn_pcie_knob {
+	const char *name;   /* "gpu.ordering" */
+	const char *alias;  /* short name in litmus files: "gpu"; or NULL */
+	const char *values; /* "none|owner|all" */
+	const char *help;   /* one line */
+};
+extern const struct rn_pcie_knob rn_pcie_knob_list[];
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* RN_PCIE_H */

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* topology.h - which queues lie between an agent and a memory.
+ *
+ * Two queues suffice: one that everything leaving an agent shares (up), and one that
+ * everything going to a memory shares (dn); host memory has one per requester, because
+ * root ports do not order each other. A longer chain of shared queues collapses into
+ * these.
+ */
+#ifndef RN_TOPOLOGY_H
+#define RN_TOPOLOGY_H
+
+#include "rocin/pcie.h"
+#include "tlp.h"
+
+enum {
+	RN_STREAM_QUEUES = 64, /* of nic.queues=perqp, per host; streams share by hash */
+
+	RN_QUEUE_UP = 0,				 /* + agent */
+	RN_QUEUE_HOST = RN_QUEUE_UP + RN_AGENT_COUNT,	 /* + requester */
+	RN_QUEUE_DOWN = RN_QUEUE_HOST + RN_AGENT_COUNT,	 /* + target */
+	RN_QUEUE_C2C = RN_QUEUE_DOWN + RN_AGENT_COUNT,	 /* + GPU: CPU -> GPU */
+	RN_QUEUE_C2C_UP = RN_QUEUE_C2C + RN_AGENT_COUNT, /* + GPU: GPU -> CPU */
+	/* + target * RN_AGENT_COUNT + requester: through another root port */
+	RN_QUEUE_SPLIT = RN_QUEUE_C2C_UP + RN_AGENT_COUNT,
+	RN_QUEUE_STREAM = RN_QUEUE_SPLIT + RN_AGENT_COUNT * RN_AGENT_COUNT,
+	RN_QUEUE_COUNT = RN_QUEUE_STREAM + RN_STREAM_QUEUES,
+};
+
+/**
+ * rn_topology_route() - Way of a request
+ * @from:	Requester
+ * @to:		Target
+ * @stream:	QP; looked at with nic.queues=perqp only
+ * @route:	Out; hops 0: performed at once (a NIC in its own memory, a CPU in host
+ *		memory)
+ *
+ * Return: false if the knobs do not route it (rc.p2p=deny).
+ */
+bool rn_topology_route(const struct rn_pcie_knobs *knobs, unsigned from, unsigned to,
+		       uint32_t stream, struct rn_route *route);
+
+/* Way of the completion from target @from back to reader @to. */
+void rn_topology_answer(const struct rn_pcie_knobs *knobs, unsigned from, unsigned to,
+			uint32_t stream, struct rn_route *route);
+
+/* "up:nic0", "dn:gpu0", "dn:gpu0<nic1", "host<nic0", "c2c:gpu0", "nq:3". */
+const char *rn_queue_name(unsigned queue, char *buf, size_t len);
+
+/* "cpu", "gpu0", "nic1", "nvme0"; as a memory the CPU's is "host". */
+const char *rn_agent_name(unsigned agent, char *buf, size_t len);
+
+#endif /* RN_TOPOLOGY_H */
