@@ -7,14 +7,9 @@
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
 kind=$1
-timeout "$limit" rocin run --netdev "lo:$addr_a" --pcap "$work/b.pcap" -- "$ROCIN_TESTS/verify" \
-	--role b --socket "$work/meet" --type "$kind" -n 60 >"$work/b.out" 2>&1 &
-pid=$!
-pids+=("$pid")
-timeout "$limit" rocin run --netdev "lo:$addr_b" --pcap "$work/a.pcap" -- "$ROCIN_TESTS/verify" \
-	--role a --socket "$work/meet" --type "$kind" -n 60 >"$work/a.out" 2>&1 ||
-	fail "requester: $(tail -3 "$work/a.out")"
-wait "$pid" || fail "target: $(tail -3 "$work/b.out")"
+run_a=(rocin run --netdev "lo:$addr_b" --pcap "$work/a.pcap" --)
+run_b=(rocin run --netdev "lo:$addr_a" --pcap "$work/b.pcap" --)
+verify_pair "$kind" --type "$kind" -n 60
 for side in a b; do
 	"$(dirname "$0")/judge-capture.sh" "$work/$side.pcap" || fail "capture of $side"
 	rocin dump "$work/$side.pcap" >"$work/$side.txt" || fail 'rocin dump'

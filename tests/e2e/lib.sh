@@ -10,7 +10,8 @@ set -u
 PATH=$ROCIN_BIN:$PATH:/usr/sbin:/sbin
 work=$(mktemp -d)
 export ROCIN_RUNTIME_DIR=$work/run ROCIN_IDLE_MS=500
-unset ROCIN_NETDEVS ROCIN_TREE ROCIN_LOG ROCIN_PCAP ROCIN_FAULT ROCIN_GSO ROCIN_ICRC
+unset ROCIN_NETDEVS ROCIN_TREE ROCIN_LOG ROCIN_PCAP ROCIN_FAULT ROCIN_GSO ROCIN_ICRC \
+	ROCIN_PCIE ROCIN_PCIE_DEVICE ROCIN_PCIE_TRAP
 
 # Two addresses of 127.0.0.0/8 that no other test has: the process id is in them.
 addr_a=127.$((100 + $$ / 65536 % 64)).$(($$ / 256 % 256)).$(($$ % 256))
@@ -101,4 +102,29 @@ pair() {
 		fail "$name"
 	fi
 	echo "ok: $name"
+}
+
+# verify_pair NAME OPTION...: the two ends of `verify`, which meet at a socket and check
+# every byte. How each is started stands in run_a and run_b, what it said in $work/a.out
+# and $work/b.out.
+run_a=(rocin run --netdev "lo:$addr_b" --)
+run_b=(rocin run --netdev "lo:$addr_a" --)
+verify_pair() {
+	local name=$1 pid status
+	shift
+	rm -f "$work/meet"
+	timeout "$limit" "${run_b[@]}" "$ROCIN_TESTS/verify" --role b --socket "$work/meet" "$@" \
+		>"$work/b.out" 2>&1 &
+	pid=$!
+	pids+=("$pid")
+	timeout "$limit" "${run_a[@]}" "$ROCIN_TESTS/verify" --role a --socket "$work/meet" "$@" \
+		>"$work/a.out" 2>&1
+	status=$?
+	[ "$status" = 0 ] || kill "$pid" 2>/dev/null
+	if ! wait "$pid" || [ "$status" != 0 ]; then
+		tail -n 5 "$work/a.out" "$work/b.out"
+		rocin stat
+		fail "$name (status $status)"
+	fi
+	echo "ok: $name: $(tail -1 "$work/b.out")"
 }

@@ -43,25 +43,8 @@ settled() {
 up() { settled "$a" va && settled "$b" vb; }
 wait_for 10 up || fail 'the veth pair does not come up'
 
-# verify NAME OPTION...
-verify() {
-	local name=$1 pid status
-	shift
-	rm -f "$work/meet"
-	timeout "$limit" nsenter --net="/run/netns/$b" rocin run --netdev vb -- "$ROCIN_TESTS/verify" \
-		--role b --socket "$work/meet" "$@" >"$work/b.out" 2>&1 &
-	pid=$!
-	pids+=("$pid")
-	timeout "$limit" nsenter --net="/run/netns/$a" rocin run --netdev va -- "$ROCIN_TESTS/verify" \
-		--role a --socket "$work/meet" "$@" >"$work/a.out" 2>&1
-	status=$?
-	[ "$status" = 0 ] || kill "$pid" 2>/dev/null
-	if ! wait "$pid" || [ "$status" != 0 ]; then
-		tail -n 5 "$work/a.out" "$work/b.out"
-		fail "$name (status $status)"
-	fi
-	echo "ok: $name: $(tail -1 "$work/b.out")"
-}
+run_a=(nsenter --net="/run/netns/$a" rocin run --netdev va --)
+run_b=(nsenter --net="/run/netns/$b" rocin run --netdev vb --)
 
 loss() {
 	local ns
@@ -73,16 +56,16 @@ loss() {
 path=1024
 [ "$mtu" -lt 4192 ] || path=4096
 for kind in rc uc ud; do
-	verify "$kind" --type "$kind" -n 500 --mtu $path
-	verify "$kind over IPv6" --type "$kind" -n 300 --mtu $path --gid 1
-	verify "$kind over IPv6, link-local" --type "$kind" -n 200 --mtu $path --gid 2
-	ROCIN_GSO=off verify "$kind without GSO" --type "$kind" -n 300 --mtu $path
+	verify_pair "$kind" --type "$kind" -n 500 --mtu $path
+	verify_pair "$kind over IPv6" --type "$kind" -n 300 --mtu $path --gid 1
+	verify_pair "$kind over IPv6, link-local" --type "$kind" -n 200 --mtu $path --gid 2
+	ROCIN_GSO=off verify_pair "$kind without GSO" --type "$kind" -n 300 --mtu $path
 done
 loss 'add table inet t; add chain inet t i { type filter hook input priority 0; };
       add rule inet t i udp dport 4791 numgen random mod 100 < 1 drop'
 for kind in rc uc ud; do
-	verify "$kind, 1 % loss" --type "$kind" -n 500 --mtu $path --lossy
-	ROCIN_GSO=off verify "$kind, 1 % loss, without GSO" --type "$kind" -n 300 --mtu $path --lossy
+	verify_pair "$kind, 1 % loss" --type "$kind" -n 500 --mtu $path --lossy
+	ROCIN_GSO=off verify_pair "$kind, 1 % loss, without GSO" --type "$kind" -n 300 --mtu $path --lossy
 done
 loss 'delete table inet t'
 
@@ -92,7 +75,7 @@ tcpdump_pid=$!
 pids+=("$tcpdump_pid")
 capturing() { grep -q 'listening on' "$work/tcpdump.out"; }
 wait_for 10 capturing || skip 'tcpdump cannot capture here'
-ROCIN_GSO=off verify 'rc, captured by tcpdump' -n 100 --mtu $path
+ROCIN_GSO=off verify_pair 'rc, captured by tcpdump' -n 100 --mtu $path
 kill -INT "$tcpdump_pid"
 wait "$tcpdump_pid"
 "$(dirname "$0")/judge-capture.sh" "$work/wire.pcap" || fail 'the capture'

@@ -12,21 +12,7 @@ kind=$1
 verify() {
 	local name=$1
 	shift
-	rm -f "$work/meet"
-	timeout "$limit" rocin run --netdev "lo:$addr_a" -- "$ROCIN_TESTS/verify" --role b \
-		--socket "$work/meet" --type "$kind" "$@" >"$work/b.out" 2>&1 &
-	local pid=$! status
-	pids+=("$pid")
-	timeout "$limit" rocin run --netdev "lo:$addr_b" -- "$ROCIN_TESTS/verify" --role a \
-		--socket "$work/meet" --type "$kind" "$@" >"$work/a.out" 2>&1
-	status=$?
-	[ "$status" = 0 ] || kill "$pid" 2>/dev/null
-	if ! wait "$pid" || [ "$status" != 0 ]; then
-		tail -n 5 "$work/a.out" "$work/b.out"
-		rocin stat
-		fail "$kind $name (status $status)"
-	fi
-	echo "ok: $kind $name: $(tail -1 "$work/b.out")"
+	verify_pair "$kind $name" --type "$kind" "$@"
 }
 
 verify 'path MTU 1024' -n 2000
