@@ -139,7 +139,8 @@ void rn_pcie_preset(struct rn_pcie_knobs *k, enum rn_pcie_mode mode);
  * @err:	Out on failure: one sentence that names the word (and file:line)
  *
  * Return: 0; -EINVAL: an unknown word, a value out of range, or knobs that contradict
- *	   each other, both named in @err; -errno of reading FILE.
+ *	   each other, both named in @err; -errno of reading FILE, -EFBIG if it has more
+ *	   than 16384 bytes. No words at all are no error.
  */
 int rn_pcie_parse(struct rn_pcie_knobs *k, const char *text, char *err, size_t err_len);
 
@@ -162,6 +163,78 @@ struct rn_pcie_knob {
 	const char *help;   /* one line */
 };
 extern const struct rn_pcie_knob rn_pcie_knob_list[];
+
+/* ------------------------------------------------- the hierarchy of this process
+ * For tests and reports, from any thread; linked with librocin-gpu.so. In a forked child
+ * they do nothing and answer 0.
+ */
+
+/* The knobs in force: ROCIN_PCIE, or what rn_pcie_set_knobs() said; strict if that is not
+ * set or not understood.
+ */
+struct rn_pcie_knobs rn_pcie_live_knobs(void);
+
+/**
+ * rn_pcie_set_knobs() - Perform all that is on its way, then go on with these
+ *
+ * A device chooses between plain memory and this layer when it is opened: set the knobs
+ * before, or set other ones than strict before and any later. No other thread may cause
+ * traffic meanwhile.
+ *
+ * Return: 0; -EINVAL: rn_pcie_check() says why; -ENOMEM; -errno of reading replay=FILE.
+ */
+int rn_pcie_set_knobs(const struct rn_pcie_knobs *k);
+
+/* Perform all that is on its way, then let the random driver begin again from @seed. */
+void rn_pcie_seed(uint64_t seed);
+
+/* Perform all that is on its way. */
+void rn_pcie_drain(void);
+
+/* Let the driver make up to @moves choices, as time would. */
+void rn_pcie_step(unsigned moves);
+
+/* Bytes of writes that are on their way into [addr, addr + len), each counted once per
+ * write.
+ */
+uint64_t rn_pcie_pending(const void *addr, size_t len);
+
+struct rn_pcie_counters {
+	uint64_t tlps;	    /* issued */
+	uint64_t moves;	    /* from one place to the next */
+	uint64_t forced;    /* pushed by a read, a CQE, a doorbell, a drain, want of room */
+	uint64_t released;  /* held as long as the bound allows */
+	uint64_t overtakes; /* moves past an earlier TLP of the same queue */
+	uint64_t faults;    /* found no memory */
+	uint64_t held_max;  /* ns between issue and end, of all that have ended */
+	uint32_t on_way;    /* now */
+	uint32_t on_way_max;
+};
+void rn_pcie_counters(struct rn_pcie_counters *out);
+
+/* One step of a TLP, as the trace has it. */
+struct rn_pcie_move {
+	uint64_t seq;	 /* number of the TLP in the order of issue */
+	uint64_t passed; /* the first that it overtook in this queue, by seq; else seq */
+	uint64_t addr, when; /* bytes at; CLOCK_MONOTONIC in ns */
+	const char *rule;    /* that allowed the overtaking; NULL: the first of its queue */
+	uint32_t len, stream, msg;
+	uint16_t index;	  /* its place: a choice of driver=replay */
+	uint16_t queue;	  /* that it leaves; for rn_pcie_queue_name() */
+	uint8_t kind;	  /* 0 write, 1 read, 2 AtomicOp, 3 completion */
+	uint8_t flags;	  /* enum rn_tlp_flag */
+	uint8_t requester, target;
+};
+
+/* Remember the last @moves moves from now on; 0: none, and forget. 0 or -ENOMEM. */
+int rn_pcie_trace_start(uint32_t moves);
+
+/* Copy the newest up to @max moves, oldest first. Return: how many. */
+uint32_t rn_pcie_trace_read(struct rn_pcie_move *out, uint32_t max);
+
+/* "up:nic0", "dn:gpu0"; "nic0". Return @buf. */
+const char *rn_pcie_queue_name(unsigned queue, char *buf, size_t len);
+const char *rn_pcie_agent_name(unsigned agent, char *buf, size_t len);
 
 #ifdef __cplusplus
 }

@@ -16,18 +16,23 @@
 
 struct rn_driver {
 	enum rn_driver_kind kind;
-	uint64_t state;			  /* of the generator */
-	uint16_t stalled[RN_QUEUE_COUNT]; /* choices that the queue still sits out */
-	const uint16_t *choices;	  /* replay: borrowed */
+	uint64_t state;			 /* of the generator */
+	uint16_t stalled[RN_LIST_COUNT]; /* choices that the queue still sits out */
+	const uint16_t *choices;	 /* replay: borrowed */
 	uint32_t choice_count, choice_next;
 };
 
 void rn_driver_init(struct rn_driver *d, const struct rn_pcie_knobs *knobs);
 
-/* Replay @count choices, as rn_driver_pick() gave them. */
+/* Replay @count choices, as rn_driver_pick() gave them; nothing moves after the last. A
+ * choice that is not movable yet is waited for.
+ */
 void rn_driver_replay(struct rn_driver *d, const uint16_t *choices, uint32_t count);
 
-/* The next TLP to move (movable), or RN_TLP_NONE: nothing moves for now. */
+/* The next TLP to move (movable), or RN_TLP_NONE: nothing moves for now. That does not
+ * mean that the fabric is empty: random stalls queues for some calls, adversarial keeps
+ * what nobody waits for.
+ */
 unsigned rn_driver_pick(struct rn_driver *d, const struct rn_fabric *f);
 
 /* Is somebody waiting for this TLP? */

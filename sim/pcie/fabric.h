@@ -35,7 +35,8 @@ enum {
 };
 
 /* What the owner of the fabric does when something happens. @tlp is valid during the
- * call. The calls may issue TLPs, but not move or force any.
+ * call; when a write is performed or a read completed its place is free already. The
+ * calls may issue TLPs, but not move or force any.
  */
 struct rn_fabric_ops {
 	/* Write: its bytes become visible in the target. Read: bytes are taken. AtomicOp:
@@ -85,7 +86,9 @@ const struct rn_tlp *rn_fabric_tlp(const struct rn_fabric *f, unsigned index);
 /* May this TLP leave the place where it is? */
 bool rn_fabric_movable(const struct rn_fabric *f, unsigned index);
 
-/* All that may move, oldest queue first; returns how many, at most @max are written. */
+/* All that may move, by queue upward and from its head. Returns how many there are; at
+ * most @max are written.
+ */
 unsigned rn_fabric_moves(const struct rn_fabric *f, uint16_t *index, unsigned max);
 
 /* Move a TLP that is movable by one place. */
@@ -107,14 +110,30 @@ void rn_fabric_force_if(struct rn_fabric *f, const struct rn_fabric_ops *ops, vo
 void rn_fabric_empty_inside(struct rn_fabric *f, const struct rn_fabric_ops *ops,
 			    void *ctx, unsigned gpu);
 
-/* First TLP of a queue and the one behind another: RN_TLP_NONE ends. For traces,
- * assertions, digests. RN_QUEUE_COUNT + GPU agent: its inside.
+/* First TLP of a queue and the one behind another, last and the one before: RN_TLP_NONE
+ * ends. For traces, assertions, digests. RN_QUEUE_COUNT + GPU agent: its inside.
  */
 unsigned rn_fabric_first(const struct rn_fabric *f, unsigned queue);
 unsigned rn_fabric_next(const struct rn_fabric *f, unsigned index);
+unsigned rn_fabric_last(const struct rn_fabric *f, unsigned queue);
+unsigned rn_fabric_prev(const struct rn_fabric *f, unsigned index);
 
 /* The TLP before @index in its queue that it must not pass; RN_TLP_NONE if movable. */
 unsigned rn_fabric_blocker(const struct rn_fabric *f, unsigned index);
+
+/* By order of issue, whatever the queue: RN_TLP_NONE ends. */
+unsigned rn_fabric_oldest(const struct rn_fabric *f);
+unsigned rn_fabric_younger(const struct rn_fabric *f, unsigned index);
+unsigned rn_fabric_youngest(const struct rn_fabric *f);
+unsigned rn_fabric_older(const struct rn_fabric *f, unsigned index);
+
+/* How many that somebody waits for (rn_tlp_is_wanted()) are in a queue, not inside. */
+uint32_t rn_fabric_wanted(const struct rn_fabric *f);
+
+/* The first queue from @queue upward with a TLP in it, insides included; RN_LIST_COUNT
+ * ends.
+ */
+unsigned rn_fabric_busy_queue(const struct rn_fabric *f, unsigned queue);
 
 /* Queues with a TLP in them: calls @visit(queue) upward, the insides last. */
 void rn_fabric_each_queue(const struct rn_fabric *f,

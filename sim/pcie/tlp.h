@@ -22,6 +22,7 @@ enum rn_tlp_flag {
 	RN_TLP_LOCK = 1 << 4,  /* write half of a NIC atomic: nothing overtakes it */
 	RN_TLP_DATA = 1 << 5,  /* payload of a message: what `place` speaks of */
 	RN_TLP_FLUSH = 1 << 6, /* a read that is asked for its pushing, not its bytes */
+	RN_TLP_NEAR = 1 << 7,  /* between peers below one switch, whatever rc.p2p says */
 };
 
 /* Agents of one host. The memory of an agent has the agent's number as target: the CPU's
@@ -75,7 +76,10 @@ struct rn_tlp {
 	uint64_t stamp; /* time or count at issue */
 
 	/* The fabric's. */
+	uint64_t seq;	     /* counts up at issue; a completion keeps its request's */
 	uint16_t next, prev; /* in the queue */
+	uint16_t older, younger; /* of all, by seq */
+	uint16_t waiter;	 /* while forcing: who waits for this one */
 	uint8_t hop;
 	uint8_t state; /* enum rn_tlp_state of fabric.h */
 	struct rn_route route;
@@ -85,6 +89,19 @@ struct rn_tlp {
 static inline bool rn_tlp_overlap(const struct rn_tlp *a, const struct rn_tlp *b)
 {
 	return a->addr < b->addr + b->len && b->addr < a->addr + a->len;
+}
+
+/* Do the two touch no byte in common? */
+static inline bool rn_tlp_disjoint(const struct rn_tlp *a, const struct rn_tlp *b)
+{
+	return a->target != b->target || !rn_tlp_overlap(a, b);
+}
+
+/* Is somebody waiting for this TLP? True of all but plain writes. */
+static inline bool rn_tlp_is_wanted(const struct rn_tlp *tlp)
+{
+	return tlp->kind != RN_TLP_WRITE ||
+	       (tlp->flags & (RN_TLP_CQE | RN_TLP_BELL | RN_TLP_LOCK)) != 0;
 }
 
 #endif /* RN_TLP_H */

@@ -24,6 +24,7 @@ enum {
 	RN_QUEUE_SPLIT = RN_QUEUE_C2C_UP + RN_AGENT_COUNT,
 	RN_QUEUE_STREAM = RN_QUEUE_SPLIT + RN_AGENT_COUNT * RN_AGENT_COUNT,
 	RN_QUEUE_COUNT = RN_QUEUE_STREAM + RN_STREAM_QUEUES,
+	RN_LIST_COUNT = RN_QUEUE_COUNT + RN_AGENT_COUNT, /* and the insides, + GPU */
 };
 
 /**
@@ -39,14 +40,18 @@ enum {
 bool rn_topology_route(const struct rn_pcie_knobs *knobs, unsigned from, unsigned to,
 		       uint32_t stream, struct rn_route *route);
 
-/* Way of the completion from target @from back to reader @to. */
+/* Way of the completion from target @from back to reader @to. The queues of
+ * nic.queues=perqp hold requests only.
+ */
 void rn_topology_answer(const struct rn_pcie_knobs *knobs, unsigned from, unsigned to,
-			uint32_t stream, struct rn_route *route);
+			struct rn_route *route);
 
-/* "up:nic0", "dn:gpu0", "dn:gpu0<nic1", "host<nic0", "c2c:gpu0", "nq:3". */
+/* "up:nic0", "dn:gpu0", "dn:gpu0<nic1", "host<nic0", "c2c:gpu0", "c2cup:gpu0", "nq:3",
+ * "inside:gpu0". Returns @buf.
+ */
 const char *rn_queue_name(unsigned queue, char *buf, size_t len);
 
-/* "cpu", "gpu0", "nic1", "nvme0"; as a memory the CPU's is "host". */
+/* "cpu", "gpu0", "nic1", "nvme0". Returns @buf. */
 const char *rn_agent_name(unsigned agent, char *buf, size_t len);
 
 #endif /* RN_TOPOLOGY_H */

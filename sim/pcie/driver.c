@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* driver.c - the three ways to choose. */
+#include <string.h>
+
+#include "driver.h"
+
+enum {
+	STALL_ONE_IN = 32, /* a chosen queue is stalled this often ... */
+	STALL_MEAN = 64,   /* ... and sits out that many choices, on average */
+	STALL_MAX = 1024,
+	FROM_TAIL_ONE_IN = 4, /* where the walk for a TLP in the queue begins */
+};
+
+void rn_driver_init(struct rn_driver *d, const struct rn_pcie_knobs *knobs)
+{
+	memset(d, 0, sizeof(*d));
+	d->kind = knobs->driver;
+	d->state = knobs->seed;
+}
+
+void rn_driver_replay(struct rn_driver *d, const uint16_t *choices, uint32_t count)
+{
+	d->kind = RN_DRIVER_REPLAY;
+	d->choices = choices;
+	d->choice_count = count;
+	d->choice_next = 0;
+}
+
+bool rn_driver_is_wanted(const struct rn_tlp *tlp)
+{
+	return tlp->state == RN_TLP_QUEUED && rn_tlp_is_wanted(tlp);
+}
+
+/* ---- Random ---- */
+
+/* SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014):
+ * any seed will do, 0 too.
+ */
+static uint64_t draw(struct rn_driver *d)
+{
+	uint64_t z = d->state += UINT64_C(0x9e3779b97f4a7c15);
+
+	z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+	z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+	return z ^ z >> 31;
+}
+
+/* 0 .. n - 1; the bias of 2^-32 does not matter here. */
+static unsigned draw_below(struct rn_driver *d, unsigned n)
+{
+	return (unsigned)((draw(d) >> 32) * n >> 32);
+}
+
+/* Failures before the first success of probability 1/2: 0 half of the time. */
+static unsigned draw_geometric(struct rn_driver *d)
+{
+	uint64_t bits = draw(d);
+
+	return bits ? (unsigned)__builtin_ctzll(bits) : 64;
+}
+
+/* Queues near memory are quick, the way through another root port and the inside of a
+ * GPU are slow: differences of latency in classes.
+ */
+static unsigned weight_of(unsigned queue)
+{
+	if (queue >= RN_QUEUE_COUNT)
+		return 1;
+	if (queue >= RN_QUEUE_SPLIT && queue < RN_QUEUE_STREAM)
+		return 1;
+	if (queue >= RN_QUEUE_DOWN && queue < RN_QUEUE_C2C)
+		return 2;
+	return 4;
+}
+
+static uint16_t draw_stall(struct rn_driver *d)
+{
+	unsigned n = 1;
+
+	while (n < STALL_MAX && draw_below(d, STALL_MEAN))
+		n++;
+	return (uint16_t)n;
+}
+
+/* Counts the stalls down; the weight of all queues that do not stall. */
+static unsigned weigh(struct rn_driver *d, const struct rn_fabric *f)
+{
+	unsigned total = 0;
+
+	for (unsigned q = rn_fabric_busy_queue(f, 0); q < RN_LIST_COUNT;
+	     q = rn_fabric_busy_queue(f, q + 1)) {
+		if (d->stalled[q])
+			d->stalled[q]--;
+		if (!d->stalled[q])
+			total += weight_of(q);
+	}
+	return total;
+}
+
+static unsigned draw_queue(struct rn_driver *d, const struct rn_fabric *f, unsigned total)
+{
+	unsigned at = draw_below(d, total), q = rn_fabric_busy_queue(f, 0);
+
+	for (; q < RN_LIST_COUNT; q = rn_fabric_busy_queue(f, q + 1)) {
+		if (d->stalled[q])
+			continue;
+		if (at < weight_of(q))
+			break;
+		at -= weight_of(q);
+	}
+	assert(q < RN_LIST_COUNT);
+	return q;
+}
+
+/* Some TLP of the queue that may move: the head may always. */
+static unsigned draw_tlp(struct rn_driver *d, const struct rn_fabric *f, unsigned queue)
+{
+	bool from_tail = draw_below(d, FROM_TAIL_ONE_IN) == 0;
+	unsigned at = from_tail ? rn_fabric_last(f, queue) : rn_fabric_first(f, queue);
+
+	for (unsigned n = draw_geometric(d); n > 0; n--) {
+		unsigned next = from_tail ? rn_fabric_prev(f, at) : rn_fabric_next(f, at);
+
+		if (next == RN_TLP_NONE)
+			break;
+		at = next;
+	}
+	return rn_fabric_movable(f, at) ? at : rn_fabric_first(f, queue);
+}
+
+static unsigned pick_random(struct rn_driver *d, const struct rn_fabric *f)
+{
+	unsigned total = weigh(d, f), queue;
+
+	if (total == 0)
+		return RN_TLP_NONE;
+	queue = draw_queue(d, f, total);
+	if (draw_below(d, STALL_ONE_IN) == 0) {
+		d->stalled[queue] = draw_stall(d);
+		total -= weight_of(queue);
+		if (total == 0)
+			return RN_TLP_NONE;
+		queue = draw_queue(d, f, total);
+	}
+	return draw_tlp(d, f, queue);
+}
+
+/* ---- Adversarial ---- */
+
+/* What must go first so that @index may go: @index itself if nothing. */
+static unsigned root_of(const struct rn_fabric *f, unsigned index)
+{
+	unsigned blocker;
+
+	while ((blocker = rn_fabric_blocker(f, index)) != RN_TLP_NONE)
+		index = blocker;
+	return index;
+}
+
+static unsigned pick_adversarial(const struct rn_fabric *f)
+{
+	uint32_t left = rn_fabric_wanted(f);
+	unsigned youngest = RN_TLP_NONE;
+
+	for (unsigned i = rn_fabric_youngest(f); left; i = rn_fabric_older(f, i)) {
+		if (!rn_driver_is_wanted(rn_fabric_tlp(f, i)))
+			continue;
+		left--;
+		if (rn_fabric_movable(f, i))
+			return i;
+		if (youngest == RN_TLP_NONE)
+			youngest = i;
+	}
+	return youngest == RN_TLP_NONE ? RN_TLP_NONE : root_of(f, youngest);
+}
+
+/* ---- Replay ---- */
+
+/* A choice that is not possible yet waits for its turn. */
+static unsigned pick_replay(struct rn_driver *d, const struct rn_fabric *f)
+{
+	unsigned choice;
+
+	if (d->choice_next == d->choice_count)
+		return RN_TLP_NONE;
+	choice = d->choices[d->choice_next];
+	if (choice != RN_TLP_NONE && !rn_fabric_movable(f, choice))
+		return RN_TLP_NONE;
+	d->choice_next++;
+	return choice;
+}
+
+unsigned rn_driver_pick(struct rn_driver *d, const struct rn_fabric *f)
+{
+	if (rn_fabric_count(f) == 0 && d->kind != RN_DRIVER_REPLAY)
+		return RN_TLP_NONE;
+	switch (d->kind) {
+	case RN_DRIVER_RANDOM:
+		return pick_random(d, f);
+	case RN_DRIVER_ADVERSARIAL:
+		return pick_adversarial(f);
+	case RN_DRIVER_REPLAY:
+		return pick_replay(d, f);
+	}
+	assert(!"kind of driver");
+	return RN_TLP_NONE;
+}

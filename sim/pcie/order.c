@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* order.c - the ordering table of PCIe and what the knobs add to it. */
+#include "order.h"
+
+/* When may the later TLP pass? */
+enum condition {
+	ALWAYS,
+	IF_RO_OR_ID, /* it carries RO, or IDO and another requester's ID */
+	IF_ID,	     /* it carries IDO and another requester's ID */
+	IF_OTHER_TXN,
+};
+
+struct cell {
+	enum condition may;
+	const char *no, *yes;
+};
+
+/* PCIe base specification 2.4.1: row = later, column = earlier. A cell that says "must be
+ * able to" or "may" without a condition is ALWAYS. A5b binds bridges to PCI only.
+ */
+/* clang-format off */
+static const struct cell table[RN_TLP_KIND_COUNT][RN_TLP_KIND_COUNT] = {
+	[RN_TLP_WRITE] = {
+		[RN_TLP_WRITE] = { IF_RO_OR_ID,
+			"A2a: a write does not pass a write",
+			"A2b: a write with RO or another ID passes a write" },
+		[RN_TLP_READ] = { ALWAYS, NULL, "A3: a write passes a read" },
+		[RN_TLP_ATOMIC] = { ALWAYS, NULL, "A4: a write passes an AtomicOp" },
+		[RN_TLP_COMPLETION] = { ALWAYS, NULL, "A5a: a write passes a completion" },
+	},
+	[RN_TLP_READ] = {
+		[RN_TLP_WRITE] = { IF_ID,
+			"B2a: a read does not pass a write",
+			"B2b: a read with another ID passes a write" },
+		[RN_TLP_READ] = { ALWAYS, NULL, "B3: a read passes a read" },
+		[RN_TLP_ATOMIC] = { ALWAYS, NULL, "B4: a read passes an AtomicOp" },
+		[RN_TLP_COMPLETION] = { ALWAYS, NULL, "B5: a read passes a completion" },
+	},
+	[RN_TLP_ATOMIC] = {
+		[RN_TLP_WRITE] = { IF_RO_OR_ID,
+			"C2a: an AtomicOp does not pass a write",
+			"C2b: an AtomicOp with RO or another ID passes a write" },
+		[RN_TLP_READ] = { ALWAYS, NULL, "C3: an AtomicOp passes a read" },
+		[RN_TLP_ATOMIC] = { ALWAYS, NULL, "C4: an AtomicOp passes an AtomicOp" },
+		[RN_TLP_COMPLETION] = { ALWAYS, NULL, "C5: an AtomicOp passes a completion" },
+	},
+	[RN_TLP_COMPLETION] = {
+		[RN_TLP_WRITE] = { IF_RO_OR_ID,
+			"D2a: a completion does not pass a write",
+			"D2b: a completion with RO or another ID passes a write" },
+		[RN_TLP_READ] = { ALWAYS, NULL, "D3: a completion passes a read" },
+		[RN_TLP_ATOMIC] = { ALWAYS, NULL, "D4: a completion passes an AtomicOp" },
+		[RN_TLP_COMPLETION] = { IF_OTHER_TXN,
+			"D5b: completions of one transaction keep their order",
+			"D5a: a completion passes one of another transaction" },
+	},
+};
+/* clang-format on */
+
+static bool has_ro(const struct rn_tlp *later)
+{
+	return (later->flags & RN_TLP_RO) != 0;
+}
+
+/* Of a completion the ID is the completer's. */
+static bool has_other_id(const struct rn_tlp *later, const struct rn_tlp *earlier)
+{
+	return (later->flags & RN_TLP_IDO) && later->requester != earlier->requester;
+}
+
+/* A transaction ID is the reader's ID and its tag. */
+static bool is_other_txn(const struct rn_tlp *later, const struct rn_tlp *earlier)
+{
+	return later->txn != earlier->txn || later->target != earlier->target;
+}
+
+static const struct cell *cell_of(const struct rn_tlp *later,
+				  const struct rn_tlp *earlier)
+{
+	assert(later->kind < RN_TLP_KIND_COUNT && earlier->kind < RN_TLP_KIND_COUNT);
+	return &table[later->kind][earlier->kind];
+}
+
+bool rn_may_pass(const struct rn_tlp *later, const struct rn_tlp *earlier)
+{
+	switch (cell_of(later, earlier)->may) {
+	case ALWAYS:
+		return true;
+	case IF_RO_OR_ID:
+		return has_ro(later) || has_other_id(later, earlier);
+	case IF_ID:
+		return has_other_id(later, earlier);
+	case IF_OTHER_TXN:
+		return is_other_txn(later, earlier);
+	}
+	assert(!"condition");
+	return false;
+}
+
+/* ---- Knobs ---- */
+
+static bool is_lock(const struct rn_tlp *tlp)
+{
+	return tlp->kind == RN_TLP_WRITE && (tlp->flags & RN_TLP_LOCK);
+}
+
+static bool is_plain_data(const struct rn_tlp *tlp)
+{
+	const unsigned other = RN_TLP_CQE | RN_TLP_BELL | RN_TLP_LOCK;
+
+	return tlp->kind == RN_TLP_WRITE && (tlp->flags & RN_TLP_DATA) &&
+	       !(tlp->flags & other);
+}
+
+/* Two payload writes of a NIC that the place knob leaves unordered. */
+static bool is_placed_freely(const struct rn_tlp *later, const struct rn_tlp *earlier,
+			     enum rn_place place)
+{
+	if (!is_plain_data(later) || !is_plain_data(earlier))
+		return false;
+	if (later->requester != earlier->requester || !rn_tlp_disjoint(later, earlier))
+		return false;
+	if (place == RN_PLACE_MSG)
+		return later->stream == earlier->stream && later->msg == earlier->msg;
+	return place == RN_PLACE_ANY;
+}
+
+bool rn_order_may_pass(const struct rn_tlp *later, const struct rn_tlp *earlier,
+		       const struct rn_pcie_knobs *knobs)
+{
+	if (is_lock(earlier))
+		return false;
+	return rn_may_pass(later, earlier) ||
+	       is_placed_freely(later, earlier, knobs->place);
+}
+
+const char *rn_order_rule(const struct rn_tlp *later, const struct rn_tlp *earlier,
+			  const struct rn_pcie_knobs *knobs)
+{
+	const struct cell *cell = cell_of(later, earlier);
+
+	if (is_lock(earlier))
+		return "V9: nothing passes the write of a NIC atomic";
+	if (rn_may_pass(later, earlier))
+		return cell->yes;
+	if (!is_placed_freely(later, earlier, knobs->place))
+		return cell->no;
+	return knobs->place == RN_PLACE_MSG ? "place=msg: data inside one message"
+					    : "place=any: data for different bytes";
+}

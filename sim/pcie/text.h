@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* text.h - sentences and names without stdio, cut off where the buffer ends. */
+#ifndef RN_TEXT_H
+#define RN_TEXT_H
+
+#include "rocin/types.h"
+
+struct rn_text {
+	char *buf; /* always terminated, if size > 0 */
+	size_t size;
+	size_t used; /* bytes wanted so far, without the terminator */
+};
+
+static inline void rn_text_init(struct rn_text *t, char *buf, size_t size)
+{
+	*t = (struct rn_text){ .buf = buf, .size = size };
+	if (size > 0)
+		buf[0] = '\0';
+}
+
+static inline void rn_text_char(struct rn_text *t, char c)
+{
+	if (t->used + 1 < t->size) {
+		t->buf[t->used] = c;
+		t->buf[t->used + 1] = '\0';
+	}
+	t->used++;
+}
+
+static inline void rn_text_add(struct rn_text *t, const char *s)
+{
+	while (*s)
+		rn_text_char(t, *s++);
+}
+
+static inline void rn_text_number(struct rn_text *t, uint64_t value)
+{
+	char digits[20];
+	unsigned n = 0;
+
+	do {
+		digits[n++] = (char)('0' + value % 10);
+		value /= 10;
+	} while (value);
+	while (n)
+		rn_text_char(t, digits[--n]);
+}
+
+#endif /* RN_TEXT_H */

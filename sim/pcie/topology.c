@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* topology.c - routes of requests and completions, and names of queues and agents. */
+#include "topology.h"
+#include "text.h"
+
+static void add_queue(struct rn_route *route, unsigned queue)
+{
+	assert(route->hops < RN_ROUTE_MAX && queue < RN_QUEUE_COUNT);
+	route->queue[route->hops++] = (uint16_t)queue;
+}
+
+/* QPNs of a process count up above their low byte; made-up ones count up from 1. Both
+ * spread, and so do the first few streams of several NICs.
+ */
+static unsigned stream_queue(unsigned nic, uint32_t stream)
+{
+	uint32_t hash = (stream ^ stream >> 8) + (nic - RN_AGENT_NIC) * RN_NIC_MAX;
+
+	return RN_QUEUE_STREAM + hash % RN_STREAM_QUEUES;
+}
+
+static bool is_c2c(const struct rn_pcie_knobs *knobs, unsigned agent)
+{
+	return knobs->gpu_link == RN_GPU_C2C && rn_agent_is_gpu(agent);
+}
+
+static void from_cpu(const struct rn_pcie_knobs *knobs, unsigned to,
+		     struct rn_route *route)
+{
+	add_queue(route, (is_c2c(knobs, to) ? RN_QUEUE_C2C : RN_QUEUE_DOWN) + to);
+}
+
+static void to_cpu(const struct rn_pcie_knobs *knobs, unsigned from,
+		   struct rn_route *route)
+{
+	if (is_c2c(knobs, from)) {
+		add_queue(route, RN_QUEUE_C2C_UP + from);
+		return;
+	}
+	add_queue(route, RN_QUEUE_UP + from);
+	add_queue(route, RN_QUEUE_HOST + from);
+}
+
+static void to_peer(const struct rn_pcie_knobs *knobs, unsigned from, unsigned to,
+		    struct rn_route *route)
+{
+	add_queue(route, RN_QUEUE_UP + from);
+	if (knobs->p2p == RN_P2P_SPLIT)
+		add_queue(route, RN_QUEUE_SPLIT + to * RN_AGENT_COUNT + from);
+	else
+		add_queue(route, RN_QUEUE_DOWN + to);
+}
+
+/* What requests and completions between two agents have in common. */
+static void cross(const struct rn_pcie_knobs *knobs, unsigned from, unsigned to,
+		  struct rn_route *route)
+{
+	if (from == RN_AGENT_CPU)
+		from_cpu(knobs, to, route);
+	else if (to == RN_AGENT_CPU)
+		to_cpu(knobs, from, route);
+	else
+		to_peer(knobs, from, to, route);
+}
+
+bool rn_topology_route(const struct rn_pcie_knobs *knobs, unsigned from, unsigned to,
+		       uint32_t stream, struct rn_route *route)
+{
+	bool peers = from != RN_AGENT_CPU && to != RN_AGENT_CPU;
+
+	assert(from < RN_AGENT_COUNT && to < RN_AGENT_COUNT);
+	*route = (struct rn_route){ 0 };
+	if (from == to)
+		return true;
+	if (peers && knobs->p2p == RN_P2P_DENY)
+		return false;
+	if (knobs->nic_queues == RN_NIC_PERQP && rn_agent_is_nic(from) && stream != 0)
+		add_queue(route, stream_queue(from, stream));
+	cross(knobs, from, to, route);
+	return true;
+}
+
+void rn_topology_answer(const struct rn_pcie_knobs *knobs, unsigned from, unsigned to,
+			struct rn_route *route)
+{
+	assert(from < RN_AGENT_COUNT && to < RN_AGENT_COUNT);
+	*route = (struct rn_route){ 0 };
+	if (from != to)
+		cross(knobs, from, to, route);
+}
+
+/* ---- Names ---- */
+
+static void add_agent(struct rn_text *t, unsigned agent)
+{
+	if (agent == RN_AGENT_CPU) {
+		rn_text_add(t, "cpu");
+	} else if (rn_agent_is_gpu(agent)) {
+		rn_text_add(t, "gpu");
+		rn_text_number(t, agent - RN_AGENT_GPU);
+	} else if (rn_agent_is_nic(agent)) {
+		rn_text_add(t, "nic");
+		rn_text_number(t, agent - RN_AGENT_NIC);
+	} else {
+		rn_text_add(t, "nvme");
+		rn_text_number(t, agent - RN_AGENT_NVME);
+	}
+}
+
+/* Queues with one number, in the order of the numbers. */
+static const struct {
+	unsigned first, count;
+	const char *name;
+	bool of_agent;
+} groups[] = {
+	{ RN_QUEUE_UP, RN_AGENT_COUNT, "up:", true },
+	{ RN_QUEUE_HOST, RN_AGENT_COUNT, "host<", true },
+	{ RN_QUEUE_DOWN, RN_AGENT_COUNT, "dn:", true },
+	{ RN_QUEUE_C2C, RN_AGENT_COUNT, "c2c:", true },
+	{ RN_QUEUE_C2C_UP, RN_AGENT_COUNT, "c2cup:", true },
+	{ RN_QUEUE_STREAM, RN_STREAM_QUEUES, "nq:", false },
+	{ RN_QUEUE_COUNT, RN_AGENT_COUNT, "inside:", true },
+};
+
+static void add_group(struct rn_text *t, unsigned queue)
+{
+	for (unsigned i = 0; i < RN_ARRAY_SIZE(groups); i++) {
+		unsigned number = queue - groups[i].first;
+
+		if (queue < groups[i].first || number >= groups[i].count)
+			continue;
+		rn_text_add(t, groups[i].name);
+		if (groups[i].of_agent)
+			add_agent(t, number);
+		else
+			rn_text_number(t, number);
+	}
+}
+
+const char *rn_queue_name(unsigned queue, char *buf, size_t len)
+{
+	struct rn_text t;
+	unsigned pair = queue - RN_QUEUE_SPLIT;
+
+	assert(queue < RN_LIST_COUNT);
+	rn_text_init(&t, buf, len);
+	if (queue >= RN_QUEUE_SPLIT && queue < RN_QUEUE_STREAM) {
+		rn_text_add(&t, "dn:");
+		add_agent(&t, pair / RN_AGENT_COUNT);
+		rn_text_add(&t, "<");
+		add_agent(&t, pair % RN_AGENT_COUNT);
+	} else {
+		add_group(&t, queue);
+	}
+	return buf;
+}
+
+const char *rn_agent_name(unsigned agent, char *buf, size_t len)
+{
+	struct rn_text t;
+
+	assert(agent < RN_AGENT_COUNT);
+	rn_text_init(&t, buf, len);
+	add_agent(&t, agent);
+	return buf;
+}
