@@ -12,6 +12,9 @@ static_assert(sizeof(struct rn_flow) == 40, "compared as bytes: no padding");
 void rnp_stage_init(struct rnp_stage *s, struct rn_dev *dev, const struct rn_gid *gid,
 		    uint64_t *stats)
 {
+	uintptr_t room = (uintptr_t)s->room;
+
+	s->buf = s->room + ((RNP_STAGE_OFFSET - room) & (RNP_STAGE_PAGE - 1));
 	s->dev = dev;
 	s->gid = gid;
 	s->stats = stats;
@@ -70,15 +73,13 @@ static uint8_t *tail(struct rnp_stage *s)
 /* Build one packet behind the open super-packet. False if the core has none. */
 static bool build(struct rnp_stage *s, rn_ns now, unsigned what)
 {
-	struct rn_tx tx;
-
 	while (s->next_len == 0) {
-		uint32_t n =
-			rn_dev_transmit(s->dev, now, what, tail(s), RN_PACKET_MAX, &tx);
+		uint32_t n = rn_dev_transmit(s->dev, now, what, tail(s), RN_PACKET_MAX,
+					     &s->next_tx);
 
 		if (n == 0)
 			return false;
-		if (make_label(s, &tx, &s->next))
+		if (make_label(s, &s->next_tx, &s->next))
 			s->next_len = n + RN_ICRC_LEN;
 		else
 			count_dropped(s, 1);
@@ -113,7 +114,8 @@ static void add(struct rnp_stage *s, const struct rn_net *net)
 {
 	uint16_t ip_id = net->gso ? (uint16_t)s->count : 0;
 
-	rn_icrc_seal(&s->label.flow, ip_id, tail(s), s->next_len - RN_ICRC_LEN);
+	rn_icrc_seal_with(&s->label.flow, ip_id, tail(s), s->next_len - RN_ICRC_LEN,
+			  &s->next_tx.part);
 	s->closed = s->next_len < s->seg_len;
 	s->len += s->next_len;
 	s->count++;

@@ -12,6 +12,17 @@
 
 #include "rocin/net.h"
 
+enum {
+	RNP_STAGE_BYTES = 2 * RN_SUPER_BYTES + 2 * RN_PACKET_MAX,
+	RNP_STAGE_PAGE = 4096,
+	/* Where in a page the first packet begins. What the program sends often begins
+	 * where a page does, and a load waits for an older store that has the same offset
+	 * in its page: with this one such a store is three quarters of a page back. And
+	 * behind a BTH the payload is aligned to 16.
+	 */
+	RNP_STAGE_OFFSET = 3072 + 4,
+};
+
 /* Where a packet goes. */
 struct rnp_label {
 	struct rn_flow flow;
@@ -32,8 +43,10 @@ struct rnp_stage {
 
 	struct rnp_label next; /* of the packet behind it, which did not fit */
 	uint32_t next_len;     /* 0: there is none */
+	struct rn_tx next_tx;
 
-	uint8_t buf[2 * RN_SUPER_BYTES + 2 * RN_PACKET_MAX];
+	uint8_t *buf; /* RNP_STAGE_BYTES within room */
+	uint8_t room[RNP_STAGE_BYTES + RNP_STAGE_PAGE];
 };
 
 void rnp_stage_init(struct rnp_stage *s, struct rn_dev *dev, const struct rn_gid *gid,

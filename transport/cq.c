@@ -52,10 +52,21 @@ static void fire(struct rn_dev *dev, struct rn_cq *cq, const struct rn_completio
 	rn_event_raise_cq(dev, cq, false);
 }
 
-static bool write_cqe(struct rn_dev *dev, struct rn_cq *cq, const struct rn_cqe *cqe)
+/* Which message a CQE is about, see rn_mem_attr.msg. It is the one counted last, unless
+ * the message was not received to its end.
+ */
+static uint32_t message_of(const struct rn_qp *qp, const struct rn_completion *c)
+{
+	if (!(c->opcode & RN_WC_RECV))
+		return qp->req.sq.head - 1;
+	return c->status == RN_WC_SUCCESS ? qp->rsp.msn : rn_rsp_next_msn(qp);
+}
+
+static bool write_cqe(struct rn_dev *dev, struct rn_cq *cq, const struct rn_cqe *cqe,
+		      uint32_t msg)
 {
 	uint32_t slot = cq->producer & (cq->capacity - 1);
-	struct rn_mem_attr attr = { .qpn = cqe->qpn, .flags = RN_MEM_CQE };
+	struct rn_mem_attr attr = { .qpn = cqe->qpn, .flags = RN_MEM_CQE, .msg = msg };
 	rn_iova dst = cq->ring + (uint64_t)slot * sizeof(*cqe);
 
 	return dev->cfg.mem->write(dev->cfg.mem_ctx, dst, cqe, sizeof(*cqe), attr) ==
@@ -82,7 +93,7 @@ void rn_cq_push(struct rn_dev *dev, struct rn_cq *cq, struct rn_qp *qp, rn_ns no
 	if (c->status != RN_WC_SUCCESS)
 		count_error(dev, c);
 	if (cq->overrun || cq->producer - taken >= cq->capacity ||
-	    !write_cqe(dev, cq, &cqe)) {
+	    !write_cqe(dev, cq, &cqe, message_of(qp, c))) {
 		lose_cqe(dev, cq, qp);
 		return;
 	}

@@ -194,5 +194,6 @@ void rn_ud_receive(struct rn_qp *qp, rn_ns now, const struct rn_packet *p)
 		assert(!err);
 	}
 	rn_count(qp->dev, RN_STAT_RX_SENDS);
+	qp->rsp.msn = rn_rsp_next_msn(qp);
 	rn_qp_complete_recv(qp, now, &c);
 }

@@ -134,6 +134,7 @@ static void address_packet(struct rn_qp *qp, struct rn_tx *tx, bool response)
 	tx->dest_qpn = qp->attr.dest_qpn;
 	tx->src_qpn = qp->qpn;
 	tx->response = response;
+	tx->part.len = 0;
 }
 
 static void count_tx(struct rn_qp *qp, uint32_t len)

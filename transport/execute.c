@@ -7,18 +7,18 @@
  */
 #include "responder.h"
 
-#define MSN_MASK 0xffffffu
-
-static void count_message(struct rn_responder *rsp)
+static void count_message(struct rn_qp *qp)
 {
-	rsp->msn = (rsp->msn + 1) & MSN_MASK;
+	qp->rsp.msn = rn_rsp_next_msn(qp);
 }
 
-static struct rn_mem_attr mem_attr(const struct rn_qp *qp, const struct rn_mr *mr)
+static struct rn_mem_attr mem_attr(const struct rn_qp *qp, const struct rn_mr *mr,
+				   uint32_t msn)
 {
 	return (struct rn_mem_attr){
 		.qpn = qp->qpn,
 		.flags = mr->access & RN_ACCESS_RELAXED_ORDERING ? RN_MEM_RELAXED : 0,
+		.msg = msn,
 	};
 }
 
@@ -57,7 +57,7 @@ static enum rn_verdict place_write(struct rn_qp *qp, const struct rn_request *q)
 	}
 	if (q->p->payload_len &&
 	    cfg->mem->write(cfg->mem_ctx, q->iova, q->p->payload, q->p->payload_len,
-			    mem_attr(qp, q->mr)) != RN_MEM_DONE) {
+			    mem_attr(qp, q->mr, rn_rsp_next_msn(qp))) != RN_MEM_DONE) {
 		rn_count(qp->dev, RN_STAT_MEM_FAULT);
 		return RN_V_MEM_FAULT;
 	}
@@ -102,7 +102,7 @@ static enum rn_verdict end_message(struct rn_qp *qp, rn_ns now,
 		return RN_V_BAD_INVALIDATE;
 	rsp->message = RN_MSG_NONE;
 	rsp->recv_taken = false;
-	count_message(rsp);
+	count_message(qp);
 	rn_count(qp->dev, q->kind == RN_OP_KIND_SEND ? RN_STAT_RX_SENDS
 						     : RN_STAT_RX_WRITE_REQUESTS);
 	if (q->flags & RN_OP_COMPLETES_RECV)
@@ -139,7 +139,7 @@ static struct rn_resource *new_resource(struct rn_qp *qp, const struct rn_reques
 		.last = q->p->bth.psn,
 		.next = q->p->bth.psn,
 	};
-	count_message(rsp);
+	count_message(qp);
 	r->msn = rsp->msn;
 	rsp->res_tail++;
 	return r;
@@ -189,7 +189,8 @@ static enum rn_mem_result run_atomic(struct rn_qp *qp, const struct rn_resource 
 	    req.dst % sizeof(uint64_t))
 		return RN_MEM_FAULT;
 	result = cfg->mem->atomic(cfg->mem_ctx, &req, &qp->rsp.atomic.value,
-				  mem_attr(qp, mr), rn_mem_tag(qp, RN_TAG_RSP_ATOMIC));
+				  mem_attr(qp, mr, r->msn),
+				  rn_mem_tag(qp, RN_TAG_RSP_ATOMIC));
 	if (result == RN_MEM_FAULT)
 		rn_count(qp->dev, RN_STAT_MEM_FAULT);
 	return result;
@@ -390,7 +391,7 @@ static void repeat_ack(struct rn_qp *qp, struct rn_psn psn)
 		if (rn_psn_before(psn, r->first) &&
 		    rn_psn_before(r->first, rsp->exp_psn)) {
 			rn_rsp_ack(qp, rn_psn_add(r->first, RN_PSN_MASK),
-				   (r->msn - 1) & MSN_MASK);
+				   (r->msn - 1) & RN_MSN_MASK);
 			return;
 		}
 	}

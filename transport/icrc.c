@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* icrc.c - CRC-32 over the packet, with ones in place of what may change on the way. */
-#include <string.h>
+#include <endian.h>
 
-#include "crc32.h"
+#include "rocin/crc32.h"
 #include "rocin/icrc.h"
 
 enum {
 	IPV4_LEN = 20,
-	IPV6_LEN = 40,
 	UDP_LEN = 8,
 
 	IPV4_ID = 4, /* byte offset of the identification */
@@ -15,69 +14,98 @@ enum {
 	IPV4_DF = 0x4000,
 	IP_PROTO_UDP = 17,
 
-	BTH_VARIANT = 4, /* byte offset: FECN, BECN and reserved bits */
-
 	/* Bytes of the pseudo packet from the identification to the BTH. */
 	ID_TO_BTH = IPV4_LEN - IPV4_ID + UDP_LEN,
 };
 
-/* CRC-32 of the eight bytes of ones that stand in for the LRH. */
-#define CRC_OF_LRH 0x2144df1cu
+/* Stands for bytes that may change on the way, and for the LRH: eight bytes, of which the
+ * CRC's initial ones cancel the first four.
+ */
+#define ONES 0xffffffffu
 
-static uint8_t *put_ipv4(uint8_t *p, const struct rn_flow *f, uint16_t id, size_t udp_len)
+/* Two big-endian words. */
+static uint64_t pair(uint32_t first, uint32_t second)
 {
-	*p++ = IPV4_VERSION_IHL;
-	*p++ = 0xff; /* ToS */
-	p = rn_put_be16(p, (uint16_t)(IPV4_LEN + udp_len));
-	p = rn_put_be16(p, id);
-	p = rn_put_be16(p, IPV4_DF);
-	*p++ = 0xff; /* TTL */
-	*p++ = IP_PROTO_UDP;
-	p = rn_put_be16(p, 0xffff); /* checksum */
-	memcpy(p, f->src.raw + 12, 4);
-	memcpy(p + 4, f->dst.raw + 12, 4);
-	return p + 8;
+	return htobe64((uint64_t)first << 32 | second);
 }
 
-static uint8_t *put_ipv6(uint8_t *p, const struct rn_flow *f, size_t udp_len)
+/* Rest of the LRH, and the IP header but for the last four bytes of its destination. */
+static void put_ipv4(uint64_t *w, const struct rn_flow *f, uint16_t id, uint32_t udp_len)
 {
-	p = rn_put_be32(p, 0x6fffffff); /* version; traffic class, flow label */
-	p = rn_put_be16(p, (uint16_t)udp_len);
-	*p++ = IP_PROTO_UDP;
-	*p++ = 0xff; /* hop limit */
-	memcpy(p, f->src.raw, 16);
-	memcpy(p + 16, f->dst.raw, 16);
-	return p + 32;
+	uint32_t ip_len = IPV4_LEN + udp_len;
+
+	w[0] = w[1] = 0;
+	w[2] = pair(0, ONES);
+	/* Version, IHL, ToS, length; identification, fragmentation */
+	w[3] = pair(IPV4_VERSION_IHL << 24 | 0xff << 16 | ip_len,
+		    (uint32_t)id << 16 | IPV4_DF);
+	/* TTL, protocol, checksum */
+	w[4] = pair(0xff00ffff | IP_PROTO_UDP << 16, rn_get_be32(f->src.raw + 12));
 }
 
-uint32_t rn_icrc(const struct rn_flow *f, uint16_t ip_id, const uint8_t *bth, size_t len)
+static void put_ipv6(uint64_t *w, const struct rn_flow *f, uint32_t udp_len)
 {
-	uint8_t head[IPV6_LEN + UDP_LEN + RN_BTH_LEN];
-	size_t udp_len = UDP_LEN + len + RN_ICRC_LEN;
-	uint8_t *p;
-	uint32_t crc;
+	const uint8_t *src = f->src.raw, *dst = f->dst.raw;
+
+	/* Version, traffic class, flow label */
+	w[0] = pair(ONES, 0x6fffffff);
+	/* Length, next header, hop limit */
+	w[1] = pair(udp_len << 16 | IP_PROTO_UDP << 8 | 0xff, rn_get_be32(src));
+	w[2] = pair(rn_get_be32(src + 4), rn_get_be32(src + 8));
+	w[3] = pair(rn_get_be32(src + 12), rn_get_be32(dst));
+	w[4] = pair(rn_get_be32(dst + 4), rn_get_be32(dst + 8));
+}
+
+/* What the ICRC covers from the LRH to the BTH. @len: from the BTH on. */
+static void put_head(uint64_t *w, const struct rn_flow *f, uint16_t ip_id,
+		     const uint8_t *bth, size_t len)
+{
+	uint32_t udp_len = (uint32_t)(UDP_LEN + len + RN_ICRC_LEN);
 
 	assert(len >= RN_BTH_LEN);
 	assert(len <= RN_ICRC_DATA_MAX);
 	assert(rn_gid_is_ipv4(&f->src) == rn_gid_is_ipv4(&f->dst));
 
-	p = rn_flow_is_ipv4(f) ? put_ipv4(head, f, ip_id, udp_len)
-			       : put_ipv6(head, f, udp_len);
-	p = rn_put_be16(p, f->sport);
-	p = rn_put_be16(p, RN_ROCE_PORT);
-	p = rn_put_be16(p, (uint16_t)udp_len);
-	p = rn_put_be16(p, 0xffff); /* checksum */
-	memcpy(p, bth, RN_BTH_LEN);
-	p[BTH_VARIANT] = 0xff;
-	p += RN_BTH_LEN;
+	if (rn_flow_is_ipv4(f))
+		put_ipv4(w, f, ip_id, udp_len);
+	else
+		put_ipv6(w, f, udp_len);
+	w[5] = pair(rn_get_be32(f->dst.raw + 12),
+		    (uint32_t)f->sport << 16 | RN_ROCE_PORT);
+	/* Length and checksum of UDP; the BTH, in which FECN, BECN and reserved bits may
+	 * change.
+	 */
+	w[6] = pair(udp_len << 16 | 0xffff, rn_get_be32(bth));
+	w[7] = pair(0xff000000 | rn_get_be32(bth + 4), rn_get_be32(bth + 8));
+}
 
-	crc = rn_crc32(CRC_OF_LRH, head, (size_t)(p - head));
-	return rn_crc32(crc, bth + RN_BTH_LEN, len - RN_BTH_LEN);
+uint32_t rn_icrc(const struct rn_flow *f, uint16_t ip_id, const uint8_t *bth, size_t len)
+{
+	uint64_t head[RN_CRC32_HEAD / 8];
+
+	put_head(head, f, ip_id, bth, len);
+	return rn_crc32(head, bth + RN_BTH_LEN, len - RN_BTH_LEN);
 }
 
 void rn_icrc_seal(const struct rn_flow *f, uint16_t ip_id, uint8_t *pkt, size_t len)
 {
 	rn_put_le32(pkt + len, rn_icrc(f, ip_id, pkt, len));
+}
+
+void rn_icrc_seal_with(const struct rn_flow *f, uint16_t ip_id, uint8_t *pkt, size_t len,
+		       const struct rn_crc32_part *part)
+{
+	uint64_t head[RN_CRC32_HEAD / 8];
+	size_t extensions;
+
+	assert(len >= RN_BTH_LEN + part->len);
+	extensions = len - RN_BTH_LEN - part->len;
+	if (part->len == 0 || extensions % 16 != 0) {
+		rn_icrc_seal(f, ip_id, pkt, len);
+		return;
+	}
+	put_head(head, f, ip_id, pkt, len);
+	rn_put_le32(pkt + len, rn_crc32_with(head, pkt + RN_BTH_LEN, extensions, part));
 }
 
 /* Product of two polynomials over GF(2) modulo that of CRC-32. Bit 31 is x^0. */

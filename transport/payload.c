@@ -20,7 +20,7 @@ static enum rn_mem_result fetch_staged(struct rn_qp *qp, struct rn_send_wqe *wqe
 		stage->psn = psn;
 		result = rn_gather(qp, rn_wqe_sge(qp, wqe), wqe->num_sge, offset,
 				   stage->buf, len, rn_mem_tag(qp, RN_TAG_REQ),
-				   &stage->outstanding);
+				   &stage->outstanding, NULL);
 		/* A list may fail in the middle, with reads of its start under way. */
 		stage->fault = result == RN_MEM_FAULT;
 		stage->waiting = stage->outstanding > 0;
@@ -46,9 +46,10 @@ void rn_req_mem_done(struct rn_qp *qp, rn_ns now, enum rn_mem_result result)
 	rn_dev_schedule(qp->dev, qp);
 }
 
+// NOLINTNEXTLINE(readability-function-size): what, from where and to where
 enum rn_mem_result rn_req_fetch(struct rn_qp *qp, struct rn_send_wqe *wqe,
 				struct rn_psn psn, uint32_t offset, uint32_t len,
-				uint8_t *dst)
+				uint8_t *dst, struct rn_crc32_part *part)
 {
 	enum rn_mem_result result;
 	uint32_t outstanding = 0;
@@ -61,7 +62,7 @@ enum rn_mem_result rn_req_fetch(struct rn_qp *qp, struct rn_send_wqe *wqe,
 	}
 	if (!qp->req.stage.buf) {
 		result = rn_gather(qp, rn_wqe_sge(qp, wqe), wqe->num_sge, offset, dst,
-				   len, rn_mem_tag(qp, RN_TAG_REQ), &outstanding);
+				   len, rn_mem_tag(qp, RN_TAG_REQ), &outstanding, part);
 		assert(outstanding == 0);
 		return result;
 	}

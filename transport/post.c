@@ -128,6 +128,11 @@ uint32_t rn_qp_sq_room(const struct rn_qp *qp)
 	return qp->req.sq.max_wr - rn_wq_count(&qp->req.sq);
 }
 
+uint32_t rn_qp_sq_next(const struct rn_qp *qp)
+{
+	return qp->req.sq.tail;
+}
+
 int rn_qp_post_send(struct rn_dev *dev, struct rn_qp *qp, rn_ns now,
 		    const struct rn_send_wr *wr)
 {

@@ -387,6 +387,14 @@ static inline void rn_qp_publish(struct rn_qp *qp)
 	__atomic_store_n(&s->rq_depth, rn_wq_count(&qp->rsp.rq), __ATOMIC_RELAXED);
 }
 
+#define RN_MSN_MASK 0xffffffu
+
+/* MSN that the message in progress will have. */
+static inline uint32_t rn_rsp_next_msn(const struct rn_qp *qp)
+{
+	return (qp->rsp.msn + 1) & RN_MSN_MASK;
+}
+
 static inline struct rn_sge *rn_recv_sge(struct rn_recv_wqe *wqe)
 {
 	return (struct rn_sge *)(wqe + 1);
@@ -445,13 +453,22 @@ void rn_ud_receive(struct rn_qp *qp, rn_ns now, const struct rn_packet *p);
 enum rn_wc_status rn_scatter(struct rn_qp *qp, const struct rn_sge *sg, uint32_t num_sge,
 			     uint32_t offset, const void *src, uint32_t len);
 
+/* The same for what a READ or atomic brought back; @wqe is the oldest in the queue. */
+enum rn_wc_status rn_scatter_response(struct rn_qp *qp, struct rn_send_wqe *wqe,
+				      uint32_t offset, const void *src, uint32_t len);
+
+/* By rn_mem_ops.read, or by read_part if there is that and @part is not NULL. */
+enum rn_mem_result rn_mem_read(struct rn_dev *dev, void *dst, rn_iova src, uint32_t len,
+			       struct rn_mem_attr attr, uint64_t tag,
+			       struct rn_crc32_part *part);
+
 /* The opposite: gather bytes [offset, offset + len) of the list into @dst. PENDING: the
  * number of reads under way is added to *@outstanding and each ends with
- * rn_dev_mem_done(tag). FAULT covers bad keys as well.
+ * rn_dev_mem_done(tag). FAULT covers bad keys as well. @part: see rn_mem_read().
  */
 enum rn_mem_result rn_gather(struct rn_qp *qp, const struct rn_sge *sg, uint32_t num_sge,
 			     uint32_t offset, void *dst, uint32_t len, uint64_t tag,
-			     uint32_t *outstanding);
+			     uint32_t *outstanding, struct rn_crc32_part *part);
 
 /* --------------------------------------------------------------- mem tags */
 /* tag = QPN << 8 | part */

@@ -111,11 +111,11 @@ uint32_t rn_req_read_packets(const struct rn_qp *qp, const struct rn_send_wqe *w
 
 /* ---------------------------------------------------------------- payload.c */
 /* Bytes [@offset, @offset + @len) of @wqe, the payload of packet @psn, to @dst. PENDING:
- * ask again, the QP is scheduled when they have come.
+ * ask again, the QP is scheduled when they have come. @part: as of rn_gather().
  */
 enum rn_mem_result rn_req_fetch(struct rn_qp *qp, struct rn_send_wqe *wqe,
 				struct rn_psn psn, uint32_t offset, uint32_t len,
-				uint8_t *dst);
+				uint8_t *dst, struct rn_crc32_part *part);
 
 /* ------------------------------------------------------------- retransmit.c */
 enum rn_advance {

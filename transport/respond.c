@@ -138,12 +138,10 @@ static uint8_t *emit_bth(const struct rn_qp *qp, const struct rn_build *b, uint8
 		.psn = psn,
 	};
 
-	*b->tx = (struct rn_tx){
-		.flow = &qp->flow,
-		.dest_qpn = qp->attr.dest_qpn,
-		.src_qpn = qp->qpn,
-		.response = true,
-	};
+	b->tx->flow = &qp->flow;
+	b->tx->dest_qpn = qp->attr.dest_qpn;
+	b->tx->src_qpn = qp->qpn;
+	b->tx->response = true;
 	return rn_bth_emit(b->buf, &bth);
 }
 
@@ -162,6 +160,15 @@ static void count_nak(struct rn_dev *dev, uint8_t syndrome)
 		rn_count(dev, by_code[rn_aeth_value(syndrome)]);
 }
 
+/* What is acknowledged from here on is to be in memory. */
+static void settle_acked(const struct rn_qp *qp)
+{
+	const struct rn_dev_cfg *cfg = &qp->dev->cfg;
+
+	if (cfg->before_ack)
+		cfg->before_ack(cfg->mem_ctx, qp->qpn);
+}
+
 uint32_t rn_rsp_build_ack(struct rn_qp *qp, rn_ns now, struct rn_build *b)
 {
 	struct rn_responder *rsp = &qp->rsp;
@@ -174,6 +181,7 @@ uint32_t rn_rsp_build_ack(struct rn_qp *qp, rn_ns now, struct rn_build *b)
 	assert(b->cap >= RN_BTH_LEN + RN_AETH_LEN);
 	rsp->ack_due = false;
 	count_nak(qp->dev, aeth.syndrome);
+	settle_acked(qp);
 	p = emit_bth(qp, b, RN_RC_ACK, rsp->ack_psn, 0);
 	p = rn_aeth_emit(p, &aeth);
 	return (uint32_t)(p - b->buf);
@@ -253,7 +261,7 @@ void rn_rsp_fail(struct rn_qp *qp, rn_ns now, uint8_t index)
 /* Read through the staging buffer: the memory may answer later than the packet has to
  * leave the builder.
  */
-static enum rn_mem_result read_staged(struct rn_qp *qp, struct rn_psn psn,
+static enum rn_mem_result read_staged(struct rn_qp *qp, const struct rn_resource *r,
 				      const struct rn_mr *mr, rn_iova iova, uint32_t len)
 {
 	const struct rn_dev_cfg *cfg = &qp->dev->cfg;
@@ -261,7 +269,9 @@ static enum rn_mem_result read_staged(struct rn_qp *qp, struct rn_psn psn,
 	const struct rn_mem_attr attr = {
 		.qpn = qp->qpn,
 		.flags = mr->access & RN_ACCESS_RELAXED_ORDERING ? RN_MEM_RELAXED : 0,
+		.msg = r->msn,
 	};
+	struct rn_psn psn = r->next;
 	enum rn_mem_result result;
 
 	assert(!rsp->stage.waiting); /* rn_rsp_work_due() */
@@ -281,8 +291,10 @@ static enum rn_mem_result read_staged(struct rn_qp *qp, struct rn_psn psn,
 }
 
 /* Payload of the response that leaves next, @len bytes at @va, into @dst. */
+// NOLINTNEXTLINE(readability-function-size): what, from where and to where
 static enum rn_mem_result read_payload(struct rn_qp *qp, const struct rn_resource *r,
-				       uint64_t va, uint8_t *dst, uint32_t len)
+				       uint64_t va, uint8_t *dst, uint32_t len,
+				       struct rn_crc32_part *part)
 {
 	const struct rn_dev_cfg *cfg = &qp->dev->cfg;
 	const struct rn_key_use use = {
@@ -292,7 +304,7 @@ static enum rn_mem_result read_payload(struct rn_qp *qp, const struct rn_resourc
 		.len = len,
 		.access = RN_ACCESS_REMOTE_READ,
 	};
-	struct rn_mem_attr attr = { .qpn = qp->qpn };
+	struct rn_mem_attr attr = { .qpn = qp->qpn, .msg = r->msn };
 	enum rn_mem_result result;
 	struct rn_mr *mr;
 	rn_iova iova;
@@ -303,11 +315,11 @@ static enum rn_mem_result read_payload(struct rn_qp *qp, const struct rn_resourc
 		return RN_MEM_FAULT;
 	if (cfg->mem->always_done) {
 		attr.flags = mr->access & RN_ACCESS_RELAXED_ORDERING ? RN_MEM_RELAXED : 0;
-		result = cfg->mem->read(cfg->mem_ctx, dst, iova, len, attr,
-					rn_mem_tag(qp, RN_TAG_RSP_READ));
+		result = rn_mem_read(qp->dev, dst, iova, len, attr,
+				     rn_mem_tag(qp, RN_TAG_RSP_READ), part);
 		assert(result != RN_MEM_PENDING);
 	} else {
-		result = read_staged(qp, r->next, mr, iova, len);
+		result = read_staged(qp, r, mr, iova, len);
 		if (result == RN_MEM_DONE)
 			memcpy(dst, qp->rsp.stage.buf, len);
 	}
@@ -339,7 +351,8 @@ static uint32_t build_read(struct rn_qp *qp, rn_ns now, struct rn_build *b)
 	uint8_t pad = rn_pad_cnt(len);
 
 	assert(b->cap >= RN_BTH_LEN + RN_AETH_LEN + (size_t)mtu);
-	switch (read_payload(qp, r, r->va + skipped + offset, payload, len)) {
+	switch (read_payload(qp, r, r->va + skipped + offset, payload, len,
+			     &b->tx->part)) {
 	case RN_MEM_DONE:
 		break;
 	case RN_MEM_PENDING:
@@ -349,8 +362,10 @@ static uint32_t build_read(struct rn_qp *qp, rn_ns now, struct rn_build *b)
 		return qp->state == RN_QPS_ERR ? build_ack_now(qp, now, b) : 0;
 	}
 	emit_bth(qp, b, opcode, r->next, len);
-	if (has_aeth)
+	if (has_aeth) {
+		settle_acked(qp);
 		rn_aeth_emit(b->buf + RN_BTH_LEN, &aeth);
+	}
 	memset(payload + len, 0, pad);
 
 	if (left <= mtu) {
@@ -370,6 +385,7 @@ static uint32_t build_atomic(struct rn_qp *qp, struct rn_build *b)
 	uint8_t *p;
 
 	assert(b->cap >= RN_BTH_LEN + RN_AETH_LEN + RN_ATOMIC_ACK_ETH_LEN);
+	settle_acked(qp);
 	p = emit_bth(qp, b, RN_RC_ATOMIC_ACK, r->first, 0);
 	p = rn_aeth_emit(p, &aeth);
 	p = rn_atomic_ack_eth_emit(p, r->atomic.value);

@@ -104,9 +104,9 @@ void rn_req_read_response(struct rn_qp *qp, rn_ns now, const struct rn_packet *p
 	if (status == RN_WC_SUCCESS && !aeth_acknowledges(qp, p))
 		status = RN_WC_BAD_RESP_ERR;
 	if (status == RN_WC_SUCCESS && p->payload_len > 0)
-		status = rn_scatter(qp, rn_wqe_sge(qp, wqe), wqe->num_sge,
-				    wqe->progress << rn_req_mtu_shift(qp), p->payload,
-				    p->payload_len);
+		status = rn_scatter_response(qp, wqe,
+					     wqe->progress << rn_req_mtu_shift(qp),
+					     p->payload, p->payload_len);
 	if (status == RN_WC_SUCCESS)
 		complete_packet(qp, now, wqe);
 	else
@@ -124,8 +124,7 @@ void rn_req_atomic_response(struct rn_qp *qp, rn_ns now, const struct rn_packet 
 	if (rn_wqe_info(wqe)->kind == RN_WQE_ATOMIC && aeth_acknowledges(qp, p) &&
 	    rn_atomic_ack_eth_parse(&orig, p->ext + RN_AETH_LEN,
 				    p->ext + RN_AETH_LEN + RN_ATOMIC_ACK_ETH_LEN) == 0)
-		status = rn_scatter(qp, rn_wqe_sge(qp, wqe), wqe->num_sge, 0, &orig,
-				    sizeof(orig));
+		status = rn_scatter_response(qp, wqe, 0, &orig, sizeof(orig));
 	if (status == RN_WC_SUCCESS)
 		complete_packet(qp, now, wqe);
 	else

@@ -55,18 +55,17 @@ static bool fits(struct cursor c, uint32_t len)
 	return room >= len;
 }
 
-static struct rn_mem_attr attr_of(const struct rn_qp *qp, const struct rn_mr *mr)
+static uint32_t flags_of(const struct rn_mr *mr)
 {
-	return (struct rn_mem_attr){
-		.qpn = qp->qpn,
-		.flags = mr->access & RN_ACCESS_RELAXED_ORDERING ? RN_MEM_RELAXED : 0,
-	};
+	return mr->access & RN_ACCESS_RELAXED_ORDERING ? RN_MEM_RELAXED : 0;
 }
 
-enum rn_wc_status rn_scatter(struct rn_qp *qp, const struct rn_sge *sg, uint32_t num_sge,
-			     uint32_t offset, const void *src, uint32_t len)
+/* @flags, @msg: see struct rn_mem_attr. */
+// NOLINTNEXTLINE(readability-function-size): as rn_scatter(), and what the bytes are
+static enum rn_wc_status scatter(struct rn_qp *qp, struct cursor c, const void *src,
+				 uint32_t len, uint32_t flags, uint32_t msg)
 {
-	struct cursor c = seek(sg, num_sge, offset);
+	struct rn_mem_attr attr = { .qpn = qp->qpn, .msg = msg };
 	struct rn_dev *dev = qp->dev;
 	const uint8_t *from = src;
 
@@ -80,8 +79,9 @@ enum rn_wc_status rn_scatter(struct rn_qp *qp, const struct rn_sge *sg, uint32_t
 
 		if (rn_mr_check_local(&dev->mrs, &use, &iova, &mr) != RN_KEY_OK)
 			return RN_WC_LOC_PROT_ERR;
-		if (dev->cfg.mem->write(dev->cfg.mem_ctx, iova, from, n,
-					attr_of(qp, mr)) != RN_MEM_DONE) {
+		attr.flags = flags | flags_of(mr);
+		if (dev->cfg.mem->write(dev->cfg.mem_ctx, iova, from, n, attr) !=
+		    RN_MEM_DONE) {
 			rn_count(dev, RN_STAT_MEM_FAULT);
 			return RN_WC_LOC_PROT_ERR;
 		}
@@ -91,11 +91,38 @@ enum rn_wc_status rn_scatter(struct rn_qp *qp, const struct rn_sge *sg, uint32_t
 	return RN_WC_SUCCESS;
 }
 
+enum rn_wc_status rn_scatter(struct rn_qp *qp, const struct rn_sge *sg, uint32_t num_sge,
+			     uint32_t offset, const void *src, uint32_t len)
+{
+	return scatter(qp, seek(sg, num_sge, offset), src, len, 0, rn_rsp_next_msn(qp));
+}
+
+enum rn_wc_status rn_scatter_response(struct rn_qp *qp, struct rn_send_wqe *wqe,
+				      uint32_t offset, const void *src, uint32_t len)
+{
+	struct cursor c = seek(rn_wqe_sge(qp, wqe), wqe->num_sge, offset);
+
+	return scatter(qp, c, src, len, RN_MEM_RESPONSE, qp->req.sq.head);
+}
+
+// NOLINTNEXTLINE(readability-function-size): those of rn_mem_ops.read
+enum rn_mem_result rn_mem_read(struct rn_dev *dev, void *dst, rn_iova src, uint32_t len,
+			       struct rn_mem_attr attr, uint64_t tag,
+			       struct rn_crc32_part *part)
+{
+	const struct rn_mem_ops *mem = dev->cfg.mem;
+
+	if (part && mem->read_part)
+		return mem->read_part(dev->cfg.mem_ctx, dst, src, len, attr, part);
+	return mem->read(dev->cfg.mem_ctx, dst, src, len, attr, tag);
+}
+
 // NOLINTNEXTLINE(readability-function-size): a list, a range of it and where it goes
 enum rn_mem_result rn_gather(struct rn_qp *qp, const struct rn_sge *sg, uint32_t num_sge,
 			     uint32_t offset, void *dst, uint32_t len, uint64_t tag,
-			     uint32_t *outstanding)
+			     uint32_t *outstanding, struct rn_crc32_part *part)
 {
+	struct rn_mem_attr attr = { .qpn = qp->qpn, .msg = qp->req.cur };
 	struct cursor c = seek(sg, num_sge, offset);
 	enum rn_mem_result result = RN_MEM_DONE;
 	struct rn_dev *dev = qp->dev;
@@ -111,8 +138,10 @@ enum rn_mem_result rn_gather(struct rn_qp *qp, const struct rn_sge *sg, uint32_t
 		assert(n > 0); /* the WQE's length is the sum of its SGEs */
 		if (rn_mr_check_local(&dev->mrs, &use, &iova, &mr) != RN_KEY_OK)
 			return RN_MEM_FAULT;
-		r = dev->cfg.mem->read(dev->cfg.mem_ctx, to, iova, n, attr_of(qp, mr),
-				       tag);
+		attr.flags = flags_of(mr);
+		/* Of several pieces none is the whole payload. */
+		r = rn_mem_read(dev, to, iova, n, attr, tag,
+				to == dst && n == len ? part : NULL);
 		if (r == RN_MEM_FAULT) {
 			rn_count(dev, RN_STAT_MEM_FAULT);
 			return RN_MEM_FAULT;

@@ -70,22 +70,21 @@ int rn_bth_parse(struct rn_bth *bth, const uint8_t *p, const uint8_t *end)
 	return 0;
 }
 
+/* As three words, see rn_put_be32(): the ICRC is computed right after. */
 uint8_t *rn_bth_emit(uint8_t *p, const struct rn_bth *bth)
 {
+	uint32_t flags = (bth->solicited ? BTH_SE : 0u) | (bth->migreq ? BTH_M : 0u) |
+			 (uint32_t)bth->pad_cnt << BTH_PAD_SHIFT;
+	uint32_t ecn = (bth->fecn ? BTH_F : 0u) | (bth->becn ? BTH_B : 0u);
+	uint32_t ack_req = bth->ack_req ? BTH_A : 0u;
+
 	assert(bth->pad_cnt <= BTH_PAD_MASK);
 	assert(bth->dest_qpn <= RN_QPN_MASK);
 	assert(bth->psn.v <= RN_PSN_MASK);
 
-	p[BTH_OPCODE] = bth->opcode;
-	p[BTH_FLAGS] =
-		(uint8_t)((bth->solicited ? BTH_SE : 0) | (bth->migreq ? BTH_M : 0) |
-			  bth->pad_cnt << BTH_PAD_SHIFT);
-	rn_put_be16(p + BTH_PKEY, bth->pkey);
-	p[BTH_ECN] = (uint8_t)((bth->fecn ? BTH_F : 0) | (bth->becn ? BTH_B : 0));
-	rn_put_be24(p + BTH_DEST_QPN, bth->dest_qpn);
-	p[BTH_ACK_REQ] = bth->ack_req ? BTH_A : 0;
-	rn_put_be24(p + BTH_PSN, bth->psn.v);
-	return p + RN_BTH_LEN;
+	p = rn_put_be32(p, (uint32_t)bth->opcode << 24 | flags << 16 | bth->pkey);
+	p = rn_put_be32(p, ecn << 24 | bth->dest_qpn);
+	return rn_put_be32(p, ack_req << 24 | bth->psn.v);
 }
 
 int rn_reth_parse(struct rn_reth *reth, const uint8_t *p, const uint8_t *end)

@@ -15,6 +15,7 @@
 #ifndef RN_ICRC_H
 #define RN_ICRC_H
 
+#include "rocin/crc32.h"
 #include "rocin/flow.h"
 #include "rocin/wire.h"
 
@@ -42,6 +43,12 @@ uint32_t rn_icrc(const struct rn_flow *f, uint16_t ip_id, const uint8_t *bth, si
  * bytes at @pkt + @len.
  */
 void rn_icrc_seal(const struct rn_flow *f, uint16_t ip_id, uint8_t *pkt, size_t len);
+
+/* The same, if the last @part->len bytes (0: none) are those that @part is about: they
+ * need not be read again.
+ */
+void rn_icrc_seal_with(const struct rn_flow *f, uint16_t ip_id, uint8_t *pkt, size_t len,
+		       const struct rn_crc32_part *part);
 
 enum rn_icrc_verdict {
 	RN_ICRC_OK,

@@ -9,7 +9,7 @@
 #ifndef RN_MEM_H
 #define RN_MEM_H
 
-#include "rocin/types.h"
+#include "rocin/crc32.h"
 
 enum rn_mem_result {
 	RN_MEM_DONE,	/* finished before return; results are valid */
@@ -28,8 +28,9 @@ enum rn_mem_flag {
 struct rn_mem_attr {
 	uint32_t qpn;	/* requester ID of the access; 0: the device itself */
 	uint32_t flags; /* enum rn_mem_flag */
-	/* Message that the access belongs to, counted per QP and direction: as requester
-	 * (gather, RN_MEM_RESPONSE) the SSN of the work request, as responder the MSN.
+	/* Message that the access belongs to. As requester (gather, RN_MEM_RESPONSE) the
+	 * number of the work request in its send queue, 0 for the first after RESET; as
+	 * responder the MSN that counts the message, modulo 2^24 (UD: counted likewise).
 	 * RN_MEM_CQE: the same number for the CQE of that message.
 	 */
 	uint32_t msg;
@@ -67,6 +68,14 @@ struct rn_mem_ops {
 	 */
 	enum rn_mem_result (*read)(void *ctx, void *dst, rn_iova src, uint32_t len,
 				   struct rn_mem_attr attr, uint64_t tag);
+
+	/* NULL, or as read, with always_done, for a payload that is to be signed: *@part
+	 * says what the bytes at @dst are to a CRC, or is empty when that does not come
+	 * for nothing. Not for words that must be read by one load.
+	 */
+	enum rn_mem_result (*read_part)(void *ctx, void *dst, rn_iova src, uint32_t len,
+					struct rn_mem_attr attr,
+					struct rn_crc32_part *part);
 
 	/* AtomicOp (FetchAdd, CAS). @orig receives the value found, host order; it must
 	 * stay valid as @dst of read does.

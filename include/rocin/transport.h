@@ -68,6 +68,11 @@ struct rn_dev_cfg {
 
 	const struct rn_mem_ops *mem;
 	void *mem_ctx;
+	/* NULL, or called with mem_ctx before a packet is built that acknowledges what QP
+	 * @qpn has received: for acknowledgements that promise more than acceptance. May
+	 * reach memory, must not call into the device.
+	 */
+	void (*before_ack)(void *mem_ctx, uint32_t qpn);
 	/* RN_STAT_COUNT counters, zeroed by the caller; written with relaxed stores. */
 	uint64_t *stats;
 };
@@ -105,7 +110,8 @@ struct rn_tx {
 	const struct rn_flow *flow; /* valid until the next call into the device */
 	uint32_t dest_qpn;
 	uint32_t src_qpn;
-	bool response; /* acknowledgement or READ/atomic response */
+	bool response;		   /* acknowledgement or READ/atomic response */
+	struct rn_crc32_part part; /* for rn_icrc_seal_with() */
 };
 
 enum rn_tx_what {
@@ -119,7 +125,8 @@ enum rn_tx_what {
  * @dev:	Device
  * @now:	Time
  * @what:	enum rn_tx_what: which kinds may leave now
- * @buf:	Out: the packet from BTH to pad, without ICRC (rn_icrc_seal() adds it)
+ * @buf:	Out: the packet from BTH to pad, without ICRC (rn_icrc_seal_with() adds
+ * it)
  * @cap:	At least RN_PACKET_MAX
  * @tx:		Out: where it goes
  *
@@ -415,6 +422,9 @@ int rn_qp_post_send(struct rn_dev *dev, struct rn_qp *qp, rn_ns now,
  */
 int rn_qp_check_send(const struct rn_qp *qp, const struct rn_send_wr *wr);
 uint32_t rn_qp_sq_room(const struct rn_qp *qp);
+
+/* Number that the next work request of the send queue gets, see rn_mem_attr.msg. */
+uint32_t rn_qp_sq_next(const struct rn_qp *qp);
 
 struct rn_recv_wr {
 	uint64_t wr_id;

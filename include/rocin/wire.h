@@ -19,6 +19,9 @@
 #ifndef RN_WIRE_H
 #define RN_WIRE_H
 
+#include <endian.h>
+#include <string.h>
+
 #include "rocin/psn.h"
 
 /* Bytes on the wire. */
@@ -134,16 +137,21 @@ static inline uint8_t *rn_put_be24(uint8_t *p, uint32_t v)
 	return p + 3;
 }
 
+/* Words are stored whole, so that they can be read back at once. */
 static inline uint8_t *rn_put_be32(uint8_t *p, uint32_t v)
 {
-	p[0] = (uint8_t)(v >> 24);
-	return rn_put_be24(p + 1, v);
+	uint32_t be = htobe32(v);
+
+	memcpy(p, &be, sizeof(be));
+	return p + 4;
 }
 
 static inline uint8_t *rn_put_be64(uint8_t *p, uint64_t v)
 {
-	rn_put_be32(p, (uint32_t)(v >> 32));
-	return rn_put_be32(p + 4, (uint32_t)v);
+	uint64_t be = htobe64(v);
+
+	memcpy(p, &be, sizeof(be));
+	return p + 8;
 }
 
 /* The 4 ICRC bytes are the only little-endian field of the protocol. */

@@ -125,6 +125,69 @@ static void atomics_return_what_they_found(void **state)
 	assert_int_equal(word, 7);
 }
 
+static enum rn_mem_result do_read_part(void *dst, const void *src, uint32_t len,
+				       struct rn_crc32_part *part)
+{
+	return rn_mem_direct_ops.read_part(NULL, dst, (uintptr_t)src, len, attr, part);
+}
+
+static void read_part_reads_every_length(void **state)
+{
+	uint8_t from[RN_CRC32_PART_MAX + 100], to[sizeof(from)];
+	struct rn_crc32_part part;
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(from); i++)
+		from[i] = (uint8_t)(i * 7 + i / 256);
+	for (uint32_t len = 1; len <= sizeof(from); len++) {
+		memset(to, 0, sizeof(to));
+		assert_int_equal(do_read_part(to, from, len, &part), RN_MEM_DONE);
+		assert_memory_equal(to, from, len);
+		assert_int_equal(part.len, rn_crc32_can_copy(len) ? len : 0);
+	}
+}
+
+struct scribble {
+	_Alignas(64) uint8_t bytes[RN_CRC32_PART_MAX];
+	_Atomic bool stop;
+};
+
+static void *scribble(void *arg)
+{
+	struct scribble *s = arg;
+
+	for (uint64_t i = 0; !atomic_load(&s->stop); i++)
+		for (size_t at = 0; at < sizeof(s->bytes); at += 8)
+			__atomic_store_n((uint64_t *)(void *)(s->bytes + at), i * at,
+					 __ATOMIC_RELAXED);
+	return NULL;
+}
+
+/* A program that changes what it has posted sends one thing or another, and never a
+ * packet that its peer drops.
+ */
+static void part_is_true_of_the_copy_while_the_source_changes(void **state)
+{
+	const uint64_t head[RN_CRC32_HEAD / 8] = { 1, 2, 3 };
+	static struct scribble s;
+	uint8_t to[sizeof(s.bytes)];
+	struct rn_crc32_part part;
+	pthread_t t;
+
+	(void)state;
+	if (!rn_crc32_can_copy(sizeof(to)))
+		skip();
+	assert_int_equal(pthread_create(&t, NULL, scribble, &s), 0);
+	for (unsigned i = 0; i < 3000; i++) {
+		assert_int_equal(do_read_part(to, s.bytes, sizeof(to), &part),
+				 RN_MEM_DONE);
+		assert_int_equal(rn_crc32_with(head, NULL, 0, &part),
+				 rn_crc32(head, to, sizeof(to)));
+	}
+	atomic_store(&s.stop, true);
+	pthread_join(t, NULL);
+}
+
 /* cmocka has put its own before each test. */
 static void put_handler_in_front(void)
 {
@@ -144,6 +207,7 @@ static void memory_that_was_unmapped_answers_fault(void **state)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	uint8_t *p = two_pages(PROT_READ | PROT_WRITE);
+	struct rn_crc32_part part;
 	uint8_t buf[8192];
 	uint64_t orig;
 	struct rn_mem_atomic_req add = { RN_MEM_FETCH_ADD, (uintptr_t)(p + page), 1, 0 };
@@ -158,6 +222,8 @@ static void memory_that_was_unmapped_answers_fault(void **state)
 	}
 	assert_int_equal(do_write(p + page - 100, buf, 4096), RN_MEM_FAULT);
 	assert_int_equal(do_read(buf, p + page - 100, 4096), RN_MEM_FAULT);
+	assert_int_equal(do_read_part(buf, p + page - 100, 4096, &part), RN_MEM_FAULT);
+	assert_int_equal(part.len, 0);
 	assert_int_equal(rn_mem_direct_ops.atomic(NULL, &add, &orig, attr, 0),
 			 RN_MEM_FAULT);
 	/* The page before is as good as ever, and has got what came before the hole. */
@@ -225,6 +291,8 @@ int main(void)
 		cmocka_unit_test(last_word_becomes_visible_last),
 		cmocka_unit_test(aligned_words_are_never_torn),
 		cmocka_unit_test(atomics_return_what_they_found),
+		cmocka_unit_test(read_part_reads_every_length),
+		cmocka_unit_test(part_is_true_of_the_copy_while_the_source_changes),
 		cmocka_unit_test(memory_that_was_unmapped_answers_fault),
 		cmocka_unit_test(read_only_memory_refuses_writes_only),
 		cmocka_unit_test(file_that_was_truncated_answers_fault),

@@ -95,13 +95,18 @@ static uint8_t *resolve(const struct arena *a, rn_iova iova, uint32_t len)
 	return NULL;
 }
 
+static void note(struct arena *a, struct arena_call call)
+{
+	a->call[a->call_count++ % ARENA_CALLS] = call;
+}
+
 static enum rn_mem_result arena_write(void *ctx, rn_iova dst, const void *src,
 				      uint32_t len, struct rn_mem_attr attr)
 {
 	struct arena *a = ctx;
 	uint8_t *to = resolve(a, dst, len);
 
-	(void)attr;
+	note(a, (struct arena_call){ ARENA_WRITE, dst, len, attr });
 	a->writes++;
 	if (!to)
 		return RN_MEM_FAULT;
@@ -152,10 +157,26 @@ static enum rn_mem_result direct_read(void *ctx, void *dst, rn_iova src, uint32_
 {
 	struct arena *a = ctx;
 
-	(void)attr;
 	(void)tag;
+	note(a, (struct arena_call){ ARENA_READ, src, len, attr });
 	a->reads++;
 	return read_now(a, dst, src, len);
+}
+
+static enum rn_mem_result direct_read_part(void *ctx, void *dst, rn_iova src,
+					   uint32_t len, struct rn_mem_attr attr,
+					   struct rn_crc32_part *part)
+{
+	uint8_t room[RN_CRC32_PART_MAX];
+	enum rn_mem_result result;
+
+	part->len = 0;
+	if (!rn_crc32_can_copy(len))
+		return direct_read(ctx, dst, src, len, attr, 0);
+	result = direct_read(ctx, room, src, len, attr, 0);
+	if (result == RN_MEM_DONE)
+		rn_crc32_copy(dst, room, len, part);
+	return result;
 }
 
 static enum rn_mem_result direct_atomic(void *ctx, const struct rn_mem_atomic_req *req,
@@ -164,8 +185,8 @@ static enum rn_mem_result direct_atomic(void *ctx, const struct rn_mem_atomic_re
 {
 	struct arena *a = ctx;
 
-	(void)attr;
 	(void)tag;
+	note(a, (struct arena_call){ ARENA_ATOMIC, req->dst, 8, attr });
 	a->atomics++;
 	return atomic_now(a, req, orig);
 }
@@ -178,6 +199,7 @@ static enum rn_mem_result pending_read(void *ctx, void *dst, rn_iova src, uint32
 	/* Some answer at once, so that both ways mix in one list of SGEs. */
 	if (a->delay == 0 || test_random(&a->seed) % 8 == 0)
 		return direct_read(ctx, dst, src, len, attr, tag);
+	note(a, (struct arena_call){ ARENA_READ, src, len, attr });
 	a->reads++;
 	return put_off(
 		a, (struct arena_op){ .dst = dst, .src = src, .len = len, .tag = tag });
@@ -191,6 +213,7 @@ static enum rn_mem_result pending_atomic(void *ctx, const struct rn_mem_atomic_r
 
 	if (a->delay == 0 || test_random(&a->seed) % 8 == 0)
 		return direct_atomic(ctx, req, orig, attr, tag);
+	note(a, (struct arena_call){ ARENA_ATOMIC, req->dst, 8, attr });
 	a->atomics++;
 	return put_off(
 		a, (struct arena_op){
@@ -234,6 +257,7 @@ const struct rn_mem_ops arena_direct_ops = {
 	.always_done = true,
 	.write = arena_write,
 	.read = direct_read,
+	.read_part = direct_read_part,
 	.atomic = direct_atomic,
 };
 

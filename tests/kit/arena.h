@@ -14,7 +14,20 @@
 enum {
 	ARENA_BLOCKS = 256,
 	ARENA_PENDING = 4096,
-	ARENA_GUARD = 64
+	ARENA_GUARD = 64,
+	ARENA_CALLS = 32 /* calls kept of the last ones */
+};
+
+/* A call of the device into its memory. */
+struct arena_call {
+	enum arena_op_kind {
+		ARENA_WRITE,
+		ARENA_READ,
+		ARENA_ATOMIC
+	} kind;
+	rn_iova addr;
+	uint32_t len;
+	struct rn_mem_attr attr;
 };
 
 /* A read or atomic operation that answered PENDING. */
@@ -46,6 +59,8 @@ struct arena {
 	struct arena_op pending[ARENA_PENDING];
 	unsigned pending_count;
 	uint64_t reads, writes, atomics; /* operations so far */
+	struct arena_call call[ARENA_CALLS];
+	unsigned call_count; /* so far; slot = number % ARENA_CALLS */
 };
 
 /* @now: the clock, read when an operation is put off. */

@@ -50,6 +50,7 @@ static void init_device(struct pair *p, unsigned i)
 		.read_chunk = c->read_chunk,
 		.mem = c->mem_delay ? &arena_pending_ops : &arena_direct_ops,
 		.mem_ctx = &p->arena[i],
+		.before_ack = c->before_ack,
 		.stats = p->stats[i],
 	};
 

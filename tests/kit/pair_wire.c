@@ -134,7 +134,7 @@ static bool transmit_one(struct pair *p, unsigned i, unsigned what)
 		return false;
 	assert_true(len <= RN_PACKET_MAX);
 	pkt.flow = *pkt.tx.flow;
-	rn_icrc_seal(&pkt.flow, 0, pkt.data, len);
+	rn_icrc_seal_with(&pkt.flow, 0, pkt.data, len, &pkt.tx.part);
 	pkt.len = len + RN_ICRC_LEN;
 	send_packet(p, &pkt);
 	return true;

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "crc32.h"
+#include "rocin/crc32.h"
 
 /* One bit at a time: nothing in common with what is tested. */
 static uint32_t bitwise_crc32(uint32_t crc, const uint8_t *p, size_t len)
@@ -20,59 +20,137 @@ static uint32_t bitwise_crc32(uint32_t crc, const uint8_t *p, size_t len)
 	return ~crc;
 }
 
-static uint8_t bytes[8192];
+enum {
+	LONGEST = 5000,
+	ALIGNMENTS = 64,
+};
+
+static uint64_t head[RN_CRC32_HEAD / 8];
+static uint8_t bytes[ALIGNMENTS + LONGEST];
 
 static void fill(void)
 {
+	uint8_t *h = (uint8_t *)head;
 	uint32_t x = 1;
 
-	for (size_t i = 0; i < sizeof(bytes); i++) {
+	for (size_t i = 0; i < sizeof(head) + sizeof(bytes); i++) {
 		x = x * 1664525 + 1013904223;
-		bytes[i] = (uint8_t)(x >> 24);
+		if (i < sizeof(head))
+			h[i] = (uint8_t)(x >> 24);
+		else
+			bytes[i - sizeof(head)] = (uint8_t)(x >> 24);
 	}
 }
 
+static uint32_t bitwise_after_head(const uint8_t *p, size_t len)
+{
+	uint32_t crc = bitwise_crc32(UINT32_MAX, (const uint8_t *)head, sizeof(head));
+
+	return bitwise_crc32(crc, p, len);
+}
+
+/* A register of ones is one that is empty and a message with its first bytes inverted. */
 static void check_value_of_the_standard(void **state)
 {
+	static const uint8_t inverted[4] = { 0xce, 0xcd, 0xcc, 0xcb }; /* "1234" */
+	uint8_t *end = (uint8_t *)head + sizeof(head);
+
 	(void)state;
-	assert_int_equal(rn_crc32(0, (const uint8_t *)"123456789", 9), 0xcbf43926);
+	memset(head, 0, sizeof(head));
+	memcpy(end - 4, inverted, 4);
+	assert_int_equal(rn_crc32(head, (const uint8_t *)"56789", 5), 0xcbf43926);
 }
 
 static void every_length_gives_the_crc_of_the_definition(void **state)
 {
+	uint32_t want;
+
 	(void)state;
 	fill();
-	for (size_t len = 0; len <= 1100; len++)
-		assert_int_equal(rn_crc32(0, bytes, len), bitwise_crc32(0, bytes, len));
-	assert_int_equal(rn_crc32(0, bytes, sizeof(bytes)),
-			 bitwise_crc32(0, bytes, sizeof(bytes)));
+	want = bitwise_after_head(bytes, 0);
+	for (size_t len = 0; len <= LONGEST; len++) {
+		assert_int_equal(rn_crc32(head, bytes, len), want);
+		for (unsigned means = 0; means <= rn_crc32_best(); means++)
+			assert_int_equal(rn_crc32_by(means, head, bytes, len), want);
+		want = bitwise_crc32(want, bytes + len, 1);
+	}
 }
 
 static void every_alignment_gives_the_same(void **state)
 {
-	static uint8_t moved[4096 + 64];
+	static const size_t lengths[] = { 1, 16, 100, 256, 1024, 4096, LONGEST };
+	static uint8_t original[LONGEST];
 
 	(void)state;
 	fill();
-	for (size_t at = 0; at < 64; at++) {
-		memcpy(moved + at, bytes, 4096);
-		assert_int_equal(rn_crc32(7, moved + at, 4096),
-				 bitwise_crc32(7, bytes, 4096));
+	memcpy(original, bytes, sizeof(original));
+	for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
+		uint32_t want = bitwise_after_head(original, lengths[i]);
+
+		for (size_t at = 0; at < ALIGNMENTS; at++) {
+			memmove(bytes + at, original, sizeof(original));
+			for (unsigned means = 0; means <= rn_crc32_best(); means++)
+				assert_int_equal(
+					rn_crc32_by(means, head, bytes + at, lengths[i]),
+					want);
+		}
 	}
 }
 
-static void a_crc_is_continued_at_every_point(void **state)
+static void every_bit_of_the_head_counts(void **state)
 {
-	uint32_t whole;
-
 	(void)state;
 	fill();
-	whole = bitwise_crc32(0, bytes, 2000);
-	for (size_t cut = 0; cut <= 2000; cut += 7) {
-		uint32_t crc = rn_crc32(0, bytes, cut);
-
-		assert_int_equal(rn_crc32(crc, bytes + cut, 2000 - cut), whole);
+	for (unsigned bit = 0; bit < RN_CRC32_HEAD * 8; bit++) {
+		head[bit / 64] ^= (uint64_t)1 << bit % 64;
+		assert_int_equal(rn_crc32(head, bytes, 300),
+				 bitwise_after_head(bytes, 300));
 	}
+}
+
+static void only_whole_payloads_can_be_copied(void **state)
+{
+	bool can = rn_crc32_best() == RN_CRC32_BY_64;
+
+	(void)state;
+	for (size_t len = 0; len <= (size_t)2 * RN_CRC32_PART_MAX; len++) {
+		bool whole = len == 256 || len == 512 || len == 1024 || len == 2048 ||
+			     len == 4096;
+
+		assert_int_equal(rn_crc32_can_copy(len), can && whole);
+	}
+}
+
+/* @len bytes from one alignment to another, behind @before bytes. */
+static void copy_once(uint32_t len, size_t from, size_t to, size_t before)
+{
+	static uint8_t copy[ALIGNMENTS + RN_CRC32_PART_MAX + 64];
+	struct rn_crc32_part part;
+	uint32_t want;
+
+	memset(copy, 0xee, sizeof(copy));
+	rn_crc32_copy(copy + to, bytes + from, len, &part);
+	assert_int_equal(part.len, len);
+	assert_memory_equal(copy + to, bytes + from, len);
+	for (size_t i = 0; i < to; i++)
+		assert_int_equal(copy[i], 0xee);
+	for (size_t i = to + len; i < sizeof(copy); i++)
+		assert_int_equal(copy[i], 0xee);
+
+	want = bitwise_after_head(bytes + 7, before);
+	want = bitwise_crc32(want, bytes + from, len);
+	assert_int_equal(rn_crc32_with(head, bytes + 7, before, &part), want);
+}
+
+static void what_was_copied_has_its_part_in_the_crc(void **state)
+{
+	(void)state;
+	fill();
+	if (!rn_crc32_can_copy(RN_CRC32_PART_MIN))
+		skip();
+	for (uint32_t len = RN_CRC32_PART_MIN; len <= RN_CRC32_PART_MAX; len *= 2)
+		for (size_t at = 0; at < ALIGNMENTS; at++)
+			copy_once(len, at * 5 % ALIGNMENTS, at, at % 4 * 16);
 }
 
 int main(void)
@@ -81,7 +159,9 @@ int main(void)
 		cmocka_unit_test(check_value_of_the_standard),
 		cmocka_unit_test(every_length_gives_the_crc_of_the_definition),
 		cmocka_unit_test(every_alignment_gives_the_same),
-		cmocka_unit_test(a_crc_is_continued_at_every_point),
+		cmocka_unit_test(every_bit_of_the_head_counts),
+		cmocka_unit_test(only_whole_payloads_can_be_copied),
+		cmocka_unit_test(what_was_copied_has_its_part_in_the_crc),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

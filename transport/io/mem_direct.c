@@ -240,6 +240,25 @@ static RACY enum rn_mem_result direct_read(void *ctx, void *dst, rn_iova src,
 	return RN_MEM_DONE;
 }
 
+static RACY enum rn_mem_result direct_read_part(void *ctx, void *dst, rn_iova src,
+						uint32_t len, struct rn_mem_attr attr,
+						struct rn_crc32_part *part)
+{
+	struct rn_guard g;
+
+	part->len = 0;
+	if (!rn_crc32_can_copy(len) || !rn_guard_ready())
+		return direct_read(ctx, dst, src, len, attr, 0);
+	if (RN_GUARD_FAULTED(&g)) {
+		rn_guard_leave(&g);
+		return RN_MEM_FAULT;
+	}
+	rn_guard_enter(&g, src, len);
+	rn_crc32_copy(dst, pointer(src), len, part);
+	rn_guard_leave(&g);
+	return RN_MEM_DONE;
+}
+
 static RACY uint64_t do_atomic(const struct rn_mem_atomic_req *req)
 {
 	uint64_t *word = pointer(req->dst);
@@ -293,6 +312,7 @@ const struct rn_mem_ops rn_mem_direct_ops = {
 	.always_done = true,
 	.write = direct_write,
 	.read = direct_read,
+	.read_part = direct_read_part,
 	.atomic = direct_atomic,
 };
 

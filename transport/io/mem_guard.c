@@ -42,6 +42,7 @@ struct guarded_signal {
 static struct guarded_signal signals[] = { { .sig = SIGSEGV }, { .sig = SIGBUS } };
 static atomic_flag installing = ATOMIC_FLAG_INIT;
 static _Atomic bool ready;
+static _Atomic(rn_guard_trap_fn *) trap;
 
 __thread struct rn_guard_thread rn_guard_thread;
 
@@ -154,11 +155,38 @@ static void pass_on(int sig, siginfo_t *info, void *ctx)
 	*t = outer;
 }
 
+static bool was_store(const ucontext_t *uc)
+{
+#if defined(__x86_64__)
+	return (uc->uc_mcontext.gregs[REG_ERR] & 2) != 0; /* of the page fault */
+#else
+	(void)uc;
+	return false;
+#endif
+}
+
+bool rn_guard_is_store(void)
+{
+	return rn_guard_thread.is_store;
+}
+
+static bool is_trapped(int sig, const siginfo_t *info, const ucontext_t *uc)
+{
+	rn_guard_trap_fn *fn = atomic_load_explicit(&trap, memory_order_acquire);
+
+	if (!fn || sig != SIGSEGV || info->si_code <= 0)
+		return false;
+	rn_guard_thread.is_store = was_store(uc);
+	return fn((uintptr_t)info->si_addr);
+}
+
 static void on_fault(int sig, siginfo_t *info, void *ctx)
 {
 	int saved = errno;
 
-	if (is_guarded(rn_guard_thread.current, info)) {
+	if (is_trapped(sig, info, ctx)) {
+		; /* the instruction runs again */
+	} else if (is_guarded(rn_guard_thread.current, info)) {
 		if (!redirect(ctx))
 			land();
 	} else {
@@ -225,6 +253,11 @@ int rn_guard_install(void)
 	atomic_store(&ready, err == 0);
 	atomic_flag_clear(&installing);
 	return err;
+}
+
+void rn_guard_set_trap(rn_guard_trap_fn *fn)
+{
+	atomic_store_explicit(&trap, fn, memory_order_release);
 }
 
 bool rn_guard_ready(void)
