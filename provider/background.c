@@ -83,6 +83,15 @@ static bool take_timer(const struct rnp_engine *e)
 	return read(e->timer_fd, &times, sizeof(times)) == (ssize_t)sizeof(times);
 }
 
+/* More that ends from here on wakes the thread again. */
+static void take_wake(const struct rnp_engine *e)
+{
+	uint64_t times;
+
+	if (read(e->wake_fd, &times, sizeof(times)) < 0)
+		assert(errno == EAGAIN);
+}
+
 static void serve(struct rnp_engine *e, const struct epoll_event *ev, int count)
 {
 	bool timer_fired = false;
@@ -96,6 +105,9 @@ static void serve(struct rnp_engine *e, const struct epoll_event *ev, int count)
 			rnp_rocind_events(e);
 			break;
 		case RNP_TAG_WAKE:
+			take_wake(e);
+			rnp_progress_memory(e);
+			break;
 		case RNP_TAG_SOCKET:
 			break;
 		}
@@ -232,13 +244,18 @@ int rnp_background_start(struct rnp_engine *e, char *err, size_t err_len)
 		       e->netdev.ibdev, strerrordesc_np(-rc));
 }
 
-void rnp_background_stop(struct rnp_engine *e)
+void rnp_background_wake(struct rnp_engine *e)
 {
 	uint64_t one = 1;
 
+	if (e->wake_fd >= 0 && write(e->wake_fd, &one, sizeof(one)) < 0)
+		assert(errno == EAGAIN); /* it is awake already */
+}
+
+void rnp_background_stop(struct rnp_engine *e)
+{
 	if (e->has_thread) {
-		if (write(e->wake_fd, &one, sizeof(one)) < 0)
-			assert(errno == EAGAIN); /* it is awake already */
+		rnp_background_wake(e);
 		pthread_join(e->thread, NULL);
 		e->has_thread = false;
 	}

@@ -6,6 +6,7 @@
 
 #include "log.h"
 #include "mem_direct.h"
+#include "pcie.h"
 #include "sentence.h"
 #include "tap.h"
 
@@ -64,13 +65,14 @@ void rnp_wire_close(struct rnp_wire *w)
 	*w = (struct rnp_wire){ 0 };
 }
 
-void rnp_compose_memory(struct rn_dev_cfg *cfg)
+void rnp_compose_memory(struct rn_dev_cfg *cfg, const struct rnp_pcie *pcie)
 {
 	int rc = rn_mem_direct_init();
 
 	if (rc)
 		rn_log(RN_LOG_WARN,
 		       "no handler for memory faults (errno %d); copies are slow", -rc);
-	cfg->mem = &rn_mem_direct_ops;
-	cfg->mem_ctx = NULL;
+	cfg->mem = rnp_pcie_is_on(pcie) ? pcie->api->mem : &rn_mem_direct_ops;
+	cfg->mem_ctx = pcie->nic;
+	cfg->before_ack = rnp_pcie_before_ack(pcie);
 }

@@ -38,6 +38,7 @@ void rnp_wire_close(struct rnp_wire *w);
 
 /* Memory of a device: what and how; see struct rn_dev_cfg. */
 struct rn_dev_cfg;
-void rnp_compose_memory(struct rn_dev_cfg *cfg);
+struct rnp_pcie;
+void rnp_compose_memory(struct rn_dev_cfg *cfg, const struct rnp_pcie *pcie);
 
 #endif /* RNP_COMPOSE_H */

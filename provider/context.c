@@ -72,6 +72,8 @@ struct verbs_context *rnp_alloc_context(struct ibv_device *device, int cmd_fd,
 		rc = -errno;
 		goto err_pipe;
 	}
+	if (err[0]) /* it works, but not as was asked for */
+		rnp_tell("%s: %s", device->name, err);
 	rnp_plugin_abi()->lib.set_ops(block_of(ctx), rnp_plugin_table());
 	return (struct verbs_context *)(void *)block_of(ctx);
 

@@ -149,6 +149,12 @@ struct ibv_cq_ex *rnp_create_cq_ex(struct ibv_context *context,
 	return &cq->base.cq_ex;
 }
 
+void rnp_cq_settle(const struct rnp_cq *cq)
+{
+	rnp_pcie_settle_ring(rnp_engine_pcie(cq->ctx->engine), cq->core.ring,
+			     ring_bytes(cq->core.capacity));
+}
+
 /* Copy the CQEs that wait into @ring, each to the place and lap that its number has
  * there. */
 static void move_cqes(const struct rnp_cq *cq, struct rn_cqe *ring, uint32_t capacity)
@@ -183,6 +189,9 @@ int rnp_resize_cq(struct ibv_cq *base, int cqe)
 
 	pthread_mutex_lock(&cq->lock);
 	cancel = rnp_enter(e);
+	/* What only waits for its data counts as complete. */
+	while (rnp_engine_settle(e, 0))
+		rnp_engine_kick(e);
 	waiting = cq->core.producer -
 		  atomic_load_explicit(&cq->core.consumer, memory_order_relaxed);
 	if (waiting > (uint32_t)cqe) {
@@ -191,11 +200,13 @@ int rnp_resize_cq(struct ibv_cq *base, int cqe)
 		free_ring(ring, capacity);
 		return EINVAL;
 	}
+	rnp_cq_settle(cq);
 	move_cqes(cq, ring, capacity);
 	old = cq->ring;
 	old_capacity = cq->core.capacity;
 	cq->ring = ring;
-	cq->core.ring = (uintptr_t)ring;
+	/* Partner: note_empty() in poll.c, which has no lock. */
+	__atomic_store_n(&cq->core.ring, (uintptr_t)ring, __ATOMIC_RELAXED);
 	cq->core.capacity = capacity;
 	cq->lap_shift = (uint32_t)__builtin_ctz(capacity);
 	cq->base.cq.cqe = (int)capacity;
@@ -215,6 +226,8 @@ int rnp_req_notify_cq(struct ibv_cq *base, int solicited_only)
 		return EIO;
 	cancel = rnp_enter(e);
 	rnp_engine_drain(e);
+	/* No event comes for them: the poll that follows must find them. */
+	rnp_cq_settle(cq);
 	rn_cq_arm(&cq->core, solicited_only ? RN_CQ_ARM_SOLICITED : RN_CQ_ARM_NEXT);
 	rnp_cq_write_owed(cq);
 	if (!cq->counted_armed) {
@@ -234,6 +247,7 @@ void rnp_cq_detach(struct rnp_cq *cq)
 		rnp_engine_cq_unarmed(ctx->engine);
 	cq->counted_armed = false;
 	rnp_cq_forget_owed(cq);
+	rnp_cq_settle(cq);
 	rn_cq_fini(rnp_engine_dev(ctx->engine), &cq->core);
 	rnp_hca_remove(ctx->hca, RNP_HCA_CQ);
 	LIST_REMOVE(cq, link);

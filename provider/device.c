@@ -48,6 +48,23 @@ static void fill_limits(struct ibv_device_attr *a)
 	a->max_pkeys = 1;
 }
 
+/* Atomics through the NIC's lock exclude each other only. An AtomicOp, and the CPU's own
+ * instruction where no PCIe is simulated, are atomic against the program's, too.
+ */
+static void fill_atomics(const struct rn_pcie_knobs *k, struct ibv_device_attr_ex *a)
+{
+	const uint16_t size = IBV_PCI_ATOMIC_OPERATION_8_BYTE_SIZE_SUP;
+
+	a->orig_attr.atomic_cap = IBV_ATOMIC_GLOB;
+	if (!k)
+		return;
+	if (k->atomic == RN_ATOMIC_BY_NIC)
+		a->orig_attr.atomic_cap = IBV_ATOMIC_HCA;
+	else
+		a->pci_atomic_caps = (struct ibv_pci_atomic_caps){ .fetch_add = size,
+								   .compare_swap = size };
+}
+
 static void fill_attr(const struct rn_netdev *dev, struct ibv_device_attr *a)
 {
 	(void)snprintf(a->fw_ver, sizeof(a->fw_ver), "%s", ROCIN_VERSION);
@@ -61,8 +78,6 @@ static void fill_attr(const struct rn_netdev *dev, struct ibv_device_attr *a)
 			      IBV_DEVICE_CURR_QP_STATE_MOD |
 			      IBV_DEVICE_PORT_ACTIVE_EVENT | IBV_DEVICE_SYS_IMAGE_GUID |
 			      IBV_DEVICE_RC_RNR_NAK_GEN;
-	/* CPU atomics on ordinary memory: atomic against the program's own, too. */
-	a->atomic_cap = IBV_ATOMIC_GLOB;
 	a->local_ca_ack_delay = CA_ACK_DELAY_CODE;
 	a->phys_port_cnt = 1;
 	fill_limits(a);
@@ -94,6 +109,7 @@ int rnp_query_device_ex(struct ibv_context *context,
 	if (input && input->comp_mask)
 		return EINVAL;
 	fill_attr(rnp_engine_netdev(ctx->engine), &a.orig_attr);
+	fill_atomics(rnp_pcie_knobs(rnp_engine_pcie(ctx->engine)), &a);
 	a.device_cap_flags_ex = a.orig_attr.device_cap_flags;
 	/* The library asks for as much as its caller knows. */
 	memset(attr, 0, attr_size);

@@ -88,7 +88,12 @@ struct rnp_abi_device {
 	int refcount; /* atomic, of the library */
 	struct rnp_abi_list_node entry;
 	struct rnp_abi_sysfs_dev *sysfs;
-	uint64_t core_support;
+	uint64_t core_support; /* RNP_ABI_OPTIONAL_MR_ACCESS */
+};
+
+enum {
+	/* Optional bits of access flags are understood, so they need not be removed. */
+	RNP_ABI_OPTIONAL_MR_ACCESS = 1 << 0,
 };
 
 /* What a driver registers. */
@@ -108,6 +113,7 @@ struct rnp_abi_device_ops {
 
 enum rnp_abi_mr_type {
 	RNP_ABI_MR = 0,
+	RNP_ABI_DMABUF_MR = 3,
 };
 
 struct rnp_abi_mr {

@@ -54,6 +54,11 @@ const struct rn_netdev *rnp_engine_netdev(const struct rnp_engine *e)
 	return &e->netdev;
 }
 
+const struct rnp_pcie *rnp_engine_pcie(const struct rnp_engine *e)
+{
+	return &e->pcie;
+}
+
 struct rn_dev *rnp_engine_dev(struct rnp_engine *e)
 {
 	return e->dev;
@@ -120,7 +125,7 @@ static int make_device(struct rnp_engine *e, char *err, size_t err_len)
 	cfg.read_window = b.read_window;
 	cfg.read_chunk = b.read_chunk;
 	memcpy(cfg.gid, e->gid, sizeof(cfg.gid));
-	rnp_compose_memory(&cfg);
+	rnp_compose_memory(&cfg, &e->pcie);
 
 	e->dev = aligned_alloc(64, (rn_dev_size() + 63) / 64 * 64);
 	if (!e->dev)
@@ -136,8 +141,22 @@ static int make_device(struct rnp_engine *e, char *err, size_t err_len)
 	return 0;
 }
 
+/* In any thread: the background thread collects what has ended. */
+static void wake(void *arg)
+{
+	rnp_background_wake(arg);
+}
+
+static int open_pcie(struct rnp_engine *e, const char *ibdev, char *err, size_t err_len)
+{
+	const struct rn_host_nic_cfg cfg = { .name = ibdev, .wake = wake, .arg = e };
+
+	return rnp_pcie_open(&e->pcie, e->set.pcie, &cfg, err, err_len);
+}
+
 static void destroy(struct rnp_engine *e)
 {
+	rnp_pcie_close(&e->pcie); /* it wakes the thread */
 	rnp_background_stop(e);
 	rnp_wire_close(&e->wire); /* before rocind gives the slot to another */
 	rn_rocind_close(e->rocind);
@@ -169,6 +188,8 @@ static struct rnp_engine *create(struct rnp_process *process, const char *ibdev,
 		rc = find_netdev(e, ibdev, err, err_len);
 	if (!rc && rnp_stats_open(&e->stats, ibdev))
 		rc = rn_fail(err, err_len, -ENOMEM, "no memory for device %s", ibdev);
+	if (!rc)
+		rc = open_pcie(e, ibdev, err, err_len);
 	if (!rc)
 		rc = make_device(e, err, err_len);
 	if (!rc)

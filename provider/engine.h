@@ -15,6 +15,7 @@
 #include "rocin/transport.h"
 
 struct rnp_engine;
+struct rnp_pcie;
 
 /* What the engine tells the verbs objects; called with the engine lock held. */
 struct rnp_engine_hooks {
@@ -58,7 +59,8 @@ int rnp_engine_attach(struct rnp_engine *e, char *err, size_t err_len);
 const struct rn_netdev *rnp_engine_netdev(const struct rnp_engine *e);
 struct rn_dev *rnp_engine_dev(struct rnp_engine *e); /* use with the lock held */
 rn_ns rnp_engine_now(void);			     /* CLOCK_MONOTONIC */
-bool rnp_engine_dead(const struct rnp_engine *e);    /* device fatal was raised */
+const struct rnp_pcie *rnp_engine_pcie(const struct rnp_engine *e);
+bool rnp_engine_dead(const struct rnp_engine *e); /* device fatal was raised */
 
 void rnp_engine_lock(struct rnp_engine *e);
 void rnp_engine_unlock(struct rnp_engine *e);
@@ -90,6 +92,12 @@ void rnp_engine_posted(struct rnp_engine *e, struct rn_qp *qp);
  * transmits all, acknowledgements included, and takes events.
  */
 void rnp_engine_kick(struct rnp_engine *e);
+
+/* Before a QP's block or CQEs go (@qpn 0: a memory region): what is on its way between
+ * memory and device is performed, reads and atomics have ended. Lock held.
+ * Return: whether some ended; what waited for them may be transmitted now.
+ */
+bool rnp_engine_settle(struct rnp_engine *e, uint32_t qpn);
 
 /* The program armed a CQ and may go to sleep: the socket is served by the
  * background thread from now on. Lock held, the

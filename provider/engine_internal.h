@@ -20,6 +20,7 @@
 
 #include "compose.h"
 #include "engine.h"
+#include "pcie.h"
 #include "process.h"
 #include "qpn.h"
 #include "settings.h"
@@ -89,6 +90,7 @@ struct rnp_engine {
 	struct rn_gid gid[RN_GID_MAX]; /* as the core has it; all zero: unused */
 	struct rnp_settings set;
 	struct rnp_stats stats;
+	struct rnp_pcie pcie; /* constant */
 	struct rn_dev *dev;
 
 	bool attached;
@@ -111,7 +113,7 @@ struct rnp_engine {
 /* What epoll says is ready. */
 enum rnp_tag {
 	RNP_TAG_TIMER,
-	RNP_TAG_WAKE,
+	RNP_TAG_WAKE, /* the end of the thread; memory has answered */
 	RNP_TAG_ROCIND,
 	RNP_TAG_SOCKET,
 };
@@ -137,6 +139,9 @@ void rnp_pump_transmit(struct rnp_engine *e, rn_ns now, unsigned what, bool gath
 
 void rnp_pump_events(struct rnp_engine *e);
 
+/* Hand reads and atomics that have ended to the core. Return: how many. */
+unsigned rnp_pump_collect(struct rnp_engine *e, rn_ns now);
+
 /* Next time at which somebody must look: timers of the core, a socket that was full, a
  * capture to be written. RN_NEVER: not before a packet comes.
  */
@@ -154,6 +159,9 @@ void rnp_progress_app(struct rnp_engine *e);
 /* One step by the background thread, which was woken. */
 void rnp_progress_background(struct rnp_engine *e, bool timer_fired);
 
+/* Memory has answered: a step of the background thread, whoever's turn it is. */
+void rnp_progress_memory(struct rnp_engine *e);
+
 /* In ARMED the timer carries the deadlines of the core: something may have changed them.
  */
 void rnp_progress_deadline(struct rnp_engine *e, rn_ns now);
@@ -164,6 +172,9 @@ int rnp_background_start(struct rnp_engine *e, char *err, size_t err_len);
 
 /* Lock not held: ends the thread and waits for it; closes the descriptors. */
 void rnp_background_stop(struct rnp_engine *e);
+
+/* Make the thread collect what memory has answered; any thread, never blocks. */
+void rnp_background_wake(struct rnp_engine *e);
 
 /* Switch all sockets in the epoll set on or off. */
 void rnp_background_listen(struct rnp_engine *e, bool on);

@@ -111,6 +111,7 @@ static void write_completion(struct rnp_cq *cq)
 
 	if (!cq->channel)
 		return;
+	rnp_cq_settle(cq);
 	written = rnp_event_pipe_write(&cq->channel->pipe, &record);
 	if (written)
 		cq->comp_events++;

@@ -19,8 +19,10 @@ int rnp_modify_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int attr_mask)
 		goto out;
 	/* The peer gets the acknowledgements that ERR or RESET would forget. */
 	if ((mask & IBV_QP_STATE) &&
-	    (attr->qp_state == IBV_QPS_RESET || attr->qp_state == IBV_QPS_ERR))
+	    (attr->qp_state == IBV_QPS_RESET || attr->qp_state == IBV_QPS_ERR)) {
 		rnp_engine_kick(e);
+		rnp_engine_settle(e, base->qp_num);
+	}
 	rc = rn_qp_modify(rnp_engine_dev(e), qp->core, rnp_engine_now(), &core_attr,
 			  mask);
 	if (rc)
@@ -63,4 +65,41 @@ int rnp_query_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int attr_mask,
 	};
 	base->state = attr->qp_state;
 	return 0;
+}
+
+static bool places_data(enum ibv_wr_opcode op)
+{
+	return op == IBV_WR_SEND || op == IBV_WR_SEND_WITH_IMM ||
+	       op == IBV_WR_SEND_WITH_INV || op == IBV_WR_RDMA_WRITE ||
+	       op == IBV_WR_RDMA_WRITE_WITH_IMM || op == IBV_WR_RDMA_READ;
+}
+
+static bool keeps_order(const struct rn_pcie_knobs *k)
+{
+	return k->place == RN_PLACE_NOW ||
+	       (k->place == RN_PLACE_PCIE && !k->ooo && k->relaxed != RN_RELAXED_FORCE);
+}
+
+/* Of bytes inside one message. @flags: newer libraries ask for a mask of what is
+ * promised, older ones whether whole messages are in order.
+ */
+int rnp_query_qp_data_in_order(struct ibv_qp *base, enum ibv_wr_opcode op, uint32_t flags)
+{
+	const uint32_t return_caps = 1 << 0; /* IBV_QUERY_QP_DATA_IN_ORDER_RETURN_CAPS */
+	const int whole = 1 << 0, aligned_128 = 1 << 1;
+	struct rnp_qp *qp = to_rnp_qp(base);
+	struct rnp_engine *e = qp->ctx->engine;
+	const struct rn_pcie_knobs *k;
+	bool is_rts;
+	int cancel;
+
+	if (rnp_is_copy(qp->ctx) || !places_data(op))
+		return 0;
+	cancel = rnp_enter(e);
+	is_rts = rn_qp_state(qp->core) == RN_QPS_RTS;
+	rnp_leave(e, cancel);
+	k = rnp_pcie_knobs(rnp_engine_pcie(e));
+	if (!is_rts || (k && !keeps_order(k)))
+		return 0;
+	return flags & return_caps ? whole | aligned_128 : 1;
 }

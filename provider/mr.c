@@ -5,7 +5,9 @@
  * them as the program does. Registration only checks that they are there.
  */
 #include <stdlib.h>
+#include <sys/mman.h>
 
+#include "mem_direct.h"
 #include "mr_access.h"
 #include "pages.h"
 #include "provider.h"
@@ -21,6 +23,30 @@ static int check(const struct rn_mr_attr *attr)
 				  rnp_access_writes(attr->access));
 }
 
+/* In the device and known to the PCIe layer; engine lock held. */
+static int enter(struct rnp_engine *e, struct rn_mr *core, const struct rn_mr_attr *attr)
+{
+	int rc = rn_mr_init(core, attr);
+
+	(void)rn_mem_direct_init(); /* in front again, if the program has a new handler */
+	if (!rc)
+		rc = rnp_pcie_region_add(rnp_engine_pcie(e), attr->key, attr->iova_base,
+					 attr->length, attr->access);
+	/* 1: device memory */
+	if (rc < 0)
+		return rc;
+	rn_dev_add_mr(rnp_engine_dev(e), core);
+	return 0;
+}
+
+/* What is on its way to the region arrives; nothing more will come. */
+static void leave(struct rnp_engine *e, struct rn_mr *core)
+{
+	rn_dev_remove_mr(rnp_engine_dev(e), core);
+	rnp_engine_settle(e, 0);
+	rnp_pcie_region_remove(rnp_engine_pcie(e), core->lkey);
+}
+
 static int add(struct rnp_context *ctx, struct rnp_mr *mr, struct rn_mr_attr *attr)
 {
 	int cancel = rnp_enter(ctx->engine);
@@ -29,16 +55,37 @@ static int add(struct rnp_context *ctx, struct rnp_mr *mr, struct rn_mr_attr *at
 	if (rc)
 		goto out;
 	attr->key = rnp_hca_new_key(ctx->hca);
-	rc = rn_mr_init(&mr->core, attr);
+	rc = enter(ctx->engine, &mr->core, attr);
 	if (rc) {
 		rnp_hca_remove(ctx->hca, RNP_HCA_MR);
 		goto out;
 	}
-	rn_dev_add_mr(rnp_engine_dev(ctx->engine), &mr->core);
 	LIST_INSERT_HEAD(&ctx->mrs, mr, link);
 out:
 	rnp_leave(ctx->engine, cancel);
 	return rc;
+}
+
+struct rnp_mr *rnp_mr_register(struct ibv_pd *pd, struct rn_mr_attr *attr,
+			       enum rnp_abi_mr_type type, int *rc)
+{
+	struct rnp_mr *mr;
+
+	*rc = check(attr);
+	if (*rc)
+		return NULL;
+	mr = calloc(1, sizeof(*mr));
+	*rc = mr ? add(to_rnp_context(pd->context), mr, attr) : -ENOMEM;
+	if (*rc) {
+		free(mr);
+		return NULL;
+	}
+	atomic_fetch_add(&to_rnp_pd(pd)->refs, 1);
+	mr->base.ibv_mr.lkey = mr->base.ibv_mr.rkey = attr->key;
+	mr->base.ibv_mr.handle = attr->key >> RN_KEY_INDEX_SHIFT;
+	mr->base.mr_type = (int)type;
+	mr->base.access = (int)attr->access;
+	return mr;
 }
 
 struct ibv_mr *rnp_reg_mr(struct ibv_pd *pd, void *addr, size_t length, uint64_t hca_va,
@@ -53,34 +100,19 @@ struct ibv_mr *rnp_reg_mr(struct ibv_pd *pd, void *addr, size_t length, uint64_t
 		.access = (uint32_t)access,
 	};
 	struct rnp_mr *mr;
-	int rc = rnp_is_copy(ctx) ? -EIO : check(&attr);
+	int rc = rnp_is_copy(ctx) ? -EIO : 0;
 
-	if (rc) {
-		errno = -rc;
-		return NULL;
-	}
-	mr = calloc(1, sizeof(*mr));
+	mr = rc ? NULL : rnp_mr_register(pd, &attr, RNP_ABI_MR, &rc);
 	if (!mr)
-		return NULL;
-	rc = add(ctx, mr, &attr);
-	if (rc) {
-		free(mr);
 		errno = -rc;
-		return NULL;
-	}
-	atomic_fetch_add(&to_rnp_pd(pd)->refs, 1);
-	mr->base.ibv_mr.lkey = mr->base.ibv_mr.rkey = attr.key;
-	mr->base.ibv_mr.handle = attr.key >> RN_KEY_INDEX_SHIFT;
-	mr->base.mr_type = RNP_ABI_MR;
-	mr->base.access = access;
-	return &mr->base.ibv_mr;
+	return mr ? &mr->base.ibv_mr : NULL;
 }
 
 void rnp_mr_detach(struct rnp_mr *mr)
 {
 	struct rnp_context *ctx = to_rnp_context(mr->base.ibv_mr.context);
 
-	rn_dev_remove_mr(rnp_engine_dev(ctx->engine), &mr->core);
+	leave(ctx->engine, &mr->core);
 	rnp_hca_remove(ctx->hca, RNP_HCA_MR);
 	LIST_REMOVE(mr, link);
 }
@@ -110,6 +142,19 @@ static struct rn_mr_attr changed(const struct rnp_mr *mr, int flags,
 	return attr;
 }
 
+/* Engine lock held. */
+static int replace(struct rnp_engine *e, struct rnp_mr *mr, const struct rn_mr_attr *attr)
+{
+	struct rn_mr_attr old = changed(mr, 0, NULL, NULL, 0, 0);
+	int rc;
+
+	leave(e, &mr->core);
+	rc = enter(e, &mr->core, attr);
+	if (rc && enter(e, &mr->core, &old))
+		assert(false); /* it was there a moment ago */
+	return rc;
+}
+
 /* On failure the region stays as it was. The library has judged @flags and takes over
  * PD, address and length.
  */
@@ -119,25 +164,23 @@ int rnp_rereg_mr(struct rnp_abi_mr *base, int flags, struct ibv_pd *pd, void *ad
 	struct rnp_context *ctx = to_rnp_context(base->ibv_mr.context);
 	struct rnp_mr *mr = to_rnp_mr(base);
 	struct rn_mr_attr attr;
-	struct rn_mr fresh;
 	int rc, cancel;
 
 	if ((flags & IBV_REREG_MR_CHANGE_PD) && !pd)
 		return EINVAL;
 	attr = changed(mr, flags, to_rnp_pd(pd), addr, length, (uint32_t)access);
 	rc = rnp_is_copy(ctx) ? -EIO : check(&attr);
-
-	if (!rc)
-		rc = rn_mr_init(&fresh, &attr);
 	if (rc) {
 		errno = -rc;
 		return -rc;
 	}
 	cancel = rnp_enter(ctx->engine);
-	rn_dev_remove_mr(rnp_engine_dev(ctx->engine), &mr->core);
-	mr->core = fresh;
-	rn_dev_add_mr(rnp_engine_dev(ctx->engine), &mr->core);
+	rc = replace(ctx->engine, mr, &attr);
 	rnp_leave(ctx->engine, cancel);
+	if (rc) {
+		errno = -rc;
+		return -rc;
+	}
 	mr->base.access = (int)attr.access;
 	if (flags & IBV_REREG_MR_CHANGE_PD) {
 		atomic_fetch_add(&to_rnp_pd(pd)->refs, 1);
@@ -158,6 +201,8 @@ int rnp_dereg_mr(struct rnp_abi_mr *base)
 		rnp_leave(ctx->engine, cancel);
 		atomic_fetch_sub(&to_rnp_pd(mr->base.ibv_mr.pd)->refs, 1);
 	}
+	if (mr->map)
+		munmap(mr->map, mr->map_len);
 	free(mr);
 	return 0;
 }

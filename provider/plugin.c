@@ -73,8 +73,13 @@ static bool match_device(struct rnp_abi_sysfs_dev *sysfs_dev)
 
 static struct rnp_abi_device *alloc_device(struct rnp_abi_sysfs_dev *sysfs_dev)
 {
+	struct rnp_abi_device *device = calloc(1, sizeof(*device));
+
 	(void)sysfs_dev;
-	return calloc(1, sizeof(struct rnp_abi_device));
+	/* Or the library takes IBV_ACCESS_RELAXED_ORDERING out of every registration. */
+	if (device)
+		device->core_support = RNP_ABI_OPTIONAL_MR_ACCESS;
+	return device;
 }
 
 static void uninit_device(struct rnp_abi_device *device)
@@ -100,13 +105,15 @@ static const struct rnp_abi_device_ops device_ops = {
 
 /* Those not here keep the library's dummies, which answer EOPNOTSUPP. */
 static const struct rnp_abi_op ops[] = {
-	OP(alloc_pd),	     OP(cq_event),	  OP(create_ah),     OP(create_cq),
-	OP(create_cq_ex),    OP(create_qp),	  OP(create_qp_ex),  OP(dealloc_pd),
-	OP(dereg_mr),	     OP(destroy_ah),	  OP(destroy_cq),    OP(destroy_qp),
-	OP(free_context),    OP(modify_qp),	  OP(poll_cq),	     OP(post_recv),
-	OP(post_send),	     OP(query_device_ex), OP(query_port),    OP(query_qp),
-	OP(query_rt_values), OP(reg_mr),	  OP(req_notify_cq), OP(rereg_mr),
-	OP(resize_cq),
+	OP(alloc_pd),	     OP(cq_event),	OP(create_ah),
+	OP(create_cq),	     OP(create_cq_ex),	OP(create_qp),
+	OP(create_qp_ex),    OP(dealloc_pd),	OP(dereg_mr),
+	OP(destroy_ah),	     OP(destroy_cq),	OP(destroy_qp),
+	OP(free_context),    OP(modify_qp),	OP(poll_cq),
+	OP(post_recv),	     OP(post_send),	OP(query_device_ex),
+	OP(query_port),	     OP(query_qp),	OP(query_qp_data_in_order),
+	OP(query_rt_values), OP(reg_dmabuf_mr), OP(reg_mr),
+	OP(req_notify_cq),   OP(rereg_mr),	OP(resize_cq),
 };
 
 /* ----------------------------------------------------------------------- constructor */

@@ -31,6 +31,22 @@ static bool has_entry(const struct rnp_cq *cq, uint32_t index)
 	return ctl >> 32 == lap;
 }
 
+static void tell_watcher(const struct rnp_cq *cq, const struct rn_cqe *entry,
+			 const struct rn_cqe *cqe)
+{
+	const struct rnp_pcie *pcie = rnp_engine_pcie(cq->ctx->engine);
+	struct rn_host_cqe taken;
+
+	if (!rnp_pcie_is_watched(pcie))
+		return;
+	taken = (struct rn_host_cqe){
+		.slot = (uintptr_t)entry,
+		.qpn = cqe->qpn,
+		.recv = (rnp_cqe_opcode(cqe) & IBV_WC_RECV) != 0,
+	};
+	pcie->api->polled(pcie->nic, &taken);
+}
+
 bool rnp_cq_pop(struct rnp_cq *cq, struct rn_cqe *cqe)
 {
 	uint32_t index = atomic_load_explicit(&cq->core.consumer, memory_order_relaxed);
@@ -43,6 +59,8 @@ bool rnp_cq_pop(struct rnp_cq *cq, struct rn_cqe *cqe)
 		memcpy(cqe, entry, offsetof(struct rn_cqe, ctl));
 		cqe->ctl = load_ctl(entry); /* SKIP may be set at any time */
 		found = !(cqe->ctl >> 16 & RN_WC_SKIP);
+		if (found)
+			tell_watcher(cq, entry, cqe);
 		index++;
 	}
 	/* Partner: rn_cq_push(), which uses the entry again only after this. */
@@ -77,13 +95,24 @@ static int pop(struct rnp_cq *cq, int n, struct ibv_wc *wc)
 	return got;
 }
 
+/* A poll found nothing: what is on its way through the PCIe layer moves on. */
+static void note_empty(struct rnp_cq *cq)
+{
+	/* Partner: rnp_resize_cq(). */
+	rnp_pcie_polled_empty(rnp_engine_pcie(cq->ctx->engine),
+			      __atomic_load_n(&cq->core.ring, __ATOMIC_RELAXED));
+}
+
 /* Asked by the engine while it lingers: only a hint, so no lock. */
 static bool entry_waits(void *arg)
 {
 	struct rnp_cq *cq = arg;
+	uint32_t next = atomic_load_explicit(&cq->core.consumer, memory_order_relaxed);
 
-	return has_entry(cq,
-			 atomic_load_explicit(&cq->core.consumer, memory_order_relaxed));
+	if (has_entry(cq, next))
+		return true;
+	note_empty(cq);
+	return false;
 }
 
 /* May this poll, which found something, leave the engine alone? */
@@ -124,8 +153,10 @@ int rnp_poll_cq(struct ibv_cq *base, int num_entries, struct ibv_wc *wc)
 		got += pop(cq, num_entries - got, wc + got);
 	if (got == 0 && linger(cq))
 		got = pop(cq, num_entries, wc);
-	if (got == 0)
+	if (got == 0) {
+		note_empty(cq);
 		rnp_engine_yield(e);
+	}
 	pthread_setcancelstate(cancel, NULL);
 	return got;
 }
@@ -152,8 +183,10 @@ static int first_entry(struct rnp_cq *cq)
 		rc = next_entry(cq);
 	if (rc && linger(cq))
 		rc = next_entry(cq);
-	if (rc)
+	if (rc) {
+		note_empty(cq);
 		rnp_engine_yield(cq->ctx->engine);
+	}
 	return rc;
 }
 

@@ -4,6 +4,7 @@
 
 #include "provider.h"
 #include "send_wr.h"
+#include "watch.h"
 
 int rnp_post_send(struct ibv_qp *base, struct ibv_send_wr *wr,
 		  struct ibv_send_wr **bad_wr)
@@ -11,7 +12,6 @@ int rnp_post_send(struct ibv_qp *base, struct ibv_send_wr *wr,
 	struct rnp_qp *qp = to_rnp_qp(base);
 	struct rnp_engine *e = qp->ctx->engine;
 	struct rn_send_wr core_wr;
-	struct rn_dev *dev;
 	int rc = 0, cancel;
 	rn_ns now;
 
@@ -20,12 +20,11 @@ int rnp_post_send(struct ibv_qp *base, struct ibv_send_wr *wr,
 		return EIO;
 	}
 	cancel = rnp_enter(e);
-	dev = rnp_engine_dev(e);
 	now = rnp_engine_now();
 	for (; wr; wr = wr->next) {
 		rc = rnp_send_wr_from(wr, base, &core_wr);
 		if (!rc)
-			rc = rn_qp_post_send(dev, qp->core, now, &core_wr);
+			rc = rnp_watch_post_send(qp, now, &core_wr);
 		if (rc) {
 			*bad_wr = wr;
 			break;

@@ -268,6 +268,17 @@ void rnp_progress_background(struct rnp_engine *e, bool timer_fired)
 	}
 }
 
+void rnp_progress_memory(struct rnp_engine *e)
+{
+	rn_ns now = rnp_engine_now();
+
+	if (rnp_pump_collect(e, now) == 0)
+		return;
+	rnp_pump_transmit(e, now, RN_TX_WORK, false);
+	rnp_pump_events(e);
+	rnp_progress_deadline(e, now);
+}
+
 /* ------------------------------------------------------------------------ verbs */
 bool rnp_engine_poll(struct rnp_engine *e)
 {
@@ -320,6 +331,21 @@ void rnp_engine_kick(struct rnp_engine *e)
 	rnp_pump_transmit(e, now, RN_TX_ALL, false);
 	rnp_pump_events(e);
 	rnp_progress_deadline(e, now);
+}
+
+bool rnp_engine_settle(struct rnp_engine *e, uint32_t qpn)
+{
+	bool ended = false;
+
+	if (!rnp_pcie_is_on(&e->pcie))
+		return false;
+	for (;;) {
+		rnp_pcie_drain(&e->pcie, qpn);
+		/* An atomic that has ended lets the next of its QP begin. */
+		if (rnp_pump_collect(e, rnp_engine_now()) == 0)
+			return ended;
+		ended = true;
+	}
 }
 
 void rnp_engine_drain(struct rnp_engine *e)

@@ -25,6 +25,7 @@
 #include "engine.h"
 #include "event_pipe.h"
 #include "hca.h"
+#include "pcie.h"
 #include "rocin/mr.h"
 #include "rocin/transport.h"
 
@@ -63,6 +64,8 @@ struct rnp_mr {
 	struct rnp_abi_mr base;
 	struct rn_mr core;
 	LIST_ENTRY(rnp_mr) link;
+	void *map; /* of a descriptor, unmapped with the region; or NULL */
+	size_t map_len;
 };
 
 struct rnp_ah {
@@ -171,6 +174,13 @@ struct ibv_ah *rnp_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr);
 int rnp_destroy_ah(struct ibv_ah *ah);
 struct ibv_mr *rnp_reg_mr(struct ibv_pd *pd, void *addr, size_t length, uint64_t hca_va,
 			  int access);
+/* What all ways to register have in common; @attr->key is filled in. NULL with -errno in
+ * @rc.
+ */
+struct rnp_mr *rnp_mr_register(struct ibv_pd *pd, struct rn_mr_attr *attr,
+			       enum rnp_abi_mr_type type, int *rc);
+struct ibv_mr *rnp_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length,
+				 uint64_t iova, int fd, int access);
 int rnp_rereg_mr(struct rnp_abi_mr *base, int flags, struct ibv_pd *pd, void *addr,
 		 size_t length, int access);
 int rnp_dereg_mr(struct rnp_abi_mr *base);
@@ -188,6 +198,8 @@ int rnp_destroy_cq(struct ibv_cq *base);
 void rnp_cq_detach(struct rnp_cq *cq);
 int rnp_req_notify_cq(struct ibv_cq *base, int solicited_only);
 int rnp_poll_cq(struct ibv_cq *base, int num_entries, struct ibv_wc *wc);
+/* CQEs on their way into the ring arrive, as they do before an interrupt. */
+void rnp_cq_settle(const struct rnp_cq *cq);
 /* Fill in the functions behind ibv_start_poll() and ibv_wc_read_*(). */
 void rnp_cq_init_ex(struct rnp_cq *cq, uint64_t wc_flags);
 /* Take the next CQE that is for the program. Caller holds cq->lock. */
@@ -219,6 +231,8 @@ int rnp_destroy_qp(struct ibv_qp *base);
 int rnp_modify_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int attr_mask);
 int rnp_query_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int attr_mask,
 		 struct ibv_qp_init_attr *init_attr);
+int rnp_query_qp_data_in_order(struct ibv_qp *base, enum ibv_wr_opcode op,
+			       uint32_t flags);
 int rnp_post_send(struct ibv_qp *base, struct ibv_send_wr *wr,
 		  struct ibv_send_wr **bad_wr);
 int rnp_post_recv(struct ibv_qp *base, struct ibv_recv_wr *wr,

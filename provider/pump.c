@@ -47,6 +47,25 @@ static unsigned receive(struct rnp_engine *e, rn_ns now, unsigned max, bool eage
 	return supers;
 }
 
+struct collector {
+	struct rn_dev *dev;
+	rn_ns now;
+};
+
+static void memory_done(void *arg, uint64_t tag, enum rn_mem_result result)
+{
+	const struct collector *c = arg;
+
+	rn_dev_mem_done(c->dev, c->now, tag, result);
+}
+
+unsigned rnp_pump_collect(struct rnp_engine *e, rn_ns now)
+{
+	struct collector c = { .dev = e->dev, .now = now };
+
+	return rnp_pcie_collect(&e->pcie, memory_done, &c);
+}
+
 void rnp_pump_events(struct rnp_engine *e)
 {
 	struct rn_event ev;
@@ -97,6 +116,7 @@ unsigned rnp_pump_step(struct rnp_engine *e, rn_ns now, unsigned drain,
 		rnp_pump_events(e);
 		return 0;
 	}
+	rnp_pump_collect(e, now);
 	found = receive(e, now, drain, acks == RNP_ACKS_NOW, &dry);
 	expire(e, now, dry);
 	if (found == 0 || acks == RNP_ACKS_NOW || e->unacked >= ACK_EVERY)

@@ -197,6 +197,7 @@ void rnp_qp_detach(struct rnp_qp *qp)
 
 	/* What the peer waits for leaves first: acknowledgements, and what was posted. */
 	rnp_engine_kick(e);
+	rnp_engine_settle(e, qp->base.qp.qp_num);
 	rnp_engine_retire_qp(e, qp->core, qp->stats);
 	rn_qp_destroy(rnp_engine_dev(e), qp->core);
 	rnp_cq_skip_qp(send_cq, qp->base.qp.qp_num);

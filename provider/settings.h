@@ -11,6 +11,7 @@
  *	ROCIN_FAULT		see rn_fault_parse()
  *	ROCIN_LINGER_US		0..1000: how long the last poll of an event-driven
  *				program waits for a packet before it may sleep
+ *	ROCIN_PCIE		knobs of the simulated PCIe layer, see rnp_pcie_open()
  *	ROCIN_WINDOW		START[:MIN[:MAX]], bytes with K or M: what may be under
  *				way to one destination
  */
@@ -23,6 +24,7 @@
 struct rnp_settings {
 	const char *netdevs; /* NULL: the default */
 	const char *pcap;    /* NULL: no capture */
+	const char *pcie;    /* NULL: off */
 	bool gso;
 	bool icrc_exact;
 	bool has_fault;

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "provider.h"
+#include "watch.h"
 
 struct entry {
 	struct rn_send_wr wr;
@@ -122,7 +122,6 @@ static int walk(struct rnp_qp *qp, bool post)
 {
 	struct rnp_wr_list *list = qp->wr;
 	struct entry *entry = list->entries.item;
-	struct rn_dev *dev = rnp_engine_dev(qp->ctx->engine);
 	rn_ns now = rnp_engine_now();
 	int rc = 0;
 
@@ -130,7 +129,7 @@ static int walk(struct rnp_qp *qp, bool post)
 		struct rn_sge inline_sge;
 
 		settle(list, &entry[i], &inline_sge);
-		rc = post ? rn_qp_post_send(dev, qp->core, now, &entry[i].wr)
+		rc = post ? rnp_watch_post_send(qp, now, &entry[i].wr)
 			  : rn_qp_check_send(qp->core, &entry[i].wr);
 	}
 	return -rc;

@@ -133,6 +133,15 @@ uint32_t rn_qp_sq_next(const struct rn_qp *qp)
 	return qp->req.sq.tail;
 }
 
+bool rn_qp_sge_address(const struct rn_qp *qp, const struct rn_sge *sge, rn_iova *addr)
+{
+	struct rn_key_use use = {
+		.key = sge->lkey, .pd = qp->pd, .va = sge->addr, .len = sge->len
+	};
+
+	return rn_mr_check_local(&qp->dev->mrs, &use, addr, NULL) == RN_KEY_OK;
+}
+
 int rn_qp_post_send(struct rn_dev *dev, struct rn_qp *qp, rn_ns now,
 		    const struct rn_send_wr *wr)
 {

@@ -45,7 +45,7 @@ struct rn_host_cqe {
 struct rn_host_wr {
 	uint32_t qpn;
 	uint64_t wr_id;
-	uint32_t msg;	/* number that rn_mem_attr.msg will carry; see there */
+	uint32_t msg;	/* send: number that rn_mem_attr.msg will carry; receive: 0 */
 	uint8_t opcode; /* enum rn_wr_opcode */
 	bool recv, fence, is_signaled;
 	const struct rn_host_range {
@@ -70,8 +70,8 @@ struct rn_host_api {
 	/* Everything on its way is performed first; results are dropped. */
 	void (*detach)(struct rn_host_nic *nic);
 
-	/* rn_dev_cfg.mem; the context is the NIC. write() answers FAULT where the first
-	 * or last byte of a page it touches cannot be read at the time of the call.
+	/* rn_dev_cfg.mem; the context is the NIC. write() answers FAULT where a page that
+	 * it touches cannot be written at the time of the call.
 	 */
 	const struct rn_mem_ops *mem;
 
@@ -94,9 +94,9 @@ struct rn_host_api {
 	/* ack=placed: perform the data of this QP. Does nothing with ack=early. */
 	void (*settle_acked)(struct rn_host_nic *nic, uint32_t qpn);
 
-	/* Perform all that touches the QP (0: the NIC); reads of it that are PENDING end
-	 * now and their results are never collected. Before a QP's block or a region
-	 * goes.
+	/* Perform all that touches the QP (0: the NIC); its reads and atomics that are
+	 * PENDING end now, and the next collect() hands them over: they are the buffers
+	 * of QPs that live on when a region goes. Before a QP's block or a region goes.
 	 */
 	void (*drain)(struct rn_host_nic *nic, uint32_t qpn);
 
@@ -108,8 +108,8 @@ struct rn_host_api {
 	int (*dmabuf)(int fd, uint64_t offset, uint64_t len, rn_iova *addr);
 
 	/* May [addr, addr + len) be registered, and with these RN_ACCESS_* flags? It may
-	 * become device memory by what the user declared. 0 or -errno; -ENOMEM: beyond
-	 * the BAR.
+	 * become device memory by what the user declared. 0; 1: it is device memory;
+	 * -errno; -ENOMEM: beyond the BAR.
 	 */
 	int (*region_add)(struct rn_host_nic *nic, uint32_t key, rn_iova addr,
 			  uint64_t len, uint32_t access);

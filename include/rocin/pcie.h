@@ -23,6 +23,8 @@
 extern "C" {
 #endif
 
+#pragma GCC visibility push(default)
+
 enum rn_pcie_mode {
 	RN_PCIE_STRICT,
 	RN_PCIE_IBTA,
@@ -200,9 +202,9 @@ void rn_pcie_step(unsigned moves);
 uint64_t rn_pcie_pending(const void *addr, size_t len);
 
 struct rn_pcie_counters {
-	uint64_t tlps;	    /* issued */
-	uint64_t moves;	    /* from one place to the next */
-	uint64_t forced;    /* pushed by a read, a CQE, a doorbell, a drain, want of room */
+	uint64_t tlps;	 /* issued */
+	uint64_t moves;	 /* from one place to the next */
+	uint64_t forced; /* pushed by a read, a CQE, a doorbell, a drain, want of room */
 	uint64_t released;  /* held as long as the bound allows */
 	uint64_t overtakes; /* moves past an earlier TLP of the same queue */
 	uint64_t faults;    /* found no memory */
@@ -216,13 +218,14 @@ void rn_pcie_counters(struct rn_pcie_counters *out);
 struct rn_pcie_move {
 	uint64_t seq;	 /* number of the TLP in the order of issue */
 	uint64_t passed; /* the first that it overtook in this queue, by seq; else seq */
-	uint64_t addr, when; /* bytes at; CLOCK_MONOTONIC in ns */
-	const char *rule;    /* that allowed the overtaking; NULL: the first of its queue */
+	uint64_t addr;	 /* bytes at */
+	uint64_t issued, when; /* sent, and moved: CLOCK_MONOTONIC in ns */
+	const char *rule; /* that allowed the overtaking; NULL: the first of its queue */
 	uint32_t len, stream, msg;
-	uint16_t index;	  /* its place: a choice of driver=replay */
-	uint16_t queue;	  /* that it leaves; for rn_pcie_queue_name() */
-	uint8_t kind;	  /* 0 write, 1 read, 2 AtomicOp, 3 completion */
-	uint8_t flags;	  /* enum rn_tlp_flag */
+	uint16_t index; /* its place: a choice of driver=replay */
+	uint16_t queue; /* that it leaves; for rn_pcie_queue_name() */
+	uint8_t kind;	/* 0 write, 1 read, 2 AtomicOp, 3 completion */
+	uint8_t flags;	/* enum rn_tlp_flag */
 	uint8_t requester, target;
 };
 
@@ -235,6 +238,8 @@ uint32_t rn_pcie_trace_read(struct rn_pcie_move *out, uint32_t max);
 /* "up:nic0", "dn:gpu0"; "nic0". Return @buf. */
 const char *rn_pcie_queue_name(unsigned queue, char *buf, size_t len);
 const char *rn_pcie_agent_name(unsigned agent, char *buf, size_t len);
+
+#pragma GCC visibility pop
 
 #ifdef __cplusplus
 }

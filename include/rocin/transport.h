@@ -426,6 +426,11 @@ uint32_t rn_qp_sq_room(const struct rn_qp *qp);
 /* Number that the next work request of the send queue gets, see rn_mem_attr.msg. */
 uint32_t rn_qp_sq_next(const struct rn_qp *qp);
 
+/* Where a scatter/gather entry lies for the device; false: the key does not open it.
+ * For tools that look at requests.
+ */
+bool rn_qp_sge_address(const struct rn_qp *qp, const struct rn_sge *sge, rn_iova *addr);
+
 struct rn_recv_wr {
 	uint64_t wr_id;
 	const struct rn_sge *sg; /* copied */

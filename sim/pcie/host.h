@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* host.h - inside of librocin-gpu.so: the PCIe hierarchy of this process.
  *
- *	host.c		one fabric, its lock, the thread that bounds how long TLPs are
- *held host_nic.c	rn_mem_ops of a NIC: splits into TLPs, keeps payloads
+ *	host.c		one fabric, its lock, what TLPs do
+ *	host_bus.c	the thread that bounds how long TLPs are held
+ *	host_payload.c	what TLPs carry
  *	host_memory.c	which address belongs to which memory
+ *	host_nic*.c	NICs: rn_mem_ops, results that are fetched
+ *	host_api.c	the table for devices; host_trace.c: rocin/pcie.h
  *	gpu*.c		simulated device memory: views, launch, flush
+ *	declare*.c	registered memory that plays device memory
+ *	trap*.c		pages of the BAR view, closed while writes are on their way
  *	storage*.c	the NVMe-like DMA engine
  *	sanitize*.c	who read bytes that were still on their way
- *	trap.c		pages of the BAR view that are closed while writes are on their
- *way
  *
  * Everything here is guarded by rn_host_lock() unless it says otherwise. Outside locks: a
  * device may hold its engine lock when it calls in; nothing here calls out with the lock
@@ -48,6 +51,9 @@ void rn_host_lock(struct rn_host *h);
 /* Also wakes the NICs for which something has ended. */
 void rn_host_unlock(struct rn_host *h);
 
+/* Does this thread hold the lock? For a handler of SIGSEGV, which may run anywhere. */
+bool rn_host_is_locked_by_me(const struct rn_host *h);
+
 /* true: mode strict and nothing else asked for; nothing is ever on its way. */
 bool rn_host_is_off(const struct rn_host *h);
 const struct rn_pcie_knobs *rn_host_knobs(const struct rn_host *h);
@@ -63,7 +69,8 @@ rn_ns rn_host_now(void);
  *		until @done. Of an atomic: a struct rn_host_atomic, likewise
  * @done:	See struct rn_payload
  *
- * Makes room by forcing the oldest. With place=now everything is done before return.
+ * Makes room by forcing the oldest, and lets the driver move some TLPs afterwards, unless
+ * called from a @done. With place=now everything is done before return.
  *
  * Return: index of the TLP (RN_TLP_NONE: done already), -EHOSTUNREACH, -ENOMEM.
  */
@@ -117,12 +124,16 @@ enum rn_mem_result rn_host_store(struct rn_host *h, rn_iova addr, const void *sr
 enum rn_mem_result rn_host_load(struct rn_host *h, void *dst, rn_iova addr, uint32_t len);
 
 /* ------------------------------------------------------------------- hooks */
-/* Of trap.c: what is on its way to a page of a BAR view changed. NULL: no trap. */
+/* Who wants to know what happens to TLPs. issued() and performed() are not called with
+ * place=now, where nothing is ever on its way.
+ */
 struct rn_host_hooks {
 	void (*issued)(struct rn_host *h, const struct rn_tlp *tlp);
 	void (*performed)(struct rn_host *h, const struct rn_tlp *tlp);
-	/* A provider's, GPU's or drive's exact read of [addr, addr + len). */
-	void (*reading)(struct rn_host *h, unsigned agent, rn_iova addr, uint64_t len);
+	/* A read or AtomicOp takes its bytes now; @tlp is not among those on their way
+	 * any more, or has pushed what it pushes.
+	 */
+	void (*reading)(struct rn_host *h, const struct rn_tlp *tlp);
 };
 
 enum {

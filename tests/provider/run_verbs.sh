@@ -2,14 +2,15 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # run_verbs.sh - run a test program on a device, a rocind and an address of its own.
 #
-# usage: run_verbs.sh BIN-DIRECTORY PROGRAM
+# usage: run_verbs.sh BIN-DIRECTORY PROGRAM [PCIE-KNOBS [DEVICE-MEMORY-RULE]]
 set -u
 rocind_pid=
 bin=$1
 program=$2
 work=$(mktemp -d)
 export ROCIN_RUNTIME_DIR=$work/run ROCIN_IDLE_MS=500
-unset ROCIN_NETDEVS ROCIN_TREE ROCIN_LOG ROCIN_PCAP ROCIN_FAULT ROCIN_GSO ROCIN_ICRC
+unset ROCIN_NETDEVS ROCIN_TREE ROCIN_LOG ROCIN_PCAP ROCIN_FAULT ROCIN_GSO ROCIN_ICRC \
+	ROCIN_PCIE ROCIN_PCIE_DEVICE ROCIN_PCIE_TRAP
 cleanup() {
 	LD_PRELOAD='' "$bin/rocin" stop >/dev/null 2>&1
 	[ -z "$rocind_pid" ] || wait "$rocind_pid"
@@ -34,4 +35,5 @@ fi
 
 # The process id is in the address, so tests run side by side.
 address=127.$((32 + $$ / 65536 % 64)).$(($$ / 256 % 256)).$(($$ % 256))
-"$bin/rocin" run --netdev "lo:$address" -- "$program"
+"$bin/rocin" run --netdev "lo:$address" ${3:+"--pcie=$3"} \
+	${4:+"--device-memory=$4"} -- "$program"

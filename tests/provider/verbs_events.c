@@ -79,6 +79,43 @@ static void sleeping_and_waking_many_times_loses_nothing(void **state)
 	kit_destroy_pair(qp);
 }
 
+static void forget_event(struct kit *k)
+{
+	struct ibv_cq *cq;
+	void *cq_context;
+
+	if (!readable(k->channel->fd, 0))
+		return;
+	assert_int_equal(ibv_get_cq_event(k->channel, &cq, &cq_context), 0);
+	ibv_ack_cq_events(cq, 1);
+}
+
+/* A completion that comes before arming makes no event, so the poll after it finds it. */
+static void arming_while_a_completion_is_on_its_way_loses_nothing(void **state)
+{
+	enum {
+		ROUNDS = 500
+	};
+	struct kit *k = *state;
+	struct ibv_qp *qp[2];
+	struct ibv_wc wc;
+
+	kit_pair(k, IBV_QPT_RC, qp);
+	for (unsigned i = 0; i < ROUNDS; i++) {
+		kit_post_recv(k, qp[1], i, kit_sge(k, 1, 0, 64));
+		send_from(qp[0], k, 0);
+		assert_int_equal(ibv_req_notify_cq(k->cq, 0), 0);
+		if (ibv_poll_cq(k->cq, 1, &wc) == 0) {
+			expect_event(k, k->cq);
+			assert_int_equal(ibv_poll_cq(k->cq, 1, &wc), 1);
+		}
+		assert_int_equal(wc.wr_id, i);
+		forget_event(k);
+	}
+	kit_destroy_pair(qp);
+	forget_event(k);
+}
+
 static void only_a_solicited_message_wakes_for_solicited_only(void **state)
 {
 	struct kit *k = *state;
@@ -321,6 +358,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_armed_queue_fires_once),
 		cmocka_unit_test(sleeping_and_waking_many_times_loses_nothing),
+		cmocka_unit_test(arming_while_a_completion_is_on_its_way_loses_nothing),
 		cmocka_unit_test(only_a_solicited_message_wakes_for_solicited_only),
 		cmocka_unit_test(unread_events_go_with_their_queue),
 		cmocka_unit_test(an_event_that_found_the_channel_full_comes_later),

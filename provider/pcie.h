@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* pcie.h - the way from a device of this process to the simulated PCIe hierarchy, which
+ * is a library of its own (rocin/host_api.h).
+ *
+ * It is loaded if ROCIN_PCIE is set, and taken if it is in the process already. Off, the
+ * functions here cost one test; a build with RN_NO_PCIE has not even that.
+ *
+ * All of them may be called with the engine lock or the lock of a CQ held: the hierarchy
+ * locks itself and calls out without its lock.
+ */
+#ifndef RNP_PCIE_H
+#define RNP_PCIE_H
+
+#include "rocin/host_api.h"
+
+/* Constant while the device is open. */
+struct rnp_pcie {
+	const struct rn_host_api *api; /* NULL: no such library here */
+	struct rn_host_nic *nic;       /* NULL: off */
+};
+
+/**
+ * rnp_pcie_open() - Put a device below the hierarchy, if one is wanted
+ * @p:		Out
+ * @knobs:	ROCIN_PCIE, or NULL
+ * @cfg:	What to attach; copied
+ * @err:	Out on failure: one sentence
+ *
+ * A child of fork() has no hierarchy of its own: the device works, with the layer off,
+ *and
+ * @err says so although 0 is returned.
+ *
+ * Return: 0, with @p->nic NULL if it is off or strict; -EINVAL: ROCIN_PCIE is set and not
+ *	   understood, or its library cannot be loaded; -ENOSPC, -ENOMEM of attaching.
+ */
+int rnp_pcie_open(struct rnp_pcie *p, const char *knobs,
+		  const struct rn_host_nic_cfg *cfg, char *err, size_t err_len);
+
+/* Everything on its way is performed; @cfg.wake is not called any more. Harmless if off.
+ */
+void rnp_pcie_close(struct rnp_pcie *p);
+
+/**
+ * rnp_pcie_dmabuf() - Device memory behind a descriptor, see rn_host_api.dmabuf
+ *
+ * The library may have come into the process after the device was opened.
+ *
+ * Return: as there; -ENOENT where there is no library.
+ */
+int rnp_pcie_dmabuf(int fd, uint64_t offset, uint64_t len, rn_iova *addr);
+
+/* For struct rn_dev_cfg: settle_acked() where the knobs want it, else NULL. */
+typedef void rnp_before_ack_fn(void *mem_ctx, uint32_t qpn);
+rnp_before_ack_fn *rnp_pcie_before_ack(const struct rnp_pcie *p);
+
+static inline bool rnp_pcie_is_on(const struct rnp_pcie *p)
+{
+#ifdef RN_NO_PCIE
+	(void)p;
+	return false;
+#else
+	return p->nic != NULL;
+#endif
+}
+
+/* The knobs in force; NULL: off. */
+static inline const struct rn_pcie_knobs *rnp_pcie_knobs(const struct rnp_pcie *p)
+{
+	return rnp_pcie_is_on(p) ? p->api->knobs() : NULL;
+}
+
+static inline unsigned rnp_pcie_collect(const struct rnp_pcie *p,
+					void (*done)(void *arg, uint64_t tag,
+						     enum rn_mem_result result),
+					void *arg)
+{
+	return rnp_pcie_is_on(p) ? p->api->collect(p->nic, done, arg) : 0;
+}
+
+static inline void rnp_pcie_polled_empty(const struct rnp_pcie *p, rn_iova ring)
+{
+	if (rnp_pcie_is_on(p))
+		p->api->polled_empty(p->nic, ring);
+}
+
+static inline void rnp_pcie_settle_ring(const struct rnp_pcie *p, rn_iova ring,
+					uint64_t len)
+{
+	if (rnp_pcie_is_on(p))
+		p->api->settle_ring(p->nic, ring, len);
+}
+
+static inline void rnp_pcie_drain(const struct rnp_pcie *p, uint32_t qpn)
+{
+	if (rnp_pcie_is_on(p))
+		p->api->drain(p->nic, qpn);
+}
+
+static inline int rnp_pcie_region_add(const struct rnp_pcie *p, uint32_t key,
+				      rn_iova addr, uint64_t len, uint32_t access)
+{
+	return rnp_pcie_is_on(p) ? p->api->region_add(p->nic, key, addr, len, access) : 0;
+}
+
+static inline void rnp_pcie_region_remove(const struct rnp_pcie *p, uint32_t key)
+{
+	if (rnp_pcie_is_on(p))
+		p->api->region_remove(p->nic, key);
+}
+
+/* Does anybody look at work requests and completions? */
+static inline bool rnp_pcie_is_watched(const struct rnp_pcie *p)
+{
+	return rnp_pcie_is_on(p) && p->api->posted && p->api->polled;
+}
+
+#endif /* RNP_PCIE_H */

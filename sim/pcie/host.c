@@ -1,0 +1,428 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* host.c - the one hierarchy of this process: its fabric, its lock, what TLPs do. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "host_internal.h"
+#include "mem_direct.h"
+#include "sanitize.h"
+
+enum {
+	/* Choices of the driver per TLP issued: two move it. Queues stall at random for
+	 * most of the time, so they need more the more there is in them; it comes to rest
+	 * at some hundred TLPs.
+	 */
+	STEPS_PER_ISSUE = 2,
+	TLPS_PER_STEP = 16,
+	/* Slots that TLPs need which are done at once, one inside another. */
+	SLOTS_SPARE = 64,
+};
+
+static struct rn_host the_host = { .lock = PTHREAD_MUTEX_INITIALIZER };
+static struct rn_host *host; /* NULL: could not be made */
+static char make_error[256];
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static bool forked;
+
+/* Read by a handler of SIGSEGV: must not allocate. */
+static __thread bool locked __attribute__((tls_model("initial-exec")));
+
+/* -------------------------------------------------------------------- make */
+static void in_child(void)
+{
+	forked = true;
+}
+
+bool rn_host_is_forked(void)
+{
+	return forked;
+}
+
+/* A file of numbers, one choice each, with blanks between. */
+static int read_choices(const char *path, uint16_t **out, uint32_t *count)
+{
+	FILE *file = fopen(path, "re");
+	uint32_t room = 0, n = 0;
+	uint16_t *choices = NULL, *more;
+	unsigned value;
+	int err = 0;
+
+	if (!file)
+		return -errno;
+	while (!err && fscanf(file, "%u", &value) == 1) {
+		if (n == room) {
+			room = room ? 2 * room : 256;
+			more = realloc(choices, room * sizeof(*choices));
+			if (!more)
+				err = -ENOMEM;
+			else
+				choices = more;
+		}
+		if (!err && value > RN_TLP_NONE)
+			err = -EINVAL;
+		if (!err)
+			choices[n++] = (uint16_t)value;
+	}
+	if (!err && !feof(file))
+		err = -EINVAL;
+	fclose(file);
+	*out = choices;
+	*count = n;
+	return err;
+}
+
+/* Of a write: drives use all of max_payload, NICs a granule. */
+static uint32_t payload_max(const struct rn_pcie_knobs *k)
+{
+	return k->granule > k->max_payload ? k->granule : k->max_payload;
+}
+
+int rn_host_restart(struct rn_host *h, const struct rn_pcie_knobs *knobs)
+{
+	uint32_t tlps = knobs->place == RN_PLACE_NOW ? 1 : RN_HOST_TLPS;
+	void *mem = malloc(rn_fabric_size(tlps));
+	uint16_t *choices = NULL;
+	uint32_t count = 0;
+	int err = mem ? 0 : -ENOMEM;
+
+	assert(!h->fabric || rn_fabric_count(h->fabric) == 0);
+	if (!err && knobs->driver == RN_DRIVER_REPLAY)
+		err = read_choices(knobs->replay, &choices, &count);
+	if (!err)
+		err = rn_host_slots_make(h, tlps + SLOTS_SPARE, payload_max(knobs));
+	if (err) {
+		free(choices);
+		free(mem);
+		return err;
+	}
+
+	free(h->fabric);
+	free(h->choices);
+	h->knobs = *knobs;
+	h->fabric = rn_fabric_init(mem, tlps, &h->knobs);
+	h->choices = choices;
+	rn_driver_init(&h->driver, &h->knobs);
+	if (h->knobs.driver == RN_DRIVER_REPLAY)
+		rn_driver_replay(&h->driver, choices, count);
+	h->leak_oldest = false;
+	return 0;
+}
+
+static void make(void)
+{
+	struct rn_pcie_knobs knobs;
+	const char *text = getenv("ROCIN_PCIE");
+	int err = 0;
+
+	rn_pcie_preset(&knobs, RN_PCIE_STRICT);
+	if (text && *text &&
+	    rn_pcie_parse(&knobs, text, make_error, sizeof(make_error)) != 0)
+		return;
+	(void)rn_mem_direct_init(); /* without it memory is copied by other means */
+	err = rn_host_restart(&the_host, &knobs);
+	if (err)
+		snprintf(make_error, sizeof(make_error), "%s",
+			 err == -ENOMEM ? "no memory for the PCIe layer"
+					: "replay: cannot read the file of choices");
+	else if (pthread_atfork(NULL, NULL, in_child) != 0)
+		snprintf(make_error, sizeof(make_error), "no memory for the PCIe layer");
+	else
+		host = &the_host;
+	if (host)
+		rn_sanitize_start(host);
+}
+
+struct rn_host *rn_host_make(char *err, size_t err_len)
+{
+	pthread_once(&once, make);
+	if (!host)
+		snprintf(err, err_len, "%s", make_error);
+	return host;
+}
+
+struct rn_host *rn_host_get(void)
+{
+	static atomic_flag is_said = ATOMIC_FLAG_INIT;
+	char err[sizeof(make_error)];
+	struct rn_host *h = rn_host_make(err, sizeof(err));
+
+	if (!h && !atomic_flag_test_and_set(&is_said))
+		fprintf(stderr, "rocin: ROCIN_PCIE: %s\n", err);
+	return h;
+}
+
+/* -------------------------------------------------------------------- lock */
+void rn_host_lock(struct rn_host *h)
+{
+	/* Another thread of the parent may have held it at fork(). */
+	if (!forked)
+		pthread_mutex_lock(&h->lock);
+	locked = true;
+	h->now = 0;
+}
+
+void rn_host_unlock(struct rn_host *h)
+{
+	struct rn_host_nic *wake[RN_NIC_MAX];
+	unsigned count = 0;
+
+	for (unsigned i = 0; h->wake_due && i < RN_NIC_MAX; i++)
+		if (h->nics[i] && rn_host_nic_wants_wake(h->nics[i]))
+			wake[count++] = h->nics[i];
+	h->wake_due = false;
+	atomic_store_explicit(&h->on_way, rn_fabric_count(h->fabric),
+			      memory_order_release);
+	locked = false;
+	if (!forked)
+		pthread_mutex_unlock(&h->lock);
+	for (unsigned i = 0; i < count; i++)
+		rn_host_nic_wake(wake[i]);
+}
+
+bool rn_host_is_locked_by_me(const struct rn_host *h)
+{
+	(void)h;
+	return locked;
+}
+
+/* --------------------------------------------------------------- questions */
+const struct rn_pcie_knobs *rn_host_knobs(const struct rn_host *h)
+{
+	return &h->knobs;
+}
+
+bool rn_host_is_off(const struct rn_host *h)
+{
+	return rn_host_knobs(h)->place == RN_PLACE_NOW;
+}
+
+struct rn_fabric *rn_host_fabric(struct rn_host *h)
+{
+	return h->fabric;
+}
+
+rn_ns rn_host_now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (rn_ns)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+/* One moment for all that is done under one hold of the lock. */
+static uint64_t now_of(struct rn_host *h)
+{
+	if (!h->now)
+		h->now = (uint64_t)rn_host_now();
+	return h->now;
+}
+
+void rn_host_add_hooks(struct rn_host *h, const struct rn_host_hooks *hooks)
+{
+	assert(h->hook_count < RN_HOST_HOOKS_MAX);
+	h->hooks[h->hook_count++] = hooks;
+}
+
+/* --------------------------------------------------- what the fabric calls */
+static void call_issued(struct rn_host *h, const struct rn_tlp *tlp)
+{
+	for (unsigned i = 0; i < h->hook_count && !rn_host_is_off(h); i++)
+		if (h->hooks[i]->issued)
+			h->hooks[i]->issued(h, tlp);
+}
+
+static void call_performed(struct rn_host *h, const struct rn_tlp *tlp)
+{
+	for (unsigned i = 0; i < h->hook_count && !rn_host_is_off(h); i++)
+		if (h->hooks[i]->performed)
+			h->hooks[i]->performed(h, tlp);
+}
+
+static void call_reading(struct rn_host *h, const struct rn_tlp *tlp)
+{
+	for (unsigned i = 0; i < h->hook_count; i++)
+		if (h->hooks[i]->reading)
+			h->hooks[i]->reading(h, tlp);
+}
+
+static void end(struct rn_host *h, const struct rn_tlp *tlp)
+{
+	struct rn_host_slot *s = rn_host_slot_of(h, tlp);
+	const struct rn_payload p = s->payload;
+
+	if (p.result == RN_MEM_FAULT)
+		h->counters.faults++;
+	if (!rn_host_is_off(h)) {
+		uint64_t held = now_of(h) - tlp->stamp;
+
+		if (held > h->counters.held_max)
+			h->counters.held_max = held;
+	}
+	rn_host_slot_give(h, s);
+	if (p.done)
+		p.done(p.arg, tlp, p.result);
+}
+
+static void perform(void *ctx, const struct rn_tlp *tlp)
+{
+	struct rn_host *h = ctx;
+	struct rn_payload *p = &rn_host_slot_of(h, tlp)->payload;
+
+	if (tlp->kind != RN_TLP_WRITE)
+		call_reading(h, tlp);
+	if (tlp->kind == RN_TLP_WRITE)
+		p->result = rn_host_store(h, tlp->addr, p->bytes, tlp->len);
+	else if (tlp->kind == RN_TLP_READ)
+		p->result = rn_host_load(h, p->bytes, tlp->addr, tlp->len);
+	else
+		p->result = rn_host_modify(h, (struct rn_host_atomic *)(void *)p->bytes);
+	call_performed(h, tlp);
+	if (tlp->kind == RN_TLP_WRITE)
+		end(h, tlp);
+}
+
+static void complete(void *ctx, const struct rn_tlp *tlp)
+{
+	end(ctx, tlp);
+}
+
+static void moving(void *ctx, const struct rn_tlp *tlp, unsigned queue)
+{
+	rn_host_trace(ctx, tlp, queue);
+}
+
+static const struct rn_fabric_ops ops = {
+	.perform = perform,
+	.complete = complete,
+	.moving = moving,
+};
+
+/* -------------------------------------------------------------------- move */
+static void begin_moving(struct rn_host *h)
+{
+	assert(!h->is_busy);
+	h->is_busy = true;
+}
+
+static void end_moving(struct rn_host *h)
+{
+	h->is_busy = false;
+}
+
+void rn_host_force(struct rn_host *h, unsigned index)
+{
+	begin_moving(h);
+	h->counters.forced++;
+	rn_fabric_force(h->fabric, &ops, h, index);
+	end_moving(h);
+}
+
+void rn_host_force_if(struct rn_host *h,
+		      bool (*match)(const struct rn_tlp *tlp, const void *arg),
+		      const void *arg)
+{
+	begin_moving(h);
+	rn_fabric_force_if(h->fabric, &ops, h, match, arg);
+	end_moving(h);
+}
+
+void rn_host_force_all(struct rn_host *h)
+{
+	unsigned index;
+
+	while ((index = rn_fabric_oldest(h->fabric)) != RN_TLP_NONE)
+		rn_host_force(h, index);
+}
+
+void rn_host_step(struct rn_host *h, unsigned moves)
+{
+	for (; moves > 0 && rn_fabric_count(h->fabric) > 0; moves--) {
+		unsigned index = rn_driver_pick(&h->driver, h->fabric);
+
+		if (index != RN_TLP_NONE) {
+			begin_moving(h);
+			rn_fabric_move(h->fabric, &ops, h, index);
+			end_moving(h);
+		} else if (h->driver.kind != RN_DRIVER_RANDOM) {
+			return;
+		}
+	}
+}
+
+/* ------------------------------------------------------------------- issue */
+static struct rn_host_slot *fill_slot(struct rn_host *h, const struct rn_tlp *tlp,
+				      void *bytes)
+{
+	/* Done before the caller's bytes go away. */
+	bool is_copied = tlp->kind == RN_TLP_WRITE && !rn_host_is_off(h);
+	struct rn_host_slot *s = rn_host_slot_take(h, is_copied ? tlp->len : 0);
+
+	if (!s)
+		return NULL;
+	if (is_copied)
+		memcpy(s->payload.bytes, bytes, tlp->len);
+	else
+		s->payload.bytes = bytes;
+	s->polls = h->polls;
+	return s;
+}
+
+static int send(struct rn_host *h, struct rn_tlp *tlp, struct rn_host_slot *s)
+{
+	bool was_busy = h->is_busy;
+	int index;
+
+	tlp->data = (uint64_t)(s - h->slots);
+	call_issued(h, tlp);
+	h->is_busy = true;
+	index = rn_fabric_issue(h->fabric, &ops, h, tlp);
+	h->is_busy = was_busy;
+	if (index < 0) {
+		call_performed(h, tlp);
+		rn_host_slot_give(h, s);
+	}
+	return index;
+}
+
+int rn_host_issue(struct rn_host *h, struct rn_tlp *tlp, void *bytes,
+		  void (*done)(void *arg, const struct rn_tlp *tlp,
+			       enum rn_mem_result result),
+		  void *arg)
+{
+	struct rn_host_slot *s;
+	const struct rn_tlp *sent;
+	uint64_t seq;
+	int index;
+
+	if (forked)
+		return -EHOSTUNREACH;
+	if (!rn_host_is_off(h)) {
+		tlp->stamp = now_of(h);
+		if (!h->is_busy && rn_fabric_room(h->fabric) == 0)
+			rn_host_force(h, rn_fabric_oldest(h->fabric));
+	}
+	s = fill_slot(h, tlp, bytes);
+	if (!s)
+		return -ENOMEM;
+	s->payload.done = done;
+	s->payload.arg = arg;
+	index = send(h, tlp, s);
+	if (index < 0)
+		return index == -EHOSTUNREACH ? index : -ENOMEM;
+	h->counters.tlps++;
+	if (index == RN_TLP_NONE)
+		return index;
+
+	if (rn_fabric_count(h->fabric) > h->counters.on_way_max)
+		h->counters.on_way_max = rn_fabric_count(h->fabric);
+	rn_host_bus_poke(h);
+	if (h->is_busy)
+		return index;
+	seq = rn_fabric_tlp(h->fabric, (unsigned)index)->seq;
+	rn_host_step(h, STEPS_PER_ISSUE + rn_fabric_count(h->fabric) / TLPS_PER_STEP);
+	sent = rn_fabric_tlp(h->fabric, (unsigned)index);
+	return sent && sent->seq == seq ? index : RN_TLP_NONE;
+}

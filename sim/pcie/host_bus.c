@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* host_bus.c - the thread that keeps TLPs moving when no call of the program does, and
+ * how long one may be held.
+ *
+ * A program that polls memory makes no call at all. It sees what was sent after hold_ns
+ * at the latest. The adversarial driver would keep all of it until then and let it go at
+ * once, in which case no order could be seen; so from half of the bound on it lets go one
+ * TLP now and then, the youngest and the oldest in turn: the last byte of a message, then
+ * its first, with the middle still missing. With hold=inf time moves TLPs only while
+ * somebody waits for one (rn_tlp_is_wanted()).
+ */
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <string.h>
+#include <time.h>
+
+#include "host_internal.h"
+
+enum {
+	TICK_NS = 50 * 1000, /* between two looks while somebody waits */
+	STEPS_PER_TICK = 32,
+	LEAKS = 64, /* TLPs let go per bound, before their time */
+	STACK = 128 * 1024,
+};
+
+/* --------------------------------------------------------------- the bound */
+/* Has it been held for 1/@part of the bound? */
+static bool is_held(struct rn_host *h, const struct rn_tlp *tlp, rn_ns now, unsigned part)
+{
+	const struct rn_pcie_knobs *k = rn_host_knobs(h);
+	uint64_t polls = h->polls - rn_host_slot_of(h, tlp)->polls;
+
+	if (k->hold_polls && polls >= k->hold_polls / part)
+		return true;
+	return k->hold_ns && now && (uint64_t)now >= tlp->stamp + k->hold_ns / part;
+}
+
+static bool is_leak_due(struct rn_host *h, rn_ns now)
+{
+	const struct rn_pcie_knobs *k = rn_host_knobs(h);
+
+	if (k->hold_polls && h->polls - h->leaked_polls >= k->hold_polls / LEAKS)
+		return true;
+	return k->hold_ns && now && now - h->leaked_at >= (rn_ns)(k->hold_ns / LEAKS);
+}
+
+static void leak(struct rn_host *h, rn_ns now)
+{
+	unsigned oldest = rn_fabric_oldest(h->fabric);
+
+	if (oldest == RN_TLP_NONE ||
+	    !is_held(h, rn_fabric_tlp(h->fabric, oldest), now, 2) || !is_leak_due(h, now))
+		return;
+	if (now)
+		h->leaked_at = now;
+	h->leaked_polls = h->polls;
+	h->counters.released++;
+	rn_host_force(h, h->leak_oldest ? oldest : rn_fabric_youngest(h->fabric));
+	h->leak_oldest = !h->leak_oldest;
+}
+
+void rn_host_release(struct rn_host *h, rn_ns now)
+{
+	unsigned oldest;
+
+	while ((oldest = rn_fabric_oldest(h->fabric)) != RN_TLP_NONE &&
+	       is_held(h, rn_fabric_tlp(h->fabric, oldest), now, 1)) {
+		h->counters.released++;
+		rn_host_force(h, oldest);
+	}
+	if (h->driver.kind == RN_DRIVER_ADVERSARIAL)
+		leak(h, now);
+}
+
+/* -------------------------------------------------------------- the thread */
+/* Does anything move because time goes by? */
+static bool does_time_move(const struct rn_host *h)
+{
+	return rn_host_knobs(h)->hold_ns || rn_fabric_wanted(h->fabric) > 0;
+}
+
+/* When to look again; RN_NEVER: not before something is sent. */
+static rn_ns next_look(struct rn_host *h, rn_ns now)
+{
+	const struct rn_pcie_knobs *k = rn_host_knobs(h);
+	unsigned oldest = rn_fabric_oldest(h->fabric);
+	rn_ns at;
+
+	if (oldest == RN_TLP_NONE || !does_time_move(h))
+		return RN_NEVER;
+	if (h->driver.kind == RN_DRIVER_RANDOM || rn_fabric_wanted(h->fabric) > 0)
+		return now + TICK_NS;
+	at = (rn_ns)(rn_fabric_tlp(h->fabric, oldest)->stamp + k->hold_ns / 2);
+	return at > now + TICK_NS ? at : now + TICK_NS;
+}
+
+static void sleep_until(struct rn_host *h, rn_ns when)
+{
+	struct timespec t = { .tv_sec = when / 1000000000, .tv_nsec = when % 1000000000 };
+
+	h->bus_is_asleep = true;
+	h->bus_is_idle = when == RN_NEVER;
+	if (h->bus_is_idle)
+		pthread_cond_wait(&h->bus_work, &h->lock);
+	else
+		pthread_cond_timedwait(&h->bus_work, &h->lock, &t);
+	h->bus_is_asleep = h->bus_is_idle = false;
+}
+
+static void *run_bus(void *arg)
+{
+	struct rn_host *h = arg;
+	bool must_hurry;
+	rn_ns now;
+
+	for (;;) {
+		rn_host_lock(h);
+		now = rn_host_now();
+		if (does_time_move(h))
+			rn_host_step(h, STEPS_PER_TICK);
+		rn_host_release(h, now);
+		must_hurry = h->waiting && h->driver.kind != RN_DRIVER_REPLAY;
+		if (!h->wake_due && !must_hurry)
+			sleep_until(h, next_look(h, now));
+		rn_host_unlock(h); /* and tell whom something has ended for */
+		if (must_hurry)
+			sched_yield();
+	}
+	return NULL;
+}
+
+/* The program's signals are not for this thread; faults of its own copies are. */
+static int start_thread(struct rn_host *h)
+{
+	pthread_condattr_t clock;
+	pthread_attr_t attr;
+	sigset_t all, before;
+	int err;
+
+	pthread_condattr_init(&clock);
+	pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
+	pthread_cond_init(&h->bus_work, &clock);
+	pthread_condattr_destroy(&clock);
+
+	pthread_attr_init(&attr);
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	pthread_attr_setstacksize(&attr, STACK);
+	sigfillset(&all);
+	sigdelset(&all, SIGSEGV);
+	sigdelset(&all, SIGBUS);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	err = pthread_create(&h->bus, &attr, run_bus, h);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	pthread_attr_destroy(&attr);
+	if (!err)
+		pthread_setname_np(h->bus, "rocin-pcie");
+	return err;
+}
+
+void rn_host_bus_start(struct rn_host *h)
+{
+	if (h->bus_is_running)
+		return;
+	/* Without the thread what is on its way waits for calls. */
+	h->bus_is_running = true;
+	(void)start_thread(h);
+}
+
+static void wake_bus(struct rn_host *h)
+{
+	h->bus_is_asleep = h->bus_is_idle = false; /* one signal is enough */
+	pthread_cond_signal(&h->bus_work);
+}
+
+void rn_host_bus_poke(struct rn_host *h)
+{
+	rn_host_bus_start(h);
+	if (h->bus_is_idle)
+		wake_bus(h);
+}
+
+void rn_host_bus_hurry(struct rn_host *h)
+{
+	if (h->bus_is_asleep)
+		wake_bus(h);
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* sanitize.h - the visibility sanitizer: finds programs that use memory too early.
+ *
+ *	stale read	bytes were read that were still on their way although a program
+ *			had taken a completion that covers them, and the read did not push
+ *			them
+ *	unordered read	the same with no completion (ROCIN_SANITIZE=all only)
+ *	source changed	the buffer of a SEND or WRITE changed before its completion was
+ *			taken
+ *	missing fence	a SEND or WRITE without fence behind a READ or atomic that it
+ *			depends on and that had not completed
+ *
+ * Reads that are seen: those of NICs, drives and rn_gpu_*() calls, plain loads of the CPU
+ * from device memory (trap.h) and of kernels from device memory with covered bytes on
+ * their way; with ROCIN_SANITIZE=all plain loads from registered host memory, too. Of a
+ * page the first access after each event is seen.
+ *
+ * ROCIN_SANITIZE=on|all[,exitcode=N][,log=FILE]: what is found goes to FILE (%p: the
+ * process id), else to stderr; a program that would end with 0 ends with N (66).
+ *
+ * Threads: everything under the host lock unless it says otherwise.
+ */
+#ifndef RN_SANITIZE_H
+#define RN_SANITIZE_H
+
+#include "host.h"
+
+enum rn_sanitize_level {
+	RN_SANITIZE_OFF,
+	RN_SANITIZE_ON,
+	RN_SANITIZE_ALL,
+};
+
+struct rn_sanitize_options {
+	enum rn_sanitize_level level;
+	int exit_code; /* 0 .. 255; 0: leave the program's */
+	char log[256]; /* path; empty: stderr */
+};
+
+/* 0; -EINVAL with one sentence in @err. Empty text: off. */
+int rn_sanitize_parse(struct rn_sanitize_options *o, const char *text, char *err,
+		      size_t err_len);
+
+/* Begin if ROCIN_SANITIZE says so and the layer is not off. Once, when the hierarchy is
+ * made and nothing is on its way.
+ */
+void rn_sanitize_start(struct rn_host *h);
+
+/* Any thread, no lock. */
+bool rn_sanitize_is_on(void);
+
+/* rn_host_api.posted and polled. Host lock not held. */
+void rn_sanitize_posted(struct rn_host_nic *nic, const struct rn_host_wr *wr);
+void rn_sanitize_polled(struct rn_host_nic *nic, const struct rn_host_cqe *cqe);
+
+/* A QP (0: the NIC) of @agent has been drained and counts anew, or is gone. */
+void rn_sanitize_forget(unsigned agent, uint32_t qpn);
+
+/* The completion of what drive @agent wrote to [addr, addr + len) has been taken. Host
+ * lock not held.
+ */
+void rn_sanitize_stored(struct rn_host *h, unsigned agent, rn_iova addr, uint64_t len);
+
+/* A plain load of the CPU from @addr, after what it pushed; in the handler of SIGSEGV. */
+void rn_sanitize_loaded(struct rn_host *h, uintptr_t addr);
+
+/**
+ * rn_sanitize_fault() - First in the trap: is it a page that was closed here?
+ *
+ * Host lock held by this thread or not.
+ *
+ * Return: true: try the instruction again.
+ */
+bool rn_sanitize_fault(uintptr_t addr);
+
+/* Host memory that a NIC may write. Host lock not held. */
+void rn_sanitize_region_add(const struct rn_host_nic *nic, uint32_t key, rn_iova addr,
+			    uint64_t len);
+void rn_sanitize_region_remove(const struct rn_host_nic *nic, uint32_t key);
+
+/* A system call is about to use [addr, addr + len): open what is closed here. */
+void rn_sanitize_touch(uintptr_t addr, size_t len);
+
+/* This thread looks at memory in order to wait for a value: no reads to be judged. Nests
+ * not; any thread, no lock.
+ */
+void rn_sanitize_pause(bool is_waiting);
+
+/* Findings so far: different ones, and all. Any thread, no lock. */
+struct rn_sanitize_counts {
+	_Atomic uint64_t findings, occurrences;
+};
+extern struct rn_sanitize_counts rn_sanitize_counts;
+
+#endif /* RN_SANITIZE_H */

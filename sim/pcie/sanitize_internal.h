@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* sanitize_internal.h - what the files sanitize*.c share. Everything under the host lock
+ * unless it says otherwise.
+ */
+#ifndef RN_SANITIZE_INTERNAL_H
+#define RN_SANITIZE_INTERNAL_H
+
+#include "rocin/transport.h"
+#include "sanitize.h"
+
+enum {
+	RN_SAN_RANGES = 4,	   /* local ranges of a request that are remembered */
+	RN_SAN_FRAMES = 24,	   /* of a stack */
+	RN_SAN_COMPLETIONS = 1024, /* newest that were taken */
+	RN_SAN_SLOTS = 2 * RN_HOST_TLPS,
+};
+
+enum rn_san_side {
+	RN_SAN_SEND, /* our requests, and what their responses bring */
+	RN_SAN_RECV, /* messages of the peer */
+	RN_SAN_SIDES
+};
+
+/* A completion that a program took. */
+struct rn_san_completion {
+	uint64_t wr_id;
+	rn_ns when;
+	uint32_t qpn, msg;
+	uint8_t agent;
+	uint8_t opcode; /* enum rn_wc_opcode */
+	bool is_storage;
+};
+
+/* A work request of a send queue. */
+struct rn_san_wr {
+	uint64_t wr_id;
+	uint64_t digest;
+	uint64_t remote_addr, len;
+	uint32_t rkey, msg;
+	uint32_t stack;
+	uint32_t written; /* rn_san.written when it was posted */
+	uint8_t opcode;	  /* enum rn_wr_opcode */
+	uint8_t range_count;
+	bool is_used, is_done, has_digest, has_fence;
+	struct rn_host_range range[RN_SAN_RANGES];
+};
+
+struct rn_san_qp {
+	struct rn_san_qp *next;
+	unsigned agent;
+	uint32_t qpn;
+	struct {
+		bool is_valid;
+		uint32_t msg;	     /* the newest that a completion covers */
+		uint16_t completion; /* which */
+	} done[RN_SAN_SIDES];
+
+	/* Request @msg is wr[msg % room]. */
+	struct rn_san_wr *wr;
+	uint32_t room;	     /* a power of two, or 0 */
+	bool has_posted;     /* then: */
+	uint32_t oldest;     /* the first not completed */
+	uint32_t past;	     /* one past the newest */
+	uint32_t reads_open; /* READs and atomics among them */
+};
+
+/* State of a TLP by its slot: the completion that covers it, plus 1; 0: none. */
+struct rn_san {
+	struct rn_host *host;
+	struct rn_sanitize_options options;
+	uint16_t covered[RN_SAN_SLOTS];
+	unsigned covered_count; /* writes on their way that are */
+	struct rn_san_completion completions[RN_SAN_COMPLETIONS];
+	uint16_t next_completion;
+	uint32_t written; /* writes of devices that were performed */
+};
+extern struct rn_san rn_san;
+
+/* Of enum rn_wr_opcode. */
+static inline bool rn_san_is_send(unsigned opcode)
+{
+	return opcode == RN_WR_SEND || opcode == RN_WR_SEND_WITH_IMM ||
+	       opcode == RN_WR_SEND_WITH_INV;
+}
+
+static inline bool rn_san_is_write(unsigned opcode)
+{
+	return opcode == RN_WR_RDMA_WRITE || opcode == RN_WR_RDMA_WRITE_WITH_IMM;
+}
+
+static inline bool rn_san_is_gather(unsigned opcode)
+{
+	return rn_san_is_send(opcode) || rn_san_is_write(opcode);
+}
+
+static inline bool rn_san_is_fetch(unsigned opcode)
+{
+	return opcode == RN_WR_RDMA_READ || opcode == RN_WR_ATOMIC_CMP_AND_SWP ||
+	       opcode == RN_WR_ATOMIC_FETCH_AND_ADD;
+}
+
+/* ----------------------------------------------------------------- sanitize.c */
+/* A plain load of @agent at @addr: report it if there is cause. Return: there was. */
+bool rn_san_judge_load(unsigned agent, rn_iova addr);
+
+/* -------------------------------------------------------------- sanitize_qp.c */
+/* NULL: unknown, or with @make no memory. */
+struct rn_san_qp *rn_san_qp(unsigned agent, uint32_t qpn, bool make);
+
+/* The request, NULL: not remembered (any more). */
+struct rn_san_wr *rn_san_wr_find(const struct rn_san_qp *q, uint32_t msg);
+
+/* A fresh record for request @msg; NULL: no memory. */
+struct rn_san_wr *rn_san_wr_add(struct rn_san_qp *q, uint32_t msg);
+
+/* A CQE as it was sent, by where it will lie. */
+struct rn_san_cqe {
+	rn_iova slot;
+	uint64_t wr_id;
+	uint32_t qpn, msg;
+	uint8_t agent, opcode, status;
+};
+void rn_san_cqe_sent(const struct rn_san_cqe *cqe);
+const struct rn_san_cqe *rn_san_cqe_at(rn_iova slot);
+
+/* ------------------------------------------------------------ sanitize_post.c */
+/* All requests up to @msg have completed. */
+void rn_san_requests_done(struct rn_san_qp *q, uint32_t msg);
+
+/* A device wrote [addr, addr + len). */
+void rn_san_note_write(rn_iova addr, uint64_t len);
+
+/* ----------------------------------------------------------- sanitize_pages.c */
+/* A write on its way became covered, or a covered one was performed. */
+void rn_san_page_count(const struct rn_tlp *tlp, int change);
+
+/* A data write to host memory was issued, or performed. */
+void rn_san_host_page_count(const struct rn_tlp *tlp, int change);
+
+/* ----------------------------------------------------------- sanitize_stack.c */
+/* Load what a stack needs; not in a handler. */
+void rn_san_stack_init(void);
+
+/* The stack of the caller, remembered; 0: no room. No lock needed but its own. */
+uint32_t rn_san_stack(void);
+
+/* Lines of a stack without our own frames, into @buf. Return: bytes. */
+size_t rn_san_stack_text(uint32_t stack, char *buf, size_t len);
+
+/* ---------------------------------------------------------- sanitize_report.c */
+void rn_san_report_init(void);
+
+/* @reader takes @len bytes at @addr; @tlp is in their way. @request: of a gather, or
+ * NULL. @stack: of the read, or 0.
+ */
+struct rn_san_read {
+	unsigned reader; /* agent */
+	rn_iova addr;
+	uint64_t len;
+	const struct rn_tlp *tlp;
+	const struct rn_san_qp *qp;
+	const struct rn_san_wr *request;
+	uint32_t stack;
+};
+void rn_san_report_read(const struct rn_san_read *r);
+
+void rn_san_report_source(const struct rn_san_qp *q, const struct rn_san_wr *wr);
+
+/* @is_local: the local ranges overlap, else the remote ones. */
+void rn_san_report_fence(const struct rn_san_qp *q, const struct rn_san_wr *first,
+			 const struct rn_san_wr *second, bool is_local);
+
+#endif /* RN_SANITIZE_INTERNAL_H */

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* sanitize_options.c - ROCIN_SANITIZE. Links alone. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sanitize.h"
+
+enum {
+	EXIT_CODE = 66,
+	WORD_MAX = 300,
+};
+
+static int set_exit_code(struct rn_sanitize_options *o, const char *text)
+{
+	char *end;
+	long value = strtol(text, &end, 10);
+
+	if (*text < '0' || *text > '9' || *end || value > 255)
+		return -EINVAL;
+	o->exit_code = (int)value;
+	return 0;
+}
+
+static int set_log(struct rn_sanitize_options *o, const char *text)
+{
+	if (!*text || strlen(text) >= sizeof(o->log))
+		return -EINVAL;
+	snprintf(o->log, sizeof(o->log), "%s", text);
+	return 0;
+}
+
+static int take_word(struct rn_sanitize_options *o, const char *word)
+{
+	if (strcmp(word, "on") == 0)
+		o->level = RN_SANITIZE_ON;
+	else if (strcmp(word, "all") == 0)
+		o->level = RN_SANITIZE_ALL;
+	else if (strcmp(word, "off") == 0)
+		o->level = RN_SANITIZE_OFF;
+	else if (strncmp(word, "exitcode=", 9) == 0)
+		return set_exit_code(o, word + 9);
+	else if (strncmp(word, "log=", 4) == 0)
+		return set_log(o, word + 4);
+	else
+		return -EINVAL;
+	return 0;
+}
+
+int rn_sanitize_parse(struct rn_sanitize_options *o, const char *text, char *err,
+		      size_t err_len)
+{
+	struct rn_sanitize_options parsed = { .level = RN_SANITIZE_OFF,
+					      .exit_code = EXIT_CODE };
+	char word[WORD_MAX];
+
+	/* Options alone mean on. */
+	if (*text)
+		parsed.level = RN_SANITIZE_ON;
+	while (*text) {
+		size_t len = strcspn(text, ",");
+
+		if (len < sizeof(word)) {
+			memcpy(word, text, len);
+			word[len] = '\0';
+		}
+		if (len >= sizeof(word) || take_word(&parsed, word)) {
+			snprintf(err, err_len,
+				 "\"%.*s\" is not on, all, off, exitcode=0..255 or "
+				 "log=FILE",
+				 (int)(len < 80 ? len : 80), text);
+			return -EINVAL;
+		}
+		text += len;
+		text += *text == ',';
+	}
+	*o = parsed;
+	return 0;
+}

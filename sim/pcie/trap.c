@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* trap.c - see trap.h. The state of a GPU's pages is one of:
+ *
+ *	on_way	is_closed
+ *	0	false	open: a load has nothing to push
+ *	> 0	true	closed: a load faults and pushes
+ *	> 0	false	between a load that could not push everything and the next event
+ */
+#include "trap.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "declared.h"
+#include "gpu_memory.h"
+#include "mem_guard.h"
+#include "sanitize.h"
+
+enum {
+	RETRIES_MAX = 10000, /* of one address that faults although it is open */
+};
+
+struct rn_trap_counts rn_trap_counts;
+
+/* ------------------------------------------------------------------ pages */
+static bool is_watched(const struct rn_gpu *gpu)
+{
+	return atomic_load_explicit(&gpu->trap.is_active, memory_order_acquire);
+}
+
+/* The pin with the lowest end above @at, among those that reach into [at, hi). */
+static const struct rn_trap_pin *next_pin(const struct rn_gpu *gpu, uintptr_t at,
+					  uintptr_t hi)
+{
+	const struct rn_trap_pin *found = NULL;
+
+	for (const struct rn_trap_pin *p = gpu->trap.pins; p; p = p->next)
+		if (p->hi > at && p->lo < hi && (!found || p->lo < found->lo))
+			found = p;
+	return found;
+}
+
+static void open_addresses(struct rn_gpu *gpu, uintptr_t lo, uintptr_t hi)
+{
+	(void)gpu;
+	if (mprotect(rn_gpu_pointer(lo), hi - lo, PROT_READ | PROT_WRITE) < 0)
+		atomic_fetch_add(&rn_trap_counts.not_closed, 1);
+}
+
+/* Shared pages lose nothing but their table entries, so that it costs what was touched
+ * since the last time, not what was ever touched.
+ */
+static void close_gap(uintptr_t lo, uintptr_t hi)
+{
+	if (lo >= hi)
+		return;
+	if (mprotect(rn_gpu_pointer(lo), hi - lo, PROT_NONE) < 0)
+		atomic_fetch_add(&rn_trap_counts.not_closed, 1);
+	madvise(rn_gpu_pointer(lo), hi - lo, MADV_DONTNEED);
+}
+
+/* All but what system calls use at the moment. */
+static void close_addresses(struct rn_gpu *gpu, uintptr_t lo, uintptr_t hi)
+{
+	const struct rn_trap_pin *pin;
+
+	while ((pin = next_pin(gpu, lo, hi))) {
+		close_gap(lo, pin->lo);
+		lo = pin->hi;
+	}
+	close_gap(lo, hi);
+}
+
+static void each_range(struct rn_gpu *gpu,
+		       void (*visit)(struct rn_gpu *gpu, uintptr_t lo, uintptr_t hi))
+{
+	rn_gpu_each_in_bar(gpu, visit);
+	for (struct rn_declared *d = gpu->trap.declared; d; d = d->next_of_gpu)
+		visit(gpu, d->region.addr, d->region.addr + d->region.len);
+}
+
+static void open_pages(struct rn_gpu *gpu)
+{
+	gpu->trap.is_closed = false;
+	each_range(gpu, open_addresses);
+}
+
+static void close_pages(struct rn_gpu *gpu)
+{
+	(void)rn_guard_install(); /* in front again, if the program has a new handler */
+	gpu->trap.is_closed = true;
+	each_range(gpu, close_addresses);
+	atomic_fetch_add(&rn_trap_counts.closings, 1);
+}
+
+void rn_trap_refresh(struct rn_gpu *gpu)
+{
+	each_range(gpu, gpu->trap.is_closed ? close_addresses : open_addresses);
+}
+
+/* ------------------------------------------------------------------ events */
+bool rn_trap_is_busy(const struct rn_gpu *gpu)
+{
+	return gpu->trap.on_way > 0;
+}
+
+static struct rn_gpu *gpu_of_agent(unsigned agent)
+{
+	return rn_agent_is_gpu(agent) ? rn_gpu_opened((int)(agent - RN_AGENT_GPU)) : NULL;
+}
+
+static void count(struct rn_gpu *gpu, int change)
+{
+	struct rn_trap_space *t;
+
+	if (!gpu || !is_watched(gpu))
+		return;
+	t = &gpu->trap;
+	assert(change > 0 || t->on_way > 0);
+	t->on_way += (unsigned)change;
+	if (t->on_way > 0 && !t->is_closed)
+		close_pages(gpu);
+	else if (t->on_way == 0 && t->is_closed)
+		open_pages(gpu);
+}
+
+static void count_tlp(const struct rn_tlp *tlp, int change)
+{
+	if (tlp->kind != RN_TLP_WRITE || tlp->flags & RN_TLP_BELL)
+		return;
+	count(gpu_of_agent(tlp->target), change);
+	count(gpu_of_agent(tlp->requester), change);
+}
+
+static void issued(struct rn_host *h, const struct rn_tlp *tlp)
+{
+	(void)h;
+	count_tlp(tlp, 1);
+}
+
+static void performed(struct rn_host *h, const struct rn_tlp *tlp)
+{
+	(void)h;
+	count_tlp(tlp, -1);
+}
+
+/* --------------------------------------------------------------- the fault */
+/* The GPU whose memory the CPU names by @addr. */
+static struct rn_gpu *gpu_named(uintptr_t addr)
+{
+	uint64_t offset;
+	char view;
+	struct rn_gpu *gpu = rn_gpu_of(addr, &offset, &view);
+
+	if (!gpu)
+		return rn_declared_of(addr);
+	return view == 'b' && rn_gpu_is_in_bar(gpu, offset) ? gpu : NULL;
+}
+
+/* The instruction will be tried again: is that the same one for ever? */
+static bool is_stuck(uintptr_t addr)
+{
+	/* Initial-exec: reading it in a signal handler must not allocate. */
+	static __thread uintptr_t last __attribute__((tls_model("initial-exec")));
+	static __thread unsigned times __attribute__((tls_model("initial-exec")));
+
+	times = addr == last ? times + 1 : 0;
+	last = addr;
+	return times > RETRIES_MAX;
+}
+
+/* Host lock held. */
+static void push_and_open(struct rn_gpu *gpu, bool may_push)
+{
+	if (gpu->trap.is_closed && may_push)
+		rn_gpu_read_flush(gpu);
+	if (gpu->trap.is_closed)
+		open_pages(gpu);
+}
+
+bool rn_trap_fault(uintptr_t addr)
+{
+	struct rn_gpu *gpu;
+	bool was_closed;
+
+	if (rn_gpu_is_forked())
+		return false;
+	if (rn_sanitize_fault(addr))
+		return true;
+	gpu = gpu_named(addr);
+	if (!gpu || !is_watched(gpu)) {
+		rn_gpu_report_fault(addr);
+		return false;
+	}
+	if (rn_host_is_locked_by_me(gpu->host)) {
+		push_and_open(gpu, false);
+		return !is_stuck(addr);
+	}
+	rn_host_lock(gpu->host);
+	was_closed = gpu->trap.is_closed;
+	push_and_open(gpu, true);
+	if (was_closed && !rn_guard_is_store())
+		rn_sanitize_loaded(gpu->host, addr);
+	rn_host_unlock(gpu->host);
+	if (was_closed)
+		atomic_fetch_add(&rn_trap_counts.loads_trapped, 1);
+	return was_closed || !is_stuck(addr);
+}
+
+/* ------------------------------------------------------------ system calls */
+static _Atomic uint64_t spaces; /* how many there are: none, nothing to look for */
+
+bool rn_trap_covers(uintptr_t at, size_t len)
+{
+	if (!atomic_load_explicit(&spaces, memory_order_relaxed) || !len ||
+	    rn_gpu_is_forked())
+		return false;
+	return gpu_named(at) || gpu_named(at + len - 1);
+}
+
+bool rn_trap_pin(struct rn_trap_pin *pin, uintptr_t at, size_t len)
+{
+	struct rn_gpu *gpu;
+
+	if (!rn_trap_covers(at, len))
+		return false;
+	gpu = gpu_named(at) ? gpu_named(at) : gpu_named(at + len - 1);
+	if (!gpu || !is_watched(gpu) || rn_host_is_locked_by_me(gpu->host))
+		return false;
+	pin->lo = at & ~(uintptr_t)(RN_GPU_PAGE - 1);
+	pin->hi = (at + len + RN_GPU_PAGE - 1) & ~(uintptr_t)(RN_GPU_PAGE - 1);
+	pin->gpu = gpu;
+
+	rn_host_lock(gpu->host);
+	if (gpu->trap.is_closed)
+		atomic_fetch_add(&rn_trap_counts.syscalls_opened, 1);
+	push_and_open(gpu, true);
+	pin->next = gpu->trap.pins;
+	gpu->trap.pins = pin;
+	/* The rest of its pages only until the next load. */
+	if (gpu->trap.on_way)
+		close_pages(gpu);
+	rn_host_unlock(gpu->host);
+	return true;
+}
+
+void rn_trap_unpin(struct rn_trap_pin *pin)
+{
+	struct rn_gpu *gpu = pin->gpu;
+	struct rn_trap_pin **at;
+
+	rn_host_lock(gpu->host);
+	for (at = &gpu->trap.pins; *at != pin; at = &(*at)->next)
+		;
+	*at = pin->next;
+	if (gpu->trap.is_closed)
+		close_pages(gpu);
+	rn_host_unlock(gpu->host);
+}
+
+/* --------------------------------------------------------------------- add */
+void rn_trap_add(struct rn_host *h, struct rn_gpu *gpu)
+{
+	static const struct rn_host_hooks hooks = { .issued = issued,
+						    .performed = performed };
+	static bool is_hooked; /* guarded by the host lock */
+	const char *trap = getenv("ROCIN_PCIE_TRAP");
+
+	rn_guard_set_trap(rn_trap_fault);
+	if (trap && strcmp(trap, "off") == 0)
+		return;
+	rn_host_lock(h);
+	if (!is_hooked)
+		rn_host_add_hooks(h, &hooks);
+	is_hooked = true;
+	/* What is on its way already was not counted: let it land first. */
+	rn_host_force_all(h);
+	atomic_store(&gpu->trap.is_active, true);
+	atomic_fetch_add(&spaces, 1);
+	rn_host_unlock(h);
+}

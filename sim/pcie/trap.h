@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* trap.h - a plain load of the CPU from device memory becomes a PCIe read.
+ *
+ * While anything written is on its way to or from a GPU, all pages by which the CPU
+ * names its memory are closed (PROT_NONE): a read of one byte pushes whatever is
+ * on the way, and its completion what the GPU has sent, so it matters little which byte
+ * it was. A load or store that faults performs a read TLP and opens the pages. What
+ * that does not push (another route) stays on its way; the pages are closed again at the
+ * next event of this GPU, since the next load may have more to push.
+ *
+ * Threads: everything under the host lock unless it says otherwise.
+ */
+#ifndef RN_TRAP_H
+#define RN_TRAP_H
+
+#include "host.h"
+
+struct rn_gpu;
+struct rn_declared;
+
+/* A range of addresses that stays open for a system call. */
+struct rn_trap_pin {
+	struct rn_trap_pin *next;
+	uintptr_t lo, hi; /* whole pages */
+	struct rn_gpu *gpu;
+};
+
+/* What the CPU reaches of one GPU. */
+struct rn_trap_space {
+	unsigned on_way; /* writes to it or from it */
+	bool is_closed;
+	_Atomic bool is_active; /* a handler looks at it without the lock */
+	struct rn_trap_pin *pins;
+	struct rn_declared
+		*declared; /* ordinary memory that belongs to it; next_of_gpu */
+};
+
+/* Begin to watch @gpu. Does nothing with ROCIN_PCIE_TRAP=off. */
+void rn_trap_add(struct rn_host *h, struct rn_gpu *gpu);
+
+/* Are there writes on the way to or from @gpu? */
+bool rn_trap_is_busy(const struct rn_gpu *gpu);
+
+/* After memory was allocated, freed, declared: make its pages what the state says. */
+void rn_trap_refresh(struct rn_gpu *gpu);
+
+/**
+ * rn_trap_fault() - First in the handler of SIGSEGV
+ *
+ * Host lock not held, or held by this thread: then nothing is pushed, pages just open.
+ *
+ * Return: true: try the instruction again.
+ */
+bool rn_trap_fault(uintptr_t addr);
+
+/* Read-flush [addr, addr + len) if it is device memory and keep it open until unpinned.
+ * Host lock not held.
+ * Return: false: it is not, and @pin is unused.
+ */
+bool rn_trap_pin(struct rn_trap_pin *pin, uintptr_t addr, size_t len);
+void rn_trap_unpin(struct rn_trap_pin *pin);
+
+/* Could [addr, addr + len) be device memory that is watched? Cheap, no lock. */
+bool rn_trap_covers(uintptr_t addr, size_t len);
+
+/* Called by nobody: a reference to it brings the calls of trap_calls.c into a program
+ * that links this library statically.
+ */
+void rn_trap_calls_link(void);
+
+extern struct rn_trap_counts {
+	_Atomic uint64_t closings, loads_trapped, syscalls_opened, not_closed;
+} rn_trap_counts;
+
+#endif /* RN_TRAP_H */

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* storage_kit.c - see storage_kit.h */
+#include "storage_kit.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+void kit_knobs(const char *text)
+{
+	struct rn_pcie_knobs knobs;
+	char err[256] = "";
+
+	rn_pcie_preset(&knobs, RN_PCIE_STRICT);
+	if (rn_pcie_parse(&knobs, text, err, sizeof(err)))
+		fail_msg("%s", err);
+	assert_int_equal(rn_pcie_set_knobs(&knobs), 0);
+}
+
+int kit_fd(unsigned n)
+{
+	uint8_t *bytes = malloc(KIT_FILE);
+	int fd = memfd_create("storage", MFD_CLOEXEC);
+
+	assert_true(bytes && fd >= 0);
+	for (uint64_t i = 0; i < KIT_FILE; i++)
+		bytes[i] = kit_byte(n, i);
+	assert_int_equal(pwrite(fd, bytes, KIT_FILE, 0), KIT_FILE);
+	free(bytes);
+	return fd;
+}
+
+struct rn_storage_file *kit_file(unsigned n)
+{
+	struct rn_storage_file *file = NULL;
+	int fd = kit_fd(n);
+
+	assert_int_equal(rn_storage_handle_register(&file, fd), 0);
+	close(fd);
+	return file;
+}
+
+int64_t kit_wrong(const void *bytes, uint64_t len, unsigned n, uint64_t offset)
+{
+	const uint8_t *b = bytes;
+
+	for (uint64_t i = 0; i < len; i++)
+		if (b[i] != kit_byte(n, offset + i))
+			return (int64_t)i;
+	return -1;
+}
+
+void kit_close(void)
+{
+	/* Opened by the first call that needed it. */
+	assert_int_equal(rn_storage_driver_close(), 0);
+	assert_int_equal(rn_storage_driver_close(), -EINVAL);
+}
