@@ -11,7 +11,7 @@ PATH=$ROCIN_BIN:$PATH:/usr/sbin:/sbin
 work=$(mktemp -d)
 export ROCIN_RUNTIME_DIR=$work/run ROCIN_IDLE_MS=500
 unset ROCIN_NETDEVS ROCIN_TREE ROCIN_LOG ROCIN_PCAP ROCIN_FAULT ROCIN_GSO ROCIN_ICRC \
-	ROCIN_PCIE ROCIN_PCIE_DEVICE ROCIN_PCIE_TRAP
+	ROCIN_PCIE ROCIN_PCIE_DEVICE ROCIN_PCIE_TRAP ROCIN_SANITIZE
 
 # Two addresses of 127.0.0.0/8 that no other test has: the process id is in them.
 addr_a=127.$((100 + $$ / 65536 % 64)).$(($$ / 256 % 256)).$(($$ % 256))

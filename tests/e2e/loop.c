@@ -28,7 +28,8 @@ struct ibv_qp *loop_create_qp(struct loop *l)
 		.cap = { .max_send_wr = 16,
 			 .max_recv_wr = 16,
 			 .max_send_sge = 2,
-			 .max_recv_sge = 2 },
+			 .max_recv_sge = 2,
+			 .max_inline_data = 32 },
 	};
 
 	return ibv_create_qp(l->pd, &init);

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* cmd_run.c - `rocin run`: start a program so that it finds the Rocin devices. */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "cmd.h"
+#include "declare.h"
 #include "launch.h"
+#include "rocin/pcie.h"
+#include "sanitize.h"
 
 struct run_args {
 	const char *netdevs;
@@ -21,8 +25,14 @@ enum {
 	OPT_GSO,
 	OPT_ICRC,
 	OPT_LOG,
+	OPT_PCIE,
+	OPT_DEVICE_MEMORY,
+	OPT_SANITIZE,
 	OPT_FORCE,
 };
+
+#define DEVICE_MEMORY "ROCIN_PCIE_DEVICE"
+#define SANITIZE "ROCIN_SANITIZE"
 
 static const struct {
 	int key;
@@ -30,7 +40,7 @@ static const struct {
 } passes[] = {
 	{ OPT_PCAP, "ROCIN_PCAP" }, { OPT_FAULT, "ROCIN_FAULT" },
 	{ OPT_GSO, "ROCIN_GSO" },   { OPT_ICRC, "ROCIN_ICRC" },
-	{ OPT_LOG, "ROCIN_LOG" },
+	{ OPT_LOG, "ROCIN_LOG" },   { OPT_PCIE, "ROCIN_PCIE" },
 };
 
 static const struct argp_option options[] = {
@@ -45,10 +55,39 @@ static const struct argp_option options[] = {
 	{ "icrc", OPT_ICRC, "solve|exact", 0,
 	  "Accept IPv4 identifications that had to be solved for, or refuse them", 0 },
 	{ "log", OPT_LOG, "LEVEL[:FILE]", 0, "error, warn, info, debug or trace", 0 },
+	{ "pcie", OPT_PCIE, "KNOBS", 0,
+	  "Place data as PCIe might: strict, ibta, typical or adversarial, then "
+	  "KNOB=VALUE separated by commas, or @FILE; see rocin-pcie(7)",
+	  0 },
+	{ "device-memory", OPT_DEVICE_MEMORY, "RULE", 0,
+	  "Treat registered memory that matches RULE as memory of a simulated GPU, e.g. "
+	  "'size>=1M;access=relaxed;gpu=0'; may be given several times",
+	  0 },
+	{ "sanitize", OPT_SANITIZE, "all", OPTION_ARG_OPTIONAL,
+	  "Report on standard error where the program uses memory before it may; all: "
+	  "also reads of data that no completion covers. The PCIe layer is adversarial "
+	  "unless --pcie says otherwise; see rocin(7)",
+	  0 },
 	{ "force", OPT_FORCE, NULL, 0,
 	  "Run a program that Rocin cannot reach all the same", 0 },
 	{ 0 },
 };
+
+/* Rules add up, separated by bars. */
+static int add_rule(const char *rule)
+{
+	const char *old = getenv(DEVICE_MEMORY);
+	char *all;
+	int rc;
+
+	if (!old || !*old)
+		return setenv(DEVICE_MEMORY, rule, 1) ? errno : 0;
+	if (asprintf(&all, "%s|%s", old, rule) < 0)
+		return ENOMEM;
+	rc = setenv(DEVICE_MEMORY, all, 1) ? errno : 0;
+	free(all);
+	return rc;
+}
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
@@ -61,6 +100,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case 'n':
 		args->netdevs = arg;
 		return 0;
+	case OPT_DEVICE_MEMORY:
+		return add_rule(arg);
+	case OPT_SANITIZE:
+		return setenv(SANITIZE, arg ? arg : "on", 1) ? errno : 0;
 	case OPT_FORCE:
 		args->force = true;
 		return 0;
@@ -102,6 +145,45 @@ static int check_program(const struct run_args *args)
 	return RN_EXIT_CANNOT_RUN;
 }
 
+/* A word that is not understood would keep every device of the program from opening. */
+static int check_pcie(char *err, size_t err_len)
+{
+	const char *knobs = getenv("ROCIN_PCIE"), *rules = getenv(DEVICE_MEMORY);
+	struct rn_pcie_knobs parsed;
+	struct rn_declare declared;
+	int rc = 0;
+
+	rn_pcie_preset(&parsed, RN_PCIE_STRICT);
+	if (knobs)
+		rc = rn_pcie_parse(&parsed, knobs, err, err_len);
+	if (!rc && rules && *rules)
+		rc = rn_declare_parse(&declared, rules, err, err_len);
+	return rc;
+}
+
+/* The sanitizer needs a layer that holds data back. */
+static int check_sanitize(char *err, size_t err_len)
+{
+	const char *text = getenv(SANITIZE), *knobs = getenv("ROCIN_PCIE");
+	struct rn_sanitize_options o = { .level = RN_SANITIZE_OFF };
+	struct rn_pcie_knobs k;
+
+	if (text && rn_sanitize_parse(&o, text, err, err_len))
+		return -EINVAL;
+	if (o.level == RN_SANITIZE_OFF)
+		return 0;
+	if (!knobs || !*knobs)
+		return setenv("ROCIN_PCIE", "adversarial", 1) ? -errno : 0;
+	rn_pcie_preset(&k, RN_PCIE_STRICT);
+	if (!rn_pcie_parse(&k, knobs, err, err_len) && k.place != RN_PLACE_NOW)
+		return 0;
+	snprintf(err, err_len,
+		 "--sanitize finds nothing with --pcie=%s, which holds no data "
+		 "back; leave --pcie out or take another mode",
+		 knobs);
+	return -EINVAL;
+}
+
 int rn_cmd_run(int argc, char **argv)
 {
 	static struct rn_launch launch;
@@ -112,6 +194,10 @@ int rn_cmd_run(int argc, char **argv)
 	/* ARGP_IN_ORDER: options after the program's name are the program's. */
 	if (argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &args))
 		return RN_EXIT_USAGE;
+	if (check_pcie(err, sizeof(err)) || check_sanitize(err, sizeof(err))) {
+		rn_complain("%s", err);
+		return RN_EXIT_USAGE;
+	}
 	status = check_program(&args);
 	if (status)
 		return status;

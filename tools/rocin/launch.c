@@ -52,6 +52,8 @@ static int find_plugin(struct rn_launch *l, char *err, size_t err_len)
 	}
 	if (snprintf(l->preload, sizeof(l->preload), "%s/librocin-kernel.so",
 		     l->plugin_dir) >= (int)sizeof(l->preload) ||
+	    snprintf(l->gpu, sizeof(l->gpu), "%s/librocin-gpu.so.0", l->plugin_dir) >=
+		    (int)sizeof(l->gpu) ||
 	    snprintf(l->driver, sizeof(l->driver), "%s/librocin", l->plugin_dir) >=
 		    (int)sizeof(l->driver)) {
 		snprintf(err, err_len, "the path of the plugin is too long");
@@ -120,10 +122,15 @@ static int add_to_list(const char *name, const char *item, char separator, bool 
 int rn_launch_setenv(const struct rn_launch *l, const char *netdevs, char *err,
 		     size_t err_len)
 {
+	const char *declared = getenv("ROCIN_PCIE_DEVICE");
+	const char *sanitize = getenv("ROCIN_SANITIZE");
+	bool closes_pages =
+		(declared && *declared) || (sanitize && strstr(sanitize, "all"));
 	int rc = 0;
 
 	/* A sanitizer's runtime insists on being first in LD_PRELOAD; we do not. */
 	if (add_to_list("LD_PRELOAD", l->preload, ':', false) ||
+	    (closes_pages && add_to_list("LD_PRELOAD", l->gpu, ':', false)) ||
 	    add_to_list("RDMAV_DRIVERS", l->driver, ':', true) ||
 	    setenv("ROCIN_TREE", l->tree, 1) ||
 	    (netdevs && setenv("ROCIN_NETDEVS", netdevs, 1))) {

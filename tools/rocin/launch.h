@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* launch.h - the environment in which a program finds the Rocin devices.
  *
- *   LD_PRELOAD     librocin-kernel.so, behind whatever is there already
+ *   LD_PRELOAD     librocin-kernel.so, behind whatever is there already; with
+ *		    ROCIN_PCIE_DEVICE or ROCIN_SANITIZE=all librocin-gpu.so behind it, for
+ *		    system calls on memory that is closed at times
  *   ROCIN_TREE     generated sysfs and /dev tree of the devices
  *   RDMAV_DRIVERS  the provider plugin, before whatever is there already
  *   ROCIN_NETDEVS  which interfaces and addresses the devices are made of
@@ -18,6 +20,7 @@ struct rn_launch {
 	unsigned dev_count;
 	char plugin_dir[PATH_MAX];
 	char preload[PATH_MAX]; /* librocin-kernel.so */
+	char gpu[PATH_MAX];	/* librocin-gpu.so */
 	char driver[PATH_MAX];	/* what RDMAV_DRIVERS wants: no -rdmavNN.so */
 	char tree[PATH_MAX];
 };

@@ -19,7 +19,9 @@ static const struct command commands[] = {
 	{ "doctor", rn_cmd_doctor, "say why a program finds no device, and the remedy" },
 	{ "stat", rn_cmd_stat, "show counters and queue pairs of running programs" },
 	{ "dump", rn_cmd_dump, "print the packets of a capture, one line each" },
+	{ "example", rn_cmd_example, "run small programs that show when data is there" },
 	{ "bench", rn_cmd_bench, "measure bandwidth and latency beside TCP and UDP" },
+	{ "litmus", rn_cmd_litmus, "try litmus tests of RDMA memory ordering" },
 	{ "stop", rn_cmd_stop, "end the rocind of this network namespace" },
 	{ "probe", rn_cmd_probe, NULL },
 };

@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* litmus.h - litmus tests of RDMA memory ordering: the parsed form and its outcomes.
+ *
+ *	RDMA G2-imm-into-gpu
+ *	"WRITE WITH IMM into GPU memory; CPU raises a flag"
+ *	{ d@B.gpu0=0, f@B.host=0; q: A.nic0->B.nic0; rule P6 P4 GV1 }
+ *	A.cpu         | B.cpu   | B.gpu0   ;
+ *	imm q d <- #1 | pollr q | wait f=1 ;
+ *	              | st f 1  | ld r0 d  ;
+ *	[gpu=owner] forbidden (B.gpu0:r0=0)
+ *	[mode=ibta] forbidden (B.gpu0:r0=0)
+ *
+ * The words in brackets are knobs (rocin/pcie.h) on top of the mode `typical`, and
+ * relaxed=x+y, the regions registered with relaxed ordering. rocin-litmus(5) has the
+ *format.
+ *
+ * Everything here is plain data without pointers. No allocation, no I/O.
+ */
+#ifndef RN_LITMUS_H
+#define RN_LITMUS_H
+
+#include "rocin/pcie.h"
+#include "tlp.h"
+
+enum {
+	RN_LITMUS_NODES = 6,
+	RN_LITMUS_LOCATIONS = 16,
+	RN_LITMUS_QPS = 8,
+	RN_LITMUS_CQS = 20, /* two of each QP, and shared ones */
+	RN_LITMUS_THREADS = 8,
+	RN_LITMUS_INSTRS = 24,	/* of a thread */
+	RN_LITMUS_OPS = 16,	/* work requests of a test */
+	RN_LITMUS_ELEMENTS = 8, /* granules of a message */
+	RN_LITMUS_REGS = 16,
+	RN_LITMUS_TERMS = 8,
+	RN_LITMUS_VERDICTS = 48,
+	RN_LITMUS_OBSERVED = 32,
+	RN_LITMUS_NAME = 16,
+	RN_LITMUS_TEXT = 64,
+	RN_LITMUS_NONE = 0xff, /* where a number means an index */
+};
+
+/* A location: one granule of memory with a number in it. */
+struct rn_litmus_location {
+	char name[RN_LITMUS_NAME];
+	uint8_t node;
+	uint8_t agent; /* whose memory, enum rn_agent: RN_AGENT_CPU is host memory */
+	bool relaxed;  /* registered with IBV_ACCESS_RELAXED_ORDERING */
+	uint32_t size; /* bytes, a multiple of 8; every 8 of them hold the number */
+	uint32_t align;
+	int64_t init;
+};
+
+struct rn_litmus_qp {
+	char name[RN_LITMUS_NAME];
+	bool uc;
+	uint8_t node, nic;	/* requester; nic: enum rn_agent */
+	uint8_t peer, peer_nic; /* responder */
+	uint8_t send_cq, recv_cq;
+};
+
+/* Each QP has one of its own for each direction, unless the test says `cq c: q,p.r`. */
+struct rn_litmus_cq {
+	char name[RN_LITMUS_NAME]; /* "q", "q.r" or "c" */
+	uint8_t node;
+	uint8_t nic;
+};
+
+enum rn_litmus_op {
+	RN_LITMUS_ST,
+	RN_LITMUS_LD,
+	RN_LITMUS_MFENCE,
+	RN_LITMUS_WAIT,
+	RN_LITMUS_MRD,
+	RN_LITMUS_MWR,
+	RN_LITMUS_WRITE, /* first of the work requests */
+	RN_LITMUS_IMM,
+	RN_LITMUS_SEND,
+	RN_LITMUS_READ,
+	RN_LITMUS_FAA,
+	RN_LITMUS_CAS,
+	RN_LITMUS_FLUSH,
+	RN_LITMUS_AWRITE, /* last of them */
+	RN_LITMUS_POLL,	  /* blocking, of `cq` */
+	RN_LITMUS_TRYP,	  /* reg = 1 if a CQE was there */
+	RN_LITMUS_LAUNCH,
+	RN_LITMUS_DMA,
+	RN_LITMUS_DMACQE,
+	RN_LITMUS_POLLC,
+	RN_LITMUS_OP_COUNT,
+};
+
+static inline bool rn_litmus_is_work(enum rn_litmus_op op)
+{
+	return op >= RN_LITMUS_WRITE && op <= RN_LITMUS_AWRITE;
+}
+
+/* A number or a register. */
+struct rn_litmus_value {
+	bool is_reg;
+	uint8_t reg;
+	int64_t number;
+};
+
+/* Source of one element of a message. */
+struct rn_litmus_source {
+	bool is_inline;
+	uint8_t loc; /* if not inline */
+	struct rn_litmus_value value;
+};
+
+/* One instruction. Which fields mean something:
+ *
+ *	st, mwr, dma	loc, value		ld, mrd		reg, loc
+ *	wait		loc, value		poll		cq
+ *	tryp		reg, cq			launch		thread
+ *	dmacqe, pollc	nothing (pollc waits for a completion of any engine of its node)
+ *	write imm send	qp, count, dst[] (remote), src[] (local or inline)
+ *	read		qp, count, dst[] (local), src[] (remote, never inline)
+ *	faa		qp, dst[0] (local or NONE), loc (remote), value
+ *	cas		the same, value (expected), value2 (new)
+ *	flush		qp, count, dst[] (remote)
+ *	awrite		qp, dst[0] (remote), src[0]
+ */
+struct rn_litmus_instr {
+	uint8_t op; /* enum rn_litmus_op */
+	bool fence, unsignaled;
+	uint8_t reg, loc, qp, cq, thread;
+	uint8_t count;
+	uint8_t dst[RN_LITMUS_ELEMENTS];
+	struct rn_litmus_source src[RN_LITMUS_ELEMENTS];
+	struct rn_litmus_value value, value2;
+	uint8_t work; /* number of this work request in the test; or NONE */
+	uint32_t line;
+	char text[RN_LITMUS_TEXT]; /* as written, blanks folded */
+};
+
+struct rn_litmus_thread {
+	char name[RN_LITMUS_NAME]; /* "B.gpu0" */
+	uint8_t node;
+	uint8_t agent;	  /* RN_AGENT_CPU, a GPU, an NVMe drive */
+	bool is_launched; /* begins when some CPU launches it */
+	uint8_t count;
+	struct rn_litmus_instr instr[RN_LITMUS_INSTRS];
+};
+
+/* What a condition can speak of. */
+enum rn_litmus_what {
+	RN_LITMUS_REGISTER, /* of a thread that has finished */
+	RN_LITMUS_MEMORY,   /* after all is quiet */
+	RN_LITMUS_DONE,	    /* 1: the thread has finished */
+};
+
+struct rn_litmus_observed {
+	uint8_t what; /* enum rn_litmus_what */
+	uint8_t thread, reg, loc;
+	char name[RN_LITMUS_TEXT]; /* "B.gpu0:r0", "x", "A.cpu:done" */
+};
+
+/* observed[index] == value, or != */
+struct rn_litmus_term {
+	uint8_t observed;
+	bool is_not;
+	int64_t value;
+};
+
+enum rn_litmus_expect {
+	RN_LITMUS_ALLOWED,   /* some final state satisfies the condition; also: exists */
+	RN_LITMUS_FORBIDDEN, /* none does; also: ~exists */
+	RN_LITMUS_ALWAYS,    /* all do: forall */
+};
+
+struct rn_litmus_verdict {
+	uint8_t expect; /* enum rn_litmus_expect */
+	uint8_t count;
+	struct rn_litmus_term term[RN_LITMUS_TERMS]; /* all of them */
+	char knobs[RN_LITMUS_TEXT]; /* for rn_pcie_parse() on top of typical; "" */
+	uint32_t relaxed;	    /* locations, bit per index, besides their own */
+	uint32_t line;
+	char text[2 * RN_LITMUS_TEXT]; /* the condition as written, without ( ) */
+};
+
+struct rn_litmus_test {
+	char name[RN_LITMUS_TEXT];
+	char about[4 * RN_LITMUS_TEXT];
+	char rules[RN_LITMUS_TEXT]; /* that decide, as in the manual: "P6 P4 GV1" */
+	char opt[RN_LITMUS_TEXT];   /* knobs of all its verdicts */
+	uint32_t line;
+	uint8_t nodes, locations, qps, cqs, threads, works, verdicts, observeds;
+	char node[RN_LITMUS_NODES][RN_LITMUS_NAME];
+	struct rn_litmus_location location[RN_LITMUS_LOCATIONS];
+	struct rn_litmus_qp qp[RN_LITMUS_QPS];
+	struct rn_litmus_cq cq[RN_LITMUS_CQS];
+	struct rn_litmus_thread thread[RN_LITMUS_THREADS];
+	struct rn_litmus_verdict verdict[RN_LITMUS_VERDICTS];
+	struct rn_litmus_observed observed[RN_LITMUS_OBSERVED];
+};
+
+/* ---- Reading (parse.c) ---- */
+
+struct rn_litmus_parser {
+	const char *text, *at, *end; /* borrowed */
+	const char *word;	     /* where the last word began */
+	uint32_t line, word_line;
+	/* After -EINVAL: where, and what was expected there. */
+	uint32_t error_line, error_column;
+	char error[2 * RN_LITMUS_TEXT];
+};
+
+void rn_litmus_parser_init(struct rn_litmus_parser *p, const char *text, size_t len);
+
+/**
+ * rn_litmus_parse() - The next test of a file
+ *
+ * Return: 1: @test is filled; 0: the file is over; -EINVAL: see error*. The parser stays
+ *	   where it stopped: do not call again.
+ */
+int rn_litmus_parse(struct rn_litmus_parser *p, struct rn_litmus_test *test);
+
+/* "write"; never NULL. */
+const char *rn_litmus_op_name(enum rn_litmus_op op);
+
+/* ---- Knobs ---- */
+
+/* Everything that a run of a test depends on, besides the test. */
+struct rn_litmus_setup {
+	struct rn_pcie_knobs knobs;
+	uint32_t relaxed; /* locations, bit per index, besides their own */
+};
+
+/**
+ * rn_litmus_setup() - Knobs that a verdict speaks of
+ * @words:	"gpu=none,relaxed=x+y", knobs on top of typical and of the test's own
+ *
+ * Return: 0; -EINVAL with a sentence in @err.
+ */
+int rn_litmus_setup(const struct rn_litmus_test *t, const char *words,
+		    struct rn_litmus_setup *setup, char *err, size_t err_len);
+
+/* The same from a verdict's line. */
+int rn_litmus_verdict_setup(const struct rn_litmus_test *t,
+			    const struct rn_litmus_verdict *v,
+			    struct rn_litmus_setup *setup, char *err, size_t err_len);
+
+bool rn_litmus_same_setup(const struct rn_litmus_setup *a,
+			  const struct rn_litmus_setup *b);
+
+/* "typical,gpu.ordering=none,relaxed=x+y" */
+void rn_litmus_setup_text(const struct rn_litmus_test *t,
+			  const struct rn_litmus_setup *setup, char *buf, size_t len);
+
+/* ---- Outcomes ---- */
+
+/* A final state, as far as some verdict looks at it: one number per observed[]. A bit of
+ * @absent means: none, since the thread has not finished.
+ */
+struct rn_litmus_outcome {
+	uint32_t absent;
+	int64_t value[RN_LITMUS_OBSERVED];
+};
+
+bool rn_litmus_same_outcome(const struct rn_litmus_test *t,
+			    const struct rn_litmus_outcome *a,
+			    const struct rn_litmus_outcome *b);
+
+/* Does the condition of @v hold? A term whose value is absent does not, nor its `!='. */
+bool rn_litmus_holds(const struct rn_litmus_verdict *v,
+		     const struct rn_litmus_outcome *outcome);
+
+/* "B.gpu0:r0=0; x=1;" */
+void rn_litmus_outcome_text(const struct rn_litmus_test *t,
+			    const struct rn_litmus_outcome *outcome, char *buf,
+			    size_t len);
+
+/* ---- Witnesses ---- */
+
+enum rn_litmus_step_kind {
+	RN_STEP_INSTR,	  /* a thread executes an instruction */
+	RN_STEP_STORE,	  /* a store leaves the store buffer of its CPU */
+	RN_STEP_NIC,	  /* a NIC starts, executes or answers a work request */
+	RN_STEP_ISSUE,	  /* a TLP is sent */
+	RN_STEP_MOVE,	  /* a TLP goes from one queue to the next */
+	RN_STEP_PERFORM,  /* a write becomes visible, or a read takes its bytes */
+	RN_STEP_COMPLETE, /* the answer of a read has arrived */
+};
+
+/* One step of a run, for people. Of a TLP: who sent it and where it is. */
+struct rn_litmus_step {
+	uint8_t kind; /* enum rn_litmus_step_kind */
+	uint8_t node;
+	uint8_t agent;	       /* who acts; of a TLP its requester */
+	uint8_t thread, instr; /* the instruction that this belongs to; or NONE */
+	uint8_t loc;	       /* location read or written; or NONE */
+	uint8_t tlp_kind, tlp_flags;
+	uint16_t tlp;	   /* number of the TLP in this run, from 0; or RN_TLP_NONE */
+	uint16_t from, to; /* queues; RN_LIST_COUNT: none */
+	uint16_t passed;   /* number of the first TLP overtaken in `from'; or NONE */
+	int64_t value;	   /* read or written */
+	const char *rule;  /* that allowed or forced it; or NULL */
+	char text[2 * RN_LITMUS_TEXT]; /* "CQE q.r   up:nic0 -> host<nic0" */
+};
+
+#endif /* RN_LITMUS_H */

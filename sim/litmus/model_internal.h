@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* model_internal.h - what model.c, model_cpu.c, model_nic.c ... share. */
+#ifndef RN_LITMUS_MODEL_INTERNAL_H
+#define RN_LITMUS_MODEL_INTERNAL_H
+
+#include "model.h"
+
+/* What a TLP is for: rn_tlp.tag. */
+enum rn_model_use {
+	RN_USE_MEMORY, /* write to all cells of a location, or to one; number: cell */
+	RN_USE_CQE,    /* number: CQ, piece: slot */
+	RN_USE_DMACQE, /* piece: slot */
+	RN_USE_LAUNCH, /* number: thread */
+	RN_USE_LOAD,   /* number: thread */
+	RN_USE_GATHER, /* number: work request, piece */
+	RN_USE_SERVE,  /* the same, at the responder */
+	RN_USE_ATOMIC, /* number: work request */
+};
+
+/* thread and instr: on whose behalf, for traces. */
+static inline uint64_t rn_model_tag(enum rn_model_use use, unsigned number,
+				    unsigned piece, unsigned thread, unsigned instr)
+{
+	return (uint64_t)use << 32 | (uint64_t)number << 24 | (uint64_t)piece << 16 |
+	       (uint64_t)thread << 8 | instr;
+}
+
+static inline unsigned rn_tag_use(uint64_t tag)
+{
+	return (unsigned)(tag >> 32);
+}
+
+static inline unsigned rn_tag_number(uint64_t tag)
+{
+	return tag >> 24 & 0xff;
+}
+
+static inline unsigned rn_tag_piece(uint64_t tag)
+{
+	return tag >> 16 & 0xff;
+}
+
+static inline unsigned rn_tag_thread(uint64_t tag)
+{
+	return tag >> 8 & 0xff;
+}
+
+static inline unsigned rn_tag_instr(uint64_t tag)
+{
+	return tag & 0xff;
+}
+
+/* Moves found so far. */
+struct rn_moves {
+	struct rn_move *list;
+	unsigned count;
+};
+
+static inline void rn_add_move(struct rn_moves *to, enum rn_move_kind kind, unsigned who,
+			       unsigned what, bool is_eager)
+{
+	assert(to->count < RN_MODEL_MOVES);
+	to->list[to->count++] = (struct rn_move){
+		.kind = (uint8_t)kind,
+		.who = (uint8_t)who,
+		.what = (uint16_t)what,
+		.is_eager = is_eager,
+	};
+}
+
+static inline const struct rn_litmus_instr *rn_instr(const struct rn_model_plan *plan,
+						     unsigned thread, unsigned instr)
+{
+	return &plan->test->thread[thread].instr[instr];
+}
+
+static inline bool rn_is_message(unsigned op)
+{
+	return op == RN_LITMUS_WRITE || op == RN_LITMUS_IMM || op == RN_LITMUS_SEND;
+}
+
+static inline bool rn_is_atomic(unsigned op)
+{
+	return op == RN_LITMUS_FAA || op == RN_LITMUS_CAS;
+}
+
+static inline const struct rn_model_work *rn_work(const struct rn_model_run *run,
+						  unsigned work)
+{
+	return &run->plan->work[work];
+}
+
+static inline struct rn_model_request *rn_request(const struct rn_model_run *run,
+						  unsigned work)
+{
+	return &run->m->request[work];
+}
+
+static inline const struct rn_litmus_qp *rn_qp(const struct rn_model_run *run,
+					       unsigned qp)
+{
+	return &run->plan->test->qp[qp];
+}
+
+/* All pieces of a work request, as a mask. */
+static inline uint16_t rn_all_pieces(const struct rn_model_work *work)
+{
+	return (uint16_t)((1u << work->pieces) - 1);
+}
+
+/* Does sending a read change nothing but the queue? Then sending it early loses nothing:
+ * it blocks nobody, and has to wait for fewer writes.
+ */
+static inline bool rn_is_silent(const struct rn_model_plan *plan, unsigned from,
+				unsigned to)
+{
+	return !plan->is_now && from != to;
+}
+
+/* model_tlp.c */
+/* false: not routed */
+bool rn_model_issue(const struct rn_model_run *run, unsigned node, struct rn_tlp *tlp);
+/* A write or read of one cell; kind, target, addr and len are filled in. */
+struct rn_tlp rn_model_tlp(const struct rn_model_run *run, enum rn_tlp_kind kind,
+			   unsigned requester, unsigned cell);
+int64_t rn_model_read(const struct rn_model_run *run, unsigned loc);
+void rn_model_write(const struct rn_model_run *run, unsigned loc, int64_t value);
+void rn_model_tlp_moves(const struct rn_model_run *run, struct rn_moves *to);
+void rn_model_move_tlp(const struct rn_model_run *run, unsigned node, unsigned index);
+bool rn_model_is_relaxed(const struct rn_model_plan *plan, unsigned cell);
+
+/* model_cpu.c */
+void rn_model_cpu_moves(const struct rn_model_run *run, struct rn_moves *to);
+void rn_model_do_instr(const struct rn_model_run *run, unsigned thread);
+void rn_model_do_store(const struct rn_model_run *run, unsigned thread);
+/* The answer of a load has arrived; its value was taken when it was performed. */
+void rn_model_loaded(const struct rn_model_run *run, unsigned thread);
+/* Does the load that a `wait' has sent get what it waits for? */
+bool rn_model_is_awaited(const struct rn_model_run *run, unsigned thread, int64_t value);
+
+/* model_nic.c */
+/* A TLP for one piece of @work: RN_USE_GATHER at the requester, others at the responder.
+ */
+struct rn_tlp rn_model_piece_tlp(const struct rn_model_run *run, enum rn_tlp_kind kind,
+				 enum rn_model_use use, unsigned work, unsigned piece);
+/* Send it; if it is not routed the QP breaks. */
+void rn_model_issue_piece(const struct rn_model_run *run, unsigned work, unsigned node,
+			  struct rn_tlp *tlp);
+/* @does: "starts" */
+void rn_model_tell_nic(const struct rn_model_run *run, unsigned node, unsigned nic,
+		       unsigned work, const char *does);
+void rn_model_post(const struct rn_model_run *run, unsigned work);
+void rn_model_nic_moves(const struct rn_model_run *run, struct rn_moves *to);
+void rn_model_do_start(const struct rn_model_run *run, unsigned qp);
+void rn_model_do_execute(const struct rn_model_run *run, unsigned work, unsigned piece);
+/* A CQE of @work for CQ @cq, sent by @nic of @node. */
+void rn_model_issue_cqe(const struct rn_model_run *run, unsigned node, unsigned nic,
+			unsigned stream, unsigned cq, unsigned work);
+/* Has this NIC nothing on its way that a CQE would wait for? */
+bool rn_model_is_way_free(const struct rn_model_run *run, unsigned node, unsigned nic);
+
+/* model_serve.c */
+void rn_model_serve_moves(const struct rn_model_run *run, struct rn_moves *to);
+void rn_model_do_serve(const struct rn_model_run *run, unsigned work);
+void rn_model_do_modify(const struct rn_model_run *run, unsigned work);
+/* All that the context of @work does has been done, but for writes on their way. */
+bool rn_model_is_served(const struct rn_model_run *run, unsigned work);
+int64_t rn_model_atomic_result(const struct rn_model_run *run, unsigned work,
+			       int64_t old);
+
+/* model_answer.c */
+void rn_model_answer_moves(const struct rn_model_run *run, struct rn_moves *to);
+void rn_model_do_answer(const struct rn_model_run *run, unsigned qp);
+
+/* model.c: report a step to the watcher, if there is one */
+void rn_model_tell(const struct rn_model_run *run, const struct rn_litmus_step *step,
+		   const struct rn_tlp *tlp);
+bool rn_model_is_finished(const struct rn_model_plan *plan, const struct rn_model *m,
+			  unsigned thread);
+
+#endif /* RN_LITMUS_MODEL_INTERNAL_H */

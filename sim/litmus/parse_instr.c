@@ -1,0 +1,381 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* parse_instr.c - instructions: a table of names, and a function per form. */
+#include <string.h>
+
+#include "parse_internal.h"
+
+struct cell {
+	struct rn_litmus_parser *p;
+	struct rn_litmus_test *t;
+	const struct rn_litmus_thread *thread;
+	struct rn_litmus_instr *in;
+};
+
+/* ---- Operands ---- */
+
+/* A location that loads and stores of this thread reach. */
+static bool own_location(struct cell *c)
+{
+	if (!rn_lex_location(c->p, c->t, &c->in->loc))
+		return false;
+	if (c->t->location[c->in->loc].node != c->thread->node)
+		return rn_lex_refuse(c->p, "a location of the same host");
+	return true;
+}
+
+static bool device_location(struct cell *c)
+{
+	if (!own_location(c))
+		return false;
+	return c->t->location[c->in->loc].agent != RN_AGENT_CPU ||
+	       rn_lex_refuse(c->p, "a location in device memory");
+}
+
+static bool location_of(struct cell *c, uint8_t node, uint8_t *loc)
+{
+	if (!rn_lex_location(c->p, c->t, loc))
+		return false;
+	return c->t->location[*loc].node == node ||
+	       rn_lex_refuse(c->p, "a location of the other end");
+}
+
+static bool qp_of_thread(struct cell *c)
+{
+	char name[RN_LITMUS_NAME];
+
+	if (!rn_lex_word(c->p, "a QP", name, sizeof(name)))
+		return false;
+	c->in->qp = rn_litmus_find_qp(c->t, name);
+	if (c->in->qp == RN_LITMUS_NONE)
+		return rn_lex_fail_name(c->p, name, "no such QP");
+	if (c->t->qp[c->in->qp].node != c->thread->node)
+		return rn_lex_fail_name(c->p, name, "posted by another host");
+	return true;
+}
+
+static const struct rn_litmus_qp *qp_in(const struct cell *c)
+{
+	return &c->t->qp[c->in->qp];
+}
+
+static bool is_own_cq(struct cell *c, const char *name, uint8_t cq)
+{
+	if (cq == RN_LITMUS_NONE)
+		return rn_lex_fail_name(c->p, name, "no such QP or CQ");
+	if (c->t->cq[cq].node != c->thread->node)
+		return rn_lex_fail_name(c->p, name, "completions of another host");
+	c->in->cq = cq;
+	return true;
+}
+
+/* q, q.r or the name of a shared CQ */
+static bool cq_of_thread(struct cell *c, bool is_recv)
+{
+	char name[RN_LITMUS_NAME];
+	const struct rn_litmus_qp *qp;
+	uint8_t index;
+
+	if (!rn_lex_word(c->p, "a QP or CQ", name, sizeof(name)))
+		return false;
+	index = rn_litmus_find_qp(c->t, name);
+	if (index == RN_LITMUS_NONE)
+		return is_own_cq(c, name, rn_litmus_find_cq(c->t, name));
+	qp = &c->t->qp[index];
+	if (rn_lex_try_text(c->p, ".r"))
+		is_recv = true;
+	return is_own_cq(c, name, is_recv ? qp->recv_cq : qp->send_cq);
+}
+
+static bool arrow(struct cell *c)
+{
+	return rn_lex_try_text(c->p, "<-") || rn_lex_fail(c->p, "'<-'");
+}
+
+/* F and U, in any order */
+static bool suffixes(struct cell *c)
+{
+	for (;;) {
+		if (rn_lex_try_word(c->p, "F"))
+			c->in->fence = true;
+		else if (rn_lex_try_word(c->p, "U"))
+			c->in->unsignaled = true;
+		else
+			return true;
+	}
+}
+
+static bool locations(struct cell *c, uint8_t node)
+{
+	do {
+		if (c->in->count == RN_LITMUS_ELEMENTS)
+			return rn_lex_fail(c->p, "at most 8 elements");
+		if (!location_of(c, node, &c->in->dst[c->in->count++]))
+			return false;
+	} while (rn_lex_try_char(c->p, ','));
+	return true;
+}
+
+static bool source(struct cell *c, uint8_t node, bool may_inline,
+		   struct rn_litmus_source *src)
+{
+	if (may_inline && rn_lex_try_char(c->p, '#')) {
+		src->is_inline = true;
+		src->loc = RN_LITMUS_NONE;
+		return rn_lex_value(c->p, &src->value);
+	}
+	return location_of(c, node, &src->loc);
+}
+
+static bool sources(struct cell *c, uint8_t node, bool may_inline)
+{
+	for (unsigned i = 0; i < c->in->count; i++) {
+		const struct rn_litmus_location *dst = &c->t->location[c->in->dst[i]];
+		struct rn_litmus_source *src = &c->in->src[i];
+
+		if (i > 0 && !rn_lex_char(c->p, ','))
+			return false;
+		if (!source(c, node, may_inline, src))
+			return false;
+		if (!src->is_inline && c->t->location[src->loc].size != dst->size)
+			return rn_lex_refuse(c->p, "source and destination of one size");
+	}
+	return true;
+}
+
+/* ---- Forms ---- */
+
+static bool form_nothing(struct cell *c)
+{
+	(void)c;
+	return true;
+}
+
+static bool form_store(struct cell *c)
+{
+	return own_location(c) && rn_lex_value(c->p, &c->in->value);
+}
+
+static bool form_mwr(struct cell *c)
+{
+	return device_location(c) && rn_lex_value(c->p, &c->in->value);
+}
+
+static bool form_load(struct cell *c)
+{
+	return rn_lex_register(c->p, &c->in->reg) && own_location(c);
+}
+
+static bool form_mrd(struct cell *c)
+{
+	return rn_lex_register(c->p, &c->in->reg) && device_location(c);
+}
+
+static bool form_wait(struct cell *c)
+{
+	return own_location(c) && rn_lex_char(c->p, '=') &&
+	       rn_lex_value(c->p, &c->in->value);
+}
+
+static bool form_message(struct cell *c)
+{
+	return qp_of_thread(c) && locations(c, qp_in(c)->peer) && arrow(c) &&
+	       sources(c, qp_in(c)->node, true) && suffixes(c);
+}
+
+/* READ, atomics, FLUSH and ATOMIC WRITE stand only on RC. */
+static bool rc_qp(struct cell *c)
+{
+	return qp_of_thread(c) && (!qp_in(c)->uc || rn_lex_refuse(c->p, "an RC QP"));
+}
+
+static bool form_read(struct cell *c)
+{
+	return rc_qp(c) && locations(c, qp_in(c)->node) && arrow(c) &&
+	       sources(c, qp_in(c)->peer, false) && suffixes(c);
+}
+
+static bool atomic_head(struct cell *c)
+{
+	c->in->count = 1;
+	if (!rc_qp(c))
+		return false;
+	if (rn_lex_try_word(c->p, "_"))
+		c->in->dst[0] = RN_LITMUS_NONE;
+	else if (!location_of(c, qp_in(c)->node, &c->in->dst[0]))
+		return false;
+	if (!arrow(c) || !location_of(c, qp_in(c)->peer, &c->in->loc))
+		return false;
+	return c->t->location[c->in->loc].size == 8 ||
+	       rn_lex_refuse(c->p, "a location of 8 bytes");
+}
+
+static bool form_faa(struct cell *c)
+{
+	return atomic_head(c) && rn_lex_value(c->p, &c->in->value) && suffixes(c);
+}
+
+static bool form_cas(struct cell *c)
+{
+	return atomic_head(c) && rn_lex_value(c->p, &c->in->value) &&
+	       rn_lex_value(c->p, &c->in->value2) && suffixes(c);
+}
+
+static bool form_flush(struct cell *c)
+{
+	return rc_qp(c) && locations(c, qp_in(c)->peer) && suffixes(c);
+}
+
+static bool form_awrite(struct cell *c)
+{
+	if (!rc_qp(c) || !locations(c, qp_in(c)->peer))
+		return false;
+	if (c->in->count != 1 || c->t->location[c->in->dst[0]].size != 8)
+		return rn_lex_refuse(c->p, "one location of 8 bytes");
+	return arrow(c) && sources(c, qp_in(c)->node, true) && suffixes(c);
+}
+
+static bool form_poll(struct cell *c)
+{
+	return cq_of_thread(c, false);
+}
+
+static bool form_pollr(struct cell *c)
+{
+	return cq_of_thread(c, true);
+}
+
+static bool form_tryp(struct cell *c)
+{
+	return rn_lex_register(c->p, &c->in->reg) && cq_of_thread(c, false);
+}
+
+static bool form_launch(struct cell *c)
+{
+	char name[RN_LITMUS_NAME];
+	struct rn_litmus_thread *thread;
+
+	if (!rn_lex_thread_name(c->p, name, sizeof(name)))
+		return false;
+	c->in->thread = rn_litmus_find_thread(c->t, name);
+	if (c->in->thread == RN_LITMUS_NONE)
+		return rn_lex_fail_name(c->p, name, "no such thread");
+	thread = &c->t->thread[c->in->thread];
+	if (!rn_agent_is_gpu(thread->agent) || thread->node != c->thread->node)
+		return rn_lex_fail_name(c->p, name, "not a GPU thread of this host");
+	thread->is_launched = true;
+	return true;
+}
+
+static bool form_dmacqe(struct cell *c)
+{
+	int64_t number;
+
+	if (!rn_lex_number(c->p, &number))
+		return false;
+	return number == 0 || rn_lex_refuse(c->p, "0");
+}
+
+static bool form_pollc(struct cell *c)
+{
+	return rn_lex_try_word(c->p, "dma") || rn_lex_fail(c->p, "dma");
+}
+
+enum {
+	ON_CPU = 1,
+	ON_GPU = 2,
+	ON_NVME = 4,
+};
+
+static const struct form {
+	const char *name;
+	enum rn_litmus_op op;
+	unsigned on;
+	bool (*parse)(struct cell *c);
+} forms[] = {
+	{ "st", RN_LITMUS_ST, ON_CPU | ON_GPU, form_store },
+	{ "ld", RN_LITMUS_LD, ON_CPU | ON_GPU, form_load },
+	{ "mfence", RN_LITMUS_MFENCE, ON_CPU | ON_GPU, form_nothing },
+	{ "wait", RN_LITMUS_WAIT, ON_CPU | ON_GPU, form_wait },
+	{ "mrd", RN_LITMUS_MRD, ON_CPU, form_mrd },
+	{ "mwr", RN_LITMUS_MWR, ON_CPU, form_mwr },
+	{ "write", RN_LITMUS_WRITE, ON_CPU, form_message },
+	{ "imm", RN_LITMUS_IMM, ON_CPU, form_message },
+	{ "send", RN_LITMUS_SEND, ON_CPU, form_message },
+	{ "read", RN_LITMUS_READ, ON_CPU, form_read },
+	{ "faa", RN_LITMUS_FAA, ON_CPU, form_faa },
+	{ "cas", RN_LITMUS_CAS, ON_CPU, form_cas },
+	{ "flush", RN_LITMUS_FLUSH, ON_CPU, form_flush },
+	{ "awrite", RN_LITMUS_AWRITE, ON_CPU, form_awrite },
+	{ "poll", RN_LITMUS_POLL, ON_CPU, form_poll },
+	{ "pollr", RN_LITMUS_POLL, ON_CPU, form_pollr },
+	{ "tryp", RN_LITMUS_TRYP, ON_CPU, form_tryp },
+	{ "launch", RN_LITMUS_LAUNCH, ON_CPU, form_launch },
+	{ "dma", RN_LITMUS_DMA, ON_NVME, form_store },
+	{ "dmacqe", RN_LITMUS_DMACQE, ON_NVME, form_dmacqe },
+	{ "pollc", RN_LITMUS_POLLC, ON_CPU, form_pollc },
+};
+
+const char *rn_litmus_op_name(enum rn_litmus_op op)
+{
+	for (size_t i = 0; i < RN_ARRAY_SIZE(forms); i++)
+		if (forms[i].op == op)
+			return forms[i].name;
+	return "?";
+}
+
+static unsigned place_of(const struct rn_litmus_thread *thread)
+{
+	if (thread->agent == RN_AGENT_CPU)
+		return ON_CPU;
+	return rn_agent_is_gpu(thread->agent) ? ON_GPU : ON_NVME;
+}
+
+static const struct form *find_form(const char *name)
+{
+	for (size_t i = 0; i < RN_ARRAY_SIZE(forms); i++)
+		if (!strcmp(forms[i].name, name))
+			return &forms[i];
+	return NULL;
+}
+
+static bool number_work(struct cell *c)
+{
+	c->in->work = RN_LITMUS_NONE;
+	if (!rn_litmus_is_work(c->in->op))
+		return true;
+	if (c->t->works == RN_LITMUS_OPS)
+		return rn_lex_fail(c->p, "at most 16 work requests");
+	c->in->work = c->t->works++;
+	return true;
+}
+
+bool rn_litmus_parse_instr(struct rn_litmus_parser *p, struct rn_litmus_test *t,
+			   unsigned thread)
+{
+	struct rn_litmus_thread *th = &t->thread[thread];
+	struct rn_litmus_instr *in = &th->instr[th->count];
+	struct cell c = { p, t, th, in };
+	char name[RN_LITMUS_NAME];
+	const struct form *form;
+	const char *from;
+
+	if (th->count == RN_LITMUS_INSTRS)
+		return rn_lex_fail(p, "at most 24 instructions of a thread");
+	rn_lex_blank(p);
+	from = p->at;
+	*in = (struct rn_litmus_instr){ .line = p->line };
+	if (!rn_lex_word(p, "an instruction", name, sizeof(name)))
+		return false;
+	form = find_form(name);
+	if (!form)
+		return rn_lex_fail_name(p, name, "no such instruction");
+	if (!(form->on & place_of(th)))
+		return rn_lex_fail_name(p, name, "not an instruction of this agent");
+	in->op = (uint8_t)form->op;
+	if (!form->parse(&c) || !number_work(&c))
+		return false;
+	if (!rn_lex_fold(from, p->at, in->text, sizeof(in->text)))
+		return rn_lex_fail(p, "a shorter instruction");
+	th->count++;
+	return true;
+}

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* plan.c - what a test and its knobs fix before it runs. */
+#include <errno.h>
+#include <string.h>
+
+#include "model_internal.h"
+
+enum {
+	PAGE = 4096, /* each location in one of its own */
+};
+
+static uint32_t min_u32(uint32_t a, uint32_t b)
+{
+	return a < b ? a : b;
+}
+
+/* A location begins where its alignment just allows, so that granules split it. */
+static int plan_location(struct rn_model_plan *plan, unsigned loc)
+{
+	const struct rn_litmus_location *l = &plan->test->location[loc];
+	uint32_t granule = plan->setup.knobs.granule;
+	uint64_t addr = (uint64_t)PAGE * (loc + 1);
+	uint64_t end;
+
+	addr += l->align < granule ? l->align : 0;
+	end = addr + l->size;
+	plan->first_cell[loc] = plan->cells;
+	while (addr < end) {
+		uint64_t next = (addr / granule + 1) * granule;
+		uint32_t len = min_u32((uint32_t)(next - addr), (uint32_t)(end - addr));
+
+		if (plan->cells == RN_MODEL_CELLS)
+			return -E2BIG;
+		plan->cell[plan->cells++] = (struct rn_model_cell){
+			.loc = (uint8_t)loc,
+			.addr = addr,
+			.len = len,
+		};
+		addr += len;
+	}
+	plan->cell_count[loc] = (uint8_t)(plan->cells - plan->first_cell[loc]);
+	return 0;
+}
+
+static int add_piece(struct rn_model_work *work, unsigned remote, unsigned local)
+{
+	if (work->pieces == RN_MODEL_PIECES)
+		return -E2BIG;
+	work->piece[work->pieces++] = (struct rn_model_piece){
+		.remote = (uint8_t)remote,
+		.local = (uint8_t)local,
+	};
+	return 0;
+}
+
+/* Two locations of one size, granule by granule of the remote one. */
+static int add_element(const struct rn_model_plan *plan, struct rn_model_work *work,
+		       unsigned remote, unsigned local)
+{
+	for (unsigned i = 0; i < plan->cell_count[remote]; i++) {
+		unsigned from = RN_LITMUS_NONE;
+		int rc;
+
+		if (local != RN_LITMUS_NONE) {
+			unsigned last = plan->cell_count[local] - 1u;
+
+			from = plan->first_cell[local] + (i < last ? i : last);
+		}
+		rc = add_piece(work, plan->first_cell[remote] + i, from);
+		if (rc)
+			return rc;
+	}
+	return 0;
+}
+
+/* FLUSH reads once from each memory that it names. */
+static int plan_flush(const struct rn_model_plan *plan, struct rn_model_work *work,
+		      const struct rn_litmus_instr *in)
+{
+	const struct rn_litmus_location *l = plan->test->location;
+
+	for (unsigned i = 0; i < in->count; i++) {
+		bool is_new = true;
+
+		for (unsigned k = 0; k < i; k++)
+			is_new &= l[in->dst[k]].agent != l[in->dst[i]].agent;
+		if (is_new &&
+		    add_piece(work, plan->first_cell[in->dst[i]], RN_LITMUS_NONE))
+			return -E2BIG;
+	}
+	return 0;
+}
+
+static int plan_pieces(const struct rn_model_plan *plan, struct rn_model_work *work,
+		       const struct rn_litmus_instr *in)
+{
+	unsigned local = in->dst[0] == RN_LITMUS_NONE ? RN_LITMUS_NONE
+						      : plan->first_cell[in->dst[0]];
+
+	if (in->op == RN_LITMUS_FLUSH)
+		return plan_flush(plan, work, in);
+	if (in->op == RN_LITMUS_FAA || in->op == RN_LITMUS_CAS)
+		return add_piece(work, plan->first_cell[in->loc], local);
+	for (unsigned i = 0; i < in->count; i++) {
+		bool is_read = in->op == RN_LITMUS_READ;
+		unsigned remote = is_read ? in->src[i].loc : in->dst[i];
+		int rc = add_element(plan, work, remote,
+				     is_read ? in->dst[i] : in->src[i].loc);
+
+		if (rc)
+			return rc;
+	}
+	return 0;
+}
+
+static int plan_work(struct rn_model_plan *plan, unsigned thread, unsigned instr)
+{
+	const struct rn_litmus_instr *in = rn_instr(plan, thread, instr);
+	struct rn_model_work *work;
+
+	if (in->work == RN_LITMUS_NONE)
+		return 0;
+	work = &plan->work[in->work];
+	work->op = in->op;
+	work->thread = (uint8_t)thread;
+	work->instr = (uint8_t)instr;
+	work->qp = in->qp;
+	work->fence = in->fence;
+	work->unsignaled = in->unsignaled;
+	return plan_pieces(plan, work, in);
+}
+
+static void plan_atomics(struct rn_model_plan *plan)
+{
+	for (unsigned i = 0; i < plan->test->works; i++) {
+		struct rn_model_work *one = &plan->work[i];
+
+		one->is_alone = true;
+		for (unsigned k = 0; k < plan->test->works; k++) {
+			const struct rn_model_work *other = &plan->work[k];
+
+			if (i != k && rn_is_atomic(other->op) &&
+			    other->piece[0].remote == one->piece[0].remote)
+				one->is_alone = false;
+		}
+	}
+}
+
+static unsigned ends_of_nic(const struct rn_litmus_test *t, unsigned node, unsigned nic)
+{
+	unsigned ends = 0;
+
+	for (unsigned i = 0; i < t->qps; i++) {
+		ends += t->qp[i].node == node && t->qp[i].nic == nic;
+		ends += t->qp[i].peer == node && t->qp[i].peer_nic == nic;
+	}
+	return ends;
+}
+
+/* Does some CPU or GPU read or write the memory of this NIC? */
+static bool is_device_used(const struct rn_litmus_test *t, unsigned node, unsigned nic)
+{
+	for (unsigned i = 0; i < t->locations; i++)
+		if (t->location[i].node == node && t->location[i].agent == nic)
+			return true;
+	return false;
+}
+
+static void plan_ends(struct rn_model_plan *plan)
+{
+	const struct rn_litmus_test *t = plan->test;
+	uint8_t streams[RN_LITMUS_NODES][RN_AGENT_COUNT] = { { 0 } };
+
+	for (unsigned i = 0; i < t->qps; i++) {
+		const struct rn_litmus_qp *qp = &t->qp[i];
+
+		plan->stream[i] = ++streams[qp->node][qp->nic];
+		plan->peer_stream[i] = ++streams[qp->peer][qp->peer_nic];
+		plan->is_posted_by_one[i] = true;
+		plan->is_only_end[i] = ends_of_nic(t, qp->peer, qp->peer_nic) == 1 &&
+				       !is_device_used(t, qp->peer, qp->peer_nic);
+	}
+	for (unsigned i = 0; i < t->works; i++) {
+		const struct rn_model_work *work = &plan->work[i];
+
+		if (!rn_is_message(work->op))
+			plan->is_only_end[work->qp] = false;
+		for (unsigned k = 0; k < i; k++)
+			if (plan->work[k].qp == work->qp &&
+			    plan->work[k].thread != work->thread)
+				plan->is_posted_by_one[work->qp] = false;
+	}
+}
+
+static void plan_rings(struct rn_model_plan *plan)
+{
+	const struct rn_litmus_test *t = plan->test;
+	uint8_t poller[RN_LITMUS_CQS];
+
+	memset(poller, RN_LITMUS_NONE, sizeof(poller));
+	for (unsigned i = 0; i < t->cqs; i++)
+		plan->is_polled_by_one[i] = true;
+	for (unsigned i = 0; i < t->threads; i++)
+		for (unsigned k = 0; k < t->thread[i].count; k++) {
+			const struct rn_litmus_instr *in = rn_instr(plan, i, k);
+
+			if (in->op != RN_LITMUS_POLL && in->op != RN_LITMUS_TRYP)
+				continue;
+			plan->is_tried[in->cq] |= in->op == RN_LITMUS_TRYP;
+			if (poller[in->cq] != RN_LITMUS_NONE && poller[in->cq] != i)
+				plan->is_polled_by_one[in->cq] = false;
+			poller[in->cq] = (uint8_t)i;
+		}
+}
+
+/* Every granule twice (gathered, and written where it goes; a READ likewise), CQEs at
+ * both ends, and the loads and stores of threads.
+ */
+static uint32_t tlps_needed(const struct rn_model_plan *plan)
+{
+	uint32_t tlps = 2u * plan->test->threads + 4;
+
+	for (unsigned i = 0; i < plan->test->works; i++)
+		tlps += 2u * plan->work[i].pieces + 2;
+	for (unsigned i = 0; i < plan->test->threads; i++)
+		tlps += plan->test->thread[i].agent != RN_AGENT_CPU
+				? plan->test->thread[i].count
+				: 2;
+	return tlps;
+}
+
+static void plan_block(struct rn_model_plan *plan)
+{
+	size_t fabric = (rn_fabric_size(plan->tlps) + 7) / 8 * 8;
+	size_t at = (sizeof(struct rn_model) + 7) / 8 * 8;
+
+	for (unsigned i = 0; i < plan->test->nodes; i++) {
+		plan->fabric_at[i] = at;
+		at += fabric;
+	}
+	plan->size = at;
+}
+
+int rn_model_plan(struct rn_model_plan *plan, const struct rn_litmus_test *test,
+		  const struct rn_litmus_setup *setup)
+{
+	memset(plan, 0, sizeof(*plan));
+	plan->test = test;
+	plan->setup = *setup;
+	plan->is_now = setup->knobs.place == RN_PLACE_NOW;
+	for (unsigned i = 0; i < test->locations; i++)
+		if (plan_location(plan, i))
+			return -E2BIG;
+	for (unsigned i = 0; i < test->threads; i++)
+		for (unsigned k = 0; k < test->thread[i].count; k++)
+			if (plan_work(plan, i, k))
+				return -E2BIG;
+	plan_atomics(plan);
+	plan_ends(plan);
+	plan_rings(plan);
+	plan->tlps = tlps_needed(plan);
+	plan_block(plan);
+	return plan->tlps <= RN_MODEL_TLPS ? 0 : -E2BIG;
+}

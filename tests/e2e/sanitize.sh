@@ -1,0 +1,155 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# sanitize.sh - what `rocin run --sanitize` reports, what it leaves alone, and how programs
+# end under it.
+#
+# usage: sanitize.sh findings|examples|pingpong|perftest|verify
+# shellcheck source=lib.sh
+. "$(dirname "$0")/lib.sh"
+
+# sanitized STATUS COMMAND...: run under the sanitizer; messages go to $work/err
+sanitized() {
+	local expected=$1 status
+	shift
+	timeout "$limit" rocin run --netdev "lo:$addr_a" --sanitize${sanitize:+=$sanitize} \
+		${knobs:+--pcie=$knobs} -- "$@" >"$work/out" 2>"$work/err"
+	status=$?
+	[ "$status" = "$expected" ] ||
+		fail "$*: status $status, not $expected: $(cat "$work/out" "$work/err")"
+}
+
+says() {
+	local text
+	for text in "$@"; do
+		grep -qF -- "$text" "$work/err" || fail "no '$text' in: $(cat "$work/err")"
+	done
+}
+
+silent() {
+	! grep -q 'rocin: ' "$work/err" || fail "$*: $(cat "$work/err")"
+	echo "ok: silent: $*"
+}
+
+# finds CASE TEXT...: the case of hasty.c has one finding with these texts
+finds() {
+	local name=$1
+	shift
+	sanitized 66 "$ROCIN_TESTS/hasty" "$name"
+	says 'rocin: finding 1: ' 'rocin: 1 finding (' 'in hasty, process' "$@"
+	! grep -q 'finding 2' "$work/err" || fail "$name: $(cat "$work/err")"
+	echo "ok: $name"
+}
+
+sanitize='' knobs=''
+case $1 in
+findings)
+	finds source 'source changed' 'RDMA WRITE, wr_id 0x70, request 0; 256 bytes at 0x' \
+		'take the completion of this request' '(1 occurrence)' 'where it was posted:' '/hasty+0x'
+	finds source-last-byte 'source changed'
+	sanitized 66 "$ROCIN_TESTS/hasty" source-unsignaled
+	says 'source changed' '2 findings'
+	finds thrice 'source changed' '(3 occurrences)'
+	finds fence-local 'missing fence' 'first       RDMA READ, wr_id 0x70' \
+		'then        RDMA WRITE, wr_id 0x71' 'read its source before' 'IBV_SEND_FENCE'
+	finds fence-remote 'missing fence' 'change the remote bytes before'
+	finds fence-atomic 'missing fence' 'first       fetch and add'
+	sanitized 66 "$ROCIN_TESTS/hasty" both
+	says 'finding 1: source changed' 'finding 2: missing fence' 'rocin: 2 findings (2 occurrences)'
+	for name in polled inlined received-into fenced; do
+		sanitized 0 "$ROCIN_TESTS/hasty" "$name"
+		silent "$name"
+	done
+	for knobs in ibta typical,seed=3; do
+		finds source 'source changed'
+		finds fence-local 'missing fence'
+	done
+	knobs=''
+
+	# How programs end.
+	sanitized 3 "$ROCIN_TESTS/hasty" fails
+	says 'rocin: 1 finding'
+	sanitized 66 "$ROCIN_TESTS/hasty" forks
+	[ "$(grep -c 'rocin: 1 finding (' "$work/err")" = 1 ] || fail "$(cat "$work/err")"
+	sanitize=on,exitcode=7 sanitized 7 "$ROCIN_TESTS/hasty" source
+	sanitize=all,exitcode=0 sanitized 0 "$ROCIN_TESTS/hasty" source
+	says 'rocin: 1 finding'
+	sanitize=log="$work/log.%p" sanitized 66 "$ROCIN_TESTS/hasty" source
+	silent 'a log'
+	cat "$work"/log.* >"$work/err"
+	says 'source changed' 'rocin: 1 finding'
+	# Of programs that the program starts.
+	sanitized 66 sh -c "$ROCIN_TESTS/hasty source; exec $ROCIN_TESTS/hasty fence-local"
+	[ "$(grep -c 'rocin: 1 finding (' "$work/err")" = 2 ] || fail "$(cat "$work/err")"
+	echo 'ok: how programs end'
+
+	# What is refused.
+	sanitize=everything sanitized 64 true
+	says '"everything" is not on, all, off'
+	knobs=strict sanitized 64 true
+	says 'holds no data back'
+	sanitize=off sanitized 0 "$ROCIN_TESTS/hasty" source
+	silent off
+	;;
+examples)
+	examples=$(find "$ROCIN_BIN/.." -maxdepth 4 -type d -path '*/rocin/examples' | head -1)
+	worst=driver=adversarial,hold=inf,hold.polls=inf
+	# example NAME KNOBS TEXT...: says so as it is, nothing when mended
+	example() {
+		local name=$1
+		knobs=$2
+		shift 2
+		sanitized 1 "$examples/$name"
+		says 'rocin: finding 1: ' "$@"
+		sanitized 0 "$examples/$name" --mended
+		silent "$name --mended"
+	}
+	example read-completion "typical,gpu.ordering=none,$worst" 'stale read' \
+		'by a kernel of gpu0' 'our RDMA READ' 'waits in    inside:gpu0' 'GV1' \
+		'rn_gpu_flush()' 'of the read:'
+	example write-immediate "typical,gpu.ordering=none,$worst" 'stale read' \
+		'receive of an immediate' 'GV1'
+	example write-send "typical,gpu.ordering=none,$worst" 'stale read' 'receive of a SEND'
+	example cpu-flag "typical,$worst" 'stale read' 'waits in    dn:gpu0,' 'D2a' \
+		'rn_gpu_wait_host()'
+	example loopback-read "typical,gpu.ordering=none,rc.p2p=split,$worst" 'stale read' \
+		'waits in    dn:gpu0<nic0,' 'B2a' 'loopback QP'
+	example storage-completion "typical,gpu.ordering=none,$worst" 'stale read' \
+		'nvme0, a file read' 'GV1'
+	example storage-route "typical,rc.p2p=split,$worst" 'stale read' 'dn:gpu0<nvme0'
+	example load-then-send "typical,rc.p2p=split,$worst" 'stale read' \
+		'by nic0 for an RDMA WRITE with immediate' 'where that was posted:'
+	example source-reuse adversarial 'source changed'
+	;;
+pingpong | perftest | verify)
+	# Programs that do nothing wrong: they end with 0, and no finding was printed.
+	export ROCIN_SANITIZE=on,log=$work/log ROCIN_PCIE=adversarial
+	both() {
+		next_port
+		pair "$*" "$@" -p "$port" -- "$@" -p "$port" 127.0.0.1
+	}
+	if [ "$1" = pingpong ]; then
+		both ibv_rc_pingpong -g 0 -n 100 -c
+		both ibv_rc_pingpong -g 0 -n 100 -c -e -s 100000
+		both ibv_uc_pingpong -g 0 -n 100
+		both ibv_ud_pingpong -g 0 -n 100
+	elif [ "$1" = perftest ]; then
+		for program in write_bw read_bw send_bw atomic_bw write_lat read_lat send_lat; do
+			both "ib_$program" -x 0 -F -n 100
+		done
+		both ib_send_bw -x 0 -F -n 50 -c UD
+		both ib_write_bw -x 0 -F -n 20 -q 4 -b
+	else
+		for kind in rc uc ud; do
+			verify_pair "$kind" --type "$kind" -n 300
+			verify_pair "$kind, events" --type "$kind" -n 200 --events
+			ROCIN_FAULT=drop=1%,seed=3 verify_pair "$kind, 1 % loss" --type "$kind" \
+				-n 200 --lossy
+		done
+	fi
+	[ ! -s "$work/log" ] || fail "findings: $(cat "$work/log")"
+	[ -e "$work/log" ] || fail 'the sanitizer was not there'
+	;;
+*)
+	fail "usage: $0 findings|examples|pingpong|perftest|verify"
+	;;
+esac

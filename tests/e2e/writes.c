@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* writes.c - so many WRITEs of 4 KiB, one after the other, for counting instructions.
+ *
+ * usage: writes COUNT
+ */
+#include <errno.h>
+
+#include "loop.h"
+
+enum {
+	LEN = 4096
+};
+
+int main(int argc, char **argv)
+{
+	static uint8_t buf[2][LEN];
+	unsigned long count = argc > 1 ? strtoul(argv[1], NULL, 10) : 0;
+	struct loop_request r = { .opcode = IBV_WR_RDMA_WRITE, .len = LEN };
+	struct ibv_mr *mr;
+	struct loop l;
+
+	EXPECT(count > 0);
+	loop_open(&l);
+	mr = ibv_reg_mr(l.pd, buf, sizeof(buf),
+			IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+	EXPECT(mr);
+	r.local = buf[0];
+	r.remote = buf[1];
+	r.lkey = mr->lkey;
+	r.rkey = mr->rkey;
+	for (unsigned long i = 0; i < count; i++)
+		EXPECT(loop_run(&l, &r, NULL) == IBV_WC_SUCCESS);
+	EXPECT(!ibv_dereg_mr(mr));
+	loop_close(&l);
+	return 0;
+}

@@ -1,0 +1,88 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# cli.sh ROCIN - what `rocin litmus` prints and how it ends.
+set -u
+rocin=$1
+bank=$(cd "$(dirname "$0")" && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+failed=0
+
+# ends STATUS ARGUMENTS...: runs, keeps the output in $work/out and $work/err
+ends() {
+	local want=$1 got
+	shift
+	"$rocin" litmus "$@" >"$work/out" 2>"$work/err"
+	got=$?
+	[ $got = "$want" ] && return
+	echo "rocin litmus $*: ended with $got, not $want"
+	cat "$work/out" "$work/err"
+	failed=1
+}
+
+# says PATTERN [FILE]
+says() {
+	grep -qE -e "$1" "$work/${2:-out}" && return
+	echo "no \"$1\" in:"
+	cat "$work/${2:-out}"
+	failed=1
+}
+
+ends 0 "$bank"
+says '^M1-write\+write +F ok +F ok +F ok +A 1/2'
+says '^([0-9]+) tests, ([0-9]+) verdicts: \2 ok; ([0-9]+) of \3 allowed states seen$'
+
+ends 0 --test=G2- --knobs=gpu=none "$bank/03-gpu.litmus"
+says '^ +1 \*> B.gpu0:r0=0;   forbidden in: gpu=owner'
+says '^Expected Allowed \(B.gpu0:r0=0\)   Observed Sometimes 1 1 .* ok$'
+says '^Explorer: [0-9]+ states, 2 final, complete$'
+says '^  B.gpu0   ld r0 d -> 0, while MWr d=1 is in '
+says '^Remedy: flush: .*\(GV1\)$'
+
+cat >"$work/wrong.litmus" <<'END'
+RDMA two-writes
+"a verdict that is wrong on purpose"
+{ x@B.host=0, y@B.host=0; q: A.nic0->B.nic0; rule V5 P1 }
+A.cpu | B.cpu ;
+write q x <- #1 | wait y=1 ;
+write q y <- #1 | ld r0 x ;
+allowed (B.cpu:r0=0)
+[place=any] forbidden (B.cpu:r0=0)
+END
+ends 1 "$work/wrong.litmus"
+says '^!! UNREACHABLE  two-writes \(B.cpu:r0=0\)  typical$'
+says '^!! FORBIDDEN  two-writes \(B.cpu:r0=0\)  typical,place=any$'
+says 'wrong.litmus:8$'
+says '^Remedy: '
+head -1 "$work/out" | grep -q '^!!' || { echo 'failures do not come first'; failed=1; }
+
+ends 1 --backend=model --runs=200 --seed=5 "$work/wrong.litmus"
+says '^   again: --seed=[0-9]+ --runs=1$'
+seed=$(sed -n 's/.*again: --seed=\([0-9]*\).*/\1/p' "$work/out" | head -1)
+ends 1 --backend=model --runs=1 --seed="$seed" --knobs=place=any "$work/wrong.litmus"
+says '^!! FORBIDDEN'
+
+ends 0 --json --mode=all --test=M1 "$bank"
+python3 - "$work/out" <<'END' || failed=1
+import json, sys
+r = json.load(open(sys.argv[1]))
+runs = {run["knobs"]: run for run in r["tests"][0]["runs"]}
+assert list(runs) == ["strict", "ibta", "typical", "adversarial"], list(runs)
+weak = runs["adversarial"]
+assert weak["complete"] and weak["verdicts"][0]["status"] == "ok"
+stale = [s for s in weak["states"] if s["state"] == "B.cpu:r0=0;"][0]
+assert any(step["text"] == "ld r0 x -> 0" or "ld r0 x -> 0" in step["text"]
+           for step in stale["witness"])
+END
+
+printf 'RDMA x\n{ x@A.host=0 }\nA.cpu ;\nfly x ;\n' >"$work/bad.litmus"
+ends 2 "$work/bad.litmus"
+says 'bad.litmus:4:1: fly: no such instruction' err
+ends 2 "$work/none.litmus"
+ends 2 --test=Z9 "$bank"
+says 'no test begins with Z9' err
+ends 64
+ends 64 --backend=magic "$bank"
+ends 64 --runs=many "$bank"
+ends 2 --knobs=place=purple "$bank"
+exit $failed

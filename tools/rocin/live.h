@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* live.h - rocin-litmus: litmus tests on real devices, as far as libibverbs tells.
+ *
+ *	live_main.c	requests and responses, processes
+ *	live_place.c	where locations lie; what cannot be observed here
+ *	live_lib.c	librocin-gpu.so, if it is there
+ *	live_layer.c	the layer between devices and memory in each run
+ *	live_device.c	devices that play the NICs
+ *	live_connect.c	memory regions, completion queues, queue pairs
+ *	live_player.c	a thread of the test
+ *	live_post.c	its work requests
+ *	live_drive.c	its DMA engines
+ *	live_rounds.c	all runs of a test and what they end in
+ *	live_witness.c	how a run went; live_moves.c, the TLPs of it
+ *
+ * Each thread of a test is a real thread, each NIC of a node a device of its own. All
+ * nodes share the process, or each has one (`processes'); those meet in a block of
+ * shared memory. Queue pairs are connected once per test and used for all its runs.
+ *
+ * A worker is a process with the nodes that it plays; the lead, which also counts what
+ * runs ended in, plays the first node.
+ */
+#ifndef RN_LIVE_H
+#define RN_LIVE_H
+
+#include <infiniband/verbs.h>
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "live_lib.h"
+#include "live_wire.h"
+
+enum {
+	RN_LIVE_NICS = RN_NIC_MAX,
+	RN_LIVE_MEMORIES = RN_LITMUS_NODES + RN_GPU_MAX,
+	RN_LIVE_ARENA = 1 << 20,   /* bytes of a node's host memory, and of a GPU's */
+	RN_LIVE_STAGE = 256 << 10, /* of an arena: from here on, sources of inline data */
+	RN_LIVE_PAGE = 4096,
+	RN_LIVE_MOVES = 4096, /* of a trace */
+	RN_LIVE_DEPTH = 64,   /* of queues: more than a test has work requests */
+};
+
+/* Clock in ns. */
+uint64_t rn_live_now(void);
+
+/* ---- live_layer.c ---- */
+
+struct rn_live;
+
+/* The layer between devices and memory, as it shall be in the run that l->shared->seed is
+ * of. Does nothing if it is off.
+ */
+int rn_live_set_layer(struct rn_live *l);
+
+/* ---- live_place.c ---- */
+
+/* A memory of the test: host memory of a node, or a GPU's. */
+struct rn_live_memory {
+	uint8_t node, agent;
+	uint8_t gpu; /* which of the process's GPUs plays it */
+};
+
+struct rn_live_place {
+	uint8_t memory;
+	uint32_t offset;
+	uint32_t bytes; /* of an element of a message with one element */
+};
+
+/* NIC of the test: device number `index of the array' plays it. */
+struct rn_live_nic_name {
+	uint8_t node, agent;
+};
+
+struct rn_live_map {
+	struct rn_live_memory memory[RN_LIVE_MEMORIES];
+	struct rn_live_place place[RN_LITMUS_LOCATIONS];
+	struct rn_live_nic_name nic[RN_LIVE_NICS];
+	unsigned memories, nics;
+	uint32_t element; /* bytes of an element of a message with several */
+};
+
+/**
+ * rn_live_map() - Lay a test out in memory
+ *
+ * Remote elements of one message come to lie side by side, one granule each.
+ *
+ * Return: false with one sentence in @why if the test cannot run here.
+ */
+bool rn_live_map(const struct rn_litmus_test *t, uint32_t granule,
+		 struct rn_live_map *map, char *why, size_t why_len);
+
+unsigned rn_live_find_nic(const struct rn_live_map *map, unsigned node, unsigned agent);
+
+/* ---- what workers share ---- */
+
+struct rn_live_end {
+	union ibv_gid gid;
+	uint32_t qpn, psn;
+	uint16_t lid;
+	uint8_t mtu;
+};
+
+/* When an instruction began and ended (ns of the clock), and what it read or wrote. */
+struct rn_live_mark {
+	uint64_t began, ended;
+	int64_t value;
+};
+
+struct rn_live_thread_result {
+	int64_t reg[RN_LITMUS_REGS];
+	bool is_done;
+	uint8_t executed; /* instructions */
+	struct rn_live_mark mark[RN_LITMUS_INSTRS];
+};
+
+struct rn_live_shared {
+	pthread_barrier_t all;	   /* threads that are not launched, and workers */
+	pthread_barrier_t workers; /* workers */
+	/* Written by the lead before a barrier, read after it. */
+	uint64_t seed;	   /* of this run */
+	uint64_t deadline; /* of this run: who waits for longer gives up */
+	bool is_last;	   /* no run follows: end */
+	struct rn_live_end end[RN_LITMUS_QPS][2]; /* requester, responder */
+	uint64_t address[RN_LIVE_MEMORIES];
+	uint32_t rkey[RN_LIVE_NICS][RN_LIVE_MEMORIES][2]; /* by relaxed */
+	struct rn_live_thread_result thread[RN_LITMUS_THREADS];
+	int64_t final[RN_LITMUS_LOCATIONS];
+	/* The first failure of any worker; the writer sets `failed' last. */
+	atomic_flag has_failed;
+	_Atomic bool failed;
+	_Atomic bool is_lost; /* by the loss that was asked for */
+	char why[160];
+	_Alignas(RN_LIVE_PAGE) uint8_t host[RN_LITMUS_NODES][RN_LIVE_ARENA];
+};
+
+/* ---- live_device.c ---- */
+
+struct rn_live_device {
+	struct ibv_context *ctx;
+	struct ibv_pd *pd;
+	union ibv_gid gid;
+	uint16_t lid;
+	uint8_t gid_index;
+	bool is_ethernet;
+	uint8_t rd_atomic; /* READs and atomics at one time, 1 .. 16 */
+	uint8_t mtu;	   /* enum ibv_mtu */
+	uint32_t max_inline;
+};
+
+/* The device that plays NIC @nic of a test; opened when first asked for, kept. */
+struct rn_live_device *rn_live_device(struct rn_live *l, unsigned nic);
+void rn_live_close_devices(struct rn_live *l);
+
+/* ---- one worker ---- */
+
+struct rn_live_qp {
+	struct ibv_qp *side[2]; /* requester, responder; NULL: another worker's */
+	unsigned recvs;		/* receives posted for each run */
+	_Atomic unsigned sends; /* messages of this run that took one */
+};
+
+struct rn_live {
+	struct rn_live_lib lib;
+	struct rn_live_shared *shared;
+	const struct rn_live_request *request;
+	const struct rn_litmus_test *test;
+	uint32_t nodes; /* bit per node that this worker plays */
+	bool is_lead;
+	unsigned workers;
+	struct ibv_device **list;
+	int list_len;
+	struct rn_live_device device[RN_LIVE_NICS];
+	struct rn_gpu_buffer gpu_memory[RN_GPU_MAX]; /* taken once, kept */
+	bool has_trace;
+
+	/* Of the test. */
+	struct rn_live_map map;
+	uint8_t *memory[RN_LIVE_MEMORIES];	  /* as the CPU and verbs name it */
+	uint8_t *device_memory[RN_LIVE_MEMORIES]; /* as kernels do; host: the same */
+	struct ibv_mr *mr[RN_LIVE_NICS][RN_LIVE_MEMORIES][2];
+	struct ibv_cq *cq[RN_LITMUS_CQS];
+	_Atomic unsigned recv_seen[RN_LITMUS_CQS]; /* CQEs of receives in this run */
+	struct rn_live_qp qp[RN_LITMUS_QPS];
+	struct rn_live_drive *drive;
+	uint64_t began, ended; /* the threads of the last run */
+};
+
+static inline bool rn_live_plays(const struct rn_live *l, unsigned node)
+{
+	return (l->nodes >> node & 1) != 0;
+}
+
+/* First failure wins. Return: -1. */
+int rn_live_fail(struct rn_live *l, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/* ---- live_connect.c ---- */
+
+/* Everything that the runs of l->test need, or -1 after rn_live_fail(). */
+int rn_live_connect(struct rn_live *l);
+void rn_live_disconnect(struct rn_live *l);
+
+/* Address of a location and the MR of this worker through which NIC @nic reaches it. */
+uint8_t *rn_live_address(const struct rn_live *l, unsigned loc);
+struct ibv_mr *rn_live_mr(const struct rn_live *l, unsigned nic, unsigned loc);
+bool rn_live_is_relaxed(const struct rn_live *l, unsigned loc);
+
+/* ---- live_post.c ---- */
+
+enum {
+	RN_LIVE_QUIET_WR = 1 << 20, /* wr_id of the SEND that ends a run */
+};
+
+/* Registers of the thread; for inline data. */
+int rn_live_post(struct rn_live *l, const struct rn_litmus_instr *in, const int64_t *reg);
+/* A WRITE of no bytes. Behind one that is in flight a device may keep what follows for a
+ * while, so messages of other QPs get ahead.
+ */
+int rn_live_post_empty(struct rn_live *l, unsigned qp);
+/* Receives of one run, and one for the SEND that ends it. */
+int rn_live_post_receives(struct rn_live *l, unsigned qp);
+/* SENDs that use up what receives are left, then the one that ends the run. */
+int rn_live_post_quiet(struct rn_live *l, unsigned qp, unsigned unused);
+/* A SEND of no bytes and without a completion. */
+int rn_live_post_unsignaled(struct rn_live *l, unsigned qp);
+
+/* One CQE, if there is one: 1; 0; -1 after rn_live_fail(). */
+int rn_live_poll(struct rn_live *l, unsigned cq, struct ibv_wc *wc);
+
+/* ---- live_drive.c ---- */
+
+/* Does the test have DMA engines of a node that this worker plays? Then prepare. */
+int rn_live_drive_open(struct rn_live *l);
+void rn_live_drive_close(struct rn_live *l);
+int rn_live_drive_reset(struct rn_live *l);
+int rn_live_drive_submit(struct rn_live *l, const struct rn_litmus_instr *dma);
+/* 1: a completion was taken; 0: none is there; -1 failed. */
+int rn_live_drive_poll(struct rn_live *l, unsigned node);
+
+/* ---- live_player.c ---- */
+
+struct rn_live_player {
+	struct rn_live *l;
+	uint8_t number; /* of the thread in the test */
+	uint64_t rng;
+	int64_t kernel; /* that plays it, if it is launched; 0: none in this run */
+	pthread_t thread;
+	struct rn_live_player *all; /* players, by number of thread */
+};
+
+/* Plays one run. */
+void rn_live_play(struct rn_live_player *p);
+
+/* ---- live_rounds.c ---- */
+
+struct rn_live_results {
+	uint64_t runs;
+	double seconds;
+	uint32_t states;
+	struct rn_live_state state[RN_LIVE_STATES];
+	struct rn_live_step *step[RN_LIVE_STATES];
+};
+
+/* All runs. The lead fills @results, others get NULL. */
+int rn_live_rounds(struct rn_live *l, struct rn_live_results *results);
+
+/* ---- live_witness.c ---- */
+
+/* The last run as steps, allocated; NULL: not known. Frees nothing of the library. */
+struct rn_live_step *rn_live_witness(struct rn_live *l, uint32_t *count);
+
+#endif /* RN_LIVE_H */

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* live_main.c - rocin-litmus: runs litmus tests that `rocin litmus` sends it.
+ *
+ * Started by `rocin litmus --backend=live` in the environment in which programs find the
+ * devices, or by --backend=hw in that of the user. See live_wire.h.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "live.h"
+#include "rocin/host_api.h"
+
+enum {
+	SOCKET = STDIN_FILENO,
+};
+
+int rn_live_fail(struct rn_live *l, const char *fmt, ...)
+{
+	struct rn_live_shared *s = l->shared;
+	va_list ap;
+
+	if (!atomic_flag_test_and_set(&s->has_failed)) {
+		va_start(ap, fmt);
+		vsnprintf(s->why, sizeof(s->why), fmt, ap);
+		va_end(ap);
+		atomic_store(&s->failed, true);
+	}
+	return -1;
+}
+
+/* ---- the socket ---- */
+
+static int send_all(const void *data, size_t len)
+{
+	const char *at = data;
+
+	while (len > 0) {
+		ssize_t n = send(SOCKET, at, len, MSG_NOSIGNAL);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return -1;
+		at += n;
+		len -= (size_t)n;
+	}
+	return 0;
+}
+
+static int answer(enum rn_live_status status, const char *why)
+{
+	struct rn_live_response response = { .magic = RN_LIVE_MAGIC, .status = status };
+
+	snprintf(response.why, sizeof(response.why), "%s", why);
+	return send_all(&response, sizeof(response));
+}
+
+static int answer_results(const struct rn_live_results *res, bool is_last)
+{
+	struct rn_live_response response = { .magic = RN_LIVE_MAGIC,
+					     .status = RN_LIVE_OK,
+					     .runs = res->runs,
+					     .seconds = res->seconds,
+					     .states = res->states,
+					     .is_last = is_last };
+
+	if (send_all(&response, sizeof(response)))
+		return -1;
+	for (uint32_t i = 0; i < res->states; i++)
+		if (send_all(&res->state[i], sizeof(res->state[i])) ||
+		    send_all(res->step[i], res->state[i].steps * sizeof(*res->step[i])))
+			return -1;
+	return 0;
+}
+
+/* ---- one request ---- */
+
+static struct rn_live_results results;
+
+static void clear_results(void)
+{
+	for (uint32_t i = 0; i < results.states; i++)
+		free(results.step[i]);
+	memset(&results, 0, sizeof(results));
+}
+
+/* As a worker: 0 or -1 after rn_live_fail(). */
+static int work(struct rn_live *l)
+{
+	int rc = rn_live_set_layer(l);
+
+	if (!rc)
+		rc = rn_live_connect(l);
+	if (!rc)
+		rc = rn_live_rounds(l, l->is_lead ? &results : NULL);
+	if (!rc)
+		rn_live_disconnect(l);
+	return rc;
+}
+
+static void share(struct rn_live *l, unsigned workers)
+{
+	struct rn_live_shared *s = l->shared;
+	pthread_barrierattr_t attr;
+	unsigned threads = workers;
+
+	memset(s, 0, offsetof(struct rn_live_shared, host));
+	for (unsigned i = 0; i < l->test->threads; i++)
+		threads += !l->test->thread[i].is_launched;
+	pthread_barrierattr_init(&attr);
+	pthread_barrierattr_setpshared(&attr, PTHREAD_PROCESS_SHARED);
+	pthread_barrier_init(&s->all, &attr, threads);
+	pthread_barrier_init(&s->workers, &attr, workers);
+	pthread_barrierattr_destroy(&attr);
+	l->workers = workers;
+}
+
+static int serve_here(struct rn_live *l)
+{
+	share(l, 1);
+	l->nodes = UINT32_MAX;
+	l->is_lead = true;
+	if (work(l)) {
+		if (atomic_load(&l->shared->is_lost))
+			(void)answer_results(&results, true);
+		else
+			(void)answer(RN_LIVE_FAILED, l->shared->why);
+		/* Threads wait at a barrier for ever. */
+		_exit(1);
+	}
+	return answer_results(&results, false);
+}
+
+static _Noreturn void play_node(struct rn_live *l, unsigned node)
+{
+	l->nodes = 1u << node;
+	l->is_lead = node == 0;
+	if (work(l) || (l->is_lead && answer_results(&results, false)))
+		_exit(1);
+	rn_live_close_devices(l);
+	_exit(0);
+}
+
+static void kill_all(pid_t *pid, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++)
+		if (pid[i] > 0)
+			kill(pid[i], SIGKILL);
+}
+
+/* Which ended badly ends all: the others wait for it. */
+static int wait_for_nodes(struct rn_live *l, pid_t *pid, unsigned count)
+{
+	bool is_answered = false, is_bad = false;
+
+	for (unsigned left = count; left > 0; left--) {
+		int status, i = 0;
+		pid_t ended = wait(&status);
+
+		while (i < (int)count && pid[i] != ended)
+			i++;
+		if (ended < 0 || i == (int)count)
+			return -1;
+		pid[i] = 0;
+		if (i == 0 && status == 0)
+			is_answered = true;
+		if (status == 0 || is_bad)
+			continue;
+		is_bad = true;
+		kill_all(pid, count);
+		if (WIFSIGNALED(status))
+			rn_live_fail(l, "the process of node %s died of signal %d",
+				     l->test->node[i], WTERMSIG(status));
+	}
+	if (is_bad && !is_answered && atomic_load(&l->shared->is_lost))
+		(void)answer_results(&(struct rn_live_results){ 0 }, true);
+	else if (is_bad && !is_answered)
+		(void)answer(RN_LIVE_FAILED, l->shared->why);
+	return is_bad ? -1 : 0;
+}
+
+static int serve_in_processes(struct rn_live *l)
+{
+	pid_t pid[RN_LITMUS_NODES] = { 0 }, mine = getpid();
+
+	share(l, l->test->nodes);
+	for (unsigned i = 0; i < l->test->nodes; i++) {
+		pid[i] = fork();
+		if (pid[i] == 0) {
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
+			if (getppid() == mine)
+				play_node(l, i);
+			_exit(1);
+		}
+		if (pid[i] < 0) {
+			kill_all(pid, i);
+			return answer(RN_LIVE_FAILED, strerror(errno));
+		}
+	}
+	return wait_for_nodes(l, pid, l->test->nodes);
+}
+
+static const char *cannot(struct rn_live *l, char *why, size_t why_len)
+{
+	const struct rn_litmus_test *t = l->test;
+	bool needs_library;
+
+	if (!rn_live_map(t, l->request->setup.knobs.granule, &l->map, why, why_len))
+		return why;
+	needs_library = l->map.memories > t->nodes;
+	for (unsigned i = 0; i < t->threads; i++)
+		needs_library |= t->thread[i].agent != RN_AGENT_CPU;
+	if (needs_library && !l->lib.handle)
+		return "needs a simulated GPU or drive, and there is no " RN_HOST_LIBRARY;
+	if (needs_library && l->request->is_hw)
+		return "needs a GPU or a drive, which plain verbs do not have";
+	if (l->map.nics == 0 && l->request->is_hw)
+		return "has no NIC";
+	return NULL;
+}
+
+static int serve(struct rn_live *l, const struct rn_live_request *request)
+{
+	char text[160];
+	const char *why;
+	int rc;
+
+	if (request->magic != RN_LIVE_MAGIC || request->size != sizeof(*request))
+		return answer(RN_LIVE_FAILED, "rocin and rocin-litmus are of different "
+					      "builds; install Rocin again");
+	l->request = request;
+	l->test = &request->test;
+	clear_results();
+	why = cannot(l, text, sizeof(text));
+	if (why)
+		return answer(RN_LIVE_CANNOT, why);
+	rc = request->processes ? serve_in_processes(l) : serve_here(l);
+	return rc;
+}
+
+int main(void)
+{
+	static struct rn_live_request request;
+	static struct rn_live live;
+	char why[160];
+
+	live.shared = mmap(NULL, sizeof(*live.shared), PROT_READ | PROT_WRITE,
+			   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (live.shared == MAP_FAILED || rn_live_lib_open(&live.lib, why, sizeof(why))) {
+		(void)answer(RN_LIVE_FAILED,
+			     live.shared == MAP_FAILED ? "no memory" : why);
+		return 1;
+	}
+	for (;;) {
+		ssize_t n = recv(SOCKET, &request, sizeof(request), MSG_WAITALL);
+
+		if (n == 0)
+			break;
+		if (n != (ssize_t)sizeof(request) || serve(&live, &request))
+			return 1;
+	}
+	rn_live_close_devices(&live);
+	return 0;
+}

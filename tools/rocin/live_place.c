@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* live_place.c - where the locations of a test lie, and what cannot be observed here. */
+#include <stdio.h>
+
+#include "live.h"
+
+enum {
+	HEAD_ALIGN = 256, /* of the first element of a message */
+	SMALLEST_ELEMENT = 64,
+};
+
+/* While a test is laid out. */
+struct layout {
+	const struct rn_litmus_test *t;
+	struct rn_live_map *map;
+	/* Element behind and before each in a remote list, or NONE. */
+	uint8_t next[RN_LITMUS_LOCATIONS], prev[RN_LITMUS_LOCATIONS];
+	bool is_dma[RN_LITMUS_LOCATIONS]; /* filled by a drive: has a page of its own */
+	uint32_t used[RN_LIVE_MEMORIES];
+	char *why;
+	size_t why_len;
+};
+
+static bool cannot(struct layout *y, const char *sentence)
+{
+	snprintf(y->why, y->why_len, "%s", sentence);
+	return false;
+}
+
+unsigned rn_live_find_nic(const struct rn_live_map *map, unsigned node, unsigned agent)
+{
+	unsigned i = 0;
+
+	while (i < map->nics && (map->nic[i].node != node || map->nic[i].agent != agent))
+		i++;
+	return i;
+}
+
+static bool add_nic(struct layout *y, unsigned node, unsigned agent)
+{
+	struct rn_live_map *map = y->map;
+
+	if (rn_live_find_nic(map, node, agent) < map->nics)
+		return true;
+	if (map->nics == RN_LIVE_NICS)
+		return cannot(y, "needs more NICs than one process has");
+	map->nic[map->nics++] = (struct rn_live_nic_name){ .node = (uint8_t)node,
+							   .agent = (uint8_t)agent };
+	return true;
+}
+
+/* The index of a memory, or RN_LIVE_MEMORIES if there is no room for it. */
+static unsigned add_memory(struct rn_live_map *map, unsigned node, unsigned agent)
+{
+	unsigned i = 0, gpus = 0;
+
+	for (; i < map->memories; i++) {
+		if (map->memory[i].node == node && map->memory[i].agent == agent)
+			return i;
+		gpus += rn_agent_is_gpu(map->memory[i].agent);
+	}
+	if (i == RN_LIVE_MEMORIES || (rn_agent_is_gpu(agent) && gpus == RN_GPU_MAX))
+		return RN_LIVE_MEMORIES;
+	map->memory[map->memories++] = (struct rn_live_memory){ .node = (uint8_t)node,
+								.agent = (uint8_t)agent,
+								.gpu = (uint8_t)gpus };
+	return i;
+}
+
+static bool add_agents(struct layout *y)
+{
+	const struct rn_litmus_test *t = y->t;
+
+	for (unsigned i = 0; i < t->qps; i++)
+		if (!add_nic(y, t->qp[i].node, t->qp[i].nic) ||
+		    !add_nic(y, t->qp[i].peer, t->qp[i].peer_nic))
+			return false;
+	/* Host memory of each node first: inline data is staged there. */
+	for (unsigned i = 0; i < t->nodes; i++)
+		add_memory(y->map, i, RN_AGENT_CPU);
+	for (unsigned i = 0; i < t->locations; i++) {
+		unsigned agent = t->location[i].agent, memory;
+
+		if (agent != RN_AGENT_CPU && !rn_agent_is_gpu(agent))
+			return cannot(y, "the device has no memory of its own "
+					 "(ibv_alloc_dm)");
+		memory = add_memory(y->map, t->location[i].node, agent);
+		if (memory == RN_LIVE_MEMORIES)
+			return cannot(y, "needs more GPUs than one process has");
+		y->map->place[i].memory = (uint8_t)memory;
+	}
+	/* A kernel needs its GPU though no location lies there. */
+	for (unsigned i = 0; i < t->threads; i++)
+		if (rn_agent_is_gpu(t->thread[i].agent) &&
+		    add_memory(y->map, t->thread[i].node, t->thread[i].agent) ==
+			    RN_LIVE_MEMORIES)
+			return cannot(y, "needs more GPUs than one process has");
+	return true;
+}
+
+static const char side_by_side[] =
+	"one message goes to locations that cannot lie side by side";
+
+static bool chain(struct layout *y, unsigned first, unsigned second)
+{
+	if (y->next[first] == second)
+		return true;
+	if (y->next[first] != RN_LITMUS_NONE || y->prev[second] != RN_LITMUS_NONE ||
+	    y->map->place[first].memory != y->map->place[second].memory)
+		return cannot(y, side_by_side);
+	y->next[first] = (uint8_t)second;
+	y->prev[second] = (uint8_t)first;
+	return true;
+}
+
+/* Remote elements of a message have one address. */
+static bool chain_elements(struct layout *y, const struct rn_litmus_instr *in)
+{
+	bool is_write = in->op == RN_LITMUS_WRITE || in->op == RN_LITMUS_IMM;
+
+	if (!is_write && in->op != RN_LITMUS_READ)
+		return true;
+	for (unsigned i = 0; i + 1 < in->count; i++)
+		if (!chain(y, is_write ? in->dst[i] : in->src[i].loc,
+			   is_write ? in->dst[i + 1] : in->src[i + 1].loc))
+			return false;
+	return true;
+}
+
+static bool look_at(struct layout *y, const struct rn_litmus_instr *in)
+{
+	if (in->op == RN_LITMUS_FLUSH)
+		return cannot(y, "the device has no FLUSH (IBV_WR_FLUSH)");
+	if (in->op == RN_LITMUS_AWRITE)
+		return cannot(y, "the device has no ATOMIC WRITE (IBV_WR_ATOMIC_WRITE)");
+	if (in->op == RN_LITMUS_DMA)
+		y->is_dma[in->loc] = true;
+	return chain_elements(y, in);
+}
+
+static bool look_at_program(struct layout *y)
+{
+	const struct rn_litmus_test *t = y->t;
+
+	for (unsigned i = 0; i < t->threads; i++)
+		for (unsigned j = 0; j < t->thread[i].count; j++)
+			if (!look_at(y, &t->thread[i].instr[j]))
+				return false;
+	return true;
+}
+
+static uint32_t round_up(uint32_t n, uint32_t to)
+{
+	return (n + to - 1) / to * to;
+}
+
+/* A location begins where its alignment just allows, so that granules split it. */
+static uint32_t past_granule(const struct layout *y, unsigned loc)
+{
+	uint32_t align = y->t->location[loc].align;
+
+	return align > 0 && align < SMALLEST_ELEMENT ? align : 0;
+}
+
+/* Place the chain that begins with @loc. */
+static bool place_chain(struct layout *y, unsigned loc)
+{
+	unsigned memory = y->map->place[loc].memory;
+	uint32_t align = y->t->location[loc].align, at;
+
+	if (align < HEAD_ALIGN)
+		align = HEAD_ALIGN;
+	if (y->is_dma[loc] && align < RN_LIVE_PAGE)
+		align = RN_LIVE_PAGE;
+	at = round_up(y->used[memory], align) + past_granule(y, loc);
+	for (; loc != RN_LITMUS_NONE; loc = y->next[loc]) {
+		uint32_t size = y->t->location[loc].size;
+
+		if (size == 0)
+			size = sizeof(int64_t);
+		if (at % SMALLEST_ELEMENT != past_granule(y, loc) % SMALLEST_ELEMENT)
+			return cannot(y, side_by_side);
+		y->map->place[loc].bytes = y->is_dma[loc] ? RN_LIVE_PAGE : size;
+		y->map->place[loc].offset = at;
+		at += y->is_dma[loc] ? RN_LIVE_PAGE : y->map->element;
+	}
+	y->used[memory] = at;
+	return at <= RN_LIVE_STAGE ||
+	       cannot(y, "its locations need more memory than a test has here");
+}
+
+bool rn_live_map(const struct rn_litmus_test *t, uint32_t granule,
+		 struct rn_live_map *map, char *why, size_t why_len)
+{
+	struct layout y = { .t = t, .map = map, .why = why, .why_len = why_len };
+
+	*map = (struct rn_live_map){ .element = granule > SMALLEST_ELEMENT
+							? granule
+							: SMALLEST_ELEMENT };
+	for (unsigned i = 0; i < RN_LITMUS_LOCATIONS; i++)
+		y.next[i] = y.prev[i] = RN_LITMUS_NONE;
+	for (unsigned i = 0; i < t->locations; i++)
+		if (t->location[i].size > map->element)
+			map->element = round_up(t->location[i].size, SMALLEST_ELEMENT);
+	if (map->element > RN_LIVE_PAGE)
+		return cannot(&y, "its locations need more memory than a test has here");
+	if (!add_agents(&y) || !look_at_program(&y))
+		return false;
+	for (unsigned i = 0; i < t->locations; i++)
+		if (y.prev[i] == RN_LITMUS_NONE && !place_chain(&y, i))
+			return false;
+	return true;
+}
