@@ -1,15 +1,16 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# broken.sh SOURCE CC - each rule of the model matters: without it (broken/NAME.patch) the
-# explorer disagrees with the bank. A patch that says "Expected: equal" must change nothing.
+# broken.sh SOURCE CC FILE... - each rule of the model matters: without it
+# (broken/NAME.patch) the explorer disagrees with the bank. A patch that says
+# "Expected: equal" must change nothing.
 set -u
 command -v patch >/dev/null || { echo "patch(1) is not installed" && exit 77; }
 source=$1 cc=$2
+shift 2 # what is left: files of sim/pcie that the model is made of
 here=$source/tests/litmus
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 flags="-std=gnu11 -O1 -UNDEBUG -D_GNU_SOURCE -I$work/include -I$work/sim/pcie -I$work/sim/litmus"
-pcie='knobs knobs_file knobs_values knobs_words order topology fabric fabric_lists driver'
 failed=0
 
 cd "$work" || exit 1
@@ -34,8 +35,8 @@ check() {
 for file in check_bank.c sim/litmus/*.c; do
 	compile "$file" || failed=1
 done
-for file in $pcie; do
-	[ ! -e "sim/pcie/$file.c" ] || compile "sim/pcie/$file.c" || failed=1
+for file; do
+	compile "sim/pcie/$file" || failed=1
 done
 read -r checks mismatches <<<"$(check)"
 if [ $failed = 1 ] || [ "${checks:-0}" = 0 ] || [ "${mismatches:-1}" != 0 ]; then

@@ -94,7 +94,6 @@ struct rn_litmus_options {
 	const char *backend;
 	uint64_t runs; /* per test and set of knobs; explorer: bound of states */
 	uint64_t seed;
-	unsigned jobs;
 	bool witness;	   /* collect steps of every state, not only of surprising ones */
 	unsigned budget_s; /* stop after so many seconds; 0: no */
 	const char

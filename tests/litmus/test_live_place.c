@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Where the locations of a live test lie, and what is refused with which reason. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "live.h"
+
+static struct rn_litmus_test t;
+static struct rn_live_map map;
+static char why[160];
+
+static bool lay_out(const char *text, uint32_t granule)
+{
+	struct rn_litmus_parser parser;
+
+	rn_litmus_parser_init(&parser, text, strlen(text));
+	assert_int_equal(rn_litmus_parse(&parser, &t), 1);
+	*why = '\0';
+	return rn_live_map(&t, granule, &map, why, sizeof(why));
+}
+
+#define HEAD "RDMA T\n\"about\"\n"
+#define TAIL "allowed (A.cpu:done=1)\n"
+
+static void test_elements_side_by_side(void **unused)
+{
+	(void)unused;
+	assert_true(lay_out(HEAD "{ a@B.host=0, x@B.host=0, y@B.host=0, m@B.host=0;\n"
+				 "  q: A.nic0->B.nic0 }\nA.cpu ;\n"
+				 "write q x,m,y <- #1,#1,#1 ;\n" TAIL,
+			    64));
+	assert_int_equal(map.element, 64);
+	assert_int_equal(map.place[3].offset, map.place[1].offset + 64);
+	assert_int_equal(map.place[2].offset, map.place[3].offset + 64);
+	assert_true(map.place[0].offset + 64 <= map.place[1].offset);
+	assert_int_equal(map.place[1].bytes, 8);
+}
+
+static void test_granule_decides_element(void **unused)
+{
+	(void)unused;
+	assert_true(lay_out(HEAD
+			    "{ x@B.host=0, y@B.host=0; q: A.nic0->B.nic0 }\nA.cpu ;\n"
+			    "write q x,y <- #1,#1 ;\n" TAIL,
+			    1024));
+	assert_int_equal(map.place[1].offset, map.place[0].offset + 1024);
+}
+
+static void test_memories_and_nics(void **unused)
+{
+	(void)unused;
+	assert_true(lay_out(HEAD "{ d@B.gpu0=0, e@A.gpu0=0, f@B.host=0;\n"
+				 "  q: A.nic0->B.nic1; p: B.nic1->A.nic0 }\nA.cpu ;\n"
+				 "write q d <- #1 ;\n" TAIL,
+			    64));
+	assert_int_equal(map.nics, 2);
+	assert_int_equal(map.memories, 4);
+	assert_int_not_equal(map.memory[map.place[0].memory].gpu,
+			     map.memory[map.place[1].memory].gpu);
+	assert_int_equal(map.memory[map.place[2].memory].agent, RN_AGENT_CPU);
+}
+
+static void test_drive_fills_pages(void **unused)
+{
+	(void)unused;
+	assert_true(lay_out(HEAD "{ f@A.host=0, d@A.gpu0=0 }\nA.nvme0 | A.cpu ;\n"
+				 "dma d 1 | pollc dma ;\ndmacqe 0 | ;\n" TAIL,
+			    64));
+	assert_int_equal(map.place[1].offset % RN_LIVE_PAGE, 0);
+	assert_int_equal(map.place[1].bytes, RN_LIVE_PAGE);
+}
+
+static void test_refused(void **unused)
+{
+	static const struct {
+		const char *text, *reason;
+	} rows[] = {
+		{ HEAD "{ m@B.nic0=0; q: A.nic0->B.nic0 }\nA.cpu ;\n"
+		       "write q m <- #1 ;\n" TAIL,
+		  "ibv_alloc_dm" },
+		{ HEAD "{ x@B.host=0; q: A.nic0->B.nic0 }\nA.cpu ;\n"
+		       "flush q x ;\n" TAIL,
+		  "FLUSH" },
+		{ HEAD "{ x@B.host=0; q: A.nic0->B.nic0 }\nA.cpu ;\n"
+		       "awrite q x <- #1 ;\n" TAIL,
+		  "ATOMIC WRITE" },
+		{ HEAD "{ x@B.host=0, y@B.host=0, z@B.host=0; q: A.nic0->B.nic0 }\n"
+		       "A.cpu ;\nwrite q x,y <- #1,#1 ;\nwrite q x,z <- #1,#1 ;\n" TAIL,
+		  "side by side" },
+	};
+
+	(void)unused;
+	for (size_t i = 0; i < RN_ARRAY_SIZE(rows); i++) {
+		assert_false(lay_out(rows[i].text, 64));
+		if (!strstr(why, rows[i].reason))
+			fail_msg("\"%s\" does not say \"%s\"", why, rows[i].reason);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_elements_side_by_side),
+		cmocka_unit_test(test_granule_decides_element),
+		cmocka_unit_test(test_memories_and_nics),
+		cmocka_unit_test(test_drive_fills_pages),
+		cmocka_unit_test(test_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
