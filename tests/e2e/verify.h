@@ -37,6 +37,7 @@ struct verify {
 	enum ibv_qp_type type;
 	uint8_t gid_index;
 	uint32_t count, max, mtu;
+	uint8_t timeout; /* local ACK timeout, code */
 	uint64_t seed;
 
 	int sock;

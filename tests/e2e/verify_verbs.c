@@ -361,7 +361,7 @@ static void to_rts(struct verify *v)
 	}
 	attr = (struct ibv_qp_attr){ .qp_state = IBV_QPS_RTS,
 				     .sq_psn = v->self.psn,
-				     .timeout = 10,
+				     .timeout = v->timeout,
 				     .retry_cnt = 7,
 				     .rnr_retry = 7,
 				     .max_rd_atomic = 8 };
