@@ -189,7 +189,9 @@ int rnp_resize_cq(struct ibv_cq *base, int cqe)
 
 	pthread_mutex_lock(&cq->lock);
 	cancel = rnp_enter(e);
-	/* What only waits for its data counts as complete. */
+	/* What only waits for its data counts as complete, and CQEs on their way come
+	 * into the old ring.
+	 */
 	while (rnp_engine_settle(e, 0))
 		rnp_engine_kick(e);
 	waiting = cq->core.producer -
@@ -200,7 +202,6 @@ int rnp_resize_cq(struct ibv_cq *base, int cqe)
 		free_ring(ring, capacity);
 		return EINVAL;
 	}
-	rnp_cq_settle(cq);
 	move_cqes(cq, ring, capacity);
 	old = cq->ring;
 	old_capacity = cq->core.capacity;

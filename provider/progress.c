@@ -31,6 +31,8 @@ enum {
 	STREAK_EVENTS = 16, /* times the streak while CQs are armed: events are wanted */
 	LINGER_MISSES = 4,  /* after so many in vain, linger only now and then */
 	LINGER_RETRY = 64,
+	MOVES_MAX = 256, /* packets of answers to one batch of packets */
+	MOVES_IDLE = 4,
 	GATHER_BAN = 64, /* posts that leave at once, after one had to wait for a lease */
 };
 
@@ -140,6 +142,23 @@ static void renew_lease(struct rnp_engine *e, rn_ns now)
 	note_poller(p);
 }
 
+/* What came in may wait for memory, and the program does not poll: move it on here. Each
+ * way to another thread and back may take longer than a peer's timeout where the machine
+ * is busy.
+ */
+static void move_memory(struct rnp_engine *e, rn_ns now)
+{
+	unsigned idle = 0;
+
+	for (unsigned i = 0; i < MOVES_MAX && idle < MOVES_IDLE; i++) {
+		rnp_pcie_polled_empty(&e->pcie, 0);
+		idle = rnp_pump_collect(e, now) > 0 ? 0 : idle + 1;
+		if (idle == 0)
+			rnp_pump_transmit(e, now, RN_TX_WORK, false);
+	}
+	rnp_pump_events(e);
+}
+
 /* One step with the sockets on. Return: super-packets received. */
 static unsigned serve_sockets(struct rnp_engine *e, rn_ns now)
 {
@@ -147,6 +166,8 @@ static unsigned serve_sockets(struct rnp_engine *e, rn_ns now)
 
 	rn_udp_look_everywhere(e->wire.udp);
 	found = rnp_pump_step(e, now, RNP_DRAIN_BACKGROUND, RNP_ACKS_NOW);
+	if (found > 0 && rnp_pcie_is_on(&e->pcie))
+		move_memory(e, now);
 	rnp_progress_deadline(e, now);
 	return found;
 }

@@ -16,7 +16,7 @@ static const char style[] =
 	"border-top:1px solid var(--line);padding-top:1.2rem}"
 	"h3{font-size:1rem;margin:1.4rem 0 .4rem}\n"
 	"p{margin:.4rem 0;max-width:60rem}.dim{color:var(--dim)}a{color:var(--data)}\n"
-	"code,pre,td.code{font:13px/1.45 ui-monospace,Menlo,Consolas,monospace}\n"
+	"code,pre,td.code{font:.87em/1.45 ui-monospace,Menlo,Consolas,monospace}\n"
 	"table{border-collapse:collapse;margin:.6rem 0}.scroll{overflow-x:auto}\n"
 	"th,td{border:1px solid var(--line);padding:.25rem .6rem;text-align:left;"
 	"vertical-align:top}th{background:var(--band);font-weight:600}\n"
@@ -51,8 +51,9 @@ static const char style[] =
 	"svg text.read{fill:var(--read);stroke:var(--band)}"
 	"svg .rule{fill:var(--warn)}svg .stale{fill:var(--bad);font-weight:700}"
 	"svg .mark{fill:var(--bad-bg);stroke:var(--bad)}\n"
-	"@media print{body{max-width:none;padding:0;font-size:11px}section{break-inside:"
-	"avoid-page}svg{max-width:100%;height:auto}a{color:inherit}}\n";
+	"@media print{body{max-width:none;padding:0;font-size:11px}.scroll{overflow:"
+	"visible}svg,table.bars,.box{break-inside:avoid}h2,h3{break-after:avoid}"
+	"svg{min-width:0 !important;max-width:100%;height:auto}a{color:inherit}}\n";
 
 void rn_html_style(FILE *to)
 {

@@ -36,6 +36,7 @@ static struct {
 	pid_t pid; /* 0: none */
 	int fd;
 	bool processes, is_lossy;
+	bool is_registered; /* stop() for the end of this program */
 	char knobs[KNOBS_MAX];
 	struct rn_litmus_memory *memory;
 	time_t deadline; /* of everything; 0: not set yet */
@@ -91,8 +92,8 @@ static _Noreturn void become_helper(const struct rn_litmus_options *o, const cha
 				    bool is_lossy, int fd)
 {
 	static struct rn_launch launch;
-	char program[PATH_MAX + 16], name[] = "rocin-litmus";
-	char *argv[] = { name, NULL };
+	char program[PATH_MAX + 16], name[] = "rocin-litmus", plain[] = RN_LIVE_PLAIN;
+	char *argv[] = { name, strcmp(o->backend, "hw") ? NULL : plain, NULL };
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (environment(o, knobs, is_lossy, &launch))
@@ -112,6 +113,9 @@ static int start(const struct rn_litmus_options *o, const char *knobs, bool is_l
 	    !strcmp(live.knobs, knobs))
 		return 0;
 	stop();
+	if (!live.is_registered && atexit(stop))
+		return -ENOMEM;
+	live.is_registered = true;
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fd))
 		return -errno;
 	live.pid = fork();

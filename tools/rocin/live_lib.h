@@ -44,6 +44,7 @@
 	X(rn_storage_batch_status)      \
 	X(rn_storage_batch_destroy)
 
+// NOLINTNEXTLINE(bugprone-macro-parentheses): a name
 #define RN_LIVE_LIB_MEMBER(f) __typeof__(&f) f;
 
 struct rn_live_lib {

@@ -219,10 +219,10 @@ static const char *cannot(struct rn_live *l, char *why, size_t why_len)
 	needs_library = l->map.memories > t->nodes;
 	for (unsigned i = 0; i < t->threads; i++)
 		needs_library |= t->thread[i].agent != RN_AGENT_CPU;
-	if (needs_library && !l->lib.handle)
-		return "needs a simulated GPU or drive, and there is no " RN_HOST_LIBRARY;
 	if (needs_library && l->request->is_hw)
 		return "needs a GPU or a drive, which plain verbs do not have";
+	if (needs_library && !l->lib.handle)
+		return "needs a simulated GPU or drive, and there is no " RN_HOST_LIBRARY;
 	if (l->map.nics == 0 && l->request->is_hw)
 		return "has no NIC";
 	return NULL;
@@ -247,15 +247,17 @@ static int serve(struct rn_live *l, const struct rn_live_request *request)
 	return rc;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	static struct rn_live_request request;
 	static struct rn_live live;
+	bool is_plain = argc > 1 && !strcmp(argv[1], RN_LIVE_PLAIN);
 	char why[160];
 
 	live.shared = mmap(NULL, sizeof(*live.shared), PROT_READ | PROT_WRITE,
 			   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (live.shared == MAP_FAILED || rn_live_lib_open(&live.lib, why, sizeof(why))) {
+	if (live.shared == MAP_FAILED ||
+	    (!is_plain && rn_live_lib_open(&live.lib, why, sizeof(why)))) {
 		(void)answer(RN_LIVE_FAILED,
 			     live.shared == MAP_FAILED ? "no memory" : why);
 		return 1;

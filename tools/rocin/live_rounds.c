@@ -263,7 +263,8 @@ static void count(struct rn_live *l, struct rn_live_results *res)
 
 	res->runs++;
 	read_outcome(l, &out);
-	while (i < res->states && memcmp(&res->state[i].outcome, &out, sizeof(out)) != 0)
+	while (i < res->states &&
+	       !rn_litmus_same_outcome(l->test, &res->state[i].outcome, &out))
 		i++;
 	if (i == RN_LIVE_STATES)
 		return;

@@ -11,6 +11,9 @@
 
 #include "litmus.h"
 
+/* First argument of rocin-litmus: plain verbs, no simulated hierarchy. */
+#define RN_LIVE_PLAIN "--plain"
+
 enum {
 	RN_LIVE_MAGIC = 0x524c4956,
 	RN_LIVE_STATES = 256, /* different final states of a request at most */
