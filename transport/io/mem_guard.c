@@ -170,13 +170,19 @@ bool rn_guard_is_store(void)
 	return rn_guard_thread.is_store;
 }
 
-static bool is_trapped(int sig, const siginfo_t *info, const ucontext_t *uc)
+void *rn_guard_context(void)
+{
+	return rn_guard_thread.context;
+}
+
+static bool is_trapped(int sig, const siginfo_t *info, ucontext_t *uc)
 {
 	rn_guard_trap_fn *fn = atomic_load_explicit(&trap, memory_order_acquire);
 
 	if (!fn || sig != SIGSEGV || info->si_code <= 0)
 		return false;
 	rn_guard_thread.is_store = was_store(uc);
+	rn_guard_thread.context = uc;
 	return fn((uintptr_t)info->si_addr);
 }
 

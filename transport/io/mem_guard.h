@@ -64,16 +64,17 @@ int rn_guard_install(void);
 
 bool rn_guard_ready(void);
 
-/* Asked first at every SIGSEGV, in the handler: true if the instruction at fault shall run
- * again. One per copy of this file; it must not fault itself.
+/* Asked first at every SIGSEGV, in the handler: true if the instruction at fault shall
+ * run again. One per copy of this file; it must not fault itself.
  */
 typedef bool rn_guard_trap_fn(uintptr_t addr);
 void rn_guard_set_trap(rn_guard_trap_fn *fn);
 
 /* In that function: was the access at fault a store? false where the machine does not
- * tell.
+ * tell. And the context that the handler was given (ucontext_t), to be gone on with.
  */
 bool rn_guard_is_store(void);
+void *rn_guard_context(void);
 
 /* What one thread is doing; private to the two functions below and mem_guard.c. */
 struct rn_guard_thread {
@@ -81,6 +82,7 @@ struct rn_guard_thread {
 	uint32_t until_refresh;	  /* accesses until the signal mask is looked at again */
 	bool blocked;		  /* the thread has blocked one of the signals */
 	bool is_store;		  /* the access that met the last fault */
+	void *context;		  /* of its handler */
 	/* Chain of older handlers, while one of them runs; see on_chain(). */
 	const siginfo_t *chain_info;
 	const char *chain_frame;
