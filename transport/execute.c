@@ -48,6 +48,7 @@ static enum rn_verdict place_write(struct rn_qp *qp, const struct rn_request *q)
 {
 	const struct rn_dev_cfg *cfg = &qp->dev->cfg;
 	struct rn_responder *rsp = &qp->rsp;
+	struct rn_mem_attr attr;
 
 	if (q->flags & RN_OP_RETH) {
 		rsp->write_va = q->reth.va;
@@ -55,11 +56,14 @@ static enum rn_verdict place_write(struct rn_qp *qp, const struct rn_request *q)
 		rsp->write_total = q->reth.dma_len;
 		rsp->received = 0;
 	}
-	if (q->p->payload_len &&
-	    cfg->mem->write(cfg->mem_ctx, q->iova, q->p->payload, q->p->payload_len,
-			    mem_attr(qp, q->mr, rn_rsp_next_msn(qp))) != RN_MEM_DONE) {
-		rn_count(qp->dev, RN_STAT_MEM_FAULT);
-		return RN_V_MEM_FAULT;
+	if (q->p->payload_len) {
+		attr = mem_attr(qp, q->mr, rn_rsp_next_msn(qp));
+		attr.flags |= q->flags & RN_OP_IMM ? 0 : RN_MEM_WRITE;
+		if (cfg->mem->write(cfg->mem_ctx, q->iova, q->p->payload,
+				    q->p->payload_len, attr) != RN_MEM_DONE) {
+			rn_count(qp->dev, RN_STAT_MEM_FAULT);
+			return RN_V_MEM_FAULT;
+		}
 	}
 	rsp->received += q->p->payload_len;
 	rsp->message = RN_MSG_WRITE;

@@ -57,6 +57,7 @@ int rn_gpu_count(void);
  */
 struct rn_gpu *rn_gpu_open(int number);
 
+/* -1 of NULL; the functions below that want a GPU answer -ENODEV to NULL. */
 int rn_gpu_number(const struct rn_gpu *gpu);
 
 /* ----------------------------------------------------------------- memory */
@@ -144,7 +145,7 @@ typedef void rn_gpu_kernel_fn(void *arg);
  * the kernel. Kernels run concurrently with each other.
  *
  * Return: number of the kernel, > 0, for rn_gpu_wait_kernel(); -EAGAIN: no thread;
- *	   -ENOMEM; -ENODEV.
+ *	   -EINVAL: @fn is NULL; -ENOMEM; -ENODEV.
  */
 int64_t rn_gpu_launch(struct rn_gpu *gpu, rn_gpu_kernel_fn *fn, void *arg);
 

@@ -51,7 +51,7 @@ struct rn_host_wr {
 	const struct rn_host_range {
 		rn_iova addr;
 		uint64_t len;
-	} * local;
+	} * local; /* none of inline data */
 	unsigned local_count;
 	uint64_t remote_addr;
 	uint32_t rkey;
@@ -114,6 +114,24 @@ struct rn_host_api {
 	int (*region_add)(struct rn_host_nic *nic, uint32_t key, rn_iova addr,
 			  uint64_t len, uint32_t access);
 	void (*region_remove)(struct rn_host_nic *nic, uint32_t key);
+
+	/* [addr, addr + len), which the device has made, is memory on the NIC from now
+	 * on: the NIC's own accesses to it are done at once. 0; -ENOMEM.
+	 */
+	int (*dm_add)(struct rn_host_nic *nic, rn_iova addr, uint64_t len);
+	/* @addr: as added. What is on its way to it is performed; no region of it lives.
+	 */
+	void (*dm_remove)(struct rn_host_nic *nic, rn_iova addr);
+	/* The program's copies to and from memory on the NIC: posted writes, and reads
+	 * whose completions come behind what the NIC has written. 0; -EFAULT.
+	 */
+	int (*dm_write)(struct rn_host_nic *nic, rn_iova addr, const void *src,
+			uint64_t len);
+	int (*dm_read)(struct rn_host_nic *nic, void *dst, rn_iova addr, uint64_t len);
+	/* The program has posted: its doorbell is a write as well, and comes behind what
+	 * it has written to memory on the NIC. Cheap if there is nothing.
+	 */
+	void (*doorbell)(struct rn_host_nic *nic);
 
 	/* Sanitizer; NULL: off. */
 	void (*posted)(struct rn_host_nic *nic, const struct rn_host_wr *wr);

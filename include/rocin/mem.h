@@ -23,6 +23,7 @@ enum rn_mem_flag {
 	RN_MEM_ID_ORDER = 1 << 1, /* IDO */
 	RN_MEM_CQE = 1 << 2,	  /* a completion entry: never relaxed */
 	RN_MEM_RESPONSE = 1 << 3, /* bytes that a READ or atomic of ours brought back */
+	RN_MEM_WRITE = 1 << 4, /* payload of one packet of a WRITE, without immediate */
 };
 
 struct rn_mem_attr {

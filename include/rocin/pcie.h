@@ -129,6 +129,7 @@ struct rn_pcie_knobs {
 	uint64_t hold_ns;
 	uint32_t hold_polls; /* empty polls */
 	char replay[256];    /* driver=replay: file of choices; else empty */
+	char record[256];    /* file that choices are written to; or empty */
 };
 
 /* All knobs of a mode. */
@@ -183,7 +184,9 @@ struct rn_pcie_knobs rn_pcie_live_knobs(void);
  * before, or set other ones than strict before and any later. No other thread may cause
  * traffic meanwhile.
  *
- * Return: 0; -EINVAL: rn_pcie_check() says why; -ENOMEM; -errno of reading replay=FILE.
+ * Return: 0; -EINVAL: rn_pcie_check() says why; -ENOMEM; -errno of reading replay=FILE
+ *	   or opening record=FILE; -EPROTO: what replay=FILE names holds no choices, or
+ *	   choices of a run with other knobs.
  */
 int rn_pcie_set_knobs(const struct rn_pcie_knobs *k);
 
@@ -222,7 +225,7 @@ struct rn_pcie_move {
 	uint64_t issued, when; /* sent, and moved: CLOCK_MONOTONIC in ns */
 	const char *rule; /* that allowed the overtaking; NULL: the first of its queue */
 	uint32_t len, stream, msg;
-	uint16_t index; /* its place: a choice of driver=replay */
+	uint16_t index; /* its place, until it has ended */
 	uint16_t queue; /* that it leaves; for rn_pcie_queue_name() */
 	uint8_t kind;	/* 0 write, 1 read, 2 AtomicOp, 3 completion */
 	uint8_t flags;	/* enum rn_tlp_flag */

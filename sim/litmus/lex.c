@@ -28,13 +28,14 @@ static bool begins(const char *at, const char *end, const char *text)
 	return (size_t)(end - at) >= len && !memcmp(at, text, len);
 }
 
-/* Behind a comment that begins at @at; @end if it never ends. */
+/* Behind a comment that begins at @at; @at if it never ends. */
 static const char *behind_comment(const char *at, const char *end)
 {
-	at += 2;
-	while (at < end && !begins(at, end, "*)"))
-		at++;
-	return at < end ? at + 2 : end;
+	const char *to = at + 2;
+
+	while (to < end && !begins(to, end, "*)"))
+		to++;
+	return to < end ? to + 2 : at;
 }
 
 static void skip_to(struct rn_litmus_parser *p, const char *to)
@@ -43,16 +44,23 @@ static void skip_to(struct rn_litmus_parser *p, const char *to)
 		p->line += *p->at == '\n';
 }
 
+static bool is_at_comment(const struct rn_litmus_parser *p)
+{
+	return begins(p->at, p->end, "(*");
+}
+
+/* A comment that never ends is left for rn_lex_fail(). */
 void rn_lex_blank(struct rn_litmus_parser *p)
 {
-	while (p->at < p->end) {
-		if (is_space(*p->at))
+	const char *from;
+
+	do {
+		from = p->at;
+		if (p->at < p->end && is_space(*p->at))
 			skip_to(p, p->at + 1);
-		else if (begins(p->at, p->end, "(*"))
+		else if (is_at_comment(p))
 			skip_to(p, behind_comment(p->at, p->end));
-		else
-			return;
-	}
+	} while (p->at > from);
 }
 
 static void set_place(struct rn_litmus_parser *p, const char *at, uint32_t number)
@@ -80,7 +88,7 @@ bool rn_lex_fail(struct rn_litmus_parser *p, const char *expected)
 	set_place(p, p->at, p->line);
 	rn_text_init(&t, p->error, sizeof(p->error));
 	rn_text_add(&t, "expected ");
-	rn_text_add(&t, expected);
+	rn_text_add(&t, is_at_comment(p) ? "the end of this comment, *)" : expected);
 	return false;
 }
 
@@ -220,7 +228,7 @@ bool rn_lex_fold(const char *from, const char *to, char *buf, size_t len)
 		if (is_space(*from)) {
 			is_between = true;
 			from++;
-		} else if (begins(from, to, "(*")) {
+		} else if (begins(from, to, "(*") && behind_comment(from, to) > from) {
 			is_between = true;
 			from = behind_comment(from, to);
 		} else {
@@ -235,15 +243,15 @@ bool rn_lex_fold(const char *from, const char *to, char *buf, size_t len)
 
 bool rn_lex_raw(struct rn_litmus_parser *p, const char *stops, char *buf, size_t len)
 {
-	const char *from = p->at;
+	const char *from = p->at, *to;
 
 	p->word = from;
 	p->word_line = p->line;
 	while (p->at < p->end && !(*p->at && strchr(stops, *p->at))) {
-		if (begins(p->at, p->end, "(*"))
-			skip_to(p, behind_comment(p->at, p->end));
-		else
-			skip_to(p, p->at + 1);
+		to = is_at_comment(p) ? behind_comment(p->at, p->end) : p->at + 1;
+		if (to == p->at)
+			return rn_lex_fail(p, "");
+		skip_to(p, to);
 	}
-	return rn_lex_fold(from, p->at, buf, len) || rn_lex_fail(p, "a shorter text");
+	return rn_lex_fold(from, p->at, buf, len) || rn_lex_refuse(p, "a shorter text");
 }

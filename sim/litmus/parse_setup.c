@@ -202,15 +202,36 @@ static bool parse_item(struct rn_litmus_parser *p, struct rn_litmus_test *t)
 	return rn_lex_fail(p, "'@' of a location or ':' of a QP");
 }
 
+/* Once all locations are known, of which relaxed= names some. */
+static bool check_opt(struct rn_litmus_parser *p, const struct rn_litmus_test *t,
+		      const struct rn_litmus_parser *place)
+{
+	struct rn_litmus_setup setup;
+	char err[2 * RN_LITMUS_TEXT];
+
+	if (rn_litmus_setup(t, "", &setup, err, sizeof(err)) >= 0)
+		return true;
+	p->word = place->at;
+	p->word_line = place->line;
+	return rn_lex_fail_name(p, "knobs", err);
+}
+
 bool rn_litmus_parse_setup(struct rn_litmus_parser *p, struct rn_litmus_test *t)
 {
+	struct rn_litmus_parser opt = *p;
+	bool had_opt = false;
+
 	if (!rn_lex_char(p, '{'))
 		return false;
 	while (!rn_lex_try_char(p, '}')) {
+		if (!had_opt)
+			opt = *p;
 		if (!parse_item(p, t))
 			return false;
+		had_opt = t->opt[0];
 		while (rn_lex_try_char(p, ',') || rn_lex_try_char(p, ';'))
 			;
 	}
-	return true;
+	rn_lex_blank(&opt);
+	return check_opt(p, t, &opt);
 }

@@ -96,8 +96,10 @@ int rn_litmus_setup(const struct rn_litmus_test *t, const char *words,
 		rc = split(t, words, &rest, &setup->relaxed, err, err_len);
 	if (rc)
 		return rc;
-	if (rest.used >= rest.size || strchr(knobs, '@'))
-		return complain(err, err_len, words, ": not knobs");
+	if (rest.used >= rest.size)
+		return complain(err, err_len, words, ": too many knobs");
+	if (strchr(knobs, '@'))
+		return complain(err, err_len, knobs, ": a litmus test reads no @FILE");
 	return rest.used ? rn_pcie_parse(&setup->knobs, knobs, err, err_len) : 0;
 }
 

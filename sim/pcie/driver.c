@@ -26,11 +26,6 @@ void rn_driver_replay(struct rn_driver *d, const uint16_t *choices, uint32_t cou
 	d->choice_next = 0;
 }
 
-bool rn_driver_is_wanted(const struct rn_tlp *tlp)
-{
-	return tlp->state == RN_TLP_QUEUED && rn_tlp_is_wanted(tlp);
-}
-
 /* ---- Random ---- */
 
 /* SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014):
@@ -163,7 +158,7 @@ static unsigned pick_adversarial(const struct rn_fabric *f)
 	unsigned youngest = RN_TLP_NONE;
 
 	for (unsigned i = rn_fabric_youngest(f); left; i = rn_fabric_older(f, i)) {
-		if (!rn_driver_is_wanted(rn_fabric_tlp(f, i)))
+		if (!rn_tlp_is_wanted(rn_fabric_tlp(f, i)))
 			continue;
 		left--;
 		if (rn_fabric_movable(f, i))

@@ -35,7 +35,4 @@ void rn_driver_replay(struct rn_driver *d, const uint16_t *choices, uint32_t cou
  */
 unsigned rn_driver_pick(struct rn_driver *d, const struct rn_fabric *f);
 
-/* Is somebody waiting for this TLP? */
-bool rn_driver_is_wanted(const struct rn_tlp *tlp);
-
 #endif /* RN_DRIVER_H */

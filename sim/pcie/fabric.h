@@ -127,7 +127,7 @@ unsigned rn_fabric_younger(const struct rn_fabric *f, unsigned index);
 unsigned rn_fabric_youngest(const struct rn_fabric *f);
 unsigned rn_fabric_older(const struct rn_fabric *f, unsigned index);
 
-/* How many that somebody waits for (rn_tlp_is_wanted()) are in a queue, not inside. */
+/* How many that somebody waits for (rn_tlp_is_wanted()), in queues and inside. */
 uint32_t rn_fabric_wanted(const struct rn_fabric *f);
 
 /* The first queue from @queue upward with a TLP in it, insides included; RN_LIST_COUNT

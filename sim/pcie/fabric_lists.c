@@ -34,11 +34,6 @@ struct rn_fabric *rn_fabric_init(void *mem, uint32_t tlps,
 
 /* ---- Lists ---- */
 
-static bool counts_as_wanted(const struct rn_tlp *t)
-{
-	return t->state == RN_TLP_QUEUED && rn_tlp_is_wanted(t);
-}
-
 void rn_fabric_append(struct rn_fabric *f, unsigned index)
 {
 	struct rn_tlp *t = &f->tlp[index];
@@ -52,7 +47,7 @@ void rn_fabric_append(struct rn_fabric *f, unsigned index)
 		f->tlp[t->prev].next = (uint16_t)index;
 	f->last[list] = (uint16_t)index;
 	f->busy[list / WORD_BITS] |= UINT64_C(1) << list % WORD_BITS;
-	f->wanted += counts_as_wanted(t);
+	f->wanted += rn_tlp_is_wanted(t);
 }
 
 void rn_fabric_unlink(struct rn_fabric *f, unsigned index)
@@ -70,7 +65,7 @@ void rn_fabric_unlink(struct rn_fabric *f, unsigned index)
 		f->tlp[t->next].prev = t->prev;
 	if (f->first[list] == NONE)
 		f->busy[list / WORD_BITS] &= ~(UINT64_C(1) << list % WORD_BITS);
-	f->wanted -= counts_as_wanted(t);
+	f->wanted -= rn_tlp_is_wanted(t);
 }
 
 unsigned rn_fabric_take_place(struct rn_fabric *f, const struct rn_tlp *tlp)

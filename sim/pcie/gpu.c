@@ -97,6 +97,15 @@ bool rn_gpu_is_forked(void)
 	return atomic_load_explicit(&all.is_forked, memory_order_relaxed);
 }
 
+bool rn_gpu_is_gone(const struct rn_gpu *gpu)
+{
+	if (rn_gpu_is_forked())
+		rn_gpu_fail(-ENODEV, "a forked child has no GPUs");
+	else if (!gpu)
+		rn_gpu_fail(-ENODEV, "NULL is no GPU");
+	return !gpu || rn_gpu_is_forked();
+}
+
 /* ------------------------------------------------------------------- open */
 int rn_gpu_count(void)
 {
@@ -158,7 +167,7 @@ struct rn_gpu *rn_gpu_opened(int number)
 
 int rn_gpu_number(const struct rn_gpu *gpu)
 {
-	return gpu->number;
+	return gpu ? gpu->number : -1;
 }
 
 /* -------------------------------------------------------------- attributes */
@@ -178,8 +187,8 @@ int rn_gpu_get_attr(struct rn_gpu *gpu, enum rn_gpu_attr attr, uint64_t *value)
 {
 	uint64_t used, bar_used;
 
-	if (rn_gpu_is_forked())
-		return rn_gpu_fail(-ENODEV, "a forked child has no GPUs");
+	if (rn_gpu_is_gone(gpu))
+		return -ENODEV;
 	rn_gpu_table_lock();
 	used = gpu->used;
 	bar_used = gpu->bar_used;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* gpu_flush.c - what the CPU does to a GPU: explicit MMIO, flush, waits of a stream. */
 #include <errno.h>
-#include <sched.h>
 #include <stdatomic.h>
 
 #include "gpu_memory.h"
@@ -75,8 +74,8 @@ static void flush(struct rn_gpu *gpu)
 int rn_gpu_flush(struct rn_gpu *gpu, enum rn_gpu_flush_target target,
 		 enum rn_gpu_flush_scope scope)
 {
-	if (rn_gpu_is_forked())
-		return rn_gpu_fail(-ENODEV, "a forked child has no GPUs");
+	if (rn_gpu_is_gone(gpu))
+		return -ENODEV;
 	if (target != RN_GPU_FLUSH_THIS ||
 	    (scope != RN_GPU_TO_OWNER && scope != RN_GPU_TO_ALL_DEVICES))
 		return rn_gpu_fail(-EINVAL, "there is no flush of target %d, scope %d",
@@ -124,8 +123,8 @@ int rn_gpu_wait_value32(struct rn_gpu *gpu, const volatile uint32_t *addr, uint3
 	rn_ns end = rn_host_now() + RN_MSEC(timeout_ms);
 	uint32_t found;
 
-	if (rn_gpu_is_forked())
-		return rn_gpu_fail(-ENODEV, "a forked child has no GPUs");
+	if (rn_gpu_is_gone(gpu))
+		return -ENODEV;
 	if ((uintptr_t)addr % 4 || how > RN_GPU_WAIT_AND)
 		return rn_gpu_fail(-EINVAL, "no wait on %p with flags %#x",
 				   rn_gpu_pointer((uintptr_t)addr), flags);
@@ -138,7 +137,7 @@ int rn_gpu_wait_value32(struct rn_gpu *gpu, const volatile uint32_t *addr, uint3
 		if (timeout_ms >= 0 && rn_host_now() >= end)
 			return rn_gpu_fail(-ETIMEDOUT, "%#x at %p after %d ms", found,
 					   rn_gpu_pointer((uintptr_t)addr), timeout_ms);
-		sched_yield();
+		rn_gpu_pause(gpu);
 	}
 	if (flags & RN_GPU_WAIT_FLUSH)
 		flush(gpu);

@@ -90,8 +90,10 @@ int64_t rn_gpu_launch(struct rn_gpu *gpu, rn_gpu_kernel_fn *fn, void *arg)
 	struct rn_gpu_kernel *k;
 	int64_t number;
 
-	if (rn_gpu_is_forked())
-		return rn_gpu_fail(-ENODEV, "a forked child has no GPUs");
+	if (rn_gpu_is_gone(gpu))
+		return -ENODEV;
+	if (!fn)
+		return rn_gpu_fail(-EINVAL, "a launch without a kernel");
 	k = calloc(1, sizeof(*k));
 	if (!k)
 		return rn_gpu_fail(-ENOMEM, "no memory for a kernel");
@@ -166,10 +168,10 @@ static struct rn_gpu_kernel *take(struct rn_gpu *gpu, int64_t from, int64_t to)
 	return k;
 }
 
-static int may_wait(void)
+static int may_wait(const struct rn_gpu *gpu)
 {
-	if (rn_gpu_is_forked())
-		return rn_gpu_fail(-ENODEV, "a forked child has no GPUs");
+	if (rn_gpu_is_gone(gpu))
+		return -ENODEV;
 	if (current_gpu)
 		return rn_gpu_fail(-EDEADLK, "a kernel waits for kernels");
 	return 0;
@@ -178,7 +180,7 @@ static int may_wait(void)
 int rn_gpu_wait_kernel(struct rn_gpu *gpu, int64_t kernel)
 {
 	struct rn_gpu_kernel *k;
-	int err = may_wait();
+	int err = may_wait(gpu);
 
 	if (err)
 		return err;
@@ -193,7 +195,7 @@ int rn_gpu_synchronize(struct rn_gpu *gpu)
 {
 	struct rn_gpu_kernel *k;
 	int64_t last;
-	int err = may_wait();
+	int err = may_wait(gpu);
 
 	if (err)
 		return err;
@@ -289,8 +291,7 @@ void rn_gpu_store(volatile void *addr, uint64_t value, unsigned size)
 }
 
 /* ---------------------------------------------------------------- waiting */
-/* Let time pass for what is on its way; the waiting thread looks at memory only. */
-static void pause_once(struct rn_gpu *gpu)
+void rn_gpu_pause(struct rn_gpu *gpu)
 {
 	if (!rn_gpu_is_off(gpu)) {
 		rn_host_lock(gpu->host);
@@ -328,7 +329,7 @@ static int wait_for(uintptr_t addr, uint64_t value, unsigned size, int timeout_m
 			return rn_gpu_fail(-ETIMEDOUT, "%#llx at %p after %d ms",
 					   (unsigned long long)found,
 					   rn_gpu_pointer(addr), timeout_ms);
-		pause_once(gpu);
+		rn_gpu_pause(gpu);
 		rn_guard_thread.current = outer;
 	}
 }

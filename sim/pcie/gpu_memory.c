@@ -269,9 +269,15 @@ static void remove_extent(struct rn_gpu *gpu, struct rn_gpu_extent *e)
 	rn_gpu_table_unlock();
 }
 
-/* Host lock held. */
-static void link_region(struct rn_gpu *gpu, struct rn_gpu_extent *e)
+/* As the other BAR pages of the GPU. Theirs are left alone: that would cost more with
+ * every allocation. Host lock held.
+ */
+static int link_region(struct rn_gpu *gpu, struct rn_gpu_extent *e)
 {
+	int prot = gpu->trap.is_closed ? PROT_NONE : PROT_READ | PROT_WRITE;
+
+	if (mprotect(gpu->bar + e->start, e->len, prot) < 0)
+		return -ENOMEM;
 	e->region = (struct rn_host_region){
 		.addr = (uintptr_t)gpu->bar + e->start,
 		.len = e->len,
@@ -279,7 +285,7 @@ static void link_region(struct rn_gpu *gpu, struct rn_gpu_extent *e)
 		.shift = gpu->engine - gpu->bar,
 	};
 	rn_host_region_link(gpu->host, &e->region);
-	rn_trap_refresh(gpu);
+	return 0;
 }
 
 static void fill_buffer(struct rn_gpu *gpu, const struct rn_gpu_extent *e,
@@ -300,8 +306,8 @@ int rn_gpu_alloc(struct rn_gpu *gpu, size_t bytes, unsigned flags,
 	int64_t in_bar;
 	int err;
 
-	if (rn_gpu_is_forked())
-		return rn_gpu_fail(-ENODEV, "a forked child has no GPUs");
+	if (rn_gpu_is_gone(gpu))
+		return -ENODEV;
 	if (!bytes || flags & ~(unsigned)RN_GPU_DEVICE_ONLY)
 		return rn_gpu_fail(-EINVAL,
 				   "an allocation of no bytes, or unknown flags %#x",
@@ -325,10 +331,10 @@ int rn_gpu_alloc(struct rn_gpu *gpu, size_t bytes, unsigned flags,
 	if (err)
 		goto err_unlock;
 	err = protect(gpu, e, PROT_READ | PROT_WRITE);
+	if (!err && in_bar)
+		err = link_region(gpu, e);
 	if (err)
 		goto err_remove;
-	if (in_bar)
-		link_region(gpu, e);
 	rn_host_unlock(gpu->host);
 	rn_guard_install();
 	fill_buffer(gpu, e, out);

@@ -82,6 +82,9 @@ struct rn_gpu *rn_gpu_opened(int number);
 /* True in a child of fork(): its GPUs are gone. */
 bool rn_gpu_is_forked(void);
 
+/* In a forked child, or NULL where a GPU is wanted: -ENODEV, which has been told. */
+bool rn_gpu_is_gone(const struct rn_gpu *gpu);
+
 /* Does the layer hold nothing back? */
 bool rn_gpu_is_off(const struct rn_gpu *gpu);
 
@@ -137,6 +140,11 @@ int rn_gpu_tlp(unsigned requester, unsigned kind, unsigned flags, rn_iova addr,
 /* Plain access of 1, 2, 4 or 8 aligned bytes that survives that nothing is there. */
 int rn_gpu_plain_load(uintptr_t addr, unsigned size, uint64_t *value);
 int rn_gpu_plain_store(uintptr_t addr, unsigned size, uint64_t value);
+
+/* Somebody looks at memory again and again: let time pass for what is on its way. Host
+ * lock not held.
+ */
+void rn_gpu_pause(struct rn_gpu *gpu);
 
 /* Read TLP CPU -> GPU, forced: what a plain load of the CPU is. Host lock held. */
 void rn_gpu_read_flush(struct rn_gpu *gpu);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "gpu_memory.h"
+#include "mem_guard.h"
 
 enum {
 	REPORTS_MAX = 16, /* about memory that never was allocated */
@@ -28,11 +29,16 @@ static void name_code(void *at, char *buf, size_t len)
 			 (char *)at - (char *)info.dli_fbase);
 }
 
-static const char *name_view(char view)
+/* Who uses memory by @view. A device of Rocin copies under a guard; its plugin has one of
+ * its own where the layer is off.
+ */
+static const char *name_user(const struct rn_gpu *gpu, char view)
 {
-	if (view == 'b')
-		return "by the CPU";
-	return view == 'd' ? "by a kernel" : "by a device";
+	if (view == 'd' || rn_gpu_current())
+		return "by a kernel";
+	if (view == 'e' || rn_guard_thread.current || rn_host_is_locked_by_me(gpu->host))
+		return "by a device";
+	return rn_gpu_is_off(gpu) ? "by the CPU or a device" : "by the CPU";
 }
 
 /* The extent that ends closest below @offset. */
@@ -63,7 +69,7 @@ static void report_freed(struct rn_gpu *gpu, struct rn_gpu_extent e, uint64_t of
 		 "%d) "
 		 "was touched %s; it was freed by %s\n",
 		 (unsigned long long)(offset - e.start), (unsigned long long)e.number,
-		 (unsigned long long)e.asked, gpu->number, name_view(view), by);
+		 (unsigned long long)e.asked, gpu->number, name_user(gpu, view), by);
 	say(text);
 }
 
@@ -79,20 +85,20 @@ static void report_outside(struct rn_gpu *gpu, const struct rn_gpu_extent *e,
 		snprintf(text, sizeof(text),
 			 "rocin: byte %llu of GPU %d, which is not allocated, was "
 			 "touched %s\n",
-			 (unsigned long long)offset, gpu->number, name_view(view));
+			 (unsigned long long)offset, gpu->number, name_user(gpu, view));
 	else if (view == 'b' && offset < copy.start + copy.len)
 		snprintf(text, sizeof(text),
 			 "rocin: allocation %llu (%llu bytes, GPU %d) was touched %s "
 			 "through the BAR, where it has no place\n",
 			 (unsigned long long)copy.number, (unsigned long long)copy.asked,
-			 gpu->number, name_view(view));
+			 gpu->number, name_user(gpu, view));
 	else
 		snprintf(text, sizeof(text),
 			 "rocin: the byte %llu behind the start of allocation %llu (%llu "
 			 "bytes, GPU %d) was touched %s\n",
 			 (unsigned long long)(offset - copy.start),
 			 (unsigned long long)copy.number, (unsigned long long)copy.asked,
-			 gpu->number, name_view(view));
+			 gpu->number, name_user(gpu, view));
 	say(text);
 }
 

@@ -21,7 +21,8 @@ enum {
 	SLOTS_SPARE = 64,
 };
 
-static struct rn_host the_host = { .lock = PTHREAD_MUTEX_INITIALIZER };
+static struct rn_host the_host = { .lock = PTHREAD_MUTEX_INITIALIZER,
+				   .tape = { .fd = -1 } };
 static struct rn_host *host; /* NULL: could not be made */
 static char make_error[256];
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -41,39 +42,6 @@ bool rn_host_is_forked(void)
 	return forked;
 }
 
-/* A file of numbers, one choice each, with blanks between. */
-static int read_choices(const char *path, uint16_t **out, uint32_t *count)
-{
-	FILE *file = fopen(path, "re");
-	uint32_t room = 0, n = 0;
-	uint16_t *choices = NULL, *more;
-	unsigned value;
-	int err = 0;
-
-	if (!file)
-		return -errno;
-	while (!err && fscanf(file, "%u", &value) == 1) {
-		if (n == room) {
-			room = room ? 2 * room : 256;
-			more = realloc(choices, room * sizeof(*choices));
-			if (!more)
-				err = -ENOMEM;
-			else
-				choices = more;
-		}
-		if (!err && value > RN_TLP_NONE)
-			err = -EINVAL;
-		if (!err)
-			choices[n++] = (uint16_t)value;
-	}
-	if (!err && !feof(file))
-		err = -EINVAL;
-	fclose(file);
-	*out = choices;
-	*count = n;
-	return err;
-}
-
 /* Of a write: drives use all of max_payload, NICs a granule. */
 static uint32_t payload_max(const struct rn_pcie_knobs *k)
 {
@@ -84,30 +52,39 @@ int rn_host_restart(struct rn_host *h, const struct rn_pcie_knobs *knobs)
 {
 	uint32_t tlps = knobs->place == RN_PLACE_NOW ? 1 : RN_HOST_TLPS;
 	void *mem = malloc(rn_fabric_size(tlps));
-	uint16_t *choices = NULL;
-	uint32_t count = 0;
 	int err = mem ? 0 : -ENOMEM;
 
 	assert(!h->fabric || rn_fabric_count(h->fabric) == 0);
-	if (!err && knobs->driver == RN_DRIVER_REPLAY)
-		err = read_choices(knobs->replay, &choices, &count);
 	if (!err)
 		err = rn_host_slots_make(h, tlps + SLOTS_SPARE, payload_max(knobs));
 	if (err) {
-		free(choices);
 		free(mem);
 		return err;
 	}
 
 	free(h->fabric);
-	free(h->choices);
 	h->knobs = *knobs;
 	h->fabric = rn_fabric_init(mem, tlps, &h->knobs);
-	h->choices = choices;
 	rn_driver_init(&h->driver, &h->knobs);
-	if (h->knobs.driver == RN_DRIVER_REPLAY)
-		rn_driver_replay(&h->driver, choices, count);
 	h->leak_oldest = false;
+	return 0;
+}
+
+int rn_host_restart_with_tape(struct rn_host *h, const struct rn_pcie_knobs *knobs,
+			      char *err, size_t err_len)
+{
+	struct rn_host_tape tape;
+	int rc = rn_host_tape_open(knobs, &tape, err, err_len);
+
+	if (rc)
+		return rc;
+	rc = rn_host_restart(h, knobs);
+	if (rc) {
+		snprintf(err, err_len, "no memory for the PCIe layer");
+		rn_host_tape_close(&tape);
+		return rc;
+	}
+	rn_host_tape_insert(h, &tape);
 	return 0;
 }
 
@@ -115,19 +92,15 @@ static void make(void)
 {
 	struct rn_pcie_knobs knobs;
 	const char *text = getenv("ROCIN_PCIE");
-	int err = 0;
 
 	rn_pcie_preset(&knobs, RN_PCIE_STRICT);
 	if (text && *text &&
 	    rn_pcie_parse(&knobs, text, make_error, sizeof(make_error)) != 0)
 		return;
 	(void)rn_mem_direct_init(); /* without it memory is copied by other means */
-	err = rn_host_restart(&the_host, &knobs);
-	if (err)
-		snprintf(make_error, sizeof(make_error), "%s",
-			 err == -ENOMEM ? "no memory for the PCIe layer"
-					: "replay: cannot read the file of choices");
-	else if (pthread_atfork(NULL, NULL, in_child) != 0)
+	if (rn_host_restart_with_tape(&the_host, &knobs, make_error, sizeof(make_error)))
+		return;
+	if (pthread_atfork(NULL, NULL, in_child) != 0)
 		snprintf(make_error, sizeof(make_error), "no memory for the PCIe layer");
 	else
 		host = &the_host;
@@ -162,6 +135,8 @@ void rn_host_lock(struct rn_host *h)
 		pthread_mutex_lock(&h->lock);
 	locked = true;
 	h->now = 0;
+	if (h->tape.is_replaying && !forked)
+		rn_host_replay(h, true);
 }
 
 void rn_host_unlock(struct rn_host *h)
@@ -173,6 +148,8 @@ void rn_host_unlock(struct rn_host *h)
 		if (h->nics[i] && rn_host_nic_wants_wake(h->nics[i]))
 			wake[count++] = h->nics[i];
 	h->wake_due = false;
+	if (!forked)
+		rn_host_record_flush(h);
 	atomic_store_explicit(&h->on_way, rn_fabric_count(h->fabric),
 			      memory_order_release);
 	locked = false;
@@ -291,7 +268,12 @@ static void complete(void *ctx, const struct rn_tlp *tlp)
 
 static void moving(void *ctx, const struct rn_tlp *tlp, unsigned queue)
 {
-	rn_host_trace(ctx, tlp, queue);
+	struct rn_host *h = ctx;
+
+	rn_host_trace(h, tlp, queue);
+	for (unsigned i = 0; i < h->hook_count; i++)
+		if (h->hooks[i]->moving)
+			h->hooks[i]->moving(h, tlp);
 }
 
 static const struct rn_fabric_ops ops = {
@@ -312,8 +294,20 @@ static void end_moving(struct rn_host *h)
 	h->is_busy = false;
 }
 
+void rn_host_move(struct rn_host *h, unsigned index, bool is_forced)
+{
+	rn_host_record(h, index, is_forced);
+	begin_moving(h);
+	if (is_forced)
+		rn_fabric_force(h->fabric, &ops, h, index);
+	else
+		rn_fabric_move(h->fabric, &ops, h, index);
+	end_moving(h);
+}
+
 void rn_host_force(struct rn_host *h, unsigned index)
 {
+	rn_host_event(h);
 	begin_moving(h);
 	h->counters.forced++;
 	rn_fabric_force(h->fabric, &ops, h, index);
@@ -324,6 +318,7 @@ void rn_host_force_if(struct rn_host *h,
 		      bool (*match)(const struct rn_tlp *tlp, const void *arg),
 		      const void *arg)
 {
+	rn_host_event(h);
 	begin_moving(h);
 	rn_fabric_force_if(h->fabric, &ops, h, match, arg);
 	end_moving(h);
@@ -339,16 +334,20 @@ void rn_host_force_all(struct rn_host *h)
 
 void rn_host_step(struct rn_host *h, unsigned moves)
 {
+	if (rn_fabric_count(h->fabric) == 0)
+		return;
+	rn_host_event(h);
+	if (h->tape.is_replaying) {
+		rn_host_replay(h, h->by_time);
+		return;
+	}
 	for (; moves > 0 && rn_fabric_count(h->fabric) > 0; moves--) {
 		unsigned index = rn_driver_pick(&h->driver, h->fabric);
 
-		if (index != RN_TLP_NONE) {
-			begin_moving(h);
-			rn_fabric_move(h->fabric, &ops, h, index);
-			end_moving(h);
-		} else if (h->driver.kind != RN_DRIVER_RANDOM) {
+		if (index != RN_TLP_NONE)
+			rn_host_move(h, index, false);
+		else if (h->driver.kind != RN_DRIVER_RANDOM)
 			return;
-		}
 	}
 }
 
@@ -366,7 +365,7 @@ static struct rn_host_slot *fill_slot(struct rn_host *h, const struct rn_tlp *tl
 		memcpy(s->payload.bytes, bytes, tlp->len);
 	else
 		s->payload.bytes = bytes;
-	s->polls = h->polls;
+	memcpy(s->polls, h->ring_polls, sizeof(s->polls));
 	return s;
 }
 
@@ -422,6 +421,8 @@ int rn_host_issue(struct rn_host *h, struct rn_tlp *tlp, void *bytes,
 	if (h->is_busy)
 		return index;
 	seq = rn_fabric_tlp(h->fabric, (unsigned)index)->seq;
+	if (h->bus_is_missing)
+		rn_host_force_all(h);
 	rn_host_step(h, STEPS_PER_ISSUE + rn_fabric_count(h->fabric) / TLPS_PER_STEP);
 	sent = rn_fabric_tlp(h->fabric, (unsigned)index);
 	return sent && sent->seq == seq ? index : RN_TLP_NONE;

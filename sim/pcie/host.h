@@ -130,6 +130,8 @@ enum rn_mem_result rn_host_load(struct rn_host *h, void *dst, rn_iova addr, uint
 struct rn_host_hooks {
 	void (*issued)(struct rn_host *h, const struct rn_tlp *tlp);
 	void (*performed)(struct rn_host *h, const struct rn_tlp *tlp);
+	/* It leaves a queue, by its route's hop. */
+	void (*moving)(struct rn_host *h, const struct rn_tlp *tlp);
 	/* A read or AtomicOp takes its bytes now; @tlp is not among those on their way
 	 * any more, or has pushed what it pushes.
 	 */

@@ -5,6 +5,7 @@
 #include "gpu_memory.h"
 #include "host_internal.h"
 #include "mem_guard.h"
+#include "rocin/access.h"
 #include "sanitize.h"
 
 /* As memcpy() would do it, and answers to questions about the device are as without the
@@ -32,7 +33,7 @@ static int api_region_add(struct rn_host_nic *nic, uint32_t key, rn_iova addr,
 	(void)rn_guard_install(); /* in front again, if the program has a new handler */
 	int rc = rn_gpu_region_add(nic, key, addr, len, access);
 
-	if (rc == 0)
+	if (rc == 0 && access & RN_ACCESS_LOCAL_WRITE)
 		rn_sanitize_region_add(nic, key, addr, len);
 	return rc;
 }
@@ -57,6 +58,11 @@ static void api_region_remove(struct rn_host_nic *nic, uint32_t key)
 	.drain = rn_host_drain, \
 	.dmabuf = rn_gpu_dmabuf_find, \
 	.region_add = api_region_add, \
+	.dm_add = rn_host_dm_add, \
+	.dm_remove = rn_host_dm_remove, \
+	.dm_write = rn_host_dm_write, \
+	.dm_read = rn_host_dm_read, \
+	.doorbell = rn_host_doorbell, \
 	.region_remove = api_region_remove
 /* clang-format on */
 

@@ -25,13 +25,24 @@ enum {
 };
 
 /* --------------------------------------------------------------- the bound */
+/* Empty polls since it was sent, of the ring that was polled most. */
+static uint32_t polls_of(struct rn_host *h, const struct rn_tlp *tlp)
+{
+	const uint32_t *before = rn_host_slot_of(h, tlp)->polls;
+	uint32_t most = 0;
+
+	for (unsigned i = 0; i < RN_HOST_RINGS; i++)
+		if (h->ring_polls[i] - before[i] > most)
+			most = h->ring_polls[i] - before[i];
+	return most;
+}
+
 /* Has it been held for 1/@part of the bound? */
 static bool is_held(struct rn_host *h, const struct rn_tlp *tlp, rn_ns now, unsigned part)
 {
 	const struct rn_pcie_knobs *k = rn_host_knobs(h);
-	uint64_t polls = h->polls - rn_host_slot_of(h, tlp)->polls;
 
-	if (k->hold_polls && polls >= k->hold_polls / part)
+	if (k->hold_polls && polls_of(h, tlp) >= k->hold_polls / part)
 		return true;
 	return k->hold_ns && now && (uint64_t)now >= tlp->stamp + k->hold_ns / part;
 }
@@ -56,7 +67,7 @@ static void leak(struct rn_host *h, rn_ns now)
 		h->leaked_at = now;
 	h->leaked_polls = h->polls;
 	h->counters.released++;
-	rn_host_force(h, h->leak_oldest ? oldest : rn_fabric_youngest(h->fabric));
+	rn_host_move(h, h->leak_oldest ? oldest : rn_fabric_youngest(h->fabric), true);
 	h->leak_oldest = !h->leak_oldest;
 }
 
@@ -64,10 +75,12 @@ void rn_host_release(struct rn_host *h, rn_ns now)
 {
 	unsigned oldest;
 
+	if (h->tape.is_replaying)
+		return; /* among the choices */
 	while ((oldest = rn_fabric_oldest(h->fabric)) != RN_TLP_NONE &&
 	       is_held(h, rn_fabric_tlp(h->fabric, oldest), now, 1)) {
 		h->counters.released++;
-		rn_host_force(h, oldest);
+		rn_host_move(h, oldest, true);
 	}
 	if (h->driver.kind == RN_DRIVER_ADVERSARIAL)
 		leak(h, now);
@@ -87,7 +100,11 @@ static rn_ns next_look(struct rn_host *h, rn_ns now)
 	unsigned oldest = rn_fabric_oldest(h->fabric);
 	rn_ns at;
 
-	if (oldest == RN_TLP_NONE || !does_time_move(h))
+	if (oldest == RN_TLP_NONE)
+		return RN_NEVER;
+	if (h->tape.is_replaying)
+		return now + TICK_NS;
+	if (!does_time_move(h))
 		return RN_NEVER;
 	if (h->driver.kind == RN_DRIVER_RANDOM || rn_fabric_wanted(h->fabric) > 0)
 		return now + TICK_NS;
@@ -99,13 +116,22 @@ static void sleep_until(struct rn_host *h, rn_ns when)
 {
 	struct timespec t = { .tv_sec = when / 1000000000, .tv_nsec = when % 1000000000 };
 
+	rn_host_record_flush(h);
+	h->by_time = false;
 	h->bus_is_asleep = true;
-	h->bus_is_idle = when == RN_NEVER;
-	if (h->bus_is_idle)
+	h->bus_sleeps_until = when;
+	if (when == RN_NEVER)
 		pthread_cond_wait(&h->bus_work, &h->lock);
 	else
 		pthread_cond_timedwait(&h->bus_work, &h->lock, &t);
-	h->bus_is_asleep = h->bus_is_idle = false;
+	h->bus_is_asleep = false;
+}
+
+static void let_time_pass(struct rn_host *h, rn_ns now)
+{
+	if (does_time_move(h))
+		rn_host_step(h, STEPS_PER_TICK);
+	rn_host_release(h, now);
 }
 
 static void *run_bus(void *arg)
@@ -116,13 +142,16 @@ static void *run_bus(void *arg)
 
 	for (;;) {
 		rn_host_lock(h);
+		h->by_time = true;
 		now = rn_host_now();
-		if (does_time_move(h))
-			rn_host_step(h, STEPS_PER_TICK);
-		rn_host_release(h, now);
-		must_hurry = h->waiting && h->driver.kind != RN_DRIVER_REPLAY;
+		if (h->tape.is_replaying)
+			rn_host_replay_tick(h, does_time_move(h));
+		else if (rn_host_may_time_move(h, now))
+			let_time_pass(h, now);
+		must_hurry = h->waiting && !h->tape.is_on;
 		if (!h->wake_due && !must_hurry)
 			sleep_until(h, next_look(h, now));
+		h->by_time = false;
 		rn_host_unlock(h); /* and tell whom something has ended for */
 		if (must_hurry)
 			sched_yield();
@@ -162,21 +191,25 @@ void rn_host_bus_start(struct rn_host *h)
 {
 	if (h->bus_is_running)
 		return;
-	/* Without the thread what is on its way waits for calls. */
 	h->bus_is_running = true;
-	(void)start_thread(h);
+	h->bus_is_missing = start_thread(h) != 0;
 }
 
 static void wake_bus(struct rn_host *h)
 {
-	h->bus_is_asleep = h->bus_is_idle = false; /* one signal is enough */
+	h->bus_is_asleep = false; /* one signal is enough */
 	pthread_cond_signal(&h->bus_work);
 }
 
+/* It may sleep for as long as what nobody waits for may take; not if somebody waits. */
 void rn_host_bus_poke(struct rn_host *h)
 {
 	rn_host_bus_start(h);
-	if (h->bus_is_idle)
+	if (!h->bus_is_asleep)
+		return;
+	if (h->bus_sleeps_until == RN_NEVER ||
+	    (rn_fabric_wanted(h->fabric) > 0 &&
+	     h->bus_sleeps_until > (rn_ns)h->now + TICK_NS))
 		wake_bus(h);
 }
 

@@ -9,14 +9,36 @@
 
 enum {
 	RN_HOST_INLINE = 64, /* bytes of a payload that lie in its slot */
+	/* Counters of empty polls. Rings that share one let go of TLPs earlier than the
+	 * bound, never later.
+	 */
+	RN_HOST_RINGS = 16,
 };
 
 /* What a TLP carries, and when it was sent. */
 struct rn_host_slot {
 	struct rn_payload payload;
-	uint64_t polls; /* empty polls of this host when it was sent */
-	uint16_t next;	/* free slots */
+	uint32_t polls[RN_HOST_RINGS]; /* rn_host.ring_polls when it was sent */
+	uint16_t next;		       /* free slots */
 	uint8_t bytes[RN_HOST_INLINE];
+};
+
+/* Choices that are recorded, and those that are made again. */
+struct rn_host_tape {
+	uint64_t events; /* what the program has asked for, ever */
+	int fd;		 /* recording; -1 */
+	size_t used;
+	char text[4096]; /* not written yet */
+
+	rn_ns last_event;
+
+	bool is_on; /* recording or replaying; read without the lock */
+	bool is_replaying;
+	bool is_frozen; /* an empty file: nothing moves unless it is forced */
+	struct rn_host_choice *choices;
+	uint32_t count, room, next;
+	uint64_t end; /* event at which the recording ended */
+	uint32_t idle_ticks;
 };
 
 struct rn_host {
@@ -24,7 +46,8 @@ struct rn_host {
 	struct rn_fabric *fabric;
 	struct rn_pcie_knobs knobs; /* of the fabric; devices keep pointers to them */
 	struct rn_driver driver;
-	uint16_t *choices; /* of driver=replay */
+	struct rn_host_tape tape;
+	bool by_time; /* the thread that lets time pass moves */
 
 	struct rn_host_slot *slots;
 	uint32_t slot_count;
@@ -36,8 +59,9 @@ struct rn_host {
 	bool is_busy;
 	_Atomic uint32_t on_way; /* TLPs, as of the last unlock */
 	uint64_t polls;		 /* empty ones, ever */
-	uint64_t now;		 /* ns, since the lock was taken; 0: nobody has asked */
-	bool wake_due;		 /* some NIC has results that nobody was told of */
+	uint32_t ring_polls[RN_HOST_RINGS];
+	uint64_t now;  /* ns, since the lock was taken; 0: nobody has asked */
+	bool wake_due; /* some NIC has results that nobody was told of */
 	struct rn_host_nic *nics[RN_NIC_MAX];
 
 	const struct rn_host_hooks *hooks[RN_HOST_HOOKS_MAX];
@@ -51,10 +75,11 @@ struct rn_host {
 	pthread_t bus;
 	pthread_cond_t bus_work;
 	bool bus_is_running;
-	bool bus_is_asleep; /* until somebody signals, or a time */
-	bool bus_is_idle;   /* until somebody signals */
-	unsigned waiting;   /* operations that a device was told are PENDING */
-	rn_ns leaked_at;    /* adversarial: when a TLP was last let go by age */
+	bool bus_is_missing; /* there is no thread for it: nothing stays on its way */
+	bool bus_is_asleep;  /* until somebody signals, or a time */
+	rn_ns bus_sleeps_until;
+	unsigned waiting; /* operations that a device was told are PENDING */
+	rn_ns leaked_at;  /* adversarial: when a TLP was last let go by age */
 	uint64_t leaked_polls;
 	bool leak_oldest; /* next time */
 
@@ -72,8 +97,17 @@ struct rn_host *rn_host_make(char *err, size_t err_len);
 /* True in a child of fork(): nothing works there. */
 bool rn_host_is_forked(void);
 
-/* Everything has been performed: begin again with these. 0 or -ENOMEM, unchanged then. */
+/* Everything has been performed: begin again with these. The tape goes on. 0 or -ENOMEM,
+ * unchanged then.
+ */
 int rn_host_restart(struct rn_host *h, const struct rn_pcie_knobs *knobs);
+
+/* The same with another tape: 0, or -errno and a sentence, unchanged then. */
+int rn_host_restart_with_tape(struct rn_host *h, const struct rn_pcie_knobs *knobs,
+			      char *err, size_t err_len);
+
+/* A choice: move the TLP one place, or all the way. */
+void rn_host_move(struct rn_host *h, unsigned index, bool is_forced);
 
 /* ------------------------------------------------------------ host_payload.c */
 /* Slots for @count TLPs, each of up to @bytes. 0 or -ENOMEM. */
@@ -131,6 +165,43 @@ void rn_host_drain(struct rn_host_nic *nic, uint32_t qpn);
  */
 bool rn_host_nic_wants_wake(struct rn_host_nic *nic);
 void rn_host_nic_wake(struct rn_host_nic *nic);
+
+/* ---------------------------------------------------------------- host_dm.c */
+/* As in rocin/host_api.h. */
+int rn_host_dm_add(struct rn_host_nic *nic, rn_iova addr, uint64_t len);
+void rn_host_dm_remove(struct rn_host_nic *nic, rn_iova addr);
+int rn_host_dm_write(struct rn_host_nic *nic, rn_iova addr, const void *src,
+		     uint64_t len);
+int rn_host_dm_read(struct rn_host_nic *nic, void *dst, rn_iova addr, uint64_t len);
+void rn_host_doorbell(struct rn_host_nic *nic);
+
+/* ------------------------------------------------------------ host_replay.c */
+/* What record=FILE and replay=FILE ask for. 0, or -errno and a sentence. */
+int rn_host_tape_open(const struct rn_pcie_knobs *k, struct rn_host_tape *t, char *err,
+		      size_t err_len);
+void rn_host_tape_close(struct rn_host_tape *t);
+
+/* @t takes the place of the tape before it, which ends. */
+void rn_host_tape_insert(struct rn_host *h, const struct rn_host_tape *t);
+
+/* The program asks for something that moves TLPs or sends some. */
+void rn_host_event(struct rn_host *h);
+
+/* May the thread that lets time pass move something, by what is recorded? */
+bool rn_host_may_time_move(const struct rn_host *h, rn_ns now);
+
+/* A choice that is being made. */
+void rn_host_record(struct rn_host *h, unsigned index, bool is_forced);
+void rn_host_record_flush(struct rn_host *h);
+
+/* Make the choices that were made here: by time, or within the last event. */
+void rn_host_replay(struct rn_host *h, bool by_time);
+
+/* After rn_host_restart(): nothing is left to replay? */
+void rn_host_replay_resume(struct rn_host *h);
+
+/* Time goes by. @is_time_due: it would move something. */
+void rn_host_replay_tick(struct rn_host *h, bool is_time_due);
 
 /* ------------------------------------------------------------- host_trace.c */
 /* @tlp is about to leave @queue. */

@@ -7,6 +7,7 @@
 #include "host_internal.h"
 #include "mem_direct.h"
 #include "mem_guard.h"
+#include "sanitize.h"
 
 /* ---------------------------------------------------------------- regions */
 /* How many begin at or below @addr. */
@@ -70,10 +71,13 @@ void rn_host_region_unlink(struct rn_host *h, struct rn_host_region *r)
 }
 
 /* ------------------------------------------------------------------ bytes */
-static rn_iova engine_address(const struct rn_host *h, rn_iova addr)
+static rn_iova engine_address(const struct rn_host *h, rn_iova addr, uint32_t len,
+			      bool to_store)
 {
 	const struct rn_host_region *r = rn_host_region_of(h, addr);
 
+	if (!r)
+		rn_sanitize_open(addr, len, to_store);
 	return r ? addr + (rn_iova)r->shift : addr;
 }
 
@@ -87,7 +91,8 @@ enum rn_mem_result rn_host_store(struct rn_host *h, rn_iova addr, const void *sr
 	struct rn_guard *outer = rn_guard_thread.current;
 	enum rn_mem_result result;
 
-	result = rn_mem_direct_ops.write(NULL, engine_address(h, addr), src, len, none);
+	result = rn_mem_direct_ops.write(NULL, engine_address(h, addr, len, true), src,
+					 len, none);
 	rn_guard_thread.current = outer;
 	return result;
 }
@@ -98,7 +103,8 @@ enum rn_mem_result rn_host_load(struct rn_host *h, void *dst, rn_iova addr, uint
 	struct rn_guard *outer = rn_guard_thread.current;
 	enum rn_mem_result result;
 
-	result = rn_mem_direct_ops.read(NULL, dst, engine_address(h, addr), len, none, 0);
+	result = rn_mem_direct_ops.read(NULL, dst, engine_address(h, addr, len, false),
+					len, none, 0);
 	rn_guard_thread.current = outer;
 	return result;
 }
@@ -110,7 +116,7 @@ enum rn_mem_result rn_host_modify(struct rn_host *h, struct rn_host_atomic *a)
 	struct rn_mem_atomic_req req = a->req;
 	enum rn_mem_result result;
 
-	req.dst = engine_address(h, req.dst);
+	req.dst = engine_address(h, req.dst, sizeof(a->found), true);
 	result = rn_mem_direct_ops.atomic(NULL, &req, &a->found, none, 0);
 	rn_guard_thread.current = outer;
 	return result;

@@ -141,10 +141,13 @@ unsigned rn_host_collect(struct rn_host_nic *nic,
 	struct rn_nic_op *list;
 	unsigned count = 0;
 
-	if (!atomic_load_explicit(&nic->has_ended, memory_order_acquire) ||
-	    rn_host_is_forked())
+	if (rn_host_is_forked() ||
+	    (!atomic_load_explicit(&nic->has_ended, memory_order_acquire) &&
+	     !nic->host->tape.is_on))
 		return 0;
 	rn_host_lock(nic->host);
+	if (nic->host->tape.is_on)
+		rn_host_event(nic->host); /* it sees what has ended */
 	list = take_ended(nic);
 	rn_host_unlock(nic->host);
 	for (const struct rn_nic_op *op = list; op; op = op->next, count++)
@@ -156,20 +159,28 @@ unsigned rn_host_collect(struct rn_host_nic *nic,
 }
 
 /* ------------------------------------------------------------------- moving */
+static unsigned counter_of(rn_iova ring)
+{
+	/* Multiplicative hashing: the upper bits of the product are well mixed. */
+	return (unsigned)(ring * UINT64_C(0x9e3779b97f4a7c15) >> 60) % RN_HOST_RINGS;
+}
+
 void rn_host_polled_empty(struct rn_host_nic *nic, rn_iova ring)
 {
 	struct rn_host *h = nic->host;
 
-	(void)ring;
 	if (!atomic_load_explicit(&h->on_way, memory_order_acquire) ||
 	    rn_host_is_forked())
 		return;
 	rn_host_lock(h);
 	h->polls++;
+	h->ring_polls[counter_of(ring)]++;
 	rn_host_step(h, h->driver.kind == RN_DRIVER_ADVERSARIAL
 				? STEPS_PER_POLL_ADVERSARIAL
 				: STEPS_PER_POLL);
-	if (rn_host_knobs(h)->hold_polls)
+	if (h->tape.is_on)
+		rn_host_release(h, rn_host_now());
+	else if (rn_host_knobs(h)->hold_polls)
 		rn_host_release(h, 0);
 	rn_host_unlock(h);
 }

@@ -47,13 +47,15 @@ struct rn_host_nic {
 	char name[32];
 	void (*wake)(void *arg);
 	void *arg;
-	uint32_t next_txn;
+	uint32_t next_txn, last_packet;
 
 	struct rn_nic_op *active; /* not ended */
 	struct rn_nic_op *ended, **ended_tail;
 	struct rn_nic_op *free;
 	struct rn_nic_block *blocks;
 	struct rn_nic_lock *locks;
+
+	_Atomic uint32_t dm_writes; /* of the CPU to its memory, on their way */
 
 	bool is_told;		 /* of the ended ones, since the last collect() */
 	_Atomic bool has_ended;	 /* read without the lock */

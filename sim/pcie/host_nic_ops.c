@@ -140,6 +140,13 @@ static enum rn_mem_result write_data(struct rn_host_nic *nic, struct rn_tlp *tlp
 	return RN_MEM_DONE;
 }
 
+static uint32_t next_packet(struct rn_host_nic *nic)
+{
+	if (++nic->last_packet == 0)
+		nic->last_packet = 1;
+	return nic->last_packet;
+}
+
 static enum rn_mem_result nic_write(void *ctx, rn_iova dst, const void *src, uint32_t len,
 				    struct rn_mem_attr attr)
 {
@@ -152,6 +159,8 @@ static enum rn_mem_result nic_write(void *ctx, rn_iova dst, const void *src, uin
 		return RN_MEM_FAULT;
 	rn_host_lock(nic->host);
 	tlp = header(nic, RN_TLP_WRITE, attr);
+	if (attr.flags & RN_MEM_WRITE)
+		tlp.packet = next_packet(nic);
 	if (!is_there(nic->host, dst, len))
 		nic->host->counters.faults++;
 	else if ((attr.flags & RN_MEM_CQE) && len <= nic->host->large_bytes)
@@ -403,6 +412,7 @@ static enum rn_mem_result nic_atomic(void *ctx, const struct rn_mem_atomic_req *
 	if (rn_host_is_forked())
 		return RN_MEM_FAULT;
 	rn_host_lock(nic->host);
+	rn_host_event(nic->host); /* it may send nothing, and wait for another's lock */
 	op = rn_nic_op_take(nic, attr.qpn, tag);
 	if (op) {
 		op->attr = attr;

@@ -138,7 +138,7 @@ int rn_pcie_set_knobs(const struct rn_pcie_knobs *k)
 	if (!h)
 		return rn_host_is_forked() ? 0 : -ENOMEM;
 	rn_host_force_all(h);
-	err = rn_host_restart(h, k);
+	err = rn_host_restart_with_tape(h, k, why, sizeof(why));
 	rn_host_unlock(h);
 	return err;
 }
@@ -153,8 +153,9 @@ void rn_pcie_seed(uint64_t seed)
 	rn_host_force_all(h);
 	knobs = *rn_host_knobs(h);
 	knobs.seed = seed;
-	/* A file of choices begins again; if there is no memory all stays as it was. */
+	/* A file of choices goes on; if there is no memory all stays as it was. */
 	(void)rn_host_restart(h, &knobs);
+	rn_host_replay_resume(h);
 	rn_host_unlock(h);
 }
 

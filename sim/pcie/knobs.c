@@ -109,6 +109,7 @@ enum {
 	KNOB_HOLD,
 	KNOB_HOLD_POLLS,
 	KNOB_REPLAY,
+	KNOB_RECORD,
 	KNOB_COUNT,
 };
 
@@ -152,10 +153,14 @@ const struct rn_pcie_knob rn_pcie_knob_list[KNOB_COUNT + 1] = {
 	[KNOB_HOLD_POLLS] = { "hold.polls", NULL, "COUNT|inf",
 		"nor for more polls that find nothing" },
 	[KNOB_REPLAY] = { "replay", NULL, "FILE", "choices for driver=replay" },
+	[KNOB_RECORD] = { "record", NULL, "FILE", "where choices are written to" },
 	[KNOB_COUNT] = { NULL, NULL, NULL, NULL },
 };
 
 #define AT(field) offsetof(struct rn_pcie_knobs, field)
+#define FILE_NAME_IS \
+	"a file name of 1 to 255 characters, none of them a comma, '#' or a control " \
+	"character"
 
 static const struct row rows[KNOB_COUNT] = {
 	[KNOB_PLACE]	    = { .form = CHOICE, .offset = AT(place) },
@@ -189,13 +194,26 @@ static const struct row rows[KNOB_COUNT] = {
 	[KNOB_HOLD_POLLS]   = { .form = COUNT_OR_INF, .offset = AT(hold_polls),
 				.what = "a number from 1 to 4294967295, or inf" },
 	[KNOB_REPLAY]	    = { .form = FILE_NAME, .offset = AT(replay),
-				.what = "a file name of 1 to 255 characters, none of them "
-					"a comma, '#' or a control character" },
+				.what = FILE_NAME_IS },
+	[KNOB_RECORD]	    = { .form = FILE_NAME, .offset = AT(record),
+				.what = FILE_NAME_IS },
 };
 /* clang-format on */
 
 static_assert(sizeof(enum rn_place) == sizeof(uint32_t), "enums are kept in 32 bits");
 static_assert(sizeof(bool) == 1, "and switches in 8");
+
+static_assert(sizeof(common.replay) == sizeof(common.record), "of one length");
+
+static char *file_name(struct rn_pcie_knobs *k, unsigned knob)
+{
+	return (char *)k + rows[knob].offset;
+}
+
+static const char *const_file_name(const struct rn_pcie_knobs *k, unsigned knob)
+{
+	return (const char *)k + rows[knob].offset;
+}
 
 static size_t width_of(enum form form)
 {
@@ -328,8 +346,8 @@ static bool read_value(struct rn_pcie_knobs *k, unsigned knob, const char *choic
 	if (rows[knob].form == FILE_NAME) {
 		if (!is_file_name(w))
 			return false;
-		memset(k->replay, 0, sizeof(k->replay));
-		memcpy(k->replay, w.at, w.len);
+		memset(file_name(k, knob), 0, sizeof(k->replay));
+		memcpy(file_name(k, knob), w.at, w.len);
 		return true;
 	}
 	if (!read_number(knob, choices, w, &value) || !is_in_range(knob, value))
@@ -362,10 +380,14 @@ bool rn_knob_read(struct rn_pcie_knobs *k, int knob, const char *choices,
 
 bool rn_knob_is_valid(const struct rn_pcie_knobs *k, int knob)
 {
-	size_t len = strnlen(k->replay, sizeof(k->replay));
+	const char *name;
+	size_t len;
 
-	if (rows[knob].form == FILE_NAME)
-		return len == 0 || is_file_name((struct rn_word){ k->replay, len });
+	if (rows[knob].form == FILE_NAME) {
+		name = const_file_name(k, (unsigned)knob);
+		len = strnlen(name, sizeof(k->replay));
+		return len == 0 || is_file_name((struct rn_word){ name, len });
+	}
 	return is_in_range((unsigned)knob, get(k, &rows[knob]));
 }
 
@@ -373,7 +395,8 @@ bool rn_knob_differs(const struct rn_pcie_knobs *a, const struct rn_pcie_knobs *
 		     int knob)
 {
 	if (rows[knob].form == FILE_NAME)
-		return strcmp(a->replay, b->replay) != 0;
+		return strcmp(const_file_name(a, (unsigned)knob),
+			      const_file_name(b, (unsigned)knob)) != 0;
 	return get(a, &rows[knob]) != get(b, &rows[knob]);
 }
 
@@ -417,6 +440,6 @@ void rn_text_knob_value(struct rn_text *t, const struct rn_pcie_knobs *k, int kn
 		rn_text_number(t, value);
 		return;
 	case FILE_NAME:
-		rn_text_add(t, k->replay);
+		rn_text_add(t, const_file_name(k, (unsigned)knob));
 	}
 }

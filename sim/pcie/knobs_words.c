@@ -160,6 +160,10 @@ int rn_pcie_check(const struct rn_pcie_knobs *k, char *err, size_t err_len)
 	if (k->driver != RN_DRIVER_REPLAY && k->replay[0])
 		return contradict(&t, "replay", "driver",
 				  "a file is replayed by driver=replay only");
+	if (k->place == RN_PLACE_NOW && k->record[0])
+		return contradict(&t, "place=now", "record", "nothing is chosen then");
+	if (k->record[0] && strcmp(k->record, k->replay) == 0)
+		return contradict(&t, "record", "replay", "both name one file");
 	return 0;
 }
 

@@ -112,17 +112,29 @@ static bool is_plain_data(const struct rn_tlp *tlp)
 	       !(tlp->flags & other);
 }
 
-/* Two payload writes of a NIC that the place knob leaves unordered. */
-static bool is_placed_freely(const struct rn_tlp *later, const struct rn_tlp *earlier,
-			     enum rn_place place)
+/* nic.ooo: other packets of the WRITEs of one QP. */
+static bool is_other_packet(const struct rn_tlp *later, const struct rn_tlp *earlier)
+{
+	return later->packet != 0 && earlier->packet != 0 &&
+	       later->packet != earlier->packet && later->stream == earlier->stream;
+}
+
+/* The knob that leaves two payload writes of a NIC unordered, for people; or NULL. */
+static const char *freedom(const struct rn_tlp *later, const struct rn_tlp *earlier,
+			   const struct rn_pcie_knobs *knobs)
 {
 	if (!is_plain_data(later) || !is_plain_data(earlier))
-		return false;
+		return NULL;
 	if (later->requester != earlier->requester || !rn_tlp_disjoint(later, earlier))
-		return false;
-	if (place == RN_PLACE_MSG)
-		return later->stream == earlier->stream && later->msg == earlier->msg;
-	return place == RN_PLACE_ANY;
+		return NULL;
+	if (knobs->place == RN_PLACE_ANY)
+		return "place=any: data for different bytes";
+	if (knobs->place == RN_PLACE_MSG && later->stream == earlier->stream &&
+	    later->msg == earlier->msg)
+		return "place=msg: data inside one message";
+	if (knobs->ooo && is_other_packet(later, earlier))
+		return "nic.ooo: data of different packets of WRITEs";
+	return NULL;
 }
 
 bool rn_order_may_pass(const struct rn_tlp *later, const struct rn_tlp *earlier,
@@ -130,21 +142,18 @@ bool rn_order_may_pass(const struct rn_tlp *later, const struct rn_tlp *earlier,
 {
 	if (is_lock(earlier))
 		return false;
-	return rn_may_pass(later, earlier) ||
-	       is_placed_freely(later, earlier, knobs->place);
+	return rn_may_pass(later, earlier) || freedom(later, earlier, knobs);
 }
 
 const char *rn_order_rule(const struct rn_tlp *later, const struct rn_tlp *earlier,
 			  const struct rn_pcie_knobs *knobs)
 {
 	const struct cell *cell = cell_of(later, earlier);
+	const char *why = freedom(later, earlier, knobs);
 
 	if (is_lock(earlier))
 		return "V9: nothing passes the write of a NIC atomic";
 	if (rn_may_pass(later, earlier))
 		return cell->yes;
-	if (!is_placed_freely(later, earlier, knobs->place))
-		return cell->no;
-	return knobs->place == RN_PLACE_MSG ? "place=msg: data inside one message"
-					    : "place=any: data for different bytes";
+	return why ? why : cell->no;
 }

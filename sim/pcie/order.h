@@ -16,8 +16,9 @@
  */
 bool rn_may_pass(const struct rn_tlp *later, const struct rn_tlp *earlier);
 
-/* The same with what the knobs add: data of a NIC that may be placed more freely (place,
- * see rocin/pcie.h), and the write half of a NIC atomic, which nothing overtakes.
+/* The same with what the knobs add: data of a NIC that may be placed more freely (place
+ * and nic.ooo, see rocin/pcie.h), and the write half of a NIC atomic, which nothing
+ * overtakes.
  */
 bool rn_order_may_pass(const struct rn_tlp *later, const struct rn_tlp *earlier,
 		       const struct rn_pcie_knobs *knobs);

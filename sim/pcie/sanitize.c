@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "host_nic.h"
+#include "log.h"
 #include "mem_guard.h"
 #include "sanitize_internal.h"
 #include "trap.h"
@@ -259,6 +260,15 @@ static const struct rn_san_wr *gather_of(const struct rn_san_qp *q,
 	return NULL;
 }
 
+/* Posted before the completion was taken: the program has not relied on it. */
+static bool was_posted_before(const struct rn_san_wr *request, const struct rn_tlp *tlp)
+{
+	uint16_t by = *cover_of(tlp);
+
+	return request && by && request->when < rn_san.completions[by - 1].when &&
+	       rn_san.options.level != RN_SANITIZE_ALL;
+}
+
 static void reading(struct rn_host *h, const struct rn_tlp *tlp)
 {
 	struct rn_san_read r = { .reader = tlp->requester,
@@ -272,8 +282,10 @@ static void reading(struct rn_host *h, const struct rn_tlp *tlp)
 	if (!r.tlp)
 		return;
 	if (rn_agent_is_nic(tlp->requester)) {
-		r.qp = rn_san_qp(tlp->requester, tlp->stream, false);
-		r.request = gather_of(r.qp, tlp);
+		r.qpn = tlp->stream;
+		r.request = gather_of(rn_san_qp(tlp->requester, tlp->stream, false), tlp);
+		if (was_posted_before(r.request, r.tlp))
+			return;
 		r.stack = r.request ? r.request->stack : 0;
 	} else {
 		r.stack = rn_san_stack();
@@ -296,11 +308,13 @@ bool rn_san_judge_load(unsigned agent, rn_iova addr)
 	return true;
 }
 
-void rn_sanitize_loaded(struct rn_host *h, uintptr_t addr)
+void rn_sanitize_loaded(struct rn_gpu *gpu, uintptr_t addr)
 {
-	(void)h;
-	if (rn_sanitize_is_on())
+	if (!rn_sanitize_is_on())
+		return;
+	if (!rn_guard_is_store())
 		rn_san_judge_load(RN_AGENT_CPU, addr);
+	rn_san_step_gpu(gpu);
 }
 
 /* ------------------------------------------------------------------- start */
@@ -313,7 +327,7 @@ static const struct rn_host_hooks hooks = {
 void rn_sanitize_start(struct rn_host *h)
 {
 	const char *text = getenv("ROCIN_SANITIZE");
-	char err[200];
+	char err[200], knobs[400];
 
 	if (!text || !*text)
 		return;
@@ -326,9 +340,12 @@ void rn_sanitize_start(struct rn_host *h)
 				"holds data back\n");
 		return;
 	}
+	rn_pcie_format(rn_host_knobs(h), knobs, sizeof(knobs));
+	rn_log(RN_LOG_TRACE, "sanitizer: on, PCIe layer: %s", knobs);
 	rn_san.host = h;
 	rn_san_stack_init();
 	rn_san_report_init();
+	rn_san_step_init();
 	rn_guard_set_trap(rn_trap_fault);
 	rn_host_lock(h);
 	rn_host_add_hooks(h, &hooks);

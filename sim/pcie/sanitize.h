@@ -12,8 +12,7 @@
  *
  * Reads that are seen: those of NICs, drives and rn_gpu_*() calls, plain loads of the CPU
  * from device memory (trap.h) and of kernels from device memory with covered bytes on
- * their way; with ROCIN_SANITIZE=all plain loads from registered host memory, too. Of a
- * page the first access after each event is seen.
+ * their way; with ROCIN_SANITIZE=all plain loads from registered host memory, too.
  *
  * ROCIN_SANITIZE=on|all[,exitcode=N][,log=FILE]: what is found goes to FILE (%p: the
  * process id), else to stderr; a program that would end with 0 ends with N (66).
@@ -61,8 +60,11 @@ void rn_sanitize_forget(unsigned agent, uint32_t qpn);
  */
 void rn_sanitize_stored(struct rn_host *h, unsigned agent, rn_iova addr, uint64_t len);
 
-/* A plain load of the CPU from @addr, after what it pushed; in the handler of SIGSEGV. */
-void rn_sanitize_loaded(struct rn_host *h, uintptr_t addr);
+/* A plain load or store of the CPU met a closed page of @gpu at @addr, has pushed what it
+ * pushes, and the pages are open; in the handler of SIGSEGV.
+ */
+struct rn_gpu;
+void rn_sanitize_loaded(struct rn_gpu *gpu, uintptr_t addr);
 
 /**
  * rn_sanitize_fault() - First in the trap: is it a page that was closed here?
@@ -73,13 +75,16 @@ void rn_sanitize_loaded(struct rn_host *h, uintptr_t addr);
  */
 bool rn_sanitize_fault(uintptr_t addr);
 
-/* Host memory that a NIC may write. Host lock not held. */
+/* Host memory that a NIC or peer may write. Host lock not held. */
 void rn_sanitize_region_add(const struct rn_host_nic *nic, uint32_t key, rn_iova addr,
 			    uint64_t len);
 void rn_sanitize_region_remove(const struct rn_host_nic *nic, uint32_t key);
 
 /* A system call is about to use [addr, addr + len): open what is closed here. */
 void rn_sanitize_touch(uintptr_t addr, size_t len);
+
+/* The hierarchy is about to use [addr, addr + len) itself: open what is closed here. */
+void rn_sanitize_open(uintptr_t addr, size_t len, bool to_store);
 
 /* This thread looks at memory in order to wait for a value: no reads to be judged. Nests
  * not; any thread, no lock.

@@ -39,9 +39,11 @@ struct rn_san_wr {
 	uint32_t rkey, msg;
 	uint32_t stack;
 	uint32_t written; /* rn_san.written when it was posted */
+	rn_ns when;	  /* posted */
 	uint8_t opcode;	  /* enum rn_wr_opcode */
 	uint8_t range_count;
 	bool is_used, is_done, has_digest, has_fence;
+	bool is_held; /* its pages cannot be stored to */
 	struct rn_host_range range[RN_SAN_RANGES];
 };
 
@@ -113,6 +115,9 @@ struct rn_san_wr *rn_san_wr_find(const struct rn_san_qp *q, uint32_t msg);
 /* A fresh record for request @msg; NULL: no memory. */
 struct rn_san_wr *rn_san_wr_add(struct rn_san_qp *q, uint32_t msg);
 
+/* A request whose source holds @addr and that has not completed, with its QP. */
+struct rn_san_wr *rn_san_wr_holding(uintptr_t addr, struct rn_san_qp **qp);
+
 /* A CQE as it was sent, by where it will lie. */
 struct rn_san_cqe {
 	rn_iova slot;
@@ -137,6 +142,22 @@ void rn_san_page_count(const struct rn_tlp *tlp, int change);
 /* A data write to host memory was issued, or performed. */
 void rn_san_host_page_count(const struct rn_tlp *tlp, int change);
 
+/* Keep the program from storing to the whole pages of a source, or let it. */
+void rn_san_source_hold(struct rn_san_wr *wr, bool hold);
+
+/* Close a page again where there is still cause. */
+void rn_san_page_close(uintptr_t at);
+
+/* ------------------------------------------------------------ sanitize_step.c */
+void rn_san_step_init(void);
+
+/* In the handler of a fault: close the page, or what the trap closes of the GPU, again
+ * behind the instruction, if that is possible.
+ */
+void rn_san_step_page(uintptr_t page);
+struct rn_gpu;
+void rn_san_step_gpu(struct rn_gpu *gpu);
+
 /* ----------------------------------------------------------- sanitize_stack.c */
 /* Load what a stack needs; not in a handler. */
 void rn_san_stack_init(void);
@@ -158,13 +179,15 @@ struct rn_san_read {
 	rn_iova addr;
 	uint64_t len;
 	const struct rn_tlp *tlp;
-	const struct rn_san_qp *qp;
+	uint32_t qpn; /* of a NIC's read */
 	const struct rn_san_wr *request;
 	uint32_t stack;
 };
 void rn_san_report_read(const struct rn_san_read *r);
 
-void rn_san_report_source(const struct rn_san_qp *q, const struct rn_san_wr *wr);
+/* @store: stack of the store, or 0. */
+void rn_san_report_source(const struct rn_san_qp *q, const struct rn_san_wr *wr,
+			  uint32_t store);
 
 /* @is_local: the local ranges overlap, else the remote ones. */
 void rn_san_report_fence(const struct rn_san_qp *q, const struct rn_san_wr *first,

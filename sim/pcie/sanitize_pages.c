@@ -2,29 +2,38 @@
 /* sanitize_pages.c - pages of the device view, by which kernels name their memory, are
  * closed while covered writes to them are on their way.
  *
- * The first access of a kernel to such a page faults and is judged; then the page is open
- * until something happens to it. What is read is what would have been read.
+ * An access of a kernel to such a page faults and is judged; the page is open for that
+ * instruction (sanitize_step.c). What is read is what would have been read.
  *
  * With ROCIN_SANITIZE=all so are pages of registered host memory, while any data is on
- * its way to them. The hierarchy's own accesses open them.
+ * its way to them, and pages that are wholly the source of a request cannot be stored to
+ * until it completes. The hierarchy's own accesses open them.
  */
 #include <stdlib.h>
 #include <sys/mman.h>
 
 #include "gpu_memory.h"
+#include "host_internal.h"
 #include "mem_guard.h"
 #include "sanitize_internal.h"
 
 enum {
 	PAGES = 8192, /* a power of two; more than pages that writes on their way touch */
+	SOURCE_MAX = 64 * 1024, /* bytes of a source that is held */
 	RETRIES_MAX = 10000,
 };
 
-/* By hash; a place with count 0 is free. */
+enum state {
+	OPEN,
+	READ_ONLY, /* a request has its source there */
+	CLOSED,	   /* writes are on their way to it */
+};
+
+/* By hash; a place with neither writes nor sources is free. */
 static struct page {
 	uintptr_t at; /* in the device view, or host memory */
-	unsigned count;
-	bool is_closed;
+	unsigned writes, sources;
+	enum state state;
 } pages[PAGES];
 
 static struct page *page_of(uintptr_t at)
@@ -32,26 +41,43 @@ static struct page *page_of(uintptr_t at)
 	return &pages[(at / RN_GPU_PAGE * UINT64_C(0x9e3779b97f4a7c15) >> 40) % PAGES];
 }
 
-static void protect(struct page *p, bool close)
+static void protect(struct page *p, enum state state)
 {
-	if (p->is_closed == close)
-		return;
-	if (mprotect((void *)p->at, RN_GPU_PAGE,
-		     close ? PROT_NONE : PROT_READ | PROT_WRITE) == 0)
-		p->is_closed = close;
+	static const int rights[] = { [OPEN] = PROT_READ | PROT_WRITE,
+				      [READ_ONLY] = PROT_READ,
+				      [CLOSED] = PROT_NONE };
+	void *at = (void *)p->at; // NOLINT(performance-no-int-to-ptr)
+
+	if (p->state != state && mprotect(at, RN_GPU_PAGE, rights[state]) == 0)
+		p->state = state;
 }
 
-/* Two pages of one hash: the second stays open, and reads of it are not seen. */
-static void count_page(uintptr_t at, int change)
+static void protect_again(struct page *p)
+{
+	if (p->writes)
+		protect(p, CLOSED);
+	else
+		protect(p, p->sources ? READ_ONLY : OPEN);
+}
+
+/* Two pages of one hash: the second stays open, and accesses to it are not seen. */
+static struct page *take(uintptr_t at)
 {
 	struct page *p = page_of(at);
 
-	if (p->count == 0 && change > 0)
+	if (p->at != at && p->writes == 0 && p->sources == 0)
 		*p = (struct page){ .at = at };
-	if (p->at != at || (change < 0 && p->count == 0))
+	return p->at == at ? p : NULL;
+}
+
+static void count_page(uintptr_t at, int change)
+{
+	struct page *p = take(at);
+
+	if (!p || (change < 0 && p->writes == 0))
 		return;
-	p->count += (unsigned)change;
-	protect(p, p->count > 0);
+	p->writes += (unsigned)change;
+	protect_again(p);
 }
 
 static void count_pages(uintptr_t addr, uint32_t len, int change)
@@ -61,6 +87,14 @@ static void count_pages(uintptr_t addr, uint32_t len, int change)
 
 	for (; at <= last; at += RN_GPU_PAGE)
 		count_page(at, change);
+}
+
+void rn_san_page_close(uintptr_t at)
+{
+	struct page *p = page_of(at);
+
+	if (p->at == at)
+		protect_again(p);
 }
 
 /* ------------------------------------------------------------- device view */
@@ -115,8 +149,8 @@ static void open_range(uintptr_t lo, uintptr_t hi)
 	for (unsigned i = 0; i < PAGES; i++) {
 		if (pages[i].at < lo || pages[i].at >= hi)
 			continue;
-		protect(&pages[i], false);
-		pages[i].count = 0;
+		protect(&pages[i], OPEN);
+		pages[i].writes = pages[i].sources = 0;
 	}
 }
 
@@ -148,17 +182,57 @@ void rn_san_host_page_count(const struct rn_tlp *tlp, int change)
 		count_pages(tlp->addr, tlp->len, change);
 }
 
-void rn_sanitize_touch(uintptr_t addr, size_t len)
+/* Whole pages of the range, if they are whole pages of one region. */
+static void count_sources(const struct rn_host_range *range, int change)
+{
+	uintptr_t at = (range->addr + RN_GPU_PAGE - 1) & ~(uintptr_t)(RN_GPU_PAGE - 1);
+	uintptr_t end = (range->addr + range->len) & ~(uintptr_t)(RN_GPU_PAGE - 1);
+	const struct region *r = regions;
+
+	if (at >= end || end - at > SOURCE_MAX)
+		return;
+	while (r && (at < r->lo || end > r->hi))
+		r = r->next;
+	for (; r && at < end; at += RN_GPU_PAGE) {
+		struct page *p = take(at);
+
+		if (!p || (change < 0 && p->sources == 0))
+			continue;
+		p->sources += (unsigned)change;
+		protect_again(p);
+	}
+}
+
+void rn_san_source_hold(struct rn_san_wr *wr, bool hold)
+{
+	if (wr->is_held == hold || rn_san.options.level != RN_SANITIZE_ALL)
+		return;
+	wr->is_held = hold;
+	for (unsigned i = 0; i < wr->range_count; i++)
+		count_sources(&wr->range[i], hold ? 1 : -1);
+}
+
+void rn_sanitize_open(uintptr_t addr, size_t len, bool to_store)
 {
 	uintptr_t at = addr & ~(uintptr_t)(RN_GPU_PAGE - 1);
 
-	if (!rn_sanitize_is_on() || rn_san.options.level != RN_SANITIZE_ALL || !len ||
-	    rn_gpu_is_forked() || rn_host_is_locked_by_me(rn_san.host))
+	if (!rn_sanitize_is_on() || rn_san.options.level != RN_SANITIZE_ALL)
+		return;
+	for (; at < addr + len; at += RN_GPU_PAGE) {
+		struct page *p = page_of(at);
+
+		if (p->at == at && (to_store || p->state == CLOSED))
+			protect(p, OPEN);
+	}
+}
+
+void rn_sanitize_touch(uintptr_t addr, size_t len)
+{
+	if (!rn_sanitize_is_on() || rn_san.options.level != RN_SANITIZE_ALL ||
+	    rn_host_is_forked() || rn_host_is_locked_by_me(rn_san.host))
 		return;
 	rn_host_lock(rn_san.host);
-	for (; at < addr + len; at += RN_GPU_PAGE)
-		if (page_of(at)->at == at)
-			protect(page_of(at), false);
+	rn_sanitize_open(addr, len, true);
 	rn_host_unlock(rn_san.host);
 }
 
@@ -174,6 +248,24 @@ static bool is_stuck(uintptr_t addr)
 	return times > RETRIES_MAX;
 }
 
+/* The page is open. true: that was a finding, and the page need not close again. */
+static bool judge(unsigned agent, uintptr_t addr, rn_iova name, const struct page *p)
+{
+	struct rn_san_wr *wr;
+	struct rn_san_qp *q;
+
+	if (!rn_guard_is_store()) {
+		rn_san_judge_load(agent, name);
+		return false;
+	}
+	wr = p->sources ? rn_san_wr_holding(addr, &q) : NULL;
+	if (!wr)
+		return false;
+	wr->has_digest = false;
+	rn_san_report_source(q, wr, rn_san_stack());
+	return true;
+}
+
 /* @agent loads from, or stores to, @addr, which devices name @name. */
 static bool meet(unsigned agent, uintptr_t addr, rn_iova name, bool may_retry)
 {
@@ -185,11 +277,11 @@ static bool meet(unsigned agent, uintptr_t addr, rn_iova name, bool may_retry)
 	if (!is_locked)
 		rn_host_lock(rn_san.host);
 	p = page_of(at);
-	was_closed = p->at == at && p->is_closed;
+	was_closed = p->at == at && p->state != OPEN;
 	if (was_closed)
-		protect(p, false);
-	if (was_closed && !is_locked && !rn_guard_is_store())
-		rn_san_judge_load(agent, name);
+		protect(p, OPEN);
+	if (was_closed && !is_locked && !judge(agent, addr, name, p))
+		rn_san_step_page(at);
 	/* Another thread has opened it meanwhile? */
 	may_retry = may_retry || p->at == at;
 	if (!is_locked)
@@ -205,18 +297,18 @@ bool rn_sanitize_fault(uintptr_t addr)
 
 	if (!rn_sanitize_is_on())
 		return false;
-	if (rn_gpu_is_forked()) { /* pages that were closed when it was copied */
+	if (rn_host_is_forked()) { /* pages that were closed when it was copied */
 		struct page *p = page_of(addr & ~(uintptr_t)(RN_GPU_PAGE - 1));
-		bool was_closed = p->is_closed && addr - p->at < RN_GPU_PAGE;
+		bool was_closed = p->state != OPEN && addr - p->at < RN_GPU_PAGE;
 
 		if (was_closed)
-			protect(p, false);
+			protect(p, OPEN);
 		return was_closed;
 	}
 	gpu = rn_gpu_of(addr, &offset, &view);
 	if (gpu && view == 'd')
 		return meet(rn_gpu_agent(gpu), addr, (uintptr_t)gpu->bar + offset,
-			    rn_gpu_find((const void *)addr, NULL) == 0);
+			    rn_gpu_find(gpu->dev + offset, NULL) == 0);
 	if (!gpu && rn_san.options.level == RN_SANITIZE_ALL)
 		return meet(RN_AGENT_CPU, addr, addr, false);
 	return false;

@@ -104,7 +104,7 @@ static void judge_source(const struct rn_san_qp *q, const struct rn_san_wr *wr)
 		if (was_written(&wr->range[i], wr->written))
 			return;
 	if (digest_source(wr, &digest) && digest != wr->digest)
-		rn_san_report_source(q, wr);
+		rn_san_report_source(q, wr, 0);
 }
 
 /* -------------------------------------------------------------- completion */
@@ -115,6 +115,7 @@ static void end(struct rn_san_qp *q, struct rn_san_wr *wr)
 	wr->is_done = true;
 	if (rn_san_is_fetch(wr->opcode))
 		q->reads_open--;
+	rn_san_source_hold(wr, false);
 	if (wr->has_digest)
 		judge_source(q, wr);
 }
@@ -188,6 +189,7 @@ static void fill(struct rn_san_wr *to, const struct rn_host_wr *wr, uint32_t sta
 	to->rkey = wr->rkey;
 	to->stack = stack;
 	to->written = rn_san.written;
+	to->when = rn_host_now();
 	for (unsigned i = 0; i < wr->local_count; i++) {
 		to->len += wr->local[i].len;
 		if (to->range_count < RN_SAN_RANGES && wr->local[i].len)
@@ -214,8 +216,10 @@ void rn_sanitize_posted(struct rn_host_nic *nic, const struct rn_host_wr *wr)
 			q->reads_open++;
 		else if (rn_san_is_gather(r->opcode))
 			judge_fence(q, r);
-		if (rn_san_is_gather(r->opcode) && r->range_count)
+		if (rn_san_is_gather(r->opcode) && r->range_count) {
 			r->has_digest = digest_source(r, &r->digest);
+			rn_san_source_hold(r, r->has_digest);
+		}
 	}
 	rn_host_unlock(h);
 }

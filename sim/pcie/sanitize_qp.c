@@ -49,6 +49,8 @@ static void forget_in(struct rn_san_qp **at, unsigned agent, uint32_t qpn)
 			continue;
 		}
 		*at = q->next;
+		for (uint32_t i = 0; i < q->room; i++)
+			rn_san_source_hold(&q->wr[i], false);
 		free(q->wr);
 		free(q);
 	}
@@ -101,9 +103,28 @@ struct rn_san_wr *rn_san_wr_add(struct rn_san_qp *q, uint32_t msg)
 	wr = &q->wr[msg % q->room];
 	if (wr->is_used && !wr->is_done && rn_san_is_fetch(wr->opcode))
 		q->reads_open--;
+	rn_san_source_hold(wr, false);
 	*wr = (struct rn_san_wr){ .is_used = true, .msg = msg };
 	q->past = msg + 1;
 	return wr;
+}
+
+static bool holds(const struct rn_san_wr *wr, uintptr_t addr)
+{
+	for (unsigned i = 0; wr->is_held && i < wr->range_count; i++)
+		if (addr - wr->range[i].addr < wr->range[i].len)
+			return true;
+	return false;
+}
+
+struct rn_san_wr *rn_san_wr_holding(uintptr_t addr, struct rn_san_qp **qp)
+{
+	for (unsigned b = 0; b < BUCKETS; b++)
+		for (*qp = buckets[b]; *qp; *qp = (*qp)->next)
+			for (uint32_t i = 0; i < (*qp)->room; i++)
+				if (holds(&(*qp)->wr[i], addr))
+					return &(*qp)->wr[i];
+	return NULL;
 }
 
 /* -------------------------------------------------------------------- CQEs */

@@ -101,9 +101,11 @@ static void head(enum rn_san_kind kind)
 /* --------------------------------------------------------------- sentences */
 static void say_place(rn_iova addr)
 {
+	const void *at =
+		(const void *)(uintptr_t)addr; // NOLINT(performance-no-int-to-ptr)
 	struct rn_gpu_where where;
 
-	if (rn_gpu_find((const void *)(uintptr_t)addr, &where) < 0)
+	if (rn_gpu_find(at, &where) < 0)
 		say("%#llx, host memory", (unsigned long long)addr);
 	else
 		say("%#llx, byte %zu of %zu in memory of gpu%d", (unsigned long long)addr,
@@ -112,7 +114,6 @@ static void say_place(rn_iova addr)
 
 static void say_reader(const struct rn_san_read *r)
 {
-	uint32_t qpn = r->qp ? r->qp->qpn : 0;
 	char name[16];
 
 	rn_agent_name(r->reader, name, sizeof(name));
@@ -123,11 +124,11 @@ static void say_reader(const struct rn_san_read *r)
 		say(", by %s for %s %s, wr_id %#llx, QP %#x\n", name,
 		    rn_san_is_send(r->request->opcode) ? "a" : "an",
 		    rn_san_wr_name(r->request->opcode),
-		    (unsigned long long)r->request->wr_id, qpn);
+		    (unsigned long long)r->request->wr_id, r->qpn);
 	else if (rn_agent_is_gpu(r->reader))
 		say(", by a kernel of %s\n", name);
 	else if (rn_agent_is_nic(r->reader))
-		say(", by %s for the peer of QP %#x\n", name, qpn);
+		say(", by %s for the peer of QP %#x\n", name, r->qpn);
 	else
 		say(", by %s%s\n", r->reader == RN_AGENT_CPU ? "the " : "", name);
 }
@@ -186,8 +187,7 @@ void rn_san_report_read(const struct rn_san_read *r)
 	if (!is_new(kind, r->stack ? r->stack
 				   : (uint64_t)r->reader << 56 |
 					     (uint64_t)tlp->requester << 48 |
-					     (uint64_t)(r->qp ? r->qp->qpn : 0) << 24 |
-					     tlp->stream))
+					     (uint64_t)r->qpn << 24 | tlp->stream))
 		return;
 	if (tlp->state != RN_TLP_INSIDE)
 		queue = tlp->route.queue[tlp->hop];
@@ -224,11 +224,12 @@ static uint64_t key_of(const struct rn_san_qp *q, const struct rn_san_wr *wr)
 			 : (uint64_t)q->agent << 56 | (uint64_t)q->qpn << 8 | wr->opcode;
 }
 
-void rn_san_report_source(const struct rn_san_qp *q, const struct rn_san_wr *wr)
+void rn_san_report_source(const struct rn_san_qp *q, const struct rn_san_wr *wr,
+			  uint32_t store)
 {
 	char name[16];
 
-	if (!is_new(RN_SAN_SOURCE, key_of(q, wr)))
+	if (!is_new(RN_SAN_SOURCE, store ? store : key_of(q, wr)))
 		return;
 	head(RN_SAN_SOURCE);
 	say_request("request", wr);
@@ -240,6 +241,7 @@ void rn_san_report_source(const struct rn_san_qp *q, const struct rn_san_wr *wr)
 	    "  remedy      take the completion of this request, or of a later one of the "
 	    "queue, before\n"
 	    "              the buffer is written; or post it with IBV_SEND_INLINE\n");
+	say_stack("of the store:", store);
 	say_stack("where it was posted:", wr->stack);
 	flush();
 }

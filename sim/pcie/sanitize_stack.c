@@ -77,7 +77,9 @@ uint32_t rn_san_stack(void)
 }
 
 /* -------------------------------------------------------------------- text */
-/* A frame of Rocin's libraries, or the kernel's way into a handler, which has no name. */
+/* A frame of Rocin's libraries, of the compiler's sanitizers, or the kernel's way into a
+ * handler, which has no name.
+ */
 static bool is_ours(void *at, bool is_first)
 {
 	const char *name;
@@ -87,7 +89,8 @@ static bool is_ours(void *at, bool is_first)
 		return false;
 	name = strrchr(info.dli_fname, '/');
 	name = name ? name + 1 : info.dli_fname;
-	if (strncmp(name, "librocin", 8) == 0)
+	if (strncmp(name, "librocin", 8) == 0 || strncmp(name, "libasan", 7) == 0 ||
+	    strncmp(name, "libtsan", 7) == 0)
 		return true;
 	return is_first && !info.dli_sname && strncmp(name, "libc.so", 7) == 0;
 }

@@ -69,6 +69,7 @@ struct rn_tlp {
 	uint32_t msg;	 /* number of the message within the stream */
 	uint32_t txn;	 /* transaction ID: completions of one keep their order */
 	uint32_t len;	 /* bytes */
+	uint32_t packet; /* of a WRITE, within the requester; 0: no such. See nic.ooo */
 	uint64_t addr;	 /* in the target */
 	/* The issuer's; the fabric never looks at them. */
 	uint64_t data; /* slab index or value */

@@ -2,9 +2,10 @@
 /* trap.c - see trap.h. The state of a GPU's pages is one of:
  *
  *	on_way	is_closed
- *	0	false	open: a load has nothing to push
- *	> 0	true	closed: a load faults and pushes
- *	> 0	false	between a load that could not push everything and the next event
+ *	0	false	open: an access has nothing to push
+ *	> 0	true	closed: an access faults and pushes
+ *	> 0	false	between an access that could not push everything and the next
+ *event: a write is sent or performed, or comes to where the CPU's way begins
  */
 #include "trap.h"
 
@@ -147,6 +148,27 @@ static void performed(struct rn_host *h, const struct rn_tlp *tlp)
 	count_tlp(tlp, -1);
 }
 
+void rn_trap_close_again(struct rn_gpu *gpu)
+{
+	if (gpu->trap.on_way > 0 && !gpu->trap.is_closed)
+		close_pages(gpu);
+}
+
+/* Where the CPU's way begins, its next access has more to push than the last one. */
+static void moving(struct rn_host *h, const struct rn_tlp *tlp)
+{
+	unsigned next = tlp->hop + 1;
+	struct rn_gpu *gpu;
+
+	(void)h;
+	if (tlp->kind != RN_TLP_WRITE || next >= tlp->route.hops ||
+	    tlp->route.queue[next] != RN_QUEUE_DOWN + tlp->target)
+		return;
+	gpu = gpu_of_agent(tlp->target);
+	if (gpu && is_watched(gpu))
+		rn_trap_close_again(gpu);
+}
+
 /* --------------------------------------------------------------- the fault */
 /* The GPU whose memory the CPU names by @addr. */
 static struct rn_gpu *gpu_named(uintptr_t addr)
@@ -172,11 +194,26 @@ static bool is_stuck(uintptr_t addr)
 	return times > RETRIES_MAX;
 }
 
+/* Sending the read lets others move, perhaps to behind it: a store that takes effect at
+ * once would overtake them.
+ */
+static void empty_way_of_cpu(struct rn_gpu *gpu)
+{
+	unsigned queue = RN_QUEUE_DOWN + rn_gpu_agent(gpu), index;
+
+	if (rn_host_knobs(gpu->host)->gpu_link == RN_GPU_C2C)
+		return;
+	while ((index = rn_fabric_first(rn_host_fabric(gpu->host), queue)) != RN_TLP_NONE)
+		rn_host_force(gpu->host, index);
+}
+
 /* Host lock held. */
 static void push_and_open(struct rn_gpu *gpu, bool may_push)
 {
-	if (gpu->trap.is_closed && may_push)
+	if (gpu->trap.is_closed && may_push) {
 		rn_gpu_read_flush(gpu);
+		empty_way_of_cpu(gpu);
+	}
 	if (gpu->trap.is_closed)
 		open_pages(gpu);
 }
@@ -186,10 +223,10 @@ bool rn_trap_fault(uintptr_t addr)
 	struct rn_gpu *gpu;
 	bool was_closed;
 
-	if (rn_gpu_is_forked())
-		return false;
 	if (rn_sanitize_fault(addr))
 		return true;
+	if (rn_gpu_is_forked())
+		return false;
 	gpu = gpu_named(addr);
 	if (!gpu || !is_watched(gpu)) {
 		rn_gpu_report_fault(addr);
@@ -202,8 +239,8 @@ bool rn_trap_fault(uintptr_t addr)
 	rn_host_lock(gpu->host);
 	was_closed = gpu->trap.is_closed;
 	push_and_open(gpu, true);
-	if (was_closed && !rn_guard_is_store())
-		rn_sanitize_loaded(gpu->host, addr);
+	if (was_closed)
+		rn_sanitize_loaded(gpu, addr);
 	rn_host_unlock(gpu->host);
 	if (was_closed)
 		atomic_fetch_add(&rn_trap_counts.loads_trapped, 1);
@@ -265,7 +302,8 @@ void rn_trap_unpin(struct rn_trap_pin *pin)
 void rn_trap_add(struct rn_host *h, struct rn_gpu *gpu)
 {
 	static const struct rn_host_hooks hooks = { .issued = issued,
-						    .performed = performed };
+						    .performed = performed,
+						    .moving = moving };
 	static bool is_hooked; /* guarded by the host lock */
 	const char *trap = getenv("ROCIN_PCIE_TRAP");
 

@@ -5,8 +5,10 @@
  * names its memory are closed (PROT_NONE): a read of one byte pushes whatever is
  * on the way, and its completion what the GPU has sent, so it matters little which byte
  * it was. A load or store that faults performs a read TLP and opens the pages. What
- * that does not push (another route) stays on its way; the pages are closed again at the
- * next event of this GPU, since the next load may have more to push.
+ * that does not push (another route, or not yet there) stays on its way; the pages are
+ * closed again at the next event of this GPU, since the next access may have more to
+ * push. So a plain store, which takes effect at once, overtakes nothing that it must not
+ * overtake, on whatever page.
  *
  * Threads: everything under the host lock unless it says otherwise.
  */
@@ -43,6 +45,9 @@ bool rn_trap_is_busy(const struct rn_gpu *gpu);
 
 /* After memory was allocated, freed, declared: make its pages what the state says. */
 void rn_trap_refresh(struct rn_gpu *gpu);
+
+/* A load that could not push everything is over: close what is open. */
+void rn_trap_close_again(struct rn_gpu *gpu);
 
 /**
  * rn_trap_fault() - First in the handler of SIGSEGV

@@ -75,6 +75,14 @@ static void last_byte(void)
 	poll_all();
 }
 
+/* Of whole pages the store itself is seen. */
+static void page(void)
+{
+	post(IBV_WR_RDMA_WRITE, here, 4096, there, IBV_SEND_SIGNALED);
+	here[100]++;
+	poll_all();
+}
+
 /* The second completion covers the first request, too; until then nothing does. */
 static void source_unsignaled(void)
 {
@@ -196,6 +204,7 @@ static const struct {
 } cases[] = {
 	{ "source", source },
 	{ "source-last-byte", last_byte },
+	{ "page", page },
 	{ "source-unsignaled", source_unsignaled },
 	{ "polled", polled },
 	{ "inlined", inlined },

@@ -32,6 +32,13 @@ ROCIN_PCIE=frobnicate refused 'a variable that is wrong' 64 frobnicate "${run[@]
 	touch "$work/ran"
 [ ! -e "$work/ran" ] || fail 'the program ran all the same'
 
+# Knobs from a file reach the program wherever it goes, and once from a pipe.
+echo 'typical # of all' >"$work/knobs"
+said=$(cd "$work" && "${run[@]}" --pcie=@knobs -- sh -c 'cd / && echo "$ROCIN_PCIE"')
+[ "$said" = typical ] || fail "knobs of a file: $said"
+said=$("${run[@]}" --pcie=@<(echo typical,seed=7) -- sh -c 'echo "$ROCIN_PCIE"')
+[ "$said" = typical,seed=7 ] || fail "knobs of a pipe: $said"
+
 # When the device is opened.
 refused 'a variable that is wrong, behind rocin run' 1 frobnicate \
 	"${run[@]}" -- env ROCIN_PCIE=frobnicate "${opens[@]}"

@@ -3,7 +3,7 @@
 # sanitize.sh - what `rocin run --sanitize` reports, what it leaves alone, and how programs
 # end under it.
 #
-# usage: sanitize.sh findings|examples|pingpong|perftest|verify
+# usage: sanitize.sh findings|examples|device|pingpong|perftest|verify
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
 
@@ -46,6 +46,8 @@ findings)
 	finds source 'source changed' 'RDMA WRITE, wr_id 0x70, request 0; 256 bytes at 0x' \
 		'take the completion of this request' '(1 occurrence)' 'where it was posted:' '/hasty+0x'
 	finds source-last-byte 'source changed'
+	finds page 'source changed' 'where it was posted:'
+	sanitize=all finds page 'source changed' 'of the store:' 'where it was posted:'
 	sanitized 66 "$ROCIN_TESTS/hasty" source-unsignaled
 	says 'source changed' '2 findings'
 	finds thrice 'source changed' '(3 occurrences)'
@@ -81,6 +83,11 @@ findings)
 	sanitized 66 sh -c "$ROCIN_TESTS/hasty source; exec $ROCIN_TESTS/hasty fence-local"
 	[ "$(grep -c 'rocin: 1 finding (' "$work/err")" = 2 ] || fail "$(cat "$work/err")"
 	echo 'ok: how programs end'
+
+	ROCIN_LOG=trace sanitized 0 "$ROCIN_TESTS/hasty" polled
+	says 'sanitizer: on, PCIe layer: adversarial'
+	knobs=typical,seed=3 ROCIN_LOG=trace sanitized 0 "$ROCIN_TESTS/hasty" polled
+	says 'sanitizer: on, PCIe layer: typical,seed=3'
 
 	# What is refused.
 	sanitize=everything sanitized 64 true
@@ -119,6 +126,22 @@ examples)
 	example load-then-send "typical,rc.p2p=split,$worst" 'stale read' \
 		'by nic0 for an RDMA WRITE with immediate' 'where that was posted:'
 	example source-reuse adversarial 'source changed'
+	sanitize=all
+	example last-byte ibta 'unordered read' 'host memory, by the cpu' \
+		'none has been taken' 'poll a completion'
+	;;
+device)
+	# Memory that the program takes for ordinary is a GPU's, below another root port: a
+	# completion says nothing there. Below one switch the CPU's loads push the data.
+	export ROCIN_SANITIZE=on,log=$work/log ROCIN_PCIE_DEVICE=all ROCIN_PCIE=adversarial
+	(verify_pair 'device memory, split' --type rc -n 100) >/dev/null &&
+		fail 'verify is right although its loads push nothing'
+	cp "$work/log" "$work/err"
+	says 'stale read' 'in memory of gpu0, by the cpu' 'completion  ' \
+		'waits in    dn:gpu0<nic0' 'of the read:' '/verify+0x'
+	rm "$work/log"
+	ROCIN_PCIE=typical verify_pair 'device memory, shared' --type rc -n 100 --timeout 16
+	[ ! -s "$work/log" ] || fail "findings: $(cat "$work/log")"
 	;;
 pingpong | perftest | verify)
 	# Programs that do nothing wrong: they end with 0, and no finding was printed.
@@ -140,16 +163,30 @@ pingpong | perftest | verify)
 		both ib_write_bw -x 0 -F -n 20 -q 4 -b
 	else
 		for kind in rc uc ud; do
-			verify_pair "$kind" --type "$kind" -n 300
-			verify_pair "$kind, events" --type "$kind" -n 200 --events
-			ROCIN_FAULT=drop=1%,seed=3 verify_pair "$kind, 1 % loss" --type "$kind" \
-				-n 200 --lossy
+			verify_pair "$kind" --type "$kind" -n 300 --timeout 16
+			verify_pair "$kind, events" --type "$kind" -n 200 --events --timeout 16
 		done
+		ROCIN_FAULT=drop=1%,seed=3 verify_pair 'rc, 1 % loss' --type rc -n 200 \
+			--lossy --timeout 13
+	fi
+	# Nor with `all`, but for who watches memory instead of completions.
+	export ROCIN_SANITIZE=all,log=$work/log
+	if [ "$1" = pingpong ]; then
+		both ibv_rc_pingpong -g 0 -n 100 -c -s 100000
+	elif [ "$1" = perftest ]; then
+		both ib_write_bw -x 0 -F -n 50
+	else
+		verify_pair 'all: rc' --type rc -n 200 --timeout 16
 	fi
 	[ ! -s "$work/log" ] || fail "findings: $(cat "$work/log")"
 	[ -e "$work/log" ] || fail 'the sanitizer was not there'
+	if [ "$1" = perftest ]; then
+		ROCIN_SANITIZE+=,exitcode=0
+		both ib_write_lat -x 0 -F -n 20
+		grep -q 'unordered read' "$work/log" || fail 'ib_write_lat watches memory'
+	fi
 	;;
 *)
-	fail "usage: $0 findings|examples|pingpong|perftest|verify"
+	fail "usage: $0 findings|examples|device|pingpong|perftest|verify"
 	;;
 esac

@@ -238,9 +238,9 @@ static void each_queue_visits_those_that_are_busy(void **state)
 	assert_int_equal(n, 2);
 }
 
-static void the_wanted_are_counted_while_they_are_in_a_queue(void **state)
+static void the_wanted_are_counted_until_they_are_performed(void **state)
 {
-	unsigned bell, read, data;
+	unsigned bell, read, data, lock;
 
 	(void)state;
 	world_init(&w, "gpu=none");
@@ -254,6 +254,14 @@ static void the_wanted_are_counted_while_they_are_in_a_queue(void **state)
 	world_force(&w, read);
 	assert_int_equal(rn_fabric_wanted(w.f), 0);
 	assert_null(rn_fabric_tlp(w.f, data));
+
+	/* Inside a GPU too: an atomic may wait for the lock. */
+	lock = world_send(&w, with(RN_TLP_LOCK, a_write(GPU0, 1)));
+	while (rn_fabric_tlp(w.f, lock)->state == RN_TLP_QUEUED)
+		world_move(&w, lock);
+	assert_int_equal(rn_fabric_wanted(w.f), 1);
+	world_force(&w, lock);
+	assert_int_equal(rn_fabric_wanted(w.f), 0);
 }
 
 /* ---- Forcing ---- */
@@ -424,7 +432,7 @@ int main(void)
 		cmocka_unit_test(a_completion_pushes_what_is_before_it),
 		cmocka_unit_test(queues_are_visited_upward_and_only_if_busy),
 		cmocka_unit_test(each_queue_visits_those_that_are_busy),
-		cmocka_unit_test(the_wanted_are_counted_while_they_are_in_a_queue),
+		cmocka_unit_test(the_wanted_are_counted_until_they_are_performed),
 		cmocka_unit_test(force_moves_only_what_must_not_be_passed),
 		cmocka_unit_test(a_long_queue_needs_no_stack),
 		cmocka_unit_test(blockers_of_blockers_go_first),

@@ -248,7 +248,7 @@ static unsigned count_wanted(void)
 {
 	unsigned n = 0;
 
-	for (unsigned list = 0; list < RN_QUEUE_COUNT; list++)
+	for (unsigned list = 0; list < RN_LIST_COUNT; list++)
 		for (unsigned i = 0; i < m.len[list]; i++)
 			n += rn_tlp_is_wanted(&m.list[list][i]);
 	return n;

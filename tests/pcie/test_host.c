@@ -179,6 +179,19 @@ static void two_writes(void **state)
 	assert_false(is_reordered("strict", 0, 0));
 }
 
+static void packets_of_writes(void **state)
+{
+	const uint32_t packet = RN_MEM_WRITE;
+
+	(void)state;
+	assert_true(is_reordered("typical,nic.ooo=1" STILL, packet, packet));
+	assert_false(is_reordered("typical,nic.ooo=0" STILL, packet, packet));
+	/* A SEND's, and those of a WRITE with immediate. */
+	assert_false(is_reordered("typical,nic.ooo=1" STILL, packet, 0));
+	assert_false(is_reordered("typical,nic.ooo=1" STILL, 0, packet));
+	assert_false(is_reordered("typical,nic.ooo=1" STILL, packet, RN_MEM_CQE));
+}
+
 static void relaxed_writes(void **state)
 {
 	(void)state;
@@ -342,6 +355,26 @@ static void held_no_longer_than_so_many_polls(void **state)
 	kit_detach(&n);
 }
 
+/* Two rings that are polled in turn: each polled so often, not both together. */
+static void polls_are_counted_per_ring(void **state)
+{
+	struct kit_nic n;
+
+	(void)state;
+	kit_host_knobs("typical,driver=replay,replay=/dev/null,hold=inf,hold.polls=100");
+	kit_attach(&n);
+	n.api->polled_empty(n.nic, kit_iova(RING));
+	kit_write64(&n, KIT_QP, X, 1, 0);
+	for (unsigned i = 0; i < 99; i++) {
+		n.api->polled_empty(n.nic, 0x7f0000001000);
+		n.api->polled_empty(n.nic, 0x7f0000002000);
+	}
+	assert_int_equal(kit_load(X), 0);
+	n.api->polled_empty(n.nic, 0x7f0000002000);
+	assert_int_equal(kit_load(X), 1);
+	kit_detach(&n);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -349,6 +382,7 @@ int main(void)
 		cmocka_unit_test(other_versions_are_refused),
 		cmocka_unit_test_setup(more_nics_than_agents_are_refused, forget),
 		cmocka_unit_test_setup(two_writes, forget),
+		cmocka_unit_test_setup(packets_of_writes, forget),
 		cmocka_unit_test_setup(relaxed_writes, forget),
 		cmocka_unit_test_setup(a_cqe_pushes_host_data_not_device_data, forget),
 		cmocka_unit_test_setup(settling_a_ring_leaves_the_others, forget),
@@ -356,6 +390,7 @@ int main(void)
 		cmocka_unit_test_setup(long_writes_arrive_whole, forget),
 		cmocka_unit_test_setup(held_no_longer_than_the_bound, forget),
 		cmocka_unit_test_setup(held_no_longer_than_so_many_polls, forget),
+		cmocka_unit_test_setup(polls_are_counted_per_ring, forget),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

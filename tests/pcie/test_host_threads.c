@@ -160,7 +160,8 @@ static void an_idle_hierarchy_wakes_nobody(void **state)
 	kit_write64(&n, KIT_QP, &got, word, 0);
 	while (!idle && rn_host_now() < end) {
 		rn_host_lock(h);
-		idle = h->bus_is_idle && rn_fabric_count(h->fabric) == 0;
+		idle = h->bus_is_asleep && h->bus_sleeps_until == RN_NEVER &&
+		       rn_fabric_count(h->fabric) == 0;
 		rn_host_unlock(h);
 		sched_yield();
 	}

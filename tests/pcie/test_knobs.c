@@ -166,6 +166,8 @@ static const struct {
 	{ "hold.polls=inf", "typical,hold.polls=inf" },
 	{ "hold.polls=4294967295", "typical,hold.polls=4294967295" },
 	{ "driver=replay,replay=/tmp/a b=c", "typical,driver=replay,replay=/tmp/a b=c" },
+	{ "driver=replay,replay=x,record=y", "typical,driver=replay,replay=x,record=y" },
+	{ "record=x,record=a", "typical,record=a" },
 	{ "seed=3,seed=4", "typical,seed=4" },
 	{ "  seed = 3 ,\tibta ", "ibta" },
 	{ "", "typical" },
@@ -302,6 +304,9 @@ static void contradictions_are_named_by_both(void **state)
 		       "place=now contradicts driver=replay: ");
 	assert_refused("driver=replay", "driver=replay contradicts no replay: ");
 	assert_refused("replay=x", "replay contradicts driver: ");
+	assert_refused("strict,record=x", "place=now contradicts record: ");
+	assert_refused("driver=replay,replay=x,record=x",
+		       "record contradicts replay: both name one file");
 	assert_refused("granule=512", "granule contradicts max_payload: ");
 	assert_refused("adversarial,place=now", "place=now contradicts ");
 	parsed("strict,ack=placed,rc.p2p=split,nicq=perqp,granule=256");

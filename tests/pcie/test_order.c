@@ -172,6 +172,36 @@ static void the_same_bytes_keep_their_order_whatever_the_place(void **state)
 }
 
 /* What is no data of a message: by flags and by kind. */
+static void packets_of_writes_of_one_qp_are_free_with_nic_ooo(void **state)
+{
+	struct rn_pcie_knobs k = knobs_of(RN_PLACE_PCIE);
+	struct rn_tlp later, earlier;
+
+	(void)state;
+	k.ooo = true;
+	make_data(&later, &earlier);
+	assert_false(rn_order_may_pass(&later, &earlier, &k));
+	later.packet = 2;
+	assert_false(rn_order_may_pass(&later, &earlier, &k));
+	earlier.packet = 1;
+	assert_true(rn_order_may_pass(&later, &earlier, &k));
+	assert_true(rn_order_may_pass(&earlier, &later, &k));
+	assert_memory_equal(rn_order_rule(&later, &earlier, &k), "nic.ooo", 7);
+	later.msg++;
+	assert_true(rn_order_may_pass(&later, &earlier, &k));
+	later.stream++;
+	assert_false(rn_order_may_pass(&later, &earlier, &k));
+	later.stream--;
+	later.addr = earlier.addr;
+	assert_false(rn_order_may_pass(&later, &earlier, &k));
+	later.addr = 64;
+	later.packet = earlier.packet;
+	assert_false(rn_order_may_pass(&later, &earlier, &k));
+	later.packet = 2;
+	k.ooo = false;
+	assert_false(rn_order_may_pass(&later, &earlier, &k));
+}
+
 static void place_is_for_data_only(void **state)
 {
 	static const uint8_t flags[] = { 0, RN_TLP_DATA | RN_TLP_CQE,
@@ -298,6 +328,7 @@ int main(void)
 		cmocka_unit_test(place_msg_frees_the_bytes_of_one_message),
 		cmocka_unit_test(place_any_frees_different_bytes),
 		cmocka_unit_test(the_same_bytes_keep_their_order_whatever_the_place),
+		cmocka_unit_test(packets_of_writes_of_one_qp_are_free_with_nic_ooo),
 		cmocka_unit_test(place_is_for_data_only),
 		cmocka_unit_test(nothing_passes_the_write_of_a_nic_atomic),
 		cmocka_unit_test(a_lock_is_a_write),

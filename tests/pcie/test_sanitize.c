@@ -212,11 +212,18 @@ static void test_said_once(void **state)
 /* A gather for a request of ours names it. */
 static void test_gather(void **state)
 {
+	unsigned long long before = san_occurrences();
+
 	(void)state;
-	san_post(&reader, OTHER_QP, 4, RN_WR_SEND, word, 8, 0, false);
 	san_data(&writer, QP, 1, word, 5, 0);
+	/* Posted before the program could know anything. */
+	san_post(&reader, OTHER_QP, 3, RN_WR_SEND, word, 8, 0, false);
 	san_received(&writer, QP, 1);
+	san_read(&reader, OTHER_QP, 3, word);
+	assert_int_equal(san_occurrences(), before);
+	san_post(&reader, OTHER_QP, 4, RN_WR_SEND, word, 8, 0, false);
 	san_read(&reader, OTHER_QP, 4, word);
+	assert_int_equal(san_occurrences(), before + 1);
 	san_assert_said("by nic1 for a SEND, wr_id 0x2004, QP 0x200");
 	san_assert_said("where that was posted:");
 }

@@ -2,6 +2,7 @@
 /* test_sanitize_post.c - buffers between post and completion, and missing fences. */
 #include <sys/mman.h>
 
+#include "mem_guard.h"
 #include "sanitize_kit.h"
 
 enum {
@@ -155,6 +156,7 @@ static void test_memory_that_goes(void **state)
 
 	(void)state;
 	assert_ptr_not_equal(page, MAP_FAILED);
+	rn_guard_install(); /* cmocka has put handlers before it */
 	san_post(&nic, 0x300, 0, RN_WR_RDMA_WRITE, page, 64, REMOTE, false);
 	munmap(page, 4096);
 	san_completed(&nic, 0x300, 0);

@@ -92,6 +92,73 @@ static void test_store_on_closed_page(void **state)
 	done(b);
 }
 
+/* A load finds the pages closed while the data is in the NIC's queue, where it pushes
+ * nothing; then the completion entry pushes the data towards the GPU, and the program
+ * sees it.
+ */
+static struct rn_gpu_buffer open_and_moved_on(void)
+{
+	struct rn_gpu_buffer b = gpu_kit_alloc(0, 2 * 4096);
+	volatile uint64_t *bar = b.bar;
+	static uint64_t cqe;
+
+	gpu_kit_nic_write(0, b.bar, 7, RN_TLP_DATA);
+	assert_int_equal(bar[512], 0);
+	gpu_kit_nic_write(0, &cqe, 1, RN_TLP_CQE);
+	return b;
+}
+
+/* G10 with the flag in the GPU: a kernel that sees the flag sees the data. */
+static void test_store_pushes_what_has_moved_on(void **state)
+{
+	struct rn_gpu_buffer b = open_and_moved_on();
+	volatile uint64_t *bar = b.bar, *dev = b.dev;
+
+	(void)state;
+	bar[512] = 1;
+	assert_int_equal(dev[512], 1);
+	assert_int_equal(dev[0], is_split ? 0 : 7);
+	done(b);
+}
+
+static void test_load_pushes_what_has_moved_on(void **state)
+{
+	struct rn_gpu_buffer b = open_and_moved_on();
+	volatile uint64_t *bar = b.bar;
+
+	(void)state;
+	assert_int_equal(bar[0], is_split ? 0 : 7);
+	done(b);
+}
+
+/* The same with a driver that moves at random, also within the trapped access. */
+static void test_flag_in_device_memory(void **state)
+{
+	struct rn_gpu_buffer b = gpu_kit_alloc(0, 3 * 4096);
+	volatile uint64_t *bar = b.bar, *dev = b.dev;
+	struct rn_host *h = rn_host_get();
+	static uint64_t cqe;
+
+	(void)state;
+	for (uint64_t i = 1; i <= 3000; i++) {
+		for (unsigned k = 0; k < 4; k++)
+			gpu_kit_nic_write(0, (char *)b.bar + 64 * k, i, RN_TLP_DATA);
+		if (i % 2)
+			bar[1024] = i;
+		gpu_kit_nic_write(0, &cqe, i, RN_TLP_CQE);
+		if (i % 3)
+			bar[1024] = i;
+		bar[512] = i;
+		assert_int_equal(dev[512], i);
+		for (unsigned k = 0; k < 4; k++)
+			assert_int_equal(dev[8 * k], i);
+		rn_host_lock(h);
+		rn_host_step(h, i % 8);
+		rn_host_unlock(h);
+	}
+	done(b);
+}
+
 /* ------------------------------------------------------------ system calls */
 static uint64_t expected(uint64_t value)
 {
@@ -349,6 +416,8 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(test_one_trap_per_closing),
 	cmocka_unit_test(test_closed_again_by_the_next_write),
 	cmocka_unit_test(test_store_on_closed_page),
+	cmocka_unit_test(test_store_pushes_what_has_moved_on),
+	cmocka_unit_test(test_load_pushes_what_has_moved_on),
 	cmocka_unit_test(test_write_and_read),
 	cmocka_unit_test(test_vectors),
 	cmocka_unit_test(test_files),
@@ -374,6 +443,10 @@ static void test_off_traps_nothing(void **state)
 	done(b);
 }
 
+static const struct CMUnitTest random_tests[] = {
+	cmocka_unit_test(test_flag_in_device_memory),
+};
+
 static const struct CMUnitTest off_tests[] = {
 	cmocka_unit_test(test_off_traps_nothing),
 };
@@ -395,6 +468,8 @@ int main(void)
 	rn_trap_calls_link();
 	for (unsigned i = 0; i < RN_ARRAY_SIZE(pushing); i++)
 		failed += gpu_kit_run(pushing[i], tests, RN_ARRAY_SIZE(tests));
+	failed += gpu_kit_run("typical,hold=inf,hold.polls=inf", random_tests, 1);
+	failed += gpu_kit_run("typical,place=any,hold=50us", random_tests, 1);
 	is_split = true;
 	for (unsigned i = 0; i < RN_ARRAY_SIZE(split); i++)
 		failed += gpu_kit_run(split[i], tests, RN_ARRAY_SIZE(tests));

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* test_sanitize_all.c - ROCIN_SANITIZE=all: plain loads from registered host memory. */
+#include <pthread.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+
+#include "mem_guard.h"
+#include "sanitize_kit.h"
+#include "trap.h"
+
+enum {
+	QP = 0x100,
+	PAGE = 4096,
+	KEY = 0x500,
+	MESSAGES = 3000,
+};
+
+static struct kit_nic nic;
+static volatile uint64_t *word; /* two pages, registered; a third that is not */
+
+static int set_up(void **state)
+{
+	(void)state;
+	kit_attach(&nic);
+	word = mmap(NULL, 3 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+		    -1, 0);
+	assert_ptr_not_equal(word, MAP_FAILED);
+	assert_int_equal(
+		nic.api->region_add(nic.nic, KEY, kit_iova(word), 2 * PAGE + 64, 0xf), 0);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	rn_guard_install();
+	rn_pcie_drain();
+	nic.api->region_remove(nic.nic, KEY);
+	munmap((void *)word, 3 * PAGE);
+	kit_detach(&nic);
+	return 0;
+}
+
+static void send_word(unsigned at, uint64_t value)
+{
+	static uint32_t msg;
+
+	rn_guard_install(); /* cmocka has put handlers before it */
+	san_data(&nic, QP, ++msg, (void *)&word[at], value, 0);
+}
+
+static void test_last_byte(void **state)
+{
+	unsigned long long before = san_occurrences();
+
+	(void)state;
+	send_word(9, 5);
+	assert_int_equal(word[9], 0);
+	assert_int_equal(san_occurrences(), before + 1);
+	san_assert_said("unordered read");
+	san_assert_said("host memory, by the cpu");
+	san_assert_said("none has been taken");
+	san_assert_said("poll a completion");
+	rn_pcie_drain();
+	assert_int_equal(word[9], 5);
+	assert_int_equal(san_occurrences(), before + 1);
+}
+
+static void test_what_is_no_finding(void **state)
+{
+	unsigned long long before = san_occurrences();
+
+	(void)state;
+	send_word(9, 5);
+	assert_int_equal(word[10], 0); /* other bytes of the page */
+	send_word(9, 6);
+	word[11] = 7; /* a store */
+	send_word(9, 8);
+	assert_int_equal(word[PAGE / 8], 0); /* another page */
+	send_word(2 * PAGE / 8, 9);	     /* a page of which a part is registered */
+	assert_int_equal(word[2 * PAGE / 8], 0);
+	rn_pcie_drain();
+	assert_int_equal(word[9], 8);
+	assert_int_equal(word[11], 7);
+	/* A completion pushes data to host memory: all is there when it is seen. */
+	send_word(9, 10);
+	san_received(&nic, QP, 100);
+	assert_int_equal(word[9], 10);
+	assert_int_equal(san_occurrences(), before);
+}
+
+/* More than a thread may make in a while: the loads go on, no longer judged. */
+static void test_many_loads(void **state)
+{
+	unsigned long long before = san_occurrences();
+	uint64_t sum = 0;
+
+	(void)state;
+	send_word(9, 5);
+	for (unsigned i = 0; i < 100000; i++)
+		sum += word[9] + word[10];
+	assert_int_equal(sum, 0);
+	assert_true(san_occurrences() - before >= 1);
+	assert_true(san_occurrences() - before < 100000);
+}
+
+/* Whole pages of a source: the store itself is seen. */
+/* A handler of the program's for SIGTRAP gets none of ours. */
+static void never(int sig)
+{
+	(void)sig;
+	_exit(9);
+}
+
+static void test_handler_of_the_program(void **state)
+{
+	struct sigaction theirs = { .sa_handler = never }, before;
+
+	(void)state;
+	assert_int_equal(sigaction(SIGTRAP, &theirs, &before), 0);
+	send_word(9, 5);
+	assert_int_equal(word[10], 0);
+	assert_int_equal(word[9], 0);
+	assert_int_equal(sigaction(SIGTRAP, &before, NULL), 0);
+}
+
+/* The kernel would end a thread that has it blocked. */
+static void test_signal_is_blocked(void **state)
+{
+	sigset_t trap, before;
+
+	(void)state;
+	sigemptyset(&trap);
+	sigaddset(&trap, SIGTRAP);
+	pthread_sigmask(SIG_BLOCK, &trap, &before);
+	send_word(9, 5);
+	assert_int_equal(word[10], 0);
+	assert_int_equal(word[9], 0);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+static void test_store_to_a_source(void **state)
+{
+	unsigned long long before = san_occurrences();
+	struct rn_cqe *slot;
+
+	(void)state;
+	rn_guard_install();
+	word[0] = 1;
+	san_post(&nic, 0x300, 0, RN_WR_RDMA_WRITE, (const void *)word, PAGE + 8, 0x1000,
+		 false);
+	assert_int_equal(word[0], 1); /* loads are fine, and the next page */
+	word[PAGE / 8 + 1] = 5;
+	assert_int_equal(san_occurrences(), before);
+	word[511] = 2;
+	assert_int_equal(san_occurrences(), before + 1);
+	san_assert_said("source changed");
+	san_assert_said("of the store:");
+	assert_int_equal(word[511], 2);
+	slot = san_cqe(&nic, 0x300, 0, RN_WC_RDMA_WRITE, RN_WC_SUCCESS);
+	san_take(&nic, slot, 0x300, false);
+	word[0] = 3;
+	/* Not said again; and a device may store there. */
+	assert_int_equal(san_occurrences(), before + 1);
+	san_post(&nic, 0x300, 1, RN_WR_SEND, (const void *)word, PAGE, 0, false);
+	send_word(9, 77);
+	rn_pcie_drain();
+	assert_int_equal(word[9], 77);
+	san_take(&nic, san_cqe(&nic, 0x300, 1, RN_WC_SEND, RN_WC_SUCCESS), 0x300, false);
+	/* Of a QP that goes nothing stays. */
+	san_post(&nic, 0x300, 2, RN_WR_SEND, (const void *)word, PAGE, 0, false);
+	nic.api->drain(nic.nic, 0x300);
+	word[9] = 78;
+	assert_int_equal(san_occurrences(), before + 1);
+}
+
+static void test_system_calls(void **state)
+{
+	uint64_t seen = 1;
+	int fds[2];
+
+	(void)state;
+	rn_trap_calls_link();
+	assert_int_equal(pipe(fds), 0);
+	send_word(9, 5);
+	assert_int_equal(write(fds[1], (const void *)word, PAGE), PAGE);
+	assert_int_equal(read(fds[0], &seen, 8), 8);
+	send_word(9, 6);
+	assert_int_equal(read(fds[0], (void *)word, 64), 64);
+	close(fds[0]);
+	close(fds[1]);
+}
+
+static void test_region_that_goes(void **state)
+{
+	int fd;
+
+	(void)state;
+	send_word(9, 5);
+	nic.api->region_remove(nic.nic, KEY);
+	/* No handler helps the kernel itself. */
+	fd = memfd_create("x", MFD_CLOEXEC);
+	assert_int_equal(pwrite64(fd, (const void *)word, 8, 0), 8);
+	close(fd);
+	rn_pcie_drain();
+	assert_int_equal(word[9], 5);
+}
+
+static void test_child_of_fork(void **state)
+{
+	unsigned long long before = san_occurrences();
+	int status;
+	pid_t pid;
+
+	(void)state;
+	send_word(9, 5);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0)
+		_exit(word[9] == 0 && san_occurrences() == before ? 0 : 1);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
+/* One stores by the NIC, one loads: no load is lost, none faults for ever. */
+static void *load_all(void *arg)
+{
+	uint64_t last = 0;
+
+	(void)arg;
+	while (last < MESSAGES) {
+		uint64_t now = __atomic_load_n(&word[9], __ATOMIC_ACQUIRE);
+
+		assert(now >= last);
+		last = now;
+	}
+	return NULL;
+}
+
+static void test_two_threads(void **state)
+{
+	pthread_t thread;
+
+	(void)state;
+	assert_int_equal(pthread_create(&thread, NULL, load_all, NULL), 0);
+	for (uint64_t i = 1; i <= MESSAGES; i++) {
+		send_word(9, i);
+		if (i % 4 == 0)
+			rn_pcie_drain();
+	}
+	rn_pcie_drain();
+	assert_int_equal(pthread_join(thread, NULL), 0);
+}
+
+#define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		T(test_last_byte),
+		T(test_many_loads),
+		T(test_handler_of_the_program),
+		T(test_signal_is_blocked),
+		T(test_store_to_a_source),
+		T(test_what_is_no_finding),
+		T(test_system_calls),
+		T(test_region_that_goes),
+		T(test_child_of_fork),
+		T(test_two_threads),
+	};
+
+	san_begin("adversarial" SAN_STILL, "all");
+	return san_end(cmocka_run_group_tests(tests, NULL, NULL));
+}

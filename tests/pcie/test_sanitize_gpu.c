@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* test_sanitize_gpu.c - kernels that load from device memory before what a completion
+ * covers is visible to them.
+ */
+#include <errno.h>
+
+#include "gpu_memory.h"
+#include "mem_guard.h"
+#include "sanitize_kit.h"
+
+enum {
+	QP = 0x100,
+	LEN = 8192,
+};
+
+static struct kit_nic nic;
+static struct rn_gpu_buffer b;
+static volatile uint64_t *dev; /* as this thread names the memory, playing a kernel */
+static uint64_t *bar;
+
+static int set_up(void **state)
+{
+	(void)state;
+	kit_attach(&nic);
+	assert_int_equal(rn_gpu_alloc(rn_gpu_open(0), LEN, 0, &b), 0);
+	dev = b.dev;
+	bar = b.bar;
+	assert_int_equal(rn_gpu_become(b.gpu), 0);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	rn_gpu_become(NULL);
+	assert_int_equal(rn_gpu_free(b.bar), 0);
+	kit_detach(&nic);
+	return 0;
+}
+
+/* A message of one word at @at, whose completion is taken. */
+static void receive(unsigned at, uint64_t value)
+{
+	static uint32_t msg;
+
+	rn_guard_install(); /* cmocka has put handlers before it */
+	san_data(&nic, QP, ++msg, &bar[at], value, 0);
+	san_received(&nic, QP, msg);
+}
+
+static void test_plain_load(void **state)
+{
+	unsigned long long before = san_occurrences();
+
+	(void)state;
+	receive(3, 5);
+	assert_int_equal(dev[3], 0);
+	assert_int_equal(san_occurrences(), before + 1);
+	san_assert_said("stale read");
+	san_assert_said("by a kernel of gpu0");
+	san_assert_said("byte 24 of 8192 in memory of gpu0");
+	san_assert_said("of the read:");
+	rn_pcie_drain();
+	assert_int_equal(dev[3], 5);
+	assert_int_equal(san_occurrences(), before + 1);
+}
+
+static void test_load_by_call(void **state)
+{
+	unsigned long long before = san_occurrences();
+
+	(void)state;
+	receive(3, 5);
+	assert_int_equal(rn_gpu_load(&dev[3], 8), 0);
+	assert_int_equal(san_occurrences(), before + 1);
+}
+
+static void test_what_is_no_finding(void **state)
+{
+	unsigned long long before = san_occurrences();
+
+	(void)state;
+	/* No completion taken. */
+	san_data(&nic, QP, 0x800, &bar[1], 5, 0);
+	assert_int_equal(dev[1], 0);
+	rn_pcie_drain();
+	/* Other bytes of the page, another page, a store. */
+	receive(3, 5);
+	assert_int_equal(dev[4], 0);
+	receive(3, 6);
+	assert_int_equal(dev[600], 0);
+	dev[5] = 7;
+	assert_int_equal(dev[5], 7);
+	rn_pcie_drain();
+	assert_int_equal(dev[3], 6);
+	/* Who waits looks at what is old. */
+	receive(3, 8);
+	assert_int_equal(rn_gpu_wait_device(&dev[3], 1000, 8, 1), -ETIMEDOUT);
+	assert_int_equal(san_occurrences(), before);
+}
+
+static void test_remedies_are_silent(void **state)
+{
+	unsigned long long before = san_occurrences();
+
+	(void)state;
+	receive(3, 5);
+	rn_gpu_flush(b.gpu, RN_GPU_FLUSH_THIS, RN_GPU_TO_OWNER);
+	assert_int_equal(dev[3], 5);
+	receive(4, 6);
+	assert_int_equal(rn_gpu_bar_load(&bar[0], 8), 0);
+	assert_int_equal(dev[4], 6);
+	receive(5, 7);
+	san_read(&nic, QP, 0, &bar[100]); /* a loopback READ */
+	assert_int_equal(dev[5], 7);
+	receive(6, 8);
+	assert_int_equal(((volatile uint64_t *)bar)[6], 8); /* the CPU's load pushes */
+	assert_int_equal(dev[6], 8);
+	assert_int_equal(san_occurrences(), before);
+}
+
+/* Two messages in one page: it is closed until both are there. */
+static void test_two_in_a_page(void **state)
+{
+	unsigned long long before = san_occurrences();
+
+	(void)state;
+	receive(3, 5);
+	receive(100, 6);
+	assert_int_equal(dev[100], 0);
+	assert_int_equal(san_occurrences(), before + 1);
+	receive(200, 7);
+	assert_int_equal(dev[3], 0);
+	assert_int_equal(san_occurrences(), before + 2);
+}
+
+static void test_across_pages(void **state)
+{
+	unsigned long long before = san_occurrences();
+	struct rn_mem_attr attr = { .qpn = QP, .msg = 0x1000 };
+	static uint8_t data[256];
+
+	(void)state;
+	memset(data, 9, sizeof(data));
+	assert_int_equal(nic.api->mem->write(nic.nic, kit_iova(bar) + 4096 - 100, data,
+					     sizeof(data), attr),
+			 RN_MEM_DONE);
+	san_received(&nic, QP, 0x1000);
+	assert_int_equal(((volatile uint8_t *)dev)[4095], 0);
+	assert_int_equal(((volatile uint8_t *)dev)[4096 + 155], 0);
+	assert_int_equal(san_occurrences(), before + 2);
+}
+
+#if defined(__x86_64__)
+/* Also behind loads and stores of the page that are none. */
+static void test_every_load(void **state)
+{
+	unsigned long long before = san_occurrences();
+	uint64_t copy[600] = { 0 };
+
+	(void)state;
+	receive(3, 5);
+	receive(550, 6);
+	assert_int_equal(dev[4], 0);
+	dev[9] = 4;
+	assert_int_equal(san_occurrences(), before);
+	assert_int_equal(dev[3], 0);
+	assert_int_equal(dev[3], 0);
+	assert_int_equal(dev[550], 0);
+	assert_int_equal(san_occurrences(), before + 3);
+	for (unsigned i = 0; i < RN_ARRAY_SIZE(copy); i++)
+		copy[i] = dev[i];
+	assert_int_equal(san_occurrences(), before + 5);
+	assert_int_equal(copy[9], 4);
+	/* From one closed page to another. */
+	dev[551] = dev[9];
+	assert_int_equal(dev[551], 4);
+	rn_pcie_drain();
+	assert_int_equal(dev[3], 5);
+	assert_int_equal(dev[550], 6);
+	assert_int_equal(san_occurrences(), before + 5);
+}
+#endif
+
+/* Freed while closed, and the place is used again. */
+static void test_freed(void **state)
+{
+	(void)state;
+	receive(3, 5);
+	assert_int_equal(rn_gpu_free(b.bar), 0);
+	assert_int_equal(rn_gpu_alloc(rn_gpu_open(0), LEN, 0, &b), 0);
+	dev = b.dev;
+	bar = b.bar;
+	assert_int_equal(dev[3], 0);
+	dev[3] = 1;
+	assert_int_equal(dev[3], 1);
+}
+
+#define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		T(test_plain_load),
+		T(test_load_by_call),
+		T(test_what_is_no_finding),
+		T(test_remedies_are_silent),
+		T(test_two_in_a_page),
+		T(test_across_pages),
+		T(test_freed),
+#if defined(__x86_64__)
+		T(test_every_load),
+#endif
+	};
+
+	san_begin("typical,gpu.ordering=none" SAN_STILL, "on");
+	return san_end(cmocka_run_group_tests(tests, NULL, NULL));
+}
