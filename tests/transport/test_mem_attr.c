@@ -64,8 +64,8 @@ static void each_access_names_its_message(void **state)
 	expect(&a, ARENA_WRITE, r.a, cqe_len, RN_MEM_CQE, 3);
 	expect_no_more(&a);
 
-	expect(&b, ARENA_WRITE, r.b, 1024, 0, 1);
-	expect(&b, ARENA_WRITE, r.b, 476, 0, 1);
+	expect(&b, ARENA_WRITE, r.b, 1024, RN_MEM_WRITE, 1);
+	expect(&b, ARENA_WRITE, r.b, 476, RN_MEM_WRITE, 1);
 	expect(&b, ARENA_READ, r.b, 1024, 0, 2);
 	expect(&b, ARENA_READ, r.b, 476, 0, 3);
 	expect(&b, ARENA_WRITE, r.b, 10, 0, 4);
@@ -86,7 +86,7 @@ static void reads_that_are_late_name_their_message_too(void **state)
 	run(&r, RN_WR_RDMA_READ, 100);
 	run(&r, RN_WR_ATOMIC_FETCH_AND_ADD, 8);
 	expect(&a, ARENA_READ, r.a, 100, 0, 0);
-	expect(&b, ARENA_WRITE, r.b, 100, 0, 1);
+	expect(&b, ARENA_WRITE, r.b, 100, RN_MEM_WRITE, 1);
 	expect(&b, ARENA_READ, r.b, 100, 0, 2);
 	expect(&b, ARENA_ATOMIC, r.b, 8, 0, 3);
 	expect_no_more(&b);
