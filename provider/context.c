@@ -59,6 +59,7 @@ struct verbs_context *rnp_alloc_context(struct ibv_device *device, int cmd_fd,
 	LIST_INIT(&ctx->qps);
 	LIST_INIT(&ctx->cqs);
 	LIST_INIT(&ctx->mrs);
+	LIST_INIT(&ctx->dms);
 	pthread_mutex_init(&ctx->channel_lock, NULL);
 
 	rc = rnp_event_pipe_open(&ctx->async, ASYNC_RECORD_LEN);
@@ -97,6 +98,7 @@ static void detach_all(struct rnp_context *ctx)
 	struct rnp_qp *qp;
 	struct rnp_cq *cq;
 	struct rnp_mr *mr;
+	struct rnp_dm *dm;
 
 	while ((qp = LIST_FIRST(&ctx->qps)))
 		rnp_qp_detach(qp);
@@ -104,6 +106,8 @@ static void detach_all(struct rnp_context *ctx)
 		rnp_cq_detach(cq);
 	while ((mr = LIST_FIRST(&ctx->mrs)))
 		rnp_mr_detach(mr);
+	while ((dm = LIST_FIRST(&ctx->dms)))
+		rnp_dm_detach(dm);
 	rnp_leave(ctx->engine, cancel);
 }
 

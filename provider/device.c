@@ -102,6 +102,7 @@ int rnp_query_device_ex(struct ibv_context *context,
 		.completion_timestamp_mask = UINT64_MAX,
 		.hca_core_clock = CLOCK_KHZ,
 		.phys_port_cnt_ex = 1,
+		.max_dm_size = RNP_DM_BYTES,
 	};
 
 	if (rnp_is_copy(ctx))

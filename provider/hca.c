@@ -28,7 +28,8 @@ struct rnp_hca {
 	/* Guarded by the engine lock. */
 	uint32_t count[RNP_HCA_KINDS];
 	struct table qps, mrs;
-	uint32_t last_pd, last_key;
+	uint64_t dm_bytes; /* given out */
+	uint32_t last_pd, last_key, last_dm;
 };
 
 static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER; /* guards: hcas, refs */
@@ -158,6 +159,25 @@ void rnp_hca_remove(struct rnp_hca *hca, enum rnp_hca_kind kind)
 {
 	assert(hca->count[kind] > 0);
 	hca->count[kind]--;
+}
+
+int rnp_hca_take_dm(struct rnp_hca *hca, uint64_t bytes)
+{
+	if (bytes > RNP_DM_BYTES - hca->dm_bytes)
+		return -ENOMEM;
+	hca->dm_bytes += bytes;
+	return 0;
+}
+
+void rnp_hca_give_dm(struct rnp_hca *hca, uint64_t bytes)
+{
+	assert(hca->dm_bytes >= bytes);
+	hca->dm_bytes -= bytes;
+}
+
+uint32_t rnp_hca_new_dm(struct rnp_hca *hca)
+{
+	return ++hca->last_dm; /* as PDs */
 }
 
 uint32_t rnp_hca_new_pd(struct rnp_hca *hca)

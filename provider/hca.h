@@ -22,6 +22,7 @@ enum {
 	RNP_AH_MAX = 65536, /* not counted: an AH costs the device nothing */
 	RNP_MR_MAX = 1 << 20,
 	RNP_COMP_VECTORS = 1,
+	RNP_DM_BYTES = 256 << 10, /* memory on the NIC, of all contexts together */
 };
 
 enum rnp_hca_kind {
@@ -56,7 +57,12 @@ void rnp_hca_close(struct rnp_hca *hca, void *owner);
 int rnp_hca_add(struct rnp_hca *hca, enum rnp_hca_kind kind);
 void rnp_hca_remove(struct rnp_hca *hca, enum rnp_hca_kind kind);
 
+/* Memory on the NIC. Engine lock held. Return: 0 or -ENOMEM: so much is not left. */
+int rnp_hca_take_dm(struct rnp_hca *hca, uint64_t bytes);
+void rnp_hca_give_dm(struct rnp_hca *hca, uint64_t bytes);
+
 /* Numbers that no living object has. Engine lock held. */
+uint32_t rnp_hca_new_dm(struct rnp_hca *hca);
 uint32_t rnp_hca_new_pd(struct rnp_hca *hca);
 uint32_t rnp_hca_new_key(struct rnp_hca *hca);
 

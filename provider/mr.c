@@ -24,27 +24,28 @@ static int check(const struct rn_mr_attr *attr)
 }
 
 /* In the device and known to the PCIe layer; engine lock held. */
-static int enter(struct rnp_engine *e, struct rn_mr *core, const struct rn_mr_attr *attr)
+static int enter(struct rnp_engine *e, struct rnp_mr *mr, const struct rn_mr_attr *attr)
 {
-	int rc = rn_mr_init(core, attr);
+	int rc = rn_mr_init(&mr->core, attr);
 
 	(void)rn_mem_direct_init(); /* in front again, if the program has a new handler */
-	if (!rc)
+	if (!rc && !mr->dm)
 		rc = rnp_pcie_region_add(rnp_engine_pcie(e), attr->key, attr->iova_base,
 					 attr->length, attr->access);
 	/* 1: device memory */
 	if (rc < 0)
 		return rc;
-	rn_dev_add_mr(rnp_engine_dev(e), core);
+	rn_dev_add_mr(rnp_engine_dev(e), &mr->core);
 	return 0;
 }
 
 /* What is on its way to the region arrives; nothing more will come. */
-static void leave(struct rnp_engine *e, struct rn_mr *core)
+static void leave(struct rnp_engine *e, struct rnp_mr *mr)
 {
-	rn_dev_remove_mr(rnp_engine_dev(e), core);
+	rn_dev_remove_mr(rnp_engine_dev(e), &mr->core);
 	rnp_engine_settle(e, 0);
-	rnp_pcie_region_remove(rnp_engine_pcie(e), core->lkey);
+	if (!mr->dm)
+		rnp_pcie_region_remove(rnp_engine_pcie(e), mr->core.lkey);
 }
 
 static int add(struct rnp_context *ctx, struct rnp_mr *mr, struct rn_mr_attr *attr)
@@ -55,19 +56,21 @@ static int add(struct rnp_context *ctx, struct rnp_mr *mr, struct rn_mr_attr *at
 	if (rc)
 		goto out;
 	attr->key = rnp_hca_new_key(ctx->hca);
-	rc = enter(ctx->engine, &mr->core, attr);
+	rc = enter(ctx->engine, mr, attr);
 	if (rc) {
 		rnp_hca_remove(ctx->hca, RNP_HCA_MR);
 		goto out;
 	}
 	LIST_INSERT_HEAD(&ctx->mrs, mr, link);
+	if (mr->dm)
+		mr->dm->mrs++;
 out:
 	rnp_leave(ctx->engine, cancel);
 	return rc;
 }
 
 struct rnp_mr *rnp_mr_register(struct ibv_pd *pd, struct rn_mr_attr *attr,
-			       enum rnp_abi_mr_type type, int *rc)
+			       enum rnp_abi_mr_type type, struct rnp_dm *dm, int *rc)
 {
 	struct rnp_mr *mr;
 
@@ -75,6 +78,8 @@ struct rnp_mr *rnp_mr_register(struct ibv_pd *pd, struct rn_mr_attr *attr,
 	if (*rc)
 		return NULL;
 	mr = calloc(1, sizeof(*mr));
+	if (mr)
+		mr->dm = dm;
 	*rc = mr ? add(to_rnp_context(pd->context), mr, attr) : -ENOMEM;
 	if (*rc) {
 		free(mr);
@@ -102,7 +107,7 @@ struct ibv_mr *rnp_reg_mr(struct ibv_pd *pd, void *addr, size_t length, uint64_t
 	struct rnp_mr *mr;
 	int rc = rnp_is_copy(ctx) ? -EIO : 0;
 
-	mr = rc ? NULL : rnp_mr_register(pd, &attr, RNP_ABI_MR, &rc);
+	mr = rc ? NULL : rnp_mr_register(pd, &attr, RNP_ABI_MR, NULL, &rc);
 	if (!mr)
 		errno = -rc;
 	return mr ? &mr->base.ibv_mr : NULL;
@@ -112,8 +117,10 @@ void rnp_mr_detach(struct rnp_mr *mr)
 {
 	struct rnp_context *ctx = to_rnp_context(mr->base.ibv_mr.context);
 
-	leave(ctx->engine, &mr->core);
+	leave(ctx->engine, mr);
 	rnp_hca_remove(ctx->hca, RNP_HCA_MR);
+	if (mr->dm)
+		mr->dm->mrs--;
 	LIST_REMOVE(mr, link);
 }
 
@@ -148,9 +155,9 @@ static int replace(struct rnp_engine *e, struct rnp_mr *mr, const struct rn_mr_a
 	struct rn_mr_attr old = changed(mr, 0, NULL, NULL, 0, 0);
 	int rc;
 
-	leave(e, &mr->core);
-	rc = enter(e, &mr->core, attr);
-	if (rc && enter(e, &mr->core, &old))
+	leave(e, mr);
+	rc = enter(e, mr, attr);
+	if (rc && enter(e, mr, &old))
 		assert(false); /* it was there a moment ago */
 	return rc;
 }
@@ -169,7 +176,10 @@ int rnp_rereg_mr(struct rnp_abi_mr *base, int flags, struct ibv_pd *pd, void *ad
 	if ((flags & IBV_REREG_MR_CHANGE_PD) && !pd)
 		return EINVAL;
 	attr = changed(mr, flags, to_rnp_pd(pd), addr, length, (uint32_t)access);
-	rc = rnp_is_copy(ctx) ? -EIO : check(&attr);
+	if (rnp_is_copy(ctx))
+		rc = -EIO;
+	else /* memory on the NIC has no address to change */
+		rc = mr->dm ? -EOPNOTSUPP : check(&attr);
 	if (rc) {
 		errno = -rc;
 		return -rc;

@@ -95,7 +95,7 @@ static struct rnp_mr *reg(struct ibv_pd *pd, struct window *w, uint64_t iova,
 	if (*rc)
 		return NULL;
 	attr.iova_base = w->addr;
-	mr = rnp_mr_register(pd, &attr, RNP_ABI_DMABUF_MR, rc);
+	mr = rnp_mr_register(pd, &attr, RNP_ABI_DMABUF_MR, NULL, rc);
 	if (mr) {
 		mr->map = w->map;
 		mr->map_len = w->map_len;

@@ -108,6 +108,36 @@ static inline void rnp_pcie_region_remove(const struct rnp_pcie *p, uint32_t key
 		p->api->region_remove(p->nic, key);
 }
 
+static inline int rnp_pcie_dm_add(const struct rnp_pcie *p, rn_iova addr, uint64_t len)
+{
+	return rnp_pcie_is_on(p) ? p->api->dm_add(p->nic, addr, len) : 0;
+}
+
+static inline void rnp_pcie_dm_remove(const struct rnp_pcie *p, rn_iova addr)
+{
+	if (rnp_pcie_is_on(p))
+		p->api->dm_remove(p->nic, addr);
+}
+
+/* These two only if it is on. */
+static inline int rnp_pcie_dm_write(const struct rnp_pcie *p, rn_iova addr,
+				    const void *src, uint64_t len)
+{
+	return p->api->dm_write(p->nic, addr, src, len);
+}
+
+static inline int rnp_pcie_dm_read(const struct rnp_pcie *p, void *dst, rn_iova addr,
+				   uint64_t len)
+{
+	return p->api->dm_read(p->nic, dst, addr, len);
+}
+
+static inline void rnp_pcie_doorbell(const struct rnp_pcie *p)
+{
+	if (rnp_pcie_is_on(p))
+		p->api->doorbell(p->nic);
+}
+
 /* Does anybody look at work requests and completions? */
 static inline bool rnp_pcie_is_watched(const struct rnp_pcie *p)
 {

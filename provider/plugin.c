@@ -105,6 +105,7 @@ static const struct rnp_abi_device_ops device_ops = {
 
 /* Those not here keep the library's dummies, which answer EOPNOTSUPP. */
 static const struct rnp_abi_op ops[] = {
+	OP(alloc_dm),	     OP(free_dm),	OP(reg_dm_mr),
 	OP(alloc_pd),	     OP(cq_event),	OP(create_ah),
 	OP(create_cq),	     OP(create_cq_ex),	OP(create_qp),
 	OP(create_qp_ex),    OP(dealloc_pd),	OP(dereg_mr),

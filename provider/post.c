@@ -20,6 +20,7 @@ int rnp_post_send(struct ibv_qp *base, struct ibv_send_wr *wr,
 		return EIO;
 	}
 	cancel = rnp_enter(e);
+	rnp_pcie_doorbell(rnp_engine_pcie(e));
 	now = rnp_engine_now();
 	for (; wr; wr = wr->next) {
 		rc = rnp_send_wr_from(wr, base, &core_wr);
@@ -50,6 +51,7 @@ int rnp_post_recv(struct ibv_qp *base, struct ibv_recv_wr *wr,
 		return EIO;
 	}
 	cancel = rnp_enter(e);
+	rnp_pcie_doorbell(rnp_engine_pcie(e));
 	dev = rnp_engine_dev(e);
 	now = rnp_engine_now();
 	for (; wr; wr = wr->next) {

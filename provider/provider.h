@@ -52,6 +52,7 @@ struct rnp_context {
 	LIST_HEAD(, rnp_qp) qps;
 	LIST_HEAD(, rnp_cq) cqs;
 	LIST_HEAD(, rnp_mr) mrs;
+	LIST_HEAD(, rnp_dm) dms;
 };
 
 struct rnp_pd {
@@ -65,6 +66,19 @@ struct rnp_mr {
 	struct rn_mr core;
 	LIST_ENTRY(rnp_mr) link;
 	void *map; /* of a descriptor, unmapped with the region; or NULL */
+	size_t map_len;
+	struct rnp_dm *dm; /* whose memory it is; NULL: the program's */
+};
+
+/* Memory on the NIC. */
+struct rnp_dm {
+	struct ibv_dm base;
+	LIST_ENTRY(rnp_dm) link; /* engine lock */
+	unsigned mrs;		 /* regions of it; engine lock */
+	rn_iova addr;		 /* as the device names it */
+	uint64_t len;		 /* bytes asked for */
+	uint64_t room;		 /* bytes taken from the device */
+	void *map;
 	size_t map_len;
 };
 
@@ -174,11 +188,11 @@ struct ibv_ah *rnp_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr);
 int rnp_destroy_ah(struct ibv_ah *ah);
 struct ibv_mr *rnp_reg_mr(struct ibv_pd *pd, void *addr, size_t length, uint64_t hca_va,
 			  int access);
-/* What all ways to register have in common; @attr->key is filled in. NULL with -errno in
- * @rc.
+/* What all ways to register have in common; @attr->key is filled in. @dm: it is memory on
+ * the NIC, or NULL. NULL with -errno in @rc.
  */
 struct rnp_mr *rnp_mr_register(struct ibv_pd *pd, struct rn_mr_attr *attr,
-			       enum rnp_abi_mr_type type, int *rc);
+			       enum rnp_abi_mr_type type, struct rnp_dm *dm, int *rc);
 struct ibv_mr *rnp_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length,
 				 uint64_t iova, int fd, int access);
 int rnp_rereg_mr(struct rnp_abi_mr *base, int flags, struct ibv_pd *pd, void *addr,
@@ -187,6 +201,14 @@ int rnp_dereg_mr(struct rnp_abi_mr *base);
 /* Remove from the device; engine lock held. Local memory stays. Likewise for CQ and QP.
  */
 void rnp_mr_detach(struct rnp_mr *mr);
+
+/* -------------------------------------------------------------------------- dm.c */
+struct ibv_dm *rnp_alloc_dm(struct ibv_context *context, struct ibv_alloc_dm_attr *attr);
+int rnp_free_dm(struct ibv_dm *base);
+struct ibv_mr *rnp_reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *base, uint64_t offset,
+			     size_t length, unsigned int access);
+/* As rnp_mr_detach(), after its regions. */
+void rnp_dm_detach(struct rnp_dm *dm);
 
 /* -------------------------------------------------------------------- cq.c, poll.c */
 struct ibv_cq *rnp_create_cq(struct ibv_context *context, int cqe,

@@ -141,6 +141,7 @@ static int post_list(struct rnp_qp *qp)
 	int cancel = rnp_enter(e);
 	int rc = 0;
 
+	rnp_pcie_doorbell(rnp_engine_pcie(e));
 	if (qp->wr->entries.count > rn_qp_sq_room(qp->core))
 		rc = ENOMEM;
 	if (!rc)

@@ -79,6 +79,18 @@ printf 'RDMA x\n{ x@A.host=0 }\nA.cpu ;\nfly x ;\n' >"$work/bad.litmus"
 ends 2 "$work/bad.litmus"
 says 'bad.litmus:4:1: fly: no such instruction' err
 ends 2 "$work/none.litmus"
+printf '(* one\n' >"$work/open.litmus"
+ends 2 "$work/open.litmus"
+says 'open.litmus:1:1: expected the end of this comment' err
+printf '(* nothing *)\n' >"$work/nothing.litmus"
+ends 2 "$work/wrong.litmus" "$work/nothing.litmus"
+says 'nothing.litmus: no test' err
+mkdir "$work/pipes"
+mkfifo "$work/pipes/a.litmus"
+ends 2 "$work/pipes"
+says 'pipes: no file \*.litmus' err
+ends 2 --mode= "$bank"
+says 'names no mode' err
 ends 2 --test=Z9 "$bank"
 says 'no test begins with Z9' err
 ends 64

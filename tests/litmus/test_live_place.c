@@ -75,14 +75,40 @@ static void test_drive_fills_pages(void **unused)
 	assert_int_equal(map.place[1].bytes, RN_LIVE_PAGE);
 }
 
+static void test_memory_on_a_nic(void **unused)
+{
+	(void)unused;
+	assert_true(lay_out(HEAD "{ m@B.nic0=0, n@B.nic0=0, o@B.nic1=0, x@A.host=0;\n"
+				 "  q: A.nic0->B.nic0 }\nA.cpu | B.cpu ;\n"
+				 "write q m,n <- x,#1 | mrd r0 o ;\n" TAIL,
+			    64));
+	assert_int_equal(map.nics, 3);
+	assert_int_equal(map.memory[map.place[0].memory].agent, RN_AGENT_NIC);
+	assert_int_equal(map.place[0].memory, map.place[1].memory);
+	assert_int_equal(map.place[1].offset, map.place[0].offset + 64);
+	assert_int_equal(map.memory[map.place[2].memory].agent, RN_AGENT_NIC + 1);
+}
+
 static void test_refused(void **unused)
 {
 	static const struct {
 		const char *text, *reason;
 	} rows[] = {
-		{ HEAD "{ m@B.nic0=0; q: A.nic0->B.nic0 }\nA.cpu ;\n"
+		{ HEAD "{ m@B.nic1=0; q: A.nic0->B.nic0 }\nA.cpu ;\n"
 		       "write q m <- #1 ;\n" TAIL,
-		  "ibv_alloc_dm" },
+		  "through that NIC only" },
+		{ HEAD "{ m@A.nic1=0, x@B.host=0; q: A.nic0->B.nic0 }\nA.cpu ;\n"
+		       "write q x <- m ;\n" TAIL,
+		  "through that NIC only" },
+		{ HEAD "{ m@A.nic1=0, x@B.host=0; q: A.nic0->B.nic0 }\nA.cpu ;\n"
+		       "read q m <- x ;\n" TAIL,
+		  "through that NIC only" },
+		{ HEAD "{ m@B.nic1=0; q: A.nic0->B.nic0 }\nA.cpu ;\n"
+		       "faa q _ <- m 1 ;\n" TAIL,
+		  "through that NIC only" },
+		{ HEAD "{ m@A.nic0=0 }\nA.gpu0 ;\nld r0 m ;\n"
+		       "allowed (A.gpu0:r0=0)\n",
+		  "no kernel" },
 		{ HEAD "{ x@B.host=0; q: A.nic0->B.nic0 }\nA.cpu ;\n"
 		       "flush q x ;\n" TAIL,
 		  "FLUSH" },
@@ -109,6 +135,7 @@ int main(void)
 		cmocka_unit_test(test_granule_decides_element),
 		cmocka_unit_test(test_memories_and_nics),
 		cmocka_unit_test(test_drive_fills_pages),
+		cmocka_unit_test(test_memory_on_a_nic),
 		cmocka_unit_test(test_refused),
 	};
 

@@ -155,6 +155,14 @@ static const struct {
 	{ CPUS "st s 1 | ;\n[relaxed=z] allowed (d=1)\n", 5, 2, "no such location" },
 	{ CPUS "st s 1 | ;\n[gpu=none] perhaps (d=1)\n", 5, 12, "allowed" },
 	{ CPUS "st s 1 | ;\n", 5, 1, "an instruction" },
+	{ CPUS "st s 1 (* | ;\n", 4, 8, "end of this comment" },
+	{ "RDMA x (* y\n{ }\n", 1, 8, "end of this comment" },
+	{ "RDMA x\n{ x@A.host=0;\n opt @/dev/zero; y@A.host=0 }\n", 3, 2, "no @FILE" },
+	{ "RDMA x\n{ x@A.host=0;\n opt relaxed=y }\n", 3, 2, "no such location" },
+	{ "RDMA "
+	  "a-name-that-is-longer-than-any-that-somebody-could-want-to-read-in-a-report-"
+	  "of-a-few-tests-and-then-some-more-and-more\n{ }\n",
+	  1, 5, "shorter" },
 };
 
 static void errors(void **state)

@@ -202,6 +202,10 @@ static int asked_sets(const struct litmus_args *args, const struct rn_litmus_tes
 
 	if (!strcmp(at, "all"))
 		at = "strict,ibta,typical,adversarial";
+	if (!*at) {
+		rn_complain("--mode= names no mode");
+		return -EINVAL;
+	}
 	while (*at && !rc) {
 		size_t len = strcspn(at, ",");
 

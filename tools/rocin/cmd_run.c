@@ -145,6 +145,20 @@ static int check_program(const struct run_args *args)
 	return RN_EXIT_CANNOT_RUN;
 }
 
+/* The words of a file instead of its name: the program may be in another directory, and
+ * what is a pipe can be read once.
+ */
+static int hand_on(const struct rn_pcie_knobs *knobs, char *err, size_t err_len)
+{
+	char words[1024];
+	int len = rn_pcie_format(knobs, words, sizeof(words));
+
+	if (len >= 0 && (size_t)len < sizeof(words) && !setenv("ROCIN_PCIE", words, 1))
+		return 0;
+	snprintf(err, err_len, "no memory for the knobs");
+	return -ENOMEM;
+}
+
 /* A word that is not understood would keep every device of the program from opening. */
 static int check_pcie(char *err, size_t err_len)
 {
@@ -156,6 +170,8 @@ static int check_pcie(char *err, size_t err_len)
 	rn_pcie_preset(&parsed, RN_PCIE_STRICT);
 	if (knobs)
 		rc = rn_pcie_parse(&parsed, knobs, err, err_len);
+	if (!rc && knobs && *knobs == '@')
+		rc = hand_on(&parsed, err, err_len);
 	if (!rc && rules && *rules)
 		rc = rn_declare_parse(&declared, rules, err, err_len);
 	return rc;

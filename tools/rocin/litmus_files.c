@@ -36,6 +36,7 @@ static int parse_text(struct rn_report *r, const char *file, const char *text, s
 {
 	struct rn_litmus_test *test = malloc(sizeof(*test));
 	struct rn_litmus_parser p;
+	size_t before = r->test_count;
 	int rc = test ? 1 : -ENOMEM;
 
 	rn_litmus_parser_init(&p, text, len);
@@ -49,7 +50,10 @@ static int parse_text(struct rn_report *r, const char *file, const char *text, s
 		rn_complain("%s:%u:%u: %s", file, p.error_line, p.error_column, p.error);
 	else if (rc)
 		rn_complain("%s: %s", file, strerror(-rc));
-	return rc;
+	if (rc || r->test_count > before)
+		return rc;
+	rn_complain("%s: no test", file);
+	return -ENOENT;
 }
 
 static int read_file(struct rn_report *r, const char *file)
@@ -77,10 +81,14 @@ static int read_file(struct rn_report *r, const char *file)
 	return rc;
 }
 
+/* What is certainly no file is passed over; opening a pipe would wait for its writer. */
 static int is_litmus(const struct dirent *entry)
 {
 	size_t len = strlen(entry->d_name), end = strlen(".litmus");
 
+	if (entry->d_type != DT_REG && entry->d_type != DT_LNK &&
+	    entry->d_type != DT_UNKNOWN)
+		return false;
 	return len > end && !strcmp(entry->d_name + len - end, ".litmus");
 }
 

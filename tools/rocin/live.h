@@ -6,6 +6,7 @@
  *	live_lib.c	librocin-gpu.so, if it is there
  *	live_layer.c	the layer between devices and memory in each run
  *	live_device.c	devices that play the NICs
+ *	live_dm.c	memory on NICs
  *	live_connect.c	memory regions, completion queues, queue pairs
  *	live_player.c	a thread of the test
  *	live_post.c	its work requests
@@ -32,10 +33,13 @@
 
 enum {
 	RN_LIVE_NICS = RN_NIC_MAX,
-	RN_LIVE_MEMORIES = RN_LITMUS_NODES + RN_GPU_MAX,
+	RN_LIVE_MEMORIES = RN_LITMUS_NODES + RN_GPU_MAX + RN_NIC_MAX,
 	RN_LIVE_ARENA = 1 << 20,   /* bytes of a node's host memory, and of a GPU's */
 	RN_LIVE_STAGE = 256 << 10, /* of an arena: from here on, sources of inline data */
 	RN_LIVE_PAGE = 4096,
+	/* Of memory on a NIC, which begins at a multiple of that. */
+	RN_LIVE_DM_LOG = 14,
+	RN_LIVE_DM = 1 << RN_LIVE_DM_LOG,
 	RN_LIVE_MOVES = 4096, /* of a trace */
 	RN_LIVE_DEPTH = 64,   /* of queues: more than a test has work requests */
 };
@@ -54,7 +58,7 @@ int rn_live_set_layer(struct rn_live *l);
 
 /* ---- live_place.c ---- */
 
-/* A memory of the test: host memory of a node, or a GPU's. */
+/* A memory of the test: host memory of a node, a GPU's or a NIC's. */
 struct rn_live_memory {
 	uint8_t node, agent;
 	uint8_t gpu; /* which of the process's GPUs plays it */
@@ -120,8 +124,8 @@ struct rn_live_shared {
 	uint64_t seed;	   /* of this run */
 	uint64_t deadline; /* of this run: who waits for longer gives up */
 	bool is_last;	   /* no run follows: end */
-	struct rn_live_end end[RN_LITMUS_QPS][2]; /* requester, responder */
-	uint64_t address[RN_LIVE_MEMORIES];
+	struct rn_live_end end[RN_LITMUS_QPS][2];	  /* requester, responder */
+	uint64_t address[RN_LIVE_MEMORIES];		  /* as work requests name it */
 	uint32_t rkey[RN_LIVE_NICS][RN_LIVE_MEMORIES][2]; /* by relaxed */
 	struct rn_live_thread_result thread[RN_LITMUS_THREADS];
 	int64_t final[RN_LITMUS_LOCATIONS];
@@ -175,7 +179,9 @@ struct rn_live {
 
 	/* Of the test. */
 	struct rn_live_map map;
-	uint8_t *memory[RN_LIVE_MEMORIES];	  /* as the CPU and verbs name it */
+	struct ibv_dm *dm[RN_LIVE_MEMORIES]; /* memory on a NIC; else NULL */
+	/* As the CPU names it; on a NIC, where it cannot: NULL. */
+	uint8_t *memory[RN_LIVE_MEMORIES];
 	uint8_t *device_memory[RN_LIVE_MEMORIES]; /* as kernels do; host: the same */
 	struct ibv_mr *mr[RN_LIVE_NICS][RN_LIVE_MEMORIES][2];
 	struct ibv_cq *cq[RN_LITMUS_CQS];
@@ -200,10 +206,34 @@ int rn_live_fail(struct rn_live *l, const char *fmt, ...)
 int rn_live_connect(struct rn_live *l);
 void rn_live_disconnect(struct rn_live *l);
 
-/* Address of a location and the MR of this worker through which NIC @nic reaches it. */
+/* Address of a location that the CPU can name, as work requests name it, and the MR of
+ * this worker through which NIC @nic reaches it.
+ */
 uint8_t *rn_live_address(const struct rn_live *l, unsigned loc);
+uint64_t rn_live_name(const struct rn_live *l, unsigned loc);
 struct ibv_mr *rn_live_mr(const struct rn_live *l, unsigned nic, unsigned loc);
 bool rn_live_is_relaxed(const struct rn_live *l, unsigned loc);
+
+/* ---- live_dm.c ---- */
+
+/* Have devices the memory that the test wants of them? Opens them, unless there are to be
+ * processes: then nobody knows.
+ */
+bool rn_live_has_dm(struct rn_live *l);
+
+/* Memory @memory of the test on NIC @nic, and the regions of it. -1 after rn_live_fail().
+ */
+int rn_live_take_dm(struct rn_live *l, unsigned nic, unsigned memory);
+/* After the regions. */
+void rn_live_free_dm(struct rn_live *l);
+
+/* Is the location on a NIC? */
+bool rn_live_is_dm(const struct rn_live *l, unsigned loc);
+/* The number that all words of it hold, or RN_LIVE_TORN; and one word written. */
+int64_t rn_live_dm_load(struct rn_live *l, unsigned loc);
+void rn_live_dm_store(struct rn_live *l, unsigned loc, int64_t value);
+/* All of it as it is before a run. */
+void rn_live_dm_reset(struct rn_live *l, unsigned loc);
 
 /* ---- live_post.c ---- */
 
@@ -238,6 +268,10 @@ int rn_live_drive_submit(struct rn_live *l, const struct rn_litmus_instr *dma);
 int rn_live_drive_poll(struct rn_live *l, unsigned node);
 
 /* ---- live_player.c ---- */
+
+enum {
+	RN_LIVE_TORN = -999999999, /* as the model has it */
+};
 
 struct rn_live_player {
 	struct rn_live *l;

@@ -30,6 +30,13 @@ uint8_t *rn_live_address(const struct rn_live *l, unsigned loc)
 	return l->memory[p->memory] + p->offset;
 }
 
+uint64_t rn_live_name(const struct rn_live *l, unsigned loc)
+{
+	const struct rn_live_place *p = &l->map.place[loc];
+
+	return l->shared->address[p->memory] + p->offset;
+}
+
 struct ibv_mr *rn_live_mr(const struct rn_live *l, unsigned nic, unsigned loc)
 {
 	return l->mr[nic][l->map.place[loc].memory][rn_live_is_relaxed(l, loc)];
@@ -61,7 +68,7 @@ static int take_memory(struct rn_live *l)
 			continue;
 		if (m->agent == RN_AGENT_CPU)
 			l->memory[i] = l->device_memory[i] = l->shared->host[m->node];
-		else if (take_gpu_memory(l, i))
+		else if (rn_agent_is_gpu(m->agent) && take_gpu_memory(l, i))
 			return -1;
 		l->shared->address[i] = (uintptr_t)l->memory[i];
 	}
@@ -70,9 +77,14 @@ static int take_memory(struct rn_live *l)
 
 static int register_memory(struct rn_live *l, unsigned nic, unsigned memory)
 {
+	unsigned agent = l->map.memory[memory].agent;
 	struct ibv_pd *pd = l->device[nic].pd;
 	void *at = l->memory[memory];
 
+	/* No other NIC of the node has a way to name it. */
+	if (rn_agent_is_nic(agent))
+		return agent == l->map.nic[nic].agent ? rn_live_take_dm(l, nic, memory)
+						      : 0;
 	for (unsigned relaxed = 0; relaxed < 2; relaxed++) {
 		struct ibv_mr *mr =
 			relaxed ? ibv_reg_mr(pd, at, RN_LIVE_ARENA,
@@ -296,6 +308,7 @@ void rn_live_disconnect(struct rn_live *l)
 			for (unsigned k = 0; k < 2; k++)
 				if (l->mr[i][j][k])
 					ibv_dereg_mr(l->mr[i][j][k]);
+	rn_live_free_dm(l);
 	memset(l->qp, 0, sizeof(l->qp));
 	memset(l->cq, 0, sizeof(l->cq));
 	memset(l->mr, 0, sizeof(l->mr));

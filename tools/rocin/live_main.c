@@ -212,11 +212,12 @@ static int serve_in_processes(struct rn_live *l)
 static const char *cannot(struct rn_live *l, char *why, size_t why_len)
 {
 	const struct rn_litmus_test *t = l->test;
-	bool needs_library;
+	bool needs_library = false;
 
 	if (!rn_live_map(t, l->request->setup.knobs.granule, &l->map, why, why_len))
 		return why;
-	needs_library = l->map.memories > t->nodes;
+	for (unsigned i = 0; i < l->map.memories; i++)
+		needs_library |= rn_agent_is_gpu(l->map.memory[i].agent);
 	for (unsigned i = 0; i < t->threads; i++)
 		needs_library |= t->thread[i].agent != RN_AGENT_CPU;
 	if (needs_library && l->request->is_hw)
@@ -225,6 +226,8 @@ static const char *cannot(struct rn_live *l, char *why, size_t why_len)
 		return "needs a simulated GPU or drive, and there is no " RN_HOST_LIBRARY;
 	if (l->map.nics == 0 && l->request->is_hw)
 		return "has no NIC";
+	if (l->request->is_hw && !rn_live_has_dm(l))
+		return "the device has no memory of its own (ibv_alloc_dm)";
 	return NULL;
 }
 

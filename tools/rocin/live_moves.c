@@ -72,11 +72,33 @@ static uint16_t queue_of(const struct rn_live *l, unsigned queue)
 	return (uint16_t)(base + who_is(l, agent).agent);
 }
 
+/* Memory on a NIC has no address that the program knows, but where it begins. */
+static uint64_t address_of(const struct rn_live *l, unsigned loc,
+			   const struct rn_pcie_move *m)
+{
+	if (!rn_live_is_dm(l, loc))
+		return (uintptr_t)rn_live_address(l, loc);
+	return (m->addr & ~(uint64_t)(RN_LIVE_DM - 1)) + l->map.place[loc].offset;
+}
+
+/* Whose memory the TLP reaches, or comes from. */
+static unsigned memory_of(const struct rn_pcie_move *m)
+{
+	return m->kind == RN_TLP_COMPLETION ? m->requester : m->target;
+}
+
 static uint8_t location_of(const struct rn_live *l, const struct rn_pcie_move *m)
 {
+	struct who who = who_is(l, memory_of(m));
+
 	for (unsigned i = 0; i < l->test->locations; i++) {
-		uint64_t at = (uintptr_t)rn_live_address(l, i);
+		uint64_t at = address_of(l, i, m);
 		uint32_t bytes = l->map.place[i].bytes;
+
+		if (rn_live_is_dm(l, i) != rn_agent_is_nic(memory_of(m)) ||
+		    (rn_live_is_dm(l, i) && (who.node != l->test->location[i].node ||
+					     who.agent != l->test->location[i].agent)))
+			continue;
 
 		if (bytes < l->map.element)
 			bytes = l->map.element;
@@ -231,10 +253,10 @@ static void add_end(const struct moves *v, uint32_t i)
 						: "takes the bytes");
 }
 
-/* When the wait of a kernel in which a read was sent ended; 0: it was no wait. */
+/* When the wait in which a processor sent a read ended; 0: it was no wait. */
 static uint64_t end_of_wait(const struct rn_live *l, const struct rn_pcie_move *m)
 {
-	struct who who = who_is(l, m->requester);
+	struct who who = requester_of(l, m);
 
 	for (unsigned i = 0; i < l->test->threads; i++) {
 		const struct rn_litmus_thread *t = &l->test->thread[i];
@@ -256,9 +278,7 @@ static uint64_t end_of_wait(const struct rn_live *l, const struct rn_pcie_move *
 /* A look of a wait that was not the last: of these there are many. */
 static bool is_idle_look(const struct moves *v, const struct rn_pcie_move *m)
 {
-	uint64_t ended = rn_agent_is_gpu(m->requester) && m->kind == RN_TLP_READ
-				 ? end_of_wait(v->l, m)
-				 : 0;
+	uint64_t ended = m->kind == RN_TLP_READ ? end_of_wait(v->l, m) : 0;
 
 	for (uint32_t i = 0; ended && i < v->count; i++)
 		if (v->move[i].requester == m->requester && v->move[i].addr == m->addr &&

@@ -81,12 +81,13 @@ static bool add_agents(struct layout *y)
 	for (unsigned i = 0; i < t->locations; i++) {
 		unsigned agent = t->location[i].agent, memory;
 
-		if (agent != RN_AGENT_CPU && !rn_agent_is_gpu(agent))
-			return cannot(y, "the device has no memory of its own "
-					 "(ibv_alloc_dm)");
+		if (agent >= RN_AGENT_NVME)
+			return cannot(y, "a drive has no memory that others can name");
+		if (rn_agent_is_nic(agent) && !add_nic(y, t->location[i].node, agent))
+			return false;
 		memory = add_memory(y->map, t->location[i].node, agent);
 		if (memory == RN_LIVE_MEMORIES)
-			return cannot(y, "needs more GPUs than one process has");
+			return cannot(y, "needs more memories than one process has");
 		y->map->place[i].memory = (uint8_t)memory;
 	}
 	/* A kernel needs its GPU though no location lies there. */
@@ -127,7 +128,46 @@ static bool chain_elements(struct layout *y, const struct rn_litmus_instr *in)
 	return true;
 }
 
-static bool look_at(struct layout *y, const struct rn_litmus_instr *in)
+/* Of a location, or none: is it on a NIC other than @agent? */
+static bool is_on_other(const struct layout *y, unsigned loc, unsigned agent)
+{
+	unsigned of = loc == RN_LITMUS_NONE ? RN_AGENT_CPU : y->t->location[loc].agent;
+
+	return rn_agent_is_nic(of) && of != agent;
+}
+
+static bool names_location(const struct rn_litmus_instr *in)
+{
+	return in->op <= RN_LITMUS_MWR ? in->op != RN_LITMUS_MFENCE
+				       : in->op == RN_LITMUS_DMA;
+}
+
+/* Memory on a NIC is named through that NIC, or copied from and to by the CPU. */
+static bool can_reach(struct layout *y, const struct rn_litmus_thread *thread,
+		      const struct rn_litmus_instr *in)
+{
+	const struct rn_litmus_qp *q = &y->t->qp[in->qp];
+	bool is_atomic = in->op == RN_LITMUS_FAA || in->op == RN_LITMUS_CAS;
+	bool is_read = in->op == RN_LITMUS_READ;
+	bool ok = true;
+
+	if (!rn_litmus_is_work(in->op))
+		return !names_location(in) ||
+		       (thread->agent == RN_AGENT_CPU && in->op != RN_LITMUS_DMA) ||
+		       !is_on_other(y, in->loc, RN_AGENT_CPU) ||
+		       cannot(y, "no kernel and no drive can name memory on a NIC");
+	if (is_atomic)
+		ok = !is_on_other(y, in->loc, q->peer_nic) &&
+		     !is_on_other(y, in->dst[0], q->nic);
+	for (unsigned i = 0; i < in->count && !is_atomic; i++)
+		ok = ok && !is_on_other(y, in->dst[i], is_read ? q->nic : q->peer_nic) &&
+		     (in->src[i].is_inline ||
+		      !is_on_other(y, in->src[i].loc, is_read ? q->peer_nic : q->nic));
+	return ok || cannot(y, "memory on a NIC can be named through that NIC only");
+}
+
+static bool look_at(struct layout *y, const struct rn_litmus_thread *thread,
+		    const struct rn_litmus_instr *in)
 {
 	if (in->op == RN_LITMUS_FLUSH)
 		return cannot(y, "the device has no FLUSH (IBV_WR_FLUSH)");
@@ -135,7 +175,7 @@ static bool look_at(struct layout *y, const struct rn_litmus_instr *in)
 		return cannot(y, "the device has no ATOMIC WRITE (IBV_WR_ATOMIC_WRITE)");
 	if (in->op == RN_LITMUS_DMA)
 		y->is_dma[in->loc] = true;
-	return chain_elements(y, in);
+	return can_reach(y, thread, in) && chain_elements(y, in);
 }
 
 static bool look_at_program(struct layout *y)
@@ -144,7 +184,7 @@ static bool look_at_program(struct layout *y)
 
 	for (unsigned i = 0; i < t->threads; i++)
 		for (unsigned j = 0; j < t->thread[i].count; j++)
-			if (!look_at(y, &t->thread[i].instr[j]))
+			if (!look_at(y, &t->thread[i], &t->thread[i].instr[j]))
 				return false;
 	return true;
 }
@@ -185,7 +225,8 @@ static bool place_chain(struct layout *y, unsigned loc)
 		at += y->is_dma[loc] ? RN_LIVE_PAGE : y->map->element;
 	}
 	y->used[memory] = at;
-	return at <= RN_LIVE_STAGE ||
+	return at <= (rn_agent_is_nic(y->map->memory[memory].agent) ? RN_LIVE_DM
+								    : RN_LIVE_STAGE) ||
 	       cannot(y, "its locations need more memory than a test has here");
 }
 

@@ -8,7 +8,6 @@
 enum {
 	SPINS = 32, /* looks before the processor is offered to somebody else */
 	EMPTY_ONE_IN = 4,
-	RN_LIVE_TORN = -999999999, /* as the model has it */
 	LONGEST_NS = 300000,
 	SHORT_NS = 4000,
 	MIDDLE_NS = 40000,
@@ -70,8 +69,11 @@ static int64_t load_words(const uint8_t *at, size_t words)
 static int64_t load(struct rn_live_player *p, unsigned loc)
 {
 	struct rn_live *l = p->l;
-	const uint8_t *at = rn_live_address(l, loc);
+	const uint8_t *at;
 
+	if (rn_live_is_dm(l, loc))
+		return rn_live_dm_load(l, loc);
+	at = rn_live_address(l, loc);
 	if (rn_agent_is_gpu(l->test->thread[p->number].agent))
 		return (int64_t)l->lib.rn_gpu_load(at, sizeof(int64_t));
 	if (!is_own(p, loc))
@@ -82,8 +84,13 @@ static int64_t load(struct rn_live_player *p, unsigned loc)
 static void store(struct rn_live_player *p, unsigned loc, int64_t value)
 {
 	struct rn_live *l = p->l;
-	uint8_t *at = rn_live_address(l, loc);
+	uint8_t *at;
 
+	if (rn_live_is_dm(l, loc)) {
+		rn_live_dm_store(l, loc, value);
+		return;
+	}
+	at = rn_live_address(l, loc);
 	if (rn_agent_is_gpu(l->test->thread[p->number].agent))
 		l->lib.rn_gpu_store(at, (uint64_t)value, sizeof(value));
 	else if (!is_own(p, loc))

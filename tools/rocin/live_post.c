@@ -8,7 +8,7 @@
 static struct ibv_sge sge_of(const struct rn_live *l, unsigned nic, unsigned loc,
 			     uint32_t bytes)
 {
-	return (struct ibv_sge){ .addr = (uintptr_t)rn_live_address(l, loc),
+	return (struct ibv_sge){ .addr = rn_live_name(l, loc),
 				 .length = bytes,
 				 .lkey = rn_live_mr(l, nic, loc)->lkey };
 }
@@ -83,7 +83,7 @@ static void remote_side(const struct rn_live *l, unsigned peer_nic, unsigned loc
 {
 	const struct rn_live_place *p = &l->map.place[loc];
 
-	*addr = l->shared->address[p->memory] + p->offset;
+	*addr = rn_live_name(l, loc);
 	*rkey = l->shared->rkey[peer_nic][p->memory][rn_live_is_relaxed(l, loc)];
 }
 

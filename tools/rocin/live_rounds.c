@@ -85,11 +85,15 @@ static void join_threads(struct rn_live *l, struct rn_live_player *players)
 static void reset_memory(struct rn_live *l)
 {
 	for (unsigned i = 0; i < l->test->locations; i++) {
-		int64_t *at;
 		uint32_t bytes = l->map.place[i].bytes;
+		int64_t *at;
 
 		if (!rn_live_plays(l, l->test->location[i].node))
 			continue;
+		if (rn_live_is_dm(l, i)) {
+			rn_live_dm_reset(l, i);
+			continue;
+		}
 		at = (int64_t *)(void *)rn_live_address(l, i);
 		if (bytes < l->map.element)
 			bytes = l->map.element;
@@ -209,13 +213,18 @@ static int quiet(struct rn_live *l)
 	return 0;
 }
 
+static int64_t final_of(struct rn_live *l, unsigned loc)
+{
+	if (rn_live_is_dm(l, loc))
+		return rn_live_dm_load(l, loc);
+	return *(const volatile int64_t *)(const void *)rn_live_address(l, loc);
+}
+
 static void collect(struct rn_live *l)
 {
 	for (unsigned i = 0; i < l->test->locations; i++)
 		if (rn_live_plays(l, l->test->location[i].node))
-			l->shared->final[i] =
-				*(const volatile int64_t *)(const void *)rn_live_address(
-					l, i);
+			l->shared->final[i] = final_of(l, i);
 }
 
 static int run_once(struct rn_live *l, struct rn_live_player *players)
