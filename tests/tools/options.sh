@@ -8,6 +8,8 @@ man=$ROCIN_SOURCE/tools/man/rocin.1
 is 'rocin --version' "$(rocin --version)" "rocin $ROCIN_VERSION"
 is 'rocin --help ends well' "$(status rocin --help)" 0
 is 'rocin alone is wrong usage' "$(status rocin)" 64
+is 'output that cannot be written is a failure' \
+	"$(rocin devices >/dev/full 2>"$work/err"; echo $?)" 1
 is 'a command that is none is wrong usage' "$(status rocin frobnicate)" 64
 # shellcheck disable=SC2016 # not a substitution
 is 'and is named' "$(cat "$work/err")" \

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* main.c - `rocin COMMAND`: finds the subcommand and hands over. */
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -54,11 +55,17 @@ static void print_help(FILE *to)
 static int run_command(const struct command *c, int argc, char **argv)
 {
 	char name[32];
+	int status;
 
 	snprintf(name, sizeof(name), "rocin %s", c->name);
 	argv[0] = name;
 	program_invocation_name = name;
-	return c->run(argc, argv);
+	status = c->run(argc, argv);
+	if (fflush(stdout) != 0 || ferror(stdout)) {
+		rn_complain("cannot write the output: %s", strerror(errno));
+		return status ? status : EXIT_FAILURE;
+	}
+	return status;
 }
 
 int main(int argc, char **argv)
