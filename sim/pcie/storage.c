@@ -138,7 +138,9 @@ static int open_driver(bool is_implicit)
 
 int rn_storage_driver_open(void)
 {
-	return open_driver(false);
+	int err = check_process();
+
+	return err ? err : open_driver(false);
 }
 
 int rn_storage_need(void)
@@ -342,37 +344,6 @@ int rn_storage_handle_set_drive(struct rn_storage_file *f, unsigned drive)
 }
 
 /* ----------------------------------------------------------------------- buffers */
-int rn_storage_place_of(uintptr_t base, struct rn_storage_place *place)
-{
-	struct rn_gpu_where where;
-	const void *ptr = (const void *)base; /* NOLINT(performance-no-int-to-ptr) */
-	int err = rn_gpu_find(ptr, &where);
-
-	if (err == -EFAULT)
-		return err;
-	if (err) {
-		*place = (struct rn_storage_place){ .addr = base, .gpu = -1 };
-		return 0;
-	}
-	*place = (struct rn_storage_place){
-		.addr = (uintptr_t)(where.buffer.bar ? where.buffer.bar
-						     : where.buffer.dev) +
-			where.offset,
-		.gpu = rn_gpu_number(where.gpu),
-		.is_beyond_bar = !where.buffer.bar,
-	};
-	return 0;
-}
-
-struct rn_storage_buffer *rn_storage_buffer_of(uint64_t addr)
-{
-	struct rn_storage_buffer *b = rn_storage.buffers;
-
-	while (b && addr - b->addr >= b->len)
-		b = b->next;
-	return b;
-}
-
 /* Memory of one kind from first to last byte that can be read? */
 static int check_memory(uintptr_t base, size_t len, struct rn_storage_place *place)
 {

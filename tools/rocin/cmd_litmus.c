@@ -142,10 +142,8 @@ static const struct {
 } back_ends[] = {
 	{ "explore", rn_litmus_explore_run },
 	{ "model", rn_litmus_model_run },
-#ifdef RN_LITMUS_LIVE
 	{ "live", rn_litmus_live_run },
 	{ "hw", rn_litmus_live_run },
-#endif
 };
 
 static rn_litmus_back_end find_back_end(const char *name)
@@ -321,7 +319,6 @@ static bool has_failed(const struct rn_report *r)
 
 static int write_html(const struct rn_report *r, const char *file)
 {
-#ifdef RN_LITMUS_HTML
 	FILE *f = fopen(file, "we");
 	int rc = f ? rn_report_html(r, f) : -errno;
 
@@ -330,11 +327,6 @@ static int write_html(const struct rn_report *r, const char *file)
 	if (rc)
 		rn_complain("%s: %s", file, strerror(-rc));
 	return rc;
-#else
-	(void)r;
-	rn_complain("%s: built without HTML", file);
-	return -ENOTSUP;
-#endif
 }
 
 static int show(const struct litmus_args *args, const struct rn_report *report)
