@@ -5,34 +5,6 @@
 #include "gpu_memory.h"
 #include "mem_guard.h"
 
-struct answer {
-	bool is_done;
-	enum rn_mem_result result;
-};
-
-/* Host lock held. A posted write has nobody to tell by then. */
-static void answered(void *arg, const struct rn_tlp *tlp, enum rn_mem_result result)
-{
-	struct answer *a = arg;
-
-	(void)tlp;
-	*a = (struct answer){ .is_done = true, .result = result };
-}
-
-/* Host lock held. */
-static int send_read(struct rn_host *h, struct rn_tlp *tlp, void *bytes)
-{
-	struct answer a = { 0 };
-	int index = rn_host_issue(h, tlp, bytes, answered, &a);
-
-	if (index < 0)
-		return -EFAULT;
-	if (!a.is_done)
-		rn_host_force(h, (unsigned)index);
-	assert(a.is_done);
-	return a.result == RN_MEM_DONE ? 0 : -EFAULT;
-}
-
 /* Host lock held. */
 static int send_write(struct rn_host *h, struct rn_tlp *tlp, void *bytes)
 {
@@ -77,7 +49,7 @@ int rn_gpu_tlp(unsigned requester, unsigned kind, unsigned flags, rn_iova addr,
 	if (tlp.target == requester)
 		err = send_to_self(h, &tlp, operand);
 	else if (kind == RN_TLP_READ)
-		err = send_read(h, &tlp, operand);
+		err = rn_host_ask(h, &tlp, operand);
 	else
 		err = send_write(h, &tlp, operand);
 	rn_host_unlock(h);
@@ -98,7 +70,7 @@ void rn_gpu_read_flush(struct rn_gpu *gpu)
 		.len = sizeof(sink),
 	};
 
-	send_read(gpu->host, &tlp, &sink);
+	rn_host_ask(gpu->host, &tlp, &sink);
 	rn_guard_thread.current = outer;
 }
 

@@ -314,6 +314,32 @@ void rn_host_force(struct rn_host *h, unsigned index)
 	end_moving(h);
 }
 
+struct answer {
+	bool is_done;
+	enum rn_mem_result result;
+};
+
+static void answered(void *arg, const struct rn_tlp *tlp, enum rn_mem_result result)
+{
+	struct answer *a = arg;
+
+	(void)tlp;
+	*a = (struct answer){ .is_done = true, .result = result };
+}
+
+int rn_host_ask(struct rn_host *h, struct rn_tlp *tlp, void *bytes)
+{
+	struct answer a = { 0 };
+	int index = rn_host_issue(h, tlp, bytes, answered, &a);
+
+	if (index < 0)
+		return -EFAULT;
+	if (!a.is_done)
+		rn_host_force(h, (unsigned)index);
+	assert(a.is_done);
+	return a.result == RN_MEM_DONE ? 0 : -EFAULT;
+}
+
 void rn_host_force_if(struct rn_host *h,
 		      bool (*match)(const struct rn_tlp *tlp, const void *arg),
 		      const void *arg)

@@ -79,6 +79,10 @@ int rn_host_issue(struct rn_host *h, struct rn_tlp *tlp, void *bytes,
 			       enum rn_mem_result result),
 		  void *arg);
 
+/* The same for a read or atomic whose answer cannot be waited for: forced. 0 or -EFAULT.
+ */
+int rn_host_ask(struct rn_host *h, struct rn_tlp *tlp, void *bytes);
+
 struct rn_host_atomic {
 	struct rn_mem_atomic_req req;
 	uint64_t found;

@@ -51,33 +51,6 @@ void rn_host_dm_remove(struct rn_host_nic *nic, rn_iova addr)
 }
 
 /* ------------------------------------------------------------------- copies */
-struct answer {
-	bool is_done;
-	enum rn_mem_result result;
-};
-
-static void answered(void *arg, const struct rn_tlp *tlp, enum rn_mem_result result)
-{
-	struct answer *a = arg;
-
-	(void)tlp;
-	*a = (struct answer){ .is_done = true, .result = result };
-}
-
-/* Host lock held. */
-static int read_piece(struct rn_host *h, struct rn_tlp *tlp, uint8_t *bytes)
-{
-	struct answer a = { 0 };
-	int index = rn_host_issue(h, tlp, bytes, answered, &a);
-
-	if (index < 0)
-		return -EFAULT;
-	if (!a.is_done)
-		rn_host_force(h, (unsigned)index);
-	assert(a.is_done);
-	return a.result == RN_MEM_DONE ? 0 : -EFAULT;
-}
-
 static void written(void *arg, const struct rn_tlp *tlp, enum rn_mem_result result)
 {
 	struct rn_host_nic *nic = arg;
@@ -115,7 +88,7 @@ static int copy(struct rn_host_nic *nic, unsigned kind, rn_iova addr, uint8_t *b
 		if (tlp.len > len)
 			tlp.len = (uint32_t)len;
 		rn_host_lock(h);
-		err = kind == RN_TLP_READ ? read_piece(h, &tlp, bytes)
+		err = kind == RN_TLP_READ ? rn_host_ask(h, &tlp, bytes)
 					  : write_piece(nic, &tlp, bytes);
 		rn_host_unlock(h);
 	}

@@ -218,7 +218,9 @@ static void performed(struct rn_host *h, const struct rn_tlp *tlp)
 		uncover(tlp);
 	if (is_watched_host(tlp))
 		rn_san_host_page_count(tlp, -1);
-	if (tlp->kind != RN_TLP_READ && is_device(tlp->requester))
+	/* A completion ring is no source; its lines would only be mistaken for others. */
+	if (tlp->kind != RN_TLP_READ && !(tlp->flags & RN_TLP_CQE) &&
+	    is_device(tlp->requester))
 		rn_san_note_write(tlp->addr, tlp->len);
 }
 
