@@ -27,8 +27,7 @@ struct rnp_pcie {
  * @err:	Out on failure: one sentence
  *
  * A child of fork() has no hierarchy of its own: the device works, with the layer off,
- *and
- * @err says so although 0 is returned.
+ * and @err says so although 0 is returned.
  *
  * Return: 0, with @p->nic NULL if it is off or strict; -EINVAL: ROCIN_PCIE is set and not
  *	   understood, or its library cannot be loaded; -ENOSPC, -ENOMEM of attaching.

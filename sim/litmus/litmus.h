@@ -11,8 +11,8 @@
  *	[mode=ibta] forbidden (B.gpu0:r0=0)
  *
  * The words in brackets are knobs (rocin/pcie.h) on top of the mode `typical`, and
- * relaxed=x+y, the regions registered with relaxed ordering. rocin-litmus(5) has the
- *format.
+ * relaxed=x+y, the regions registered with relaxed ordering. The format stands in
+ * rocin-litmus(5).
  *
  * Everything here is plain data without pointers. No allocation, no I/O.
  */

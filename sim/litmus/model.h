@@ -2,15 +2,17 @@
 /* model.h - a litmus test as a machine: hosts with CPUs, GPUs, drives, NICs and a fabric.
  *
  *	plan	what a test and a set of knobs fix: cells, work requests, sizes, which
- *moves commute with everything model	the state: one flat block, copied with memcpy(), a
- *fabric per host at its end move	one step of one agent, or one TLP one place onward
+ *		moves commute with everything
+ *	model	the state: one flat block, copied with memcpy(), a fabric per host at
+ *		its end
+ *	move	one step of one agent, or one TLP one place onward
  *
  * A NIC is this engine. Requester: work requests start in posting order, a fenced one
- *when no READ, atomic, FLUSH or ATOMIC WRITE before it is unfinished; their bytes are
- *gathered with one read per granule; packets go out in order. Responder: packets are
- *executed in order (nic.ooo: those of WRITEs in any), READs, atomics, FLUSH and ATOMIC
- *WRITE leave a context that starts in order but later than later WRITEs may be executed;
- *answers leave in order. A packet is a granule.
+ * when no READ, atomic, FLUSH or ATOMIC WRITE before it is unfinished; their bytes are
+ * gathered with one read per granule; packets go out in order. Responder: packets are
+ * executed in order (nic.ooo: those of WRITEs in any), READs, atomics, FLUSH and ATOMIC
+ * WRITE leave a context that starts in order but later than later WRITEs may be executed;
+ * answers leave in order. A packet is a granule.
  *
  * Threads: none; the caller serialises.
  */

@@ -2,7 +2,7 @@
 /* declare.h - rules that make registered memory the memory of a GPU.
  *
  * For programs that know nothing of GPUs: what ibv_reg_mr() is given and a rule matches
- *is treated as device memory. ROCIN_PCIE_DEVICE, or `rocin run --device-memory RULE`:
+ * is treated as device memory. ROCIN_PCIE_DEVICE, or `rocin run --device-memory RULE`:
  *
  *	RULE[|RULE]...		RULE: WORD=VALUE[;WORD=VALUE]...
  *

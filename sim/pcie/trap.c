@@ -4,8 +4,9 @@
  *	on_way	is_closed
  *	0	false	open: an access has nothing to push
  *	> 0	true	closed: an access faults and pushes
- *	> 0	false	between an access that could not push everything and the next
- *event: a write is sent or performed, or comes to where the CPU's way begins
+ *	> 0	false	after an access that could not push everything, until the
+ *			next event: a write is sent or performed, or comes to where
+ *			the CPU's way begins
  */
 #include "trap.h"
 
