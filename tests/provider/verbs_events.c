@@ -79,12 +79,12 @@ static void sleeping_and_waking_many_times_loses_nothing(void **state)
 	kit_destroy_pair(qp);
 }
 
-static void forget_event(struct kit *k)
+static void forget_event(struct kit *k, int timeout_ms)
 {
 	struct ibv_cq *cq;
 	void *cq_context;
 
-	if (!readable(k->channel->fd, 0))
+	if (!readable(k->channel->fd, timeout_ms))
 		return;
 	assert_int_equal(ibv_get_cq_event(k->channel, &cq, &cq_context), 0);
 	ibv_ack_cq_events(cq, 1);
@@ -105,15 +105,14 @@ static void arming_while_a_completion_is_on_its_way_loses_nothing(void **state)
 		kit_post_recv(k, qp[1], i, kit_sge(k, 1, 0, 64));
 		send_from(qp[0], k, 0);
 		assert_int_equal(ibv_req_notify_cq(k->cq, 0), 0);
-		if (ibv_poll_cq(k->cq, 1, &wc) == 0) {
+		/* An event may be that of the round before: it comes behind its entry. */
+		while (ibv_poll_cq(k->cq, 1, &wc) == 0)
 			expect_event(k, k->cq);
-			assert_int_equal(ibv_poll_cq(k->cq, 1, &wc), 1);
-		}
 		assert_int_equal(wc.wr_id, i);
-		forget_event(k);
+		forget_event(k, 0);
 	}
 	kit_destroy_pair(qp);
-	forget_event(k);
+	forget_event(k, 50);
 }
 
 static void only_a_solicited_message_wakes_for_solicited_only(void **state)
