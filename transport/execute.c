@@ -17,7 +17,7 @@ static struct rn_mem_attr mem_attr(const struct rn_qp *qp, const struct rn_mr *m
 {
 	return (struct rn_mem_attr){
 		.qpn = qp->qpn,
-		.flags = mr->access & RN_ACCESS_RELAXED_ORDERING ? RN_MEM_RELAXED : 0,
+		.flags = rn_mem_flags(mr),
 		.msg = msn,
 	};
 }

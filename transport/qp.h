@@ -462,6 +462,12 @@ enum rn_mem_result rn_mem_read(struct rn_dev *dev, void *dst, rn_iova src, uint3
 			       struct rn_mem_attr attr, uint64_t tag,
 			       struct rn_crc32_part *part);
 
+/* enum rn_mem_flag of an access to a region. */
+static inline uint32_t rn_mem_flags(const struct rn_mr *mr)
+{
+	return mr->access & RN_ACCESS_RELAXED_ORDERING ? RN_MEM_RELAXED : 0;
+}
+
 /* The opposite: gather bytes [offset, offset + len) of the list into @dst. PENDING: the
  * number of reads under way is added to *@outstanding and each ends with
  * rn_dev_mem_done(tag). FAULT covers bad keys as well. @part: see rn_mem_read().

@@ -268,7 +268,7 @@ static enum rn_mem_result read_staged(struct rn_qp *qp, const struct rn_resource
 	struct rn_responder *rsp = &qp->rsp;
 	const struct rn_mem_attr attr = {
 		.qpn = qp->qpn,
-		.flags = mr->access & RN_ACCESS_RELAXED_ORDERING ? RN_MEM_RELAXED : 0,
+		.flags = rn_mem_flags(mr),
 		.msg = r->msn,
 	};
 	struct rn_psn psn = r->next;
@@ -314,7 +314,7 @@ static enum rn_mem_result read_payload(struct rn_qp *qp, const struct rn_resourc
 	if (rn_mr_check_remote(&qp->dev->mrs, &use, &iova, &mr) != RN_KEY_OK)
 		return RN_MEM_FAULT;
 	if (cfg->mem->always_done) {
-		attr.flags = mr->access & RN_ACCESS_RELAXED_ORDERING ? RN_MEM_RELAXED : 0;
+		attr.flags = rn_mem_flags(mr);
 		result = rn_mem_read(qp->dev, dst, iova, len, attr,
 				     rn_mem_tag(qp, RN_TAG_RSP_READ), part);
 		assert(result != RN_MEM_PENDING);

@@ -55,11 +55,6 @@ static bool fits(struct cursor c, uint32_t len)
 	return room >= len;
 }
 
-static uint32_t flags_of(const struct rn_mr *mr)
-{
-	return mr->access & RN_ACCESS_RELAXED_ORDERING ? RN_MEM_RELAXED : 0;
-}
-
 /* @flags, @msg: see struct rn_mem_attr. */
 // NOLINTNEXTLINE(readability-function-size): as rn_scatter(), and what the bytes are
 static enum rn_wc_status scatter(struct rn_qp *qp, struct cursor c, const void *src,
@@ -79,7 +74,7 @@ static enum rn_wc_status scatter(struct rn_qp *qp, struct cursor c, const void *
 
 		if (rn_mr_check_local(&dev->mrs, &use, &iova, &mr) != RN_KEY_OK)
 			return RN_WC_LOC_PROT_ERR;
-		attr.flags = flags | flags_of(mr);
+		attr.flags = flags | rn_mem_flags(mr);
 		if (dev->cfg.mem->write(dev->cfg.mem_ctx, iova, from, n, attr) !=
 		    RN_MEM_DONE) {
 			rn_count(dev, RN_STAT_MEM_FAULT);
@@ -138,7 +133,7 @@ enum rn_mem_result rn_gather(struct rn_qp *qp, const struct rn_sge *sg, uint32_t
 		assert(n > 0); /* the WQE's length is the sum of its SGEs */
 		if (rn_mr_check_local(&dev->mrs, &use, &iova, &mr) != RN_KEY_OK)
 			return RN_MEM_FAULT;
-		attr.flags = flags_of(mr);
+		attr.flags = rn_mem_flags(mr);
 		/* Of several pieces none is the whole payload. */
 		r = rn_mem_read(dev, to, iova, n, attr, tag,
 				to == dst && n == len ? part : NULL);

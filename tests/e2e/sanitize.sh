@@ -130,6 +130,7 @@ examples)
 	sanitize=all knobs=ibta
 	timeout "$limit" rocin run --netdev "lo:$addr_a" --sanitize=all --pcie=ibta -- \
 		"$examples/last-byte" >"$work/out" 2>"$work/err"
+	[ $? -le 1 ] || fail "last-byte: $(cat "$work/out" "$work/err")"
 	says 'rocin: finding 1: ' 'unordered read' 'host memory, by the cpu' \
 		'none has been taken' 'poll a completion'
 	sanitized 0 "$examples/last-byte" --mended

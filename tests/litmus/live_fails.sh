@@ -2,17 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # live_fails.sh - a live run tells of a forbidden state, with the TLPs that led to it, of a state
 # that is listed as never observed, and of knobs or devices that do not work.
-set -u
-work=$(mktemp -d)
-export ROCIN_RUNTIME_DIR=$work/run ROCIN_IDLE_MS=500
-unset ROCIN_NETDEVS ROCIN_TREE ROCIN_LOG ROCIN_PCAP ROCIN_FAULT ROCIN_GSO ROCIN_ICRC \
-	ROCIN_PCIE ROCIN_PCIE_DEVICE ROCIN_PCIE_TRAP ROCIN_SANITIZE
-[ -z "${ROCIN_TEST_PRELOAD:-}" ] || export LD_PRELOAD=$ROCIN_TEST_PRELOAD
-cleanup() {
-	LD_PRELOAD='' timeout 5 "$ROCIN_BIN/rocin" stop >/dev/null 2>&1
-	rm -rf "$work"
-}
-trap cleanup EXIT
+# shellcheck source=../e2e/lib.sh
+. "$(dirname "$0")/../e2e/lib.sh"
 failed=0
 
 # ends STATUS COMMAND...

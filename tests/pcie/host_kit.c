@@ -5,6 +5,31 @@
 #include <dirent.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <sys/mman.h>
+
+uint64_t kit_cell[64][8] __attribute__((aligned(64)));
+
+void kit_clear(void)
+{
+	rn_pcie_drain();
+	memset(kit_cell, 0, sizeof(kit_cell));
+}
+
+int kit_forget(void **state)
+{
+	(void)state;
+	kit_clear();
+	return 0;
+}
+
+uint8_t *kit_map_pages(unsigned pages)
+{
+	void *p = mmap(NULL, (size_t)pages * KIT_PAGE, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	assert_ptr_not_equal(p, MAP_FAILED);
+	return p;
+}
 
 void kit_host_knobs(const char *text)
 {

@@ -17,7 +17,23 @@ rn_host_api_fn rn_host_api;
 enum {
 	KIT_RESULTS = 256,
 	KIT_QP = 0x100, /* a QPN */
+	KIT_PAGE = 4096,
 };
+
+/* Nobody but the test moves anything. */
+#define KIT_STILL ",hold=inf,hold.polls=inf"
+#define KIT_STUCK "adversarial" KIT_STILL
+
+/* Words of different granules. */
+extern uint64_t kit_cell[64][8];
+
+/* What is on its way arrives, and all cells are 0. kit_forget(): the same, as a set-up.
+ */
+void kit_clear(void);
+int kit_forget(void **state);
+
+/* Zeroed pages that munmap() takes. */
+uint8_t *kit_map_pages(unsigned pages);
 
 struct kit_nic {
 	const struct rn_host_api *api;

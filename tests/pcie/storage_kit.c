@@ -7,17 +7,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-void kit_knobs(const char *text)
-{
-	struct rn_pcie_knobs knobs;
-	char err[256] = "";
-
-	rn_pcie_preset(&knobs, RN_PCIE_STRICT);
-	if (rn_pcie_parse(&knobs, text, err, sizeof(err)))
-		fail_msg("%s", err);
-	assert_int_equal(rn_pcie_set_knobs(&knobs), 0);
-}
-
 int kit_fd(unsigned n)
 {
 	uint8_t *bytes = malloc(KIT_FILE);

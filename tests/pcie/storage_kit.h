@@ -1,21 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* storage_kit.h - files with known bytes, knobs, and device memory, for storage tests. */
+/* storage_kit.h - files with known bytes and device memory, for storage tests. */
 #ifndef RN_STORAGE_KIT_H
 #define RN_STORAGE_KIT_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+#include "host_kit.h"
 #include "rocin/gpu.h"
 #include "rocin/pcie.h"
 #include "rocin/storage.h"
 
 enum {
-	KIT_PAGE = 4096,
 	KIT_FILE = 64 * KIT_PAGE, /* bytes of kit_file() */
 };
 
@@ -24,9 +17,6 @@ static inline uint8_t kit_byte(unsigned n, uint64_t at)
 {
 	return (uint8_t)((at * 7 + at / 251 + n * 31) % 255 + 1);
 }
-
-/* Set the knobs that all that follows runs with. */
-void kit_knobs(const char *text);
 
 /* A file with KIT_FILE bytes of number @n: registered, its descriptor closed. */
 struct rn_storage_file *kit_file(unsigned n);

@@ -12,41 +12,12 @@
 #include "host_kit.h"
 
 enum {
-	PAGE = 4096,
 	SEEDS = 300,
 };
 
-/* Words of different granules. */
-static uint64_t cell[64][8] __attribute__((aligned(64)));
-#define X (&cell[0][0])
-#define Y (&cell[1][0])
-#define RING (&cell[32][0])
-
-static void clear(void)
-{
-	rn_pcie_drain();
-	memset(cell, 0, sizeof(cell));
-}
-
-static int forget(void **state)
-{
-	(void)state;
-	clear();
-	return 0;
-}
-
-/* Nobody but the test moves anything. */
-#define STILL ",hold=inf,hold.polls=inf"
-#define STUCK "adversarial" STILL
-
-static uint8_t *map_pages(unsigned pages)
-{
-	void *p = mmap(NULL, (size_t)pages * PAGE, PROT_READ | PROT_WRITE,
-		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	assert_ptr_not_equal(p, MAP_FAILED);
-	return p;
-}
+#define X (&kit_cell[0][0])
+#define Y (&kit_cell[1][0])
+#define RING (&kit_cell[32][0])
 
 /* ----------------------------------------------------------- the environment */
 /* In a child, since the environment is read once. Exit code: 0 as wanted. */
@@ -153,7 +124,7 @@ static bool is_reordered(const char *knobs, uint32_t x_flags, uint32_t y_flags)
 	kit_host_knobs(knobs);
 	kit_attach(&n);
 	for (uint64_t seed = 1; seed <= SEEDS && !seen; seed++) {
-		clear();
+		kit_clear();
 		rn_pcie_seed(seed);
 		kit_write64(&n, KIT_QP, X, 1, x_flags);
 		kit_write64(&n, KIT_QP, Y, 1, y_flags);
@@ -172,10 +143,10 @@ static bool is_reordered(const char *knobs, uint32_t x_flags, uint32_t y_flags)
 static void two_writes(void **state)
 {
 	(void)state;
-	assert_false(is_reordered("typical" STILL, 0, 0));
-	assert_true(is_reordered("typical,place=any" STILL, 0, 0));
+	assert_false(is_reordered("typical" KIT_STILL, 0, 0));
+	assert_true(is_reordered("typical,place=any" KIT_STILL, 0, 0));
 	/* They belong to one message. */
-	assert_true(is_reordered("ibta" STILL, 0, 0));
+	assert_true(is_reordered("ibta" KIT_STILL, 0, 0));
 	assert_false(is_reordered("strict", 0, 0));
 }
 
@@ -184,29 +155,31 @@ static void packets_of_writes(void **state)
 	const uint32_t packet = RN_MEM_WRITE;
 
 	(void)state;
-	assert_true(is_reordered("typical,nic.ooo=1" STILL, packet, packet));
-	assert_false(is_reordered("typical,nic.ooo=0" STILL, packet, packet));
+	assert_true(is_reordered("typical,nic.ooo=1" KIT_STILL, packet, packet));
+	assert_false(is_reordered("typical,nic.ooo=0" KIT_STILL, packet, packet));
 	/* A SEND's, and those of a WRITE with immediate. */
-	assert_false(is_reordered("typical,nic.ooo=1" STILL, packet, 0));
-	assert_false(is_reordered("typical,nic.ooo=1" STILL, 0, packet));
-	assert_false(is_reordered("typical,nic.ooo=1" STILL, packet, RN_MEM_CQE));
+	assert_false(is_reordered("typical,nic.ooo=1" KIT_STILL, packet, 0));
+	assert_false(is_reordered("typical,nic.ooo=1" KIT_STILL, 0, packet));
+	assert_false(is_reordered("typical,nic.ooo=1" KIT_STILL, packet, RN_MEM_CQE));
 }
 
 static void relaxed_writes(void **state)
 {
 	(void)state;
-	assert_true(is_reordered("typical" STILL, 0, RN_MEM_RELAXED));
+	assert_true(is_reordered("typical" KIT_STILL, 0, RN_MEM_RELAXED));
 	/* RO is judged on the one that overtakes. */
-	assert_false(is_reordered("typical" STILL, RN_MEM_RELAXED, 0));
-	assert_true(is_reordered("typical,mr.relaxed=force" STILL, 0, 0));
-	assert_false(is_reordered("typical,mr.relaxed=ignore" STILL, 0, RN_MEM_RELAXED));
-	assert_false(is_reordered("typical,mr.relaxed=force" STILL, 0, RN_MEM_CQE));
+	assert_false(is_reordered("typical" KIT_STILL, RN_MEM_RELAXED, 0));
+	assert_true(is_reordered("typical,mr.relaxed=force" KIT_STILL, 0, 0));
+	assert_false(
+		is_reordered("typical,mr.relaxed=ignore" KIT_STILL, 0, RN_MEM_RELAXED));
+	assert_false(is_reordered("typical,mr.relaxed=force" KIT_STILL, 0, RN_MEM_CQE));
 }
 
 static void a_cqe_pushes_host_data_not_device_data(void **state)
 {
-	static const char *const knobs[] = { "ibta,driver=adversarial" STILL,
-					     "typical,driver=adversarial" STILL, STUCK };
+	static const char *const knobs[] = { "ibta,driver=adversarial" KIT_STILL,
+					     "typical,driver=adversarial" KIT_STILL,
+					     KIT_STUCK };
 	struct rn_host_region gpu;
 	struct kit_nic n;
 
@@ -214,21 +187,21 @@ static void a_cqe_pushes_host_data_not_device_data(void **state)
 	for (unsigned i = 0; i < RN_ARRAY_SIZE(knobs); i++) {
 		uint64_t got = 0;
 
-		clear();
+		kit_clear();
 		kit_host_knobs(knobs[i]);
 		kit_attach(&n);
-		kit_region_link(&gpu, &cell[8], sizeof(cell[8]));
+		kit_region_link(&gpu, &kit_cell[8], sizeof(kit_cell[8]));
 		kit_write64(&n, KIT_QP, X, 1, RN_MEM_RELAXED);
-		kit_write64(&n, KIT_QP, &cell[8][0], 1, 0);
+		kit_write64(&n, KIT_QP, &kit_cell[8][0], 1, 0);
 		kit_write64(&n, KIT_QP, RING, 1, RN_MEM_CQE);
 		n.api->settle_ring(n.nic, kit_iova(RING), 64);
 		assert_int_equal(kit_load(RING), 1);
 		assert_int_equal(kit_load(X), 1);
-		assert_int_equal(kit_load(&cell[8][0]), 0);
-		assert_int_equal(rn_pcie_pending(&cell[8], 64), 8);
+		assert_int_equal(kit_load(&kit_cell[8][0]), 0);
+		assert_int_equal(rn_pcie_pending(&kit_cell[8], 64), 8);
 
 		/* A read by the NIC pushes what went the same way. */
-		if (kit_read(&n, KIT_QP, &got, &cell[8], 8, 5) == RN_MEM_PENDING) {
+		if (kit_read(&n, KIT_QP, &got, &kit_cell[8], 8, 5) == RN_MEM_PENDING) {
 			n.api->drain(n.nic, KIT_QP);
 			assert_int_equal(kit_collect(&n), 1);
 			assert_int_equal(n.result[0].tag, 5);
@@ -244,16 +217,16 @@ static void settling_a_ring_leaves_the_others(void **state)
 	struct kit_nic n;
 
 	(void)state;
-	kit_host_knobs(STUCK);
+	kit_host_knobs(KIT_STUCK);
 	kit_attach(&n);
 	rn_pcie_seed(1);
 	/* Another stream, else the table orders the two. */
 	kit_write64(&n, KIT_QP + 2, X, 1, 0);
 	kit_write64(&n, KIT_QP + 2, Y, 1, 0);
 	n.api->settle_ring(n.nic, kit_iova(RING), 64);
-	assert_int_equal(rn_pcie_pending(cell, sizeof(cell)), 16);
+	assert_int_equal(rn_pcie_pending(kit_cell, sizeof(kit_cell)), 16);
 	kit_detach(&n);
-	assert_int_equal(rn_pcie_pending(cell, sizeof(cell)), 0);
+	assert_int_equal(rn_pcie_pending(kit_cell, sizeof(kit_cell)), 0);
 }
 
 static void acknowledged_data_is_placed(void **state)
@@ -261,12 +234,12 @@ static void acknowledged_data_is_placed(void **state)
 	struct kit_nic n;
 
 	(void)state;
-	kit_host_knobs(STUCK);
+	kit_host_knobs(KIT_STUCK);
 	kit_attach(&n);
 	kit_write64(&n, KIT_QP, X, 1, 0);
 	n.api->settle_acked(n.nic, KIT_QP);
 	assert_int_equal(kit_load(X), 0);
-	kit_host_knobs(STUCK ",ack=placed");
+	kit_host_knobs(KIT_STUCK ",ack=placed");
 	kit_write64(&n, KIT_QP, X, 2, 0);
 	kit_write64(&n, KIT_QP + 1, Y, 2, 0);
 	n.api->settle_acked(n.nic, KIT_QP);
@@ -278,9 +251,11 @@ static void acknowledged_data_is_placed(void **state)
 /* Every byte arrives, whatever the cuts. */
 static void long_writes_arrive_whole(void **state)
 {
-	static const char *const knobs[] = { "typical" STILL, "ibta,granule=8" STILL,
-					     "adversarial,granule=256" STILL, "strict" };
-	uint8_t *to = map_pages(4), from[2 * PAGE], back[2 * PAGE];
+	static const char *const knobs[] = { "typical" KIT_STILL,
+					     "ibta,granule=8" KIT_STILL,
+					     "adversarial,granule=256" KIT_STILL,
+					     "strict" };
+	uint8_t *to = kit_map_pages(4), from[2 * KIT_PAGE], back[2 * KIT_PAGE];
 	struct kit_nic n;
 
 	(void)state;
@@ -293,7 +268,7 @@ static void long_writes_arrive_whole(void **state)
 			uint32_t len = (uint32_t)sizeof(from) - at * 3;
 			enum rn_mem_result got;
 
-			memset(to, 0, (size_t)4 * PAGE);
+			memset(to, 0, (size_t)4 * KIT_PAGE);
 			kit_write(&n, KIT_QP, to + at, from, len, 0);
 			n.api->drain(n.nic, KIT_QP);
 			assert_memory_equal(to + at, from, len);
@@ -307,7 +282,7 @@ static void long_writes_arrive_whole(void **state)
 		}
 		kit_detach(&n);
 	}
-	munmap(to, (size_t)4 * PAGE);
+	munmap(to, (size_t)4 * KIT_PAGE);
 }
 
 /* ----------------------------------------------------------------- liveness */
@@ -338,20 +313,20 @@ static void held_no_longer_than_so_many_polls(void **state)
 	kit_host_knobs("adversarial,hold=inf,hold.polls=100");
 	kit_attach(&n);
 	for (unsigned i = 0; i < 16; i++)
-		kit_write64(&n, KIT_QP, &cell[i][0], 1, 0);
+		kit_write64(&n, KIT_QP, &kit_cell[i][0], 1, 0);
 	for (unsigned i = 0; i < 49; i++)
 		n.api->polled_empty(n.nic, kit_iova(RING));
-	assert_int_equal(rn_pcie_pending(cell, sizeof(cell)), 16 * 8);
+	assert_int_equal(rn_pcie_pending(kit_cell, sizeof(kit_cell)), 16 * 8);
 	/* From half of the bound on the ends come first, the middle last. */
 	n.api->polled_empty(n.nic, kit_iova(RING));
-	assert_int_equal(kit_load(&cell[15][0]), 1);
+	assert_int_equal(kit_load(&kit_cell[15][0]), 1);
 	assert_int_equal(kit_load(X), 0);
 	n.api->polled_empty(n.nic, kit_iova(RING));
 	assert_int_equal(kit_load(X), 1);
-	assert_int_equal(rn_pcie_pending(cell, sizeof(cell)), 14 * 8);
+	assert_int_equal(rn_pcie_pending(kit_cell, sizeof(kit_cell)), 14 * 8);
 	for (unsigned i = 0; i < 49; i++)
 		n.api->polled_empty(n.nic, kit_iova(RING));
-	assert_int_equal(rn_pcie_pending(cell, sizeof(cell)), 0);
+	assert_int_equal(rn_pcie_pending(kit_cell, sizeof(kit_cell)), 0);
 	kit_detach(&n);
 }
 
@@ -380,17 +355,18 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(environment_is_read_once),
 		cmocka_unit_test(other_versions_are_refused),
-		cmocka_unit_test_setup(more_nics_than_agents_are_refused, forget),
-		cmocka_unit_test_setup(two_writes, forget),
-		cmocka_unit_test_setup(packets_of_writes, forget),
-		cmocka_unit_test_setup(relaxed_writes, forget),
-		cmocka_unit_test_setup(a_cqe_pushes_host_data_not_device_data, forget),
-		cmocka_unit_test_setup(settling_a_ring_leaves_the_others, forget),
-		cmocka_unit_test_setup(acknowledged_data_is_placed, forget),
-		cmocka_unit_test_setup(long_writes_arrive_whole, forget),
-		cmocka_unit_test_setup(held_no_longer_than_the_bound, forget),
-		cmocka_unit_test_setup(held_no_longer_than_so_many_polls, forget),
-		cmocka_unit_test_setup(polls_are_counted_per_ring, forget),
+		cmocka_unit_test_setup(more_nics_than_agents_are_refused, kit_forget),
+		cmocka_unit_test_setup(two_writes, kit_forget),
+		cmocka_unit_test_setup(packets_of_writes, kit_forget),
+		cmocka_unit_test_setup(relaxed_writes, kit_forget),
+		cmocka_unit_test_setup(a_cqe_pushes_host_data_not_device_data,
+				       kit_forget),
+		cmocka_unit_test_setup(settling_a_ring_leaves_the_others, kit_forget),
+		cmocka_unit_test_setup(acknowledged_data_is_placed, kit_forget),
+		cmocka_unit_test_setup(long_writes_arrive_whole, kit_forget),
+		cmocka_unit_test_setup(held_no_longer_than_the_bound, kit_forget),
+		cmocka_unit_test_setup(held_no_longer_than_so_many_polls, kit_forget),
+		cmocka_unit_test_setup(polls_are_counted_per_ring, kit_forget),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,9 +10,8 @@ enum {
 	SEEDS = 200,
 };
 
-#define STILL ",hold=inf,hold.polls=inf"
 /* Nothing moves unless it is forced. */
-#define FROZEN ",driver=replay,replay=/dev/null" STILL
+#define FROZEN ",driver=replay,replay=/dev/null" KIT_STILL
 
 static uint64_t word __attribute__((aligned(64)));
 static uint64_t other __attribute__((aligned(64)));
@@ -39,10 +38,10 @@ static void finish(struct kit_nic *n)
 
 static void values_are_as_the_operation_says(void **state)
 {
-	static const char *const knobs[] = { "strict,rc.p2p=deny", "typical" STILL,
-					     "typical,atomic=pcie" STILL,
-					     "adversarial" STILL,
-					     "typical,mr.relaxed=force" STILL };
+	static const char *const knobs[] = { "strict,rc.p2p=deny", "typical" KIT_STILL,
+					     "typical,atomic=pcie" KIT_STILL,
+					     "adversarial" KIT_STILL,
+					     "typical,mr.relaxed=force" KIT_STILL };
 	uint64_t found = 0;
 	struct kit_nic n;
 
@@ -101,11 +100,11 @@ static bool is_one_lost(const char *knobs, bool other_nic)
 static void atomic_among_those_of_one_nic(void **state)
 {
 	(void)state;
-	assert_false(is_one_lost("typical" STILL, false));
-	assert_true(is_one_lost("typical" STILL, true));
-	assert_false(is_one_lost("typical,atomic=pcie" STILL, false));
-	assert_false(is_one_lost("typical,atomic=pcie" STILL, true));
-	assert_false(is_one_lost("adversarial,driver=random" STILL, false));
+	assert_false(is_one_lost("typical" KIT_STILL, false));
+	assert_true(is_one_lost("typical" KIT_STILL, true));
+	assert_false(is_one_lost("typical,atomic=pcie" KIT_STILL, false));
+	assert_false(is_one_lost("typical,atomic=pcie" KIT_STILL, true));
+	assert_false(is_one_lost("adversarial,driver=random" KIT_STILL, false));
 }
 
 static void a_waiting_atomic_can_be_drained(void **state)

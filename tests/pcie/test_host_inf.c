@@ -24,8 +24,6 @@ enum {
 	ATOMICS = 4, /* at once on one word */
 };
 
-#define INF ",hold=inf,hold.polls=inf"
-
 /* A NIC whose program sleeps until it is woken. */
 struct sleeper {
 	const struct rn_host_api *api;
@@ -154,12 +152,12 @@ static void reads_and_atomics(void **state)
 {
 	(void)state;
 	for (unsigned device = 0; device < 2; device++) {
-		atomics_wait_for("typical" INF, device);
-		atomics_wait_for("typical,gpu=none" INF, device);
-		atomics_wait_for("typical,gpu=none,driver=adversarial" INF, device);
-		atomics_wait_for("adversarial" INF, device);
-		atomics_wait_for("adversarial,atomic=pcie" INF, device);
-		atomics_wait_for("adversarial,driver=random" INF, device);
+		atomics_wait_for("typical" KIT_STILL, device);
+		atomics_wait_for("typical,gpu=none" KIT_STILL, device);
+		atomics_wait_for("typical,gpu=none,driver=adversarial" KIT_STILL, device);
+		atomics_wait_for("adversarial" KIT_STILL, device);
+		atomics_wait_for("adversarial,atomic=pcie" KIT_STILL, device);
+		atomics_wait_for("adversarial,driver=random" KIT_STILL, device);
 	}
 }
 
@@ -188,7 +186,7 @@ static void await_sleep(void)
 
 static void a_completion_entry_wakes_the_thread(void **state)
 {
-	static const char *const knobs[] = { "adversarial" INF, "typical" INF,
+	static const char *const knobs[] = { "adversarial" KIT_STILL, "typical" KIT_STILL,
 					     "adversarial,hold=1000s,hold.polls=inf" };
 	static uint64_t word[64] __attribute__((aligned(64)));
 	struct sleeper s;
@@ -215,7 +213,7 @@ static void a_completion_entry_in_device_memory(void **state)
 	struct sleeper s;
 
 	(void)state;
-	kit_host_knobs("adversarial" INF);
+	kit_host_knobs("adversarial" KIT_STILL);
 	kit_region_link(&region, word, sizeof(word));
 	begin(&s);
 	post(&s, &word[0], 1, 0);
@@ -307,10 +305,10 @@ static void together(const char *knobs)
 static void everybody_waits(void **state)
 {
 	(void)state;
-	together("typical" INF);
-	together("typical,gpu=none,driver=adversarial" INF);
-	together("adversarial" INF);
-	together("adversarial,driver=random,seed=3" INF);
+	together("typical" KIT_STILL);
+	together("typical,gpu=none,driver=adversarial" KIT_STILL);
+	together("adversarial" KIT_STILL);
+	together("adversarial,driver=random,seed=3" KIT_STILL);
 }
 
 /* A front end that looks at its own memory lets time pass, as a kernel does. */
@@ -331,7 +329,7 @@ static void a_front_end_lets_time_pass(void **state)
 	struct sleeper s;
 
 	(void)state;
-	kit_host_knobs("typical" INF);
+	kit_host_knobs("typical" KIT_STILL);
 	assert_int_equal(rn_gpu_alloc(rn_gpu_open(0), PAGE, 0, &d), 0);
 	begin(&s);
 	assert_int_equal(pthread_create(&waiter, NULL, ring_flag, d.dev), 0);

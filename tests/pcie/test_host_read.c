@@ -11,40 +11,11 @@
 #include "host_kit.h"
 
 enum {
-	PAGE = 4096,
 	SEEDS = 300,
 };
 
-/* Words of different granules. */
-static uint64_t cell[64][8] __attribute__((aligned(64)));
-#define X (&cell[0][0])
-#define Y (&cell[1][0])
-
-static void clear(void)
-{
-	rn_pcie_drain();
-	memset(cell, 0, sizeof(cell));
-}
-
-static int forget(void **state)
-{
-	(void)state;
-	clear();
-	return 0;
-}
-
-/* Nobody but the test moves anything. */
-#define STILL ",hold=inf,hold.polls=inf"
-#define STUCK "adversarial" STILL
-
-static uint8_t *map_pages(unsigned pages)
-{
-	void *p = mmap(NULL, (size_t)pages * PAGE, PROT_READ | PROT_WRITE,
-		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	assert_ptr_not_equal(p, MAP_FAILED);
-	return p;
-}
+#define X (&kit_cell[0][0])
+#define Y (&kit_cell[1][0])
 
 /* ------------------------------------------------------- reads, late and gone */
 static void gather_is_late(void **state)
@@ -53,7 +24,7 @@ static void gather_is_late(void **state)
 	uint64_t got = 0;
 
 	(void)state;
-	kit_host_knobs("typical" STILL);
+	kit_host_knobs("typical" KIT_STILL);
 	kit_attach(&n);
 	for (uint64_t seed = 1; seed <= SEEDS && got != 2; seed++) {
 		rn_pcie_seed(seed);
@@ -75,7 +46,7 @@ static void told_once_per_batch(void **state)
 	uint64_t got[4];
 
 	(void)state;
-	kit_host_knobs("typical,driver=replay,replay=/dev/null" STILL);
+	kit_host_knobs("typical,driver=replay,replay=/dev/null" KIT_STILL);
 	kit_attach(&n);
 	for (unsigned round = 1; round <= 2; round++) {
 		for (unsigned i = 0; i < 4; i++)
@@ -105,7 +76,7 @@ static void a_drained_read_writes_nothing_later(void **state)
 	uint64_t mine = 0, other = 0;
 
 	(void)state;
-	kit_host_knobs("typical,driver=replay,replay=/dev/null" STILL);
+	kit_host_knobs("typical,driver=replay,replay=/dev/null" KIT_STILL);
 	kit_attach(&n);
 	*X = 1;
 	assert_int_equal(kit_read(&n, KIT_QP, &mine, X, 8, 1), RN_MEM_PENDING);
@@ -124,17 +95,17 @@ static void a_drained_read_writes_nothing_later(void **state)
 
 static void memory_that_is_gone_is_a_fault(void **state)
 {
-	uint8_t *page = map_pages(2), bytes[64] = { 1 };
+	uint8_t *page = kit_map_pages(2), bytes[64] = { 1 };
 	struct rn_mem_attr attr = { .qpn = KIT_QP };
 	struct rn_pcie_counters before, after;
 	struct kit_nic n;
 
 	(void)state;
-	kit_host_knobs(STUCK);
+	kit_host_knobs(KIT_STUCK);
 	kit_attach(&n);
 	rn_pcie_counters(&before);
 	kit_write(&n, KIT_QP, page, bytes, 64, 0);
-	munmap(page, (size_t)2 * PAGE);
+	munmap(page, (size_t)2 * KIT_PAGE);
 	/* Accepted, and lost. */
 	n.api->drain(n.nic, KIT_QP);
 	rn_pcie_counters(&after);
@@ -158,7 +129,7 @@ static void denied_device_memory_is_a_fault(void **state)
 	uint64_t word = 1;
 
 	(void)state;
-	kit_host_knobs("typical,rc.p2p=deny" STILL);
+	kit_host_knobs("typical,rc.p2p=deny" KIT_STILL);
 	kit_attach(&n);
 	kit_region_link(&gpu, X, 64);
 	assert_int_equal(n.api->mem->write(n.nic, kit_iova(X), &word, 8, attr),
@@ -182,7 +153,7 @@ static void a_child_touches_nothing(void **state)
 	pid_t pid;
 
 	(void)state;
-	kit_host_knobs(STUCK);
+	kit_host_knobs(KIT_STUCK);
 	kit_attach(&n);
 	kit_write64(&n, KIT_QP, X, 1, 0);
 	fflush(stdout);
@@ -215,7 +186,7 @@ static void moves_are_traced(void **state)
 	char name[32];
 
 	(void)state;
-	kit_host_knobs("typical,driver=replay,replay=/dev/null" STILL);
+	kit_host_knobs("typical,driver=replay,replay=/dev/null" KIT_STILL);
 	kit_attach(&n);
 	rn_pcie_counters(&before);
 	assert_int_equal(rn_pcie_trace_start(8), 0);
@@ -241,13 +212,13 @@ static void moves_are_traced(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(gather_is_late, forget),
-		cmocka_unit_test_setup(told_once_per_batch, forget),
-		cmocka_unit_test_setup(a_drained_read_writes_nothing_later, forget),
-		cmocka_unit_test_setup(memory_that_is_gone_is_a_fault, forget),
-		cmocka_unit_test_setup(denied_device_memory_is_a_fault, forget),
-		cmocka_unit_test_setup(a_child_touches_nothing, forget),
-		cmocka_unit_test_setup(moves_are_traced, forget),
+		cmocka_unit_test_setup(gather_is_late, kit_forget),
+		cmocka_unit_test_setup(told_once_per_batch, kit_forget),
+		cmocka_unit_test_setup(a_drained_read_writes_nothing_later, kit_forget),
+		cmocka_unit_test_setup(memory_that_is_gone_is_a_fault, kit_forget),
+		cmocka_unit_test_setup(denied_device_memory_is_a_fault, kit_forget),
+		cmocka_unit_test_setup(a_child_touches_nothing, kit_forget),
+		cmocka_unit_test_setup(moves_are_traced, kit_forget),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -91,7 +91,7 @@ static void bytes_arrive_by_every_way(void **state)
 {
 	(void)state;
 	for (unsigned m = 0; m < RN_ARRAY_SIZE(modes); m++) {
-		kit_knobs(modes[m]);
+		kit_host_knobs(modes[m]);
 		for (unsigned p = 0; p < RN_ARRAY_SIZE(policies); p++) {
 			struct rn_gpu_buffer b = gpu_memory(0, 20 * KIT_PAGE);
 
@@ -115,7 +115,7 @@ static void ways_are_counted_and_told(void **state)
 	struct rn_storage_route route;
 
 	(void)state;
-	kit_knobs("typical,rc.p2p=split");
+	kit_host_knobs("typical,rc.p2p=split");
 	assert_int_equal(rn_storage_buffer_register(b.bar, b.len), 0);
 	assert_int_equal(rn_storage_set_near("nvme0=gpu2,nvme1=gpu0"), 0);
 	assert_int_equal(rn_storage_plan(file, b.bar, KIT_PAGE, 0, 0, &route), 0);
@@ -155,7 +155,7 @@ static void memory_beyond_the_bar_goes_through_the_host(void **state)
 	uint8_t seen[KIT_PAGE];
 
 	(void)state;
-	kit_knobs("typical");
+	kit_host_knobs("typical");
 	assert_int_equal(rn_gpu_alloc(rn_gpu_open(0), KIT_PAGE, RN_GPU_DEVICE_ONLY, &b),
 			 0);
 	assert_int_equal(rn_storage_buffer_register(b.dev, b.len), -ENOMEM);
@@ -181,7 +181,7 @@ static void long_and_many_transfers_arrive(void **state)
 			       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	(void)state;
-	kit_knobs("typical");
+	kit_host_knobs("typical");
 	assert_true(words != MAP_FAILED && fd >= 0);
 	for (uint32_t i = 0; i < len / 4; i++)
 		words[i] = i * 2654435761u;
@@ -215,7 +215,7 @@ static void short_files_give_what_is_there(void **state)
 	static uint8_t host[2 * KIT_FILE];
 
 	(void)state;
-	kit_knobs("typical");
+	kit_host_knobs("typical");
 	assert_int_equal(rn_storage_buffer_register(b.bar, b.len), 0);
 	assert_int_equal(rn_storage_read(file, b.bar, 2 * KIT_FILE, 0, 0), KIT_FILE);
 	assert_int_equal(rn_storage_read(file, b.bar, 2 * KIT_FILE, KIT_PAGE, 0),
@@ -237,7 +237,7 @@ static void wrong_arguments_are_refused(void **state)
 	int pipe_fd[2];
 
 	(void)state;
-	kit_knobs("typical");
+	kit_host_knobs("typical");
 	assert_int_equal(rn_storage_handle_register(&other, -1), -EBADF);
 	assert_int_equal(pipe(pipe_fd), 0);
 	assert_int_equal(rn_storage_handle_register(&other, pipe_fd[0]), -EINVAL);
@@ -279,7 +279,7 @@ static void memory_that_is_gone_is_efault(void **state)
 	struct rn_storage_properties p;
 
 	(void)state;
-	kit_knobs("typical");
+	kit_host_knobs("typical");
 	assert_int_equal(rn_storage_buffer_register(b.bar, b.len), 0);
 	assert_int_equal(rn_storage_buffer_register(host, 4 * KIT_PAGE), 0);
 	assert_int_equal(rn_gpu_free(b.bar), 0);
@@ -324,7 +324,7 @@ static void errors_of_the_file_are_passed_on(void **state)
 	struct rn_gpu_buffer b = gpu_memory(0, len);
 
 	(void)state;
-	kit_knobs("typical");
+	kit_host_knobs("typical");
 	assert_int_equal(rn_storage_buffer_register(b.bar, b.len), 0);
 	rn_drive_backing.read = failing_read;
 	reads_before_eio = 0;
@@ -350,7 +350,7 @@ static void files_keep_their_rights(void **state)
 	int fd = mkstemp(path), direct;
 
 	(void)state;
-	kit_knobs("typical");
+	kit_host_knobs("typical");
 	assert_true(fd >= 0);
 	close(fd);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -458,7 +458,7 @@ static void threads_do_not_disturb_each_other(void **state)
 	void *ok;
 
 	(void)state;
-	kit_knobs("typical");
+	kit_host_knobs("typical");
 	assert_int_equal(rn_storage_driver_open(), 0);
 	for (unsigned i = 0; i < THREADS; i++) {
 		number[i] = i;

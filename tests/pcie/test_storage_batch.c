@@ -33,7 +33,7 @@ static void batches_report_each_once(void **state)
 	unsigned seen[COUNT] = { 0 }, reported = 0;
 
 	(void)state;
-	kit_knobs("typical");
+	kit_host_knobs("typical");
 	file = kit_file(1);
 	assert_int_equal(rn_storage_buffer_register(host, sizeof(host)), 0);
 	assert_int_equal(rn_storage_batch_setup(&batch, 0), -EINVAL);
@@ -106,7 +106,7 @@ static void cancelled_is_what_has_not_begun(void **state)
 	struct rn_storage_io ios[3];
 
 	(void)state;
-	kit_knobs("typical");
+	kit_host_knobs("typical");
 	sem_init(&begun, 0, 0);
 	sem_init(&go_on, 0, 0);
 	rn_drive_backing.read = slow_read;
@@ -160,7 +160,7 @@ static void a_write_takes_its_bytes_when_its_turn_comes(void **state)
 	struct rn_storage_io ios[2];
 
 	(void)state;
-	kit_knobs("typical");
+	kit_host_knobs("typical");
 	sem_init(&begun, 0, 0);
 	sem_init(&go_on, 0, 0);
 	rn_drive_backing.read = slow_read;
@@ -202,7 +202,7 @@ static void memory_freed_under_way_is_noticed(void **state)
 	struct rn_storage_io io;
 
 	(void)state;
-	kit_knobs("typical");
+	kit_host_knobs("typical");
 	sem_init(&begun, 0, 0);
 	sem_init(&go_on, 0, 0);
 	rn_drive_backing.read = slow_read;
@@ -243,7 +243,7 @@ static void long_transfers_stop_half_way(void **state)
 	struct rn_storage_io io;
 
 	(void)state;
-	kit_knobs("typical");
+	kit_host_knobs("typical");
 	sem_init(&begun, 0, 0);
 	sem_init(&go_on, 0, 0);
 	rn_drive_backing.read = slow_read;

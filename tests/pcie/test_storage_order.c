@@ -21,7 +21,7 @@ struct scene {
 static void open_scene(struct scene *s, const char *knobs)
 {
 	memset(s, 0, sizeof(*s));
-	kit_knobs(knobs);
+	kit_host_knobs(knobs);
 	assert_int_equal(rn_storage_set_policy("direct,p2p"), 0);
 	s->file = kit_file(1);
 	s->gpu = rn_gpu_open(0);
@@ -163,7 +163,7 @@ static void host_memory_is_never_late(void **state)
 	for (unsigned i = 0; i < RN_ARRAY_SIZE(knobs); i++) {
 		struct rn_storage_file *file;
 
-		kit_knobs(knobs[i]);
+		kit_host_knobs(knobs[i]);
 		file = kit_file(1);
 		assert_int_equal(rn_storage_buffer_register(host, sizeof(host)), 0);
 		for (unsigned n = 0; n < 20; n++) {
@@ -253,7 +253,7 @@ static void streams_are_in_order(void **state)
 	ssize_t done[3] = { 0 };
 
 	(void)state;
-	kit_knobs("typical");
+	kit_host_knobs("typical");
 	from = kit_file(1);
 	to = kit_file(2);
 	assert_int_equal(rn_storage_stream_create(&stream), 0);

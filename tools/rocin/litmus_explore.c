@@ -121,21 +121,6 @@ static int explore(struct bench *b, const struct rn_litmus_options *o,
 	return rc;
 }
 
-int rn_litmus_explore_run(const struct rn_litmus_options *o,
-			  const struct rn_report_test *test, struct rn_report_run *run)
-{
-	struct bench *b = open_bench();
-	double start = now();
-	int rc = b ? explore(b, o, test, run) : -ENOMEM;
-
-	run->seconds = now() - start;
-	if (b)
-		close_bench(b);
-	if (rc)
-		rn_complain("%s: %s", test->test.name, strerror(-rc));
-	return rc;
-}
-
 static int draw_runs(struct bench *b, const struct rn_litmus_options *o,
 		     const struct rn_report_test *test, struct rn_report_run *run)
 {
@@ -160,18 +145,33 @@ static int draw_runs(struct bench *b, const struct rn_litmus_options *o,
 	return 0;
 }
 
-int rn_litmus_model_run(const struct rn_litmus_options *o,
-			const struct rn_report_test *test, struct rn_report_run *run)
+typedef int work_fn(struct bench *b, const struct rn_litmus_options *o,
+		    const struct rn_report_test *test, struct rn_report_run *run);
+
+static int run_timed(work_fn *work, const struct rn_litmus_options *o,
+		     const struct rn_report_test *test, struct rn_report_run *run)
 {
 	struct bench *b = open_bench();
 	double start = now();
-	int rc = b ? draw_runs(b, o, test, run) : -ENOMEM;
+	int rc = b ? work(b, o, test, run) : -ENOMEM;
 
-	run->seed = o->seed;
 	run->seconds = now() - start;
 	if (b)
 		close_bench(b);
 	if (rc)
 		rn_complain("%s: %s", test->test.name, strerror(-rc));
 	return rc;
+}
+
+int rn_litmus_explore_run(const struct rn_litmus_options *o,
+			  const struct rn_report_test *test, struct rn_report_run *run)
+{
+	return run_timed(explore, o, test, run);
+}
+
+int rn_litmus_model_run(const struct rn_litmus_options *o,
+			const struct rn_report_test *test, struct rn_report_run *run)
+{
+	run->seed = o->seed;
+	return run_timed(draw_runs, o, test, run);
 }
