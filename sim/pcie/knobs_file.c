@@ -2,14 +2,36 @@
 /* knobs_file.c - knobs from an argument or from the lines of a file. */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "knobs.h"
 
 enum {
-	FILE_MAX = 16384, /* bytes: a page of knobs with many comments */
+	FILE_MAX = 16384,    /* bytes: a page of knobs with many comments */
+	PATIENCE_MS = 10000, /* of a pipe, until its writer says something */
 };
+
+/* read() from a file that was opened without waiting, since a FIFO may have no writer for
+ * ever; one that has a writer is waited for. Bytes, 0 at the end, or -errno.
+ */
+static ssize_t read_some(int fd, char *buf, size_t size)
+{
+	struct pollfd wait = { .fd = fd, .events = POLLIN };
+	ssize_t n = read(fd, buf, size);
+
+	while (n < 0 && (errno == EAGAIN || errno == EINTR)) {
+		int ready = errno == EINTR ? 1 : poll(&wait, 1, PATIENCE_MS);
+
+		if (ready == 0)
+			return -ETIMEDOUT;
+		if (ready < 0 && errno != EINTR)
+			break;
+		n = read(fd, buf, size);
+	}
+	return n < 0 ? -errno : n;
+}
 
 /* The whole file into @buf; its length, -EFBIG or -errno. */
 static ssize_t read_file(const char *name, char *buf, size_t size)
@@ -21,15 +43,11 @@ static ssize_t read_file(const char *name, char *buf, size_t size)
 	if (fd < 0)
 		return -errno;
 	while (n > 0 && used < size) {
-		n = read(fd, buf + used, size - used);
-		if (n < 0 && errno == EINTR)
-			n = 1;
-		else if (n > 0)
+		n = read_some(fd, buf + used, size - used);
+		if (n > 0)
 			used += (size_t)n;
 	}
-	if (n < 0)
-		n = -errno;
-	else
+	if (n >= 0)
 		n = used < size ? (ssize_t)used : -EFBIG;
 	close(fd);
 	return n;

@@ -36,8 +36,8 @@ ROCIN_PCIE=frobnicate refused 'a variable that is wrong' 64 frobnicate "${run[@]
 echo 'typical # of all' >"$work/knobs"
 said=$(cd "$work" && "${run[@]}" --pcie=@knobs -- sh -c 'cd / && echo "$ROCIN_PCIE"')
 [ "$said" = typical ] || fail "knobs of a file: $said"
-said=$("${run[@]}" --pcie=@<(echo typical,seed=7) -- sh -c 'echo "$ROCIN_PCIE"')
-[ "$said" = typical,seed=7 ] || fail "knobs of a pipe: $said"
+said=$("${run[@]}" --pcie=@<(sleep 0.2; echo typical,seed=7) -- sh -c 'echo "$ROCIN_PCIE"')
+[ "$said" = typical,seed=7 ] || fail "knobs of a pipe whose writer is late: $said"
 
 # When the device is opened.
 refused 'a variable that is wrong, behind rocin run' 1 frobnicate \
