@@ -33,68 +33,7 @@
 #include "key_table.h"
 #include "list.h"
 #include "timer.h"
-
-/* ------------------------------------------------------------- send queue */
-enum rn_wqe_state {
-	RN_WQE_POSTED,	/* no packet has been built */
-	RN_WQE_STARTED, /* has PSNs; some packets may be on the wire */
-	RN_WQE_DONE,	/* finished, waits for older ones to complete first */
-};
-
-/* A send WQE; slots are sq.stride bytes apart, SGEs or inline bytes follow the struct. */
-struct rn_send_wqe {
-	uint64_t wr_id;
-	uint64_t remote_addr;  /* UD: not used */
-	uint32_t rkey;	       /* UD: Q_Key */
-	uint32_t length;       /* bytes of the message */
-	uint32_t imm;	       /* or R_Key to invalidate */
-	uint32_t first_psn;    /* valid from STARTED on */
-	uint32_t packet_count; /* PSNs that it takes, >= 1; valid from STARTED on */
-	uint32_t progress;     /* READ/atomic: responses received, in packets */
-	uint8_t opcode;	       /* enum rn_wr_opcode */
-	uint8_t flags;	       /* enum rn_send_flag */
-	uint8_t num_sge;
-	uint8_t state;	/* enum rn_wqe_state */
-	uint8_t status; /* enum rn_wc_status to complete with */
-	uint8_t reserved[3];
-	/* RC atomics: struct rn_wqe_atomic, then SGEs. UD: struct rn_wqe_ud, then SGEs.
-	 * Inline: bytes in place of the SGEs. Otherwise SGEs. See rn_wqe_sge().
-	 */
-};
-
-struct rn_wqe_atomic {
-	uint64_t compare_add, swap; /* host order */
-};
-
-struct rn_wqe_ud {
-	struct rn_av av;
-	uint32_t dest_qpn;
-};
-
-struct rn_recv_wqe {
-	uint64_t wr_id;
-	uint32_t length; /* bytes of all SGEs */
-	uint32_t num_sge;
-	/* SGEs follow */
-};
-
-/* Ring of WQEs. head and tail count up for ever; slot = index & (capacity - 1). */
-struct rn_wq {
-	uint8_t *slot; /* inside the QP's block */
-	uint32_t stride, capacity, max_sge, max_wr;
-	uint32_t head; /* oldest not completed */
-	uint32_t tail; /* next free */
-};
-
-static inline uint32_t rn_wq_count(const struct rn_wq *wq)
-{
-	return wq->tail - wq->head;
-}
-
-static inline void *rn_wq_at(const struct rn_wq *wq, uint32_t index)
-{
-	return wq->slot + (size_t)(index & (wq->capacity - 1)) * wq->stride;
-}
+#include "wqe.h"
 
 /* --------------------------------------------------------------- requester */
 struct rn_requester {

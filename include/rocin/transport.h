@@ -20,14 +20,14 @@
 #ifndef RN_TRANSPORT_H
 #define RN_TRANSPORT_H
 
-#include <stdatomic.h>
-
+#include "rocin/cqe.h"
 #include "rocin/flow.h"
 #include "rocin/mem.h"
 #include "rocin/netdev.h"
 #include "rocin/psn.h"
 #include "rocin/qp_types.h"
 #include "rocin/stats.h"
+#include "rocin/work_request.h"
 
 struct rn_dev;
 struct rn_qp;
@@ -182,96 +182,6 @@ struct rn_event {
 bool rn_dev_event(struct rn_dev *dev, struct rn_event *ev);
 
 /* ------------------------------------------------------- completion queues */
-/* A CQE as it lies in the ring; written with one rn_mem_ops.write, so that `ctl`
- * becomes visible last. 64 bytes.
- */
-struct rn_cqe {
-	uint64_t wr_id;
-	uint64_t timestamp_ns;
-	uint32_t byte_len;
-	uint32_t imm; /* immediate as a number (verbs: ntohl), or the R_Key invalidated */
-	uint32_t qpn;
-	uint32_t src_qpn;    /* UD */
-	uint32_t vendor_err; /* enum rn_syndrome: why, for people */
-	uint32_t sgid_index; /* UD */
-	uint16_t pkey_index;
-	uint8_t sl;
-	uint8_t reserved[13];
-	uint64_t ctl; /* RN_CQE_CTL(): lap, flags, opcode, status */
-};
-
-static_assert(sizeof(struct rn_cqe) == 64, "one CQE is one cache line");
-
-/* ctl: bits 63..32 lap of the ring (1, 2, ...), 31..16 flags, 15..8 opcode, 7..0 status.
- * An entry is valid for a consumer index when its lap is the index's lap.
- */
-static inline uint64_t rn_cqe_ctl(uint32_t lap, uint16_t flags, uint8_t opcode,
-				  uint8_t status)
-{
-	return (uint64_t)lap << 32 | (uint32_t)flags << 16 | (uint32_t)opcode << 8 |
-	       status;
-}
-
-enum rn_wc_flag { /* numbers of enum ibv_wc_flags, and ours from bit 14 */
-	RN_WC_GRH = 1 << 0,
-	RN_WC_WITH_IMM = 1 << 1,
-	RN_WC_WITH_INV = 1 << 3,
-	RN_WC_SKIP = 1 << 14, /* its QP was reset or destroyed: not for the program */
-};
-
-enum rn_wc_opcode { /* numbers of enum ibv_wc_opcode */
-	RN_WC_SEND = 0,
-	RN_WC_RDMA_WRITE = 1,
-	RN_WC_RDMA_READ = 2,
-	RN_WC_COMP_SWAP = 3,
-	RN_WC_FETCH_ADD = 4,
-	RN_WC_BIND_MW = 5,
-	RN_WC_LOCAL_INV = 6,
-	RN_WC_RECV = 128,
-	RN_WC_RECV_RDMA_WITH_IMM = 129,
-};
-
-enum rn_wc_status { /* numbers of enum ibv_wc_status */
-	RN_WC_SUCCESS = 0,
-	RN_WC_LOC_LEN_ERR = 1,
-	RN_WC_LOC_QP_OP_ERR = 2,
-	RN_WC_LOC_PROT_ERR = 4,
-	RN_WC_WR_FLUSH_ERR = 5,
-	RN_WC_MW_BIND_ERR = 6,
-	RN_WC_BAD_RESP_ERR = 7,
-	RN_WC_LOC_ACCESS_ERR = 8,
-	RN_WC_REM_INV_REQ_ERR = 9,
-	RN_WC_REM_ACCESS_ERR = 10,
-	RN_WC_REM_OP_ERR = 11,
-	RN_WC_RETRY_EXC_ERR = 12,
-	RN_WC_RNR_RETRY_EXC_ERR = 13,
-	RN_WC_FATAL_ERR = 19,
-	RN_WC_GENERAL_ERR = 21,
-};
-
-enum rn_cq_arm {
-	RN_CQ_UNARMED,
-	RN_CQ_ARM_SOLICITED, /* next CQE that is solicited or in error */
-	RN_CQ_ARM_NEXT,	     /* next CQE */
-};
-
-/* The device's side of a CQ. Embedded in the owner's object; the ring is the owner's. */
-struct rn_cq {
-	rn_iova ring;	   /* capacity entries of struct rn_cqe */
-	uint32_t capacity; /* power of two */
-	uint32_t producer; /* CQEs ever written */
-	/* CQEs ever taken. Stored (release) by the program that polls, loaded (acquire)
-	 * by the device to see that the ring is full. Shape: message passing; the
-	 * partner is rn_cq_push(): a slot is reused only after its reader is done.
-	 */
-	_Atomic uint32_t consumer;
-	enum rn_cq_arm armed;
-	bool overrun; /* a CQE was lost; the CQ takes no more */
-	bool event_pending, error_pending;
-	struct rn_cq *next_event;
-	void *owner; /* the creator's */
-};
-
 /* @capacity: power of two, 1 .. RN_CQE_MAX. The ring must be zeroed. */
 void rn_cq_init(struct rn_cq *cq, rn_iova ring, uint32_t capacity, void *owner);
 
@@ -284,23 +194,6 @@ void rn_cq_fini(struct rn_dev *dev, struct rn_cq *cq);
 void rn_cq_arm(struct rn_cq *cq, enum rn_cq_arm mode);
 
 /* -------------------------------------------------------------- queue pairs */
-struct rn_sge {
-	/* As registered; for inline data a pointer that is valid during the call. */
-	uint64_t addr;
-	uint32_t len; /* bytes */
-	uint32_t lkey;
-};
-
-/* Address vector: what an AH or the AV of a connected QP says. */
-struct rn_av {
-	struct rn_gid dgid;
-	uint32_t flow_label;
-	uint8_t sgid_index;
-	uint8_t hop_limit;
-	uint8_t tclass;
-	uint8_t sl;
-};
-
 struct rn_qp_init {
 	enum rn_qp_type type;
 	uint32_t qpn; /* chosen by the caller, not in use */
@@ -377,39 +270,6 @@ bool rn_qp_sq_idle(const struct rn_qp *qp);
  */
 bool rn_qp_unacked(const struct rn_qp *qp);
 
-enum rn_wr_opcode { /* numbers of enum ibv_wr_opcode */
-	RN_WR_RDMA_WRITE = 0,
-	RN_WR_RDMA_WRITE_WITH_IMM = 1,
-	RN_WR_SEND = 2,
-	RN_WR_SEND_WITH_IMM = 3,
-	RN_WR_RDMA_READ = 4,
-	RN_WR_ATOMIC_CMP_AND_SWP = 5,
-	RN_WR_ATOMIC_FETCH_AND_ADD = 6,
-	RN_WR_LOCAL_INV = 7,
-	RN_WR_SEND_WITH_INV = 9,
-};
-
-enum rn_send_flag { /* numbers of enum ibv_send_flags */
-	RN_SEND_FENCE = 1 << 0,
-	RN_SEND_SIGNALED = 1 << 1,
-	RN_SEND_SOLICITED = 1 << 2,
-	RN_SEND_INLINE = 1 << 3,
-};
-
-struct rn_send_wr {
-	uint64_t wr_id;
-	enum rn_wr_opcode opcode;
-	uint32_t flags; /* enum rn_send_flag */
-	uint32_t imm;	/* immediate as a number (verbs: ntohl), or R_Key to invalidate */
-	uint64_t remote_addr;
-	uint32_t rkey;
-	uint64_t compare_add, swap;	  /* host order */
-	const struct rn_av *av;		  /* UD; copied */
-	uint32_t remote_qpn, remote_qkey; /* UD */
-	const struct rn_sge *sg; /* copied; with RN_SEND_INLINE the bytes are copied */
-	uint32_t num_sge;
-};
-
 /* Return: 0; -EINVAL (state, opcode not of this QP type, too many SGEs, too much inline
  * data, atomic not of 8 bytes, message too long, READ with max_rd_atomic 0); -ENOMEM (the
  * queue is full). In ERR (and SQE) the request is accepted and flushed.
@@ -430,12 +290,6 @@ uint32_t rn_qp_sq_next(const struct rn_qp *qp);
  * For tools that look at requests.
  */
 bool rn_qp_sge_address(const struct rn_qp *qp, const struct rn_sge *sge, rn_iova *addr);
-
-struct rn_recv_wr {
-	uint64_t wr_id;
-	const struct rn_sge *sg; /* copied */
-	uint32_t num_sge;
-};
 
 /* Return: 0; -EINVAL (RESET, too many SGEs); -ENOMEM (the queue is full). */
 int rn_qp_post_recv(struct rn_dev *dev, struct rn_qp *qp, rn_ns now,

@@ -153,7 +153,7 @@ device)
 	says 'stale read' 'in memory of gpu0, by the cpu' 'completion  ' \
 		'waits in    dn:gpu0<nic0' 'of the read:' '/verify+0x'
 	rm "$work/log"
-	ROCIN_PCIE=typical verify_pair 'device memory, shared' --type rc -n 100 --timeout 16
+	ROCIN_PCIE=typical verify_pair 'device memory, shared' --type rc -n 100 --timeout 18
 	[ ! -s "$work/log" ] || fail "findings: $(cat "$work/log")"
 	;;
 pingpong | perftest | verify)

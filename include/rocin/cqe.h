@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* cqe.h - completion queue entries as they lie in the ring, and the ring's owner.
+ *
+ * Numbers of enum values equal those of <infiniband/verbs.h>.
+ */
+#ifndef RN_CQE_H
+#define RN_CQE_H
+
+#include <stdatomic.h>
+
+#include "rocin/types.h"
+
+/* A CQE as it lies in the ring; written with one rn_mem_ops.write, so that `ctl`
+ * becomes visible last. 64 bytes.
+ */
+struct rn_cqe {
+	uint64_t wr_id;
+	uint64_t timestamp_ns;
+	uint32_t byte_len;
+	uint32_t imm; /* immediate as a number (verbs: ntohl), or the R_Key invalidated */
+	uint32_t qpn;
+	uint32_t src_qpn;    /* UD */
+	uint32_t vendor_err; /* enum rn_syndrome: why, for people */
+	uint32_t sgid_index; /* UD */
+	uint16_t pkey_index;
+	uint8_t sl;
+	uint8_t reserved[13];
+	uint64_t ctl; /* RN_CQE_CTL(): lap, flags, opcode, status */
+};
+
+static_assert(sizeof(struct rn_cqe) == 64, "one CQE is one cache line");
+
+/* ctl: bits 63..32 lap of the ring (1, 2, ...), 31..16 flags, 15..8 opcode, 7..0 status.
+ * An entry is valid for a consumer index when its lap is the index's lap.
+ */
+static inline uint64_t rn_cqe_ctl(uint32_t lap, uint16_t flags, uint8_t opcode,
+				  uint8_t status)
+{
+	return (uint64_t)lap << 32 | (uint32_t)flags << 16 | (uint32_t)opcode << 8 |
+	       status;
+}
+
+enum rn_wc_flag { /* numbers of enum ibv_wc_flags, and ours from bit 14 */
+	RN_WC_GRH = 1 << 0,
+	RN_WC_WITH_IMM = 1 << 1,
+	RN_WC_WITH_INV = 1 << 3,
+	RN_WC_SKIP = 1 << 14, /* its QP was reset or destroyed: not for the program */
+};
+
+enum rn_wc_opcode { /* numbers of enum ibv_wc_opcode */
+	RN_WC_SEND = 0,
+	RN_WC_RDMA_WRITE = 1,
+	RN_WC_RDMA_READ = 2,
+	RN_WC_COMP_SWAP = 3,
+	RN_WC_FETCH_ADD = 4,
+	RN_WC_BIND_MW = 5,
+	RN_WC_LOCAL_INV = 6,
+	RN_WC_RECV = 128,
+	RN_WC_RECV_RDMA_WITH_IMM = 129,
+};
+
+enum rn_wc_status { /* numbers of enum ibv_wc_status */
+	RN_WC_SUCCESS = 0,
+	RN_WC_LOC_LEN_ERR = 1,
+	RN_WC_LOC_QP_OP_ERR = 2,
+	RN_WC_LOC_PROT_ERR = 4,
+	RN_WC_WR_FLUSH_ERR = 5,
+	RN_WC_MW_BIND_ERR = 6,
+	RN_WC_BAD_RESP_ERR = 7,
+	RN_WC_LOC_ACCESS_ERR = 8,
+	RN_WC_REM_INV_REQ_ERR = 9,
+	RN_WC_REM_ACCESS_ERR = 10,
+	RN_WC_REM_OP_ERR = 11,
+	RN_WC_RETRY_EXC_ERR = 12,
+	RN_WC_RNR_RETRY_EXC_ERR = 13,
+	RN_WC_FATAL_ERR = 19,
+	RN_WC_GENERAL_ERR = 21,
+};
+
+enum rn_cq_arm {
+	RN_CQ_UNARMED,
+	RN_CQ_ARM_SOLICITED, /* next CQE that is solicited or in error */
+	RN_CQ_ARM_NEXT,	     /* next CQE */
+};
+
+/* The device's side of a CQ. Embedded in the owner's object; the ring is the owner's. */
+struct rn_cq {
+	rn_iova ring;	   /* capacity entries of struct rn_cqe */
+	uint32_t capacity; /* power of two */
+	uint32_t producer; /* CQEs ever written */
+	/* CQEs ever taken. Stored (release) by the program that polls, loaded (acquire)
+	 * by the device to see that the ring is full. Shape: message passing; the
+	 * partner is rn_cq_push(): a slot is reused only after its reader is done.
+	 */
+	_Atomic uint32_t consumer;
+	enum rn_cq_arm armed;
+	bool overrun; /* a CQE was lost; the CQ takes no more */
+	bool event_pending, error_pending;
+	struct rn_cq *next_event;
+	void *owner; /* the creator's */
+};
+
+#endif /* RN_CQE_H */

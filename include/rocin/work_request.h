@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* work_request.h - what a program asks a queue to do.
+ *
+ * Numbers of enum values equal those of <infiniband/verbs.h>.
+ */
+#ifndef RN_WORK_REQUEST_H
+#define RN_WORK_REQUEST_H
+
+#include "rocin/types.h"
+
+struct rn_sge {
+	/* As registered; for inline data a pointer that is valid during the call. */
+	uint64_t addr;
+	uint32_t len; /* bytes */
+	uint32_t lkey;
+};
+
+/* Address vector: what an AH or the AV of a connected QP says. */
+struct rn_av {
+	struct rn_gid dgid;
+	uint32_t flow_label;
+	uint8_t sgid_index;
+	uint8_t hop_limit;
+	uint8_t tclass;
+	uint8_t sl;
+};
+
+enum rn_wr_opcode { /* numbers of enum ibv_wr_opcode */
+	RN_WR_RDMA_WRITE = 0,
+	RN_WR_RDMA_WRITE_WITH_IMM = 1,
+	RN_WR_SEND = 2,
+	RN_WR_SEND_WITH_IMM = 3,
+	RN_WR_RDMA_READ = 4,
+	RN_WR_ATOMIC_CMP_AND_SWP = 5,
+	RN_WR_ATOMIC_FETCH_AND_ADD = 6,
+	RN_WR_LOCAL_INV = 7,
+	RN_WR_SEND_WITH_INV = 9,
+};
+
+enum rn_send_flag { /* numbers of enum ibv_send_flags */
+	RN_SEND_FENCE = 1 << 0,
+	RN_SEND_SIGNALED = 1 << 1,
+	RN_SEND_SOLICITED = 1 << 2,
+	RN_SEND_INLINE = 1 << 3,
+};
+
+struct rn_send_wr {
+	uint64_t wr_id;
+	enum rn_wr_opcode opcode;
+	uint32_t flags; /* enum rn_send_flag */
+	uint32_t imm;	/* immediate as a number (verbs: ntohl), or R_Key to invalidate */
+	uint64_t remote_addr;
+	uint32_t rkey;
+	uint64_t compare_add, swap;	  /* host order */
+	const struct rn_av *av;		  /* UD; copied */
+	uint32_t remote_qpn, remote_qkey; /* UD */
+	const struct rn_sge *sg; /* copied; with RN_SEND_INLINE the bytes are copied */
+	uint32_t num_sge;
+};
+
+struct rn_recv_wr {
+	uint64_t wr_id;
+	const struct rn_sge *sg; /* copied */
+	uint32_t num_sge;
+};
+
+#endif /* RN_WORK_REQUEST_H */
