@@ -45,6 +45,7 @@ int rn_dev_init(struct rn_dev *dev, const struct rn_dev_cfg *cfg)
 	rn_htab_init(&dev->mrs, dev->mr_bucket0, RN_ARRAY_SIZE(dev->mr_bucket0));
 	rn_list_init(&dev->work);
 	rn_list_init(&dev->acks);
+	rn_list_init(&dev->frames);
 	rn_list_init(&dev->qp_events);
 	rn_list_init(&dev->read_waiting);
 	dev->cq_events_tail = &dev->cq_events;
@@ -114,7 +115,8 @@ void rn_dev_schedule(struct rn_dev *dev, struct rn_qp *qp)
 	if (rn_list_is_linked(&qp->work_link))
 		return;
 	qp->burst = 0;
-	rn_list_push_back(&dev->work, &qp->work_link);
+	rn_list_push_back(qp->type == RN_QPT_RAW_PACKET ? &dev->frames : &dev->work,
+			  &qp->work_link);
 }
 
 void rn_dev_schedule_ack(struct rn_dev *dev, struct rn_qp *qp)

@@ -159,7 +159,7 @@ static void take_values(struct rn_qp *qp, const struct rn_qp_attr *attr, uint32_
 
 static bool is_connected(const struct rn_qp *qp)
 {
-	return qp->type != RN_QPT_UD;
+	return qp->type != RN_QPT_UD && qp->type != RN_QPT_RAW_PACKET;
 }
 
 /* The address vector was set or changed. */

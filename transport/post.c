@@ -19,13 +19,14 @@ enum {
 	INLINE = 1 << 3,    /* may carry its data inline */
 	RD_ATOMIC = 1 << 4, /* counts against max_rd_atomic */
 	ATOMIC = 1 << 5,
+	ON_RAW = 1 << 6,
 };
 
 /* clang-format off */
 static const uint8_t rules[RN_WR_SEND_WITH_INV + 1] = {
 	[RN_WR_RDMA_WRITE]           = ON_RC | ON_UC | INLINE,
 	[RN_WR_RDMA_WRITE_WITH_IMM]  = ON_RC | ON_UC | INLINE,
-	[RN_WR_SEND]                 = ON_RC | ON_UC | ON_UD | INLINE,
+	[RN_WR_SEND]                 = ON_RC | ON_UC | ON_UD | ON_RAW | INLINE,
 	[RN_WR_SEND_WITH_IMM]        = ON_RC | ON_UC | ON_UD | INLINE,
 	[RN_WR_RDMA_READ]            = ON_RC | RD_ATOMIC,
 	[RN_WR_ATOMIC_CMP_AND_SWP]   = ON_RC | RD_ATOMIC | ATOMIC,
@@ -39,6 +40,8 @@ static uint8_t type_bit(enum rn_qp_type type)
 {
 	if (type == RN_QPT_RC)
 		return ON_RC;
+	if (type == RN_QPT_RAW_PACKET)
+		return ON_RAW;
 	return type == RN_QPT_UC ? ON_UC : ON_UD;
 }
 

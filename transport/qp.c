@@ -2,6 +2,8 @@
 /* qp.c - create and destroy queue pairs; error and flush. */
 #include "qp.h"
 
+#include "rocin/raw_packet.h"
+
 #include <string.h>
 
 /* The budget: 2 KiB per RC QP besides its WQEs. */
@@ -56,12 +58,18 @@ static size_t align_up(size_t n)
 
 static bool init_is_sane(const struct rn_qp_init *in)
 {
-	bool known =
-		in->type == RN_QPT_RC || in->type == RN_QPT_UC || in->type == RN_QPT_UD;
+	bool known = in->type == RN_QPT_RC || in->type == RN_QPT_UC ||
+		     in->type == RN_QPT_UD || in->type == RN_QPT_RAW_PACKET;
 
 	return known && in->qpn <= RN_QPN_MASK && in->max_send_wr <= RN_WR_MAX &&
 	       in->max_recv_wr <= RN_WR_MAX && in->max_send_sge <= RN_SGE_MAX &&
 	       in->max_recv_sge <= RN_SGE_MAX && in->max_inline <= RN_INLINE_MAX;
+}
+
+/* What is gathered before it leaves: a packet's payload, or a frame. */
+static size_t stage_len(const struct rn_qp_init *in)
+{
+	return in->type == RN_QPT_RAW_PACKET ? align_up(RN_FRAME_MAX) : RN_MTU_MAX;
 }
 
 static struct layout layout_of(const struct rn_dev *dev, const struct rn_qp_init *in)
@@ -79,7 +87,7 @@ static struct layout layout_of(const struct rn_dev *dev, const struct rn_qp_init
 	l.send_at = align_up(sizeof(struct rn_qp));
 	l.recv_at = align_up(l.send_at + (size_t)l.send_stride * l.send_capacity);
 	l.req_stage_at = align_up(l.recv_at + (size_t)l.recv_stride * l.recv_capacity);
-	l.rsp_stage_at = l.req_stage_at + (l.req_stage ? RN_MTU_MAX : 0);
+	l.rsp_stage_at = l.req_stage_at + (l.req_stage ? stage_len(in) : 0);
 	l.size = l.rsp_stage_at + (l.rsp_stage ? RN_MTU_MAX : 0);
 	return l;
 }

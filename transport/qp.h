@@ -19,6 +19,7 @@
  *   execute.c    what an accepted request does; duplicates
  *   respond.c    acknowledgements, NAKs, READ and atomic responses going out
  *   datagram.c   UC and UD on the receiving side
+ *   raw_packet.c Ethernet frames, in both directions
  */
 #ifndef RN_QP_H
 #define RN_QP_H
@@ -191,7 +192,9 @@ struct rn_qp {
 	struct rn_responder rsp;
 
 	struct rn_timer timer; /* earliest of the requester's deadlines; may fire early */
-	struct rn_list work_link; /* in dev->work: has requests or responses to build */
+	struct rn_list work_link; /* in dev->work: has requests or responses to build;
+				   * raw packet: in dev->frames
+				   */
 	struct rn_list ack_link;  /* in dev->acks: has an acknowledgement waiting */
 	struct rn_dest *dest;	  /* RC in RTR and later; NULL otherwise */
 	struct rn_dest own_dest;  /* storage lent to the table, see struct rn_dest */
@@ -218,6 +221,7 @@ struct rn_dev {
 	struct rn_hnode *dest_bucket[256]; /* chains of struct rn_dest, see dest.c */
 	struct rn_timer_heap timers;
 	struct rn_list work, acks; /* QPs, see struct rn_qp */
+	struct rn_list frames;	   /* raw packet QPs with frames to build */
 	struct rn_cq *cq_events;   /* singly linked through next_event, oldest first */
 	struct rn_cq **cq_events_tail;
 	struct rn_list qp_events;

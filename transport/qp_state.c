@@ -22,6 +22,7 @@ enum column {
 	GSI,
 	XRC_SEND,
 	XRC_RECV,
+	RAW,
 	COLUMN_COUNT
 };
 
@@ -49,7 +50,8 @@ enum column {
 #define RULE(req, opt) { .allowed = true, .required = (req), .optional = (opt) }
 #define ALL(req, opt)                                                                  \
 	{ [RC] = RULE(req, opt), [UC] = RULE(req, opt), [UD] = RULE(req, opt),         \
-	  [GSI] = RULE(req, opt), [XRC_SEND] = RULE(req, opt), [XRC_RECV] = RULE(req, opt) }
+	  [GSI] = RULE(req, opt), [XRC_SEND] = RULE(req, opt), [XRC_RECV] = RULE(req, opt),                \
+	  [RAW] = RULE(req, (opt) & ~EN) }
 #define TO_RESET [RN_QPS_RESET] = ALL(0, 0)
 #define TO_ERR   [RN_QPS_ERR] = ALL(0, 0)
 
@@ -64,6 +66,7 @@ static const struct rule rules[RN_QPS_COUNT][RN_QPS_COUNT][COLUMN_COUNT] = {
 			[GSI]      = RULE(PK | QK,                0),
 			[XRC_SEND] = RULE(PK | PO | AC,           0),
 			[XRC_RECV] = RULE(PK | PO | AC,           0),
+			[RAW]      = RULE(PO,                     0),
 		},
 	},
 	[RN_QPS_INIT] = {
@@ -75,6 +78,7 @@ static const struct rule rules[RN_QPS_COUNT][RN_QPS_COUNT][COLUMN_COUNT] = {
 			[GSI]      = RULE(0,                      PK | QK),
 			[XRC_SEND] = RULE(0,                      PK | PO | AC),
 			[XRC_RECV] = RULE(0,                      PK | PO | AC),
+			[RAW]      = RULE(0,                      0),
 		},
 		[RN_QPS_RTR] = {
 			[RC]       = RULE(AV | MTU | DQ | RQ | MD | MINRNR, AL | AC | PK),
@@ -83,6 +87,7 @@ static const struct rule rules[RN_QPS_COUNT][RN_QPS_COUNT][COLUMN_COUNT] = {
 			[GSI]      = RULE(0,                      PK | QK),
 			[XRC_SEND] = RULE(AV | MTU | DQ | RQ,     AL | AC | PK),
 			[XRC_RECV] = RULE(AV | MTU | DQ | RQ | MD | MINRNR, AL | AC | PK),
+			[RAW]      = RULE(0,                      0),
 		},
 	},
 	[RN_QPS_RTR] = {
@@ -94,6 +99,7 @@ static const struct rule rules[RN_QPS_COUNT][RN_QPS_COUNT][COLUMN_COUNT] = {
 			[GSI]      = RULE(SQ,                     CS | QK),
 			[XRC_SEND] = RULE(TO | RETRY | RNR | SQ | MI, CS | AL | AC | PM),
 			[XRC_RECV] = RULE(TO | SQ,                CS | AL | AC | MINRNR | PM),
+			[RAW]      = RULE(0,                      0),
 		},
 	},
 	[RN_QPS_RTS] = {
@@ -105,6 +111,7 @@ static const struct rule rules[RN_QPS_COUNT][RN_QPS_COUNT][COLUMN_COUNT] = {
 			[GSI]      = RULE(0,                      CS | QK),
 			[XRC_SEND] = RULE(0,                      CS | AC | AL | PM),
 			[XRC_RECV] = RULE(0,                      CS | AC | AL | PM | MINRNR),
+			[RAW]      = RULE(0,                      0),
 		},
 		[RN_QPS_SQD] = ALL(0, EN),
 	},
@@ -117,6 +124,7 @@ static const struct rule rules[RN_QPS_COUNT][RN_QPS_COUNT][COLUMN_COUNT] = {
 			[GSI]      = RULE(0,                      CS | QK),
 			[XRC_SEND] = RULE(0,                      CS | AL | AC | PM),
 			[XRC_RECV] = RULE(0,                      CS | AL | AC | MINRNR | PM),
+			[RAW]      = RULE(0,                      0),
 		},
 		[RN_QPS_SQD] = {
 			[RC]       = RULE(0, PO | AV | TO | RETRY | RNR | MI | MD | AL | AC | PK |
@@ -126,6 +134,7 @@ static const struct rule rules[RN_QPS_COUNT][RN_QPS_COUNT][COLUMN_COUNT] = {
 			[GSI]      = RULE(0, PK | QK),
 			[XRC_SEND] = RULE(0, PO | AV | TO | RETRY | RNR | MI | AL | AC | PK | PM),
 			[XRC_RECV] = RULE(0, PO | AV | TO | MD | AL | AC | PK | MINRNR | PM),
+			[RAW]      = RULE(0, 0),
 		},
 	},
 	[RN_QPS_SQE] = {
@@ -135,6 +144,7 @@ static const struct rule rules[RN_QPS_COUNT][RN_QPS_COUNT][COLUMN_COUNT] = {
 			[UC]       = RULE(0,                      CS | AC),
 			[UD]       = RULE(0,                      CS | QK),
 			[GSI]      = RULE(0,                      CS | QK),
+			[RAW]      = RULE(0,                      0),
 		},
 	},
 	[RN_QPS_ERR] = { TO_RESET, TO_ERR },
@@ -156,6 +166,8 @@ static int column_of(enum rn_qp_type type)
 		return XRC_SEND;
 	case RN_QPT_XRC_RECV:
 		return XRC_RECV;
+	case RN_QPT_RAW_PACKET:
+		return RAW;
 	case RN_QPT_COUNT:
 		break;
 	}
@@ -201,6 +213,7 @@ const char *rn_qp_type_name(enum rn_qp_type type)
 		[GSI] = "GSI",
 		[XRC_SEND] = "XRC_SEND",
 		[XRC_RECV] = "XRC_RECV",
+		[RAW] = "RAW_PACKET",
 	};
 	int column = column_of(type);
 

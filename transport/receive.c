@@ -108,6 +108,7 @@ static enum rn_stat check_class(struct arrival *a)
 		[RN_QPT_RC] = RN_CLASS_RC,
 		[RN_QPT_UC] = RN_CLASS_UC,
 		[RN_QPT_UD] = RN_CLASS_UD,
+		[RN_QPT_RAW_PACKET] = 0xff, /* no packet of ours is for it */
 	};
 
 	return rn_opcode_class(a->p.bth.opcode) == class_of[a->qp->type]

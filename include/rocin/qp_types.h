@@ -12,6 +12,7 @@ enum rn_qp_type {
 	RN_QPT_RC = 2,
 	RN_QPT_UC = 3,
 	RN_QPT_UD = 4,
+	RN_QPT_RAW_PACKET = 8,
 	RN_QPT_XRC_SEND = 9,
 	RN_QPT_XRC_RECV = 10,
 	RN_QPT_COUNT,

@@ -16,6 +16,7 @@
 static_assert((int)RN_QPT_RC == IBV_QPT_RC, "");
 static_assert((int)RN_QPT_UC == IBV_QPT_UC, "");
 static_assert((int)RN_QPT_UD == IBV_QPT_UD, "");
+static_assert((int)RN_QPT_RAW_PACKET == IBV_QPT_RAW_PACKET, "");
 static_assert((int)RN_QPT_XRC_SEND == IBV_QPT_XRC_SEND, "");
 static_assert((int)RN_QPT_XRC_RECV == IBV_QPT_XRC_RECV, "");
 static_assert((int)RN_QPS_RESET == IBV_QPS_RESET, "");
@@ -133,10 +134,22 @@ static const struct line {
 	{ RN_QPT_XRC_RECV, TS, D, "", "EN" },
 	{ RN_QPT_XRC_RECV, D, TS, "", "CS AL AC MR PM" },
 	{ RN_QPT_XRC_RECV, D, D, "", "PO AV TO MD AL AC PK MR PM" },
+
+	{ RN_QPT_RAW_PACKET, R, I, "PO", "" },
+	{ RN_QPT_RAW_PACKET, I, I, "", "" },
+	{ RN_QPT_RAW_PACKET, I, TR, "", "" },
+	{ RN_QPT_RAW_PACKET, TR, TS, "", "" },
+	{ RN_QPT_RAW_PACKET, TS, TS, "", "" },
+	{ RN_QPT_RAW_PACKET, TS, D, "", "" },
+	{ RN_QPT_RAW_PACKET, D, TS, "", "" },
+	{ RN_QPT_RAW_PACKET, D, D, "", "" },
+	{ RN_QPT_RAW_PACKET, E, TS, "", "" },
 };
 
-static const enum rn_qp_type types[] = { RN_QPT_RC,  RN_QPT_UC,	      RN_QPT_UD,
-					 RN_QPT_GSI, RN_QPT_XRC_SEND, RN_QPT_XRC_RECV };
+static const enum rn_qp_type types[] = { RN_QPT_RC,	   RN_QPT_UC,
+					 RN_QPT_UD,	   RN_QPT_GSI,
+					 RN_QPT_XRC_SEND,  RN_QPT_XRC_RECV,
+					 RN_QPT_RAW_PACKET };
 
 /* The line for a transition; NULL if there is none. */
 static const struct line *find_line(enum rn_qp_type type, enum rn_qp_state from,
@@ -217,6 +230,12 @@ static void xrc_takes_exactly_the_listed_attribute_sets(void **state)
 	check_type(RN_QPT_XRC_RECV);
 }
 
+static void raw_packet_takes_the_port_and_nothing_else(void **state)
+{
+	(void)state;
+	check_type(RN_QPT_RAW_PACKET);
+}
+
 static void check_refused(enum rn_qp_type type, enum rn_qp_state from,
 			  enum rn_qp_state to)
 {
@@ -266,7 +285,7 @@ static void numbers_outside_of_the_enumerations_are_refused(void **state)
 							    (enum rn_qp_state)n,
 							    RN_ATTR_STATE),
 					 -EINVAL);
-		if (n < 1 || (n > 4 && n < 9) || n > 10)
+		if (n < 1 || (n > 4 && n < 8) || n > 10)
 			assert_int_equal(rn_qp_modify_check((enum rn_qp_type)n,
 							    RN_QPS_RTS, RN_QPS_RESET,
 							    RN_ATTR_STATE),
@@ -290,6 +309,7 @@ static void states_and_types_have_names(void **state)
 	assert_string_equal(rn_qp_state_name(RN_QPS_COUNT), "?");
 	assert_string_equal(rn_qp_type_name(RN_QPT_RC), "RC");
 	assert_string_equal(rn_qp_type_name(RN_QPT_XRC_RECV), "XRC_RECV");
+	assert_string_equal(rn_qp_type_name(RN_QPT_RAW_PACKET), "RAW_PACKET");
 	assert_string_equal(rn_qp_type_name((enum rn_qp_type)0), "?");
 }
 
@@ -300,6 +320,7 @@ int main(void)
 		cmocka_unit_test(uc_takes_exactly_the_listed_attribute_sets),
 		cmocka_unit_test(ud_and_gsi_take_exactly_the_listed_attribute_sets),
 		cmocka_unit_test(xrc_takes_exactly_the_listed_attribute_sets),
+		cmocka_unit_test(raw_packet_takes_the_port_and_nothing_else),
 		cmocka_unit_test(
 			transitions_not_listed_are_refused_and_all_others_have_a_way),
 		cmocka_unit_test(reset_does_not_go_to_err),

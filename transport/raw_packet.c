@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* raw_packet.c - queue pairs of type RAW_PACKET: Ethernet frames, in both directions. */
+#include "rocin/raw_packet.h"
+
+#include "requester.h"
+
+/* --------------------------------------------------------------------- out */
+/* The WQE whose frame is to leave next, NULL if none may. */
+static struct rn_send_wqe *next_wqe(const struct rn_qp *qp)
+{
+	const struct rn_requester *req = &qp->req;
+	uint32_t limit = qp->state == RN_QPS_SQD ? req->sqd_limit : req->sq.tail;
+
+	if (qp->state != RN_QPS_RTS && qp->state != RN_QPS_SQD)
+		return NULL;
+	return req->cur == limit ? NULL : rn_wq_at(&req->sq, req->cur);
+}
+
+/* A frame has one PSN as far as the queue is concerned, which no packet carries. */
+static void frame_left(struct rn_qp *qp, rn_ns now)
+{
+	struct rn_requester *req = &qp->req;
+
+	req->next_psn = rn_psn_add(req->next_psn, 1);
+	req->cur++;
+	rn_req_retire(qp, now, RN_WC_SUCCESS);
+	rn_req_check_drained(qp);
+}
+
+static uint32_t build_frame(struct rn_qp *qp, rn_ns now, uint8_t *buf)
+{
+	struct rn_send_wqe *wqe = next_wqe(qp);
+	uint32_t len;
+
+	if (!wqe)
+		return 0;
+	len = wqe->length;
+	if (len < RN_FRAME_MIN || len > RN_FRAME_MAX) {
+		rn_req_fail_head(qp, now, RN_WC_LOC_LEN_ERR);
+		return 0;
+	}
+	switch (rn_req_fetch(qp, wqe, qp->req.next_psn, 0, len, buf, NULL)) {
+	case RN_MEM_DONE:
+		break;
+	case RN_MEM_PENDING:
+		return 0;
+	case RN_MEM_FAULT:
+		rn_req_fail_head(qp, now, RN_WC_LOC_PROT_ERR);
+		return 0;
+	}
+	frame_left(qp, now);
+	return len;
+}
+
+uint32_t rn_dev_transmit_frame(struct rn_dev *dev, rn_ns now, uint8_t *buf, size_t cap)
+{
+	struct rn_list *link;
+
+	assert(cap >= RN_FRAME_MAX);
+	while ((link = rn_list_pop_front(&dev->frames))) {
+		struct rn_qp *qp = RN_CONTAINER_OF(link, struct rn_qp, work_link);
+		uint32_t len = build_frame(qp, now, buf);
+
+		rn_dev_settle(dev, now);
+		if (len && next_wqe(qp))
+			rn_dev_schedule(dev, qp);
+		rn_qp_publish(qp);
+		if (len)
+			return len;
+	}
+	return 0;
+}
+
+/* ---------------------------------------------------------------------- in */
+static bool receives(const struct rn_qp *qp)
+{
+	return qp->state != RN_QPS_RESET && qp->state != RN_QPS_INIT &&
+	       qp->state != RN_QPS_ERR;
+}
+
+static bool take(struct rn_qp *qp, rn_ns now, const struct rn_rx_frame *f)
+{
+	struct rn_wq *rq = &qp->rsp.rq;
+	struct rn_recv_wqe *wqe = rn_wq_at(rq, rq->head);
+	struct rn_completion c = {
+		.opcode = RN_WC_RECV,
+		.byte_len = f->len,
+		.imm = f->tag,
+	};
+
+	c.status = rn_scatter(qp, rn_recv_sge(wqe), wqe->num_sge, 0, f->data, f->len);
+	if (c.status == RN_WC_LOC_LEN_ERR)
+		rn_count(qp->dev, RN_STAT_RESP_LOCAL_LENGTH);
+	if (c.status == RN_WC_SUCCESS)
+		qp->rsp.msn = rn_rsp_next_msn(qp);
+	rn_qp_complete_recv(qp, now, &c);
+	if (c.status != RN_WC_SUCCESS)
+		rn_qp_error(qp, now);
+	return c.status == RN_WC_SUCCESS;
+}
+
+bool rn_qp_receive_frame(struct rn_dev *dev, struct rn_qp *qp, rn_ns now,
+			 const struct rn_rx_frame *f)
+{
+	bool taken;
+
+	assert(qp->type == RN_QPT_RAW_PACKET && f->len > 0 && f->len <= RN_FRAME_MAX);
+	if (!receives(qp)) {
+		rn_count(dev, RN_STAT_RX_BAD_STATE);
+		return false;
+	}
+	if (rn_wq_count(&qp->rsp.rq) == 0) {
+		rn_count(dev, RN_STAT_RX_NO_RECV);
+		return false;
+	}
+	taken = take(qp, now, f);
+	rn_dev_settle(dev, now);
+	rn_qp_publish(qp);
+	return taken;
+}
