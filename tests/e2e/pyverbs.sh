@@ -1,0 +1,40 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# pyverbs.sh - the test suite of rdma-core: each test passes or stands in pyverbs-skips.txt.
+#
+# usage: pyverbs.sh lo | veth
+#   lo    on an address of the loopback interface, as any user
+#   veth  in a network namespace, over IPv4 and over IPv6, as root
+# shellcheck source=lib.sh
+. "$(dirname "$0")/lib.sh"
+# shellcheck source=pyverbs_lib.sh
+. "$(dirname "$0")/pyverbs_lib.sh"
+
+if [ "$1" = lo ]; then
+	pyverbs lo "lo:$addr_a" ''
+	exit 0
+fi
+[ "$(id -u)" = 0 ] || skip 'network namespaces need root'
+ns=rocin-pv-$$
+ip netns add "$ns" 2>/dev/null || skip 'network namespaces cannot be made here'
+remove_namespace() {
+	nsenter --net="/run/netns/$ns" timeout 5 rocin stop >/dev/null 2>&1
+	ip netns del "$ns"
+	cleanup
+}
+trap remove_namespace EXIT
+ip -n "$ns" link add va type veth peer name vb
+ip -n "$ns" addr add 10.78.0.1/24 dev va
+ip -n "$ns" addr add fd78::1/64 dev va nodad
+for link in lo va vb; do
+	ip -n "$ns" link set "$link" up
+done
+# A link-local address counts once duplicate address detection is through.
+settled() {
+	ip -n "$ns" link show va | grep -q 'state UP' &&
+		[ -z "$(ip -n "$ns" -6 addr show dev va tentative)" ]
+}
+wait_for 20 settled || fail 'the veth pair does not come up'
+prefix=(nsenter --net="/run/netns/$ns")
+pyverbs veth va '' --gid 0
+pyverbs veth va '' --gid 1
