@@ -11,6 +11,7 @@ void rn_cq_init(struct rn_cq *cq, rn_iova ring, uint32_t capacity, void *owner)
 
 void rn_cq_fini(struct rn_dev *dev, struct rn_cq *cq)
 {
+	rn_cq_forget_held(dev, cq);
 	rn_event_forget_cq(dev, cq);
 }
 
@@ -41,15 +42,11 @@ static void count_error(struct rn_dev *dev, const struct rn_completion *c)
 						      : RN_STAT_RESP_CQE_ERR);
 }
 
-static void fire(struct rn_dev *dev, struct rn_cq *cq, const struct rn_completion *c)
+static bool is_armed_for(const struct rn_cq *cq, const struct rn_completion *c)
 {
-	bool wanted =
-		cq->armed == RN_CQ_ARM_NEXT || c->solicited || c->status != RN_WC_SUCCESS;
-
-	if (cq->armed == RN_CQ_UNARMED || !wanted)
-		return;
-	cq->armed = RN_CQ_UNARMED;
-	rn_event_raise_cq(dev, cq, false);
+	if (cq->armed == RN_CQ_UNARMED)
+		return false;
+	return cq->armed == RN_CQ_ARM_NEXT || c->solicited || c->status != RN_WC_SUCCESS;
 }
 
 /* Which message a CQE is about, see rn_mem_attr.msg. It is the one counted last, unless
@@ -98,5 +95,6 @@ void rn_cq_push(struct rn_dev *dev, struct rn_cq *cq, struct rn_qp *qp, rn_ns no
 		return;
 	}
 	cq->producer++;
-	fire(dev, cq, c);
+	if (is_armed_for(cq, c))
+		rn_cq_fire(dev, cq, now);
 }

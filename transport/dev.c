@@ -243,7 +243,7 @@ void rn_dev_arm_timer(struct rn_dev *dev, struct rn_qp *qp)
 
 rn_ns rn_dev_deadline(const struct rn_dev *dev)
 {
-	return rn_timer_next_deadline(&dev->timers);
+	return earlier(rn_timer_next_deadline(&dev->timers), rn_cq_held_deadline(dev));
 }
 
 void rn_dev_expire(struct rn_dev *dev, rn_ns now)
@@ -259,6 +259,7 @@ void rn_dev_expire(struct rn_dev *dev, rn_ns now)
 		rn_dev_settle(dev, now);
 		rn_qp_publish(qp);
 	}
+	rn_cq_fire_due(dev, now);
 }
 
 /* ------------------------------------------------------------------ memory */
@@ -285,6 +286,8 @@ void rn_dev_mem_done(struct rn_dev *dev, rn_ns now, uint64_t tag,
 
 void rn_dev_error(struct rn_dev *dev, rn_ns now)
 {
+	dev->unmoderated = true;
+	rn_cq_fire_due(dev, RN_NEVER);
 	for (struct rn_hnode *n = rn_htab_first(&dev->qps); n;
 	     n = rn_htab_next(&dev->qps, n))
 		rn_qp_error(RN_CONTAINER_OF(n, struct rn_qp, node), now);

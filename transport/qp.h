@@ -225,7 +225,9 @@ struct rn_dev {
 	struct rn_cq *cq_events;   /* singly linked through next_event, oldest first */
 	struct rn_cq **cq_events_tail;
 	struct rn_list qp_events;
-	struct rn_qp *last_qp; /* of the packet received last */
+	struct rn_cq *held_cqs; /* singly linked through next_held, any order */
+	bool unmoderated;	/* the device is dead: nobody serves the timers */
+	struct rn_qp *last_qp;	/* of the packet received last */
 	bool cq_failed; /* a CQ lost a CQE: its QPs go to ERR before the call returns */
 	uint32_t read_in_flight;	    /* READ response bytes asked for, all QPs */
 	struct rn_list read_waiting;	    /* QPs stopped by read_window */
@@ -294,6 +296,13 @@ struct rn_completion {
 };
 void rn_cq_push(struct rn_dev *dev, struct rn_cq *cq, struct rn_qp *qp, rn_ns now,
 		const struct rn_completion *c);
+
+/* --------------------------------------------------------------- moderate.c */
+/* The CQ is armed for a CQE that came: fire it now, or hold it back for a while. */
+void rn_cq_fire(struct rn_dev *dev, struct rn_cq *cq, rn_ns now);
+rn_ns rn_cq_held_deadline(const struct rn_dev *dev); /* RN_NEVER: none is held back */
+void rn_cq_fire_due(struct rn_dev *dev, rn_ns now);
+void rn_cq_forget_held(struct rn_dev *dev, struct rn_cq *cq);
 
 /* ------------------------------------------------------------------ event.c */
 void rn_event_raise(struct rn_qp *qp, enum rn_async_event event);

@@ -97,6 +97,12 @@ struct rn_cq {
 	bool overrun; /* a CQE was lost; the CQ takes no more */
 	bool event_pending, error_pending;
 	struct rn_cq *next_event;
+	/* Moderation: see rn_cq_moderate(). */
+	uint32_t hold_count;
+	rn_ns hold_period;
+	uint32_t held;	  /* CQEs that the armed CQ has not told about */
+	rn_ns held_until; /* valid while held */
+	struct rn_cq *next_held;
 	void *owner; /* the creator's */
 };
 

@@ -193,6 +193,12 @@ void rn_cq_fini(struct rn_dev *dev, struct rn_cq *cq);
  */
 void rn_cq_arm(struct rn_cq *cq, enum rn_cq_arm mode);
 
+/* Moderation: an armed CQ fires when @count CQEs that it is armed for have come, or
+ * @period ns after the first of them. 0 for either: at the first. What is held back now
+ * is judged by the new values.
+ */
+void rn_cq_moderate(struct rn_dev *dev, struct rn_cq *cq, uint32_t count, rn_ns period);
+
 /* -------------------------------------------------------------- queue pairs */
 struct rn_qp_init {
 	enum rn_qp_type type;
