@@ -217,6 +217,26 @@ int rnp_resize_cq(struct ibv_cq *base, int cqe)
 	return 0;
 }
 
+int rnp_modify_cq(struct ibv_cq *base, struct ibv_modify_cq_attr *attr)
+{
+	struct rnp_cq *cq = to_rnp_cq(base);
+	struct rnp_engine *e = cq->ctx->engine;
+	int cancel;
+
+	if (rnp_is_copy(cq->ctx))
+		return EIO;
+	if (attr->attr_mask == 0)
+		return EINVAL;
+	if (attr->attr_mask & ~(uint32_t)IBV_CQ_ATTR_MODERATE)
+		return EOPNOTSUPP;
+	cancel = rnp_enter(e);
+	rn_cq_moderate(rnp_engine_dev(e), &cq->core, attr->moderate.cq_count,
+		       RN_USEC(attr->moderate.cq_period));
+	rnp_engine_kick(e);
+	rnp_leave(e, cancel);
+	return 0;
+}
+
 int rnp_req_notify_cq(struct ibv_cq *base, int solicited_only)
 {
 	struct rnp_cq *cq = to_rnp_cq(base);

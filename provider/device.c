@@ -102,6 +102,8 @@ int rnp_query_device_ex(struct ibv_context *context,
 		.completion_timestamp_mask = UINT64_MAX,
 		.hca_core_clock = CLOCK_KHZ,
 		.phys_port_cnt_ex = 1,
+		.cq_mod_caps = { .max_cq_count = RNP_CQ_MOD_MAX,
+				 .max_cq_period = RNP_CQ_MOD_MAX },
 		.max_dm_size = RNP_DM_BYTES,
 	};
 

@@ -22,6 +22,7 @@ enum {
 	RNP_AH_MAX = 65536, /* not counted: an AH costs the device nothing */
 	RNP_MR_MAX = 1 << 20,
 	RNP_COMP_VECTORS = 1,
+	RNP_CQ_MOD_MAX = 65535,	  /* CQEs, and microseconds, that an event may wait */
 	RNP_DM_BYTES = 256 << 10, /* memory on the NIC, of all contexts together */
 };
 

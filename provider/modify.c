@@ -67,6 +67,23 @@ int rnp_query_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int attr_mask,
 	return 0;
 }
 
+/* No enhancements to agree on: the options are none, of no vendor. The library has asked
+ * for a vendor already.
+ */
+int rnp_set_ece(struct ibv_qp *base, struct ibv_ece *ece)
+{
+	(void)ece;
+	return rnp_is_copy(to_rnp_qp(base)->ctx) ? EIO : EINVAL;
+}
+
+int rnp_query_ece(struct ibv_qp *base, struct ibv_ece *ece)
+{
+	if (rnp_is_copy(to_rnp_qp(base)->ctx))
+		return EIO;
+	*ece = (struct ibv_ece){ 0 };
+	return 0;
+}
+
 static bool places_data(enum ibv_wr_opcode op)
 {
 	return op == IBV_WR_SEND || op == IBV_WR_SEND_WITH_IMM ||

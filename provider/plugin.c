@@ -115,6 +115,7 @@ static const struct rnp_abi_op ops[] = {
 	OP(query_port),	     OP(query_qp),	OP(query_qp_data_in_order),
 	OP(query_rt_values), OP(reg_dmabuf_mr), OP(reg_mr),
 	OP(req_notify_cq),   OP(rereg_mr),	OP(resize_cq),
+	OP(modify_cq),	     OP(query_ece),	OP(set_ece),
 };
 
 /* ----------------------------------------------------------------------- constructor */

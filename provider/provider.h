@@ -216,6 +216,7 @@ struct ibv_cq *rnp_create_cq(struct ibv_context *context, int cqe,
 struct ibv_cq_ex *rnp_create_cq_ex(struct ibv_context *context,
 				   struct ibv_cq_init_attr_ex *attr);
 int rnp_resize_cq(struct ibv_cq *base, int cqe);
+int rnp_modify_cq(struct ibv_cq *base, struct ibv_modify_cq_attr *attr);
 int rnp_destroy_cq(struct ibv_cq *base);
 void rnp_cq_detach(struct rnp_cq *cq);
 int rnp_req_notify_cq(struct ibv_cq *base, int solicited_only);
@@ -253,6 +254,8 @@ int rnp_destroy_qp(struct ibv_qp *base);
 int rnp_modify_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int attr_mask);
 int rnp_query_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int attr_mask,
 		 struct ibv_qp_init_attr *init_attr);
+int rnp_set_ece(struct ibv_qp *base, struct ibv_ece *ece);
+int rnp_query_ece(struct ibv_qp *base, struct ibv_ece *ece);
 int rnp_query_qp_data_in_order(struct ibv_qp *base, enum ibv_wr_opcode op,
 			       uint32_t flags);
 int rnp_post_send(struct ibv_qp *base, struct ibv_send_wr *wr,
