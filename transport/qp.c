@@ -180,6 +180,7 @@ void rn_qp_reset(struct rn_qp *qp)
 void rn_qp_destroy(struct rn_dev *dev, struct rn_qp *qp)
 {
 	assert(qp->dev == dev);
+	assert(qp->mcast_count == 0);
 	rn_qp_reset(qp);
 	rn_event_forget_qp(qp);
 	if (dev->last_qp == qp)

@@ -3,6 +3,7 @@
  *
  *   dev.c        tables, packets out, timers
  *   receive.c    packets in: checks, finds the QP and hands over
+ *   mcast.c      multicast groups: which QPs get a copy
  *   qp.c         create, destroy, error and flush
  *   modify.c     attributes and states
  *   post.c       work requests become WQEs
@@ -202,6 +203,7 @@ struct rn_qp {
 	uint32_t cuts_seen; /* dest->cuts when the burst in flight began ... */
 	rn_ns burst_at;	    /* ... and when that was; RN_NEVER once it was acknowledged */
 	struct rn_list read_link; /* in dev->read_waiting */
+	uint32_t mcast_count;	  /* UD: groups that it is in */
 	uint32_t burst; /* packets built since the QP came to the front of dev->work */
 
 	uint32_t async_pending; /* bits 1 << enum rn_async_event */
@@ -211,7 +213,8 @@ struct rn_qp {
 };
 
 enum {
-	RN_HINTS = 64
+	RN_HINTS = 64,
+	RN_MCAST_CHAINS = 64,
 };
 
 struct rn_dev {
@@ -219,6 +222,7 @@ struct rn_dev {
 	struct rn_htab qps, mrs;
 	struct rn_hnode *qp_bucket0[16], *mr_bucket0[16];
 	struct rn_hnode *dest_bucket[256]; /* chains of struct rn_dest, see dest.c */
+	struct rn_hnode *mcasts[RN_MCAST_CHAINS]; /* of struct rn_mcast, see mcast.c */
 	struct rn_timer_heap timers;
 	struct rn_list work, acks; /* QPs, see struct rn_qp */
 	struct rn_list frames;	   /* raw packet QPs with frames to build */

@@ -8,6 +8,8 @@
 
 #include <string.h>
 
+#include "mcast.h"
+
 /* What a check answers when it has no objection. */
 #define FINE RN_STAT_COUNT
 
@@ -15,7 +17,8 @@ struct arrival {
 	struct rn_dev *dev;
 	const struct rn_rx *rx;
 	struct rn_packet p;
-	struct rn_qp *qp; /* once find_qp has run */
+	struct rn_mcast *member; /* whose turn it is, of a packet to a group; or NULL */
+	struct rn_qp *qp;	 /* once find_qp has run; member's own */
 };
 
 static struct rn_icrc_hint *hint_of(struct rn_dev *dev, const struct rn_gid *src)
@@ -71,6 +74,14 @@ static enum rn_stat check_opcode(struct arrival *a)
 	return rn_opcode_is_known(opcode) ? FINE : RN_STAT_RX_BAD_OPCODE;
 }
 
+static enum rn_stat find_group(struct arrival *a)
+{
+	if (!rn_gid_is_multicast(&a->rx->flow->dst))
+		return RN_STAT_RX_UNKNOWN_QP;
+	a->member = rn_mcast_first(a->dev, &a->rx->flow->dst);
+	return a->member ? FINE : RN_STAT_RX_UNKNOWN_QP;
+}
+
 static enum rn_stat find_qp(struct arrival *a)
 {
 	uint32_t qpn = a->p.bth.dest_qpn;
@@ -78,6 +89,8 @@ static enum rn_stat find_qp(struct arrival *a)
 	struct rn_hnode *node;
 
 	if (!dev->last_qp || dev->last_qp->qpn != qpn) {
+		if (qpn == RN_QPN_MULTICAST)
+			return find_group(a);
 		node = rn_htab_find(&dev->qps, qpn);
 		if (!node)
 			return RN_STAT_RX_UNKNOWN_QP;
@@ -165,16 +178,25 @@ static enum rn_stat check_source(struct arrival *a)
 	return FINE;
 }
 
-/* In the specification's order. */
-static enum rn_stat (*const checks[])(struct arrival *) = {
-	check_size,	  check_icrc,  check_bth,   check_opcode, find_qp,
-	check_header_len, check_class, check_state, check_pkey,	  check_source,
+typedef enum rn_stat check(struct arrival *a);
+
+/* In the specification's order: the packet, and who it is for ... */
+static check *const packet_checks[] = {
+	check_size, check_icrc, check_bth, check_opcode, find_qp, check_header_len,
 };
 
-static enum rn_stat judge(struct arrival *a)
+/* ... and what a QP thinks of it: each member of a group for itself. */
+static check *const qp_checks[] = {
+	check_class,
+	check_state,
+	check_pkey,
+	check_source,
+};
+
+static enum rn_stat judge(struct arrival *a, check *const *list, size_t count)
 {
-	for (size_t i = 0; i < RN_ARRAY_SIZE(checks); i++) {
-		enum rn_stat objection = checks[i](a);
+	for (size_t i = 0; i < count; i++) {
+		enum rn_stat objection = list[i](a);
 
 		if (objection != FINE)
 			return objection;
@@ -208,10 +230,27 @@ static void deliver(const struct arrival *a, rn_ns now)
 		rn_ud_receive(qp, now, &a->p);
 }
 
+static void hand_over(struct arrival *a, rn_ns now)
+{
+	enum rn_stat objection = judge(a, qp_checks, RN_ARRAY_SIZE(qp_checks));
+	struct rn_stats_qp *s = a->qp->stats;
+
+	if (objection != FINE) {
+		rn_count(a->dev, objection);
+		return;
+	}
+	deliver(a, now);
+	rn_dev_settle(a->dev, now);
+	if (s) {
+		__atomic_store_n(&s->rx_packets, s->rx_packets + 1, __ATOMIC_RELAXED);
+		rn_qp_publish(a->qp);
+	}
+}
+
 static void receive_one(struct rn_dev *dev, rn_ns now, const struct rn_rx *rx)
 {
 	struct arrival a = { .dev = dev, .rx = rx };
-	enum rn_stat objection = judge(&a);
+	enum rn_stat objection = judge(&a, packet_checks, RN_ARRAY_SIZE(packet_checks));
 
 	rn_count(dev, RN_STAT_RX_PACKETS);
 	rn_count_n(dev, RN_STAT_RX_BYTES, rx->len);
@@ -219,13 +258,13 @@ static void receive_one(struct rn_dev *dev, rn_ns now, const struct rn_rx *rx)
 		rn_count(dev, objection);
 		return;
 	}
-	deliver(&a, now);
-	rn_dev_settle(dev, now);
-	if (a.qp->stats) {
-		struct rn_stats_qp *s = a.qp->stats;
-
-		__atomic_store_n(&s->rx_packets, s->rx_packets + 1, __ATOMIC_RELAXED);
-		rn_qp_publish(a.qp);
+	if (!a.member) {
+		hand_over(&a, now);
+		return;
+	}
+	for (; a.member; a.member = rn_mcast_next(a.member)) {
+		a.qp = a.member->qp;
+		hand_over(&a, now);
 	}
 }
 

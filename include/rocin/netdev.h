@@ -46,6 +46,13 @@ static inline bool rn_gid_is_link_local(const struct rn_gid *gid)
 	return gid->raw[0] == 0xfe && (gid->raw[1] & 0xc0) == 0x80;
 }
 
+/* True for an IPv6 group (ff00::/8) and a mapped IPv4 one (224.0.0.0/4). */
+static inline bool rn_gid_is_multicast(const struct rn_gid *gid)
+{
+	return gid->raw[0] == 0xff ||
+	       ((gid->raw[12] & 0xf0) == 0xe0 && rn_gid_is_ipv4(gid));
+}
+
 /**
  * rn_netdev_discover() - Turn a specification into devices
  * @spec:	"IF[:ADDR[+ADDR...]][,IF...]", for instance "lo:127.0.0.2,eth0". NULL or

@@ -221,10 +221,10 @@ size_t rn_qp_size(const struct rn_dev *dev, const struct rn_qp_init *init);
  */
 struct rn_qp *rn_qp_create(struct rn_dev *dev, void *mem, const struct rn_qp_init *init);
 
-/* Forget the QP without CQEs; the block is the caller's again. The caller removes the
- * QP's CQEs from the rings. Reads and atomics that answered PENDING may still write into
- * the block: the caller keeps it until the memory is done with those of this QP
- * (rn_mem_attr.qpn).
+/* Forget the QP without CQEs; the block is the caller's again. The caller has detached it
+ * from its multicast groups (mcast.h) and removes the QP's CQEs from the rings. Reads and
+ * atomics that answered PENDING may still write into the block: the caller keeps it until
+ * the memory is done with those of this QP (rn_mem_attr.qpn).
  */
 void rn_qp_destroy(struct rn_dev *dev, struct rn_qp *qp);
 
