@@ -274,7 +274,7 @@ static void remove_extent(struct rn_gpu *gpu, struct rn_gpu_extent *e)
  */
 static int link_region(struct rn_gpu *gpu, struct rn_gpu_extent *e)
 {
-	int prot = gpu->trap.is_closed ? PROT_NONE : PROT_READ | PROT_WRITE;
+	int prot = gpu->trap.state == RN_TRAP_CLOSED ? PROT_NONE : PROT_READ | PROT_WRITE;
 
 	if (mprotect(gpu->bar + e->start, e->len, prot) < 0)
 		return -ENOMEM;

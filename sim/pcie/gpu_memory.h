@@ -53,7 +53,7 @@ struct rn_gpu {
 	/* Guarded by rn_gpu_table_lock(). */
 	struct rn_gpu_extent *extents;
 	uint64_t used, bar_used; /* bytes allocated; of them or declared in the BAR */
-	uint64_t high;		 /* end of the highest extent ever */
+	uint64_t high; /* end of the highest extent ever; written under both locks */
 
 	struct rn_gpu_extent bell;     /* page 0 */
 	uint64_t bells;		       /* guarded by the host lock */

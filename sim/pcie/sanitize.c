@@ -12,11 +12,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gpu_memory.h"
 #include "host_nic.h"
 #include "log.h"
 #include "mem_guard.h"
 #include "sanitize_internal.h"
-#include "trap.h"
 
 #define RESPONSE (UINT32_C(1) << 31) /* in tlp.msg, see host_nic_ops.c */
 
@@ -70,6 +70,7 @@ static void cover(const struct rn_tlp *tlp, uint16_t completion)
 	*by = (uint16_t)(completion + 1);
 	rn_san.covered_count++;
 	rn_san_page_count(tlp, 1);
+	rn_san_cpu_covered(tlp);
 }
 
 static void uncover(const struct rn_tlp *tlp)
@@ -225,14 +226,18 @@ static void performed(struct rn_host *h, const struct rn_tlp *tlp)
 }
 
 /* ------------------------------------------------------------------- reads */
-static bool is_in_the_way(const struct rn_tlp *tlp, rn_iova addr, uint64_t len)
+static bool is_around(const struct rn_tlp *tlp, rn_iova addr, uint64_t len)
 {
 	if (tlp->kind != RN_TLP_WRITE || !is_device(tlp->requester) ||
 	    tlp->flags & (RN_TLP_CQE | RN_TLP_LOCK))
 		return false;
-	if (tlp->addr >= addr + len || addr >= tlp->addr + tlp->len)
-		return false;
-	return *cover_of(tlp) || rn_san.options.level == RN_SANITIZE_ALL;
+	return tlp->addr < addr + len && addr < tlp->addr + tlp->len;
+}
+
+static bool is_in_the_way(const struct rn_tlp *tlp, rn_iova addr, uint64_t len)
+{
+	return is_around(tlp, addr, len) &&
+	       (*cover_of(tlp) || rn_san.options.level == RN_SANITIZE_ALL);
 }
 
 static const struct rn_tlp *find_in_the_way(rn_iova addr, uint64_t len)
@@ -246,6 +251,43 @@ static const struct rn_tlp *find_in_the_way(rn_iova addr, uint64_t len)
 		if (is_in_the_way(rn_fabric_tlp(f, i), addr, len))
 			return rn_fabric_tlp(f, i);
 	return NULL;
+}
+
+bool rn_san_is_covered(rn_iova addr, uint64_t len)
+{
+	const struct rn_fabric *f = rn_host_fabric(rn_san.host);
+	bool is_found = false;
+
+	if (!rn_san.covered_count)
+		return false;
+	for (unsigned i = rn_fabric_oldest(f); i != RN_TLP_NONE && !is_found;
+	     i = rn_fabric_younger(f, i))
+		is_found = is_around(rn_fabric_tlp(f, i), addr, len) &&
+			   *cover_of(rn_fabric_tlp(f, i));
+	return is_found;
+}
+
+unsigned rn_san_covered_pages(unsigned agent, uintptr_t *pages, unsigned room)
+{
+	const struct rn_fabric *f = rn_host_fabric(rn_san.host);
+	unsigned count = 0;
+
+	if (!rn_san.covered_count)
+		return 0;
+	for (unsigned i = rn_fabric_oldest(f); i != RN_TLP_NONE;
+	     i = rn_fabric_younger(f, i)) {
+		const struct rn_tlp *tlp = rn_fabric_tlp(f, i);
+		uintptr_t end = tlp->addr + tlp->len;
+		uintptr_t at = tlp->addr & ~(uintptr_t)(RN_GPU_PAGE - 1);
+
+		if (tlp->target != agent || !is_around(tlp, tlp->addr, tlp->len) ||
+		    !*cover_of(tlp))
+			continue;
+		for (; at < end && count < room; at += RN_GPU_PAGE)
+			if (count == 0 || pages[count - 1] != at)
+				pages[count++] = at;
+	}
+	return count;
 }
 
 /* The request that a NIC gathers for; NULL: it serves its peer. */
@@ -308,15 +350,6 @@ bool rn_san_judge_load(unsigned agent, rn_iova addr)
 	r.stack = rn_san_stack();
 	rn_san_report_read(&r);
 	return true;
-}
-
-void rn_sanitize_loaded(struct rn_gpu *gpu, uintptr_t addr)
-{
-	if (!rn_sanitize_is_on())
-		return;
-	if (!rn_guard_is_store())
-		rn_san_judge_load(RN_AGENT_CPU, addr);
-	rn_san_step_gpu(gpu);
 }
 
 /* ------------------------------------------------------------------- start */

@@ -105,6 +105,14 @@ static inline bool rn_san_is_fetch(unsigned opcode)
 /* A plain load of @agent at @addr: report it if there is cause. Return: there was. */
 bool rn_san_judge_load(unsigned agent, rn_iova addr);
 
+/* Are bytes of [addr, addr + len) on their way that a completion covers? */
+bool rn_san_is_covered(rn_iova addr, uint64_t len);
+
+/* The pages of @agent's memory that such bytes go to, in any order, some perhaps more
+ * than once. Return: how many, at most @room.
+ */
+unsigned rn_san_covered_pages(unsigned agent, uintptr_t *pages, unsigned room);
+
 /* -------------------------------------------------------------- sanitize_qp.c */
 /* NULL: unknown, or with @make no memory. */
 struct rn_san_qp *rn_san_qp(unsigned agent, uint32_t qpn, bool make);
@@ -148,15 +156,23 @@ void rn_san_source_hold(struct rn_san_wr *wr, bool hold);
 /* Close a page again where there is still cause. */
 void rn_san_page_close(uintptr_t at);
 
+/* ------------------------------------------------------------- sanitize_cpu.c */
+/* @tlp became covered: the CPU's next load of its GPU is to be seen. */
+void rn_san_cpu_covered(const struct rn_tlp *tlp);
+
+/* The instruction behind rn_sanitize_loaded() is over. */
+struct rn_gpu;
+void rn_san_cpu_close(struct rn_gpu *gpu, uintptr_t page);
+
 /* ------------------------------------------------------------ sanitize_step.c */
 void rn_san_step_init(void);
 
-/* In the handler of a fault: close the page, or what the trap closes of the GPU, again
- * behind the instruction, if that is possible.
+/* In the handler of a fault: call rn_san_page_close(), or with @gpu rn_san_cpu_close(),
+ * behind the instruction. @is_needed: the page holds covered bytes that are on their way,
+ * and is watched for as long as that takes.
+ * Return: false: it will not be.
  */
-void rn_san_step_page(uintptr_t page);
-struct rn_gpu;
-void rn_san_step_gpu(struct rn_gpu *gpu);
+bool rn_san_step(struct rn_gpu *gpu, uintptr_t page, bool is_needed);
 
 /* ----------------------------------------------------------- sanitize_stack.c */
 /* Load what a stack needs; not in a handler. */

@@ -281,7 +281,8 @@ static bool meet(unsigned agent, uintptr_t addr, rn_iova name, bool may_retry)
 	if (was_closed)
 		protect(p, OPEN);
 	if (was_closed && !is_locked && !judge(agent, addr, name, p))
-		rn_san_step_page(at);
+		/* Host memory is watched by programs that wait; nothing covered there. */
+		(void)rn_san_step(NULL, at, agent != RN_AGENT_CPU && p->writes > 0);
 	/* Another thread has opened it meanwhile? */
 	may_retry = may_retry || p->at == at;
 	if (!is_locked)

@@ -6,8 +6,9 @@
  * elsewhere the page stays open until something happens to it).
  *
  * A program that works on such a page for long would crawl: a thread makes at most STEPS
- * in each WINDOW, and then the page stays open. No steps for a thread that has blocked
- * SIGTRAP, which the kernel would kill the process for, nor under a debugger.
+ * in each WINDOW, and then the page stays open, unless covered bytes are on their way to
+ * it. No steps for a thread that has blocked SIGTRAP, which the kernel would kill the
+ * process for, nor under a debugger.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -17,21 +18,22 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-#include "gpu_memory.h"
 #include "mem_guard.h"
 #include "sanitize_internal.h"
 
 enum {
-	THINGS = 6, /* pages and GPUs that one instruction can touch */
+	PAGES = 6, /* that one instruction can touch */
 	STEPS = 1000,
 	TRAP_FLAG = 0x100,
 };
 #define WINDOW RN_MSEC(100)
 
 struct step {
-	uintptr_t page[THINGS];
-	struct rn_gpu *gpu[THINGS];
-	unsigned pages, gpus;
+	struct {
+		uintptr_t at;
+		struct rn_gpu *gpu; /* or NULL */
+	} page[PAGES];
+	unsigned pages;
 	bool is_armed;
 	unsigned steps; /* since */
 	rn_ns since;
@@ -62,12 +64,14 @@ static void set_trap_flag(ucontext_t *uc, bool on)
 static void close_again(void)
 {
 	rn_host_lock(rn_san.host);
-	for (unsigned i = 0; i < step.pages; i++)
-		rn_san_page_close(step.page[i]);
-	for (unsigned i = 0; i < step.gpus; i++)
-		rn_trap_close_again(step.gpu[i]);
+	for (unsigned i = 0; i < step.pages; i++) {
+		if (step.page[i].gpu)
+			rn_san_cpu_close(step.page[i].gpu, step.page[i].at);
+		else
+			rn_san_page_close(step.page[i].at);
+	}
 	rn_host_unlock(rn_san.host);
-	step.pages = step.gpus = 0;
+	step.pages = 0;
 	step.is_armed = false;
 }
 
@@ -131,16 +135,18 @@ static bool is_handler_ours(void)
 	       found.sa_sigaction == on_trap;
 }
 
-static bool may_step(const ucontext_t *uc)
+static bool is_known(uintptr_t page)
 {
-	rn_ns now;
+	for (unsigned i = 0; i < step.pages; i++)
+		if (step.page[i].at == page)
+			return true;
+	return false;
+}
 
-	if (!is_possible || !uc || sigismember(&uc->uc_sigmask, SIGTRAP) ||
-	    !is_handler_ours())
-		return false;
-	if (step.is_armed)
-		return step.pages < THINGS && step.gpus < THINGS;
-	now = rn_host_now();
+static bool has_steps_left(void)
+{
+	rn_ns now = rn_host_now();
+
 	if (now - step.since > WINDOW) {
 		step.since = now;
 		step.steps = 0;
@@ -148,24 +154,22 @@ static bool may_step(const ucontext_t *uc)
 	return step.steps++ < STEPS;
 }
 
-void rn_san_step_page(uintptr_t page)
+bool rn_san_step(struct rn_gpu *gpu, uintptr_t page, bool is_needed)
 {
 	ucontext_t *uc = rn_guard_context();
 
-	if (!may_step(uc))
-		return;
-	step.page[step.pages++] = page;
+	if (!is_possible || !uc || sigismember(&uc->uc_sigmask, SIGTRAP) ||
+	    !is_handler_ours())
+		return false;
+	if (!step.is_armed && !is_needed && !has_steps_left())
+		return false;
+	if (!is_known(page)) {
+		if (step.pages == PAGES)
+			return false;
+		step.page[step.pages].at = page;
+		step.page[step.pages++].gpu = gpu;
+	}
 	step.is_armed = true;
 	set_trap_flag(uc, true);
-}
-
-void rn_san_step_gpu(struct rn_gpu *gpu)
-{
-	ucontext_t *uc = rn_guard_context();
-
-	if (!may_step(uc))
-		return;
-	step.gpu[step.gpus++] = gpu;
-	step.is_armed = true;
-	set_trap_flag(uc, true);
+	return true;
 }

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* trap.c - see trap.h. The state of a GPU's pages is one of:
  *
- *	on_way	is_closed
- *	0	false	open: an access has nothing to push
- *	> 0	true	closed: an access faults and pushes
- *	> 0	false	after an access that could not push everything, until the
+ *	on_way	state
+ *	0	OPEN	an access has nothing to push
+ *	> 0	CLOSED	an access faults and pushes
+ *	> 0	OPEN	after an access that could not push everything, until the
  *			next event: a write is sent or performed, or comes to where
  *			the CPU's way begins
+ *	> 0	PARTLY	the same where the sanitizer keeps pages closed: those whose
+ *			bytes a completion covers that are on their way
  */
 #include "trap.h"
 
@@ -45,11 +47,31 @@ static const struct rn_trap_pin *next_pin(const struct rn_gpu *gpu, uintptr_t at
 	return found;
 }
 
+static bool set_open(uintptr_t lo, uintptr_t hi)
+{
+	if (lo >= hi ||
+	    mprotect(rn_gpu_pointer(lo), hi - lo, PROT_READ | PROT_WRITE) == 0)
+		return true;
+	atomic_fetch_add(&rn_trap_counts.not_closed, 1);
+	return false;
+}
+
+/* Pages that stay as they are while others are opened; they rise. Host lock. */
+static struct {
+	const uintptr_t *page;
+	unsigned count;
+} spared;
+
 static void open_addresses(struct rn_gpu *gpu, uintptr_t lo, uintptr_t hi)
 {
 	(void)gpu;
-	if (mprotect(rn_gpu_pointer(lo), hi - lo, PROT_READ | PROT_WRITE) < 0)
-		atomic_fetch_add(&rn_trap_counts.not_closed, 1);
+	for (unsigned i = 0; i < spared.count && spared.page[i] < hi; i++) {
+		if (spared.page[i] < lo)
+			continue;
+		set_open(lo, spared.page[i]);
+		lo = spared.page[i] + RN_GPU_PAGE;
+	}
+	set_open(lo, hi);
 }
 
 /* Shared pages lose nothing but their table entries, so that it costs what was touched
@@ -76,31 +98,38 @@ static void close_addresses(struct rn_gpu *gpu, uintptr_t lo, uintptr_t hi)
 	close_gap(lo, hi);
 }
 
-static void each_range(struct rn_gpu *gpu,
-		       void (*visit)(struct rn_gpu *gpu, uintptr_t lo, uintptr_t hi))
+static void each_declared(struct rn_gpu *gpu,
+			  void (*visit)(struct rn_gpu *gpu, uintptr_t lo, uintptr_t hi))
 {
-	rn_gpu_each_in_bar(gpu, visit);
 	for (struct rn_declared *d = gpu->trap.declared; d; d = d->next_of_gpu)
 		visit(gpu, d->region.addr, d->region.addr + d->region.len);
 }
 
 static void open_pages(struct rn_gpu *gpu)
 {
-	gpu->trap.is_closed = false;
-	each_range(gpu, open_addresses);
+	gpu->trap.state = RN_TRAP_OPEN;
+	rn_gpu_each_in_bar(gpu, open_addresses);
+	each_declared(gpu, open_addresses);
 }
+
+/* Between allocations the BAR is closed anyway: one call for all of them. */
 
 static void close_pages(struct rn_gpu *gpu)
 {
 	(void)rn_guard_install(); /* in front again, if the program has a new handler */
-	gpu->trap.is_closed = true;
-	each_range(gpu, close_addresses);
+	gpu->trap.state = RN_TRAP_CLOSED;
+	gpu->trap.has_stepped = false;
+	close_addresses(gpu, (uintptr_t)gpu->bar, (uintptr_t)gpu->bar + gpu->high);
+	each_declared(gpu, close_addresses);
 	atomic_fetch_add(&rn_trap_counts.closings, 1);
 }
 
 void rn_trap_refresh(struct rn_gpu *gpu)
 {
-	each_range(gpu, gpu->trap.is_closed ? close_addresses : open_addresses);
+	if (gpu->trap.state == RN_TRAP_OPEN)
+		open_pages(gpu);
+	else
+		close_pages(gpu);
 }
 
 /* ------------------------------------------------------------------ events */
@@ -123,9 +152,9 @@ static void count(struct rn_gpu *gpu, int change)
 	t = &gpu->trap;
 	assert(change > 0 || t->on_way > 0);
 	t->on_way += (unsigned)change;
-	if (t->on_way > 0 && !t->is_closed)
-		close_pages(gpu);
-	else if (t->on_way == 0 && t->is_closed)
+	if (t->on_way > 0)
+		rn_trap_close_again(gpu);
+	else if (t->state != RN_TRAP_OPEN)
 		open_pages(gpu);
 }
 
@@ -151,7 +180,9 @@ static void performed(struct rn_host *h, const struct rn_tlp *tlp)
 
 void rn_trap_close_again(struct rn_gpu *gpu)
 {
-	if (gpu->trap.on_way > 0 && !gpu->trap.is_closed)
+	const struct rn_trap_space *t = &gpu->trap;
+
+	if (t->on_way > 0 && (t->state != RN_TRAP_CLOSED || t->has_stepped))
 		close_pages(gpu);
 }
 
@@ -208,21 +239,59 @@ static void empty_way_of_cpu(struct rn_gpu *gpu)
 		rn_host_force(gpu->host, index);
 }
 
-/* Host lock held. */
-static void push_and_open(struct rn_gpu *gpu, bool may_push)
+static void push(struct rn_gpu *gpu)
 {
-	if (gpu->trap.is_closed && may_push) {
-		rn_gpu_read_flush(gpu);
-		empty_way_of_cpu(gpu);
-	}
-	if (gpu->trap.is_closed)
+	rn_gpu_read_flush(gpu);
+	empty_way_of_cpu(gpu);
+}
+
+/* The program loads or stores. Host lock held. */
+static void meet(struct rn_gpu *gpu, uintptr_t addr)
+{
+	push(gpu);
+	if (rn_sanitize_is_on())
+		rn_sanitize_loaded(gpu, addr);
+	else if (gpu->trap.state != RN_TRAP_OPEN)
 		open_pages(gpu);
+	atomic_fetch_add(&rn_trap_counts.loads_trapped, 1);
+}
+
+/* Pages of declared memory that could not be replaced are never closed here. */
+static bool is_watched_page(const struct rn_gpu *gpu, uintptr_t addr)
+{
+	const struct rn_host_region *r = rn_host_region_of(gpu->host, addr);
+
+	return r && r->target == rn_gpu_agent(gpu) && r->shift;
+}
+
+bool rn_trap_open_page(struct rn_gpu *gpu, uintptr_t page)
+{
+	if (!is_watched_page(gpu, page) || !set_open(page, page + RN_GPU_PAGE))
+		return false;
+	gpu->trap.has_stepped = true;
+	return true;
+}
+
+void rn_trap_open_but(struct rn_gpu *gpu, const uintptr_t *pages, unsigned count)
+{
+	spared.page = pages;
+	spared.count = count;
+	open_pages(gpu);
+	spared.count = 0;
+	if (count)
+		gpu->trap.state = RN_TRAP_PARTLY;
+}
+
+void rn_trap_close_page(struct rn_gpu *gpu, uintptr_t page)
+{
+	if (is_watched_page(gpu, page))
+		close_addresses(gpu, page, page + RN_GPU_PAGE);
 }
 
 bool rn_trap_fault(uintptr_t addr)
 {
 	struct rn_gpu *gpu;
-	bool was_closed;
+	bool is_met;
 
 	if (rn_sanitize_fault(addr))
 		return true;
@@ -234,18 +303,17 @@ bool rn_trap_fault(uintptr_t addr)
 		return false;
 	}
 	if (rn_host_is_locked_by_me(gpu->host)) {
-		push_and_open(gpu, false);
+		if (gpu->trap.state != RN_TRAP_OPEN &&
+		    !rn_trap_open_page(gpu, addr & ~(uintptr_t)(RN_GPU_PAGE - 1)))
+			open_pages(gpu);
 		return !is_stuck(addr);
 	}
 	rn_host_lock(gpu->host);
-	was_closed = gpu->trap.is_closed;
-	push_and_open(gpu, true);
-	if (was_closed)
-		rn_sanitize_loaded(gpu, addr);
+	is_met = gpu->trap.state != RN_TRAP_OPEN && is_watched_page(gpu, addr);
+	if (is_met)
+		meet(gpu, addr);
 	rn_host_unlock(gpu->host);
-	if (was_closed)
-		atomic_fetch_add(&rn_trap_counts.loads_trapped, 1);
-	return was_closed || !is_stuck(addr);
+	return is_met || !is_stuck(addr);
 }
 
 /* ------------------------------------------------------------ system calls */
@@ -273,9 +341,11 @@ bool rn_trap_pin(struct rn_trap_pin *pin, uintptr_t at, size_t len)
 	pin->gpu = gpu;
 
 	rn_host_lock(gpu->host);
-	if (gpu->trap.is_closed)
+	if (gpu->trap.state != RN_TRAP_OPEN) {
 		atomic_fetch_add(&rn_trap_counts.syscalls_opened, 1);
-	push_and_open(gpu, true);
+		push(gpu);
+		open_pages(gpu);
+	}
 	pin->next = gpu->trap.pins;
 	gpu->trap.pins = pin;
 	/* The rest of its pages only until the next load. */
@@ -294,7 +364,7 @@ void rn_trap_unpin(struct rn_trap_pin *pin)
 	for (at = &gpu->trap.pins; *at != pin; at = &(*at)->next)
 		;
 	*at = pin->next;
-	if (gpu->trap.is_closed)
+	if (gpu->trap.state != RN_TRAP_OPEN)
 		close_pages(gpu);
 	rn_host_unlock(gpu->host);
 }

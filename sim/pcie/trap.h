@@ -27,10 +27,17 @@ struct rn_trap_pin {
 	struct rn_gpu *gpu;
 };
 
+enum rn_trap_state {
+	RN_TRAP_OPEN,
+	RN_TRAP_CLOSED,
+	RN_TRAP_PARTLY, /* the sanitizer keeps some pages closed */
+};
+
 /* What the CPU reaches of one GPU. */
 struct rn_trap_space {
 	unsigned on_way; /* writes to it or from it */
-	bool is_closed;
+	enum rn_trap_state state;
+	bool has_stepped;	/* pages were opened one by one since all were closed */
 	_Atomic bool is_active; /* a handler looks at it without the lock */
 	struct rn_trap_pin *pins;
 	struct rn_declared
@@ -46,8 +53,19 @@ bool rn_trap_is_busy(const struct rn_gpu *gpu);
 /* After memory was allocated, freed, declared: make its pages what the state says. */
 void rn_trap_refresh(struct rn_gpu *gpu);
 
-/* A load that could not push everything is over: close what is open. */
+/* The next access may have more to push, or to be judged: close what is open. */
 void rn_trap_close_again(struct rn_gpu *gpu);
+
+/* For the sanitizer, which takes the opening on itself. The page at @page and no other:
+ * false: it is not watched, or cannot be opened.
+ */
+bool rn_trap_open_page(struct rn_gpu *gpu, uintptr_t page);
+
+/* All but @count pages, which rise. */
+void rn_trap_open_but(struct rn_gpu *gpu, const uintptr_t *pages, unsigned count);
+
+/* What rn_trap_open_page() has opened, if it is still watched. */
+void rn_trap_close_page(struct rn_gpu *gpu, uintptr_t page);
 
 /**
  * rn_trap_fault() - First in the handler of SIGSEGV
