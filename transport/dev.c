@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* dev.c - the device: tables, packets out, timers. Packets in: receive.c. */
-#include "qp.h"
+#include "mw.h"
 
 #include <errno.h>
 #include <string.h>
@@ -77,6 +77,9 @@ void rn_dev_add_mr(struct rn_dev *dev, struct rn_mr *mr)
 
 void rn_dev_remove_mr(struct rn_dev *dev, struct rn_mr *mr)
 {
+	if (mr->region)
+		rn_mw_unbind(mr);
+	assert(mr->windows == 0);
 	rn_htab_remove(&dev->mrs, &mr->node);
 }
 

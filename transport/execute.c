@@ -5,6 +5,7 @@
  *
  * Source: IBTA Vol 1, 9.4 (operations), 9.7.5.1 (duplicates), C9-148 (MSN).
  */
+#include "mw.h"
 #include "responder.h"
 
 static void count_message(struct rn_qp *qp)
@@ -70,16 +71,6 @@ static enum rn_verdict place_write(struct rn_qp *qp, const struct rn_request *q)
 	return RN_V_NEXT;
 }
 
-/* Only a type 2 memory window may be invalidated by a peer, and no key of this device
- * is one. IBTA Vol 1, 10.6.5.
- */
-static bool invalidate(const struct rn_qp *qp, uint32_t rkey)
-{
-	(void)qp;
-	(void)rkey;
-	return false;
-}
-
 static void complete_recv(struct rn_qp *qp, rn_ns now, const struct rn_request *q)
 {
 	struct rn_completion c = {
@@ -102,7 +93,7 @@ static enum rn_verdict end_message(struct rn_qp *qp, rn_ns now,
 {
 	struct rn_responder *rsp = &qp->rsp;
 
-	if (q->flags & RN_OP_IETH && !invalidate(qp, q->imm))
+	if (q->flags & RN_OP_IETH && !rn_mw_invalidate(qp, q->imm))
 		return RN_V_BAD_INVALIDATE;
 	rsp->message = RN_MSG_NONE;
 	rsp->recv_taken = false;
@@ -176,6 +167,7 @@ static enum rn_mem_result run_atomic(struct rn_qp *qp, const struct rn_resource 
 	const struct rn_key_use use = {
 		.key = r->rkey,
 		.pd = qp->pd,
+		.qpn = qp->qpn,
 		.va = r->va,
 		.len = sizeof(uint64_t),
 		.access = RN_ACCESS_REMOTE_ATOMIC,

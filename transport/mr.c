@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* mr.c - judge accesses to memory regions. */
+/* mr.c - judge accesses to memory regions and windows. */
 #include <errno.h>
 
 #include "key_table.h"
@@ -37,6 +37,30 @@ int rn_mr_init(struct rn_mr *mr, const struct rn_mr_attr *attr)
 	return 0;
 }
 
+void rn_mr_init_null(struct rn_mr *mr, uint32_t key, uint32_t pd)
+{
+	*mr = (struct rn_mr){
+		.node = { .key = key >> RN_KEY_INDEX_SHIFT },
+		.lkey = key,
+		.pd = pd,
+		.length = UINT64_MAX,
+		.access = RN_ACCESS_LOCAL_WRITE,
+		.kind = RN_MR_KIND_NULL,
+		.valid = true,
+	};
+}
+
+void rn_mw_init(struct rn_mr *mr, enum rn_mr_kind kind, uint32_t key, uint32_t pd)
+{
+	assert(kind == RN_MR_KIND_MW1 || kind == RN_MR_KIND_MW2);
+	*mr = (struct rn_mr){
+		.node = { .key = key >> RN_KEY_INDEX_SHIFT },
+		.lkey = key,
+		.pd = pd,
+		.kind = kind,
+	};
+}
+
 /* In offsets, which cannot wrap once the start is known to lie inside. */
 static bool contains(const struct rn_mr *mr, uint64_t va, uint64_t len)
 {
@@ -45,8 +69,14 @@ static bool contains(const struct rn_mr *mr, uint64_t va, uint64_t len)
 	return va >= mr->va && offset <= mr->length && len <= mr->length - offset;
 }
 
+/* Kinds that each sort of key may stand for. */
+enum {
+	LOCAL = 1 << RN_MR_KIND_MR | 1 << RN_MR_KIND_NULL,
+	REMOTE = 1 << RN_MR_KIND_MR | 1 << RN_MR_KIND_MW1 | 1 << RN_MR_KIND_MW2,
+};
+
 static enum rn_key_result check(const struct rn_htab *tab, const struct rn_key_use *use,
-				rn_iova *iova, struct rn_mr **mr_out)
+				unsigned kinds, rn_iova *iova, struct rn_mr **mr_out)
 {
 	struct rn_hnode *node = rn_htab_find(tab, use->key >> RN_KEY_INDEX_SHIFT);
 	struct rn_mr *mr;
@@ -56,13 +86,16 @@ static enum rn_key_result check(const struct rn_htab *tab, const struct rn_key_u
 	mr = RN_CONTAINER_OF(node, struct rn_mr, node);
 	if (mr->lkey != use->key)
 		return RN_KEY_UNKNOWN;
-	if (!mr->valid || mr->kind != RN_MR_KIND_MR)
+	if (!mr->valid || !(kinds & 1u << mr->kind))
 		return RN_KEY_INVALID;
 	if (mr->pd != use->pd)
 		return RN_KEY_PD;
+	/* Type 2B: domain and queue pair. IBTA Vol 1, 10.6.7.2.5. */
+	if (mr->kind == RN_MR_KIND_MW2 && mr->qpn != use->qpn)
+		return RN_KEY_QP;
 	if ((mr->access & use->access) != use->access)
 		return RN_KEY_ACCESS;
-	if (!contains(mr, use->va, use->len))
+	if (mr->kind != RN_MR_KIND_NULL && !contains(mr, use->va, use->len))
 		return RN_KEY_RANGE;
 
 	*iova = mr->iova_base + (use->va - mr->va);
@@ -77,7 +110,7 @@ enum rn_key_result rn_mr_check_remote(const struct rn_htab *tab,
 {
 	assert(use->access != 0);
 	assert((use->access & ~RN_ACCESS_REMOTE_MASK) == 0);
-	return check(tab, use, iova, mr);
+	return check(tab, use, REMOTE, iova, mr);
 }
 
 enum rn_key_result rn_mr_check_local(const struct rn_htab *tab,
@@ -85,7 +118,7 @@ enum rn_key_result rn_mr_check_local(const struct rn_htab *tab,
 				     struct rn_mr **mr)
 {
 	assert((use->access & ~RN_ACCESS_LOCAL_WRITE) == 0);
-	return check(tab, use, iova, mr);
+	return check(tab, use, LOCAL, iova, mr);
 }
 
 const char *rn_key_result_name(enum rn_key_result result)
@@ -95,6 +128,7 @@ const char *rn_key_result_name(enum rn_key_result result)
 		[RN_KEY_UNKNOWN] = "unknown key",
 		[RN_KEY_INVALID] = "key of an invalid object",
 		[RN_KEY_PD] = "key of another protection domain",
+		[RN_KEY_QP] = "key of another queue pair's window",
 		[RN_KEY_ACCESS] = "missing access right",
 		[RN_KEY_RANGE] = "range outside of the region",
 	};

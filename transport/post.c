@@ -20,10 +20,11 @@ enum {
 	RD_ATOMIC = 1 << 4, /* counts against max_rd_atomic */
 	ATOMIC = 1 << 5,
 	ON_RAW = 1 << 6,
+	BIND = 1 << 7,
 };
 
 /* clang-format off */
-static const uint8_t rules[RN_WR_SEND_WITH_INV + 1] = {
+static const uint16_t rules[RN_WR_COUNT] = {
 	[RN_WR_RDMA_WRITE]           = ON_RC | ON_UC | INLINE,
 	[RN_WR_RDMA_WRITE_WITH_IMM]  = ON_RC | ON_UC | INLINE,
 	[RN_WR_SEND]                 = ON_RC | ON_UC | ON_UD | ON_RAW | INLINE,
@@ -31,7 +32,8 @@ static const uint8_t rules[RN_WR_SEND_WITH_INV + 1] = {
 	[RN_WR_RDMA_READ]            = ON_RC | RD_ATOMIC,
 	[RN_WR_ATOMIC_CMP_AND_SWP]   = ON_RC | RD_ATOMIC | ATOMIC,
 	[RN_WR_ATOMIC_FETCH_AND_ADD] = ON_RC | RD_ATOMIC | ATOMIC,
-	[RN_WR_LOCAL_INV]            = ON_RC,
+	[RN_WR_LOCAL_INV]            = ON_RC | ON_UC,
+	[RN_WR_BIND_MW]              = ON_RC | ON_UC | BIND,
 	[RN_WR_SEND_WITH_INV]        = ON_RC | INLINE,
 };
 /* clang-format on */
@@ -66,7 +68,7 @@ static bool data_fits(const struct rn_qp *qp, const struct rn_send_wr *wr, uint6
 
 static int check_send(const struct rn_qp *qp, const struct rn_send_wr *wr, uint64_t len)
 {
-	uint8_t rule;
+	uint16_t rule;
 
 	if (qp->state < RN_QPS_RTS)
 		return -EINVAL;
@@ -109,6 +111,11 @@ static void fill_parts(const struct rn_qp *qp, struct rn_send_wqe *wqe,
 		*rn_wqe_atomic(wqe) =
 			(struct rn_wqe_atomic){ .compare_add = wr->compare_add,
 						.swap = wr->swap };
+	} else if (rules[wr->opcode] & BIND) {
+		*rn_wqe_bind(wqe) = (struct rn_wqe_bind){ .length = wr->bind_length,
+							  .region = wr->bind_region,
+							  .access = wr->bind_access };
+		return;
 	}
 	if (wr->flags & RN_SEND_INLINE)
 		copy_inline(rn_wqe_sge(qp, wqe), wr);
@@ -141,8 +148,10 @@ bool rn_qp_sge_address(const struct rn_qp *qp, const struct rn_sge *sge, rn_iova
 	struct rn_key_use use = {
 		.key = sge->lkey, .pd = qp->pd, .va = sge->addr, .len = sge->len
 	};
+	struct rn_mr *mr;
 
-	return rn_mr_check_local(&qp->dev->mrs, &use, addr, NULL) == RN_KEY_OK;
+	return rn_mr_check_local(&qp->dev->mrs, &use, addr, &mr) == RN_KEY_OK &&
+	       mr->kind != RN_MR_KIND_NULL;
 }
 
 int rn_qp_post_send(struct rn_dev *dev, struct rn_qp *qp, rn_ns now,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* qp.c - create and destroy queue pairs; error and flush. */
-#include "qp.h"
+#include "mw.h"
 
 #include "rocin/raw_packet.h"
 
@@ -17,6 +17,7 @@ enum {
 	/* struct rn_wqe_ud, so that SGEs can follow. */
 	UD_PART = (sizeof(struct rn_wqe_ud) + 7) & ~7u,
 	ATOMIC_PART = sizeof(struct rn_wqe_atomic),
+	BIND_PART = sizeof(struct rn_wqe_bind),
 	ALIGN = 64,
 };
 
@@ -46,6 +47,8 @@ static uint32_t send_extra(const struct rn_qp_init *in)
 
 	if (in->type == RN_QPT_UD)
 		extra += UD_PART;
+	else
+		extra = max_u32(extra, BIND_PART);
 	if (in->type == RN_QPT_RC)
 		extra = max_u32(extra, ATOMIC_PART + sges);
 	return (extra + 7) & ~7u;
@@ -182,6 +185,7 @@ void rn_qp_destroy(struct rn_dev *dev, struct rn_qp *qp)
 	assert(qp->dev == dev);
 	assert(qp->mcast_count == 0);
 	rn_qp_reset(qp);
+	rn_mw_forget_qp(qp);
 	rn_event_forget_qp(qp);
 	if (dev->last_qp == qp)
 		dev->last_qp = NULL;
@@ -274,6 +278,11 @@ struct rn_wqe_atomic *rn_wqe_atomic(struct rn_send_wqe *wqe)
 struct rn_wqe_ud *rn_wqe_ud(struct rn_send_wqe *wqe)
 {
 	return (struct rn_wqe_ud *)(wqe + 1);
+}
+
+struct rn_wqe_bind *rn_wqe_bind(struct rn_send_wqe *wqe)
+{
+	return (struct rn_wqe_bind *)(wqe + 1);
 }
 
 void *rn_wqe_sge(const struct rn_qp *qp, struct rn_send_wqe *wqe)

@@ -18,6 +18,7 @@
  *   response.c   READ and atomic responses          (RC requester)
  *   responder.c  request packets -> verdict         (RC)
  *   execute.c    what an accepted request does; duplicates
+ *   mw.c         memory windows: bind and invalidate
  *   respond.c    acknowledgements, NAKs, READ and atomic responses going out
  *   datagram.c   UC and UD on the receiving side
  *   raw_packet.c Ethernet frames, in both directions
@@ -206,6 +207,8 @@ struct rn_qp {
 	uint32_t mcast_count;	  /* UD: groups that it is in */
 	uint32_t burst; /* packets built since the QP came to the front of dev->work */
 
+	struct rn_mr *windows; /* of type 2 that this QP has bound */
+
 	uint32_t async_pending; /* bits 1 << enum rn_async_event */
 	struct rn_list event_link;
 	struct rn_stats_qp *stats;
@@ -359,6 +362,7 @@ static inline struct rn_sge *rn_recv_sge(struct rn_recv_wqe *wqe)
 void *rn_wqe_sge(const struct rn_qp *qp, struct rn_send_wqe *wqe);
 struct rn_wqe_atomic *rn_wqe_atomic(struct rn_send_wqe *wqe);
 struct rn_wqe_ud *rn_wqe_ud(struct rn_send_wqe *wqe);
+struct rn_wqe_bind *rn_wqe_bind(struct rn_send_wqe *wqe);
 /* Complete the receive WQE at rq.head with @c (wr_id is filled in) and free it. */
 void rn_qp_complete_recv(struct rn_qp *qp, rn_ns now, struct rn_completion *c);
 /* Fill src (from the GID table) and dst of a flow from an address vector. False if the

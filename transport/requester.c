@@ -4,6 +4,7 @@
  * Source: IBTA Vol 1, 9.7.3 (RC requests), 9.8 (UC), 9.8.3 (UD), 10.8.3 (ordering).
  */
 #include "requester.h"
+#include "mw.h"
 
 /* One packet of a SEND or WRITE. */
 struct segment {
@@ -404,13 +405,43 @@ static uint32_t build_datagram(struct rn_qp *qp, rn_ns now, struct rn_send_wqe *
 }
 
 /* ------------------------------------------------------------------- entry */
-/* Executed when everything before it is complete (IBTA Vol 1, 10.6.5.1). A region that
- * the program registered cannot be invalidated, and there are no other keys.
+/* A WQE that only changes keys, at its place in the order of the queue: it is over before
+ * the next one starts. An invalidation also waits for everything before it to complete
+ * (IBTA Vol 1, 10.6.5.1).
  */
-static void invalidate_locally(struct rn_qp *qp, rn_ns now, struct rn_send_wqe *wqe)
+static void execute_here(struct rn_qp *qp, rn_ns now, struct rn_send_wqe *wqe)
 {
-	if (qp->req.cur == qp->req.sq.head)
-		fail_locally(qp, now, wqe, RN_WC_LOC_QP_OP_ERR);
+	struct rn_requester *req = &qp->req;
+	enum rn_wc_status status = RN_WC_SUCCESS;
+
+	if (wqe->opcode == RN_WR_BIND_MW)
+		status = rn_mw_bind(qp, wqe);
+	else if (req->cur != req->sq.head)
+		return;
+	else if (!rn_mw_invalidate(qp, wqe->imm))
+		status = RN_WC_LOC_QP_OP_ERR;
+
+	if (status != RN_WC_SUCCESS) {
+		fail_locally(qp, now, wqe, status);
+		return;
+	}
+	wqe->state = RN_WQE_DONE;
+	wqe->status = RN_WC_SUCCESS;
+	req->cur++;
+	rn_req_finish_local(qp, now);
+}
+
+/* On to the next that has something to send: after going back, WQEs that ended here lie
+ * between those to be sent again.
+ */
+static void skip_ended(struct rn_requester *req)
+{
+	for (; req->cur != req->sq.tail; req->cur++) {
+		const struct rn_send_wqe *wqe = rn_wq_at(&req->sq, req->cur);
+
+		if (wqe->state != RN_WQE_DONE || wqe->status != RN_WC_SUCCESS)
+			return;
+	}
 }
 
 static uint32_t build_wqe(struct rn_qp *qp, rn_ns now, struct rn_send_wqe *wqe,
@@ -426,7 +457,7 @@ static uint32_t build_wqe(struct rn_qp *qp, rn_ns now, struct rn_send_wqe *wqe,
 	case RN_WQE_ATOMIC:
 		return build_atomic(qp, now, wqe, b);
 	case RN_WQE_LOCAL:
-		invalidate_locally(qp, now, wqe);
+		execute_here(qp, now, wqe);
 		return 0;
 	}
 	return 0;
@@ -438,13 +469,17 @@ uint32_t rn_req_build(struct rn_qp *qp, rn_ns now, struct rn_build *b)
 
 	assert(b->cap >= RN_PACKET_MAX);
 	do {
-		struct rn_send_wqe *wqe = next_wqe(qp);
+		struct rn_send_wqe *wqe;
 
+		skip_ended(&qp->req);
+		wqe = next_wqe(qp);
 		if (!wqe)
 			return 0;
 		cur = qp->req.cur;
 		len = build_wqe(qp, now, wqe, b);
-		/* No packet, but the next WQE's turn: a datagram too long to send. */
+		/* No packet, but the next WQE's turn: a datagram too long to send, or a
+		 * WQE that sends nothing.
+		 */
 	} while (len == 0 && qp->req.cur != cur);
 	return len;
 }

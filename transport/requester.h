@@ -50,7 +50,7 @@ struct rn_wr_info {
 	uint8_t wc_opcode;		   /* enum rn_wc_opcode */
 	bool takes_recv; /* at the peer: SE is sent, credits are needed */
 };
-extern const struct rn_wr_info rn_wr_info[RN_WR_SEND_WITH_INV + 1];
+extern const struct rn_wr_info rn_wr_info[RN_WR_COUNT];
 
 static inline const struct rn_wr_info *rn_wqe_info(const struct rn_send_wqe *wqe)
 {
@@ -90,10 +90,11 @@ static inline rn_ns rn_req_ack_deadline(const struct rn_qp *qp, rn_ns now)
 void rn_req_retire(struct rn_qp *qp, rn_ns now, enum rn_wc_status status);
 /* Complete the WQE at head with an error: RC to ERR, UC and UD to SQE. */
 void rn_req_fail_head(struct rn_qp *qp, rn_ns now, enum rn_wc_status status);
-/* If the WQE at head failed locally while older ones were unacknowledged, its turn has
- * come: fail it. Returns true if so.
+/* The WQEs at head that ended here while older ones were unacknowledged: their turn to
+ * complete has come. To be called whenever head has moved. Returns true if one had
+ * failed, and the queue with it.
  */
-bool rn_req_fail_if_due(struct rn_qp *qp, rn_ns now);
+bool rn_req_finish_local(struct rn_qp *qp, rn_ns now);
 /* SQD: nothing that was started is left; tell. */
 void rn_req_check_drained(struct rn_qp *qp);
 

@@ -300,6 +300,7 @@ static enum rn_mem_result read_payload(struct rn_qp *qp, const struct rn_resourc
 	const struct rn_key_use use = {
 		.key = r->rkey,
 		.pd = qp->pd,
+		.qpn = qp->qpn,
 		.va = va,
 		.len = len,
 		.access = RN_ACCESS_REMOTE_READ,

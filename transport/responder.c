@@ -16,7 +16,9 @@ static void look_up(struct rn_request *q, const struct rn_qp *qp,
 static void look_up_write(struct rn_request *q, const struct rn_qp *qp)
 {
 	const struct rn_responder *rsp = &qp->rsp;
-	struct rn_key_use use = { .pd = qp->pd, .access = RN_ACCESS_REMOTE_WRITE };
+	struct rn_key_use use = { .pd = qp->pd,
+				  .qpn = qp->qpn,
+				  .access = RN_ACCESS_REMOTE_WRITE };
 
 	if (q->flags & RN_OP_RETH) {
 		use.key = q->reth.rkey;
@@ -56,7 +58,7 @@ static void parse_headers(struct rn_request *q)
 void rn_request_load(struct rn_request *q, const struct rn_qp *qp,
 		     const struct rn_packet *p)
 {
-	struct rn_key_use use = { .pd = qp->pd };
+	struct rn_key_use use = { .pd = qp->pd, .qpn = qp->qpn };
 
 	q->p = p;
 	q->flags = p->op->flags;

@@ -90,7 +90,7 @@ static void complete_packet(struct rn_qp *qp, rn_ns now, struct rn_send_wqe *wqe
 	if (++wqe->progress == wqe->packet_count)
 		rn_req_retire(qp, now, RN_WC_SUCCESS);
 	rn_req_progress(qp, now, credit);
-	rn_req_fail_if_due(qp, now);
+	rn_req_finish_local(qp, now);
 }
 
 void rn_req_read_response(struct rn_qp *qp, rn_ns now, const struct rn_packet *p)

@@ -103,7 +103,7 @@ enum rn_advance rn_req_advance(struct rn_qp *qp, rn_ns now, struct rn_psn target
 	}
 	if (req->una.v != from.v)
 		rn_req_progress(qp, now, credit);
-	return rn_req_fail_if_due(qp, now) ? RN_ADVANCE_DEAD : result;
+	return rn_req_finish_local(qp, now) ? RN_ADVANCE_DEAD : result;
 }
 
 /* ---------------------------------------------------------------- going back */

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* scatter.c - between packets and the memory that scatter/gather entries name. */
+#include <string.h>
+
 #include "qp.h"
 
 /* A position in a list of SGEs. */
@@ -75,8 +77,9 @@ static enum rn_wc_status scatter(struct rn_qp *qp, struct cursor c, const void *
 		if (rn_mr_check_local(&dev->mrs, &use, &iova, &mr) != RN_KEY_OK)
 			return RN_WC_LOC_PROT_ERR;
 		attr.flags = flags | rn_mem_flags(mr);
-		if (dev->cfg.mem->write(dev->cfg.mem_ctx, iova, from, n, attr) !=
-		    RN_MEM_DONE) {
+		if (mr->kind != RN_MR_KIND_NULL &&
+		    dev->cfg.mem->write(dev->cfg.mem_ctx, iova, from, n, attr) !=
+			    RN_MEM_DONE) {
 			rn_count(dev, RN_STAT_MEM_FAULT);
 			return RN_WC_LOC_PROT_ERR;
 		}
@@ -112,6 +115,18 @@ enum rn_mem_result rn_mem_read(struct rn_dev *dev, void *dst, rn_iova src, uint3
 	return mem->read(dev->cfg.mem_ctx, dst, src, len, attr, tag);
 }
 
+// NOLINTNEXTLINE(readability-function-size): those of rn_mem_read(), and whose memory
+static enum rn_mem_result read_piece(struct rn_dev *dev, const struct rn_mr *mr,
+				     void *dst, rn_iova src, uint32_t len,
+				     struct rn_mem_attr attr, uint64_t tag,
+				     struct rn_crc32_part *part)
+{
+	if (mr->kind != RN_MR_KIND_NULL)
+		return rn_mem_read(dev, dst, src, len, attr, tag, part);
+	memset(dst, 0, len);
+	return RN_MEM_DONE;
+}
+
 // NOLINTNEXTLINE(readability-function-size): a list, a range of it and where it goes
 enum rn_mem_result rn_gather(struct rn_qp *qp, const struct rn_sge *sg, uint32_t num_sge,
 			     uint32_t offset, void *dst, uint32_t len, uint64_t tag,
@@ -135,8 +150,8 @@ enum rn_mem_result rn_gather(struct rn_qp *qp, const struct rn_sge *sg, uint32_t
 			return RN_MEM_FAULT;
 		attr.flags = rn_mem_flags(mr);
 		/* Of several pieces none is the whole payload. */
-		r = rn_mem_read(dev, to, iova, n, attr, tag,
-				to == dst && n == len ? part : NULL);
+		r = read_piece(dev, mr, to, iova, n, attr, tag,
+			       to == dst && n == len ? part : NULL);
 		if (r == RN_MEM_FAULT) {
 			rn_count(dev, RN_STAT_MEM_FAULT);
 			return RN_MEM_FAULT;

@@ -3,7 +3,7 @@
 #include "requester.h"
 
 /* clang-format off */
-const struct rn_wr_info rn_wr_info[RN_WR_SEND_WITH_INV + 1] = {
+const struct rn_wr_info rn_wr_info[RN_WR_COUNT] = {
 #define MESSAGE(wr, what, end, wc, takes)                                        \
 	[wr] = { RN_WQE_MESSAGE, RN_RC_##what##_FIRST, RN_RC_##what##_MIDDLE,    \
 		 RN_RC_##what##_LAST##end, RN_RC_##what##_ONLY##end, wc, takes }
@@ -17,6 +17,7 @@ const struct rn_wr_info rn_wr_info[RN_WR_SEND_WITH_INV + 1] = {
 	SINGLE(RN_WR_ATOMIC_CMP_AND_SWP, RN_WQE_ATOMIC, RN_RC_CMP_SWAP, RN_WC_COMP_SWAP),
 	SINGLE(RN_WR_ATOMIC_FETCH_AND_ADD, RN_WQE_ATOMIC, RN_RC_FETCH_ADD, RN_WC_FETCH_ADD),
 	SINGLE(RN_WR_LOCAL_INV, RN_WQE_LOCAL, 0, RN_WC_LOCAL_INV),
+	SINGLE(RN_WR_BIND_MW, RN_WQE_LOCAL, 0, RN_WC_BIND_MW),
 #undef MESSAGE
 #undef SINGLE
 };
@@ -149,14 +150,26 @@ void rn_req_fail_head(struct rn_qp *qp, rn_ns now, enum rn_wc_status status)
 		rn_qp_sq_error(qp, now);
 }
 
-bool rn_req_fail_if_due(struct rn_qp *qp, rn_ns now)
+bool rn_req_finish_local(struct rn_qp *qp, rn_ns now)
 {
-	const struct rn_send_wqe *wqe = rn_req_head(qp);
+	struct rn_requester *req = &qp->req;
 
-	if (rn_req_idle(qp) || wqe->state != RN_WQE_DONE)
-		return false;
-	rn_req_fail_head(qp, now, (enum rn_wc_status)wqe->status);
-	return true;
+	while (!rn_req_idle(qp)) {
+		const struct rn_send_wqe *wqe = rn_req_head(qp);
+
+		if (wqe->state != RN_WQE_DONE)
+			break;
+		if (wqe->status != RN_WC_SUCCESS) {
+			rn_req_fail_head(qp, now, (enum rn_wc_status)wqe->status);
+			return true;
+		}
+		/* Behind it after going back. */
+		if (req->cur == req->sq.head)
+			req->cur++;
+		rn_req_retire(qp, now, RN_WC_SUCCESS);
+	}
+	rn_req_check_drained(qp);
+	return false;
 }
 
 void rn_req_flush(struct rn_qp *qp, rn_ns now)

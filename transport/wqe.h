@@ -9,7 +9,7 @@
 enum rn_wqe_state {
 	RN_WQE_POSTED,	/* no packet has been built */
 	RN_WQE_STARTED, /* has PSNs; some packets may be on the wire */
-	RN_WQE_DONE,	/* finished, waits for older ones to complete first */
+	RN_WQE_DONE,	/* ended here, waits for older ones to complete first */
 };
 
 /* A send WQE; slots are sq.stride bytes apart, SGEs or inline bytes follow the struct. */
@@ -29,12 +29,19 @@ struct rn_send_wqe {
 	uint8_t status; /* enum rn_wc_status to complete with */
 	uint8_t reserved[3];
 	/* RC atomics: struct rn_wqe_atomic, then SGEs. UD: struct rn_wqe_ud, then SGEs.
+	 * BIND_MW: struct rn_wqe_bind, with the range at remote_addr.
 	 * Inline: bytes in place of the SGEs. Otherwise SGEs. See rn_wqe_sge().
 	 */
 };
 
 struct rn_wqe_atomic {
 	uint64_t compare_add, swap; /* host order */
+};
+
+struct rn_wqe_bind {
+	uint64_t length; /* bytes */
+	uint32_t region; /* L_Key */
+	uint32_t access; /* RN_ACCESS_* */
 };
 
 struct rn_wqe_ud {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* mr.h - memory regions: keys, bounds, rights.
+/* mr.h - memory regions and windows: keys, bounds, rights.
  *
  * A key is index << 8 | key byte. The index finds the region in the device's key table,
  * the byte distinguishes successive uses of one index. L_Key and R_Key of a region are
@@ -20,14 +20,17 @@ enum {
 	RN_KEY_INDEX_MAX = 0xffffff,
 };
 
-/* What a key stands for. Only regions are checked; the others are always refused. */
+/* What a key stands for. */
 enum rn_mr_kind {
 	RN_MR_KIND_MR,
-	RN_MR_KIND_MW1,	 /* memory window of type 1 */
-	RN_MR_KIND_MW2,	 /* memory window of type 2 */
+	RN_MR_KIND_MW1,	 /* memory window of type 1: opens memory to its domain */
+	RN_MR_KIND_MW2,	 /* of type 2: to the queue pair that bound it */
 	RN_MR_KIND_NULL, /* reads as zeros, swallows writes; local keys only */
 };
 
+/* A region, a null region, or a window: what is bound of a region has bounds and rights
+ * of its own.
+ */
 struct rn_mr {
 	struct rn_hnode node; /* in the key table; key: index of the L_Key */
 	uint32_t lkey;	      /* and R_Key */
@@ -37,7 +40,15 @@ struct rn_mr {
 	rn_iova iova_base;    /* device address of @va */
 	uint32_t access;      /* RN_ACCESS_* */
 	enum rn_mr_kind kind;
-	bool valid; /* false: invalidated or being deregistered; every use is refused */
+	/* False: being deregistered, or a window that is not bound; every use is refused.
+	 */
+	bool valid;
+	uint32_t
+		windows; /* MR: those bound to it; the region may go when there is none */
+	/* Windows; the queue pair keeps a list of those of type 2 that it has bound. */
+	struct rn_mr *region; /* NULL while not bound */
+	uint32_t qpn;	      /* MW2, while bound */
+	struct rn_mr *next_window, **window_link;
 };
 
 /* What a region shall be. */
@@ -65,12 +76,21 @@ struct rn_mr_attr {
  */
 int rn_mr_init(struct rn_mr *mr, const struct rn_mr_attr *attr);
 
+/* A null region: every address is in it. As rn_mr_init() otherwise. */
+void rn_mr_init_null(struct rn_mr *mr, uint32_t key, uint32_t pd);
+
+/* A window that is not bound; @kind: RN_MR_KIND_MW1 or MW2. As rn_mr_init() otherwise.
+ * Binding takes a work request and may change the key byte of @mr->lkey.
+ */
+void rn_mw_init(struct rn_mr *mr, enum rn_mr_kind kind, uint32_t key, uint32_t pd);
+
 /* Why a key does not open memory. Remotely all of these are one NAK. */
 enum rn_key_result {
 	RN_KEY_OK,
 	RN_KEY_UNKNOWN, /* no such index, or another key byte */
-	RN_KEY_INVALID, /* object is not valid, or not a region */
+	RN_KEY_INVALID, /* object is not valid, or not for this use */
 	RN_KEY_PD,	/* of another protection domain */
+	RN_KEY_QP,	/* window of another queue pair */
 	RN_KEY_ACCESS,	/* a right is missing */
 	RN_KEY_RANGE,	/* leaves the region */
 	RN_KEY_RESULT_COUNT,
@@ -80,6 +100,7 @@ enum rn_key_result {
 struct rn_key_use {
 	uint32_t key;	 /* as received or posted, host order */
 	uint32_t pd;	 /* of the queue pair */
+	uint32_t qpn;	 /* its number; matters to remote uses only */
 	uint64_t va;	 /* first byte, in the address space of the region */
 	uint64_t len;	 /* bytes */
 	uint32_t access; /* RN_ACCESS_* bits all of which the region must grant */
@@ -111,8 +132,9 @@ enum rn_key_result rn_mr_check_remote(const struct rn_htab *tab,
  * @iova:	Out: device address of the first byte; untouched on failure
  * @mr:		Out: the region; untouched on failure; NULL if not wanted
  *
- * As rn_mr_check_remote(), for L_Keys. Entries of length 0 are not checked by the caller
- * either.
+ * As rn_mr_check_remote(), for L_Keys; a window has none. A null region has no memory:
+ * the caller looks at (*@mr)->kind, and @iova means nothing. Entries of length 0 are not
+ * checked by the caller either.
  */
 enum rn_key_result rn_mr_check_local(const struct rn_htab *tab,
 				     const struct rn_key_use *use, rn_iova *iova,

@@ -301,10 +301,11 @@ bool rn_qp_sge_address(const struct rn_qp *qp, const struct rn_sge *sge, rn_iova
 int rn_qp_post_recv(struct rn_dev *dev, struct rn_qp *qp, rn_ns now,
 		    const struct rn_recv_wr *wr);
 
-/* ---------------------------------------------------------- memory regions */
+/* ----------------------------------------------- memory regions and windows */
 /* struct rn_mr is in rocin/mr.h. rn_dev_add_mr() makes @mr reachable by its keys
  * (lkey == rkey, chosen by the caller, index not in use); the block stays the caller's
- * and must live until rn_dev_remove_mr().
+ * and must live until rn_dev_remove_mr(), which ends the binding of a window. No window
+ * may be bound to a region that is removed (@mr->windows).
  */
 void rn_dev_add_mr(struct rn_dev *dev, struct rn_mr *mr);
 void rn_dev_remove_mr(struct rn_dev *dev, struct rn_mr *mr);

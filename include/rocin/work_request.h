@@ -34,7 +34,9 @@ enum rn_wr_opcode { /* numbers of enum ibv_wr_opcode */
 	RN_WR_ATOMIC_CMP_AND_SWP = 5,
 	RN_WR_ATOMIC_FETCH_AND_ADD = 6,
 	RN_WR_LOCAL_INV = 7,
+	RN_WR_BIND_MW = 8,
 	RN_WR_SEND_WITH_INV = 9,
+	RN_WR_COUNT,
 };
 
 enum rn_send_flag { /* numbers of enum ibv_send_flags */
@@ -51,9 +53,15 @@ struct rn_send_wr {
 	uint32_t imm;	/* immediate as a number (verbs: ntohl), or R_Key to invalidate */
 	uint64_t remote_addr;
 	uint32_t rkey;
-	uint64_t compare_add, swap;	  /* host order */
-	const struct rn_av *av;		  /* UD; copied */
-	uint32_t remote_qpn, remote_qkey; /* UD */
+	uint64_t compare_add, swap; /* host order */
+	/* RN_WR_BIND_MW: [remote_addr, remote_addr + bind_length) of the region is to be
+	 * reached by rkey, which names the window by its index and brings a key byte. 0
+	 * bytes end the binding of a window of type 1.
+	 */
+	uint64_t bind_length;
+	uint32_t bind_region, bind_access; /* L_Key; RN_ACCESS_* */
+	const struct rn_av *av;		   /* UD; copied */
+	uint32_t remote_qpn, remote_qkey;  /* UD */
 	const struct rn_sge *sg; /* copied; with RN_SEND_INLINE the bytes are copied */
 	uint32_t num_sge;
 };

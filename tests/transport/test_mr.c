@@ -107,15 +107,65 @@ static void an_invalidated_region_is_refused(void **state)
 	check_remote(&good, RN_KEY_INVALID);
 }
 
-static void objects_that_are_not_regions_are_refused(void **state)
+static void a_null_region_has_no_remote_key(void **state)
 {
 	(void)state;
-	mr.kind = RN_MR_KIND_MW1;
-	check_remote(&good, RN_KEY_INVALID);
-	mr.kind = RN_MR_KIND_MW2;
-	check_remote(&good, RN_KEY_INVALID);
 	mr.kind = RN_MR_KIND_NULL;
 	check_remote(&good, RN_KEY_INVALID);
+}
+
+static void a_window_of_type_2_is_of_its_queue_pair_only(void **state)
+{
+	struct rn_key_use use = good;
+
+	(void)state;
+	mr.qpn = use.qpn = 0x11;
+	mr.kind = RN_MR_KIND_MW2;
+	check_remote(&use, RN_KEY_OK);
+	use.qpn = 0x12;
+	check_remote(&use, RN_KEY_QP);
+	use.pd++;
+	check_remote(&use, RN_KEY_PD);
+	mr.kind = RN_MR_KIND_MW1;
+	check_remote(&good, RN_KEY_OK);
+}
+
+static void local_keys_are_those_of_regions(void **state)
+{
+	static const bool ok[] = {
+		[RN_MR_KIND_MR] = true,
+		[RN_MR_KIND_MW1] = false,
+		[RN_MR_KIND_MW2] = false,
+		[RN_MR_KIND_NULL] = true,
+	};
+	struct rn_key_use use = good;
+	rn_iova iova;
+
+	(void)state;
+	use.access = 0;
+	for (unsigned kind = 0; kind < RN_ARRAY_SIZE(ok); kind++) {
+		mr.kind = (enum rn_mr_kind)kind;
+		assert_int_equal(rn_mr_check_local(&tab, &use, &iova, NULL),
+				 ok[kind] ? RN_KEY_OK : RN_KEY_INVALID);
+	}
+}
+
+static void a_null_region_has_every_address(void **state)
+{
+	struct rn_key_use use = good;
+	struct rn_mr *found;
+	rn_iova iova;
+
+	(void)state;
+	rn_htab_remove(&tab, &mr.node);
+	rn_mr_init_null(&mr, KEY, PD);
+	assert_int_equal(rn_htab_insert(&tab, &mr.node), 0);
+	use.access = RN_ACCESS_LOCAL_WRITE;
+	use.va = UINT64_MAX - 3;
+	assert_int_equal(rn_mr_check_local(&tab, &use, &iova, &found), RN_KEY_OK);
+	assert_int_equal(found->kind, RN_MR_KIND_NULL);
+	use.pd++;
+	assert_int_equal(rn_mr_check_local(&tab, &use, &iova, &found), RN_KEY_PD);
 }
 
 static void another_protection_domain_is_refused(void **state)
@@ -352,7 +402,10 @@ int main(void)
 		TEST(init_fills_a_valid_region_that_is_found_by_its_index),
 		TEST(a_key_with_another_index_or_key_byte_is_unknown),
 		TEST(an_invalidated_region_is_refused),
-		TEST(objects_that_are_not_regions_are_refused),
+		TEST(a_null_region_has_no_remote_key),
+		TEST(a_window_of_type_2_is_of_its_queue_pair_only),
+		TEST(local_keys_are_those_of_regions),
+		TEST(a_null_region_has_every_address),
 		TEST(another_protection_domain_is_refused),
 		TEST(each_operation_needs_its_own_right),
 		TEST(all_rights_asked_for_are_needed),

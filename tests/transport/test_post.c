@@ -56,9 +56,9 @@ static void post_send_refuses_what_the_device_cannot_do(void **state)
 		{ RN_WR_RDMA_READ, { true, false, false } },
 		{ RN_WR_ATOMIC_CMP_AND_SWP, { true, false, false } },
 		{ RN_WR_ATOMIC_FETCH_AND_ADD, { true, false, false } },
-		{ RN_WR_LOCAL_INV, { true, false, false } },
+		{ RN_WR_LOCAL_INV, { true, true, false } },
+		{ RN_WR_BIND_MW, { true, true, false } },
 		{ RN_WR_SEND_WITH_INV, { true, false, false } },
-		{ 8, { false, false, false } },
 		{ 10, { false, false, false } },
 		{ 1000, { false, false, false } },
 	};
