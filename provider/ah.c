@@ -26,13 +26,13 @@ struct ibv_ah *rnp_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 		errno = -rc;
 		return NULL;
 	}
-	atomic_fetch_add(&to_rnp_pd(pd)->refs, 1);
+	rnp_pd_get(pd);
 	return &ah->base;
 }
 
 int rnp_destroy_ah(struct ibv_ah *ah)
 {
-	atomic_fetch_sub(&to_rnp_pd(ah->pd)->refs, 1);
+	rnp_pd_put(ah->pd);
 	free(to_rnp_ah(ah));
 	return 0;
 }

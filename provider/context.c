@@ -60,6 +60,7 @@ struct verbs_context *rnp_alloc_context(struct ibv_device *device, int cmd_fd,
 	LIST_INIT(&ctx->cqs);
 	LIST_INIT(&ctx->mrs);
 	LIST_INIT(&ctx->dms);
+	LIST_INIT(&ctx->pds);
 	pthread_mutex_init(&ctx->channel_lock, NULL);
 
 	rc = rnp_event_pipe_open(&ctx->async, ASYNC_RECORD_LEN);
@@ -99,6 +100,7 @@ static void detach_all(struct rnp_context *ctx)
 	struct rnp_cq *cq;
 	struct rnp_mr *mr;
 	struct rnp_dm *dm;
+	struct rnp_pd *pd;
 
 	while ((qp = LIST_FIRST(&ctx->qps)))
 		rnp_qp_detach(qp);
@@ -108,6 +110,8 @@ static void detach_all(struct rnp_context *ctx)
 		rnp_mr_detach(mr);
 	while ((dm = LIST_FIRST(&ctx->dms)))
 		rnp_dm_detach(dm);
+	while ((pd = LIST_FIRST(&ctx->pds)))
+		rnp_pd_detach(ctx, pd);
 	rnp_leave(ctx->engine, cancel);
 }
 

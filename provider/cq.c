@@ -1,17 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* cq.c - completion queues: create, resize, arm, destroy. poll.c reads them. */
 #include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
 
 #include "provider.h"
-
-/* Rings from this size on are mapped, so that a large one costs only what is used of it;
- * smaller ones are not, since a process may have no more than 65530 mappings.
- */
-enum {
-	MAP_MIN = 256 * 1024
-};
 
 static uint32_t round_up_pow2(uint32_t n)
 {
@@ -23,48 +14,40 @@ static size_t ring_bytes(uint32_t capacity)
 	return (size_t)capacity * sizeof(struct rn_cqe);
 }
 
-static struct rn_cqe *new_ring(uint32_t capacity)
+/* 0 or -ENOMEM. */
+static int alloc_ring(struct rnp_buffer *ring, struct ibv_pd *parent, uint32_t capacity)
 {
-	size_t len = ring_bytes(capacity);
-	void *ring;
-
-	if (len >= MAP_MIN) {
-		ring = mmap(NULL, len, PROT_READ | PROT_WRITE,
-			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-		return ring == MAP_FAILED ? NULL : ring;
-	}
-	ring = aligned_alloc(sizeof(struct rn_cqe), len);
-	return ring ? memset(ring, 0, len) : NULL;
-}
-
-static void free_ring(struct rn_cqe *ring, uint32_t capacity)
-{
-	if (ring_bytes(capacity) >= MAP_MIN)
-		munmap(ring, ring_bytes(capacity));
-	else
-		free(ring);
+	ring->resource = RNP_RESOURCE_CQ;
+	ring->len = ring_bytes(capacity);
+	return rnp_buffer_alloc(ring, parent, sizeof(struct rn_cqe));
 }
 
 static void free_cq(struct rnp_cq *cq)
 {
 	pthread_mutex_destroy(&cq->lock);
-	free_ring(cq->ring, cq->core.capacity);
+	rnp_buffer_free(&cq->ring_mem);
+	if (cq->parent)
+		rnp_pd_put(cq->parent);
 	free(cq);
 }
 
-static struct rnp_cq *alloc_cq(struct rnp_context *ctx, uint32_t cqe)
+static struct rnp_cq *alloc_cq(struct rnp_context *ctx, uint32_t cqe,
+			       struct ibv_pd *parent)
 {
 	uint32_t capacity = round_up_pow2(cqe);
 	struct rnp_cq *cq = calloc(1, sizeof(*cq));
 
 	if (!cq)
 		return NULL;
-	cq->ring = new_ring(capacity);
-	if (!cq->ring) {
+	if (alloc_ring(&cq->ring_mem, parent, capacity)) {
 		free(cq);
 		errno = ENOMEM;
 		return NULL;
 	}
+	cq->ring = cq->ring_mem.addr;
+	cq->parent = parent;
+	if (parent)
+		rnp_pd_get(parent);
 	cq->ctx = ctx;
 	pthread_mutex_init(&cq->lock, NULL);
 	rn_cq_init(&cq->core, (uintptr_t)cq->ring, capacity, cq);
@@ -75,7 +58,8 @@ static struct rnp_cq *alloc_cq(struct rnp_context *ctx, uint32_t cqe)
 
 /* What ibv_create_cq() and ibv_create_cq_ex() have in common. NULL with errno. */
 static struct rnp_cq *create(struct rnp_context *ctx, uint32_t cqe,
-			     const struct ibv_comp_channel *channel, uint32_t comp_vector)
+			     const struct ibv_comp_channel *channel, uint32_t comp_vector,
+			     struct ibv_pd *parent)
 {
 	struct rnp_cq *cq;
 	int cancel, rc;
@@ -88,7 +72,7 @@ static struct rnp_cq *create(struct rnp_context *ctx, uint32_t cqe,
 		errno = EINVAL;
 		return NULL;
 	}
-	cq = alloc_cq(ctx, cqe);
+	cq = alloc_cq(ctx, cqe, parent);
 	if (!cq)
 		return NULL;
 	if (channel) {
@@ -120,7 +104,7 @@ struct ibv_cq *rnp_create_cq(struct ibv_context *context, int cqe,
 			     struct ibv_comp_channel *channel, int comp_vector)
 {
 	struct rnp_cq *cq = create(to_rnp_context(context), cqe < 1 ? 0 : (uint32_t)cqe,
-				   channel, (uint32_t)comp_vector);
+				   channel, (uint32_t)comp_vector, NULL);
 
 	return cq ? &cq->base.cq : NULL;
 }
@@ -132,16 +116,24 @@ struct ibv_cq_ex *rnp_create_cq_ex(struct ibv_context *context,
 				  IBV_WC_EX_WITH_COMPLETION_TIMESTAMP |
 				  IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK;
 	const uint32_t has_flags = IBV_CQ_INIT_ATTR_MASK_FLAGS;
+	const uint32_t has_pd = IBV_CQ_INIT_ATTR_MASK_PD;
 	const uint32_t single = IBV_CREATE_CQ_ATTR_SINGLE_THREADED;
 	uint32_t flags = attr->comp_mask & has_flags ? attr->flags : 0;
+	struct ibv_pd *parent = attr->comp_mask & has_pd ? attr->parent_domain : NULL;
 	struct rnp_cq *cq;
 
-	if (attr->wc_flags & ~wc_flags || attr->comp_mask & ~has_flags ||
+	if (attr->wc_flags & ~wc_flags || attr->comp_mask & ~(has_flags | has_pd) ||
 	    flags & ~single) {
 		errno = EOPNOTSUPP;
 		return NULL;
 	}
-	cq = create(to_rnp_context(context), attr->cqe, attr->channel, attr->comp_vector);
+	if (attr->comp_mask & has_pd &&
+	    (!parent || parent->context != context || !rnp_pd_is_parent(parent))) {
+		errno = EINVAL;
+		return NULL;
+	}
+	cq = create(to_rnp_context(context), attr->cqe, attr->channel, attr->comp_vector,
+		    parent);
 	if (!cq)
 		return NULL;
 	cq->single_threaded = flags & single;
@@ -174,8 +166,8 @@ int rnp_resize_cq(struct ibv_cq *base, int cqe)
 {
 	struct rnp_cq *cq = to_rnp_cq(base);
 	struct rnp_engine *e = cq->ctx->engine;
-	uint32_t capacity, old_capacity, waiting;
-	struct rn_cqe *old, *ring;
+	struct rnp_buffer ring, old;
+	uint32_t capacity, waiting;
 	int cancel;
 
 	if (rnp_is_copy(cq->ctx))
@@ -183,8 +175,7 @@ int rnp_resize_cq(struct ibv_cq *base, int cqe)
 	if (cqe < 1 || cqe > RN_CQE_MAX)
 		return EINVAL;
 	capacity = round_up_pow2((uint32_t)cqe);
-	ring = new_ring(capacity);
-	if (!ring)
+	if (alloc_ring(&ring, cq->parent, capacity))
 		return ENOMEM;
 
 	pthread_mutex_lock(&cq->lock);
@@ -199,21 +190,21 @@ int rnp_resize_cq(struct ibv_cq *base, int cqe)
 	if (waiting > (uint32_t)cqe) {
 		rnp_leave(e, cancel);
 		pthread_mutex_unlock(&cq->lock);
-		free_ring(ring, capacity);
+		rnp_buffer_free(&ring);
 		return EINVAL;
 	}
-	move_cqes(cq, ring, capacity);
-	old = cq->ring;
-	old_capacity = cq->core.capacity;
-	cq->ring = ring;
+	move_cqes(cq, ring.addr, capacity);
+	old = cq->ring_mem;
+	cq->ring_mem = ring;
+	cq->ring = ring.addr;
 	/* Partner: note_empty() in poll.c, which has no lock. */
-	__atomic_store_n(&cq->core.ring, (uintptr_t)ring, __ATOMIC_RELAXED);
+	__atomic_store_n(&cq->core.ring, (uintptr_t)ring.addr, __ATOMIC_RELAXED);
 	cq->core.capacity = capacity;
 	cq->lap_shift = (uint32_t)__builtin_ctz(capacity);
 	cq->base.cq.cqe = (int)capacity;
 	rnp_leave(e, cancel);
 	pthread_mutex_unlock(&cq->lock);
-	free_ring(old, old_capacity);
+	rnp_buffer_free(&old);
 	return 0;
 }
 
@@ -282,7 +273,9 @@ int rnp_destroy_cq(struct ibv_cq *base)
 	int cancel;
 
 	if (rnp_is_copy(ctx)) {
-		free_ring(cq->ring, cq->core.capacity);
+		rnp_buffer_free(&cq->ring_mem);
+		if (cq->parent)
+			rnp_pd_put(cq->parent);
 		free(cq);
 		return 0;
 	}

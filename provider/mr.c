@@ -85,7 +85,7 @@ struct rnp_mr *rnp_mr_register(struct ibv_pd *pd, struct rn_mr_attr *attr,
 		free(mr);
 		return NULL;
 	}
-	atomic_fetch_add(&to_rnp_pd(pd)->refs, 1);
+	rnp_pd_get(pd);
 	mr->base.ibv_mr.lkey = mr->base.ibv_mr.rkey = attr->key;
 	mr->base.ibv_mr.handle = attr->key >> RN_KEY_INDEX_SHIFT;
 	mr->base.mr_type = (int)type;
@@ -175,7 +175,8 @@ int rnp_rereg_mr(struct rnp_abi_mr *base, int flags, struct ibv_pd *pd, void *ad
 
 	if ((flags & IBV_REREG_MR_CHANGE_PD) && !pd)
 		return EINVAL;
-	attr = changed(mr, flags, to_rnp_pd(pd), addr, length, (uint32_t)access);
+	attr = changed(mr, flags, pd ? to_rnp_pd(pd) : NULL, addr, length,
+		       (uint32_t)access);
 	if (rnp_is_copy(ctx))
 		rc = -EIO;
 	else /* memory on the NIC has no address to change */
@@ -193,8 +194,8 @@ int rnp_rereg_mr(struct rnp_abi_mr *base, int flags, struct ibv_pd *pd, void *ad
 	}
 	mr->base.access = (int)attr.access;
 	if (flags & IBV_REREG_MR_CHANGE_PD) {
-		atomic_fetch_add(&to_rnp_pd(pd)->refs, 1);
-		atomic_fetch_sub(&to_rnp_pd(base->ibv_mr.pd)->refs, 1);
+		rnp_pd_get(pd);
+		rnp_pd_put(base->ibv_mr.pd);
 	}
 	return 0;
 }
@@ -209,8 +210,8 @@ int rnp_dereg_mr(struct rnp_abi_mr *base)
 		cancel = rnp_enter(ctx->engine);
 		rnp_mr_detach(mr);
 		rnp_leave(ctx->engine, cancel);
-		atomic_fetch_sub(&to_rnp_pd(mr->base.ibv_mr.pd)->refs, 1);
 	}
+	rnp_pd_put(mr->base.ibv_mr.pd);
 	if (mr->map)
 		munmap(mr->map, mr->map_len);
 	free(mr);

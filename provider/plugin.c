@@ -116,6 +116,7 @@ static const struct rnp_abi_op ops[] = {
 	OP(query_rt_values), OP(reg_dmabuf_mr), OP(reg_mr),
 	OP(req_notify_cq),   OP(rereg_mr),	OP(resize_cq),
 	OP(modify_cq),	     OP(query_ece),	OP(set_ece),
+	OP(alloc_td),	     OP(dealloc_td),	OP(alloc_parent_domain),
 };
 
 /* ----------------------------------------------------------------------- constructor */

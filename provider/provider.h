@@ -21,6 +21,7 @@
 #include <stdatomic.h>
 #include <sys/queue.h>
 
+#include "domain.h"
 #include "driver_abi.h"
 #include "engine.h"
 #include "event_pipe.h"
@@ -53,12 +54,7 @@ struct rnp_context {
 	LIST_HEAD(, rnp_cq) cqs;
 	LIST_HEAD(, rnp_mr) mrs;
 	LIST_HEAD(, rnp_dm) dms;
-};
-
-struct rnp_pd {
-	struct ibv_pd base;
-	uint32_t number;
-	atomic_uint refs; /* QPs, MRs, AHs; a PD in use cannot go */
+	LIST_HEAD(, rnp_pd) pds;
 };
 
 struct rnp_mr {
@@ -95,7 +91,9 @@ struct rnp_cq {
 	struct rn_cq core;
 
 	pthread_mutex_t lock; /* guards: ring as a reader, core.consumer, current */
-	struct rn_cqe *ring;
+	struct rn_cqe *ring;  /* = ring_mem.addr */
+	struct rnp_buffer ring_mem;
+	struct ibv_pd *parent; /* domain whose allocator is asked, or NULL */
 	uint32_t lap_shift;    /* log2 of the capacity */
 	bool single_threaded;  /* as the program promised: ibv_start_poll() locks nothing
 				*/
@@ -117,7 +115,8 @@ struct rnp_cq {
 struct rnp_qp {
 	union rnp_abi_qp base;
 	struct rnp_context *ctx;
-	struct rn_qp *core; /* a block of its own, 64-byte aligned */
+	struct rn_qp *core; /* at the start of @block */
+	struct rnp_buffer block;
 	struct rn_stats_qp *stats;
 	LIST_ENTRY(rnp_qp) link; /* engine lock */
 	struct ibv_qp_cap cap;
@@ -131,7 +130,6 @@ static inline struct rnp_context *to_rnp_context(struct ibv_context *c)
 {
 	return (struct rnp_context *)c;
 }
-static inline struct rnp_pd *to_rnp_pd(struct ibv_pd *pd) { return (struct rnp_pd *)pd; }
 static inline struct rnp_mr *to_rnp_mr(struct rnp_abi_mr *mr) { return (struct rnp_mr *)mr; }
 static inline struct rnp_ah *to_rnp_ah(struct ibv_ah *ah) { return (struct rnp_ah *)ah; }
 static inline struct rnp_cq *to_rnp_cq(struct ibv_cq *cq) { return (struct rnp_cq *)cq; }
@@ -181,9 +179,16 @@ int rnp_query_port(struct ibv_context *context, uint8_t port_num,
 		   struct ibv_port_attr *attr);
 int rnp_query_rt_values(struct ibv_context *context, struct ibv_values_ex *values);
 
-/* ----------------------------------------------------------------- pd.c, ah.c, mr.c */
+/* --------------------------------------------------------------- pd.c, domain.c */
 struct ibv_pd *rnp_alloc_pd(struct ibv_context *context);
 int rnp_dealloc_pd(struct ibv_pd *base);
+struct ibv_td *rnp_alloc_td(struct ibv_context *context, struct ibv_td_init_attr *attr);
+int rnp_dealloc_td(struct ibv_td *base);
+struct ibv_pd *rnp_alloc_parent_domain(struct ibv_context *context,
+				       struct ibv_parent_domain_init_attr *attr);
+int rnp_dealloc_parent_domain(struct ibv_pd *base);
+
+/* ----------------------------------------------------------------------- ah.c, mr.c */
 struct ibv_ah *rnp_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr);
 int rnp_destroy_ah(struct ibv_ah *ah);
 struct ibv_mr *rnp_reg_mr(struct ibv_pd *pd, void *addr, size_t length, uint64_t hca_va,

@@ -53,30 +53,37 @@ static struct rn_qp_init init_of(struct rnp_qp *qp, const struct rnp_pd *pd)
 	};
 }
 
+/* The core's part of it, perhaps from the program. A positive errno on failure. */
+static int alloc_block(struct rnp_qp *qp, struct ibv_pd *pd)
+{
+	struct rn_qp_init init = init_of(qp, to_rnp_pd(pd));
+	int cancel = rnp_enter(qp->ctx->engine);
+
+	qp->block.len = rn_qp_size(rnp_engine_dev(qp->ctx->engine), &init);
+	rnp_leave(qp->ctx->engine, cancel);
+	if (qp->block.len == 0)
+		return EINVAL;
+	qp->block.resource = RNP_RESOURCE_QP;
+	return -rnp_buffer_alloc(&qp->block, pd, QP_ALIGN);
+}
+
 /* Put the QP into the device; engine lock held. A positive errno on failure. */
 static int attach(struct rnp_qp *qp, struct rnp_pd *pd)
 {
 	struct rnp_context *ctx = qp->ctx;
 	struct rn_dev *dev = rnp_engine_dev(ctx->engine);
 	struct rn_qp_init init = init_of(qp, pd);
-	size_t size = rn_qp_size(dev, &init);
-	void *block;
-	int rc;
+	int rc = -rnp_hca_add(ctx->hca, RNP_HCA_QP);
 
-	if (size == 0)
-		return EINVAL;
-	rc = -rnp_hca_add(ctx->hca, RNP_HCA_QP);
 	if (rc)
 		return rc;
-	block = aligned_alloc(QP_ALIGN, (size + QP_ALIGN - 1) & ~(size_t)(QP_ALIGN - 1));
-	rc = block ? -rnp_engine_new_qpn(ctx->engine, &init.qpn) : ENOMEM;
+	rc = -rnp_engine_new_qpn(ctx->engine, &init.qpn);
 	if (rc) {
-		free(block);
 		rnp_hca_remove(ctx->hca, RNP_HCA_QP);
 		return rc;
 	}
 	qp->stats = init.stats = rnp_engine_stats_qp(ctx->engine);
-	qp->core = rn_qp_create(dev, block, &init);
+	qp->core = rn_qp_create(dev, qp->block.addr, &init);
 	qp->base.qp.qp_num = qp->base.qp.handle = init.qpn;
 	to_rnp_cq(qp->base.qp.send_cq)->qp_refs++;
 	to_rnp_cq(qp->base.qp.recv_cq)->qp_refs++;
@@ -111,7 +118,7 @@ static struct rnp_qp *alloc_qp(struct rnp_context *ctx, struct ibv_pd *pd,
 static void free_qp(struct rnp_qp *qp)
 {
 	rnp_wr_fini(qp);
-	free(qp->core);
+	rnp_buffer_free(&qp->block);
 	free(qp);
 }
 
@@ -139,12 +146,15 @@ static struct ibv_qp *create(struct ibv_pd *pd, const struct ibv_qp_init_attr *a
 		rnp_tell("%s", err);
 		goto err_free;
 	}
+	rc = alloc_block(qp, pd);
+	if (rc)
+		goto err_free;
 	cancel = rnp_enter(ctx->engine);
 	rc = attach(qp, to_rnp_pd(pd));
 	rnp_leave(ctx->engine, cancel);
 	if (rc)
 		goto err_free;
-	atomic_fetch_add(&to_rnp_pd(pd)->refs, 1);
+	rnp_pd_get(pd);
 	return &qp->base.qp;
 
 err_free:
@@ -213,6 +223,7 @@ int rnp_destroy_qp(struct ibv_qp *base)
 {
 	struct rnp_qp *qp = to_rnp_qp(base);
 	struct rnp_context *ctx = qp->ctx;
+	struct ibv_pd *pd = base->pd;
 	int cancel;
 
 	if (!rnp_is_copy(ctx)) {
@@ -220,10 +231,10 @@ int rnp_destroy_qp(struct ibv_qp *base)
 		rnp_qp_detach(qp);
 		rnp_leave(ctx->engine, cancel);
 		rnp_qp_settle_events(qp);
-		atomic_fetch_sub(&to_rnp_pd(base->pd)->refs, 1);
 		pthread_cond_destroy(&base->cond);
 		pthread_mutex_destroy(&base->mutex);
 	}
 	free_qp(qp);
+	rnp_pd_put(pd);
 	return 0;
 }
