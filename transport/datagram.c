@@ -166,6 +166,7 @@ void rn_ud_receive(struct rn_qp *qp, rn_ns now, const struct rn_packet *p)
 		.solicited = p->bth.solicited,
 		.byte_len = RN_GRH_LEN + p->payload_len,
 		.sgid_index = find_sgid(qp->dev, &p->flow->dst),
+		.sl = rn_flow_is_ipv4(p->flow) ? RN_L3_IPV4 : RN_L3_IPV6,
 	};
 	struct rn_deth deth;
 	int err = rn_deth_parse(&deth, p->ext, p->payload);

@@ -23,7 +23,7 @@ struct rn_cqe {
 	uint32_t vendor_err; /* enum rn_syndrome: why, for people */
 	uint32_t sgid_index; /* UD */
 	uint16_t pkey_index;
-	uint8_t sl;
+	uint8_t sl; /* UD: enum rn_l3_type of the packet, as RoCE has no SL */
 	uint8_t reserved[13];
 	uint64_t ctl; /* RN_CQE_CTL(): lap, flags, opcode, status */
 };
@@ -39,6 +39,15 @@ static inline uint64_t rn_cqe_ctl(uint32_t lap, uint16_t flags, uint8_t opcode,
 	return (uint64_t)lap << 32 | (uint32_t)flags << 16 | (uint32_t)opcode << 8 |
 	       status;
 }
+
+/* What lies in the 40 bytes before the data of a UD receive. Annex 17, A17.4.5.1, wants a
+ * flag for it in the CQE; verbs have no place for one, so NICs use the SL, in which
+ * programs look: bit 3 UDP, bits 2..0 the kind of header.
+ */
+enum rn_l3_type {
+	RN_L3_IPV6 = 1 << 3 | 1,
+	RN_L3_IPV4 = 1 << 3 | 2,
+};
 
 enum rn_wc_flag { /* numbers of enum ibv_wc_flags, and ours from bit 14 */
 	RN_WC_GRH = 1 << 0,

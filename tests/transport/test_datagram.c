@@ -242,6 +242,7 @@ static void a_datagram_comes_with_its_ipv4_header(void **state)
 	assert_int_equal(cqe.src_qpn, 0x123456);
 	assert_int_equal(cqe.sgid_index, 0);
 	assert_int_equal(cqe.pkey_index, 0);
+	assert_int_equal(cqe.sl, RN_L3_IPV4);
 	for (unsigned i = 0; i < IPV4_AT; i++)
 		assert_int_equal(data[i], 0);
 	assert_memory_equal(data + IPV4_AT, ipv4, 10);
@@ -313,7 +314,7 @@ static void a_datagram_comes_with_its_ipv6_header(void **state)
 
 	(void)state;
 	raw_send(&t.r, RAW(.op = RN_UD_SEND_ONLY, .deth = { .qkey = QKEY }, .len = 5));
-	rc0_expect_receive(&t, 1, 45);
+	assert_int_equal(rc0_expect_receive(&t, 1, 45).sl, RN_L3_IPV6);
 	assert_memory_equal(data, ipv6, 8);
 	assert_memory_equal(data + 8, t.r.p->gid[1].raw, 16);
 	assert_memory_equal(data + 24, t.r.p->gid[0].raw, 16);
