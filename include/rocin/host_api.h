@@ -18,8 +18,11 @@
 
 struct rn_host_nic;
 
+/* Raised with every change of the structs in this header, and of what their members mean:
+ * a device refuses a library of another version.
+ */
 enum {
-	RN_HOST_API_VERSION = 1
+	RN_HOST_API_VERSION = 2
 };
 
 #define RN_HOST_API_SYMBOL "rn_host_api"

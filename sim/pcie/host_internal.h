@@ -34,7 +34,7 @@ struct rn_host_tape {
 
 	bool is_on; /* recording or replaying; read without the lock */
 	bool is_replaying;
-	bool is_frozen; /* an empty file: nothing moves unless it is forced */
+	bool is_frozen; /* /dev/null: nothing moves unless it is forced */
 	struct rn_host_choice *choices;
 	uint32_t count, room, next;
 	uint64_t end; /* event at which the recording ended */

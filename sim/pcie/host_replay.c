@@ -19,6 +19,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "host_internal.h"
@@ -131,8 +132,10 @@ static int open_record(const struct rn_pcie_knobs *k, struct rn_host_tape *t, ch
 	static bool is_registered; /* under the host lock */
 	char line[1100];
 
-	t->fd = open(k->record, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-	if (t->fd < 0) {
+	/* A pipe that nobody reads is refused, not waited for. */
+	t->fd = open(k->record, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NONBLOCK,
+		     0666);
+	if (t->fd < 0 || fcntl(t->fd, F_SETFL, 0) < 0) {
 		int error = errno;
 
 		snprintf(err, err_len, "record=%s: %s", k->record, strerror(error));
@@ -207,22 +210,49 @@ static int read_choices(FILE *file, struct rn_host_tape *t)
 	return rc < 0 ? rc : 0;
 }
 
+/* A regular file, or /dev/null. NULL: errno. */
+static FILE *open_replay(const char *name, bool *is_null)
+{
+	int fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	struct stat st = { 0 }, null;
+	FILE *file = NULL;
+	int error;
+
+	if (fd < 0)
+		return NULL;
+	*is_null = false;
+	if (fstat(fd, &st) == 0 && !S_ISREG(st.st_mode)) {
+		*is_null = S_ISCHR(st.st_mode) && stat("/dev/null", &null) == 0 &&
+			   st.st_rdev == null.st_rdev;
+		errno = S_ISDIR(st.st_mode) ? EISDIR : EINVAL;
+	}
+	if (*is_null || S_ISREG(st.st_mode))
+		file = fdopen(fd, "r");
+	if (file)
+		return file;
+	error = errno;
+	close(fd);
+	errno = error;
+	return NULL;
+}
+
 static int read_replay(const struct rn_pcie_knobs *k, struct rn_host_tape *t, char *err,
 		       size_t err_len)
 {
 	char line[1100] = "", knobs[1100];
-	FILE *file = fopen(k->replay, "re");
+	FILE *file = open_replay(k->replay, &t->is_frozen);
 	int rc = 0;
 
 	if (!file) {
 		rc = -errno;
-		snprintf(err, err_len, "replay=%s: %s", k->replay, strerror(-rc));
+		snprintf(err, err_len, "replay=%s: %s", k->replay,
+			 rc == -EINVAL ? "not a regular file" : strerror(-rc));
 		return rc;
 	}
 	format_knobs(k, knobs, sizeof(knobs));
-	if (!fgets(line, sizeof(line), file)) {
-		t->is_frozen = true;
-	} else if (strcmp(line, first_line) != 0) {
+	if (t->is_frozen) {
+		; /* no choices */
+	} else if (!fgets(line, sizeof(line), file) || strcmp(line, first_line) != 0) {
 		snprintf(err, err_len, "replay=%s: not a file of choices, version 1",
 			 k->replay);
 		rc = -EPROTO;

@@ -93,6 +93,11 @@ ends 2 --mode= "$bank"
 says 'names no mode' err
 ends 2 --test=Z9 "$bank"
 says 'no test begins with Z9' err
+"$rocin" litmus --test=M1 "$bank" >/dev/full 2>"$work/err" && {
+	echo 'output that cannot be written is no failure'
+	failed=1
+}
+says 'No space left' err
 ends 64
 ends 64 --backend=magic "$bank"
 ends 64 --runs=many "$bank"

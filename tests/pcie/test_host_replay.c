@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "host_internal.h"
@@ -266,6 +267,38 @@ static void wrong_files_are_refused(void **state)
 	}
 }
 
+static int open_tape(const char *name)
+{
+	struct rn_host_tape tape;
+	struct rn_pcie_knobs k;
+	char err[1500];
+	int rc;
+
+	rn_pcie_preset(&k, RN_PCIE_TYPICAL);
+	k.driver = RN_DRIVER_REPLAY;
+	snprintf(k.replay, sizeof(k.replay), "%s", name);
+	rc = rn_host_tape_open(&k, &tape, err, sizeof(err));
+	if (!rc)
+		rn_host_tape_close(&tape);
+	return rc;
+}
+
+static void what_is_no_regular_file_is_refused(void **state)
+{
+	struct rn_pcie_knobs k;
+
+	(void)state;
+	refuse("", "typical", -EPROTO, "not a file of choices");
+	assert_int_equal(open_tape(folder), -EISDIR);
+	assert_int_equal(open_tape("/dev/zero"), -EINVAL);
+	assert_int_equal(open_tape("/dev/null"), 0);
+	assert_int_equal(mkfifo(path("pipe"), 0600), 0);
+	assert_int_equal(open_tape(path("pipe")), -EINVAL);
+	rn_pcie_preset(&k, RN_PCIE_TYPICAL);
+	snprintf(k.record, sizeof(k.record), "%s", path("pipe"));
+	assert_int_equal(rn_pcie_set_knobs(&k), -ENXIO);
+}
+
 static void what_cannot_be_written_is_refused(void **state)
 {
 	struct rn_pcie_knobs k;
@@ -284,7 +317,7 @@ static int make_folder(void **state)
 
 static int remove_folder(void **state)
 {
-	static const char *const names[] = { "first", "second", "cut", "wrong" };
+	static const char *const names[] = { "first", "second", "cut", "wrong", "pipe" };
 
 	(void)state;
 	for (unsigned i = 0; i < RN_ARRAY_SIZE(names); i++)
@@ -300,6 +333,7 @@ int main(void)
 		cmocka_unit_test(another_program_goes_on),
 		cmocka_unit_test(a_file_that_was_cut_off),
 		cmocka_unit_test(wrong_files_are_refused),
+		cmocka_unit_test(what_is_no_regular_file_is_refused),
 		cmocka_unit_test(what_cannot_be_written_is_refused),
 	};
 
