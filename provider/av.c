@@ -23,15 +23,10 @@ static bool is_unspecified(const struct rn_gid *gid)
 	       !memcmp(gid, &zero_ipv4, sizeof(zero_ipv4));
 }
 
-static bool is_multicast(const struct rn_gid *gid)
+/* As Linux has it (IP_DEFAULT_MULTICAST_TTL): a packet to a group stays on its link. */
+static uint8_t default_hop_limit(const struct rn_gid *dgid)
 {
-	enum {
-		IPV4_CLASS_D = 0xe0,
-		IPV4_CLASS_MASK = 0xf0
-	};
-
-	return gid->raw[0] == 0xff ||
-	       (rn_gid_is_ipv4(gid) && (gid->raw[12] & IPV4_CLASS_MASK) == IPV4_CLASS_D);
+	return rn_gid_is_multicast(dgid) ? 1 : HOP_LIMIT_DEFAULT;
 }
 
 int rnp_av_from_attr(const struct rn_netdev *dev, const struct ibv_ah_attr *attr,
@@ -49,8 +44,6 @@ int rnp_av_from_attr(const struct rn_netdev *dev, const struct ibv_ah_attr *attr
 	if (!memcmp(sgid, &unused, sizeof(unused)))
 		return -EINVAL;
 	memcpy(&dgid, &attr->grh.dgid, sizeof(dgid));
-	if (is_multicast(&dgid))
-		return -EOPNOTSUPP;
 	if (is_unspecified(&dgid) || rn_gid_is_ipv4(sgid) != rn_gid_is_ipv4(&dgid))
 		return -EINVAL;
 
@@ -59,7 +52,7 @@ int rnp_av_from_attr(const struct rn_netdev *dev, const struct ibv_ah_attr *attr
 		.flow_label = attr->grh.flow_label & FLOW_LABEL_MASK,
 		.sgid_index = attr->grh.sgid_index,
 		.hop_limit = attr->grh.hop_limit ? attr->grh.hop_limit
-						 : (uint8_t)HOP_LIMIT_DEFAULT,
+						 : default_hop_limit(&dgid),
 		.tclass = attr->grh.traffic_class,
 		.sl = attr->sl & SL_MASK,
 	};

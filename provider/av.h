@@ -13,8 +13,8 @@
  * @av:		Out; untouched on failure
  *
  * Return: 0; -EINVAL: no GRH (RoCE has no other address), port not 1, an unused entry of
- *	   the GID table, an unspecified destination, addresses of different families;
- *	   -EOPNOTSUPP: a multicast destination.
+ *	   the GID table, an unspecified destination, addresses of different families.
+ *	   A multicast destination is right for UD only.
  */
 int rnp_av_from_attr(const struct rn_netdev *dev, const struct ibv_ah_attr *attr,
 		     struct rn_av *av);

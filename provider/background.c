@@ -23,7 +23,7 @@
 #include "sentence.h"
 
 enum {
-	EVENTS = RN_GID_MAX + 4,
+	EVENTS = RN_GID_MAX + 5,
 	STACK = 256 * 1024,
 	SLICE_NS = 100 * 1000, /* the shortest that the kernel grants */
 };
@@ -50,6 +50,7 @@ void rnp_background_listen(struct rnp_engine *e, bool on)
 {
 	struct epoll_event ev = { .events = on ? (uint32_t)EPOLLIN : 0,
 				  .data.u32 = RNP_TAG_SOCKET };
+	int groups = rn_udp_groups_fd(e->wire.udp);
 
 	for (unsigned i = 0; i < RN_GID_MAX; i++) {
 		int fd = rn_udp_fd(e->wire.udp, i);
@@ -57,6 +58,8 @@ void rnp_background_listen(struct rnp_engine *e, bool on)
 		if (fd >= 0)
 			epoll_ctl(e->epoll_fd, EPOLL_CTL_MOD, fd, &ev);
 	}
+	if (groups >= 0)
+		epoll_ctl(e->epoll_fd, EPOLL_CTL_MOD, groups, &ev);
 }
 
 void rnp_background_remove(struct rnp_engine *e, int fd)

@@ -45,6 +45,9 @@ static void fill_limits(struct ibv_device_attr *a)
 	a->max_qp_rd_atom = RN_RD_ATOMIC_MAX;
 	a->max_qp_init_rd_atom = RN_RD_ATOMIC_MAX;
 	a->max_res_rd_atom = RN_RD_ATOMIC_MAX * RNP_QP_MAX;
+	a->max_mcast_grp = RNP_MCAST_GRP_MAX;
+	a->max_mcast_qp_attach = RNP_MCAST_QP_MAX;
+	a->max_total_mcast_qp_attach = RNP_MCAST_GRP_MAX * RNP_MCAST_QP_MAX;
 	a->max_pkeys = 1;
 }
 

@@ -5,6 +5,7 @@
  *   pump.c	       one step: packets in, core, packets out, events
  *   progress.c	       whose step it is: lease, armed socket, linger
  *   background.c      the thread that sleeps until it is its turn
+ *   groups.c	       multicast groups whose packets come here
  *   rocind_events.c   what rocind says: addresses, link, end
  *   stage.c	       packets -> super-packets
  *   compose.c	       core + memory + network

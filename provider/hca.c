@@ -140,6 +140,7 @@ int rnp_hca_add(struct rnp_hca *hca, enum rnp_hca_kind kind)
 		[RNP_HCA_CQ] = RNP_CQ_MAX,
 		[RNP_HCA_PD] = RNP_PD_MAX,
 		[RNP_HCA_MR] = RNP_MR_MAX,
+		[RNP_HCA_MCAST_GRP] = RNP_MCAST_GRP_MAX,
 	};
 	uint32_t count = hca->count[kind] + 1;
 	int rc = 0;

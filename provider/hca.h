@@ -21,6 +21,8 @@ enum {
 	RNP_PD_MAX = 65536,
 	RNP_AH_MAX = 65536, /* not counted: an AH costs the device nothing */
 	RNP_MR_MAX = 1 << 20,
+	RNP_MCAST_GRP_MAX = 256, /* each costs a socket */
+	RNP_MCAST_QP_MAX = 256,	 /* in one group */
 	RNP_COMP_VECTORS = 1,
 	RNP_CQ_MOD_MAX = 65535,	  /* CQEs, and microseconds, that an event may wait */
 	RNP_DM_BYTES = 256 << 10, /* memory on the NIC, of all contexts together */
@@ -31,6 +33,7 @@ enum rnp_hca_kind {
 	RNP_HCA_CQ,
 	RNP_HCA_PD,
 	RNP_HCA_MR,
+	RNP_HCA_MCAST_GRP,
 	RNP_HCA_KINDS
 };
 

@@ -117,6 +117,7 @@ static const struct rnp_abi_op ops[] = {
 	OP(req_notify_cq),   OP(rereg_mr),	OP(resize_cq),
 	OP(modify_cq),	     OP(query_ece),	OP(set_ece),
 	OP(alloc_td),	     OP(dealloc_td),	OP(alloc_parent_domain),
+	OP(attach_mcast),    OP(detach_mcast),
 };
 
 /* ----------------------------------------------------------------------- constructor */

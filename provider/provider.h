@@ -118,7 +118,8 @@ struct rnp_qp {
 	struct rn_qp *core; /* at the start of @block */
 	struct rnp_buffer block;
 	struct rn_stats_qp *stats;
-	LIST_ENTRY(rnp_qp) link; /* engine lock */
+	LIST_ENTRY(rnp_qp) link;       /* engine lock */
+	LIST_HEAD(, rnp_mcast) mcasts; /* groups that it is in; engine lock */
 	struct ibv_qp_cap cap;
 	bool sq_sig_all;
 	uint32_t async_events;	/* as in struct rnp_cq; engine lock */
@@ -268,6 +269,14 @@ int rnp_post_send(struct ibv_qp *base, struct ibv_send_wr *wr,
 int rnp_post_recv(struct ibv_qp *base, struct ibv_recv_wr *wr,
 		  struct ibv_recv_wr **bad_wr);
 void rnp_qp_detach(struct rnp_qp *qp);
+
+/* ----------------------------------------------------------------------- mcast.c */
+int rnp_attach_mcast(struct ibv_qp *base, const union ibv_gid *gid, uint16_t lid);
+int rnp_detach_mcast(struct ibv_qp *base, const union ibv_gid *gid, uint16_t lid);
+/* Before the QP leaves the device; engine lock held. */
+void rnp_mcast_detach_all(struct rnp_qp *qp);
+/* In a fork child: the local memory alone. */
+void rnp_mcast_free_all(struct rnp_qp *qp);
 
 /* -------------------------------------------------------------------------- wr.c */
 /* Prepare for ibv_wr_*(): 0, EOPNOTSUPP for an operation that this type has not, ENOMEM.

@@ -117,6 +117,7 @@ static struct rnp_qp *alloc_qp(struct rnp_context *ctx, struct ibv_pd *pd,
 
 static void free_qp(struct rnp_qp *qp)
 {
+	rnp_mcast_free_all(qp);
 	rnp_wr_fini(qp);
 	rnp_buffer_free(&qp->block);
 	free(qp);
@@ -208,6 +209,7 @@ void rnp_qp_detach(struct rnp_qp *qp)
 	/* What the peer waits for leaves first: acknowledgements, and what was posted. */
 	rnp_engine_kick(e);
 	rnp_engine_settle(e, qp->base.qp.qp_num);
+	rnp_mcast_detach_all(qp);
 	rnp_engine_retire_qp(e, qp->core, qp->stats);
 	rn_qp_destroy(rnp_engine_dev(e), qp->core);
 	rnp_cq_skip_qp(send_cq, qp->base.qp.qp_num);
@@ -228,6 +230,10 @@ int rnp_destroy_qp(struct ibv_qp *base)
 
 	if (!rnp_is_copy(ctx)) {
 		cancel = rnp_enter(ctx->engine);
+		if (!LIST_EMPTY(&qp->mcasts)) {
+			rnp_leave(ctx->engine, cancel);
+			return EBUSY;
+		}
 		rnp_qp_detach(qp);
 		rnp_leave(ctx->engine, cancel);
 		rnp_qp_settle_events(qp);

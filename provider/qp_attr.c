@@ -93,7 +93,11 @@ int rnp_qp_attr_from(const struct rn_netdev *dev, const struct ibv_qp_attr *a,
 		out->en_sqd_async_notify = a->en_sqd_async_notify != 0;
 	if (mask & IBV_QP_PATH_MTU)
 		out->path_mtu = (uint32_t)MTU_CODE_0 << a->path_mtu;
-	return mask & IBV_QP_AV ? rnp_av_from_attr(dev, &a->ah_attr, &out->av) : 0;
+	if (!(mask & IBV_QP_AV))
+		return 0;
+	rc = rnp_av_from_attr(dev, &a->ah_attr, &out->av);
+	/* A connection has one other end. */
+	return !rc && rn_gid_is_multicast(&out->av.dgid) ? -EINVAL : rc;
 }
 
 static enum ibv_mtu mtu_code(uint32_t bytes)

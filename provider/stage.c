@@ -106,6 +106,7 @@ static void begin(struct rnp_stage *s)
 	}
 	s->label = s->next;
 	s->seg_len = s->next_len;
+	s->alone = rn_gid_is_multicast(&s->label.flow.dst);
 	s->closed = false;
 }
 
@@ -116,7 +117,7 @@ static void add(struct rnp_stage *s, const struct rn_net *net)
 
 	rn_icrc_seal_with(&s->label.flow, ip_id, tail(s), s->next_len - RN_ICRC_LEN,
 			  &s->next_tx.part);
-	s->closed = s->next_len < s->seg_len;
+	s->closed = s->alone || s->next_len < s->seg_len;
 	s->len += s->next_len;
 	s->count++;
 	s->next_len = 0;

@@ -39,7 +39,8 @@ struct rnp_stage {
 	struct rnp_label label; /* of the open super-packet */
 	uint32_t start;		/* of it in buf */
 	uint32_t len, seg_len, count;
-	bool closed; /* its last packet is shorter: no more may follow */
+	bool closed; /* its last packet is shorter, or it is alone: no more may follow */
+	bool alone;  /* to a multicast group: no super-packets */
 
 	struct rnp_label next; /* of the packet behind it, which did not fit */
 	uint32_t next_len;     /* 0: there is none */

@@ -88,12 +88,18 @@ static void an_address_that_cannot_be_is_refused(void **state)
 		  1,
 		  1,
 		  { [10] = 0xff, 0xff, 127, 0, 0, 9 } },
-		{ "ff02::1", -EOPNOTSUPP, 1, 1, 1, { 0xff, 2, [15] = 1 } },
-		{ "224.0.0.1",
-		  -EOPNOTSUPP,
+		{ "ff02::1 from IPv4", -EINVAL, 1, 1, 0, { 0xff, 2, [15] = 1 } },
+		{ "ff0e::ffff:224.0.0.1 from IPv4",
+		  -EINVAL,
 		  1,
 		  1,
 		  0,
+		  { 0xff, 0xe, [10] = 0xff, 0xff, 224, 0, 0, 1 } },
+		{ "224.0.0.1 from IPv6",
+		  -EINVAL,
+		  1,
+		  1,
+		  1,
 		  { [10] = 0xff, 0xff, 224, 0, 0, 1 } },
 	};
 	struct rn_av av;
@@ -113,7 +119,33 @@ static void an_address_that_cannot_be_is_refused(void **state)
 	}
 }
 
+static void a_packet_to_a_group_stays_on_its_link_unless_told_otherwise(void **state)
+{
+	struct ibv_ah_attr attr = ipv4_attr();
+	struct rn_av av;
+
+	(void)state;
+	attr.grh.dgid.raw[12] = 239;
+	attr.grh.hop_limit = 0;
+	assert_int_equal(rnp_av_from_attr(&device, &attr, &av), 0);
+	assert_int_equal(av.hop_limit, 1);
+	attr.grh.hop_limit = 9;
+	assert_int_equal(rnp_av_from_attr(&device, &attr, &av), 0);
+	assert_int_equal(av.hop_limit, 9);
+}
+
 /* ----------------------------------------------------------------------- attributes */
+static void a_connection_to_a_group_is_refused(void **state)
+{
+	struct ibv_qp_attr attr = { .ah_attr = ipv4_attr() };
+	struct rn_qp_attr out;
+
+	(void)state;
+	assert_int_equal(rnp_qp_attr_from(&device, &attr, IBV_QP_AV, &out), 0);
+	attr.ah_attr.grh.dgid.raw[12] = 239;
+	assert_int_equal(rnp_qp_attr_from(&device, &attr, IBV_QP_AV, &out), -EINVAL);
+}
+
 static void only_attributes_in_the_mask_are_judged(void **state)
 {
 	struct ibv_qp_attr attr;
@@ -340,6 +372,9 @@ int main(void)
 		cmocka_unit_test(an_address_is_converted_and_back),
 		cmocka_unit_test(a_hop_limit_of_0_means_64),
 		cmocka_unit_test(an_address_that_cannot_be_is_refused),
+		cmocka_unit_test(
+			a_packet_to_a_group_stays_on_its_link_unless_told_otherwise),
+		cmocka_unit_test(a_connection_to_a_group_is_refused),
 		cmocka_unit_test(only_attributes_in_the_mask_are_judged),
 		cmocka_unit_test(attributes_that_cannot_be_are_refused),
 		cmocka_unit_test(attributes_survive_the_way_to_the_core_and_back),

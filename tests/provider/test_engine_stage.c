@@ -231,6 +231,20 @@ static void without_gso_every_packet_is_signed_for_itself(void **state)
 	assert_int_equal(sent[0].count, 10);
 }
 
+static void packets_to_a_group_leave_one_by_one(void **state)
+{
+	(void)state;
+	flows[1].dst = (struct rn_gid){ .raw = { [10] = 0xff, [11] = 0xff, [12] = 239 } };
+	give(3, 1000, 0, 5);
+	give(3, 1000, 1, RN_QPN_MULTICAST);
+	give(2, 1000, 0, 5);
+	send_all();
+	assert_int_equal(sent_count, 5);
+	for (unsigned i = 1; i <= 3; i++)
+		assert_int_equal(sent[i].count, 1);
+	assert_int_equal(sent[4].count, 2);
+}
+
 static void full_socket_loses_and_doubles_nothing(void **state)
 {
 	(void)state;
@@ -296,6 +310,7 @@ int main(void)
 		test(no_super_packet_is_longer_than_a_datagram),
 		test(destination_processes_and_flows_are_kept_apart),
 		test(without_gso_every_packet_is_signed_for_itself),
+		test(packets_to_a_group_leave_one_by_one),
 		test(full_socket_loses_and_doubles_nothing),
 		test(packets_that_the_socket_refuses_are_counted),
 		test(packets_of_an_address_that_is_gone_are_counted),

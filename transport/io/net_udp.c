@@ -51,22 +51,19 @@ static void not_in_use(struct rn_udp *u, unsigned idx)
 }
 
 /* ------------------------------------------------------------------ receive */
-static void count_overflow(struct rn_udp *u, struct udp_sock *s, uint32_t overflow)
+static void count_overflow(struct rn_udp *u, uint32_t *last, uint32_t overflow)
 {
 	uint64_t *counter = &u->stats[RN_STAT_SOCK_OVERFLOW];
 
 	/* The kernel counts super-packets, modulo 2^32. */
-	__atomic_store_n(counter, *counter + (uint32_t)(overflow - s->overflow),
+	__atomic_store_n(counter, *counter + (uint32_t)(overflow - *last),
 			 __ATOMIC_RELAXED);
-	s->overflow = overflow;
+	*last = overflow;
 }
 
-/* One recvmsg(); false if the socket is dry. Errors of a socket are errors of packets
- * that it sent: nothing to read.
- */
-static bool read_socket(struct rn_udp *u, unsigned idx)
+/* Errors of a socket are errors of packets that it sent: nothing to read. */
+bool rn_udp_read(struct rn_udp *u, int fd, const struct rn_gid *dst, uint32_t *overflow)
 {
-	struct udp_sock *s = &u->sock[idx];
 	struct rn_rx_meta meta;
 	struct iovec iov = { u->rx_buf, sizeof(u->rx_buf) };
 	struct msghdr msg = {
@@ -77,25 +74,38 @@ static bool read_socket(struct rn_udp *u, unsigned idx)
 		.msg_control = u->rx_control,
 		.msg_controllen = sizeof(u->rx_control),
 	};
-	long n;
+	long n = syscall(SYS_recvmsg, fd, &msg, MSG_DONTWAIT);
 
-	if (s->fd < 0)
-		return false;
-	n = syscall(SYS_recvmsg, s->fd, &msg, MSG_DONTWAIT);
 	if (n < 0)
 		return false;
 
 	rn_rx_meta(&msg, &meta);
 	if (meta.has_overflow)
-		count_overflow(u, s, meta.overflow);
-	u->rx_flow.dst = s->gid;
+		count_overflow(u, overflow, meta.overflow);
+	/* To the same group, but on another interface: not for this device. */
+	if (meta.ifindex != 0 && meta.ifindex != u->ifindex)
+		n = 0;
+	u->rx_flow.dst = *dst;
 	u->rx_flow.ifindex = u->ifindex;
 	u->rx_flow.tclass = meta.tclass;
 	u->rx_flow.hop_limit = meta.hop_limit;
 	rn_rx_source(&u->rx_from.sa, &u->rx_flow);
 	rn_rx_split_init(&u->split, u->rx_buf, (uint32_t)n, meta.seg_len);
-	rn_udp_in_use(u, idx);
 	return true;
+}
+
+static bool read_socket(struct rn_udp *u, unsigned idx)
+{
+	struct udp_sock *s = &u->sock[idx];
+	bool found;
+
+	if (s->fd < 0)
+		return false;
+	found = idx == u->sock_count ? rn_udp_read_groups(u)
+				     : rn_udp_read(u, s->fd, &s->gid, &s->overflow);
+	if (found)
+		rn_udp_in_use(u, idx);
+	return found;
 }
 
 static void next_turn(struct rn_udp *u)
@@ -127,11 +137,11 @@ static bool read_active(struct rn_udp *u)
 static bool read_others(struct rn_udp *u)
 {
 	struct timespec now = { 0 };
-	struct pollfd fds[RN_GID_MAX];
-	unsigned idx[RN_GID_MAX];
+	struct pollfd fds[RN_GID_MAX + 1];
+	unsigned idx[RN_GID_MAX + 1];
 	unsigned n = 0;
 
-	for (unsigned i = u->active; i < u->sock_count; i++) {
+	for (unsigned i = u->active; i <= u->sock_count; i++) {
 		unsigned other = u->order[i];
 
 		if (u->sock[other].fd < 0)
@@ -247,11 +257,12 @@ struct rn_udp *rn_udp_new(const struct rn_udp_cfg *cfg)
 	u->stats = cfg->stats;
 	u->sock_count = cfg->sock_count;
 	u->active = 1;
-	for (unsigned i = 0; i < cfg->sock_count; i++) {
+	for (unsigned i = 0; i <= cfg->sock_count; i++) {
 		u->order[i] = (uint8_t)i;
 		u->sock[i].place = (uint8_t)i;
 		u->sock[i].fd = -1;
-		rn_udp_set(u, i, cfg->sock[i], &cfg->gid[i]);
+		if (i < cfg->sock_count)
+			rn_udp_set(u, i, cfg->sock[i], &cfg->gid[i]);
 	}
 	return u;
 }
@@ -260,7 +271,8 @@ void rn_udp_free(struct rn_udp *u)
 {
 	if (!u)
 		return;
-	for (unsigned i = 0; i < u->sock_count; i++)
+	rn_udp_leave_all(u);
+	for (unsigned i = 0; i <= u->sock_count; i++)
 		close_fd(u->sock[i].fd);
 	free(u->reseal);
 	free(u);

@@ -6,6 +6,11 @@
  * UDP_GRO lets deliver many packets. With several sockets the ones in use are asked in
  * turn, the others every RN_UDP_LOOK_EVERY calls that find nothing.
  *
+ * A multicast group has a socket of its own, bound to the group's address with
+ * SO_REUSEADDR and a member on the device's interface. The kernel gives each such socket
+ * of the host a copy, whatever process and user has it, the sender's own included; so
+ * nobody needs to own the port of a group.
+ *
  * The sockets are bound, not connected, with IP_MTU_DISCOVER = DO, so that the IPv4
  * identification of each packet is its position in its super-packet.
  * No call blocks, none is a cancellation point.
@@ -48,6 +53,26 @@ void rn_udp_set(struct rn_udp *u, unsigned idx, int fd, const struct rn_gid *gid
 
 /* Socket by GID index, -1 if there is none. Stays owned by @u. */
 int rn_udp_fd(const struct rn_udp *u, unsigned idx);
+
+/**
+ * rn_udp_join() - Receive what is sent to a multicast group on the device's interface
+ * @mgid:	::ffff:a.b.c.d or an IPv6 group; not joined yet. ff0e::ffff:a.b.c.d, which
+ *		RoCE v1 has for IPv4 groups, is an IPv6 group like any other
+ *
+ * Return: 0, or -EADDRINUSE (a program holds port 4791 of the group for itself), -ENODEV
+ *	   (no such interface, or it has no IPv6), -ENETUNREACH (IPv6: the interface has
+ *	   no route to the group, as the loopback interface unless one was added),
+ *	   -EAFNOSUPPORT, -EMFILE, -ENFILE, -ENOMEM (net.ipv4.igmp_max_memberships, too).
+ */
+int rn_udp_join(struct rn_udp *u, const struct rn_gid *mgid);
+
+/* Harmless for a group that was not joined. */
+void rn_udp_leave(struct rn_udp *u, const struct rn_gid *mgid);
+
+/* For epoll: readable when a packet waits in any group. The same from the first
+ * rn_udp_join() on, -1 before. Stays owned by @u.
+ */
+int rn_udp_groups_fd(const struct rn_udp *u);
 
 /* The next call that finds nothing looks at every socket: epoll says there is something.
  */

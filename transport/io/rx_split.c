@@ -25,6 +25,16 @@ static bool is_cmsg(const struct cmsghdr *c, int level, int type)
 	return c->cmsg_level == level && c->cmsg_type == type;
 }
 
+static uint32_t cmsg_ifindex(const struct cmsghdr *c)
+{
+	struct in6_pktinfo info;
+
+	if (c->cmsg_len < CMSG_LEN(sizeof(info)))
+		return 0;
+	memcpy(&info, CMSG_DATA(c), sizeof(info));
+	return info.ipi6_ifindex;
+}
+
 static void take_cmsg(const struct cmsghdr *c, struct rn_rx_meta *meta)
 {
 	if (is_cmsg(c, IPPROTO_UDP, UDP_GRO)) {
@@ -35,6 +45,8 @@ static void take_cmsg(const struct cmsghdr *c, struct rn_rx_meta *meta)
 	} else if (is_cmsg(c, IPPROTO_IP, IP_TTL) ||
 		   is_cmsg(c, IPPROTO_IPV6, IPV6_HOPLIMIT)) {
 		meta->hop_limit = (uint8_t)cmsg_value(c);
+	} else if (is_cmsg(c, IPPROTO_IPV6, IPV6_PKTINFO)) {
+		meta->ifindex = cmsg_ifindex(c);
 	} else if (is_cmsg(c, SOL_SOCKET, SO_RXQ_OVFL)) {
 		meta->overflow = cmsg_value(c);
 		meta->has_overflow = true;

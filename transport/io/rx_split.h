@@ -19,6 +19,7 @@ struct rn_rx_meta {
 	bool has_overflow;
 	uint8_t tclass;
 	uint8_t hop_limit; /* 0: not told */
+	uint32_t ifindex;  /* that it came in by; 0: not told */
 };
 
 void rn_rx_meta(struct msghdr *msg, struct rn_rx_meta *meta);

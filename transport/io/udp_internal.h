@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* udp_internal.h - state shared by net_udp.c (sockets, receiving) and udp_send.c. */
+/* udp_internal.h - state shared by net_udp.c (sockets, receiving), udp_group.c (those of
+ * multicast groups) and udp_send.c.
+ */
 #ifndef RN_UDP_INTERNAL_H
 #define RN_UDP_INTERNAL_H
 
@@ -19,6 +21,14 @@ struct udp_sock {
 	struct rn_gid gid;
 };
 
+/* A multicast group that was joined. */
+struct udp_group {
+	struct udp_group *next;
+	struct rn_gid mgid;
+	int fd;
+	uint32_t overflow; /* as in struct udp_sock */
+};
+
 union udp_addr {
 	struct sockaddr sa;
 	struct sockaddr_in in;
@@ -36,8 +46,12 @@ struct rn_udp {
 	unsigned vain;	 /* receive calls that found nothing, since the others were looked
 			    at */
 	unsigned calls;	 /* all of them */
-	uint8_t order[RN_GID_MAX]; /* indices of sock */
-	struct udp_sock sock[RN_GID_MAX];
+	uint8_t order[RN_GID_MAX + 1]; /* indices of sock */
+	/* The one behind those of the addresses, sock[sock_count], stands for all groups:
+	 * its descriptor is an epoll set of their sockets.
+	 */
+	struct udp_sock sock[RN_GID_MAX + 1];
+	struct udp_group *groups;
 
 	/* Packets of the super-packet being sent one by one that have left. */
 	uint32_t sent;
@@ -52,6 +66,12 @@ struct rn_udp {
 
 void rn_udp_in_use(struct rn_udp *u, unsigned idx);
 void rn_udp_swap(struct rn_udp *u, unsigned a, unsigned b);
+/* One recvmsg() of a socket that @dst is bound to; false if it is dry. */
+bool rn_udp_read(struct rn_udp *u, int fd, const struct rn_gid *dst, uint32_t *overflow);
 int rn_udp_transmit(void *ctx, const struct rn_super *super);
+
+/* -------------------------------------------------------------- udp_group.c */
+bool rn_udp_read_groups(struct rn_udp *u); /* as rn_udp_read(), of one of them */
+void rn_udp_leave_all(struct rn_udp *u);
 
 #endif /* RN_UDP_INTERNAL_H */

@@ -20,7 +20,8 @@ struct envelope {
 	union udp_addr to;
 	socklen_t to_len;
 	size_t control_len;
-	_Alignas(struct cmsghdr) uint8_t control[3 * CMSG_SPACE(sizeof(int))];
+	_Alignas(struct cmsghdr) uint8_t control[3 * CMSG_SPACE(sizeof(int)) +
+						 CMSG_SPACE(sizeof(struct in6_pktinfo))];
 };
 
 static void add_cmsg(struct envelope *e, int level, int type, const void *value,
@@ -58,18 +59,38 @@ static void address(const struct rn_udp *u, const struct rn_flow *f, struct enve
 	}
 }
 
+/* The routing table may send a group by another interface, or know none. */
+static void add_interface(const struct rn_udp *u, const struct rn_flow *f,
+			  struct envelope *e)
+{
+	uint32_t ifindex = f->ifindex ? f->ifindex : u->ifindex;
+	struct in_pktinfo v4 = { .ipi_ifindex = (int)ifindex };
+	struct in6_pktinfo v6 = { .ipi6_ifindex = ifindex };
+
+	if (rn_flow_is_ipv4(f)) {
+		memcpy(&v4.ipi_spec_dst, f->src.raw + 12, 4);
+		add_cmsg(e, IPPROTO_IP, IP_PKTINFO, &v4, sizeof(v4));
+	} else {
+		memcpy(&v6.ipi6_addr, f->src.raw, 16);
+		add_cmsg(e, IPPROTO_IPV6, IPV6_PKTINFO, &v6, sizeof(v6));
+	}
+}
+
 static void fill(const struct rn_udp *u, const struct udp_sock *s,
 		 const struct rn_flow *f, struct envelope *e)
 {
 	int level = s->is_ipv4 ? IPPROTO_IP : IPPROTO_IPV6;
+	bool to_group = rn_gid_is_multicast(&f->dst);
 
 	e->control_len = 0;
 	address(u, f, e);
 	if (f->tclass != s->tclass)
 		add_int(e, level, s->is_ipv4 ? IP_TOS : IPV6_TCLASS, f->tclass);
-	/* A hop limit of 0 could not leave the host. */
-	if (f->hop_limit != s->hop_limit && f->hop_limit != 0)
+	/* A hop limit of 0 could not leave the host; that of a socket is for unicast. */
+	if (f->hop_limit != 0 && (to_group || f->hop_limit != s->hop_limit))
 		add_int(e, level, s->is_ipv4 ? IP_TTL : IPV6_HOPLIMIT, f->hop_limit);
+	if (to_group)
+		add_interface(u, f, e);
 }
 
 static struct msghdr message(struct envelope *e, struct iovec *iov)
