@@ -96,7 +96,7 @@ int rnp_query_device_ex(struct ibv_context *context,
 			    IBV_ODP_SUPPORT_ATOMIC;
 	struct ibv_device_attr_ex a = {
 		/* Memory is reached through the program's own page table. */
-		.odp_caps.general_caps = IBV_ODP_SUPPORT,
+		.odp_caps.general_caps = IBV_ODP_SUPPORT | IBV_ODP_SUPPORT_IMPLICIT,
 		.odp_caps.per_transport_caps = {
 			.rc_odp_caps = rc,
 			.uc_odp_caps = any | IBV_ODP_SUPPORT_WRITE,

@@ -6,6 +6,7 @@
  */
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "mem_direct.h"
 #include "mr_access.h"
@@ -21,6 +22,24 @@ static int check(const struct rn_mr_attr *attr)
 		return rc;
 	return rnp_pages_populate(rnp_pages_pointer(attr->iova_base), attr->length,
 				  rnp_access_writes(attr->access));
+}
+
+/* What the kernel says of a range, before it looks for the pages. */
+static int judge(const struct rn_mr_attr *attr)
+{
+	const uint64_t in_page = (uint64_t)sysconf(_SC_PAGESIZE) - 1;
+	const uint64_t start = attr->iova_base, end = start + attr->length;
+
+	/* The whole address space. */
+	if ((attr->access & RN_ACCESS_ON_DEMAND) && attr->length == SIZE_MAX)
+		return start || attr->va || attr->access & RN_ACCESS_HUGETLB ? -EINVAL
+									     : 0;
+	if (attr->length == 0 || end < start || end > UINT64_MAX - in_page)
+		return -EINVAL;
+	/* Pages are translated, not bytes. */
+	if (!(attr->access & RN_ACCESS_ZERO_BASED) && (start ^ attr->va) & in_page)
+		return -EINVAL;
+	return 0;
 }
 
 /* In the device and known to the PCIe layer; engine lock held. */
@@ -105,7 +124,7 @@ struct ibv_mr *rnp_reg_mr(struct ibv_pd *pd, void *addr, size_t length, uint64_t
 		.access = (uint32_t)access,
 	};
 	struct rnp_mr *mr;
-	int rc = rnp_is_copy(ctx) ? -EIO : 0;
+	int rc = rnp_is_copy(ctx) ? -EIO : judge(&attr);
 
 	mr = rc ? NULL : rnp_mr_register(pd, &attr, RNP_ABI_MR, NULL, &rc);
 	if (!mr)
@@ -179,8 +198,12 @@ int rnp_rereg_mr(struct rnp_abi_mr *base, int flags, struct ibv_pd *pd, void *ad
 		       (uint32_t)access);
 	if (rnp_is_copy(ctx))
 		rc = -EIO;
-	else /* memory on the NIC has no address to change */
-		rc = mr->dm ? -EOPNOTSUPP : check(&attr);
+	else /* memory on the NIC stays what it is */
+		rc = mr->dm ? -EINVAL : 0;
+	if (!rc && (flags & IBV_REREG_MR_CHANGE_TRANSLATION))
+		rc = judge(&attr);
+	if (!rc)
+		rc = check(&attr);
 	if (rc) {
 		errno = -rc;
 		return -rc;

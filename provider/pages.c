@@ -89,3 +89,30 @@ int rnp_pages_populate(const void *addr, size_t len, bool write)
 	last = (last + page_size - 1) & ~(page_size - 1);
 	return populate(first, last - first, write) ? -EFAULT : 0;
 }
+
+int rnp_pages_mapped(const void *addr, size_t len)
+{
+	unsigned char there[1024];
+	uintptr_t at, end = (uintptr_t)addr + len;
+
+	probe_once();
+	for (at = (uintptr_t)addr & ~(page_size - 1); at < end;) {
+		size_t left = end - at, most = sizeof(there) * page_size;
+		size_t n = left < most ? left : most;
+
+		if (mincore(rnp_pages_pointer(at), n, there))
+			return -EFAULT;
+		at += n;
+	}
+	return 0;
+}
+
+void rnp_pages_expect(const void *addr, size_t len)
+{
+	uintptr_t first;
+
+	probe_once();
+	first = (uintptr_t)addr & ~(page_size - 1);
+	(void)madvise(rnp_pages_pointer(first), (uintptr_t)addr + len - first,
+		      MADV_WILLNEED);
+}

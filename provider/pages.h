@@ -20,6 +20,12 @@
  */
 int rnp_pages_populate(const void *addr, size_t len, bool write);
 
+/* Is all of it mapped? Touches nothing. 0 or -EFAULT. */
+int rnp_pages_mapped(const void *addr, size_t len);
+
+/* It will be used soon; does not wait, and cannot fail. */
+void rnp_pages_expect(const void *addr, size_t len);
+
 /* An address that was computed. */
 static inline void *rnp_pages_pointer(uintptr_t address)
 {

@@ -104,6 +104,7 @@ static const struct rnp_abi_device_ops device_ops = {
 	}
 
 /* Those not here keep the library's dummies, which answer EOPNOTSUPP. */
+/* clang-format off */
 static const struct rnp_abi_op ops[] = {
 	OP(alloc_dm),	     OP(free_dm),	OP(reg_dm_mr),
 	OP(alloc_pd),	     OP(cq_event),	OP(create_ah),
@@ -118,7 +119,9 @@ static const struct rnp_abi_op ops[] = {
 	OP(modify_cq),	     OP(query_ece),	OP(set_ece),
 	OP(alloc_td),	     OP(dealloc_td),	OP(alloc_parent_domain),
 	OP(attach_mcast),    OP(detach_mcast),
+	OP(advise_mr),
 };
+/* clang-format on */
 
 /* ----------------------------------------------------------------------- constructor */
 /* NN of "...-rdmavNN.so", 0 if the name is another. */

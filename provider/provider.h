@@ -208,6 +208,10 @@ int rnp_dereg_mr(struct rnp_abi_mr *base);
  */
 void rnp_mr_detach(struct rnp_mr *mr);
 
+/* ---------------------------------------------------------------------- advise.c */
+int rnp_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t flags,
+		  struct ibv_sge *sg_list, uint32_t num_sge);
+
 /* -------------------------------------------------------------------------- dm.c */
 struct ibv_dm *rnp_alloc_dm(struct ibv_context *context, struct ibv_alloc_dm_attr *attr);
 int rnp_free_dm(struct ibv_dm *base);

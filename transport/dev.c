@@ -112,6 +112,13 @@ bool rn_dev_has_mr_index(const struct rn_dev *dev, uint32_t key_index)
 	return rn_htab_find(&dev->mrs, key_index) != NULL;
 }
 
+const struct rn_mr *rn_dev_find_mr(const struct rn_dev *dev, uint32_t key_index)
+{
+	struct rn_hnode *node = rn_htab_find(&dev->mrs, key_index);
+
+	return node ? RN_CONTAINER_OF(node, struct rn_mr, node) : NULL;
+}
+
 /* ---------------------------------------------------------------- transmit */
 void rn_dev_schedule(struct rn_dev *dev, struct rn_qp *qp)
 {

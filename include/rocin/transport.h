@@ -317,5 +317,7 @@ void **rn_dev_grow_qp_table(struct rn_dev *dev, void **bucket, uint32_t count);
 void **rn_dev_grow_mr_table(struct rn_dev *dev, void **bucket, uint32_t count);
 bool rn_dev_has_qpn(const struct rn_dev *dev, uint32_t qpn);
 bool rn_dev_has_mr_index(const struct rn_dev *dev, uint32_t key_index);
+/* What has this index in its keys, of whatever kind; NULL: nothing. */
+const struct rn_mr *rn_dev_find_mr(const struct rn_dev *dev, uint32_t key_index);
 
 #endif /* RN_TRANSPORT_H */

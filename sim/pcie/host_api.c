@@ -33,7 +33,8 @@ static int api_region_add(struct rn_host_nic *nic, uint32_t key, rn_iova addr,
 	(void)rn_guard_install(); /* in front again, if the program has a new handler */
 	int rc = rn_gpu_region_add(nic, key, addr, len, access);
 
-	if (rc == 0 && access & RN_ACCESS_LOCAL_WRITE)
+	/* Pages that come and go are not watched, as they cannot be declared. */
+	if (rc == 0 && access & RN_ACCESS_LOCAL_WRITE && !(access & RN_ACCESS_ON_DEMAND))
 		rn_sanitize_region_add(nic, key, addr, len);
 	return rc;
 }
