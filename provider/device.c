@@ -153,6 +153,7 @@ int rnp_query_port(struct ibv_context *context, uint8_t port_num,
 {
 	const struct rnp_context *ctx = to_rnp_context(context);
 	const struct rn_netdev *dev;
+	int cancel;
 	bool up;
 
 	if (rnp_is_copy(ctx))
@@ -160,7 +161,9 @@ int rnp_query_port(struct ibv_context *context, uint8_t port_num,
 	if (port_num != 1)
 		return EINVAL;
 	dev = rnp_engine_netdev(ctx->engine);
+	cancel = rnp_enter(ctx->engine);
 	up = link_is_up(dev) && !rnp_engine_dead(ctx->engine);
+	rnp_leave(ctx->engine, cancel);
 	*attr = (struct ibv_port_attr){
 		.state = up ? IBV_PORT_ACTIVE : IBV_PORT_DOWN,
 		.max_mtu = IBV_MTU_4096,

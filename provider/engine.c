@@ -163,6 +163,7 @@ static void destroy(struct rnp_engine *e)
 	if (e->dev)
 		rn_dev_fini(e->dev);
 	free(e->dev);
+	free(e->tree);
 	rnp_stats_close(&e->stats);
 	pthread_mutex_destroy(&e->lock);
 	free(e);
@@ -184,6 +185,8 @@ static struct rnp_engine *create(struct rnp_process *process, const char *ibdev,
 	e->stats.fd = e->stats.share_fd = -1;
 	pthread_mutex_init(&e->lock, NULL);
 	rc = rnp_settings_read(&e->set, err, err_len);
+	if (!rc && e->set.tree)
+		e->tree = strdup(e->set.tree); /* the environment may change */
 	if (!rc)
 		rc = find_netdev(e, ibdev, err, err_len);
 	if (!rc && rnp_stats_open(&e->stats, ibdev))

@@ -90,6 +90,7 @@ struct rnp_engine {
 	struct rn_netdev netdev;
 	struct rn_gid gid[RN_GID_MAX]; /* as the core has it; all zero: unused */
 	struct rnp_settings set;
+	char *tree; /* constant: where the kernel stand-in shows our files; or NULL */
 	struct rnp_stats stats;
 	struct rnp_pcie pcie; /* constant */
 	struct rn_dev *dev;

@@ -7,11 +7,24 @@
 #include "engine_internal.h"
 #include "log.h"
 #include "rocind_client.h"
+#include "sysfs_tree.h"
 
 static void tell_owners(struct rnp_engine *e, int ibv_event_type)
 {
 	for (const struct rnp_owner *o = e->owners; o; o = o->next)
 		e->hooks->on_device_event(o->owner, ibv_event_type);
+}
+
+/* What changed is to be read from the files before the program hears of it. Processes
+ * that share the tree write the same.
+ */
+static void show(const struct rnp_engine *e)
+{
+	int rc = e->tree ? rn_sysfs_tree_update(e->tree, &e->netdev, 1) : 0;
+
+	if (rc)
+		rn_log(RN_LOG_WARN, "%s: port and GIDs in %s are out of date (errno %d)",
+		       e->netdev.ibdev, e->tree, -rc);
 }
 
 /* Nobody owns our port any more: the sockets go at once, so that a new rocind can have
@@ -46,6 +59,7 @@ static void set_gid(struct rnp_engine *e, unsigned idx, const struct rn_gid *gid
 	if (idx >= e->netdev.gid_count)
 		e->netdev.gid_count = idx + 1;
 	rn_dev_set_gid(e->dev, idx, gid);
+	show(e);
 }
 
 static void add_gid(struct rnp_engine *e, const struct rn_rocind_event *ev)
@@ -77,6 +91,7 @@ static void set_link(struct rnp_engine *e, bool up)
 	if (e->netdev.up == up)
 		return;
 	e->netdev.up = up;
+	show(e);
 	tell_owners(e, up ? IBV_EVENT_PORT_ACTIVE : IBV_EVENT_PORT_ERR);
 }
 

@@ -151,7 +151,8 @@ int rnp_settings_read(struct rnp_settings *s, char *err, size_t err_len)
 
 	*s = (struct rnp_settings){ .netdevs = read_text("ROCIN_NETDEVS"),
 				    .pcap = read_text("ROCIN_PCAP"),
-				    .pcie = read_text("ROCIN_PCIE") };
+				    .pcie = read_text("ROCIN_PCIE"),
+				    .tree = read_text("ROCIN_TREE") };
 	rc = read_choice(&gso, &s->gso, err, err_len);
 	if (!rc)
 		rc = read_choice(&icrc, &s->icrc_exact, err, err_len);

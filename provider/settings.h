@@ -12,6 +12,7 @@
  *	ROCIN_LINGER_US		0..1000: how long the last poll of an event-driven
  *				program waits for a packet before it may sleep
  *	ROCIN_PCIE		knobs of the simulated PCIe layer, see rnp_pcie_open()
+ *	ROCIN_TREE		generated tree in which port and GIDs are kept up to date
  *	ROCIN_WINDOW		START[:MIN[:MAX]], bytes with K or M: what may be under
  *				way to one destination
  */
@@ -25,6 +26,7 @@ struct rnp_settings {
 	const char *netdevs; /* NULL: the default */
 	const char *pcap;    /* NULL: no capture */
 	const char *pcie;    /* NULL: off */
+	const char *tree;    /* NULL: no generated tree */
 	bool gso;
 	bool icrc_exact;
 	bool has_fault;
