@@ -1,0 +1,219 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# mcast.sh - a multicast group with members in several processes.
+#
+# usage: mcast.sh lo|users|rocind|bridge
+# shellcheck source=lib.sh
+. "$(dirname "$0")/lib.sh"
+group=239.$(($$ / 65536 % 128)).$(($$ / 256 % 256)).$(($$ % 256))
+
+# member NAME COMMAND...: start an end in the background; its output is in $work/NAME.out
+members=()
+member() {
+	local name=$1
+	shift
+	timeout 60 "$@" >"$work/$name.out" 2>&1 &
+	pids+=("$!")
+	members+=("$name:$!")
+}
+ready() {
+	local m
+	for m in "${members[@]}"; do
+		[ -e "$work/${m%:*}.ready" ] || kill -0 "${m#*:}" 2>/dev/null || return 0
+		[ -e "$work/${m%:*}.ready" ] || return 1
+	done
+}
+# all NAME: let those that send go ahead; all must end well
+all() {
+	local m
+	wait_for 30 ready || fail "$1: not all are ready"
+	touch "$work/go"
+	for m in "${members[@]}"; do
+		wait "${m#*:}" || fail "$1: ${m%:*}: $(tail -3 "$work/${m%:*}.out")"
+	done
+	rm -f "$work/go" "$work"/*.ready
+	echo "ok: $1: ${#members[@]} processes"
+	members=()
+}
+# end NAME NETDEV OPTION...: an end of ours, here or where ${at[@]} says
+at=()
+end() {
+	local name=$1 netdev=$2
+	shift 2
+	member "$name" "${at[@]}" rocin run --netdev "$netdev" -- \
+		"$ROCIN_TESTS/mcast" "$@" "$work/$name.ready" "$work/go"
+}
+
+on_lo() {
+	end one "lo:$addr_a" -r "$group"
+	end two "lo:$addr_a" -r "$group"
+	end three "lo:$addr_b" -r "$group"
+	end sender "lo:$addr_b" -s "$group"
+	all 'two processes of one address, one of another, a sender'
+	end one "lo:$addr_a" -r -s -l 9 "$group"
+	end two "lo:$addr_b" -r -l 9 "$group"
+	end other "lo:$addr_b" -r -s -t 2 "${group/239/238}"
+	all 'a sender gets its own, and another group nothing of it'
+}
+
+users() {
+	local theirs
+	[ "$(id -u)" = 0 ] || skip 'becoming another user needs root'
+	theirs=$(mktemp -d)
+	chown 65534:65534 "$theirs"
+	chmod 711 "$work"
+	as_nobody=(setpriv --reuid=65534 --regid=65534 --clear-groups
+		env "ROCIN_RUNTIME_DIR=$theirs/run" "HOME=$theirs")
+	# shellcheck disable=SC2064 # now
+	trap "${as_nobody[*]} rocin stop >/dev/null 2>&1; rm -rf '$theirs'; cleanup" EXIT
+	"${as_nobody[@]}" test -x "$ROCIN_TESTS/mcast" ||
+		skip 'the build directory is closed to other users'
+	ln -s "$theirs/ready" "$work/theirs.ready"
+	end ours "lo:$addr_a" -r "$group"
+	member theirs "${as_nobody[@]}" rocin run --netdev "lo:$addr_b" -- \
+		"$ROCIN_TESTS/mcast" -r -s "$group" "$theirs/ready" "$work/go"
+	all 'members of two users'
+}
+
+rocind() {
+	local daemon victim
+	gone() { ! kill -0 "$victim" 2>/dev/null; }
+	end one "lo:$addr_a" -r "$group"
+	victim=${members[0]#*:}
+	wait_for 30 ready || fail 'no member'
+	daemon=$(rocin stat --daemon --json | python3 -c '
+import json, sys
+print(json.load(sys.stdin)[0]["pid"])')
+	kill -9 "$daemon"
+	wait_for 30 gone || fail 'the member survives rocind'
+	members=()
+	rm -f "$work"/*.ready
+	end one "lo:$addr_a" -r "$group"
+	end two "lo:$addr_b" -r -s "$group"
+	all 'with a new rocind the group works again'
+}
+
+# Three hosts on a bridge:
+#   [a: 10.79.0.1, fd79::1] --- [br0] --- [b: 10.79.0.2, fd79::2]
+#                                   `---- [c: 10.79.0.3, fd79::3]
+bridge() {
+	local host n ns=rocin-mc-$$
+	[ "$(id -u)" = 0 ] || skip 'network namespaces need root'
+	ip netns add "$ns-br" 2>/dev/null || skip 'network namespaces cannot be made here'
+	# shellcheck disable=SC2064 # now
+	trap "remove_hosts $ns; cleanup" EXIT
+	ip -n "$ns-br" link add name br0 type bridge || skip 'no bridges here'
+	ip -n "$ns-br" link set br0 up
+	n=0
+	for host in a b c; do
+		n=$((n + 1))
+		ip netns add "$ns-$host"
+		ip -n "$ns-$host" link add eth type veth peer name "p$host" netns "$ns-br"
+		ip -n "$ns-br" link set "p$host" master br0 up
+		ip -n "$ns-$host" addr add "10.79.0.$n/24" dev eth
+		ip -n "$ns-$host" addr add "fd79::$n/64" dev eth nodad
+		ip -n "$ns-$host" link set lo up
+		ip -n "$ns-$host" link set eth up
+	done
+	for host in a b c; do
+		wait_for 20 settled "$ns-$host" || fail 'the bridge does not come up'
+	done
+
+	nsenter --net="/run/netns/$ns-b" tcpdump -i eth -s 0 -U -w "$work/wire.pcap" \
+		udp port 4791 2>"$work/tcpdump.out" &
+	tcpdump_pid=$!
+	pids+=("$tcpdump_pid")
+	capturing() { grep -q 'listening on' "$work/tcpdump.out"; }
+	wait_for 10 capturing || skip 'tcpdump cannot capture here'
+
+	three_hosts 'IPv4' "$ns" 0 239.1.2.3
+	three_hosts 'IPv6' "$ns" 1 ff05::1:2
+	three_hosts 'IPv6, of the link' "$ns" 1 ff02::1:2
+	three_hosts 'IPv6, from a link-local address' "$ns" 2 ff02::1:3
+	three_hosts 'IPv6 that looks like IPv4' "$ns" 1 ff0e::ffff:239.1.2.3
+
+	caught() { [ "$(count_packets 'ipv6.dst == ff0e::ffff:ef01:203')" = 21 ]; }
+	wait_for 10 caught || fail 'tcpdump has not seen the last packets'
+	kill -INT "$tcpdump_pid"
+	wait "$tcpdump_pid"
+	"$(dirname "$0")/judge-capture.sh" "$work/wire.pcap" || fail 'the capture'
+	on_wire '239.1.2.3' 'eth.dst == 01:00:5e:01:02:03 && ip.ttl == 5 && ip.src == 10.79.0.1'
+	on_wire 'ff05::1:2' 'eth.dst == 33:33:00:01:00:02 && ipv6.hlim == 5'
+
+	# On the loopback interface IPv6 groups need a route.
+	at=(nsenter --net="/run/netns/$ns-a")
+	end lone lo -x -i 1 ff05::1:2
+	all 'IPv6 groups on lo without a route are refused'
+	ip -n "$ns-a" route add local ff00::/8 dev lo
+	end one lo -r -i 1 ff05::1:2
+	end two lo -r -s -i 1 ff05::1:2
+	all 'with a route they work'
+	# The same group on two interfaces of a host: each device gets what is its own.
+	at=(nsenter --net="/run/netns/$ns-a")
+	for group in 239.1.2.3 ff05::1:2; do
+		local gid=0
+		[ "$group" = 239.1.2.3 ] || gid=1
+		end loop lo -r -t 2 -i $gid "$group"
+		end ether eth -r -t 1 -i $gid "$group"
+		end ether-sender eth -r -s -t 1 -i $gid "$group"
+		at=(nsenter --net="/run/netns/$ns-b")
+		end there eth -r -t 1 -i $gid "$group"
+		at=(nsenter --net="/run/netns/$ns-a")
+		wait_for 30 ready || fail 'not all are ready'
+		touch "$work/go"
+		for m in "${members[@]}"; do
+			case $m in loop:*) continue ;; esac
+			wait "${m#*:}" || fail "two interfaces: ${m%:*}: $(tail -3 "$work/${m%:*}.out")"
+		done
+		members=("${members[0]}")
+		end loop-sender lo -s -t 2 -i $gid "$group"
+		all "two interfaces of one host, $group"
+	done
+}
+settled() {
+	ip -n "$1" link show eth | grep -q 'state UP' &&
+		[ -z "$(ip -n "$1" -6 addr show dev eth tentative)" ] &&
+		[ -n "$(ip -n "$1" -6 addr show dev eth scope link)" ]
+}
+remove_hosts() {
+	local host
+	for host in a b c; do
+		nsenter --net="/run/netns/$1-$host" timeout 5 rocin stop >/dev/null 2>&1
+		ip netns del "$1-$host"
+	done
+	ip netns del "$1-br"
+}
+# three_hosts NAME NAMESPACES GID GROUP: a sends; it, another process there, b and c get all
+three_hosts() {
+	local host
+	for host in b c; do
+		at=(nsenter --net="/run/netns/$2-$host")
+		end "$host" eth -r -i "$3" -l 5 "$4"
+	done
+	at=(nsenter --net="/run/netns/$2-a")
+	end beside eth -r -i "$3" -l 5 "$4"
+	end a eth -r -s -i "$3" -l 5 "$4"
+	all "three hosts, $1"
+}
+# count_packets FILTER: in the capture
+count_packets() {
+	tshark -r "$work/wire.pcap" -Y "infiniband && $1" 2>/dev/null | wc -l
+}
+# on_wire GROUP FILTER: packets to GROUP were seen, all to QPN 0xffffff and as FILTER says
+on_wire() {
+	local seen good to="ip.dst == $1"
+	[[ $1 != *:* ]] || to="ipv6.dst == $1"
+	seen=$(count_packets "$to")
+	good=$(count_packets "$to && infiniband.bth.destqp == 0xffffff && $2")
+	if [ "$seen" = 0 ] || [ "$seen" != "$good" ]; then
+		fail "on the wire to $1: $seen packets, $good as they should be"
+	fi
+	echo "ok: tshark sees $seen packets to $1"
+}
+
+case $1 in
+lo) on_lo ;;
+users) users ;;
+rocind) rocind ;;
+bridge) bridge ;;
+esac
