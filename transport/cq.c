@@ -21,8 +21,10 @@ void rn_cq_arm(struct rn_cq *cq, enum rn_cq_arm mode)
 		cq->armed = mode;
 }
 
-static void lose_cqe(struct rn_dev *dev, struct rn_cq *cq, const struct rn_qp *qp)
+static void lose_cqe(struct rn_dev *dev, struct rn_cq *cq, struct rn_qp *qp)
 {
+	if (qp->type == RN_QPT_XRC_RECV)
+		qp->rsp.cq_lost = true; /* the CQ is not its own */
 	rn_count(dev, RN_STAT_CQ_OVERRUN);
 	/* A QP that is in ERR already has nothing more to lose. */
 	if (!cq->overrun || qp->state != RN_QPS_ERR)

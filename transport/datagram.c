@@ -25,9 +25,25 @@ static bool continues_message(const struct rn_responder *rsp, const struct rn_re
 		       : rsp->message == RN_MSG_WRITE && q->kind == RN_OP_KIND_WRITE;
 }
 
-static void drop_message(struct rn_qp *qp, enum rn_verdict v)
+/* A receive of an SRQ does not wait in vain for a message that fits: it completes, and
+ * the QP lives on (IBTA Vol 1, 9.9.3, class E).
+ */
+static void complete_too_short(struct rn_qp *qp, rn_ns now)
+{
+	struct rn_completion c = {
+		.status = RN_WC_LOC_LEN_ERR,
+		.opcode = RN_WC_RECV,
+	};
+
+	rn_qp_take_recv(qp, qp->srq);
+	rn_qp_complete_recv(qp, now, &c);
+}
+
+static void drop_message(struct rn_qp *qp, rn_ns now, enum rn_verdict v)
 {
 	abandon_message(&qp->rsp);
+	if (v == RN_V_RECV_TOO_SHORT && qp->srq)
+		complete_too_short(qp, now);
 	rn_count(qp->dev, v == RN_V_RNR || v == RN_V_RECV_TOO_SHORT ? RN_STAT_RX_NO_RECV
 								    : RN_STAT_RX_DROPPED);
 }
@@ -64,7 +80,7 @@ void rn_uc_receive(struct rn_qp *qp, rn_ns now, const struct rn_packet *p)
 	if (v == RN_V_RECV_PROT)
 		fail_recv(qp, now);
 	else if (v != RN_V_NEXT)
-		drop_message(qp, v);
+		drop_message(qp, now, v);
 }
 
 /* ----------------------------------------------------------------------- UD */
@@ -157,8 +173,7 @@ static bool place_datagram(struct rn_qp *qp, struct rn_recv_wqe *wqe,
 
 void rn_ud_receive(struct rn_qp *qp, rn_ns now, const struct rn_packet *p)
 {
-	struct rn_wq *rq = &qp->rsp.rq;
-	struct rn_recv_wqe *wqe = rn_wq_at(rq, rq->head);
+	struct rn_recv_wqe *wqe = rn_qp_next_recv(qp, qp->srq);
 	struct rn_completion c = {
 		.status = RN_WC_SUCCESS,
 		.opcode = RN_WC_RECV,
@@ -180,10 +195,13 @@ void rn_ud_receive(struct rn_qp *qp, rn_ns now, const struct rn_packet *p)
 		rn_count(qp->dev, RN_STAT_RX_DROPPED);
 		return;
 	}
-	if (rn_wq_count(rq) == 0 || c.byte_len > wqe->length) {
+	if (!wqe || c.byte_len > wqe->length) {
+		if (wqe && qp->srq)
+			complete_too_short(qp, now);
 		rn_count(qp->dev, RN_STAT_RX_NO_RECV);
 		return;
 	}
+	wqe = rn_qp_take_recv(qp, qp->srq);
 	if (!place_datagram(qp, wqe, p)) {
 		fail_recv(qp, now);
 		return;

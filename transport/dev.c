@@ -43,10 +43,12 @@ int rn_dev_init(struct rn_dev *dev, const struct rn_dev_cfg *cfg)
 	dev->cfg = *cfg;
 	rn_htab_init(&dev->qps, dev->qp_bucket0, RN_ARRAY_SIZE(dev->qp_bucket0));
 	rn_htab_init(&dev->mrs, dev->mr_bucket0, RN_ARRAY_SIZE(dev->mr_bucket0));
+	rn_htab_init(&dev->srqs, dev->srq_bucket0, RN_ARRAY_SIZE(dev->srq_bucket0));
 	rn_list_init(&dev->work);
 	rn_list_init(&dev->acks);
 	rn_list_init(&dev->frames);
 	rn_list_init(&dev->qp_events);
+	rn_list_init(&dev->srq_events);
 	rn_list_init(&dev->read_waiting);
 	dev->cq_events_tail = &dev->cq_events;
 	return 0;
@@ -56,6 +58,7 @@ void rn_dev_fini(struct rn_dev *dev)
 {
 	assert(dev->qps.count == 0);
 	assert(dev->mrs.count == 0);
+	assert(dev->srqs.count == 0);
 	assert(!dev->cq_events);
 	assert(dev->read_in_flight == 0);
 	assert(rn_dev_deadline(dev) == RN_NEVER);
@@ -100,6 +103,16 @@ void **rn_dev_grow_qp_table(struct rn_dev *dev, void **bucket, uint32_t count)
 void **rn_dev_grow_mr_table(struct rn_dev *dev, void **bucket, uint32_t count)
 {
 	return grow(&dev->mrs, dev->mr_bucket0, bucket, count);
+}
+
+void **rn_dev_grow_srq_table(struct rn_dev *dev, void **bucket, uint32_t count)
+{
+	return grow(&dev->srqs, dev->srq_bucket0, bucket, count);
+}
+
+bool rn_dev_has_srqn(const struct rn_dev *dev, uint32_t srqn)
+{
+	return rn_htab_find(&dev->srqs, srqn) != NULL;
 }
 
 bool rn_dev_has_qpn(const struct rn_dev *dev, uint32_t qpn)
@@ -182,7 +195,7 @@ static uint32_t build_work(struct rn_qp *qp, rn_ns now, struct rn_build *b)
 {
 	uint32_t len;
 
-	if (qp->type == RN_QPT_RC && qp->state >= RN_QPS_RTR) {
+	if (rn_qp_is_reliable(qp) && qp->state >= RN_QPS_RTR) {
 		address_packet(qp, b->tx, true);
 		len = rn_rsp_build(qp, now, b);
 		if (len)

@@ -4,13 +4,19 @@
  * An event is a bit in its object plus the object's place in one of two queues of the
  * device, so that raising one needs no memory and forgetting an object is complete.
  */
-#include "qp.h"
+#include "srq.h"
 
 void rn_event_raise(struct rn_qp *qp, enum rn_async_event event)
 {
 	qp->async_pending |= 1u << event;
 	if (!rn_list_is_linked(&qp->event_link))
 		rn_list_push_back(&qp->dev->qp_events, &qp->event_link);
+}
+
+void rn_event_raise_srq(struct rn_srq *srq)
+{
+	if (!rn_list_is_linked(&srq->event_link))
+		rn_list_push_back(&srq->dev->srq_events, &srq->event_link);
 }
 
 void rn_event_raise_cq(struct rn_dev *dev, struct rn_cq *cq, bool error)
@@ -79,12 +85,23 @@ static void take_qp_event(struct rn_dev *dev, struct rn_event *ev)
 		rn_list_remove(&qp->event_link);
 }
 
+static void take_srq_event(struct rn_dev *dev, struct rn_event *ev)
+{
+	struct rn_list *link = rn_list_pop_front(&dev->srq_events);
+
+	*ev = (struct rn_event){ .async = RN_EVENT_SRQ_LIMIT_REACHED,
+				 .srq = RN_CONTAINER_OF(link, struct rn_srq,
+							event_link) };
+}
+
 bool rn_dev_event(struct rn_dev *dev, struct rn_event *ev)
 {
 	if (dev->cq_events)
 		take_cq_event(dev, ev);
 	else if (!rn_list_is_empty(&dev->qp_events))
 		take_qp_event(dev, ev);
+	else if (!rn_list_is_empty(&dev->srq_events))
+		take_srq_event(dev, ev);
 	else
 		return false;
 	return true;

@@ -27,13 +27,14 @@ static struct rn_mem_attr mem_attr(const struct rn_qp *qp, const struct rn_mr *m
 static enum rn_verdict place_send(struct rn_qp *qp, const struct rn_request *q)
 {
 	struct rn_responder *rsp = &qp->rsp;
-	struct rn_recv_wqe *wqe = rn_wq_at(&rsp->rq, rsp->rq.head);
+	struct rn_recv_wqe *wqe;
 	enum rn_wc_status status;
 
 	if (q->flags & RN_OP_FIRST) {
 		rsp->recv_taken = true;
 		rsp->received = 0;
 	}
+	wqe = rn_wq_at(&rsp->rq, rsp->rq.head);
 	if (q->p->payload_len) {
 		status = rn_scatter(qp, rn_recv_sge(wqe), wqe->num_sge, rsp->received,
 				    q->p->payload, q->p->payload_len);
@@ -108,9 +109,11 @@ static enum rn_verdict end_message(struct rn_qp *qp, rn_ns now,
 static enum rn_verdict execute_message(struct rn_qp *qp, rn_ns now,
 				       const struct rn_request *q)
 {
-	enum rn_verdict v =
-		q->kind == RN_OP_KIND_SEND ? place_send(qp, q) : place_write(qp, q);
+	enum rn_verdict v;
 
+	if (q->flags & RN_OP_RECV_WQE_TAKEN)
+		rn_qp_take_recv(qp, q->srq);
+	v = q->kind == RN_OP_KIND_SEND ? place_send(qp, q) : place_write(qp, q);
 	if (v == RN_V_NEXT && q->flags & RN_OP_LAST)
 		v = end_message(qp, now, q);
 	return v;
@@ -134,6 +137,7 @@ static struct rn_resource *new_resource(struct rn_qp *qp, const struct rn_reques
 		.last = q->p->bth.psn,
 		.next = q->p->bth.psn,
 	};
+	rn_put_be24(r->srqn, q->srqn);
 	count_message(qp);
 	r->msn = rsp->msn;
 	rsp->res_tail++;
@@ -166,7 +170,7 @@ static enum rn_mem_result run_atomic(struct rn_qp *qp, const struct rn_resource 
 	const struct rn_dev_cfg *cfg = &qp->dev->cfg;
 	const struct rn_key_use use = {
 		.key = r->rkey,
-		.pd = qp->pd,
+		.pd = rn_res_pd(qp, r),
 		.qpn = qp->qpn,
 		.va = r->va,
 		.len = sizeof(uint64_t),
@@ -263,7 +267,7 @@ static enum rn_verdict execute_atomic(struct rn_qp *qp, rn_ns now,
 				      const struct rn_request *q)
 {
 	struct rn_resource *r = new_resource(qp, q);
-	bool swap = q->p->bth.opcode == RN_RC_CMP_SWAP;
+	bool swap = rn_opcode_operation(q->p->bth.opcode) == RN_RC_CMP_SWAP;
 
 	r->kind = RN_RES_ATOMIC;
 	r->phase = RN_ATOMIC_WAITING;
@@ -361,7 +365,7 @@ static void repeat_read(struct rn_qp *qp, const struct rn_request *q)
 
 static void repeat_atomic(struct rn_qp *qp, const struct rn_request *q)
 {
-	bool swap = q->p->bth.opcode == RN_RC_CMP_SWAP;
+	bool swap = rn_opcode_operation(q->p->bth.opcode) == RN_RC_CMP_SWAP;
 	struct rn_resource *r;
 	uint8_t i;
 

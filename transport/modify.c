@@ -172,7 +172,7 @@ static void set_path(struct rn_qp *qp)
 		qp->stats->dest_qpn = qp->attr.dest_qpn;
 		qp->stats->dest_gid = qp->attr.av.dgid;
 	}
-	if (qp->type == RN_QPT_RC) {
+	if (rn_qp_is_reliable(qp)) {
 		rn_dest_leave(qp);
 		rn_dest_join(qp);
 	}

@@ -40,10 +40,12 @@ static const uint16_t rules[RN_WR_COUNT] = {
 
 static uint8_t type_bit(enum rn_qp_type type)
 {
-	if (type == RN_QPT_RC)
+	if (type == RN_QPT_RC || type == RN_QPT_XRC_SEND)
 		return ON_RC;
 	if (type == RN_QPT_RAW_PACKET)
 		return ON_RAW;
+	if (type == RN_QPT_XRC_RECV)
+		return 0; /* it sends nothing */
 	return type == RN_QPT_UC ? ON_UC : ON_UD;
 }
 
@@ -85,6 +87,8 @@ static int check_send(const struct rn_qp *qp, const struct rn_send_wr *wr, uint6
 		return -EINVAL;
 	if (qp->type == RN_QPT_UD && (!wr->av || wr->remote_qpn > RN_QPN_MASK))
 		return -EINVAL;
+	if (qp->type == RN_QPT_XRC_SEND && wr->remote_srqn > RN_SRQN_MAX)
+		return -EINVAL;
 	return 0;
 }
 
@@ -103,6 +107,8 @@ static void copy_inline(uint8_t *to, const struct rn_send_wr *wr)
 static void fill_parts(const struct rn_qp *qp, struct rn_send_wqe *wqe,
 		       const struct rn_send_wr *wr)
 {
+	if (qp->type == RN_QPT_XRC_SEND)
+		rn_put_be24(wqe->srqn, wr->remote_srqn);
 	if (qp->type == RN_QPT_UD) {
 		*rn_wqe_ud(wqe) =
 			(struct rn_wqe_ud){ .av = *wr->av, .dest_qpn = wr->remote_qpn };
@@ -189,20 +195,10 @@ int rn_qp_post_send(struct rn_dev *dev, struct rn_qp *qp, rn_ns now,
 	return 0;
 }
 
-int rn_qp_post_recv(struct rn_dev *dev, struct rn_qp *qp, rn_ns now,
-		    const struct rn_recv_wr *wr)
+void rn_recv_wqe_fill(struct rn_recv_wqe *wqe, const struct rn_recv_wr *wr)
 {
-	struct rn_wq *rq = &qp->rsp.rq;
-	struct rn_recv_wqe *wqe;
-	uint64_t len;
+	uint64_t len = total_len(wr->sg, wr->num_sge);
 
-	if (qp->state == RN_QPS_RESET || wr->num_sge > rq->max_sge)
-		return -EINVAL;
-	if (rn_wq_count(rq) >= rq->max_wr)
-		return -ENOMEM;
-
-	len = total_len(wr->sg, wr->num_sge);
-	wqe = rn_wq_at(rq, rq->tail);
 	*wqe = (struct rn_recv_wqe){
 		.wr_id = wr->wr_id,
 		/* No message is longer than 2^31 bytes, so no one sees the ceiling. */
@@ -211,6 +207,19 @@ int rn_qp_post_recv(struct rn_dev *dev, struct rn_qp *qp, rn_ns now,
 	};
 	if (wr->num_sge)
 		memcpy(rn_recv_sge(wqe), wr->sg, wr->num_sge * sizeof(*wr->sg));
+}
+
+int rn_qp_post_recv(struct rn_dev *dev, struct rn_qp *qp, rn_ns now,
+		    const struct rn_recv_wr *wr)
+{
+	struct rn_wq *rq = &qp->rsp.rq;
+
+	if (qp->state == RN_QPS_RESET || wr->num_sge > rq->max_sge || !qp->recv_cq ||
+	    qp->srq)
+		return -EINVAL;
+	if (rn_wq_count(rq) >= rq->max_wr)
+		return -ENOMEM;
+	rn_recv_wqe_fill(rn_wq_at(rq, rq->tail), wr);
 	rq->tail++;
 	if (qp->state == RN_QPS_ERR)
 		rn_rsp_flush(qp, now);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* qp.c - create and destroy queue pairs; error and flush. */
 #include "mw.h"
+#include "srq.h"
 
 #include "rocin/raw_packet.h"
 
@@ -49,7 +50,7 @@ static uint32_t send_extra(const struct rn_qp_init *in)
 		extra += UD_PART;
 	else
 		extra = max_u32(extra, BIND_PART);
-	if (in->type == RN_QPT_RC)
+	if (in->type == RN_QPT_RC || in->type == RN_QPT_XRC_SEND)
 		extra = max_u32(extra, ATOMIC_PART + sges);
 	return (extra + 7) & ~7u;
 }
@@ -61,12 +62,26 @@ static size_t align_up(size_t n)
 
 static bool init_is_sane(const struct rn_qp_init *in)
 {
-	bool known = in->type == RN_QPT_RC || in->type == RN_QPT_UC ||
+	bool xrc = in->type == RN_QPT_XRC_SEND || in->type == RN_QPT_XRC_RECV;
+	bool known = xrc || in->type == RN_QPT_RC || in->type == RN_QPT_UC ||
 		     in->type == RN_QPT_UD || in->type == RN_QPT_RAW_PACKET;
 
-	return known && in->qpn <= RN_QPN_MASK && in->max_send_wr <= RN_WR_MAX &&
-	       in->max_recv_wr <= RN_WR_MAX && in->max_send_sge <= RN_SGE_MAX &&
-	       in->max_recv_sge <= RN_SGE_MAX && in->max_inline <= RN_INLINE_MAX;
+	if ((in->srq || xrc) && (in->max_recv_wr || in->max_recv_sge))
+		return false;
+	if (in->type == RN_QPT_XRC_RECV && (in->max_send_wr || !in->xrcd))
+		return false;
+	return known && !(xrc && in->srq) && in->qpn <= RN_QPN_MASK &&
+	       in->max_send_wr <= RN_WR_MAX && in->max_recv_wr <= RN_WR_MAX &&
+	       in->max_send_sge <= RN_SGE_MAX && in->max_recv_sge <= RN_SGE_MAX &&
+	       in->max_inline <= RN_INLINE_MAX;
+}
+
+/* Of one receive WQE: of an XRC domain, any SRQ may be asked for one. */
+static uint32_t recv_sges(const struct rn_qp_init *in)
+{
+	if (in->type == RN_QPT_XRC_RECV)
+		return RN_SGE_MAX;
+	return in->srq ? in->srq->rq.max_sge : in->max_recv_sge;
 }
 
 /* What is gathered before it leaves: a packet's payload, or a frame. */
@@ -80,11 +95,12 @@ static struct layout layout_of(const struct rn_dev *dev, const struct rn_qp_init
 	struct layout l = {
 		.send_stride = (uint32_t)sizeof(struct rn_send_wqe) + send_extra(in),
 		.recv_stride = (uint32_t)(sizeof(struct rn_recv_wqe) +
-					  in->max_recv_sge * sizeof(struct rn_sge)),
+					  recv_sges(in) * sizeof(struct rn_sge)),
 		.send_capacity = capacity_for(in->max_send_wr),
 		.recv_capacity = capacity_for(in->max_recv_wr),
 		.req_stage = !dev->cfg.mem->always_done,
-		.rsp_stage = !dev->cfg.mem->always_done && in->type == RN_QPT_RC,
+		.rsp_stage = !dev->cfg.mem->always_done &&
+			     (in->type == RN_QPT_RC || in->type == RN_QPT_XRC_RECV),
 	};
 
 	l.send_at = align_up(sizeof(struct rn_qp));
@@ -123,7 +139,7 @@ static void init_queues(struct rn_qp *qp, const struct rn_qp_init *in,
 	qp->rsp.rq = (struct rn_wq){ .slot = block + l->recv_at,
 				     .stride = l->recv_stride,
 				     .capacity = l->recv_capacity,
-				     .max_sge = in->max_recv_sge,
+				     .max_sge = recv_sges(in),
 				     .max_wr = in->max_recv_wr };
 	qp->req.stage.buf = l->req_stage ? block + l->req_stage_at : NULL;
 	qp->rsp.stage.buf = l->rsp_stage ? block + l->rsp_stage_at : NULL;
@@ -142,7 +158,9 @@ struct rn_qp *rn_qp_create(struct rn_dev *dev, void *mem, const struct rn_qp_ini
 	qp->dev = dev;
 	qp->type = init->type;
 	qp->qpn = init->qpn;
-	qp->pd = init->pd;
+	qp->pd = init->type == RN_QPT_XRC_RECV ? 0 : init->pd;
+	qp->srq = init->srq;
+	qp->xrcd = init->xrcd;
 	qp->max_inline = init->max_inline;
 	qp->sq_sig_all = init->sq_sig_all;
 	qp->send_cq = init->send_cq;
@@ -154,6 +172,8 @@ struct rn_qp *rn_qp_create(struct rn_dev *dev, void *mem, const struct rn_qp_ini
 	rn_rsp_reset(qp);
 	rc = rn_htab_insert(&dev->qps, &qp->node);
 	assert(rc == 0);
+	if (qp->srq)
+		qp->srq->qps++;
 	rn_qp_set_stats(qp, init->stats);
 	return qp;
 }
@@ -191,6 +211,8 @@ void rn_qp_destroy(struct rn_dev *dev, struct rn_qp *qp)
 		dev->last_qp = NULL;
 	if (qp->stats)
 		__atomic_store_n(&qp->stats->qpn, 0, __ATOMIC_RELAXED);
+	if (qp->srq)
+		qp->srq->qps--;
 	rn_htab_remove(&dev->qps, &qp->node);
 }
 
@@ -204,12 +226,14 @@ void rn_qp_error(struct rn_qp *qp, rn_ns now)
 	rn_dest_uncharge(qp, qp->req.in_flight);
 	rn_rsp_flush(qp, now);
 	stop(qp);
+	if (rn_qp_uses_srq(qp))
+		rn_event_raise(qp, RN_EVENT_LAST_WQE_REACHED);
 	rn_qp_publish(qp);
 }
 
 void rn_qp_sq_error(struct rn_qp *qp, rn_ns now)
 {
-	assert(qp->type != RN_QPT_RC);
+	assert(!rn_qp_is_reliable(qp));
 	if (qp->state != RN_QPS_RTS && qp->state != RN_QPS_SQD)
 		return;
 	qp->state = RN_QPS_SQE;
@@ -217,6 +241,12 @@ void rn_qp_sq_error(struct rn_qp *qp, rn_ns now)
 	qp->req.draining = false;
 	stop(qp);
 	rn_qp_publish(qp);
+}
+
+static bool lost_cqe(const struct rn_qp *qp)
+{
+	return (qp->send_cq && qp->send_cq->overrun) ||
+	       (qp->recv_cq && qp->recv_cq->overrun) || qp->rsp.cq_lost;
 }
 
 /* Every QP with a CQ that lost a CQE. Their flush CQEs may overrun further ones. */
@@ -228,7 +258,7 @@ void rn_qp_fail_overrun(struct rn_dev *dev, rn_ns now)
 		     n = rn_htab_next(&dev->qps, n)) {
 			struct rn_qp *qp = RN_CONTAINER_OF(n, struct rn_qp, node);
 
-			if (!qp->send_cq->overrun && !qp->recv_cq->overrun)
+			if (!lost_cqe(qp))
 				continue;
 			if (qp->state == RN_QPS_RESET || qp->state == RN_QPS_ERR)
 				continue;
@@ -301,11 +331,13 @@ void rn_qp_complete_recv(struct rn_qp *qp, rn_ns now, struct rn_completion *c)
 {
 	struct rn_wq *rq = &qp->rsp.rq;
 	const struct rn_recv_wqe *wqe = rn_wq_at(rq, rq->head);
+	const struct rn_srq *srq = qp->rsp.taken_from;
 
 	assert(rn_wq_count(rq) > 0);
 	c->wr_id = wqe->wr_id;
 	rq->head++;
-	rn_cq_push(qp->dev, qp->recv_cq, qp, now, c);
+	qp->rsp.taken_from = NULL;
+	rn_cq_push(qp->dev, srq && srq->cq ? srq->cq : qp->recv_cq, qp, now, c);
 }
 
 enum rn_qp_state rn_qp_state(const struct rn_qp *qp)
@@ -330,5 +362,5 @@ bool rn_qp_sq_idle(const struct rn_qp *qp)
 
 bool rn_qp_unacked(const struct rn_qp *qp)
 {
-	return qp->type == RN_QPT_RC && qp->req.una.v != qp->req.high.v;
+	return rn_qp_is_reliable(qp) && qp->req.una.v != qp->req.high.v;
 }

@@ -22,6 +22,7 @@
  *   respond.c    acknowledgements, NAKs, READ and atomic responses going out
  *   datagram.c   UC and UD on the receiving side
  *   raw_packet.c Ethernet frames, in both directions
+ *   srq.c        receives that several QPs share (srq.h)
  */
 #ifndef RN_QP_H
 #define RN_QP_H
@@ -105,6 +106,7 @@ struct rn_resource {
 	uint8_t phase;		   /* enum rn_atomic_phase */
 	bool answered;		   /* every response has left once */
 	bool due;		   /* responses from next on are still to leave */
+	uint8_t srqn[3];	   /* XRC_RECV: SRQ that the request named, big-endian */
 	struct rn_psn first, last; /* PSNs of the responses */
 	struct rn_psn next;	   /* of the response that leaves next; valid if due */
 	uint32_t msn;		   /* this request included */
@@ -133,12 +135,15 @@ enum rn_message {
 
 struct rn_responder {
 	struct rn_wq rq;
+	struct rn_srq *taken_from; /* of the WQE at rq.head; NULL: the QP's own */
+
 	struct rn_psn exp_psn;
 	uint32_t msn;		 /* messages completed, 24 bits */
 	enum rn_message message; /* in progress */
 	bool nak_pending;  /* SEQ or RNR NAK sent; no other NAK until exp_psn comes */
 	bool recv_taken;   /* the WQE at rq.head belongs to the message in progress */
 	bool comm_est;	   /* the event was raised */
+	bool cq_lost;	   /* XRC_RECV: a CQE of this QP found no room */
 	uint32_t received; /* bytes of the message in progress */
 	/* WRITE in progress. */
 	uint64_t write_va;
@@ -185,9 +190,13 @@ struct rn_qp {
 	enum rn_qp_state state;
 	uint32_t qpn, pd, max_inline;
 	bool sq_sig_all;
+	/* NULL: no such queue. */
 	struct rn_cq *send_cq, *recv_cq;
+	struct rn_srq *srq; /* that it was made with, or NULL */
+	uint32_t xrcd;	    /* XRC_RECV: number of its XRC domain */
+
 	struct rn_qp_attr attr; /* as last set */
-	struct rn_flow flow;	/* RC, UC: src our address, dst the peer's */
+	struct rn_flow flow;	/* connected: src our address, dst the peer's */
 	struct rn_flow ud_flow; /* UD: of the packet built last */
 
 	struct rn_requester req;
@@ -222,8 +231,8 @@ enum {
 
 struct rn_dev {
 	struct rn_dev_cfg cfg;
-	struct rn_htab qps, mrs;
-	struct rn_hnode *qp_bucket0[16], *mr_bucket0[16];
+	struct rn_htab qps, mrs, srqs;
+	struct rn_hnode *qp_bucket0[16], *mr_bucket0[16], *srq_bucket0[16];
 	struct rn_hnode *dest_bucket[256]; /* chains of struct rn_dest, see dest.c */
 	struct rn_hnode *mcasts[RN_MCAST_CHAINS]; /* of struct rn_mcast, see mcast.c */
 	struct rn_timer_heap timers;
@@ -231,7 +240,7 @@ struct rn_dev {
 	struct rn_list frames;	   /* raw packet QPs with frames to build */
 	struct rn_cq *cq_events;   /* singly linked through next_event, oldest first */
 	struct rn_cq **cq_events_tail;
-	struct rn_list qp_events;
+	struct rn_list qp_events, srq_events;
 	struct rn_cq *held_cqs; /* singly linked through next_held, any order */
 	bool unmoderated;	/* the device is dead: nobody serves the timers */
 	struct rn_qp *last_qp;	/* of the packet received last */
@@ -313,6 +322,7 @@ void rn_cq_forget_held(struct rn_dev *dev, struct rn_cq *cq);
 
 /* ------------------------------------------------------------------ event.c */
 void rn_event_raise(struct rn_qp *qp, enum rn_async_event event);
+void rn_event_raise_srq(struct rn_srq *srq); /* SRQ_LIMIT_REACHED */
 void rn_event_raise_cq(struct rn_dev *dev, struct rn_cq *cq, bool error);
 void rn_event_forget_qp(struct rn_qp *qp);
 void rn_event_forget_cq(struct rn_dev *dev, struct rn_cq *cq);
@@ -354,6 +364,18 @@ static inline uint32_t rn_rsp_next_msn(const struct rn_qp *qp)
 	return (qp->rsp.msn + 1) & RN_MSN_MASK;
 }
 
+/* Acknowledged, sent again, READs and atomics: RC and both halves of XRC. */
+static inline bool rn_qp_is_reliable(const struct rn_qp *qp)
+{
+	return qp->type == RN_QPT_RC || qp->type == RN_QPT_XRC_SEND ||
+	       qp->type == RN_QPT_XRC_RECV;
+}
+
+static inline bool rn_qp_is_xrc(const struct rn_qp *qp)
+{
+	return qp->type == RN_QPT_XRC_SEND || qp->type == RN_QPT_XRC_RECV;
+}
+
 static inline struct rn_sge *rn_recv_sge(struct rn_recv_wqe *wqe)
 {
 	return (struct rn_sge *)(wqe + 1);
@@ -363,6 +385,8 @@ void *rn_wqe_sge(const struct rn_qp *qp, struct rn_send_wqe *wqe);
 struct rn_wqe_atomic *rn_wqe_atomic(struct rn_send_wqe *wqe);
 struct rn_wqe_ud *rn_wqe_ud(struct rn_send_wqe *wqe);
 struct rn_wqe_bind *rn_wqe_bind(struct rn_send_wqe *wqe);
+/* Make @wqe, a slot with room for its SGEs, what @wr asks for. */
+void rn_recv_wqe_fill(struct rn_recv_wqe *wqe, const struct rn_recv_wr *wr);
 /* Complete the receive WQE at rq.head with @c (wr_id is filled in) and free it. */
 void rn_qp_complete_recv(struct rn_qp *qp, rn_ns now, struct rn_completion *c);
 /* Fill src (from the GID table) and dst of a flow from an address vector. False if the

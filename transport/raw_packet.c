@@ -3,6 +3,7 @@
 #include "rocin/raw_packet.h"
 
 #include "requester.h"
+#include "srq.h"
 
 /* --------------------------------------------------------------------- out */
 /* The WQE whose frame is to leave next, NULL if none may. */
@@ -80,8 +81,7 @@ static bool receives(const struct rn_qp *qp)
 
 static bool take(struct rn_qp *qp, rn_ns now, const struct rn_rx_frame *f)
 {
-	struct rn_wq *rq = &qp->rsp.rq;
-	struct rn_recv_wqe *wqe = rn_wq_at(rq, rq->head);
+	struct rn_recv_wqe *wqe = rn_qp_take_recv(qp, qp->srq);
 	struct rn_completion c = {
 		.opcode = RN_WC_RECV,
 		.byte_len = f->len,
@@ -109,7 +109,7 @@ bool rn_qp_receive_frame(struct rn_dev *dev, struct rn_qp *qp, rn_ns now,
 		rn_count(dev, RN_STAT_RX_BAD_STATE);
 		return false;
 	}
-	if (rn_wq_count(&qp->rsp.rq) == 0) {
+	if (!rn_qp_next_recv(qp, qp->srq)) {
 		rn_count(dev, RN_STAT_RX_NO_RECV);
 		return false;
 	}

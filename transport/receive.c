@@ -62,14 +62,15 @@ static enum rn_stat check_bth(struct arrival *a)
 	return FINE;
 }
 
-/* Undefined operations of RC pass: the responder answers them. */
+/* Undefined operations of RC and XRC pass: the responder answers them. */
 static enum rn_stat check_opcode(struct arrival *a)
 {
 	uint8_t opcode = a->p.bth.opcode;
 
 	if (opcode == RN_CNP)
 		return RN_STAT_RX_DROPPED; /* no congestion control: nothing to slow */
-	if (rn_opcode_class(opcode) == RN_CLASS_RC)
+	if (rn_opcode_class(opcode) == RN_CLASS_RC ||
+	    rn_opcode_class(opcode) == RN_CLASS_XRC)
 		return FINE;
 	return rn_opcode_is_known(opcode) ? FINE : RN_STAT_RX_BAD_OPCODE;
 }
@@ -115,6 +116,12 @@ static enum rn_stat check_header_len(struct arrival *a)
 	return FINE;
 }
 
+static bool is_response(const struct arrival *a)
+{
+	return (a->p.op->flags & RN_OP_RESPONSE) != 0;
+}
+
+/* Of XRC each half takes what the other sends. */
 static enum rn_stat check_class(struct arrival *a)
 {
 	static const uint8_t class_of[RN_QPT_COUNT] = {
@@ -122,16 +129,15 @@ static enum rn_stat check_class(struct arrival *a)
 		[RN_QPT_UC] = RN_CLASS_UC,
 		[RN_QPT_UD] = RN_CLASS_UD,
 		[RN_QPT_RAW_PACKET] = 0xff, /* no packet of ours is for it */
+		[RN_QPT_XRC_SEND] = RN_CLASS_XRC,
+		[RN_QPT_XRC_RECV] = RN_CLASS_XRC,
 	};
 
-	return rn_opcode_class(a->p.bth.opcode) == class_of[a->qp->type]
-		       ? FINE
-		       : RN_STAT_RX_BAD_OPCODE;
-}
-
-static bool is_response(const struct arrival *a)
-{
-	return (a->p.op->flags & RN_OP_RESPONSE) != 0;
+	if (rn_opcode_class(a->p.bth.opcode) != class_of[a->qp->type])
+		return RN_STAT_RX_BAD_OPCODE;
+	if (rn_qp_is_xrc(a->qp) && is_response(a) != (a->qp->type == RN_QPT_XRC_SEND))
+		return RN_STAT_RX_BAD_OPCODE;
+	return FINE;
 }
 
 static enum rn_stat check_state(struct arrival *a)
@@ -222,7 +228,7 @@ static void deliver(const struct arrival *a, rn_ns now)
 		return;
 	}
 	note_first_request(qp);
-	if (qp->type == RN_QPT_RC)
+	if (rn_qp_is_reliable(qp))
 		rn_rsp_receive(qp, now, &a->p);
 	else if (qp->type == RN_QPT_UC)
 		rn_uc_receive(qp, now, &a->p);

@@ -20,7 +20,7 @@ static uint8_t opcode_class(enum rn_qp_type type)
 		return RN_CLASS_UC;
 	if (type == RN_QPT_UD)
 		return RN_CLASS_UD;
-	return RN_CLASS_RC;
+	return type == RN_QPT_RC ? RN_CLASS_RC : RN_CLASS_XRC;
 }
 
 /* -------------------------------------------------------- may a WQE start? */
@@ -163,7 +163,7 @@ static bool wants_ack(struct rn_qp *qp, const struct segment *s)
 {
 	struct rn_requester *req = &qp->req;
 
-	if (qp->type != RN_QPT_RC)
+	if (!rn_qp_is_reliable(qp))
 		return false;
 	req->since_ack_req++;
 	if (!s->last && !is_ack_overdue(qp) &&
@@ -227,6 +227,15 @@ static struct segment next_segment(const struct rn_qp *qp, struct rn_send_wqe *w
 	return s;
 }
 
+/* Every request of XRC names the SRQ. */
+static uint8_t *emit_xrceth(const struct rn_qp *qp, const struct rn_send_wqe *wqe,
+			    uint8_t *p)
+{
+	if (qp->type != RN_QPT_XRC_SEND)
+		return p;
+	return rn_xrceth_emit(p, rn_get_be24(wqe->srqn));
+}
+
 static uint8_t *emit_extensions(const struct rn_send_wqe *wqe, uint32_t flags, uint8_t *p)
 {
 	if (flags & RN_OP_RETH) {
@@ -249,7 +258,7 @@ static uint8_t *emit_extensions(const struct rn_send_wqe *wqe, uint32_t flags, u
 static void segment_sent(struct rn_qp *qp, rn_ns now, const struct rn_send_wqe *wqe,
 			 const struct segment *s)
 {
-	if (qp->type == RN_QPT_RC) {
+	if (rn_qp_is_reliable(qp)) {
 		rn_dest_charge(qp, now, s->len + RN_PACKET_COST);
 		sent(qp, now, s->psn, rn_psn_add(s->psn, 1));
 		move_on(&qp->req, wqe, 1);
@@ -282,6 +291,7 @@ static uint32_t build_segment(struct rn_qp *qp, rn_ns now, struct rn_send_wqe *w
 		count_message(&qp->req, wqe);
 	start(&qp->req, wqe);
 	p = emit_bth(b, &s, wants_ack(qp, &s), is_solicited(wqe, &s));
+	p = emit_xrceth(qp, wqe, p);
 	p = emit_extensions(wqe, op->flags, p);
 	assert(p == payload);
 	segment_sent(qp, now, wqe, &s);
@@ -317,7 +327,7 @@ static uint32_t build_read(struct rn_qp *qp, rn_ns now, struct rn_send_wqe *wqe,
 {
 	struct rn_requester *req = &qp->req;
 	struct segment s = { .psn = next_packet_psn(req, wqe),
-			     .opcode = RN_RC_READ_REQUEST };
+			     .opcode = RN_RC_READ_REQUEST | opcode_class(qp->type) };
 	struct rn_reth reth = { .va = wqe->remote_addr, .rkey = wqe->rkey };
 	uint32_t offset = req->cur_packet << rn_req_mtu_shift(qp);
 	uint32_t packets;
@@ -333,7 +343,7 @@ static uint32_t build_read(struct rn_qp *qp, rn_ns now, struct rn_send_wqe *wqe,
 	if (!may_request(qp, now, reth.dma_len))
 		return 0;
 
-	p = emit_bth(b, &s, true, false);
+	p = emit_xrceth(qp, wqe, emit_bth(b, &s, true, false));
 	p = rn_reth_emit(p, &reth);
 	request_sent(qp, now, wqe, s.psn, packets, reth.dma_len);
 	return (uint32_t)(p - b->buf);
@@ -346,7 +356,7 @@ static uint32_t build_atomic(struct rn_qp *qp, rn_ns now, struct rn_send_wqe *wq
 	bool swap = wqe->opcode == RN_WR_ATOMIC_CMP_AND_SWP;
 	struct segment s = {
 		.psn = next_packet_psn(&qp->req, wqe),
-		.opcode = rn_wqe_info(wqe)->only,
+		.opcode = rn_wqe_info(wqe)->only | opcode_class(qp->type),
 	};
 	struct rn_atomic_eth eth = {
 		.va = wqe->remote_addr,
@@ -359,7 +369,7 @@ static uint32_t build_atomic(struct rn_qp *qp, rn_ns now, struct rn_send_wqe *wq
 	if (!may_request(qp, now, 0))
 		return 0;
 	wqe->packet_count = 1;
-	p = emit_bth(b, &s, true, false);
+	p = emit_xrceth(qp, wqe, emit_bth(b, &s, true, false));
 	p = rn_atomic_eth_emit(p, &eth);
 	request_sent(qp, now, wqe, s.psn, 1, 0);
 	return (uint32_t)(p - b->buf);

@@ -130,7 +130,7 @@ static uint8_t *emit_bth(const struct rn_qp *qp, const struct rn_build *b, uint8
 			 struct rn_psn psn, uint32_t payload_len)
 {
 	const struct rn_bth bth = {
-		.opcode = opcode,
+		.opcode = opcode | (rn_qp_is_xrc(qp) ? RN_CLASS_XRC : RN_CLASS_RC),
 		.migreq = true,
 		.pad_cnt = rn_pad_cnt(payload_len),
 		.pkey = RN_PKEY_DEFAULT,
@@ -299,7 +299,7 @@ static enum rn_mem_result read_payload(struct rn_qp *qp, const struct rn_resourc
 	const struct rn_dev_cfg *cfg = &qp->dev->cfg;
 	const struct rn_key_use use = {
 		.key = r->rkey,
-		.pd = qp->pd,
+		.pd = rn_res_pd(qp, r),
 		.qpn = qp->qpn,
 		.va = va,
 		.len = len,

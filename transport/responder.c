@@ -16,7 +16,7 @@ static void look_up(struct rn_request *q, const struct rn_qp *qp,
 static void look_up_write(struct rn_request *q, const struct rn_qp *qp)
 {
 	const struct rn_responder *rsp = &qp->rsp;
-	struct rn_key_use use = { .pd = qp->pd,
+	struct rn_key_use use = { .pd = rn_qp_rkey_pd(qp, q->srq),
 				  .qpn = qp->qpn,
 				  .access = RN_ACCESS_REMOTE_WRITE };
 
@@ -40,6 +40,10 @@ static void parse_headers(struct rn_request *q)
 	const uint8_t *end = q->p->payload;
 	int err = 0;
 
+	if (q->flags & RN_OP_XRCETH) {
+		err |= rn_xrceth_parse(&q->srqn, at, end);
+		at += RN_XRCETH_LEN;
+	}
 	if (q->flags & RN_OP_RETH) {
 		err |= rn_reth_parse(&q->reth, at, end);
 		at += RN_RETH_LEN;
@@ -58,7 +62,7 @@ static void parse_headers(struct rn_request *q)
 void rn_request_load(struct rn_request *q, const struct rn_qp *qp,
 		     const struct rn_packet *p)
 {
-	struct rn_key_use use = { .pd = qp->pd, .qpn = qp->qpn };
+	struct rn_key_use use = { .qpn = qp->qpn };
 
 	q->p = p;
 	q->flags = p->op->flags;
@@ -66,9 +70,13 @@ void rn_request_load(struct rn_request *q, const struct rn_qp *qp,
 	q->key = RN_KEY_OK;
 	q->iova = 0;
 	q->mr = NULL;
-	if (q->flags & (RN_OP_RETH | RN_OP_ATOMIC_ETH | RN_OP_IMM | RN_OP_IETH) &&
+	q->srqn = 0;
+	if (q->flags & (RN_OP_XRCETH | RN_OP_RETH | RN_OP_ATOMIC_ETH | RN_OP_IMM |
+			RN_OP_IETH) &&
 	    !(q->flags & RN_OP_FETH))
 		parse_headers(q);
+	q->srq = q->flags & RN_OP_XRCETH ? rn_srq_find(qp, q->srqn) : qp->srq;
+	use.pd = rn_qp_rkey_pd(qp, q->srq);
 
 	if (q->kind == RN_OP_KIND_WRITE) {
 		look_up_write(q, qp);
@@ -107,6 +115,18 @@ static enum rn_verdict check_opcode(const struct rn_qp *qp, const struct rn_requ
 {
 	(void)qp;
 	return is_supported(q->kind) ? RN_V_NEXT : RN_V_UNSUPPORTED;
+}
+
+/* A message is for one SRQ from its first packet to its last. */
+static enum rn_verdict check_srq(const struct rn_qp *qp, const struct rn_request *q)
+{
+	const struct rn_responder *rsp = &qp->rsp;
+
+	if (!(q->flags & RN_OP_XRCETH))
+		return RN_V_NEXT;
+	if (!q->srq || (rsp->message == RN_MSG_SEND && rsp->taken_from != q->srq))
+		return RN_V_BAD_SRQ;
+	return RN_V_NEXT;
 }
 
 static enum rn_verdict check_sequence(const struct rn_qp *qp, const struct rn_request *q)
@@ -180,7 +200,7 @@ static enum rn_verdict check_recv_queue(const struct rn_qp *qp,
 {
 	bool takes = q->flags & RN_OP_RECV_WQE_TAKEN;
 
-	return takes && rn_wq_count(&qp->rsp.rq) == 0 ? RN_V_RNR : RN_V_NEXT;
+	return takes && !rn_qp_next_recv(qp, q->srq) ? RN_V_RNR : RN_V_NEXT;
 }
 
 static enum rn_verdict check_dma_len_max(const struct rn_qp *qp,
@@ -214,8 +234,8 @@ static enum rn_verdict check_recv_len(const struct rn_qp *qp, const struct rn_re
 
 	if (q->kind != RN_OP_KIND_SEND)
 		return RN_V_NEXT;
-	wqe = rn_wq_at(&rsp->rq, rsp->rq.head);
-	assert(before <= wqe->length);
+	wqe = rn_qp_next_recv(qp, q->srq);
+	assert(wqe && before <= wqe->length);
 	return q->p->payload_len > wqe->length - before ? RN_V_RECV_TOO_SHORT : RN_V_NEXT;
 }
 
@@ -236,9 +256,9 @@ static enum rn_verdict check_dma_len(const struct rn_qp *qp, const struct rn_req
 /* The order is the specification's order of precedence, so it is data. */
 static enum rn_verdict (*const checks[])(const struct rn_qp *,
 					 const struct rn_request *) = {
-	check_opcode,	 check_sequence,   check_permission,  check_payload_len,
-	check_resource,	 check_recv_queue, check_dma_len_max, check_key,
-	check_alignment, check_recv_len,   check_dma_len,
+	check_opcode,	   check_srq,	    check_sequence,   check_permission,
+	check_payload_len, check_resource,  check_recv_queue, check_dma_len_max,
+	check_key,	   check_alignment, check_recv_len,   check_dma_len,
 };
 
 enum rn_verdict rn_request_judge(const struct rn_qp *qp, const struct rn_request *q)
@@ -274,6 +294,7 @@ struct outcome {
 static const struct outcome outcomes[RN_V_COUNT] = {
 	/*                        silent  NAK    receive WQE           event */
 	[RN_V_UNSUPPORTED]     = { false, INV,   REM_INV_REQ,          REQ_ERR },
+	[RN_V_BAD_SRQ]         = { false, INV,   REM_INV_REQ,          REQ_ERR },
 	[RN_V_BAD_SEQUENCE]    = { false, INV,   REM_INV_REQ,          REQ_ERR },
 	[RN_V_NOT_PERMITTED]   = { false, INV,   REM_INV_REQ,          ACCESS_ERR },
 	[RN_V_BAD_PAYLOAD_LEN] = { false, INV,   REM_INV_REQ,          ACCESS_ERR },
@@ -308,6 +329,7 @@ static void refuse(struct rn_qp *qp, rn_ns now, const struct rn_request *q,
 	if (recv_in_use) {
 		struct rn_completion c = { .status = o->recv, .opcode = RN_WC_RECV };
 
+		rn_qp_take_recv(qp, q->srq);
 		qp->rsp.recv_taken = false;
 		rn_qp_complete_recv(qp, now, &c);
 	} else {
@@ -349,6 +371,7 @@ static void act(struct rn_qp *qp, rn_ns now, const struct rn_request *q,
 		rn_rsp_nak(qp, rn_aeth_syndrome(RN_AETH_RNR, qp->attr.min_rnr_timer));
 		return;
 	case RN_V_UNSUPPORTED:
+	case RN_V_BAD_SRQ:
 	case RN_V_BAD_SEQUENCE:
 	case RN_V_NOT_PERMITTED:
 	case RN_V_BAD_PAYLOAD_LEN:

@@ -11,7 +11,7 @@
 #ifndef RN_RESPONDER_H
 #define RN_RESPONDER_H
 
-#include "qp.h"
+#include "srq.h"
 
 /* What is to become of a request packet. In the order in which the specification wants
  * objections to be found: all above RN_V_RNR come from checks that precede the one for a
@@ -22,6 +22,7 @@ enum rn_verdict {
 	RN_V_OUT_OF_SEQUENCE,
 	RN_V_DUPLICATE,
 	RN_V_UNSUPPORTED,
+	RN_V_BAD_SRQ, /* XRC: no such SRQ in the domain, or another within a message */
 	RN_V_BAD_SEQUENCE,  /* opcode does not fit the message in progress */
 	RN_V_NOT_PERMITTED, /* the QP does not allow this kind of access */
 	RN_V_BAD_PAYLOAD_LEN,
@@ -46,6 +47,8 @@ struct rn_request {
 	struct rn_reth reth;	     /* if RN_OP_RETH */
 	struct rn_atomic_eth atomic; /* if RN_OP_ATOMIC_ETH */
 	uint32_t imm;		     /* if RN_OP_IMM; if RN_OP_IETH the R_Key */
+	uint32_t srqn;		     /* if RN_OP_XRCETH */
+	struct rn_srq *srq; /* that receives come from; NULL: none, or none such */
 	/* Remote memory that the request opens (First, Only, READ, atomic: all of it) or
 	 * that this packet goes on with. No bytes: RN_KEY_OK, mr NULL.
 	 */
@@ -85,6 +88,12 @@ static inline struct rn_resource *rn_res_at(struct rn_responder *rsp, uint8_t in
 static inline uint8_t rn_res_count(const struct rn_responder *rsp)
 {
 	return (uint8_t)(rsp->res_tail - rsp->res_head);
+}
+
+/* Protection domain that the R_Key of a resource is judged by. */
+static inline uint32_t rn_res_pd(const struct rn_qp *qp, const struct rn_resource *r)
+{
+	return rn_qp_rkey_pd(qp, rn_srq_find(qp, rn_get_be24(r->srqn)));
 }
 
 /* Responses that @length bytes take. */

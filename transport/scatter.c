@@ -2,18 +2,20 @@
 /* scatter.c - between packets and the memory that scatter/gather entries name. */
 #include <string.h>
 
-#include "qp.h"
+#include "srq.h"
 
 /* A position in a list of SGEs. */
 struct cursor {
 	const struct rn_sge *sg;
 	uint32_t num_sge; /* left, the current one included */
 	uint32_t skip;	  /* bytes of the current one that lie behind us */
+	uint32_t pd;	  /* protection domain that the keys must be of */
 };
 
-static struct cursor seek(const struct rn_sge *sg, uint32_t num_sge, uint32_t offset)
+static struct cursor seek(const struct rn_sge *sg, uint32_t num_sge, uint32_t offset,
+			  uint32_t pd)
 {
-	struct cursor c = { .sg = sg, .num_sge = num_sge, .skip = offset };
+	struct cursor c = { .sg = sg, .num_sge = num_sge, .skip = offset, .pd = pd };
 
 	while (c.num_sge && c.skip >= c.sg->len) {
 		c.skip -= c.sg->len;
@@ -24,8 +26,7 @@ static struct cursor seek(const struct rn_sge *sg, uint32_t num_sge, uint32_t of
 }
 
 /* Bytes of the piece at the cursor, at most @len; 0 at the end of the list. Moves on. */
-static uint32_t next_piece(struct cursor *c, uint32_t len, uint32_t pd,
-			   struct rn_key_use *use)
+static uint32_t next_piece(struct cursor *c, uint32_t len, struct rn_key_use *use)
 {
 	uint32_t n;
 
@@ -39,7 +40,7 @@ static uint32_t next_piece(struct cursor *c, uint32_t len, uint32_t pd,
 	n = c->sg->len - c->skip;
 	n = n < len ? n : len;
 	use->key = c->sg->lkey;
-	use->pd = pd;
+	use->pd = c->pd;
 	use->va = c->sg->addr + c->skip;
 	use->len = n;
 	c->skip += n;
@@ -70,7 +71,7 @@ static enum rn_wc_status scatter(struct rn_qp *qp, struct cursor c, const void *
 		return RN_WC_LOC_LEN_ERR;
 	while (len) {
 		struct rn_key_use use = { .access = RN_ACCESS_LOCAL_WRITE };
-		uint32_t n = next_piece(&c, len, qp->pd, &use);
+		uint32_t n = next_piece(&c, len, &use);
 		struct rn_mr *mr;
 		rn_iova iova;
 
@@ -92,13 +93,15 @@ static enum rn_wc_status scatter(struct rn_qp *qp, struct cursor c, const void *
 enum rn_wc_status rn_scatter(struct rn_qp *qp, const struct rn_sge *sg, uint32_t num_sge,
 			     uint32_t offset, const void *src, uint32_t len)
 {
-	return scatter(qp, seek(sg, num_sge, offset), src, len, 0, rn_rsp_next_msn(qp));
+	struct cursor c = seek(sg, num_sge, offset, rn_qp_recv_pd(qp));
+
+	return scatter(qp, c, src, len, 0, rn_rsp_next_msn(qp));
 }
 
 enum rn_wc_status rn_scatter_response(struct rn_qp *qp, struct rn_send_wqe *wqe,
 				      uint32_t offset, const void *src, uint32_t len)
 {
-	struct cursor c = seek(rn_wqe_sge(qp, wqe), wqe->num_sge, offset);
+	struct cursor c = seek(rn_wqe_sge(qp, wqe), wqe->num_sge, offset, qp->pd);
 
 	return scatter(qp, c, src, len, RN_MEM_RESPONSE, qp->req.sq.head);
 }
@@ -133,14 +136,14 @@ enum rn_mem_result rn_gather(struct rn_qp *qp, const struct rn_sge *sg, uint32_t
 			     uint32_t *outstanding, struct rn_crc32_part *part)
 {
 	struct rn_mem_attr attr = { .qpn = qp->qpn, .msg = qp->req.cur };
-	struct cursor c = seek(sg, num_sge, offset);
+	struct cursor c = seek(sg, num_sge, offset, qp->pd);
 	enum rn_mem_result result = RN_MEM_DONE;
 	struct rn_dev *dev = qp->dev;
 	uint8_t *to = dst;
 
 	while (len) {
 		struct rn_key_use use = { .access = 0 };
-		uint32_t n = next_piece(&c, len, qp->pd, &use);
+		uint32_t n = next_piece(&c, len, &use);
 		enum rn_mem_result r;
 		struct rn_mr *mr;
 		rn_iova iova;

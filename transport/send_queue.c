@@ -144,7 +144,7 @@ void rn_req_fail_head(struct rn_qp *qp, rn_ns now, enum rn_wc_status status)
 {
 	assert(status != RN_WC_SUCCESS);
 	rn_req_retire(qp, now, status);
-	if (qp->type == RN_QPT_RC)
+	if (rn_qp_is_reliable(qp))
 		rn_qp_error(qp, now);
 	else
 		rn_qp_sq_error(qp, now);

@@ -25,9 +25,9 @@ struct rn_send_wqe {
 	uint8_t opcode;	       /* enum rn_wr_opcode */
 	uint8_t flags;	       /* enum rn_send_flag */
 	uint8_t num_sge;
-	uint8_t state;	/* enum rn_wqe_state */
-	uint8_t status; /* enum rn_wc_status to complete with */
-	uint8_t reserved[3];
+	uint8_t state;	 /* enum rn_wqe_state */
+	uint8_t status;	 /* enum rn_wc_status to complete with */
+	uint8_t srqn[3]; /* XRC_SEND: number of the SRQ, big-endian */
 	/* RC atomics: struct rn_wqe_atomic, then SGEs. UD: struct rn_wqe_ud, then SGEs.
 	 * BIND_MW: struct rn_wqe_bind, with the range at remote_addr.
 	 * Inline: bytes in place of the SGEs. Otherwise SGEs. See rn_wqe_sge().
@@ -58,7 +58,7 @@ struct rn_recv_wqe {
 
 /* Ring of WQEs. head and tail count up for ever; slot = index & (capacity - 1). */
 struct rn_wq {
-	uint8_t *slot; /* inside the QP's block */
+	uint8_t *slot; /* inside the QP's block, or the ring of an SRQ */
 	uint32_t stride, capacity, max_sge, max_wr;
 	uint32_t head; /* oldest not completed */
 	uint32_t tail; /* next free */

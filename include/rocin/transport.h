@@ -26,6 +26,7 @@
 #include "rocin/netdev.h"
 #include "rocin/psn.h"
 #include "rocin/qp_types.h"
+#include "rocin/srq.h"
 #include "rocin/stats.h"
 #include "rocin/work_request.h"
 
@@ -82,7 +83,7 @@ size_t rn_dev_size(void);
 /* Return: 0, or -EINVAL with nothing written if a field of @cfg is out of range. */
 int rn_dev_init(struct rn_dev *dev, const struct rn_dev_cfg *cfg);
 
-/* Every QP, MR and CQ must have been destroyed. */
+/* Every QP, SRQ, MR and CQ must have been destroyed. */
 void rn_dev_fini(struct rn_dev *dev);
 
 /* Replace one entry of the GID table (all-zero: remove). QPs keep the old address
@@ -168,6 +169,7 @@ enum rn_async_event { /* numbers of enum ibv_event_type */
 	RN_EVENT_QP_ACCESS_ERR = 3,
 	RN_EVENT_COMM_EST = 4,
 	RN_EVENT_SQ_DRAINED = 5,
+	RN_EVENT_SRQ_LIMIT_REACHED = 15,
 	RN_EVENT_LAST_WQE_REACHED = 16,
 };
 
@@ -175,6 +177,7 @@ struct rn_event {
 	bool completion; /* true: an armed CQ fired; false: asynchronous event */
 	enum rn_async_event async; /* if !completion */
 	struct rn_cq *cq;	   /* if completion or CQ_ERR */
+	struct rn_srq *srq;	   /* if SRQ_LIMIT_REACHED */
 	struct rn_qp *qp;	   /* otherwise */
 };
 
@@ -203,8 +206,11 @@ void rn_cq_moderate(struct rn_dev *dev, struct rn_cq *cq, uint32_t count, rn_ns 
 struct rn_qp_init {
 	enum rn_qp_type type;
 	uint32_t qpn; /* chosen by the caller, not in use */
-	uint32_t pd;  /* number of the protection domain */
+	uint32_t pd;  /* number of the protection domain; not of XRC_RECV */
+	/* NULL where the type has no such queue: XRC_SEND, XRC_RECV. */
 	struct rn_cq *send_cq, *recv_cq;
+	struct rn_srq *srq; /* NULL, or in place of a receive queue: max_recv_* are 0 */
+	uint32_t xrcd;	    /* XRC_RECV: number of the XRC domain */
 	uint32_t max_send_wr, max_recv_wr;   /* 0 .. RN_WR_MAX */
 	uint32_t max_send_sge, max_recv_sge; /* 0 .. RN_SGE_MAX */
 	uint32_t max_inline;		     /* 0 .. RN_INLINE_MAX */
@@ -297,7 +303,9 @@ uint32_t rn_qp_sq_next(const struct rn_qp *qp);
  */
 bool rn_qp_sge_address(const struct rn_qp *qp, const struct rn_sge *sge, rn_iova *addr);
 
-/* Return: 0; -EINVAL (RESET, too many SGEs); -ENOMEM (the queue is full). */
+/* Return: 0; -EINVAL (RESET, too many SGEs, no receive queue of its own); -ENOMEM (the
+ * queue is full).
+ */
 int rn_qp_post_recv(struct rn_dev *dev, struct rn_qp *qp, rn_ns now,
 		    const struct rn_recv_wr *wr);
 

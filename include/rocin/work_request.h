@@ -62,6 +62,7 @@ struct rn_send_wr {
 	uint32_t bind_region, bind_access; /* L_Key; RN_ACCESS_* */
 	const struct rn_av *av;		   /* UD; copied */
 	uint32_t remote_qpn, remote_qkey;  /* UD */
+	uint32_t remote_srqn;		   /* XRC_SEND; 24 bits */
 	const struct rn_sge *sg; /* copied; with RN_SEND_INLINE the bytes are copied */
 	uint32_t num_sge;
 };

@@ -82,6 +82,9 @@ void pair_free(struct pair *p)
 	for (unsigned i = 0; i < p->qp_count; i++)
 		if (p->qp[i])
 			pair_qp_destroy(p->qp[i]);
+	for (unsigned i = 0; i < p->srq_count; i++)
+		if (p->srq[i])
+			pair_srq_destroy(p->srq[i]);
 	for (unsigned i = 0; i < p->mr_count; i++) {
 		if (p->mr[i]->mr.valid)
 			rn_dev_remove_mr(p->dev[p->mr[i]->dev], &p->mr[i]->mr);
@@ -129,6 +132,12 @@ static void take_over(struct rn_qp_init *to, const struct rn_qp_init *from)
 	to->max_recv_sge = from->max_recv_sge ? from->max_recv_sge : to->max_recv_sge;
 	to->max_inline = from->max_inline ? from->max_inline : to->max_inline;
 	to->sq_sig_all = from->sq_sig_all;
+	to->srq = from->srq;
+	to->xrcd = from->xrcd;
+	if (to->srq || to->type == RN_QPT_XRC_SEND || to->type == RN_QPT_XRC_RECV)
+		to->max_recv_wr = to->max_recv_sge = 0;
+	if (to->type == RN_QPT_XRC_RECV)
+		to->max_send_wr = to->max_send_sge = 0;
 }
 
 /* In the place of one that was destroyed, if there is such a place. */
@@ -162,17 +171,18 @@ struct pair_qp *pair_qp_new_with(struct pair *p, unsigned dev,
 	size_t size;
 
 	assert_non_null(q);
-	if (!init->send_cq) {
+	if (!init->send_cq && init->type != RN_QPT_XRC_RECV) {
 		q->scq = pair_cq_new(p, dev, PAIR_CQ_DEFAULT);
 		in.send_cq = &q->scq->cq;
 	}
-	if (!init->recv_cq) {
+	if (!init->recv_cq && init->type != RN_QPT_XRC_SEND &&
+	    init->type != RN_QPT_XRC_RECV) {
 		q->rcq = pair_cq_new(p, dev, PAIR_CQ_DEFAULT);
 		in.recv_cq = &q->rcq->cq;
 	}
 	take_over(&in, init);
-	q->scq = in.send_cq->owner;
-	q->rcq = in.recv_cq->owner;
+	q->scq = in.send_cq ? in.send_cq->owner : NULL;
+	q->rcq = in.recv_cq ? in.recv_cq->owner : NULL;
 	size = rn_qp_size(p->dev[dev], &in);
 	assert_int_not_equal(size, 0);
 	q->size = (size + 63) & ~(size_t)63;
@@ -251,6 +261,12 @@ static uint32_t step_mask(enum rn_qp_type type, enum rn_qp_state to)
 		[RN_QPS_RTS] = RN_ATTR_SQ_PSN,
 	};
 
+	if (type == RN_QPT_XRC_SEND)
+		return RN_ATTR_STATE | (to == RN_QPS_RTR ? uc : rc)[to];
+	if (type == RN_QPT_XRC_RECV && to == RN_QPS_RTS)
+		return RN_ATTR_STATE | RN_ATTR_TIMEOUT | RN_ATTR_SQ_PSN;
+	if (type == RN_QPT_XRC_RECV)
+		return RN_ATTR_STATE | rc[to];
 	return RN_ATTR_STATE | (type == RN_QPT_RC ? rc : type == RN_QPT_UC ? uc : ud)[to];
 }
 
@@ -300,12 +316,13 @@ int pair_modify_state(struct pair_qp *q, enum rn_qp_state state)
 	return rc;
 }
 
-struct pair_mr *pair_mr_new(struct pair *p, unsigned dev, uint32_t len, uint32_t access)
+struct pair_mr *pair_mr_new_in(struct pair *p, unsigned dev, uint32_t pd, uint32_t len,
+			       uint32_t access)
 {
 	struct pair_mr *m = calloc(1, sizeof(*m));
 	struct rn_mr_attr attr = {
 		.key = (p->mr_count + 1) << RN_KEY_INDEX_SHIFT | KEY_BYTE,
-		.pd = PD,
+		.pd = pd,
 		.length = len,
 		.access = access,
 	};
@@ -322,6 +339,11 @@ struct pair_mr *pair_mr_new(struct pair *p, unsigned dev, uint32_t len, uint32_t
 	rn_dev_add_mr(p->dev[dev], &m->mr);
 	p->mr[p->mr_count++] = m;
 	return m;
+}
+
+struct pair_mr *pair_mr_new(struct pair *p, unsigned dev, uint32_t len, uint32_t access)
+{
+	return pair_mr_new_in(p, dev, PD, len, access);
 }
 
 void pair_mr_remove(struct pair_mr *mr)

@@ -108,6 +108,15 @@ struct pair_mr {
 	uint32_t len;
 };
 
+struct pair_srq {
+	struct rn_srq *srq;
+	struct pair *p;
+	unsigned dev;
+	uint32_t srqn;
+	struct pair_cq *cq; /* of an XRC domain */
+	void *ring;
+};
+
 struct pair_link_slot {
 	rn_ns at;
 	uint64_t seq;
@@ -125,7 +134,8 @@ struct pair {
 	struct pair_qp *qp[PAIR_OBJECTS];
 	struct pair_cq *cq[PAIR_OBJECTS];
 	struct pair_mr *mr[PAIR_OBJECTS];
-	unsigned qp_count, cq_count, mr_count;
+	struct pair_srq *srq[PAIR_OBJECTS];
+	unsigned qp_count, cq_count, mr_count, srq_count;
 	uint32_t qpns; /* given out so far */
 
 	/* On the wire, unordered. */
@@ -171,6 +181,19 @@ struct pair_qp *pair_qp_new_with(struct pair *p, unsigned dev,
 				 const struct rn_qp_init *init);
 void pair_qp_destroy(struct pair_qp *q);
 
+/* An SRQ in PD 1, PAIR_SGE_DEFAULT SGEs; numbers are 0x81, 0x82, ... With @xrcd it is of
+ * that XRC domain and has a CQ of its own. Fields of @init other than 0 are taken over.
+ */
+struct pair_srq *pair_srq_new(struct pair *p, unsigned dev, uint32_t max_wr,
+			      uint32_t xrcd);
+struct pair_srq *pair_srq_new_with(struct pair *p, unsigned dev,
+				   const struct rn_srq_init *init);
+void pair_srq_destroy(struct pair_srq *s);
+int pair_post_srq_mr(struct pair_srq *s, uint64_t wr_id, const struct pair_mr *mr,
+		     uint32_t offset, uint32_t len);
+/* Take an event, assert that it is SRQ_LIMIT_REACHED of @s. */
+void pair_expect_limit(struct pair_srq *s);
+
 /* Attributes that lead to RTS, towards @dest_qpn on device @dev (with one device: the
  * address of the absent one): path MTU mtu_max, PSNs PAIR_PSN_DEFAULT_*, RD depths 4,
  * RNR code 12, timeout 14, retry_cnt 7, rnr_retry 7, all remote rights, Q_Key 0x1ee7.
@@ -187,6 +210,8 @@ int pair_modify_state(struct pair_qp *q, enum rn_qp_state state);
 
 /* Memory region over a new block, in PD 1 (that of all QPs made here). */
 struct pair_mr *pair_mr_new(struct pair *p, unsigned dev, uint32_t len, uint32_t access);
+struct pair_mr *pair_mr_new_in(struct pair *p, unsigned dev, uint32_t pd, uint32_t len,
+			       uint32_t access);
 void pair_mr_remove(struct pair_mr *mr);
 
 /* SGE of bytes [offset, offset + len) of a region. */

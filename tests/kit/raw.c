@@ -58,6 +58,8 @@ static uint8_t *put_headers(const struct raw_packet *k, uint32_t fl, uint8_t *p)
 		deth.src_qpn = RAW_PEER_QPN;
 	if (fl & RN_OP_DETH)
 		p = rn_deth_emit(p, &deth);
+	if (fl & RN_OP_XRCETH)
+		p = rn_xrceth_emit(p, k->srqn);
 	if (fl & RN_OP_FETH)
 		p = rn_put_be32(p, 0);
 	if (fl & RN_OP_RETH)
@@ -131,6 +133,7 @@ static const uint8_t *get_headers(struct raw_packet *k, const uint8_t *p,
 		p += (size);                                   \
 	}
 	GET(RN_OP_DETH, rn_deth_parse, deth, RN_DETH_LEN)
+	GET(RN_OP_XRCETH, rn_xrceth_parse, srqn, RN_XRCETH_LEN)
 	GET(RN_OP_RETH, rn_reth_parse, reth, RN_RETH_LEN)
 	GET(RN_OP_ATOMIC_ETH, rn_atomic_eth_parse, atomic, RN_ATOMIC_ETH_LEN)
 	GET(RN_OP_AETH, rn_aeth_parse, aeth, RN_AETH_LEN)
@@ -199,7 +202,8 @@ const struct raw_packet *raw_expect_at(struct raw *r, uint8_t op, uint32_t psn,
 void raw_expect_aeth_at(struct raw *r, uint8_t syndrome, uint32_t psn, uint32_t msn,
 			const char *file, int line)
 {
-	const struct raw_packet *k = raw_expect_at(r, RN_RC_ACK, psn, file, line);
+	uint8_t class = r->q->type == RN_QPT_XRC_RECV ? RN_CLASS_XRC : RN_CLASS_RC;
+	const struct raw_packet *k = raw_expect_at(r, class | RN_RC_ACK, psn, file, line);
 
 	_assert_int_equal(k->aeth.syndrome, syndrome, file, line);
 	_assert_int_equal(k->aeth.msn, msn, file, line);

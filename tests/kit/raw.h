@@ -43,7 +43,8 @@ struct raw_packet {
 	struct rn_aeth aeth;
 	uint64_t atomic_ack;
 	uint32_t imm, ieth;
-	struct rn_deth deth;	/* src_qpn 0: RAW_PEER_QPN */
+	struct rn_deth deth; /* src_qpn 0: RAW_PEER_QPN */
+	uint32_t srqn;
 	const uint8_t *payload; /* NULL: byte i is (uint8_t)(psn + i) */
 	uint32_t len;		/* of the payload, without pad */
 

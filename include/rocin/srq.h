@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* srq.h - receives that several queue pairs share.
+ *
+ * A QP takes a WQE when a message that needs one begins (SEND), or ends (WRITE with
+ * immediate), and from then on the WQE is the QP's own: another QP's message takes the
+ * next. What a QP had taken when it was reset or destroyed is lost. The L_Keys of a WQE
+ * are judged by the protection domain of the SRQ, whatever that of the QP is.
+ *
+ * A basic SRQ serves the QPs made with it (rn_qp_init.srq), and its receives complete in
+ * their CQs. An SRQ of an XRC domain is named by every request packet that comes to an
+ * XRC_RECV QP of that domain; its receives complete in its own CQ, and R_Keys are judged
+ * by its protection domain, as the QP has none.
+ *
+ * A peer that was refused for want of a receive tries again when its RNR timer ends:
+ * posting does not call it.
+ *
+ * Threads: as transport.h: one device belongs to one thread at a time.
+ * Source: IBTA Vol 1, 10.2.9 (SRQ) and Annex A14 (XRC).
+ */
+#ifndef RN_SRQ_H
+#define RN_SRQ_H
+
+#include "rocin/work_request.h"
+
+struct rn_cq;
+struct rn_dev;
+struct rn_srq;
+
+enum {
+	RN_SRQN_MAX = 0xffffff,
+};
+
+struct rn_srq_init {
+	uint32_t srqn;	  /* chosen by the caller, not in use; 1 .. RN_SRQN_MAX */
+	uint32_t pd;	  /* number of the protection domain */
+	uint32_t max_wr;  /* 0 .. RN_WR_MAX */
+	uint32_t max_sge; /* 0 .. RN_SGE_MAX */
+	uint32_t xrcd;	  /* number of the XRC domain; 0: a basic SRQ */
+	struct rn_cq *cq; /* of an XRC domain: where its receives complete */
+	void *owner;
+};
+
+struct rn_srq_attr {
+	uint32_t max_wr, max_sge;
+	uint32_t limit;	 /* 0: none armed */
+	uint32_t posted; /* receives that wait */
+};
+
+size_t rn_srq_size(void);
+
+/* Bytes of the ring of such an SRQ; 0 if an argument is out of range. */
+size_t rn_srq_ring_size(uint32_t max_wr, uint32_t max_sge);
+
+/* Set up an SRQ in @mem (rn_srq_size() bytes) with @ring (rn_srq_ring_size() bytes), both
+ * 8-byte aligned and of any content. Both stay the caller's and live until
+ * rn_srq_destroy(). @return the SRQ, at the start of @mem.
+ */
+struct rn_srq *rn_srq_create(struct rn_dev *dev, void *mem, void *ring,
+			     const struct rn_srq_init *init);
+
+/* Forget the SRQ, its receives and its events, without CQEs. No QP made with it may
+ * exist any more. Messages of XRC_RECV QPs that it took part in are refused from their
+ * next packet on.
+ */
+void rn_srq_destroy(struct rn_srq *srq);
+
+/* Return: 0; -EINVAL (too many SGEs); -ENOMEM (the SRQ is full). */
+int rn_srq_post_recv(struct rn_srq *srq, const struct rn_recv_wr *wr);
+
+/**
+ * rn_srq_set_limit() - Ask for one RN_EVENT_SRQ_LIMIT_REACHED
+ * @srq:	SRQ
+ * @limit:	Receives; 0 takes the wish back
+ *
+ * The event comes when a QP takes a receive and fewer than @limit are left; the limit is
+ * then 0 again. An SRQ that holds fewer when the limit is set raises it at the next take,
+ * not at once.
+ *
+ * Return: 0, or -EINVAL if @limit is more than the SRQ holds.
+ */
+int rn_srq_set_limit(struct rn_srq *srq, uint32_t limit);
+
+/**
+ * rn_srq_resize() - Move the receives to another ring
+ * @srq:	SRQ
+ * @ring:	rn_srq_ring_size(@max_wr, max_sge of the SRQ) bytes
+ * @max_wr:	New capacity
+ * @old:	Out: the ring until now, the caller's again
+ *
+ * Return: 0, or -EINVAL with nothing changed: more receives wait, or the limit is higher.
+ */
+int rn_srq_resize(struct rn_srq *srq, void *ring, uint32_t max_wr, void **old);
+
+void rn_srq_query(const struct rn_srq *srq, struct rn_srq_attr *attr);
+void *rn_srq_owner(const struct rn_srq *srq);
+
+/* As rn_dev_grow_qp_table(). */
+void **rn_dev_grow_srq_table(struct rn_dev *dev, void **bucket, uint32_t count);
+bool rn_dev_has_srqn(const struct rn_dev *dev, uint32_t srqn);
+
+#endif /* RN_SRQ_H */

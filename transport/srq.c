@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* srq.c - shared receive queues. */
+#include "srq.h"
+
+#include <errno.h>
+#include <string.h>
+
+static uint32_t capacity_for(uint32_t wr)
+{
+	return wr <= 1 ? 1 : 1u << (32 - __builtin_clz(wr - 1));
+}
+
+static uint32_t stride_for(uint32_t max_sge)
+{
+	return (uint32_t)(sizeof(struct rn_recv_wqe) + max_sge * sizeof(struct rn_sge));
+}
+
+static size_t wqe_len(const struct rn_recv_wqe *wqe)
+{
+	return sizeof(*wqe) + wqe->num_sge * sizeof(struct rn_sge);
+}
+
+size_t rn_srq_size(void)
+{
+	return sizeof(struct rn_srq);
+}
+
+size_t rn_srq_ring_size(uint32_t max_wr, uint32_t max_sge)
+{
+	if (max_wr > RN_WR_MAX || max_sge > RN_SGE_MAX)
+		return 0;
+	return (size_t)capacity_for(max_wr) * stride_for(max_sge);
+}
+
+static void set_ring(struct rn_wq *rq, void *ring, uint32_t max_wr, uint32_t max_sge)
+{
+	*rq = (struct rn_wq){ .slot = ring,
+			      .stride = stride_for(max_sge),
+			      .capacity = capacity_for(max_wr),
+			      .max_sge = max_sge,
+			      .max_wr = max_wr };
+}
+
+struct rn_srq *rn_srq_create(struct rn_dev *dev, void *mem, void *ring,
+			     const struct rn_srq_init *init)
+{
+	struct rn_srq *srq = mem;
+	int rc;
+
+	assert(init->srqn >= 1 && init->srqn <= RN_SRQN_MAX);
+	assert(rn_srq_ring_size(init->max_wr, init->max_sge) > 0);
+	assert(!init->xrcd == !init->cq);
+	*srq = (struct rn_srq){
+		.node.key = init->srqn,
+		.dev = dev,
+		.pd = init->pd,
+		.xrcd = init->xrcd,
+		.cq = init->cq,
+		.owner = init->owner,
+	};
+	set_ring(&srq->rq, ring, init->max_wr, init->max_sge);
+	rn_list_init(&srq->event_link);
+	rc = rn_htab_insert(&dev->srqs, &srq->node);
+	assert(rc == 0);
+	return srq;
+}
+
+/* What XRC_RECV QPs have taken goes as well: its SRQ says how it would complete. */
+static void take_back(const struct rn_srq *srq)
+{
+	const struct rn_htab *qps = &srq->dev->qps;
+
+	for (struct rn_hnode *n = rn_htab_first(qps); n; n = rn_htab_next(qps, n)) {
+		struct rn_responder *rsp = &RN_CONTAINER_OF(n, struct rn_qp, node)->rsp;
+
+		if (rsp->taken_from != srq)
+			continue;
+		rsp->rq.head = rsp->rq.tail;
+		rsp->recv_taken = false;
+		rsp->taken_from = NULL;
+	}
+}
+
+void rn_srq_destroy(struct rn_srq *srq)
+{
+	assert(srq->qps == 0);
+	take_back(srq);
+	rn_list_remove(&srq->event_link);
+	rn_htab_remove(&srq->dev->srqs, &srq->node);
+}
+
+struct rn_srq *rn_srq_find(const struct rn_qp *qp, uint32_t srqn)
+{
+	struct rn_hnode *node = rn_htab_find(&qp->dev->srqs, srqn);
+	struct rn_srq *srq;
+
+	if (!node)
+		return NULL;
+	srq = RN_CONTAINER_OF(node, struct rn_srq, node);
+	return srq->xrcd && srq->xrcd == qp->xrcd ? srq : NULL;
+}
+
+int rn_srq_post_recv(struct rn_srq *srq, const struct rn_recv_wr *wr)
+{
+	struct rn_wq *rq = &srq->rq;
+
+	if (wr->num_sge > rq->max_sge)
+		return -EINVAL;
+	if (rn_wq_count(rq) >= rq->max_wr)
+		return -ENOMEM;
+	rn_recv_wqe_fill(rn_wq_at(rq, rq->tail), wr);
+	rq->tail++;
+	return 0;
+}
+
+int rn_srq_set_limit(struct rn_srq *srq, uint32_t limit)
+{
+	if (limit > srq->rq.max_wr)
+		return -EINVAL;
+	srq->limit = limit;
+	return 0;
+}
+
+int rn_srq_resize(struct rn_srq *srq, void *ring, uint32_t max_wr, void **old)
+{
+	const struct rn_wq from = srq->rq;
+	struct rn_wq *rq = &srq->rq;
+
+	assert(rn_srq_ring_size(max_wr, from.max_sge) > 0);
+	if (rn_wq_count(&from) > max_wr || srq->limit > max_wr)
+		return -EINVAL;
+	set_ring(rq, ring, max_wr, from.max_sge);
+	for (uint32_t i = from.head; i != from.tail; i++) {
+		const struct rn_recv_wqe *wqe = rn_wq_at(&from, i);
+
+		memcpy(rn_wq_at(rq, rq->tail++), wqe, wqe_len(wqe));
+	}
+	*old = from.slot;
+	return 0;
+}
+
+void rn_srq_query(const struct rn_srq *srq, struct rn_srq_attr *attr)
+{
+	*attr = (struct rn_srq_attr){
+		.max_wr = srq->rq.max_wr,
+		.max_sge = srq->rq.max_sge,
+		.limit = srq->limit,
+		.posted = rn_wq_count(&srq->rq),
+	};
+}
+
+void *rn_srq_owner(const struct rn_srq *srq)
+{
+	return srq->owner;
+}
+
+/* ------------------------------------------------------------------- taking */
+struct rn_recv_wqe *rn_qp_next_recv(const struct rn_qp *qp, const struct rn_srq *srq)
+{
+	const struct rn_wq *rq = &qp->rsp.rq;
+
+	if (rn_wq_count(rq) > 0)
+		return rn_wq_at(rq, rq->head);
+	if (srq && rn_wq_count(&srq->rq) > 0)
+		return rn_wq_at(&srq->rq, srq->rq.head);
+	return NULL;
+}
+
+struct rn_recv_wqe *rn_qp_take_recv(struct rn_qp *qp, struct rn_srq *srq)
+{
+	const struct rn_recv_wqe *wqe = rn_qp_next_recv(qp, srq);
+	struct rn_wq *rq = &qp->rsp.rq;
+
+	assert(wqe);
+	if (rn_wq_count(rq) > 0)
+		return rn_wq_at(rq, rq->head);
+	assert(wqe->num_sge <= rq->max_sge);
+	memcpy(rn_wq_at(rq, rq->tail), wqe, wqe_len(wqe));
+	rq->tail++;
+	srq->rq.head++;
+	qp->rsp.taken_from = srq;
+	if (rn_wq_count(&srq->rq) < srq->limit) {
+		srq->limit = 0;
+		rn_event_raise_srq(srq);
+	}
+	return rn_wq_at(rq, rq->head);
+}
