@@ -319,10 +319,14 @@ bool rn_trap_fault(uintptr_t addr)
 /* ------------------------------------------------------------ system calls */
 static _Atomic uint64_t spaces; /* how many there are: none, nothing to look for */
 
+bool rn_trap_is_on(void)
+{
+	return atomic_load_explicit(&spaces, memory_order_relaxed) > 0;
+}
+
 bool rn_trap_covers(uintptr_t at, size_t len)
 {
-	if (!atomic_load_explicit(&spaces, memory_order_relaxed) || !len ||
-	    rn_gpu_is_forked())
+	if (!rn_trap_is_on() || !len || rn_gpu_is_forked())
 		return false;
 	return gpu_named(at) || gpu_named(at + len - 1);
 }

@@ -83,6 +83,9 @@ bool rn_trap_fault(uintptr_t addr);
 bool rn_trap_pin(struct rn_trap_pin *pin, uintptr_t addr, size_t len);
 void rn_trap_unpin(struct rn_trap_pin *pin);
 
+/* Is any GPU watched? Any thread, no lock. */
+bool rn_trap_is_on(void);
+
 /* Could [addr, addr + len) be device memory that is watched? Cheap, no lock. */
 bool rn_trap_covers(uintptr_t addr, size_t len);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* trap_calls.c - system calls on device memory that the trap has closed.
+/* trap_calls.c - system calls on device memory that the trap has closed, and those that
+ * would take the faults from it.
  *
  * The kernel does not run our handler for a fault of its own: it answers EFAULT, or a
  * short count, or drops the datagram. So the pages of a buffer are read-flushed and held
@@ -12,6 +13,7 @@
  */
 #include <dlfcn.h>
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -19,6 +21,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "mem_guard.h"
 #include "sanitize.h"
 #include "trap.h"
 
@@ -79,7 +82,9 @@ static void unpin(struct pinned *p)
 	X(recvfrom)  \
 	X(sendto)    \
 	X(recvmsg)   \
-	X(sendmsg)
+	X(sendmsg)   \
+	X(sigaction) \
+	X(signal)
 
 #define NUMBER(name) CALL_##name,
 enum {
@@ -264,6 +269,35 @@ EXPORT ssize_t sendmsg(int fd, const struct msghdr *msg, int flags)
 {
 	return HELD_OPEN(ssize_t, sendmsg, (fd, msg, flags),
 			 pin_vector(&p, msg->msg_iov, msg->msg_iovlen));
+}
+
+/* ----------------------------------------------------------------- signals */
+/* A handler that replaces ours would get the faults of closed pages, and not know what to
+ * do with them. So ours stays in front, and hands on what is none.
+ */
+static bool is_guarded(int sig)
+{
+	return (sig == SIGSEGV || sig == SIGBUS) &&
+	       (rn_trap_is_on() || rn_sanitize_is_on());
+}
+
+EXPORT int sigaction(int sig, const struct sigaction *act, struct sigaction *old)
+{
+	int rc = NEXT(sigaction)(sig, act, old);
+
+	if (rc == 0 && act && is_guarded(sig))
+		rn_guard_renew(sig, act);
+	return rc;
+}
+
+EXPORT sighandler_t signal(int sig, sighandler_t handler)
+{
+	sighandler_t old = NEXT(signal)(sig, handler);
+	const struct sigaction act = { .sa_handler = handler };
+
+	if (old != SIG_ERR && is_guarded(sig))
+		rn_guard_renew(sig, &act);
+	return old;
 }
 
 void rn_trap_calls_link(void)

@@ -26,7 +26,8 @@ enum {
 struct chained {
 	struct sigaction act;
 	struct chained *older; /* NULL: nothing but the default action is left */
-	_Atomic bool spent;    /* SA_RESETHAND: has run once */
+	_Atomic(struct chained *) before; /* the newest when it was last set */
+	_Atomic bool spent;		  /* SA_RESETHAND: has run once */
 };
 
 struct guarded_signal {
@@ -34,7 +35,7 @@ struct guarded_signal {
 	unsigned count; /* entries of pool in use; guarded by installing */
 	struct chained pool[CHAIN_MAX];
 	/* Written by install, read by handlers of any thread. Shape: message passing; an
-	 * entry never changes once it is here.
+	 * entry's action and what is older never change once it is here.
 	 */
 	_Atomic(struct chained *) newest;
 };
@@ -49,6 +50,19 @@ __thread struct rn_guard_thread rn_guard_thread;
 static struct guarded_signal *find_signal(int sig)
 {
 	return &signals[sig == SIGBUS];
+}
+
+/* Whoever sees calls of sigaction() shall know this one from the program's. */
+static int set_action(int sig, const struct sigaction *act)
+{
+	struct rn_guard_thread *t = &rn_guard_thread;
+	bool outer = t->is_setting;
+	int rc;
+
+	t->is_setting = true;
+	rc = sigaction(sig, act, NULL);
+	t->is_setting = outer;
+	return rc;
 }
 
 /* --------------------------------------------------------- leaving a guard */
@@ -93,7 +107,7 @@ static void take_default(int sig, siginfo_t *info)
 	struct sigaction dfl = { .sa_handler = SIG_DFL };
 	long tid = syscall(SYS_gettid);
 
-	sigaction(sig, &dfl, NULL);
+	set_action(sig, &dfl);
 	if (info->si_code > 0)
 		return; /* the instruction faults again, now with the default action */
 	if (syscall(SYS_rt_tgsigqueueinfo, getpid(), tid, sig, info) < 0)
@@ -243,8 +257,10 @@ static int install_one(struct guarded_signal *s)
 	if (!c)
 		return -ENOSPC;
 	atomic_store(&c->spent, false);
+	if (c != atomic_load(&s->newest))
+		atomic_store(&c->before, atomic_load(&s->newest));
 	atomic_store(&s->newest, c);
-	return sigaction(s->sig, &ours, NULL) < 0 ? -errno : 0;
+	return set_action(s->sig, &ours) < 0 ? -errno : 0;
 }
 
 int rn_guard_install(void)
@@ -259,6 +275,22 @@ int rn_guard_install(void)
 	atomic_store(&ready, err == 0);
 	atomic_flag_clear(&installing);
 	return err;
+}
+
+void rn_guard_renew(int sig, const struct sigaction *act)
+{
+	struct guarded_signal *s = find_signal(sig);
+	struct chained *newest = atomic_load(&s->newest);
+	struct chained *before = newest ? atomic_load(&newest->before) : NULL;
+	int saved = errno;
+
+	if (!newest || rn_guard_thread.is_setting)
+		return;
+	if (!is_ours(act))
+		(void)rn_guard_install();
+	else if (before)
+		atomic_store(&s->newest, before);
+	errno = saved;
 }
 
 void rn_guard_set_trap(rn_guard_trap_fn *fn)

@@ -64,6 +64,13 @@ int rn_guard_install(void);
 
 bool rn_guard_ready(void);
 
+/* The program has set @act for SIGSEGV or SIGBUS and succeeded: be in front of it, or, if
+ * it has put our handler back, forget the newest that was found in front. Does nothing
+ * while this thread is within a call of sigaction() from here. For who sees such calls;
+ * async-signal-safe.
+ */
+void rn_guard_renew(int sig, const struct sigaction *act);
+
 /* Asked first at every SIGSEGV, in the handler: true if the instruction at fault shall
  * run again. One per copy of this file; it must not fault itself.
  */
@@ -81,6 +88,7 @@ struct rn_guard_thread {
 	struct rn_guard *current; /* accesses under way, or NULL */
 	uint32_t until_refresh;	  /* accesses until the signal mask is looked at again */
 	bool blocked;		  /* the thread has blocked one of the signals */
+	bool is_setting;	  /* it is in sigaction(), called from mem_guard.c */
 	bool is_store;		  /* the access that met the last fault */
 	void *context;		  /* of its handler */
 	/* Chain of older handlers, while one of them runs; see on_chain(). */
