@@ -8,6 +8,7 @@
 
 #include "cmd_ioctl.h"
 #include "fd.h"
+#include "mw.h"
 #include "provider.h"
 
 enum {
@@ -61,6 +62,7 @@ struct verbs_context *rnp_alloc_context(struct ibv_device *device, int cmd_fd,
 	LIST_INIT(&ctx->mrs);
 	LIST_INIT(&ctx->dms);
 	LIST_INIT(&ctx->pds);
+	LIST_INIT(&ctx->mws);
 	pthread_mutex_init(&ctx->channel_lock, NULL);
 
 	rc = rnp_event_pipe_open(&ctx->async, ASYNC_RECORD_LEN);
@@ -101,11 +103,14 @@ static void detach_all(struct rnp_context *ctx)
 	struct rnp_mr *mr;
 	struct rnp_dm *dm;
 	struct rnp_pd *pd;
+	struct rnp_mw *mw;
 
 	while ((qp = LIST_FIRST(&ctx->qps)))
 		rnp_qp_detach(qp);
 	while ((cq = LIST_FIRST(&ctx->cqs)))
 		rnp_cq_detach(cq);
+	while ((mw = LIST_FIRST(&ctx->mws)))
+		rnp_mw_detach(mw);
 	while ((mr = LIST_FIRST(&ctx->mrs)))
 		rnp_mr_detach(mr);
 	while ((dm = LIST_FIRST(&ctx->dms)))

@@ -40,6 +40,7 @@ static void fill_limits(struct ibv_device_attr *a)
 	a->max_cq = RNP_CQ_MAX;
 	a->max_cqe = RN_CQE_MAX;
 	a->max_mr = RNP_MR_MAX;
+	a->max_mw = RNP_MW_MAX;
 	a->max_pd = RNP_PD_MAX;
 	a->max_ah = RNP_AH_MAX;
 	a->max_qp_rd_atom = RN_RD_ATOMIC_MAX;
@@ -76,11 +77,12 @@ static void fill_attr(const struct rn_netdev *dev, struct ibv_device_attr *a)
 	a->page_size_cap = ~((uint64_t)sysconf(_SC_PAGESIZE) - 1);
 	a->vendor_id = VENDOR_ID;
 	a->vendor_part_id = VENDOR_PART_ID;
-	a->device_cap_flags = IBV_DEVICE_BAD_PKEY_CNTR | IBV_DEVICE_BAD_QKEY_CNTR |
-			      IBV_DEVICE_UD_AV_PORT_ENFORCE |
-			      IBV_DEVICE_CURR_QP_STATE_MOD |
-			      IBV_DEVICE_PORT_ACTIVE_EVENT | IBV_DEVICE_SYS_IMAGE_GUID |
-			      IBV_DEVICE_RC_RNR_NAK_GEN;
+	a->device_cap_flags =
+		IBV_DEVICE_BAD_PKEY_CNTR | IBV_DEVICE_BAD_QKEY_CNTR |
+		IBV_DEVICE_UD_AV_PORT_ENFORCE | IBV_DEVICE_CURR_QP_STATE_MOD |
+		IBV_DEVICE_PORT_ACTIVE_EVENT | IBV_DEVICE_SYS_IMAGE_GUID |
+		IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_MEM_WINDOW |
+		IBV_DEVICE_MEM_WINDOW_TYPE_2B | IBV_DEVICE_MEM_MGT_EXTENSIONS;
 	a->local_ca_ack_delay = CA_ACK_DELAY_CODE;
 	a->phys_port_cnt = 1;
 	fill_limits(a);

@@ -141,6 +141,7 @@ int rnp_hca_add(struct rnp_hca *hca, enum rnp_hca_kind kind)
 		[RNP_HCA_PD] = RNP_PD_MAX,
 		[RNP_HCA_MR] = RNP_MR_MAX,
 		[RNP_HCA_MCAST_GRP] = RNP_MCAST_GRP_MAX,
+		[RNP_HCA_MW] = RNP_MW_MAX,
 	};
 	uint32_t count = hca->count[kind] + 1;
 	int rc = 0;
@@ -149,8 +150,10 @@ int rnp_hca_add(struct rnp_hca *hca, enum rnp_hca_kind kind)
 		return -ENOMEM;
 	if (kind == RNP_HCA_QP)
 		rc = grow(hca, &hca->qps, count, rn_dev_grow_qp_table);
-	else if (kind == RNP_HCA_MR)
-		rc = grow(hca, &hca->mrs, count, rn_dev_grow_mr_table);
+	else if (kind == RNP_HCA_MR || kind == RNP_HCA_MW) /* one table of keys */
+		rc = grow(hca, &hca->mrs,
+			  hca->count[RNP_HCA_MR] + hca->count[RNP_HCA_MW] + 1,
+			  rn_dev_grow_mr_table);
 	if (!rc)
 		hca->count[kind] = count;
 	return rc;

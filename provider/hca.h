@@ -23,6 +23,7 @@ enum {
 	RNP_MR_MAX = 1 << 20,
 	RNP_MCAST_GRP_MAX = 256, /* each costs a socket */
 	RNP_MCAST_QP_MAX = 256,	 /* in one group */
+	RNP_MW_MAX = 1 << 20,
 	RNP_COMP_VECTORS = 1,
 	RNP_CQ_MOD_MAX = 65535,	  /* CQEs, and microseconds, that an event may wait */
 	RNP_DM_BYTES = 256 << 10, /* memory on the NIC, of all contexts together */
@@ -34,6 +35,7 @@ enum rnp_hca_kind {
 	RNP_HCA_PD,
 	RNP_HCA_MR,
 	RNP_HCA_MCAST_GRP,
+	RNP_HCA_MW,
 	RNP_HCA_KINDS
 };
 

@@ -42,6 +42,12 @@ static int judge(const struct rn_mr_attr *attr)
 	return 0;
 }
 
+/* Does it name memory of the program? */
+static bool is_of_program(const struct rnp_mr *mr)
+{
+	return !mr->dm && mr->core.kind == RN_MR_KIND_MR;
+}
+
 /* In the device and known to the PCIe layer; engine lock held. */
 static int enter(struct rnp_engine *e, struct rnp_mr *mr, const struct rn_mr_attr *attr)
 {
@@ -63,7 +69,7 @@ static void leave(struct rnp_engine *e, struct rnp_mr *mr)
 {
 	rn_dev_remove_mr(rnp_engine_dev(e), &mr->core);
 	rnp_engine_settle(e, 0);
-	if (!mr->dm)
+	if (is_of_program(mr))
 		rnp_pcie_region_remove(rnp_engine_pcie(e), mr->core.lkey);
 }
 
@@ -174,6 +180,8 @@ static int replace(struct rnp_engine *e, struct rnp_mr *mr, const struct rn_mr_a
 	struct rn_mr_attr old = changed(mr, 0, NULL, NULL, 0, 0);
 	int rc;
 
+	if (mr->core.windows)
+		return -EBUSY;
 	leave(e, mr);
 	rc = enter(e, mr, attr);
 	if (rc && enter(e, mr, &old))
@@ -198,8 +206,8 @@ int rnp_rereg_mr(struct rnp_abi_mr *base, int flags, struct ibv_pd *pd, void *ad
 		       (uint32_t)access);
 	if (rnp_is_copy(ctx))
 		rc = -EIO;
-	else /* memory on the NIC stays what it is */
-		rc = mr->dm ? -EINVAL : 0;
+	else /* what is no memory of the program stays what it is */
+		rc = is_of_program(mr) ? 0 : -EINVAL;
 	if (!rc && (flags & IBV_REREG_MR_CHANGE_TRANSLATION))
 		rc = judge(&attr);
 	if (!rc)
@@ -227,12 +235,19 @@ int rnp_dereg_mr(struct rnp_abi_mr *base)
 {
 	struct rnp_context *ctx = to_rnp_context(base->ibv_mr.context);
 	struct rnp_mr *mr = to_rnp_mr(base);
+	bool is_bound;
 	int cancel;
 
 	if (!rnp_is_copy(ctx)) {
 		cancel = rnp_enter(ctx->engine);
-		rnp_mr_detach(mr);
+		is_bound = mr->core.windows > 0; /* IBTA Vol 1, 10.6.7.2.6 */
+		if (!is_bound)
+			rnp_mr_detach(mr);
 		rnp_leave(ctx->engine, cancel);
+		if (is_bound) {
+			errno = EBUSY;
+			return EBUSY;
+		}
 	}
 	rnp_pd_put(mr->base.ibv_mr.pd);
 	if (mr->map)

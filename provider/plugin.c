@@ -15,6 +15,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "mw.h"
 #include "provider.h"
 #include "sentence.h"
 
@@ -120,6 +121,8 @@ static const struct rnp_abi_op ops[] = {
 	OP(alloc_td),	     OP(dealloc_td),	OP(alloc_parent_domain),
 	OP(attach_mcast),    OP(detach_mcast),
 	OP(advise_mr),
+	OP(alloc_mw),	     OP(dealloc_mw),	OP(bind_mw),
+	OP(alloc_null_mr),
 };
 /* clang-format on */
 

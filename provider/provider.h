@@ -55,6 +55,7 @@ struct rnp_context {
 	LIST_HEAD(, rnp_mr) mrs;
 	LIST_HEAD(, rnp_dm) dms;
 	LIST_HEAD(, rnp_pd) pds;
+	LIST_HEAD(, rnp_mw) mws;
 };
 
 struct rnp_mr {
@@ -203,6 +204,7 @@ struct ibv_mr *rnp_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t leng
 				 uint64_t iova, int fd, int access);
 int rnp_rereg_mr(struct rnp_abi_mr *base, int flags, struct ibv_pd *pd, void *addr,
 		 size_t length, int access);
+struct ibv_mr *rnp_alloc_null_mr(struct ibv_pd *pd);
 int rnp_dereg_mr(struct rnp_abi_mr *base);
 /* Remove from the device; engine lock held. Local memory stays. Likewise for CQ and QP.
  */

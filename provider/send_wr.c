@@ -16,6 +16,7 @@ SAME(RN_WR_RDMA_READ, IBV_WR_RDMA_READ);
 SAME(RN_WR_ATOMIC_CMP_AND_SWP, IBV_WR_ATOMIC_CMP_AND_SWP);
 SAME(RN_WR_ATOMIC_FETCH_AND_ADD, IBV_WR_ATOMIC_FETCH_AND_ADD);
 SAME(RN_WR_LOCAL_INV, IBV_WR_LOCAL_INV);
+SAME(RN_WR_BIND_MW, IBV_WR_BIND_MW);
 SAME(RN_WR_SEND_WITH_INV, IBV_WR_SEND_WITH_INV);
 SAME(RN_SEND_FENCE, IBV_SEND_FENCE);
 SAME(RN_SEND_SIGNALED, IBV_SEND_SIGNALED);
@@ -40,6 +41,7 @@ enum part {
 	PART_ADDRESS, /* UD only, else nothing */
 	PART_RDMA,
 	PART_ATOMIC,
+	PART_BIND,
 };
 
 struct opcode_rule {
@@ -53,6 +55,7 @@ static const struct opcode_rule rules[] = {
 	[IBV_WR_SEND_WITH_IMM]        = { PART_ADDRESS, true },
 	[IBV_WR_SEND_WITH_INV]        = { PART_ADDRESS, false },
 	[IBV_WR_LOCAL_INV]            = { PART_NONE,    false },
+	[IBV_WR_BIND_MW]              = { PART_BIND,    false },
 	[IBV_WR_RDMA_WRITE]           = { PART_RDMA,    false },
 	[IBV_WR_RDMA_WRITE_WITH_IMM]  = { PART_RDMA,    true },
 	[IBV_WR_RDMA_READ]            = { PART_RDMA,    false },
@@ -71,6 +74,30 @@ static int take_address(const struct ibv_send_wr *wr, const struct ibv_qp *qp,
 	out->av = &to_rnp_ah(wr->wr.ud.ah)->av;
 	out->remote_qpn = wr->wr.ud.remote_qpn;
 	out->remote_qkey = wr->wr.ud.remote_qkey;
+	return 0;
+}
+
+void rnp_send_wr_bind(const struct ibv_mw *mw, uint32_t rkey,
+		      const struct ibv_mw_bind_info *info, struct rn_send_wr *wr)
+{
+	wr->opcode = RN_WR_BIND_MW;
+	wr->rkey = (mw->rkey & ~(uint32_t)UINT8_MAX) | (rkey & UINT8_MAX);
+	wr->remote_addr = info->addr;
+	wr->bind_length = info->length;
+	wr->bind_region = info->mr ? info->mr->lkey : 0;
+	wr->bind_access = info->mw_access_flags;
+	wr->num_sge = 0;
+}
+
+/* Windows of type 1 are bound by ibv_bind_mw(). */
+static int take_bind(const struct ibv_send_wr *wr, const struct ibv_qp *qp,
+		     struct rn_send_wr *out)
+{
+	const struct ibv_mw *mw = wr->bind_mw.mw;
+
+	if (!mw || mw->type != IBV_MW_TYPE_2 || mw->context != qp->context)
+		return -EINVAL;
+	rnp_send_wr_bind(mw, wr->bind_mw.rkey, &wr->bind_mw.bind_info, out);
 	return 0;
 }
 
@@ -106,6 +133,8 @@ int rnp_send_wr_from(const struct ibv_send_wr *wr, const struct ibv_qp *qp,
 		out->compare_add = wr->wr.atomic.compare_add;
 		out->swap = wr->wr.atomic.swap;
 		return 0;
+	case PART_BIND:
+		return take_bind(wr, qp, out);
 	case PART_REFUSED:
 		break;
 	}

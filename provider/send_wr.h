@@ -19,4 +19,10 @@
 int rnp_send_wr_from(const struct ibv_send_wr *wr, const struct ibv_qp *qp,
 		     struct rn_send_wr *out);
 
+/* Fill in what BIND_MW needs besides wr_id and flags. Of @rkey only the key byte counts:
+ * the index is the window's.
+ */
+void rnp_send_wr_bind(const struct ibv_mw *mw, uint32_t rkey,
+		      const struct ibv_mw_bind_info *info, struct rn_send_wr *wr);
+
 #endif /* RNP_SEND_WR_H */

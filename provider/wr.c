@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "send_wr.h"
 #include "watch.h"
 
 struct entry {
@@ -237,6 +238,19 @@ static void wr_local_inv(struct ibv_qp_ex *ex, uint32_t invalidate_rkey)
 		entry->wr.imm = invalidate_rkey;
 }
 
+static void wr_bind_mw(struct ibv_qp_ex *ex, struct ibv_mw *mw, uint32_t rkey,
+		       const struct ibv_mw_bind_info *bind_info)
+{
+	struct entry *entry = begin(ex, RN_WR_BIND_MW);
+
+	if (!entry)
+		return;
+	if (mw->type != IBV_MW_TYPE_2 || mw->context != ex->qp_base.context)
+		list_of(ex)->err = EINVAL;
+	else
+		rnp_send_wr_bind(mw, rkey, bind_info, &entry->wr);
+}
+
 static void wr_rdma_write(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote_addr)
 {
 	begin_rdma(ex, RN_WR_RDMA_WRITE, rkey, remote_addr);
@@ -373,12 +387,12 @@ static void wr_set_inline_data(struct ibv_qp_ex *ex, void *addr, size_t length)
 static uint64_t ops_of(enum ibv_qp_type type)
 {
 	const uint64_t ud = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM;
-	const uint64_t uc =
-		ud | IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM;
-	const uint64_t rc = uc | IBV_QP_EX_WITH_RDMA_READ |
-			    IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |
-			    IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD |
-			    IBV_QP_EX_WITH_LOCAL_INV | IBV_QP_EX_WITH_SEND_WITH_INV;
+	const uint64_t uc = ud | IBV_QP_EX_WITH_RDMA_WRITE |
+			    IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM |
+			    IBV_QP_EX_WITH_LOCAL_INV | IBV_QP_EX_WITH_BIND_MW;
+	const uint64_t rc =
+		uc | IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |
+		IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD | IBV_QP_EX_WITH_SEND_WITH_INV;
 
 	if (type == IBV_QPT_UD)
 		return ud;
@@ -395,6 +409,8 @@ static void set_requests(struct ibv_qp_ex *ex, uint64_t ops)
 		ex->wr_send_inv = wr_send_inv;
 	if (ops & IBV_QP_EX_WITH_LOCAL_INV)
 		ex->wr_local_inv = wr_local_inv;
+	if (ops & IBV_QP_EX_WITH_BIND_MW)
+		ex->wr_bind_mw = wr_bind_mw;
 	if (ops & IBV_QP_EX_WITH_RDMA_WRITE)
 		ex->wr_rdma_write = wr_rdma_write;
 	if (ops & IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM)
