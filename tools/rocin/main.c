@@ -23,6 +23,7 @@ static const struct command commands[] = {
 	{ "example", rn_cmd_example, "run small programs that show when data is there" },
 	{ "bench", rn_cmd_bench, "measure bandwidth and latency beside TCP and UDP" },
 	{ "litmus", rn_cmd_litmus, "try litmus tests of RDMA memory ordering" },
+	{ "conform", rn_cmd_conform, "run conformance scenarios, packet by packet" },
 	{ "stop", rn_cmd_stop, "end the rocind of this network namespace" },
 	{ "probe", rn_cmd_probe, NULL },
 };

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* describe.c - lines of a scenario, and what came instead, as text. */
+#include <errno.h>
+
+#include "describe.h"
+#include "fields.h"
+#include "rocin/wire.h"
+#include "text.h"
+
+static void add_hex(struct rn_text *t, uint64_t value)
+{
+	static const char digits[] = "0123456789abcdef";
+	int shift = 60;
+
+	rn_text_add(t, "0x");
+	while (shift > 0 && !(value >> shift))
+		shift -= 4;
+	for (; shift >= 0; shift -= 4)
+		rn_text_char(t, digits[value >> shift & 0xf]);
+}
+
+static bool is_hex(enum rn_scn_field f)
+{
+	return f == RN_F_VA || f == RN_F_RKEY || f == RN_F_PKEY || f == RN_F_QKEY ||
+	       f == RN_F_IMM || f == RN_F_SYNDROME || f == RN_F_RKEY_NUMBER ||
+	       f == RN_F_DEST || f == RN_F_SRC;
+}
+
+static void add_field(struct rn_text *t, const struct rn_scn_line *l, enum rn_scn_field f)
+{
+	const struct rn_scn_field_info *info = &rn_scn_fields[f];
+
+	rn_text_add(t, info->form == RN_SCN_FLAG && !l->value[f] ? " no " : " ");
+	rn_text_add(t, info->name);
+	if (info->form == RN_SCN_FLAG)
+		return;
+	rn_text_char(t, ' ');
+	if (info->words)
+		rn_text_add(t, rn_scn_word_of(info->words, l->value[f]));
+	else if (is_hex(f))
+		add_hex(t, l->value[f]);
+	else
+		rn_text_number(t, l->value[f]);
+}
+
+void rn_describe_packet(const struct rn_scn_line *l, uint64_t fields, char *buf,
+			size_t size)
+{
+	const char *name = rn_opcode_info[l->opcode].name;
+	struct rn_text t;
+
+	rn_text_init(&t, buf, size);
+	rn_text_add(&t, name ? name : "unknown opcode");
+	for (unsigned i = 0; i < RN_F_COUNT; i++)
+		if (fields & l->given & RN_F_BIT(i))
+			add_field(&t, l, (enum rn_scn_field)i);
+}
+
+/* What everybody expects of a packet need not be said. */
+static uint64_t worth_saying(const struct rn_scn_line *l)
+{
+	uint64_t fields = l->given;
+
+	fields &= ~(RN_F_BIT(RN_F_TTL) | RN_F_BIT(RN_F_TOS) | RN_F_BIT(RN_F_SPORT) |
+		    RN_F_BIT(RN_F_PAD) | RN_F_BIT(RN_F_DEST));
+	if (l->value[RN_F_PKEY] == RN_PKEY_DEFAULT)
+		fields &= ~RN_F_BIT(RN_F_PKEY);
+	if (fields & (RN_F_BIT(RN_F_NAK) | RN_F_BIT(RN_F_RNR) | RN_F_BIT(RN_F_CREDITS)))
+		fields &= ~RN_F_BIT(RN_F_SYNDROME);
+	if (rn_scn_get(l, RN_F_CREDITS, 0) == RN_AETH_NO_CREDIT)
+		fields &= ~RN_F_BIT(RN_F_CREDITS);
+	if (!l->value[RN_F_LEN])
+		fields &= ~RN_F_BIT(RN_F_LEN);
+	return fields;
+}
+
+void rn_describe_received(const struct rn_scene_packet *p, char *buf, size_t size)
+{
+	const uint8_t *payload;
+	struct rn_scn_line l;
+	struct rn_text t;
+	int rc = rn_scene_decode(p, &l, &payload);
+
+	rn_text_init(&t, buf, size);
+	if (rc == -EMSGSIZE)
+		rn_text_add(&t, "a packet shorter than its headers");
+	else if (rc == -EPROTO)
+		rn_text_add(&t, "a packet of an unknown kind");
+	else
+		rn_describe_packet(&l, worth_saying(&l), buf, size);
+	if (rc == -EBADMSG) {
+		while (t.used < size && buf[t.used])
+			t.used++;
+		rn_text_add(&t, " (wrong ICRC)");
+	}
+}
+
+void rn_describe_wc(const struct rn_scene_wc *wc, char *buf, size_t size)
+{
+	struct rn_text t;
+
+	rn_text_init(&t, buf, size);
+	rn_text_add(&t, "wc wr ");
+	rn_text_number(&t, wc->wr_id);
+	rn_text_char(&t, ' ');
+	rn_text_add(&t, rn_scn_word_of(rn_scn_statuses, wc->status));
+	if (wc->status != RN_WC_SUCCESS)
+		return;
+	rn_text_add(&t, " len ");
+	rn_text_number(&t, wc->byte_len);
+	if (wc->flags & (RN_WC_WITH_IMM | RN_WC_WITH_INV)) {
+		rn_text_add(&t, wc->flags & RN_WC_WITH_IMM ? " imm " : " inv ");
+		add_hex(&t, wc->imm);
+	}
+}
+
+void rn_describe_time(rn_ns at, char *buf, size_t size)
+{
+	uint64_t ns = at < 0 ? 0 : (uint64_t)at, part = ns % 1000;
+	struct rn_text t;
+
+	rn_text_init(&t, buf, size);
+	rn_text_number(&t, ns / 1000);
+	if (part) {
+		rn_text_char(&t, '.');
+		for (uint64_t scale = 100; scale && part; part %= scale, scale /= 10)
+			rn_text_number(&t, part / scale);
+	}
+	rn_text_add(&t, "us");
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* describe.h - lines of a scenario, and what came instead, as text. */
+#ifndef RN_DESCRIBE_H
+#define RN_DESCRIBE_H
+
+#include "scene.h"
+
+/* "RC_ACK psn 100 nak psn_seq msn 0": the fields in @fields that @l gives. */
+void rn_describe_packet(const struct rn_scn_line *l, uint64_t fields, char *buf,
+			size_t size);
+
+/* Any packet as it came, with what is unusual about it. */
+void rn_describe_received(const struct rn_scene_packet *p, char *buf, size_t size);
+
+void rn_describe_wc(const struct rn_scene_wc *wc, char *buf, size_t size);
+void rn_describe_time(rn_ns t, char *buf, size_t size);
+
+#endif /* RN_DESCRIBE_H */

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* fields.c - the words of the scenario language, as tables. */
+#include <errno.h>
+#include <string.h>
+
+#include "fields.h"
+#include "rocin/access.h"
+#include "rocin/transport.h"
+#include "rocin/wire.h"
+
+const char *const rn_scn_verb_name[RN_SCN_VERBS] = {
+	[RN_SCN_QP] = "qp",	    [RN_SCN_MR] = "mr",		[RN_SCN_POST] = "post",
+	[RN_SCN_RECV] = "recv",	    [RN_SCN_MODIFY] = "modify", [RN_SCN_DEREG] = "dereg",
+	[RN_SCN_REVIVE] = "revive", [RN_SCN_ARM] = "arm",	[RN_SCN_COMP] = "comp",
+	[RN_SCN_QUERY] = "query",   [RN_SCN_INJECT] = "<",	[RN_SCN_PACKET] = ">",
+	[RN_SCN_WC] = "wc",	    [RN_SCN_EVENT] = "event",	[RN_SCN_STATE] = "state",
+	[RN_SCN_CHECK] = "check",   [RN_SCN_COUNT] = "count",	[RN_SCN_QUIET] = "quiet",
+	[RN_SCN_END] = "end",
+};
+
+const struct rn_scn_word rn_scn_qp_types[] = {
+	{ "rc", RN_QPT_RC },
+	{ "uc", RN_QPT_UC },
+	{ "ud", RN_QPT_UD },
+	{ NULL, 0 },
+};
+
+const struct rn_scn_word rn_scn_states[] = {
+	{ "reset", RN_QPS_RESET }, { "init", RN_QPS_INIT },
+	{ "rtr", RN_QPS_RTR },	   { "rts", RN_QPS_RTS },
+	{ "sqd", RN_QPS_SQD },	   { "sqe", RN_QPS_SQE },
+	{ "err", RN_QPS_ERR },	   { NULL, 0 },
+};
+
+const struct rn_scn_word rn_scn_statuses[] = {
+	{ "success", RN_WC_SUCCESS },
+	{ "loc_len_err", RN_WC_LOC_LEN_ERR },
+	{ "loc_qp_op_err", RN_WC_LOC_QP_OP_ERR },
+	{ "loc_prot_err", RN_WC_LOC_PROT_ERR },
+	{ "wr_flush_err", RN_WC_WR_FLUSH_ERR },
+	{ "mw_bind_err", RN_WC_MW_BIND_ERR },
+	{ "bad_resp_err", RN_WC_BAD_RESP_ERR },
+	{ "loc_access_err", RN_WC_LOC_ACCESS_ERR },
+	{ "rem_inv_req_err", RN_WC_REM_INV_REQ_ERR },
+	{ "rem_access_err", RN_WC_REM_ACCESS_ERR },
+	{ "rem_op_err", RN_WC_REM_OP_ERR },
+	{ "retry_exc_err", RN_WC_RETRY_EXC_ERR },
+	{ "rnr_retry_exc_err", RN_WC_RNR_RETRY_EXC_ERR },
+	{ "fatal_err", RN_WC_FATAL_ERR },
+	{ "general_err", RN_WC_GENERAL_ERR },
+	{ NULL, 0 },
+};
+
+const struct rn_scn_word rn_scn_events[] = {
+	{ "cq_err", RN_EVENT_CQ_ERR },
+	{ "qp_fatal", RN_EVENT_QP_FATAL },
+	{ "qp_req_err", RN_EVENT_QP_REQ_ERR },
+	{ "qp_access_err", RN_EVENT_QP_ACCESS_ERR },
+	{ "comm_est", RN_EVENT_COMM_EST },
+	{ "sq_drained", RN_EVENT_SQ_DRAINED },
+	{ "last_wqe_reached", RN_EVENT_LAST_WQE_REACHED },
+	{ NULL, 0 },
+};
+
+const struct rn_scn_word rn_scn_counters[] = {
+#define X(symbol, name, help) { name, RN_STAT_##symbol },
+	RN_STATS(X)
+#undef X
+		{ NULL, 0 },
+};
+
+const struct rn_scn_word rn_scn_naks[] = {
+	{ "psn_seq", RN_NAK_PSN_SEQ },	    { "inv", RN_NAK_INVALID_REQ },
+	{ "access", RN_NAK_REMOTE_ACCESS }, { "op", RN_NAK_REMOTE_OP },
+	{ "rd", RN_NAK_INVALID_RD_REQ },    { NULL, 0 },
+};
+
+const struct rn_scn_word rn_scn_kinds[] = {
+	{ "send", RN_WR_SEND },
+	{ "send_imm", RN_WR_SEND_WITH_IMM },
+	{ "send_inv", RN_WR_SEND_WITH_INV },
+	{ "write", RN_WR_RDMA_WRITE },
+	{ "write_imm", RN_WR_RDMA_WRITE_WITH_IMM },
+	{ "read", RN_WR_RDMA_READ },
+	{ "cas", RN_WR_ATOMIC_CMP_AND_SWP },
+	{ "faa", RN_WR_ATOMIC_FETCH_AND_ADD },
+	{ "local_inv", RN_WR_LOCAL_INV },
+	{ NULL, 0 },
+};
+
+static const struct rn_scn_word rights[] = {
+	{ "none", 0 },
+	{ "local", RN_ACCESS_LOCAL_WRITE },
+	{ "write", RN_ACCESS_REMOTE_WRITE },
+	{ "read", RN_ACCESS_REMOTE_READ },
+	{ "atomic", RN_ACCESS_REMOTE_ATOMIC },
+	{ "bind", RN_ACCESS_MW_BIND },
+	{ "zero_based", RN_ACCESS_ZERO_BASED },
+	{ "remote",
+	  RN_ACCESS_REMOTE_WRITE | RN_ACCESS_REMOTE_READ | RN_ACCESS_REMOTE_ATOMIC },
+	{ "all", RN_ACCESS_LOCAL_WRITE | RN_ACCESS_REMOTE_WRITE | RN_ACCESS_REMOTE_READ |
+			 RN_ACCESS_REMOTE_ATOMIC },
+	{ NULL, 0 },
+};
+
+static const struct rn_scn_word senders[] = {
+	{ "peer", RN_SCN_PEER },
+	{ "other", RN_SCN_OTHER },
+	{ NULL, 0 },
+};
+
+static const struct rn_scn_word errors[] = {
+	{ "EINVAL", EINVAL },
+	{ "ENOMEM", ENOMEM },
+	{ NULL, 0 },
+};
+
+static const struct rn_scn_word contents[] = {
+	{ "zero", RN_SCN_IS_ZERO },
+	{ "fill", RN_SCN_IS_FILL },
+	{ "payload", RN_SCN_IS_PAYLOAD },
+	{ "number", RN_SCN_IS_NUMBER },
+	{ NULL, 0 },
+};
+
+static const struct rn_scn_word arms[] = {
+	{ "next", RN_CQ_ARM_NEXT },
+	{ "solicited", RN_CQ_ARM_SOLICITED },
+	{ NULL, 0 },
+};
+
+const struct rn_scn_word rn_scn_queues[] = {
+	{ "send", 0 },
+	{ "recv", 1 },
+	{ NULL, 0 },
+};
+
+#define V(verb) (1u << RN_SCN_##verb)
+#define WIRE (V(INJECT) | V(PACKET))
+#define ATTR (V(QP) | V(MODIFY) | V(REVIVE))
+
+/* clang-format off */
+const struct rn_scn_field_info rn_scn_fields[RN_F_COUNT] = {
+	[RN_F_PSN] =        { "psn",        RN_SCN_NUMBER,  NULL, WIRE | ATTR | V(CHECK) | V(QUERY) },
+	[RN_F_EPSN] =       { "epsn",       RN_SCN_NUMBER,  NULL, ATTR | V(QUERY) },
+	[RN_F_LEN] =        { "len",        RN_SCN_NUMBER,  NULL, WIRE | V(MR) | V(POST) | V(RECV) | V(WC) | V(CHECK) },
+	[RN_F_DMALEN] =     { "dmalen",     RN_SCN_NUMBER,  NULL, WIRE },
+	[RN_F_MSN] =        { "msn",        RN_SCN_NUMBER,  NULL, WIRE },
+	[RN_F_WR] =         { "wr",         RN_SCN_NUMBER,  NULL, V(POST) | V(RECV) | V(WC) },
+	[RN_F_IMM] =        { "imm",        RN_SCN_NUMBER,  NULL, WIRE | V(POST) | V(WC) },
+	[RN_F_RKEY_NUMBER] = { "inv",       RN_SCN_NUMBER,  NULL, WIRE | V(POST) | V(WC) },
+	[RN_F_PAD] =        { "pad",        RN_SCN_NUMBER,  NULL, WIRE },
+	[RN_F_PKEY] =       { "pkey",       RN_SCN_NUMBER,  NULL, WIRE },
+	[RN_F_TVER] =       { "tver",       RN_SCN_NUMBER,  NULL, WIRE },
+	[RN_F_DEST] =       { "dest",       RN_SCN_NUMBER,  NULL, WIRE },
+	[RN_F_SRC] =        { "src",        RN_SCN_NUMBER,  NULL, WIRE | V(WC) },
+	[RN_F_QKEY] =       { "qkey",       RN_SCN_NUMBER,  NULL, WIRE | ATTR | V(POST) },
+	[RN_F_ADD] =        { "add",        RN_SCN_NUMBER,  NULL, WIRE | V(POST) },
+	[RN_F_SWAP] =       { "swap",       RN_SCN_NUMBER,  NULL, WIRE | V(POST) },
+	[RN_F_COMPARE] =    { "compare",    RN_SCN_NUMBER,  NULL, WIRE | V(POST) },
+	[RN_F_ORIG] =       { "orig",       RN_SCN_NUMBER,  NULL, WIRE | V(CHECK) },
+	[RN_F_CREDITS] =    { "credits",    RN_SCN_NUMBER,  NULL, WIRE },
+	[RN_F_RNR] =        { "rnr",        RN_SCN_NUMBER,  NULL, WIRE },
+	[RN_F_SYNDROME] =   { "syndrome",   RN_SCN_NUMBER,  NULL, WIRE },
+	[RN_F_FLIP] =      { "flip",       RN_SCN_NUMBER,  NULL, V(INJECT) },
+	[RN_F_CUT] =        { "cut",        RN_SCN_NUMBER,  NULL, V(INJECT) },
+	[RN_F_TTL] =        { "ttl",        RN_SCN_NUMBER,  NULL, WIRE },
+	[RN_F_TOS] =        { "tos",        RN_SCN_NUMBER,  NULL, WIRE },
+	[RN_F_SPORT] =      { "sport",      RN_SCN_NUMBER,  NULL, WIRE },
+	[RN_F_MTU] =        { "mtu",        RN_SCN_NUMBER,  NULL, ATTR },
+	[RN_F_TIMEOUT] =    { "timeout",    RN_SCN_NUMBER,  NULL, ATTR },
+	[RN_F_RETRY] =      { "retry",      RN_SCN_NUMBER,  NULL, ATTR },
+	[RN_F_RNR_RETRY] =  { "rnr_retry",  RN_SCN_NUMBER,  NULL, ATTR },
+	[RN_F_RNR_TIMER] =  { "rnr_timer",  RN_SCN_NUMBER,  NULL, ATTR },
+	[RN_F_RD] =         { "rd",         RN_SCN_NUMBER,  NULL, ATTR },
+	[RN_F_DEST_RD] =    { "dest_rd",    RN_SCN_NUMBER,  NULL, ATTR },
+	[RN_F_PD] =         { "pd",         RN_SCN_NUMBER,  NULL, V(QP) | V(MR) },
+	[RN_F_SQ] =         { "sq",         RN_SCN_NUMBER,  NULL, V(QP) },
+	[RN_F_RQ] =         { "rq",         RN_SCN_NUMBER,  NULL, V(QP) },
+	[RN_F_BY] =         { "by",         RN_SCN_NUMBER,  NULL, V(COUNT) },
+	[RN_F_OPCODE_NUMBER] = { "opcode",  RN_SCN_NUMBER,  NULL, V(INJECT) },
+	[RN_F_RESV7] =      { "resv7",      RN_SCN_NUMBER,  NULL, V(INJECT) },
+	[RN_F_CQE] =        { "cqe",        RN_SCN_NUMBER,  NULL, V(QP) },
+	[RN_F_VA] =         { "va",         RN_SCN_ADDRESS, NULL, WIRE | V(MR) | V(POST) },
+	[RN_F_AT] =         { "at",         RN_SCN_ADDRESS, NULL, V(POST) | V(RECV) | V(CHECK) },
+	[RN_F_DATA] =       { "data",       RN_SCN_ADDRESS, NULL, WIRE },
+	[RN_F_RKEY] =       { "rkey",       RN_SCN_REGION,  NULL, WIRE | V(POST) },
+	[RN_F_NAK] =        { "nak",        RN_SCN_WORD,    rn_scn_naks, WIRE },
+	[RN_F_STATE] =      { "to",         RN_SCN_BARE,    rn_scn_states, ATTR | V(STATE) | V(QUERY) },
+	[RN_F_STATUS] =     { "status",     RN_SCN_BARE,    rn_scn_statuses, V(WC) },
+	[RN_F_KIND] =       { "kind",       RN_SCN_BARE,    rn_scn_kinds, V(POST) },
+	[RN_F_ACCESS] =     { "access",     RN_SCN_WORDS,   rights, ATTR | V(MR) },
+	[RN_F_FROM] =       { "from",       RN_SCN_WORD,    senders, V(INJECT) },
+	[RN_F_ERROR] =      { "error",      RN_SCN_WORD,    errors, V(POST) | V(RECV) | V(MODIFY) },
+	[RN_F_IS] =         { "is",         RN_SCN_WORD,    contents, V(CHECK) },
+	[RN_F_ARM] =        { "for",        RN_SCN_BARE,    arms, V(ARM) },
+	[RN_F_ACK] =        { "ack",        RN_SCN_FLAG,    NULL, WIRE },
+	[RN_F_SE] =         { "se",         RN_SCN_FLAG,    NULL, WIRE | V(POST) },
+	[RN_F_FECN] =       { "fecn",       RN_SCN_FLAG,    NULL, WIRE },
+	[RN_F_BECN] =       { "becn",       RN_SCN_FLAG,    NULL, WIRE },
+	[RN_F_BAD_ICRC] =   { "bad_icrc",   RN_SCN_FLAG,    NULL, V(INJECT) },
+	[RN_F_UNSIGNALED] = { "unsignaled", RN_SCN_FLAG,    NULL, V(POST) },
+	[RN_F_FENCE] =      { "fence",      RN_SCN_FLAG,    NULL, V(POST) },
+	[RN_F_INLINE] =     { "inline",     RN_SCN_FLAG,    NULL, V(POST) },
+	[RN_F_OPTIONAL] =   { ">?",         RN_SCN_FLAG,    NULL, V(PACKET) },
+	[RN_F_FOR_GOOD] =   { "quiet",      RN_SCN_FLAG,    NULL, V(END) },
+	[RN_F_DRAIN_EVENT] = { "drain_event", RN_SCN_FLAG,  NULL, V(MODIFY) },
+};
+/* clang-format on */
+
+bool rn_scn_find(const struct rn_scn_word *table, const char *at, size_t len,
+		 uint64_t *value)
+{
+	for (; table->word; table++) {
+		if (strlen(table->word) == len && !memcmp(table->word, at, len)) {
+			*value = table->value;
+			return true;
+		}
+	}
+	return false;
+}
+
+const char *rn_scn_word_of(const struct rn_scn_word *table, uint64_t value)
+{
+	for (; table->word; table++)
+		if (table->value == value)
+			return table->word;
+	return "?";
+}

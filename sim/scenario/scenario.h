@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* scenario.h - a conformance scenario: what a text file says, line by line.
+ *
+ *	# B5: A gap is answered by a NAK that names the PSN expected.
+ *	setup rc0
+ *	+0    < 1 RC_SEND_ONLY psn 102 len 64 ack
+ *	+0    > 1 RC_ACK psn 100 nak psn_seq msn 0
+ *	end quiet
+ *
+ * The first line names the rules that the file pins, then says them in one sentence. A
+ * declaration makes an object of the device under test: `mr NAME`, `srq N`, `qp N TYPE`;
+ * `setup NAME` stands for a few of them. A timed line does something at a time counted
+ * from the line before it, or expects something by then. `<` arrives at the device, `>`
+ * leaves it; all that leaves, completes or is raised must be expected.
+ *
+ * Every line is a verb, its subject, and fields: words with a value. Which fields exist,
+ * and what a verb may have, is the table in fields.c. Nothing here knows how a scenario
+ * is run: scene.h does.
+ *
+ * Threads: any; no state but the caller's. No allocation.
+ */
+#ifndef RN_SCENARIO_H
+#define RN_SCENARIO_H
+
+#include "rocin/opcode.h"
+#include "rocin/qp_types.h"
+
+enum {
+	RN_SCN_QPS = 8,
+	RN_SCN_MRS = 8,
+	RN_SCN_LINES = 200, /* timed */
+	RN_SCN_RULES = 8,
+	RN_SCN_NAME = 24, /* bytes, with the terminator */
+};
+
+/* What a line does. */
+enum rn_scn_verb {
+	RN_SCN_QP, /* declarations */
+	RN_SCN_MR,
+	RN_SCN_POST, /* the program's calls: may be expected to fail with `error` */
+	RN_SCN_RECV,
+	RN_SCN_MODIFY,
+	RN_SCN_REVIVE, /* from RESET to a state, as the declaration did */
+	RN_SCN_DEREG,
+	RN_SCN_ARM,    /* a queue of completions */
+	RN_SCN_INJECT, /* < */
+	RN_SCN_PACKET, /* > */
+	RN_SCN_WC,
+	RN_SCN_COMP, /* a completion event */
+	RN_SCN_EVENT,
+	RN_SCN_STATE,
+	RN_SCN_QUERY,
+	RN_SCN_CHECK,
+	RN_SCN_COUNT,
+	RN_SCN_QUIET, /* nothing happens until then */
+	RN_SCN_END,
+	RN_SCN_VERBS
+};
+
+/* Fields, by how their value is written. fields.c says which verbs take them. */
+enum rn_scn_field {
+	/* numbers */
+	RN_F_PSN,
+	RN_F_EPSN,
+	RN_F_LEN,
+	RN_F_DMALEN,
+	RN_F_MSN,
+	RN_F_WR,
+	RN_F_IMM,
+	RN_F_RKEY_NUMBER,
+	RN_F_PAD,
+	RN_F_PKEY,
+	RN_F_TVER,
+	RN_F_DEST,
+	RN_F_SRC,
+	RN_F_QKEY,
+	RN_F_ADD,
+	RN_F_SWAP,
+	RN_F_COMPARE,
+	RN_F_ORIG,
+	RN_F_CREDITS,
+	RN_F_RNR,
+	RN_F_SYNDROME,
+	RN_F_FLIP, /* bit of the packet that is turned over after the ICRC was made */
+	RN_F_CUT,  /* bytes left of the packet, ICRC made anew */
+	RN_F_TTL,
+	RN_F_TOS,
+	RN_F_SPORT,
+	RN_F_MTU,
+	RN_F_TIMEOUT,
+	RN_F_RETRY,
+	RN_F_RNR_RETRY,
+	RN_F_RNR_TIMER,
+	RN_F_RD,
+	RN_F_DEST_RD,
+	RN_F_PD,
+	RN_F_SQ,
+	RN_F_RQ,
+	RN_F_BY, /* of a counter */
+	RN_F_OPCODE_NUMBER,
+	RN_F_RESV7,
+	RN_F_CQE, /* entries of both completion queues */
+	/* addresses: a region and an offset, or a number */
+	RN_F_VA,
+	RN_F_AT,
+	RN_F_DATA,
+	/* words of a table */
+	RN_F_RKEY, /* a region's */
+	RN_F_NAK,
+	RN_F_STATE,
+	RN_F_STATUS,
+	RN_F_KIND, /* of a work request or completion */
+	RN_F_ACCESS,
+	RN_F_FROM,
+	RN_F_ERROR,
+	RN_F_IS,  /* what memory holds */
+	RN_F_ARM, /* for which completions */
+	/* flags */
+	RN_F_ACK,
+	RN_F_SE,
+	RN_F_FECN,
+	RN_F_BECN,
+	RN_F_BAD_ICRC,
+	RN_F_UNSIGNALED,
+	RN_F_FENCE,
+	RN_F_INLINE,
+	RN_F_OPTIONAL, /* `>?` */
+	RN_F_FOR_GOOD, /* `end quiet` */
+	RN_F_DRAIN_EVENT,
+	RN_F_COUNT
+};
+
+static_assert(RN_F_COUNT <= 64, "one bit each");
+
+#define RN_F_BIT(field) (UINT64_C(1) << (field))
+
+/* Where an address field points. */
+enum {
+	RN_SCN_ABSOLUTE = 0xff /* not into a region */
+};
+
+/* Time since the line before, in ns or in multiples of the QP's ACK timeout. */
+struct rn_scn_time {
+	rn_ns ns;
+	uint32_t timeouts;
+};
+
+struct rn_scn_line {
+	uint32_t number; /* in the file, from 1 */
+	enum rn_scn_verb verb;
+	uint8_t subject; /* index of the QP or MR; of completions: 0 sends, 1 receives */
+	uint8_t opcode;	 /* of a packet */
+	uint16_t name;	 /* of an event or counter: enum rn_async_event, enum rn_stat */
+	struct rn_scn_time from, to; /* equal, but for expectations with a range */
+	uint64_t given;		     /* RN_F_BIT() of the fields that are written */
+	uint64_t value[RN_F_COUNT];
+	uint8_t region[RN_F_COUNT]; /* of addresses and keys: index, or ABSOLUTE */
+};
+
+struct rn_scn_object {
+	char name[RN_SCN_NAME];	 /* "1", "m" */
+	enum rn_qp_type type;	 /* QP */
+	struct rn_scn_line line; /* what was declared; setups and later lines merged */
+};
+
+struct rn_scenario {
+	char rule[RN_SCN_RULES][RN_SCN_NAME];
+	unsigned rules;
+	char title[160]; /* the sentence */
+	struct rn_scn_object qp[RN_SCN_QPS], mr[RN_SCN_MRS];
+	unsigned qps, mrs;
+	struct rn_scn_line line[RN_SCN_LINES];
+	unsigned lines;
+};
+
+/* Where and why a file was refused. */
+struct rn_scn_error {
+	uint32_t line;	    /* from 1 */
+	uint32_t column;    /* from 1 */
+	char sentence[200]; /* what was expected, without the place */
+};
+
+/**
+ * rn_scenario_parse() - Read a scenario
+ * @s:		Out: overwritten
+ * @text:	The file, @len bytes of anything
+ * @err:	Out on failure
+ *
+ * Return: 0 or -EPROTO.
+ */
+int rn_scenario_parse(struct rn_scenario *s, const char *text, size_t len,
+		      struct rn_scn_error *err);
+
+static inline bool rn_scn_has(const struct rn_scn_line *l, enum rn_scn_field f)
+{
+	return l->given & RN_F_BIT(f);
+}
+
+/* The number of a field, or @otherwise if it is not given. */
+static inline uint64_t rn_scn_get(const struct rn_scn_line *l, enum rn_scn_field f,
+				  uint64_t otherwise)
+{
+	return rn_scn_has(l, f) ? l->value[f] : otherwise;
+}
+
+#endif /* RN_SCENARIO_H */

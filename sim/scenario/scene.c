@@ -1,0 +1,495 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* scene.c - runs a scenario: does its lines in time, wants to see all that comes of it.
+ */
+#include <string.h>
+
+#include "describe.h"
+#include "fields.h"
+#include "rocin/wire.h"
+#include "text.h"
+
+enum {
+	FOR_GOOD_S = 100, /* `end quiet`: longer than any timer of a device may run */
+};
+
+struct scene {
+	const struct rn_scenario *s;
+	const struct rn_scene_ops *ops;
+	void *ctx;
+	struct rn_scene_names names;
+	struct rn_scene_result *r;
+	rn_ns at; /* time of the line before */
+};
+
+/* ----------------------------------------------------------------- failures */
+static bool fail(struct scene *c, const struct rn_scn_line *l, const char *what)
+{
+	struct rn_text t;
+
+	c->r->line = l->number;
+	rn_text_init(&t, c->r->what, sizeof(c->r->what));
+	rn_text_add(&t, what);
+	return false;
+}
+
+static bool fail_number(struct scene *c, const struct rn_scn_line *l, const char *what,
+			uint64_t number)
+{
+	struct rn_text t;
+
+	fail(c, l, what);
+	rn_text_init(&t, c->r->what, sizeof(c->r->what));
+	rn_text_add(&t, what);
+	rn_text_number(&t, number);
+	return false;
+}
+
+static void set(char *buf, size_t size, const char *text)
+{
+	struct rn_text t;
+
+	rn_text_init(&t, buf, size);
+	rn_text_add(&t, text);
+}
+
+static void append_time(struct scene *c, const char *what, rn_ns from, rn_ns at)
+{
+	char buf[32];
+	struct rn_text t;
+
+	rn_describe_time(at - from, buf, sizeof(buf));
+	rn_text_init(&t, c->r->what, sizeof(c->r->what));
+	rn_text_add(&t, what);
+	rn_text_add(&t, buf);
+	rn_text_add(&t, " after the line before");
+}
+
+/* ----------------------------------------------------------------------- time */
+static rn_ns ack_timeout(const struct scene *c, const struct rn_scn_line *l)
+{
+	const struct rn_scn_line *qp = &c->s->qp[l->subject].line;
+
+	return rn_ack_timeout_ns((uint8_t)rn_scn_get(qp, RN_F_TIMEOUT, 14) & 31);
+}
+
+static rn_ns time_of(const struct scene *c, const struct rn_scn_line *l,
+		     const struct rn_scn_time *t)
+{
+	return c->at + t->ns + (t->timeouts ? t->timeouts * ack_timeout(c, l) : 0);
+}
+
+/* ------------------------------------------------------- what was not expected */
+/* Nothing may be there that no line took: @l comes next. */
+static bool nothing_left(struct scene *c, const struct rn_scn_line *l)
+{
+	const struct rn_scene_packet *p = c->ops->packet(c->ctx);
+	const struct rn_scene_event *event = c->ops->event(c->ctx);
+	const struct rn_scene_wc *wc = c->ops->wc(c->ctx, 0);
+
+	if (p) {
+		fail(c, l, "");
+		append_time(c, "a packet left that no line expects, ", c->at, p->at);
+		rn_describe_received(p, c->r->came, sizeof(c->r->came));
+		return false;
+	}
+	if (!wc)
+		wc = c->ops->wc(c->ctx, 1);
+	if (wc) {
+		fail(c, l, "");
+		append_time(c, "a completion came that no line expects, ", c->at, wc->at);
+		rn_describe_wc(wc, c->r->came, sizeof(c->r->came));
+		return false;
+	}
+	if (c->ops->comp(c->ctx, 0) || c->ops->comp(c->ctx, 1))
+		return fail(c, l, "a completion event came that no line expects");
+	if (event) {
+		fail(c, l, "an event was raised that no line expects");
+		set(c->r->came, sizeof(c->r->came),
+		    rn_scn_word_of(rn_scn_events, event->event));
+		return false;
+	}
+	return true;
+}
+
+static bool pass_time(struct scene *c, const struct rn_scn_line *l, rn_ns until)
+{
+	if (!nothing_left(c, l))
+		return false;
+	do {
+		c->ops->run(c->ctx, until);
+		if (!nothing_left(c, l))
+			return false;
+	} while (c->ops->now(c->ctx) < until);
+	c->at = until;
+	return true;
+}
+
+/* -------------------------------------------------------------------- packets */
+/* What `ack` means in an acknowledgement that is a NAK is an error; in a request it asks.
+ * An acknowledgement that names no syndrome is an ACK.
+ */
+static uint64_t wanted_fields(const struct rn_scn_line *l)
+{
+	uint64_t fields = l->given & ~(RN_F_BIT(RN_F_OPTIONAL) | RN_F_BIT(RN_F_DATA));
+	uint64_t said = RN_F_BIT(RN_F_NAK) | RN_F_BIT(RN_F_RNR) | RN_F_BIT(RN_F_SYNDROME);
+
+	fields |= RN_F_BIT(RN_F_LEN);
+	if (rn_opcode_info[l->opcode].flags & RN_OP_AETH && !(fields & said))
+		fields |= RN_F_BIT(RN_F_ACK);
+	return fields;
+}
+
+static uint64_t wanted_value(const struct scene *c, const struct rn_scn_line *l,
+			     enum rn_scn_field f)
+{
+	if (!rn_scn_has(l, f))
+		return f == RN_F_ACK; /* as above; len 0 */
+	return rn_scene_value(&c->names, l, f);
+}
+
+static bool payload_is(struct scene *c, const struct rn_scn_line *l,
+		       const uint8_t *payload, uint32_t len)
+{
+	uint8_t memory[RN_MTU_MAX];
+	uint8_t mr = l->region[RN_F_DATA];
+
+	return len <= sizeof(memory) && mr != RN_SCN_ABSOLUTE &&
+	       c->ops->memory(c->ctx, mr, l->value[RN_F_DATA], memory, len) &&
+	       !memcmp(memory, payload, len);
+}
+
+/* What the line says, in numbers, implied fields included. */
+static struct rn_scn_line in_numbers(const struct scene *c, const struct rn_scn_line *l)
+{
+	struct rn_scn_line want = *l;
+
+	want.given = wanted_fields(l);
+	for (unsigned i = 0; i < RN_F_COUNT; i++)
+		want.value[i] = wanted_value(c, l, (enum rn_scn_field)i);
+	return want;
+}
+
+/* The first difference, in words; NULL: there is none. */
+static const char *differing_field(const struct rn_scn_line *want,
+				   const struct rn_scn_line *came)
+{
+	for (unsigned i = 0; i < RN_F_COUNT; i++) {
+		bool flag = rn_scn_fields[i].form == RN_SCN_FLAG;
+
+		if (want->given & RN_F_BIT(i) && (came->value[i] != want->value[i] ||
+						  !(flag || came->given & RN_F_BIT(i))))
+			return rn_scn_fields[i].name;
+	}
+	return NULL;
+}
+
+static void compare(struct scene *c, const struct rn_scn_line *l,
+		    const struct rn_scn_line *want, const struct rn_scene_packet *p,
+		    struct rn_text *t)
+{
+	const uint8_t *payload = NULL;
+	struct rn_scn_line came;
+	const char *field;
+
+	if (rn_scene_decode(p, &came, &payload)) {
+		rn_text_add(t, "the packet is not well formed");
+		return;
+	}
+	field = differing_field(want, &came);
+	if (came.opcode != want->opcode) {
+		rn_text_add(t, "another opcode");
+	} else if (field) {
+		rn_text_add(t, field);
+		rn_text_add(t, " is not as expected");
+	} else if (memcmp(&p->flow.dst, &c->names.peer, sizeof(p->flow.dst)) != 0) {
+		rn_text_add(t, "it went to another address");
+	} else if (rn_scn_has(l, RN_F_DATA) &&
+		   !payload_is(c, l, payload, (uint32_t)came.value[RN_F_LEN])) {
+		rn_text_add(t, "the payload is not what the memory holds");
+	}
+}
+
+/* Compare all that the line says; the first difference is the sentence. */
+static bool same_packet(struct scene *c, const struct rn_scn_line *l,
+			const struct rn_scene_packet *p)
+{
+	struct rn_scn_line want = in_numbers(c, l);
+	struct rn_text t;
+
+	rn_text_init(&t, c->r->what, sizeof(c->r->what));
+	compare(c, l, &want, p, &t);
+	if (!t.used)
+		return true;
+	c->r->line = l->number;
+	rn_describe_packet(&want, want.given, c->r->expected, sizeof(c->r->expected));
+	rn_describe_received(p, c->r->came, sizeof(c->r->came));
+	return false;
+}
+
+/* Wait for something; false: it did not come by @until. */
+static bool wait_packet(struct scene *c, rn_ns until)
+{
+	while (!c->ops->packet(c->ctx) && c->ops->now(c->ctx) < until)
+		c->ops->run(c->ctx, until);
+	return c->ops->packet(c->ctx);
+}
+
+static bool in_time(struct scene *c, const struct rn_scn_line *l, rn_ns at)
+{
+	rn_ns from = time_of(c, l, &l->from), to = time_of(c, l, &l->to);
+
+	if (at >= from && at <= to) {
+		c->at = at;
+		return true;
+	}
+	fail(c, l, "");
+	append_time(c, at < from ? "too early: " : "too late: ", c->at, at);
+	return false;
+}
+
+static bool expect_packet(struct scene *c, const struct rn_scn_line *l)
+{
+	bool optional = rn_scn_has(l, RN_F_OPTIONAL);
+	struct rn_scene_result before = *c->r;
+
+	if (!wait_packet(c, time_of(c, l, &l->to))) {
+		if (optional)
+			return true;
+		rn_describe_packet(l, l->given, c->r->expected, sizeof(c->r->expected));
+		return fail(c, l, "nothing left");
+	}
+	if (!same_packet(c, l, c->ops->packet(c->ctx)) ||
+	    !in_time(c, l, c->ops->packet(c->ctx)->at)) {
+		if (optional)
+			*c->r = before;
+		return optional;
+	}
+	c->ops->drop_packet(c->ctx);
+	return true;
+}
+
+/* ---------------------------------------------------- completions and events */
+static const struct rn_scene_wc *next_wc(struct scene *c, const struct rn_scn_line *l,
+					 unsigned *queue)
+{
+	const struct rn_scene_wc *wc = NULL;
+
+	/* The one that the line means, if either queue shows it. */
+	for (*queue = 0; *queue < 2; ++*queue) {
+		wc = c->ops->wc(c->ctx, *queue);
+		if (wc && wc->wr_id == rn_scn_get(l, RN_F_WR, wc->wr_id))
+			return wc;
+	}
+	*queue = wc ? 1 : 0;
+	return wc ? wc : c->ops->wc(c->ctx, 0);
+}
+
+static const char *wrong_about_wc(const struct scene *c, const struct rn_scn_line *l,
+				  const struct rn_scene_wc *wc)
+{
+	if (wc->wr_id != rn_scn_get(l, RN_F_WR, wc->wr_id))
+		return "a completion of another request";
+	if (wc->status != rn_scn_get(l, RN_F_STATUS, RN_WC_SUCCESS))
+		return "another status";
+	if (wc->qpn != c->names.qpn[l->subject])
+		return "a completion of another queue pair";
+	if (wc->byte_len != rn_scn_get(l, RN_F_LEN, wc->byte_len))
+		return "another length";
+	if (rn_scn_has(l, RN_F_IMM) &&
+	    (!(wc->flags & RN_WC_WITH_IMM) || wc->imm != l->value[RN_F_IMM]))
+		return "another immediate, or none";
+	if (rn_scn_has(l, RN_F_RKEY_NUMBER) &&
+	    (!(wc->flags & RN_WC_WITH_INV) || wc->imm != l->value[RN_F_RKEY_NUMBER]))
+		return "another key was invalidated, or none";
+	if (wc->src_qpn != rn_scn_get(l, RN_F_SRC, wc->src_qpn))
+		return "another source";
+	return NULL;
+}
+
+static bool expect_wc(struct scene *c, const struct rn_scn_line *l)
+{
+	rn_ns until = time_of(c, l, &l->to);
+	const struct rn_scene_wc *wc;
+	const char *wrong;
+	unsigned queue;
+
+	while (!(wc = next_wc(c, l, &queue)) && c->ops->now(c->ctx) < until)
+		c->ops->run(c->ctx, until);
+	if (!wc)
+		return fail(c, l, "no completion came");
+	wrong = wrong_about_wc(c, l, wc);
+	if (wrong) {
+		rn_describe_wc(wc, c->r->came, sizeof(c->r->came));
+		return fail(c, l, wrong);
+	}
+	if (!in_time(c, l, wc->at))
+		return false;
+	c->ops->drop_wc(c->ctx, queue);
+	return true;
+}
+
+static bool expect_event(struct scene *c, const struct rn_scn_line *l)
+{
+	rn_ns until = time_of(c, l, &l->to);
+	const struct rn_scene_event *event;
+
+	while (!(event = c->ops->event(c->ctx)) && c->ops->now(c->ctx) < until)
+		c->ops->run(c->ctx, until);
+	if (!event)
+		return fail(c, l, "no event was raised");
+	if (event->event != l->name || event->qpn != c->names.qpn[l->subject]) {
+		set(c->r->came, sizeof(c->r->came),
+		    rn_scn_word_of(rn_scn_events, event->event));
+		return fail(c, l, "another event");
+	}
+	if (!in_time(c, l, event->at))
+		return false;
+	c->ops->drop_event(c->ctx);
+	return true;
+}
+
+/* ------------------------------------------------------------ looking at things */
+static bool check_qp(struct scene *c, const struct rn_scn_line *l)
+{
+	struct rn_qp_attr attr;
+
+	c->ops->query(c->ctx, l->subject, &attr);
+	if (attr.state != rn_scn_get(l, RN_F_STATE, attr.state)) {
+		set(c->r->came, sizeof(c->r->came),
+		    rn_scn_word_of(rn_scn_states, attr.state));
+		return fail(c, l, "another state");
+	}
+	if (attr.rq_psn != rn_scn_get(l, RN_F_EPSN, attr.rq_psn))
+		return fail_number(c, l, "the PSN expected is ", attr.rq_psn);
+	if (attr.sq_psn != rn_scn_get(l, RN_F_PSN, attr.sq_psn))
+		return fail_number(c, l, "the next PSN is ", attr.sq_psn);
+	return true;
+}
+
+static bool expect_comp(struct scene *c, const struct rn_scn_line *l)
+{
+	rn_ns until = time_of(c, l, &l->to);
+
+	while (!c->ops->comp(c->ctx, l->subject)) {
+		if (c->ops->now(c->ctx) >= until)
+			return fail(c, l, "no completion event came");
+		c->ops->run(c->ctx, until);
+	}
+	return in_time(c, l, c->ops->now(c->ctx));
+}
+
+static uint8_t content(const struct rn_scn_line *l, uint32_t i)
+{
+	uint8_t number[sizeof(uint64_t)];
+
+	switch (l->value[RN_F_IS]) {
+	case RN_SCN_IS_FILL:
+		return rn_scene_fill(l->region[RN_F_AT], l->value[RN_F_AT] + i);
+	case RN_SCN_IS_PAYLOAD:
+		return rn_scene_payload((uint32_t)rn_scn_get(l, RN_F_PSN, 0), i);
+	case RN_SCN_IS_NUMBER:
+		memcpy(number, &l->value[RN_F_ORIG], sizeof(number));
+		return number[i % sizeof(number)];
+	default:
+		return 0;
+	}
+}
+
+static bool check_memory(struct scene *c, const struct rn_scn_line *l)
+{
+	uint32_t len = (uint32_t)rn_scn_get(l, RN_F_LEN, sizeof(uint64_t));
+	uint8_t buf[256];
+
+	for (uint32_t done = 0, part; done < len; done += part) {
+		part = len - done < sizeof(buf) ? len - done : (uint32_t)sizeof(buf);
+		if (!c->ops->memory(c->ctx, l->region[RN_F_AT], l->value[RN_F_AT] + done,
+				    buf, part))
+			return fail(c, l, "that is not in the region");
+		for (uint32_t i = 0; i < part; i++)
+			if (buf[i] != content(l, done + i))
+				return fail_number(c, l, "it is not so from byte ",
+						   done + i);
+	}
+	return true;
+}
+
+static bool check_counter(struct scene *c, const struct rn_scn_line *l)
+{
+	uint64_t value = c->ops->counter(c->ctx, (enum rn_stat)l->name);
+
+	if (value == rn_scn_get(l, RN_F_BY, 1))
+		return true;
+	return fail_number(c, l, "the counter is ", value);
+}
+
+/* ------------------------------------------------------------------- the lines */
+static bool call(struct scene *c, const struct rn_scn_line *l)
+{
+	int rc = c->ops->call(c->ctx, l);
+
+	if (-rc == (int)rn_scn_get(l, RN_F_ERROR, 0))
+		return true;
+	return rc ? fail_number(c, l, "the call failed with errno ", (uint64_t)-rc)
+		  : fail(c, l, "the call succeeded");
+}
+
+static bool do_line(struct scene *c, const struct rn_scn_line *l)
+{
+	struct rn_scene_packet packet;
+
+	if (l->verb == RN_SCN_PACKET)
+		return expect_packet(c, l);
+	if (l->verb == RN_SCN_WC)
+		return expect_wc(c, l);
+	if (l->verb == RN_SCN_EVENT)
+		return expect_event(c, l);
+	if (l->verb == RN_SCN_COMP)
+		return expect_comp(c, l);
+	if (l->verb == RN_SCN_STATE || l->verb == RN_SCN_QUERY ||
+	    l->verb == RN_SCN_CHECK || l->verb == RN_SCN_COUNT)
+		c->at = time_of(c, l, &l->from);
+	else if (!pass_time(c, l, time_of(c, l, &l->from)))
+		return false;
+	switch ((int)l->verb) {
+	case RN_SCN_POST:
+	case RN_SCN_RECV:
+	case RN_SCN_MODIFY:
+	case RN_SCN_REVIVE:
+	case RN_SCN_DEREG:
+	case RN_SCN_ARM:
+		return call(c, l);
+	case RN_SCN_INJECT:
+		rn_scene_encode(&c->names, l, &packet);
+		c->ops->inject(c->ctx, &packet);
+		return true;
+	case RN_SCN_STATE:
+	case RN_SCN_QUERY:
+		return check_qp(c, l);
+	case RN_SCN_CHECK:
+		return check_memory(c, l);
+	case RN_SCN_COUNT:
+		return check_counter(c, l);
+	case RN_SCN_END:
+		return !rn_scn_has(l, RN_F_FOR_GOOD) ||
+		       pass_time(c, l, c->at + (rn_ns)FOR_GOOD_S * 1000000000);
+	default:
+		return true;
+	}
+}
+
+void rn_scene_run(const struct rn_scenario *s, const struct rn_scene_ops *ops, void *ctx,
+		  struct rn_scene_result *result)
+{
+	struct scene c = { .s = s, .ops = ops, .ctx = ctx, .r = result };
+
+	memset(result, 0, sizeof(*result));
+	if (ops->begin(ctx, s, &c.names, result->what, sizeof(result->what))) {
+		result->line = 1;
+		return;
+	}
+	c.at = ops->now(ctx);
+	result->passed = true;
+	for (unsigned i = 0; i < s->lines && result->passed; i++)
+		result->passed = do_line(&c, &s->line[i]);
+	ops->end(ctx);
+}

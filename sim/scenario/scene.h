@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* scene.h - runs a scenario against a device, whichever that is.
+ *
+ * The device is behind struct rn_scene_ops: the transport in virtual time (virtual.h), or
+ * a real one over UDP. The runner does what the lines say and wants to see all that the
+ * device does: a packet, completion or event that no line expects fails the scenario.
+ *
+ * Threads: one at a time. No allocation.
+ */
+#ifndef RN_SCENE_H
+#define RN_SCENE_H
+
+#include "packet.h"
+
+/* A completion. */
+struct rn_scene_wc {
+	rn_ns at;
+	uint64_t wr_id;
+	uint32_t qpn;
+	uint32_t byte_len, imm, src_qpn;
+	uint8_t status; /* enum rn_wc_status */
+	uint8_t opcode; /* enum rn_wc_opcode */
+	uint16_t flags; /* enum rn_wc_flag */
+};
+
+struct rn_scene_event {
+	rn_ns at;
+	uint32_t qpn;
+	uint16_t event; /* enum rn_async_event */
+};
+
+/* What is behind a device. Sends and receives of all QPs complete in two queues, which
+ * keep their order: @queue is 0 for sends, 1 for receives. The functions that look at
+ * what came leave it in place until it is dropped.
+ */
+struct rn_scene_ops {
+	/* Make the objects of @s and fill in @n; 0 or -errno with a sentence. */
+	int (*begin)(void *ctx, const struct rn_scenario *s, struct rn_scene_names *n,
+		     char *err, size_t err_len);
+	void (*end)(void *ctx);
+	rn_ns (*now)(void *ctx);
+	/* Let time pass until @until, or until there is something to be looked at. */
+	void (*run)(void *ctx, rn_ns until);
+	/* POST, RECV, MODIFY, REVIVE, DEREG, ARM: 0 or -errno. */
+	int (*call)(void *ctx, const struct rn_scn_line *l);
+	void (*inject)(void *ctx, const struct rn_scene_packet *p);
+	const struct rn_scene_packet *(*packet)(void *ctx);
+	const struct rn_scene_wc *(*wc)(void *ctx, unsigned queue);
+	const struct rn_scene_event *(*event)(void *ctx);
+	void (*drop_packet)(void *ctx);
+	void (*drop_wc)(void *ctx, unsigned queue);
+	void (*drop_event)(void *ctx);
+	/* As ibv_query_qp(): attributes of the QP now. */
+	void (*query)(void *ctx, unsigned qp, struct rn_qp_attr *attr);
+	/* Take one completion event of a queue; false: there is none. */
+	bool (*comp)(void *ctx, unsigned queue);
+	/* False: the range is not in the region. */
+	bool (*memory)(void *ctx, unsigned mr, uint64_t offset, void *buf, uint32_t len);
+	uint64_t (*counter)(void *ctx, enum rn_stat stat);
+};
+
+struct rn_scene_result {
+	bool passed;
+	uint32_t line;		       /* of the file */
+	char what[160];		       /* one sentence */
+	char expected[320], came[320]; /* empty if there is no such */
+};
+
+/**
+ * rn_scene_run() - Run a scenario
+ * @result:	Out
+ *
+ * A device that cannot be prepared is a failure in line 1.
+ */
+void rn_scene_run(const struct rn_scenario *s, const struct rn_scene_ops *ops, void *ctx,
+		  struct rn_scene_result *result);
+
+#endif /* RN_SCENE_H */

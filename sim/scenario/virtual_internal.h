@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* virtual_internal.h - what virtual.c (time, packets) and virtual_calls.c (objects and
+ * calls) share.
+ */
+#ifndef RN_VIRTUAL_INTERNAL_H
+#define RN_VIRTUAL_INTERNAL_H
+
+#include "rocin/mr.h"
+#include "virtual.h"
+
+enum {
+	RN_VIRTUAL_MEMORY = 1 << 20, /* bytes for regions, from address RN_VIRTUAL_BASE */
+	RN_VIRTUAL_CQES = 1024,
+	RN_VIRTUAL_QUEUE = 1024, /* packets or events that nobody has looked at */
+	RN_VIRTUAL_WRS = 64,	 /* per queue, unless the scenario says otherwise */
+};
+
+#define RN_VIRTUAL_BASE UINT64_C(0x100000)
+#define RN_VIRTUAL_RING UINT64_C(0x10000000) /* of CQ i: 1 << 20 bytes further each */
+
+struct rn_virtual {
+	struct rn_dev *dev;
+	const struct rn_scenario *s;
+	const struct rn_scene_names *names;
+	rn_ns now;
+	uint64_t stats[RN_STAT_COUNT];
+
+	uint8_t memory[RN_VIRTUAL_MEMORY];
+	struct rn_mr mr[RN_SCN_MRS];
+	uint64_t offset[RN_SCN_MRS]; /* of the region in memory */
+	uint64_t length[RN_SCN_MRS];
+	bool gone[RN_SCN_MRS]; /* deregistered */
+
+	struct rn_cq cq[2]; /* sends, receives */
+	struct rn_cqe ring[2][RN_VIRTUAL_CQES];
+	rn_ns cqe_at[2][RN_VIRTUAL_CQES];
+	struct rn_scene_wc wc[2]; /* the one that is looked at */
+
+	struct rn_qp *qp[RN_SCN_QPS];
+	struct rn_scene_packet packet[RN_VIRTUAL_QUEUE];
+	unsigned packets, packets_taken;
+	struct rn_scene_event event[RN_VIRTUAL_QUEUE];
+	unsigned events, events_taken;
+	unsigned comps[2]; /* completion events not taken */
+};
+
+extern const struct rn_mem_ops rn_virtual_mem;
+
+/* Packets and events that are due leave the device. */
+void rn_virtual_flush(struct rn_virtual *v);
+
+int rn_virtual_begin(void *ctx, const struct rn_scenario *s, struct rn_scene_names *n,
+		     char *err, size_t err_len);
+void rn_virtual_end(void *ctx);
+int rn_virtual_call(void *ctx, const struct rn_scn_line *l);
+
+#endif /* RN_VIRTUAL_INTERNAL_H */

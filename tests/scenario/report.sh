@@ -1,0 +1,50 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# report.sh - what `rocin conform` reports, and that no rule is left out without a reason.
+#
+# usage: report.sh ROCIN TESTS
+set -u
+rocin=$1 tests=$2
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+fail() {
+	echo "FAILED: $*"
+	exit 1
+}
+
+"$rocin" conform --rules "$tests/rules.md" --junit "$work/x.xml" --json "$tests/scenario" \
+	>"$work/x.json" || fail "status $?"
+python3 - "$work" "$tests/scenario/uncovered.txt" <<'PY' || fail 'the report'
+import json, sys, xml.dom.minidom
+work, listed = sys.argv[1:]
+report = json.load(open(work + '/x.json'))
+suite = xml.dom.minidom.parse(work + '/x.xml').documentElement
+assert int(suite.getAttribute('tests')) == report['scenarios'] == len(report['cases'])
+assert report['failed'] == 0 and suite.getAttribute('failures') == '0'
+missing = report['rules_without_scenario']
+known = [line.split()[0] for line in open(listed) if line[0] not in '#\n']
+print(f"{report['scenarios']} scenarios, {len(missing)} rules without one")
+if missing != known:
+    print('no scenario and no reason in uncovered.txt:', set(missing) - set(known))
+    print('in uncovered.txt, but covered:', set(known) - set(missing))
+    sys.exit(1)
+PY
+
+# A failure, a file that is not understood, nothing to run.
+printf '# X1: y <&>\nsetup rc0\n+0 < 1 RC_SEND_ONLY psn 100 ack\nend\n' >"$work/f.scn"
+"$rocin" conform --junit "$work/f.xml" "$work/f.scn" >"$work/out"
+[ $? = 1 ] || fail 'a scenario that fails'
+grep -q 'f.scn:4: a packet left' "$work/out" || fail "$(cat "$work/out")"
+grep -q 'y &lt;&amp;&gt;' "$work/f.xml" || fail "$(cat "$work/f.xml")"
+echo frob >"$work/g.scn"
+"$rocin" conform "$work/g.scn" 2>"$work/out"
+[ $? = 2 ] || fail 'a file that is not understood'
+grep -q 'g.scn:1:1: ' "$work/out" || fail "$(cat "$work/out")"
+mkdir "$work/empty"
+"$rocin" conform "$work/empty" 2>"$work/out"
+[ $? = 2 ] || fail 'a directory without scenarios'
+"$rocin" conform 2>/dev/null
+[ $? = 64 ] || fail 'no argument'
+"$rocin" conform "$work/f.scn" >/dev/full 2>/dev/null && fail 'a full disk'
+exit 0

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* test_scene.c - a scenario that is not as the device does it fails, and says how. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "virtual.h"
+
+static struct rn_scene_result run(const char *setup, const char *lines)
+{
+	static struct rn_scenario s;
+	struct rn_virtual *v = rn_virtual_new();
+	struct rn_scene_result result;
+	struct rn_scn_error err;
+	char text[2048];
+	int len;
+
+	len = snprintf(text, sizeof(text), "# X1: y\nsetup %s\n%s", setup, lines);
+	if (rn_scenario_parse(&s, text, (size_t)len, &err))
+		fail_msg("%u:%u: %s", err.line, err.column, err.sentence);
+	assert_non_null(v);
+	rn_scene_run(&s, &rn_virtual_ops, v, &result);
+	rn_virtual_free(v);
+	return result;
+}
+
+#define SEND "+0 < 1 RC_SEND_ONLY psn 100 len 64 ack\n"
+#define ACK "+0 > 1 RC_ACK psn 100 msn 1\n"
+#define WC "+0 wc 1 wr 1 success len 64\n"
+
+static const struct {
+	const char *setup, *lines;
+	unsigned line;
+	const char *what, *expected, *came;
+} failures[] = {
+	/* what nobody expects */
+	{ "rc0", SEND WC "end\n", 5, "a packet left that no line expects", "",
+	  "RC_ACK psn 100 msn 1 ack" },
+	{ "rc0", SEND ACK "end\n", 5, "a completion came that no line expects", "",
+	  "wc wr 1 success len 64" },
+	{ "rc0", "qp 1 rtr\n" SEND ACK WC "end\n", 7, "an event was raised", "",
+	  "comm_est" },
+	{ "rc",
+	  "+0 post 1 send wr 1 len 8\n+0 > 1 RC_SEND_ONLY psn 200 len 8\nend quiet\n", 5,
+	  "a packet left that no line expects, 67108.864us after", "",
+	  "RC_SEND_ONLY psn 200 len 8 ack" },
+	/* what does not come */
+	{ "rc0", "+1ms > 1 RC_ACK psn 100\nend\n", 3, "nothing left", "RC_ACK psn 100",
+	  "" },
+	{ "rc0", "+1ms wc 1 wr 1\nend\n", 3, "no completion came", "", "" },
+	{ "rc0", "+1ms event 1 comm_est\nend\n", 3, "no event was raised", "", "" },
+	{ "rc0", "+1ms comp recv\nend\n", 3, "no completion event came", "", "" },
+	/* what is other than expected */
+	{ "rc0", SEND "+0 > 1 RC_ACK psn 101 msn 1\nend\n", 4, "psn is not as expected",
+	  "RC_ACK psn 101 len 0 msn 1 ack", "RC_ACK psn 100 msn 1 ack" },
+	{ "rc0", SEND "+0 > 1 RC_ACK psn 100 nak inv\nend\n", 4, "nak is not as expected",
+	  "nak inv", "msn 1 ack" },
+	{ "rc0", SEND "+0 > 1 RC_READ_RESPONSE_ONLY psn 100\nend\n", 4, "another opcode",
+	  "RC_READ_RESPONSE_ONLY", "RC_ACK" },
+	{ "rc0",
+	  "+0 < 1 RC_READ_REQUEST psn 100 dmalen 8 ack\n"
+	  "+0 > 1 RC_READ_RESPONSE_ONLY psn 100 len 8 data m+1\nend\n",
+	  4, "the payload is not what the memory holds", "", "RC_READ_RESPONSE_ONLY" },
+	{ "rc0", SEND ACK "+0 wc 1 wr 2 success\nend\n", 5, "another request", "",
+	  "wc wr 1" },
+	{ "rc0", SEND ACK "+0 wc 1 wr 1 loc_len_err\nend\n", 5, "another status", "",
+	  "success" },
+	{ "rc0", SEND ACK "+0 wc 1 wr 1 len 63\nend\n", 5, "another length", "",
+	  "len 64" },
+	{ "rc0", SEND ACK "+0 wc 1 wr 1 imm 7\nend\n", 5, "another immediate", "", "" },
+	{ "rc0", SEND ACK WC "+0 state 1 err\nend\n", 6, "another state", "", "rts" },
+	{ "rc0", SEND ACK WC "+0 query 1 epsn 100\nend\n", 6, "the PSN expected is 101",
+	  "", "" },
+	{ "rc0", SEND ACK WC "+0 check r+0 len 64 is fill\nend\n", 6,
+	  "it is not so from byte 0", "", "" },
+	{ "rc0", SEND ACK WC "+0 check r+0 len 65 is payload psn 100\nend\n", 6,
+	  "it is not so from byte 64", "", "" },
+	{ "rc0", SEND ACK WC "+0 check r+32760 len 9\nend\n", 6,
+	  "that is not in the region", "", "" },
+	{ "rc0", "+0 count bad_pkey\nend\n", 3, "the counter is 0", "", "" },
+	/* what comes at another time */
+	{ "rc",
+	  "+0 post 1 send wr 1 len 8\n+0 > 1 RC_SEND_ONLY psn 200 len 8\n"
+	  "+2T..4T > 1 RC_SEND_ONLY psn 200 len 8\nend\n",
+	  5, "too early: 67108.864us", "", "" },
+	/* calls */
+	{ "rc", "+0 post 1 send wr 1 error EINVAL\nend\n", 3, "the call succeeded", "",
+	  "" },
+	{ "rc", "qp 1 init\n+0 post 1 send wr 1\nend\n", 4, "failed with errno 22", "",
+	  "" },
+	/* a device that cannot be made */
+	{ "rc", "qp 1 mtu 77\nend\n", 1, "cannot be prepared", "", "" },
+};
+
+static void every_difference_is_found_and_named(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < RN_ARRAY_SIZE(failures); i++) {
+		struct rn_scene_result r = run(failures[i].setup, failures[i].lines);
+
+		assert_false(r.passed);
+		if (!strstr(r.what, failures[i].what) ||
+		    !strstr(r.expected, failures[i].expected) ||
+		    !strstr(r.came, failures[i].came) || r.line != failures[i].line)
+			fail_msg("case %zu: line %u: %s; expected %s, came %s", i, r.line,
+				 r.what, r.expected, r.came);
+	}
+}
+
+static void what_may_come_need_not(void **state)
+{
+	struct rn_scene_result r;
+
+	(void)state;
+	r = run("rc0", SEND "+0 >? 1 RC_ACK psn 99\n" ACK WC "end quiet\n");
+	assert_true(r.passed);
+	r = run("rc0", SEND "+0 >? 1 RC_ACK psn 100 msn 1\n" WC "end quiet\n");
+	assert_true(r.passed);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_difference_is_found_and_named),
+		cmocka_unit_test(what_may_come_need_not),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
