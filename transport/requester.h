@@ -90,6 +90,8 @@ static inline rn_ns rn_req_ack_deadline(const struct rn_qp *qp, rn_ns now)
 void rn_req_retire(struct rn_qp *qp, rn_ns now, enum rn_wc_status status);
 /* Complete the WQE at head with an error: RC to ERR, UC and UD to SQE. */
 void rn_req_fail_head(struct rn_qp *qp, rn_ns now, enum rn_wc_status status);
+/* Complete the WQE at head, which ended here with success. */
+void rn_req_retire_ended(struct rn_qp *qp, rn_ns now);
 /* The WQEs at head that ended here while older ones were unacknowledged: their turn to
  * complete has come. To be called whenever head has moved. Returns true if one had
  * failed, and the queue with it.

@@ -89,8 +89,12 @@ enum rn_advance rn_req_advance(struct rn_qp *qp, rn_ns now, struct rn_psn target
 		struct rn_psn end = rn_psn(wqe->first_psn + wqe->packet_count);
 		struct rn_psn stop = rn_psn_before(target, end) ? target : end;
 
-		if (wqe->state == RN_WQE_DONE)
-			break;
+		if (wqe->state == RN_WQE_DONE) {
+			if (wqe->status != RN_WC_SUCCESS)
+				break;
+			rn_req_retire_ended(qp, now);
+			continue;
+		}
 		assert(wqe->state == RN_WQE_STARTED);
 		if (rn_wqe_info(wqe)->kind != RN_WQE_MESSAGE) {
 			result = RN_ADVANCE_GAP;

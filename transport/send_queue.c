@@ -150,10 +150,18 @@ void rn_req_fail_head(struct rn_qp *qp, rn_ns now, enum rn_wc_status status)
 		rn_qp_sq_error(qp, now);
 }
 
-bool rn_req_finish_local(struct rn_qp *qp, rn_ns now)
+void rn_req_retire_ended(struct rn_qp *qp, rn_ns now)
 {
 	struct rn_requester *req = &qp->req;
 
+	/* Behind it after going back. */
+	if (req->cur == req->sq.head)
+		req->cur++;
+	rn_req_retire(qp, now, RN_WC_SUCCESS);
+}
+
+bool rn_req_finish_local(struct rn_qp *qp, rn_ns now)
+{
 	while (!rn_req_idle(qp)) {
 		const struct rn_send_wqe *wqe = rn_req_head(qp);
 
@@ -163,10 +171,7 @@ bool rn_req_finish_local(struct rn_qp *qp, rn_ns now)
 			rn_req_fail_head(qp, now, (enum rn_wc_status)wqe->status);
 			return true;
 		}
-		/* Behind it after going back. */
-		if (req->cur == req->sq.head)
-			req->cur++;
-		rn_req_retire(qp, now, RN_WC_SUCCESS);
+		rn_req_retire_ended(qp, now);
 	}
 	rn_req_check_drained(qp);
 	return false;

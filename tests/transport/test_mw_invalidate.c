@@ -165,6 +165,58 @@ static void a_bind_does_not_wait_but_completes_in_its_turn(void **state)
 	win_free();
 }
 
+/* What comes from the peer is about all that was sent before, binds or not. */
+static void one_acknowledgement_passes_over_binds(void **state)
+{
+	static const enum rn_wr_opcode last[] = { RN_WR_SEND, RN_WR_RDMA_READ };
+
+	(void)state;
+	for (unsigned i = 0; i < RN_ARRAY_SIZE(last); i++) {
+		struct rn_send_wr wr;
+
+		win_new(RN_MR_KIND_MW1);
+		for (uint8_t k = 0; k < 3; k++) {
+			post(&w.r, 2 * k + 1u, k < 2 ? RN_WR_SEND : last[i], 8);
+			wr = bind_wr(2 * k + 2u, k, 0, REGION, PEER_RIGHTS);
+			post_ok(w.r.q, &wr);
+		}
+		raw_expect(&w.r, RN_RC_SEND_ONLY, 200);
+		raw_expect(&w.r, RN_RC_SEND_ONLY, 201);
+		if (last[i] == RN_WR_SEND) {
+			raw_expect(&w.r, RN_RC_SEND_ONLY, 202);
+			raw_ack(&w.r, 202, 3);
+		} else {
+			raw_expect(&w.r, RN_RC_READ_REQUEST, 202);
+			send_read_response(&w.r, RN_RC_READ_RESPONSE_ONLY, 202, 8);
+		}
+		for (unsigned id = 1; id <= 6; id++)
+			pair_expect_wc(w.r.q->scq, id, RN_WC_SUCCESS);
+		raw_expect_silence(&w.r);
+		win_free();
+	}
+}
+
+static void a_nak_is_for_what_it_names_behind_a_bind(void **state)
+{
+	struct rn_send_wr wr;
+
+	(void)state;
+	win_new(RN_MR_KIND_MW2);
+	post(&w.r, 1, RN_WR_SEND, 8);
+	wr = bind_wr(2, 1, 0, REGION, PEER_RIGHTS);
+	post_ok(w.r.q, &wr);
+	post(&w.r, 3, RN_WR_SEND, 8);
+	post(&w.r, 4, RN_WR_RDMA_WRITE, 8);
+	raw_expect(&w.r, RN_RC_SEND_ONLY, 200);
+	raw_expect(&w.r, RN_RC_SEND_ONLY, 201);
+	raw_expect(&w.r, RN_RC_WRITE_ONLY, 202);
+	raw_nak(&w.r, NAK_ACCESS, 202, 2);
+	for (unsigned id = 1; id <= 3; id++)
+		pair_expect_wc(w.r.q->scq, id, RN_WC_SUCCESS);
+	pair_expect_wc(w.r.q->scq, 4, RN_WC_REM_ACCESS_ERR);
+	win_free();
+}
+
 static void going_back_does_not_bind_again(void **state)
 {
 	struct rn_send_wr wr;
@@ -298,6 +350,8 @@ int main(void)
 		cmocka_unit_test(a_send_that_may_not_invalidate_ends_in_silence),
 		cmocka_unit_test(a_duplicate_does_not_invalidate_again),
 		cmocka_unit_test(a_bind_does_not_wait_but_completes_in_its_turn),
+		cmocka_unit_test(one_acknowledgement_passes_over_binds),
+		cmocka_unit_test(a_nak_is_for_what_it_names_behind_a_bind),
 		cmocka_unit_test(going_back_does_not_bind_again),
 		cmocka_unit_test(an_old_acknowledgement_passes_over_a_bind),
 		cmocka_unit_test(
