@@ -60,6 +60,8 @@ void rnp_background_listen(struct rnp_engine *e, bool on)
 	}
 	if (groups >= 0)
 		epoll_ctl(e->epoll_fd, EPOLL_CTL_MOD, groups, &ev);
+	if (rnp_raw_fd(e) >= 0)
+		epoll_ctl(e->epoll_fd, EPOLL_CTL_MOD, rnp_raw_fd(e), &ev);
 }
 
 void rnp_background_remove(struct rnp_engine *e, int fd)

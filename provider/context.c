@@ -8,6 +8,7 @@
 
 #include "cmd_ioctl.h"
 #include "fd.h"
+#include "flow.h"
 #include "mw.h"
 #include "provider.h"
 
@@ -61,6 +62,7 @@ struct verbs_context *rnp_alloc_context(struct ibv_device *device, int cmd_fd,
 	LIST_INIT(&ctx->cqs);
 	LIST_INIT(&ctx->mrs);
 	LIST_INIT(&ctx->dms);
+	LIST_INIT(&ctx->flows);
 	LIST_INIT(&ctx->pds);
 	LIST_INIT(&ctx->mws);
 	pthread_mutex_init(&ctx->channel_lock, NULL);
@@ -102,9 +104,12 @@ static void detach_all(struct rnp_context *ctx)
 	struct rnp_cq *cq;
 	struct rnp_mr *mr;
 	struct rnp_dm *dm;
+	struct rnp_flow *flow;
 	struct rnp_pd *pd;
 	struct rnp_mw *mw;
 
+	while ((flow = LIST_FIRST(&ctx->flows)))
+		rnp_flow_detach(flow);
 	while ((qp = LIST_FIRST(&ctx->qps)))
 		rnp_qp_detach(qp);
 	while ((cq = LIST_FIRST(&ctx->cqs)))

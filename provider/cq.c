@@ -112,9 +112,9 @@ struct ibv_cq *rnp_create_cq(struct ibv_context *context, int cqe,
 struct ibv_cq_ex *rnp_create_cq_ex(struct ibv_context *context,
 				   struct ibv_cq_init_attr_ex *attr)
 {
-	const uint64_t wc_flags = IBV_WC_STANDARD_FLAGS |
-				  IBV_WC_EX_WITH_COMPLETION_TIMESTAMP |
-				  IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK;
+	const uint64_t wc_flags =
+		IBV_WC_STANDARD_FLAGS | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP |
+		IBV_WC_EX_WITH_FLOW_TAG | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK;
 	const uint32_t has_flags = IBV_CQ_INIT_ATTR_MASK_FLAGS;
 	const uint32_t has_pd = IBV_CQ_INIT_ATTR_MASK_PD;
 	const uint32_t single = IBV_CREATE_CQ_ATTR_SINGLE_THREADED;

@@ -34,6 +34,8 @@ static void fill_limits(struct ibv_device_attr *a)
 {
 	a->max_mr_size = UINT64_MAX;
 	a->max_qp = RNP_QP_MAX;
+	a->device_cap_flags |= IBV_DEVICE_MANAGED_FLOW_STEERING;
+	a->max_raw_ethy_qp = RNP_QP_MAX;
 	a->max_qp_wr = RN_WR_MAX;
 	a->max_sge = RN_SGE_MAX;
 	a->max_sge_rd = RN_SGE_MAX;

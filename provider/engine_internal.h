@@ -9,6 +9,7 @@
  *   rocind_events.c   what rocind says: addresses, link, end
  *   stage.c	       packets -> super-packets
  *   compose.c	       core + memory + network
+ *   raw_socket.c      Ethernet frames
  *
  * Everything here is guarded by rnp_engine.lock unless it says otherwise.
  */
@@ -24,6 +25,7 @@
 #include "pcie.h"
 #include "process.h"
 #include "qpn.h"
+#include "raw_socket.h"
 #include "settings.h"
 #include "stage.h"
 #include "stats_page.h"
@@ -101,10 +103,12 @@ struct rnp_engine {
 	struct rnp_qpns qpns;
 	struct rnp_wire wire;
 	struct rnp_stage stage;
+	struct rnp_raw *raw; /* NULL: no raw packet QPs */
 	struct rnp_progress progress;
-	uint32_t unacked; /* packets received since acknowledgements last left */
-	uint32_t not_dry; /* steps in a row that left packets in the socket */
-	bool is_blocked;  /* the socket took no more: something is staged */
+	uint32_t unacked;    /* packets received since acknowledgements last left */
+	uint32_t not_dry;    /* steps in a row that left packets in the socket */
+	bool is_blocked;     /* the socket took no more: something is staged */
+	bool is_raw_blocked; /* likewise a frame */
 
 	pthread_t thread;
 	bool has_thread;

@@ -257,6 +257,14 @@ static uint32_t read_src_qp(struct ibv_cq_ex *cq)
 	return current(cq)->src_qpn;
 }
 
+/* Only a raw packet QP, whose frames carry no immediate, has a rule's tag there. */
+static uint32_t read_flow_tag(struct ibv_cq_ex *cq)
+{
+	const struct rn_cqe *cqe = current(cq);
+
+	return rnp_cqe_flags(cqe) & (IBV_WC_WITH_IMM | IBV_WC_WITH_INV) ? 0 : cqe->imm;
+}
+
 static unsigned read_wc_flags(struct ibv_cq_ex *cq)
 {
 	return rnp_cqe_flags(current(cq));
@@ -314,6 +322,8 @@ void rnp_cq_init_ex(struct rnp_cq *cq, uint64_t wc_flags)
 		ex->read_qp_num = read_qp_num;
 	if (wc_flags & IBV_WC_EX_WITH_SRC_QP)
 		ex->read_src_qp = read_src_qp;
+	if (wc_flags & IBV_WC_EX_WITH_FLOW_TAG)
+		ex->read_flow_tag = read_flow_tag;
 	if (wc_flags & IBV_WC_EX_WITH_SLID)
 		ex->read_slid = read_slid;
 	if (wc_flags & IBV_WC_EX_WITH_SL)

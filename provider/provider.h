@@ -54,6 +54,7 @@ struct rnp_context {
 	LIST_HEAD(, rnp_cq) cqs;
 	LIST_HEAD(, rnp_mr) mrs;
 	LIST_HEAD(, rnp_dm) dms;
+	LIST_HEAD(, rnp_flow) flows;
 	LIST_HEAD(, rnp_pd) pds;
 	LIST_HEAD(, rnp_mw) mws;
 };
@@ -123,6 +124,7 @@ struct rnp_qp {
 	LIST_HEAD(, rnp_mcast) mcasts; /* groups that it is in; engine lock */
 	struct ibv_qp_cap cap;
 	bool sq_sig_all;
+	unsigned flows;		/* rules that steer here; engine lock */
 	uint32_t async_events;	/* as in struct rnp_cq; engine lock */
 	struct rnp_wr_list *wr; /* ibv_wr_*() in the making; NULL: not asked for */
 };
@@ -289,5 +291,20 @@ void rnp_mcast_free_all(struct rnp_qp *qp);
  */
 int rnp_wr_init(struct rnp_qp *qp, uint64_t send_ops_flags);
 void rnp_wr_fini(struct rnp_qp *qp);
+
+/* ----------------------------------------------------------- flow.c, counters.c */
+struct rnp_flow;
+struct ibv_flow *rnp_create_flow(struct ibv_qp *base, struct ibv_flow_attr *attr);
+int rnp_destroy_flow(struct ibv_flow *base);
+/* As rnp_mr_detach(), before its QP. */
+void rnp_flow_detach(struct rnp_flow *flow);
+struct ibv_counters *rnp_create_counters(struct ibv_context *context,
+					 struct ibv_counters_init_attr *attr);
+int rnp_destroy_counters(struct ibv_counters *base);
+int rnp_attach_counters_point_flow(struct ibv_counters *base,
+				   struct ibv_counter_attach_attr *attr,
+				   struct ibv_flow *flow);
+int rnp_read_counters(struct ibv_counters *base, uint64_t *values, uint32_t count,
+		      uint32_t flags);
 
 #endif /* RNP_PROVIDER_H */

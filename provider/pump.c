@@ -87,6 +87,7 @@ void rnp_pump_transmit(struct rnp_engine *e, rn_ns now, unsigned what, bool gath
 	if (rc == 0 && !gather)
 		rc = rnp_stage_flush(&e->stage, e->wire.net);
 	e->is_blocked = rc != 0;
+	e->is_raw_blocked = !rnp_raw_transmit(e, now);
 
 	if (!gather || rnp_stage_is_empty(&e->stage))
 		p->gather_since = 0;
@@ -118,6 +119,7 @@ unsigned rnp_pump_step(struct rnp_engine *e, rn_ns now, unsigned drain,
 	}
 	rnp_pump_collect(e, now);
 	found = receive(e, now, drain, acks == RNP_ACKS_NOW, &dry);
+	found += rnp_raw_receive(e, now, drain);
 	expire(e, now, dry);
 	if (found == 0 || acks == RNP_ACKS_NOW || e->unacked >= ACK_EVERY)
 		what = RN_TX_ALL;
@@ -137,7 +139,7 @@ rn_ns rnp_pump_deadline(const struct rnp_engine *e, rn_ns now)
 
 	if (!e->wire.net)
 		return at;
-	if (e->is_blocked)
+	if (e->is_blocked || e->is_raw_blocked)
 		at = earlier(at, now + RETRY_AFTER);
 	if (e->wire.tap)
 		at = earlier(at, rn_tap_flush_due(e->wire.tap));

@@ -3,12 +3,14 @@
 #include <stdlib.h>
 
 #include "provider.h"
+#include "raw_socket.h"
 
 #define SAME(ours, theirs) static_assert((int)(ours) == (int)(theirs), "verbs numbers")
 
 SAME(RN_QPT_RC, IBV_QPT_RC);
 SAME(RN_QPT_UC, IBV_QPT_UC);
 SAME(RN_QPT_UD, IBV_QPT_UD);
+SAME(RN_QPT_RAW_PACKET, IBV_QPT_RAW_PACKET);
 
 enum {
 	QP_ALIGN = 64
@@ -20,7 +22,7 @@ static int check_init(const struct rnp_context *ctx, const struct ibv_qp_init_at
 	const struct ibv_qp_cap *cap = &attr->cap;
 
 	if (attr->qp_type != IBV_QPT_RC && attr->qp_type != IBV_QPT_UC &&
-	    attr->qp_type != IBV_QPT_UD)
+	    attr->qp_type != IBV_QPT_UD && attr->qp_type != IBV_QPT_RAW_PACKET)
 		return EOPNOTSUPP;
 	if (attr->srq)
 		return EOPNOTSUPP;
@@ -67,6 +69,25 @@ static int alloc_block(struct rnp_qp *qp, struct ibv_pd *pd)
 	return -rnp_buffer_alloc(&qp->block, pd, QP_ALIGN);
 }
 
+static bool is_raw(const struct rnp_qp *qp)
+{
+	return qp->base.qp.qp_type == IBV_QPT_RAW_PACKET;
+}
+
+/* A number and, for frames, sockets; engine lock held. A positive errno on failure. */
+static int take_number(const struct rnp_qp *qp, uint32_t *qpn)
+{
+	struct rnp_engine *e = qp->ctx->engine;
+	int rc = is_raw(qp) ? -rnp_raw_get(e) : 0;
+
+	if (rc)
+		return rc;
+	rc = -rnp_engine_new_qpn(e, qpn);
+	if (rc && is_raw(qp))
+		rnp_raw_put(e);
+	return rc;
+}
+
 /* Put the QP into the device; engine lock held. A positive errno on failure. */
 static int attach(struct rnp_qp *qp, struct rnp_pd *pd)
 {
@@ -77,7 +98,7 @@ static int attach(struct rnp_qp *qp, struct rnp_pd *pd)
 
 	if (rc)
 		return rc;
-	rc = -rnp_engine_new_qpn(ctx->engine, &init.qpn);
+	rc = take_number(qp, &init.qpn);
 	if (rc) {
 		rnp_hca_remove(ctx->hca, RNP_HCA_QP);
 		return rc;
@@ -212,6 +233,8 @@ void rnp_qp_detach(struct rnp_qp *qp)
 	rnp_mcast_detach_all(qp);
 	rnp_engine_retire_qp(e, qp->core, qp->stats);
 	rn_qp_destroy(rnp_engine_dev(e), qp->core);
+	if (is_raw(qp))
+		rnp_raw_put(e);
 	rnp_cq_skip_qp(send_cq, qp->base.qp.qp_num);
 	if (recv_cq != send_cq)
 		rnp_cq_skip_qp(recv_cq, qp->base.qp.qp_num);
@@ -226,16 +249,17 @@ int rnp_destroy_qp(struct ibv_qp *base)
 	struct rnp_qp *qp = to_rnp_qp(base);
 	struct rnp_context *ctx = qp->ctx;
 	struct ibv_pd *pd = base->pd;
+	bool busy;
 	int cancel;
 
 	if (!rnp_is_copy(ctx)) {
 		cancel = rnp_enter(ctx->engine);
-		if (!LIST_EMPTY(&qp->mcasts)) {
-			rnp_leave(ctx->engine, cancel);
-			return EBUSY;
-		}
-		rnp_qp_detach(qp);
+		busy = qp->flows > 0 || !LIST_EMPTY(&qp->mcasts);
+		if (!busy)
+			rnp_qp_detach(qp);
 		rnp_leave(ctx->engine, cancel);
+		if (busy)
+			return EBUSY;
 		rnp_qp_settle_events(qp);
 		pthread_cond_destroy(&base->cond);
 		pthread_mutex_destroy(&base->mutex);

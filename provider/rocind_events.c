@@ -38,6 +38,7 @@ static void die(struct rnp_engine *e)
 	for (unsigned i = 0; i < RN_GID_MAX; i++)
 		rnp_background_remove(e, rn_udp_fd(e->wire.udp, i));
 	rnp_background_remove(e, rn_udp_groups_fd(e->wire.udp));
+	rnp_raw_shut(e);
 	rnp_wire_close(&e->wire);
 	rnp_stage_drop(&e->stage);
 	rnp_background_remove(e, rn_rocind_fd(e->rocind));

@@ -394,6 +394,8 @@ static uint64_t ops_of(enum ibv_qp_type type)
 		uc | IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |
 		IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD | IBV_QP_EX_WITH_SEND_WITH_INV;
 
+	if (type == IBV_QPT_RAW_PACKET)
+		return IBV_QP_EX_WITH_SEND;
 	if (type == IBV_QPT_UD)
 		return ud;
 	return type == IBV_QPT_UC ? uc : rc;

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* flow_match.c - is this Ethernet frame one that a flow rule is about? */
+#include "flow_match.h"
+
+#include <assert.h>
+#include <string.h>
+
+enum {
+	MAC_LEN = 6,
+	TYPE_LEN = 2,
+	TCI_LEN = 2,
+	TAGS_MAX = 2,
+	IP4_LEN = 20,
+	IP6_LEN = 40,
+	EXTENSIONS_MAX = 8,
+	EXTENSION_UNIT = 8, /* bytes that the length of an extension header counts */
+	AH_UNIT = 4,
+	PORTS_LEN = 4,
+
+	TYPE_IP4 = 0x0800,
+	TYPE_VLAN = 0x8100,
+	TYPE_IP6 = 0x86dd,
+	TYPE_QINQ = 0x88a8,
+
+	NEXT_HOP_BY_HOP = 0,
+	NEXT_TCP = 6,
+	NEXT_UDP = 17,
+	NEXT_ROUTING = 43,
+	NEXT_FRAGMENT = 44,
+	NEXT_AH = 51,
+	NEXT_DESTINATION = 60,
+};
+
+static_assert(sizeof(struct rnp_flow_fields) == 6 + 6 + 2 + 2 + 8 + 4 + 32 + 4 + 3 + 4,
+	      "fields are compared as bytes");
+
+/* What is left of the frame. */
+struct rest {
+	const uint8_t *at;
+	size_t len;
+};
+
+/* The next @n bytes, or NULL if there are not as many. */
+static const uint8_t *pull(struct rest *r, size_t n)
+{
+	const uint8_t *at = r->at;
+
+	if (r->len < n)
+		return NULL;
+	r->at += n;
+	r->len -= n;
+	return at;
+}
+
+static unsigned be16(const uint8_t *p)
+{
+	return (unsigned)p[0] << 8 | p[1];
+}
+
+static void parse_l4(struct rnp_frame_view *v, struct rest *r, unsigned proto)
+{
+	const uint8_t *p;
+
+	if (proto != NEXT_TCP && proto != NEXT_UDP)
+		return;
+	p = pull(r, PORTS_LEN);
+	if (!p)
+		return;
+	memcpy(v->field.src_port, p, 2);
+	memcpy(v->field.dst_port, p + 2, 2);
+	v->layers |= proto == NEXT_TCP ? RNP_LAYER_TCP : RNP_LAYER_UDP;
+}
+
+static void parse_ip4(struct rnp_frame_view *v, struct rest *r)
+{
+	struct rnp_flow_fields *f = &v->field;
+	const uint8_t *p = pull(r, IP4_LEN);
+	unsigned words, fragment;
+
+	if (!p || p[0] >> 4 != 4 || (p[0] & 0xf) < IP4_LEN / 4)
+		return;
+	words = p[0] & 0xf;
+	fragment = be16(p + 6);
+	f->ip4_tos[0] = p[1];
+	if (fragment & 0x4000)
+		f->ip4_flags[0] |= RNP_IP4_DONT_FRAG;
+	if (fragment & 0x2000)
+		f->ip4_flags[0] |= RNP_IP4_MORE_FRAG;
+	f->ip4_ttl[0] = p[8];
+	f->ip4_proto[0] = p[9];
+	memcpy(f->ip4_src, p + 12, 4);
+	memcpy(f->ip4_dst, p + 16, 4);
+	v->layers |= RNP_LAYER_IP4;
+	if (!(fragment & 0x1fff) && pull(r, (words - IP4_LEN / 4) * 4))
+		parse_l4(v, r, f->ip4_proto[0]);
+}
+
+/* Step over one extension header. False: there is none, or nothing can be told behind it.
+ */
+static bool skip_extension(struct rest *r, unsigned *next)
+{
+	const uint8_t *p;
+	size_t len;
+
+	switch (*next) {
+	case NEXT_HOP_BY_HOP:
+	case NEXT_ROUTING:
+	case NEXT_DESTINATION:
+	case NEXT_FRAGMENT:
+	case NEXT_AH:
+		break;
+	default:
+		return false;
+	}
+	p = pull(r, EXTENSION_UNIT);
+	if (!p || (*next == NEXT_FRAGMENT && be16(p + 2) & 0xfff8)) {
+		r->len = 0; /* cut short, or a later fragment */
+		return false;
+	}
+	len = 0;
+	if (*next == NEXT_AH)
+		len = p[1] > 0 ? (size_t)(p[1] + 2) * AH_UNIT - EXTENSION_UNIT : 0;
+	else if (*next != NEXT_FRAGMENT)
+		len = (size_t)p[1] * EXTENSION_UNIT;
+	if (!pull(r, len)) {
+		r->len = 0;
+		return false;
+	}
+	*next = p[0];
+	return true;
+}
+
+static void parse_ip6(struct rnp_frame_view *v, struct rest *r)
+{
+	struct rnp_flow_fields *f = &v->field;
+	const uint8_t *p = pull(r, IP6_LEN);
+	unsigned next;
+
+	if (!p || p[0] >> 4 != 6)
+		return;
+	f->ip6_class[0] = (uint8_t)(p[0] << 4 | p[1] >> 4);
+	f->ip6_label[1] = p[1] & 0xf;
+	memcpy(f->ip6_label + 2, p + 2, 2);
+	f->ip6_next[0] = p[6];
+	f->ip6_hops[0] = p[7];
+	memcpy(f->ip6_src, p + 8, 16);
+	memcpy(f->ip6_dst, p + 24, 16);
+	v->layers |= RNP_LAYER_IP6;
+	next = p[6];
+	for (unsigned i = 0; i < EXTENSIONS_MAX; i++)
+		if (!skip_extension(r, &next))
+			break;
+	parse_l4(v, r, next);
+}
+
+void rnp_frame_parse(struct rnp_frame_view *v, const uint8_t *frame, size_t len)
+{
+	struct rest r = { .at = frame, .len = len };
+	const uint8_t *p = pull(&r, 2 * MAC_LEN + TYPE_LEN);
+	unsigned type;
+
+	*v = (struct rnp_frame_view){ 0 };
+	if (!p)
+		return;
+	v->layers = RNP_LAYER_ETH;
+	memcpy(v->field.dst_mac, p, MAC_LEN);
+	memcpy(v->field.src_mac, p + MAC_LEN, MAC_LEN);
+	type = be16(p + 2 * MAC_LEN);
+	for (unsigned i = 0; i < TAGS_MAX && (type == TYPE_VLAN || type == TYPE_QINQ);
+	     i++) {
+		p = pull(&r, TCI_LEN + TYPE_LEN);
+		if (!p)
+			break;
+		if (i == 0)
+			memcpy(v->field.vlan_tag, p, TCI_LEN);
+		v->layers |= RNP_LAYER_VLAN;
+		type = be16(p + TCI_LEN);
+	}
+	v->field.ether_type[0] = (uint8_t)(type >> 8);
+	v->field.ether_type[1] = (uint8_t)type;
+	if (type == TYPE_IP4)
+		parse_ip4(v, &r);
+	else if (type == TYPE_IP6)
+		parse_ip6(v, &r);
+}
+
+bool rnp_flow_matches(const struct rnp_flow_match *match,
+		      const struct rnp_frame_view *view)
+{
+	const uint8_t *value = (const uint8_t *)&match->value;
+	const uint8_t *mask = (const uint8_t *)&match->mask;
+	const uint8_t *field = (const uint8_t *)&view->field;
+	uint8_t differs = 0;
+
+	if ((view->layers & match->layers) != match->layers)
+		return false;
+	for (size_t i = 0; i < sizeof(view->field); i++)
+		differs |= (uint8_t)((field[i] ^ value[i]) & mask[i]);
+	return !differs;
+}
+
+bool rnp_frame_is_multicast(const struct rnp_frame_view *view)
+{
+	return view->layers & RNP_LAYER_ETH && view->field.dst_mac[0] & 1;
+}
