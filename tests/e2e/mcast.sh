@@ -142,9 +142,13 @@ bridge() {
 
 	# On the loopback interface IPv6 groups need a route.
 	at=(nsenter --net="/run/netns/$ns-a")
+	remedy='ip -6 route add local ff00::/8 dev lo'
+	"${at[@]}" rocin doctor | grep -q "$remedy" || fail 'rocin doctor does not say so'
 	end lone lo -x -i 1 ff05::1:2
 	all 'IPv6 groups on lo without a route are refused'
-	ip -n "$ns-a" route add local ff00::/8 dev lo
+	# shellcheck disable=SC2086 # words
+	"${at[@]}" $remedy || fail 'the route cannot be added'
+	! "${at[@]}" rocin doctor | grep -q "$remedy" || fail 'rocin doctor still says so'
 	end one lo -r -i 1 ff05::1:2
 	end two lo -r -s -i 1 ff05::1:2
 	all 'with a route they work'

@@ -8,6 +8,7 @@
 
 #include "arena.h"
 #include "rocin/icrc.h"
+#include "rocin/mcast.h"
 #include "rocin/mr.h"
 #include "rocin/opcode.h"
 #include "rocin/transport.h"
@@ -49,6 +50,8 @@ struct world {
 	struct rn_gid gid;
 	struct rn_cq cq;
 	struct rn_qp *qp[QPS];
+	struct rn_gid group; /* that the UD QP is in */
+	struct rn_mcast member;
 	struct rn_mr mr[REGIONS];
 	uint8_t *bytes[REGIONS];
 	bool open_removed;
@@ -154,6 +157,14 @@ static inline void add_qp(struct world *w, unsigned i)
 	rn_qp_create(w->dev, w->qp[i], &init);
 }
 
+static inline void add_member(struct world *w)
+{
+	w->group = (struct rn_gid){ { [10] = 0xff, [11] = 0xff, [12] = 239, [15] = 1 } };
+	for (unsigned i = 0; i < QPS; i++)
+		if (types[i] == RN_QPT_UD)
+			rn_mcast_attach(w->dev, &w->member, w->qp[i], &w->group);
+}
+
 static inline struct world *world_new(const uint8_t *data, size_t size)
 {
 	struct world *w = calloc(1, sizeof(*w));
@@ -186,11 +197,13 @@ static inline struct world *world_new(const uint8_t *data, size_t size)
 	add_regions(w);
 	for (unsigned i = 0; i < QPS; i++)
 		add_qp(w, i);
+	add_member(w);
 	return w;
 }
 
 static inline void world_free(struct world *w)
 {
+	rn_mcast_detach(w->dev, &w->member);
 	for (unsigned i = 0; i < QPS; i++) {
 		rn_qp_destroy(w->dev, w->qp[i]);
 		free(w->qp[i]);

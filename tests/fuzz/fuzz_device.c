@@ -157,11 +157,11 @@ static struct rn_flow own_flow(const struct world *w)
 }
 
 /* A copy of the exact length: ASan sees a read one past it. */
-static void deliver(struct world *w, const uint8_t *data, uint32_t len)
+static void deliver(struct world *w, const struct rn_flow *flow, const uint8_t *data,
+		    uint32_t len)
 {
-	struct rn_flow flow = own_flow(w);
 	uint8_t *copy = malloc(len ? len : 1);
-	struct rn_rx rx = { .flow = &flow, .data = copy, .len = len };
+	struct rn_rx rx = { .flow = flow, .data = copy, .len = len };
 
 	require(copy != NULL);
 	memcpy(copy, data, len);
@@ -197,11 +197,12 @@ static void transmit(struct world *w, unsigned what, unsigned count)
 static void arrive(struct world *w, uint8_t how)
 {
 	const struct sent *s = &w->wire[w->wire_head];
+	struct rn_flow flow = own_flow(w);
 
 	if (!w->wire_count)
 		return;
 	if ((how & 3) != 1)
-		deliver(w, s->data, s->len);
+		deliver(w, &flow, s->data, s->len);
 	if ((how & 3) == 2)
 		return;
 	w->wire_head = (w->wire_head + 1) % WIRE_MAX;
@@ -242,6 +243,8 @@ static void forge(struct world *w)
 	struct rn_qp_attr attr;
 	struct rn_bth bth;
 
+	if (bits >= 0xe0 && !(bits & 4))
+		flow.dst = w->group;
 	rn_qp_query(w->qp[i], &attr);
 	if (shape & 1)
 		len = take_len(w) % (MTU + 8);
@@ -251,7 +254,7 @@ static void forge(struct world *w)
 		.ack_req = bits & 2,
 		.pad_cnt = shape & 2 ? take8(w) & 3 : rn_pad_cnt(len),
 		.pkey = RN_PKEY_DEFAULT,
-		.dest_qpn = QPN0 + i,
+		.dest_qpn = bits >= 0xe0 ? RN_QPN_MULTICAST : QPN0 + i,
 		.psn = rn_psn(flags & RN_OP_RESPONSE ? attr.sq_psn - 1 : attr.rq_psn),
 	};
 	if (shape & 4)
@@ -264,7 +267,7 @@ static void forge(struct world *w)
 	if (shape & 8)
 		len -= take8(w) % (len - RN_BTH_LEN + 1);
 	rn_icrc_seal(&flow, 0, buf, len);
-	deliver(w, buf, len + RN_ICRC_LEN);
+	deliver(w, &flow, buf, len + RN_ICRC_LEN);
 }
 
 /* ------------------------------------------------------------------ the rest */

@@ -14,6 +14,7 @@
 
 #include "cmd.h"
 #include "launch.h"
+#include "net_udp.h"
 #include "runtime_dir.h"
 
 struct doctor {
@@ -57,6 +58,22 @@ static void check_runtime_dir(struct doctor *d)
 		say(d, GOOD, "runtime directory %s", dir);
 }
 
+/* The loopback interface comes without. */
+static void check_groups(struct doctor *d, const struct rn_netdev *dev)
+{
+	static const struct rn_gid group = { .raw = { 0xff, 0x05, [15] = 1 } };
+	bool is_lo = !strcmp(dev->ifname, "lo"), has_ipv6 = false;
+
+	for (unsigned i = 0; i < dev->gid_count; i++)
+		has_ipv6 |= !rn_gid_is_ipv4(&dev->gid[i]);
+	if (has_ipv6 && rn_udp_group_route(&group, dev->ifindex) == -ENETUNREACH)
+		say(d, NOTE,
+		    "%s: IPv6 multicast has no route on %s; ip -6 route add %s ff00::/8 "
+		    "dev %s%s",
+		    dev->ibdev, dev->ifname, is_lo ? "local" : "multicast", dev->ifname,
+		    is_lo ? "" : " table local");
+}
+
 static void check_devices(struct doctor *d)
 {
 	char err[512];
@@ -80,6 +97,8 @@ static void check_devices(struct doctor *d)
 			say(d, GOOD, "%s on %s, %u address%s, path MTU %u", dev->ibdev,
 			    dev->ifname, dev->gid_count, dev->gid_count == 1 ? "" : "es",
 			    rn_netdev_path_mtu(dev->mtu));
+		if (dev->up)
+			check_groups(d, dev);
 	}
 }
 

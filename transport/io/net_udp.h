@@ -69,6 +69,11 @@ int rn_udp_join(struct rn_udp *u, const struct rn_gid *mgid);
 /* Harmless for a group that was not joined. */
 void rn_udp_leave(struct rn_udp *u, const struct rn_gid *mgid);
 
+/* Could what is sent to a group leave by an interface? 0, -ENETUNREACH (see above), or
+ * what a socket call failed with.
+ */
+int rn_udp_group_route(const struct rn_gid *mgid, uint32_t ifindex);
+
 /* For epoll: readable when a packet waits in any group. The same from the first
  * rn_udp_join() on, -1 before. Stays owned by @u.
  */

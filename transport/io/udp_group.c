@@ -117,7 +117,7 @@ static int open_socket(int family)
 /* The kernel lets a socket into an IPv6 group of the loopback interface, and then has no
  * route for what is sent to it: nothing would ever come.
  */
-static int check_route(const struct rn_gid *mgid, uint32_t ifindex)
+int rn_udp_group_route(const struct rn_gid *mgid, uint32_t ifindex)
 {
 	union udp_addr addr;
 	socklen_t len = address_of(&addr, mgid, ifindex);
@@ -132,11 +132,6 @@ static int check_route(const struct rn_gid *mgid, uint32_t ifindex)
 	    syscall(SYS_connect, fd, &addr.sa, len) < 0)
 		rc = -errno;
 	syscall(SYS_close, fd);
-	if (rc == -ENETUNREACH)
-		rn_log(RN_LOG_ERROR,
-		       "interface %u has no route to IPv6 groups; for loopback: ip -6 "
-		       "route add local ff00::/8 dev lo",
-		       ifindex);
 	return rc;
 }
 
@@ -144,8 +139,13 @@ static int check_route(const struct rn_gid *mgid, uint32_t ifindex)
 static int open_group(const struct rn_gid *mgid, uint32_t ifindex)
 {
 	int family = rn_gid_is_ipv4(mgid) ? AF_INET : AF_INET6;
-	int fd, rc = check_route(mgid, ifindex);
+	int fd, rc = rn_udp_group_route(mgid, ifindex);
 
+	if (rc == -ENETUNREACH)
+		rn_log(RN_LOG_ERROR,
+		       "interface %u has no route to IPv6 groups; rocin doctor says what "
+		       "to do",
+		       ifindex);
 	if (rc)
 		return rc;
 	fd = open_socket(family);
