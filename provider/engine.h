@@ -113,11 +113,13 @@ void rnp_engine_cq_unarmed(struct rnp_engine *e); /* an armed CQ fired or was de
  */
 bool rnp_engine_linger(struct rnp_engine *e, bool (*has_entry)(void *arg), void *arg);
 
-/* Let packets to a multicast group come to this process, which must not get them yet, and
- * no more. Lock held, attached. Return: 0, -EIO (the device is dead) or as rn_udp_join().
+/* Packets to a multicast group come to this process by @sock (rn_group_open(), without
+ * the lock), and no more; not joined yet. Lock held, attached. Return: 0 (@sock is the
+ * engine's), -EIO (the device is dead), -ENOMEM, -EMFILE.
  */
-int rnp_engine_join(struct rnp_engine *e, const struct rn_gid *mgid);
-void rnp_engine_leave(struct rnp_engine *e, const struct rn_gid *mgid);
+int rnp_engine_join(struct rnp_engine *e, const struct rn_gid *mgid, int sock);
+/* Return: the socket, the caller's again; -1 if the device is dead. */
+int rnp_engine_leave(struct rnp_engine *e, const struct rn_gid *mgid);
 
 /* Yield the processor after an empty poll. */
 void rnp_engine_yield(struct rnp_engine *e);

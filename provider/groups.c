@@ -9,14 +9,14 @@
 
 #include "engine_internal.h"
 
-int rnp_engine_join(struct rnp_engine *e, const struct rn_gid *mgid)
+int rnp_engine_join(struct rnp_engine *e, const struct rn_gid *mgid, int sock)
 {
 	struct rn_udp *udp = e->wire.udp;
 	int rc;
 
 	if (!udp)
 		return -EIO;
-	rc = rn_udp_join(udp, mgid);
+	rc = rn_udp_join(udp, mgid, sock);
 	if (rc)
 		return rc;
 	rc = rnp_background_add(e, rn_udp_groups_fd(udp), RNP_TAG_SOCKET,
@@ -27,8 +27,7 @@ int rnp_engine_join(struct rnp_engine *e, const struct rn_gid *mgid)
 	return rc;
 }
 
-void rnp_engine_leave(struct rnp_engine *e, const struct rn_gid *mgid)
+int rnp_engine_leave(struct rnp_engine *e, const struct rn_gid *mgid)
 {
-	if (e->wire.udp)
-		rn_udp_leave(e->wire.udp, mgid);
+	return e->wire.udp ? rn_udp_leave(e->wire.udp, mgid) : -1;
 }

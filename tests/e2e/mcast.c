@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* mcast.c - one end of a multicast group: sends numbered datagrams, checks what comes.
  *
- * usage: mcast [-s] [-r] [-x] [-i GID-INDEX] [-n COUNT] [-t TAG] [-l HOPS] GROUP READY GO
+ * usage: mcast [-s] [-r] [-d] [-x ERRNO] [-i GID-INDEX] [-n COUNT] [-t TAG] [-l HOPS]
+ *	  GROUP READY GO
  *
  *	-r  attach to GROUP; every datagram with TAG must come, once and whole, and none
  *	    with another TAG. Datagrams of one sender come in order, so the last, number
  *	    COUNT, ends it.
  *	-s  send 0 to COUNT, once the file GO is there
- *	-x  attaching must fail with ENETUNREACH
+ *	-d  attach, wait for the death of the device and look at what is left
+ *	-x  attaching must fail with this error, e.g. ENOMEM
  *
  * The file READY is made when datagrams may come.
  */
@@ -40,7 +42,8 @@ struct datagram {
 };
 
 struct end {
-	bool sends, receives, refused;
+	bool sends, receives, dies;
+	const char *refusal; /* or NULL */
 	uint8_t gid_index, hops;
 	uint32_t count, tag;
 	union ibv_gid group;
@@ -62,10 +65,12 @@ static void parse(struct end *e, int argc, char **argv)
 	int c;
 
 	*e = (struct end){ .hops = 1, .count = 20, .tag = 1 };
-	while ((c = getopt(argc, argv, "srxi:n:t:l:")) >= 0) {
+	while ((c = getopt(argc, argv, "srdx:i:n:t:l:")) >= 0) {
 		e->sends |= c == 's';
 		e->receives |= c == 'r';
-		e->refused |= c == 'x';
+		e->dies |= c == 'd';
+		if (c == 'x')
+			e->refusal = optarg;
 		if (c == 'i')
 			e->gid_index = (uint8_t)atoi(optarg);
 		if (c == 'n')
@@ -237,6 +242,33 @@ static void send_all(struct end *e)
 	}
 }
 
+static void expect_refusal(struct end *e)
+{
+	int rc = ibv_attach_mcast(e->qp, &e->group, 0);
+
+	if (!rc || strcmp(strerrorname_np(rc), e->refusal) != 0) {
+		fprintf(stderr, "ibv_attach_mcast: %s, not %s\n", strerror(rc),
+			e->refusal);
+		exit(1);
+	}
+	EXPECT(ibv_detach_mcast(e->qp, &e->group, 0) == EINVAL);
+}
+
+/* What was attached can be detached still, and nothing else attached. */
+static void outlive_device(struct end *e)
+{
+	union ibv_gid another = e->group;
+	struct ibv_async_event event;
+
+	do {
+		EXPECT(!ibv_get_async_event(e->ctx, &event));
+		ibv_ack_async_event(&event);
+	} while (event.event_type != IBV_EVENT_DEVICE_FATAL);
+	another.raw[14] ^= 1;
+	EXPECT(ibv_attach_mcast(e->qp, &another, 0) == EIO);
+	EXPECT(ibv_destroy_qp(e->qp) == EBUSY);
+}
+
 int main(int argc, char **argv)
 {
 	struct end e;
@@ -245,10 +277,9 @@ int main(int argc, char **argv)
 	static_assert(sizeof(struct datagram) == LEN, "no padding");
 	parse(&e, argc, argv);
 	open_end(&e);
-	if (e.refused) {
-		EXPECT(ibv_attach_mcast(e.qp, &e.group, 0) == ENETUNREACH);
-		EXPECT(ibv_detach_mcast(e.qp, &e.group, 0) == EINVAL);
-	}
+	e.receives |= e.dies;
+	if (e.refusal)
+		expect_refusal(&e);
 	if (e.receives)
 		rc = ibv_attach_mcast(e.qp, &e.group, 0);
 	if (rc) {
@@ -258,7 +289,9 @@ int main(int argc, char **argv)
 	close(open(e.ready, O_CREAT | O_WRONLY, 0600));
 	if (e.sends)
 		send_all(&e);
-	if (e.receives)
+	if (e.dies)
+		outlive_device(&e);
+	else if (e.receives)
 		run_until(&e, e.count);
 	close_end(&e);
 	return 0;

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # mcast.sh - a multicast group with members in several processes.
 #
-# usage: mcast.sh lo|users|rocind|bridge
+# usage: mcast.sh lo|users|rocind|perftest|bridge
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
 group=239.$(($$ / 65536 % 128)).$(($$ / 256 % 256)).$(($$ % 256))
@@ -76,21 +76,25 @@ users() {
 }
 
 rocind() {
-	local daemon victim
-	gone() { ! kill -0 "$victim" 2>/dev/null; }
-	end one "lo:$addr_a" -r "$group"
-	victim=${members[0]#*:}
+	local daemon
+	end one "lo:$addr_a" -d "$group"
+	end two "lo:$addr_b" -d "$group"
 	wait_for 30 ready || fail 'no member'
 	daemon=$(rocin stat --daemon --json | python3 -c '
 import json, sys
 print(json.load(sys.stdin)[0]["pid"])')
 	kill -9 "$daemon"
-	wait_for 30 gone || fail 'the member survives rocind'
-	members=()
-	rm -f "$work"/*.ready
+	all 'members outlive their devices when rocind dies'
 	end one "lo:$addr_a" -r "$group"
 	end two "lo:$addr_b" -r -s "$group"
 	all 'with a new rocind the group works again'
+}
+
+perftest() {
+	command -v ib_send_bw >/dev/null || skip 'perftest is not installed'
+	local -a bw=(ib_send_bw -c UD -g -M "0:0:0:0:0:0:0:0:0:0:255:255:${group//./:}" -F -n 200)
+	next_port
+	pair 'ib_send_bw to a group' "${bw[@]}" -p "$port" -- "${bw[@]}" -p "$port" 127.0.0.1
 }
 
 # Three hosts on a bridge:
@@ -144,7 +148,7 @@ bridge() {
 	at=(nsenter --net="/run/netns/$ns-a")
 	remedy='ip -6 route add local ff00::/8 dev lo'
 	"${at[@]}" rocin doctor | grep -q "$remedy" || fail 'rocin doctor does not say so'
-	end lone lo -x -i 1 ff05::1:2
+	end lone lo -x ENETUNREACH -i 1 ff05::1:2
 	all 'IPv6 groups on lo without a route are refused'
 	# shellcheck disable=SC2086 # words
 	"${at[@]}" $remedy || fail 'the route cannot be added'
@@ -152,6 +156,10 @@ bridge() {
 	end one lo -r -i 1 ff05::1:2
 	end two lo -r -s -i 1 ff05::1:2
 	all 'with a route they work'
+	"${at[@]}" sysctl -qw net.ipv4.igmp_max_memberships=0
+	end lone lo -x ENOMEM 239.1.2.3
+	all 'the limit of the kernel is told'
+	"${at[@]}" sysctl -qw net.ipv4.igmp_max_memberships=20
 	# The same group on two interfaces of a host: each device gets what is its own.
 	at=(nsenter --net="/run/netns/$ns-a")
 	for group in 239.1.2.3 ff05::1:2; do
@@ -219,5 +227,6 @@ case $1 in
 lo) on_lo ;;
 users) users ;;
 rocind) rocind ;;
+perftest) perftest ;;
 bridge) bridge ;;
 esac

@@ -86,6 +86,18 @@ static int teardown(void **state)
 	return 0;
 }
 
+static int join(struct rn_udp *u, const struct rn_gid *group)
+{
+	int fd = rn_group_open(group, LO);
+
+	return fd < 0 ? fd : rn_udp_join(u, group, fd);
+}
+
+static void leave(struct rn_udp *u, const struct rn_gid *group)
+{
+	rn_group_close(rn_udp_leave(u, group), group, LO);
+}
+
 static void send_to(struct world *w, const struct rn_gid *group, uint8_t number)
 {
 	const struct rn_flow flow = { .src = w->addr[0],
@@ -140,7 +152,7 @@ static void every_end_that_joined_gets_one_copy(void **state)
 
 	/* The sender is one of them. */
 	for (unsigned i = 0; i < ENDS; i++)
-		assert_int_equal(rn_udp_join(w->end[i], &w->group), 0);
+		assert_int_equal(join(w->end[i], &w->group), 0);
 	for (unsigned n = 0; n < 5; n++)
 		send_to(w, &w->group, (uint8_t)n);
 	for (unsigned i = 0; i < ENDS; i++) {
@@ -155,11 +167,11 @@ static void who_has_not_joined_or_left_gets_nothing(void **state)
 	struct world *w = *state;
 	const struct rn_gid other = group_of(1);
 
-	assert_int_equal(rn_udp_join(w->end[0], &w->group), 0);
-	assert_int_equal(rn_udp_join(w->end[1], &w->group), 0);
-	assert_int_equal(rn_udp_join(w->end[2], &other), 0);
-	rn_udp_leave(w->end[1], &w->group);
-	rn_udp_leave(w->end[1], &w->group); /* harmless */
+	assert_int_equal(join(w->end[0], &w->group), 0);
+	assert_int_equal(join(w->end[1], &w->group), 0);
+	assert_int_equal(join(w->end[2], &other), 0);
+	leave(w->end[1], &w->group);
+	assert_int_equal(rn_udp_leave(w->end[1], &w->group), -1);
 	send_to(w, &w->group, 1);
 	expect(w, 0, &w->group, 1);
 	assert_int_equal(receive(w, 1), 0);
@@ -173,13 +185,13 @@ static void groups_of_one_end_are_told_apart(void **state)
 
 	for (unsigned n = 0; n < RN_ARRAY_SIZE(group); n++) {
 		group[n] = group_of(n);
-		assert_int_equal(rn_udp_join(w->end[1], &group[n]), 0);
+		assert_int_equal(join(w->end[1], &group[n]), 0);
 	}
 	for (unsigned n = 0; n < RN_ARRAY_SIZE(group); n++) {
 		send_to(w, &group[n], (uint8_t)n);
 		expect(w, 1, &group[n], (uint8_t)n);
 	}
-	rn_udp_leave(w->end[1], &group[1]);
+	leave(w->end[1], &group[1]);
 	send_to(w, &group[1], 9);
 	send_to(w, &group[3], 9);
 	expect(w, 1, &group[3], 9);
@@ -192,8 +204,8 @@ static void no_group_starves_another(void **state)
 	const struct rn_gid other = group_of(1);
 	unsigned seen = 0;
 
-	assert_int_equal(rn_udp_join(w->end[1], &w->group), 0);
-	assert_int_equal(rn_udp_join(w->end[1], &other), 0);
+	assert_int_equal(join(w->end[1], &w->group), 0);
+	assert_int_equal(join(w->end[1], &other), 0);
 	for (unsigned n = 0; n < 50; n++)
 		send_to(w, &w->group, 1);
 	send_to(w, &other, 2);
@@ -210,8 +222,8 @@ static void a_full_socket_costs_the_others_nothing(void **state)
 	const int small = 2048;
 	unsigned got = 0;
 
-	assert_int_equal(rn_udp_join(w->end[1], &w->group), 0);
-	assert_int_equal(rn_udp_join(w->end[2], &w->group), 0);
+	assert_int_equal(join(w->end[1], &w->group), 0);
+	assert_int_equal(join(w->end[2], &w->group), 0);
 	assert_int_equal(setsockopt(w->end[2]->groups->fd, SOL_SOCKET, SO_RCVBUF, &small,
 				    sizeof(small)),
 			 0);
@@ -233,7 +245,7 @@ static void unicast_goes_on_beside_groups(void **state)
 {
 	struct world *w = *state;
 
-	assert_int_equal(rn_udp_join(w->end[1], &w->group), 0);
+	assert_int_equal(join(w->end[1], &w->group), 0);
 	for (unsigned n = 0; n < 3; n++) {
 		struct pollfd fd = { .fd = rn_udp_fd(w->end[1], 0), .events = POLLIN };
 
@@ -251,15 +263,9 @@ static void an_interface_that_is_not_there_is_refused(void **state)
 {
 	struct world *w = *state;
 	const struct rn_gid group6 = { .raw = { 0xff, 0x05, [15] = 1 } };
-	const struct rn_gid addr = roce_gid(ENDS);
-	uint64_t stats[RN_STAT_COUNT] = { 0 };
-	struct rn_udp *u = open_end(&addr, NO_INTERFACE, stats);
 
-	assert_non_null(u);
-	assert_int_equal(rn_udp_join(u, &w->group), -ENODEV);
-	assert_true(rn_udp_join(u, &group6) < 0);
-	assert_null(u->groups);
-	rn_udp_free(u);
+	assert_int_equal(rn_group_open(&w->group, NO_INTERFACE), -ENODEV);
+	assert_int_equal(rn_group_open(&group6, NO_INTERFACE), -ENODEV);
 }
 
 static void a_port_that_is_held_without_sharing_is_refused(void **state)
@@ -269,10 +275,10 @@ static void a_port_that_is_held_without_sharing_is_refused(void **state)
 
 	assert_true(holder >= 0);
 	assert_int_equal(roce_bind(holder, &w->group), 0);
-	assert_int_equal(rn_udp_join(w->end[1], &w->group), -EADDRINUSE);
+	assert_int_equal(join(w->end[1], &w->group), -EADDRINUSE);
 	assert_null(w->end[1]->groups);
 	close(holder);
-	assert_int_equal(rn_udp_join(w->end[1], &w->group), 0);
+	assert_int_equal(join(w->end[1], &w->group), 0);
 }
 
 #define GROUP_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)

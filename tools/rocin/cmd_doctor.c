@@ -66,7 +66,7 @@ static void check_groups(struct doctor *d, const struct rn_netdev *dev)
 
 	for (unsigned i = 0; i < dev->gid_count; i++)
 		has_ipv6 |= !rn_gid_is_ipv4(&dev->gid[i]);
-	if (has_ipv6 && rn_udp_group_route(&group, dev->ifindex) == -ENETUNREACH)
+	if (has_ipv6 && rn_group_route(&group, dev->ifindex) == -ENETUNREACH)
 		say(d, NOTE,
 		    "%s: IPv6 multicast has no route on %s; ip -6 route add %s ff00::/8 "
 		    "dev %s%s",

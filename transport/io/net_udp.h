@@ -55,24 +55,38 @@ void rn_udp_set(struct rn_udp *u, unsigned idx, int fd, const struct rn_gid *gid
 int rn_udp_fd(const struct rn_udp *u, unsigned idx);
 
 /**
- * rn_udp_join() - Receive what is sent to a multicast group on the device's interface
- * @mgid:	::ffff:a.b.c.d or an IPv6 group; not joined yet. ff0e::ffff:a.b.c.d, which
- *		RoCE v1 has for IPv4 groups, is an IPv6 group like any other
+ * rn_group_open() - A socket that receives what is sent to a multicast group
+ * @mgid:	::ffff:a.b.c.d or an IPv6 group. ff0e::ffff:a.b.c.d, which RoCE v1 has for
+ *		IPv4 groups, is an IPv6 group like any other
+ * @ifindex:	Interface; packets that come in by others are not taken
  *
- * Return: 0, or -EADDRINUSE (a program holds port 4791 of the group for itself), -ENODEV
- *	   (no such interface, or it has no IPv6), -ENETUNREACH (IPv6: the interface has
- *	   no route to the group, as the loopback interface unless one was added),
- *	   -EAFNOSUPPORT, -EMFILE, -ENFILE, -ENOMEM (net.ipv4.igmp_max_memberships, too).
+ * May have to wait for the kernel's lock of all interfaces: not for a data path.
+ *
+ * Return: descriptor for rn_udp_join(), or -EADDRINUSE (a program holds port 4791 of the
+ *	   group for itself), -ENODEV (no such interface, or it has no IPv6), -ENETUNREACH
+ *	   (IPv6: the interface has no route to the group, as the loopback interface
+ *	   unless one was added), -EAFNOSUPPORT, -EMFILE, -ENFILE, -ENOMEM (also when
+ *	   net.ipv4.igmp_max_memberships is 0).
  */
-int rn_udp_join(struct rn_udp *u, const struct rn_gid *mgid);
+int rn_group_open(const struct rn_gid *mgid, uint32_t ifindex);
 
-/* Harmless for a group that was not joined. */
-void rn_udp_leave(struct rn_udp *u, const struct rn_gid *mgid);
+/* Leave the group, also for copies that fork() made, and close. -1 is ignored. */
+void rn_group_close(int fd, const struct rn_gid *mgid, uint32_t ifindex);
 
 /* Could what is sent to a group leave by an interface? 0, -ENETUNREACH (see above), or
  * what a socket call failed with.
  */
-int rn_udp_group_route(const struct rn_gid *mgid, uint32_t ifindex);
+int rn_group_route(const struct rn_gid *mgid, uint32_t ifindex);
+
+/* Read from the socket of a group that was not joined yet; @fd is owned from now on.
+ * Return: 0, or -ENOMEM or -EMFILE, and @fd stays the caller's.
+ */
+int rn_udp_join(struct rn_udp *u, const struct rn_gid *mgid, int fd);
+
+/* Return: the socket, the caller's again, to be closed by rn_group_close(); -1 if the
+ * group was not joined.
+ */
+int rn_udp_leave(struct rn_udp *u, const struct rn_gid *mgid);
 
 /* For epoll: readable when a packet waits in any group. The same from the first
  * rn_udp_join() on, -1 before. Stays owned by @u.

@@ -90,12 +90,14 @@ static int bind_and_join(int fd, const struct rn_gid *mgid, uint32_t ifindex)
 }
 
 /* A fork() child may hold a copy of the socket, which would stay in the group. */
-static void leave_and_close(int fd, const struct rn_gid *mgid, uint32_t ifindex)
+void rn_group_close(int fd, const struct rn_gid *mgid, uint32_t ifindex)
 {
 	union udp_addr addr;
 	struct ip_mreqn v4 = { .imr_ifindex = (int)ifindex };
 	struct ipv6_mreq v6 = { .ipv6mr_interface = ifindex };
 
+	if (fd < 0)
+		return;
 	address_of(&addr, mgid, ifindex);
 	if (addr.sa.sa_family == AF_INET) {
 		v4.imr_multiaddr = addr.in.sin_addr;
@@ -117,7 +119,7 @@ static int open_socket(int family)
 /* The kernel lets a socket into an IPv6 group of the loopback interface, and then has no
  * route for what is sent to it: nothing would ever come.
  */
-int rn_udp_group_route(const struct rn_gid *mgid, uint32_t ifindex)
+int rn_group_route(const struct rn_gid *mgid, uint32_t ifindex)
 {
 	union udp_addr addr;
 	socklen_t len = address_of(&addr, mgid, ifindex);
@@ -135,11 +137,10 @@ int rn_udp_group_route(const struct rn_gid *mgid, uint32_t ifindex)
 	return rc;
 }
 
-/* Return: a socket or -errno. */
-static int open_group(const struct rn_gid *mgid, uint32_t ifindex)
+int rn_group_open(const struct rn_gid *mgid, uint32_t ifindex)
 {
 	int family = rn_gid_is_ipv4(mgid) ? AF_INET : AF_INET6;
-	int fd, rc = rn_udp_group_route(mgid, ifindex);
+	int fd, rc = rn_group_route(mgid, ifindex);
 
 	if (rc == -ENETUNREACH)
 		rn_log(RN_LOG_ERROR,
@@ -180,7 +181,7 @@ static int open_set(struct rn_udp *u)
 	return fd < 0 ? fd : 0;
 }
 
-int rn_udp_join(struct rn_udp *u, const struct rn_gid *mgid)
+int rn_udp_join(struct rn_udp *u, const struct rn_gid *mgid, int fd)
 {
 	struct epoll_event ev = { .events = EPOLLIN };
 	struct udp_group *g;
@@ -192,16 +193,10 @@ int rn_udp_join(struct rn_udp *u, const struct rn_gid *mgid)
 	if (!g)
 		return -ENOMEM;
 	g->mgid = *mgid;
-	g->fd = open_group(mgid, u->ifindex);
-	if (g->fd < 0) {
-		rc = g->fd;
-		free(g);
-		return rc;
-	}
+	g->fd = fd;
 	ev.data.ptr = g;
-	if (epoll_ctl(rn_udp_groups_fd(u), EPOLL_CTL_ADD, g->fd, &ev) < 0) {
+	if (epoll_ctl(rn_udp_groups_fd(u), EPOLL_CTL_ADD, fd, &ev) < 0) {
 		rc = -errno;
-		leave_and_close(g->fd, mgid, u->ifindex);
 		free(g);
 		return rc;
 	}
@@ -210,26 +205,31 @@ int rn_udp_join(struct rn_udp *u, const struct rn_gid *mgid)
 	return 0;
 }
 
-void rn_udp_leave(struct rn_udp *u, const struct rn_gid *mgid)
+int rn_udp_leave(struct rn_udp *u, const struct rn_gid *mgid)
 {
 	struct udp_group **at = &u->groups;
 	struct udp_group *g;
+	int fd;
 
 	while (*at && memcmp(&(*at)->mgid, mgid, sizeof(*mgid)) != 0)
 		at = &(*at)->next;
 	g = *at;
 	if (!g)
-		return;
+		return -1;
 	*at = g->next;
-	epoll_ctl(rn_udp_groups_fd(u), EPOLL_CTL_DEL, g->fd, NULL);
-	leave_and_close(g->fd, &g->mgid, u->ifindex);
+	fd = g->fd;
+	epoll_ctl(rn_udp_groups_fd(u), EPOLL_CTL_DEL, fd, NULL);
 	free(g);
+	return fd;
 }
 
 void rn_udp_leave_all(struct rn_udp *u)
 {
-	while (u->groups)
-		rn_udp_leave(u, &u->groups->mgid);
+	while (u->groups) {
+		struct rn_gid mgid = u->groups->mgid;
+
+		rn_group_close(rn_udp_leave(u, &mgid), &mgid, u->ifindex);
+	}
 }
 
 bool rn_udp_read_groups(struct rn_udp *u)
