@@ -82,7 +82,7 @@ int rnp_pages_populate(const void *addr, size_t len, bool write)
 		return 0;
 	probe_once();
 	if (last < first || last > UINTPTR_MAX - page_size)
-		return -ENOMEM;
+		return -EINVAL;
 	if (!can_populate)
 		return rnp_pages_read(addr, len);
 	first &= ~(page_size - 1);
