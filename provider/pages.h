@@ -16,7 +16,7 @@
  * Kernels before 5.14 cannot be asked to; there the range is read once, so memory that
  * exists but may not be written is found only when it is used.
  *
- * Return: 0, -EFAULT (not mapped, or not with that right), -EINVAL (it wraps, as the kernel has it).
+ * Return: 0, -EFAULT (not mapped, or not with that right), -EINVAL (it wraps).
  */
 int rnp_pages_populate(const void *addr, size_t len, bool write);
 
