@@ -69,11 +69,28 @@ static int invoke_write(struct ib_uverbs_ioctl_hdr *hdr)
 	return 0;
 }
 
+/* Sent by ibv_import_device(). */
+static int alloc_async_event(struct ib_uverbs_ioctl_hdr *hdr)
+{
+	struct ib_uverbs_attr *handle =
+		find_attr(hdr, UVERBS_ATTR_ASYNC_EVENT_ALLOC_FD_HANDLE);
+	int fd = handle ? rnp_event_fd_new() : -EINVAL;
+
+	if (fd < 0)
+		return fd;
+	handle->data_s64 = fd;
+	handle->flags |= UVERBS_ATTR_F_VALID_OUTPUT;
+	return 0;
+}
+
 static int answer(struct ib_uverbs_ioctl_hdr *hdr)
 {
 	if (hdr->object_id == UVERBS_OBJECT_DEVICE &&
 	    hdr->method_id == UVERBS_METHOD_INVOKE_WRITE)
 		return invoke_write(hdr);
+	if (hdr->object_id == UVERBS_OBJECT_ASYNC_EVENT &&
+	    hdr->method_id == UVERBS_METHOD_ASYNC_EVENT_ALLOC)
+		return alloc_async_event(hdr);
 	return -EPROTONOSUPPORT; /* libibverbs reads sysfs instead */
 }
 

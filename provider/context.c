@@ -41,22 +41,9 @@ static void release(struct rnp_context *ctx)
 	free(block);
 }
 
-struct verbs_context *rnp_alloc_context(struct ibv_device *device, int cmd_fd,
-					void *private_data)
+/* The parts that need no device. */
+static void init(struct rnp_context *ctx)
 {
-	struct rnp_context *ctx;
-	char err[256] = "";
-	int rc;
-
-	(void)private_data;
-	rc = rnp_cmd_ensure(rnp_plugin_verbs(), cmd_fd, err, sizeof(err));
-	if (rc) {
-		rnp_fd_close(cmd_fd);
-		goto err_tell;
-	}
-	ctx = alloc(device, cmd_fd);
-	if (!ctx)
-		return NULL;
 	LIST_INIT(&ctx->channels);
 	LIST_INIT(&ctx->qps);
 	LIST_INIT(&ctx->cqs);
@@ -66,25 +53,70 @@ struct verbs_context *rnp_alloc_context(struct ibv_device *device, int cmd_fd,
 	LIST_INIT(&ctx->pds);
 	LIST_INIT(&ctx->mws);
 	pthread_mutex_init(&ctx->channel_lock, NULL);
-
-	rc = rnp_event_pipe_open(&ctx->async, ASYNC_RECORD_LEN);
-	if (rc < 0)
-		goto err_release;
-	ctx->base.async_fd = rc;
 	ctx->base.num_comp_vectors = RNP_COMP_VECTORS;
-	ctx->hca = rnp_hca_open(device->name, &rnp_hooks, ctx, &ctx->engine, err,
-				sizeof(err));
-	if (!ctx->hca) {
-		rc = -errno;
-		goto err_pipe;
+}
+
+/* 0 or -errno. An import gets its descriptor from the library, when it is done. */
+static int open_async(struct rnp_context *ctx, const struct rnp_context *origin)
+{
+	int fd;
+
+	if (origin)
+		return 0;
+	fd = rnp_event_pipe_open(&ctx->async, ASYNC_RECORD_LEN);
+	if (fd < 0)
+		return fd;
+	ctx->base.async_fd = fd;
+	ctx->has_async = true;
+	return 0;
+}
+
+/* 0 or -errno. */
+static int open_hca(struct rnp_context *ctx, const char *name,
+		    const struct rnp_context *origin, char *err, size_t err_len)
+{
+	ctx->hca = rnp_hca_open(name, &rnp_hooks, ctx, &ctx->engine, err, err_len);
+	if (!ctx->hca)
+		return -errno;
+	if (origin && ctx->engine != origin->engine) {
+		rnp_hca_close(ctx->hca, ctx); /* that of @origin is dead */
+		return -EIO;
 	}
+	return 0;
+}
+
+/* @origin: whose file @cmd_fd is, NULL: nobody's. Owns @cmd_fd. */
+static struct rnp_context *open_context(struct ibv_device *device, int cmd_fd,
+					const struct rnp_context *origin)
+{
+	struct rnp_context *ctx;
+	char err[256] = "";
+	int rc;
+
+	rc = rnp_cmd_ensure(rnp_plugin_verbs(), cmd_fd, err, sizeof(err));
+	if (rc) {
+		rnp_fd_close(cmd_fd);
+		goto err_tell;
+	}
+	ctx = alloc(device, cmd_fd);
+	if (!ctx)
+		return NULL;
+	init(ctx);
+	rc = open_async(ctx, origin);
+	if (rc)
+		goto err_release;
+	rc = open_hca(ctx, device->name, origin, err, sizeof(err));
+	if (rc)
+		goto err_pipe;
 	if (err[0]) /* it works, but not as was asked for */
 		rnp_tell("%s: %s", device->name, err);
 	rnp_plugin_abi()->lib.set_ops(block_of(ctx), rnp_plugin_table());
-	return (struct verbs_context *)(void *)block_of(ctx);
+	rnp_open_add(ctx, origin);
+	return ctx;
 
 err_pipe:
-	rnp_event_pipe_close(&ctx->async);
+	if (ctx->has_async)
+		rnp_event_pipe_close(&ctx->async);
 err_release:
 	release(ctx);
 err_tell:
@@ -92,6 +124,38 @@ err_tell:
 		rnp_tell("%s: %s", device->name, err);
 	errno = -rc;
 	return NULL;
+}
+
+struct verbs_context *rnp_alloc_context(struct ibv_device *device, int cmd_fd,
+					void *private_data)
+{
+	struct rnp_context *ctx = open_context(device, cmd_fd, NULL);
+
+	(void)private_data;
+	return ctx ? (struct verbs_context *)(void *)block_of(ctx) : NULL;
+}
+
+static void *import_from(struct rnp_context *origin, void *arg)
+{
+	const int *cmd_fd = arg;
+
+	if (!origin) {
+		/* Of another process, whose engine nobody else can use; or of no context.
+		 */
+		rnp_fd_close(*cmd_fd);
+		errno = EOPNOTSUPP;
+		return NULL;
+	}
+	return open_context(origin->base.device, *cmd_fd, origin);
+}
+
+/* All our devices are one character device to the library, so @device may be another. */
+struct verbs_context *rnp_import_context(struct ibv_device *device, int cmd_fd)
+{
+	struct rnp_context *ctx = rnp_open_with(cmd_fd, import_from, &cmd_fd);
+
+	(void)device;
+	return ctx ? (struct verbs_context *)(void *)block_of(ctx) : NULL;
 }
 
 /* What the program did not destroy leaves the device; its memory stays with the program,
@@ -116,10 +180,14 @@ static void detach_all(struct rnp_context *ctx)
 		rnp_cq_detach(cq);
 	while ((mw = LIST_FIRST(&ctx->mws)))
 		rnp_mw_detach(mw);
-	while ((mr = LIST_FIRST(&ctx->mrs)))
+	while ((mr = LIST_FIRST(&ctx->mrs))) {
 		rnp_mr_detach(mr);
-	while ((dm = LIST_FIRST(&ctx->dms)))
+		rnp_mr_release(mr, 1);
+	}
+	while ((dm = LIST_FIRST(&ctx->dms))) {
 		rnp_dm_detach(dm);
+		rnp_dm_release(dm, 1);
+	}
 	while ((pd = LIST_FIRST(&ctx->pds)))
 		rnp_pd_detach(ctx, pd);
 	rnp_leave(ctx->engine, cancel);
@@ -142,13 +210,16 @@ void rnp_free_context(struct ibv_context *context)
 	int cancel;
 
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-	if (!rnp_is_copy(ctx))
+	if (!rnp_is_copy(ctx)) {
+		rnp_open_remove(ctx);
 		detach_all(ctx);
+	}
 	rnp_hca_close(ctx->hca, ctx);
 	/* Our own descriptors are copies in a fork child, too, and cost it nothing to
 	 * close. */
 	close_channels(ctx);
-	rnp_event_pipe_close(&ctx->async);
+	if (ctx->has_async)
+		rnp_event_pipe_close(&ctx->async);
 	release(ctx);
 	pthread_setcancelstate(cancel, NULL);
 }

@@ -114,8 +114,7 @@ int rnp_query_device_ex(struct ibv_context *context,
 		.max_dm_size = RNP_DM_BYTES,
 	};
 
-	if (rnp_is_copy(ctx))
-		return EIO;
+	/* A fork child may ask, too: all of this is constant. */
 	if (input && input->comp_mask)
 		return EINVAL;
 	fill_attr(rnp_engine_netdev(ctx->engine), &a.orig_attr);

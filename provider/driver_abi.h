@@ -114,6 +114,7 @@ struct rnp_abi_device_ops {
 enum rnp_abi_mr_type {
 	RNP_ABI_MR = 0,
 	RNP_ABI_NULL_MR = 1,
+	RNP_ABI_IMPORTED_MR = 2,
 	RNP_ABI_DMABUF_MR = 3,
 };
 

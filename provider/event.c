@@ -130,12 +130,21 @@ void rnp_cq_forget_owed(struct rnp_cq *cq)
 		set_owed(cq, false);
 }
 
+/* Of an imported device the library made it, after us. */
+static bool has_async(struct rnp_context *ctx)
+{
+	if (!ctx->has_async && ctx->base.async_fd >= 0)
+		ctx->has_async = rnp_event_pipe_attach(&ctx->async, ctx->base.async_fd,
+						       sizeof(struct async_record)) == 0;
+	return ctx->has_async;
+}
+
 static void write_async(struct rnp_context *ctx, uint64_t element, int type,
 			uint32_t *count)
 {
 	struct async_record record = { .element = element, .event_type = (uint32_t)type };
 
-	if (!rnp_event_pipe_write(&ctx->async, &record))
+	if (!has_async(ctx) || !rnp_event_pipe_write(&ctx->async, &record))
 		rn_log(RN_LOG_WARN, "an asynchronous event was lost: nobody reads them");
 	else if (count)
 		++*count;

@@ -76,7 +76,7 @@ static void leave(struct rnp_engine *e, struct rnp_mr *mr)
 static int add(struct rnp_context *ctx, struct rnp_mr *mr, struct rn_mr_attr *attr)
 {
 	int cancel = rnp_enter(ctx->engine);
-	int rc = rnp_hca_add(ctx->hca, RNP_HCA_MR);
+	int rc = mr->dm && mr->dm->gone ? -EINVAL : rnp_hca_add(ctx->hca, RNP_HCA_MR);
 
 	if (rc)
 		goto out;
@@ -103,8 +103,10 @@ struct rnp_mr *rnp_mr_register(struct ibv_pd *pd, struct rn_mr_attr *attr,
 	if (*rc)
 		return NULL;
 	mr = calloc(1, sizeof(*mr));
-	if (mr)
+	if (mr) {
 		mr->dm = dm;
+		mr->held = 2; /* the program and the device */
+	}
 	*rc = mr ? add(to_rnp_context(pd->context), mr, attr) : -ENOMEM;
 	if (*rc) {
 		free(mr);
@@ -147,6 +149,7 @@ void rnp_mr_detach(struct rnp_mr *mr)
 	if (mr->dm)
 		mr->dm->mrs--;
 	LIST_REMOVE(mr, link);
+	mr->gone = true;
 }
 
 /* What the region would be after the change; the key stays. */
@@ -206,8 +209,8 @@ int rnp_rereg_mr(struct rnp_abi_mr *base, int flags, struct ibv_pd *pd, void *ad
 		       (uint32_t)access);
 	if (rnp_is_copy(ctx))
 		rc = -EIO;
-	else /* what is no memory of the program stays what it is */
-		rc = is_of_program(mr) ? 0 : -EINVAL;
+	else /* what is no memory of the program stays what it is; so does an import */
+		rc = is_of_program(mr) && !mr->origin ? 0 : -EINVAL;
 	if (!rc && (flags & IBV_REREG_MR_CHANGE_TRANSLATION))
 		rc = judge(&attr);
 	if (!rc)
@@ -231,27 +234,59 @@ int rnp_rereg_mr(struct rnp_abi_mr *base, int flags, struct ibv_pd *pd, void *ad
 	return 0;
 }
 
-int rnp_dereg_mr(struct rnp_abi_mr *base)
+void rnp_mr_release(struct rnp_mr *mr, unsigned holders)
 {
-	struct rnp_context *ctx = to_rnp_context(base->ibv_mr.context);
-	struct rnp_mr *mr = to_rnp_mr(base);
-	bool is_bound;
-	int cancel;
+	assert(mr->held >= holders);
+	mr->held -= holders;
+	if (mr->held)
+		return;
+	if (mr->map)
+		munmap(mr->map, mr->map_len);
+	free(mr);
+}
 
-	if (!rnp_is_copy(ctx)) {
-		cancel = rnp_enter(ctx->engine);
-		is_bound = mr->core.windows > 0; /* IBTA Vol 1, 10.6.7.2.6 */
-		if (!is_bound)
-			rnp_mr_detach(mr);
-		rnp_leave(ctx->engine, cancel);
-		if (is_bound) {
-			errno = EBUSY;
-			return EBUSY;
-		}
+/* Of a fork child: its copy of the handle. */
+static int forget(struct rnp_mr *mr)
+{
+	if (mr->origin) {
+		free(mr);
+		return 0;
 	}
 	rnp_pd_put(mr->base.ibv_mr.pd);
 	if (mr->map)
 		munmap(mr->map, mr->map_len);
 	free(mr);
+	return 0;
+}
+
+/* Through the first handle or an import; the other handles can only be unimported. */
+int rnp_dereg_mr(struct rnp_abi_mr *base)
+{
+	struct rnp_context *ctx = to_rnp_context(base->ibv_mr.context);
+	struct rnp_mr *handle = to_rnp_mr(base);
+	struct rnp_mr *mr = handle->origin ? handle->origin : handle;
+	struct ibv_pd *pd = NULL;
+	int cancel, err = 0;
+
+	if (rnp_is_copy(ctx))
+		return forget(handle);
+	cancel = rnp_enter(ctx->engine);
+	if (mr->gone)
+		err = ENOENT;
+	else if (mr->core.windows) /* IBTA Vol 1, 10.6.7.2.6 */
+		err = EBUSY;
+	if (!err) {
+		pd = mr->base.ibv_mr.pd;
+		if (handle != mr)
+			free(handle);
+		rnp_mr_detach(mr);
+		rnp_mr_release(mr, 2); /* the device and the handle */
+	}
+	rnp_leave(ctx->engine, cancel);
+	if (err) {
+		errno = err;
+		return err;
+	}
+	rnp_pd_put(pd);
 	return 0;
 }

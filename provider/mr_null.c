@@ -29,6 +29,7 @@ struct ibv_mr *rnp_alloc_null_mr(struct ibv_pd *pd)
 		errno = rc ? -rc : ENOMEM;
 		return NULL;
 	}
+	mr->held = 2; /* the program and the device */
 	cancel = rnp_enter(ctx->engine);
 	rc = attach(ctx, mr, to_rnp_pd(pd));
 	rnp_leave(ctx->engine, cancel);

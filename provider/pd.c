@@ -109,6 +109,15 @@ static int dealloc(struct rnp_context *ctx, struct rnp_pd *pd)
 	return err;
 }
 
+/* Objects that were made on the handle may still be there: it goes with the last. */
+void rnp_unimport_pd(struct ibv_pd *base)
+{
+	if (rnp_pd_is_parent(base))
+		(void)rnp_dealloc_parent_domain(base);
+	else
+		release_handle(to_handle(base));
+}
+
 int rnp_dealloc_pd(struct ibv_pd *base)
 {
 	struct rnp_context *ctx = to_rnp_context(base->context);

@@ -94,6 +94,7 @@ static const struct rnp_abi_device_ops device_ops = {
 	.match_max_abi_version = INT_MAX,
 	.match_device = match_device,
 	.alloc_context = rnp_alloc_context,
+	.import_context = rnp_import_context,
 	.alloc_device = alloc_device,
 	.uninit_device = uninit_device,
 };
@@ -167,6 +168,8 @@ static const struct rnp_abi_op ops[] = {
 	OP(create_counters),
 	OP(read_counters),
 	OP(destroy_counters),
+	OP(import_dm),	     OP(import_mr),	OP(import_pd),
+	OP(unimport_dm),     OP(unimport_mr),	OP(unimport_pd),
 };
 /* clang-format on */
 

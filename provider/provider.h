@@ -11,7 +11,8 @@
  *
  * Threads: every verb may be called by any thread at any time. Returns follow verbs: a
  * positive errno from int calls, NULL with errno from pointer calls. In a fork child
- * every verb fails with EIO; those that destroy free the local memory.
+ * every verb fails with EIO; those that destroy free the local memory. Two do work there,
+ * because they do with kernel devices: ibv_query_device() and ibv_alloc_dm().
  */
 #ifndef RNP_PROVIDER_H
 #define RNP_PROVIDER_H
@@ -47,6 +48,9 @@ struct rnp_context {
 	struct rnp_engine *engine;
 	struct rnp_hca *hca;
 	struct rnp_event_pipe async;
+	bool has_async;		      /* @async is open; engine lock */
+	LIST_ENTRY(rnp_context) open; /* see import.c */
+	uint64_t file; /* contexts with the same number share cmd_fd's open file */
 	pthread_mutex_t channel_lock; /* guards: channels; innermost */
 	LIST_HEAD(, rnp_channel) channels;
 	/* Everything that lives in the device; guarded by the engine lock. */
@@ -63,7 +67,11 @@ struct rnp_mr {
 	struct rnp_abi_mr base;
 	struct rn_mr core;
 	LIST_ENTRY(rnp_mr) link;
-	void *map; /* of a descriptor, unmapped with the region; or NULL */
+	struct rnp_mr
+		*origin; /* of an import: what it stands for; no field below counts */
+	unsigned held;	 /* the program, the device, imports; engine lock */
+	bool gone;	 /* out of the device; engine lock */
+	void *map;	 /* of a descriptor, unmapped with the region; or NULL */
 	size_t map_len;
 	struct rnp_dm *dm; /* whose memory it is; NULL: the program's */
 };
@@ -73,6 +81,10 @@ struct rnp_dm {
 	struct ibv_dm base;
 	LIST_ENTRY(rnp_dm) link; /* engine lock */
 	unsigned mrs;		 /* regions of it; engine lock */
+	struct rnp_dm *origin;	 /* of an import: what it stands for, or NULL */
+	unsigned held;		 /* the program, the device, imports; engine lock */
+	atomic_bool gone;	 /* out of the device; written under the engine lock */
+	bool is_local;		 /* of a fork child: no device knows of it */
 	rn_iova addr;		 /* as the device names it */
 	uint64_t len;		 /* bytes asked for */
 	uint64_t room;		 /* bytes taken from the device */
@@ -173,7 +185,30 @@ void rnp_tell(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* --------------------------------------------------------------------- context.c */
 struct verbs_context *rnp_alloc_context(struct ibv_device *device, int cmd_fd,
 					void *private_data);
+struct verbs_context *rnp_import_context(struct ibv_device *device, int cmd_fd);
 void rnp_free_context(struct ibv_context *context);
+
+/* ---------------------------------------------------------------------- import.c */
+/* The contexts of this process. A new one has a file of its own, or that of @origin. */
+void rnp_open_add(struct rnp_context *ctx, const struct rnp_context *origin);
+
+/* Before the context goes. What others may have imported from it moves to a context of
+ * the same file, if there is one.
+ */
+void rnp_open_remove(struct rnp_context *ctx);
+
+/* Call @fn with the context that @cmd_fd is a copy of the descriptor of, or NULL; it
+ * stays open for that time.
+ */
+void *rnp_open_with(int cmd_fd, void *(*fn)(struct rnp_context *origin, void *arg),
+		    void *arg);
+
+struct ibv_pd *rnp_import_pd(struct ibv_context *context, uint32_t pd_handle);
+void rnp_unimport_pd(struct ibv_pd *pd);
+struct ibv_mr *rnp_import_mr(struct ibv_pd *pd, uint32_t mr_handle);
+void rnp_unimport_mr(struct ibv_mr *mr);
+struct ibv_dm *rnp_import_dm(struct ibv_context *context, uint32_t dm_handle);
+void rnp_unimport_dm(struct ibv_dm *dm);
 
 /* ---------------------------------------------------------------------- device.c */
 int rnp_query_device_ex(struct ibv_context *context,
@@ -211,6 +246,8 @@ int rnp_dereg_mr(struct rnp_abi_mr *base);
 /* Remove from the device; engine lock held. Local memory stays. Likewise for CQ and QP.
  */
 void rnp_mr_detach(struct rnp_mr *mr);
+/* So many holders less; the last one frees it. Engine lock held. */
+void rnp_mr_release(struct rnp_mr *mr, unsigned holders);
 
 /* ---------------------------------------------------------------------- advise.c */
 int rnp_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t flags,
@@ -223,6 +260,9 @@ struct ibv_mr *rnp_reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *base, uint64_t of
 			     size_t length, unsigned int access);
 /* As rnp_mr_detach(), after its regions. */
 void rnp_dm_detach(struct rnp_dm *dm);
+void rnp_dm_release(struct rnp_dm *dm, unsigned holders);
+/* A handle that copies to and from the memory of @origin, or NULL. */
+struct rnp_dm *rnp_dm_new_import(struct ibv_context *context, struct rnp_dm *origin);
 
 /* -------------------------------------------------------------------- cq.c, poll.c */
 struct ibv_cq *rnp_create_cq(struct ibv_context *context, int cqe,
