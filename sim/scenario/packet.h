@@ -38,7 +38,7 @@ static inline uint8_t rn_scene_payload(uint32_t psn, uint32_t i)
 /* Byte @i of region @mr at the start. */
 static inline uint8_t rn_scene_fill(unsigned mr, uint64_t i)
 {
-	return (uint8_t)(i * 7 + (i >> 8) + mr * 31);
+	return (uint8_t)(i * 7 + (i >> 8) + (uint64_t)mr * 31);
 }
 
 /* An address or key of a line, in numbers. */

@@ -54,7 +54,8 @@ static struct rn_scn_object *declare(struct rn_tokens *w, struct rn_scn_object *
 		rn_tokens_fail(w, name, "a name of at most 23 letters, or too many", "");
 		return NULL;
 	}
-	memcpy(o[*count].name, name.at, name.len);
+	for (size_t i = 0; i < name.len; i++)
+		o[*count].name[i] = name.at[i];
 	return &o[(*count)++];
 }
 
@@ -89,20 +90,6 @@ static bool parse_qp(struct rn_scn_parser *p, struct rn_tokens *w)
 	o->line.number = w->number;
 	o->line.verb = RN_SCN_QP;
 	return rn_scn_parse_fields(p, w, &o->line);
-}
-
-static bool parse_setup(struct rn_scn_parser *p, struct rn_tokens *w)
-{
-	struct rn_token word = rn_tokens_next(w);
-	const char *text = rn_scn_setup(word.at, word.len);
-
-	if (!text)
-		return rn_tokens_fail(w, word, "there is no such setup; they are: ",
-				      rn_scn_setup_names);
-	if (rn_tokens_peek(w).len)
-		return rn_tokens_fail(w, rn_tokens_peek(w),
-				      "expected the end of the line", "");
-	return rn_scn_parse_text(p, text, strlen(text), w->number);
 }
 
 /* ---------------------------------------------------------------- timed lines */
@@ -237,7 +224,8 @@ static bool parse_line(struct rn_scn_parser *p, struct rn_tokens *w, bool timed)
 	if ((timed && !parse_time(w, l)) || !parse_verb(w, l) ||
 	    !parse_subject(p, w, l) || !rn_scn_parse_fields(p, w, l))
 		return false;
-	if (memcmp(&l->from, &l->to, sizeof(l->to)) != 0 && !is_expectation(l->verb))
+	if ((l->from.ns != l->to.ns || l->from.timeouts != l->to.timeouts) &&
+	    !is_expectation(l->verb))
 		return rn_tokens_fail(w, start, "only what is expected may have a range",
 				      "");
 	p->ended = l->verb == RN_SCN_END;
@@ -246,32 +234,15 @@ static bool parse_line(struct rn_scn_parser *p, struct rn_tokens *w, bool timed)
 }
 
 /* ------------------------------------------------------------------- the file */
-static bool parse_statement(struct rn_scn_parser *p, struct rn_tokens *w)
-{
-	struct rn_token word = rn_tokens_peek(w);
+typedef bool parse_fn(struct rn_scn_parser *p, struct rn_tokens *w);
 
-	if (word.len == 0)
-		return true;
-	if (word.at[0] == '+')
-		return parse_line(p, w, true);
-	if (rn_token_is(word, "recv") || rn_token_is(word, "end"))
-		return parse_line(p, w, false);
-	rn_tokens_next(w);
-	if (rn_token_is(word, "setup"))
-		return parse_setup(p, w);
-	if (rn_token_is(word, "mr"))
-		return parse_mr(p, w);
-	if (rn_token_is(word, "qp"))
-		return parse_qp(p, w);
-	return rn_tokens_fail(w, word,
-			      "expected setup, mr, qp, recv, end or a time as +0", "");
-}
-
-bool rn_scn_parse_text(struct rn_scn_parser *p, const char *text, size_t len,
-		       uint32_t number)
+/* Every line of @text, without its comment. @number: of a line of the file, for all of
+ * them; 0: these are the lines of the file.
+ */
+static bool parse_lines(struct rn_scn_parser *p, const char *text, size_t len,
+			uint32_t number, parse_fn *parse)
 {
 	const char *end = text + len;
-	bool is_file = number == 0;
 
 	while (text < end) {
 		const char *newline = memchr(text, '\n', (size_t)(end - text));
@@ -280,12 +251,12 @@ bool rn_scn_parse_text(struct rn_scn_parser *p, const char *text, size_t len,
 			.begin = text,
 			.at = text,
 			.end = newline ? newline : end,
-			.number = is_file ? ++p->number : number,
+			.number = number ? number : ++p->number,
 			.err = p->err,
 		};
 
 		text = newline ? newline + 1 : end;
-		if (is_file && p->number == 1) {
+		if (!number && p->number == 1) {
 			if (!parse_rules(p, &w))
 				return false;
 			continue;
@@ -293,10 +264,51 @@ bool rn_scn_parse_text(struct rn_scn_parser *p, const char *text, size_t len,
 		comment = memchr(w.begin, '#', (size_t)(w.end - w.begin));
 		if (comment)
 			w.end = comment;
-		if (!parse_statement(p, &w))
+		if (rn_tokens_peek(&w).len && !parse(p, &w))
 			return false;
 	}
 	return true;
+}
+
+static bool parse_declaration(struct rn_scn_parser *p, struct rn_tokens *w)
+{
+	struct rn_token word = rn_tokens_peek(w);
+
+	if (rn_token_is(word, "recv") || rn_token_is(word, "end"))
+		return parse_line(p, w, false);
+	rn_tokens_next(w);
+	if (rn_token_is(word, "mr"))
+		return parse_mr(p, w);
+	if (rn_token_is(word, "qp"))
+		return parse_qp(p, w);
+	return rn_tokens_fail(w, word,
+			      "expected setup, mr, qp, recv, end or a time as +0", "");
+}
+
+static bool parse_setup(struct rn_scn_parser *p, struct rn_tokens *w)
+{
+	struct rn_token word = rn_tokens_next(w);
+	const char *text = rn_scn_setup(word.at, word.len);
+
+	if (!text)
+		return rn_tokens_fail(w, word, "there is no such setup; they are: ",
+				      rn_scn_setup_names);
+	if (rn_tokens_peek(w).len)
+		return rn_tokens_fail(w, rn_tokens_peek(w),
+				      "expected the end of the line", "");
+	return parse_lines(p, text, strlen(text), w->number, parse_declaration);
+}
+
+static bool parse_statement(struct rn_scn_parser *p, struct rn_tokens *w)
+{
+	struct rn_token word = rn_tokens_peek(w);
+
+	if (word.at[0] == '+')
+		return parse_line(p, w, true);
+	if (!rn_token_is(word, "setup"))
+		return parse_declaration(p, w);
+	rn_tokens_next(w);
+	return parse_setup(p, w);
 }
 
 int rn_scenario_parse(struct rn_scenario *s, const char *text, size_t len,
@@ -307,7 +319,7 @@ int rn_scenario_parse(struct rn_scenario *s, const char *text, size_t len,
 
 	memset(s, 0, sizeof(*s));
 	memset(err, 0, sizeof(*err));
-	if (!rn_scn_parse_text(&p, text, len, 0))
+	if (!parse_lines(&p, text, len, 0, parse_statement))
 		return -EPROTO;
 	nowhere.number = p.number + 1;
 	if (!p.ended) {

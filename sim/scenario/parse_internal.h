@@ -22,10 +22,6 @@ bool rn_scn_parse_fields(struct rn_scn_parser *p, struct rn_tokens *w,
 bool rn_scn_parse_field(struct rn_scn_parser *p, struct rn_tokens *w,
 			struct rn_scn_line *l, enum rn_scn_field field);
 
-/* Statements; @number 0: of the file, otherwise of a setup in that line. */
-bool rn_scn_parse_text(struct rn_scn_parser *p, const char *text, size_t len,
-		       uint32_t number);
-
 /* setups.c: the statements behind a name, or NULL. */
 const char *rn_scn_setup(const char *name, size_t len);
 extern const char rn_scn_setup_names[];
