@@ -427,10 +427,14 @@ static void a_fork_child_changes_nothing_for_the_parent(void **state)
 	close_party(&p);
 }
 
-static void a_context_closes_with_members_left(void **state)
+/* Of LeakSanitizer, where it is there. */
+void __lsan_disable(void) __attribute__((weak));
+void __lsan_enable(void) __attribute__((weak));
+
+/* The memory of what is left is leaked, as with other providers. */
+static void leave_member_behind(void)
 {
 	struct ibv_context *ctx = kit_open_device();
-	struct kit *k = *state;
 	struct ibv_pd *pd = ibv_alloc_pd(ctx);
 	struct ibv_cq *cq = ibv_create_cq(ctx, 16, NULL, NULL, 0);
 	struct ibv_qp_init_attr attr = { .send_cq = cq,
@@ -439,11 +443,22 @@ static void a_context_closes_with_members_left(void **state)
 					 .qp_type = IBV_QPT_UD };
 	union ibv_gid group = group_of(0);
 	struct ibv_qp *qp = ibv_create_qp(pd, &attr);
-	struct party p;
 
 	assert_non_null(qp);
 	assert_int_equal(ibv_attach_mcast(qp, &group, 0), 0);
 	assert_int_equal(ibv_close_device(ctx), 0);
+}
+
+static void a_context_closes_with_members_left(void **state)
+{
+	struct kit *k = *state;
+	struct party p;
+
+	if (__lsan_disable)
+		__lsan_disable();
+	leave_member_behind();
+	if (__lsan_enable)
+		__lsan_enable();
 	open_party(k, &p);
 	attach(&p, 0);
 	post_recv(k, p.qp[0], 0);
