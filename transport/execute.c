@@ -5,6 +5,8 @@
  *
  * Source: IBTA Vol 1, 9.4 (operations), 9.7.5.1 (duplicates), C9-148 (MSN).
  */
+#include <string.h>
+
 #include "mw.h"
 #include "responder.h"
 
@@ -159,91 +161,6 @@ static void execute_read(struct rn_qp *qp, const struct rn_request *q)
 	rn_rsp_due(qp, (uint8_t)(qp->rsp.res_tail - 1));
 }
 
-static void atomic_done(struct rn_responder *rsp, struct rn_resource *r)
-{
-	r->atomic.value = rsp->atomic.value;
-	r->phase = RN_ATOMIC_DONE;
-}
-
-static enum rn_mem_result run_atomic(struct rn_qp *qp, const struct rn_resource *r)
-{
-	const struct rn_dev_cfg *cfg = &qp->dev->cfg;
-	const struct rn_key_use use = {
-		.key = r->rkey,
-		.pd = rn_res_pd(qp, r),
-		.qpn = qp->qpn,
-		.va = r->va,
-		.len = sizeof(uint64_t),
-		.access = RN_ACCESS_REMOTE_ATOMIC,
-	};
-	struct rn_mem_atomic_req req = {
-		.op = (enum rn_mem_atomic)r->atomic_op,
-		.operand = r->atomic.value,
-		.compare = r->atomic.compare,
-	};
-	enum rn_mem_result result;
-	struct rn_mr *mr;
-
-	/* The region may have gone while the atomic waited for its turn. */
-	if (rn_mr_check_remote(&qp->dev->mrs, &use, &req.dst, &mr) != RN_KEY_OK ||
-	    req.dst % sizeof(uint64_t))
-		return RN_MEM_FAULT;
-	result = cfg->mem->atomic(cfg->mem_ctx, &req, &qp->rsp.atomic.value,
-				  mem_attr(qp, mr, r->msn),
-				  rn_mem_tag(qp, RN_TAG_RSP_ATOMIC));
-	if (result == RN_MEM_FAULT)
-		rn_count(qp->dev, RN_STAT_MEM_FAULT);
-	return result;
-}
-
-/* One at a time and in order; the memory makes each indivisible. */
-void rn_atomic_start(struct rn_qp *qp, rn_ns now)
-{
-	struct rn_responder *rsp = &qp->rsp;
-
-	for (uint8_t i = rsp->res_cur; i != rsp->res_tail && !rsp->atomic.running; i++) {
-		struct rn_resource *r = rn_res_at(rsp, i);
-
-		if (r->kind != RN_RES_ATOMIC || r->phase != RN_ATOMIC_WAITING)
-			continue;
-		switch (run_atomic(qp, r)) {
-		case RN_MEM_DONE:
-			atomic_done(rsp, r);
-			break;
-		case RN_MEM_PENDING:
-			r->phase = RN_ATOMIC_RUNNING;
-			rsp->atomic.running = true;
-			rsp->atomic.index = i;
-			break;
-		case RN_MEM_FAULT:
-			rn_rsp_fail(qp, now, i);
-			return;
-		}
-	}
-}
-
-/* The memory has answered. An index that is not in the ring any more, or names another
- * request: the QP was reset or failed meanwhile.
- */
-static void atomic_mem_done(struct rn_qp *qp, rn_ns now, enum rn_mem_result result)
-{
-	struct rn_responder *rsp = &qp->rsp;
-	uint8_t i = rsp->atomic.index;
-	struct rn_resource *r = rn_res_at(rsp, i);
-
-	rsp->atomic.running = false;
-	if ((uint8_t)(i - rsp->res_head) < rn_res_count(rsp) &&
-	    r->kind == RN_RES_ATOMIC && r->phase == RN_ATOMIC_RUNNING) {
-		if (result == RN_MEM_DONE) {
-			atomic_done(rsp, r);
-		} else {
-			rn_count(qp->dev, RN_STAT_MEM_FAULT);
-			rn_rsp_fail(qp, now, i);
-		}
-	}
-	rn_atomic_start(qp, now);
-}
-
 static void read_mem_done(struct rn_responder *rsp, enum rn_mem_result result)
 {
 	if (!rsp->stage.waiting)
@@ -256,7 +173,7 @@ static void read_mem_done(struct rn_responder *rsp, enum rn_mem_result result)
 void rn_rsp_mem_done(struct rn_qp *qp, rn_ns now, uint64_t tag, enum rn_mem_result result)
 {
 	if (tag == rn_mem_tag(qp, RN_TAG_RSP_ATOMIC))
-		atomic_mem_done(qp, now, result);
+		rn_operation_mem_done(qp, now, result);
 	else
 		read_mem_done(&qp->rsp, result);
 	if (rn_rsp_work_due(qp))
@@ -278,7 +195,40 @@ static enum rn_verdict execute_atomic(struct rn_qp *qp, rn_ns now,
 	r->atomic.compare = swap ? q->atomic.compare : 0;
 	rn_count(qp->dev, RN_STAT_RX_ATOMIC_REQUESTS);
 	rn_rsp_due(qp, (uint8_t)(qp->rsp.res_tail - 1));
-	rn_atomic_start(qp, now);
+	rn_operation_start(qp, now);
+	return RN_V_NEXT;
+}
+
+static enum rn_verdict execute_atomic_write(struct rn_qp *qp, rn_ns now,
+					    const struct rn_request *q)
+{
+	struct rn_resource *r = new_resource(qp, q);
+
+	r->kind = RN_RES_ATOMIC_WRITE;
+	r->phase = RN_ATOMIC_WAITING;
+	r->va = q->reth.va;
+	r->rkey = q->reth.rkey;
+	assert(q->p->payload_len == sizeof(r->atomic.value));
+	memcpy(&r->atomic.value, q->p->payload, sizeof(r->atomic.value));
+	rn_count(qp->dev, RN_STAT_RX_ATOMIC_REQUESTS);
+	rn_rsp_due(qp, (uint8_t)(qp->rsp.res_tail - 1));
+	rn_operation_start(qp, now);
+	return RN_V_NEXT;
+}
+
+static enum rn_verdict execute_flush(struct rn_qp *qp, rn_ns now,
+				     const struct rn_request *q)
+{
+	struct rn_resource *r = new_resource(qp, q);
+
+	r->kind = RN_RES_FLUSH;
+	r->phase = RN_ATOMIC_WAITING;
+	r->va = q->reth.va;
+	r->rkey = q->reth.rkey;
+	r->length = q->reth.dma_len;
+	r->flush = q->feth;
+	rn_rsp_due(qp, (uint8_t)(qp->rsp.res_tail - 1));
+	rn_operation_start(qp, now);
 	return RN_V_NEXT;
 }
 
@@ -294,9 +244,11 @@ enum rn_verdict rn_request_execute(struct rn_qp *qp, rn_ns now,
 		return RN_V_NEXT;
 	case RN_OP_KIND_ATOMIC:
 		return execute_atomic(qp, now, q);
-	case RN_OP_KIND_NONE:
 	case RN_OP_KIND_ATOMIC_WRITE:
+		return execute_atomic_write(qp, now, q);
 	case RN_OP_KIND_FLUSH:
+		return execute_flush(qp, now, q);
+	case RN_OP_KIND_NONE:
 	case RN_OP_KIND_READ_RESPONSE:
 	case RN_OP_KIND_ACK:
 	case RN_OP_KIND_ATOMIC_ACK:
@@ -378,6 +330,20 @@ static void repeat_atomic(struct rn_qp *qp, const struct rn_request *q)
 	rn_rsp_due(qp, i); /* at once, or still */
 }
 
+/* ATOMIC WRITE, FLUSH. */
+static void repeat_placement(struct rn_qp *qp, const struct rn_request *q)
+{
+	uint8_t kind = q->kind == RN_OP_KIND_FLUSH ? RN_RES_FLUSH : RN_RES_ATOMIC_WRITE;
+	const struct rn_resource *r;
+	uint8_t i;
+
+	if (!find_resource(&qp->rsp, q->p->bth.psn, &i))
+		return;
+	r = rn_res_at(&qp->rsp, i);
+	if (r->kind == kind && r->va == q->reth.va && r->rkey == q->reth.rkey)
+		rn_rsp_due(qp, i);
+}
+
 /* The newest PSN that may be acknowledged to a requester that asks again for @psn: a
  * plain acknowledgement does not cover a READ or atomic that it may still wait for.
  */
@@ -404,6 +370,8 @@ void rn_request_repeat(struct rn_qp *qp, const struct rn_request *q)
 		repeat_read(qp, q);
 	else if (q->kind == RN_OP_KIND_ATOMIC)
 		repeat_atomic(qp, q);
+	else if (q->kind == RN_OP_KIND_ATOMIC_WRITE || q->kind == RN_OP_KIND_FLUSH)
+		repeat_placement(qp, q);
 	else if ((q->kind == RN_OP_KIND_SEND || q->kind == RN_OP_KIND_WRITE) &&
 		 q->p->bth.ack_req)
 		repeat_ack(qp, q->p->bth.psn);

@@ -95,10 +95,11 @@ static enum rn_key_result check(const struct rn_htab *tab, const struct rn_key_u
 		return RN_KEY_QP;
 	if ((mr->access & use->access) != use->access)
 		return RN_KEY_ACCESS;
-	if (mr->kind != RN_MR_KIND_NULL && !contains(mr, use->va, use->len))
+	if (mr->kind != RN_MR_KIND_NULL && !use->whole &&
+	    !contains(mr, use->va, use->len))
 		return RN_KEY_RANGE;
 
-	*iova = mr->iova_base + (use->va - mr->va);
+	*iova = mr->iova_base + (use->whole ? 0 : use->va - mr->va);
 	if (mr_out)
 		*mr_out = mr;
 	return RN_KEY_OK;

@@ -6,7 +6,7 @@
 #include <string.h>
 
 enum {
-	ATOMIC_LEN = 8
+	WORD_LEN = 8
 };
 
 /* In this the Q_Key of the QP is sent instead; IBTA Vol 1, 10.2.5. */
@@ -18,9 +18,11 @@ enum {
 	ON_UD = 1 << 2,
 	INLINE = 1 << 3,    /* may carry its data inline */
 	RD_ATOMIC = 1 << 4, /* counts against max_rd_atomic */
-	ATOMIC = 1 << 5,
+	ATOMIC = 1 << 5,    /* has operands */
 	ON_RAW = 1 << 6,
 	BIND = 1 << 7,
+	WORD = 1 << 8, /* of 8 bytes */
+	FLUSH = 1 << 9,
 };
 
 /* clang-format off */
@@ -30,11 +32,13 @@ static const uint16_t rules[RN_WR_COUNT] = {
 	[RN_WR_SEND]                 = ON_RC | ON_UC | ON_UD | ON_RAW | INLINE,
 	[RN_WR_SEND_WITH_IMM]        = ON_RC | ON_UC | ON_UD | INLINE,
 	[RN_WR_RDMA_READ]            = ON_RC | RD_ATOMIC,
-	[RN_WR_ATOMIC_CMP_AND_SWP]   = ON_RC | RD_ATOMIC | ATOMIC,
-	[RN_WR_ATOMIC_FETCH_AND_ADD] = ON_RC | RD_ATOMIC | ATOMIC,
+	[RN_WR_ATOMIC_CMP_AND_SWP]   = ON_RC | RD_ATOMIC | ATOMIC | WORD,
+	[RN_WR_ATOMIC_FETCH_AND_ADD] = ON_RC | RD_ATOMIC | ATOMIC | WORD,
 	[RN_WR_LOCAL_INV]            = ON_RC | ON_UC,
 	[RN_WR_BIND_MW]              = ON_RC | ON_UC | BIND,
 	[RN_WR_SEND_WITH_INV]        = ON_RC | INLINE,
+	[RN_WR_FLUSH]                = ON_RC | RD_ATOMIC | FLUSH,
+	[RN_WR_ATOMIC_WRITE]         = ON_RC | RD_ATOMIC | WORD | INLINE,
 };
 /* clang-format on */
 
@@ -63,9 +67,19 @@ static uint64_t total_len(const struct rn_sge *sg, uint32_t num_sge)
  */
 static bool data_fits(const struct rn_qp *qp, const struct rn_send_wr *wr, uint64_t len)
 {
+	/* A word fits in the place of operands. */
 	if (wr->flags & RN_SEND_INLINE)
-		return wr->num_sge <= RN_SGE_MAX && len <= qp->max_inline;
+		return wr->num_sge <= RN_SGE_MAX &&
+		       (len <= qp->max_inline || wr->opcode == RN_WR_ATOMIC_WRITE);
 	return wr->num_sge <= qp->req.sq.max_sge;
+}
+
+static bool is_flush_sane(const struct rn_send_wr *wr)
+{
+	const uint8_t known = RN_FLUSH_GLOBAL | RN_FLUSH_PERSISTENT;
+
+	return wr->flush_placement && !(wr->flush_placement & ~known) &&
+	       wr->flush_selectivity <= RN_FLUSH_MR;
 }
 
 static int check_send(const struct rn_qp *qp, const struct rn_send_wr *wr, uint64_t len)
@@ -83,7 +97,9 @@ static int check_send(const struct rn_qp *qp, const struct rn_send_wr *wr, uint6
 		return -EINVAL;
 	if ((rule & RD_ATOMIC) && qp->attr.max_rd_atomic == 0)
 		return -EINVAL;
-	if ((rule & ATOMIC) && len != ATOMIC_LEN)
+	if ((rule & WORD) && len != WORD_LEN)
+		return -EINVAL;
+	if ((rule & FLUSH) && !is_flush_sane(wr))
 		return -EINVAL;
 	if (qp->type == RN_QPT_UD && (!wr->av || wr->remote_qpn > RN_QPN_MASK))
 		return -EINVAL;
@@ -121,6 +137,10 @@ static void fill_parts(const struct rn_qp *qp, struct rn_send_wqe *wqe,
 		*rn_wqe_bind(wqe) = (struct rn_wqe_bind){ .length = wr->bind_length,
 							  .region = wr->bind_region,
 							  .access = wr->bind_access };
+		return;
+	} else if (rules[wr->opcode] & FLUSH) {
+		wqe->length = wr->flush_length;
+		wqe->imm = wr->flush_placement | (uint32_t)wr->flush_selectivity << 8;
 		return;
 	}
 	if (wr->flags & RN_SEND_INLINE)

@@ -12,12 +12,14 @@
  *   probe.c      packets lost where nobody will say so
  *   dest.c       the window shared by all QPs towards one destination process
  *   requester.c  send queue -> request packets      (RC, UC, UD)
+ *   request.c    ... those that are answered one by one: READ, atomics, FLUSH
  *   payload.c    SGEs of a send WQE -> payload of one packet
  *   send_queue.c life of the send queue; READs under way
  *   retransmit.c acknowledgements, NAKs, timers     (RC)
  *   response.c   READ and atomic responses          (RC requester)
  *   responder.c  request packets -> verdict         (RC)
  *   execute.c    what an accepted request does; duplicates
+ *   operation.c  atomics, ATOMIC WRITE, FLUSH
  *   mw.c         memory windows: bind and invalidate
  *   respond.c    acknowledgements, NAKs, READ and atomic responses going out
  *   datagram.c   UC and UD on the receiving side
@@ -90,7 +92,10 @@ struct rn_requester {
 /* --------------------------------------------------------------- responder */
 enum rn_resource_kind {
 	RN_RES_READ,
+	/* Executed one at a time and in order. */
 	RN_RES_ATOMIC,
+	RN_RES_ATOMIC_WRITE,
+	RN_RES_FLUSH,
 };
 
 enum rn_atomic_phase {
@@ -99,11 +104,12 @@ enum rn_atomic_phase {
 	RN_ATOMIC_DONE,	   /* value holds what was found */
 };
 
-/* One READ or atomic request, kept after it was answered so that a duplicate can be. */
+/* One READ, atomic, ATOMIC WRITE or FLUSH request, kept after it was answered so that a
+ * duplicate can be. */
 struct rn_resource {
 	uint8_t kind;		   /* enum rn_resource_kind */
 	uint8_t atomic_op;	   /* enum rn_mem_atomic */
-	uint8_t phase;		   /* enum rn_atomic_phase */
+	uint8_t phase;		   /* enum rn_atomic_phase; not of a READ */
 	bool answered;		   /* every response has left once */
 	bool due;		   /* responses from next on are still to leave */
 	uint8_t srqn[3];	   /* XRC_RECV: SRQ that the request named, big-endian */
@@ -120,10 +126,13 @@ struct rn_resource {
 			uint32_t length; /* bytes */
 		} window;
 		struct {
-			uint64_t value; /* operand, once DONE the value found; host order
-					 */
+			/* Operand, once DONE the value found, host order; ATOMIC WRITE:
+			 * the bytes.
+			 */
+			uint64_t value;
 			uint64_t compare;
 		} atomic;
+		struct rn_feth flush;
 	};
 };
 
@@ -394,7 +403,7 @@ void rn_qp_complete_recv(struct rn_qp *qp, rn_ns now, struct rn_completion *c);
  */
 bool rn_qp_flow(const struct rn_dev *dev, const struct rn_av *av, struct rn_flow *flow);
 
-/* ---------------------------------- requester.c, payload.c, send_queue.c */
+/* ------------------------ requester.c, request.c, payload.c, send_queue.c */
 /* Build the next request of the QP. Returns bytes, 0 if none may leave now. */
 uint32_t rn_req_build(struct rn_qp *qp, rn_ns now, struct rn_build *b);
 void rn_req_reset(struct rn_qp *qp);		/* RESET: forget everything */

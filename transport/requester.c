@@ -6,15 +6,7 @@
 #include "requester.h"
 #include "mw.h"
 
-/* One packet of a SEND or WRITE. */
-struct segment {
-	struct rn_psn psn;
-	uint32_t offset, len; /* of the payload in the message, bytes */
-	uint8_t opcode;
-	bool last;
-};
-
-static uint8_t opcode_class(enum rn_qp_type type)
+uint8_t rn_req_opcode_class(enum rn_qp_type type)
 {
 	if (type == RN_QPT_UC)
 		return RN_CLASS_UC;
@@ -62,8 +54,7 @@ static struct rn_send_wqe *next_wqe(const struct rn_qp *qp)
 	return wqe;
 }
 
-/* A message, or one READ request of several, leaves for the first time. */
-static void count_message(struct rn_requester *req, const struct rn_send_wqe *wqe)
+void rn_req_count_message(struct rn_requester *req, const struct rn_send_wqe *wqe)
 {
 	req->ssn = rn_psn(req->ssn + 1).v;
 	/* The peer's MSN will count it, so its credits reach one further. */
@@ -71,7 +62,7 @@ static void count_message(struct rn_requester *req, const struct rn_send_wqe *wq
 		req->lsn = rn_psn(req->lsn + 1).v;
 }
 
-static void start(struct rn_requester *req, struct rn_send_wqe *wqe)
+void rn_req_start(struct rn_requester *req, struct rn_send_wqe *wqe)
 {
 	if (wqe->state != RN_WQE_POSTED)
 		return;
@@ -81,22 +72,20 @@ static void start(struct rn_requester *req, struct rn_send_wqe *wqe)
 	req->next_psn = rn_psn_add(req->next_psn, wqe->packet_count);
 }
 
-static struct rn_psn next_packet_psn(const struct rn_requester *req,
-				     const struct rn_send_wqe *wqe)
+struct rn_psn rn_req_next_psn(const struct rn_requester *req,
+			      const struct rn_send_wqe *wqe)
 {
 	if (wqe->state == RN_WQE_POSTED)
 		return req->next_psn;
 	return rn_psn(wqe->first_psn + req->cur_packet);
 }
 
-/* PSNs of a message of @length bytes. */
-static uint32_t count_packets(const struct rn_qp *qp, uint32_t length)
+uint32_t rn_req_count_packets(const struct rn_qp *qp, uint32_t length)
 {
 	return length ? ((length - 1) >> rn_req_mtu_shift(qp)) + 1 : 1;
 }
 
-/* The WQE at cur cannot be sent. Its CQE comes when the older ones are complete. */
-static void fail_locally(struct rn_qp *qp, rn_ns now, struct rn_send_wqe *wqe,
+void rn_req_fail_locally(struct rn_qp *qp, rn_ns now, struct rn_send_wqe *wqe,
 			 enum rn_wc_status status)
 {
 	wqe->state = RN_WQE_DONE;
@@ -106,8 +95,8 @@ static void fail_locally(struct rn_qp *qp, rn_ns now, struct rn_send_wqe *wqe,
 }
 
 /* ----------------------------------------------------------------- headers */
-static uint8_t *emit_bth(const struct rn_build *b, const struct segment *s, bool ack_req,
-			 bool solicited)
+uint8_t *rn_req_emit_bth(const struct rn_build *b, const struct rn_segment *s,
+			 bool ack_req, bool solicited)
 {
 	struct rn_bth bth = {
 		.opcode = s->opcode,
@@ -123,7 +112,7 @@ static uint8_t *emit_bth(const struct rn_build *b, const struct segment *s, bool
 	return rn_bth_emit(b->buf, &bth);
 }
 
-static bool is_solicited(const struct rn_send_wqe *wqe, const struct segment *s)
+static bool is_solicited(const struct rn_send_wqe *wqe, const struct rn_segment *s)
 {
 	return s->last && (wqe->flags & RN_SEND_SOLICITED) &&
 	       rn_wqe_info(wqe)->takes_recv;
@@ -159,7 +148,7 @@ static bool is_ack_overdue(const struct rn_qp *qp)
 	return qp->req.since_ack_req >= RN_ACK_REQ_EVERY || since >= qp->dest->window / 4;
 }
 
-static bool wants_ack(struct rn_qp *qp, const struct segment *s)
+static bool wants_ack(struct rn_qp *qp, const struct rn_segment *s)
 {
 	struct rn_requester *req = &qp->req;
 
@@ -173,8 +162,7 @@ static bool wants_ack(struct rn_qp *qp, const struct segment *s)
 	return true;
 }
 
-/* A request that takes the PSNs [@psn, @end) was built. */
-static void sent(struct rn_qp *qp, rn_ns now, struct rn_psn psn, struct rn_psn end)
+void rn_req_sent(struct rn_qp *qp, rn_ns now, struct rn_psn psn, struct rn_psn end)
 {
 	struct rn_requester *req = &qp->req;
 
@@ -194,8 +182,7 @@ static void sent(struct rn_qp *qp, rn_ns now, struct rn_psn psn, struct rn_psn e
 		rn_dev_arm_timer(qp->dev, qp);
 }
 
-/* @count packets of @wqe were built. True if those were the last. */
-static bool move_on(struct rn_requester *req, const struct rn_send_wqe *wqe,
+bool rn_req_move_on(struct rn_requester *req, const struct rn_send_wqe *wqe,
 		    uint32_t count)
 {
 	req->cur_packet += count;
@@ -207,15 +194,15 @@ static bool move_on(struct rn_requester *req, const struct rn_send_wqe *wqe,
 }
 
 /* ------------------------------------------------------ SEND and WRITE */
-static struct segment next_segment(const struct rn_qp *qp, struct rn_send_wqe *wqe)
+static struct rn_segment next_segment(const struct rn_qp *qp, struct rn_send_wqe *wqe)
 {
 	const struct rn_requester *req = &qp->req;
 	const struct rn_wr_info *info = rn_wqe_info(wqe);
 	uint32_t packet = req->cur_packet;
-	struct segment s = { .psn = next_packet_psn(req, wqe) };
+	struct rn_segment s = { .psn = rn_req_next_psn(req, wqe) };
 
 	if (wqe->state == RN_WQE_POSTED)
-		wqe->packet_count = count_packets(qp, wqe->length);
+		wqe->packet_count = rn_req_count_packets(qp, wqe->length);
 	s.offset = packet << rn_req_mtu_shift(qp);
 	s.len = rn_req_packet_len(qp, wqe, packet);
 	s.last = packet + 1 == wqe->packet_count;
@@ -223,12 +210,11 @@ static struct segment next_segment(const struct rn_qp *qp, struct rn_send_wqe *w
 		s.opcode = s.last ? info->only : info->first;
 	else
 		s.opcode = s.last ? info->last : info->middle;
-	s.opcode |= opcode_class(qp->type);
+	s.opcode |= rn_req_opcode_class(qp->type);
 	return s;
 }
 
-/* Every request of XRC names the SRQ. */
-static uint8_t *emit_xrceth(const struct rn_qp *qp, const struct rn_send_wqe *wqe,
+uint8_t *rn_req_emit_xrceth(const struct rn_qp *qp, const struct rn_send_wqe *wqe,
 			    uint8_t *p)
 {
 	if (qp->type != RN_QPT_XRC_SEND)
@@ -256,13 +242,13 @@ static uint8_t *emit_extensions(const struct rn_send_wqe *wqe, uint32_t flags, u
 
 /* A segment of @wqe left. */
 static void segment_sent(struct rn_qp *qp, rn_ns now, const struct rn_send_wqe *wqe,
-			 const struct segment *s)
+			 const struct rn_segment *s)
 {
 	if (rn_qp_is_reliable(qp)) {
 		rn_dest_charge(qp, now, s->len + RN_PACKET_COST);
-		sent(qp, now, s->psn, rn_psn_add(s->psn, 1));
-		move_on(&qp->req, wqe, 1);
-	} else if (move_on(&qp->req, wqe, 1)) {
+		rn_req_sent(qp, now, s->psn, rn_psn_add(s->psn, 1));
+		rn_req_move_on(&qp->req, wqe, 1);
+	} else if (rn_req_move_on(&qp->req, wqe, 1)) {
 		rn_req_retire(qp, now, RN_WC_SUCCESS);
 		rn_req_check_drained(qp);
 	}
@@ -271,7 +257,7 @@ static void segment_sent(struct rn_qp *qp, rn_ns now, const struct rn_send_wqe *
 static uint32_t build_segment(struct rn_qp *qp, rn_ns now, struct rn_send_wqe *wqe,
 			      struct rn_build *b)
 {
-	struct segment s = next_segment(qp, wqe);
+	struct rn_segment s = next_segment(qp, wqe);
 	const struct rn_opcode_info *op = &rn_opcode_info[s.opcode];
 	uint8_t *payload = b->buf + op->hdr_len;
 	uint8_t *p;
@@ -284,95 +270,18 @@ static uint32_t build_segment(struct rn_qp *qp, rn_ns now, struct rn_send_wqe *w
 	case RN_MEM_PENDING:
 		return 0;
 	case RN_MEM_FAULT:
-		fail_locally(qp, now, wqe, RN_WC_LOC_PROT_ERR);
+		rn_req_fail_locally(qp, now, wqe, RN_WC_LOC_PROT_ERR);
 		return 0;
 	}
 	if (wqe->state == RN_WQE_POSTED)
-		count_message(&qp->req, wqe);
-	start(&qp->req, wqe);
-	p = emit_bth(b, &s, wants_ack(qp, &s), is_solicited(wqe, &s));
-	p = emit_xrceth(qp, wqe, p);
+		rn_req_count_message(&qp->req, wqe);
+	rn_req_start(&qp->req, wqe);
+	p = rn_req_emit_bth(b, &s, wants_ack(qp, &s), is_solicited(wqe, &s));
+	p = rn_req_emit_xrceth(qp, wqe, p);
 	p = emit_extensions(wqe, op->flags, p);
 	assert(p == payload);
 	segment_sent(qp, now, wqe, &s);
 	return end_packet(b, payload, s.len);
-}
-
-/* ------------------------------------------------------- READ and atomics */
-/* The common part of both: @s.psn and @bytes of response, @packets PSNs. */
-static void request_sent(struct rn_qp *qp, rn_ns now, struct rn_send_wqe *wqe,
-			 struct rn_psn psn, uint32_t packets, uint32_t bytes)
-{
-	struct rn_requester *req = &qp->req;
-
-	if (!rn_psn_before(psn, req->high))
-		count_message(req, wqe);
-	start(req, wqe);
-	req->since_ack_req = 0;
-	rn_req_read_sent(qp, rn_psn_add(psn, packets - 1), bytes);
-	rn_dest_charge(qp, now, RN_PACKET_COST);
-	sent(qp, now, psn, rn_psn_add(psn, packets));
-	move_on(req, wqe, packets);
-}
-
-static bool may_request(struct rn_qp *qp, rn_ns now, uint32_t bytes)
-{
-	return qp->req.rd_count < qp->attr.max_rd_atomic &&
-	       rn_dest_may_send(qp, RN_PACKET_COST) &&
-	       rn_req_read_window_open(qp, now, bytes);
-}
-
-static uint32_t build_read(struct rn_qp *qp, rn_ns now, struct rn_send_wqe *wqe,
-			   struct rn_build *b)
-{
-	struct rn_requester *req = &qp->req;
-	struct segment s = { .psn = next_packet_psn(req, wqe),
-			     .opcode = RN_RC_READ_REQUEST | opcode_class(qp->type) };
-	struct rn_reth reth = { .va = wqe->remote_addr, .rkey = wqe->rkey };
-	uint32_t offset = req->cur_packet << rn_req_mtu_shift(qp);
-	uint32_t packets;
-	uint8_t *p;
-
-	if (wqe->state == RN_WQE_POSTED)
-		wqe->packet_count = count_packets(qp, wqe->length);
-	packets = rn_req_read_packets(qp, wqe, req->cur_packet);
-	reth.va += offset;
-	reth.dma_len = packets << rn_req_mtu_shift(qp);
-	if (reth.dma_len > wqe->length - offset)
-		reth.dma_len = wqe->length - offset;
-	if (!may_request(qp, now, reth.dma_len))
-		return 0;
-
-	p = emit_xrceth(qp, wqe, emit_bth(b, &s, true, false));
-	p = rn_reth_emit(p, &reth);
-	request_sent(qp, now, wqe, s.psn, packets, reth.dma_len);
-	return (uint32_t)(p - b->buf);
-}
-
-static uint32_t build_atomic(struct rn_qp *qp, rn_ns now, struct rn_send_wqe *wqe,
-			     struct rn_build *b)
-{
-	const struct rn_wqe_atomic *operands = rn_wqe_atomic(wqe);
-	bool swap = wqe->opcode == RN_WR_ATOMIC_CMP_AND_SWP;
-	struct segment s = {
-		.psn = next_packet_psn(&qp->req, wqe),
-		.opcode = rn_wqe_info(wqe)->only | opcode_class(qp->type),
-	};
-	struct rn_atomic_eth eth = {
-		.va = wqe->remote_addr,
-		.rkey = wqe->rkey,
-		.swap_add = swap ? operands->swap : operands->compare_add,
-		.compare = swap ? operands->compare_add : 0,
-	};
-	uint8_t *p;
-
-	if (!may_request(qp, now, 0))
-		return 0;
-	wqe->packet_count = 1;
-	p = emit_xrceth(qp, wqe, emit_bth(b, &s, true, false));
-	p = rn_atomic_eth_emit(p, &eth);
-	request_sent(qp, now, wqe, s.psn, 1, 0);
-	return (uint32_t)(p - b->buf);
 }
 
 /* ---------------------------------------------------------------------- UD */
@@ -380,7 +289,9 @@ static uint32_t build_datagram(struct rn_qp *qp, rn_ns now, struct rn_send_wqe *
 			       struct rn_build *b)
 {
 	const struct rn_wqe_ud *ud = rn_wqe_ud(wqe);
-	struct segment s = { .psn = qp->req.next_psn, .len = wqe->length, .last = true };
+	struct rn_segment s = { .psn = qp->req.next_psn,
+				.len = wqe->length,
+				.last = true };
 	struct rn_deth deth = { .qkey = wqe->rkey, .src_qpn = qp->qpn };
 	enum rn_mem_result result;
 	uint8_t *p, *payload;
@@ -394,19 +305,19 @@ static uint32_t build_datagram(struct rn_qp *qp, rn_ns now, struct rn_send_wqe *
 		return 0;
 	}
 	if (!rn_qp_flow(qp->dev, &ud->av, &qp->ud_flow)) {
-		fail_locally(qp, now, wqe, RN_WC_LOC_QP_OP_ERR);
+		rn_req_fail_locally(qp, now, wqe, RN_WC_LOC_QP_OP_ERR);
 		return 0;
 	}
 	result = rn_req_fetch(qp, wqe, s.psn, 0, s.len, payload, &b->tx->part);
 	if (result == RN_MEM_FAULT)
-		fail_locally(qp, now, wqe, RN_WC_LOC_PROT_ERR);
+		rn_req_fail_locally(qp, now, wqe, RN_WC_LOC_PROT_ERR);
 	if (result != RN_MEM_DONE)
 		return 0;
 
-	start(&qp->req, wqe);
+	rn_req_start(&qp->req, wqe);
 	b->tx->dest_qpn = ud->dest_qpn;
 	b->tx->flow = &qp->ud_flow;
-	p = emit_bth(b, &s, false, is_solicited(wqe, &s));
+	p = rn_req_emit_bth(b, &s, false, is_solicited(wqe, &s));
 	p = rn_deth_emit(p, &deth);
 	p = emit_extensions(wqe, rn_opcode_info[s.opcode].flags, p);
 	assert(p == payload);
@@ -432,7 +343,7 @@ static void execute_here(struct rn_qp *qp, rn_ns now, struct rn_send_wqe *wqe)
 		status = RN_WC_LOC_QP_OP_ERR;
 
 	if (status != RN_WC_SUCCESS) {
-		fail_locally(qp, now, wqe, status);
+		rn_req_fail_locally(qp, now, wqe, status);
 		return;
 	}
 	wqe->state = RN_WQE_DONE;
@@ -463,9 +374,13 @@ static uint32_t build_wqe(struct rn_qp *qp, rn_ns now, struct rn_send_wqe *wqe,
 			return build_datagram(qp, now, wqe, b);
 		return build_segment(qp, now, wqe, b);
 	case RN_WQE_READ:
-		return build_read(qp, now, wqe, b);
+		return rn_req_build_read(qp, now, wqe, b);
 	case RN_WQE_ATOMIC:
-		return build_atomic(qp, now, wqe, b);
+		return rn_req_build_atomic(qp, now, wqe, b);
+	case RN_WQE_ATOMIC_WRITE:
+		return rn_req_build_atomic_write(qp, now, wqe, b);
+	case RN_WQE_FLUSH:
+		return rn_req_build_flush(qp, now, wqe, b);
 	case RN_WQE_LOCAL:
 		execute_here(qp, now, wqe);
 		return 0;

@@ -40,6 +40,8 @@ enum rn_wqe_kind {
 	RN_WQE_MESSAGE, /* SEND and WRITE: packets with payload, an ACK completes it */
 	RN_WQE_READ,
 	RN_WQE_ATOMIC,
+	RN_WQE_ATOMIC_WRITE, /* as FLUSH: answered without data */
+	RN_WQE_FLUSH,
 	RN_WQE_LOCAL, /* nothing goes to the wire */
 };
 
@@ -84,6 +86,51 @@ static inline rn_ns rn_req_ack_deadline(const struct rn_qp *qp, rn_ns now)
 
 	return timeout == RN_NEVER ? RN_NEVER : now + timeout;
 }
+
+/* ------------------------------------------------------ requester.c, request.c */
+/* One packet of a request. */
+struct rn_segment {
+	struct rn_psn psn;
+	uint32_t offset, len; /* of the payload in the message, bytes */
+	uint8_t opcode;
+	bool last;
+};
+
+/* PSN of the packet of @wqe, which is at cur, that leaves next. */
+struct rn_psn rn_req_next_psn(const struct rn_requester *req,
+			      const struct rn_send_wqe *wqe);
+/* PSNs of a message of @length bytes. */
+uint32_t rn_req_count_packets(const struct rn_qp *qp, uint32_t length);
+/* Give the WQE its PSNs if it has none. */
+void rn_req_start(struct rn_requester *req, struct rn_send_wqe *wqe);
+/* A message, or one READ request of several, leaves for the first time. */
+void rn_req_count_message(struct rn_requester *req, const struct rn_send_wqe *wqe);
+/* A request that takes the PSNs [@psn, @end) was built. */
+void rn_req_sent(struct rn_qp *qp, rn_ns now, struct rn_psn psn, struct rn_psn end);
+/* @count packets of @wqe were built. True if those were the last. */
+bool rn_req_move_on(struct rn_requester *req, const struct rn_send_wqe *wqe,
+		    uint32_t count);
+/* The WQE at cur cannot be sent. Its CQE comes when the older ones are complete. */
+void rn_req_fail_locally(struct rn_qp *qp, rn_ns now, struct rn_send_wqe *wqe,
+			 enum rn_wc_status status);
+uint8_t rn_req_opcode_class(enum rn_qp_type type);
+uint8_t *rn_req_emit_bth(const struct rn_build *b, const struct rn_segment *s,
+			 bool ack_req, bool solicited);
+/* Every request of XRC names the SRQ. */
+uint8_t *rn_req_emit_xrceth(const struct rn_qp *qp, const struct rn_send_wqe *wqe,
+			    uint8_t *p);
+
+/* Build the request of @wqe, or the next of several READs. 0: it may not leave now, or
+ * has failed.
+ */
+uint32_t rn_req_build_read(struct rn_qp *qp, rn_ns now, struct rn_send_wqe *wqe,
+			   struct rn_build *b);
+uint32_t rn_req_build_atomic(struct rn_qp *qp, rn_ns now, struct rn_send_wqe *wqe,
+			     struct rn_build *b);
+uint32_t rn_req_build_atomic_write(struct rn_qp *qp, rn_ns now, struct rn_send_wqe *wqe,
+				   struct rn_build *b);
+uint32_t rn_req_build_flush(struct rn_qp *qp, rn_ns now, struct rn_send_wqe *wqe,
+			    struct rn_build *b);
 
 /* ------------------------------------------------------------- send_queue.c */
 /* Complete the WQE at head; CQE if it is signaled or @status is an error. */

@@ -395,10 +395,44 @@ static uint32_t build_atomic(struct rn_qp *qp, struct rn_build *b)
 	return (uint32_t)(p - b->buf);
 }
 
+/* Of ATOMIC WRITE and FLUSH: it is done. */
+static uint32_t build_placed(struct rn_qp *qp, struct rn_build *b)
+{
+	struct rn_resource *r = rn_res_at(&qp->rsp, qp->rsp.res_cur);
+	const struct rn_aeth aeth = { .syndrome = SYNDROME_ACK, .msn = r->msn };
+	uint8_t *p;
+
+	assert(b->cap >= RN_BTH_LEN + RN_AETH_LEN);
+	settle_acked(qp);
+	p = emit_bth(qp, b, RN_RC_READ_RESPONSE_ONLY, r->first, 0);
+	p = rn_aeth_emit(p, &aeth);
+	r->answered = true;
+	next_resource(qp);
+	return (uint32_t)(p - b->buf);
+}
+
+static uint32_t build_response(struct rn_qp *qp, rn_ns now, struct rn_build *b)
+{
+	uint32_t len;
+
+	switch ((enum rn_resource_kind)rn_res_at(&qp->rsp, qp->rsp.res_cur)->kind) {
+	case RN_RES_READ:
+		len = build_read(qp, now, b);
+		/* An ATOMIC WRITE may have waited for it. */
+		if (!qp->dev->cfg.mem->always_done)
+			rn_operation_start(qp, now);
+		return len;
+	case RN_RES_ATOMIC:
+		return build_atomic(qp, b);
+	case RN_RES_ATOMIC_WRITE:
+	case RN_RES_FLUSH:
+		return build_placed(qp, b);
+	}
+	return 0;
+}
+
 uint32_t rn_rsp_build(struct rn_qp *qp, rn_ns now, struct rn_build *b)
 {
-	struct rn_responder *rsp = &qp->rsp;
-
 	/* More than one turn only if the duplicate of a READ had to be forgotten. */
 	while (rn_rsp_work_due(qp)) {
 		uint32_t len;
@@ -408,10 +442,7 @@ uint32_t rn_rsp_build(struct rn_qp *qp, rn_ns now, struct rn_build *b)
 		 */
 		if (rn_rsp_ack_ready(qp))
 			return build_ack_now(qp, now, b);
-		if (rn_res_at(rsp, rsp->res_cur)->kind == RN_RES_READ)
-			len = build_read(qp, now, b);
-		else
-			len = build_atomic(qp, b);
+		len = build_response(qp, now, b);
 		if (len)
 			return len;
 	}

@@ -44,6 +44,10 @@ static void parse_headers(struct rn_request *q)
 		err |= rn_xrceth_parse(&q->srqn, at, end);
 		at += RN_XRCETH_LEN;
 	}
+	if (q->flags & RN_OP_FETH) {
+		err |= rn_feth_parse(&q->feth, at, end);
+		at += RN_FETH_LEN;
+	}
 	if (q->flags & RN_OP_RETH) {
 		err |= rn_reth_parse(&q->reth, at, end);
 		at += RN_RETH_LEN;
@@ -59,6 +63,39 @@ static void parse_headers(struct rn_request *q)
 	assert(!err);
 }
 
+/* Of what a FLUSH can ask for some is reserved. */
+static bool is_flush_known(const struct rn_feth *feth)
+{
+	const uint8_t known = RN_FLUSH_GLOBAL | RN_FLUSH_PERSISTENT;
+
+	return feth->placement && !(feth->placement & ~known) &&
+	       feth->selectivity <= RN_FLUSH_MR;
+}
+
+/* Right that both queue pair and region must grant. */
+static uint32_t needed_access(const struct rn_request *q)
+{
+	switch (q->kind) {
+	case RN_OP_KIND_WRITE:
+	case RN_OP_KIND_ATOMIC_WRITE:
+		return RN_ACCESS_REMOTE_WRITE;
+	case RN_OP_KIND_READ:
+		return RN_ACCESS_REMOTE_READ;
+	case RN_OP_KIND_ATOMIC:
+		return RN_ACCESS_REMOTE_ATOMIC;
+	case RN_OP_KIND_FLUSH:
+		return rn_flush_access(q->feth.placement);
+	case RN_OP_KIND_NONE:
+	case RN_OP_KIND_SEND:
+	case RN_OP_KIND_READ_RESPONSE:
+	case RN_OP_KIND_ACK:
+	case RN_OP_KIND_ATOMIC_ACK:
+	case RN_OP_KIND_CNP:
+		break;
+	}
+	return 0;
+}
+
 void rn_request_load(struct rn_request *q, const struct rn_qp *qp,
 		     const struct rn_packet *p)
 {
@@ -71,27 +108,30 @@ void rn_request_load(struct rn_request *q, const struct rn_qp *qp,
 	q->iova = 0;
 	q->mr = NULL;
 	q->srqn = 0;
-	if (q->flags & (RN_OP_XRCETH | RN_OP_RETH | RN_OP_ATOMIC_ETH | RN_OP_IMM |
-			RN_OP_IETH) &&
-	    !(q->flags & RN_OP_FETH))
+	if (q->flags &
+	    (RN_OP_XRCETH | RN_OP_RETH | RN_OP_ATOMIC_ETH | RN_OP_IMM | RN_OP_IETH))
 		parse_headers(q);
 	q->srq = q->flags & RN_OP_XRCETH ? rn_srq_find(qp, q->srqn) : qp->srq;
 	use.pd = rn_qp_rkey_pd(qp, q->srq);
 
 	if (q->kind == RN_OP_KIND_WRITE) {
 		look_up_write(q, qp);
-	} else if (q->kind == RN_OP_KIND_READ) {
+	} else if (q->kind == RN_OP_KIND_READ || q->kind == RN_OP_KIND_ATOMIC_WRITE) {
 		use.key = q->reth.rkey;
 		use.va = q->reth.va;
 		use.len = q->reth.dma_len;
-		use.access = RN_ACCESS_REMOTE_READ;
+		use.access = needed_access(q);
 		look_up(q, qp, &use);
 	} else if (q->kind == RN_OP_KIND_ATOMIC) {
 		use.key = q->atomic.rkey;
 		use.va = q->atomic.va;
 		use.len = sizeof(uint64_t);
-		use.access = RN_ACCESS_REMOTE_ATOMIC;
+		use.access = needed_access(q);
 		look_up(q, qp, &use);
+	} else if (q->kind == RN_OP_KIND_FLUSH && is_flush_known(&q->feth)) {
+		/* Of 0 bytes, too: the key says what is flushed. */
+		use = rn_flush_use(&q->reth, &q->feth, use);
+		q->key = rn_mr_check_remote(&qp->dev->mrs, &use, &q->iova, &q->mr);
 	}
 }
 
@@ -108,12 +148,14 @@ static enum rn_verdict check_psn(const struct rn_qp *qp, const struct rn_request
 static bool is_supported(enum rn_op_kind kind)
 {
 	return kind == RN_OP_KIND_SEND || kind == RN_OP_KIND_WRITE ||
-	       kind == RN_OP_KIND_READ || kind == RN_OP_KIND_ATOMIC;
+	       rn_is_answered(kind);
 }
 
 static enum rn_verdict check_opcode(const struct rn_qp *qp, const struct rn_request *q)
 {
 	(void)qp;
+	if (q->kind == RN_OP_KIND_FLUSH && !is_flush_known(&q->feth))
+		return RN_V_UNSUPPORTED;
 	return is_supported(q->kind) ? RN_V_NEXT : RN_V_UNSUPPORTED;
 }
 
@@ -149,14 +191,8 @@ static enum rn_verdict check_sequence(const struct rn_qp *qp, const struct rn_re
 static enum rn_verdict check_permission(const struct rn_qp *qp,
 					const struct rn_request *q)
 {
-	uint32_t needed = 0;
+	uint32_t needed = needed_access(q);
 
-	if (q->kind == RN_OP_KIND_WRITE)
-		needed = RN_ACCESS_REMOTE_WRITE;
-	else if (q->kind == RN_OP_KIND_READ)
-		needed = RN_ACCESS_REMOTE_READ;
-	else if (q->kind == RN_OP_KIND_ATOMIC)
-		needed = RN_ACCESS_REMOTE_ATOMIC;
 	return (qp->attr.access & needed) == needed ? RN_V_NEXT : RN_V_NOT_PERMITTED;
 }
 
@@ -169,6 +205,8 @@ static enum rn_verdict check_payload_len(const struct rn_qp *qp,
 
 	if (!(q->flags & RN_OP_PAYLOAD))
 		fits = len == 0;
+	else if (q->kind == RN_OP_KIND_ATOMIC_WRITE)
+		fits = len == sizeof(uint64_t);
 	else if (!(q->flags & RN_OP_LAST))
 		fits = len == mtu;
 	else if (!(q->flags & RN_OP_FIRST))
@@ -183,7 +221,7 @@ static enum rn_verdict check_resource(const struct rn_qp *qp, const struct rn_re
 	const struct rn_responder *rsp = &qp->rsp;
 	uint8_t max = qp->attr.max_dest_rd_atomic;
 
-	if (q->kind != RN_OP_KIND_READ && q->kind != RN_OP_KIND_ATOMIC)
+	if (!rn_is_answered(q->kind))
 		return RN_V_NEXT;
 	if (max == 0)
 		return RN_V_NO_RESOURCE;
@@ -207,8 +245,11 @@ static enum rn_verdict check_dma_len_max(const struct rn_qp *qp,
 					 const struct rn_request *q)
 {
 	(void)qp;
-	return q->flags & RN_OP_RETH && q->reth.dma_len > RN_MSG_MAX ? RN_V_TOO_LONG
-								     : RN_V_NEXT;
+	/* What a FLUSH names is no message. */
+	return q->flags & RN_OP_RETH && !(q->flags & RN_OP_FETH) &&
+			       q->reth.dma_len > RN_MSG_MAX
+		       ? RN_V_TOO_LONG
+		       : RN_V_NEXT;
 }
 
 static enum rn_verdict check_key(const struct rn_qp *qp, const struct rn_request *q)
@@ -221,9 +262,11 @@ static enum rn_verdict check_key(const struct rn_qp *qp, const struct rn_request
 static enum rn_verdict check_alignment(const struct rn_qp *qp, const struct rn_request *q)
 {
 	(void)qp;
-	return q->kind == RN_OP_KIND_ATOMIC && (q->atomic.va | q->iova) % 8
-		       ? RN_V_MISALIGNED
-		       : RN_V_NEXT;
+	if (q->kind == RN_OP_KIND_ATOMIC && (q->atomic.va | q->iova) % 8)
+		return RN_V_MISALIGNED;
+	if (q->kind == RN_OP_KIND_ATOMIC_WRITE && (q->reth.va | q->iova) % 8)
+		return RN_V_MISALIGNED;
+	return RN_V_NEXT;
 }
 
 static enum rn_verdict check_recv_len(const struct rn_qp *qp, const struct rn_request *q)
@@ -244,6 +287,9 @@ static enum rn_verdict check_dma_len(const struct rn_qp *qp, const struct rn_req
 	const struct rn_responder *rsp = &qp->rsp;
 	uint32_t left;
 
+	if (q->kind == RN_OP_KIND_ATOMIC_WRITE)
+		return q->reth.dma_len == q->p->payload_len ? RN_V_NEXT
+							    : RN_V_BAD_DMA_LEN;
 	if (q->kind != RN_OP_KIND_WRITE)
 		return RN_V_NEXT;
 	left = q->flags & RN_OP_RETH ? q->reth.dma_len : rsp->write_total - rsp->received;

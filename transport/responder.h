@@ -46,6 +46,7 @@ struct rn_request {
 	enum rn_op_kind kind;
 	struct rn_reth reth;	     /* if RN_OP_RETH */
 	struct rn_atomic_eth atomic; /* if RN_OP_ATOMIC_ETH */
+	struct rn_feth feth;	     /* if RN_OP_FETH */
 	uint32_t imm;		     /* if RN_OP_IMM; if RN_OP_IETH the R_Key */
 	uint32_t srqn;		     /* if RN_OP_XRCETH */
 	struct rn_srq *srq; /* that receives come from; NULL: none, or none such */
@@ -56,6 +57,32 @@ struct rn_request {
 	rn_iova iova;
 	struct rn_mr *mr;
 };
+
+/* Requests with a resource and a response of their own. */
+static inline bool rn_is_answered(enum rn_op_kind kind)
+{
+	return kind == RN_OP_KIND_READ || kind == RN_OP_KIND_ATOMIC ||
+	       kind == RN_OP_KIND_ATOMIC_WRITE || kind == RN_OP_KIND_FLUSH;
+}
+
+static inline uint32_t rn_flush_access(uint8_t placement)
+{
+	return (placement & RN_FLUSH_GLOBAL ? RN_ACCESS_FLUSH_GLOBAL : 0) |
+	       (placement & RN_FLUSH_PERSISTENT ? RN_ACCESS_FLUSH_PERSISTENT : 0);
+}
+
+/* What a FLUSH wants of memory; of @use domain and queue pair are filled in. */
+static inline struct rn_key_use rn_flush_use(const struct rn_reth *reth,
+					     const struct rn_feth *feth,
+					     struct rn_key_use use)
+{
+	use.key = reth->rkey;
+	use.va = reth->va;
+	use.len = reth->dma_len;
+	use.whole = feth->selectivity == RN_FLUSH_MR;
+	use.access = rn_flush_access(feth->placement);
+	return use;
+}
 
 /* -------------------------------------------------------------- responder.c */
 void rn_request_load(struct rn_request *q, const struct rn_qp *qp,
@@ -74,10 +101,13 @@ enum rn_verdict rn_request_execute(struct rn_qp *qp, rn_ns now,
 /* Answer a request that was executed before, without executing it again. */
 void rn_request_repeat(struct rn_qp *qp, const struct rn_request *q);
 
-/* Start the next atomic of the QP if none is under way. A failed one: its resource is
- * given up through rn_rsp_fail().
+/* -------------------------------------------------------------- operation.c */
+/* Start the next atomic, ATOMIC WRITE or FLUSH of the QP if none is under way. A failed
+ * one: its resource is given up through rn_rsp_fail().
  */
-void rn_atomic_start(struct rn_qp *qp, rn_ns now);
+void rn_operation_start(struct rn_qp *qp, rn_ns now);
+/* The memory has answered. */
+void rn_operation_mem_done(struct rn_qp *qp, rn_ns now, enum rn_mem_result result);
 
 /* ---------------------------------------------------------------- respond.c */
 static inline struct rn_resource *rn_res_at(struct rn_responder *rsp, uint8_t index)

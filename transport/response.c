@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* response.c - READ and atomic responses arriving at an RC requester.
+/* response.c - READ and atomic responses arriving at an RC requester; an empty READ
+ * response answers ATOMIC WRITE and FLUSH.
  *
  * Source: IBTA Vol 1, 9.7.5.2 (READ responses) and 9.7.5.3 (atomics).
  */
@@ -57,6 +58,12 @@ static enum rn_wc_status judge_read_response(const struct rn_qp *qp,
 	bool first = (p->op->flags & RN_OP_FIRST) != 0;
 	bool last = (p->op->flags & RN_OP_LAST) != 0;
 
+	if (rn_wqe_info(wqe)->kind == RN_WQE_ATOMIC_WRITE ||
+	    rn_wqe_info(wqe)->kind == RN_WQE_FLUSH) {
+		if (!first || !last)
+			return RN_WC_BAD_RESP_ERR;
+		return p->payload_len ? RN_WC_LOC_LEN_ERR : RN_WC_SUCCESS;
+	}
 	if (rn_wqe_info(wqe)->kind != RN_WQE_READ)
 		return RN_WC_BAD_RESP_ERR;
 	if (last != ends_request(qp, wqe))

@@ -15,10 +15,10 @@ enum rn_wqe_state {
 /* A send WQE; slots are sq.stride bytes apart, SGEs or inline bytes follow the struct. */
 struct rn_send_wqe {
 	uint64_t wr_id;
-	uint64_t remote_addr;  /* UD: not used */
-	uint32_t rkey;	       /* UD: Q_Key */
-	uint32_t length;       /* bytes of the message */
-	uint32_t imm;	       /* or R_Key to invalidate */
+	uint64_t remote_addr; /* UD: not used */
+	uint32_t rkey;	      /* UD: Q_Key */
+	uint32_t length;      /* bytes of the message */
+	uint32_t imm; /* or R_Key to invalidate; FLUSH: placement | selectivity << 8 */
 	uint32_t first_psn;    /* valid from STARTED on */
 	uint32_t packet_count; /* PSNs that it takes, >= 1; valid from STARTED on */
 	uint32_t progress;     /* READ/atomic: responses received, in packets */

@@ -64,6 +64,8 @@ enum rn_wc_opcode { /* numbers of enum ibv_wc_opcode */
 	RN_WC_FETCH_ADD = 4,
 	RN_WC_BIND_MW = 5,
 	RN_WC_LOCAL_INV = 6,
+	RN_WC_FLUSH = 8,
+	RN_WC_ATOMIC_WRITE = 9,
 	RN_WC_RECV = 128,
 	RN_WC_RECV_RDMA_WITH_IMM = 129,
 };

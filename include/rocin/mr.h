@@ -104,6 +104,7 @@ struct rn_key_use {
 	uint64_t va;	 /* first byte, in the address space of the region */
 	uint64_t len;	 /* bytes */
 	uint32_t access; /* RN_ACCESS_* bits all of which the region must grant */
+	bool whole;	 /* all of the region, whatever @va and @len say */
 };
 
 /**

@@ -36,6 +36,8 @@ enum rn_wr_opcode { /* numbers of enum ibv_wr_opcode */
 	RN_WR_LOCAL_INV = 7,
 	RN_WR_BIND_MW = 8,
 	RN_WR_SEND_WITH_INV = 9,
+	RN_WR_FLUSH = 14,
+	RN_WR_ATOMIC_WRITE = 15,
 	RN_WR_COUNT,
 };
 
@@ -60,9 +62,14 @@ struct rn_send_wr {
 	 */
 	uint64_t bind_length;
 	uint32_t bind_region, bind_access; /* L_Key; RN_ACCESS_* */
-	const struct rn_av *av;		   /* UD; copied */
-	uint32_t remote_qpn, remote_qkey;  /* UD */
-	uint32_t remote_srqn;		   /* XRC_SEND; 24 bits */
+	/* RN_WR_FLUSH: how the bytes at remote_addr are to be placed, RN_FLUSH_GLOBAL |
+	 * RN_FLUSH_PERSISTENT, and which: RN_FLUSH_RANGE or RN_FLUSH_MR. See wire.h.
+	 */
+	uint32_t flush_length;
+	uint8_t flush_placement, flush_selectivity;
+	const struct rn_av *av;		  /* UD; copied */
+	uint32_t remote_qpn, remote_qkey; /* UD */
+	uint32_t remote_srqn;		  /* XRC_SEND; 24 bits */
 	const struct rn_sge *sg; /* copied; with RN_SEND_INLINE the bytes are copied */
 	uint32_t num_sge;
 };

@@ -226,8 +226,7 @@ struct rn_qp_attr pair_attr(const struct pair_qp *q, unsigned dev, uint32_t dest
 		.sq_psn = first ? PAIR_PSN_DEFAULT_A : PAIR_PSN_DEFAULT_B,
 		.rq_psn = first ? PAIR_PSN_DEFAULT_B : PAIR_PSN_DEFAULT_A,
 		.dest_qpn = dest_qpn,
-		.access = RN_ACCESS_REMOTE_WRITE | RN_ACCESS_REMOTE_READ |
-			  RN_ACCESS_REMOTE_ATOMIC,
+		.access = RN_ACCESS_REMOTE_MASK,
 		.av = { .dgid = q->p->gid[dev], .hop_limit = 64 },
 		.port_num = 1,
 		.max_rd_atomic = 4,

@@ -61,7 +61,7 @@ static uint8_t *put_headers(const struct raw_packet *k, uint32_t fl, uint8_t *p)
 	if (fl & RN_OP_XRCETH)
 		p = rn_xrceth_emit(p, k->srqn);
 	if (fl & RN_OP_FETH)
-		p = rn_put_be32(p, 0);
+		p = rn_feth_emit(p, &k->feth);
 	if (fl & RN_OP_RETH)
 		p = rn_reth_emit(p, &k->reth);
 	if (fl & RN_OP_ATOMIC_ETH)
@@ -134,6 +134,7 @@ static const uint8_t *get_headers(struct raw_packet *k, const uint8_t *p,
 	}
 	GET(RN_OP_DETH, rn_deth_parse, deth, RN_DETH_LEN)
 	GET(RN_OP_XRCETH, rn_xrceth_parse, srqn, RN_XRCETH_LEN)
+	GET(RN_OP_FETH, rn_feth_parse, feth, RN_FETH_LEN)
 	GET(RN_OP_RETH, rn_reth_parse, reth, RN_RETH_LEN)
 	GET(RN_OP_ATOMIC_ETH, rn_atomic_eth_parse, atomic, RN_ATOMIC_ETH_LEN)
 	GET(RN_OP_AETH, rn_aeth_parse, aeth, RN_AETH_LEN)

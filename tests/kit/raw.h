@@ -38,6 +38,7 @@ struct raw_packet {
 	bool ack_req, solicited, becn, fecn;
 	uint8_t tver;
 	int pad; /* RAW_AUTO_PAD, or this count + 1 */
+	struct rn_feth feth;
 	struct rn_reth reth;
 	struct rn_atomic_eth atomic;
 	struct rn_aeth aeth;

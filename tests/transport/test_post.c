@@ -59,6 +59,7 @@ static void post_send_refuses_what_the_device_cannot_do(void **state)
 		{ RN_WR_LOCAL_INV, { true, true, false } },
 		{ RN_WR_BIND_MW, { true, true, false } },
 		{ RN_WR_SEND_WITH_INV, { true, false, false } },
+		{ RN_WR_ATOMIC_WRITE, { true, false, false } },
 		{ 10, { false, false, false } },
 		{ 1000, { false, false, false } },
 	};

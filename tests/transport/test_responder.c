@@ -164,11 +164,6 @@ static void reserved_opcodes_are_invalid_requests(void **state)
 		expect_refused(RAW(.op = op, .psn = 100, .ack_req = true), NAK_INV,
 			       RN_EVENT_QP_REQ_ERR);
 	expect_refused(RAW(.op = 0x15, .psn = 100), NAK_INV, RN_EVENT_QP_REQ_ERR);
-	/* FLUSH, and ATOMIC WRITE with its payload, are not supported. */
-	expect_refused(RAW(.op = RN_RC_FLUSH, .psn = 100, .len = RN_FETH_LEN), NAK_INV,
-		       RN_EVENT_QP_REQ_ERR);
-	expect_refused(RAW(.op = RN_RC_ATOMIC_WRITE, .psn = 100, .len = 8), NAK_INV,
-		       RN_EVENT_QP_REQ_ERR);
 }
 
 static void every_truncation_is_survived(void **state)
