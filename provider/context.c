@@ -46,6 +46,8 @@ static void init(struct rnp_context *ctx)
 {
 	LIST_INIT(&ctx->channels);
 	LIST_INIT(&ctx->qps);
+	LIST_INIT(&ctx->srqs);
+	LIST_INIT(&ctx->xrcds);
 	LIST_INIT(&ctx->cqs);
 	LIST_INIT(&ctx->mrs);
 	LIST_INIT(&ctx->dms);
@@ -164,6 +166,8 @@ struct verbs_context *rnp_import_context(struct ibv_device *device, int cmd_fd)
 static void detach_all(struct rnp_context *ctx)
 {
 	int cancel = rnp_enter(ctx->engine);
+	struct rnp_xrcd *xrcd;
+	struct rnp_srq *srq;
 	struct rnp_qp *qp;
 	struct rnp_cq *cq;
 	struct rnp_mr *mr;
@@ -176,6 +180,10 @@ static void detach_all(struct rnp_context *ctx)
 		rnp_flow_detach(flow);
 	while ((qp = LIST_FIRST(&ctx->qps)))
 		rnp_qp_detach(qp);
+	while ((srq = LIST_FIRST(&ctx->srqs)))
+		rnp_srq_detach(srq);
+	while ((xrcd = LIST_FIRST(&ctx->xrcds)))
+		rnp_xrcd_detach(xrcd);
 	while ((cq = LIST_FIRST(&ctx->cqs)))
 		rnp_cq_detach(cq);
 	while ((mw = LIST_FIRST(&ctx->mws)))

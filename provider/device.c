@@ -39,6 +39,9 @@ static void fill_limits(struct ibv_device_attr *a)
 	a->max_qp_wr = RN_WR_MAX;
 	a->max_sge = RN_SGE_MAX;
 	a->max_sge_rd = RN_SGE_MAX;
+	a->max_srq = RNP_SRQ_MAX;
+	a->max_srq_wr = RN_WR_MAX;
+	a->max_srq_sge = RN_SGE_MAX;
 	a->max_cq = RNP_CQ_MAX;
 	a->max_cqe = RN_CQE_MAX;
 	a->max_mr = RNP_MR_MAX;
@@ -84,7 +87,8 @@ static void fill_attr(const struct rn_netdev *dev, struct ibv_device_attr *a)
 		IBV_DEVICE_UD_AV_PORT_ENFORCE | IBV_DEVICE_CURR_QP_STATE_MOD |
 		IBV_DEVICE_PORT_ACTIVE_EVENT | IBV_DEVICE_SYS_IMAGE_GUID |
 		IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_MEM_WINDOW |
-		IBV_DEVICE_MEM_WINDOW_TYPE_2B | IBV_DEVICE_MEM_MGT_EXTENSIONS;
+		IBV_DEVICE_MEM_WINDOW_TYPE_2B | IBV_DEVICE_MEM_MGT_EXTENSIONS |
+		IBV_DEVICE_SRQ_RESIZE | IBV_DEVICE_XRC;
 	a->local_ca_ack_delay = CA_ACK_DELAY_CODE;
 	a->phys_port_cnt = 1;
 	fill_limits(a);
@@ -95,7 +99,8 @@ int rnp_query_device_ex(struct ibv_context *context,
 			struct ibv_device_attr_ex *attr, size_t attr_size)
 {
 	const struct rnp_context *ctx = to_rnp_context(context);
-	const uint32_t any = IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV;
+	const uint32_t any =
+		IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV | IBV_ODP_SUPPORT_SRQ_RECV;
 	const uint32_t rc = any | IBV_ODP_SUPPORT_WRITE | IBV_ODP_SUPPORT_READ |
 			    IBV_ODP_SUPPORT_ATOMIC;
 	struct ibv_device_attr_ex a = {
@@ -106,6 +111,7 @@ int rnp_query_device_ex(struct ibv_context *context,
 			.uc_odp_caps = any | IBV_ODP_SUPPORT_WRITE,
 			.ud_odp_caps = any,
 		},
+		.xrc_odp_caps = rc,
 		.completion_timestamp_mask = UINT64_MAX,
 		.hca_core_clock = CLOCK_KHZ,
 		.phys_port_cnt_ex = 1,

@@ -29,6 +29,8 @@ static_assert((int)RN_EVENT_QP_REQ_ERR == IBV_EVENT_QP_REQ_ERR, "verbs numbers")
 static_assert((int)RN_EVENT_QP_ACCESS_ERR == IBV_EVENT_QP_ACCESS_ERR, "verbs numbers");
 static_assert((int)RN_EVENT_COMM_EST == IBV_EVENT_COMM_EST, "verbs numbers");
 static_assert((int)RN_EVENT_SQ_DRAINED == IBV_EVENT_SQ_DRAINED, "verbs numbers");
+static_assert((int)RN_EVENT_SRQ_LIMIT_REACHED == IBV_EVENT_SRQ_LIMIT_REACHED,
+	      "verbs numbers");
 static_assert((int)RN_EVENT_LAST_WQE_REACHED == IBV_EVENT_QP_LAST_WQE_REACHED,
 	      "verbs numbers");
 
@@ -166,7 +168,20 @@ static void on_cq_error(struct rnp_cq *cq)
 
 static void on_qp_event(struct rnp_qp *qp, enum rn_async_event type)
 {
-	write_async(qp->ctx, (uintptr_t)&qp->base.qp, (int)type, &qp->async_events);
+	struct rnp_qp *handle = qp;
+
+	/* Everybody who has it open is told. */
+	do {
+		write_async(handle->ctx, (uintptr_t)&handle->base.qp, (int)type,
+			    &handle->async_events);
+		handle = handle->next_handle;
+	} while (handle != qp);
+}
+
+static void on_srq_limit(struct rnp_srq *srq)
+{
+	write_async(srq->ctx, (uintptr_t)&srq->base, IBV_EVENT_SRQ_LIMIT_REACHED,
+		    &srq->async_events);
 }
 
 static void on_event(const struct rn_event *ev)
@@ -175,6 +190,8 @@ static void on_event(const struct rn_event *ev)
 		on_completion(ev->cq->owner);
 	else if (ev->async == RN_EVENT_CQ_ERR)
 		on_cq_error(ev->cq->owner);
+	else if (ev->async == RN_EVENT_SRQ_LIMIT_REACHED)
+		on_srq_limit(rn_srq_owner(ev->srq));
 	else
 		on_qp_event(rn_qp_owner(ev->qp), ev->async);
 }
@@ -261,5 +278,17 @@ void rnp_qp_settle_events(struct rnp_qp *qp)
 	if (qp->async_events)
 		qp->async_events -= rnp_event_pipe_purge(&qp->ctx->async, base);
 	a.read = qp->async_events;
+	wait_for_acks(&a);
+}
+
+void rnp_srq_settle_events(struct rnp_srq *srq)
+{
+	struct awaited a = { .mutex = &srq->base.mutex,
+			     .cond = &srq->base.cond,
+			     .acked = &srq->base.events_completed };
+
+	if (srq->async_events)
+		srq->async_events -= rnp_event_pipe_purge(&srq->ctx->async, &srq->base);
+	a.read = srq->async_events;
 	wait_for_acks(&a);
 }

@@ -27,9 +27,10 @@ struct rnp_hca {
 	unsigned refs; /* contexts; guarded by list_lock */
 	/* Guarded by the engine lock. */
 	uint32_t count[RNP_HCA_KINDS];
-	struct table qps, mrs;
+	struct table qps, mrs, srqs;
+	struct rnp_xrc_domains xrc_domains;
 	uint64_t dm_bytes; /* given out */
-	uint32_t last_pd, last_key, last_dm;
+	uint32_t last_pd, last_key, last_dm, last_srqn, last_xrcd;
 };
 
 static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER; /* guards: hcas, refs */
@@ -68,6 +69,7 @@ static struct rnp_hca *share_locked(struct rnp_engine *e)
 		if (!hca)
 			return NULL;
 		hca->engine = e;
+		LIST_INIT(&hca->xrc_domains);
 		LIST_INSERT_HEAD(&hcas, hca, link);
 	}
 	hca->refs++;
@@ -110,6 +112,7 @@ void rnp_hca_close(struct rnp_hca *hca, void *owner)
 		LIST_REMOVE(hca, link);
 		free(hca->qps.bucket);
 		free(hca->mrs.bucket);
+		free(hca->srqs.bucket);
 		free(hca);
 	}
 	pthread_mutex_unlock(&list_lock);
@@ -142,6 +145,7 @@ int rnp_hca_add(struct rnp_hca *hca, enum rnp_hca_kind kind)
 		[RNP_HCA_MR] = RNP_MR_MAX,
 		[RNP_HCA_MCAST_GRP] = RNP_MCAST_GRP_MAX,
 		[RNP_HCA_MW] = RNP_MW_MAX,
+		[RNP_HCA_SRQ] = RNP_SRQ_MAX,
 	};
 	uint32_t count = hca->count[kind] + 1;
 	int rc = 0;
@@ -154,6 +158,8 @@ int rnp_hca_add(struct rnp_hca *hca, enum rnp_hca_kind kind)
 		rc = grow(hca, &hca->mrs,
 			  hca->count[RNP_HCA_MR] + hca->count[RNP_HCA_MW] + 1,
 			  rn_dev_grow_mr_table);
+	else if (kind == RNP_HCA_SRQ)
+		rc = grow(hca, &hca->srqs, count, rn_dev_grow_srq_table);
 	if (!rc)
 		hca->count[kind] = count;
 	return rc;
@@ -188,6 +194,26 @@ uint32_t rnp_hca_new_pd(struct rnp_hca *hca)
 {
 	/* 2^32 PDs later the first is long gone. */
 	return ++hca->last_pd;
+}
+
+uint32_t rnp_hca_new_xrcd(struct rnp_hca *hca)
+{
+	return ++hca->last_xrcd; /* as PDs */
+}
+
+struct rnp_xrc_domains *rnp_hca_xrc_domains(struct rnp_hca *hca)
+{
+	return &hca->xrc_domains;
+}
+
+uint32_t rnp_hca_new_srqn(struct rnp_hca *hca)
+{
+	uint32_t srqn;
+
+	do {
+		srqn = ++hca->last_srqn & RN_SRQN_MAX;
+	} while (srqn == 0 || rn_dev_has_srqn(rnp_engine_dev(hca->engine), srqn));
+	return srqn;
 }
 
 /* The index counts up through all values and the key byte counts the rounds, so a key

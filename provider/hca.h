@@ -7,6 +7,7 @@
 
 #include <infiniband/verbs.h>
 #include <stdint.h>
+#include <sys/queue.h>
 
 #include "rocin/transport.h"
 
@@ -14,8 +15,12 @@ struct rnp_engine;
 struct rnp_engine_hooks;
 struct rnp_hca;
 
+/* Domains that are open, of all contexts; engine lock. See xrcd.c. */
+LIST_HEAD(rnp_xrc_domains, rnp_xrc_domain);
+
 /* Advertised by ibv_query_device() and enforced here or in the core. */
 enum {
+	RNP_SRQ_MAX = 32768,
 	RNP_QP_MAX = 32768, /* half of the QPNs of one process: the others may rest */
 	RNP_CQ_MAX = 65536,
 	RNP_PD_MAX = 65536,
@@ -31,6 +36,7 @@ enum {
 
 enum rnp_hca_kind {
 	RNP_HCA_QP,
+	RNP_HCA_SRQ,
 	RNP_HCA_CQ,
 	RNP_HCA_PD,
 	RNP_HCA_MR,
@@ -71,5 +77,9 @@ void rnp_hca_give_dm(struct rnp_hca *hca, uint64_t bytes);
 uint32_t rnp_hca_new_dm(struct rnp_hca *hca);
 uint32_t rnp_hca_new_pd(struct rnp_hca *hca);
 uint32_t rnp_hca_new_key(struct rnp_hca *hca);
+uint32_t rnp_hca_new_srqn(struct rnp_hca *hca);
+uint32_t rnp_hca_new_xrcd(struct rnp_hca *hca);
+
+struct rnp_xrc_domains *rnp_hca_xrc_domains(struct rnp_hca *hca);
 
 #endif /* RNP_HCA_H */

@@ -28,8 +28,7 @@ int rnp_modify_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int attr_mask)
 	if (rc)
 		goto out;
 	if ((mask & IBV_QP_STATE) && attr->qp_state == IBV_QPS_RESET) {
-		rnp_cq_skip_qp(to_rnp_cq(base->send_cq), base->qp_num);
-		rnp_cq_skip_qp(to_rnp_cq(base->recv_cq), base->qp_num);
+		rnp_qp_skip_cqes(qp);
 	}
 	rnp_engine_kick(e);
 out:

@@ -55,6 +55,8 @@ struct rnp_context {
 	LIST_HEAD(, rnp_channel) channels;
 	/* Everything that lives in the device; guarded by the engine lock. */
 	LIST_HEAD(, rnp_qp) qps;
+	LIST_HEAD(, rnp_srq) srqs;
+	LIST_HEAD(, rnp_xrcd) xrcds;
 	LIST_HEAD(, rnp_cq) cqs;
 	LIST_HEAD(, rnp_mr) mrs;
 	LIST_HEAD(, rnp_dm) dms;
@@ -126,6 +128,28 @@ struct rnp_cq {
 	uint32_t async_events;
 };
 
+struct rnp_srq {
+	struct ibv_srq base;
+	struct rnp_context *ctx;
+	LIST_ENTRY(rnp_srq) link; /* engine lock */
+	struct rn_srq *core;	  /* a block of its own */
+	struct rnp_buffer ring;
+	uint32_t number;
+	/* Of an XRC domain, or NULL. */
+	struct rnp_xrcd *xrcd;
+	struct rnp_cq *cq;
+	unsigned qps;	       /* made with it; engine lock */
+	uint32_t async_events; /* as in struct rnp_cq; engine lock */
+};
+
+/* One opening of an XRC domain. */
+struct rnp_xrcd {
+	struct ibv_xrcd base;
+	LIST_ENTRY(rnp_xrcd) link; /* engine lock */
+	struct rnp_xrc_domain *domain;
+	atomic_uint refs; /* SRQs and QPs */
+};
+
 struct rnp_qp {
 	union rnp_abi_qp base;
 	struct rnp_context *ctx;
@@ -136,7 +160,12 @@ struct rnp_qp {
 	LIST_HEAD(, rnp_mcast) mcasts; /* groups that it is in; engine lock */
 	struct ibv_qp_cap cap;
 	bool sq_sig_all;
-	unsigned flows;		/* rules that steer here; engine lock */
+	unsigned flows;	       /* rules that steer here; engine lock */
+	struct rnp_xrcd *xrcd; /* of a target QP, or NULL */
+	/* Ring of all that have this QP of the device open, see ibv_open_qp(); engine
+	 * lock.
+	 */
+	struct rnp_qp *next_handle;
 	uint32_t async_events;	/* as in struct rnp_cq; engine lock */
 	struct rnp_wr_list *wr; /* ibv_wr_*() in the making; NULL: not asked for */
 };
@@ -149,6 +178,8 @@ static inline struct rnp_context *to_rnp_context(struct ibv_context *c)
 static inline struct rnp_mr *to_rnp_mr(struct rnp_abi_mr *mr) { return (struct rnp_mr *)mr; }
 static inline struct rnp_ah *to_rnp_ah(struct ibv_ah *ah) { return (struct rnp_ah *)ah; }
 static inline struct rnp_cq *to_rnp_cq(struct ibv_cq *cq) { return (struct rnp_cq *)cq; }
+static inline struct rnp_srq *to_rnp_srq(struct ibv_srq *srq) { return (struct rnp_srq *)srq; }
+static inline struct rnp_xrcd *to_rnp_xrcd(struct ibv_xrcd *x) { return (struct rnp_xrcd *)x; }
 static inline struct rnp_qp *to_rnp_qp(struct ibv_qp *qp) { return (struct rnp_qp *)qp; }
 /* clang-format on */
 
@@ -299,6 +330,7 @@ void rnp_channel_put(struct rnp_context *ctx, struct rnp_channel *channel);
  */
 void rnp_cq_settle_events(struct rnp_cq *cq);
 void rnp_qp_settle_events(struct rnp_qp *qp);
+void rnp_srq_settle_events(struct rnp_srq *srq);
 
 /* ------------------------------------------------------------ qp.c, modify.c, post.c */
 struct ibv_qp *rnp_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr);
@@ -316,7 +348,31 @@ int rnp_post_send(struct ibv_qp *base, struct ibv_send_wr *wr,
 		  struct ibv_send_wr **bad_wr);
 int rnp_post_recv(struct ibv_qp *base, struct ibv_recv_wr *wr,
 		  struct ibv_recv_wr **bad_wr);
+/* Its CQEs are not for the program any more; engine lock held. */
+void rnp_qp_skip_cqes(struct rnp_qp *qp);
 void rnp_qp_detach(struct rnp_qp *qp);
+/* What creating and opening have in common: zeroed, but for what @attr says. */
+struct rnp_qp *rnp_qp_alloc(struct rnp_context *ctx, struct ibv_pd *pd,
+			    const struct ibv_qp_init_attr *attr);
+
+/* ------------------------------------------------------------------ srq.c, xrcd.c */
+struct ibv_srq *rnp_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr);
+struct ibv_srq *rnp_create_srq_ex(struct ibv_context *context,
+				  struct ibv_srq_init_attr_ex *attr);
+int rnp_modify_srq(struct ibv_srq *base, struct ibv_srq_attr *attr, int mask);
+int rnp_query_srq(struct ibv_srq *base, struct ibv_srq_attr *attr);
+int rnp_get_srq_num(struct ibv_srq *base, uint32_t *srq_num);
+int rnp_post_srq_recv(struct ibv_srq *base, struct ibv_recv_wr *wr,
+		      struct ibv_recv_wr **bad_wr);
+int rnp_destroy_srq(struct ibv_srq *base);
+void rnp_srq_detach(struct rnp_srq *srq);
+struct ibv_xrcd *rnp_open_xrcd(struct ibv_context *context,
+			       struct ibv_xrcd_init_attr *attr);
+int rnp_close_xrcd(struct ibv_xrcd *base);
+uint32_t rnp_xrcd_number(const struct rnp_xrcd *xrcd);
+/* After its SRQs and QPs. */
+void rnp_xrcd_detach(struct rnp_xrcd *xrcd);
+struct ibv_qp *rnp_open_qp(struct ibv_context *context, struct ibv_qp_open_attr *attr);
 
 /* ----------------------------------------------------------------------- mcast.c */
 int rnp_attach_mcast(struct ibv_qp *base, const union ibv_gid *gid, uint16_t lid);

@@ -11,10 +11,45 @@ SAME(RN_QPT_RC, IBV_QPT_RC);
 SAME(RN_QPT_UC, IBV_QPT_UC);
 SAME(RN_QPT_UD, IBV_QPT_UD);
 SAME(RN_QPT_RAW_PACKET, IBV_QPT_RAW_PACKET);
+SAME(RN_QPT_XRC_SEND, IBV_QPT_XRC_SEND);
+SAME(RN_QPT_XRC_RECV, IBV_QPT_XRC_RECV);
 
 enum {
 	QP_ALIGN = 64
 }; /* rn_qp_create() */
+
+static bool is_target(enum ibv_qp_type type)
+{
+	return type == IBV_QPT_XRC_RECV;
+}
+
+static bool is_xrc(enum ibv_qp_type type)
+{
+	return type == IBV_QPT_XRC_SEND || is_target(type);
+}
+
+/* What does not apply to such a QP is not looked at, as by a kernel. */
+static struct ibv_qp_init_attr relevant(const struct ibv_qp_init_attr *in)
+{
+	struct ibv_qp_init_attr a = *in;
+
+	if (is_xrc(a.qp_type)) {
+		a.recv_cq = NULL;
+		a.srq = NULL;
+	}
+	if (is_xrc(a.qp_type) || a.srq)
+		a.cap.max_recv_wr = a.cap.max_recv_sge = 0;
+	if (is_target(a.qp_type)) {
+		a.send_cq = NULL;
+		a.cap = (struct ibv_qp_cap){ 0 };
+	}
+	return a;
+}
+
+static bool is_cq_of(const struct rnp_context *ctx, const struct ibv_cq *cq)
+{
+	return cq && cq->context == &ctx->base;
+}
 
 /* A positive errno if such a QP cannot be. */
 static int check_init(const struct rnp_context *ctx, const struct ibv_qp_init_attr *attr)
@@ -22,12 +57,15 @@ static int check_init(const struct rnp_context *ctx, const struct ibv_qp_init_at
 	const struct ibv_qp_cap *cap = &attr->cap;
 
 	if (attr->qp_type != IBV_QPT_RC && attr->qp_type != IBV_QPT_UC &&
-	    attr->qp_type != IBV_QPT_UD && attr->qp_type != IBV_QPT_RAW_PACKET)
+	    attr->qp_type != IBV_QPT_UD && attr->qp_type != IBV_QPT_RAW_PACKET &&
+	    !is_xrc(attr->qp_type))
 		return EOPNOTSUPP;
-	if (attr->srq)
-		return EOPNOTSUPP;
-	if (!attr->send_cq || !attr->recv_cq || attr->send_cq->context != &ctx->base ||
-	    attr->recv_cq->context != &ctx->base)
+	if (attr->srq &&
+	    (attr->srq->context != &ctx->base || to_rnp_srq(attr->srq)->xrcd))
+		return EINVAL;
+	if (!is_target(attr->qp_type) && !is_cq_of(ctx, attr->send_cq))
+		return EINVAL;
+	if (!is_xrc(attr->qp_type) && !is_cq_of(ctx, attr->recv_cq))
 		return EINVAL;
 	if (cap->max_send_wr > RN_WR_MAX || cap->max_recv_wr > RN_WR_MAX ||
 	    cap->max_send_sge > RN_SGE_MAX || cap->max_recv_sge > RN_SGE_MAX ||
@@ -36,15 +74,22 @@ static int check_init(const struct rnp_context *ctx, const struct ibv_qp_init_at
 	return 0;
 }
 
-static struct rn_qp_init init_of(struct rnp_qp *qp, const struct rnp_pd *pd)
+static struct rn_cq *core_cq(struct ibv_cq *cq)
+{
+	return cq ? &to_rnp_cq(cq)->core : NULL;
+}
+
+static struct rn_qp_init init_of(struct rnp_qp *qp)
 {
 	const struct ibv_qp *base = &qp->base.qp;
 
 	return (struct rn_qp_init){
 		.type = (enum rn_qp_type)base->qp_type,
-		.pd = pd->number,
-		.send_cq = &to_rnp_cq(base->send_cq)->core,
-		.recv_cq = &to_rnp_cq(base->recv_cq)->core,
+		.pd = base->pd ? to_rnp_pd(base->pd)->number : 0,
+		.send_cq = core_cq(base->send_cq),
+		.recv_cq = core_cq(base->recv_cq),
+		.srq = base->srq ? to_rnp_srq(base->srq)->core : NULL,
+		.xrcd = qp->xrcd ? rnp_xrcd_number(qp->xrcd) : 0,
 		.max_send_wr = qp->cap.max_send_wr,
 		.max_recv_wr = qp->cap.max_recv_wr,
 		.max_send_sge = qp->cap.max_send_sge,
@@ -58,7 +103,7 @@ static struct rn_qp_init init_of(struct rnp_qp *qp, const struct rnp_pd *pd)
 /* The core's part of it, perhaps from the program. A positive errno on failure. */
 static int alloc_block(struct rnp_qp *qp, struct ibv_pd *pd)
 {
-	struct rn_qp_init init = init_of(qp, to_rnp_pd(pd));
+	struct rn_qp_init init = init_of(qp);
 	int cancel = rnp_enter(qp->ctx->engine);
 
 	qp->block.len = rn_qp_size(rnp_engine_dev(qp->ctx->engine), &init);
@@ -88,12 +133,25 @@ static int take_number(const struct rnp_qp *qp, uint32_t *qpn)
 	return rc;
 }
 
+/* Count the QP where it is used, or no longer; engine lock held. */
+static void count_uses(struct rnp_qp *qp, int by)
+{
+	const struct ibv_qp *base = &qp->base.qp;
+
+	if (base->send_cq)
+		to_rnp_cq(base->send_cq)->qp_refs += (unsigned)by;
+	if (base->recv_cq)
+		to_rnp_cq(base->recv_cq)->qp_refs += (unsigned)by;
+	if (base->srq)
+		to_rnp_srq(base->srq)->qps += (unsigned)by;
+}
+
 /* Put the QP into the device; engine lock held. A positive errno on failure. */
-static int attach(struct rnp_qp *qp, struct rnp_pd *pd)
+static int attach(struct rnp_qp *qp)
 {
 	struct rnp_context *ctx = qp->ctx;
 	struct rn_dev *dev = rnp_engine_dev(ctx->engine);
-	struct rn_qp_init init = init_of(qp, pd);
+	struct rn_qp_init init = init_of(qp);
 	int rc = -rnp_hca_add(ctx->hca, RNP_HCA_QP);
 
 	if (rc)
@@ -106,14 +164,13 @@ static int attach(struct rnp_qp *qp, struct rnp_pd *pd)
 	qp->stats = init.stats = rnp_engine_stats_qp(ctx->engine);
 	qp->core = rn_qp_create(dev, qp->block.addr, &init);
 	qp->base.qp.qp_num = qp->base.qp.handle = init.qpn;
-	to_rnp_cq(qp->base.qp.send_cq)->qp_refs++;
-	to_rnp_cq(qp->base.qp.recv_cq)->qp_refs++;
+	count_uses(qp, 1);
 	LIST_INSERT_HEAD(&ctx->qps, qp, link);
 	return 0;
 }
 
-static struct rnp_qp *alloc_qp(struct rnp_context *ctx, struct ibv_pd *pd,
-			       const struct ibv_qp_init_attr *attr)
+struct rnp_qp *rnp_qp_alloc(struct rnp_context *ctx, struct ibv_pd *pd,
+			    const struct ibv_qp_init_attr *attr)
 {
 	struct rnp_qp *qp = calloc(1, sizeof(*qp));
 	struct ibv_qp *base;
@@ -126,11 +183,13 @@ static struct rnp_qp *alloc_qp(struct rnp_context *ctx, struct ibv_pd *pd,
 	base->pd = pd;
 	base->send_cq = attr->send_cq;
 	base->recv_cq = attr->recv_cq;
+	base->srq = attr->srq;
 	base->state = IBV_QPS_RESET;
 	base->qp_type = attr->qp_type;
 	pthread_mutex_init(&base->mutex, NULL);
 	pthread_cond_init(&base->cond, NULL);
 	qp->ctx = ctx;
+	qp->next_handle = qp;
 	qp->cap = attr->cap;
 	qp->sq_sig_all = attr->sq_sig_all != 0;
 	return qp;
@@ -144,11 +203,19 @@ static void free_qp(struct rnp_qp *qp)
 	free(qp);
 }
 
-/* @send_ops_flags: 0 if ibv_wr_*() is not wanted. */
-static struct ibv_qp *create(struct ibv_pd *pd, const struct ibv_qp_init_attr *attr,
+/* What a QP belongs to: one of the two is NULL. */
+struct home {
+	struct rnp_context *ctx;
+	struct ibv_pd *pd;
+	struct ibv_xrcd *xrcd; /* of a target QP */
+};
+
+/* @send_ops_flags: 0 if ibv_wr_*() is not wanted. @wanted->cap: Out: what it got. */
+static struct ibv_qp *create(const struct home *home, struct ibv_qp_init_attr *wanted,
 			     uint64_t send_ops_flags)
 {
-	struct rnp_context *ctx = to_rnp_context(pd->context);
+	const struct ibv_qp_init_attr init = relevant(wanted), *attr = &init;
+	struct rnp_context *ctx = home->ctx;
 	struct rnp_qp *qp;
 	char err[256];
 	int cancel;
@@ -156,9 +223,11 @@ static struct ibv_qp *create(struct ibv_pd *pd, const struct ibv_qp_init_attr *a
 
 	if (rc)
 		goto err_errno;
-	qp = alloc_qp(ctx, pd, attr);
+	qp = rnp_qp_alloc(ctx, home->pd, attr);
 	if (!qp)
 		return NULL;
+	if (home->xrcd)
+		qp->xrcd = to_rnp_xrcd(home->xrcd);
 	if (send_ops_flags)
 		rc = rnp_wr_init(qp, send_ops_flags);
 	if (rc)
@@ -168,15 +237,19 @@ static struct ibv_qp *create(struct ibv_pd *pd, const struct ibv_qp_init_attr *a
 		rnp_tell("%s", err);
 		goto err_free;
 	}
-	rc = alloc_block(qp, pd);
+	rc = alloc_block(qp, home->pd);
 	if (rc)
 		goto err_free;
 	cancel = rnp_enter(ctx->engine);
-	rc = attach(qp, to_rnp_pd(pd));
+	rc = attach(qp);
 	rnp_leave(ctx->engine, cancel);
 	if (rc)
 		goto err_free;
-	rnp_pd_get(pd);
+	if (home->pd)
+		rnp_pd_get(home->pd);
+	if (qp->xrcd)
+		atomic_fetch_add(&qp->xrcd->refs, 1);
+	wanted->cap = qp->cap;
 	return &qp->base.qp;
 
 err_free:
@@ -188,14 +261,36 @@ err_errno:
 
 struct ibv_qp *rnp_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 {
-	return create(pd, attr, 0);
+	const struct home home = { .ctx = to_rnp_context(pd->context), .pd = pd };
+
+	if (is_target(attr->qp_type)) {
+		errno = EINVAL; /* it has a domain, see rnp_create_qp_ex() */
+		return NULL;
+	}
+	return create(&home, attr, 0);
+}
+
+static bool find_home(struct home *home, const struct ibv_qp_init_attr_ex *ex)
+{
+	const struct ibv_context *context = &home->ctx->base;
+
+	if (is_target(ex->qp_type)) {
+		if (ex->comp_mask & IBV_QP_INIT_ATTR_XRCD)
+			home->xrcd = ex->xrcd;
+		return home->xrcd && home->xrcd->context == context;
+	}
+	if (ex->comp_mask & IBV_QP_INIT_ATTR_PD)
+		home->pd = ex->pd;
+	return home->pd && home->pd->context == context;
 }
 
 struct ibv_qp *rnp_create_qp_ex(struct ibv_context *context,
 				struct ibv_qp_init_attr_ex *ex)
 {
 	const uint32_t known = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS |
-			       IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+			       IBV_QP_INIT_ATTR_SEND_OPS_FLAGS | IBV_QP_INIT_ATTR_XRCD;
+	struct home home = { .ctx = to_rnp_context(context) };
+	struct ibv_qp *qp;
 	struct ibv_qp_init_attr attr = {
 		.qp_context = ex->qp_context,
 		.send_cq = ex->send_cq,
@@ -212,21 +307,56 @@ struct ibv_qp *rnp_create_qp_ex(struct ibv_context *context,
 		errno = EOPNOTSUPP;
 		return NULL;
 	}
-	if (!(ex->comp_mask & IBV_QP_INIT_ATTR_PD) || ex->pd->context != context) {
+	if (!find_home(&home, ex)) {
 		errno = EINVAL;
 		return NULL;
 	}
 	if (ex->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS)
 		ops = ex->send_ops_flags;
-	return create(ex->pd, &attr, ops);
+	qp = create(&home, &attr, ops);
+	if (qp)
+		ex->cap = attr.cap;
+	return qp;
+}
+
+/* Those that an SRQ's CQ has of a target QP stay: they are the SRQ's. */
+void rnp_qp_skip_cqes(struct rnp_qp *qp)
+{
+	struct ibv_cq *send_cq = qp->base.qp.send_cq, *recv_cq = qp->base.qp.recv_cq;
+
+	if (send_cq)
+		rnp_cq_skip_qp(to_rnp_cq(send_cq), qp->base.qp.qp_num);
+	if (recv_cq && recv_cq != send_cq)
+		rnp_cq_skip_qp(to_rnp_cq(recv_cq), qp->base.qp.qp_num);
+}
+
+/* Others have the QP open, see ibv_open_qp(): it lives on. */
+static void leave_to_others(struct rnp_qp *qp)
+{
+	struct rnp_qp *before = qp->next_handle;
+
+	while (before->next_handle != qp)
+		before = before->next_handle;
+	before->next_handle = qp->next_handle;
+	if (rn_qp_owner(qp->core) == qp)
+		rn_qp_set_owner(qp->core, before);
+	if (qp->block.addr) {
+		before->block = qp->block;
+		qp->block = (struct rnp_buffer){ 0 };
+	}
+	qp->next_handle = qp;
+	qp->core = NULL;
 }
 
 void rnp_qp_detach(struct rnp_qp *qp)
 {
 	struct rnp_engine *e = qp->ctx->engine;
-	struct rnp_cq *send_cq = to_rnp_cq(qp->base.qp.send_cq);
-	struct rnp_cq *recv_cq = to_rnp_cq(qp->base.qp.recv_cq);
 
+	LIST_REMOVE(qp, link);
+	if (qp->next_handle != qp) {
+		leave_to_others(qp);
+		return;
+	}
 	/* What the peer waits for leaves first: acknowledgements, and what was posted. */
 	rnp_engine_kick(e);
 	rnp_engine_settle(e, qp->base.qp.qp_num);
@@ -235,13 +365,9 @@ void rnp_qp_detach(struct rnp_qp *qp)
 	rn_qp_destroy(rnp_engine_dev(e), qp->core);
 	if (is_raw(qp))
 		rnp_raw_put(e);
-	rnp_cq_skip_qp(send_cq, qp->base.qp.qp_num);
-	if (recv_cq != send_cq)
-		rnp_cq_skip_qp(recv_cq, qp->base.qp.qp_num);
-	send_cq->qp_refs--;
-	recv_cq->qp_refs--;
+	rnp_qp_skip_cqes(qp);
+	count_uses(qp, -1);
 	rnp_hca_remove(qp->ctx->hca, RNP_HCA_QP);
-	LIST_REMOVE(qp, link);
 }
 
 int rnp_destroy_qp(struct ibv_qp *base)
@@ -264,7 +390,10 @@ int rnp_destroy_qp(struct ibv_qp *base)
 		pthread_cond_destroy(&base->cond);
 		pthread_mutex_destroy(&base->mutex);
 	}
+	if (qp->xrcd)
+		atomic_fetch_sub(&qp->xrcd->refs, 1);
 	free_qp(qp);
-	rnp_pd_put(pd);
+	if (pd)
+		rnp_pd_put(pd);
 	return 0;
 }

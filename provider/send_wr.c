@@ -118,6 +118,8 @@ int rnp_send_wr_from(const struct ibv_send_wr *wr, const struct ibv_qp *qp,
 		.sg = (const struct rn_sge *)wr->sg_list,
 		.num_sge = (uint32_t)wr->num_sge,
 	};
+	if (qp->qp_type == IBV_QPT_XRC_SEND)
+		out->remote_srqn = wr->qp_type.xrc.remote_srqn;
 	switch (rule.part) {
 	case PART_NONE:
 		return 0;

@@ -120,6 +120,13 @@ bool rn_dev_has_qpn(const struct rn_dev *dev, uint32_t qpn)
 	return rn_htab_find(&dev->qps, qpn) != NULL;
 }
 
+struct rn_qp *rn_dev_find_qp(const struct rn_dev *dev, uint32_t qpn)
+{
+	struct rn_hnode *node = rn_htab_find(&dev->qps, qpn);
+
+	return node ? RN_CONTAINER_OF(node, struct rn_qp, node) : NULL;
+}
+
 bool rn_dev_has_mr_index(const struct rn_dev *dev, uint32_t key_index)
 {
 	return rn_htab_find(&dev->mrs, key_index) != NULL;

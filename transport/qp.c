@@ -350,6 +350,11 @@ void *rn_qp_owner(const struct rn_qp *qp)
 	return qp->owner;
 }
 
+void rn_qp_set_owner(struct rn_qp *qp, void *owner)
+{
+	qp->owner = owner;
+}
+
 uint32_t rn_qp_qpn(const struct rn_qp *qp)
 {
 	return qp->qpn;

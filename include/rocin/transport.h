@@ -272,6 +272,7 @@ void rn_qp_query(const struct rn_qp *qp, struct rn_qp_attr *attr);
 
 enum rn_qp_state rn_qp_state(const struct rn_qp *qp);
 void *rn_qp_owner(const struct rn_qp *qp);
+void rn_qp_set_owner(struct rn_qp *qp, void *owner);
 uint32_t rn_qp_qpn(const struct rn_qp *qp);
 
 /* True if nothing of the send queue is unacknowledged or waiting to leave. */
@@ -324,6 +325,7 @@ void rn_dev_remove_mr(struct rn_dev *dev, struct rn_mr *mr);
 void **rn_dev_grow_qp_table(struct rn_dev *dev, void **bucket, uint32_t count);
 void **rn_dev_grow_mr_table(struct rn_dev *dev, void **bucket, uint32_t count);
 bool rn_dev_has_qpn(const struct rn_dev *dev, uint32_t qpn);
+struct rn_qp *rn_dev_find_qp(const struct rn_dev *dev, uint32_t qpn); /* or NULL */
 bool rn_dev_has_mr_index(const struct rn_dev *dev, uint32_t key_index);
 /* What has this index in its keys, of whatever kind; NULL: nothing. */
 const struct rn_mr *rn_dev_find_mr(const struct rn_dev *dev, uint32_t key_index);

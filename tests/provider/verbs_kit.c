@@ -81,6 +81,12 @@ struct ibv_qp *kit_create_qp(struct kit *k, enum ibv_qp_type type)
 	return qp;
 }
 
+static bool is_reliable(const struct ibv_qp *qp)
+{
+	return qp->qp_type == IBV_QPT_RC || qp->qp_type == IBV_QPT_XRC_SEND ||
+	       qp->qp_type == IBV_QPT_XRC_RECV;
+}
+
 static void modify(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 {
 	int rc = ibv_modify_qp(qp, attr, mask | IBV_QP_STATE);
@@ -99,7 +105,7 @@ void kit_to_init(struct ibv_qp *qp)
 		mask |= IBV_QP_QKEY;
 	} else {
 		attr.qp_access_flags = IBV_ACCESS_REMOTE_WRITE;
-		if (qp->qp_type == IBV_QPT_RC)
+		if (is_reliable(qp))
 			attr.qp_access_flags |=
 				IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
 		mask |= IBV_QP_ACCESS_FLAGS;
@@ -134,10 +140,13 @@ void kit_to_rts(struct kit *k, struct ibv_qp *qp, uint32_t dest_qpn)
 
 	if (qp->qp_type != IBV_QPT_UD)
 		rtr = IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
-	if (qp->qp_type == IBV_QPT_RC) {
-		rtr |= IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
-		rts |= IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
-		       IBV_QP_MAX_QP_RD_ATOMIC;
+	if (is_reliable(qp)) {
+		rts |= IBV_QP_TIMEOUT;
+		if (qp->qp_type != IBV_QPT_XRC_SEND)
+			rtr |= IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
+		if (qp->qp_type != IBV_QPT_XRC_RECV)
+			rts |= IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+			       IBV_QP_MAX_QP_RD_ATOMIC;
 	}
 	modify(qp, &attr, rtr);
 	attr.qp_state = IBV_QPS_RTS;
