@@ -3,12 +3,26 @@
 #include "provider.h"
 #include "qp_attr.h"
 
+/* Programs name all attributes of RC for both halves of XRC. A kernel leaves out what is
+ * of the other half before it judges, so we do.
+ */
+static uint32_t applicable(enum ibv_qp_type type, uint32_t mask)
+{
+	if (type == IBV_QPT_XRC_SEND)
+		return mask &
+		       ~(uint32_t)(IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
+	if (type == IBV_QPT_XRC_RECV)
+		return mask & ~(uint32_t)(IBV_QP_MAX_QP_RD_ATOMIC | IBV_QP_RETRY_CNT |
+					  IBV_QP_RNR_RETRY);
+	return mask;
+}
+
 int rnp_modify_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int attr_mask)
 {
 	struct rnp_qp *qp = to_rnp_qp(base);
 	struct rnp_engine *e = qp->ctx->engine;
 	struct rn_qp_attr core_attr;
-	uint32_t mask = (uint32_t)attr_mask;
+	uint32_t mask = applicable(base->qp_type, (uint32_t)attr_mask);
 	int rc, cancel;
 
 	if (rnp_is_copy(qp->ctx))

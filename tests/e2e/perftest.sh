@@ -44,8 +44,11 @@ interrupt() {
 
 case $program in
 ib_send_bw)
-	for connection in RC UC UD; do
+	for connection in RC UC UD XRC; do
 		perf "$connection" -c "$connection" -s 2048 -n 2000
+	done
+	for connection in RC UD; do
+		perf "$connection, SRQ" -c "$connection" -s 2048 -n 2000 --use-srq -q 4
 	done
 	perf 'all sizes' -a -n 200
 	perf '16 QPs' -q 16 -s 4096 -n 500
@@ -56,7 +59,7 @@ ib_send_bw)
 	interrupt TERM
 	;;
 ib_write_bw)
-	for connection in RC UC; do
+	for connection in RC UC XRC; do
 		perf "$connection" -c "$connection" -n 1000
 	done
 	perf 'all sizes' -a -n 200
@@ -66,6 +69,7 @@ ib_write_bw)
 	;;
 ib_read_bw)
 	perf RC -n 1000
+	perf XRC -c XRC -n 1000
 	perf 'all sizes' -a -n 100
 	perf '16 QPs' -q 16 -n 100
 	perf 'bidirectional' -b -n 500
@@ -75,13 +79,14 @@ ib_read_bw)
 ib_atomic_bw)
 	perf 'fetch and add' -A FETCH_AND_ADD -n 2000
 	perf 'compare and swap' -A CMP_AND_SWAP -n 2000
+	perf XRC -c XRC -n 1000
 	perf '16 QPs' -q 16 -n 200
 	perf 'bidirectional' -b -n 1000
 	perf 'events' -e -n 1000
 	perf 'duration' -D 2
 	;;
 ib_send_lat)
-	for connection in RC UC UD; do
+	for connection in RC UC UD XRC; do
 		perf "$connection" -c "$connection" -n 1000
 	done
 	perf 'all sizes' -a -n 100

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# pingpong.sh - libibverbs' own examples between two processes: RC, UC and UD, polling and
-# with events, several sizes, data checked where the program can.
+# pingpong.sh - libibverbs' own examples between two processes: RC, UC, UD, RC with a
+# shared receive queue and XRC, polling and with events, several sizes, data checked where
+# the program can.
 #
-# usage: pingpong.sh rc|uc|ud 4|6
+# usage: pingpong.sh rc|uc|ud|srq|xsrq 4|6
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
 kind=$1 family=$2
@@ -48,5 +49,18 @@ ud)
 	play '2 KiB' -s 2048
 	play 'the MTU' -s 4096
 	play '2 KiB, events' -s 2048 -e
+	;;
+srq)
+	play '1 byte' -s 1 -c
+	play '4 KiB, 1 QP' -s 4096 -q 1 -c
+	play '4 KiB, events' -s 4096 -e -c
+	play '100 kB, 32 QPs' -s 100000 -q 32 -n 500 -c
+	play 'few receives' -s 4096 -r 17 -n 2000
+	;;
+xsrq)
+	play '1 byte' -s 1 -n 1000
+	play '4 KiB' -s 4096 -n 1000
+	play '4 KiB, events' -s 4096 -e -n 1000
+	play '100 kB' -s 100000 -n 200
 	;;
 esac

@@ -141,12 +141,9 @@ void kit_to_rts(struct kit *k, struct ibv_qp *qp, uint32_t dest_qpn)
 	if (qp->qp_type != IBV_QPT_UD)
 		rtr = IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
 	if (is_reliable(qp)) {
-		rts |= IBV_QP_TIMEOUT;
-		if (qp->qp_type != IBV_QPT_XRC_SEND)
-			rtr |= IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
-		if (qp->qp_type != IBV_QPT_XRC_RECV)
-			rts |= IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
-			       IBV_QP_MAX_QP_RD_ATOMIC;
+		rtr |= IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
+		rts |= IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+		       IBV_QP_MAX_QP_RD_ATOMIC;
 	}
 	modify(qp, &attr, rtr);
 	attr.qp_state = IBV_QPS_RTS;

@@ -87,7 +87,7 @@ static void destroying_waits_for_the_acknowledgement(void **state)
 	kit_destroy_pair(qp);
 	assert_int_equal(pthread_create(&thread, NULL, destroy_it, &d), 0);
 	/* Time enough for the other thread, without measuring any. */
-	for (unsigned i = 0; i < 200; i++) {
+	for (unsigned i = 0; i < KIT_WR; i++) {
 		kit_post_recv(k, other[1], i, kit_sge(k, 1, 0, 64));
 		send_to(k, other[0], 8);
 		kit_expect(k->cq, i, IBV_WC_RECV);

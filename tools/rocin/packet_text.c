@@ -133,6 +133,12 @@ static void add_headers(struct line *l, const struct rn_opcode_info *op, const u
 		add(l, " qkey 0x%" PRIx32 " src-qp 0x%" PRIx32, deth.qkey, deth.src_qpn);
 		p += RN_DETH_LEN;
 	}
+	if (op->flags & RN_OP_XRCETH && !rn_xrceth_parse(&v, p, end)) {
+		add(l, " srq 0x%" PRIx32, v);
+		p += RN_XRCETH_LEN;
+	}
+	if (op->flags & RN_OP_FETH)
+		p += RN_FETH_LEN;
 	if (op->flags & RN_OP_RETH && !rn_reth_parse(&reth, p, end)) {
 		add(l, " va 0x%" PRIx64 " rkey 0x%" PRIx32 " dmalen %" PRIu32, reth.va,
 		    reth.rkey, reth.dma_len);
