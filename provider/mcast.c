@@ -157,11 +157,12 @@ int rnp_detach_mcast(struct ibv_qp *base, const union ibv_gid *gid, uint16_t lid
 void rnp_mcast_detach_all(struct rnp_qp *qp)
 {
 	uint32_t ifindex = rnp_engine_netdev(qp->ctx->engine)->ifindex;
-	struct rnp_mcast *m;
+	struct rnp_mcast *next;
 
-	while ((m = LIST_FIRST(&qp->mcasts))) {
+	for (struct rnp_mcast *m = LIST_FIRST(&qp->mcasts); m; m = next) {
 		struct rn_gid mgid = m->core.mgid;
 
+		next = LIST_NEXT(m, link);
 		rn_group_close(detach(qp, m), &mgid, ifindex);
 	}
 }

@@ -183,27 +183,36 @@ static void take(struct end *e, const struct ibv_wc *wc)
 	e->next++;
 }
 
-/* Completions until @number has been received (or sent, if it is SEND_ID). */
-static void run_until(struct end *e, uint32_t number)
+/* The next completion. */
+static struct ibv_wc await(const struct end *e)
 {
 	time_t end = time(NULL) + WAIT_S;
+	struct ibv_wc wc;
+	int n;
 
-	while (number == SEND_ID || e->next <= number) {
-		struct ibv_wc wc;
-		int n = ibv_poll_cq(e->cq, 1, &wc);
-
-		EXPECT(n >= 0);
-		if (n == 0 && time(NULL) > end) {
+	while ((n = ibv_poll_cq(e->cq, 1, &wc)) == 0) {
+		if (time(NULL) > end) {
 			fprintf(stderr, "nothing comes; %u is next\n", e->next);
 			exit(1);
 		}
-		if (n == 1 && wc.wr_id == SEND_ID) {
-			EXPECT(wc.status == IBV_WC_SUCCESS);
-			if (number == SEND_ID)
-				return;
-		} else if (n == 1) {
+	}
+	EXPECT(n == 1);
+	return wc;
+}
+
+/* Completions until @number has been received (or sent, if it is SEND_ID). */
+static void run_until(struct end *e, uint32_t number)
+{
+	while (number == SEND_ID || e->next <= number) {
+		struct ibv_wc wc = await(e);
+
+		if (wc.wr_id != SEND_ID) {
 			take(e, &wc);
+			continue;
 		}
+		EXPECT(wc.status == IBV_WC_SUCCESS);
+		if (number == SEND_ID)
+			return;
 	}
 }
 

@@ -56,7 +56,7 @@ static void post_recv(struct kit *k, struct ibv_qp *qp, unsigned wr_id)
 
 static const uint8_t *slot_of(const struct kit *k, unsigned wr_id)
 {
-	return k->buf + KIT_HALF + wr_id * SLOT;
+	return k->buf + KIT_HALF + (size_t)wr_id * SLOT;
 }
 
 static void post_send(struct kit *k, struct ibv_qp *qp, struct ibv_ah *ah, uint32_t qpn,

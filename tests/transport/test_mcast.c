@@ -176,7 +176,33 @@ static void an_immediate_comes_to_each_member(void **state)
 	free_world(&w);
 }
 
-/* Members 0 and 1 have a receive; @spoil has changed something about member 0. */
+static void members_that_share_receives_take_one_each(void **state)
+{
+	struct world w = new_world(false);
+	struct pair_srq *s = pair_srq_new(w.r.p, 0, 4, 0);
+	const struct rn_qp_init init = { .type = RN_QPT_UD, .srq = s->srq };
+	struct pair_qp *q[2];
+	struct rn_mcast m[2];
+
+	(void)state;
+	for (unsigned i = 0; i < 2; i++) {
+		struct rn_qp_attr attr;
+
+		q[i] = pair_qp_new_with(w.r.p, 0, &init);
+		attr = pair_attr(q[i], 0, RAW_PEER_QPN);
+		pair_modify_until(q[i], &attr, RN_QPS_RTS);
+		rn_mcast_attach(w.r.p->dev[0], &m[i], q[i]->qp, &group4);
+		assert_int_equal(pair_post_srq_mr(s, i + 1, w.recv, 0, RECV_LEN), 0);
+	}
+	inject(&w, &group4, RAW(.op = RN_UD_SEND_ONLY, .deth.qkey = QKEY));
+	for (unsigned i = 0; i < 2; i++) {
+		pair_expect_wc(q[i]->rcq, i + 1, RN_WC_SUCCESS);
+		rn_mcast_detach(w.r.p->dev[0], &m[i]);
+	}
+	free_world(&w);
+}
+
+/* Member 0 lacks something, which is counted; member 1 gets its copy. */
 static void expect_only_the_second(struct world *w, enum rn_stat counted)
 {
 	uint64_t before = stat(w, counted);
@@ -444,6 +470,7 @@ int main(void)
 		cmocka_unit_test(the_ip_header_names_the_ipv4_group),
 		cmocka_unit_test(the_ip_header_names_the_ipv6_group),
 		cmocka_unit_test(an_immediate_comes_to_each_member),
+		cmocka_unit_test(members_that_share_receives_take_one_each),
 		cmocka_unit_test(a_member_with_another_qkey_gets_nothing),
 		cmocka_unit_test(a_member_without_a_receive_gets_nothing),
 		cmocka_unit_test(a_member_whose_receive_is_short_keeps_it),
