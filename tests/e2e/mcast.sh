@@ -44,7 +44,17 @@ end() {
 		"$ROCIN_TESTS/mcast" "$@" "$work/$name.ready" "$work/go"
 }
 
+# drops: packets that reached rocind
+drops() {
+	rocin stat --daemon --all | awk '/dropped_/ { n += $2 } END { print NR ? n + 0 : "?" }'
+}
+
 on_lo() {
+	# A member that takes nothing out: it runs out of receives, and nobody else does.
+	end idle "lo:$addr_a" -d -n 5 "$group"
+	wait_for 30 ready || fail 'no idle member'
+	idle=${members[0]#*:}
+	members=()
 	end one "lo:$addr_a" -r "$group"
 	end two "lo:$addr_a" -r "$group"
 	end three "lo:$addr_b" -r "$group"
@@ -54,6 +64,11 @@ on_lo() {
 	end two "lo:$addr_b" -r -l 9 "$group"
 	end other "lo:$addr_b" -r -s -t 2 "${group/239/238}"
 	all 'a sender gets its own, and another group nothing of it'
+	[ "$(drops)" = 0 ] || fail "packets came to rocind: $(rocin stat --daemon)"
+	echo 'ok: rocind saw none of it'
+	kill "$idle"
+	wait "$idle" 2>/dev/null
+	return 0
 }
 
 users() {
