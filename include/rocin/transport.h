@@ -93,7 +93,7 @@ void rn_dev_set_gid(struct rn_dev *dev, uint32_t index, const struct rn_gid *gid
 
 /* One packet off the wire. @data stays the caller's and is not kept. */
 struct rn_rx {
-	const struct rn_flow *flow; /* src: the sender; dst: one of our addresses */
+	const struct rn_flow *flow; /* src: the sender; dst: our address or group */
 	const uint8_t *data;	    /* BTH to ICRC */
 	uint32_t len;		    /* bytes, ICRC included */
 	uint16_t gro_idx;	    /* position in the super-packet, 0 if alone */

@@ -44,6 +44,16 @@ end() {
 		"$ROCIN_TESTS/mcast" "$@" "$work/$name.ready" "$work/go"
 }
 
+# stop_members: they have been looked at enough
+stop_members() {
+	local m
+	for m in "${members[@]}"; do
+		kill "${m#*:}"
+		wait "${m#*:}" 2>/dev/null
+	done
+	rm -f "$work"/*.ready
+	members=()
+}
 # drops: packets that reached rocind
 drops() {
 	rocin stat --daemon --all | awk '/dropped_/ { n += $2 } END { print NR ? n + 0 : "?" }'
@@ -53,7 +63,7 @@ on_lo() {
 	# A member that takes nothing out: it runs out of receives, and nobody else does.
 	end idle "lo:$addr_a" -d -n 5 "$group"
 	wait_for 30 ready || fail 'no idle member'
-	idle=${members[0]#*:}
+	idle=("${members[@]}")
 	members=()
 	end one "lo:$addr_a" -r "$group"
 	end two "lo:$addr_a" -r "$group"
@@ -66,9 +76,8 @@ on_lo() {
 	all 'a sender gets its own, and another group nothing of it'
 	[ "$(drops)" = 0 ] || fail "packets came to rocind: $(rocin stat --daemon)"
 	echo 'ok: rocind saw none of it'
-	kill "$idle"
-	wait "$idle" 2>/dev/null
-	return 0
+	members=("${idle[@]}")
+	stop_members
 }
 
 users() {
@@ -175,6 +184,14 @@ bridge() {
 	end lone lo -x ENOMEM 239.1.2.3
 	all 'the limit of the kernel is told'
 	"${at[@]}" sysctl -qw net.ipv4.igmp_max_memberships=20
+	# Elsewhere the route comes with the link.
+	ip -n "$ns-c" link set eth down
+	at=(nsenter --net="/run/netns/$ns-c")
+	end early eth:10.79.0.3 -d ff05::1:2
+	wait_for 30 ready || fail 'no member on an interface that is down'
+	[ -e "$work/early.ready" ] || fail "an interface that is down: $(cat "$work/early.out")"
+	stop_members
+	echo 'ok: an interface that is down can be a member'
 	# The same group on two interfaces of a host: each device gets what is its own.
 	at=(nsenter --net="/run/netns/$ns-a")
 	for group in 239.1.2.3 ff05::1:2; do

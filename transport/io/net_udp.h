@@ -64,8 +64,8 @@ int rn_udp_fd(const struct rn_udp *u, unsigned idx);
  *
  * Return: descriptor for rn_udp_join(), or -EADDRINUSE (a program holds port 4791 of the
  *	   group for itself), -ENODEV (no such interface, or it has no IPv6), -ENETUNREACH
- *	   (IPv6: the interface has no route to the group, as the loopback interface
- *	   unless one was added), -EAFNOSUPPORT, -EMFILE, -ENFILE, -ENOMEM (also when
+ *	   (IPv6 on the loopback interface, which has no route to groups unless one was
+ *	   added), -EAFNOSUPPORT, -EMFILE, -ENFILE, -ENOMEM (also when
  *	   net.ipv4.igmp_max_memberships is 0).
  */
 int rn_group_open(const struct rn_gid *mgid, uint32_t ifindex);
@@ -73,8 +73,8 @@ int rn_group_open(const struct rn_gid *mgid, uint32_t ifindex);
 /* Leave the group, also for copies that fork() made, and close. -1 is ignored. */
 void rn_group_close(int fd, const struct rn_gid *mgid, uint32_t ifindex);
 
-/* Could what is sent to a group leave by an interface? 0, -ENETUNREACH (see above), or
- * what a socket call failed with.
+/* Could what is sent to a group leave by an interface? 0, -ENETUNREACH: it has no route
+ * to it, or what a socket call failed with.
  */
 int rn_group_route(const struct rn_gid *mgid, uint32_t ifindex);
 

@@ -3,9 +3,11 @@
  * set that stands beside the sockets of the addresses.
  */
 #include <errno.h>
+#include <net/if.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -116,9 +118,6 @@ static int open_socket(int family)
 	return fd < 0 ? -errno : rn_ctl_raise_fd(fd);
 }
 
-/* The kernel lets a socket into an IPv6 group of the loopback interface, and then has no
- * route for what is sent to it: nothing would ever come.
- */
 int rn_group_route(const struct rn_gid *mgid, uint32_t ifindex)
 {
 	union udp_addr addr;
@@ -137,18 +136,39 @@ int rn_group_route(const struct rn_gid *mgid, uint32_t ifindex)
 	return rc;
 }
 
+static bool is_loopback(uint32_t ifindex)
+{
+	struct ifreq req = { .ifr_ifindex = (int)ifindex };
+	int fd = open_socket(AF_UNIX);
+	bool is = fd >= 0 && ioctl(fd, SIOCGIFNAME, &req) == 0 &&
+		  ioctl(fd, SIOCGIFFLAGS, &req) == 0 && (req.ifr_flags & IFF_LOOPBACK);
+
+	if (fd >= 0)
+		syscall(SYS_close, fd);
+	return is;
+}
+
+/* The kernel lets a socket into an IPv6 group of the loopback interface, and then has no
+ * route for what is sent to it: nothing would ever come. (On others the route comes with
+ * the link.)
+ */
+static bool is_in_vain(const struct rn_gid *mgid, uint32_t ifindex)
+{
+	if (rn_group_route(mgid, ifindex) != -ENETUNREACH || !is_loopback(ifindex))
+		return false;
+	rn_log(RN_LOG_ERROR,
+	       "the loopback interface has no route to IPv6 groups; rocin doctor says "
+	       "what to do");
+	return true;
+}
+
 int rn_group_open(const struct rn_gid *mgid, uint32_t ifindex)
 {
 	int family = rn_gid_is_ipv4(mgid) ? AF_INET : AF_INET6;
-	int fd, rc = rn_group_route(mgid, ifindex);
+	int fd, rc;
 
-	if (rc == -ENETUNREACH)
-		rn_log(RN_LOG_ERROR,
-		       "interface %u has no route to IPv6 groups; rocin doctor says what "
-		       "to do",
-		       ifindex);
-	if (rc)
-		return rc;
+	if (is_in_vain(mgid, ifindex))
+		return -ENETUNREACH;
 	fd = open_socket(family);
 	if (fd < 0)
 		return fd;
