@@ -34,7 +34,7 @@ static void fill_limits(struct ibv_device_attr *a)
 {
 	a->max_mr_size = UINT64_MAX;
 	a->max_qp = RNP_QP_MAX;
-	a->device_cap_flags |= IBV_DEVICE_MANAGED_FLOW_STEERING;
+	a->device_cap_flags |= IBV_DEVICE_MANAGED_FLOW_STEERING | IBV_DEVICE_RAW_IP_CSUM;
 	a->max_raw_ethy_qp = RNP_QP_MAX;
 	a->max_qp_wr = RN_WR_MAX;
 	a->max_sge = RN_SGE_MAX;
@@ -115,6 +115,7 @@ int rnp_query_device_ex(struct ibv_context *context,
 		.completion_timestamp_mask = UINT64_MAX,
 		.hca_core_clock = CLOCK_KHZ,
 		.phys_port_cnt_ex = 1,
+		.raw_packet_caps = IBV_RAW_PACKET_CAP_IP_CSUM,
 		.cq_mod_caps = { .max_cq_count = RNP_CQ_MOD_MAX,
 				 .max_cq_period = RNP_CQ_MOD_MAX },
 		.max_dm_size = RNP_DM_BYTES,

@@ -15,6 +15,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "checksum.h"
 #include "engine_internal.h"
 #include "fd.h"
 #include "rocin/raw_packet.h"
@@ -293,28 +294,33 @@ static void count(struct rnp_engine *e, enum rn_stat stat)
 	__atomic_store_n(c, *c + 1, __ATOMIC_RELAXED);
 }
 
-/* The tag that the kernel took out of the frame; false if there was none. */
-static bool find_tag(struct msghdr *msg, uint8_t tag[TAG_LEN])
+/* What the kernel says about a frame; all zero if nothing. */
+static struct tpacket_auxdata find_aux(struct msghdr *msg)
 {
-	for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c)) {
-		struct tpacket_auxdata aux;
-		uint16_t type;
+	struct tpacket_auxdata aux = { 0 };
 
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c)) {
 		if (c->cmsg_level != SOL_PACKET || c->cmsg_type != PACKET_AUXDATA ||
 		    c->cmsg_len < CMSG_LEN(sizeof(aux)))
 			continue;
 		memcpy(&aux, CMSG_DATA(c), sizeof(aux));
-		if (!(aux.tp_status & TP_STATUS_VLAN_VALID))
-			return false;
-		type = aux.tp_status & TP_STATUS_VLAN_TPID_VALID ? aux.tp_vlan_tpid
-								 : ETH_P_8021Q;
-		tag[0] = (uint8_t)(type >> 8);
-		tag[1] = (uint8_t)type;
-		tag[2] = (uint8_t)(aux.tp_vlan_tci >> 8);
-		tag[3] = (uint8_t)aux.tp_vlan_tci;
-		return true;
 	}
-	return false;
+	return aux;
+}
+
+/* Put the tag back that the kernel took out of the frame; there is room before it. */
+static uint8_t *put_tag(uint8_t *frame, const struct tpacket_auxdata *aux)
+{
+	uint8_t *start = frame - TAG_LEN;
+	uint16_t type = aux->tp_status & TP_STATUS_VLAN_TPID_VALID ? aux->tp_vlan_tpid
+								   : ETH_P_8021Q;
+
+	memmove(start, frame, MACS_LEN);
+	start[MACS_LEN] = (uint8_t)(type >> 8);
+	start[MACS_LEN + 1] = (uint8_t)type;
+	start[MACS_LEN + 2] = (uint8_t)(aux->tp_vlan_tci >> 8);
+	start[MACS_LEN + 3] = (uint8_t)aux->tp_vlan_tci;
+	return start;
 }
 
 /* Take one frame off the socket. Return: its bytes, at *@frame; 0: the socket is dry. */
@@ -328,17 +334,19 @@ static size_t take_frame(struct rnp_raw *raw, const uint8_t **frame)
 			      .msg_control = control,
 			      .msg_controllen = sizeof(control) };
 	ssize_t n = recvmsg(raw->rx_fd, &msg, MSG_DONTWAIT | MSG_TRUNC);
-	uint8_t tag[TAG_LEN];
+	struct tpacket_auxdata aux;
+	uint8_t *at = raw->rx + TAG_LEN;
 
 	if (n <= 0)
 		return 0;
-	*frame = raw->rx + TAG_LEN;
-	if (n >= MACS_LEN && find_tag(&msg, tag)) {
-		memmove(raw->rx, raw->rx + TAG_LEN, MACS_LEN);
-		memcpy(raw->rx + MACS_LEN, tag, TAG_LEN);
-		*frame = raw->rx;
+	aux = find_aux(&msg);
+	if (aux.tp_status & TP_STATUS_VLAN_VALID && n >= MACS_LEN) {
+		at = put_tag(at, &aux);
 		n += TAG_LEN;
 	}
+	if (aux.tp_status & TP_STATUS_CSUMNOTREADY && (size_t)n <= raw->len_max)
+		rnp_checksum_fill(at, (size_t)n);
+	*frame = at;
 	return (size_t)n;
 }
 
@@ -352,7 +360,10 @@ struct arrival {
 static void deliver(void *arg, void *qp, uint32_t tag)
 {
 	const struct arrival *a = arg;
-	struct rn_rx_frame f = { .data = a->frame, .len = (uint32_t)a->len, .tag = tag };
+	struct rn_rx_frame f = { .data = a->frame,
+				 .len = (uint32_t)a->len,
+				 .checksums_ok = rnp_checksum_ok(a->frame, a->len),
+				 .tag = tag };
 
 	(void)rn_qp_receive_frame(a->e->dev, qp, a->now, &f);
 }
@@ -403,9 +414,13 @@ bool rnp_raw_transmit(struct rnp_engine *e, rn_ns now)
 	if (!raw || raw->tx_fd < 0)
 		return true;
 	for (unsigned i = 0; i < SEND_MAX; i++) {
+		uint32_t flags = 0;
+
 		if (raw->tx_len == 0)
 			raw->tx_len = rn_dev_transmit_frame(e->dev, now, raw->tx,
-							    sizeof(raw->tx));
+							    sizeof(raw->tx), &flags);
+		if (flags & RN_SEND_IP_CSUM)
+			rnp_checksum_fill(raw->tx, raw->tx_len);
 		if (raw->tx_len == 0)
 			return true;
 		if (!send_frame(e))

@@ -10,6 +10,9 @@
  * kernel's network stack sends are not. On lo there is no difference: what is sent there
  * arrives there.
  *
+ * Checksums are filled where the work request asks for it, and where a sender of this
+ * host has left them to hardware.
+ *
  * VLAN tags, which the kernel takes out of a frame, are put back where they were. A frame
  * longer than the MTU allows (segments that the kernel has joined or not yet cut) is one
  * that no wire carries: it is counted and dropped.

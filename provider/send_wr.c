@@ -22,6 +22,7 @@ SAME(RN_SEND_FENCE, IBV_SEND_FENCE);
 SAME(RN_SEND_SIGNALED, IBV_SEND_SIGNALED);
 SAME(RN_SEND_SOLICITED, IBV_SEND_SOLICITED);
 SAME(RN_SEND_INLINE, IBV_SEND_INLINE);
+SAME(RN_SEND_IP_CSUM, IBV_SEND_IP_CSUM);
 
 /* Scatter lists are passed through. */
 SAME(sizeof(struct rn_sge), sizeof(struct ibv_sge));
@@ -104,10 +105,11 @@ static int take_bind(const struct ibv_send_wr *wr, const struct ibv_qp *qp,
 int rnp_send_wr_from(const struct ibv_send_wr *wr, const struct ibv_qp *qp,
 		     struct rn_send_wr *out)
 {
+	const unsigned frames = qp->qp_type == IBV_QPT_RAW_PACKET ? RN_SEND_IP_CSUM : 0;
 	struct opcode_rule rule;
 
 	if ((unsigned)wr->opcode >= RN_ARRAY_SIZE(rules) ||
-	    wr->send_flags & ~(unsigned)KNOWN_FLAGS || wr->num_sge < 0)
+	    wr->send_flags & ~(KNOWN_FLAGS | frames) || wr->num_sge < 0)
 		return -EINVAL;
 	rule = rules[wr->opcode];
 	*out = (struct rn_send_wr){

@@ -21,7 +21,8 @@ static inline enum ibv_wc_opcode rnp_cqe_opcode(const struct rn_cqe *cqe)
 /* Only the flags that verbs knows. */
 static inline unsigned rnp_cqe_flags(const struct rn_cqe *cqe)
 {
-	return (unsigned)(cqe->ctl >> 16) & (RN_WC_GRH | RN_WC_WITH_IMM | RN_WC_WITH_INV);
+	return (unsigned)(cqe->ctl >> 16) &
+	       (RN_WC_GRH | RN_WC_WITH_IMM | RN_WC_IP_CSUM_OK | RN_WC_WITH_INV);
 }
 
 /* Network order for an immediate, host order for an invalidated R_Key, as verbs has it;

@@ -177,8 +177,9 @@ static struct entry *begin(struct ibv_qp_ex *ex, enum rn_wr_opcode opcode)
 
 	if (list->err)
 		return NULL;
-	if (ex->wr_flags & ~(unsigned)(IBV_SEND_FENCE | IBV_SEND_SIGNALED |
-				       IBV_SEND_SOLICITED | IBV_SEND_INLINE)) {
+	if (ex->wr_flags &
+	    ~(unsigned)(IBV_SEND_FENCE | IBV_SEND_SIGNALED | IBV_SEND_SOLICITED |
+			IBV_SEND_INLINE | IBV_SEND_IP_CSUM)) {
 		list->err = EINVAL;
 		return NULL;
 	}

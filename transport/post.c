@@ -95,6 +95,8 @@ static int check_send(const struct rn_qp *qp, const struct rn_send_wr *wr, uint6
 		return -EINVAL;
 	if ((wr->flags & RN_SEND_INLINE) && !(rule & INLINE))
 		return -EINVAL;
+	if ((wr->flags & RN_SEND_IP_CSUM) && qp->type != RN_QPT_RAW_PACKET)
+		return -EINVAL;
 	if ((rule & RD_ATOMIC) && qp->attr.max_rd_atomic == 0)
 		return -EINVAL;
 	if ((rule & WORD) && len != WORD_LEN)

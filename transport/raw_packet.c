@@ -5,6 +5,12 @@
 #include "requester.h"
 #include "srq.h"
 
+/* Of the QP alone: the device's counters are about RoCE packets. */
+static void count_frame(uint64_t *frames)
+{
+	__atomic_store_n(frames, *frames + 1, __ATOMIC_RELAXED);
+}
+
 /* --------------------------------------------------------------------- out */
 /* The WQE whose frame is to leave next, NULL if none may. */
 static struct rn_send_wqe *next_wqe(const struct rn_qp *qp)
@@ -24,11 +30,13 @@ static void frame_left(struct rn_qp *qp, rn_ns now)
 
 	req->next_psn = rn_psn_add(req->next_psn, 1);
 	req->cur++;
+	if (qp->stats)
+		count_frame(&qp->stats->tx_packets);
 	rn_req_retire(qp, now, RN_WC_SUCCESS);
 	rn_req_check_drained(qp);
 }
 
-static uint32_t build_frame(struct rn_qp *qp, rn_ns now, uint8_t *buf)
+static uint32_t build_frame(struct rn_qp *qp, rn_ns now, uint8_t *buf, uint32_t *flags)
 {
 	struct rn_send_wqe *wqe = next_wqe(qp);
 	uint32_t len;
@@ -49,18 +57,20 @@ static uint32_t build_frame(struct rn_qp *qp, rn_ns now, uint8_t *buf)
 		rn_req_fail_head(qp, now, RN_WC_LOC_PROT_ERR);
 		return 0;
 	}
+	*flags = wqe->flags;
 	frame_left(qp, now);
 	return len;
 }
 
-uint32_t rn_dev_transmit_frame(struct rn_dev *dev, rn_ns now, uint8_t *buf, size_t cap)
+uint32_t rn_dev_transmit_frame(struct rn_dev *dev, rn_ns now, uint8_t *buf, size_t cap,
+			       uint32_t *flags)
 {
 	struct rn_list *link;
 
 	assert(cap >= RN_FRAME_MAX);
 	while ((link = rn_list_pop_front(&dev->frames))) {
 		struct rn_qp *qp = RN_CONTAINER_OF(link, struct rn_qp, work_link);
-		uint32_t len = build_frame(qp, now, buf);
+		uint32_t len = build_frame(qp, now, buf, flags);
 
 		rn_dev_settle(dev, now);
 		if (len && next_wqe(qp))
@@ -86,6 +96,7 @@ static bool take(struct rn_qp *qp, rn_ns now, const struct rn_rx_frame *f)
 		.opcode = RN_WC_RECV,
 		.byte_len = f->len,
 		.imm = f->tag,
+		.flags = f->checksums_ok ? RN_WC_IP_CSUM_OK : 0,
 	};
 
 	c.status = rn_scatter(qp, rn_recv_sge(wqe), wqe->num_sge, 0, f->data, f->len);
@@ -114,6 +125,8 @@ bool rn_qp_receive_frame(struct rn_dev *dev, struct rn_qp *qp, rn_ns now,
 		return false;
 	}
 	taken = take(qp, now, f);
+	if (taken && qp->stats)
+		count_frame(&qp->stats->rx_packets);
 	rn_dev_settle(dev, now);
 	rn_qp_publish(qp);
 	return taken;

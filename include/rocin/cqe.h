@@ -52,6 +52,7 @@ enum rn_l3_type {
 enum rn_wc_flag { /* numbers of enum ibv_wc_flags, and ours from bit 14 */
 	RN_WC_GRH = 1 << 0,
 	RN_WC_WITH_IMM = 1 << 1,
+	RN_WC_IP_CSUM_OK = 1 << 2,
 	RN_WC_WITH_INV = 1 << 3,
 	RN_WC_SKIP = 1 << 14, /* its QP was reset or destroyed: not for the program */
 };

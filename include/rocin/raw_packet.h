@@ -25,6 +25,7 @@ enum {
  * @buf:	Out: from the destination address to the last byte of the payload, as the
  *		program wrote it: no padding, no FCS
  * @cap:	At least RN_FRAME_MAX
+ * @flags:	Out: enum rn_send_flag of the work request; checksums are the caller's
  *
  * The work request is complete with that, as it is once a NIC has read the frame. One of
  * a length outside of RN_FRAME_MIN .. RN_FRAME_MAX fails with LOC_LEN_ERR, one that
@@ -32,12 +33,14 @@ enum {
  *
  * Return: bytes in @buf; 0: nothing may leave now.
  */
-uint32_t rn_dev_transmit_frame(struct rn_dev *dev, rn_ns now, uint8_t *buf, size_t cap);
+uint32_t rn_dev_transmit_frame(struct rn_dev *dev, rn_ns now, uint8_t *buf, size_t cap,
+			       uint32_t *flags);
 
 /* A frame that was steered to a QP. */
 struct rn_rx_frame {
 	const uint8_t *data; /* not kept */
 	uint32_t len;	     /* bytes, 1 .. RN_FRAME_MAX */
+	bool checksums_ok;   /* for RN_WC_IP_CSUM_OK */
 	uint32_t tag;	     /* for rn_cqe.imm: that of the rule which steered it here */
 };
 

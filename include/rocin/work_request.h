@@ -46,6 +46,7 @@ enum rn_send_flag { /* numbers of enum ibv_send_flags */
 	RN_SEND_SIGNALED = 1 << 1,
 	RN_SEND_SOLICITED = 1 << 2,
 	RN_SEND_INLINE = 1 << 3,
+	RN_SEND_IP_CSUM = 1 << 4, /* raw packet QPs: for whoever sends the frame */
 };
 
 struct rn_send_wr {

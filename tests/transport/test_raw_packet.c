@@ -13,6 +13,7 @@ enum {
 };
 
 static uint8_t frame[RN_FRAME_MAX];
+static uint32_t flags; /* of the frame transmitted last */
 
 struct world {
 	struct pair *p;
@@ -47,23 +48,24 @@ static struct world rts(void)
 }
 
 static int post(struct world *w, uint64_t wr_id, uint32_t offset, uint32_t len,
-		uint32_t flags)
+		uint32_t send_flags)
 {
 	struct rn_sge sge = pair_sge(w->mr, offset, len);
 	struct rn_send_wr wr = { .wr_id = wr_id,
 				 .opcode = RN_WR_SEND,
-				 .flags = flags | RN_SEND_SIGNALED,
+				 .flags = send_flags | RN_SEND_SIGNALED,
 				 .sg = &sge,
 				 .num_sge = 1 };
 
-	if (flags & RN_SEND_INLINE)
+	if (send_flags & RN_SEND_INLINE)
 		sge.addr = (uintptr_t)w->mr->data + offset;
 	return pair_post_send(w->q, &wr);
 }
 
 static uint32_t transmit(struct world *w)
 {
-	return rn_dev_transmit_frame(w->p->dev[0], w->p->now, frame, sizeof(frame));
+	return rn_dev_transmit_frame(w->p->dev[0], w->p->now, frame, sizeof(frame),
+				     &flags);
 }
 
 static bool receive(struct world *w, uint32_t len, uint32_t tag)
@@ -95,8 +97,37 @@ static void a_frame_leaves_as_it_was_written(void **state)
 	for (uint64_t i = 1; i <= 4; i++)
 		pair_expect_wc(w.q->scq, i, RN_WC_SUCCESS);
 	pair_expect_no_wc(w.q->scq);
+	assert_int_equal(w.q->stats.tx_packets, 4);
 	/* Nothing of it was a RoCE packet. */
 	assert_int_equal(w.p->record_count, 0);
+	pair_free(w.p);
+}
+
+static void checksums_are_the_callers(void **state)
+{
+	struct world w = rts();
+	struct pair_qp *uc = pair_qp_new(w.p, 0, RN_QPT_UC);
+	struct rn_rx_frame f = { .data = frame, .len = 60, .checksums_ok = true };
+	struct rn_qp_attr attr = pair_attr(uc, 0, 0x99);
+	struct rn_send_wr wr = { .opcode = RN_WR_SEND, .flags = RN_SEND_IP_CSUM };
+	struct rn_cqe cqe;
+
+	(void)state;
+	assert_int_equal(post(&w, 1, 100, 60, RN_SEND_IP_CSUM), 0);
+	assert_int_equal(post(&w, 2, 100, 61, 0), 0);
+	assert_int_equal(transmit(&w), 60);
+	assert_int_equal(flags, RN_SEND_IP_CSUM | RN_SEND_SIGNALED);
+	assert_int_equal(transmit(&w), 61);
+	assert_int_equal(flags, RN_SEND_SIGNALED);
+	assert_int_equal(pair_post_recv_mr(w.q, 3, w.mr, 0, 100), 0);
+	assert_true(rn_qp_receive_frame(w.p->dev[0], w.q->qp, w.p->now, &f));
+	cqe = pair_expect_wc(w.q->rcq, 3, RN_WC_SUCCESS);
+	assert_int_equal(pair_cqe_flags(&cqe), RN_WC_IP_CSUM_OK);
+	/* Packets of RoCE have no use for it. */
+	pair_modify_until(uc, &attr, RN_QPS_RTS);
+	assert_int_equal(rn_qp_check_send(uc->qp, &wr), -EINVAL);
+	wr.flags = 0;
+	assert_int_equal(rn_qp_check_send(uc->qp, &wr), 0);
 	pair_free(w.p);
 }
 
@@ -220,6 +251,7 @@ static void a_frame_takes_one_receive(void **state)
 	assert_int_equal(pair_cqe_flags(&cqe), 0);
 	assert_int_equal(cqe.byte_len, 64);
 	assert_int_equal(cqe.imm, 77);
+	assert_int_equal(w.q->stats.rx_packets, 1);
 	assert_memory_equal(w.mr->data, frame, 10);
 	assert_memory_equal(w.mr->data + 1000, frame + 10, 54);
 	pair_free(w.p);
@@ -315,6 +347,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_frame_leaves_as_it_was_written),
+		cmocka_unit_test(checksums_are_the_callers),
 		cmocka_unit_test(queue_pairs_take_turns),
 		cmocka_unit_test(lengths_that_are_no_frame_fail_and_stop_the_send_queue),
 		cmocka_unit_test(what_cannot_be_read_fails),
