@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -243,6 +244,22 @@ static void check_system(struct doctor *d)
 		    (unsigned long)files.rlim_cur);
 }
 
+/* What a raw packet QP opens. */
+static void check_raw_packets(struct doctor *d)
+{
+	int fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
+
+	if (fd >= 0)
+		close(fd);
+	else if (errno == EPERM || errno == EACCES)
+		say(d, NOTE,
+		    "no CAP_NET_RAW: all works but raw packet queue pairs, which "
+		    "answer EPERM; run as root in the namespace of the network");
+	else
+		say(d, NOTE, "no packet sockets here (%s): no raw packet queue pairs",
+		    strerror(errno));
+}
+
 static const struct argp_option options[] = {
 	{ "netdev", 'n', "SPEC", 0, "Interfaces and addresses, as for rocin run", 0 },
 	{ 0 },
@@ -282,6 +299,7 @@ int rn_cmd_doctor(int argc, char **argv)
 		return RN_EXIT_USAGE;
 	check_runtime_dir(&d);
 	check_system(&d);
+	check_raw_packets(&d);
 	check_devices(&d);
 	check_libibverbs(&d);
 	check_environment(&d);

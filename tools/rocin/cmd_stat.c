@@ -81,12 +81,12 @@ static void print_qps(const struct rn_stats_copy *copy)
 
 	if (copy->qp_count == 0)
 		return;
-	printf("  %-8s %-4s %-5s %5s %5s %10s %10s %7s  %s\n", "QPN", "TYPE", "STATE",
+	printf("  %-8s %-10s %-5s %5s %5s %10s %10s %7s  %s\n", "QPN", "TYPE", "STATE",
 	       "SQ", "RQ", "SENT", "RECEIVED", "RESENT", "PEER");
 	for (uint32_t i = 0; i < copy->qp_count; i++) {
 		const struct rn_stats_qp *qp = &copy->qp[i];
 
-		printf("  0x%06" PRIx32 " %-4s %-5s %5" PRIu32 " %5" PRIu32 " %10" PRIu64
+		printf("  0x%06" PRIx32 " %-10s %-5s %5" PRIu32 " %5" PRIu32 " %10" PRIu64
 		       " %10" PRIu64 " %7" PRIu32,
 		       qp->qpn, rn_qp_type_name(qp->type), rn_qp_state_name(qp->state),
 		       qp->sq_depth, qp->rq_depth, qp->tx_packets, qp->rx_packets,
