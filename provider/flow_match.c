@@ -7,6 +7,7 @@
 
 enum {
 	MAC_LEN = 6,
+	MACS_LEN = 2 * MAC_LEN,
 	TYPE_LEN = 2,
 	TCI_LEN = 2,
 	TAGS_MAX = 2,
@@ -91,7 +92,7 @@ static void parse_ip4(struct rnp_frame_view *v, struct rest *r)
 	memcpy(f->ip4_src, p + 12, 4);
 	memcpy(f->ip4_dst, p + 16, 4);
 	v->layers |= RNP_LAYER_IP4;
-	if (!(fragment & 0x1fff) && pull(r, (words - IP4_LEN / 4) * 4))
+	if (!(fragment & 0x1fff) && pull(r, (size_t)words * 4 - IP4_LEN))
 		parse_l4(v, r, f->ip4_proto[0]);
 }
 
@@ -156,7 +157,7 @@ static void parse_ip6(struct rnp_frame_view *v, struct rest *r)
 void rnp_frame_parse(struct rnp_frame_view *v, const uint8_t *frame, size_t len)
 {
 	struct rest r = { .at = frame, .len = len };
-	const uint8_t *p = pull(&r, 2 * MAC_LEN + TYPE_LEN);
+	const uint8_t *p = pull(&r, MACS_LEN + TYPE_LEN);
 	unsigned type;
 
 	*v = (struct rnp_frame_view){ 0 };
@@ -165,7 +166,7 @@ void rnp_frame_parse(struct rnp_frame_view *v, const uint8_t *frame, size_t len)
 	v->layers = RNP_LAYER_ETH;
 	memcpy(v->field.dst_mac, p, MAC_LEN);
 	memcpy(v->field.src_mac, p + MAC_LEN, MAC_LEN);
-	type = be16(p + 2 * MAC_LEN);
+	type = be16(p + MACS_LEN);
 	for (unsigned i = 0; i < TAGS_MAX && (type == TYPE_VLAN || type == TYPE_QINQ);
 	     i++) {
 		p = pull(&r, TCI_LEN + TYPE_LEN);
