@@ -76,7 +76,8 @@ int rnp_query_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int attr_mask,
 		.qp_type = base->qp_type,
 		.sq_sig_all = qp->sq_sig_all,
 	};
-	base->state = attr->qp_state;
+	/* Several threads may ask at once, of which each writes what it found. */
+	__atomic_store_n(&base->state, attr->qp_state, __ATOMIC_RELAXED);
 	return 0;
 }
 

@@ -93,11 +93,11 @@ void make_cq(struct walker *w)
 		if (chance(w, 60))
 			parent[1] = pin(w, CHANNEL, o->ctx);
 		o->extended = chance(w, 40);
-		o->armed = false;
 		o->waiting = 0;
 		o->may_overflow = false;
 		o->cq = create_cq(o, parent[1] ? parent[1]->channel : NULL, cqe);
 		MUST(o->cq && o->cq->cqe >= cqe);
+		o->cqe = o->cq->cqe;
 		made(o, parent);
 	}
 	unpin(parent[1]);
@@ -116,6 +116,8 @@ void resize_cq(struct walker *w)
 	rc = ibv_resize_cq(o->cq, cqe);
 	MAY("ibv_resize_cq", rc, 0, EINVAL);
 	MUST(rc || o->cq->cqe >= cqe);
+	if (!rc)
+		o->cqe = o->cq->cqe;
 	pthread_mutex_unlock(&o->poll_lock);
 	unpin(o);
 }

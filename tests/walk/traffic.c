@@ -55,10 +55,15 @@ static bool new_wr(struct object *qp, uint32_t *index, bool recv)
 	r->epoch = qp->epoch;
 	r->recv = recv;
 	r->sequence = ++qp->posted[recv];
-	atomic_store(&r->fate, POSTING);
-	if (atomic_fetch_add(&cq->waiting, 1) >= cq->cq->cqe)
+	if (atomic_fetch_add(&cq->waiting, 1) >= atomic_load(&cq->cqe))
 		atomic_store(&cq->may_overflow, true);
 	return true;
+}
+
+/* The record is written; who sees its completion reads it. */
+static void posting(uint32_t index)
+{
+	atomic_store(&world.wr[index].fate, POSTING);
 }
 
 static void refused(struct object *qp, uint32_t index)
@@ -193,6 +198,7 @@ void post_send(struct walker *w)
 	pthread_mutex_lock(&qp->post_lock);
 	while (c.count < want && new_wr(qp, &c.index[c.count], false)) {
 		draw_wr(w, qp, &c, c.count, ah);
+		posting(c.index[c.count]);
 		c.count++;
 	}
 	if (c.count)
@@ -225,6 +231,7 @@ void post_recv(struct walker *w)
 		world.wr[index].len = draw_sges(w, qp, BLOCK_LEN, sge, &wr.num_sge, mr);
 		wr.wr_id = wr_id_of(index);
 		wr.sg_list = sge;
+		posting(index);
 		rc = ibv_post_recv(qp->qp, &wr, &bad);
 		MAY("ibv_post_recv", rc, 0, EINVAL, ENOMEM);
 		MUST(!rc || bad == &wr);
@@ -303,8 +310,8 @@ static void judge(struct walker *w, struct object *cq, const struct ibv_wc *wc)
 		wrong("a completion from nowhere: wr_id %#llx",
 		      (unsigned long long)wc->wr_id);
 	r = &world.wr[index];
-	qp = r->qp;
 	fate = atomic_exchange(&r->fate, COMPLETED);
+	qp = r->qp;
 	if (fate != POSTING)
 		wrong("a %s %s", r->recv ? "receive" : "send",
 		      fate == COMPLETED ? "completes twice"

@@ -71,7 +71,8 @@ struct object {
 	uint32_t from, to;
 	int access;
 	/* CQ */
-	bool extended, armed;
+	bool extended;
+	atomic_int cqe;
 	pthread_mutex_t poll_lock; /* poll and look up what came, as one step */
 	atomic_int waiting;	   /* completions that may still come */
 	atomic_bool may_overflow;
