@@ -70,7 +70,7 @@ static int take_address(const struct ibv_send_wr *wr, const struct ibv_qp *qp,
 {
 	if (qp->qp_type != IBV_QPT_UD)
 		return 0;
-	if (!wr->wr.ud.ah || wr->wr.ud.ah->pd != qp->pd)
+	if (!wr->wr.ud.ah || to_rnp_pd(wr->wr.ud.ah->pd) != to_rnp_pd(qp->pd))
 		return -EINVAL;
 	out->av = &to_rnp_ah(wr->wr.ud.ah)->av;
 	out->remote_qpn = wr->wr.ud.remote_qpn;

@@ -82,6 +82,7 @@ void rn_dev_remove_mr(struct rn_dev *dev, struct rn_mr *mr)
 {
 	if (mr->region)
 		rn_mw_unbind(mr);
+	rn_mw_end_all(dev, mr);
 	assert(mr->windows == 0);
 	rn_htab_remove(&dev->mrs, &mr->node);
 }

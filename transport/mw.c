@@ -102,6 +102,17 @@ void rn_mw_unbind(struct rn_mr *mw)
 		mw->next_window->window_link = mw->window_link;
 }
 
+void rn_mw_end_all(struct rn_dev *dev, const struct rn_mr *region)
+{
+	for (struct rn_hnode *n = rn_htab_first(&dev->mrs); n && region->windows;
+	     n = rn_htab_next(&dev->mrs, n)) {
+		struct rn_mr *mw = RN_CONTAINER_OF(n, struct rn_mr, node);
+
+		if (mw->region == region)
+			rn_mw_unbind(mw);
+	}
+}
+
 enum rn_wc_status rn_mw_bind(struct rn_qp *qp, struct rn_send_wqe *wqe)
 {
 	const struct rn_wqe_bind *bind = rn_wqe_bind(wqe);

@@ -28,6 +28,9 @@ bool rn_mw_invalidate(struct rn_qp *qp, uint32_t key);
 /* End the binding of a window, if it has one. */
 void rn_mw_unbind(struct rn_mr *mw);
 
+/* End the bindings of all windows to the region. */
+void rn_mw_end_all(struct rn_dev *dev, const struct rn_mr *region);
+
 /* End the bindings that the queue pair has made of windows of type 2. */
 void rn_mw_forget_qp(struct rn_qp *qp);
 

@@ -313,8 +313,8 @@ int rn_qp_post_recv(struct rn_dev *dev, struct rn_qp *qp, rn_ns now,
 /* ----------------------------------------------- memory regions and windows */
 /* struct rn_mr is in rocin/mr.h. rn_dev_add_mr() makes @mr reachable by its keys
  * (lkey == rkey, chosen by the caller, index not in use); the block stays the caller's
- * and must live until rn_dev_remove_mr(), which ends the binding of a window. No window
- * may be bound to a region that is removed (@mr->windows).
+ * and must live until rn_dev_remove_mr(), which ends the binding of a window, and of all
+ * windows that are bound to a region (@mr->windows).
  */
 void rn_dev_add_mr(struct rn_dev *dev, struct rn_mr *mr);
 void rn_dev_remove_mr(struct rn_dev *dev, struct rn_mr *mr);

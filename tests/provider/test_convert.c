@@ -210,14 +210,16 @@ static void attributes_survive_the_way_to_the_core_and_back(void **state)
 }
 
 /* -------------------------------------------------------------------- work requests */
-static struct ibv_pd pd, other_pd;
+static struct rnp_pd domain, other_domain;
+static struct rnp_pd_handle pd = { .pd = &domain }, parent = { .pd = &domain };
+static struct rnp_pd_handle other_pd = { .pd = &other_domain };
 
 static void an_immediate_is_a_number_in_the_core(void **state)
 {
 	struct ibv_send_wr wr = { .opcode = IBV_WR_RDMA_WRITE_WITH_IMM,
 				  .imm_data = htonl(0x01020304),
 				  .wr.rdma = { .remote_addr = 99, .rkey = 7 } };
-	struct ibv_qp qp = { .qp_type = IBV_QPT_RC, .pd = &pd };
+	struct ibv_qp qp = { .qp_type = IBV_QPT_RC, .pd = &pd.base };
 	struct rn_send_wr out;
 
 	(void)state;
@@ -231,7 +233,7 @@ static void a_key_to_invalidate_is_passed_as_it_is(void **state)
 {
 	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND_WITH_INV,
 				  .invalidate_rkey = 0x01020304 };
-	struct ibv_qp qp = { .qp_type = IBV_QPT_RC, .pd = &pd };
+	struct ibv_qp qp = { .qp_type = IBV_QPT_RC, .pd = &pd.base };
 	struct rn_send_wr out;
 
 	(void)state;
@@ -245,7 +247,7 @@ static void an_atomic_takes_its_own_part_of_the_union(void **state)
 		.opcode = IBV_WR_ATOMIC_CMP_AND_SWP,
 		.wr.atomic = { .remote_addr = 8, .compare_add = 1, .swap = 2, .rkey = 3 },
 	};
-	struct ibv_qp qp = { .qp_type = IBV_QPT_RC, .pd = &pd };
+	struct ibv_qp qp = { .qp_type = IBV_QPT_RC, .pd = &pd.base };
 	struct rn_send_wr out;
 
 	(void)state;
@@ -258,10 +260,10 @@ static void an_atomic_takes_its_own_part_of_the_union(void **state)
 
 static void a_datagram_needs_an_address_of_its_own_domain(void **state)
 {
-	struct rnp_ah ah = { .base.pd = &pd };
+	struct rnp_ah ah = { .base.pd = &pd.base };
 	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND,
 				  .wr.ud = { .remote_qpn = 5, .remote_qkey = 6 } };
-	struct ibv_qp qp = { .qp_type = IBV_QPT_UD, .pd = &pd };
+	struct ibv_qp qp = { .qp_type = IBV_QPT_UD, .pd = &pd.base };
 	struct rn_send_wr out;
 
 	(void)state;
@@ -271,13 +273,15 @@ static void a_datagram_needs_an_address_of_its_own_domain(void **state)
 	assert_ptr_equal(out.av, &ah.av);
 	assert_int_equal(out.remote_qpn, 5);
 	assert_int_equal(out.remote_qkey, 6);
-	ah.base.pd = &other_pd;
+	ah.base.pd = &parent.base;
+	assert_int_equal(rnp_send_wr_from(&wr, &qp, &out), 0);
+	ah.base.pd = &other_pd.base;
 	assert_int_equal(rnp_send_wr_from(&wr, &qp, &out), -EINVAL);
 }
 
 static void unknown_opcodes_and_flags_are_refused(void **state)
 {
-	struct ibv_qp qp = { .qp_type = IBV_QPT_RC, .pd = &pd };
+	struct ibv_qp qp = { .qp_type = IBV_QPT_RC, .pd = &pd.base };
 	static const struct ibv_send_wr bad[] = {
 		{ .opcode = IBV_WR_BIND_MW },
 		{ .opcode = IBV_WR_TSO },

@@ -135,7 +135,7 @@ static void kinds_of_qp_that_are_not_offered_are_not_supported(void **state)
 	struct ibv_qp_init_attr attr = { .send_cq = k->cq,
 					 .recv_cq = k->cq,
 					 .cap = { 1, 1, 1, 1, 0 },
-					 .qp_type = IBV_QPT_RAW_PACKET };
+					 .qp_type = IBV_QPT_DRIVER };
 
 	assert_null(ibv_create_qp(k->pd, &attr));
 	assert_int_equal(errno, EOPNOTSUPP);
@@ -375,6 +375,69 @@ static void closing_a_context_with_objects_left_hurts_no_other(void **state)
 	kit_destroy_pair(qp);
 }
 
+static struct ibv_qp *ud_on(struct kit *k, struct ibv_pd *pd)
+{
+	struct ibv_qp_init_attr_ex attr = {
+		.send_cq = k->cq,
+		.recv_cq = k->cq,
+		.cap = { 16, 16, 2, 2, 64 },
+		.qp_type = IBV_QPT_UD,
+		.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
+		.pd = pd,
+		.send_ops_flags = IBV_QP_EX_WITH_SEND,
+	};
+	struct ibv_qp *qp = ibv_create_qp_ex(k->ctx, &attr);
+
+	assert_non_null(qp);
+	kit_to_init(qp);
+	kit_to_rts(k, qp, 0);
+	return qp;
+}
+
+/* Both ways of posting look at the domain, not at the handle. */
+static void an_address_of_the_pd_serves_its_parent_domains(void **state)
+{
+	struct kit *k = *state;
+	struct ibv_parent_domain_init_attr domain = { .pd = k->pd };
+	struct ibv_pd *parent = ibv_alloc_parent_domain(k->ctx, &domain);
+	struct ibv_pd *other = ibv_alloc_pd(k->ctx);
+	struct ibv_ah_attr attr = kit_address(k);
+	struct ibv_ah *ah = ibv_create_ah(k->pd, &attr);
+	struct ibv_ah *foreign = ibv_create_ah(other, &attr);
+	struct ibv_qp *qp = ud_on(k, parent);
+	struct ibv_qp_ex *ex = ibv_qp_to_qp_ex(qp);
+	struct ibv_sge sge = kit_sge(k, 0, 0, 8);
+	struct ibv_send_wr wr = { .wr_id = 1,
+				  .sg_list = &sge,
+				  .num_sge = 1,
+				  .opcode = IBV_WR_SEND,
+				  .send_flags = IBV_SEND_SIGNALED,
+				  .wr.ud = { foreign, qp->qp_num, KIT_QKEY } };
+	struct ibv_send_wr *bad;
+
+	assert_non_null(ah);
+	assert_non_null(foreign);
+	assert_int_equal(ibv_post_send(qp, &wr, &bad), EINVAL);
+	wr.wr.ud.ah = ah;
+	kit_post_send(qp, &wr);
+	kit_expect(k->cq, 1, IBV_WC_SEND);
+	for (unsigned i = 0; i < 2; i++) {
+		ibv_wr_start(ex);
+		ex->wr_id = 2;
+		ex->wr_flags = IBV_SEND_SIGNALED;
+		ibv_wr_send(ex);
+		ibv_wr_set_ud_addr(ex, i ? ah : foreign, qp->qp_num, KIT_QKEY);
+		ibv_wr_set_sge(ex, sge.lkey, sge.addr, sge.length);
+		assert_int_equal(ibv_wr_complete(ex), i ? 0 : EINVAL);
+	}
+	kit_expect(k->cq, 2, IBV_WC_SEND);
+	assert_int_equal(ibv_destroy_qp(qp), 0);
+	assert_int_equal(ibv_destroy_ah(ah), 0);
+	assert_int_equal(ibv_destroy_ah(foreign), 0);
+	assert_int_equal(ibv_dealloc_pd(other), 0);
+	assert_int_equal(ibv_dealloc_pd(parent), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -388,6 +451,7 @@ int main(void)
 		cmocka_unit_test(the_largest_qp_reports_its_capabilities),
 		cmocka_unit_test(a_list_is_posted_up_to_its_first_bad_request),
 		cmocka_unit_test(a_path_without_grh_is_refused),
+		cmocka_unit_test(an_address_of_the_pd_serves_its_parent_domains),
 		cmocka_unit_test(memory_is_checked_when_it_is_registered),
 		cmocka_unit_test(a_region_registered_again_has_its_new_rights),
 		cmocka_unit_test(thousands_of_objects_have_names_of_their_own),

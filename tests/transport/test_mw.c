@@ -316,6 +316,25 @@ static void a_window_that_goes_leaves_its_region_and_the_others(void **state)
 	win_free();
 }
 
+/* Its context is closed, and the windows are of another one. */
+static void a_region_that_goes_ends_the_bindings_to_it(void **state)
+{
+	static const enum rn_mr_kind kinds[] = { RN_MR_KIND_MW1, RN_MR_KIND_MW2 };
+
+	(void)state;
+	for (unsigned i = 0; i < RN_ARRAY_SIZE(kinds); i++) {
+		win_new(kinds[i]);
+		bind_all(1);
+		rn_dev_remove_mr(w.r.p->dev[0], &w.region->mr);
+		assert_int_equal(w.region->mr.windows, 0);
+		assert_false(w.mw.valid);
+		assert_null(w.mw.region);
+		rn_dev_add_mr(w.r.p->dev[0], &w.region->mr);
+		assert_false(opens(MW_KEY | 1, 0, 8));
+		win_free();
+	}
+}
+
 /* UC has no invalidation by the peer; a failed bind ends sending only. */
 static void a_uc_queue_pair_binds_and_invalidates(void **state)
 {
@@ -359,6 +378,7 @@ int main(void)
 		cmocka_unit_test(a_binding_of_type_2_ends_with_its_queue_pair),
 		cmocka_unit_test(a_binding_of_type_1_outlives_its_queue_pair),
 		cmocka_unit_test(a_window_that_goes_leaves_its_region_and_the_others),
+		cmocka_unit_test(a_region_that_goes_ends_the_bindings_to_it),
 		cmocka_unit_test(a_uc_queue_pair_binds_and_invalidates),
 	};
 
