@@ -64,11 +64,10 @@ static int enter(struct rnp_engine *e, struct rnp_mr *mr, const struct rn_mr_att
 	return 0;
 }
 
-/* What is on its way to the region arrives; nothing more will come. */
+/* Out of the device, with nothing on its way to it; engine lock held. */
 static void leave(struct rnp_engine *e, struct rnp_mr *mr)
 {
 	rn_dev_remove_mr(rnp_engine_dev(e), &mr->core);
-	rnp_engine_settle(e, 0);
 	if (is_of_program(mr))
 		rnp_pcie_region_remove(rnp_engine_pcie(e), mr->core.lkey);
 }
@@ -144,6 +143,10 @@ void rnp_mr_detach(struct rnp_mr *mr)
 {
 	struct rnp_context *ctx = to_rnp_context(mr->base.ibv_mr.context);
 
+	/* Nothing more comes, and what is on its way arrives. */
+	mr->core.valid = false;
+	if (rnp_engine_settle(ctx->engine, 0))
+		rnp_engine_kick(ctx->engine);
 	leave(ctx->engine, mr);
 	rnp_hca_remove(ctx->hca, RNP_HCA_MR);
 	if (mr->dm)
@@ -177,18 +180,27 @@ static struct rn_mr_attr changed(const struct rnp_mr *mr, int flags,
 	return attr;
 }
 
-/* Engine lock held. */
+/* Requests under way meet the old region or the new one: those that wait for memory go on
+ * with the old, and no packet is looked at in between. Engine lock held.
+ */
 static int replace(struct rnp_engine *e, struct rnp_mr *mr, const struct rn_mr_attr *attr)
 {
 	struct rn_mr_attr old = changed(mr, 0, NULL, NULL, 0, 0);
+	bool ended;
 	int rc;
 
 	if (mr->core.windows)
 		return -EBUSY;
+	ended = rnp_engine_settle(e, 0);
 	leave(e, mr);
 	rc = enter(e, mr, attr);
-	if (rc && enter(e, mr, &old))
-		assert(false); /* it was there a moment ago */
+	if (rc && enter(e, mr, &old)) {
+		/* The PCIe layer does not take it again: it stays, for nobody's use. */
+		mr->core.valid = false;
+		rn_dev_add_mr(rnp_engine_dev(e), &mr->core);
+	}
+	if (ended)
+		rnp_engine_kick(e);
 	return rc;
 }
 
@@ -203,8 +215,10 @@ int rnp_rereg_mr(struct rnp_abi_mr *base, int flags, struct ibv_pd *pd, void *ad
 	struct rn_mr_attr attr;
 	int rc, cancel;
 
-	if ((flags & IBV_REREG_MR_CHANGE_PD) && !pd)
+	if (!flags || ((flags & IBV_REREG_MR_CHANGE_PD) && !pd)) {
+		errno = EINVAL;
 		return EINVAL;
+	}
 	attr = changed(mr, flags, pd ? to_rnp_pd(pd) : NULL, addr, length,
 		       (uint32_t)access);
 	if (rnp_is_copy(ctx))
