@@ -134,7 +134,7 @@ struct rnp_srq {
 	LIST_ENTRY(rnp_srq) link; /* engine lock */
 	struct rn_srq *core;	  /* a block of its own */
 	struct rnp_buffer ring;
-	uint32_t number;
+	uint32_t number, max_sge; /* constant */
 	/* Of an XRC domain, or NULL. */
 	struct rnp_xrcd *xrcd;
 	struct rnp_cq *cq;

@@ -52,6 +52,7 @@ static struct rnp_srq *alloc_srq(struct rnp_context *ctx,
 	if (!srq)
 		return NULL;
 	srq->ctx = ctx;
+	srq->max_sge = a->attr.max_sge;
 	srq->core = malloc(rn_srq_size());
 	srq->ring = new_ring(a->attr.max_wr, a->attr.max_sge);
 	if (!srq->core || rnp_buffer_alloc(&srq->ring, a->pd, RING_ALIGN)) {
@@ -183,7 +184,6 @@ int rnp_modify_srq(struct ibv_srq *base, struct ibv_srq_attr *attr, int mask)
 {
 	struct rnp_srq *srq = to_rnp_srq(base);
 	struct rnp_engine *e = srq->ctx->engine;
-	struct rn_srq_attr now;
 	struct rnp_buffer ring = { 0 };
 	int cancel, rc;
 
@@ -194,8 +194,7 @@ int rnp_modify_srq(struct ibv_srq *base, struct ibv_srq_attr *attr, int mask)
 	if (mask & IBV_SRQ_MAX_WR) {
 		if (attr->max_wr < 1 || attr->max_wr > RN_WR_MAX)
 			return EINVAL;
-		rn_srq_query(srq->core, &now); /* max_sge never changes */
-		ring = new_ring(attr->max_wr, now.max_sge);
+		ring = new_ring(attr->max_wr, srq->max_sge);
 		if (rnp_buffer_alloc(&ring, base->pd, RING_ALIGN))
 			return ENOMEM;
 	}
