@@ -7,6 +7,20 @@
 
 #include "verbs_kit.h"
 
+/* What a program leaves behind when it closes a context is its own leak. Of the
+ * sanitizer's runtime, if there is one.
+ */
+void __lsan_disable(void) __attribute__((weak));
+void __lsan_enable(void) __attribute__((weak));
+
+static inline void expect_leaks(bool on)
+{
+	if (on && __lsan_disable)
+		__lsan_disable();
+	if (!on && __lsan_enable)
+		__lsan_enable();
+}
+
 enum {
 	ROOM = 32,
 	LEN = 512,

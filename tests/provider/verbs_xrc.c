@@ -376,9 +376,11 @@ static void a_context_takes_its_xrc_objects_with_it(void **state)
 	struct xrc x = xrc_new(k);
 
 	other.ctx = kit_open_device();
+	expect_leaks(true);
 	other.pd = ibv_alloc_pd(other.ctx);
 	other.cq = ibv_create_cq(other.ctx, 8, NULL, NULL, 0);
 	xrc_new(&other);
+	expect_leaks(false);
 	assert_int_equal(ibv_close_device(other.ctx), 0);
 	assert_int_equal(post_long(k, x.srq, 1, 100), 0);
 	send_xrc(&x, IBV_WR_SEND, 8, x.srqn);
