@@ -6,7 +6,7 @@ enum {
 	DOMAIN = 5,
 	BUF = 6 * 1024,
 	ALL = RN_ACCESS_LOCAL_WRITE | RN_ACCESS_REMOTE_WRITE | RN_ACCESS_REMOTE_READ |
-	      RN_ACCESS_REMOTE_ATOMIC,
+	      RN_ACCESS_REMOTE_ATOMIC | RN_ACCESS_FLUSH_GLOBAL,
 };
 
 struct xrc {
@@ -34,6 +34,11 @@ static struct pair_fate look(void *ctx, const struct pair_packet *pkt)
 	return (struct pair_fate){ .copies = 1 };
 }
 
+static void allow_flush(struct rn_qp_attr *attr)
+{
+	attr->access |= RN_ACCESS_FLUSH_GLOBAL;
+}
+
 static struct xrc xrc_new(const struct pair_cfg *cfg)
 {
 	const struct rn_qp_init tgt = { .type = RN_QPT_XRC_RECV, .xrcd = DOMAIN };
@@ -50,7 +55,7 @@ static struct xrc xrc_new(const struct pair_cfg *cfg)
 		x.s[i] = pair_srq_new_with(x.p, 1, &init);
 		x.mb[i] = pair_mr_new_in(x.p, 1, 3 + i, BUF, ALL);
 	}
-	pair_connect(x.a, x.b);
+	pair_connect_with(x.a, x.b, allow_flush);
 	return x;
 }
 
@@ -72,9 +77,12 @@ static int post_op(struct xrc *x, enum rn_wr_opcode op, uint32_t len, unsigned t
 			       (op == RN_WR_ATOMIC_FETCH_AND_ADD ? 0 : x->skip),
 		.rkey = x->mb[to]->mr.lkey,
 		.compare_add = 3,
+		.flush_length = len,
+		.flush_placement = RN_FLUSH_GLOBAL,
+		.flush_selectivity = RN_FLUSH_RANGE,
 		.remote_srqn = x->s[to]->srqn,
 		.sg = &sge,
-		.num_sge = 1,
+		.num_sge = op == RN_WR_FLUSH ? 0 : 1,
 	};
 
 	return pair_post_send(x->a, &wr);
@@ -104,7 +112,7 @@ static void one_op(struct xrc *x, enum rn_wr_opcode op, uint32_t len, unsigned t
 		assert_int_equal(e.qpn, x->b->qpn);
 	}
 	pair_expect_no_wc(x->s[!to]->cq);
-	if (op == RN_WR_ATOMIC_FETCH_AND_ADD)
+	if (op == RN_WR_ATOMIC_FETCH_AND_ADD || op == RN_WR_FLUSH)
 		return;
 	assert_memory_equal(x->ma->data, x->mb[to]->data, len);
 	assert_int_equal(x->ma->data[0], (uint8_t)(reads && len ? len + 1 : len));
@@ -124,7 +132,11 @@ static void every_op_and_size(const struct pair_cfg *cfg, bool see)
 	for (unsigned o = 0; o < RN_ARRAY_SIZE(ops); o++)
 		for (unsigned s = 0; s < RN_ARRAY_SIZE(sizes); s++)
 			one_op(&x, ops[o], sizes[s], s % 2);
-	one_op(&x, RN_WR_ATOMIC_FETCH_AND_ADD, 8, 0);
+	for (unsigned to = 0; to < 2; to++) {
+		one_op(&x, RN_WR_ATOMIC_FETCH_AND_ADD, 8, to);
+		one_op(&x, RN_WR_ATOMIC_WRITE, 8, to);
+		one_op(&x, RN_WR_FLUSH, 100, to);
+	}
 	assert_true(!see || x.requests > 60);
 	pair_free(x.p);
 }
@@ -146,7 +158,7 @@ static void data_arrives_with_slow_memory(void **state)
 static void a_bad_wire_changes_nothing(void **state)
 {
 	static const enum rn_wr_opcode ops[] = { RN_WR_SEND, RN_WR_RDMA_WRITE_WITH_IMM,
-						 RN_WR_RDMA_READ,
+						 RN_WR_RDMA_READ, RN_WR_FLUSH,
 						 RN_WR_ATOMIC_FETCH_AND_ADD };
 	(void)state;
 	for (uint64_t seed = 1; seed <= 20; seed++) {
@@ -162,7 +174,8 @@ static void a_bad_wire_changes_nothing(void **state)
 							    .reorder = 300,
 							    .corrupt = 100 });
 		for (unsigned i = 0; i < 40; i++) {
-			enum rn_wr_opcode op = ops[test_random(&rnd) % 4];
+			enum rn_wr_opcode op =
+				ops[test_random(&rnd) % RN_ARRAY_SIZE(ops)];
 			unsigned to = test_random(&rnd) % 2;
 			uint32_t len = (uint32_t)(test_random(&rnd) % 2000);
 
