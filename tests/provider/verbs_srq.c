@@ -39,6 +39,26 @@ static void limits_of_the_device_are_kept(void **state)
 	assert_int_equal(errno, EINVAL);
 }
 
+static void hundreds_of_srqs_have_numbers_of_their_own(void **state)
+{
+	enum {
+		MANY = 500
+	};
+	struct kit *k = *state;
+	struct ibv_srq *srq[MANY];
+	uint32_t last = 0, number;
+
+	for (unsigned i = 0; i < MANY; i++) {
+		srq[i] = new_srq(k->pd, 1, 1);
+		assert_non_null(srq[i]);
+		assert_int_equal(ibv_get_srq_num(srq[i], &number), 0);
+		assert_true(number > last && number <= 0xffffff);
+		last = number;
+	}
+	for (unsigned i = 0; i < MANY; i++)
+		assert_int_equal(ibv_destroy_srq(srq[i]), 0);
+}
+
 static void kinds_of_srq_that_cannot_be_are_refused(void **state)
 {
 	struct kit *k = *state;
@@ -239,6 +259,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(an_srq_is_what_was_asked_for),
 		TEST(limits_of_the_device_are_kept),
+		TEST(hundreds_of_srqs_have_numbers_of_their_own),
 		TEST(kinds_of_srq_that_cannot_be_are_refused),
 		TEST(what_is_in_use_stays),
 		TEST(a_qp_with_an_srq_says_so),
