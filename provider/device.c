@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "fd.h"
+#include "place.h"
 #include "provider.h"
 
 enum {
@@ -126,7 +127,8 @@ int rnp_query_device_ex(struct ibv_context *context,
 		return EINVAL;
 	fill_attr(rnp_engine_netdev(ctx->engine), &a.orig_attr);
 	fill_atomics(rnp_pcie_knobs(rnp_engine_pcie(ctx->engine)), &a);
-	a.device_cap_flags_ex = a.orig_attr.device_cap_flags;
+	a.device_cap_flags_ex = a.orig_attr.device_cap_flags | RNP_DEVICE_ATOMIC_WRITE |
+				RNP_DEVICE_FLUSH_GLOBAL | RNP_DEVICE_FLUSH_PERSISTENT;
 	/* The library asks for as much as its caller knows. */
 	memset(attr, 0, attr_size);
 	memcpy(attr, &a, attr_size < sizeof(a) ? attr_size : sizeof(a));

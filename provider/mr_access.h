@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <infiniband/verbs.h>
 
+#include "place.h"
 #include "rocin/access.h"
 
 static_assert(RN_ACCESS_LOCAL_WRITE == IBV_ACCESS_LOCAL_WRITE, "verbs numbers");
@@ -16,6 +17,9 @@ static_assert(RN_ACCESS_MW_BIND == IBV_ACCESS_MW_BIND, "verbs numbers");
 static_assert(RN_ACCESS_ZERO_BASED == IBV_ACCESS_ZERO_BASED, "verbs numbers");
 static_assert(RN_ACCESS_ON_DEMAND == IBV_ACCESS_ON_DEMAND, "verbs numbers");
 static_assert(RN_ACCESS_HUGETLB == IBV_ACCESS_HUGETLB, "verbs numbers");
+static_assert((int)RN_ACCESS_FLUSH_GLOBAL == RNP_ACCESS_FLUSH_GLOBAL, "verbs numbers");
+static_assert((int)RN_ACCESS_FLUSH_PERSISTENT == RNP_ACCESS_FLUSH_PERSISTENT,
+	      "verbs numbers");
 static_assert(RN_ACCESS_RELAXED_ORDERING == IBV_ACCESS_RELAXED_ORDERING, "verbs numbers");
 static_assert(RN_ACCESS_OPTIONAL_RANGE == (uint32_t)IBV_ACCESS_OPTIONAL_RANGE,
 	      "verbs numbers");
@@ -24,7 +28,7 @@ static_assert(RN_ACCESS_OPTIONAL_RANGE == (uint32_t)IBV_ACCESS_OPTIONAL_RANGE,
  * rnp_access_check() - May a region be registered with these flags?
  *
  * Return: 0; -EINVAL: an unknown flag, or a right for peers to write without the right to
- *	   write locally (IBTA Vol 1, memory registration); -EOPNOTSUPP: FLUSH.
+ *	   write locally (IBTA Vol 1, memory registration).
  */
 static inline int rnp_access_check(uint32_t access)
 {
@@ -39,7 +43,7 @@ static inline int rnp_access_check(uint32_t access)
 		return -EINVAL;
 	if ((access & remote_write) && !(access & RN_ACCESS_LOCAL_WRITE))
 		return -EINVAL;
-	return access & flush ? -EOPNOTSUPP : 0;
+	return 0;
 }
 
 /* Will the device write to a region with these flags? */

@@ -4,6 +4,7 @@
 
 #include <arpa/inet.h>
 
+#include "place.h"
 #include "provider.h"
 
 #define SAME(ours, theirs) static_assert((int)(ours) == (int)(theirs), "verbs numbers")
@@ -17,6 +18,8 @@ SAME(RN_WR_ATOMIC_CMP_AND_SWP, IBV_WR_ATOMIC_CMP_AND_SWP);
 SAME(RN_WR_ATOMIC_FETCH_AND_ADD, IBV_WR_ATOMIC_FETCH_AND_ADD);
 SAME(RN_WR_LOCAL_INV, IBV_WR_LOCAL_INV);
 SAME(RN_WR_BIND_MW, IBV_WR_BIND_MW);
+SAME(RN_WR_ATOMIC_WRITE, IBV_WR_ATOMIC_WRITE);
+SAME(RN_WR_FLUSH, RNP_WR_FLUSH);
 SAME(RN_WR_SEND_WITH_INV, IBV_WR_SEND_WITH_INV);
 SAME(RN_SEND_FENCE, IBV_SEND_FENCE);
 SAME(RN_SEND_SIGNALED, IBV_SEND_SIGNALED);
@@ -43,6 +46,7 @@ enum part {
 	PART_RDMA,
 	PART_ATOMIC,
 	PART_BIND,
+	PART_FLUSH,
 };
 
 struct opcode_rule {
@@ -62,6 +66,8 @@ static const struct opcode_rule rules[] = {
 	[IBV_WR_RDMA_READ]            = { PART_RDMA,    false },
 	[IBV_WR_ATOMIC_CMP_AND_SWP]   = { PART_ATOMIC,  false },
 	[IBV_WR_ATOMIC_FETCH_AND_ADD] = { PART_ATOMIC,  false },
+	[IBV_WR_ATOMIC_WRITE]         = { PART_RDMA,    false },
+	[RNP_WR_FLUSH]                = { PART_FLUSH,   false },
 };
 /* clang-format on */
 
@@ -102,6 +108,25 @@ static int take_bind(const struct ibv_send_wr *wr, const struct ibv_qp *qp,
 	return 0;
 }
 
+/* See place.h. */
+static int take_flush(const struct ibv_send_wr *wr, struct rn_send_wr *out)
+{
+	uint32_t how = ntohl(wr->imm_data);
+	uint64_t len = 0;
+
+	for (int i = 0; i < wr->num_sge; i++)
+		len += wr->sg_list[i].length;
+	if (len > UINT32_MAX || how > UINT16_MAX)
+		return -EINVAL;
+	out->remote_addr = wr->wr.rdma.remote_addr;
+	out->rkey = wr->wr.rdma.rkey;
+	out->flush_length = (uint32_t)len;
+	out->flush_placement = how & UINT8_MAX;
+	out->flush_selectivity = (uint8_t)(how >> 8);
+	out->num_sge = 0;
+	return 0;
+}
+
 int rnp_send_wr_from(const struct ibv_send_wr *wr, const struct ibv_qp *qp,
 		     struct rn_send_wr *out)
 {
@@ -137,6 +162,8 @@ int rnp_send_wr_from(const struct ibv_send_wr *wr, const struct ibv_qp *qp,
 		out->compare_add = wr->wr.atomic.compare_add;
 		out->swap = wr->wr.atomic.swap;
 		return 0;
+	case PART_FLUSH:
+		return take_flush(wr, out);
 	case PART_BIND:
 		return take_bind(wr, qp, out);
 	case PART_REFUSED:

@@ -2,6 +2,8 @@
 /* wc.c - from a completion entry in the ring to a work completion of verbs. */
 #include "wc.h"
 
+#include "place.h"
+
 #define SAME(ours, theirs) static_assert((int)(ours) == (int)(theirs), "verbs numbers")
 
 SAME(RN_WC_GRH, IBV_WC_GRH);
@@ -15,6 +17,8 @@ SAME(RN_WC_COMP_SWAP, IBV_WC_COMP_SWAP);
 SAME(RN_WC_FETCH_ADD, IBV_WC_FETCH_ADD);
 SAME(RN_WC_BIND_MW, IBV_WC_BIND_MW);
 SAME(RN_WC_LOCAL_INV, IBV_WC_LOCAL_INV);
+SAME(RN_WC_ATOMIC_WRITE, IBV_WC_ATOMIC_WRITE);
+SAME(RN_WC_FLUSH, RNP_WC_FLUSH);
 SAME(RN_WC_RECV, IBV_WC_RECV);
 SAME(RN_WC_RECV_RDMA_WITH_IMM, IBV_WC_RECV_RDMA_WITH_IMM);
 SAME(RN_WC_SUCCESS, IBV_WC_SUCCESS);

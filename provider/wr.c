@@ -11,6 +11,7 @@
 
 #include "send_wr.h"
 #include "watch.h"
+#include "wr.h"
 
 struct entry {
 	struct rn_send_wr wr;
@@ -392,6 +393,27 @@ static void wr_set_inline_data(struct ibv_qp_ex *ex, void *addr, size_t length)
 	wr_set_inline_data_list(ex, 1, &buf);
 }
 
+/* ----------------------------------------------------------------------- wr_place.c */
+struct rn_send_wr *rnp_wr_begin(struct ibv_qp_ex *ex, enum rn_wr_opcode opcode,
+				uint32_t rkey, uint64_t remote_addr)
+{
+	struct entry *entry = begin_rdma(ex, opcode, rkey, remote_addr);
+
+	return entry ? &entry->wr : NULL;
+}
+
+void rnp_wr_inline(struct ibv_qp_ex *ex, const void *data, size_t len)
+{
+	struct ibv_data_buf buf = { .addr = (void *)data, .length = len };
+
+	wr_set_inline_data_list(ex, 1, &buf);
+}
+
+void rnp_wr_fail(struct ibv_qp_ex *ex, int err)
+{
+	list_of(ex)->err = err;
+}
+
 /* ------------------------------------------------------------------------- creation */
 static uint64_t ops_of(enum ibv_qp_type type)
 {
@@ -401,7 +423,8 @@ static uint64_t ops_of(enum ibv_qp_type type)
 			    IBV_QP_EX_WITH_LOCAL_INV | IBV_QP_EX_WITH_BIND_MW;
 	const uint64_t rc =
 		uc | IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |
-		IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD | IBV_QP_EX_WITH_SEND_WITH_INV;
+		IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD | IBV_QP_EX_WITH_SEND_WITH_INV |
+		rnp_wr_place_ops(rnp_plugin_abi());
 
 	if (type == IBV_QPT_RAW_PACKET)
 		return IBV_QP_EX_WITH_SEND;
@@ -445,6 +468,7 @@ int rnp_wr_init(struct rnp_qp *qp, uint64_t send_ops_flags)
 		return ENOMEM;
 	pthread_mutex_init(&qp->wr->lock, NULL);
 	set_requests(ex, send_ops_flags);
+	rnp_wr_init_place(&qp->base, send_ops_flags);
 	if (qp->base.qp.qp_type == IBV_QPT_UD)
 		ex->wr_set_ud_addr = wr_set_ud_addr;
 	if (qp->base.qp.qp_type == IBV_QPT_XRC_SEND)

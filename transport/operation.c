@@ -66,7 +66,11 @@ static enum rn_mem_result run_atomic(struct rn_qp *qp, const struct rn_resource 
 static enum rn_mem_result run_atomic_write(struct rn_qp *qp, const struct rn_resource *r)
 {
 	const struct rn_dev_cfg *cfg = &qp->dev->cfg;
-	const struct rn_mem_attr attr = { .qpn = qp->qpn, .msg = r->msn };
+	const struct rn_mem_attr attr = {
+		.qpn = qp->qpn,
+		.flags = RN_MEM_PUSH,
+		.msg = r->msn,
+	};
 	struct rn_mr *mr;
 	rn_iova iova;
 

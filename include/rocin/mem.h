@@ -24,7 +24,10 @@ enum rn_mem_flag {
 	RN_MEM_CQE = 1 << 2,	  /* a completion entry: never relaxed */
 	RN_MEM_RESPONSE = 1 << 3, /* bytes that a READ or atomic of ours brought back */
 	RN_MEM_WRITE = 1 << 4, /* payload of one packet of a WRITE, without immediate */
-	RN_MEM_PUSH = 1 << 5,  /* a read for what it pushes, not for its bytes */
+	/* A read for what it pushes, not for its bytes; a write, of one word, that passes
+	 * nothing and is no payload.
+	 */
+	RN_MEM_PUSH = 1 << 5,
 };
 
 struct rn_mem_attr {

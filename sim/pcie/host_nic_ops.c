@@ -46,10 +46,12 @@ static struct rn_tlp header(const struct rn_host_nic *nic, unsigned kind,
 
 	if (attr.flags & RN_MEM_CQE)
 		flags |= RN_TLP_CQE;
-	else if (is_relaxed(k, attr))
+	else if (!(attr.flags & RN_MEM_PUSH) && is_relaxed(k, attr))
 		flags |= RN_TLP_RO;
-	if (kind == RN_TLP_WRITE && !(attr.flags & RN_MEM_CQE))
+	if (kind == RN_TLP_WRITE && !(attr.flags & (RN_MEM_CQE | RN_MEM_PUSH)))
 		flags |= RN_TLP_DATA;
+	if (kind == RN_TLP_READ && (attr.flags & RN_MEM_PUSH))
+		flags |= RN_TLP_FLUSH;
 	tlp.flags = (uint8_t)flags;
 	return tlp;
 }

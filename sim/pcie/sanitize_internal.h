@@ -92,7 +92,8 @@ static inline bool rn_san_is_write(unsigned opcode)
 
 static inline bool rn_san_is_gather(unsigned opcode)
 {
-	return rn_san_is_send(opcode) || rn_san_is_write(opcode);
+	return rn_san_is_send(opcode) || rn_san_is_write(opcode) ||
+	       opcode == RN_WR_ATOMIC_WRITE;
 }
 
 static inline bool rn_san_is_fetch(unsigned opcode)

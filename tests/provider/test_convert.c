@@ -358,7 +358,7 @@ static void access_flags_of_regions_follow_the_rules(void **state)
 		{ IBV_ACCESS_RELAXED_ORDERING, 0 },
 		{ IBV_ACCESS_OPTIONAL_RANGE, 0 },
 		{ IBV_ACCESS_ON_DEMAND | IBV_ACCESS_HUGETLB | IBV_ACCESS_ZERO_BASED, 0 },
-		{ 1u << 8, -EOPNOTSUPP }, /* FLUSH_GLOBAL */
+		{ 1u << 8 | 1u << 9, 0 }, /* FLUSH_GLOBAL, FLUSH_PERSISTENT */
 		{ 1u << 10, -EINVAL },
 		{ 1u << 31, -EINVAL },
 	};

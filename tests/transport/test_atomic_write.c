@@ -182,7 +182,7 @@ static void the_store_is_strict(void **state)
 	call = &a->call[(a->call_count - 1) % ARENA_CALLS];
 	assert_int_equal(call->kind, ARENA_WRITE);
 	assert_int_equal(call->len, 8);
-	assert_int_equal(call->attr.flags, 0);
+	assert_int_equal(call->attr.flags, RN_MEM_PUSH);
 	rc0_free(&t);
 }
 
