@@ -291,7 +291,8 @@ static int judge_region(const struct ibv_pd *pd, const struct rnp_dm *dm, uint64
 {
 	const uint32_t known = RN_ACCESS_LOCAL_WRITE | RN_ACCESS_REMOTE_WRITE |
 			       RN_ACCESS_REMOTE_READ | RN_ACCESS_REMOTE_ATOMIC |
-			       RN_ACCESS_ZERO_BASED | RN_ACCESS_OPTIONAL_RANGE;
+			       RN_ACCESS_ZERO_BASED | RN_ACCESS_FLUSH_GLOBAL |
+			       RN_ACCESS_OPTIONAL_RANGE;
 
 	if (rnp_is_copy(to_rnp_context(pd->context)))
 		return -EIO;

@@ -6,7 +6,7 @@
 #ifndef RN_WORK_REQUEST_H
 #define RN_WORK_REQUEST_H
 
-#include "rocin/types.h"
+#include "rocin/netdev.h"
 
 struct rn_sge {
 	/* As registered; for inline data a pointer that is valid during the call. */

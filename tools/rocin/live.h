@@ -149,6 +149,7 @@ struct rn_live_device {
 	uint8_t rd_atomic; /* READs and atomics at one time, 1 .. 16 */
 	uint8_t mtu;	   /* enum ibv_mtu */
 	uint32_t max_inline;
+	unsigned flush_access; /* to register with for FLUSH; 0: the device has none */
 };
 
 /* The device that plays NIC @nic of a test; opened when first asked for, kept. */

@@ -79,6 +79,7 @@ static int register_memory(struct rn_live *l, unsigned nic, unsigned memory)
 {
 	unsigned agent = l->map.memory[memory].agent;
 	struct ibv_pd *pd = l->device[nic].pd;
+	unsigned access = ACCESS | l->device[nic].flush_access;
 	void *at = l->memory[memory];
 
 	/* No other NIC of the node has a way to name it. */
@@ -88,8 +89,8 @@ static int register_memory(struct rn_live *l, unsigned nic, unsigned memory)
 	for (unsigned relaxed = 0; relaxed < 2; relaxed++) {
 		struct ibv_mr *mr =
 			relaxed ? ibv_reg_mr(pd, at, RN_LIVE_ARENA,
-					     ACCESS | IBV_ACCESS_RELAXED_ORDERING)
-				: ibv_reg_mr(pd, at, RN_LIVE_ARENA, ACCESS);
+					     access | IBV_ACCESS_RELAXED_ORDERING)
+				: ibv_reg_mr(pd, at, RN_LIVE_ARENA, access);
 
 		if (!mr)
 			return rn_live_fail(l, "ibv_reg_mr: %s", strerror(errno));
@@ -165,7 +166,8 @@ static int create_end(struct rn_live *l, unsigned qp, unsigned side)
 				    .port_num = PORT,
 				    .qp_access_flags = IBV_ACCESS_REMOTE_WRITE |
 						       IBV_ACCESS_REMOTE_READ |
-						       IBV_ACCESS_REMOTE_ATOMIC };
+						       IBV_ACCESS_REMOTE_ATOMIC |
+						       d->flush_access };
 	struct ibv_qp *created = ibv_create_qp(d->pd, &init);
 
 	if (!created) {

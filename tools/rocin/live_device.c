@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "live.h"
+#include "rocin/access.h"
 
 enum {
 	PORT = 1,
@@ -51,6 +52,19 @@ static int choose_gid(struct rn_live_device *d)
 	return is_found ? 0 : -1;
 }
 
+/* IB_UVERBS_DEVICE_FLUSH_GLOBAL */
+#define CAN_FLUSH (1ULL << 38)
+
+static unsigned flush_access(struct ibv_context *ctx)
+{
+	struct ibv_device_attr_ex attr;
+
+	if (ibv_query_device_ex(ctx, NULL, &attr) ||
+	    !(attr.device_cap_flags_ex & CAN_FLUSH))
+		return 0;
+	return RN_ACCESS_FLUSH_GLOBAL;
+}
+
 static int query(struct rn_live *l, struct rn_live_device *d)
 {
 	const char *name = ibv_get_device_name(d->ctx->device);
@@ -69,6 +83,7 @@ static int query(struct rn_live *l, struct rn_live_device *d)
 			 ? attr.max_qp_rd_atom
 			 : attr.max_qp_init_rd_atom;
 	d->rd_atomic = (uint8_t)(atomic < RD_ATOMIC_MAX ? atomic : RD_ATOMIC_MAX);
+	d->flush_access = flush_access(d->ctx);
 	if (choose_gid(d))
 		return rn_live_fail(l, "%s has no address for RoCE v2", name);
 	return 0;

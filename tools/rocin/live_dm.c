@@ -42,7 +42,8 @@ int rn_live_take_dm(struct rn_live *l, unsigned nic, unsigned memory)
 		return rn_live_fail(l, "ibv_alloc_dm: %s", strerror(errno));
 	l->shared->address[memory] = 0; /* zero based */
 	for (unsigned relaxed = 0; relaxed < 2; relaxed++) {
-		unsigned more = relaxed ? IBV_ACCESS_RELAXED_ORDERING : 0;
+		unsigned more = (relaxed ? IBV_ACCESS_RELAXED_ORDERING : 0) |
+				l->device[nic].flush_access;
 		struct ibv_mr *mr = ibv_reg_dm_mr(l->device[nic].pd, l->dm[memory], 0,
 						  RN_LIVE_DM, ACCESS | more);
 

@@ -149,6 +149,7 @@ static bool can_reach(struct layout *y, const struct rn_litmus_thread *thread,
 	const struct rn_litmus_qp *q = &y->t->qp[in->qp];
 	bool is_atomic = in->op == RN_LITMUS_FAA || in->op == RN_LITMUS_CAS;
 	bool is_read = in->op == RN_LITMUS_READ;
+	bool is_flush = in->op == RN_LITMUS_FLUSH;
 	bool ok = true;
 
 	if (!rn_litmus_is_work(in->op))
@@ -161,7 +162,7 @@ static bool can_reach(struct layout *y, const struct rn_litmus_thread *thread,
 		     !is_on_other(y, in->dst[0], q->nic);
 	for (unsigned i = 0; i < in->count && !is_atomic; i++)
 		ok = ok && !is_on_other(y, in->dst[i], is_read ? q->nic : q->peer_nic) &&
-		     (in->src[i].is_inline ||
+		     (is_flush || in->src[i].is_inline ||
 		      !is_on_other(y, in->src[i].loc, is_read ? q->peer_nic : q->nic));
 	return ok || cannot(y, "memory on a NIC can be named through that NIC only");
 }
@@ -169,10 +170,8 @@ static bool can_reach(struct layout *y, const struct rn_litmus_thread *thread,
 static bool look_at(struct layout *y, const struct rn_litmus_thread *thread,
 		    const struct rn_litmus_instr *in)
 {
-	if (in->op == RN_LITMUS_FLUSH)
-		return cannot(y, "the device has no FLUSH (IBV_WR_FLUSH)");
-	if (in->op == RN_LITMUS_AWRITE)
-		return cannot(y, "the device has no ATOMIC WRITE (IBV_WR_ATOMIC_WRITE)");
+	if (in->op == RN_LITMUS_FLUSH && in->count > 1)
+		return cannot(y, "a FLUSH names one range of memory");
 	if (in->op == RN_LITMUS_DMA)
 		y->is_dma[in->loc] = true;
 	return can_reach(y, thread, in) && chain_elements(y, in);

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* live_post.c - work requests and completions of a test. */
+#include <arpa/inet.h>
 #include <errno.h>
 #include <string.h>
 
 #include "live.h"
+#include "rocin/wire.h"
+#include "rocin/work_request.h"
 
 static struct ibv_sge sge_of(const struct rn_live *l, unsigned nic, unsigned loc,
 			     uint32_t bytes)
@@ -102,6 +105,16 @@ static void atomic_side(const struct rn_live *l, const struct rn_litmus_instr *i
 		wr->wr.atomic.swap = (uint64_t)value_of(&in->value2, reg);
 }
 
+/* As provider/place.h says: the library may be too old for ibv_wr_flush(). */
+static void flush_side(const struct rn_live *l, const struct rn_litmus_instr *in,
+		       unsigned peer_nic, struct ibv_send_wr *wr)
+{
+	wr->sg_list[0] = (struct ibv_sge){ .length = bytes_of(l, in, in->dst[0]) };
+	wr->num_sge = 1;
+	wr->imm_data = htonl(RN_FLUSH_GLOBAL);
+	remote_side(l, peer_nic, in->dst[0], &wr->wr.rdma.remote_addr, &wr->wr.rdma.rkey);
+}
+
 static enum ibv_wr_opcode opcode_of(const struct rn_litmus_instr *in)
 {
 	switch (in->op) {
@@ -115,6 +128,10 @@ static enum ibv_wr_opcode opcode_of(const struct rn_litmus_instr *in)
 		return IBV_WR_RDMA_READ;
 	case RN_LITMUS_FAA:
 		return IBV_WR_ATOMIC_FETCH_AND_ADD;
+	case RN_LITMUS_AWRITE:
+		return IBV_WR_ATOMIC_WRITE;
+	case RN_LITMUS_FLUSH:
+		return (enum ibv_wr_opcode)RN_WR_FLUSH;
 	default:
 		return IBV_WR_ATOMIC_CMP_AND_SWP;
 	}
@@ -137,6 +154,8 @@ int rn_live_post(struct rn_live *l, const struct rn_litmus_instr *in, const int6
 		wr.send_flags |= IBV_SEND_FENCE;
 	if (in->op == RN_LITMUS_FAA || in->op == RN_LITMUS_CAS) {
 		atomic_side(l, in, nic, peer_nic, reg, &wr);
+	} else if (in->op == RN_LITMUS_FLUSH) {
+		flush_side(l, in, peer_nic, &wr);
 	} else {
 		local_sges(l, in, nic, reg, &wr);
 		if (in->op != RN_LITMUS_SEND)
