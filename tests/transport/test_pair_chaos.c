@@ -18,6 +18,9 @@
 enum {
 	QPS = 8,
 	MRS = 4, /* per device */
+	MWS = 4, /* per device, half of each type */
+	MW_INDEX = 0x7000,
+	PD = 1,
 	STEPS = 400,
 	MR_LEN = 40000,
 	UNTOUCHED = 0xcc,
@@ -37,6 +40,7 @@ struct chaos {
 	struct actor actor[QPS];
 	struct pair_cq *cq[2];
 	struct pair_mr *mr[2][MRS];
+	struct rn_mr mw[2][MWS];
 	struct pair_mr *secret[2]; /* keys that nobody uses, no remote rights */
 };
 
@@ -94,7 +98,16 @@ static struct pair_mr *region(struct chaos *c, unsigned dev)
 	access |= roll(c, 8) ? RN_ACCESS_REMOTE_WRITE : 0;
 	access |= roll(c, 8) ? RN_ACCESS_REMOTE_READ : 0;
 	access |= roll(c, 8) ? RN_ACCESS_REMOTE_ATOMIC : 0;
+	access |= roll(c, 8) ? RN_ACCESS_MW_BIND : 0;
+	access |= roll(c, 2) ? RN_ACCESS_FLUSH_GLOBAL : 0;
 	return pair_mr_new(c->p, dev, MR_LEN, access);
+}
+
+static void add_window(struct chaos *c, unsigned dev, unsigned k)
+{
+	rn_mw_init(&c->mw[dev][k], k % 2 ? RN_MR_KIND_MW1 : RN_MR_KIND_MW2,
+		   (MW_INDEX + k) << RN_KEY_INDEX_SHIFT, PD);
+	rn_dev_add_mr(c->p->dev[dev], &c->mw[dev][k]);
 }
 
 static struct chaos *chaos_new(uint64_t seed)
@@ -120,6 +133,8 @@ static struct chaos *chaos_new(uint64_t seed)
 		c->cq[d] = pair_cq_new(c->p, d, roll(c, 10) ? 4096 : 16);
 		for (unsigned k = 0; k < MRS; k++)
 			c->mr[d][k] = region(c, d);
+		for (unsigned k = 0; k < MWS; k++)
+			add_window(c, d, k);
 		c->secret[d] = pair_mr_new(c->p, d, 4096, RN_ACCESS_LOCAL_WRITE);
 		memset(c->secret[d]->data, UNTOUCHED, 4096);
 	}
@@ -156,12 +171,36 @@ static struct rn_sge random_sge(struct chaos *c, unsigned dev, uint32_t len)
 	return s;
 }
 
+/* Bind a window of ours, or invalidate one: of ours, or with a SEND of the peer's. */
+static void use_window(struct chaos *c, unsigned dev, struct rn_send_wr *wr)
+{
+	const struct pair_mr *mr = c->mr[dev][roll(c, MRS)];
+	unsigned far = c->p->cfg.devices - 1 - dev, k = (unsigned)roll(c, MWS);
+	uint32_t length = (uint32_t)roll(c, MR_LEN);
+
+	if (roll(c, 3)) {
+		wr->opcode = roll(c, 3) ? RN_WR_LOCAL_INV : RN_WR_SEND_WITH_INV;
+		if (wr->opcode == RN_WR_LOCAL_INV)
+			far = dev;
+		wr->imm = roll(c, 8) ? c->mw[far][k].lkey : mr->mr.lkey;
+		if (roll(c, 4))
+			return;
+	}
+	wr->opcode = RN_WR_BIND_MW;
+	wr->rkey = c->mw[dev][k].lkey ^ (uint32_t)roll(c, 256);
+	wr->remote_addr = mr->mr.va + roll(c, MR_LEN - length);
+	wr->bind_length = roll(c, 8) ? length : 0;
+	wr->bind_region = mr->mr.lkey;
+	wr->bind_access = RN_ACCESS_REMOTE_WRITE | (uint32_t)(roll(c, 4) << 2);
+}
+
 static void post_send(struct chaos *c, unsigned i)
 {
 	static const enum rn_wr_opcode kinds[] = {
 		RN_WR_SEND,	  RN_WR_SEND_WITH_IMM,	     RN_WR_RDMA_WRITE,
 		RN_WR_RDMA_READ,  RN_WR_RDMA_WRITE_WITH_IMM, RN_WR_RDMA_READ,
 		RN_WR_RDMA_WRITE, RN_WR_ATOMIC_CMP_AND_SWP,  RN_WR_ATOMIC_FETCH_AND_ADD,
+		RN_WR_FLUSH,	  RN_WR_ATOMIC_WRITE,
 	};
 	struct actor *a = &c->actor[i], *b = &c->actor[a->peer];
 	uint32_t len = (uint32_t)roll(c, roll(c, 2) ? 200 : 5 * c->p->cfg.mtu_max);
@@ -178,20 +217,27 @@ static void post_send(struct chaos *c, unsigned i)
 				 .remote_qkey = roll(c, 10) ? 0x1ee7 : 1 };
 	struct rn_sge far = random_sge(c, b->q->dev, len > MR_LEN ? MR_LEN : len);
 
-	if (roll(c, 100) == 0)
-		wr.opcode = roll(c, 2) ? RN_WR_LOCAL_INV : RN_WR_SEND_WITH_INV;
+	if (roll(c, 20) == 0)
+		use_window(c, a->q->dev, &wr);
+	if (roll(c, 4) == 0)
+		far.lkey = c->mw[b->q->dev][roll(c, MWS)].lkey;
 	if (a->type == RN_QPT_UD && roll(c, 4))
 		wr.opcode = RN_WR_SEND;
 	if (wr.opcode == RN_WR_ATOMIC_CMP_AND_SWP ||
-	    wr.opcode == RN_WR_ATOMIC_FETCH_AND_ADD) {
+	    wr.opcode == RN_WR_ATOMIC_FETCH_AND_ADD || wr.opcode == RN_WR_ATOMIC_WRITE) {
 		wr.num_sge = 1;
 		len = 8;
 		far.addr &= roll(c, 10) ? ~7ull : ~0ull;
 	}
 	for (uint32_t k = 0; k < wr.num_sge; k++)
 		sge[k] = random_sge(c, a->q->dev, k ? len % 77 : len);
-	wr.remote_addr = far.addr;
-	wr.rkey = far.lkey;
+	if (wr.opcode != RN_WR_BIND_MW) {
+		wr.remote_addr = far.addr;
+		wr.rkey = far.lkey;
+	}
+	wr.flush_length = len;
+	wr.flush_placement = RN_FLUSH_GLOBAL;
+	wr.flush_selectivity = (uint8_t)roll(c, 2);
 	if (rn_qp_post_send(c->p->dev[a->q->dev], a->q->qp, c->p->now, &wr) == 0)
 		a->sent++;
 }
@@ -277,7 +323,14 @@ static void disturb_memory(struct chaos *c)
 		return;
 	if (roll(c, 3) == 0)
 		arena_unmap(&c->p->arena[d], c->mr[d][k]->data);
-	if (roll(c, 2)) {
+	if (roll(c, 4) == 0) {
+		unsigned m = (unsigned)roll(c, MWS);
+
+		rn_dev_remove_mr(c->p->dev[d], &c->mw[d][m]);
+		add_window(c, d, m);
+	}
+	/* The provider keeps one that has windows. */
+	if (c->mr[d][k]->mr.windows == 0 && roll(c, 2)) {
 		pair_mr_remove(c->mr[d][k]);
 		c->mr[d][k] = region(c, d);
 	}
@@ -378,6 +431,9 @@ static void run_seed(uint64_t seed)
 	poll_all(c);
 	for (unsigned d = 0; d < c->p->cfg.devices; d++)
 		assert_int_equal(c->p->dev[d]->read_in_flight, 0);
+	for (unsigned d = 0; d < c->p->cfg.devices; d++)
+		for (unsigned k = 0; k < MWS; k++)
+			rn_dev_remove_mr(c->p->dev[d], &c->mw[d][k]);
 	pair_free(c->p);
 	free(c);
 }
