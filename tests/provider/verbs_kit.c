@@ -3,6 +3,7 @@
 #include "verbs_kit.h"
 
 #include <time.h>
+#include <unistd.h>
 
 enum {
 	WAIT_S = 20
@@ -118,6 +119,18 @@ struct ibv_ah_attr kit_address(const struct kit *k)
 	return (struct ibv_ah_attr){ .is_global = 1,
 				     .port_num = 1,
 				     .grh = { .dgid = k->gid, .hop_limit = 1 } };
+}
+
+union ibv_gid kit_group(unsigned n)
+{
+	unsigned pid = (unsigned)getpid();
+
+	return (union ibv_gid){ .raw = { [10] = 0xff,
+					 [11] = 0xff,
+					 [12] = (uint8_t)(239 - n / 256),
+					 [13] = (uint8_t)n,
+					 [14] = (uint8_t)(pid >> 8),
+					 [15] = (uint8_t)pid } };
 }
 
 void kit_to_rts(struct kit *k, struct ibv_qp *qp, uint32_t dest_qpn)

@@ -54,6 +54,9 @@ void kit_destroy_pair(struct ibv_qp *qp[2]);
 
 struct ibv_ah_attr kit_address(const struct kit *k); /* of ourselves */
 
+/* MGID @n of this process: no other has it. */
+union ibv_gid kit_group(unsigned n);
+
 /* Scatter entry in the half of side 0 or 1. */
 struct ibv_sge kit_sge(const struct kit *k, unsigned side, uint32_t offset, uint32_t len);
 
