@@ -320,6 +320,34 @@ static void a_frame_that_is_longer_than_the_mtu_is_lost(void **state)
 	raw_end(qp);
 }
 
+static void a_shared_receive_queue_serves_frames_too(void **state)
+{
+	struct kit *k = *state;
+	struct ibv_srq_init_attr init = { .attr = { .max_wr = 4, .max_sge = 1 } };
+	struct ibv_srq *srq = ibv_create_srq(k->pd, &init);
+	struct ibv_qp_init_attr attr = { .send_cq = k->cq,
+					 .recv_cq = k->cq,
+					 .srq = srq,
+					 .qp_type = IBV_QPT_RAW_PACKET };
+	struct ibv_sge sge = kit_sge(k, 1, 0, RAW_SLOT);
+	struct ibv_recv_wr wr = { .sg_list = &sge, .num_sge = 1 }, *bad;
+	struct ibv_qp *sender = raw_qp(k), *qp;
+	struct ibv_flow *flow;
+
+	assert_non_null(srq);
+	qp = ibv_create_qp(k->pd, &attr);
+	assert_non_null(qp);
+	raw_to_rts(qp);
+	flow = raw_flow_port(qp, PORT);
+	assert_int_equal(ibv_post_srq_recv(srq, &wr, &bad), 0);
+	raw_send_to(k, sender, PORT);
+	raw_expect(k, qp, 0, PORT, RAW_LEN);
+	raw_flow_end(flow);
+	assert_int_equal(ibv_destroy_qp(qp), 0);
+	assert_int_equal(ibv_destroy_srq(srq), 0);
+	raw_end(sender);
+}
+
 /* ------------------------------------------------------------------- errors */
 static void a_receive_that_is_too_short_ends_the_queue_pair(void **state)
 {
@@ -411,6 +439,7 @@ int main(void)
 		TEST(checksums_are_filled_and_checked),
 		TEST(a_vlan_tag_stays_where_it_was),
 		TEST(a_frame_that_is_longer_than_the_mtu_is_lost),
+		TEST(a_shared_receive_queue_serves_frames_too),
 		TEST(a_receive_that_is_too_short_ends_the_queue_pair),
 		TEST(without_a_receive_a_frame_is_lost),
 		TEST(memory_that_may_not_be_read_fails_the_send),
