@@ -11,6 +11,7 @@
 #include "flow.h"
 #include "mw.h"
 #include "provider.h"
+#include "raw_socket.h"
 
 enum {
 	ASYNC_RECORD_LEN = 16
@@ -199,6 +200,7 @@ static void detach_all(struct rnp_context *ctx)
 	while ((pd = LIST_FIRST(&ctx->pds)))
 		rnp_pd_detach(ctx, pd);
 	rnp_leave(ctx->engine, cancel);
+	rnp_raw_close_retired(ctx->engine);
 }
 
 static void close_channels(struct rnp_context *ctx)

@@ -160,6 +160,7 @@ static void destroy(struct rnp_engine *e)
 	rnp_background_stop(e);
 	rnp_wire_close(&e->wire); /* before rocind gives the slot to another */
 	rn_rocind_close(e->rocind);
+	rnp_raw_close_retired(e);
 	if (e->dev)
 		rn_dev_fini(e->dev);
 	free(e->dev);

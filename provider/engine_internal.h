@@ -104,6 +104,7 @@ struct rnp_engine {
 	struct rnp_wire wire;
 	struct rnp_stage stage;
 	struct rnp_raw *raw; /* NULL: no raw packet QPs */
+	struct rnp_raw_retired raw_retired;
 	struct rnp_progress progress;
 	uint32_t unacked;    /* packets received since acknowledgements last left */
 	uint32_t not_dry;    /* steps in a row that left packets in the socket */

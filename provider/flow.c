@@ -95,6 +95,7 @@ int rnp_destroy_flow(struct ibv_flow *base)
 		cancel = rnp_enter(ctx->engine);
 		rnp_flow_detach(flow);
 		rnp_leave(ctx->engine, cancel);
+		rnp_raw_close_retired(ctx->engine);
 	}
 	free(flow);
 	return 0;

@@ -386,6 +386,8 @@ int rnp_destroy_qp(struct ibv_qp *base)
 		rnp_leave(ctx->engine, cancel);
 		if (busy)
 			return EBUSY;
+		if (is_raw(qp))
+			rnp_raw_close_retired(ctx->engine);
 		rnp_qp_settle_events(qp);
 		pthread_cond_destroy(&base->cond);
 		pthread_mutex_destroy(&base->mutex);

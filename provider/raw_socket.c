@@ -130,12 +130,41 @@ int rnp_raw_get(struct rnp_engine *e)
 	return 0;
 }
 
+/* Nobody has seen more of them at once than fit; one too many is closed here. */
+static void retire(struct rnp_engine *e, int *fd)
+{
+	int *slot = e->raw_retired.fd;
+
+	while (slot < e->raw_retired.fd + RNP_RAW_RETIRED_MAX && *slot)
+		slot++;
+	if (slot < e->raw_retired.fd + RNP_RAW_RETIRED_MAX)
+		*slot = *fd;
+	else
+		close(*fd);
+	*fd = -1;
+}
+
+void rnp_raw_close_retired(struct rnp_engine *e)
+{
+	struct rnp_raw_retired retired;
+	int cancel;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	rnp_engine_lock(e);
+	retired = e->raw_retired;
+	e->raw_retired = (struct rnp_raw_retired){ 0 };
+	rnp_engine_unlock(e);
+	for (unsigned i = 0; i < RNP_RAW_RETIRED_MAX; i++)
+		if (retired.fd[i])
+			close(retired.fd[i]);
+	pthread_setcancelstate(cancel, NULL);
+}
+
 static void close_rx(struct rnp_engine *e)
 {
 	rnp_background_remove(e, e->raw->rx_fd);
 	if (e->raw->rx_fd >= 0)
-		close(e->raw->rx_fd);
-	e->raw->rx_fd = -1;
+		retire(e, &e->raw->rx_fd);
 }
 
 void rnp_raw_shut(struct rnp_engine *e)
@@ -144,8 +173,7 @@ void rnp_raw_shut(struct rnp_engine *e)
 		return;
 	close_rx(e);
 	if (e->raw->tx_fd >= 0)
-		close(e->raw->tx_fd);
-	e->raw->tx_fd = -1;
+		retire(e, &e->raw->tx_fd);
 	e->raw->tx_len = 0;
 }
 

@@ -17,7 +17,7 @@
  * longer than the MTU allows (segments that the kernel has joined or not yet cut) is one
  * that no wire carries: it is counted and dropped.
  *
- * Threads: all with the engine lock held.
+ * Threads: all with the engine lock held, but rnp_raw_close_retired().
  */
 #ifndef RNP_RAW_SOCKET_H
 #define RNP_RAW_SOCKET_H
@@ -26,6 +26,17 @@
 #include "rocin/types.h"
 
 struct rnp_engine;
+
+enum {
+	RNP_RAW_RETIRED_MAX = 8
+};
+
+/* Sockets that are not used any more; 0: none. The kernel takes tens of milliseconds to
+ * close one, and nobody waits for that with the engine lock held.
+ */
+struct rnp_raw_retired {
+	int fd[RNP_RAW_RETIRED_MAX];
+};
 
 /**
  * rnp_raw_get() - One more raw packet QP on an engine that is attached
@@ -44,6 +55,9 @@ void rnp_raw_remove_rule(struct rnp_engine *e, struct rnp_rule *rule);
 
 /* The sockets go at once; QPs and rules stay, without effect. */
 void rnp_raw_shut(struct rnp_engine *e);
+
+/* After what may have retired some; lock not held. */
+void rnp_raw_close_retired(struct rnp_engine *e);
 
 /* Steer at most @max frames to their QPs. Return: how many were taken from the socket. */
 unsigned rnp_raw_receive(struct rnp_engine *e, rn_ns now, unsigned max);
