@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/queue.h>
+#include <unistd.h>
 
 #include "engine.h"
 #include "rocin/mr.h"
@@ -70,6 +71,8 @@ static struct rnp_hca *share_locked(struct rnp_engine *e)
 			return NULL;
 		hca->engine = e;
 		LIST_INIT(&hca->xrc_domains);
+		/* A number meant for another process shall not name one here. */
+		hca->last_srqn = (uint32_t)getpid() << 8;
 		LIST_INSERT_HEAD(&hcas, hca, link);
 	}
 	hca->refs++;
