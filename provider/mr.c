@@ -155,10 +155,17 @@ void rnp_mr_detach(struct rnp_mr *mr)
 	mr->gone = true;
 }
 
-/* What the region would be after the change; the key stays. */
-static struct rn_mr_attr changed(const struct rnp_mr *mr, int flags,
-				 const struct rnp_pd *pd, const void *addr, size_t length,
-				 uint32_t access)
+/* What the caller asked for. */
+struct change {
+	int flags;
+	const struct rnp_pd *pd;
+	const void *addr;
+	size_t length;
+	uint32_t access;
+};
+
+/* What the region would be after the change; the key stays. Engine lock held. */
+static struct rn_mr_attr changed(const struct rnp_mr *mr, const struct change *c)
 {
 	struct rn_mr_attr attr = {
 		.key = mr->core.lkey,
@@ -169,14 +176,14 @@ static struct rn_mr_attr changed(const struct rnp_mr *mr, int flags,
 		.access = (uint32_t)mr->base.access,
 	};
 
-	if (flags & IBV_REREG_MR_CHANGE_TRANSLATION) {
-		attr.va = attr.iova_base = (uintptr_t)addr;
-		attr.length = length;
+	if (c->flags & IBV_REREG_MR_CHANGE_TRANSLATION) {
+		attr.va = attr.iova_base = (uintptr_t)c->addr;
+		attr.length = c->length;
 	}
-	if (flags & IBV_REREG_MR_CHANGE_PD)
-		attr.pd = pd->number;
-	if (flags & IBV_REREG_MR_CHANGE_ACCESS)
-		attr.access = access;
+	if (c->flags & IBV_REREG_MR_CHANGE_PD)
+		attr.pd = c->pd->number;
+	if (c->flags & IBV_REREG_MR_CHANGE_ACCESS)
+		attr.access = c->access;
 	return attr;
 }
 
@@ -185,7 +192,8 @@ static struct rn_mr_attr changed(const struct rnp_mr *mr, int flags,
  */
 static int replace(struct rnp_engine *e, struct rnp_mr *mr, const struct rn_mr_attr *attr)
 {
-	struct rn_mr_attr old = changed(mr, 0, NULL, NULL, 0, 0);
+	const struct change none = { 0 };
+	struct rn_mr_attr old = changed(mr, &none);
 	bool ended;
 	int rc;
 
@@ -204,43 +212,71 @@ static int replace(struct rnp_engine *e, struct rnp_mr *mr, const struct rn_mr_a
 	return rc;
 }
 
+/* What the region would be now: others may change it, too. */
+static struct rn_mr_attr preview(struct rnp_engine *e, const struct rnp_mr *mr,
+				 const struct change *c)
+{
+	int cancel = rnp_enter(e);
+	struct rn_mr_attr attr = changed(mr, c);
+
+	rnp_leave(e, cancel);
+	return attr;
+}
+
+/* 0 or -errno; looks for the pages. */
+static int check_change(const struct rnp_mr *mr, int flags, const struct rn_mr_attr *attr)
+{
+	int rc = 0;
+
+	/* What is no memory of the program stays what it is; so does an import. */
+	if (!is_of_program(mr) || mr->origin)
+		return -EINVAL;
+	if (flags & IBV_REREG_MR_CHANGE_TRANSLATION)
+		rc = judge(attr);
+	return rc ? rc : check(attr);
+}
+
+static int change(struct rnp_context *ctx, struct rnp_mr *mr, const struct change *c)
+{
+	struct rn_mr_attr attr;
+	int rc, cancel;
+
+	if (rnp_is_copy(ctx))
+		return -EIO;
+	attr = preview(ctx->engine, mr, c);
+	rc = check_change(mr, c->flags, &attr);
+	if (rc)
+		return rc;
+	cancel = rnp_enter(ctx->engine);
+	attr = changed(mr, c);
+	rc = replace(ctx->engine, mr, &attr);
+	if (!rc)
+		mr->base.access = (int)attr.access;
+	rnp_leave(ctx->engine, cancel);
+	return rc;
+}
+
 /* On failure the region stays as it was. The library has judged @flags and takes over
  * PD, address and length.
  */
 int rnp_rereg_mr(struct rnp_abi_mr *base, int flags, struct ibv_pd *pd, void *addr,
 		 size_t length, int access)
 {
-	struct rnp_context *ctx = to_rnp_context(base->ibv_mr.context);
-	struct rnp_mr *mr = to_rnp_mr(base);
-	struct rn_mr_attr attr;
-	int rc, cancel;
+	const struct change c = {
+		.flags = flags,
+		.pd = pd ? to_rnp_pd(pd) : NULL,
+		.addr = addr,
+		.length = length,
+		.access = (uint32_t)access,
+	};
+	int rc = -EINVAL;
 
-	if (!flags || ((flags & IBV_REREG_MR_CHANGE_PD) && !pd)) {
-		errno = EINVAL;
-		return EINVAL;
-	}
-	attr = changed(mr, flags, pd ? to_rnp_pd(pd) : NULL, addr, length,
-		       (uint32_t)access);
-	if (rnp_is_copy(ctx))
-		rc = -EIO;
-	else /* what is no memory of the program stays what it is; so does an import */
-		rc = is_of_program(mr) && !mr->origin ? 0 : -EINVAL;
-	if (!rc && (flags & IBV_REREG_MR_CHANGE_TRANSLATION))
-		rc = judge(&attr);
-	if (!rc)
-		rc = check(&attr);
+	if (flags && (pd || !(flags & IBV_REREG_MR_CHANGE_PD)))
+		rc = change(to_rnp_context(base->ibv_mr.context), to_rnp_mr(base), &c);
 	if (rc) {
 		errno = -rc;
 		return -rc;
 	}
-	cancel = rnp_enter(ctx->engine);
-	rc = replace(ctx->engine, mr, &attr);
-	rnp_leave(ctx->engine, cancel);
-	if (rc) {
-		errno = -rc;
-		return -rc;
-	}
-	mr->base.access = (int)attr.access;
 	if (flags & IBV_REREG_MR_CHANGE_PD) {
 		rnp_pd_get(pd);
 		rnp_pd_put(base->ibv_mr.pd);

@@ -88,9 +88,32 @@ static void the_way_for_old_kernels_finds_holes_too(void **state)
 	assert_int_equal(rnp_pages_read(mem + 6 * page + 5, 1), 0);
 }
 
+static void a_question_about_pages_brings_none(void **state)
+{
+	const size_t many = 3000; /* more than are asked for at a time */
+	unsigned char *there = malloc(many);
+	char *mem = mmap(NULL, many * page, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	(void)state;
+	assert_non_null(there);
+	assert_true(mem != MAP_FAILED);
+	assert_int_equal(rnp_pages_mapped(mem + 1, many * page - 2), 0);
+	rnp_pages_expect(mem + 1, many * page - 2);
+	assert_int_equal(mincore(mem, many * page, there), 0);
+	for (size_t i = 0; i < many; i++)
+		assert_int_equal(there[i] & 1, 0);
+	assert_int_equal(munmap(mem + (many - 1) * page, page), 0);
+	assert_int_equal(rnp_pages_mapped(mem, (many - 1) * page), 0);
+	assert_int_equal(rnp_pages_mapped(mem + 1, (many - 1) * page), -EFAULT);
+	assert_int_equal(munmap(mem, (many - 1) * page), 0);
+	free(there);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_question_about_pages_brings_none),
 		cmocka_unit_test(memory_that_is_there_is_accepted_at_any_alignment),
 		cmocka_unit_test(a_hole_is_a_fault),
 		cmocka_unit_test(memory_that_may_not_be_written_is_a_fault),

@@ -2,6 +2,7 @@
 /* verbs_import.c - contexts by a copy of their descriptor, objects by their handles. */
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -297,6 +298,39 @@ static void objects_outlive_the_context_that_made_them(void **state)
 	close_kit(&i);
 }
 
+static void *come_and_go(void *arg)
+{
+	struct kit *k = arg;
+
+	for (unsigned i = 0; i < 30; i++) {
+		struct ibv_context *ctx = import_of(k->ctx);
+		struct ibv_pd *pd = ibv_import_pd(ctx, k->pd->handle);
+		struct ibv_mr *mr, *own;
+
+		assert_non_null(pd);
+		mr = ibv_import_mr(pd, k->mr->handle);
+		own = ibv_reg_mr(pd, k->buf, LEN, RIGHTS);
+		assert_non_null(mr);
+		assert_non_null(own);
+		ibv_unimport_mr(mr);
+		assert_int_equal(ibv_dereg_mr(own), 0);
+		ibv_unimport_pd(pd);
+		assert_int_equal(ibv_close_device(ctx), 0);
+	}
+	return NULL;
+}
+
+static void many_threads_may_import_at_once(void **state)
+{
+	pthread_t thread[4];
+
+	for (unsigned i = 0; i < 4; i++)
+		assert_int_equal(pthread_create(&thread[i], NULL, come_and_go, *state),
+				 0);
+	for (unsigned i = 0; i < 4; i++)
+		assert_int_equal(pthread_join(thread[i], NULL), 0);
+}
+
 /* ------------------------------------------------------------------- device memory */
 static void memory_on_the_device_can_be_imported(void **state)
 {
@@ -375,6 +409,7 @@ int main(void)
 		cmocka_unit_test(a_handle_of_nothing_is_not_found),
 		cmocka_unit_test(destroying_through_an_import_destroys_the_object),
 		cmocka_unit_test(objects_outlive_the_context_that_made_them),
+		cmocka_unit_test(many_threads_may_import_at_once),
 		cmocka_unit_test(memory_on_the_device_can_be_imported),
 		cmocka_unit_test(a_fork_child_may_allocate_memory_on_the_device),
 	};

@@ -71,6 +71,9 @@ static void tables_grow_and_hand_back_the_old_block(void **state)
 	assert_null(rn_dev_grow_mr_table(p->dev[0], first, 64));
 	assert_true(rn_dev_has_mr_index(p->dev[0], m->mr.lkey >> RN_KEY_INDEX_SHIFT));
 	assert_false(rn_dev_has_mr_index(p->dev[0], 999));
+	assert_ptr_equal(rn_dev_find_mr(p->dev[0], m->mr.lkey >> RN_KEY_INDEX_SHIFT),
+			 &m->mr);
+	assert_null(rn_dev_find_mr(p->dev[0], 999));
 	pair_free(p);
 	free(first);
 	free(second);
