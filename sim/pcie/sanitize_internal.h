@@ -87,13 +87,13 @@ static inline bool rn_san_is_send(unsigned opcode)
 
 static inline bool rn_san_is_write(unsigned opcode)
 {
-	return opcode == RN_WR_RDMA_WRITE || opcode == RN_WR_RDMA_WRITE_WITH_IMM;
+	return opcode == RN_WR_RDMA_WRITE || opcode == RN_WR_RDMA_WRITE_WITH_IMM ||
+	       opcode == RN_WR_ATOMIC_WRITE;
 }
 
 static inline bool rn_san_is_gather(unsigned opcode)
 {
-	return rn_san_is_send(opcode) || rn_san_is_write(opcode) ||
-	       opcode == RN_WR_ATOMIC_WRITE;
+	return rn_san_is_send(opcode) || rn_san_is_write(opcode);
 }
 
 static inline bool rn_san_is_fetch(unsigned opcode)

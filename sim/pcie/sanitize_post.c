@@ -148,6 +148,9 @@ static bool local_ranges_touch(const struct rn_san_wr *a, const struct rn_san_wr
 
 static bool remote_ranges_touch(const struct rn_san_wr *a, const struct rn_san_wr *b)
 {
+	/* The responder executes atomics and ATOMIC WRITEs in their order. */
+	if (b->opcode == RN_WR_ATOMIC_WRITE && a->opcode != RN_WR_RDMA_READ)
+		return false;
 	return rn_san_is_write(b->opcode) && a->rkey == b->rkey &&
 	       touch(a->remote_addr, a->len, b->remote_addr, b->len);
 }

@@ -35,7 +35,10 @@ const char *rn_san_wr_name(unsigned opcode)
 		[RN_WR_ATOMIC_CMP_AND_SWP] = "compare and swap",
 		[RN_WR_ATOMIC_FETCH_AND_ADD] = "fetch and add",
 		[RN_WR_LOCAL_INV] = "local invalidate",
+		[RN_WR_BIND_MW] = "bind",
 		[RN_WR_SEND_WITH_INV] = "SEND with invalidate",
+		[RN_WR_FLUSH] = "FLUSH",
+		[RN_WR_ATOMIC_WRITE] = "ATOMIC WRITE",
 	};
 
 	return opcode < RN_ARRAY_SIZE(text) && text[opcode] ? text[opcode] : "request";
@@ -58,6 +61,14 @@ const char *rn_san_wc_name(unsigned opcode)
 		return "compare and swap";
 	case RN_WC_FETCH_ADD:
 		return "fetch and add";
+	case RN_WC_BIND_MW:
+		return "bind";
+	case RN_WC_LOCAL_INV:
+		return "local invalidate";
+	case RN_WC_FLUSH:
+		return "FLUSH";
+	case RN_WC_ATOMIC_WRITE:
+		return "ATOMIC WRITE";
 	default:
 		return "completion";
 	}

@@ -99,6 +99,21 @@ static void test_several_ranges(void **state)
 	san_assert_said("SEND, wr_id 0, request 1; 8 bytes at 0x");
 }
 
+static void test_of_an_atomic_write(void **state)
+{
+	unsigned long long before = san_occurrences();
+
+	(void)state;
+	san_post(&nic, 0x300, 0, RN_WR_ATOMIC_WRITE, buf, 8, REMOTE, false);
+	san_completed(&nic, 0x300, 0);
+	assert_int_equal(san_occurrences(), before);
+	san_post(&nic, 0x300, 1, RN_WR_ATOMIC_WRITE, buf, 8, REMOTE, false);
+	buf[7]++;
+	san_completed(&nic, 0x300, 1);
+	assert_int_equal(san_occurrences(), before + 1);
+	san_assert_said("ATOMIC WRITE, wr_id 0x2001, request 1; 8 bytes at 0x");
+}
+
 /* Where READs put their result changes of itself. */
 static void test_not_of_reads(void **state)
 {
@@ -211,6 +226,12 @@ static const struct {
 	  true },
 	{ "atomic's result", RN_WR_ATOMIC_FETCH_AND_ADD, RN_WR_SEND, 7, FAR, false,
 	  true },
+	{ "READ, ATOMIC WRITE", RN_WR_RDMA_READ, RN_WR_ATOMIC_WRITE, FAR, 0, false,
+	  true },
+	{ "of what was READ", RN_WR_RDMA_READ, RN_WR_ATOMIC_WRITE, 0, FAR, false, true },
+	{ "atomic, ATOMIC WRITE", RN_WR_ATOMIC_CMP_AND_SWP, RN_WR_ATOMIC_WRITE, FAR, 0,
+	  false, false },
+	{ "READ, FLUSH", RN_WR_RDMA_READ, RN_WR_FLUSH, 0, 0, false, false },
 };
 
 static void test_fences(void **state)
@@ -261,6 +282,7 @@ int main(void)
 		T(test_any_byte_of_a_small_buffer),
 		T(test_long_buffers),
 		T(test_several_ranges),
+		T(test_of_an_atomic_write),
 		T(test_not_of_reads),
 		T(test_completions_of_a_later_request),
 		T(test_written_by_a_device),
