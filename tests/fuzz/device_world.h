@@ -15,7 +15,7 @@
 #include "rocin/wire.h"
 
 enum {
-	QPS = 4,
+	QPS = 8,
 	MTU = 256,
 	REGION_LEN = 2048,
 	CQES = 32,
@@ -26,6 +26,20 @@ enum {
 	QKEY = 0x1ee7,
 	QPN0 = 0x100,
 	RQ_PSN = 0xfffff0, /* soon wraps */
+	XRCD = 3,
+	SRQN_BASIC = 1,
+	SRQN_XRC = 2,
+	MW_KEY = 0x40005a, /* of window i: + 0x100 i */
+};
+
+enum srq {
+	BASIC,
+	XRC, /* may go and come back */
+	SRQS
+};
+
+enum {
+	WINDOWS = 3 /* of type 1, 2, 2 */
 };
 
 enum region {
@@ -50,8 +64,11 @@ struct world {
 	struct rn_gid gid;
 	struct rn_cq cq;
 	struct rn_qp *qp[QPS];
-	struct rn_gid group; /* that the UD QP is in */
-	struct rn_mcast member;
+	struct rn_gid group; /* that the UD QPs are in */
+	struct rn_mcast member[QPS];
+	struct rn_srq *srq[SRQS]; /* NULL: gone */
+	void *srq_ring[SRQS];
+	struct rn_mr window[WINDOWS];
 	struct rn_mr mr[REGIONS];
 	uint8_t *bytes[REGIONS];
 	bool open_removed;
@@ -60,7 +77,20 @@ struct world {
 	uint64_t wr_id;
 };
 
-static const enum rn_qp_type types[QPS] = { RN_QPT_RC, RN_QPT_RC, RN_QPT_UC, RN_QPT_UD };
+/* Of two alike the second has a shared receive queue. */
+static const enum rn_qp_type types[QPS] = { RN_QPT_RC,	     RN_QPT_RC,	     RN_QPT_UC,
+					    RN_QPT_UC,	     RN_QPT_UD,	     RN_QPT_UD,
+					    RN_QPT_XRC_SEND, RN_QPT_XRC_RECV };
+
+static inline bool is_reliable(unsigned i)
+{
+	return types[i] != RN_QPT_UC && types[i] != RN_QPT_UD;
+}
+
+static inline bool has_srq(unsigned i)
+{
+	return i % 2 == 1 && types[i] != RN_QPT_XRC_RECV;
+}
 
 static inline void require(bool condition)
 {
@@ -123,7 +153,8 @@ static inline void add_region(struct world *w, enum region i, uint32_t access)
 static inline void add_regions(struct world *w)
 {
 	static const uint32_t all = RN_ACCESS_LOCAL_WRITE | RN_ACCESS_REMOTE_WRITE |
-				    RN_ACCESS_REMOTE_READ | RN_ACCESS_REMOTE_ATOMIC;
+				    RN_ACCESS_REMOTE_READ | RN_ACCESS_REMOTE_ATOMIC |
+				    RN_ACCESS_FLUSH_GLOBAL | RN_ACCESS_MW_BIND;
 	static const uint32_t access[REGIONS] = {
 		[OPEN] = all,
 		[FOREIGN] = all,
@@ -137,23 +168,69 @@ static inline void add_regions(struct world *w)
 	}
 }
 
+static inline void *alloc(size_t size)
+{
+	void *mem = aligned_alloc(64, (size + 63) & ~(size_t)63);
+
+	require(mem != NULL);
+	memset(mem, UNTOUCHED, size);
+	return mem;
+}
+
+static inline void add_srq(struct world *w, enum srq i)
+{
+	const struct rn_srq_init init = {
+		.srqn = i == XRC ? SRQN_XRC : SRQN_BASIC,
+		.pd = 1,
+		.max_wr = WRS,
+		.max_sge = 2,
+		.xrcd = i == XRC ? XRCD : 0,
+		.cq = i == XRC ? &w->cq : NULL,
+	};
+
+	w->srq_ring[i] = alloc(rn_srq_ring_size(init.max_wr, init.max_sge));
+	w->srq[i] = rn_srq_create(w->dev, alloc(rn_srq_size()), w->srq_ring[i], &init);
+}
+
+static inline void remove_srq(struct world *w, enum srq i)
+{
+	if (!w->srq[i])
+		return;
+	rn_srq_destroy(w->srq[i]);
+	free(w->srq[i]);
+	free(w->srq_ring[i]);
+	w->srq[i] = NULL;
+}
+
+static inline void add_window(struct world *w, unsigned i)
+{
+	rn_mw_init(&w->window[i], i == 0 ? RN_MR_KIND_MW1 : RN_MR_KIND_MW2,
+		   MW_KEY + (i << RN_KEY_INDEX_SHIFT), 1);
+	rn_dev_add_mr(w->dev, &w->window[i]);
+}
+
 static inline void add_qp(struct world *w, unsigned i)
 {
+	bool xrc_recv = types[i] == RN_QPT_XRC_RECV,
+	     xrc_send = types[i] == RN_QPT_XRC_SEND;
+	bool receives = !xrc_recv && !xrc_send && !has_srq(i);
 	const struct rn_qp_init init = {
 		.type = types[i],
 		.qpn = QPN0 + i,
 		.pd = 1,
-		.send_cq = &w->cq,
-		.recv_cq = &w->cq,
-		.max_send_wr = WRS,
-		.max_recv_wr = WRS,
-		.max_send_sge = 2,
-		.max_recv_sge = 2,
+		.send_cq = xrc_recv ? NULL : &w->cq,
+		.recv_cq = xrc_recv || xrc_send ? NULL : &w->cq,
+		.srq = has_srq(i) ? w->srq[BASIC] : NULL,
+		.xrcd = xrc_recv ? XRCD : 0,
+		.max_send_wr = xrc_recv ? 0 : WRS,
+		.max_recv_wr = receives ? WRS : 0,
+		.max_send_sge = xrc_recv ? 0 : 2,
+		.max_recv_sge = receives ? 2 : 0,
 	};
 	size_t size = rn_qp_size(w->dev, &init);
 
-	w->qp[i] = aligned_alloc(64, (size + 63) & ~(size_t)63);
-	require(w->qp[i] != NULL);
+	require(size > 0);
+	w->qp[i] = alloc(size);
 	rn_qp_create(w->dev, w->qp[i], &init);
 }
 
@@ -162,7 +239,7 @@ static inline void add_member(struct world *w)
 	w->group = (struct rn_gid){ { [10] = 0xff, [11] = 0xff, [12] = 239, [15] = 1 } };
 	for (unsigned i = 0; i < QPS; i++)
 		if (types[i] == RN_QPT_UD)
-			rn_mcast_attach(w->dev, &w->member, w->qp[i], &w->group);
+			rn_mcast_attach(w->dev, &w->member[i], w->qp[i], &w->group);
 }
 
 static inline struct world *world_new(const uint8_t *data, size_t size)
@@ -188,13 +265,16 @@ static inline struct world *world_new(const uint8_t *data, size_t size)
 	cfg.mem = w->arena.delay ? &arena_pending_ops : &arena_direct_ops;
 	cfg.mem_ctx = &w->arena;
 	cfg.stats = w->stats;
-	w->dev = aligned_alloc(64, (rn_dev_size() + 63) & ~(size_t)63);
-	require(w->dev != NULL);
+	w->dev = alloc(rn_dev_size());
 	require(rn_dev_init(w->dev, &cfg) == 0);
 	rn_cq_init(&w->cq,
 		   (uintptr_t)arena_alloc(&w->arena, CQES * sizeof(struct rn_cqe)), CQES,
 		   NULL);
 	add_regions(w);
+	for (unsigned i = 0; i < WINDOWS; i++)
+		add_window(w, i);
+	add_srq(w, BASIC);
+	add_srq(w, XRC);
 	for (unsigned i = 0; i < QPS; i++)
 		add_qp(w, i);
 	add_member(w);
@@ -203,14 +283,19 @@ static inline struct world *world_new(const uint8_t *data, size_t size)
 
 static inline void world_free(struct world *w)
 {
-	rn_mcast_detach(w->dev, &w->member);
 	for (unsigned i = 0; i < QPS; i++) {
+		if (types[i] == RN_QPT_UD)
+			rn_mcast_detach(w->dev, &w->member[i]);
 		rn_qp_destroy(w->dev, w->qp[i]);
 		free(w->qp[i]);
 	}
+	remove_srq(w, BASIC);
+	remove_srq(w, XRC);
 	for (unsigned i = 0; i < REGIONS; i++)
 		if (i != OPEN || !w->open_removed)
 			rn_dev_remove_mr(w->dev, &w->mr[i]);
+	for (unsigned i = 0; i < WINDOWS; i++)
+		rn_dev_remove_mr(w->dev, &w->window[i]);
 	rn_cq_fini(w->dev, &w->cq);
 	rn_dev_fini(w->dev);
 	free(w->dev);

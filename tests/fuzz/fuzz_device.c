@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* fuzz_device.c - a script of bytes drives one device: packets forged, lost and repeated,
- * requests posted, states changed, regions removed, time, slow memory.
+ * requests posted, states changed, regions and shared receive queues removed, windows
+ * bound, time, slow memory.
  *
- * Two RC queue pairs are connected to each other, a UC one to itself, and a UD one talks
+ * RC and XRC queue pairs are connected in pairs, UC ones to themselves, and UD ones talk
  * to whoever asks. Whatever happens, no byte changes that no valid R_Key, posted receive
  * or own request opens: not beside a region, and not in one that is closed to peers or
  * belongs to another protection domain. (What the core holds to be impossible, it
@@ -15,7 +16,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 /* ------------------------------------------------------------------- states */
 static uint32_t peer_of(unsigned i)
 {
-	return types[i] == RN_QPT_RC ? QPN0 + (i ^ 1) : QPN0 + i;
+	return is_reliable(i) ? QPN0 + (i ^ 1) : QPN0 + i;
 }
 
 static struct rn_qp_attr connected(const struct world *w, unsigned i)
@@ -27,7 +28,7 @@ static struct rn_qp_attr connected(const struct world *w, unsigned i)
 		.sq_psn = RQ_PSN,
 		.dest_qpn = peer_of(i),
 		.access = RN_ACCESS_REMOTE_WRITE | RN_ACCESS_REMOTE_READ |
-			  RN_ACCESS_REMOTE_ATOMIC,
+			  RN_ACCESS_REMOTE_ATOMIC | RN_ACCESS_FLUSH_GLOBAL,
 		.av = { .dgid = w->gid, .hop_limit = 64 },
 		.port_num = 1,
 		.max_rd_atomic = 2,
@@ -51,19 +52,22 @@ static void modify(struct world *w)
 
 static uint32_t mask_to(enum rn_qp_type type, enum rn_qp_state to)
 {
-	bool rc = type == RN_QPT_RC, ud = type == RN_QPT_UD;
+	bool ud = type == RN_QPT_UD, recv = type == RN_QPT_XRC_RECV;
+	bool asks = type == RN_QPT_RC || type == RN_QPT_XRC_SEND;
+	bool answers = type == RN_QPT_RC || recv;
 
 	if (to == RN_QPS_INIT)
 		return RN_ATTR_PKEY_INDEX | RN_ATTR_PORT |
 		       (ud ? RN_ATTR_QKEY : RN_ATTR_ACCESS_FLAGS);
 	if (to == RN_QPS_RTS)
 		return RN_ATTR_SQ_PSN |
-		       (rc ? RN_ATTR_TIMEOUT | RN_ATTR_RETRY_CNT | RN_ATTR_RNR_RETRY |
+		       (asks ? RN_ATTR_TIMEOUT | RN_ATTR_RETRY_CNT | RN_ATTR_RNR_RETRY |
 					RN_ATTR_MAX_RD_ATOMIC
-			   : 0);
+			     : 0) |
+		       (recv ? RN_ATTR_TIMEOUT : 0);
 	if (to == RN_QPS_RTR && !ud)
 		return RN_ATTR_AV | RN_ATTR_PATH_MTU | RN_ATTR_DEST_QPN | RN_ATTR_RQ_PSN |
-		       (rc ? RN_ATTR_MAX_DEST_RD_ATOMIC | RN_ATTR_MIN_RNR_TIMER : 0);
+		       (answers ? RN_ATTR_MAX_DEST_RD_ATOMIC | RN_ATTR_MIN_RNR_TIMER : 0);
 	return 0;
 }
 
@@ -91,6 +95,17 @@ static struct rn_sge take_sge(struct world *w, enum region region)
 	};
 }
 
+/* A key that may open something: of a region, or of a window with some key byte. */
+static uint32_t take_key(struct world *w, enum region region)
+{
+	uint8_t which = take8(w);
+
+	if (which < 0xc0)
+		return w->mr[region].lkey;
+	return MW_KEY + ((uint32_t)(which % WINDOWS) << RN_KEY_INDEX_SHIFT) +
+	       (take8(w) & 1);
+}
+
 static void post_send(struct world *w)
 {
 	static const enum rn_wr_opcode ops[] = {
@@ -103,6 +118,9 @@ static void post_send(struct world *w)
 		RN_WR_ATOMIC_FETCH_AND_ADD,
 		RN_WR_LOCAL_INV,
 		RN_WR_SEND_WITH_INV,
+		RN_WR_BIND_MW,
+		RN_WR_ATOMIC_WRITE,
+		RN_WR_FLUSH,
 	};
 	unsigned i = take8(w) % QPS;
 	enum rn_wr_opcode op = ops[take8(w) % RN_ARRAY_SIZE(ops)];
@@ -112,25 +130,34 @@ static void post_send(struct world *w)
 	struct rn_sge sg[2] = { take_sge(w, brings ? LOCAL : take_region(w)),
 				take_sge(w, LOCAL) };
 	enum region far = take_region(w);
+	uint32_t key = take_key(w, far);
 	const struct rn_av av = { .dgid = w->gid, .hop_limit = 64 };
 	const struct rn_send_wr wr = {
 		.wr_id = ++w->wr_id,
 		.opcode = op,
 		.flags =
 			take8(w) & (RN_SEND_FENCE | RN_SEND_SIGNALED | RN_SEND_SOLICITED),
-		.imm = w->mr[far].lkey,
+		.imm = key,
 		.remote_addr = take_addr(w, far),
-		.rkey = w->mr[far].lkey,
+		.rkey = key,
 		.compare_add = take8(w),
 		.swap = take8(w),
 		.av = &av,
 		.remote_qpn = QPN0 + i,
 		.remote_qkey = QKEY,
+		.remote_srqn = SRQN_XRC,
+		.bind_region = w->mr[far].lkey,
+		.bind_length = take_len(w),
+		.bind_access = take16(w) & (RN_ACCESS_REMOTE_MASK | RN_ACCESS_ZERO_BASED),
+		.flush_length = take_len(w),
+		.flush_placement = RN_FLUSH_GLOBAL,
+		.flush_selectivity = take8(w) & RN_FLUSH_MR,
 		.sg = sg,
-		.num_sge = take8(w) % 3,
+		.num_sge = op == RN_WR_ATOMIC_WRITE ? 1 : take8(w) % 3,
 	};
 
-	if (op == RN_WR_ATOMIC_CMP_AND_SWP || op == RN_WR_ATOMIC_FETCH_AND_ADD)
+	if (op == RN_WR_ATOMIC_WRITE || op == RN_WR_ATOMIC_CMP_AND_SWP ||
+	    op == RN_WR_ATOMIC_FETCH_AND_ADD)
 		sg[0].len = 8;
 	rn_qp_post_send(w->dev, w->qp[i], w->now, &wr);
 }
@@ -145,7 +172,28 @@ static void post_recv(struct world *w)
 		.num_sge = take8(w) % 3,
 	};
 
-	rn_qp_post_recv(w->dev, w->qp[i], w->now, &wr);
+	if (i % 2 == 0)
+		rn_qp_post_recv(w->dev, w->qp[i], w->now, &wr);
+	else if (w->srq[i == QPS - 1 ? XRC : BASIC])
+		rn_srq_post_recv(w->srq[i == QPS - 1 ? XRC : BASIC], &wr);
+}
+
+static void change_srq(struct world *w, uint8_t how)
+{
+	if (how & 1) {
+		rn_srq_set_limit(w->srq[BASIC], how & 7);
+	} else if (!w->srq[XRC]) {
+		add_srq(w, XRC);
+	} else if (how & 2) {
+		remove_srq(w, XRC);
+	} else {
+		void *ring = alloc(rn_srq_ring_size(how, 2)), *old = ring;
+
+		rn_srq_resize(w->srq[XRC], ring, how, &old);
+		if (old != ring)
+			w->srq_ring[XRC] = ring;
+		free(old);
+	}
 }
 
 /* --------------------------------------------------------------------- wire */
@@ -213,10 +261,14 @@ static uint8_t *forge_headers(struct world *w, uint32_t flags, uint8_t *p)
 {
 	enum region region = take_region(w);
 	uint64_t va = take_addr(w, region);
-	uint32_t rkey = w->mr[region].lkey ^ (take8(w) == 0xff);
+	uint32_t rkey = take_key(w, region) ^ (take8(w) == 0xff);
 
+	if (flags & RN_OP_XRCETH)
+		p = rn_xrceth_emit(p, SRQN_XRC ^ (take8(w) == 0xff));
 	if (flags & RN_OP_DETH)
 		p = rn_deth_emit(p, &(struct rn_deth){ QKEY ^ (va & 1), take8(w) });
+	if (flags & RN_OP_FETH)
+		p = rn_feth_emit(p, &(struct rn_feth){ take8(w) & 0xf, take8(w) & 3 });
 	if (flags & RN_OP_RETH)
 		p = rn_reth_emit(p, &(struct rn_reth){ va, rkey, take_len(w) });
 	if (flags & RN_OP_ATOMIC_ETH)
@@ -359,6 +411,8 @@ static void step(struct world *w)
 	case 15:
 		if (op & 0x80)
 			toggle_region(w);
+		else if (op < 0x70)
+			change_srq(w, take8(w));
 		else if (op == 0x7f)
 			arena_unmap(&w->arena, w->bytes[OPEN]);
 		break;
