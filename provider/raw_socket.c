@@ -34,11 +34,12 @@ enum {
 struct rnp_raw {
 	struct rnp_steer steer;
 	unsigned qps;
-	int tx_fd, rx_fd; /* -1: none */
-	bool is_loopback; /* sent frames come back by themselves */
-	bool has_mark;	  /* of the senders, as far as we can tell from ourselves */
-	uint32_t len_max; /* bytes of the longest frame that the wire carries */
-	uint32_t tx_len;  /* > 0: a frame in tx waits for room in the socket */
+	int tx_fd, rx_fd;  /* -1: none */
+	bool is_loopback;  /* sent frames come back by themselves */
+	bool has_mark;	   /* of the senders, as far as we can tell from ourselves */
+	uint32_t len_max;  /* bytes of the longest frame that the wire carries */
+	uint32_t overflow; /* frames that rx_fd had no room for, so far */
+	uint32_t tx_len;   /* > 0: a frame in tx waits for room in the socket */
 	uint8_t tx[RN_FRAME_MAX];
 	uint8_t rx[TAG_LEN + RN_FRAME_MAX];
 };
@@ -226,6 +227,7 @@ static int start_rx(struct rnp_engine *e, int fd)
 	if (rc)
 		return rc;
 	setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
+	setsockopt(fd, SOL_SOCKET, SO_RXQ_OVFL, &on, sizeof(on));
 	if (setsockopt(fd, SOL_PACKET, PACKET_AUXDATA, &on, sizeof(on)) < 0 ||
 	    bind(fd, (struct sockaddr *)&sll, sizeof(sll)) < 0)
 		return -errno;
@@ -246,6 +248,7 @@ static int open_rx(struct rnp_engine *e)
 		close(fd);
 	else
 		e->raw->rx_fd = fd;
+	e->raw->overflow = 0;
 	return rc;
 }
 
@@ -315,25 +318,36 @@ int rnp_raw_fd(const struct rnp_engine *e)
 }
 
 /* ------------------------------------------------------------------ receive */
-static void count(struct rnp_engine *e, enum rn_stat stat)
+static void count(struct rnp_engine *e, enum rn_stat stat, uint32_t n)
 {
 	uint64_t *c = &e->stats.page->counter[stat];
 
-	__atomic_store_n(c, *c + 1, __ATOMIC_RELAXED);
+	__atomic_store_n(c, *c + n, __ATOMIC_RELAXED);
 }
 
-/* What the kernel says about a frame; all zero if nothing. */
-static struct tpacket_auxdata find_aux(struct msghdr *msg)
+/* What the kernel says about a frame, and how many it has dropped so far. */
+struct remarks {
+	struct tpacket_auxdata aux;
+	uint32_t overflow;
+};
+
+static bool is_remark(const struct cmsghdr *c, int level, int type, size_t len)
 {
-	struct tpacket_auxdata aux = { 0 };
+	return c->cmsg_level == level && c->cmsg_type == type &&
+	       c->cmsg_len >= CMSG_LEN(len);
+}
+
+static struct remarks find_remarks(struct msghdr *msg, uint32_t overflow)
+{
+	struct remarks r = { .overflow = overflow };
 
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c)) {
-		if (c->cmsg_level != SOL_PACKET || c->cmsg_type != PACKET_AUXDATA ||
-		    c->cmsg_len < CMSG_LEN(sizeof(aux)))
-			continue;
-		memcpy(&aux, CMSG_DATA(c), sizeof(aux));
+		if (is_remark(c, SOL_PACKET, PACKET_AUXDATA, sizeof(r.aux)))
+			memcpy(&r.aux, CMSG_DATA(c), sizeof(r.aux));
+		else if (is_remark(c, SOL_SOCKET, SO_RXQ_OVFL, sizeof(r.overflow)))
+			memcpy(&r.overflow, CMSG_DATA(c), sizeof(r.overflow));
 	}
-	return aux;
+	return r;
 }
 
 /* Put the tag back that the kernel took out of the frame; there is room before it. */
@@ -352,9 +366,11 @@ static uint8_t *put_tag(uint8_t *frame, const struct tpacket_auxdata *aux)
 }
 
 /* Take one frame off the socket. Return: its bytes, at *@frame; 0: the socket is dry. */
-static size_t take_frame(struct rnp_raw *raw, const uint8_t **frame)
+static size_t take_frame(struct rnp_engine *e, const uint8_t **frame)
 {
-	char control[CMSG_SPACE(sizeof(struct tpacket_auxdata))]
+	struct rnp_raw *raw = e->raw;
+	char control[CMSG_SPACE(sizeof(struct tpacket_auxdata)) +
+		     CMSG_SPACE(sizeof(uint32_t))]
 		__attribute__((aligned(_Alignof(struct cmsghdr))));
 	struct iovec iov = { .iov_base = raw->rx + TAG_LEN, .iov_len = RN_FRAME_MAX };
 	struct msghdr msg = { .msg_iov = &iov,
@@ -362,17 +378,19 @@ static size_t take_frame(struct rnp_raw *raw, const uint8_t **frame)
 			      .msg_control = control,
 			      .msg_controllen = sizeof(control) };
 	ssize_t n = recvmsg(raw->rx_fd, &msg, MSG_DONTWAIT | MSG_TRUNC);
-	struct tpacket_auxdata aux;
+	struct remarks said;
 	uint8_t *at = raw->rx + TAG_LEN;
 
 	if (n <= 0)
 		return 0;
-	aux = find_aux(&msg);
-	if (aux.tp_status & TP_STATUS_VLAN_VALID && n >= MACS_LEN) {
-		at = put_tag(at, &aux);
+	said = find_remarks(&msg, raw->overflow);
+	count(e, RN_STAT_SOCK_OVERFLOW, said.overflow - raw->overflow);
+	raw->overflow = said.overflow;
+	if (said.aux.tp_status & TP_STATUS_VLAN_VALID && n >= MACS_LEN) {
+		at = put_tag(at, &said.aux);
 		n += TAG_LEN;
 	}
-	if (aux.tp_status & TP_STATUS_CSUMNOTREADY && (size_t)n <= raw->len_max)
+	if (said.aux.tp_status & TP_STATUS_CSUMNOTREADY && (size_t)n <= raw->len_max)
 		rnp_checksum_fill(at, (size_t)n);
 	*frame = at;
 	return (size_t)n;
@@ -404,10 +422,10 @@ unsigned rnp_raw_receive(struct rnp_engine *e, rn_ns now, unsigned max)
 
 	if (!raw || raw->rx_fd < 0)
 		return 0;
-	while (taken < max && (a.len = take_frame(raw, &a.frame)) > 0) {
+	while (taken < max && (a.len = take_frame(e, &a.frame)) > 0) {
 		taken++;
 		if (a.len > raw->len_max)
-			count(e, RN_STAT_RX_DROPPED);
+			count(e, RN_STAT_RX_DROPPED, 1);
 		else
 			rnp_steer_frame(&raw->steer, a.frame, a.len, deliver, &a);
 	}
@@ -430,7 +448,7 @@ static bool send_frame(struct rnp_engine *e)
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return false;
 	if (n < 0) /* longer than the MTU, or the link is down */
-		count(e, RN_STAT_TX_DROPPED);
+		count(e, RN_STAT_TX_DROPPED, 1);
 	raw->tx_len = 0;
 	return true;
 }

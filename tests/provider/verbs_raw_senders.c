@@ -7,14 +7,20 @@
 #include <arpa/inet.h>
 #include <net/if.h>
 #include <poll.h>
+#include <signal.h>
+#include <stdio.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "raw_kit.h"
 
 enum {
 	PORT = 4001,
+	FLOOD = 4003,
+	FLOOD_LEN = 1000,
+	FLOOD_COUNT = 20000, /* more than any receive buffer holds */
 };
 
 static void frames_from_outside_come_too(void **state)
@@ -103,8 +109,10 @@ static void the_kernels_own_frames_do_not_loop_back(void **state)
 	raw_end(qp);
 }
 
-/* Sends when told, until the other end closes. */
-static void send_for_others(int fd)
+/* Sends two frames when told 's', wants FLOOD when told 'l' and says so, until the other
+ * end closes.
+ */
+static void do_as_told(int fd, int answer)
 {
 	void *state;
 	struct kit *k;
@@ -115,30 +123,37 @@ static void send_for_others(int fd)
 	k = state;
 	qp = raw_qp(k);
 	while (read(fd, &byte, 1) == 1) {
-		raw_send_to(k, qp, PORT);
-		raw_send_to(k, qp, RAW_END);
+		if (byte == 's') {
+			raw_send_to(k, qp, PORT);
+			raw_send_to(k, qp, RAW_END);
+		} else {
+			raw_flow_port(qp, FLOOD);
+			assert_int_equal(write(answer, &byte, 1), 1);
+		}
 	}
 	_exit(0);
 }
 
 static pid_t other_process;
-static int to_other = -1;
+static int to_other = -1, from_other = -1;
 
 /* Before this process has opened its device: it must not inherit one. */
 static int start_other_process(void **state)
 {
-	int fd[2];
+	int fd[2], answer[2];
 
 	(void)state;
-	if (pipe(fd) < 0)
+	if (pipe(fd) < 0 || pipe(answer) < 0)
 		return -1;
 	other_process = fork();
 	if (other_process == 0) {
 		close(fd[1]);
-		send_for_others(fd[0]);
+		do_as_told(fd[0], answer[1]);
 	}
 	close(fd[0]);
+	close(answer[1]);
 	to_other = fd[1];
+	from_other = answer[0];
 	return other_process < 0 ? -1 : 0;
 }
 
@@ -162,13 +177,57 @@ static void frames_of_other_processes_come_once(void **state)
 	for (unsigned i = 0; i < 6; i++)
 		raw_post(k, qp, i);
 	for (unsigned i = 0; i < 6; i += 2) {
-		assert_int_equal(write(to_other, "x", 1), 1);
+		assert_int_equal(write(to_other, "s", 1), 1);
 		raw_expect(k, qp, i, PORT, RAW_LEN);
 		raw_expect(k, qp, i + 1, RAW_END, RAW_LEN);
 	}
 	raw_flow_end(flow);
 	raw_flow_end(end);
 	raw_end(qp);
+}
+
+/* Of all processes, as a user sees it. */
+static bool overflow_is_shown(void)
+{
+	// NOLINTNEXTLINE(cert-env33-c): the test's own tool
+	FILE *f = popen("rocin stat --json", "r");
+	char line[65536];
+	unsigned long most = 0;
+
+	assert_non_null(f);
+	while (fgets(line, sizeof(line), f))
+		for (const char *at = line; (at = strstr(at, "\"rx_sock_overflow\":"));) {
+			unsigned long n = strtoul(strchr(at, ':') + 1, NULL, 10);
+
+			most = n > most ? n : most;
+			at++;
+		}
+	pclose(f);
+	return most > 0;
+}
+
+/* A process that does not run for a while: the kernel says so with the next frame. */
+static void frames_that_found_no_room_are_counted(void **state)
+{
+	struct kit *k = *state;
+	time_t end = time(NULL) + 20;
+	int fd = raw_outside(), status;
+	char byte;
+
+	assert_int_equal(write(to_other, "l", 1), 1);
+	assert_int_equal(read(from_other, &byte, 1), 1);
+	assert_false(overflow_is_shown());
+	assert_int_equal(kill(other_process, SIGSTOP), 0);
+	assert_int_equal(waitpid(other_process, &status, WUNTRACED), other_process);
+	raw_write_frame(k, FLOOD, FLOOD_LEN, 0);
+	for (unsigned i = 0; i < FLOOD_COUNT; i++)
+		raw_send_from(fd, k, FLOOD_LEN);
+	assert_int_equal(kill(other_process, SIGCONT), 0);
+	do {
+		assert_true(time(NULL) < end);
+		raw_send_from(fd, k, FLOOD_LEN);
+	} while (!overflow_is_shown());
+	close(fd);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, kit_setup, kit_teardown)
@@ -180,6 +239,7 @@ int main(void)
 		TEST(a_frame_raises_the_completion_event),
 		TEST(the_kernels_own_frames_do_not_loop_back),
 		TEST(frames_of_other_processes_come_once),
+		TEST(frames_that_found_no_room_are_counted),
 	};
 
 	raw_need_privilege();
