@@ -389,11 +389,11 @@ int rnp_destroy_qp(struct ibv_qp *base)
 		if (is_raw(qp))
 			rnp_raw_close_retired(ctx->engine);
 		rnp_qp_settle_events(qp);
+		if (qp->xrcd)
+			atomic_fetch_sub(&qp->xrcd->refs, 1);
 		pthread_cond_destroy(&base->cond);
 		pthread_mutex_destroy(&base->mutex);
 	}
-	if (qp->xrcd)
-		atomic_fetch_sub(&qp->xrcd->refs, 1);
 	free_qp(qp);
 	if (pd)
 		rnp_pd_put(pd);

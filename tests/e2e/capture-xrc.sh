@@ -7,19 +7,20 @@
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
 
+# The client sees the packets of both directions.
 for program in ib_send_bw ib_write_bw ib_read_bw ib_atomic_bw; do
 	next_port
-	size=(-s 10000)
-	[ "$program" != ib_atomic_bw ] || size=()
-	pair "$program" \
-		env "ROCIN_PCAP=$work/b.pcap" "$program" -x 0 -F -p "$port" -c XRC -n 50 "${size[@]}" -- \
-		env "ROCIN_PCAP=$work/a.pcap" "$program" -x 0 -F -p "$port" -c XRC -n 50 "${size[@]}" 127.0.0.1
-	for side in a b; do
-		"$(dirname "$0")/judge-capture.sh" "$work/$side.pcap" || fail "capture of $side"
-		rocin dump "$work/$side.pcap" >"$work/$side.txt" || fail 'rocin dump'
-		! grep -E 'wrong ICRC|malformed|shorter' "$work/$side.txt" || fail 'rocin dump finds faults'
-		! grep -vE '  XRC_' "$work/$side.txt" || fail 'a packet that is not of XRC'
-		! grep -E 'SEND|WRITE|READ_REQUEST|FETCH_ADD' "$work/$side.txt" | grep -v ' srq 0x' ||
-			fail 'a request without an SRQ'
-	done
+	command=("$program" -x 0 -F -p "$port" -c XRC -n 50)
+	[ "$program" = ib_atomic_bw ] || command+=(-s 10000)
+	pair "$program" "${command[@]}" -- \
+		env "ROCIN_PCAP=$work/$program.pcap" "${command[@]}" 127.0.0.1
+	rocin dump "$work/$program.pcap" >>"$work/text" || fail 'rocin dump'
 done
+mergecap -F pcap -w "$work/all.pcap" "$work"/ib_*.pcap || fail 'mergecap'
+"$(dirname "$0")/judge-capture.sh" "$work/all.pcap" || fail 'others find faults'
+! grep -E 'wrong ICRC|malformed|shorter' "$work/text" || fail 'rocin dump finds faults'
+! grep -vE '  XRC_' "$work/text" || fail 'a packet that is not of XRC'
+requests=$(grep -cE 'XRC_(SEND|WRITE|READ_REQUEST|FETCH_ADD)' "$work/text")
+[ "$requests" = "$(grep -c ' srq 0x' "$work/text")" ] || fail 'a request without an SRQ'
+[ "$requests" -ge 400 ] || fail "only $requests requests"
+echo "ok: $requests of $(wc -l <"$work/text") packets are requests and name an SRQ"

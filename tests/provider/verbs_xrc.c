@@ -2,6 +2,7 @@
 /* verbs_xrc.c - XRC by public verbs: domains, both kinds of QP, data. */
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "srq_kit.h"
@@ -369,6 +370,35 @@ static void xrc_qps_have_no_receive_queue(void **state)
 	xrc_free(&x);
 }
 
+static void a_fork_child_has_no_xrc(void **state)
+{
+	struct kit *k = *state;
+	struct xrc x = xrc_new(k);
+	int status;
+	pid_t pid = fork();
+
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		struct ibv_qp_open_attr attr = {
+			.comp_mask = IBV_QP_OPEN_ATTR_NUM | IBV_QP_OPEN_ATTR_XRCD |
+				     IBV_QP_OPEN_ATTR_TYPE,
+			.qp_num = x.tgt->qp_num,
+			.xrcd = x.xrcd,
+			.qp_type = IBV_QPT_XRC_RECV,
+		};
+		bool ok = !open_domain(k->ctx, -1, O_CREAT) && errno == EIO &&
+			  !ibv_open_qp(k->ctx, &attr) && errno == EIO &&
+			  !new_xrc_srq(k->pd, x.xrcd, x.cq) && errno == EIO &&
+			  ibv_close_xrcd(x.xrcd) == 0 && ibv_destroy_qp(x.tgt) == 0 &&
+			  ibv_destroy_srq(x.srq) == 0;
+
+		_exit(ok ? 0 : 1);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	xrc_free(&x);
+}
+
 static void a_context_takes_its_xrc_objects_with_it(void **state)
 {
 	struct kit *k = *state;
@@ -399,6 +429,7 @@ int main(void)
 		TEST(a_wrong_srq_number_ends_both_qps),
 		TEST(a_target_qp_may_be_shared),
 		TEST(xrc_qps_have_no_receive_queue),
+		TEST(a_fork_child_has_no_xrc),
 		TEST(a_context_takes_its_xrc_objects_with_it),
 	};
 
