@@ -109,12 +109,9 @@ static void test_refused(void **unused)
 		{ HEAD "{ m@A.nic0=0 }\nA.gpu0 ;\nld r0 m ;\n"
 		       "allowed (A.gpu0:r0=0)\n",
 		  "no kernel" },
-		{ HEAD "{ x@B.host=0; q: A.nic0->B.nic0 }\nA.cpu ;\n"
-		       "flush q x ;\n" TAIL,
-		  "FLUSH" },
-		{ HEAD "{ x@B.host=0; q: A.nic0->B.nic0 }\nA.cpu ;\n"
-		       "awrite q x <- #1 ;\n" TAIL,
-		  "ATOMIC WRITE" },
+		{ HEAD "{ x@B.host=0, y@B.host=0; q: A.nic0->B.nic0 }\nA.cpu ;\n"
+		       "flush q x,y ;\n" TAIL,
+		  "one range" },
 		{ HEAD "{ x@B.host=0, y@B.host=0, z@B.host=0; q: A.nic0->B.nic0 }\n"
 		       "A.cpu ;\nwrite q x,y <- #1,#1 ;\nwrite q x,z <- #1,#1 ;\n" TAIL,
 		  "side by side" },
