@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* link.c - one direction of a link in virtual time: rate, delay, a queue that marks. */
+#include "link.h"
+
+#define NS_PER_S UINT64_C(1000000000)
+
+void rn_link_init(struct rn_link *link, const struct rn_link_cfg *cfg, uint64_t seed)
+{
+	assert(cfg->rate == 0 || cfg->rate >= 1000);
+	assert(cfg->ecn_min <= cfg->ecn_max);
+	*link = (struct rn_link){ .cfg = *cfg, .random = { seed } };
+}
+
+/* a * b / c without losing the product. */
+static uint64_t scale(uint64_t a, uint64_t b, uint64_t c)
+{
+	return (uint64_t)((unsigned __int128)a * b / c);
+}
+
+uint32_t rn_link_queued(const struct rn_link *link, rn_ns now)
+{
+	if (!link->cfg.rate || link->idle_at <= now)
+		return 0;
+	return (uint32_t)scale((uint64_t)(link->idle_at - now), link->cfg.rate,
+			       8 * NS_PER_S);
+}
+
+static bool marks(struct rn_link *link, uint32_t queued)
+{
+	const struct rn_link_cfg *c = &link->cfg;
+
+	if (!c->ecn_max || queued < c->ecn_min)
+		return false;
+	if (queued >= c->ecn_max)
+		return true;
+	return rn_random_ppm(&link->random,
+			     (uint32_t)scale(queued - c->ecn_min, c->ecn_ppm,
+					     c->ecn_max - c->ecn_min));
+}
+
+struct rn_link_fate rn_link_send(struct rn_link *link, rn_ns now, uint32_t bytes,
+				 bool capable)
+{
+	const struct rn_link_cfg *c = &link->cfg;
+	uint32_t queued = rn_link_queued(link, now);
+	struct rn_link_fate fate = { 0 };
+
+	if (c->queue && queued + bytes > c->queue) {
+		link->dropped++;
+		fate.lost = true;
+		return fate;
+	}
+	fate.marked = capable && marks(link, queued);
+	if (link->idle_at < now)
+		link->idle_at = now;
+	if (c->rate)
+		link->idle_at += (rn_ns)scale(8 * (uint64_t)bytes, NS_PER_S, c->rate);
+	fate.arrives_at = link->idle_at + c->delay;
+	link->packets++;
+	link->bytes += bytes;
+	link->marked += fate.marked;
+	if (queued + bytes > link->queue_max)
+		link->queue_max = queued + bytes;
+	return fate;
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* link.h - one direction of a link in virtual time: rate, delay, a queue that marks.
+ *
+ * A packet waits in the queue of the port until those before it have been sent, takes
+ * its bytes' time on the wire and arrives a delay later. What does not fit the queue is
+ * lost. A packet that is capable of it (ECT) is marked as RED does for DCQCN: never while
+ * the queue holds less than @ecn_min bytes, always from @ecn_max on, in between with a
+ * probability that rises from 0 to @ecn_ppm.
+ *
+ * Integers only, so that a seed gives the same run everywhere. Threads: no locks.
+ * Source: Zhu et al., "Congestion Control for Large-Scale RDMA Deployments", SIGCOMM
+ * 2015, 3.1.
+ */
+#ifndef RN_WORLD_LINK_H
+#define RN_WORLD_LINK_H
+
+#include "random.h"
+
+struct rn_link_cfg {
+	uint64_t rate;		   /* bits per second, at least 1000; 0: takes no time */
+	rn_ns delay;		   /* propagation */
+	uint32_t queue;		   /* bytes that may wait; 0: any number */
+	uint32_t ecn_min, ecn_max; /* bytes; ecn_max 0: never marks */
+	uint32_t ecn_ppm;	   /* probability just below ecn_max, in millionths */
+};
+
+struct rn_link {
+	struct rn_link_cfg cfg;
+	struct rn_random random;
+	rn_ns idle_at; /* when the last packet accepted will have left */
+	uint64_t packets, bytes, dropped, marked;
+	uint32_t queue_max; /* most bytes that ever waited */
+};
+
+struct rn_link_fate {
+	bool lost;	  /* the queue was full */
+	bool marked;	  /* becomes CE */
+	rn_ns arrives_at; /* at the other end, if not lost */
+};
+
+/* Bytes of Ethernet, IPv4 and UDP headers, frame check, preamble and gap around a packet
+ * from BTH to ICRC.
+ */
+enum {
+	RN_LINK_FRAMING = 14 + 20 + 8 + 4 + 20
+};
+
+void rn_link_init(struct rn_link *link, const struct rn_link_cfg *cfg, uint64_t seed);
+
+/* Bytes that wait or are being sent at @now. */
+uint32_t rn_link_queued(const struct rn_link *link, rn_ns now);
+
+/**
+ * rn_link_send() - Put a packet into the queue
+ * @now:	Time; does not go backwards from call to call
+ * @bytes:	Length, framing included
+ * @capable:	The packet may be marked (ECT)
+ */
+struct rn_link_fate rn_link_send(struct rn_link *link, rn_ns now, uint32_t bytes,
+				 bool capable);
+
+#endif /* RN_WORLD_LINK_H */

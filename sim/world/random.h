@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* random.h - seeded sequences of numbers, one for each concern.
+ *
+ * A concern that draws from a sequence of its own does not shift what others draw.
+ */
+#ifndef RN_WORLD_RANDOM_H
+#define RN_WORLD_RANDOM_H
+
+#include "rocin/types.h"
+
+struct rn_random {
+	uint64_t state;
+};
+
+/* splitmix64 (Steele, Lea, Flood 2014). */
+static inline uint64_t rn_random_mix(uint64_t z)
+{
+	z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+	z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+	return z ^ z >> 31;
+}
+
+static inline uint64_t rn_random_next(struct rn_random *r)
+{
+	r->state += UINT64_C(0x9e3779b97f4a7c15);
+	return rn_random_mix(r->state);
+}
+
+/* The sequence of concern @concern under @seed. */
+static inline struct rn_random rn_random_of(uint64_t seed, uint64_t concern)
+{
+	return (struct rn_random){ rn_random_mix(seed * 0x9e37 + 1) ^
+				   rn_random_mix(concern + 0x5eed) };
+}
+
+/* 0 .. @below - 1; @below >= 1. */
+static inline uint32_t rn_random_below(struct rn_random *r, uint32_t below)
+{
+	return (uint32_t)(rn_random_next(r) % below);
+}
+
+static inline bool rn_random_ppm(struct rn_random *r, uint32_t ppm)
+{
+	return ppm && rn_random_below(r, 1000000) < ppm;
+}
+
+#endif /* RN_WORLD_RANDOM_H */
