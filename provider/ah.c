@@ -20,6 +20,10 @@ struct ibv_ah *rnp_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 		return NULL;
 	cancel = rnp_enter(ctx->engine);
 	rc = rnp_av_from_attr(rnp_engine_netdev(ctx->engine), attr, &ah->av);
+	if (!rc)
+		rc = rnp_hca_add(ctx->hca, RNP_HCA_AH);
+	if (!rc)
+		LIST_INSERT_HEAD(&ctx->ahs, ah, link);
 	rnp_leave(ctx->engine, cancel);
 	if (rc) {
 		free(ah);
@@ -30,9 +34,23 @@ struct ibv_ah *rnp_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 	return &ah->base;
 }
 
-int rnp_destroy_ah(struct ibv_ah *ah)
+void rnp_ah_detach(struct rnp_context *ctx, struct rnp_ah *ah)
 {
-	rnp_pd_put(ah->pd);
-	free(to_rnp_ah(ah));
+	rnp_hca_remove(ctx->hca, RNP_HCA_AH);
+	LIST_REMOVE(ah, link);
+}
+
+int rnp_destroy_ah(struct ibv_ah *base)
+{
+	struct rnp_context *ctx = to_rnp_context(base->context);
+	int cancel;
+
+	if (!rnp_is_copy(ctx)) {
+		cancel = rnp_enter(ctx->engine);
+		rnp_ah_detach(ctx, to_rnp_ah(base));
+		rnp_leave(ctx->engine, cancel);
+	}
+	rnp_pd_put(base->pd);
+	free(to_rnp_ah(base));
 	return 0;
 }

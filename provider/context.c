@@ -53,6 +53,7 @@ static void init(struct rnp_context *ctx)
 	LIST_INIT(&ctx->mrs);
 	LIST_INIT(&ctx->dms);
 	LIST_INIT(&ctx->flows);
+	LIST_INIT(&ctx->ahs);
 	LIST_INIT(&ctx->pds);
 	LIST_INIT(&ctx->mws);
 	pthread_mutex_init(&ctx->channel_lock, NULL);
@@ -174,6 +175,7 @@ static void detach_all(struct rnp_context *ctx)
 	struct rnp_mr *mr;
 	struct rnp_dm *dm;
 	struct rnp_flow *flow;
+	struct rnp_ah *ah;
 	struct rnp_pd *pd;
 	struct rnp_mw *mw;
 
@@ -197,6 +199,8 @@ static void detach_all(struct rnp_context *ctx)
 		rnp_dm_detach(dm);
 		rnp_dm_release(dm, 1);
 	}
+	while ((ah = LIST_FIRST(&ctx->ahs)))
+		rnp_ah_detach(ctx, ah);
 	while ((pd = LIST_FIRST(&ctx->pds)))
 		rnp_pd_detach(ctx, pd);
 	rnp_leave(ctx->engine, cancel);

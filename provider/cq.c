@@ -68,7 +68,8 @@ static struct rnp_cq *create(struct rnp_context *ctx, uint32_t cqe,
 		errno = EIO;
 		return NULL;
 	}
-	if (cqe < 1 || cqe > RN_CQE_MAX || comp_vector >= RNP_COMP_VECTORS) {
+	if (cqe < 1 || cqe > RN_CQE_MAX || comp_vector >= RNP_COMP_VECTORS ||
+	    (channel && channel->context != &ctx->base)) {
 		errno = EINVAL;
 		return NULL;
 	}

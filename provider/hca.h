@@ -24,7 +24,7 @@ enum {
 	RNP_QP_MAX = 32768, /* half of the QPNs of one process: the others may rest */
 	RNP_CQ_MAX = 65536,
 	RNP_PD_MAX = 65536,
-	RNP_AH_MAX = 65536, /* not counted: an AH costs the device nothing */
+	RNP_AH_MAX = 65536,
 	RNP_MR_MAX = 1 << 20,
 	RNP_MCAST_GRP_MAX = 256, /* each costs a socket */
 	RNP_MCAST_QP_MAX = 256,	 /* in one group */
@@ -35,6 +35,7 @@ enum {
 };
 
 enum rnp_hca_kind {
+	RNP_HCA_AH,
 	RNP_HCA_QP,
 	RNP_HCA_SRQ,
 	RNP_HCA_CQ,

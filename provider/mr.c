@@ -269,9 +269,10 @@ int rnp_rereg_mr(struct rnp_abi_mr *base, int flags, struct ibv_pd *pd, void *ad
 		.length = length,
 		.access = (uint32_t)access,
 	};
+	bool pd_fits = pd && pd->context == base->ibv_mr.context;
 	int rc = -EINVAL;
 
-	if (flags && (pd || !(flags & IBV_REREG_MR_CHANGE_PD)))
+	if (flags && (pd_fits || !(flags & IBV_REREG_MR_CHANGE_PD)))
 		rc = change(to_rnp_context(base->ibv_mr.context), to_rnp_mr(base), &c);
 	if (rc) {
 		errno = -rc;

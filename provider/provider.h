@@ -61,6 +61,7 @@ struct rnp_context {
 	LIST_HEAD(, rnp_mr) mrs;
 	LIST_HEAD(, rnp_dm) dms;
 	LIST_HEAD(, rnp_flow) flows;
+	LIST_HEAD(, rnp_ah) ahs;
 	LIST_HEAD(, rnp_pd) pds;
 	LIST_HEAD(, rnp_mw) mws;
 };
@@ -96,6 +97,7 @@ struct rnp_dm {
 
 struct rnp_ah {
 	struct ibv_ah base;
+	LIST_ENTRY(rnp_ah) link; /* engine lock */
 	struct rn_av av;
 };
 
@@ -260,7 +262,8 @@ int rnp_dealloc_parent_domain(struct ibv_pd *base);
 
 /* ----------------------------------------------------------------------- ah.c, mr.c */
 struct ibv_ah *rnp_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr);
-int rnp_destroy_ah(struct ibv_ah *ah);
+int rnp_destroy_ah(struct ibv_ah *base);
+void rnp_ah_detach(struct rnp_context *ctx, struct rnp_ah *ah);
 struct ibv_mr *rnp_reg_mr(struct ibv_pd *pd, void *addr, size_t length, uint64_t hca_va,
 			  int access);
 /* What all ways to register have in common; @attr->key is filled in. @dm: it is memory on

@@ -50,6 +50,10 @@ static bool is_state(enum ibv_qp_state state)
 
 static int judge(const struct ibv_qp_attr *a, uint32_t mask)
 {
+	const uint32_t known = 2 * IBV_QP_RATE_LIMIT - 1;
+
+	if (mask & ~known)
+		return -EOPNOTSUPP;
 	if ((mask & IBV_QP_STATE) && !is_state(a->qp_state))
 		return -EINVAL;
 	if ((mask & IBV_QP_CUR_STATE) && !is_state(a->cur_qp_state))

@@ -302,7 +302,7 @@ static void wr_set_ud_addr(struct ibv_qp_ex *ex, struct ibv_ah *ah, uint32_t rem
 
 	if (!entry)
 		return;
-	if (to_rnp_pd(ah->pd) != to_rnp_pd(ex->qp_base.pd)) {
+	if (!ah || to_rnp_pd(ah->pd) != to_rnp_pd(ex->qp_base.pd)) {
 		list_of(ex)->err = EINVAL;
 		return;
 	}
