@@ -117,6 +117,11 @@ int rnp_query_device_ex(struct ibv_context *context,
 		.hca_core_clock = CLOCK_KHZ,
 		.phys_port_cnt_ex = 1,
 		.raw_packet_caps = IBV_RAW_PACKET_CAP_IP_CSUM,
+		.packet_pacing_caps = { .qp_rate_limit_min = RNP_RATE_MIN,
+					.qp_rate_limit_max = RNP_RATE_MAX,
+					.supported_qpts = 1u << IBV_QPT_RC |
+							  1u << IBV_QPT_UC |
+							  1u << IBV_QPT_UD },
 		.cq_mod_caps = { .max_cq_count = RNP_CQ_MOD_MAX,
 				 .max_cq_period = RNP_CQ_MOD_MAX },
 		.max_dm_size = RNP_DM_BYTES,

@@ -30,7 +30,9 @@ enum {
 	RNP_MCAST_QP_MAX = 256,	 /* in one group */
 	RNP_MW_MAX = 1 << 20,
 	RNP_COMP_VECTORS = 1,
-	RNP_CQ_MOD_MAX = 65535,	  /* CQEs, and microseconds, that an event may wait */
+	RNP_CQ_MOD_MAX = 65535, /* CQEs, and microseconds, that an event may wait */
+	RNP_RATE_MIN = 1000,	/* kbps, of packet pacing; below that programs mistype */
+	RNP_RATE_MAX = 100000000,
 	RNP_DM_BYTES = 256 << 10, /* memory on the NIC, of all contexts together */
 };
 

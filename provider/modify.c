@@ -56,6 +56,7 @@ int rnp_query_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int attr_mask,
 	struct rnp_qp *qp = to_rnp_qp(base);
 	struct rnp_engine *e = qp->ctx->engine;
 	struct rn_qp_attr core_attr;
+	uint32_t rate;
 	int cancel;
 
 	(void)attr_mask; /* a hint what to find out; all of it is at hand */
@@ -63,9 +64,11 @@ int rnp_query_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int attr_mask,
 		return EIO;
 	cancel = rnp_enter(e);
 	rn_qp_query(qp->core, &core_attr);
+	rate = rn_qp_rate(qp->core);
 	rnp_leave(e, cancel);
 
 	rnp_qp_attr_to(&core_attr, attr);
+	attr->rate_limit = rate;
 	attr->cap = qp->cap;
 	*init_attr = (struct ibv_qp_init_attr){
 		.qp_context = base->qp_context,
@@ -79,6 +82,46 @@ int rnp_query_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int attr_mask,
 	/* Several threads may ask at once, of which each writes what it found. */
 	__atomic_store_n(&base->state, attr->qp_state, __ATOMIC_RELAXED);
 	return 0;
+}
+
+static bool is_paced_type(enum ibv_qp_type type)
+{
+	return type == IBV_QPT_RC || type == IBV_QPT_UC || type == IBV_QPT_UD;
+}
+
+/* 0, or why such a limit cannot be. typical_pkt_sz is a hint that we do not need. */
+static int check_rate(const struct ibv_qp *base,
+		      const struct ibv_qp_rate_limit_attr *attr)
+{
+	if (!is_paced_type(base->qp_type) || attr->comp_mask)
+		return EOPNOTSUPP;
+	if (attr->rate_limit == 0)
+		return attr->max_burst_sz || attr->typical_pkt_sz ? EINVAL : 0;
+	return attr->rate_limit < RNP_RATE_MIN || attr->rate_limit > RNP_RATE_MAX ? EINVAL
+										  : 0;
+}
+
+int rnp_modify_qp_rate_limit(struct ibv_qp *base, struct ibv_qp_rate_limit_attr *attr)
+{
+	struct rnp_qp *qp = to_rnp_qp(base);
+	struct rnp_engine *e = qp->ctx->engine;
+	int cancel, rc;
+
+	if (rnp_is_copy(qp->ctx))
+		return EIO;
+	rc = check_rate(base, attr);
+	if (rc)
+		return rc;
+	cancel = rnp_enter(e);
+	if (rn_qp_state(qp->core) != RN_QPS_RTS) {
+		rc = EINVAL;
+	} else {
+		rn_qp_pace(qp->core, rnp_engine_now(), attr->rate_limit,
+			   attr->max_burst_sz);
+		rnp_engine_kick(e);
+	}
+	rnp_leave(e, cancel);
+	return rc;
 }
 
 /* No enhancements to agree on: the options are none, of no vendor. The library has asked

@@ -121,7 +121,7 @@ static const struct rnp_abi_op ops[] = {
 	OP(query_port),	     OP(query_qp),	OP(query_qp_data_in_order),
 	OP(query_rt_values), OP(reg_dmabuf_mr), OP(reg_mr),
 	OP(req_notify_cq),   OP(rereg_mr),	OP(resize_cq),
-	OP(modify_cq),	     OP(query_ece),	OP(set_ece),
+	OP(modify_cq),	     OP(modify_qp_rate_limit),	     OP(query_ece),	OP(set_ece),
 	OP(alloc_td),	     OP(dealloc_td),	OP(alloc_parent_domain),
 	OP(attach_mcast),    OP(detach_mcast),
 	OP(advise_mr),

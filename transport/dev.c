@@ -211,8 +211,12 @@ static uint32_t build_work(struct rn_qp *qp, rn_ns now, struct rn_build *b)
 	}
 	if (qp->state != RN_QPS_RTS && qp->state != RN_QPS_SQD)
 		return 0;
+	if (!rn_pace_may_send(qp, now))
+		return 0;
 	address_packet(qp, b->tx, false);
-	return rn_req_build(qp, now, b);
+	len = rn_req_build(qp, now, b);
+	rn_pace_sent(qp, now, len);
+	return len;
 }
 
 static uint32_t transmit_work(struct rn_dev *dev, rn_ns now, struct rn_build *b)
@@ -266,6 +270,7 @@ void rn_dev_arm_timer(struct rn_dev *dev, struct rn_qp *qp)
 	rn_ns at = earlier(earlier(req->ack_deadline, req->rnr_deadline),
 			   earlier(req->read_deadline, req->probe.deadline));
 
+	at = earlier(at, req->pace.deadline);
 	if (at == RN_NEVER)
 		rn_timer_remove(&dev->timers, &qp->timer);
 	else if (!rn_timer_is_armed(&qp->timer) || at < qp->timer.deadline)

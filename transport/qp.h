@@ -60,6 +60,11 @@ struct rn_requester {
 	rn_ns rnr_deadline;
 	rn_ns read_deadline; /* end of the wait for the READ window */
 	bool read_pass;	     /* it has ended: ask for a chunk in any case */
+	struct {
+		uint32_t kbps, burst; /* 0 kbps: as fast as can be; burst in bytes */
+		rn_ns next;	      /* before it no request leaves */
+		rn_ns deadline;	      /* one waits; RN_NEVER: none does */
+	} pace;
 	struct rn_probe probe;
 	/* READ requests on the wire: last PSN of each, oldest first; counts against
 	 * max_rd_atomic together with atomics.
@@ -412,6 +417,12 @@ void rn_req_sqd(struct rn_qp *qp, rn_ns now);	/* RTS -> SQD: drain what has star
 void rn_req_flush(struct rn_qp *qp, rn_ns now); /* complete all of SQ with flush errors */
 void rn_req_mem_done(struct rn_qp *qp, rn_ns now, enum rn_mem_result result);
 bool rn_req_idle(const struct rn_qp *qp);
+
+/* ------------------------------------------------------------------- pace.c */
+/* False: the QP is put to work again when its next request may leave. */
+bool rn_pace_may_send(struct rn_qp *qp, rn_ns now);
+void rn_pace_sent(struct rn_qp *qp, rn_ns now, uint32_t len); /* bytes without ICRC */
+void rn_pace_expire(struct rn_qp *qp, rn_ns now);
 
 /* ------------------------------------------------- retransmit.c, response.c */
 /* RC: an ACK, NAK, READ or atomic response arrived; QP state and path were checked. */

@@ -145,6 +145,8 @@ static bool is_ack_overdue(const struct rn_qp *qp)
 {
 	uint64_t since = (uint64_t)qp->req.since_ack_req << rn_req_mtu_shift(qp);
 
+	if (qp->req.pace.kbps) /* the next packet may be long in coming */
+		return true;
 	return qp->req.since_ack_req >= RN_ACK_REQ_EVERY || since >= qp->dest->window / 4;
 }
 

@@ -360,4 +360,5 @@ void rn_req_expire(struct rn_qp *qp, rn_ns now)
 		retry(qp, now, false);
 	}
 	rn_probe_expire(qp, now);
+	rn_pace_expire(qp, now);
 }

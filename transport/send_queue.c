@@ -36,7 +36,7 @@ static void quiesce(struct rn_qp *qp)
 	req->cur_packet = 0;
 	req->una = req->high = req->charged = req->resent = req->next_psn;
 	req->ack_deadline = req->rnr_deadline = RN_NEVER;
-	req->read_deadline = req->probe.deadline = RN_NEVER;
+	req->read_deadline = req->probe.deadline = req->pace.deadline = RN_NEVER;
 	req->read_pass = false;
 	req->rnr_waiting = req->implied_nak = req->draining = false;
 	req->since_ack_req = 0;
@@ -52,6 +52,7 @@ void rn_req_reset(struct rn_qp *qp)
 
 	req->sq.head = req->sq.tail = 0;
 	req->drained_event = false;
+	req->pace.kbps = req->pace.burst = 0;
 	req->next_psn = rn_psn(0);
 	quiesce(qp);
 }

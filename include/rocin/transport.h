@@ -270,6 +270,13 @@ int rn_qp_modify(struct rn_dev *dev, struct rn_qp *qp, rn_ns now,
 
 void rn_qp_query(const struct rn_qp *qp, struct rn_qp_attr *attr);
 
+/* Limit the rate of requests, retransmitted ones included: @kbps 1000 bits of packets per
+ * second, 0 none; @burst bytes may leave at once after a pause, 0: what the rate gives in
+ * a millisecond. RESET removes the limit.
+ */
+void rn_qp_pace(struct rn_qp *qp, rn_ns now, uint32_t kbps, uint32_t burst);
+uint32_t rn_qp_rate(const struct rn_qp *qp); /* kbps, 0: no limit */
+
 enum rn_qp_state rn_qp_state(const struct rn_qp *qp);
 void *rn_qp_owner(const struct rn_qp *qp);
 void rn_qp_set_owner(struct rn_qp *qp, void *owner);

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* verbs_rate.c - packet pacing: what is asked for, what is refused, what leaves. */
+#include <time.h>
+
+#include "verbs_kit.h"
+
+static uint64_t now_us(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000u + (uint64_t)ts.tv_nsec / 1000;
+}
+
+static uint32_t rate_of(struct ibv_qp *qp)
+{
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr attr;
+
+	assert_int_equal(ibv_query_qp(qp, &attr, IBV_QP_RATE_LIMIT, &init), 0);
+	return attr.rate_limit;
+}
+
+static void write_half(struct kit *k, struct ibv_qp *qp)
+{
+	struct ibv_sge local = kit_sge(k, 0, 0, KIT_HALF);
+	struct ibv_send_wr wr = {
+		.wr_id = 3,
+		.sg_list = &local,
+		.num_sge = 1,
+		.opcode = IBV_WR_RDMA_WRITE,
+		.send_flags = IBV_SEND_SIGNALED,
+		.wr.rdma = { .remote_addr = local.addr + KIT_HALF, .rkey = k->mr->rkey },
+	};
+
+	kit_post_send(qp, &wr);
+	kit_expect(k->cq, 3, IBV_WC_RDMA_WRITE);
+}
+
+static void a_limit_holds_and_can_be_lifted(void **state)
+{
+	struct kit *k = *state;
+	struct ibv_qp_rate_limit_attr attr = { .rate_limit = 2000 };
+	struct ibv_qp *qp[2];
+	uint64_t begin;
+
+	kit_pair(k, IBV_QPT_RC, qp);
+	assert_int_equal(rate_of(qp[0]), 0);
+	assert_int_equal(ibv_modify_qp_rate_limit(qp[0], &attr), 0);
+	assert_int_equal(rate_of(qp[0]), 2000);
+	begin = now_us();
+	write_half(k, qp[0]);
+	/* 32 KiB at 2 Mbit/s are 131 ms; the last packet, of 4 KiB at most, and a
+	 * millisecond's credit need not be waited for.
+	 */
+	assert_true(now_us() - begin >= 110000);
+	attr.rate_limit = 0;
+	assert_int_equal(ibv_modify_qp_rate_limit(qp[0], &attr), 0);
+	assert_int_equal(rate_of(qp[0]), 0);
+	write_half(k, qp[0]);
+	kit_destroy_pair(qp);
+}
+
+static void limits_beyond_the_caps_are_refused(void **state)
+{
+	struct kit *k = *state;
+	struct ibv_qp_rate_limit_attr good = { .rate_limit = 0 }, attr;
+	struct ibv_qp *qp = kit_create_qp(k, IBV_QPT_RC), *pair[2];
+	struct ibv_device_attr_ex dev;
+
+	assert_int_equal(ibv_query_device_ex(k->ctx, NULL, &dev), 0);
+	assert_true(dev.packet_pacing_caps.supported_qpts & 1u << IBV_QPT_RC);
+	good.rate_limit = dev.packet_pacing_caps.qp_rate_limit_max;
+	assert_int_equal(ibv_modify_qp_rate_limit(qp, &good), EINVAL); /* in RESET */
+	assert_int_equal(ibv_destroy_qp(qp), 0);
+	kit_pair(k, IBV_QPT_RC, pair);
+	good.typical_pkt_sz = 1000;
+	good.max_burst_sz = 1 << 16;
+	assert_int_equal(ibv_modify_qp_rate_limit(pair[0], &good), 0);
+	attr = good;
+	attr.rate_limit++;
+	assert_int_equal(ibv_modify_qp_rate_limit(pair[0], &attr), EINVAL);
+	attr.rate_limit = dev.packet_pacing_caps.qp_rate_limit_min - 1;
+	assert_int_equal(ibv_modify_qp_rate_limit(pair[0], &attr), EINVAL);
+	attr.rate_limit = 0; /* no limit, and yet a burst */
+	assert_int_equal(ibv_modify_qp_rate_limit(pair[0], &attr), EINVAL);
+	attr = good;
+	attr.comp_mask = 1;
+	assert_int_equal(ibv_modify_qp_rate_limit(pair[0], &attr), EOPNOTSUPP);
+	assert_int_equal(rate_of(pair[0]), good.rate_limit);
+	kit_destroy_pair(pair);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_limit_holds_and_can_be_lifted),
+		cmocka_unit_test(limits_beyond_the_caps_are_refused),
+	};
+
+	return cmocka_run_group_tests(tests, kit_setup, kit_teardown);
+}
