@@ -2,6 +2,8 @@
 /* cq.c - completion entries, arming, overflow. */
 #include "qp.h"
 
+#include "rocin/syndrome.h"
+
 void rn_cq_init(struct rn_cq *cq, rn_iova ring, uint32_t capacity, void *owner)
 {
 	assert(capacity >= 1 && capacity <= RN_CQE_MAX);
@@ -72,6 +74,43 @@ static bool write_cqe(struct rn_dev *dev, struct rn_cq *cq, const struct rn_cqe 
 	       RN_MEM_DONE;
 }
 
+static bool is_of(uint8_t syndrome, enum rn_wc_status status)
+{
+	if (status == RN_WC_LOC_PROT_ERR)
+		return syndrome > RN_SYN_LKEY && syndrome <= RN_SYN_LOCAL_MEMORY;
+	return status == RN_WC_RETRY_EXC_ERR &&
+	       (syndrome == RN_SYN_SILENCE || syndrome == RN_SYN_SEQUENCE);
+}
+
+/* The requester learns by a status what the peer said, the responder what it said. */
+static uint8_t syndrome_of(const struct rn_qp *qp, const struct rn_completion *c)
+{
+	static const uint8_t by_status[] = {
+		[RN_WC_LOC_LEN_ERR] = RN_SYN_TOO_LONG,
+		[RN_WC_LOC_QP_OP_ERR] = RN_SYN_REQUEST,
+		[RN_WC_WR_FLUSH_ERR] = RN_SYN_FLUSHED,
+		[RN_WC_MW_BIND_ERR] = RN_SYN_BIND,
+		[RN_WC_BAD_RESP_ERR] = RN_SYN_RESPONSE,
+		[RN_WC_REM_INV_REQ_ERR] = RN_SYN_NAK_INVALID,
+		[RN_WC_REM_ACCESS_ERR] = RN_SYN_NAK_ACCESS,
+		[RN_WC_REM_OP_ERR] = RN_SYN_NAK_OPERATION,
+		[RN_WC_RNR_RETRY_EXC_ERR] = RN_SYN_NOT_READY,
+	};
+	uint8_t syndrome = RN_SYN_NONE;
+
+	if (c->status == RN_WC_SUCCESS)
+		return RN_SYN_NONE;
+	if (is_of(qp->why, c->status))
+		return qp->why;
+	if ((c->opcode & RN_WC_RECV) && c->status == RN_WC_REM_INV_REQ_ERR)
+		return RN_SYN_PEER_INVALID;
+	if ((c->opcode & RN_WC_RECV) && c->status == RN_WC_REM_ACCESS_ERR)
+		return RN_SYN_PEER_ACCESS;
+	if ((unsigned)c->status < RN_ARRAY_SIZE(by_status))
+		syndrome = by_status[c->status];
+	return syndrome ? syndrome : RN_SYN_OTHER;
+}
+
 void rn_cq_push(struct rn_dev *dev, struct rn_cq *cq, struct rn_qp *qp, rn_ns now,
 		const struct rn_completion *c)
 {
@@ -84,6 +123,7 @@ void rn_cq_push(struct rn_dev *dev, struct rn_cq *cq, struct rn_qp *qp, rn_ns no
 		.imm = c->imm,
 		.qpn = qp->qpn,
 		.src_qpn = c->src_qpn,
+		.vendor_err = syndrome_of(qp, c),
 		.sgid_index = c->sgid_index,
 		.sl = c->sl,
 		.ctl = rn_cqe_ctl(lap, c->flags, (uint8_t)c->opcode, (uint8_t)c->status),

@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "rocin/syndrome.h"
+
 /* Packets of one QP that leave in a row: what fills a super-packet of small ones. */
 enum {
 	QUANTUM = 64
@@ -312,8 +314,10 @@ void rn_dev_mem_done(struct rn_dev *dev, rn_ns now, uint64_t tag,
 	if ((tag & 0xff) != RN_TAG_REQ) {
 		rn_rsp_mem_done(qp, now, tag, result);
 	} else {
-		if (result == RN_MEM_FAULT)
+		if (result == RN_MEM_FAULT) {
 			rn_count(dev, RN_STAT_MEM_FAULT);
+			qp->why = RN_SYN_LOCAL_MEMORY;
+		}
 		rn_req_mem_done(qp, now, result);
 	}
 	rn_dev_settle(dev, now);

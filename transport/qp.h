@@ -232,6 +232,7 @@ struct rn_qp {
 
 	struct rn_mr *windows; /* of type 2 that this QP has bound */
 
+	uint8_t why; /* enum rn_syndrome found last, for statuses that have several */
 	uint32_t async_pending; /* bits 1 << enum rn_async_event */
 	struct rn_list event_link;
 	struct rn_stats_qp *stats;

@@ -4,6 +4,7 @@
  * Source: IBTA Vol 1, 9.7.5 (responses), 9.7.6 (timeouts), 9.9.2 (requester errors).
  */
 #include "requester.h"
+#include "rocin/syndrome.h"
 
 /* What a NAK that ends the QP means for the WQE that it names. */
 static const struct fatal_nak {
@@ -132,6 +133,7 @@ static bool retry(struct rn_qp *qp, rn_ns now, bool heard)
 {
 	if (qp->req.retry_left == 0) {
 		rn_count(qp->dev, RN_STAT_RETRY_EXCEEDED);
+		qp->why = heard ? RN_SYN_SEQUENCE : RN_SYN_SILENCE;
 		rn_req_fail_head(qp, now, RN_WC_RETRY_EXC_ERR);
 		return false;
 	}

@@ -2,6 +2,7 @@
 /* scatter.c - between packets and the memory that scatter/gather entries name. */
 #include <string.h>
 
+#include "rocin/syndrome.h"
 #include "srq.h"
 
 /* A position in a list of SGEs. */
@@ -58,6 +59,22 @@ static bool fits(struct cursor c, uint32_t len)
 	return room >= len;
 }
 
+static bool open_piece(struct rn_qp *qp, const struct rn_key_use *use, rn_iova *iova,
+		       struct rn_mr **mr)
+{
+	enum rn_key_result result = rn_mr_check_local(&qp->dev->mrs, use, iova, mr);
+
+	if (result != RN_KEY_OK)
+		qp->why = (uint8_t)(RN_SYN_LKEY + result);
+	return result == RN_KEY_OK;
+}
+
+static void note_fault(struct rn_qp *qp)
+{
+	rn_count(qp->dev, RN_STAT_MEM_FAULT);
+	qp->why = RN_SYN_LOCAL_MEMORY;
+}
+
 /* @flags, @msg: see struct rn_mem_attr. */
 // NOLINTNEXTLINE(readability-function-size): as rn_scatter(), and what the bytes are
 static enum rn_wc_status scatter(struct rn_qp *qp, struct cursor c, const void *src,
@@ -75,13 +92,13 @@ static enum rn_wc_status scatter(struct rn_qp *qp, struct cursor c, const void *
 		struct rn_mr *mr;
 		rn_iova iova;
 
-		if (rn_mr_check_local(&dev->mrs, &use, &iova, &mr) != RN_KEY_OK)
+		if (!open_piece(qp, &use, &iova, &mr))
 			return RN_WC_LOC_PROT_ERR;
 		attr.flags = flags | rn_mem_flags(mr);
 		if (mr->kind != RN_MR_KIND_NULL &&
 		    dev->cfg.mem->write(dev->cfg.mem_ctx, iova, from, n, attr) !=
 			    RN_MEM_DONE) {
-			rn_count(dev, RN_STAT_MEM_FAULT);
+			note_fault(qp);
 			return RN_WC_LOC_PROT_ERR;
 		}
 		from += n;
@@ -149,14 +166,14 @@ enum rn_mem_result rn_gather(struct rn_qp *qp, const struct rn_sge *sg, uint32_t
 		rn_iova iova;
 
 		assert(n > 0); /* the WQE's length is the sum of its SGEs */
-		if (rn_mr_check_local(&dev->mrs, &use, &iova, &mr) != RN_KEY_OK)
+		if (!open_piece(qp, &use, &iova, &mr))
 			return RN_MEM_FAULT;
 		attr.flags = rn_mem_flags(mr);
 		/* Of several pieces none is the whole payload. */
 		r = read_piece(dev, mr, to, iova, n, attr, tag,
 			       to == dst && n == len ? part : NULL);
 		if (r == RN_MEM_FAULT) {
-			rn_count(dev, RN_STAT_MEM_FAULT);
+			note_fault(qp);
 			return RN_MEM_FAULT;
 		}
 		if (r == RN_MEM_PENDING) {

@@ -20,7 +20,7 @@ struct rn_cqe {
 	uint32_t imm; /* immediate as a number (verbs: ntohl), or the R_Key invalidated */
 	uint32_t qpn;
 	uint32_t src_qpn;    /* UD */
-	uint32_t vendor_err; /* enum rn_syndrome: why, for people */
+	uint32_t vendor_err; /* enum rn_syndrome (syndrome.h): why, for people */
 	uint32_t sgid_index; /* UD */
 	uint16_t pkey_index;
 	uint8_t sl; /* UD: enum rn_l3_type of the packet, as RoCE has no SL */
