@@ -103,8 +103,8 @@ static void note_empty(struct rnp_cq *cq)
 			      __atomic_load_n(&cq->core.ring, __ATOMIC_RELAXED));
 }
 
-/* Asked by the engine while it lingers: only a hint, so no lock. */
-static bool entry_waits(void *arg)
+/* Asked by the engine while it lingers. cq->lock is held: another thread may resize. */
+static bool entry_waits_locked(void *arg)
 {
 	struct rnp_cq *cq = arg;
 	uint32_t next = atomic_load_explicit(&cq->core.consumer, memory_order_relaxed);
@@ -113,6 +113,17 @@ static bool entry_waits(void *arg)
 		return true;
 	note_empty(cq);
 	return false;
+}
+
+static bool entry_waits(void *arg)
+{
+	struct rnp_cq *cq = arg;
+	bool waits;
+
+	pthread_mutex_lock(&cq->lock);
+	waits = entry_waits_locked(cq);
+	pthread_mutex_unlock(&cq->lock);
+	return waits;
 }
 
 /* May this poll, which found something, leave the engine alone? */
@@ -125,12 +136,12 @@ static bool may_skip_engine(struct rnp_cq *cq)
 }
 
 /* The first empty poll after req_notify: the program will sleep if this finds nothing. */
-static bool linger(struct rnp_cq *cq)
+static bool linger(struct rnp_cq *cq, bool (*waits)(void *arg))
 {
 	if (!atomic_load_explicit(&cq->linger, memory_order_relaxed))
 		return false;
 	atomic_store_explicit(&cq->linger, false, memory_order_relaxed);
-	return rnp_engine_linger(cq->ctx->engine, entry_waits, cq);
+	return rnp_engine_linger(cq->ctx->engine, waits, cq);
 }
 
 int rnp_poll_cq(struct ibv_cq *base, int num_entries, struct ibv_wc *wc)
@@ -151,7 +162,7 @@ int rnp_poll_cq(struct ibv_cq *base, int num_entries, struct ibv_wc *wc)
 	rnp_engine_poll(e);
 	if (got < num_entries)
 		got += pop(cq, num_entries - got, wc + got);
-	if (got == 0 && linger(cq))
+	if (got == 0 && linger(cq, entry_waits))
 		got = pop(cq, num_entries, wc);
 	if (got == 0) {
 		note_empty(cq);
@@ -181,7 +192,7 @@ static int first_entry(struct rnp_cq *cq)
 	rnp_engine_poll(cq->ctx->engine);
 	if (rc)
 		rc = next_entry(cq);
-	if (rc && linger(cq))
+	if (rc && linger(cq, entry_waits_locked))
 		rc = next_entry(cq);
 	if (rc) {
 		note_empty(cq);
