@@ -70,6 +70,14 @@ static void take_cq_event(struct rn_dev *dev, struct rn_event *ev)
 	cq->event_pending = false; /* the error comes with the next call */
 }
 
+/* What happens to a QP that works was there before what put an end to it. */
+static unsigned first_event(uint32_t pending)
+{
+	const uint32_t at_work = 1u << RN_EVENT_COMM_EST | 1u << RN_EVENT_SQ_DRAINED;
+
+	return (unsigned)__builtin_ctz(pending & at_work ? pending & at_work : pending);
+}
+
 static void take_qp_event(struct rn_dev *dev, struct rn_event *ev)
 {
 	struct rn_list *link = rn_list_first(&dev->qp_events);
@@ -78,9 +86,9 @@ static void take_qp_event(struct rn_dev *dev, struct rn_event *ev)
 
 	assert(link);
 	qp = RN_CONTAINER_OF(link, struct rn_qp, event_link);
-	event = (unsigned)__builtin_ctz(qp->async_pending);
+	event = first_event(qp->async_pending);
 	*ev = (struct rn_event){ .async = (enum rn_async_event)event, .qp = qp };
-	qp->async_pending &= qp->async_pending - 1;
+	qp->async_pending &= ~(1u << event);
 	if (!qp->async_pending)
 		rn_list_remove(&qp->event_link);
 }

@@ -303,6 +303,23 @@ static void events_of_one_qp_come_once_each(void **state)
 	pair_free(p);
 }
 
+static void events_of_one_qp_come_in_the_order_of_its_life(void **state)
+{
+	static const enum rn_async_event order[] = { RN_EVENT_COMM_EST,
+						     RN_EVENT_SQ_DRAINED,
+						     RN_EVENT_QP_ACCESS_ERR,
+						     RN_EVENT_LAST_WQE_REACHED };
+	struct pair *p = pair_new(&(struct pair_cfg){ .devices = 1 });
+	struct pair_qp *q = pair_qp_new(p, 0, RN_QPT_RC);
+
+	(void)state;
+	for (unsigned i = 0; i < RN_ARRAY_SIZE(order); i++)
+		rn_event_raise(q->qp, order[i]);
+	for (unsigned i = 0; i < RN_ARRAY_SIZE(order); i++)
+		pair_expect_async(q, order[i]);
+	pair_free(p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -318,6 +335,7 @@ int main(void)
 		cmocka_unit_test(qp_that_meets_an_overrun_cq_later_fails_too),
 		cmocka_unit_test(events_of_a_destroyed_cq_never_appear),
 		cmocka_unit_test(events_of_one_qp_come_once_each),
+		cmocka_unit_test(events_of_one_qp_come_in_the_order_of_its_life),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
