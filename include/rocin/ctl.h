@@ -17,7 +17,7 @@
 
 enum {
 	RN_CTL_MAGIC = 0x4e434f52, /* "ROCN" in memory on a little-endian machine */
-	RN_CTL_VERSION = 1,	   /* raised with any change of layout or meaning */
+	RN_CTL_VERSION = 2,	   /* raised with any change of layout or meaning */
 	RN_CTL_TEXT_LEN = 400,	   /* bytes of a sentence with its NUL */
 	RN_CTL_SLOT_MAX = 255,	   /* low 8 bits of a QPN; slot 0 is rocind's own */
 	RN_CTL_DROP_MAX = 16,	   /* room for reasons of drops */
@@ -82,7 +82,7 @@ struct rn_ctl_attach {
 	uint32_t ifindex;   /* also the scope of link-local addresses */
 	uint32_t gid_count; /* 1 .. RN_GID_MAX */
 	uint32_t up; /* link state that the client knows; it is told when it differs */
-	uint32_t reserved;
+	uint32_t all_addresses; /* 1: addresses that the interface gets later, too */
 	struct rn_gid gid[RN_GID_MAX];
 };
 

@@ -27,6 +27,7 @@ struct rn_netdev {
 	uint32_t ifindex;
 	uint32_t mtu;	    /* bytes, of the interface */
 	bool up;	    /* IFF_UP and IFF_RUNNING when discovered */
+	bool all_addresses; /* none were named, so those that come later count, too */
 	uint64_t node_guid; /* host order; unique per host, namespace and device */
 	uint32_t gid_count; /* 1 .. RN_GID_MAX */
 	struct rn_gid gid[RN_GID_MAX];

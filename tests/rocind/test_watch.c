@@ -107,8 +107,6 @@ static void a_listed_address_goes_and_comes_back_at_its_place(void **state)
 	struct rn_rocind *r;
 
 	(void)state;
-	assert_true(
-		netns_ip("addr add 10.91.0.8/24 dev rn0")); /* so that two are not all */
 	dev = discover("rn0:2001:db8:91::1+10.91.0.1");
 	r = kit_attach(&dev, &a);
 	assert_true(netns_ip("addr add 10.91.0.7/24 dev rn0")); /* none of its business */
@@ -130,6 +128,30 @@ static void a_listed_address_goes_and_comes_back_at_its_place(void **state)
 	assert_int_equal(kit_receive(event.sock), a.qpn_counter << 8 | a.slot);
 	close(event.sock);
 	close(a.sock[0]);
+	rn_rocind_close(r);
+}
+
+/* Named ones are not followed by others, even if they are all that there are. */
+static void a_device_of_named_addresses_gets_no_others(void **state)
+{
+	struct rn_netdev dev = discover("rn0");
+	struct rn_rocind_event event;
+	struct rn_attach a;
+	struct rn_rocind *r;
+
+	(void)state;
+	assert_true(dev.all_addresses);
+	assert_false(discover("rn0:10.91.0.1").all_addresses);
+	assert_false(discover("lo").all_addresses);
+	dev.all_addresses = false;
+	r = kit_attach(&dev, &a);
+	assert_true(netns_ip("addr add 10.91.0.7/24 dev rn0"));
+	assert_true(netns_ip("addr del 2001:db8:91::1/64 dev rn0"));
+	do {
+		event = kit_event(r);
+		assert_int_not_equal(event.kind, RN_ROCIND_GID_ADDED);
+	} while (event.kind != RN_ROCIND_GID_REMOVED);
+	kit_close_socks(&a);
 	rn_rocind_close(r);
 }
 
@@ -272,6 +294,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_device_of_all_addresses_gets_those_that_appear_later),
 		TEST(a_listed_address_goes_and_comes_back_at_its_place),
+		TEST(a_device_of_named_addresses_gets_no_others),
 		TEST(the_link_is_told_when_it_goes_down_and_up),
 		TEST(an_interface_that_is_removed_takes_everything_along),
 		TEST(ipv6_and_link_local_addresses_are_bound),

@@ -142,17 +142,14 @@ static int check_request(const struct rn_ctl_attach *msg, char *err, size_t err_
 	return 0;
 }
 
-/* A device that was given all the addresses of its interface wants the later ones too. */
-static void look_at_interface(struct rnd_attachment *a)
+static void look_at_interface(struct rnd_attachment *a, bool all_addresses)
 {
 	struct rnd_iface iface;
 
 	if (rnd_iface_read(a->ifindex, &iface) || iface.is_loopback)
 		return;
 	a->watches = true;
-	a->follows = iface.knows_gids && iface.gid_count == a->gid_count;
-	for (uint32_t i = 0; i < a->gid_count; i++)
-		a->follows = a->follows && rnd_iface_has(&iface, &a->gid[i]);
+	a->follows = all_addresses;
 }
 
 /* Sockets for the slot in all groups, with nothing of an earlier owner in them. */
@@ -200,7 +197,7 @@ int rnd_attach(struct rnd_groups *groups, struct rnd_attachment *a,
 	for (uint32_t i = 0; i < new.gid_count; i++)
 		new.group[i]->taken[new.slot] = true;
 	new.qpn_counter = draw_counter(groups, new.slot);
-	look_at_interface(&new);
+	look_at_interface(&new, msg->all_addresses != 0);
 	*a = new;
 	return 0;
 }

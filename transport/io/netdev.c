@@ -382,6 +382,7 @@ static int add_device(struct discovery *d, const char *item, size_t item_len)
 		rc = add_loopback_defaults(d, &dev);
 	else
 		rc = add_all_addresses(d, &dev);
+	dev.all_addresses = !colon && !is_loopback;
 	if (rc)
 		return rc;
 	if (dev.gid_count == 0)

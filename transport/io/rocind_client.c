@@ -15,7 +15,8 @@ static int attach(struct rn_rocind *r, const struct rn_netdev *dev, int stats_fd
 	struct rn_ctl_attach msg = { .hdr = rn_ctl_hdr(RN_CTL_ATTACH),
 				     .ifindex = dev->ifindex,
 				     .gid_count = dev->gid_count,
-				     .up = dev->up };
+				     .up = dev->up,
+				     .all_addresses = dev->all_addresses };
 	struct rn_ctl_packet pkt;
 	const struct rn_ctl_attached *answer = &pkt.msg.attached;
 	int rc;
