@@ -237,11 +237,11 @@ void *rnp_open_with(int cmd_fd, void *(*fn)(struct rnp_context *origin, void *ar
 		    void *arg);
 
 struct ibv_pd *rnp_import_pd(struct ibv_context *context, uint32_t pd_handle);
-void rnp_unimport_pd(struct ibv_pd *pd);
+void rnp_unimport_pd(struct ibv_pd *base);
 struct ibv_mr *rnp_import_mr(struct ibv_pd *pd, uint32_t mr_handle);
-void rnp_unimport_mr(struct ibv_mr *mr);
+void rnp_unimport_mr(struct ibv_mr *base);
 struct ibv_dm *rnp_import_dm(struct ibv_context *context, uint32_t dm_handle);
-void rnp_unimport_dm(struct ibv_dm *dm);
+void rnp_unimport_dm(struct ibv_dm *base);
 
 /* ---------------------------------------------------------------------- device.c */
 int rnp_query_device_ex(struct ibv_context *context,

@@ -8,8 +8,8 @@
 #include "verbs_kit.h"
 
 enum {
-	RIGHTS =
-		IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ,
+	RIGHTS = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
+		 IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC,
 	LEN = 64,	/* bytes of a short message */
 	PACKET = 1024,	/* bytes: no MTU here is smaller */
 	LONG = 8 << 10, /* bytes of a message of several packets */
@@ -240,7 +240,34 @@ static void end(struct race *r, pthread_t thread)
 	kit_destroy_pair(r->qp);
 }
 
-/* WRITE, READ, SEND; the region is remote, remote, and local of the receiver. */
+/* Several at once: each begins when the one before it has its answer from memory. */
+static enum ibv_wc_status add_atomically(struct race *r)
+{
+	enum {
+		ATOMICS = 4
+	};
+	struct ibv_sge local = kit_sge(r->k, 0, 0, 8);
+	struct ibv_send_wr wr = { .wr_id = 3,
+				  .sg_list = &local,
+				  .num_sge = 1,
+				  .opcode = IBV_WR_ATOMIC_FETCH_AND_ADD,
+				  .send_flags = IBV_SEND_SIGNALED,
+				  .wr.atomic = { .remote_addr = r->remote,
+						 .rkey = r->mr->rkey,
+						 .compare_add = 1 } };
+	enum ibv_wc_status status = IBV_WC_SUCCESS;
+
+	for (unsigned i = 0; i < ATOMICS; i++)
+		kit_post_send(r->qp[0], &wr);
+	for (unsigned i = 0; i < ATOMICS; i++) {
+		struct ibv_wc wc = kit_wait(r->k->cq);
+
+		status = status ? status : wc.status;
+	}
+	return status;
+}
+
+/* READ, WRITE, atomics, SEND; the region is remote, and the receiver's in the end. */
 static enum ibv_wc_status one_round(struct race *r, unsigned i)
 {
 	struct ibv_sge to = { r->remote, LEN, r->mr->lkey };
@@ -252,8 +279,10 @@ static enum ibv_wc_status one_round(struct race *r, unsigned i)
 				  .send_flags = IBV_SEND_SIGNALED };
 	enum ibv_wc_status a, b;
 
-	if (i % 3 < 2)
-		return rdma(r->k, r->qp[0], i % 3 ? IBV_WR_RDMA_WRITE : IBV_WR_RDMA_READ,
+	if (i % 4 == 2)
+		return add_atomically(r);
+	if (i % 4 < 2)
+		return rdma(r->k, r->qp[0], i % 4 ? IBV_WR_RDMA_WRITE : IBV_WR_RDMA_READ,
 			    LONG, r->remote, r->mr->rkey);
 	kit_post_recv(r->k, r->qp[1], 1, to);
 	kit_post_send(r->qp[0], &wr);
