@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* main.c - walk [SEED [COUNT [STEPS [THREADS]]]]: walks of STEPS steps per thread. */
+/* main.c - walk [SEED [COUNT [STEPS [THREADS]]]]: walks of STEPS steps per
+ * thread. */
 #include "walk.h"
 
 #include <dirent.h>
@@ -53,12 +54,12 @@ static const struct {
 } choice[] = {
 	{ post_send, "post_send", 220 },
 	{ post_recv, "post_recv", 160 },
-	{ poll_cq, "poll_cq", 500 },
+	{ poll_cq, "poll_cq", 900 },
 	{ take_events, "take_events", 40 },
 	{ arm_cq, "arm_cq", 40 },
-	{ connect_qps, "connect_qps", 45 },
+	{ connect_qps, "connect_qps", 80 },
 	{ make_qp, "make_qp", 25 },
-	{ kill_qp, "kill_qp", 12 },
+	{ kill_qp, "kill_qp", 8 },
 	{ modify_at_random, "modify_at_random", 5 },
 	{ query_qp, "query_qp", 20 },
 	{ make_mr, "make_mr", 30 },
@@ -75,6 +76,22 @@ static const struct {
 	{ kill_channel, "kill_channel", 6 },
 	{ make_context, "make_context", 2 },
 	{ kill_context, "kill_context", 2 },
+	{ make_td, "make_td", 4 },
+	{ kill_td, "kill_td", 3 },
+	{ make_parent, "make_parent", 6 },
+	{ make_xrcd, "make_xrcd", 5 },
+	{ kill_xrcd, "kill_xrcd", 3 },
+	{ make_dm, "make_dm", 6 },
+	{ kill_dm, "kill_dm", 4 },
+	{ use_dm, "use_dm", 15 },
+	{ make_mw, "make_mw", 15 },
+	{ kill_mw, "kill_mw", 8 },
+	{ bind_window, "bind_window", 30 },
+	{ make_srq, "make_srq", 8 },
+	{ kill_srq, "kill_srq", 4 },
+	{ change_srq, "change_srq", 10 },
+	{ post_srq_recv, "post_srq_recv", 80 },
+	{ change_group, "change_group", 20 },
 	{ misuse, "misuse", 30 },
 };
 
@@ -105,6 +122,8 @@ static void *walk(void *arg)
 
 	for (unsigned i = 0; i < 10; i++) {
 		make_pd(w);
+		make_xrcd(w);
+		make_srq(w);
 		make_mr(w);
 		make_cq(w);
 		make_ah(w);
@@ -127,7 +146,7 @@ static struct object *live(enum kind kind, unsigned i)
 static bool is_missing(const struct wr *r)
 {
 	return atomic_load(&r->fate) == POSTING && (r->recv || r->signaled) &&
-	       r->epoch == atomic_load(&r->qp->epoch) &&
+	       r->qp->kind == QP && r->epoch == atomic_load(&r->qp->epoch) &&
 	       !atomic_load(&(r->recv ? r->qp->recv_cq : r->qp->send_cq)->may_overflow);
 }
 
@@ -155,8 +174,15 @@ static void collect_completions(struct walker *w)
 
 static void destroy_all(struct walker *w)
 {
-	static const enum kind order[] = { QP, AH, MR, CQ, CHANNEL, PD, CTX };
+	static const enum kind order[] = { QP, SRQ,	AH,   MW, MR, DM,
+					   CQ, CHANNEL, XRCD, PD, TD, CTX };
 
+	for (unsigned i = 0; i < SLOTS; i++) {
+		if (live(QP, i))
+			leave_groups(live(QP, i));
+		if (live(MR, i)) /* and the windows go before it */
+			live(MR, i)->maybe_bound = false;
+	}
 	for (unsigned k = 0; k < sizeof(order) / sizeof(order[0]); k++) {
 		struct object *o;
 

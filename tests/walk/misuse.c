@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* misuse.c - arguments that no device takes: each must be refused, and by a right errno.
+/* misuse.c - arguments that no device takes: each must be refused, and by a
+ * right errno.
  */
 #include "walk.h"
 

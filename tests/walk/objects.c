@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* objects.c - contexts, channels, PDs, CQs, MRs and AHs are made and destroyed. */
+/* objects.c - contexts, channels, PDs, CQs, MRs and AHs are made and destroyed.
+ */
 #include "walk.h"
 
 #include <fcntl.h>
@@ -61,6 +62,7 @@ void make_pd(struct walker *w)
 	if (parent[0])
 		o = begin(PD, parent[0]->ctx);
 	if (o) {
+		o->domain = o;
 		o->pd = ibv_alloc_pd(o->ctx);
 		MUST(o->pd && o->pd->context == o->ctx);
 		made(o, parent);
@@ -159,7 +161,8 @@ static struct range draw_range(struct walker *w)
 		IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ,
 		IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE,
 		IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
-			IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC,
+			IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC |
+			IBV_ACCESS_MW_BIND,
 	};
 	struct range r = { .from = below(w, BLOCK_LEN / 4) };
 
@@ -199,10 +202,13 @@ void make_mr(struct walker *w)
 		/* Nothing may have come since the last region here was deregistered. */
 		check_block(o->block, 0, 0, "deregistered memory");
 		o->from = o->to = 0;
+		o->maybe_bound = false;
 		o->mr = ibv_reg_mr(parent[0]->pd, o->block + r.from, r.len,
 				   (unsigned)r.access);
 		MUST(o->mr && o->mr->length == r.len);
-		o->pd_object = parent[0];
+		o->va = (uintptr_t)o->block + r.from;
+		o->on_dm = false;
+		o->domain = parent[0]->domain;
 		grant(o, &r);
 		made(o, parent);
 	}
@@ -217,6 +223,10 @@ void rereg_mr(struct walker *w)
 
 	if (!o)
 		return;
+	if (o->on_dm) {
+		give_back(o, false);
+		return;
+	}
 	if (chance(w, 60))
 		flags |= IBV_REREG_MR_CHANGE_TRANSLATION;
 	if (chance(w, 60) || !flags)
@@ -231,8 +241,14 @@ void rereg_mr(struct walker *w)
 			  flags & IBV_REREG_MR_CHANGE_TRANSLATION ? o->block + r.from
 								  : NULL,
 			  r.len, flags & IBV_REREG_MR_CHANGE_ACCESS ? r.access : 0);
-	MAY("ibv_rereg_mr", rc, 0);
-	grant(o, &r);
+	/* EBUSY: windows are bound to it. */
+	if (rc == IBV_REREG_MR_ERR_CMD)
+		rc = errno;
+	MAY("ibv_rereg_mr", rc, 0, o->maybe_bound ? EBUSY : 0);
+	if (!rc) {
+		o->va = (uintptr_t)o->mr->addr;
+		grant(o, &r);
+	}
 	give_back(o, false);
 }
 
@@ -250,6 +266,9 @@ void make_ah(struct walker *w)
 		attr.grh.hop_limit = (uint8_t)(1 + below(w, 255));
 		attr.grh.traffic_class = (uint8_t)below(w, 256);
 		attr.sl = (uint8_t)below(w, 8);
+		o->multicast = chance(w, 20);
+		if (o->multicast)
+			attr.grh.dgid = group_gid(below(w, GROUPS));
 		if (chance(w, 10)) /* nobody is there */
 			attr.grh.dgid.raw[15] ^= 0x40;
 		o->ah = ibv_create_ah(parent[0]->pd, &attr);
@@ -275,6 +294,16 @@ static int destroy_verb(struct object *o)
 		return ibv_dereg_mr(o->mr);
 	case AH:
 		return ibv_destroy_ah(o->ah);
+	case TD:
+		return ibv_dealloc_td(o->td);
+	case XRCD:
+		return ibv_close_xrcd(o->xrcd);
+	case DM:
+		return ibv_free_dm(o->dm);
+	case MW:
+		return ibv_dealloc_mw(o->mw);
+	case SRQ:
+		return ibv_destroy_srq(o->srq);
 	case QP:
 	case KINDS:
 		break;
@@ -285,10 +314,12 @@ static int destroy_verb(struct object *o)
 void destroy(struct object *o)
 {
 	static const char *const name[KINDS] = {
-		"ibv_close_device", "ibv_destroy_comp_channel",
-		"ibv_dealloc_pd",   "ibv_destroy_cq",
-		"ibv_dereg_mr",	    "ibv_destroy_ah",
-		"ibv_destroy_qp"
+		[CTX] = "ibv_close_device", [CHANNEL] = "ibv_destroy_comp_channel",
+		[TD] = "ibv_dealloc_td",    [PD] = "ibv_dealloc_pd",
+		[XRCD] = "ibv_close_xrcd",  [CQ] = "ibv_destroy_cq",
+		[DM] = "ibv_free_dm",	    [MR] = "ibv_dereg_mr",
+		[MW] = "ibv_dealloc_mw",    [AH] = "ibv_destroy_ah",
+		[SRQ] = "ibv_destroy_srq",  [QP] = "ibv_destroy_qp",
 	};
 	unsigned children;
 	int rc;
@@ -302,6 +333,10 @@ void destroy(struct object *o)
 		return;
 	}
 	rc = destroy_verb(o);
+	if (rc == EBUSY && o->kind == MR && o->maybe_bound) {
+		give_back(o, false);
+		return;
+	}
 	if (rc != (children ? EBUSY : 0))
 		wrong("%s with %u objects that use it: %d (%s)", name[o->kind], children,
 		      rc, strerror(rc));
@@ -312,7 +347,7 @@ void destroy(struct object *o)
 	give_back(o, !rc);
 }
 
-static void kill_one(struct walker *w, enum kind kind)
+void kill_one(struct walker *w, enum kind kind)
 {
 	struct object *o = take(w, kind);
 

@@ -12,59 +12,118 @@ static struct ibv_qp_cap draw_cap(struct walker *w)
 					    chance(w, 50) ? below(w, 129) : 0 };
 }
 
-void make_qp(struct walker *w)
-{
-	static const enum ibv_qp_type types[] = { IBV_QPT_RC, IBV_QPT_RC, IBV_QPT_UC,
-						  IBV_QPT_UD };
-	struct object *pd = pin(w, PD, NULL), *o = NULL, *send = NULL, *recv = NULL;
-	struct ibv_qp_init_attr attr = { .cap = draw_cap(w),
-					 .qp_type = types[below(w, 4)],
-					 .sq_sig_all = chance(w, 40) };
+/* What a new QP hangs on, pinned: PD, CQs, SRQ, XRC domain. */
+struct needs {
+	enum ibv_qp_type type;
+	struct object *pd, *send, *recv, *srq, *xrcd;
+};
 
-	if (pd)
-		send = pin(w, CQ, pd->ctx);
-	if (send)
-		recv = pin(w, CQ, pd->ctx);
-	if (recv)
-		o = begin(QP, pd->ctx);
-	if (o) {
-		attr.send_cq = send->cq;
-		attr.recv_cq = recv->cq;
-		attr.qp_context = o;
-		o->type = attr.qp_type;
-		o->sq_sig_all = attr.sq_sig_all;
-		o->send_cq = send;
-		o->recv_cq = recv;
-		memset(o->posted, 0, sizeof(o->posted));
-		memset(o->completed, 0, sizeof(o->completed));
-		o->qp = ibv_create_qp(pd->pd, &attr);
-		MUST(o->qp && o->qp->state == IBV_QPS_RESET);
-		o->pd_object = pd;
-		o->peer_pd = pd;
-		o->qpn = o->qp->qp_num;
-		o->max_inline = attr.cap.max_inline_data;
-		made(o,
-		     (struct object *[PARENTS]){ pd, send, recv == send ? NULL : recv });
-	}
-	unpin(recv);
-	unpin(send);
-	unpin(pd);
+static void unpin_needs(const struct needs *n)
+{
+	unpin(n->xrcd);
+	unpin(n->srq);
+	unpin(n->recv);
+	unpin(n->send);
+	unpin(n->pd);
 }
 
-/* Completions of WRs posted up to now come no more. post_lock held, or alone. A poll that
- * runs may have them still; who comes after it must not.
+/* A PD for all, CQs for those that complete; all of one context. */
+static bool draw_needs(struct walker *w, struct needs *n)
+{
+	static const enum ibv_qp_type types[] = { IBV_QPT_RC,	    IBV_QPT_RC,
+						  IBV_QPT_UC,	    IBV_QPT_UD,
+						  IBV_QPT_XRC_SEND, IBV_QPT_XRC_RECV };
+
+	*n = (struct needs){ .type = types[below(w, 6)] };
+	if (n->type == IBV_QPT_XRC_RECV)
+		return (n->xrcd = pin(w, XRCD, NULL)) != NULL;
+	n->pd = pin(w, PD, NULL);
+	if (n->pd)
+		n->send = pin(w, CQ, n->pd->ctx);
+	if (!n->send)
+		return false;
+	if (n->type == IBV_QPT_XRC_SEND)
+		return true;
+	n->recv = pin(w, CQ, n->pd->ctx);
+	if (n->recv && chance(w, 30))
+		n->srq = pin_in(w, SRQ, n->pd->domain);
+	if (n->srq && n->srq->is_xrc)
+		n->srq = (unpin(n->srq), NULL);
+	return n->recv != NULL;
+}
+
+static struct ibv_qp *create_qp(struct walker *w, struct object *o, const struct needs *n)
+{
+	struct ibv_qp_init_attr_ex attr = {
+		.qp_context = o,
+		.cap = draw_cap(w),
+		.qp_type = n->type,
+		.sq_sig_all = chance(w, 40),
+		.send_cq = n->send ? n->send->cq : NULL,
+		.recv_cq = n->recv ? n->recv->cq : NULL,
+		.srq = n->srq ? n->srq->srq : NULL,
+		.pd = n->pd ? n->pd->pd : NULL,
+		.xrcd = n->xrcd ? n->xrcd->xrcd : NULL,
+		.comp_mask = n->xrcd ? IBV_QP_INIT_ATTR_XRCD : IBV_QP_INIT_ATTR_PD,
+	};
+	struct ibv_qp *qp;
+
+	if (n->type == IBV_QPT_XRC_RECV)
+		attr.sq_sig_all = 0;
+	o->sq_sig_all = attr.sq_sig_all;
+	qp = ibv_create_qp_ex(o->ctx, &attr);
+	if (!qp)
+		wrong("a QP of type %d is refused: %s", (int)n->type, strerror(errno));
+	o->max_inline = attr.cap.max_inline_data;
+	return qp;
+}
+
+void make_qp(struct walker *w)
+{
+	struct object *o = NULL;
+	struct needs n;
+
+	if (draw_needs(w, &n))
+		o = begin(QP, n.pd ? n.pd->ctx : n.xrcd->ctx);
+	if (o) {
+		o->type = n.type;
+		o->send_cq = n.send;
+		o->recv_cq = n.recv;
+		o->of_srq = n.srq;
+		o->groups = 0;
+		memset(o->posted, 0, sizeof(o->posted));
+		memset(o->completed, 0, sizeof(o->completed));
+		o->qp = create_qp(w, o, &n);
+		MUST(o->qp->state == IBV_QPS_RESET);
+		/* How many receives of an SRQ wait here cannot be known. */
+		if (n.srq)
+			n.recv->may_overflow = true;
+		o->domain = o->peer_pd = n.pd ? n.pd->domain : NULL;
+		o->qpn = o->qp->qp_num;
+		made(o, (struct object *[PARENTS]){ n.pd, n.send,
+						    n.recv == n.send ? NULL : n.recv,
+						    n.srq, n.xrcd });
+	}
+	unpin_needs(&n);
+}
+
+/* Completions of WRs posted up to now come no more. post_lock held, or alone. A
+ * poll that runs may have them still; who comes after it must not.
  */
 static void bury_wrs(struct object *o)
 {
 	struct object *cq[2] = { o->send_cq, o->recv_cq };
 
 	for (unsigned i = 0; i < 2; i++) {
-		pthread_mutex_lock(&cq[i]->poll_lock);
-		cq[i]->waiting -= (int)(o->posted[i] - o->completed[i]);
+		if (cq[i])
+			pthread_mutex_lock(&cq[i]->poll_lock);
+		if (cq[i])
+			cq[i]->waiting -= (int)(o->posted[i] - o->completed[i]);
 		o->completed[i] = o->posted[i];
 		if (i == 1)
 			o->epoch++;
-		pthread_mutex_unlock(&cq[i]->poll_lock);
+		if (cq[i])
+			pthread_mutex_unlock(&cq[i]->poll_lock);
 	}
 }
 
@@ -72,7 +131,11 @@ void destroy_qp(struct object *o)
 {
 	int rc = ibv_destroy_qp(o->qp);
 
-	if (rc)
+	if (rc == EBUSY && o->groups) {
+		give_back(o, false);
+		return;
+	}
+	if (rc || o->groups)
 		wrong("ibv_destroy_qp: %d (%s)", rc, strerror(rc));
 	bury_wrs(o);
 	give_back(o, true);
@@ -142,7 +205,7 @@ static int to_rtr(struct walker *w, struct object *o, uint32_t dest_qpn, uint32_
 
 	if (o->type != IBV_QPT_UD)
 		mask |= IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
-	if (o->type == IBV_QPT_RC)
+	if (o->type == IBV_QPT_RC || o->type == IBV_QPT_XRC_RECV)
 		mask |= IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
 	return ibv_modify_qp(o->qp, &attr, mask);
 }
@@ -158,13 +221,15 @@ static int to_rts(struct walker *w, struct object *o, uint32_t psn)
 				    .max_rd_atomic = (uint8_t)(1 + below(w, 8)) };
 	int mask = IBV_QP_STATE | IBV_QP_SQ_PSN;
 
-	if (o->type == IBV_QPT_RC)
-		mask |= IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
-			IBV_QP_MAX_QP_RD_ATOMIC;
+	if (o->type == IBV_QPT_RC || o->type == IBV_QPT_XRC_SEND)
+		mask |= IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;
+	if (o->type == IBV_QPT_RC || o->type >= IBV_QPT_XRC_SEND)
+		mask |= IBV_QP_TIMEOUT;
 	return ibv_modify_qp(o->qp, &attr, mask);
 }
 
-/* An error on the way, which a packet of an older peer can bring, is no fault. */
+/* An error on the way, which a packet of an older peer can bring, is no fault.
+ */
 static void bring_up(struct walker *w, struct object *o, uint32_t dest_qpn,
 		     uint32_t send_psn, uint32_t recv_psn)
 {
@@ -185,7 +250,10 @@ void connect_qps(struct walker *w)
 	struct object *a = pin(w, QP, NULL), *b = pin(w, QP, NULL);
 	uint32_t psn[2] = { below(w, 1 << 24), below(w, 1 << 24) };
 
-	if (a && b && a->type != b->type)
+	if (a && b &&
+	    a->type != (b->type == IBV_QPT_XRC_SEND   ? IBV_QPT_XRC_RECV
+			: b->type == IBV_QPT_XRC_RECV ? IBV_QPT_XRC_SEND
+						      : b->type))
 		b = (unpin(b), NULL);
 	if (a && b && b < a) {
 		struct object *c = a;
@@ -198,11 +266,11 @@ void connect_qps(struct walker *w)
 		if (b && b != a)
 			pthread_mutex_lock(&b->post_lock);
 		/* Without a partner: to itself, or to a QP that may not be there. */
-		a->peer_pd = b ? b->pd_object : NULL;
+		a->peer_pd = b ? b->domain : NULL;
 		bring_up(w, a, b ? b->qp->qp_num : below(w, 1 << 24), psn[0],
 			 b == a ? psn[0] : psn[1]);
 		if (b && b != a) {
-			b->peer_pd = a->pd_object;
+			b->peer_pd = a->domain;
 			bring_up(w, b, a->qp->qp_num, psn[1], psn[0]);
 			pthread_mutex_unlock(&b->post_lock);
 		}
@@ -253,7 +321,8 @@ void query_qp(struct walker *w)
 	if (!o)
 		return;
 	MAY("ibv_query_qp", ibv_query_qp(o->qp, &attr, (int)below(w, 1 << 21), &init), 0);
-	MUST(init.send_cq == o->send_cq->cq && init.recv_cq == o->recv_cq->cq);
+	MUST(init.send_cq == (o->send_cq ? o->send_cq->cq : NULL));
+	MUST(init.srq == (o->of_srq ? o->of_srq->srq : NULL));
 	MUST(init.qp_type == o->type && init.sq_sig_all == o->sq_sig_all);
 	/* To ERR without the lock: beside others that post and poll. */
 	if (chance(w, 10))

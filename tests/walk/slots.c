@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* slots.c - the table of objects: who uses one, who has it alone, what hangs on it. */
+/* slots.c - the table of objects: who uses one, who has it alone, what hangs on
+ * it. */
 #include "walk.h"
 
 static struct object *find(struct walker *w, enum kind kind,
@@ -23,7 +24,7 @@ static bool is_live_in(struct object *o, const void *ctx)
 
 static bool is_live_in_pd(struct object *o, const void *pd)
 {
-	return o->life == LIVE && o->pd_object == pd;
+	return o->life == LIVE && o->domain == pd;
 }
 
 static struct object *pin_one(struct walker *w, enum kind kind,

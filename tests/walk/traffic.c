@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* traffic.c - work requests are posted, completions and events are looked at. */
+/* traffic.c - work requests are posted, completions and events are looked at.
+ */
 #include "walk.h"
 
-/* ------------------------------------------------------------------------- posting */
-/* A buffer to send from or receive into, mostly right. Regions stay pinned in @mr. */
-static uint32_t draw_sges(struct walker *w, const struct object *qp, uint32_t max,
-			  struct ibv_sge *sge, int *num, struct object **mr)
+uint32_t draw_sges(struct walker *w, const struct object *qp, uint32_t max,
+		   struct ibv_sge *sge, int *num, struct object **mr)
 {
 	uint32_t total = 0;
 
 	*num = 1 + (int)below(w, SGES);
 	for (int i = 0; i < *num; i++) {
 		struct object *o = mr[i] =
-			chance(w, 99) ? pin_in(w, MR, qp->pd_object) : pin(w, MR, NULL);
+			chance(w, 99) ? pin_in(w, MR, qp->domain) : pin(w, MR, NULL);
 		uint32_t at, len;
 
 		if (!o) {
@@ -25,7 +24,7 @@ static uint32_t draw_sges(struct walker *w, const struct object *qp, uint32_t ma
 			len = max;
 		if (chance(w, 1))
 			len += BLOCK_LEN;
-		sge[i] = (struct ibv_sge){ .addr = (uintptr_t)o->mr->addr + at,
+		sge[i] = (struct ibv_sge){ .addr = o->va + at,
 					   .length = len,
 					   .lkey = o->mr->lkey };
 		if (chance(w, 1))
@@ -35,14 +34,13 @@ static uint32_t draw_sges(struct walker *w, const struct object *qp, uint32_t ma
 	return total;
 }
 
-static void unpin_all(struct object *const *mr, int num)
+void unpin_all(struct object *const *mr, int num)
 {
 	for (int i = 0; i < num; i++)
 		unpin(mr[i]);
 }
 
-/* A record for a WR; false: the seed's are used up. post_lock held. */
-static bool new_wr(struct object *qp, uint32_t *index, bool recv)
+bool new_wr(struct object *qp, uint32_t *index, bool recv)
 {
 	struct object *cq = recv ? qp->recv_cq : qp->send_cq;
 	struct wr *r;
@@ -55,26 +53,31 @@ static bool new_wr(struct object *qp, uint32_t *index, bool recv)
 	r->epoch = qp->epoch;
 	r->recv = recv;
 	r->sequence = ++qp->posted[recv];
-	if (atomic_fetch_add(&cq->waiting, 1) >= atomic_load(&cq->cqe))
+	if (cq && atomic_fetch_add(&cq->waiting, 1) >= atomic_load(&cq->cqe))
 		atomic_store(&cq->may_overflow, true);
 	return true;
 }
 
-/* The record is written; who sees its completion reads it. */
-static void posting(uint32_t index)
+void posting(uint32_t index)
 {
 	atomic_store(&world.wr[index].fate, POSTING);
 }
 
-static void refused(struct object *qp, uint32_t index)
+void refused(uint32_t index)
 {
 	struct wr *r = &world.wr[index];
-	struct object *cq = r->recv ? qp->recv_cq : qp->send_cq;
+	struct object *cq = r->recv ? r->qp->recv_cq : r->qp->send_cq;
 
 	if (atomic_exchange(&r->fate, REFUSED) != POSTING)
 		wrong("a WR that was refused has completed");
-	qp->posted[r->recv]--;
-	atomic_fetch_sub(&cq->waiting, 1);
+	r->qp->posted[r->recv]--;
+	if (cq)
+		atomic_fetch_sub(&cq->waiting, 1);
+}
+
+static bool is_connected(enum ibv_qp_type type)
+{
+	return type == IBV_QPT_RC || type == IBV_QPT_XRC_SEND;
 }
 
 static enum ibv_wr_opcode draw_opcode(struct walker *w, enum ibv_qp_type type)
@@ -87,24 +90,35 @@ static enum ibv_wr_opcode draw_opcode(struct walker *w, enum ibv_qp_type type)
 		IBV_WR_RDMA_READ,
 		IBV_WR_ATOMIC_CMP_AND_SWP,
 		IBV_WR_ATOMIC_FETCH_AND_ADD,
+		IBV_WR_SEND_WITH_INV,
+		IBV_WR_LOCAL_INV,
+		IBV_WR_BIND_MW,
 	};
 
-	return ops[below(w, type == IBV_QPT_RC || chance(w, 2) ? 7
-			    : type == IBV_QPT_UC	       ? 4
-							       : 2)];
+	return ops[below(w, type == IBV_QPT_RC && chance(w, 20)	 ? 10
+			    : is_connected(type) || chance(w, 2) ? 7
+			    : type == IBV_QPT_UC		 ? 4
+								 : 2)];
+}
+
+static bool is_atomic(enum ibv_wr_opcode opcode)
+{
+	return opcode == IBV_WR_ATOMIC_CMP_AND_SWP ||
+	       opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
 }
 
 static void draw_target(struct walker *w, const struct object *qp, struct ibv_send_wr *wr,
 			uint32_t len)
 {
 	struct object *mr = qp->peer_pd ? pin_in(w, MR, qp->peer_pd) : pin(w, MR, NULL);
+	struct object *mw = pin(w, MW, NULL);
 	uint64_t addr = 0x1000;
 	uint32_t rkey = 1;
 
 	if (mr) {
 		uint32_t room = (uint32_t)mr->mr->length;
 
-		addr = (uintptr_t)mr->mr->addr + below(w, len < room ? room - len : room);
+		addr = mr->va + below(w, len < room ? room - len : room);
 		rkey = mr->mr->rkey;
 		if (chance(w, 2))
 			addr += BLOCK_LEN;
@@ -112,7 +126,10 @@ static void draw_target(struct walker *w, const struct object *qp, struct ibv_se
 			rkey ^= 1 + below(w, 1000);
 		unpin(mr);
 	}
-	if (wr->opcode >= IBV_WR_ATOMIC_CMP_AND_SWP) {
+	if (mw && chance(w, 30))
+		rkey = mw->rkey;
+	unpin(mw);
+	if (is_atomic(wr->opcode)) {
 		wr->wr.atomic.remote_addr = chance(w, 95) ? addr & ~7ull : addr;
 		wr->wr.atomic.rkey = rkey;
 		wr->wr.atomic.compare_add = draw(w);
@@ -122,8 +139,8 @@ static void draw_target(struct walker *w, const struct object *qp, struct ibv_se
 	wr->wr.rdma.rkey = rkey;
 }
 
-/* The CPU reads the data of an inline WR while it is posted: out of this thread's own
- * buffer, or the device would write it at the same time.
+/* The CPU reads the data of an inline WR while it is posted: out of this
+ * thread's own buffer, or the device would write it at the same time.
  */
 static void make_inline(struct walker *w, struct object *qp, struct ibv_send_wr *wr,
 			struct ibv_sge *sge)
@@ -134,14 +151,48 @@ static void make_inline(struct walker *w, struct object *qp, struct ibv_send_wr 
 	wr->send_flags |= IBV_SEND_INLINE;
 }
 
+/* Which SRQ of an XRC domain a message is for. */
+static uint32_t draw_srqn(struct walker *w)
+{
+	return chance(w, 95) ? world.object[SRQ][below(w, SLOTS)].srqn
+			     : below(w, 1 << 24);
+}
+
 struct chain {
 	struct ibv_send_wr wr[3];
 	struct ibv_sge sge[3][SGES];
 	struct object *mr[3][SGES];
+	struct object *window[3], *bound[3]; /* of a BIND: and its region */
 	int pinned[3];
 	uint32_t index[3];
 	unsigned count;
 };
+
+/* BIND and LOCAL_INV; the window and the region stay pinned until it is posted.
+ */
+static void draw_window(struct walker *w, struct object *qp, struct chain *c, unsigned i)
+{
+	struct ibv_send_wr *wr = &c->wr[i];
+	struct object *mw = c->window[i] = pin_in(w, MW, qp->domain);
+	struct object *mr = c->bound[i] = pin_in(w, MR, qp->domain);
+
+	wr->num_sge = 0;
+	if (!mw || !mr || wr->opcode == IBV_WR_LOCAL_INV) {
+		wr->opcode = IBV_WR_LOCAL_INV;
+		wr->invalidate_rkey = mw ? mw->rkey : 1;
+		return;
+	}
+	atomic_store(&mr->maybe_bound, true);
+	wr->bind_mw.mw = mw->mw;
+	wr->bind_mw.rkey = ibv_inc_rkey(mw->rkey);
+	wr->bind_mw.bind_info = (struct ibv_mw_bind_info){
+		.mr = mr->mr,
+		.addr = mr->va,
+		.length = below(w, (uint32_t)mr->mr->length + 1),
+		.mw_access_flags = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE,
+	};
+	mw->rkey = wr->bind_mw.rkey;
+}
 
 static void draw_wr(struct walker *w, struct object *qp, struct chain *c, unsigned i,
 		    struct object *ah)
@@ -161,13 +212,15 @@ static void draw_wr(struct walker *w, struct object *qp, struct chain *c, unsign
 		wr->send_flags |= IBV_SEND_SOLICITED;
 	if (chance(w, 5) && qp->type == IBV_QPT_RC)
 		wr->send_flags |= IBV_SEND_FENCE;
-	if (wr->opcode >= IBV_WR_ATOMIC_CMP_AND_SWP && wr->num_sge && chance(w, 95)) {
+	if (is_atomic(wr->opcode) && wr->num_sge && chance(w, 95)) {
 		wr->num_sge = 1;
 		c->sge[i][0].length = len = 8;
 	}
 	if (wr->opcode <= IBV_WR_SEND_WITH_IMM && chance(w, 20))
 		make_inline(w, qp, wr, c->sge[i]);
-	if (qp->type == IBV_QPT_UD) {
+	if (wr->opcode >= IBV_WR_LOCAL_INV)
+		draw_window(w, qp, c, i);
+	else if (qp->type == IBV_QPT_UD) {
 		wr->wr.ud.ah = ah->ah;
 		wr->wr.ud.remote_qpn = chance(w, 95)
 					       ? world.object[QP][below(w, SLOTS)].qpn
@@ -175,6 +228,10 @@ static void draw_wr(struct walker *w, struct object *qp, struct chain *c, unsign
 		wr->wr.ud.remote_qkey = chance(w, 95) ? QKEY : QKEY + 1;
 	} else {
 		draw_target(w, qp, wr, len);
+		if (qp->type == IBV_QPT_XRC_SEND)
+			wr->qp_type.xrc.remote_srqn = draw_srqn(w);
+		if (wr->opcode == IBV_WR_SEND_WITH_INV)
+			wr->invalidate_rkey = wr->wr.rdma.rkey;
 	}
 	r->len = len;
 	r->opcode = wr->opcode;
@@ -193,6 +250,8 @@ void post_send(struct walker *w)
 
 	if (qp && qp->type == IBV_QPT_UD && !(ah = pin(w, AH, qp->ctx)))
 		qp = (unpin(qp), NULL);
+	if (qp && qp->type == IBV_QPT_XRC_RECV && chance(w, 95))
+		qp = (unpin(qp), NULL);
 	if (!qp)
 		return;
 	pthread_mutex_lock(&qp->post_lock);
@@ -207,12 +266,54 @@ void post_send(struct walker *w)
 	good = rc ? (unsigned)(bad - c.wr) : c.count;
 	MUST(good <= c.count && (!rc || good < c.count));
 	for (unsigned i = c.count; i > good; i--)
-		refused(qp, c.index[i - 1]);
+		refused(c.index[i - 1]);
 	w->refused += c.count - good;
 	pthread_mutex_unlock(&qp->post_lock);
-	for (unsigned i = 0; i < c.count; i++)
+	for (unsigned i = 0; i < c.count; i++) {
 		unpin_all(c.mr[i], c.pinned[i]);
+		unpin(c.window[i]);
+		unpin(c.bound[i]);
+	}
 	unpin(ah);
+	unpin(qp);
+}
+
+/* Type 1: a verb of its own, which posts a WR. */
+void bind_window(struct walker *w)
+{
+	struct object *qp = pin(w, QP, NULL), *mw = NULL, *mr = NULL;
+	struct ibv_mw_bind bind = { .bind_info.mw_access_flags =
+					    IBV_ACCESS_REMOTE_WRITE };
+	uint32_t index;
+	int rc;
+
+	if (qp && qp->domain)
+		mw = pin_in(w, MW, qp->domain);
+	if (mw && mw->mw_type == IBV_MW_TYPE_1)
+		mr = pin_in(w, MR, qp->domain);
+	if (mr) {
+		pthread_mutex_lock(&qp->post_lock);
+		if (new_wr(qp, &index, false)) {
+			bind.wr_id = wr_id_of(index);
+			bind.send_flags = chance(w, 70) ? IBV_SEND_SIGNALED : 0;
+			bind.bind_info.mr = mr->mr;
+			bind.bind_info.addr = mr->va;
+			bind.bind_info.length = chance(w, 20) ? 0 : mr->mr->length;
+			world.wr[index].opcode = IBV_WR_BIND_MW;
+			world.wr[index].signaled = qp->sq_sig_all || bind.send_flags;
+			atomic_store(&mr->maybe_bound, true);
+			posting(index);
+			rc = ibv_bind_mw(qp->qp, mw->mw, &bind);
+			/* EPERM: not the same struct ibv_pd, says the library. */
+			MAY("ibv_bind_mw", rc, 0, EINVAL, EPERM, ENOMEM, EOPNOTSUPP);
+			if (rc)
+				refused(index);
+			mw->rkey = mw->mw->rkey;
+		}
+		pthread_mutex_unlock(&qp->post_lock);
+	}
+	unpin(mr);
+	unpin(mw);
 	unpin(qp);
 }
 
@@ -224,6 +325,8 @@ void post_recv(struct walker *w)
 	uint32_t index;
 	int rc;
 
+	if (qp && (!qp->recv_cq || qp->of_srq) && chance(w, 95))
+		qp = (unpin(qp), NULL);
 	if (!qp)
 		return;
 	pthread_mutex_lock(&qp->post_lock);
@@ -236,207 +339,11 @@ void post_recv(struct walker *w)
 		MAY("ibv_post_recv", rc, 0, EINVAL, ENOMEM);
 		MUST(!rc || bad == &wr);
 		if (rc) {
-			refused(qp, index);
+			refused(index);
 			w->refused++;
 		}
 		unpin_all(mr, wr.num_sge);
 	}
 	pthread_mutex_unlock(&qp->post_lock);
 	unpin(qp);
-}
-
-/* --------------------------------------------------------------------- completions */
-static enum ibv_wc_opcode opcode_of(enum ibv_wr_opcode opcode)
-{
-	switch ((int)opcode) {
-	case IBV_WR_RDMA_WRITE:
-	case IBV_WR_RDMA_WRITE_WITH_IMM:
-		return IBV_WC_RDMA_WRITE;
-	case IBV_WR_RDMA_READ:
-		return IBV_WC_RDMA_READ;
-	case IBV_WR_ATOMIC_CMP_AND_SWP:
-		return IBV_WC_COMP_SWAP;
-	case IBV_WR_ATOMIC_FETCH_AND_ADD:
-		return IBV_WC_FETCH_ADD;
-	default:
-		return IBV_WC_SEND;
-	}
-}
-
-static void judge_status(const struct wr *r, const struct ibv_wc *wc)
-{
-	const uint32_t sends = 1u << IBV_WC_LOC_LEN_ERR | 1u << IBV_WC_LOC_QP_OP_ERR |
-			       1u << IBV_WC_LOC_PROT_ERR | 1u << IBV_WC_WR_FLUSH_ERR |
-			       1u << IBV_WC_BAD_RESP_ERR | 1u << IBV_WC_REM_INV_REQ_ERR |
-			       1u << IBV_WC_REM_ACCESS_ERR | 1u << IBV_WC_REM_OP_ERR |
-			       1u << IBV_WC_RETRY_EXC_ERR |
-			       1u << IBV_WC_RNR_RETRY_EXC_ERR;
-	const uint32_t recvs =
-		1u << IBV_WC_LOC_LEN_ERR | 1u << IBV_WC_LOC_QP_OP_ERR |
-		1u << IBV_WC_LOC_PROT_ERR | 1u << IBV_WC_WR_FLUSH_ERR |
-		1u << IBV_WC_LOC_ACCESS_ERR | 1u << IBV_WC_REM_INV_REQ_ERR |
-		1u << IBV_WC_REM_ACCESS_ERR; /* of a WRITE with immediate */
-	uint32_t allowed = r->recv ? recvs : sends;
-
-	if (wc->status != IBV_WC_SUCCESS) {
-		if (wc->status > 31 || !(allowed & 1u << wc->status))
-			wrong("a %s completes with %s", r->recv ? "receive" : "send",
-			      ibv_wc_status_str(wc->status));
-		return;
-	}
-	if (r->recv) {
-		if (wc->opcode == IBV_WC_RECV && wc->byte_len > r->len)
-			wrong("a receive of %u bytes completes with %u", r->len,
-			      wc->byte_len);
-		MUST(wc->opcode == IBV_WC_RECV ||
-		     wc->opcode == IBV_WC_RECV_RDMA_WITH_IMM);
-		return;
-	}
-	if (!r->signaled)
-		wrong("a WR that is not signaled completes with success");
-	if (wc->opcode != opcode_of(r->opcode))
-		wrong("WR opcode %d completes as %d", (int)r->opcode, (int)wc->opcode);
-}
-
-/* cq->poll_lock held. */
-static void judge(struct walker *w, struct object *cq, const struct ibv_wc *wc)
-{
-	uint32_t index = (uint32_t)wc->wr_id;
-	struct object *qp;
-	struct wr *r;
-	int fate;
-
-	if (wc->wr_id != wr_id_of(index) || index >= WRS)
-		wrong("a completion from nowhere: wr_id %#llx",
-		      (unsigned long long)wc->wr_id);
-	r = &world.wr[index];
-	fate = atomic_exchange(&r->fate, COMPLETED);
-	qp = r->qp;
-	if (fate != POSTING)
-		wrong("a %s %s", r->recv ? "receive" : "send",
-		      fate == COMPLETED ? "completes twice"
-					: "was refused or never posted, and completes");
-	if (r->epoch != atomic_load(&qp->epoch))
-		wrong("a completion of a QP that was reset or destroyed");
-	MUST(wc->qp_num == qp->qpn);
-	MUST(cq == (r->recv ? qp->recv_cq : qp->send_cq));
-	if (r->sequence <= qp->completed[r->recv])
-		wrong("WR %u of a queue completes behind WR %u", r->sequence,
-		      qp->completed[r->recv]);
-	/* Those between were not signaled. */
-	atomic_fetch_sub(&cq->waiting, (int)(r->sequence - qp->completed[r->recv]));
-	qp->completed[r->recv] = r->sequence;
-	judge_status(r, wc);
-	w->completions++;
-	w->successes += wc->status == IBV_WC_SUCCESS;
-}
-
-static void poll_extended(struct walker *w, struct object *cq)
-{
-	struct ibv_cq_ex *ex = (struct ibv_cq_ex *)cq->cq;
-	struct ibv_poll_cq_attr attr = { .comp_mask = 0 };
-	unsigned want = 1 + below(w, 8);
-	int rc = ibv_start_poll(ex, &attr);
-
-	MAY("ibv_start_poll", rc, 0, ENOENT);
-	if (rc)
-		return;
-	while (!rc) {
-		struct ibv_wc wc = { .wr_id = ex->wr_id, .status = ex->status };
-
-		wc.qp_num = ibv_wc_read_qp_num(ex);
-		if (wc.status == IBV_WC_SUCCESS) {
-			wc.opcode = ibv_wc_read_opcode(ex);
-			wc.byte_len = ibv_wc_read_byte_len(ex);
-		}
-		judge(w, cq, &wc);
-		rc = --want ? ibv_next_poll(ex) : ENOENT;
-	}
-	MAY("ibv_next_poll", rc, ENOENT);
-	ibv_end_poll(ex);
-}
-
-void poll_once(struct walker *w, struct object *cq)
-{
-	struct ibv_wc wc[8];
-	int want = 1 + (int)below(w, 8), n;
-
-	pthread_mutex_lock(&cq->poll_lock);
-	if (cq->extended && chance(w, 60)) {
-		poll_extended(w, cq);
-	} else {
-		n = ibv_poll_cq(cq->cq, want, wc);
-		/* An overrun CQ is broken and may say so. */
-		if (n < 0 && !cq->may_overflow)
-			wrong("ibv_poll_cq: %d", n);
-		MUST(n <= want);
-		for (int i = 0; i < n; i++)
-			judge(w, cq, &wc[i]);
-	}
-	pthread_mutex_unlock(&cq->poll_lock);
-}
-
-void poll_cq(struct walker *w)
-{
-	struct object *cq = pin(w, CQ, NULL);
-
-	if (cq)
-		poll_once(w, cq);
-	unpin(cq);
-}
-
-/* -------------------------------------------------------------------------- events */
-void arm_cq(struct walker *w)
-{
-	struct object *cq = pin(w, CQ, NULL);
-
-	if (cq)
-		MAY("ibv_req_notify_cq", ibv_req_notify_cq(cq->cq, chance(w, 30)), 0);
-	unpin(cq);
-}
-
-void read_async_events(struct ibv_context *ctx)
-{
-	struct ibv_async_event event;
-
-	while (!ibv_get_async_event(ctx, &event)) {
-		switch ((int)event.event_type) {
-		case IBV_EVENT_CQ_ERR:
-			atomic_store(&((struct object *)event.element.cq->cq_context)
-					      ->may_overflow,
-				     true);
-			break;
-		case IBV_EVENT_QP_FATAL:
-		case IBV_EVENT_QP_REQ_ERR:
-		case IBV_EVENT_QP_ACCESS_ERR:
-		case IBV_EVENT_COMM_EST:
-		case IBV_EVENT_SQ_DRAINED:
-		case IBV_EVENT_QP_LAST_WQE_REACHED:
-			break;
-		default:
-			wrong("an event of type %s",
-			      ibv_event_type_str(event.event_type));
-		}
-		ibv_ack_async_event(&event);
-	}
-	MUST(errno == EAGAIN || errno == EWOULDBLOCK);
-}
-
-void take_events(struct walker *w)
-{
-	struct object *ch = pin(w, CHANNEL, NULL), *ctx = pin(w, CTX, NULL);
-	struct ibv_cq *cq;
-	void *arg;
-
-	if (ch) {
-		while (!ibv_get_cq_event(ch->channel, &cq, &arg)) {
-			MUST(((struct object *)arg)->kind == CQ && cq->cq_context == arg);
-			ibv_ack_cq_events(cq, 1);
-		}
-		MUST(errno == EAGAIN || errno == EWOULDBLOCK);
-	}
-	if (ctx)
-		read_async_events(ctx->context);
-	unpin(ctx);
-	unpin(ch);
 }

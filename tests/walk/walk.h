@@ -25,21 +25,27 @@
 
 enum {
 	BLOCK_LEN = 8192,
-	SLOTS = 12, /* objects of a kind */
+	SLOTS = 16, /* objects of a kind */
 	PARENTS = 5,
 	WRS = 1 << 19, /* work requests of one seed */
 	QUEUE_WR = 32, /* of each queue at most */
 	SGES = 4,
 	QKEY = 0x11111111,
+	GROUPS = 4,
 };
 
 enum kind {
 	CTX,
 	CHANNEL,
-	PD,
+	TD,
+	PD, /* and parent domains */
+	XRCD,
 	CQ,
+	DM,
 	MR,
+	MW,
 	AH,
+	SRQ,
 	QP,
 	KINDS
 };
@@ -56,7 +62,7 @@ struct object {
 	unsigned pins, children; /* all three and parent: world.lock */
 	struct object *parent[PARENTS];
 	struct ibv_context *ctx;
-	struct object *pd_object; /* MR, QP; set while alone */
+	struct object *domain; /* PD that counts for protection; set while alone */
 	union {
 		struct ibv_context *context;
 		struct ibv_comp_channel *channel;
@@ -65,18 +71,30 @@ struct object {
 		struct ibv_mr *mr;
 		struct ibv_ah *ah;
 		struct ibv_qp *qp;
+		struct ibv_td *td;
+		struct ibv_xrcd *xrcd;
+		struct ibv_dm *dm;
+		struct ibv_mw *mw;
+		struct ibv_srq *srq;
 	};
-	/* MR: what of its block may have been written, [from, to) */
+	/* MR: where it begins for the device; what of its block may have been
+	 * written, [from, to) */
+	uint64_t va;
 	uint8_t *block;
 	uint32_t from, to;
 	int access;
+	bool on_dm;
+	atomic_bool maybe_bound; /* to a window */
+	atomic_uint rkey;	 /* MW */
+	enum ibv_mw_type mw_type;
+	bool multicast; /* AH */
 	/* CQ */
 	bool extended;
 	atomic_int cqe;
 	pthread_mutex_t poll_lock; /* poll and look up what came, as one step */
 	atomic_int waiting;	   /* completions that may still come */
 	atomic_bool may_overflow;
-	/* QP; the lock guards the rest but epoch */
+	/* QP, SRQ; the lock guards the rest but epoch */
 	pthread_mutex_t post_lock;
 	enum ibv_qp_type type;
 	bool sq_sig_all;
@@ -84,7 +102,11 @@ struct object {
 	uint32_t posted[2], completed[2]; /* send, receive; completed: CQ's poll_lock */
 	atomic_uint qpn;
 	atomic_uint epoch; /* of the WRs that may complete; grows at reset and destroy */
-	struct object *send_cq, *recv_cq;
+	struct object *send_cq, *recv_cq; /* NULL: it has none */
+	struct object *of_srq;
+	uint32_t groups; /* bit i: is a member of group i */
+	atomic_uint srqn;
+	bool is_xrc;
 	struct object *peer_pd; /* where its requests go, or NULL */
 };
 
@@ -98,7 +120,7 @@ enum fate {
 /* One work request, identified by its index; wr_id is wr_id_of(index). */
 struct wr {
 	atomic_int fate;
-	struct object *qp;
+	struct object *qp; /* or SRQ */
 	uint32_t epoch, sequence;
 	uint32_t len; /* bytes it asks for */
 	enum ibv_wr_opcode opcode;
@@ -137,8 +159,8 @@ _Noreturn void wrong(const char *fmt, ...) __attribute__((format(printf, 1, 2)))
 			      errno);                                                    \
 	} while (0)
 
-/* The result of a verb must be one of these; ends with 0 or -1, which are no errnos.
- * may(what, 0, EINVAL, 0, -1): success or EINVAL.
+/* The result of a verb must be one of these; ends with 0 or -1, which are no
+ * errnos. may(what, 0, EINVAL, 0, -1): success or EINVAL.
  */
 void may(const char *what, int result, const int *allowed);
 #define MAY(what, result, ...) may(what, result, (const int[]){ __VA_ARGS__, -1 })
@@ -155,14 +177,16 @@ static inline bool chance(struct walker *w, uint32_t percent)
 }
 
 /* ------------------------------------------------------------------------ slots.c */
-/* A random object of this kind, pinned; of this context if that is not NULL. Or NULL. */
+/* A random object of this kind, pinned; of this context if that is not NULL. Or
+ * NULL. */
 struct object *pin(struct walker *w, enum kind kind, const struct ibv_context *ctx);
 /* A random object of this kind in this PD, pinned; or NULL. */
 struct object *pin_in(struct walker *w, enum kind kind, const struct object *pd);
 void unpin(struct object *o);
 /* A free slot for an object of @ctx, alone. NULL: all are taken. */
 struct object *begin(enum kind kind, struct ibv_context *ctx);
-/* It is made: its parents (pinned by the caller until now) have a child more. */
+/* It is made: its parents (pinned by the caller until now) have a child more.
+ */
 void made(struct object *o, struct object *const parent[PARENTS]);
 void not_made(struct object *o);
 /* A random object alone, its parents pinned; NULL: nobody has one to spare. */
@@ -177,9 +201,23 @@ step_fn kill_context, kill_channel, kill_pd, kill_cq, kill_mr, kill_ah;
 step_fn resize_cq, rereg_mr;
 /* Destroy what is taken; the answer must be what the table says. */
 void destroy(struct object *o);
+void kill_one(struct walker *w, enum kind kind);
 /* Compare a block with its pattern outside [from, to). */
 void check_block(const uint8_t *block, uint32_t from, uint32_t to, const char *what);
 void fill_block(uint8_t *block);
+
+/* ---------------------------------------------------------------------- domains.c */
+step_fn make_td, make_parent, make_xrcd, make_dm, make_mw, kill_td, kill_xrcd, kill_dm,
+	kill_mw;
+step_fn use_dm;
+
+/* -------------------------------------------------------------------------- srq.c */
+step_fn make_srq, kill_srq, change_srq, post_srq_recv;
+
+/* ------------------------------------------------------------------------ group.c */
+step_fn change_group;
+void leave_groups(struct object *qp);
+union ibv_gid group_gid(uint32_t i);
 
 /* --------------------------------------------------------------------------- qp.c */
 step_fn make_qp, kill_qp, connect_qps, modify_at_random, query_qp;
@@ -187,7 +225,21 @@ void destroy_qp(struct object *o);
 void to_error(struct object *qp);
 
 /* ---------------------------------------------------------------------- traffic.c */
-step_fn post_send, post_recv, poll_cq, take_events, arm_cq;
+step_fn post_send, post_recv, bind_window;
+/* A record for a WR of a QP or SRQ; false: the seed's are used up. post_lock
+ * held. */
+bool new_wr(struct object *qp, uint32_t *index, bool recv);
+/* It is written; who sees its completion reads it. */
+void posting(uint32_t index);
+void refused(uint32_t index);
+/* A buffer to send from or receive into, mostly right. Regions stay pinned in
+ * @mr. */
+uint32_t draw_sges(struct walker *w, const struct object *qp, uint32_t max,
+		   struct ibv_sge *sge, int *num, struct object **mr);
+void unpin_all(struct object *const *mr, int num);
+
+/* --------------------------------------------------------------------- complete.c */
+step_fn poll_cq, take_events, arm_cq;
 void poll_once(struct walker *w, struct object *cq);
 void read_async_events(struct ibv_context *ctx);
 static inline uint64_t wr_id_of(uint32_t index)
