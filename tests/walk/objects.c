@@ -266,6 +266,7 @@ void make_ah(struct walker *w)
 		attr.grh.hop_limit = (uint8_t)(1 + below(w, 255));
 		attr.grh.traffic_class = (uint8_t)below(w, 256);
 		attr.sl = (uint8_t)below(w, 8);
+		o->domain = parent[0]->domain;
 		o->multicast = chance(w, 20);
 		if (o->multicast)
 			attr.grh.dgid = group_gid(below(w, GROUPS));

@@ -75,6 +75,8 @@ static struct ibv_qp *create_qp(struct walker *w, struct object *o, const struct
 	if (!qp)
 		wrong("a QP of type %d is refused: %s", (int)n->type, strerror(errno));
 	o->max_inline = attr.cap.max_inline_data;
+	o->max_sge[0] = attr.cap.max_send_sge;
+	o->max_sge[1] = attr.cap.max_recv_sge;
 	return qp;
 }
 

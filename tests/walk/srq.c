@@ -31,6 +31,7 @@ void make_srq(struct walker *w)
 		o->posted[1] = 0;
 		o->srq = ibv_create_srq_ex(o->ctx, &attr);
 		MUST(o->srq);
+		o->max_sge[1] = attr.attr.max_sge;
 		if (o->is_xrc) {
 			uint32_t srqn;
 
@@ -82,7 +83,8 @@ void post_srq_recv(struct walker *w)
 		return;
 	pthread_mutex_lock(&o->post_lock);
 	for (unsigned i = 1 + below(w, 6); i && new_wr(o, &index, true); i--) {
-		world.wr[index].len = draw_sges(w, o, BLOCK_LEN, sge, &wr.num_sge, mr);
+		world.wr[index].len =
+			draw_sges(w, o, true, BLOCK_LEN, sge, &wr.num_sge, mr);
 		wr.wr_id = wr_id_of(index);
 		wr.sg_list = sge;
 		posting(index);

@@ -3,12 +3,13 @@
  */
 #include "walk.h"
 
-uint32_t draw_sges(struct walker *w, const struct object *qp, uint32_t max,
+uint32_t draw_sges(struct walker *w, const struct object *qp, bool recv, uint32_t max,
 		   struct ibv_sge *sge, int *num, struct object **mr)
 {
 	uint32_t total = 0;
 
-	*num = 1 + (int)below(w, SGES);
+	*num = 1 + (int)below(w, chance(w, 98) && qp->max_sge[recv] ? qp->max_sge[recv]
+								    : SGES);
 	for (int i = 0; i < *num; i++) {
 		struct object *o = mr[i] =
 			chance(w, 99) ? pin_in(w, MR, qp->domain) : pin(w, MR, NULL);
@@ -199,7 +200,7 @@ static void draw_wr(struct walker *w, struct object *qp, struct chain *c, unsign
 {
 	struct ibv_send_wr *wr = &c->wr[i];
 	struct wr *r = &world.wr[c->index[i]];
-	uint32_t len = draw_sges(w, qp, 300, c->sge[i], &c->pinned[i], c->mr[i]);
+	uint32_t len = draw_sges(w, qp, false, 300, c->sge[i], &c->pinned[i], c->mr[i]);
 
 	*wr = (struct ibv_send_wr){ .wr_id = wr_id_of(c->index[i]),
 				    .sg_list = c->sge[i],
@@ -248,7 +249,7 @@ void post_send(struct walker *w)
 	unsigned want = 1 + below(w, 3), good;
 	int rc = 0;
 
-	if (qp && qp->type == IBV_QPT_UD && !(ah = pin(w, AH, qp->ctx)))
+	if (qp && qp->type == IBV_QPT_UD && !(ah = pin_in(w, AH, qp->domain)))
 		qp = (unpin(qp), NULL);
 	if (qp && qp->type == IBV_QPT_XRC_RECV && chance(w, 95))
 		qp = (unpin(qp), NULL);
@@ -331,7 +332,8 @@ void post_recv(struct walker *w)
 		return;
 	pthread_mutex_lock(&qp->post_lock);
 	for (unsigned i = 1 + below(w, 4); i && new_wr(qp, &index, true); i--) {
-		world.wr[index].len = draw_sges(w, qp, BLOCK_LEN, sge, &wr.num_sge, mr);
+		world.wr[index].len =
+			draw_sges(w, qp, true, BLOCK_LEN, sge, &wr.num_sge, mr);
 		wr.wr_id = wr_id_of(index);
 		wr.sg_list = sge;
 		posting(index);

@@ -98,7 +98,7 @@ struct object {
 	pthread_mutex_t post_lock;
 	enum ibv_qp_type type;
 	bool sq_sig_all;
-	uint32_t max_inline;
+	uint32_t max_inline, max_sge[2];
 	uint32_t posted[2], completed[2]; /* send, receive; completed: CQ's poll_lock */
 	atomic_uint qpn;
 	atomic_uint epoch; /* of the WRs that may complete; grows at reset and destroy */
@@ -234,7 +234,7 @@ void posting(uint32_t index);
 void refused(uint32_t index);
 /* A buffer to send from or receive into, mostly right. Regions stay pinned in
  * @mr. */
-uint32_t draw_sges(struct walker *w, const struct object *qp, uint32_t max,
+uint32_t draw_sges(struct walker *w, const struct object *qp, bool recv, uint32_t max,
 		   struct ibv_sge *sge, int *num, struct object **mr);
 void unpin_all(struct object *const *mr, int num);
 
