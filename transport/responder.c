@@ -108,6 +108,7 @@ void rn_request_load(struct rn_request *q, const struct rn_qp *qp,
 	q->iova = 0;
 	q->mr = NULL;
 	q->srqn = 0;
+	q->feth = (struct rn_feth){ 0 };
 	if (q->flags &
 	    (RN_OP_XRCETH | RN_OP_RETH | RN_OP_ATOMIC_ETH | RN_OP_IMM | RN_OP_IETH))
 		parse_headers(q);
