@@ -80,8 +80,16 @@ void rn_sanitize_region_add(const struct rn_host_nic *nic, uint32_t key, rn_iova
 			    uint64_t len);
 void rn_sanitize_region_remove(const struct rn_host_nic *nic, uint32_t key);
 
-/* A system call is about to use [addr, addr + len): open what is closed here. */
-void rn_sanitize_touch(uintptr_t addr, size_t len);
+/**
+ * rn_sanitize_pin() - A system call is about to use [addr, addr + len)
+ *
+ * Opens what is closed here, and keeps it open until rn_sanitize_unpin(). Who leaves the
+ * call by cancellation or a jump never unpins: then it stays open. Host lock not held.
+ *
+ * Return: a number for rn_sanitize_unpin(), or -1: nothing is closed there.
+ */
+int rn_sanitize_pin(uintptr_t addr, size_t len);
+void rn_sanitize_unpin(int pin);
 
 /* The hierarchy is about to use [addr, addr + len) itself: open what is closed here. */
 void rn_sanitize_open(uintptr_t addr, size_t len, bool to_store);

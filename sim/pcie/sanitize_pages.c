@@ -21,6 +21,7 @@ enum {
 	PAGES = 8192, /* a power of two; more than pages that writes on their way touch */
 	SOURCE_MAX = 64 * 1024, /* bytes of a source that is held */
 	RETRIES_MAX = 10000,
+	PINS = 128, /* more at once only open */
 };
 
 enum state {
@@ -36,13 +37,28 @@ static struct page {
 	enum state state;
 } pages[PAGES];
 
+/* Ranges that system calls use at the moment; lo == hi: free. */
+static struct pin {
+	uintptr_t lo, hi;
+} pins[PINS];
+static unsigned pins_high; /* one past the last that was ever used */
+
+static bool is_pinned(uintptr_t at)
+{
+	for (unsigned i = 0; i < pins_high; i++)
+		if (at >= pins[i].lo && at < pins[i].hi)
+			return true;
+	return false;
+}
+
 static struct page *page_of(uintptr_t at)
 {
 	return &pages[(at / RN_GPU_PAGE * UINT64_C(0x9e3779b97f4a7c15) >> 40) % PAGES];
 }
 
-static void protect(struct page *p, enum state state)
+static void protect(struct page *p, enum state wanted)
 {
+	enum state state = wanted != OPEN && is_pinned(p->at) ? OPEN : wanted;
 	static const int rights[] = { [OPEN] = PROT_READ | PROT_WRITE,
 				      [READ_ONLY] = PROT_READ,
 				      [CLOSED] = PROT_NONE };
@@ -226,13 +242,69 @@ void rn_sanitize_open(uintptr_t addr, size_t len, bool to_store)
 	}
 }
 
-void rn_sanitize_touch(uintptr_t addr, size_t len)
+static bool is_in_a_region(uintptr_t lo, uintptr_t hi)
 {
-	if (!rn_sanitize_is_on() || rn_san.options.level != RN_SANITIZE_ALL ||
+	const struct region *r = regions;
+
+	while (r && (r->lo >= hi || lo >= r->hi))
+		r = r->next;
+	return r != NULL;
+}
+
+/* Host lock held. */
+static int take_pin(uintptr_t lo, uintptr_t hi)
+{
+	unsigned i = 0;
+
+	while (i < pins_high && pins[i].lo < pins[i].hi)
+		i++;
+	if (i == PINS)
+		return -1;
+	if (i == pins_high)
+		pins_high++;
+	pins[i] = (struct pin){ .lo = lo, .hi = hi };
+	return (int)i;
+}
+
+int rn_sanitize_pin(uintptr_t addr, size_t len)
+{
+	uintptr_t lo = addr & ~(uintptr_t)(RN_GPU_PAGE - 1);
+	uintptr_t hi = (addr + len + RN_GPU_PAGE - 1) & ~(uintptr_t)(RN_GPU_PAGE - 1);
+	int pin = -1;
+
+	if (!rn_sanitize_is_on() || rn_san.options.level != RN_SANITIZE_ALL || !len ||
 	    rn_host_is_forked() || rn_host_is_locked_by_me(rn_san.host))
-		return;
+		return -1;
 	rn_host_lock(rn_san.host);
-	rn_sanitize_open(addr, len, true);
+	if (is_in_a_region(lo, hi)) {
+		pin = take_pin(lo, hi);
+		rn_sanitize_open(addr, len, true);
+	}
+	rn_host_unlock(rn_san.host);
+	return pin;
+}
+
+/* Every page that there is, or those of the range, whichever is less. */
+static void protect_range_again(uintptr_t lo, uintptr_t hi)
+{
+	if ((hi - lo) / RN_GPU_PAGE < PAGES) {
+		for (; lo < hi; lo += RN_GPU_PAGE)
+			rn_san_page_close(lo);
+		return;
+	}
+	for (unsigned i = 0; i < PAGES; i++)
+		if (pages[i].at >= lo && pages[i].at < hi)
+			protect_again(&pages[i]);
+}
+
+void rn_sanitize_unpin(int pin)
+{
+	struct pin was;
+
+	rn_host_lock(rn_san.host);
+	was = pins[pin];
+	pins[pin] = (struct pin){ 0 };
+	protect_range_again(was.lo, was.hi);
 	rn_host_unlock(rn_san.host);
 }
 

@@ -33,13 +33,17 @@ enum {
 };
 
 struct pinned {
-	unsigned count;
+	unsigned count, host_count;
 	struct rn_trap_pin pin[PINS_MAX];
+	int host[PINS_MAX]; /* of rn_sanitize_pin() */
 };
 
 static void pin(struct pinned *p, uintptr_t buf, size_t len)
 {
-	rn_sanitize_touch(buf, len);
+	int host = p->host_count < PINS_MAX ? rn_sanitize_pin(buf, len) : -1;
+
+	if (host >= 0)
+		p->host[p->host_count++] = host;
 	if (p->count < PINS_MAX && rn_trap_covers(buf, len) &&
 	    rn_trap_pin(&p->pin[p->count], buf, len))
 		p->count++;
@@ -57,6 +61,8 @@ static void unpin(struct pinned *p)
 
 	while (p->count)
 		rn_trap_unpin(&p->pin[--p->count]);
+	while (p->host_count)
+		rn_sanitize_unpin(p->host[--p->host_count]);
 	errno = saved;
 }
 
@@ -121,17 +127,17 @@ static void *next_of(unsigned call)
 #define NEXT(name) ((__typeof__(name) *)next_of(CALL_##name))
 
 /* name args, with what the last arguments pin in p held open. */
-#define HELD_OPEN(type, name, args, ...)  \
-	({                                \
-		struct pinned p;          \
-		type result;              \
-                                          \
-		p.count = 0;              \
-		__VA_ARGS__;              \
-		result = NEXT(name) args; \
-		if (p.count)              \
-			unpin(&p);        \
-		result;                   \
+#define HELD_OPEN(type, name, args, ...)     \
+	({                                   \
+		struct pinned p;             \
+		type result;                 \
+                                             \
+		p.count = p.host_count = 0;  \
+		__VA_ARGS__;                 \
+		result = NEXT(name) args;    \
+		if (p.count || p.host_count) \
+			unpin(&p);           \
+		result;                      \
 	})
 
 /* ------------------------------------------------------------------- files */

@@ -192,6 +192,52 @@ static void test_system_calls(void **state)
 	close(fds[1]);
 }
 
+/* Data for the last page comes while the call is at the first. */
+enum {
+	LONG = 64 * PAGE
+};
+
+struct beside {
+	char *memory; /* LONG bytes */
+	_Atomic bool stop;
+};
+
+static void *send_all(void *arg)
+{
+	struct beside *b = arg;
+
+	rn_guard_install(); /* cmocka has put handlers before it */
+	for (uint32_t msg = 0; !atomic_load(&b->stop); msg++) {
+		san_data(&nic, QP + 1, msg, b->memory + LONG - PAGE, 1, 0);
+		rn_pcie_drain();
+	}
+	return NULL;
+}
+
+static void test_system_calls_beside_a_device(void **state)
+{
+	struct beside b = { .memory = mmap(NULL, LONG, PROT_READ | PROT_WRITE,
+					   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) };
+	int fd = memfd_create("x", MFD_CLOEXEC);
+	unsigned whole = 0;
+	pthread_t thread;
+
+	(void)state;
+	rn_trap_calls_link();
+	assert_true(fd >= 0 && b.memory != MAP_FAILED);
+	assert_int_equal(
+		nic.api->region_add(nic.nic, KEY + 1, kit_iova(b.memory), LONG, 0xf), 0);
+	assert_int_equal(pthread_create(&thread, NULL, send_all, &b), 0);
+	for (unsigned i = 0; i < 2000; i++)
+		whole += pwrite64(fd, b.memory, LONG, 0) == LONG;
+	atomic_store(&b.stop, true);
+	pthread_join(thread, NULL);
+	assert_int_equal(whole, 2000);
+	nic.api->region_remove(nic.nic, KEY + 1);
+	munmap(b.memory, LONG);
+	close(fd);
+}
+
 static void test_region_that_goes(void **state)
 {
 	int fd;
@@ -265,6 +311,7 @@ int main(void)
 		T(test_store_to_a_source),
 		T(test_what_is_no_finding),
 		T(test_system_calls),
+		T(test_system_calls_beside_a_device),
 		T(test_region_that_goes),
 		T(test_child_of_fork),
 		T(test_two_threads),
