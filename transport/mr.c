@@ -61,14 +61,6 @@ void rn_mw_init(struct rn_mr *mr, enum rn_mr_kind kind, uint32_t key, uint32_t p
 	};
 }
 
-/* In offsets, which cannot wrap once the start is known to lie inside. */
-static bool contains(const struct rn_mr *mr, uint64_t va, uint64_t len)
-{
-	uint64_t offset = va - mr->va;
-
-	return va >= mr->va && offset <= mr->length && len <= mr->length - offset;
-}
-
 /* Kinds that each sort of key may stand for. */
 enum {
 	LOCAL = 1 << RN_MR_KIND_MR | 1 << RN_MR_KIND_NULL,
@@ -96,7 +88,7 @@ static enum rn_key_result check(const struct rn_htab *tab, const struct rn_key_u
 	if ((mr->access & use->access) != use->access)
 		return RN_KEY_ACCESS;
 	if (mr->kind != RN_MR_KIND_NULL && !use->whole &&
-	    !contains(mr, use->va, use->len))
+	    !rn_mr_contains(mr, use->va, use->len))
 		return RN_KEY_RANGE;
 
 	*iova = mr->iova_base + (use->whole ? 0 : use->va - mr->va);

@@ -42,15 +42,6 @@ static uint32_t needed_of_region(uint32_t access)
 	return needed;
 }
 
-/* C10-75, in offsets: they do not wrap. */
-static bool is_inside(const struct rn_mr *region, uint64_t va, uint64_t length)
-{
-	uint64_t offset = va - region->va;
-
-	return va >= region->va && offset <= region->length &&
-	       length <= region->length - offset;
-}
-
 /* The region that the window can be bound to; NULL: it cannot. */
 static struct rn_mr *find_region(const struct rn_qp *qp, const struct rn_send_wqe *wqe,
 				 const struct rn_wqe_bind *bind)
@@ -65,7 +56,8 @@ static struct rn_mr *find_region(const struct rn_qp *qp, const struct rn_send_wq
 	if ((region->access & needed) != needed ||
 	    (region->access & RN_ACCESS_ZERO_BASED))
 		return NULL;
-	return is_inside(region, wqe->remote_addr, bind->length) ? region : NULL;
+	/* C10-75 */
+	return rn_mr_contains(region, wqe->remote_addr, bind->length) ? region : NULL;
 }
 
 static bool is_bind_sane(const struct rn_mr *mw, const struct rn_wqe_bind *bind)

@@ -84,6 +84,16 @@ void rn_mr_init_null(struct rn_mr *mr, uint32_t key, uint32_t pd);
  */
 void rn_mw_init(struct rn_mr *mr, enum rn_mr_kind kind, uint32_t key, uint32_t pd);
 
+/* Does [va, va + len) lie in the region? In offsets, which cannot wrap once the start is
+ * known to lie inside.
+ */
+static inline bool rn_mr_contains(const struct rn_mr *mr, uint64_t va, uint64_t len)
+{
+	uint64_t offset = va - mr->va;
+
+	return va >= mr->va && offset <= mr->length && len <= mr->length - offset;
+}
+
 /* Why a key does not open memory. Remotely all of these are one NAK. */
 enum rn_key_result {
 	RN_KEY_OK,
