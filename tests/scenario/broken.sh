@@ -12,7 +12,7 @@ trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
 mkdir objects
 cp -r "$source/include" "$source/transport" "$source/sim" .
-flags="-std=gnu11 -O0 -UNDEBUG -D_GNU_SOURCE -Iinclude -Itransport -Isim/scenario -Isim/pcie"
+flags="-std=gnu11 -O0 -UNDEBUG -Werror=implicit -D_GNU_SOURCE -Iinclude -Itransport -Isim/scenario -Isim/pcie"
 suite=$(find "$here" -name '*.scn')
 failed=0
 
@@ -25,6 +25,8 @@ compile() {
 
 # check: the rules that are not kept, in the file `broken`
 check() {
+	rm -f check_suite
+	: >broken
 	# shellcheck disable=SC2086 # words
 	$cc -o check_suite objects/*.o "$libdeflate" 2>>errors &&
 		timeout 60 ./check_suite $suite >broken 2>>errors
