@@ -152,22 +152,21 @@ static bool is_supported(enum rn_op_kind kind)
 	       rn_is_answered(kind);
 }
 
-static enum rn_verdict check_opcode(const struct rn_qp *qp, const struct rn_request *q)
-{
-	(void)qp;
-	if (q->kind == RN_OP_KIND_FLUSH && !is_flush_known(&q->feth))
-		return RN_V_UNSUPPORTED;
-	return is_supported(q->kind) ? RN_V_NEXT : RN_V_UNSUPPORTED;
-}
-
-/* A message is for one SRQ from its first packet to its last. */
-static enum rn_verdict check_srq(const struct rn_qp *qp, const struct rn_request *q)
+/* XRC: a message is for one SRQ from its first packet to its last. */
+static bool is_of_srq(const struct rn_qp *qp, const struct rn_request *q)
 {
 	const struct rn_responder *rsp = &qp->rsp;
 
-	if (!(q->flags & RN_OP_XRCETH))
-		return RN_V_NEXT;
-	if (!q->srq || (rsp->message == RN_MSG_SEND && rsp->taken_from != q->srq))
+	return q->srq && (rsp->message != RN_MSG_SEND || rsp->taken_from == q->srq);
+}
+
+static enum rn_verdict check_opcode(const struct rn_qp *qp, const struct rn_request *q)
+{
+	if (!is_supported(q->kind))
+		return RN_V_UNSUPPORTED;
+	if (q->kind == RN_OP_KIND_FLUSH && !is_flush_known(&q->feth))
+		return RN_V_UNSUPPORTED;
+	if (q->flags & RN_OP_XRCETH && !is_of_srq(qp, q))
 		return RN_V_BAD_SRQ;
 	return RN_V_NEXT;
 }
@@ -303,9 +302,9 @@ static enum rn_verdict check_dma_len(const struct rn_qp *qp, const struct rn_req
 /* The order is the specification's order of precedence, so it is data. */
 static enum rn_verdict (*const checks[])(const struct rn_qp *,
 					 const struct rn_request *) = {
-	check_opcode,	   check_srq,	    check_sequence,   check_permission,
-	check_payload_len, check_resource,  check_recv_queue, check_dma_len_max,
-	check_key,	   check_alignment, check_recv_len,   check_dma_len,
+	check_opcode,	 check_sequence,   check_permission,  check_payload_len,
+	check_resource,	 check_recv_queue, check_dma_len_max, check_key,
+	check_alignment, check_recv_len,   check_dma_len,
 };
 
 enum rn_verdict rn_request_judge(const struct rn_qp *qp, const struct rn_request *q)

@@ -155,26 +155,17 @@ void *rn_srq_owner(const struct rn_srq *srq)
 }
 
 /* ------------------------------------------------------------------- taking */
-struct rn_recv_wqe *rn_qp_next_recv(const struct rn_qp *qp, const struct rn_srq *srq)
+struct rn_recv_wqe *rn_srq_head(const struct rn_srq *srq)
 {
-	const struct rn_wq *rq = &qp->rsp.rq;
-
-	if (rn_wq_count(rq) > 0)
-		return rn_wq_at(rq, rq->head);
-	if (srq && rn_wq_count(&srq->rq) > 0)
-		return rn_wq_at(&srq->rq, srq->rq.head);
-	return NULL;
+	return rn_wq_count(&srq->rq) > 0 ? rn_wq_at(&srq->rq, srq->rq.head) : NULL;
 }
 
-struct rn_recv_wqe *rn_qp_take_recv(struct rn_qp *qp, struct rn_srq *srq)
+struct rn_recv_wqe *rn_srq_take(struct rn_srq *srq, struct rn_qp *qp)
 {
-	const struct rn_recv_wqe *wqe = rn_qp_next_recv(qp, srq);
+	const struct rn_recv_wqe *wqe = rn_srq_head(srq);
 	struct rn_wq *rq = &qp->rsp.rq;
 
-	assert(wqe);
-	if (rn_wq_count(rq) > 0)
-		return rn_wq_at(rq, rq->head);
-	assert(wqe->num_sge <= rq->max_sge);
+	assert(wqe && wqe->num_sge <= rq->max_sge && rn_wq_count(rq) == 0);
 	memcpy(rn_wq_at(rq, rq->tail), wqe, wqe_len(wqe));
 	rq->tail++;
 	srq->rq.head++;

@@ -24,15 +24,39 @@ struct rn_srq {
 /* The SRQ with this number, if it is in the XRC domain of @qp; NULL if not. */
 struct rn_srq *rn_srq_find(const struct rn_qp *qp, uint32_t srqn);
 
+/* The SRQ's oldest WQE; NULL if there is none. */
+struct rn_recv_wqe *rn_srq_head(const struct rn_srq *srq);
+
+/* Move rn_srq_head(), which is not NULL, to the QP, and tell if the limit is reached.
+ * Returns it at its new place.
+ */
+struct rn_recv_wqe *rn_srq_take(struct rn_srq *srq, struct rn_qp *qp);
+
 /* The receive WQE of the message in progress or, if none is, of the one that starts now;
  * NULL if there is none. @srq: which serves the message, or NULL.
  */
-struct rn_recv_wqe *rn_qp_next_recv(const struct rn_qp *qp, const struct rn_srq *srq);
+static inline struct rn_recv_wqe *rn_qp_next_recv(const struct rn_qp *qp,
+						  const struct rn_srq *srq)
+{
+	const struct rn_wq *rq = &qp->rsp.rq;
+
+	if (rn_wq_count(rq) > 0)
+		return rn_wq_at(rq, rq->head);
+	return srq ? rn_srq_head(srq) : NULL;
+}
 
 /* Make rn_qp_next_recv(), which is not NULL, the QP's own: that at rsp.rq.head. Returns
  * it, at its new place.
  */
-struct rn_recv_wqe *rn_qp_take_recv(struct rn_qp *qp, struct rn_srq *srq);
+static inline struct rn_recv_wqe *rn_qp_take_recv(struct rn_qp *qp, struct rn_srq *srq)
+{
+	const struct rn_wq *rq = &qp->rsp.rq;
+
+	if (rn_wq_count(rq) > 0)
+		return rn_wq_at(rq, rq->head);
+	assert(srq);
+	return rn_srq_take(srq, qp);
+}
 
 /* Protection domain of the WQE at rsp.rq.head. */
 static inline uint32_t rn_qp_recv_pd(const struct rn_qp *qp)
