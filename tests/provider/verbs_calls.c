@@ -149,6 +149,29 @@ static void make_and_unmake_queues(struct shared *s)
 	assert_int_equal(ibv_destroy_cq(cq), 0);
 }
 
+static void make_and_unmake_shared_receives(struct shared *s)
+{
+	struct ibv_srq_init_attr init = { .attr = { .max_wr = 8, .max_sge = 1 } };
+	struct ibv_srq *srq = ibv_create_srq(s->k->pd, &init);
+	struct ibv_sge sge = kit_sge(s->k, 1, 0, LEN);
+	struct ibv_recv_wr wr = { .sg_list = &sge, .num_sge = 1 }, *bad;
+	struct ibv_srq_attr attr = { .srq_limit = 2 };
+
+	assert_non_null(srq);
+	assert_int_equal(ibv_post_srq_recv(srq, &wr, &bad), 0);
+	assert_int_equal(ibv_modify_srq(srq, &attr, IBV_SRQ_LIMIT), 0);
+	assert_int_equal(ibv_query_srq(srq, &attr), 0);
+	assert_int_equal(ibv_destroy_srq(srq), 0);
+}
+
+static void make_and_unmake_windows(struct shared *s)
+{
+	struct ibv_mw *mw = ibv_alloc_mw(s->k->pd, IBV_MW_TYPE_1);
+
+	assert_non_null(mw);
+	assert_int_equal(ibv_dealloc_mw(mw), 0);
+}
+
 static void open_and_close(struct shared *s)
 {
 	struct ibv_context *ctx = ibv_open_device(s->k->ctx->device);
@@ -158,12 +181,24 @@ static void open_and_close(struct shared *s)
 }
 
 static void (*const calls[])(struct shared *s) = {
-	write_some,    poll_some,	  arm,
-	resize,	       moderate,	  query_queue_pair,
-	write_some,    modify_queue_pair, set_rate,
-	poll_some,     query_device,	  make_and_unmake_memory,
-	write_some,    poll_some,	  make_and_unmake_queues,
-	open_and_close
+	write_some,
+	poll_some,
+	arm,
+	resize,
+	moderate,
+	query_queue_pair,
+	write_some,
+	modify_queue_pair,
+	set_rate,
+	poll_some,
+	query_device,
+	make_and_unmake_memory,
+	write_some,
+	poll_some,
+	make_and_unmake_queues,
+	open_and_close,
+	make_and_unmake_shared_receives,
+	make_and_unmake_windows,
 };
 
 struct worker {
@@ -177,7 +212,7 @@ static void *call_all(void *arg)
 	const unsigned count = sizeof(calls) / sizeof(calls[0]);
 	struct worker *w = arg;
 
-	/* An odd stride comes by every call. */
+	/* Strides that have no divisor in common with 18 come by every call. */
 	for (unsigned i = 0; i < ROUNDS * count; i++)
 		calls[(w->start + i * w->stride) % count](w->s);
 	return NULL;
@@ -198,11 +233,12 @@ static void take_events(struct kit *k)
 static void every_call_from_several_threads(void **state)
 {
 	struct shared s = { .k = *state };
+	static const unsigned strides[THREADS] = { 1, 5, 7, 11 };
 	struct worker w[THREADS];
 
 	kit_pair(s.k, IBV_QPT_RC, s.qp);
 	for (unsigned i = 0; i < THREADS; i++) {
-		w[i] = (struct worker){ .s = &s, .stride = 2 * i + 1, .start = 3 * i };
+		w[i] = (struct worker){ .s = &s, .stride = strides[i], .start = 3 * i };
 		assert_int_equal(pthread_create(&w[i].thread, NULL, call_all, &w[i]), 0);
 	}
 	for (unsigned i = 0; i < THREADS; i++)

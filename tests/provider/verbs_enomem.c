@@ -6,6 +6,7 @@
  * allocations fail and are followed, and only while a verb is on trial.
  */
 #include <dirent.h>
+#include <fcntl.h>
 
 #include "verbs_kit.h"
 
@@ -349,6 +350,54 @@ static void parent_domains(void **state)
 	expect_enomem(*state, make_parent_domain, destroy_pd);
 }
 
+static void *make_srq(struct kit *k)
+{
+	struct ibv_srq_init_attr attr = { .attr = { .max_wr = 16, .max_sge = 2 } };
+
+	return ibv_create_srq(k->pd, &attr);
+}
+
+static int destroy_srq(void *object)
+{
+	return ibv_destroy_srq(object);
+}
+
+static void shared_receive_queues(void **state)
+{
+	expect_enomem(*state, make_srq, destroy_srq);
+}
+
+static void *make_xrcd(struct kit *k)
+{
+	struct ibv_xrcd_init_attr attr = {
+		.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS,
+		.fd = -1,
+		.oflags = O_CREAT,
+	};
+
+	return ibv_open_xrcd(k->ctx, &attr);
+}
+
+static int destroy_xrcd(void *object)
+{
+	return ibv_close_xrcd(object);
+}
+
+static void xrc_domains(void **state)
+{
+	expect_enomem(*state, make_xrcd, destroy_xrcd);
+}
+
+static void *make_null_mr(struct kit *k)
+{
+	return ibv_alloc_null_mr(k->pd);
+}
+
+static void null_regions(void **state)
+{
+	expect_enomem(*state, make_null_mr, destroy_mr);
+}
+
 /* ---------------------------------------------------------------- ibv_wr_*() */
 static void requests_built_by_calls(void **state)
 {
@@ -389,6 +438,9 @@ int main(void)
 		cmocka_unit_test(memory_on_the_nic),
 		cmocka_unit_test(memory_windows),
 		cmocka_unit_test(parent_domains),
+		cmocka_unit_test(shared_receive_queues),
+		cmocka_unit_test(xrc_domains),
+		cmocka_unit_test(null_regions),
 		cmocka_unit_test(requests_built_by_calls),
 	};
 

@@ -58,6 +58,18 @@ static int destroy_qp(void *object)
 	return ibv_destroy_qp(object);
 }
 
+static void *make_srq(struct kit *k)
+{
+	struct ibv_srq_init_attr attr = { .attr = { .max_wr = 1, .max_sge = 1 } };
+
+	return ibv_create_srq(k->pd, &attr);
+}
+
+static int destroy_srq(void *object)
+{
+	return ibv_destroy_srq(object);
+}
+
 static void *make_mr(struct kit *k)
 {
 	return ibv_reg_mr(k->pd, k->buf, 8, 0);
@@ -130,6 +142,13 @@ static void queue_pairs(void **state)
 	static const struct makers m = { make_qp, destroy_qp };
 
 	expect_limit(*state, &m, limits_of(*state).max_qp, 0);
+}
+
+static void shared_receive_queues(void **state)
+{
+	static const struct makers m = { make_srq, destroy_srq };
+
+	expect_limit(*state, &m, limits_of(*state).max_srq, 0);
 }
 
 static void memory_regions(void **state)
@@ -208,6 +227,7 @@ int main(void)
 		cmocka_unit_test(completion_queues),
 		cmocka_unit_test(address_handles),
 		cmocka_unit_test(queue_pairs),
+		cmocka_unit_test(shared_receive_queues),
 		cmocka_unit_test(memory_regions),
 		cmocka_unit_test(a_limit_is_the_device_s),
 		cmocka_unit_test(the_longest_queue_is_as_long_as_it_says),
