@@ -25,6 +25,7 @@ int rn_cmd_bench(int argc, char **argv);
 int rn_cmd_example(int argc, char **argv);
 int rn_cmd_litmus(int argc, char **argv);
 int rn_cmd_conform(int argc, char **argv);
+int rn_cmd_sim(int argc, char **argv);
 int rn_cmd_stop(int argc, char **argv);
 
 /* Hidden: what `rocin doctor` runs under the launch environment. */

@@ -24,6 +24,7 @@ static const struct command commands[] = {
 	{ "bench", rn_cmd_bench, "measure bandwidth and latency beside TCP and UDP" },
 	{ "litmus", rn_cmd_litmus, "try litmus tests of RDMA memory ordering" },
 	{ "conform", rn_cmd_conform, "run conformance scenarios, packet by packet" },
+	{ "sim", rn_cmd_sim, "run devices and faults made up from a seed" },
 	{ "stop", rn_cmd_stop, "end the rocind of this network namespace" },
 	{ "probe", rn_cmd_probe, NULL },
 };

@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* check.c - what completions and atomics must be, judged by what was posted. */
+#include "world_internal.h"
+
+static enum rn_wc_status status_of(const struct rn_cqe *cqe)
+{
+	return (enum rn_wc_status)(cqe->ctl & 0xff);
+}
+
+static enum rn_wc_opcode opcode_of(const struct rn_cqe *cqe)
+{
+	return (enum rn_wc_opcode)(cqe->ctl >> 8 & 0xff);
+}
+
+static struct rn_w_device *device_of(struct rn_world *w, const struct rn_w_end *e)
+{
+	return &w->device[e->dev];
+}
+
+/* ----------------------------------------------------------------------- sends */
+static enum rn_wc_opcode send_opcode(enum rn_wr_opcode op)
+{
+	switch ((int)op) {
+	case RN_WR_SEND:
+	case RN_WR_SEND_WITH_IMM:
+		return RN_WC_SEND;
+	case RN_WR_RDMA_READ:
+		return RN_WC_RDMA_READ;
+	case RN_WR_ATOMIC_CMP_AND_SWP:
+		return RN_WC_COMP_SWAP;
+	case RN_WR_ATOMIC_FETCH_AND_ADD:
+		return RN_WC_FETCH_ADD;
+	default:
+		return RN_WC_RDMA_WRITE;
+	}
+}
+
+static void check_atomic_result(struct rn_world *w, struct rn_w_end *e,
+				const struct rn_w_wr *wr)
+{
+	const struct rn_w_wr *done = &e->atomic[wr->index % RN_ARRAY_SIZE(e->atomic)];
+
+	if (wr->index >= e->atomics_done)
+		rn_w_fail(w, "atomic %llu of QP %x completes before it is carried out",
+			  (unsigned long long)wr->id, e->qpn);
+	else if (rn_w_slot_word(device_of(w, e), wr->slot) != done->fetched)
+		rn_w_fail(w, "atomic %llu of QP %x does not report what it found",
+			  (unsigned long long)wr->id, e->qpn);
+}
+
+/* A request that succeeded has had its effect. */
+static void check_effect(struct rn_world *w, struct rn_w_end *e, const struct rn_w_wr *wr)
+{
+	struct rn_w_device *far = device_of(w, e->peer);
+	unsigned long long id = wr->id;
+
+	switch ((int)wr->opcode) {
+	case RN_WR_ATOMIC_CMP_AND_SWP:
+	case RN_WR_ATOMIC_FETCH_AND_ADD:
+		check_atomic_result(w, e, wr);
+		return;
+	case RN_WR_RDMA_READ:
+		if (wr->len &&
+		    !rn_w_slot_holds(device_of(w, e), wr->slot, wr->len, wr->pattern))
+			rn_w_fail(w, "READ %llu of QP %x completes without its bytes", id,
+				  e->qpn);
+		return;
+	case RN_WR_RDMA_WRITE:
+	case RN_WR_RDMA_WRITE_WITH_IMM:
+		if (wr->len &&
+		    !rn_w_slot_holds(far, wr->remote_slot, wr->len, wr->pattern))
+			rn_w_fail(w,
+				  "WRITE %llu of QP %x completes, and its bytes are not "
+				  "at the target",
+				  id, e->qpn);
+		break;
+	default:
+		break;
+	}
+	if (wr->opcode != RN_WR_RDMA_WRITE && wr->index >= e->peer->messages_got)
+		rn_w_fail(w, "%llu of QP %x completes before its receive", id, e->qpn);
+}
+
+static void succeed(struct rn_world *w, struct rn_w_end *e, const struct rn_w_wr *wr)
+{
+	check_effect(w, e, wr);
+	rn_w_slot_close(device_of(w, e), wr->slot);
+	rn_w_slot_close(device_of(w, e->peer), wr->remote_slot);
+}
+
+/* May @wr end like this, after all that has happened? */
+static bool is_allowed(struct rn_world *w, const struct rn_w_end *e,
+		       const struct rn_w_wr *wr, enum rn_wc_status status)
+{
+	const struct rn_plan_pair *p = e->pair->plan;
+	bool peer_gone = !e->peer->qp || !e->peer->alive ||
+			 device_of(w, e->peer)->stalled_until > wr->posted ||
+			 device_of(w, e)->stalled_until > wr->posted;
+
+	switch ((int)status) {
+	case RN_WC_WR_FLUSH_ERR:
+		return e->may_flush;
+	case RN_WC_RETRY_EXC_ERR:
+		return peer_gone || e->pair->troubles - wr->troubles > p->retry;
+	case RN_WC_RNR_RETRY_EXC_ERR:
+		return p->rnr_retry < 7 && e->rnrs - wr->rnrs > p->rnr_retry;
+	default:
+		return false;
+	}
+}
+
+static void check_send(struct rn_world *w, struct rn_w_end *e, const struct rn_cqe *cqe)
+{
+	struct rn_w_queue *q = &e->sq;
+	enum rn_wc_status status = status_of(cqe);
+	struct rn_w_wr *wr;
+
+	while (q->head != q->tail && q->wr[q->head % RN_W_WRS].id != cqe->wr_id) {
+		wr = &q->wr[q->head++ % RN_W_WRS];
+		if (wr->signaled) {
+			rn_w_fail(w, "QP %x completes %llu before %llu", e->qpn,
+				  (unsigned long long)cqe->wr_id,
+				  (unsigned long long)wr->id);
+			return;
+		}
+		succeed(w, e, wr);
+	}
+	if (q->head == q->tail) {
+		rn_w_fail(w, "QP %x completes %llu, which is not outstanding", e->qpn,
+			  (unsigned long long)cqe->wr_id);
+		return;
+	}
+	wr = &q->wr[q->head++ % RN_W_WRS];
+	if (status == RN_WC_SUCCESS) {
+		if (!wr->signaled)
+			rn_w_fail(w,
+				  "QP %x completes %llu, which asked for no completion",
+				  e->qpn, (unsigned long long)wr->id);
+		if (opcode_of(cqe) != send_opcode(wr->opcode))
+			rn_w_fail(w, "QP %x completes %llu as opcode %u", e->qpn,
+				  (unsigned long long)wr->id, (unsigned)opcode_of(cqe));
+		succeed(w, e, wr);
+		return;
+	}
+	if (!is_allowed(w, e, wr, status))
+		rn_w_fail(w,
+			  "QP %x completes %llu with status %u, for which there was no "
+			  "reason",
+			  e->qpn, (unsigned long long)wr->id, (unsigned)status);
+	e->may_flush = true;
+	e->alive = false;
+}
+
+/* -------------------------------------------------------------------- receives */
+static void check_message(struct rn_world *w, struct rn_w_end *e,
+			  const struct rn_w_wr *recv, const struct rn_cqe *cqe)
+{
+	struct rn_w_end *from = e->peer;
+	const struct rn_w_wr *sent =
+		&from->expected[e->messages_got % RN_ARRAY_SIZE(from->expected)];
+	bool write = sent->opcode == RN_WR_RDMA_WRITE_WITH_IMM;
+	bool imm = sent->opcode != RN_WR_SEND;
+	unsigned long long id = sent->id;
+
+	if (e->messages_got >= from->messages_sent) {
+		rn_w_fail(w, "QP %x receives a message that was not sent", e->qpn);
+		return;
+	}
+	e->messages_got++;
+	if (opcode_of(cqe) != (write ? RN_WC_RECV_RDMA_WITH_IMM : RN_WC_RECV) ||
+	    imm != !!(cqe->ctl >> 16 & RN_WC_WITH_IMM) || (imm && cqe->imm != sent->imm))
+		rn_w_fail(w, "QP %x receives %llu as something else", e->qpn, id);
+	if (cqe->byte_len != sent->len)
+		rn_w_fail(w, "QP %x receives %u bytes of %llu, which has %u", e->qpn,
+			  cqe->byte_len, id, sent->len);
+	if (!write && sent->len &&
+	    !rn_w_slot_holds(device_of(w, e), recv->slot, sent->len, sent->pattern))
+		rn_w_fail(w, "QP %x receives %llu, and the bytes are others", e->qpn, id);
+	if (write && sent->len &&
+	    !rn_w_slot_holds(device_of(w, e), sent->remote_slot, sent->len,
+			     sent->pattern))
+		rn_w_fail(w, "QP %x is told of WRITE %llu, and its bytes are not there",
+			  e->qpn, id);
+}
+
+static void check_recv(struct rn_world *w, struct rn_w_end *e, const struct rn_cqe *cqe)
+{
+	struct rn_w_queue *q = &e->rq;
+	enum rn_wc_status status = status_of(cqe);
+	struct rn_w_wr *wr = &q->wr[q->head % RN_W_WRS];
+
+	if (q->head == q->tail || wr->id != cqe->wr_id) {
+		rn_w_fail(w, "QP %x completes a receive that is not the oldest", e->qpn);
+		return;
+	}
+	q->head++;
+	if (status == RN_WC_SUCCESS)
+		check_message(w, e, wr, cqe);
+	else if (status != RN_WC_WR_FLUSH_ERR || !e->may_flush)
+		rn_w_fail(w,
+			  "QP %x completes a receive with status %u, for which there was "
+			  "no reason",
+			  e->qpn, (unsigned)status);
+	rn_w_slot_close(device_of(w, e), wr->slot);
+}
+
+void rn_w_check_cqe(struct rn_w_device *d, const struct rn_cqe *cqe)
+{
+	struct rn_world *w = d->w;
+	struct rn_w_end *e = rn_w_find(w, d->number, cqe->qpn);
+
+	w->result->completions++;
+	rn_w_hash(w, cqe->wr_id, cqe->ctl ^ (uint64_t)cqe->byte_len << 20);
+	rn_w_say(w, "QP %x completes %s%llu, status %u", cqe->qpn,
+		 cqe->wr_id >> 63 ? "receive " : "",
+		 (unsigned long long)(cqe->wr_id & INT64_MAX), (unsigned)status_of(cqe));
+	if (!e)
+		rn_w_fail(w, "a completion of QP %x, which does not exist", cqe->qpn);
+	else if (cqe->wr_id >> 63)
+		check_recv(w, e, cqe);
+	else
+		check_send(w, e, cqe);
+}
+
+void rn_w_check_event(struct rn_w_device *d, const struct rn_event *ev)
+{
+	if (!ev->completion && ev->async != RN_EVENT_COMM_EST)
+		rn_w_fail(d->w,
+			  "device %u raises event %u, for which there was no reason",
+			  d->number, (unsigned)ev->async);
+}
+
+void rn_w_check_atomic(struct rn_w_device *d, uint32_t qpn,
+		       const struct rn_mem_atomic_req *req, uint64_t found)
+{
+	struct rn_w_end *e = rn_w_find(d->w, d->number, qpn);
+	struct rn_w_end *from = e ? e->peer : NULL;
+	struct rn_w_wr *wr;
+
+	if (!from || from->atomics_done == from->atomics_posted) {
+		rn_w_fail(d->w, "QP %x carries out an atomic that nobody asked for", qpn);
+		return;
+	}
+	wr = &from->atomic[from->atomics_done++ % RN_ARRAY_SIZE(from->atomic)];
+	wr->fetched = found;
+	if (req->operand != wr->operand ||
+	    (req->op == RN_MEM_CMP_SWAP) != (wr->opcode == RN_WR_ATOMIC_CMP_AND_SWP))
+		rn_w_fail(d->w,
+			  "QP %x carries out another atomic than %llu, whose turn it is",
+			  qpn, (unsigned long long)wr->id);
+}
+
+/* ----------------------------------------------------------------- in the end */
+void rn_w_check_done(struct rn_world *w, struct rn_w_end *e)
+{
+	const struct rn_w_queue *q = &e->sq;
+
+	for (uint32_t i = q->head; i != q->tail; i++)
+		if (q->wr[i % RN_W_WRS].signaled) {
+			rn_w_fail(w, "%llu of QP %x never completes",
+				  (unsigned long long)q->wr[i % RN_W_WRS].id, e->qpn);
+			return;
+		}
+	if (!rn_qp_sq_idle(e->qp))
+		rn_w_fail(w, "QP %x is quiet with work to do", e->qpn);
+}
+
+void rn_w_check_flushed(struct rn_world *w, struct rn_w_end *e)
+{
+	const struct rn_w_queue *q = &e->sq;
+
+	for (uint32_t i = q->head; i != q->tail; i++)
+		if (q->wr[i % RN_W_WRS].signaled)
+			rn_w_fail(w, "%llu of QP %x is not flushed",
+				  (unsigned long long)q->wr[i % RN_W_WRS].id, e->qpn);
+	if (e->rq.head != e->rq.tail)
+		rn_w_fail(w, "%u receives of QP %x are not flushed",
+			  e->rq.tail - e->rq.head, e->qpn);
+}

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* observe.c - what an observer on the wire sees: sequence numbers, windows, answers. */
+#include <stdio.h>
+#include <string.h>
+
+#include "world_internal.h"
+
+void rn_w_observe_reset(struct rn_w_end *e, uint32_t psn)
+{
+	e->next_psn = e->arrived = e->answered = rn_psn(psn);
+	e->started = e->msn = 0;
+	e->lacked_recv = false;
+	memset(e->payload, 0, sizeof(e->payload));
+}
+
+/* A packet, taken apart. */
+struct seen {
+	struct rn_bth bth;
+	const struct rn_opcode_info *op;
+	const uint8_t *ext; /* behind the BTH */
+	uint32_t payload_len;
+	const uint8_t *payload;
+	struct rn_w_end *from, *to;
+};
+
+static bool take_apart(struct rn_world *w, const struct rn_w_packet *pkt, struct seen *s)
+{
+	if (rn_bth_parse(&s->bth, pkt->bytes, pkt->bytes + pkt->len))
+		return false;
+	s->op = &rn_opcode_info[s->bth.opcode];
+	s->ext = pkt->bytes + RN_BTH_LEN;
+	s->payload = pkt->bytes + s->op->hdr_len;
+	s->payload_len = pkt->len - s->op->hdr_len - s->bth.pad_cnt - RN_ICRC_LEN;
+	s->to = rn_w_find(w, pkt->to, s->bth.dest_qpn);
+	s->from = s->to ? s->to->peer : NULL;
+	return s->to && rn_opcode_is_known(s->bth.opcode);
+}
+
+/* PSNs that a request takes. */
+static uint32_t packets_of(const struct seen *s)
+{
+	uint32_t mtu = s->from->pair->plan->mtu;
+	struct rn_reth reth;
+
+	if (s->op->kind != RN_OP_KIND_READ)
+		return 1;
+	if (rn_reth_parse(&reth, s->ext, s->ext + RN_RETH_LEN) || reth.dma_len == 0)
+		return 1;
+	return (reth.dma_len + mtu - 1) / mtu;
+}
+
+static uint32_t sum(const struct seen *s)
+{
+	uint64_t h = s->payload_len + 1;
+
+	for (uint32_t i = 0; i + 8 <= s->payload_len; i += 8)
+		h = rn_random_mix(h ^ rn_get_be64(s->payload + i));
+	for (uint32_t i = s->payload_len & ~7u; i < s->payload_len; i++)
+		h = rn_random_mix(h ^ s->payload[i]);
+	return (uint32_t)h | 1;
+}
+
+static void request_leaves(struct rn_world *w, const struct seen *s)
+{
+	struct rn_w_end *e = s->from;
+	struct rn_psn psn = s->bth.psn;
+	uint32_t *known = &e->payload[psn.v % RN_W_PSNS];
+	int32_t ahead = rn_psn_diff(psn, e->next_psn);
+	bool payload = s->op->kind == RN_OP_KIND_SEND || s->op->kind == RN_OP_KIND_WRITE;
+
+	if (ahead > 0)
+		rn_w_fail(w, "QP %x sends PSN %06x before %06x", e->qpn, psn.v,
+			  e->next_psn.v);
+	if (payload && ahead < 0 && *known && *known != sum(s))
+		rn_w_fail(w, "QP %x sends other bytes again under PSN %06x", e->qpn,
+			  psn.v);
+	*known = payload ? sum(s) : 0;
+	if (ahead == 0 && (s->op->flags & RN_OP_FIRST))
+		e->started++;
+	if (!rn_psn_before(rn_psn_add(psn, packets_of(s)), e->next_psn))
+		e->next_psn = rn_psn_add(psn, packets_of(s));
+	if (s->payload_len > e->pair->plan->mtu)
+		rn_w_fail(w, "QP %x sends %u bytes in a packet", e->qpn, s->payload_len);
+}
+
+static void aeth_leaves(struct rn_world *w, const struct seen *s)
+{
+	struct rn_w_end *e = s->to; /* the requester, whom it answers */
+	struct rn_aeth aeth;
+
+	if (rn_aeth_parse(&aeth, s->ext, s->ext + RN_AETH_LEN))
+		return;
+	/* An answer to a duplicate may say what it said the first time. */
+	if (!rn_psn_before(s->bth.psn, e->answered)) {
+		if (aeth.msn < e->msn)
+			rn_w_fail(w, "QP %x counts messages backwards: MSN %u after %u",
+				  s->from->qpn, aeth.msn, e->msn);
+		e->answered = s->bth.psn;
+		e->msn = aeth.msn;
+	}
+	if (aeth.msn > e->started)
+		rn_w_fail(w, "QP %x has counted %u messages, of %u that have begun",
+			  s->from->qpn, aeth.msn, e->started);
+	if (rn_aeth_type(aeth.syndrome) == RN_AETH_ACK &&
+	    !rn_psn_before(s->bth.psn, e->arrived))
+		rn_w_fail(w, "QP %x acknowledges PSN %06x, and %06x has not come",
+			  s->from->qpn, s->bth.psn.v, e->arrived.v);
+	if (rn_aeth_type(aeth.syndrome) == RN_AETH_RNR) {
+		e->rnrs++;
+		if (!s->from->lacked_recv)
+			rn_w_fail(w, "QP %x says that it has no receive, and has %u",
+				  s->from->qpn, s->from->rq.tail - s->from->rq.head);
+		s->from->lacked_recv = s->from->rq.head == s->from->rq.tail;
+	}
+}
+
+static const char *aeth_text(const struct seen *s, char *to, size_t len)
+{
+	to[0] = '\0';
+	if (s->op->flags & RN_OP_AETH)
+		snprintf(to, len, " syndrome %02x msn %u", s->ext[0],
+			 rn_get_be24(s->ext + 1));
+	return to;
+}
+
+void rn_w_observe_leaves(struct rn_world *w, const struct rn_w_packet *pkt)
+{
+	struct seen s;
+	char text[48];
+
+	if (!take_apart(w, pkt, &s))
+		return; /* to what has been torn down */
+	if (w->trace)
+		rn_w_say(w, "%u > %u QP %x %s psn %06x%s len %u%s", pkt->from, pkt->to,
+			 s.bth.dest_qpn, s.op->name, s.bth.psn.v,
+			 s.bth.ack_req ? " ack" : "", s.payload_len,
+			 aeth_text(&s, text, sizeof(text)));
+	if (s.op->flags & RN_OP_REQUEST)
+		request_leaves(w, &s);
+	else if (s.op->flags & RN_OP_AETH)
+		aeth_leaves(w, &s);
+}
+
+void rn_w_observe_arrives(struct rn_world *w, const struct rn_w_packet *pkt)
+{
+	struct seen s;
+
+	if (!take_apart(w, pkt, &s) || !(s.op->flags & RN_OP_REQUEST))
+		return;
+	/* The answer may have to wait behind others, and a receive may come meanwhile. */
+	if (s.to->rq.head == s.to->rq.tail)
+		s.to->lacked_recv = true;
+	if (s.bth.psn.v == s.from->arrived.v)
+		s.from->arrived = rn_psn_add(s.bth.psn, packets_of(&s));
+}

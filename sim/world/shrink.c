@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* shrink.c - what a failing plan does not need to fail. */
+#include "world.h"
+
+enum {
+	RUNS_MAX = 5000
+};
+
+struct search {
+	struct rn_world *w;
+	struct rn_plan *plan;
+	struct rn_world_result *result;
+	const char *check; /* that fails */
+	unsigned runs;
+};
+
+/* The switch of part @i: pairs first, which take most with them. */
+static bool *part(struct rn_plan *plan, uint32_t i)
+{
+	if (i < plan->pairs)
+		return &plan->pair[i].off;
+	i -= plan->pairs;
+	if (i < plan->faults)
+		return &plan->fault[i].off;
+	i -= plan->faults;
+	return i < plan->steps ? &plan->step[i].off : NULL;
+}
+
+static bool still_fails(struct search *s, const struct rn_plan *plan)
+{
+	struct rn_world_result result;
+
+	s->runs++;
+	rn_world_run(s->w, plan, NULL, NULL, &result);
+	if (!result.failed || result.check != s->check)
+		return false;
+	*s->plan = *plan;
+	*s->result = result;
+	return true;
+}
+
+/* Without parts @from to @from + @count. True: that is enough. */
+static bool without(struct search *s, uint32_t from, uint32_t count)
+{
+	struct rn_plan smaller = *s->plan;
+	bool changed = false;
+
+	for (uint32_t i = from; i < from + count && part(&smaller, i); i++) {
+		changed |= !*part(&smaller, i);
+		*part(&smaller, i) = true;
+	}
+	return changed && still_fails(s, &smaller);
+}
+
+static bool pass(struct search *s, uint32_t chunk)
+{
+	uint32_t count = s->plan->pairs + s->plan->faults + s->plan->steps;
+	bool smaller = false;
+
+	/* From the end: what comes last is the least likely to be a reason. */
+	for (uint32_t at = (count - 1) / chunk + 1; at-- && s->runs < RUNS_MAX;)
+		smaller |= without(s, at * chunk, chunk);
+	return smaller;
+}
+
+static void simplify(struct search *s)
+{
+	struct rn_plan simple = *s->plan;
+
+	simple.mem_delay = 0;
+	still_fails(s, &simple);
+	simple = *s->plan;
+	simple.acks_late = false;
+	still_fails(s, &simple);
+}
+
+unsigned rn_world_shrink(struct rn_world *w, struct rn_plan *plan,
+			 struct rn_world_result *result)
+{
+	struct search s = { .w = w, .plan = plan, .result = result };
+	uint32_t count = plan->pairs + plan->faults + plan->steps;
+
+	rn_world_run(w, plan, NULL, NULL, result);
+	if (!result->failed)
+		return 1;
+	s.check = result->check;
+	simplify(&s);
+	for (uint32_t chunk = (count + 1) / 2; chunk; chunk /= 2)
+		while (pass(&s, chunk) && s.runs < RUNS_MAX)
+			;
+	return s.runs + 1;
+}

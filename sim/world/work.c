@@ -1,0 +1,445 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* work.c - what programs do in a world: connect, post, tear down. */
+#include <string.h>
+
+#include "world_internal.h"
+
+enum {
+	PD = 1,
+	RIGHTS = RN_ACCESS_REMOTE_MASK,
+};
+
+/* ----------------------------------------------------------------- connections */
+static struct rn_qp_attr attributes(const struct rn_w_end *e, const uint32_t psn[2])
+{
+	const struct rn_plan_pair *p = e->pair->plan;
+
+	return (struct rn_qp_attr){
+		.path_mtu = p->mtu,
+		.rq_psn = psn[!e->number],
+		.sq_psn = psn[e->number],
+		.dest_qpn = e->peer->qpn,
+		.access = RIGHTS,
+		.port_num = 1,
+		.max_rd_atomic = p->depth,
+		.max_dest_rd_atomic = p->depth,
+		.min_rnr_timer = p->rnr_timer,
+		.timeout = p->timeout,
+		.retry_cnt = p->retry,
+		.rnr_retry = p->rnr_retry,
+	};
+}
+
+static bool bring_up(struct rn_world *w, struct rn_w_end *e, const uint32_t psn[2])
+{
+	static const struct {
+		enum rn_qp_state state;
+		uint32_t mask;
+	} step[] = {
+		{ RN_QPS_INIT, RN_ATTR_PKEY_INDEX | RN_ATTR_PORT | RN_ATTR_ACCESS_FLAGS },
+		{ RN_QPS_RTR, RN_ATTR_AV | RN_ATTR_PATH_MTU | RN_ATTR_DEST_QPN |
+				      RN_ATTR_RQ_PSN | RN_ATTR_MAX_DEST_RD_ATOMIC |
+				      RN_ATTR_MIN_RNR_TIMER },
+		{ RN_QPS_RTS, RN_ATTR_SQ_PSN | RN_ATTR_TIMEOUT | RN_ATTR_RETRY_CNT |
+				      RN_ATTR_RNR_RETRY | RN_ATTR_MAX_RD_ATOMIC },
+	};
+	struct rn_w_device *d = &w->device[e->dev];
+	struct rn_qp_attr attr = attributes(e, psn);
+
+	attr.av = (struct rn_av){ .dgid = w->device[e->peer->dev].gid, .hop_limit = 64 };
+	for (unsigned i = 0; i < RN_ARRAY_SIZE(step); i++) {
+		attr.state = step[i].state;
+		if (rn_qp_modify(d->dev, e->qp, rn_w_local(d), &attr,
+				 step[i].mask | RN_ATTR_STATE)) {
+			rn_w_fail(w, "QP %x cannot be brought to %s", e->qpn,
+				  rn_qp_state_name(step[i].state));
+			return false;
+		}
+	}
+	return true;
+}
+
+static void create(struct rn_world *w, struct rn_w_end *e)
+{
+	struct rn_w_device *d = &w->device[e->dev];
+	const struct rn_qp_init init = {
+		.type = e->pair->plan->type,
+		.qpn = 0x11 + w->qpns++,
+		.pd = PD,
+		.send_cq = &d->cq,
+		.recv_cq = &d->cq,
+		.max_send_wr = RN_W_WRS,
+		.max_recv_wr = RN_W_WRS,
+		.max_send_sge = 3,
+		.max_recv_sge = 3,
+		.max_inline = 64,
+		.owner = e,
+	};
+
+	assert(rn_qp_size(d->dev, &init) <= RN_W_QP_BLOCK);
+	e->qpn = init.qpn;
+	e->qp = rn_qp_create(d->dev, e->block, &init);
+}
+
+static void forget(struct rn_world *w, struct rn_w_end *e)
+{
+	rn_w_mem_forget(&w->device[e->dev], e->qpn, !e->qp);
+	rn_w_slot_close_all(&w->device[e->dev], e->qpn);
+	e->sq.head = e->sq.tail = e->rq.head = e->rq.tail = 0;
+	e->messages_sent = e->messages_got = 0;
+	e->atomics_posted = e->atomics_done = 0;
+	e->alive = e->may_flush = false;
+	e->rnrs = 0;
+}
+
+static void connect_pair(struct rn_world *w, struct rn_w_pair *p, const uint32_t psn[2])
+{
+	for (unsigned i = 0; i < 2; i++) {
+		struct rn_w_end *e = &p->end[i];
+
+		if (!e->qp)
+			create(w, e);
+	}
+	for (unsigned i = 0; i < 2; i++) {
+		struct rn_w_end *e = &p->end[i];
+
+		if (!bring_up(w, e, psn))
+			return;
+		e->alive = true;
+		rn_w_observe_reset(e, psn[i]);
+	}
+	p->connection++;
+	rn_w_say(w,
+		 "QP %x on device %u and QP %x on device %u are connected, PSN %06x %06x",
+		 p->end[0].qpn, p->end[0].dev, p->end[1].qpn, p->end[1].dev, psn[0],
+		 psn[1]);
+}
+
+bool rn_w_make_pair(struct rn_world *w, uint32_t i)
+{
+	struct rn_w_pair *p = &w->pair[i];
+	struct rn_random r = rn_random_of(w->plan.seed, 1000 + i);
+
+	p->plan = &w->plan.pair[i];
+	for (unsigned k = 0; k < 2; k++) {
+		struct rn_w_end *e = &p->end[k];
+		uint8_t *block = e->block;
+
+		*e = (struct rn_w_end){
+			.peer = &p->end[!k],
+			.pair = p,
+			.dev = p->plan->dev[k],
+			.number = k,
+			.block = block,
+		};
+	}
+	p->troubles = p->connection = 0;
+	connect_pair(w, p, p->plan->psn);
+	for (unsigned k = 0; k < 2 && !w->result->failed; k++)
+		rn_w_post_recvs(w, &p->end[k], p->plan->recvs, &r);
+	return !w->result->failed;
+}
+
+static void tear_down(struct rn_world *w, struct rn_w_end *e, bool destroy)
+{
+	struct rn_w_device *d = &w->device[e->dev];
+	const struct rn_qp_attr reset = { .state = RN_QPS_RESET };
+
+	if (destroy) {
+		rn_qp_destroy(d->dev, e->qp);
+		e->qp = NULL;
+	} else if (rn_qp_modify(d->dev, e->qp, rn_w_local(d), &reset, RN_ATTR_STATE)) {
+		rn_w_fail(w, "QP %x cannot be brought to RESET", e->qpn);
+	}
+	forget(w, e);
+}
+
+/* Far from what may still be on its way: a quarter of the number space. */
+static void reconnect(struct rn_world *w, struct rn_w_pair *p, struct rn_random *r)
+{
+	bool destroy = rn_random_below(r, 2);
+	uint32_t psn[2];
+
+	for (unsigned i = 0; i < 2; i++) {
+		struct rn_w_device *d = &w->device[p->end[i].dev];
+
+		if (d->dead || d->stalled_until > w->now)
+			return;
+	}
+	for (unsigned i = 0; i < 2; i++) {
+		psn[i] = (p->end[i].next_psn.v + 0x400000 + rn_random_below(r, 4096)) &
+			 RN_PSN_MASK;
+		rn_w_say(w, "QP %x is %s", p->end[i].qpn,
+			 destroy ? "destroyed" : "reset");
+		tear_down(w, &p->end[i], destroy);
+	}
+	connect_pair(w, p, psn);
+	for (unsigned k = 0; k < 2 && !w->result->failed; k++)
+		rn_w_post_recvs(w, &p->end[k], p->plan->recvs, r);
+}
+
+void rn_w_close(struct rn_world *w, struct rn_w_end *e)
+{
+	if (e->qp)
+		tear_down(w, e, true);
+}
+
+void rn_w_to_error(struct rn_world *w, struct rn_w_end *e)
+{
+	struct rn_w_device *d = &w->device[e->dev];
+	const struct rn_qp_attr err = { .state = RN_QPS_ERR };
+
+	rn_w_say(w, "QP %x is moved to ERR", e->qpn);
+	e->may_flush = true;
+	e->alive = false;
+	if (rn_qp_modify(d->dev, e->qp, rn_w_local(d), &err, RN_ATTR_STATE))
+		rn_w_fail(w, "QP %x cannot be brought to ERR", e->qpn);
+}
+
+/* --------------------------------------------------------------------- posting */
+static struct rn_w_wr *new_wr(struct rn_world *w, struct rn_w_queue *q, uint32_t dir,
+			      const struct rn_w_end *e)
+{
+	struct rn_w_wr *wr = &q->wr[q->tail % RN_W_WRS];
+
+	*wr = (struct rn_w_wr){
+		.id = (uint64_t)dir << 63 | ++w->ids,
+		.slot = RN_W_NONE,
+		.remote_slot = RN_W_NONE,
+		.posted = w->now,
+		.troubles = e->pair->troubles,
+		.rnrs = e->rnrs,
+	};
+	return wr;
+}
+
+/* The bytes of a slot in one to three pieces. */
+static uint32_t pieces(const struct rn_w_device *d, uint32_t slot, uint32_t len,
+		       struct rn_sge sg[3], struct rn_random *r)
+{
+	uint64_t addr = rn_w_slot_address(d, slot);
+	uint32_t n = 0;
+
+	while (len) {
+		uint32_t part = n == 2 || rn_random_below(r, 2)
+					? len
+					: rn_random_below(r, len) + 1;
+
+		sg[n++] = (struct rn_sge){ addr, part, d->mr.lkey };
+		addr += part;
+		len -= part;
+	}
+	return n;
+}
+
+void rn_w_post_recvs(struct rn_world *w, struct rn_w_end *e, uint32_t count,
+		     struct rn_random *r)
+{
+	struct rn_w_device *d = &w->device[e->dev];
+	struct rn_sge sg[3];
+
+	for (; count && e->rq.tail - e->rq.head < RN_W_WRS; count--) {
+		struct rn_w_wr *wr = new_wr(w, &e->rq, 1, e);
+		struct rn_recv_wr recv = { .wr_id = wr->id, .sg = sg };
+
+		wr->len = 6 * e->pair->plan->mtu;
+		wr->slot =
+			rn_w_slot_take(d, RN_W_RECV, e->qpn, wr->len, rn_random_next(r));
+		if (wr->slot == RN_W_NONE)
+			return;
+		recv.num_sge = pieces(d, wr->slot, wr->len, sg, r);
+		e->rq.tail++;
+		if (rn_qp_post_recv(d->dev, e->qp, rn_w_local(d), &recv))
+			rn_w_fail(w, "QP %x does not take a receive", e->qpn);
+	}
+}
+
+static const enum rn_wr_opcode opcodes[] = {
+	RN_WR_SEND,
+	RN_WR_SEND,
+	RN_WR_SEND_WITH_IMM,
+	RN_WR_RDMA_WRITE,
+	RN_WR_RDMA_WRITE,
+	RN_WR_RDMA_WRITE_WITH_IMM,
+	RN_WR_RDMA_READ,
+	RN_WR_RDMA_READ,
+	RN_WR_ATOMIC_FETCH_AND_ADD,
+	RN_WR_ATOMIC_CMP_AND_SWP,
+};
+
+static uint32_t choose_len(const struct rn_plan_pair *p, struct rn_random *r)
+{
+	switch (rn_random_below(r, 8)) {
+	case 0:
+		return 0;
+	case 1:
+		return rn_random_below(r, 64);
+	case 2:
+		return p->mtu * (1 + rn_random_below(r, 6));
+	case 3:
+		return p->mtu;
+	default:
+		return rn_random_below(r, 6 * p->mtu);
+	}
+}
+
+static bool takes_receive(enum rn_wr_opcode op)
+{
+	return op == RN_WR_SEND || op == RN_WR_SEND_WITH_IMM ||
+	       op == RN_WR_RDMA_WRITE_WITH_IMM;
+}
+
+static bool is_atomic(enum rn_wr_opcode op)
+{
+	return op == RN_WR_ATOMIC_FETCH_AND_ADD || op == RN_WR_ATOMIC_CMP_AND_SWP;
+}
+
+/* Memory at both ends for @wr. False: there is none left. */
+static bool take_slots(struct rn_world *w, struct rn_w_end *e, struct rn_w_wr *wr)
+{
+	struct rn_w_device *d = &w->device[e->dev];
+	struct rn_w_device *far = &w->device[e->peer->dev];
+	bool back = wr->opcode == RN_WR_RDMA_READ || is_atomic(wr->opcode);
+	bool write =
+		wr->opcode == RN_WR_RDMA_WRITE || wr->opcode == RN_WR_RDMA_WRITE_WITH_IMM;
+
+	if (wr->len == 0)
+		return true;
+	wr->slot = rn_w_slot_take(d, back ? RN_W_SINK : RN_W_SOURCE, e->qpn, wr->len,
+				  wr->pattern);
+	if (wr->slot == RN_W_NONE)
+		return false;
+	if (is_atomic(wr->opcode) || !(back || write))
+		return true;
+	wr->remote_slot = rn_w_slot_take(far, back ? RN_W_FETCHED : RN_W_TARGET,
+					 e->peer->qpn, wr->len, wr->pattern);
+	if (wr->remote_slot != RN_W_NONE)
+		return true;
+	rn_w_slot_close(d, wr->slot);
+	return false;
+}
+
+static void fill_atomic(struct rn_world *w, struct rn_w_end *e, struct rn_w_wr *wr,
+			struct rn_send_wr *send, struct rn_random *r)
+{
+	struct rn_w_device *far = &w->device[e->peer->dev];
+	uint32_t counter = rn_random_below(r, RN_W_COUNTERS);
+
+	wr->operand = wr->id; /* unlike that of any other */
+	wr->compare = far->counter[counter];
+	wr->index = e->atomics_posted++;
+	send->compare_add = wr->operand;
+	if (wr->opcode == RN_WR_ATOMIC_CMP_AND_SWP) {
+		send->compare_add = wr->compare;
+		send->swap = wr->operand;
+	}
+	send->remote_addr = RN_W_COUNTER + 8 * counter;
+	send->rkey = far->counters.lkey;
+	e->atomic[wr->index % RN_ARRAY_SIZE(e->atomic)] = *wr;
+}
+
+static void post_send(struct rn_world *w, struct rn_w_end *e, struct rn_random *r)
+{
+	struct rn_w_device *d = &w->device[e->dev];
+	struct rn_w_device *far = &w->device[e->peer->dev];
+	struct rn_w_wr *wr;
+	struct rn_sge sg[3];
+	struct rn_send_wr send = { .sg = sg };
+
+	if (e->sq.tail - e->sq.head == RN_W_WRS)
+		return;
+	wr = new_wr(w, &e->sq, 0, e);
+	wr->opcode = opcodes[rn_random_below(r, RN_ARRAY_SIZE(opcodes))];
+	wr->len = is_atomic(wr->opcode) ? 8 : choose_len(e->pair->plan, r);
+	wr->signaled = rn_random_below(r, 4) || e->sq.tail - e->sq.head > RN_W_WRS / 2;
+	wr->pattern = rn_random_next(r);
+	wr->imm = (uint32_t)rn_random_next(r);
+	if (!take_slots(w, e, wr))
+		return;
+	send.wr_id = wr->id;
+	send.opcode = wr->opcode;
+	send.flags = (wr->signaled ? RN_SEND_SIGNALED : 0) |
+		     (rn_random_below(r, 8) ? 0 : RN_SEND_FENCE);
+	send.imm = wr->imm;
+	send.num_sge = pieces(d, wr->slot, wr->len, sg, r);
+	send.rkey = far->mr.lkey;
+	send.remote_addr = rn_w_slot_address(far, wr->remote_slot);
+	if (is_atomic(wr->opcode))
+		fill_atomic(w, e, wr, &send, r);
+	if (takes_receive(wr->opcode)) {
+		wr->index = e->messages_sent++;
+		e->expected[wr->index % RN_ARRAY_SIZE(e->expected)] = *wr;
+	}
+	e->sq.tail++;
+	rn_w_say(w, "QP %x posts %llu: opcode %u, %u bytes%s", e->qpn,
+		 (unsigned long long)wr->id, (unsigned)wr->opcode, wr->len,
+		 wr->signaled ? "" : ", unsignaled");
+	if (rn_qp_post_send(d->dev, e->qp, rn_w_local(d), &send))
+		rn_w_fail(w, "QP %x does not take a request", e->qpn);
+}
+
+/* ----------------------------------------------------------------------- steps */
+static void on_device(struct rn_world *w, struct rn_w_device *d,
+		      const struct rn_plan_step *step, struct rn_random *r)
+{
+	uint32_t us = 1 + rn_random_below(r, rn_random_below(r, 2) ? 300 : 20000);
+
+	for (uint32_t i = 0; i < w->plan.pairs; i++)
+		if (w->plan.pair[i].dev[0] == d->number ||
+		    w->plan.pair[i].dev[1] == d->number)
+			w->pair[i].troubles += step->what == RN_DO_JUMP ? 2 : 100;
+	rn_w_say(w, "device %u: %s, %u us", d->number, rn_plan_do_name(step->what), us);
+	if (step->what == RN_DO_STALL) {
+		d->stalled_until = w->now + RN_USEC(us);
+		rn_heap_put(&w->heap, d->stalled_until, RN_W_WAKE, d->number);
+	} else if (step->what == RN_DO_JUMP) {
+		d->skew += RN_USEC(us);
+	} else {
+		d->dead = true;
+		for (uint32_t i = 0; i < 2 * w->plan.pairs; i++) {
+			struct rn_w_end *e = &w->pair[i / 2].end[i % 2];
+
+			if (e->qp && e->dev == d->number) {
+				e->may_flush = true;
+				e->alive = false;
+			}
+		}
+		rn_dev_error(d->dev, rn_w_local(d));
+	}
+}
+
+void rn_w_step(struct rn_world *w, const struct rn_plan_step *step)
+{
+	struct rn_w_end *e = &w->pair[step->pair].end[step->side];
+	struct rn_w_device *d = &w->device[e->dev];
+	struct rn_random r = { step->seed };
+
+	if (!e->qp || d->dead || d->stalled_until > w->now)
+		return;
+	switch (step->what) {
+	case RN_DO_SEND:
+		if (e->alive && e->peer->qp)
+			post_send(w, e, &r);
+		break;
+	case RN_DO_RECV:
+		if (e->alive)
+			rn_w_post_recvs(w, e, 1 + rn_random_below(&r, 6), &r);
+		break;
+	case RN_DO_ERROR:
+		if (e->alive)
+			rn_w_to_error(w, e);
+		break;
+	case RN_DO_RECONNECT:
+		reconnect(w, e->pair, &r);
+		break;
+	case RN_DO_DEATH:
+	case RN_DO_STALL:
+	case RN_DO_JUMP:
+		on_device(w, d, step, &r);
+		break;
+	case RN_DO_COUNT:
+		assert(false);
+	}
+	rn_w_drain(d);
+	rn_w_drain(&w->device[e->peer->dev]);
+}

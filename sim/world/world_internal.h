@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* world_internal.h - what the files of sim/world share. */
+#ifndef RN_WORLD_INTERNAL_H
+#define RN_WORLD_INTERNAL_H
+
+#include "heap.h"
+#include "rocin/icrc.h"
+#include "rocin/mr.h"
+#include "rocin/opcode.h"
+#include "rocin/transport.h"
+#include "rocin/wire.h"
+#include "world.h"
+
+enum {
+	RN_W_SLOTS = 512,
+	RN_W_LOCAL = 352, /* the first of them: for SOURCE, SINK and RECV */
+	RN_W_SLOT = 8192, /* bytes */
+	RN_W_WRS = 24,	  /* per queue */
+	RN_W_CQES = 512,
+	RN_W_PACKETS = 4096,	    /* under way at once */
+	RN_W_QP_BLOCK = 128 * 1024, /* bytes for one QP */
+	RN_W_MEMORY_OPS = 1024,
+	RN_W_PSNS = 4096, /* last PSNs of which the payload is remembered */
+	RN_W_COUNTERS = 4,
+};
+
+#define RN_W_BASE UINT64_C(0x10000000)	  /* of the slots */
+#define RN_W_COUNTER UINT64_C(0x20000000) /* words that atomics reach */
+#define RN_W_RING UINT64_C(0x40000000)	  /* completion queue */
+#define RN_W_NONE UINT32_MAX
+
+/* What a slot of memory is open for. */
+enum rn_w_use {
+	RN_W_FREE,
+	RN_W_SOURCE,  /* gathered from by its own device */
+	RN_W_FETCHED, /* read by a peer's READ */
+	RN_W_TARGET,  /* written by a peer's WRITE */
+	RN_W_SINK,    /* written by the responses to its own READ or atomic */
+	RN_W_RECV,    /* written by a message that comes */
+};
+
+struct rn_w_slot {
+	enum rn_w_use use;
+	uint32_t qpn;	    /* who may */
+	uint32_t from, len; /* where, within the slot */
+	uint64_t pattern;   /* what it holds, or is to hold; RECV: not known yet */
+	uint32_t written;   /* bytes, each time they were */
+};
+
+/* A work request as its poster remembers it. */
+struct rn_w_wr {
+	uint64_t id;
+	enum rn_wr_opcode opcode;
+	bool signaled;
+	uint32_t len;
+	uint32_t imm;
+	uint32_t slot;	      /* of its own device; RN_W_NONE */
+	uint32_t remote_slot; /* of the peer's; or counter */
+	uint64_t pattern;     /* of the bytes that move */
+	uint64_t operand, compare;
+	uint64_t fetched;  /* what the atomic found, once carried out */
+	uint64_t index;	   /* which message, or which atomic, of the connection */
+	uint32_t troubles; /* of the pair when it was posted */
+	uint32_t rnrs;	   /* likewise */
+	rn_ns posted;
+};
+
+struct rn_w_queue {
+	struct rn_w_wr wr[RN_W_WRS];
+	uint32_t head, tail; /* counts */
+};
+
+/* One end of a pair. */
+struct rn_w_end {
+	struct rn_w_end *peer;
+	struct rn_w_pair *pair;
+	uint32_t dev, number;
+	uint32_t qpn;
+	struct rn_qp *qp;
+	bool alive;	/* RTS, for all that its owner knows */
+	bool may_flush; /* something has happened that moves it to ERR */
+	struct rn_w_queue sq, rq;
+	uint64_t messages_sent; /* that take a receive; posted */
+	uint64_t messages_got;
+	/* Of messages posted: what the peer's receive is to look like. */
+	struct rn_w_wr expected[2 * RN_W_WRS];
+	uint64_t atomics_posted, atomics_done; /* carried out at the peer */
+	struct rn_w_wr atomic[2 * RN_W_WRS];
+	/* What an observer on the wire knows of its requests. */
+	struct rn_psn next_psn; /* first that has not been sent */
+	struct rn_psn arrived;	/* next PSN that the responder can accept */
+	uint32_t started;	/* messages that have begun to leave */
+	struct rn_psn answered; /* newest PSN in an answer, and its MSN */
+	uint32_t msn;
+	uint32_t rnrs;	  /* RNR NAKs that it was sent */
+	bool lacked_recv; /* a request has come for which there may be no receive */
+	uint32_t payload[RN_W_PSNS]; /* check sum by PSN, 0: none */
+	uint8_t *block;
+};
+
+struct rn_w_pair {
+	const struct rn_plan_pair *plan;
+	struct rn_w_end end[2];
+	uint32_t troubles; /* packets lost, late or damaged; stalls; jumps */
+	uint32_t connection;
+};
+
+struct rn_w_mem_op {
+	bool used;
+	bool stale; /* of a queue pair that has been reset: it ends, without effect */
+	bool is_atomic;
+	void *dst;
+	rn_iova src;
+	uint32_t len;
+	uint32_t qpn;
+	struct rn_mem_atomic_req atomic;
+	uint64_t tag;
+};
+
+struct rn_w_free {
+	uint32_t slot[RN_W_SLOTS], head, tail;
+};
+
+struct rn_w_device {
+	struct rn_world *w;
+	uint32_t number;
+	struct rn_dev *dev;
+	uint64_t stats[RN_STAT_COUNT];
+	struct rn_gid gid;
+	rn_ns skew;	     /* its clock is so much ahead */
+	rn_ns stalled_until; /* the host stands still */
+	bool dead;
+	struct rn_link up, down;
+	struct rn_mr mr;
+	struct rn_mr counters;
+	uint64_t counter[RN_W_COUNTERS];
+	struct rn_w_slot slot[RN_W_SLOTS];
+	struct rn_w_free free[2]; /* for the device itself; for its peers */
+	struct rn_cq cq;
+	struct rn_w_mem_op op[RN_W_MEMORY_OPS];
+	struct rn_cqe ring[RN_W_CQES];
+	uint8_t memory[RN_W_SLOTS * RN_W_SLOT];
+};
+
+struct rn_w_packet {
+	struct rn_flow flow;
+	uint32_t from, to;
+	uint32_t connection; /* of the pair, when it left */
+	uint32_t len;
+	bool damaged;
+	uint8_t bytes[RN_PACKET_MAX + RN_ICRC_LEN];
+};
+
+struct rn_world {
+	struct rn_plan plan;
+	rn_ns now;
+	struct rn_w_device device[RN_PLAN_DEVICES];
+	struct rn_w_pair pair[RN_PLAN_PAIRS];
+	uint32_t qpns;
+	uint64_t ids;
+	struct rn_random fault_random[RN_PLAN_FAULTS];
+	struct rn_random memory_random;
+	struct rn_heap heap;
+	struct rn_w_packet *packet; /* RN_W_PACKETS */
+	uint32_t free_packet[RN_W_PACKETS], free_packets;
+	uint8_t *blocks;
+	rn_world_trace *trace;
+	void *trace_ctx;
+	struct rn_world_result *result;
+};
+
+/* What is in the heap. */
+enum rn_w_event {
+	RN_W_STEP,     /* arg: number in the plan */
+	RN_W_SWITCH,   /* arg: packet that comes to the switch */
+	RN_W_ARRIVAL,  /* arg: packet that comes to its device */
+	RN_W_MEM_DONE, /* arg: device << 16 | operation */
+	RN_W_WAKE,     /* arg: device that has stood still */
+};
+
+/* ------------------------------------------------------------------- world.c */
+/* What is wrong, once: what comes later follows from it. */
+void rn_w_fail(struct rn_world *w, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+void rn_w_say(struct rn_world *w, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+void rn_w_hash(struct rn_world *w, uint64_t a, uint64_t b);
+void rn_w_put(struct rn_world *w, rn_ns at, enum rn_w_event what, uint32_t arg);
+/* Let out what device @d has, and look at it. */
+void rn_w_drain(struct rn_w_device *d);
+static inline rn_ns rn_w_local(const struct rn_w_device *d)
+{
+	return d->w->now + d->skew;
+}
+/* The end with this number on this device; NULL. */
+struct rn_w_end *rn_w_find(struct rn_world *w, uint32_t dev, uint32_t qpn);
+
+/* ----------------------------------------------------------------- network.c */
+/* @pkt, sealed, goes to whom its flow names. */
+void rn_w_leave(struct rn_w_device *d, struct rn_w_packet *pkt);
+void rn_w_at_switch(struct rn_world *w, uint32_t packet);
+void rn_w_arrive(struct rn_world *w, uint32_t packet);
+
+/* ------------------------------------------------------------------ memory.c */
+extern const struct rn_mem_ops rn_w_mem_now, rn_w_mem_later;
+void rn_w_mem_init(struct rn_w_device *d);
+/* Take a slot for @len bytes; RN_W_NONE if there is none. */
+uint32_t rn_w_slot_take(struct rn_w_device *d, enum rn_w_use use, uint32_t qpn,
+			uint32_t len, uint64_t pattern);
+void rn_w_slot_close(struct rn_w_device *d, uint32_t slot);
+/* Close all that are open for @qpn. */
+void rn_w_slot_close_all(struct rn_w_device *d, uint32_t qpn);
+rn_iova rn_w_slot_address(const struct rn_w_device *d, uint32_t slot);
+/* Are the first @len bytes those of @pattern? */
+bool rn_w_slot_holds(const struct rn_w_device *d, uint32_t slot, uint32_t len,
+		     uint64_t pattern);
+uint64_t rn_w_slot_word(const struct rn_w_device *d, uint32_t slot);
+void rn_w_mem_forget(struct rn_w_device *d, uint32_t qpn, bool destroyed);
+void rn_w_mem_done(struct rn_w_device *d, uint32_t op);
+
+/* -------------------------------------------------------------------- work.c */
+bool rn_w_make_pair(struct rn_world *w, uint32_t i);
+void rn_w_close(struct rn_world *w, struct rn_w_end *e);
+void rn_w_step(struct rn_world *w, const struct rn_plan_step *step);
+void rn_w_post_recvs(struct rn_world *w, struct rn_w_end *e, uint32_t count,
+		     struct rn_random *r);
+void rn_w_to_error(struct rn_world *w, struct rn_w_end *e);
+
+/* ------------------------------------------------------------------- check.c */
+void rn_w_check_cqe(struct rn_w_device *d, const struct rn_cqe *cqe);
+void rn_w_check_event(struct rn_w_device *d, const struct rn_event *ev);
+/* An atomic is carried out for the QP @qpn of @d, which found @found. */
+void rn_w_check_atomic(struct rn_w_device *d, uint32_t qpn,
+		       const struct rn_mem_atomic_req *req, uint64_t found);
+/* In the end: everything has completed, everything has been flushed. */
+void rn_w_check_done(struct rn_world *w, struct rn_w_end *e);
+void rn_w_check_flushed(struct rn_world *w, struct rn_w_end *e);
+
+/* -------------------------------------------------------------------- observe.c */
+void rn_w_observe_reset(struct rn_w_end *e, uint32_t psn);
+/* A packet leaves, or reaches its device undamaged. */
+void rn_w_observe_leaves(struct rn_world *w, const struct rn_w_packet *pkt);
+void rn_w_observe_arrives(struct rn_world *w, const struct rn_w_packet *pkt);
+
+#endif /* RN_WORLD_INTERNAL_H */
