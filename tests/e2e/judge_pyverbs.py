@@ -62,7 +62,7 @@ def read_list(path, where):
                 continue
             if len(words) != 4 or words[0] not in ENDS:
                 sys.exit(f"{path}:{number}: wants END WHERE TEST REASON, END one of {ENDS}")
-            if words[1] in ("any", where):
+            if words[1] in ("any", where) or words[1][:1] == "!" and words[1][1:] != where:
                 rows.append((words[0], words[2], words[3].strip()))
     return rows
 

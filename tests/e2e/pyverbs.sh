@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # pyverbs.sh - the test suite of rdma-core: each test passes or stands in pyverbs-skips.txt.
 #
-# usage: pyverbs.sh lo | veth
+# usage: pyverbs.sh lo | huge | veth
 #   lo    on an address of the loopback interface, as any user
+#   huge  the same as root, with huge pages reserved
 #   veth  in a network namespace, over IPv4 and over IPv6, as root
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -14,7 +15,20 @@ if [ "$1" = lo ]; then
 	pyverbs lo "lo:$addr_a" ''
 	exit 0
 fi
-[ "$(id -u)" = 0 ] || skip 'network namespaces need root'
+[ "$(id -u)" = 0 ] || skip 'network namespaces and huge pages need root'
+if [ "$1" = huge ]; then
+	reserved=/proc/sys/vm/nr_hugepages
+	before=$(cat $reserved)
+	free_pages() {
+		echo "$before" >$reserved
+		cleanup
+	}
+	trap free_pages EXIT
+	echo $((before + 16)) >$reserved
+	[ "$(cat $reserved)" -ge $((before + 8)) ] || skip 'no huge pages to be had'
+	pyverbs huge "lo:$addr_a" ''
+	exit 0
+fi
 ns=rocin-pv-$$
 ip netns add "$ns" 2>/dev/null || skip 'network namespaces cannot be made here'
 remove_namespace() {
