@@ -30,6 +30,10 @@ static enum rn_wc_opcode send_opcode(enum rn_wr_opcode op)
 		return RN_WC_COMP_SWAP;
 	case RN_WR_ATOMIC_FETCH_AND_ADD:
 		return RN_WC_FETCH_ADD;
+	case RN_WR_ATOMIC_WRITE:
+		return RN_WC_ATOMIC_WRITE;
+	case RN_WR_FLUSH:
+		return RN_WC_FLUSH;
 	default:
 		return RN_WC_RDMA_WRITE;
 	}
@@ -65,6 +69,9 @@ static void check_effect(struct rn_world *w, struct rn_w_end *e, const struct rn
 			rn_w_fail(w, "READ %llu of QP %x completes without its bytes", id,
 				  e->qpn);
 		return;
+	case RN_WR_FLUSH:
+		return;
+	case RN_WR_ATOMIC_WRITE:
 	case RN_WR_RDMA_WRITE:
 	case RN_WR_RDMA_WRITE_WITH_IMM:
 		if (wr->len &&
@@ -77,12 +84,16 @@ static void check_effect(struct rn_world *w, struct rn_w_end *e, const struct rn
 	default:
 		break;
 	}
-	if (wr->opcode != RN_WR_RDMA_WRITE && wr->index >= e->peer->messages_got)
+	if (wr->opcode != RN_WR_RDMA_WRITE && wr->opcode != RN_WR_ATOMIC_WRITE &&
+	    wr->index >= e->peer->messages_got)
 		rn_w_fail(w, "%llu of QP %x completes before its receive", id, e->qpn);
 }
 
 static void succeed(struct rn_world *w, struct rn_w_end *e, const struct rn_w_wr *wr)
 {
+	if (wr->bad)
+		rn_w_fail(w, "%llu of QP %x succeeds with a wrong key",
+			  (unsigned long long)wr->id, e->qpn);
 	check_effect(w, e, wr);
 	rn_w_slot_close(device_of(w, e), wr->slot);
 	rn_w_slot_close(device_of(w, e->peer), wr->remote_slot);
@@ -102,6 +113,8 @@ static bool is_allowed(struct rn_world *w, const struct rn_w_end *e,
 		return e->may_flush;
 	case RN_WC_RETRY_EXC_ERR:
 		return peer_gone || e->pair->troubles - wr->troubles > p->retry;
+	case RN_WC_REM_ACCESS_ERR:
+		return wr->bad;
 	case RN_WC_RNR_RETRY_EXC_ERR:
 		return p->rnr_retry < 7 && e->rnrs - wr->rnrs > p->rnr_retry;
 	default:
@@ -224,10 +237,19 @@ void rn_w_check_cqe(struct rn_w_device *d, const struct rn_cqe *cqe)
 
 void rn_w_check_event(struct rn_w_device *d, const struct rn_event *ev)
 {
-	if (!ev->completion && ev->async != RN_EVENT_COMM_EST)
-		rn_w_fail(d->w,
-			  "device %u raises event %u, for which there was no reason",
-			  d->number, (unsigned)ev->async);
+	struct rn_w_end *e = ev->qp && !ev->completion
+				     ? rn_w_find(d->w, d->number, rn_qp_qpn(ev->qp))
+				     : NULL;
+
+	if (ev->completion || ev->async == RN_EVENT_COMM_EST)
+		return;
+	if (e && ev->async == RN_EVENT_QP_ACCESS_ERR && e->peer->bad_posted) {
+		e->may_flush = true;
+		e->alive = false;
+		return;
+	}
+	rn_w_fail(d->w, "device %u raises event %u, for which there was no reason",
+		  d->number, (unsigned)ev->async);
 }
 
 void rn_w_check_atomic(struct rn_w_device *d, uint32_t qpn,

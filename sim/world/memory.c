@@ -43,7 +43,8 @@ static void add_region(struct rn_w_device *d, struct rn_mr *mr, uint32_t key,
 		.length = length,
 		.iova_base = base,
 		.access = RN_ACCESS_LOCAL_WRITE | RN_ACCESS_REMOTE_WRITE |
-			  RN_ACCESS_REMOTE_READ | RN_ACCESS_REMOTE_ATOMIC,
+			  RN_ACCESS_REMOTE_READ | RN_ACCESS_REMOTE_ATOMIC |
+			  RN_ACCESS_FLUSH_GLOBAL,
 	};
 	int rc = rn_mr_init(mr, &attr);
 
@@ -229,8 +230,9 @@ static enum rn_mem_result read_now(void *ctx, void *dst, rn_iova src, uint32_t l
 				   struct rn_mem_attr attr, uint64_t tag)
 {
 	(void)tag;
-	return may_read(ctx, src, len, attr.qpn) ? fetch(ctx, dst, src, len)
-						 : RN_MEM_FAULT;
+	return (attr.flags & RN_MEM_PUSH) || may_read(ctx, src, len, attr.qpn)
+		       ? fetch(ctx, dst, src, len)
+		       : RN_MEM_FAULT;
 }
 
 static enum rn_mem_result carry_out(struct rn_w_device *d,
@@ -285,7 +287,7 @@ static enum rn_mem_result later(struct rn_w_device *d, const struct rn_w_mem_op 
 static enum rn_mem_result read_later(void *ctx, void *dst, rn_iova src, uint32_t len,
 				     struct rn_mem_attr attr, uint64_t tag)
 {
-	if (!may_read(ctx, src, len, attr.qpn))
+	if (!(attr.flags & RN_MEM_PUSH) && !may_read(ctx, src, len, attr.qpn))
 		return RN_MEM_FAULT;
 	return later(ctx, &(struct rn_w_mem_op){ .dst = dst,
 						 .src = src,

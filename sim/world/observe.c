@@ -10,7 +10,9 @@ void rn_w_observe_reset(struct rn_w_end *e, uint32_t psn)
 	e->next_psn = e->arrived = e->answered = rn_psn(psn);
 	e->started = e->msn = 0;
 	e->lacked_recv = false;
+	e->rd_head = e->rd_tail = 0;
 	memset(e->payload, 0, sizeof(e->payload));
+	memset(e->ended, 0, sizeof(e->ended));
 }
 
 /* A packet, taken apart. */
@@ -60,6 +62,38 @@ static uint32_t sum(const struct seen *s)
 	return (uint32_t)h | 1;
 }
 
+static bool is_answered_alone(const struct seen *s)
+{
+	return s->op->kind == RN_OP_KIND_READ || s->op->kind == RN_OP_KIND_ATOMIC ||
+	       s->op->kind == RN_OP_KIND_ATOMIC_WRITE || s->op->kind == RN_OP_KIND_FLUSH;
+}
+
+/* READs and atomics that no answer has come to yet: no more than the peer takes, and none
+ * when a request with a fence leaves.
+ */
+static void check_depth(struct rn_world *w, const struct seen *s)
+{
+	struct rn_w_end *e = s->from;
+	struct rn_psn last = rn_psn_add(s->bth.psn, packets_of(s) - 1);
+	bool begins = s->bth.psn.v == e->next_psn.v && (s->op->flags & RN_OP_FIRST);
+
+	/* Having gone back it asks again. */
+	while (e->rd_tail != e->rd_head &&
+	       !rn_psn_before(e->rd_last[(e->rd_tail - 1) % RN_W_DEPTH], s->bth.psn))
+		e->rd_tail--;
+	if (begins && e->fence[e->started % (2 * RN_W_WRS)] && e->rd_tail != e->rd_head)
+		rn_w_fail(w, "QP %x sends PSN %06x in spite of a fence", e->qpn,
+			  s->bth.psn.v);
+	if (!is_answered_alone(s))
+		return;
+	if (e->rd_tail - e->rd_head >= e->pair->plan->depth) {
+		rn_w_fail(w, "QP %x has more than %u READs and atomics under way", e->qpn,
+			  e->pair->plan->depth);
+		return;
+	}
+	e->rd_last[e->rd_tail++ % RN_W_DEPTH] = last;
+}
+
 static void request_leaves(struct rn_world *w, const struct seen *s)
 {
 	struct rn_w_end *e = s->from;
@@ -68,6 +102,7 @@ static void request_leaves(struct rn_world *w, const struct seen *s)
 	int32_t ahead = rn_psn_diff(psn, e->next_psn);
 	bool payload = s->op->kind == RN_OP_KIND_SEND || s->op->kind == RN_OP_KIND_WRITE;
 
+	check_depth(w, s);
 	if (ahead > 0)
 		rn_w_fail(w, "QP %x sends PSN %06x before %06x", e->qpn, psn.v,
 			  e->next_psn.v);
@@ -77,6 +112,10 @@ static void request_leaves(struct rn_world *w, const struct seen *s)
 	*known = payload ? sum(s) : 0;
 	if (ahead == 0 && (s->op->flags & RN_OP_FIRST))
 		e->started++;
+	if (ahead == 0)
+		for (uint32_t i = 0; i < packets_of(s); i++)
+			e->ended[(psn.v + i) % RN_W_PSNS] =
+				e->started - !(s->op->flags & RN_OP_LAST);
 	if (!rn_psn_before(rn_psn_add(psn, packets_of(s)), e->next_psn))
 		e->next_psn = rn_psn_add(psn, packets_of(s));
 	if (s->payload_len > e->pair->plan->mtu)
@@ -101,12 +140,19 @@ static void aeth_leaves(struct rn_world *w, const struct seen *s)
 	if (aeth.msn > e->started)
 		rn_w_fail(w, "QP %x has counted %u messages, of %u that have begun",
 			  s->from->qpn, aeth.msn, e->started);
+	if (s->op->kind == RN_OP_KIND_ACK && rn_aeth_type(aeth.syndrome) == RN_AETH_ACK &&
+	    e->started && rn_psn_before(s->bth.psn, e->next_psn) &&
+	    aeth.msn < e->ended[s->bth.psn.v % RN_W_PSNS])
+		rn_w_fail(w,
+			  "QP %x acknowledges PSN %06x with MSN %u, and %u messages end "
+			  "there",
+			  s->from->qpn, s->bth.psn.v, aeth.msn,
+			  e->ended[s->bth.psn.v % RN_W_PSNS]);
 	if (rn_aeth_type(aeth.syndrome) == RN_AETH_ACK &&
 	    !rn_psn_before(s->bth.psn, e->arrived))
 		rn_w_fail(w, "QP %x acknowledges PSN %06x, and %06x has not come",
 			  s->from->qpn, s->bth.psn.v, e->arrived.v);
 	if (rn_aeth_type(aeth.syndrome) == RN_AETH_RNR) {
-		e->rnrs++;
 		if (!s->from->lacked_recv)
 			rn_w_fail(w, "QP %x says that it has no receive, and has %u",
 				  s->from->qpn, s->from->rq.tail - s->from->rq.head);
@@ -141,11 +187,27 @@ void rn_w_observe_leaves(struct rn_world *w, const struct rn_w_packet *pkt)
 		aeth_leaves(w, &s);
 }
 
+/* Whatever answers something later answers what was before it. */
+static void answer_arrives(const struct seen *s)
+{
+	struct rn_w_end *e = s->to;
+
+	if ((s->op->flags & RN_OP_AETH) && rn_aeth_type(s->ext[0]) == RN_AETH_RNR)
+		e->rnrs++;
+	while (e->rd_head != e->rd_tail &&
+	       !rn_psn_before(s->bth.psn, e->rd_last[e->rd_head % RN_W_DEPTH]))
+		e->rd_head++;
+}
+
 void rn_w_observe_arrives(struct rn_world *w, const struct rn_w_packet *pkt)
 {
 	struct seen s;
 
-	if (!take_apart(w, pkt, &s) || !(s.op->flags & RN_OP_REQUEST))
+	if (!take_apart(w, pkt, &s))
+		return;
+	if (s.op->flags & RN_OP_RESPONSE)
+		answer_arrives(&s);
+	if (!(s.op->flags & RN_OP_REQUEST))
 		return;
 	/* The answer may have to wait behind others, and a receive may come meanwhile. */
 	if (s.to->rq.head == s.to->rq.tail)

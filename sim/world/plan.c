@@ -60,10 +60,10 @@ static enum rn_plan_do choose_step(struct rn_random *r, bool rough)
 
 static void make_steps(struct rn_plan *plan, struct rn_random *r)
 {
-	bool rough = rn_random_below(r, 2);
 	uint32_t pace = 1u << (8 + rn_random_below(r, 9));
 	rn_ns at = RN_USEC(10);
 
+	plan->rough = rn_random_below(r, 2);
 	plan->steps = 24 + rn_random_below(r, RN_PLAN_STEPS - 24);
 	for (uint32_t i = 0; i < plan->steps; i++) {
 		/* Bursts, and pauses that let timers run out. */
@@ -73,7 +73,7 @@ static void make_steps(struct rn_plan *plan, struct rn_random *r)
 			at += RN_USEC(rn_random_below(r, 5000));
 		plan->step[i] = (struct rn_plan_step){
 			.at = at,
-			.what = choose_step(r, rough),
+			.what = choose_step(r, plan->rough),
 			.pair = (uint8_t)rn_random_below(r, plan->pairs),
 			.side = (uint8_t)rn_random_below(r, 2),
 			.seed = rn_random_next(r),
@@ -113,6 +113,7 @@ void rn_plan_make(struct rn_plan *plan, uint64_t seed, uint32_t devices)
 	plan->mem_delay = rn_random_below(&r, 3) ? 0 : 1 + rn_random_below(&r, 20000);
 	plan->acks_late = !rn_random_below(&r, 3);
 	plan->window_max = 16384u << rn_random_below(&r, 6);
+	plan->read_window = 8192u << rn_random_below(&r, 5);
 	plan->link = (struct rn_link_cfg){
 		.rate = UINT64_C(1000000000) << rn_random_below(&r, 7),
 		.delay = 100 + rn_random_below(&r, 20000),

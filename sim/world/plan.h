@@ -71,8 +71,9 @@ struct rn_plan {
 	uint64_t seed;
 	uint32_t devices, pairs, steps, faults;
 	rn_ns mem_delay; /* > 0: reads and atomics answer PENDING, for at most so long */
+	bool rough;	 /* programs reset queue pairs, hosts fail, keys are wrong */
 	bool acks_late;	 /* acknowledgements leave when nothing else happens */
-	uint32_t window_max;
+	uint32_t window_max, read_window;
 	struct rn_link_cfg link; /* every one */
 	struct rn_plan_pair pair[RN_PLAN_PAIRS];
 	struct rn_plan_step step[RN_PLAN_STEPS]; /* in order of time */

@@ -64,7 +64,8 @@ static void create(struct rn_world *w, struct rn_w_end *e)
 	struct rn_w_device *d = &w->device[e->dev];
 	const struct rn_qp_init init = {
 		.type = e->pair->plan->type,
-		.qpn = 0x11 + w->qpns++,
+		/* One process, one slot: a window that all share. */
+		.qpn = 0x110 + (w->qpns++ << 8),
 		.pd = PD,
 		.send_cq = &d->cq,
 		.recv_cq = &d->cq,
@@ -87,8 +88,8 @@ static void forget(struct rn_world *w, struct rn_w_end *e)
 	rn_w_slot_close_all(&w->device[e->dev], e->qpn);
 	e->sq.head = e->sq.tail = e->rq.head = e->rq.tail = 0;
 	e->messages_sent = e->messages_got = 0;
-	e->atomics_posted = e->atomics_done = 0;
-	e->alive = e->may_flush = false;
+	e->atomics_posted = e->atomics_done = e->requests = 0;
+	e->alive = e->may_flush = e->bad_posted = false;
 	e->rnrs = 0;
 }
 
@@ -265,6 +266,8 @@ static const enum rn_wr_opcode opcodes[] = {
 	RN_WR_RDMA_READ,
 	RN_WR_ATOMIC_FETCH_AND_ADD,
 	RN_WR_ATOMIC_CMP_AND_SWP,
+	RN_WR_ATOMIC_WRITE,
+	RN_WR_FLUSH,
 };
 
 static uint32_t choose_len(const struct rn_plan_pair *p, struct rn_random *r)
@@ -294,17 +297,24 @@ static bool is_atomic(enum rn_wr_opcode op)
 	return op == RN_WR_ATOMIC_FETCH_AND_ADD || op == RN_WR_ATOMIC_CMP_AND_SWP;
 }
 
+static bool is_word(enum rn_wr_opcode op)
+{
+	return is_atomic(op) || op == RN_WR_ATOMIC_WRITE;
+}
+
 /* Memory at both ends for @wr. False: there is none left. */
 static bool take_slots(struct rn_world *w, struct rn_w_end *e, struct rn_w_wr *wr)
 {
 	struct rn_w_device *d = &w->device[e->dev];
 	struct rn_w_device *far = &w->device[e->peer->dev];
 	bool back = wr->opcode == RN_WR_RDMA_READ || is_atomic(wr->opcode);
-	bool write =
-		wr->opcode == RN_WR_RDMA_WRITE || wr->opcode == RN_WR_RDMA_WRITE_WITH_IMM;
+	bool write = wr->opcode == RN_WR_RDMA_WRITE || wr->opcode == RN_WR_ATOMIC_WRITE ||
+		     wr->opcode == RN_WR_RDMA_WRITE_WITH_IMM;
 
-	if (wr->len == 0)
+	if (wr->len == 0 || wr->opcode == RN_WR_FLUSH)
 		return true;
+	if (wr->opcode == RN_WR_ATOMIC_WRITE)
+		wr->pattern &= UINT64_C(0xfffffff8ffffffff); /* aligned */
 	wr->slot = rn_w_slot_take(d, back ? RN_W_SINK : RN_W_SOURCE, e->qpn, wr->len,
 				  wr->pattern);
 	if (wr->slot == RN_W_NONE)
@@ -338,6 +348,25 @@ static void fill_atomic(struct rn_world *w, struct rn_w_end *e, struct rn_w_wr *
 	e->atomic[wr->index % RN_ARRAY_SIZE(e->atomic)] = *wr;
 }
 
+static uint32_t choose_flags(const struct rn_w_wr *wr, struct rn_random *r)
+{
+	return (wr->signaled ? RN_SEND_SIGNALED : 0) |
+	       (rn_random_below(r, 8) ? 0 : RN_SEND_FENCE) |
+	       (rn_random_below(r, 8) ? 0 : RN_SEND_SOLICITED);
+}
+
+/* Now and then a program names a key that is not there. */
+static void maybe_spoil(struct rn_world *w, struct rn_w_end *e, struct rn_w_wr *wr,
+			struct rn_send_wr *send, struct rn_random *r)
+{
+	if (rn_random_below(r, 256) || !w->plan.rough || !wr->len)
+		return;
+	if (wr->opcode != RN_WR_RDMA_WRITE && wr->opcode != RN_WR_RDMA_READ)
+		return;
+	send->rkey ^= 0xff00;
+	wr->bad = e->bad_posted = true;
+}
+
 static void post_send(struct rn_world *w, struct rn_w_end *e, struct rn_random *r)
 {
 	struct rn_w_device *d = &w->device[e->dev];
@@ -350,7 +379,7 @@ static void post_send(struct rn_world *w, struct rn_w_end *e, struct rn_random *
 		return;
 	wr = new_wr(w, &e->sq, 0, e);
 	wr->opcode = opcodes[rn_random_below(r, RN_ARRAY_SIZE(opcodes))];
-	wr->len = is_atomic(wr->opcode) ? 8 : choose_len(e->pair->plan, r);
+	wr->len = is_word(wr->opcode) ? 8 : choose_len(e->pair->plan, r);
 	wr->signaled = rn_random_below(r, 4) || e->sq.tail - e->sq.head > RN_W_WRS / 2;
 	wr->pattern = rn_random_next(r);
 	wr->imm = (uint32_t)rn_random_next(r);
@@ -358,22 +387,28 @@ static void post_send(struct rn_world *w, struct rn_w_end *e, struct rn_random *
 		return;
 	send.wr_id = wr->id;
 	send.opcode = wr->opcode;
-	send.flags = (wr->signaled ? RN_SEND_SIGNALED : 0) |
-		     (rn_random_below(r, 8) ? 0 : RN_SEND_FENCE);
+	send.flags = choose_flags(wr, r);
 	send.imm = wr->imm;
-	send.num_sge = pieces(d, wr->slot, wr->len, sg, r);
+	if (wr->slot != RN_W_NONE)
+		send.num_sge = pieces(d, wr->slot, wr->len, sg, r);
+	send.flush_length = wr->opcode == RN_WR_FLUSH ? wr->len : 0;
+	send.flush_placement = RN_FLUSH_GLOBAL;
 	send.rkey = far->mr.lkey;
 	send.remote_addr = rn_w_slot_address(far, wr->remote_slot);
 	if (is_atomic(wr->opcode))
 		fill_atomic(w, e, wr, &send, r);
+	maybe_spoil(w, e, wr, &send, r);
 	if (takes_receive(wr->opcode)) {
 		wr->index = e->messages_sent++;
 		e->expected[wr->index % RN_ARRAY_SIZE(e->expected)] = *wr;
 	}
+	e->fence[e->requests++ % RN_ARRAY_SIZE(e->fence)] = send.flags & RN_SEND_FENCE;
 	e->sq.tail++;
 	rn_w_say(w, "QP %x posts %llu: opcode %u, %u bytes%s", e->qpn,
 		 (unsigned long long)wr->id, (unsigned)wr->opcode, wr->len,
-		 wr->signaled ? "" : ", unsignaled");
+		 wr->bad	? ", wrong key"
+		 : wr->signaled ? ""
+				: ", unsignaled");
 	if (rn_qp_post_send(d->dev, e->qp, rn_w_local(d), &send))
 		rn_w_fail(w, "QP %x does not take a request", e->qpn);
 }
@@ -418,8 +453,10 @@ void rn_w_step(struct rn_world *w, const struct rn_plan_step *step)
 		return;
 	switch (step->what) {
 	case RN_DO_SEND:
-		if (e->alive && e->peer->qp)
+		if (e->alive)
 			post_send(w, e, &r);
+		else if (!rn_random_below(&r, 6))
+			reconnect(w, e->pair, &r);
 		break;
 	case RN_DO_RECV:
 		if (e->alive)

@@ -219,7 +219,7 @@ static void start_device(struct rn_world *w, uint32_t i)
 		.window_start = w->plan.window_max / 2,
 		.window_min = 8192,
 		.window_max = w->plan.window_max,
-		.read_window = 1 << 17,
+		.read_window = w->plan.read_window,
 		.read_chunk = 1 << 13,
 		.mem = w->plan.mem_delay ? &rn_w_mem_later : &rn_w_mem_now,
 		.mem_ctx = d,

@@ -22,6 +22,7 @@ enum {
 	RN_W_MEMORY_OPS = 1024,
 	RN_W_PSNS = 4096, /* last PSNs of which the payload is remembered */
 	RN_W_COUNTERS = 4,
+	RN_W_DEPTH = 16, /* READs and atomics under way */
 };
 
 #define RN_W_BASE UINT64_C(0x10000000)	  /* of the slots */
@@ -52,6 +53,7 @@ struct rn_w_wr {
 	uint64_t id;
 	enum rn_wr_opcode opcode;
 	bool signaled;
+	bool bad; /* names a key that is not there */
 	uint32_t len;
 	uint32_t imm;
 	uint32_t slot;	      /* of its own device; RN_W_NONE */
@@ -77,8 +79,9 @@ struct rn_w_end {
 	uint32_t dev, number;
 	uint32_t qpn;
 	struct rn_qp *qp;
-	bool alive;	/* RTS, for all that its owner knows */
-	bool may_flush; /* something has happened that moves it to ERR */
+	bool alive;	 /* RTS, for all that its owner knows */
+	bool bad_posted; /* a request with a wrong key, on this connection */
+	bool may_flush;	 /* something has happened that moves it to ERR */
 	struct rn_w_queue sq, rq;
 	uint64_t messages_sent; /* that take a receive; posted */
 	uint64_t messages_got;
@@ -94,7 +97,12 @@ struct rn_w_end {
 	uint32_t msn;
 	uint32_t rnrs;	  /* RNR NAKs that it was sent */
 	bool lacked_recv; /* a request has come for which there may be no receive */
-	uint32_t payload[RN_W_PSNS]; /* check sum by PSN, 0: none */
+	uint32_t payload[RN_W_PSNS];	   /* check sum by PSN, 0: none */
+	uint32_t ended[RN_W_PSNS];	   /* messages that end up to this PSN */
+	struct rn_psn rd_last[RN_W_DEPTH]; /* READs and atomics not answered */
+	uint32_t rd_head, rd_tail;
+	bool fence[2 * RN_W_WRS]; /* of the requests posted, by number */
+	uint64_t requests;
 	uint8_t *block;
 };
 

@@ -2,9 +2,11 @@
 /* cmd_sim.c - `rocin sim`: run worlds in virtual time, seed by seed. */
 #include <errno.h>
 #include <jansson.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cmd.h"
 #include "world.h"
@@ -142,12 +144,36 @@ static void report(struct rn_world *w, const struct sim_args *args, struct sim_s
 	}
 }
 
+/* An assertion of the transport ends the program: not without the line that repeats it.
+ */
+static char last_words[128];
+
+static void on_abort(int number)
+{
+	(void)number;
+	if (write(STDOUT_FILENO, last_words, strlen(last_words)) < 0)
+		_exit(RN_EXIT_FAILURE);
+}
+
+static void prepare_last_words(const struct sim_args *args, uint64_t seed)
+{
+	int len = snprintf(last_words, sizeof(last_words), "rocin sim --seeds %llu",
+			   (unsigned long long)seed);
+
+	if (args->devices)
+		len += snprintf(last_words + len, sizeof(last_words) - (size_t)len,
+				" --devices %u", args->devices);
+	snprintf(last_words + len, sizeof(last_words) - (size_t)len,
+		 "\n    an assertion failed\n");
+}
+
 static void run_seed(struct rn_world *w, const struct sim_args *args, uint64_t seed,
 		     struct sim_sum *sum)
 {
 	struct rn_world_result r;
 	struct rn_plan plan;
 
+	prepare_last_words(args, seed);
 	rn_plan_make(&plan, seed, args->devices);
 	rn_world_run(w, &plan, args->trace ? print_line : NULL, stdout, &r);
 	sum->seeds++;
@@ -215,6 +241,7 @@ int rn_cmd_sim(int argc, char **argv)
 	int rc = 0;
 
 	argp_parse(&argp, argc, argv, 0, NULL, &args);
+	signal(SIGABRT, on_abort);
 	w = rn_world_new();
 	if (!w) {
 		rn_complain("%s", strerror(ENOMEM));

@@ -1,0 +1,49 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# report.sh ROCIN - what `rocin sim` prints, and what it refuses.
+set -u
+rocin=$1
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+fail() {
+	echo "FAILED: $*"
+	exit 1
+}
+
+# refuses STATUS ARGUMENT...
+refuses() {
+	local want=$1 status
+	shift
+	"$rocin" sim "$@" >"$work/out" 2>&1
+	status=$?
+	[ $status = "$want" ] || fail "sim $*: status $status, not $want"
+}
+
+"$rocin" sim --json --seeds 3..7 >"$work/json" || fail json
+python3 -c '
+import json, sys
+report = json.load(open(sys.argv[1]))
+assert report["seeds"] == 5 and report["failed"] == 0 and report["failures"] == []
+assert report["packets"] > 100 and report["completions"] > 100
+' "$work/json" || fail 'the numbers'
+
+printf '# two of them\n3 a reason\n\n4\n' >"$work/seeds"
+"$rocin" sim --hashes --file "$work/seeds" >"$work/file" || fail file
+"$rocin" sim --hashes --seeds 3..4 >"$work/range" || fail range
+cmp "$work/file" "$work/range" || fail 'a file and a range of the same seeds differ'
+
+"$rocin" sim --trace --seeds 3 >"$work/trace" || fail trace
+for what in 'are connected' 'posts' 'RC_ACK' 'completes' 'faults end' '1 seeds, 0 failed'; do
+	grep -q "$what" "$work/trace" || fail "the trace has no \"$what\""
+done
+
+refuses 64 --seeds 7..3
+refuses 64 --seeds x
+refuses 64 --devices 9
+refuses 64 --devices 1
+refuses 64 more
+refuses 1 --file "$work/missing"
+printf '3\nx\n' >"$work/seeds"
+refuses 64 --file "$work/seeds"
+grep -q 'seeds:2: expected a seed' "$work/out" || fail 'the line is not named'
