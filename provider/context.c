@@ -12,6 +12,7 @@
 #include "mw.h"
 #include "provider.h"
 #include "raw_socket.h"
+#include "wq.h"
 
 enum {
 	ASYNC_RECORD_LEN = 16
@@ -56,6 +57,7 @@ static void init(struct rnp_context *ctx)
 	LIST_INIT(&ctx->ahs);
 	LIST_INIT(&ctx->pds);
 	LIST_INIT(&ctx->mws);
+	LIST_INIT(&ctx->rwq_tables);
 	pthread_mutex_init(&ctx->channel_lock, NULL);
 	ctx->base.num_comp_vectors = RNP_COMP_VECTORS;
 }
@@ -178,11 +180,14 @@ static void detach_all(struct rnp_context *ctx)
 	struct rnp_ah *ah;
 	struct rnp_pd *pd;
 	struct rnp_mw *mw;
+	struct rnp_rwq_table *table;
 
 	while ((flow = LIST_FIRST(&ctx->flows)))
 		rnp_flow_detach(flow);
 	while ((qp = LIST_FIRST(&ctx->qps)))
 		rnp_qp_detach(qp);
+	while ((table = LIST_FIRST(&ctx->rwq_tables)))
+		rnp_rwq_table_detach(ctx, table);
 	while ((srq = LIST_FIRST(&ctx->srqs)))
 		rnp_srq_detach(srq);
 	while ((xrcd = LIST_FIRST(&ctx->xrcds)))

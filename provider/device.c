@@ -122,6 +122,14 @@ int rnp_query_device_ex(struct ibv_context *context,
 					.supported_qpts = 1u << IBV_QPT_RC |
 							  1u << IBV_QPT_UC |
 							  1u << IBV_QPT_UD },
+		.max_wq_type_rq = RNP_WQ_MAX,
+		.rss_caps = {
+			.supported_qpts = 1 << IBV_QPT_RAW_PACKET,
+			.max_rwq_indirection_tables = RNP_RWQ_TABLE_MAX,
+			.max_rwq_indirection_table_size = 1 << RNP_RWQ_TABLE_LOG_MAX,
+			.rx_hash_fields_mask = RNP_RSS_FIELDS,
+			.rx_hash_function = IBV_RX_HASH_FUNC_TOEPLITZ,
+		},
 		.cq_mod_caps = { .max_cq_count = RNP_CQ_MOD_MAX,
 				 .max_cq_period = RNP_CQ_MOD_MAX },
 		.max_dm_size = RNP_DM_BYTES,

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "log.h"
-#include "provider.h"
+#include "wq.h"
 
 /* What ibv_get_cq_event() and ibv_get_async_event() read. */
 struct comp_record {
@@ -170,6 +170,13 @@ static void on_qp_event(struct rnp_qp *qp, enum rn_async_event type)
 {
 	struct rnp_qp *handle = qp;
 
+	if (qp->wq) {
+		/* The only one that befalls such a queue: a CQ that lost a completion. */
+		assert(type == RN_EVENT_QP_FATAL);
+		write_async(qp->ctx, (uintptr_t)&qp->wq->base, IBV_EVENT_WQ_FATAL,
+			    &qp->async_events);
+		return;
+	}
 	/* Everybody who has it open is told. */
 	do {
 		write_async(handle->ctx, (uintptr_t)&handle->base.qp, (int)type,
@@ -271,12 +278,15 @@ void rnp_cq_settle_events(struct rnp_cq *cq)
 void rnp_qp_settle_events(struct rnp_qp *qp)
 {
 	struct ibv_qp *base = &qp->base.qp;
-	struct awaited a = { .mutex = &base->mutex,
-			     .cond = &base->cond,
-			     .acked = &base->events_completed };
+	struct ibv_wq *wq = qp->wq ? &qp->wq->base : NULL; /* what the program sees */
+	void *seen = wq ? (void *)wq : (void *)base;
+	struct awaited a = { .mutex = wq ? &wq->mutex : &base->mutex,
+			     .cond = wq ? &wq->cond : &base->cond,
+			     .acked = wq ? &wq->events_completed
+					 : &base->events_completed };
 
 	if (qp->async_events)
-		qp->async_events -= rnp_event_pipe_purge(&qp->ctx->async, base);
+		qp->async_events -= rnp_event_pipe_purge(&qp->ctx->async, seen);
 	a.read = qp->async_events;
 	wait_for_acks(&a);
 }

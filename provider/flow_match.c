@@ -92,13 +92,15 @@ static void parse_ip4(struct rnp_frame_view *v, struct rest *r)
 	memcpy(f->ip4_src, p + 12, 4);
 	memcpy(f->ip4_dst, p + 16, 4);
 	v->layers |= RNP_LAYER_IP4;
+	if (fragment & 0x3fff)
+		v->layers |= RNP_LAYER_FRAGMENT;
 	if (!(fragment & 0x1fff) && pull(r, (size_t)words * 4 - IP4_LEN))
 		parse_l4(v, r, f->ip4_proto[0]);
 }
 
 /* Step over one extension header. False: there is none, or nothing can be told behind it.
  */
-static bool skip_extension(struct rest *r, unsigned *next)
+static bool skip_extension(struct rnp_frame_view *v, struct rest *r, unsigned *next)
 {
 	const uint8_t *p;
 	size_t len;
@@ -114,6 +116,8 @@ static bool skip_extension(struct rest *r, unsigned *next)
 		return false;
 	}
 	p = pull(r, EXTENSION_UNIT);
+	if (p && *next == NEXT_FRAGMENT && be16(p + 2) & 0xfff9)
+		v->layers |= RNP_LAYER_FRAGMENT;
 	if (!p || (*next == NEXT_FRAGMENT && be16(p + 2) & 0xfff8)) {
 		r->len = 0; /* cut short, or a later fragment */
 		return false;
@@ -149,7 +153,7 @@ static void parse_ip6(struct rnp_frame_view *v, struct rest *r)
 	v->layers |= RNP_LAYER_IP6;
 	next = p[6];
 	for (unsigned i = 0; i < EXTENSIONS_MAX; i++)
-		if (!skip_extension(r, &next))
+		if (!skip_extension(v, r, &next))
 			break;
 	parse_l4(v, r, next);
 }

@@ -21,6 +21,7 @@ enum rnp_flow_layer {
 	RNP_LAYER_IP6 = 1 << 3,
 	RNP_LAYER_TCP = 1 << 4, /* of TCP and UDP the ports; not in a later fragment */
 	RNP_LAYER_UDP = 1 << 5,
+	RNP_LAYER_FRAGMENT = 1 << 6, /* of an IP packet, not the whole; not for rules */
 };
 
 /* All in network order, so bytes only: no padding. Zero where the layer is absent. */

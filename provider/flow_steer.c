@@ -78,11 +78,15 @@ static bool is_served(const struct rnp_steer *s, const void *qp)
 
 static void serve(struct visit *v, struct rnp_rule *rule)
 {
+	void *qp = rule->qp;
+
 	if (is_served(v->steer, rule->qp))
 		return;
 	rule->served = v->steer->frames;
 	v->delivered++;
-	v->deliver(v->arg, rule->qp, rule->tag);
+	if (rule->rss)
+		qp = rnp_rss_choose(rule->rss, &v->view);
+	v->deliver(v->arg, qp, rule->tag);
 }
 
 static void count(const struct visit *v, const struct rnp_rule *rule)

@@ -10,7 +10,7 @@
  *
  * It ends in the first stage in which a rule matches, unless all that match there let it
  * pass (dont_trap). Every QP with a matching rule of that stage gets it, each QP once; if
- * one of the rules drops, none does.
+ * one of the rules drops, none does. A QP that spreads frames hands it to one queue.
  *
  * Threads: nothing here locks; guarded by the engine lock.
  */
@@ -20,6 +20,7 @@
 #include <sys/queue.h>
 
 #include "flow_match.h"
+#include "rss.h"
 
 enum rnp_rule_kind {
 	RNP_RULE_SNIFFER,
@@ -41,6 +42,7 @@ struct rnp_rule {
 	uint32_t tag;		     /* handed to deliver */
 	struct rnp_flow_match match; /* of a normal rule */
 	void *qp;		     /* who gets the frame */
+	const struct rnp_rss *rss;   /* one of these instead, or NULL */
 	struct rnp_tally *tally;     /* or NULL */
 
 	TAILQ_ENTRY(rnp_rule) link;
@@ -62,7 +64,8 @@ typedef void rnp_deliver_fn(void *arg, void *qp, uint32_t tag);
 /**
  * rnp_steer_frame() - Find who gets a frame
  * @frame:	From the destination address on; any length
- * @deliver:	Called for each QP; may not change the rules
+ * @deliver:	Called for each QP, or the queue that it has chosen; may not change the
+ *		rules
  *
  * Return: how many QPs got it.
  */

@@ -146,14 +146,17 @@ int rnp_hca_add(struct rnp_hca *hca, enum rnp_hca_kind kind)
 		[RNP_HCA_CQ] = RNP_CQ_MAX, [RNP_HCA_PD] = RNP_PD_MAX,
 		[RNP_HCA_MR] = RNP_MR_MAX, [RNP_HCA_MCAST_GRP] = RNP_MCAST_GRP_MAX,
 		[RNP_HCA_MW] = RNP_MW_MAX, [RNP_HCA_SRQ] = RNP_SRQ_MAX,
+		[RNP_HCA_WQ] = RNP_WQ_MAX, [RNP_HCA_RWQ_TABLE] = RNP_RWQ_TABLE_MAX,
 	};
 	uint32_t count = hca->count[kind] + 1;
 	int rc = 0;
 
 	if (count > limit[kind])
 		return -ENOMEM;
-	if (kind == RNP_HCA_QP)
-		rc = grow(hca, &hca->qps, count, rn_dev_grow_qp_table);
+	if (kind == RNP_HCA_QP || kind == RNP_HCA_WQ) /* one table of numbers */
+		rc = grow(hca, &hca->qps,
+			  hca->count[RNP_HCA_QP] + hca->count[RNP_HCA_WQ] + 1,
+			  rn_dev_grow_qp_table);
 	else if (kind == RNP_HCA_MR || kind == RNP_HCA_MW) /* one table of keys */
 		rc = grow(hca, &hca->mrs,
 			  hca->count[RNP_HCA_MR] + hca->count[RNP_HCA_MW] + 1,

@@ -29,6 +29,9 @@ enum {
 	RNP_MCAST_GRP_MAX = 256, /* each costs a socket */
 	RNP_MCAST_QP_MAX = 256,	 /* in one group */
 	RNP_MW_MAX = 1 << 20,
+	RNP_WQ_MAX = 16384, /* a quarter of the QPNs */
+	RNP_RWQ_TABLE_MAX = 16384,
+	RNP_RWQ_TABLE_LOG_MAX = 9, /* 512 entries */
 	RNP_COMP_VECTORS = 1,
 	RNP_CQ_MOD_MAX = 65535, /* CQEs, and microseconds, that an event may wait */
 	RNP_RATE_MIN = 1000,	/* kbps, of packet pacing; below that programs mistype */
@@ -45,6 +48,8 @@ enum rnp_hca_kind {
 	RNP_HCA_MR,
 	RNP_HCA_MCAST_GRP,
 	RNP_HCA_MW,
+	RNP_HCA_WQ,
+	RNP_HCA_RWQ_TABLE,
 	RNP_HCA_KINDS
 };
 

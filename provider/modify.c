@@ -27,6 +27,8 @@ int rnp_modify_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int attr_mask)
 
 	if (rnp_is_copy(qp->ctx))
 		return EIO;
+	if (qp->table) /* the work queues have states */
+		return EOPNOTSUPP;
 	cancel = rnp_enter(e);
 	rc = rnp_qp_attr_from(rnp_engine_netdev(e), attr, mask, &core_attr);
 	if (rc)
@@ -62,6 +64,8 @@ int rnp_query_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int attr_mask,
 	(void)attr_mask; /* a hint what to find out; all of it is at hand */
 	if (rnp_is_copy(qp->ctx))
 		return EIO;
+	if (qp->table)
+		return EOPNOTSUPP;
 	cancel = rnp_enter(e);
 	rn_qp_query(qp->core, &core_attr);
 	rate = rn_qp_rate(qp->core);

@@ -114,6 +114,8 @@ static const struct rnp_abi_op ops[] = {
 	OP(create_srq), OP(create_srq_ex), OP(modify_srq), OP(query_srq),
 	OP(destroy_srq), OP(post_srq_recv), OP(get_srq_num),
 	OP(open_xrcd), OP(close_xrcd), OP(open_qp),
+	OP(create_wq), OP(modify_wq), OP(destroy_wq),
+	OP(create_rwq_ind_table), OP(destroy_rwq_ind_table),
 	OP(create_qp_ex),    OP(dealloc_pd),	OP(dereg_mr),
 	OP(destroy_ah),	     OP(destroy_cq),	OP(destroy_qp),
 	OP(free_context),    OP(modify_qp),	OP(poll_cq),

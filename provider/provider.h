@@ -30,8 +30,11 @@
 #include "pcie.h"
 #include "rocin/mr.h"
 #include "rocin/transport.h"
+#include "rss.h"
 
 struct rnp_wr_list;
+struct rnp_wq;
+struct rnp_rwq_table;
 
 /* A completion channel that at least one CQ of ours uses. */
 struct rnp_channel {
@@ -64,6 +67,8 @@ struct rnp_context {
 	LIST_HEAD(, rnp_ah) ahs;
 	LIST_HEAD(, rnp_pd) pds;
 	LIST_HEAD(, rnp_mw) mws;
+	LIST_HEAD(, rnp_rwq_table) rwq_tables;
+	int last_rwq_table; /* number */
 };
 
 struct rnp_mr {
@@ -162,8 +167,11 @@ struct rnp_qp {
 	LIST_HEAD(, rnp_mcast) mcasts; /* groups that it is in; engine lock */
 	struct ibv_qp_cap cap;
 	bool sq_sig_all;
-	unsigned flows;	       /* rules that steer here; engine lock */
-	struct rnp_xrcd *xrcd; /* of a target QP, or NULL */
+	unsigned flows;		     /* rules that steer here; engine lock */
+	struct rnp_xrcd *xrcd;	     /* of a target QP, or NULL */
+	struct rnp_wq *wq;	     /* whose queue this is, or NULL; see wq.h */
+	struct rnp_rwq_table *table; /* that it spreads frames over, or NULL */
+	struct rnp_rss rss;	     /* how, if so */
 	/* Ring of all that have this QP of the device open, see ibv_open_qp(); engine
 	 * lock.
 	 */
@@ -355,6 +363,9 @@ int rnp_post_recv(struct ibv_qp *base, struct ibv_recv_wr *wr,
 /* Its CQEs are not for the program any more; engine lock held. */
 void rnp_qp_skip_cqes(struct rnp_qp *qp);
 void rnp_qp_detach(struct rnp_qp *qp);
+/* The QP behind a work queue, in RESET; NULL with errno. @attr->max_*: Out: what it got.
+ */
+struct rnp_qp *rnp_qp_create_queue(struct rnp_wq *wq, struct ibv_wq_init_attr *attr);
 /* What creating and opening have in common: zeroed, but for what @attr says. */
 struct rnp_qp *rnp_qp_alloc(struct rnp_context *ctx, struct ibv_pd *pd,
 			    const struct ibv_qp_init_attr *attr);
@@ -406,5 +417,18 @@ int rnp_attach_counters_point_flow(struct ibv_counters *base,
 				   struct ibv_flow *flow);
 int rnp_read_counters(struct ibv_counters *base, uint64_t *values, uint32_t count,
 		      uint32_t flags);
+
+/* ------------------------------------------------------------- wq.c, rwq_table.c */
+struct ibv_wq *rnp_create_wq(struct ibv_context *context, struct ibv_wq_init_attr *attr);
+int rnp_modify_wq(struct ibv_wq *base, struct ibv_wq_attr *attr);
+int rnp_destroy_wq(struct ibv_wq *base);
+struct ibv_rwq_ind_table *
+rnp_create_rwq_ind_table(struct ibv_context *context,
+			 struct ibv_rwq_ind_table_init_attr *attr);
+int rnp_destroy_rwq_ind_table(struct ibv_rwq_ind_table *base);
+/* As rnp_mr_detach(), after its QPs and while its work queues' memory is there. */
+void rnp_rwq_table_detach(struct rnp_context *ctx, struct rnp_rwq_table *table);
+/* So many QPs more spread over it; engine lock held. */
+void rnp_rwq_table_count(struct rnp_rwq_table *table, int by);
 
 #endif /* RNP_PROVIDER_H */

@@ -2,8 +2,8 @@
 /* qp.c - queue pairs: create and destroy. */
 #include <stdlib.h>
 
-#include "provider.h"
 #include "raw_socket.h"
+#include "wq.h"
 
 #define SAME(ours, theirs) static_assert((int)(ours) == (int)(theirs), "verbs numbers")
 
@@ -51,9 +51,30 @@ static bool is_cq_of(const struct rnp_context *ctx, const struct ibv_cq *cq)
 	return cq && cq->context == &ctx->base;
 }
 
-/* A positive errno if such a QP cannot be. */
-static int check_init(const struct rnp_context *ctx, const struct ibv_qp_init_attr *attr)
+/* What a QP belongs to. */
+struct home {
+	struct rnp_context *ctx;
+	struct ibv_pd *pd;	     /* NULL for a target QP */
+	struct ibv_xrcd *xrcd;	     /* of a target QP, or NULL */
+	struct rnp_wq *wq;	     /* whose queue it is, or NULL: it only receives */
+	struct rnp_rwq_table *table; /* or NULL; with one it has no queues */
+	struct rnp_rss rss;
+};
+
+static bool has_sq(const struct home *home, const struct ibv_qp_init_attr *attr)
 {
+	return !is_target(attr->qp_type) && !home->wq && !home->table;
+}
+
+static bool has_rq(const struct home *home, const struct ibv_qp_init_attr *attr)
+{
+	return !is_xrc(attr->qp_type) && !home->table;
+}
+
+/* A positive errno if such a QP cannot be. */
+static int check_init(const struct home *home, const struct ibv_qp_init_attr *attr)
+{
+	const struct rnp_context *ctx = home->ctx;
 	const struct ibv_qp_cap *cap = &attr->cap;
 
 	if (attr->qp_type != IBV_QPT_RC && attr->qp_type != IBV_QPT_UC &&
@@ -63,9 +84,9 @@ static int check_init(const struct rnp_context *ctx, const struct ibv_qp_init_at
 	if (attr->srq &&
 	    (attr->srq->context != &ctx->base || to_rnp_srq(attr->srq)->xrcd))
 		return EINVAL;
-	if (!is_target(attr->qp_type) && !is_cq_of(ctx, attr->send_cq))
+	if (has_sq(home, attr) && !is_cq_of(ctx, attr->send_cq))
 		return EINVAL;
-	if (!is_xrc(attr->qp_type) && !is_cq_of(ctx, attr->recv_cq))
+	if (has_rq(home, attr) && !is_cq_of(ctx, attr->recv_cq))
 		return EINVAL;
 	if (cap->max_send_wr > RN_WR_MAX || cap->max_recv_wr > RN_WR_MAX ||
 	    cap->max_send_sge > RN_SGE_MAX || cap->max_recv_sge > RN_SGE_MAX ||
@@ -110,25 +131,31 @@ static int alloc_block(struct rnp_qp *qp, struct ibv_pd *pd)
 	rnp_leave(qp->ctx->engine, cancel);
 	if (qp->block.len == 0)
 		return EINVAL;
-	qp->block.resource = RNP_RESOURCE_QP;
+	qp->block.resource = qp->wq ? RNP_RESOURCE_WQ : RNP_RESOURCE_QP;
 	return -rnp_buffer_alloc(&qp->block, pd, QP_ALIGN);
 }
 
-static bool is_raw(const struct rnp_qp *qp)
+/* A work queue gets its frames from the sockets of the QPs that spread over it. */
+static bool has_sockets(const struct rnp_qp *qp)
 {
-	return qp->base.qp.qp_type == IBV_QPT_RAW_PACKET;
+	return qp->base.qp.qp_type == IBV_QPT_RAW_PACKET && !qp->wq;
+}
+
+static enum rnp_hca_kind kind_of(const struct rnp_qp *qp)
+{
+	return qp->wq ? RNP_HCA_WQ : RNP_HCA_QP;
 }
 
 /* A number and, for frames, sockets; engine lock held. A positive errno on failure. */
 static int take_number(const struct rnp_qp *qp, uint32_t *qpn)
 {
 	struct rnp_engine *e = qp->ctx->engine;
-	int rc = is_raw(qp) ? -rnp_raw_get(e) : 0;
+	int rc = has_sockets(qp) ? -rnp_raw_get(e) : 0;
 
 	if (rc)
 		return rc;
 	rc = -rnp_engine_new_qpn(e, qpn);
-	if (rc && is_raw(qp))
+	if (rc && has_sockets(qp))
 		rnp_raw_put(e);
 	return rc;
 }
@@ -144,6 +171,8 @@ static void count_uses(struct rnp_qp *qp, int by)
 		to_rnp_cq(base->recv_cq)->qp_refs += (unsigned)by;
 	if (base->srq)
 		to_rnp_srq(base->srq)->qps += (unsigned)by;
+	if (qp->table)
+		rnp_rwq_table_count(qp->table, by);
 }
 
 /* Put the QP into the device; engine lock held. A positive errno on failure. */
@@ -152,13 +181,13 @@ static int attach(struct rnp_qp *qp)
 	struct rnp_context *ctx = qp->ctx;
 	struct rn_dev *dev = rnp_engine_dev(ctx->engine);
 	struct rn_qp_init init = init_of(qp);
-	int rc = -rnp_hca_add(ctx->hca, RNP_HCA_QP);
+	int rc = -rnp_hca_add(ctx->hca, kind_of(qp));
 
 	if (rc)
 		return rc;
 	rc = take_number(qp, &init.qpn);
 	if (rc) {
-		rnp_hca_remove(ctx->hca, RNP_HCA_QP);
+		rnp_hca_remove(ctx->hca, kind_of(qp));
 		return rc;
 	}
 	qp->stats = init.stats = rnp_engine_stats_qp(ctx->engine);
@@ -203,13 +232,6 @@ static void free_qp(struct rnp_qp *qp)
 	free(qp);
 }
 
-/* What a QP belongs to: one of the two is NULL. */
-struct home {
-	struct rnp_context *ctx;
-	struct ibv_pd *pd;
-	struct ibv_xrcd *xrcd; /* of a target QP */
-};
-
 /* @send_ops_flags: 0 if ibv_wr_*() is not wanted. @wanted->cap: Out: what it got. */
 static struct ibv_qp *create(const struct home *home, struct ibv_qp_init_attr *wanted,
 			     uint64_t send_ops_flags)
@@ -219,7 +241,7 @@ static struct ibv_qp *create(const struct home *home, struct ibv_qp_init_attr *w
 	struct rnp_qp *qp;
 	char err[256];
 	int cancel;
-	int rc = rnp_is_copy(ctx) ? EIO : check_init(ctx, attr);
+	int rc = rnp_is_copy(ctx) ? EIO : check_init(home, attr);
 
 	if (rc)
 		goto err_errno;
@@ -228,6 +250,9 @@ static struct ibv_qp *create(const struct home *home, struct ibv_qp_init_attr *w
 		return NULL;
 	if (home->xrcd)
 		qp->xrcd = to_rnp_xrcd(home->xrcd);
+	qp->wq = home->wq;
+	qp->table = home->table;
+	qp->rss = home->rss;
 	if (send_ops_flags)
 		rc = rnp_wr_init(qp, send_ops_flags);
 	if (rc)
@@ -270,6 +295,25 @@ struct ibv_qp *rnp_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 	return create(&home, attr, 0);
 }
 
+struct rnp_qp *rnp_qp_create_queue(struct rnp_wq *wq, struct ibv_wq_init_attr *in)
+{
+	const struct home home = { .ctx = to_rnp_context(in->pd->context),
+				   .pd = in->pd,
+				   .wq = wq };
+	struct ibv_qp_init_attr attr = {
+		.recv_cq = in->cq,
+		.cap = { .max_recv_wr = in->max_wr, .max_recv_sge = in->max_sge },
+		.qp_type = IBV_QPT_RAW_PACKET,
+	};
+	struct ibv_qp *qp = create(&home, &attr, 0);
+
+	if (!qp)
+		return NULL;
+	in->max_wr = attr.cap.max_recv_wr;
+	in->max_sge = attr.cap.max_recv_sge;
+	return to_rnp_qp(qp);
+}
+
 static bool find_home(struct home *home, const struct ibv_qp_init_attr_ex *ex)
 {
 	const struct ibv_context *context = &home->ctx->base;
@@ -287,8 +331,10 @@ static bool find_home(struct home *home, const struct ibv_qp_init_attr_ex *ex)
 struct ibv_qp *rnp_create_qp_ex(struct ibv_context *context,
 				struct ibv_qp_init_attr_ex *ex)
 {
+	const uint32_t spreads = IBV_QP_INIT_ATTR_RX_HASH | IBV_QP_INIT_ATTR_IND_TABLE;
 	const uint32_t known = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS |
-			       IBV_QP_INIT_ATTR_SEND_OPS_FLAGS | IBV_QP_INIT_ATTR_XRCD;
+			       IBV_QP_INIT_ATTR_SEND_OPS_FLAGS | IBV_QP_INIT_ATTR_XRCD |
+			       spreads;
 	struct home home = { .ctx = to_rnp_context(context) };
 	struct ibv_qp *qp;
 	struct ibv_qp_init_attr attr = {
@@ -301,14 +347,19 @@ struct ibv_qp *rnp_create_qp_ex(struct ibv_context *context,
 		.sq_sig_all = ex->sq_sig_all,
 	};
 	uint64_t ops = 0;
+	int rc = 0;
 
 	if (ex->comp_mask & ~known ||
 	    ((ex->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) && ex->create_flags)) {
 		errno = EOPNOTSUPP;
 		return NULL;
 	}
-	if (!find_home(&home, ex)) {
-		errno = EINVAL;
+	if (ex->comp_mask & spreads)
+		rc = rnp_rss_judge(context, ex, &home.table, &home.rss);
+	if (!rc && !find_home(&home, ex))
+		rc = EINVAL;
+	if (rc) {
+		errno = rc;
 		return NULL;
 	}
 	if (ex->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS)
@@ -363,11 +414,11 @@ void rnp_qp_detach(struct rnp_qp *qp)
 	rnp_mcast_detach_all(qp);
 	rnp_engine_retire_qp(e, qp->core, qp->stats);
 	rn_qp_destroy(rnp_engine_dev(e), qp->core);
-	if (is_raw(qp))
+	if (has_sockets(qp))
 		rnp_raw_put(e);
 	rnp_qp_skip_cqes(qp);
 	count_uses(qp, -1);
-	rnp_hca_remove(qp->ctx->hca, RNP_HCA_QP);
+	rnp_hca_remove(qp->ctx->hca, kind_of(qp));
 }
 
 int rnp_destroy_qp(struct ibv_qp *base)
@@ -386,7 +437,7 @@ int rnp_destroy_qp(struct ibv_qp *base)
 		rnp_leave(ctx->engine, cancel);
 		if (busy)
 			return EBUSY;
-		if (is_raw(qp))
+		if (has_sockets(qp))
 			rnp_raw_close_retired(ctx->engine);
 		rnp_qp_settle_events(qp);
 		if (qp->xrcd)

@@ -47,7 +47,7 @@ if [ "$where" = veth ]; then
 	wait_for 20 up || fail 'the veth pair does not come up'
 	export RAW_NETDEV=va RAW_PEER=vb
 fi
-for program in raw raw_senders flow counters raw_death; do
+for program in raw raw_senders flow counters rss raw_death; do
 	ROCIN_PCIE=$knobs timeout 120 nsenter --net="/run/netns/$ns" \
 		rocin run --netdev "$RAW_NETDEV" -- "$programs/verbs_$program" \
 		>"$work/out" 2>&1 || {

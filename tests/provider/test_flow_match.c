@@ -17,6 +17,7 @@ enum {
 	IP6 = RNP_LAYER_IP6,
 	TCP = RNP_LAYER_TCP,
 	UDP = RNP_LAYER_UDP,
+	FRAGMENT = RNP_LAYER_FRAGMENT,
 };
 
 static struct rnp_frame_view parse(const struct frame *f)
@@ -118,12 +119,12 @@ static void ports_stand_behind_options_and_in_the_first_fragment(void **state)
 	frame_ip4(&first, 17, 0x2000, 5);
 	frame_ports(&first);
 	v = parse(&first);
-	assert_int_equal(v.layers, ETH | IP4 | UDP);
+	assert_int_equal(v.layers, ETH | IP4 | UDP | FRAGMENT);
 	assert_int_equal(v.field.ip4_flags[0], RNP_IP4_MORE_FRAG);
 
 	frame_ip4(&later, 17, 0x2001, 5);
 	frame_ports(&later);
-	expect_layers(&later, ETH | IP4);
+	expect_layers(&later, ETH | IP4 | FRAGMENT);
 }
 
 static void headers_that_are_none_end_the_search(void **state)
@@ -174,7 +175,7 @@ static void ipv6_extension_headers_are_stepped_over(void **state)
 	frame_ip6(&g, 44);
 	frame_add(&g, later, sizeof(later));
 	frame_ports(&g);
-	expect_layers(&g, ETH | IP6);
+	expect_layers(&g, ETH | IP6 | FRAGMENT);
 
 	frame_ip6(&h, 60);
 	frame_add(&h, none, sizeof(none));

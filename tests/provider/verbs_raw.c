@@ -52,25 +52,14 @@ static void without_the_capability_there_is_none(void **state)
 static void what_the_device_has_not_it_says(void **state)
 {
 	struct kit *k = *state;
-	struct ibv_wq_init_attr wq = {
-		.wq_type = IBV_WQT_RQ, .max_wr = 1, .max_sge = 1, .pd = k->pd, .cq = k->cq
-	};
-	struct ibv_rwq_ind_table_init_attr table = { .log_ind_tbl_size = 0 };
 	struct ibv_flow_action_esp_attr esp = { .comp_mask = 0 };
 	struct ibv_device_attr_ex a;
 
 	assert_int_equal(ibv_query_device_ex(k->ctx, NULL, &a), 0);
 	assert_int_equal(a.raw_packet_caps, IBV_RAW_PACKET_CAP_IP_CSUM);
-	assert_int_equal(a.max_wq_type_rq, 0);
-	assert_int_equal(a.rss_caps.max_rwq_indirection_tables, 0);
-	assert_int_equal(a.rss_caps.supported_qpts, 0);
 	assert_int_equal(a.tso_caps.max_tso, 0);
 	assert_false(a.packet_pacing_caps.supported_qpts & 1u << IBV_QPT_RAW_PACKET);
 	assert_true(a.orig_attr.device_cap_flags & IBV_DEVICE_MANAGED_FLOW_STEERING);
-	assert_null(ibv_create_wq(k->ctx, &wq));
-	assert_int_equal(errno, EOPNOTSUPP);
-	assert_null(ibv_create_rwq_ind_table(k->ctx, &table));
-	assert_int_equal(errno, EOPNOTSUPP);
 	assert_null(ibv_create_flow_action_esp(k->ctx, &esp));
 	assert_int_equal(errno, EOPNOTSUPP);
 }

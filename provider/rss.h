@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* rss.h - receive side scaling: which of several queues gets a frame.
+ *
+ * Frames of one flow, which have the same addresses and ports, get to the same queue.
+ * Knows neither verbs nor sockets.
+ *
+ * Threads: none of these functions locks or keeps anything.
+ */
+#ifndef RNP_RSS_H
+#define RNP_RSS_H
+
+#include "flow_match.h"
+#include "toeplitz.h"
+
+/* What is hashed; as verbs number it (enum ibv_rx_hash_fields). */
+enum rnp_rss_field {
+	RNP_RSS_SRC_IP4 = 1 << 0,
+	RNP_RSS_DST_IP4 = 1 << 1,
+	RNP_RSS_SRC_IP6 = 1 << 2,
+	RNP_RSS_DST_IP6 = 1 << 3,
+	RNP_RSS_SRC_PORT_TCP = 1 << 4,
+	RNP_RSS_DST_PORT_TCP = 1 << 5,
+	RNP_RSS_SRC_PORT_UDP = 1 << 6,
+	RNP_RSS_DST_PORT_UDP = 1 << 7,
+
+	RNP_RSS_IP4 = RNP_RSS_SRC_IP4 | RNP_RSS_DST_IP4,
+	RNP_RSS_IP6 = RNP_RSS_SRC_IP6 | RNP_RSS_DST_IP6,
+	RNP_RSS_TCP = RNP_RSS_SRC_PORT_TCP | RNP_RSS_DST_PORT_TCP,
+	RNP_RSS_UDP = RNP_RSS_SRC_PORT_UDP | RNP_RSS_DST_PORT_UDP,
+	RNP_RSS_FIELDS = RNP_RSS_IP4 | RNP_RSS_IP6 | RNP_RSS_TCP | RNP_RSS_UDP,
+};
+
+struct rnp_rss {
+	uint8_t key[RNP_TOEPLITZ_KEY_LEN];
+	uint32_t fields;    /* enum rnp_rss_field; not both of IP, nor both of ports */
+	uint32_t size;	    /* entries of the table, a power of two */
+	void *const *table; /* queues, any number of times each */
+};
+
+/**
+ * rnp_rss_hash() - Hash what a frame has of the fields that are wanted
+ *
+ * In this order: source and destination address, source and destination port. The ports
+ * of a packet that is in fragments are left out, so that all of them stay together.
+ *
+ * Return: the hash; 0 if the frame has none of the fields.
+ */
+uint32_t rnp_rss_hash(const struct rnp_rss *rss, const struct rnp_frame_view *view);
+
+/* The queue that the low bits of the hash name. */
+void *rnp_rss_choose(const struct rnp_rss *rss, const struct rnp_frame_view *view);
+
+#endif /* RNP_RSS_H */

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* wq.c - receive work queues. */
+#include "wq.h"
+
+#include <stdlib.h>
+
+/* A positive errno if such a queue cannot be. Whether it is too long, the QP says. */
+static int check_init(const struct rnp_context *ctx, const struct ibv_wq_init_attr *attr)
+{
+	if (rnp_is_copy(ctx))
+		return EIO;
+	if (attr->wq_type != IBV_WQT_RQ ||
+	    attr->comp_mask & ~(uint32_t)IBV_WQ_INIT_ATTR_FLAGS ||
+	    (attr->comp_mask & IBV_WQ_INIT_ATTR_FLAGS && attr->create_flags))
+		return EOPNOTSUPP;
+	if (!attr->pd || attr->pd->context != &ctx->base || attr->max_wr == 0)
+		return EINVAL;
+	return 0;
+}
+
+static int post_recv(struct ibv_wq *base, struct ibv_recv_wr *wr,
+		     struct ibv_recv_wr **bad_wr)
+{
+	return rnp_post_recv(&to_rnp_wq(base)->queue->base.qp, wr, bad_wr);
+}
+
+struct ibv_wq *rnp_create_wq(struct ibv_context *context, struct ibv_wq_init_attr *attr)
+{
+	struct rnp_context *ctx = to_rnp_context(context);
+	int rc = check_init(ctx, attr);
+	struct rnp_wq *wq;
+
+	if (rc) {
+		errno = rc;
+		return NULL;
+	}
+	wq = calloc(1, sizeof(*wq));
+	if (!wq)
+		return NULL;
+	wq->queue = rnp_qp_create_queue(wq, attr);
+	if (!wq->queue) {
+		free(wq);
+		return NULL;
+	}
+	wq->base = (struct ibv_wq){
+		.context = context,
+		.pd = attr->pd,
+		.cq = attr->cq,
+		.wq_num = wq->queue->base.qp.qp_num,
+		.handle = wq->queue->base.qp.handle,
+		.state = IBV_WQS_RESET,
+		.wq_type = IBV_WQT_RQ,
+		.post_recv = post_recv,
+	};
+	return &wq->base;
+}
+
+/* ------------------------------------------------------------------------- states */
+static enum ibv_wq_state state_of(const struct rnp_wq *wq)
+{
+	struct rnp_engine *e = wq->queue->ctx->engine;
+	int cancel = rnp_enter(e);
+	enum rn_qp_state state = rn_qp_state(wq->queue->core);
+
+	rnp_leave(e, cancel);
+	if (state == RN_QPS_RESET || state == RN_QPS_ERR)
+		return state == RN_QPS_ERR ? IBV_WQS_ERR : IBV_WQS_RESET;
+	return IBV_WQS_RDY;
+}
+
+static int move_queue(struct rnp_wq *wq, enum ibv_qp_state state, int more)
+{
+	struct ibv_qp_attr attr = { .qp_state = state, .port_num = 1 };
+
+	return rnp_modify_qp(&wq->queue->base.qp, &attr, IBV_QP_STATE | more);
+}
+
+/* From @now, where errors may have brought it, to @next. A positive errno on failure. */
+static int move(struct rnp_wq *wq, enum ibv_wq_state now, enum ibv_wq_state next)
+{
+	int rc;
+
+	if (next == IBV_WQS_RESET)
+		return move_queue(wq, IBV_QPS_RESET, 0);
+	if (now == next)
+		return 0;
+	if (now == IBV_WQS_RDY) /* to ERR */
+		return move_queue(wq, IBV_QPS_ERR, 0);
+	if (next == IBV_WQS_ERR || now == IBV_WQS_ERR)
+		return EINVAL;
+	rc = move_queue(wq, IBV_QPS_INIT, IBV_QP_PORT);
+	return rc ? rc : move_queue(wq, IBV_QPS_RTR, 0);
+}
+
+static bool is_state(enum ibv_wq_state state)
+{
+	return (unsigned)state <= IBV_WQS_ERR;
+}
+
+static int check_attr(const struct ibv_wq_attr *attr)
+{
+	const uint32_t known =
+		IBV_WQ_ATTR_STATE | IBV_WQ_ATTR_CURR_STATE | IBV_WQ_ATTR_FLAGS;
+
+	if (!attr->attr_mask || attr->attr_mask & ~known)
+		return EINVAL;
+	if (attr->attr_mask & IBV_WQ_ATTR_STATE && !is_state(attr->wq_state))
+		return EINVAL;
+	if (attr->attr_mask & IBV_WQ_ATTR_CURR_STATE && !is_state(attr->curr_wq_state))
+		return EINVAL;
+	if (attr->attr_mask & IBV_WQ_ATTR_FLAGS && attr->flags_mask)
+		return EOPNOTSUPP;
+	return 0;
+}
+
+int rnp_modify_wq(struct ibv_wq *base, struct ibv_wq_attr *attr)
+{
+	struct rnp_wq *wq = to_rnp_wq(base);
+	enum ibv_wq_state now;
+	int rc;
+
+	if (rnp_is_copy(wq->queue->ctx))
+		return EIO;
+	rc = check_attr(attr);
+	if (rc)
+		return rc;
+	now = state_of(wq);
+	if (attr->attr_mask & IBV_WQ_ATTR_CURR_STATE && attr->curr_wq_state != now)
+		return EINVAL;
+	if (!(attr->attr_mask & IBV_WQ_ATTR_STATE))
+		return 0;
+	rc = move(wq, now, attr->wq_state);
+	if (!rc)
+		__atomic_store_n(&base->state, attr->wq_state, __ATOMIC_RELAXED);
+	return rc;
+}
+
+int rnp_destroy_wq(struct ibv_wq *base)
+{
+	struct rnp_wq *wq = to_rnp_wq(base);
+	struct rnp_context *ctx = wq->queue->ctx;
+	bool is_copy = rnp_is_copy(ctx), busy = false;
+	int cancel;
+
+	if (!is_copy) {
+		cancel = rnp_enter(ctx->engine);
+		busy = wq->tables > 0;
+		rnp_leave(ctx->engine, cancel);
+	}
+	if (busy)
+		return EBUSY;
+	rnp_destroy_qp(&wq->queue->base.qp);
+	if (!is_copy) {
+		pthread_cond_destroy(&base->cond);
+		pthread_mutex_destroy(&base->mutex);
+	}
+	free(wq);
+	return 0;
+}
