@@ -94,8 +94,11 @@ static void succeed(struct rn_world *w, struct rn_w_end *e, const struct rn_w_wr
 	if (wr->bad)
 		rn_w_fail(w, "%llu of QP %x succeeds with a wrong key",
 			  (unsigned long long)wr->id, e->qpn);
-	check_effect(w, e, wr);
 	rn_w_slot_close(device_of(w, e), wr->slot);
+	/* UC does not say whether it has arrived: the target stays open. */
+	if (!rn_w_is_reliable(e))
+		return;
+	check_effect(w, e, wr);
 	rn_w_slot_close(device_of(w, e->peer), wr->remote_slot);
 }
 
@@ -112,7 +115,8 @@ static bool is_allowed(struct rn_world *w, const struct rn_w_end *e,
 	case RN_WC_WR_FLUSH_ERR:
 		return e->may_flush;
 	case RN_WC_RETRY_EXC_ERR:
-		return peer_gone || e->pair->troubles - wr->troubles > p->retry;
+		return rn_w_is_reliable(e) &&
+		       (peer_gone || e->pair->troubles - wr->troubles > p->retry);
 	case RN_WC_REM_ACCESS_ERR:
 		return wr->bad;
 	case RN_WC_RNR_RETRY_EXC_ERR:
@@ -165,6 +169,27 @@ static void check_send(struct rn_world *w, struct rn_w_end *e, const struct rn_c
 }
 
 /* -------------------------------------------------------------------- receives */
+/* Over UC messages are lost and come twice, in any order: is this one of them? */
+static void check_any_message(struct rn_world *w, struct rn_w_end *e,
+			      const struct rn_w_wr *recv, const struct rn_cqe *cqe)
+{
+	bool write = opcode_of(cqe) == RN_WC_RECV_RDMA_WITH_IMM;
+	bool imm = cqe->ctl >> 16 & RN_WC_WITH_IMM;
+
+	for (uint32_t i = 0; i < RN_W_MESSAGES && i < e->peer->messages_sent; i++) {
+		const struct rn_w_wr *sent = &e->peer->expected[i];
+
+		if (cqe->byte_len == sent->len && imm == (sent->opcode != RN_WR_SEND) &&
+		    write == (sent->opcode == RN_WR_RDMA_WRITE_WITH_IMM) &&
+		    (!imm || cqe->imm == sent->imm) &&
+		    rn_w_slot_holds(device_of(w, e),
+				    write ? sent->remote_slot : recv->slot, sent->len,
+				    sent->pattern))
+			return;
+	}
+	rn_w_fail(w, "QP %x receives a message that was not sent", e->qpn);
+}
+
 static void check_message(struct rn_world *w, struct rn_w_end *e,
 			  const struct rn_w_wr *recv, const struct rn_cqe *cqe)
 {
@@ -207,7 +232,9 @@ static void check_recv(struct rn_world *w, struct rn_w_end *e, const struct rn_c
 		return;
 	}
 	q->head++;
-	if (status == RN_WC_SUCCESS)
+	if (status == RN_WC_SUCCESS && !rn_w_is_reliable(e))
+		check_any_message(w, e, wr, cqe);
+	else if (status == RN_WC_SUCCESS)
 		check_message(w, e, wr, cqe);
 	else if (status != RN_WC_WR_FLUSH_ERR || !e->may_flush)
 		rn_w_fail(w,

@@ -124,6 +124,8 @@ rn_iova rn_w_slot_address(const struct rn_w_device *d, uint32_t slot)
 bool rn_w_slot_holds(const struct rn_w_device *d, uint32_t slot, uint32_t len,
 		     uint64_t pattern)
 {
+	if (!len)
+		return true;
 	return matches(d->memory + slot * RN_W_SLOT + d->slot[slot].from, pattern, 0,
 		       len);
 }
@@ -179,6 +181,14 @@ static enum rn_mem_result write_ring(struct rn_w_device *d, rn_iova dst, const v
 	return RN_MEM_DONE;
 }
 
+/* What UC carries may come twice. */
+static bool is_reliable(struct rn_w_device *d, uint32_t qpn)
+{
+	const struct rn_w_end *e = rn_w_find(d->w, d->number, qpn);
+
+	return e && rn_w_is_reliable(e);
+}
+
 static enum rn_mem_result mem_write(void *ctx, rn_iova dst, const void *src, uint32_t len,
 				    struct rn_mem_attr attr)
 {
@@ -199,7 +209,7 @@ static enum rn_mem_result mem_write(void *ctx, rn_iova dst, const void *src, uin
 			  "they are not those of the source",
 			  d->number, at, at + len, (unsigned)(s - d->slot), attr.qpn);
 	s->written += len;
-	if (s->written > s->len)
+	if (s->written > s->len && is_reliable(d, attr.qpn))
 		rn_w_fail(d->w, "device %u writes slot %u for QP %x more than once",
 			  d->number, (unsigned)(s - d->slot), attr.qpn);
 	memcpy(d->memory + (dst - RN_W_BASE), src, len);

@@ -106,6 +106,8 @@ static void request_leaves(struct rn_world *w, const struct seen *s)
 	if (ahead > 0)
 		rn_w_fail(w, "QP %x sends PSN %06x before %06x", e->qpn, psn.v,
 			  e->next_psn.v);
+	if (ahead < 0 && !rn_w_is_reliable(e))
+		rn_w_fail(w, "QP %x sends PSN %06x again", e->qpn, psn.v);
 	if (payload && ahead < 0 && *known && *known != sum(s))
 		rn_w_fail(w, "QP %x sends other bytes again under PSN %06x", e->qpn,
 			  psn.v);

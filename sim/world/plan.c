@@ -27,7 +27,7 @@ static void make_pair(struct rn_plan *plan, struct rn_random *r, struct rn_plan_
 
 	p->dev[0] = (uint8_t)a;
 	p->dev[1] = (uint8_t)(b + (b >= a));
-	p->type = RN_QPT_RC;
+	p->type = rn_random_below(r, 5) ? RN_QPT_RC : RN_QPT_UC;
 	for (unsigned i = 0; i < 2; i++)
 		p->psn[i] = rn_random_below(r, 2) ? 0xffffff - rn_random_below(r, 64)
 						  : rn_random_below(r, 1 << 24);

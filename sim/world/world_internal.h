@@ -22,7 +22,8 @@ enum {
 	RN_W_MEMORY_OPS = 1024,
 	RN_W_PSNS = 4096, /* last PSNs of which the payload is remembered */
 	RN_W_COUNTERS = 4,
-	RN_W_DEPTH = 16, /* READs and atomics under way */
+	RN_W_MESSAGES = 512, /* last ones that are remembered */
+	RN_W_DEPTH = 16,     /* READs and atomics under way */
 };
 
 #define RN_W_BASE UINT64_C(0x10000000)	  /* of the slots */
@@ -86,7 +87,7 @@ struct rn_w_end {
 	uint64_t messages_sent; /* that take a receive; posted */
 	uint64_t messages_got;
 	/* Of messages posted: what the peer's receive is to look like. */
-	struct rn_w_wr expected[2 * RN_W_WRS];
+	struct rn_w_wr expected[RN_W_MESSAGES];
 	uint64_t atomics_posted, atomics_done; /* carried out at the peer */
 	struct rn_w_wr atomic[2 * RN_W_WRS];
 	/* What an observer on the wire knows of its requests. */
@@ -177,6 +178,11 @@ struct rn_world {
 	struct rn_world_result *result;
 };
 
+static inline bool rn_w_is_reliable(const struct rn_w_end *e)
+{
+	return e->pair->plan->type == RN_QPT_RC;
+}
+
 /* What is in the heap. */
 enum rn_w_event {
 	RN_W_STEP,     /* arg: number in the plan */
@@ -226,13 +232,16 @@ uint64_t rn_w_slot_word(const struct rn_w_device *d, uint32_t slot);
 void rn_w_mem_forget(struct rn_w_device *d, uint32_t qpn, bool destroyed);
 void rn_w_mem_done(struct rn_w_device *d, uint32_t op);
 
-/* -------------------------------------------------------------------- work.c */
+/* ----------------------------------------------------------------- connect.c */
 bool rn_w_make_pair(struct rn_world *w, uint32_t i);
+void rn_w_reconnect(struct rn_world *w, struct rn_w_pair *p, struct rn_random *r);
+void rn_w_to_error(struct rn_world *w, struct rn_w_end *e);
 void rn_w_close(struct rn_world *w, struct rn_w_end *e);
+
+/* -------------------------------------------------------------------- work.c */
 void rn_w_step(struct rn_world *w, const struct rn_plan_step *step);
 void rn_w_post_recvs(struct rn_world *w, struct rn_w_end *e, uint32_t count,
 		     struct rn_random *r);
-void rn_w_to_error(struct rn_world *w, struct rn_w_end *e);
 
 /* ------------------------------------------------------------------- check.c */
 void rn_w_check_cqe(struct rn_w_device *d, const struct rn_cqe *cqe);

@@ -7,7 +7,7 @@
 #include "world.h"
 
 enum {
-	SEEDS = 400,
+	SEEDS = 2000,
 	HASHES = 20
 };
 

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* connect.c - queue pairs of a world: made, connected, reset, destroyed. */
+#include "world_internal.h"
+
+enum {
+	PD = 1,
+	RIGHTS = RN_ACCESS_REMOTE_MASK,
+};
+
+static struct rn_qp_attr attributes(const struct rn_w_end *e, const uint32_t psn[2])
+{
+	const struct rn_plan_pair *p = e->pair->plan;
+
+	return (struct rn_qp_attr){
+		.path_mtu = p->mtu,
+		.rq_psn = psn[!e->number],
+		.sq_psn = psn[e->number],
+		.dest_qpn = e->peer->qpn,
+		.access = RIGHTS,
+		.port_num = 1,
+		.max_rd_atomic = p->depth,
+		.max_dest_rd_atomic = p->depth,
+		.min_rnr_timer = p->rnr_timer,
+		.timeout = p->timeout,
+		.retry_cnt = p->retry,
+		.rnr_retry = p->rnr_retry,
+	};
+}
+
+/* What each step to RTS takes. */
+static uint32_t step_mask(enum rn_qp_state to, bool reliable)
+{
+	switch ((int)to) {
+	case RN_QPS_INIT:
+		return RN_ATTR_PKEY_INDEX | RN_ATTR_PORT | RN_ATTR_ACCESS_FLAGS;
+	case RN_QPS_RTR:
+		return RN_ATTR_AV | RN_ATTR_PATH_MTU | RN_ATTR_DEST_QPN | RN_ATTR_RQ_PSN |
+		       (reliable ? RN_ATTR_MAX_DEST_RD_ATOMIC | RN_ATTR_MIN_RNR_TIMER
+				 : 0);
+	default:
+		return RN_ATTR_SQ_PSN |
+		       (reliable ? RN_ATTR_TIMEOUT | RN_ATTR_RETRY_CNT |
+					   RN_ATTR_RNR_RETRY | RN_ATTR_MAX_RD_ATOMIC
+				 : 0);
+	}
+}
+
+static bool bring_up(struct rn_world *w, struct rn_w_end *e, const uint32_t psn[2])
+{
+	static const enum rn_qp_state step[] = { RN_QPS_INIT, RN_QPS_RTR, RN_QPS_RTS };
+	struct rn_w_device *d = &w->device[e->dev];
+	struct rn_qp_attr attr = attributes(e, psn);
+
+	attr.av = (struct rn_av){ .dgid = w->device[e->peer->dev].gid, .hop_limit = 64 };
+	for (unsigned i = 0; i < RN_ARRAY_SIZE(step); i++) {
+		attr.state = step[i];
+		if (rn_qp_modify(d->dev, e->qp, rn_w_local(d), &attr,
+				 RN_ATTR_STATE |
+					 step_mask(step[i], rn_w_is_reliable(e)))) {
+			rn_w_fail(w, "QP %x cannot be brought to %s", e->qpn,
+				  rn_qp_state_name(step[i]));
+			return false;
+		}
+	}
+	return true;
+}
+
+static void create(struct rn_world *w, struct rn_w_end *e)
+{
+	struct rn_w_device *d = &w->device[e->dev];
+	const struct rn_qp_init init = {
+		.type = e->pair->plan->type,
+		/* One process, one slot: a window that all share. */
+		.qpn = 0x110 + (w->qpns++ << 8),
+		.pd = PD,
+		.send_cq = &d->cq,
+		.recv_cq = &d->cq,
+		.max_send_wr = RN_W_WRS,
+		.max_recv_wr = RN_W_WRS,
+		.max_send_sge = 3,
+		.max_recv_sge = 3,
+		.max_inline = 64,
+		.owner = e,
+	};
+
+	assert(rn_qp_size(d->dev, &init) <= RN_W_QP_BLOCK);
+	e->qpn = init.qpn;
+	e->qp = rn_qp_create(d->dev, e->block, &init);
+}
+
+static void forget(struct rn_world *w, struct rn_w_end *e)
+{
+	rn_w_mem_forget(&w->device[e->dev], e->qpn, !e->qp);
+	rn_w_slot_close_all(&w->device[e->dev], e->qpn);
+	e->sq.head = e->sq.tail = e->rq.head = e->rq.tail = 0;
+	e->messages_sent = e->messages_got = 0;
+	e->atomics_posted = e->atomics_done = e->requests = 0;
+	e->alive = e->may_flush = e->bad_posted = false;
+	e->rnrs = 0;
+}
+
+static void connect_pair(struct rn_world *w, struct rn_w_pair *p, const uint32_t psn[2])
+{
+	for (unsigned i = 0; i < 2; i++) {
+		struct rn_w_end *e = &p->end[i];
+
+		if (!e->qp)
+			create(w, e);
+	}
+	for (unsigned i = 0; i < 2; i++) {
+		struct rn_w_end *e = &p->end[i];
+
+		if (!bring_up(w, e, psn))
+			return;
+		e->alive = true;
+		rn_w_observe_reset(e, psn[i]);
+	}
+	p->connection++;
+	rn_w_say(w,
+		 "QP %x on device %u and QP %x on device %u are connected, PSN %06x %06x",
+		 p->end[0].qpn, p->end[0].dev, p->end[1].qpn, p->end[1].dev, psn[0],
+		 psn[1]);
+}
+
+bool rn_w_make_pair(struct rn_world *w, uint32_t i)
+{
+	struct rn_w_pair *p = &w->pair[i];
+	struct rn_random r = rn_random_of(w->plan.seed, 1000 + i);
+
+	p->plan = &w->plan.pair[i];
+	for (unsigned k = 0; k < 2; k++) {
+		struct rn_w_end *e = &p->end[k];
+		uint8_t *block = e->block;
+
+		*e = (struct rn_w_end){
+			.peer = &p->end[!k],
+			.pair = p,
+			.dev = p->plan->dev[k],
+			.number = k,
+			.block = block,
+		};
+	}
+	p->troubles = p->connection = 0;
+	connect_pair(w, p, p->plan->psn);
+	for (unsigned k = 0; k < 2 && !w->result->failed; k++)
+		rn_w_post_recvs(w, &p->end[k], p->plan->recvs, &r);
+	return !w->result->failed;
+}
+
+static void tear_down(struct rn_world *w, struct rn_w_end *e, bool destroy)
+{
+	struct rn_w_device *d = &w->device[e->dev];
+	const struct rn_qp_attr reset = { .state = RN_QPS_RESET };
+
+	if (destroy) {
+		rn_qp_destroy(d->dev, e->qp);
+		e->qp = NULL;
+	} else if (rn_qp_modify(d->dev, e->qp, rn_w_local(d), &reset, RN_ATTR_STATE)) {
+		rn_w_fail(w, "QP %x cannot be brought to RESET", e->qpn);
+	}
+	forget(w, e);
+}
+
+/* Far from what may still be on its way: a quarter of the number space. */
+void rn_w_reconnect(struct rn_world *w, struct rn_w_pair *p, struct rn_random *r)
+{
+	/* A late packet begins a message of UC, whatever its PSN is. */
+	bool destroy = rn_random_below(r, 2) || p->plan->type == RN_QPT_UC;
+	uint32_t psn[2];
+
+	for (unsigned i = 0; i < 2; i++) {
+		struct rn_w_device *d = &w->device[p->end[i].dev];
+
+		if (d->dead || d->stalled_until > w->now)
+			return;
+	}
+	for (unsigned i = 0; i < 2; i++) {
+		psn[i] = (p->end[i].next_psn.v + 0x400000 + rn_random_below(r, 4096)) &
+			 RN_PSN_MASK;
+		rn_w_say(w, "QP %x is %s", p->end[i].qpn,
+			 destroy ? "destroyed" : "reset");
+		tear_down(w, &p->end[i], destroy);
+	}
+	connect_pair(w, p, psn);
+	for (unsigned k = 0; k < 2 && !w->result->failed; k++)
+		rn_w_post_recvs(w, &p->end[k], p->plan->recvs, r);
+}
+
+void rn_w_close(struct rn_world *w, struct rn_w_end *e)
+{
+	if (e->qp)
+		tear_down(w, e, true);
+}
+
+void rn_w_to_error(struct rn_world *w, struct rn_w_end *e)
+{
+	struct rn_w_device *d = &w->device[e->dev];
+	const struct rn_qp_attr err = { .state = RN_QPS_ERR };
+
+	rn_w_say(w, "QP %x is moved to ERR", e->qpn);
+	e->may_flush = true;
+	e->alive = false;
+	if (rn_qp_modify(d->dev, e->qp, rn_w_local(d), &err, RN_ATTR_STATE))
+		rn_w_fail(w, "QP %x cannot be brought to ERR", e->qpn);
+}
