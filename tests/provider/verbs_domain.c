@@ -9,6 +9,7 @@
 enum {
 	RES_QP = 1,
 	RES_CQ = 2,
+	RES_WQ = 4,
 };
 
 enum mode {
@@ -300,6 +301,31 @@ static void the_allocator_gives_the_memory_of_completions(void **state)
 	assert_int_equal(ibv_dealloc_pd(parent), 0);
 }
 
+static void the_allocator_gives_the_memory_of_work_queues(void **state)
+{
+	struct kit *k = *state;
+	struct asked a = { .mode = GIVE };
+	struct ibv_pd *parent = parent_of(k->pd, NULL, &a);
+	struct ibv_wq_init_attr attr = { .wq_type = IBV_WQT_RQ,
+					 .max_wr = 16,
+					 .max_sge = 2,
+					 .pd = parent,
+					 .cq = k->cq };
+	struct ibv_wq *wq = ibv_create_wq(k->ctx, &attr);
+
+	assert_non_null(wq);
+	assert_int_equal(a.allocs, 1);
+	assert_int_equal(a.resource, RES_WQ);
+	assert_ptr_equal(wq->pd, parent);
+	assert_int_equal(ibv_dealloc_pd(parent), EBUSY);
+	assert_int_equal(ibv_destroy_wq(wq), 0);
+	assert_int_equal(a.frees, 1);
+	a.mode = REFUSE;
+	assert_null(ibv_create_wq(k->ctx, &attr));
+	assert_int_equal(errno, ENOMEM);
+	assert_int_equal(ibv_dealloc_pd(parent), 0);
+}
+
 static void a_resized_queue_asks_again(void **state)
 {
 	struct kit *k = *state;
@@ -436,6 +462,7 @@ int main(void)
 		cmocka_unit_test(what_is_in_use_stays),
 		cmocka_unit_test(the_allocator_gives_the_memory_of_queues),
 		cmocka_unit_test(the_allocator_gives_the_memory_of_completions),
+		cmocka_unit_test(the_allocator_gives_the_memory_of_work_queues),
 		cmocka_unit_test(a_resized_queue_asks_again),
 		cmocka_unit_test(what_the_allocator_refuses_is_not_made),
 		cmocka_unit_test(the_default_allocator_can_be_chosen),

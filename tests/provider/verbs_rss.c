@@ -229,6 +229,26 @@ static void without_fields_the_first_entry_gets_all(void **state)
 	}
 }
 
+static void a_frame_wakes_who_waits(void **state)
+{
+	struct kit *k = *state;
+	struct spread s = begin(k, 0);
+	struct ibv_cq *cq;
+	struct ibv_wc wc;
+	void *context;
+
+	post_all(&s);
+	raw_write_frame(k, PORT, RAW_LEN, 1);
+	assert_int_equal(ibv_req_notify_cq(k->cq, 0), 0);
+	assert_int_equal(ibv_poll_cq(k->cq, 1, &wc), 0);
+	raw_send(k, s.sender, RAW_LEN);
+	assert_int_equal(ibv_get_cq_event(k->channel, &cq, &context), 0);
+	assert_ptr_equal(cq, k->cq);
+	ibv_ack_cq_events(cq, 1);
+	assert_int_equal(kit_wait(k->cq).qp_num, s.wq[order[0]]->wq_num);
+	end(&s);
+}
+
 static void a_queue_in_error_loses_its_share_alone(void **state)
 {
 	struct kit *k = *state;
@@ -383,6 +403,7 @@ int main(void)
 		TEST(the_hash_is_the_one_that_is_published),
 		TEST(only_the_wanted_fields_count),
 		TEST(without_fields_the_first_entry_gets_all),
+		TEST(a_frame_wakes_who_waits),
 		TEST(a_queue_in_error_loses_its_share_alone),
 		TEST(hashes_that_cannot_be_are_refused),
 		TEST(queue_pairs_that_cannot_spread_are_refused),
