@@ -98,7 +98,7 @@ static struct layout layout_of(const struct rn_dev *dev, const struct rn_qp_init
 					  recv_sges(in) * sizeof(struct rn_sge)),
 		.send_capacity = capacity_for(in->max_send_wr),
 		.recv_capacity = capacity_for(in->max_recv_wr),
-		.req_stage = !dev->cfg.mem->always_done,
+		.req_stage = !dev->cfg.mem->always_done && in->max_send_wr > 0,
 		.rsp_stage = !dev->cfg.mem->always_done &&
 			     (in->type == RN_QPT_RC || in->type == RN_QPT_XRC_RECV),
 	};
