@@ -227,11 +227,16 @@ static void check_recv(struct rn_world *w, struct rn_w_end *e, const struct rn_c
 	enum rn_wc_status status = status_of(cqe);
 	struct rn_w_wr *wr = &q->wr[q->head % RN_W_WRS];
 
-	if (q->head == q->tail || wr->id != cqe->wr_id) {
+	if (e->pair->plan->srq)
+		wr = rn_w_srq_take(device_of(w, e), cqe->wr_id);
+	else if (q->head == q->tail || wr->id != cqe->wr_id)
+		wr = NULL;
+	else
+		q->head++;
+	if (!wr) {
 		rn_w_fail(w, "QP %x completes a receive that is not the oldest", e->qpn);
 		return;
 	}
-	q->head++;
 	if (status == RN_WC_SUCCESS && !rn_w_is_reliable(e))
 		check_any_message(w, e, wr, cqe);
 	else if (status == RN_WC_SUCCESS)
@@ -242,6 +247,8 @@ static void check_recv(struct rn_world *w, struct rn_w_end *e, const struct rn_c
 			  "no reason",
 			  e->qpn, (unsigned)status);
 	rn_w_slot_close(device_of(w, e), wr->slot);
+	if (w->calm && e->pair->plan->srq)
+		rn_w_srq_post(device_of(w, e), 1, &w->memory_random);
 }
 
 void rn_w_check_cqe(struct rn_w_device *d, const struct rn_cqe *cqe)
@@ -269,6 +276,8 @@ void rn_w_check_event(struct rn_w_device *d, const struct rn_event *ev)
 				     : NULL;
 
 	if (ev->completion || ev->async == RN_EVENT_COMM_EST)
+		return;
+	if (e && ev->async == RN_EVENT_LAST_WQE_REACHED && e->pair->plan->srq)
 		return;
 	if (e && ev->async == RN_EVENT_QP_ACCESS_ERR && e->peer->bad_posted) {
 		e->may_flush = true;

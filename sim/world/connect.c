@@ -68,7 +68,7 @@ static bool bring_up(struct rn_world *w, struct rn_w_end *e, const uint32_t psn[
 static void create(struct rn_world *w, struct rn_w_end *e)
 {
 	struct rn_w_device *d = &w->device[e->dev];
-	const struct rn_qp_init init = {
+	struct rn_qp_init init = {
 		.type = e->pair->plan->type,
 		/* One process, one slot: a window that all share. */
 		.qpn = 0x110 + (w->qpns++ << 8),
@@ -83,6 +83,10 @@ static void create(struct rn_world *w, struct rn_w_end *e)
 		.owner = e,
 	};
 
+	if (e->pair->plan->srq) {
+		init.srq = d->srq;
+		init.max_recv_wr = init.max_recv_sge = 0;
+	}
 	assert(rn_qp_size(d->dev, &init) <= RN_W_QP_BLOCK);
 	e->qpn = init.qpn;
 	e->qp = rn_qp_create(d->dev, e->block, &init);

@@ -150,7 +150,7 @@ static struct rn_w_slot *open_slot(struct rn_w_device *d, rn_iova addr, uint32_t
 	if (offset >= sizeof(d->memory))
 		rn_w_fail(d->w, "device %u %s %u bytes at 0x%llx, where nothing is",
 			  d->number, doing, len, (unsigned long long)addr);
-	else if (!(uses >> s->use & 1) || s->qpn != qpn)
+	else if (!(uses >> s->use & 1) || (s->qpn && s->qpn != qpn))
 		rn_w_fail(d->w,
 			  "device %u %s %u bytes of slot %u for QP %x, which it is not "
 			  "open for",

@@ -212,7 +212,7 @@ void rn_w_observe_arrives(struct rn_world *w, const struct rn_w_packet *pkt)
 	if (!(s.op->flags & RN_OP_REQUEST))
 		return;
 	/* The answer may have to wait behind others, and a receive may come meanwhile. */
-	if (s.to->rq.head == s.to->rq.tail)
+	if (s.to->pair->plan->srq || s.to->rq.head == s.to->rq.tail)
 		s.to->lacked_recv = true;
 	if (s.bth.psn.v == s.from->arrived.v)
 		s.from->arrived = rn_psn_add(s.bth.psn, packets_of(&s));

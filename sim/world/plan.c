@@ -37,6 +37,7 @@ static void make_pair(struct rn_plan *plan, struct rn_random *r, struct rn_plan_
 	p->rnr_retry = (uint8_t)(rn_random_below(r, 4) ? 7 : rn_random_below(r, 7));
 	p->rnr_timer = (uint8_t)(1 + rn_random_below(r, 14));
 	p->depth = (uint8_t)(1 + rn_random_below(r, 4));
+	p->srq = p->type == RN_QPT_RC && !rn_random_below(r, 4);
 	p->recvs = (uint8_t)rn_random_below(r, 16);
 }
 

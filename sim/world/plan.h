@@ -64,6 +64,7 @@ struct rn_plan_pair {
 	uint32_t psn[2]; /* first PSN of each end's send queue */
 	uint32_t mtu;
 	uint8_t timeout, retry, rnr_retry, rnr_timer, depth;
+	bool srq;      /* RC: receives come from the one SRQ of each device */
 	uint8_t recvs; /* that are posted to begin with */
 };
 

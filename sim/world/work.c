@@ -19,9 +19,8 @@ static struct rn_w_wr *new_wr(struct rn_world *w, struct rn_w_queue *q, uint32_t
 	return wr;
 }
 
-/* The bytes of a slot in one to three pieces. */
-static uint32_t pieces(const struct rn_w_device *d, uint32_t slot, uint32_t len,
-		       struct rn_sge sg[3], struct rn_random *r)
+uint32_t rn_w_pieces(const struct rn_w_device *d, uint32_t slot, uint32_t len,
+		     struct rn_sge sg[3], struct rn_random *r)
 {
 	uint64_t addr = rn_w_slot_address(d, slot);
 	uint32_t n = 0;
@@ -44,6 +43,10 @@ void rn_w_post_recvs(struct rn_world *w, struct rn_w_end *e, uint32_t count,
 	struct rn_w_device *d = &w->device[e->dev];
 	struct rn_sge sg[3];
 
+	if (e->pair->plan->srq) {
+		rn_w_srq_post(d, count, r);
+		return;
+	}
 	for (; count && e->rq.tail - e->rq.head < RN_W_WRS; count--) {
 		struct rn_w_wr *wr = new_wr(w, &e->rq, 1, e);
 		struct rn_recv_wr recv = { .wr_id = wr->id, .sg = sg };
@@ -53,7 +56,7 @@ void rn_w_post_recvs(struct rn_world *w, struct rn_w_end *e, uint32_t count,
 			rn_w_slot_take(d, RN_W_RECV, e->qpn, wr->len, rn_random_next(r));
 		if (wr->slot == RN_W_NONE)
 			return;
-		recv.num_sge = pieces(d, wr->slot, wr->len, sg, r);
+		recv.num_sge = rn_w_pieces(d, wr->slot, wr->len, sg, r);
 		e->rq.tail++;
 		if (rn_qp_post_recv(d->dev, e->qp, rn_w_local(d), &recv))
 			rn_w_fail(w, "QP %x does not take a receive", e->qpn);
@@ -200,7 +203,7 @@ static void post_send(struct rn_world *w, struct rn_w_end *e, struct rn_random *
 	send.flags = choose_flags(wr, r);
 	send.imm = wr->imm;
 	if (wr->slot != RN_W_NONE)
-		send.num_sge = pieces(d, wr->slot, wr->len, sg, r);
+		send.num_sge = rn_w_pieces(d, wr->slot, wr->len, sg, r);
 	send.flush_length = wr->opcode == RN_WR_FLUSH ? wr->len : 0;
 	send.flush_placement = RN_FLUSH_GLOBAL;
 	send.rkey = far->mr.lkey;

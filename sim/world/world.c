@@ -243,11 +243,13 @@ static void start_device(struct rn_world *w, uint32_t i)
 	rn_link_init(&d->down, &w->plan.link, w->plan.seed + 2 * i + 1);
 	rn_cq_init(&d->cq, RN_W_RING, RN_W_CQES, d);
 	rn_w_mem_init(d);
+	rn_w_srq_create(d);
 }
 
 static void start(struct rn_world *w)
 {
 	w->now = RN_USEC(1);
+	w->calm = false;
 	w->qpns = 0;
 	w->ids = 0;
 	w->heap.count = 0;
@@ -307,6 +309,7 @@ static bool until_quiet(struct rn_world *w)
 static void finish(struct rn_world *w)
 {
 	rn_w_say(w, "faults end");
+	w->calm = true;
 	for_each_end(w, top_up);
 	if (!until_quiet(w))
 		return;
@@ -334,30 +337,37 @@ void rn_world_run(struct rn_world *w, const struct rn_plan *plan, rn_world_trace
 	if (!result->failed)
 		result->at = w->now;
 	/* After a failure the devices are left as they are: the next run starts anew. */
-	if (!result->failed)
-		for (uint32_t i = 0; i < 2 * plan->pairs; i++)
-			rn_w_close(w, &w->pair[i / 2].end[i % 2]);
+	if (result->failed)
+		return;
+	for (uint32_t i = 0; i < 2 * plan->pairs; i++)
+		rn_w_close(w, &w->pair[i / 2].end[i % 2]);
+	for (uint32_t i = 0; i < plan->devices; i++)
+		rn_srq_destroy(w->device[i].srq);
 }
 
 struct rn_world *rn_world_new(void)
 {
 	struct rn_world *w = calloc(1, sizeof(*w));
 	size_t dev = (rn_dev_size() + 63) & ~(size_t)63;
+	uint8_t *at;
 
 	if (!w)
 		return NULL;
 	w->packet = calloc(RN_W_PACKETS, sizeof(*w->packet));
-	w->blocks = aligned_alloc(64, RN_PLAN_DEVICES * dev +
+	w->blocks = aligned_alloc(64, RN_PLAN_DEVICES * (dev + rn_w_srq_size()) +
 					      2 * RN_PLAN_PAIRS * (size_t)RN_W_QP_BLOCK);
 	if (!w->packet || !w->blocks) {
 		rn_world_free(w);
 		return NULL;
 	}
-	for (uint32_t i = 0; i < RN_PLAN_DEVICES; i++)
-		w->device[i].dev = (struct rn_dev *)(void *)(w->blocks + i * dev);
-	for (uint32_t i = 0; i < 2 * RN_PLAN_PAIRS; i++)
-		w->pair[i / 2].end[i % 2].block =
-			w->blocks + RN_PLAN_DEVICES * dev + i * (size_t)RN_W_QP_BLOCK;
+	at = w->blocks;
+	for (uint32_t i = 0; i < RN_PLAN_DEVICES; i++) {
+		w->device[i].dev = (struct rn_dev *)(void *)at;
+		w->device[i].srq_block = at + dev;
+		at += dev + rn_w_srq_size();
+	}
+	for (uint32_t i = 0; i < 2 * RN_PLAN_PAIRS; i++, at += RN_W_QP_BLOCK)
+		w->pair[i / 2].end[i % 2].block = at;
 	return w;
 }
 

@@ -22,6 +22,8 @@ enum {
 	RN_W_MEMORY_OPS = 1024,
 	RN_W_PSNS = 4096, /* last PSNs of which the payload is remembered */
 	RN_W_COUNTERS = 4,
+	RN_W_SRQ = 48,	     /* receives of an SRQ */
+	RN_W_SRQ_SEEN = 256, /* those, and those that a queue pair took to its grave */
 	RN_W_MESSAGES = 512, /* last ones that are remembered */
 	RN_W_DEPTH = 16,     /* READs and atomics under way */
 };
@@ -146,6 +148,9 @@ struct rn_w_device {
 	struct rn_w_slot slot[RN_W_SLOTS];
 	struct rn_w_free free[2]; /* for the device itself; for its peers */
 	struct rn_cq cq;
+	struct rn_srq *srq;
+	struct rn_w_wr srq_wr[RN_W_SRQ_SEEN]; /* id 0: not posted */
+	uint8_t *srq_block;
 	struct rn_w_mem_op op[RN_W_MEMORY_OPS];
 	struct rn_cqe ring[RN_W_CQES];
 	uint8_t memory[RN_W_SLOTS * RN_W_SLOT];
@@ -163,6 +168,7 @@ struct rn_w_packet {
 struct rn_world {
 	struct rn_plan plan;
 	rn_ns now;
+	bool calm; /* faults are over: what a receive has taken is replaced */
 	struct rn_w_device device[RN_PLAN_DEVICES];
 	struct rn_w_pair pair[RN_PLAN_PAIRS];
 	uint32_t qpns;
@@ -218,7 +224,9 @@ void rn_w_arrive(struct rn_world *w, uint32_t packet);
 /* ------------------------------------------------------------------ memory.c */
 extern const struct rn_mem_ops rn_w_mem_now, rn_w_mem_later;
 void rn_w_mem_init(struct rn_w_device *d);
-/* Take a slot for @len bytes; RN_W_NONE if there is none. */
+/* Take a slot for @len bytes, open for @qpn or, if that is 0, for any; RN_W_NONE if there
+ * is none.
+ */
 uint32_t rn_w_slot_take(struct rn_w_device *d, enum rn_w_use use, uint32_t qpn,
 			uint32_t len, uint64_t pattern);
 void rn_w_slot_close(struct rn_w_device *d, uint32_t slot);
@@ -232,6 +240,13 @@ uint64_t rn_w_slot_word(const struct rn_w_device *d, uint32_t slot);
 void rn_w_mem_forget(struct rn_w_device *d, uint32_t qpn, bool destroyed);
 void rn_w_mem_done(struct rn_w_device *d, uint32_t op);
 
+/* ------------------------------------------------------------------- share.c */
+size_t rn_w_srq_size(void);
+void rn_w_srq_create(struct rn_w_device *d);
+void rn_w_srq_post(struct rn_w_device *d, uint32_t count, struct rn_random *r);
+/* The receive @id, which has completed; NULL: there is none. */
+struct rn_w_wr *rn_w_srq_take(struct rn_w_device *d, uint64_t id);
+
 /* ----------------------------------------------------------------- connect.c */
 bool rn_w_make_pair(struct rn_world *w, uint32_t i);
 void rn_w_reconnect(struct rn_world *w, struct rn_w_pair *p, struct rn_random *r);
@@ -239,6 +254,9 @@ void rn_w_to_error(struct rn_world *w, struct rn_w_end *e);
 void rn_w_close(struct rn_world *w, struct rn_w_end *e);
 
 /* -------------------------------------------------------------------- work.c */
+/* The bytes of a slot in one to three pieces. */
+uint32_t rn_w_pieces(const struct rn_w_device *d, uint32_t slot, uint32_t len,
+		     struct rn_sge sg[3], struct rn_random *r);
 void rn_w_step(struct rn_world *w, const struct rn_plan_step *step);
 void rn_w_post_recvs(struct rn_world *w, struct rn_w_end *e, uint32_t count,
 		     struct rn_random *r);
