@@ -363,9 +363,9 @@ int rnp_post_recv(struct ibv_qp *base, struct ibv_recv_wr *wr,
 /* Its CQEs are not for the program any more; engine lock held. */
 void rnp_qp_skip_cqes(struct rnp_qp *qp);
 void rnp_qp_detach(struct rnp_qp *qp);
-/* The QP behind a work queue, in RESET; NULL with errno. @attr->max_*: Out: what it got.
+/* The QP behind a work queue, in RESET; NULL with errno. @in->max_*: Out: what it got.
  */
-struct rnp_qp *rnp_qp_create_queue(struct rnp_wq *wq, struct ibv_wq_init_attr *attr);
+struct rnp_qp *rnp_qp_create_queue(struct rnp_wq *wq, struct ibv_wq_init_attr *in);
 /* What creating and opening have in common: zeroed, but for what @attr says. */
 struct rnp_qp *rnp_qp_alloc(struct rnp_context *ctx, struct ibv_pd *pd,
 			    const struct ibv_qp_init_attr *attr);

@@ -48,7 +48,7 @@ static struct rnp_rwq_table *new_table(struct rnp_context *ctx,
 		return NULL;
 	t->base.context = &ctx->base;
 	t->size = 1u << attr->log_ind_tbl_size;
-	t->wq = (struct rnp_wq **)calloc(t->size, sizeof(*t->wq));
+	t->wq = (struct rnp_wq **)calloc(t->size, sizeof(struct rnp_wq *));
 	t->core = (void **)calloc(t->size, sizeof(*t->core));
 	if (!t->wq || !t->core) {
 		free_table(t);
