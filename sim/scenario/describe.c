@@ -43,7 +43,7 @@ static void add_field(struct rn_text *t, const struct rn_scn_line *l, enum rn_sc
 		rn_text_number(t, l->value[f]);
 }
 
-void rn_describe_packet(const struct rn_scn_line *l, uint64_t fields, char *buf,
+void rn_describe_packet(const struct rn_scn_line *l, rn_scn_set fields, char *buf,
 			size_t size)
 {
 	const char *name = rn_opcode_info[l->opcode].name;
@@ -57,9 +57,9 @@ void rn_describe_packet(const struct rn_scn_line *l, uint64_t fields, char *buf,
 }
 
 /* What everybody expects of a packet need not be said. */
-static uint64_t worth_saying(const struct rn_scn_line *l)
+static rn_scn_set worth_saying(const struct rn_scn_line *l)
 {
-	uint64_t fields = l->given;
+	rn_scn_set fields = l->given;
 
 	fields &= ~(RN_F_BIT(RN_F_TTL) | RN_F_BIT(RN_F_TOS) | RN_F_BIT(RN_F_SPORT) |
 		    RN_F_BIT(RN_F_PAD) | RN_F_BIT(RN_F_DEST));

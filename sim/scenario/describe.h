@@ -6,7 +6,7 @@
 #include "scene.h"
 
 /* "RC_ACK psn 100 nak psn_seq msn 0": the fields in @fields that @l gives. */
-void rn_describe_packet(const struct rn_scn_line *l, uint64_t fields, char *buf,
+void rn_describe_packet(const struct rn_scn_line *l, rn_scn_set fields, char *buf,
 			size_t size);
 
 /* Any packet as it came, with what is unusual about it. */

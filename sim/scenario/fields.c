@@ -15,13 +15,16 @@ const char *const rn_scn_verb_name[RN_SCN_VERBS] = {
 	[RN_SCN_QUERY] = "query",   [RN_SCN_INJECT] = "<",	[RN_SCN_PACKET] = ">",
 	[RN_SCN_WC] = "wc",	    [RN_SCN_EVENT] = "event",	[RN_SCN_STATE] = "state",
 	[RN_SCN_CHECK] = "check",   [RN_SCN_COUNT] = "count",	[RN_SCN_QUIET] = "quiet",
-	[RN_SCN_END] = "end",
+	[RN_SCN_END] = "end",	    [RN_SCN_MW] = "mw",		[RN_SCN_SRQ] = "srq",
+	[RN_SCN_LIMIT] = "limit",   [RN_SCN_JOIN] = "join",	[RN_SCN_LEAVE] = "leave",
 };
 
 const struct rn_scn_word rn_scn_qp_types[] = {
 	{ "rc", RN_QPT_RC },
 	{ "uc", RN_QPT_UC },
 	{ "ud", RN_QPT_UD },
+	{ "xrc_send", RN_QPT_XRC_SEND },
+	{ "xrc_recv", RN_QPT_XRC_RECV },
 	{ NULL, 0 },
 };
 
@@ -58,6 +61,7 @@ const struct rn_scn_word rn_scn_events[] = {
 	{ "qp_access_err", RN_EVENT_QP_ACCESS_ERR },
 	{ "comm_est", RN_EVENT_COMM_EST },
 	{ "sq_drained", RN_EVENT_SQ_DRAINED },
+	{ "srq_limit_reached", RN_EVENT_SRQ_LIMIT_REACHED },
 	{ "last_wqe_reached", RN_EVENT_LAST_WQE_REACHED },
 	{ NULL, 0 },
 };
@@ -85,6 +89,9 @@ const struct rn_scn_word rn_scn_kinds[] = {
 	{ "cas", RN_WR_ATOMIC_CMP_AND_SWP },
 	{ "faa", RN_WR_ATOMIC_FETCH_AND_ADD },
 	{ "local_inv", RN_WR_LOCAL_INV },
+	{ "bind", RN_WR_BIND_MW },
+	{ "flush", RN_WR_FLUSH },
+	{ "atomic_write", RN_WR_ATOMIC_WRITE },
 	{ NULL, 0 },
 };
 
@@ -96,6 +103,8 @@ static const struct rn_scn_word rights[] = {
 	{ "atomic", RN_ACCESS_REMOTE_ATOMIC },
 	{ "bind", RN_ACCESS_MW_BIND },
 	{ "zero_based", RN_ACCESS_ZERO_BASED },
+	{ "flush_global", RN_ACCESS_FLUSH_GLOBAL },
+	{ "flush_persistent", RN_ACCESS_FLUSH_PERSISTENT },
 	{ "remote",
 	  RN_ACCESS_REMOTE_WRITE | RN_ACCESS_REMOTE_READ | RN_ACCESS_REMOTE_ATOMIC },
 	{ "all", RN_ACCESS_LOCAL_WRITE | RN_ACCESS_REMOTE_WRITE | RN_ACCESS_REMOTE_READ |
@@ -106,6 +115,24 @@ static const struct rn_scn_word rights[] = {
 static const struct rn_scn_word senders[] = {
 	{ "peer", RN_SCN_PEER },
 	{ "other", RN_SCN_OTHER },
+	{ NULL, 0 },
+};
+
+static const struct rn_scn_word receivers[] = {
+	{ "one", RN_SCN_TO_ONE },
+	{ "group", RN_SCN_TO_GROUP },
+	{ NULL, 0 },
+};
+
+static const struct rn_scn_word placements[] = {
+	{ "global", RN_FLUSH_GLOBAL },
+	{ "persistent", RN_FLUSH_PERSISTENT },
+	{ NULL, 0 },
+};
+
+static const struct rn_scn_word selectivities[] = {
+	{ "range", RN_FLUSH_RANGE },
+	{ "all_of_it", RN_FLUSH_MR },
 	{ NULL, 0 },
 };
 
@@ -148,7 +175,7 @@ const struct rn_scn_field_info rn_scn_fields[RN_F_COUNT] = {
 	[RN_F_MSN] =        { "msn",        RN_SCN_NUMBER,  NULL, WIRE },
 	[RN_F_WR] =         { "wr",         RN_SCN_NUMBER,  NULL, V(POST) | V(RECV) | V(WC) },
 	[RN_F_IMM] =        { "imm",        RN_SCN_NUMBER,  NULL, WIRE | V(POST) | V(WC) },
-	[RN_F_RKEY_NUMBER] = { "inv",       RN_SCN_NUMBER,  NULL, WIRE | V(POST) | V(WC) },
+	[RN_F_RKEY_NUMBER] = { "inv",       RN_SCN_REGION,  NULL, WIRE | V(POST) | V(WC) },
 	[RN_F_PAD] =        { "pad",        RN_SCN_NUMBER,  NULL, WIRE },
 	[RN_F_PKEY] =       { "pkey",       RN_SCN_NUMBER,  NULL, WIRE },
 	[RN_F_TVER] =       { "tver",       RN_SCN_NUMBER,  NULL, WIRE },
@@ -174,24 +201,32 @@ const struct rn_scn_field_info rn_scn_fields[RN_F_COUNT] = {
 	[RN_F_RNR_TIMER] =  { "rnr_timer",  RN_SCN_NUMBER,  NULL, ATTR },
 	[RN_F_RD] =         { "rd",         RN_SCN_NUMBER,  NULL, ATTR },
 	[RN_F_DEST_RD] =    { "dest_rd",    RN_SCN_NUMBER,  NULL, ATTR },
-	[RN_F_PD] =         { "pd",         RN_SCN_NUMBER,  NULL, V(QP) | V(MR) },
+	[RN_F_PD] =         { "pd",         RN_SCN_NUMBER,  NULL, V(QP) | V(MR) | V(MW) | V(SRQ) },
 	[RN_F_SQ] =         { "sq",         RN_SCN_NUMBER,  NULL, V(QP) },
-	[RN_F_RQ] =         { "rq",         RN_SCN_NUMBER,  NULL, V(QP) },
+	[RN_F_RQ] =         { "rq",         RN_SCN_NUMBER,  NULL, V(QP) | V(SRQ) },
 	[RN_F_BY] =         { "by",         RN_SCN_NUMBER,  NULL, V(COUNT) },
 	[RN_F_OPCODE_NUMBER] = { "opcode",  RN_SCN_NUMBER,  NULL, V(INJECT) },
 	[RN_F_RESV7] =      { "resv7",      RN_SCN_NUMBER,  NULL, V(INJECT) },
 	[RN_F_CQE] =        { "cqe",        RN_SCN_NUMBER,  NULL, V(QP) },
+	[RN_F_TYPE] =       { "type",       RN_SCN_NUMBER,  NULL, V(MW) },
+	[RN_F_XRCD] =       { "xrcd",       RN_SCN_NUMBER,  NULL, V(QP) | V(SRQ) },
+	[RN_F_BELOW] =      { "below",      RN_SCN_NUMBER,  NULL, V(LIMIT) },
 	[RN_F_VA] =         { "va",         RN_SCN_ADDRESS, NULL, WIRE | V(MR) | V(POST) },
 	[RN_F_AT] =         { "at",         RN_SCN_ADDRESS, NULL, V(POST) | V(RECV) | V(CHECK) },
 	[RN_F_DATA] =       { "data",       RN_SCN_ADDRESS, NULL, WIRE },
 	[RN_F_RKEY] =       { "rkey",       RN_SCN_REGION,  NULL, WIRE | V(POST) },
+	[RN_F_REGION] =     { "region",     RN_SCN_REGION,  NULL, V(POST) },
+	[RN_F_SRQ] =        { "srq",        RN_SCN_NUMBERED, NULL, WIRE | V(QP) | V(POST) },
 	[RN_F_NAK] =        { "nak",        RN_SCN_WORD,    rn_scn_naks, WIRE },
 	[RN_F_STATE] =      { "to",         RN_SCN_BARE,    rn_scn_states, ATTR | V(STATE) | V(QUERY) },
 	[RN_F_STATUS] =     { "status",     RN_SCN_BARE,    rn_scn_statuses, V(WC) },
 	[RN_F_KIND] =       { "kind",       RN_SCN_BARE,    rn_scn_kinds, V(POST) },
-	[RN_F_ACCESS] =     { "access",     RN_SCN_WORDS,   rights, ATTR | V(MR) },
+	[RN_F_ACCESS] =     { "access",     RN_SCN_WORDS,   rights, ATTR | V(MR) | V(POST) },
 	[RN_F_FROM] =       { "from",       RN_SCN_WORD,    senders, V(INJECT) },
-	[RN_F_ERROR] =      { "error",      RN_SCN_WORD,    errors, V(POST) | V(RECV) | V(MODIFY) },
+	[RN_F_TO] =         { "to",         RN_SCN_WORD,    receivers, WIRE | V(POST) },
+	[RN_F_PLACEMENT] =  { "placement",  RN_SCN_WORDS,   placements, WIRE | V(POST) },
+	[RN_F_SELECT] =     { "select",     RN_SCN_WORD,    selectivities, WIRE | V(POST) },
+	[RN_F_ERROR] =      { "error",      RN_SCN_WORD,    errors, V(POST) | V(RECV) | V(MODIFY) | V(MR) | V(LIMIT) },
 	[RN_F_IS] =         { "is",         RN_SCN_WORD,    contents, V(CHECK) },
 	[RN_F_ARM] =        { "for",        RN_SCN_BARE,    arms, V(ARM) },
 	[RN_F_ACK] =        { "ack",        RN_SCN_FLAG,    NULL, WIRE },

@@ -12,13 +12,14 @@ struct rn_scn_word {
 
 /* How the value of a field is written. */
 enum rn_scn_form {
-	RN_SCN_NUMBER,	/* decimal or 0x */
-	RN_SCN_ADDRESS, /* REGION+OFFSET, REGION, or a number */
-	RN_SCN_REGION,	/* the key of a region, REGION or REGION^BITS, or a number */
-	RN_SCN_WORD,	/* one of a table */
-	RN_SCN_WORDS,	/* several of a table, or-ed, with commas */
-	RN_SCN_BARE,	/* one of a table, without the name of the field before it */
-	RN_SCN_FLAG,	/* no value */
+	RN_SCN_NUMBER,	 /* decimal or 0x */
+	RN_SCN_ADDRESS,	 /* REGION+OFFSET, REGION, or a number */
+	RN_SCN_REGION,	 /* the key of a region, REGION or REGION^BITS, or a number */
+	RN_SCN_NUMBERED, /* number of an SRQ: SRQ, or a number */
+	RN_SCN_WORD,	 /* one of a table */
+	RN_SCN_WORDS,	 /* several of a table, or-ed, with commas */
+	RN_SCN_BARE,	 /* one of a table, without the name of the field before it */
+	RN_SCN_FLAG,	 /* no value */
 };
 
 struct rn_scn_field_info {
@@ -50,6 +51,12 @@ enum {
 enum {
 	RN_SCN_PEER,
 	RN_SCN_OTHER, /* another host than the QP's peer */
+};
+
+/* To whom: values of RN_F_TO. */
+enum {
+	RN_SCN_TO_ONE, /* the device, or the QP's peer */
+	RN_SCN_TO_GROUP,
 };
 
 /* Find @len bytes at @at in a table; false: not there. */

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "fields.h"
 #include "packet.h"
 #include "rocin/icrc.h"
 
@@ -11,11 +12,35 @@ uint64_t rn_scene_value(const struct rn_scene_names *n, const struct rn_scn_line
 {
 	uint8_t region = l->region[f];
 
-	if ((f != RN_F_VA && f != RN_F_AT && f != RN_F_DATA && f != RN_F_RKEY) ||
-	    region == RN_SCN_ABSOLUTE)
+	if (!rn_scn_has(l, f) || region == RN_SCN_ABSOLUTE)
 		return l->value[f];
-	return f == RN_F_RKEY ? n->key[region] ^ l->value[f]
-			      : n->va[region] + l->value[f];
+	switch ((int)rn_scn_fields[f].form) {
+	case RN_SCN_REGION:
+		return n->key[region] ^ l->value[f];
+	case RN_SCN_ADDRESS:
+		return n->va[region] + l->value[f];
+	case RN_SCN_NUMBERED:
+		return n->srqn[region];
+	default:
+		return l->value[f];
+	}
+}
+
+uint8_t rn_scene_content(const struct rn_scn_line *l, uint32_t i)
+{
+	uint8_t number[sizeof(uint64_t)];
+
+	switch (l->value[RN_F_IS]) {
+	case RN_SCN_IS_FILL:
+		return rn_scene_fill(l->region[RN_F_AT], l->value[RN_F_AT] + i);
+	case RN_SCN_IS_PAYLOAD:
+		return rn_scene_payload((uint32_t)rn_scn_get(l, RN_F_PSN, 0), i);
+	case RN_SCN_IS_NUMBER:
+		memcpy(number, &l->value[RN_F_ORIG], sizeof(number));
+		return number[i % sizeof(number)];
+	default:
+		return 0;
+	}
 }
 
 /* ------------------------------------------------------------------- encoding */
@@ -78,6 +103,15 @@ static uint8_t *put_extensions(uint8_t *p, const struct rn_scene_names *n,
 					    .src_qpn = (uint32_t)rn_scn_get(l, RN_F_SRC,
 									    n->peer_qpn) &
 						       RN_QPN_MASK });
+	if (flags & RN_OP_XRCETH)
+		p = rn_xrceth_emit(p, (uint32_t)rn_scene_value(n, l, RN_F_SRQ) &
+					      RN_QPN_MASK);
+	if (flags & RN_OP_FETH)
+		p = rn_feth_emit(
+			p, &(struct rn_feth){ .placement = (uint8_t)rn_scn_get(
+						      l, RN_F_PLACEMENT, RN_FLUSH_GLOBAL),
+					      .selectivity = (uint8_t)rn_scn_get(
+						      l, RN_F_SELECT, RN_FLUSH_RANGE) });
 	if (flags & RN_OP_RETH)
 		p = rn_reth_emit(p, &(struct rn_reth){ .va = address(n, l),
 						       .rkey = key(n, l),
@@ -101,7 +135,7 @@ static uint8_t *put_extensions(uint8_t *p, const struct rn_scene_names *n,
 	if (flags & RN_OP_IMM)
 		p = rn_imm_emit(p, (uint32_t)rn_scn_get(l, RN_F_IMM, 0));
 	if (flags & RN_OP_IETH)
-		p = rn_ieth_emit(p, (uint32_t)rn_scn_get(l, RN_F_RKEY_NUMBER, 0));
+		p = rn_ieth_emit(p, (uint32_t)rn_scene_value(n, l, RN_F_RKEY_NUMBER));
 	return p;
 }
 
@@ -109,7 +143,7 @@ static struct rn_flow flow_of(const struct rn_scene_names *n, const struct rn_sc
 {
 	return (struct rn_flow){
 		.src = rn_scn_get(l, RN_F_FROM, 0) ? n->other : n->peer,
-		.dst = n->device,
+		.dst = rn_scn_get(l, RN_F_TO, RN_SCN_TO_ONE) ? n->group : n->device,
 		.ifindex = n->ifindex,
 		.sport = (uint16_t)rn_scn_get(l, RN_F_SPORT, 0xc000),
 		.tclass = (uint8_t)rn_scn_get(l, RN_F_TOS, 0),
@@ -189,11 +223,22 @@ static const uint8_t *read_requests(struct rn_scn_line *l, uint32_t flags,
 	struct rn_atomic_eth atomic;
 	struct rn_reth reth;
 	struct rn_deth deth;
+	struct rn_feth feth;
+	uint32_t srqn;
 
 	if (flags & RN_OP_DETH && !rn_deth_parse(&deth, at, end)) {
 		put(l, RN_F_QKEY, deth.qkey);
 		put(l, RN_F_SRC, deth.src_qpn);
 		at += RN_DETH_LEN;
+	}
+	if (flags & RN_OP_XRCETH && !rn_xrceth_parse(&srqn, at, end)) {
+		put(l, RN_F_SRQ, srqn);
+		at += RN_XRCETH_LEN;
+	}
+	if (flags & RN_OP_FETH && !rn_feth_parse(&feth, at, end)) {
+		put(l, RN_F_PLACEMENT, feth.placement);
+		put(l, RN_F_SELECT, feth.selectivity);
+		at += RN_FETH_LEN;
 	}
 	if (flags & RN_OP_RETH && !rn_reth_parse(&reth, at, end)) {
 		put(l, RN_F_VA, reth.va);

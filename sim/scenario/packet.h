@@ -13,12 +13,13 @@ enum {
 
 /* What the words of a scenario stand for in one run of it. */
 struct rn_scene_names {
-	struct rn_gid device, peer, other; /* addresses; one family */
+	struct rn_gid device, peer, other, group; /* addresses; one family */
 	uint32_t ifindex;
-	uint32_t qpn[RN_SCN_QPS]; /* of the device under test */
-	uint32_t peer_qpn;	  /* what the device sends to */
-	uint32_t key[RN_SCN_MRS]; /* R_Key and L_Key */
-	uint64_t va[RN_SCN_MRS];  /* first address, as peers name it */
+	uint32_t qpn[RN_SCN_QPS];   /* of the device under test */
+	uint32_t peer_qpn;	    /* what the device sends to */
+	uint32_t key[RN_SCN_MRS];   /* R_Key and L_Key */
+	uint32_t srqn[RN_SCN_SRQS]; /* of the device */
+	uint64_t va[RN_SCN_MRS];    /* first address, as peers name it */
 };
 
 /* A packet as it is on the wire. */
@@ -41,9 +42,12 @@ static inline uint8_t rn_scene_fill(unsigned mr, uint64_t i)
 	return (uint8_t)(i * 7 + (i >> 8) + (uint64_t)mr * 31);
 }
 
-/* An address or key of a line, in numbers. */
+/* An address, key or number of an SRQ of a line, in numbers. */
 uint64_t rn_scene_value(const struct rn_scene_names *n, const struct rn_scn_line *l,
 			enum rn_scn_field f);
+
+/* Byte @i of what @l (verb CHECK) says of memory. */
+uint8_t rn_scene_content(const struct rn_scn_line *l, uint32_t i);
 
 /* Make the packet that @l (verb INJECT) describes, ICRC included, faults and all. What it
  * does not give has the value that a well-behaved peer would use.

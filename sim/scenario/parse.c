@@ -71,6 +71,36 @@ static bool parse_mr(struct rn_scn_parser *p, struct rn_tokens *w)
 	return rn_scn_parse_fields(p, w, &o->line);
 }
 
+static bool parse_mw(struct rn_scn_parser *p, struct rn_tokens *w)
+{
+	struct rn_scn_object *o = declare(w, p->s->mr, &p->s->mrs, RN_SCN_MRS);
+
+	if (!o)
+		return false;
+	o->line.number = w->number;
+	o->line.verb = RN_SCN_MW;
+	return rn_scn_parse_fields(p, w, &o->line);
+}
+
+static bool parse_srq(struct rn_scn_parser *p, struct rn_tokens *w)
+{
+	struct rn_scn_object *o = declare(w, p->s->srq, &p->s->srqs, RN_SCN_SRQS);
+
+	if (!o)
+		return false;
+	o->line.number = w->number;
+	o->line.verb = RN_SCN_SRQ;
+	return rn_scn_parse_fields(p, w, &o->line);
+}
+
+static bool parse_device(struct rn_scn_parser *p, struct rn_tokens *w)
+{
+	struct rn_token word = rn_tokens_next(w);
+
+	p->s->ipv6 = rn_token_is(word, "ipv6");
+	return p->s->ipv6 || rn_tokens_fail(w, word, "expected ipv6", "");
+}
+
 static bool parse_qp(struct rn_scn_parser *p, struct rn_tokens *w)
 {
 	struct rn_scenario *s = p->s;
@@ -85,7 +115,8 @@ static bool parse_qp(struct rn_scn_parser *p, struct rn_tokens *w)
 		rn_tokens_next(w);
 		o->type = (enum rn_qp_type)type;
 	} else if (!o->type) {
-		return rn_tokens_fail(w, word, "expected a type: rc, uc or ud", "");
+		return rn_tokens_fail(
+			w, word, "expected a type: rc, uc, ud, xrc_send or xrc_recv", "");
 	}
 	o->line.number = w->number;
 	o->line.verb = RN_SCN_QP;
@@ -153,6 +184,20 @@ static bool parse_named(struct rn_tokens *w, struct rn_scn_line *l,
 	return true;
 }
 
+/* A queue pair, or, where @l may be about one, an SRQ. */
+static bool parse_queue(struct rn_scn_parser *p, struct rn_tokens *w,
+			struct rn_scn_line *l)
+{
+	struct rn_token name = rn_tokens_peek(w);
+	struct rn_scenario *s = p->s;
+
+	l->of_srq = l->verb == RN_SCN_LIMIT;
+	if (l->verb == RN_SCN_RECV || l->verb == RN_SCN_EVENT)
+		l->of_srq = find(s->srq, s->srqs, name) && !find(s->qp, s->qps, name);
+	return l->of_srq ? parse_object(w, s->srq, s->srqs, &l->subject, "an SRQ")
+			 : parse_object(w, s->qp, s->qps, &l->subject, "a queue pair");
+}
+
 static bool parse_subject(struct rn_scn_parser *p, struct rn_tokens *w,
 			  struct rn_scn_line *l)
 {
@@ -177,7 +222,7 @@ static bool parse_subject(struct rn_scn_parser *p, struct rn_tokens *w,
 	default:
 		break;
 	}
-	if (!parse_object(w, s->qp, s->qps, &l->subject, "a queue pair"))
+	if (!parse_queue(p, w, l))
 		return false;
 	if (l->verb == RN_SCN_INJECT || l->verb == RN_SCN_PACKET)
 		return parse_opcode(w, l);
@@ -281,8 +326,16 @@ static bool parse_declaration(struct rn_scn_parser *p, struct rn_tokens *w)
 		return parse_mr(p, w);
 	if (rn_token_is(word, "qp"))
 		return parse_qp(p, w);
+	if (rn_token_is(word, "mw"))
+		return parse_mw(p, w);
+	if (rn_token_is(word, "srq"))
+		return parse_srq(p, w);
+	if (rn_token_is(word, "device"))
+		return parse_device(p, w);
 	return rn_tokens_fail(w, word,
-			      "expected setup, mr, qp, recv, end or a time as +0", "");
+			      "expected setup, device, mr, mw, srq, qp, recv, end or a "
+			      "time as +0",
+			      "");
 }
 
 static bool parse_setup(struct rn_scn_parser *p, struct rn_tokens *w)

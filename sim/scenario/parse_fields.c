@@ -58,6 +58,25 @@ static bool parse_region(struct rn_scn_parser *p, struct rn_tokens *w,
 	return true;
 }
 
+/* "s", or a number */
+static bool parse_srq(struct rn_scn_parser *p, struct rn_tokens *w, struct rn_scn_line *l,
+		      enum rn_scn_field f)
+{
+	struct rn_token word = rn_tokens_next(w);
+
+	l->region[f] = RN_SCN_ABSOLUTE;
+	if (rn_token_number(word, &l->value[f]))
+		return true;
+	l->value[f] = 0;
+	for (unsigned i = 0; i < p->s->srqs; i++) {
+		if (!rn_token_is(word, p->s->srq[i].name))
+			continue;
+		l->region[f] = (uint8_t)i;
+		return true;
+	}
+	return rn_tokens_fail(w, word, "expected the name of an SRQ, or its number", "");
+}
+
 /* One of the table, or several with commas. */
 static bool parse_words(struct rn_tokens *w, struct rn_scn_line *l, enum rn_scn_field f,
 			bool several)
@@ -97,6 +116,8 @@ bool rn_scn_parse_field(struct rn_scn_parser *p, struct rn_tokens *w,
 		return parse_address(p, w, l, f);
 	case RN_SCN_REGION:
 		return parse_region(p, w, l, f);
+	case RN_SCN_NUMBERED:
+		return parse_srq(p, w, l, f);
 	case RN_SCN_WORD:
 	case RN_SCN_BARE:
 		return parse_words(w, l, f, false);
@@ -131,7 +152,7 @@ static enum rn_scn_field find_field(struct rn_token word, enum rn_scn_verb verb,
 bool rn_scn_parse_fields(struct rn_scn_parser *p, struct rn_tokens *w,
 			 struct rn_scn_line *l)
 {
-	uint64_t seen = l->verb == RN_SCN_CHECK ? RN_F_BIT(RN_F_AT) : 0;
+	rn_scn_set seen = l->verb == RN_SCN_CHECK ? RN_F_BIT(RN_F_AT) : 0;
 	struct rn_token word;
 
 	while ((word = rn_tokens_peek(w)).len) {

@@ -8,7 +8,8 @@
  *	end quiet
  *
  * The first line names the rules that the file pins, then says them in one sentence. A
- * declaration makes an object of the device under test: `mr NAME`, `srq N`, `qp N TYPE`;
+ * declaration makes an object of the device under test: `mr NAME`, `mw NAME`, `srq NAME`,
+ * `qp N TYPE`; `device ipv6` is about all of them;
  * `setup NAME` stands for a few of them. A timed line does something at a time counted
  * from the line before it, or expects something by then. `<` arrives at the device, `>`
  * leaves it; all that leaves, completes or is raised must be expected.
@@ -27,7 +28,8 @@
 
 enum {
 	RN_SCN_QPS = 8,
-	RN_SCN_MRS = 8,
+	RN_SCN_MRS = 8, /* windows included */
+	RN_SCN_SRQS = 4,
 	RN_SCN_LINES = 200, /* timed */
 	RN_SCN_RULES = 8,
 	RN_SCN_NAME = 24, /* bytes, with the terminator */
@@ -37,12 +39,17 @@ enum {
 enum rn_scn_verb {
 	RN_SCN_QP, /* declarations */
 	RN_SCN_MR,
+	RN_SCN_MW,
+	RN_SCN_SRQ,
 	RN_SCN_POST, /* the program's calls: may be expected to fail with `error` */
 	RN_SCN_RECV,
 	RN_SCN_MODIFY,
 	RN_SCN_REVIVE, /* from RESET to a state, as the declaration did */
 	RN_SCN_DEREG,
-	RN_SCN_ARM,    /* a queue of completions */
+	RN_SCN_ARM,   /* a queue of completions */
+	RN_SCN_LIMIT, /* of an SRQ */
+	RN_SCN_JOIN,  /* the group of the scenario */
+	RN_SCN_LEAVE,
 	RN_SCN_INJECT, /* < */
 	RN_SCN_PACKET, /* > */
 	RN_SCN_WC,
@@ -100,12 +107,17 @@ enum rn_scn_field {
 	RN_F_OPCODE_NUMBER,
 	RN_F_RESV7,
 	RN_F_CQE, /* entries of both completion queues */
+	RN_F_TYPE,
+	RN_F_XRCD,
+	RN_F_BELOW, /* receives that an SRQ holds */
 	/* addresses: a region and an offset, or a number */
 	RN_F_VA,
 	RN_F_AT,
 	RN_F_DATA,
 	/* words of a table */
-	RN_F_RKEY, /* a region's */
+	RN_F_RKEY, /* a region's or window's */
+	RN_F_REGION,
+	RN_F_SRQ,
 	RN_F_NAK,
 	RN_F_STATE,
 	RN_F_STATUS,
@@ -113,6 +125,9 @@ enum rn_scn_field {
 	RN_F_ACCESS,
 	RN_F_FROM,
 	RN_F_ERROR,
+	RN_F_TO,
+	RN_F_PLACEMENT,
+	RN_F_SELECT,
 	RN_F_IS,  /* what memory holds */
 	RN_F_ARM, /* for which completions */
 	/* flags */
@@ -130,9 +145,12 @@ enum rn_scn_field {
 	RN_F_COUNT
 };
 
-static_assert(RN_F_COUNT <= 64, "one bit each");
+/* A set of fields. */
+__extension__ typedef unsigned __int128 rn_scn_set;
 
-#define RN_F_BIT(field) (UINT64_C(1) << (field))
+static_assert(RN_F_COUNT <= 128, "one bit each");
+
+#define RN_F_BIT(field) ((rn_scn_set)1 << (field))
 
 /* Where an address field points. */
 enum {
@@ -148,17 +166,19 @@ struct rn_scn_time {
 struct rn_scn_line {
 	uint32_t number; /* in the file, from 1 */
 	enum rn_scn_verb verb;
-	uint8_t subject; /* index of the QP or MR; of completions: 0 sends, 1 receives */
+	uint8_t subject; /* index of the object; of completions: 0 sends, 1 receives */
+	bool of_srq;	 /* RECV, EVENT: of an SRQ, not of a QP */
 	uint8_t opcode;	 /* of a packet */
 	uint16_t name;	 /* of an event or counter: enum rn_async_event, enum rn_stat */
 	struct rn_scn_time from, to; /* equal, but for expectations with a range */
-	uint64_t given;		     /* RN_F_BIT() of the fields that are written */
+	rn_scn_set given;	     /* RN_F_BIT() of the fields that are written */
 	uint64_t value[RN_F_COUNT];
-	uint8_t region[RN_F_COUNT]; /* of addresses and keys: index, or ABSOLUTE */
+	/* Of addresses, keys, numbers of SRQs: index of the object, or ABSOLUTE. */
+	uint8_t region[RN_F_COUNT];
 };
 
 struct rn_scn_object {
-	char name[RN_SCN_NAME];	 /* "1", "m" */
+	char name[RN_SCN_NAME];	 /* "1", "m"; of windows and regions no two are equal */
 	enum rn_qp_type type;	 /* QP */
 	struct rn_scn_line line; /* what was declared; setups and later lines merged */
 };
@@ -167,8 +187,9 @@ struct rn_scenario {
 	char rule[RN_SCN_RULES][RN_SCN_NAME];
 	unsigned rules;
 	char title[160]; /* the sentence */
-	struct rn_scn_object qp[RN_SCN_QPS], mr[RN_SCN_MRS];
-	unsigned qps, mrs;
+	struct rn_scn_object qp[RN_SCN_QPS], mr[RN_SCN_MRS], srq[RN_SCN_SRQS];
+	unsigned qps, mrs, srqs;
+	bool ipv6; /* all addresses are */
 	struct rn_scn_line line[RN_SCN_LINES];
 	unsigned lines;
 };
@@ -194,6 +215,12 @@ int rn_scenario_parse(struct rn_scenario *s, const char *text, size_t len,
 static inline bool rn_scn_has(const struct rn_scn_line *l, enum rn_scn_field f)
 {
 	return l->given & RN_F_BIT(f);
+}
+
+/* A call of the program. */
+static inline bool rn_scn_is_call(enum rn_scn_verb verb)
+{
+	return verb >= RN_SCN_POST && verb <= RN_SCN_LEAVE;
 }
 
 /* The number of a field, or @otherwise if it is not given. */

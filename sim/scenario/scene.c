@@ -128,10 +128,12 @@ static bool pass_time(struct scene *c, const struct rn_scn_line *l, rn_ns until)
 /* What `ack` means in an acknowledgement that is a NAK is an error; in a request it asks.
  * An acknowledgement that names no syndrome is an ACK.
  */
-static uint64_t wanted_fields(const struct rn_scn_line *l)
+static rn_scn_set wanted_fields(const struct rn_scn_line *l)
 {
-	uint64_t fields = l->given & ~(RN_F_BIT(RN_F_OPTIONAL) | RN_F_BIT(RN_F_DATA));
-	uint64_t said = RN_F_BIT(RN_F_NAK) | RN_F_BIT(RN_F_RNR) | RN_F_BIT(RN_F_SYNDROME);
+	rn_scn_set fields = l->given & ~(RN_F_BIT(RN_F_OPTIONAL) | RN_F_BIT(RN_F_DATA) |
+					 RN_F_BIT(RN_F_TO));
+	rn_scn_set said =
+		RN_F_BIT(RN_F_NAK) | RN_F_BIT(RN_F_RNR) | RN_F_BIT(RN_F_SYNDROME);
 
 	fields |= RN_F_BIT(RN_F_LEN);
 	if (rn_opcode_info[l->opcode].flags & RN_OP_AETH && !(fields & said))
@@ -183,6 +185,11 @@ static const char *differing_field(const struct rn_scn_line *want,
 	return NULL;
 }
 
+static const struct rn_gid *receiver(const struct scene *c, const struct rn_scn_line *l)
+{
+	return rn_scn_get(l, RN_F_TO, RN_SCN_TO_ONE) ? &c->names.group : &c->names.peer;
+}
+
 static void compare(struct scene *c, const struct rn_scn_line *l,
 		    const struct rn_scn_line *want, const struct rn_scene_packet *p,
 		    struct rn_text *t)
@@ -201,7 +208,7 @@ static void compare(struct scene *c, const struct rn_scn_line *l,
 	} else if (field) {
 		rn_text_add(t, field);
 		rn_text_add(t, " is not as expected");
-	} else if (memcmp(&p->flow.dst, &c->names.peer, sizeof(p->flow.dst)) != 0) {
+	} else if (memcmp(&p->flow.dst, receiver(c, l), sizeof(p->flow.dst)) != 0) {
 		rn_text_add(t, "it went to another address");
 	} else if (rn_scn_has(l, RN_F_DATA) &&
 		   !payload_is(c, l, payload, (uint32_t)came.value[RN_F_LEN])) {
@@ -299,7 +306,8 @@ static const char *wrong_about_wc(const struct scene *c, const struct rn_scn_lin
 	    (!(wc->flags & RN_WC_WITH_IMM) || wc->imm != l->value[RN_F_IMM]))
 		return "another immediate, or none";
 	if (rn_scn_has(l, RN_F_RKEY_NUMBER) &&
-	    (!(wc->flags & RN_WC_WITH_INV) || wc->imm != l->value[RN_F_RKEY_NUMBER]))
+	    (!(wc->flags & RN_WC_WITH_INV) ||
+	     wc->imm != rn_scene_value(&c->names, l, RN_F_RKEY_NUMBER)))
 		return "another key was invalidated, or none";
 	if (wc->src_qpn != rn_scn_get(l, RN_F_SRC, wc->src_qpn))
 		return "another source";
@@ -332,12 +340,16 @@ static bool expect_event(struct scene *c, const struct rn_scn_line *l)
 {
 	rn_ns until = time_of(c, l, &l->to);
 	const struct rn_scene_event *event;
+	uint32_t qpn;
 
 	while (!(event = c->ops->event(c->ctx)) && c->ops->now(c->ctx) < until)
 		c->ops->run(c->ctx, until);
 	if (!event)
 		return fail(c, l, "no event was raised");
-	if (event->event != l->name || event->qpn != c->names.qpn[l->subject]) {
+	qpn = l->of_srq			   ? c->names.srqn[l->subject]
+	      : l->name == RN_EVENT_CQ_ERR ? 0
+					   : c->names.qpn[l->subject];
+	if (event->event != l->name || event->qpn != qpn) {
 		set(c->r->came, sizeof(c->r->came),
 		    rn_scn_word_of(rn_scn_events, event->event));
 		return fail(c, l, "another event");
@@ -378,23 +390,6 @@ static bool expect_comp(struct scene *c, const struct rn_scn_line *l)
 	return in_time(c, l, c->ops->now(c->ctx));
 }
 
-static uint8_t content(const struct rn_scn_line *l, uint32_t i)
-{
-	uint8_t number[sizeof(uint64_t)];
-
-	switch (l->value[RN_F_IS]) {
-	case RN_SCN_IS_FILL:
-		return rn_scene_fill(l->region[RN_F_AT], l->value[RN_F_AT] + i);
-	case RN_SCN_IS_PAYLOAD:
-		return rn_scene_payload((uint32_t)rn_scn_get(l, RN_F_PSN, 0), i);
-	case RN_SCN_IS_NUMBER:
-		memcpy(number, &l->value[RN_F_ORIG], sizeof(number));
-		return number[i % sizeof(number)];
-	default:
-		return 0;
-	}
-}
-
 static bool check_memory(struct scene *c, const struct rn_scn_line *l)
 {
 	uint32_t len = (uint32_t)rn_scn_get(l, RN_F_LEN, sizeof(uint64_t));
@@ -406,7 +401,7 @@ static bool check_memory(struct scene *c, const struct rn_scn_line *l)
 				    buf, part))
 			return fail(c, l, "that is not in the region");
 		for (uint32_t i = 0; i < part; i++)
-			if (buf[i] != content(l, done + i))
+			if (buf[i] != rn_scene_content(l, done + i))
 				return fail_number(c, l, "it is not so from byte ",
 						   done + i);
 	}
@@ -450,14 +445,9 @@ static bool do_line(struct scene *c, const struct rn_scn_line *l)
 		c->at = time_of(c, l, &l->from);
 	else if (!pass_time(c, l, time_of(c, l, &l->from)))
 		return false;
-	switch ((int)l->verb) {
-	case RN_SCN_POST:
-	case RN_SCN_RECV:
-	case RN_SCN_MODIFY:
-	case RN_SCN_REVIVE:
-	case RN_SCN_DEREG:
-	case RN_SCN_ARM:
+	if (rn_scn_is_call(l->verb))
 		return call(c, l);
+	switch ((int)l->verb) {
 	case RN_SCN_INJECT:
 		rn_scene_encode(&c->names, l, &packet);
 		c->ops->inject(c->ctx, &packet);

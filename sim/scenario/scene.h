@@ -25,7 +25,7 @@ struct rn_scene_wc {
 
 struct rn_scene_event {
 	rn_ns at;
-	uint32_t qpn;
+	uint32_t qpn;	/* or number of the SRQ; 0: of a completion queue */
 	uint16_t event; /* enum rn_async_event */
 };
 
@@ -41,7 +41,7 @@ struct rn_scene_ops {
 	rn_ns (*now)(void *ctx);
 	/* Let time pass until @until, or until there is something to be looked at. */
 	void (*run)(void *ctx, rn_ns until);
-	/* POST, RECV, MODIFY, REVIVE, DEREG, ARM: 0 or -errno. */
+	/* The verbs of rn_scn_is_call(): 0 or -errno. */
 	int (*call)(void *ctx, const struct rn_scn_line *l);
 	void (*inject)(void *ctx, const struct rn_scene_packet *p);
 	const struct rn_scene_packet *(*packet)(void *ctx);

@@ -135,6 +135,13 @@ static void take_packets(struct rn_virtual *v)
 	}
 }
 
+static uint32_t event_of(const struct rn_event *ev)
+{
+	if (ev->srq)
+		return *(const uint32_t *)rn_srq_owner(ev->srq);
+	return ev->qp ? rn_qp_qpn(ev->qp) : 0;
+}
+
 static void take_events(struct rn_virtual *v)
 {
 	struct rn_event ev;
@@ -147,7 +154,7 @@ static void take_events(struct rn_virtual *v)
 		}
 		v->event[v->events++ % RN_VIRTUAL_QUEUE] = (struct rn_scene_event){
 			.at = v->now,
-			.qpn = ev.qp ? rn_qp_qpn(ev.qp) : 0,
+			.qpn = event_of(&ev),
 			.event = (uint16_t)ev.async,
 		};
 	}

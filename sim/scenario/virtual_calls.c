@@ -4,14 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fields.h"
+#include "rocin/wire.h"
 #include "text.h"
 #include "virtual_internal.h"
 
 enum {
-	PD = 1,
 	QPN = 0x11,	  /* of the first QP */
 	PEER_QPN = 0x99,  /* what all of them send to */
-	KEY = 0x155a,	  /* of the first region; the others 0x100 further each */
 	RECV_ROOM = 4096, /* receive N lands at (N - 1) * this in region r, if not said */
 };
 
@@ -25,10 +25,21 @@ static int refuse(char *err, size_t err_len, const char *what, int rc)
 	return rc;
 }
 
-static struct rn_gid ipv4(uint8_t last)
+static struct rn_gid host(const struct rn_scenario *s, uint8_t last)
 {
+	if (s->ipv6) /* 2001:db8:: */
+		return (struct rn_gid){ { 0x20, 0x01, 0x0d, 0xb8, [15] = last } };
 	return (struct rn_gid){
 		{ [10] = 0xff, [11] = 0xff, [12] = 192, [14] = 2, [15] = last }
+	};
+}
+
+static struct rn_gid group(const struct rn_scenario *s)
+{
+	if (s->ipv6) /* ff0e::101 */
+		return (struct rn_gid){ { 0xff, 0x0e, [14] = 1, [15] = 1 } };
+	return (struct rn_gid){
+		{ [10] = 0xff, [11] = 0xff, [12] = 239, [13] = 1, [14] = 2, [15] = 3 }
 	};
 }
 
@@ -50,37 +61,6 @@ static int init_device(struct rn_virtual *v, struct rn_scene_names *n)
 	};
 
 	return rn_dev_init(v->dev, &cfg);
-}
-
-/* -------------------------------------------------------------------- regions */
-static int add_region(struct rn_virtual *v, unsigned i, uint64_t *used,
-		      struct rn_scene_names *n)
-{
-	const struct rn_scn_line *l = &v->s->mr[i].line;
-	struct rn_mr_attr attr = {
-		.key = KEY + (i << RN_KEY_INDEX_SHIFT),
-		.pd = (uint32_t)rn_scn_get(l, RN_F_PD, PD),
-		.va = rn_scn_get(l, RN_F_VA, RN_VIRTUAL_BASE + *used),
-		.length = rn_scn_get(l, RN_F_LEN, 4096),
-		.iova_base = RN_VIRTUAL_BASE + *used,
-		.access = (uint32_t)rn_scn_get(l, RN_F_ACCESS, 0),
-	};
-	int rc;
-
-	if (attr.length > sizeof(v->memory) - *used)
-		return -ENOMEM;
-	v->offset[i] = *used;
-	v->length[i] = attr.length;
-	for (uint64_t k = 0; k < attr.length; k++)
-		v->memory[*used + k] = rn_scene_fill(i, k);
-	*used += (attr.length + 4095) & ~UINT64_C(4095);
-	rc = rn_mr_init(&v->mr[i], &attr);
-	if (rc)
-		return rc;
-	rn_dev_add_mr(v->dev, &v->mr[i]);
-	n->key[i] = attr.key;
-	n->va[i] = v->mr[i].va;
-	return 0;
 }
 
 /* ---------------------------------------------------------------- queue pairs */
@@ -129,7 +109,9 @@ static struct rn_qp_attr attributes(const struct rn_virtual *v,
 /* What each step to RTS takes, by type. */
 static uint32_t step_mask(enum rn_qp_type type, enum rn_qp_state to)
 {
-	bool rc = type == RN_QPT_RC, ud = type == RN_QPT_UD;
+	bool ud = type == RN_QPT_UD;
+	bool asks = type == RN_QPT_RC || type == RN_QPT_XRC_SEND;
+	bool answers = type == RN_QPT_RC || type == RN_QPT_XRC_RECV;
 
 	switch ((int)to) {
 	case RN_QPS_INIT:
@@ -140,12 +122,13 @@ static uint32_t step_mask(enum rn_qp_type type, enum rn_qp_state to)
 		       (ud ? 0
 			   : RN_ATTR_AV | RN_ATTR_PATH_MTU | RN_ATTR_DEST_QPN |
 					RN_ATTR_RQ_PSN) |
-		       (rc ? RN_ATTR_MAX_DEST_RD_ATOMIC | RN_ATTR_MIN_RNR_TIMER : 0);
+		       (answers ? RN_ATTR_MAX_DEST_RD_ATOMIC | RN_ATTR_MIN_RNR_TIMER : 0);
 	default:
 		return RN_ATTR_STATE | RN_ATTR_SQ_PSN |
-		       (rc ? RN_ATTR_TIMEOUT | RN_ATTR_RETRY_CNT | RN_ATTR_RNR_RETRY |
+		       (type == RN_QPT_XRC_RECV ? RN_ATTR_TIMEOUT : 0) |
+		       (asks ? RN_ATTR_TIMEOUT | RN_ATTR_RETRY_CNT | RN_ATTR_RNR_RETRY |
 					RN_ATTR_MAX_RD_ATOMIC
-			   : 0);
+			     : 0);
 	}
 }
 
@@ -170,26 +153,49 @@ static int bring_up(struct rn_virtual *v, unsigned i, struct rn_qp_attr attr)
 	return rc;
 }
 
+static uint32_t depth(const struct rn_scn_object *o, enum rn_scn_field f)
+{
+	return (uint32_t)rn_scn_get(&o->line, f, RN_VIRTUAL_WRS);
+}
+
+/* One that a queue pair can be made with; NULL: it is of an XRC domain, or no SRQ. */
+static struct rn_srq *basic_srq(const struct rn_virtual *v, uint8_t i)
+{
+	return i < v->s->srqs && !rn_scn_get(&v->s->srq[i].line, RN_F_XRCD, 0) ? v->srq[i]
+									       : NULL;
+}
+
 static int add_qp(struct rn_virtual *v, unsigned i, struct rn_scene_names *n)
 {
 	const struct rn_scn_object *o = &v->s->qp[i];
+	bool shares = rn_scn_has(&o->line, RN_F_SRQ);
+	struct rn_srq *srq = shares ? basic_srq(v, o->line.region[RN_F_SRQ]) : NULL;
+	bool sends = o->type != RN_QPT_XRC_RECV;
+	bool xrc = o->type == RN_QPT_XRC_RECV || o->type == RN_QPT_XRC_SEND;
+	bool receives = !xrc && !srq;
 	const struct rn_qp_init init = {
 		.type = o->type,
 		.qpn = QPN + i,
-		.pd = (uint32_t)rn_scn_get(&o->line, RN_F_PD, PD),
-		.send_cq = &v->cq[0],
-		.recv_cq = &v->cq[1],
-		.max_send_wr = (uint32_t)rn_scn_get(&o->line, RN_F_SQ, RN_VIRTUAL_WRS),
-		.max_recv_wr = (uint32_t)rn_scn_get(&o->line, RN_F_RQ, RN_VIRTUAL_WRS),
-		.max_send_sge = 4,
-		.max_recv_sge = 4,
-		.max_inline = 128,
+		.pd = (uint32_t)rn_scn_get(&o->line, RN_F_PD, RN_VIRTUAL_PD),
+		.send_cq = sends ? &v->cq[0] : NULL,
+		.recv_cq = xrc ? NULL : &v->cq[1],
+		.srq = srq,
+		.xrcd = (uint32_t)rn_scn_get(&o->line, RN_F_XRCD, 0),
+		.max_send_wr = sends ? depth(o, RN_F_SQ) : 0,
+		.max_recv_wr = receives ? depth(o, RN_F_RQ) : 0,
+		.max_send_sge = sends ? 4 : 0,
+		.max_recv_sge = receives ? 4 : 0,
+		.max_inline = sends ? 128 : 0,
 	};
 	size_t size = rn_qp_size(v->dev, &init);
 	void *block = size ? aligned_alloc(64, (size + 63) & ~(size_t)63) : NULL;
 
 	if (!block)
 		return size ? -ENOMEM : -EINVAL;
+	if (shares && !srq) {
+		free(block);
+		return -EINVAL;
+	}
 	v->qp[i] = rn_qp_create(v->dev, block, &init);
 	n->qpn[i] = init.qpn;
 	return bring_up(v, i, attributes(v, &o->line));
@@ -222,9 +228,10 @@ int rn_virtual_begin(void *ctx, const struct rn_scenario *s, struct rn_scene_nam
 
 	memset(v, 0, sizeof(*v));
 	*n = (struct rn_scene_names){
-		.device = ipv4(1),
-		.peer = ipv4(2),
-		.other = ipv4(3),
+		.device = host(s, 1),
+		.peer = host(s, 2),
+		.other = host(s, 3),
+		.group = group(s),
 		.ifindex = 7,
 		.peer_qpn = PEER_QPN,
 	};
@@ -238,13 +245,17 @@ int rn_virtual_begin(void *ctx, const struct rn_scenario *s, struct rn_scene_nam
 	for (unsigned i = 0; i < 2; i++)
 		rn_cq_init(&v->cq[i], RN_VIRTUAL_RING + ((uint64_t)i << 20), cqes(s),
 			   NULL);
-	for (unsigned i = 0; i < s->mrs && !rc; i++)
-		rc = add_region(v, i, &used, n);
+	for (unsigned i = 0; i < s->mrs && !rc; i++) {
+		rc = rn_virtual_add_region(v, i, &used, n);
+		v->regions += !rc;
+	}
+	for (unsigned i = 0; i < s->srqs && !rc; i++)
+		rc = rn_virtual_add_srq(v, i, n);
 	for (unsigned i = 0; i < s->qps && !rc; i++)
 		rc = add_qp(v, i, n);
 	if (rc) {
 		rn_virtual_end(v);
-		return refuse(err, err_len, "a region or queue pair", rc);
+		return refuse(err, err_len, "a region or queue", rc);
 	}
 	return 0;
 }
@@ -256,13 +267,12 @@ void rn_virtual_end(void *ctx)
 	for (unsigned i = 0; i < RN_SCN_QPS; i++) {
 		if (!v->qp[i])
 			continue;
+		rn_virtual_join(v, i, false);
 		rn_qp_destroy(v->dev, v->qp[i]);
 		free(v->qp[i]);
 		v->qp[i] = NULL;
 	}
-	for (unsigned i = 0; i < RN_SCN_MRS; i++)
-		if (v->mr[i].valid && !v->gone[i])
-			rn_dev_remove_mr(v->dev, &v->mr[i]);
+	rn_virtual_remove_objects(v);
 	for (unsigned i = 0; i < 2; i++)
 		rn_cq_fini(v->dev, &v->cq[i]);
 	rn_dev_fini(v->dev);
@@ -292,30 +302,47 @@ static uint32_t send_flags(const struct rn_scn_line *l)
 	       (rn_scn_has(l, RN_F_INLINE) ? RN_SEND_INLINE : 0);
 }
 
+static uint64_t said(const struct rn_virtual *v, const struct rn_scn_line *l,
+		     enum rn_scn_field f, uint64_t otherwise)
+{
+	return rn_scn_has(l, f) ? rn_scene_value(v->names, l, f) : otherwise;
+}
+
 static int post(struct rn_virtual *v, const struct rn_scn_line *l)
 {
 	enum rn_wr_opcode kind = (enum rn_wr_opcode)rn_scn_get(l, RN_F_KIND, RN_WR_SEND);
 	bool atomic =
 		kind == RN_WR_ATOMIC_CMP_AND_SWP || kind == RN_WR_ATOMIC_FETCH_AND_ADD;
-	uint64_t len = rn_scn_get(l, RN_F_LEN, atomic ? sizeof(uint64_t) : 0);
+	uint64_t len = rn_scn_get(
+		l, RN_F_LEN, atomic || kind == RN_WR_ATOMIC_WRITE ? sizeof(uint64_t) : 0);
+	bool bare = kind == RN_WR_BIND_MW || kind == RN_WR_FLUSH;
 	bool brings = atomic || kind == RN_WR_RDMA_READ;
-	struct rn_av av = { .dgid = v->names->peer, .hop_limit = 64 };
+	bool to_group = rn_scn_get(l, RN_F_TO, RN_SCN_TO_ONE) == RN_SCN_TO_GROUP;
+	struct rn_av av = { .dgid = to_group ? v->names->group : v->names->peer,
+			    .hop_limit = 64 };
 	struct rn_sge sge = sge_of(v, l, len, brings ? 1 : 0, 0);
 	const struct rn_send_wr wr = {
 		.wr_id = rn_scn_get(l, RN_F_WR, 0),
 		.opcode = kind,
 		.flags = send_flags(l),
-		.imm = (uint32_t)rn_scn_get(l, RN_F_IMM,
-					    rn_scn_get(l, RN_F_RKEY_NUMBER, 0)),
-		.remote_addr = rn_scn_get(l, RN_F_VA, 0x1000),
-		.rkey = (uint32_t)rn_scn_get(l, RN_F_RKEY, 0x77),
+		.imm = (uint32_t)said(v, l, RN_F_IMM, said(v, l, RN_F_RKEY_NUMBER, 0)),
+		.remote_addr = said(v, l, RN_F_VA, 0x1000),
+		.rkey = (uint32_t)said(v, l, RN_F_RKEY, 0x77),
+		.bind_length = len,
+		.bind_region = (uint32_t)said(v, l, RN_F_REGION, 0),
+		.bind_access = (uint32_t)rn_scn_get(l, RN_F_ACCESS, 0),
+		.flush_length = (uint32_t)len,
+		.flush_placement =
+			(uint8_t)rn_scn_get(l, RN_F_PLACEMENT, RN_FLUSH_GLOBAL),
+		.flush_selectivity = (uint8_t)rn_scn_get(l, RN_F_SELECT, RN_FLUSH_RANGE),
+		.remote_srqn = (uint32_t)said(v, l, RN_F_SRQ, 0),
 		.compare_add = rn_scn_get(l, RN_F_COMPARE, rn_scn_get(l, RN_F_ADD, 0)),
 		.swap = rn_scn_get(l, RN_F_SWAP, 0),
 		.av = v->s->qp[l->subject].type == RN_QPT_UD ? &av : NULL,
-		.remote_qpn = v->names->peer_qpn,
+		.remote_qpn = to_group ? RN_QPN_MULTICAST : v->names->peer_qpn,
 		.remote_qkey = (uint32_t)rn_scn_get(l, RN_F_QKEY, 0x11111111),
 		.sg = &sge,
-		.num_sge = len ? 1 : 0,
+		.num_sge = len && !bare ? 1 : 0,
 	};
 
 	return rn_qp_post_send(v->dev, v->qp[l->subject], v->now, &wr);
@@ -332,6 +359,8 @@ static int post_recv(struct rn_virtual *v, const struct rn_scn_line *l)
 		.num_sge = sge.len ? 1 : 0,
 	};
 
+	if (l->of_srq)
+		return rn_srq_post_recv(v->srq[l->subject], &wr);
 	return rn_qp_post_recv(v->dev, v->qp[l->subject], v->now, &wr);
 }
 
@@ -374,10 +403,13 @@ int rn_virtual_call(void *ctx, const struct rn_scn_line *l)
 	else if (l->verb == RN_SCN_ARM)
 		rn_cq_arm(&v->cq[l->subject],
 			  (enum rn_cq_arm)rn_scn_get(l, RN_F_ARM, RN_CQ_ARM_NEXT));
-	else if (!v->gone[l->subject]) {
-		rn_dev_remove_mr(v->dev, &v->mr[l->subject]);
-		v->gone[l->subject] = true;
-	}
+	else if (l->verb == RN_SCN_LIMIT)
+		rc = rn_srq_set_limit(v->srq[l->subject],
+				      (uint32_t)rn_scn_get(l, RN_F_BELOW, 0));
+	else if (l->verb == RN_SCN_JOIN || l->verb == RN_SCN_LEAVE)
+		rc = rn_virtual_join(v, l->subject, l->verb == RN_SCN_JOIN);
+	else
+		rn_virtual_remove_region(v, l->subject);
 	rn_virtual_flush(v);
 	return rc;
 }

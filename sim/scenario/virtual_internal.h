@@ -5,6 +5,7 @@
 #ifndef RN_VIRTUAL_INTERNAL_H
 #define RN_VIRTUAL_INTERNAL_H
 
+#include "rocin/mcast.h"
 #include "rocin/mr.h"
 #include "virtual.h"
 
@@ -13,6 +14,7 @@ enum {
 	RN_VIRTUAL_CQES = 1024,
 	RN_VIRTUAL_QUEUE = 1024, /* packets or events that nobody has looked at */
 	RN_VIRTUAL_WRS = 64,	 /* per queue, unless the scenario says otherwise */
+	RN_VIRTUAL_PD = 1,
 };
 
 #define RN_VIRTUAL_BASE UINT64_C(0x100000)
@@ -29,14 +31,19 @@ struct rn_virtual {
 	struct rn_mr mr[RN_SCN_MRS];
 	uint64_t offset[RN_SCN_MRS]; /* of the region in memory */
 	uint64_t length[RN_SCN_MRS];
-	bool gone[RN_SCN_MRS]; /* deregistered */
+	bool gone[RN_SCN_MRS]; /* deregistered, or never registered */
+	unsigned regions;      /* that were gone through */
 
 	struct rn_cq cq[2]; /* sends, receives */
 	struct rn_cqe ring[2][RN_VIRTUAL_CQES];
 	rn_ns cqe_at[2][RN_VIRTUAL_CQES];
 	struct rn_scene_wc wc[2]; /* the one that is looked at */
 
+	struct rn_srq *srq[RN_SCN_SRQS];
+	void *srq_ring[RN_SCN_SRQS];
+
 	struct rn_qp *qp[RN_SCN_QPS];
+	struct rn_mcast mcast[RN_SCN_QPS]; /* in the group of the scenario */
 	struct rn_scene_packet packet[RN_VIRTUAL_QUEUE];
 	unsigned packets, packets_taken;
 	struct rn_scene_event event[RN_VIRTUAL_QUEUE];
@@ -53,5 +60,14 @@ int rn_virtual_begin(void *ctx, const struct rn_scenario *s, struct rn_scene_nam
 		     char *err, size_t err_len);
 void rn_virtual_end(void *ctx);
 int rn_virtual_call(void *ctx, const struct rn_scn_line *l);
+
+/* virtual_objects.c: 0 or -errno. @used: bytes of memory that are taken. */
+int rn_virtual_add_region(struct rn_virtual *v, unsigned i, uint64_t *used,
+			  struct rn_scene_names *n);
+void rn_virtual_remove_region(struct rn_virtual *v, unsigned i);
+int rn_virtual_add_srq(struct rn_virtual *v, unsigned i, struct rn_scene_names *n);
+int rn_virtual_join(struct rn_virtual *v, unsigned qp, bool join);
+/* All but queue pairs, which must be gone. */
+void rn_virtual_remove_objects(struct rn_virtual *v);
 
 #endif /* RN_VIRTUAL_INTERNAL_H */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* test_scenario.c - scenario files: what is understood, and how the rest is refused. */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -156,6 +157,34 @@ static void what_is_not_understood_is_refused_with_its_place(void **state)
 	}
 }
 
+static void objects_have_names_of_their_own(void **state)
+{
+	(void)state;
+	assert_int_equal(parse("# X1: y\nmr m\nmw w type 1\nsrq s rq 4\nsrq t xrcd 9\n"
+			       "device ipv6\nqp 1 rc srq s\nqp s ud\n"
+			       "+0 recv t wr 1\n+0 recv s wr 2\n+0 event t cq_err\n"
+			       "+0 < 1 XRC_SEND_ONLY srq t\n+0 > 1 XRC_SEND_ONLY srq 7\n"
+			       "+0 post 1 local_inv inv w^1\nend\n"),
+			 0);
+	assert_true(scenario.ipv6);
+	assert_int_equal(scenario.mrs, 2);
+	assert_int_equal(scenario.mr[1].line.verb, RN_SCN_MW);
+	assert_int_equal(scenario.srqs, 2);
+	assert_int_equal(scenario.qp[0].line.region[RN_F_SRQ], 0);
+	assert_true(scenario.line[0].of_srq && scenario.line[0].subject == 1);
+	assert_false(scenario.line[1].of_srq); /* a queue pair comes first */
+	assert_true(scenario.line[2].of_srq);
+	assert_int_equal(scenario.line[3].region[RN_F_SRQ], 1);
+	assert_int_equal(scenario.line[4].region[RN_F_SRQ], RN_SCN_ABSOLUTE);
+	assert_int_equal(scenario.line[4].value[RN_F_SRQ], 7);
+	assert_int_equal(scenario.line[5].region[RN_F_RKEY_NUMBER], 1);
+	assert_int_equal(scenario.line[5].value[RN_F_RKEY_NUMBER], 1);
+	assert_int_equal(parse("# X1: y\nqp 1 rc srq q\nend\n"), -EPROTO);
+	assert_non_null(strstr(error.sentence, "name of an SRQ"));
+	assert_int_equal(parse("# X1: y\ndevice ipv5\nend\n"), -EPROTO);
+	assert_non_null(strstr(error.sentence, "ipv6"));
+}
+
 static void there_is_an_end_to_lines(void **state)
 {
 	static char text[16384];
@@ -198,6 +227,7 @@ int main(void)
 		cmocka_unit_test(expectations_may_have_a_range),
 		cmocka_unit_test(fields_take_their_forms),
 		cmocka_unit_test(what_is_not_understood_is_refused_with_its_place),
+		cmocka_unit_test(objects_have_names_of_their_own),
 		cmocka_unit_test(there_is_an_end_to_lines),
 		cmocka_unit_test(the_manual_is_complete),
 	};

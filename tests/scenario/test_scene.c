@@ -94,6 +94,18 @@ static const struct {
 	  "" },
 	/* a device that cannot be made */
 	{ "rc", "qp 1 mtu 77\nend\n", 1, "cannot be prepared", "", "" },
+	{ "rc", "mr x access write\nend\n", 1, "cannot be prepared", "", "" },
+	{ "rc", "mr x error EINVAL\nend\n", 1, "cannot be prepared", "", "" },
+	{ "rc", "mw x type 3\nend\n", 1, "cannot be prepared", "", "" },
+	{ "rc", "srq s rq 99999\nend\n", 1, "cannot be prepared", "", "" },
+	{ "rc", "srq s xrcd 1\nqp 1 srq s\nend\n", 1, "cannot be prepared", "", "" },
+	{ "rc", "qp 1 srq 81\nend\n", 1, "cannot be prepared", "", "" },
+	{ "rc", "qp 2 xrc_recv\nend\n", 1, "cannot be prepared", "", "" },
+	/* groups */
+	{ "rc", "+0 join 1\nend\n", 3, "failed with errno 22", "", "" },
+	{ "ud0", "+0 leave 1\nend\n", 3, "failed with errno 22", "", "" },
+	{ "ud0", "+0 post 1 send to group\n+0 > 1 UD_SEND_ONLY\nend\n", 4,
+	  "another address", "", "" },
 };
 
 static void every_difference_is_found_and_named(void **state)
