@@ -57,10 +57,19 @@ struct rn_scene_ops {
 	/* False: the range is not in the region. */
 	bool (*memory)(void *ctx, unsigned mr, uint64_t offset, void *buf, uint32_t len);
 	uint64_t (*counter)(void *ctx, enum rn_stat stat);
+	/* Whether the device cannot do what a scenario says, with the reason; NULL: it
+	 * can do everything.
+	 */
+	bool (*skips)(void *ctx, const struct rn_scenario *s, char *why, size_t why_len);
+	/* In real time: how much earlier or later than said things may come, and how long
+	 * a line may let time pass at most. Both 0 in virtual time.
+	 */
+	rn_ns slack, quiet;
 };
 
 struct rn_scene_result {
 	bool passed;
+	bool skipped;		       /* not run; what says why */
 	uint32_t line;		       /* of the file */
 	char what[160];		       /* one sentence */
 	char expected[320], came[320]; /* empty if there is no such */
