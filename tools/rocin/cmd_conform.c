@@ -3,18 +3,23 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cmd.h"
 #include "conform.h"
+#include "conform_live.h"
+#include "launch.h"
 #include "virtual.h"
 
 enum {
-	EXIT_NOT_READ = 2, /* a file was not understood */
+	EXIT_NOT_READ = 2, /* a file was not understood, or the target is not there */
+	SLACK_MS = 2000,
 };
 
 struct conform_args {
 	const char *rules, *junit;
 	bool json, all;
+	struct rn_live_options live; /* target NULL: in virtual time */
 	char **paths;
 	int path_count;
 };
@@ -22,6 +27,9 @@ struct conform_args {
 enum {
 	OPT_RULES = 0x100,
 	OPT_JUNIT,
+	OPT_TARGET,
+	OPT_ADDRESS,
+	OPT_SLACK,
 };
 
 static const struct argp_option options[] = {
@@ -30,12 +38,19 @@ static const struct argp_option options[] = {
 	{ "junit", OPT_JUNIT, "FILE", 0, "Write the report as JUnit XML too", 0 },
 	{ "json", 'j', NULL, 0, "Print JSON", 0 },
 	{ "all", 'a', NULL, 0, "Name what passed, too", 0 },
+	{ "target", OPT_TARGET, "ADDRESS[:PORT]", 0,
+	  "Test the device whose agent listens there", 0 },
+	{ "address", OPT_ADDRESS, "ADDRESS", 0,
+	  "Ours, to test from (default: one of loopback)", 0 },
+	{ "slack", OPT_SLACK, "MS", 0,
+	  "How much later than said a target may do things (default: 2000)", 0 },
 	{ 0 },
 };
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct conform_args *args = state->input;
+	char *end;
 
 	switch (key) {
 	case OPT_RULES:
@@ -49,6 +64,17 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case 'a':
 		args->all = true;
+		return 0;
+	case OPT_TARGET:
+		args->live.target = arg;
+		return 0;
+	case OPT_ADDRESS:
+		args->live.address = arg;
+		return 0;
+	case OPT_SLACK:
+		args->live.slack_ms = (unsigned)strtoul(arg, &end, 10);
+		if (*end || !args->live.slack_ms || args->live.slack_ms > 600000)
+			argp_error(state, "%s: not a number of milliseconds", arg);
 		return 0;
 	case ARGP_KEY_ARGS:
 		args->paths = state->argv + state->next;
@@ -65,11 +91,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 static const struct argp argp = {
 	.options = options,
 	.parser = parse,
-	.args_doc = "FILE|DIRECTORY...",
+	.args_doc = "FILE|DIRECTORY...\n--agent [--netdev=SPEC] [AGENT-OPTION...]",
 	.doc = "Run conformance scenarios, rocin-scenario(5), on the transport in "
-	       "virtual "
-	       "time.\vEnds with 1 if a scenario failed, with 2 if one was not "
-	       "understood.",
+	       "virtual time, or on a live device; --agent is what runs on that one's "
+	       "side.\vEnds with 1 if a scenario failed, with 2 if one was not "
+	       "understood or the target is not there.",
 };
 
 static int write_junit(const struct rn_conform *c, const char *file)
@@ -84,26 +110,73 @@ static int write_junit(const struct rn_conform *c, const char *file)
 	return rc;
 }
 
+static int run_paths(const struct conform_args *args, struct rn_conform *c,
+		     const struct rn_scene_ops *ops, void *ctx)
+{
+	int rc = args->rules ? rn_conform_read_rules(c, args->rules) : 0;
+
+	for (int i = 0; !rc && i < args->path_count; i++)
+		rc = rn_conform_run(c, args->paths[i], ops, ctx);
+	return rc;
+}
+
+static int run_live(const struct conform_args *args, struct rn_conform *c)
+{
+	struct rn_live_target *t = rn_live_target_open(&args->live);
+	int rc = t ? run_paths(args, c, rn_live_target_ops(t), t) : -ENOTCONN;
+
+	if (t && rn_live_target_is_lost(t)) {
+		rn_conform_free(c);
+		rc = -EPIPE;
+	}
+	rn_live_target_close(t);
+	return rc;
+}
+
 static int run_all(const struct conform_args *args, struct rn_conform *c)
 {
-	struct rn_virtual *v = rn_virtual_new();
-	int rc = v ? 0 : -ENOMEM;
+	struct rn_virtual *v;
+	int rc;
 
-	if (!rc && args->rules)
-		rc = rn_conform_read_rules(c, args->rules);
-	for (int i = 0; !rc && i < args->path_count; i++)
-		rc = rn_conform_run(c, args->paths[i], &rn_virtual_ops, v);
+	if (args->live.target)
+		return run_live(args, c);
+	v = rn_virtual_new();
+	rc = v ? run_paths(args, c, &rn_virtual_ops, v) : -ENOMEM;
 	rn_virtual_free(v);
 	return rc;
 }
 
+/* `--agent': make the environment and become rocin-conform-agent. */
+static int become_agent(int argc, char **argv)
+{
+	static struct rn_launch launch;
+	char err[512], program[PATH_MAX + 24];
+	const char *netdevs = NULL;
+
+	if (argc > 2 && !strncmp(argv[2], "--netdev=", 9)) {
+		netdevs = argv[2] + 9;
+		argv++;
+	}
+	if (rn_launch_prepare(&launch, netdevs, err, sizeof(err)) ||
+	    rn_launch_setenv(&launch, netdevs, err, sizeof(err))) {
+		rn_complain("%s", err);
+		return RN_EXIT_FAILURE;
+	}
+	snprintf(program, sizeof(program), "%s/rocin-conform-agent", launch.plugin_dir);
+	execv(program, argv + 1);
+	rn_complain("%s: %s; install Rocin again", program, strerror(errno));
+	return RN_EXIT_FAILURE;
+}
+
 int rn_cmd_conform(int argc, char **argv)
 {
-	struct conform_args args = { 0 };
+	struct conform_args args = { .live.slack_ms = SLACK_MS };
 	struct rn_conform c = { 0 };
 	bool failed;
 	int rc;
 
+	if (argc > 1 && !strcmp(argv[1], "--agent"))
+		return become_agent(argc, argv);
 	argp_parse(&argp, argc, argv, 0, NULL, &args);
 	rc = run_all(&args, &c);
 	if (c.count > 0 && args.json)
@@ -114,7 +187,7 @@ int rn_cmd_conform(int argc, char **argv)
 		rc = -EIO;
 	failed = c.failed > 0;
 	rn_conform_free(&c);
-	if (failed)
+	if (failed && rc != -EPIPE)
 		return RN_EXIT_FAILURE;
 	return rc ? EXIT_NOT_READ : 0;
 }

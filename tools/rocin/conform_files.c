@@ -49,7 +49,8 @@ static int add_case(struct rn_conform *c, const char *file, const struct rn_scen
 	memcpy(new->rule, s->rule, sizeof(new->rule));
 	new->result = *result;
 	c->count++;
-	c->failed += !result->passed;
+	c->skipped += result->skipped;
+	c->failed += !result->passed && !result->skipped;
 	return 0;
 }
 
@@ -136,7 +137,7 @@ static int add_rule(struct rn_conform *c, const char *at, size_t len)
 /* "| B5 | ..." names B5. */
 static int rule_of_line(struct rn_conform *c, const char *line, const char *end)
 {
-	const char *at = line + 2, *to = at;
+	const char *at = line + 2, *to;
 
 	if (end - line < 5 || strncmp(line, "| ", 2) != 0 || !isupper((unsigned char)*at))
 		return 0;

@@ -52,7 +52,9 @@ void rn_conform_text(const struct rn_conform *c, FILE *to, bool all)
 	for (size_t i = 0; i < c->count; i++) {
 		const struct rn_conform_case *k = &c->run[i];
 
-		if (!k->result.passed) {
+		if (k->result.skipped) {
+			fprintf(to, "%s: skipped: %s\n", k->file, k->result.what);
+		} else if (!k->result.passed) {
 			print_failure(k, to);
 		} else if (all) {
 			fputs("ok  ", to);
@@ -62,7 +64,9 @@ void rn_conform_text(const struct rn_conform *c, FILE *to, bool all)
 	}
 	print_uncovered(c, to);
 	fprintf(to, "%zu scenarios: %zu passed, %zu failed", c->count,
-		c->count - c->failed, c->failed);
+		c->count - c->failed - c->skipped, c->failed);
+	if (c->skipped)
+		fprintf(to, ", %zu skipped", c->skipped);
 	if (c->rule_count)
 		fprintf(to, "; %zu of %zu rules covered", covered(c), c->rule_count);
 	fputc('\n', to);
@@ -78,7 +82,9 @@ static json_t *case_json(const struct rn_conform_case *k)
 		json_array_append_new(rules, json_string(k->rule[i]));
 	o = json_pack("{s:s, s:o, s:s, s:b}", "file", k->file, "rules", rules, "title",
 		      k->title, "passed", k->result.passed);
-	if (o && !k->result.passed)
+	if (o && k->result.skipped)
+		json_object_set_new(o, "skipped", json_string(k->result.what));
+	else if (o && !k->result.passed)
 		json_object_update_new(
 			o, json_pack("{s:i, s:s, s:s, s:s}", "line", (int)k->result.line,
 				     "what", k->result.what, "expected",
@@ -89,9 +95,9 @@ static json_t *case_json(const struct rn_conform_case *k)
 int rn_conform_json(const struct rn_conform *c, FILE *to)
 {
 	json_t *cases = json_array(), *missing = json_array();
-	json_t *o = json_pack("{s:i, s:i, s:o, s:o}", "scenarios", (int)c->count,
-			      "failed", (int)c->failed, "cases", cases,
-			      "rules_without_scenario", missing);
+	json_t *o = json_pack("{s:i, s:i, s:i, s:o, s:o}", "scenarios", (int)c->count,
+			      "failed", (int)c->failed, "skipped", (int)c->skipped,
+			      "cases", cases, "rules_without_scenario", missing);
 	int rc;
 
 	for (size_t i = 0; i < c->count; i++)
@@ -125,8 +131,9 @@ int rn_conform_junit(const struct rn_conform *c, FILE *to)
 {
 	fprintf(to,
 		"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
-		"<testsuite name=\"rocin conform\" tests=\"%zu\" failures=\"%zu\">\n",
-		c->count, c->failed);
+		"<testsuite name=\"rocin conform\" tests=\"%zu\" failures=\"%zu\" "
+		"skipped=\"%zu\">\n",
+		c->count, c->failed, c->skipped);
 	for (size_t i = 0; i < c->count; i++) {
 		const struct rn_conform_case *k = &c->run[i];
 
@@ -134,6 +141,12 @@ int rn_conform_junit(const struct rn_conform *c, FILE *to)
 		print_xml(k->file, to);
 		fputs("\" name=\"", to);
 		print_xml(k->title, to);
+		if (k->result.skipped) {
+			fputs("\">\n    <skipped message=\"", to);
+			print_xml(k->result.what, to);
+			fputs("\"/>\n  </testcase>\n", to);
+			continue;
+		}
 		fputs(k->result.passed ? "\"/>\n" : "\">\n    <failure message=\"", to);
 		if (k->result.passed)
 			continue;
