@@ -278,6 +278,16 @@ static bool memory(void *ctx, unsigned mr, uint64_t offset, void *buf, uint32_t 
 /* ------------------------------------------------------------ beginning and end */
 static const char *why_not(const struct rn_live_target *t, const struct rn_scenario *s)
 {
+	if (s->ipv6)
+		return "of IPv6";
+	if (s->srqs)
+		return "of shared receive queues";
+	for (unsigned i = 0; i < s->mrs; i++) {
+		if (s->mr[i].line.verb == RN_SCN_MW)
+			return "of memory windows";
+		if (rn_scn_has(&s->mr[i].line, RN_F_ERROR))
+			return "a region that cannot be made";
+	}
 	for (unsigned i = 0; i < s->qps; i++) {
 		if (s->qp[i].type != RN_QPT_RC)
 			return "of another transport than RC";
@@ -290,6 +300,9 @@ static const char *why_not(const struct rn_live_target *t, const struct rn_scena
 
 		if (l->verb == RN_SCN_COUNT)
 			return "counters cannot be seen by public verbs";
+		if (l->verb == RN_SCN_POST &&
+		    rn_scn_get(l, RN_F_KIND, RN_WR_SEND) > RN_WR_SEND_WITH_INV)
+			return "of requests that are posted by ibv_wr_*() only";
 		if (rn_scn_has(l, RN_F_INLINE))
 			return "the agent posts nothing inline";
 		if (l->verb == RN_SCN_INJECT && !rn_scn_get(l, RN_F_SPORT, 1))
