@@ -196,11 +196,24 @@ void rn_virtual_end(void *ctx)
 }
 
 /* ---------------------------------------------------------------------- calls */
+/* Inline data is where the program sees it; false: not in the memory of the scenario. */
+static bool point_at(const struct rn_virtual *v, struct rn_sge *sge)
+{
+	uint64_t offset = sge->addr - RN_VIRTUAL_BASE;
+
+	if (offset > sizeof(v->memory) || sge->len > sizeof(v->memory) - offset)
+		return false;
+	sge->addr = (uintptr_t)(v->memory + offset);
+	return true;
+}
+
 static int post(struct rn_virtual *v, const struct rn_scn_line *l)
 {
 	struct rn_scene_send send;
 
 	rn_scene_send_wr(v->s, v->names, l, &send);
+	if (send.wr.flags & RN_SEND_INLINE && !point_at(v, &send.sge))
+		return -EFAULT;
 	return rn_qp_post_send(v->dev, v->qp[l->subject], v->now, &send.wr);
 }
 
