@@ -304,12 +304,16 @@ void bind_window(struct walker *w)
 			world.wr[index].signaled = qp->sq_sig_all || bind.send_flags;
 			atomic_store(&mr->maybe_bound, true);
 			posting(index);
+			/* ibv_mw.rkey belongs to who binds; another thread may want to.
+			 */
+			pthread_mutex_lock(&mw->post_lock);
 			rc = ibv_bind_mw(qp->qp, mw->mw, &bind);
 			/* EPERM: not the same struct ibv_pd, says the library. */
 			MAY("ibv_bind_mw", rc, 0, EINVAL, EPERM, ENOMEM, EOPNOTSUPP);
 			if (rc)
 				refused(index);
 			mw->rkey = mw->mw->rkey;
+			pthread_mutex_unlock(&mw->post_lock);
 		}
 		pthread_mutex_unlock(&qp->post_lock);
 	}
