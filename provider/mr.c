@@ -257,28 +257,28 @@ static int change(struct rnp_context *ctx, struct rnp_mr *mr, const struct chang
 }
 
 /* On failure the region stays as it was. The library has judged @flags and takes over
- * PD, address and length.
+ * PD, address and length. What @flags does not name may be rubbish.
  */
 int rnp_rereg_mr(struct rnp_abi_mr *base, int flags, struct ibv_pd *pd, void *addr,
 		 size_t length, int access)
 {
+	bool to_other = flags & IBV_REREG_MR_CHANGE_PD;
 	const struct change c = {
 		.flags = flags,
-		.pd = pd ? to_rnp_pd(pd) : NULL,
+		.pd = to_other && pd ? to_rnp_pd(pd) : NULL,
 		.addr = addr,
 		.length = length,
 		.access = (uint32_t)access,
 	};
-	bool pd_fits = pd && pd->context == base->ibv_mr.context;
 	int rc = -EINVAL;
 
-	if (flags && (pd_fits || !(flags & IBV_REREG_MR_CHANGE_PD)))
+	if (flags && (!to_other || (pd && pd->context == base->ibv_mr.context)))
 		rc = change(to_rnp_context(base->ibv_mr.context), to_rnp_mr(base), &c);
 	if (rc) {
 		errno = -rc;
 		return -rc;
 	}
-	if (flags & IBV_REREG_MR_CHANGE_PD) {
+	if (to_other) {
 		rnp_pd_get(pd);
 		rnp_pd_put(base->ibv_mr.pd);
 	}
