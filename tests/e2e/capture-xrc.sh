@@ -16,7 +16,7 @@ for program in ib_send_bw ib_write_bw ib_read_bw ib_atomic_bw; do
 		env "ROCIN_PCAP=$work/$program.pcap" "${command[@]}" 127.0.0.1
 	rocin dump "$work/$program.pcap" >>"$work/text" || fail 'rocin dump'
 done
-mergecap -F pcap -w "$work/all.pcap" "$work"/ib_*.pcap || fail 'mergecap'
+LD_PRELOAD='' mergecap -F pcap -w "$work/all.pcap" "$work"/ib_*.pcap || fail 'mergecap'
 "$(dirname "$0")/judge-capture.sh" "$work/all.pcap" || fail 'others find faults'
 ! grep -E 'wrong ICRC|malformed|shorter' "$work/text" || fail 'rocin dump finds faults'
 ! grep -vE '  XRC_' "$work/text" || fail 'a packet that is not of XRC'
