@@ -94,9 +94,9 @@ uint32_t rn_w_slot_take(struct rn_w_device *d, enum rn_w_use use, uint32_t qpn,
 		.pattern = pattern,
 	};
 	if (use == RN_W_SOURCE || use == RN_W_FETCHED)
-		fill(d->memory + i * RN_W_SLOT + s->from, pattern, 0, len);
+		fill(d->memory + (size_t)i * RN_W_SLOT + s->from, pattern, 0, len);
 	else
-		memset(d->memory + i * RN_W_SLOT + s->from, 0xee, len);
+		memset(d->memory + (size_t)i * RN_W_SLOT + s->from, 0xee, len);
 	return i;
 }
 
@@ -117,8 +117,9 @@ void rn_w_slot_close_all(struct rn_w_device *d, uint32_t qpn)
 
 rn_iova rn_w_slot_address(const struct rn_w_device *d, uint32_t slot)
 {
-	return slot == RN_W_NONE ? RN_W_BASE
-				 : RN_W_BASE + slot * RN_W_SLOT + d->slot[slot].from;
+	return slot == RN_W_NONE
+		       ? RN_W_BASE
+		       : RN_W_BASE + (uint64_t)slot * RN_W_SLOT + d->slot[slot].from;
 }
 
 bool rn_w_slot_holds(const struct rn_w_device *d, uint32_t slot, uint32_t len,
@@ -126,15 +127,16 @@ bool rn_w_slot_holds(const struct rn_w_device *d, uint32_t slot, uint32_t len,
 {
 	if (!len)
 		return true;
-	return matches(d->memory + slot * RN_W_SLOT + d->slot[slot].from, pattern, 0,
-		       len);
+	return matches(d->memory + (size_t)slot * RN_W_SLOT + d->slot[slot].from, pattern,
+		       0, len);
 }
 
 uint64_t rn_w_slot_word(const struct rn_w_device *d, uint32_t slot)
 {
 	uint64_t word;
 
-	memcpy(&word, d->memory + slot * RN_W_SLOT + d->slot[slot].from, sizeof(word));
+	memcpy(&word, d->memory + (size_t)slot * RN_W_SLOT + d->slot[slot].from,
+	       sizeof(word));
 	return word;
 }
 
@@ -230,7 +232,8 @@ static bool may_read(struct rn_w_device *d, rn_iova src, uint32_t len, uint32_t 
 {
 	uint64_t offset = src - RN_W_BASE;
 
-	if (offset >= RN_W_LOCAL * RN_W_SLOT && offset + len <= sizeof(d->memory))
+	if (offset >= (uint64_t)RN_W_LOCAL * RN_W_SLOT &&
+	    offset + len <= sizeof(d->memory))
 		return true;
 	return open_slot(d, src, len, qpn, 1u << RN_W_SOURCE | 1u << RN_W_FETCHED,
 			 "reads");

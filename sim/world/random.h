@@ -36,6 +36,7 @@ static inline struct rn_random rn_random_of(uint64_t seed, uint64_t concern)
 /* 0 .. @below - 1; @below >= 1. */
 static inline uint32_t rn_random_below(struct rn_random *r, uint32_t below)
 {
+	assert(below > 0);
 	return (uint32_t)(rn_random_next(r) % below);
 }
 

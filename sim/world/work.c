@@ -155,7 +155,7 @@ static void fill_atomic(struct rn_world *w, struct rn_w_end *e, struct rn_w_wr *
 		send->compare_add = wr->compare;
 		send->swap = wr->operand;
 	}
-	send->remote_addr = RN_W_COUNTER + 8 * counter;
+	send->remote_addr = RN_W_COUNTER + UINT64_C(8) * counter;
 	send->rkey = far->counters.lkey;
 	e->atomic[wr->index % RN_ARRAY_SIZE(e->atomic)] = *wr;
 }

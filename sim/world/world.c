@@ -239,8 +239,8 @@ static void start_device(struct rn_world *w, uint32_t i)
 	cfg.gid[0] = d->gid;
 	rc = rn_dev_init(d->dev, &cfg);
 	assert(rc == 0);
-	rn_link_init(&d->up, &w->plan.link, w->plan.seed + 2 * i);
-	rn_link_init(&d->down, &w->plan.link, w->plan.seed + 2 * i + 1);
+	rn_link_init(&d->up, &w->plan.link, w->plan.seed + 2 * (uint64_t)i);
+	rn_link_init(&d->down, &w->plan.link, w->plan.seed + 2 * (uint64_t)i + 1);
 	rn_cq_init(&d->cq, RN_W_RING, RN_W_CQES, d);
 	rn_w_mem_init(d);
 	rn_w_srq_create(d);
@@ -355,7 +355,7 @@ struct rn_world *rn_world_new(void)
 		return NULL;
 	w->packet = calloc(RN_W_PACKETS, sizeof(*w->packet));
 	w->blocks = aligned_alloc(64, RN_PLAN_DEVICES * (dev + rn_w_srq_size()) +
-					      2 * RN_PLAN_PAIRS * (size_t)RN_W_QP_BLOCK);
+					      (size_t)2 * RN_PLAN_PAIRS * RN_W_QP_BLOCK);
 	if (!w->packet || !w->blocks) {
 		rn_world_free(w);
 		return NULL;

@@ -218,8 +218,9 @@ struct rn_w_end *rn_w_find(struct rn_world *w, uint32_t dev, uint32_t qpn);
 /* ----------------------------------------------------------------- network.c */
 /* @pkt, sealed, goes to whom its flow names. */
 void rn_w_leave(struct rn_w_device *d, struct rn_w_packet *pkt);
-void rn_w_at_switch(struct rn_world *w, uint32_t packet);
-void rn_w_arrive(struct rn_world *w, uint32_t packet);
+/* The packet with index @i. */
+void rn_w_at_switch(struct rn_world *w, uint32_t i);
+void rn_w_arrive(struct rn_world *w, uint32_t i);
 
 /* ------------------------------------------------------------------ memory.c */
 extern const struct rn_mem_ops rn_w_mem_now, rn_w_mem_later;
