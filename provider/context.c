@@ -101,7 +101,7 @@ static struct rnp_context *open_context(struct ibv_device *device, int cmd_fd,
 
 	rc = rnp_cmd_ensure(rnp_plugin_verbs(), cmd_fd, err, sizeof(err));
 	if (rc) {
-		rnp_fd_close(cmd_fd);
+		rn_fd_close(cmd_fd);
 		goto err_tell;
 	}
 	ctx = alloc(device, cmd_fd);
@@ -148,7 +148,7 @@ static void *import_from(struct rnp_context *origin, void *arg)
 	if (!origin) {
 		/* Of another process, whose engine nobody else can use; or of no context.
 		 */
-		rnp_fd_close(*cmd_fd);
+		rn_fd_close(*cmd_fd);
 		errno = EOPNOTSUPP;
 		return NULL;
 	}

@@ -169,7 +169,7 @@ static bool link_is_up(const struct rn_netdev *dev)
 	memcpy(req.ifr_name, dev->ifname, sizeof(req.ifr_name));
 	if (ioctl(fd, SIOCGIFFLAGS, &req) == 0)
 		up = (req.ifr_flags & (IFF_UP | IFF_RUNNING)) == (IFF_UP | IFF_RUNNING);
-	rnp_fd_close(fd);
+	rn_fd_close(fd);
 	return up;
 }
 

@@ -61,8 +61,8 @@ int rnp_event_fd_new(void)
 	if (pipe2(pair, O_CLOEXEC) < 0)
 		return -errno;
 	fd = reopen(pair[0], 0);
-	rnp_fd_close(pair[0]);
-	rnp_fd_close(pair[1]);
+	rn_fd_close(pair[0]);
+	rn_fd_close(pair[1]);
 	return fd;
 }
 
@@ -97,18 +97,18 @@ static int open_two_ends(struct rnp_event_pipe *pipe, size_t record_len)
 	fd = fcntl(pair[0], F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
 	if (fd < 0) {
 		fd = -errno;
-		rnp_fd_close(pair[0]);
-		rnp_fd_close(pair[1]);
+		rn_fd_close(pair[0]);
+		rn_fd_close(pair[1]);
 		return fd;
 	}
 	pipe->read_fd = above_stdio(pair[0]);
 	pipe->write_fd = above_stdio(pair[1]);
 	if (pipe->read_fd < 0 || pipe->write_fd < 0) {
 		if (pipe->read_fd >= 0)
-			rnp_fd_close(pipe->read_fd);
+			rn_fd_close(pipe->read_fd);
 		if (pipe->write_fd >= 0)
-			rnp_fd_close(pipe->write_fd);
-		rnp_fd_close(fd);
+			rn_fd_close(pipe->write_fd);
+		rn_fd_close(fd);
 		return -EMFILE;
 	}
 	pipe->shared = true;
@@ -127,7 +127,7 @@ int rnp_event_pipe_open(struct rnp_event_pipe *pipe, size_t record_len)
 		return open_two_ends(pipe, record_len);
 	rc = rnp_event_pipe_attach(pipe, fd, record_len);
 	if (rc) {
-		rnp_fd_close(fd);
+		rn_fd_close(fd);
 		return rc;
 	}
 	return fd;
@@ -135,9 +135,9 @@ int rnp_event_pipe_open(struct rnp_event_pipe *pipe, size_t record_len)
 
 void rnp_event_pipe_close(struct rnp_event_pipe *pipe)
 {
-	rnp_fd_close(pipe->read_fd);
+	rn_fd_close(pipe->read_fd);
 	if (pipe->write_fd != pipe->read_fd)
-		rnp_fd_close(pipe->write_fd);
+		rn_fd_close(pipe->write_fd);
 	pthread_mutex_destroy(&pipe->lock);
 }
 

@@ -5,8 +5,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <unistd.h>
+
+#include "fd_close.h"
 
 /* @fd, or a duplicate above the three standard ones in its place, for programs that close
  * and reopen those. -1 stays -1 (errno kept).
@@ -22,16 +23,6 @@ static inline int rnp_fd_above_std(int fd)
 	close(fd);
 	errno = saved;
 	return high;
-}
-
-/* close() that is no cancellation point. */
-static inline void rnp_fd_close(int fd)
-{
-	int cancel_state;
-
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
-	close(fd);
-	pthread_setcancelstate(cancel_state, NULL);
 }
 
 #endif /* RNP_FD_H */

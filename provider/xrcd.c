@@ -87,7 +87,7 @@ static void put(struct rnp_xrc_domain *d)
 		return;
 	LIST_REMOVE(d, link);
 	if (d->fd >= 0)
-		rnp_fd_close(d->fd);
+		rn_fd_close(d->fd);
 	free(d);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* net_udp.c - the sockets of a device: which one to read next, and reading. */
 #include "net_udp.h"
+#include "fd_close.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -198,7 +199,7 @@ static const struct rn_net_ops udp_ops = {
 static void close_fd(int fd)
 {
 	if (fd >= 0)
-		syscall(SYS_close, fd); /* close() is a cancellation point */
+		rn_fd_close(fd);
 }
 
 /* What the socket puts into packets when sendmsg() says nothing. */

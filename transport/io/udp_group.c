@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "ctl_socket.h"
+#include "fd_close.h"
 #include "log.h"
 #include "udp_internal.h"
 
@@ -108,7 +109,7 @@ void rn_group_close(int fd, const struct rn_gid *mgid, uint32_t ifindex)
 		v6.ipv6mr_multiaddr = addr.in6.sin6_addr;
 		setsockopt(fd, IPPROTO_IPV6, IPV6_LEAVE_GROUP, &v6, sizeof(v6));
 	}
-	syscall(SYS_close, fd);
+	rn_fd_close(fd);
 }
 
 static int open_socket(int family)
@@ -132,7 +133,7 @@ int rn_group_route(const struct rn_gid *mgid, uint32_t ifindex)
 	if (!set_int(fd, IPPROTO_IPV6, IPV6_MULTICAST_IF, (int)ifindex) ||
 	    syscall(SYS_connect, fd, &addr.sa, len) < 0)
 		rc = -errno;
-	syscall(SYS_close, fd);
+	rn_fd_close(fd);
 	return rc;
 }
 
@@ -144,7 +145,7 @@ static bool is_loopback(uint32_t ifindex)
 		  ioctl(fd, SIOCGIFFLAGS, &req) == 0 && (req.ifr_flags & IFF_LOOPBACK);
 
 	if (fd >= 0)
-		syscall(SYS_close, fd);
+		rn_fd_close(fd);
 	return is;
 }
 
@@ -176,7 +177,7 @@ int rn_group_open(const struct rn_gid *mgid, uint32_t ifindex)
 	rc = bind_and_join(fd, mgid, ifindex);
 	if (rc == 0)
 		return fd;
-	syscall(SYS_close, fd);
+	rn_fd_close(fd);
 	/* net.ipv4.igmp_max_memberships, net.core.optmem_max */
 	return rc == -ENOBUFS ? -ENOMEM : rc;
 }
