@@ -180,6 +180,15 @@ void rn_rsp_mem_done(struct rn_qp *qp, rn_ns now, uint64_t tag, enum rn_mem_resu
 		rn_dev_schedule(qp->dev, qp);
 }
 
+/* The newest resource, an operation on memory, is to be carried out and answered. */
+static enum rn_verdict await_turn(struct rn_qp *qp, rn_ns now, struct rn_resource *r)
+{
+	r->phase = RN_ATOMIC_WAITING;
+	rn_rsp_due(qp, (uint8_t)(qp->rsp.res_tail - 1));
+	rn_operation_start(qp, now);
+	return RN_V_NEXT;
+}
+
 static enum rn_verdict execute_atomic(struct rn_qp *qp, rn_ns now,
 				      const struct rn_request *q)
 {
@@ -187,16 +196,13 @@ static enum rn_verdict execute_atomic(struct rn_qp *qp, rn_ns now,
 	bool swap = rn_opcode_operation(q->p->bth.opcode) == RN_RC_CMP_SWAP;
 
 	r->kind = RN_RES_ATOMIC;
-	r->phase = RN_ATOMIC_WAITING;
 	r->atomic_op = swap ? RN_MEM_CMP_SWAP : RN_MEM_FETCH_ADD;
 	r->va = q->atomic.va;
 	r->rkey = q->atomic.rkey;
 	r->atomic.value = q->atomic.swap_add;
 	r->atomic.compare = swap ? q->atomic.compare : 0;
 	rn_count(qp->dev, RN_STAT_RX_ATOMIC_REQUESTS);
-	rn_rsp_due(qp, (uint8_t)(qp->rsp.res_tail - 1));
-	rn_operation_start(qp, now);
-	return RN_V_NEXT;
+	return await_turn(qp, now, r);
 }
 
 static enum rn_verdict execute_atomic_write(struct rn_qp *qp, rn_ns now,
@@ -205,15 +211,12 @@ static enum rn_verdict execute_atomic_write(struct rn_qp *qp, rn_ns now,
 	struct rn_resource *r = new_resource(qp, q);
 
 	r->kind = RN_RES_ATOMIC_WRITE;
-	r->phase = RN_ATOMIC_WAITING;
 	r->va = q->reth.va;
 	r->rkey = q->reth.rkey;
 	assert(q->p->payload_len == sizeof(r->atomic.value));
 	memcpy(&r->atomic.value, q->p->payload, sizeof(r->atomic.value));
 	rn_count(qp->dev, RN_STAT_RX_ATOMIC_REQUESTS);
-	rn_rsp_due(qp, (uint8_t)(qp->rsp.res_tail - 1));
-	rn_operation_start(qp, now);
-	return RN_V_NEXT;
+	return await_turn(qp, now, r);
 }
 
 static enum rn_verdict execute_flush(struct rn_qp *qp, rn_ns now,
@@ -222,14 +225,11 @@ static enum rn_verdict execute_flush(struct rn_qp *qp, rn_ns now,
 	struct rn_resource *r = new_resource(qp, q);
 
 	r->kind = RN_RES_FLUSH;
-	r->phase = RN_ATOMIC_WAITING;
 	r->va = q->reth.va;
 	r->rkey = q->reth.rkey;
 	r->length = q->reth.dma_len;
 	r->flush = q->feth;
-	rn_rsp_due(qp, (uint8_t)(qp->rsp.res_tail - 1));
-	rn_operation_start(qp, now);
-	return RN_V_NEXT;
+	return await_turn(qp, now, r);
 }
 
 enum rn_verdict rn_request_execute(struct rn_qp *qp, rn_ns now,
