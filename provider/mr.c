@@ -158,7 +158,7 @@ void rnp_mr_detach(struct rnp_mr *mr)
 /* What the caller asked for. */
 struct change {
 	int flags;
-	const struct rnp_pd *pd;
+	const struct rnp_pd *pd; /* NULL: stays */
 	const void *addr;
 	size_t length;
 	uint32_t access;
@@ -180,7 +180,7 @@ static struct rn_mr_attr changed(const struct rnp_mr *mr, const struct change *c
 		attr.va = attr.iova_base = (uintptr_t)c->addr;
 		attr.length = c->length;
 	}
-	if (c->flags & IBV_REREG_MR_CHANGE_PD)
+	if (c->pd)
 		attr.pd = c->pd->number;
 	if (c->flags & IBV_REREG_MR_CHANGE_ACCESS)
 		attr.access = c->access;
