@@ -289,6 +289,7 @@ static enum rn_mem_result later(struct rn_w_device *d, const struct rn_w_mem_op 
 		if (!d->op[i].used) {
 			d->op[i] = *op;
 			d->op[i].used = true;
+			w->mem_waiting++;
 			rn_heap_put(&w->heap, at, RN_W_MEM_DONE, d->number << 16 | i);
 			return RN_MEM_PENDING;
 		}
@@ -327,6 +328,7 @@ void rn_w_mem_done(struct rn_w_device *d, uint32_t op)
 	enum rn_mem_result result;
 
 	o->used = false;
+	d->w->mem_waiting--;
 	if (!o->dst)
 		return;
 	if (o->stale) {

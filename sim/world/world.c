@@ -186,6 +186,8 @@ static bool run(struct rn_world *w, rn_ns limit)
 			if (w->result->packets != before)
 				continue;
 		}
+		if (next > w->now)
+			rn_w_check_rest(w);
 		if (next == RN_NEVER)
 			return true;
 		if (next > limit)
@@ -254,6 +256,7 @@ static void start(struct rn_world *w)
 	w->ids = 0;
 	w->heap.count = 0;
 	w->heap.seq = 0;
+	w->mem_waiting = 0;
 	w->memory_random = rn_random_of(w->plan.seed, 'm');
 	w->free_packets = 0;
 	for (uint32_t i = RN_W_PACKETS; i--;)
@@ -341,8 +344,10 @@ void rn_world_run(struct rn_world *w, const struct rn_plan *plan, rn_world_trace
 		return;
 	for (uint32_t i = 0; i < 2 * plan->pairs; i++)
 		rn_w_close(w, &w->pair[i / 2].end[i % 2]);
-	for (uint32_t i = 0; i < plan->devices; i++)
+	for (uint32_t i = 0; i < plan->devices; i++) {
 		rn_srq_destroy(w->device[i].srq);
+		rn_w_check_gone(&w->device[i]);
+	}
 }
 
 struct rn_world *rn_world_new(void)

@@ -178,6 +178,7 @@ struct rn_world {
 	struct rn_heap heap;
 	struct rn_w_packet *packet; /* RN_W_PACKETS */
 	uint32_t free_packet[RN_W_PACKETS], free_packets;
+	uint32_t mem_waiting; /* reads and atomics that are to answer later */
 	uint8_t *blocks;
 	rn_world_trace *trace;
 	void *trace_ctx;
@@ -277,5 +278,11 @@ void rn_w_observe_reset(struct rn_w_end *e, uint32_t psn);
 /* A packet leaves, or reaches its device undamaged. */
 void rn_w_observe_leaves(struct rn_world *w, const struct rn_w_packet *pkt);
 void rn_w_observe_arrives(struct rn_world *w, const struct rn_w_packet *pkt);
+
+/* -------------------------------------------------------------------- quiet.c */
+/* Before time goes on: nobody waits for nothing. */
+void rn_w_check_rest(struct rn_world *w);
+/* Everything has been destroyed: device @d keeps nothing, and ends. */
+void rn_w_check_gone(struct rn_w_device *d);
 
 #endif /* RN_WORLD_INTERNAL_H */
