@@ -180,6 +180,7 @@ void read_async_events(struct ibv_context *ctx)
 		case IBV_EVENT_SQ_DRAINED:
 		case IBV_EVENT_QP_LAST_WQE_REACHED:
 		case IBV_EVENT_SRQ_LIMIT_REACHED:
+		case IBV_EVENT_WQ_FATAL:
 			break;
 		default:
 			wrong("an event of type %s",

@@ -92,6 +92,12 @@ static const struct {
 	{ change_srq, "change_srq", 10 },
 	{ post_srq_recv, "post_srq_recv", 80 },
 	{ change_group, "change_group", 20 },
+	{ make_wq, "make_wq", 8 },
+	{ kill_wq, "kill_wq", 5 },
+	{ modify_wq, "modify_wq", 15 },
+	{ post_wq_recv, "post_wq_recv", 30 },
+	{ make_table, "make_table", 5 },
+	{ kill_table, "kill_table", 4 },
 	{ misuse, "misuse", 30 },
 };
 
@@ -146,7 +152,7 @@ static struct object *live(enum kind kind, unsigned i)
 static bool is_missing(const struct wr *r)
 {
 	return atomic_load(&r->fate) == POSTING && (r->recv || r->signaled) &&
-	       r->qp->kind == QP && r->epoch == atomic_load(&r->qp->epoch) &&
+	       r->qp->kind != SRQ && r->epoch == atomic_load(&r->qp->epoch) &&
 	       !atomic_load(&(r->recv ? r->qp->recv_cq : r->qp->send_cq)->may_overflow);
 }
 
@@ -155,9 +161,12 @@ static void collect_completions(struct walker *w)
 	uint32_t count = world.wrs < WRS ? world.wrs : WRS, missing;
 	time_t end = time(NULL) + 60;
 
-	for (unsigned i = 0; i < SLOTS; i++)
+	for (unsigned i = 0; i < SLOTS; i++) {
 		if (live(QP, i))
 			to_error(live(QP, i));
+		if (live(WQ, i))
+			wq_to_error(live(WQ, i));
+	}
 	do {
 		for (unsigned i = 0; i < SLOTS; i++) {
 			take_events(w);
@@ -174,8 +183,8 @@ static void collect_completions(struct walker *w)
 
 static void destroy_all(struct walker *w)
 {
-	static const enum kind order[] = { QP, SRQ,	AH,   MW, MR, DM,
-					   CQ, CHANNEL, XRCD, PD, TD, CTX };
+	static const enum kind order[] = { TABLE, WQ, QP,      SRQ,  AH, MW, MR,
+					   DM,	  CQ, CHANNEL, XRCD, PD, TD, CTX };
 
 	for (unsigned i = 0; i < SLOTS; i++) {
 		if (live(QP, i))
@@ -189,6 +198,8 @@ static void destroy_all(struct walker *w)
 		while ((o = take(w, order[k]))) {
 			if (o->kind == QP)
 				destroy_qp(o);
+			else if (o->kind == WQ)
+				destroy_wq(o);
 			else
 				destroy(o);
 		}

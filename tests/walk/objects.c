@@ -305,6 +305,10 @@ static int destroy_verb(struct object *o)
 		return ibv_dealloc_mw(o->mw);
 	case SRQ:
 		return ibv_destroy_srq(o->srq);
+	case WQ:
+		return ibv_destroy_wq(o->wq);
+	case TABLE:
+		return ibv_destroy_rwq_ind_table(o->table);
 	case QP:
 	case KINDS:
 		break;
@@ -321,6 +325,7 @@ void destroy(struct object *o)
 		[DM] = "ibv_free_dm",	    [MR] = "ibv_dereg_mr",
 		[MW] = "ibv_dealloc_mw",    [AH] = "ibv_destroy_ah",
 		[SRQ] = "ibv_destroy_srq",  [QP] = "ibv_destroy_qp",
+		[WQ] = "ibv_destroy_wq",    [TABLE] = "ibv_destroy_rwq_ind_table",
 	};
 	unsigned children;
 	int rc;

@@ -109,10 +109,7 @@ void make_qp(struct walker *w)
 	unpin_needs(&n);
 }
 
-/* Completions of WRs posted up to now come no more. post_lock held, or alone. A
- * poll that runs may have them still; who comes after it must not.
- */
-static void bury_wrs(struct object *o)
+void bury_wrs(struct object *o)
 {
 	struct object *cq[2] = { o->send_cq, o->recv_cq };
 

@@ -47,6 +47,8 @@ enum kind {
 	AH,
 	SRQ,
 	QP,
+	WQ,
+	TABLE, /* of receive work queues */
 	KINDS
 };
 
@@ -76,6 +78,8 @@ struct object {
 		struct ibv_dm *dm;
 		struct ibv_mw *mw;
 		struct ibv_srq *srq;
+		struct ibv_wq *wq;
+		struct ibv_rwq_ind_table *table;
 	};
 	/* MR: where it begins for the device; what of its block may have been
 	 * written, [from, to) */
@@ -94,7 +98,7 @@ struct object {
 	pthread_mutex_t poll_lock; /* poll and look up what came, as one step */
 	atomic_int waiting;	   /* completions that may still come */
 	atomic_bool may_overflow;
-	/* QP, SRQ; the lock guards the rest but epoch */
+	/* QP, SRQ, WQ; the lock guards the rest but epoch */
 	pthread_mutex_t post_lock;
 	enum ibv_qp_type type;
 	bool sq_sig_all;
@@ -120,7 +124,7 @@ enum fate {
 /* One work request, identified by its index; wr_id is wr_id_of(index). */
 struct wr {
 	atomic_int fate;
-	struct object *qp; /* or SRQ */
+	struct object *qp; /* or SRQ, or WQ */
 	uint32_t epoch, sequence;
 	uint32_t len; /* bytes it asks for */
 	enum ibv_wr_opcode opcode;
@@ -219,10 +223,19 @@ step_fn change_group;
 void leave_groups(struct object *qp);
 union ibv_gid group_gid(uint32_t i);
 
+/* --------------------------------------------------------------------------- wq.c */
+step_fn make_wq, kill_wq, modify_wq, post_wq_recv, make_table, kill_table;
+void destroy_wq(struct object *o);
+void wq_to_error(struct object *o);
+
 /* --------------------------------------------------------------------------- qp.c */
 step_fn make_qp, kill_qp, connect_qps, modify_at_random, query_qp;
 void destroy_qp(struct object *o);
 void to_error(struct object *qp);
+/* Completions of WRs posted up to now come no more. post_lock held, or alone. A
+ * poll that runs may have them still; who comes after it must not.
+ */
+void bury_wrs(struct object *o);
 
 /* ---------------------------------------------------------------------- traffic.c */
 step_fn post_send, post_recv, bind_window;
