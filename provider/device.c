@@ -89,7 +89,7 @@ static void fill_attr(const struct rn_netdev *dev, struct ibv_device_attr *a)
 		IBV_DEVICE_PORT_ACTIVE_EVENT | IBV_DEVICE_SYS_IMAGE_GUID |
 		IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_MEM_WINDOW |
 		IBV_DEVICE_MEM_WINDOW_TYPE_2B | IBV_DEVICE_MEM_MGT_EXTENSIONS |
-		IBV_DEVICE_SRQ_RESIZE | IBV_DEVICE_XRC;
+		IBV_DEVICE_SRQ_RESIZE | IBV_DEVICE_XRC | IBV_DEVICE_AUTO_PATH_MIG;
 	a->local_ca_ack_delay = CA_ACK_DELAY_CODE;
 	a->phys_port_cnt = 1;
 	fill_limits(a);

@@ -29,6 +29,8 @@ static_assert((int)RN_EVENT_QP_REQ_ERR == IBV_EVENT_QP_REQ_ERR, "verbs numbers")
 static_assert((int)RN_EVENT_QP_ACCESS_ERR == IBV_EVENT_QP_ACCESS_ERR, "verbs numbers");
 static_assert((int)RN_EVENT_COMM_EST == IBV_EVENT_COMM_EST, "verbs numbers");
 static_assert((int)RN_EVENT_SQ_DRAINED == IBV_EVENT_SQ_DRAINED, "verbs numbers");
+static_assert((int)RN_EVENT_PATH_MIG == IBV_EVENT_PATH_MIG, "verbs numbers");
+static_assert((int)RN_EVENT_PATH_MIG_ERR == IBV_EVENT_PATH_MIG_ERR, "verbs numbers");
 static_assert((int)RN_EVENT_SRQ_LIMIT_REACHED == IBV_EVENT_SRQ_LIMIT_REACHED,
 	      "verbs numbers");
 static_assert((int)RN_EVENT_LAST_WQE_REACHED == IBV_EVENT_QP_LAST_WQE_REACHED,

@@ -35,6 +35,9 @@ SAME(RN_ATTR_SQ_PSN, IBV_QP_SQ_PSN);
 SAME(RN_ATTR_MAX_DEST_RD_ATOMIC, IBV_QP_MAX_DEST_RD_ATOMIC);
 SAME(RN_ATTR_PATH_MIG_STATE, IBV_QP_PATH_MIG_STATE);
 SAME(RN_ATTR_CAP, IBV_QP_CAP);
+SAME(RN_MIG_MIGRATED, IBV_MIG_MIGRATED);
+SAME(RN_MIG_REARM, IBV_MIG_REARM);
+SAME(RN_MIG_ARMED, IBV_MIG_ARMED);
 SAME(RN_ATTR_DEST_QPN, IBV_QP_DEST_QPN);
 SAME(RN_ATTR_RATE_LIMIT, IBV_QP_RATE_LIMIT);
 
@@ -61,12 +64,32 @@ static int judge(const struct ibv_qp_attr *a, uint32_t mask)
 	if ((mask & IBV_QP_PATH_MTU) &&
 	    (a->path_mtu < IBV_MTU_256 || a->path_mtu > IBV_MTU_4096))
 		return -EINVAL;
-	/* Queues keep their size (no IBV_DEVICE_RESIZE_MAX_WR), and there is one path. */
-	if (mask & (IBV_QP_CAP | IBV_QP_ALT_PATH | IBV_QP_RATE_LIMIT))
+	/* Queues keep their size (no IBV_DEVICE_RESIZE_MAX_WR). */
+	if (mask & (IBV_QP_CAP | IBV_QP_RATE_LIMIT))
 		return -EINVAL;
-	if ((mask & IBV_QP_PATH_MIG_STATE) && a->path_mig_state != IBV_MIG_MIGRATED)
+	if ((mask & IBV_QP_PATH_MIG_STATE) && (unsigned)a->path_mig_state > IBV_MIG_ARMED)
 		return -EINVAL;
 	return 0;
+}
+
+/* A connection has one other end. */
+static int peer_from(const struct rn_netdev *dev, const struct ibv_ah_attr *a,
+		     struct rn_av *av)
+{
+	int rc = rnp_av_from_attr(dev, a, av);
+
+	return !rc && rn_gid_is_multicast(&av->dgid) ? -EINVAL : rc;
+}
+
+static int alt_from(const struct rn_netdev *dev, const struct ibv_qp_attr *a,
+		    struct rn_alt_path *alt)
+{
+	*alt = (struct rn_alt_path){
+		.pkey_index = a->alt_pkey_index,
+		.port_num = a->alt_port_num,
+		.timeout = a->alt_timeout,
+	};
+	return peer_from(dev, &a->alt_ah_attr, &alt->av);
 }
 
 int rnp_qp_attr_from(const struct rn_netdev *dev, const struct ibv_qp_attr *a,
@@ -97,11 +120,13 @@ int rnp_qp_attr_from(const struct rn_netdev *dev, const struct ibv_qp_attr *a,
 		out->en_sqd_async_notify = a->en_sqd_async_notify != 0;
 	if (mask & IBV_QP_PATH_MTU)
 		out->path_mtu = (uint32_t)MTU_CODE_0 << a->path_mtu;
-	if (!(mask & IBV_QP_AV))
-		return 0;
-	rc = rnp_av_from_attr(dev, &a->ah_attr, &out->av);
-	/* A connection has one other end. */
-	return !rc && rn_gid_is_multicast(&out->av.dgid) ? -EINVAL : rc;
+	if (mask & IBV_QP_PATH_MIG_STATE)
+		out->mig_state = (enum rn_mig_state)a->path_mig_state;
+	if (mask & IBV_QP_ALT_PATH)
+		rc = alt_from(dev, a, &out->alt);
+	if (!rc && (mask & IBV_QP_AV))
+		rc = peer_from(dev, &a->ah_attr, &out->av);
+	return rc;
 }
 
 static enum ibv_mtu mtu_code(uint32_t bytes)
@@ -119,7 +144,7 @@ void rnp_qp_attr_to(const struct rn_qp_attr *in, struct ibv_qp_attr *attr)
 		.qp_state = (enum ibv_qp_state)in->state,
 		.cur_qp_state = (enum ibv_qp_state)in->cur_state,
 		.path_mtu = mtu_code(in->path_mtu),
-		.path_mig_state = IBV_MIG_MIGRATED,
+		.path_mig_state = (enum ibv_mig_state)in->mig_state,
 		.qkey = in->qkey,
 		.rq_psn = in->rq_psn,
 		.sq_psn = in->sq_psn,
@@ -137,4 +162,10 @@ void rnp_qp_attr_to(const struct rn_qp_attr *in, struct ibv_qp_attr *attr)
 		.rnr_retry = in->rnr_retry,
 	};
 	rnp_av_to_attr(&in->av, &attr->ah_attr);
+	if (!in->alt.port_num) /* none was loaded */
+		return;
+	attr->alt_pkey_index = in->alt.pkey_index;
+	attr->alt_port_num = in->alt.port_num;
+	attr->alt_timeout = in->alt.timeout;
+	rnp_av_to_attr(&in->alt.av, &attr->alt_ah_attr);
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "responder.h"
+#include "scatter.h"
 
 /* ----------------------------------------------------------------------- UC */
 /* Forget the message in progress; the receive WQE that it took serves the next one. */

@@ -31,7 +31,7 @@ struct rn_dest {
 	rn_ns rtt;	    /* round trip, rather the longest than the mean */
 };
 
-/* RTR: RC only. */
+/* RTR, another path: RC only. */
 void rn_dest_join(struct rn_qp *qp);
 /* RESET, destroy; returns what was in flight. */
 void rn_dest_leave(struct rn_qp *qp);

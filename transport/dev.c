@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "rocin/syndrome.h"
+#include "scatter.h"
 
 /* Packets of one QP that leave in a row: what fills a super-packet of small ones. */
 enum {

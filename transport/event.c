@@ -73,7 +73,8 @@ static void take_cq_event(struct rn_dev *dev, struct rn_event *ev)
 /* What happens to a QP that works was there before what put an end to it. */
 static unsigned first_event(uint32_t pending)
 {
-	const uint32_t at_work = 1u << RN_EVENT_COMM_EST | 1u << RN_EVENT_SQ_DRAINED;
+	const uint32_t at_work = 1u << RN_EVENT_COMM_EST | 1u << RN_EVENT_SQ_DRAINED |
+				 1u << RN_EVENT_PATH_MIG | 1u << RN_EVENT_PATH_MIG_ERR;
 
 	return (unsigned)__builtin_ctz(pending & at_work ? pending & at_work : pending);
 }

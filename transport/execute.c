@@ -9,6 +9,7 @@
 
 #include "mw.h"
 #include "responder.h"
+#include "scatter.h"
 
 static void count_message(struct rn_qp *qp)
 {

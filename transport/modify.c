@@ -26,13 +26,6 @@ static bool any_value(const struct rn_dev *dev, const struct rn_qp_attr *a)
 	return true;
 }
 
-static bool no_value(const struct rn_dev *dev, const struct rn_qp_attr *a)
-{
-	(void)dev;
-	(void)a;
-	return false;
-}
-
 static bool port_in_range(const struct rn_dev *dev, const struct rn_qp_attr *a)
 {
 	(void)dev;
@@ -45,12 +38,23 @@ static bool pkey_in_range(const struct rn_dev *dev, const struct rn_qp_attr *a)
 	return a->pkey_index == 0;
 }
 
-static bool av_in_range(const struct rn_dev *dev, const struct rn_qp_attr *a)
+static bool is_path(const struct rn_dev *dev, const struct rn_av *av)
 {
 	struct rn_flow flow;
 
-	return rn_qp_flow(dev, &a->av, &flow) &&
+	return rn_qp_flow(dev, av, &flow) &&
 	       rn_gid_is_ipv4(&flow.src) == rn_gid_is_ipv4(&flow.dst);
+}
+
+static bool av_in_range(const struct rn_dev *dev, const struct rn_qp_attr *a)
+{
+	return is_path(dev, &a->av);
+}
+
+static bool alt_in_range(const struct rn_dev *dev, const struct rn_qp_attr *a)
+{
+	return is_path(dev, &a->alt.av) && a->alt.port_num == 1 &&
+	       a->alt.pkey_index == 0 && a->alt.timeout <= TIMER_CODE_MAX;
 }
 
 static bool mtu_in_range(const struct rn_dev *dev, const struct rn_qp_attr *a)
@@ -135,8 +139,7 @@ static const struct attr_rule rules[] = {
 	{ RN_ATTR_SQ_PSN,              sq_psn_in_range,    FIELD(sq_psn) },
 	{ RN_ATTR_MAX_DEST_RD_ATOMIC,  dest_rd_in_range,   FIELD(max_dest_rd_atomic) },
 	{ RN_ATTR_DEST_QPN,            dest_qpn_in_range,  FIELD(dest_qpn) },
-	/* No automatic path migration: no other path. */
-	{ RN_ATTR_ALT_PATH,            no_value,           0, 0 },
+	{ RN_ATTR_ALT_PATH,            alt_in_range,       FIELD(alt) },
 };
 /* clang-format on */
 
@@ -162,8 +165,7 @@ static bool is_connected(const struct rn_qp *qp)
 	return qp->type != RN_QPT_UD && qp->type != RN_QPT_RAW_PACKET;
 }
 
-/* The address vector was set or changed. */
-static void set_path(struct rn_qp *qp)
+void rn_qp_set_path(struct rn_qp *qp)
 {
 	if (!is_connected(qp))
 		return;
@@ -203,7 +205,7 @@ static void enter(struct rn_qp *qp, rn_ns now, enum rn_qp_state from, enum rn_qp
 		break;
 	case RN_QPS_RTR:
 		qp->state = to;
-		set_path(qp);
+		rn_qp_set_path(qp);
 		rn_rsp_rtr(qp);
 		break;
 	case RN_QPS_RTS:
@@ -237,6 +239,8 @@ static int check(const struct rn_qp *qp, const struct rn_qp_attr *attr, uint32_t
 		return rc;
 	if (qp->state == RN_QPS_SQD && qp->req.draining && leaves_or_changes_sqd)
 		return -EINVAL;
+	if (!rn_apm_may(qp, attr, mask, to))
+		return -EINVAL;
 	return values_in_range(qp->dev, attr, mask) ? 0 : -EINVAL;
 }
 
@@ -253,7 +257,8 @@ int rn_qp_modify(struct rn_dev *dev, struct rn_qp *qp, rn_ns now,
 	if (from != to)
 		enter(qp, now, from, to);
 	else if (mask & RN_ATTR_AV)
-		set_path(qp);
+		rn_qp_set_path(qp);
+	rn_apm_modify(qp, attr, mask);
 	rn_dev_settle(dev, now);
 	rn_qp_publish(qp);
 	return 0;

@@ -13,6 +13,7 @@
  * Source: IBTA Vol 1, 9.4.5 and A19.
  */
 #include "responder.h"
+#include "scatter.h"
 
 static void done(struct rn_responder *rsp, struct rn_resource *r)
 {

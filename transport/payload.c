@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "requester.h"
+#include "scatter.h"
 
 /* Memory that may answer later: the payload of one packet is gathered into a buffer, and
  * the packet built when it is there. Going back may make it one that nobody wants.

@@ -198,6 +198,7 @@ void rn_qp_reset(struct rn_qp *qp)
 	rn_list_remove(&qp->work_link);
 	rn_list_remove(&qp->ack_link);
 	qp->attr = (struct rn_qp_attr){ .state = RN_QPS_RESET };
+	qp->apm = (struct rn_apm){ 0 };
 }
 
 void rn_qp_destroy(struct rn_dev *dev, struct rn_qp *qp)

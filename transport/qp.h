@@ -6,6 +6,7 @@
  *   mcast.c      multicast groups: which QPs get a copy
  *   qp.c         create, destroy, error and flush
  *   modify.c     attributes and states
+ *   apm.c        path migration (apm.h)
  *   post.c       work requests become WQEs
  *   cq.c         completion entries, arming, overflow
  *   event.c      completion and asynchronous events waiting to be taken
@@ -35,6 +36,7 @@
 #include "rocin/transport.h"
 #include "rocin/wire.h"
 
+#include "apm.h"
 #include "dest.h"
 #include "key_table.h"
 #include "list.h"
@@ -211,6 +213,7 @@ struct rn_qp {
 
 	struct rn_qp_attr attr; /* as last set */
 	struct rn_flow flow;	/* connected: src our address, dst the peer's */
+	struct rn_apm apm;
 	struct rn_flow ud_flow; /* UD: of the packet built last */
 
 	struct rn_requester req;
@@ -449,48 +452,5 @@ bool rn_rsp_ack_ready(const struct rn_qp *qp); /* rn_rsp_build_ack() would build
 /* --------------------------------------------------------------- datagram.c */
 void rn_uc_receive(struct rn_qp *qp, rn_ns now, const struct rn_packet *p);
 void rn_ud_receive(struct rn_qp *qp, rn_ns now, const struct rn_packet *p);
-
-/* ---------------------------------------------------------------- scatter.c */
-/* Copy @len bytes at @offset of the list of SGEs; checks L_Keys (LOCAL_WRITE). Shared by
- * receives, READ and atomic results. Return RN_WC_SUCCESS, LOC_LEN_ERR (does not fit) or
- * LOC_PROT_ERR (key, bounds, right, or the memory is gone).
- */
-enum rn_wc_status rn_scatter(struct rn_qp *qp, const struct rn_sge *sg, uint32_t num_sge,
-			     uint32_t offset, const void *src, uint32_t len);
-
-/* The same for what a READ or atomic brought back; @wqe is the oldest in the queue. */
-enum rn_wc_status rn_scatter_response(struct rn_qp *qp, struct rn_send_wqe *wqe,
-				      uint32_t offset, const void *src, uint32_t len);
-
-/* By rn_mem_ops.read, or by read_part if there is that and @part is not NULL. */
-enum rn_mem_result rn_mem_read(struct rn_dev *dev, void *dst, rn_iova src, uint32_t len,
-			       struct rn_mem_attr attr, uint64_t tag,
-			       struct rn_crc32_part *part);
-
-/* enum rn_mem_flag of an access to a region. */
-static inline uint32_t rn_mem_flags(const struct rn_mr *mr)
-{
-	return mr->access & RN_ACCESS_RELAXED_ORDERING ? RN_MEM_RELAXED : 0;
-}
-
-/* The opposite: gather bytes [offset, offset + len) of the list into @dst. PENDING: the
- * number of reads under way is added to *@outstanding and each ends with
- * rn_dev_mem_done(tag). FAULT covers bad keys as well. @part: see rn_mem_read().
- */
-enum rn_mem_result rn_gather(struct rn_qp *qp, const struct rn_sge *sg, uint32_t num_sge,
-			     uint32_t offset, void *dst, uint32_t len, uint64_t tag,
-			     uint32_t *outstanding, struct rn_crc32_part *part);
-
-/* --------------------------------------------------------------- mem tags */
-/* tag = QPN << 8 | part */
-enum rn_mem_part {
-	RN_TAG_REQ = 1,
-	RN_TAG_RSP_READ = 2,
-	RN_TAG_RSP_ATOMIC = 3
-};
-static inline uint64_t rn_mem_tag(const struct rn_qp *qp, enum rn_mem_part part)
-{
-	return (uint64_t)qp->qpn << 8 | part;
-}
 
 #endif /* RN_QP_H */

@@ -3,6 +3,7 @@
 #include "rocin/raw_packet.h"
 
 #include "requester.h"
+#include "scatter.h"
 #include "srq.h"
 
 /* Of the QP alone: the device's counters are about RoCE packets. */

@@ -6,8 +6,6 @@
  */
 #include "qp.h"
 
-#include <string.h>
-
 #include "mcast.h"
 
 /* What a check answers when it has no objection. */
@@ -166,22 +164,11 @@ static enum rn_stat check_pkey(struct arrival *a)
 		       : RN_STAT_RX_BAD_PKEY;
 }
 
-static bool gid_is(const struct rn_gid *a, const struct rn_gid *b)
-{
-	return memcmp(a->raw, b->raw, sizeof(a->raw)) == 0;
-}
-
 static enum rn_stat check_source(struct arrival *a)
 {
-	const struct rn_flow *in = a->p.flow, *out = &a->qp->flow;
-
-	if (a->qp->type == RN_QPT_UD)
+	if (a->qp->type == RN_QPT_UD || rn_flow_is_back(a->p.flow, &a->qp->flow))
 		return FINE;
-	if (!gid_is(&in->src, &out->dst) || !gid_is(&in->dst, &out->src))
-		return RN_STAT_RX_BAD_SOURCE;
-	if (rn_gid_is_link_local(&in->src) && in->ifindex != out->ifindex)
-		return RN_STAT_RX_BAD_SOURCE;
-	return FINE;
+	return rn_apm_takes(a->qp, &a->p) ? FINE : RN_STAT_RX_BAD_SOURCE;
 }
 
 typedef enum rn_stat check(struct arrival *a);
@@ -245,6 +232,7 @@ static void hand_over(struct arrival *a, rn_ns now)
 		rn_count(a->dev, objection);
 		return;
 	}
+	rn_apm_received(a->qp, &a->p);
 	deliver(a, now);
 	rn_dev_settle(a->dev, now);
 	if (s) {

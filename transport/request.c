@@ -51,7 +51,7 @@ uint32_t rn_req_build_read(struct rn_qp *qp, rn_ns now, struct rn_send_wqe *wqe,
 	if (!may_request(qp, now, reth.dma_len))
 		return 0;
 
-	p = rn_req_emit_xrceth(qp, wqe, rn_req_emit_bth(b, &s, true, false));
+	p = rn_req_emit_xrceth(qp, wqe, rn_req_emit_bth(qp, b, &s, true, false));
 	p = rn_reth_emit(p, &reth);
 	request_sent(qp, now, wqe, s.psn, packets, reth.dma_len);
 	return (uint32_t)(p - b->buf);
@@ -77,7 +77,7 @@ uint32_t rn_req_build_atomic(struct rn_qp *qp, rn_ns now, struct rn_send_wqe *wq
 	if (!may_request(qp, now, 0))
 		return 0;
 	wqe->packet_count = 1;
-	p = rn_req_emit_xrceth(qp, wqe, rn_req_emit_bth(b, &s, true, false));
+	p = rn_req_emit_xrceth(qp, wqe, rn_req_emit_bth(qp, b, &s, true, false));
 	p = rn_atomic_eth_emit(p, &eth);
 	request_sent(qp, now, wqe, s.psn, 1, 0);
 	return (uint32_t)(p - b->buf);
@@ -92,7 +92,7 @@ static uint8_t *emit_one(const struct rn_qp *qp, const struct rn_send_wqe *wqe,
 		.rkey = wqe->rkey,
 		.dma_len = wqe->length,
 	};
-	uint8_t *p = rn_req_emit_xrceth(qp, wqe, rn_req_emit_bth(b, s, true, false));
+	uint8_t *p = rn_req_emit_xrceth(qp, wqe, rn_req_emit_bth(qp, b, s, true, false));
 
 	if (wqe->opcode == RN_WR_FLUSH) {
 		const struct rn_feth feth = {

@@ -95,13 +95,13 @@ void rn_req_fail_locally(struct rn_qp *qp, rn_ns now, struct rn_send_wqe *wqe,
 }
 
 /* ----------------------------------------------------------------- headers */
-uint8_t *rn_req_emit_bth(const struct rn_build *b, const struct rn_segment *s,
-			 bool ack_req, bool solicited)
+uint8_t *rn_req_emit_bth(const struct rn_qp *qp, const struct rn_build *b,
+			 const struct rn_segment *s, bool ack_req, bool solicited)
 {
 	struct rn_bth bth = {
 		.opcode = s->opcode,
 		.solicited = solicited,
-		.migreq = true,
+		.migreq = rn_apm_is_migrated(qp),
 		.ack_req = ack_req,
 		.pad_cnt = rn_pad_cnt(s->len),
 		.pkey = RN_PKEY_DEFAULT,
@@ -278,7 +278,7 @@ static uint32_t build_segment(struct rn_qp *qp, rn_ns now, struct rn_send_wqe *w
 	if (wqe->state == RN_WQE_POSTED)
 		rn_req_count_message(&qp->req, wqe);
 	rn_req_start(&qp->req, wqe);
-	p = rn_req_emit_bth(b, &s, wants_ack(qp, &s), is_solicited(wqe, &s));
+	p = rn_req_emit_bth(qp, b, &s, wants_ack(qp, &s), is_solicited(wqe, &s));
 	p = rn_req_emit_xrceth(qp, wqe, p);
 	p = emit_extensions(wqe, op->flags, p);
 	assert(p == payload);
@@ -319,7 +319,7 @@ static uint32_t build_datagram(struct rn_qp *qp, rn_ns now, struct rn_send_wqe *
 	rn_req_start(&qp->req, wqe);
 	b->tx->dest_qpn = ud->dest_qpn;
 	b->tx->flow = &qp->ud_flow;
-	p = rn_req_emit_bth(b, &s, false, is_solicited(wqe, &s));
+	p = rn_req_emit_bth(qp, b, &s, false, is_solicited(wqe, &s));
 	p = rn_deth_emit(p, &deth);
 	p = emit_extensions(wqe, rn_opcode_info[s.opcode].flags, p);
 	assert(p == payload);

@@ -114,8 +114,8 @@ bool rn_req_move_on(struct rn_requester *req, const struct rn_send_wqe *wqe,
 void rn_req_fail_locally(struct rn_qp *qp, rn_ns now, struct rn_send_wqe *wqe,
 			 enum rn_wc_status status);
 uint8_t rn_req_opcode_class(enum rn_qp_type type);
-uint8_t *rn_req_emit_bth(const struct rn_build *b, const struct rn_segment *s,
-			 bool ack_req, bool solicited);
+uint8_t *rn_req_emit_bth(const struct rn_qp *qp, const struct rn_build *b,
+			 const struct rn_segment *s, bool ack_req, bool solicited);
 /* Every request of XRC names the SRQ. */
 uint8_t *rn_req_emit_xrceth(const struct rn_qp *qp, const struct rn_send_wqe *wqe,
 			    uint8_t *p);

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "responder.h"
+#include "scatter.h"
 
 #define SYNDROME_ACK rn_aeth_syndrome(RN_AETH_ACK, RN_AETH_NO_CREDIT)
 
@@ -131,7 +132,7 @@ static uint8_t *emit_bth(const struct rn_qp *qp, const struct rn_build *b, uint8
 {
 	const struct rn_bth bth = {
 		.opcode = opcode | (rn_qp_is_xrc(qp) ? RN_CLASS_XRC : RN_CLASS_RC),
-		.migreq = true,
+		.migreq = rn_apm_is_migrated(qp),
 		.pad_cnt = rn_pad_cnt(payload_len),
 		.pkey = RN_PKEY_DEFAULT,
 		.dest_qpn = qp->attr.dest_qpn,

@@ -5,6 +5,7 @@
  * Source: IBTA Vol 1, 9.7.5.2 (READ responses) and 9.7.5.3 (atomics).
  */
 #include "requester.h"
+#include "scatter.h"
 
 /* The WQE that a response with PSN @psn answers: what precedes it is complete and una is
  * @psn. NULL: the response is out of turn, and has been dealt with.

@@ -132,6 +132,8 @@ void rn_req_go_back(struct rn_qp *qp)
 static bool retry(struct rn_qp *qp, rn_ns now, bool heard)
 {
 	if (qp->req.retry_left == 0) {
+		if (rn_apm_escape(qp))
+			return true;
 		rn_count(qp->dev, RN_STAT_RETRY_EXCEEDED);
 		qp->why = heard ? RN_SYN_SEQUENCE : RN_SYN_SILENCE;
 		rn_req_fail_head(qp, now, RN_WC_RETRY_EXC_ERR);

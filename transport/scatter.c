@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "rocin/syndrome.h"
+#include "scatter.h"
 #include "srq.h"
 
 /* A position in a list of SGEs. */

@@ -30,6 +30,13 @@ enum rn_qp_state {
 	RN_QPS_COUNT,
 };
 
+/* As enum ibv_mig_state: path migration, see transport/apm.c. */
+enum rn_mig_state {
+	RN_MIG_MIGRATED,
+	RN_MIG_REARM,
+	RN_MIG_ARMED, /* the device's doing; no program asks for it */
+};
+
 /* Attributes given to one modify call, as enum ibv_qp_attr_mask. */
 #define RN_ATTR_STATE (1u << 0)
 #define RN_ATTR_CUR_STATE (1u << 1)

@@ -169,6 +169,8 @@ enum rn_async_event { /* numbers of enum ibv_event_type */
 	RN_EVENT_QP_ACCESS_ERR = 3,
 	RN_EVENT_COMM_EST = 4,
 	RN_EVENT_SQ_DRAINED = 5,
+	RN_EVENT_PATH_MIG = 6,
+	RN_EVENT_PATH_MIG_ERR = 7,
 	RN_EVENT_SRQ_LIMIT_REACHED = 15,
 	RN_EVENT_LAST_WQE_REACHED = 16,
 };
@@ -237,6 +239,14 @@ void rn_qp_destroy(struct rn_dev *dev, struct rn_qp *qp);
 /* The record moved (the page that holds it grew). */
 void rn_qp_set_stats(struct rn_qp *qp, struct rn_stats_qp *stats);
 
+/* The path that a connected QP migrates to. */
+struct rn_alt_path {
+	struct rn_av av;
+	uint16_t pkey_index;
+	uint8_t port_num;
+	uint8_t timeout; /* code; in force once the QP has migrated */
+};
+
 struct rn_qp_attr {
 	enum rn_qp_state state, cur_state;
 	uint32_t path_mtu; /* bytes */
@@ -245,6 +255,8 @@ struct rn_qp_attr {
 	uint32_t dest_qpn;
 	uint32_t access; /* RN_ACCESS_* */
 	struct rn_av av;
+	struct rn_alt_path alt; /* RN_ATTR_ALT_PATH */
+	enum rn_mig_state mig_state;
 	uint16_t pkey_index;
 	uint8_t port_num;
 	uint8_t max_rd_atomic, max_dest_rd_atomic;
@@ -263,7 +275,10 @@ struct rn_qp_attr {
  * Return: 0, or -EINVAL with nothing changed: the state table (qp_state.h) does not allow
  *	   it, cur_state is wrong, or a value is out of range: port not 1, pkey_index not
  *	   0, sgid_index unused, path MTU over the port's, timeout over 31, retry counts
- *	   over 7, RNR code over 31, READ depths over RN_RD_ATOMIC_MAX, 24-bit fields.
+ *	   over 7, RNR code over 31, READ depths over RN_RD_ATOMIC_MAX, 24-bit fields; of
+ *	   the alternate path likewise; RN_MIG_ARMED is asked for, RN_MIG_REARM outside
+ *	   RTS, in ARMED or without an alternate path loaded since the last migration, or
+ *	   RN_MIG_MIGRATED in REARM.
  */
 int rn_qp_modify(struct rn_dev *dev, struct rn_qp *qp, rn_ns now,
 		 const struct rn_qp_attr *attr, uint32_t mask);

@@ -50,7 +50,7 @@ enum {
 struct rn_bth {
 	uint8_t opcode;	 /* enum rn_opcode, or a value that is not in it */
 	bool solicited;	 /* SE: raise a solicited completion event at the responder */
-	bool migreq;	 /* M: 1 = "Migrated", what a sender without APM transmits */
+	bool migreq;	 /* M: 1 = "Migrated": there is no other path to go to */
 	bool ack_req;	 /* A */
 	bool fecn;	 /* not covered by the ICRC */
 	bool becn;	 /* not covered by the ICRC; 1 in a CNP */

@@ -25,8 +25,22 @@ static const struct {
 	{ RN_F_RD, RN_ATTR_MAX_RD_ATOMIC },
 	{ RN_F_DEST_RD, RN_ATTR_MAX_DEST_RD_ATOMIC },
 	{ RN_F_ACCESS, RN_ATTR_ACCESS_FLAGS },
+	{ RN_F_ALT, RN_ATTR_ALT_PATH },
+	{ RN_F_MIG, RN_ATTR_PATH_MIG_STATE },
 	{ RN_F_DRAIN_EVENT, RN_ATTR_EN_SQD_ASYNC_NOTIFY },
 };
+
+static struct rn_alt_path alternate(const struct rn_scene_names *n,
+				    const struct rn_scn_line *l)
+{
+	return (struct rn_alt_path){
+		.av.dgid = rn_scn_get(l, RN_F_ALT, RN_SCN_PEER) == RN_SCN_OTHER ? n->other
+										: n->peer,
+		.av.hop_limit = 64,
+		.port_num = 1,
+		.timeout = (uint8_t)rn_scn_get(l, RN_F_TIMEOUT, 14),
+	};
+}
 
 struct rn_qp_attr rn_scene_attr(const struct rn_scene_names *n,
 				const struct rn_scn_line *l)
@@ -40,6 +54,8 @@ struct rn_qp_attr rn_scene_attr(const struct rn_scene_names *n,
 		.dest_qpn = n->peer_qpn,
 		.access = (uint32_t)rn_scn_get(l, RN_F_ACCESS, 0),
 		.av = { .dgid = n->peer, .hop_limit = 64 },
+		.alt = alternate(n, l),
+		.mig_state = (enum rn_mig_state)rn_scn_get(l, RN_F_MIG, RN_MIG_MIGRATED),
 		.port_num = 1,
 		.max_rd_atomic = (uint8_t)rn_scn_get(l, RN_F_RD, 0),
 		.max_dest_rd_atomic = (uint8_t)rn_scn_get(l, RN_F_DEST_RD, 0),

@@ -63,6 +63,8 @@ static rn_scn_set worth_saying(const struct rn_scn_line *l)
 
 	fields &= ~(RN_F_BIT(RN_F_TTL) | RN_F_BIT(RN_F_TOS) | RN_F_BIT(RN_F_SPORT) |
 		    RN_F_BIT(RN_F_PAD) | RN_F_BIT(RN_F_DEST));
+	if (l->value[RN_F_M])
+		fields &= ~RN_F_BIT(RN_F_M);
 	if (l->value[RN_F_PKEY] == RN_PKEY_DEFAULT)
 		fields &= ~RN_F_BIT(RN_F_PKEY);
 	if (fields & (RN_F_BIT(RN_F_NAK) | RN_F_BIT(RN_F_RNR) | RN_F_BIT(RN_F_CREDITS)))

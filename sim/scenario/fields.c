@@ -61,6 +61,8 @@ const struct rn_scn_word rn_scn_events[] = {
 	{ "qp_access_err", RN_EVENT_QP_ACCESS_ERR },
 	{ "comm_est", RN_EVENT_COMM_EST },
 	{ "sq_drained", RN_EVENT_SQ_DRAINED },
+	{ "path_mig", RN_EVENT_PATH_MIG },
+	{ "path_mig_err", RN_EVENT_PATH_MIG_ERR },
 	{ "srq_limit_reached", RN_EVENT_SRQ_LIMIT_REACHED },
 	{ "last_wqe_reached", RN_EVENT_LAST_WQE_REACHED },
 	{ NULL, 0 },
@@ -121,6 +123,14 @@ static const struct rn_scn_word senders[] = {
 static const struct rn_scn_word receivers[] = {
 	{ "one", RN_SCN_TO_ONE },
 	{ "group", RN_SCN_TO_GROUP },
+	{ "other", RN_SCN_TO_OTHER },
+	{ NULL, 0 },
+};
+
+static const struct rn_scn_word mig_states[] = {
+	{ "migrated", RN_MIG_MIGRATED },
+	{ "rearm", RN_MIG_REARM },
+	{ "armed", RN_MIG_ARMED },
 	{ NULL, 0 },
 };
 
@@ -211,6 +221,7 @@ const struct rn_scn_field_info rn_scn_fields[RN_F_COUNT] = {
 	[RN_F_TYPE] =       { "type",       RN_SCN_NUMBER,  NULL, V(MW) },
 	[RN_F_XRCD] =       { "xrcd",       RN_SCN_NUMBER,  NULL, V(QP) | V(SRQ) },
 	[RN_F_BELOW] =      { "below",      RN_SCN_NUMBER,  NULL, V(LIMIT) },
+	[RN_F_M] =          { "m",          RN_SCN_NUMBER,  NULL, WIRE },
 	[RN_F_VA] =         { "va",         RN_SCN_ADDRESS, NULL, WIRE | V(MR) | V(POST) },
 	[RN_F_AT] =         { "at",         RN_SCN_ADDRESS, NULL, V(POST) | V(RECV) | V(CHECK) },
 	[RN_F_DATA] =       { "data",       RN_SCN_ADDRESS, NULL, WIRE },
@@ -224,6 +235,8 @@ const struct rn_scn_field_info rn_scn_fields[RN_F_COUNT] = {
 	[RN_F_ACCESS] =     { "access",     RN_SCN_WORDS,   rights, ATTR | V(MR) | V(POST) },
 	[RN_F_FROM] =       { "from",       RN_SCN_WORD,    senders, V(INJECT) },
 	[RN_F_TO] =         { "to",         RN_SCN_WORD,    receivers, WIRE | V(POST) },
+	[RN_F_ALT] =        { "alt",        RN_SCN_WORD,    senders, ATTR },
+	[RN_F_MIG] =        { "mig",        RN_SCN_WORD,    mig_states, V(MODIFY) | V(QUERY) },
 	[RN_F_PLACEMENT] =  { "placement",  RN_SCN_WORDS,   placements, WIRE | V(POST) },
 	[RN_F_SELECT] =     { "select",     RN_SCN_WORD,    selectivities, WIRE | V(POST) },
 	[RN_F_ERROR] =      { "error",      RN_SCN_WORD,    errors, V(POST) | V(RECV) | V(MODIFY) | V(MR) | V(LIMIT) },

@@ -57,6 +57,7 @@ enum {
 enum {
 	RN_SCN_TO_ONE, /* the device, or the QP's peer */
 	RN_SCN_TO_GROUP,
+	RN_SCN_TO_OTHER,
 };
 
 /* Find @len bytes at @at in a table; false: not there. */

@@ -75,7 +75,7 @@ static uint8_t *put_bth(uint8_t *p, const struct rn_scene_names *n,
 	struct rn_bth bth = {
 		.opcode = (uint8_t)rn_scn_get(l, RN_F_OPCODE_NUMBER, l->opcode),
 		.solicited = rn_scn_has(l, RN_F_SE),
-		.migreq = true,
+		.migreq = rn_scn_get(l, RN_F_M, 1) != 0,
 		.ack_req = rn_scn_has(l, RN_F_ACK) && !acks,
 		.fecn = rn_scn_has(l, RN_F_FECN),
 		.becn = rn_scn_has(l, RN_F_BECN),
@@ -143,7 +143,9 @@ static struct rn_flow flow_of(const struct rn_scene_names *n, const struct rn_sc
 {
 	return (struct rn_flow){
 		.src = rn_scn_get(l, RN_F_FROM, 0) ? n->other : n->peer,
-		.dst = rn_scn_get(l, RN_F_TO, RN_SCN_TO_ONE) ? n->group : n->device,
+		.dst = rn_scn_get(l, RN_F_TO, RN_SCN_TO_ONE) == RN_SCN_TO_GROUP
+			       ? n->group
+			       : n->device,
 		.ifindex = n->ifindex,
 		.sport = (uint16_t)rn_scn_get(l, RN_F_SPORT, 0xc000),
 		.tclass = (uint8_t)rn_scn_get(l, RN_F_TOS, 0),
@@ -303,6 +305,7 @@ int rn_scene_decode(const struct rn_scene_packet *p, struct rn_scn_line *l,
 	put(l, RN_F_PAD, bth.pad_cnt);
 	put(l, RN_F_PKEY, bth.pkey);
 	put(l, RN_F_DEST, bth.dest_qpn);
+	put(l, RN_F_M, bth.migreq);
 	put(l, RN_F_TTL, p->flow.hop_limit);
 	put(l, RN_F_TOS, p->flow.tclass);
 	put(l, RN_F_SPORT, p->flow.sport);

@@ -110,6 +110,7 @@ enum rn_scn_field {
 	RN_F_TYPE,
 	RN_F_XRCD,
 	RN_F_BELOW, /* receives that an SRQ holds */
+	RN_F_M,	    /* of the BTH */
 	/* addresses: a region and an offset, or a number */
 	RN_F_VA,
 	RN_F_AT,
@@ -126,6 +127,8 @@ enum rn_scn_field {
 	RN_F_FROM,
 	RN_F_ERROR,
 	RN_F_TO,
+	RN_F_ALT, /* where the alternate path goes */
+	RN_F_MIG, /* state of path migration */
 	RN_F_PLACEMENT,
 	RN_F_SELECT,
 	RN_F_IS,  /* what memory holds */

@@ -147,7 +147,14 @@ static bool payload_is(struct scene *c, const struct rn_scn_line *l,
 
 static const struct rn_gid *receiver(const struct scene *c, const struct rn_scn_line *l)
 {
-	return rn_scn_get(l, RN_F_TO, RN_SCN_TO_ONE) ? &c->names.group : &c->names.peer;
+	switch (rn_scn_get(l, RN_F_TO, RN_SCN_TO_ONE)) {
+	case RN_SCN_TO_GROUP:
+		return &c->names.group;
+	case RN_SCN_TO_OTHER:
+		return &c->names.other;
+	default:
+		return &c->names.peer;
+	}
 }
 
 static void compare(struct scene *c, const struct rn_scn_line *l,
@@ -335,6 +342,9 @@ static bool check_qp(struct scene *c, const struct rn_scn_line *l)
 		    rn_scn_word_of(rn_scn_states, attr.state));
 		return fail(c, l, "another state");
 	}
+	if (attr.mig_state != rn_scn_get(l, RN_F_MIG, attr.mig_state))
+		return fail_number(c, l, "the state of path migration is ",
+				   attr.mig_state);
 	if (attr.rq_psn != rn_scn_get(l, RN_F_EPSN, attr.rq_psn))
 		return fail_number(c, l, "the PSN expected is ", attr.rq_psn);
 	if (attr.sq_psn != rn_scn_get(l, RN_F_PSN, attr.sq_psn))

@@ -161,7 +161,7 @@ static void only_attributes_in_the_mask_are_judged(void **state)
 static void attributes_that_cannot_be_are_refused(void **state)
 {
 	struct ibv_qp_attr attr = { .path_mtu = 6,
-				    .path_mig_state = IBV_MIG_REARM,
+				    .path_mig_state = (enum ibv_mig_state)3,
 				    .qp_state = IBV_QPS_UNKNOWN,
 				    .cur_qp_state = IBV_QPS_UNKNOWN };
 	static const uint32_t masks[] = { IBV_QP_PATH_MTU,   IBV_QP_PATH_MIG_STATE,
@@ -182,13 +182,16 @@ static void attributes_survive_the_way_to_the_core_and_back(void **state)
 		.qp_state = IBV_QPS_RTS,
 		.cur_qp_state = IBV_QPS_RTR,
 		.path_mtu = IBV_MTU_1024,
-		.path_mig_state = IBV_MIG_MIGRATED,
+		.path_mig_state = IBV_MIG_REARM,
 		.qkey = 0x11111111,
 		.rq_psn = 0x123456,
 		.sq_psn = 0x654321,
 		.dest_qp_num = 0x1234,
 		.qp_access_flags = IBV_ACCESS_REMOTE_WRITE,
 		.ah_attr = ipv4_attr(),
+		.alt_ah_attr = ipv4_attr(),
+		.alt_port_num = 1,
+		.alt_timeout = 15,
 		.max_rd_atomic = 4,
 		.max_dest_rd_atomic = 5,
 		.min_rnr_timer = 12,
@@ -198,7 +201,7 @@ static void attributes_survive_the_way_to_the_core_and_back(void **state)
 		.rnr_retry = 7,
 	};
 	const uint32_t mask = IBV_QP_STATE | IBV_QP_CUR_STATE | IBV_QP_PATH_MTU |
-			      IBV_QP_PATH_MIG_STATE | IBV_QP_AV;
+			      IBV_QP_PATH_MIG_STATE | IBV_QP_AV | IBV_QP_ALT_PATH;
 	struct ibv_qp_attr back;
 	struct rn_qp_attr core;
 

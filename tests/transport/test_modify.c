@@ -135,6 +135,7 @@ static void value_out_of_range_changes_nothing(void **state)
 static void wrong_current_state_and_alternate_path_are_refused(void **state)
 {
 	struct raw r = raw_new(NULL, RN_QPT_RC, RN_QPS_RTS, NULL);
+	/* The other path leads nowhere. */
 	struct rn_qp_attr attr = { .cur_state = RN_QPS_RTR, .access = 0 };
 	uint32_t mask = RN_ATTR_CUR_STATE | RN_ATTR_ACCESS_FLAGS;
 

@@ -303,6 +303,8 @@ static const char *why_not(const struct rn_live_target *t, const struct rn_scena
 		if (l->verb == RN_SCN_POST &&
 		    rn_scn_get(l, RN_F_KIND, RN_WR_SEND) > RN_WR_SEND_WITH_INV)
 			return "of requests that are posted by ibv_wr_*() only";
+		if (rn_scn_has(l, RN_F_ALT) || rn_scn_has(l, RN_F_MIG))
+			return "of path migration";
 		if (rn_scn_has(l, RN_F_INLINE))
 			return "the agent posts nothing inline";
 		if (l->verb == RN_SCN_INJECT && !rn_scn_get(l, RN_F_SPORT, 1))
