@@ -228,7 +228,7 @@ static void check_recv(struct rn_world *w, struct rn_w_end *e, const struct rn_c
 	struct rn_w_wr *wr = &q->wr[q->head % RN_W_WRS];
 
 	if (e->pair->plan->srq)
-		wr = rn_w_srq_take(device_of(w, e), cqe->wr_id);
+		wr = rn_w_srq_take(rn_w_srq_of(e), cqe->wr_id);
 	else if (q->head == q->tail || wr->id != cqe->wr_id)
 		wr = NULL;
 	else
@@ -237,7 +237,9 @@ static void check_recv(struct rn_world *w, struct rn_w_end *e, const struct rn_c
 		rn_w_fail(w, "QP %x completes a receive that is not the oldest", e->qpn);
 		return;
 	}
-	if (status == RN_WC_SUCCESS && !rn_w_is_reliable(e))
+	if (status == RN_WC_SUCCESS && rn_w_type(e) == RN_QPT_UD)
+		rn_w_check_datagram(w, e, wr, cqe);
+	else if (status == RN_WC_SUCCESS && !rn_w_is_reliable(e))
 		check_any_message(w, e, wr, cqe);
 	else if (status == RN_WC_SUCCESS)
 		check_message(w, e, wr, cqe);
@@ -248,7 +250,7 @@ static void check_recv(struct rn_world *w, struct rn_w_end *e, const struct rn_c
 			  e->qpn, (unsigned)status);
 	rn_w_slot_close(device_of(w, e), wr->slot);
 	if (w->calm && e->pair->plan->srq)
-		rn_w_srq_post(device_of(w, e), 1, &w->memory_random);
+		rn_w_srq_post(device_of(w, e), rn_w_srq_of(e), 1, &w->memory_random);
 }
 
 void rn_w_check_cqe(struct rn_w_device *d, const struct rn_cqe *cqe)

@@ -4,6 +4,7 @@
 
 enum {
 	PD = 1,
+	XRCD = 1,
 	RIGHTS = RN_ACCESS_REMOTE_MASK,
 };
 
@@ -15,6 +16,7 @@ static struct rn_qp_attr attributes(const struct rn_w_end *e, const uint32_t psn
 		.path_mtu = p->mtu,
 		.rq_psn = psn[!e->number],
 		.sq_psn = psn[e->number],
+		.qkey = rn_w_qkey(e),
 		.dest_qpn = e->peer->qpn,
 		.access = RIGHTS,
 		.port_num = 1,
@@ -28,20 +30,27 @@ static struct rn_qp_attr attributes(const struct rn_w_end *e, const uint32_t psn
 }
 
 /* What each step to RTS takes. */
-static uint32_t step_mask(enum rn_qp_state to, bool reliable)
+static uint32_t step_mask(enum rn_qp_state to, enum rn_qp_type type)
 {
+	const uint32_t init = RN_ATTR_PKEY_INDEX | RN_ATTR_PORT;
+	const uint32_t path =
+		RN_ATTR_AV | RN_ATTR_PATH_MTU | RN_ATTR_DEST_QPN | RN_ATTR_RQ_PSN;
+	bool asks = type == RN_QPT_RC || type == RN_QPT_XRC_SEND;
+	bool answers = type == RN_QPT_RC || type == RN_QPT_XRC_RECV;
+
 	switch ((int)to) {
 	case RN_QPS_INIT:
-		return RN_ATTR_PKEY_INDEX | RN_ATTR_PORT | RN_ATTR_ACCESS_FLAGS;
+		return init | (type == RN_QPT_UD ? RN_ATTR_QKEY : RN_ATTR_ACCESS_FLAGS);
 	case RN_QPS_RTR:
-		return RN_ATTR_AV | RN_ATTR_PATH_MTU | RN_ATTR_DEST_QPN | RN_ATTR_RQ_PSN |
-		       (reliable ? RN_ATTR_MAX_DEST_RD_ATOMIC | RN_ATTR_MIN_RNR_TIMER
-				 : 0);
+		return type == RN_QPT_UD ? 0
+					 : path | (answers ? RN_ATTR_MAX_DEST_RD_ATOMIC |
+								     RN_ATTR_MIN_RNR_TIMER
+							   : 0);
 	default:
-		return RN_ATTR_SQ_PSN |
-		       (reliable ? RN_ATTR_TIMEOUT | RN_ATTR_RETRY_CNT |
-					   RN_ATTR_RNR_RETRY | RN_ATTR_MAX_RD_ATOMIC
-				 : 0);
+		return RN_ATTR_SQ_PSN | (asks || answers ? RN_ATTR_TIMEOUT : 0) |
+		       (asks ? RN_ATTR_RETRY_CNT | RN_ATTR_RNR_RETRY |
+					RN_ATTR_MAX_RD_ATOMIC
+			     : 0);
 	}
 }
 
@@ -51,12 +60,13 @@ static bool bring_up(struct rn_world *w, struct rn_w_end *e, const uint32_t psn[
 	struct rn_w_device *d = &w->device[e->dev];
 	struct rn_qp_attr attr = attributes(e, psn);
 
-	attr.av = (struct rn_av){ .dgid = w->device[e->peer->dev].gid, .hop_limit = 64 };
+	attr.av = (struct rn_av){ .dgid = w->device[e->peer->dev].gid,
+				  .hop_limit = 64,
+				  .tclass = e->pair->plan->tclass };
 	for (unsigned i = 0; i < RN_ARRAY_SIZE(step); i++) {
 		attr.state = step[i];
 		if (rn_qp_modify(d->dev, e->qp, rn_w_local(d), &attr,
-				 RN_ATTR_STATE |
-					 step_mask(step[i], rn_w_is_reliable(e)))) {
+				 RN_ATTR_STATE | step_mask(step[i], rn_w_type(e)))) {
 			rn_w_fail(w, "QP %x cannot be brought to %s", e->qpn,
 				  rn_qp_state_name(step[i]));
 			return false;
@@ -65,11 +75,27 @@ static bool bring_up(struct rn_world *w, struct rn_w_end *e, const uint32_t psn[
 	return true;
 }
 
+/* What an end has no queue for, it is not given. */
+static void leave_out(struct rn_qp_init *init, const struct rn_w_end *e)
+{
+	if (e->pair->plan->srq)
+		init->max_recv_wr = init->max_recv_sge = 0;
+	if (init->type == RN_QPT_XRC_SEND) {
+		init->recv_cq = NULL;
+	} else if (init->type == RN_QPT_XRC_RECV) {
+		init->send_cq = init->recv_cq = NULL;
+		init->max_send_wr = init->max_send_sge = init->max_inline = 0;
+		init->xrcd = XRCD;
+	} else if (e->pair->plan->srq) {
+		init->srq = rn_w_srq_of(e)->srq;
+	}
+}
+
 static void create(struct rn_world *w, struct rn_w_end *e)
 {
 	struct rn_w_device *d = &w->device[e->dev];
 	struct rn_qp_init init = {
-		.type = e->pair->plan->type,
+		.type = rn_w_type(e),
 		/* One process, one slot: a window that all share. */
 		.qpn = 0x110 + (w->qpns++ << 8),
 		.pd = PD,
@@ -79,14 +105,11 @@ static void create(struct rn_world *w, struct rn_w_end *e)
 		.max_recv_wr = RN_W_WRS,
 		.max_send_sge = 3,
 		.max_recv_sge = 3,
-		.max_inline = 64,
+		.max_inline = RN_W_INLINE,
 		.owner = e,
 	};
 
-	if (e->pair->plan->srq) {
-		init.srq = d->srq;
-		init.max_recv_wr = init.max_recv_sge = 0;
-	}
+	leave_out(&init, e);
 	assert(rn_qp_size(d->dev, &init) <= RN_W_QP_BLOCK);
 	e->qpn = init.qpn;
 	e->qp = rn_qp_create(d->dev, e->block, &init);
@@ -99,7 +122,7 @@ static void forget(struct rn_world *w, struct rn_w_end *e)
 	e->sq.head = e->sq.tail = e->rq.head = e->rq.tail = 0;
 	e->messages_sent = e->messages_got = 0;
 	e->atomics_posted = e->atomics_done = e->requests = 0;
-	e->alive = e->may_flush = e->bad_posted = false;
+	e->alive = e->may_flush = e->bad_posted = e->due.is_due = false;
 	e->rnrs = 0;
 }
 
@@ -118,12 +141,16 @@ static void connect_pair(struct rn_world *w, struct rn_w_pair *p, const uint32_t
 			return;
 		e->alive = true;
 		rn_w_observe_reset(e, psn[i]);
+		e->first_psn = rn_psn(psn[i]);
+		if (psn[i] & 1 && !e->member)
+			rn_w_join_or_leave(w, e);
 	}
 	p->connection++;
 	rn_w_say(w,
-		 "QP %x on device %u and QP %x on device %u are connected, PSN %06x %06x",
-		 p->end[0].qpn, p->end[0].dev, p->end[1].qpn, p->end[1].dev, psn[0],
-		 psn[1]);
+		 "%s QP %x on device %u and QP %x on device %u are connected, PSN %06x "
+		 "%06x",
+		 rn_qp_type_name(p->plan->type), p->end[0].qpn, p->end[0].dev,
+		 p->end[1].qpn, p->end[1].dev, psn[0], psn[1]);
 }
 
 bool rn_w_make_pair(struct rn_world *w, uint32_t i)
@@ -131,6 +158,7 @@ bool rn_w_make_pair(struct rn_world *w, uint32_t i)
 	struct rn_w_pair *p = &w->pair[i];
 	struct rn_random r = rn_random_of(w->plan.seed, 1000 + i);
 
+	p->w = w;
 	p->plan = &w->plan.pair[i];
 	for (unsigned k = 0; k < 2; k++) {
 		struct rn_w_end *e = &p->end[k];
@@ -157,6 +185,8 @@ static void tear_down(struct rn_world *w, struct rn_w_end *e, bool destroy)
 	const struct rn_qp_attr reset = { .state = RN_QPS_RESET };
 
 	if (destroy) {
+		if (e->member)
+			rn_w_join_or_leave(w, e);
 		rn_qp_destroy(d->dev, e->qp);
 		e->qp = NULL;
 	} else if (rn_qp_modify(d->dev, e->qp, rn_w_local(d), &reset, RN_ATTR_STATE)) {
@@ -169,7 +199,7 @@ static void tear_down(struct rn_world *w, struct rn_w_end *e, bool destroy)
 void rn_w_reconnect(struct rn_world *w, struct rn_w_pair *p, struct rn_random *r)
 {
 	/* A late packet begins a message of UC, whatever its PSN is. */
-	bool destroy = rn_random_below(r, 2) || p->plan->type == RN_QPT_UC;
+	bool destroy = rn_random_below(r, 2) || !rn_w_is_reliable(&p->end[0]);
 	uint32_t psn[2];
 
 	for (unsigned i = 0; i < 2; i++) {

@@ -24,6 +24,11 @@ static void fill(uint8_t *to, uint64_t pattern, uint32_t from, uint32_t len)
 	}
 }
 
+void rn_w_fill(uint8_t *to, uint64_t pattern, uint32_t len)
+{
+	fill(to, pattern, 0, len);
+}
+
 static bool matches(const uint8_t *bytes, uint64_t pattern, uint32_t from, uint32_t len)
 {
 	uint8_t want[RN_W_SLOT];
@@ -31,6 +36,11 @@ static bool matches(const uint8_t *bytes, uint64_t pattern, uint32_t from, uint3
 	assert(len <= sizeof(want));
 	fill(want, pattern, from, len);
 	return memcmp(bytes, want, len) == 0;
+}
+
+bool rn_w_matches(const uint8_t *bytes, uint64_t pattern, uint32_t len)
+{
+	return matches(bytes, pattern, 0, len);
 }
 
 static void add_region(struct rn_w_device *d, struct rn_mr *mr, uint32_t key,
@@ -138,6 +148,11 @@ uint64_t rn_w_slot_word(const struct rn_w_device *d, uint32_t slot)
 	memcpy(&word, d->memory + (size_t)slot * RN_W_SLOT + d->slot[slot].from,
 	       sizeof(word));
 	return word;
+}
+
+const uint8_t *rn_w_slot_bytes(const struct rn_w_device *d, uint32_t slot)
+{
+	return d->memory + (size_t)slot * RN_W_SLOT + d->slot[slot].from;
 }
 
 /* -------------------------------------------------------------------- accesses */

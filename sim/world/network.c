@@ -122,25 +122,27 @@ static void launch(struct rn_world *w, const struct rn_w_packet *pkt,
 	rn_w_put(w, l.arrives_at + extra, RN_W_SWITCH, i);
 }
 
-void rn_w_leave(struct rn_w_device *d, struct rn_w_packet *pkt)
+static bool is_of(const struct rn_gid *a, const struct rn_gid *b)
 {
-	struct rn_world *w = d->w;
-	struct fate fate;
+	return memcmp(a, b, sizeof(*a)) == 0;
+}
 
-	pkt->from = d->number;
-	for (pkt->to = 0; pkt->to < w->plan.devices; pkt->to++)
-		if (!memcmp(&w->device[pkt->to].gid, &pkt->flow.dst, sizeof(d->gid)))
-			break;
-	if (pkt->to == w->plan.devices) {
-		rn_w_fail(w, "device %u sends to an address that nobody has", d->number);
-		return;
+static bool has_member(struct rn_world *w, uint32_t dev)
+{
+	for (uint32_t i = 0; i < 2 * w->plan.pairs; i++) {
+		const struct rn_w_end *e = &w->pair[i / 2].end[i % 2];
+
+		if (e->qp && e->dev == dev && e->member)
+			return true;
 	}
-	w->result->packets++;
-	pkt->connection = addressee(w, pkt) ? addressee(w, pkt)->pair->connection : 0;
-	rn_w_hash(w, (uint64_t)pkt->from << 32 | pkt->len,
-		  rn_get_be32(pkt->bytes + pkt->len - RN_ICRC_LEN));
-	rn_w_observe_leaves(w, pkt);
-	fate = judge(w, pkt);
+	return false;
+}
+
+/* @pkt goes to the device @pkt->to. */
+static void send_out(struct rn_world *w, const struct rn_w_packet *pkt)
+{
+	struct fate fate = judge(w, pkt);
+
 	if (fate.lost) {
 		rn_w_say(w, "    is lost");
 		trouble(w, pkt, 1);
@@ -152,6 +154,40 @@ void rn_w_leave(struct rn_w_device *d, struct rn_w_packet *pkt)
 		fate.damaged = false;
 		launch(w, pkt, &fate, fate.again);
 	}
+}
+
+static void send_to_group(struct rn_world *w, struct rn_w_packet *pkt)
+{
+	rn_w_observe_leaves(w, pkt);
+	for (pkt->to = 0; pkt->to < w->plan.devices; pkt->to++)
+		if (has_member(w, pkt->to))
+			send_out(w, pkt);
+}
+
+void rn_w_leave(struct rn_w_device *d, struct rn_w_packet *pkt)
+{
+	struct rn_world *w = d->w;
+
+	pkt->from = d->number;
+	pkt->connection = 0;
+	w->result->packets++;
+	rn_w_hash(w, (uint64_t)pkt->from << 32 | pkt->len,
+		  rn_get_be32(pkt->bytes + pkt->len - RN_ICRC_LEN));
+	if (is_of(&pkt->flow.dst, rn_w_group(w))) {
+		send_to_group(w, pkt);
+		return;
+	}
+	for (pkt->to = 0; pkt->to < w->plan.devices; pkt->to++)
+		if (is_of(&w->device[pkt->to].gid, &pkt->flow.dst))
+			break;
+	if (pkt->to == w->plan.devices) {
+		rn_w_fail(w, "device %u sends to an address that nobody has", d->number);
+		return;
+	}
+	if (addressee(w, pkt))
+		pkt->connection = addressee(w, pkt)->pair->connection;
+	rn_w_observe_leaves(w, pkt);
+	send_out(w, pkt);
 }
 
 void rn_w_at_switch(struct rn_world *w, uint32_t i)
@@ -191,4 +227,5 @@ void rn_w_arrive(struct rn_world *w, uint32_t i)
 	rn_dev_receive(d->dev, rn_w_local(d), &rx, 1);
 	give_back(w, i);
 	rn_w_drain(d);
+	rn_w_datagram_done(d);
 }

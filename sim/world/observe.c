@@ -31,11 +31,18 @@ static bool take_apart(struct rn_world *w, const struct rn_w_packet *pkt, struct
 		return false;
 	s->op = &rn_opcode_info[s->bth.opcode];
 	s->ext = pkt->bytes + RN_BTH_LEN;
+	if (s->op->flags & RN_OP_XRCETH)
+		s->ext += RN_XRCETH_LEN;
 	s->payload = pkt->bytes + s->op->hdr_len;
 	s->payload_len = pkt->len - s->op->hdr_len - s->bth.pad_cnt - RN_ICRC_LEN;
 	s->to = rn_w_find(w, pkt->to, s->bth.dest_qpn);
 	s->from = s->to ? s->to->peer : NULL;
 	return s->to && rn_opcode_is_known(s->bth.opcode);
+}
+
+static bool is_datagram(const struct rn_w_packet *pkt)
+{
+	return rn_opcode_class(pkt->bytes[0]) == RN_CLASS_UD;
 }
 
 /* PSNs that a request takes. */
@@ -176,6 +183,10 @@ void rn_w_observe_leaves(struct rn_world *w, const struct rn_w_packet *pkt)
 	struct seen s;
 	char text[48];
 
+	if (is_datagram(pkt)) {
+		rn_w_datagram_leaves(w, pkt);
+		return;
+	}
 	if (!take_apart(w, pkt, &s))
 		return; /* to what has been torn down */
 	if (w->trace)
@@ -205,6 +216,10 @@ void rn_w_observe_arrives(struct rn_world *w, const struct rn_w_packet *pkt)
 {
 	struct seen s;
 
+	if (is_datagram(pkt)) {
+		rn_w_datagram_arrives(w, pkt);
+		return;
+	}
 	if (!take_apart(w, pkt, &s))
 		return;
 	if (s.op->flags & RN_OP_RESPONSE)

@@ -3,7 +3,7 @@
 #include "plan.h"
 
 static const char *const do_names[] = { "send",	 "recv",  "error", "reconnect",
-					"death", "stall", "jump" };
+					"death", "stall", "jump",  "group" };
 static const char *const harm_names[] = { "loss",  "duplicate", "reorder", "corrupt",
 					  "delay", "mark",	"flap" };
 
@@ -20,6 +20,15 @@ const char *rn_plan_harm_name(enum rn_plan_harm harm)
 	return harm_names[harm];
 }
 
+static enum rn_qp_type choose_type(struct rn_random *r)
+{
+	uint32_t n = rn_random_below(r, 20);
+
+	if (n < 12)
+		return RN_QPT_RC;
+	return n < 14 ? RN_QPT_UC : n < 17 ? RN_QPT_UD : RN_QPT_XRC_SEND;
+}
+
 static void make_pair(struct rn_plan *plan, struct rn_random *r, struct rn_plan_pair *p)
 {
 	uint32_t a = rn_random_below(r, plan->devices);
@@ -27,7 +36,7 @@ static void make_pair(struct rn_plan *plan, struct rn_random *r, struct rn_plan_
 
 	p->dev[0] = (uint8_t)a;
 	p->dev[1] = (uint8_t)(b + (b >= a));
-	p->type = rn_random_below(r, 5) ? RN_QPT_RC : RN_QPT_UC;
+	p->type = choose_type(r);
 	for (unsigned i = 0; i < 2; i++)
 		p->psn[i] = rn_random_below(r, 2) ? 0xffffff - rn_random_below(r, 64)
 						  : rn_random_below(r, 1 << 24);
@@ -37,7 +46,8 @@ static void make_pair(struct rn_plan *plan, struct rn_random *r, struct rn_plan_
 	p->rnr_retry = (uint8_t)(rn_random_below(r, 4) ? 7 : rn_random_below(r, 7));
 	p->rnr_timer = (uint8_t)(1 + rn_random_below(r, 14));
 	p->depth = (uint8_t)(1 + rn_random_below(r, 4));
-	p->srq = p->type == RN_QPT_RC && !rn_random_below(r, 4);
+	p->srq = p->type == RN_QPT_XRC_SEND || !rn_random_below(r, 4);
+	p->tclass = (uint8_t)(rn_random_below(r, 2) ? 2 : rn_random_below(r, 256));
 	p->recvs = (uint8_t)rn_random_below(r, 16);
 }
 
@@ -48,8 +58,10 @@ static enum rn_plan_do choose_step(struct rn_random *r, bool rough)
 
 	if (n < 66 || (n >= 92 && !rough))
 		return RN_DO_SEND;
-	if (n < 92)
+	if (n < 91)
 		return RN_DO_RECV;
+	if (n < 92)
+		return RN_DO_GROUP;
 	if (n < 94)
 		return RN_DO_ERROR;
 	if (n < 97)
@@ -120,6 +132,12 @@ void rn_plan_make(struct rn_plan *plan, uint64_t seed, uint32_t devices)
 		.delay = 100 + rn_random_below(&r, 20000),
 		.queue = rn_random_below(&r, 4) ? 0 : 65536,
 	};
+	if (rn_random_below(&r, 2)) {
+		plan->link.ecn_min = rn_random_below(&r, 8192);
+		plan->link.ecn_max = plan->link.ecn_min + rn_random_below(&r, 65536);
+		plan->link.ecn_ppm = rn_random_below(&r, 1000000);
+	}
+	plan->ipv6 = !rn_random_below(&r, 3);
 	for (uint32_t i = 0; i < plan->pairs; i++)
 		make_pair(plan, &r, &plan->pair[i]);
 	make_steps(plan, &r);

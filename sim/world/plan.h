@@ -25,6 +25,7 @@ enum rn_plan_do {
 	RN_DO_DEATH,	 /* rn_dev_error() */
 	RN_DO_STALL,	 /* the host stands still */
 	RN_DO_JUMP,	 /* its clock goes forward */
+	RN_DO_GROUP,	 /* UD: join the group, or leave it */
 	RN_DO_COUNT,
 };
 
@@ -56,16 +57,19 @@ struct rn_plan_fault {
 	rn_ns by;     /* REORDER, DELAY, DUPLICATE: at most so much later */
 };
 
-/* Two connected queue pairs. */
+/* Two queue pairs, connected unless they are UD. Of XRC the first asks and the second
+ * answers.
+ */
 struct rn_plan_pair {
 	uint8_t dev[2];
-	enum rn_qp_type type;
+	enum rn_qp_type type; /* XRC: RN_QPT_XRC_SEND */
 	bool off;
 	uint32_t psn[2]; /* first PSN of each end's send queue */
 	uint32_t mtu;
 	uint8_t timeout, retry, rnr_retry, rnr_timer, depth;
-	bool srq;      /* RC: receives come from the one SRQ of each device */
-	uint8_t recvs; /* that are posted to begin with */
+	uint8_t tclass; /* IPv4 ToS or IPv6 traffic class: DSCP and ECN */
+	bool srq;	/* receives come from an SRQ of each device */
+	uint8_t recvs;	/* that are posted to begin with */
 };
 
 struct rn_plan {
@@ -74,6 +78,7 @@ struct rn_plan {
 	rn_ns mem_delay; /* > 0: reads and atomics answer PENDING, for at most so long */
 	bool rough;	 /* programs reset queue pairs, hosts fail, keys are wrong */
 	bool acks_late;	 /* acknowledgements leave when nothing else happens */
+	bool ipv6;
 	uint32_t window_max, read_window;
 	struct rn_link_cfg link; /* every one */
 	struct rn_plan_pair pair[RN_PLAN_PAIRS];

@@ -7,6 +7,7 @@
 
 enum {
 	PD = 1,
+	XRCD = 1,
 	LEN = 6 * 1024, /* bytes of the longest message */
 };
 
@@ -22,36 +23,64 @@ size_t rn_w_srq_size(void)
 
 void rn_w_srq_create(struct rn_w_device *d)
 {
-	const struct rn_srq_init init = {
-		.srqn = 1,
-		.pd = PD,
-		.max_wr = RN_W_SRQ,
-		.max_sge = 3,
-		.owner = d,
-	};
+	for (uint32_t i = 0; i < RN_ARRAY_SIZE(d->srq); i++) {
+		struct rn_w_srq *s = &d->srq[i];
+		const struct rn_srq_init init = {
+			.srqn = i + 1,
+			.pd = PD,
+			.max_wr = RN_W_SRQ,
+			.max_sge = 3,
+			.xrcd = i ? XRCD : 0,
+			.cq = i ? &d->cq : NULL,
+			.owner = s,
+		};
 
-	memset(d->srq_wr, 0, sizeof(d->srq_wr));
-	d->srq = rn_srq_create(d->dev, d->srq_block, d->srq_block + head_size(), &init);
+		memset(s->wr, 0, sizeof(s->wr));
+		s->srq = rn_srq_create(d->dev, s->block, s->block + head_size(), &init);
+	}
 }
 
-static struct rn_w_wr *unused(struct rn_w_device *d)
+void rn_w_srq_destroy(struct rn_w_device *d)
+{
+	for (uint32_t i = 0; i < RN_ARRAY_SIZE(d->srq); i++)
+		rn_srq_destroy(d->srq[i].srq);
+}
+
+struct rn_w_srq *rn_w_srq_of(const struct rn_w_end *e)
+{
+	struct rn_w_device *d = &e->pair->w->device[e->dev];
+
+	if (!e->pair->plan->srq)
+		return NULL;
+	return &d->srq[rn_w_type(e) == RN_QPT_XRC_RECV];
+}
+
+uint32_t rn_w_srq_posted(const struct rn_w_srq *s)
+{
+	struct rn_srq_attr attr;
+
+	rn_srq_query(s->srq, &attr);
+	return attr.posted;
+}
+
+static struct rn_w_wr *unused(struct rn_w_srq *s)
 {
 	for (uint32_t i = 0; i < RN_W_SRQ_SEEN; i++)
-		if (!d->srq_wr[i].id)
-			return &d->srq_wr[i];
+		if (!s->wr[i].id)
+			return &s->wr[i];
 	return NULL;
 }
 
-void rn_w_srq_post(struct rn_w_device *d, uint32_t count, struct rn_random *r)
+void rn_w_srq_post(struct rn_w_device *d, struct rn_w_srq *s, uint32_t count,
+		   struct rn_random *r)
 {
-	struct rn_srq_attr attr;
+	uint32_t room = RN_W_SRQ - rn_w_srq_posted(s);
 	struct rn_sge sg[3];
 
-	rn_srq_query(d->srq, &attr);
-	if (count > RN_W_SRQ - attr.posted)
-		count = RN_W_SRQ - attr.posted;
+	if (count > room)
+		count = room;
 	while (count--) {
-		struct rn_w_wr *wr = unused(d);
+		struct rn_w_wr *wr = unused(s);
 		struct rn_recv_wr recv = { .sg = sg };
 		uint32_t slot;
 
@@ -65,18 +94,18 @@ void rn_w_srq_post(struct rn_w_device *d, uint32_t count, struct rn_random *r)
 					.len = LEN };
 		recv.wr_id = wr->id;
 		recv.num_sge = rn_w_pieces(d, slot, LEN, sg, r);
-		if (rn_srq_post_recv(d->srq, &recv))
+		if (rn_srq_post_recv(s->srq, &recv))
 			rn_w_fail(d->w, "the SRQ of device %u takes no receive",
 				  d->number);
 	}
 }
 
-struct rn_w_wr *rn_w_srq_take(struct rn_w_device *d, uint64_t id)
+struct rn_w_wr *rn_w_srq_take(struct rn_w_srq *s, uint64_t id)
 {
 	for (uint32_t i = 0; i < RN_W_SRQ_SEEN; i++)
-		if (d->srq_wr[i].id == id) {
-			d->srq_wr[i].id = 0;
-			return &d->srq_wr[i];
+		if (s->wr[i].id == id) {
+			s->wr[i].id = 0;
+			return &s->wr[i];
 		}
 	return NULL;
 }

@@ -1,6 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* work.c - what programs do in a world: post, and meet with misfortune. */
+#include <string.h>
+
 #include "world_internal.h"
+
+enum {
+	XRC_SRQN = 2 /* see share.c */
+};
 
 /* --------------------------------------------------------------------- posting */
 static struct rn_w_wr *new_wr(struct rn_world *w, struct rn_w_queue *q, uint32_t dir,
@@ -37,21 +43,31 @@ uint32_t rn_w_pieces(const struct rn_w_device *d, uint32_t slot, uint32_t len,
 	return n;
 }
 
+/* Not always enough for the longest. */
+static uint32_t datagram_room(struct rn_random *r)
+{
+	return RN_GRH_LEN + (rn_random_below(r, 3) ? RN_W_DATAGRAM
+						   : rn_random_below(r, RN_W_DATAGRAM));
+}
+
 void rn_w_post_recvs(struct rn_world *w, struct rn_w_end *e, uint32_t count,
 		     struct rn_random *r)
 {
 	struct rn_w_device *d = &w->device[e->dev];
 	struct rn_sge sg[3];
 
+	if (rn_w_type(e) == RN_QPT_XRC_SEND)
+		return;
 	if (e->pair->plan->srq) {
-		rn_w_srq_post(d, count, r);
+		rn_w_srq_post(d, rn_w_srq_of(e), count, r);
 		return;
 	}
 	for (; count && e->rq.tail - e->rq.head < RN_W_WRS; count--) {
 		struct rn_w_wr *wr = new_wr(w, &e->rq, 1, e);
 		struct rn_recv_wr recv = { .wr_id = wr->id, .sg = sg };
 
-		wr->len = 6 * e->pair->plan->mtu;
+		wr->len = rn_w_type(e) == RN_QPT_UD ? datagram_room(r)
+						    : 6 * e->pair->plan->mtu;
 		wr->slot =
 			rn_w_slot_take(d, RN_W_RECV, e->qpn, wr->len, rn_random_next(r));
 		if (wr->slot == RN_W_NONE)
@@ -79,11 +95,25 @@ static const enum rn_wr_opcode opcodes[] = {
 };
 
 enum {
-	ON_UC = 6 /* the first of them */
+	ON_UD = 3, /* the first of them */
+	ON_UC = 6
 };
+
+static enum rn_wr_opcode choose_opcode(const struct rn_w_end *e, struct rn_random *r)
+{
+	uint32_t known = RN_ARRAY_SIZE(opcodes);
+
+	if (rn_w_type(e) == RN_QPT_UD)
+		known = ON_UD;
+	else if (!rn_w_is_reliable(e))
+		known = ON_UC;
+	return opcodes[rn_random_below(r, known)];
+}
 
 static uint32_t choose_len(const struct rn_plan_pair *p, struct rn_random *r)
 {
+	if (p->type == RN_QPT_UD && rn_random_below(r, 16))
+		return rn_random_below(r, RN_W_DATAGRAM + 1);
 	switch (rn_random_below(r, 8)) {
 	case 0:
 		return 0;
@@ -127,10 +157,12 @@ static bool take_slots(struct rn_world *w, struct rn_w_end *e, struct rn_w_wr *w
 		return true;
 	if (wr->opcode == RN_WR_ATOMIC_WRITE)
 		wr->pattern &= UINT64_C(0xfffffff8ffffffff); /* aligned */
-	wr->slot = rn_w_slot_take(d, back ? RN_W_SINK : RN_W_SOURCE, e->qpn, wr->len,
-				  wr->pattern);
-	if (wr->slot == RN_W_NONE)
-		return false;
+	if (!wr->is_inline) {
+		wr->slot = rn_w_slot_take(d, back ? RN_W_SINK : RN_W_SOURCE, e->qpn,
+					  wr->len, wr->pattern);
+		if (wr->slot == RN_W_NONE)
+			return false;
+	}
 	if (is_atomic(wr->opcode) || !(back || write))
 		return true;
 	wr->remote_slot = rn_w_slot_take(far, back ? RN_W_FETCHED : RN_W_TARGET,
@@ -179,20 +211,41 @@ static void maybe_spoil(struct rn_world *w, struct rn_w_end *e, struct rn_w_wr *
 	wr->bad = e->bad_posted = true;
 }
 
+static bool can_be_inline(const struct rn_w_wr *wr)
+{
+	return wr->len && wr->len <= RN_W_INLINE &&
+	       (takes_receive(wr->opcode) || wr->opcode == RN_WR_RDMA_WRITE);
+}
+
+/* The bytes are the program's own again as soon as the request is posted. */
+static void put_inline(const struct rn_w_wr *wr, struct rn_send_wr *send,
+		       struct rn_sge sg[3], uint8_t bytes[RN_W_INLINE])
+{
+	uint32_t first = wr->len / 3;
+
+	rn_w_fill(bytes, wr->pattern, wr->len);
+	sg[0] = (struct rn_sge){ (uintptr_t)bytes, first, 0 };
+	sg[1] = (struct rn_sge){ (uintptr_t)(bytes + first), wr->len - first, 0 };
+	send->flags |= RN_SEND_INLINE;
+	send->num_sge = 2;
+}
+
 static void post_send(struct rn_world *w, struct rn_w_end *e, struct rn_random *r)
 {
 	struct rn_w_device *d = &w->device[e->dev];
 	struct rn_w_device *far = &w->device[e->peer->dev];
 	struct rn_w_wr *wr;
+	uint8_t bytes[RN_W_INLINE];
 	struct rn_sge sg[3];
+	struct rn_av av;
 	struct rn_send_wr send = { .sg = sg };
 
 	if (e->sq.tail - e->sq.head == RN_W_WRS)
 		return;
 	wr = new_wr(w, &e->sq, 0, e);
-	wr->opcode = opcodes[rn_random_below(
-		r, rn_w_is_reliable(e) ? RN_ARRAY_SIZE(opcodes) : ON_UC)];
+	wr->opcode = choose_opcode(e, r);
 	wr->len = is_word(wr->opcode) ? 8 : choose_len(e->pair->plan, r);
+	wr->is_inline = can_be_inline(wr) && rn_random_below(r, 2);
 	wr->signaled = rn_random_below(r, 4) || e->sq.tail - e->sq.head > RN_W_WRS / 2;
 	wr->pattern = rn_random_next(r);
 	wr->imm = (uint32_t)rn_random_next(r);
@@ -202,16 +255,21 @@ static void post_send(struct rn_world *w, struct rn_w_end *e, struct rn_random *
 	send.opcode = wr->opcode;
 	send.flags = choose_flags(wr, r);
 	send.imm = wr->imm;
-	if (wr->slot != RN_W_NONE)
+	if (wr->is_inline)
+		put_inline(wr, &send, sg, bytes);
+	else if (wr->slot != RN_W_NONE)
 		send.num_sge = rn_w_pieces(d, wr->slot, wr->len, sg, r);
 	send.flush_length = wr->opcode == RN_WR_FLUSH ? wr->len : 0;
 	send.flush_placement = RN_FLUSH_GLOBAL;
+	send.remote_srqn = XRC_SRQN;
 	send.rkey = far->mr.lkey;
 	send.remote_addr = rn_w_slot_address(far, wr->remote_slot);
 	if (is_atomic(wr->opcode))
 		fill_atomic(w, e, wr, &send, r);
 	maybe_spoil(w, e, wr, &send, r);
-	if (takes_receive(wr->opcode)) {
+	if (rn_w_type(e) == RN_QPT_UD) {
+		rn_w_address(w, e, wr, &send, &av, r);
+	} else if (takes_receive(wr->opcode)) {
 		wr->index = e->messages_sent++;
 		e->expected[wr->index % RN_ARRAY_SIZE(e->expected)] = *wr;
 	}
@@ -224,6 +282,7 @@ static void post_send(struct rn_world *w, struct rn_w_end *e, struct rn_random *
 				: ", unsignaled");
 	if (rn_qp_post_send(d->dev, e->qp, rn_w_local(d), &send))
 		rn_w_fail(w, "QP %x does not take a request", e->qpn);
+	memset(bytes, 0x5a, sizeof(bytes));
 }
 
 /* ----------------------------------------------------------------------- steps */
@@ -266,6 +325,8 @@ void rn_w_step(struct rn_world *w, const struct rn_plan_step *step)
 		return;
 	switch (step->what) {
 	case RN_DO_SEND:
+		if (rn_w_type(e) == RN_QPT_XRC_RECV)
+			break;
 		if (e->alive)
 			post_send(w, e, &r);
 		else if (!rn_random_below(&r, 6))
@@ -281,6 +342,9 @@ void rn_w_step(struct rn_world *w, const struct rn_plan_step *step)
 		break;
 	case RN_DO_RECONNECT:
 		rn_w_reconnect(w, e->pair, &r);
+		break;
+	case RN_DO_GROUP:
+		rn_w_join_or_leave(w, e);
 		break;
 	case RN_DO_DEATH:
 	case RN_DO_STALL:

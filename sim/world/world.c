@@ -238,6 +238,8 @@ static void start_device(struct rn_world *w, uint32_t i)
 	d->gid = (struct rn_gid){
 		{ [10] = 0xff, [11] = 0xff, [12] = 10, [15] = (uint8_t)(i + 1) }
 	};
+	if (w->plan.ipv6)
+		d->gid = (struct rn_gid){ { 0xfd, [15] = (uint8_t)(i + 1) } };
 	cfg.gid[0] = d->gid;
 	rc = rn_dev_init(d->dev, &cfg);
 	assert(rc == 0);
@@ -345,7 +347,7 @@ void rn_world_run(struct rn_world *w, const struct rn_plan *plan, rn_world_trace
 	for (uint32_t i = 0; i < 2 * plan->pairs; i++)
 		rn_w_close(w, &w->pair[i / 2].end[i % 2]);
 	for (uint32_t i = 0; i < plan->devices; i++) {
-		rn_srq_destroy(w->device[i].srq);
+		rn_w_srq_destroy(&w->device[i]);
 		rn_w_check_gone(&w->device[i]);
 	}
 }
@@ -359,7 +361,7 @@ struct rn_world *rn_world_new(void)
 	if (!w)
 		return NULL;
 	w->packet = calloc(RN_W_PACKETS, sizeof(*w->packet));
-	w->blocks = aligned_alloc(64, RN_PLAN_DEVICES * (dev + rn_w_srq_size()) +
+	w->blocks = aligned_alloc(64, RN_PLAN_DEVICES * (dev + 2 * rn_w_srq_size()) +
 					      (size_t)2 * RN_PLAN_PAIRS * RN_W_QP_BLOCK);
 	if (!w->packet || !w->blocks) {
 		rn_world_free(w);
@@ -368,8 +370,11 @@ struct rn_world *rn_world_new(void)
 	at = w->blocks;
 	for (uint32_t i = 0; i < RN_PLAN_DEVICES; i++) {
 		w->device[i].dev = (struct rn_dev *)(void *)at;
-		w->device[i].srq_block = at + dev;
-		at += dev + rn_w_srq_size();
+		at += dev;
+		for (uint32_t k = 0; k < RN_ARRAY_SIZE(w->device[i].srq); k++) {
+			w->device[i].srq[k].block = at;
+			at += rn_w_srq_size();
+		}
 	}
 	for (uint32_t i = 0; i < 2 * RN_PLAN_PAIRS; i++, at += RN_W_QP_BLOCK)
 		w->pair[i / 2].end[i % 2].block = at;

@@ -11,6 +11,8 @@
  *   source, atomics were carried out once, in order, with the result reported;
  * - memory is read and written only where a request under way opens it, and written with
  *   the right bytes, once;
+ * - a datagram is delivered by every queue pair that it is for, and by no other, with the
+ *   header that it had on the wire;
  * - PSN and MSN go forward; what is sent again under a PSN is the same; nothing is
  *   acknowledged that has not arrived; READ depth and window are kept;
  * - when no packet is on its way and only a timer could go on, nobody has a packet that

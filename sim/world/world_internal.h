@@ -5,6 +5,7 @@
 
 #include "heap.h"
 #include "rocin/icrc.h"
+#include "rocin/mcast.h"
 #include "rocin/mr.h"
 #include "rocin/opcode.h"
 #include "rocin/transport.h"
@@ -22,10 +23,12 @@ enum {
 	RN_W_MEMORY_OPS = 1024,
 	RN_W_PSNS = 4096, /* last PSNs of which the payload is remembered */
 	RN_W_COUNTERS = 4,
-	RN_W_SRQ = 48,	     /* receives of an SRQ */
-	RN_W_SRQ_SEEN = 256, /* those, and those that a queue pair took to its grave */
-	RN_W_MESSAGES = 512, /* last ones that are remembered */
-	RN_W_DEPTH = 16,     /* READs and atomics under way */
+	RN_W_SRQ = 48,	      /* receives of an SRQ */
+	RN_W_SRQ_SEEN = 256,  /* those, and those that a queue pair took to its grave */
+	RN_W_MESSAGES = 512,  /* last ones that are remembered */
+	RN_W_DEPTH = 16,      /* READs and atomics under way */
+	RN_W_INLINE = 64,     /* bytes */
+	RN_W_DATAGRAM = 4096, /* bytes of the longest */
 };
 
 #define RN_W_BASE UINT64_C(0x10000000)	  /* of the slots */
@@ -57,6 +60,7 @@ struct rn_w_wr {
 	enum rn_wr_opcode opcode;
 	bool signaled;
 	bool bad; /* names a key that is not there */
+	bool is_inline;
 	uint32_t len;
 	uint32_t imm;
 	uint32_t slot;	      /* of its own device; RN_W_NONE */
@@ -68,11 +72,30 @@ struct rn_w_wr {
 	uint32_t troubles; /* of the pair when it was posted */
 	uint32_t rnrs;	   /* likewise */
 	rn_ns posted;
+	/* UD: to whom it goes, and with which Q_Key. */
+	struct rn_gid dgid;
+	uint32_t dest_qpn, qkey;
 };
 
 struct rn_w_queue {
 	struct rn_w_wr wr[RN_W_WRS];
 	uint32_t head, tail; /* counts */
+};
+
+/* A datagram that has come to a queue pair, which must deliver it at once. */
+struct rn_w_due {
+	bool is_due;
+	bool known; /* @sent is; not if its sender is gone */
+	struct rn_w_wr sent;
+	struct rn_flow flow;
+	uint32_t src_qpn;
+};
+
+/* Receives that queue pairs of a device share. */
+struct rn_w_srq {
+	struct rn_srq *srq;
+	struct rn_w_wr wr[RN_W_SRQ_SEEN]; /* id 0: not posted */
+	uint8_t *block;
 };
 
 /* One end of a pair. */
@@ -106,10 +129,16 @@ struct rn_w_end {
 	uint32_t rd_head, rd_tail;
 	bool fence[2 * RN_W_WRS]; /* of the requests posted, by number */
 	uint64_t requests;
+	/* UD. */
+	struct rn_psn first_psn;
+	bool member; /* of the group */
+	struct rn_mcast mcast;
+	struct rn_w_due due;
 	uint8_t *block;
 };
 
 struct rn_w_pair {
+	struct rn_world *w;
 	const struct rn_plan_pair *plan;
 	struct rn_w_end end[2];
 	uint32_t troubles; /* packets lost, late or damaged; stalls; jumps */
@@ -148,9 +177,7 @@ struct rn_w_device {
 	struct rn_w_slot slot[RN_W_SLOTS];
 	struct rn_w_free free[2]; /* for the device itself; for its peers */
 	struct rn_cq cq;
-	struct rn_srq *srq;
-	struct rn_w_wr srq_wr[RN_W_SRQ_SEEN]; /* id 0: not posted */
-	uint8_t *srq_block;
+	struct rn_w_srq srq[2]; /* a basic one; one of the XRC domain */
 	struct rn_w_mem_op op[RN_W_MEMORY_OPS];
 	struct rn_cqe ring[RN_W_CQES];
 	uint8_t memory[RN_W_SLOTS * RN_W_SLOT];
@@ -178,6 +205,7 @@ struct rn_world {
 	struct rn_heap heap;
 	struct rn_w_packet *packet; /* RN_W_PACKETS */
 	uint32_t free_packet[RN_W_PACKETS], free_packets;
+	uint32_t due_less;    /* so many that share an SRQ find nothing left in it */
 	uint32_t mem_waiting; /* reads and atomics that are to answer later */
 	uint8_t *blocks;
 	rn_world_trace *trace;
@@ -185,9 +213,16 @@ struct rn_world {
 	struct rn_world_result *result;
 };
 
+static inline enum rn_qp_type rn_w_type(const struct rn_w_end *e)
+{
+	enum rn_qp_type type = e->pair->plan->type;
+
+	return type == RN_QPT_XRC_SEND && e->number == 1 ? RN_QPT_XRC_RECV : type;
+}
+
 static inline bool rn_w_is_reliable(const struct rn_w_end *e)
 {
-	return e->pair->plan->type == RN_QPT_RC;
+	return e->pair->plan->type == RN_QPT_RC || e->pair->plan->type == RN_QPT_XRC_SEND;
 }
 
 /* What is in the heap. */
@@ -239,15 +274,24 @@ rn_iova rn_w_slot_address(const struct rn_w_device *d, uint32_t slot);
 bool rn_w_slot_holds(const struct rn_w_device *d, uint32_t slot, uint32_t len,
 		     uint64_t pattern);
 uint64_t rn_w_slot_word(const struct rn_w_device *d, uint32_t slot);
+const uint8_t *rn_w_slot_bytes(const struct rn_w_device *d, uint32_t slot);
+/* The first @len bytes of @pattern. */
+void rn_w_fill(uint8_t *to, uint64_t pattern, uint32_t len);
+bool rn_w_matches(const uint8_t *bytes, uint64_t pattern, uint32_t len);
 void rn_w_mem_forget(struct rn_w_device *d, uint32_t qpn, bool destroyed);
 void rn_w_mem_done(struct rn_w_device *d, uint32_t op);
 
 /* ------------------------------------------------------------------- share.c */
 size_t rn_w_srq_size(void);
 void rn_w_srq_create(struct rn_w_device *d);
-void rn_w_srq_post(struct rn_w_device *d, uint32_t count, struct rn_random *r);
+void rn_w_srq_destroy(struct rn_w_device *d);
+/* That the receives of @e come from; NULL: it has a receive queue. */
+struct rn_w_srq *rn_w_srq_of(const struct rn_w_end *e);
+uint32_t rn_w_srq_posted(const struct rn_w_srq *s);
+void rn_w_srq_post(struct rn_w_device *d, struct rn_w_srq *s, uint32_t count,
+		   struct rn_random *r);
 /* The receive @id, which has completed; NULL: there is none. */
-struct rn_w_wr *rn_w_srq_take(struct rn_w_device *d, uint64_t id);
+struct rn_w_wr *rn_w_srq_take(struct rn_w_srq *s, uint64_t id);
 
 /* ----------------------------------------------------------------- connect.c */
 bool rn_w_make_pair(struct rn_world *w, uint32_t i);
@@ -262,6 +306,20 @@ uint32_t rn_w_pieces(const struct rn_w_device *d, uint32_t slot, uint32_t len,
 void rn_w_step(struct rn_world *w, const struct rn_plan_step *step);
 void rn_w_post_recvs(struct rn_world *w, struct rn_w_end *e, uint32_t count,
 		     struct rn_random *r);
+
+/* ------------------------------------------------------------------- ud.c */
+uint32_t rn_w_qkey(const struct rn_w_end *e);
+const struct rn_gid *rn_w_group(const struct rn_world *w);
+void rn_w_join_or_leave(struct rn_world *w, struct rn_w_end *e);
+/* Say whom @wr is for; @av lives as long as @send does. */
+void rn_w_address(struct rn_world *w, struct rn_w_end *e, struct rn_w_wr *wr,
+		  struct rn_send_wr *send, struct rn_av *av, struct rn_random *r);
+void rn_w_datagram_leaves(struct rn_world *w, const struct rn_w_packet *pkt);
+void rn_w_datagram_arrives(struct rn_world *w, const struct rn_w_packet *pkt);
+/* It has been delivered by now. */
+void rn_w_datagram_done(struct rn_w_device *d);
+void rn_w_check_datagram(struct rn_world *w, struct rn_w_end *e,
+			 const struct rn_w_wr *recv, const struct rn_cqe *cqe);
 
 /* ------------------------------------------------------------------- check.c */
 void rn_w_check_cqe(struct rn_w_device *d, const struct rn_cqe *cqe);
