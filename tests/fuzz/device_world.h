@@ -18,10 +18,12 @@ enum {
 	QPS = 8,
 	MTU = 256,
 	REGION_LEN = 2048,
-	CQES = 32,
+	CQES = 256,
+	CQES_FEW = 16, /* soon overflow */
 	WRS = 8,
 	WIRE_MAX = 64, /* packets under way; more are lost */
 	STEPS_MAX = 512,
+	NOTES = STEPS_MAX + 1,
 	UNTOUCHED = 0x6b,
 	QKEY = 0x1ee7,
 	QPN0 = 0x100,
@@ -50,6 +52,25 @@ enum region {
 	REGIONS,
 };
 
+/* What became of a work request; its number is its wr_id. */
+struct note {
+	enum note_state {
+		NOTE_NONE,
+		NOTE_POSTED,
+		NOTE_DONE,
+		NOTE_GONE /* with a QP that was reset */
+	} state;
+	uint8_t queue; /* enum note_queue */
+	uint8_t qp;
+	bool signaled;
+};
+
+enum note_queue {
+	QUEUE_SEND,
+	QUEUE_RECV,
+	QUEUE_SHARED /* an SRQ: the request may complete on any of its QPs */
+};
+
 struct sent {
 	uint32_t len;
 	uint8_t data[RN_PACKET_MAX + RN_ICRC_LEN];
@@ -63,6 +84,7 @@ struct world {
 	struct arena arena;
 	struct rn_gid gid;
 	struct rn_cq cq;
+	struct rn_cqe *cqe; /* the ring */
 	struct rn_qp *qp[QPS];
 	struct rn_gid group; /* that the UD QPs are in */
 	struct rn_mcast member[QPS];
@@ -74,7 +96,8 @@ struct world {
 	bool open_removed;
 	struct sent wire[WIRE_MAX];
 	unsigned wire_head, wire_count;
-	uint64_t wr_id;
+	uint64_t wr_id; /* of the last request that was accepted */
+	struct note note[NOTES];
 };
 
 /* Of two alike the second has a shared receive queue. */
@@ -254,22 +277,23 @@ static inline struct world *world_new(const uint8_t *data, size_t size)
 		.read_window = 4096,
 		.read_chunk = 1024,
 	};
+	uint8_t mode;
 
 	require(w != NULL);
 	w->script = data;
 	w->end = data + size;
 	w->gid = (struct rn_gid){ { [10] = 0xff, [11] = 0xff, [12] = 127, [15] = 1 } };
 	arena_init(&w->arena, &w->now);
-	w->arena.delay = take8(w) & 1 ? 1000 : 0;
+	mode = take8(w);
+	w->arena.delay = mode & 1 ? 1000 : 0;
 	cfg.gid[0] = w->gid;
 	cfg.mem = w->arena.delay ? &arena_pending_ops : &arena_direct_ops;
 	cfg.mem_ctx = &w->arena;
 	cfg.stats = w->stats;
 	w->dev = alloc(rn_dev_size());
 	require(rn_dev_init(w->dev, &cfg) == 0);
-	rn_cq_init(&w->cq,
-		   (uintptr_t)arena_alloc(&w->arena, CQES * sizeof(struct rn_cqe)), CQES,
-		   NULL);
+	w->cqe = arena_alloc(&w->arena, CQES * sizeof(*w->cqe));
+	rn_cq_init(&w->cq, (uintptr_t)w->cqe, mode & 2 ? CQES_FEW : CQES, NULL);
 	add_regions(w);
 	for (unsigned i = 0; i < WINDOWS; i++)
 		add_window(w, i);
@@ -301,15 +325,6 @@ static inline void world_free(struct world *w)
 	free(w->dev);
 	arena_fini(&w->arena);
 	free(w);
-}
-
-static inline void check_memory(const struct world *w)
-{
-	require(arena_guards_intact(&w->arena));
-	for (unsigned i = 0; i < REGION_LEN; i++) {
-		require(w->bytes[CLOSED][i] == UNTOUCHED);
-		require(w->bytes[FOREIGN][i] == UNTOUCHED);
-	}
 }
 
 #endif /* RN_DEVICE_WORLD_H */

@@ -6,10 +6,11 @@
  * RC and XRC queue pairs are connected in pairs, UC ones to themselves, and UD ones talk
  * to whoever asks. Whatever happens, no byte changes that no valid R_Key, posted receive
  * or own request opens: not beside a region, and not in one that is closed to peers or
- * belongs to another protection domain. (What the core holds to be impossible, it
- * asserts.)
+ * belongs to another protection domain. And each work request completes once, in order;
+ * in the end, with all queue pairs in ERR, none is left. (What the core holds to be
+ * impossible, it asserts.)
  */
-#include "device_world.h"
+#include "device_check.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -47,7 +48,10 @@ static void modify(struct world *w)
 	uint32_t mask = take16(w) * 0x21u;
 
 	attr.state = (enum rn_qp_state)(take8(w) % RN_QPS_COUNT);
-	rn_qp_modify(w->dev, w->qp[i], w->now, &attr, mask | RN_ATTR_STATE);
+	take_cqes(w);
+	if (rn_qp_modify(w->dev, w->qp[i], w->now, &attr, mask | RN_ATTR_STATE) == 0 &&
+	    attr.state == RN_QPS_RESET)
+		forget_posts(w, i);
 }
 
 static uint32_t mask_to(enum rn_qp_type type, enum rn_qp_state to)
@@ -76,8 +80,10 @@ static void connect(struct world *w, unsigned i)
 {
 	struct rn_qp_attr attr = connected(w, i);
 
+	take_cqes(w);
 	rn_qp_modify(w->dev, w->qp[i], w->now,
 		     &(struct rn_qp_attr){ .state = RN_QPS_RESET }, RN_ATTR_STATE);
+	forget_posts(w, i);
 	for (unsigned s = RN_QPS_INIT; s <= RN_QPS_RTS; s++) {
 		attr.state = (enum rn_qp_state)s;
 		require(rn_qp_modify(w->dev, w->qp[i], w->now, &attr,
@@ -133,7 +139,7 @@ static void post_send(struct world *w)
 	uint32_t key = take_key(w, far);
 	const struct rn_av av = { .dgid = w->gid, .hop_limit = 64 };
 	const struct rn_send_wr wr = {
-		.wr_id = ++w->wr_id,
+		.wr_id = w->wr_id + 1,
 		.opcode = op,
 		.flags =
 			take8(w) & (RN_SEND_FENCE | RN_SEND_SIGNALED | RN_SEND_SOLICITED),
@@ -159,7 +165,10 @@ static void post_send(struct world *w)
 	if (op == RN_WR_ATOMIC_WRITE || op == RN_WR_ATOMIC_CMP_AND_SWP ||
 	    op == RN_WR_ATOMIC_FETCH_AND_ADD)
 		sg[0].len = 8;
-	rn_qp_post_send(w->dev, w->qp[i], w->now, &wr);
+	if (rn_qp_post_send(w->dev, w->qp[i], w->now, &wr))
+		return;
+	w->wr_id++;
+	note_post(w, i, QUEUE_SEND, wr.flags & RN_SEND_SIGNALED);
 }
 
 static void post_recv(struct world *w)
@@ -167,15 +176,22 @@ static void post_recv(struct world *w)
 	unsigned i = take8(w) % QPS;
 	const struct rn_sge sg[2] = { take_sge(w, LOCAL), take_sge(w, LOCAL) };
 	const struct rn_recv_wr wr = {
-		.wr_id = ++w->wr_id,
+		.wr_id = w->wr_id + 1,
 		.sg = sg,
 		.num_sge = take8(w) % 3,
 	};
 
+	struct rn_srq *srq = w->srq[i == QPS - 1 ? XRC : BASIC];
+	int rc = -1;
+
 	if (i % 2 == 0)
-		rn_qp_post_recv(w->dev, w->qp[i], w->now, &wr);
-	else if (w->srq[i == QPS - 1 ? XRC : BASIC])
-		rn_srq_post_recv(w->srq[i == QPS - 1 ? XRC : BASIC], &wr);
+		rc = rn_qp_post_recv(w->dev, w->qp[i], w->now, &wr);
+	else if (srq)
+		rc = rn_srq_post_recv(srq, &wr);
+	if (rc)
+		return;
+	w->wr_id++;
+	note_post(w, i, i % 2 ? QUEUE_SHARED : QUEUE_RECV, true);
 }
 
 static void change_srq(struct world *w, uint8_t how)
@@ -346,7 +362,7 @@ static void poll(struct world *w)
 {
 	struct rn_event ev;
 
-	atomic_store(&w->cq.consumer, w->cq.producer);
+	take_cqes(w);
 	while (rn_dev_event(w->dev, &ev))
 		;
 }
@@ -419,6 +435,21 @@ static void step(struct world *w)
 	}
 }
 
+/* Nothing is left under way, one queue pair after the other. */
+static void finish(struct world *w)
+{
+	for (unsigned i = 0; i < QPS; i++) {
+		if (rn_qp_state(w->qp[i]) == RN_QPS_RESET)
+			continue;
+		rn_qp_modify(w->dev, w->qp[i], w->now,
+			     &(struct rn_qp_attr){ .state = RN_QPS_ERR }, RN_ATTR_STATE);
+		while (arena_deadline(&w->arena) != RN_NEVER)
+			memory_step(w);
+		take_cqes(w);
+		check_flushed(w, i);
+	}
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct world *w = world_new(data, size);
@@ -427,6 +458,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		connect(w, i);
 	for (unsigned n = 0; n < STEPS_MAX && w->script < w->end; n++)
 		step(w);
+	finish(w);
 	check_memory(w);
 	world_free(w);
 	return 0;
