@@ -102,6 +102,11 @@ static int find_netdev(struct rnp_engine *e, const char *ibdev, char *err, size_
 		       e->set.netdevs ? e->set.netdevs : "lo", n);
 }
 
+bool rnp_engine_tells_credits(const struct rnp_engine *e)
+{
+	return e->set.credits;
+}
+
 static int make_device(struct rnp_engine *e, char *err, size_t err_len)
 {
 	uint32_t mtu = rn_netdev_path_mtu(e->netdev.mtu);
@@ -111,6 +116,7 @@ static int make_device(struct rnp_engine *e, char *err, size_t err_len)
 		.ifindex = e->netdev.ifindex,
 		.mtu_max = mtu,
 		.icrc_exact = e->set.icrc_exact,
+		.credits = e->set.credits,
 		.stats = e->stats.page->counter,
 	};
 

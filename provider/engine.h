@@ -88,6 +88,9 @@ bool rnp_engine_poll(struct rnp_engine *e);
  */
 void rnp_engine_posted(struct rnp_engine *e, struct rn_qp *qp);
 
+/* Whether ACKs tell how many receives are posted (ROCIN_CREDITS). */
+bool rnp_engine_tells_credits(const struct rnp_engine *e);
+
 /* After anything else that may have given the core work (modify, destroy ...); lock held:
  * transmits all, acknowledgements included, and takes events.
  */

@@ -67,8 +67,10 @@ int rnp_post_recv(struct ibv_qp *base, struct ibv_recv_wr *wr,
 			break;
 		}
 	}
-	/* In ERR the requests have been flushed, which an armed CQ wants to know. */
-	if (rn_qp_state(qp->core) == RN_QPS_ERR)
+	/* In ERR the requests have been flushed, which an armed CQ wants to know; a peer
+	 * without credits wants to know of receives.
+	 */
+	if (rn_qp_state(qp->core) == RN_QPS_ERR || rnp_engine_tells_credits(e))
 		rnp_engine_kick(e);
 	rnp_leave(e, cancel);
 	return -rc;

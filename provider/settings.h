@@ -6,6 +6,7 @@
  *	ROCIN_GSO		on | off: several packets per system call
  *	ROCIN_ICRC		solve | exact: what to do with packets whose IPv4
  *				identification cannot be guessed
+ *	ROCIN_CREDITS		off | on: tell requesters how many receives there are
  *	ROCIN_IO		epoll: how the background thread sleeps
  *	ROCIN_PCAP		capture file, see rn_tap_open()
  *	ROCIN_FAULT		see rn_fault_parse()
@@ -29,6 +30,7 @@ struct rnp_settings {
 	const char *tree;    /* NULL: no generated tree */
 	bool gso;
 	bool icrc_exact;
+	bool credits;
 	bool has_fault;
 	struct rn_fault_spec fault;
 	rn_ns linger_ns; /* 0: none */

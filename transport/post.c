@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* post.c - work requests become WQEs. */
-#include "qp.h"
+#include "credit.h"
 
 #include <errno.h>
 #include <string.h>
@@ -245,6 +245,7 @@ int rn_qp_post_recv(struct rn_dev *dev, struct rn_qp *qp, rn_ns now,
 	rq->tail++;
 	if (qp->state == RN_QPS_ERR)
 		rn_rsp_flush(qp, now);
+	rn_credit_posted(qp);
 	rn_dev_settle(dev, now);
 	rn_qp_publish(qp);
 	return 0;

@@ -22,6 +22,7 @@
  *   execute.c    what an accepted request does; duplicates
  *   operation.c  atomics, ATOMIC WRITE, FLUSH
  *   mw.c         memory windows: bind and invalidate
+ *   credit.c     receives that an ACK tells of (credit.h)
  *   respond.c    acknowledgements, NAKs, READ and atomic responses going out
  *   datagram.c   UC and UD on the receiving side
  *   raw_packet.c Ethernet frames, in both directions
@@ -160,6 +161,7 @@ struct rn_responder {
 	bool recv_taken;   /* the WQE at rq.head belongs to the message in progress */
 	bool comm_est;	   /* the event was raised */
 	bool cq_lost;	   /* XRC_RECV: a CQE of this QP found no room */
+	bool told_none;	   /* the ACK sent last advertised no credits */
 	uint32_t received; /* bytes of the message in progress */
 	/* WRITE in progress. */
 	uint64_t write_va;

@@ -10,6 +10,7 @@
  */
 #include <string.h>
 
+#include "credit.h"
 #include "responder.h"
 #include "scatter.h"
 
@@ -181,6 +182,8 @@ uint32_t rn_rsp_build_ack(struct rn_qp *qp, rn_ns now, struct rn_build *b)
 		return 0;
 	assert(b->cap >= RN_BTH_LEN + RN_AETH_LEN);
 	rsp->ack_due = false;
+	if (is_ack(aeth.syndrome))
+		aeth.syndrome = rn_credit_syndrome(qp);
 	count_nak(qp->dev, aeth.syndrome);
 	settle_acked(qp);
 	p = emit_bth(qp, b, RN_RC_ACK, rsp->ack_psn, 0);
@@ -346,7 +349,7 @@ static uint32_t build_read(struct rn_qp *qp, rn_ns now, struct rn_build *b)
 	uint32_t left = r->window.length - offset;
 	uint32_t len = left < mtu ? left : mtu;
 	uint8_t opcode = read_response_opcode(offset == 0, left <= mtu);
-	const struct rn_aeth aeth = { .syndrome = SYNDROME_ACK, .msn = r->msn };
+	const struct rn_aeth aeth = { .syndrome = rn_credit_syndrome(qp), .msn = r->msn };
 	uint64_t skipped = (uint64_t)rn_psn_diff(r->window.first, r->first) * mtu;
 	bool has_aeth = opcode != RN_RC_READ_RESPONSE_MIDDLE;
 	uint8_t *payload = b->buf + RN_BTH_LEN + (has_aeth ? RN_AETH_LEN : 0);
@@ -383,7 +386,7 @@ static uint32_t build_read(struct rn_qp *qp, rn_ns now, struct rn_build *b)
 static uint32_t build_atomic(struct rn_qp *qp, struct rn_build *b)
 {
 	struct rn_resource *r = rn_res_at(&qp->rsp, qp->rsp.res_cur);
-	const struct rn_aeth aeth = { .syndrome = SYNDROME_ACK, .msn = r->msn };
+	const struct rn_aeth aeth = { .syndrome = rn_credit_syndrome(qp), .msn = r->msn };
 	uint8_t *p;
 
 	assert(b->cap >= RN_BTH_LEN + RN_AETH_LEN + RN_ATOMIC_ACK_ETH_LEN);
@@ -400,7 +403,7 @@ static uint32_t build_atomic(struct rn_qp *qp, struct rn_build *b)
 static uint32_t build_placed(struct rn_qp *qp, struct rn_build *b)
 {
 	struct rn_resource *r = rn_res_at(&qp->rsp, qp->rsp.res_cur);
-	const struct rn_aeth aeth = { .syndrome = SYNDROME_ACK, .msn = r->msn };
+	const struct rn_aeth aeth = { .syndrome = rn_credit_syndrome(qp), .msn = r->msn };
 	uint8_t *p;
 
 	assert(b->cap >= RN_BTH_LEN + RN_AETH_LEN);

@@ -55,6 +55,7 @@ struct rn_dev_cfg {
 	uint32_t ifindex;
 	uint32_t mtu_max; /* bytes, 256..4096: port MTU */
 	bool icrc_exact;  /* refuse packets whose identification had to be solved for */
+	bool credits;	  /* tell requesters how many receives are posted */
 
 	/* Bytes that may be unacknowledged towards one destination process: at start,
 	 * at least and at most. a stock receive buffer takes three

@@ -16,7 +16,8 @@ const char *const rn_scn_verb_name[RN_SCN_VERBS] = {
 	[RN_SCN_WC] = "wc",	    [RN_SCN_EVENT] = "event",	[RN_SCN_STATE] = "state",
 	[RN_SCN_CHECK] = "check",   [RN_SCN_COUNT] = "count",	[RN_SCN_QUIET] = "quiet",
 	[RN_SCN_END] = "end",	    [RN_SCN_MW] = "mw",		[RN_SCN_SRQ] = "srq",
-	[RN_SCN_LIMIT] = "limit",   [RN_SCN_JOIN] = "join",	[RN_SCN_LEAVE] = "leave",
+	[RN_SCN_HOLD] = "hold",	    [RN_SCN_GO] = "go",		[RN_SCN_LIMIT] = "limit",
+	[RN_SCN_JOIN] = "join",	    [RN_SCN_LEAVE] = "leave",
 };
 
 const struct rn_scn_word rn_scn_qp_types[] = {
@@ -222,6 +223,7 @@ const struct rn_scn_field_info rn_scn_fields[RN_F_COUNT] = {
 	[RN_F_XRCD] =       { "xrcd",       RN_SCN_NUMBER,  NULL, V(QP) | V(SRQ) },
 	[RN_F_BELOW] =      { "below",      RN_SCN_NUMBER,  NULL, V(LIMIT) },
 	[RN_F_M] =          { "m",          RN_SCN_NUMBER,  NULL, WIRE },
+	[RN_F_ID] =         { "id",         RN_SCN_NUMBER,  NULL, V(INJECT) },
 	[RN_F_VA] =         { "va",         RN_SCN_ADDRESS, NULL, WIRE | V(MR) | V(POST) },
 	[RN_F_AT] =         { "at",         RN_SCN_ADDRESS, NULL, V(POST) | V(RECV) | V(CHECK) },
 	[RN_F_DATA] =       { "data",       RN_SCN_ADDRESS, NULL, WIRE },

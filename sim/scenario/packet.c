@@ -174,7 +174,8 @@ void rn_scene_encode(const struct rn_scene_names *n, const struct rn_scn_line *l
 	out->len = (uint32_t)(p - out->bytes);
 	out->flow = flow_of(n, l);
 	if (out->len >= RN_BTH_LEN)
-		rn_icrc_seal(&out->flow, 0, out->bytes, out->len);
+		rn_icrc_seal(&out->flow, (uint16_t)rn_scn_get(l, RN_F_ID, 0), out->bytes,
+			     out->len);
 	else
 		rn_put_le32(p, 0); /* no ICRC is right of what has no BTH */
 	if (rn_scn_has(l, RN_F_BAD_ICRC))

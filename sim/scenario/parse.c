@@ -97,8 +97,14 @@ static bool parse_device(struct rn_scn_parser *p, struct rn_tokens *w)
 {
 	struct rn_token word = rn_tokens_next(w);
 
-	p->s->ipv6 = rn_token_is(word, "ipv6");
-	return p->s->ipv6 || rn_tokens_fail(w, word, "expected ipv6", "");
+	struct rn_scenario *s = p->s;
+
+	s->ipv6 |= rn_token_is(word, "ipv6");
+	s->credits |= rn_token_is(word, "credits");
+	s->exact |= rn_token_is(word, "exact");
+	return rn_token_is(word, "ipv6") || rn_token_is(word, "credits") ||
+	       rn_token_is(word, "exact") ||
+	       rn_tokens_fail(w, word, "expected ipv6, credits or exact", "");
 }
 
 static bool parse_qp(struct rn_scn_parser *p, struct rn_tokens *w)
@@ -206,6 +212,8 @@ static bool parse_subject(struct rn_scn_parser *p, struct rn_tokens *w,
 	switch ((int)l->verb) {
 	case RN_SCN_QUIET:
 	case RN_SCN_END:
+	case RN_SCN_HOLD:
+	case RN_SCN_GO:
 		return true;
 	case RN_SCN_DEREG:
 		return parse_object(w, s->mr, s->mrs, &l->subject, "a region");

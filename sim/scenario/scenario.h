@@ -9,7 +9,7 @@
  *
  * The first line names the rules that the file pins, then says them in one sentence. A
  * declaration makes an object of the device under test: `mr NAME`, `mw NAME`, `srq NAME`,
- * `qp N TYPE`; `device ipv6` is about all of them;
+ * `qp N TYPE`; `device WORD` is about all of them;
  * `setup NAME` stands for a few of them. A timed line does something at a time counted
  * from the line before it, or expects something by then. `<` arrives at the device, `>`
  * leaves it; all that leaves, completes or is raised must be expected.
@@ -48,7 +48,9 @@ enum rn_scn_verb {
 	RN_SCN_DEREG,
 	RN_SCN_ARM,   /* a queue of completions */
 	RN_SCN_LIMIT, /* of an SRQ */
-	RN_SCN_JOIN,  /* the group of the scenario */
+	RN_SCN_HOLD,  /* no packet leaves until `go` */
+	RN_SCN_GO,
+	RN_SCN_JOIN, /* the group of the scenario */
 	RN_SCN_LEAVE,
 	RN_SCN_INJECT, /* < */
 	RN_SCN_PACKET, /* > */
@@ -111,6 +113,7 @@ enum rn_scn_field {
 	RN_F_XRCD,
 	RN_F_BELOW, /* receives that an SRQ holds */
 	RN_F_M,	    /* of the BTH */
+	RN_F_ID,    /* IPv4 identification that the ICRC was made for */
 	/* addresses: a region and an offset, or a number */
 	RN_F_VA,
 	RN_F_AT,
@@ -192,7 +195,9 @@ struct rn_scenario {
 	char title[160]; /* the sentence */
 	struct rn_scn_object qp[RN_SCN_QPS], mr[RN_SCN_MRS], srq[RN_SCN_SRQS];
 	unsigned qps, mrs, srqs;
-	bool ipv6; /* all addresses are */
+	bool ipv6;    /* all addresses are */
+	bool credits; /* struct rn_dev_cfg */
+	bool exact;   /* icrc_exact */
 	struct rn_scn_line line[RN_SCN_LINES];
 	unsigned lines;
 };

@@ -121,7 +121,7 @@ static void take_packets(struct rn_virtual *v)
 	struct rn_tx tx;
 	uint32_t len;
 
-	while (v->packets - v->packets_taken < RN_VIRTUAL_QUEUE) {
+	while (!v->held && v->packets - v->packets_taken < RN_VIRTUAL_QUEUE) {
 		p = &v->packet[v->packets % RN_VIRTUAL_QUEUE];
 		len = rn_dev_transmit(v->dev, v->now, RN_TX_ALL, p->bytes,
 				      sizeof(p->bytes) - RN_ICRC_LEN, &tx);

@@ -48,6 +48,8 @@ static int init_device(struct rn_virtual *v, struct rn_scene_names *n)
 		.gid_count = 1,
 		.ifindex = n->ifindex,
 		.mtu_max = RN_MTU_MAX,
+		.icrc_exact = v->s->exact,
+		.credits = v->s->credits,
 		.window_start = 1 << 20,
 		.window_min = 1 << 14,
 		.window_max = 1 << 20,
@@ -266,6 +268,8 @@ int rn_virtual_call(void *ctx, const struct rn_scn_line *l)
 	else if (l->verb == RN_SCN_LIMIT)
 		rc = rn_srq_set_limit(v->srq[l->subject],
 				      (uint32_t)rn_scn_get(l, RN_F_BELOW, 0));
+	else if (l->verb == RN_SCN_HOLD || l->verb == RN_SCN_GO)
+		v->held = l->verb == RN_SCN_HOLD;
 	else if (l->verb == RN_SCN_JOIN || l->verb == RN_SCN_LEAVE)
 		rc = rn_virtual_join(v, l->subject, l->verb == RN_SCN_JOIN);
 	else

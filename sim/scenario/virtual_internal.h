@@ -49,6 +49,7 @@ struct rn_virtual {
 	struct rn_scene_event event[RN_VIRTUAL_QUEUE];
 	unsigned events, events_taken;
 	unsigned comps[2]; /* completion events not taken */
+	bool held;	   /* no packet leaves */
 };
 
 extern const struct rn_mem_ops rn_virtual_mem;

@@ -43,6 +43,7 @@ static void init_device(struct pair *p, unsigned i)
 		.gid_count = 1,
 		.ifindex = 7,
 		.mtu_max = c->mtu_max,
+		.credits = c->credits,
 		.window_start = c->window_start,
 		.window_min = c->window_min,
 		.window_max = c->window_max,

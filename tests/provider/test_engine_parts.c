@@ -16,9 +16,9 @@
 #include "stats_page.h"
 
 /* --------------------------------------------------------------------- settings */
-static const char *const names[] = { "ROCIN_NETDEVS",	"ROCIN_GSO",   "ROCIN_ICRC",
-				     "ROCIN_IO",	"ROCIN_PCAP",  "ROCIN_FAULT",
-				     "ROCIN_LINGER_US", "ROCIN_WINDOW" };
+static const char *const names[] = { "ROCIN_NETDEVS", "ROCIN_GSO",	 "ROCIN_ICRC",
+				     "ROCIN_CREDITS", "ROCIN_IO",	 "ROCIN_PCAP",
+				     "ROCIN_FAULT",   "ROCIN_LINGER_US", "ROCIN_WINDOW" };
 
 static int clear(void **state)
 {
@@ -38,6 +38,7 @@ static void nothing_set_means_the_defaults(void **state)
 	assert_null(s.pcap);
 	assert_true(s.gso);
 	assert_false(s.icrc_exact);
+	assert_false(s.credits);
 	assert_false(s.has_fault);
 	assert_int_equal(s.linger_ns, 50000);
 	assert_int_equal(s.window_start, 192 * 1024);
@@ -53,6 +54,7 @@ static void every_variable_is_obeyed(void **state)
 	setenv("ROCIN_NETDEVS", "eth0", 1);
 	setenv("ROCIN_GSO", "off", 1);
 	setenv("ROCIN_ICRC", "exact", 1);
+	setenv("ROCIN_CREDITS", "on", 1);
 	setenv("ROCIN_IO", "epoll", 1);
 	setenv("ROCIN_PCAP", "x.pcap", 1);
 	setenv("ROCIN_FAULT", "drop=1%", 1);
@@ -63,6 +65,7 @@ static void every_variable_is_obeyed(void **state)
 	assert_string_equal(s.pcap, "x.pcap");
 	assert_false(s.gso);
 	assert_true(s.icrc_exact);
+	assert_true(s.credits);
 	assert_true(s.has_fault);
 	assert_int_equal(s.fault.drop, 10000);
 	assert_int_equal(s.linger_ns, 0);
@@ -89,6 +92,7 @@ static void wrong_value_is_refused_with_the_name_of_the_variable(void **state)
 	static const char *const wrong[][2] = {
 		{ "ROCIN_GSO", "yes" },
 		{ "ROCIN_ICRC", "EXACT" },
+		{ "ROCIN_CREDITS", "yes" },
 		{ "ROCIN_IO", "uring" },
 		{ "ROCIN_FAULT", "drop=1" },
 		{ "ROCIN_LINGER_US", "-1" },

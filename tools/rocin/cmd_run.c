@@ -24,6 +24,7 @@ enum {
 	OPT_FAULT,
 	OPT_GSO,
 	OPT_ICRC,
+	OPT_CREDITS,
 	OPT_LOG,
 	OPT_PCIE,
 	OPT_DEVICE_MEMORY,
@@ -38,9 +39,10 @@ static const struct {
 	int key;
 	const char *variable;
 } passes[] = {
-	{ OPT_PCAP, "ROCIN_PCAP" }, { OPT_FAULT, "ROCIN_FAULT" },
-	{ OPT_GSO, "ROCIN_GSO" },   { OPT_ICRC, "ROCIN_ICRC" },
-	{ OPT_LOG, "ROCIN_LOG" },   { OPT_PCIE, "ROCIN_PCIE" },
+	{ OPT_PCAP, "ROCIN_PCAP" },	  { OPT_FAULT, "ROCIN_FAULT" },
+	{ OPT_GSO, "ROCIN_GSO" },	  { OPT_ICRC, "ROCIN_ICRC" },
+	{ OPT_CREDITS, "ROCIN_CREDITS" }, { OPT_LOG, "ROCIN_LOG" },
+	{ OPT_PCIE, "ROCIN_PCIE" },
 };
 
 static const struct argp_option options[] = {
@@ -54,6 +56,8 @@ static const struct argp_option options[] = {
 	{ "gso", OPT_GSO, "on|off", 0, "Hand packets to the kernel in super-packets", 0 },
 	{ "icrc", OPT_ICRC, "solve|exact", 0,
 	  "Accept IPv4 identifications that had to be solved for, or refuse them", 0 },
+	{ "credits", OPT_CREDITS, "on|off", 0,
+	  "Tell requesters how many receives are posted", 0 },
 	{ "log", OPT_LOG, "LEVEL[:FILE]", 0, "error, warn, info, debug or trace", 0 },
 	{ "pcie", OPT_PCIE, "KNOBS", 0,
 	  "Place data as PCIe might: strict, ibta, typical or adversarial, then "
