@@ -6,6 +6,7 @@
 
 #include "log.h"
 #include "mem_direct.h"
+#include "net_fault.h"
 #include "pcie.h"
 #include "sentence.h"
 #include "tap.h"
@@ -23,23 +24,6 @@ static int add_tap(struct rnp_wire *w, const struct rnp_settings *set, char *err
 	return 0;
 }
 
-static int add_fault(struct rnp_wire *w, const struct rn_udp_cfg *cfg,
-		     const struct rnp_settings *set, char *err, size_t err_len)
-{
-	if (!set->has_fault)
-		return 0;
-	w->fault = rn_fault_new(w->net, &set->fault, cfg->stats);
-	if (!w->fault)
-		return rn_fail(err, err_len, -ENOMEM, "no memory for fault injection");
-	w->net = rn_fault_net(w->fault);
-	rn_log(RN_LOG_INFO,
-	       "faults, per million packets: drop %u dup %u reorder %u corrupt %u, seed "
-	       "%llu",
-	       set->fault.drop, set->fault.dup, set->fault.reorder, set->fault.corrupt,
-	       (unsigned long long)set->fault.seed);
-	return 0;
-}
-
 int rnp_wire_open(struct rnp_wire *w, const struct rn_udp_cfg *cfg,
 		  const struct rnp_settings *set, char *err, size_t err_len)
 {
@@ -50,11 +34,29 @@ int rnp_wire_open(struct rnp_wire *w, const struct rn_udp_cfg *cfg,
 		return rn_fail(err, err_len, -ENOMEM, "no memory for sockets");
 	w->net = rn_udp_net(w->udp);
 	rc = add_tap(w, set, err, err_len);
-	if (!rc)
-		rc = add_fault(w, cfg, set, err, err_len);
 	if (rc)
 		rnp_wire_close(w);
 	return rc;
+}
+
+int rnp_wire_add_fault(struct rnp_wire *w, bool has_begun, uint64_t *stats,
+		       const struct rn_fault_host *host, void *host_ctx)
+{
+	assert(!w->fault);
+	w->fault = rn_fault_new(w->net, has_begun, stats, host, host_ctx);
+	if (!w->fault)
+		return -ENOMEM;
+	w->net = rn_fault_net(w->fault);
+	return 0;
+}
+
+void rnp_wire_remove_fault(struct rnp_wire *w)
+{
+	if (!rn_fault_is_idle(w->fault))
+		return;
+	rn_fault_free(w->fault);
+	w->fault = NULL;
+	w->net = w->tap ? rn_tap_net(w->tap) : rn_udp_net(w->udp);
 }
 
 void rnp_wire_close(struct rnp_wire *w)

@@ -3,7 +3,8 @@
  *
  *	core -> [faults] -> [tap] -> UDP sockets
  *
- * The tap stands next to the wire: it shows what really leaves.
+ * The tap stands next to the wire: it shows what really leaves. Faults come and go while
+ * the rest stays.
  */
 #ifndef RNP_COMPOSE_H
 #define RNP_COMPOSE_H
@@ -13,25 +14,34 @@
 #include "settings.h"
 
 struct rn_tap;
+struct rn_fault_host;
 
 struct rnp_wire {
 	/* What the engine uses; NULL before opening and after closing. */
 	struct rn_net *net;
 	struct rn_udp *udp;
 	struct rn_tap *tap;	/* or NULL */
-	struct rn_fault *fault; /* or NULL */
+	struct rn_fault *fault; /* or NULL: nothing is to happen */
 };
 
 /**
  * rnp_wire_open() - Build the chain on sockets
  * @w:		Out
  * @cfg:	Sockets; owned from now on, also on failure
- * @set:	Capture and faults
+ * @set:	Capture
  *
  * Return: 0 or -errno with a sentence.
  */
 int rnp_wire_open(struct rnp_wire *w, const struct rn_udp_cfg *cfg,
 		  const struct rnp_settings *set, char *err, size_t err_len);
+
+/* Put faults in front, which are not there yet; see rn_fault_new(). Return: 0 or -ENOMEM.
+ */
+int rnp_wire_add_fault(struct rnp_wire *w, bool has_begun, uint64_t *stats,
+		       const struct rn_fault_host *host, void *host_ctx);
+
+/* Take them away if they are idle. */
+void rnp_wire_remove_fault(struct rnp_wire *w);
 
 /* Closes the sockets and ends the capture. Harmless if nothing is open. */
 void rnp_wire_close(struct rnp_wire *w);

@@ -343,6 +343,11 @@ int rnp_engine_start(struct rnp_engine *e, const struct rn_attach *a, char *err,
 	rc = rnp_wire_open(&e->wire, &cfg, &e->set, err, err_len);
 	if (rc)
 		return rc;
+	rc = rnp_fault_start(e, a->qpn_counter, err, err_len);
+	if (rc) {
+		rnp_wire_close(&e->wire);
+		return rc;
+	}
 	rnp_qpns_init(&e->qpns, a->slot, a->qpn_counter);
 	e->stats.page->slot = a->slot;
 	rnp_progress_init(e);

@@ -22,6 +22,7 @@
 
 #include "compose.h"
 #include "engine.h"
+#include "fault.h"
 #include "pcie.h"
 #include "process.h"
 #include "qpn.h"
@@ -102,6 +103,7 @@ struct rnp_engine {
 	struct rn_rocind *rocind; /* NULL: sockets of a test, or gone */
 	struct rnp_qpns qpns;
 	struct rnp_wire wire;
+	struct rnp_faults faults;
 	struct rnp_stage stage;
 	struct rnp_raw *raw; /* NULL: no raw packet QPs */
 	struct rnp_raw_retired raw_retired;
@@ -199,6 +201,9 @@ void rnp_background_set_timer(struct rnp_engine *e, rn_ns at);
 /* ---------------------------------------------------------- rocind_events.c */
 /* Take all that rocind has said. */
 void rnp_rocind_events(struct rnp_engine *e);
+
+/* The link of the device, for the program. */
+void rnp_set_link(struct rnp_engine *e, bool up);
 
 /* ----------------------------------------------------------------- engine.c */
 /* The part of rnp_engine_attach() that follows rocind's answer; lock held. @a's sockets

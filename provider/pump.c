@@ -143,5 +143,7 @@ rn_ns rnp_pump_deadline(const struct rnp_engine *e, rn_ns now)
 		at = earlier(at, now + RETRY_AFTER);
 	if (e->wire.tap)
 		at = earlier(at, rn_tap_flush_due(e->wire.tap));
+	if (e->wire.fault)
+		at = earlier(at, rnp_fault_due(e, now));
 	return at;
 }

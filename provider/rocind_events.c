@@ -87,7 +87,7 @@ static void remove_gid(struct rnp_engine *e, const struct rn_rocind_event *ev)
 	tell_owners(e, IBV_EVENT_GID_CHANGE);
 }
 
-static void set_link(struct rnp_engine *e, bool up)
+void rnp_set_link(struct rnp_engine *e, bool up)
 {
 	if (e->netdev.up == up)
 		return;
@@ -112,10 +112,10 @@ void rnp_rocind_events(struct rnp_engine *e)
 			remove_gid(e, &ev);
 			break;
 		case RN_ROCIND_PORT_UP:
-			set_link(e, true);
+			rnp_fault_link(e, true);
 			break;
 		case RN_ROCIND_PORT_DOWN:
-			set_link(e, false);
+			rnp_fault_link(e, false);
 			break;
 		}
 	}

@@ -121,7 +121,7 @@ static int read_fault(struct rnp_settings *s, char *err, size_t err_len)
 	if (!text || !*text)
 		return 0;
 	s->has_fault = true;
-	if (rn_fault_parse(text, &s->fault, why, sizeof(why)))
+	if (rn_fault_read(text, &s->fault, why, sizeof(why)))
 		return rn_fail(err, err_len, -EINVAL, "ROCIN_FAULT: %s", why);
 	return 0;
 }

@@ -9,7 +9,7 @@
  *	ROCIN_CREDITS		off | on: tell requesters how many receives there are
  *	ROCIN_IO		epoll: how the background thread sleeps
  *	ROCIN_PCAP		capture file, see rn_tap_open()
- *	ROCIN_FAULT		see rn_fault_parse()
+ *	ROCIN_FAULT		see rn_fault_read()
  *	ROCIN_LINGER_US		0..1000: how long the last poll of an event-driven
  *				program waits for a packet before it may sleep
  *	ROCIN_PCIE		knobs of the simulated PCIe layer, see rnp_pcie_open()
@@ -32,7 +32,7 @@ struct rnp_settings {
 	bool icrc_exact;
 	bool credits;
 	bool has_fault;
-	struct rn_fault_spec fault;
+	struct rn_fault_rules fault;
 	rn_ns linger_ns; /* 0: none */
 	uint32_t window_start, window_min, window_max;
 };

@@ -67,7 +67,7 @@ static void every_variable_is_obeyed(void **state)
 	assert_true(s.icrc_exact);
 	assert_true(s.credits);
 	assert_true(s.has_fault);
-	assert_int_equal(s.fault.drop, 10000);
+	assert_int_equal(s.fault.rule[0].chance, 10000);
 	assert_int_equal(s.linger_ns, 0);
 	assert_int_equal(s.window_start, 128 * 1024);
 	assert_int_equal(s.window_min, 16384);

@@ -52,7 +52,9 @@ static const struct argp_option options[] = {
 	  0 },
 	{ "pcap", OPT_PCAP, "FILE", 0, "Write every packet to FILE", 0 },
 	{ "fault", OPT_FAULT, "SPEC", 0,
-	  "Lose packets on purpose, e.g. drop=1%,dup=0.5%,reorder=1%,seed=7", 0 },
+	  "Make things go wrong on purpose, e.g. drop=1%,seed=7, or rules as in "
+	  "rocin-fault(5), or @FILE",
+	  0 },
 	{ "gso", OPT_GSO, "on|off", 0, "Hand packets to the kernel in super-packets", 0 },
 	{ "icrc", OPT_ICRC, "solve|exact", 0,
 	  "Accept IPv4 identifications that had to be solved for, or refuse them", 0 },

@@ -1,49 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* fault_spec.c - the text that describes faults. */
+/* fault_spec.c - the short form: probabilities in one word. */
 #include <errno.h>
 #include <string.h>
 
+#include "fault_words.h"
 #include "net_fault.h"
 #include "sentence.h"
-
-/* "12.5%" to parts per million. No strtod(): the program may have set a locale in which
- * the decimal point is a comma. False if it is not a percentage.
- */
-static bool parse_percent(const char *s, size_t len, uint64_t *ppm)
-{
-	uint64_t value = 0, unit = 10000;
-	size_t digits = 0, i = 0;
-
-	for (; i < len && s[i] >= '0' && s[i] <= '9' && digits < 3; i++, digits++)
-		value = value * 10 + (uint64_t)(s[i] - '0');
-	if (digits == 0)
-		return false;
-	*ppm = value * unit;
-	if (i < len && s[i] == '.') {
-		size_t first = ++i;
-
-		for (; i < len && s[i] >= '0' && s[i] <= '9' && unit > 1; i++) {
-			unit /= 10;
-			*ppm += (uint64_t)(s[i] - '0') * unit;
-		}
-		if (i == first)
-			return false;
-	}
-	return i + 1 == len && s[i] == '%' && *ppm <= 1000000;
-}
-
-static bool parse_number(const char *s, size_t len, uint64_t *value)
-{
-	if (len == 0 || len > 19)
-		return false;
-	*value = 0;
-	for (size_t i = 0; i < len; i++) {
-		if (s[i] < '0' || s[i] > '9')
-			return false;
-		*value = *value * 10 + (uint64_t)(s[i] - '0');
-	}
-	return true;
-}
 
 struct item {
 	const char *name;
@@ -83,8 +45,8 @@ static bool parse_item(const char *s, size_t len, struct rn_fault_spec *spec,
 		return false;
 	*seen |= 1u << item;
 	if (item == SEED_ITEM)
-		return parse_number(eq + 1, len - name_len - 1, &spec->seed);
-	if (!parse_percent(eq + 1, len - name_len - 1, &value))
+		return rn_fault_decimal(eq + 1, len - name_len - 1, &spec->seed);
+	if (!rn_fault_percent(eq + 1, len - name_len - 1, &value))
 		return false;
 	*(uint32_t *)(void *)((char *)spec + items[item].offset) = (uint32_t)value;
 	return true;
@@ -112,4 +74,36 @@ int rn_fault_parse(const char *text, struct rn_fault_spec *spec, char *err,
 	}
 	*spec = out;
 	return 0;
+}
+
+void rn_fault_of_spec(const struct rn_fault_spec *spec, struct rn_fault_rules *rules)
+{
+	const struct {
+		enum rn_fault_act act;
+		uint32_t ppm;
+	} kinds[] = {
+		{ RN_FAULT_DROP, spec->drop },
+		{ RN_FAULT_DUPLICATE, spec->dup },
+		{ RN_FAULT_REORDER, spec->reorder },
+		{ RN_FAULT_CORRUPT, spec->corrupt },
+	};
+	struct rn_fault_rules out = { .seed = spec->seed };
+
+	for (unsigned i = 0; i < RN_ARRAY_SIZE(kinds); i++) {
+		if (kinds[i].ppm == 0)
+			continue;
+		out.rule[out.count++] =
+			(struct rn_fault_rule){ .act = kinds[i].act,
+						.in_dir = { [RN_FAULT_TX] = true },
+						.ops = { ~0ull, ~0ull, ~0ull, ~0ull },
+						.nth = 1,
+						.every = 1,
+						.chance = kinds[i].ppm,
+						.copies = 1,
+						.places = 1,
+						.number = i,
+						.id = i };
+	}
+	*rules = (struct rn_fault_rules){ .seed = spec->seed };
+	rn_fault_rules_append(rules, &out);
 }

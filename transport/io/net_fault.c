@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* net_fault.c - lose, repeat, swap and damage packets on purpose.
+/* net_fault.c - the middleware: which packets pass, wait, change or vanish.
  *
- * Packets that come out of the dice wait in a queue, so a full socket underneath changes
- * when they leave but never which fault they meet.
+ * Each direction is a lane. What has come through the rules is "ready" and leaves in that
+ * order as soon as the other side takes it, so a full socket underneath changes when
+ * packets leave but never which fault they meet. What waits is "held", sorted by time.
  */
 #include "net_fault.h"
 
@@ -10,169 +11,308 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fault_internal.h"
+#include "rocin/icrc.h"
+
 enum {
-	MILLION = 1000000,
-	/* Each packet of a super-packet twice, and the one that was held back. */
-	QUEUE = 2 * RN_SUPER_SEGMENTS + 2,
-	/* A packet held back leaves after so many looks at the wire if no other comes. */
-	HELD_LOOKS = 64,
+	/* Batches of which nothing is left that one receive() goes through. */
+	EMPTY_BATCHES_MAX = 64,
 };
 
-struct outgoing {
-	struct rn_flow flow;
-	uint32_t sgid_index;
-	uint32_t len;
-	uint8_t data[RN_PACKET_MAX];
-};
+#define RETRY_AFTER RN_USEC(200)  /* a socket that was full */
+#define REORDER_WAITS RN_MSEC(10) /* for packets to go ahead */
 
-enum dice {
-	DICE_DROP,
-	DICE_DUP,
-	DICE_REORDER,
-	DICE_CORRUPT,
-	DICE_WHERE,
-	DICE_COUNT
-};
-
-struct rn_fault {
-	struct rn_net net;
-	struct rn_net *inner;
-	struct rn_fault_spec spec;
-	uint64_t *stats;
-	uint64_t rng[DICE_COUNT];
-	bool is_held;
-	unsigned looks; /* receive calls since a packet was held back */
-	struct outgoing held;
-	unsigned head, tail; /* of queue; count up for ever */
-	struct outgoing queue[QUEUE];
-};
-
-/* -------------------------------------------------------------------- dice */
-/* xorshift64*, Vigna 2014. */
-static uint64_t draw(uint64_t *state)
+static void count_dropped(struct rn_fault *f, uint32_t packets)
 {
-	uint64_t x = *state;
+	uint64_t *n = &f->stats[RN_STAT_FAULT_DROPPED];
 
-	x ^= x >> 12;
-	x ^= x << 25;
-	x ^= x >> 27;
-	*state = x;
-	return x * 0x2545f4914f6cdd1dull;
+	__atomic_store_n(n, *n + packets, __ATOMIC_RELAXED);
 }
 
-/* splitmix64: neighbouring seeds give unlike streams; never 0. */
-static uint64_t stream_seed(uint64_t seed, unsigned stream)
-{
-	uint64_t z = seed * DICE_COUNT + stream + 0x9e3779b97f4a7c15ull;
-
-	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
-	z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
-	z ^= z >> 31;
-	return z ? z : 1;
-}
-
-static bool roll(struct rn_fault *f, enum dice dice, uint32_t ppm)
-{
-	return (draw(&f->rng[dice]) >> 32) % MILLION < ppm;
-}
-
-/* ------------------------------------------------------------------- queue */
-static void enqueue(struct rn_fault *f, const struct outgoing *packet)
-{
-	struct outgoing *q = &f->queue[f->tail++ % QUEUE];
-
-	assert(f->tail - f->head <= QUEUE);
-	q->flow = packet->flow;
-	q->sgid_index = packet->sgid_index;
-	q->len = packet->len;
-	memcpy(q->data, packet->data, packet->len);
-}
-
+/* Send what is ready. Return: 0 or -EAGAIN. */
 static int flush(struct rn_fault *f)
 {
-	while (f->head != f->tail) {
-		const struct outgoing *q = &f->queue[f->head % QUEUE];
-		struct rn_super one = { .flow = &q->flow,
-					.sgid_index = q->sgid_index,
-					.data = q->data,
-					.len = q->len,
-					.seg_len = q->len,
-					.count = 1 };
+	struct rn_fault_list *ready = &f->lane[RN_FAULT_TX].ready;
+	struct rn_fault_item *it;
+
+	while ((it = TAILQ_FIRST(ready))) {
+		struct rn_super one = { .flow = &it->flow,
+					.sgid_index = it->sgid_index,
+					.data = it->data,
+					.len = it->len,
+					.seg_len = it->seg_len,
+					.count = it->count };
 
 		if (f->inner->ops->transmit(f->inner->ctx, &one) == -EAGAIN)
 			return -EAGAIN;
-		f->head++;
+		rn_fault_drop_first(ready);
 	}
 	return 0;
 }
 
-static void release_held(struct rn_fault *f)
+/* ------------------------------------------------------------------------- acting */
+static void emit(struct rn_fault *f, enum rn_fault_dir dir, struct rn_fault_item *it,
+		 const struct rn_fault_plan *plan)
 {
-	if (!f->is_held)
-		return;
-	f->is_held = false;
-	enqueue(f, &f->held);
+	struct rn_fault_lane *l = &f->lane[dir];
+
+	if (plan->delay > 0) {
+		it->due = rn_fault_now(f) + plan->delay;
+		rn_fault_hold(l, it);
+	} else if (plan->places > 0 && !l->has_reordered) {
+		it->behind = plan->places;
+		it->due = rn_fault_now(f) + REORDER_WAITS;
+		rn_fault_hold(l, it);
+	} else {
+		TAILQ_INSERT_TAIL(&l->ready, it, link);
+		rn_fault_go_ahead(l);
+	}
 }
 
-/* Every packet rolls every die, whatever comes of it. */
-static void judge(struct rn_fault *f, struct outgoing *p)
+/* @it has been judged; it is the lane's from now on. */
+static void carry_out(struct rn_fault *f, enum rn_fault_dir dir, struct rn_fault_item *it,
+		      uint64_t verdict)
 {
-	bool drop = roll(f, DICE_DROP, f->spec.drop);
-	bool dup = roll(f, DICE_DUP, f->spec.dup);
-	bool reorder = roll(f, DICE_REORDER, f->spec.reorder);
-	bool corrupt = roll(f, DICE_CORRUPT, f->spec.corrupt);
-	uint64_t bit = draw(&f->rng[DICE_WHERE]) % ((uint64_t)p->len * 8);
+	struct rn_fault_plan plan = { 0 };
 
-	if (drop) {
-		uint64_t *n = &f->stats[RN_STAT_FAULT_DROPPED];
-
-		__atomic_store_n(n, *n + 1, __ATOMIC_RELAXED);
+	for (; verdict; verdict &= verdict - 1)
+		rn_fault_act(f, dir, &f->rules.rule[__builtin_ctzll(verdict)], it, &plan);
+	if (plan.is_dropped || f->is_cut) {
+		count_dropped(f, 1);
+		free(it);
 		return;
 	}
-	if (corrupt)
-		p->data[bit / 8] ^= (uint8_t)(1u << bit % 8);
-	if (reorder && !f->is_held) {
-		f->held = *p;
-		f->is_held = true;
-		f->looks = 0;
-		return;
+	if (plan.icrc == RN_FAULT_ICRC_STALE) {
+		it->gro_idx = 0;
+		rn_icrc_seal(&it->flow, 0, it->data, it->len - RN_ICRC_LEN);
 	}
-	enqueue(f, p);
-	if (dup)
-		enqueue(f, p);
-	release_held(f);
+	for (; plan.copies > 0; plan.copies--) {
+		struct rn_fault_item *copy = rn_fault_item_copy(it);
+
+		if (copy)
+			TAILQ_INSERT_TAIL(&f->lane[dir].ready, copy, link);
+	}
+	emit(f, dir, it, &plan);
+}
+
+static uint64_t judge(struct rn_fault *f, enum rn_fault_dir dir,
+		      const struct rn_flow *flow, const uint8_t *pkt, uint32_t len)
+{
+	struct rn_fault_packet p = { .dir = dir };
+
+	if (!rn_fault_look(pkt, len, &p))
+		return 0;
+	if (f->wants_qp)
+		p.qpn = rn_fault_find_qp(f, dir, flow, pkt, len);
+	if (p.qpn && f->host)
+		p.qp = f->host->place(f->host_ctx, p.qpn);
+	f->has_counted = true;
+	return rn_fault_judge(&f->rules, &p);
+}
+
+/* ------------------------------------------------------------------------- sending */
+static uint32_t segment_len(const struct rn_super *s, uint32_t at)
+{
+	return s->len - at < s->seg_len ? s->len - at : s->seg_len;
+}
+
+/* Every packet of @super by itself, signed for that. */
+static void split(struct rn_fault *f, const struct rn_super *super,
+		  const uint64_t *verdict)
+{
+	/* Then the identification of each is its position. */
+	bool was_joined = f->net.gso && rn_flow_is_ipv4(super->flow);
+
+	for (uint32_t i = 0; i < super->count; i++) {
+		uint32_t at = i * super->seg_len, len = segment_len(super, at);
+		struct rn_fault_item *it =
+			rn_fault_item_new(super->flow, super->data + at, len);
+
+		if (!it) {
+			count_dropped(f, 1);
+			continue;
+		}
+		it->sgid_index = super->sgid_index;
+		if (was_joined && i > 0)
+			rn_icrc_seal(&it->flow, 0, it->data, len - RN_ICRC_LEN);
+		carry_out(f, RN_FAULT_TX, it, verdict[i]);
+	}
+}
+
+/* @inner may have sent a part of @super, which must leave as it is. False: no memory. */
+static bool keep_whole(struct rn_fault *f, const struct rn_super *super)
+{
+	struct rn_fault_item *it =
+		rn_fault_item_new(super->flow, super->data, super->len);
+
+	if (!it)
+		return false;
+	it->sgid_index = super->sgid_index;
+	it->seg_len = super->seg_len;
+	it->count = super->count;
+	TAILQ_INSERT_TAIL(&f->lane[RN_FAULT_TX].ready, it, link);
+	return true;
+}
+
+static int pass_whole(struct rn_fault *f, const struct rn_super *super)
+{
+	int rc = f->inner->ops->transmit(f->inner->ctx, super);
+
+	/* What has been judged is taken, however full the socket is. */
+	if (rc == -EAGAIN && keep_whole(f, super))
+		rc = 0;
+	f->net.gso = f->inner->gso;
+	return rc;
 }
 
 static int fault_transmit(void *ctx, const struct rn_super *super)
 {
 	struct rn_fault *f = ctx;
-	struct outgoing p;
+	uint64_t verdict[RN_SUPER_SEGMENTS], any = 0;
 
+	assert(super->count <= RN_SUPER_SEGMENTS);
+	if (f->has_begun) {
+		f->has_begun = false;
+		return pass_whole(f, super);
+	}
+	rn_fault_release(&f->lane[RN_FAULT_TX], rn_fault_now(f));
 	if (flush(f))
 		return -EAGAIN;
-	for (uint32_t at = 0; at < super->len; at += super->seg_len) {
-		uint32_t left = super->len - at;
+	for (uint32_t i = 0; i < super->count; i++) {
+		uint32_t at = i * super->seg_len;
 
-		p.flow = *super->flow;
-		p.sgid_index = super->sgid_index;
-		p.len = left < super->seg_len ? left : super->seg_len;
-		assert(p.len <= sizeof(p.data));
-		memcpy(p.data, super->data + at, p.len);
-		judge(f, &p);
+		verdict[i] = judge(f, RN_FAULT_TX, super->flow, super->data + at,
+				   segment_len(super, at));
+		any |= verdict[i];
 	}
+	if (f->is_cut) {
+		count_dropped(f, super->count);
+		return 0;
+	}
+	if (!any && !f->lane[RN_FAULT_TX].has_reordered)
+		return pass_whole(f, super);
+	split(f, super, verdict);
 	flush(f);
 	return 0;
+}
+
+/* ----------------------------------------------------------------------- receiving */
+static int give(struct rn_fault *f, struct rn_rx *rx)
+{
+	struct rn_fault_list *ready = &f->lane[RN_FAULT_RX].ready;
+	struct rn_fault_item *it;
+	int n = 0;
+
+	while (n < RN_RX_BATCH && (it = TAILQ_FIRST(ready))) {
+		TAILQ_REMOVE(ready, it, link);
+		TAILQ_INSERT_TAIL(&f->given, it, link);
+		rx[n++] = (struct rn_rx){ .flow = &it->flow,
+					  .data = it->data,
+					  .len = it->len,
+					  .gro_idx = it->gro_idx };
+	}
+	return n;
+}
+
+/* Return: false if the batch passes as it is. */
+static bool sort_out(struct rn_fault *f, const struct rn_rx *rx, int n)
+{
+	uint64_t verdict[RN_RX_BATCH], any = 0;
+
+	for (int i = 0; i < n; i++) {
+		verdict[i] = judge(f, RN_FAULT_RX, rx[i].flow, rx[i].data, rx[i].len);
+		any |= verdict[i];
+	}
+	if (f->is_cut) {
+		count_dropped(f, (uint32_t)n);
+		return true;
+	}
+	if (!any && !f->lane[RN_FAULT_RX].has_reordered)
+		return false;
+	for (int i = 0; i < n; i++) {
+		struct rn_fault_item *it =
+			rn_fault_item_new(rx[i].flow, rx[i].data, rx[i].len);
+
+		if (!it) {
+			count_dropped(f, 1);
+			continue;
+		}
+		it->gro_idx = rx[i].gro_idx;
+		carry_out(f, RN_FAULT_RX, it, verdict[i]);
+	}
+	return true;
+}
+
+/* What is due, whatever comes in. */
+static void serve(struct rn_fault *f)
+{
+	rn_ns now = rn_fault_now(f);
+
+	if (f->is_cut && f->cut_until <= now)
+		rn_fault_end_cut(f);
+	for (unsigned i = 0; i < f->orders; i++)
+		f->host->obey(f->host_ctx, f->order[i].what, f->order[i].qpn);
+	f->orders = 0;
+	rn_fault_release(&f->lane[RN_FAULT_TX], now);
+	rn_fault_release(&f->lane[RN_FAULT_RX], now);
+	flush(f);
+	if (f->has_counted && f->host)
+		f->host->show(f->host_ctx, &f->rules);
+	f->has_counted = false;
 }
 
 static int fault_receive(void *ctx, struct rn_rx *rx)
 {
 	struct rn_fault *f = ctx;
 
-	if (f->is_held && ++f->looks >= HELD_LOOKS && f->tail - f->head < QUEUE)
-		release_held(f);
-	if (f->head != f->tail)
-		flush(f);
-	return f->inner->ops->receive(f->inner->ctx, rx);
+	rn_fault_drop_all(&f->given);
+	serve(f);
+	for (unsigned i = 0; i < EMPTY_BATCHES_MAX; i++) {
+		int n = give(f, rx);
+
+		if (n > 0)
+			return n;
+		n = f->inner->ops->receive(f->inner->ctx, rx);
+		if (n <= 0 || !sort_out(f, rx, n))
+			return n;
+	}
+	return 0;
+}
+
+/* --------------------------------------------------------------------------- rules */
+static bool has_rule(const struct rn_fault_rules *rules, uint64_t id)
+{
+	for (unsigned i = 0; i < rules->count; i++)
+		if (rules->rule[i].id == id)
+			return true;
+	return false;
+}
+
+void rn_fault_set_rules(struct rn_fault *f, const struct rn_fault_rules *rules)
+{
+	struct rn_fault_rules old = f->rules;
+
+	f->rules = *rules;
+	rn_fault_rules_carry(&f->rules, &old);
+	f->wants_qp = rn_fault_rules_want_qp(&f->rules);
+	f->has_counted = true;
+	rn_fault_release(&f->lane[RN_FAULT_TX], RN_NEVER);
+	rn_fault_release(&f->lane[RN_FAULT_RX], RN_NEVER);
+	if (f->is_cut && !has_rule(&f->rules, f->cut_by))
+		rn_fault_end_cut(f);
+	for (unsigned i = 0; i < f->rules.count; i++) {
+		struct rn_fault_rule *r = &f->rules.rule[i];
+
+		if (r->act != RN_FAULT_CUT || !r->is_bare || r->hits > 0)
+			continue;
+		r->seen = r->hits = 1;
+		rn_fault_begin_cut(f, r);
+	}
+}
+
+struct rn_fault_rules *rn_fault_rules(struct rn_fault *f)
+{
+	return &f->rules;
 }
 
 static const struct rn_net_ops fault_ops = {
@@ -180,28 +320,64 @@ static const struct rn_net_ops fault_ops = {
 	.receive = fault_receive,
 };
 
-struct rn_fault *rn_fault_new(struct rn_net *inner, const struct rn_fault_spec *spec,
-			      uint64_t *stats)
+struct rn_fault *rn_fault_new(struct rn_net *inner, bool has_begun, uint64_t *stats,
+			      const struct rn_fault_host *host, void *host_ctx)
 {
 	struct rn_fault *f = calloc(1, sizeof(*f));
 
 	if (!f)
 		return NULL;
-	f->net = (struct rn_net){ .ops = &fault_ops, .ctx = f, .gso = false };
+	f->net = (struct rn_net){ .ops = &fault_ops, .ctx = f, .gso = inner->gso };
 	f->inner = inner;
-	f->spec = *spec;
+	f->has_begun = has_begun;
 	f->stats = stats;
-	for (unsigned i = 0; i < DICE_COUNT; i++)
-		f->rng[i] = stream_seed(spec->seed, i);
+	f->host = host;
+	f->host_ctx = host_ctx;
+	TAILQ_INIT(&f->given);
+	for (unsigned i = 0; i < RN_FAULT_DIRS; i++) {
+		TAILQ_INIT(&f->lane[i].ready);
+		TAILQ_INIT(&f->lane[i].held);
+	}
 	return f;
 }
 
 void rn_fault_free(struct rn_fault *f)
 {
+	if (!f)
+		return;
+	rn_fault_drop_all(&f->given);
+	for (unsigned i = 0; i < RN_FAULT_DIRS; i++) {
+		rn_fault_drop_all(&f->lane[i].ready);
+		rn_fault_drop_all(&f->lane[i].held);
+	}
 	free(f);
 }
 
 struct rn_net *rn_fault_net(struct rn_fault *f)
 {
 	return &f->net;
+}
+
+static rn_ns earlier(rn_ns a, rn_ns b)
+{
+	return a < b ? a : b;
+}
+
+rn_ns rn_fault_due(const struct rn_fault *f, rn_ns now)
+{
+	rn_ns at = f->is_cut ? f->cut_until : RN_NEVER;
+
+	if (f->orders > 0 || !TAILQ_EMPTY(&f->lane[RN_FAULT_RX].ready))
+		return now;
+	if (!TAILQ_EMPTY(&f->lane[RN_FAULT_TX].ready))
+		at = earlier(at, now + RETRY_AFTER);
+	for (unsigned i = 0; i < RN_FAULT_DIRS; i++)
+		if (!TAILQ_EMPTY(&f->lane[i].held))
+			at = earlier(at, TAILQ_FIRST(&f->lane[i].held)->due);
+	return at;
+}
+
+bool rn_fault_is_idle(const struct rn_fault *f)
+{
+	return f->rules.count == 0 && rn_fault_due(f, 0) == RN_NEVER;
 }

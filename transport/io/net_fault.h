@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* net_fault.h - lose, repeat, swap and damage packets on purpose, on their way out.
+/* net_fault.h - faults on purpose, in front of a back end: what rules say happens to
+ * packets on their way out and in.
  *
- * Each packet is judged on its own, so super-packets leave as single packets. The same
- * seed and the same packets give the same faults; each kind of fault draws from a stream
- * of its own, so that changing one probability does not move the others.
+ * Packets that no rule hits pass as they are, super-packets whole; a super-packet of
+ * which one is hit leaves as single packets. What waits (delay, reorder) leaves when it
+ * is due, which rn_fault_due() tells, or when 16 MiB wait.
  *
  * Threads: as net.h.
  */
 #ifndef RN_NET_FAULT_H
 #define RN_NET_FAULT_H
 
+#include "fault_rules.h"
 #include "rocin/net.h"
 
-/* Probabilities in parts per million. */
+/* The short form: probabilities of packets sent, in parts per million. */
 struct rn_fault_spec {
 	uint32_t drop;
 	uint32_t dup;	  /* sent twice */
@@ -33,22 +35,79 @@ struct rn_fault_spec {
 int rn_fault_parse(const char *text, struct rn_fault_spec *spec, char *err,
 		   size_t err_len);
 
+/* The same as rules. Each kind has dice of its own, whatever the others are. */
+void rn_fault_of_spec(const struct rn_fault_spec *spec, struct rn_fault_rules *rules);
+
+/**
+ * rn_fault_read() - Read faults in any form: "@FILE", the short form, or rules
+ * @text:	As in ROCIN_FAULT
+ * @rules:	Out; untouched on failure
+ *
+ * Return: 0, -EINVAL, or what rn_fault_rules_load() returns, with a sentence.
+ */
+int rn_fault_read(const char *text, struct rn_fault_rules *rules, char *err,
+		  size_t err_len);
+
+/* What happens to the device itself. */
+enum rn_fault_order {
+	RN_FAULT_ORDER_KILL,	     /* the QP goes to ERR */
+	RN_FAULT_ORDER_OVERRUN_SEND, /* of the QP's send CQ */
+	RN_FAULT_ORDER_OVERRUN_RECV,
+	RN_FAULT_ORDER_LINK_DOWN,
+	RN_FAULT_ORDER_LINK_UP,
+};
+
+/* The device that the back end belongs to. All under its lock; none may be NULL. */
+struct rn_fault_host {
+	rn_ns (*now)(void *ctx);
+	/* Local QP that sends to @dest_qpn by @flow, or 0. Only of connected QPs. */
+	uint32_t (*sender)(void *ctx, const struct rn_flow *flow, uint32_t dest_qpn);
+	/* QP that local @qpn is connected to, or 0. */
+	uint32_t (*peer)(void *ctx, uint32_t qpn);
+	/* How many QPs the process had made when it had made @qpn; 0: not its own. */
+	uint32_t (*place)(void *ctx, uint32_t qpn);
+	/* Place in the GID table that @gid has, RN_GID_MAX: none. */
+	uint32_t (*sgid)(void *ctx, const struct rn_gid *gid);
+	/* Called from receive() before it looks at the wire, so that it may call into the
+	 * device; @qpn is 0 for the link.
+	 */
+	void (*obey)(void *ctx, enum rn_fault_order order, uint32_t qpn);
+	/* Called from receive() when rules have counted since it was called last. */
+	void (*show)(void *ctx, const struct rn_fault_rules *rules);
+};
+
 struct rn_fault;
 
 /**
  * rn_fault_new() - Put faults in front of a back end
  * @inner:	What really transmits; must outlive the result
- * @spec:	Copied
+ * @has_begun:	It has answered -EAGAIN to what is transmitted next, which passes whole
  * @stats:	RN_STAT_COUNT counters: FAULT_DROPPED is written
+ * @host:	Constant; NULL: only what needs no device happens, by CLOCK_MONOTONIC
  *
- * Return: the middleware, or NULL with errno ENOMEM.
+ * Return: the middleware without rules, or NULL with errno ENOMEM.
  */
-struct rn_fault *rn_fault_new(struct rn_net *inner, const struct rn_fault_spec *spec,
-			      uint64_t *stats);
+struct rn_fault *rn_fault_new(struct rn_net *inner, bool has_begun, uint64_t *stats,
+			      const struct rn_fault_host *host, void *host_ctx);
 
 /* Packets held back are lost. @inner is not freed. NULL is ignored. */
 void rn_fault_free(struct rn_fault *f);
 
+/* Replace the rules, which are copied and already selected for this device. Those that
+ * were there go on where they were. What waits because of rules that are gone waits no
+ * longer.
+ */
+void rn_fault_set_rules(struct rn_fault *f, const struct rn_fault_rules *rules);
+
+/* For reading counts, and for rn_fault_judge_call(). */
+struct rn_fault_rules *rn_fault_rules(struct rn_fault *f);
+
 struct rn_net *rn_fault_net(struct rn_fault *f);
+
+/* When receive() is next worth calling though nothing arrives; RN_NEVER. */
+rn_ns rn_fault_due(const struct rn_fault *f, rn_ns now);
+
+/* No rules, and nothing waits: it can be taken away. */
+bool rn_fault_is_idle(const struct rn_fault *f);
 
 #endif /* RN_NET_FAULT_H */

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* fault.h - faults of one device: rules of the environment, and those that come and go
+ * while it is in use.
+ *
+ * Threads: engine lock held.
+ */
+#ifndef RNP_FAULT_H
+#define RNP_FAULT_H
+
+#include "rocin/types.h"
+
+struct rnp_engine;
+
+enum {
+	RNP_FAULT_CACHE = 256, /* peers' QPs whose local QP is remembered */
+};
+
+struct rnp_faults {
+	uint32_t first;			 /* counter of the first QPN of the process */
+	bool is_cut, was_up;		 /* by a rule; what the link is without it */
+	uint32_t cache[RNP_FAULT_CACHE]; /* records in the stats page */
+};
+
+/* The device has its sockets: rules of the environment begin. @first: counter of the
+ * first QPN. Return: 0 or -ENOMEM with a sentence.
+ */
+int rnp_fault_start(struct rnp_engine *e, uint32_t first, char *err, size_t err_len);
+
+/* When the engine must step though no packet comes; RN_NEVER. */
+rn_ns rnp_fault_due(const struct rnp_engine *e, rn_ns now);
+
+/* What the interface's link is now: the device's own stays down while a rule has cut it.
+ */
+void rnp_fault_link(struct rnp_engine *e, bool up);
+
+#endif /* RNP_FAULT_H */

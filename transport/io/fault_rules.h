@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* fault_rules.h - which packets meet a fault, and which: rules, read from text, and the
+ * engine that judges one packet after the other. rocin-fault(5) describes the language.
+ *
+ * Every packet meets every rule: what one rule does to it does not hide it from the
+ * others, so that rules and their dice do not move each other. The same seed, rules and
+ * packets give the same verdicts.
+ *
+ * Threads: no hidden state; a set of rules belongs to one thread at a time.
+ */
+#ifndef RN_FAULT_RULES_H
+#define RN_FAULT_RULES_H
+
+#include "rocin/types.h"
+
+enum {
+	RN_FAULT_RULES_MAX = 64,   /* one bit each in a verdict */
+	RN_FAULT_TEXT_MAX = 32768, /* bytes of the text of a set, with its NUL */
+	RN_FAULT_SETS_MAX = 4,	   /* fields that one rule rewrites */
+	RN_FAULT_OPS = 256,
+};
+
+/* Which way a packet goes, seen from the device that has the rules. */
+enum rn_fault_dir {
+	RN_FAULT_TX,
+	RN_FAULT_RX,
+	RN_FAULT_DIRS
+};
+
+enum rn_fault_act {
+	RN_FAULT_DROP,
+	RN_FAULT_DUPLICATE, /* @copies more */
+	RN_FAULT_DELAY,	    /* by @time */
+	RN_FAULT_REORDER,   /* behind the @places packets that follow */
+	RN_FAULT_CORRUPT,   /* one byte */
+	RN_FAULT_MARK,	    /* ECN: congestion experienced */
+	RN_FAULT_SET,	    /* header fields */
+	RN_FAULT_NAK,	    /* instead of it, its sender gets @syndrome */
+	RN_FAULT_KILL,	    /* the local QP goes to ERR */
+	RN_FAULT_OVERRUN,   /* a CQ of the local QP */
+	RN_FAULT_CUT,	    /* the link is down for @time */
+	RN_FAULT_FAIL,	    /* a verbs call fails with @error; meets no packets */
+	RN_FAULT_ACTS
+};
+
+/* A field of a header: bits of a big-endian number of @len bytes. */
+struct rn_fault_field {
+	const char *name; /* "bth.psn" */
+	uint32_t header;  /* RN_OP_* flag of the header; 0: the BTH */
+	uint8_t offset;	  /* in the header, bytes */
+	uint8_t len;	  /* 1 .. 8 bytes */
+	uint8_t shift;	  /* of the lowest bit of the field */
+	uint8_t bits;
+};
+
+struct rn_fault_change {
+	const struct rn_fault_field *field;
+	uint64_t value;
+};
+
+struct rn_fault_rule {
+	/* Which packets. Fields that are 0 or empty match everything. */
+	char dev[32];	  /* "rocin0" */
+	char program[16]; /* as in /proc/PID/comm */
+	int32_t pid;
+	bool in_dir[RN_FAULT_DIRS];
+	uint32_t qpn;			 /* of the local QP */
+	uint32_t qp;			 /* the qp-th QP that the process made, from 1 */
+	uint64_t ops[RN_FAULT_OPS / 64]; /* one bit for each BTH opcode */
+	bool has_psn;
+	uint32_t psn_first, psn_last; /* a range that may wrap */
+	uint32_t call;		      /* RN_FAULT_FAIL: number in rn_fault_calls */
+
+	/* Which of those: from the nth on to nth_last, every one or each every-th; of
+	 * them by chance, and so many at most.
+	 */
+	uint64_t nth, nth_last; /* from 1; nth_last 0: no end */
+	uint64_t every;
+	uint32_t chance; /* parts per million */
+	uint64_t count;	 /* 0: no limit */
+
+	enum rn_fault_act act;
+	uint32_t copies;
+	rn_ns time; /* 0: CUT until the rule is gone */
+	uint32_t places;
+	bool has_at;
+	int32_t at;	/* CORRUPT: byte from the BTH on; negative: from the end, -1 the
+			 * last of the ICRC
+			 */
+	uint8_t flip;	/* CORRUPT: what the byte is xored with; 0: one bit by chance */
+	bool good_icrc; /* CORRUPT, SET: the ICRC is made right afterwards */
+	uint8_t syndrome;
+	bool of_send_cq; /* OVERRUN: which */
+	int error;	 /* FAIL: positive errno */
+	unsigned changes;
+	struct rn_fault_change change[RN_FAULT_SETS_MAX];
+
+	unsigned number; /* in the text that it came from, from 0 */
+	bool is_bare;	 /* names no packets: CUT begins at once */
+	uint64_t id;	 /* of its text: the same rule in another set */
+
+	uint64_t seen; /* packets that the first group of fields matches */
+	uint64_t hits;
+	uint64_t dice, where; /* states of its generators */
+};
+
+struct rn_fault_rules {
+	uint64_t seed;
+	unsigned count;
+	struct rn_fault_rule rule[RN_FAULT_RULES_MAX];
+};
+
+/* What rules look at. */
+struct rn_fault_packet {
+	enum rn_fault_dir dir;
+	uint8_t opcode;
+	uint32_t psn;
+	uint32_t qpn; /* of the local QP; 0: not known */
+	uint32_t qp;  /* its number in order of creation, from 1; 0: not known */
+};
+
+/* Names of the verbs calls that can fail, in the order of rn_fault_rule.call. */
+extern const char *const rn_fault_calls[];
+extern const unsigned rn_fault_call_count;
+
+/* Every field that a rule can rewrite; ends with an empty row. */
+extern const struct rn_fault_field rn_fault_fields[];
+
+/**
+ * rn_fault_rules_parse() - Read rules: one a line, or several with ";" between them
+ * @text:	At most RN_FAULT_TEXT_MAX bytes
+ * @name:	Of the text, for errors: a file, or what the user knows it as
+ * @rules:	Out; untouched on failure
+ * @err:	Out on failure: "NAME:LINE: what is wrong and what is expected"
+ *
+ * Return: 0, or -EINVAL.
+ */
+int rn_fault_rules_parse(const char *text, const char *name, struct rn_fault_rules *rules,
+			 char *err, size_t err_len);
+
+/* Read them from a file. Return: 0, -EINVAL, or -errno of open() and read(), -EFBIG. */
+int rn_fault_rules_load(const char *path, struct rn_fault_rules *rules, char *err,
+			size_t err_len);
+
+/* Keep the rules that can match on this device and in this process. */
+void rn_fault_rules_select(struct rn_fault_rules *rules, const char *dev, int32_t pid,
+			   const char *program);
+
+/* Add those of @more that fit; their dice are seeded by its seed. */
+void rn_fault_rules_append(struct rn_fault_rules *rules,
+			   const struct rn_fault_rules *more);
+
+/* A rule that stands in @old too goes on where it was there: counts and dice. */
+void rn_fault_rules_carry(struct rn_fault_rules *rules, const struct rn_fault_rules *old);
+
+/* True if a rule must know the local QP of a packet. */
+bool rn_fault_rules_want_qp(const struct rn_fault_rules *rules);
+
+/* True if @rules has one that meets packets (not calls). */
+bool rn_fault_rules_meet_packets(const struct rn_fault_rules *rules);
+
+/* Judge one packet. Return: a bit for each rule that hits it; they have counted it. */
+uint64_t rn_fault_judge(struct rn_fault_rules *rules, const struct rn_fault_packet *p);
+
+/* The next of the calls numbered @call begins. Return: positive errno that it is to fail
+ * with, or 0.
+ */
+int rn_fault_judge_call(struct rn_fault_rules *rules, uint32_t call);
+
+/* A number of the rule's own, for what it leaves open. */
+uint64_t rn_fault_draw(struct rn_fault_rule *rule);
+
+#endif /* RN_FAULT_RULES_H */
