@@ -17,7 +17,10 @@ enum {
 	READ_CHUNK_MAX = 256 * KIB,
 	LINGER_US = 50,
 	LINGER_US_MAX = 1000,
+	LINE_MIN = 1000, /* kbps */
 };
+
+#define LINE_MAX UINT64_C(4000000000) /* kbps; the core's limit */
 
 /* A value that is one of two words. */
 struct choice {
@@ -126,6 +129,58 @@ static int read_fault(struct rnp_settings *s, char *err, size_t err_len)
 	return 0;
 }
 
+/* Bits per second with K, M or G, in kbps; returns the byte after it, or NULL. */
+static const char *parse_rate(const char *s, uint32_t *kbps)
+{
+	static const struct {
+		char unit;
+		uint64_t kbps;
+	} units[] = { { 'K', 1 }, { 'M', 1000 }, { 'G', 1000000 } };
+	uint64_t value = 0;
+
+	if (*s < '0' || *s > '9')
+		return NULL;
+	while (*s >= '0' && *s <= '9' && value <= LINE_MAX)
+		value = value * 10 + (uint64_t)(*s++ - '0');
+	for (unsigned i = 0; i < RN_ARRAY_SIZE(units); i++) {
+		if (*s != units[i].unit)
+			continue;
+		value *= units[i].kbps;
+		*kbps = (uint32_t)value;
+		return value >= LINE_MIN && value <= LINE_MAX ? s + 1 : NULL;
+	}
+	return NULL;
+}
+
+static int read_congestion(struct rnp_settings *s, char *err, size_t err_len)
+{
+	static const char *const modes[] = {
+		[RN_CC_OFF] = "off",
+		[RN_CC_OBSERVE] = "observe",
+		[RN_CC_ON] = "on",
+	};
+	const char *text = secure_getenv("ROCIN_CC");
+
+	if (!text || !*text)
+		return 0;
+	for (unsigned i = 0; i < RN_ARRAY_SIZE(modes); i++) {
+		const char *end = text + strlen(modes[i]);
+
+		if (strncmp(text, modes[i], strlen(modes[i])) != 0)
+			continue;
+		s->cc = (enum rn_cc_mode)i;
+		if (*end == ':' && i != RN_CC_OFF)
+			end = parse_rate(end + 1, &s->cc_line);
+		if (end && !*end)
+			return 0;
+	}
+	return rn_fail(
+		err, err_len, -EINVAL,
+		"ROCIN_CC is \"%s\"; off, on or observe is expected, the latter two "
+		"with :RATE of the link if known, such as on:25G",
+		text);
+}
+
 static int read_io(char *err, size_t err_len)
 {
 	const char *text = secure_getenv("ROCIN_IO");
@@ -163,6 +218,8 @@ int rnp_settings_read(struct rnp_settings *s, char *err, size_t err_len)
 		rc = read_io(err, err_len);
 	if (!rc)
 		rc = read_fault(s, err, err_len);
+	if (!rc)
+		rc = read_congestion(s, err, err_len);
 	if (!rc)
 		rc = read_linger(s, err, err_len);
 	if (!rc)

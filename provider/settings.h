@@ -10,6 +10,8 @@
  *	ROCIN_IO		epoll: how the background thread sleeps
  *	ROCIN_PCAP		capture file, see rn_tap_open()
  *	ROCIN_FAULT		see rn_fault_read()
+ *	ROCIN_CC		off | on[:RATE] | observe[:RATE]: congestion control;
+ *				RATE of the link in bits per second with K, M or G
  *	ROCIN_LINGER_US		0..1000: how long the last poll of an event-driven
  *				program waits for a packet before it may sleep
  *	ROCIN_PCIE		knobs of the simulated PCIe layer, see rnp_pcie_open()
@@ -21,7 +23,7 @@
 #define RNP_SETTINGS_H
 
 #include "net_fault.h"
-#include "rocin/netdev.h"
+#include "rocin/transport.h"
 
 struct rnp_settings {
 	const char *netdevs; /* NULL: the default */
@@ -34,6 +36,8 @@ struct rnp_settings {
 	bool has_fault;
 	struct rn_fault_rules fault;
 	rn_ns linger_ns; /* 0: none */
+	enum rn_cc_mode cc;
+	uint32_t cc_line; /* kbps; 0: not said */
 	uint32_t window_start, window_min, window_max;
 };
 

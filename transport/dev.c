@@ -35,6 +35,8 @@ static bool cfg_is_sane(const struct rn_dev_cfg *c)
 		return false;
 	if (c->read_chunk < c->mtu_max || c->read_window < c->read_chunk)
 		return false;
+	if (c->cc > RN_CC_ON || c->cc_line > RN_DCQCN_LINE_MAX)
+		return false;
 	return c->mem && c->mem->write && c->mem->read && c->mem->atomic && c->stats;
 }
 
@@ -50,6 +52,9 @@ int rn_dev_init(struct rn_dev *dev, const struct rn_dev_cfg *cfg)
 	rn_list_init(&dev->work);
 	rn_list_init(&dev->acks);
 	rn_list_init(&dev->frames);
+	rn_list_init(&dev->cnps);
+	if (cfg->cc)
+		rn_dcqcn_defaults(&dev->cc, cfg->cc_line ? cfg->cc_line : RN_CC_LINE);
 	rn_list_init(&dev->qp_events);
 	rn_list_init(&dev->srq_events);
 	rn_list_init(&dev->read_waiting);
@@ -63,6 +68,7 @@ void rn_dev_fini(struct rn_dev *dev)
 	assert(dev->mrs.count == 0);
 	assert(dev->srqs.count == 0);
 	assert(!dev->cq_events);
+	assert(rn_list_is_empty(&dev->cnps));
 	assert(dev->read_in_flight == 0);
 	assert(rn_dev_deadline(dev) == RN_NEVER);
 }
@@ -201,25 +207,59 @@ static uint32_t transmit_ack(struct rn_dev *dev, rn_ns now, struct rn_build *b)
 	return 0;
 }
 
+static uint32_t transmit_cnp(struct rn_dev *dev, struct rn_build *b)
+{
+	struct rn_qp *qp;
+	uint32_t len;
+
+	if (rn_list_is_empty(&dev->cnps))
+		return 0;
+	len = rn_cnp_build(dev, b, &qp);
+	count_tx(qp, len);
+	return len;
+}
+
+static uint32_t build_response(struct rn_qp *qp, rn_ns now, struct rn_build *b)
+{
+	const bool paced = qp->req.pace.on;
+	uint32_t len;
+
+	if (paced && !rn_pace_may_respond(qp, now))
+		return 0;
+	address_packet(qp, b->tx, true);
+	len = rn_rsp_build(qp, now, b);
+	if (paced && len)
+		rn_pace_responded(qp, now, len);
+	return len;
+}
+
+static uint32_t build_request(struct rn_qp *qp, rn_ns now, struct rn_build *b)
+{
+	const bool paced = qp->req.pace.on;
+	uint32_t len;
+
+	if (paced && !rn_pace_may_send(qp, now))
+		return 0;
+	address_packet(qp, b->tx, false);
+	len = rn_req_build(qp, now, b);
+	if (paced && len)
+		rn_pace_sent(qp, now, len);
+	return len;
+}
+
 /* Responses first: somebody waits for them already. */
 static uint32_t build_work(struct rn_qp *qp, rn_ns now, struct rn_build *b)
 {
 	uint32_t len;
 
 	if (rn_qp_is_reliable(qp) && qp->state >= RN_QPS_RTR) {
-		address_packet(qp, b->tx, true);
-		len = rn_rsp_build(qp, now, b);
+		len = build_response(qp, now, b);
 		if (len)
 			return len;
 	}
 	if (qp->state != RN_QPS_RTS && qp->state != RN_QPS_SQD)
 		return 0;
-	if (!rn_pace_may_send(qp, now))
-		return 0;
-	address_packet(qp, b->tx, false);
-	len = rn_req_build(qp, now, b);
-	rn_pace_sent(qp, now, len);
-	return len;
+	return build_request(qp, now, b);
 }
 
 static uint32_t transmit_work(struct rn_dev *dev, rn_ns now, struct rn_build *b)
@@ -251,10 +291,11 @@ uint32_t rn_dev_transmit(struct rn_dev *dev, rn_ns now, unsigned what, uint8_t *
 			 size_t cap, struct rn_tx *tx)
 {
 	struct rn_build b = { .buf = buf, .cap = cap, .tx = tx };
-	uint32_t len = 0;
+	uint32_t len;
 
 	assert(cap >= RN_PACKET_MAX);
-	if (what & RN_TX_ACKS)
+	len = transmit_cnp(dev, &b);
+	if (!len && (what & RN_TX_ACKS))
 		len = transmit_ack(dev, now, &b);
 	if (!len && (what & RN_TX_WORK))
 		len = transmit_work(dev, now, &b);

@@ -26,7 +26,7 @@ enum {
 struct layout {
 	uint32_t send_stride, recv_stride;
 	uint32_t send_capacity, recv_capacity; /* powers of two */
-	size_t send_at, recv_at, req_stage_at, rsp_stage_at, size;
+	size_t send_at, recv_at, req_stage_at, rsp_stage_at, cc_at, size;
 	bool req_stage, rsp_stage;
 };
 
@@ -107,7 +107,8 @@ static struct layout layout_of(const struct rn_dev *dev, const struct rn_qp_init
 	l.recv_at = align_up(l.send_at + (size_t)l.send_stride * l.send_capacity);
 	l.req_stage_at = align_up(l.recv_at + (size_t)l.recv_stride * l.recv_capacity);
 	l.rsp_stage_at = l.req_stage_at + (l.req_stage ? stage_len(in) : 0);
-	l.size = l.rsp_stage_at + (l.rsp_stage ? RN_MTU_MAX : 0);
+	l.cc_at = l.rsp_stage_at + (l.rsp_stage ? RN_MTU_MAX : 0);
+	l.size = l.cc_at + (dev->cfg.cc ? sizeof(struct rn_cc) : 0);
 	return l;
 }
 
@@ -168,6 +169,8 @@ struct rn_qp *rn_qp_create(struct rn_dev *dev, void *mem, const struct rn_qp_ini
 	qp->owner = init->owner;
 	init_lists(qp);
 	init_queues(qp, init, &l);
+	qp->cc = dev->cfg.cc ? (struct rn_cc *)((uint8_t *)mem + l.cc_at) : NULL;
+	rn_cc_init(qp);
 	rn_req_reset(qp);
 	rn_rsp_reset(qp);
 	rc = rn_htab_insert(&dev->qps, &qp->node);
@@ -183,7 +186,9 @@ static void stop(struct rn_qp *qp)
 	rn_timer_remove(&qp->dev->timers, &qp->timer);
 	rn_list_remove(&qp->window_link);
 	rn_list_remove(&qp->read_link);
-	if (!rn_rsp_work_due(qp))
+	if (rn_rsp_work_due(qp)) /* they may have waited for the timer */
+		rn_dev_schedule(qp->dev, qp);
+	else
 		rn_list_remove(&qp->work_link);
 	qp->burst = 0;
 }
@@ -192,6 +197,7 @@ void rn_qp_reset(struct rn_qp *qp)
 {
 	qp->state = RN_QPS_RESET;
 	rn_dest_leave(qp);
+	rn_cc_reset(qp);
 	rn_req_reset(qp);
 	rn_rsp_reset(qp);
 	stop(qp);
@@ -295,7 +301,7 @@ bool rn_qp_flow(const struct rn_dev *dev, const struct rn_av *av, struct rn_flow
 		.dst = av->dgid,
 		.ifindex = dev->cfg.ifindex,
 		.sport = RN_ROCE_PORT,
-		.tclass = av->tclass,
+		.tclass = rn_cc_tclass(dev, av->tclass),
 		.hop_limit = av->hop_limit,
 	};
 	return true;

@@ -25,6 +25,8 @@
  *   credit.c     receives that an ACK tells of (credit.h)
  *   respond.c    acknowledgements, NAKs, READ and atomic responses going out
  *   datagram.c   UC and UD on the receiving side
+ *   pace.c       what is sent leaves at a rate
+ *   cnp.c        congestion notifications (dcqcn.c: what they do to the rate)
  *   raw_packet.c Ethernet frames, in both directions
  *   srq.c        receives that several QPs share (srq.h)
  */
@@ -38,6 +40,7 @@
 #include "rocin/wire.h"
 
 #include "apm.h"
+#include "cnp.h"
 #include "dest.h"
 #include "key_table.h"
 #include "list.h"
@@ -63,11 +66,7 @@ struct rn_requester {
 	rn_ns rnr_deadline;
 	rn_ns read_deadline; /* end of the wait for the READ window */
 	bool read_pass;	     /* it has ended: ask for a chunk in any case */
-	struct {
-		uint32_t kbps, burst; /* 0 kbps: as fast as can be; burst in bytes */
-		rn_ns next;	      /* before it no request leaves */
-		rn_ns deadline;	      /* one waits; RN_NEVER: none does */
-	} pace;
+	struct rn_pace pace;
 	struct rn_probe probe;
 	/* READ requests on the wire: last PSN of each, oldest first; counts against
 	 * max_rd_atomic together with atomics.
@@ -220,6 +219,7 @@ struct rn_qp {
 
 	struct rn_requester req;
 	struct rn_responder rsp;
+	struct rn_cc *cc; /* NULL: the device has no congestion control */
 
 	struct rn_timer timer; /* earliest of the requester's deadlines; may fire early */
 	struct rn_list work_link; /* in dev->work: has requests or responses to build;
@@ -258,6 +258,8 @@ struct rn_dev {
 	struct rn_timer_heap timers;
 	struct rn_list work, acks; /* QPs, see struct rn_qp */
 	struct rn_list frames;	   /* raw packet QPs with frames to build */
+	struct rn_list cnps;	   /* struct rn_cc with a notification to send */
+	struct rn_dcqcn_params cc; /* if cfg.cc */
 	struct rn_cq *cq_events;   /* singly linked through next_event, oldest first */
 	struct rn_cq **cq_events_tail;
 	struct rn_list qp_events, srq_events;
@@ -423,12 +425,6 @@ void rn_req_sqd(struct rn_qp *qp, rn_ns now);	/* RTS -> SQD: drain what has star
 void rn_req_flush(struct rn_qp *qp, rn_ns now); /* complete all of SQ with flush errors */
 void rn_req_mem_done(struct rn_qp *qp, rn_ns now, enum rn_mem_result result);
 bool rn_req_idle(const struct rn_qp *qp);
-
-/* ------------------------------------------------------------------- pace.c */
-/* False: the QP is put to work again when its next request may leave. */
-bool rn_pace_may_send(struct rn_qp *qp, rn_ns now);
-void rn_pace_sent(struct rn_qp *qp, rn_ns now, uint32_t len); /* bytes without ICRC */
-void rn_pace_expire(struct rn_qp *qp, rn_ns now);
 
 /* ------------------------------------------------- retransmit.c, response.c */
 /* RC: an ACK, NAK, READ or atomic response arrived; QP state and path were checked. */

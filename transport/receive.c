@@ -13,6 +13,7 @@
 
 struct arrival {
 	struct rn_dev *dev;
+	rn_ns now;
 	const struct rn_rx *rx;
 	struct rn_packet p;
 	struct rn_mcast *member; /* whose turn it is, of a packet to a group; or NULL */
@@ -60,13 +61,15 @@ static enum rn_stat check_bth(struct arrival *a)
 	return FINE;
 }
 
+static enum rn_stat take_cnp(struct arrival *a);
+
 /* Undefined operations of RC and XRC pass: the responder answers them. */
 static enum rn_stat check_opcode(struct arrival *a)
 {
 	uint8_t opcode = a->p.bth.opcode;
 
 	if (opcode == RN_CNP)
-		return RN_STAT_RX_DROPPED; /* no congestion control: nothing to slow */
+		return take_cnp(a);
 	if (rn_opcode_class(opcode) == RN_CLASS_RC ||
 	    rn_opcode_class(opcode) == RN_CLASS_XRC)
 		return FINE;
@@ -171,6 +174,34 @@ static enum rn_stat check_source(struct arrival *a)
 	return rn_apm_takes(a->qp, &a->p) ? FINE : RN_STAT_RX_BAD_SOURCE;
 }
 
+/* A congestion notification ends here, and is counted in any case. It may come for what
+ * responses do, so what a QP receives otherwise does not matter.
+ */
+static enum rn_stat take_cnp(struct arrival *a)
+{
+	enum rn_stat objection;
+
+	if (!a->dev->cfg.cc)
+		return RN_STAT_RP_CNP_IGNORED;
+	objection = find_qp(a);
+	if (objection != FINE)
+		return objection;
+	if (a->member || a->qp->type == RN_QPT_RAW_PACKET)
+		return RN_STAT_RX_BAD_OPCODE;
+	objection = check_header_len(a);
+	if (objection == FINE)
+		objection = check_pkey(a);
+	if (objection == FINE &&
+	    (a->qp->state < RN_QPS_RTR || a->qp->state == RN_QPS_ERR))
+		objection = RN_STAT_RX_BAD_STATE;
+	if (objection == FINE)
+		objection = check_source(a);
+	if (objection != FINE)
+		return objection;
+	rn_cnp_receive(a->qp, a->now);
+	return RN_STAT_RP_CNP_HANDLED;
+}
+
 typedef enum rn_stat check(struct arrival *a);
 
 /* In the specification's order: the packet, and who it is for ... */
@@ -233,6 +264,8 @@ static void hand_over(struct arrival *a, rn_ns now)
 		return;
 	}
 	rn_apm_received(a->qp, &a->p);
+	if (a->qp->cc && rn_flow_is_marked(a->p.flow))
+		rn_cnp_answer(a->qp, now, &a->p);
 	deliver(a, now);
 	rn_dev_settle(a->dev, now);
 	if (s) {
@@ -243,7 +276,7 @@ static void hand_over(struct arrival *a, rn_ns now)
 
 static void receive_one(struct rn_dev *dev, rn_ns now, const struct rn_rx *rx)
 {
-	struct arrival a = { .dev = dev, .rx = rx };
+	struct arrival a = { .dev = dev, .now = now, .rx = rx };
 	enum rn_stat objection = judge(&a, packet_checks, RN_ARRAY_SIZE(packet_checks));
 
 	rn_count(dev, RN_STAT_RX_PACKETS);

@@ -6,6 +6,13 @@
 #include "requester.h"
 #include "mw.h"
 
+/* Below this rate, in kbps, RN_ACK_REQ_EVERY packets may take as long as the peer's
+ * acknowledgement is waited for.
+ */
+enum {
+	SLOW = 1000000
+};
+
 uint8_t rn_req_opcode_class(enum rn_qp_type type)
 {
 	if (type == RN_QPT_UC)
@@ -145,7 +152,8 @@ static bool is_ack_overdue(const struct rn_qp *qp)
 {
 	uint64_t since = (uint64_t)qp->req.since_ack_req << rn_req_mtu_shift(qp);
 
-	if (qp->req.pace.kbps) /* the next packet may be long in coming */
+	if (qp->req.pace.kbps &&
+	    qp->req.pace.kbps < SLOW) /* the next is long in coming */
 		return true;
 	return qp->req.since_ack_req >= RN_ACK_REQ_EVERY || since >= qp->dest->window / 4;
 }

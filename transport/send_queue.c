@@ -52,7 +52,7 @@ void rn_req_reset(struct rn_qp *qp)
 
 	req->sq.head = req->sq.tail = 0;
 	req->drained_event = false;
-	req->pace.kbps = req->pace.burst = 0;
+	rn_pace_reset(qp);
 	req->next_psn = rn_psn(0);
 	quiesce(qp);
 }

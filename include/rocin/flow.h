@@ -17,6 +17,20 @@ struct rn_flow {
 	uint8_t hop_limit; /* IPv4 TTL or IPv6 hop limit */
 };
 
+/* Explicit congestion notification: the low two bits of rn_flow.tclass (RFC 3168). */
+enum {
+	RN_ECN_NOT_ECT = 0,
+	RN_ECN_ECT1 = 1,
+	RN_ECN_ECT0 = 2,
+	RN_ECN_CE = 3, /* a switch was congested */
+	RN_ECN_MASK = 3,
+};
+
+static inline bool rn_flow_is_marked(const struct rn_flow *f)
+{
+	return (f->tclass & RN_ECN_MASK) == RN_ECN_CE;
+}
+
 static inline bool rn_flow_is_ipv4(const struct rn_flow *f)
 {
 	return rn_gid_is_ipv4(&f->src);

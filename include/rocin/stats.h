@@ -65,7 +65,11 @@
 	X(TX_DROPPED,          "tx_dropped",                   "packets that the socket refused")                \
 	X(SOCK_OVERFLOW,       "rx_sock_overflow",             "packets that the kernel dropped: receive buffer full") \
 	X(FAULT_DROPPED,       "fault_dropped",                "packets dropped on purpose by fault injection")  \
-	X(MEM_FAULT,           "mem_fault",                    "accesses to registered memory that is gone")
+	X(MEM_FAULT,           "mem_fault",                    "accesses to registered memory that is gone")     \
+	X(NP_ECN_MARKED,       "np_ecn_marked_roce_packets",   "packets received that a switch has marked (CE)")  \
+	X(NP_CNP_SENT,         "np_cnp_sent",                  "congestion notifications sent")                  \
+	X(RP_CNP_HANDLED,      "rp_cnp_handled",               "congestion notifications received for a queue pair") \
+	X(RP_CNP_IGNORED,      "rp_cnp_ignored",               "congestion notifications dropped: congestion control is off")
 
 enum rn_stat {
 #define X(sym, name, help) RN_STAT_##sym,
@@ -85,16 +89,18 @@ enum {
 struct rn_stats_qp {
 	uint32_t qpn;
 	uint32_t dest_qpn;
-	uint8_t type;  /* enum rn_qp_type */
-	uint8_t state; /* enum rn_qp_state */
-	uint8_t reserved[2];
+	uint8_t type;	  /* enum rn_qp_type */
+	uint8_t state;	  /* enum rn_qp_state */
+	uint8_t cc_phase; /* 0: no limit; 1: recovery, 2: additive, 3: hyper increase */
+	uint8_t reserved;
 	uint32_t sq_depth;	/* WQEs not completed */
 	uint32_t rq_depth;	/* receives posted and not consumed */
 	uint32_t retransmitted; /* packets */
 	struct rn_gid dest_gid;
 	uint64_t tx_packets;
 	uint64_t rx_packets;
-	uint64_t reserved_tail;
+	uint32_t cc_rate; /* kbps by congestion control when it last sent; 0: no limit */
+	uint32_t reserved_tail;
 };
 
 /* Start of the page. qp_capacity records of struct rn_stats_qp follow at

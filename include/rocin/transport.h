@@ -49,6 +49,17 @@ enum {
 };
 
 /* ------------------------------------------------------------------ device */
+/* Congestion control: ECN marks are answered by notifications (CNP), and notifications
+ * cut the rate of a QP (DCQCN).
+ */
+enum rn_cc_mode {
+	RN_CC_OFF,     /* marks and notifications mean nothing; packets are not ECT */
+	RN_CC_OBSERVE, /* all but obeying: rates are kept and shown, nothing waits */
+	RN_CC_ON,
+};
+
+#define RN_CC_LINE 10000000u /* kbps: of a port whose rate is not known */
+
 struct rn_dev_cfg {
 	struct rn_gid gid[RN_GID_MAX]; /* all-zero entries are unused */
 	uint32_t gid_count;	       /* table length, 1 .. RN_GID_MAX */
@@ -67,6 +78,9 @@ struct rn_dev_cfg {
 	 * READ request. A longer READ leaves as several requests with consecutive PSNs.
 	 */
 	uint32_t read_window, read_chunk;
+
+	enum rn_cc_mode cc;
+	uint32_t cc_line; /* kbps of the port, at most 4000000000; 0: RN_CC_LINE */
 
 	const struct rn_mem_ops *mem;
 	void *mem_ctx;

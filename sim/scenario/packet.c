@@ -136,6 +136,10 @@ static uint8_t *put_extensions(uint8_t *p, const struct rn_scene_names *n,
 		p = rn_imm_emit(p, (uint32_t)rn_scn_get(l, RN_F_IMM, 0));
 	if (flags & RN_OP_IETH)
 		p = rn_ieth_emit(p, (uint32_t)rn_scene_value(n, l, RN_F_RKEY_NUMBER));
+	if (flags & RN_OP_NOTIFY) {
+		memset(p, 0, RN_CNP_RESERVED_LEN);
+		p += RN_CNP_RESERVED_LEN;
+	}
 	return p;
 }
 
@@ -281,6 +285,8 @@ static const uint8_t *read_extensions(struct rn_scn_line *l, uint32_t flags,
 		put(l, RN_F_RKEY_NUMBER, word);
 		at += RN_IETH_LEN;
 	}
+	if (flags & RN_OP_NOTIFY)
+		at += RN_CNP_RESERVED_LEN;
 	return at;
 }
 

@@ -96,15 +96,22 @@ static bool parse_srq(struct rn_scn_parser *p, struct rn_tokens *w)
 static bool parse_device(struct rn_scn_parser *p, struct rn_tokens *w)
 {
 	struct rn_token word = rn_tokens_next(w);
+	const struct {
+		const char *word;
+		bool *is_said;
+	} words[] = {
+		{ "ipv6", &p->s->ipv6 },
+		{ "credits", &p->s->credits },
+		{ "exact", &p->s->exact },
+		{ "cc", &p->s->cc },
+	};
 
-	struct rn_scenario *s = p->s;
-
-	s->ipv6 |= rn_token_is(word, "ipv6");
-	s->credits |= rn_token_is(word, "credits");
-	s->exact |= rn_token_is(word, "exact");
-	return rn_token_is(word, "ipv6") || rn_token_is(word, "credits") ||
-	       rn_token_is(word, "exact") ||
-	       rn_tokens_fail(w, word, "expected ipv6, credits or exact", "");
+	for (size_t i = 0; i < RN_ARRAY_SIZE(words); i++)
+		if (rn_token_is(word, words[i].word)) {
+			*words[i].is_said = true;
+			return true;
+		}
+	return rn_tokens_fail(w, word, "expected ipv6, credits, exact or cc", "");
 }
 
 static bool parse_qp(struct rn_scn_parser *p, struct rn_tokens *w)

@@ -198,6 +198,7 @@ struct rn_scenario {
 	bool ipv6;    /* all addresses are */
 	bool credits; /* struct rn_dev_cfg */
 	bool exact;   /* icrc_exact */
+	bool cc;      /* congestion control is on */
 	struct rn_scn_line line[RN_SCN_LINES];
 	unsigned lines;
 };

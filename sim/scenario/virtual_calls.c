@@ -55,6 +55,7 @@ static int init_device(struct rn_virtual *v, struct rn_scene_names *n)
 		.window_max = 1 << 20,
 		.read_window = 1 << 20,
 		.read_chunk = 1 << 16,
+		.cc = v->s->cc ? RN_CC_ON : RN_CC_OFF,
 		.mem = &rn_virtual_mem,
 		.mem_ctx = v,
 		.stats = v->stats,

@@ -49,6 +49,8 @@ static void init_device(struct pair *p, unsigned i)
 		.window_max = c->window_max,
 		.read_window = c->read_window,
 		.read_chunk = c->read_chunk,
+		.cc = c->cc,
+		.cc_line = c->cc_line,
 		.mem = c->mem_delay ? &arena_pending_ops : &arena_direct_ops,
 		.mem_ctx = &p->arena[i],
 		.before_ack = c->before_ack,

@@ -18,7 +18,8 @@
 /* --------------------------------------------------------------------- settings */
 static const char *const names[] = { "ROCIN_NETDEVS", "ROCIN_GSO",	 "ROCIN_ICRC",
 				     "ROCIN_CREDITS", "ROCIN_IO",	 "ROCIN_PCAP",
-				     "ROCIN_FAULT",   "ROCIN_LINGER_US", "ROCIN_WINDOW" };
+				     "ROCIN_FAULT",   "ROCIN_LINGER_US", "ROCIN_WINDOW",
+				     "ROCIN_CC" };
 
 static int clear(void **state)
 {
@@ -40,6 +41,7 @@ static void nothing_set_means_the_defaults(void **state)
 	assert_false(s.icrc_exact);
 	assert_false(s.credits);
 	assert_false(s.has_fault);
+	assert_int_equal(s.cc, RN_CC_OFF);
 	assert_int_equal(s.linger_ns, 50000);
 	assert_int_equal(s.window_start, 192 * 1024);
 	assert_int_equal(s.window_min, 64 * 1024);
@@ -60,6 +62,7 @@ static void every_variable_is_obeyed(void **state)
 	setenv("ROCIN_FAULT", "drop=1%", 1);
 	setenv("ROCIN_LINGER_US", "0", 1);
 	setenv("ROCIN_WINDOW", "128K:16384:2M", 1);
+	setenv("ROCIN_CC", "observe:25G", 1);
 	assert_int_equal(rnp_settings_read(&s, NULL, 0), 0);
 	assert_string_equal(s.netdevs, "eth0");
 	assert_string_equal(s.pcap, "x.pcap");
@@ -69,6 +72,8 @@ static void every_variable_is_obeyed(void **state)
 	assert_true(s.has_fault);
 	assert_int_equal(s.fault.rule[0].chance, 10000);
 	assert_int_equal(s.linger_ns, 0);
+	assert_int_equal(s.cc, RN_CC_OBSERVE);
+	assert_int_equal(s.cc_line, 25000000);
 	assert_int_equal(s.window_start, 128 * 1024);
 	assert_int_equal(s.window_min, 16384);
 	assert_int_equal(s.window_max, 2 << 20);
@@ -98,6 +103,13 @@ static void wrong_value_is_refused_with_the_name_of_the_variable(void **state)
 		{ "ROCIN_LINGER_US", "-1" },
 		{ "ROCIN_LINGER_US", "1001" },
 		{ "ROCIN_LINGER_US", "50us" },
+		{ "ROCIN_CC", "ON" },
+		{ "ROCIN_CC", "on:" },
+		{ "ROCIN_CC", "off:1G" },
+		{ "ROCIN_CC", "on:10" },
+		{ "ROCIN_CC", "on:999K" },
+		{ "ROCIN_CC", "on:4001G" },
+		{ "ROCIN_CC", "on:10GB" },
 		{ "ROCIN_WINDOW", "0" },
 		{ "ROCIN_WINDOW", "1K:2K:3K:4K" },
 		{ "ROCIN_WINDOW", "64k" },

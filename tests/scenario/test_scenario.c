@@ -161,12 +161,12 @@ static void objects_have_names_of_their_own(void **state)
 {
 	(void)state;
 	assert_int_equal(parse("# X1: y\nmr m\nmw w type 1\nsrq s rq 4\nsrq t xrcd 9\n"
-			       "device ipv6\nqp 1 rc srq s\nqp s ud\n"
+			       "device ipv6\ndevice cc\nqp 1 rc srq s\nqp s ud\n"
 			       "+0 recv t wr 1\n+0 recv s wr 2\n+0 event t cq_err\n"
 			       "+0 < 1 XRC_SEND_ONLY srq t\n+0 > 1 XRC_SEND_ONLY srq 7\n"
 			       "+0 post 1 local_inv inv w^1\nend\n"),
 			 0);
-	assert_true(scenario.ipv6);
+	assert_true(scenario.ipv6 && scenario.cc);
 	assert_int_equal(scenario.mrs, 2);
 	assert_int_equal(scenario.mr[1].line.verb, RN_SCN_MW);
 	assert_int_equal(scenario.srqs, 2);

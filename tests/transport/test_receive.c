@@ -68,7 +68,7 @@ static void bad_packets_are_counted_and_dropped(void **state)
 		  RN_STAT_RX_BAD_OPCODE },
 		{ "A11 class", { .op = 0xe0, .psn = 100 }, NULL, RN_STAT_RX_BAD_OPCODE },
 		{ "RD", { .op = 0x44, .psn = 100 }, NULL, RN_STAT_RX_BAD_OPCODE },
-		{ "CNP", { .op = RN_CNP, .len = 16 }, NULL, RN_STAT_RX_DROPPED },
+		{ "CNP", { .op = RN_CNP, .len = 16 }, NULL, RN_STAT_RP_CNP_IGNORED },
 		{ "A12 P_Key",
 		  { .op = RN_RC_SEND_ONLY, .psn = 100, .pkey = 0x1234 },
 		  NULL,

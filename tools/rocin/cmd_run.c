@@ -22,6 +22,7 @@ struct run_args {
 enum {
 	OPT_PCAP = 0x100,
 	OPT_FAULT,
+	OPT_CC,
 	OPT_GSO,
 	OPT_ICRC,
 	OPT_CREDITS,
@@ -39,10 +40,10 @@ static const struct {
 	int key;
 	const char *variable;
 } passes[] = {
-	{ OPT_PCAP, "ROCIN_PCAP" },	  { OPT_FAULT, "ROCIN_FAULT" },
-	{ OPT_GSO, "ROCIN_GSO" },	  { OPT_ICRC, "ROCIN_ICRC" },
-	{ OPT_CREDITS, "ROCIN_CREDITS" }, { OPT_LOG, "ROCIN_LOG" },
-	{ OPT_PCIE, "ROCIN_PCIE" },
+	{ OPT_CC, "ROCIN_CC" },	      { OPT_PCAP, "ROCIN_PCAP" },
+	{ OPT_FAULT, "ROCIN_FAULT" }, { OPT_GSO, "ROCIN_GSO" },
+	{ OPT_ICRC, "ROCIN_ICRC" },   { OPT_CREDITS, "ROCIN_CREDITS" },
+	{ OPT_LOG, "ROCIN_LOG" },     { OPT_PCIE, "ROCIN_PCIE" },
 };
 
 static const struct argp_option options[] = {
@@ -54,6 +55,10 @@ static const struct argp_option options[] = {
 	{ "fault", OPT_FAULT, "SPEC", 0,
 	  "Make things go wrong on purpose, e.g. drop=1%,seed=7, or rules as in "
 	  "rocin-fault(5), or @FILE",
+	  0 },
+	{ "cc", OPT_CC, "off|on|observe[:RATE]", 0,
+	  "Congestion control: answer ECN marks and obey notifications (DCQCN), or only "
+	  "show what they would do; RATE of the link, e.g. on:25G",
 	  0 },
 	{ "gso", OPT_GSO, "on|off", 0, "Hand packets to the kernel in super-packets", 0 },
 	{ "icrc", OPT_ICRC, "solve|exact", 0,

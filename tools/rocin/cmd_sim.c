@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "cmd.h"
+#include "sim_incast.h"
 #include "world.h"
 
 struct sim_args {
@@ -16,6 +17,12 @@ struct sim_args {
 	uint32_t devices;
 	bool trace, whole, json, hashes;
 	const char *file;
+	struct rn_sim_incast incast; /* of 0 senders: not asked for */
+};
+
+enum {
+	OPT_INCAST = 0x200,
+	OPT_PLOT,
 };
 
 struct sim_sum {
@@ -31,6 +38,10 @@ static const struct argp_option options[] = {
 	{ "whole", 'w', NULL, 0, "Do not make a failing run smaller", 0 },
 	{ "hashes", 'x', NULL, 0, "Print a hash of each run", 0 },
 	{ "json", 'j', NULL, 0, "Print JSON", 0 },
+	{ "incast", OPT_INCAST, "N", 0,
+	  "Instead: up to 16 senders share a link, without and with congestion control",
+	  0 },
+	{ "plot", OPT_PLOT, "FILE", 0, "Draw the rates of --incast (SVG)", 0 },
 	{ 0 },
 };
 
@@ -72,6 +83,16 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 			argp_error(state, "\"%s\" is not a number from 2 to %d", arg,
 				   RN_PLAN_DEVICES);
 		args->devices = (uint32_t)number;
+		return 0;
+	case OPT_INCAST:
+		if (!read_number(arg, &end, &number) || *end || number < 1 ||
+		    number > RN_INCAST_SENDERS)
+			argp_error(state, "\"%s\" is not a number from 1 to %d", arg,
+				   RN_INCAST_SENDERS);
+		args->incast.senders = (uint32_t)number;
+		return 0;
+	case OPT_PLOT:
+		args->incast.plot = arg;
 		return 0;
 	case 'f':
 		args->file = arg;
@@ -241,6 +262,11 @@ int rn_cmd_sim(int argc, char **argv)
 	int rc = 0;
 
 	argp_parse(&argp, argc, argv, 0, NULL, &args);
+	if (args.incast.senders) {
+		args.incast.seed = args.first;
+		args.incast.json = args.json;
+		return rn_sim_incast(&args.incast);
+	}
 	signal(SIGABRT, on_abort);
 	w = rn_world_new();
 	if (!w) {

@@ -75,14 +75,32 @@ static void print_counters(const struct stat_args *args, const struct rn_stats_c
 			       copy->page.counter[i], rn_stat_help[i]);
 }
 
+static const char *const cc_phase[] = { "none", "recovery", "additive", "hyper" };
+
+static const char *cc_phase_name(const struct rn_stats_qp *qp)
+{
+	return qp->cc_phase < RN_ARRAY_SIZE(cc_phase) ? cc_phase[qp->cc_phase] : "?";
+}
+
+/* What congestion control allows, if anything is said. */
+static void print_rate(const struct rn_stats_qp *qp)
+{
+	if (!qp->cc_rate)
+		printf(" %10s", "-");
+	else if (qp->cc_rate < 1000000)
+		printf(" %7.1fM/s", qp->cc_rate / 1e3);
+	else
+		printf(" %7.2fG/s", qp->cc_rate / 1e6);
+}
+
 static void print_qps(const struct rn_stats_copy *copy)
 {
 	char text[RN_GID_TEXT_MAX];
 
 	if (copy->qp_count == 0)
 		return;
-	printf("  %-8s %-10s %-5s %5s %5s %10s %10s %7s  %s\n", "QPN", "TYPE", "STATE",
-	       "SQ", "RQ", "SENT", "RECEIVED", "RESENT", "PEER");
+	printf("  %-8s %-10s %-5s %5s %5s %10s %10s %7s %10s  %s\n", "QPN", "TYPE",
+	       "STATE", "SQ", "RQ", "SENT", "RECEIVED", "RESENT", "RATE", "PEER");
 	for (uint32_t i = 0; i < copy->qp_count; i++) {
 		const struct rn_stats_qp *qp = &copy->qp[i];
 
@@ -91,6 +109,7 @@ static void print_qps(const struct rn_stats_copy *copy)
 		       qp->qpn, rn_qp_type_name(qp->type), rn_qp_state_name(qp->state),
 		       qp->sq_depth, qp->rq_depth, qp->tx_packets, qp->rx_packets,
 		       qp->retransmitted);
+		print_rate(qp);
 		if (qp->dest_qpn)
 			printf("  %s 0x%06" PRIx32, rn_gid_text(&qp->dest_gid, text),
 			       qp->dest_qpn);
@@ -123,6 +142,8 @@ static json_t *qp_json(const struct rn_stats_qp *qp)
 		"rcvd_pkts", (json_int_t)qp->rx_packets, "retransmitted_pkts",
 		(json_int_t)qp->retransmitted);
 
+	json_object_set_new(o, "cc_rate_kbps", json_integer(qp->cc_rate));
+	json_object_set_new(o, "cc_phase", json_string(cc_phase_name(qp)));
 	if (qp->dest_qpn) {
 		json_object_set_new(o, "dest_qpn", json_integer(qp->dest_qpn));
 		json_object_set_new(o, "dest_gid",

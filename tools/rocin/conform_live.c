@@ -280,7 +280,7 @@ static const char *why_not(const struct rn_live_target *t, const struct rn_scena
 {
 	if (s->ipv6)
 		return "of IPv6";
-	if (s->credits || s->exact)
+	if (s->credits || s->exact || s->cc)
 		return "of a device with other settings";
 	if (s->srqs)
 		return "of shared receive queues";

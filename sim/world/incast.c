@@ -1,0 +1,493 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* incast.c - senders that write to one receiver through one link, in virtual time. */
+#include "incast.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "heap.h"
+#include "rocin/icrc.h"
+#include "rocin/mr.h"
+
+enum {
+	PACKETS = 8192, /* under way at once */
+	CQES = 64,
+	WRITES = 4,	   /* posted and not complete, of each sender */
+	LENGTH = 1 << 18,  /* bytes of one */
+	BLOCK = 16 * 1024, /* for a queue pair */
+	PD = 1,
+	KEY = 0x100,
+	QPN = 0x110, /* of the first */
+	PSN = 1000,
+	DEVICES = RN_INCAST_SENDERS + 1, /* the last in use is the receiver */
+};
+
+#define MEMORY UINT64_C(0x10000000)
+#define RING UINT64_C(0x40000000)
+
+enum event {
+	BEGIN,	   /* arg: sender */
+	AT_SWITCH, /* arg: packet */
+	ARRIVAL,
+	SAMPLE,
+};
+
+struct packet {
+	struct rn_flow flow;
+	uint32_t from, to, len;
+	uint8_t bytes[RN_PACKET_MAX + RN_ICRC_LEN];
+};
+
+struct device {
+	struct rn_dev *dev;
+	struct rn_gid gid;
+	uint64_t stats[RN_STAT_COUNT];
+	struct rn_mr mr;
+	struct rn_cq cq;
+	struct rn_cqe ring[CQES];
+	struct rn_link up, down;
+	struct rn_qp *qp;  /* of a sender */
+	struct rn_qp *end; /* of a sender: the receiver's queue pair for it */
+};
+
+struct incast {
+	struct rn_incast_cfg cfg;
+	struct rn_incast_result *result;
+	rn_ns now;
+	uint32_t devices;
+	struct device device[DEVICES];
+	uint64_t bytes[RN_INCAST_SENDERS]; /* in this span */
+	uint64_t last[RN_INCAST_SENDERS];  /* in the last quarter */
+	uint32_t queue;			   /* most in this span */
+	struct rn_heap heap;
+	uint32_t free_packet[PACKETS], free_packets;
+	struct packet packet[PACKETS];
+};
+
+void rn_incast_defaults(struct rn_incast_cfg *cfg, uint32_t senders)
+{
+	*cfg = (struct rn_incast_cfg){
+		.senders = senders,
+		.cc = RN_CC_ON,
+		.link = { .rate = UINT64_C(10000000000),
+			  .delay = RN_USEC(2),
+			  .queue = 2000000,
+			  .ecn_min = 5000,
+			  .ecn_max = 200000,
+			  .ecn_ppm = 10000 },
+		.apart = RN_MSEC(5),
+		.end = RN_MSEC(100),
+		.sample = RN_USEC(500),
+		.seed = 1,
+	};
+}
+
+/* -------------------------------------------------------------------- memory */
+/* What the bytes are does not matter here; completions do. */
+static enum rn_mem_result mem_write(void *ctx, rn_iova dst, const void *src, uint32_t len,
+				    struct rn_mem_attr attr)
+{
+	struct device *d = ctx;
+
+	(void)attr;
+	if (dst >= RING && dst - RING + len <= sizeof(d->ring))
+		memcpy((uint8_t *)d->ring + (dst - RING), src, len);
+	return RN_MEM_DONE;
+}
+
+static enum rn_mem_result mem_read(void *ctx, void *dst, rn_iova src, uint32_t len,
+				   struct rn_mem_attr attr, uint64_t tag)
+{
+	(void)ctx, (void)src, (void)attr, (void)tag;
+	memset(dst, 0, len);
+	return RN_MEM_DONE;
+}
+
+static enum rn_mem_result mem_atomic(void *ctx, const struct rn_mem_atomic_req *req,
+				     uint64_t *orig, struct rn_mem_attr attr,
+				     uint64_t tag)
+{
+	(void)ctx, (void)req, (void)orig, (void)attr, (void)tag;
+	return RN_MEM_FAULT;
+}
+
+static const struct rn_mem_ops mem_ops = {
+	.always_done = true,
+	.write = mem_write,
+	.read = mem_read,
+	.atomic = mem_atomic,
+};
+
+/* ------------------------------------------------------------------- network */
+static void put(struct incast *x, rn_ns at, enum event what, uint32_t arg)
+{
+	bool there = rn_heap_put(&x->heap, at, what, arg);
+
+	assert(there);
+}
+
+static struct device *receiver(struct incast *x)
+{
+	return &x->device[x->cfg.senders];
+}
+
+static void leave(struct incast *x, uint32_t i)
+{
+	const struct packet *p = &x->packet[i];
+	struct rn_link_fate fate = rn_link_send(&x->device[p->from].up, x->now,
+						p->len + RN_LINK_FRAMING, false);
+
+	assert(!fate.lost);
+	put(x, fate.arrives_at, AT_SWITCH, i);
+}
+
+static void at_switch(struct incast *x, uint32_t i)
+{
+	struct packet *p = &x->packet[i];
+	struct device *to = &x->device[p->to];
+	struct rn_link_fate fate =
+		rn_link_send(&to->down, x->now, p->len + RN_LINK_FRAMING,
+			     (p->flow.tclass & RN_ECN_MASK) != RN_ECN_NOT_ECT);
+	uint32_t queued = rn_link_queued(&to->down, x->now);
+
+	if (to == receiver(x) && queued > x->queue)
+		x->queue = queued;
+	if (fate.lost) {
+		x->free_packet[x->free_packets++] = i;
+		return;
+	}
+	if (fate.marked)
+		p->flow.tclass |= RN_ECN_CE;
+	put(x, fate.arrives_at, ARRIVAL, i);
+}
+
+/* ------------------------------------------------------------------- devices */
+static void post(struct device *d, rn_ns now)
+{
+	const struct rn_sge sge = { .addr = MEMORY, .len = LENGTH, .lkey = KEY };
+	const struct rn_send_wr wr = { .opcode = RN_WR_RDMA_WRITE,
+				       .flags = RN_SEND_SIGNALED,
+				       .remote_addr = MEMORY,
+				       .rkey = KEY,
+				       .sg = &sge,
+				       .num_sge = 1 };
+
+	/* Fails once the queue pair has given up, which is counted. */
+	(void)rn_qp_post_send(d->dev, d->qp, now, &wr);
+}
+
+static void take_cqes(struct incast *x, struct device *d)
+{
+	for (;;) {
+		uint32_t index = atomic_load(&d->cq.consumer);
+		const struct rn_cqe *cqe = &d->ring[index % CQES];
+
+		if (cqe->ctl >> 32 != index / CQES + 1)
+			return;
+		atomic_store(&d->cq.consumer, index + 1);
+		if ((cqe->ctl & 0xff) == RN_WC_SUCCESS)
+			post(d, x->now);
+		else
+			x->result->failed++;
+	}
+}
+
+static void drain(struct incast *x, struct device *d)
+{
+	struct rn_event ev;
+	struct rn_tx tx;
+
+	take_cqes(x, d);
+	while (x->free_packets) {
+		uint32_t i = x->free_packet[x->free_packets - 1];
+		struct packet *p = &x->packet[i];
+		uint32_t len = rn_dev_transmit(d->dev, x->now, RN_TX_ALL, p->bytes,
+					       RN_PACKET_MAX, &tx);
+
+		if (!len)
+			break;
+		x->free_packets--;
+		p->flow = *tx.flow;
+		rn_icrc_seal_with(&p->flow, 0, p->bytes, len, &tx.part);
+		p->len = len + RN_ICRC_LEN;
+		p->from = (uint32_t)(d - x->device);
+		p->to = p->flow.dst.raw[15] - 1u;
+		leave(x, i);
+	}
+	while (rn_dev_event(d->dev, &ev))
+		;
+}
+
+static void arrive(struct incast *x, uint32_t i)
+{
+	struct packet *p = &x->packet[i];
+	struct device *d = &x->device[p->to];
+	const struct rn_rx rx = { .flow = &p->flow, .data = p->bytes, .len = p->len };
+
+	if (d == receiver(x)) {
+		x->bytes[p->from] += p->len + RN_LINK_FRAMING;
+		if (x->now >= x->cfg.end / 4 * 3)
+			x->last[p->from] += p->len + RN_LINK_FRAMING;
+	}
+	rn_dev_receive(d->dev, x->now, &rx, 1);
+	x->free_packet[x->free_packets++] = i;
+	drain(x, d);
+}
+
+static void begin(struct incast *x, uint32_t i)
+{
+	for (unsigned n = 0; n < WRITES; n++)
+		post(&x->device[i], x->now);
+	drain(x, &x->device[i]);
+}
+
+static uint32_t kbps_of(uint64_t bytes, rn_ns span)
+{
+	return (uint32_t)(bytes * 8000000 / (uint64_t)span);
+}
+
+static void sample(struct incast *x)
+{
+	struct rn_incast_result *r = x->result;
+
+	if (r->samples < RN_INCAST_SAMPLES) {
+		struct rn_incast_sample *s = &r->sample[r->samples++];
+
+		for (uint32_t i = 0; i < x->cfg.senders; i++)
+			s->kbps[i] = kbps_of(x->bytes[i], x->cfg.sample);
+		s->queue = x->queue;
+	}
+	if (x->queue > r->queue_max)
+		r->queue_max = x->queue;
+	if (x->now > x->cfg.end / 4 * 3 && x->queue > r->queue_last)
+		r->queue_last = x->queue;
+	memset(x->bytes, 0, sizeof(x->bytes));
+	x->queue = 0;
+	put(x, x->now + x->cfg.sample, SAMPLE, 0);
+}
+
+/* ------------------------------------------------------------------------ time */
+static void handle(struct incast *x, const struct rn_heap_item *item)
+{
+	switch ((enum event)item->what) {
+	case BEGIN:
+		begin(x, item->arg);
+		break;
+	case AT_SWITCH:
+		at_switch(x, item->arg);
+		break;
+	case ARRIVAL:
+		arrive(x, item->arg);
+		break;
+	case SAMPLE:
+		sample(x);
+		break;
+	}
+}
+
+static void expire(struct incast *x)
+{
+	for (struct device *d = x->device; d < x->device + x->devices; d++)
+		if (rn_dev_deadline(d->dev) <= x->now) {
+			rn_dev_expire(d->dev, x->now);
+			drain(x, d);
+		}
+}
+
+static void run(struct incast *x)
+{
+	for (;;) {
+		rn_ns heap = rn_heap_next(&x->heap), next = heap;
+
+		for (uint32_t i = 0; i < x->devices; i++)
+			if (rn_dev_deadline(x->device[i].dev) < next)
+				next = rn_dev_deadline(x->device[i].dev);
+		if (next > x->cfg.end)
+			return;
+		if (next > x->now)
+			x->now = next;
+		if (heap <= x->now) {
+			struct rn_heap_item item = rn_heap_take(&x->heap);
+
+			handle(x, &item);
+		} else {
+			expire(x);
+		}
+	}
+}
+
+/* ---------------------------------------------------------------------- set-up */
+static void start_device(struct incast *x, uint32_t i)
+{
+	struct device *d = &x->device[i];
+	const struct rn_link_cfg plain = { .rate = x->cfg.link.rate,
+					   .delay = x->cfg.link.delay };
+	struct rn_dev_cfg cfg = {
+		.gid_count = 1,
+		.ifindex = 7,
+		.mtu_max = RN_MTU_MAX,
+		.window_start = 192 << 10,
+		.window_min = 64 << 10,
+		.window_max = 1 << 20,
+		.read_window = 1 << 20,
+		.read_chunk = 1 << 18,
+		.cc = x->cfg.cc,
+		.cc_line = (uint32_t)(x->cfg.link.rate / 1000),
+		.mem = &mem_ops,
+		.mem_ctx = d,
+		.stats = d->stats,
+	};
+	const struct rn_mr_attr region = {
+		.key = KEY,
+		.pd = PD,
+		.va = MEMORY,
+		.length = LENGTH,
+		.iova_base = MEMORY,
+		.access = RN_ACCESS_LOCAL_WRITE | RN_ACCESS_REMOTE_WRITE,
+	};
+	int rc;
+
+	d->gid = (struct rn_gid){
+		{ [10] = 0xff, [11] = 0xff, [12] = 10, [15] = (uint8_t)(i + 1) }
+	};
+	cfg.gid[0] = d->gid;
+	rc = rn_dev_init(d->dev, &cfg) || rn_mr_init(&d->mr, &region);
+	assert(rc == 0);
+	rn_dev_add_mr(d->dev, &d->mr);
+	rn_cq_init(&d->cq, RING, CQES, d);
+	rn_link_init(&d->up, &plain, x->cfg.seed + i);
+	rn_link_init(&d->down, i == x->cfg.senders ? &x->cfg.link : &plain,
+		     x->cfg.seed + 100 + i);
+}
+
+static void bring_up(struct device *d, struct rn_qp *qp, const struct rn_gid *peer,
+		     uint32_t dest_qpn)
+{
+	static const uint32_t mask[] = {
+		RN_ATTR_PKEY_INDEX | RN_ATTR_PORT | RN_ATTR_ACCESS_FLAGS,
+		RN_ATTR_AV | RN_ATTR_PATH_MTU | RN_ATTR_DEST_QPN | RN_ATTR_RQ_PSN |
+			RN_ATTR_MAX_DEST_RD_ATOMIC | RN_ATTR_MIN_RNR_TIMER,
+		RN_ATTR_SQ_PSN | RN_ATTR_TIMEOUT | RN_ATTR_RETRY_CNT | RN_ATTR_RNR_RETRY |
+			RN_ATTR_MAX_RD_ATOMIC,
+	};
+	struct rn_qp_attr attr = {
+		.path_mtu = RN_MTU_MAX,
+		.rq_psn = PSN,
+		.sq_psn = PSN,
+		.dest_qpn = dest_qpn,
+		.access = RN_ACCESS_REMOTE_WRITE,
+		.port_num = 1,
+		.timeout = 14,
+		.retry_cnt = 7,
+		.rnr_retry = 7,
+		.av = { .dgid = *peer, .hop_limit = 64 },
+	};
+
+	for (unsigned i = 0; i < RN_ARRAY_SIZE(mask); i++) {
+		int rc;
+
+		attr.state = (enum rn_qp_state)(RN_QPS_INIT + i);
+		rc = rn_qp_modify(d->dev, qp, 0, &attr, RN_ATTR_STATE | mask[i]);
+		assert(rc == 0);
+	}
+}
+
+static struct rn_qp *create(struct device *d, uint32_t qpn, void *block)
+{
+	const struct rn_qp_init init = {
+		.type = RN_QPT_RC,
+		.qpn = qpn,
+		.pd = PD,
+		.send_cq = &d->cq,
+		.recv_cq = &d->cq,
+		.max_send_wr = 2 * WRITES,
+		.max_send_sge = 1,
+	};
+
+	assert(rn_qp_size(d->dev, &init) <= BLOCK);
+	return rn_qp_create(d->dev, block, &init);
+}
+
+static void start(struct incast *x, uint8_t *blocks)
+{
+	for (uint32_t i = PACKETS; i--;)
+		x->free_packet[x->free_packets++] = i;
+	for (uint32_t i = 0; i < x->devices; i++)
+		start_device(x, i);
+	for (uint32_t i = 0; i < x->cfg.senders; i++, blocks += 2 * (size_t)BLOCK) {
+		struct device *from = &x->device[i], *to = receiver(x);
+
+		/* Slots of the receiver: each sender has a window of its own. */
+		from->qp = create(from, QPN, blocks);
+		from->end = create(to, QPN + i, blocks + BLOCK);
+		bring_up(from, from->qp, &to->gid, QPN + i);
+		bring_up(to, from->end, &from->gid, QPN);
+		put(x, (rn_ns)i * x->cfg.apart, BEGIN, i);
+	}
+	put(x, x->cfg.sample, SAMPLE, 0);
+}
+
+static void finish(struct incast *x)
+{
+	for (uint32_t i = 0; i < x->cfg.senders; i++) {
+		rn_qp_destroy(x->device[i].dev, x->device[i].qp);
+		rn_qp_destroy(receiver(x)->dev, x->device[i].end);
+	}
+	for (struct device *d = x->device; d < x->device + x->devices; d++) {
+		rn_dev_remove_mr(d->dev, &d->mr);
+		rn_cq_fini(d->dev, &d->cq);
+		rn_dev_fini(d->dev);
+	}
+}
+
+/* ---------------------------------------------------------------------- result */
+static void judge(struct incast *x)
+{
+	struct rn_incast_result *r = x->result;
+	const rn_ns span = x->cfg.end - x->cfg.end / 4 * 3;
+	uint64_t sum = 0, squares = 0;
+
+	for (uint32_t i = 0; i < x->cfg.senders; i++) {
+		r->share[i] = kbps_of(x->last[i], span);
+		sum += r->share[i];
+		squares += (uint64_t)r->share[i] * r->share[i];
+		r->retransmitted += x->device[i].stats[RN_STAT_RETRANSMITTED];
+	}
+	r->fairness =
+		squares ? (uint32_t)(sum * sum / x->cfg.senders * 1000 / (squares / 1000))
+			: 0;
+	r->used = (uint32_t)(sum * 1000000000 / x->cfg.link.rate);
+	r->delivered = receiver(x)->down.packets;
+	r->dropped = receiver(x)->down.dropped;
+	r->marked = receiver(x)->down.marked;
+	r->cnps = receiver(x)->stats[RN_STAT_NP_CNP_SENT];
+}
+
+int rn_incast_run(const struct rn_incast_cfg *cfg, struct rn_incast_result *r)
+{
+	const size_t dev = (rn_dev_size() + 63) & ~(size_t)63;
+	struct incast *x = calloc(1, sizeof(*x));
+	uint8_t *at =
+		aligned_alloc(64, DEVICES * dev + (size_t)2 * RN_INCAST_SENDERS * BLOCK);
+
+	assert(cfg->senders >= 1 && cfg->senders <= RN_INCAST_SENDERS);
+	if (!x || !at) {
+		free(x);
+		free(at);
+		return -ENOMEM;
+	}
+	*r = (struct rn_incast_result){ .cfg = *cfg };
+	x->cfg = *cfg;
+	x->result = r;
+	x->devices = cfg->senders + 1;
+	for (uint32_t i = 0; i < DEVICES; i++)
+		x->device[i].dev = (struct rn_dev *)(void *)(at + i * dev);
+	start(x, at + DEVICES * dev);
+	run(x);
+	judge(x);
+	finish(x);
+	free(x);
+	free(at);
+	return 0;
+}
