@@ -313,6 +313,7 @@ static void forge(struct world *w)
 
 	if (bits >= 0xe0 && !(bits & 4))
 		flow.dst = w->group;
+	flow.tclass = bits >> 3 & 3; /* ECN */
 	rn_qp_query(w->qp[i], &attr);
 	if (shape & 1)
 		len = take_len(w) % (MTU + 8);

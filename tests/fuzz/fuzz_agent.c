@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* fuzz_agent.c - what whoever connects to `rocin conform --agent' may say. Whatever that
+ * is, each line has one answer of known form, and with the connection everything goes
+ * that it made.
+ */
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "agent.h"
+#include "fake_verbs.h"
+#include "script.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+enum {
+	GOOD_LINES = 8, /* that a scenario begins with, see below */
+};
+
+/* The answer is there at once: both ends are ours. */
+static void take_answer(int fd)
+{
+	char text[2 * RN_CONFORM_LINE];
+	ssize_t n = recv(fd, text, sizeof(text), MSG_DONTWAIT);
+
+	require(n >= 3 && n <= RN_CONFORM_LINE && text[n - 1] == '\n');
+	require(memchr(text, '\n', (size_t)n) == text + n - 1);
+	require(memcmp(text, "ok", 2) == 0 || memcmp(text, "no ", 3) == 0);
+}
+
+/* A script has a start like that of a tester, as far as it wants. */
+static void begin(struct script *s, int fd)
+{
+	static const char *const lines[GOOD_LINES] = {
+		"hello 1\n",
+		"begin 80 0 1ffff0000\n",
+		"mr 1000 ffffffffffffffff f 1\n",
+		"mr 20 10000 f 2\n",
+		"qp 2 1 10 10\n",
+		"qp 2 2 1 1\n",
+		"arm 1 0\n",
+		"dereg 1\n",
+	};
+	uint8_t which = take8(s);
+
+	for (unsigned i = 0; i < GOOD_LINES; i++)
+		if (which & 1u << i)
+			require(send(fd, lines[i], strlen(lines[i]), 0) > 0);
+}
+
+static void serve(struct rn_agent *a, int ours, int theirs)
+{
+	struct rn_conform_wire w = { .fd = ours };
+	struct rn_conform_line l;
+
+	while (!rn_conform_receive(&w, &l, 0)) {
+		rn_agent_answer(a, &l);
+		require(l.count <= RN_CONFORM_NUMBERS);
+		require(rn_conform_send(&w, &l) == 0);
+		take_answer(theirs);
+	}
+	rn_agent_clear(a);
+	require(fake_objects() == 0);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static struct rn_agent agent;
+	struct script s = { data, data + size };
+	int fd[2];
+
+	agent = (struct rn_agent){ .ctx = fake_context() };
+	require(socketpair(AF_UNIX, SOCK_STREAM, 0, fd) == 0);
+	fake_fail(take8(&s));
+	begin(&s, fd[1]);
+	if (!script_is_over(&s))
+		require(send(fd[1], s.at, script_left(&s), MSG_DONTWAIT) ==
+			(ssize_t)script_left(&s));
+	require(shutdown(fd[1], SHUT_WR) == 0);
+	serve(&agent, fd[0], fd[1]);
+	close(fd[0]);
+	close(fd[1]);
+	return 0;
+}
