@@ -25,6 +25,7 @@ static const struct {
 	{ RN_F_RD, RN_ATTR_MAX_RD_ATOMIC },
 	{ RN_F_DEST_RD, RN_ATTR_MAX_DEST_RD_ATOMIC },
 	{ RN_F_ACCESS, RN_ATTR_ACCESS_FLAGS },
+	{ RN_F_CUR, RN_ATTR_CUR_STATE },
 	{ RN_F_ALT, RN_ATTR_ALT_PATH },
 	{ RN_F_MIG, RN_ATTR_PATH_MIG_STATE },
 	{ RN_F_DRAIN_EVENT, RN_ATTR_EN_SQD_ASYNC_NOTIFY },
@@ -47,6 +48,7 @@ struct rn_qp_attr rn_scene_attr(const struct rn_scene_names *n,
 {
 	return (struct rn_qp_attr){
 		.state = (enum rn_qp_state)rn_scn_get(l, RN_F_STATE, RN_QPS_RESET),
+		.cur_state = (enum rn_qp_state)rn_scn_get(l, RN_F_CUR, RN_QPS_RESET),
 		.path_mtu = (uint32_t)rn_scn_get(l, RN_F_MTU, 1024),
 		.qkey = (uint32_t)rn_scn_get(l, RN_F_QKEY, 0),
 		.rq_psn = (uint32_t)rn_scn_get(l, RN_F_EPSN, 0),
@@ -95,7 +97,7 @@ static uint32_t step_mask(enum rn_qp_type type, enum rn_qp_state to)
 
 uint32_t rn_scene_attr_mask(const struct rn_scn_line *l)
 {
-	uint32_t mask = 0;
+	uint32_t mask = (uint32_t)rn_scn_get(l, RN_F_WITH, 0);
 
 	for (size_t i = 0; i < RN_ARRAY_SIZE(attribute); i++)
 		if (rn_scn_has(l, attribute[i].field))

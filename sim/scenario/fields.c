@@ -16,8 +16,8 @@ const char *const rn_scn_verb_name[RN_SCN_VERBS] = {
 	[RN_SCN_WC] = "wc",	    [RN_SCN_EVENT] = "event",	[RN_SCN_STATE] = "state",
 	[RN_SCN_CHECK] = "check",   [RN_SCN_COUNT] = "count",	[RN_SCN_QUIET] = "quiet",
 	[RN_SCN_END] = "end",	    [RN_SCN_MW] = "mw",		[RN_SCN_SRQ] = "srq",
-	[RN_SCN_HOLD] = "hold",	    [RN_SCN_GO] = "go",		[RN_SCN_LIMIT] = "limit",
-	[RN_SCN_JOIN] = "join",	    [RN_SCN_LEAVE] = "leave",
+	[RN_SCN_UNMAP] = "unmap",   [RN_SCN_HOLD] = "hold",	[RN_SCN_GO] = "go",
+	[RN_SCN_LIMIT] = "limit",   [RN_SCN_JOIN] = "join",	[RN_SCN_LEAVE] = "leave",
 };
 
 const struct rn_scn_word rn_scn_qp_types[] = {
@@ -135,6 +135,14 @@ static const struct rn_scn_word mig_states[] = {
 	{ NULL, 0 },
 };
 
+static const struct rn_scn_word attributes[] = {
+	{ "pkey", RN_ATTR_PKEY_INDEX },
+	{ "port", RN_ATTR_PORT },
+	{ "av", RN_ATTR_AV },
+	{ "dest", RN_ATTR_DEST_QPN },
+	{ NULL, 0 },
+};
+
 static const struct rn_scn_word placements[] = {
 	{ "global", RN_FLUSH_GLOBAL },
 	{ "persistent", RN_FLUSH_PERSISTENT },
@@ -239,6 +247,8 @@ const struct rn_scn_field_info rn_scn_fields[RN_F_COUNT] = {
 	[RN_F_TO] =         { "to",         RN_SCN_WORD,    receivers, WIRE | V(POST) },
 	[RN_F_ALT] =        { "alt",        RN_SCN_WORD,    senders, ATTR },
 	[RN_F_MIG] =        { "mig",        RN_SCN_WORD,    mig_states, V(MODIFY) | V(QUERY) },
+	[RN_F_CUR] =        { "cur",        RN_SCN_WORD,    rn_scn_states, V(MODIFY) },
+	[RN_F_WITH] =       { "with",       RN_SCN_WORDS,   attributes, V(MODIFY) },
 	[RN_F_PLACEMENT] =  { "placement",  RN_SCN_WORDS,   placements, WIRE | V(POST) },
 	[RN_F_SELECT] =     { "select",     RN_SCN_WORD,    selectivities, WIRE | V(POST) },
 	[RN_F_ERROR] =      { "error",      RN_SCN_WORD,    errors, V(POST) | V(RECV) | V(MODIFY) | V(MR) | V(LIMIT) },

@@ -223,6 +223,7 @@ static bool parse_subject(struct rn_scn_parser *p, struct rn_tokens *w,
 	case RN_SCN_GO:
 		return true;
 	case RN_SCN_DEREG:
+	case RN_SCN_UNMAP:
 		return parse_object(w, s->mr, s->mrs, &l->subject, "a region");
 	case RN_SCN_CHECK:
 		return rn_scn_parse_field(p, w, l, RN_F_AT);

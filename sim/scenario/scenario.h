@@ -46,6 +46,7 @@ enum rn_scn_verb {
 	RN_SCN_MODIFY,
 	RN_SCN_REVIVE, /* from RESET to a state, as the declaration did */
 	RN_SCN_DEREG,
+	RN_SCN_UNMAP, /* a region's memory goes, the region stays */
 	RN_SCN_ARM,   /* a queue of completions */
 	RN_SCN_LIMIT, /* of an SRQ */
 	RN_SCN_HOLD,  /* no packet leaves until `go` */
@@ -130,8 +131,10 @@ enum rn_scn_field {
 	RN_F_FROM,
 	RN_F_ERROR,
 	RN_F_TO,
-	RN_F_ALT, /* where the alternate path goes */
-	RN_F_MIG, /* state of path migration */
+	RN_F_ALT,  /* where the alternate path goes */
+	RN_F_MIG,  /* state of path migration */
+	RN_F_CUR,  /* state that the program believes in */
+	RN_F_WITH, /* attributes that are given with a good value */
 	RN_F_PLACEMENT,
 	RN_F_SELECT,
 	RN_F_IS,  /* what memory holds */

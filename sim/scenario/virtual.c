@@ -29,6 +29,14 @@ void rn_virtual_free(struct rn_virtual *v)
 }
 
 /* --------------------------------------------------------------------- memory */
+static bool is_unmapped(const struct rn_virtual *v, uint64_t offset)
+{
+	for (unsigned i = 0; i < v->s->mrs; i++)
+		if (v->unmapped[i] && offset - v->offset[i] < v->length[i])
+			return true;
+	return false;
+}
+
 /* Bytes of a region or a ring; NULL: nothing is there. */
 static uint8_t *at_address(struct rn_virtual *v, rn_iova addr, uint32_t len)
 {
@@ -39,7 +47,8 @@ static uint8_t *at_address(struct rn_virtual *v, rn_iova addr, uint32_t len)
 			return (uint8_t *)v->ring[i] + offset;
 	}
 	if (addr - RN_VIRTUAL_BASE < sizeof(v->memory) &&
-	    len <= sizeof(v->memory) - (addr - RN_VIRTUAL_BASE))
+	    len <= sizeof(v->memory) - (addr - RN_VIRTUAL_BASE) &&
+	    !is_unmapped(v, addr - RN_VIRTUAL_BASE))
 		return v->memory + (addr - RN_VIRTUAL_BASE);
 	return NULL;
 }

@@ -269,6 +269,8 @@ int rn_virtual_call(void *ctx, const struct rn_scn_line *l)
 	else if (l->verb == RN_SCN_LIMIT)
 		rc = rn_srq_set_limit(v->srq[l->subject],
 				      (uint32_t)rn_scn_get(l, RN_F_BELOW, 0));
+	else if (l->verb == RN_SCN_UNMAP)
+		v->unmapped[l->subject] = true;
 	else if (l->verb == RN_SCN_HOLD || l->verb == RN_SCN_GO)
 		v->held = l->verb == RN_SCN_HOLD;
 	else if (l->verb == RN_SCN_JOIN || l->verb == RN_SCN_LEAVE)

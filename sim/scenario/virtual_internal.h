@@ -32,7 +32,8 @@ struct rn_virtual {
 	uint64_t offset[RN_SCN_MRS]; /* of the region in memory */
 	uint64_t length[RN_SCN_MRS];
 	bool gone[RN_SCN_MRS]; /* deregistered, or never registered */
-	unsigned regions;      /* that were gone through */
+	bool unmapped[RN_SCN_MRS];
+	unsigned regions; /* that were gone through */
 
 	struct rn_cq cq[2]; /* sends, receives */
 	struct rn_cqe ring[2][RN_VIRTUAL_CQES];
