@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "fd.h"
+#include "path_mtu.h"
 #include "place.h"
 #include "provider.h"
 
@@ -192,7 +193,7 @@ int rnp_query_port(struct ibv_context *context, uint8_t port_num,
 	*attr = (struct ibv_port_attr){
 		.state = up ? IBV_PORT_ACTIVE : IBV_PORT_DOWN,
 		.max_mtu = IBV_MTU_4096,
-		.active_mtu = mtu_code(rn_netdev_path_mtu(dev->mtu)),
+		.active_mtu = mtu_code(rnp_port_mtu(dev)),
 		.gid_tbl_len = RN_GID_MAX,
 		.port_cap_flags = IBV_PORT_CM_SUP,
 		.max_msg_sz = (uint32_t)RN_MSG_MAX,

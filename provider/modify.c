@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* modify.c - attributes and states of queue pairs: ibv_modify_qp(), ibv_query_qp(). */
+#include "path_mtu.h"
 #include "provider.h"
 #include "qp_attr.h"
 
@@ -17,6 +18,21 @@ static uint32_t applicable(enum ibv_qp_type type, uint32_t mask)
 	return mask;
 }
 
+/* A path that is too narrow for the packets of the QP would swallow them one and all. */
+static bool paths_carry(struct rnp_qp *qp, const struct rn_qp_attr *attr, uint32_t mask)
+{
+	const struct rn_netdev *dev = rnp_engine_netdev(qp->ctx->engine);
+	struct rn_qp_attr now;
+	uint32_t mtu;
+
+	if (!(mask & (IBV_QP_AV | IBV_QP_ALT_PATH)))
+		return true;
+	rn_qp_query(qp->core, &now);
+	mtu = mask & IBV_QP_PATH_MTU ? attr->path_mtu : now.path_mtu;
+	return (!(mask & IBV_QP_AV) || rnp_path_carries(dev, &attr->av, mtu)) &&
+	       (!(mask & IBV_QP_ALT_PATH) || rnp_path_carries(dev, &attr->alt.av, mtu));
+}
+
 int rnp_modify_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int attr_mask)
 {
 	struct rnp_qp *qp = to_rnp_qp(base);
@@ -31,6 +47,8 @@ int rnp_modify_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int attr_mask)
 		return EOPNOTSUPP;
 	cancel = rnp_enter(e);
 	rc = rnp_qp_attr_from(rnp_engine_netdev(e), attr, mask, &core_attr);
+	if (!rc && !paths_carry(qp, &core_attr, mask))
+		rc = -EINVAL;
 	if (rc)
 		goto out;
 	/* The peer gets the acknowledgements that ERR or RESET would forget. */

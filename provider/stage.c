@@ -2,9 +2,11 @@
 /* stage.c - joins the packets that the core builds into super-packets. */
 #include "stage.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <string.h>
 
+#include "log.h"
 #include "rocin/icrc.h"
 
 static_assert(sizeof(struct rn_flow) == 40, "compared as bytes: no padding");
@@ -31,6 +33,26 @@ static void count_dropped(struct rnp_stage *s, uint32_t packets)
 {
 	uint64_t *n = &s->stats[RN_STAT_TX_DROPPED];
 
+	__atomic_store_n(n, *n + packets, __ATOMIC_RELAXED);
+}
+
+/* The link has got a smaller MTU, or a router on the way has one: a path MTU that was
+ * right when the QP was connected is not any more. One line is enough; the counter goes
+ * on.
+ */
+static void count_too_long(struct rnp_stage *s, uint32_t packets)
+{
+	uint64_t *n = &s->stats[RN_STAT_TX_TOO_LONG];
+	const struct rn_gid *dst = &s->label.flow.dst;
+	bool ipv4 = rn_gid_is_ipv4(dst);
+	char text[INET6_ADDRSTRLEN];
+
+	if (*n == 0 && inet_ntop(ipv4 ? AF_INET : AF_INET6, dst->raw + (ipv4 ? 12 : 0),
+				 text, sizeof(text)))
+		rn_log(RN_LOG_WARN,
+		       "a packet of %u bytes is too long for the way to %s: the path MTU "
+		       "of its queue pair is more than the network carries now",
+		       s->seg_len, text);
 	__atomic_store_n(n, *n + packets, __ATOMIC_RELAXED);
 }
 
@@ -146,7 +168,9 @@ int rnp_stage_flush(struct rnp_stage *s, const struct rn_net *net)
 	err = net->ops->transmit(net->ctx, &super);
 	if (err == -EAGAIN)
 		return err;
-	if (err)
+	if (err == -EMSGSIZE)
+		count_too_long(s, s->count);
+	else if (err)
 		count_dropped(s, s->count);
 	/* A packet behind it stays where it is. */
 	s->start = s->next_len > 0 ? s->start + s->len : 0;

@@ -34,7 +34,7 @@ struct rnp_stage {
 	struct rn_dev *dev;
 	const struct rn_gid
 		*gid;	 /* table of RN_GID_MAX; which socket a source stands for */
-	uint64_t *stats; /* TX_DROPPED is written */
+	uint64_t *stats; /* TX_DROPPED, TX_TOO_LONG are written */
 
 	struct rnp_label label; /* of the open super-packet */
 	uint32_t start;		/* of it in buf */

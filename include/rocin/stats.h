@@ -63,6 +63,7 @@
 	X(RX_DROPPED,          "rx_dropped",                   "packets dropped as the transport rules say (UC, UD, duplicates, stale responses)") \
 	X(RX_NO_RECV,          "rx_no_recv",                   "UC or UD messages dropped: no receive posted or too short") \
 	X(TX_DROPPED,          "tx_dropped",                   "packets that the socket refused")                \
+	X(TX_TOO_LONG,         "tx_too_long",                  "packets dropped: longer than the way to their destination carries") \
 	X(SOCK_OVERFLOW,       "rx_sock_overflow",             "packets that the kernel dropped: receive buffer full") \
 	X(FAULT_DROPPED,       "fault_dropped",                "packets dropped on purpose by fault injection")  \
 	X(MEM_FAULT,           "mem_fault",                    "accesses to registered memory that is gone")     \

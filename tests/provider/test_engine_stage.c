@@ -277,6 +277,17 @@ static void packets_that_the_socket_refuses_are_counted(void **state)
 	assert_int_equal(stats[RN_STAT_TX_DROPPED], 10);
 }
 
+static void packets_too_long_for_their_way_are_counted_apart(void **state)
+{
+	(void)state;
+	give(10, 100, 0, 0x101);
+	answer = -EMSGSIZE;
+	send_all();
+	assert_int_equal(sent_count, 0);
+	assert_int_equal(stats[RN_STAT_TX_TOO_LONG], 10);
+	assert_int_equal(stats[RN_STAT_TX_DROPPED], 0);
+}
+
 static void packets_of_an_address_that_is_gone_are_counted(void **state)
 {
 	(void)state;
@@ -313,6 +324,7 @@ int main(void)
 		test(packets_to_a_group_leave_one_by_one),
 		test(full_socket_loses_and_doubles_nothing),
 		test(packets_that_the_socket_refuses_are_counted),
+		test(packets_too_long_for_their_way_are_counted_apart),
 		test(packets_of_an_address_that_is_gone_are_counted),
 		test(bounded_call_goes_on_where_it_stopped),
 	};

@@ -305,7 +305,8 @@ static const char *why_not(const struct rn_live_target *t, const struct rn_scena
 		if (l->verb == RN_SCN_POST &&
 		    rn_scn_get(l, RN_F_KIND, RN_WR_SEND) > RN_WR_SEND_WITH_INV)
 			return "of requests that are posted by ibv_wr_*() only";
-		if (l->verb == RN_SCN_HOLD || l->verb == RN_SCN_UNMAP || rn_scn_has(l, RN_F_ID))
+		if (l->verb == RN_SCN_HOLD || l->verb == RN_SCN_UNMAP ||
+		    rn_scn_has(l, RN_F_ID))
 			return "of what a socket cannot do";
 		if (rn_scn_has(l, RN_F_CUR) || rn_scn_has(l, RN_F_WITH))
 			return "the agent gives attributes by the names of the fields";

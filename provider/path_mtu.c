@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* path_mtu.c - what the network carries now. */
+#include "path_mtu.h"
+
+#include <net/if.h>
+#include <netinet/in.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+
+#include "fd_close.h"
+#include "log.h"
+#include "rocin/wire.h"
+
+enum {
+	IPV4_LEN = 20,
+	IPV6_LEN = 40,
+	UDP_LEN = 8,
+	/* Of a packet with a full payload: a WRITE Only with immediate, over XRC. */
+	HEADERS = UDP_LEN + RN_BTH_LEN + RN_XRCETH_LEN + RN_RETH_LEN + RN_IMM_LEN +
+		  RN_ICRC_LEN,
+};
+
+uint32_t rnp_port_mtu(const struct rn_netdev *dev)
+{
+	uint32_t mtu = rn_netdev_path_mtu(dev->mtu), now = mtu;
+	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	struct ifreq req = { 0 };
+
+	if (fd < 0)
+		return mtu;
+	memcpy(req.ifr_name, dev->ifname, sizeof(req.ifr_name));
+	if (ioctl(fd, SIOCGIFMTU, &req) == 0)
+		now = rn_netdev_path_mtu((uint32_t)req.ifr_mtu);
+	rn_fd_close(fd);
+	if (now == 0) /* no path MTU is as small as that */
+		now = 256;
+	return now < mtu ? now : mtu;
+}
+
+union address {
+	struct sockaddr sa;
+	struct sockaddr_in in;
+	struct sockaddr_in6 in6;
+};
+
+static socklen_t fill(union address *a, const struct rn_gid *gid, uint32_t ifindex,
+		      uint16_t port)
+{
+	if (rn_gid_is_ipv4(gid)) {
+		a->in = (struct sockaddr_in){ .sin_family = AF_INET,
+					      .sin_port = htons(port) };
+		memcpy(&a->in.sin_addr, gid->raw + 12, 4);
+		return sizeof(a->in);
+	}
+	a->in6 = (struct sockaddr_in6){ .sin6_family = AF_INET6,
+					.sin6_port = htons(port) };
+	memcpy(&a->in6.sin6_addr, gid->raw, 16);
+	if (rn_gid_is_link_local(gid))
+		a->in6.sin6_scope_id = ifindex;
+	return sizeof(a->in6);
+}
+
+/* MTU of the way from one address to another, IP header included; 0: nobody knows. */
+static uint32_t way_mtu(const struct rn_gid *src, const struct rn_gid *dst,
+			uint32_t ifindex)
+{
+	bool ipv4 = rn_gid_is_ipv4(dst);
+	int fd = socket(ipv4 ? AF_INET : AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	int mtu = 0;
+	socklen_t len;
+	union address a;
+
+	if (fd < 0)
+		return 0;
+	len = fill(&a, src, ifindex, 0); /* the route may depend on it */
+	if (bind(fd, &a.sa, len) == 0) {
+		len = fill(&a, dst, ifindex, RN_ROCE_PORT);
+		if (connect(fd, &a.sa, len) == 0) {
+			len = sizeof(mtu);
+			if (getsockopt(fd, ipv4 ? IPPROTO_IP : IPPROTO_IPV6,
+				       ipv4 ? IP_MTU : IPV6_MTU, &mtu, &len) < 0)
+				mtu = 0;
+		}
+	}
+	rn_fd_close(fd);
+	return mtu > 0 ? (uint32_t)mtu : 0;
+}
+
+bool rnp_path_carries(const struct rn_netdev *dev, const struct rn_av *av,
+		      uint32_t path_mtu)
+{
+	uint32_t ip = rn_gid_is_ipv4(&av->dgid) ? IPV4_LEN : IPV6_LEN;
+	uint32_t mtu = way_mtu(&dev->gid[av->sgid_index], &av->dgid, dev->ifindex);
+
+	if (mtu == 0 || mtu >= ip + HEADERS + path_mtu)
+		return true;
+	rn_log(RN_LOG_WARN,
+	       "%s: a path MTU of %u bytes is refused: packets of %u bytes go to its "
+	       "peer "
+	       "at most",
+	       dev->ibdev, path_mtu, mtu);
+	return false;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* path_mtu.h - what the network carries now, which may be less than when it was asked. */
+#ifndef RNP_PATH_MTU_H
+#define RNP_PATH_MTU_H
+
+#include "rocin/netdev.h"
+#include "rocin/work_request.h"
+
+/**
+ * rnp_port_mtu() - Path MTU that the interface of a device carries now
+ *
+ * Return: bytes, 256 .. 4096, never more than when the device was opened: its buffers are
+ *	   made for that. The same if the interface cannot be asked.
+ */
+uint32_t rnp_port_mtu(const struct rn_netdev *dev);
+
+/**
+ * rnp_path_carries() - Does the kernel send packets of a path MTU to an address?
+ * @av:		Address vector of @dev
+ * @path_mtu:	Bytes of payload
+ *
+ * The interface may have become narrower, the route may have an MTU of its own, or a
+ * router may have said that it carries less. No packet is sent.
+ *
+ * Return: false if it would refuse them; true if not, or if that cannot be found out.
+ */
+bool rnp_path_carries(const struct rn_netdev *dev, const struct rn_av *av,
+		      uint32_t path_mtu);
+
+#endif /* RNP_PATH_MTU_H */
