@@ -23,6 +23,7 @@ static enum rn_wc_opcode send_opcode(enum rn_wr_opcode op)
 	switch ((int)op) {
 	case RN_WR_SEND:
 	case RN_WR_SEND_WITH_IMM:
+	case RN_WR_SEND_WITH_INV:
 		return RN_WC_SEND;
 	case RN_WR_RDMA_READ:
 		return RN_WC_RDMA_READ;
@@ -34,6 +35,10 @@ static enum rn_wc_opcode send_opcode(enum rn_wr_opcode op)
 		return RN_WC_ATOMIC_WRITE;
 	case RN_WR_FLUSH:
 		return RN_WC_FLUSH;
+	case RN_WR_BIND_MW:
+		return RN_WC_BIND_MW;
+	case RN_WR_LOCAL_INV:
+		return RN_WC_LOCAL_INV;
 	default:
 		return RN_WC_RDMA_WRITE;
 	}
@@ -71,6 +76,10 @@ static void check_effect(struct rn_world *w, struct rn_w_end *e, const struct rn
 		return;
 	case RN_WR_FLUSH:
 		return;
+	case RN_WR_BIND_MW:
+	case RN_WR_LOCAL_INV:
+		rn_w_key_changed(w, e, wr);
+		return;
 	case RN_WR_ATOMIC_WRITE:
 	case RN_WR_RDMA_WRITE:
 	case RN_WR_RDMA_WRITE_WITH_IMM:
@@ -99,7 +108,12 @@ static void succeed(struct rn_world *w, struct rn_w_end *e, const struct rn_w_wr
 	if (!rn_w_is_reliable(e))
 		return;
 	check_effect(w, e, wr);
-	rn_w_slot_close(device_of(w, e->peer), wr->remote_slot);
+	if (wr->opcode == RN_WR_BIND_MW || wr->opcode == RN_WR_LOCAL_INV)
+		return;
+	if (wr->key)
+		rn_w_key_done(w, e, wr);
+	else
+		rn_w_slot_close(device_of(w, e->peer), wr->remote_slot);
 }
 
 /* May @wr end like this, after all that has happened? */
@@ -118,7 +132,11 @@ static bool is_allowed(struct rn_world *w, const struct rn_w_end *e,
 		return rn_w_is_reliable(e) &&
 		       (peer_gone || e->pair->troubles - wr->troubles > p->retry);
 	case RN_WC_REM_ACCESS_ERR:
-		return wr->bad;
+		return wr->bad || rn_w_key_is_gone(e, wr);
+	case RN_WC_MW_BIND_ERR:
+		return wr->bad && wr->opcode == RN_WR_BIND_MW;
+	case RN_WC_LOC_QP_OP_ERR:
+		return wr->bad && wr->opcode == RN_WR_LOCAL_INV;
 	case RN_WC_RNR_RETRY_EXC_ERR:
 		return p->rnr_retry < 7 && e->rnrs - wr->rnrs > p->rnr_retry;
 	default:
@@ -197,7 +215,7 @@ static void check_message(struct rn_world *w, struct rn_w_end *e,
 	const struct rn_w_wr *sent =
 		&from->expected[e->messages_got % RN_ARRAY_SIZE(from->expected)];
 	bool write = sent->opcode == RN_WR_RDMA_WRITE_WITH_IMM;
-	bool imm = sent->opcode != RN_WR_SEND;
+	bool imm = sent->opcode == RN_WR_SEND_WITH_IMM || write;
 	unsigned long long id = sent->id;
 
 	if (e->messages_got >= from->messages_sent) {
@@ -208,6 +226,8 @@ static void check_message(struct rn_world *w, struct rn_w_end *e,
 	if (opcode_of(cqe) != (write ? RN_WC_RECV_RDMA_WITH_IMM : RN_WC_RECV) ||
 	    imm != !!(cqe->ctl >> 16 & RN_WC_WITH_IMM) || (imm && cqe->imm != sent->imm))
 		rn_w_fail(w, "QP %x receives %llu as something else", e->qpn, id);
+	if (sent->opcode == RN_WR_SEND_WITH_INV)
+		rn_w_key_invalidated(w, e, sent, cqe);
 	if (cqe->byte_len != sent->len)
 		rn_w_fail(w, "QP %x receives %u bytes of %llu, which has %u", e->qpn,
 			  cqe->byte_len, id, sent->len);
@@ -243,6 +263,8 @@ static void check_recv(struct rn_world *w, struct rn_w_end *e, const struct rn_c
 		check_any_message(w, e, wr, cqe);
 	else if (status == RN_WC_SUCCESS)
 		check_message(w, e, wr, cqe);
+	else if (status == RN_WC_REM_ACCESS_ERR && e->peer->bad_posted)
+		e->may_flush = true; /* WRITE with immediate by a key that is none */
 	else if (status != RN_WC_WR_FLUSH_ERR || !e->may_flush)
 		rn_w_fail(w,
 			  "QP %x completes a receive with status %u, for which there was "

@@ -117,6 +117,7 @@ static void create(struct rn_world *w, struct rn_w_end *e)
 
 static void forget(struct rn_world *w, struct rn_w_end *e)
 {
+	rn_w_keys_destroy(e);
 	rn_w_mem_forget(&w->device[e->dev], e->qpn, !e->qp);
 	rn_w_slot_close_all(&w->device[e->dev], e->qpn);
 	e->sq.head = e->sq.tail = e->rq.head = e->rq.tail = 0;
@@ -133,6 +134,7 @@ static void connect_pair(struct rn_world *w, struct rn_w_pair *p, const uint32_t
 
 		if (!e->qp)
 			create(w, e);
+		rn_w_keys_create(e);
 	}
 	for (unsigned i = 0; i < 2; i++) {
 		struct rn_w_end *e = &p->end[i];

@@ -54,7 +54,7 @@ static void add_region(struct rn_w_device *d, struct rn_mr *mr, uint32_t key,
 		.iova_base = base,
 		.access = RN_ACCESS_LOCAL_WRITE | RN_ACCESS_REMOTE_WRITE |
 			  RN_ACCESS_REMOTE_READ | RN_ACCESS_REMOTE_ATOMIC |
-			  RN_ACCESS_FLUSH_GLOBAL,
+			  RN_ACCESS_FLUSH_GLOBAL | RN_ACCESS_MW_BIND,
 	};
 	int rc = rn_mr_init(mr, &attr);
 
@@ -101,6 +101,7 @@ uint32_t rn_w_slot_take(struct rn_w_device *d, enum rn_w_use use, uint32_t qpn,
 		.qpn = qpn,
 		.from = use == RN_W_SINK ? 8 : (uint32_t)(pattern >> 32) % 64,
 		.len = len,
+		.budget = len,
 		.pattern = pattern,
 	};
 	if (use == RN_W_SOURCE || use == RN_W_FETCHED)
@@ -116,6 +117,16 @@ void rn_w_slot_close(struct rn_w_device *d, uint32_t slot)
 		return;
 	d->slot[slot].use = RN_W_FREE;
 	give_back(d, slot);
+}
+
+void rn_w_slot_release(struct rn_w_device *d, uint32_t slot, uint32_t count)
+{
+	struct rn_w_slot *s = &d->slot[slot];
+
+	assert(s->users >= count);
+	s->users -= count;
+	if (s->use == RN_W_ENDED && !s->users)
+		rn_w_slot_close(d, slot);
 }
 
 void rn_w_slot_close_all(struct rn_w_device *d, uint32_t qpn)
@@ -226,7 +237,7 @@ static enum rn_mem_result mem_write(void *ctx, rn_iova dst, const void *src, uin
 			  "they are not those of the source",
 			  d->number, at, at + len, (unsigned)(s - d->slot), attr.qpn);
 	s->written += len;
-	if (s->written > s->len && is_reliable(d, attr.qpn))
+	if (s->written > s->budget && is_reliable(d, attr.qpn))
 		rn_w_fail(d->w, "device %u writes slot %u for QP %x more than once",
 			  d->number, (unsigned)(s - d->slot), attr.qpn);
 	memcpy(d->memory + (dst - RN_W_BASE), src, len);
@@ -248,7 +259,8 @@ static bool may_read(struct rn_w_device *d, rn_iova src, uint32_t len, uint32_t 
 	uint64_t offset = src - RN_W_BASE;
 
 	if (offset >= (uint64_t)RN_W_LOCAL * RN_W_SLOT &&
-	    offset + len <= sizeof(d->memory))
+	    offset + len <= sizeof(d->memory) &&
+	    d->slot[offset / RN_W_SLOT].use != RN_W_ENDED)
 		return true;
 	return open_slot(d, src, len, qpn, 1u << RN_W_SOURCE | 1u << RN_W_FETCHED,
 			 "reads");

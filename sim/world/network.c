@@ -218,6 +218,8 @@ void rn_w_arrive(struct rn_world *w, uint32_t i)
 		rn_w_put(w, d->stalled_until, RN_W_ARRIVAL, i);
 		return;
 	}
+	if (addressee(w, p))
+		rn_w_key_tick(w, addressee(w, p));
 	if (p->damaged)
 		; /* nobody may be impressed by it */
 	else if (addressee(w, p) && addressee(w, p)->pair->connection != p->connection)

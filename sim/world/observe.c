@@ -140,7 +140,9 @@ static void aeth_leaves(struct rn_world *w, const struct seen *s)
 		return;
 	/* An answer to a duplicate may say what it said the first time. */
 	if (!rn_psn_before(s->bth.psn, e->answered)) {
-		if (aeth.msn < e->msn)
+		/* A READ counts from its first response on, and may still be refused. */
+		if (aeth.msn < e->msn && !(rn_aeth_type(aeth.syndrome) == RN_AETH_NAK &&
+					   aeth.msn + 1 == e->msn))
 			rn_w_fail(w, "QP %x counts messages backwards: MSN %u after %u",
 				  s->from->qpn, aeth.msn, e->msn);
 		e->answered = s->bth.psn;

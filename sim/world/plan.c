@@ -2,8 +2,8 @@
 /* plan.c - what is to happen in a world. */
 #include "plan.h"
 
-static const char *const do_names[] = { "send",	 "recv",  "error", "reconnect",
-					"death", "stall", "jump",  "group" };
+static const char *const do_names[] = { "send",	 "recv", "error", "reconnect", "death",
+					"stall", "jump", "group", "key" };
 static const char *const harm_names[] = { "loss",  "duplicate", "reorder", "corrupt",
 					  "delay", "mark",	"flap" };
 
@@ -56,8 +56,10 @@ static enum rn_plan_do choose_step(struct rn_random *r, bool rough)
 {
 	uint32_t n = rn_random_below(r, 100);
 
-	if (n < 66 || (n >= 92 && !rough))
+	if (n < 58 || (n >= 92 && !rough))
 		return RN_DO_SEND;
+	if (n < 69)
+		return RN_DO_KEY;
 	if (n < 91)
 		return RN_DO_RECV;
 	if (n < 92)

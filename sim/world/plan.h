@@ -26,6 +26,7 @@ enum rn_plan_do {
 	RN_DO_STALL,	 /* the host stands still */
 	RN_DO_JUMP,	 /* its clock goes forward */
 	RN_DO_GROUP,	 /* UD: join the group, or leave it */
+	RN_DO_KEY,	 /* RC: bind, invalidate, register, deregister */
 	RN_DO_COUNT,
 };
 

@@ -9,8 +9,8 @@ enum {
 };
 
 /* --------------------------------------------------------------------- posting */
-static struct rn_w_wr *new_wr(struct rn_world *w, struct rn_w_queue *q, uint32_t dir,
-			      const struct rn_w_end *e)
+struct rn_w_wr *rn_w_new_wr(struct rn_world *w, struct rn_w_queue *q, uint32_t dir,
+			    const struct rn_w_end *e)
 {
 	struct rn_w_wr *wr = &q->wr[q->tail % RN_W_WRS];
 
@@ -63,7 +63,7 @@ void rn_w_post_recvs(struct rn_world *w, struct rn_w_end *e, uint32_t count,
 		return;
 	}
 	for (; count && e->rq.tail - e->rq.head < RN_W_WRS; count--) {
-		struct rn_w_wr *wr = new_wr(w, &e->rq, 1, e);
+		struct rn_w_wr *wr = rn_w_new_wr(w, &e->rq, 1, e);
 		struct rn_recv_wr recv = { .wr_id = wr->id, .sg = sg };
 
 		wr->len = rn_w_type(e) == RN_QPT_UD ? datagram_room(r)
@@ -131,7 +131,7 @@ static uint32_t choose_len(const struct rn_plan_pair *p, struct rn_random *r)
 static bool takes_receive(enum rn_wr_opcode op)
 {
 	return op == RN_WR_SEND || op == RN_WR_SEND_WITH_IMM ||
-	       op == RN_WR_RDMA_WRITE_WITH_IMM;
+	       op == RN_WR_SEND_WITH_INV || op == RN_WR_RDMA_WRITE_WITH_IMM;
 }
 
 static bool is_atomic(enum rn_wr_opcode op)
@@ -163,7 +163,7 @@ static bool take_slots(struct rn_world *w, struct rn_w_end *e, struct rn_w_wr *w
 		if (wr->slot == RN_W_NONE)
 			return false;
 	}
-	if (is_atomic(wr->opcode) || !(back || write))
+	if (is_atomic(wr->opcode) || !(back || write) || wr->rkey)
 		return true;
 	wr->remote_slot = rn_w_slot_take(far, back ? RN_W_FETCHED : RN_W_TARGET,
 					 e->peer->qpn, wr->len, wr->pattern);
@@ -194,7 +194,7 @@ static void fill_atomic(struct rn_world *w, struct rn_w_end *e, struct rn_w_wr *
 
 static uint32_t choose_flags(const struct rn_w_wr *wr, struct rn_random *r)
 {
-	return (wr->signaled ? RN_SEND_SIGNALED : 0) |
+	return (wr->signaled ? RN_SEND_SIGNALED : 0) | (wr->fence ? RN_SEND_FENCE : 0) |
 	       (rn_random_below(r, 8) ? 0 : RN_SEND_FENCE) |
 	       (rn_random_below(r, 8) ? 0 : RN_SEND_SOLICITED);
 }
@@ -203,7 +203,8 @@ static uint32_t choose_flags(const struct rn_w_wr *wr, struct rn_random *r)
 static void maybe_spoil(struct rn_world *w, struct rn_w_end *e, struct rn_w_wr *wr,
 			struct rn_send_wr *send, struct rn_random *r)
 {
-	if (rn_random_below(r, 256) || !w->plan.rough || !wr->len || !rn_w_is_reliable(e))
+	if (rn_random_below(r, 256) || !w->plan.rough || !wr->len ||
+	    !rn_w_is_reliable(e) || wr->rkey)
 		return;
 	if (wr->opcode != RN_WR_RDMA_WRITE && wr->opcode != RN_WR_RDMA_READ)
 		return;
@@ -242,13 +243,14 @@ static void post_send(struct rn_world *w, struct rn_w_end *e, struct rn_random *
 
 	if (e->sq.tail - e->sq.head == RN_W_WRS)
 		return;
-	wr = new_wr(w, &e->sq, 0, e);
+	wr = rn_w_new_wr(w, &e->sq, 0, e);
 	wr->opcode = choose_opcode(e, r);
 	wr->len = is_word(wr->opcode) ? 8 : choose_len(e->pair->plan, r);
-	wr->is_inline = can_be_inline(wr) && rn_random_below(r, 2);
 	wr->signaled = rn_random_below(r, 4) || e->sq.tail - e->sq.head > RN_W_WRS / 2;
 	wr->pattern = rn_random_next(r);
 	wr->imm = (uint32_t)rn_random_next(r);
+	rn_w_key_use(w, e, wr, r);
+	wr->is_inline = can_be_inline(wr) && rn_random_below(r, 2);
 	if (!take_slots(w, e, wr))
 		return;
 	send.wr_id = wr->id;
@@ -264,6 +266,12 @@ static void post_send(struct rn_world *w, struct rn_w_end *e, struct rn_random *
 	send.remote_srqn = XRC_SRQN;
 	send.rkey = far->mr.lkey;
 	send.remote_addr = rn_w_slot_address(far, wr->remote_slot);
+	if (wr->rkey) {
+		send.rkey = wr->rkey;
+		send.remote_addr = wr->address;
+	}
+	if (wr->key)
+		rn_w_key_used(w, e, wr);
 	if (is_atomic(wr->opcode))
 		fill_atomic(w, e, wr, &send, r);
 	maybe_spoil(w, e, wr, &send, r);
@@ -342,6 +350,9 @@ void rn_w_step(struct rn_world *w, const struct rn_plan_step *step)
 		break;
 	case RN_DO_RECONNECT:
 		rn_w_reconnect(w, e->pair, &r);
+		break;
+	case RN_DO_KEY:
+		rn_w_key_step(w, e, &r);
 		break;
 	case RN_DO_GROUP:
 		rn_w_join_or_leave(w, e);

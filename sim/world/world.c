@@ -71,6 +71,7 @@ void rn_w_put(struct rn_world *w, rn_ns at, enum rn_w_event what, uint32_t arg)
 static void transmit(struct rn_w_device *d, unsigned what)
 {
 	struct rn_w_packet pkt;
+	struct rn_w_end *e;
 	struct rn_tx tx;
 
 	while (!d->w->result->failed) {
@@ -84,6 +85,9 @@ static void transmit(struct rn_w_device *d, unsigned what)
 		rn_icrc_seal_with(&pkt.flow, 0, pkt.bytes, len, &tx.part);
 		pkt.len = len + RN_ICRC_LEN;
 		rn_w_leave(d, &pkt);
+		e = rn_w_find(d->w, d->number, tx.src_qpn);
+		if (e)
+			rn_w_key_tick(d->w, e);
 	}
 }
 

@@ -13,6 +13,8 @@
  *   the right bytes, once;
  * - a datagram is delivered by every queue pair that it is for, and by no other, with the
  *   header that it had on the wire;
+ * - a memory window or region opens what was bound to it, for what it was bound for, until
+ *   it ends; a key that has ended, or never was, opens nothing;
  * - PSN and MSN go forward; what is sent again under a PSN is the same; nothing is
  *   acknowledged that has not arrived; READ depth and window are kept;
  * - when no packet is on its way and only a timer could go on, nobody has a packet that

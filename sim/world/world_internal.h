@@ -44,6 +44,7 @@ enum rn_w_use {
 	RN_W_TARGET,  /* written by a peer's WRITE */
 	RN_W_SINK,    /* written by the responses to its own READ or atomic */
 	RN_W_RECV,    /* written by a message that comes */
+	RN_W_ENDED,   /* was one of the above until its key ended */
 };
 
 struct rn_w_slot {
@@ -52,6 +53,8 @@ struct rn_w_slot {
 	uint32_t from, len; /* where, within the slot */
 	uint64_t pattern;   /* what it holds, or is to hold; RECV: not known yet */
 	uint32_t written;   /* bytes, each time they were */
+	uint32_t budget;    /* bytes that may be written */
+	uint32_t users;	    /* requests that will compare what it holds */
 };
 
 /* A work request as its poster remembers it. */
@@ -75,11 +78,41 @@ struct rn_w_wr {
 	/* UD: to whom it goes, and with which Q_Key. */
 	struct rn_gid dgid;
 	uint32_t dest_qpn, qkey;
+	/* By a key of its own, see window.c. */
+	uint8_t key; /* enum rn_w_key_kind + 1; 0: none */
+	bool ends_key, fence;
+	uint32_t rkey;
+	uint64_t address;
 };
 
 struct rn_w_queue {
 	struct rn_w_wr wr[RN_W_WRS];
 	uint32_t head, tail; /* counts */
+};
+
+enum rn_w_key_kind {
+	RN_W_MW2,
+	RN_W_MW1,
+	RN_W_REGION,
+	RN_W_KEYS,
+};
+
+/* A key that its owner binds or registers, and ends. */
+struct rn_w_key {
+	struct rn_mr mr;
+	enum {
+		RN_W_UNBOUND,
+		RN_W_CHANGING, /* a request that does it is under way */
+		RN_W_BOUND,
+	} state;
+	/* Of what it opens or, if it is not bound, has opened last. */
+	uint32_t key, slot, len;
+	uint32_t old; /* key before that */
+	uint64_t address;
+	bool reads, zero_based;
+	uint32_t uses;	/* requests of the peer under way that name it */
+	uint32_t count; /* keys made */
+	uint32_t fuse;	/* region: packets until it ends; 0: it stays */
 };
 
 /* A datagram that has come to a queue pair, which must deliver it at once. */
@@ -129,6 +162,7 @@ struct rn_w_end {
 	uint32_t rd_head, rd_tail;
 	bool fence[2 * RN_W_WRS]; /* of the requests posted, by number */
 	uint64_t requests;
+	struct rn_w_key key[RN_W_KEYS];
 	/* UD. */
 	struct rn_psn first_psn;
 	bool member; /* of the group */
@@ -267,6 +301,8 @@ void rn_w_mem_init(struct rn_w_device *d);
 uint32_t rn_w_slot_take(struct rn_w_device *d, enum rn_w_use use, uint32_t qpn,
 			uint32_t len, uint64_t pattern);
 void rn_w_slot_close(struct rn_w_device *d, uint32_t slot);
+/* @count users less: close it if it has ended and has none. */
+void rn_w_slot_release(struct rn_w_device *d, uint32_t slot, uint32_t count);
 /* Close all that are open for @qpn. */
 void rn_w_slot_close_all(struct rn_w_device *d, uint32_t qpn);
 rn_iova rn_w_slot_address(const struct rn_w_device *d, uint32_t slot);
@@ -300,6 +336,9 @@ void rn_w_to_error(struct rn_world *w, struct rn_w_end *e);
 void rn_w_close(struct rn_world *w, struct rn_w_end *e);
 
 /* -------------------------------------------------------------------- work.c */
+/* Place for the next request in @q, not posted yet. */
+struct rn_w_wr *rn_w_new_wr(struct rn_world *w, struct rn_w_queue *q, uint32_t dir,
+			    const struct rn_w_end *e);
 /* The bytes of a slot in one to three pieces. */
 uint32_t rn_w_pieces(const struct rn_w_device *d, uint32_t slot, uint32_t len,
 		     struct rn_sge sg[3], struct rn_random *r);
@@ -320,6 +359,23 @@ void rn_w_datagram_arrives(struct rn_world *w, const struct rn_w_packet *pkt);
 void rn_w_datagram_done(struct rn_w_device *d);
 void rn_w_check_datagram(struct rn_world *w, struct rn_w_end *e,
 			 const struct rn_w_wr *recv, const struct rn_cqe *cqe);
+
+/* ------------------------------------------------------------------ window.c */
+void rn_w_keys_create(struct rn_w_end *e);
+void rn_w_keys_destroy(struct rn_w_end *e);
+/* Bind, register, invalidate, deregister: what can be done now. */
+void rn_w_key_step(struct rn_world *w, struct rn_w_end *e, struct rn_random *r);
+/* A packet of @e leaves or comes. */
+void rn_w_key_tick(struct rn_world *w, struct rn_w_end *e);
+void rn_w_key_changed(struct rn_world *w, struct rn_w_end *e, const struct rn_w_wr *wr);
+/* Let @wr, not posted yet, use a key of the peer, if there is one for it. */
+void rn_w_key_use(struct rn_world *w, struct rn_w_end *e, struct rn_w_wr *wr,
+		  struct rn_random *r);
+void rn_w_key_used(struct rn_world *w, struct rn_w_end *e, struct rn_w_wr *wr);
+void rn_w_key_done(struct rn_world *w, struct rn_w_end *e, const struct rn_w_wr *wr);
+bool rn_w_key_is_gone(const struct rn_w_end *e, const struct rn_w_wr *wr);
+void rn_w_key_invalidated(struct rn_world *w, struct rn_w_end *e,
+			  const struct rn_w_wr *sent, const struct rn_cqe *cqe);
 
 /* ------------------------------------------------------------------- check.c */
 void rn_w_check_cqe(struct rn_w_device *d, const struct rn_cqe *cqe);
