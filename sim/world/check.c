@@ -107,7 +107,8 @@ static void succeed(struct rn_world *w, struct rn_w_end *e, const struct rn_w_wr
 	/* UC does not say whether it has arrived: the target stays open. */
 	if (!rn_w_is_reliable(e))
 		return;
-	check_effect(w, e, wr);
+	if (!rn_w_cq_is_lost(e->peer))
+		check_effect(w, e, wr);
 	if (wr->opcode == RN_WR_BIND_MW || wr->opcode == RN_WR_LOCAL_INV)
 		return;
 	if (wr->key)
@@ -295,12 +296,19 @@ void rn_w_check_cqe(struct rn_w_device *d, const struct rn_cqe *cqe)
 
 void rn_w_check_event(struct rn_w_device *d, const struct rn_event *ev)
 {
-	struct rn_w_end *e = ev->qp && !ev->completion
-				     ? rn_w_find(d->w, d->number, rn_qp_qpn(ev->qp))
-				     : NULL;
+	struct rn_w_end *e;
 
-	if (ev->completion || ev->async == RN_EVENT_COMM_EST)
+	if (ev->completion || ev->async == RN_EVENT_CQ_ERR) {
+		rn_w_cq_event(d, ev);
 		return;
+	}
+	e = ev->qp ? rn_w_find(d->w, d->number, rn_qp_qpn(ev->qp)) : NULL;
+	if (ev->async == RN_EVENT_COMM_EST)
+		return;
+	if (e && ev->async == RN_EVENT_QP_FATAL && e->pair->plan->own_cq) {
+		e->fatal = true;
+		return;
+	}
 	if (e && ev->async == RN_EVENT_LAST_WQE_REACHED && e->pair->plan->srq)
 		return;
 	if (e && ev->async == RN_EVENT_QP_ACCESS_ERR && e->peer->bad_posted) {
@@ -337,6 +345,11 @@ void rn_w_check_done(struct rn_world *w, struct rn_w_end *e)
 {
 	const struct rn_w_queue *q = &e->sq;
 
+	if (rn_w_cq_is_lost(e)) {
+		if (rn_qp_state(e->qp) != RN_QPS_ERR)
+			rn_w_fail(w, "QP %x goes on without its completions", e->qpn);
+		return;
+	}
 	for (uint32_t i = q->head; i != q->tail; i++)
 		if (q->wr[i % RN_W_WRS].signaled) {
 			rn_w_fail(w, "%llu of QP %x never completes",
@@ -351,6 +364,8 @@ void rn_w_check_flushed(struct rn_world *w, struct rn_w_end *e)
 {
 	const struct rn_w_queue *q = &e->sq;
 
+	if (rn_w_cq_is_lost(e))
+		return;
 	for (uint32_t i = q->head; i != q->tail; i++)
 		if (q->wr[i % RN_W_WRS].signaled)
 			rn_w_fail(w, "%llu of QP %x is not flushed",

@@ -99,8 +99,8 @@ static void create(struct rn_world *w, struct rn_w_end *e)
 		/* One process, one slot: a window that all share. */
 		.qpn = 0x110 + (w->qpns++ << 8),
 		.pd = PD,
-		.send_cq = &d->cq,
-		.recv_cq = &d->cq,
+		.send_cq = &rn_w_cq_of(e)->cq,
+		.recv_cq = &rn_w_cq_of(e)->cq,
 		.max_send_wr = RN_W_WRS,
 		.max_recv_wr = RN_W_WRS,
 		.max_send_sge = 3,
@@ -109,6 +109,8 @@ static void create(struct rn_world *w, struct rn_w_end *e)
 		.owner = e,
 	};
 
+	if (e->pair->plan->own_cq)
+		rn_w_cq_start_own(e);
 	leave_out(&init, e);
 	assert(rn_qp_size(d->dev, &init) <= RN_W_QP_BLOCK);
 	e->qpn = init.qpn;
@@ -174,7 +176,7 @@ bool rn_w_make_pair(struct rn_world *w, uint32_t i)
 			.block = block,
 		};
 	}
-	p->troubles = p->connection = 0;
+	p->troubles = p->connection = p->stale = 0;
 	connect_pair(w, p, p->plan->psn);
 	for (unsigned k = 0; k < 2 && !w->result->failed; k++)
 		rn_w_post_recvs(w, &p->end[k], p->plan->recvs, &r);
@@ -190,6 +192,8 @@ static void tear_down(struct rn_world *w, struct rn_w_end *e, bool destroy)
 		if (e->member)
 			rn_w_join_or_leave(w, e);
 		rn_qp_destroy(d->dev, e->qp);
+		if (e->pair->plan->own_cq)
+			rn_cq_fini(d->dev, &e->own_cq.cq);
 		e->qp = NULL;
 	} else if (rn_qp_modify(d->dev, e->qp, rn_w_local(d), &reset, RN_ATTR_STATE)) {
 		rn_w_fail(w, "QP %x cannot be brought to RESET", e->qpn);
@@ -201,7 +205,8 @@ static void tear_down(struct rn_world *w, struct rn_w_end *e, bool destroy)
 void rn_w_reconnect(struct rn_world *w, struct rn_w_pair *p, struct rn_random *r)
 {
 	/* A late packet begins a message of UC, whatever its PSN is. */
-	bool destroy = rn_random_below(r, 2) || !rn_w_is_reliable(&p->end[0]);
+	bool destroy = rn_random_below(r, 2) || !rn_w_is_reliable(&p->end[0]) ||
+		       rn_w_cq_is_lost(&p->end[0]) || rn_w_cq_is_lost(&p->end[1]);
 	uint32_t psn[2];
 
 	for (unsigned i = 0; i < 2; i++) {

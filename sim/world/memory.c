@@ -74,7 +74,6 @@ void rn_w_mem_init(struct rn_w_device *d)
 {
 	memset(d->slot, 0, sizeof(d->slot));
 	memset(d->op, 0, sizeof(d->op));
-	memset(d->ring, 0, sizeof(d->ring));
 	memset(d->counter, 0, sizeof(d->counter));
 	memset(d->free, 0, sizeof(d->free));
 	for (uint32_t i = 0; i < RN_W_SLOTS; i++)
@@ -197,15 +196,11 @@ static struct rn_w_slot *open_slot(struct rn_w_device *d, rn_iova addr, uint32_t
 static enum rn_mem_result write_ring(struct rn_w_device *d, rn_iova dst, const void *src,
 				     uint32_t len, struct rn_mem_attr attr)
 {
-	uint64_t offset = dst - RN_W_RING;
-
-	if (offset >= sizeof(d->ring) || offset % sizeof(struct rn_cqe) ||
-	    len != sizeof(struct rn_cqe) || !(attr.flags & RN_MEM_CQE)) {
+	if (!(attr.flags & RN_MEM_CQE) || !rn_w_cq_write(d, dst, src, len)) {
 		rn_w_fail(d->w, "device %u writes %u bytes into its completion queue",
 			  d->number, len);
 		return RN_MEM_FAULT;
 	}
-	memcpy((uint8_t *)d->ring + offset, src, len);
 	return RN_MEM_DONE;
 }
 

@@ -23,6 +23,13 @@ static void trouble(struct rn_world *w, const struct rn_w_packet *p, uint32_t co
 		e->pair->troubles += count;
 }
 
+/* It does harm now, and when an answer to it comes. */
+static void stale(struct rn_world *w, const struct rn_w_packet *p)
+{
+	trouble(w, p, 1);
+	addressee(w, p)->pair->stale++;
+}
+
 /* What a late packet may cost its connection: as many timeouts as fit. */
 static void late(struct rn_world *w, const struct rn_w_packet *p, rn_ns by)
 {
@@ -223,7 +230,7 @@ void rn_w_arrive(struct rn_world *w, uint32_t i)
 	if (p->damaged)
 		; /* nobody may be impressed by it */
 	else if (addressee(w, p) && addressee(w, p)->pair->connection != p->connection)
-		trouble(w, p, 1);
+		stale(w, p);
 	else
 		rn_w_observe_arrives(w, p);
 	rn_dev_receive(d->dev, rn_w_local(d), &rx, 1);

@@ -209,6 +209,11 @@ static void answer_arrives(const struct seen *s)
 
 	if ((s->op->flags & RN_OP_AETH) && rn_aeth_type(s->ext[0]) == RN_AETH_RNR)
 		e->rnrs++;
+	if ((s->op->flags & RN_OP_AETH) && rn_aeth_type(s->ext[0]) == RN_AETH_NAK &&
+	    e->pair->stale) {
+		e->pair->stale--;
+		e->pair->troubles++;
+	}
 	while (e->rd_head != e->rd_tail &&
 	       !rn_psn_before(s->bth.psn, e->rd_last[e->rd_head % RN_W_DEPTH]))
 		e->rd_head++;

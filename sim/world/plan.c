@@ -3,7 +3,7 @@
 #include "plan.h"
 
 static const char *const do_names[] = { "send",	 "recv", "error", "reconnect", "death",
-					"stall", "jump", "group", "key" };
+					"stall", "jump", "group", "poll",      "key" };
 static const char *const harm_names[] = { "loss",  "duplicate", "reorder", "corrupt",
 					  "delay", "mark",	"flap" };
 
@@ -47,6 +47,8 @@ static void make_pair(struct rn_plan *plan, struct rn_random *r, struct rn_plan_
 	p->rnr_timer = (uint8_t)(1 + rn_random_below(r, 14));
 	p->depth = (uint8_t)(1 + rn_random_below(r, 4));
 	p->srq = p->type == RN_QPT_XRC_SEND || !rn_random_below(r, 4);
+	if (!p->srq && p->type != RN_QPT_UD && !rn_random_below(r, 4))
+		p->own_cq = (uint8_t)(1 + rn_random_below(r, 3));
 	p->tclass = (uint8_t)(rn_random_below(r, 2) ? 2 : rn_random_below(r, 256));
 	p->recvs = (uint8_t)rn_random_below(r, 16);
 }
@@ -60,10 +62,10 @@ static enum rn_plan_do choose_step(struct rn_random *r, bool rough)
 		return RN_DO_SEND;
 	if (n < 69)
 		return RN_DO_KEY;
-	if (n < 91)
+	if (n < 89)
 		return RN_DO_RECV;
 	if (n < 92)
-		return RN_DO_GROUP;
+		return rn_random_below(r, 3) ? RN_DO_POLL : RN_DO_GROUP;
 	if (n < 94)
 		return RN_DO_ERROR;
 	if (n < 97)
@@ -127,8 +129,8 @@ void rn_plan_make(struct rn_plan *plan, uint64_t seed, uint32_t devices)
 	plan->pairs = 1 + rn_random_below(&r, 5) + (plan->devices - 2);
 	plan->mem_delay = rn_random_below(&r, 3) ? 0 : 1 + rn_random_below(&r, 20000);
 	plan->acks_late = !rn_random_below(&r, 3);
-	plan->window_max = 16384u << rn_random_below(&r, 6);
-	plan->read_window = 8192u << rn_random_below(&r, 5);
+	plan->window_max = 16384u << rn_random_below(&r, 4);
+	plan->read_window = 8192u << rn_random_below(&r, 3);
 	plan->link = (struct rn_link_cfg){
 		.rate = UINT64_C(1000000000) << rn_random_below(&r, 7),
 		.delay = 100 + rn_random_below(&r, 20000),

@@ -26,6 +26,7 @@ enum rn_plan_do {
 	RN_DO_STALL,	 /* the host stands still */
 	RN_DO_JUMP,	 /* its clock goes forward */
 	RN_DO_GROUP,	 /* UD: join the group, or leave it */
+	RN_DO_POLL,	 /* its completion queue: arm, do not poll, resize */
 	RN_DO_KEY,	 /* RC: bind, invalidate, register, deregister */
 	RN_DO_COUNT,
 };
@@ -70,6 +71,7 @@ struct rn_plan_pair {
 	uint8_t timeout, retry, rnr_retry, rnr_timer, depth;
 	uint8_t tclass; /* IPv4 ToS or IPv6 traffic class: DSCP and ECN */
 	bool srq;	/* receives come from an SRQ of each device */
+	uint8_t own_cq; /* 0: the device's; else one of each end, 1 to 3 say how large */
 	uint8_t recvs;	/* that are posted to begin with */
 };
 

@@ -67,6 +67,6 @@ void rn_w_check_gone(struct rn_w_device *d)
 		return;
 	rn_dev_remove_mr(d->dev, &d->mr);
 	rn_dev_remove_mr(d->dev, &d->counters);
-	rn_cq_fini(d->dev, &d->cq);
+	rn_cq_fini(d->dev, &d->cq.cq);
 	rn_dev_fini(d->dev); /* says so itself, if it still has anything */
 }

@@ -31,7 +31,7 @@ void rn_w_srq_create(struct rn_w_device *d)
 			.max_wr = RN_W_SRQ,
 			.max_sge = 3,
 			.xrcd = i ? XRCD : 0,
-			.cq = i ? &d->cq : NULL,
+			.cq = i ? &d->cq.cq : NULL,
 			.owner = s,
 		};
 

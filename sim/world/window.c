@@ -328,7 +328,7 @@ void rn_w_key_use(struct rn_world *w, struct rn_w_end *e, struct rn_w_wr *wr,
 		return;
 	wr->key = (uint8_t)(kind + 1);
 	wr->rkey = key->key;
-	wr->len = 1 + rn_random_below(r, key->len);
+	wr->len = rn_random_below(r, 2) ? key->len : 1 + rn_random_below(r, key->len);
 	wr->pattern = w->device[e->peer->dev].slot[key->slot].pattern;
 	wr->remote_slot = key->slot;
 	wr->address = key->zero_based ? 0 : key->address;
@@ -346,6 +346,8 @@ void rn_w_key_used(struct rn_world *w, struct rn_w_end *e, struct rn_w_wr *wr)
 	}
 	s = &w->device[e->peer->dev].slot[wr->remote_slot];
 	key->uses++;
+	if (wr->key == RN_W_REGION + 1 && w->plan.rough && !key->fuse && wr->imm % 4 == 0)
+		key->fuse = 1 + wr->imm / 4 % 8;
 	s->users++;
 	s->budget += wr->len;
 }

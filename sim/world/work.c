@@ -13,13 +13,18 @@ struct rn_w_wr *rn_w_new_wr(struct rn_world *w, struct rn_w_queue *q, uint32_t d
 			    const struct rn_w_end *e)
 {
 	struct rn_w_wr *wr = &q->wr[q->tail % RN_W_WRS];
+	uint32_t troubles = e->pair->troubles;
+
+	/* What has happened to requests before it can still make it be sent again. */
+	if (q->head != q->tail)
+		troubles = q->wr[q->head % RN_W_WRS].troubles;
 
 	*wr = (struct rn_w_wr){
 		.id = (uint64_t)dir << 63 | ++w->ids,
 		.slot = RN_W_NONE,
 		.remote_slot = RN_W_NONE,
 		.posted = w->now,
-		.troubles = e->pair->troubles,
+		.troubles = troubles,
 		.rnrs = e->rnrs,
 	};
 	return wr;
@@ -350,6 +355,9 @@ void rn_w_step(struct rn_world *w, const struct rn_plan_step *step)
 		break;
 	case RN_DO_RECONNECT:
 		rn_w_reconnect(w, e->pair, &r);
+		break;
+	case RN_DO_POLL:
+		rn_w_cq_step(w, e, &r);
 		break;
 	case RN_DO_KEY:
 		rn_w_key_step(w, e, &r);

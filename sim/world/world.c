@@ -91,26 +91,13 @@ static void transmit(struct rn_w_device *d, unsigned what)
 	}
 }
 
-static void take_cqes(struct rn_w_device *d)
-{
-	for (;;) {
-		uint32_t index = atomic_load(&d->cq.consumer);
-		const struct rn_cqe *cqe = &d->ring[index % RN_W_CQES];
-
-		if (cqe->ctl >> 32 != index / RN_W_CQES + 1)
-			return;
-		rn_w_check_cqe(d, cqe);
-		atomic_store(&d->cq.consumer, index + 1);
-	}
-}
-
 static void take_out(struct rn_w_device *d)
 {
 	struct rn_event ev;
 
 	while (rn_dev_event(d->dev, &ev))
 		rn_w_check_event(d, &ev);
-	take_cqes(d);
+	rn_w_cq_poll(d);
 }
 
 void rn_w_drain(struct rn_w_device *d)
@@ -249,7 +236,7 @@ static void start_device(struct rn_world *w, uint32_t i)
 	assert(rc == 0);
 	rn_link_init(&d->up, &w->plan.link, w->plan.seed + 2 * (uint64_t)i);
 	rn_link_init(&d->down, &w->plan.link, w->plan.seed + 2 * (uint64_t)i + 1);
-	rn_cq_init(&d->cq, RN_W_RING, RN_W_CQES, d);
+	rn_w_cq_start(d);
 	rn_w_mem_init(d);
 	rn_w_srq_create(d);
 }

@@ -6,15 +6,16 @@
  * accesses to memory judge every step:
  *
  * - a work request completes exactly once, in order, with a status that what happened in
- *   the world allows;
+ *   the world allows; a completion is lost only for want of room, which ends the queue
+ *   pair;
  * - a request that succeeded has had its effect: the bytes at the target are those of the
  *   source, atomics were carried out once, in order, with the result reported;
  * - memory is read and written only where a request under way opens it, and written with
  *   the right bytes, once;
  * - a datagram is delivered by every queue pair that it is for, and by no other, with the
  *   header that it had on the wire;
- * - a memory window or region opens what was bound to it, for what it was bound for, until
- *   it ends; a key that has ended, or never was, opens nothing;
+ * - a memory window or region opens what was bound to it, for what it was bound for,
+ *   until it ends; a key that has ended, or never was, opens nothing;
  * - PSN and MSN go forward; what is sent again under a PSN is the same; nothing is
  *   acknowledged that has not arrived; READ depth and window are kept;
  * - when no packet is on its way and only a timer could go on, nobody has a packet that

@@ -18,6 +18,7 @@ enum {
 	RN_W_SLOT = 8192, /* bytes */
 	RN_W_WRS = 24,	  /* per queue */
 	RN_W_CQES = 512,
+	RN_W_OWN_CQES = 64,	    /* at most in the completion queue of one QP */
 	RN_W_PACKETS = 4096,	    /* under way at once */
 	RN_W_QP_BLOCK = 128 * 1024, /* bytes for one QP */
 	RN_W_MEMORY_OPS = 1024,
@@ -131,6 +132,16 @@ struct rn_w_srq {
 	uint8_t *block;
 };
 
+struct rn_w_cq {
+	struct rn_cq cq;
+	uint32_t seen; /* CQEs that have been judged; the program may poll later */
+	rn_ns rests_until;
+	bool armed, fired;
+	bool overrun;
+	struct rn_w_end *of; /* NULL: its device's */
+	struct rn_cqe *ring;
+};
+
 /* One end of a pair. */
 struct rn_w_end {
 	struct rn_w_end *peer;
@@ -163,6 +174,9 @@ struct rn_w_end {
 	bool fence[2 * RN_W_WRS]; /* of the requests posted, by number */
 	uint64_t requests;
 	struct rn_w_key key[RN_W_KEYS];
+	struct rn_w_cq own_cq; /* if the plan has one for it */
+	struct rn_cqe own_ring[RN_W_OWN_CQES];
+	bool fatal; /* it was told so */
 	/* UD. */
 	struct rn_psn first_psn;
 	bool member; /* of the group */
@@ -177,6 +191,7 @@ struct rn_w_pair {
 	struct rn_w_end end[2];
 	uint32_t troubles; /* packets lost, late or damaged; stalls; jumps */
 	uint32_t connection;
+	uint32_t stale; /* packets of a former connection that may draw a NAK */
 };
 
 struct rn_w_mem_op {
@@ -210,7 +225,7 @@ struct rn_w_device {
 	uint64_t counter[RN_W_COUNTERS];
 	struct rn_w_slot slot[RN_W_SLOTS];
 	struct rn_w_free free[2]; /* for the device itself; for its peers */
-	struct rn_cq cq;
+	struct rn_w_cq cq;
 	struct rn_w_srq srq[2]; /* a basic one; one of the XRC domain */
 	struct rn_w_mem_op op[RN_W_MEMORY_OPS];
 	struct rn_cqe ring[RN_W_CQES];
@@ -376,6 +391,20 @@ void rn_w_key_done(struct rn_world *w, struct rn_w_end *e, const struct rn_w_wr 
 bool rn_w_key_is_gone(const struct rn_w_end *e, const struct rn_w_wr *wr);
 void rn_w_key_invalidated(struct rn_world *w, struct rn_w_end *e,
 			  const struct rn_w_wr *sent, const struct rn_cqe *cqe);
+
+/* -------------------------------------------------------------- completion.c */
+void rn_w_cq_start(struct rn_w_device *d);
+void rn_w_cq_start_own(struct rn_w_end *e);
+struct rn_w_cq *rn_w_cq_of(struct rn_w_end *e);
+/* Its completion queue has lost some: nobody knows what has completed. */
+bool rn_w_cq_is_lost(const struct rn_w_end *e);
+/* False: there is no place for a CQE. */
+bool rn_w_cq_write(struct rn_w_device *d, rn_iova dst, const void *src, uint32_t len);
+void rn_w_cq_poll(struct rn_w_device *d);
+/* The device tells of a completion, or that one is lost. */
+void rn_w_cq_event(struct rn_w_device *d, const struct rn_event *ev);
+/* Arm, leave alone for a while, resize. */
+void rn_w_cq_step(struct rn_world *w, struct rn_w_end *e, struct rn_random *r);
 
 /* ------------------------------------------------------------------- check.c */
 void rn_w_check_cqe(struct rn_w_device *d, const struct rn_cqe *cqe);

@@ -7,7 +7,7 @@
 #include "world.h"
 
 enum {
-	SEEDS = 2000,
+	SEEDS = 6000,
 	HASHES = 20
 };
 
