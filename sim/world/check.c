@@ -272,6 +272,9 @@ static void check_recv(struct rn_world *w, struct rn_w_end *e, const struct rn_c
 			  "no reason",
 			  e->qpn, (unsigned)status);
 	rn_w_slot_close(device_of(w, e), wr->slot);
+	if (e->pair->plan->srq && rn_w_srq_of(e)->limit &&
+	    rn_w_srq_posted(rn_w_srq_of(e)) < rn_w_srq_of(e)->limit)
+		rn_w_fail(w, "the SRQ of device %u runs empty and does not tell", e->dev);
 	if (w->calm && e->pair->plan->srq)
 		rn_w_srq_post(device_of(w, e), rn_w_srq_of(e), 1, &w->memory_random);
 }
@@ -307,6 +310,14 @@ void rn_w_check_event(struct rn_w_device *d, const struct rn_event *ev)
 		return;
 	if (e && ev->async == RN_EVENT_QP_FATAL && e->pair->plan->own_cq) {
 		e->fatal = true;
+		return;
+	}
+	if (ev->async == RN_EVENT_SRQ_LIMIT_REACHED) {
+		rn_w_srq_told(d, rn_srq_owner(ev->srq));
+		return;
+	}
+	if (e && ev->async == RN_EVENT_SQ_DRAINED) {
+		rn_w_drained(d->w, e);
 		return;
 	}
 	if (e && ev->async == RN_EVENT_LAST_WQE_REACHED && e->pair->plan->srq)
@@ -345,17 +356,16 @@ void rn_w_check_done(struct rn_world *w, struct rn_w_end *e)
 {
 	const struct rn_w_queue *q = &e->sq;
 
-	if (rn_w_cq_is_lost(e)) {
-		if (rn_qp_state(e->qp) != RN_QPS_ERR)
-			rn_w_fail(w, "QP %x goes on without its completions", e->qpn);
+	if (rn_w_cq_is_lost(e))
 		return;
-	}
 	for (uint32_t i = q->head; i != q->tail; i++)
 		if (q->wr[i % RN_W_WRS].signaled) {
 			rn_w_fail(w, "%llu of QP %x never completes",
 				  (unsigned long long)q->wr[i % RN_W_WRS].id, e->qpn);
 			return;
 		}
+	if (e->alive && e->sqd != RN_W_RUNS)
+		rn_w_fail(w, "QP %x never drains", e->qpn);
 	if (!rn_qp_sq_idle(e->qp))
 		rn_w_fail(w, "QP %x is quiet with work to do", e->qpn);
 }

@@ -114,6 +114,8 @@ void rn_w_cq_poll(struct rn_w_device *d)
 		if (e->fatal && !e->own_cq.overrun)
 			rn_w_fail(w, "QP %x has failed, for which there was no reason",
 				  e->qpn);
+		if (e->own_cq.overrun && rn_qp_state(e->qp) != RN_QPS_ERR)
+			rn_w_fail(w, "QP %x goes on without its completions", e->qpn);
 		poll(d, &e->own_cq);
 	}
 }

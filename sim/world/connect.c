@@ -125,6 +125,8 @@ static void forget(struct rn_world *w, struct rn_w_end *e)
 	e->sq.head = e->sq.tail = e->rq.head = e->rq.tail = 0;
 	e->messages_sent = e->messages_got = 0;
 	e->atomics_posted = e->atomics_done = e->requests = 0;
+	e->sqd = RN_W_RUNS;
+	e->pace.kbps = 0;
 	e->alive = e->may_flush = e->bad_posted = e->due.is_due = false;
 	e->rnrs = 0;
 }

@@ -119,8 +119,11 @@ static void request_leaves(struct rn_world *w, const struct seen *s)
 		rn_w_fail(w, "QP %x sends other bytes again under PSN %06x", e->qpn,
 			  psn.v);
 	*known = payload ? sum(s) : 0;
-	if (ahead == 0 && (s->op->flags & RN_OP_FIRST))
+	if (ahead == 0 && (s->op->flags & RN_OP_FIRST)) {
 		e->started++;
+		if (e->sqd != RN_W_RUNS)
+			rn_w_fail(w, "QP %x begins PSN %06x in SQD", e->qpn, psn.v);
+	}
 	if (ahead == 0)
 		for (uint32_t i = 0; i < packets_of(s); i++)
 			e->ended[(psn.v + i) % RN_W_PSNS] =

@@ -3,7 +3,8 @@
 #include "plan.h"
 
 static const char *const do_names[] = { "send",	 "recv", "error", "reconnect", "death",
-					"stall", "jump", "group", "poll",      "key" };
+					"stall", "jump", "drain", "pace",      "srq",
+					"group", "poll", "key" };
 static const char *const harm_names[] = { "loss",  "duplicate", "reorder", "corrupt",
 					  "delay", "mark",	"flap" };
 
@@ -58,8 +59,10 @@ static enum rn_plan_do choose_step(struct rn_random *r, bool rough)
 {
 	uint32_t n = rn_random_below(r, 100);
 
-	if (n < 58 || (n >= 92 && !rough))
+	if (n < 55 || (n >= 92 && !rough))
 		return RN_DO_SEND;
+	if (n < 58)
+		return n == 55 ? RN_DO_DRAIN : n == 56 ? RN_DO_PACE : RN_DO_SRQ;
 	if (n < 69)
 		return RN_DO_KEY;
 	if (n < 89)

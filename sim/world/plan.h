@@ -25,6 +25,9 @@ enum rn_plan_do {
 	RN_DO_DEATH,	 /* rn_dev_error() */
 	RN_DO_STALL,	 /* the host stands still */
 	RN_DO_JUMP,	 /* its clock goes forward */
+	RN_DO_DRAIN,	 /* to SQD, and back when it has drained */
+	RN_DO_PACE,	 /* requests at a rate */
+	RN_DO_SRQ,	 /* of the device: a limit, or resize it */
 	RN_DO_GROUP,	 /* UD: join the group, or leave it */
 	RN_DO_POLL,	 /* its completion queue: arm, do not poll, resize */
 	RN_DO_KEY,	 /* RC: bind, invalidate, register, deregister */

@@ -18,7 +18,7 @@ static size_t head_size(void)
 
 size_t rn_w_srq_size(void)
 {
-	return (head_size() + rn_srq_ring_size(RN_W_SRQ, 3) + 63) & ~(size_t)63;
+	return (head_size() + 2 * rn_srq_ring_size(RN_W_SRQ, 3) + 63) & ~(size_t)63;
 }
 
 void rn_w_srq_create(struct rn_w_device *d)
@@ -36,6 +36,8 @@ void rn_w_srq_create(struct rn_w_device *d)
 		};
 
 		memset(s->wr, 0, sizeof(s->wr));
+		s->limit = 0;
+		s->spare = s->block + head_size() + rn_srq_ring_size(RN_W_SRQ, 3);
 		s->srq = rn_srq_create(d->dev, s->block, s->block + head_size(), &init);
 	}
 }
@@ -63,6 +65,14 @@ uint32_t rn_w_srq_posted(const struct rn_w_srq *s)
 	return attr.posted;
 }
 
+static uint32_t room_of(const struct rn_w_srq *s)
+{
+	struct rn_srq_attr attr;
+
+	rn_srq_query(s->srq, &attr);
+	return attr.max_wr - attr.posted;
+}
+
 static struct rn_w_wr *unused(struct rn_w_srq *s)
 {
 	for (uint32_t i = 0; i < RN_W_SRQ_SEEN; i++)
@@ -74,7 +84,7 @@ static struct rn_w_wr *unused(struct rn_w_srq *s)
 void rn_w_srq_post(struct rn_w_device *d, struct rn_w_srq *s, uint32_t count,
 		   struct rn_random *r)
 {
-	uint32_t room = RN_W_SRQ - rn_w_srq_posted(s);
+	uint32_t room = room_of(s);
 	struct rn_sge sg[3];
 
 	if (count > room)

@@ -127,6 +127,9 @@ void rn_w_datagram_leaves(struct rn_world *w, const struct rn_w_packet *pkt)
 		return;
 	}
 	s.from->next_psn = rn_psn_add(s.bth.psn, 1);
+	if (s.from->sqd != RN_W_RUNS)
+		rn_w_fail(w, "QP %x sends datagram %06x in SQD", s.from->qpn,
+			  s.bth.psn.v);
 	if (s.bth.dest_qpn != s.sent->dest_qpn || s.deth.qkey != s.sent->qkey ||
 	    memcmp(&pkt->flow.dst, &s.sent->dgid, sizeof(s.sent->dgid)) != 0)
 		rn_w_fail(w, "QP %x sends datagram %06x to somebody else", s.from->qpn,

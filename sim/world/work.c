@@ -356,6 +356,15 @@ void rn_w_step(struct rn_world *w, const struct rn_plan_step *step)
 	case RN_DO_RECONNECT:
 		rn_w_reconnect(w, e->pair, &r);
 		break;
+	case RN_DO_DRAIN:
+		rn_w_drain_step(w, e);
+		break;
+	case RN_DO_PACE:
+		rn_w_pace_step(w, e, &r);
+		break;
+	case RN_DO_SRQ:
+		rn_w_srq_step(w, d, &r);
+		break;
 	case RN_DO_POLL:
 		rn_w_cq_step(w, e, &r);
 		break;

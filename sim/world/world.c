@@ -86,8 +86,11 @@ static void transmit(struct rn_w_device *d, unsigned what)
 		pkt.len = len + RN_ICRC_LEN;
 		rn_w_leave(d, &pkt);
 		e = rn_w_find(d->w, d->number, tx.src_qpn);
-		if (e)
-			rn_w_key_tick(d->w, e);
+		if (!e)
+			continue;
+		if (!tx.response)
+			rn_w_check_pace(d->w, e, pkt.len);
+		rn_w_key_tick(d->w, e);
 	}
 }
 
@@ -141,6 +144,9 @@ static void handle(struct rn_world *w, const struct rn_heap_item *item)
 		break;
 	case RN_W_WAKE:
 		rn_w_drain(&w->device[item->arg]);
+		break;
+	case RN_W_RESUME:
+		rn_w_resume(w, &w->pair[item->arg / 2].end[item->arg % 2]);
 		break;
 	}
 }
@@ -251,6 +257,7 @@ static void start(struct rn_world *w)
 	w->heap.seq = 0;
 	w->mem_waiting = 0;
 	w->memory_random = rn_random_of(w->plan.seed, 'm');
+	w->host_random = rn_random_of(w->plan.seed, 'h');
 	w->free_packets = 0;
 	for (uint32_t i = RN_W_PACKETS; i--;)
 		w->free_packet[w->free_packets++] = i;

@@ -129,7 +129,16 @@ struct rn_w_due {
 struct rn_w_srq {
 	struct rn_srq *srq;
 	struct rn_w_wr wr[RN_W_SRQ_SEEN]; /* id 0: not posted */
+	uint32_t limit;			  /* it is to tell when it holds less; 0: not */
+	void *spare;			  /* ring that is not in use */
 	uint8_t *block;
+};
+
+/* Rate of a queue pair's requests, and what has left at it. */
+struct rn_w_pace {
+	uint32_t kbps, burst; /* 0 kbps: any */
+	rn_ns since;
+	uint64_t bytes;
 };
 
 struct rn_w_cq {
@@ -177,6 +186,12 @@ struct rn_w_end {
 	struct rn_w_cq own_cq; /* if the plan has one for it */
 	struct rn_cqe own_ring[RN_W_OWN_CQES];
 	bool fatal; /* it was told so */
+	enum {
+		RN_W_RUNS,
+		RN_W_DRAINS,
+		RN_W_DRAINED,
+	} sqd;
+	struct rn_w_pace pace;
 	/* UD. */
 	struct rn_psn first_psn;
 	bool member; /* of the group */
@@ -250,7 +265,7 @@ struct rn_world {
 	uint32_t qpns;
 	uint64_t ids;
 	struct rn_random fault_random[RN_PLAN_FAULTS];
-	struct rn_random memory_random;
+	struct rn_random memory_random, host_random;
 	struct rn_heap heap;
 	struct rn_w_packet *packet; /* RN_W_PACKETS */
 	uint32_t free_packet[RN_W_PACKETS], free_packets;
@@ -281,6 +296,7 @@ enum rn_w_event {
 	RN_W_ARRIVAL,  /* arg: packet that comes to its device */
 	RN_W_MEM_DONE, /* arg: device << 16 | operation */
 	RN_W_WAKE,     /* arg: device that has stood still */
+	RN_W_RESUME,   /* arg: end that has drained */
 };
 
 /* ------------------------------------------------------------------- world.c */
@@ -405,6 +421,16 @@ void rn_w_cq_poll(struct rn_w_device *d);
 void rn_w_cq_event(struct rn_w_device *d, const struct rn_event *ev);
 /* Arm, leave alone for a while, resize. */
 void rn_w_cq_step(struct rn_world *w, struct rn_w_end *e, struct rn_random *r);
+
+/* -------------------------------------------------------------------- host.c */
+void rn_w_drain_step(struct rn_world *w, struct rn_w_end *e);
+void rn_w_drained(struct rn_world *w, struct rn_w_end *e);
+void rn_w_resume(struct rn_world *w, struct rn_w_end *e);
+void rn_w_pace_step(struct rn_world *w, struct rn_w_end *e, struct rn_random *r);
+/* A request packet of @bytes leaves. */
+void rn_w_check_pace(struct rn_world *w, struct rn_w_end *e, uint32_t bytes);
+void rn_w_srq_step(struct rn_world *w, struct rn_w_device *d, struct rn_random *r);
+void rn_w_srq_told(struct rn_w_device *d, struct rn_w_srq *s);
 
 /* ------------------------------------------------------------------- check.c */
 void rn_w_check_cqe(struct rn_w_device *d, const struct rn_cqe *cqe);
