@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* mad.h - management datagrams and the messages of the connection manager: byte layout,
+ * parsed form, parse and emit.
+ *
+ * A MAD is 256 bytes: a header of 24 and 232 of data. What the data means says the
+ * attribute. As in wire.h, a parsed struct is in host order; emit writes zeros where a
+ * field is reserved, and a field that does not fit its bits is a bug of the caller
+ * (assert).
+ *
+ * Private data is always the whole field, padded with zeros: its length is not on the
+ * wire.
+ *
+ * Threads: any; nothing here has state.
+ * Source: IBTA Vol 1, 13.4 (MADs), 12.6 and 12.7 (CM messages), Annex A11 (IP CM
+ * service).
+ */
+#ifndef RN_MAD_H
+#define RN_MAD_H
+
+#include "rocin/netdev.h"
+#include "rocin/types.h"
+
+enum {
+	RN_MAD_LEN = 256,
+	RN_MAD_HDR_LEN = 24,
+	RN_MAD_DATA_LEN = RN_MAD_LEN - RN_MAD_HDR_LEN,
+
+	RN_MAD_BASE_VERSION = 1,
+};
+
+enum rn_mad_class {
+	RN_MAD_CLASS_SUBN_LID = 0x01, /* never on QP1 */
+	RN_MAD_CLASS_SUBN_ADM = 0x03,
+	RN_MAD_CLASS_PERF = 0x04,
+	RN_MAD_CLASS_CM = 0x07,
+	RN_MAD_CLASS_SUBN_DIRECTED = 0x81, /* never on QP1 */
+};
+
+enum {
+	RN_MAD_CM_VERSION = 2, /* ClassVersion of the CM */
+};
+
+enum rn_mad_method {
+	RN_MAD_GET = 0x01,
+	RN_MAD_SET = 0x02,
+	RN_MAD_SEND = 0x03, /* of all CM messages */
+	RN_MAD_GET_RESP = 0x81,
+};
+
+enum {
+	RN_MAD_STATUS_BAD_VERSION = 0x0004,
+	RN_MAD_STATUS_BAD_METHOD_ATTR =
+		0x000c, /* method and attribute do not go together */
+};
+
+enum {
+	RN_MAD_ATTR_CLASS_PORT_INFO = 0x0001
+};
+
+struct rn_mad_hdr {
+	uint8_t base_version;
+	uint8_t mgmt_class;
+	uint8_t class_version;
+	uint8_t method;
+	uint16_t status;
+	uint16_t class_specific;
+	uint64_t tid; /* transaction: an answer has that of its question */
+	uint16_t attr_id;
+	uint32_t attr_mod;
+};
+
+/* Read or write the first RN_MAD_HDR_LEN bytes of a MAD, which the caller has. */
+void rn_mad_hdr_parse(struct rn_mad_hdr *hdr, const uint8_t *mad);
+void rn_mad_hdr_emit(uint8_t *mad, const struct rn_mad_hdr *hdr);
+
+/* ---- CM messages ---- */
+
+enum rn_cm_attr {
+	RN_CM_REQ = 0x10,
+	RN_CM_MRA,
+	RN_CM_REJ,
+	RN_CM_REP,
+	RN_CM_RTU,
+	RN_CM_DREQ,
+	RN_CM_DREP,
+	RN_CM_SIDR_REQ,
+	RN_CM_SIDR_REP,
+	RN_CM_LAP,
+	RN_CM_APR,
+};
+
+/* Bytes of private data, and of additional information (ARI). */
+enum {
+	RN_CM_REQ_DATA = 92,
+	RN_CM_MRA_DATA = 222,
+	RN_CM_REJ_DATA = 148,
+	RN_CM_REP_DATA = 196,
+	RN_CM_RTU_DATA = 224,
+	RN_CM_DREQ_DATA = 220,
+	RN_CM_DREP_DATA = 224,
+	RN_CM_SIDR_REQ_DATA = 216,
+	RN_CM_SIDR_REP_DATA = 136,
+	RN_CM_LAP_DATA = 168,
+	RN_CM_APR_DATA = 148,
+	RN_CM_DATA_MAX = 224,
+	RN_CM_ARI_LEN = 72,
+};
+
+/* Which message a MRA or a REJ is about. */
+enum rn_cm_about {
+	RN_CM_ABOUT_REQ = 0,
+	RN_CM_ABOUT_REP = 1,
+	RN_CM_ABOUT_OTHER = 2, /* of a MRA: LAP */
+};
+
+/* Reasons of a REJ (IBTA Vol 1, table "REJ reason codes"). */
+enum rn_cm_reason {
+	RN_CM_REJ_NO_QP = 1,
+	RN_CM_REJ_NO_EEC = 2,
+	RN_CM_REJ_NO_RESOURCES = 3,
+	RN_CM_REJ_TIMEOUT = 4, /* ARI: CA GUID of the sender */
+	RN_CM_REJ_UNSUPPORTED = 5,
+	RN_CM_REJ_INVALID_COMM_ID = 6,
+	RN_CM_REJ_INVALID_COMM_INSTANCE = 7,
+	RN_CM_REJ_INVALID_SERVICE_ID = 8, /* nobody listens */
+	RN_CM_REJ_INVALID_TRANSPORT = 9,
+	RN_CM_REJ_STALE_CONN = 10,
+	RN_CM_REJ_INVALID_GID = 12, /* ARI: a GID that would do */
+	RN_CM_REJ_INVALID_ALT_GID = 18,
+	RN_CM_REJ_INVALID_MTU = 26,
+	RN_CM_REJ_INSUFFICIENT_RESOURCES = 27,
+	RN_CM_REJ_CONSUMER = 28, /* the program said no */
+	RN_CM_REJ_DUPLICATE_COMM_ID = 30,
+	RN_CM_REJ_CLASS_VERSION = 31,
+	RN_CM_REJ_VENDOR_OPTION = 35,
+};
+
+/* Transport service of a REQ. */
+enum rn_cm_transport {
+	RN_CM_TRANSPORT_RC = 0,
+	RN_CM_TRANSPORT_UC = 1,
+	RN_CM_TRANSPORT_RD = 2,
+	RN_CM_TRANSPORT_EXTENDED = 3, /* which one says ext_transport: 1 is XRC */
+};
+
+enum rn_cm_sidr_status {
+	RN_CM_SIDR_SUCCESS = 0,
+	RN_CM_SIDR_UNSUPPORTED = 1, /* no such service */
+	RN_CM_SIDR_REJECTED = 2,
+	RN_CM_SIDR_NO_QP = 3,
+	RN_CM_SIDR_REDIRECT = 4,
+	RN_CM_SIDR_UNSUPPORTED_VERSION = 5,
+};
+
+enum rn_cm_ap_status {
+	RN_CM_APR_SUCCESS = 0,
+	RN_CM_APR_INVALID_COMM_ID = 1,
+	RN_CM_APR_UNSUPPORTED = 2,
+	RN_CM_APR_REJECTED = 3,
+	RN_CM_APR_IS_CURRENT = 5,
+};
+
+/* A path from the sender's point of view. RoCE has no LIDs: 0xffff where the path is
+ * routed, 0 else (Annex A16).
+ */
+struct rn_cm_path_rec {
+	uint16_t local_lid;
+	uint16_t remote_lid;
+	struct rn_gid local_gid;
+	struct rn_gid remote_gid;
+	uint32_t flow_label; /* 20 bits */
+	uint8_t rate;	     /* 6 bits */
+	uint8_t tclass;
+	uint8_t hop_limit;
+	uint8_t sl; /* 4 bits */
+	bool subnet_local;
+	uint8_t ack_timeout; /* 5 bits: local ACK timeout code */
+};
+
+/* Times are codes of 5 bits: 4.096 us * 2^code. */
+struct rn_cm_req {
+	uint32_t local_id;
+	uint32_t vendor_id; /* 24 bits; enhanced connection establishment */
+	uint64_t service_id;
+	uint64_t ca_guid;
+	uint32_t qkey;
+	uint32_t qpn;	     /* 24 bits */
+	uint8_t resp_res;    /* READs and atomics that the sender takes at a time */
+	uint32_t local_eecn; /* 24 bits */
+	uint8_t init_depth;  /* those that it makes */
+	uint32_t remote_eecn;
+	uint8_t remote_resp_timeout; /* the receiver shall answer within */
+	uint8_t transport;	     /* enum rn_cm_transport */
+	bool flow_control;
+	uint32_t start_psn;	    /* 24 bits: the first that the sender wants to see */
+	uint8_t local_resp_timeout; /* the sender will answer within */
+	uint8_t retry_count;	    /* 3 bits, for the receiver's QP */
+	uint16_t pkey;
+	uint8_t mtu; /* 4 bits: enum ibv_mtu */
+	bool rdc_exists;
+	uint8_t rnr_retry_count; /* 3 bits, for the receiver's QP */
+	uint8_t max_cm_retries;	 /* 4 bits */
+	bool srq;
+	uint8_t ext_transport; /* 3 bits */
+	bool sap_supported;
+	struct rn_cm_path_rec primary,
+		alternate; /* alternate: all zeros if there is none */
+	uint8_t data[RN_CM_REQ_DATA];
+};
+
+struct rn_cm_mra {
+	uint32_t local_id;
+	uint32_t remote_id;
+	uint8_t about;		 /* enum rn_cm_about */
+	uint8_t service_timeout; /* 5 bits */
+	uint8_t data[RN_CM_MRA_DATA];
+};
+
+struct rn_cm_rej {
+	uint32_t local_id; /* 0: the sender has none yet */
+	uint32_t remote_id;
+	uint8_t about;	 /* enum rn_cm_about */
+	uint8_t ari_len; /* 7 bits: valid bytes of @ari */
+	uint16_t reason; /* enum rn_cm_reason */
+	uint8_t ari[RN_CM_ARI_LEN];
+	uint8_t data[RN_CM_REJ_DATA];
+};
+
+struct rn_cm_rep {
+	uint32_t local_id;
+	uint32_t remote_id;
+	uint32_t qkey;
+	uint32_t qpn;	    /* 24 bits */
+	uint32_t eecn;	    /* 24 bits; of XRC the target's QPN */
+	uint32_t start_psn; /* as in a REQ */
+	uint8_t resp_res;   /* as in a REQ */
+	uint8_t init_depth; /* as in a REQ */
+	uint8_t ack_delay;  /* 5 bits: target ACK delay code */
+	uint8_t failover;   /* 2 bits */
+	bool flow_control;
+	uint8_t rnr_retry_count; /* 3 bits */
+	bool srq;
+	uint64_t ca_guid;
+	uint8_t vendor_hi, vendor_mid, vendor_low; /* of 24 bits */
+	uint8_t data[RN_CM_REP_DATA];
+};
+
+/* RTU and DREP. */
+struct rn_cm_ids {
+	uint32_t local_id;
+	uint32_t remote_id;
+	uint8_t data[RN_CM_RTU_DATA];
+};
+
+struct rn_cm_dreq {
+	uint32_t local_id;
+	uint32_t remote_id;
+	uint32_t remote_qpn; /* 24 bits: the receiver's */
+	uint8_t data[RN_CM_DREQ_DATA];
+};
+
+struct rn_cm_sidr_req {
+	uint32_t request_id;
+	uint16_t pkey;
+	uint64_t service_id;
+	uint8_t data[RN_CM_SIDR_REQ_DATA];
+};
+
+struct rn_cm_sidr_rep {
+	uint32_t request_id;
+	uint8_t status; /* enum rn_cm_sidr_status */
+	uint8_t ari_len;
+	uint16_t vendor_hi; /* of 24 bits */
+	uint32_t qpn;	    /* 24 bits */
+	uint8_t vendor_low;
+	uint64_t service_id;
+	uint32_t qkey;
+	uint8_t ari[RN_CM_ARI_LEN];
+	uint8_t data[RN_CM_SIDR_REP_DATA];
+};
+
+struct rn_cm_lap {
+	uint32_t local_id;
+	uint32_t remote_id;
+	uint32_t remote_qpn;	     /* 24 bits: the receiver's */
+	uint8_t remote_resp_timeout; /* 5 bits */
+	struct rn_cm_path_rec alternate;
+	uint8_t data[RN_CM_LAP_DATA];
+};
+
+struct rn_cm_apr {
+	uint32_t local_id;
+	uint32_t remote_id;
+	uint8_t ari_len;
+	uint8_t status; /* enum rn_cm_ap_status */
+	uint8_t ari[RN_CM_ARI_LEN];
+	uint8_t data[RN_CM_APR_DATA];
+};
+
+struct rn_cm_msg {
+	enum rn_cm_attr attr;
+	union {
+		struct rn_cm_req req;
+		struct rn_cm_mra mra;
+		struct rn_cm_rej rej;
+		struct rn_cm_rep rep;
+		struct rn_cm_ids rtu;
+		struct rn_cm_dreq dreq;
+		struct rn_cm_ids drep;
+		struct rn_cm_sidr_req sidr_req;
+		struct rn_cm_sidr_rep sidr_rep;
+		struct rn_cm_lap lap;
+		struct rn_cm_apr apr;
+	};
+};
+
+/**
+ * rn_cm_msg_parse() - Read a CM message
+ * @msg:	Out; untouched on failure
+ * @attr:	Attribute of the MAD
+ * @data:	RN_MAD_DATA_LEN bytes
+ *
+ * Return: 0, or -EPROTO if @attr is no CM message.
+ */
+int rn_cm_msg_parse(struct rn_cm_msg *msg, uint16_t attr, const uint8_t *data);
+
+/* Write @msg into the RN_MAD_DATA_LEN bytes at @data. */
+void rn_cm_msg_emit(uint8_t *data, const struct rn_cm_msg *msg);
+
+/* "REQ", "SIDR_REP", ...; NULL if @attr is no CM message. */
+const char *rn_cm_msg_name(uint16_t attr);
+
+/* Bytes of private data that a message of this kind has room for. */
+uint32_t rn_cm_data_len(enum rn_cm_attr attr);
+
+/* ---- RDMA IP CM service ---- */
+
+/* Port spaces, and the service IDs of their ports: port_space << 16 | port. */
+enum rn_cm_port_space {
+	RN_CM_PS_IPOIB = 0x0002,
+	RN_CM_PS_TCP = 0x0106,
+	RN_CM_PS_UDP = 0x0111,
+	RN_CM_PS_IB = 0x013f,
+};
+
+static inline uint64_t rn_cm_service_id(enum rn_cm_port_space ps, uint16_t port)
+{
+	return (uint64_t)ps << 16 | port;
+}
+
+/* True for a service ID of Annex A11: private data of a REQ begins with an IP CM header.
+ */
+static inline bool rn_cm_service_is_ip(uint64_t service_id)
+{
+	return service_id >> 24 == 1;
+}
+
+enum {
+	RN_CM_IP_HDR_LEN = 36
+};
+
+/* The first bytes of the private data of a REQ or SIDR_REQ to such a service. */
+struct rn_cm_ip_hdr {
+	uint16_t src_port;
+	struct rn_gid src; /* IPv4 addresses mapped */
+	struct rn_gid dst; /* of the same family */
+};
+
+/* Return: 0, or -EPROTO: major version not 0, neither IPv4 nor IPv6; @hdr is untouched.
+ */
+int rn_cm_ip_hdr_parse(struct rn_cm_ip_hdr *hdr, const uint8_t *p);
+
+/* Return: the byte after it. */
+uint8_t *rn_cm_ip_hdr_emit(uint8_t *p, const struct rn_cm_ip_hdr *hdr);
+
+#endif /* RN_MAD_H */

@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* message.c - CM messages: a row for each field, and one reader and one writer of rows.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "rocin/mad.h"
+
+/* Where a field is on the wire and in the parsed struct. */
+struct field {
+	uint16_t bit;	 /* from the start of the message, most significant bit first */
+	uint16_t width;	 /* bits; more than 64: bytes */
+	uint16_t member; /* offset in struct rn_cm_msg */
+	uint16_t size;	 /* bytes of the member */
+};
+
+#define FIELD(byte_, bit_, width_, member_)                            \
+	{                                                              \
+		(byte_) * 8 + (bit_), (width_),                        \
+			(uint16_t)offsetof(struct rn_cm_msg, member_), \
+			sizeof(((struct rn_cm_msg *)0)->member_)       \
+	}
+#define BYTES(byte_, member_) \
+	FIELD(byte_, 0, sizeof(((struct rn_cm_msg *)0)->member_) * 8, member_)
+
+/* clang-format off */
+static const struct field req_fields[] = {
+	/*    byte bit width */
+	FIELD(   0, 0, 32, req.local_id),
+	FIELD(   5, 0, 24, req.vendor_id),
+	FIELD(   8, 0, 64, req.service_id),
+	FIELD(  16, 0, 64, req.ca_guid),
+	FIELD(  28, 0, 32, req.qkey),
+	FIELD(  32, 0, 24, req.qpn),
+	FIELD(  35, 0,  8, req.resp_res),
+	FIELD(  36, 0, 24, req.local_eecn),
+	FIELD(  39, 0,  8, req.init_depth),
+	FIELD(  40, 0, 24, req.remote_eecn),
+	FIELD(  43, 0,  5, req.remote_resp_timeout),
+	FIELD(  43, 5,  2, req.transport),
+	FIELD(  43, 7,  1, req.flow_control),
+	FIELD(  44, 0, 24, req.start_psn),
+	FIELD(  47, 0,  5, req.local_resp_timeout),
+	FIELD(  47, 5,  3, req.retry_count),
+	FIELD(  48, 0, 16, req.pkey),
+	FIELD(  50, 0,  4, req.mtu),
+	FIELD(  50, 4,  1, req.rdc_exists),
+	FIELD(  50, 5,  3, req.rnr_retry_count),
+	FIELD(  51, 0,  4, req.max_cm_retries),
+	FIELD(  51, 4,  1, req.srq),
+	FIELD(  51, 5,  3, req.ext_transport),
+	FIELD(  52, 0, 16, req.primary.local_lid),
+	FIELD(  54, 0, 16, req.primary.remote_lid),
+	BYTES(  56, req.primary.local_gid),
+	BYTES(  72, req.primary.remote_gid),
+	FIELD(  88, 0, 20, req.primary.flow_label),
+	FIELD(  91, 2,  6, req.primary.rate),
+	FIELD(  92, 0,  8, req.primary.tclass),
+	FIELD(  93, 0,  8, req.primary.hop_limit),
+	FIELD(  94, 0,  4, req.primary.sl),
+	FIELD(  94, 4,  1, req.primary.subnet_local),
+	FIELD(  95, 0,  5, req.primary.ack_timeout),
+	FIELD(  96, 0, 16, req.alternate.local_lid),
+	FIELD(  98, 0, 16, req.alternate.remote_lid),
+	BYTES( 100, req.alternate.local_gid),
+	BYTES( 116, req.alternate.remote_gid),
+	FIELD( 132, 0, 20, req.alternate.flow_label),
+	FIELD( 135, 2,  6, req.alternate.rate),
+	FIELD( 136, 0,  8, req.alternate.tclass),
+	FIELD( 137, 0,  8, req.alternate.hop_limit),
+	FIELD( 138, 0,  4, req.alternate.sl),
+	FIELD( 138, 4,  1, req.alternate.subnet_local),
+	FIELD( 139, 0,  5, req.alternate.ack_timeout),
+	FIELD( 139, 5,  1, req.sap_supported),
+	BYTES( 140, req.data),
+};
+
+static const struct field mra_fields[] = {
+	FIELD(   0, 0, 32, mra.local_id),
+	FIELD(   4, 0, 32, mra.remote_id),
+	FIELD(   8, 0,  2, mra.about),
+	FIELD(   9, 0,  5, mra.service_timeout),
+	BYTES(  10, mra.data),
+};
+
+static const struct field rej_fields[] = {
+	FIELD(   0, 0, 32, rej.local_id),
+	FIELD(   4, 0, 32, rej.remote_id),
+	FIELD(   8, 0,  2, rej.about),
+	FIELD(   9, 0,  7, rej.ari_len),
+	FIELD(  10, 0, 16, rej.reason),
+	BYTES(  12, rej.ari),
+	BYTES(  84, rej.data),
+};
+
+static const struct field rep_fields[] = {
+	FIELD(   0, 0, 32, rep.local_id),
+	FIELD(   4, 0, 32, rep.remote_id),
+	FIELD(   8, 0, 32, rep.qkey),
+	FIELD(  12, 0, 24, rep.qpn),
+	FIELD(  15, 0,  8, rep.vendor_hi),
+	FIELD(  16, 0, 24, rep.eecn),
+	FIELD(  19, 0,  8, rep.vendor_mid),
+	FIELD(  20, 0, 24, rep.start_psn),
+	FIELD(  23, 0,  8, rep.vendor_low),
+	FIELD(  24, 0,  8, rep.resp_res),
+	FIELD(  25, 0,  8, rep.init_depth),
+	FIELD(  26, 0,  5, rep.ack_delay),
+	FIELD(  26, 5,  2, rep.failover),
+	FIELD(  26, 7,  1, rep.flow_control),
+	FIELD(  27, 0,  3, rep.rnr_retry_count),
+	FIELD(  27, 3,  1, rep.srq),
+	FIELD(  28, 0, 64, rep.ca_guid),
+	BYTES(  36, rep.data),
+};
+
+static const struct field ids_fields[] = {
+	FIELD(   0, 0, 32, rtu.local_id),
+	FIELD(   4, 0, 32, rtu.remote_id),
+	BYTES(   8, rtu.data),
+};
+
+static const struct field dreq_fields[] = {
+	FIELD(   0, 0, 32, dreq.local_id),
+	FIELD(   4, 0, 32, dreq.remote_id),
+	FIELD(   8, 0, 24, dreq.remote_qpn),
+	BYTES(  12, dreq.data),
+};
+
+static const struct field sidr_req_fields[] = {
+	FIELD(   0, 0, 32, sidr_req.request_id),
+	FIELD(   4, 0, 16, sidr_req.pkey),
+	FIELD(   8, 0, 64, sidr_req.service_id),
+	BYTES(  16, sidr_req.data),
+};
+
+static const struct field sidr_rep_fields[] = {
+	FIELD(   0, 0, 32, sidr_rep.request_id),
+	FIELD(   4, 0,  8, sidr_rep.status),
+	FIELD(   5, 0,  8, sidr_rep.ari_len),
+	FIELD(   6, 0, 16, sidr_rep.vendor_hi),
+	FIELD(   8, 0, 24, sidr_rep.qpn),
+	FIELD(  11, 0,  8, sidr_rep.vendor_low),
+	FIELD(  12, 0, 64, sidr_rep.service_id),
+	FIELD(  20, 0, 32, sidr_rep.qkey),
+	BYTES(  24, sidr_rep.ari),
+	BYTES(  96, sidr_rep.data),
+};
+
+static const struct field lap_fields[] = {
+	FIELD(   0, 0, 32, lap.local_id),
+	FIELD(   4, 0, 32, lap.remote_id),
+	FIELD(  12, 0, 24, lap.remote_qpn),
+	FIELD(  15, 0,  5, lap.remote_resp_timeout),
+	FIELD(  20, 0, 16, lap.alternate.local_lid),
+	FIELD(  22, 0, 16, lap.alternate.remote_lid),
+	BYTES(  24, lap.alternate.local_gid),
+	BYTES(  40, lap.alternate.remote_gid),
+	FIELD(  56, 0, 20, lap.alternate.flow_label),
+	FIELD(  59, 0,  8, lap.alternate.tclass),
+	FIELD(  60, 0,  8, lap.alternate.hop_limit),
+	FIELD(  61, 2,  6, lap.alternate.rate),
+	FIELD(  62, 0,  4, lap.alternate.sl),
+	FIELD(  62, 4,  1, lap.alternate.subnet_local),
+	FIELD(  63, 0,  5, lap.alternate.ack_timeout),
+	BYTES(  64, lap.data),
+};
+
+static const struct field apr_fields[] = {
+	FIELD(   0, 0, 32, apr.local_id),
+	FIELD(   4, 0, 32, apr.remote_id),
+	FIELD(   8, 0,  8, apr.ari_len),
+	FIELD(   9, 0,  8, apr.status),
+	BYTES(  12, apr.ari),
+	BYTES(  84, apr.data),
+};
+/* clang-format on */
+
+#define ROW(attr_, fields_) \
+	[RN_CM_##attr_ - RN_CM_REQ] = { #attr_, fields_, RN_ARRAY_SIZE(fields_) }
+
+static const struct layout {
+	const char *name;
+	const struct field *fields; /* the last is the private data */
+	unsigned count;
+} layouts[] = {
+	ROW(REQ, req_fields),		ROW(MRA, mra_fields),
+	ROW(REJ, rej_fields),		ROW(REP, rep_fields),
+	ROW(RTU, ids_fields),		ROW(DREQ, dreq_fields),
+	ROW(DREP, ids_fields),		ROW(SIDR_REQ, sidr_req_fields),
+	ROW(SIDR_REP, sidr_rep_fields), ROW(LAP, lap_fields),
+	ROW(APR, apr_fields),
+};
+
+static const struct layout *layout_of(uint16_t attr)
+{
+	if (attr < RN_CM_REQ || attr > RN_CM_APR)
+		return NULL;
+	return &layouts[attr - RN_CM_REQ];
+}
+
+const char *rn_cm_msg_name(uint16_t attr)
+{
+	const struct layout *l = layout_of(attr);
+
+	return l ? l->name : NULL;
+}
+
+uint32_t rn_cm_data_len(enum rn_cm_attr attr)
+{
+	const struct layout *l = layout_of((uint16_t)attr);
+
+	assert(l);
+	return l->fields[l->count - 1].size;
+}
+
+/* ---- Bits ---- */
+
+static uint64_t get_bits(const uint8_t *p, unsigned bit, unsigned width)
+{
+	uint64_t value = 0;
+
+	/* Fields of whole bytes are most of them, and some are 64 bits. */
+	while (width >= 8 && bit % 8 == 0) {
+		value = value << 8 | p[bit / 8];
+		bit += 8;
+		width -= 8;
+	}
+	for (; width; width--, bit++)
+		value = value << 1 | (p[bit / 8] >> (7 - bit % 8) & 1);
+	return value;
+}
+
+/* The bits at the place are zero until now. */
+static void put_bits(uint8_t *p, unsigned bit, unsigned width, uint64_t value)
+{
+	assert(width == 64 || value >> width == 0);
+	while (width >= 8 && bit % 8 == 0) {
+		p[bit / 8] = (uint8_t)(value >> (width - 8));
+		bit += 8;
+		width -= 8;
+	}
+	for (; width; width--, bit++)
+		p[bit / 8] |= (uint8_t)((value >> (width - 1) & 1) << (7 - bit % 8));
+}
+
+/* ---- Members ---- */
+
+static void store(void *member, unsigned size, uint64_t value)
+{
+	switch (size) {
+	case 1: /* bool, too: its fields have one bit */
+		*(uint8_t *)member = (uint8_t)value;
+		return;
+	case 2:
+		*(uint16_t *)member = (uint16_t)value;
+		return;
+	case 4:
+		*(uint32_t *)member = (uint32_t)value;
+		return;
+	default:
+		assert(size == 8);
+		*(uint64_t *)member = value;
+	}
+}
+
+static uint64_t load(const void *member, unsigned size)
+{
+	switch (size) {
+	case 1:
+		return *(const uint8_t *)member;
+	case 2:
+		return *(const uint16_t *)member;
+	case 4:
+		return *(const uint32_t *)member;
+	default:
+		assert(size == 8);
+		return *(const uint64_t *)member;
+	}
+}
+
+int rn_cm_msg_parse(struct rn_cm_msg *msg, uint16_t attr, const uint8_t *data)
+{
+	const struct layout *l = layout_of(attr);
+
+	if (!l)
+		return -EPROTO;
+	memset(msg, 0, sizeof(*msg));
+	msg->attr = (enum rn_cm_attr)attr;
+	for (unsigned i = 0; i < l->count; i++) {
+		const struct field *f = &l->fields[i];
+		uint8_t *member = (uint8_t *)msg + f->member;
+
+		if (f->width > 64)
+			memcpy(member, data + f->bit / 8, f->size);
+		else
+			store(member, f->size, get_bits(data, f->bit, f->width));
+	}
+	return 0;
+}
+
+void rn_cm_msg_emit(uint8_t *data, const struct rn_cm_msg *msg)
+{
+	const struct layout *l = layout_of((uint16_t)msg->attr);
+
+	assert(l);
+	memset(data, 0, RN_MAD_DATA_LEN);
+	for (unsigned i = 0; i < l->count; i++) {
+		const struct field *f = &l->fields[i];
+		const uint8_t *member = (const uint8_t *)msg + f->member;
+
+		if (f->width > 64)
+			memcpy(data + f->bit / 8, member, f->size);
+		else
+			put_bits(data, f->bit, f->width, load(member, f->size));
+	}
+}
