@@ -180,6 +180,34 @@ static void queue_pairs_by_the_extended_call(void **state)
 	foreign_close(&f);
 }
 
+/* QP0 and QP1 are the subnet manager's and the connection manager's. Their types have no
+ * name in the library.
+ */
+static void special_queue_pairs_are_not_for_programs(void **state)
+{
+	struct kit *k = *state;
+
+	for (unsigned type = 0; type < 2; type++) {
+		struct ibv_qp_init_attr attr = { .send_cq = k->cq,
+						 .recv_cq = k->cq,
+						 .cap = { 1, 1, 1, 1, 0 },
+						 .qp_type = (enum ibv_qp_type)type };
+		struct ibv_qp_init_attr_ex ex = { .send_cq = k->cq,
+						  .recv_cq = k->cq,
+						  .cap = { 1, 1, 1, 1, 0 },
+						  .qp_type = (enum ibv_qp_type)type,
+						  .comp_mask = IBV_QP_INIT_ATTR_PD,
+						  .pd = k->pd };
+
+		errno = 0;
+		assert_null(ibv_create_qp(k->pd, &attr));
+		assert_int_equal(errno, EOPNOTSUPP);
+		errno = 0;
+		assert_null(ibv_create_qp_ex(k->ctx, &ex));
+		assert_int_equal(errno, EOPNOTSUPP);
+	}
+}
+
 /* ----------------------------------------------------------------- address handles */
 static void address_handles(void **state)
 {
@@ -359,6 +387,7 @@ int main(void)
 		cmocka_unit_test(completion_queues),
 		cmocka_unit_test(queue_pairs),
 		cmocka_unit_test(queue_pairs_by_the_extended_call),
+		cmocka_unit_test(special_queue_pairs_are_not_for_programs),
 		cmocka_unit_test(address_handles),
 		cmocka_unit_test(posting_to_a_connection),
 		cmocka_unit_test(posting_datagrams),
