@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* table.c - entries of the connection manager, and the chains on which they are found. */
+#include "cm.h"
+
+enum {
+	BLOCK_ALIGN = 16,
+	CHAINS_MAX = 1 << 20,
+};
+
+/* A power of two: chains of one or two when the table is full. */
+static uint32_t chain_count(uint32_t conn_max)
+{
+	uint32_t n = 16;
+
+	while (n < conn_max && n < CHAINS_MAX)
+		n *= 2;
+	return n;
+}
+
+static size_t align_up(size_t size)
+{
+	return (size + BLOCK_ALIGN - 1) & ~(size_t)(BLOCK_ALIGN - 1);
+}
+
+size_t rn_cm_size(uint32_t conn_max)
+{
+	return align_up(sizeof(struct rn_cm)) +
+	       3 * (size_t)chain_count(conn_max) * sizeof(struct rn_hnode *) +
+	       (size_t)conn_max * sizeof(struct rn_cm_conn);
+}
+
+/* splitmix64. */
+static uint64_t draw(struct rn_cm *cm)
+{
+	uint64_t z = cm->random += UINT64_C(0x9e3779b97f4a7c15);
+
+	z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+	z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+	return z ^ z >> 31;
+}
+
+struct rn_cm *rn_cm_init(void *block, const struct rn_cm_cfg *cfg)
+{
+	struct rn_cm *cm = block;
+	uint32_t chains = chain_count(cfg->conn_max);
+	struct rn_hnode **bucket = (void *)((char *)block + align_up(sizeof(*cm)));
+
+	assert(cfg->conn_max > 0);
+	memset(cm, 0, sizeof(*cm));
+	memset(bucket, 0, 3 * (size_t)chains * sizeof(struct rn_hnode *));
+	cm->cfg = *cfg;
+	if (!cm->cfg.resp_timeout)
+		cm->cfg.resp_timeout = RN_CM_RESP_TIMEOUT;
+	if (!cm->cfg.ack_delay)
+		cm->cfg.ack_delay = RN_CM_ACK_DELAY_DEFAULT;
+	if (!cm->cfg.max_retries)
+		cm->cfg.max_retries = RN_CM_MAX_RETRIES;
+	assert(cm->cfg.resp_timeout <= 31);
+	assert(cm->cfg.ack_delay <= 31);
+	assert(cm->cfg.max_retries <= 15);
+	cm->random = cfg->seed;
+	cm->tid_count = draw(cm) >> 40;
+	rn_list_init(&cm->tx);
+	rn_list_init(&cm->events);
+	cm->by_id = (struct rn_cm_index){ bucket, chains - 1 };
+	cm->by_peer = (struct rn_cm_index){ bucket + chains, chains - 1 };
+	cm->by_qpn = (struct rn_cm_index){ bucket + 2 * (size_t)chains, chains - 1 };
+	cm->conns = (void *)(bucket + 3 * (size_t)chains);
+	return cm;
+}
+
+uint32_t rn_cm_conn_count(const struct rn_cm *cm)
+{
+	return cm->count;
+}
+
+/* ---- Chains ---- */
+
+static struct rn_hnode **chain(const struct rn_cm_index *index, uint32_t key)
+{
+	return &index->bucket[key & index->mask];
+}
+
+static void link_in(struct rn_cm_index *index, struct rn_hnode *node, uint32_t key)
+{
+	struct rn_hnode **head = chain(index, key);
+
+	node->key = key;
+	node->next = *head;
+	*head = node;
+}
+
+static void take_out(struct rn_cm_index *index, struct rn_hnode *node)
+{
+	struct rn_hnode **at = chain(index, node->key);
+
+	while (*at != node) {
+		assert(*at);
+		at = &(*at)->next;
+	}
+	*at = node->next;
+}
+
+/* Communication IDs are random already, but those of peers are theirs to choose. */
+static uint32_t hash(const struct rn_gid *addr, uint64_t guid, uint32_t number)
+{
+	uint64_t z = guid ^ rn_get_be64(addr->raw + 8) * UINT64_C(0xbf58476d1ce4e5b9);
+
+	z = (z ^ number) * UINT64_C(0x9e3779b97f4a7c15);
+	return (uint32_t)(z >> 32);
+}
+
+static struct rn_cm_conn *find_id(const struct rn_cm *cm, uint32_t id)
+{
+	for (struct rn_hnode *n = *chain(&cm->by_id, id); n; n = n->next)
+		if (n->key == id)
+			return RN_CONTAINER_OF(n, struct rn_cm_conn, by_id);
+	return NULL;
+}
+
+static bool is_from(const struct rn_cm_conn *conn, const struct rn_gid *addr,
+		    uint64_t guid)
+{
+	return conn->info.remote_guid == guid &&
+	       rn_cm_same_gid(&conn->info.flow.dst, addr);
+}
+
+struct rn_cm_conn *rn_cm_find(struct rn_cm *cm, const struct rn_cm_in *in,
+			      uint32_t local_id, uint32_t remote_id)
+{
+	struct rn_cm_conn *conn = find_id(cm, local_id);
+
+	if (!conn || (conn->info.remote_id && conn->info.remote_id != remote_id))
+		return NULL;
+	return rn_cm_same_gid(&conn->info.flow.dst, &in->flow->src) ? conn : NULL;
+}
+
+struct rn_cm_conn *rn_cm_find_peer(struct rn_cm *cm, const struct rn_gid *addr,
+				   uint64_t guid, uint32_t remote_id)
+{
+	uint32_t key = hash(addr, guid, remote_id);
+
+	for (struct rn_hnode *n = *chain(&cm->by_peer, key); n; n = n->next) {
+		struct rn_cm_conn *c = RN_CONTAINER_OF(n, struct rn_cm_conn, by_peer);
+
+		if (c->info.remote_id == remote_id && is_from(c, addr, guid))
+			return c;
+	}
+	return NULL;
+}
+
+struct rn_cm_conn *rn_cm_find_qpn(struct rn_cm *cm, const struct rn_gid *addr,
+				  uint64_t guid, uint32_t qpn)
+{
+	uint32_t key = hash(addr, guid, qpn);
+
+	for (struct rn_hnode *n = *chain(&cm->by_qpn, key); n; n = n->next) {
+		struct rn_cm_conn *c = RN_CONTAINER_OF(n, struct rn_cm_conn, by_qpn);
+
+		if (c->info.qp.dest_qpn == qpn && is_from(c, addr, guid))
+			return c;
+	}
+	return NULL;
+}
+
+void rn_cm_index_peer(struct rn_cm *cm, struct rn_cm_conn *conn)
+{
+	assert(!conn->in_peer);
+	link_in(&cm->by_peer, &conn->by_peer,
+		hash(&conn->info.flow.dst, conn->info.remote_guid, conn->info.remote_id));
+	conn->in_peer = true;
+}
+
+void rn_cm_index_qpn(struct rn_cm *cm, struct rn_cm_conn *conn)
+{
+	assert(!conn->in_qpn);
+	link_in(&cm->by_qpn, &conn->by_qpn,
+		hash(&conn->info.flow.dst, conn->info.remote_guid,
+		     conn->info.qp.dest_qpn));
+	conn->in_qpn = true;
+}
+
+void rn_cm_unindex_qpn(struct rn_cm *cm, struct rn_cm_conn *conn)
+{
+	if (conn->in_qpn)
+		take_out(&cm->by_qpn, &conn->by_qpn);
+	conn->in_qpn = false;
+}
+
+void rn_cm_unindex(struct rn_cm *cm, struct rn_cm_conn *conn)
+{
+	rn_cm_unindex_qpn(cm, conn);
+	if (conn->in_peer)
+		take_out(&cm->by_peer, &conn->by_peer);
+	conn->in_peer = false;
+}
+
+/* ---- Entries ---- */
+
+struct rn_cm_conn *rn_cm_conn_new(struct rn_cm *cm)
+{
+	struct rn_cm_conn *conn = cm->free;
+	uint32_t id;
+
+	if (conn)
+		cm->free = conn->next;
+	else if (cm->fresh < cm->cfg.conn_max)
+		conn = &cm->conns[cm->fresh++];
+	else
+		return NULL;
+	memset(conn, 0, sizeof(*conn));
+	rn_list_init(&conn->tx);
+	rn_list_init(&conn->ev);
+	do
+		id = (uint32_t)draw(cm);
+	while (!id || find_id(cm, id));
+	conn->info.local_id = id;
+	conn->is_open = true;
+	conn->max_retries = cm->cfg.max_retries;
+	link_in(&cm->by_id, &conn->by_id, id);
+	cm->count++;
+	return conn;
+}
+
+void rn_cm_conn_release(struct rn_cm *cm, struct rn_cm_conn *conn)
+{
+	if (conn->is_open || conn->info.state != RN_CM_IDLE ||
+	    rn_list_is_linked(&conn->tx))
+		return;
+	assert(!conn->listener);
+	assert(!conn->in_peer && !conn->in_qpn);
+	assert(!rn_list_is_linked(&conn->ev));
+	assert(!rn_timer_is_armed(&conn->timer));
+	take_out(&cm->by_id, &conn->by_id);
+	conn->next = cm->free;
+	cm->free = conn;
+	assert(cm->count > 0);
+	cm->count--;
+}
+
+uint64_t rn_cm_new_tid(struct rn_cm *cm, const struct rn_cm_conn *conn)
+{
+	return ++cm->tid_count << 32 | conn->info.local_id;
+}
