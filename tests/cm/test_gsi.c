@@ -265,7 +265,11 @@ static void what_leaves_is_a_ud_send_to_qpn_1(void **state)
 	assert_memory_equal(pkt, head, sizeof(head));
 	assert_memory_equal(pkt + MAD_AT, p.mad, RN_MAD_LEN);
 	assert_int_equal(gsi.psn.v, 0);
-	assert_true(flow.sport >= 0xc000);
+	assert_true(flow.sport >= 0xc000); /* chosen */
+	assert_int_equal(rn_gsi_receive(&peer, &flow, pkt, sizeof(pkt), &mad), RN_GSI_CM);
+	flow.sport = RN_ROCE_PORT;
+	rn_gsi_emit(&gsi, &flow, 1, p.mad, pkt);
+	assert_int_equal(flow.sport, RN_ROCE_PORT); /* as given */
 	assert_int_equal(rn_gsi_receive(&peer, &flow, pkt, sizeof(pkt), &mad), RN_GSI_CM);
 }
 

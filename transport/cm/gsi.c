@@ -129,7 +129,8 @@ void rn_gsi_emit(struct rn_gsi *gsi, struct rn_flow *flow, uint32_t dest_qpn,
 	uint8_t *p = rn_bth_emit(pkt, &bth);
 
 	gsi->psn = rn_psn_add(gsi->psn, 1);
-	flow->sport = SPORT;
+	if (!flow->sport)
+		flow->sport = SPORT;
 	p = rn_deth_emit(p, &deth);
 	memcpy(p, mad, RN_MAD_LEN);
 	rn_icrc_seal(flow, 0, pkt, RN_GSI_PACKET_LEN - RN_ICRC_LEN);
