@@ -315,11 +315,6 @@ void rn_cm_raise(struct rn_cm *cm, struct rn_cm_conn *conn, enum rn_cm_event_typ
 {
 	if (!conn->is_open)
 		return;
-	if (type == RN_CM_EV_DISCONNECTED) {
-		if (conn->was_disconnected)
-			return;
-		conn->was_disconnected = true;
-	}
 	if (status || type != RN_CM_EV_TIMEWAIT_EXIT)
 		conn->status = status;
 	conn->events |= (uint16_t)(1u << type);

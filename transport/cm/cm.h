@@ -37,8 +37,7 @@ struct rn_cm_conn {
 	struct rn_hnode by_peer; /* while info.remote_id is that of a live conversation */
 	struct rn_hnode by_qpn;
 	bool in_peer, in_qpn;
-	bool is_open;	       /* the driver holds it */
-	bool was_disconnected; /* told so: once is enough */
+	bool is_open; /* the driver holds it */
 	bool is_sidr;
 	enum rn_cm_lap_state lap;
 	struct rn_list tx;		 /* on rn_cm.tx while @out is to be sent */
@@ -213,7 +212,12 @@ void rn_cm_send_sidr_rep(struct rn_cm *cm, struct rn_cm_conn *conn, uint8_t stat
 struct rn_cm_listener *rn_cm_match(struct rn_cm *cm, const struct rn_cm_in *in,
 				   uint64_t service_id, const uint8_t *data, bool *known);
 
-/* Count a request in. Return: false if the backlog is full. */
-bool rn_cm_wait_in(struct rn_cm_listener *l, struct rn_cm_conn *conn);
+static inline bool rn_cm_backlog_is_full(const struct rn_cm_listener *l)
+{
+	return l->backlog && l->pending_count >= l->backlog;
+}
+
+/* A new request waits for its answer. */
+void rn_cm_wait_in(struct rn_cm_listener *l, struct rn_cm_conn *conn);
 
 #endif /* RN_CM_PRIVATE_H */

@@ -112,15 +112,12 @@ struct rn_cm_listener *rn_cm_match(struct rn_cm *cm, const struct rn_cm_in *in,
 	return NULL;
 }
 
-bool rn_cm_wait_in(struct rn_cm_listener *l, struct rn_cm_conn *conn)
+void rn_cm_wait_in(struct rn_cm_listener *l, struct rn_cm_conn *conn)
 {
-	if (l->backlog && l->pending_count >= l->backlog)
-		return false;
 	conn->listener = l;
 	conn->next = l->pending;
 	l->pending = conn;
 	l->pending_count++;
-	return true;
 }
 
 void rn_cm_taken(struct rn_cm_conn *conn)

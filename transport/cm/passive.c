@@ -144,11 +144,7 @@ static void new_conn(struct rn_cm *cm, const struct rn_cm_in *in,
 	struct rn_cm_conn *conn;
 
 	/* Silence: the peer asks again, and there may be room then. */
-	if (l->backlog && l->pending_count >= l->backlog) {
-		rn_cm_stat(cm, RN_CM_STAT_DROP_FULL);
-		return;
-	}
-	conn = rn_cm_conn_new(cm);
+	conn = rn_cm_backlog_is_full(l) ? NULL : rn_cm_conn_new(cm);
 	if (!conn) {
 		rn_cm_stat(cm, RN_CM_STAT_DROP_FULL);
 		return;

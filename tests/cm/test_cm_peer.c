@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* test_cm_peer.c - who a peer is, and what is taken from it: IDs, GUIDs, QPNs, retries,
+ * depths, private data, ECE.
+ */
+#include <errno.h>
+
+#include "cm_kit.h"
+
+static struct kit kit;
+static struct rn_cm_conn *active, *passive;
+
+static int setup(void **state)
+{
+	(void)state;
+	kit_open(&kit, KIT_CONNS);
+	active = passive = NULL;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	kit_close(&kit);
+	return 0;
+}
+
+static void give(struct end *from, struct end *to, const struct rn_cm_msg *msg)
+{
+	struct rn_cm_tx tx = kit_compose(from, to, msg, 1);
+
+	kit_give(&kit, to, &tx);
+}
+
+static void ids_and_qpns_are_those_of_a_guid(void **state)
+{
+	struct rn_cm_msg req;
+
+	(void)state;
+	kit_connect(&kit);
+	kit_take(&kit.a, RN_CM_REQ, &req);
+	give(&kit.a, &kit.b, &req);
+	kit_event(&kit.b, RN_CM_EV_REQ);
+	req.req.ca_guid++; /* another device of the same address */
+	give(&kit.a, &kit.b, &req);
+	kit_event(&kit.b, RN_CM_EV_REQ);
+	kit_quiet(&kit.b);
+	assert_int_equal(rn_cm_conn_count(kit.b.cm), 2);
+}
+
+static void a_message_names_both_ends(void **state)
+{
+	struct rn_cm_offer offer = kit_offer(&kit.b, 0x22);
+	struct rn_cm_msg msg;
+
+	(void)state;
+	passive = kit_request(&kit, &active);
+	assert_int_equal(rn_cm_accept(kit.b.cm, kit.now, passive, &offer), 0);
+	kit_pass(&kit, &kit.b, &kit.a, RN_CM_REP);
+	kit_event(&kit.a, RN_CM_EV_REP);
+	assert_int_equal(rn_cm_ready(kit.a.cm, active, NULL, 0), 0);
+	kit_take(&kit.a, RN_CM_RTU, &msg);
+	msg.rtu.local_id++;
+	give(&kit.a, &kit.b, &msg);
+	kit_no_event(&kit.b);
+	assert_int_equal(kit_state(passive), RN_CM_REP_SENT);
+	msg.rtu.local_id--;
+	give(&kit.a, &kit.b, &msg);
+	kit_event(&kit.b, RN_CM_EV_ESTABLISHED);
+}
+
+static void who_rejects_a_request_has_no_id_yet(void **state)
+{
+	const struct rn_cm_no no = { .reason = RN_CM_REJ_CONSUMER };
+	struct rn_cm_msg rej;
+
+	(void)state;
+	passive = kit_request(&kit, &active);
+	assert_int_equal(rn_cm_reject(kit.b.cm, kit.now, passive, &no), 0);
+	rej = kit_pass(&kit, &kit.b, &kit.a, RN_CM_REJ);
+	assert_int_equal(rej.rej.local_id, 0);
+	assert_int_equal(rej.rej.about, RN_CM_ABOUT_REQ);
+	kit_event(&kit.a, RN_CM_EV_REJECTED);
+	/* But has one once it has asked for patience. */
+	rn_cm_close(kit.a.cm, kit.now, active);
+	rn_cm_close(kit.b.cm, kit.now, passive);
+	passive = kit_request(&kit, &active);
+	assert_int_equal(rn_cm_mra(kit.b.cm, passive, 20, false), 0);
+	kit_pass(&kit, &kit.b, &kit.a, RN_CM_MRA);
+	assert_int_equal(rn_cm_reject(kit.b.cm, kit.now, passive, &no), 0);
+	rej = kit_pass(&kit, &kit.b, &kit.a, RN_CM_REJ);
+	assert_int_equal(rej.rej.local_id, rn_cm_conn_info(passive)->local_id);
+	kit_event(&kit.a, RN_CM_EV_REJECTED);
+}
+
+static void a_rep_is_repeated_as_often_as_the_req_allows(void **state)
+{
+	struct rn_cm_offer offer = kit_offer(&kit.b, 0x22);
+	struct rn_cm_msg msg;
+
+	(void)state;
+	kit_connect(&kit);
+	kit_take(&kit.a, RN_CM_REQ, &msg);
+	msg.req.max_cm_retries = 2;
+	msg.req.local_resp_timeout = 10;
+	give(&kit.a, &kit.b, &msg);
+	passive = kit_event(&kit.b, RN_CM_EV_REQ).conn;
+	assert_int_equal(rn_cm_accept(kit.b.cm, kit.now, passive, &offer), 0);
+	for (unsigned i = 0; i < 3; i++) {
+		kit_take(&kit.b, RN_CM_REP, &msg);
+		kit_no_event(&kit.b);
+		kit_next_deadline(&kit, &kit.b);
+	}
+	kit_quiet(&kit.b);
+	assert_int_equal(kit_event(&kit.b, RN_CM_EV_UNREACHABLE).status, -ETIMEDOUT);
+}
+
+/* A peer that says 31 for every time would hold an entry for days. */
+static void no_time_of_a_peer_is_longer_than_137_s(void **state)
+{
+	struct rn_cm_offer offer = kit_offer(&kit.b, 0x22);
+	rn_ns start = kit.now;
+	struct rn_cm_msg msg;
+
+	(void)state;
+	kit_connect(&kit);
+	kit_take(&kit.a, RN_CM_REQ, &msg);
+	msg.req.local_resp_timeout = 31;
+	give(&kit.a, &kit.b, &msg);
+	passive = kit_event(&kit.b, RN_CM_EV_REQ).conn;
+	assert_int_equal(rn_cm_accept(kit.b.cm, kit.now, passive, &offer), 0);
+	assert_int_equal(rn_cm_deadline(kit.b.cm) - start, (rn_ns)4096 << 25);
+}
+
+static void a_rep_grants_no_more_than_was_asked_for(void **state)
+{
+	struct rn_cm_offer offer = kit_offer(&kit.b, 0x22);
+
+	(void)state;
+	passive = kit_request(&kit, &active); /* takes 4, makes 2 */
+	offer.resp_res = 16;
+	offer.init_depth = 16;
+	assert_int_equal(rn_cm_accept(kit.b.cm, kit.now, passive, &offer), 0);
+	kit_pass(&kit, &kit.b, &kit.a, RN_CM_REP);
+	kit_event(&kit.a, RN_CM_EV_REP);
+	assert_int_equal(rn_cm_conn_info(active)->qp.max_rd_atomic, 2);
+	assert_int_equal(rn_cm_conn_info(active)->qp.max_dest_rd_atomic, 4);
+}
+
+static void an_rtu_is_repeated_with_its_private_data(void **state)
+{
+	struct rn_cm_offer offer = kit_offer(&kit.b, 0x22);
+	struct rn_cm_tx rep;
+	struct rn_cm_msg msg;
+
+	(void)state;
+	passive = kit_request(&kit, &active);
+	assert_int_equal(rn_cm_accept(kit.b.cm, kit.now, passive, &offer), 0);
+	rep = kit_take(&kit.b, RN_CM_REP, &msg);
+	kit_give(&kit, &kit.a, &rep);
+	kit_event(&kit.a, RN_CM_EV_REP);
+	assert_int_equal(rn_cm_ready(kit.a.cm, active, (const uint8_t *)"go", 2), 0);
+	kit_take(&kit.a, RN_CM_RTU, &msg); /* lost */
+	kit_give(&kit, &kit.a, &rep);
+	kit_pass(&kit, &kit.a, &kit.b, RN_CM_RTU);
+	assert_memory_equal(kit_event(&kit.b, RN_CM_EV_ESTABLISHED).data, "go\0", 3);
+}
+
+static void a_qpn_is_free_for_its_owner_when_timewait_begins(void **state)
+{
+	(void)state;
+	kit_establish(&kit, &active, &passive);
+	assert_int_equal(rn_cm_disconnect(kit.a.cm, kit.now, active, NULL, 0), 0);
+	kit_pass(&kit, &kit.a, &kit.b, RN_CM_DREQ);
+	kit_event(&kit.b, RN_CM_EV_DISCONNECTED);
+	assert_int_equal(rn_cm_disconnect(kit.b.cm, kit.now, passive, NULL, 0), 0);
+	kit_pass(&kit, &kit.b, &kit.a, RN_CM_DREP);
+	kit_event(&kit.a, RN_CM_EV_DISCONNECTED);
+	assert_int_equal(kit_state(passive), RN_CM_TIMEWAIT);
+	kit_request(&kit, &active);
+	kit_quiet(&kit.b);
+}
+
+/* A REQ that was under way for long finds its connection gone. */
+static void an_old_req_in_timewait_is_stale(void **state)
+{
+	struct rn_cm_tx req;
+	struct rn_cm_msg msg;
+
+	(void)state;
+	active = kit_connect(&kit);
+	req = kit_take(&kit.a, RN_CM_REQ, &msg);
+	kit_give(&kit, &kit.b, &req);
+	passive = kit_event(&kit.b, RN_CM_EV_REQ).conn;
+	assert_int_equal(rn_cm_accept(kit.b.cm, kit.now, passive,
+				      &(struct rn_cm_offer){ .qpn = 0x22 }),
+			 0);
+	rn_cm_close(kit.b.cm, kit.now, passive);
+	kit_take(&kit.b, RN_CM_REJ, &msg); /* lost */
+	kit_give(&kit, &kit.b, &req);
+	kit_no_event(&kit.b);
+	kit_take(&kit.b, RN_CM_REJ, &msg);
+	assert_int_equal(msg.rej.reason, RN_CM_REJ_STALE_CONN);
+}
+
+static void a_lost_sidr_rep_is_repeated(void **state)
+{
+	struct rn_cm_route route = kit_route(&kit.a, &kit.b);
+	struct rn_cm_offer question = { 0 }, reply = kit_offer(&kit.b, 0x33);
+	struct rn_cm_tx req, first, again;
+	struct rn_cm_listener udp;
+	struct rn_cm_msg msg;
+
+	(void)state;
+	/* A service that is none of the IP CM: without a header. */
+	udp = (struct rn_cm_listener){ .service_id = 0x1234567800000001,
+				       .service_mask = UINT64_MAX };
+	assert_int_equal(rn_cm_listen(kit.b.cm, &udp), 0);
+	assert_int_equal(rn_cm_sidr_request(kit.a.cm, kit.now, udp.service_id, &route,
+					    &question, &active),
+			 0);
+	req = kit_take(&kit.a, RN_CM_SIDR_REQ, &msg);
+	kit_give(&kit, &kit.b, &req);
+	passive = kit_event(&kit.b, RN_CM_EV_SIDR_REQ).conn;
+	kit_give(&kit, &kit.b, &req); /* the program thinks */
+	kit_quiet(&kit.b);
+	assert_int_equal(rn_cm_sidr_reply(kit.b.cm, passive, 0, &reply), 0);
+	first = kit_take(&kit.b, RN_CM_SIDR_REP, &msg); /* lost */
+	rn_cm_close(kit.b.cm, kit.now, passive);
+	kit_next_deadline(&kit, &kit.a);
+	kit_pass(&kit, &kit.a, &kit.b, RN_CM_SIDR_REQ);
+	kit_no_event(&kit.b);
+	again = kit_take(&kit.b, RN_CM_SIDR_REP, &msg);
+	assert_memory_equal(again.mad, first.mad, RN_MAD_LEN);
+	kit_give(&kit, &kit.a, &again);
+	assert_int_equal(kit_event(&kit.a, RN_CM_EV_SIDR_REP).status, 0);
+	kit_next_deadline(&kit, &kit.b);
+	assert_int_equal(rn_cm_conn_count(kit.b.cm), 0);
+}
+
+static void enhanced_establishment_reaches_both_sides(void **state)
+{
+	struct rn_cm_route route = kit_route(&kit.a, &kit.b);
+	struct rn_cm_offer offer = kit_offer(&kit.a, 0x11);
+	uint8_t data[RN_CM_REQ_DATA];
+
+	(void)state;
+	kit_ip_data(&kit, data);
+	offer.data = data;
+	offer.data_len = sizeof(data);
+	offer.vendor_id = 0x123456;
+	offer.vendor_option = 0xabcdef01;
+	assert_int_equal(rn_cm_connect(kit.a.cm, kit.now,
+				       rn_cm_service_id(RN_CM_PS_TCP, KIT_PORT), &route,
+				       &offer, &active),
+			 0);
+	kit_pass(&kit, &kit.a, &kit.b, RN_CM_REQ);
+	passive = kit_event(&kit.b, RN_CM_EV_REQ).conn;
+	assert_int_equal(rn_cm_conn_info(passive)->vendor_id, 0x123456);
+	assert_int_equal(rn_cm_conn_info(passive)->vendor_option, 0xabcdef01);
+	offer = kit_offer(&kit.b, 0x22);
+	offer.vendor_id = 0x654321;
+	offer.vendor_option = 7;
+	assert_int_equal(rn_cm_accept(kit.b.cm, kit.now, passive, &offer), 0);
+	kit_pass(&kit, &kit.b, &kit.a, RN_CM_REP);
+	kit_event(&kit.a, RN_CM_EV_REP);
+	assert_int_equal(rn_cm_conn_info(active)->vendor_id, 0x654321);
+	assert_int_equal(rn_cm_conn_info(active)->vendor_option, 7);
+}
+
+/* An XRC initiator is connected to the target QP, which the REP has as its EECN. */
+static void an_xrc_target_is_named_as_a_context(void **state)
+{
+	struct rn_cm_route route = kit_route(&kit.a, &kit.b);
+	struct rn_cm_offer offer = kit_offer(&kit.a, 0x11);
+	struct rn_cm_msg rep;
+	uint8_t data[RN_CM_REQ_DATA];
+
+	(void)state;
+	kit_ip_data(&kit, data);
+	offer.data = data;
+	offer.data_len = sizeof(data);
+	offer.transport = RN_CM_TRANSPORT_EXTENDED;
+	offer.ext_transport = 1;
+	assert_int_equal(rn_cm_connect(kit.a.cm, kit.now,
+				       rn_cm_service_id(RN_CM_PS_TCP, KIT_PORT), &route,
+				       &offer, &active),
+			 0);
+	kit_pass(&kit, &kit.a, &kit.b, RN_CM_REQ);
+	passive = kit_event(&kit.b, RN_CM_EV_REQ).conn;
+	offer = kit_offer(&kit.b, 0x22);
+	assert_int_equal(rn_cm_accept(kit.b.cm, kit.now, passive, &offer), 0);
+	rep = kit_pass(&kit, &kit.b, &kit.a, RN_CM_REP);
+	assert_int_equal(rep.rep.qpn, 0);
+	assert_int_equal(rep.rep.eecn, 0x22);
+	kit_event(&kit.a, RN_CM_EV_REP);
+	assert_int_equal(rn_cm_conn_info(active)->qp.dest_qpn, 0x22);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(ids_and_qpns_are_those_of_a_guid),
+		TEST(a_message_names_both_ends),
+		TEST(who_rejects_a_request_has_no_id_yet),
+		TEST(a_rep_is_repeated_as_often_as_the_req_allows),
+		TEST(no_time_of_a_peer_is_longer_than_137_s),
+		TEST(a_rep_grants_no_more_than_was_asked_for),
+		TEST(an_rtu_is_repeated_with_its_private_data),
+		TEST(a_qpn_is_free_for_its_owner_when_timewait_begins),
+		TEST(an_old_req_in_timewait_is_stale),
+		TEST(a_lost_sidr_rep_is_repeated),
+		TEST(enhanced_establishment_reaches_both_sides),
+		TEST(an_xrc_target_is_named_as_a_context),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
