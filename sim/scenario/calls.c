@@ -31,6 +31,15 @@ static const struct {
 	{ RN_F_DRAIN_EVENT, RN_ATTR_EN_SQD_ASYNC_NOTIFY },
 };
 
+uint8_t rn_scene_timeout(const struct rn_scene_names *n, const struct rn_scn_line *l)
+{
+	uint32_t code = rn_scn_get(l, RN_F_TIMEOUT, 14) & 31;
+
+	if (code)
+		code += n->slower;
+	return (uint8_t)(code < 31 ? code : 31);
+}
+
 static struct rn_alt_path alternate(const struct rn_scene_names *n,
 				    const struct rn_scn_line *l)
 {
@@ -39,7 +48,7 @@ static struct rn_alt_path alternate(const struct rn_scene_names *n,
 										: n->peer,
 		.av.hop_limit = 64,
 		.port_num = 1,
-		.timeout = (uint8_t)rn_scn_get(l, RN_F_TIMEOUT, 14),
+		.timeout = rn_scene_timeout(n, l),
 	};
 }
 
@@ -62,7 +71,7 @@ struct rn_qp_attr rn_scene_attr(const struct rn_scene_names *n,
 		.max_rd_atomic = (uint8_t)rn_scn_get(l, RN_F_RD, 0),
 		.max_dest_rd_atomic = (uint8_t)rn_scn_get(l, RN_F_DEST_RD, 0),
 		.min_rnr_timer = (uint8_t)rn_scn_get(l, RN_F_RNR_TIMER, 12),
-		.timeout = (uint8_t)rn_scn_get(l, RN_F_TIMEOUT, 14),
+		.timeout = rn_scene_timeout(n, l),
 		.retry_cnt = (uint8_t)rn_scn_get(l, RN_F_RETRY, 7),
 		.rnr_retry = (uint8_t)rn_scn_get(l, RN_F_RNR_RETRY, 7),
 		.en_sqd_async_notify = rn_scn_has(l, RN_F_DRAIN_EVENT),

@@ -12,6 +12,9 @@ struct rn_scene_send {
 	struct rn_av av;
 };
 
+/* The ACK timeout of a queue pair, a code of 5 bits; 0, which is none, stays. */
+uint8_t rn_scene_timeout(const struct rn_scene_names *n, const struct rn_scn_line *l);
+
 /* Attributes of a queue pair as a declaration or `modify` gives them; what it does not
  * say has the value that a connected QP would have.
  */

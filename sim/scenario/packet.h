@@ -20,6 +20,7 @@ struct rn_scene_names {
 	uint32_t key[RN_SCN_MRS];   /* R_Key and L_Key */
 	uint32_t srqn[RN_SCN_SRQS]; /* of the device */
 	uint64_t va[RN_SCN_MRS];    /* first address, as peers name it */
+	uint8_t slower;		    /* codes that ACK timeouts are longer than said */
 };
 
 /* A packet as it is on the wire. */

@@ -3,6 +3,7 @@
  */
 #include <string.h>
 
+#include "calls.h"
 #include "describe.h"
 #include "fields.h"
 #include "rocin/wire.h"
@@ -11,6 +12,7 @@
 
 enum {
 	FOR_GOOD_S = 100, /* `end quiet`: longer than any timer of a device may run */
+	LOOK_MS = 2,	  /* in real time: from one look to the next */
 };
 
 struct scene {
@@ -70,7 +72,7 @@ static rn_ns ack_timeout(const struct scene *c, const struct rn_scn_line *l)
 {
 	const struct rn_scn_line *qp = &c->s->qp[l->subject].line;
 
-	return rn_ack_timeout_ns((uint8_t)rn_scn_get(qp, RN_F_TIMEOUT, 14) & 31);
+	return rn_ack_timeout_ns(rn_scene_timeout(&c->names, qp));
 }
 
 /* How long to wait for what shall come by then. */
@@ -384,9 +386,10 @@ static bool check_memory(struct scene *c, const struct rn_scn_line *l)
 
 static bool check_counter(struct scene *c, const struct rn_scn_line *l)
 {
-	uint64_t value = c->ops->counter(c->ctx, (enum rn_stat)l->name);
+	uint64_t value;
 
-	if (value == rn_scn_get(l, RN_F_BY, 1))
+	if (!c->ops->counter(c->ctx, (enum rn_stat)l->name, &value) ||
+	    value == rn_scn_get(l, RN_F_BY, 1))
 		return true;
 	return fail_number(c, l, "the counter is ", value);
 }
@@ -415,7 +418,7 @@ static bool look(struct scene *c, const struct rn_scn_line *l)
 		       : l->verb == RN_SCN_COUNT ? check_counter(c, l)
 						 : check_qp(c, l);
 		if (!good && c->ops->slack)
-			c->ops->run(c->ctx, until);
+			c->ops->run(c->ctx, c->ops->now(c->ctx) + RN_MSEC(LOOK_MS));
 	} while (!good && c->ops->now(c->ctx) < until);
 	return good;
 }

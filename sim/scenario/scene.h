@@ -56,7 +56,8 @@ struct rn_scene_ops {
 	bool (*comp)(void *ctx, unsigned queue);
 	/* False: the range is not in the region. */
 	bool (*memory)(void *ctx, unsigned mr, uint64_t offset, void *buf, uint32_t len);
-	uint64_t (*counter)(void *ctx, enum rn_stat stat);
+	/* What was counted since begin(); false: nobody can see that. */
+	bool (*counter)(void *ctx, enum rn_stat stat, uint64_t *value);
 	/* Whether the device cannot do what a scenario says, with the reason; NULL: it
 	 * can do everything.
 	 */
@@ -65,11 +66,16 @@ struct rn_scene_ops {
 	 * a line may let time pass at most. Both 0 in virtual time.
 	 */
 	rn_ns slack, quiet;
+	/* In real time: to run once more with what failed, its timers slower, since it
+	 * may have been us who came too late. NULL: never.
+	 */
+	const struct rn_scene_ops *slower;
 };
 
 struct rn_scene_result {
 	bool passed;
 	bool skipped;		       /* not run; what says why */
+	bool slowly;		       /* passed the second time, with slower timers */
 	uint32_t line;		       /* of the file */
 	char what[160];		       /* one sentence */
 	char expected[320], came[320]; /* empty if there is no such */

@@ -291,9 +291,10 @@ static bool comp(void *ctx, unsigned queue)
 	return true;
 }
 
-static uint64_t counter(void *ctx, enum rn_stat stat)
+static bool counter(void *ctx, enum rn_stat stat, uint64_t *value)
 {
-	return ((struct rn_virtual *)ctx)->stats[stat];
+	*value = ((struct rn_virtual *)ctx)->stats[stat];
+	return true;
 }
 
 const struct rn_scene_ops rn_virtual_ops = {

@@ -2,7 +2,7 @@
 /* fake_verbs.c - see fake_verbs.h. An object that is destroyed while another needs it is
  * a mistake of the program under test.
  */
-#include "fake_verbs.h"
+#include "fake_verbs_internal.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -10,10 +10,13 @@
 
 #include "script.h"
 
-static struct ibv_context context;
+static struct verbs_context extended = {
+	.sz = sizeof(extended),
+	.context.abi_compat = __VERBS_ABI_IS_EXTENDED,
+};
 static uint8_t failures;
 static unsigned objects;
-static unsigned users_of_cqs, users_of_pds;
+unsigned fake_users_of_cqs, fake_users_of_pds;
 
 void fake_fail(uint8_t calls)
 {
@@ -25,7 +28,7 @@ unsigned fake_objects(void)
 	return objects;
 }
 
-static bool fails(void)
+bool fake_fails(void)
 {
 	bool now = failures & 1;
 
@@ -35,7 +38,7 @@ static bool fails(void)
 	return now;
 }
 
-static void *make(size_t size)
+void *fake_make(size_t size)
 {
 	void *object = calloc(1, size);
 
@@ -44,7 +47,7 @@ static void *make(size_t size)
 	return object;
 }
 
-static int destroy(void *object)
+int fake_destroy(void *object)
 {
 	require(object != NULL && objects > 0);
 	objects--;
@@ -57,9 +60,9 @@ struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *ctx)
 {
 	struct ibv_comp_channel *c;
 
-	if (fails())
+	if (fake_fails())
 		return NULL;
-	c = make(sizeof(*c));
+	c = fake_make(sizeof(*c));
 	c->context = ctx;
 	c->fd = dup(0);
 	return c;
@@ -69,7 +72,7 @@ int ibv_destroy_comp_channel(struct ibv_comp_channel *c)
 {
 	require(c->refcnt == 0);
 	close(c->fd);
-	return destroy(c);
+	return fake_destroy(c);
 }
 
 struct ibv_cq *ibv_create_cq(struct ibv_context *ctx, int cqe, void *cq_context,
@@ -79,10 +82,10 @@ struct ibv_cq *ibv_create_cq(struct ibv_context *ctx, int cqe, void *cq_context,
 
 	(void)vector;
 	require(cqe > 0 && channel);
-	if (fails())
+	if (fake_fails())
 		return NULL;
 	channel->refcnt++;
-	cq = make(sizeof(*cq));
+	cq = fake_make(sizeof(*cq));
 	cq->channel = channel;
 	cq->context = ctx;
 	cq->cq_context = cq_context;
@@ -92,26 +95,26 @@ struct ibv_cq *ibv_create_cq(struct ibv_context *ctx, int cqe, void *cq_context,
 
 int ibv_destroy_cq(struct ibv_cq *cq)
 {
-	require(users_of_cqs == 0);
+	require(fake_users_of_cqs == 0);
 	cq->channel->refcnt--;
-	return destroy(cq);
+	return fake_destroy(cq);
 }
 
 struct ibv_pd *ibv_alloc_pd(struct ibv_context *ctx)
 {
 	struct ibv_pd *pd;
 
-	if (fails())
+	if (fake_fails())
 		return NULL;
-	pd = make(sizeof(*pd));
+	pd = fake_make(sizeof(*pd));
 	pd->context = ctx;
 	return pd;
 }
 
 int ibv_dealloc_pd(struct ibv_pd *pd)
 {
-	require(users_of_pds == 0);
-	return destroy(pd);
+	require(fake_users_of_pds == 0);
+	return fake_destroy(pd);
 }
 
 static struct ibv_mr *reg_mr(struct ibv_pd *pd, void *addr, size_t length)
@@ -119,10 +122,10 @@ static struct ibv_mr *reg_mr(struct ibv_pd *pd, void *addr, size_t length)
 	struct ibv_mr *mr;
 
 	require(pd && addr && length);
-	if (fails())
+	if (fake_fails())
 		return NULL;
-	users_of_pds++;
-	mr = make(sizeof(*mr));
+	fake_users_of_pds++;
+	mr = fake_make(sizeof(*mr));
 	mr->pd = pd;
 	mr->addr = addr;
 	mr->length = length;
@@ -148,30 +151,33 @@ struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length,
 
 int ibv_dereg_mr(struct ibv_mr *mr)
 {
-	users_of_pds--;
-	return destroy(mr);
+	fake_users_of_pds--;
+	return fake_destroy(mr);
 }
 
 struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *init)
 {
 	struct ibv_qp *qp;
 
-	require(pd && init->send_cq && init->recv_cq && init->qp_type == IBV_QPT_RC);
-	if (fails())
+	require(pd && init->send_cq &&
+		(init->recv_cq || init->qp_type == IBV_QPT_XRC_SEND));
+	if (fake_fails())
 		return NULL;
-	users_of_pds++;
-	users_of_cqs++;
-	qp = make(sizeof(*qp));
+	fake_users_of_pds++;
+	fake_users_of_cqs++;
+	qp = fake_make(sizeof(struct ibv_qp_ex));
 	qp->context = pd->context;
 	qp->pd = pd;
+	qp->qp_type = init->qp_type;
 	return qp;
 }
 
 int ibv_destroy_qp(struct ibv_qp *qp)
 {
-	users_of_pds--;
-	users_of_cqs--;
-	return destroy(qp);
+	require(qp->handle == 0); /* in a group */
+	fake_users_of_pds--;
+	fake_users_of_cqs--;
+	return fake_destroy(qp);
 }
 
 /* -------------------------------------------------------------------- calls */
@@ -179,7 +185,7 @@ int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 {
 	require(qp && attr);
 	(void)mask;
-	return fails() ? EINVAL : 0;
+	return fake_fails() ? EINVAL : 0;
 }
 
 int ibv_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask,
@@ -188,37 +194,43 @@ int ibv_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask,
 	require(qp && init);
 	(void)mask;
 	*attr = (struct ibv_qp_attr){ .qp_state = IBV_QPS_RTS };
-	return fails() ? EIO : 0;
+	return fake_fails() ? EIO : 0;
 }
 
+/* The library reads inline data, and follows what these point to. */
 static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
-	/* The library may follow what these point to. */
-	require(qp && !(wr->send_flags & IBV_SEND_INLINE) && !wr->next);
-	require(wr->opcode != IBV_WR_BIND_MW || !wr->bind_mw.mw);
-	require(wr->opcode != IBV_WR_TSO || !wr->tso.hdr);
+	volatile uint8_t byte = 0;
+
+	require(qp && !wr->next && wr->opcode != IBV_WR_TSO);
+	require(wr->opcode != IBV_WR_BIND_MW || (wr->bind_mw.mw && wr->bind_mw.mw->pd));
+	require(qp->qp_type != IBV_QPT_UD || wr->opcode == IBV_WR_BIND_MW ||
+		wr->wr.ud.ah);
+	if (wr->send_flags & IBV_SEND_INLINE)
+		for (uint32_t i = 0; wr->num_sge && i < wr->sg_list->length; i++)
+			byte ^= ((const uint8_t *)(uintptr_t)wr->sg_list->addr)[i];
 	*bad = wr;
-	return fails() ? EINVAL : 0;
+	return fake_fails() ? EINVAL : 0;
 }
 
 static int post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
 {
 	require(qp && !wr->next);
 	*bad = wr;
-	return fails() ? ENOMEM : 0;
+	return fake_fails() ? ENOMEM : 0;
 }
 
 static int poll_cq(struct ibv_cq *cq, int count, struct ibv_wc *wc)
 {
 	require(cq && count == 1);
 	*wc = (struct ibv_wc){ .wr_id = 1, .byte_len = 2, .wc_flags = IBV_WC_WITH_IMM };
-	return fails() ? 1 : 0;
+	return fake_fails() ? 1 : 0;
 }
 
 static int req_notify_cq(struct ibv_cq *cq, int solicited_only)
 {
 	require(cq && (solicited_only & ~1) == 0);
-	return fails() ? EIO : 0;
+	return fake_fails() ? EIO : 0;
 }
 
 int ibv_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq,
@@ -227,7 +239,7 @@ int ibv_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq,
 	require(channel != NULL);
 	*cq = NULL;
 	*cq_context = NULL;
-	return fails() ? 0 : -1;
+	return fake_fails() ? 0 : -1;
 }
 
 void ibv_ack_cq_events(struct ibv_cq *cq, unsigned int count)
@@ -240,10 +252,10 @@ int ibv_get_async_event(struct ibv_context *ctx, struct ibv_async_event *event)
 {
 	static struct ibv_qp qp = { .qp_num = 7 };
 
-	require(ctx == &context);
+	require(ctx == &extended.context);
 	*event = (struct ibv_async_event){ .event_type = IBV_EVENT_COMM_EST };
 	event->element.qp = &qp;
-	return fails() ? 0 : -1;
+	return fake_fails() ? 0 : -1;
 }
 
 void ibv_ack_async_event(struct ibv_async_event *event)
@@ -282,20 +294,30 @@ int ibv_close_device(struct ibv_context *ctx)
 	return 0;
 }
 
-int ibv_query_gid(struct ibv_context *ctx, uint8_t port, int index, union ibv_gid *gid)
+int _ibv_query_gid_ex(struct ibv_context *ctx, uint32_t port, uint32_t index,
+		      struct ibv_gid_entry *entry, uint32_t flags, size_t size)
 {
 	(void)ctx;
 	(void)port;
-	(void)index;
-	*gid = (union ibv_gid){ .raw = { [15] = 1 } };
+	(void)flags;
+	require(size == sizeof(*entry));
+	*entry = (struct ibv_gid_entry){ .gid_index = index, .gid.raw = { [15] = 1 } };
+	return 0;
+}
+
+int ibv_query_device(struct ibv_context *ctx, struct ibv_device_attr *attr)
+{
+	(void)ctx;
+	*attr = (struct ibv_device_attr){ .max_srq = 1 };
 	return 0;
 }
 
 struct ibv_context *fake_context(void)
 {
-	context.ops.post_send = post_send;
-	context.ops.post_recv = post_recv;
-	context.ops.poll_cq = poll_cq;
-	context.ops.req_notify_cq = req_notify_cq;
-	return &context;
+	extended.context.ops.post_send = post_send;
+	extended.context.ops.post_recv = post_recv;
+	extended.context.ops.poll_cq = poll_cq;
+	extended.context.ops.req_notify_cq = req_notify_cq;
+	fake_extend(&extended);
+	return &extended.context;
 }

@@ -32,14 +32,14 @@ static void take_answer(int fd)
 static void begin(struct script *s, int fd)
 {
 	static const char *const lines[GOOD_LINES] = {
-		"hello 1\n",
-		"begin 80 0 1ffff0000\n",
-		"mr 1000 ffffffffffffffff f 1\n",
-		"mr 20 10000 f 2\n",
-		"qp 2 1 10 10\n",
-		"qp 2 2 1 1\n",
-		"arm 1 0\n",
-		"dereg 1\n",
+		"hello 2\n",
+		"begin 80 0 1ffff0000 0 0 0 0\n",
+		"mr 1000 ffffffffffffffff f 1\nmr 20 10000 f 2\n",
+		"mw 1 1\nmw 2 1\n",
+		"srq 1 10 0\nsrq 1 10 3\n",
+		"qp 2 1 10 10 0 0 40 1\nqp 4 2 1 1 0 0 0 0\n",
+		"qp 9 1 10 0 0 0 0 0\nqp a 1 0 0 0 3 0 0\nqp 2 1 1 0 1 0 0 0\n",
+		"dereg 1\narm 1 0\n",
 	};
 	uint8_t which = take8(s);
 

@@ -14,6 +14,17 @@ static enum ibv_mtu mtu_of(uint64_t bytes)
 	return mtu;
 }
 
+struct ibv_ah_attr rn_agent_path(const struct rn_agent *a, const union ibv_gid *to)
+{
+	return (struct ibv_ah_attr){
+		.grh = { .dgid = *to,
+			 .sgid_index = (uint8_t)a->gid_index[rn_agent_family(a)],
+			 .hop_limit = 64 },
+		.is_global = 1,
+		.port_num = 1,
+	};
+}
+
 int rn_agent_modify(struct rn_agent *a, struct rn_conform_line *l)
 {
 	const uint64_t *n = l->n;
@@ -25,11 +36,7 @@ int rn_agent_modify(struct rn_agent *a, struct rn_conform_line *l)
 		.sq_psn = (uint32_t)n[RN_CONFORM_SQ_PSN],
 		.dest_qp_num = (uint32_t)n[RN_CONFORM_DEST],
 		.qp_access_flags = (unsigned)n[RN_CONFORM_ACCESS],
-		.ah_attr = { .grh = { .dgid = a->tester,
-				      .sgid_index = a->gid_index,
-				      .hop_limit = 64 },
-			     .is_global = 1,
-			     .port_num = 1 },
+		.ah_attr = rn_agent_path(a, &a->tester),
 		.port_num = 1,
 		.max_rd_atomic = (uint8_t)n[RN_CONFORM_RD],
 		.max_dest_rd_atomic = (uint8_t)n[RN_CONFORM_DEST_RD],
@@ -38,52 +45,24 @@ int rn_agent_modify(struct rn_agent *a, struct rn_conform_line *l)
 		.retry_cnt = (uint8_t)n[RN_CONFORM_RETRY],
 		.rnr_retry = (uint8_t)n[RN_CONFORM_RNR_RETRY],
 		.en_sqd_async_notify = n[RN_CONFORM_DRAIN] != 0,
+		.alt_ah_attr =
+			rn_agent_path(a, n[RN_CONFORM_ALT] ? &a->other : &a->tester),
+		.alt_port_num = 1,
+		.alt_timeout = (uint8_t)n[RN_CONFORM_ALT_TIMEOUT],
+		.cur_qp_state = (enum ibv_qp_state)n[RN_CONFORM_CUR],
+		.path_mig_state = (enum ibv_mig_state)n[RN_CONFORM_MIG],
 	};
 
 	if (l->count != RN_CONFORM_ATTRS || n[0] >= a->qps)
 		return EPROTO;
-	return ibv_modify_qp(a->qp[n[0]], &attr, (int)n[1]);
+	l->count = 0;
+	return ibv_modify_qp(a->qp[n[0]].qp, &attr, (int)n[1]);
 }
 
-int rn_agent_post(struct rn_agent *a, struct rn_conform_line *l)
-{
-	const uint64_t *n = l->n;
-	struct ibv_sge sge = { .addr = n[RN_CONFORM_ADDRESS],
-			       .length = (uint32_t)n[RN_CONFORM_LENGTH],
-			       .lkey = (uint32_t)n[RN_CONFORM_LKEY] };
-	struct ibv_send_wr wr = { .wr_id = n[RN_CONFORM_ID],
-				  .sg_list = &sge,
-				  .num_sge = sge.length ? 1 : 0,
-				  .opcode = (enum ibv_wr_opcode)n[RN_CONFORM_OPCODE],
-				  .send_flags = (unsigned)n[RN_CONFORM_FLAGS] },
-			   *bad;
-
-	/* Inline bytes are read by the library: this process must not be led astray. */
-	if (l->count != RN_CONFORM_WRS || n[0] >= a->qps ||
-	    wr.send_flags & IBV_SEND_INLINE)
-		return EPROTO;
-	if (wr.opcode == IBV_WR_ATOMIC_CMP_AND_SWP ||
-	    wr.opcode == IBV_WR_ATOMIC_FETCH_AND_ADD) {
-		wr.wr.atomic.remote_addr = n[RN_CONFORM_REMOTE];
-		wr.wr.atomic.rkey = (uint32_t)n[RN_CONFORM_RKEY];
-		wr.wr.atomic.compare_add = n[RN_CONFORM_COMPARE_ADD];
-		wr.wr.atomic.swap = n[RN_CONFORM_SWAP];
-	} else {
-		wr.wr.rdma.remote_addr = n[RN_CONFORM_REMOTE];
-		wr.wr.rdma.rkey = (uint32_t)n[RN_CONFORM_RKEY];
-	}
-	if (wr.opcode == IBV_WR_SEND_WITH_INV)
-		wr.invalidate_rkey = (uint32_t)n[RN_CONFORM_IMM];
-	else
-		wr.imm_data = htonl((uint32_t)n[RN_CONFORM_IMM]);
-	return ibv_post_send(a->qp[n[0]], &wr, &bad);
-}
-
+/* ------------------------------------------------------------------- receives */
 int rn_agent_recv(struct rn_agent *a, struct rn_conform_line *l)
 {
-	struct ibv_sge sge = { .addr = l->n[2],
-			       .length = (uint32_t)l->n[3],
-			       .lkey = (uint32_t)l->n[4] };
+	struct ibv_sge sge = { l->n[2], (uint32_t)l->n[3], (uint32_t)l->n[4] };
 	struct ibv_recv_wr wr = { .wr_id = l->n[1],
 				  .sg_list = &sge,
 				  .num_sge = sge.length ? 1 : 0 },
@@ -91,9 +70,51 @@ int rn_agent_recv(struct rn_agent *a, struct rn_conform_line *l)
 
 	if (l->count != 5 || l->n[0] >= a->qps)
 		return EPROTO;
-	return ibv_post_recv(a->qp[l->n[0]], &wr, &bad);
+	l->count = 0;
+	return ibv_post_recv(a->qp[l->n[0]].qp, &wr, &bad);
 }
 
+int rn_agent_srq_recv(struct rn_agent *a, struct rn_conform_line *l)
+{
+	struct ibv_sge sge = { l->n[2], (uint32_t)l->n[3], (uint32_t)l->n[4] };
+	struct ibv_recv_wr wr = { .wr_id = l->n[1],
+				  .sg_list = &sge,
+				  .num_sge = sge.length ? 1 : 0 },
+			   *bad;
+
+	if (l->count != 5 || l->n[0] >= a->srqs)
+		return EPROTO;
+	l->count = 0;
+	return ibv_post_srq_recv(a->srq[l->n[0]].srq, &wr, &bad);
+}
+
+int rn_agent_limit(struct rn_agent *a, struct rn_conform_line *l)
+{
+	struct ibv_srq_attr attr = { .srq_limit = (uint32_t)l->n[1] };
+
+	if (l->count != 2 || l->n[0] >= a->srqs)
+		return EPROTO;
+	l->count = 0;
+	return ibv_modify_srq(a->srq[l->n[0]].srq, &attr, IBV_SRQ_LIMIT);
+}
+
+int rn_agent_group(struct rn_agent *a, struct rn_conform_line *l)
+{
+	struct rn_agent_qp *q = &a->qp[l->n[0] % RN_SCN_QPS];
+	bool join = l->n[1] == 1;
+	int rc;
+
+	if (l->count != 2 || l->n[0] >= a->qps)
+		return EPROTO;
+	l->count = 0;
+	rc = join ? ibv_attach_mcast(q->qp, &a->group, 0)
+		  : ibv_detach_mcast(q->qp, &a->group, 0);
+	if (!rc)
+		q->joined = join;
+	return rc;
+}
+
+/* ----------------------------------------------------------------- what came */
 static bool poll_cq(struct rn_agent *a, unsigned queue, struct rn_conform_line *l)
 {
 	struct ibv_wc wc;
@@ -129,21 +150,54 @@ static bool take_comp(struct rn_agent *a, unsigned queue, struct rn_conform_line
 	return true;
 }
 
-/* Events of queue pairs; those of the port are of no interest. */
+static uint64_t srq_number(const struct rn_agent *a, const struct ibv_srq *srq)
+{
+	for (unsigned i = 0; i < a->srqs; i++)
+		if (a->srq[i].srq == srq)
+			return a->srq[i].number;
+	return 0;
+}
+
+/* What an event is about, as the tester knows it; false: of the port, or the device. */
+static bool concerns(const struct rn_agent *a, const struct ibv_async_event *ev,
+		     uint64_t *number)
+{
+	switch ((int)ev->event_type) {
+	case IBV_EVENT_CQ_ERR:
+		*number = 0;
+		return true;
+	case IBV_EVENT_SRQ_ERR:
+	case IBV_EVENT_SRQ_LIMIT_REACHED:
+		*number = srq_number(a, ev->element.srq);
+		return true;
+	case IBV_EVENT_QP_FATAL:
+	case IBV_EVENT_QP_REQ_ERR:
+	case IBV_EVENT_QP_ACCESS_ERR:
+	case IBV_EVENT_COMM_EST:
+	case IBV_EVENT_SQ_DRAINED:
+	case IBV_EVENT_PATH_MIG:
+	case IBV_EVENT_PATH_MIG_ERR:
+	case IBV_EVENT_QP_LAST_WQE_REACHED:
+		*number = ev->element.qp->qp_num;
+		return true;
+	default:
+		return false;
+	}
+}
+
 static bool take_event(struct rn_agent *a, struct rn_conform_line *l)
 {
 	struct ibv_async_event ev;
+	uint64_t number;
 	bool found;
 
 	if (ibv_get_async_event(a->ctx, &ev))
 		return false;
-	found = (ev.event_type >= IBV_EVENT_QP_FATAL &&
-		 ev.event_type <= IBV_EVENT_SQ_DRAINED) ||
-		ev.event_type == IBV_EVENT_QP_LAST_WQE_REACHED;
+	found = concerns(a, &ev, &number);
 	if (found) {
 		l->count = 3;
 		l->n[0] = RN_CONFORM_EVENT;
-		l->n[1] = ev.element.qp->qp_num;
+		l->n[1] = number;
 		l->n[2] = ev.event_type;
 	}
 	ibv_ack_async_event(&ev);

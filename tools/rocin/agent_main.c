@@ -72,9 +72,12 @@ static int open_socket(const struct agent_args *args, const struct rn_agent *a)
 	char text[INET_ADDRSTRLEN];
 	int fd, on = 1;
 
-	memcpy(&at.sin_addr, a->gid.raw + 12, sizeof(at.sin_addr));
+	memcpy(&at.sin_addr, a->gid[0].raw + 12, sizeof(at.sin_addr));
 	if (args->listen && rn_conform_address(args->listen, &at))
 		return complain(args->listen, EINVAL);
+	if (!args->listen && a->gid_index[0] < 0)
+		return complain("the device has no IPv4 address, say where to --listen",
+				EADDRNOTAVAIL);
 	fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return complain("a socket", errno);

@@ -41,7 +41,9 @@ static const struct argp_option options[] = {
 	{ "target", OPT_TARGET, "ADDRESS[:PORT]", 0,
 	  "Test the device whose agent listens there", 0 },
 	{ "address", OPT_ADDRESS, "ADDRESS", 0,
-	  "Ours, to test from (default: one of loopback)", 0 },
+	  "Ours, to test from (default: of loopback); up to twice for IPv4 and for IPv6: "
+	  "the second one is another host",
+	  0 },
 	{ "slack", OPT_SLACK, "MS", 0,
 	  "How much later than said a target may do things (default: 2000)", 0 },
 	{ 0 },
@@ -69,7 +71,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		args->live.target = arg;
 		return 0;
 	case OPT_ADDRESS:
-		args->live.address = arg;
+		if (args->live.addresses == RN_LIVE_ADDRESSES)
+			argp_error(state, "%s: too many addresses", arg);
+		args->live.address[args->live.addresses++] = arg;
 		return 0;
 	case OPT_SLACK:
 		args->live.slack_ms = (unsigned)strtoul(arg, &end, 10);

@@ -18,7 +18,7 @@ struct rn_conform_case {
 
 struct rn_conform {
 	struct rn_conform_case *run;
-	size_t count, failed, skipped;
+	size_t count, failed, skipped, slowly;
 	char **rule; /* of the list of rules; NULL: none was given */
 	size_t rule_count;
 };

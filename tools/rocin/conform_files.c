@@ -51,7 +51,18 @@ static int add_case(struct rn_conform *c, const char *file, const struct rn_scen
 	c->count++;
 	c->skipped += result->skipped;
 	c->failed += !result->passed && !result->skipped;
+	c->slowly += result->slowly;
 	return 0;
+}
+
+static void run(const struct rn_scenario *s, const struct rn_scene_ops *ops, void *ctx,
+		struct rn_scene_result *result)
+{
+	rn_scene_run(s, ops, ctx, result);
+	if (result->passed || result->skipped || !ops->slower)
+		return;
+	rn_scene_run(s, ops->slower, ctx, result);
+	result->slowly = result->passed;
 }
 
 static int run_file(struct rn_conform *c, const char *file,
@@ -73,7 +84,7 @@ static int run_file(struct rn_conform *c, const char *file,
 				    err.sentence);
 	}
 	if (!rc) {
-		rn_scene_run(s, ops, ctx, &result);
+		run(s, ops, ctx, &result);
 		rc = add_case(c, file, s, &result);
 	}
 	free(text);

@@ -1,23 +1,31 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* conform_live.h - a device behind a network as the device of a scenario: packets over a
- * UDP socket of our own, everything else through the agent on its side (conform_wire.h).
+/* conform_live.h - a device behind a network as the device of a scenario: packets over
+ * UDP sockets of our own, everything else through the agent on its side (conform_wire.h).
  *
- * IPv4 and RC queue pairs. Threads: one at a time.
+ * Threads: one at a time.
  */
 #ifndef RN_CONFORM_LIVE_H
 #define RN_CONFORM_LIVE_H
 
 #include "scene.h"
 
+enum {
+	RN_LIVE_ADDRESSES = 4,
+};
+
 struct rn_live_target;
 
 struct rn_live_options {
-	const char *target;  /* ADDRESS[:PORT] of the agent */
-	const char *address; /* ours, that of the peer; NULL: one of loopback */
+	const char *target; /* ADDRESS[:PORT] of the agent */
+	/* Ours: the first of each family is the peer's, the second another host's. None
+	 * of IPv4: of loopback, if the target is there.
+	 */
+	const char *address[RN_LIVE_ADDRESSES];
+	unsigned addresses;
 	unsigned slack_ms;
 };
 
-/* Connect to the agent and take the address. Return: the target, or NULL after a
+/* Connect to the agent and take the addresses. Return: the target, or NULL after a
  * complaint.
  */
 struct rn_live_target *rn_live_target_open(const struct rn_live_options *o);
@@ -30,10 +38,16 @@ const struct rn_scene_ops *rn_live_target_ops(struct rn_live_target *t);
 bool rn_live_target_is_lost(const struct rn_live_target *t);
 
 /* ------------------------------------------------------------ conform_socket.c */
-/* A UDP socket on @gid (IPv4), DF set, so that the kernel sends identification 0; it says
- * what ToS and TTL came with a packet. Return: descriptor or -errno.
+/* A UDP socket on @gid, DF set, so that the kernel sends identification 0; it says what
+ * ToS and TTL came with a packet. Return: descriptor or -errno.
  */
 int rn_live_socket(const struct rn_gid *gid, uint16_t port);
+
+/* One that receives what is sent to @group on the interface of @own. */
+int rn_live_group_socket(const struct rn_gid *group, const struct rn_gid *own);
+
+/* Of the address; 0: none has it, or any may (127.0.0.0/8). */
+uint32_t rn_live_ifindex(const struct rn_gid *own);
 
 /* Send a packet from the address and port that its flow names. 0 or -errno. */
 int rn_live_send(const struct rn_scene_packet *p);

@@ -67,6 +67,8 @@ void rn_conform_text(const struct rn_conform *c, FILE *to, bool all)
 		c->count - c->failed - c->skipped, c->failed);
 	if (c->skipped)
 		fprintf(to, ", %zu skipped", c->skipped);
+	if (c->slowly)
+		fprintf(to, "; %zu passed with slower timers only", c->slowly);
 	if (c->rule_count)
 		fprintf(to, "; %zu of %zu rules covered", covered(c), c->rule_count);
 	fputc('\n', to);
@@ -82,6 +84,8 @@ static json_t *case_json(const struct rn_conform_case *k)
 		json_array_append_new(rules, json_string(k->rule[i]));
 	o = json_pack("{s:s, s:o, s:s, s:b}", "file", k->file, "rules", rules, "title",
 		      k->title, "passed", k->result.passed);
+	if (o && k->result.slowly)
+		json_object_set_new(o, "slowly", json_true());
 	if (o && k->result.skipped)
 		json_object_set_new(o, "skipped", json_string(k->result.what));
 	else if (o && !k->result.passed)
