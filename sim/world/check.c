@@ -100,6 +100,7 @@ static void check_effect(struct rn_world *w, struct rn_w_end *e, const struct rn
 
 static void succeed(struct rn_world *w, struct rn_w_end *e, const struct rn_w_wr *wr)
 {
+	w->result->done[wr->opcode]++;
 	if (wr->bad)
 		rn_w_fail(w, "%llu of QP %x succeeds with a wrong key",
 			  (unsigned long long)wr->id, e->qpn);
@@ -271,6 +272,8 @@ static void check_recv(struct rn_world *w, struct rn_w_end *e, const struct rn_c
 			  "QP %x completes a receive with status %u, for which there was "
 			  "no reason",
 			  e->qpn, (unsigned)status);
+	if (status != RN_WC_SUCCESS)
+		e->alive = false;
 	rn_w_slot_close(device_of(w, e), wr->slot);
 	if (e->pair->plan->srq && rn_w_srq_of(e)->limit &&
 	    rn_w_srq_posted(rn_w_srq_of(e)) < rn_w_srq_of(e)->limit)

@@ -62,7 +62,7 @@ void rn_w_pace_step(struct rn_world *w, struct rn_w_end *e, struct rn_random *r)
 
 	if (!e->alive || rn_w_type(e) == RN_QPT_XRC_RECV)
 		return;
-	*p = (struct rn_w_pace){ .since = w->now };
+	*p = (struct rn_w_pace){ .since = rn_w_local(d) };
 	if (rn_random_below(r, 4))
 		p->kbps = 1000000u << rn_random_below(r, 4);
 	if (rn_random_below(r, 2))
@@ -79,7 +79,8 @@ void rn_w_check_pace(struct rn_world *w, struct rn_w_end *e, uint32_t bytes)
 
 	if (!p->kbps)
 		return;
-	ns = (uint64_t)(w->now - p->since);
+	/* By its own clock, which may go forward. */
+	ns = (uint64_t)(rn_w_local(&w->device[e->dev]) - p->since);
 	may = p->burst ? p->burst : p->kbps / 8;
 	may += RN_PACKET_MAX + ns * p->kbps / 8000000;
 	p->bytes += bytes;

@@ -134,15 +134,16 @@ static bool is_of(const struct rn_gid *a, const struct rn_gid *b)
 	return memcmp(a, b, sizeof(*a)) == 0;
 }
 
-static bool has_member(struct rn_world *w, uint32_t dev)
+static uint32_t members(struct rn_world *w, uint32_t dev)
 {
+	uint32_t count = 0;
+
 	for (uint32_t i = 0; i < 2 * w->plan.pairs; i++) {
 		const struct rn_w_end *e = &w->pair[i / 2].end[i % 2];
 
-		if (e->qp && e->dev == dev && e->member)
-			return true;
+		count += e->qp && e->dev == dev && e->member;
 	}
-	return false;
+	return count;
 }
 
 /* @pkt goes to the device @pkt->to. */
@@ -167,7 +168,7 @@ static void send_to_group(struct rn_world *w, struct rn_w_packet *pkt)
 {
 	rn_w_observe_leaves(w, pkt);
 	for (pkt->to = 0; pkt->to < w->plan.devices; pkt->to++)
-		if (has_member(w, pkt->to))
+		if (members(w, pkt->to))
 			send_out(w, pkt);
 }
 
@@ -227,6 +228,9 @@ void rn_w_arrive(struct rn_world *w, uint32_t i)
 	}
 	if (addressee(w, p))
 		rn_w_key_tick(w, addressee(w, p));
+	/* What is sent to a group is not answered. */
+	if (!p->damaged && (p->flow.tclass & 3) == 3)
+		d->marked += !is_of(&p->flow.dst, rn_w_group(w));
 	if (p->damaged)
 		; /* nobody may be impressed by it */
 	else if (addressee(w, p) && addressee(w, p)->pair->connection != p->connection)

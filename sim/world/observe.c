@@ -9,6 +9,7 @@ void rn_w_observe_reset(struct rn_w_end *e, uint32_t psn)
 {
 	e->next_psn = e->arrived = e->answered = rn_psn(psn);
 	e->started = e->msn = 0;
+	e->notified_at = 0;
 	e->lacked_recv = false;
 	e->rd_head = e->rd_tail = 0;
 	memset(e->payload, 0, sizeof(e->payload));
@@ -174,6 +175,23 @@ static void aeth_leaves(struct rn_world *w, const struct seen *s)
 	}
 }
 
+/* No more than packets were marked on their way; one in 50 us from a queue pair. */
+static void cnp_leaves(struct rn_world *w, const struct rn_w_packet *pkt,
+		       const struct seen *s)
+{
+	struct rn_w_device *d = &w->device[pkt->from];
+	rn_ns now = rn_w_local(d);
+
+	if (rn_w_type(s->from) != RN_QPT_UD) {
+		if (s->from->notified_at && now - s->from->notified_at < RN_USEC(50))
+			rn_w_fail(w, "QP %x tells of congestion too often", s->from->qpn);
+		s->from->notified_at = now;
+	}
+	if (w->plan.cc == RN_CC_OFF || d->notified == d->marked)
+		rn_w_fail(w, "device %u tells of congestion that was not", d->number);
+	d->notified++;
+}
+
 static const char *aeth_text(const struct seen *s, char *to, size_t len)
 {
 	to[0] = '\0';
@@ -199,7 +217,9 @@ void rn_w_observe_leaves(struct rn_world *w, const struct rn_w_packet *pkt)
 			 s.bth.dest_qpn, s.op->name, s.bth.psn.v,
 			 s.bth.ack_req ? " ack" : "", s.payload_len,
 			 aeth_text(&s, text, sizeof(text)));
-	if (s.op->flags & RN_OP_REQUEST)
+	if (s.op->kind == RN_OP_KIND_CNP)
+		cnp_leaves(w, pkt, &s);
+	else if (s.op->flags & RN_OP_REQUEST)
 		request_leaves(w, &s);
 	else if (s.op->flags & RN_OP_AETH)
 		aeth_leaves(w, &s);

@@ -145,6 +145,9 @@ void rn_plan_make(struct rn_plan *plan, uint64_t seed, uint32_t devices)
 		plan->link.ecn_ppm = rn_random_below(&r, 1000000);
 	}
 	plan->ipv6 = !rn_random_below(&r, 3);
+	plan->credits = rn_random_below(&r, 2);
+	if (!rn_random_below(&r, 3))
+		plan->cc = rn_random_below(&r, 4) ? RN_CC_ON : RN_CC_OBSERVE;
 	for (uint32_t i = 0; i < plan->pairs; i++)
 		make_pair(plan, &r, &plan->pair[i]);
 	make_steps(plan, &r);

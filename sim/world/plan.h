@@ -8,7 +8,7 @@
 #define RN_WORLD_PLAN_H
 
 #include "link.h"
-#include "rocin/qp_types.h"
+#include "rocin/transport.h"
 
 enum {
 	RN_PLAN_DEVICES = 8,
@@ -85,6 +85,8 @@ struct rn_plan {
 	bool rough;	 /* programs reset queue pairs, hosts fail, keys are wrong */
 	bool acks_late;	 /* acknowledgements leave when nothing else happens */
 	bool ipv6;
+	bool credits; /* devices say how many receives they have */
+	enum rn_cc_mode cc;
 	uint32_t window_max, read_window;
 	struct rn_link_cfg link; /* every one */
 	struct rn_plan_pair pair[RN_PLAN_PAIRS];

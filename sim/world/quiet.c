@@ -30,7 +30,8 @@ static void check_asleep(struct rn_world *w, struct rn_w_end *e)
 	uint8_t packet[RN_PACKET_MAX];
 	struct rn_tx tx;
 
-	if (!e->qp || d->dead || d->stalled_until > w->now || rn_qp_rate(e->qp))
+	if (!e->qp || d->dead || d->stalled_until > w->now || rn_qp_rate(e->qp) ||
+	    w->plan.cc == RN_CC_ON)
 		return;
 	if (has_work(e) && !is_alone(w, e))
 		return;

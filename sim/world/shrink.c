@@ -63,15 +63,46 @@ static bool pass(struct search *s, uint32_t chunk)
 	return smaller;
 }
 
+static void without_delay(struct rn_plan *plan)
+{
+	plan->mem_delay = 0;
+}
+
+static void without_late_acks(struct rn_plan *plan)
+{
+	plan->acks_late = false;
+}
+
+static void without_notice(struct rn_plan *plan)
+{
+	plan->cc = RN_CC_OFF;
+	plan->credits = false;
+}
+
+static void with_ipv4(struct rn_plan *plan)
+{
+	plan->ipv6 = false;
+}
+
+static void with_shared_queues(struct rn_plan *plan)
+{
+	for (uint32_t i = 0; i < plan->pairs; i++)
+		plan->pair[i].own_cq = 0;
+}
+
 static void simplify(struct search *s)
 {
-	struct rn_plan simple = *s->plan;
+	static void (*const change[])(struct rn_plan *) = {
+		without_delay, without_late_acks,  without_notice,
+		with_ipv4,     with_shared_queues,
+	};
 
-	simple.mem_delay = 0;
-	still_fails(s, &simple);
-	simple = *s->plan;
-	simple.acks_late = false;
-	still_fails(s, &simple);
+	for (unsigned i = 0; i < RN_ARRAY_SIZE(change); i++) {
+		struct rn_plan simple = *s->plan;
+
+		change[i](&simple);
+		still_fails(s, &simple);
+	}
 }
 
 unsigned rn_world_shrink(struct rn_world *w, struct rn_plan *plan,

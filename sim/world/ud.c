@@ -220,6 +220,7 @@ void rn_w_check_datagram(struct rn_world *w, struct rn_w_end *e,
 		return;
 	}
 	e->due.is_due = false;
+	w->result->datagrams++;
 	if (!is_header_of(bytes, &e->due.flow) || !(cqe->ctl >> 16 & RN_WC_GRH) ||
 	    cqe->src_qpn != e->due.src_qpn)
 		rn_w_fail(w, "QP %x receives a datagram as if another had sent it",

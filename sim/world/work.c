@@ -336,6 +336,7 @@ void rn_w_step(struct rn_world *w, const struct rn_plan_step *step)
 
 	if (!e->qp || d->dead || d->stalled_until > w->now)
 		return;
+	w->result->steps[step->what]++;
 	switch (step->what) {
 	case RN_DO_SEND:
 		if (rn_w_type(e) == RN_QPT_XRC_RECV)

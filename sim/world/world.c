@@ -215,6 +215,9 @@ static void start_device(struct rn_world *w, uint32_t i)
 		.ifindex = 7,
 		.mtu_max = RN_MTU_MAX,
 		.icrc_exact = true,
+		.credits = w->plan.credits,
+		.cc = w->plan.cc,
+		.cc_line = (uint32_t)(w->plan.link.rate / 1000),
 		.window_start = w->plan.window_max / 2,
 		.window_min = 8192,
 		.window_max = w->plan.window_max,
@@ -232,6 +235,7 @@ static void start_device(struct rn_world *w, uint32_t i)
 	d->skew = 1000000 * (rn_ns)i;
 	d->stalled_until = 0;
 	d->dead = false;
+	d->marked = d->notified = 0;
 	d->gid = (struct rn_gid){
 		{ [10] = 0xff, [11] = 0xff, [12] = 10, [15] = (uint8_t)(i + 1) }
 	};

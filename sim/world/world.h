@@ -40,6 +40,9 @@ struct rn_world_result {
 	rn_ns at;	   /* when that was, or when all was quiet */
 	uint64_t hash;	   /* of every packet and completion */
 	uint64_t events, packets, completions;
+	uint64_t done[RN_WR_COUNT];  /* requests that have succeeded, by operation */
+	uint64_t datagrams;	     /* UD, received */
+	uint64_t steps[RN_DO_COUNT]; /* taken, or tried */
 };
 
 /* Is told what happens, a line each. */

@@ -174,8 +174,9 @@ struct rn_w_end {
 	uint32_t started;	/* messages that have begun to leave */
 	struct rn_psn answered; /* newest PSN in an answer, and its MSN */
 	uint32_t msn;
-	uint32_t rnrs;	  /* RNR NAKs that it was sent */
-	bool lacked_recv; /* a request has come for which there may be no receive */
+	uint32_t rnrs;	   /* RNR NAKs that it was sent */
+	rn_ns notified_at; /* when it sent its last CNP, by its clock; 0: none yet */
+	bool lacked_recv;  /* a request has come for which there may be no receive */
 	uint32_t payload[RN_W_PSNS];	   /* check sum by PSN, 0: none */
 	uint32_t ended[RN_W_PSNS];	   /* messages that end up to this PSN */
 	struct rn_psn rd_last[RN_W_DEPTH]; /* READs and atomics not answered */
@@ -234,6 +235,8 @@ struct rn_w_device {
 	rn_ns skew;	     /* its clock is so much ahead */
 	rn_ns stalled_until; /* the host stands still */
 	bool dead;
+	uint32_t marked;   /* packets with CE that have come to its queue pairs */
+	uint32_t notified; /* CNPs that it has sent */
 	struct rn_link up, down;
 	struct rn_mr mr;
 	struct rn_mr counters;

@@ -20,6 +20,15 @@ refuses() {
 	[ $status = "$want" ] || fail "sim $*: status $status, not $want"
 }
 
+"$rocin" sim --json --seeds 1..100 >"$work/all" || fail json
+python3 -c '
+import json, sys
+report = json.load(open(sys.argv[1]))
+for kind, counts in (("succeeded", 13), ("steps", 13)):
+    assert len(report[kind]) == counts, report[kind]
+    assert all(n > 0 for n in report[kind].values()), report[kind]
+' "$work/all" || fail 'something never happens'
+
 "$rocin" sim --json --seeds 3..7 >"$work/json" || fail json
 python3 -c '
 import json, sys

@@ -27,6 +27,7 @@ enum {
 
 struct sim_sum {
 	uint64_t seeds, failed, packets, completions, events;
+	uint64_t done[RN_WR_COUNT], steps[RN_DO_COUNT], datagrams;
 	json_t *failures; /* NULL unless JSON is wanted */
 };
 
@@ -188,6 +189,15 @@ static void prepare_last_words(const struct sim_args *args, uint64_t seed)
 		 "\n    an assertion failed\n");
 }
 
+static void add_counts(struct sim_sum *sum, const struct rn_world_result *r)
+{
+	sum->datagrams += r->datagrams;
+	for (unsigned i = 0; i < RN_WR_COUNT; i++)
+		sum->done[i] += r->done[i];
+	for (unsigned i = 0; i < RN_DO_COUNT; i++)
+		sum->steps[i] += r->steps[i];
+}
+
 static void run_seed(struct rn_world *w, const struct sim_args *args, uint64_t seed,
 		     struct sim_sum *sum)
 {
@@ -201,6 +211,7 @@ static void run_seed(struct rn_world *w, const struct sim_args *args, uint64_t s
 	sum->packets += r.packets;
 	sum->completions += r.completions;
 	sum->events += r.events;
+	add_counts(sum, &r);
 	if (args->hashes)
 		printf("%llu %016llx\n", (unsigned long long)seed,
 		       (unsigned long long)r.hash);
@@ -234,6 +245,42 @@ static int run_file(struct rn_world *w, const struct sim_args *args, struct sim_
 	return 0;
 }
 
+static json_t *done_json(const struct sim_sum *sum)
+{
+	static const char *const name[RN_WR_COUNT] = {
+		[RN_WR_RDMA_WRITE] = "write",
+		[RN_WR_RDMA_WRITE_WITH_IMM] = "write-imm",
+		[RN_WR_SEND] = "send",
+		[RN_WR_SEND_WITH_IMM] = "send-imm",
+		[RN_WR_SEND_WITH_INV] = "send-inv",
+		[RN_WR_RDMA_READ] = "read",
+		[RN_WR_ATOMIC_CMP_AND_SWP] = "cmp-swap",
+		[RN_WR_ATOMIC_FETCH_AND_ADD] = "fetch-add",
+		[RN_WR_ATOMIC_WRITE] = "atomic-write",
+		[RN_WR_FLUSH] = "flush",
+		[RN_WR_BIND_MW] = "bind",
+		[RN_WR_LOCAL_INV] = "local-inv",
+	};
+	json_t *all = json_object();
+
+	for (unsigned i = 0; i < RN_WR_COUNT; i++)
+		if (name[i])
+			json_object_set_new(all, name[i],
+					    json_integer((json_int_t)sum->done[i]));
+	json_object_set_new(all, "datagram", json_integer((json_int_t)sum->datagrams));
+	return all;
+}
+
+static json_t *steps_json(const struct sim_sum *sum)
+{
+	json_t *all = json_object();
+
+	for (unsigned i = 0; i < RN_DO_COUNT; i++)
+		json_object_set_new(all, rn_plan_do_name((enum rn_plan_do)i),
+				    json_integer((json_int_t)sum->steps[i]));
+	return all;
+}
+
 static void print_sum(const struct sim_sum *sum)
 {
 	json_t *all;
@@ -245,10 +292,11 @@ static void print_sum(const struct sim_sum *sum)
 		       (unsigned long long)sum->completions);
 		return;
 	}
-	all = json_pack("{s:I, s:I, s:I, s:I, s:O}", "seeds", (json_int_t)sum->seeds,
-			"failed", (json_int_t)sum->failed, "packets",
-			(json_int_t)sum->packets, "completions",
-			(json_int_t)sum->completions, "failures", sum->failures);
+	all = json_pack("{s:I, s:I, s:I, s:I, s:o, s:o, s:O}", "seeds",
+			(json_int_t)sum->seeds, "failed", (json_int_t)sum->failed,
+			"packets", (json_int_t)sum->packets, "completions",
+			(json_int_t)sum->completions, "succeeded", done_json(sum),
+			"steps", steps_json(sum), "failures", sum->failures);
 	json_dumpf(all, stdout, JSON_INDENT(2));
 	putchar('\n');
 	json_decref(all);
