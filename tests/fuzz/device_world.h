@@ -286,6 +286,7 @@ static inline struct world *world_new(const uint8_t *data, size_t size)
 	arena_init(&w->arena, &w->now);
 	mode = take8(w);
 	w->arena.delay = mode & 1 ? 1000 : 0;
+	cfg.cc = (enum rn_cc_mode)(mode / 4 % (RN_CC_ON + 1));
 	cfg.gid[0] = w->gid;
 	cfg.mem = w->arena.delay ? &arena_pending_ops : &arena_direct_ops;
 	cfg.mem_ctx = &w->arena;

@@ -126,7 +126,7 @@ static uint32_t find_sender(void *ctx, const struct rn_flow *flow, uint32_t dest
 {
 	(void)ctx;
 	require(flow != NULL);
-	return dest_qpn & 1 ? dest_qpn + 1 : 0;
+	return dest_qpn & 1 ? (dest_qpn + 1) & RN_QPN_MASK : 0;
 }
 
 static uint32_t find_peer(void *ctx, uint32_t qpn)
@@ -188,6 +188,9 @@ static void send(struct world *w, uint8_t op)
 
 	super.data = buf;
 	super.seg_len = take_packet(&w->s, buf);
+	/* The device makes no runts, which the network may. */
+	if (super.seg_len < RN_BTH_LEN + RN_ICRC_LEN)
+		super.seg_len = RN_BTH_LEN + RN_ICRC_LEN;
 	for (unsigned i = 1; i < super.count; i++)
 		memcpy(buf + i * super.seg_len, buf, super.seg_len);
 	super.len = super.count * super.seg_len;
