@@ -280,6 +280,25 @@ static void events_of_a_destroyed_cq_never_appear(void **state)
 	pair_free(p);
 }
 
+static void a_cq_that_overflows_tells_first_what_it_holds(void **state)
+{
+	struct fixture f = fixture_new(1);
+	struct rn_event ev;
+
+	(void)state;
+	rn_cq_arm(&f.cq->cq, RN_CQ_ARM_NEXT);
+	push(&f, 1, RN_WC_SUCCESS, false);
+	push(&f, 2, RN_WC_SUCCESS, false);
+	assert_true(rn_dev_event(f.p->dev[0], &ev));
+	assert_true(ev.completion);
+	assert_ptr_equal(ev.cq, &f.cq->cq);
+	assert_true(rn_dev_event(f.p->dev[0], &ev));
+	assert_false(ev.completion);
+	assert_int_equal(ev.async, RN_EVENT_CQ_ERR);
+	assert_ptr_equal(ev.cq, &f.cq->cq);
+	pair_free(f.p);
+}
+
 static void events_of_one_qp_come_once_each(void **state)
 {
 	struct pair *p = pair_new(&(struct pair_cfg){ .devices = 1 });
@@ -334,6 +353,7 @@ int main(void)
 		cmocka_unit_test(overflow_loses_the_cqe_and_fails_every_qp_of_the_cq),
 		cmocka_unit_test(qp_that_meets_an_overrun_cq_later_fails_too),
 		cmocka_unit_test(events_of_a_destroyed_cq_never_appear),
+		cmocka_unit_test(a_cq_that_overflows_tells_first_what_it_holds),
 		cmocka_unit_test(events_of_one_qp_come_once_each),
 		cmocka_unit_test(events_of_one_qp_come_in_the_order_of_its_life),
 	};

@@ -148,6 +148,32 @@ static void wrong_current_state_and_alternate_path_are_refused(void **state)
 	raw_free(&r);
 }
 
+/* IBTA Vol 1, 10.3.1.5: in SQD the address vector may change. */
+static void a_drained_qp_takes_another_path(void **state)
+{
+	struct raw r = raw_new(NULL, RN_QPT_RC, RN_QPS_RTS, NULL);
+	const struct rn_gid other = {
+		{ [10] = 0xff, [11] = 0xff, [12] = 127, [15] = 0x77 }
+	};
+	struct rn_qp_attr attr = pair_attr(r.q, 1, RAW_PEER_QPN);
+	const struct pair_packet *sent;
+
+	(void)state;
+	assert_int_equal(pair_modify_state(r.q, RN_QPS_SQD), 0);
+	attr.av.dgid = other;
+	attr.av.hop_limit = 3;
+	assert_int_equal(rn_qp_modify(r.p->dev[0], r.q->qp, r.p->now, &attr, RN_ATTR_AV),
+			 0);
+	assert_int_equal(pair_modify_state(r.q, RN_QPS_RTS), 0);
+	assert_int_equal(
+		pair_post_send(r.q, &(struct rn_send_wr){ .opcode = RN_WR_SEND }), 0);
+	sent = r.p->record[r.p->record_count - 1];
+	assert_int_equal(sent->data[0], RN_RC_SEND_ONLY);
+	assert_memory_equal(&sent->flow.dst, &other, sizeof(other));
+	assert_int_equal(sent->flow.hop_limit, 3);
+	raw_free(&r);
+}
+
 /* tests/rules.md L6. */
 static void query_tells_the_current_psns(void **state)
 {
@@ -173,6 +199,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(value_out_of_range_changes_nothing),
 		cmocka_unit_test(wrong_current_state_and_alternate_path_are_refused),
+		cmocka_unit_test(a_drained_qp_takes_another_path),
 		cmocka_unit_test(query_tells_the_current_psns),
 	};
 

@@ -202,6 +202,42 @@ static void ud_qkey_with_bit_31_becomes_the_qps_own(void **state)
 	raw_free(&r);
 }
 
+static void a_datagram_needs_an_address_and_a_qp(void **state)
+{
+	struct raw r = raw_new(NULL, RN_QPT_UD, RN_QPS_RTS, NULL);
+	struct rn_av av = { .dgid = r.p->gid[1] };
+	struct rn_send_wr wr = { .opcode = RN_WR_SEND, .remote_qpn = 0x77 };
+
+	(void)state;
+	assert_int_equal(pair_post_send(r.q, &wr), -EINVAL);
+	wr.av = &av;
+	wr.remote_qpn = 1 << 24;
+	assert_int_equal(pair_post_send(r.q, &wr), -EINVAL);
+	raw_expect_silence(&r);
+	wr.remote_qpn = (1 << 24) - 1;
+	assert_int_equal(pair_post_send(r.q, &wr), 0);
+	assert_int_equal(raw_expect(&r, RN_UD_SEND_ONLY, 200)->dest_qpn, (1 << 24) - 1);
+	raw_free(&r);
+}
+
+static void inline_pieces_are_limited_too(void **state)
+{
+	struct raw r = raw_new(NULL, RN_QPT_RC, RN_QPS_RTS, NULL);
+	struct rn_sge sge[RN_SGE_MAX + 1] = { 0 };
+	struct rn_send_wr wr = { .opcode = RN_WR_SEND,
+				 .flags = RN_SEND_INLINE,
+				 .sg = sge,
+				 .num_sge = RN_SGE_MAX + 1 };
+
+	(void)state;
+	assert_int_equal(pair_post_send(r.q, &wr), -EINVAL);
+	raw_expect_silence(&r);
+	wr.num_sge = RN_SGE_MAX;
+	assert_int_equal(pair_post_send(r.q, &wr), 0);
+	assert_int_equal(raw_expect(&r, RN_RC_SEND_ONLY, 200)->len, 0);
+	raw_free(&r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -212,6 +248,8 @@ int main(void)
 		cmocka_unit_test(full_queues_are_enomem),
 		cmocka_unit_test(queues_of_no_capacity_refuse_posts),
 		cmocka_unit_test(ud_qkey_with_bit_31_becomes_the_qps_own),
+		cmocka_unit_test(a_datagram_needs_an_address_and_a_qp),
+		cmocka_unit_test(inline_pieces_are_limited_too),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
