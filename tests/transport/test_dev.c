@@ -39,10 +39,37 @@ static void device_refuses_a_configuration_out_of_range(void **state)
 	BEYOND(window_max, 1);
 	BEYOND(read_chunk, 512);
 	BEYOND(read_window, 1000);
+	BEYOND(window_max, 1u << 31 | 1);
+	BEYOND(cc, RN_CC_ON + 1);
+	BEYOND(cc_line, UINT32_MAX);
 	BEYOND(mem, NULL);
 	BEYOND(stats, NULL);
 #undef BEYOND
 	free(dev);
+}
+
+static void objects_are_found_in_larger_tables_too(void **state)
+{
+	struct pair *p = pair_new(&(struct pair_cfg){ .devices = 1 });
+	struct pair_srq *srq = pair_srq_new(p, 0, 4, 0);
+	struct pair_qp *q = pair_qp_new(p, 0, RN_QPT_RC);
+	void *qps[64], *srqs[64], *more[128];
+
+	(void)state;
+	for (unsigned round = 0; round < 3; round++) {
+		assert_true(rn_dev_has_srqn(p->dev[0], srq->srqn));
+		assert_false(rn_dev_has_srqn(p->dev[0], srq->srqn + 1));
+		assert_ptr_equal(rn_dev_find_qp(p->dev[0], q->qpn), q->qp);
+		assert_null(rn_dev_find_qp(p->dev[0], q->qpn + 1));
+		if (round == 0) { /* what was built in is not given back */
+			assert_null(rn_dev_grow_qp_table(p->dev[0], qps, 64));
+			assert_null(rn_dev_grow_srq_table(p->dev[0], srqs, 64));
+		} else if (round == 1) {
+			assert_ptr_equal(rn_dev_grow_srq_table(p->dev[0], more, 128),
+					 srqs);
+		}
+	}
+	pair_free(p);
 }
 
 static void qps_take_turns_of_sixty_four_packets(void **state)
@@ -104,6 +131,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(device_refuses_a_configuration_out_of_range),
+		cmocka_unit_test(objects_are_found_in_larger_tables_too),
 		cmocka_unit_test(qps_take_turns_of_sixty_four_packets),
 		cmocka_unit_test(acks_leave_only_when_asked_for),
 	};
