@@ -56,6 +56,38 @@ static void size_is_zero_beyond_the_limits(void **state)
 	pair_free(p);
 }
 
+/* IBTA Vol 1, 10.2.4.1 and A14: what has no receive queue of its own is given none. */
+static void queues_that_a_qp_cannot_have_are_refused(void **state)
+{
+	struct pair *p = pair_new(&one);
+	struct rn_srq *srq = pair_srq_new(p, 0, 4, 0)->srq;
+	const struct {
+		struct rn_qp_init init;
+		bool good;
+	} rows[] = {
+		{ { .type = RN_QPT_RC, .srq = srq, .max_send_wr = 1 }, true },
+		{ { .type = RN_QPT_RC, .srq = srq, .max_recv_wr = 1 }, false },
+		{ { .type = RN_QPT_RC, .srq = srq, .max_recv_sge = 1 }, false },
+		{ { .type = RN_QPT_UD, .srq = srq, .max_recv_wr = 1 }, false },
+		{ { .type = RN_QPT_XRC_SEND, .max_send_wr = 1 }, true },
+		{ { .type = RN_QPT_XRC_SEND, .max_recv_wr = 1 }, false },
+		{ { .type = RN_QPT_XRC_SEND, .max_recv_sge = 1 }, false },
+		{ { .type = RN_QPT_XRC_SEND, .srq = srq }, false },
+		{ { .type = RN_QPT_XRC_RECV, .xrcd = 1 }, true },
+		{ { .type = RN_QPT_XRC_RECV }, false },
+		{ { .type = RN_QPT_XRC_RECV, .xrcd = 1, .max_send_wr = 1 }, false },
+		{ { .type = RN_QPT_XRC_RECV, .xrcd = 1, .max_recv_wr = 1 }, false },
+		{ { .type = RN_QPT_XRC_RECV, .xrcd = 1, .srq = srq }, false },
+		{ { .type = RN_QPT_RAW_PACKET, .max_recv_wr = 1 }, true },
+		{ { .type = (enum rn_qp_type)99, .max_recv_wr = 1 }, false },
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < RN_ARRAY_SIZE(rows); i++)
+		assert_int_equal(rn_qp_size(p->dev[0], &rows[i].init) != 0, rows[i].good);
+	pair_free(p);
+}
+
 static void tables_grow_and_hand_back_the_old_block(void **state)
 {
 	struct pair *p = pair_new(&one);
@@ -212,6 +244,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(rc_qp_fits_its_memory_budget),
 		cmocka_unit_test(size_is_zero_beyond_the_limits),
+		cmocka_unit_test(queues_that_a_qp_cannot_have_are_refused),
 		cmocka_unit_test(tables_grow_and_hand_back_the_old_block),
 		cmocka_unit_test(reset_forgets_everything_and_the_qp_works_again),
 		cmocka_unit_test(destroyed_qp_leaves_nothing_behind),
