@@ -170,8 +170,13 @@ static void settings(struct script *s)
 	char why[SENTENCE_MAX] = "";
 	int rc;
 
-	for (unsigned i = 0; i < RN_ARRAY_SIZE(values) && !script_is_over(s); i++)
+	for (unsigned i = 0; i < RN_ARRAY_SIZE(values) && !script_is_over(s); i++) {
 		values[i] = take_text(s);
+		/* Not from files, as ROCIN_FAULT can be: they are no part of the script.
+		 */
+		if (values[i][0] == '@')
+			values[i][0] = '#';
+	}
 	rc = rnp_settings_read(&set, why, sizeof(why));
 	require(rc == 0 ? why[0] == '\0' : rc == -EINVAL && why[0] != '\0');
 	if (rc == 0) {
