@@ -17,6 +17,8 @@
 
 enum {
 	RUN_MS = 2000,
+	ROUNDS = 200,	    /* that a run has at least, however busy the machine is ... */
+	RUN_MAX_MS = 15000, /* ... within this time */
 	LOST_MS =
 		1000, /* a reply takes microseconds, or milliseconds on a busy machine */
 };
@@ -105,12 +107,21 @@ static void ask(struct stress *s, bool polls)
 		rnp_engine_poll(s->server.e);
 }
 
-static uint32_t run_client(struct stress *s, rn_ns until)
+static bool goes_on(const struct stress *s, rn_ns start, uint32_t round)
 {
+	rn_ns ran = rnp_engine_now() - start;
+
+	return s->lost == 0 && ran < RN_MSEC(RUN_MAX_MS) &&
+	       (ran < RN_MSEC(RUN_MS) || round < ROUNDS || is_sabotaged);
+}
+
+static uint32_t run_client(struct stress *s)
+{
+	rn_ns start = rnp_engine_now();
 	uint32_t round = 1;
 	unsigned seed = 54321;
 
-	for (; rnp_engine_now() < until && s->lost == 0; round++) {
+	for (; goes_on(s, start, round); round++) {
 		rn_ns delay = RN_USEC(rand_r(&seed) % 100);
 
 		while (s->away < round)
@@ -152,7 +163,7 @@ static uint32_t stress(rn_ns linger, uint32_t *lost)
 	kit_connect(&s.server, &s.client.gid, s.client.qpn, 0);
 	kit_connect(&s.client, &s.server.gid, s.server.qpn, 0);
 	assert_int_equal(pthread_create(&server, NULL, serve, &s), 0);
-	rounds = run_client(&s, rnp_engine_now() + RN_MSEC(RUN_MS));
+	rounds = run_client(&s);
 	pthread_join(server, NULL);
 	*lost = s.lost;
 	kit_close(&s.client);
