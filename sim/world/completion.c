@@ -35,7 +35,7 @@ void rn_w_cq_start_own(struct rn_w_end *e)
 	uint32_t number = (uint32_t)(e->pair - w->pair) * 2 + e->number;
 
 	start(&e->own_cq, e->own_ring, RN_W_RING + (rn_iova)APART * (1 + number),
-	      SMALLEST << e->pair->plan->own_cq % 3);
+	      (uint32_t)SMALLEST << e->pair->plan->own_cq % 3);
 	e->own_cq.of = e;
 	e->fatal = false;
 }
@@ -185,7 +185,7 @@ void rn_w_cq_step(struct rn_world *w, struct rn_w_end *e, struct rn_random *r)
 		q->rests_until = w->now + RN_USEC(us);
 		rn_w_put(w, q->rests_until, RN_W_WAKE, e->dev);
 	} else {
-		resize(q, SMALLEST << rn_random_below(r, 3));
+		resize(q, (uint32_t)SMALLEST << rn_random_below(r, 3));
 		rn_w_say(w, "QP %x: %u completions fit", e->qpn, q->cq.capacity);
 	}
 }
