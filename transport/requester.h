@@ -179,8 +179,10 @@ enum rn_advance rn_req_advance(struct rn_qp *qp, rn_ns now, struct rn_psn target
 void rn_req_go_back(struct rn_qp *qp);
 /* una has moved. @credit: bytes that are not in flight any more. */
 void rn_req_progress(struct rn_qp *qp, rn_ns now, uint32_t credit);
-/* A response is missing that later ones prove to have been sent. */
-void rn_req_implied_nak(struct rn_qp *qp, rn_ns now);
+/* A response is missing that later ones prove to have been sent. @psn: of the packet that
+ * the later one answers.
+ */
+void rn_req_implied_nak(struct rn_qp *qp, rn_ns now, struct rn_psn psn);
 /* An AETH of type ACK came: what it says about receives. */
 void rn_req_take_credits(struct rn_qp *qp, const struct rn_aeth *aeth);
 

@@ -16,7 +16,7 @@ static struct rn_send_wqe *find_answered(struct rn_qp *qp, rn_ns now, struct rn_
 	case RN_ADVANCE_REACHED:
 		return rn_req_head(qp);
 	case RN_ADVANCE_GAP:
-		rn_req_implied_nak(qp, now);
+		rn_req_implied_nak(qp, now, psn);
 		return NULL;
 	case RN_ADVANCE_DEAD:
 		return NULL;

@@ -147,18 +147,26 @@ static bool retry(struct rn_qp *qp, rn_ns now, bool heard)
 	return true;
 }
 
-/* Nothing has left since the QP last went back: going back again would change nothing
- * but the retry counter. A peer such as rxe follows an RNR NAK with a NAK for the packets
- * behind it.
+/* A NAK for the packet at una is about what was sent before the QP last went back: since
+ * then nothing has left, or nothing behind that packet, which is what a NAK comes for.
+ * Going back again would change nothing but the retry counter. A peer such as rxe follows
+ * an RNR NAK with a NAK for the packets behind it.
  */
 static bool is_back_already(const struct rn_qp *qp)
 {
-	return qp->req.una.v == qp->req.charged.v;
+	const struct rn_requester *req = &qp->req;
+
+	return req->una.v == req->charged.v ||
+	       (rn_psn_add(req->una, 1).v == req->charged.v &&
+		req->charged.v != req->high.v);
 }
 
-void rn_req_implied_nak(struct rn_qp *qp, rn_ns now)
+void rn_req_implied_nak(struct rn_qp *qp, rn_ns now, struct rn_psn psn)
 {
-	if (qp->req.implied_nak || is_back_already(qp)) {
+	/* What answers a packet that has not left again yet says nothing of the answers
+	 * to those that have.
+	 */
+	if (qp->req.implied_nak || !rn_psn_before(psn, qp->req.charged)) {
 		rn_count(qp->dev, RN_STAT_RX_DROPPED);
 		return;
 	}
@@ -191,7 +199,7 @@ void rn_req_take_credits(struct rn_qp *qp, const struct rn_aeth *aeth)
 static void receive_ack(struct rn_qp *qp, rn_ns now, struct rn_psn psn)
 {
 	if (rn_req_advance(qp, now, rn_psn_add(psn, 1)) == RN_ADVANCE_GAP)
-		rn_req_implied_nak(qp, now);
+		rn_req_implied_nak(qp, now, psn);
 }
 
 /* NAKs other than an acknowledgement of what precedes them: true if that is complete and
@@ -202,7 +210,7 @@ static bool advance_to_nak(struct rn_qp *qp, rn_ns now, struct rn_psn psn)
 	enum rn_advance advance = rn_req_advance(qp, now, psn);
 
 	if (advance == RN_ADVANCE_GAP)
-		rn_req_implied_nak(qp, now);
+		rn_req_implied_nak(qp, now, psn);
 	return advance == RN_ADVANCE_REACHED;
 }
 
@@ -255,7 +263,7 @@ static void receive_fatal_nak(struct rn_qp *qp, rn_ns now, struct rn_psn psn,
 		return;
 	/* A READ that was refused after responses that were lost: it fails either way. */
 	if (advance == RN_ADVANCE_GAP && !is_of_head(qp, psn)) {
-		rn_req_implied_nak(qp, now);
+		rn_req_implied_nak(qp, now, psn);
 		return;
 	}
 	rn_count(qp->dev, (enum rn_stat)nak->stat);

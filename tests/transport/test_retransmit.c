@@ -353,6 +353,83 @@ static void what_is_sent_again_asks_for_an_ack_at_once(void **state)
 	req_free(&r);
 }
 
+/* The timeout of the oldest packet; what is sent again is the first @count packets. */
+static void time_out(struct raw *r, unsigned count)
+{
+	struct rn_dev *dev = r->p->dev[0];
+	uint8_t buf[RN_PACKET_MAX];
+	struct rn_tx tx;
+
+	r->p->frozen = true;
+	r->p->now = rn_dev_deadline(dev);
+	rn_dev_expire(dev, r->p->now);
+	while (count--)
+		assert_true(rn_dev_transmit(dev, r->p->now, RN_TX_WORK, buf, sizeof(buf),
+					    &tx));
+}
+
+static void thaw(struct raw *r)
+{
+	r->p->frozen = false;
+	pair_flush(r->p);
+}
+
+/* A response got lost. After the timeout the READ alone has left again when the answer to
+ * the first copy of the SEND arrives, which does not say that the READ was in vain.
+ */
+static void an_answer_from_before_going_back_implies_nothing(void **state)
+{
+	struct raw r = req_new(one_retry);
+
+	(void)state;
+	post(&r, 1, RN_WR_RDMA_READ, 8);
+	post(&r, 2, RN_WR_SEND, 8);
+	raw_expect(&r, RN_RC_READ_REQUEST, 200);
+	raw_expect(&r, RN_RC_SEND_ONLY, 201);
+	time_out(&r, 1);
+	raw_ack(&r, 201, 2);
+	assert_int_equal(rn_qp_state(r.q->qp), RN_QPS_RTS);
+	expect_stat(&r, RN_STAT_IMPLIED_NAK_SEQ_ERR, 0);
+	raw_send(&r, RAW(.op = RN_RC_READ_RESPONSE_ONLY, .psn = 200, .len = 8,
+			 .aeth = { 0x1f, 1 }));
+	pair_expect_wc(r.q->scq, 1, RN_WC_SUCCESS);
+	thaw(&r);
+	raw_expect(&r, RN_RC_SEND_ONLY, 201);
+	raw_ack(&r, 201, 2);
+	pair_expect_wc(r.q->scq, 2, RN_WC_SUCCESS);
+	req_free(&r);
+}
+
+/* The same with a NAK for the packet that was lost: it came for the ones behind it. */
+static void a_sequence_nak_from_before_going_back_costs_no_retry(void **state)
+{
+	struct raw r = req_new(one_retry);
+
+	(void)state;
+	post_sends(&r, 3);
+	time_out(&r, 1);
+	raw_nak(&r, 0x60, 200, 0);
+	assert_int_equal(rn_qp_state(r.q->qp), RN_QPS_RTS);
+	thaw(&r);
+	raw_expect(&r, RN_RC_SEND_ONLY, 201);
+	raw_expect(&r, RN_RC_SEND_ONLY, 202);
+	raw_ack(&r, 202, 3);
+	expect_successes(&r, 200, 202);
+	req_free(&r);
+}
+
+static void what_a_nak_says_of_packets_sent_again_costs_a_retry(void **state)
+{
+	struct raw r = req_new(one_retry);
+
+	(void)state;
+	post_sends(&r, 3);
+	time_out(&r, 2);
+	raw_nak(&r, 0x60, 200, 0);
+	pair_expect_wc(r.q->scq, 200, RN_WC_RETRY_EXC_ERR);
+	req_free(&r);
+}
+
 static void nak_and_timeout_are_losses_to_the_window(void **state)
 {
 	struct raw r = req_new(NULL);
@@ -390,6 +467,9 @@ int main(void)
 		cmocka_unit_test(progress_alone_pays_for_no_retry_when_there_is_none),
 		cmocka_unit_test(each_step_of_progress_brings_the_retries_back),
 		cmocka_unit_test(what_is_sent_again_asks_for_an_ack_at_once),
+		cmocka_unit_test(an_answer_from_before_going_back_implies_nothing),
+		cmocka_unit_test(a_sequence_nak_from_before_going_back_costs_no_retry),
+		cmocka_unit_test(what_a_nak_says_of_packets_sent_again_costs_a_retry),
 		cmocka_unit_test(nak_and_timeout_are_losses_to_the_window),
 	};
 
