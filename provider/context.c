@@ -9,6 +9,7 @@
 #include "cmd_ioctl.h"
 #include "fd.h"
 #include "flow.h"
+#include "hook.h"
 #include "mw.h"
 #include "provider.h"
 #include "raw_socket.h"
@@ -91,6 +92,16 @@ static int open_hca(struct rnp_context *ctx, const char *name,
 	return 0;
 }
 
+static void set_operations(struct rnp_context *ctx)
+{
+	int cancel = rnp_enter(ctx->engine);
+
+	rnp_hook_set(ctx, false);
+	if (rnp_engine_fails_calls(ctx->engine))
+		rnp_hook_set(ctx, true);
+	rnp_leave(ctx->engine, cancel);
+}
+
 /* @origin: whose file @cmd_fd is, NULL: nobody's. Owns @cmd_fd. */
 static struct rnp_context *open_context(struct ibv_device *device, int cmd_fd,
 					const struct rnp_context *origin)
@@ -116,7 +127,7 @@ static struct rnp_context *open_context(struct ibv_device *device, int cmd_fd,
 		goto err_pipe;
 	if (err[0]) /* it works, but not as was asked for */
 		rnp_tell("%s: %s", device->name, err);
-	rnp_plugin_abi()->lib.set_ops(block_of(ctx), rnp_plugin_table());
+	set_operations(ctx);
 	rnp_open_add(ctx, origin);
 	return ctx;
 

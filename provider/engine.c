@@ -169,6 +169,7 @@ static void destroy(struct rnp_engine *e)
 	rnp_wire_close(&e->wire); /* before rocind gives the slot to another */
 	rn_rocind_close(e->rocind);
 	rnp_raw_close_retired(e);
+	rnp_fault_free(e);
 	if (e->dev)
 		rn_dev_fini(e->dev);
 	free(e->dev);
@@ -200,6 +201,8 @@ static struct rnp_engine *create(struct rnp_process *process, const char *ibdev,
 		rc = find_netdev(e, ibdev, err, err_len);
 	if (!rc && rnp_stats_open(&e->stats, ibdev))
 		rc = rn_fail(err, err_len, -ENOMEM, "no memory for device %s", ibdev);
+	if (!rc)
+		rc = rnp_fault_open(e, err, err_len);
 	if (!rc)
 		rc = open_pcie(e, ibdev, err, err_len);
 	if (!rc)

@@ -25,6 +25,10 @@ struct rnp_engine_hooks {
 	 * every open context of this engine; @owner as given to rnp_engine_get().
 	 */
 	void (*on_device_event)(void *owner, int ibv_event_type);
+	/* Verbs calls must ask rnp_engine_judge_call(), or need not; for every owner.
+	 * NULL: none ever does.
+	 */
+	void (*on_call_faults)(void *owner, bool ask);
 };
 
 /**
@@ -49,6 +53,14 @@ void rnp_engine_put(struct rnp_engine *e, void *owner);
  * that free local memory answers EIO and touches no lock, socket or daemon.
  */
 bool rnp_engine_forked(const struct rnp_engine *e);
+
+/* Lock held: must verbs calls ask rnp_engine_judge_call()? */
+bool rnp_engine_fails_calls(const struct rnp_engine *e);
+
+/* The next call of this kind (number in rn_fault_calls) begins. Lock not held. Return:
+ * positive errno that it is to fail with, or 0.
+ */
+int rnp_engine_judge_call(struct rnp_engine *e, unsigned call);
 
 /* Before the first QP: get a slot and sockets from rocind, start the background thread.
  * Takes the lock itself. Idempotent. Return: 0 or -errno with a sentence logged at error

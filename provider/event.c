@@ -7,6 +7,7 @@
  */
 #include <stdlib.h>
 
+#include "hook.h"
 #include "log.h"
 #include "wq.h"
 
@@ -212,9 +213,15 @@ static void on_device_event(void *owner, int ibv_event_type)
 	write_async(ctx, 1, ibv_event_type, NULL); /* device or port 1 */
 }
 
+static void on_call_faults(void *owner, bool ask)
+{
+	rnp_hook_set(owner, ask);
+}
+
 const struct rnp_engine_hooks rnp_hooks = {
 	.on_event = on_event,
 	.on_device_event = on_device_event,
+	.on_call_faults = on_call_faults,
 };
 
 /* ------------------------------------------------------------------------ reading */

@@ -111,6 +111,9 @@ void rnp_rocind_events(struct rnp_engine *e)
 		case RN_ROCIND_GID_REMOVED:
 			remove_gid(e, &ev);
 			break;
+		case RN_ROCIND_FAULTS:
+			rnp_fault_live(e, ev.text, ev.generation);
+			break;
 		case RN_ROCIND_PORT_UP:
 			rnp_fault_link(e, true);
 			break;

@@ -17,10 +17,11 @@
 
 enum {
 	RN_CTL_MAGIC = 0x4e434f52, /* "ROCN" in memory on a little-endian machine */
-	RN_CTL_VERSION = 2,	   /* raised with any change of layout or meaning */
+	RN_CTL_VERSION = 3,	   /* raised with any change of layout or meaning */
 	RN_CTL_TEXT_LEN = 400,	   /* bytes of a sentence with its NUL */
 	RN_CTL_SLOT_MAX = 255,	   /* low 8 bits of a QPN; slot 0 is rocind's own */
 	RN_CTL_DROP_MAX = 16,	   /* room for reasons of drops */
+	RN_CTL_RULES_MAX = 64,	   /* about faults */
 };
 
 enum rn_ctl_type {
@@ -31,6 +32,8 @@ enum rn_ctl_type {
 	RN_CTL_LIST = 4,
 	RN_CTL_STATUS = 5,
 	RN_CTL_SHUTDOWN = 6,
+	RN_CTL_FAULTS_SET = 7, /* may carry one descriptor: the text of rules, sealed */
+	RN_CTL_FAULTS_GET = 8,
 
 	/* answers */
 	RN_CTL_WELCOME = 64,
@@ -41,11 +44,13 @@ enum rn_ctl_type {
 	RN_CTL_LIST_END = 69,
 	RN_CTL_STATUS_REPLY = 70,
 	RN_CTL_STOPPING = 71, /* sent when the sockets are closed; end of file follows */
+	RN_CTL_FAULTS_REPLY = 72, /* carries the text if has_text; to both requests */
 
 	/* events, from rocind */
 	RN_CTL_GID_CHANGE = 128, /* carries one socket if added */
 	RN_CTL_PORT = 129,
 	RN_CTL_GOING_DOWN = 130,
+	RN_CTL_FAULTS = 131, /* carries the text if has_text */
 };
 
 struct rn_ctl_hdr {
@@ -137,6 +142,31 @@ struct rn_ctl_port {
 	uint32_t reserved;
 };
 
+/* Rules about faults for all clients, from now on and for those to come. */
+struct rn_ctl_faults_set {
+	struct rn_ctl_hdr hdr;
+	uint64_t generation; /* of the rules that the client knows */
+	/* Which of those is each of the new ones, so that it keeps its counts; 255: none.
+	 */
+	uint8_t from[RN_CTL_RULES_MAX];
+};
+
+struct rn_ctl_faults_reply {
+	struct rn_ctl_hdr hdr;
+	uint64_t generation;
+	uint32_t has_text;
+	uint32_t reserved;
+	/* By rule, in processes that have ended; see struct rn_stats_faults. */
+	uint64_t seen[RN_CTL_RULES_MAX], hits[RN_CTL_RULES_MAX];
+};
+
+struct rn_ctl_faults {
+	struct rn_ctl_hdr hdr;
+	uint64_t generation;
+	uint32_t has_text; /* 0: there are no rules any more */
+	uint32_t reserved;
+};
+
 /* Any message; the size of a receive buffer. */
 union rn_ctl_msg {
 	struct rn_ctl_hdr hdr;
@@ -150,6 +180,9 @@ union rn_ctl_msg {
 	struct rn_ctl_status_reply status;
 	struct rn_ctl_gid_change gid_change;
 	struct rn_ctl_port port;
+	struct rn_ctl_faults_set faults_set;
+	struct rn_ctl_faults_reply faults_reply;
+	struct rn_ctl_faults faults;
 };
 
 /* Length that a message of this type must have, or 0 if there is no such type. Requests
@@ -175,6 +208,10 @@ static inline size_t rn_ctl_len(uint32_t type)
 		[RN_CTL_GID_CHANGE] = sizeof(struct rn_ctl_gid_change),
 		[RN_CTL_PORT] = sizeof(struct rn_ctl_port),
 		[RN_CTL_GOING_DOWN] = sizeof(struct rn_ctl_hdr),
+		[RN_CTL_FAULTS_SET] = sizeof(struct rn_ctl_faults_set),
+		[RN_CTL_FAULTS_GET] = sizeof(struct rn_ctl_hdr),
+		[RN_CTL_FAULTS_REPLY] = sizeof(struct rn_ctl_faults_reply),
+		[RN_CTL_FAULTS] = sizeof(struct rn_ctl_faults),
 	};
 
 	return type < RN_ARRAY_SIZE(len) ? len[type] : 0;
@@ -207,5 +244,9 @@ static_assert(sizeof(struct rn_ctl_status_reply) == 80 + 8 * RN_CTL_DROP_MAX,
 	      "no padding");
 static_assert(sizeof(struct rn_ctl_gid_change) == 40, "no hidden padding");
 static_assert(sizeof(struct rn_ctl_port) == 24, "no hidden padding");
+static_assert(sizeof(struct rn_ctl_faults_set) == 24 + RN_CTL_RULES_MAX, "no padding");
+static_assert(sizeof(struct rn_ctl_faults_reply) == 32 + 16 * RN_CTL_RULES_MAX,
+	      "no hidden padding");
+static_assert(sizeof(struct rn_ctl_faults) == 32, "no hidden padding");
 
 #endif /* RN_CTL_H */

@@ -120,13 +120,27 @@ struct rn_stats_page {
 	uint64_t counter[RN_STATS_COUNTERS_MAX];
 };
 
+/* What rules about faults have done in this process; in the page at
+ * RN_STATS_FAULTS_OFFSET. Rules are numbered as in the text that they came in.
+ */
+struct rn_stats_faults {
+	uint64_t generation; /* of the rules that came from rocind; 0: never any */
+	uint64_t own_hits;   /* of the rules of the environment */
+	uint64_t seen[64];   /* packets and calls that a rule is about */
+	uint64_t hits[64];   /* of those, what it was done to */
+};
+
 enum {
+	RN_STATS_FAULTS_OFFSET = 2048,
 	RN_STATS_QP_OFFSET = 4096
 };
 
 static_assert(sizeof(struct rn_stats_qp) == 64, "layout is shared between processes");
-static_assert(sizeof(struct rn_stats_page) <= RN_STATS_QP_OFFSET,
-	      "records follow the header");
+static_assert(sizeof(struct rn_stats_page) <= RN_STATS_FAULTS_OFFSET,
+	      "counts of faults follow the header");
+static_assert(RN_STATS_FAULTS_OFFSET + sizeof(struct rn_stats_faults) <=
+		      RN_STATS_QP_OFFSET,
+	      "records follow the counts of faults");
 static_assert((int)RN_STAT_COUNT <= (int)RN_STATS_COUNTERS_MAX,
 	      "counters fit their page");
 

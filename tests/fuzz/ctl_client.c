@@ -142,12 +142,31 @@ static void event(struct rn_rocind *r)
 	if (rc)
 		return;
 	require((e.kind == RN_ROCIND_GID_ADDED) == (e.sock >= 0));
+	require(e.kind == RN_ROCIND_FAULTS || e.text < 0);
 	if (e.kind == RN_ROCIND_GID_ADDED || e.kind == RN_ROCIND_GID_REMOVED)
 		require(e.gid_idx < RN_GID_MAX);
 	else
 		require(e.gid_idx == RN_GID_MAX);
 	if (e.sock >= 0)
 		check_socket(e.sock);
+	if (e.text >= 0)
+		check_socket(e.text);
+}
+
+static void faults(struct rn_rocind *r, struct script *s)
+{
+	const uint8_t from[RN_ROCIND_RULES_MAX] = { take8(s) };
+	struct rn_rocind_faults out = { .fd = -1, .generation = take8(s) };
+	struct sentence why = no_sentence();
+	int rc;
+
+	if (take8(s) % 2)
+		rc = rn_rocind_faults(r, &out, why.text, sizeof(why.text));
+	else
+		rc = rn_rocind_set_faults(r, &out, -1, from, why.text, sizeof(why.text));
+	check_result(rc, &why);
+	if (out.fd >= 0)
+		check_socket(out.fd);
 }
 
 static void step(struct rn_rocind *r, struct script *s)
@@ -176,6 +195,9 @@ static void step(struct rn_rocind *r, struct script *s)
 		break;
 	case 5:
 		event(r);
+		break;
+	case 6:
+		faults(r, s);
 		break;
 	default:
 		if (rocind.sock >= 0)

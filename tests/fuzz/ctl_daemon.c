@@ -231,7 +231,7 @@ static void say(struct peer *p, struct script *s)
 		return;
 	p->asked++;
 	serve();
-	if (type >= RN_CTL_HELLO && type <= RN_CTL_SHUTDOWN &&
+	if (type >= RN_CTL_HELLO && type <= RN_CTL_FAULTS_GET &&
 	    (type == RN_CTL_HELLO) != p->greeted) {
 		p->greeted = true;
 		return;

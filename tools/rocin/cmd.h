@@ -26,6 +26,7 @@ int rn_cmd_example(int argc, char **argv);
 int rn_cmd_litmus(int argc, char **argv);
 int rn_cmd_conform(int argc, char **argv);
 int rn_cmd_sim(int argc, char **argv);
+int rn_cmd_fault(int argc, char **argv);
 int rn_cmd_stop(int argc, char **argv);
 
 /* Hidden: what `rocin doctor` runs under the launch environment. */

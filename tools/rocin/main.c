@@ -25,6 +25,7 @@ static const struct command commands[] = {
 	{ "litmus", rn_cmd_litmus, "try litmus tests of RDMA memory ordering" },
 	{ "conform", rn_cmd_conform, "run conformance scenarios, packet by packet" },
 	{ "sim", rn_cmd_sim, "run devices and faults made up from a seed" },
+	{ "fault", rn_cmd_fault, "make packets and calls go wrong on purpose" },
 	{ "stop", rn_cmd_stop, "end the rocind of this network namespace" },
 	{ "probe", rn_cmd_probe, NULL },
 };

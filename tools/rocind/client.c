@@ -12,6 +12,7 @@
 
 #include "clock.h"
 #include "ctl_socket.h"
+#include "faults.h"
 #include "log.h"
 #include "sentence.h"
 #include "watch.h"
@@ -103,6 +104,9 @@ static enum outcome on_attach(struct rnd_client *client, struct rn_ctl_packet *p
 		socks[i] = a->group[i]->sock[a->slot];
 	rn_log(RN_LOG_INFO, "process %d has slot %u of %s on %s", client->pid, a->slot,
 	       a->ibdev, a->ifname);
+	/* Before the answer, so that the process knows them before its first packet. */
+	if (rnd_faults_greet(client))
+		return CLOSE;
 	outcome = answer(client, &msg, socks, a->gid_count);
 	/* What changed since the process looked. That may close the client: KEEP leaves
 	 * it alone.
@@ -174,10 +178,30 @@ static enum outcome on_shutdown(struct rnd_client *client, struct rn_ctl_packet 
 	return KEEP;
 }
 
+static enum outcome answer_faults(struct rnd_client *client)
+{
+	return rnd_faults_answer(client) ? CLOSE : KEEP;
+}
+
+static enum outcome on_faults_set(struct rnd_client *client, struct rn_ctl_packet *pkt)
+{
+	char why[RN_CTL_TEXT_LEN];
+	int rc = rnd_faults_set(client, pkt, why, sizeof(why));
+
+	return rc ? refuse(client, -rc, why) : answer_faults(client);
+}
+
+static enum outcome on_faults_get(struct rnd_client *client, struct rn_ctl_packet *pkt)
+{
+	(void)pkt;
+	return answer_faults(client);
+}
+
 static enum outcome (*const on_request[])(struct rnd_client *, struct rn_ctl_packet *) = {
-	[RN_CTL_HELLO] = on_hello,   [RN_CTL_ATTACH] = on_attach,
-	[RN_CTL_DETACH] = on_detach, [RN_CTL_LIST] = on_list,
-	[RN_CTL_STATUS] = on_status, [RN_CTL_SHUTDOWN] = on_shutdown,
+	[RN_CTL_HELLO] = on_hello,	     [RN_CTL_ATTACH] = on_attach,
+	[RN_CTL_DETACH] = on_detach,	     [RN_CTL_LIST] = on_list,
+	[RN_CTL_STATUS] = on_status,	     [RN_CTL_SHUTDOWN] = on_shutdown,
+	[RN_CTL_FAULTS_SET] = on_faults_set, [RN_CTL_FAULTS_GET] = on_faults_get,
 };
 
 static enum outcome refuse_version(struct rnd_client *client,
@@ -309,6 +333,7 @@ void rnd_client_close(struct rnd_client *client)
 	*link = client->next;
 	if (server->stop_asked_by == client)
 		server->stop_asked_by = NULL;
+	rnd_faults_gather(client);
 	rnd_detach(&client->attachment);
 	rnd_source_close(&client->pidfd);
 	rnd_source_close(&client->sock);

@@ -17,6 +17,7 @@
 #include "client.h"
 #include "clock.h"
 #include "ctl_socket.h"
+#include "faults.h"
 #include "log.h"
 #include "runtime_dir.h"
 #include "sentence.h"
@@ -300,6 +301,8 @@ err_close:
 
 static bool is_busy(const struct rnd_server *server)
 {
+	if (rnd_faults_are_set(server))
+		return true;
 	for (const struct rnd_client *c = server->clients; c; c = c->next)
 		if (c->is_greeted)
 			return true;
@@ -359,6 +362,7 @@ void rnd_server_close(struct rnd_server *server)
 	close_groups(server);
 	while (server->clients)
 		rnd_client_close(server->clients);
+	rnd_faults_free(server);
 	rnd_source_close(&server->listener);
 	rnd_source_close(&server->signals);
 	rnd_source_close(&server->netlink);

@@ -19,6 +19,7 @@ struct rnd_source {
 
 struct rnd_client; /* client.h */
 struct rnd_slot0;
+struct rnd_faults;
 
 struct rnd_server {
 	int epoll_fd;
@@ -39,6 +40,7 @@ struct rnd_server {
 	rn_ns idle_from;  /* when a client came or went last */
 	bool stopping;
 	struct rnd_client *stop_asked_by; /* or NULL */
+	struct rnd_faults *faults;	  /* NULL: never any; faults.h */
 };
 
 /**

@@ -53,21 +53,34 @@ static int read_file(const char *path, char *buf, size_t size)
 	return strlen(buf) == used ? 0 : -EINVAL;
 }
 
-int rn_fault_rules_load(const char *path, struct rn_fault_rules *rules, char *err,
-			size_t err_len)
+char *rn_fault_file(const char *path, char *err, size_t err_len)
 {
 	char *text = malloc(RN_FAULT_TEXT_MAX);
 	int rc = text ? read_file(path, text, RN_FAULT_TEXT_MAX) : -ENOMEM;
 
+	if (rc == 0)
+		return text;
+	free(text);
 	if (rc == -EFBIG)
 		rn_fail(err, err_len, rc, "%s: longer than %d bytes", path,
 			RN_FAULT_TEXT_MAX - 1);
 	else if (rc == -EINVAL)
 		rn_fail(err, err_len, rc, "%s: not a text", path);
-	else if (rc)
-		rn_fail(err, err_len, rc, "%s cannot be read: %m", path);
 	else
-		rc = rn_fault_rules_parse(text, path, rules, err, err_len);
+		rn_fail(err, err_len, rc, "%s cannot be read: %m", path);
+	errno = -rc;
+	return NULL;
+}
+
+int rn_fault_rules_load(const char *path, struct rn_fault_rules *rules, char *err,
+			size_t err_len)
+{
+	char *text = rn_fault_file(path, err, err_len);
+	int rc;
+
+	if (!text)
+		return -errno;
+	rc = rn_fault_rules_parse(text, path, rules, err, err_len);
 	free(text);
 	return rc;
 }

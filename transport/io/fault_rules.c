@@ -99,6 +99,14 @@ bool rn_fault_rules_meet_packets(const struct rn_fault_rules *rules)
 	return false;
 }
 
+bool rn_fault_rules_meet_calls(const struct rn_fault_rules *rules)
+{
+	for (unsigned i = 0; i < rules->count; i++)
+		if (rules->rule[i].act == RN_FAULT_FAIL)
+			return true;
+	return false;
+}
+
 /* ---------------------------------------------------------------------- judging */
 static bool is_psn_in(const struct rn_fault_rule *r, uint32_t psn)
 {

@@ -138,6 +138,11 @@ extern const struct rn_fault_field rn_fault_fields[];
 int rn_fault_rules_parse(const char *text, const char *name, struct rn_fault_rules *rules,
 			 char *err, size_t err_len);
 
+/* The text of a file, for free(); NULL with errno and a sentence: EINVAL (it has a NUL),
+ * EFBIG, or why it cannot be read.
+ */
+char *rn_fault_file(const char *path, char *err, size_t err_len);
+
 /* Read them from a file. Return: 0, -EINVAL, or -errno of open() and read(), -EFBIG. */
 int rn_fault_rules_load(const char *path, struct rn_fault_rules *rules, char *err,
 			size_t err_len);
@@ -158,6 +163,9 @@ bool rn_fault_rules_want_qp(const struct rn_fault_rules *rules);
 
 /* True if @rules has one that meets packets (not calls). */
 bool rn_fault_rules_meet_packets(const struct rn_fault_rules *rules);
+
+/* True if @rules has one about calls. */
+bool rn_fault_rules_meet_calls(const struct rn_fault_rules *rules);
 
 /* Judge one packet. Return: a bit for each rule that hits it; they have counted it. */
 uint64_t rn_fault_judge(struct rn_fault_rules *rules, const struct rn_fault_packet *p);

@@ -29,6 +29,13 @@ static void count_dropped(struct rn_fault *f, uint32_t packets)
 	__atomic_store_n(n, *n + packets, __ATOMIC_RELAXED);
 }
 
+static void show_counts(struct rn_fault *f)
+{
+	if (f->has_counted && f->host)
+		f->host->show(f->host_ctx, &f->rules);
+	f->has_counted = false;
+}
+
 /* Send what is ready. Return: 0 or -EAGAIN. */
 static int flush(struct rn_fault *f)
 {
@@ -185,6 +192,7 @@ static int fault_transmit(void *ctx, const struct rn_super *super)
 				   segment_len(super, at));
 		any |= verdict[i];
 	}
+	show_counts(f);
 	if (f->is_cut) {
 		count_dropped(f, super->count);
 		return 0;
@@ -256,9 +264,7 @@ static void serve(struct rn_fault *f)
 	rn_fault_release(&f->lane[RN_FAULT_TX], now);
 	rn_fault_release(&f->lane[RN_FAULT_RX], now);
 	flush(f);
-	if (f->has_counted && f->host)
-		f->host->show(f->host_ctx, &f->rules);
-	f->has_counted = false;
+	show_counts(f);
 }
 
 static int fault_receive(void *ctx, struct rn_rx *rx)

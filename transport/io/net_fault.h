@@ -72,7 +72,7 @@ struct rn_fault_host {
 	 * device; @qpn is 0 for the link.
 	 */
 	void (*obey)(void *ctx, enum rn_fault_order order, uint32_t qpn);
-	/* Called from receive() when rules have counted since it was called last. */
+	/* Called when rules have counted since it was called last. */
 	void (*show)(void *ctx, const struct rn_fault_rules *rules);
 };
 

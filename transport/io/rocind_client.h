@@ -23,6 +23,7 @@
 
 enum {
 	RN_ROCIND_TIMEOUT_MS = 5000,
+	RN_ROCIND_RULES_MAX = 64, /* about faults */
 };
 
 struct rn_rocind; /* a connection */
@@ -43,6 +44,7 @@ enum rn_rocind_event_kind {
 	RN_ROCIND_GID_REMOVED, /* gid_idx, gid */
 	RN_ROCIND_PORT_UP,
 	RN_ROCIND_PORT_DOWN,
+	RN_ROCIND_FAULTS, /* generation, text: rules about faults have changed */
 };
 
 struct rn_rocind_event {
@@ -50,6 +52,8 @@ struct rn_rocind_event {
 	unsigned gid_idx; /* place in the GID table, or RN_GID_MAX */
 	struct rn_gid gid;
 	int sock; /* RN_ROCIND_GID_ADDED: bound UDP socket, the receiver's own; else -1 */
+	int text; /* RN_ROCIND_FAULTS: file, the receiver's own; -1: no rules; else -1 */
+	uint64_t generation;
 };
 
 /* One attached process, as rn_rocind_list() shows it. */
@@ -147,6 +151,33 @@ int rn_rocind_list(struct rn_rocind *r, rn_rocind_on_client on_client, void *ctx
 
 int rn_rocind_status(struct rn_rocind *r, struct rn_rocind_status *out, char *err,
 		     size_t err_len);
+
+/* Rules about faults, which rocind keeps and does not read. */
+struct rn_rocind_faults {
+	uint64_t generation; /* one more with each change; 0: there were never any */
+	int fd;		     /* text for pread(), the caller's own; -1: no rules */
+	/* By rule, what struct rn_stats_faults counts, in processes that have ended. */
+	uint64_t seen[RN_ROCIND_RULES_MAX], hits[RN_ROCIND_RULES_MAX];
+};
+
+/* Return: 0, or as rn_rocind_status(). */
+int rn_rocind_faults(struct rn_rocind *r, struct rn_rocind_faults *out, char *err,
+		     size_t err_len);
+
+/**
+ * rn_rocind_set_faults() - Give every process other rules
+ * @now:	In: the generation that is known here; out: as they are now
+ * @fd:		memfd with the text, sealed against any change; -1: no rules. Stays the
+ *		caller's
+ * @from:	Which of the known rules is each new one, so that it keeps its counts;
+ *		255: none
+ *
+ * Return: 0, -EAGAIN (somebody else changed them first), -EINVAL (no such text), or as
+ *	   rn_rocind_status(); @now is untouched then.
+ */
+int rn_rocind_set_faults(struct rn_rocind *r, struct rn_rocind_faults *now, int fd,
+			 const uint8_t from[RN_ROCIND_RULES_MAX], char *err,
+			 size_t err_len);
 
 /* Ask rocind to end, for all its clients. Return: 0 once it has let go of the ports. */
 int rn_rocind_shutdown(struct rn_rocind *r, char *err, size_t err_len);

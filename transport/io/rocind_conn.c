@@ -12,11 +12,18 @@
 
 /* ---- Events ---- */
 
+static void close_event(const struct rn_rocind_event *event)
+{
+	if (event->sock >= 0)
+		close(event->sock);
+	if (event->text >= 0)
+		close(event->text);
+}
+
 static void push_event(struct rn_rocind *r, const struct rn_rocind_event *event)
 {
 	if (r->event_count == RN_ROCIND_EVENT_MAX) {
-		if (event->sock >= 0)
-			close(event->sock);
+		close_event(event);
 		r->gone = true;
 		return;
 	}
@@ -31,7 +38,7 @@ static bool is_event(const struct rn_ctl_packet *pkt)
 /* Takes the descriptors of @pkt. Return: 0 or -EBADMSG. */
 static int accept_event(struct rn_rocind *r, struct rn_ctl_packet *pkt)
 {
-	struct rn_rocind_event event = { .gid_idx = RN_GID_MAX, .sock = -1 };
+	struct rn_rocind_event event = { .gid_idx = RN_GID_MAX, .sock = -1, .text = -1 };
 	unsigned fds_wanted = 0;
 
 	if (rn_ctl_check(pkt))
@@ -40,6 +47,10 @@ static int accept_event(struct rn_rocind *r, struct rn_ctl_packet *pkt)
 		r->gone = true;
 	} else if (pkt->msg.hdr.type == RN_CTL_PORT) {
 		event.kind = pkt->msg.port.up ? RN_ROCIND_PORT_UP : RN_ROCIND_PORT_DOWN;
+	} else if (pkt->msg.hdr.type == RN_CTL_FAULTS) {
+		event.kind = RN_ROCIND_FAULTS;
+		event.generation = pkt->msg.faults.generation;
+		fds_wanted = pkt->msg.faults.has_text ? 1 : 0;
 	} else {
 		const struct rn_ctl_gid_change *change = &pkt->msg.gid_change;
 
@@ -52,7 +63,9 @@ static int accept_event(struct rn_rocind *r, struct rn_ctl_packet *pkt)
 	}
 	if (pkt->fd_count != fds_wanted)
 		goto bad;
-	if (fds_wanted)
+	if (fds_wanted && event.kind == RN_ROCIND_FAULTS)
+		event.text = pkt->fd[0];
+	else if (fds_wanted)
 		event.sock = pkt->fd[0];
 	if (!r->gone)
 		push_event(r, &event);
@@ -194,9 +207,9 @@ int rn_rocind_event(struct rn_rocind *r, struct rn_rocind_event *out)
 	}
 	if (!r->gone)
 		return -EAGAIN;
-	*out = (struct rn_rocind_event){ .kind = RN_ROCIND_GONE,
-					 .gid_idx = RN_GID_MAX,
-					 .sock = -1 };
+	*out = (struct rn_rocind_event){
+		.kind = RN_ROCIND_GONE, .gid_idx = RN_GID_MAX, .sock = -1, .text = -1
+	};
 	return 0;
 }
 
@@ -206,8 +219,7 @@ void rn_rocind_close(struct rn_rocind *r)
 
 	if (r) {
 		for (; r->event_count; r->event_count--) {
-			if (r->event[r->event_head].sock >= 0)
-				close(r->event[r->event_head].sock);
+			close_event(&r->event[r->event_head]);
 			r->event_head = (r->event_head + 1) % RN_ROCIND_EVENT_MAX;
 		}
 		close(r->sock);
