@@ -66,7 +66,7 @@ static void corrupt(struct rn_fault_rule *rule, uint8_t *pkt, uint32_t len)
 	if (at < 0)
 		at += len;
 	if (at >= 0 && at < (int64_t)len)
-		pkt[at] ^= rule->flip ? rule->flip : (uint8_t)(1u << bit % 8);
+		pkt[at] = (uint8_t)(pkt[at] ^ (rule->flip ? rule->flip : 1u << bit % 8));
 }
 
 void rn_fault_edit(struct rn_fault_rule *rule, uint8_t *pkt, uint32_t len,
