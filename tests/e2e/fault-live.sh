@@ -26,6 +26,8 @@ refused 'rule 1:1: "lose"' lose
 refused 'no rule 3' --remove 3
 refused 'cannot be read' --file "$work/nosuchfile"
 [ "$(rocin fault | grep -c '  0 ')" = 2 ] || fail "$(rocin fault)"
+rocin doctor --netdev "lo:$addr_a" | grep -q 'rocin fault --clear' ||
+	fail 'doctor does not see that there are rules'
 
 next_port
 rocin run --netdev "lo:$addr_a" -- ib_send_bw -x 0 -F -D 60 -p "$port" >"$work/a.out" 2>&1 &

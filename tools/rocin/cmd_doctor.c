@@ -16,6 +16,7 @@
 #include "cmd.h"
 #include "launch.h"
 #include "net_udp.h"
+#include "rocind_client.h"
 #include "runtime_dir.h"
 
 struct doctor {
@@ -216,6 +217,24 @@ static void check_environment(struct doctor *d)
 		    "programs find the devices only under: rocin run -- PROGRAM");
 }
 
+/* Forgotten ones look like a broken network. */
+static void check_faults(struct doctor *d)
+{
+	struct rn_rocind *r = rn_rocind_connect_running(NULL, 0);
+	const char *own = getenv("ROCIN_FAULT");
+	struct rn_rocind_faults now = { .fd = -1 };
+
+	if (own && *own)
+		say(d, NOTE, "ROCIN_FAULT makes things go wrong on purpose: %s", own);
+	if (r && rn_rocind_faults(r, &now, NULL, 0) == 0 && now.fd >= 0)
+		say(d, NOTE,
+		    "rules make things go wrong on purpose: rocin fault lists them, "
+		    "rocin fault --clear removes them");
+	if (now.fd >= 0)
+		close(now.fd);
+	rn_rocind_close(r);
+}
+
 static long read_number(const char *path)
 {
 	FILE *f = fopen(path, "re");
@@ -303,6 +322,7 @@ int rn_cmd_doctor(int argc, char **argv)
 	check_devices(&d);
 	check_libibverbs(&d);
 	check_environment(&d);
+	check_faults(&d);
 	check_program(&d);
 	if (d.faults)
 		printf("\n%u fault%s found.\n", d.faults, d.faults == 1 ? "" : "s");
