@@ -96,6 +96,13 @@ static void rules_reach_those_attached_and_those_to_come(void **state)
 	kit_close_socks(&b);
 	rn_rocind_close(early);
 	rn_rocind_close(late);
+
+	late = kit_attach(&dev, &b);
+	e = kit_event(late);
+	assert_int_equal(e.generation, 2);
+	assert_int_equal(e.text, -1);
+	kit_close_socks(&b);
+	rn_rocind_close(late);
 	rn_rocind_close(tool);
 }
 

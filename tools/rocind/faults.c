@@ -122,11 +122,11 @@ int rnd_faults_answer(const struct rnd_client *client)
 
 int rnd_faults_greet(const struct rnd_client *client)
 {
+	const struct rnd_faults *f = client->server->faults;
 	const struct rn_ctl_faults msg = event_of(client->server);
 
-	if (!msg.has_text)
-		return 0;
-	return rn_ctl_send(client->sock.fd, &msg, &client->server->faults->fd, 1);
+	/* Also that there are none any more: its page says which rules it has. */
+	return f ? rn_ctl_send(client->sock.fd, &msg, &f->fd, msg.has_text) : 0;
 }
 
 void rnd_faults_gather(struct rnd_client *client)
