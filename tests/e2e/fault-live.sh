@@ -30,7 +30,7 @@ rocin doctor --netdev "lo:$addr_a" | grep -q 'rocin fault --clear' ||
 	fail 'doctor does not see that there are rules'
 
 next_port
-rocin run --netdev "lo:$addr_a" -- ib_send_bw -x 0 -F -D 60 -p "$port" >"$work/a.out" 2>&1 &
+ROCIN_CC=observe rocin run --netdev "lo:$addr_a" -- ib_send_bw -x 0 -F -D 60 -p "$port" >"$work/a.out" 2>&1 &
 a=$!
 pids+=("$a")
 wait_for 20 listening "$a" || fail 'server does not listen'
@@ -59,6 +59,18 @@ assert [d["has_rules"] for d in said["devices"]] == [True, True], said
 ' || fail "$(rocin fault --json)"
 echo 'ok: a rule reaches two programs that run'
 
+# What the sender's device marks arrives marked.
+marked() {
+	rocin stat --json | python3 -c '
+import json, sys
+sys.exit(not any(c["hw_counters"]["np_ecn_marked_roce_packets"]
+                 for c in json.load(sys.stdin)))'
+}
+rocin fault 'mark op=SEND_* every=10' || fail 'mark'
+wait_for 20 marked || fail "no mark arrived: $(rocin fault)"
+rocin fault --remove 4 || fail 'removal of the marks'
+echo 'ok: a mark of congestion arrives'
+
 # Removed; the others go on counting.
 before=$(hits 1)
 rocin fault --remove 2 --remove 3 || fail 'removal'
@@ -81,4 +93,4 @@ echo 'ok: a queue pair is killed in one of two programs'
 
 rocin fault --clear 'drop tx rx chance=5%' 'duplicate tx rx chance=5%' \
 	'reorder tx rx chance=5%' seed=11 || fail 'bad weather'
-verify_pair 'loss, duplicates and disorder, 5 % each' --type rc -n 100 --lossy
+verify_pair 'loss, duplicates and disorder, 5 % each' --type rc -n 50 --lossy
