@@ -205,10 +205,14 @@ static void take_out(struct rnp_engine *e)
 {
 	rn_ns now = rnp_engine_now();
 	struct rn_rx rx[RN_RX_BATCH];
-	int n;
+	int n = 1;
 
-	while ((n = e->wire.net->ops->receive(e->wire.net->ctx, rx)) > 0)
-		rn_dev_receive(e->dev, now, rx, (unsigned)n);
+	/* If more waits, it stays, with no rules, until they change again. */
+	for (unsigned i = 0; i < RNP_DRAIN_BACKGROUND && n > 0; i++) {
+		n = e->wire.net->ops->receive(e->wire.net->ctx, rx);
+		if (n > 0)
+			rn_dev_receive(e->dev, now, rx, (unsigned)n);
+	}
 	rnp_wire_remove_fault(&e->wire);
 	rnp_pump_events(e);
 }

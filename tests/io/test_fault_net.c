@@ -379,11 +379,15 @@ static void what_the_socket_has_begun_passes_as_it_is(void **state)
 	wire.fault =
 		rn_fault_new(rn_pair_net(wire.pair, 0), true, wire.stats, &host, &wire.w);
 	wire.ours = rn_fault_net(wire.fault);
-	assert_int_equal(rn_fault_read("drop", &rules, NULL, 0), 0);
+	assert_int_equal(rn_fault_read("drop; nak=rnr rx", &rules, NULL, 0), 0);
 	rn_fault_set_rules(wire.fault, &rules);
+	peer_sends(&wire, RN_RC_SEND_ONLY, 9);
+	assert_int_equal(receive(&wire, wire.ours), 0);
+	assert_int_equal(receive(&wire, wire.ours), 0);
+	assert_int_equal(peer_got(&wire), 0); /* the answer waits, too */
 	transmit(&wire, 1, 2);
 	transmit(&wire, 3, 2);
-	assert_int_equal(peer_got(&wire), 12);
+	assert_int_equal(peer_got(&wire), 129);
 	close_wire(&wire);
 }
 

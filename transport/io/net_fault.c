@@ -42,6 +42,8 @@ static int flush(struct rn_fault *f)
 	struct rn_fault_list *ready = &f->lane[RN_FAULT_TX].ready;
 	struct rn_fault_item *it;
 
+	if (f->has_begun)
+		return -EAGAIN;
 	while ((it = TAILQ_FIRST(ready))) {
 		struct rn_super one = { .flow = &it->flow,
 					.sgid_index = it->sgid_index,
