@@ -69,7 +69,8 @@ void rn_qp_pace(struct rn_qp *qp, rn_ns now, uint32_t kbps, uint32_t burst)
 
 	req->pace.limit = kbps;
 	req->pace.burst = burst;
-	req->pace.next = now;
+	if (!is_obeyed(qp)) /* what the network is owed stays */
+		req->pace.next = now;
 	req->pace.deadline = RN_NEVER;
 	rn_pace_follow(qp, now);
 	rn_dev_schedule(qp->dev, qp);

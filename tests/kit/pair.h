@@ -54,6 +54,7 @@ struct pair_fate {
 	unsigned copies; /* 0: lost, 1: delivered, 2: duplicated ... */
 	rn_ns extra_ns;	 /* longer way: later packets overtake it */
 	bool corrupt;	 /* one bit is flipped */
+	bool marked;	 /* by a switch, if the packet can be */
 };
 
 typedef struct pair_fate pair_hook(void *ctx, const struct pair_packet *pkt);
@@ -62,6 +63,7 @@ typedef struct pair_fate pair_hook(void *ctx, const struct pair_packet *pkt);
 struct pair_faults {
 	uint64_t seed;
 	unsigned loss, duplicate, reorder, corrupt;
+	unsigned mark; /* of those that can be marked (ECT) */
 };
 
 /* 0 means the default in brackets. */

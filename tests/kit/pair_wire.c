@@ -45,6 +45,7 @@ static struct pair_fate random_fate(struct pair *p)
 	if (happens(p, p->faults.reorder))
 		f.extra_ns = (rn_ns)(test_random(&p->faults.seed) % 50000);
 	f.corrupt = happens(p, p->faults.corrupt);
+	f.marked = happens(p, p->faults.mark);
 	return f;
 }
 
@@ -97,6 +98,8 @@ static void send_packet(struct pair *p, struct pair_packet *pkt)
 
 		if (f.corrupt && i == 0)
 			c->data[c->len / 2] ^= 0x10;
+		if (f.marked && (c->flow.tclass & RN_ECN_MASK))
+			c->flow.tclass |= RN_ECN_CE;
 		put_on_link(p, c, p->now + p->cfg.link_ns + f.extra_ns);
 	}
 }

@@ -253,6 +253,26 @@ static void the_lower_of_two_rates_counts(void **state)
 	raw_free(&r);
 }
 
+/* Asking for a rate, or for none, is no way out. */
+static void a_program_cannot_buy_itself_out(void **state)
+{
+	struct raw r = start(RN_CC_ON, RN_QPT_RC);
+
+	(void)state;
+	send_cnp(&r);
+	post(&r, RN_WR_SEND, 3000);
+	raw_expect(&r, RN_RC_SEND_FIRST, 200);
+	rn_qp_pace(r.q->qp, r.p->now, 0, 0);
+	pair_flush(r.p);
+	rn_qp_pace(r.q->qp, r.p->now, LINE, 1 << 20);
+	pair_flush(r.p);
+	raw_expect_silence(&r);
+	pair_run_for(r.p, RN_MSEC(5));
+	raw_expect(&r, RN_RC_SEND_MIDDLE, 201);
+	raw_expect(&r, RN_RC_SEND_LAST, 202);
+	raw_free(&r);
+}
+
 /* Whoever sends the bytes is slowed: here the responder. */
 static void responses_to_a_read_are_paced(void **state)
 {
@@ -370,6 +390,7 @@ int main(void)
 		cmocka_unit_test(without_it_nothing_is_marked_answered_or_obeyed),
 		cmocka_unit_test(a_notification_cuts_the_rate),
 		cmocka_unit_test(the_lower_of_two_rates_counts),
+		cmocka_unit_test(a_program_cannot_buy_itself_out),
 		cmocka_unit_test(responses_to_a_read_are_paced),
 		cmocka_unit_test(an_error_lets_the_responses_go),
 		cmocka_unit_test(observing_makes_nobody_wait),

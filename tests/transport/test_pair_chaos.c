@@ -126,6 +126,8 @@ static struct chaos *chaos_new(uint64_t seed)
 	cfg.window_min = 1;
 	cfg.read_chunk = cfg.mtu_max * (1 + (uint32_t)roll(c, 4));
 	cfg.read_window = cfg.read_chunk * (1 + (uint32_t)roll(c, 4));
+	cfg.cc = (enum rn_cc_mode)(seed % 3);
+	cfg.cc_line = seed % 5 ? 0 : 20000;
 	c->p = pair_new(&cfg);
 	for (unsigned d = 0; d < cfg.devices; d++) {
 		c->p->arena[d].seed = seed + d;
@@ -154,7 +156,8 @@ static struct chaos *chaos_new(uint64_t seed)
 		pair_set_faults(c->p, &(struct pair_faults){ .seed = seed | 1,
 							     .loss = 300,
 							     .duplicate = 300,
-							     .reorder = 1000 });
+							     .reorder = 1000,
+							     .mark = 1000 });
 	return c;
 }
 

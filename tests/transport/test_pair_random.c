@@ -142,17 +142,16 @@ static struct world *current;
 
 static void spice(struct rn_qp_attr *a)
 {
-	struct world *w = current;
-
-	a->timeout = (uint8_t)(8 + roll(w, 8)); /* 1 ms to 134 ms */
-	a->min_rnr_timer = (uint8_t)(1 + roll(w, 12));
-	a->path_mtu = w->p->cfg.mtu_max;
+	a->timeout = (uint8_t)(8 + roll(current, 8)); /* 1 ms to 134 ms */
+	a->min_rnr_timer = (uint8_t)(1 + roll(current, 12));
+	a->path_mtu = current->p->cfg.mtu_max;
 }
 
 static struct pair_cfg random_cfg(struct world *w)
 {
-	struct pair_cfg c = { .mtu_max = 256u << roll(w, 5) };
+	struct pair_cfg c = { .cc = (enum rn_cc_mode)(w->seed % 3) };
 
+	c.mtu_max = 256u << roll(w, 5);
 	c.devices = roll(w, 4) ? 2 : 1;
 	c.ipv6 = roll(w, 4) == 0;
 	c.hold_acks = roll(w, 2);
@@ -174,7 +173,7 @@ static struct pair_cfg random_cfg(struct world *w)
 static struct pair_faults random_faults(struct world *w)
 {
 	static const unsigned loss[] = { 0, 0, 50, 100, 500, 2000 };
-	struct pair_faults f = { .seed = test_random(&w->seed) | 1 };
+	struct pair_faults f = { .seed = test_random(&w->seed) | 1, .mark = 500 };
 
 	f.loss = loss[roll(w, RN_ARRAY_SIZE(loss))];
 	f.duplicate = roll(w, 2) ? (unsigned)roll(w, 1000) : 0;
