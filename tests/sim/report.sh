@@ -56,3 +56,19 @@ refuses 1 --file "$work/missing"
 printf '3\nx\n' >"$work/seeds"
 refuses 64 --file "$work/seeds"
 grep -q 'seeds:2: expected a seed' "$work/out" || fail 'the line is not named'
+
+"$rocin" sim --incast 3 --json --plot "$work/x.svg" >"$work/json" || fail incast
+python3 -c '
+import json, sys, xml.dom.minidom
+work = sys.argv[1]
+report = json.load(open(work + "/json"))
+off, on = report["runs"]
+assert report["senders"] == 3 and [off["cc"], on["cc"]] == ["off", "on"]
+assert off["dropped"] > 0 and on["dropped"] == 0 and on["fairness"] > off["fairness"]
+assert len(on["samples"]) == 200 and len(on["samples"][0]["kbps"]) == 3
+picture = xml.dom.minidom.parse(work + "/x.svg").documentElement
+assert len(picture.getElementsByTagName("polyline")) == 6
+' "$work" || fail 'what is said of an incast'
+refuses 64 --incast 0
+refuses 64 --incast 17
+refuses 1 --incast 2 --plot "$work/missing/x.svg"
