@@ -52,6 +52,7 @@ wait_for 10 capturing || skip 'tcpdump cannot capture here'
 	while [ ! -e "$work/over" ]; do
 		nsenter --net="/run/netns/$a" rocin stat --json >"$work/stat" 2>/dev/null &&
 			[ -s "$work/stat" ] && cat "$work/stat" >>"$work/stats"
+		nsenter --net="/run/netns/$a" rocin stat --qps >>"$work/text" 2>/dev/null
 		tc -n "$a" -s qdisc show dev va | awk '/backlog/ { print $2 }' >>"$work/backlog"
 		sleep 0.05
 	done
@@ -69,8 +70,10 @@ echo "ok: nothing dropped, at most $(sort -n "$work/backlog" | tail -1) seen in 
 
 # Limited, below the rate of the link, and shown.
 grep -q '"cc_phase": "recovery"' "$work/stats" || fail 'rocin stat shows no limit'
+grep -Eq ' [0-9.]+M/s (recovery|additive|hyper) ' "$work/text" || fail "$(tail -3 "$work/text")"
 rates=$(sed -n 's/.*"cc_rate_kbps": \([1-9][0-9]*\).*/\1/p' "$work/stats" | sort -n)
-[ -n "$rates" ] && [ "$(tail -1 <<<"$rates")" -lt 100000 ] || fail "rates: $rates"
+[ -n "$rates" ] || fail 'no rate was seen'
+[ "$(tail -1 <<<"$rates")" -lt 100000 ] || fail "rates: $rates"
 handled=$(sed -n 's/.*"rp_cnp_handled": \([0-9]*\).*/\1/p' "$work/stats" | sort -n | tail -1)
 [ "$handled" -gt 0 ] || fail 'no notification has reached the sender'
 echo "ok: $handled notifications seen, rates of $(head -1 <<<"$rates") to $(tail -1 <<<"$rates") kbit/s"
@@ -84,7 +87,8 @@ cnps=$(count 'udp.payload[0] == 81')
 right=$(count 'udp.payload[0] == 81 && udp.payload[4] == 40 && ip.dsfield == 0xc2 && ip.len == 60 &&
 	ip.src == 10.78.0.2 && udp.payload[8:20] == 00:00:00:00:00:00:00:00:00:00:00:00:00:00:00:00:00:00:00:00')
 [ "$marked" -gt 0 ] || fail 'nothing came marked'
-[ "$cnps" -gt 0 ] && [ "$cnps" -le "$marked" ] || fail "$cnps notifications for $marked marks"
+[ "$cnps" -gt 0 ] || fail 'no notification on the wire'
+[ "$cnps" -le "$marked" ] || fail "$cnps notifications for $marked marks"
 [ "$right" = "$cnps" ] || fail "$right of $cnps notifications are as they should be"
 [ "$(count 'ip.dsfield.ecn == 0')" = 0 ] || fail 'a packet that cannot be marked'
 echo "ok: $marked packets came marked, $cnps notifications went back"

@@ -82,15 +82,15 @@ static const char *cc_phase_name(const struct rn_stats_qp *qp)
 	return qp->cc_phase < RN_ARRAY_SIZE(cc_phase) ? cc_phase[qp->cc_phase] : "?";
 }
 
-/* What congestion control allows, if anything is said. */
+/* What congestion control allows and how it goes on from there, if anything is said. */
 static void print_rate(const struct rn_stats_qp *qp)
 {
 	if (!qp->cc_rate)
-		printf(" %10s", "-");
+		printf(" %10s %-8s", "-", "-");
 	else if (qp->cc_rate < 1000000)
-		printf(" %7.1fM/s", qp->cc_rate / 1e3);
+		printf(" %7.1fM/s %-8s", qp->cc_rate / 1e3, cc_phase_name(qp));
 	else
-		printf(" %7.2fG/s", qp->cc_rate / 1e6);
+		printf(" %7.2fG/s %-8s", qp->cc_rate / 1e6, cc_phase_name(qp));
 }
 
 static void print_qps(const struct rn_stats_copy *copy)
@@ -99,8 +99,8 @@ static void print_qps(const struct rn_stats_copy *copy)
 
 	if (copy->qp_count == 0)
 		return;
-	printf("  %-8s %-10s %-5s %5s %5s %10s %10s %7s %10s  %s\n", "QPN", "TYPE",
-	       "STATE", "SQ", "RQ", "SENT", "RECEIVED", "RESENT", "RATE", "PEER");
+	printf("  %-8s %-10s %-5s %5s %5s %10s %10s %7s %10s %-8s  %s\n", "QPN", "TYPE",
+	       "STATE", "SQ", "RQ", "SENT", "RECEIVED", "RESENT", "RATE", "CC", "PEER");
 	for (uint32_t i = 0; i < copy->qp_count; i++) {
 		const struct rn_stats_qp *qp = &copy->qp[i];
 
