@@ -11,6 +11,7 @@
 
 #include "engine_internal.h"
 #include "log.h"
+#include "netdev_rate.h"
 #include "rocind_client.h"
 #include "sentence.h"
 #include "tap.h"
@@ -132,6 +133,8 @@ static int make_device(struct rnp_engine *e, char *err, size_t err_len)
 	cfg.window_max = b.window_max;
 	cfg.read_window = b.read_window;
 	cfg.read_chunk = b.read_chunk;
+	if (cfg.cc && !cfg.cc_line)
+		cfg.cc_line = rn_netdev_rate(e->netdev.ifname);
 	memcpy(cfg.gid, e->gid, sizeof(cfg.gid));
 	rnp_compose_memory(&cfg, &e->pcie);
 
