@@ -244,8 +244,9 @@ struct rn_cm_offer {
  *
  * It ends with RN_CM_EV_REP, _REJECTED or _UNREACHABLE.
  *
- * Return: 0, -EINVAL (private data too long, an MTU that is none, addresses of two
- *	   families or none), -ENOMEM (the table is full).
+ * Return: 0, -EINVAL (private data too long, a value that does not fit its field, an
+ *	   MTU that is none, addresses of two families or none), -ENOMEM (the table is
+ *full).
  */
 int rn_cm_connect(struct rn_cm *cm, rn_ns now, uint64_t service_id,
 		  const struct rn_cm_route *route, const struct rn_cm_offer *offer,
@@ -253,7 +254,8 @@ int rn_cm_connect(struct rn_cm *cm, rn_ns now, uint64_t service_id,
 
 /* Passive, after RN_CM_EV_REQ: say yes with a REP. It ends with RN_CM_EV_ESTABLISHED,
  * _REJECTED or _UNREACHABLE.
- * Return: 0, -EINVAL (private data too long, another state).
+ * Return: 0, -EINVAL (private data too long, a value that does not fit its field,
+ *	   another state).
  */
 int rn_cm_accept(struct rn_cm *cm, rn_ns now, struct rn_cm_conn *conn,
 		 const struct rn_cm_offer *offer);

@@ -31,6 +31,26 @@ static void accept_it(void)
 	assert_int_equal(rn_cm_accept(kit.b.cm, kit.now, passive, &offer), 0);
 }
 
+/* Each field has a value that does not fit. */
+static void refuse_offers(const struct rn_cm_route *route, const struct rn_cm_offer *good)
+{
+	for (unsigned i = 0; i < 7; i++) {
+		struct rn_cm_offer offer = *good;
+		struct rn_cm_conn *conn;
+
+		offer.qpn = i == 0 ? 1 << 24 : offer.qpn;
+		offer.psn = i == 1 ? 1 << 24 : offer.psn;
+		offer.vendor_id = i == 2 ? 1 << 24 : 0;
+		offer.transport = i == 3 ? 4 : 0;
+		offer.ext_transport = i == 4 ? 8 : 0;
+		offer.retry_count = i == 5 ? 8 : 7;
+		offer.rnr_retry_count = i == 6 ? 255 : 7;
+		assert_int_equal(
+			rn_cm_connect(kit.a.cm, kit.now, 1, route, &offer, &conn),
+			-EINVAL);
+	}
+}
+
 static void a_call_in_another_state_changes_nothing(void **state)
 {
 	const struct rn_cm_no no = { .reason = RN_CM_REJ_CONSUMER };
@@ -54,6 +74,7 @@ static void a_call_in_another_state_changes_nothing(void **state)
 	assert_int_equal(rn_cm_connect(kit.a.cm, kit.now, 1, &route, &offer, &active),
 			 -EINVAL);
 	offer.data_len = 0;
+	refuse_offers(&route, &offer);
 	route.mtu = 6;
 	assert_int_equal(rn_cm_connect(kit.a.cm, kit.now, 1, &route, &offer, &active),
 			 -EINVAL);

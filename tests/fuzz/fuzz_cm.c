@@ -55,11 +55,12 @@ static struct rn_cm_offer offer(struct script *s, uint32_t data_max)
 	return (struct rn_cm_offer){
 		.ca_guid = 0x22,
 		.qpn = 0x20,
-		.psn = take16(s),
+		.psn = (uint32_t)take8(s) << 18,
 		.resp_res = 4,
 		.init_depth = take8(s),
-		.transport = take8(s) & 3,
+		.transport = take8(s) % 5,
 		.ext_transport = 1,
+		.retry_count = take8(s) % 9,
 		.data = bytes,
 		.data_len = len,
 	};

@@ -86,7 +86,7 @@ int rn_cm_connect(struct rn_cm *cm, rn_ns now, uint64_t service_id,
 	struct rn_cm_conn *conn;
 	struct rn_cm_msg msg;
 
-	if (!rn_cm_route_is_good(route) || offer->data_len > RN_CM_REQ_DATA)
+	if (!rn_cm_route_is_good(route) || !rn_cm_offer_is_good(offer, RN_CM_REQ_DATA))
 		return -EINVAL;
 	conn = rn_cm_conn_new(cm);
 	if (!conn)

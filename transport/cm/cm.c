@@ -101,6 +101,13 @@ uint8_t rn_cm_ack_timeout(uint8_t ack_delay, uint8_t lifetime)
 	return (uint8_t)(code < 31 ? code : 31);
 }
 
+bool rn_cm_offer_is_good(const struct rn_cm_offer *o, uint32_t room)
+{
+	return o->data_len <= room && o->qpn <= RN_QPN_MASK && o->psn <= RN_QPN_MASK &&
+	       o->vendor_id <= 0xffffff && o->transport <= 3 && o->ext_transport <= 7 &&
+	       o->retry_count <= 7 && o->rnr_retry_count <= 7;
+}
+
 /* ---- Saying ---- */
 
 void rn_cm_put_data(uint8_t *field, uint32_t room, const uint8_t *data, uint32_t len)

@@ -194,6 +194,9 @@ void rn_cm_on_sidr_rep(struct rn_cm *cm, struct rn_cm_in *in);
 void rn_cm_on_lap(struct rn_cm *cm, struct rn_cm_in *in);
 void rn_cm_on_apr(struct rn_cm *cm, struct rn_cm_in *in);
 
+/* True if all values fit their fields, and @room bytes the private data. */
+bool rn_cm_offer_is_good(const struct rn_cm_offer *offer, uint32_t room);
+
 /* True for a route that a request can be sent along. */
 bool rn_cm_route_is_good(const struct rn_cm_route *route);
 void rn_cm_path_of_route(struct rn_cm_path_rec *path, const struct rn_cm_route *route,

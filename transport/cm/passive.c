@@ -222,8 +222,9 @@ int rn_cm_accept(struct rn_cm *cm, rn_ns now, struct rn_cm_conn *conn,
 {
 	struct rn_cm_msg msg;
 
-	if (offer->data_len > RN_CM_REP_DATA || (conn->info.state != RN_CM_REQ_RCVD &&
-						 conn->info.state != RN_CM_MRA_REQ_SENT))
+	if (!rn_cm_offer_is_good(offer, RN_CM_REP_DATA) ||
+	    (conn->info.state != RN_CM_REQ_RCVD &&
+	     conn->info.state != RN_CM_MRA_REQ_SENT))
 		return -EINVAL;
 	rn_cm_taken(conn);
 	conn->local_qpn = offer->qpn;

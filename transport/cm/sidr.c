@@ -9,7 +9,8 @@ int rn_cm_sidr_request(struct rn_cm *cm, rn_ns now, uint64_t service_id,
 	struct rn_cm_msg msg = { .attr = RN_CM_SIDR_REQ };
 	struct rn_cm_conn *conn;
 
-	if (!rn_cm_route_is_good(route) || offer->data_len > RN_CM_SIDR_REQ_DATA)
+	if (!rn_cm_route_is_good(route) ||
+	    !rn_cm_offer_is_good(offer, RN_CM_SIDR_REQ_DATA))
 		return -EINVAL;
 	conn = rn_cm_conn_new(cm);
 	if (!conn)
@@ -150,7 +151,7 @@ int rn_cm_sidr_reply(struct rn_cm *cm, struct rn_cm_conn *conn, uint8_t status,
 		     const struct rn_cm_offer *offer)
 {
 	if (conn->info.state != RN_CM_SIDR_REQ_RCVD ||
-	    offer->data_len > RN_CM_SIDR_REP_DATA)
+	    !rn_cm_offer_is_good(offer, RN_CM_SIDR_REP_DATA))
 		return -EINVAL;
 	rn_cm_taken(conn);
 	rn_cm_send_sidr_rep(cm, conn, status, offer);
