@@ -72,6 +72,7 @@ struct rn_cm_index {
 struct rn_cm {
 	struct rn_cm_cfg cfg;
 	uint64_t random;
+	uint64_t secret; /* in the hashes of what peers choose */
 	uint64_t tid_count;
 	struct rn_timer_heap timers;
 	struct rn_list tx;

@@ -29,14 +29,18 @@ size_t rn_cm_size(uint32_t conn_max)
 	       (size_t)conn_max * sizeof(struct rn_cm_conn);
 }
 
-/* splitmix64. */
-static uint64_t draw(struct rn_cm *cm)
+/* splitmix64 (Steele, Lea, Flood 2014). */
+static uint64_t mix(uint64_t z)
 {
-	uint64_t z = cm->random += UINT64_C(0x9e3779b97f4a7c15);
-
 	z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
 	z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
 	return z ^ z >> 31;
+}
+
+static uint64_t draw(struct rn_cm *cm)
+{
+	cm->random += UINT64_C(0x9e3779b97f4a7c15);
+	return mix(cm->random);
 }
 
 struct rn_cm *rn_cm_init(void *block, const struct rn_cm_cfg *cfg)
@@ -59,6 +63,7 @@ struct rn_cm *rn_cm_init(void *block, const struct rn_cm_cfg *cfg)
 	assert(cm->cfg.ack_delay <= 31);
 	assert(cm->cfg.max_retries <= 15);
 	cm->random = cfg->seed;
+	cm->secret = draw(cm);
 	cm->tid_count = draw(cm) >> 40;
 	rn_list_init(&cm->tx);
 	rn_list_init(&cm->events);
@@ -101,13 +106,17 @@ static void take_out(struct rn_cm_index *index, struct rn_hnode *node)
 	*at = node->next;
 }
 
-/* Communication IDs are random already, but those of peers are theirs to choose. */
-static uint32_t hash(const struct rn_gid *addr, uint64_t guid, uint32_t number)
+/* Communication IDs and QPNs of peers are theirs to choose: with a secret in it nobody
+ * makes long chains.
+ */
+static uint32_t hash(const struct rn_cm *cm, const struct rn_gid *addr, uint64_t guid,
+		     uint32_t number)
 {
-	uint64_t z = guid ^ rn_get_be64(addr->raw + 8) * UINT64_C(0xbf58476d1ce4e5b9);
+	uint64_t z = mix(cm->secret ^ rn_get_be64(addr->raw));
 
-	z = (z ^ number) * UINT64_C(0x9e3779b97f4a7c15);
-	return (uint32_t)(z >> 32);
+	z = mix(z ^ rn_get_be64(addr->raw + 8));
+	z = mix(z ^ guid);
+	return (uint32_t)mix(z ^ number);
 }
 
 static struct rn_cm_conn *find_id(const struct rn_cm *cm, uint32_t id)
@@ -138,7 +147,7 @@ struct rn_cm_conn *rn_cm_find(struct rn_cm *cm, const struct rn_cm_in *in,
 struct rn_cm_conn *rn_cm_find_peer(struct rn_cm *cm, const struct rn_gid *addr,
 				   uint64_t guid, uint32_t remote_id)
 {
-	uint32_t key = hash(addr, guid, remote_id);
+	uint32_t key = hash(cm, addr, guid, remote_id);
 
 	for (struct rn_hnode *n = *chain(&cm->by_peer, key); n; n = n->next) {
 		struct rn_cm_conn *c = RN_CONTAINER_OF(n, struct rn_cm_conn, by_peer);
@@ -152,7 +161,7 @@ struct rn_cm_conn *rn_cm_find_peer(struct rn_cm *cm, const struct rn_gid *addr,
 struct rn_cm_conn *rn_cm_find_qpn(struct rn_cm *cm, const struct rn_gid *addr,
 				  uint64_t guid, uint32_t qpn)
 {
-	uint32_t key = hash(addr, guid, qpn);
+	uint32_t key = hash(cm, addr, guid, qpn);
 
 	for (struct rn_hnode *n = *chain(&cm->by_qpn, key); n; n = n->next) {
 		struct rn_cm_conn *c = RN_CONTAINER_OF(n, struct rn_cm_conn, by_qpn);
@@ -167,7 +176,8 @@ void rn_cm_index_peer(struct rn_cm *cm, struct rn_cm_conn *conn)
 {
 	assert(!conn->in_peer);
 	link_in(&cm->by_peer, &conn->by_peer,
-		hash(&conn->info.flow.dst, conn->info.remote_guid, conn->info.remote_id));
+		hash(cm, &conn->info.flow.dst, conn->info.remote_guid,
+		     conn->info.remote_id));
 	conn->in_peer = true;
 }
 
@@ -175,7 +185,7 @@ void rn_cm_index_qpn(struct rn_cm *cm, struct rn_cm_conn *conn)
 {
 	assert(!conn->in_qpn);
 	link_in(&cm->by_qpn, &conn->by_qpn,
-		hash(&conn->info.flow.dst, conn->info.remote_guid,
+		hash(cm, &conn->info.flow.dst, conn->info.remote_guid,
 		     conn->info.qp.dest_qpn));
 	conn->in_qpn = true;
 }
