@@ -141,10 +141,49 @@ static void a_change_in_the_middle_of_everything_does_no_harm(void **state)
 	}
 }
 
+/* Told to one end or the other, under loss, the other end follows each time. */
+static void ends_migrate_together_again_and_again(void **state)
+{
+	struct rn_qp_attr attr = { .mig_state = RN_MIG_MIGRATED };
+	struct rc r = rc_new(&(struct pair_cfg){ 0 });
+	const struct pair_faults faults = {
+		.seed = 5, .loss = 800, .duplicate = 300, .reorder = 300
+	};
+
+	(void)state;
+	pair_set_faults(r.p, &faults);
+	for (unsigned round = 0; round < 30; round++) {
+		struct pair_qp *told = round % 2 ? r.a : r.b;
+		struct rn_sge sge;
+		struct rn_send_wr wr = wr_to(&r, RN_WR_RDMA_WRITE, &sge, BUF);
+
+		arm(r.a);
+		arm(r.b);
+		fill(r.ma, round);
+		for (unsigned turn = 0; turn < 2; turn++) {
+			assert_int_equal(pair_post_send(r.a, &wr), 0);
+			pair_run_until_quiet(r.p);
+			pair_expect_wc(r.a->scq, WR_ID, RN_WC_SUCCESS);
+			if (turn)
+				break;
+			assert_int_equal(told->qp->attr.mig_state, RN_MIG_ARMED);
+			assert_int_equal(rn_qp_modify(r.p->dev[told->dev], told->qp,
+						      r.p->now, &attr,
+						      RN_ATTR_PATH_MIG_STATE),
+					 0);
+		}
+		assert_int_equal(r.a->qp->attr.mig_state, RN_MIG_MIGRATED);
+		assert_int_equal(r.b->qp->attr.mig_state, RN_MIG_MIGRATED);
+		assert_memory_equal(r.ma->data, r.mb->data, BUF);
+	}
+	pair_free(r.p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(nothing_is_lost_or_done_twice_when_the_first_path_dies),
+		cmocka_unit_test(ends_migrate_together_again_and_again),
 		cmocka_unit_test(a_change_in_the_middle_of_everything_does_no_harm),
 	};
 
