@@ -112,9 +112,8 @@ static void succeed(struct rn_world *w, struct rn_w_end *e, const struct rn_w_wr
 		check_effect(w, e, wr);
 	if (wr->opcode == RN_WR_BIND_MW || wr->opcode == RN_WR_LOCAL_INV)
 		return;
-	if (wr->key)
-		rn_w_key_done(w, e, wr);
-	else
+	rn_w_key_done(w, e, wr);
+	if (!wr->key)
 		rn_w_slot_close(device_of(w, e->peer), wr->remote_slot);
 }
 
@@ -135,6 +134,8 @@ static bool is_allowed(struct rn_world *w, const struct rn_w_end *e,
 		       (peer_gone || e->pair->troubles - wr->troubles > p->retry);
 	case RN_WC_REM_ACCESS_ERR:
 		return wr->bad || rn_w_key_is_gone(e, wr);
+	case RN_WC_LOC_PROT_ERR:
+		return rn_w_key_is_gone_here(e, wr);
 	case RN_WC_MW_BIND_ERR:
 		return wr->bad && wr->opcode == RN_WR_BIND_MW;
 	case RN_WC_LOC_QP_OP_ERR:

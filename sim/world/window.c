@@ -334,20 +334,59 @@ void rn_w_key_use(struct rn_world *w, struct rn_w_end *e, struct rn_w_wr *wr,
 	wr->address = key->zero_based ? 0 : key->address;
 }
 
+void rn_w_key_gather(struct rn_world *w, struct rn_w_end *e, struct rn_w_wr *wr,
+		     struct rn_random *r)
+{
+	struct rn_w_key *key = &e->key[RN_W_REGION];
+	bool gathers = wr->opcode == RN_WR_SEND || wr->opcode == RN_WR_SEND_WITH_IMM ||
+		       wr->opcode == RN_WR_RDMA_WRITE ||
+		       wr->opcode == RN_WR_RDMA_WRITE_WITH_IMM;
+
+	if (rn_w_type(e) != RN_QPT_RC || key->state != RN_W_BOUND || !key->reads ||
+	    !gathers || wr->rkey || rn_random_below(r, 3))
+		return;
+	wr->lkey = key->key;
+	wr->local_address = key->address;
+	wr->len = rn_random_below(r, 2) ? key->len : 1 + rn_random_below(r, key->len);
+	wr->pattern = w->device[e->dev].slot[key->slot].pattern;
+}
+
+bool rn_w_key_is_gone_here(const struct rn_w_end *e, const struct rn_w_wr *wr)
+{
+	const struct rn_w_key *key = &e->key[RN_W_REGION];
+
+	return wr->lkey && (key->state != RN_W_BOUND || key->key != wr->lkey);
+}
+
+/* A rough program ends its region while it is used. */
+static void light_fuse(const struct rn_world *w, struct rn_w_key *region,
+		       const struct rn_w_wr *wr)
+{
+	region->uses++;
+	if (w->plan.rough && !region->fuse && wr->imm % 4 == 0)
+		region->fuse = 1 + wr->imm / 4 % 8;
+}
+
 /* @wr is going to be posted. */
 void rn_w_key_used(struct rn_world *w, struct rn_w_end *e, struct rn_w_wr *wr)
 {
-	struct rn_w_key *key = &e->peer->key[wr->key - 1];
+	struct rn_w_key *key;
 	struct rn_w_slot *s;
 
+	if (wr->lkey)
+		light_fuse(w, &e->key[RN_W_REGION], wr);
+	if (!wr->key)
+		return;
+	key = &e->peer->key[wr->key - 1];
 	if (wr->opcode == RN_WR_SEND_WITH_INV) {
 		key->state = RN_W_CHANGING;
 		return;
 	}
 	s = &w->device[e->peer->dev].slot[wr->remote_slot];
-	key->uses++;
-	if (wr->key == RN_W_REGION + 1 && w->plan.rough && !key->fuse && wr->imm % 4 == 0)
-		key->fuse = 1 + wr->imm / 4 % 8;
+	if (wr->key == RN_W_REGION + 1)
+		light_fuse(w, key, wr);
+	else
+		key->uses++;
 	s->users++;
 	s->budget += wr->len;
 }
@@ -355,7 +394,9 @@ void rn_w_key_used(struct rn_world *w, struct rn_w_end *e, struct rn_w_wr *wr)
 /* @wr has had its effect. */
 void rn_w_key_done(struct rn_world *w, struct rn_w_end *e, const struct rn_w_wr *wr)
 {
-	if (wr->opcode == RN_WR_SEND_WITH_INV)
+	if (wr->lkey)
+		e->key[RN_W_REGION].uses--;
+	if (!wr->key || wr->opcode == RN_WR_SEND_WITH_INV)
 		return;
 	e->peer->key[wr->key - 1].uses--;
 	rn_w_slot_release(&w->device[e->peer->dev], wr->remote_slot, 1);

@@ -162,7 +162,7 @@ static bool take_slots(struct rn_world *w, struct rn_w_end *e, struct rn_w_wr *w
 		return true;
 	if (wr->opcode == RN_WR_ATOMIC_WRITE)
 		wr->pattern &= UINT64_C(0xfffffff8ffffffff); /* aligned */
-	if (!wr->is_inline) {
+	if (!wr->is_inline && !wr->lkey) {
 		wr->slot = rn_w_slot_take(d, back ? RN_W_SINK : RN_W_SOURCE, e->qpn,
 					  wr->len, wr->pattern);
 		if (wr->slot == RN_W_NONE)
@@ -236,6 +236,21 @@ static void put_inline(const struct rn_w_wr *wr, struct rn_send_wr *send,
 	send->num_sge = 2;
 }
 
+/* Where the bytes of @wr are. */
+static void list_bytes(const struct rn_w_device *d, const struct rn_w_wr *wr,
+		       struct rn_send_wr *send, struct rn_sge sg[3],
+		       uint8_t bytes[RN_W_INLINE], struct rn_random *r)
+{
+	if (wr->lkey) {
+		sg[0] = (struct rn_sge){ wr->local_address, wr->len, wr->lkey };
+		send->num_sge = 1;
+	} else if (wr->is_inline) {
+		put_inline(wr, send, sg, bytes);
+	} else if (wr->slot != RN_W_NONE) {
+		send->num_sge = rn_w_pieces(d, wr->slot, wr->len, sg, r);
+	}
+}
+
 static void post_send(struct rn_world *w, struct rn_w_end *e, struct rn_random *r)
 {
 	struct rn_w_device *d = &w->device[e->dev];
@@ -255,17 +270,15 @@ static void post_send(struct rn_world *w, struct rn_w_end *e, struct rn_random *
 	wr->pattern = rn_random_next(r);
 	wr->imm = (uint32_t)rn_random_next(r);
 	rn_w_key_use(w, e, wr, r);
-	wr->is_inline = can_be_inline(wr) && rn_random_below(r, 2);
+	rn_w_key_gather(w, e, wr, r);
+	wr->is_inline = !wr->lkey && can_be_inline(wr) && rn_random_below(r, 2);
 	if (!take_slots(w, e, wr))
 		return;
 	send.wr_id = wr->id;
 	send.opcode = wr->opcode;
 	send.flags = choose_flags(wr, r);
 	send.imm = wr->imm;
-	if (wr->is_inline)
-		put_inline(wr, &send, sg, bytes);
-	else if (wr->slot != RN_W_NONE)
-		send.num_sge = rn_w_pieces(d, wr->slot, wr->len, sg, r);
+	list_bytes(d, wr, &send, sg, bytes, r);
 	send.flush_length = wr->opcode == RN_WR_FLUSH ? wr->len : 0;
 	send.flush_placement = RN_FLUSH_GLOBAL;
 	send.remote_srqn = XRC_SRQN;
@@ -275,8 +288,7 @@ static void post_send(struct rn_world *w, struct rn_w_end *e, struct rn_random *
 		send.rkey = wr->rkey;
 		send.remote_addr = wr->address;
 	}
-	if (wr->key)
-		rn_w_key_used(w, e, wr);
+	rn_w_key_used(w, e, wr);
 	if (is_atomic(wr->opcode))
 		fill_atomic(w, e, wr, &send, r);
 	maybe_spoil(w, e, wr, &send, r);

@@ -84,6 +84,8 @@ struct rn_w_wr {
 	bool ends_key, fence;
 	uint32_t rkey;
 	uint64_t address;
+	uint32_t lkey; /* of the region that the bytes come from; 0: of their slot */
+	uint64_t local_address;
 };
 
 struct rn_w_queue {
@@ -405,6 +407,10 @@ void rn_w_key_changed(struct rn_world *w, struct rn_w_end *e, const struct rn_w_
 /* Let @wr, not posted yet, use a key of the peer, if there is one for it. */
 void rn_w_key_use(struct rn_world *w, struct rn_w_end *e, struct rn_w_wr *wr,
 		  struct rn_random *r);
+/* Let the bytes of @wr come from the region of @e, if it has one. */
+void rn_w_key_gather(struct rn_world *w, struct rn_w_end *e, struct rn_w_wr *wr,
+		     struct rn_random *r);
+bool rn_w_key_is_gone_here(const struct rn_w_end *e, const struct rn_w_wr *wr);
 void rn_w_key_used(struct rn_world *w, struct rn_w_end *e, struct rn_w_wr *wr);
 void rn_w_key_done(struct rn_world *w, struct rn_w_end *e, const struct rn_w_wr *wr);
 bool rn_w_key_is_gone(const struct rn_w_end *e, const struct rn_w_wr *wr);
