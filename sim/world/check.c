@@ -130,8 +130,10 @@ static bool is_allowed(struct rn_world *w, const struct rn_w_end *e,
 	case RN_WC_WR_FLUSH_ERR:
 		return e->may_flush;
 	case RN_WC_RETRY_EXC_ERR:
+		/* A READ that is asked for again is not refused: it finds no answer. */
 		return rn_w_is_reliable(e) &&
-		       (peer_gone || e->pair->troubles - wr->troubles > p->retry);
+		       (peer_gone || rn_w_key_is_gone(e, wr) ||
+			e->pair->troubles - wr->troubles > p->retry);
 	case RN_WC_REM_ACCESS_ERR:
 		return wr->bad || rn_w_key_is_gone(e, wr);
 	case RN_WC_LOC_PROT_ERR:

@@ -96,9 +96,8 @@ static uint32_t take_slot(struct rn_w_end *e, struct rn_random *r)
 {
 	struct rn_w_device *d = &e->pair->w->device[e->dev];
 	uint32_t len = 1 + rn_random_below(r, 4 * e->pair->plan->mtu);
-	uint32_t slot =
-		rn_w_slot_take(d, rn_random_below(r, 2) ? RN_W_TARGET : RN_W_FETCHED,
-			       e->qpn, len, rn_random_next(r));
+	enum rn_w_use use = rn_random_below(r, 2) ? RN_W_TARGET : RN_W_FETCHED;
+	uint32_t slot = rn_w_slot_take(d, use, e->qpn, len, rn_random_next(r));
 
 	if (slot != RN_W_NONE)
 		d->slot[slot].budget = 0;
