@@ -9,6 +9,9 @@ void rn_w_observe_reset(struct rn_w_end *e, uint32_t psn)
 {
 	e->next_psn = e->arrived = e->answered = rn_psn(psn);
 	e->started = e->msn = 0;
+	e->asked = false;
+	e->taken = e->arrived;
+	e->told = rn_psn_add(e->arrived, RN_PSN_MASK);
 	e->notified_at = 0;
 	e->lacked_recv = false;
 	e->rd_head = e->rd_tail = 0;
@@ -142,6 +145,12 @@ static void aeth_leaves(struct rn_world *w, const struct seen *s)
 
 	if (rn_aeth_parse(&aeth, s->ext, s->ext + RN_AETH_LEN))
 		return;
+	if (rn_aeth_type(aeth.syndrome) != RN_AETH_ACK) {
+		e->taken = s->bth.psn;
+		e->asked = false;
+	}
+	if (rn_psn_before(e->told, s->bth.psn))
+		e->told = s->bth.psn;
 	/* An answer to a duplicate may say what it said the first time. */
 	if (!rn_psn_before(s->bth.psn, e->answered)) {
 		/* A READ counts from its first response on, and may still be refused. */
@@ -261,4 +270,8 @@ void rn_w_observe_arrives(struct rn_world *w, const struct rn_w_packet *pkt)
 		s.to->lacked_recv = true;
 	if (s.bth.psn.v == s.from->arrived.v)
 		s.from->arrived = rn_psn_add(s.bth.psn, packets_of(&s));
+	if (s.bth.psn.v == s.from->taken.v) {
+		s.from->taken = rn_psn_add(s.bth.psn, packets_of(&s));
+		s.from->asked = s.bth.ack_req || is_answered_alone(&s);
+	}
 }

@@ -30,8 +30,7 @@ static void check_asleep(struct rn_world *w, struct rn_w_end *e)
 	uint8_t packet[RN_PACKET_MAX];
 	struct rn_tx tx;
 
-	if (!e->qp || d->dead || d->stalled_until > w->now || rn_qp_rate(e->qp) ||
-	    w->plan.cc == RN_CC_ON)
+	if (!e->qp || d->dead || d->stalled_until > w->now || rn_qp_rate(e->qp))
 		return;
 	if (has_work(e) && !is_alone(w, e))
 		return;
@@ -43,12 +42,33 @@ static void check_asleep(struct rn_world *w, struct rn_w_end *e)
 			  e->qpn);
 }
 
+static bool is_up(const struct rn_world *w, const struct rn_w_end *e)
+{
+	const struct rn_w_device *d = &w->device[e->dev];
+
+	return e->qp && e->alive && !d->dead && d->stalled_until <= w->now;
+}
+
+/* Everything that @e has sent has been taken, and its peer was asked for an answer. */
+static void check_answered(struct rn_world *w, const struct rn_w_end *e)
+{
+	if (!rn_w_is_reliable(e) || !is_up(w, e) || !is_up(w, e->peer) || !e->asked ||
+	    e->taken.v != e->next_psn.v)
+		return;
+	if (rn_psn_diff(e->told, e->taken) < -1)
+		rn_w_fail(w, "QP %x has received %06x and does not answer", e->peer->qpn,
+			  rn_psn_add(e->taken, RN_PSN_MASK).v);
+}
+
 void rn_w_check_rest(struct rn_world *w)
 {
-	if (w->free_packets < RN_W_PACKETS || w->mem_waiting)
+	/* Congestion control makes packets wait for their time. */
+	if (w->free_packets < RN_W_PACKETS || w->mem_waiting || w->plan.cc == RN_CC_ON)
 		return;
-	for (uint32_t i = 0; i < 2 * w->plan.pairs && !w->result->failed; i++)
+	for (uint32_t i = 0; i < 2 * w->plan.pairs && !w->result->failed; i++) {
 		check_asleep(w, &w->pair[i / 2].end[i % 2]);
+		check_answered(w, &w->pair[i / 2].end[i % 2]);
+	}
 }
 
 /* The queue pairs and SRQs are gone; now the rest. */

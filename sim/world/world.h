@@ -19,7 +19,8 @@
  * - PSN and MSN go forward; what is sent again under a PSN is the same; nothing is
  *   acknowledged that has not arrived; READ depth and window are kept;
  * - when no packet is on its way and only a timer could go on, nobody has a packet that
- *   could leave: what waited for room, a receive or its turn has been told;
+ *   could leave: what waited for room, a receive or its turn has been told, and who asked
+ *   for an answer has been given one;
  * - when faults end, what can complete does, and every timer stops; after an error every
  *   request is flushed; of what was destroyed nothing is left in a device.
  *

@@ -176,6 +176,12 @@ struct rn_w_end {
 	uint32_t started;	/* messages that have begun to leave */
 	struct rn_psn answered; /* newest PSN in an answer, and its MSN */
 	uint32_t msn;
+	/* Next PSN that the responder takes, unless it has refused one that we have not
+	 * seen it refuse; whether the packet before it wants an answer; newest PSN that
+	 * has been answered.
+	 */
+	struct rn_psn taken, told;
+	bool asked;
 	uint32_t rnrs;	   /* RNR NAKs that it was sent */
 	rn_ns notified_at; /* when it sent its last CNP, by its clock; 0: none yet */
 	bool lacked_recv;  /* a request has come for which there may be no receive */
