@@ -334,6 +334,8 @@ void rn_dev_expire(struct rn_dev *dev, rn_ns now)
 		struct rn_qp *qp = RN_CONTAINER_OF(t, struct rn_qp, timer);
 
 		rn_req_expire(qp, now);
+		/* On the way it may have been armed for a deadline that has passed. */
+		rn_timer_remove(&dev->timers, t);
 		rn_dev_arm_timer(dev, qp);
 		assert(!rn_timer_is_armed(t) || t->deadline > now);
 		rn_dev_settle(dev, now);

@@ -84,6 +84,28 @@ static void probing_ends_and_costs_no_retry(void **state)
 	raw_free(&r);
 }
 
+static void a_host_that_stood_still_catches_up_with_a_rate_and_a_probe(void **state)
+{
+	struct raw r = two_sends();
+	const struct rn_send_wr wr = { .opcode = RN_WR_SEND };
+	struct rn_dev *dev = r.p->dev[0];
+
+	(void)state;
+	raw_nak(&r, 0x60, 201, 1);
+	raw_expect(&r, RN_RC_SEND_ONLY, 201);
+	rn_qp_pace(r.q->qp, r.p->now, 100, 1);
+	pair_post_send(r.q, &wr);
+	pair_post_send(r.q, &wr);
+	raw_expect(&r, RN_RC_SEND_ONLY, 202);
+	raw_expect_silence(&r); /* 203 waits for its time */
+	r.p->now += RN_MSEC(10);
+	rn_dev_expire(dev, r.p->now);
+	assert_true(rn_dev_deadline(dev) > r.p->now);
+	pair_run_for(r.p, RN_USEC(1));
+	raw_expect(&r, RN_RC_SEND_ONLY, 201);
+	raw_free(&r);
+}
+
 static void other_qps_to_the_same_process_are_watched_too(void **state)
 {
 	struct raw r = raw_new(NULL, RN_QPT_RC, RN_QPS_RTS, slow_timer), s = r;
@@ -114,6 +136,8 @@ int main(void)
 		cmocka_unit_test(silence_alone_is_left_to_the_ack_timer),
 		cmocka_unit_test(silence_after_a_nak_is_probed),
 		cmocka_unit_test(probing_ends_and_costs_no_retry),
+		cmocka_unit_test(
+			a_host_that_stood_still_catches_up_with_a_rate_and_a_probe),
 		cmocka_unit_test(other_qps_to_the_same_process_are_watched_too),
 	};
 
