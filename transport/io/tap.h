@@ -21,9 +21,7 @@ struct rn_tap;
 
 /**
  * rn_tap_open() - Start a capture in front of a back end
- * @path:	File; "%p" in it stands for the process id. A file that another capture is
- *		writing to is left alone: ".PID" is added to the name then (and a number,
- * if that is taken too). An old file is overwritten.
+ * @path:	File, named as free_name.h says
  * @inner:	What transmits; must outlive the result
  * @err:	Out on failure: one sentence
  *

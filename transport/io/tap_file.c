@@ -8,20 +8,18 @@
 
 #include <dlfcn.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <pcap/pcap.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "free_name.h"
 #include "sentence.h"
 
 enum {
 	SNAPLEN = 65535,
-	NAME_TRIES = 64, /* captures of one process under one name */
 };
 
 struct pcap_api {
@@ -40,7 +38,7 @@ struct rn_tap_file {
 	FILE *stream;
 	int fd;
 	pid_t pid;
-	char path[RN_TAP_PATH_MAX];
+	char path[RN_FREE_NAME_MAX];
 };
 
 /* ----------------------------------------------------------------- libpcap */
@@ -76,63 +74,6 @@ static bool load_libpcap(struct rn_tap_file *f)
 	for (unsigned i = 0; i < RN_ARRAY_SIZE(names) && !f->lib; i++)
 		f->lib = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
 	return f->lib && find_symbols(f);
-}
-
-/* -------------------------------------------------------------------- name */
-/* @path with "%p" replaced; false if it does not fit. */
-static bool expand(char *out, size_t out_len, const char *path)
-{
-	size_t n = 0;
-
-	while (*path && n < out_len) {
-		if (path[0] == '%' && path[1] == 'p') {
-			n += (size_t)snprintf(out + n, out_len - n, "%d", (int)getpid());
-			path += 2;
-		} else {
-			out[n++] = *path++;
-		}
-	}
-	if (n >= out_len)
-		return false;
-	out[n] = '\0';
-	return true;
-}
-
-/* Open and lock one name. -EWOULDBLOCK: another capture writes there. */
-static int open_locked(const char *name)
-{
-	int low = open(name, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-	int fd, err = 0;
-
-	if (low < 0)
-		return -errno;
-	fd = fcntl(low, F_DUPFD_CLOEXEC, 3);
-	if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0 || ftruncate(fd, 0) < 0)
-		err = -errno;
-	close(low);
-	if (!err)
-		return fd;
-	if (fd >= 0)
-		close(fd);
-	return err;
-}
-
-static int open_free_name(struct rn_tap_file *f)
-{
-	size_t base = strlen(f->path);
-	int fd = open_locked(f->path);
-
-	for (unsigned i = 0; fd == -EWOULDBLOCK && i < NAME_TRIES; i++) {
-		char tail[32];
-		int n = i == 0 ? snprintf(tail, sizeof(tail), ".%d", (int)getpid())
-			       : snprintf(tail, sizeof(tail), ".%d.%u", (int)getpid(), i);
-
-		if (base + (size_t)n >= sizeof(f->path))
-			return -ENAMETOOLONG;
-		memcpy(f->path + base, tail, (size_t)n + 1);
-		fd = open_locked(f->path);
-	}
-	return fd;
 }
 
 /* ------------------------------------------------------------------ stream */
@@ -199,13 +140,12 @@ struct rn_tap_file *rn_tap_file_open(const char *path, char *err, size_t err_len
 			err, err_len, -ENOENT,
 			"a capture to %s needs libpcap (package libpcap0.8 or libpcap)",
 			path);
-	} else if (!expand(f->path, sizeof(f->path), path)) {
-		rc = rn_fail(err, err_len, -ENAMETOOLONG,
-			     "the capture file name is too long");
 	} else {
-		f->fd = open_free_name(f);
+		f->fd = rn_free_name_open(f->path, sizeof(f->path), path);
 		rc = f->fd < 0 ? f->fd : start_dump(f);
-		if (rc)
+		if (rc == -ENAMETOOLONG)
+			rn_fail(err, err_len, rc, "the capture file name is too long");
+		else if (rc)
 			rn_fail(err, err_len, rc, "cannot write the capture file %s: %s",
 				f->path, strerrordesc_np(-rc));
 	}

@@ -5,10 +5,6 @@
 
 #include "rocin/types.h"
 
-enum {
-	RN_TAP_PATH_MAX = 4096
-};
-
 struct rn_tap_file;
 
 /* As rn_tap_open(). */
