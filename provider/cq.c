@@ -199,8 +199,7 @@ int rnp_resize_cq(struct ibv_cq *base, int cqe)
 	cq->ring_mem = ring;
 	cq->ring = ring.addr;
 	/* Partner: note_empty() in poll.c, which has no lock. */
-	__atomic_store_n(&cq->core.ring, (uintptr_t)ring.addr, __ATOMIC_RELAXED);
-	cq->core.capacity = capacity;
+	rn_cq_move(&cq->core, (uintptr_t)ring.addr, capacity);
 	cq->lap_shift = (uint32_t)__builtin_ctz(capacity);
 	cq->base.cq.cqe = (int)capacity;
 	rnp_leave(e, cancel);

@@ -11,6 +11,14 @@ void rn_cq_init(struct rn_cq *cq, rn_iova ring, uint32_t capacity, void *owner)
 	*cq = (struct rn_cq){ .ring = ring, .capacity = capacity, .owner = owner };
 }
 
+void rn_cq_move(struct rn_cq *cq, rn_iova ring, uint32_t capacity)
+{
+	assert(capacity >= 1 && capacity <= RN_CQE_MAX);
+	assert((capacity & (capacity - 1)) == 0);
+	__atomic_store_n(&cq->ring, ring, __ATOMIC_RELAXED);
+	cq->capacity = capacity;
+}
+
 void rn_cq_fini(struct rn_dev *dev, struct rn_cq *cq)
 {
 	rn_cq_forget_held(dev, cq);

@@ -205,6 +205,11 @@ bool rn_dev_event(struct rn_dev *dev, struct rn_event *ev);
 /* @capacity: power of two, 1 .. RN_CQE_MAX. The ring must be zeroed. */
 void rn_cq_init(struct rn_cq *cq, rn_iova ring, uint32_t capacity, void *owner);
 
+/* Another ring, which holds the CQEs that were not taken yet, each at its place there.
+ * Who loads cq->ring meanwhile gets the old one or the new one.
+ */
+void rn_cq_move(struct rn_cq *cq, rn_iova ring, uint32_t capacity);
+
 /* No QP may use the CQ any more. Pending events are forgotten. */
 void rn_cq_fini(struct rn_dev *dev, struct rn_cq *cq);
 

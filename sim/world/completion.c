@@ -165,7 +165,7 @@ static void resize(struct rn_w_cq *q, uint32_t capacity)
 		*to = old[i % q->cq.capacity];
 		to->ctl = (uint64_t)(i / capacity + 1) << 32 | (uint32_t)to->ctl;
 	}
-	q->cq.capacity = capacity;
+	rn_cq_move(&q->cq, q->cq.ring, capacity);
 }
 
 void rn_w_cq_step(struct rn_world *w, struct rn_w_end *e, struct rn_random *r)
