@@ -291,10 +291,12 @@ void rn_qp_set_stats(struct rn_qp *qp, struct rn_stats_qp *stats)
 bool rn_qp_flow(const struct rn_dev *dev, const struct rn_av *av, struct rn_flow *flow)
 {
 	static const struct rn_gid unused;
-	const struct rn_gid *src = &dev->cfg.gid[av->sgid_index];
+	const struct rn_gid *src;
 
-	if (av->sgid_index >= dev->cfg.gid_count ||
-	    memcmp(src, &unused, sizeof(unused)) == 0)
+	if (av->sgid_index >= dev->cfg.gid_count)
+		return false;
+	src = &dev->cfg.gid[av->sgid_index];
+	if (memcmp(src, &unused, sizeof(unused)) == 0)
 		return false;
 	*flow = (struct rn_flow){
 		.src = *src,
