@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* cmd_run.c - `rocin run`: start a program so that it finds the Rocin devices. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,10 +32,13 @@ enum {
 	OPT_DEVICE_MEMORY,
 	OPT_SANITIZE,
 	OPT_FORCE,
+	OPT_RECORD,
+	OPT_RECORD_LIMIT,
 };
 
 #define DEVICE_MEMORY "ROCIN_PCIE_DEVICE"
 #define SANITIZE "ROCIN_SANITIZE"
+#define RECORD "ROCIN_RECORD"
 
 static const struct {
 	int key;
@@ -79,6 +83,10 @@ static const struct argp_option options[] = {
 	  "also reads of data that no completion covers. The PCIe layer is adversarial "
 	  "unless --pcie says otherwise; see rocin(7)",
 	  0 },
+	{ "record", OPT_RECORD, "FILE", 0,
+	  "Record all that the device does in FILE, for rocin sim --replay", 0 },
+	{ "record-limit", OPT_RECORD_LIMIT, "SIZE", 0,
+	  "End the recording at SIZE bytes; K, M or G may follow [1G]", 0 },
 	{ "force", OPT_FORCE, NULL, 0,
 	  "Run a program that Rocin cannot reach all the same", 0 },
 	{ 0 },
@@ -100,6 +108,25 @@ static int add_rule(const char *rule)
 	return rc;
 }
 
+/* Bytes, with a unit or without. */
+static error_t set_limit(const char *text, struct argp_state *state)
+{
+	static const char units[] = "KMG";
+	const char *unit;
+	char bytes[32], *end;
+	uint64_t n;
+
+	errno = 0;
+	n = strtoull(text, &end, 10);
+	unit = *end ? strchr(units, *end) : NULL;
+	for (const char *u = units; unit && u <= unit; u++)
+		n = n > UINT64_MAX >> 10 ? UINT64_MAX : n << 10;
+	if (*text < '0' || *text > '9' || errno || (*end && (!unit || end[1])))
+		argp_error(state, "\"%s\" is not a size such as 64M", text);
+	snprintf(bytes, sizeof(bytes), "%llu", (unsigned long long)n);
+	return setenv(RECORD "_LIMIT", bytes, 1) ? errno : 0;
+}
+
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct run_args *args = state->input;
@@ -115,6 +142,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return add_rule(arg);
 	case OPT_SANITIZE:
 		return setenv(SANITIZE, arg ? arg : "on", 1) ? errno : 0;
+	case OPT_RECORD:
+		return setenv(RECORD, arg, 1) ? errno : 0;
+	case OPT_RECORD_LIMIT:
+		return set_limit(arg, state);
 	case OPT_FORCE:
 		args->force = true;
 		return 0;
@@ -211,6 +242,23 @@ static int check_sanitize(char *err, size_t err_len)
 	return -EINVAL;
 }
 
+/* The program would run unrecorded. */
+static int check_record(char *err, size_t err_len)
+{
+	const char *file = getenv(RECORD);
+	int fd;
+
+	if (!file || !*file || strstr(file, "%p"))
+		return 0;
+	fd = open(file, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	if (fd < 0) {
+		snprintf(err, err_len, "cannot record to %s: %s", file, strerror(errno));
+		return -errno;
+	}
+	close(fd);
+	return 0;
+}
+
 int rn_cmd_run(int argc, char **argv)
 {
 	static struct rn_launch launch;
@@ -221,7 +269,8 @@ int rn_cmd_run(int argc, char **argv)
 	/* ARGP_IN_ORDER: options after the program's name are the program's. */
 	if (argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &args))
 		return RN_EXIT_USAGE;
-	if (check_pcie(err, sizeof(err)) || check_sanitize(err, sizeof(err))) {
+	if (check_pcie(err, sizeof(err)) || check_sanitize(err, sizeof(err)) ||
+	    check_record(err, sizeof(err))) {
 		rn_complain("%s", err);
 		return RN_EXIT_USAGE;
 	}

@@ -10,13 +10,15 @@
 
 #include "cmd.h"
 #include "sim_incast.h"
+#include "sim_replay.h"
 #include "world.h"
 
 struct sim_args {
 	uint64_t first, last;
 	uint32_t devices;
 	bool trace, whole, json, hashes;
-	const char *file;
+	const char *file, *replay;
+	uint64_t until;		     /* calls of a replay; 0: all */
 	struct rn_sim_incast incast; /* of 0 senders: not asked for */
 };
 
@@ -43,6 +45,9 @@ static const struct argp_option options[] = {
 	  "Instead: up to 16 senders share a link, without and with congestion control",
 	  0 },
 	{ "plot", OPT_PLOT, "FILE", 0, "Draw the rates of --incast (SVG)", 0 },
+	{ "replay", 'r', "FILE", 0,
+	  "Replay a run recorded by rocin run --record, and compare", 0 },
+	{ "until", 'u', "N", 0, "Replay N calls", 0 },
 	{ 0 },
 };
 
@@ -97,6 +102,13 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case 'f':
 		args->file = arg;
+		return 0;
+	case 'r':
+		args->replay = arg;
+		return 0;
+	case 'u':
+		if (!read_number(arg, &end, &args->until) || *end || args->until == 0)
+			argp_error(state, "\"%s\" is not a number of calls", arg);
 		return 0;
 	case 't':
 		args->trace = true;
@@ -314,6 +326,14 @@ int rn_cmd_sim(int argc, char **argv)
 		args.incast.seed = args.first;
 		args.incast.json = args.json;
 		return rn_sim_incast(&args.incast);
+	}
+	if (args.replay) {
+		const struct rn_sim_replay replay = { .file = args.replay,
+						      .until = args.until,
+						      .trace = args.trace,
+						      .json = args.json };
+
+		return rn_sim_replay(&replay);
 	}
 	signal(SIGABRT, on_abort);
 	w = rn_world_new();

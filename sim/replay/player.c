@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* player.c - from record to record; begin and end of a call. */
+#include "player.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "player_internal.h"
+
+enum {
+	PROGRESS_EVERY = 65536, /* calls */
+};
+
+#define TIME_MAX ((rn_ns)1 << 61) /* sums of a time and a timeout stay below 2^63 */
+#define MEMORY_MAX (UINT64_C(8) << 30)
+
+bool rn_player_broken(struct rn_player *p, const char *why)
+{
+	if (p->stop)
+		return false;
+	p->stop = true;
+	p->r->end = RN_REPLAY_BROKEN;
+	snprintf(p->r->why, sizeof(p->r->why), "%s", why);
+	return false;
+}
+
+bool rn_player_no_memory(struct rn_player *p)
+{
+	if (p->stop)
+		return false;
+	p->stop = true;
+	p->r->end = RN_REPLAY_NO_MEMORY;
+	snprintf(p->r->why, sizeof(p->r->why), "no memory");
+	return false;
+}
+
+void *rn_player_alloc(struct rn_player *p, size_t bytes)
+{
+	uint64_t max = p->cfg->max_memory ? p->cfg->max_memory : MEMORY_MAX;
+	size_t rounded = (bytes + 63) & ~(size_t)63;
+	void *block = NULL;
+
+	if (bytes <= max - p->memory)
+		block = aligned_alloc(64, rounded);
+	if (!block) {
+		rn_player_no_memory(p);
+		return NULL;
+	}
+	memset(block, 0, rounded);
+	p->memory += bytes;
+	return block;
+}
+
+void rn_player_free(struct rn_player *p, void *block, size_t bytes)
+{
+	free(block);
+	p->memory -= bytes;
+}
+
+/* ---------------------------------------------------------- parts of a call */
+/* Kind and owner of the record at @at; 0 at the end of the file, and when it is broken.
+ */
+static uint64_t peek(struct rn_player *p, uint64_t at, enum rn_rec_kind *kind,
+		     uint8_t *dev)
+{
+	ssize_t n = rn_rec_peek(p->data + at, p->len - at, kind, dev);
+
+	if (n < 0)
+		rn_player_broken(p, "there is no record where one should begin");
+	return n > 0 ? (uint64_t)n : 0;
+}
+
+static bool get(struct rn_player *p, uint64_t at, struct rn_rec *rec)
+{
+	return rn_rec_get(p->data + at, p->len - at, rec) > 0 ||
+	       rn_player_broken(p, "a record has other fields than its kind");
+}
+
+struct rn_rec *rn_player_next(struct rn_player_dev *d)
+{
+	struct rn_player *p = d->p;
+	enum rn_rec_kind kind;
+	uint64_t n;
+	uint8_t dev;
+
+	for (; (n = peek(p, d->cursor, &kind, &dev)) > 0; d->cursor += n) {
+		enum rn_rec_class class = rn_rec_class(kind);
+
+		if (dev != d->number || class == RN_REC_NOTE)
+			continue;
+		if (class != RN_REC_ACCESS || !get(p, d->cursor, &p->expected))
+			return NULL;
+		d->cursor += n;
+		return &p->expected;
+	}
+	return NULL;
+}
+
+/* The CQ takes as many CQEs as are recorded of this call, and loses the next. */
+static bool prepare_overrun(struct rn_player_dev *d, uint64_t at, uint64_t begin)
+{
+	struct rn_player *p = d->p;
+	struct rn_player_object *o;
+	struct rn_rec *rec;
+
+	if (!get(p, at, &p->expected))
+		return false;
+	o = rn_player_find(p, RN_PLAYER_CQ, p->expected.id);
+	if (!o || o->dev != d)
+		return rn_player_broken(p, "the CQ that was full is not known");
+	o->fills_up = true;
+	o->room = 0;
+	d->cursor = begin;
+	while ((rec = rn_player_next(d))) {
+		uint64_t offset = rec->u.write.dst - o->cq.ring;
+
+		if (rec->kind == RN_REC_WRITE && (rec->u.write.attr.flags & RN_MEM_CQE) &&
+		    offset < (uint64_t)o->cq.capacity * sizeof(struct rn_cqe))
+			o->room++;
+	}
+	if (o->room == 0)
+		atomic_store(&o->cq.consumer, o->cq.producer - o->cq.capacity);
+	return !p->stop;
+}
+
+/* Find out how the call ends whose accesses begin at @begin. */
+static bool look_ahead(struct rn_player_dev *d, uint64_t begin)
+{
+	struct rn_player *p = d->p;
+	uint64_t at = begin, n;
+	enum rn_rec_kind kind;
+	uint8_t dev;
+
+	d->has_outcome = false;
+	for (; (n = peek(p, at, &kind, &dev)) > 0; at += n) {
+		enum rn_rec_class class = rn_rec_class(kind);
+
+		if (dev != d->number)
+			continue;
+		if (class == RN_REC_CALL)
+			return rn_player_broken(p, "a call begins within another");
+		if (kind == RN_REC_OVERRUN && !prepare_overrun(d, at, begin))
+			return false;
+		if (class != RN_REC_OUTCOME)
+			continue;
+		d->has_outcome = true;
+		at += n;
+		if (!get(p, at - n, &p->outcome))
+			return false;
+		break;
+	}
+	p->r->cut_off = p->r->cut_off || !d->has_outcome;
+	d->cursor = begin;
+	p->next[d->number] = at;
+	return !p->stop;
+}
+
+void rn_player_outcome(struct rn_player_dev *d, struct rn_rec *is)
+{
+	struct rn_player *p = d->p;
+	const struct rn_rec *left;
+
+	is->dev = d->number;
+	if (p->stop)
+		return;
+	left = rn_player_next(d);
+	if (left)
+		rn_player_differs(p, left, is);
+	else if (!p->stop && d->has_outcome)
+		rn_player_compare(p, d->came, is);
+}
+
+void rn_player_done(struct rn_player_dev *d)
+{
+	struct rn_rec is = { .kind = RN_REC_DONE };
+
+	rn_player_outcome(d, &is);
+}
+
+void rn_player_result(struct rn_player_dev *d, int result)
+{
+	struct rn_rec is = { .kind = RN_REC_RESULT, .result = result };
+
+	rn_player_outcome(d, &is);
+}
+
+/* ------------------------------------------------------------------- calls */
+static bool take_time(struct rn_player *p, const struct rn_rec *rec)
+{
+	struct rn_replay_result *r = p->r;
+
+	if (rec->now < 0 || rec->now > TIME_MAX)
+		return rn_player_broken(p, "a time is out of range");
+	if (rec->now == 0)
+		return true;
+	if (r->first == 0)
+		r->first = rec->now;
+	r->last = rec->now;
+	return true;
+}
+
+static bool is_about_object(enum rn_rec_kind kind)
+{
+	switch ((int)kind) {
+	case RN_REC_DEV_INIT:
+	case RN_REC_DEV_FINI:
+	case RN_REC_SET_GID:
+	case RN_REC_RECEIVE:
+	case RN_REC_TRANSMIT:
+	case RN_REC_EXPIRE:
+	case RN_REC_MEM_DONE:
+	case RN_REC_DEV_ERROR:
+	case RN_REC_TAKE_EVENT:
+	case RN_REC_GROW:
+	case RN_REC_TRANSMIT_FRAME:
+		return false;
+	default:
+		return true;
+	}
+}
+
+static bool make_call(struct rn_player *p, uint64_t behind)
+{
+	const struct rn_rec *rec = &p->rec;
+	struct rn_player_dev *d;
+
+	if (rec->dev == RN_REC_NO_DEV || p->r->at < p->next[rec->dev])
+		return rn_player_broken(p, "a call is out of place");
+	if (rec->kind == RN_REC_DEV_INIT && !rn_player_dev_init(p, rec))
+		return false;
+	d = p->dev[rec->dev];
+	if (!d)
+		return rn_player_broken(p, "there is no such device");
+	if (!look_ahead(d, behind))
+		return false;
+	if (rec->now && rec->now < d->now)
+		return rn_player_broken(p, "time goes backwards");
+	d->now = rec->now ? rec->now : d->now;
+	if (is_about_object(rec->kind))
+		return rn_player_object_call(p, d, rec);
+	return rn_player_dev_call(p, d, rec);
+}
+
+/* A part of a call that was made already. */
+static bool skip(struct rn_player *p, uint64_t at)
+{
+	if (p->rec.kind == RN_REC_LIMIT) {
+		p->r->limited = true;
+		return true;
+	}
+	if (p->rec.dev == RN_REC_NO_DEV || at >= p->next[p->rec.dev])
+		return rn_player_broken(p, "part of a call stands alone");
+	return true;
+}
+
+static bool is_call(enum rn_rec_class class)
+{
+	return class == RN_REC_CALL || class == RN_REC_LONE;
+}
+
+static void begin_call(struct rn_player *p, uint64_t at)
+{
+	const struct rn_replay_cfg *cfg = p->cfg;
+
+	p->r->calls++;
+	p->r->at = at;
+	if (cfg->progress && p->r->calls % PROGRESS_EVERY == 0)
+		cfg->progress(cfg->arg, at, p->len);
+}
+
+/* One record. False: the replay is over. */
+static bool step(struct rn_player *p, uint64_t *at)
+{
+	const struct rn_replay_cfg *cfg = p->cfg;
+	ssize_t n = rn_rec_get(p->data + *at, p->len - *at, &p->rec);
+	enum rn_rec_class class;
+	bool go_on;
+
+	if (n == 0)
+		return false;
+	if (n < 0)
+		return rn_player_broken(p, "there is no record where one should begin");
+	class = rn_rec_class(p->rec.kind);
+	if (is_call(class)) {
+		if (cfg->until && p->r->calls >= cfg->until)
+			return false;
+		begin_call(p, *at);
+	}
+	if (cfg->trace)
+		cfg->trace(cfg->arg, p->r->calls, &p->rec);
+	if (!is_call(class))
+		go_on = skip(p, *at);
+	else if (!take_time(p, &p->rec))
+		go_on = false;
+	else if (class == RN_REC_CALL)
+		go_on = make_call(p, *at + (uint64_t)n);
+	else
+		go_on = rn_player_lone_call(p, &p->rec);
+	*at += (uint64_t)n;
+	return go_on && !p->stop;
+}
+
+static uint64_t read_header(struct rn_player *p)
+{
+	struct rn_rec_header h;
+	ssize_t n = rn_rec_get_header(p->data, p->len, &h);
+	char why[160];
+
+	if (n == -ENOTSUP) {
+		snprintf(why, sizeof(why),
+			 "it has version %u of the format, written by rocin %.*s; this "
+			 "rocin (%s) reads version %d",
+			 h.version, (int)(h.rocin_len < 32 ? h.rocin_len : 32),
+			 (const char *)h.rocin, ROCIN_VERSION, RN_REC_VERSION);
+		rn_player_broken(p, why);
+	} else if (n < 0) {
+		rn_player_broken(p, "it is not a recorded run");
+	}
+	return n < 0 ? 0 : (uint64_t)n;
+}
+
+void rn_replay(const uint8_t *data, size_t len, const struct rn_replay_cfg *cfg,
+	       struct rn_replay_result *result)
+{
+	struct rn_player *p = calloc(1, sizeof(*p));
+	uint64_t at;
+
+	*result = (struct rn_replay_result){ .end = RN_REPLAY_SAME };
+	if (!p) {
+		result->end = RN_REPLAY_NO_MEMORY;
+		snprintf(result->why, sizeof(result->why), "no memory");
+		return;
+	}
+	p->data = data;
+	p->len = len;
+	p->cfg = cfg;
+	p->r = result;
+	at = read_header(p);
+	while (!p->stop && step(p, &at))
+		continue;
+	for (unsigned i = 0; i < RN_REC_DEVS; i++)
+		if (p->dev[i])
+			rn_player_dev_free(p->dev[i]);
+	rn_player_remove_all(p);
+	free(p);
+}

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* record_text.c - see record_text.h */
+#include "record_text.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "describe.h"
+#include "fields.h"
+#include "packet.h"
+#include "rocin/icrc.h"
+
+enum {
+	BYTES_SHOWN = 16,
+	PACKETS_SHOWN = 4,
+};
+
+struct out {
+	char *text;
+	size_t size, used;
+};
+
+static void add(struct out *o, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+
+static void add(struct out *o, const char *fmt, ...)
+{
+	va_list ap;
+	int n;
+
+	va_start(ap, fmt);
+	n = vsnprintf(o->text + o->used, o->size - o->used, fmt, ap);
+	va_end(ap);
+	if (n > 0)
+		o->used += (size_t)n;
+	if (o->used >= o->size)
+		o->used = o->size - 1;
+}
+
+static bool is_zero(const uint8_t *data, uint64_t len)
+{
+	while (len > 0 && data[len - 1] == 0)
+		len--;
+	return len == 0;
+}
+
+/* What is 0 says nothing, and the time is told elsewhere. */
+static void see(void *arg, const char *name, uint64_t value, const uint8_t *data)
+{
+	struct out *o = arg;
+
+	if (value == 0 || (data && is_zero(data, value)) || !strcmp(name, "now"))
+		return;
+	if (data) {
+		add(o, " %s=", name);
+		for (uint64_t i = 0; i < value && i < BYTES_SHOWN; i++)
+			add(o, "%02x", data[i]);
+		if (value > BYTES_SHOWN)
+			add(o, "...(%llu)", (unsigned long long)value);
+	} else if (value < 100000) {
+		add(o, " %s=%llu", name, (unsigned long long)value);
+	} else {
+		add(o, " %s=0x%llx", name, (unsigned long long)value);
+	}
+}
+
+/* ----------------------------------------------------------------- packets */
+/* @len bytes at @data; with an ICRC, or it is made. False: it can be no packet. */
+static bool make_packet(struct rn_scene_packet *p, const struct rn_flow *flow,
+			const uint8_t *data, uint32_t len, bool sealed)
+{
+	if (len < RN_BTH_LEN || len > RN_PACKET_MAX ||
+	    rn_gid_is_ipv4(&flow->src) != rn_gid_is_ipv4(&flow->dst))
+		return false;
+	p->flow = *flow;
+	p->len = len;
+	memcpy(p->bytes, data, len);
+	if (!sealed) {
+		rn_icrc_seal(flow, 0, p->bytes, len);
+		p->len += RN_ICRC_LEN;
+	}
+	return true;
+}
+
+static void add_packet(struct out *o, const struct rn_flow *flow, const uint8_t *data,
+		       uint32_t len, bool sealed)
+{
+	struct rn_scene_packet p;
+	char text[400], *end;
+
+	if (!make_packet(&p, flow, data, len, sealed)) {
+		add(o, " %u bytes", len);
+		return;
+	}
+	rn_describe_received(&p, text, sizeof(text));
+	/* The identification, which the ICRC covers, is not known of what came. */
+	end = strstr(text, " (wrong ICRC)");
+	if (end && sealed)
+		*end = '\0';
+	add(o, " %s", text);
+}
+
+void rn_rec_compare_packets(const struct rn_rec_packet *a, const struct rn_rec_packet *b,
+			    void (*see_field)(void *arg, const char *name, uint64_t in_a,
+					      uint64_t in_b),
+			    void *arg)
+{
+	struct rn_scene_packet pa, pb;
+	struct rn_scn_line la, lb;
+	const uint8_t *payload;
+
+	if (!make_packet(&pa, &a->flow, a->data, a->len, false) ||
+	    !make_packet(&pb, &b->flow, b->data, b->len, false) ||
+	    rn_scene_decode(&pa, &la, &payload) || rn_scene_decode(&pb, &lb, &payload))
+		return;
+	if (la.opcode != lb.opcode)
+		see_field(arg, "opcode", la.opcode, lb.opcode);
+	for (unsigned f = 0; f < RN_F_COUNT; f++) {
+		uint64_t in_a = rn_scn_has(&la, f) ? la.value[f] : 0;
+		uint64_t in_b = rn_scn_has(&lb, f) ? lb.value[f] : 0;
+
+		if (in_a != in_b)
+			see_field(arg, rn_scn_fields[f].name, in_a, in_b);
+	}
+}
+
+/* ------------------------------------------------------------------- entry */
+static void add_receive(struct out *o, const struct rn_rec_receive *r)
+{
+	for (uint32_t i = 0; i < r->count && i < PACKETS_SHOWN; i++) {
+		add(o, i ? " |" : "");
+		add_packet(o, &r->rx[i].flow, r->rx[i].data, r->rx[i].len, true);
+	}
+	if (r->count > PACKETS_SHOWN)
+		add(o, " | and %u more", r->count - PACKETS_SHOWN);
+}
+
+static void add_cqe(struct out *o, const struct rn_rec_write *w)
+{
+	struct rn_cqe cqe;
+
+	memcpy(&cqe, w->data, sizeof(cqe));
+	add(o, " dst=0x%llx cqe wr_id=0x%llx qpn=0x%x status=%u opcode=%u len=%u",
+	    (unsigned long long)w->dst, (unsigned long long)cqe.wr_id, cqe.qpn,
+	    (unsigned)(cqe.ctl & 0xff), (unsigned)(cqe.ctl >> 8 & 0xff), cqe.byte_len);
+}
+
+void rn_rec_text(const struct rn_rec *rec, char *text, size_t size)
+{
+	struct out o = { .text = text, .size = size };
+	const struct rn_rec_packet *packet = &rec->u.packet;
+	const struct rn_rec_write *w = &rec->u.write;
+
+	add(&o, "%s", rn_rec_name(rec->kind));
+	if (rec->kind == RN_REC_RECEIVE)
+		add_receive(&o, &rec->u.receive);
+	else if (rec->kind == RN_REC_PACKET && packet->len == 0)
+		add(&o, " none");
+	else if (rec->kind == RN_REC_PACKET)
+		add_packet(&o, &packet->flow, packet->data, packet->len, false);
+	else if (rec->kind == RN_REC_WRITE && (w->attr.flags & RN_MEM_CQE) &&
+		 w->data_len == sizeof(struct rn_cqe))
+		add_cqe(&o, w);
+	else if (rec->kind == RN_REC_RESULT)
+		add(&o, " %d", rec->result);
+	else
+		rn_rec_list(rec, see, &o);
+}

@@ -1,0 +1,105 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# record.sh - what live programs did is recorded, and is the same when replayed.
+#
+# usage: record.sh programs|faults|threads|killed
+# shellcheck source=lib.sh
+. "$(dirname "$0")/lib.sh"
+
+# record NAME COMMAND...: every process of it has a file of its own
+record() {
+	name=$1
+	shift
+	rm -f "$work"/*.rec
+	ROCIN_RECORD=$work/%p.rec "$@" || exit
+}
+
+# replay COUNT: so many files, each replays the same, and packets went both ways
+replay() {
+	local files=("$work"/*.rec) file
+	if [ "${#files[@]}" != "$1" ] || [ ! -e "${files[0]}" ]; then
+		fail "$name: recorded ${files[*]}, not $1 files"
+	fi
+	for file in "${files[@]}"; do
+		rocin sim --replay "$file" >"$work/replay.out" 2>&1 ||
+			fail "$name: $(cat "$work/replay.out")"
+		grep -Eq 'same: .* [1-9][0-9]* packets in, [1-9][0-9]* packets out, [1-9]' \
+			"$work/replay.out" || fail "$name: $(cat "$work/replay.out")"
+	done
+	echo "ok: $name is the same: $(tail -1 "$work/replay.out")"
+}
+
+# play KIND OPTION...
+play() {
+	next_port
+	record "ibv_$1_pingpong" pair "$*" "ibv_$1_pingpong" -g 0 -p "$port" "${@:2}" -- \
+		"ibv_$1_pingpong" -g 0 -p "$port" "${@:2}" 127.0.0.1
+	replay 2
+}
+
+case $1 in
+programs)
+	play rc -n 200 -c
+	play uc -n 100
+	play ud -n 100 -e
+	play srq -n 100
+	play xsrq -n 100
+	next_port
+	record ib_send_bw pair ib_send_bw ib_send_bw -x 0 -F -n 200 -p "$port" -- \
+		ib_send_bw -x 0 -F -n 200 -p "$port" 127.0.0.1
+	replay 2
+	;;
+faults)
+	ROCIN_FAULT=drop=2%,dup=1%,reorder=1%,corrupt=1%,seed=11 \
+		record 'verify with faults' verify_pair rc --type rc -n 200 --lossy
+	replay 2
+	if ROCIN_PCIE=strict rocin run --netdev "lo:$addr_a" -- true 2>/dev/null; then
+		ROCIN_PCIE=adversarial,seed=3 ROCIN_FAULT=drop=1%,seed=4 \
+			record 'verify with late memory' verify_pair rc --type rc -n 60 \
+			--lossy
+		replay 2
+	fi
+	;;
+threads)
+	rocind --idle-ms=30000 || fail "rocind ended with status $?"
+	record threads timeout 120 rocin run --netdev "lo:$addr_a" --record-limit 64M -- \
+		"$ROCIN_TESTS/threads" >"$work/out" 2>&1
+	replay 1
+	;;
+killed)
+	# What a program did until it was killed.
+	next_port
+	file=$work/a.rec
+	rocin run --netdev "lo:$addr_a" --record "$file" --record-limit 3M -- \
+		ib_send_lat -x 0 -F -n 5000000 -p "$port" >"$work/server.out" 2>&1 &
+	pid=$!
+	pids+=("$pid")
+	wait_for 20 listening "$pid" || fail 'server does not listen'
+	rocin run --netdev "lo:$addr_b" --record "$work/b.rec" -- \
+		ib_send_lat -x 0 -F -n 5000000 -p "$port" 127.0.0.1 >"$work/client.out" 2>&1 &
+	client=$!
+	pids+=("$client")
+	limited() { rocin sim --replay "$file" 2>&1 | grep -q 'reached its limit'; }
+	wait_for 30 limited || fail "no limit: $(rocin sim --replay "$file" 2>&1)"
+	kill -9 "$pid" "$client"
+	wait "$pid" "$client" 2>/dev/null
+	name=killed
+	replay 2
+
+	# A file that another version wrote, no recording at all, and a changed one.
+	printf 'rocinrec\x63\x031.9' >"$work/other"
+	head -c 100000 /dev/urandom >"$work/rubbish"
+	for file in other rubbish /dev/null "$work/none"; do
+		(cd "$work" && rocin sim --replay "$file") >"$work/out" 2>&1
+		if [ $? != 1 ] || [ "$(wc -l <"$work/out")" != 1 ]; then
+			fail "$file: $(cat "$work/out")"
+		fi
+	done
+	rocin sim --replay "$work/b.rec" --json | grep -q '"end": "same"' || fail json
+	rocin sim --replay "$work/b.rec" --trace --until 40 >"$work/out" || fail trace
+	grep -q qp_create "$work/out" || fail "trace: $(head "$work/out")"
+	grep -q '^The same: 40 calls' "$work/out" || fail "until: $(tail -1 "$work/out")"
+	rocin run --record "$work/none/x" -- true 2>"$work/out"
+	[ $? = 64 ] || fail "a file that cannot be made: $(cat "$work/out")"
+	;;
+esac

@@ -1,0 +1,40 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# Every function of the core that the provider calls is recorded, or is known to change
+# nothing that goes in or out; and so is every field of what the core is given.
+# usage: record-complete.sh SOURCE-DIRECTORY RECORDED(;-separated) LIB.a...
+set -eu
+source=$1 recorded=${2//;/|}
+shift 2
+# They only look at the core, or at a structure before the core has it; the record of a QP
+# in the statistics and its owner are not looked at by the core.
+pure='rn_dev_(size|deadline|acks_due|has_\w+|find_\w+)|rn_mcast_(find|members)'
+pure="$pure|rn_(mr_init|mr_init_null|mw_init|srq_size|srq_ring_size|srq_owner|srq_query)"
+pure="$pure|rn_qp_(size|state|qpn|owner|query|rate|unacked|check_send|sq_\w+)"
+pure="$pure|rn_qp_(sge_address|set_owner|set_stats|state_name|type_name)"
+called=$(nm -u "$@" | awk '$1 == "U" { print $2 }' | sort -u |
+	grep -Ex 'rn_(dev|cq|qp|srq|mcast|mr|mw)_\w+')
+[ "$(wc -l <<<"$called")" -gt 30 ] || { echo "no calls into the core in $*"; exit 1; }
+missing=$(grep -Evx "$recorded|$pure" <<<"$called" || true)
+[ -z "$missing" ] || { echo "neither recorded nor known to be pure:"; echo "$missing"; exit 1; }
+
+# fields STRUCTURE: names of its members, but for pointers
+fields() {
+	cat "$source"/include/rocin/*.h | tr '\n\t' '  ' | sed 's|/\*[^*]*\*\+\([^/*][^*]*\*\+\)*/||g' |
+		grep -oE "struct $1 \{[^}]*\};" | sed 's/^[^{]*{//; s/}.*//' | tr ';' '\n' |
+		grep -v '[*(]' | sed 's/\[[^]]*\]//g' | tr ',' '\n' | awk 'NF { print $NF }'
+}
+# A region's place in tables and its bindings are the core's own, and what tx->part says
+# of a packet is in the packet.
+own='node|windows|part|sq_draining'
+for structure in rn_dev_cfg rn_qp_init rn_qp_attr rn_alt_path rn_send_wr rn_recv_wr rn_sge \
+	rn_av rn_flow rn_tx rn_rx rn_rx_frame rn_event rn_srq_init rn_mr rn_mem_attr \
+	rn_mem_atomic_req rn_mem_ops; do
+	names=$(fields "$structure")
+	[ -n "$names" ] || { echo "there is no struct $structure"; exit 1; }
+	for name in $names; do
+		grep -Eq "(N\(|, |->|\.|_)$name\b" "$source/sim/replay/recording_fields.c" ||
+			grep -Eqx "$own" <<<"$name" ||
+			{ echo "$structure.$name is not recorded, see recording_fields.c"; exit 1; }
+	done
+done

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* test_recording.c - records: written and read again, cut off, and rubbish. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "recording.h"
+
+static uint8_t bytes[RN_REC_MAX];
+
+/* All fields of a record as text. */
+struct text {
+	size_t len;
+	char at[65536];
+};
+
+static void see(void *arg, const char *name, uint64_t value, const uint8_t *data)
+{
+	struct text *t = arg;
+
+	t->len += (size_t)snprintf(t->at + t->len, sizeof(t->at) - t->len, " %s=%llu",
+				   name, (unsigned long long)value);
+	for (uint64_t i = 0; data && i < value; i++)
+		t->len += (size_t)snprintf(t->at + t->len, sizeof(t->at) - t->len, "%02x",
+					   data[i]);
+}
+
+static const char *text_of(struct text *t, const struct rn_rec *rec)
+{
+	t->len = 0;
+	t->at[0] = '\0';
+	rn_rec_list(rec, see, t);
+	return t->at;
+}
+
+static void assert_comes_back(const struct rn_rec *rec)
+{
+	static struct text before, after;
+	size_t len = rn_rec_put(rec, bytes, sizeof(bytes));
+	struct rn_rec back;
+	enum rn_rec_kind kind;
+	uint8_t dev;
+
+	assert_true(len > 0);
+	assert_int_equal(rn_rec_get(bytes, len, &back), len);
+	assert_int_equal(back.kind, rec->kind);
+	assert_string_equal(text_of(&before, rec), text_of(&after, &back));
+	assert_int_equal(rn_rec_peek(bytes, len, &kind, &dev), len);
+	assert_int_equal(kind, rec->kind);
+	assert_int_equal(dev, rec->dev);
+}
+
+static void fill_receive(struct rn_rec *rec)
+{
+	struct rn_rec_receive *r = &rec->u.receive;
+
+	r->count = 2;
+	for (unsigned i = 0; i < r->count; i++) {
+		memset(&r->rx[i].flow, (int)i + 1, sizeof(r->rx[i].flow));
+		r->rx[i].data = (const uint8_t *)"payload" + i;
+		r->rx[i].len = 7 - i;
+		r->rx[i].gro_idx = (uint16_t)i;
+	}
+}
+
+static void fill_post(struct rn_rec *rec)
+{
+	struct rn_rec_post *p = &rec->u.post;
+
+	p->wr.wr_id = UINT64_MAX;
+	p->wr.flags = RN_SEND_INLINE | RN_SEND_SIGNALED;
+	p->wr.swap = UINT64_C(0x8000000000000001);
+	p->has_av = true;
+	p->av.flow_label = 0xfffff;
+	p->wr.num_sge = p->count = 2;
+	p->sg[1] = (struct rn_rec_sge){ .sge = { .addr = 16, .len = 3, .lkey = 9 },
+					.data = (const uint8_t *)"abc",
+					.len = 3 };
+}
+
+static void test_every_kind_comes_back(void **state)
+{
+	(void)state;
+	for (int kind = RN_REC_END_OF_FILE + 1; kind < RN_REC_KINDS; kind++) {
+		struct rn_rec rec = { .kind = (enum rn_rec_kind)kind, .dev = 3 };
+
+		rec.id = rec.kind == RN_REC_OVERRUN ? UINT64_C(0x7fff12345678) : 0;
+		assert_comes_back(&rec);
+		rec.dev = RN_REC_NO_DEV;
+		assert_comes_back(&rec);
+		assert_string_not_equal(rn_rec_name(rec.kind), "?");
+	}
+}
+
+static void test_numbers_keep_their_sign_and_size(void **state)
+{
+	struct rn_rec rec = { .kind = RN_REC_RESULT, .result = -EINVAL };
+
+	(void)state;
+	assert_comes_back(&rec);
+	rn_rec_get(bytes, sizeof(bytes), &rec);
+	assert_int_equal(rec.result, -EINVAL);
+	rec = (struct rn_rec){ .kind = RN_REC_CQ_MODERATE, .u.cq.period = RN_NEVER };
+	assert_comes_back(&rec);
+}
+
+static void test_packets_and_inline_data_come_back(void **state)
+{
+	struct rn_rec rec = { .kind = RN_REC_RECEIVE, .now = -1 };
+
+	(void)state;
+	fill_receive(&rec);
+	assert_comes_back(&rec);
+	rec = (struct rn_rec){ .kind = RN_REC_POST_SEND };
+	fill_post(&rec);
+	assert_comes_back(&rec);
+}
+
+/* A record in a block of its own size: a sanitizer sees what is read behind it. */
+static ssize_t get_exactly(const uint8_t *in, size_t len, struct rn_rec *rec)
+{
+	uint8_t *copy = malloc(len ? len : 1);
+	ssize_t rc;
+
+	assert_non_null(copy);
+	memcpy(copy, in, len);
+	rc = rn_rec_get(copy, len, rec);
+	free(copy);
+	return rc;
+}
+
+static void test_a_record_that_is_cut_off_is_none(void **state)
+{
+	struct rn_rec rec = { .kind = RN_REC_RECEIVE };
+	size_t len;
+
+	(void)state;
+	fill_receive(&rec);
+	len = rn_rec_put(&rec, bytes, sizeof(bytes));
+	for (size_t n = 0; n < len; n++) {
+		ssize_t rc = get_exactly(bytes, n, &rec);
+
+		assert_int_equal(rc, n < RN_REC_HEAD ? 0 : -EPROTO);
+	}
+}
+
+static void test_no_room_writes_no_record(void **state)
+{
+	struct rn_rec rec = { .kind = RN_REC_POST_SEND };
+	size_t len;
+
+	(void)state;
+	fill_post(&rec);
+	len = rn_rec_put(&rec, bytes, sizeof(bytes));
+	for (size_t n = 0; n < len; n++) {
+		memset(bytes, 0, len);
+		assert_int_equal(rn_rec_put(&rec, bytes, n), 0);
+		assert_int_equal(rn_rec_get(bytes, sizeof(bytes), &rec), 0);
+		memset(&rec, 0, sizeof(rec));
+		rec.kind = RN_REC_POST_SEND;
+		fill_post(&rec);
+	}
+}
+
+static uint64_t next_random(uint64_t *seed)
+{
+	uint64_t z = (*seed += UINT64_C(0x9e3779b97f4a7c15));
+
+	z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+	return z ^ z >> 31;
+}
+
+static void test_rubbish_is_refused_or_a_record(void **state)
+{
+	struct rn_rec rec = { .kind = RN_REC_POST_SEND };
+	uint8_t good[512], bad[512];
+	uint64_t seed = 1;
+	unsigned refused = 0;
+	size_t len;
+
+	(void)state;
+	fill_post(&rec);
+	len = rn_rec_put(&rec, good, sizeof(good));
+	for (unsigned i = 0; i < 20000; i++) {
+		ssize_t rc;
+
+		memcpy(bad, good, len);
+		for (unsigned n = 0; n < 3; n++)
+			bad[next_random(&seed) % len] = (uint8_t)next_random(&seed);
+		rc = get_exactly(bad, len, &rec);
+		assert_true(rc == -EPROTO || (rc >= 0 && (size_t)rc <= len));
+		refused += rc == -EPROTO;
+	}
+	assert_true(refused > 1000);
+}
+
+static void test_header_says_what_was_recorded(void **state)
+{
+	struct rn_rec_header h = { .version = RN_REC_VERSION,
+				   .pid = 77,
+				   .rocin = (const uint8_t *)"1.2",
+				   .rocin_len = 3,
+				   .command = (const uint8_t *)"a\0b",
+				   .command_len = 4 };
+	struct rn_rec_header back;
+	size_t len = rn_rec_put_header(&h, bytes, sizeof(bytes));
+
+	(void)state;
+	assert_int_equal(rn_rec_get_header(bytes, len, &back), len);
+	assert_int_equal(back.pid, 77);
+	assert_memory_equal(back.command, "a\0b", 4);
+	for (size_t n = 0; n < len; n++)
+		assert_int_equal(rn_rec_get_header(bytes, n, &back), -EBADMSG);
+	h.version = RN_REC_VERSION + 1;
+	len = rn_rec_put_header(&h, bytes, sizeof(bytes));
+	assert_int_equal(rn_rec_get_header(bytes, len, &back), -ENOTSUP);
+	assert_int_equal(back.version, RN_REC_VERSION + 1);
+	bytes[0] ^= 1;
+	assert_int_equal(rn_rec_get_header(bytes, len, &back), -EBADMSG);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_every_kind_comes_back),
+		cmocka_unit_test(test_numbers_keep_their_sign_and_size),
+		cmocka_unit_test(test_packets_and_inline_data_come_back),
+		cmocka_unit_test(test_a_record_that_is_cut_off_is_none),
+		cmocka_unit_test(test_no_room_writes_no_record),
+		cmocka_unit_test(test_rubbish_is_refused_or_a_record),
+		cmocka_unit_test(test_header_says_what_was_recorded),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
