@@ -19,9 +19,15 @@ same() {
 	local with=$1
 	shift
 	command -v "${with%% *}" >/dev/null || return
+	rm -rf "$work/objects"
+	mkdir "$work/objects"
 	# shellcheck disable=SC2086 # words
-	$with $flags -o "$work/check" tests/sim/check_world.c sim/world/*.c "$@" \
-		"$libdeflate" 2>"$work/errors" || { echo "$with:" && cat "$work/errors" && exit 1; }
+	if ! printf '%s\n' tests/sim/check_world.c sim/world/*.c "$@" | xargs -P 2 -I{} sh -c \
+		"$with $flags -c {} -o $work/objects/\$(basename {} .c).o" 2>"$work/errors" ||
+		! $with -o "$work/check" "$work"/objects/*.o "$libdeflate" 2>>"$work/errors"; then
+		echo "$with:" && cat "$work/errors"
+		exit 1
+	fi
 	if ! "$work/check" hashes >"$work/hashes" || ! diff "$work/rocin" "$work/hashes"; then
 		echo "with $with"
 		exit 1
