@@ -156,7 +156,7 @@ static void forbidden_is_never_seen(void **state)
 
 static void host_memory_is_never_late(void **state)
 {
-	static const char *const knobs[] = { "typical", "ibta", "adversarial" HOLD };
+	static const char *const knobs[] = { "typical", "ibta", ("adversarial" HOLD) };
 	static uint8_t host[4 * KIT_PAGE] __attribute__((aligned(4096)));
 
 	(void)state;
