@@ -20,6 +20,7 @@
 
 enum {
 	OPT_CLEAR = 0x100,
+	OPT_RECORD,
 	REMOVES_MAX = RN_FAULT_RULES_MAX,
 	TRIES = 20,	 /* when others change the rules too */
 	AWAIT_MS = 1000, /* for programs to take them */
@@ -31,7 +32,8 @@ struct fault_args {
 	const char *file;
 	unsigned removes;
 	unsigned remove[REMOVES_MAX]; /* from 0 */
-	char **rules;
+	const char *record;
+	char **rules; /* or the program to record */
 	int rule_count;
 };
 
@@ -42,6 +44,10 @@ static const struct argp_option options[] = {
 	{ "file", 'f', "FILE", 0, "Add the rules of FILE", 0 },
 	{ "remove", 'r', "N", 0, "Remove rule N; may be given several times", 0 },
 	{ "clear", OPT_CLEAR, NULL, 0, "Remove all rules that were there", 0 },
+	{ "record", OPT_RECORD, "FILE", 0,
+	  "Run PROGRAM and record all that its devices do in FILE, for rocin sim "
+	  "--replay",
+	  0 },
 	{ 0 },
 };
 
@@ -78,6 +84,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case OPT_CLEAR:
 		args->clear = true;
 		return 0;
+	case OPT_RECORD:
+		args->record = arg;
+		return 0;
 	case ARGP_KEY_ARGS:
 		args->rules = state->argv + state->next;
 		args->rule_count = state->argc - state->next;
@@ -90,7 +99,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 static const struct argp argp = {
 	.options = options,
 	.parser = parse,
-	.args_doc = "[RULE...]",
+	.args_doc = "[RULE...]\n--record=FILE -- PROGRAM [ARG...]",
 	.doc = "Make packets and calls of running programs go wrong as rules say, and "
 	       "count what they hit. Each RULE is one argument, for instance 'drop tx "
 	       "qp=2 op=SEND_* nth=3'; see rocin-fault(5).",
@@ -379,6 +388,29 @@ static void print_nothing(const struct fault_args *args)
 		print(&none, &c);
 }
 
+/* `rocin run` does it. */
+static int record(const struct fault_args *args)
+{
+	int argc = args->rule_count + 4, status = RN_EXIT_FAILURE;
+	char **argv = calloc((size_t)argc + 1, sizeof(*argv));
+
+	if (!argv) {
+		rn_complain("out of memory");
+		return RN_EXIT_FAILURE;
+	}
+	argv[0] = (char[]){ "rocin fault" };
+	argv[1] = (char[]){ "--record" };
+	argv[2] = strdup(args->record);
+	argv[3] = (char[]){ "--" };
+	for (int i = 0; i < args->rule_count; i++)
+		argv[4 + i] = args->rules[i];
+	if (argv[2])
+		status = rn_cmd_run(argc, argv);
+	free(argv[2]);
+	free(argv);
+	return status;
+}
+
 int rn_cmd_fault(int argc, char **argv)
 {
 	struct fault_args args = { 0 };
@@ -389,6 +421,8 @@ int rn_cmd_fault(int argc, char **argv)
 
 	if (argp_parse(&argp, argc, argv, 0, NULL, &args))
 		return RN_EXIT_USAGE;
+	if (args.record)
+		return record(&args);
 	adds = args.file || args.rule_count > 0;
 	edits = adds || args.clear || args.removes > 0;
 	r = adds ? rn_rocind_connect(NULL, err, sizeof(err))
