@@ -95,6 +95,17 @@ static int check_init(const struct home *home, const struct ibv_qp_init_attr *at
 	return 0;
 }
 
+/* A WQE has room for its SGEs, which inline data can use as well: programs that do not
+ * ask count on the few bytes that cards give them unasked.
+ */
+static void give_inline(struct ibv_qp_cap *cap)
+{
+	uint32_t room = cap->max_send_sge * (uint32_t)sizeof(struct rn_sge);
+
+	if (cap->max_send_wr && cap->max_inline_data < room)
+		cap->max_inline_data = room < RN_INLINE_MAX ? room : RN_INLINE_MAX;
+}
+
 static struct rn_cq *core_cq(struct ibv_cq *cq)
 {
 	return cq ? &to_rnp_cq(cq)->core : NULL;
@@ -253,6 +264,8 @@ static struct ibv_qp *create(const struct home *home, struct ibv_qp_init_attr *w
 	qp->wq = home->wq;
 	qp->table = home->table;
 	qp->rss = home->rss;
+	if (has_sq(home, attr))
+		give_inline(&qp->cap);
 	if (send_ops_flags)
 		rc = rnp_wr_init(qp, send_ops_flags);
 	if (rc)

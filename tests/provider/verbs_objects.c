@@ -204,6 +204,41 @@ static void a_list_is_posted_up_to_its_first_bad_request(void **state)
 	kit_destroy_pair(qp);
 }
 
+/* Programs that ask for no inline data use a few bytes all the same. */
+static void inline_data_has_the_room_of_the_sges(void **state)
+{
+	struct kit *k = *state;
+	struct ibv_qp_init_attr attr = { .send_cq = k->cq,
+					 .recv_cq = k->cq,
+					 .cap = { .max_send_wr = 1,
+						  .max_recv_wr = 1,
+						  .max_send_sge = 1,
+						  .max_recv_sge = 1 },
+					 .qp_type = IBV_QPT_RC };
+	struct ibv_sge sge = kit_sge(k, 0, 0, 16);
+	struct ibv_send_wr wr = {
+		.sg_list = &sge,
+		.num_sge = 1,
+		.opcode = IBV_WR_RDMA_WRITE,
+		.send_flags = IBV_SEND_SIGNALED | IBV_SEND_INLINE,
+		.wr.rdma = { .remote_addr = (uintptr_t)k->buf + KIT_HALF,
+			     .rkey = k->mr->rkey },
+	};
+	struct ibv_send_wr *bad;
+	struct ibv_qp *qp = ibv_create_qp(k->pd, &attr);
+
+	assert_non_null(qp);
+	assert_int_equal(attr.cap.max_inline_data, 16);
+	kit_to_init(qp);
+	kit_to_rts(k, qp, qp->qp_num);
+	sge.lkey = 0; /* of no meaning */
+	assert_int_equal(ibv_post_send(qp, &wr, &bad), 0);
+	kit_expect(k->cq, 0, IBV_WC_RDMA_WRITE);
+	sge.length = 17;
+	assert_int_equal(ibv_post_send(qp, &wr, &bad), EINVAL);
+	assert_int_equal(ibv_destroy_qp(qp), 0);
+}
+
 static void a_path_without_grh_is_refused(void **state)
 {
 	struct kit *k = *state;
@@ -450,6 +485,7 @@ int main(void)
 		cmocka_unit_test(kinds_of_qp_that_are_not_offered_are_not_supported),
 		cmocka_unit_test(the_largest_qp_reports_its_capabilities),
 		cmocka_unit_test(a_list_is_posted_up_to_its_first_bad_request),
+		cmocka_unit_test(inline_data_has_the_room_of_the_sges),
 		cmocka_unit_test(a_path_without_grh_is_refused),
 		cmocka_unit_test(an_address_of_the_pd_serves_its_parent_domains),
 		cmocka_unit_test(memory_is_checked_when_it_is_registered),
