@@ -15,8 +15,6 @@
 #include "provider.h"
 
 enum {
-	/* Not an assigned OUI: the bit "locally administered" is set. ASCII "ROC". */
-	VENDOR_ID = 0x524f43,
 	VENDOR_PART_ID = 1,
 	/* 4.096 us * 2^12 = 16.8 ms: the longest lease before a socket that nobody polls
 	 * is looked at is 5 ms; the rest is for the scheduler.
@@ -82,7 +80,7 @@ static void fill_attr(const struct rn_netdev *dev, struct ibv_device_attr *a)
 	a->node_guid = htobe64(dev->node_guid);
 	a->sys_image_guid = htobe64(dev->node_guid);
 	a->page_size_cap = ~((uint64_t)sysconf(_SC_PAGESIZE) - 1);
-	a->vendor_id = VENDOR_ID;
+	a->vendor_id = RNP_VENDOR_ID;
 	a->vendor_part_id = VENDOR_PART_ID;
 	a->device_cap_flags =
 		IBV_DEVICE_BAD_PKEY_CNTR | IBV_DEVICE_BAD_QKEY_CNTR |

@@ -146,20 +146,22 @@ int rnp_modify_qp_rate_limit(struct ibv_qp *base, struct ibv_qp_rate_limit_attr 
 	return rc;
 }
 
-/* No enhancements to agree on: the options are none, of no vendor. The library has asked
- * for a vendor already.
+/* Peers of this kind know each other by the vendor, but have no options to agree on:
+ * those that are asked for are not granted. What another vendor's mean, nobody here
+ * knows.
  */
 int rnp_set_ece(struct ibv_qp *base, struct ibv_ece *ece)
 {
-	(void)ece;
-	return rnp_is_copy(to_rnp_qp(base)->ctx) ? EIO : EINVAL;
+	if (rnp_is_copy(to_rnp_qp(base)->ctx))
+		return EIO;
+	return ece->vendor_id == RNP_VENDOR_ID && !ece->comp_mask ? 0 : EINVAL;
 }
 
 int rnp_query_ece(struct ibv_qp *base, struct ibv_ece *ece)
 {
 	if (rnp_is_copy(to_rnp_qp(base)->ctx))
 		return EIO;
-	*ece = (struct ibv_ece){ 0 };
+	*ece = (struct ibv_ece){ .vendor_id = RNP_VENDOR_ID };
 	return 0;
 }
 

@@ -352,6 +352,10 @@ int rnp_modify_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int attr_mask);
 int rnp_query_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int attr_mask,
 		 struct ibv_qp_init_attr *init_attr);
 int rnp_modify_qp_rate_limit(struct ibv_qp *base, struct ibv_qp_rate_limit_attr *attr);
+enum {
+	/* Not an assigned OUI: the bit "locally administered" is set. ASCII "ROC". */
+	RNP_VENDOR_ID = 0x524f43,
+};
 int rnp_set_ece(struct ibv_qp *base, struct ibv_ece *ece);
 int rnp_query_ece(struct ibv_qp *base, struct ibv_ece *ece);
 int rnp_query_qp_data_in_order(struct ibv_qp *base, enum ibv_wr_opcode op,

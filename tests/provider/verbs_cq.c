@@ -261,16 +261,23 @@ static void fields_and_flags_that_are_not_offered_are_not_supported(void **state
 	}
 }
 
-static void there_are_no_connection_enhancements(void **state)
+static void connection_enhancements_have_no_options(void **state)
 {
 	struct kit *k = *state;
 	struct ibv_ece ece = { .vendor_id = 1, .options = 1, .comp_mask = 1 };
 	struct ibv_qp *qp = kit_create_qp(k, IBV_QPT_RC);
 
 	assert_int_equal(ibv_query_ece(qp, &ece), 0);
-	assert_int_equal(ece.vendor_id, 0);
+	assert_int_equal(ece.vendor_id, 0x524f43);
 	assert_int_equal(ece.options, 0);
 	assert_int_equal(ece.comp_mask, 0);
+	ece.options = 5;
+	assert_int_equal(ibv_set_ece(qp, &ece), 0);
+	assert_int_equal(ibv_query_ece(qp, &ece), 0);
+	assert_int_equal(ece.options, 0);
+	ece.comp_mask = 1;
+	assert_int_equal(ibv_set_ece(qp, &ece), EINVAL);
+	ece = (struct ibv_ece){ 0 };
 	assert_int_equal(ibv_set_ece(qp, &ece), EOPNOTSUPP); /* the library: no vendor */
 	ece.vendor_id = 0x15b3;
 	assert_int_equal(ibv_set_ece(qp, &ece), EINVAL);
@@ -287,7 +294,7 @@ int main(void)
 		cmocka_unit_test(values_that_are_not_known_are_left_out),
 		cmocka_unit_test(a_datagram_has_all_fields),
 		cmocka_unit_test(fields_and_flags_that_are_not_offered_are_not_supported),
-		cmocka_unit_test(there_are_no_connection_enhancements),
+		cmocka_unit_test(connection_enhancements_have_no_options),
 	};
 
 	return cmocka_run_group_tests(tests, kit_setup, kit_teardown);
