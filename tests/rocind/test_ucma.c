@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* test_ucma.c - programs on two hosts connect, accept, refuse and die. */
+#include "ucma_kit.h"
+
+static void a_connection_is_made_and_ended(void **state)
+{
+	struct net *net = *state;
+	struct rdma_ucm_disconnect bye = { 0 };
+	struct pair p = { 0 };
+
+	establish(net, &p);
+	bye.id = p.client_id;
+	assert_int_equal(ORDER(net, p.client, DISCONNECT, bye), 0);
+	event(net, p.server, RND_EV_DISCONNECTED);
+	no_event(net, p.client);
+	bye.id = p.child_id;
+	assert_int_equal(ORDER(net, p.server, DISCONNECT, bye), 0);
+	event(net, p.client, RND_EV_DISCONNECTED);
+	net->now = rnd_ucma_deadline(net->host[0].ucma);
+	assert_true(net->now != RN_NEVER);
+	net->now += RN_MSEC(10000);
+	rnd_ucma_expire(net->host[0].ucma, net->now);
+	rnd_ucma_expire(net->host[1].ucma, net->now);
+	event(net, p.client, RND_EV_TIMEWAIT_EXIT);
+	event(net, p.server, RND_EV_TIMEWAIT_EXIT);
+	/* ADDR, ROUTE, CONNECT_RESPONSE, DISCONNECTED, TIMEWAIT_EXIT */
+	assert_int_equal(destroy_id(net, p.client, p.client_id), 5);
+	assert_int_equal(destroy_id(net, p.server, p.child_id), 3);
+	assert_int_equal(destroy_id(net, p.server, p.server_id), 1);
+	end(net, &p);
+}
+
+static void what_was_asked_for_reaches_the_other_end(void **state)
+{
+	struct net *net = *state;
+	struct rdma_ucm_event_resp ev;
+	struct pair p = { 0 };
+
+	start_server(net, &p, RDMA_PS_TCP);
+	start_client(net, &p, RDMA_PS_TCP);
+	assert_int_equal(connect_to(net, &p, "hello"), 0);
+	ev = event(net, p.server, RND_EV_CONNECT_REQUEST);
+	p.child_id = ev.id;
+	assert_int_equal(ev.param.conn.qp_num, 0x1234);
+	assert_int_equal(ev.param.conn.responder_resources, 5);
+	assert_int_equal(ev.param.conn.initiator_depth, 3);
+	assert_int_equal(ev.param.conn.retry_count, 6);
+	assert_int_equal(ev.param.conn.rnr_retry_count, 4);
+	/* The whole field: its length is not on the wire. */
+	assert_int_equal(ev.param.conn.private_data_len, 56);
+	assert_memory_equal(ev.param.conn.private_data, "hello", 6);
+	assert_int_equal(accept_it(net, &p), 0);
+	ev = event(net, p.client, RND_EV_CONNECT_RESPONSE);
+	assert_int_equal(ev.param.conn.qp_num, 0x5678);
+	assert_int_equal(ev.param.conn.private_data_len, 196);
+	assert_memory_equal(ev.param.conn.private_data, "yes", 4);
+	end(net, &p);
+}
+
+static void qps_learn_of_each_other(void **state)
+{
+	struct net *net = *state;
+	struct ib_uverbs_qp_attr a, b;
+	struct pair p = { 0 };
+
+	establish(net, &p);
+	a = qp_attr(net, p.client, p.client_id, IBV_QPS_INIT);
+	assert_int_equal(a.qp_access_flags, IBV_ACCESS_REMOTE_WRITE |
+						    IBV_ACCESS_REMOTE_READ |
+						    IBV_ACCESS_REMOTE_ATOMIC);
+	a = qp_attr(net, p.client, p.client_id, IBV_QPS_RTR);
+	b = qp_attr(net, p.server, p.child_id, IBV_QPS_RTS);
+	assert_int_equal(a.dest_qp_num, 0x5678);
+	assert_int_equal(a.rq_psn, b.sq_psn);
+	assert_int_equal(a.path_mtu, IBV_MTU_1024);
+	assert_memory_equal(a.ah_attr.grh.dgid, &net->host[1].nd.gid[0], 16);
+	a = qp_attr(net, p.client, p.client_id, IBV_QPS_RTS);
+	b = qp_attr(net, p.server, p.child_id, IBV_QPS_RTR);
+	assert_int_equal(b.dest_qp_num, 0x1234);
+	assert_int_equal(b.rq_psn, a.sq_psn);
+	assert_int_equal(a.rnr_retry, 2); /* what the peer said for us */
+	end(net, &p);
+}
+
+static void nobody_listens(void **state)
+{
+	struct net *net = *state;
+	struct pair p = { 0 };
+
+	start_client(net, &p, RDMA_PS_TCP);
+	assert_int_equal(connect_to(net, &p, ""), 0);
+	assert_int_equal(event(net, p.client, RND_EV_REJECTED).status,
+			 RN_CM_REJ_INVALID_SERVICE_ID);
+	end(net, &p);
+}
+
+static void a_server_says_no(void **state)
+{
+	struct net *net = *state;
+	struct rdma_ucm_reject no = { .private_data_len = 5, .private_data = "sorry" };
+	struct rdma_ucm_event_resp ev;
+	struct pair p = { 0 };
+
+	start_server(net, &p, RDMA_PS_TCP);
+	start_client(net, &p, RDMA_PS_TCP);
+	assert_int_equal(connect_to(net, &p, ""), 0);
+	no.id = event(net, p.server, RND_EV_CONNECT_REQUEST).id;
+	no.reason = 7;
+	assert_int_equal(ORDER(net, p.server, REJECT, no), -EINVAL);
+	no.reason = 0;
+	assert_int_equal(ORDER(net, p.server, REJECT, no), 0);
+	ev = event(net, p.client, RND_EV_REJECTED);
+	assert_int_equal(ev.status, RN_CM_REJ_CONSUMER);
+	assert_memory_equal(ev.param.conn.private_data, "sorry", 6);
+	end(net, &p);
+}
+
+static void a_server_dies_with_a_request_in_its_queue(void **state)
+{
+	struct net *net = *state;
+	struct pair p = { 0 };
+
+	start_server(net, &p, RDMA_PS_TCP);
+	start_client(net, &p, RDMA_PS_TCP);
+	assert_int_equal(connect_to(net, &p, ""), 0);
+	rnd_ucma_close(p.server, net->now);
+	p.server = NULL;
+	deliver(net);
+	assert_int_equal(event(net, p.client, RND_EV_REJECTED).status,
+			 RN_CM_REJ_CONSUMER);
+	/* The port is free at once. */
+	start_server(net, &p, RDMA_PS_TCP);
+	end(net, &p);
+}
+
+static void a_dead_end_disconnects(void **state)
+{
+	struct net *net = *state;
+	struct pair p = { 0 };
+
+	establish(net, &p);
+	rnd_ucma_close(p.server, net->now);
+	p.server = NULL;
+	deliver(net);
+	event(net, p.client, RND_EV_DISCONNECTED);
+	end(net, &p);
+}
+
+static void a_datagram_service_is_looked_up(void **state)
+{
+	struct net *net = *state;
+	struct rdma_ucm_event_resp ev;
+	struct pair p = { 0 };
+
+	start_server(net, &p, RDMA_PS_UDP);
+	start_client(net, &p, RDMA_PS_UDP);
+	assert_int_equal(connect_to(net, &p, "who"), 0);
+	ev = event(net, p.server, RND_EV_CONNECT_REQUEST);
+	assert_int_equal(ev.param.ud.private_data_len, 180);
+	assert_memory_equal(ev.param.ud.private_data, "who", 4);
+	p.child_id = ev.id;
+	assert_int_equal(accept_it(net, &p), 0);
+	ev = event(net, p.client, RND_EV_ESTABLISHED);
+	assert_int_equal(ev.param.ud.qp_num, 0x5678);
+	assert_int_equal(ev.param.ud.qkey, RND_UDP_QKEY);
+	assert_memory_equal(ev.param.ud.ah_attr.grh.dgid, &net->host[1].nd.gid[0], 16);
+	assert_memory_equal(ev.param.ud.private_data, "yes", 4);
+	end(net, &p);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+#define TEST(f) cmocka_unit_test_setup_teardown(f, ucma_kit_setup, ucma_kit_teardown)
+		TEST(a_connection_is_made_and_ended),
+		TEST(what_was_asked_for_reaches_the_other_end),
+		TEST(qps_learn_of_each_other),
+		TEST(nobody_listens),
+		TEST(a_server_says_no),
+		TEST(a_server_dies_with_a_request_in_its_queue),
+		TEST(a_dead_end_disconnects),
+		TEST(a_datagram_service_is_looked_up),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

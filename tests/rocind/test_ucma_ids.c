@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* test_ucma_ids.c - ids, their addresses, ports, channels and groups. */
+#include "ucma_kit.h"
+
+#include <endian.h>
+
+/* ---- Addresses and ports ---- */
+
+static void ports_are_taken_once(void **state)
+{
+	struct net *net = *state;
+	struct rnd_ucma_channel *a = open_channel(net, 0), *b = open_channel(net, 0);
+	uint32_t id[4];
+
+	for (unsigned i = 0; i < 3; i++)
+		id[i] = create_id(net, i ? b : a, 1, RDMA_PS_TCP);
+	id[3] = create_id(net, b, 1, RDMA_PS_UDP);
+	assert_int_equal(bind_ip(net, a, id[0], ip(10, 1, TCP_PORT)), 0);
+	assert_int_equal(bind_ip(net, b, id[1], ip(10, 1, TCP_PORT)), -EADDRINUSE);
+	assert_int_equal(bind_ip(net, b, id[1], ip(0, 0, TCP_PORT)), -EADDRNOTAVAIL);
+	assert_int_equal(bind_ip(net, b, id[1], ip(10, 1, TCP_PORT + 1)), 0);
+	assert_int_equal(bind_ip(net, b, id[1], ip(10, 1, TCP_PORT + 2)), -EINVAL);
+	assert_int_equal(bind_ip(net, b, id[2], ip(10, 1, 1023)), -EACCES);
+	assert_int_equal(bind_ip(net, b, id[3], ip(10, 1, TCP_PORT)), 0);
+	destroy_id(net, a, id[0]);
+	assert_int_equal(bind_ip(net, b, id[2], ip(10, 1, TCP_PORT)), 0);
+	rnd_ucma_close(a, net->now);
+	rnd_ucma_close(b, net->now);
+}
+
+static void a_port_that_may_be_shared_listens_once(void **state)
+{
+	struct net *net = *state;
+	struct rnd_ucma_channel *ch = open_channel(net, 0);
+	int one = 1;
+	uint32_t id[2];
+
+	for (unsigned i = 0; i < 2; i++) {
+		struct rdma_ucm_set_option cmd = { .level = RDMA_OPTION_ID,
+						   .optname = RDMA_OPTION_ID_REUSEADDR,
+						   .optlen = sizeof(one) };
+		struct rnd_ucma_reply reply;
+		const struct rnd_ucma_request rq = { .cmd = RDMA_USER_CM_CMD_SET_OPTION,
+						     .in = &cmd,
+						     .in_len = sizeof(cmd),
+						     .option = &one,
+						     .option_len = sizeof(one) };
+
+		cmd.id = id[i] = create_id(net, ch, 1, RDMA_PS_TCP);
+		assert_int_equal(rnd_ucma_command(ch, net->now, &rq, &reply), 0);
+		assert_int_equal(bind_ip(net, ch, id[i], ip(10, 1, TCP_PORT)), 0);
+	}
+	/* The other one is still bound there. */
+	assert_int_equal(listen_on(net, ch, id[0], 1), -EADDRINUSE);
+	destroy_id(net, ch, id[1]);
+	assert_int_equal(listen_on(net, ch, id[0], 1), 0);
+	rnd_ucma_close(ch, net->now);
+}
+
+static void addresses_are_ours_or_refused(void **state)
+{
+	struct net *net = *state;
+	struct rnd_ucma_channel *ch = open_channel(net, 0);
+	uint32_t id = create_id(net, ch, CLIENT_UID, RDMA_PS_TCP);
+	struct rdma_ucm_query query = { .id = id };
+	struct rdma_ucm_query_route_resp resp;
+	struct sockaddr_in6 odd = { .sin6_family = AF_UNIX };
+
+	assert_int_equal(bind_ip(net, ch, id, ip(10, 77, 0)), -EADDRNOTAVAIL);
+	assert_int_equal(bind_ip(net, ch, id, ip(127, 1, 0)), -ENODEV);
+	assert_int_equal(bind_ip(net, ch, id, odd), -EAFNOSUPPORT);
+	assert_int_equal(resolve_ip(net, ch, id, ip(9, 1, 1)), -ENETUNREACH);
+	assert_int_equal(COMMAND(net, ch, QUERY_ROUTE, query, resp), 0);
+	assert_int_equal(resp.node_guid, 0); /* of no device yet */
+	assert_int_equal(resolve_ip(net, ch, id, ip(10, 2, 1)), 0);
+	event(net, ch, RND_EV_ADDR_RESOLVED);
+	assert_int_equal(COMMAND(net, ch, QUERY_ROUTE, query, resp), 0);
+	assert_int_equal(be64toh(resp.node_guid), net->host[0].nd.node_guid);
+	assert_int_equal(resp.port_num, 1);
+	assert_memory_equal(resp.ib_route[0].dgid, &net->host[1].nd.gid[0], 16);
+	assert_true(net->host[0].held > 0);
+	rnd_ucma_close(ch, net->now);
+}
+
+/* ---- Ids and channels ---- */
+
+static void ids_belong_to_their_channel(void **state)
+{
+	struct net *net = *state;
+	struct rnd_ucma_channel *a = open_channel(net, 0), *b = open_channel(net, 0);
+	uint32_t id = create_id(net, a, CLIENT_UID, RDMA_PS_TCP);
+
+	assert_int_equal(resolve_route(net, b, id), -EINVAL);
+	assert_int_equal(resolve_route(net, a, id + 1), -ENOENT);
+	assert_int_equal(resolve_route(net, a, UINT32_MAX), -ENOENT);
+	assert_int_equal(resolve_route(net, a, id), -EINVAL); /* its state */
+	rnd_ucma_close(a, net->now);
+	rnd_ucma_close(b, net->now);
+}
+
+static void an_id_moves_with_its_events(void **state)
+{
+	struct net *net = *state;
+	struct rnd_ucma_channel *a = open_channel(net, 0), *b = open_channel(net, 0);
+	uint32_t id = create_id(net, a, CLIENT_UID, RDMA_PS_TCP);
+	struct rdma_ucm_migrate_id cmd = { .id = id };
+	struct rdma_ucm_migrate_resp resp;
+	struct rnd_ucma_reply reply;
+	struct rnd_ucma_request rq = { .cmd = RDMA_USER_CM_CMD_MIGRATE_ID,
+				       .in = &cmd,
+				       .in_len = sizeof(cmd),
+				       .out_len = sizeof(resp) };
+
+	assert_int_equal(resolve_ip(net, a, id, ip(10, 2, 1)), 0);
+	assert_int_equal(rnd_ucma_command(b, net->now, &rq, &reply), -ENOENT);
+	rq.from = a;
+	assert_int_equal(rnd_ucma_command(b, net->now, &rq, &reply), 0);
+	memcpy(&resp, reply.data, sizeof(resp));
+	assert_int_equal(resp.events_reported, 0);
+	no_event(net, a);
+	event(net, b, RND_EV_ADDR_RESOLVED);
+	assert_int_equal(destroy_id(net, b, id), 1);
+	rnd_ucma_close(a, net->now);
+	rnd_ucma_close(b, net->now);
+}
+
+static void a_full_backlog_makes_clients_wait(void **state)
+{
+	struct net *net = *state;
+	struct pair p = { 0 }, q = { .qpn = 0x4321 };
+
+	p.server = open_channel(net, 1);
+	p.server_id = create_id(net, p.server, SERVER_UID, RDMA_PS_TCP);
+	assert_int_equal(bind_ip(net, p.server, p.server_id, ip(10, 2, TCP_PORT)), 0);
+	assert_int_equal(listen_on(net, p.server, p.server_id, 1), 0);
+	start_client(net, &p, RDMA_PS_TCP);
+	start_client(net, &q, RDMA_PS_TCP);
+	assert_int_equal(connect_to(net, &p, ""), 0);
+	assert_int_equal(connect_to(net, &q, ""), 0);
+	event(net, p.server, RND_EV_CONNECT_REQUEST);
+	no_event(net, p.server);
+	/* It asks again. */
+	net->now = rnd_ucma_deadline(net->host[0].ucma);
+	rnd_ucma_expire(net->host[0].ucma, net->now);
+	deliver(net);
+	event(net, p.server, RND_EV_CONNECT_REQUEST);
+	end(net, &q);
+	end(net, &p);
+}
+
+static void a_group_is_joined(void **state)
+{
+	struct net *net = *state;
+	struct rnd_ucma_channel *ch = open_channel(net, 0);
+	uint32_t id = create_id(net, ch, CLIENT_UID, RDMA_PS_UDP);
+	struct rdma_ucm_join_ip_mcast cmd = { .id = id, .uid = 0x77 };
+	struct rdma_ucm_create_id_resp resp;
+	struct rdma_ucm_destroy_id leave = { 0 };
+	struct rdma_ucm_destroy_id_resp left;
+	struct rdma_ucm_event_resp ev;
+
+	cmd.addr = ip(239, 5, 0);
+	assert_int_equal(COMMAND(net, ch, JOIN_IP_MCAST, cmd, resp), -EINVAL);
+	assert_int_equal(bind_ip(net, ch, id, ip(10, 1, 0)), 0);
+	cmd.addr = ip(10, 5, 0);
+	assert_int_equal(COMMAND(net, ch, JOIN_IP_MCAST, cmd, resp), -EINVAL);
+	cmd.addr = ip(239, 5, 0);
+	assert_int_equal(COMMAND(net, ch, JOIN_IP_MCAST, cmd, resp), 0);
+	ev = event(net, ch, RND_EV_MULTICAST_JOIN);
+	assert_int_equal(ev.uid, 0x77);
+	assert_int_equal(ev.param.ud.qp_num, 0xffffff);
+	assert_int_equal(ev.param.ud.ah_attr.grh.dgid[12], 239);
+	leave.id = resp.id;
+	assert_int_equal(COMMAND(net, ch, LEAVE_MCAST, leave, left), 0);
+	assert_int_equal(left.events_reported, 1);
+	assert_int_equal(COMMAND(net, ch, LEAVE_MCAST, leave, left), -ENOENT);
+	rnd_ucma_close(ch, net->now);
+}
+
+static void rubbish_is_refused(void **state)
+{
+	struct net *net = *state;
+	struct rnd_ucma_channel *ch = open_channel(net, 0);
+	struct rdma_ucm_create_id cmd = { .ps = 99 };
+	struct rdma_ucm_create_id_resp resp;
+	uint8_t junk[512];
+
+	memset(junk, 0xa5, sizeof(junk));
+	assert_int_equal(COMMAND(net, ch, CREATE_ID, cmd, resp), -EINVAL);
+	assert_int_equal(
+		command(net, ch, RDMA_USER_CM_CMD_CREATE_ID, &cmd, sizeof(cmd), &resp, 3),
+		-ENOSPC);
+	assert_int_equal(command(net, ch, RDMA_USER_CM_CMD_GET_OPTION, junk, 8, NULL, 0),
+			 -ENOSYS);
+	assert_int_equal(command(net, ch, 1000, junk, 8, NULL, 0), -EINVAL);
+	for (uint32_t n = 0; n < 25; n++)
+		for (size_t len = 0; len <= sizeof(junk); len += 8)
+			assert_true(command(net, ch, n, junk, len, junk, 512) < 0);
+	rnd_ucma_close(ch, net->now);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+#define TEST(f) cmocka_unit_test_setup_teardown(f, ucma_kit_setup, ucma_kit_teardown)
+		TEST(ports_are_taken_once),
+		TEST(a_port_that_may_be_shared_listens_once),
+		TEST(addresses_are_ours_or_refused),
+		TEST(ids_belong_to_their_channel),
+		TEST(an_id_moves_with_its_events),
+		TEST(a_full_backlog_makes_clients_wait),
+		TEST(a_group_is_joined),
+		TEST(rubbish_is_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* ucma_kit.c - see ucma_kit.h. */
+#include "ucma_kit.h"
+
+#include <stdlib.h>
+
+/* ---- The world around ---- */
+
+static int hold(void *ctx, const struct rn_gid *gid, uint32_t scope)
+{
+	(void)gid;
+	(void)scope;
+	((struct host *)ctx)->held++;
+	return 0;
+}
+
+static int route(void *ctx, const struct rn_gid *dst, uint32_t scope,
+		 const struct rn_gid *src, struct rnd_ucma_route *out)
+{
+	struct host *h = ctx;
+
+	(void)scope;
+	(void)src;
+	if (dst->raw[12] == 9) /* 9.0.0.0/8 */
+		return -ENETUNREACH;
+	*out = (struct rnd_ucma_route){ .src = h->nd.gid[0], .ifindex = h->nd.ifindex };
+	return 0;
+}
+
+static bool is_local(void *ctx, const struct rn_gid *gid)
+{
+	(void)ctx;
+	return gid->raw[12] == 127;
+}
+
+static void ready(void *ctx, void *user)
+{
+	(void)user;
+	((struct host *)ctx)->ready++;
+}
+
+static const struct rnd_ucma_ops ops = {
+	.hold = hold,
+	.route = route,
+	.is_local = is_local,
+	.ready = ready,
+};
+
+static struct rn_gid gid4(uint8_t last)
+{
+	return (struct rn_gid){ .raw = { [10] = 0xff, 0xff, 10, 0, 0, last } };
+}
+
+int ucma_kit_setup(void **state)
+{
+	struct net *net = calloc(1, sizeof(*net));
+
+	for (uint8_t i = 0; i < 2; i++) {
+		struct host *h = &net->host[i];
+
+		h->nd = (struct rn_netdev){ .ibdev = "rocin0",
+					    .ifname = "eth0",
+					    .ifindex = 7,
+					    .mtu = 1500,
+					    .node_guid = 0x100 + i,
+					    .gid_count = 1,
+					    .gid = { gid4(i + 1) } };
+		h->ucma = rnd_ucma_new(&(struct rnd_ucma_cfg){ .ops = &ops,
+							       .ctx = h,
+							       .seed = i,
+							       .conn_max = 64,
+							       .port_first = 32768,
+							       .port_last = 60999,
+							       .port_free = 1024 });
+		assert_non_null(h->ucma);
+	}
+	*state = net;
+	return 0;
+}
+
+int ucma_kit_teardown(void **state)
+{
+	struct net *net = *state;
+
+	for (unsigned i = 0; i < 2; i++) {
+		struct rnd_ucma_counts left;
+
+		rnd_ucma_count(net->host[i].ucma, &left);
+		assert_int_equal(left.channels, 0);
+		assert_int_equal(left.ids, 0);
+		assert_int_equal(left.ports, 0);
+		rnd_ucma_free(net->host[i].ucma);
+	}
+	free(net);
+	return 0;
+}
+
+struct rnd_ucma_channel *open_channel(struct net *net, unsigned i)
+{
+	struct rnd_ucma_channel *ch =
+		rnd_ucma_open(net->host[i].ucma, &net->host[i].nd, 1, NULL);
+
+	assert_non_null(ch);
+	return ch;
+}
+
+void deliver(struct net *net)
+{
+	struct rn_cm_tx tx;
+	bool any = true;
+
+	while (any) {
+		any = false;
+		for (unsigned i = 0; i < 2; i++) {
+			while (rnd_ucma_transmit(net->host[i].ucma, &tx)) {
+				unsigned to = tx.flow.dst.raw[15] - 1u;
+				const struct rn_cm_rx rx = { .flow = &tx.flow,
+							     .src_qpn = 1,
+							     .mad = tx.mad };
+
+				any = true;
+				if (to < 2)
+					rnd_ucma_packet(net->host[to].ucma, net->now,
+							&rx);
+			}
+		}
+	}
+}
+
+/* ---- A program ---- */
+
+int command(struct net *net, struct rnd_ucma_channel *ch, uint32_t cmd, const void *in,
+	    size_t in_len, void *out, size_t out_len)
+{
+	struct rnd_ucma_reply reply;
+	const struct rnd_ucma_request rq = {
+		.cmd = cmd, .in = in, .in_len = in_len, .out_len = out_len
+	};
+	int rc = rnd_ucma_command(ch, net->now, &rq, &reply);
+
+	if (out && reply.len)
+		memcpy(out, reply.data, reply.len < out_len ? reply.len : out_len);
+	deliver(net);
+	return rc;
+}
+
+uint32_t create_id(struct net *net, struct rnd_ucma_channel *ch, uint64_t uid,
+		   uint16_t ps)
+{
+	struct rdma_ucm_create_id cmd = { .uid = uid, .ps = ps };
+	struct rdma_ucm_create_id_resp resp;
+
+	assert_int_equal(COMMAND(net, ch, CREATE_ID, cmd, resp), 0);
+	return resp.id;
+}
+
+uint32_t destroy_id(struct net *net, struct rnd_ucma_channel *ch, uint32_t id)
+{
+	struct rdma_ucm_destroy_id cmd = { .id = id };
+	struct rdma_ucm_destroy_id_resp resp;
+
+	assert_int_equal(COMMAND(net, ch, DESTROY_ID, cmd, resp), 0);
+	return resp.events_reported;
+}
+
+struct sockaddr_in6 ip(uint8_t a, uint8_t d, uint16_t port)
+{
+	struct sockaddr_in sin = { .sin_family = AF_INET,
+				   .sin_port = htons(port),
+				   .sin_addr.s_addr = htonl((uint32_t)a << 24 | d) };
+	struct sockaddr_in6 any = { 0 };
+
+	memcpy(&any, &sin, sizeof(sin));
+	return any;
+}
+
+int bind_ip(struct net *net, struct rnd_ucma_channel *ch, uint32_t id,
+	    struct sockaddr_in6 addr)
+{
+	struct rdma_ucm_bind_ip cmd = { .id = id, .addr = addr };
+
+	return ORDER(net, ch, BIND_IP, cmd);
+}
+
+int resolve_ip(struct net *net, struct rnd_ucma_channel *ch, uint32_t id,
+	       struct sockaddr_in6 dst)
+{
+	struct rdma_ucm_resolve_ip cmd = { .id = id, .dst_addr = dst };
+
+	return ORDER(net, ch, RESOLVE_IP, cmd);
+}
+
+int resolve_route(struct net *net, struct rnd_ucma_channel *ch, uint32_t id)
+{
+	struct rdma_ucm_resolve_route cmd = { .id = id };
+
+	return ORDER(net, ch, RESOLVE_ROUTE, cmd);
+}
+
+int listen_on(struct net *net, struct rnd_ucma_channel *ch, uint32_t id, uint32_t backlog)
+{
+	struct rdma_ucm_listen cmd = { .id = id, .backlog = backlog };
+
+	return ORDER(net, ch, LISTEN, cmd);
+}
+
+struct rdma_ucm_event_resp event(struct net *net, struct rnd_ucma_channel *ch,
+				 uint32_t type)
+{
+	struct rdma_ucm_get_event cmd = { 0 };
+	struct rdma_ucm_event_resp ev = { 0 };
+
+	assert_int_equal(COMMAND(net, ch, GET_EVENT, cmd, ev), 0);
+	assert_int_equal(ev.event, type);
+	return ev;
+}
+
+void no_event(struct net *net, struct rnd_ucma_channel *ch)
+{
+	struct rdma_ucm_get_event cmd = { 0 };
+	struct rdma_ucm_event_resp ev;
+
+	assert_int_equal(COMMAND(net, ch, GET_EVENT, cmd, ev), -EAGAIN);
+	assert_int_equal(rnd_ucma_event_count(ch), 0);
+}
+
+struct ib_uverbs_qp_attr qp_attr(struct net *net, struct rnd_ucma_channel *ch,
+				 uint32_t id, uint32_t state)
+{
+	struct rdma_ucm_init_qp_attr cmd = { .id = id, .qp_state = state };
+	struct ib_uverbs_qp_attr attr = { 0 };
+
+	assert_int_equal(COMMAND(net, ch, INIT_QP_ATTR, cmd, attr), 0);
+	return attr;
+}
+
+/* ---- A server on host 1 and a client on host 0 ---- */
+
+void start_server(struct net *net, struct pair *p, uint16_t ps)
+{
+	p->server = open_channel(net, 1);
+	p->server_id = create_id(net, p->server, SERVER_UID, ps);
+	assert_int_equal(bind_ip(net, p->server, p->server_id, ip(0, 0, TCP_PORT)), 0);
+	assert_int_equal(listen_on(net, p->server, p->server_id, 0), 0);
+}
+
+void start_client(struct net *net, struct pair *p, uint16_t ps)
+{
+	struct sockaddr_in6 dst = ip(10, 2, TCP_PORT);
+
+	p->client = open_channel(net, 0);
+	p->client_id = create_id(net, p->client, CLIENT_UID, ps);
+	assert_int_equal(resolve_ip(net, p->client, p->client_id, dst), 0);
+	assert_int_equal(event(net, p->client, RND_EV_ADDR_RESOLVED).uid, CLIENT_UID);
+	assert_int_equal(resolve_route(net, p->client, p->client_id), 0);
+	event(net, p->client, RND_EV_ROUTE_RESOLVED);
+}
+
+int connect_to(struct net *net, const struct pair *p, const char *text)
+{
+	struct rdma_ucm_connect cmd = { .id = p->client_id,
+					.conn_param = { .qp_num =
+								p->qpn ? p->qpn : 0x1234,
+							.responder_resources = 3,
+							.initiator_depth = 5,
+							.retry_count = 6,
+							.rnr_retry_count = 4,
+							.valid = 1 } };
+
+	cmd.conn_param.private_data_len = (uint8_t)strlen(text);
+	memcpy(cmd.conn_param.private_data, text, strlen(text));
+	return ORDER(net, p->client, CONNECT, cmd);
+}
+
+int accept_it(struct net *net, const struct pair *p)
+{
+	struct rdma_ucm_accept cmd = { .id = p->child_id,
+				       .uid = CHILD_UID,
+				       .conn_param = { .qp_num = 0x5678,
+						       .responder_resources = 5,
+						       .initiator_depth = 3,
+						       .rnr_retry_count = 2,
+						       .private_data = "yes",
+						       .private_data_len = 3,
+						       .valid = 1 } };
+
+	return ORDER(net, p->server, ACCEPT, cmd);
+}
+
+void establish(struct net *net, struct pair *p)
+{
+	struct rdma_ucm_accept ready_cmd = { .id = 0 };
+	struct rdma_ucm_event_resp ev;
+
+	start_server(net, p, RDMA_PS_TCP);
+	start_client(net, p, RDMA_PS_TCP);
+	assert_int_equal(connect_to(net, p, "hello"), 0);
+	ev = event(net, p->server, RND_EV_CONNECT_REQUEST);
+	assert_int_equal(ev.uid, SERVER_UID);
+	p->child_id = ev.id;
+	assert_int_equal(accept_it(net, p), 0);
+	ev = event(net, p->client, RND_EV_CONNECT_RESPONSE);
+	assert_int_equal(ev.uid, CLIENT_UID);
+	ready_cmd.id = p->client_id;
+	assert_int_equal(ORDER(net, p->client, ACCEPT, ready_cmd), 0);
+	assert_int_equal(event(net, p->server, RND_EV_ESTABLISHED).uid, CHILD_UID);
+}
+
+void end(struct net *net, struct pair *p)
+{
+	if (p->client)
+		rnd_ucma_close(p->client, net->now);
+	if (p->server)
+		rnd_ucma_close(p->server, net->now);
+	deliver(net);
+}

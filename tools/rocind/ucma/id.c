@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* id.c - the table of ids. */
+#include "id.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+uint32_t rnd_ucma_random(struct rnd_ucma *ucma)
+{
+	uint64_t z = ucma->random += 0x9e3779b97f4a7c15u;
+
+	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+	z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+	return (uint32_t)(z >> 32);
+}
+
+static bool grow(struct rnd_table *t)
+{
+	uint32_t more = t->max ? 2 * t->max : 16;
+	void **at = (void **)realloc((void *)t->at, more * sizeof(*at));
+
+	if (!at)
+		return false;
+	memset((void *)(at + t->max), 0, (more - t->max) * sizeof(*at));
+	t->at = at;
+	t->max = more;
+	return true;
+}
+
+bool rnd_table_add(struct rnd_table *t, void *object, uint32_t *number)
+{
+	uint32_t i = 0;
+
+	if (t->count == t->max) {
+		i = t->max;
+		if (!grow(t))
+			return false;
+	}
+	while (t->at[i])
+		i++;
+	t->at[i] = object;
+	t->count++;
+	*number = i;
+	return true;
+}
+
+void rnd_table_remove(struct rnd_table *t, uint32_t number)
+{
+	assert(rnd_table_get(t, number));
+	t->at[number] = NULL;
+	t->count--;
+}
+
+void *rnd_table_get(const struct rnd_table *t, uint32_t number)
+{
+	return number < t->max ? t->at[number] : NULL;
+}
+
+struct rnd_id *rnd_id_new(struct rnd_ucma_channel *ch, enum rn_cm_port_space ps,
+			  uint8_t qp_type)
+{
+	struct rnd_ucma *ucma = ch->ucma;
+	struct rnd_id *id = calloc(1, sizeof(*id));
+
+	if (!id || !rnd_table_add(&ucma->ids, id, &id->number)) {
+		free(id);
+		return NULL;
+	}
+	id->ch = ch;
+	id->ps = ps;
+	id->qp_type = qp_type;
+	id->v6only = ucma->cfg.v6only;
+	id->psn = rnd_ucma_random(ucma) & 0xffffff;
+	rn_list_init(&id->link);
+	rn_list_init(&id->mcasts);
+	rn_list_init(&id->port.link);
+	rn_list_push_back(&ch->ids, &id->link);
+	return id;
+}
+
+int rnd_id_find(struct rnd_ucma_channel *ch, uint32_t number, struct rnd_id **id)
+{
+	struct rnd_id *found = rnd_table_get(&ch->ucma->ids, number);
+
+	if (!found)
+		return -ENOENT;
+	if (found->ch != ch)
+		return -EINVAL;
+	*id = found;
+	return 0;
+}
+
+void rnd_id_destroy(struct rnd_id *id, rn_ns now)
+{
+	struct rnd_ucma *ucma = id->ch->ucma;
+
+	rnd_event_forget(id, NULL, now);
+	while (!rn_list_is_empty(&id->mcasts))
+		rnd_mcast_free(RN_CONTAINER_OF(id->mcasts.next, struct rnd_mcast, link));
+	if (id->state == RND_ID_LISTEN)
+		rn_cm_unlisten(ucma->cm, &id->listener);
+	if (id->conn)
+		rn_cm_close(ucma->cm, now, id->conn);
+	rnd_port_release(&ucma->ports, &id->port);
+	rn_list_remove(&id->link);
+	rnd_table_remove(&ucma->ids, id->number);
+	free(id);
+}
+
+void rnd_id_migrate(struct rnd_id *id, struct rnd_ucma_channel *to)
+{
+	struct rnd_ucma_channel *from = id->ch;
+
+	for (struct rn_list *l = from->events.next, *next; l != &from->events; l = next) {
+		struct rnd_event *ev = RN_CONTAINER_OF(l, struct rnd_event, link);
+
+		next = l->next;
+		if (ev->id != id)
+			continue;
+		rn_list_remove(l);
+		from->event_count--;
+		rn_list_push_back(&to->events, l);
+		to->event_count++;
+		to->ucma->cfg.ops->ready(to->ucma->cfg.ctx, to->user);
+	}
+	rn_list_remove(&id->link);
+	rn_list_push_back(&to->ids, &id->link);
+	id->ch = to;
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* option.c - SET_OPTION. */
+#include <errno.h>
+#include <string.h>
+
+#include "id.h"
+
+static int set_reuse(struct rnd_id *id, bool on)
+{
+	if (id->state == RND_ID_IDLE || (on && id->state != RND_ID_LISTEN)) {
+		id->port.reuse = on;
+		return 0;
+	}
+	return -EINVAL;
+}
+
+static int set_v6only(struct rnd_id *id, bool on)
+{
+	if (id->state != RND_ID_IDLE && id->state != RND_ID_BOUND)
+		return -EINVAL;
+	id->v6only = on;
+	id->port.v6only = on || id->src.family == AF_INET;
+	return 0;
+}
+
+static int set_ack_timeout(struct rnd_id *id, uint8_t timeout)
+{
+	if (timeout > 31)
+		return -EINVAL;
+	id->ack_timeout = timeout;
+	id->has_ack_timeout = true;
+	return 0;
+}
+
+static int set_of_id(struct rnd_id *id, uint32_t name, const void *value, size_t len)
+{
+	bool is_byte = name == RDMA_OPTION_ID_TOS || name == RDMA_OPTION_ID_ACK_TIMEOUT;
+	uint8_t byte = 0;
+	int number = 0;
+
+	if (name > RDMA_OPTION_ID_ACK_TIMEOUT)
+		return -ENOSYS;
+	if (len != (is_byte ? sizeof(byte) : sizeof(number)))
+		return -EINVAL;
+	memcpy(is_byte ? (void *)&byte : (void *)&number, value, len);
+	switch (name) {
+	case RDMA_OPTION_ID_TOS:
+		id->tos = byte;
+		return 0;
+	case RDMA_OPTION_ID_REUSEADDR:
+		return set_reuse(id, number != 0);
+	case RDMA_OPTION_ID_AFONLY:
+		return set_v6only(id, number != 0);
+	default:
+		return set_ack_timeout(id, byte);
+	}
+}
+
+/* The path of a RoCE port is the route's: what the program brings is only looked at. */
+static int set_path(struct rnd_id *id, size_t len)
+{
+	if (!len || len % sizeof(struct ib_path_rec_data))
+		return -EINVAL;
+	if (id->state != RND_ID_ADDR_RESOLVED)
+		return -EINVAL;
+	id->state = RND_ID_ROUTE_RESOLVED;
+	rnd_event_queue(id, RND_EV_ROUTE_RESOLVED, 0);
+	return 0;
+}
+
+int rnd_cmd_set_option(const struct rnd_call *c)
+{
+	struct rdma_ucm_set_option cmd;
+	struct rnd_id *id;
+	int rc;
+
+	rnd_call_take(c, &cmd, sizeof(cmd));
+	if (cmd.optlen > RND_UCMA_OPTION_MAX || cmd.optlen != c->rq->option_len)
+		return -EINVAL;
+	rc = rnd_id_find(c->ch, cmd.id, &id);
+	if (rc)
+		return rc;
+	if (cmd.level == RDMA_OPTION_ID)
+		return set_of_id(id, cmd.optname, c->rq->option, cmd.optlen);
+	if (cmd.level == RDMA_OPTION_IB && cmd.optname == RDMA_OPTION_IB_PATH)
+		return set_path(id, cmd.optlen);
+	return -ENOSYS;
+}

@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* resolve.c - ids are bound to addresses, find their device and the route. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "id.h"
+
+/* ---- Devices and addresses ---- */
+
+static int find_gid(const struct rnd_ucma_dev *dev, const struct rn_gid *gid)
+{
+	for (uint32_t i = 0; i < dev->nd.gid_count; i++)
+		if (memcmp(&dev->nd.gid[i], gid, sizeof(*gid)) == 0)
+			return (int)i;
+	return -1;
+}
+
+uint8_t rnd_gid_index(const struct rnd_ucma_dev *dev, const struct rn_gid *gid)
+{
+	int i = find_gid(dev, gid);
+
+	return i < 0 ? 0 : (uint8_t)i;
+}
+
+uint8_t rnd_dev_mtu(const struct rnd_ucma_dev *dev)
+{
+	uint32_t mtu = rn_netdev_path_mtu(dev->nd.mtu);
+
+	return mtu ? (uint8_t)(__builtin_ctz(mtu) - 7) : 1;
+}
+
+struct rnd_ucma_dev *rnd_find_dev(const struct rnd_ucma_channel *ch,
+				  const struct rnd_address *addr)
+{
+	for (unsigned i = 0; i < ch->dev_count; i++)
+		if (find_gid(ch->dev[i], &addr->gid) >= 0 &&
+		    (!addr->scope || addr->scope == ch->dev[i]->nd.ifindex))
+			return ch->dev[i];
+	return NULL;
+}
+
+/* Packets to the device's QP1 come to us from now on. */
+static int hold_address(const struct rnd_ucma_channel *ch, const struct rnd_ucma_dev *dev,
+			const struct rn_gid *gid)
+{
+	const struct rnd_ucma_cfg *cfg = &ch->ucma->cfg;
+
+	return cfg->ops->hold(cfg->ctx, gid,
+			      rn_gid_is_link_local(gid) ? dev->nd.ifindex : 0);
+}
+
+/* A wildcard takes whatever comes to any address of the program's devices. Those that
+ * something else holds are left to it, if there is one at least.
+ */
+static int hold_all(const struct rnd_ucma_channel *ch, uint16_t family, bool only)
+{
+	int rc = -ENODEV;
+
+	for (unsigned d = 0; d < ch->dev_count; d++) {
+		const struct rn_netdev *nd = &ch->dev[d]->nd;
+
+		for (uint32_t i = 0; i < nd->gid_count; i++) {
+			bool is_v4 = rn_gid_is_ipv4(&nd->gid[i]);
+			int held;
+
+			if (is_v4 ? family == AF_INET6 && only : family == AF_INET)
+				continue;
+			held = hold_address(ch, ch->dev[d], &nd->gid[i]);
+			if (rc)
+				rc = held;
+		}
+	}
+	/* Without a device one may listen, for devices that come later. */
+	return rc == -ENODEV ? 0 : rc;
+}
+
+static int take_port(struct rnd_id *id, const struct rnd_address *addr)
+{
+	struct rnd_ucma *ucma = id->ch->ucma;
+	int rc;
+
+	id->port.ps = id->ps;
+	id->port.addr = *addr;
+	id->port.dst = id->dst;
+	id->port.v6only = id->v6only || addr->family == AF_INET;
+	rc = rnd_port_take(&ucma->ports, &id->port, rnd_ucma_random(ucma));
+	if (rc)
+		return rc;
+	id->src = id->port.addr;
+	id->state = RND_ID_BOUND;
+	return 0;
+}
+
+int rnd_id_bind(struct rnd_id *id, const struct rnd_address *addr)
+{
+	const struct rnd_ucma_cfg *cfg = &id->ch->ucma->cfg;
+	struct rnd_ucma_dev *dev = NULL;
+	int rc;
+
+	if (id->state != RND_ID_IDLE)
+		return -EINVAL;
+	if (rn_gid_is_link_local(&addr->gid) && !addr->scope)
+		return -EINVAL;
+	if (rnd_address_is_any(addr)) {
+		rc = hold_all(id->ch, addr->family, id->v6only);
+	} else {
+		dev = rnd_find_dev(id->ch, addr);
+		if (!dev)
+			return cfg->ops->is_local(cfg->ctx, &addr->gid) ? -ENODEV
+									: -EADDRNOTAVAIL;
+		rc = hold_address(id->ch, dev, &addr->gid);
+	}
+	if (rc == 0)
+		rc = take_port(id, addr);
+	if (rc == 0)
+		id->dev = dev;
+	return rc;
+}
+
+static int bind_to(const struct rnd_call *c, uint32_t number, const void *sa, size_t len)
+{
+	struct rnd_address addr;
+	struct rnd_id *id;
+	int rc = rnd_id_find(c->ch, number, &id);
+
+	if (rc == 0)
+		rc = rnd_address_read(&addr, sa, len);
+	return rc ? rc : rnd_id_bind(id, &addr);
+}
+
+int rnd_cmd_bind_ip(const struct rnd_call *c)
+{
+	struct rdma_ucm_bind_ip cmd;
+
+	rnd_call_take(c, &cmd, sizeof(cmd));
+	return bind_to(c, cmd.id, &cmd.addr, sizeof(cmd.addr));
+}
+
+/* Also how librdmacm asks whether there are InfiniBand addresses (AF_IB): there are none.
+ */
+int rnd_cmd_bind(const struct rnd_call *c)
+{
+	struct rdma_ucm_bind cmd;
+	int rc;
+
+	rnd_call_take(c, &cmd, sizeof(cmd));
+	if (cmd.reserved || !cmd.addr_size || cmd.addr_size > sizeof(cmd.addr))
+		return -EINVAL;
+	rc = bind_to(c, cmd.id, &cmd.addr, cmd.addr_size);
+	return rc == -EAFNOSUPPORT ? -EADDRNOTAVAIL : rc;
+}
+
+/* ---- Resolving ---- */
+
+/* The device by which a route leaves, and our address on it: the preferred one, else the
+ * first of the family.
+ */
+static struct rnd_ucma_dev *choose_dev(const struct rnd_id *id,
+				       const struct rnd_ucma_route *route,
+				       struct rn_gid *src)
+{
+	const struct rnd_ucma_channel *ch = id->ch;
+
+	for (unsigned pass = 0; pass < 2; pass++) {
+		for (unsigned d = 0; d < ch->dev_count; d++) {
+			const struct rn_netdev *nd = &ch->dev[d]->nd;
+
+			if (pass == 0 && find_gid(ch->dev[d], &route->src) >= 0) {
+				*src = route->src;
+				return ch->dev[d];
+			}
+			/* To an address of this machine any device of ours leads. */
+			if (pass == 0 ||
+			    (nd->ifindex != route->ifindex && !route->is_local))
+				continue;
+			for (uint32_t i = 0; i < nd->gid_count; i++) {
+				if (rn_gid_is_ipv4(&nd->gid[i]) !=
+					    rn_gid_is_ipv4(&id->dst.gid) ||
+				    rn_gid_is_link_local(&nd->gid[i]) !=
+					    rn_gid_is_link_local(&id->dst.gid))
+					continue;
+				*src = nd->gid[i];
+				return ch->dev[d];
+			}
+		}
+	}
+	return NULL;
+}
+
+/* The destination is nowhere in particular: ourselves. */
+static int loop_back(struct rnd_id *id)
+{
+	const struct rnd_ucma_channel *ch = id->ch;
+
+	for (unsigned d = 0; d < ch->dev_count; d++) {
+		const struct rn_netdev *nd = &ch->dev[d]->nd;
+
+		for (uint32_t i = 0; i < nd->gid_count; i++) {
+			if (rn_gid_is_ipv4(&nd->gid[i]) != (id->dst.family == AF_INET))
+				continue;
+			id->dst.gid = nd->gid[i];
+			return 0;
+		}
+	}
+	return -ENODEV;
+}
+
+/* Return: 0, -errno for the caller, or a positive errno for ADDR_ERROR. */
+static int find_way(struct rnd_id *id)
+{
+	const struct rnd_ucma_cfg *cfg = &id->ch->ucma->cfg;
+	bool is_bound = !rnd_address_is_any(&id->src);
+	struct rnd_ucma_dev *dev;
+	struct rn_gid src;
+	int rc;
+
+	if (rnd_address_is_any(&id->dst) && loop_back(id))
+		return ENODEV;
+	rc = cfg->ops->route(cfg->ctx, &id->dst.gid, id->dst.scope,
+			     is_bound ? &id->src.gid : NULL, &id->route);
+	if (rc)
+		return rc;
+	if (is_bound) {
+		dev = rnd_find_dev(id->ch, &id->src);
+		src = id->src.gid;
+	} else {
+		dev = choose_dev(id, &id->route, &src);
+	}
+	if (!dev)
+		return ENODEV;
+	rc = hold_address(id->ch, dev, &src);
+	if (rc)
+		return -rc;
+	id->dev = dev;
+	id->src.gid = src;
+	id->src.family = id->dst.family;
+	if (rn_gid_is_link_local(&src))
+		id->src.scope = dev->nd.ifindex;
+	id->port.addr = id->src;
+	return 0;
+}
+
+static int resolve(struct rnd_id *id, const struct rnd_address *src,
+		   const struct rnd_address *dst)
+{
+	struct rnd_address any = { .family = dst->family };
+	int rc;
+
+	if (rn_gid_is_link_local(&dst->gid) && !dst->scope)
+		return -EINVAL;
+	if (id->state == RND_ID_IDLE) {
+		id->dst = *dst;
+		rc = rnd_id_bind(id, src ? src : &any);
+		if (rc) {
+			id->dst = (struct rnd_address){ 0 };
+			return rc;
+		}
+	}
+	if (id->state != RND_ID_BOUND || id->src.family != dst->family)
+		return -EINVAL;
+	id->dst = *dst;
+	rc = find_way(id);
+	if (rc < 0)
+		return rc;
+	id->port.dst = id->dst;
+	if (rc == 0)
+		id->state = RND_ID_ADDR_RESOLVED;
+	rnd_event_queue(id, rc ? RND_EV_ADDR_ERROR : RND_EV_ADDR_RESOLVED, -rc);
+	return 0;
+}
+
+/* @src has no family where the program names none. */
+static int resolve_between(const struct rnd_call *c, uint32_t number, const void *src_sa,
+			   const void *dst_sa, size_t len)
+{
+	struct rnd_address src, dst;
+	uint16_t src_family;
+	struct rnd_id *id;
+	int rc = rnd_id_find(c->ch, number, &id);
+
+	if (rc)
+		return rc;
+	rc = rnd_address_read(&dst, dst_sa, len);
+	if (rc)
+		return -EINVAL;
+	memcpy(&src_family, src_sa, sizeof(src_family));
+	if (src_family && rnd_address_read(&src, src_sa, len))
+		return -EINVAL;
+	return resolve(id, src_family ? &src : NULL, &dst);
+}
+
+int rnd_cmd_resolve_ip(const struct rnd_call *c)
+{
+	struct rdma_ucm_resolve_ip cmd;
+
+	rnd_call_take(c, &cmd, sizeof(cmd));
+	return resolve_between(c, cmd.id, &cmd.src_addr, &cmd.dst_addr,
+			       sizeof(cmd.dst_addr));
+}
+
+int rnd_cmd_resolve_addr(const struct rnd_call *c)
+{
+	struct rdma_ucm_resolve_addr cmd;
+
+	rnd_call_take(c, &cmd, sizeof(cmd));
+	if (cmd.reserved || !cmd.dst_size)
+		return -EINVAL;
+	return resolve_between(c, cmd.id, &cmd.src_addr, &cmd.dst_addr,
+			       sizeof(cmd.dst_addr));
+}
+
+int rnd_cmd_resolve_route(const struct rnd_call *c)
+{
+	struct rdma_ucm_resolve_route cmd;
+	struct rnd_id *id;
+	int rc;
+
+	rnd_call_take(c, &cmd, sizeof(cmd));
+	rc = rnd_id_find(c->ch, cmd.id, &id);
+	if (rc)
+		return rc;
+	if (id->state != RND_ID_ADDR_RESOLVED)
+		return -EINVAL;
+	id->state = RND_ID_ROUTE_RESOLVED;
+	rnd_event_queue(id, RND_EV_ROUTE_RESOLVED, 0);
+	return 0;
+}
+
+/* drivers/infiniband/core/cma.c, cma_resolve_iboe_route(). */
+void rnd_id_route(const struct rnd_id *id, struct rn_cm_route *route)
+{
+	uint32_t label = ntohl(id->dst.flowinfo) & 0xfffff;
+
+	if (!label)
+		label = ((uint32_t)id->src.port * 31 + id->dst.port) & 0xfffff;
+	*route = (struct rn_cm_route){
+		.flow = { .src = id->src.gid,
+			  .dst = id->dst.gid,
+			  .ifindex = id->dev->nd.ifindex,
+			  .tclass = id->tos },
+		.flow_label = label,
+		.mtu = rnd_dev_mtu(id->dev),
+		.lifetime = id->has_ack_timeout && id->ack_timeout
+				    ? (uint8_t)(id->ack_timeout - 1)
+				    : 0,
+	};
+}

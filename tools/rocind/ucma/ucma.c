@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* ucma.c - channels and the commands that are written to them. */
+#include "ucma.h"
+
+#include <errno.h>
+#include <infiniband/verbs.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "id.h"
+
+/* ---- The whole ---- */
+
+struct rnd_ucma *rnd_ucma_new(const struct rnd_ucma_cfg *cfg)
+{
+	struct rnd_ucma *ucma = calloc(1, sizeof(*ucma));
+	void *block = NULL;
+
+	/* Pages of the table that no connection has needed yet cost nothing. */
+	if (ucma && posix_memalign(&block, 16, rn_cm_size(cfg->conn_max)) == 0)
+		ucma->cm = rn_cm_init(block, &(struct rn_cm_cfg){
+						     .conn_max = cfg->conn_max,
+						     .seed = cfg->seed,
+					     });
+	if (!ucma || !ucma->cm) {
+		free(ucma);
+		return NULL;
+	}
+	ucma->cfg = *cfg;
+	ucma->random = ~cfg->seed;
+	rn_list_init(&ucma->channels);
+	rnd_ports_init(&ucma->ports, cfg->port_first, cfg->port_last, cfg->port_free);
+	return ucma;
+}
+
+void rnd_ucma_free(struct rnd_ucma *ucma)
+{
+	if (!ucma)
+		return;
+	assert(rn_list_is_empty(&ucma->channels));
+	while (ucma->devs) {
+		struct rnd_ucma_dev *dev = ucma->devs;
+
+		ucma->devs = dev->next;
+		free(dev);
+	}
+	free((void *)ucma->ids.at);
+	free((void *)ucma->mcasts.at);
+	free(ucma->cm); /* the block begins with it */
+	free(ucma);
+}
+
+bool rnd_ucma_transmit(struct rnd_ucma *ucma, struct rn_cm_tx *tx)
+{
+	return rn_cm_transmit(ucma->cm, tx);
+}
+
+rn_ns rnd_ucma_deadline(const struct rnd_ucma *ucma)
+{
+	return rn_cm_deadline(ucma->cm);
+}
+
+void rnd_ucma_expire(struct rnd_ucma *ucma, rn_ns now)
+{
+	rn_cm_expire(ucma->cm, now);
+	rnd_take_cm_events(ucma, now);
+}
+
+void rnd_ucma_packet(struct rnd_ucma *ucma, rn_ns now, const struct rn_cm_rx *rx)
+{
+	rn_cm_receive(ucma->cm, now, rx);
+	rnd_take_cm_events(ucma, now);
+}
+
+void rnd_ucma_count(const struct rnd_ucma *ucma, struct rnd_ucma_counts *out)
+{
+	*out = (struct rnd_ucma_counts){ .ids = ucma->ids.count,
+					 .ports = ucma->ports.count,
+					 .connections = rn_cm_conn_count(ucma->cm) };
+	for (const struct rn_list *l = ucma->channels.next; l != &ucma->channels;
+	     l = l->next)
+		out->channels++;
+}
+
+/* ---- Channels ---- */
+
+/* Devices of the same name and interface are one, whichever program has it. */
+static struct rnd_ucma_dev *know_dev(struct rnd_ucma *ucma, const struct rn_netdev *nd)
+{
+	struct rnd_ucma_dev *dev;
+
+	for (dev = ucma->devs; dev; dev = dev->next)
+		if (dev->nd.node_guid == nd->node_guid &&
+		    dev->nd.ifindex == nd->ifindex &&
+		    strcmp(dev->nd.ibdev, nd->ibdev) == 0 &&
+		    dev->nd.gid_count == nd->gid_count &&
+		    memcmp(dev->nd.gid, nd->gid, nd->gid_count * sizeof(nd->gid[0])) == 0)
+			return dev;
+	dev = calloc(1, sizeof(*dev));
+	if (!dev)
+		return NULL;
+	dev->nd = *nd;
+	dev->next = ucma->devs;
+	ucma->devs = dev;
+	return dev;
+}
+
+struct rnd_ucma_channel *rnd_ucma_open(struct rnd_ucma *ucma,
+				       const struct rn_netdev *devs, unsigned count,
+				       void *user)
+{
+	struct rnd_ucma_channel *ch = calloc(1, sizeof(*ch));
+
+	assert(count <= RN_NETDEV_MAX);
+	if (!ch)
+		return NULL;
+	*ch = (struct rnd_ucma_channel){ .ucma = ucma, .user = user, .dev_count = count };
+	for (unsigned i = 0; i < count; i++) {
+		ch->dev[i] = know_dev(ucma, &devs[i]);
+		if (!ch->dev[i]) {
+			free(ch);
+			return NULL;
+		}
+	}
+	rn_list_init(&ch->link);
+	rn_list_init(&ch->ids);
+	rn_list_init(&ch->events);
+	rn_list_push_back(&ucma->channels, &ch->link);
+	return ch;
+}
+
+void rnd_ucma_close(struct rnd_ucma_channel *ch, rn_ns now)
+{
+	/* Requests that wait in the queue go with their listeners. */
+	while (!rn_list_is_empty(&ch->ids))
+		rnd_id_destroy(RN_CONTAINER_OF(ch->ids.next, struct rnd_id, link), now);
+	assert(rn_list_is_empty(&ch->events));
+	rn_list_remove(&ch->link);
+	free(ch);
+}
+
+uint32_t rnd_ucma_event_count(const struct rnd_ucma_channel *ch)
+{
+	return ch->event_count;
+}
+
+void rnd_ucma_addresses_changed(struct rnd_ucma *ucma, uint32_t ifindex)
+{
+	for (uint32_t i = 0; i < ucma->ids.max; i++) {
+		struct rnd_id *id = rnd_table_get(&ucma->ids, i);
+
+		if (id && id->dev && id->dev->nd.ifindex == ifindex &&
+		    id->state != RND_ID_LISTEN)
+			rnd_event_queue(id, RND_EV_ADDR_CHANGE, 0);
+	}
+}
+
+/* ---- Commands about ids and events ---- */
+
+void rnd_call_take(const struct rnd_call *c, void *cmd, size_t len)
+{
+	memset(cmd, 0, len);
+	memcpy(cmd, c->rq->in, c->rq->in_len < len ? c->rq->in_len : len);
+}
+
+int rnd_call_answer(const struct rnd_call *c, const void *data, size_t len)
+{
+	assert(len <= sizeof(c->reply->data));
+	memcpy(c->reply->data, data, len);
+	c->reply->len = len;
+	return 0;
+}
+
+static int cmd_create_id(const struct rnd_call *c)
+{
+	struct rdma_ucm_create_id cmd;
+	struct rdma_ucm_create_id_resp resp = { 0 };
+	struct rnd_id *id;
+	uint8_t qp_type;
+
+	rnd_call_take(c, &cmd, sizeof(cmd));
+	if (cmd.ps == RDMA_PS_TCP)
+		qp_type = IBV_QPT_RC;
+	else if (cmd.ps == RDMA_PS_UDP || cmd.ps == RDMA_PS_IPOIB)
+		qp_type = IBV_QPT_UD;
+	else if (cmd.ps == RDMA_PS_IB)
+		qp_type = cmd.qp_type;
+	else
+		return -EINVAL;
+	id = rnd_id_new(c->ch, (enum rn_cm_port_space)cmd.ps, qp_type);
+	if (!id)
+		return -ENOMEM;
+	id->uid = cmd.uid;
+	resp.id = id->number;
+	return rnd_call_answer(c, &resp, sizeof(resp));
+}
+
+static int cmd_destroy_id(const struct rnd_call *c)
+{
+	struct rdma_ucm_destroy_id cmd;
+	struct rdma_ucm_destroy_id_resp resp;
+	struct rnd_id *id;
+	int rc;
+
+	rnd_call_take(c, &cmd, sizeof(cmd));
+	rc = rnd_id_find(c->ch, cmd.id, &id);
+	if (rc)
+		return rc;
+	resp.events_reported = id->events_reported;
+	rnd_id_destroy(id, c->now);
+	return rnd_call_answer(c, &resp, sizeof(resp));
+}
+
+static int cmd_migrate_id(const struct rnd_call *c)
+{
+	struct rdma_ucm_migrate_id cmd;
+	struct rdma_ucm_migrate_resp resp;
+	struct rnd_id *id;
+	int rc;
+
+	rnd_call_take(c, &cmd, sizeof(cmd));
+	if (!c->rq->from)
+		return -ENOENT;
+	rc = rnd_id_find(c->rq->from, cmd.id, &id);
+	if (rc)
+		return rc;
+	if (id->ch != c->ch)
+		rnd_id_migrate(id, c->ch);
+	resp.events_reported = id->events_reported;
+	return rnd_call_answer(c, &resp, sizeof(resp));
+}
+
+static int cmd_get_event(const struct rnd_call *c)
+{
+	struct rn_list *first = rn_list_first(&c->ch->events);
+	struct rdma_ucm_event_resp resp;
+	struct rnd_event *ev;
+
+	if (!first)
+		return -EAGAIN;
+	ev = RN_CONTAINER_OF(first, struct rnd_event, link);
+	resp = ev->resp;
+	ev->id->events_reported++;
+	if (ev->mcast)
+		ev->mcast->events_reported++;
+	if (ev->new_id) {
+		ev->new_id->asked_for = NULL;
+		rn_cm_taken(ev->new_id->conn);
+	}
+	rnd_event_free(ev);
+	return rnd_call_answer(c, &resp, sizeof(resp));
+}
+
+/* ---- The table ---- */
+
+static const struct {
+	rnd_call_fn *call;
+	size_t out; /* room that the answer needs; else ENOSPC */
+} commands[] = {
+	[RDMA_USER_CM_CMD_CREATE_ID] = { cmd_create_id,
+					 sizeof(struct rdma_ucm_create_id_resp) },
+	[RDMA_USER_CM_CMD_DESTROY_ID] = { cmd_destroy_id,
+					  sizeof(struct rdma_ucm_destroy_id_resp) },
+	[RDMA_USER_CM_CMD_BIND_IP] = { rnd_cmd_bind_ip },
+	[RDMA_USER_CM_CMD_RESOLVE_IP] = { rnd_cmd_resolve_ip },
+	[RDMA_USER_CM_CMD_RESOLVE_ROUTE] = { rnd_cmd_resolve_route },
+	[RDMA_USER_CM_CMD_QUERY_ROUTE] = { rnd_cmd_query_route,
+					   offsetof(struct rdma_ucm_query_route_resp,
+						    ibdev_index) },
+	[RDMA_USER_CM_CMD_CONNECT] = { rnd_cmd_connect },
+	[RDMA_USER_CM_CMD_LISTEN] = { rnd_cmd_listen },
+	[RDMA_USER_CM_CMD_ACCEPT] = { rnd_cmd_accept },
+	[RDMA_USER_CM_CMD_REJECT] = { rnd_cmd_reject },
+	[RDMA_USER_CM_CMD_DISCONNECT] = { rnd_cmd_disconnect },
+	[RDMA_USER_CM_CMD_INIT_QP_ATTR] = { rnd_cmd_init_qp_attr,
+					    sizeof(struct ib_uverbs_qp_attr) },
+	[RDMA_USER_CM_CMD_GET_EVENT] = { cmd_get_event,
+					 offsetof(struct rdma_ucm_event_resp, reserved) },
+	[RDMA_USER_CM_CMD_GET_OPTION] = { NULL },
+	[RDMA_USER_CM_CMD_SET_OPTION] = { rnd_cmd_set_option },
+	[RDMA_USER_CM_CMD_NOTIFY] = { rnd_cmd_notify },
+	[RDMA_USER_CM_CMD_JOIN_IP_MCAST] = { rnd_cmd_join_ip_mcast,
+					     sizeof(struct rdma_ucm_create_id_resp) },
+	[RDMA_USER_CM_CMD_LEAVE_MCAST] = { rnd_cmd_leave_mcast,
+					   sizeof(struct rdma_ucm_destroy_id_resp) },
+	[RDMA_USER_CM_CMD_MIGRATE_ID] = { cmd_migrate_id,
+					  sizeof(struct rdma_ucm_migrate_resp) },
+	[RDMA_USER_CM_CMD_QUERY] = { rnd_cmd_query },
+	[RDMA_USER_CM_CMD_BIND] = { rnd_cmd_bind },
+	[RDMA_USER_CM_CMD_RESOLVE_ADDR] = { rnd_cmd_resolve_addr },
+	[RDMA_USER_CM_CMD_JOIN_MCAST] = { rnd_cmd_join_mcast,
+					  sizeof(struct rdma_ucm_create_id_resp) },
+};
+
+int rnd_ucma_command(struct rnd_ucma_channel *ch, rn_ns now,
+		     const struct rnd_ucma_request *rq, struct rnd_ucma_reply *reply)
+{
+	const struct rnd_call call = { .ch = ch, .now = now, .rq = rq, .reply = reply };
+	int rc;
+
+	reply->len = 0;
+	if (rq->cmd >= RN_ARRAY_SIZE(commands))
+		return -EINVAL;
+	if (!commands[rq->cmd].call)
+		return -ENOSYS;
+	if (rq->out_len < commands[rq->cmd].out)
+		return -ENOSPC;
+	rc = commands[rq->cmd].call(&call);
+	rnd_take_cm_events(ch->ucma, now);
+	return rc;
+}
