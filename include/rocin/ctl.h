@@ -17,7 +17,7 @@
 
 enum {
 	RN_CTL_MAGIC = 0x4e434f52, /* "ROCN" in memory on a little-endian machine */
-	RN_CTL_VERSION = 3,	   /* raised with any change of layout or meaning */
+	RN_CTL_VERSION = 4,	   /* raised with any change of layout or meaning */
 	RN_CTL_TEXT_LEN = 400,	   /* bytes of a sentence with its NUL */
 	RN_CTL_SLOT_MAX = 255,	   /* low 8 bits of a QPN; slot 0 is rocind's own */
 	RN_CTL_DROP_MAX = 16,	   /* room for reasons of drops */
@@ -34,6 +34,7 @@ enum rn_ctl_type {
 	RN_CTL_SHUTDOWN = 6,
 	RN_CTL_FAULTS_SET = 7, /* may carry one descriptor: the text of rules, sealed */
 	RN_CTL_FAULTS_GET = 8,
+	RN_CTL_CM_OPEN = 9,
 
 	/* answers */
 	RN_CTL_WELCOME = 64,
@@ -45,6 +46,7 @@ enum rn_ctl_type {
 	RN_CTL_STATUS_REPLY = 70,
 	RN_CTL_STOPPING = 71, /* sent when the sockets are closed; end of file follows */
 	RN_CTL_FAULTS_REPLY = 72, /* carries the text if has_text; to both requests */
+	RN_CTL_CM_OPENED = 73,	  /* carries one descriptor: cmdev.h */
 
 	/* events, from rocind */
 	RN_CTL_GID_CHANGE = 128, /* carries one socket if added */
@@ -97,6 +99,13 @@ struct rn_ctl_attached {
 	uint32_t qpn_counter; /* 1 .. 65535 */
 	uint32_t sock_count;
 	uint32_t reserved;
+};
+
+/* Open /dev/infiniband/rdma_cm. The connection is not needed any more after the answer.
+ */
+struct rn_ctl_cm_open {
+	struct rn_ctl_hdr hdr;
+	char netdevs[2048]; /* ROCIN_NETDEVS of the program, NUL-terminated */
 };
 
 struct rn_ctl_list {
@@ -183,6 +192,7 @@ union rn_ctl_msg {
 	struct rn_ctl_faults_set faults_set;
 	struct rn_ctl_faults_reply faults_reply;
 	struct rn_ctl_faults faults;
+	struct rn_ctl_cm_open cm_open;
 };
 
 /* Length that a message of this type must have, or 0 if there is no such type. Requests
@@ -197,6 +207,7 @@ static inline size_t rn_ctl_len(uint32_t type)
 		[RN_CTL_LIST] = sizeof(struct rn_ctl_list),
 		[RN_CTL_STATUS] = sizeof(struct rn_ctl_hdr),
 		[RN_CTL_SHUTDOWN] = sizeof(struct rn_ctl_hdr),
+		[RN_CTL_CM_OPEN] = sizeof(struct rn_ctl_cm_open),
 		[RN_CTL_WELCOME] = sizeof(struct rn_ctl_welcome),
 		[RN_CTL_REFUSED] = sizeof(struct rn_ctl_refused),
 		[RN_CTL_ATTACHED] = sizeof(struct rn_ctl_attached),
@@ -205,6 +216,7 @@ static inline size_t rn_ctl_len(uint32_t type)
 		[RN_CTL_LIST_END] = sizeof(struct rn_ctl_hdr),
 		[RN_CTL_STATUS_REPLY] = sizeof(struct rn_ctl_status_reply),
 		[RN_CTL_STOPPING] = sizeof(struct rn_ctl_hdr),
+		[RN_CTL_CM_OPENED] = sizeof(struct rn_ctl_hdr),
 		[RN_CTL_GID_CHANGE] = sizeof(struct rn_ctl_gid_change),
 		[RN_CTL_PORT] = sizeof(struct rn_ctl_port),
 		[RN_CTL_GOING_DOWN] = sizeof(struct rn_ctl_hdr),
@@ -238,6 +250,7 @@ static_assert(offsetof(struct rn_ctl_refused, text) == 24, "same in every versio
 static_assert(sizeof(struct rn_ctl_welcome) == 56, "no hidden padding");
 static_assert(sizeof(struct rn_ctl_attach) == 80 + 16 * RN_GID_MAX, "no hidden padding");
 static_assert(sizeof(struct rn_ctl_attached) == 32, "no hidden padding");
+static_assert(sizeof(struct rn_ctl_cm_open) == 2064, "no hidden padding");
 static_assert(sizeof(struct rn_ctl_list) == 24, "no hidden padding");
 static_assert(sizeof(struct rn_ctl_client) == 88 + 16 * RN_GID_MAX, "no hidden padding");
 static_assert(sizeof(struct rn_ctl_status_reply) == 80 + 8 * RN_CTL_DROP_MAX,

@@ -70,8 +70,8 @@ static uint32_t scope_of(const struct rn_gid *gid, uint32_t ifindex)
 	return rn_gid_is_link_local(gid) ? ifindex : 0;
 }
 
-static struct rnd_group *find_group(const struct rnd_groups *groups,
-				    const struct rn_gid *gid, uint32_t scope)
+struct rnd_group *rnd_group_find(const struct rnd_groups *groups,
+				 const struct rn_gid *gid, uint32_t scope)
 {
 	for (struct rnd_group *g = groups->first; g; g = g->next)
 		if (g->scope == scope && memcmp(&g->gid, gid, sizeof(*gid)) == 0)
@@ -88,28 +88,50 @@ static void add_group(struct rnd_groups *groups, struct rnd_group *group)
 		groups->on_open(groups->ctx, group);
 }
 
-/* The group of each address, opened where it was not. One deadline for all of them: the
- * client waits for a few seconds only.
- */
+/* An address, and how long to wait for its port. */
+struct wanted {
+	const struct rn_gid *gid;
+	uint32_t scope;
+	rn_ns deadline;
+};
+
+/* The group of an address, opened if there was none. */
+static int get_group(struct rnd_groups *groups, const struct wanted *w,
+		     struct rnd_group **out, char *err, size_t err_len)
+{
+	int rc;
+
+	*out = rnd_group_find(groups, w->gid, w->scope);
+	if (*out)
+		return 0;
+	rc = rnd_group_open(out, w->gid, w->scope, w->deadline, err, err_len);
+	if (rc == 0)
+		add_group(groups, *out);
+	return rc;
+}
+
+int rnd_group_hold(struct rnd_groups *groups, const struct rn_gid *gid, uint32_t scope,
+		   char *err, size_t err_len)
+{
+	const struct wanted w = { gid, scope, rnd_now() + RN_MSEC(BIND_WAIT_MS) };
+	struct rnd_group *group;
+
+	return get_group(groups, &w, &group, err, err_len);
+}
+
+/* One deadline for all of them: the client waits for a few seconds only. */
 static int get_groups(struct rnd_groups *groups, struct rnd_attachment *a, char *err,
 		      size_t err_len)
 {
-	rn_ns deadline = rnd_now() + RN_MSEC(BIND_WAIT_MS);
+	struct wanted w = { .deadline = rnd_now() + RN_MSEC(BIND_WAIT_MS) };
+	int rc = 0;
 
-	for (uint32_t i = 0; i < a->gid_count; i++) {
-		uint32_t scope = scope_of(&a->gid[i], a->ifindex);
-		int rc;
-
-		a->group[i] = find_group(groups, &a->gid[i], scope);
-		if (a->group[i])
-			continue;
-		rc = rnd_group_open(&a->group[i], &a->gid[i], scope, deadline, err,
-				    err_len);
-		if (rc)
-			return rc;
-		add_group(groups, a->group[i]);
+	for (uint32_t i = 0; i < a->gid_count && rc == 0; i++) {
+		w.gid = &a->gid[i];
+		w.scope = scope_of(w.gid, a->ifindex);
+		rc = get_group(groups, &w, &a->group[i], err, err_len);
 	}
-	return 0;
+	return rc;
 }
 
 /* Return: the smallest slot that is free in every group of @a, or 0. */
@@ -226,7 +248,7 @@ int rnd_attach_gid(struct rnd_groups *groups, struct rnd_attachment *a, unsigned
 		   const struct rn_gid *gid)
 {
 	uint32_t scope = scope_of(gid, a->ifindex);
-	struct rnd_group *group = find_group(groups, gid, scope);
+	struct rnd_group *group = rnd_group_find(groups, gid, scope);
 	int rc = 0;
 
 	assert(idx <= a->gid_count && idx < RN_GID_MAX && !a->group[idx]);

@@ -41,6 +41,14 @@ void rnd_groups_init(struct rnd_groups *groups);
 void rnd_groups_fini(struct rnd_groups *groups);
 unsigned rnd_groups_count(const struct rnd_groups *groups);
 
+/* The group of an address, or NULL. @scope: interface of a link-local address, else 0 */
+struct rnd_group *rnd_group_find(const struct rnd_groups *groups,
+				 const struct rn_gid *gid, uint32_t scope);
+
+/* Have a group for the address from now on. Return: 0, or as rnd_group_open(). */
+int rnd_group_hold(struct rnd_groups *groups, const struct rn_gid *gid, uint32_t scope,
+		   char *err, size_t err_len);
+
 /**
  * rnd_attach() - Fill an attachment as a request asks
  * @a:		Attachment with slot 0 and stats_fd -1; unchanged on failure

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "cm.h"
 #include "ctl_socket.h"
 #include "faults.h"
 #include "log.h"
@@ -168,6 +169,24 @@ static enum outcome on_status(struct rnd_client *client, struct rn_ctl_packet *p
 	return answer(client, &msg, NULL, 0);
 }
 
+static enum outcome on_cm_open(struct rnd_client *client, struct rn_ctl_packet *pkt)
+{
+	const char *netdevs = pkt->msg.cm_open.netdevs;
+	const struct rn_ctl_hdr msg = rn_ctl_hdr(RN_CTL_CM_OPENED);
+	char why[RN_CTL_TEXT_LEN];
+	enum outcome outcome;
+	int fd, rc;
+
+	if (!memchr(netdevs, '\0', sizeof(pkt->msg.cm_open.netdevs)))
+		return refuse(client, EINVAL, "a list of devices has no end");
+	rc = rnd_cm_open(client->server->cm, netdevs, &fd, why, sizeof(why));
+	if (rc)
+		return refuse(client, -rc, why);
+	outcome = answer(client, &msg, &fd, 1);
+	close(fd);
+	return outcome;
+}
+
 /* The answer is sent at the very end, by rnd_server_run(). */
 static enum outcome on_shutdown(struct rnd_client *client, struct rn_ctl_packet *pkt)
 {
@@ -202,6 +221,7 @@ static enum outcome (*const on_request[])(struct rnd_client *, struct rn_ctl_pac
 	[RN_CTL_DETACH] = on_detach,	     [RN_CTL_LIST] = on_list,
 	[RN_CTL_STATUS] = on_status,	     [RN_CTL_SHUTDOWN] = on_shutdown,
 	[RN_CTL_FAULTS_SET] = on_faults_set, [RN_CTL_FAULTS_GET] = on_faults_get,
+	[RN_CTL_CM_OPEN] = on_cm_open,
 };
 
 static enum outcome refuse_version(struct rnd_client *client,

@@ -15,6 +15,7 @@
 #include <netinet/in.h>
 
 #include "rocin/ctl.h"
+#include "rocin/flow.h"
 
 enum {
 	RND_SLOT_COUNT = RN_CTL_SLOT_MAX + 1
@@ -55,6 +56,25 @@ int rnd_group_open(struct rnd_group **out, const struct rn_gid *gid, uint32_t sc
  * Return: 0, or what a socket call failed with; the group is usable either way.
  */
 int rnd_group_reach(struct rnd_group *group, unsigned slot);
+
+/**
+ * rnd_group_send() - Send a packet from slot 0
+ * @flow:	@src is the group's address
+ * @pkt:	First byte of the BTH
+ *
+ * Never waits. Return: true, or false with errno.
+ */
+bool rnd_group_send(const struct rnd_group *group, const struct rn_flow *flow,
+		    const uint8_t *pkt, size_t len);
+
+/**
+ * rnd_group_receive() - Take a packet from slot 0
+ * @flow:	Out
+ *
+ * Never waits. Return: its length, which may be more than @room bytes; or -1 with errno.
+ */
+ssize_t rnd_group_receive(const struct rnd_group *group, struct rn_flow *flow,
+			  uint8_t *pkt, size_t room);
 
 /* Throw away what waits in the socket of a slot. */
 void rnd_group_drain(const struct rnd_group *group, unsigned slot);

@@ -16,9 +16,11 @@
 
 #include "client.h"
 #include "clock.h"
+#include "cm.h"
 #include "ctl_socket.h"
 #include "faults.h"
 #include "log.h"
+#include "rocin/gsi.h"
 #include "runtime_dir.h"
 #include "sentence.h"
 #include "steer.h"
@@ -62,25 +64,35 @@ static int open_source(struct rnd_server *server, struct rnd_source *source, int
 
 /* ---- Slot 0 ---- */
 
-/* What belongs to no process arrives here, is counted and dropped. */
+/* What belongs to no process arrives here: packets to QP1 are the connection manager's,
+ * the rest is counted and dropped.
+ */
 struct rnd_slot0 {
 	struct rnd_slot0 *next;
 	struct rnd_server *server;
+	const struct rnd_group *group;
 	struct rnd_source source;
 };
 
 static void on_stray_packets(void *ctx)
 {
-	struct rnd_slot0 *slot0 = ctx;
-	uint8_t start[RND_BTH_LEN];
+	const struct rnd_slot0 *slot0 = ctx;
+	struct rnd_server *server = slot0->server;
+	/* Longer ones are nobody's, so their length alone matters. */
+	uint8_t pkt[RN_GSI_PACKET_LEN];
 
 	for (unsigned i = 0; i < SLOT0_PACKETS_MAX; i++) {
-		ssize_t len = recv(slot0->source.fd, start, sizeof(start),
-				   MSG_DONTWAIT | MSG_TRUNC);
+		struct rn_flow flow;
+		ssize_t len = rnd_group_receive(slot0->group, &flow, pkt, sizeof(pkt));
+		enum rn_rocind_drop reason;
 
 		if (len < 0)
 			return;
-		slot0->server->drops[rnd_steer_reason(start, (size_t)len)]++;
+		reason = rnd_steer_reason(pkt, (size_t)len);
+		if (reason == RN_ROCIND_DROP_QP1 && len == sizeof(pkt) &&
+		    rnd_cm_packet(server->cm, &flow, pkt, sizeof(pkt)))
+			continue;
+		server->drops[reason]++;
 	}
 }
 
@@ -96,6 +108,7 @@ static void on_group_open(void *ctx, struct rnd_group *group)
 	if (!slot0)
 		return; /* only the counters suffer: the socket's buffer fills up */
 	slot0->server = server;
+	slot0->group = group;
 	slot0->source = (struct rnd_source){ .fd = group->sock[0],
 					     .ctx = slot0,
 					     .on_ready = on_stray_packets };
@@ -279,7 +292,9 @@ int rnd_server_open(struct rnd_server *server, uint32_t idle_ms, char *err,
 	server->groups.ctx = server;
 	server->groups.on_open = on_group_open;
 	rn_runtime_name(server->sock_name, sizeof(server->sock_name), "rocind", ".sock");
-	rc = rn_runtime_dir(server->dir, sizeof(server->dir), err, err_len);
+	server->cm = rnd_cm_new(server);
+	rc = server->cm ? rn_runtime_dir(server->dir, sizeof(server->dir), err, err_len)
+			: rn_fail(err, err_len, -ENOMEM, "out of memory");
 	if (rc == 0)
 		rc = take_lock(server, err, err_len);
 	if (rc)
@@ -301,7 +316,7 @@ err_close:
 
 static bool is_busy(const struct rnd_server *server)
 {
-	if (rnd_faults_are_set(server))
+	if (rnd_faults_are_set(server) || rnd_cm_channel_count(server->cm))
 		return true;
 	for (const struct rnd_client *c = server->clients; c; c = c->next)
 		if (c->is_greeted)
@@ -332,6 +347,8 @@ static void say_goodbye(struct rnd_server *server)
 
 	with_address(server, remove_socket, -1);
 	rnd_source_close(&server->listener);
+	rnd_cm_free(server->cm);
+	server->cm = NULL;
 	close_groups(server);
 	for (struct rnd_client *c = server->clients; c; c = c->next)
 		rn_ctl_send(c->sock.fd, c == server->stop_asked_by ? &stopping : &down,
@@ -359,6 +376,7 @@ void rnd_server_run(struct rnd_server *server)
 
 void rnd_server_close(struct rnd_server *server)
 {
+	rnd_cm_free(server->cm);
 	close_groups(server);
 	while (server->clients)
 		rnd_client_close(server->clients);

@@ -20,6 +20,7 @@ struct rnd_source {
 struct rnd_client; /* client.h */
 struct rnd_slot0;
 struct rnd_faults;
+struct rnd_cm; /* cm.h */
 
 struct rnd_server {
 	int epoll_fd;
@@ -31,6 +32,7 @@ struct rnd_server {
 	struct rnd_source signals;
 	struct rnd_source netlink;
 	struct rnd_groups groups;
+	struct rnd_cm *cm;	    /* connections of programs */
 	struct rnd_slot0 *slot0;    /* list; one for each group */
 	struct rnd_client *clients; /* list, oldest first */
 	uint64_t last_client_id;

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* cmdev.h - what goes over a descriptor that stands for /dev/infiniband/rdma_cm.
+ *
+ * The descriptor is one end of a SOCK_SEQPACKET pair; rocind has the other. rocind sends
+ * one byte for each event that it queues, so the descriptor is readable when there is an
+ * event, blocks or not as the program has set it, and may be inherited, duplicated and
+ * closed in any way. Who takes an event reads one byte, and then asks for it; the bytes
+ * are all alike.
+ *
+ * A command goes as one message: struct rn_cmdev_call, @in_len bytes of what the program
+ * wrote behind its header, @option_len bytes of what that points at. With it comes a
+ * descriptor to which rocind sends the one answer: struct rn_cmdev_answer and @len bytes.
+ * So threads that share the descriptor need no lock, and an answer wakes nobody else.
+ *
+ * Both ends are of one machine and one user: host byte order. rocind trusts nothing of
+ * it.
+ */
+#ifndef RN_CMDEV_H
+#define RN_CMDEV_H
+
+#include "rocin/types.h"
+
+enum {
+	RN_CMDEV_IN_MAX = 512,	   /* longest command of the ABI: 304 */
+	RN_CMDEV_OPTION_MAX = 512, /* longest value of SET_OPTION */
+	RN_CMDEV_OUT_MAX = 512,	   /* longest answer: 440 */
+	/* Events that are announced at a time; the others follow as those are taken. The
+	 * buffer of a socket holds some 270 messages.
+	 */
+	RN_CMDEV_MARKS_MAX = 128,
+};
+
+struct rn_cmdev_call {
+	uint32_t cmd; /* enum in <rdma/rdma_user_cm.h> */
+	uint32_t in_len;
+	uint32_t out_len; /* room that the program has for the answer */
+	uint32_t option_len;
+	/* Of MIGRATE_ID: the number in the name of the descriptor that it names, or 0. */
+	uint64_t from;
+};
+
+struct rn_cmdev_answer {
+	int32_t rc; /* 0 or -errno */
+	uint32_t len;
+	/* Events that went without being taken (their id was destroyed or has moved):
+	 * as many bytes are to be read from @stale if there are, without waiting.
+	 */
+	uint32_t stale;
+	uint32_t reserved;
+};
+
+/* The name of the program's end, by which it is recognised (getsockname()): an abstract
+ * address of this prefix and a number of 16 hexadecimal digits.
+ */
+#define RN_CMDEV_NAME "rocin-rdma_cm-"
+
+enum {
+	RN_CMDEV_NAME_LEN = sizeof(RN_CMDEV_NAME) - 1 + 16
+};
+
+#endif /* RN_CMDEV_H */

@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* cm.c - see cm.h. */
+#include "cm.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "cm_channel.h"
+#include "log.h"
+#include "rocin/gsi.h"
+#include "route.h"
+#include "sentence.h"
+
+enum {
+	CONN_MAX = 65536,
+	PORT_PRIVILEGED_END = 1024,
+};
+
+/* ---- Packets ---- */
+
+static void send_mad(struct rnd_cm *cm, struct rn_flow *flow, uint32_t dest_qpn,
+		     const uint8_t *mad)
+{
+	uint32_t scope = rn_gid_is_link_local(&flow->src) ? flow->ifindex : 0;
+	const struct rnd_group *group =
+		rnd_group_find(&cm->server->groups, &flow->src, scope);
+	uint8_t pkt[RN_GSI_PACKET_LEN];
+
+	/* The interface has lost the address: as if the packet were lost. */
+	if (!group)
+		return;
+	flow->sport = RN_ROCE_PORT;
+	rn_gsi_emit(&cm->gsi, flow, dest_qpn, mad, pkt);
+	if (!rnd_group_send(group, flow, pkt, sizeof(pkt)))
+		rn_log(RN_LOG_DEBUG, "a management datagram is not sent: %m");
+}
+
+static void set_timer(struct rnd_cm *cm)
+{
+	rn_ns at = rnd_ucma_deadline(cm->ucma);
+	struct itimerspec when = { 0 };
+
+	if (at == cm->timer_at)
+		return;
+	cm->timer_at = at;
+	if (at != RN_NEVER) {
+		/* 0 would stop it. */
+		when.it_value.tv_sec = at / RN_MSEC(1000);
+		when.it_value.tv_nsec = at % RN_MSEC(1000) + (at == 0);
+	}
+	timerfd_settime(cm->timer.fd, TFD_TIMER_ABSTIME, &when, NULL);
+}
+
+void rnd_cm_flush(struct rnd_cm *cm)
+{
+	struct rn_cm_tx tx;
+
+	while (rnd_ucma_transmit(cm->ucma, &tx))
+		send_mad(cm, &tx.flow, tx.dest_qpn, tx.mad);
+	if (cm->timer.fd >= 0)
+		set_timer(cm);
+}
+
+static void on_timer(void *ctx)
+{
+	struct rnd_cm *cm = ctx;
+	uint64_t expirations;
+
+	if (read(cm->timer.fd, &expirations, sizeof(expirations)) < 0)
+		return;
+	cm->timer_at = RN_NEVER;
+	rnd_ucma_expire(cm->ucma, rnd_now());
+	rnd_cm_flush(cm);
+}
+
+/* ---- What ucma asks for ---- */
+
+static int hold(void *ctx, const struct rn_gid *gid, uint32_t scope)
+{
+	struct rnd_cm *cm = ctx;
+	char why[RN_CTL_TEXT_LEN];
+	int rc = rnd_group_hold(&cm->server->groups, gid, scope, why, sizeof(why));
+
+	if (rc)
+		rn_log(RN_LOG_WARN, "%s", why);
+	return rc;
+}
+
+static int route(void *ctx, const struct rn_gid *dst, uint32_t scope,
+		 const struct rn_gid *src, struct rnd_ucma_route *out)
+{
+	(void)ctx;
+	return rnd_route(dst, scope, src, out);
+}
+
+static bool is_local(void *ctx, const struct rn_gid *gid)
+{
+	(void)ctx;
+	return rnd_route_is_local(gid);
+}
+
+static void ready(void *ctx, void *user)
+{
+	(void)ctx;
+	rnd_cm_channel_ready(user);
+}
+
+static const struct rnd_ucma_ops ops = {
+	.hold = hold,
+	.route = route,
+	.is_local = is_local,
+	.ready = ready,
+};
+
+/* ---- Coming and going ---- */
+
+/* A number or two from a file of the kernel; what is not there stays. */
+static void read_setting(const char *path, unsigned *a, unsigned *b)
+{
+	FILE *f = fopen(path, "re");
+	char line[64];
+	char *end;
+
+	if (!f)
+		return;
+	if (fgets(line, sizeof(line), f)) {
+		*a = (unsigned)strtoul(line, &end, 10);
+		if (b && *end)
+			*b = (unsigned)strtoul(end, NULL, 10);
+	}
+	fclose(f);
+}
+
+static struct rnd_ucma *new_ucma(struct rnd_cm *cm)
+{
+	unsigned first = 32768, last = 60999, v6only = 0;
+	unsigned free = PORT_PRIVILEGED_END;
+	uint64_t seed = (uint64_t)rnd_now();
+
+	read_setting("/proc/sys/net/ipv4/ip_local_port_range", &first, &last);
+	read_setting("/proc/sys/net/ipv4/ip_unprivileged_port_start", &free, NULL);
+	read_setting("/proc/sys/net/ipv6/bindv6only", &v6only, NULL);
+	if (getrandom(&seed, sizeof(seed), GRND_NONBLOCK) < 0)
+		rn_log(RN_LOG_DEBUG, "getrandom: %m");
+	return rnd_ucma_new(&(struct rnd_ucma_cfg){
+		.ops = &ops,
+		.ctx = cm,
+		.seed = seed,
+		.conn_max = CONN_MAX,
+		.port_first = (uint16_t)first,
+		.port_last = (uint16_t)last,
+		.port_free = geteuid() ? (uint16_t)free : 0,
+		.v6only = v6only != 0,
+	});
+}
+
+/* The large table is made when the first program opens the device. */
+static int start(struct rnd_cm *cm)
+{
+	int rc;
+
+	if (cm->ucma)
+		return 0;
+	cm->ucma = new_ucma(cm);
+	if (!cm->ucma)
+		return -ENOMEM;
+	cm->timer = (struct rnd_source){
+		.fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK),
+		.ctx = cm,
+		.on_ready = on_timer,
+	};
+	rc = cm->timer.fd < 0 ? -errno : rnd_server_watch(cm->server, &cm->timer);
+	if (rc) {
+		rnd_source_close(&cm->timer);
+		rnd_ucma_free(cm->ucma);
+		cm->ucma = NULL;
+	}
+	return rc;
+}
+
+bool rnd_cm_packet(struct rnd_cm *cm, const struct rn_flow *flow, const uint8_t *pkt,
+		   size_t len)
+{
+	struct rn_gsi_mad mad;
+	struct rn_flow back = {
+		.src = flow->dst,
+		.dst = flow->src,
+		.ifindex = flow->ifindex,
+		.tclass = flow->tclass & 0xfc,
+		.hop_limit = 64,
+	};
+	struct rn_cm_rx rx = { .flow = flow };
+
+	switch (rn_gsi_receive(&cm->gsi, flow, pkt, len, &mad)) {
+	case RN_GSI_CM:
+		/* Who asks is refused, even if no program has opened the device yet. */
+		if (start(cm))
+			return false;
+		rx.src_qpn = mad.src_qpn;
+		rx.mad = mad.mad;
+		rnd_ucma_packet(cm->ucma, rnd_now(), &rx);
+		rnd_cm_flush(cm);
+		return true;
+	case RN_GSI_REPLY:
+		send_mad(cm, &back, mad.src_qpn, mad.reply);
+		return true;
+	case RN_GSI_DROP_PACKET:
+	case RN_GSI_DROP_ICRC:
+	case RN_GSI_DROP_MAD:
+	case RN_GSI_VERDICT_COUNT:
+		break;
+	}
+	return false;
+}
+
+struct rnd_cm *rnd_cm_new(struct rnd_server *server)
+{
+	struct rnd_cm *cm = calloc(1, sizeof(*cm));
+
+	if (!cm)
+		return NULL;
+	cm->server = server;
+	cm->timer.fd = -1;
+	cm->timer_at = RN_NEVER;
+	cm->gsi.resp_timeout = RN_CM_RESP_TIMEOUT;
+	return cm;
+}
+
+void rnd_cm_free(struct rnd_cm *cm)
+{
+	if (!cm)
+		return;
+	while (cm->channels)
+		rnd_cm_channel_close(cm->channels);
+	rnd_source_close(&cm->timer);
+	rnd_ucma_free(cm->ucma);
+	free(cm);
+}
+
+int rnd_cm_open(struct rnd_cm *cm, const char *netdevs, int *fd, char *err,
+		size_t err_len)
+{
+	struct rn_netdev devs[RN_NETDEV_MAX];
+	int count = rn_netdev_discover(netdevs, devs, RN_NETDEV_MAX, err, err_len);
+	int rc;
+
+	if (count < 0)
+		return count;
+	rc = start(cm);
+	if (rc == 0)
+		rc = rnd_cm_channel_open(cm, devs, (unsigned)count, fd);
+	if (rc)
+		return rn_fail(err, err_len, rc,
+			       "the connection manager cannot be opened: %m");
+	return 0;
+}
+
+unsigned rnd_cm_channel_count(const struct rnd_cm *cm)
+{
+	unsigned count = 0;
+
+	for (const struct rnd_cm_channel *ch = cm->channels; ch; ch = ch->next)
+		count++;
+	return count;
+}

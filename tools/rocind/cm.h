@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* cm.h - the connection manager of all programs: ucma.h with sockets and a timer.
+ *
+ * Packets to QP1 arrive in slot 0 of the groups (group.h) and leave by its socket.
+ * Programs reach it over channels (cmdev.h).
+ */
+#ifndef RND_CM_H
+#define RND_CM_H
+
+#include "server.h"
+
+struct rnd_cm;
+
+/* Return: NULL if out of memory. Nothing else is needed until a channel opens. */
+struct rnd_cm *rnd_cm_new(struct rnd_server *server);
+/* Closes all channels; says goodbye to peers as far as groups are still open. */
+void rnd_cm_free(struct rnd_cm *cm);
+
+/**
+ * rnd_cm_open() - Make a channel for a program
+ * @netdevs:	Its devices, as ROCIN_NETDEVS names them
+ * @fd:		Out: the program's end
+ *
+ * Return: 0, or -errno with a sentence.
+ */
+int rnd_cm_open(struct rnd_cm *cm, const char *netdevs, int *fd, char *err,
+		size_t err_len);
+
+/* Channels that are open: rocind stays as long as there is one. */
+unsigned rnd_cm_channel_count(const struct rnd_cm *cm);
+
+/* A packet to QPN 1 came. @pkt: from the BTH on. Return: false if it is to be dropped. */
+bool rnd_cm_packet(struct rnd_cm *cm, const struct rn_flow *flow, const uint8_t *pkt,
+		   size_t len);
+
+#endif /* RND_CM_H */

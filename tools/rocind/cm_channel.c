@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* cm_channel.c - see cm_channel.h and rocin/cmdev.h. */
+#include "cm_channel.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <rdma/rdma_user_cm.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "log.h"
+#include "rocin/cmdev.h"
+
+/* ---- Marks: a byte for each event ---- */
+
+static void announce(struct rnd_cm_channel *ch)
+{
+	uint32_t events = rnd_ucma_event_count(ch->ucma);
+
+	while (ch->marks < events && ch->marks < RN_CMDEV_MARKS_MAX) {
+		/* A full buffer: what is in it wakes the program, which then asks. */
+		if (send(ch->sock.fd, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+			return;
+		ch->marks++;
+	}
+}
+
+void rnd_cm_channel_ready(struct rnd_cm_channel *ch)
+{
+	announce(ch);
+}
+
+/* Marks of events that are gone; the program takes them back. */
+static uint32_t take_back(struct rnd_cm_channel *ch)
+{
+	uint32_t events = rnd_ucma_event_count(ch->ucma);
+	uint32_t stale = ch->marks > events ? ch->marks - events : 0;
+
+	ch->marks -= stale;
+	return stale;
+}
+
+/* ---- Commands ---- */
+
+/* A message of a program, as it came. */
+struct message {
+	struct rn_cmdev_call call;
+	uint8_t data[RN_CMDEV_IN_MAX + RN_CMDEV_OPTION_MAX];
+	size_t len; /* of data */
+	int fd;	    /* for the answer, or -1 */
+};
+
+static void take_fd(struct message *m, struct msghdr *hdr)
+{
+	struct cmsghdr *c = CMSG_FIRSTHDR(hdr);
+
+	m->fd = -1;
+	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS &&
+	    c->cmsg_len == CMSG_LEN(sizeof(m->fd)))
+		memcpy(&m->fd, CMSG_DATA(c), sizeof(m->fd));
+}
+
+/* Return: 1, 0 (end of file), or -errno. */
+static int receive(int sock, struct message *m)
+{
+	/* Room for one descriptor: the kernel closes what is beyond. */
+	union {
+		char buf[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr align;
+	} control;
+	struct iovec iov[] = { { &m->call, sizeof(m->call) },
+			       { m->data, sizeof(m->data) } };
+	struct msghdr hdr = { .msg_iov = iov,
+			      .msg_iovlen = 2,
+			      .msg_control = &control,
+			      .msg_controllen = sizeof(control.buf) };
+	ssize_t len = recvmsg(sock, &hdr, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+
+	if (len < 0)
+		return -errno;
+	take_fd(m, &hdr);
+	if (len == 0 && m->fd < 0)
+		return 0;
+	if ((size_t)len < sizeof(m->call) || hdr.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) {
+		if (m->fd >= 0)
+			close(m->fd);
+		return -EBADMSG;
+	}
+	m->len = (size_t)len - sizeof(m->call);
+	return 1;
+}
+
+static struct rnd_ucma_channel *find_other(const struct rnd_cm *cm, uint64_t number)
+{
+	for (struct rnd_cm_channel *ch = cm->channels; ch; ch = ch->next)
+		if (ch->number == number)
+			return ch->ucma;
+	return NULL;
+}
+
+static int obey(struct rnd_cm_channel *ch, const struct message *m,
+		struct rnd_ucma_reply *reply)
+{
+	const struct rn_cmdev_call *call = &m->call;
+	const struct rnd_ucma_request rq = {
+		.cmd = call->cmd,
+		.in = m->data,
+		.in_len = call->in_len,
+		.out_len = call->out_len,
+		.option = m->data + call->in_len,
+		.option_len = call->option_len,
+		.from = find_other(ch->cm, call->from),
+	};
+
+	reply->len = 0;
+	if (call->in_len > m->len || call->option_len != m->len - call->in_len ||
+	    call->in_len > RN_CMDEV_IN_MAX)
+		return -EINVAL;
+	/* It has read the mark. */
+	if (call->cmd == RDMA_USER_CM_CMD_GET_EVENT && ch->marks)
+		ch->marks--;
+	return rnd_ucma_command(ch->ucma, rnd_now(), &rq, reply);
+}
+
+static void answer(struct rnd_cm_channel *ch, const struct message *m)
+{
+	struct rnd_ucma_reply reply;
+	struct rn_cmdev_answer head = { .rc = obey(ch, m, &reply) };
+	struct iovec iov[] = { { &head, sizeof(head) }, { reply.data, 0 } };
+	const struct msghdr hdr = { .msg_iov = iov, .msg_iovlen = 2 };
+
+	head.stale = take_back(ch);
+	head.len = (uint32_t)reply.len;
+	iov[1].iov_len = reply.len;
+	if (sendmsg(m->fd, &hdr, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+		rn_log(RN_LOG_DEBUG, "an answer is not taken: %m");
+	announce(ch);
+}
+
+static void on_readable(void *ctx)
+{
+	struct rnd_cm_channel *ch = ctx;
+	struct rnd_cm *cm = ch->cm;
+	struct message m;
+	int rc = receive(ch->sock.fd, &m);
+
+	if (rc == -EAGAIN || rc == -EINTR)
+		return;
+	if (rc > 0 && m.fd >= 0) {
+		answer(ch, &m);
+		close(m.fd);
+	} else if (rc <= 0 && rc != -EBADMSG) {
+		rnd_cm_channel_close(ch);
+	}
+	rnd_cm_flush(cm);
+}
+
+/* ---- Coming and going ---- */
+
+/* Return: 0, or -errno: nobody else has a name with this number but an earlier rocind. */
+static int name_end(int fd, uint64_t number)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	char *name = addr.sun_path + 1;
+
+	snprintf(name, sizeof(addr.sun_path) - 1, "%s%016" PRIx64, RN_CMDEV_NAME, number);
+	return bind(fd, (struct sockaddr *)&addr,
+		    (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 +
+				RN_CMDEV_NAME_LEN)) < 0
+		       ? -errno
+		       : 0;
+}
+
+static int open_ends(struct rnd_cm_channel *ch, int *fd)
+{
+	int pair[2], rc;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return -errno;
+	ch->number = ++ch->cm->last_number | (uint64_t)(uint32_t)getpid() << 32;
+	rc = name_end(pair[1], ch->number);
+	if (rc) {
+		close(pair[0]);
+		close(pair[1]);
+		return rc;
+	}
+	ch->sock =
+		(struct rnd_source){ .fd = pair[0], .ctx = ch, .on_ready = on_readable };
+	*fd = pair[1];
+	return 0;
+}
+
+int rnd_cm_channel_open(struct rnd_cm *cm, const struct rn_netdev *devs, unsigned count,
+			int *fd)
+{
+	struct rnd_cm_channel *ch = calloc(1, sizeof(*ch));
+	int rc;
+
+	if (!ch)
+		return -ENOMEM;
+	ch->cm = cm;
+	rc = open_ends(ch, fd);
+	if (rc)
+		goto err_free;
+	ch->ucma = rnd_ucma_open(cm->ucma, devs, count, ch);
+	rc = ch->ucma ? rnd_server_watch(cm->server, &ch->sock) : -ENOMEM;
+	if (rc)
+		goto err_close;
+	ch->next = cm->channels;
+	cm->channels = ch;
+	return 0;
+
+err_close:
+	if (ch->ucma)
+		rnd_ucma_close(ch->ucma, rnd_now());
+	rnd_source_close(&ch->sock);
+	close(*fd);
+err_free:
+	free(ch);
+	return rc;
+}
+
+void rnd_cm_channel_close(struct rnd_cm_channel *ch)
+{
+	struct rnd_cm *cm = ch->cm;
+	struct rnd_cm_channel **at = &cm->channels;
+
+	while (*at != ch)
+		at = &(*at)->next;
+	*at = ch->next;
+	rnd_ucma_close(ch->ucma, rnd_now());
+	rnd_source_close(&ch->sock);
+	free(ch);
+	cm->server->idle_from = rnd_now();
+	rnd_cm_flush(cm);
+}
