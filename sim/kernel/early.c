@@ -76,3 +76,8 @@ int rnk_early_socket(int domain, int type, int protocol)
 {
 	return (int)syscall(SYS_socket, domain, type, protocol);
 }
+
+ssize_t rnk_early_write(int fd, const void *buf, size_t len)
+{
+	return syscall(SYS_write, fd, buf, len);
+}

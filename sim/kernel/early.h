@@ -12,5 +12,6 @@ int rnk_early_access(const char *path, int mode);
 ssize_t rnk_early_readlink(const char *path, char *buf, size_t len);
 int rnk_early_ioctl(int fd, unsigned long request, ...);
 int rnk_early_socket(int domain, int type, int protocol);
+ssize_t rnk_early_write(int fd, const void *buf, size_t len);
 
 #endif /* RNK_EARLY_H */

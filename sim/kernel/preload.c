@@ -7,9 +7,8 @@
  * no state, take no lock, allocate nothing but stack, and leave errno to the next
  * function. So fork(), vfork(), exec(), signal handlers and threads need no care here.
  *
- * Functions with which libc walks directories or names paths on its own are in walk.c.
- * A hook for a character device with state (rdma_cm: write(), and dup() and fstat() to
- * follow its descriptors) belongs into a file of its own, called from here.
+ * Functions with which libc walks directories or names paths on its own are in walk.c;
+ * what is done to a descriptor of rdma_cm, in rdma_cm.c.
  */
 #undef _FORTIFY_SOURCE	 /* its inline open() would be in the way of ours */
 #undef _FILE_OFFSET_BITS /* would rename open() to open64() */
@@ -30,6 +29,7 @@
 #include <unistd.h>
 
 #include "next.h"
+#include "rdma_cm.h"
 #include "redirect.h"
 #include "uverbs.h"
 
@@ -56,68 +56,83 @@ __attribute__((constructor(101))) static void start(void)
 
 /* open */
 
+/* /dev/infiniband/rdma_cm is no file: the tree only says that it is there. */
+#define OPEN_RDMA_CM(path, mapped, flags)                           \
+	do {                                                        \
+		if ((mapped) != (path) && rnk_cm_is_node((mapped))) \
+			return rnk_cm_open((flags));                \
+	} while (0)
+
 /* libc's parameter names are reserved.
  * NOLINTBEGIN(readability-inconsistent-declaration-parameter-name)
  */
 
 RNK_EXPORT int open(const char *path, int flags, ...)
 {
+	const char *mapped = REDIRECT(path);
 	mode_t mode = 0;
 
 	TAKE_MODE(mode, flags);
-	path = REDIRECT(path);
-	return NEXT(open)(path, flags, mode);
+	OPEN_RDMA_CM(path, mapped, flags);
+	return NEXT(open)(mapped, flags, mode);
 }
 
 RNK_EXPORT int open64(const char *path, int flags, ...)
 {
+	const char *mapped = REDIRECT(path);
 	mode_t mode = 0;
 
 	TAKE_MODE(mode, flags);
-	path = REDIRECT(path);
-	return NEXT(open64)(path, flags, mode);
+	OPEN_RDMA_CM(path, mapped, flags);
+	return NEXT(open64)(mapped, flags, mode);
 }
 
 RNK_EXPORT int openat(int dirfd, const char *path, int flags, ...)
 {
+	const char *mapped = REDIRECT(path);
 	mode_t mode = 0;
 
 	TAKE_MODE(mode, flags);
-	path = REDIRECT(path);
-	return NEXT(openat)(dirfd, path, flags, mode);
+	OPEN_RDMA_CM(path, mapped, flags);
+	return NEXT(openat)(dirfd, mapped, flags, mode);
 }
 
 RNK_EXPORT int openat64(int dirfd, const char *path, int flags, ...)
 {
+	const char *mapped = REDIRECT(path);
 	mode_t mode = 0;
 
 	TAKE_MODE(mode, flags);
-	path = REDIRECT(path);
-	return NEXT(openat64)(dirfd, path, flags, mode);
+	OPEN_RDMA_CM(path, mapped, flags);
+	return NEXT(openat64)(dirfd, mapped, flags, mode);
 }
 
 RNK_EXPORT int __open_2(const char *path, int flags)
 {
-	path = REDIRECT(path);
-	return NEXT(__open_2)(path, flags);
+	const char *mapped = REDIRECT(path);
+	OPEN_RDMA_CM(path, mapped, flags);
+	return NEXT(__open_2)(mapped, flags);
 }
 
 RNK_EXPORT int __open64_2(const char *path, int flags)
 {
-	path = REDIRECT(path);
-	return NEXT(__open64_2)(path, flags);
+	const char *mapped = REDIRECT(path);
+	OPEN_RDMA_CM(path, mapped, flags);
+	return NEXT(__open64_2)(mapped, flags);
 }
 
 RNK_EXPORT int __openat_2(int dirfd, const char *path, int flags)
 {
-	path = REDIRECT(path);
-	return NEXT(__openat_2)(dirfd, path, flags);
+	const char *mapped = REDIRECT(path);
+	OPEN_RDMA_CM(path, mapped, flags);
+	return NEXT(__openat_2)(dirfd, mapped, flags);
 }
 
 RNK_EXPORT int __openat64_2(int dirfd, const char *path, int flags)
 {
-	path = REDIRECT(path);
-	return NEXT(__openat64_2)(dirfd, path, flags);
+	const char *mapped = REDIRECT(path);
+	OPEN_RDMA_CM(path, mapped, flags);
+	return NEXT(__openat64_2)(dirfd, mapped, flags);
 }
 
 RNK_EXPORT FILE *fopen(const char *path, const char *mode)
@@ -386,6 +401,55 @@ RNK_EXPORT int socket(int domain, int type, int protocol)
 		return -1;
 	}
 	return NEXT(socket)(domain, type, protocol);
+}
+
+/* rdma_cm */
+
+RNK_EXPORT ssize_t write(int fd, const void *buf, size_t len)
+{
+	return rnk_cm_is_open(fd) ? rnk_cm_write(fd, buf, len)
+				  : NEXT(write)(fd, buf, len);
+}
+
+/* A socket, but the program is to see a character device. */
+#define SHOW_RDMA_CM(fd, st, rc)                         \
+	do {                                             \
+		if ((rc) == 0 && rnk_cm_is_open((fd))) { \
+			(st)->st_mode = RNK_CM_MODE;     \
+			(st)->st_rdev = RNK_CM_DEVICE;   \
+		}                                        \
+	} while (0)
+
+RNK_EXPORT int fstat(int fd, struct stat *st)
+{
+	int rc = NEXT(fstat)(fd, st);
+
+	SHOW_RDMA_CM(fd, st, rc);
+	return rc;
+}
+
+RNK_EXPORT int fstat64(int fd, struct stat64 *st)
+{
+	int rc = NEXT(fstat64)(fd, st);
+
+	SHOW_RDMA_CM(fd, st, rc);
+	return rc;
+}
+
+RNK_EXPORT int __fxstat(int ver, int fd, struct stat *st)
+{
+	int rc = NEXT(__fxstat)(ver, fd, st);
+
+	SHOW_RDMA_CM(fd, st, rc);
+	return rc;
+}
+
+RNK_EXPORT int __fxstat64(int ver, int fd, struct stat64 *st)
+{
+	int rc = NEXT(__fxstat64)(ver, fd, st);
+
+	SHOW_RDMA_CM(fd, st, rc);
+	return rc;
 }
 
 /* NOLINTEND(readability-inconsistent-declaration-parameter-name) */

@@ -13,6 +13,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "rdma_cm.h"
+
 enum {
 	ENTRY_PATH_MAX = 192, /* deepest entry with a 31-character device name: 150 */
 	ENTRY_TEXT_MAX = 192,
@@ -104,11 +106,16 @@ int rn_sysfs_visit_base(rn_sysfs_visit_fn *visit, void *ctx)
 	dir(&w, "sys/class");
 	dir(&w, "sys/class/infiniband");
 	dir(&w, "sys/class/infiniband_verbs");
+	dir(&w, "sys/class/misc");
+	dir(&w, "sys/class/misc/rdma_cm");
 	dir(&w, "sys/devices");
 	dir(&w, "sys/devices/virtual");
 	dir(&w, "sys/devices/virtual/rocin");
 	/* IB_USER_VERBS_ABI_VERSION; libibverbs takes 3 to 6 */
 	file(&w, "sys/class/infiniband_verbs/abi_version", "6\n");
+	file(&w, "sys/class/misc/rdma_cm/abi_version", "4\n");
+	file(&w, "sys/class/misc/rdma_cm/dev", "%d:%d\n", RNK_CM_MAJOR, RNK_CM_MINOR);
+	symlink_to(&w, "dev/infiniband/rdma_cm", "/dev/null");
 	return w.rc;
 }
 

@@ -50,6 +50,12 @@ static char *real_device(const struct scan *scan, const char *name)
 	return NULL;
 }
 
+/* The connection manager's node is ours (sysfs_tree.h). */
+static bool is_skipped(const char *name)
+{
+	return name[0] == '.' || strcmp(name, "rdma_cm") == 0;
+}
+
 /* Return: how many links there were, or -errno. */
 static int visit_entries(const struct scan *scan)
 {
@@ -62,7 +68,7 @@ static int visit_entries(const struct scan *scan)
 	if (count < 0)
 		return errno == ENOMEM ? -ENOMEM : 0;
 	for (int i = 0; i < count; i++) {
-		char *target = names[i]->d_name[0] == '.'
+		char *target = is_skipped(names[i]->d_name)
 				       ? NULL
 				       : real_device(scan, names[i]->d_name);
 
@@ -95,8 +101,7 @@ int rn_sysfs_visit_real(const char *sys, const char *dev, rn_sysfs_visit_fn *vis
 	static const char *const shared[] = { "class/infiniband",
 					      "class/infiniband_verbs" };
 	static const char *const whole[] = { "class/infiniband_mad",
-					     "class/infiniband_cm",
-					     "class/misc/rdma_cm" };
+					     "class/infiniband_cm" };
 	struct scan scan = { .root = sys, .prefix = "sys", .visit = visit, .ctx = ctx };
 	int links = 0;
 	int rc;

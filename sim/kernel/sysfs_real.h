@@ -14,8 +14,8 @@
  *
  * Emits nothing on a machine without an RDMA device (the kernel's class directories may
  * exist and be empty). Otherwise: the entries of both classes and of /dev/infiniband
- * (umad and rdma_cm too), and the other RDMA classes as a whole. The targets are where
- * the kernel's own links lead. Devices of another generated tree are not real.
+ * (umad too, but not rdma_cm), and the other RDMA classes as a whole. The targets are
+ * where the kernel's own links lead. Devices of another generated tree are not real.
  *
  * Return: 0, the first answer of @visit that was not 0, or -ENOMEM.
  */

@@ -9,8 +9,8 @@
  *   TREE/dev/infiniband/uverbs_rocin0 -> /dev/null
  *
  * The preload library (redirect.h) shows it to a program that runs with ROCIN_TREE=TREE.
- * Real RDMA devices of the machine are linked in beside ours. There is no rdma_cm node
- * of ours: one that nobody answers would swallow requests.
+ * Real RDMA devices of the machine are linked in beside ours. TREE/dev/infiniband/rdma_cm
+ * is ours, though: a connection manager can serve one kind of devices only.
  *
  * Threads: any; no state but the file system. Several processes may write one tree.
  */

@@ -6,7 +6,7 @@ c=/sys/class/infiniband
 real=/sys/devices/virtual/rocin/rocin0.nic/infiniband/rocin0
 
 is "ls lists the device" "$(hooked ls $c)" rocin0
-is "ls lists the node" "$(hooked ls /dev/infiniband)" uverbs_rocin0
+is "ls lists the nodes" "$(hooked ls /dev/infiniband)" "$(printf "rdma_cm\nuverbs_rocin0")"
 is "ls -l shows the link" "$(hooked ls -l $c/rocin0 2>&1 | sed 's/.*-> //')" \
 	../../devices/virtual/rocin/rocin0.nic/infiniband/rocin0
 is "cat reads a file" "$(hooked cat $c/rocin0/ports/1/gids/0)" \

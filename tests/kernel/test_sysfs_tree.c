@@ -169,12 +169,24 @@ static void the_device_node_is_the_null_device(void **state)
 	assert_int_equal(node.st_rdev, null.st_rdev);
 }
 
-static void there_is_no_rdma_cm_and_no_hardware_to_match(void **state)
+static void the_connection_manager_has_a_node_and_a_number(void **state)
+{
+	char tree[PATH_MAX];
+
+	(void)state;
+	write_default(tree);
+	assert_true(S_ISCHR(stat_in(tree, "dev/infiniband/rdma_cm").st_mode));
+	assert_text(tree, "sys/class/misc/rdma_cm/abi_version", "4\n");
+	assert_text(tree, "sys/class/misc/rdma_cm/dev", "10:62\n");
+}
+
+static void there_is_no_hardware_to_match(void **state)
 {
 	static const char *const absent[] = {
-		"dev/infiniband/rdma_cm",   "sys/class/misc",
-		IBDEV0 "/device/subsystem", IBDEV0 "/device/modalias",
-		IBDEV0 "/device/driver",    "sys/class/infiniband_mad",
+		IBDEV0 "/device/subsystem",
+		IBDEV0 "/device/modalias",
+		IBDEV0 "/device/driver",
+		"sys/class/infiniband_mad",
 	};
 	char tree[PATH_MAX];
 	int root;
@@ -443,7 +455,8 @@ int main(void)
 		TREE_TEST(files_say_what_a_kernel_would),
 		TREE_TEST(every_gid_index_has_its_three_files),
 		TREE_TEST(the_device_node_is_the_null_device),
-		TREE_TEST(there_is_no_rdma_cm_and_no_hardware_to_match),
+		TREE_TEST(the_connection_manager_has_a_node_and_a_number),
+		TREE_TEST(there_is_no_hardware_to_match),
 		TREE_TEST(a_port_without_link_is_down),
 		TREE_TEST(names_of_the_parents_differ_where_nccl_compares),
 		TREE_TEST(longest_names_fit),

@@ -134,6 +134,8 @@ static void answer(struct rnd_cm_channel *ch, const struct message *m)
 	struct iovec iov[] = { { &head, sizeof(head) }, { reply.data, 0 } };
 	const struct msghdr hdr = { .msg_iov = iov, .msg_iovlen = 2 };
 
+	if (m->call.cmd == RDMA_USER_CM_CMD_LISTEN && head.rc == 0)
+		rn_log(RN_LOG_INFO, "a program listens for connections");
 	head.stale = take_back(ch);
 	head.len = (uint32_t)reply.len;
 	iov[1].iov_len = reply.len;

@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* rdma_cm.c - see rdma_cm.h. */
+#include "rdma_cm.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <rdma/rdma_user_cm.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "log.h"
+#include "redirect.h"
+#include "rocin/cmdev.h"
+#include "rocind_client.h"
+
+/* ---- Descriptors ---- */
+
+enum {
+	KNOWN_MAX = 65536, /* descriptors beyond are looked at one by one */
+	BITS = 64,
+};
+
+/* A set bit means that it may be one of ours. */
+static _Atomic uint64_t known[KNOWN_MAX / BITS];
+static atomic_bool any_known;
+
+static void remember(int fd)
+{
+	if (fd < KNOWN_MAX)
+		atomic_fetch_or(&known[fd / BITS], (uint64_t)1 << fd % BITS);
+	atomic_store(&any_known, true);
+}
+
+static bool may_be(int fd)
+{
+	if (!atomic_load_explicit(&any_known, memory_order_relaxed) || fd < 0)
+		return false;
+	return fd >= KNOWN_MAX ||
+	       (atomic_load_explicit(&known[fd / BITS], memory_order_relaxed) >>
+			fd % BITS &
+		1);
+}
+
+/* The number in a descriptor's name; 0: it is none of ours. Keeps errno. */
+static uint64_t number_of(int fd)
+{
+	struct sockaddr_un addr = { 0 };
+	socklen_t len = sizeof(addr) - 1; /* so that it ends with a NUL */
+	int saved_errno = errno;
+	int rc = getsockname(fd, (struct sockaddr *)&addr, &len);
+
+	errno = saved_errno;
+	if (rc < 0 || addr.sun_family != AF_UNIX || addr.sun_path[0] ||
+	    len != offsetof(struct sockaddr_un, sun_path) + 1 + RN_CMDEV_NAME_LEN ||
+	    memcmp(addr.sun_path + 1, RN_CMDEV_NAME, sizeof(RN_CMDEV_NAME) - 1) != 0)
+		return 0;
+	return strtoull(addr.sun_path + sizeof(RN_CMDEV_NAME), NULL, 16);
+}
+
+bool rnk_cm_is_open(int fd)
+{
+	return may_be(fd) && number_of(fd) != 0;
+}
+
+bool rnk_cm_is_node(const char *mapped)
+{
+	static const char node[] = "/dev/infiniband/rdma_cm";
+	const char *tree = rnk_tree();
+	size_t len = tree ? strlen(tree) : 0;
+
+	return tree && strncmp(mapped, tree, len) == 0 && strcmp(mapped + len, node) == 0;
+}
+
+static int open_by_rocind(void)
+{
+	const char *netdevs = getenv("ROCIN_NETDEVS");
+	char why[512];
+	struct rn_rocind *r = rn_rocind_connect(NULL, why, sizeof(why));
+	int fd = -ENXIO;
+
+	if (r)
+		fd = rn_rocind_open_cm(r, netdevs ? netdevs : "", why, sizeof(why));
+	rn_rocind_close(r);
+	if (fd < 0)
+		rn_log(RN_LOG_ERROR, "rdma_cm cannot be opened: %s", why);
+	return fd;
+}
+
+/* open() is a cancellation point, and would leak what is half made. */
+int rnk_cm_open(int flags)
+{
+	int before, fd;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
+	fd = open_by_rocind();
+	pthread_setcancelstate(before, NULL);
+	if (fd < 0) {
+		errno = fd == -EMFILE || fd == -ENOMEM ? -fd : ENXIO;
+		return -1;
+	}
+	if (!(flags & O_CLOEXEC))
+		fcntl(fd, F_SETFD, 0);
+	if (flags & O_NONBLOCK)
+		fcntl(fd, F_SETFL, O_NONBLOCK);
+	remember(fd);
+	return fd;
+}
+
+/* ---- Commands ---- */
+
+/* Where a command has the address of its answer; the others have none. */
+static const struct {
+	bool answers;
+	uint8_t at;
+} answer_place[] = {
+	[RDMA_USER_CM_CMD_CREATE_ID] = { true,
+					 offsetof(struct rdma_ucm_create_id, response) },
+	[RDMA_USER_CM_CMD_DESTROY_ID] = { true, offsetof(struct rdma_ucm_destroy_id,
+							 response) },
+	[RDMA_USER_CM_CMD_QUERY_ROUTE] = { true,
+					   offsetof(struct rdma_ucm_query, response) },
+	[RDMA_USER_CM_CMD_INIT_QP_ATTR] = { true, offsetof(struct rdma_ucm_init_qp_attr,
+							   response) },
+	[RDMA_USER_CM_CMD_GET_EVENT] = { true,
+					 offsetof(struct rdma_ucm_get_event, response) },
+	[RDMA_USER_CM_CMD_JOIN_IP_MCAST] = { true, offsetof(struct rdma_ucm_join_ip_mcast,
+							    response) },
+	[RDMA_USER_CM_CMD_LEAVE_MCAST] = { true, offsetof(struct rdma_ucm_destroy_id,
+							  response) },
+	[RDMA_USER_CM_CMD_MIGRATE_ID] = { true, offsetof(struct rdma_ucm_migrate_id,
+							 response) },
+	[RDMA_USER_CM_CMD_QUERY] = { true, offsetof(struct rdma_ucm_query, response) },
+	[RDMA_USER_CM_CMD_JOIN_MCAST] = { true, offsetof(struct rdma_ucm_join_mcast,
+							 response) },
+};
+
+/* One command on its way. The kernel copies from and to the program's memory, so a wrong
+ * address in it is EFAULT and not the end of the program.
+ */
+struct command {
+	struct rdma_ucm_cmd_hdr hdr;
+	const uint8_t *in;
+	struct rn_cmdev_call call;
+	void *option;
+	void *out; /* NULL: there is no answer */
+};
+
+static uint64_t value_at(const struct command *c, size_t at, size_t len)
+{
+	uint64_t value = 0;
+
+	if (c->hdr.in >= at + len)
+		memcpy(&value, c->in + at, len);
+	return value;
+}
+
+static void *pointer_at(const struct command *c, size_t at)
+{
+	/* NOLINTNEXTLINE(performance-no-int-to-ptr): the ABI carries pointers as u64 */
+	return (void *)(uintptr_t)value_at(c, at, sizeof(uint64_t));
+}
+
+/* 0 or -errno, in the order of the kernel's checks. */
+static int read_command(struct command *c, const void *buf, size_t len)
+{
+	*c = (struct command){ .in = (const uint8_t *)buf + sizeof(c->hdr) };
+	if (len < sizeof(c->hdr))
+		return -EINVAL;
+	memcpy(&c->hdr, buf, sizeof(c->hdr));
+	if (c->hdr.in + sizeof(c->hdr) > len)
+		return -EINVAL;
+	c->call.cmd = c->hdr.cmd;
+	c->call.in_len = c->hdr.in < RN_CMDEV_IN_MAX ? c->hdr.in : RN_CMDEV_IN_MAX;
+	if (c->hdr.cmd < sizeof(answer_place) / sizeof(answer_place[0]) &&
+	    answer_place[c->hdr.cmd].answers) {
+		c->out = pointer_at(c, answer_place[c->hdr.cmd].at);
+		c->call.out_len = c->hdr.out;
+	}
+	if (c->hdr.cmd == RDMA_USER_CM_CMD_SET_OPTION) {
+		c->option = pointer_at(c, offsetof(struct rdma_ucm_set_option, optval));
+		c->call.option_len = (uint32_t)value_at(
+			c, offsetof(struct rdma_ucm_set_option, optlen), 4);
+		if (c->call.option_len > RN_CMDEV_OPTION_MAX)
+			return -EINVAL;
+	}
+	if (c->hdr.cmd == RDMA_USER_CM_CMD_MIGRATE_ID)
+		c->call.from = number_of(
+			(int)value_at(c, offsetof(struct rdma_ucm_migrate_id, fd), 4));
+	return 0;
+}
+
+/* Return: 0 or -errno. The other end of the answer's way goes with it. */
+static int send_command(int fd, const struct command *c, int answer_fd)
+{
+	union {
+		char buf[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr hdr;
+	} control = { .hdr = { .cmsg_len = CMSG_LEN(sizeof(answer_fd)),
+			       .cmsg_level = SOL_SOCKET,
+			       .cmsg_type = SCM_RIGHTS } };
+	struct iovec iov[] = {
+		{ (void *)&c->call, sizeof(c->call) },
+		{ (void *)c->in, c->call.in_len },
+		{ c->option, c->call.option_len },
+	};
+	const struct msghdr msg = { .msg_iov = iov,
+				    .msg_iovlen = 3,
+				    .msg_control = &control,
+				    .msg_controllen = sizeof(control.buf) };
+
+	memcpy(CMSG_DATA(&control.hdr), &answer_fd, sizeof(answer_fd));
+	for (;;) {
+		if (sendmsg(fd, &msg, MSG_NOSIGNAL) >= 0)
+			return 0;
+		/* The program's O_NONBLOCK is about events: wait for room by hand. */
+		if (errno == EAGAIN)
+			poll(&(struct pollfd){ .fd = fd, .events = POLLOUT }, 1, -1);
+		else if (errno == EPIPE || errno == ECONNRESET)
+			return -ENODEV;
+		else if (errno != EINTR)
+			return -errno;
+	}
+}
+
+/* Return: 0 with *@stale, or -errno. */
+static int receive_answer(int fd, const struct command *c, uint32_t *stale)
+{
+	struct rn_cmdev_answer answer;
+	struct iovec iov[] = { { &answer, sizeof(answer) }, { c->out, c->call.out_len } };
+	struct msghdr msg = { .msg_iov = iov, .msg_iovlen = 2 };
+	ssize_t len;
+
+	do
+		len = recvmsg(fd, &msg, 0);
+	while (len < 0 && errno == EINTR);
+	if (len < 0)
+		return -errno;
+	if ((size_t)len < sizeof(answer))
+		return -ENODEV;
+	*stale = answer.stale;
+	return answer.rc;
+}
+
+/* Take up to @count marks that no event stands behind any more. */
+static void drop_marks(int fd, uint32_t count)
+{
+	char mark;
+
+	while (count-- && recv(fd, &mark, sizeof(mark), MSG_DONTWAIT) > 0)
+		;
+}
+
+static int exchange(int fd, const struct command *c)
+{
+	uint32_t stale = 0;
+	int way[2], rc;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, way) < 0)
+		return -errno;
+	rc = send_command(fd, c, way[1]);
+	close(way[1]);
+	if (rc == 0)
+		rc = receive_answer(way[0], c, &stale);
+	close(way[0]);
+	drop_marks(fd, stale);
+	return rc;
+}
+
+/* Not cancelled in the middle: the answer would be lost. */
+static int obey(int fd, const struct command *c)
+{
+	int before, rc;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
+	rc = exchange(fd, c);
+	pthread_setcancelstate(before, NULL);
+	return rc;
+}
+
+/* Wait for a mark as the descriptor's O_NONBLOCK says, and ask for the event behind it.
+ * There may be none, if another thread has destroyed its id.
+ */
+static int get_event(int fd, const struct command *c)
+{
+	for (;;) {
+		char mark;
+		ssize_t len = recv(fd, &mark, sizeof(mark), 0);
+		int rc;
+
+		if (len < 0)
+			return -errno;
+		if (len == 0)
+			return -ENODEV;
+		rc = obey(fd, c);
+		if (rc != -EAGAIN)
+			return rc;
+	}
+}
+
+ssize_t rnk_cm_write(int fd, const void *buf, size_t len)
+{
+	struct command c;
+	int rc = read_command(&c, buf, len);
+
+	if (rc == 0)
+		rc = c.hdr.cmd == RDMA_USER_CM_CMD_GET_EVENT ? get_event(fd, &c)
+							     : obey(fd, &c);
+	if (rc == 0)
+		return (ssize_t)len;
+	errno = -rc;
+	return -1;
+}

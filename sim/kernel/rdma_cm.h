@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* rdma_cm.h - /dev/infiniband/rdma_cm, which rocind serves.
+ *
+ * A program that opens it gets a socket to rocind (rocin/cmdev.h). What it writes there
+ * goes to rocind as a command; all that the device does is done there. A descriptor is
+ * recognised by its name, so fork(), dup(), close() and close_range() need no watching;
+ * only so that other descriptors cost nothing, those that were given out are remembered.
+ *
+ * Threads: any; no locks.
+ */
+#ifndef RNK_RDMA_CM_H
+#define RNK_RDMA_CM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/types.h>
+
+enum {
+	/* A miscellaneous device (Documentation/admin-guide/devices.txt: 10), with a
+	 * number that kernels give dynamically.
+	 */
+	RNK_CM_MAJOR = 10,
+	RNK_CM_MINOR = 62,
+};
+#define RNK_CM_MODE (S_IFCHR | 0666)
+#define RNK_CM_DEVICE makedev(RNK_CM_MAJOR, RNK_CM_MINOR)
+
+/* Is this the node's place in the tree? */
+bool rnk_cm_is_node(const char *mapped);
+
+/**
+ * rnk_cm_open() - Open the device
+ * @flags:	As of open(); O_NONBLOCK counts
+ *
+ * Starts rocind if there is none. Close-on-exec if the program asks for it.
+ *
+ * Return: a descriptor, or -1 with errno as open() sets it: ENXIO where rocind cannot be
+ *	   reached (ROCIN_LOG says why), EMFILE, ENOMEM.
+ */
+int rnk_cm_open(int flags);
+
+/* Is it such a descriptor? Keeps errno. */
+bool rnk_cm_is_open(int fd);
+
+/**
+ * rnk_cm_write() - Have a command done
+ *
+ * A cancellation point where it waits for an event, as the kernel's is.
+ *
+ * Return: @len, or -1 with errno as the kernel sets it; ENODEV when rocind has gone.
+ */
+ssize_t rnk_cm_write(int fd, const void *buf, size_t len);
+
+#endif /* RNK_RDMA_CM_H */
