@@ -6,6 +6,7 @@
 #include "calls.h"
 #include "describe.h"
 #include "fields.h"
+#include "repeats.h"
 #include "rocin/wire.h"
 #include "text.h"
 #include "wanted.h"
@@ -22,6 +23,7 @@ struct scene {
 	struct rn_scene_names names;
 	struct rn_scene_result *r;
 	rn_ns at; /* time of the line before */
+	struct rn_repeats repeats;
 };
 
 /* ----------------------------------------------------------------- failures */
@@ -91,7 +93,7 @@ static rn_ns time_of(const struct scene *c, const struct rn_scn_line *l,
 /* Nothing may be there that no line took: @l comes next. */
 static bool nothing_left(struct scene *c, const struct rn_scn_line *l)
 {
-	const struct rn_scene_packet *p = c->ops->packet(c->ctx);
+	const struct rn_scene_packet *p = rn_repeats_skip(&c->repeats, c->ops, c->ctx);
 	const struct rn_scene_event *event = c->ops->event(c->ctx);
 	const struct rn_scene_wc *wc = c->ops->wc(c->ctx, 0);
 
@@ -229,20 +231,24 @@ static bool expect_packet(struct scene *c, const struct rn_scn_line *l)
 	rn_ns to = time_of(c, l, &l->to);
 	struct rn_scene_result before = *c->r;
 
-	if (!wait_packet(c, optional ? to + c->ops->slack / 16 : patience(c, to))) {
+	while (wait_packet(c, optional ? to + c->ops->slack / 16 : patience(c, to))) {
+		const struct rn_scene_packet *p = c->ops->packet(c->ctx);
+
+		if (same_packet(c, l, p) && in_time(c, l, p->at)) {
+			rn_repeats_note(&c->repeats, p);
+			c->ops->drop_packet(c->ctx);
+			return true;
+		}
+		if (!optional && rn_repeats_skip(&c->repeats, c->ops, c->ctx) == p)
+			return false;
+		*c->r = before;
 		if (optional)
 			return true;
-		rn_describe_packet(l, l->given, c->r->expected, sizeof(c->r->expected));
-		return fail(c, l, "nothing left");
 	}
-	if (!same_packet(c, l, c->ops->packet(c->ctx)) ||
-	    !in_time(c, l, c->ops->packet(c->ctx)->at)) {
-		if (optional)
-			*c->r = before;
-		return optional;
-	}
-	c->ops->drop_packet(c->ctx);
-	return true;
+	if (optional)
+		return true;
+	rn_describe_packet(l, l->given, c->r->expected, sizeof(c->r->expected));
+	return fail(c, l, "nothing left");
 }
 
 /* ---------------------------------------------------- completions and events */
