@@ -8,9 +8,11 @@
  * are all alike.
  *
  * A command goes as one message: struct rn_cmdev_call, @in_len bytes of what the program
- * wrote behind its header, @option_len bytes of what that points at. With it comes a
- * descriptor to which rocind sends the one answer: struct rn_cmdev_answer and @len bytes.
- * So threads that share the descriptor need no lock, and an answer wakes nobody else.
+ * wrote behind its header, @option_len bytes of what that points at. With it come two
+ * descriptors: one to which rocind sends the one answer, struct rn_cmdev_answer and @len
+ * bytes, and the program's end itself, out of which rocind takes the bytes of events that
+ * are gone because their id is. So threads that share the descriptor need no lock, and an
+ * answer wakes nobody else.
  *
  * Both ends are of one machine and one user: host byte order. rocind trusts nothing of
  * it.
@@ -42,11 +44,6 @@ struct rn_cmdev_call {
 struct rn_cmdev_answer {
 	int32_t rc; /* 0 or -errno */
 	uint32_t len;
-	/* Events that went without being taken (their id was destroyed or has moved):
-	 * as many bytes are to be read from @stale if there are, without waiting.
-	 */
-	uint32_t stale;
-	uint32_t reserved;
 };
 
 /* The name of the program's end, by which it is recognised (getsockname()): an abstract

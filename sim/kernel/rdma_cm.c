@@ -196,13 +196,14 @@ static int read_command(struct command *c, const void *buf, size_t len)
 	return 0;
 }
 
-/* Return: 0 or -errno. The other end of the answer's way goes with it. */
+/* Return: 0 or -errno. The other end of the answer's way goes with it, and our own. */
 static int send_command(int fd, const struct command *c, int answer_fd)
 {
+	const int fds[2] = { answer_fd, fd };
 	union {
-		char buf[CMSG_SPACE(sizeof(int))];
+		char buf[CMSG_SPACE(sizeof(fds))];
 		struct cmsghdr hdr;
-	} control = { .hdr = { .cmsg_len = CMSG_LEN(sizeof(answer_fd)),
+	} control = { .hdr = { .cmsg_len = CMSG_LEN(sizeof(fds)),
 			       .cmsg_level = SOL_SOCKET,
 			       .cmsg_type = SCM_RIGHTS } };
 	struct iovec iov[] = {
@@ -215,7 +216,7 @@ static int send_command(int fd, const struct command *c, int answer_fd)
 				    .msg_control = &control,
 				    .msg_controllen = sizeof(control.buf) };
 
-	memcpy(CMSG_DATA(&control.hdr), &answer_fd, sizeof(answer_fd));
+	memcpy(CMSG_DATA(&control.hdr), fds, sizeof(fds));
 	for (;;) {
 		if (sendmsg(fd, &msg, MSG_NOSIGNAL) >= 0)
 			return 0;
@@ -229,8 +230,8 @@ static int send_command(int fd, const struct command *c, int answer_fd)
 	}
 }
 
-/* Return: 0 with *@stale, or -errno. */
-static int receive_answer(int fd, const struct command *c, uint32_t *stale)
+/* Return: what the command did, 0 or -errno. */
+static int receive_answer(int fd, const struct command *c)
 {
 	struct rn_cmdev_answer answer;
 	struct iovec iov[] = { { &answer, sizeof(answer) }, { c->out, c->call.out_len } };
@@ -244,22 +245,11 @@ static int receive_answer(int fd, const struct command *c, uint32_t *stale)
 		return -errno;
 	if ((size_t)len < sizeof(answer))
 		return -ENODEV;
-	*stale = answer.stale;
 	return answer.rc;
-}
-
-/* Take up to @count marks that no event stands behind any more. */
-static void drop_marks(int fd, uint32_t count)
-{
-	char mark;
-
-	while (count-- && recv(fd, &mark, sizeof(mark), MSG_DONTWAIT) > 0)
-		;
 }
 
 static int exchange(int fd, const struct command *c)
 {
-	uint32_t stale = 0;
 	int way[2], rc;
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, way) < 0)
@@ -267,9 +257,8 @@ static int exchange(int fd, const struct command *c)
 	rc = send_command(fd, c, way[1]);
 	close(way[1]);
 	if (rc == 0)
-		rc = receive_answer(way[0], c, &stale);
+		rc = receive_answer(way[0], c);
 	close(way[0]);
-	drop_marks(fd, stale);
 	return rc;
 }
 

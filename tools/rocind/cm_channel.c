@@ -35,14 +35,16 @@ void rnd_cm_channel_ready(struct rnd_cm_channel *ch)
 	announce(ch);
 }
 
-/* Marks of events that are gone; the program takes them back. */
-static uint32_t take_back(struct rnd_cm_channel *ch)
+/* Take the marks of events that are gone out of the program's end. One that a thread has
+ * read already is not there: that thread asks for an event and gets the next one.
+ */
+static void take_back(struct rnd_cm_channel *ch, int end)
 {
-	uint32_t events = rnd_ucma_event_count(ch->ucma);
-	uint32_t stale = ch->marks > events ? ch->marks - events : 0;
+	char mark;
 
-	ch->marks -= stale;
-	return stale;
+	while (ch->marks > rnd_ucma_event_count(ch->ucma) &&
+	       recv(end, &mark, sizeof(mark), MSG_DONTWAIT) > 0)
+		ch->marks--;
 }
 
 /* ---- Commands ---- */
@@ -52,25 +54,33 @@ struct message {
 	struct rn_cmdev_call call;
 	uint8_t data[RN_CMDEV_IN_MAX + RN_CMDEV_OPTION_MAX];
 	size_t len; /* of data */
-	int fd;	    /* for the answer, or -1 */
+	unsigned fd_count;
+	int fd[2]; /* for the answer; the program's end */
 };
 
-static void take_fd(struct message *m, struct msghdr *hdr)
+static void take_fds(struct message *m, struct msghdr *hdr)
 {
-	struct cmsghdr *c = CMSG_FIRSTHDR(hdr);
+	const struct cmsghdr *c = CMSG_FIRSTHDR(hdr);
 
-	m->fd = -1;
-	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS &&
-	    c->cmsg_len == CMSG_LEN(sizeof(m->fd)))
-		memcpy(&m->fd, CMSG_DATA(c), sizeof(m->fd));
+	m->fd_count = 0;
+	if (!c || c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
+		return;
+	m->fd_count = (unsigned)((c->cmsg_len - CMSG_LEN(0)) / sizeof(m->fd[0]));
+	memcpy(m->fd, CMSG_DATA(c), m->fd_count * sizeof(m->fd[0]));
+}
+
+static void close_fds(const struct message *m)
+{
+	for (unsigned i = 0; i < m->fd_count; i++)
+		close(m->fd[i]);
 }
 
 /* Return: 1, 0 (end of file), or -errno. */
 static int receive(int sock, struct message *m)
 {
-	/* Room for one descriptor: the kernel closes what is beyond. */
+	/* Room for two descriptors: the kernel closes what is beyond. */
 	union {
-		char buf[CMSG_SPACE(sizeof(int))];
+		char buf[CMSG_SPACE(2 * sizeof(int))];
 		struct cmsghdr align;
 	} control;
 	struct iovec iov[] = { { &m->call, sizeof(m->call) },
@@ -83,12 +93,12 @@ static int receive(int sock, struct message *m)
 
 	if (len < 0)
 		return -errno;
-	take_fd(m, &hdr);
-	if (len == 0 && m->fd < 0)
+	take_fds(m, &hdr);
+	if (len == 0 && m->fd_count == 0)
 		return 0;
-	if ((size_t)len < sizeof(m->call) || hdr.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) {
-		if (m->fd >= 0)
-			close(m->fd);
+	if ((size_t)len < sizeof(m->call) || m->fd_count != 2 ||
+	    hdr.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) {
+		close_fds(m);
 		return -EBADMSG;
 	}
 	m->len = (size_t)len - sizeof(m->call);
@@ -136,10 +146,10 @@ static void answer(struct rnd_cm_channel *ch, const struct message *m)
 
 	if (m->call.cmd == RDMA_USER_CM_CMD_LISTEN && head.rc == 0)
 		rn_log(RN_LOG_INFO, "a program listens for connections");
-	head.stale = take_back(ch);
+	take_back(ch, m->fd[1]);
 	head.len = (uint32_t)reply.len;
 	iov[1].iov_len = reply.len;
-	if (sendmsg(m->fd, &hdr, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+	if (sendmsg(m->fd[0], &hdr, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
 		rn_log(RN_LOG_DEBUG, "an answer is not taken: %m");
 	announce(ch);
 }
@@ -153,9 +163,9 @@ static void on_readable(void *ctx)
 
 	if (rc == -EAGAIN || rc == -EINTR)
 		return;
-	if (rc > 0 && m.fd >= 0) {
+	if (rc > 0) {
 		answer(ch, &m);
-		close(m.fd);
+		close_fds(&m);
 	} else if (rc <= 0 && rc != -EBADMSG) {
 		rnd_cm_channel_close(ch);
 	}
