@@ -98,6 +98,47 @@ static void ids_belong_to_their_channel(void **state)
 	rnd_ucma_close(b, net->now);
 }
 
+static void a_request_is_no_id_before_it_is_seen(void **state)
+{
+	struct net *net = *state;
+	struct rdma_ucm_destroy_id cmd = { .id = 1 };
+	struct rdma_ucm_destroy_id_resp resp;
+	struct pair p = { 0 };
+
+	start_server(net, &p, RDMA_PS_TCP);
+	start_client(net, &p, RDMA_PS_TCP);
+	assert_int_equal(connect_to(net, &p, ""), 0);
+	assert_int_equal(COMMAND(net, p.server, DESTROY_ID, cmd, resp), -ENOENT);
+	assert_int_equal(event(net, p.server, RND_EV_CONNECT_REQUEST).id, 1);
+	assert_int_equal(COMMAND(net, p.server, DESTROY_ID, cmd, resp), 0);
+	end(net, &p);
+}
+
+static void a_listener_moves_with_its_requests(void **state)
+{
+	struct net *net = *state;
+	struct rnd_ucma_channel *other = open_channel(net, 1);
+	struct pair p = { 0 };
+	struct rdma_ucm_migrate_id cmd = { 0 };
+	struct rnd_ucma_reply reply;
+	struct rnd_ucma_request rq = { .cmd = RDMA_USER_CM_CMD_MIGRATE_ID,
+				       .in = &cmd,
+				       .in_len = sizeof(cmd),
+				       .out_len = 4 };
+
+	start_server(net, &p, RDMA_PS_TCP);
+	start_client(net, &p, RDMA_PS_TCP);
+	assert_int_equal(connect_to(net, &p, ""), 0);
+	rq.from = p.server;
+	assert_int_equal(rnd_ucma_command(other, net->now, &rq, &reply), 0);
+	rnd_ucma_close(p.server, net->now);
+	p.server = other;
+	p.child_id = event(net, other, RND_EV_CONNECT_REQUEST).id;
+	assert_int_equal(accept_it(net, &p), 0);
+	event(net, p.client, RND_EV_CONNECT_RESPONSE);
+	end(net, &p);
+}
+
 static void an_id_moves_with_its_events(void **state)
 {
 	struct net *net = *state;
@@ -207,6 +248,8 @@ int main(void)
 		TEST(a_port_that_may_be_shared_listens_once),
 		TEST(addresses_are_ours_or_refused),
 		TEST(ids_belong_to_their_channel),
+		TEST(a_request_is_no_id_before_it_is_seen),
+		TEST(a_listener_moves_with_its_requests),
 		TEST(an_id_moves_with_its_events),
 		TEST(a_full_backlog_makes_clients_wait),
 		TEST(a_group_is_joined),

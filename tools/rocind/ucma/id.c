@@ -83,7 +83,8 @@ int rnd_id_find(struct rnd_ucma_channel *ch, uint32_t number, struct rnd_id **id
 {
 	struct rnd_id *found = rnd_table_get(&ch->ucma->ids, number);
 
-	if (!found)
+	/* One that is asked for is there when the program has seen the request. */
+	if (!found || found->asked_for)
 		return -ENOENT;
 	if (found->ch != ch)
 		return -EINVAL;
@@ -108,23 +109,31 @@ void rnd_id_destroy(struct rnd_id *id, rn_ns now)
 	free(id);
 }
 
+static void move_id(struct rnd_id *id, struct rnd_ucma_channel *to)
+{
+	rn_list_remove(&id->link);
+	rn_list_push_back(&to->ids, &id->link);
+	id->ch = to;
+}
+
+/* Ids that are asked for stay behind their listener, which must be destroyed first. */
 void rnd_id_migrate(struct rnd_id *id, struct rnd_ucma_channel *to)
 {
 	struct rnd_ucma_channel *from = id->ch;
 
+	move_id(id, to);
 	for (struct rn_list *l = from->events.next, *next; l != &from->events; l = next) {
 		struct rnd_event *ev = RN_CONTAINER_OF(l, struct rnd_event, link);
 
 		next = l->next;
 		if (ev->id != id)
 			continue;
+		if (ev->new_id)
+			move_id(ev->new_id, to);
 		rn_list_remove(l);
 		from->event_count--;
 		rn_list_push_back(&to->events, l);
 		to->event_count++;
 		to->ucma->cfg.ops->ready(to->ucma->cfg.ctx, to->user);
 	}
-	rn_list_remove(&id->link);
-	rn_list_push_back(&to->ids, &id->link);
-	id->ch = to;
 }

@@ -155,19 +155,22 @@ static void put_path_record(const struct rnd_id *id, uint8_t rec[64])
 
 static int query_path(const struct rnd_call *c, const struct rnd_id *id)
 {
-	struct {
-		struct rdma_ucm_query_path_resp head;
-		struct ib_path_rec_data data;
-	} resp = { 0 };
+	enum {
+		HEAD_LEN = sizeof(struct rdma_ucm_query_path_resp)
+	};
+	struct ib_path_rec_data rec = { .flags = IB_PATH_GMP | IB_PATH_PRIMARY |
+						 IB_PATH_BIDIRECTIONAL };
+	uint8_t resp[HEAD_LEN + sizeof(rec)] = { 0 };
+	const uint32_t num_paths = 1;
 
-	if (c->rq->out_len < sizeof(resp.head))
+	if (c->rq->out_len < HEAD_LEN)
 		return -ENOSPC;
 	if (!has_path(id) || c->rq->out_len < sizeof(resp))
-		return rnd_call_answer(c, &resp.head, sizeof(resp.head));
-	resp.head.num_paths = 1;
-	resp.data.flags = IB_PATH_GMP | IB_PATH_PRIMARY | IB_PATH_BIDIRECTIONAL;
-	put_path_record(id, (uint8_t *)resp.data.path_rec);
-	return rnd_call_answer(c, &resp, sizeof(resp));
+		return rnd_call_answer(c, resp, HEAD_LEN);
+	put_path_record(id, (uint8_t *)rec.path_rec);
+	memcpy(resp, &num_paths, sizeof(num_paths));
+	memcpy(resp + HEAD_LEN, &rec, sizeof(rec));
+	return rnd_call_answer(c, resp, sizeof(resp));
 }
 
 int rnd_cmd_query(const struct rnd_call *c)
