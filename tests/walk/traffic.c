@@ -322,27 +322,23 @@ void bind_window(struct walker *w)
 	unpin(qp);
 }
 
-void post_recv(struct walker *w)
+void post_recvs(struct walker *w, struct object *o, unsigned most, post_recv_fn *post)
 {
-	struct object *qp = pin(w, QP, NULL), *mr[SGES];
 	struct ibv_recv_wr wr = { 0 }, *bad = NULL;
+	struct object *mr[SGES];
 	struct ibv_sge sge[SGES];
 	uint32_t index;
 	int rc;
 
-	if (qp && (!qp->recv_cq || qp->of_srq) && chance(w, 95))
-		qp = (unpin(qp), NULL);
-	if (!qp)
-		return;
-	pthread_mutex_lock(&qp->post_lock);
-	for (unsigned i = 1 + below(w, 4); i && new_wr(qp, &index, true); i--) {
+	pthread_mutex_lock(&o->post_lock);
+	for (unsigned i = 1 + below(w, most); i && new_wr(o, &index, true); i--) {
 		world.wr[index].len =
-			draw_sges(w, qp, true, BLOCK_LEN, sge, &wr.num_sge, mr);
+			draw_sges(w, o, true, BLOCK_LEN, sge, &wr.num_sge, mr);
 		wr.wr_id = wr_id_of(index);
 		wr.sg_list = sge;
 		posting(index);
-		rc = ibv_post_recv(qp->qp, &wr, &bad);
-		MAY("ibv_post_recv", rc, 0, EINVAL, ENOMEM);
+		rc = post(o, &wr, &bad);
+		MAY("posting a receive", rc, 0, EINVAL, ENOMEM);
 		MUST(!rc || bad == &wr);
 		if (rc) {
 			refused(index);
@@ -350,6 +346,22 @@ void post_recv(struct walker *w)
 		}
 		unpin_all(mr, wr.num_sge);
 	}
-	pthread_mutex_unlock(&qp->post_lock);
+	pthread_mutex_unlock(&o->post_lock);
+}
+
+static int post_to_qp(struct object *o, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
+{
+	return ibv_post_recv(o->qp, wr, bad);
+}
+
+void post_recv(struct walker *w)
+{
+	struct object *qp = pin(w, QP, NULL);
+
+	if (qp && (!qp->recv_cq || qp->of_srq) && chance(w, 95))
+		qp = (unpin(qp), NULL);
+	if (!qp)
+		return;
+	post_recvs(w, qp, 4, post_to_qp);
 	unpin(qp);
 }

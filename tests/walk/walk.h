@@ -250,6 +250,10 @@ void refused(uint32_t index);
 uint32_t draw_sges(struct walker *w, const struct object *qp, bool recv, uint32_t max,
 		   struct ibv_sge *sge, int *num, struct object **mr);
 void unpin_all(struct object *const *mr, int num);
+/* Post up to @most receives to a QP, SRQ or WQ. */
+typedef int post_recv_fn(struct object *o, struct ibv_recv_wr *wr,
+			 struct ibv_recv_wr **bad);
+void post_recvs(struct walker *w, struct object *o, unsigned most, post_recv_fn *post);
 
 /* --------------------------------------------------------------------- complete.c */
 step_fn poll_cq, take_events, arm_cq;

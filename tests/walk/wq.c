@@ -88,33 +88,18 @@ void modify_wq(struct walker *w)
 	unpin(o);
 }
 
+static int post_to_wq(struct object *o, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
+{
+	return ibv_post_wq_recv(o->wq, wr, bad);
+}
+
 void post_wq_recv(struct walker *w)
 {
-	struct object *o = pin(w, WQ, NULL), *mr[SGES];
-	struct ibv_recv_wr wr = { 0 }, *bad = NULL;
-	struct ibv_sge sge[SGES];
-	uint32_t index;
-	int rc;
+	struct object *o = pin(w, WQ, NULL);
 
 	if (!o)
 		return;
-	pthread_mutex_lock(&o->post_lock);
-	for (unsigned i = 1 + below(w, 4); i && new_wr(o, &index, true); i--) {
-		world.wr[index].len =
-			draw_sges(w, o, true, BLOCK_LEN, sge, &wr.num_sge, mr);
-		wr.wr_id = wr_id_of(index);
-		wr.sg_list = sge;
-		posting(index);
-		rc = ibv_post_wq_recv(o->wq, &wr, &bad);
-		MAY("ibv_post_wq_recv", rc, 0, EINVAL, ENOMEM);
-		MUST(!rc || bad == &wr);
-		if (rc) {
-			refused(index);
-			w->refused++;
-		}
-		unpin_all(mr, wr.num_sge);
-	}
-	pthread_mutex_unlock(&o->post_lock);
+	post_recvs(w, o, 4, post_to_wq);
 	unpin(o);
 }
 
