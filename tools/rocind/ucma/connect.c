@@ -11,22 +11,17 @@ enum {
 	NOTIFY_COMM_EST = IBV_EVENT_COMM_EST,
 };
 
-static int find(const struct rnd_call *c, uint32_t number, struct rnd_id **id)
-{
-	return rnd_id_find(c->ch, number, id);
-}
-
 /* ---- Listening ---- */
 
 /* Only what is for the program's own addresses: those of its devices, or one. */
-static void fill_listener(struct rnd_id *id)
+static void fill_listener(struct rnd_id *id, uint32_t backlog)
 {
 	struct rn_cm_listener *l = &id->listener;
 	bool any = rnd_address_is_any(&id->src);
 
 	rn_cm_listener_ip(l, id->ps, id->src.port, any ? NULL : &id->src.gid);
 	l->user = id;
-	l->backlog = id->backlog;
+	l->backlog = backlog > 0 && backlog < BACKLOG_MAX ? backlog : BACKLOG_MAX;
 	if (any && (id->src.family == AF_INET || id->v6only)) {
 		/* IP version, in the second byte of the IP CM header */
 		l->compare[1] = id->src.family == AF_INET ? 0x40 : 0x60;
@@ -42,7 +37,7 @@ int rnd_cmd_listen(const struct rnd_call *c)
 	int rc;
 
 	rnd_call_take(c, &cmd, sizeof(cmd));
-	rc = find(c, cmd.id, &id);
+	rc = rnd_id_find(c->ch, cmd.id, &id);
 	if (rc)
 		return rc;
 	if (id->state == RND_ID_IDLE) {
@@ -55,9 +50,7 @@ int rnd_cmd_listen(const struct rnd_call *c)
 	rc = rnd_port_listen(&c->ch->ucma->ports, &id->port);
 	if (rc)
 		return rc;
-	id->backlog =
-		cmd.backlog > 0 && cmd.backlog < BACKLOG_MAX ? cmd.backlog : BACKLOG_MAX;
-	fill_listener(id);
+	fill_listener(id, cmd.backlog);
 	rc = rn_cm_listen(c->ch->ucma->cm, &id->listener);
 	if (rc == 0)
 		id->state = RND_ID_LISTEN;
@@ -67,7 +60,8 @@ int rnd_cmd_listen(const struct rnd_call *c)
 /* ---- What is offered ---- */
 
 static struct rn_cm_offer offer_of(const struct rnd_id *id,
-				   const struct rdma_ucm_conn_param *p)
+				   const struct rdma_ucm_conn_param *p,
+				   const struct rdma_ucm_ece *ece)
 {
 	bool is_xrc = id->qp_type == IBV_QPT_XRC_SEND || id->qp_type == IBV_QPT_XRC_RECV;
 
@@ -85,6 +79,8 @@ static struct rn_cm_offer offer_of(const struct rnd_id *id,
 		.rnr_retry_count = p->rnr_retry_count < 7 ? p->rnr_retry_count : 7,
 		.flow_control = p->flow_control != 0,
 		.srq = p->srq != 0,
+		.vendor_id = ece->vendor_id & 0xffffff,
+		.vendor_option = ece->attr_mod,
 		.data = p->private_data,
 		.data_len = p->private_data_len,
 	};
@@ -112,15 +108,13 @@ static void put_header(const struct rnd_id *id, struct rn_cm_offer *offer,
 
 static int connect_id(struct rnd_id *id, rn_ns now, const struct rdma_ucm_connect *cmd)
 {
-	struct rn_cm_offer offer = offer_of(id, &cmd->conn_param);
+	struct rn_cm_offer offer = offer_of(id, &cmd->conn_param, &cmd->ece);
 	uint64_t service = rn_cm_service_id(id->ps, id->dst.port);
 	struct rn_cm *cm = id->ch->ucma->cm;
 	uint8_t data[REQUEST_DATA_MAX];
 	struct rn_cm_route route;
 	int rc;
 
-	offer.vendor_id = cmd->ece.vendor_id & 0xffffff;
-	offer.vendor_option = cmd->ece.attr_mod;
 	put_header(id, &offer, data);
 	rnd_id_route(id, &route);
 	if (id->qp_type == IBV_QPT_UD)
@@ -130,7 +124,6 @@ static int connect_id(struct rnd_id *id, rn_ns now, const struct rdma_ucm_connec
 	if (rc)
 		return rc;
 	rn_cm_set_user(id->conn, id);
-	id->qpn = offer.qpn;
 	id->state = RND_ID_CONNECT;
 	return 0;
 }
@@ -146,7 +139,7 @@ int rnd_cmd_connect(const struct rnd_call *c)
 	rnd_call_take(c, &cmd, sizeof(cmd));
 	if (!cmd.conn_param.valid)
 		return -EINVAL;
-	rc = find(c, cmd.id, &id);
+	rc = rnd_id_find(c->ch, cmd.id, &id);
 	if (rc)
 		return rc;
 	if (id->state != RND_ID_ROUTE_RESOLVED)
@@ -158,13 +151,10 @@ int rnd_cmd_connect(const struct rnd_call *c)
 
 static int accept_id(struct rnd_id *id, rn_ns now, const struct rdma_ucm_accept *cmd)
 {
-	struct rn_cm_offer offer = offer_of(id, &cmd->conn_param);
+	struct rn_cm_offer offer = offer_of(id, &cmd->conn_param, &cmd->ece);
 	struct rn_cm *cm = id->ch->ucma->cm;
 	int rc;
 
-	offer.vendor_id = cmd->ece.vendor_id & 0xffffff;
-	offer.vendor_option = cmd->ece.attr_mod;
-	id->qpn = offer.qpn;
 	if (id->qp_type != IBV_QPT_UD) {
 		offer.rnr_retry_count = cmd->conn_param.rnr_retry_count & 7;
 		rc = rn_cm_accept(cm, now, id->conn, &offer);
@@ -187,7 +177,7 @@ int rnd_cmd_accept(const struct rnd_call *c)
 	if (c->rq->in_len < offsetof(struct rdma_ucm_accept, reserved))
 		return -EINVAL;
 	rnd_call_take(c, &cmd, sizeof(cmd));
-	rc = find(c, cmd.id, &id);
+	rc = rnd_id_find(c->ch, cmd.id, &id);
 	if (rc)
 		return rc;
 	if (id->state != RND_ID_CONNECT || !id->conn)
@@ -225,7 +215,7 @@ int rnd_cmd_reject(const struct rnd_call *c)
 	if (cmd.reason && cmd.reason != RN_CM_REJ_CONSUMER &&
 	    cmd.reason != RN_CM_REJ_VENDOR_OPTION)
 		return -EINVAL;
-	rc = find(c, cmd.id, &id);
+	rc = rnd_id_find(c->ch, cmd.id, &id);
 	if (rc)
 		return rc;
 	return id->conn ? reject_id(c, id, &cmd) : -EINVAL;
@@ -240,7 +230,7 @@ int rnd_cmd_disconnect(const struct rnd_call *c)
 	int rc;
 
 	rnd_call_take(c, &cmd, sizeof(cmd));
-	rc = find(c, cmd.id, &id);
+	rc = rnd_id_find(c->ch, cmd.id, &id);
 	if (rc)
 		return rc;
 	if (!id->conn || id->qp_type == IBV_QPT_UD)
@@ -255,7 +245,7 @@ int rnd_cmd_notify(const struct rnd_call *c)
 	int rc;
 
 	rnd_call_take(c, &cmd, sizeof(cmd));
-	rc = find(c, cmd.id, &id);
+	rc = rnd_id_find(c->ch, cmd.id, &id);
 	if (rc)
 		return rc;
 	if (!id->conn || cmd.event != NOTIFY_COMM_EST)

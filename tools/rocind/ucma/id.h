@@ -85,7 +85,6 @@ struct rnd_id {
 	struct rnd_address src, dst;
 	struct rnd_port_user port;
 	const struct rnd_ucma_dev *dev; /* NULL: of any */
-	struct rnd_ucma_route route;
 
 	uint8_t tos;
 	uint8_t ack_timeout;
@@ -93,11 +92,10 @@ struct rnd_id {
 	bool v6only; /* AFONLY */
 
 	struct rn_cm_listener listener;
-	uint32_t backlog;
 	struct rn_cm_conn *conn;  /* or NULL */
 	struct rnd_id *asked_for; /* listener, until GET_EVENT takes the request */
 	uint32_t psn;		  /* the first that our QP is to receive */
-	uint32_t qpn, qkey;
+	uint32_t qkey;
 	bool was_disconnected; /* the program has been told */
 };
 
@@ -197,8 +195,6 @@ struct rnd_ucma_dev *rnd_find_dev(const struct rnd_ucma_channel *ch,
 uint8_t rnd_gid_index(const struct rnd_ucma_dev *dev, const struct rn_gid *gid);
 int rnd_id_bind(struct rnd_id *id, const struct rnd_address *addr);
 void rnd_id_route(const struct rnd_id *id, struct rn_cm_route *route);
-/* enum ibv_mtu of the device's interface. */
-uint8_t rnd_dev_mtu(const struct rnd_ucma_dev *dev);
 void rnd_ah_attr(const struct rnd_id *id, struct ib_uverbs_ah_attr *ah);
 /* What the CM tells (cm_event.c). */
 void rnd_take_cm_events(struct rnd_ucma *ucma, rn_ns now);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* resolve.c - ids are bound to addresses, find their device and the route. */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "id.h"
@@ -23,7 +22,8 @@ uint8_t rnd_gid_index(const struct rnd_ucma_dev *dev, const struct rn_gid *gid)
 	return i < 0 ? 0 : (uint8_t)i;
 }
 
-uint8_t rnd_dev_mtu(const struct rnd_ucma_dev *dev)
+/* enum ibv_mtu of its interface. */
+static uint8_t path_mtu(const struct rnd_ucma_dev *dev)
 {
 	uint32_t mtu = rn_netdev_path_mtu(dev->nd.mtu);
 
@@ -211,6 +211,7 @@ static int find_way(struct rnd_id *id)
 {
 	const struct rnd_ucma_cfg *cfg = &id->ch->ucma->cfg;
 	bool is_bound = !rnd_address_is_any(&id->src);
+	struct rnd_ucma_route route;
 	struct rnd_ucma_dev *dev;
 	struct rn_gid src;
 	int rc;
@@ -218,14 +219,14 @@ static int find_way(struct rnd_id *id)
 	if (rnd_address_is_any(&id->dst) && loop_back(id))
 		return ENODEV;
 	rc = cfg->ops->route(cfg->ctx, &id->dst.gid, id->dst.scope,
-			     is_bound ? &id->src.gid : NULL, &id->route);
+			     is_bound ? &id->src.gid : NULL, &route);
 	if (rc)
 		return rc;
 	if (is_bound) {
 		dev = rnd_find_dev(id->ch, &id->src);
 		src = id->src.gid;
 	} else {
-		dev = choose_dev(id, &id->route, &src);
+		dev = choose_dev(id, &route, &src);
 	}
 	if (!dev)
 		return ENODEV;
@@ -340,7 +341,7 @@ void rnd_id_route(const struct rnd_id *id, struct rn_cm_route *route)
 			  .ifindex = id->dev->nd.ifindex,
 			  .tclass = id->tos },
 		.flow_label = label,
-		.mtu = rnd_dev_mtu(id->dev),
+		.mtu = path_mtu(id->dev),
 		.lifetime = id->has_ack_timeout && id->ack_timeout
 				    ? (uint8_t)(id->ack_timeout - 1)
 				    : 0,
