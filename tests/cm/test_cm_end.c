@@ -1,30 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* test_cm_end.c - rules N9 to N13 of tests/rules.md, how connections end, and N17 and
  * N18, datagram services. One test each. */
-#include "cm_kit.h"
-
-static struct kit kit;
-static struct rn_cm_conn *active, *passive;
-
-static int setup(void **state)
-{
-	(void)state;
-	kit_open(&kit, KIT_CONNS);
-	active = passive = NULL;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	kit_close(&kit);
-	return 0;
-}
-
-static rn_ns code(unsigned n)
-{
-	return (rn_ns)4096 << n;
-}
+#include "cm_fixture.h"
 
 static void n9_a_dreq_for_another_qp_is_ignored(void **state)
 {

@@ -3,30 +3,7 @@
  * connections are made. One test each. */
 #include <errno.h>
 
-#include "cm_kit.h"
-
-static struct kit kit;
-static struct rn_cm_conn *active, *passive;
-
-static int setup(void **state)
-{
-	(void)state;
-	kit_open(&kit, KIT_CONNS);
-	active = passive = NULL;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	kit_close(&kit);
-	return 0;
-}
-
-static rn_ns code(unsigned n)
-{
-	return (rn_ns)4096 << n;
-}
+#include "cm_fixture.h"
 
 static void n1_a_request_to_nobody_is_refused_with_reason_8(void **state)
 {

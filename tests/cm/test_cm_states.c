@@ -4,25 +4,7 @@
  */
 #include <errno.h>
 
-#include "cm_kit.h"
-
-static struct kit kit;
-static struct rn_cm_conn *active, *passive;
-
-static int setup(void **state)
-{
-	(void)state;
-	kit_open(&kit, KIT_CONNS);
-	active = passive = NULL;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	kit_close(&kit);
-	return 0;
-}
+#include "cm_fixture.h"
 
 static void accept_it(void)
 {
