@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* doorbell.c - store first, look afterwards. */
+#include "doorbell.h"
+
+#include <stdatomic.h>
+
+/* Everything here is sequentially consistent but where a comment says why it need not be.
+ */
+struct rn_doorbell {
+	_Alignas(128) _Atomic uint32_t sleeping;
+	_Alignas(128) _Atomic uint64_t ready[RN_DOORBELL_WORDS];
+};
+
+static_assert(sizeof(struct rn_doorbell) <= RN_DOORBELL_BYTES, "fits its page");
+
+bool rn_doorbell_ring(struct rn_doorbell *peer, unsigned idx)
+{
+	_Atomic uint64_t *word;
+	uint64_t bit = UINT64_C(1) << idx % 64;
+
+	assert(idx < RN_DOORBELL_RINGS);
+	word = &peer->ready[idx / 64];
+	/* A set bit that the consumer takes later is a look at the ring after what was
+	 * published; so the line is not written for each burst.
+	 */
+	if (!(atomic_load(word) & bit))
+		atomic_fetch_or(word, bit);
+	return atomic_load(&peer->sleeping) && atomic_exchange(&peer->sleeping, 0);
+}
+
+void rn_doorbell_announce(struct rn_doorbell *own)
+{
+	atomic_store(&own->sleeping, 1);
+}
+
+void rn_doorbell_awake(struct rn_doorbell *own)
+{
+	/* Seen late, it is a wake-up in vain. */
+	if (atomic_load_explicit(&own->sleeping, memory_order_relaxed))
+		atomic_store_explicit(&own->sleeping, 0, memory_order_relaxed);
+}
+
+uint64_t rn_doorbell_take(struct rn_doorbell *own, unsigned word)
+{
+	assert(word < RN_DOORBELL_WORDS);
+	return atomic_load(&own->ready[word]) ? atomic_exchange(&own->ready[word], 0) : 0;
+}
+
+void rn_doorbell_remember(struct rn_doorbell *own, unsigned idx)
+{
+	assert(idx < RN_DOORBELL_RINGS);
+	atomic_fetch_or_explicit(&own->ready[idx / 64], UINT64_C(1) << idx % 64,
+				 memory_order_relaxed);
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* ring_layout.h - what lies in the shared memory of a ring. */
+#ifndef RN_RING_LAYOUT_H
+#define RN_RING_LAYOUT_H
+
+#include <stdatomic.h>
+
+#include "ring.h"
+
+enum {
+	RN_RING_MAGIC = 0x526e5267, /* "RnRg" */
+	RN_RING_VERSION = 1,
+	/* Two lines: processors fetch the neighbour of a line as well. */
+	RN_RING_APART = 128,
+};
+
+/* Lengths that are not those of a packet. */
+#define RN_RING_PAD UINT32_MAX		/* the record goes up to the end of the data */
+#define RN_RING_RESIZE (UINT32_MAX - 1) /* the meta word is the size from here on */
+
+/* Each line has one writer, if nobody lies. tail and head: shape MP, release by the
+ * writer, acquire by the reader; the tail is stored sequentially consistently, for the
+ * doorbell. The closed flags follow the last tail or head of their writer.
+ */
+struct rn_ring_shared {
+	_Atomic uint32_t magic;
+	_Atomic uint32_t version;
+	_Atomic uint32_t capacity;
+
+	_Alignas(RN_RING_APART) _Atomic uint64_t tail;
+	_Atomic uint32_t send_closed;
+
+	_Alignas(RN_RING_APART) _Atomic uint64_t head;
+	_Atomic uint32_t recv_closed;
+};
+
+static_assert(sizeof(struct rn_ring_shared) <= RN_RING_CONTROL, "fits its page");
+
+/* The header of a record: two words, each written and read in one piece. They belong to
+ * whoever the tail gives them to; atomic because a peer that lies writes at any time.
+ */
+struct rn_ring_header {
+	_Atomic uint64_t what; /* length, tag << 32 */
+	_Atomic uint64_t meta;
+};
+
+static_assert(sizeof(struct rn_ring_header) == RN_RING_HEADER, "as promised");
+static_assert(sizeof(struct rn_ring_meta) == sizeof(uint64_t), "one word");
+
+static inline uint32_t rn_ring_tag(uint64_t position)
+{
+	return (uint32_t)(position / RN_RING_ALIGN);
+}
+
+/* Bytes of a record with a packet of @len bytes. */
+static inline uint32_t rn_ring_need(uint32_t len)
+{
+	return (RN_RING_HEADER + len + RN_RING_ALIGN - 1) & ~(RN_RING_ALIGN - 1u);
+}
+
+static inline bool rn_ring_is_size(uint64_t size, uint32_t capacity)
+{
+	return size >= RN_RING_SIZE_MIN && size <= capacity && (size & (size - 1)) == 0;
+}
+
+/* Is @mem what rn_ring_format(@capacity) made? */
+bool rn_ring_is_formatted(const struct rn_ring_shared *shared, uint32_t capacity);
+
+#endif /* RN_RING_LAYOUT_H */

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* ring_send.c - the producer's end of a ring.
+ *
+ * The producer believes one value of the other side: the head, which says what may be
+ * written over. A consumer that lies about it harms what it receives itself, no more.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "ring_layout.h"
+
+enum rn_ring_fault rn_ring_send_init(struct rn_ring_send *s, void *mem, uint32_t capacity)
+{
+	assert(rn_ring_is_size(capacity, RN_RING_SIZE_MAX));
+	*s = (struct rn_ring_send){
+		.shared = mem,
+		.data = (uint8_t *)mem + RN_RING_CONTROL,
+		.size = RN_RING_SIZE_MIN,
+		.capacity = capacity,
+	};
+	if (!rn_ring_is_formatted(s->shared, capacity))
+		s->fault = RN_RING_BAD_MAGIC;
+	return s->fault;
+}
+
+/* How far the consumer is: one load, judged against what it can have read. */
+static void look_at_head(struct rn_ring_send *s)
+{
+	uint64_t head = atomic_load_explicit(&s->shared->head, memory_order_acquire);
+
+	if (head % RN_RING_ALIGN != 0 || head < s->head || head > s->published)
+		s->fault = RN_RING_BAD_HEAD;
+	else
+		s->head = head;
+}
+
+static uint32_t space(const struct rn_ring_send *s)
+{
+	return s->size - (uint32_t)(s->tail - s->head);
+}
+
+/* Are there @need bytes? */
+static bool has_space(struct rn_ring_send *s, uint32_t need)
+{
+	if (need <= space(s))
+		return true;
+	look_at_head(s);
+	if (!s->fault && need <= space(s))
+		return true;
+	if (!s->fault &&
+	    atomic_load_explicit(&s->shared->recv_closed, memory_order_relaxed))
+		s->fault = RN_RING_CLOSED;
+	return false;
+}
+
+static int no_space(struct rn_ring_send *s)
+{
+	if (s->fault)
+		return -EPIPE;
+	s->fulls++;
+	s->full_count++;
+	return -EAGAIN;
+}
+
+static void put_header(struct rn_ring_send *s, uint32_t length, uint64_t meta)
+{
+	struct rn_ring_header *h = (void *)(s->data + s->off);
+	uint64_t what = (uint64_t)rn_ring_tag(s->tail) << 32 | length;
+
+	atomic_store_explicit(&h->what, what, memory_order_relaxed);
+	atomic_store_explicit(&h->meta, meta, memory_order_relaxed);
+}
+
+static void advance(struct rn_ring_send *s, uint32_t bytes)
+{
+	s->tail += bytes;
+	s->off = (s->off + bytes) & (s->size - 1);
+}
+
+int rn_ring_send(struct rn_ring_send *s, const struct rn_ring_meta *meta,
+		 const uint8_t *pkt, uint32_t len)
+{
+	uint32_t need = rn_ring_need(len), left = s->size - s->off, pad;
+	uint64_t word;
+
+	assert(len >= RN_RING_PACKET_MIN);
+	assert(len <= RN_RING_PACKET_MAX);
+	pad = need > left ? left : 0;
+	if (s->fault)
+		return -EPIPE;
+	if (!has_space(s, pad + need))
+		return no_space(s);
+	if (pad) {
+		put_header(s, RN_RING_PAD, 0);
+		advance(s, pad);
+	}
+	memcpy(&word, meta, sizeof(word));
+	put_header(s, len, word);
+	memcpy(s->data + s->off + RN_RING_HEADER, pkt, len);
+	advance(s, need);
+	return 0;
+}
+
+bool rn_ring_publish(struct rn_ring_send *s)
+{
+	if (s->tail == s->published || s->fault)
+		return false;
+	s->published = s->tail;
+	atomic_store(&s->shared->tail, s->tail);
+	return true;
+}
+
+bool rn_ring_is_read(struct rn_ring_send *s)
+{
+	if (!s->fault)
+		look_at_head(s);
+	return s->head == s->tail;
+}
+
+int rn_ring_resize(struct rn_ring_send *s, uint32_t size)
+{
+	uint32_t unread;
+
+	assert(rn_ring_is_size(size, s->capacity));
+	if (s->fault)
+		return -EPIPE;
+	if (size == s->size)
+		return 0;
+	look_at_head(s);
+	if (s->fault)
+		return -EPIPE;
+	if (space(s) < RN_RING_ALIGN)
+		return -EAGAIN;
+	unread = (uint32_t)(s->tail - s->head);
+	if (size < s->size ? unread > 0 : unread > s->off)
+		return -EAGAIN;
+	put_header(s, RN_RING_RESIZE, size);
+	s->size = size;
+	advance(s, RN_RING_ALIGN);
+	return 0;
+}
+
+uint32_t rn_ring_advice(struct rn_ring_send *s, rn_ns now)
+{
+	bool often = s->fulls >= RN_RING_FULLS && now - s->fulls_since <= RN_MSEC(1);
+
+	if (often || now - s->fulls_since > RN_MSEC(1)) {
+		s->fulls_since = now;
+		s->fulls = 0;
+	}
+	if (s->tail != s->idle_tail) {
+		s->idle_tail = s->tail;
+		s->idle_since = now;
+	}
+	if (often && s->size < s->capacity)
+		return s->size * 2;
+	return now - s->idle_since >= RN_MSEC(1000) ? RN_RING_SIZE_MIN : s->size;
+}
+
+void rn_ring_send_close(struct rn_ring_send *s)
+{
+	if (!s->fault)
+		s->fault = RN_RING_CLOSED;
+	atomic_store_explicit(&s->shared->send_closed, 1, memory_order_release);
+}
