@@ -165,7 +165,7 @@ static void the_descriptor_limit_gives_emfile_and_no_leak(void **state)
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &saved), 0);
 	tight = saved;
 	for (unsigned extra = 1; fd < 0; extra++) {
-		assert_true(extra <= 4);
+		assert_true(extra <= 64); /* some of them may be open already */
 		tight.rlim_cur = (rlim_t)probe + extra;
 		assert_int_equal(setrlimit(RLIMIT_NOFILE, &tight), 0);
 		fd = rnk_event_fd_open(PROC, fifo_dir);
