@@ -114,6 +114,11 @@ void rnp_rocind_events(struct rnp_engine *e)
 		case RN_ROCIND_FAULTS:
 			rnp_fault_live(e, ev.text, ev.generation);
 			break;
+		case RN_ROCIND_WIRE: /* not asked for */
+			rn_rocind_close_wire(&ev.wire);
+			break;
+		case RN_ROCIND_WIRE_DOWN:
+			break;
 		case RN_ROCIND_PORT_UP:
 			rnp_fault_link(e, true);
 			break;

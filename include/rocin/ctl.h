@@ -17,11 +17,12 @@
 
 enum {
 	RN_CTL_MAGIC = 0x4e434f52, /* "ROCN" in memory on a little-endian machine */
-	RN_CTL_VERSION = 4,	   /* raised with any change of layout or meaning */
+	RN_CTL_VERSION = 5,	   /* raised with any change of layout or meaning */
 	RN_CTL_TEXT_LEN = 400,	   /* bytes of a sentence with its NUL */
 	RN_CTL_SLOT_MAX = 255,	   /* low 8 bits of a QPN; slot 0 is rocind's own */
 	RN_CTL_DROP_MAX = 16,	   /* room for reasons of drops */
 	RN_CTL_RULES_MAX = 64,	   /* about faults */
+	RN_CTL_WIRES_MAX = 128,	   /* local wires that end in one process */
 };
 
 enum rn_ctl_type {
@@ -35,6 +36,9 @@ enum rn_ctl_type {
 	RN_CTL_FAULTS_SET = 7, /* may carry one descriptor: the text of rules, sealed */
 	RN_CTL_FAULTS_GET = 8,
 	RN_CTL_CM_OPEN = 9,
+	/* Without an answer: an event says what became of it, sooner or later. */
+	RN_CTL_WIRE_ASK = 10,
+	RN_CTL_WIRE_DROP = 11,
 
 	/* answers */
 	RN_CTL_WELCOME = 64,
@@ -53,6 +57,8 @@ enum rn_ctl_type {
 	RN_CTL_PORT = 129,
 	RN_CTL_GOING_DOWN = 130,
 	RN_CTL_FAULTS = 131, /* carries the text if has_text */
+	RN_CTL_WIRE = 132,   /* carries RN_CTL_WIRE_FDS descriptors */
+	RN_CTL_WIRE_DOWN = 133,
 };
 
 struct rn_ctl_hdr {
@@ -90,6 +96,8 @@ struct rn_ctl_attach {
 	uint32_t gid_count; /* 1 .. RN_GID_MAX */
 	uint32_t up; /* link state that the client knows; it is told when it differs */
 	uint32_t all_addresses; /* 1: addresses that the interface gets later, too */
+	uint32_t wires;		/* 1: takes local wires */
+	uint32_t reserved;
 	struct rn_gid gid[RN_GID_MAX];
 };
 
@@ -176,6 +184,50 @@ struct rn_ctl_faults {
 	uint32_t reserved;
 };
 
+/* The ends of a local wire, seen from the process that the message comes from or goes to.
+ */
+struct rn_ctl_ends {
+	struct rn_gid local, peer;
+	uint32_t peer_slot;
+	uint32_t reserved;
+};
+
+/* Ask for the wire (RN_CTL_WIRE_ASK), or say that it is spoilt (RN_CTL_WIRE_DROP): then
+ * these two get none again.
+ */
+struct rn_ctl_wire_ask {
+	struct rn_ctl_hdr hdr;
+	struct rn_ctl_ends ends;
+};
+
+/* Descriptors beside RN_CTL_WIRE, in this order. */
+enum {
+	RN_CTL_WIRE_RINGS,	/* memory of struct rn_ring_pair, sealed */
+	RN_CTL_WIRE_PEER_PAGE,	/* memory of the peer's doorbell, sealed */
+	RN_CTL_WIRE_PEER_EVENT, /* eventfd that wakes the peer */
+	RN_CTL_WIRE_PAGE,	/* the same two of the process itself; equal each time */
+	RN_CTL_WIRE_EVENT,
+	RN_CTL_WIRE_FDS
+};
+
+/* There is a wire from now on; both ends are told. */
+struct rn_ctl_wire {
+	struct rn_ctl_hdr hdr;
+	struct rn_ctl_ends ends;
+	uint32_t role;	   /* 0 or 1: the ring that this end sends by */
+	uint32_t bit;	   /* of this wire in the own page, below RN_CTL_WIRES_MAX */
+	uint32_t peer_bit; /* and in the peer's */
+	uint32_t reserved;
+};
+
+/* There is none: the peer has gone (err 0), or the wire is refused or spoilt. */
+struct rn_ctl_wire_down {
+	struct rn_ctl_hdr hdr;
+	struct rn_ctl_ends ends;
+	int32_t err; /* errno value, positive; 0 */
+	uint32_t reserved;
+};
+
 /* Any message; the size of a receive buffer. */
 union rn_ctl_msg {
 	struct rn_ctl_hdr hdr;
@@ -193,6 +245,9 @@ union rn_ctl_msg {
 	struct rn_ctl_faults_reply faults_reply;
 	struct rn_ctl_faults faults;
 	struct rn_ctl_cm_open cm_open;
+	struct rn_ctl_wire_ask wire_ask;
+	struct rn_ctl_wire wire;
+	struct rn_ctl_wire_down wire_down;
 };
 
 /* Length that a message of this type must have, or 0 if there is no such type. Requests
@@ -224,6 +279,10 @@ static inline size_t rn_ctl_len(uint32_t type)
 		[RN_CTL_FAULTS_GET] = sizeof(struct rn_ctl_hdr),
 		[RN_CTL_FAULTS_REPLY] = sizeof(struct rn_ctl_faults_reply),
 		[RN_CTL_FAULTS] = sizeof(struct rn_ctl_faults),
+		[RN_CTL_WIRE_ASK] = sizeof(struct rn_ctl_wire_ask),
+		[RN_CTL_WIRE_DROP] = sizeof(struct rn_ctl_wire_ask),
+		[RN_CTL_WIRE] = sizeof(struct rn_ctl_wire),
+		[RN_CTL_WIRE_DOWN] = sizeof(struct rn_ctl_wire_down),
 	};
 
 	return type < RN_ARRAY_SIZE(len) ? len[type] : 0;
@@ -248,7 +307,7 @@ static_assert(sizeof(struct rn_ctl_refused) == 24 + RN_CTL_TEXT_LEN,
 static_assert(offsetof(struct rn_ctl_refused, err) == 16, "same in every version");
 static_assert(offsetof(struct rn_ctl_refused, text) == 24, "same in every version");
 static_assert(sizeof(struct rn_ctl_welcome) == 56, "no hidden padding");
-static_assert(sizeof(struct rn_ctl_attach) == 80 + 16 * RN_GID_MAX, "no hidden padding");
+static_assert(sizeof(struct rn_ctl_attach) == 88 + 16 * RN_GID_MAX, "no hidden padding");
 static_assert(sizeof(struct rn_ctl_attached) == 32, "no hidden padding");
 static_assert(sizeof(struct rn_ctl_cm_open) == 2064, "no hidden padding");
 static_assert(sizeof(struct rn_ctl_list) == 24, "no hidden padding");
@@ -261,5 +320,8 @@ static_assert(sizeof(struct rn_ctl_faults_set) == 24 + RN_CTL_RULES_MAX, "no pad
 static_assert(sizeof(struct rn_ctl_faults_reply) == 32 + 16 * RN_CTL_RULES_MAX,
 	      "no hidden padding");
 static_assert(sizeof(struct rn_ctl_faults) == 32, "no hidden padding");
+static_assert(sizeof(struct rn_ctl_wire_ask) == 56, "no hidden padding");
+static_assert(sizeof(struct rn_ctl_wire) == 72, "no hidden padding");
+static_assert(sizeof(struct rn_ctl_wire_down) == 64, "no hidden padding");
 
 #endif /* RN_CTL_H */

@@ -141,6 +141,15 @@ static void event(struct rn_rocind *r)
 	require(rc == 0 || rc == -EAGAIN);
 	if (rc)
 		return;
+	if (e.kind == RN_ROCIND_WIRE) {
+		const int fds[] = { e.wire.rings, e.wire.peer_page, e.wire.peer_event,
+				    e.wire.page, e.wire.event };
+
+		require(e.wire.role < 2 && e.wire.bit < RN_ROCIND_WIRES_MAX);
+		require(e.wire.peer_bit < RN_ROCIND_WIRES_MAX);
+		for (unsigned i = 0; i < RN_ARRAY_SIZE(fds); i++)
+			require(close(fds[i]) == 0);
+	}
 	require((e.kind == RN_ROCIND_GID_ADDED) == (e.sock >= 0));
 	require(e.kind == RN_ROCIND_FAULTS || e.text < 0);
 	if (e.kind == RN_ROCIND_GID_ADDED || e.kind == RN_ROCIND_GID_REMOVED)

@@ -222,6 +222,12 @@ static void check_slots(void)
 	require(taken == owned);
 }
 
+/* Events may follow, but no answer. */
+static bool is_notice(int type)
+{
+	return type == RN_CTL_WIRE_ASK || type == RN_CTL_WIRE_DROP;
+}
+
 /* What rocind does not understand, or not now, ends the connection. */
 static void say(struct peer *p, struct script *s)
 {
@@ -229,6 +235,10 @@ static void say(struct peer *p, struct script *s)
 
 	if (type == CTL_UNSENT)
 		return;
+	if (is_notice(type) && p->greeted) {
+		serve();
+		return;
+	}
 	p->asked++;
 	serve();
 	if (type >= RN_CTL_HELLO && type <= RN_CTL_FAULTS_GET &&

@@ -194,6 +194,7 @@ int rnd_attach(struct rnd_groups *groups, struct rnd_attachment *a,
 	struct rnd_attachment new = { .stats_fd = -1,
 				      .ifindex = msg->ifindex,
 				      .gid_count = msg->gid_count,
+				      .wires = msg->wires == 1,
 				      .up = msg->up != 0 };
 	int rc = check_request(msg, err, err_len);
 

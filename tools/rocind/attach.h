@@ -33,6 +33,7 @@ struct rnd_attachment {
 	struct rnd_group *group[RN_GID_MAX]; /* NULL: the interface lost that address */
 	bool watches; /* the interface's addresses can change: it is not loopback */
 	bool follows; /* takes addresses that appear later */
+	bool wires;   /* takes local wires */
 	bool up;      /* link state as the process knows it */
 	int stats_fd; /* -1: none */
 };

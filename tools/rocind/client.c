@@ -122,6 +122,7 @@ static enum outcome on_detach(struct rnd_client *client, struct rn_ctl_packet *p
 	(void)pkt;
 	if (!client->attachment.slot)
 		return refuse(client, ENOTCONN, "this connection has no device");
+	rnd_wires_close(client);
 	rnd_detach(&client->attachment);
 	return answer_plain(client, RN_CTL_DETACHED);
 }
@@ -216,12 +217,25 @@ static enum outcome on_faults_get(struct rnd_client *client, struct rn_ctl_packe
 	return answer_faults(client);
 }
 
+static enum outcome on_wire_ask(struct rnd_client *client, struct rn_ctl_packet *pkt)
+{
+	rnd_wires_ask(client, &pkt->msg.wire_ask.ends);
+	return KEEP;
+}
+
+static enum outcome on_wire_drop(struct rnd_client *client, struct rn_ctl_packet *pkt)
+{
+	rnd_wires_drop(client, &pkt->msg.wire_ask.ends);
+	return KEEP;
+}
+
 static enum outcome (*const on_request[])(struct rnd_client *, struct rn_ctl_packet *) = {
 	[RN_CTL_HELLO] = on_hello,	     [RN_CTL_ATTACH] = on_attach,
 	[RN_CTL_DETACH] = on_detach,	     [RN_CTL_LIST] = on_list,
 	[RN_CTL_STATUS] = on_status,	     [RN_CTL_SHUTDOWN] = on_shutdown,
 	[RN_CTL_FAULTS_SET] = on_faults_set, [RN_CTL_FAULTS_GET] = on_faults_get,
-	[RN_CTL_CM_OPEN] = on_cm_open,
+	[RN_CTL_CM_OPEN] = on_cm_open,	     [RN_CTL_WIRE_ASK] = on_wire_ask,
+	[RN_CTL_WIRE_DROP] = on_wire_drop,
 };
 
 static enum outcome refuse_version(struct rnd_client *client,
@@ -354,6 +368,7 @@ void rnd_client_close(struct rnd_client *client)
 	if (server->stop_asked_by == client)
 		server->stop_asked_by = NULL;
 	rnd_faults_gather(client);
+	rnd_wires_close(client);
 	rnd_detach(&client->attachment);
 	rnd_source_close(&client->pidfd);
 	rnd_source_close(&client->sock);

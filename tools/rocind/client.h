@@ -4,6 +4,7 @@
 #define RND_CLIENT_H
 
 #include "server.h"
+#include "wires.h"
 
 struct rnd_client {
 	struct rnd_client *next;
@@ -17,6 +18,7 @@ struct rnd_client {
 	int32_t pid;
 	bool is_greeted; /* speaks our version; only such clients keep the daemon alive */
 	struct rnd_attachment attachment;
+	struct rnd_wires wires; /* of the attachment */
 };
 
 /* Take in a new connection; closes @fd where that fails or its user is another one. */

@@ -126,8 +126,10 @@ static void close_groups(struct rnd_server *server)
 		epoll_ctl(server->epoll_fd, EPOLL_CTL_DEL, slot0->source.fd, NULL);
 		free(slot0);
 	}
-	for (struct rnd_client *c = server->clients; c; c = c->next)
+	for (struct rnd_client *c = server->clients; c; c = c->next) {
+		rnd_wires_close(c);
 		rnd_detach(&c->attachment);
+	}
 	rnd_groups_fini(&server->groups);
 }
 

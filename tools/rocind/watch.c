@@ -68,8 +68,10 @@ static bool update_known(struct rnd_client *client, const struct rnd_iface *ifac
 
 		if (is_there == (a->group[idx] != NULL))
 			continue;
-		if (!is_there)
+		if (!is_there) {
+			rnd_wires_close_gid(client, idx);
 			rnd_detach_gid(a, idx);
+		}
 		if (is_there ? !add_gid(client, idx, &gid)
 			     : !tell_gid(client, idx, false))
 			return false;

@@ -23,7 +23,8 @@
 
 enum {
 	RN_ROCIND_TIMEOUT_MS = 5000,
-	RN_ROCIND_RULES_MAX = 64, /* about faults */
+	RN_ROCIND_RULES_MAX = 64,  /* about faults */
+	RN_ROCIND_WIRES_MAX = 128, /* local wires of one connection */
 };
 
 struct rn_rocind; /* a connection */
@@ -44,7 +45,25 @@ enum rn_rocind_event_kind {
 	RN_ROCIND_GID_REMOVED, /* gid_idx, gid */
 	RN_ROCIND_PORT_UP,
 	RN_ROCIND_PORT_DOWN,
-	RN_ROCIND_FAULTS, /* generation, text: rules about faults have changed */
+	RN_ROCIND_FAULTS,    /* generation, text: rules about faults have changed */
+	RN_ROCIND_WIRE,	     /* ends, wire: there is a local wire */
+	RN_ROCIND_WIRE_DOWN, /* ends, err: there is none, or none any more */
+};
+
+/* The two ends of a local wire: an address of ours, one of the peer, and its slot. */
+struct rn_rocind_ends {
+	struct rn_gid local, peer;
+	unsigned peer_slot;
+};
+
+/* What an end of a local wire consists of. The descriptors are the receiver's own. */
+struct rn_rocind_wire {
+	unsigned role; /* 0 or 1; see wire_memory.h */
+	unsigned bit;  /* below RN_ROCIND_WIRES_MAX: of this wire in the own doorbell */
+	unsigned peer_bit;
+	int rings;		   /* RN_WIRE_BYTES of memory */
+	int peer_page, peer_event; /* doorbell of the peer, eventfd that wakes it */
+	int page, event;	   /* our own; the same ones beside each wire */
 };
 
 struct rn_rocind_event {
@@ -54,6 +73,9 @@ struct rn_rocind_event {
 	int sock; /* RN_ROCIND_GID_ADDED: bound UDP socket, the receiver's own; else -1 */
 	int text; /* RN_ROCIND_FAULTS: file, the receiver's own; -1: no rules; else -1 */
 	uint64_t generation;
+	struct rn_rocind_ends ends;
+	struct rn_rocind_wire wire; /* RN_ROCIND_WIRE only */
+	int err; /* RN_ROCIND_WIRE_DOWN: positive errno value; 0: the peer has gone */
 };
 
 /* One attached process, as rn_rocind_list() shows it. */
@@ -141,6 +163,31 @@ int rn_rocind_fd(const struct rn_rocind *r);
  * Return: 0 with @out filled, or -EAGAIN. RN_ROCIND_GONE is final and repeated.
  */
 int rn_rocind_event(struct rn_rocind *r, struct rn_rocind_event *out);
+
+/* Local wires are welcome: to be said before rn_rocind_attach(). */
+void rn_rocind_take_wires(struct rn_rocind *r);
+
+/**
+ * rn_rocind_ask_wire() - Ask for shared memory that packets to another process go by
+ * @ends:	Where from and where to
+ *
+ * Never waits. An event follows, RN_ROCIND_WIRE or RN_ROCIND_WIRE_DOWN with why not:
+ * EHOSTUNREACH (no process of this rocind has that address and slot), EOPNOTSUPP (it, or
+ * we, do not want any), EMLINK (RN_ROCIND_WIRES_MAX are there), EPIPE (one was spoilt),
+ * EADDRNOTAVAIL (not our address), or what stood in the way of the memory (ENOSYS, EPERM,
+ * ENOMEM, EMFILE ...).
+ *
+ * Return: 0, -EAGAIN (rocind is busy: later), or -ECONNRESET.
+ */
+int rn_rocind_ask_wire(struct rn_rocind *r, const struct rn_rocind_ends *ends);
+
+/* Close the descriptors of a wire. */
+void rn_rocind_close_wire(const struct rn_rocind_wire *wire);
+
+/* Say that a wire is spoilt: the other end is told, and there will be none again. Never
+ * waits. Return: as rn_rocind_ask_wire().
+ */
+int rn_rocind_drop_wire(struct rn_rocind *r, const struct rn_rocind_ends *ends);
 
 /* Called once for each attached process; a value other than 0 ends the list. */
 typedef int (*rn_rocind_on_client)(void *ctx, const struct rn_rocind_client *client);

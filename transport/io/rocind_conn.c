@@ -18,6 +18,8 @@ static void close_event(const struct rn_rocind_event *event)
 		close(event->sock);
 	if (event->text >= 0)
 		close(event->text);
+	if (event->kind == RN_ROCIND_WIRE)
+		rn_rocind_close_wire(&event->wire);
 }
 
 static void push_event(struct rn_rocind *r, const struct rn_rocind_event *event)
@@ -51,6 +53,11 @@ static int accept_event(struct rn_rocind *r, struct rn_ctl_packet *pkt)
 		event.kind = RN_ROCIND_FAULTS;
 		event.generation = pkt->msg.faults.generation;
 		fds_wanted = pkt->msg.faults.has_text ? 1 : 0;
+	} else if (pkt->msg.hdr.type == RN_CTL_WIRE ||
+		   pkt->msg.hdr.type == RN_CTL_WIRE_DOWN) {
+		fds_wanted = pkt->msg.hdr.type == RN_CTL_WIRE ? RN_CTL_WIRE_FDS : 0;
+		if (!rn_rocind_wire_event(pkt, &event))
+			goto bad;
 	} else {
 		const struct rn_ctl_gid_change *change = &pkt->msg.gid_change;
 
@@ -65,7 +72,7 @@ static int accept_event(struct rn_rocind *r, struct rn_ctl_packet *pkt)
 		goto bad;
 	if (fds_wanted && event.kind == RN_ROCIND_FAULTS)
 		event.text = pkt->fd[0];
-	else if (fds_wanted)
+	else if (fds_wanted && event.kind == RN_ROCIND_GID_ADDED)
 		event.sock = pkt->fd[0];
 	if (!r->gone)
 		push_event(r, &event);

@@ -22,6 +22,7 @@ enum {
 struct rn_rocind {
 	int sock;
 	bool gone; /* end of file, farewell or nonsense came: nothing is sent any more */
+	bool takes_wires;
 	unsigned event_head; /* of event[], a ring */
 	unsigned event_count;
 	struct rn_rocind_event event[RN_ROCIND_EVENT_MAX];
@@ -53,6 +54,10 @@ int rn_rocind_request(struct rn_rocind *r, const void *msg, int fd,
  * from now on. Return: -ETIMEDOUT, -EBADMSG or -ECONNRESET.
  */
 int rn_rocind_lose(struct rn_rocind *r, int rc, const struct rn_complaint *c);
+
+/* ----------------------------------------------------------- rocind_wires.c */
+/* Fill @event from a message about a wire. Return: false if it makes no sense. */
+bool rn_rocind_wire_event(const struct rn_ctl_packet *pkt, struct rn_rocind_event *event);
 
 static inline rn_ns rn_rocind_now(void)
 {
