@@ -378,8 +378,12 @@ struct ibv_qp *rnp_create_qp_ex(struct ibv_context *context,
 	if (ex->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS)
 		ops = ex->send_ops_flags;
 	qp = create(&home, &attr, ops);
-	if (qp)
-		ex->cap = attr.cap;
+	if (!qp)
+		return NULL;
+	/* librdmacm takes a target QP's as the one for its shared receive queue. */
+	if (ex->comp_mask & IBV_QP_INIT_ATTR_PD)
+		qp->pd = ex->pd;
+	ex->cap = attr.cap;
 	return qp;
 }
 
@@ -438,7 +442,8 @@ int rnp_destroy_qp(struct ibv_qp *base)
 {
 	struct rnp_qp *qp = to_rnp_qp(base);
 	struct rnp_context *ctx = qp->ctx;
-	struct ibv_pd *pd = base->pd;
+	/* A target QP keeps no domain from being freed. */
+	struct ibv_pd *pd = is_target(base->qp_type) ? NULL : base->pd;
 	bool busy;
 	int cancel;
 

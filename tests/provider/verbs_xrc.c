@@ -211,6 +211,31 @@ static void xrc_domains_are_opened_as_the_manual_says(void **state)
 	assert_int_equal(ibv_close_xrcd(xrcd), 0);
 }
 
+/* It is in no protection domain, but remembers the one that the program names, as
+ * librdmacm relies on.
+ */
+static void a_target_qp_remembers_a_pd(void **state)
+{
+	struct kit *k = *state;
+	struct ibv_qp_init_attr_ex attr = {
+		.qp_type = IBV_QPT_XRC_RECV,
+		.comp_mask = IBV_QP_INIT_ATTR_XRCD | IBV_QP_INIT_ATTR_PD,
+		.xrcd = open_domain(k->ctx, -1, O_CREAT),
+		.pd = ibv_alloc_pd(k->ctx),
+	};
+	struct ibv_qp *qp = ibv_create_qp_ex(k->ctx, &attr);
+
+	assert_non_null(qp);
+	assert_ptr_equal(qp->pd, attr.pd);
+	assert_int_equal(ibv_dealloc_pd(attr.pd), 0);
+	assert_int_equal(ibv_destroy_qp(qp), 0);
+	qp = new_target(attr.xrcd);
+	assert_non_null(qp);
+	assert_null(qp->pd);
+	assert_int_equal(ibv_destroy_qp(qp), 0);
+	assert_int_equal(ibv_close_xrcd(attr.xrcd), 0);
+}
+
 /* ------------------------------------------------------------------------ data */
 static void xrc_carries_every_operation(void **state)
 {
@@ -428,6 +453,7 @@ int main(void)
 		TEST(xrc_works_with_the_new_way_to_post),
 		TEST(a_wrong_srq_number_ends_both_qps),
 		TEST(a_target_qp_may_be_shared),
+		TEST(a_target_qp_remembers_a_pd),
 		TEST(xrc_qps_have_no_receive_queue),
 		TEST(a_fork_child_has_no_xrc),
 		TEST(a_context_takes_its_xrc_objects_with_it),
