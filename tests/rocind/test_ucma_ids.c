@@ -67,7 +67,7 @@ static void addresses_are_ours_or_refused(void **state)
 	struct sockaddr_in6 odd = { .sin6_family = AF_UNIX };
 
 	assert_int_equal(bind_ip(net, ch, id, ip(10, 77, 0)), -EADDRNOTAVAIL);
-	assert_int_equal(bind_ip(net, ch, id, ip(127, 1, 0)), -ENODEV);
+	assert_int_equal(bind_ip(net, ch, id, ip(127, 7, 0)), -ENODEV);
 	assert_int_equal(bind_ip(net, ch, id, odd), -EAFNOSUPPORT);
 	assert_int_equal(resolve_ip(net, ch, id, ip(9, 1, 1)), -ENETUNREACH);
 	assert_int_equal(COMMAND(net, ch, QUERY_ROUTE, query, resp), 0);
@@ -79,6 +79,58 @@ static void addresses_are_ours_or_refused(void **state)
 	assert_int_equal(resp.port_num, 1);
 	assert_memory_equal(resp.ib_route[0].dgid, &net->host[1].nd.gid[0], 16);
 	assert_true(net->host[0].held > 0);
+	rnd_ucma_close(ch, net->now);
+}
+
+/* As on a kernel, which knows no device at 127.0.0.1 or ::1. */
+static void loopback_stands_for_all_addresses(void **state)
+{
+	struct net *net = *state;
+	struct rnd_ucma_channel *ch = open_channel(net, 0);
+	uint32_t server = create_id(net, ch, SERVER_UID, RDMA_PS_TCP);
+	uint32_t client = create_id(net, ch, CLIENT_UID, RDMA_PS_TCP);
+	struct rdma_ucm_query query = { .id = server };
+	struct rdma_ucm_query_route_resp resp;
+	struct pair p = { .client = ch, .server = ch };
+
+	assert_int_equal(bind_ip(net, ch, server, ip(127, 1, TCP_PORT)), 0);
+	assert_int_equal(COMMAND(net, ch, QUERY_ROUTE, query, resp), 0);
+	assert_int_equal(resp.node_guid, 0);
+	assert_int_equal(listen_on(net, ch, server, 1), 0);
+	assert_int_equal(resolve_ip(net, ch, client, ip(127, 1, TCP_PORT)), 0);
+	event(net, ch, RND_EV_ADDR_RESOLVED);
+	assert_int_equal(resolve_route(net, ch, client), 0);
+	event(net, ch, RND_EV_ROUTE_RESOLVED);
+	query.id = p.client_id = client;
+	assert_int_equal(COMMAND(net, ch, QUERY_ROUTE, query, resp), 0);
+	assert_memory_equal(resp.ib_route[0].dgid, &net->host[0].nd.gid[0], 16);
+	assert_int_equal(connect_to(net, &p, "hello"), 0);
+	event(net, ch, RND_EV_CONNECT_REQUEST);
+	rnd_ucma_close(ch, net->now);
+}
+
+static void the_loopback_address_may_be_a_device_s(void **state)
+{
+	struct net *net = *state;
+	struct rnd_ucma_channel *ch = open_channel(net, 0), *other;
+	struct rn_netdev lo = net->host[0].nd;
+	uint32_t id = create_id(net, ch, CLIENT_UID, RDMA_PS_TCP);
+	struct rdma_ucm_query query = { .id = id };
+	struct rdma_ucm_query_route_resp resp;
+
+	lo.gid[0] = (struct rn_gid){ .raw = { [10] = 0xff, 0xff, 127, 0, 0, 1 } };
+	other = rnd_ucma_open(net->host[0].ucma, &lo, 1, NULL);
+	assert_non_null(other);
+	assert_int_equal(resolve_ip(net, ch, id, ip(127, 1, 1)), 0);
+	event(net, ch, RND_EV_ADDR_RESOLVED);
+	assert_int_equal(COMMAND(net, ch, QUERY_ROUTE, query, resp), 0);
+	assert_memory_equal(resp.ib_route[0].dgid, &lo.gid[0], 16);
+	id = create_id(net, other, CLIENT_UID, RDMA_PS_TCP);
+	query.id = id;
+	assert_int_equal(bind_ip(net, other, id, ip(127, 1, TCP_PORT)), 0);
+	assert_int_equal(COMMAND(net, other, QUERY_ROUTE, query, resp), 0);
+	assert_int_equal(be64toh(resp.node_guid), lo.node_guid);
+	rnd_ucma_close(other, net->now);
 	rnd_ucma_close(ch, net->now);
 }
 
@@ -247,6 +299,8 @@ int main(void)
 		TEST(ports_are_taken_once),
 		TEST(a_port_that_may_be_shared_listens_once),
 		TEST(addresses_are_ours_or_refused),
+		TEST(loopback_stands_for_all_addresses),
+		TEST(the_loopback_address_may_be_a_device_s),
 		TEST(ids_belong_to_their_channel),
 		TEST(a_request_is_no_id_before_it_is_seen),
 		TEST(a_listener_moves_with_its_requests),

@@ -84,13 +84,12 @@ bool rnd_address_is_any(const struct rnd_address *a)
 	return memcmp(&a->gid, &any, sizeof(any)) == 0;
 }
 
-bool rnd_address_is_loopback(const struct rnd_address *a)
+bool rnd_address_is_localhost(const struct rnd_address *a)
 {
-	struct in6_addr in6;
+	static const struct rn_gid v4 = { .raw = { [10] = 0xff, 0xff, 127, 0, 0, 1 } };
+	static const struct rn_gid v6 = { .raw = { [15] = 1 } };
 
-	memcpy(&in6, a->gid.raw, sizeof(in6));
-	return (rn_gid_is_ipv4(&a->gid) && a->gid.raw[12] == 127) ||
-	       IN6_IS_ADDR_LOOPBACK(&in6);
+	return memcmp(&a->gid, a->family == AF_INET ? &v4 : &v6, sizeof(a->gid)) == 0;
 }
 
 bool rnd_address_same(const struct rnd_address *a, const struct rnd_address *b)

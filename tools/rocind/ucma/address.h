@@ -34,7 +34,8 @@ int rnd_address_read(struct rnd_address *a, const void *sa, size_t len);
 size_t rnd_address_write(const struct rnd_address *a, uint8_t sa[RND_SOCKADDR_MAX]);
 
 bool rnd_address_is_any(const struct rnd_address *a);
-bool rnd_address_is_loopback(const struct rnd_address *a);
+/* 127.0.0.1 or ::1 */
+bool rnd_address_is_localhost(const struct rnd_address *a);
 /* Family, address and scope; ports do not count. */
 bool rnd_address_same(const struct rnd_address *a, const struct rnd_address *b);
 

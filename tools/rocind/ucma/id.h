@@ -193,7 +193,7 @@ struct rnd_ucma_dev *rnd_find_dev(const struct rnd_ucma_channel *ch,
 				  const struct rnd_address *addr);
 /* Index in the device's table of GIDs. */
 uint8_t rnd_gid_index(const struct rnd_ucma_dev *dev, const struct rn_gid *gid);
-int rnd_id_bind(struct rnd_id *id, const struct rnd_address *addr);
+int rnd_id_bind(struct rnd_id *id, const struct rnd_address *wanted);
 void rnd_id_route(const struct rnd_id *id, struct rn_cm_route *route);
 void rnd_ah_attr(const struct rnd_id *id, struct ib_uverbs_ah_attr *ah);
 /* What the CM tells (cm_event.c). */

@@ -92,9 +92,37 @@ static int take_port(struct rnd_id *id, const struct rnd_address *addr)
 	return 0;
 }
 
-int rnd_id_bind(struct rnd_id *id, const struct rnd_address *addr)
+/* The loopback address stands for all of ours, where it is no device's (cma_any_addr() in
+ * cma.c). The others of 127.0.0.0/8 are addresses like any here: devices have them.
+ */
+static struct rnd_address own_or_any(const struct rnd_ucma_channel *ch,
+				     const struct rnd_address *addr)
+{
+	struct rnd_address meant = *addr;
+
+	if (rnd_address_is_localhost(addr) && !rnd_find_dev(ch, addr))
+		meant.gid = (struct rn_gid){ 0 };
+	return meant;
+}
+
+static struct rnd_address anyones_or_any(const struct rnd_ucma *ucma,
+					 const struct rnd_address *addr)
+{
+	struct rnd_address meant = { 0 };
+
+	for (struct rn_list *l = ucma->channels.next; l != &ucma->channels; l = l->next) {
+		meant = own_or_any(RN_CONTAINER_OF(l, struct rnd_ucma_channel, link),
+				   addr);
+		if (!rnd_address_is_any(&meant))
+			break;
+	}
+	return meant;
+}
+
+int rnd_id_bind(struct rnd_id *id, const struct rnd_address *wanted)
 {
 	const struct rnd_ucma_cfg *cfg = &id->ch->ucma->cfg;
+	const struct rnd_address meant = own_or_any(id->ch, wanted), *addr = &meant;
 	struct rnd_ucma_dev *dev = NULL;
 	int rc;
 
@@ -200,6 +228,8 @@ static int loop_back(struct rnd_id *id)
 			if (rn_gid_is_ipv4(&nd->gid[i]) != (id->dst.family == AF_INET))
 				continue;
 			id->dst.gid = nd->gid[i];
+			if (rn_gid_is_link_local(&nd->gid[i]))
+				id->dst.scope = nd->ifindex;
 			return 0;
 		}
 	}
@@ -285,6 +315,7 @@ static int resolve_between(const struct rnd_call *c, uint32_t number, const void
 	rc = rnd_address_read(&dst, dst_sa, len);
 	if (rc)
 		return -EINVAL;
+	dst = anyones_or_any(c->ch->ucma, &dst);
 	memcpy(&src_family, src_sa, sizeof(src_family));
 	if (src_family && rnd_address_read(&src, src_sa, len))
 		return -EINVAL;
