@@ -100,6 +100,7 @@ struct rn_ring_send {
 	uint64_t tail;	    /* of the next record */
 	uint64_t published; /* the tail that the consumer may know */
 	uint64_t head;	    /* as last seen */
+	uint64_t resized;   /* behind the last record that changed the size */
 	uint32_t off;	    /* of tail in data */
 	uint32_t size;	    /* bytes of data in use */
 	uint32_t capacity;
@@ -158,7 +159,8 @@ bool rn_ring_is_read(struct rn_ring_send *s);
  * allocated, so that touching them cannot fail).
  *
  * Return: 0 (also if that is the size already); -EAGAIN (not at this moment: larger while
- *	   what is unread wraps, smaller while anything is unread; go on and try again);
+ *	   what is unread wraps, smaller while anything is unread, either while the last
+ *	   change is; go on and try again);
  *	   -EPIPE.
  */
 int rn_ring_resize(struct rn_ring_send *s, uint32_t size);

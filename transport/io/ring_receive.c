@@ -30,14 +30,15 @@ static void publish_head(struct rn_ring_recv *r)
 	atomic_store_explicit(&r->shared->head, r->head, memory_order_release);
 }
 
-/* Against the capacity: a record on the way may say that the ring is larger from there
- * on.
+/* When all up to the last one is read. Against the capacity: a record on the way may say
+ * that the ring is larger from there on. A tail that went back is too far away as well.
  */
 static void look_at_tail(struct rn_ring_recv *r)
 {
 	uint64_t tail = atomic_load_explicit(&r->shared->tail, memory_order_acquire);
 
-	if (tail % RN_RING_ALIGN != 0 || tail < r->tail || tail - r->head > r->capacity)
+	assert(r->tail == r->head);
+	if (tail % RN_RING_ALIGN != 0 || tail - r->head > r->capacity)
 		r->fault = RN_RING_BAD_TAIL;
 	else
 		r->tail = tail;

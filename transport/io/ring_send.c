@@ -129,14 +129,16 @@ int rn_ring_resize(struct rn_ring_send *s, uint32_t size)
 	look_at_head(s);
 	if (s->fault)
 		return -EPIPE;
-	if (space(s) < RN_RING_ALIGN)
-		return -EAGAIN;
 	unread = (uint32_t)(s->tail - s->head);
-	if (size < s->size ? unread > 0 : unread > s->off)
+	/* What is unread must be in one piece, or it would be where new records go. If so
+	 * there is space for one of RN_RING_ALIGN bytes: unread <= off < size.
+	 */
+	if (s->head < s->resized || (size < s->size ? unread > 0 : unread > s->off))
 		return -EAGAIN;
 	put_header(s, RN_RING_RESIZE, size);
 	s->size = size;
 	advance(s, RN_RING_ALIGN);
+	s->resized = s->tail;
 	return 0;
 }
 
