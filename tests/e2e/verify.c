@@ -9,6 +9,8 @@
  * RC: SEND, WRITE with immediate, WRITE read back by READ, READ, both atomics; nothing
  * may be lost. UC: SEND, WRITE with immediate. UD: SEND. Both with and without immediate;
  * what arrives must be intact and in order, and without --lossy all of it must arrive.
+ * Where messages get lost a mark follows each batch, again and again until one arrives:
+ * as UC and UD keep the order, what has not come by then never comes.
  */
 #include <argp.h>
 #include <arpa/inet.h>
@@ -177,9 +179,22 @@ static void check_result(struct verify *v, uint32_t i)
 	v->bytes += m.len;
 }
 
+static bool marks_batches(const struct verify *v)
+{
+	return v->lossy && v->type != IBV_QPT_RC;
+}
+
+static void send_mark(struct verify *v, uint32_t end)
+{
+	fill(v->check, MARK | end, 8); /* READs would need it, and there are none */
+	post_send(v, end, IBV_WR_SEND, v->check, 8, 0);
+	while (v->outstanding > 0)
+		take_send_completion(v);
+}
+
 static void request(struct verify *v)
 {
-	uint32_t arrived;
+	uint32_t lost;
 
 	for (uint32_t i = 0; i < v->count; i += BATCH) {
 		uint32_t end = i + BATCH < v->count ? i + BATCH : v->count;
@@ -190,10 +205,15 @@ static void request(struct verify *v)
 			take_send_completion(v);
 		for (uint32_t k = i; k < end; k++)
 			check_result(v, k);
-		if (write(v->sock, &end, sizeof(end)) != (ssize_t)sizeof(end) ||
-		    read_all(v->sock, &arrived, sizeof(arrived)))
+		if (write(v->sock, &end, sizeof(end)) != (ssize_t)sizeof(end))
 			die("the target is gone");
-		v->lost += arrived;
+		do {
+			if (marks_batches(v))
+				send_mark(v, end);
+			if (read_all(v->sock, &lost, sizeof(lost)))
+				die("the target is gone");
+		} while (lost == MARK);
+		v->lost += lost;
 	}
 }
 
@@ -212,6 +232,11 @@ static void check_receive(struct verify *v, const struct ibv_wc *wc)
 		data = v->buf + (size_t)(i % BATCH) * v->max;
 	} else {
 		i = index_of(data);
+	}
+	if (i & MARK && marks_batches(v)) {
+		v->marked = i & ~MARK;
+		post_recv(v, wc->wr_id);
+		return;
 	}
 	if (i < v->next || i >= v->count)
 		die("message %u arrived out of order or twice: want %u or later", i,
@@ -241,27 +266,30 @@ static uint32_t receives_until(const struct verify *v, uint32_t first, uint32_t 
 	return n;
 }
 
-/* All of a batch has left the requester: take what is here, and wait a little for what
- * may still come if some of it was lost.
+/* All of a batch has left the requester: take what is here. Of what was lost nothing
+ * comes, but a mark does; MARK asks for another one.
  */
 static uint32_t finish_batch(struct verify *v, uint32_t first, uint32_t end)
 {
-	uint32_t want = receives_until(v, first, end);
-	/* On a busy machine what comes at all may come late; later it would count as
-	 * disorder.
-	 */
-	int64_t patience = v->lossy && v->type != IBV_QPT_RC ? 60 : 20000;
-	int64_t give_up = now_ms() + patience;
+	uint32_t want = receives_until(v, first, end), again = MARK;
+	int64_t give_up = now_ms() + 20000, ask = now_ms() + 20;
 	struct ibv_wc wc;
 
-	while (v->received - v->received_before < want && now_ms() < give_up)
+	while (v->received - v->received_before < want && v->marked != end) {
 		if (take_recv_completion(v, &wc)) {
 			check_receive(v, &wc);
-			give_up = now_ms() + patience;
+			give_up = now_ms() + 20000;
+		} else if (now_ms() >= give_up) {
+			die("messages %u to %u: %u of %u arrived%s", first, end,
+			    v->received - v->received_before, want,
+			    marks_batches(v) ? ", and no mark" : "");
+		} else if (marks_batches(v) && now_ms() >= ask) {
+			if (write(v->sock, &again, sizeof(again)) !=
+			    (ssize_t)sizeof(again))
+				die("the requester is gone");
+			ask = now_ms() + 20;
 		}
-	if (!v->lossy && v->received - v->received_before < want)
-		die("messages %u to %u: %u of %u arrived", first, end,
-		    v->received - v->received_before, want);
+	}
 	want -= v->received - v->received_before;
 	v->received_before = v->received;
 	return want;

@@ -14,6 +14,8 @@ enum {
 	READ_INDEX = 0xfffffff
 };
 
+#define MARK 0x80000000u /* or'ed with the first message of the next batch */
+
 enum operation {
 	OP_SEND,
 	OP_SEND_IMM,
@@ -59,7 +61,7 @@ struct verify {
 	uint64_t expected[BATCH]; /* what an atomic must return */
 
 	uint32_t outstanding;
-	uint32_t next, received, received_before, lost;
+	uint32_t next, marked, received, received_before, lost;
 	uint64_t bytes;
 };
 
