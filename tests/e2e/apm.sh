@@ -5,11 +5,8 @@
 # usage: apm.sh DIRECTORY: where verbs_apm_path is
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
-[ "$(id -u)" = 0 ] || skip 'network namespaces need root'
 ns=rocin-apm-$$
-ip netns add "$ns" 2>/dev/null || skip 'network namespaces cannot be made here'
-trap 'nsenter --net="/run/netns/$ns" timeout 5 rocin stop >/dev/null 2>&1; ip netns del "$ns"; cleanup' EXIT
-ip -n "$ns" link set lo up
+new_namespace "$ns"
 # Without the route of 127.0.0.0/8, which would lead to both.
 ip -n "$ns" addr flush dev lo
 ip -n "$ns" addr add 10.78.0.1/32 dev lo

@@ -84,9 +84,7 @@ grep -q rocin0 <<<"$x" || fail "no device: $x"
 # default address may be somebody else's here.
 [ "$(id -u)" = 0 ] || { echo 'not root: default device not tried'; exit 0; }
 ns=rocin-d-$$
-ip netns add "$ns" || skip 'network namespaces cannot be made here'
-trap 'nsenter --net="/run/netns/$ns" timeout 5 rocin stop >/dev/null 2>&1; ip netns del "$ns"; cleanup' EXIT
-ip -n "$ns" link set lo up
+new_namespace "$ns"
 ip -n "$ns" link add dummy0 type dummy
 ip -n "$ns" addr add 10.77.9.1/24 dev dummy0
 ip -n "$ns" link set dummy0 up

@@ -9,50 +9,26 @@
 # that marks before there is one.
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
-[ "$(id -u)" = 0 ] || skip 'network namespaces need root'
-a=rocin-ca-$$ b=rocin-cb-$$
-ip netns add "$a" 2>/dev/null || skip 'network namespaces cannot be made here'
-ip netns add "$b"
-remove_namespaces() {
-	local ns
-	for ns in "$a" "$b"; do
-		nsenter --net="/run/netns/$ns" timeout 5 rocin stop >/dev/null 2>&1
-		ip netns del "$ns"
-	done
-	cleanup
-}
-trap remove_namespaces EXIT
-ip -n "$a" link add va type veth peer name vb netns "$b"
-ip -n "$a" addr add 10.78.0.1/24 dev va
-ip -n "$b" addr add 10.78.0.2/24 dev vb
-ip -n "$a" link set va up
-ip -n "$b" link set vb up
-up() { ip -n "$a" link show va | grep -q 'state UP' && ip -n "$b" link show vb | grep -q 'state UP'; }
-wait_for 10 up || fail 'the veth pair does not come up'
+two_hosts 78
 tc -n "$a" qdisc add dev va root handle 1: tbf rate 50mbit burst 32k limit 2m 2>/dev/null ||
 	skip 'the kernel has no tbf'
-nsenter --net="/run/netns/$a" nft 'add table inet t;
+"${in_a[@]}" nft 'add table inet t;
 	add chain inet t o { type filter hook postrouting priority 0; };
 	add rule inet t o udp dport 4791 ip ecn 2 limit rate over 4000/second burst 30 packets ip ecn set ce' \
 	2>/dev/null || skip 'nftables cannot mark'
 
-run_a=(nsenter --net="/run/netns/$a" rocin run --netdev va --cc=on:100M --)
-run_b=(nsenter --net="/run/netns/$b" rocin run --netdev vb --cc=on:100M --)
+run_a=("${in_a[@]}" rocin run --netdev va --cc=on:100M --)
+run_b=("${in_b[@]}" rocin run --netdev vb --cc=on:100M --)
 export ROCIN_GSO=off # each packet is alone in the capture
 
-nsenter --net="/run/netns/$b" tcpdump -i vb -B 16384 -s 128 -U -w "$work/wire.pcap" udp port 4791 \
-	2>"$work/tcpdump.out" &
-tcpdump_pid=$!
-pids+=("$tcpdump_pid")
-capturing() { grep -q 'listening on' "$work/tcpdump.out"; }
-wait_for 10 capturing || skip 'tcpdump cannot capture here'
+snap=128 capture_wire vb "${in_b[@]}"
 
 # While it runs: the rate of the sender, and the queue of the slow device.
 (
 	while [ ! -e "$work/over" ]; do
-		nsenter --net="/run/netns/$a" rocin stat --json >"$work/stat" 2>/dev/null &&
+		"${in_a[@]}" rocin stat --json >"$work/stat" 2>/dev/null &&
 			[ -s "$work/stat" ] && cat "$work/stat" >>"$work/stats"
-		nsenter --net="/run/netns/$a" rocin stat --qps >>"$work/text" 2>/dev/null
+		"${in_a[@]}" rocin stat --qps >>"$work/text" 2>/dev/null
 		tc -n "$a" -s qdisc show dev va | awk '/backlog/ { print $2 }' >>"$work/backlog"
 		sleep 0.05
 	done
@@ -62,8 +38,7 @@ pids+=("$watcher")
 verify_pair 'rc through a link that marks' -n 600 --max 65536 --mtu 1024 --timeout 18
 touch "$work/over"
 wait "$watcher"
-kill -INT "$tcpdump_pid"
-wait "$tcpdump_pid"
+end_capture
 
 tc -n "$a" -s qdisc show dev va | grep -q 'dropped 0,' || fail 'the queue overflowed'
 echo "ok: nothing dropped, at most $(sort -n "$work/backlog" | tail -1) seen in the queue"

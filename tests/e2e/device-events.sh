@@ -7,26 +7,17 @@
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
 what=$1
-[ "$(id -u)" = 0 ] || skip 'network namespaces need root'
 ns=rocin-e-$$
-ip netns add "$ns" 2>/dev/null || skip 'network namespaces cannot be made here'
-end_namespace() {
-	nsenter --net="/run/netns/$ns" timeout 5 rocin stop >/dev/null 2>&1
-	ip netns del "$ns"
-	cleanup
-}
-trap end_namespace EXIT
+new_namespace "$ns"
 ip -n "$ns" link add va type veth peer name vb
 # The kernel makes link-local addresses when it likes: without them all is in our hands.
 ip -n "$ns" link set va addrgenmode none
 ip -n "$ns" link set vb addrgenmode none
 ip -n "$ns" addr add 10.78.0.1/24 dev va
 ip -n "$ns" addr add fd78::1/64 dev va nodad
-ip -n "$ns" link set lo up
 ip -n "$ns" link set vb up
 ip -n "$ns" link set va up
-carrier() { ip -n "$ns" link show va | grep -q 'state UP'; }
-wait_for 10 carrier || fail 'the veth pair does not come up'
+wait_for 10 carrier "$ns" va || fail 'the veth pair does not come up'
 
 mkfifo "$work/questions"
 nsenter --net="/run/netns/$ns" rocin run --netdev va -- "$ROCIN_TESTS/device_events" \

@@ -4,9 +4,20 @@
 # Each test has its own runtime directory, its own rocind and its own addresses
 # ($addr_a, $addr_b), so that tests run side by side. Everything started here is ended by
 # its process id when the script ends, however it ends.
+#
+# A test that says network=own before it comes here runs in a network namespace of its own,
+# with nothing but a loopback interface, if such a thing can be had: $own_network.
 # shellcheck shell=bash
 
 set -u
+own_network=${ROCIN_OWN_NETWORK:-}
+if [ "${network:-}" = own ] && [ -z "$own_network" ]; then
+	for how in -n -rn; do
+		unshare "$how" true 2>/dev/null && exec env ROCIN_OWN_NETWORK=1 unshare "$how" "$0" "$@"
+	done
+fi
+[ -z "$own_network" ] || ip link set lo up
+unset ROCIN_OWN_NETWORK
 PATH=$ROCIN_BIN:$PATH:/usr/sbin:/sbin
 work=$(mktemp -d)
 export ROCIN_RUNTIME_DIR=$work/run ROCIN_IDLE_MS=500
@@ -18,17 +29,22 @@ unset ROCIN_NETDEVS ROCIN_TREE ROCIN_LOG ROCIN_PCAP ROCIN_FAULT ROCIN_CC ROCIN_G
 addr_a=127.$((100 + $$ / 65536 % 64)).$(($$ / 256 % 256)).$(($$ % 256))
 addr_b=127.$((164 + $$ / 65536 % 64)).$(($$ / 256 % 256)).$(($$ % 256))
 port=$((10000 + $$ % 20000))
-pids=()
+pids=() namespaces=()
 
 # A program instrumented for a sanitizer wants its runtime first in LD_PRELOAD.
 [ -z "${ROCIN_TEST_PRELOAD:-}" ] || export LD_PRELOAD=$ROCIN_TEST_PRELOAD
 
 cleanup() {
-	local pid
+	local pid ns
 	for pid in "${pids[@]}"; do
 		kill -9 "$pid" 2>/dev/null
 	done
-	LD_PRELOAD='' timeout 5 rocin stop >/dev/null 2>&1
+	export LD_PRELOAD=''
+	for ns in "${namespaces[@]}"; do
+		timeout 5 nsenter --net="/run/netns/$ns" rocin stop >/dev/null 2>&1
+		ip netns del "$ns"
+	done
+	timeout 5 rocin stop >/dev/null 2>&1
 	rm -rf "$work"
 }
 trap cleanup EXIT
@@ -66,6 +82,60 @@ wait_for() {
 
 listening() {
 	[ -n "$(ss -ltnH "sport = :$port")" ] || ! kill -0 "$1" 2>/dev/null
+}
+
+# new_namespace NAME: a network namespace with a loopback interface, removed by cleanup
+new_namespace() {
+	[ "$(id -u)" = 0 ] || skip 'network namespaces need root'
+	ip netns add "$1" 2>/dev/null || skip 'network namespaces cannot be made here'
+	namespaces+=("$1")
+	ip -n "$1" link set lo up
+	# Addresses count at once: nobody else can have them.
+	nsenter --net="/run/netns/$1" sysctl -qw net.ipv6.conf.default.accept_dad=0 2>/dev/null
+}
+
+carrier() { ip -n "$1" link show "$2" | grep -q 'state UP'; }
+# settled NAMESPACE INTERFACE: it is up, and so is the link-local address that it gets then
+settled() {
+	carrier "$1" "$2" && [ -z "$(ip -n "$1" -6 addr show dev "$2" tentative)" ] &&
+		{ [ ! -e /proc/net/if_inet6 ] || [ -n "$(ip -n "$1" -6 addr show dev "$2" scope link)" ]; }
+}
+
+# two_hosts NET [MTU]: the namespaces $a and $b, joined by a veth pair; commands after the
+# words of in_a and in_b run there.
+#
+#   [$a: 10.NET.0.1, fdNET::1] va --- vb [$b: 10.NET.0.2, fdNET::2]
+two_hosts() {
+	a=rocin-a-$$ b=rocin-b-$$
+	new_namespace "$a"
+	new_namespace "$b"
+	ip -n "$a" link add va mtu "${2:-1500}" type veth peer name vb mtu "${2:-1500}" netns "$b"
+	ip -n "$a" addr add "10.$1.0.1/24" dev va
+	ip -n "$b" addr add "10.$1.0.2/24" dev vb
+	ip -n "$a" addr add "fd$1::1/64" dev va nodad
+	ip -n "$b" addr add "fd$1::2/64" dev vb nodad
+	ip -n "$a" link set va up
+	ip -n "$b" link set vb up
+	both_settled() { settled "$a" va && settled "$b" vb; }
+	wait_for 20 both_settled || fail 'the veth pair does not come up'
+	in_a=(nsenter --net="/run/netns/$a")
+	in_b=(nsenter --net="/run/netns/$b")
+}
+
+# capture_wire INTERFACE [PREFIX...]: tcpdump of it, with PREFIX before the command, writes
+# $work/wire.pcap until end_capture.
+capture_wire() {
+	local interface=$1
+	shift
+	"$@" tcpdump -i "$interface" -B 16384 -s "${snap:-0}" -U -w "$work/wire.pcap" \
+		udp port 4791 2>"$work/tcpdump.out" &
+	tcpdump_pid=$!
+	pids+=("$tcpdump_pid")
+	wait_for 10 grep -q 'listening on' "$work/tcpdump.out" || skip 'tcpdump cannot capture here'
+}
+end_capture() {
+	kill -INT "$tcpdump_pid"
+	wait "$tcpdump_pid"
 }
 
 # pair NAME SERVER-COMMAND -- CLIENT-COMMAND: run both ends; the server first, until it

@@ -126,34 +126,24 @@ perftest() {
 #                                   `---- [c: 10.79.0.3, fd79::3]
 bridge() {
 	local host n ns=rocin-mc-$$
-	[ "$(id -u)" = 0 ] || skip 'network namespaces need root'
-	ip netns add "$ns-br" 2>/dev/null || skip 'network namespaces cannot be made here'
-	# shellcheck disable=SC2064 # now
-	trap "remove_hosts $ns; cleanup" EXIT
+	new_namespace "$ns-br"
 	ip -n "$ns-br" link add name br0 type bridge || skip 'no bridges here'
 	ip -n "$ns-br" link set br0 up
 	n=0
 	for host in a b c; do
 		n=$((n + 1))
-		ip netns add "$ns-$host"
+		new_namespace "$ns-$host"
 		ip -n "$ns-$host" link add eth type veth peer name "p$host" netns "$ns-br"
 		ip -n "$ns-br" link set "p$host" master br0 up
 		ip -n "$ns-$host" addr add "10.79.0.$n/24" dev eth
 		ip -n "$ns-$host" addr add "fd79::$n/64" dev eth nodad
-		ip -n "$ns-$host" link set lo up
 		ip -n "$ns-$host" link set eth up
 	done
 	for host in a b c; do
-		wait_for 20 settled "$ns-$host" || fail 'the bridge does not come up'
+		wait_for 20 settled "$ns-$host" eth || fail 'the bridge does not come up'
 	done
 
-	nsenter --net="/run/netns/$ns-b" tcpdump -i eth -s 0 -U -w "$work/wire.pcap" \
-		udp port 4791 2>"$work/tcpdump.out" &
-	tcpdump_pid=$!
-	pids+=("$tcpdump_pid")
-	capturing() { grep -q 'listening on' "$work/tcpdump.out"; }
-	wait_for 10 capturing || skip 'tcpdump cannot capture here'
-
+	capture_wire eth nsenter --net="/run/netns/$ns-b"
 	three_hosts 'IPv4' "$ns" 0 239.1.2.3
 	three_hosts 'IPv6' "$ns" 1 ff05::1:2
 	three_hosts 'IPv6, of the link' "$ns" 1 ff02::1:2
@@ -162,8 +152,7 @@ bridge() {
 
 	caught() { [ "$(count_packets 'ipv6.dst == ff0e::ffff:ef01:203')" = 21 ]; }
 	wait_for 10 caught || fail 'tcpdump has not seen the last packets'
-	kill -INT "$tcpdump_pid"
-	wait "$tcpdump_pid"
+	end_capture
 	"$(dirname "$0")/judge-capture.sh" "$work/wire.pcap" || fail 'the capture'
 	on_wire '239.1.2.3' 'eth.dst == 01:00:5e:01:02:03 && ip.ttl == 5 && ip.src == 10.79.0.1'
 	on_wire 'ff05::1:2' 'eth.dst == 33:33:00:01:00:02 && ipv6.hlim == 5'
@@ -213,19 +202,6 @@ bridge() {
 		end loop-sender lo -s -t 2 -i $gid "$group"
 		all "two interfaces of one host, $group"
 	done
-}
-settled() {
-	ip -n "$1" link show eth | grep -q 'state UP' &&
-		[ -z "$(ip -n "$1" -6 addr show dev eth tentative)" ] &&
-		[ -n "$(ip -n "$1" -6 addr show dev eth scope link)" ]
-}
-remove_hosts() {
-	local host
-	for host in a b c; do
-		nsenter --net="/run/netns/$1-$host" timeout 5 rocin stop >/dev/null 2>&1
-		ip netns del "$1-$host"
-	done
-	ip netns del "$1-br"
 }
 # three_hosts NAME NAMESPACES GID GROUP: a sends; it, another process there, b and c get all
 three_hosts() {

@@ -10,41 +10,9 @@
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
 mtu=$1
-[ "$(id -u)" = 0 ] || skip 'network namespaces need root'
-a=rocin-a-$$ b=rocin-b-$$
-ip netns add "$a" 2>/dev/null || skip 'network namespaces cannot be made here'
-ip netns add "$b"
-remove_namespaces() {
-	local ns
-	for ns in "$a" "$b"; do
-		nsenter --net="/run/netns/$ns" timeout 5 rocin stop >/dev/null 2>&1
-		ip netns del "$ns"
-	done
-	cleanup
-}
-trap remove_namespaces EXIT
-ip -n "$a" link add va mtu "$mtu" type veth peer name vb mtu "$mtu" netns "$b"
-ip -n "$a" addr add 10.77.0.1/24 dev va
-ip -n "$b" addr add 10.77.0.2/24 dev vb
-ip -n "$a" addr add fd77::1/64 dev va nodad
-ip -n "$b" addr add fd77::2/64 dev vb nodad
-for pair in "$a va" "$b vb"; do
-	# shellcheck disable=SC2086 # two words
-	set -- $pair
-	ip -n "$1" link set lo up
-	ip -n "$1" link set "$2" up
-done
-# A link-local address counts once duplicate address detection is through.
-settled() {
-	ip -n "$1" link show "$2" | grep -q 'state UP' &&
-		[ -z "$(ip -n "$1" -6 addr show dev "$2" tentative)" ] &&
-		[ -n "$(ip -n "$1" -6 addr show dev "$2" scope link)" ]
-}
-up() { settled "$a" va && settled "$b" vb; }
-wait_for 10 up || fail 'the veth pair does not come up'
-
-run_a=(nsenter --net="/run/netns/$a" rocin run --netdev va --)
-run_b=(nsenter --net="/run/netns/$b" rocin run --netdev vb --)
+two_hosts 77 "$mtu"
+run_a=("${in_a[@]}" rocin run --netdev va --)
+run_b=("${in_b[@]}" rocin run --netdev vb --)
 
 loss() {
 	local ns
@@ -70,12 +38,7 @@ done
 loss 'delete table inet t'
 
 # On the wire: without GSO each packet is alone, so the capture shows what a NIC would send.
-nsenter --net="/run/netns/$a" tcpdump -i va -s 0 -U -w "$work/wire.pcap" udp port 4791 2>"$work/tcpdump.out" &
-tcpdump_pid=$!
-pids+=("$tcpdump_pid")
-capturing() { grep -q 'listening on' "$work/tcpdump.out"; }
-wait_for 10 capturing || skip 'tcpdump cannot capture here'
+capture_wire va "${in_a[@]}"
 ROCIN_GSO=off verify_pair 'rc, captured by tcpdump' -n 100 --mtu $path
-kill -INT "$tcpdump_pid"
-wait "$tcpdump_pid"
+end_capture
 "$(dirname "$0")/judge-capture.sh" "$work/wire.pcap" || fail 'the capture'

@@ -7,11 +7,8 @@
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
 programs=$1
-[ "$(id -u)" = 0 ] || skip 'network namespaces need root'
 ns=rocin-mtu-$$
-ip netns add "$ns" 2>/dev/null || skip 'network namespaces cannot be made here'
-trap 'nsenter --net="/run/netns/$ns" timeout 5 rocin stop >/dev/null 2>&1; ip netns del "$ns"; cleanup' EXIT
-ip -n "$ns" link set lo up
+new_namespace "$ns"
 ip -n "$ns" addr add "$addr_a/32" dev lo
 ip -n "$ns" addr add 2001:db8::1/128 dev lo nodad 2>/dev/null
 

@@ -30,25 +30,13 @@ if [ "$1" = huge ]; then
 	exit 0
 fi
 ns=rocin-pv-$$
-ip netns add "$ns" 2>/dev/null || skip 'network namespaces cannot be made here'
-remove_namespace() {
-	nsenter --net="/run/netns/$ns" timeout 5 rocin stop >/dev/null 2>&1
-	ip netns del "$ns"
-	cleanup
-}
-trap remove_namespace EXIT
+new_namespace "$ns"
 ip -n "$ns" link add va type veth peer name vb
 ip -n "$ns" addr add 10.78.0.1/24 dev va
 ip -n "$ns" addr add fd78::1/64 dev va nodad
-for link in lo va vb; do
-	ip -n "$ns" link set "$link" up
-done
-# A link-local address counts once duplicate address detection is through.
-settled() {
-	ip -n "$ns" link show va | grep -q 'state UP' &&
-		[ -z "$(ip -n "$ns" -6 addr show dev va tentative)" ]
-}
-wait_for 20 settled || fail 'the veth pair does not come up'
+ip -n "$ns" link set va up
+ip -n "$ns" link set vb up
+wait_for 20 settled "$ns" va || fail 'the veth pair does not come up'
 prefix=(nsenter --net="/run/netns/$ns")
 pyverbs veth va '' --gid 0
 pyverbs veth va '' --gid 1

@@ -27,14 +27,7 @@ if [ "$where" = user ]; then
 fi
 
 ns=rocin-raw-$$
-ip netns add "$ns" 2>/dev/null || skip 'network namespaces cannot be made here'
-remove_namespace() {
-	nsenter --net="/run/netns/$ns" timeout 5 rocin stop >/dev/null 2>&1
-	ip netns del "$ns"
-	cleanup
-}
-trap remove_namespace EXIT
-ip -n "$ns" link set lo up
+new_namespace "$ns"
 export RAW_NETDEV=lo
 if [ "$where" = veth ]; then
 	# No addresses that the kernel makes up: their announcements would be frames.
@@ -43,8 +36,7 @@ if [ "$where" = veth ]; then
 	ip -n "$ns" addr add 10.79.0.1/24 dev va
 	ip -n "$ns" link set va up
 	ip -n "$ns" link set vb up
-	up() { ip -n "$ns" link show va 2>&1 | grep -q 'state UP'; }
-	wait_for 20 up || fail 'the veth pair does not come up'
+	wait_for 20 carrier "$ns" va || fail 'the veth pair does not come up'
 	export RAW_NETDEV=va RAW_PEER=vb
 fi
 for program in raw raw_senders flow counters rss raw_death; do

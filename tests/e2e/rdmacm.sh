@@ -12,36 +12,9 @@ if [ "$where" = lo ]; then
 	run_client=(rocin run --netdev "lo:$addr_b" --)
 	run_server=(rocin run --netdev "lo:$addr_a" --)
 else
-	[ "$(id -u)" = 0 ] || skip 'network namespaces need root'
-	a=rocin-ca-$$ b=rocin-cb-$$
-	ip netns add "$a" 2>/dev/null || skip 'network namespaces cannot be made here'
-	ip netns add "$b"
-	remove_namespaces() {
-		local ns
-		for ns in "$a" "$b"; do
-			nsenter --net="/run/netns/$ns" timeout 5 rocin stop >/dev/null 2>&1
-			ip netns del "$ns"
-		done
-		cleanup
-	}
-	trap remove_namespaces EXIT
-	ip -n "$a" link add va type veth peer name vb netns "$b"
-	ip -n "$a" addr add 10.79.0.1/24 dev va
-	ip -n "$b" addr add 10.79.0.2/24 dev vb
-	ip -n "$a" addr add fd79::1/64 dev va nodad
-	ip -n "$b" addr add fd79::2/64 dev vb nodad
-	for link in "$a lo" "$b lo" "$a va" "$b vb"; do
-		# shellcheck disable=SC2086 # two words
-		set -- $link
-		ip -n "$1" link set "$2" up
-	done
-	up() {
-		ip -n "$a" link show va | grep -q 'state UP' &&
-			ip -n "$b" link show vb | grep -q 'state UP'
-	}
-	wait_for 20 up || fail 'the veth pair does not come up'
-	run_client=(nsenter --net="/run/netns/$a" rocin run --netdev va --)
-	run_server=(nsenter --net="/run/netns/$b" rocin run --netdev vb --)
+	two_hosts 79
+	run_client=("${in_a[@]}" rocin run --netdev va --)
+	run_server=("${in_b[@]}" rocin run --netdev vb --)
 	server=10.79.0.2
 	[ "$where" = veth4 ] || server=fd79::2
 fi
