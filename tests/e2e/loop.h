@@ -31,7 +31,7 @@ struct loop {
 struct ibv_context *loop_open_device(void);
 
 /* Device, PD, CQ of 64 entries, two RC QPs (16 WRs, 2 SGEs, 32 bytes inline) in RTS,
- * connected; ACK timeout 10 (4 ms), 3 retries, RNR for ever.
+ * connected; ACK timeout 14 (67 ms), 7 retries, RNR for ever.
  */
 void loop_open(struct loop *l);
 void loop_close(struct loop *l);
