@@ -50,11 +50,11 @@ ib_send_bw)
 	for connection in RC UD; do
 		perf "$connection, SRQ" -c "$connection" -s 2048 -n 2000 --use-srq -q 4
 	done
-	perf 'all sizes' -a -n 200
+	perf 'all sizes' -a -n 20
 	perf '16 QPs' -q 16 -s 4096 -n 500
 	perf 'bidirectional' -b -s 65536 -n 500
 	perf 'events' -e -s 4096 -n 1000
-	perf 'duration' -D 2 -s 4096
+	perf 'duration' -D 1 -s 4096
 	interrupt INT
 	interrupt TERM
 	;;
@@ -62,19 +62,19 @@ ib_write_bw)
 	for connection in RC UC XRC; do
 		perf "$connection" -c "$connection" -n 1000
 	done
-	perf 'all sizes' -a -n 200
+	perf 'all sizes' -a -n 20
 	perf '16 QPs' -q 16 -n 200
 	perf 'bidirectional' -b -n 500
-	perf 'duration' -D 2
+	perf 'duration' -D 1
 	;;
 ib_read_bw)
 	perf RC -n 1000
 	perf XRC -c XRC -n 1000
-	perf 'all sizes' -a -n 100
+	perf 'all sizes' -a -n 20
 	perf '16 QPs' -q 16 -n 100
 	perf 'bidirectional' -b -n 500
 	perf 'events' -e -n 500
-	perf 'duration' -D 2
+	perf 'duration' -D 1
 	;;
 ib_atomic_bw)
 	perf 'fetch and add' -A FETCH_AND_ADD -n 2000
@@ -83,34 +83,34 @@ ib_atomic_bw)
 	perf '16 QPs' -q 16 -n 200
 	perf 'bidirectional' -b -n 1000
 	perf 'events' -e -n 1000
-	perf 'duration' -D 2
+	perf 'duration' -D 1
 	;;
 ib_send_lat)
 	for connection in RC UC UD XRC; do
-		perf "$connection" -c "$connection" -n 1000
+		perf "$connection" -c "$connection" -n 200
 	done
-	perf 'all sizes' -a -n 100
-	perf 'events' -e -n 500
-	perf 'duration' -D 2
+	perf 'all sizes' -a -n 20
+	perf 'events' -e -n 200
+	perf 'duration' -D 1
 	;;
 ib_write_lat)
 	for connection in RC UC; do
-		perf "$connection" -c "$connection" -n 1000
+		perf "$connection" -c "$connection" -n 200
 	done
-	perf 'all sizes' -a -n 100
-	perf 'duration' -D 2
+	perf 'all sizes' -a -n 20
+	perf 'duration' -D 1
 	;;
 ib_read_lat)
-	perf RC -n 1000
-	perf 'all sizes' -a -n 100
-	perf 'events' -e -n 500
-	perf 'duration' -D 2
+	perf RC -n 200
+	perf 'all sizes' -a -n 20
+	perf 'events' -e -n 200
+	perf 'duration' -D 1
 	;;
 ib_atomic_lat)
-	perf 'fetch and add' -A FETCH_AND_ADD -n 1000
-	perf 'compare and swap' -A CMP_AND_SWAP -n 1000
-	perf 'events' -e -n 500
-	perf 'duration' -D 2
+	perf 'fetch and add' -A FETCH_AND_ADD -n 200
+	perf 'compare and swap' -A CMP_AND_SWAP -n 200
+	perf 'events' -e -n 200
+	perf 'duration' -D 1
 	;;
 *)
 	fail "no such program: $program"
