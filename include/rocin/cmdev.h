@@ -14,6 +14,9 @@
  * are gone because their id is. So threads that share the descriptor need no lock, and an
  * answer wakes nobody else.
  *
+ * When rocind has gone, the program's end is readable for ever and gives end of file;
+ * what the program is told then is sim/kernel/cm_ids.h.
+ *
  * Both ends are of one machine and one user: host byte order. rocind trusts nothing of
  * it.
  */
@@ -44,6 +47,7 @@ struct rn_cmdev_call {
 struct rn_cmdev_answer {
 	int32_t rc; /* 0 or -errno */
 	uint32_t len;
+	uint32_t about; /* of GET_EVENT: number of the id that the event is of */
 };
 
 /* The name of the program's end, by which it is recognised (getsockname()): an abstract

@@ -17,7 +17,7 @@
 
 enum {
 	RN_CTL_MAGIC = 0x4e434f52, /* "ROCN" in memory on a little-endian machine */
-	RN_CTL_VERSION = 5,	   /* raised with any change of layout or meaning */
+	RN_CTL_VERSION = 6,	   /* raised with any change of layout or meaning */
 	RN_CTL_TEXT_LEN = 400,	   /* bytes of a sentence with its NUL */
 	RN_CTL_SLOT_MAX = 255,	   /* low 8 bits of a QPN; slot 0 is rocind's own */
 	RN_CTL_DROP_MAX = 16,	   /* room for reasons of drops */
@@ -142,6 +142,10 @@ struct rn_ctl_status_reply {
 	uint32_t clients;
 	uint32_t attached;
 	uint32_t groups;
+	uint32_t cm_channels;
+	uint32_t cm_ids;
+	uint32_t cm_ports;
+	uint32_t cm_connections;
 	uint32_t reserved;
 	uint64_t drops[RN_CTL_DROP_MAX];
 };
@@ -312,7 +316,7 @@ static_assert(sizeof(struct rn_ctl_attached) == 32, "no hidden padding");
 static_assert(sizeof(struct rn_ctl_cm_open) == 2064, "no hidden padding");
 static_assert(sizeof(struct rn_ctl_list) == 24, "no hidden padding");
 static_assert(sizeof(struct rn_ctl_client) == 88 + 16 * RN_GID_MAX, "no hidden padding");
-static_assert(sizeof(struct rn_ctl_status_reply) == 80 + 8 * RN_CTL_DROP_MAX,
+static_assert(sizeof(struct rn_ctl_status_reply) == 96 + 8 * RN_CTL_DROP_MAX,
 	      "no padding");
 static_assert(sizeof(struct rn_ctl_gid_change) == 40, "no hidden padding");
 static_assert(sizeof(struct rn_ctl_port) == 24, "no hidden padding");

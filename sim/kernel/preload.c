@@ -407,17 +407,18 @@ RNK_EXPORT int socket(int domain, int type, int protocol)
 
 RNK_EXPORT ssize_t write(int fd, const void *buf, size_t len)
 {
-	return rnk_cm_is_open(fd) ? rnk_cm_write(fd, buf, len)
-				  : NEXT(write)(fd, buf, len);
+	uint64_t number = rnk_cm_number(fd);
+
+	return number ? rnk_cm_write(fd, number, buf, len) : NEXT(write)(fd, buf, len);
 }
 
 /* A socket, but the program is to see a character device. */
-#define SHOW_RDMA_CM(fd, st, rc)                         \
-	do {                                             \
-		if ((rc) == 0 && rnk_cm_is_open((fd))) { \
-			(st)->st_mode = RNK_CM_MODE;     \
-			(st)->st_rdev = RNK_CM_DEVICE;   \
-		}                                        \
+#define SHOW_RDMA_CM(fd, st, rc)                        \
+	do {                                            \
+		if ((rc) == 0 && rnk_cm_number((fd))) { \
+			(st)->st_mode = RNK_CM_MODE;    \
+			(st)->st_rdev = RNK_CM_DEVICE;  \
+		}                                       \
 	} while (0)
 
 RNK_EXPORT int fstat(int fd, struct stat *st)

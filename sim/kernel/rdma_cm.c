@@ -15,6 +15,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "cm_ids.h"
 #include "log.h"
 #include "redirect.h"
 #include "rocin/cmdev.h"
@@ -64,9 +65,9 @@ static uint64_t number_of(int fd)
 	return strtoull(addr.sun_path + sizeof(RN_CMDEV_NAME), NULL, 16);
 }
 
-bool rnk_cm_is_open(int fd)
+uint64_t rnk_cm_number(int fd)
 {
-	return may_be(fd) && number_of(fd) != 0;
+	return may_be(fd) ? number_of(fd) : 0;
 }
 
 bool rnk_cm_is_node(const char *mapped)
@@ -150,6 +151,7 @@ struct command {
 	struct rn_cmdev_call call;
 	void *option;
 	void *out; /* NULL: there is no answer */
+	uint32_t about;
 };
 
 static uint64_t value_at(const struct command *c, size_t at, size_t len)
@@ -196,7 +198,9 @@ static int read_command(struct command *c, const void *buf, size_t len)
 	return 0;
 }
 
-/* Return: 0 or -errno. The other end of the answer's way goes with it, and our own. */
+/* Return: 0 or -errno; -ESHUTDOWN: rocind has gone. The other end of the answer's way
+ * goes with it, and our own.
+ */
 static int send_command(int fd, const struct command *c, int answer_fd)
 {
 	const int fds[2] = { answer_fd, fd };
@@ -224,14 +228,14 @@ static int send_command(int fd, const struct command *c, int answer_fd)
 		if (errno == EAGAIN)
 			poll(&(struct pollfd){ .fd = fd, .events = POLLOUT }, 1, -1);
 		else if (errno == EPIPE || errno == ECONNRESET)
-			return -ENODEV;
+			return -ESHUTDOWN;
 		else if (errno != EINTR)
 			return -errno;
 	}
 }
 
-/* Return: what the command did, 0 or -errno. */
-static int receive_answer(int fd, const struct command *c)
+/* Return: what the command did, 0 or -errno; -ESHUTDOWN: rocind has gone. */
+static int receive_answer(int fd, struct command *c)
 {
 	struct rn_cmdev_answer answer;
 	struct iovec iov[] = { { &answer, sizeof(answer) }, { c->out, c->call.out_len } };
@@ -244,11 +248,12 @@ static int receive_answer(int fd, const struct command *c)
 	if (len < 0)
 		return -errno;
 	if ((size_t)len < sizeof(answer))
-		return -ENODEV;
+		return -ESHUTDOWN;
+	c->about = answer.about;
 	return answer.rc;
 }
 
-static int exchange(int fd, const struct command *c)
+static int exchange(int fd, struct command *c)
 {
 	int way[2], rc;
 
@@ -262,13 +267,39 @@ static int exchange(int fd, const struct command *c)
 	return rc;
 }
 
-/* Not cancelled in the middle: the answer would be lost. */
-static int obey(int fd, const struct command *c)
+static struct rnk_cm_deed deed_of(uint64_t number, const struct command *c)
 {
+	return (struct rnk_cm_deed){ .channel = number,
+				     .from = c->call.from,
+				     .cmd = c->hdr.cmd,
+				     .in = c->in,
+				     .in_len = c->hdr.in,
+				     .out = c->out,
+				     .out_len = c->call.out_len,
+				     .about = c->about };
+}
+
+static int obey_alone(uint64_t number, const struct command *c)
+{
+	const struct rnk_cm_deed deed = deed_of(number, c);
+
+	return rnk_cm_ids_obey(&deed);
+}
+
+/* Not cancelled in the middle: the answer would be lost. */
+static int obey(int fd, uint64_t number, struct command *c)
+{
+	struct rnk_cm_deed deed;
 	int before, rc;
 
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
 	rc = exchange(fd, c);
+	if (rc == 0) {
+		deed = deed_of(number, c);
+		rnk_cm_ids_note(&deed);
+	} else if (rc == -ESHUTDOWN) {
+		rc = obey_alone(number, c);
+	}
 	pthread_setcancelstate(before, NULL);
 	return rc;
 }
@@ -276,31 +307,29 @@ static int obey(int fd, const struct command *c)
 /* Wait for a mark as the descriptor's O_NONBLOCK says, and ask for the event behind it.
  * There may be none, if another thread has destroyed its id.
  */
-static int get_event(int fd, const struct command *c)
+static int get_event(int fd, uint64_t number, struct command *c)
 {
 	for (;;) {
 		char mark;
 		ssize_t len = recv(fd, &mark, sizeof(mark), 0);
 		int rc;
 
-		if (len < 0)
+		if (len < 0 && errno != ECONNRESET)
 			return -errno;
-		if (len == 0)
-			return -ENODEV;
-		rc = obey(fd, c);
+		rc = len > 0 ? obey(fd, number, c) : obey_alone(number, c);
 		if (rc != -EAGAIN)
 			return rc;
 	}
 }
 
-ssize_t rnk_cm_write(int fd, const void *buf, size_t len)
+ssize_t rnk_cm_write(int fd, uint64_t number, const void *buf, size_t len)
 {
 	struct command c;
 	int rc = read_command(&c, buf, len);
 
 	if (rc == 0)
-		rc = c.hdr.cmd == RDMA_USER_CM_CMD_GET_EVENT ? get_event(fd, &c)
-							     : obey(fd, &c);
+		rc = c.hdr.cmd == RDMA_USER_CM_CMD_GET_EVENT ? get_event(fd, number, &c)
+							     : obey(fd, number, &c);
 	if (rc == 0)
 		return (ssize_t)len;
 	errno = -rc;

@@ -6,13 +6,14 @@
  * recognised by its name, so fork(), dup(), close() and close_range() need no watching;
  * only so that other descriptors cost nothing, those that were given out are remembered.
  *
- * Threads: any; no locks.
+ * Threads: any.
  */
 #ifndef RNK_RDMA_CM_H
 #define RNK_RDMA_CM_H
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sys/types.h>
@@ -41,16 +42,19 @@ bool rnk_cm_is_node(const char *mapped);
  */
 int rnk_cm_open(int flags);
 
-/* Is it such a descriptor? Keeps errno. */
-bool rnk_cm_is_open(int fd);
+/* The number of such a descriptor; 0: it is none. Keeps errno. */
+uint64_t rnk_cm_number(int fd);
 
 /**
  * rnk_cm_write() - Have a command done
  *
+ * @number:	rnk_cm_number() of it
+ *
  * A cancellation point where it waits for an event, as the kernel's is.
  *
- * Return: @len, or -1 with errno as the kernel sets it; ENODEV when rocind has gone.
+ * Return: @len, or -1 with errno as the kernel sets it. When rocind has
+ *	   gone, what cm_ids.h says.
  */
-ssize_t rnk_cm_write(int fd, const void *buf, size_t len);
+ssize_t rnk_cm_write(int fd, uint64_t number, const void *buf, size_t len);
 
 #endif /* RNK_RDMA_CM_H */

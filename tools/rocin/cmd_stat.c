@@ -202,7 +202,7 @@ static int show_daemon(struct report *r, struct rn_rocind *daemon, char *err,
 		       size_t err_len)
 {
 	struct rn_rocind_status s;
-	json_t *drops;
+	json_t *drops, *cm;
 	int rc = rn_rocind_status(daemon, &s, err, err_len);
 
 	if (rc)
@@ -211,6 +211,10 @@ static int show_daemon(struct report *r, struct rn_rocind *daemon, char *err,
 	if (!r->args->json) {
 		printf("rocind %s  pid %d  %u clients, %u with a slot, %u addresses\n",
 		       s.version, s.pid, s.clients - 1, s.attached, s.groups);
+		if (s.cm_channels || s.cm_connections || r->args->all)
+			printf("  rdma_cm: %u channels, %u ids, %u ports, %u "
+			       "connections\n",
+			       s.cm_channels, s.cm_ids, s.cm_ports, s.cm_connections);
 		for (unsigned i = 0; i < RN_ROCIND_DROP_COUNT; i++)
 			if (s.drops[i] || r->args->all)
 				printf("  dropped_%-20s %12" PRIu64 "\n", drop_name[i],
@@ -221,12 +225,15 @@ static int show_daemon(struct report *r, struct rn_rocind *daemon, char *err,
 	for (unsigned i = 0; i < RN_ROCIND_DROP_COUNT; i++)
 		json_object_set_new(drops, drop_name[i],
 				    json_integer((json_int_t)s.drops[i]));
-	json_array_append_new(r->clients,
-			      json_pack("{s:i, s:s, s:I, s:i, s:i, s:i, s:o}", "pid",
-					s.pid, "version", s.version, "since",
-					(json_int_t)s.since_s, "clients",
-					(int)s.clients - 1, "attached", (int)s.attached,
-					"addresses", (int)s.groups, "dropped", drops));
+	cm = json_pack("{s:i, s:i, s:i, s:i}", "channels", (int)s.cm_channels, "ids",
+		       (int)s.cm_ids, "ports", (int)s.cm_ports, "connections",
+		       (int)s.cm_connections);
+	json_array_append_new(
+		r->clients,
+		json_pack("{s:i, s:s, s:I, s:i, s:i, s:i, s:o, s:o}", "pid", s.pid,
+			  "version", s.version, "since", (json_int_t)s.since_s, "clients",
+			  (int)s.clients - 1, "attached", (int)s.attached, "addresses",
+			  (int)s.groups, "rdma_cm", cm, "dropped", drops));
 	return 0;
 }
 

@@ -16,6 +16,7 @@
 #include "faults.h"
 #include "log.h"
 #include "sentence.h"
+#include "ucma.h"
 #include "watch.h"
 
 #ifndef SO_PEERPIDFD
@@ -160,12 +161,18 @@ static enum outcome on_status(struct rnd_client *client, struct rn_ctl_packet *p
 					   .pid = getpid(),
 					   .idle_ms = server->idle_ms,
 					   .groups = rnd_groups_count(&server->groups) };
+	struct rnd_ucma_counts cm;
 
 	(void)pkt;
 	for (const struct rnd_client *c = server->clients; c; c = c->next) {
 		msg.clients += c->is_greeted;
 		msg.attached += c->attachment.slot != 0;
 	}
+	rnd_cm_count(server->cm, &cm);
+	msg.cm_channels = cm.channels;
+	msg.cm_ids = cm.ids;
+	msg.cm_ports = cm.ports;
+	msg.cm_connections = cm.connections;
 	memcpy(msg.drops, server->drops, sizeof(server->drops));
 	return answer(client, &msg, NULL, 0);
 }

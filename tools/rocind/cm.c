@@ -262,6 +262,13 @@ int rnd_cm_open(struct rnd_cm *cm, const char *netdevs, int *fd, char *err,
 	return 0;
 }
 
+void rnd_cm_count(const struct rnd_cm *cm, struct rnd_ucma_counts *out)
+{
+	*out = (struct rnd_ucma_counts){ 0 };
+	if (cm && cm->ucma)
+		rnd_ucma_count(cm->ucma, out);
+}
+
 unsigned rnd_cm_channel_count(const struct rnd_cm *cm)
 {
 	unsigned count = 0;

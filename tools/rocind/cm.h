@@ -29,6 +29,10 @@ int rnd_cm_open(struct rnd_cm *cm, const char *netdevs, int *fd, char *err,
 /* Channels that are open: rocind stays as long as there is one. */
 unsigned rnd_cm_channel_count(const struct rnd_cm *cm);
 
+/* What there is, for reports. @cm: NULL has nothing. */
+struct rnd_ucma_counts;
+void rnd_cm_count(const struct rnd_cm *cm, struct rnd_ucma_counts *out);
+
 /* A packet to QPN 1 came. @pkt: from the BTH on. Return: false if it is to be dropped. */
 bool rnd_cm_packet(struct rnd_cm *cm, const struct rn_flow *flow, const uint8_t *pkt,
 		   size_t len);

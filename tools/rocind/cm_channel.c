@@ -139,7 +139,7 @@ static int obey(struct rnd_cm_channel *ch, const struct message *m,
 
 static void answer(struct rnd_cm_channel *ch, const struct message *m)
 {
-	struct rnd_ucma_reply reply;
+	struct rnd_ucma_reply reply = { .about = 0 };
 	struct rn_cmdev_answer head = { .rc = obey(ch, m, &reply) };
 	struct iovec iov[] = { { &head, sizeof(head) }, { reply.data, 0 } };
 	const struct msghdr hdr = { .msg_iov = iov, .msg_iovlen = 2 };
@@ -148,6 +148,7 @@ static void answer(struct rnd_cm_channel *ch, const struct message *m)
 		rn_log(RN_LOG_INFO, "a program listens for connections");
 	take_back(ch, m->fd[1]);
 	head.len = (uint32_t)reply.len;
+	head.about = reply.about;
 	iov[1].iov_len = reply.len;
 	if (sendmsg(m->fd[0], &hdr, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
 		rn_log(RN_LOG_DEBUG, "an answer is not taken: %m");

@@ -127,7 +127,12 @@ int rn_rocind_status(struct rn_rocind *r, struct rn_rocind_status *out, char *er
 						  .idle_ms = answer->idle_ms,
 						  .clients = answer->clients,
 						  .attached = answer->attached,
-						  .groups = answer->groups };
+						  .groups = answer->groups,
+						  .cm_channels = answer->cm_channels,
+						  .cm_ids = answer->cm_ids,
+						  .cm_ports = answer->cm_ports,
+						  .cm_connections =
+							  answer->cm_connections };
 		snprintf(out->version, sizeof(out->version), "%.*s",
 			 (int)sizeof(answer->version) - 1, answer->version);
 		memcpy(out->drops, answer->drops, sizeof(out->drops));

@@ -108,6 +108,10 @@ struct rn_rocind_status {
 	uint32_t clients;  /* connections, this one included */
 	uint32_t attached; /* of them, those that hold a slot */
 	uint32_t groups;   /* device addresses whose port 4791 is held */
+	/* Of the connection manager: descriptors that programs have open, their ids,
+	 * ports that are taken, connections, those in time-wait too.
+	 */
+	uint32_t cm_channels, cm_ids, cm_ports, cm_connections;
 	uint64_t drops[RN_ROCIND_DROP_COUNT];
 };
 

@@ -240,6 +240,7 @@ static int cmd_get_event(const struct rnd_call *c)
 		return -EAGAIN;
 	ev = RN_CONTAINER_OF(first, struct rnd_event, link);
 	resp = ev->resp;
+	c->reply->about = ev->id->number;
 	ev->id->events_reported++;
 	if (ev->mcast)
 		ev->mcast->events_reported++;
@@ -299,6 +300,7 @@ int rnd_ucma_command(struct rnd_ucma_channel *ch, rn_ns now,
 	int rc;
 
 	reply->len = 0;
+	reply->about = 0;
 	if (rq->cmd >= RN_ARRAY_SIZE(commands))
 		return -EINVAL;
 	if (!commands[rq->cmd].call)

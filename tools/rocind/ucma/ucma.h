@@ -100,7 +100,8 @@ struct rnd_ucma_request {
 };
 
 struct rnd_ucma_reply {
-	size_t len; /* 0: nothing to write back */
+	size_t len;	/* 0: nothing to write back */
+	uint32_t about; /* of GET_EVENT: number of the id that the event is of */
 	uint8_t data[RND_UCMA_REPLY_MAX];
 };
 

@@ -1,0 +1,100 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# rdmacm-ends.sh - how connections end that programs have made through librdmacm: rocind
+# dies, the server dies, the client dies, either stops for a while.
+#
+# usage: rdmacm-ends.sh rocind|server|client
+# shellcheck source=lib.sh
+. "$(dirname "$0")/lib.sh"
+limit=20
+service=7175
+many=100
+gone() { ! kill -0 "$1" 2>/dev/null; }
+
+# start NAME ADDRESS COMMAND...: in the background; its output in $work/NAME, its process
+# id in $pid
+start() {
+	local name=$1 address=$2
+	shift 2
+	: >"$work/$name"
+	rocin run --netdev "lo:$address" -- stdbuf -oL "$@" <"$work/go" >"$work/$name" 2>&1 &
+	pid=$!
+	pids+=("$pid")
+}
+said() { grep -q "$2" "$work/$1"; }
+await() { wait_for "$limit" said "$1" "$2" || fail "$1: no \"$2\": $(tail -3 "$work/$1")"; }
+
+# ends NAME PID STATUS: by itself, within some seconds
+ends() {
+	local status
+	wait_for 20 gone "$2" || fail "$1 still runs: $(tail -3 "$work/$1")"
+	wait "$2"
+	status=$?
+	[ "$status" = "$3" ] || fail "$1 ends with status $status: $(tail -3 "$work/$1")"
+	echo "ok: $1 ends: $(tail -1 "$work/$1")"
+}
+
+# counts: "channels ids ports", of all programs
+counts() {
+	rocin stat --daemon --json | python3 -c '
+import json, sys
+cm = json.load(sys.stdin)[0]["rdma_cm"]
+print(cm["channels"], cm["ids"], cm["ports"])'
+}
+counts_are() { [ "$(counts)" = "$1" ]; }
+daemon() {
+	rocin stat --daemon --json | python3 -c '
+import json, sys
+print(json.load(sys.stdin)[0]["pid"])'
+}
+descriptors() { find "/proc/$1/fd" | wc -l; }
+
+# Keeps standard input open: cm_many serves as long as it is.
+mkfifo "$work/go"
+exec 3<>"$work/go"
+
+serve() {
+	start "$1" "$addr_a" "$ROCIN_TESTS/cm_many" serve "$addr_a" "$service"
+	server=$pid
+	await "$1" listening
+}
+hold() {
+	start "$1" "$addr_b" "$ROCIN_TESTS/cm_many" hold "$addr_a" "$service" "$many"
+	client=$pid
+	await "$1" "held $many"
+}
+
+case ${1:-} in
+rocind)
+	serve many-server
+	hold many
+	start rping-server "$addr_a" rping -s -v -a "$addr_a"
+	rping_server=$pid
+	start ucmatose "$addr_a" ucmatose -b "$addr_a" -p 7472
+	ucmatose=$pid
+	start mckey "$addr_a" mckey -m 239.82.0.1 -b "$addr_a"
+	mckey=$pid
+	await mckey 'joined dgid'
+	# Three listeners, the ends of many connections, and one in a group
+	wait_for 20 counts_are "5 $((2 * many + 4)) $((many + 4))" || fail "$(counts)"
+	start rping "$addr_b" rping -c -v -a "$addr_a"
+	rping=$pid
+	await rping 'ping data'
+	kill -9 "$(daemon)"
+	ends rping "$rping" 255
+	ends rping-server "$rping_server" 255
+	said rping-server 'device removal' || fail 'rping does not hear of the device'
+	ends ucmatose "$ucmatose" 22
+	ends mckey "$mckey" 0
+	ends many "$client" 0
+	said many "told 0 disconnected, $many removed, $many flushed" || fail "$(cat "$work/many")"
+	# Its descriptor stays readable, and it can still let go of all it has.
+	serve second-server
+	hold second
+	echo 'ok: a new rocind serves new programs'
+	kill -9 "$server" "$client"
+	;;
+*)
+	fail "no such part: ${1:-}"
+	;;
+esac
