@@ -5,6 +5,12 @@
  * the window doubles per round trip until the first loss. After each loss it starts anew
  * at its minimum, doubles up to three quarters of what was too much, and feels its way
  * from there: the buffer does not change, so there is no hurry.
+ *
+ * A QP with nothing in flight may always send a packet, so that a few QPs get on whatever
+ * the others do. Many would drown the peer's buffer by that, and a packet that arrives
+ * alone is acknowledged alone, which costs half as much again. So when many wait they
+ * take turns in the order in which they came: each may send so many bytes (its grant) and
+ * then queues again.
  */
 #include "qp.h"
 
@@ -17,10 +23,23 @@ enum {
 	 * waiting QPs to wake.
 	 */
 	OVERHEAD = 64,
+	/* So many QPs waiting take turns. */
+	MANY = 16,
+	/* A turn: what room there is, within these parts of the window; but not more
+	 * than a super-packet.
+	 */
+	TURN_SHARE_MIN = 16,
+	TURN_SHARE_MAX = 4,
+	TURN_MAX = 64 << 10,
 };
 
 /* Time between two steps of growth, and between a loss and the last echo of it. */
 #define EPOCH RN_MSEC(1)
+
+/* What is in flight may never be acknowledged: to QPs that are gone, from QPs that do not
+ * look after it (timeout 0). Whoever waits behind it gets a turn after this.
+ */
+#define STUCK RN_MSEC(1)
 
 static uint32_t hash(const struct rn_gid *gid, uint8_t slot)
 {
@@ -78,6 +97,7 @@ static struct rn_dest *create(struct rn_qp *qp, const struct rn_gid *gid, uint8_
 		.threshold = qp->dev->cfg.window_max,
 	};
 	rn_list_init(&d->members);
+	rn_list_init(&d->busy);
 	rn_list_init(&d->waiting);
 	insert(qp->dev, d);
 	return d;
@@ -109,12 +129,157 @@ static void move_to_heir(struct rn_dest *old)
 	d = &heir->own_dest;
 	*d = *old;
 	rn_list_init(&d->members);
+	rn_list_init(&d->busy);
 	rn_list_init(&d->waiting);
 	rn_list_splice_back(&d->members, &old->members);
+	rn_list_splice_back(&d->busy, &old->busy);
 	rn_list_splice_back(&d->waiting, &old->waiting);
+	d->watch = (struct rn_timer){ 0 };
+	if (rn_timer_is_armed(&old->watch)) {
+		rn_timer_add(&heir->dev->watches, &d->watch, old->watch.deadline);
+		rn_timer_remove(&heir->dev->watches, &old->watch);
+	}
 	insert(heir->dev, d);
 	rn_list_for_each (link, &d->members)
 		RN_CONTAINER_OF(link, struct rn_qp, dest_link)->dest = d;
+}
+
+/* -------------------------------------------------------------------- turns */
+static uint32_t min_u32(uint32_t a, uint32_t b)
+{
+	return a < b ? a : b;
+}
+
+static uint32_t packet_of(const struct rn_qp *qp)
+{
+	return qp->attr.path_mtu + RN_PACKET_COST;
+}
+
+/* What nobody uses and nobody was promised. */
+static uint32_t room_in(const struct rn_dest *d)
+{
+	uint64_t used = (uint64_t)d->in_flight + d->granted;
+
+	return used < d->window ? (uint32_t)(d->window - used) : 0;
+}
+
+/* Bytes that @qp may send when its turn has come: at least a packet. */
+static uint32_t turn_of(const struct rn_dest *d, const struct rn_qp *qp)
+{
+	uint32_t room = room_in(d), least = d->window / TURN_SHARE_MIN;
+	uint32_t most = min_u32(d->window / TURN_SHARE_MAX, TURN_MAX);
+	uint32_t turn = min_u32(room > least ? room : least, most);
+
+	return turn > packet_of(qp) ? turn : packet_of(qp);
+}
+
+static bool take_turns(const struct rn_dest *d)
+{
+	return d->waiters >= MANY;
+}
+
+static void stop_waiting(struct rn_qp *qp)
+{
+	if (!rn_list_is_linked(&qp->window_link))
+		return;
+	rn_list_remove(&qp->window_link);
+	qp->dest->waiters--;
+}
+
+static struct rn_qp *first_waiter(const struct rn_dest *d)
+{
+	struct rn_list *link = rn_list_first(&d->waiting);
+
+	assert(link);
+	return RN_CONTAINER_OF(link, struct rn_qp, window_link);
+}
+
+/* The QP that has waited longest gets its turn. */
+static void admit(struct rn_dest *d)
+{
+	struct rn_qp *qp = first_waiter(d);
+	uint32_t grant = turn_of(d, qp);
+
+	assert(qp->req.grant == 0);
+	stop_waiting(qp);
+	qp->req.grant = grant;
+	qp->req.grant_cuts = d->cuts;
+	d->granted += grant;
+	rn_dev_schedule(qp->dev, qp);
+}
+
+/* Room for a packet is enough: the QP whose packet closed the window has asked for an
+ * acknowledgement, which need not be of more than that. While more is in flight than the
+ * window allows now, much of which is likely lost, half of what gets out of it may be
+ * replaced: somebody must go on, or all would wait for their timers.
+ */
+static bool may_admit(struct rn_dest *d)
+{
+	uint32_t packet = packet_of(first_waiter(d));
+
+	if ((d->in_flight == 0 && d->granted == 0) || room_in(d) >= packet)
+		return true;
+	if (d->replace < packet)
+		return false;
+	d->replace -= packet;
+	return true;
+}
+
+/* Schedule as many of the waiting QPs as can send a packet each. */
+static void wake_few(struct rn_dest *d)
+{
+	uint32_t room = room_in(d);
+
+	while (room && d->waiters > 0) {
+		struct rn_qp *qp = first_waiter(d);
+		uint32_t need = qp->attr.path_mtu + OVERHEAD;
+
+		stop_waiting(qp);
+		rn_dev_schedule(qp->dev, qp);
+		room = room > need ? room - need : 0;
+	}
+}
+
+/* @freed bytes are not in flight any more. */
+static void wake(struct rn_dest *d, uint32_t freed)
+{
+	if (d->in_flight > d->window)
+		d->replace += freed / 2;
+	else
+		d->replace = 0;
+	while (take_turns(d)) {
+		if (!may_admit(d))
+			return;
+		admit(d);
+	}
+	wake_few(d);
+}
+
+static void return_grant(struct rn_qp *qp)
+{
+	assert(qp->req.grant <= qp->dest->granted);
+	qp->dest->granted -= qp->req.grant;
+	qp->req.grant = 0;
+}
+
+void rn_dest_yield(struct rn_qp *qp)
+{
+	struct rn_dest *d = qp->dest;
+
+	if (!d || (qp->req.grant == 0 && d->waiters == 0))
+		return;
+	return_grant(qp);
+	/* It may itself be the first of those that wait: not for less than a packet. */
+	if (take_turns(d) || (d->waiters > 0 && room_in(d) >= packet_of(first_waiter(d))))
+		wake(d, 0);
+}
+
+void rn_dest_withdraw(struct rn_qp *qp)
+{
+	if (!qp->dest)
+		return;
+	stop_waiting(qp);
+	rn_dest_yield(qp);
 }
 
 void rn_dest_leave(struct rn_qp *qp)
@@ -123,8 +288,12 @@ void rn_dest_leave(struct rn_qp *qp)
 
 	if (!d)
 		return;
-	rn_list_remove(&qp->window_link);
+	/* By another path it may not have to wait. */
+	if (rn_list_is_linked(&qp->window_link))
+		rn_dev_schedule(qp->dev, qp);
 	rn_dest_uncharge(qp, qp->req.in_flight);
+	rn_dest_withdraw(qp);
+	rn_list_remove(&qp->busy_link);
 	rn_list_remove(&qp->dest_link);
 	qp->dest = NULL;
 	if (d != &qp->own_dest)
@@ -132,50 +301,69 @@ void rn_dest_leave(struct rn_qp *qp)
 	remove_node(qp->dev, d);
 	if (!rn_list_is_empty(&d->members))
 		move_to_heir(d);
+	else
+		rn_timer_remove(&qp->dev->watches, &d->watch);
 }
 
-/* Schedule the first of @list, a list of window_link. */
-static struct rn_qp *wake_first(struct rn_list *list)
+/* May it send a packet of @len, after having sent @before? */
+static bool is_open(const struct rn_qp *qp, uint32_t before, uint32_t len)
 {
-	struct rn_list *link = rn_list_pop_front(list);
-	struct rn_qp *qp;
+	const struct rn_dest *d = qp->dest;
+	uint64_t need = (uint64_t)before + len;
 
-	assert(link);
-	qp = RN_CONTAINER_OF(link, struct rn_qp, window_link);
-	rn_dev_schedule(qp->dev, qp);
-	return qp;
+	/* The window may have become smaller since it was granted. */
+	if (qp->req.grant >= need && qp->req.grant_cuts == d->cuts)
+		return true;
+	if (take_turns(d))
+		return d->in_flight == 0 && before == 0;
+	return (qp->req.in_flight == 0 && before == 0) ||
+	       d->in_flight + need + (d->granted - qp->req.grant) <= d->window;
 }
 
-/* Schedule as many of the waiting QPs as can send a packet each. One that then sends none
- * keeps the others waiting no longer than until the next acknowledgement: who waits has
- * packets of its own in flight.
- */
-static void wake(struct rn_dest *d)
-{
-	uint32_t room = d->window > d->in_flight ? d->window - d->in_flight : 0;
-
-	while (room && !rn_list_is_empty(&d->waiting)) {
-		uint32_t need = wake_first(&d->waiting)->attr.path_mtu + OVERHEAD;
-
-		room = room > need ? room - need : 0;
-	}
-}
-
-bool rn_dest_may_send(struct rn_qp *qp, uint32_t len)
+bool rn_dest_may_send(struct rn_qp *qp, rn_ns now, uint32_t len)
 {
 	struct rn_dest *d = qp->dest;
 
-	if (!d || qp->req.in_flight == 0 || d->in_flight + len <= d->window)
+	if (!d)
 		return true;
+	if (is_open(qp, 0, len)) {
+		stop_waiting(qp);
+		return true;
+	}
 	d->limited = true;
-	if (!rn_list_is_linked(&qp->window_link))
-		rn_list_push_back(&d->waiting, &qp->window_link);
+	return_grant(qp);
+	if (rn_list_is_linked(&qp->window_link))
+		return false;
+	rn_list_push_back(&d->waiting, &qp->window_link);
+	d->waiters++;
+	if (!rn_timer_is_armed(&d->watch)) {
+		d->moved = false;
+		rn_timer_add(&qp->dev->watches, &d->watch, now + STUCK);
+	}
 	return false;
+}
+
+bool rn_dest_closes(const struct rn_qp *qp, uint32_t len)
+{
+	return !is_open(qp, len, packet_of(qp));
+}
+
+void rn_dest_expire(struct rn_dev *dev, struct rn_timer *watch, rn_ns now)
+{
+	struct rn_dest *d = RN_CONTAINER_OF(watch, struct rn_dest, watch);
+
+	if (d->waiters == 0)
+		return;
+	rn_timer_add(&dev->watches, watch, now + STUCK);
+	if (!d->moved)
+		admit(d);
+	d->moved = false;
 }
 
 void rn_dest_charge(struct rn_qp *qp, rn_ns now, uint32_t len)
 {
 	struct rn_dest *d = qp->dest;
+	uint32_t granted;
 
 	if (!d)
 		return;
@@ -184,7 +372,12 @@ void rn_dest_charge(struct rn_qp *qp, rn_ns now, uint32_t len)
 	if (qp->req.in_flight == 0) {
 		qp->cuts_seen = d->cuts;
 		qp->burst_at = now;
+		if (!rn_list_is_linked(&qp->busy_link))
+			rn_list_push_back(&d->busy, &qp->busy_link);
 	}
+	granted = qp->req.grant < len ? qp->req.grant : len;
+	qp->req.grant -= granted;
+	d->granted -= granted;
 	qp->req.in_flight += len;
 	d->in_flight += len;
 }
@@ -197,8 +390,9 @@ static void release(struct rn_qp *qp, uint32_t len)
 	assert(qp->req.in_flight <= d->in_flight);
 	qp->req.in_flight -= len;
 	d->in_flight -= len;
-	if (qp->req.in_flight == 0 && rn_list_is_linked(&qp->window_link)) {
-		rn_list_remove(&qp->window_link);
+	if (qp->req.in_flight == 0 && rn_list_is_linked(&qp->window_link) &&
+	    !take_turns(d)) {
+		stop_waiting(qp);
 		rn_dev_schedule(qp->dev, qp);
 	}
 }
@@ -243,9 +437,10 @@ void rn_dest_credit(struct rn_qp *qp, rn_ns now, uint32_t len)
 	if (!qp->dest)
 		return;
 	measure(qp, now);
+	qp->dest->moved = true;
 	release(qp, len);
 	grow(qp->dest, now, qp->dev->cfg.window_max, len);
-	wake(qp->dest);
+	wake(qp->dest, len);
 }
 
 void rn_dest_uncharge(struct rn_qp *qp, uint32_t len)
@@ -253,7 +448,7 @@ void rn_dest_uncharge(struct rn_qp *qp, uint32_t len)
 	if (!qp->dest || len == 0)
 		return;
 	release(qp, len);
-	wake(qp->dest);
+	wake(qp->dest, len);
 }
 
 /* Where doubling is to end after a loss. */

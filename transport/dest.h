@@ -7,7 +7,17 @@
 #include "rocin/hnode.h"
 #include "rocin/netdev.h"
 #include "rocin/psn.h"
+#include "timer.h"
 
+enum {
+	/* What a packet costs in the window besides its payload: headers, and what a
+	 * receiving kernel keeps per packet: 832 bytes for one that comes alone, under
+	 * 100 for one of 64 in a super-packet (measured, Linux 6.18).
+	 */
+	RN_PACKET_COST = 256,
+};
+
+struct rn_dev;
 struct rn_qp;
 
 /* All RC QPs of this device that talk to one process of one address share a window. It
@@ -18,9 +28,16 @@ struct rn_dest {
 	struct rn_gid gid;
 	uint8_t slot;		/* low byte of the destination QPN */
 	struct rn_list members; /* struct rn_qp.dest_link */
+	struct rn_list busy; /* struct rn_qp.busy_link: those with packets on the way */
 	struct rn_list waiting; /* struct rn_qp.window_link: QPs stopped by the window */
-	uint32_t window;	/* bytes that may be unacknowledged */
-	uint32_t threshold;	/* below it the window doubles per round trip */
+	uint32_t waiters;	/* how many those are */
+	uint32_t
+		granted; /* bytes that QPs may send which have waited: sum of req.grant */
+	bool moved;	 /* something was acknowledged since the watch last looked */
+	uint32_t replace;      /* bytes that may be sent though the window is overfull */
+	struct rn_timer watch; /* runs while QPs wait; in dev->watches */
+	uint32_t window;       /* bytes that may be unacknowledged */
+	uint32_t threshold;    /* below it the window doubles per round trip */
 	uint32_t in_flight; /* bytes that are: the sum of req.in_flight of the members */
 	bool limited;	    /* it has stopped somebody since nothing was in flight */
 	uint32_t acked;	    /* bytes since the window last changed, beyond it */
@@ -40,11 +57,15 @@ void rn_dest_leave(struct rn_qp *qp);
  * without a destination (UC, UD), which may always send.
  */
 
-/* A QP with nothing in flight may always send. False: it is queued on dest->waiting and
- * scheduled again when there is room.
- */
-bool rn_dest_may_send(struct rn_qp *qp, uint32_t len);
+/* False: it is queued on dest->waiting and scheduled again when it is its turn. */
+bool rn_dest_may_send(struct rn_qp *qp, rn_ns now, uint32_t len);
 void rn_dest_charge(struct rn_qp *qp, rn_ns now, uint32_t len);
+/* True if this QP could not send another packet after one of @len now. */
+bool rn_dest_closes(const struct rn_qp *qp, uint32_t len);
+/* Its turn is over: it has nothing (more) to send, or may not. */
+void rn_dest_yield(struct rn_qp *qp);
+/* It does not want to send any more. */
+void rn_dest_withdraw(struct rn_qp *qp);
 /* Acknowledged: the window grows, waiting QPs are scheduled. */
 void rn_dest_credit(struct rn_qp *qp, rn_ns now, uint32_t len);
 /* Given up or to be sent again: no growth. */
@@ -53,6 +74,8 @@ void rn_dest_uncharge(struct rn_qp *qp, uint32_t len);
  * one that was counted.
  */
 bool rn_dest_loss(struct rn_qp *qp, rn_ns now);
+/* The watch of a destination has run out. */
+void rn_dest_expire(struct rn_dev *dev, struct rn_timer *watch, rn_ns now);
 
 /* ------------------------------------------------------------------ probe.c */
 /* What one QP does about losses that show by silence. */

@@ -283,6 +283,7 @@ static uint32_t transmit_work(struct rn_dev *dev, rn_ns now, struct rn_build *b)
 			return len;
 		}
 		rn_list_remove(link);
+		rn_dest_yield(qp);
 	}
 	return 0;
 }
@@ -323,7 +324,10 @@ void rn_dev_arm_timer(struct rn_dev *dev, struct rn_qp *qp)
 
 rn_ns rn_dev_deadline(const struct rn_dev *dev)
 {
-	return earlier(rn_timer_next_deadline(&dev->timers), rn_cq_held_deadline(dev));
+	rn_ns at = earlier(rn_timer_next_deadline(&dev->timers),
+			   rn_timer_next_deadline(&dev->watches));
+
+	return earlier(at, rn_cq_held_deadline(dev));
 }
 
 void rn_dev_expire(struct rn_dev *dev, rn_ns now)
@@ -341,6 +345,8 @@ void rn_dev_expire(struct rn_dev *dev, rn_ns now)
 		rn_dev_settle(dev, now);
 		rn_qp_publish(qp);
 	}
+	while ((t = rn_timer_pop(&dev->watches, now)))
+		rn_dest_expire(dev, t, now);
 	rn_cq_fire_due(dev, now);
 }
 

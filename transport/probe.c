@@ -35,15 +35,17 @@ static void watch(struct rn_qp *qp, rn_ns now)
 
 void rn_probe_start(struct rn_qp *qp, rn_ns now)
 {
-	struct rn_list *link;
+	struct rn_list *link, *next;
 
 	if (!qp->dest)
 		return;
-	rn_list_for_each (link, &qp->dest->members) {
-		struct rn_qp *m = RN_CONTAINER_OF(link, struct rn_qp, dest_link);
+	rn_list_for_each_safe (link, next, &qp->dest->busy) {
+		struct rn_qp *m = RN_CONTAINER_OF(link, struct rn_qp, busy_link);
 
-		if (m->req.una.v == m->req.high.v)
+		if (m->req.una.v == m->req.high.v) {
+			rn_list_remove(link);
 			continue;
+		}
 		m->req.probe.until = now + WATCH;
 		if (m->req.probe.deadline != RN_NEVER)
 			continue;

@@ -122,6 +122,7 @@ static void init_lists(struct rn_qp *qp)
 	rn_list_init(&qp->work_link);
 	rn_list_init(&qp->ack_link);
 	rn_list_init(&qp->dest_link);
+	rn_list_init(&qp->busy_link);
 	rn_list_init(&qp->window_link);
 	rn_list_init(&qp->read_link);
 	rn_list_init(&qp->event_link);
@@ -184,7 +185,7 @@ struct rn_qp *rn_qp_create(struct rn_dev *dev, void *mem, const struct rn_qp_ini
 static void stop(struct rn_qp *qp)
 {
 	rn_timer_remove(&qp->dev->timers, &qp->timer);
-	rn_list_remove(&qp->window_link);
+	rn_dest_withdraw(qp);
 	rn_list_remove(&qp->read_link);
 	if (rn_rsp_work_due(qp)) /* they may have waited for the timer */
 		rn_dev_schedule(qp->dev, qp);

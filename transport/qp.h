@@ -86,6 +86,8 @@ struct rn_requester {
 	uint32_t ssn;			 /* of the message started last */
 	uint32_t lsn;			 /* of the last that the peer has a receive for */
 	uint32_t in_flight;		 /* bytes of this QP counted in dest->in_flight */
+	uint32_t grant; /* bytes that it may send because it has waited, see dest.c; */
+	uint32_t grant_cuts;   /* ... valid while dest->cuts is this */
 	struct rn_psn charged; /* packets before this PSN are counted in in_flight */
 	/* Gathering when the memory answers PENDING: payload of one packet. */
 	struct {
@@ -114,24 +116,31 @@ enum rn_atomic_phase {
 /* One READ, atomic, ATOMIC WRITE or FLUSH request, kept after it was answered so that a
  * duplicate can be. */
 struct rn_resource {
-	uint8_t kind;		   /* enum rn_resource_kind */
-	uint8_t atomic_op;	   /* enum rn_mem_atomic */
-	uint8_t phase;		   /* enum rn_atomic_phase; not of a READ */
-	bool answered;		   /* every response has left once */
-	bool due;		   /* responses from next on are still to leave */
+	uint8_t kind : 2;	   /* enum rn_resource_kind */
+	uint8_t atomic_op : 1;	   /* enum rn_mem_atomic */
+	uint8_t phase : 2;	   /* enum rn_atomic_phase; not of a READ */
+	bool answered : 1;	   /* every response has left once */
+	bool due : 1;		   /* responses from next on are still to leave */
 	uint8_t srqn[3];	   /* XRC_RECV: SRQ that the request named, big-endian */
 	struct rn_psn first, last; /* PSNs of the responses */
 	struct rn_psn next;	   /* of the response that leaves next; valid if due */
 	uint32_t msn;		   /* this request included */
-	uint64_t va;
 	uint32_t rkey;
-	uint32_t length; /* bytes */
+	uint64_t va;
 	union {
-		/* READ: what is being sent: the whole, or what a duplicate asked for. */
 		struct {
-			struct rn_psn first;
-			uint32_t length; /* bytes */
-		} window;
+			uint32_t length; /* bytes; READ, FLUSH */
+			union {
+				/* READ: what is being sent: the whole, or what a
+				 * duplicate asked for.
+				 */
+				struct {
+					struct rn_psn first;
+					uint32_t length; /* bytes */
+				} window;
+				struct rn_feth flush;
+			};
+		};
 		struct {
 			/* Operand, once DONE the value found, host order; ATOMIC WRITE:
 			 * the bytes.
@@ -139,9 +148,10 @@ struct rn_resource {
 			uint64_t value;
 			uint64_t compare;
 		} atomic;
-		struct rn_feth flush;
 	};
 };
+
+static_assert(sizeof(struct rn_resource) == 48, "every QP has RN_RD_ATOMIC_MAX of them");
 
 enum rn_message {
 	RN_MSG_NONE,
@@ -213,9 +223,9 @@ struct rn_qp {
 	uint32_t xrcd;	    /* XRC_RECV: number of its XRC domain */
 
 	struct rn_qp_attr attr; /* as last set */
-	struct rn_flow flow;	/* connected: src our address, dst the peer's */
+	/* Connected: src our address, dst the peer's. UD: of the packet built last. */
+	struct rn_flow flow;
 	struct rn_apm apm;
-	struct rn_flow ud_flow; /* UD: of the packet built last */
 
 	struct rn_requester req;
 	struct rn_responder rsp;
@@ -228,7 +238,7 @@ struct rn_qp {
 	struct rn_list ack_link;  /* in dev->acks: has an acknowledgement waiting */
 	struct rn_dest *dest;	  /* RC in RTR and later; NULL otherwise */
 	struct rn_dest own_dest;  /* storage lent to the table, see struct rn_dest */
-	struct rn_list dest_link, window_link;
+	struct rn_list dest_link, busy_link, window_link;
 	uint32_t cuts_seen; /* dest->cuts when the burst in flight began ... */
 	rn_ns burst_at;	    /* ... and when that was; RN_NEVER once it was acknowledged */
 	struct rn_list read_link; /* in dev->read_waiting */
@@ -255,8 +265,9 @@ struct rn_dev {
 	struct rn_hnode *qp_bucket0[16], *mr_bucket0[16], *srq_bucket0[16];
 	struct rn_hnode *dest_bucket[256]; /* chains of struct rn_dest, see dest.c */
 	struct rn_hnode *mcasts[RN_MCAST_CHAINS]; /* of struct rn_mcast, see mcast.c */
-	struct rn_timer_heap timers;
-	struct rn_list work, acks; /* QPs, see struct rn_qp */
+	struct rn_timer_heap timers;		  /* of QPs */
+	struct rn_timer_heap watches;		  /* of struct rn_dest */
+	struct rn_list work, acks;		  /* QPs, see struct rn_qp */
 	struct rn_list frames;	   /* raw packet QPs with frames to build */
 	struct rn_list cnps;	   /* struct rn_cc with a notification to send */
 	struct rn_dcqcn_params cc; /* if cfg.cc */

@@ -25,7 +25,7 @@ static void request_sent(struct rn_qp *qp, rn_ns now, struct rn_send_wqe *wqe,
 static bool may_request(struct rn_qp *qp, rn_ns now, uint32_t bytes)
 {
 	return qp->req.rd_count < qp->attr.max_rd_atomic &&
-	       rn_dest_may_send(qp, RN_PACKET_COST) &&
+	       rn_dest_may_send(qp, now, RN_PACKET_COST) &&
 	       rn_req_read_window_open(qp, now, bytes);
 }
 

@@ -136,14 +136,6 @@ static uint32_t end_packet(const struct rn_build *b, uint8_t *p, uint32_t len)
 }
 
 /* ------------------------------------------------------------- RC: window */
-/* True if the packet that is about to leave, of @cost, leaves no room for another. */
-static bool closes_window(const struct rn_qp *qp, uint32_t cost)
-{
-	uint64_t next = (uint64_t)cost + qp->attr.path_mtu + RN_PACKET_COST;
-
-	return qp->dest->in_flight + next > qp->dest->window;
-}
-
 /* Within a message so often that an acknowledgement comes back and opens the window even
  * if the end of what is in flight does not fit into the peer's buffer: the loss then
  * shows by a NAK of what follows, and not by a timeout.
@@ -166,7 +158,7 @@ static bool wants_ack(struct rn_qp *qp, const struct rn_segment *s)
 		return false;
 	req->since_ack_req++;
 	if (!s->last && !is_ack_overdue(qp) &&
-	    !closes_window(qp, s->len + RN_PACKET_COST))
+	    !rn_dest_closes(qp, s->len + RN_PACKET_COST))
 		return false;
 	req->since_ack_req = 0;
 	return true;
@@ -272,7 +264,7 @@ static uint32_t build_segment(struct rn_qp *qp, rn_ns now, struct rn_send_wqe *w
 	uint8_t *payload = b->buf + op->hdr_len;
 	uint8_t *p;
 
-	if (!rn_dest_may_send(qp, s.len + RN_PACKET_COST))
+	if (!rn_dest_may_send(qp, now, s.len + RN_PACKET_COST))
 		return 0;
 	switch (rn_req_fetch(qp, wqe, s.psn, s.offset, s.len, payload, &b->tx->part)) {
 	case RN_MEM_DONE:
@@ -314,7 +306,7 @@ static uint32_t build_datagram(struct rn_qp *qp, rn_ns now, struct rn_send_wqe *
 		segment_sent(qp, now, wqe, &s);
 		return 0;
 	}
-	if (!rn_qp_flow(qp->dev, &ud->av, &qp->ud_flow)) {
+	if (!rn_qp_flow(qp->dev, &ud->av, &qp->flow)) {
 		rn_req_fail_locally(qp, now, wqe, RN_WC_LOC_QP_OP_ERR);
 		return 0;
 	}
@@ -326,7 +318,6 @@ static uint32_t build_datagram(struct rn_qp *qp, rn_ns now, struct rn_send_wqe *
 
 	rn_req_start(&qp->req, wqe);
 	b->tx->dest_qpn = ud->dest_qpn;
-	b->tx->flow = &qp->ud_flow;
 	p = rn_req_emit_bth(qp, b, &s, false, is_solicited(wqe, &s));
 	p = rn_deth_emit(p, &deth);
 	p = emit_extensions(wqe, rn_opcode_info[s.opcode].flags, p);

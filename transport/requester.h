@@ -20,11 +20,6 @@
 #include "qp.h"
 
 enum {
-	/* What a packet costs in the window besides its payload: headers, and what a
-	 * receiving kernel keeps per packet: 832 bytes for one that comes alone, under
-	 * 100 for one of 64 in a super-packet (measured, Linux 6.18).
-	 */
-	RN_PACKET_COST = 256,
 	/* PSNs that may be outstanding; the protocol ends at 2^23. */
 	RN_OUTSTANDING_MAX = 1 << 22,
 	/* PSNs of one READ request, so that none exceeds the limit by itself. */

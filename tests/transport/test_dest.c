@@ -56,15 +56,15 @@ static void window_stops_a_qp_that_has_something_in_flight(void **state)
 	struct pair_qp *a = qp_to(p, 0x105), *b = qp_to(p, 0x205);
 
 	(void)state;
-	while (rn_dest_may_send(a->qp, PKT))
+	while (rn_dest_may_send(a->qp, p->now, PKT))
 		rn_dest_charge(a->qp, p->now, PKT);
 	assert_int_equal(a->qp->req.in_flight, START);
 	assert_int_equal(a->qp->dest->in_flight, START);
 
 	/* b has nothing in flight: it always may. */
-	assert_true(rn_dest_may_send(b->qp, PKT));
+	assert_true(rn_dest_may_send(b->qp, p->now, PKT));
 	rn_dest_charge(b->qp, p->now, PKT);
-	assert_false(rn_dest_may_send(b->qp, PKT));
+	assert_false(rn_dest_may_send(b->qp, p->now, PKT));
 	assert_int_equal(a->qp->dest->in_flight, START + PKT);
 	rn_dest_uncharge(a->qp, START);
 	rn_dest_uncharge(b->qp, PKT);
@@ -80,10 +80,10 @@ static void credit_schedules_waiting_qps_in_order_as_room_allows(void **state)
 	for (unsigned i = 0; i < 3; i++) {
 		q[i] = qp_to(p, 0x100 * i + 5);
 		rn_dest_charge(q[i]->qp, p->now, START / 2);
-		assert_int_equal(rn_dest_may_send(q[i]->qp, PKT), i == 0);
+		assert_int_equal(rn_dest_may_send(q[i]->qp, p->now, PKT), i == 0);
 		unschedule(q[i]);
 	}
-	assert_false(rn_dest_may_send(q[0]->qp, PKT));
+	assert_false(rn_dest_may_send(q[0]->qp, p->now, PKT));
 	/* In flight 1.5 START; the window grows by what is acknowledged. */
 	q[0]->qp->dest->threshold = 0;
 	rn_dest_credit(q[0]->qp, p->now, PKT);
@@ -110,11 +110,11 @@ static void qp_is_scheduled_when_its_own_last_byte_is_acknowledged(void **state)
 	(void)state;
 	rn_dest_charge(a->qp, p->now, 10 * START);
 	rn_dest_charge(b->qp, p->now, 1);
-	assert_false(rn_dest_may_send(b->qp, PKT));
+	assert_false(rn_dest_may_send(b->qp, p->now, PKT));
 	unschedule(b);
 	rn_dest_uncharge(b->qp, 1);
 	assert_true(is_scheduled(b));
-	assert_true(rn_dest_may_send(b->qp, PKT));
+	assert_true(rn_dest_may_send(b->qp, p->now, PKT));
 	rn_dest_uncharge(a->qp, 10 * START);
 	pair_free(p);
 }
@@ -128,7 +128,7 @@ static void window_doubles_per_round_trip_up_to_its_ceiling(void **state)
 	(void)state;
 	for (unsigned trip = 0; trip < 5; trip++) {
 		assert_int_equal(a->qp->dest->window, want);
-		while (rn_dest_may_send(a->qp, PKT))
+		while (rn_dest_may_send(a->qp, p->now, PKT))
 			rn_dest_charge(a->qp, p->now, PKT);
 		while (a->qp->req.in_flight)
 			rn_dest_credit(a->qp, p->now, PKT);
@@ -192,7 +192,7 @@ static void round_trip(struct pair *p, struct pair_qp *q)
 {
 	uint32_t len;
 
-	while (rn_dest_may_send(q->qp, PKT))
+	while (rn_dest_may_send(q->qp, p->now, PKT))
 		rn_dest_charge(q->qp, p->now, PKT);
 	for (len = q->qp->req.in_flight; len > 0; len -= PKT)
 		rn_dest_credit(q->qp, p->now, PKT);
@@ -263,7 +263,7 @@ static void window_moves_to_another_member_when_its_owner_leaves(void **state)
 		rn_dest_charge(q[i]->qp, p->now, START / 2);
 	}
 	rn_dest_loss(q[0]->qp, 0);
-	assert_false(rn_dest_may_send(q[2]->qp, PKT));
+	assert_false(rn_dest_may_send(q[2]->qp, p->now, PKT));
 	pair_qp_destroy(q[0]);
 	d = q[1]->qp->dest;
 	assert_ptr_equal(d, &q[3]->qp->own_dest);
@@ -309,7 +309,7 @@ static void error_returns_what_was_in_flight_and_wakes_the_others(void **state)
 	(void)state;
 	rn_dest_charge(a->qp, p->now, START);
 	rn_dest_charge(b->qp, p->now, 1);
-	assert_false(rn_dest_may_send(b->qp, PKT));
+	assert_false(rn_dest_may_send(b->qp, p->now, PKT));
 	unschedule(b);
 	rn_qp_error(a->qp, p->now);
 	assert_int_equal(a->qp->req.in_flight, 0);
@@ -325,7 +325,7 @@ static void unconnected_qps_have_no_window(void **state)
 	struct pair_qp *u = pair_qp_new(p, 0, RN_QPT_UD);
 
 	(void)state;
-	assert_true(rn_dest_may_send(u->qp, 1u << 30));
+	assert_true(rn_dest_may_send(u->qp, p->now, 1u << 30));
 	rn_dest_charge(u->qp, p->now, 5);
 	assert_int_equal(u->qp->req.in_flight, 0);
 	pair_free(p);
