@@ -336,7 +336,7 @@ bool rn_dest_may_send(struct rn_qp *qp, rn_ns now, uint32_t len)
 		return false;
 	rn_list_push_back(&d->waiting, &qp->window_link);
 	d->waiters++;
-	if (!rn_timer_is_armed(&d->watch)) {
+	if (take_turns(d) && !rn_timer_is_armed(&d->watch)) {
 		d->moved = false;
 		rn_timer_add(&qp->dev->watches, &d->watch, now + STUCK);
 	}

@@ -35,7 +35,7 @@ struct rn_dest {
 		granted; /* bytes that QPs may send which have waited: sum of req.grant */
 	bool moved;	 /* something was acknowledged since the watch last looked */
 	uint32_t replace;      /* bytes that may be sent though the window is overfull */
-	struct rn_timer watch; /* runs while QPs wait; in dev->watches */
+	struct rn_timer watch; /* runs while QPs take turns; in dev->watches */
 	uint32_t window;       /* bytes that may be unacknowledged */
 	uint32_t threshold;    /* below it the window doubles per round trip */
 	uint32_t in_flight; /* bytes that are: the sum of req.in_flight of the members */
