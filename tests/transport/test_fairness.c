@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* test_fairness.c - a thousand busy QPs through one device: each gets its share.
+ *
+ * usage: test_fairness [MESSAGES]	through each QP; many take a while
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "many.h"
+
+enum {
+	QPS = 1000,
+	DEPTH = 32,
+	/* How far the QPs may be apart: two turns of a window of 1 MiB, in messages. */
+	APART_MAX = 2 * (64 << 10) / (64 + 256),
+};
+
+static unsigned messages = RN_FAIRNESS_MESSAGES;
+
+struct range {
+	uint32_t least, most;
+};
+
+static struct range range_of(const uint32_t *count, unsigned n)
+{
+	struct range r = { .least = UINT32_MAX };
+
+	for (unsigned i = 0; i < n; i++) {
+		r.least = count[i] < r.least ? count[i] : r.least;
+		r.most = count[i] > r.most ? count[i] : r.most;
+	}
+	return r;
+}
+
+/* Each QP is kept busy until it has sent @each messages. Return: how far they were apart
+ * at most, at any moment.
+ */
+static uint32_t run(struct many *m, unsigned each)
+{
+	struct range r = { 0 };
+	uint32_t apart = 0;
+
+	while (r.least < each) {
+		for (unsigned i = 0; i < m->cfg.qps; i++)
+			while (m->posted[i] < each && many_post(m, i))
+				;
+		many_step(m);
+		r = range_of(m->completed, m->cfg.qps);
+		apart = r.most - r.least > apart ? r.most - r.least : apart;
+	}
+	assert_int_equal(m->failures, 0);
+	for (unsigned i = 0; i < m->cfg.qps; i++) {
+		assert_int_equal(m->completed[i], each);
+		assert_int_equal(m->received[i], each);
+	}
+	return apart;
+}
+
+static void busy_qps_progress_alike(void **state)
+{
+	struct many *m = many_new(&(struct many_cfg){ .qps = QPS,
+						      .depth = DEPTH,
+						      .len = 64,
+						      .room = 1 << 16,
+						      .step_ns = RN_USEC(10) });
+	uint32_t apart = run(m, messages);
+
+	(void)state;
+	print_message("%u messages through each of %u QPs: at most %u apart\n", messages,
+		      QPS, apart);
+	assert_true(apart <= APART_MAX);
+	many_free(m);
+}
+
+/* A receive queue that overflows, and a wire that loses one packet of a hundred: nobody
+ * starves, though who is unlucky falls behind for a while.
+ */
+static void nobody_starves_when_packets_are_lost(void **state)
+{
+	struct many *m = many_new(&(struct many_cfg){ .qps = QPS,
+						      .depth = DEPTH,
+						      .len = 64,
+						      .room = 700,
+						      .loss_pct = 1,
+						      .step_ns = RN_USEC(100) });
+	uint32_t apart = run(m, 200);
+
+	(void)state;
+	print_message("with losses: at most %u of 200 apart, %llu overflows, %llu sent "
+		      "again\n",
+		      apart, (unsigned long long)m->overflows,
+		      (unsigned long long)m->side[0].stats[RN_STAT_RETRANSMITTED]);
+	many_free(m);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(busy_qps_progress_alike),
+		cmocka_unit_test(nobody_starves_when_packets_are_lost),
+	};
+
+	if (argc > 1)
+		messages = (unsigned)strtoul(argv[1], NULL, 10);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
