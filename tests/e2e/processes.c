@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* processes.c - many processes on one device, in a ring: each sends to the next
+ * and the next but one. Half of them are killed: the others notice it where
+ * they sent to the dead, and nowhere else, and as many new ones take the places
+ * of the dead.
+ *
+ * usage: processes COUNT	even
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "loop.h"
+
+enum {
+	COUNT_MAX = 255,
+	MESSAGES = 8,
+	LEN = 64,
+	TO_NEXT = 0, /* QPs of a process: out to the next ... */
+	FROM_LAST,   /* ... and in from the one before, */
+	TO_SECOND,   /* likewise of the next but one */
+	FROM_SECOND,
+	QPS,
+};
+
+/* Who meets; the parent always. */
+enum meeting {
+	ALL,
+	SURVIVORS,
+	NEWCOMERS,
+	MEETINGS
+};
+
+/* What the processes tell each other. */
+struct board {
+	pthread_barrier_t barrier[MEETINGS];
+	struct place {
+		uint32_t qpn[QPS];
+		double opened; /* seconds from the start of the process to its QPs */
+		size_t memory; /* bytes that are its own */
+	} place[COUNT_MAX];
+};
+
+struct member {
+	struct loop l;
+	struct ibv_qp *qp[QPS];
+	struct ibv_mr *mr;
+	uint8_t out[LEN], in[2 * MESSAGES][LEN];
+};
+
+static struct board *board;
+static unsigned count;
+static bool ended_well;
+
+static double now_s(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static size_t own_memory(void)
+{
+	unsigned long size = 0, pages = 0, shared = 0;
+	FILE *f = fopen("/proc/self/statm", "re");
+
+	EXPECT(f && fscanf(f, "%lu %lu %lu", &size, &pages, &shared) == 3);
+	fclose(f);
+	return (pages - shared) * (size_t)sysconf(_SC_PAGESIZE);
+}
+
+static void meet(enum meeting who)
+{
+	int rc = pthread_barrier_wait(&board->barrier[who]);
+
+	EXPECT(rc == 0 || rc == PTHREAD_BARRIER_SERIAL_THREAD);
+}
+
+static unsigned place_at(unsigned self, int offset)
+{
+	return (unsigned)((int)(self + count) + offset) % count;
+}
+
+static void open_device(struct member *m, unsigned self)
+{
+	double start = now_s();
+	struct loop *l = &m->l;
+
+	/* 268 ms: a process may have to wait for its turn that long. */
+	l->timeout = 16;
+	l->ctx = loop_open_device();
+	l->pd = ibv_alloc_pd(l->ctx);
+	l->cq = ibv_create_cq(l->ctx, 64, NULL, NULL, 0);
+	EXPECT(l->pd && l->cq && !ibv_query_gid(l->ctx, 1, 0, &l->gid));
+	m->mr = ibv_reg_mr(l->pd, m, sizeof(*m), IBV_ACCESS_LOCAL_WRITE);
+	EXPECT(m->mr);
+	for (unsigned i = 0; i < QPS; i++) {
+		m->qp[i] = loop_create_qp(l);
+		EXPECT(m->qp[i]);
+		board->place[self].qpn[i] = m->qp[i]->qp_num;
+	}
+	board->place[self].opened = now_s() - start;
+	board->place[self].memory = own_memory();
+}
+
+/* A newcomer has no live neighbours but the next but one. */
+static void connect_ring(struct member *m, unsigned self, bool newcomer)
+{
+	const struct place *p = board->place;
+
+	if (!newcomer) {
+		loop_connect(&m->l, m->qp[TO_NEXT], p[place_at(self, 1)].qpn[FROM_LAST]);
+		loop_connect(&m->l, m->qp[FROM_LAST], p[place_at(self, -1)].qpn[TO_NEXT]);
+	}
+	loop_connect(&m->l, m->qp[TO_SECOND], p[place_at(self, 2)].qpn[FROM_SECOND]);
+	loop_connect(&m->l, m->qp[FROM_SECOND], p[place_at(self, -2)].qpn[TO_SECOND]);
+}
+
+static void post_recv(struct member *m, struct ibv_qp *qp, unsigned i)
+{
+	struct ibv_sge sge = { .addr = (uintptr_t)m->in[i],
+			       .length = LEN,
+			       .lkey = m->mr->lkey };
+	struct ibv_recv_wr wr = { .wr_id = i, .sg_list = &sge, .num_sge = 1 }, *bad;
+
+	EXPECT(!ibv_post_recv(qp, &wr, &bad));
+}
+
+static void post_send(struct member *m, struct ibv_qp *qp)
+{
+	struct ibv_sge sge = { .addr = (uintptr_t)m->out,
+			       .length = LEN,
+			       .lkey = m->mr->lkey };
+	struct ibv_send_wr wr = { .sg_list = &sge,
+				  .num_sge = 1,
+				  .opcode = IBV_WR_SEND,
+				  .send_flags = IBV_SEND_SIGNALED },
+			   *bad;
+
+	EXPECT(!ibv_post_send(qp, &wr, &bad));
+}
+
+/* MESSAGES out by one QP, and as many in by another, from process @from. */
+static void talk(struct member *m, struct ibv_qp *out, struct ibv_qp *in, int from)
+{
+	unsigned sent = 0, received = 0;
+	struct ibv_wc wc;
+
+	while (sent < MESSAGES || received < MESSAGES) {
+		int n = ibv_poll_cq(m->l.cq, 1, &wc);
+
+		EXPECT(n >= 0);
+		if (n == 0)
+			continue;
+		EXPECT(wc.status == IBV_WC_SUCCESS);
+		if (wc.opcode & IBV_WC_RECV) {
+			EXPECT(wc.qp_num == in->qp_num && wc.byte_len == LEN);
+			for (unsigned k = 0; k < LEN; k++)
+				EXPECT(m->in[wc.wr_id][k] == (uint8_t)from);
+			received++;
+		} else {
+			EXPECT(wc.qp_num == out->qp_num);
+			sent++;
+		}
+	}
+}
+
+static void exchange(struct member *m, unsigned self, int step, enum meeting who)
+{
+	struct ibv_qp *out = m->qp[step == 1 ? TO_NEXT : TO_SECOND];
+	struct ibv_qp *in = m->qp[step == 1 ? FROM_LAST : FROM_SECOND];
+
+	for (unsigned i = 0; i < MESSAGES; i++)
+		post_recv(m, in, i);
+	meet(who);
+	for (unsigned i = 0; i < MESSAGES; i++)
+		post_send(m, out);
+	talk(m, out, in, (int)place_at(self, -step));
+	meet(who);
+}
+
+/* The next process is dead: nothing else can happen than that its retries end.
+ */
+static void notice_death(struct member *m)
+{
+	struct ibv_wc wc;
+	int n;
+
+	post_send(m, m->qp[TO_NEXT]);
+	do
+		n = ibv_poll_cq(m->l.cq, 1, &wc);
+	while (n == 0);
+	EXPECT(n == 1 && wc.qp_num == m->qp[TO_NEXT]->qp_num);
+	EXPECT(wc.status == IBV_WC_RETRY_EXC_ERR);
+}
+
+static void close_device(struct member *m)
+{
+	for (unsigned i = 0; i < QPS; i++)
+		EXPECT(!ibv_destroy_qp(m->qp[i]));
+	EXPECT(!ibv_dereg_mr(m->mr) && !ibv_destroy_cq(m->l.cq) &&
+	       !ibv_dealloc_pd(m->l.pd) && !ibv_close_device(m->l.ctx));
+}
+
+static void live(unsigned self, bool newcomer)
+{
+	enum meeting who = newcomer ? NEWCOMERS : ALL;
+	struct member *m = calloc(1, sizeof(*m));
+
+	EXPECT(m);
+	memset(m->out, (int)self, LEN);
+	open_device(m, self);
+	meet(who);
+	connect_ring(m, self, newcomer);
+	if (!newcomer) {
+		exchange(m, self, 1, ALL);
+		meet(ALL);
+		if (self % 2)
+			pause(); /* to be killed */
+		meet(SURVIVORS);
+		notice_death(m);
+		who = SURVIVORS;
+	}
+	exchange(m, self, 2, who);
+	close_device(m);
+	free(m);
+}
+
+/* The others would wait for one that has failed: the parent ends, and all with
+ * it. */
+static void tell_parent(void)
+{
+	if (!ended_well)
+		kill(getppid(), SIGTERM);
+}
+
+static pid_t start(unsigned self, bool newcomer)
+{
+	pid_t parent = getpid(), pid = fork();
+
+	EXPECT(pid >= 0);
+	if (pid > 0)
+		return pid;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	EXPECT(getppid() == parent && !atexit(tell_parent));
+	live(self, newcomer);
+	ended_well = true;
+	exit(0);
+}
+
+static void reap(pid_t pid, bool killed)
+{
+	int status;
+
+	EXPECT(waitpid(pid, &status, 0) == pid);
+	if (killed)
+		EXPECT(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+	else
+		EXPECT(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+static void init_board(void)
+{
+	pthread_barrierattr_t attr;
+
+	board = mmap(NULL, sizeof(*board), PROT_READ | PROT_WRITE,
+		     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	EXPECT(board != MAP_FAILED);
+	pthread_barrierattr_init(&attr);
+	pthread_barrierattr_setpshared(&attr, PTHREAD_PROCESS_SHARED);
+	for (unsigned i = 0; i < MEETINGS; i++)
+		EXPECT(!pthread_barrier_init(&board->barrier[i], &attr,
+					     i == ALL ? count + 1 : count / 2 + 1));
+}
+
+static void report(double seconds)
+{
+	double longest = 0;
+	size_t memory = 0;
+
+	for (unsigned i = 0; i < count; i++) {
+		const struct place *p = &board->place[i];
+
+		longest = p->opened > longest ? p->opened : longest;
+		memory += p->memory / count;
+	}
+	printf("%u processes with %d QPs each: all open after %.2f s (the slowest took "
+	       "%.2f s), %zu KiB of memory of its own each\n",
+	       count, QPS, seconds, longest, memory >> 10);
+	fflush(stdout);
+}
+
+/* All slots but one are taken: the parent takes that, and there is none for a
+ * child. */
+static void fill_up(void)
+{
+	struct member *m = calloc(1, sizeof(*m));
+	struct loop l;
+	pid_t pid;
+
+	EXPECT(m);
+	open_device(m, count);
+	pid = fork();
+	EXPECT(pid >= 0);
+	if (pid == 0) {
+		l = (struct loop){ .ctx = loop_open_device() };
+		l.pd = ibv_alloc_pd(l.ctx);
+		l.cq = ibv_create_cq(l.ctx, 64, NULL, NULL, 0);
+		EXPECT(l.pd && l.cq && !loop_create_qp(&l));
+		printf("the next process is refused: errno %d\n", errno);
+		exit(0);
+	}
+	reap(pid, false);
+	close_device(m);
+	free(m);
+}
+
+int main(int argc, char **argv)
+{
+	static pid_t pid[COUNT_MAX];
+	double begin = now_s();
+
+	count = argc > 1 ? (unsigned)strtoul(argv[1], NULL, 10) : 0;
+	EXPECT(count >= 4 && count < COUNT_MAX && count % 2 == 0);
+	init_board();
+	for (unsigned i = 0; i < count; i++)
+		pid[i] = start(i, false);
+	meet(ALL);
+	report(now_s() - begin);
+	if (count == COUNT_MAX - 1)
+		fill_up();
+	for (unsigned i = 0; i < 3; i++) /* exchange(), and before the killing */
+		meet(ALL);
+	for (unsigned i = 1; i < count; i += 2)
+		EXPECT(!kill(pid[i], SIGKILL));
+	for (unsigned i = 1; i < count; i += 2)
+		reap(pid[i], true);
+	meet(SURVIVORS);
+	for (unsigned i = 0; i < 2; i++)
+		meet(SURVIVORS);
+	/* As many as have died, of which the survivors need not know. */
+	for (unsigned i = 1; i < count; i += 2)
+		pid[i] = start(i, true);
+	for (unsigned i = 0; i < 3; i++)
+		meet(NEWCOMERS);
+	for (unsigned i = 0; i < count; i++)
+		reap(pid[i], false);
+	printf("half of them killed: the others went on, as many new ones came\n");
+	return 0;
+}
