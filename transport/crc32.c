@@ -124,6 +124,21 @@ static inline FOLD_32 __m256i fold32(__m256i a, __m256i k, __m256i next)
 	return _mm256_xor_si256(_mm256_xor_si256(low, high), next);
 }
 
+/* The first half, moved on to the last. */
+static inline FOLD_32 __m128i join32(__m256i a)
+{
+	return fold16(_mm256_castsi256_si128(a), pair16(BY_128),
+		      _mm256_extracti128_si256(a, 1));
+}
+
+/* 128 bytes to 32. */
+static inline FOLD_32 __m256i join128(__m256i a, __m256i b, __m256i c, __m256i d)
+{
+	const __m256i near = pair32(BY_256);
+
+	return fold32(fold32(fold32(a, near, b), near, c), near, d);
+}
+
 static FOLD_32 uint32_t crc_by_32(const uint64_t *head, const uint8_t *p, size_t len)
 {
 	const __m256i far = pair32(BY_1024), near = pair32(BY_256);
@@ -139,13 +154,11 @@ static FOLD_32 uint32_t crc_by_32(const uint64_t *head, const uint8_t *p, size_t
 			c = fold32(c, far, load32(p + 64));
 			d = fold32(d, far, load32(p + 96));
 		}
-		x = fold32(fold32(fold32(a, near, b), near, c), near, d);
+		x = join128(a, b, c, d);
 	}
 	for (; len >= 32; p += 32, len -= 32)
 		x = fold32(x, near, load32(p));
-	return finish(fold16(_mm256_castsi256_si128(x), pair16(BY_128),
-			     _mm256_extracti128_si256(x, 1)),
-		      p, len);
+	return finish(join32(x), p, len);
 }
 
 /* --------------------------------------------------------- 64 bytes at a time */
@@ -223,12 +236,22 @@ static FOLD_64 uint32_t crc_by_64(const uint64_t *head, const uint8_t *p, size_t
 }
 
 /* -------------------------------------------------------------- copy and fold */
+typedef long long unaligned256 __attribute__((vector_size(32), aligned(1), may_alias));
 typedef long long unaligned512 __attribute__((vector_size(64), aligned(1), may_alias));
 
 /* Program and device meet in this memory without telling a sanitizer how. */
 #define RACY __attribute__((no_sanitize("thread", "address", "undefined")))
 
 /* What is folded is what is stored: the compiler must not load it once more. */
+static inline RACY FOLD_32 __m256i move32(uint8_t *dst, const uint8_t *src)
+{
+	__m256i v = (__m256i) * (const unaligned256 *)src;
+
+	__asm__("" : "+x"(v));
+	*(unaligned256 *)dst = (unaligned256)v;
+	return v;
+}
+
 static inline RACY FOLD_64 __m512i move64(uint8_t *dst, const uint8_t *src)
 {
 	__m512i v = (__m512i) * (const unaligned512 *)src;
@@ -238,13 +261,34 @@ static inline RACY FOLD_64 __m512i move64(uint8_t *dst, const uint8_t *src)
 	return v;
 }
 
+static inline FOLD_32 void keep16(uint64_t *left, __m128i x)
+{
+	left[0] = (uint64_t)_mm_extract_epi64(x, 0);
+	left[1] = (uint64_t)_mm_extract_epi64(x, 1);
+}
+
+static RACY FOLD_32 void copy_by_32(uint8_t *dst, const uint8_t *src, size_t len,
+				    uint64_t *left)
+{
+	const __m256i far = pair32(BY_1024);
+	__m256i a = move32(dst, src), b = move32(dst + 32, src + 32),
+		c = move32(dst + 64, src + 64), d = move32(dst + 96, src + 96);
+
+	for (size_t at = 128; at < len; at += 128) {
+		a = fold32(a, far, move32(dst + at, src + at));
+		b = fold32(b, far, move32(dst + at + 32, src + at + 32));
+		c = fold32(c, far, move32(dst + at + 64, src + at + 64));
+		d = fold32(d, far, move32(dst + at + 96, src + at + 96));
+	}
+	keep16(left, join32(join128(a, b, c, d)));
+}
+
 static RACY FOLD_64 void copy_by_64(uint8_t *dst, const uint8_t *src, size_t len,
 				    uint64_t *left)
 {
 	const __m512i far = pair64(BY_2048);
 	__m512i a = move64(dst, src), b = move64(dst + 64, src + 64),
 		c = move64(dst + 128, src + 128), d = move64(dst + 192, src + 192);
-	__m128i x;
 
 	for (size_t at = 256; at < len; at += 256) {
 		a = fold64(a, far, move64(dst + at, src + at));
@@ -252,12 +296,10 @@ static RACY FOLD_64 void copy_by_64(uint8_t *dst, const uint8_t *src, size_t len
 		c = fold64(c, far, move64(dst + at + 128, src + at + 128));
 		d = fold64(d, far, move64(dst + at + 192, src + at + 192));
 	}
-	x = join64(join256(a, b, c, d));
-	left[0] = (uint64_t)_mm_extract_epi64(x, 0);
-	left[1] = (uint64_t)_mm_extract_epi64(x, 1);
+	keep16(left, join64(join256(a, b, c, d)));
 }
 
-static FOLD_64 __m128i pair_of_length(size_t len)
+static FOLD_32 __m128i pair_of_length(size_t len)
 {
 	switch (len) {
 	case 256:
@@ -273,10 +315,11 @@ static FOLD_64 __m128i pair_of_length(size_t len)
 	}
 }
 
-static FOLD_64 uint32_t crc_with_part(const uint64_t *head, const uint8_t *p, size_t len,
+/* The head is short: wider registers would not be faster. */
+static FOLD_32 uint32_t crc_with_part(const uint64_t *head, const uint8_t *p, size_t len,
 				      const struct rn_crc32_part *part)
 {
-	__m128i x = join64(words64(head));
+	__m128i x = join32(fold32(words32(head), pair32(BY_256), words32(head + 4)));
 	__m128i rest = pair16(word(part->w), word(part->w + 1));
 
 	for (; len > 0; p += 16, len -= 16)
@@ -327,19 +370,30 @@ uint32_t rn_crc32(const uint64_t head[RN_CRC32_HEAD / 8], const uint8_t *p, size
 bool rn_crc32_can_copy(size_t len)
 {
 	return len >= RN_CRC32_PART_MIN && len <= RN_CRC32_PART_MAX &&
-	       (len & (len - 1)) == 0 && rn_crc32_best() == RN_CRC32_BY_64;
+	       (len & (len - 1)) == 0 && rn_crc32_best() != RN_CRC32_PLAIN;
+}
+
+void rn_crc32_copy_by(enum rn_crc32_means means, uint8_t *dst, const uint8_t *src,
+		      uint32_t len, struct rn_crc32_part *part)
+{
+	assert(means <= rn_crc32_best());
+	assert(means != RN_CRC32_PLAIN);
+	assert(rn_crc32_can_copy(len));
+#if FOLDING
+	if (means == RN_CRC32_BY_64)
+		copy_by_64(dst, src, len, part->w);
+	else
+		copy_by_32(dst, src, len, part->w);
+#else
+	(void)dst, (void)src;
+#endif
+	part->len = len;
 }
 
 void rn_crc32_copy(uint8_t *dst, const uint8_t *src, uint32_t len,
 		   struct rn_crc32_part *part)
 {
-	assert(rn_crc32_can_copy(len));
-#if FOLDING
-	copy_by_64(dst, src, len, part->w);
-#else
-	(void)dst, (void)src;
-#endif
-	part->len = len;
+	rn_crc32_copy_by(rn_crc32_best(), dst, src, len, part);
 }
 
 uint32_t rn_crc32_with(const uint64_t head[RN_CRC32_HEAD / 8], const uint8_t *p,

@@ -59,6 +59,11 @@ bool rn_crc32_can_copy(size_t len);
 void rn_crc32_copy(uint8_t *dst, const uint8_t *src, uint32_t len,
 		   struct rn_crc32_part *part);
 
+/* As rn_crc32_copy(), by means that are not better than the best, nor plain: for tests.
+ */
+void rn_crc32_copy_by(enum rn_crc32_means means, uint8_t *dst, const uint8_t *src,
+		      uint32_t len, struct rn_crc32_part *part);
+
 /* As rn_crc32(), with @len bytes at @p, a multiple of 16, and those of @part (which is
  * not empty) behind them.
  */
