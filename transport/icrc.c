@@ -87,6 +87,21 @@ uint32_t rn_icrc(const struct rn_flow *f, uint16_t ip_id, const uint8_t *bth, si
 	return rn_crc32(head, bth + RN_BTH_LEN, len - RN_BTH_LEN);
 }
 
+/* As rn_icrc(), without a look at the bytes of @part if that can be. */
+static uint32_t icrc_with(const struct rn_flow *f, uint16_t ip_id, const uint8_t *bth,
+			  size_t len, const struct rn_crc32_part *part)
+{
+	uint64_t head[RN_CRC32_HEAD / 8];
+	size_t extensions;
+
+	assert(len >= RN_BTH_LEN + part->len);
+	extensions = len - RN_BTH_LEN - part->len;
+	if (part->len == 0 || extensions % 16 != 0)
+		return rn_icrc(f, ip_id, bth, len);
+	put_head(head, f, ip_id, bth, len);
+	return rn_crc32_with(head, bth + RN_BTH_LEN, extensions, part);
+}
+
 void rn_icrc_seal(const struct rn_flow *f, uint16_t ip_id, uint8_t *pkt, size_t len)
 {
 	rn_put_le32(pkt + len, rn_icrc(f, ip_id, pkt, len));
@@ -95,17 +110,7 @@ void rn_icrc_seal(const struct rn_flow *f, uint16_t ip_id, uint8_t *pkt, size_t 
 void rn_icrc_seal_with(const struct rn_flow *f, uint16_t ip_id, uint8_t *pkt, size_t len,
 		       const struct rn_crc32_part *part)
 {
-	uint64_t head[RN_CRC32_HEAD / 8];
-	size_t extensions;
-
-	assert(len >= RN_BTH_LEN + part->len);
-	extensions = len - RN_BTH_LEN - part->len;
-	if (part->len == 0 || extensions % 16 != 0) {
-		rn_icrc_seal(f, ip_id, pkt, len);
-		return;
-	}
-	put_head(head, f, ip_id, pkt, len);
-	rn_put_le32(pkt + len, rn_crc32_with(head, pkt + RN_BTH_LEN, extensions, part));
+	rn_put_le32(pkt + len, icrc_with(f, ip_id, pkt, len, part));
 }
 
 /* Product of two polynomials over GF(2) modulo that of CRC-32. Bit 31 is x^0. */
@@ -184,9 +189,11 @@ static uint8_t habit_of(uint16_t id, uint16_t gro_idx)
 	return id == 0 ? HABIT_ZERO : HABIT_COUNTER;
 }
 
-enum rn_icrc_verdict rn_icrc_check(struct rn_icrc_hint *hint, const struct rn_flow *f,
-				   const uint8_t *pkt, size_t len, uint16_t gro_idx,
-				   bool exact)
+// NOLINTNEXTLINE(readability-function-size): a packet, and what is known of it
+enum rn_icrc_verdict rn_icrc_check_with(struct rn_icrc_hint *hint,
+					const struct rn_flow *f, const uint8_t *pkt,
+					size_t len, uint16_t gro_idx, bool exact,
+					const struct rn_crc32_part *part)
 {
 	size_t data_len = len - RN_ICRC_LEN;
 	uint16_t guess = guess_id(hint, gro_idx), id_diff = 0, id;
@@ -198,7 +205,7 @@ enum rn_icrc_verdict rn_icrc_check(struct rn_icrc_hint *hint, const struct rn_fl
 	/* An IPv6 header can hold any source; not every kernel drops such packets. */
 	if (rn_gid_is_ipv4(&f->src) != rn_gid_is_ipv4(&f->dst))
 		return RN_ICRC_BAD;
-	diff = rn_get_le32(pkt + data_len) ^ rn_icrc(f, guess, pkt, data_len);
+	diff = rn_get_le32(pkt + data_len) ^ icrc_with(f, guess, pkt, data_len, part);
 	if (!rn_flow_is_ipv4(f))
 		return diff == 0 ? RN_ICRC_OK : RN_ICRC_BAD;
 	if (diff != 0 && !solve_id(diff, data_len, &id_diff))
@@ -214,4 +221,13 @@ enum rn_icrc_verdict rn_icrc_check(struct rn_icrc_hint *hint, const struct rn_fl
 			hint->habit = habit_of(id, gro_idx);
 	}
 	return expected ? RN_ICRC_OK : RN_ICRC_OK_SOLVED;
+}
+
+enum rn_icrc_verdict rn_icrc_check(struct rn_icrc_hint *hint, const struct rn_flow *f,
+				   const uint8_t *pkt, size_t len, uint16_t gro_idx,
+				   bool exact)
+{
+	static const struct rn_crc32_part none;
+
+	return rn_icrc_check_with(hint, f, pkt, len, gro_idx, exact, &none);
 }

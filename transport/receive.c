@@ -38,8 +38,9 @@ static enum rn_stat check_icrc(struct arrival *a)
 	const struct rn_rx *rx = a->rx;
 	struct rn_dev *dev = a->dev;
 
-	switch (rn_icrc_check(hint_of(dev, &rx->flow->src), rx->flow, rx->data, rx->len,
-			      rx->gro_idx, dev->cfg.icrc_exact)) {
+	switch (rn_icrc_check_with(hint_of(dev, &rx->flow->src), rx->flow, rx->data,
+				   rx->len, rx->gro_idx, dev->cfg.icrc_exact,
+				   &rx->part)) {
 	case RN_ICRC_OK:
 		return FINE;
 	case RN_ICRC_OK_SOLVED:

@@ -93,4 +93,12 @@ enum rn_icrc_verdict rn_icrc_check(struct rn_icrc_hint *hint, const struct rn_fl
 				   const uint8_t *pkt, size_t len, uint16_t gro_idx,
 				   bool exact);
 
+/* The same, if the last @part->len bytes before the ICRC (0: none) are those that @part
+ * is about: they need not be read again.
+ */
+enum rn_icrc_verdict rn_icrc_check_with(struct rn_icrc_hint *hint,
+					const struct rn_flow *f, const uint8_t *pkt,
+					size_t len, uint16_t gro_idx, bool exact,
+					const struct rn_crc32_part *part);
+
 #endif /* RN_ICRC_H */

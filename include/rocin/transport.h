@@ -112,6 +112,7 @@ struct rn_rx {
 	const uint8_t *data;	    /* BTH to ICRC */
 	uint32_t len;		    /* bytes, ICRC included */
 	uint16_t gro_idx;	    /* position in the super-packet, 0 if alone */
+	struct rn_crc32_part part;  /* for rn_icrc_check_with() */
 };
 
 /* Take packets off the wire, in order. Malformed packets are counted and dropped:

@@ -2,6 +2,7 @@
 /* test_ring.c - the two ends of a ring that both keep the rules. */
 #include "random.h"
 #include "ring_kit.h"
+#include "rocin/icrc.h"
 
 static void packets_come_out_as_they_went_in(void **state)
 {
@@ -102,6 +103,71 @@ static void records_do_not_wrap(void **state)
 		assert_packet(&b->got[0], i, len);
 	}
 	assert_true(b->recv.head > 3 * RN_RING_SIZE_MIN);
+}
+
+/* ------------------------------------------------------------------------- ICRC */
+static const struct rn_flow flow = {
+	.src.raw = { [10] = 0xff, 0xff, 127, 0, 0, 1 },
+	.dst.raw = { [10] = 0xff, 0xff, 127, 0, 0, 2 },
+	.sport = 0xc000,
+};
+
+/* Through the ring, with byte @broken of it changed on the way unless that is @len. */
+static enum rn_icrc_verdict verdict_after(struct both *b, uint32_t len, uint32_t broken)
+{
+	const struct rn_ring_packet *p = &b->got[0];
+	static uint8_t bytes[RN_RING_PACKET_MAX];
+	struct rn_ring_meta meta = { .path = 0 };
+	enum rn_icrc_verdict verdict;
+
+	memcpy(bytes, both_packet(len, len), len);
+	rn_icrc_seal(&flow, 7, bytes, len - RN_ICRC_LEN);
+	if (broken < len)
+		bytes[broken] ^= 0x10;
+	assert_int_equal(rn_ring_send(&b->send, &meta, bytes, len), 0);
+	rn_ring_publish(&b->send);
+	assert_int_equal(both_receive(b), 1);
+	assert_int_equal(p->len, len);
+	assert_memory_equal(p->data, bytes, len);
+	verdict = rn_icrc_check_with(NULL, &flow, p->data, len, 7, true, &p->part);
+	assert_int_equal(verdict, rn_icrc_check(NULL, &flow, p->data, len, 7, true));
+	return verdict;
+}
+
+static void packet_of_every_length_is_checked_with_what_its_copy_found_out(void **state)
+{
+	enum {
+		VARIANT = 4 /* a byte that the ICRC does not cover */
+	};
+	struct both *b = *state;
+	struct rn_random rng = rn_random_of(3, 0);
+
+	for (uint32_t len = RN_RING_PACKET_MIN; len <= RN_RING_PACKET_MAX; len++) {
+		uint32_t broken = rn_random_below(&rng, len);
+
+		assert_int_equal(verdict_after(b, len, len), RN_ICRC_OK);
+		assert_int_equal(verdict_after(b, len, broken),
+				 broken == VARIANT ? RN_ICRC_OK : RN_ICRC_BAD);
+	}
+}
+
+/* With no headers, a RETH, an AETH and so on before it. */
+static void payload_of_an_mtu_need_not_be_read_again(void **state)
+{
+	struct both *b = *state;
+
+	for (uint32_t mtu = 256; mtu <= 4096; mtu *= 2) {
+		for (uint32_t headers = 0; headers <= 32; headers += 4) {
+			uint32_t len = RN_RING_PACKET_MIN + headers + mtu;
+			uint32_t part =
+				headers % 16 == 0 && rn_crc32_can_copy(mtu) ? mtu : 0;
+
+			verdict_after(b, len, len);
+			assert_int_equal(b->got[0].part.len, part);
+			assert_true(part == 0 ||
+				    (uintptr_t)(b->got[0].data + 12 + headers) % 64 == 0);
+		}
+	}
 }
 
 /* ------------------------------------------------------------------------ sizes */
@@ -305,6 +371,8 @@ int main(void)
 		BOTH_TEST(space_comes_back_before_the_ring_is_dry),
 		BOTH_TEST(small_room_takes_fewer_packets_at_a_time),
 		BOTH_TEST(records_do_not_wrap),
+		BOTH_TEST(packet_of_every_length_is_checked_with_what_its_copy_found_out),
+		BOTH_TEST(payload_of_an_mtu_need_not_be_read_again),
 		BOTH_TEST(ring_grows_with_unread_packets_in_it),
 		BOTH_TEST(size_does_not_change_before_the_last_change_is_read),
 		BOTH_TEST(ring_shrinks_when_all_is_read),

@@ -29,7 +29,7 @@
 #ifndef RN_RING_H
 #define RN_RING_H
 
-#include "rocin/types.h"
+#include "rocin/crc32.h"
 
 enum {
 	RN_RING_CONTROL = 4096, /* bytes before the data: one page */
@@ -60,6 +60,8 @@ struct rn_ring_meta {
 struct rn_ring_packet {
 	const uint8_t *data; /* BTH to ICRC, in the room of rn_ring_receive() */
 	uint32_t len;	     /* RN_RING_PACKET_MIN .. RN_RING_PACKET_MAX */
+	/* Of the bytes before the ICRC, found out while they were copied; or none. */
+	struct rn_crc32_part part;
 	struct rn_ring_meta meta;
 };
 
