@@ -4,6 +4,7 @@
 
 #include "describe.h"
 #include "fields.h"
+#include "mads.h"
 #include "rocin/wire.h"
 #include "text.h"
 
@@ -23,7 +24,24 @@ static bool is_hex(enum rn_scn_field f)
 {
 	return f == RN_F_VA || f == RN_F_RKEY || f == RN_F_PKEY || f == RN_F_QKEY ||
 	       f == RN_F_IMM || f == RN_F_SYNDROME || f == RN_F_RKEY_NUMBER ||
-	       f == RN_F_DEST || f == RN_F_SRC;
+	       f == RN_F_DEST || f == RN_F_SRC ||
+	       (f >= RN_F_ATTR_NUMBER && f <= RN_F_REMOTE_QPN && f != RN_F_PORT);
+}
+
+static void add_letters(struct rn_text *t, uint64_t value)
+{
+	uint8_t letters[8];
+
+	rn_scene_letters(value, letters);
+	for (size_t i = 0; i < sizeof(letters) && letters[i]; i++) {
+		char c = '?';
+
+		if (letters[i] > ' ' && letters[i] < 0x7f)
+			c = (char)letters[i];
+		rn_text_char(t, c);
+	}
+	if (value == UINT64_MAX)
+		rn_text_add(t, " (and more)");
 }
 
 static void add_field(struct rn_text *t, const struct rn_scn_line *l, enum rn_scn_field f)
@@ -37,23 +55,51 @@ static void add_field(struct rn_text *t, const struct rn_scn_line *l, enum rn_sc
 	rn_text_char(t, ' ');
 	if (info->words)
 		rn_text_add(t, rn_scn_word_of(info->words, l->value[f]));
+	else if (info->form == RN_SCN_LETTERS)
+		add_letters(t, l->value[f]);
 	else if (is_hex(f))
 		add_hex(t, l->value[f]);
 	else
 		rn_text_number(t, l->value[f]);
 }
 
+static void describe(const char *name, const struct rn_scn_line *l, rn_scn_set fields,
+		     char *buf, size_t size)
+{
+	struct rn_text t;
+
+	rn_text_init(&t, buf, size);
+	rn_text_add(&t, name);
+	for (unsigned i = 0; i < RN_F_COUNT; i++)
+		if (fields & l->given & RN_F_BIT(i))
+			add_field(&t, l, (enum rn_scn_field)i);
+}
+
 void rn_describe_packet(const struct rn_scn_line *l, rn_scn_set fields, char *buf,
 			size_t size)
 {
 	const char *name = rn_opcode_info[l->opcode].name;
-	struct rn_text t;
 
-	rn_text_init(&t, buf, size);
-	rn_text_add(&t, name ? name : "unknown opcode");
-	for (unsigned i = 0; i < RN_F_COUNT; i++)
-		if (fields & l->given & RN_F_BIT(i))
-			add_field(&t, l, (enum rn_scn_field)i);
+	describe(name ? name : "unknown opcode", l, fields, buf, size);
+}
+
+/* What every CM message has need not be said, nor what is 0. */
+void rn_describe_mad(const struct rn_scn_line *l, rn_scn_set fields, char *buf,
+		     size_t size)
+{
+	const struct {
+		enum rn_scn_field field;
+		uint64_t value;
+	} always[] = {
+		{ RN_F_BASE, RN_MAD_BASE_VERSION },  { RN_F_CLASS, RN_MAD_CLASS_CM },
+		{ RN_F_VERSION, RN_MAD_CM_VERSION }, { RN_F_METHOD, RN_MAD_SEND },
+		{ RN_F_ATTR_NUMBER, l->opcode },     { RN_F_PRIVATE, 0 },
+	};
+
+	for (size_t i = 0; i < RN_ARRAY_SIZE(always); i++)
+		if (rn_scn_get(l, always[i].field, always[i].value) == always[i].value)
+			fields &= ~RN_F_BIT(always[i].field);
+	describe(rn_scn_word_of(rn_scn_mads, l->opcode), l, fields, buf, size);
 }
 
 /* What everybody expects of a packet need not be said. */
@@ -81,8 +127,13 @@ void rn_describe_received(const struct rn_scene_packet *p, char *buf, size_t siz
 	const uint8_t *payload;
 	struct rn_scn_line l;
 	struct rn_text t;
-	int rc = rn_scene_decode(p, &l, &payload);
+	int rc;
 
+	if (rn_scene_is_mad(p) && rn_scene_mad_decode(NULL, p, &l)) {
+		rn_describe_mad(&l, l.given, buf, size);
+		return;
+	}
+	rc = rn_scene_decode(p, &l, &payload);
 	rn_text_init(&t, buf, size);
 	if (rc == -EMSGSIZE)
 		rn_text_add(&t, "a packet shorter than its headers");
@@ -113,6 +164,21 @@ void rn_describe_wc(const struct rn_scene_wc *wc, char *buf, size_t size)
 	if (wc->flags & (RN_WC_WITH_IMM | RN_WC_WITH_INV)) {
 		rn_text_add(&t, wc->flags & RN_WC_WITH_IMM ? " imm " : " inv ");
 		add_hex(&t, wc->imm);
+	}
+}
+
+void rn_describe_cm_event(const struct rn_scene_cm_event *ev, char *buf, size_t size)
+{
+	struct rn_text t;
+
+	rn_text_init(&t, buf, size);
+	rn_text_add(&t, "event ");
+	rn_text_add(&t, rn_scn_word_of(rn_scn_cm_events, ev->type));
+	if (ev->status < 0)
+		rn_text_add(&t, " timed_out");
+	if (ev->status > 0) {
+		rn_text_add(&t, " status ");
+		rn_text_number(&t, (uint64_t)ev->status);
 	}
 }
 

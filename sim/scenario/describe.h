@@ -9,10 +9,15 @@
 void rn_describe_packet(const struct rn_scn_line *l, rn_scn_set fields, char *buf,
 			size_t size);
 
+/* The same of a CM message. */
+void rn_describe_mad(const struct rn_scn_line *l, rn_scn_set fields, char *buf,
+		     size_t size);
+
 /* Any packet as it came, with what is unusual about it. */
 void rn_describe_received(const struct rn_scene_packet *p, char *buf, size_t size);
 
 void rn_describe_wc(const struct rn_scene_wc *wc, char *buf, size_t size);
+void rn_describe_cm_event(const struct rn_scene_cm_event *ev, char *buf, size_t size);
 void rn_describe_time(rn_ns t, char *buf, size_t size);
 
 #endif /* RN_DESCRIBE_H */

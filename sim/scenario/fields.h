@@ -19,6 +19,7 @@ enum rn_scn_form {
 	RN_SCN_WORD,	 /* one of a table */
 	RN_SCN_WORDS,	 /* several of a table, or-ed, with commas */
 	RN_SCN_BARE,	 /* one of a table, without the name of the field before it */
+	RN_SCN_LETTERS,	 /* up to 8 of them */
 	RN_SCN_FLAG,	 /* no value */
 };
 
@@ -26,7 +27,7 @@ struct rn_scn_field_info {
 	const char *name; /* as written */
 	enum rn_scn_form form;
 	const struct rn_scn_word *words; /* ends with an empty row */
-	uint32_t verbs;			 /* 1 << enum rn_scn_verb */
+	uint64_t verbs;			 /* 1 << enum rn_scn_verb */
 };
 
 extern const struct rn_scn_field_info rn_scn_fields[RN_F_COUNT];
@@ -38,6 +39,20 @@ extern const char *const rn_scn_verb_name[RN_SCN_VERBS];
 extern const struct rn_scn_word rn_scn_statuses[], rn_scn_events[], rn_scn_counters[],
 	rn_scn_qp_types[], rn_scn_states[], rn_scn_naks[], rn_scn_kinds[],
 	rn_scn_queues[]; /* sends and receives */
+
+/* fields_cm.c: CM messages by enum rn_cm_attr, rn_cm_event_type, rn_cm_state, rn_cm_stat.
+ */
+extern const struct rn_scn_word rn_scn_mads[], rn_scn_cm_events[], rn_scn_cm_states[],
+	rn_scn_cm_counters[], rn_scn_transports[], rn_scn_abouts[], rn_scn_gids[];
+
+/* Values of RN_F_GID and RN_F_LOCAL_GID. */
+enum {
+	RN_SCN_GID_DEVICE,
+	RN_SCN_GID_PEER,
+	RN_SCN_GID_OTHER,
+	RN_SCN_GID_NONE,
+	RN_SCN_GID_UNKNOWN, /* none of those; not to be written */
+};
 
 /* What memory holds: values of RN_F_IS. */
 enum {

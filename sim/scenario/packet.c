@@ -157,22 +157,11 @@ static struct rn_flow flow_of(const struct rn_scene_names *n, const struct rn_sc
 	};
 }
 
-void rn_scene_encode(const struct rn_scene_names *n, const struct rn_scn_line *l,
-		     struct rn_scene_packet *out)
+void rn_scene_seal(const struct rn_scene_names *n, const struct rn_scn_line *l,
+		   struct rn_scene_packet *out, uint8_t *p)
 {
-	uint32_t psn = (uint32_t)rn_scn_get(l, RN_F_PSN, 0);
-	uint32_t len = (uint32_t)rn_scn_get(l, RN_F_LEN, 0);
-	uint8_t *p = put_bth(out->bytes, n, l, len);
-	uint8_t *cut;
+	uint8_t *cut = out->bytes + rn_scn_get(l, RN_F_CUT, (uint64_t)(p - out->bytes));
 
-	if (len > RN_MTU_MAX + 32)
-		len = RN_MTU_MAX + 32; /* more than any device takes */
-	p = put_extensions(p, n, l, len);
-	for (uint32_t i = 0; i < len; i++)
-		*p++ = rn_scene_payload(psn, i);
-	for (uint8_t pad = rn_pad_cnt(len); pad; pad--)
-		*p++ = 0;
-	cut = out->bytes + rn_scn_get(l, RN_F_CUT, (uint64_t)(p - out->bytes));
 	if (cut < p)
 		p = cut;
 	out->len = (uint32_t)(p - out->bytes);
@@ -188,6 +177,23 @@ void rn_scene_encode(const struct rn_scene_names *n, const struct rn_scn_line *l
 	if (rn_scn_has(l, RN_F_FLIP) && l->value[RN_F_FLIP] / 8 < out->len)
 		out->bytes[l->value[RN_F_FLIP] / 8] ^=
 			(uint8_t)(0x80 >> l->value[RN_F_FLIP] % 8);
+}
+
+void rn_scene_encode(const struct rn_scene_names *n, const struct rn_scn_line *l,
+		     struct rn_scene_packet *out)
+{
+	uint32_t psn = (uint32_t)rn_scn_get(l, RN_F_PSN, 0);
+	uint32_t len = (uint32_t)rn_scn_get(l, RN_F_LEN, 0);
+	uint8_t *p = put_bth(out->bytes, n, l, len);
+
+	if (len > RN_MTU_MAX + 32)
+		len = RN_MTU_MAX + 32; /* more than any device takes */
+	p = put_extensions(p, n, l, len);
+	for (uint32_t i = 0; i < len; i++)
+		*p++ = rn_scene_payload(psn, i);
+	for (uint8_t pad = rn_pad_cnt(len); pad; pad--)
+		*p++ = 0;
+	rn_scene_seal(n, l, out, p);
 }
 
 /* ------------------------------------------------------------------- decoding */

@@ -93,6 +93,17 @@ static bool parse_srq(struct rn_scn_parser *p, struct rn_tokens *w)
 	return rn_scn_parse_fields(p, w, &o->line);
 }
 
+static bool parse_conn(struct rn_scn_parser *p, struct rn_tokens *w)
+{
+	struct rn_scn_object *o = declare(w, p->s->conn, &p->s->conns, RN_SCN_CONNS);
+
+	if (!o)
+		return false;
+	o->line.number = w->number;
+	o->line.verb = RN_SCN_CONN;
+	return rn_scn_parse_fields(p, w, &o->line);
+}
+
 static bool parse_device(struct rn_scn_parser *p, struct rn_tokens *w)
 {
 	struct rn_token word = rn_tokens_next(w);
@@ -211,11 +222,62 @@ static bool parse_queue(struct rn_scn_parser *p, struct rn_tokens *w,
 			 : parse_object(w, s->qp, s->qps, &l->subject, "a queue pair");
 }
 
+/* The verb of a line that speaks of a connection instead; the same if there is none. */
+static enum rn_scn_verb about_connection(enum rn_scn_verb verb)
+{
+	static const enum rn_scn_verb pairs[][2] = {
+		{ RN_SCN_INJECT, RN_SCN_MAD_IN },  { RN_SCN_PACKET, RN_SCN_MAD_OUT },
+		{ RN_SCN_EVENT, RN_SCN_CM_EVENT }, { RN_SCN_STATE, RN_SCN_CM_STATE },
+		{ RN_SCN_QUERY, RN_SCN_CM_QUERY },
+	};
+
+	for (size_t i = 0; i < RN_ARRAY_SIZE(pairs); i++)
+		if (pairs[i][0] == verb)
+			return pairs[i][1];
+	return verb;
+}
+
+static bool parse_connection(struct rn_scn_parser *p, struct rn_tokens *w,
+			     struct rn_scn_line *l)
+{
+	const struct rn_scenario *s = p->s;
+
+	l->verb = about_connection(l->verb);
+	if (!parse_object(w, s->conn, s->conns, &l->subject, "a connection"))
+		return false;
+	if (l->verb == RN_SCN_CM_EVENT)
+		return parse_named(w, l, rn_scn_cm_events, "an event of a connection");
+	if (l->verb == RN_SCN_CM_STATE)
+		return parse_named(w, l, rn_scn_cm_states, "a state of a connection");
+	if (l->verb != RN_SCN_MAD_IN && l->verb != RN_SCN_MAD_OUT)
+		return true;
+	if (!parse_named(w, l, rn_scn_mads, "a message, as REQ"))
+		return false;
+	l->opcode = (uint8_t)l->name;
+	return true;
+}
+
+static bool parse_counter(struct rn_tokens *w, struct rn_scn_line *l)
+{
+	struct rn_token word = rn_tokens_peek(w);
+	uint64_t value;
+
+	if (!rn_scn_find(rn_scn_cm_counters, word.at, word.len, &value))
+		return parse_named(w, l, rn_scn_counters, "a counter");
+	l->verb = RN_SCN_CM_COUNT;
+	return parse_named(w, l, rn_scn_cm_counters, "a counter");
+}
+
 static bool parse_subject(struct rn_scn_parser *p, struct rn_tokens *w,
 			  struct rn_scn_line *l)
 {
 	const struct rn_scenario *s = p->s;
+	struct rn_token name = rn_tokens_peek(w);
 
+	if (rn_scn_is_cm_call(l->verb) ||
+	    (about_connection(l->verb) != l->verb && find(p->s->conn, s->conns, name) &&
+	     !find(p->s->qp, s->qps, name)))
+		return parse_connection(p, w, l);
 	switch ((int)l->verb) {
 	case RN_SCN_QUIET:
 	case RN_SCN_END:
@@ -228,7 +290,7 @@ static bool parse_subject(struct rn_scn_parser *p, struct rn_tokens *w,
 	case RN_SCN_CHECK:
 		return rn_scn_parse_field(p, w, l, RN_F_AT);
 	case RN_SCN_COUNT:
-		return parse_named(w, l, rn_scn_counters, "a counter");
+		return parse_counter(w, l);
 	case RN_SCN_ARM:
 	case RN_SCN_COMP:
 		if (!parse_named(w, l, rn_scn_queues, "a queue: send or recv"))
@@ -269,7 +331,7 @@ static bool parse_verb(struct rn_tokens *w, struct rn_scn_line *l)
 static bool is_expectation(enum rn_scn_verb verb)
 {
 	return verb == RN_SCN_PACKET || verb == RN_SCN_WC || verb == RN_SCN_EVENT ||
-	       verb == RN_SCN_COMP;
+	       verb == RN_SCN_COMP || verb == RN_SCN_MAD_OUT || verb == RN_SCN_CM_EVENT;
 }
 
 static bool parse_line(struct rn_scn_parser *p, struct rn_tokens *w, bool timed)
@@ -346,12 +408,20 @@ static bool parse_declaration(struct rn_scn_parser *p, struct rn_tokens *w)
 		return parse_mw(p, w);
 	if (rn_token_is(word, "srq"))
 		return parse_srq(p, w);
+	if (rn_token_is(word, "conn"))
+		return parse_conn(p, w);
 	if (rn_token_is(word, "device"))
 		return parse_device(p, w);
 	return rn_tokens_fail(w, word,
-			      "expected setup, device, mr, mw, srq, qp, recv, end or a "
-			      "time as +0",
+			      "expected setup, device, mr, mw, srq, qp, conn, recv, end "
+			      "or a time as +0",
 			      "");
+}
+
+static bool parse_of_setup(struct rn_scn_parser *p, struct rn_tokens *w)
+{
+	return rn_tokens_peek(w).at[0] == '+' ? parse_line(p, w, true)
+					      : parse_declaration(p, w);
 }
 
 static bool parse_setup(struct rn_scn_parser *p, struct rn_tokens *w)
@@ -365,17 +435,15 @@ static bool parse_setup(struct rn_scn_parser *p, struct rn_tokens *w)
 	if (rn_tokens_peek(w).len)
 		return rn_tokens_fail(w, rn_tokens_peek(w),
 				      "expected the end of the line", "");
-	return parse_lines(p, text, strlen(text), w->number, parse_declaration);
+	return parse_lines(p, text, strlen(text), w->number, parse_of_setup);
 }
 
 static bool parse_statement(struct rn_scn_parser *p, struct rn_tokens *w)
 {
 	struct rn_token word = rn_tokens_peek(w);
 
-	if (word.at[0] == '+')
-		return parse_line(p, w, true);
 	if (!rn_token_is(word, "setup"))
-		return parse_declaration(p, w);
+		return parse_of_setup(p, w);
 	rn_tokens_next(w);
 	return parse_setup(p, w);
 }

@@ -100,6 +100,20 @@ static bool parse_words(struct rn_tokens *w, struct rn_scn_line *l, enum rn_scn_
 	return true;
 }
 
+/* "hello" */
+static bool parse_letters(struct rn_tokens *w, struct rn_scn_line *l, enum rn_scn_field f)
+{
+	struct rn_token word = rn_tokens_next(w);
+
+	if (!word.len || word.len > sizeof(l->value[f]))
+		return rn_tokens_fail(w, word, "expected at most 8 letters after ",
+				      rn_scn_fields[f].name);
+	l->value[f] = 0;
+	for (size_t i = 0; i < sizeof(l->value[f]); i++)
+		l->value[f] = l->value[f] << 8 | (i < word.len ? (uint8_t)word.at[i] : 0);
+	return true;
+}
+
 bool rn_scn_parse_field(struct rn_scn_parser *p, struct rn_tokens *w,
 			struct rn_scn_line *l, enum rn_scn_field f)
 {
@@ -123,6 +137,8 @@ bool rn_scn_parse_field(struct rn_scn_parser *p, struct rn_tokens *w,
 		return parse_words(w, l, f, false);
 	case RN_SCN_WORDS:
 		return parse_words(w, l, f, true);
+	case RN_SCN_LETTERS:
+		return parse_letters(w, l, f);
 	case RN_SCN_FLAG:
 		l->value[f] = 1;
 		return true;

@@ -14,6 +14,10 @@
  * from the line before it, or expects something by then. `<` arrives at the device, `>`
  * leaves it; all that leaves, completes or is raised must be expected.
  *
+ * `conn NAME` is a connection between a program of the device's and the peer, made by
+ * messages of the connection manager. Where a line may speak of a queue pair, a packet or
+ * an event, it may speak of a connection, a message and what the program learns.
+ *
  * Every line is a verb, its subject, and fields: words with a value. Which fields exist,
  * and what a verb may have, is the table in fields.c. Nothing here knows how a scenario
  * is run: scene.h does.
@@ -23,6 +27,7 @@
 #ifndef RN_SCENARIO_H
 #define RN_SCENARIO_H
 
+#include "rocin/cm.h"
 #include "rocin/opcode.h"
 #include "rocin/qp_types.h"
 
@@ -30,6 +35,7 @@ enum {
 	RN_SCN_QPS = 8,
 	RN_SCN_MRS = 8, /* windows included */
 	RN_SCN_SRQS = 4,
+	RN_SCN_CONNS = 4,
 	RN_SCN_LINES = 200, /* timed */
 	RN_SCN_RULES = 8,
 	RN_SCN_NAME = 24, /* bytes, with the terminator */
@@ -41,6 +47,7 @@ enum rn_scn_verb {
 	RN_SCN_MR,
 	RN_SCN_MW,
 	RN_SCN_SRQ,
+	RN_SCN_CONN,
 	RN_SCN_POST, /* the program's calls: may be expected to fail with `error` */
 	RN_SCN_RECV,
 	RN_SCN_MODIFY,
@@ -53,6 +60,20 @@ enum rn_scn_verb {
 	RN_SCN_GO,
 	RN_SCN_JOIN, /* the group of the scenario */
 	RN_SCN_LEAVE,
+	RN_SCN_LISTEN, /* calls about a connection; each is one of cm.h */
+	RN_SCN_UNLISTEN,
+	RN_SCN_CONNECT,
+	RN_SCN_ACCEPT,
+	RN_SCN_READY,
+	RN_SCN_REJECT,
+	RN_SCN_MRA,
+	RN_SCN_ESTABLISHED,
+	RN_SCN_DISCONNECT,
+	RN_SCN_CLOSE,
+	RN_SCN_OFFER_PATH,
+	RN_SCN_ANSWER_PATH,
+	RN_SCN_ASK, /* for a datagram service */
+	RN_SCN_ANSWER,
 	RN_SCN_INJECT, /* < */
 	RN_SCN_PACKET, /* > */
 	RN_SCN_WC,
@@ -62,6 +83,13 @@ enum rn_scn_verb {
 	RN_SCN_QUERY,
 	RN_SCN_CHECK,
 	RN_SCN_COUNT,
+	/* The same words, about connections. */
+	RN_SCN_MAD_IN,
+	RN_SCN_MAD_OUT,
+	RN_SCN_CM_EVENT,
+	RN_SCN_CM_STATE,
+	RN_SCN_CM_QUERY,
+	RN_SCN_CM_COUNT,
 	RN_SCN_QUIET, /* nothing happens until then */
 	RN_SCN_END,
 	RN_SCN_VERBS
@@ -115,6 +143,38 @@ enum rn_scn_field {
 	RN_F_BELOW, /* receives that an SRQ holds */
 	RN_F_M,	    /* of the BTH */
 	RN_F_ID,    /* IPv4 identification that the ICRC was made for */
+	/* numbers of CM messages */
+	RN_F_BASE, /* the MAD's header */
+	RN_F_CLASS,
+	RN_F_VERSION,
+	RN_F_METHOD,
+	RN_F_ATTR_NUMBER,
+	RN_F_TID,
+	RN_F_LOCAL, /* communication IDs; the requester's of a SIDR is its local one */
+	RN_F_REMOTE,
+	RN_F_SERVICE,
+	RN_F_PORT, /* of an IP service */
+	RN_F_GUID,
+	RN_F_QPN,
+	RN_F_EECN,
+	RN_F_REMOTE_QPN,
+	RN_F_RESP,  /* responder resources */
+	RN_F_DEPTH, /* initiator depth */
+	RN_F_REMOTE_TIMEOUT,
+	RN_F_LOCAL_TIMEOUT,
+	RN_F_ACK_TIMEOUT,
+	RN_F_ACK_DELAY,
+	RN_F_CM_RETRIES,
+	RN_F_TRANSPORT,
+	RN_F_EXT,
+	RN_F_REASON,
+	RN_F_WAIT, /* service timeout */
+	RN_F_ARI,  /* its length */
+	RN_F_CM_STATUS,
+	RN_F_IP_VERSION, /* first byte of the IP CM header */
+	RN_F_GSI_QKEY,
+	RN_F_LIFETIME,
+	RN_F_BACKLOG,
 	/* addresses: a region and an offset, or a number */
 	RN_F_VA,
 	RN_F_AT,
@@ -137,8 +197,12 @@ enum rn_scn_field {
 	RN_F_WITH, /* attributes that are given with a good value */
 	RN_F_PLACEMENT,
 	RN_F_SELECT,
-	RN_F_IS,  /* what memory holds */
-	RN_F_ARM, /* for which completions */
+	RN_F_IS,	/* what memory holds */
+	RN_F_ARM,	/* for which completions */
+	RN_F_ABOUT,	/* of a MRA or REJ */
+	RN_F_GID,	/* of the receiver of a CM message */
+	RN_F_LOCAL_GID, /* of its sender */
+	RN_F_PRIVATE,	/* up to 8 letters, the first in the highest byte; zeros follow */
 	/* flags */
 	RN_F_ACK,
 	RN_F_SE,
@@ -151,6 +215,10 @@ enum rn_scn_field {
 	RN_F_OPTIONAL, /* `>?` */
 	RN_F_FOR_GOOD, /* `end quiet` */
 	RN_F_DRAIN_EVENT,
+	RN_F_AGAIN,   /* byte for byte as the last message of this kind */
+	RN_F_DELAYED, /* an MRA only if the peer asks again */
+	RN_F_TIMED_OUT,
+	RN_F_UDP, /* a connection that is a lookup of a datagram service */
 	RN_F_COUNT
 };
 
@@ -177,8 +245,11 @@ struct rn_scn_line {
 	enum rn_scn_verb verb;
 	uint8_t subject; /* index of the object; of completions: 0 sends, 1 receives */
 	bool of_srq;	 /* RECV, EVENT: of an SRQ, not of a QP */
-	uint8_t opcode;	 /* of a packet */
-	uint16_t name;	 /* of an event or counter: enum rn_async_event, enum rn_stat */
+	uint8_t opcode;	 /* of a packet; of a MAD enum rn_cm_attr */
+	/* Of an event or counter: enum rn_async_event, rn_stat; of connections enum
+	 * rn_cm_event_type, rn_cm_state, rn_cm_stat.
+	 */
+	uint16_t name;
 	struct rn_scn_time from, to; /* equal, but for expectations with a range */
 	rn_scn_set given;	     /* RN_F_BIT() of the fields that are written */
 	uint64_t value[RN_F_COUNT];
@@ -196,8 +267,9 @@ struct rn_scenario {
 	char rule[RN_SCN_RULES][RN_SCN_NAME];
 	unsigned rules;
 	char title[160]; /* the sentence */
-	struct rn_scn_object qp[RN_SCN_QPS], mr[RN_SCN_MRS], srq[RN_SCN_SRQS];
-	unsigned qps, mrs, srqs;
+	struct rn_scn_object qp[RN_SCN_QPS], mr[RN_SCN_MRS], srq[RN_SCN_SRQS],
+		conn[RN_SCN_CONNS];
+	unsigned qps, mrs, srqs, conns;
 	bool ipv6;    /* all addresses are */
 	bool credits; /* struct rn_dev_cfg */
 	bool exact;   /* icrc_exact */
@@ -232,7 +304,13 @@ static inline bool rn_scn_has(const struct rn_scn_line *l, enum rn_scn_field f)
 /* A call of the program. */
 static inline bool rn_scn_is_call(enum rn_scn_verb verb)
 {
-	return verb >= RN_SCN_POST && verb <= RN_SCN_LEAVE;
+	return verb >= RN_SCN_POST && verb <= RN_SCN_ANSWER;
+}
+
+/* One about a connection. */
+static inline bool rn_scn_is_cm_call(enum rn_scn_verb verb)
+{
+	return verb >= RN_SCN_LISTEN && verb <= RN_SCN_ANSWER;
 }
 
 /* The number of a field, or @otherwise if it is not given. */

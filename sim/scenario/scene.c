@@ -3,11 +3,10 @@
  */
 #include <string.h>
 
-#include "calls.h"
 #include "describe.h"
 #include "fields.h"
-#include "repeats.h"
 #include "rocin/wire.h"
+#include "scene_internal.h"
 #include "text.h"
 #include "wanted.h"
 
@@ -16,113 +15,43 @@ enum {
 	LOOK_MS = 2,	  /* in real time: from one look to the next */
 };
 
-struct scene {
-	const struct rn_scenario *s;
-	const struct rn_scene_ops *ops;
-	void *ctx;
-	struct rn_scene_names names;
-	struct rn_scene_result *r;
-	rn_ns at; /* time of the line before */
-	struct rn_repeats repeats;
-};
-
-/* ----------------------------------------------------------------- failures */
-static bool fail(struct scene *c, const struct rn_scn_line *l, const char *what)
-{
-	struct rn_text t;
-
-	c->r->line = l->number;
-	rn_text_init(&t, c->r->what, sizeof(c->r->what));
-	rn_text_add(&t, what);
-	return false;
-}
-
-static bool fail_number(struct scene *c, const struct rn_scn_line *l, const char *what,
-			uint64_t number)
-{
-	struct rn_text t;
-
-	fail(c, l, what);
-	rn_text_init(&t, c->r->what, sizeof(c->r->what));
-	rn_text_add(&t, what);
-	rn_text_number(&t, number);
-	return false;
-}
-
-static void set(char *buf, size_t size, const char *text)
-{
-	struct rn_text t;
-
-	rn_text_init(&t, buf, size);
-	rn_text_add(&t, text);
-}
-
-static void append_time(struct scene *c, const char *what, rn_ns from, rn_ns at)
-{
-	char buf[32];
-	struct rn_text t;
-
-	rn_describe_time(at - from, buf, sizeof(buf));
-	rn_text_init(&t, c->r->what, sizeof(c->r->what));
-	rn_text_add(&t, what);
-	rn_text_add(&t, buf);
-	rn_text_add(&t, " after the line before");
-}
-
-/* ----------------------------------------------------------------------- time */
-static rn_ns ack_timeout(const struct scene *c, const struct rn_scn_line *l)
-{
-	const struct rn_scn_line *qp = &c->s->qp[l->subject].line;
-
-	return rn_ack_timeout_ns(rn_scene_timeout(&c->names, qp));
-}
-
-/* How long to wait for what shall come by then. */
-static rn_ns patience(const struct scene *c, rn_ns until)
-{
-	return until + c->ops->slack;
-}
-
-static rn_ns time_of(const struct scene *c, const struct rn_scn_line *l,
-		     const struct rn_scn_time *t)
-{
-	return c->at + t->ns + (t->timeouts ? t->timeouts * ack_timeout(c, l) : 0);
-}
-
 /* ------------------------------------------------------- what was not expected */
 /* Nothing may be there that no line took: @l comes next. */
-static bool nothing_left(struct scene *c, const struct rn_scn_line *l)
+static bool nothing_left(struct rn_scene *c, const struct rn_scn_line *l)
 {
 	const struct rn_scene_packet *p = rn_repeats_skip(&c->repeats, c->ops, c->ctx);
 	const struct rn_scene_event *event = c->ops->event(c->ctx);
 	const struct rn_scene_wc *wc = c->ops->wc(c->ctx, 0);
 
 	if (p) {
-		fail(c, l, "");
-		append_time(c, "a packet left that no line expects, ", c->at, p->at);
+		rn_scene_fail(c, l, "");
+		rn_scene_fail_time(c, "a packet left that no line expects, ", c->at,
+				   p->at);
 		rn_describe_received(p, c->r->came, sizeof(c->r->came));
 		return false;
 	}
 	if (!wc)
 		wc = c->ops->wc(c->ctx, 1);
 	if (wc) {
-		fail(c, l, "");
-		append_time(c, "a completion came that no line expects, ", c->at, wc->at);
+		rn_scene_fail(c, l, "");
+		rn_scene_fail_time(c, "a completion came that no line expects, ", c->at,
+				   wc->at);
 		rn_describe_wc(wc, c->r->came, sizeof(c->r->came));
 		return false;
 	}
 	if (c->ops->comp(c->ctx, 0) || c->ops->comp(c->ctx, 1))
-		return fail(c, l, "a completion event came that no line expects");
+		return rn_scene_fail(c, l,
+				     "a completion event came that no line expects");
 	if (event) {
-		fail(c, l, "an event was raised that no line expects");
-		set(c->r->came, sizeof(c->r->came),
-		    rn_scn_word_of(rn_scn_events, event->event));
+		rn_scene_fail(c, l, "an event was raised that no line expects");
+		rn_scene_say(c->r->came, sizeof(c->r->came),
+			     rn_scn_word_of(rn_scn_events, event->event));
 		return false;
 	}
-	return true;
+	return rn_scene_no_cm_event(c, l);
 }
 
-static bool pass_time(struct scene *c, const struct rn_scn_line *l, rn_ns until)
+static bool pass_time(struct rn_scene *c, const struct rn_scn_line *l, rn_ns until)
 {
 	if (c->ops->quiet && until > c->at + c->ops->quiet)
 		until = c->at + c->ops->quiet;
@@ -138,7 +67,7 @@ static bool pass_time(struct scene *c, const struct rn_scn_line *l, rn_ns until)
 }
 
 /* -------------------------------------------------------------------- packets */
-static bool payload_is(struct scene *c, const struct rn_scn_line *l,
+static bool payload_is(struct rn_scene *c, const struct rn_scn_line *l,
 		       const uint8_t *payload, uint32_t len)
 {
 	uint8_t memory[RN_MTU_MAX];
@@ -149,7 +78,8 @@ static bool payload_is(struct scene *c, const struct rn_scn_line *l,
 	       !memcmp(memory, payload, len);
 }
 
-static const struct rn_gid *receiver(const struct scene *c, const struct rn_scn_line *l)
+const struct rn_gid *rn_scene_receiver(const struct rn_scene *c,
+				       const struct rn_scn_line *l)
 {
 	switch (rn_scn_get(l, RN_F_TO, RN_SCN_TO_ONE)) {
 	case RN_SCN_TO_GROUP:
@@ -161,7 +91,7 @@ static const struct rn_gid *receiver(const struct scene *c, const struct rn_scn_
 	}
 }
 
-static void compare(struct scene *c, const struct rn_scn_line *l,
+static void compare(struct rn_scene *c, const struct rn_scn_line *l,
 		    const struct rn_scn_line *want, const struct rn_scene_packet *p,
 		    struct rn_text *t)
 {
@@ -179,7 +109,8 @@ static void compare(struct scene *c, const struct rn_scn_line *l,
 	} else if (field) {
 		rn_text_add(t, field);
 		rn_text_add(t, " is not as expected");
-	} else if (memcmp(&p->flow.dst, receiver(c, l), sizeof(p->flow.dst)) != 0) {
+	} else if (memcmp(&p->flow.dst, rn_scene_receiver(c, l), sizeof(p->flow.dst)) !=
+		   0) {
 		rn_text_add(t, "it went to another address");
 	} else if (rn_scn_has(l, RN_F_DATA) &&
 		   !payload_is(c, l, payload, (uint32_t)came.value[RN_F_LEN])) {
@@ -188,12 +119,15 @@ static void compare(struct scene *c, const struct rn_scn_line *l,
 }
 
 /* Compare all that the line says; the first difference is the sentence. */
-static bool same_packet(struct scene *c, const struct rn_scn_line *l,
+static bool same_packet(struct rn_scene *c, const struct rn_scn_line *l,
 			const struct rn_scene_packet *p)
 {
-	struct rn_scn_line want = rn_scene_wanted(&c->names, l);
+	struct rn_scn_line want;
 	struct rn_text t;
 
+	if (l->verb == RN_SCN_MAD_OUT)
+		return rn_scene_same_mad(c, l, p);
+	want = rn_scene_wanted(&c->names, l);
 	rn_text_init(&t, c->r->what, sizeof(c->r->what));
 	compare(c, l, &want, p, &t);
 	if (!t.used)
@@ -205,36 +139,26 @@ static bool same_packet(struct scene *c, const struct rn_scn_line *l,
 }
 
 /* Wait for something; false: it did not come by @until. */
-static bool wait_packet(struct scene *c, rn_ns until)
+static bool wait_packet(struct rn_scene *c, rn_ns until)
 {
 	while (!c->ops->packet(c->ctx) && c->ops->now(c->ctx) < until)
 		c->ops->run(c->ctx, until);
 	return c->ops->packet(c->ctx);
 }
 
-static bool in_time(struct scene *c, const struct rn_scn_line *l, rn_ns at)
-{
-	rn_ns from = time_of(c, l, &l->from), to = time_of(c, l, &l->to);
-
-	if (at + c->ops->slack >= from && at <= to + c->ops->slack) {
-		c->at = at;
-		return true;
-	}
-	fail(c, l, "");
-	append_time(c, at < from ? "too early: " : "too late: ", c->at, at);
-	return false;
-}
-
-static bool expect_packet(struct scene *c, const struct rn_scn_line *l)
+static bool expect_packet(struct rn_scene *c, const struct rn_scn_line *l)
 {
 	bool optional = rn_scn_has(l, RN_F_OPTIONAL);
-	rn_ns to = time_of(c, l, &l->to);
+	rn_ns to = rn_scene_time_of(c, l, &l->to);
 	struct rn_scene_result before = *c->r;
 
-	while (wait_packet(c, optional ? to + c->ops->slack / 16 : patience(c, to))) {
+	while (wait_packet(c, optional ? to + c->ops->slack / 16
+				       : rn_scene_patience(c, to))) {
 		const struct rn_scene_packet *p = c->ops->packet(c->ctx);
 
-		if (same_packet(c, l, p) && in_time(c, l, p->at)) {
+		if (same_packet(c, l, p) && rn_scene_in_time(c, l, p->at)) {
+			if (l->verb == RN_SCN_MAD_OUT)
+				rn_scene_note_mad(c, l, p);
 			rn_repeats_note(&c->repeats, p);
 			c->ops->drop_packet(c->ctx);
 			return true;
@@ -247,12 +171,15 @@ static bool expect_packet(struct scene *c, const struct rn_scn_line *l)
 	}
 	if (optional)
 		return true;
-	rn_describe_packet(l, l->given, c->r->expected, sizeof(c->r->expected));
-	return fail(c, l, "nothing left");
+	if (l->verb == RN_SCN_MAD_OUT)
+		rn_describe_mad(l, l->given, c->r->expected, sizeof(c->r->expected));
+	else
+		rn_describe_packet(l, l->given, c->r->expected, sizeof(c->r->expected));
+	return rn_scene_fail(c, l, "nothing left");
 }
 
 /* ---------------------------------------------------- completions and events */
-static const struct rn_scene_wc *next_wc(struct scene *c, const struct rn_scn_line *l,
+static const struct rn_scene_wc *next_wc(struct rn_scene *c, const struct rn_scn_line *l,
 					 unsigned *queue)
 {
 	const struct rn_scene_wc *wc = NULL;
@@ -267,7 +194,7 @@ static const struct rn_scene_wc *next_wc(struct scene *c, const struct rn_scn_li
 	return wc ? wc : c->ops->wc(c->ctx, 0);
 }
 
-static const char *wrong_about_wc(const struct scene *c, const struct rn_scn_line *l,
+static const char *wrong_about_wc(const struct rn_scene *c, const struct rn_scn_line *l,
 				  const struct rn_scene_wc *wc)
 {
 	if (wc->wr_id != rn_scn_get(l, RN_F_WR, wc->wr_id))
@@ -290,9 +217,9 @@ static const char *wrong_about_wc(const struct scene *c, const struct rn_scn_lin
 	return NULL;
 }
 
-static bool expect_wc(struct scene *c, const struct rn_scn_line *l)
+static bool expect_wc(struct rn_scene *c, const struct rn_scn_line *l)
 {
-	rn_ns until = patience(c, time_of(c, l, &l->to));
+	rn_ns until = rn_scene_patience(c, rn_scene_time_of(c, l, &l->to));
 	const struct rn_scene_wc *wc;
 	const char *wrong;
 	unsigned queue;
@@ -303,76 +230,76 @@ static bool expect_wc(struct scene *c, const struct rn_scn_line *l)
 	       c->ops->now(c->ctx) < until)
 		c->ops->run(c->ctx, until);
 	if (!wc)
-		return fail(c, l, "no completion came");
+		return rn_scene_fail(c, l, "no completion came");
 	wrong = wrong_about_wc(c, l, wc);
 	if (wrong) {
 		rn_describe_wc(wc, c->r->came, sizeof(c->r->came));
-		return fail(c, l, wrong);
+		return rn_scene_fail(c, l, wrong);
 	}
-	if (!in_time(c, l, wc->at))
+	if (!rn_scene_in_time(c, l, wc->at))
 		return false;
 	c->ops->drop_wc(c->ctx, queue);
 	return true;
 }
 
-static bool expect_event(struct scene *c, const struct rn_scn_line *l)
+static bool expect_event(struct rn_scene *c, const struct rn_scn_line *l)
 {
-	rn_ns until = patience(c, time_of(c, l, &l->to));
+	rn_ns until = rn_scene_patience(c, rn_scene_time_of(c, l, &l->to));
 	const struct rn_scene_event *event;
 	uint32_t qpn;
 
 	while (!(event = c->ops->event(c->ctx)) && c->ops->now(c->ctx) < until)
 		c->ops->run(c->ctx, until);
 	if (!event)
-		return fail(c, l, "no event was raised");
+		return rn_scene_fail(c, l, "no event was raised");
 	qpn = l->of_srq			   ? c->names.srqn[l->subject]
 	      : l->name == RN_EVENT_CQ_ERR ? 0
 					   : c->names.qpn[l->subject];
 	if (event->event != l->name || event->qpn != qpn) {
-		set(c->r->came, sizeof(c->r->came),
-		    rn_scn_word_of(rn_scn_events, event->event));
-		return fail(c, l, "another event");
+		rn_scene_say(c->r->came, sizeof(c->r->came),
+			     rn_scn_word_of(rn_scn_events, event->event));
+		return rn_scene_fail(c, l, "another event");
 	}
-	if (!in_time(c, l, event->at))
+	if (!rn_scene_in_time(c, l, event->at))
 		return false;
 	c->ops->drop_event(c->ctx);
 	return true;
 }
 
 /* ------------------------------------------------------------ looking at things */
-static bool check_qp(struct scene *c, const struct rn_scn_line *l)
+static bool check_qp(struct rn_scene *c, const struct rn_scn_line *l)
 {
 	struct rn_qp_attr attr;
 
 	c->ops->query(c->ctx, l->subject, &attr);
 	if (attr.state != rn_scn_get(l, RN_F_STATE, attr.state)) {
-		set(c->r->came, sizeof(c->r->came),
-		    rn_scn_word_of(rn_scn_states, attr.state));
-		return fail(c, l, "another state");
+		rn_scene_say(c->r->came, sizeof(c->r->came),
+			     rn_scn_word_of(rn_scn_states, attr.state));
+		return rn_scene_fail(c, l, "another state");
 	}
 	if (attr.mig_state != rn_scn_get(l, RN_F_MIG, attr.mig_state))
-		return fail_number(c, l, "the state of path migration is ",
-				   attr.mig_state);
+		return rn_scene_fail_number(c, l, "the state of path migration is ",
+					    attr.mig_state);
 	if (attr.rq_psn != rn_scn_get(l, RN_F_EPSN, attr.rq_psn))
-		return fail_number(c, l, "the PSN expected is ", attr.rq_psn);
+		return rn_scene_fail_number(c, l, "the PSN expected is ", attr.rq_psn);
 	if (attr.sq_psn != rn_scn_get(l, RN_F_PSN, attr.sq_psn))
-		return fail_number(c, l, "the next PSN is ", attr.sq_psn);
+		return rn_scene_fail_number(c, l, "the next PSN is ", attr.sq_psn);
 	return true;
 }
 
-static bool expect_comp(struct scene *c, const struct rn_scn_line *l)
+static bool expect_comp(struct rn_scene *c, const struct rn_scn_line *l)
 {
-	rn_ns until = patience(c, time_of(c, l, &l->to));
+	rn_ns until = rn_scene_patience(c, rn_scene_time_of(c, l, &l->to));
 
 	while (!c->ops->comp(c->ctx, l->subject)) {
 		if (c->ops->now(c->ctx) >= until)
-			return fail(c, l, "no completion event came");
+			return rn_scene_fail(c, l, "no completion event came");
 		c->ops->run(c->ctx, until);
 	}
-	return in_time(c, l, c->ops->now(c->ctx));
+	return rn_scene_in_time(c, l, c->ops->now(c->ctx));
 }
 
-static bool check_memory(struct scene *c, const struct rn_scn_line *l)
+static bool check_memory(struct rn_scene *c, const struct rn_scn_line *l)
 {
 	uint32_t len = (uint32_t)rn_scn_get(l, RN_F_LEN, sizeof(uint64_t));
 	uint8_t buf[256];
@@ -381,59 +308,67 @@ static bool check_memory(struct scene *c, const struct rn_scn_line *l)
 		part = len - done < sizeof(buf) ? len - done : (uint32_t)sizeof(buf);
 		if (!c->ops->memory(c->ctx, l->region[RN_F_AT], l->value[RN_F_AT] + done,
 				    buf, part))
-			return fail(c, l, "that is not in the region");
+			return rn_scene_fail(c, l, "that is not in the region");
 		for (uint32_t i = 0; i < part; i++)
 			if (buf[i] != rn_scene_content(l, done + i))
-				return fail_number(c, l, "it is not so from byte ",
-						   done + i);
+				return rn_scene_fail_number(
+					c, l, "it is not so from byte ", done + i);
 	}
 	return true;
 }
 
-static bool check_counter(struct scene *c, const struct rn_scn_line *l)
+static bool check_counter(struct rn_scene *c, const struct rn_scn_line *l)
 {
 	uint64_t value;
 
 	if (!c->ops->counter(c->ctx, (enum rn_stat)l->name, &value) ||
 	    value == rn_scn_get(l, RN_F_BY, 1))
 		return true;
-	return fail_number(c, l, "the counter is ", value);
+	return rn_scene_fail_number(c, l, "the counter is ", value);
 }
 
 /* ------------------------------------------------------------------- the lines */
-static bool call(struct scene *c, const struct rn_scn_line *l)
+static bool call(struct rn_scene *c, const struct rn_scn_line *l)
 {
 	int rc = c->ops->call(c->ctx, l);
 
 	if (-rc == (int)rn_scn_get(l, RN_F_ERROR, 0))
 		return true;
-	return rc ? fail_number(c, l, "the call failed with errno ", (uint64_t)-rc)
-		  : fail(c, l, "the call succeeded");
+	return rc ? rn_scene_fail_number(c, l, "the call failed with errno ",
+					 (uint64_t)-rc)
+		  : rn_scene_fail(c, l, "the call succeeded");
 }
 
 /* What a line says of the device now; in real time, soon. */
-static bool look(struct scene *c, const struct rn_scn_line *l)
+static bool look(struct rn_scene *c, const struct rn_scn_line *l)
 {
-	rn_ns until = patience(c, c->at);
+	rn_ns until = rn_scene_patience(c, c->at);
 	struct rn_scene_result before = *c->r;
 	bool good;
 
 	do {
 		*c->r = before;
-		good = l->verb == RN_SCN_CHECK	 ? check_memory(c, l)
-		       : l->verb == RN_SCN_COUNT ? check_counter(c, l)
-						 : check_qp(c, l);
+		good = l->verb == RN_SCN_CHECK	  ? check_memory(c, l)
+		       : l->verb == RN_SCN_COUNT  ? check_counter(c, l)
+		       : l->verb >= RN_SCN_MAD_IN ? rn_scene_check_cm(c, l)
+						  : check_qp(c, l);
 		if (!good && c->ops->slack)
 			c->ops->run(c->ctx, c->ops->now(c->ctx) + RN_MSEC(LOOK_MS));
 	} while (!good && c->ops->now(c->ctx) < until);
 	return good;
 }
 
-static bool do_line(struct scene *c, const struct rn_scn_line *l)
+static bool is_look(enum rn_scn_verb verb)
+{
+	return (verb >= RN_SCN_STATE && verb <= RN_SCN_COUNT) ||
+	       (verb >= RN_SCN_CM_STATE && verb <= RN_SCN_CM_COUNT);
+}
+
+static bool do_line(struct rn_scene *c, const struct rn_scn_line *l)
 {
 	struct rn_scene_packet packet;
 
-	if (l->verb == RN_SCN_PACKET)
+	if (l->verb == RN_SCN_PACKET || l->verb == RN_SCN_MAD_OUT)
 		return expect_packet(c, l);
 	if (l->verb == RN_SCN_WC)
 		return expect_wc(c, l);
@@ -441,23 +376,26 @@ static bool do_line(struct scene *c, const struct rn_scn_line *l)
 		return expect_event(c, l);
 	if (l->verb == RN_SCN_COMP)
 		return expect_comp(c, l);
-	if (l->verb == RN_SCN_STATE || l->verb == RN_SCN_QUERY ||
-	    l->verb == RN_SCN_CHECK || l->verb == RN_SCN_COUNT)
-		c->at = time_of(c, l, &l->from);
-	else if (!pass_time(c, l, time_of(c, l, &l->from)))
+	if (l->verb == RN_SCN_CM_EVENT)
+		return rn_scene_expect_cm_event(c, l);
+	if (is_look(l->verb))
+		c->at = rn_scene_time_of(c, l, &l->from);
+	else if (!pass_time(c, l, rn_scene_time_of(c, l, &l->from)))
 		return false;
 	if (rn_scn_is_call(l->verb))
 		return call(c, l);
+	if (is_look(l->verb))
+		return look(c, l);
 	switch ((int)l->verb) {
 	case RN_SCN_INJECT:
 		rn_scene_encode(&c->names, l, &packet);
 		c->ops->inject(c->ctx, &packet);
 		return true;
-	case RN_SCN_STATE:
-	case RN_SCN_QUERY:
-	case RN_SCN_CHECK:
-	case RN_SCN_COUNT:
-		return look(c, l);
+	case RN_SCN_MAD_IN:
+		rn_scene_mad_encode(&c->names, &c->s->conn[l->subject],
+				    &c->conn[l->subject], l, &packet);
+		c->ops->inject(c->ctx, &packet);
+		return true;
 	case RN_SCN_END:
 		return !rn_scn_has(l, RN_F_FOR_GOOD) ||
 		       pass_time(c, l, c->at + (rn_ns)FOR_GOOD_S * 1000000000);
@@ -469,7 +407,7 @@ static bool do_line(struct scene *c, const struct rn_scn_line *l)
 void rn_scene_run(const struct rn_scenario *s, const struct rn_scene_ops *ops, void *ctx,
 		  struct rn_scene_result *result)
 {
-	struct scene c = { .s = s, .ops = ops, .ctx = ctx, .r = result };
+	struct rn_scene c = { .s = s, .ops = ops, .ctx = ctx, .r = result };
 
 	memset(result, 0, sizeof(*result));
 	if (ops->skips && ops->skips(ctx, s, result->what, sizeof(result->what))) {

@@ -29,6 +29,27 @@ struct rn_scene_event {
 	uint16_t event; /* enum rn_async_event */
 };
 
+/* What a program learns of its connections. */
+struct rn_scene_cm_event {
+	rn_ns at;
+	uint8_t type;	    /* enum rn_cm_event_type */
+	uint8_t conn;	    /* index; of requests nothing */
+	uint32_t remote_id; /* communication ID of the peer */
+	int status;
+	uint32_t data_len, ari_len;
+	uint8_t data[RN_CM_DATA_MAX];
+};
+
+/* The connection manager of a device; as struct rn_scene_ops. */
+struct rn_scene_cm_ops {
+	const struct rn_scene_cm_event *(*event)(void *ctx);
+	/* A request is that of connection @conn from now on. */
+	void (*take_event)(void *ctx, unsigned conn);
+	/* NULL: the program has none. */
+	const struct rn_cm_info *(*info)(void *ctx, unsigned conn);
+	bool (*counter)(void *ctx, enum rn_cm_stat stat, uint64_t *value);
+};
+
 /* What is behind a device. Sends and receives of all QPs complete in two queues, which
  * keep their order: @queue is 0 for sends, 1 for receives. The functions that look at
  * what came leave it in place until it is dropped.
@@ -58,6 +79,8 @@ struct rn_scene_ops {
 	bool (*memory)(void *ctx, unsigned mr, uint64_t offset, void *buf, uint32_t len);
 	/* What was counted since begin(); false: nobody can see that. */
 	bool (*counter)(void *ctx, enum rn_stat stat, uint64_t *value);
+	/* NULL: nobody can tell what a program learns of connections. */
+	const struct rn_scene_cm_ops *cm;
 	/* Whether the device cannot do what a scenario says, with the reason; NULL: it
 	 * can do everything.
 	 */

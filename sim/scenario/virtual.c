@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "mads.h"
 #include "rocin/icrc.h"
 #include "virtual_internal.h"
 
@@ -130,6 +131,10 @@ static void take_packets(struct rn_virtual *v)
 	struct rn_tx tx;
 	uint32_t len;
 
+	while (!v->held && v->packets - v->packets_taken < RN_VIRTUAL_QUEUE &&
+	       rn_virtual_cm_transmit(&v->cm, v->now,
+				      &v->packet[v->packets % RN_VIRTUAL_QUEUE]))
+		v->packets++;
 	while (!v->held && v->packets - v->packets_taken < RN_VIRTUAL_QUEUE) {
 		p = &v->packet[v->packets % RN_VIRTUAL_QUEUE];
 		len = rn_dev_transmit(v->dev, v->now, RN_TX_ALL, p->bytes,
@@ -173,6 +178,7 @@ void rn_virtual_flush(struct rn_virtual *v)
 {
 	take_packets(v);
 	take_events(v);
+	rn_virtual_cm_take_events(&v->cm, v->now);
 }
 
 static const struct rn_scene_packet *next_packet(void *ctx)
@@ -243,7 +249,7 @@ static rn_ns now(void *ctx)
 static bool has_output(struct rn_virtual *v)
 {
 	return next_packet(v) || next_event(v) || next_wc(v, 0) || next_wc(v, 1) ||
-	       v->comps[0] || v->comps[1];
+	       v->comps[0] || v->comps[1] || v->cm.events != v->cm.events_taken;
 }
 
 /* From timer to timer, so that each thing happens at its own time. */
@@ -252,11 +258,14 @@ static void run(void *ctx, rn_ns until)
 	struct rn_virtual *v = ctx;
 
 	while (v->now < until) {
-		rn_ns deadline = rn_dev_deadline(v->dev);
+		rn_ns of_dev = rn_dev_deadline(v->dev), of_cm = rn_cm_deadline(v->cm.cm);
+		rn_ns deadline = of_dev < of_cm ? of_dev : of_cm;
 
 		v->now = deadline > until ? until : deadline > v->now ? deadline : v->now;
-		if (deadline <= v->now)
+		if (of_dev <= v->now)
 			rn_dev_expire(v->dev, v->now);
+		if (of_cm <= v->now)
+			rn_cm_expire(v->cm.cm, v->now);
 		rn_virtual_flush(v);
 		if (has_output(v))
 			return;
@@ -272,7 +281,10 @@ static void inject(void *ctx, const struct rn_scene_packet *p)
 		.len = p->len,
 	};
 
-	rn_dev_receive(v->dev, v->now, &rx, 1);
+	if (rn_scene_is_mad(p))
+		rn_virtual_cm_receive(&v->cm, v->now, p);
+	else
+		rn_dev_receive(v->dev, v->now, &rx, 1);
 	rn_virtual_flush(v);
 }
 
@@ -314,4 +326,5 @@ const struct rn_scene_ops rn_virtual_ops = {
 	.comp = comp,
 	.memory = read_memory,
 	.counter = counter,
+	.cm = &rn_virtual_cm_ops,
 };

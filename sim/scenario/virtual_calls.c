@@ -160,6 +160,8 @@ int rn_virtual_begin(void *ctx, const struct rn_scenario *s, struct rn_scene_nam
 	v->names = n;
 	v->now = RN_MSEC(1);
 	rc = init_device(v, n);
+	if (!rc)
+		rc = rn_virtual_cm_init(&v->cm, s, n);
 	if (rc)
 		return refuse(err, err_len, "its settings", rc);
 	for (unsigned i = 0; i < 2; i++)
@@ -196,6 +198,7 @@ void rn_virtual_end(void *ctx)
 	for (unsigned i = 0; i < 2; i++)
 		rn_cq_fini(v->dev, &v->cq[i]);
 	rn_dev_fini(v->dev);
+	rn_virtual_cm_fini(&v->cm);
 }
 
 /* ---------------------------------------------------------------------- calls */
@@ -255,7 +258,9 @@ int rn_virtual_call(void *ctx, const struct rn_scn_line *l)
 	struct rn_virtual *v = ctx;
 	int rc = 0;
 
-	if (l->verb == RN_SCN_POST)
+	if (rn_scn_is_cm_call(l->verb))
+		rc = rn_virtual_cm_call(&v->cm, v->now, l);
+	else if (l->verb == RN_SCN_POST)
 		rc = post(v, l);
 	else if (l->verb == RN_SCN_RECV)
 		rc = post_recv(v, l);

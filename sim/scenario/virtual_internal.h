@@ -8,6 +8,7 @@
 #include "rocin/mcast.h"
 #include "rocin/mr.h"
 #include "virtual.h"
+#include "virtual_cm.h"
 
 enum {
 	RN_VIRTUAL_MEMORY = 1 << 20, /* bytes for regions, from address RN_VIRTUAL_BASE */
@@ -51,6 +52,7 @@ struct rn_virtual {
 	unsigned events, events_taken;
 	unsigned comps[2]; /* completion events not taken */
 	bool held;	   /* no packet leaves */
+	struct rn_virtual_cm cm;
 };
 
 extern const struct rn_mem_ops rn_virtual_mem;

@@ -143,6 +143,8 @@ static const char *why_not(struct rn_live_target *t, const struct rn_scenario *s
 	uint32_t needed = objects_need(s);
 	uint64_t cqes;
 
+	if (!why && s->conns)
+		why = "of connections, and the agent makes none";
 	if (!why && (s->credits || s->exact || s->cc))
 		why = "of a device with other settings";
 	for (unsigned i = 0; i < s->lines && !why; i++) {
