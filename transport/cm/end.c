@@ -281,9 +281,10 @@ void rn_cm_on_dreq(struct rn_cm *cm, struct rn_cm_in *in)
 		rn_cm_stat(cm, RN_CM_STAT_DROP_UNKNOWN);
 		return;
 	}
-	if (state == RN_CM_TIMEWAIT || state == RN_CM_DREQ_RCVD) {
+	/* In time-wait or after it our DREP was lost. */
+	if (state == RN_CM_TIMEWAIT || state == RN_CM_IDLE || state == RN_CM_DREQ_RCVD) {
 		rn_cm_stat(cm, RN_CM_STAT_DUPLICATES);
-		if (state == RN_CM_TIMEWAIT)
+		if (state != RN_CM_DREQ_RCVD)
 			reply_drep(cm, in);
 		return;
 	}
