@@ -12,7 +12,7 @@ trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
 mkdir objects
 cp -r "$source/include" "$source/transport" "$source/sim" .
-flags="-std=gnu11 -O0 -UNDEBUG -Werror=implicit -D_GNU_SOURCE -Iinclude -Itransport -Isim/scenario -Isim/pcie"
+flags="-std=gnu11 -O0 -UNDEBUG -Werror=implicit -D_GNU_SOURCE -Iinclude -Itransport -Itransport/cm -Isim/scenario -Isim/pcie"
 suite=$(find "$here" -name '*.scn')
 failed=0
 
@@ -33,7 +33,7 @@ check() {
 		(ulimit -t 8 && exec ./check_suite $suite) >broken 2>>errors
 }
 
-transport=("${@/#/transport/}")
+transport=("${@/#/transport/}" transport/cm/*.c)
 compile "$here/check_suite.c" sim/scenario/*.c "${transport[@]}" && check || failed=1
 if [ $failed = 1 ] || [ -s broken ]; then
 	echo 'the transport as it is does not pass:'

@@ -31,6 +31,22 @@ if missing != known:
     sys.exit(1)
 PY
 
+# Whatever may become of a message of the connection manager is pinned, or said to be nothing.
+python3 - "$tests/scenario" <<'PY' || fail 'cells.txt'
+import itertools, os, sys
+here = sys.argv[1]
+messages = 'REQ MRA REJ REP RTU DREQ DREP SIDR_REQ SIDR_REP LAP APR'.split()
+fates = 'lost-once lost-always duplicated delayed malformed'.split()
+files = {f[:-4] for f in os.listdir(here + '/N-connections') if f.endswith('.scn')}
+rows = [line.split(None, 3) for line in open(here + '/cells.txt') if line[0] not in '#\n']
+named = {tuple(row[:3]): row[3].strip() for row in rows}
+wanted = set(itertools.product(messages, fates, ('active', 'passive')))
+assert set(named) == wanted, (wanted - set(named), set(named) - wanted)
+missing = {name for name in named.values() if name[0] != '-'} - files
+assert not missing, missing
+print(f'{len(wanted)} cells, {sum(name[0] != "-" for name in named.values())} with a scenario')
+PY
+
 # A failure, a file that is not understood, nothing to run.
 printf '# X1: y <&>\nsetup rc0\n+0 < 1 RC_SEND_ONLY psn 100 ack\nend\n' >"$work/f.scn"
 "$rocin" conform --junit "$work/f.xml" "$work/f.scn" >"$work/out"
