@@ -255,9 +255,11 @@ void rn_rsp_fail(struct rn_qp *qp, rn_ns now, uint8_t index)
 		next_resource(qp);
 		return;
 	}
-	/* It and whatever came after it has never happened. */
+	/* It and whatever came after it has never happened; but that it was accepted is
+	 * said once its first response has left (C9-148), and stands.
+	 */
 	rsp->res_tail = index;
-	rsp->msn = (r->msn - 1) & RN_PSN_MASK;
+	rsp->msn = (r->next.v != r->first.v ? r->msn : r->msn - 1) & RN_MSN_MASK;
 	rn_event_raise(qp, RN_EVENT_QP_ACCESS_ERR);
 	rn_rsp_fatal(qp, now, RN_NAK_REMOTE_ACCESS, r->next);
 }

@@ -125,27 +125,38 @@ static bool read_memory(void *ctx, unsigned mr, uint64_t offset, void *buf, uint
 }
 
 /* ----------------------------------------------------------- what leaves it */
+/* Room for a packet that may leave, or NULL. */
+static struct rn_scene_packet *room(struct rn_virtual *v)
+{
+	return (v->held && !v->let_go) ||
+			       v->packets - v->packets_taken >= RN_VIRTUAL_QUEUE
+		       ? NULL
+		       : &v->packet[v->packets % RN_VIRTUAL_QUEUE];
+}
+
+static bool take_packet(struct rn_virtual *v, struct rn_scene_packet *p)
+{
+	struct rn_tx tx;
+	uint32_t len = rn_dev_transmit(v->dev, v->now, RN_TX_ALL, p->bytes,
+				       sizeof(p->bytes) - RN_ICRC_LEN, &tx);
+
+	if (!len)
+		return false;
+	p->at = v->now;
+	p->flow = *tx.flow;
+	rn_icrc_seal_with(&p->flow, 0, p->bytes, len, &tx.part);
+	p->len = len + RN_ICRC_LEN;
+	return true;
+}
+
 static void take_packets(struct rn_virtual *v)
 {
 	struct rn_scene_packet *p;
-	struct rn_tx tx;
-	uint32_t len;
 
-	while (!v->held && v->packets - v->packets_taken < RN_VIRTUAL_QUEUE &&
-	       rn_virtual_cm_transmit(&v->cm, v->now,
-				      &v->packet[v->packets % RN_VIRTUAL_QUEUE]))
+	while ((p = room(v)) &&
+	       (rn_virtual_cm_transmit(&v->cm, v->now, p) || take_packet(v, p))) {
 		v->packets++;
-	while (!v->held && v->packets - v->packets_taken < RN_VIRTUAL_QUEUE) {
-		p = &v->packet[v->packets % RN_VIRTUAL_QUEUE];
-		len = rn_dev_transmit(v->dev, v->now, RN_TX_ALL, p->bytes,
-				      sizeof(p->bytes) - RN_ICRC_LEN, &tx);
-		if (!len)
-			return;
-		p->at = v->now;
-		p->flow = *tx.flow;
-		rn_icrc_seal_with(&p->flow, 0, p->bytes, len, &tx.part);
-		p->len = len + RN_ICRC_LEN;
-		v->packets++;
+		v->let_go -= v->let_go ? 1 : 0;
 	}
 }
 

@@ -253,6 +253,13 @@ static int revive(struct rn_virtual *v, const struct rn_scn_line *l)
 				 modify_qp, v);
 }
 
+/* All may go, or so many. */
+static void hold_or_go(struct rn_virtual *v, const struct rn_scn_line *l)
+{
+	v->let_go = l->verb == RN_SCN_GO ? rn_scn_get(l, RN_F_BY, 0) : 0;
+	v->held = l->verb == RN_SCN_HOLD || v->let_go;
+}
+
 int rn_virtual_call(void *ctx, const struct rn_scn_line *l)
 {
 	struct rn_virtual *v = ctx;
@@ -277,7 +284,7 @@ int rn_virtual_call(void *ctx, const struct rn_scn_line *l)
 	else if (l->verb == RN_SCN_UNMAP)
 		v->unmapped[l->subject] = true;
 	else if (l->verb == RN_SCN_HOLD || l->verb == RN_SCN_GO)
-		v->held = l->verb == RN_SCN_HOLD;
+		hold_or_go(v, l);
 	else if (l->verb == RN_SCN_JOIN || l->verb == RN_SCN_LEAVE)
 		rc = rn_virtual_join(v, l->subject, l->verb == RN_SCN_JOIN);
 	else

@@ -52,6 +52,7 @@ struct rn_virtual {
 	unsigned events, events_taken;
 	unsigned comps[2]; /* completion events not taken */
 	bool held;	   /* no packet leaves */
+	uint64_t let_go;   /* but so many */
 	struct rn_virtual_cm cm;
 };
 
