@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "fault_edit.h"
+#include "rocin/gsi.h"
 #include "rocin/icrc.h"
 #include "rocin/opcode.h"
 
@@ -286,6 +287,31 @@ static void short_packet_is_not_looked_at(void **state)
 	assert_int_equal(p.opcode, RN_RC_WRITE_ONLY);
 }
 
+/* Only a whole MAD of the CM's class, to QP1, is a message of the connection manager. */
+static void messages_of_the_connection_manager_are_seen(void **state)
+{
+	const struct rn_mad_hdr hdr = { .mgmt_class = RN_MAD_CLASS_CM,
+					.attr_id = RN_CM_REP };
+	struct rn_fault_rules rules = read_rules("drop mad=REP; drop mad=REQ; drop");
+	struct rn_fault_packet p = { 0 };
+	struct rn_gsi gsi = { 0 };
+	struct rn_flow to = flow;
+	uint8_t mad[RN_MAD_LEN] = { 0 }, pkt[RN_GSI_PACKET_LEN];
+
+	(void)state;
+	rn_mad_hdr_emit(mad, &hdr);
+	rn_gsi_emit(&gsi, &to, 1, mad, pkt);
+	assert_true(rn_fault_look(pkt, sizeof(pkt), &p));
+	assert_int_equal(p.mad, RN_CM_REP);
+	assert_int_equal(rn_fault_judge(&rules, &p), 5);
+	assert_true(rn_fault_look(pkt, sizeof(pkt) - 4, &p));
+	assert_int_equal(p.mad, 0);
+	assert_int_equal(rn_fault_judge(&rules, &p), 4);
+	rn_gsi_emit(&gsi, &to, 2, mad, pkt);
+	assert_true(rn_fault_look(pkt, sizeof(pkt), &p));
+	assert_int_equal(p.mad, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -302,6 +328,7 @@ int main(void)
 		cmocka_unit_test(field_behind_the_end_is_left_alone),
 		cmocka_unit_test(answer_is_an_acknowledgement_of_the_request),
 		cmocka_unit_test(short_packet_is_not_looked_at),
+		cmocka_unit_test(messages_of_the_connection_manager_are_seen),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

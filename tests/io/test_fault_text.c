@@ -122,6 +122,16 @@ static void naks_have_the_syndromes_of_the_specification(void **state)
 	assert_int_equal(read_rule("nak=rnr").syndrome, 0x21);
 }
 
+static void messages_of_the_connection_manager_are_named(void **state)
+{
+	(void)state;
+	assert_int_equal(read_rule("drop").mads, 0);
+	assert_int_equal(read_rule("drop mad=REQ").mads, 1);
+	assert_int_equal(read_rule("drop mad=sidr_*,APR").mads,
+			 1 << 7 | 1 << 8 | 1 << 10);
+	assert_int_equal(read_rule("drop mad=*").mads, 0x7ff);
+}
+
 static void opcodes_are_named_in_many_ways(void **state)
 {
 	struct rn_fault_rule r = read_rule("drop op=WRITE_*,rc_send_only,0x64");
@@ -202,6 +212,10 @@ static void what_is_wrong_is_refused_with_place_and_expectation(void **state)
 		{ "drop op=", "op=RC_SEND_ONLY" },
 		{ "drop op=ACK,", "op=RC_SEND_ONLY" },
 		{ "drop op=*SEND*X*", "op=RC_SEND_ONLY" },
+		{ "drop mad=", "mad=REQ" },
+		{ "drop mad=REQS", "mad=REQ" },
+		{ "drop mad=REQ,", "mad=REQ" },
+		{ "fail=EINVAL call=create_qp mad=REQ", "goes with the action" },
 		{ "drop psn=0x1000000", "PSN" },
 		{ "drop psn=1..", "PSN" },
 		{ "drop qpn=0", "local QP" },
@@ -316,6 +330,7 @@ int main(void)
 		cmocka_unit_test(every_action_is_read),
 		cmocka_unit_test(naks_have_the_syndromes_of_the_specification),
 		cmocka_unit_test(opcodes_are_named_in_many_ways),
+		cmocka_unit_test(messages_of_the_connection_manager_are_named),
 		cmocka_unit_test(some_actions_choose_their_packets),
 		cmocka_unit_test(comments_blank_lines_and_the_seed_are_no_rules),
 		cmocka_unit_test(same_rule_has_the_same_identity_however_it_is_spaced),

@@ -13,6 +13,7 @@
 
 #include "clock.h"
 #include "cm_channel.h"
+#include "cm_net.h"
 #include "log.h"
 #include "rocin/gsi.h"
 #include "route.h"
@@ -28,25 +29,65 @@ enum {
 static void send_mad(struct rnd_cm *cm, struct rn_flow *flow, uint32_t dest_qpn,
 		     const uint8_t *mad)
 {
-	uint32_t scope = rn_gid_is_link_local(&flow->src) ? flow->ifindex : 0;
-	const struct rnd_group *group =
-		rnd_group_find(&cm->server->groups, &flow->src, scope);
 	uint8_t pkt[RN_GSI_PACKET_LEN];
 
-	/* The interface has lost the address: as if the packet were lost. */
-	if (!group)
-		return;
 	flow->sport = RN_ROCE_PORT;
 	rn_gsi_emit(&cm->gsi, flow, dest_qpn, mad, pkt);
-	if (!rnd_group_send(group, flow, pkt, sizeof(pkt)))
-		rn_log(RN_LOG_DEBUG, "a management datagram is not sent: %m");
+	rnd_cm_net_send(cm->net, flow, pkt, sizeof(pkt));
+}
+
+/* False: it is to be dropped. */
+static bool take_packet(struct rnd_cm *cm, const struct rn_rx *p)
+{
+	const struct rn_flow *flow = p->flow;
+	struct rn_gsi_mad mad;
+	struct rn_flow back = {
+		.src = flow->dst,
+		.dst = flow->src,
+		.ifindex = flow->ifindex,
+		.tclass = flow->tclass & 0xfc,
+		.hop_limit = 64,
+	};
+	struct rn_cm_rx rx = { .flow = flow };
+
+	switch (rn_gsi_receive(&cm->gsi, flow, p->data, p->len, &mad)) {
+	case RN_GSI_CM:
+		rx.src_qpn = mad.src_qpn;
+		rx.mad = mad.mad;
+		rnd_ucma_packet(cm->ucma, rnd_now(), &rx);
+		return true;
+	case RN_GSI_REPLY:
+		send_mad(cm, &back, mad.src_qpn, mad.reply);
+		return true;
+	case RN_GSI_DROP_PACKET:
+	case RN_GSI_DROP_ICRC:
+	case RN_GSI_DROP_MAD:
+	case RN_GSI_VERDICT_COUNT:
+		break;
+	}
+	return false;
+}
+
+/* What has come, and what had waited. False: some of it is to be dropped. */
+static bool take_packets(struct rnd_cm *cm)
+{
+	struct rn_rx rx[RN_RX_BATCH];
+	bool good = true;
+	int n;
+
+	while ((n = rnd_cm_net_receive(cm->net, rx)) > 0)
+		for (int i = 0; i < n; i++)
+			good = take_packet(cm, &rx[i]) && good;
+	return good;
 }
 
 static void set_timer(struct rnd_cm *cm)
 {
 	rn_ns at = rnd_ucma_deadline(cm->ucma);
+	rn_ns due = rnd_cm_net_due(cm->net, rnd_now());
 	struct itimerspec when = { 0 };
 
+	at = due < at ? due : at;
 	if (at == cm->timer_at)
 		return;
 	cm->timer_at = at;
@@ -68,6 +109,14 @@ void rnd_cm_flush(struct rnd_cm *cm)
 		set_timer(cm);
 }
 
+/* All that needs no new packet. */
+static void on_timer_due(struct rnd_cm *cm)
+{
+	rnd_ucma_expire(cm->ucma, rnd_now());
+	take_packets(cm);
+	rnd_cm_flush(cm);
+}
+
 static void on_timer(void *ctx)
 {
 	struct rnd_cm *cm = ctx;
@@ -76,8 +125,7 @@ static void on_timer(void *ctx)
 	if (read(cm->timer.fd, &expirations, sizeof(expirations)) < 0)
 		return;
 	cm->timer_at = RN_NEVER;
-	rnd_ucma_expire(cm->ucma, rnd_now());
-	rnd_cm_flush(cm);
+	on_timer_due(cm);
 }
 
 /* ---- What ucma asks for ---- */
@@ -188,36 +236,15 @@ static int start(struct rnd_cm *cm)
 bool rnd_cm_packet(struct rnd_cm *cm, const struct rn_flow *flow, const uint8_t *pkt,
 		   size_t len)
 {
-	struct rn_gsi_mad mad;
-	struct rn_flow back = {
-		.src = flow->dst,
-		.dst = flow->src,
-		.ifindex = flow->ifindex,
-		.tclass = flow->tclass & 0xfc,
-		.hop_limit = 64,
-	};
-	struct rn_cm_rx rx = { .flow = flow };
+	bool good;
 
-	switch (rn_gsi_receive(&cm->gsi, flow, pkt, len, &mad)) {
-	case RN_GSI_CM:
-		/* Who asks is refused, even if no program has opened the device yet. */
-		if (start(cm))
-			return false;
-		rx.src_qpn = mad.src_qpn;
-		rx.mad = mad.mad;
-		rnd_ucma_packet(cm->ucma, rnd_now(), &rx);
-		rnd_cm_flush(cm);
-		return true;
-	case RN_GSI_REPLY:
-		send_mad(cm, &back, mad.src_qpn, mad.reply);
-		return true;
-	case RN_GSI_DROP_PACKET:
-	case RN_GSI_DROP_ICRC:
-	case RN_GSI_DROP_MAD:
-	case RN_GSI_VERDICT_COUNT:
-		break;
-	}
-	return false;
+	/* Who asks is refused, even if no program has opened the device yet. */
+	if (start(cm))
+		return false;
+	rnd_cm_net_arrive(cm->net, flow, pkt, (uint32_t)len);
+	good = take_packets(cm);
+	rnd_cm_flush(cm);
+	return good;
 }
 
 struct rnd_cm *rnd_cm_new(struct rnd_server *server)
@@ -226,6 +253,11 @@ struct rnd_cm *rnd_cm_new(struct rnd_server *server)
 
 	if (!cm)
 		return NULL;
+	cm->net = rnd_cm_net_new(server);
+	if (!cm->net) {
+		free(cm);
+		return NULL;
+	}
 	cm->server = server;
 	cm->timer.fd = -1;
 	cm->timer_at = RN_NEVER;
@@ -241,7 +273,20 @@ void rnd_cm_free(struct rnd_cm *cm)
 		rnd_cm_channel_close(cm->channels);
 	rnd_source_close(&cm->timer);
 	rnd_ucma_free(cm->ucma);
+	rnd_cm_net_free(cm->net);
 	free(cm);
+}
+
+void rnd_cm_set_faults(struct rnd_cm *cm, const char *text)
+{
+	rnd_cm_net_set_rules(cm->net, text);
+	if (cm->ucma)
+		on_timer_due(cm);
+}
+
+void rnd_cm_count_faults(const struct rnd_cm *cm, uint64_t *seen, uint64_t *hits)
+{
+	rnd_cm_net_count(cm->net, seen, hits);
 }
 
 int rnd_cm_open(struct rnd_cm *cm, const char *netdevs, int *fd, char *err,

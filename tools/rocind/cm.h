@@ -37,4 +37,10 @@ void rnd_cm_count(const struct rnd_cm *cm, struct rnd_ucma_counts *out);
 bool rnd_cm_packet(struct rnd_cm *cm, const struct rn_flow *flow, const uint8_t *pkt,
 		   size_t len);
 
+/* The rules about faults are these from now on; NULL: there are none. */
+void rnd_cm_set_faults(struct rnd_cm *cm, const char *text);
+
+/* Add what they have met here; see rnd_cm_net_count(). */
+void rnd_cm_count_faults(const struct rnd_cm *cm, uint64_t *seen, uint64_t *hits);
+
 #endif /* RND_CM_H */

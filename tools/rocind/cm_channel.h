@@ -19,6 +19,7 @@ struct rnd_cm_channel {
 struct rnd_cm {
 	struct rnd_server *server;
 	struct rnd_ucma *ucma; /* NULL until the first channel */
+	struct rnd_cm_net *net;
 	struct rn_gsi gsi;
 	struct rnd_source timer;
 	rn_ns timer_at;

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "cm.h"
 #include "fault_rules.h"
 #include "log.h"
 #include "rocin/stats.h"
@@ -75,6 +76,20 @@ static void tell_all(const struct rnd_client *but)
 	}
 }
 
+/* The connection manager, which is rocind's own, has the same rules. */
+static void tell_cm(const struct rnd_server *server)
+{
+	char text[RN_FAULT_TEXT_MAX];
+	ssize_t len = server->faults->fd < 0
+			      ? -1
+			      : pread(server->faults->fd, text, sizeof(text) - 1, 0);
+
+	if (!server->cm)
+		return;
+	text[len < 0 ? 0 : len] = '\0';
+	rnd_cm_set_faults(server->cm, len < 0 ? NULL : text);
+}
+
 int rnd_faults_set(struct rnd_client *client, struct rn_ctl_packet *pkt, char *err,
 		   size_t err_len)
 {
@@ -103,6 +118,7 @@ int rnd_faults_set(struct rnd_client *client, struct rn_ctl_packet *pkt, char *e
 	move_counts(server->faults, msg->from);
 	rn_log(RN_LOG_INFO, "process %d has changed the rules about faults", client->pid);
 	tell_all(client);
+	tell_cm(server);
 	return 0;
 }
 
@@ -116,6 +132,7 @@ int rnd_faults_answer(const struct rnd_client *client)
 		msg.has_text = f->fd >= 0;
 		memcpy(msg.seen, f->seen, sizeof(msg.seen));
 		memcpy(msg.hits, f->hits, sizeof(msg.hits));
+		rnd_cm_count_faults(client->server->cm, msg.seen, msg.hits);
 	}
 	return rn_ctl_send(client->sock.fd, &msg, f ? &f->fd : NULL, msg.has_text);
 }

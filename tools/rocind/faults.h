@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* faults.h - rules about faults: kept for the clients to come, given to those there are.
  *
- * rocind hands the text on as it came, a sealed memfd, and does not read it.
+ * rocind hands the text on as it came, a sealed memfd. It reads it for what it sends and
+ * receives itself: the packets of QP1 (cm_net.h).
  */
 #ifndef RND_FAULTS_H
 #define RND_FAULTS_H

@@ -2,8 +2,22 @@
 /* fault_edit.c - damages, rewrites and answers packets. */
 #include "fault_edit.h"
 
+#include "rocin/gsi.h"
 #include "rocin/icrc.h"
 #include "rocin/opcode.h"
+
+/* Attribute of the CM message in a packet to or from QP1; 0: it is none. */
+static uint16_t look_at_mad(const uint8_t *pkt, uint32_t len)
+{
+	const uint8_t *mad = pkt + RN_BTH_LEN + RN_DETH_LEN;
+	struct rn_mad_hdr hdr;
+
+	if (len != RN_GSI_PACKET_LEN || pkt[0] != RN_UD_SEND_ONLY ||
+	    rn_get_be24(pkt + 5) != RN_QPN_GSI)
+		return 0;
+	rn_mad_hdr_parse(&hdr, mad);
+	return hdr.mgmt_class == RN_MAD_CLASS_CM ? hdr.attr_id : 0;
+}
 
 bool rn_fault_look(const uint8_t *pkt, uint32_t len, struct rn_fault_packet *p)
 {
@@ -11,6 +25,7 @@ bool rn_fault_look(const uint8_t *pkt, uint32_t len, struct rn_fault_packet *p)
 		return false;
 	p->opcode = pkt[0];
 	p->psn = rn_get_be24(pkt + 9);
+	p->mad = look_at_mad(pkt, len);
 	return true;
 }
 

@@ -80,6 +80,11 @@ static bool read_op(struct rn_fault_rule *r, const struct rn_fault_piece *p)
 	return rn_fault_ops(p->value, p->value_len, r->ops);
 }
 
+static bool read_mad(struct rn_fault_rule *r, const struct rn_fault_piece *p)
+{
+	return rn_fault_mads(p->value, p->value_len, &r->mads);
+}
+
 static bool read_psn(struct rn_fault_rule *r, const struct rn_fault_piece *p)
 {
 	uint64_t first, last;
@@ -175,6 +180,7 @@ const struct rn_fault_word rn_fault_words[] = {
 	{ "qpn",     read_qpn,     ON_PACKETS, true,  "the number of a local QP, such as qpn=0x000103" },
 	{ "qp",      read_qp,      ON_PACKETS, true,  "qp=K for the K-th QP of a process, from 1 to 65535" },
 	{ "op",      read_op,      ON_PACKETS, true,  "opcodes, such as op=RC_SEND_ONLY, op=WRITE_*, op=request or op=0x04" },
+	{ "mad",     read_mad,     ON_PACKETS, true,  "messages of the connection manager, such as mad=REQ or mad=SIDR_*" },
 	{ "psn",     read_psn,     ON_PACKETS, true,  "a PSN or a range of them, such as psn=7 or psn=0x10..0x1f" },
 	{ "nth",     read_nth,     ALL,        true,  "a number from 1 or a range, such as nth=3 or nth=3..5" },
 	{ "every",   read_every,   ALL,        true,  "every=K for one of K, from 1" },

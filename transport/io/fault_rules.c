@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "rocin/mad.h"
+
 enum {
 	MILLION = 1000000
 };
@@ -114,12 +116,18 @@ static bool is_psn_in(const struct rn_fault_rule *r, uint32_t psn)
 	       ((r->psn_last - r->psn_first) & 0xffffff);
 }
 
+static bool is_one_of(uint16_t mads, uint16_t mad)
+{
+	return mad >= RN_CM_REQ && mad <= RN_CM_APR && (mads >> (mad - RN_CM_REQ) & 1);
+}
+
 static bool matches(const struct rn_fault_rule *r, const struct rn_fault_packet *p)
 {
 	if (r->act == RN_FAULT_FAIL || (r->act == RN_FAULT_CUT && r->is_bare))
 		return false;
 	return r->in_dir[p->dir] && (r->ops[p->opcode / 64] >> p->opcode % 64 & 1) &&
 	       (!r->qpn || r->qpn == p->qpn) && (!r->qp || r->qp == p->qp) &&
+	       (!r->mads || is_one_of(r->mads, p->mad)) &&
 	       (!r->has_psn || is_psn_in(r, p->psn));
 }
 

@@ -67,6 +67,7 @@ struct rn_fault_rule {
 	uint32_t qpn;			 /* of the local QP */
 	uint32_t qp;			 /* the qp-th QP that the process made, from 1 */
 	uint64_t ops[RN_FAULT_OPS / 64]; /* one bit for each BTH opcode */
+	uint16_t mads; /* bit attribute - RN_CM_REQ of each CM message; 0: any packet */
 	bool has_psn;
 	uint32_t psn_first, psn_last; /* a range that may wrap */
 	uint32_t call;		      /* RN_FAULT_FAIL: number in rn_fault_calls */
@@ -114,6 +115,7 @@ struct rn_fault_rules {
 struct rn_fault_packet {
 	enum rn_fault_dir dir;
 	uint8_t opcode;
+	uint16_t mad; /* attribute of a CM message; 0: it is none */
 	uint32_t psn;
 	uint32_t qpn; /* of the local QP; 0: not known */
 	uint32_t qp;  /* its number in order of creation, from 1; 0: not known */

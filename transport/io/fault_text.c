@@ -126,8 +126,8 @@ static int read_word(struct cursor *c, struct rn_fault_rule *r,
 		i++;
 	if (i == rn_fault_word_count)
 		return wrong(c, p,
-			     "tx, rx, dev=, program=, pid=, qpn=, qp=, op=, psn=, nth=, "
-			     "every=, chance= or count=");
+			     "tx, rx, dev=, program=, pid=, qpn=, qp=, op=, mad=, psn=, "
+			     "nth=, every=, chance= or count=");
 	if (!(rn_fault_words[i].acts >> r->act & 1))
 		return wrong(c, p, "a word that goes with the action");
 	if (c->seen >> i & 1)

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "rocin/mad.h"
 #include "rocin/opcode.h"
 #include "rocin/wire.h"
 
@@ -216,6 +217,38 @@ bool rn_fault_ops(const char *s, size_t len, uint64_t ops[RN_FAULT_OPS / 64])
 		len -= part + 1;
 	}
 	memcpy(ops, found, sizeof(found));
+	return true;
+}
+
+/* ------------------------------------------------------------------ CM messages */
+static uint16_t like_mads(const char *s, size_t len)
+{
+	uint16_t found = 0;
+
+	for (unsigned i = RN_CM_REQ; i <= RN_CM_APR; i++)
+		if (is_like(s, len, rn_cm_msg_name((uint16_t)i)))
+			found |= (uint16_t)(1u << (i - RN_CM_REQ));
+	return found;
+}
+
+bool rn_fault_mads(const char *s, size_t len, uint16_t *mads)
+{
+	uint16_t found = 0, some;
+
+	for (;;) {
+		const char *comma = memchr(s, ',', len);
+		size_t part = comma ? (size_t)(comma - s) : len;
+
+		some = like_mads(s, part);
+		if (!some)
+			return false;
+		found |= some;
+		if (!comma)
+			break;
+		s += part + 1;
+		len -= part + 1;
+	}
+	*mads = found;
 	return true;
 }
 

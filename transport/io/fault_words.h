@@ -30,6 +30,9 @@ bool rn_fault_time(const char *s, size_t len, rn_ns *time);
  */
 bool rn_fault_ops(const char *s, size_t len, uint64_t ops[RN_FAULT_OPS / 64]);
 
+/* Names of CM messages, with commas, and any "*" in them: bit attribute - RN_CM_REQ. */
+bool rn_fault_mads(const char *s, size_t len, uint16_t *mads);
+
 /* "rnr", "rnr:12", "seq", "invalid", "access", "operation". */
 bool rn_fault_syndrome(const char *s, size_t len, uint8_t *syndrome);
 

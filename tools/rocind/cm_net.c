@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* cm_net.c - see cm_net.h. */
+#include "cm_net.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "log.h"
+
+struct rnd_cm_net {
+	struct rn_net sockets;
+	struct rn_fault *fault;
+	struct rnd_server *server;
+	struct rn_rx arrived; /* @data is NULL: nothing */
+	uint64_t stats[RN_STAT_COUNT];
+};
+
+/* ---- The sockets ---- */
+
+static int transmit(void *ctx, const struct rn_super *super)
+{
+	const struct rnd_cm_net *net = ctx;
+	const struct rn_flow *flow = super->flow;
+	uint32_t scope = rn_gid_is_link_local(&flow->src) ? flow->ifindex : 0;
+	const struct rnd_group *group =
+		rnd_group_find(&net->server->groups, &flow->src, scope);
+
+	/* The interface has lost the address: as if the packet were lost. */
+	if (group && !rnd_group_send(group, flow, super->data, super->len))
+		rn_log(RN_LOG_DEBUG, "a management datagram is not sent: %m");
+	return 0;
+}
+
+static int receive(void *ctx, struct rn_rx *rx)
+{
+	struct rnd_cm_net *net = ctx;
+
+	if (!net->arrived.data)
+		return 0;
+	rx[0] = net->arrived;
+	net->arrived = (struct rn_rx){ 0 };
+	return 1;
+}
+
+static const struct rn_net_ops socket_ops = {
+	.transmit = transmit,
+	.receive = receive,
+};
+
+/* ---- In and out ---- */
+
+struct rnd_cm_net *rnd_cm_net_new(struct rnd_server *server)
+{
+	struct rnd_cm_net *net = calloc(1, sizeof(*net));
+
+	if (!net)
+		return NULL;
+	net->server = server;
+	net->sockets = (struct rn_net){ .ops = &socket_ops, .ctx = net };
+	net->fault = rn_fault_new(&net->sockets, false, net->stats, NULL, NULL);
+	if (!net->fault) {
+		free(net);
+		return NULL;
+	}
+	return net;
+}
+
+void rnd_cm_net_free(struct rnd_cm_net *net)
+{
+	if (!net)
+		return;
+	rn_fault_free(net->fault);
+	free(net);
+}
+
+void rnd_cm_net_send(struct rnd_cm_net *net, const struct rn_flow *flow,
+		     const uint8_t *pkt, uint32_t len)
+{
+	struct rn_net *out = rn_fault_net(net->fault);
+	const struct rn_super one = {
+		.flow = flow,
+		.data = pkt,
+		.len = len,
+		.seg_len = len,
+		.count = 1,
+	};
+
+	out->ops->transmit(out->ctx, &one);
+}
+
+void rnd_cm_net_arrive(struct rnd_cm_net *net, const struct rn_flow *flow,
+		       const uint8_t *pkt, uint32_t len)
+{
+	net->arrived = (struct rn_rx){ .flow = flow, .data = pkt, .len = len };
+}
+
+int rnd_cm_net_receive(struct rnd_cm_net *net, struct rn_rx *rx)
+{
+	struct rn_net *in = rn_fault_net(net->fault);
+
+	return in->ops->receive(in->ctx, rx);
+}
+
+rn_ns rnd_cm_net_due(const struct rnd_cm_net *net, rn_ns now)
+{
+	return rn_fault_due(net->fault, now);
+}
+
+/* ---- Rules ---- */
+
+void rnd_cm_net_set_rules(struct rnd_cm_net *net, const char *text)
+{
+	static struct rn_fault_rules rules; /* large; all of rocind is one thread */
+	char why[200];
+
+	rules.count = 0;
+	if (text && rn_fault_rules_parse(text, "rules", &rules, why, sizeof(why)))
+		rn_log(RN_LOG_WARN, "the connection manager keeps no rules: %s", why);
+	/* It serves all devices, so rules about one are not for it. */
+	rn_fault_rules_select(&rules, "", getpid(), "rocind");
+	rn_fault_set_rules(net->fault, &rules);
+}
+
+void rnd_cm_net_count(const struct rnd_cm_net *net, uint64_t seen[RN_FAULT_RULES_MAX],
+		      uint64_t hits[RN_FAULT_RULES_MAX])
+{
+	const struct rn_fault_rules *rules = rn_fault_rules(net->fault);
+
+	for (unsigned i = 0; i < rules->count; i++) {
+		seen[rules->rule[i].number] += rules->rule[i].seen;
+		hits[rules->rule[i].number] += rules->rule[i].hits;
+	}
+}
