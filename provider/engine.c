@@ -66,11 +66,11 @@ struct rn_dev *rnp_engine_dev(struct rnp_engine *e)
 }
 
 /* ------------------------------------------------------------------ making one */
-/* What a socket of this process gets when it asks for much, as rocind's do. */
-static uint32_t probe_rcvbuf(void)
+/* What a socket of this process gets when it asks for @wanted bytes, as rocind's do. */
+static uint32_t probe_rcvbuf(int wanted)
 {
 	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	int size = RCVBUF_WANTED;
+	int size = wanted;
 	socklen_t len = sizeof(size);
 
 	if (fd < 0)
@@ -82,6 +82,15 @@ static uint32_t probe_rcvbuf(void)
 		size = RCVBUF_STOCK;
 	close(fd);
 	return (uint32_t)size;
+}
+
+/* rocind gives as much as it can; one may want to know how it is with less. */
+void rnp_engine_limit_socket(const struct rnp_engine *e, int fd)
+{
+	int size = (int)e->set.rcvbuf;
+
+	if (size && fd >= 0)
+		setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
 }
 
 static int find_netdev(struct rnp_engine *e, const char *ibdev, char *err, size_t err_len)
@@ -127,7 +136,9 @@ static int make_device(struct rnp_engine *e, char *err, size_t err_len)
 		return rn_fail(err, err_len, -EINVAL,
 			       "interface %s has an MTU of %u bytes, which is too small",
 			       e->netdev.ifname, e->netdev.mtu);
-	b = rnp_settings_budget(&e->set, probe_rcvbuf(), mtu);
+	b = rnp_settings_budget(
+		&e->set, probe_rcvbuf(e->set.rcvbuf ? (int)e->set.rcvbuf : RCVBUF_WANTED),
+		mtu);
 	cfg.window_start = b.window_start;
 	cfg.window_min = b.window_min;
 	cfg.window_max = b.window_max;
@@ -346,8 +357,10 @@ int rnp_engine_start(struct rnp_engine *e, const struct rn_attach *a, char *err,
 	};
 	int rc;
 
-	for (unsigned i = 0; i < RN_GID_MAX; i++)
+	for (unsigned i = 0; i < RN_GID_MAX; i++) {
 		sock[i] = i < a->sock_count ? a->sock[i] : -1;
+		rnp_engine_limit_socket(e, sock[i]);
+	}
 	rc = rnp_wire_open(&e->wire, &cfg, &e->set, err, err_len);
 	if (rc)
 		return rc;

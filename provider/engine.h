@@ -101,6 +101,8 @@ bool rnp_engine_poll(struct rnp_engine *e);
 void rnp_engine_posted(struct rnp_engine *e, struct rn_qp *qp);
 
 /* Whether ACKs tell how many receives are posted (ROCIN_CREDITS). */
+/* Give a socket of rocind the receive buffer that the settings ask for. */
+void rnp_engine_limit_socket(const struct rnp_engine *e, int fd);
 bool rnp_engine_tells_credits(const struct rnp_engine *e);
 
 /* After anything else that may have given the core work (modify, destroy ...); lock held:

@@ -55,6 +55,7 @@ static void set_gid(struct rnp_engine *e, unsigned idx, const struct rn_gid *gid
 		    int sock)
 {
 	rnp_background_remove(e, rn_udp_fd(e->wire.udp, idx));
+	rnp_engine_limit_socket(e, sock);
 	rn_udp_set(e->wire.udp, idx, sock, gid);
 	e->gid[idx] = e->netdev.gid[idx] = *gid;
 	if (idx >= e->netdev.gid_count)

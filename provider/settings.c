@@ -15,6 +15,8 @@ enum {
 	WINDOW_MAX = 1024 * KIB,  /* more brings nothing on loopback */
 	WINDOW_LIMIT = 1 << 30,
 	READ_CHUNK_MAX = 256 * KIB,
+	RCVBUF_LEAST = 64 * KIB, /* one super-packet */
+	RCVBUF_MOST = 1 << 30,
 	LINGER_US = 50,
 	LINGER_US_MAX = 1000,
 	LINE_MIN = 1000, /* kbps */
@@ -113,6 +115,24 @@ static int read_linger(struct rnp_settings *s, char *err, size_t err_len)
 			       "expected",
 			       text, LINGER_US_MAX);
 	s->linger_ns = RN_USEC((rn_ns)value);
+	return 0;
+}
+
+static int read_rcvbuf(struct rnp_settings *s, char *err, size_t err_len)
+{
+	const char *text = secure_getenv("ROCIN_RCVBUF");
+	uint64_t value;
+	const char *end;
+
+	if (!text || !*text)
+		return 0;
+	end = parse_size(text, RCVBUF_MOST, &value);
+	if (!end || *end || value < RCVBUF_LEAST)
+		return rn_fail(err, err_len, -EINVAL,
+			       "ROCIN_RCVBUF is \"%s\"; a size from 64K to 1024M is "
+			       "expected",
+			       text);
+	s->rcvbuf = (uint32_t)value;
 	return 0;
 }
 
@@ -222,6 +242,8 @@ int rnp_settings_read(struct rnp_settings *s, char *err, size_t err_len)
 		rc = read_congestion(s, err, err_len);
 	if (!rc)
 		rc = read_linger(s, err, err_len);
+	if (!rc)
+		rc = read_rcvbuf(s, err, err_len);
 	if (!rc)
 		rc = read_window(s, err, err_len);
 	return rc;

@@ -15,6 +15,8 @@
  *	ROCIN_LINGER_US		0..1000: how long the last poll of an event-driven
  *				program waits for a packet before it may sleep
  *	ROCIN_PCIE		knobs of the simulated PCIe layer, see rnp_pcie_open()
+ *	ROCIN_RCVBUF		receive buffer of the data sockets, bytes with K or M: as
+ *				if net.core.rmem_max were so small
  *	ROCIN_TREE		generated tree in which port and GIDs are kept up to date
  *	ROCIN_WINDOW		START[:MIN[:MAX]], bytes with K or M: what may be under
  *				way to one destination
@@ -36,6 +38,7 @@ struct rnp_settings {
 	bool has_fault;
 	struct rn_fault_rules fault;
 	rn_ns linger_ns; /* 0: none */
+	uint32_t rcvbuf; /* for SO_RCVBUF; 0: as much as is given */
 	enum rn_cc_mode cc;
 	uint32_t cc_line; /* kbps; 0: not said */
 	uint32_t window_start, window_min, window_max;

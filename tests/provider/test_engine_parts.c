@@ -19,7 +19,7 @@
 static const char *const names[] = { "ROCIN_NETDEVS", "ROCIN_GSO",	 "ROCIN_ICRC",
 				     "ROCIN_CREDITS", "ROCIN_IO",	 "ROCIN_PCAP",
 				     "ROCIN_FAULT",   "ROCIN_LINGER_US", "ROCIN_WINDOW",
-				     "ROCIN_CC" };
+				     "ROCIN_CC",      "ROCIN_RCVBUF" };
 
 static int clear(void **state)
 {
@@ -43,6 +43,7 @@ static void nothing_set_means_the_defaults(void **state)
 	assert_false(s.has_fault);
 	assert_int_equal(s.cc, RN_CC_OFF);
 	assert_int_equal(s.linger_ns, 50000);
+	assert_int_equal(s.rcvbuf, 0);
 	assert_int_equal(s.window_start, 192 * 1024);
 	assert_int_equal(s.window_min, 64 * 1024);
 	assert_int_equal(s.window_max, 1024 * 1024);
@@ -63,6 +64,7 @@ static void every_variable_is_obeyed(void **state)
 	setenv("ROCIN_LINGER_US", "0", 1);
 	setenv("ROCIN_WINDOW", "128K:16384:2M", 1);
 	setenv("ROCIN_CC", "observe:25G", 1);
+	setenv("ROCIN_RCVBUF", "208K", 1);
 	assert_int_equal(rnp_settings_read(&s, NULL, 0), 0);
 	assert_string_equal(s.netdevs, "eth0");
 	assert_string_equal(s.pcap, "x.pcap");
@@ -74,6 +76,7 @@ static void every_variable_is_obeyed(void **state)
 	assert_int_equal(s.linger_ns, 0);
 	assert_int_equal(s.cc, RN_CC_OBSERVE);
 	assert_int_equal(s.cc_line, 25000000);
+	assert_int_equal(s.rcvbuf, 212992);
 	assert_int_equal(s.window_start, 128 * 1024);
 	assert_int_equal(s.window_min, 16384);
 	assert_int_equal(s.window_max, 2 << 20);
@@ -110,6 +113,9 @@ static void wrong_value_is_refused_with_the_name_of_the_variable(void **state)
 		{ "ROCIN_CC", "on:999K" },
 		{ "ROCIN_CC", "on:4001G" },
 		{ "ROCIN_CC", "on:10GB" },
+		{ "ROCIN_RCVBUF", "63K" },
+		{ "ROCIN_RCVBUF", "1025M" },
+		{ "ROCIN_RCVBUF", "208k" },
 		{ "ROCIN_WINDOW", "0" },
 		{ "ROCIN_WINDOW", "1K:2K:3K:4K" },
 		{ "ROCIN_WINDOW", "64k" },

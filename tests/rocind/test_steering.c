@@ -67,6 +67,35 @@ static void a_process_that_stays_keeps_its_slot_while_others_come_and_go(void **
 }
 
 /* The daemon reads packets to slot 0 in its own time: ask until they are counted. */
+static int rcvbuf_of(int sock)
+{
+	int size = 0;
+	socklen_t len = sizeof(size);
+
+	assert_int_equal(getsockopt(sock, SOL_SOCKET, SO_RCVBUF, &size, &len), 0);
+	return size;
+}
+
+static void a_slot_that_is_used_again_has_its_receive_buffer_back(void **state)
+{
+	const struct rn_netdev dev = kit_device(1);
+	struct rn_attach a;
+	struct rn_rocind *r = kit_attach(&dev, &a);
+	const int small = 65536;
+	int full = rcvbuf_of(a.sock[0]);
+
+	(void)state;
+	assert_int_equal(
+		setsockopt(a.sock[0], SOL_SOCKET, SO_RCVBUF, &small, sizeof(small)), 0);
+	assert_true(rcvbuf_of(a.sock[0]) < full);
+	kit_close_socks(&a);
+	rn_rocind_close(r);
+	r = kit_attach(&dev, &a);
+	assert_int_equal(rcvbuf_of(a.sock[0]), full);
+	kit_close_socks(&a);
+	rn_rocind_close(r);
+}
+
 static void await_drops(struct rn_rocind *r, uint64_t total,
 			struct rn_rocind_status *status)
 {
@@ -461,6 +490,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(packets_reach_the_slot_that_their_qpn_names),
+		TEST(a_slot_that_is_used_again_has_its_receive_buffer_back),
 		TEST(a_process_that_stays_keeps_its_slot_while_others_come_and_go),
 		TEST(packets_for_nobody_are_counted_by_reason_and_reach_no_process),
 		TEST(sockets_come_ready_for_use),

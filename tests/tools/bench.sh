@@ -5,37 +5,99 @@
 . "$(dirname "$0")/lib.sh"
 [ -z "${ROCIN_TEST_PRELOAD:-}" ] || export LD_PRELOAD=$ROCIN_TEST_PRELOAD
 address=127.$((100 + $$ / 65536 % 64)).$(($$ / 256 % 256)).$(($$ % 256))
+bench() { rocin bench --netdev "lo:$address" "$@"; }
+python() { LD_PRELOAD='' python3 "$@"; }
 
-is 'every item, as a table' \
-	"$(status rocin bench --netdev "lo:$address" --rounds 1 --slice-ms 20)" 0
-tail -20 "$work/out" "$work/err"
-is 'has all twelve items' "$(grep -cE ' (GB/s|us|M/s)$' "$work/out")" 12
-is 'and all five ratios' "$(grep -cE ' (met|missed)$' "$work/out")" 5
+is 'a sweep with a picture' \
+	"$(status bench --rounds 1 --slice-ms 5 --sizes 64,8M --plot "$work/standard.svg")" 0
+is 'has the sizes' "$(grep -c '^write_bw:8M ' "$work/out")" 1
+is 'and well-formed' "$(python -c 'import sys, xml.dom.minidom as m
+print(m.parse(sys.argv[1]).documentElement.tagName)' "$work/standard.svg")" svg
+
+is 'each item once' "$(status bench --rounds 1 --slice-ms 10)" 0
+tail -60 "$work/out" "$work/err"
+is 'has all 21 items' "$(grep -cE ' (GB/s|us|M/s) ' "$work/out")" 21
 is 'nothing on standard error that is no terminal' "$(cat "$work/err")" ''
 
-is 'two items, as JSON' "$(status rocin bench --netdev "lo:$address" --rounds 3 \
-	--slice-ms 5 --only send_lat --only udp_lat --no-pin --json)" 0
-read_json() {
-	python3 - "$work/out" <<'PYTHON'
+is 'the bars' "$(status bench --rounds 1 --slice-ms 5 --bars --json)" 0
+is 'are all there, one after the other' "$(python - "$work/out" <<'PYTHON'
+import json, sys
+j = json.load(open(sys.argv[1]))
+rows = j["ratios"]
+print(len(rows), sum(r["meant"] == "at least" for r in rows),
+      all(("reached" in r) != ("not_measured" in r) for r in rows),
+      all(r["median"] > 0 for r in rows if "reached" in r and "-" not in r["name"]))
+PYTHON
+)" '16 8 True True'
+
+is 'two items, as JSON' "$(status bench --rounds 6 --slice-ms 5 --only send_lat \
+	--only udp_lat --no-pin --json --save "$work/base")" 0
+is 'is what it says' "$(python - "$work/out" <<'PYTHON'
 import json, sys
 j = json.load(open(sys.argv[1]))
 print(j["rounds"], j["slice_ms"], j["pinned"], [i["name"] for i in j["items"]],
       [len(i["rounds"]) for i in j["items"]],
-      all(0 < i["min"] <= i["median"] <= i["max"] for i in j["items"]),
-      [(r["over"], r["under"], r["meant"], r["budget"]) for r in j["ratios"]])
+      all(0 < i["min"] <= i["q1"] <= i["median"] <= i["q3"] <= i["max"]
+          for i in j["items"]),
+      all(0 < i["p50"] <= i["p99"] <= i["p99.9"] for i in j["items"]),
+      [(r["name"], len(r["rounds"])) for r in j["ratios"]])
 PYTHON
-}
-if command -v python3 >/dev/null; then
-	is 'is what it says' "$(LD_PRELOAD='' read_json)" "3 5 False ['send_lat', 'udp_lat'] \
-[3, 3] True [('send_lat', 'udp_lat', 'at most', 2.0)]"
-fi
+)" "6 5 False ['send_lat', 'udp_lat'] [6, 6] True True [('send_lat / udp_lat', 6)]"
+is 'and what is saved' "$(cmp "$work/out" "$work/base")" ''
+
+# The same figures, all ten times as large: no noise of a machine does that.
+python - "$work/base" "$work/other" <<'PYTHON'
+import json, sys
+j = json.load(open(sys.argv[1]))
+j["ratios"][0]["rounds"] = [1e9 + i for i in range(10)]
+json.dump(j, open(sys.argv[2], "w"))
+PYTHON
+is 'held against a baseline' "$(status bench --rounds 6 --slice-ms 2 --only send_lat \
+	--only udp_lat --only tcp_poll_lat --baseline "$work/other")" 0
+is 'says what is faster' "$(grep -c 'send_lat / udp_lat.* faster (x ' "$work/out")" 1
+is 'and what is new' "$(grep -c 'tcp_poll_lat.* not in the baseline' "$work/out")" 1
+echo '{}' >"$work/other"
+is 'a baseline that is none is a sentence' \
+	"$(status bench --only udp_lat --baseline "$work/other")" 1
+is 'which names it' "$(grep -c "$work/other is not what" "$work/err")" 1
+
+is 'lists multiply' "$(status bench --rounds 1 --slice-ms 2 --only send_bw --only tcp_bw \
+	--sizes 64,4K --qps 1,100 --processes 2,4 --wire udp)" 0
+is 'and are measured each' "$(grep -cE ' GB/s ' "$work/out")" 12
+is 'a time is kept to' "$(status bench --time 1 --only udp_lat --only tcp_lat)" 0
+is 'another device is measured beside' "$(status rocin bench \
+	--netdev "lo:$address,lo:127.99.${address#127.*.}" --beside rocin1 --rounds 1 \
+	--slice-ms 5 --only write_bw --wire udp,beside)" 0
+is 'under its name' "$(grep -c '^write_bw:beside' "$work/out")" 1
 
 is 'sockets alone need no device' "$(status rocin bench --rounds 1 --slice-ms 2 --only tcp_lat \
 	--only memcpy_bw)" 0
 is 'an item that is none is wrong usage' "$(status rocin bench --only frobnicate)" 64
 is 'no rounds are wrong usage' "$(status rocin bench --rounds 0)" 64
 is 'words for numbers are wrong usage' "$(status rocin bench --slice-ms ten)" 64
+is 'a device that is not there is a sentence' \
+	"$(status bench --beside nosuchdev0 --only write_bw:beside)" 1
+is 'of one line' "$(wc -l <"$work/err")" 1
 is 'an interface that is not there is a sentence' \
 	"$(status rocin bench --netdev nosuchif0 --only send_lat)" 1
-is 'of one line' "$(wc -l <"$work/err")" 1
+is 'of one line, too' "$(wc -l <"$work/err")" 1
+
+# However the first process ends, the others end with it.
+members() { grep -lzF "ROCIN_BENCH_MARK=$work" /proc/[0-9]*/environ 2>/dev/null | wc -l; }
+await() { # WHAT COUNT
+	for _ in $(seq 200); do
+		[ "$(members)" -ne "$2" ] || break
+		sleep 0.05
+	done
+	is "$1" "$(members)" "$2"
+}
+if [ -z "${ROCIN_TEST_PRELOAD:-}" ]; then
+	ROCIN_BENCH_MARK=$work rocin bench --netdev "lo:$address" --rounds 1000 \
+		--only send_lat --only udp_lat >/dev/null 2>&1 &
+	one=$!
+	await 'five processes measure' 5
+	kill -KILL "$one"
+	wait "$one" 2>/dev/null
+	await 'none of them outlives the first' 0
+fi
 finish

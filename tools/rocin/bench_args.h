@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* bench_args.h - what `rocin bench` can measure, and its options.
+/* bench_args.h - the options of `rocin bench`.
  *
  * Two programs share this: `rocin bench`, which judges the options and makes the
  * environment, and rocin-bench, which it becomes and which is linked with libibverbs.
@@ -7,49 +7,41 @@
 #ifndef RN_BENCH_ARGS_H
 #define RN_BENCH_ARGS_H
 
-#include "rocin/types.h"
+#include "bench_item.h"
 
-/* clang-format off */
-/*    symbol      name          what                                              unit */
-#define RN_BENCH_ITEMS(X) \
-	X(WRITE_BW,   "write_bw",   "RDMA WRITE of 1 MiB, one RC QP, 8 outstanding",  "GB/s")  \
-	X(READ_BW,    "read_bw",    "RDMA READ of 1 MiB, one RC QP, 8 outstanding",   "GB/s")  \
-	X(SEND_BW,    "send_bw",    "SEND of 1 MiB, one RC QP, 8 outstanding",        "GB/s")  \
-	X(TCP_BW,     "tcp_bw",     "TCP, blocking writes and reads of 1 MiB",        "GB/s")  \
-	X(UDP_BW,     "udp_bw",     "raw UDP with GSO and GRO, packets of that size", "GB/s")  \
-	X(MEMCPY_BW,  "memcpy_bw",  "memcpy of 1 MiB",                                "GB/s")  \
-	X(SEND_LAT,   "send_lat",   "SEND of 64 B, ping-pong, polling",               "us")    \
-	X(WRITE_LAT,  "write_lat",  "RDMA WRITE of 8 B, ping-pong, spin on memory",   "us")    \
-	X(UDP_LAT,    "udp_lat",    "raw UDP of 80 B, ping-pong, polling",            "us")    \
-	X(TCP_LAT,    "tcp_lat",    "TCP of 64 B, ping-pong, blocking",               "us")    \
-	X(SEND_RATE,  "send_rate",  "SEND of 64 B, one RC QP, posted one by one",     "M/s")   \
-	X(UDP_RATE,   "udp_rate",   "raw UDP of 80 B, sendmmsg and recvmmsg of 32",   "M/s")
-
-enum rn_bench_item {
-#define X(sym, name, what, unit) RN_BENCH_##sym,
-	RN_BENCH_ITEMS(X)
-#undef X
-	RN_BENCH_ITEM_COUNT
+enum rn_bench_set {
+	RN_BENCH_STANDARD, /* each item as it is in the table of items */
+	RN_BENCH_BARS,	   /* what the device is meant to reach */
+	RN_BENCH_SWEEP	   /* bandwidth and latency over size */
 };
-/* clang-format on */
-
-struct rn_bench_item_info {
-	const char *name, *what;
-	const char *unit; /* GB/s: 10^9 payload bytes; us: round trip; M/s: messages */
-};
-extern const struct rn_bench_item_info rn_bench_item_info[RN_BENCH_ITEM_COUNT];
 
 enum {
-	RN_BENCH_ROUNDS_MAX = 1000
+	RN_BENCH_ROUNDS_MAX = 1000,
+	RN_BENCH_ONLY_MAX = 64,
+	RN_BENCH_LIST_MAX = 32
+};
+
+struct rn_bench_list {
+	uint32_t value[RN_BENCH_LIST_MAX];
+	unsigned count; /* 0: not given */
 };
 
 struct rn_bench_args {
-	unsigned rounds;   /* 1 .. RN_BENCH_ROUNDS_MAX */
-	unsigned slice_ms; /* 1 .. 60000 */
-	uint32_t items;	   /* bit i: item i; never 0 */
+	enum rn_bench_set set;
+	struct rn_bench_cell only[RN_BENCH_ONLY_MAX]; /* instead of the set */
+	unsigned only_count;
+	struct rn_bench_list sizes, qps, processes;
+	bool wire[RN_BENCH_WIRE_COUNT]; /* none: as the cells say */
+	unsigned rounds;		/* 1 .. RN_BENCH_ROUNDS_MAX */
+	unsigned slice_ms;		/* 1 .. 60000; 0: as fits the set */
+	unsigned time_s;		/* for all slices together; 0: no matter */
 	bool json;
 	bool pin;
-	const char *netdevs; /* NULL: $ROCIN_NETDEVS, else the default */
+	const char *netdevs;  /* NULL: $ROCIN_NETDEVS, else the default */
+	const char *beside;   /* device; NULL: the first that is not Rocin's */
+	const char *plot;     /* file for the picture, or NULL */
+	const char *save;     /* file for the JSON, or NULL */
+	const char *baseline; /* file of an earlier --save, or NULL */
 };
 
 /* Read the options; ends the process for --help and for wrong ones, as argp does. */

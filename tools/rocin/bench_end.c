@@ -18,8 +18,13 @@ int rn_bench_fail(struct rn_bench_end *end, const char *fmt, ...)
 
 	if (!*to) {
 		size_t len = sizeof(end->shared->sentence[0]);
-		int n = end->item_name ? snprintf(to, len, "%s: ", end->item_name) : 0;
+		char cell[RN_BENCH_CELL_TEXT];
+		int n = 0;
 
+		if (end->cell) {
+			rn_bench_cell_write(end->cell, cell);
+			n = snprintf(to, len, "%s: ", cell);
+		}
 		va_start(ap, fmt);
 		vsnprintf(to + n, len - (size_t)n, fmt, ap);
 		va_end(ap);
@@ -99,6 +104,12 @@ void rn_bench_meter_start(struct rn_bench_meter *m, struct rn_bench_end *end)
 	};
 }
 
+void rn_bench_meter_start_trips(struct rn_bench_meter *m, struct rn_bench_end *end)
+{
+	rn_bench_meter_start(m, end);
+	m->times = true;
+}
+
 bool rn_bench_meter_runs(struct rn_bench_meter *m, uint64_t done)
 {
 	uint64_t now = now_ns();
@@ -107,7 +118,10 @@ bool rn_bench_meter_runs(struct rn_bench_meter *m, uint64_t done)
 		m->start_ns = now;
 		m->start_at = done;
 		m->end_ns = now + m->end->slice_ns;
+	} else if (m->times && m->start_ns) {
+		rn_bench_times_add(&m->end->shared->times, now - m->last_ns);
 	}
+	m->last_ns = now;
 	/* However slow the machine is, something is counted. */
 	if (now < m->end_ns || done == m->start_at)
 		return patience_at(m, now) == 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* bench_link.h - one RC queue pair between the two processes of rocin-bench. */
+/* bench_link.h - RC queue pairs between the two processes of a pair. */
 #ifndef RN_BENCH_LINK_H
 #define RN_BENCH_LINK_H
 
@@ -8,14 +8,19 @@
 #include "bench.h"
 
 struct rn_bench_link_cfg {
-	uint32_t tx_depth, rx_depth; /* WRs */
-	uint32_t inline_len;	     /* wanted; less is no failure */
+	uint32_t qps;
+	uint32_t tx_depth, rx_depth; /* WRs of each */
+	uint32_t cq_depth;
+	uint32_t inline_len; /* wanted; less is no failure */
+	bool events;	     /* the CQ has a completion channel */
 	size_t buf_len;
 };
 
 struct rn_bench_link {
-	struct ibv_cq *cq; /* of both queues */
-	struct ibv_qp *qp;
+	struct ibv_comp_channel *channel; /* or NULL */
+	struct ibv_cq *cq;		  /* of all queues */
+	struct ibv_qp **qp;
+	uint32_t qps;
 	struct ibv_mr *mr;
 	uint8_t *buf; /* page-aligned, cleared */
 	bool has_inline;
@@ -27,8 +32,8 @@ struct rn_bench_link {
 /**
  * rn_bench_link_open() - Connect with the other process, which does the same
  *
- * The first link of a process opens the first Rocin device, the last one that is closed
- * closes it. end->path_mtu becomes that of the device.
+ * The first link of a process opens end->device, the last one that is closed closes it.
+ * end->path_mtu becomes that of the device.
  *
  * Return: 0, or -1 after rn_bench_fail(); then too rn_bench_link_close() is due.
  */

@@ -1,38 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* bench_main.c - rocin-bench: two processes measure, one reports.
+/* bench_main.c - rocin-bench: make a plan, have it carried out, report.
  *
  * Started by `rocin bench`, in the environment in which programs find the devices.
  */
 #include <argp.h>
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include "bench.h"
+#include "bench_report.h"
 #include "cmd.h"
 
-static struct rn_bench_shared *shared;
-static pid_t receiver;
-
-/* Loops that poll look at failed; blocking calls end with EINTR or end of file. */
-static void on_sigchld(int sig)
-{
-	siginfo_t info = { 0 };
-	int saved = errno;
-
-	(void)sig;
-	if (waitid(P_PID, (id_t)receiver, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
-	    info.si_pid == receiver)
-		atomic_store(&shared->failed, true);
-	errno = saved;
-}
+/* Large, and one of each. */
+static struct rn_bench_args args;
+static struct rn_bench_plan plan;
+static struct rn_bench_report report;
 
 static int complain(const char *what)
 {
@@ -40,75 +23,88 @@ static int complain(const char *what)
 	return RN_EXIT_FAILURE;
 }
 
-static int start_receiver(struct rn_bench_end *end)
+static int complain_of(const char *file, int rc)
 {
-	struct sigaction on_death = { .sa_handler = on_sigchld };
-	pid_t sender = getpid();
-	sigset_t chld, old;
-	int fd[2];
-
-	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fd))
-		return -1;
-	/* The handler wants to know the process that it waits for. */
-	sigemptyset(&chld);
-	sigaddset(&chld, SIGCHLD);
-	sigprocmask(SIG_BLOCK, &chld, &old);
-	sigaction(SIGCHLD, &on_death, NULL);
-	receiver = fork();
-	if (receiver == 0) {
-		(void)signal(SIGCHLD, SIG_DFL);
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		if (getppid() != sender)
-			_exit(RN_EXIT_FAILURE);
-		end->role = RN_BENCH_RECEIVER;
-	}
-	sigprocmask(SIG_SETMASK, &old, NULL);
-	end->meet_fd = fd[end->role];
-	close(fd[!end->role]);
-	return receiver < 0 ? -1 : 0;
+	fprintf(stderr, "rocin bench: %s: %s\n", file, strerror(-rc));
+	return RN_EXIT_FAILURE;
 }
 
-/* Nothing was measured: say why, once. */
-static int explain(void)
+static int draw(FILE *to, const struct rn_bench_report *r)
 {
-	char text[64] = "the receiving process ended too early";
-	int status = 0;
+	rn_bench_draw(to, r);
+	return 0;
+}
 
-	kill(receiver, SIGTERM);
-	waitpid(receiver, &status, 0);
-	if (WIFSIGNALED(status) && WTERMSIG(status) != SIGTERM)
-		snprintf(text, sizeof(text), "the receiving process died of signal %d",
-			 WTERMSIG(status));
-	for (unsigned i = 0; i < 2; i++)
-		if (*shared->sentence[i])
-			return complain(shared->sentence[i]);
-	return complain(text);
+static int write_file(const char *path,
+		      int (*print)(FILE *to, const struct rn_bench_report *r))
+{
+	FILE *to = fopen(path, "we");
+	int rc;
+
+	if (!to)
+		return complain_of(path, -errno);
+	rc = print(to, &report);
+	if (fclose(to) && rc == 0)
+		rc = -errno;
+	return rc ? complain_of(path, rc) : 0;
+}
+
+static int tell(void)
+{
+	int rc = 0;
+
+	if (args.json)
+		rc = rn_bench_print_json(stdout, &report);
+	else
+		rn_bench_print_table(stdout, &report);
+	if (rc || fflush(stdout))
+		return complain_of("standard output", rc ? rc : -errno);
+	if (args.save)
+		rc = write_file(args.save, rn_bench_print_json);
+	if (args.plot)
+		rc |= write_file(args.plot, draw);
+	return rc;
+}
+
+/* The ratios are told even if there is nothing to compare them with. */
+static int compare_and_tell(const struct rn_bench_results *results,
+			    const struct rn_bench_baseline *base)
+{
+	int rc = rn_bench_report_make(&report, &args, &plan, results);
+
+	if (rc == 0 && base)
+		rn_bench_baseline_compare(base, &report);
+	rc = rc ? complain(strerror(-rc)) : tell();
+	rn_bench_report_free(&report);
+	return rc;
 }
 
 int main(int argc, char **argv)
 {
-	static struct rn_bench_results results;
-	struct rn_bench_end end = { .role = RN_BENCH_SENDER, .path_mtu = 4096 };
-	struct rn_bench_args args;
-	int rc, status;
+	struct rn_bench_machine machine = { .local_wire = false };
+	struct rn_bench_baseline *base = NULL;
+	struct rn_bench_results results;
+	char err[600], beside[64];
+	int rc;
 
 	argp_err_exit_status = RN_EXIT_USAGE;
 	rn_bench_args_parse(argc, argv, &args);
-	end.slice_ns = args.slice_ms * (uint64_t)1000000;
-	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
-		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (shared == MAP_FAILED)
-		return complain("no memory");
-	end.shared = shared;
-	if (start_receiver(&end))
-		return complain(strerror(errno));
-	rc = rn_bench_rounds(&end, &args, &results);
-	if (end.role == RN_BENCH_RECEIVER)
-		exit(rc ? RN_EXIT_FAILURE : 0);
+	machine.beside = rn_bench_find_beside(args.beside, beside, sizeof(beside));
+	args.beside = beside;
+	if (rn_bench_plan_make(&args, &machine, &plan, err, sizeof(err)))
+		return complain(err);
+	/* A minute of work is not lost for a file that cannot be read. */
+	if (args.baseline) {
+		base = rn_bench_baseline_read(args.baseline, err, sizeof(err));
+		if (!base)
+			return complain(err);
+	}
+	rc = rn_bench_rounds(&args, &plan, &results, err, sizeof(err));
 	if (rc)
-		return explain();
-	if (waitpid(receiver, &status, 0) != receiver || status != 0)
-		return complain("the receiving process did not end well");
-	rc = rn_bench_report(&end, &args, &results);
-	return rc ? RN_EXIT_FAILURE : 0;
+		rc = complain(err);
+	else
+		rc = compare_and_tell(&results, base);
+	rn_bench_results_free(&results);
+	rn_bench_baseline_free(base);
+	return rc;
 }

@@ -1,196 +1,132 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* bench_report.c - medians, spreads and ratios, as a table or as JSON. */
-#include <jansson.h>
-#include <stdio.h>
+/* bench_report.c - see bench_report.h */
+#include "bench_report.h"
+
+#include <errno.h>
+#include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "bench.h"
-
-/* What a device is meant to reach on a two-core x86 machine over loopback. Told, not
- * enforced: no number on a shared machine is a verdict.
- */
-static const struct ratio {
-	enum rn_bench_item over, under;
-	bool at_least; /* else at most */
-	double budget;
-	double or_value; /* of @over, in its unit; 0: none */
-} ratios[] = {
-	{ RN_BENCH_WRITE_BW, RN_BENCH_TCP_BW, true, 1.5, 0 },
-	{ RN_BENCH_WRITE_BW, RN_BENCH_UDP_BW, true, 0.55, 0 },
-	{ RN_BENCH_SEND_LAT, RN_BENCH_UDP_LAT, false, 2, 0 },
-	{ RN_BENCH_WRITE_LAT, RN_BENCH_UDP_LAT, false, 6, 0 },
-	{ RN_BENCH_SEND_RATE, RN_BENCH_UDP_RATE, true, 10, 1.5 },
-};
-
-struct summary {
-	double median, min, max;
-};
-
-static int by_value(const void *a, const void *b)
+struct rn_bench_value *rn_bench_at(const struct rn_bench_results *results,
+				   const struct rn_bench_plan *plan, unsigned round,
+				   unsigned cell)
 {
-	const double *x = a, *y = b;
-
-	return (*x > *y) - (*x < *y);
+	return &results->value[(size_t)round * plan->cells + cell];
 }
 
-static struct summary summarize(double *value, unsigned n)
+const char *rn_bench_verdict_name(enum rn_bench_verdict verdict)
 {
-	qsort(value, n, sizeof(*value), by_value);
-	return (struct summary){ .median = (value[(n - 1) / 2] + value[n / 2]) / 2,
-				 .min = value[0],
-				 .max = value[n - 1] };
+	static const char *const name[] = {
+		[RN_BENCH_NO_VERDICT] = "",
+		[RN_BENCH_REACHED] = "reached",
+		[RN_BENCH_MISSED] = "missed",
+	};
+
+	return name[verdict];
 }
 
-static struct summary of_item(const struct rn_bench_results *results, unsigned rounds,
-			      unsigned item)
+const char *rn_bench_change_name(enum rn_bench_change change)
 {
-	double value[RN_BENCH_ROUNDS_MAX];
+	static const char *const name[] = {
+		[RN_BENCH_NOT_COMPARED] = "not in the baseline",
+		[RN_BENCH_NOISE] = "noise",
+		[RN_BENCH_FASTER] = "faster",
+		[RN_BENCH_SLOWER] = "slower",
+	};
 
-	for (unsigned i = 0; i < rounds; i++)
-		value[i] = results->value[i][item];
-	return summarize(value, rounds);
+	return name[change];
 }
 
-static struct summary of_ratio(const struct rn_bench_results *results, unsigned rounds,
-			       const struct ratio *r)
+bool rn_bench_ratio_wants_more(const struct rn_bench_plan *plan,
+			       const struct rn_bench_ratio *ratio)
 {
-	double value[RN_BENCH_ROUNDS_MAX];
-
-	for (unsigned i = 0; i < rounds; i++)
-		value[i] = results->value[i][r->over] / results->value[i][r->under];
-	return summarize(value, rounds);
+	if (ratio->meant != RN_BENCH_NOTHING_MEANT)
+		return ratio->meant == RN_BENCH_AT_LEAST;
+	return rn_bench_more_is_better(
+		rn_bench_item_info[plan->cell[ratio->over].item].kind);
 }
 
-static bool measured(const struct rn_bench_args *args, const struct ratio *r)
+static double median_of(const struct rn_bench_report *r, double *scratch, unsigned cell,
+			size_t field)
 {
-	return args->items & 1u << r->over && args->items & 1u << r->under;
-}
+	for (unsigned i = 0; i < r->plan->rounds; i++) {
+		const struct rn_bench_value *v =
+			rn_bench_at(r->results, r->plan, i, cell);
 
-static bool within(const struct ratio *r, double ratio, double over)
-{
-	if (r->or_value > 0 && over >= r->or_value)
-		return true;
-	return r->at_least ? ratio >= r->budget : ratio <= r->budget;
-}
-
-static void print_item(const struct rn_bench_results *results, unsigned rounds,
-		       unsigned item)
-{
-	const struct rn_bench_item_info *info = &rn_bench_item_info[item];
-	struct summary s = of_item(results, rounds, item);
-	char spread[48];
-
-	snprintf(spread, sizeof(spread), "%.4g .. %.4g", s.min, s.max);
-	printf("%-10s %-46s %8.4g %18s %s\n", info->name, info->what, s.median, spread,
-	       info->unit);
-}
-
-static void print_ratio(const struct rn_bench_results *results, unsigned rounds,
-			const struct ratio *r)
-{
-	const char *over = rn_bench_item_info[r->over].name;
-	struct summary s = of_ratio(results, rounds, r);
-	double value = of_item(results, rounds, r->over).median;
-	char name[32], budget[48], spread[48];
-	int n;
-
-	snprintf(name, sizeof(name), "%s / %s", over, rn_bench_item_info[r->under].name);
-	n = snprintf(budget, sizeof(budget), "at %s %g", r->at_least ? "least" : "most",
-		     r->budget);
-	if (r->or_value > 0)
-		snprintf(budget + n, sizeof(budget) - (size_t)n, ", or %g %s",
-			 r->or_value, rn_bench_item_info[r->over].unit);
-	snprintf(spread, sizeof(spread), "%.3g .. %.3g", s.min, s.max);
-	printf("%-24s %-32s %8.3g %18s %s\n", name, budget, s.median, spread,
-	       within(r, s.median, value) ? "met" : "missed");
-}
-
-static void print_text(const struct rn_bench_end *end, const struct rn_bench_args *args,
-		       const struct rn_bench_results *results)
-{
-	bool headed = false;
-
-	printf("%u rounds of %u ms, path MTU %u, %s\n\n", args->rounds, args->slice_ms,
-	       end->path_mtu,
-	       end->pinned ? "one processor for each process" : "not pinned");
-	printf("%-10s %-46s %8s %18s\n", "ITEM", "", "MEDIAN", "MIN .. MAX");
-	for (unsigned i = 0; i < RN_BENCH_ITEM_COUNT; i++)
-		if (args->items & 1u << i)
-			print_item(results, args->rounds, i);
-	for (size_t i = 0; i < RN_ARRAY_SIZE(ratios); i++) {
-		if (!measured(args, &ratios[i]))
-			continue;
-		if (!headed)
-			printf("\n%-24s %-32s %8s %18s\n", "RATIO", "MEANT TO BE",
-			       "MEDIAN", "MIN .. MAX");
-		headed = true;
-		print_ratio(results, args->rounds, &ratios[i]);
+		scratch[i] = *(const double *)((const char *)v + field);
 	}
+	return rn_bench_summarize(scratch, r->plan->rounds).median;
 }
 
-static json_t *item_json(const struct rn_bench_results *results, unsigned rounds,
-			 unsigned item)
+static void fill_cell(struct rn_bench_report *r, double *scratch, unsigned cell)
 {
-	const struct rn_bench_item_info *info = &rn_bench_item_info[item];
-	struct summary s = of_item(results, rounds, item);
-	json_t *all = json_array();
+	struct rn_bench_cell_row *row = &r->cell[cell];
 
-	for (unsigned i = 0; i < rounds; i++)
-		json_array_append_new(all, json_real(results->value[i][item]));
-	return json_pack("{s:s, s:s, s:s, s:f, s:f, s:f, s:o}", "name", info->name,
-			 "what", info->what, "unit", info->unit, "median", s.median,
-			 "min", s.min, "max", s.max, "rounds", all);
+	row->p50 = median_of(r, scratch, cell, offsetof(struct rn_bench_value, p50));
+	row->p99 = median_of(r, scratch, cell, offsetof(struct rn_bench_value, p99));
+	row->p99_9 = median_of(r, scratch, cell, offsetof(struct rn_bench_value, p99_9));
+	for (unsigned i = 0; i < r->plan->rounds; i++)
+		scratch[i] = rn_bench_at(r->results, r->plan, i, cell)->value;
+	row->value = rn_bench_summarize(scratch, r->plan->rounds);
 }
 
-static json_t *ratio_json(const struct rn_bench_results *results, unsigned rounds,
-			  const struct ratio *r)
+static double ratio_of(const struct rn_bench_report *r,
+		       const struct rn_bench_ratio *ratio, unsigned round)
 {
-	struct summary s = of_ratio(results, rounds, r);
-	double value = of_item(results, rounds, r->over).median;
-	json_t *o = json_pack("{s:s, s:s, s:f, s:f, s:f, s:f, s:s, s:b}", "over",
-			      rn_bench_item_info[r->over].name, "under",
-			      rn_bench_item_info[r->under].name, "median", s.median,
-			      "min", s.min, "max", s.max, "budget", r->budget, "meant",
-			      r->at_least ? "at least" : "at most", "met",
-			      within(r, s.median, value));
+	const struct rn_bench_value *over =
+		rn_bench_at(r->results, r->plan, round, ratio->over);
+	const struct rn_bench_value *under =
+		rn_bench_at(r->results, r->plan, round, ratio->under);
 
-	if (r->or_value > 0)
-		json_object_set_new(o, "or_over_at_least", json_real(r->or_value));
-	return o;
+	return ratio->measure == RN_BENCH_TAIL_LATER ? over->p99_9 - under->p99_9
+						     : over->value / under->value;
 }
 
-static int print_json(const struct rn_bench_end *end, const struct rn_bench_args *args,
-		      const struct rn_bench_results *results)
+static void judge(const struct rn_bench_ratio *ratio, struct rn_bench_ratio_row *row)
 {
-	json_t *items = json_array(), *list = json_array(), *all;
-	int rc;
+	bool within = ratio->meant == RN_BENCH_AT_LEAST ? row->value.median >= ratio->bar
+							: row->value.median <= ratio->bar;
 
-	for (unsigned i = 0; i < RN_BENCH_ITEM_COUNT; i++)
-		if (args->items & 1u << i)
-			json_array_append_new(items, item_json(results, args->rounds, i));
-	for (size_t i = 0; i < RN_ARRAY_SIZE(ratios); i++)
-		if (measured(args, &ratios[i]))
-			json_array_append_new(
-				list, ratio_json(results, args->rounds, &ratios[i]));
-	all = json_pack("{s:s, s:i, s:i, s:i, s:b, s:o, s:o}", "version", ROCIN_VERSION,
-			"rounds", (int)args->rounds, "slice_ms", (int)args->slice_ms,
-			"path_mtu", (int)end->path_mtu, "pinned", end->pinned, "items",
-			items, "ratios", list);
-	rc = json_dumpf(all, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(6));
-	putchar('\n');
-	json_decref(all);
+	if (ratio->meant != RN_BENCH_NOTHING_MEANT && row->value.n)
+		row->verdict = within ? RN_BENCH_REACHED : RN_BENCH_MISSED;
+}
+
+static int fill_ratio(struct rn_bench_report *r, double *scratch, unsigned i)
+{
+	const struct rn_bench_ratio *ratio = &r->plan->ratio[i];
+	struct rn_bench_ratio_row *row = &r->ratio[i];
+
+	if (ratio->why_not)
+		return 0;
+	row->round = malloc(r->plan->rounds * sizeof(*row->round));
+	if (!row->round)
+		return -ENOMEM;
+	for (unsigned k = 0; k < r->plan->rounds; k++)
+		scratch[k] = row->round[k] = ratio_of(r, ratio, k);
+	row->value = rn_bench_summarize(scratch, r->plan->rounds);
+	judge(ratio, row);
+	return 0;
+}
+
+int rn_bench_report_make(struct rn_bench_report *report, const struct rn_bench_args *args,
+			 const struct rn_bench_plan *plan,
+			 const struct rn_bench_results *results)
+{
+	double *scratch = malloc(plan->rounds * sizeof(*scratch));
+	int rc = scratch ? 0 : -ENOMEM;
+
+	*report = (struct rn_bench_report){ .args = args,
+					    .plan = plan,
+					    .results = results };
+	for (unsigned i = 0; rc == 0 && i < plan->cells; i++)
+		fill_cell(report, scratch, i);
+	for (unsigned i = 0; rc == 0 && i < plan->ratios; i++)
+		rc = fill_ratio(report, scratch, i);
+	free(scratch);
 	return rc;
 }
 
-int rn_bench_report(const struct rn_bench_end *end, const struct rn_bench_args *args,
-		    const struct rn_bench_results *results)
+void rn_bench_report_free(struct rn_bench_report *report)
 {
-	int rc = 0;
-
-	if (args->json)
-		rc = print_json(end, args, results);
-	else
-		print_text(end, args, results);
-	return rc || fflush(stdout) ? -1 : 0;
+	for (unsigned i = 0; i < report->plan->ratios; i++)
+		free(report->ratio[i].round);
 }

@@ -1,122 +1,177 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* bench_rounds.c - the plan: every item once in each round. */
-#include <sched.h>
+/* bench_rounds.c - every cell once in each round, by the team that it needs. */
+#include <errno.h>
+#include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
-#include "bench.h"
+#include "bench_team.h"
 
-static const struct rn_bench_ops *const ops_of[RN_BENCH_ITEM_COUNT] = {
-	[RN_BENCH_WRITE_BW] = &rn_bench_stream_ops,
-	[RN_BENCH_READ_BW] = &rn_bench_stream_ops,
-	[RN_BENCH_SEND_BW] = &rn_bench_stream_ops,
-	[RN_BENCH_TCP_BW] = &rn_bench_tcp_bw_ops,
-	[RN_BENCH_UDP_BW] = &rn_bench_udp_bw_ops,
-	[RN_BENCH_MEMCPY_BW] = &rn_bench_memcpy_ops,
-	[RN_BENCH_SEND_LAT] = &rn_bench_ping_pong_ops,
-	[RN_BENCH_WRITE_LAT] = &rn_bench_ping_pong_ops,
-	[RN_BENCH_UDP_LAT] = &rn_bench_udp_lat_ops,
-	[RN_BENCH_TCP_LAT] = &rn_bench_tcp_lat_ops,
-	[RN_BENCH_SEND_RATE] = &rn_bench_stream_ops,
-	[RN_BENCH_UDP_RATE] = &rn_bench_udp_rate_ops,
+struct run {
+	const struct rn_bench_args *args;
+	const struct rn_bench_plan *plan;
+	struct rn_bench_results *results;
+	struct rn_bench_team *team;
+	unsigned teams;
+	unsigned team_of[RN_BENCH_CELLS_MAX];
+	char *err;
+	size_t err_len;
 };
 
-static int run_slice(struct rn_bench_end *end, unsigned item, void *state, double *result)
+void rn_bench_results_free(struct rn_bench_results *results)
 {
-	const struct rn_bench_ops *ops = ops_of[item];
-	struct rn_bench_shared *shared = end->shared;
-
-	if (end->role == RN_BENCH_SENDER) {
-		atomic_store(&shared->received, 0);
-		atomic_store(&shared->sent, 0);
-		atomic_store(&shared->stop, false);
-	}
-	if (ops->fill)
-		ops->fill(end, state);
-	end->item_name = rn_bench_item_info[item].name;
-	if (rn_bench_meet(end) || ops->run(end, state, result))
-		return -1;
-	if (end->role == RN_BENCH_SENDER)
-		atomic_store_explicit(&shared->stop, true, memory_order_release);
-	if (rn_bench_meet(end) || (ops->check && ops->check(end, state)))
-		return -1;
-	/* The next slice overwrites what was looked at just now. */
-	return rn_bench_meet(end);
+	free(results->value);
+	results->value = NULL;
 }
 
-static void show_progress(const struct rn_bench_end *end, unsigned rounds, unsigned item)
+static void show_progress(const struct run *r, const char *what, unsigned number,
+			  unsigned of, unsigned cell)
 {
-	if (end->role == RN_BENCH_SENDER && isatty(STDERR_FILENO))
-		fprintf(stderr, "\rround %u of %u  %-12s", end->round + 1, rounds,
-			rn_bench_item_info[item].name);
+	double left_s = (double)(of - number) * (r->plan->slice_ms * 1.3 + 2) *
+			r->plan->cells / 1e3;
+	char text[RN_BENCH_CELL_TEXT], left[32] = "";
+
+	if (!isatty(STDERR_FILENO))
+		return;
+	rn_bench_cell_write(&r->plan->cell[cell], text);
+	if (of == r->plan->rounds)
+		snprintf(left, sizeof(left), ", %.0f s left", left_s);
+	fprintf(stderr, "\r%s %u of %u%s  %s\033[K", what, number + 1, of, left, text);
 }
 
-static int run_rounds(struct rn_bench_end *end, const struct rn_bench_args *args,
-		      void **state, struct rn_bench_results *results)
+static int start_teams(struct run *r)
 {
-	for (end->round = 0; end->round < args->rounds; end->round++)
-		for (unsigned i = 0; i < RN_BENCH_ITEM_COUNT; i++) {
-			/* Each round begins with another item, so that none always has
-			 * the same one before it at the same moment.
-			 */
-			unsigned item = (i + end->round) % RN_BENCH_ITEM_COUNT;
+	for (unsigned i = 0; i < r->plan->cells; i++) {
+		const struct rn_bench_cell *cell = &r->plan->cell[i];
+		unsigned t = 0;
+		int rc;
 
-			if (!(args->items & 1u << item))
-				continue;
-			show_progress(end, args->rounds, item);
-			if (run_slice(end, item, state[item],
-				      &results->value[end->round][item]))
-				return -1;
+		while (t < r->teams && !rn_bench_same_team(&r->team[t].like, cell))
+			t++;
+		r->team_of[i] = t;
+		if (t < r->teams)
+			continue;
+		if (t == RN_BENCH_TEAMS_MAX) {
+			snprintf(r->err, r->err_len,
+				 "that needs more than %d sets of processes; choose "
+				 "fewer counts of queue pairs and processes",
+				 RN_BENCH_TEAMS_MAX);
+			return -1;
 		}
+		r->teams++;
+		rc = rn_bench_team_start(&r->team[t], r->args, r->plan, cell);
+		if (rc) {
+			snprintf(r->err, r->err_len, "no process: %s", strerror(-rc));
+			return -1;
+		}
+	}
 	return 0;
 }
 
-/* This thread only, and after the devices were opened: the plugin's own thread goes where
- * it likes.
- */
-static bool pin(enum rn_bench_role role)
+static bool opens_device(const struct rn_bench_cell *cell)
 {
-	unsigned skip = role == RN_BENCH_SENDER ? 0 : 1;
-	cpu_set_t allowed, one;
-
-	if (sched_getaffinity(0, sizeof(allowed), &allowed) || CPU_COUNT(&allowed) < 2)
-		return false;
-	CPU_ZERO(&one);
-	for (size_t cpu = 0; cpu < CPU_SETSIZE; cpu++)
-		if (CPU_ISSET(cpu, &allowed) && skip-- == 0) {
-			CPU_SET(cpu, &one);
-			break;
-		}
-	return sched_setaffinity(0, sizeof(one), &one) == 0;
+	return rn_bench_item_info[cell->item].family == RN_BENCH_VERBS;
 }
 
-static int open_items(struct rn_bench_end *end, const struct rn_bench_args *args,
-		      void **state)
+/* Cells with a device first: their path MTU is that of the packets of the others. */
+static int open_cells(struct run *r, bool device)
 {
-	for (unsigned i = 0; i < RN_BENCH_ITEM_COUNT; i++) {
-		end->item_name = rn_bench_item_info[i].name;
-		if (args->items & 1u << i && ops_of[i]->open(end, i, &state[i]))
+	struct rn_bench_order order = { .what = RN_BENCH_ORDER_OPEN };
+
+	for (unsigned i = 0; i < r->plan->cells; i++) {
+		struct rn_bench_answer answer;
+		struct rn_bench_value none;
+
+		if (opens_device(&r->plan->cell[i]) != device)
+			continue;
+		show_progress(r, "opening", i, r->plan->cells, i);
+		order.cell = i;
+		order.path_mtu = device ? 0 : r->results->path_mtu;
+		if (rn_bench_team_do(&r->team[r->team_of[i]], &order, r->plan, &none,
+				     &answer, r->err, r->err_len))
+			return -1;
+		if (r->plan->cell[i].wire != RN_BENCH_OVER_BESIDE)
+			r->results->path_mtu = answer.path_mtu;
+	}
+	return 0;
+}
+
+static int pin_teams(struct run *r)
+{
+	for (unsigned i = 0; i < r->plan->cells; i++) {
+		struct rn_bench_order order = { .what = RN_BENCH_ORDER_PIN, .cell = i };
+		struct rn_bench_answer answer;
+		struct rn_bench_value none;
+
+		if (rn_bench_team_do(&r->team[r->team_of[i]], &order, r->plan, &none,
+				     &answer, r->err, r->err_len))
+			return -1;
+		r->results->pinned = answer.pinned;
+	}
+	return 0;
+}
+
+static int run_round(struct run *r, unsigned round)
+{
+	for (unsigned i = 0; i < r->plan->cells; i++) {
+		/* Each round begins with another cell, so that none always has the same
+		 * one before it at the same moment.
+		 */
+		unsigned cell = (i + round) % r->plan->cells;
+		struct rn_bench_order order = { .what = RN_BENCH_ORDER_SLICE,
+						.cell = cell,
+						.round = round };
+		struct rn_bench_answer answer;
+
+		show_progress(r, "round", round, r->plan->rounds, cell);
+		if (rn_bench_team_do(&r->team[r->team_of[cell]], &order, r->plan,
+				     rn_bench_at(r->results, r->plan, round, cell),
+				     &answer, r->err, r->err_len))
 			return -1;
 	}
-	end->pinned = args->pin && pin(end->role);
 	return 0;
 }
 
-int rn_bench_rounds(struct rn_bench_end *end, const struct rn_bench_args *args,
-		    struct rn_bench_results *results)
+static int run_all(struct run *r)
 {
-	void *state[RN_BENCH_ITEM_COUNT] = { NULL };
-	int rc = open_items(end, args, state);
+	if (start_teams(r) || open_cells(r, true) || open_cells(r, false) || pin_teams(r))
+		return -1;
+	for (unsigned round = 0; round < r->plan->rounds; round++)
+		if (run_round(r, round))
+			return -1;
+	return 0;
+}
 
-	if (rc == 0)
-		rc = run_rounds(end, args, state, results);
-	if (end->role == RN_BENCH_SENDER && isatty(STDERR_FILENO))
+int rn_bench_rounds(const struct rn_bench_args *args, const struct rn_bench_plan *plan,
+		    struct rn_bench_results *results, char *err, size_t err_len)
+{
+	struct run r = { .args = args,
+			 .plan = plan,
+			 .results = results,
+			 .err = err,
+			 .err_len = err_len };
+	int rc, ended = 0;
+
+	*results = (struct rn_bench_results){ .path_mtu = 4096 };
+	results->value =
+		calloc((size_t)plan->rounds * plan->cells, sizeof(*results->value));
+	r.team = calloc(RN_BENCH_TEAMS_MAX, sizeof(*r.team));
+	if (!results->value || !r.team) {
+		snprintf(err, err_len, "no memory");
+		free(r.team);
+		return -1;
+	}
+	rc = run_all(&r);
+	for (unsigned i = 0; i < r.teams; i++)
+		ended |= rn_bench_team_end(&r.team[i]);
+	free(r.team);
+	if (isatty(STDERR_FILENO))
 		fputs("\r\033[K", stderr);
-	/* Not before the other has its last data. */
-	if (rc == 0)
-		rc = rn_bench_meet(end);
-	for (unsigned i = 0; i < RN_BENCH_ITEM_COUNT; i++)
-		if (state[i])
-			ops_of[i]->close(state[i]);
+	if (rc == 0 && ended) {
+		snprintf(err, err_len, "a measuring process did not end well");
+		rc = -1;
+	}
 	return rc;
 }

@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* bench_tcp.c - what a program gets from TCP: blocking writes and reads. */
+/* bench_tcp.c - what a program gets from TCP, and from no network at all.
+ *
+ * Messages of one size; both ends block in the kernel, or both ask again and again and
+ * yield the processor in between.
+ */
 #include <errno.h>
 #include <netinet/tcp.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -9,19 +14,18 @@
 
 #include "bench_socket.h"
 
-enum {
-	PING_LEN = 64
-};
-
-/* First byte of each message. */
+/* First byte of each message; the last one is PAD. */
 enum {
 	MORE = 0x11,
-	LAST = 0x22
+	LAST = 0x22,
+	PAD = 0x5a
 };
 
 struct tcp {
 	int fd;
-	uint8_t buf[RN_BENCH_BIG];
+	int flags; /* of calls: MSG_DONTWAIT where both ends poll */
+	size_t len;
+	uint8_t buf[];
 };
 
 int rn_bench_socket(struct rn_bench_end *end, int type, struct sockaddr_in *addr)
@@ -64,16 +68,19 @@ static int connect_tcp(struct rn_bench_end *end, struct tcp *t)
 	return 0;
 }
 
-static int open_tcp(struct rn_bench_end *end, enum rn_bench_item item, void **state)
+static int open_tcp(struct rn_bench_end *end, void **state)
 {
-	struct tcp *t = malloc(sizeof(*t));
+	size_t len = end->cell->len;
+	struct tcp *t = malloc(sizeof(*t) + len);
 
-	(void)item;
 	if (!t)
 		return rn_bench_fail(end, "no memory");
 	*state = t;
-	t->fd = -1;
-	memset(t->buf, 0x5a, sizeof(t->buf));
+	*t = (struct tcp){ .fd = -1, .len = len };
+	if (end->cell->item == RN_BENCH_TCP_POLL_BW ||
+	    end->cell->item == RN_BENCH_TCP_POLL_LAT)
+		t->flags = MSG_DONTWAIT;
+	memset(t->buf, PAD, len);
 	return connect_tcp(end, t);
 }
 
@@ -81,31 +88,42 @@ static void close_tcp(void *state)
 {
 	struct tcp *t = state;
 
-	if (t && t->fd >= 0)
+	if (t->fd >= 0)
 		close(t->fd);
 	free(t);
 }
 
-static int write_all(struct rn_bench_end *end, const struct tcp *t, size_t len)
+/* Of a failed call: may it simply be tried again? Yields where that takes its time. */
+static bool again(const struct rn_bench_end *end)
 {
-	for (size_t done = 0; done < len;) {
-		ssize_t n = send(t->fd, t->buf + done, len - done, MSG_NOSIGNAL);
+	if (errno == EAGAIN && !atomic_load(&end->shared->failed)) {
+		sched_yield();
+		return true;
+	}
+	return errno == EINTR;
+}
+
+static int write_message(struct rn_bench_end *end, const struct tcp *t)
+{
+	for (size_t done = 0; done < t->len;) {
+		ssize_t n = send(t->fd, t->buf + done, t->len - done,
+				 t->flags | MSG_NOSIGNAL);
 
 		if (n > 0)
 			done += (size_t)n;
-		else if (errno != EINTR)
+		else if (!again(end))
 			return rn_bench_fail(end, "TCP send: %s", strerror(errno));
 	}
 	return 0;
 }
 
-/* Read a message of @len; what has come counts at once if @count. */
-static int read_all(struct rn_bench_end *end, struct tcp *t, size_t len, bool count)
+/* What has come counts at once if @count. */
+static int read_message(struct rn_bench_end *end, struct tcp *t, bool count)
 {
-	for (size_t done = 0; done < len;) {
-		ssize_t n = recv(t->fd, t->buf + done, len - done, 0);
+	for (size_t done = 0; done < t->len;) {
+		ssize_t n = recv(t->fd, t->buf + done, t->len - done, t->flags);
 
-		if (n < 0 && errno == EINTR)
+		if (n < 0 && again(end))
 			continue;
 		if (n <= 0)
 			return rn_bench_fail(end, "TCP receive: %s",
@@ -115,7 +133,7 @@ static int read_all(struct rn_bench_end *end, struct tcp *t, size_t len, bool co
 			atomic_fetch_add_explicit(&end->shared->received, (uint64_t)n,
 						  memory_order_relaxed);
 	}
-	if ((t->buf[0] != MORE && t->buf[0] != LAST) || t->buf[len - 1] != 0x5a)
+	if ((t->buf[0] != MORE && t->buf[0] != LAST) || t->buf[t->len - 1] != PAD)
 		return rn_bench_fail(end, "TCP delivered other bytes");
 	return 0;
 }
@@ -127,7 +145,7 @@ static int run_bw(struct rn_bench_end *end, void *state, double *result)
 
 	if (end->role == RN_BENCH_RECEIVER) {
 		do {
-			if (read_all(end, t, sizeof(t->buf), true))
+			if (read_message(end, t, true))
 				return -1;
 		} while (t->buf[0] != LAST);
 		return 0;
@@ -135,11 +153,11 @@ static int run_bw(struct rn_bench_end *end, void *state, double *result)
 	t->buf[0] = MORE;
 	rn_bench_meter_start(&m, end);
 	while (rn_bench_meter_runs(&m, atomic_load(&end->shared->received)))
-		if (write_all(end, t, sizeof(t->buf)))
+		if (write_message(end, t))
 			return -1;
 	*result = rn_bench_meter_per_ns(&m);
 	t->buf[0] = LAST;
-	return write_all(end, t, sizeof(t->buf));
+	return write_message(end, t);
 }
 
 static int run_lat(struct rn_bench_end *end, void *state, double *result)
@@ -149,20 +167,18 @@ static int run_lat(struct rn_bench_end *end, void *state, double *result)
 	uint64_t done = 0;
 
 	if (end->role == RN_BENCH_RECEIVER) {
-		t->buf[PING_LEN - 1] = 0x5a;
 		do {
-			if (read_all(end, t, PING_LEN, false) ||
-			    write_all(end, t, PING_LEN))
+			if (read_message(end, t, false) || write_message(end, t))
 				return -1;
 		} while (t->buf[0] != LAST);
 		return 0;
 	}
-	rn_bench_meter_start(&m, end);
+	rn_bench_meter_start_trips(&m, end);
 	do {
 		bool more = rn_bench_meter_runs(&m, done);
 
 		t->buf[0] = more ? MORE : LAST;
-		if (write_all(end, t, PING_LEN) || read_all(end, t, PING_LEN, false))
+		if (write_message(end, t) || read_message(end, t, false))
 			return -1;
 		done++;
 	} while (t->buf[0] != LAST);
@@ -170,28 +186,41 @@ static int run_lat(struct rn_bench_end *end, void *state, double *result)
 	return 0;
 }
 
-static int open_memcpy(struct rn_bench_end *end, enum rn_bench_item item, void **state)
+/* ---- No network at all ---- */
+
+enum {
+	APART = 1024, /* equal offsets within a page make copies slow on some machines */
+	COPY_AT_LEAST = 65536 /* bytes between two looks at the clock */
+};
+
+static int open_memcpy(struct rn_bench_end *end, void **state)
 {
-	(void)item;
-	/* 1 KiB more: equal offsets within a page make copies slow on some processors. */
-	*state = malloc((size_t)2 * RN_BENCH_BIG + 1024);
+	size_t len = (size_t)2 * end->cell->len + APART;
+
+	*state = malloc(len);
 	if (!*state)
 		return rn_bench_fail(end, "no memory");
-	memset(*state, 0x5a, (size_t)2 * RN_BENCH_BIG + 1024);
+	memset(*state, PAD, len);
 	return 0;
 }
 
 static int run_memcpy(struct rn_bench_end *end, void *state, double *result)
 {
+	size_t len = end->cell->len;
 	struct rn_bench_meter m;
 	uint64_t done = 0;
 
 	if (end->role == RN_BENCH_RECEIVER)
 		return 0;
 	rn_bench_meter_start(&m, end);
-	for (; rn_bench_meter_runs(&m, done); done += RN_BENCH_BIG) {
-		memcpy((uint8_t *)state + RN_BENCH_BIG + 1024, state, RN_BENCH_BIG);
-		__asm__ volatile("" ::: "memory"); /* the copy is wanted */
+	while (rn_bench_meter_runs(&m, done)) {
+		uint64_t until = done + COPY_AT_LEAST;
+
+		do {
+			memcpy((uint8_t *)state + len + APART, state, len);
+			__asm__ volatile("" ::: "memory"); /* the copy is wanted */
+			done += len;
+		} while (done < until);
 	}
 	*result = rn_bench_meter_per_ns(&m);
 	return 0;

@@ -19,18 +19,21 @@ enum {
 	BTH_AND_ICRC = 16, /* bytes of a packet besides its payload */
 	SEGMENTS_MAX = 64, /* that the kernel takes in one call */
 	DATAGRAM_MAX = 65507,
-	SMALL_LEN = 80,	    /* SEND_ONLY of 64 B */
-	SMALL_CHARGE = 832, /* of the receive buffer, for a packet of 80 B */
+	CHARGE = 768, /* of the receive buffer for a packet, besides twice its length */
 	BATCH = 32,
+	WINDOW_MAX = 1024, /* packets, without GSO */
 	WANTED_RCVBUF = 4 << 20,
 };
 
 struct udp {
 	int fd;
-	uint32_t rcvbuf;       /* of the receiver, as the kernel counts */
-	uint32_t seg_len, len; /* of a packet, of a super-packet */
+	bool gso;
+	uint32_t rcvbuf;	     /* of the receiver, as the kernel counts */
+	uint32_t payload;	     /* bytes of a message in a packet */
+	uint32_t seg_len, super_len; /* of a packet, of a super-packet */
+	uint32_t message_len;	     /* with headers; of a ping-pong */
 	uint8_t buf[65536];
-	uint8_t small[BATCH][SMALL_LEN];
+	uint8_t *packets; /* BATCH of them */
 	struct iovec iov[BATCH];
 	struct mmsghdr msg[BATCH];
 };
@@ -41,7 +44,7 @@ static int connect_udp(struct rn_bench_end *end, struct udp *u)
 		struct sockaddr_in addr;
 		uint32_t rcvbuf;
 	} mine = { 0 }, theirs;
-	int size = WANTED_RCVBUF;
+	int size = end->cell->rcvbuf ? (int)end->cell->rcvbuf : WANTED_RCVBUF;
 	socklen_t len = sizeof(size);
 
 	u->fd = rn_bench_socket(end, SOCK_DGRAM, &mine.addr);
@@ -60,32 +63,50 @@ static int connect_udp(struct rn_bench_end *end, struct udp *u)
 	return 0;
 }
 
-static int open_udp(struct rn_bench_end *end, enum rn_bench_item item, void **state)
+static void choose_lengths(struct udp *u, const struct rn_bench_end *end)
+{
+	uint32_t len = end->cell->len, segments;
+
+	u->payload = len < end->path_mtu ? len : end->path_mtu;
+	u->seg_len = u->payload + BTH_AND_ICRC;
+	segments = DATAGRAM_MAX / u->seg_len;
+	u->super_len = u->seg_len * (segments < SEGMENTS_MAX ? segments : SEGMENTS_MAX);
+	u->message_len = len + (len + u->payload - 1) / u->payload * BTH_AND_ICRC;
+	u->gso = end->cell->item == RN_BENCH_UDP_BW ||
+		 (end->cell->item == RN_BENCH_UDP_LAT && len > u->payload);
+}
+
+static int prepare_packets(struct rn_bench_end *end, struct udp *u)
+{
+	u->packets = malloc((size_t)BATCH * u->seg_len);
+	if (!u->packets)
+		return rn_bench_fail(end, "no memory");
+	memset(u->buf, 0x5a, sizeof(u->buf));
+	memset(u->packets, 0x5a, (size_t)BATCH * u->seg_len);
+	for (unsigned i = 0; i < BATCH; i++) {
+		u->iov[i] =
+			(struct iovec){ u->packets + (size_t)i * u->seg_len, u->seg_len };
+		u->msg[i].msg_hdr.msg_iov = &u->iov[i];
+		u->msg[i].msg_hdr.msg_iovlen = 1;
+	}
+	return 0;
+}
+
+static int open_udp(struct rn_bench_end *end, void **state)
 {
 	struct udp *u = calloc(1, sizeof(*u));
-	uint32_t segments;
 	int one = 1;
 
 	if (!u)
 		return rn_bench_fail(end, "no memory");
 	*state = u;
 	u->fd = -1;
-	memset(u->buf, 0x5a, sizeof(u->buf));
-	memset(u->small, 0x5a, sizeof(u->small));
-	for (unsigned i = 0; i < BATCH; i++) {
-		u->iov[i] = (struct iovec){ u->small[i], SMALL_LEN };
-		u->msg[i].msg_hdr.msg_iov = &u->iov[i];
-		u->msg[i].msg_hdr.msg_iovlen = 1;
-	}
-	u->seg_len = end->path_mtu + BTH_AND_ICRC;
-	segments = DATAGRAM_MAX / u->seg_len;
-	u->len = u->seg_len * (segments < SEGMENTS_MAX ? segments : SEGMENTS_MAX);
-	if (connect_udp(end, u))
+	choose_lengths(u, end);
+	if (prepare_packets(end, u) || connect_udp(end, u))
 		return -1;
-	if (item == RN_BENCH_UDP_BW &&
-	    (setsockopt(u->fd, IPPROTO_UDP, UDP_GRO, &one, sizeof(one)) ||
-	     setsockopt(u->fd, IPPROTO_UDP, UDP_SEGMENT, &u->seg_len,
-			sizeof(u->seg_len))))
+	if (u->gso && (setsockopt(u->fd, IPPROTO_UDP, UDP_GRO, &one, sizeof(one)) ||
+		       setsockopt(u->fd, IPPROTO_UDP, UDP_SEGMENT, &u->seg_len,
+				  sizeof(u->seg_len))))
 		return rn_bench_fail(end, "the kernel has no UDP GSO and GRO: %s",
 				     strerror(errno));
 	return 0;
@@ -95,8 +116,9 @@ static void close_udp(void *state)
 {
 	struct udp *u = state;
 
-	if (u && u->fd >= 0)
+	if (u->fd >= 0)
 		close(u->fd);
+	free(u->packets);
 	free(u);
 }
 
@@ -147,49 +169,115 @@ static int receive_super_packets(struct rn_bench_end *end, struct udp *u)
 	return 0;
 }
 
-static int run_bw(struct rn_bench_end *end, void *state, double *result)
+static int send_super_packets(struct rn_bench_end *end, struct udp *u,
+			      struct rn_bench_meter *m)
 {
-	struct udp *u = state;
 	/* Half of the buffer: the kernel gives back what was read with a delay. */
-	uint64_t window = u->rcvbuf / 2 / (u->len + 4096), sent = 0, received;
-	struct rn_bench_meter m;
+	uint64_t window = u->rcvbuf / 2 / (u->super_len + 4096), sent = 0, received;
 
-	if (end->role == RN_BENCH_RECEIVER)
-		return receive_super_packets(end, u);
-	window = (window < 1 ? 1 : window > 16 ? 16 : window) * u->len;
-	rn_bench_meter_start(&m, end);
+	window = (window < 1 ? 1 : window > 16 ? 16 : window) * u->super_len;
+	rn_bench_meter_start(m, end);
 	while (received = atomic_load(&end->shared->received),
-	       rn_bench_meter_runs(&m, received)) {
-		if (sent - received + u->len > window)
+	       rn_bench_meter_runs(m, received)) {
+		if (sent - received + u->super_len > window)
 			sched_yield();
-		else if (send(u->fd, u->buf, u->len, 0) == (ssize_t)u->len)
-			sent += u->len;
+		else if (send(u->fd, u->buf, u->super_len, 0) == (ssize_t)u->super_len)
+			sent += u->super_len;
 		else if (!again())
 			return rn_bench_fail(end, "UDP send: %s", strerror(errno));
 	}
-	*result = rn_bench_meter_per_ns(&m) * end->path_mtu / u->seg_len;
-	return settle(end, &m, sent);
+	return settle(end, m, sent);
 }
 
-/* Wait for one small packet; @m: NULL in the receiver, which ends when it is told to. */
-static int await_small(struct rn_bench_end *end, struct udp *u, struct rn_bench_meter *m)
+static int receive_batches(struct rn_bench_end *end, struct udp *u)
 {
-	for (;;) {
-		ssize_t n = recv(u->fd, u->small, SMALL_LEN, MSG_DONTWAIT);
+	uint64_t received = 0;
 
-		if (n == SMALL_LEN)
-			return 0;
-		if (n >= 0 || !again())
+	while (unsettled(end, received)) {
+		int n = recvmmsg(u->fd, u->msg, BATCH, MSG_DONTWAIT, NULL);
+		const uint8_t *last;
+
+		if (n < 0 && again()) {
+			sched_yield();
+			continue;
+		}
+		last = u->packets + (size_t)(n > 0 ? n - 1 : 0) * u->seg_len;
+		if (n <= 0 || u->msg[n - 1].msg_len != u->seg_len || last[0] != 0x5a ||
+		    last[u->seg_len - 1] != 0x5a)
+			return rn_bench_fail(end, "UDP delivered something else");
+		received += (uint64_t)n;
+		atomic_store_explicit(&end->shared->received, received,
+				      memory_order_release);
+	}
+	return 0;
+}
+
+static int send_batches(struct rn_bench_end *end, struct udp *u, struct rn_bench_meter *m)
+{
+	uint64_t window = u->rcvbuf / 2 / (CHARGE + 2 * u->seg_len), sent = 0, received;
+	unsigned batch;
+
+	window = window < 1 ? 1 : window > WINDOW_MAX ? WINDOW_MAX : window;
+	batch = window < BATCH ? (unsigned)window : BATCH;
+	rn_bench_meter_start(m, end);
+	while (received = atomic_load(&end->shared->received),
+	       rn_bench_meter_runs(m, received)) {
+		int n;
+
+		if (sent - received + batch > window) {
+			sched_yield();
+			continue;
+		}
+		n = sendmmsg(u->fd, u->msg, batch, 0);
+		if (n > 0)
+			sent += (uint64_t)n;
+		else if (!again())
+			return rn_bench_fail(end, "UDP sendmmsg: %s", strerror(errno));
+	}
+	return settle(end, m, sent);
+}
+
+static int run_bw(struct rn_bench_end *end, void *state, double *result)
+{
+	struct rn_bench_meter m;
+	struct udp *u = state;
+	double packets_per_ns;
+
+	if (end->role == RN_BENCH_RECEIVER)
+		return u->gso ? receive_super_packets(end, u) : receive_batches(end, u);
+	if (u->gso ? send_super_packets(end, u, &m) : send_batches(end, u, &m))
+		return -1;
+	packets_per_ns = rn_bench_meter_per_ns(&m) / (u->gso ? u->seg_len : 1);
+	*result = packets_per_ns * u->payload;
+	if (rn_bench_item_info[end->cell->item].kind == RN_BENCH_RATE)
+		*result = packets_per_ns * u->payload / end->cell->len * 1e3;
+	return 0;
+}
+
+/* Wait for a message; @m: NULL in the receiver, which ends when it is told to. */
+static int await_message(struct rn_bench_end *end, struct udp *u,
+			 struct rn_bench_meter *m)
+{
+	for (size_t done = 0; done < u->message_len;) {
+		ssize_t n =
+			recv(u->fd, u->buf + done, sizeof(u->buf) - done, MSG_DONTWAIT);
+
+		if (n > 0) {
+			done += (size_t)n;
+			continue;
+		}
+		if (n == 0 || !again())
 			return rn_bench_fail(end, "UDP receive: %s", strerror(errno));
 		if (m ? rn_bench_meter_patience(m) : rn_bench_stopped(end))
 			return -1;
 		sched_yield();
 	}
+	return 0;
 }
 
-static int send_small(struct rn_bench_end *end, struct udp *u)
+static int send_message(struct rn_bench_end *end, struct udp *u)
 {
-	while (send(u->fd, u->small, SMALL_LEN, 0) != SMALL_LEN)
+	while (send(u->fd, u->buf, u->message_len, 0) != (ssize_t)u->message_len)
 		if (!again())
 			return rn_bench_fail(end, "UDP send: %s", strerror(errno));
 	return 0;
@@ -202,71 +290,22 @@ static int run_lat(struct rn_bench_end *end, void *state, double *result)
 	uint64_t done = 0, echo;
 
 	if (end->role == RN_BENCH_RECEIVER) {
-		while (await_small(end, u, NULL) == 0)
-			if (send_small(end, u))
+		while (await_message(end, u, NULL) == 0)
+			if (send_message(end, u))
 				return -1;
 		return atomic_load(&end->shared->failed) ? -1 : 0;
 	}
-	rn_bench_meter_start(&m, end);
+	rn_bench_meter_start_trips(&m, end);
 	for (; rn_bench_meter_runs(&m, done); done++) {
-		memcpy(u->small, &done, sizeof(done));
-		if (send_small(end, u) || await_small(end, u, &m))
+		memcpy(u->buf, &done, sizeof(done));
+		if (send_message(end, u) || await_message(end, u, &m))
 			return -1;
-		memcpy(&echo, u->small, sizeof(echo));
+		memcpy(&echo, u->buf, sizeof(echo));
 		if (echo != done)
 			return rn_bench_fail(end, "UDP delivered something else");
 	}
 	*result = rn_bench_meter_us_each(&m);
 	return settle(end, &m, 0);
-}
-
-static int receive_batches(struct rn_bench_end *end, struct udp *u)
-{
-	uint64_t received = 0;
-
-	while (unsettled(end, received)) {
-		int n = recvmmsg(u->fd, u->msg, BATCH, MSG_DONTWAIT, NULL);
-
-		if (n < 0 && again()) {
-			sched_yield();
-			continue;
-		}
-		if (n <= 0 || u->msg[n - 1].msg_len != SMALL_LEN ||
-		    u->small[n - 1][0] != 0x5a || u->small[n - 1][SMALL_LEN - 1] != 0x5a)
-			return rn_bench_fail(end, "UDP delivered something else");
-		received += (uint64_t)n;
-		atomic_store_explicit(&end->shared->received, received,
-				      memory_order_release);
-	}
-	return 0;
-}
-
-static int run_rate(struct rn_bench_end *end, void *state, double *result)
-{
-	struct udp *u = state;
-	uint64_t window = u->rcvbuf / 2 / SMALL_CHARGE, sent = 0, received;
-	struct rn_bench_meter m;
-
-	if (end->role == RN_BENCH_RECEIVER)
-		return receive_batches(end, u);
-	window = window < BATCH ? BATCH : window > 1024 ? 1024 : window;
-	rn_bench_meter_start(&m, end);
-	while (received = atomic_load(&end->shared->received),
-	       rn_bench_meter_runs(&m, received)) {
-		int n;
-
-		if (sent - received + BATCH > window) {
-			sched_yield();
-			continue;
-		}
-		n = sendmmsg(u->fd, u->msg, BATCH, 0);
-		if (n > 0)
-			sent += (uint64_t)n;
-		else if (!again())
-			return rn_bench_fail(end, "UDP sendmmsg: %s", strerror(errno));
-	}
-	*result = rn_bench_meter_per_ns(&m) * 1e3;
-	return settle(end, &m, sent);
 }
 
 const struct rn_bench_ops rn_bench_udp_bw_ops = {
@@ -277,10 +316,5 @@ const struct rn_bench_ops rn_bench_udp_bw_ops = {
 const struct rn_bench_ops rn_bench_udp_lat_ops = {
 	.open = open_udp,
 	.run = run_lat,
-	.close = close_udp,
-};
-const struct rn_bench_ops rn_bench_udp_rate_ops = {
-	.open = open_udp,
-	.run = run_rate,
 	.close = close_udp,
 };

@@ -62,13 +62,18 @@ static void prefer(int fd, int level, int name, int value)
 		rn_log(RN_LOG_DEBUG, "socket option %d of level %d: %m", name, level);
 }
 
+static void make_room(int fd)
+{
+	if (!set_int(fd, SOL_SOCKET, SO_RCVBUFFORCE, BUFFER_BYTES))
+		prefer(fd, SOL_SOCKET, SO_RCVBUF, BUFFER_BYTES);
+}
+
 /* Without DO the IPv4 identification, which the ICRC covers, is not known to the sender
  * It must be set, and never a connect().
  */
 static int set_options(int fd, int family)
 {
-	if (!set_int(fd, SOL_SOCKET, SO_RCVBUFFORCE, BUFFER_BYTES))
-		prefer(fd, SOL_SOCKET, SO_RCVBUF, BUFFER_BYTES);
+	make_room(fd);
 	if (!set_int(fd, SOL_SOCKET, SO_SNDBUFFORCE, BUFFER_BYTES))
 		prefer(fd, SOL_SOCKET, SO_SNDBUF, BUFFER_BYTES);
 	prefer(fd, SOL_SOCKET, SO_RXQ_OVFL, 1);
@@ -220,6 +225,7 @@ void rnd_group_drain(const struct rnd_group *group, unsigned slot)
 	char byte;
 
 	assert(slot < group->sock_count);
+	make_room(group->sock[slot]);
 	for (unsigned i = 0; i < DRAIN_PACKETS_MAX; i++)
 		if (recv(group->sock[slot], &byte, sizeof(byte), MSG_DONTWAIT) < 0 &&
 		    errno == EAGAIN)

@@ -76,7 +76,9 @@ bool rnd_group_send(const struct rnd_group *group, const struct rn_flow *flow,
 ssize_t rnd_group_receive(const struct rnd_group *group, struct rn_flow *flow,
 			  uint8_t *pkt, size_t room);
 
-/* Throw away what waits in the socket of a slot. */
+/* Throw away what waits in the socket of a slot, and make its receive buffer as large as
+ * a new one has it: its last owner may have changed that.
+ */
 void rnd_group_drain(const struct rnd_group *group, unsigned slot);
 
 void rnd_group_close(struct rnd_group *group);
