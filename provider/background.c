@@ -23,7 +23,7 @@
 #include "sentence.h"
 
 enum {
-	EVENTS = RN_GID_MAX + 5,
+	EVENTS = RN_GID_MAX + 6,
 	STACK = 256 * 1024,
 	SLICE_NS = 100 * 1000, /* the shortest that the kernel grants */
 };
@@ -97,6 +97,15 @@ static void take_wake(const struct rnp_engine *e)
 		assert(errno == EAGAIN);
 }
 
+/* A peer may fill the counter, and it may be empty: rings say what there is. */
+static void take_local(const struct rnp_engine *e)
+{
+	uint64_t times;
+
+	if (e->wire.local)
+		(void)!read(rn_local_event_fd(e->wire.local), &times, sizeof(times));
+}
+
 static void serve(struct rnp_engine *e, const struct epoll_event *ev, int count)
 {
 	bool timer_fired = false;
@@ -112,6 +121,9 @@ static void serve(struct rnp_engine *e, const struct epoll_event *ev, int count)
 		case RNP_TAG_WAKE:
 			take_wake(e);
 			rnp_progress_memory(e);
+			break;
+		case RNP_TAG_LOCAL:
+			take_local(e);
 			break;
 		case RNP_TAG_SOCKET:
 			break;

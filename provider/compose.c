@@ -24,15 +24,35 @@ static int add_tap(struct rnp_wire *w, const struct rnp_settings *set, char *err
 	return 0;
 }
 
+/* Where packets leave and come in. */
+static struct rn_net *base(const struct rnp_wire *w)
+{
+	return w->local ? rn_local_net(w->local) : rn_udp_net(w->udp);
+}
+
+static int add_local(struct rnp_wire *w, const struct rn_local_cfg *local)
+{
+	struct rn_local_cfg cfg = *local;
+
+	cfg.udp = w->udp;
+	w->local = rn_local_new(&cfg);
+	return w->local ? 0 : -ENOMEM;
+}
+
 int rnp_wire_open(struct rnp_wire *w, const struct rn_udp_cfg *cfg,
-		  const struct rnp_settings *set, char *err, size_t err_len)
+		  const struct rn_local_cfg *local, const struct rnp_settings *set,
+		  char *err, size_t err_len)
 {
 	int rc;
 
 	*w = (struct rnp_wire){ .udp = rn_udp_new(cfg) };
 	if (!w->udp)
 		return rn_fail(err, err_len, -ENOMEM, "no memory for sockets");
-	w->net = rn_udp_net(w->udp);
+	if (local && add_local(w, local)) {
+		rnp_wire_close(w);
+		return rn_fail(err, err_len, -ENOMEM, "no memory for local wires");
+	}
+	w->net = base(w);
 	rc = add_tap(w, set, err, err_len);
 	if (rc)
 		rnp_wire_close(w);
@@ -56,13 +76,14 @@ void rnp_wire_remove_fault(struct rnp_wire *w)
 		return;
 	rn_fault_free(w->fault);
 	w->fault = NULL;
-	w->net = w->tap ? rn_tap_net(w->tap) : rn_udp_net(w->udp);
+	w->net = w->tap ? rn_tap_net(w->tap) : base(w);
 }
 
 void rnp_wire_close(struct rnp_wire *w)
 {
 	rn_fault_free(w->fault);
 	rn_tap_close(w->tap);
+	rn_local_free(w->local);
 	rn_udp_free(w->udp);
 	*w = (struct rnp_wire){ 0 };
 }

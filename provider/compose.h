@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* compose.h - puts the parts together: which memory and which network a device gets.
  *
- *	core -> [faults] -> [tap] -> UDP sockets
+ *	core -> [faults] -> [tap] -> [local wires] -> UDP sockets
  *
  * The tap stands next to the wire: it shows what really leaves. Faults come and go while
  * the rest stays.
@@ -9,6 +9,7 @@
 #ifndef RNP_COMPOSE_H
 #define RNP_COMPOSE_H
 
+#include "net_local.h"
 #include "net_udp.h"
 #include "rocin/net.h"
 #include "settings.h"
@@ -20,6 +21,7 @@ struct rnp_wire {
 	/* What the engine uses; NULL before opening and after closing. */
 	struct rn_net *net;
 	struct rn_udp *udp;
+	struct rn_local *local; /* or NULL: all by UDP */
 	struct rn_tap *tap;	/* or NULL */
 	struct rn_fault *fault; /* or NULL: nothing is to happen */
 };
@@ -28,12 +30,14 @@ struct rnp_wire {
  * rnp_wire_open() - Build the chain on sockets
  * @w:		Out
  * @cfg:	Sockets; owned from now on, also on failure
+ * @local:	Local wires, but for the field @udp; NULL: none
  * @set:	Capture
  *
  * Return: 0 or -errno with a sentence.
  */
 int rnp_wire_open(struct rnp_wire *w, const struct rn_udp_cfg *cfg,
-		  const struct rnp_settings *set, char *err, size_t err_len);
+		  const struct rn_local_cfg *local, const struct rnp_settings *set,
+		  char *err, size_t err_len);
 
 /* Put faults in front, which are not there yet; see rn_fault_new(). Return: 0 or -ENOMEM.
  */

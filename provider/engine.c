@@ -355,13 +355,16 @@ int rnp_engine_start(struct rnp_engine *e, const struct rn_attach *a, char *err,
 		.gso = e->set.gso,
 		.stats = e->stats.page->counter,
 	};
+	struct rn_local_cfg local;
+	bool has_local = rnp_local_cfg(e, a->slot, &local);
 	int rc;
 
 	for (unsigned i = 0; i < RN_GID_MAX; i++) {
 		sock[i] = i < a->sock_count ? a->sock[i] : -1;
 		rnp_engine_limit_socket(e, sock[i]);
 	}
-	rc = rnp_wire_open(&e->wire, &cfg, &e->set, err, err_len);
+	rc = rnp_wire_open(&e->wire, &cfg, has_local ? &local : NULL, &e->set, err,
+			   err_len);
 	if (rc)
 		return rc;
 	rc = rnp_fault_start(e, a->qpn_counter, err, err_len);
@@ -390,6 +393,8 @@ static int attach_locked(struct rnp_engine *e, char *err, size_t err_len)
 	e->rocind = rn_rocind_connect(NULL, err, err_len);
 	if (!e->rocind)
 		return -errno;
+	if (e->set.local)
+		rn_rocind_take_wires(e->rocind);
 	rc = rn_rocind_attach(e->rocind, &e->netdev,
 			      stats->share_fd >= 0 ? stats->share_fd : stats->fd, &a, err,
 			      err_len);

@@ -6,6 +6,7 @@
  *   progress.c	       whose step it is: lease, armed socket, linger
  *   background.c      the thread that sleeps until it is its turn
  *   groups.c	       multicast groups whose packets come here
+ *   local.c	       wires in shared memory, to processes of the same rocind
  *   rocind_events.c   what rocind says: addresses, link, end
  *   stage.c	       packets -> super-packets
  *   compose.c	       core + memory + network
@@ -33,6 +34,7 @@
 
 struct rn_attach;
 struct rn_rocind;
+struct rn_rocind_event;
 
 /* Durations of the hand-over; one set for all, others only in tests. */
 struct rnp_lease_times {
@@ -125,6 +127,7 @@ enum rnp_tag {
 	RNP_TAG_WAKE, /* the end of the thread; memory has answered */
 	RNP_TAG_ROCIND,
 	RNP_TAG_SOCKET,
+	RNP_TAG_LOCAL, /* a peer has put something into a ring */
 };
 
 /* ------------------------------------------------------------------- pump.c */
@@ -204,6 +207,13 @@ void rnp_rocind_events(struct rnp_engine *e);
 
 /* The link of the device, for the program. */
 void rnp_set_link(struct rnp_engine *e, bool up);
+
+/* ------------------------------------------------------------------ local.c */
+/* False: the engine wants no local wires. */
+bool rnp_local_cfg(struct rnp_engine *e, unsigned slot, struct rn_local_cfg *cfg);
+
+/* RN_ROCIND_WIRE or RN_ROCIND_WIRE_DOWN; takes its descriptors. */
+void rnp_local_event(struct rnp_engine *e, const struct rn_rocind_event *ev);
 
 /* ----------------------------------------------------------------- engine.c */
 /* The part of rnp_engine_attach() that follows rocind's answer; lock held. @a's sockets

@@ -117,6 +117,8 @@ static void take_lease(struct rnp_engine *e, rn_ns now)
 	struct rnp_progress *p = &e->progress;
 
 	rnp_background_listen(e, false);
+	if (e->wire.local)
+		rn_local_awake(e->wire.local);
 	p->turn = RNP_LEASED;
 	p->cur_lease = p->times.lease;
 	p->steady_since = p->lease_set = p->last_poll = now;
@@ -164,7 +166,10 @@ static unsigned serve_sockets(struct rnp_engine *e, rn_ns now)
 {
 	unsigned found;
 
-	rn_udp_look_everywhere(e->wire.udp);
+	if (e->wire.local)
+		rn_local_look_everywhere(e->wire.local);
+	else
+		rn_udp_look_everywhere(e->wire.udp);
 	found = rnp_pump_step(e, now, RNP_DRAIN_BACKGROUND, RNP_ACKS_NOW);
 	if (found > 0 && rnp_pcie_is_on(&e->pcie))
 		move_memory(e, now);
@@ -172,16 +177,28 @@ static unsigned serve_sockets(struct rnp_engine *e, rn_ns now)
 	return found;
 }
 
+/* The background thread may sleep. What comes by a ring no socket shows: its peers are to
+ * wake the thread from now on, and what came before that they were told is looked for.
+ */
+static void announce(struct rnp_engine *e)
+{
+	if (e->wire.local && !rn_local_announce(e->wire.local))
+		rnp_background_wake(e);
+}
+
 /* The background thread becomes responsible, and finds what came in the meantime. */
 static unsigned arm(struct rnp_engine *e, rn_ns now)
 {
 	struct rnp_progress *p = &e->progress;
+	unsigned found;
 
 	p->turn = RNP_ARMED;
 	p->streak = 0;
 	p->cur_lease = p->times.lease;
 	rnp_background_listen(e, true);
-	return serve_sockets(e, now);
+	found = serve_sockets(e, now);
+	announce(e);
+	return found;
 }
 
 /* ------------------------------------------------------------------ the program */
@@ -281,6 +298,8 @@ void rnp_progress_background(struct rnp_engine *e, bool timer_fired)
 	if (p->turn == RNP_ARMED) {
 		if (serve_sockets(e, now) > 0)
 			look_again(e, now);
+		if (p->turn == RNP_ARMED && has_sockets(e))
+			announce(e);
 	} else if (p->timer_at == 0 && now - p->last_poll < p->times.lease / 4) {
 		p->lease_set = p->last_poll;
 		set_timer(e, p->last_poll + p->cur_lease);

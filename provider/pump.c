@@ -118,6 +118,9 @@ unsigned rnp_pump_step(struct rnp_engine *e, rn_ns now, unsigned drain,
 		return 0;
 	}
 	rnp_pump_collect(e, now);
+	/* What a timer is about may wait in a socket. */
+	if (e->wire.local && rn_dev_deadline(e->dev) <= now)
+		rn_local_look_everywhere(e->wire.local);
 	found = receive(e, now, drain, acks == RNP_ACKS_NOW, &dry);
 	found += rnp_raw_receive(e, now, drain);
 	expire(e, now, dry);

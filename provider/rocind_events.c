@@ -38,6 +38,8 @@ static void die(struct rnp_engine *e)
 	for (unsigned i = 0; i < RN_GID_MAX; i++)
 		rnp_background_remove(e, rn_udp_fd(e->wire.udp, i));
 	rnp_background_remove(e, rn_udp_groups_fd(e->wire.udp));
+	if (e->wire.local)
+		rnp_background_remove(e, rn_local_event_fd(e->wire.local));
 	rnp_raw_shut(e);
 	rnp_wire_close(&e->wire);
 	rnp_stage_drop(&e->stage);
@@ -115,10 +117,9 @@ void rnp_rocind_events(struct rnp_engine *e)
 		case RN_ROCIND_FAULTS:
 			rnp_fault_live(e, ev.text, ev.generation);
 			break;
-		case RN_ROCIND_WIRE: /* not asked for */
-			rn_rocind_close_wire(&ev.wire);
-			break;
+		case RN_ROCIND_WIRE:
 		case RN_ROCIND_WIRE_DOWN:
+			rnp_local_event(e, &ev);
 			break;
 		case RN_ROCIND_PORT_UP:
 			rnp_fault_link(e, true);

@@ -223,6 +223,7 @@ int rnp_settings_read(struct rnp_settings *s, char *err, size_t err_len)
 	static const struct choice gso = { "ROCIN_GSO", "off", "on", true };
 	static const struct choice icrc = { "ROCIN_ICRC", "solve", "exact", false };
 	static const struct choice credits = { "ROCIN_CREDITS", "off", "on", false };
+	static const struct choice local = { "ROCIN_LOCAL", "off", "auto", false };
 	int rc;
 
 	*s = (struct rnp_settings){ .netdevs = read_text("ROCIN_NETDEVS"),
@@ -234,6 +235,8 @@ int rnp_settings_read(struct rnp_settings *s, char *err, size_t err_len)
 		rc = read_choice(&icrc, &s->icrc_exact, err, err_len);
 	if (!rc)
 		rc = read_choice(&credits, &s->credits, err, err_len);
+	if (!rc)
+		rc = read_choice(&local, &s->local, err, err_len);
 	if (!rc)
 		rc = read_io(err, err_len);
 	if (!rc)

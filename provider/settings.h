@@ -7,6 +7,8 @@
  *	ROCIN_ICRC		solve | exact: what to do with packets whose IPv4
  *				identification cannot be guessed
  *	ROCIN_CREDITS		off | on: tell requesters how many receives there are
+ *	ROCIN_LOCAL		auto | off: packets to processes of the same rocind go
+ *				through shared memory
  *	ROCIN_IO		epoll: how the background thread sleeps
  *	ROCIN_PCAP		capture file, see rn_tap_open()
  *	ROCIN_FAULT		see rn_fault_read()
@@ -35,6 +37,7 @@ struct rnp_settings {
 	bool gso;
 	bool icrc_exact;
 	bool credits;
+	bool local; /* wires in shared memory */
 	bool has_fault;
 	struct rn_fault_rules fault;
 	rn_ns linger_ns; /* 0: none */

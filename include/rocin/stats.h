@@ -62,6 +62,11 @@
 	X(RX_BAD_SOURCE,       "rx_bad_source",                "packets dropped: addresses are not the QP's path") \
 	X(RX_DROPPED,          "rx_dropped",                   "packets dropped as the transport rules say (UC, UD, duplicates, stale responses)") \
 	X(RX_NO_RECV,          "rx_no_recv",                   "UC or UD messages dropped: no receive posted or too short") \
+	X(LOCAL_TX_PACKETS,    "local_sent_pkts",              "packets sent through shared memory, of sent_pkts")\
+	X(LOCAL_TX_BYTES,      "local_sent_bytes",             "bytes sent through shared memory, of sent_bytes")\
+	X(LOCAL_RX_PACKETS,    "local_rcvd_pkts",              "packets received through shared memory, of rcvd_pkts")\
+	X(LOCAL_RX_BYTES,      "local_rcvd_bytes",             "bytes received through shared memory, of rcvd_bytes")\
+	X(LOCAL_SPOILT,        "local_spoilt",                 "local wires given up because the peer broke their rules")\
 	X(TX_DROPPED,          "tx_dropped",                   "packets that the socket refused")                \
 	X(TX_TOO_LONG,         "tx_too_long",                  "packets dropped: longer than the way to their destination carries") \
 	X(SOCK_OVERFLOW,       "rx_sock_overflow",             "packets that the kernel dropped: receive buffer full") \

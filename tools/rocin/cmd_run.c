@@ -27,6 +27,7 @@ enum {
 	OPT_GSO,
 	OPT_ICRC,
 	OPT_CREDITS,
+	OPT_LOCAL,
 	OPT_LOG,
 	OPT_PCIE,
 	OPT_DEVICE_MEMORY,
@@ -48,6 +49,7 @@ static const struct {
 	{ OPT_FAULT, "ROCIN_FAULT" }, { OPT_GSO, "ROCIN_GSO" },
 	{ OPT_ICRC, "ROCIN_ICRC" },   { OPT_CREDITS, "ROCIN_CREDITS" },
 	{ OPT_LOG, "ROCIN_LOG" },     { OPT_PCIE, "ROCIN_PCIE" },
+	{ OPT_LOCAL, "ROCIN_LOCAL" },
 };
 
 static const struct argp_option options[] = {
@@ -69,6 +71,10 @@ static const struct argp_option options[] = {
 	  "Accept IPv4 identifications that had to be solved for, or refuse them", 0 },
 	{ "credits", OPT_CREDITS, "on|off", 0,
 	  "Tell requesters how many receives are posted", 0 },
+	{ "local", OPT_LOCAL, "auto|off", 0,
+	  "Reach other processes of this host and user through shared memory, or by UDP, "
+	  "where tcpdump sees the packets",
+	  0 },
 	{ "log", OPT_LOG, "LEVEL[:FILE]", 0, "error, warn, info, debug or trace", 0 },
 	{ "pcie", OPT_PCIE, "KNOBS", 0,
 	  "Place data as PCIe might: strict, ibta, typical or adversarial, then "

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* test_net_local.c - which packets go by a ring, and in what order they come. */
+#include "local_kit.h"
+
+static void first_packets_go_by_udp_and_ask_for_a_wire(void **state)
+{
+	struct world *w = *state;
+
+	assert_int_equal(send_to(w, 1, 1, 1), 0);
+	assert_in_socket(w, 1);
+	assert_int_equal(w->asked, 1);
+	assert_int_equal(w->last.peer_slot, 1);
+	assert_memory_equal(&w->last.local, &w->gid[0], sizeof(w->last.local));
+	assert_memory_equal(&w->last.peer, &w->peer_gid, sizeof(w->last.peer));
+	assert_int_equal(send_to(w, 1, 1, 2), 0); /* asking once is enough */
+	assert_in_socket(w, 2);
+	assert_int_equal(w->asked, 1);
+}
+
+static void packets_to_oneself_and_to_groups_need_no_wire(void **state)
+{
+	struct world *w = *state;
+
+	w->flow.dst = w->gid[0];
+	assert_int_equal(send_to(w, SLOT, 1, 1), 0);
+	assert_int_equal(next_number(w), 1);
+	w->flow.dst.raw[12] = 239;
+	send_to(w, 0xff, 1, 2);
+	w->flow.dst = w->peer_gid;
+	assert_int_equal(send_to(w, 0, 1, 3), 0); /* rocind */
+	assert_int_equal(w->asked, 0);
+}
+
+static void packets_go_by_the_ring_once_it_is_there(void **state)
+{
+	struct world *w = *state;
+	struct peer *p = lay(w, 0);
+
+	for (uint32_t i = 0; i < 100; i += 3) {
+		assert_int_equal(send_to(w, 1, 3, i), 0);
+		for (uint32_t k = 0; k < 3; k++)
+			assert_in_ring(w, p, i + k);
+	}
+	assert_true(socket_is_dry(w));
+	assert_int_equal(send_to(w, 2, 1, 5), 0); /* another process */
+	assert_in_socket(w, 5);
+	assert_true(ring_is_dry(w, p));
+	assert_int_equal(w->stats[RN_STAT_LOCAL_TX_PACKETS], 102);
+	assert_int_equal(w->stats[RN_STAT_LOCAL_TX_BYTES], 102 * LEN);
+}
+
+static void what_comes_by_the_ring_has_the_addresses_of_the_wire(void **state)
+{
+	struct world *w = *state;
+	struct peer *p = lay(w, 1);
+
+	peer_sends(w, p, 77);
+	assert_int_equal(next_number(w), 77);
+	assert_int_equal(w->rx[0].len, LEN);
+	assert_int_equal(w->rx[0].gro_idx, 9);
+	assert_memory_equal(&w->rx[0].flow->src, &w->peer_gid, sizeof(w->peer_gid));
+	assert_memory_equal(&w->rx[0].flow->dst, &w->gid[0], sizeof(w->gid[0]));
+	assert_int_equal(w->rx[0].flow->sport, 7);
+	assert_int_equal(w->rx[0].flow->tclass, 1);
+	assert_int_equal(w->rx[0].flow->hop_limit, 64);
+	assert_int_equal(w->rx[0].flow->ifindex, 1);
+	assert_int_equal(w->stats[RN_STAT_LOCAL_RX_PACKETS], 1);
+	assert_int_equal(w->stats[RN_STAT_LOCAL_RX_BYTES], LEN);
+}
+
+static void nothing_is_overtaken_when_a_wire_comes_up(void **state)
+{
+	struct world *w = *state;
+	struct peer *p = lay(w, 0);
+	uint32_t n;
+
+	for (n = 1; n <= 20; n++)
+		peer_sends_by_udp(w, n);
+	peer_sends(w, p, n);
+	for (uint32_t i = 1; i <= 21; i++)
+		assert_int_equal(next_number(w), i);
+	/* Afterwards the ring goes first, and the socket is looked at now and then. */
+	peer_sends_by_udp(w, 100);
+	peer_sends(w, p, 101);
+	assert_int_equal(next_number(w), 101);
+	assert_int_equal(next_number(w), 100);
+}
+
+static void socket_has_its_turn_beside_a_busy_ring(void **state)
+{
+	struct world *w = *state;
+	struct peer *p = lay(w, 0);
+	unsigned calls = 0;
+
+	peer_sends(w, p, 1);
+	assert_int_equal(next_number(w), 1);
+	peer_sends_by_udp(w, 2);
+	do {
+		peer_sends(w, p, 1);
+		assert_true(++calls <= 100);
+	} while (next_number(w) != 2);
+}
+
+static void full_ring_holds_back_and_grows(void **state)
+{
+	struct world *w = *state;
+	struct peer *p = lay(w, 0);
+	uint32_t sent = 0, got = 0, fulls = 0;
+
+	while (got < 600) {
+		struct rn_super s = super_to(w, 1, 15, sent);
+		int rc = w->net->ops->transmit(w->net->ctx, &s);
+
+		while (rc == -EAGAIN) { /* the same again, once there is space */
+			fulls++;
+			assert_in_ring(w, p, got++);
+			rc = w->net->ops->transmit(w->net->ctx, &s);
+		}
+		assert_int_equal(rc, 0);
+		sent += 15;
+	}
+	assert_true(fulls > 0);
+	assert_true(p->recv.size > RN_RING_SIZE_MIN);
+	while (got < sent)
+		assert_in_ring(w, p, got++);
+	assert_true(ring_is_dry(w, p));
+}
+
+static void refusal_is_remembered(void **state)
+{
+	struct world *w = *state;
+
+	assert_int_equal(send_to(w, 1, 1, 1), 0);
+	rn_local_down(w->local, &w->last, EOPNOTSUPP);
+	for (uint32_t i = 2; i < 10; i++)
+		assert_int_equal(send_to(w, 1, 1, i), 0);
+	for (uint32_t i = 1; i < 10; i++)
+		assert_in_socket(w, i);
+	assert_int_equal(w->asked, 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		test(first_packets_go_by_udp_and_ask_for_a_wire),
+		test(packets_to_oneself_and_to_groups_need_no_wire),
+		test(packets_go_by_the_ring_once_it_is_there),
+		test(what_comes_by_the_ring_has_the_addresses_of_the_wire),
+		test(nothing_is_overtaken_when_a_wire_comes_up),
+		test(socket_has_its_turn_beside_a_busy_ring),
+		test(full_ring_holds_back_and_grows),
+		test(refusal_is_remembered),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* test_net_local_peers.c - peers that sleep, stop, die or lie. */
+#include "local_kit.h"
+
+#include <time.h>
+
+#include "ring_layout.h"
+
+static void peer_that_does_not_read_is_waited_for_only_so_long(void **state)
+{
+	struct world *w = *state;
+	struct peer *p = lay(w, 0), *other = lay(w, 1);
+	struct timespec pause = { .tv_nsec = 1000000 };
+	unsigned waited = 0;
+	int rc;
+
+	while (send_to(w, 1, 1, 1) == 0)
+		;
+	while ((rc = send_to(w, 1, 1, 1)) == -EAGAIN) {
+		assert_true(++waited < 1000);
+		nanosleep(&pause, NULL);
+	}
+	assert_int_equal(rc, -ENOBUFS);
+	assert_true(waited >= 1);
+	assert_int_equal(send_to(w, 1, 1, 1), -ENOBUFS); /* no wait any more */
+	assert_int_equal(send_to(w, 2, 1, 9), 0);
+	assert_in_ring(w, other, 9);
+	while (!ring_is_dry(w, p))
+		;
+	assert_int_equal(send_to(w, 1, 1, 3), 0); /* it reads again */
+	assert_in_ring(w, p, 3);
+	assert_int_equal(w->dropped, 0);
+}
+
+/* Addresses of what both ends write. */
+static struct rn_ring_shared *ring_of(struct peer *p, bool from_peer)
+{
+	return from_peer ? p->send.shared : p->recv.shared;
+}
+
+static void peer_that_lies_about_its_tail_loses_the_wire(void **state)
+{
+	struct world *w = *state;
+	struct peer *p = lay(w, 0);
+
+	assert_int_equal(send_to(w, 1, 1, 1), 0);
+	atomic_store(&ring_of(p, true)->tail, UINT64_C(1) << 40);
+	for (unsigned i = 0; i < 100; i++)
+		assert_int_equal(w->net->ops->receive(w->net->ctx, w->rx), 0);
+	assert_int_equal(w->dropped, 1);
+	assert_int_equal(w->stats[RN_STAT_LOCAL_SPOILT], 1);
+	assert_int_equal(rn_local_wires(w->local), 0);
+	assert_int_equal(send_to(w, 1, 1, 2), 0); /* by UDP from now on, for ever */
+	assert_in_socket(w, 2);
+	assert_int_equal(w->asked, 0);
+}
+
+static void peer_that_lies_about_its_head_loses_the_wire(void **state)
+{
+	struct world *w = *state;
+	struct peer *p = lay(w, 0);
+	int rc = 0;
+
+	assert_int_equal(send_to(w, 1, 1, 1), 0);
+	atomic_store(&ring_of(p, false)->head, UINT64_C(12345));
+	for (unsigned i = 0; i < 100 && rc == 0; i++)
+		rc = send_to(w, 1, 1, i);
+	assert_int_equal(rc, -EPIPE);
+	assert_int_equal(w->dropped, 1);
+	assert_int_equal(rn_local_wires(w->local), 0);
+	assert_int_equal(send_to(w, 1, 1, 50), 0);
+	assert_in_socket(w, 50);
+}
+
+static void what_a_dead_peer_has_sent_is_still_received(void **state)
+{
+	struct world *w = *state;
+	struct peer *p = lay(w, 0);
+
+	peer_sends(w, p, 1);
+	peer_sends(w, p, 2);
+	rn_local_down(w->local, &p->ends, 0);
+	assert_int_equal(next_number(w), 1);
+	assert_int_equal(send_to(w, 1, 1, 9), 0);
+	assert_in_socket(w, 9);
+	while (w->net->ops->receive(w->net->ctx, w->rx) > 0)
+		;
+	assert_int_equal(rn_local_wires(w->local), 0);
+	lay(w, 0); /* the next owner of that slot */
+	assert_int_equal(rn_local_wires(w->local), 1);
+	assert_int_equal(send_to(w, 1, 1, 3), 0);
+	assert_in_ring(w, &w->peer[0], 3);
+}
+
+static void sleeper_is_woken(void **state)
+{
+	struct world *w = *state;
+	struct peer *p = lay(w, 0);
+	struct pollfd pfd = { .fd = rn_local_event_fd(w->local), .events = POLLIN };
+	eventfd_t count;
+
+	assert_int_equal(w->net->ops->receive(w->net->ctx, w->rx), 0);
+	assert_true(rn_local_announce(w->local));
+	assert_int_equal(poll(&pfd, 1, 0), 0);
+	peer_sends(w, p, 1);
+	assert_int_equal(poll(&pfd, 1, 0), 1);
+	assert_int_equal(eventfd_read(pfd.fd, &count), 0);
+	assert_false(rn_local_announce(w->local)); /* it waits to be read */
+	assert_int_equal(next_number(w), 1);
+	assert_true(rn_local_announce(w->local));
+	rn_local_awake(w->local);
+	peer_sends(w, p, 2); /* who is awake is left alone */
+	assert_int_equal(poll(&pfd, 1, 0), 0);
+
+	/* And we wake a peer that sleeps. */
+	rn_doorbell_announce(p->page);
+	assert_int_equal(send_to(w, 1, 1, 1), 0);
+	assert_int_equal(eventfd_read(p->event, &count), 0);
+}
+
+static void many_wires_are_found_by_the_doorbell(void **state)
+{
+	struct world *w = *state;
+
+	for (unsigned i = 0; i < PEERS; i++)
+		lay(w, i);
+	for (uint32_t n = 0; n < 300; n++) {
+		peer_sends(w, &w->peer[n % PEERS], n);
+		assert_int_equal(next_number(w), n);
+	}
+	/* A peer that clears the others' bits delays them, no more. */
+	peer_sends(w, &w->peer[7], 1000);
+	memset(w->page, 0, RN_DOORBELL_BYTES);
+	assert_int_equal(next_number(w), 1000);
+	for (unsigned i = 0; i < PEERS; i++)
+		peer_sends(w, &w->peer[i], i);
+	for (unsigned i = 0; i < PEERS; i++)
+		next_number(w);
+	assert_int_equal(w->net->ops->receive(w->net->ctx, w->rx), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		test(peer_that_does_not_read_is_waited_for_only_so_long),
+		test(peer_that_lies_about_its_tail_loses_the_wire),
+		test(peer_that_lies_about_its_head_loses_the_wire),
+		test(what_a_dead_peer_has_sent_is_still_received),
+		test(sleeper_is_woken),
+		test(many_wires_are_found_by_the_doorbell),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

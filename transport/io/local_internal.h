@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* local_internal.h - state shared by net_local.c (packets) and local_wires.c (wires that
+ * come and go).
+ */
+#ifndef RN_LOCAL_INTERNAL_H
+#define RN_LOCAL_INTERNAL_H
+
+#include "doorbell.h"
+#include "net_local.h"
+#include "wire_memory.h"
+
+enum {
+	LOCAL_WAYS = 512,	/* destinations that are remembered; a power of two */
+	LOCAL_ROOM = 16 * 1024, /* packets taken out at a time: they stay in L1 */
+	LOCAL_WORDS = RN_ROCIND_WIRES_MAX / 64,
+};
+
+/* One end of a wire. */
+struct local_wire {
+	struct rn_rocind_ends ends;
+	unsigned bit, peer_bit;
+	uint8_t *memory; /* RN_WIRE_BYTES */
+	struct rn_ring_send send;
+	struct rn_ring_recv recv;
+	struct rn_doorbell *peer_page;
+	int peer_event;
+	/* Packets that its peer sent by UDP before may still be in our sockets. */
+	bool is_fresh;	     /* so it is not read yet */
+	bool is_drained_for; /* the sockets are being read for its sake */
+	bool is_closing;     /* the peer has gone: what it has sent is left to read */
+	uint32_t want;	     /* size that its ring is to have, at the next chance */
+	rn_ns full_since;    /* 0: there was space when we last looked */
+	bool is_stuck;	     /* the peer has not read for long: packets are dropped */
+};
+
+/* What is known about a destination. */
+struct local_way {
+	bool is_used;
+	struct rn_rocind_ends ends;
+	struct local_wire *wire; /* NULL: by UDP */
+	rn_ns ask_at;		 /* next; RN_NEVER: not again */
+};
+
+struct rn_local {
+	struct rn_net net;
+	struct rn_local_cfg cfg;
+	struct rn_net *udp;
+
+	struct local_wire *wire[RN_ROCIND_WIRES_MAX]; /* by bit */
+	unsigned wires;				      /* of them, in use */
+	unsigned fresh;				      /* of them, is_fresh */
+	struct rn_doorbell *page;		      /* NULL before the first wire */
+	int event_fd;
+	uint64_t ready[LOCAL_WORDS]; /* rings that were rung for, and are not dry */
+	unsigned cursor;	     /* wire whose turn it is */
+
+	/* The super-packet that was answered by -EAGAIN. */
+	uint32_t sent;	/* packets of it that are in a ring */
+	bool udp_begun; /* it goes by UDP, whatever has come up meanwhile */
+
+	unsigned drain; /* reads of the sockets left, for the sake of fresh wires */
+	bool look;	/* likewise, because somebody wants to know */
+	unsigned quiet; /* calls since a ring had something */
+	unsigned busy;	/* calls since the sockets were looked at */
+
+	struct local_way way[LOCAL_WAYS];
+	struct rn_flow rx_flow[RN_RX_BATCH];
+	_Alignas(64) uint8_t room[LOCAL_ROOM];
+};
+
+/* -------------------------------------------------------------- local_wires.c */
+/* The way to where @flow and the slot say; asks for a wire if it is time to. */
+struct local_way *rn_local_way(struct rn_local *l, const struct rn_flow *flow,
+			       unsigned slot);
+
+/* The peer broke the rules, or the memory is not what it should be: never again. */
+void rn_local_spoil(struct rn_local *l, struct local_wire *w, const char *why);
+
+/* It has gone, and everything that it sent has been read. */
+void rn_local_remove(struct rn_local *l, struct local_wire *w);
+
+/* As much memory as what is going on wants: asked when there was no space, done when the
+ * ring can change, which is so once in each of its turns.
+ */
+void rn_local_fit(struct local_wire *w, rn_ns now);
+void rn_local_resize(struct local_wire *w);
+
+/* Take leave of the peer, which reads what is in the ring; or of all of them. */
+void rn_local_close(struct local_wire *w);
+void rn_local_close_doorbell(struct rn_local *l);
+
+rn_ns rn_local_now(void); /* CLOCK_MONOTONIC_COARSE: some milliseconds late */
+
+#endif /* RN_LOCAL_INTERNAL_H */

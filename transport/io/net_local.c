@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* net_local.c - packets through rings, or past them. See net_local.h. */
+#include "net_local.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "fd_close.h"
+#include "local_internal.h"
+
+enum {
+	HOP_LIMIT = 64, /* of a flow that names none: as the sockets have it */
+
+	/* A look at the sockets is a system call: while rings are in use, they get one of
+	 * so many calls that found nothing, and one of so many that found something.
+	 */
+	LOOK_QUIET = 8,
+	LOOK_BUSY = 32,
+	DRAIN_MAX = 1024, /* reads: more than a socket's buffer holds */
+	QUIET_MAX = 4096, /* calls without anything in a ring: they are not in use */
+	SCAN_MAX = 8, /* with more wires, only those that were rung for are looked at */
+	SCAN_EVERY = 64, /* calls after which all are, whatever the doorbell says */
+};
+
+static void count(struct rn_local *l, enum rn_stat what, uint64_t n)
+{
+	uint64_t *counter = &l->cfg.stats[what];
+
+	__atomic_store_n(counter, *counter + n, __ATOMIC_RELAXED);
+}
+
+/* A ring has come to its end, one way or another. */
+static void give_up(struct rn_local *l, struct local_wire *w, enum rn_ring_fault fault)
+{
+	if (fault == RN_RING_OK || fault == RN_RING_CLOSED)
+		rn_local_remove(l, w);
+	else
+		rn_local_spoil(l, w, rn_ring_fault_text(fault));
+}
+
+/* -------------------------------------------------------------------- transmit */
+static void wake(const struct local_wire *w)
+{
+	uint64_t one = 1;
+
+	/* It fails when the counter is full: then the peer is awake. */
+	(void)!syscall(SYS_write, w->peer_event, &one, sizeof(one));
+}
+
+static void publish(struct local_wire *w)
+{
+	if (rn_ring_publish(&w->send) && rn_doorbell_ring(w->peer_page, w->peer_bit))
+		wake(w);
+}
+
+/* The ring is full. Return: -EAGAIN, or -ENOBUFS if the packets are to be dropped. */
+static int no_space(struct local_wire *w)
+{
+	rn_ns now = rn_local_now();
+
+	rn_local_fit(w, now);
+	if (w->is_stuck)
+		return -ENOBUFS;
+	if (w->full_since == 0)
+		w->full_since = now;
+	if (now - w->full_since < RN_LOCAL_PATIENCE)
+		return -EAGAIN;
+	w->is_stuck = true;
+	return -ENOBUFS;
+}
+
+static uint32_t segment_len(const struct rn_super *s, uint32_t i)
+{
+	uint32_t at = i * s->seg_len;
+
+	return s->len - at < s->seg_len ? s->len - at : s->seg_len;
+}
+
+/* Return: 0, -EAGAIN with l->sent telling how far it went, or why packets are lost. */
+static int send_by_ring(struct rn_local *l, struct local_wire *w,
+			const struct rn_super *super)
+{
+	const struct rn_flow *flow = super->flow;
+	bool numbered = l->udp->gso && rn_flow_is_ipv4(flow);
+	struct rn_ring_meta meta = { .sport = flow->sport,
+				     .tclass = flow->tclass,
+				     .hop_limit = flow->hop_limit };
+	uint32_t first = l->sent, i = first;
+	int rc = 0;
+
+	l->sent = 0;
+	for (; i < super->count; i++) {
+		if (w->want != w->send.size)
+			rn_local_resize(w);
+		meta.gro_idx = numbered ? (uint8_t)i : 0;
+		rc = rn_ring_send(&w->send, &meta,
+				  super->data + (size_t)i * super->seg_len,
+				  segment_len(super, i));
+		if (rc)
+			break;
+	}
+	publish(w);
+	if (i > first) {
+		count(l, RN_STAT_LOCAL_TX_PACKETS, i - first);
+		count(l, RN_STAT_LOCAL_TX_BYTES,
+		      i < super->count || first > 0
+			      ? (uint64_t)(i - first) * super->seg_len
+			      : super->len);
+		w->full_since = 0;
+	}
+	if (rc == -EPIPE) {
+		give_up(l, w, w->send.fault);
+		return rc;
+	}
+	if (rc == -EAGAIN)
+		rc = no_space(w);
+	else if (w->is_stuck && rn_ring_is_read(&w->send))
+		w->is_stuck = false;
+	if (rc == -EAGAIN)
+		l->sent = i;
+	return rc;
+}
+
+static bool fits_a_record(const struct rn_super *super)
+{
+	return super->seg_len <= RN_RING_PACKET_MAX &&
+	       segment_len(super, super->count - 1) >= RN_RING_PACKET_MIN;
+}
+
+static unsigned slot_of(const struct rn_super *super)
+{
+	return super->data[7]; /* low byte of the destination QPN in the BTH */
+}
+
+static int local_transmit(void *ctx, const struct rn_super *super)
+{
+	struct rn_local *l = ctx;
+	struct local_way *way;
+	int rc;
+
+	if (!l->udp_begun && fits_a_record(super)) {
+		way = rn_local_way(l, super->flow, slot_of(super));
+		if (way->wire)
+			return send_by_ring(l, way->wire, super);
+	}
+	l->sent = 0; /* of a ring that has gone: all leave once more */
+	rc = l->udp->ops->transmit(l->udp->ctx, super);
+	l->udp_begun = rc == -EAGAIN;
+	l->net.gso = l->udp->gso;
+	return rc;
+}
+
+/* --------------------------------------------------------------------- receive */
+static void fill_flow(const struct rn_local *l, const struct local_wire *w,
+		      const struct rn_ring_meta *meta, struct rn_flow *flow)
+{
+	*flow = (struct rn_flow){ .src = w->ends.peer,
+				  .dst = w->ends.local,
+				  .ifindex = l->cfg.ifindex,
+				  .sport = meta->sport,
+				  .tclass = meta->tclass,
+				  .hop_limit =
+					  meta->hop_limit ? meta->hop_limit : HOP_LIMIT };
+}
+
+static bool same_flow(const struct rn_ring_meta *a, const struct rn_ring_meta *b)
+{
+	return a->sport == b->sport && a->tclass == b->tclass &&
+	       a->hop_limit == b->hop_limit;
+}
+
+/* Return: packets. A wire that is dry and has lost its peer is gone afterwards. */
+static int read_wire(struct rn_local *l, struct local_wire *w, struct rn_rx *rx)
+{
+	struct rn_ring_packet pkt[RN_RX_BATCH];
+	unsigned n = rn_ring_receive(&w->recv, pkt, RN_RX_BATCH, l->room, LOCAL_ROOM);
+	struct rn_flow *flow = l->rx_flow;
+	uint64_t bytes = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		if (i > 0 && !same_flow(&pkt[i].meta, &pkt[i - 1].meta))
+			flow++;
+		if (i == 0 || !same_flow(&pkt[i].meta, &pkt[i - 1].meta))
+			fill_flow(l, w, &pkt[i].meta, flow);
+		rx[i] = (struct rn_rx){ .flow = flow,
+					.data = pkt[i].data,
+					.len = pkt[i].len,
+					.gro_idx = pkt[i].meta.gro_idx };
+		bytes += pkt[i].len;
+	}
+	if (n > 0) {
+		count(l, RN_STAT_LOCAL_RX_PACKETS, n);
+		count(l, RN_STAT_LOCAL_RX_BYTES, bytes);
+		return (int)n;
+	}
+	if (w->recv.fault || w->is_closing)
+		give_up(l, w, w->recv.fault);
+	return 0;
+}
+
+/* Which rings may have something. */
+static void look_at_doorbell(struct rn_local *l)
+{
+	bool all = l->wires <= SCAN_MAX || l->quiet % SCAN_EVERY == 0 || l->look;
+
+	for (unsigned k = 0; k < LOCAL_WORDS; k++)
+		l->ready[k] |= all ? UINT64_MAX : rn_doorbell_take(l->page, k);
+}
+
+/* The first wire with its bit set, from @from on; RN_ROCIND_WIRES_MAX: none. */
+static unsigned next_ready(const struct rn_local *l, unsigned from)
+{
+	while (from < RN_ROCIND_WIRES_MAX) {
+		uint64_t rest = l->ready[from / 64] >> from % 64;
+
+		if (rest)
+			return from + (unsigned)__builtin_ctzll(rest);
+		from = (from / 64 + 1) * 64;
+	}
+	return from;
+}
+
+/* In turn, from the one behind that which had something last. */
+static int read_from(struct rn_local *l, unsigned from, unsigned to, struct rn_rx *rx)
+{
+	for (unsigned i = next_ready(l, from); i < to; i = next_ready(l, i + 1)) {
+		struct local_wire *w = l->wire[i];
+		int n = w && !w->is_fresh ? read_wire(l, w, rx) : 0;
+
+		if (n > 0) {
+			l->cursor = i + 1;
+			return n;
+		}
+		l->ready[i / 64] &= ~(UINT64_C(1) << i % 64);
+	}
+	return 0;
+}
+
+static int read_rings(struct rn_local *l, struct rn_rx *rx)
+{
+	unsigned turn = l->cursor < RN_ROCIND_WIRES_MAX ? l->cursor : 0;
+	int n;
+
+	look_at_doorbell(l);
+	n = read_from(l, turn, RN_ROCIND_WIRES_MAX, rx);
+	if (n == 0)
+		n = read_from(l, 0, turn, rx);
+	if (n > 0) {
+		l->quiet = 0;
+		l->busy++;
+	} else {
+		l->quiet++;
+	}
+	return n;
+}
+
+static int read_sockets(struct rn_local *l, struct rn_rx *rx)
+{
+	int n;
+
+	l->busy = 0;
+	if (l->look || l->drain)
+		rn_udp_look_everywhere(l->cfg.udp);
+	n = l->udp->ops->receive(l->udp->ctx, rx);
+	if (n <= 0)
+		l->look = false;
+	return n;
+}
+
+/* A fresh wire has something: what its peer sent before is in the sockets by now, and
+ * comes first.
+ */
+static void begin_drain(struct rn_local *l)
+{
+	for (unsigned i = 0; i < RN_ROCIND_WIRES_MAX; i++) {
+		struct local_wire *w = l->wire[i];
+
+		if (!w || !w->is_fresh || !rn_ring_waits(&w->recv))
+			continue;
+		w->is_drained_for = true;
+		l->drain = DRAIN_MAX;
+	}
+}
+
+static void end_drain(struct rn_local *l)
+{
+	l->drain = 0;
+	for (unsigned i = 0; i < RN_ROCIND_WIRES_MAX; i++) {
+		struct local_wire *w = l->wire[i];
+
+		if (!w || !w->is_drained_for)
+			continue;
+		w->is_fresh = w->is_drained_for = false;
+		l->ready[i / 64] |= UINT64_C(1) << i % 64;
+		l->fresh--;
+	}
+}
+
+static int local_receive(void *ctx, struct rn_rx *rx)
+{
+	struct rn_local *l = ctx;
+	int n;
+
+	if (l->wires == 0)
+		return l->udp->ops->receive(l->udp->ctx, rx);
+	if (l->fresh > 0 && l->drain == 0)
+		begin_drain(l);
+	if (l->drain > 0 || l->busy >= LOOK_BUSY) {
+		n = read_sockets(l, rx);
+		if (l->drain > 0 && (n <= 0 || --l->drain == 0))
+			end_drain(l);
+		if (n > 0)
+			return n;
+	}
+	n = read_rings(l, rx);
+	if (n > 0)
+		return n;
+	if (l->look || l->quiet > QUIET_MAX || l->quiet % LOOK_QUIET == 0)
+		return read_sockets(l, rx);
+	return 0;
+}
+
+void rn_local_look_everywhere(struct rn_local *l)
+{
+	l->look = true;
+	rn_udp_look_everywhere(l->cfg.udp);
+}
+
+/* --------------------------------------------------------------------- sleeping */
+int rn_local_event_fd(const struct rn_local *l)
+{
+	return l->page ? l->event_fd : -1;
+}
+
+bool rn_local_announce(struct rn_local *l)
+{
+	if (!l->page)
+		return true;
+	rn_doorbell_announce(l->page);
+	for (unsigned i = 0; i < RN_ROCIND_WIRES_MAX; i++) {
+		if (!l->wire[i] || !rn_ring_waits(&l->wire[i]->recv))
+			continue;
+		rn_doorbell_awake(l->page);
+		return false;
+	}
+	return true;
+}
+
+void rn_local_awake(struct rn_local *l)
+{
+	if (l->page)
+		rn_doorbell_awake(l->page);
+}
+
+/* ------------------------------------------------------------------- life of it */
+static const struct rn_net_ops local_ops = {
+	.transmit = local_transmit,
+	.receive = local_receive,
+};
+
+struct rn_local *rn_local_new(const struct rn_local_cfg *cfg)
+{
+	struct rn_local *l = aligned_alloc(64, sizeof(*l));
+
+	if (!l)
+		return NULL;
+	memset(l, 0, sizeof(*l));
+	l->cfg = *cfg;
+	l->udp = rn_udp_net(cfg->udp);
+	l->net = (struct rn_net){ .ops = &local_ops, .ctx = l, .gso = l->udp->gso };
+	l->event_fd = -1;
+	return l;
+}
+
+void rn_local_free(struct rn_local *l)
+{
+	if (!l)
+		return;
+	for (unsigned i = 0; i < RN_ROCIND_WIRES_MAX; i++)
+		if (l->wire[i])
+			rn_local_close(l->wire[i]);
+	if (l->page)
+		rn_local_close_doorbell(l);
+	free(l);
+}
+
+struct rn_net *rn_local_net(struct rn_local *l)
+{
+	return &l->net;
+}
+
+unsigned rn_local_wires(const struct rn_local *l)
+{
+	return l->wires;
+}
