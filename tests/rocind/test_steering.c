@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <netinet/in.h>
-#include <netinet/udp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -67,35 +66,6 @@ static void a_process_that_stays_keeps_its_slot_while_others_come_and_go(void **
 }
 
 /* The daemon reads packets to slot 0 in its own time: ask until they are counted. */
-static int rcvbuf_of(int sock)
-{
-	int size = 0;
-	socklen_t len = sizeof(size);
-
-	assert_int_equal(getsockopt(sock, SOL_SOCKET, SO_RCVBUF, &size, &len), 0);
-	return size;
-}
-
-static void a_slot_that_is_used_again_has_its_receive_buffer_back(void **state)
-{
-	const struct rn_netdev dev = kit_device(1);
-	struct rn_attach a;
-	struct rn_rocind *r = kit_attach(&dev, &a);
-	const int small = 65536;
-	int full = rcvbuf_of(a.sock[0]);
-
-	(void)state;
-	assert_int_equal(
-		setsockopt(a.sock[0], SOL_SOCKET, SO_RCVBUF, &small, sizeof(small)), 0);
-	assert_true(rcvbuf_of(a.sock[0]) < full);
-	kit_close_socks(&a);
-	rn_rocind_close(r);
-	r = kit_attach(&dev, &a);
-	assert_int_equal(rcvbuf_of(a.sock[0]), full);
-	kit_close_socks(&a);
-	rn_rocind_close(r);
-}
-
 static void await_drops(struct rn_rocind *r, uint64_t total,
 			struct rn_rocind_status *status)
 {
@@ -139,71 +109,6 @@ static void packets_for_nobody_are_counted_by_reason_and_reach_no_process(void *
 	assert_true(kit_is_empty(a.sock[0]));
 	kit_close_socks(&a);
 	rn_rocind_close(r);
-}
-
-static int get_int(int fd, int level, int name)
-{
-	int value = -1;
-	socklen_t len = sizeof(value);
-
-	assert_int_equal(getsockopt(fd, level, name, &value, &len), 0);
-	return value;
-}
-
-static void sockets_come_ready_for_use(void **state)
-{
-	const struct rn_netdev dev = kit_device(1);
-	struct sockaddr_in sa;
-	socklen_t len = sizeof(sa);
-	struct rn_attach a;
-	struct rn_rocind *r = kit_attach(&dev, &a);
-	int fd = a.sock[0];
-
-	(void)state;
-	assert_true(fd > 2);
-	assert_int_equal(getsockname(fd, (struct sockaddr *)&sa, &len), 0);
-	assert_int_equal(ntohs(sa.sin_port), 4791);
-	assert_memory_equal(&sa.sin_addr, dev.gid[0].raw + 12, 4);
-	assert_int_equal(getpeername(fd, (struct sockaddr *)&sa, &len), -1);
-	assert_int_equal(get_int(fd, IPPROTO_IP, IP_MTU_DISCOVER), IP_PMTUDISC_DO);
-	assert_int_equal(get_int(fd, IPPROTO_IP, IP_RECVTOS), 1);
-	assert_int_equal(get_int(fd, IPPROTO_IP, IP_RECVTTL), 1);
-	assert_int_equal(get_int(fd, SOL_SOCKET, SO_RXQ_OVFL), 1);
-	assert_in_range(get_int(fd, SOL_SOCKET, SO_RCVBUF), 2 * 212992, 32 << 20);
-	kit_close_socks(&a);
-	rn_rocind_close(r);
-}
-
-/* A sender's super-packet goes whole to the process that its first segment names. */
-static void a_super_packet_arrives_as_one(void **state)
-{
-	const struct rn_netdev dev = kit_device(1);
-	struct rn_attach other, a;
-	struct rn_rocind *r1 = kit_attach(&dev, &other), *r2 = kit_attach(&dev, &a);
-	uint8_t packets[3][32] = { 0 }, got[sizeof(packets) + 1];
-	struct sockaddr_in sa = { .sin_family = AF_INET,
-				  .sin_port = htons(RN_ROCE_PORT) };
-	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0),
-	    segment = sizeof(packets[0]);
-
-	(void)state;
-	for (unsigned i = 0; i < 3; i++) {
-		packets[i][6] = 1; /* QPN 0x100 | slot */
-		packets[i][7] = (uint8_t)a.slot;
-	}
-	memcpy(&sa.sin_addr, dev.gid[0].raw + 12, 4);
-	assert_int_equal(
-		setsockopt(fd, IPPROTO_UDP, UDP_SEGMENT, &segment, sizeof(segment)), 0);
-	assert_int_equal(sendto(fd, packets, sizeof(packets), 0, (struct sockaddr *)&sa,
-				sizeof(sa)),
-			 sizeof(packets));
-	assert_int_equal(recv(a.sock[0], got, sizeof(got), 0), sizeof(packets));
-	assert_true(kit_is_empty(other.sock[0]));
-	close(fd);
-	kit_close_socks(&other);
-	kit_close_socks(&a);
-	rn_rocind_close(r1);
-	rn_rocind_close(r2);
 }
 
 /* ---- Death ---- */
@@ -490,11 +395,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(packets_reach_the_slot_that_their_qpn_names),
-		TEST(a_slot_that_is_used_again_has_its_receive_buffer_back),
 		TEST(a_process_that_stays_keeps_its_slot_while_others_come_and_go),
 		TEST(packets_for_nobody_are_counted_by_reason_and_reach_no_process),
-		TEST(sockets_come_ready_for_use),
-		TEST(a_super_packet_arrives_as_one),
 		TEST(the_slot_of_a_killed_process_is_empty_and_has_other_qpns_when_reused),
 		TEST(a_fork_child_does_not_keep_the_slot_of_its_dead_parent),
 		TEST(a_fork_child_that_abandons_leaves_its_parent_attached),

@@ -81,7 +81,7 @@ static int compare_and_tell(const struct rn_bench_results *results,
 
 int main(int argc, char **argv)
 {
-	struct rn_bench_machine machine = { .local_wire = false };
+	struct rn_bench_machine machine = { .local_wire = true };
 	struct rn_bench_baseline *base = NULL;
 	struct rn_bench_results results;
 	char err[600], beside[64];
