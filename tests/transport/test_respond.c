@@ -99,7 +99,8 @@ static void a_region_that_goes_ends_a_read_in_progress(void **state)
 			     0);
 	pair_mr_remove(t.r.mr);
 	rc0_thaw(&t);
-	/* In place of the response that would have been next; the first has counted it. */
+	/* In place of the response that would have been next; the first has counted it.
+	 */
 	rc0_expect_fatal(&t, NAK_ACC, 101, 1, 1);
 	pair_expect_async(t.r.q, RN_EVENT_QP_ACCESS_ERR);
 	rc0_free(&t);
