@@ -8,17 +8,16 @@
 set -eu
 file=$1
 
-total=$(tshark -r "$file" -Y 'udp.dstport == 4791' 2>/dev/null | wc -l)
-[ "$total" -gt 0 ] || { echo "no RoCEv2 packet in $file"; exit 1; }
-decoded=$(tshark -r "$file" -Y infiniband 2>/dev/null | wc -l)
 # 44 bytes of IP are a SEND without payload; up to 48 with one of 1 to 4 bytes.
-malformed=$(tshark -r "$file" -Y '_ws.malformed && udp.length > 28' 2>/dev/null | wc -l)
-echo "tshark: $decoded of $total packets decoded, $malformed malformed"
-[ "$decoded" = "$total" ] || exit 1
-[ "$malformed" = 0 ] || {
-	tshark -r "$file" -Y '_ws.malformed && udp.length > 28' 2>/dev/null | head -5
-	exit 1
-}
+tshark -r "$file" -Y 'udp.dstport == 4791' -T fields -e frame.number -e udp.length -e frame.protocols 2>/dev/null |
+	awk '
+		{ total++ }
+		$3 ~ /:infiniband(:|$)/ { decoded++ }
+		$3 ~ /:_ws.malformed/ && $2 > 28 && ++malformed <= 5 { print "malformed:", $0 }
+		END {
+			printf "tshark: %d of %d packets decoded, %d malformed\n", decoded, total, malformed
+			exit total == 0 || decoded != total || malformed > 0
+		}'
 /usr/bin/python3 - "$file" <<'PY'
 import sys, logging
 logging.getLogger("scapy").setLevel(logging.ERROR)
