@@ -9,6 +9,8 @@
 enum {
 	RC0_RECV_LEN = 4096,
 	RC0_RECVS = 4, /* room for this many */
+	RC0_ALL_RIGHTS = RN_ACCESS_LOCAL_WRITE | RN_ACCESS_REMOTE_WRITE |
+			 RN_ACCESS_REMOTE_READ | RN_ACCESS_REMOTE_ATOMIC,
 };
 
 struct rc0 {
@@ -191,6 +193,60 @@ static inline void rc0_expect_3000(struct rc0 *t, uint32_t psn, uint32_t msn)
 	rc0_expect_response(t, RN_RC_READ_RESPONSE_FIRST, psn, msn, 0, 1024);
 	rc0_expect_response(t, RN_RC_READ_RESPONSE_MIDDLE, psn + 1, msn, 1024, 1024);
 	rc0_expect_response(t, RN_RC_READ_RESPONSE_LAST, psn + 2, msn, 2048, 952);
+}
+
+static inline void rc0_expect_zeros(const uint8_t *data, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		assert_int_equal(data[i], 0);
+}
+
+/* The packet (at PSN 100) is refused with a NAK of this syndrome and an event. */
+static inline void rc0_expect_refused(const struct raw_packet *pkt, uint8_t syndrome,
+				      enum rn_async_event event)
+{
+	struct rc0 t = rc0_rts(2);
+
+	raw_send(&t.r, pkt);
+	rc0_expect_fatal(&t, syndrome, 100, 0, 1);
+	pair_expect_async(t.r.q, event);
+	raw_send(&t.r, pkt);
+	rc0_expect_nothing(&t);
+	rc0_free(&t);
+}
+
+/* The packet (at PSN 100) is refused so, and the remote region is all zeros as it was. */
+static inline void rc0_expect_harmless(struct rc0 *t, const struct raw_packet *pkt,
+				       uint8_t syndrome)
+{
+	raw_send(&t->r, pkt);
+	rc0_expect_fatal(t, syndrome, 100, 0, 1);
+	pair_expect_async(t->r.q, RN_EVENT_QP_ACCESS_ERR);
+	rc0_expect_nothing(t);
+	rc0_expect_zeros(t->r.mr->data, RAW_MR_LEN);
+}
+
+/* The 8 bytes of the remote region from @offset on. */
+static inline uint64_t rc0_load(const struct rc0 *t, uint32_t offset)
+{
+	uint64_t v;
+
+	memcpy(&v, t->r.mr->data + offset, sizeof(v));
+	return v;
+}
+
+static inline void rc0_store(struct rc0 *t, uint32_t offset, uint64_t v)
+{
+	memcpy(t->r.mr->data + offset, &v, sizeof(v));
+}
+
+static inline struct rn_atomic_eth rc0_atomic(const struct rc0 *t, uint32_t offset,
+					      uint64_t swap_add, uint64_t compare)
+{
+	return (struct rn_atomic_eth){ .va = t->r.mr->mr.va + offset,
+				       .rkey = t->r.mr->mr.lkey,
+				       .swap_add = swap_add,
+				       .compare = compare };
 }
 
 #endif /* RN_TEST_RC0_H */

@@ -6,29 +6,6 @@ enum {
 	NAK_INV = 0x61
 };
 
-static uint64_t load(const struct rc0 *t, uint32_t offset)
-{
-	uint64_t v;
-
-	memcpy(&v, t->r.mr->data + offset, sizeof(v));
-	return v;
-}
-
-static void store(struct rc0 *t, uint32_t offset, uint64_t v)
-{
-	memcpy(t->r.mr->data + offset, &v, sizeof(v));
-}
-
-/* ------------------------------------------------------------------ atomics */
-static struct rn_atomic_eth atomic_at(const struct rc0 *t, uint32_t offset,
-				      uint64_t swap_add, uint64_t compare)
-{
-	return (struct rn_atomic_eth){ .va = t->r.mr->mr.va + offset,
-				       .rkey = t->r.mr->mr.lkey,
-				       .swap_add = swap_add,
-				       .compare = compare };
-}
-
 /* --------------------------------------------------------------- duplicates */
 static void a_duplicate_send_is_acknowledged_but_not_delivered(void **state)
 {
@@ -58,11 +35,11 @@ static void a_duplicate_write_does_not_undo_what_came_after(void **state)
 	raw_send(&t.r, RAW(.op = RN_RC_WRITE_ONLY, .psn = 100, .ack_req = true,
 			   .reth = rc0_reth(&t, 0, 8), .len = 8));
 	raw_expect_ack(&t.r, 100, 1);
-	store(&t, 0, 1234);
+	rc0_store(&t, 0, 1234);
 	raw_send(&t.r, RAW(.op = RN_RC_WRITE_ONLY, .psn = 100, .ack_req = true,
 			   .reth = rc0_reth(&t, 0, 8), .len = 8));
 	raw_expect_ack(&t.r, 100, 1);
-	assert_int_equal(load(&t, 0), 1234);
+	assert_int_equal(rc0_load(&t, 0), 1234);
 	rc0_free(&t);
 }
 
@@ -71,20 +48,20 @@ static void a_duplicate_atomic_gets_the_saved_answer(void **state)
 	struct rc0 t = rc0_rts(0);
 
 	(void)state;
-	store(&t, 0, 10);
+	rc0_store(&t, 0, 10);
 	raw_send(&t.r, RAW(.op = RN_RC_CMP_SWAP, .psn = 100,
-			   .atomic = atomic_at(&t, 0, 11, 10)));
+			   .atomic = rc0_atomic(&t, 0, 11, 10)));
 	assert_int_equal(raw_expect(&t.r, RN_RC_ATOMIC_ACK, 100)->atomic_ack, 10);
-	store(&t, 0, 10);
+	rc0_store(&t, 0, 10);
 	raw_send(&t.r, RAW(.op = RN_RC_CMP_SWAP, .psn = 100,
-			   .atomic = atomic_at(&t, 0, 11, 10)));
+			   .atomic = rc0_atomic(&t, 0, 11, 10)));
 	assert_int_equal(raw_expect(&t.r, RN_RC_ATOMIC_ACK, 100)->atomic_ack, 10);
-	assert_int_equal(load(&t, 0), 10);
+	assert_int_equal(rc0_load(&t, 0), 10);
 	/* Another operation or address at that PSN is no duplicate of it. */
 	raw_send(&t.r, RAW(.op = RN_RC_FETCH_ADD, .psn = 100,
-			   .atomic = atomic_at(&t, 0, 11, 10)));
+			   .atomic = rc0_atomic(&t, 0, 11, 10)));
 	raw_send(&t.r, RAW(.op = RN_RC_CMP_SWAP, .psn = 100,
-			   .atomic = atomic_at(&t, 8, 11, 10)));
+			   .atomic = rc0_atomic(&t, 8, 11, 10)));
 	raw_send(&t.r,
 		 RAW(.op = RN_RC_READ_REQUEST, .psn = 100, .reth = rc0_reth(&t, 0, 8)));
 	rc0_expect_nothing(&t);
@@ -98,17 +75,17 @@ static void only_as_many_atomics_as_agreed_are_remembered(void **state)
 	(void)state;
 	for (uint32_t i = 0; i < 3; i++) {
 		raw_send(&t.r, RAW(.op = RN_RC_FETCH_ADD, .psn = 100 + i,
-				   .atomic = atomic_at(&t, 0, 1, 0)));
+				   .atomic = rc0_atomic(&t, 0, 1, 0)));
 		assert_int_equal(raw_expect(&t.r, RN_RC_ATOMIC_ACK, 100 + i)->atomic_ack,
 				 i);
 	}
 	raw_send(&t.r, RAW(.op = RN_RC_FETCH_ADD, .psn = 100,
-			   .atomic = atomic_at(&t, 0, 1, 0)));
+			   .atomic = rc0_atomic(&t, 0, 1, 0)));
 	raw_expect_silence(&t.r);
 	raw_send(&t.r, RAW(.op = RN_RC_FETCH_ADD, .psn = 101,
-			   .atomic = atomic_at(&t, 0, 1, 0)));
+			   .atomic = rc0_atomic(&t, 0, 1, 0)));
 	assert_int_equal(raw_expect(&t.r, RN_RC_ATOMIC_ACK, 101)->atomic_ack, 1);
-	assert_int_equal(load(&t, 0), 3);
+	assert_int_equal(rc0_load(&t, 0), 3);
 	rc0_free(&t);
 }
 

@@ -9,30 +9,16 @@ enum {
 	RNR_640_US = 0x2c
 };
 
-/* The packet (at PSN 100) is refused with a NAK of this syndrome and an event. */
-static void expect_refused(const struct raw_packet *pkt, uint8_t syndrome,
-			   enum rn_async_event event)
-{
-	struct rc0 t = rc0_rts(2);
-
-	raw_send(&t.r, pkt);
-	rc0_expect_fatal(&t, syndrome, 100, 0, 1);
-	pair_expect_async(t.r.q, event);
-	raw_send(&t.r, pkt);
-	rc0_expect_nothing(&t);
-	rc0_free(&t);
-}
-
 /* ------------------------------------------------------------------ group C */
 static void payload_lengths_that_do_not_fit_the_opcode_are_invalid(void **state)
 {
 	(void)state;
-	expect_refused(RAW(.op = RN_RC_SEND_FIRST, .psn = 100, .len = 1023), NAK_INV,
-		       RN_EVENT_QP_ACCESS_ERR);
-	expect_refused(RAW(.op = RN_RC_SEND_FIRST, .psn = 100, .len = 1028), NAK_INV,
-		       RN_EVENT_QP_ACCESS_ERR);
-	expect_refused(RAW(.op = RN_RC_SEND_ONLY, .psn = 100, .len = 1028), NAK_INV,
-		       RN_EVENT_QP_ACCESS_ERR);
+	rc0_expect_refused(RAW(.op = RN_RC_SEND_FIRST, .psn = 100, .len = 1023), NAK_INV,
+			   RN_EVENT_QP_ACCESS_ERR);
+	rc0_expect_refused(RAW(.op = RN_RC_SEND_FIRST, .psn = 100, .len = 1028), NAK_INV,
+			   RN_EVENT_QP_ACCESS_ERR);
+	rc0_expect_refused(RAW(.op = RN_RC_SEND_ONLY, .psn = 100, .len = 1028), NAK_INV,
+			   RN_EVENT_QP_ACCESS_ERR);
 }
 
 static void a_last_packet_carries_something(void **state)
@@ -191,12 +177,12 @@ static void requests_without_payload_may_not_carry_any(void **state)
 static void a_message_has_at_most_two_gigabytes(void **state)
 {
 	(void)state;
-	expect_refused(RAW(.op = RN_RC_WRITE_FIRST, .psn = 100,
-			   .reth = { .dma_len = 0x80000001 }, .len = 1024),
-		       NAK_INV, RN_EVENT_QP_ACCESS_ERR);
-	expect_refused(RAW(.op = RN_RC_READ_REQUEST, .psn = 100,
-			   .reth = { .dma_len = 0xffffffff }),
-		       NAK_INV, RN_EVENT_QP_ACCESS_ERR);
+	rc0_expect_refused(RAW(.op = RN_RC_WRITE_FIRST, .psn = 100,
+			       .reth = { .dma_len = 0x80000001 }, .len = 1024),
+			   NAK_INV, RN_EVENT_QP_ACCESS_ERR);
+	rc0_expect_refused(RAW(.op = RN_RC_READ_REQUEST, .psn = 100,
+			       .reth = { .dma_len = 0xffffffff }),
+			   NAK_INV, RN_EVENT_QP_ACCESS_ERR);
 }
 
 /* A valid request is still taken after what came before. */

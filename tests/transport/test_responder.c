@@ -31,20 +31,6 @@ static void expect_ignored(const struct raw_packet *pkt)
 	rc0_free(&t);
 }
 
-/* The packet (at PSN 100) is refused with a NAK of this syndrome and an event. */
-static void expect_refused(const struct raw_packet *pkt, uint8_t syndrome,
-			   enum rn_async_event event)
-{
-	struct rc0 t = rc0_rts(2);
-
-	raw_send(&t.r, pkt);
-	rc0_expect_fatal(&t, syndrome, 100, 0, 1);
-	pair_expect_async(t.r.q, event);
-	raw_send(&t.r, pkt);
-	rc0_expect_nothing(&t);
-	rc0_free(&t);
-}
-
 /* ------------------------------------------------------------------ group A */
 static void a_packet_with_a_flipped_bit_is_ignored(void **state)
 {
@@ -161,9 +147,9 @@ static void reserved_opcodes_are_invalid_requests(void **state)
 {
 	(void)state;
 	for (uint8_t op = 0x18; op <= 0x1b; op++)
-		expect_refused(RAW(.op = op, .psn = 100, .ack_req = true), NAK_INV,
-			       RN_EVENT_QP_REQ_ERR);
-	expect_refused(RAW(.op = 0x15, .psn = 100), NAK_INV, RN_EVENT_QP_REQ_ERR);
+		rc0_expect_refused(RAW(.op = op, .psn = 100, .ack_req = true), NAK_INV,
+				   RN_EVENT_QP_REQ_ERR);
+	rc0_expect_refused(RAW(.op = 0x15, .psn = 100), NAK_INV, RN_EVENT_QP_REQ_ERR);
 }
 
 static void every_truncation_is_survived(void **state)
@@ -383,8 +369,8 @@ static void middle_and_last_need_a_message(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < RN_ARRAY_SIZE(ops); i++)
-		expect_refused(RAW(.op = ops[i], .psn = 100, .len = 1024), NAK_INV,
-			       RN_EVENT_QP_REQ_ERR);
+		rc0_expect_refused(RAW(.op = ops[i], .psn = 100, .len = 1024), NAK_INV,
+				   RN_EVENT_QP_REQ_ERR);
 }
 
 static void the_msn_counts_messages_of_every_kind(void **state)
