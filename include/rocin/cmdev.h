@@ -7,12 +7,16 @@
  * closed in any way. Who takes an event reads one byte, and then asks for it; the bytes
  * are all alike.
  *
- * A command goes as one message: struct rn_cmdev_call, @in_len bytes of what the program
- * wrote behind its header, @option_len bytes of what that points at. With it come two
- * descriptors: one to which rocind sends the one answer, struct rn_cmdev_answer and @len
- * bytes, and the program's end itself, out of which rocind takes the bytes of events that
- * are gone because their id is. So threads that share the descriptor need no lock, and an
- * answer wakes nobody else.
+ * Commands go another way: a pair of sockets of each thread's own, whose one end the
+ * thread hands to rocind over the descriptor, as a message of one byte. So threads that
+ * share the descriptor need no lock, and an answer wakes nobody else. A command is one
+ * message, struct rn_cmdev_call, @in_len bytes of what the program wrote behind its
+ * header, @option_len bytes of what that points at; the one answer to it is struct
+ * rn_cmdev_answer and @len bytes. A thread that left a command without waiting for its
+ * answer (a signal handler may jump) knows by @seq which one it gets.
+ *
+ * The bytes of events that are gone because their id is are taken back by rocind, which
+ * asks for the program's end to do so (@wants_end, RN_CMDEV_END).
  *
  * When rocind has gone, the program's end is readable for ever and gives end of file;
  * what the program is told then is sim/kernel/cm_ids.h.
@@ -35,11 +39,17 @@ enum {
 	RN_CMDEV_MARKS_MAX = 128,
 };
 
+/* Not a command of the ABI: the program's end comes as a descriptor with it, see above.
+ */
+#define RN_CMDEV_END UINT32_MAX
+
 struct rn_cmdev_call {
 	uint32_t cmd; /* enum in <rdma/rdma_user_cm.h> */
 	uint32_t in_len;
 	uint32_t out_len; /* room that the program has for the answer */
 	uint32_t option_len;
+	uint32_t seq; /* the answer has the same */
+	uint32_t reserved;
 	/* Of MIGRATE_ID: the number in the name of the descriptor that it names, or 0. */
 	uint64_t from;
 };
@@ -47,7 +57,9 @@ struct rn_cmdev_call {
 struct rn_cmdev_answer {
 	int32_t rc; /* 0 or -errno */
 	uint32_t len;
-	uint32_t about; /* of GET_EVENT: number of the id that the event is of */
+	uint32_t seq;
+	uint32_t about;	    /* of GET_EVENT: number of the id that the event is of */
+	uint32_t wants_end; /* not 0: RN_CMDEV_END is to come next */
 };
 
 /* The name of the program's end, by which it is recognised (getsockname()): an abstract

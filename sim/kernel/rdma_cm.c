@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "cm_ids.h"
+#include "cm_way.h"
 #include "log.h"
 #include "redirect.h"
 #include "rocin/cmdev.h"
@@ -198,16 +199,13 @@ static int read_command(struct command *c, const void *buf, size_t len)
 	return 0;
 }
 
-/* Return: 0 or -errno; -ESHUTDOWN: rocind has gone. The other end of the answer's way
- * goes with it, and our own.
- */
-static int send_command(int fd, const struct command *c, int answer_fd)
+/* Return: 0 or -errno; -ESHUTDOWN: the way is closed. @end: goes with it, or -1. */
+static int send_command(int way, const struct command *c, int end)
 {
-	const int fds[2] = { answer_fd, fd };
 	union {
-		char buf[CMSG_SPACE(sizeof(fds))];
+		char buf[CMSG_SPACE(sizeof(end))];
 		struct cmsghdr hdr;
-	} control = { .hdr = { .cmsg_len = CMSG_LEN(sizeof(fds)),
+	} control = { .hdr = { .cmsg_len = CMSG_LEN(sizeof(end)),
 			       .cmsg_level = SOL_SOCKET,
 			       .cmsg_type = SCM_RIGHTS } };
 	struct iovec iov[] = {
@@ -215,56 +213,69 @@ static int send_command(int fd, const struct command *c, int answer_fd)
 		{ (void *)c->in, c->call.in_len },
 		{ c->option, c->call.option_len },
 	};
-	const struct msghdr msg = { .msg_iov = iov,
-				    .msg_iovlen = 3,
-				    .msg_control = &control,
-				    .msg_controllen = sizeof(control.buf) };
+	struct msghdr msg = { .msg_iov = iov, .msg_iovlen = 3 };
+	ssize_t len;
 
-	memcpy(CMSG_DATA(&control.hdr), fds, sizeof(fds));
-	for (;;) {
-		if (sendmsg(fd, &msg, MSG_NOSIGNAL) >= 0)
-			return 0;
-		/* The program's O_NONBLOCK is about events: wait for room by hand. */
-		if (errno == EAGAIN)
-			poll(&(struct pollfd){ .fd = fd, .events = POLLOUT }, 1, -1);
-		else if (errno == EPIPE || errno == ECONNRESET)
-			return -ESHUTDOWN;
-		else if (errno != EINTR)
-			return -errno;
+	if (end >= 0) {
+		memcpy(CMSG_DATA(&control.hdr), &end, sizeof(end));
+		msg.msg_control = &control;
+		msg.msg_controllen = sizeof(control.buf);
 	}
+	do
+		len = sendmsg(way, &msg, MSG_NOSIGNAL);
+	while (len < 0 && errno == EINTR);
+	if (len < 0)
+		return errno == EPIPE || errno == ECONNRESET ? -ESHUTDOWN : -errno;
+	return 0;
 }
 
-/* Return: what the command did, 0 or -errno; -ESHUTDOWN: rocind has gone. */
-static int receive_answer(int fd, struct command *c)
+/* Return: what the command did, 0 or -errno; -ESHUTDOWN: the way is closed. */
+static int receive_answer(int way, struct command *c, struct rn_cmdev_answer *answer)
 {
-	struct rn_cmdev_answer answer;
-	struct iovec iov[] = { { &answer, sizeof(answer) }, { c->out, c->call.out_len } };
+	struct iovec iov[] = { { answer, sizeof(*answer) }, { c->out, c->call.out_len } };
 	struct msghdr msg = { .msg_iov = iov, .msg_iovlen = 2 };
 	ssize_t len;
 
 	do
-		len = recvmsg(fd, &msg, 0);
-	while (len < 0 && errno == EINTR);
+		len = recvmsg(way, &msg, 0);
+	while ((len < 0 && errno == EINTR) ||
+	       (len >= (ssize_t)sizeof(*answer) && answer->seq != c->call.seq));
 	if (len < 0)
-		return -errno;
-	if ((size_t)len < sizeof(answer))
+		return errno == ECONNRESET ? -ESHUTDOWN : -errno;
+	if ((size_t)len < sizeof(*answer))
 		return -ESHUTDOWN;
-	c->about = answer.about;
-	return answer.rc;
+	c->about = answer->about;
+	return answer->rc;
 }
 
-static int exchange(int fd, struct command *c)
+static bool has_gone(int fd)
 {
-	int way[2], rc;
+	struct pollfd p = { .fd = fd };
 
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, way) < 0)
-		return -errno;
-	rc = send_command(fd, c, way[1]);
-	close(way[1]);
+	return poll(&p, 1, 0) == 1 && p.revents & POLLHUP;
+}
+
+/* Return: as the command; -ESHUTDOWN: rocind has gone. */
+static int exchange(int fd, uint64_t number, struct command *c)
+{
+	const struct command end = { .call = { .cmd = RN_CMDEV_END } };
+	struct rn_cmdev_answer answer = { 0 };
+	struct rnk_cm_way *way;
+	int rc = rnk_cm_way_get(fd, number, &way);
+
+	if (rc)
+		return rc;
+	c->call.seq = rnk_cm_way_next_seq(way);
+	rc = send_command(rnk_cm_way_fd(way), c, -1);
 	if (rc == 0)
-		rc = receive_answer(way[0], c);
-	close(way[0]);
-	return rc;
+		rc = receive_answer(rnk_cm_way_fd(way), c, &answer);
+	if (answer.wants_end && rc != -ESHUTDOWN)
+		send_command(rnk_cm_way_fd(way), &end, fd);
+	if (rc != -ESHUTDOWN)
+		return rc;
+	rnk_cm_way_close(way);
+	/* rocind is there, but did not take the way: it has no descriptors left. */
+	return has_gone(fd) ? rc : -ENOMEM;
 }
 
 static struct rnk_cm_deed deed_of(uint64_t number, const struct command *c)
@@ -293,7 +304,7 @@ static int obey(int fd, uint64_t number, struct command *c)
 	int before, rc;
 
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
-	rc = exchange(fd, c);
+	rc = exchange(fd, number, c);
 	if (rc == 0) {
 		deed = deed_of(number, c);
 		rnk_cm_ids_note(&deed);

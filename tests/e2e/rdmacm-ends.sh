@@ -42,12 +42,17 @@ cm = json.load(sys.stdin)[0]["rdma_cm"]
 print(cm["channels"], cm["ids"], cm["ports"])'
 }
 counts_are() { [ "$(counts)" = "$1" ]; }
+# busy: connections are being made
+busy() {
+	local ids
+	ids=$(counts | cut -d ' ' -f 2)
+	[ "$ids" -gt 8 ]
+}
 daemon() {
 	rocin stat --daemon --json | python3 -c '
 import json, sys
 print(json.load(sys.stdin)[0]["pid"])'
 }
-descriptors() { find "/proc/$1/fd" | wc -l; }
 
 # Keeps standard input open: cm_many serves as long as it is.
 mkfifo "$work/go"
@@ -93,6 +98,51 @@ rocind)
 	hold second
 	echo 'ok: a new rocind serves new programs'
 	kill -9 "$server" "$client"
+	;;
+server)
+	serve server
+	hold many
+	kill -9 "$server"
+	wait "$server" 2>/dev/null
+	serve again
+	echo 'ok: the port of a dead server is free at once'
+	ends many "$client" 0
+	said many "told $many disconnected, 0 removed, $many flushed" || fail "$(cat "$work/many")"
+	# The new listener
+	wait_for 20 counts_are '1 1 1' || fail "left behind: $(counts)"
+	start stopped "$addr_b" "$ROCIN_TESTS/cm_many" storm "$addr_a" "$service" 0.5 8
+	client=$pid
+	kill -STOP "$server"
+	# Requests wait meanwhile, are asked for again, and are answered in the end.
+	sleep 0.3
+	kill -CONT "$server"
+	ends stopped "$client" 0
+	;;
+client)
+	serve server
+	hold many
+	kill -9 "$client"
+	wait_for 20 counts_are '1 1 1' || fail "left behind: $(counts)"
+	echo "ok: a client dies, its $many connections go"
+	# In the middle of whatever it was doing
+	for round in 1 2 3 4; do
+		start "storm-$round" "$addr_b" "$ROCIN_TESTS/cm_many" storm "$addr_a" "$service" 60 32
+		wait_for 20 busy || fail "nothing happens: $(counts)"
+		kill -9 "$pid"
+		wait "$pid" 2>/dev/null
+		wait_for 20 counts_are '1 1 1' || fail "round $round: left behind: $(counts)"
+	done
+	echo 'ok: clients die in the middle of handshakes'
+	start stopped "$addr_b" "$ROCIN_TESTS/cm_many" storm "$addr_a" "$service" 0.5 8
+	client=$pid
+	wait_for 20 busy || fail "nothing happens: $(counts)"
+	kill -STOP "$client"
+	sleep 0.3
+	kill -CONT "$client"
+	ends stopped "$client" 0
+	echo >&3
+	ends server "$server" 0
+	said server ' 0 alive' || fail "$(cat "$work/server")"
 	;;
 *)
 	fail "no such part: ${1:-}"

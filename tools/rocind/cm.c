@@ -81,6 +81,9 @@ static bool take_packets(struct rnd_cm *cm)
 	return good;
 }
 
+/* A deadline that moves away leaves the timer as it is: it is looked at again when that
+ * expires. With each answer that comes in time one does.
+ */
 static void set_timer(struct rnd_cm *cm)
 {
 	rn_ns at = rnd_ucma_deadline(cm->ucma);
@@ -88,14 +91,12 @@ static void set_timer(struct rnd_cm *cm)
 	struct itimerspec when = { 0 };
 
 	at = due < at ? due : at;
-	if (at == cm->timer_at)
+	if (at >= cm->timer_at)
 		return;
 	cm->timer_at = at;
-	if (at != RN_NEVER) {
-		/* 0 would stop it. */
-		when.it_value.tv_sec = at / RN_MSEC(1000);
-		when.it_value.tv_nsec = at % RN_MSEC(1000) + (at == 0);
-	}
+	/* 0 would stop it. */
+	when.it_value.tv_sec = at / RN_MSEC(1000);
+	when.it_value.tv_nsec = at % RN_MSEC(1000) + (at == 0);
 	timerfd_settime(cm->timer.fd, TFD_TIMER_ABSTIME, &when, NULL);
 }
 
@@ -144,14 +145,16 @@ static int hold(void *ctx, const struct rn_gid *gid, uint32_t scope)
 static int route(void *ctx, const struct rn_gid *dst, uint32_t scope,
 		 const struct rn_gid *src, struct rnd_ucma_route *out)
 {
-	(void)ctx;
-	return rnd_route(dst, scope, src, out);
+	struct rnd_cm *cm = ctx;
+
+	return rnd_route(&cm->router, dst, scope, src, out);
 }
 
 static bool is_local(void *ctx, const struct rn_gid *gid)
 {
-	(void)ctx;
-	return rnd_route_is_local(gid);
+	struct rnd_cm *cm = ctx;
+
+	return rnd_route_is_local(&cm->router, gid);
 }
 
 static void ready(void *ctx, void *user)
@@ -261,6 +264,7 @@ struct rnd_cm *rnd_cm_new(struct rnd_server *server)
 	cm->server = server;
 	cm->timer.fd = -1;
 	cm->timer_at = RN_NEVER;
+	cm->router.sock = -1;
 	cm->gsi.resp_timeout = RN_CM_RESP_TIMEOUT;
 	return cm;
 }
@@ -272,6 +276,7 @@ void rnd_cm_free(struct rnd_cm *cm)
 	while (cm->channels)
 		rnd_cm_channel_close(cm->channels);
 	rnd_source_close(&cm->timer);
+	rnd_router_close(&cm->router);
 	rnd_ucma_free(cm->ucma);
 	rnd_cm_net_free(cm->net);
 	free(cm);

@@ -53,34 +53,29 @@ static void take_back(struct rnd_cm_channel *ch, int end)
 struct message {
 	struct rn_cmdev_call call;
 	uint8_t data[RN_CMDEV_IN_MAX + RN_CMDEV_OPTION_MAX];
-	size_t len; /* of data */
-	unsigned fd_count;
-	int fd[2]; /* for the answer; the program's end */
+	size_t len; /* of all of it */
+	int fd;	    /* that came with it, or -1 */
 };
 
-static void take_fds(struct message *m, struct msghdr *hdr)
+static int take_fd(struct msghdr *hdr)
 {
 	const struct cmsghdr *c = CMSG_FIRSTHDR(hdr);
+	int fd = -1;
 
-	m->fd_count = 0;
-	if (!c || c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
-		return;
-	m->fd_count = (unsigned)((c->cmsg_len - CMSG_LEN(0)) / sizeof(m->fd[0]));
-	memcpy(m->fd, CMSG_DATA(c), m->fd_count * sizeof(m->fd[0]));
-}
-
-static void close_fds(const struct message *m)
-{
-	for (unsigned i = 0; i < m->fd_count; i++)
-		close(m->fd[i]);
+	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS &&
+	    c->cmsg_len >= CMSG_LEN(sizeof(fd)))
+		memcpy(&fd, CMSG_DATA(c), sizeof(fd));
+	return fd;
 }
 
 /* Return: 1, 0 (end of file), or -errno. */
 static int receive(int sock, struct message *m)
 {
-	/* Room for two descriptors: the kernel closes what is beyond. */
+	/* Room for one descriptor, which is all that fits into the padded space: the
+	 * kernel closes what is beyond.
+	 */
 	union {
-		char buf[CMSG_SPACE(2 * sizeof(int))];
+		char buf[CMSG_LEN(sizeof(int))];
 		struct cmsghdr align;
 	} control;
 	struct iovec iov[] = { { &m->call, sizeof(m->call) },
@@ -93,15 +88,15 @@ static int receive(int sock, struct message *m)
 
 	if (len < 0)
 		return -errno;
-	take_fds(m, &hdr);
-	if (len == 0 && m->fd_count == 0)
+	m->fd = take_fd(&hdr);
+	if (len == 0 && m->fd < 0)
 		return 0;
-	if ((size_t)len < sizeof(m->call) || m->fd_count != 2 ||
-	    hdr.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) {
-		close_fds(m);
+	if (hdr.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) {
+		if (m->fd >= 0)
+			close(m->fd);
 		return -EBADMSG;
 	}
-	m->len = (size_t)len - sizeof(m->call);
+	m->len = (size_t)len;
 	return 1;
 }
 
@@ -128,8 +123,8 @@ static int obey(struct rnd_cm_channel *ch, const struct message *m,
 	};
 
 	reply->len = 0;
-	if (call->in_len > m->len || call->option_len != m->len - call->in_len ||
-	    call->in_len > RN_CMDEV_IN_MAX)
+	if (call->in_len > RN_CMDEV_IN_MAX ||
+	    m->len - sizeof(*call) != (size_t)call->in_len + call->option_len)
 		return -EINVAL;
 	/* It has read the mark. */
 	if (call->cmd == RDMA_USER_CM_CMD_GET_EVENT && ch->marks)
@@ -137,40 +132,89 @@ static int obey(struct rnd_cm_channel *ch, const struct message *m,
 	return rnd_ucma_command(ch->ucma, rnd_now(), &rq, reply);
 }
 
-static void answer(struct rnd_cm_channel *ch, const struct message *m)
+static void answer(const struct rnd_cm_way *way, const struct message *m)
 {
+	struct rnd_cm_channel *ch = way->ch;
 	struct rnd_ucma_reply reply = { .about = 0 };
-	struct rn_cmdev_answer head = { .rc = obey(ch, m, &reply) };
-	struct iovec iov[] = { { &head, sizeof(head) }, { reply.data, 0 } };
+	struct rn_cmdev_answer head = { .rc = obey(ch, m, &reply), .seq = m->call.seq };
+	struct iovec iov[] = { { &head, sizeof(head) }, { reply.data, reply.len } };
 	const struct msghdr hdr = { .msg_iov = iov, .msg_iovlen = 2 };
 
 	if (m->call.cmd == RDMA_USER_CM_CMD_LISTEN && head.rc == 0)
 		rn_log(RN_LOG_INFO, "a program listens for connections");
-	take_back(ch, m->fd[1]);
 	head.len = (uint32_t)reply.len;
 	head.about = reply.about;
-	iov[1].iov_len = reply.len;
-	if (sendmsg(m->fd[0], &hdr, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+	head.wants_end = ch->marks > rnd_ucma_event_count(ch->ucma);
+	if (sendmsg(way->sock.fd, &hdr, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
 		rn_log(RN_LOG_DEBUG, "an answer is not taken: %m");
 	announce(ch);
 }
 
-static void on_readable(void *ctx)
+static void close_way(struct rnd_cm_way *way)
 {
-	struct rnd_cm_channel *ch = ctx;
-	struct rnd_cm *cm = ch->cm;
+	struct rnd_cm_way **at = &way->ch->ways;
+
+	while (*at != way)
+		at = &(*at)->next;
+	*at = way->next;
+	rnd_source_close(&way->sock);
+	free(way);
+}
+
+static void on_command(void *ctx)
+{
+	struct rnd_cm_way *way = ctx;
+	struct rnd_cm *cm = way->ch->cm;
 	struct message m;
-	int rc = receive(ch->sock.fd, &m);
+	int rc = receive(way->sock.fd, &m);
 
 	if (rc == -EAGAIN || rc == -EINTR)
 		return;
-	if (rc > 0) {
-		answer(ch, &m);
-		close_fds(&m);
-	} else if (rc <= 0 && rc != -EBADMSG) {
-		rnd_cm_channel_close(ch);
+	if (rc <= 0 || m.len < sizeof(m.call)) {
+		close_way(way);
+	} else if (m.call.cmd == RN_CMDEV_END) {
+		if (m.fd >= 0)
+			take_back(way->ch, m.fd);
+	} else {
+		answer(way, &m);
 	}
+	if (rc > 0 && m.fd >= 0)
+		close(m.fd);
 	rnd_cm_flush(cm);
+}
+
+/* Return: 0, or -errno: the thread sees its end closed. */
+static int open_way(struct rnd_cm_channel *ch, int fd)
+{
+	struct rnd_cm_way *way = calloc(1, sizeof(*way));
+	int rc;
+
+	if (!way)
+		return -ENOMEM;
+	*way = (struct rnd_cm_way){
+		.next = ch->ways,
+		.ch = ch,
+		.sock = { .fd = fd, .ctx = way, .on_ready = on_command },
+	};
+	rc = rnd_server_watch(ch->cm->server, &way->sock);
+	if (rc) {
+		free(way);
+		return rc;
+	}
+	ch->ways = way;
+	return 0;
+}
+
+static void on_new_way(void *ctx)
+{
+	struct rnd_cm_channel *ch = ctx;
+	struct message m;
+	int rc = receive(ch->sock.fd, &m);
+
+	if (rc == 0 || rc == -ECONNRESET || rc == -EPIPE)
+		rnd_cm_channel_close(ch);
+	else if (rc > 0 && m.fd >= 0 && open_way(ch, m.fd))
+		close(m.fd);
 }
 
 /* ---- Coming and going ---- */
@@ -203,7 +247,7 @@ static int open_ends(struct rnd_cm_channel *ch, int *fd)
 		return rc;
 	}
 	ch->sock =
-		(struct rnd_source){ .fd = pair[0], .ctx = ch, .on_ready = on_readable };
+		(struct rnd_source){ .fd = pair[0], .ctx = ch, .on_ready = on_new_way };
 	*fd = pair[1];
 	return 0;
 }
@@ -246,6 +290,8 @@ void rnd_cm_channel_close(struct rnd_cm_channel *ch)
 	while (*at != ch)
 		at = &(*at)->next;
 	*at = ch->next;
+	while (ch->ways)
+		close_way(ch->ways);
 	rnd_ucma_close(ch->ucma, rnd_now());
 	rnd_source_close(&ch->sock);
 	free(ch);

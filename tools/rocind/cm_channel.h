@@ -5,7 +5,15 @@
 
 #include "cm.h"
 #include "rocin/gsi.h"
+#include "route.h"
 #include "ucma.h"
+
+/* By which the commands of one thread come. */
+struct rnd_cm_way {
+	struct rnd_cm_way *next;
+	struct rnd_cm_channel *ch;
+	struct rnd_source sock;
+};
 
 struct rnd_cm_channel {
 	struct rnd_cm_channel *next;
@@ -14,6 +22,7 @@ struct rnd_cm_channel {
 	uint64_t number; /* in the name of the program's end */
 	uint32_t marks;	 /* bytes sent and, as far as we know, not read */
 	struct rnd_ucma_channel *ucma;
+	struct rnd_cm_way *ways;
 };
 
 struct rnd_cm {
@@ -22,7 +31,8 @@ struct rnd_cm {
 	struct rnd_cm_net *net;
 	struct rn_gsi gsi;
 	struct rnd_source timer;
-	rn_ns timer_at;
+	rn_ns timer_at; /* when it expires; RN_NEVER: it does not run */
+	struct rnd_router router;
 	struct rnd_cm_channel *channels;
 	uint64_t last_number;
 };

@@ -84,7 +84,24 @@ static void read_answer(struct nlmsghdr *hdr, struct rnd_ucma_route *out)
 	}
 }
 
-static int ask(int sock, const struct question *q, struct rnd_ucma_route *out)
+void rnd_router_close(struct rnd_router *r)
+{
+	if (r->sock >= 0)
+		close(r->sock);
+	r->sock = -1;
+}
+
+static int open_router(struct rnd_router *r)
+{
+	if (r->sock < 0)
+		r->sock = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
+	return r->sock < 0 ? -errno : 0;
+}
+
+/* The kernel answers before send() returns, so there is nothing to wait for. What a
+ * question that went wrong has left behind is not ours.
+ */
+static int ask(struct rnd_router *r, struct question *q, struct rnd_ucma_route *out)
 {
 	union {
 		char buf[1024];
@@ -93,13 +110,16 @@ static int ask(int sock, const struct question *q, struct rnd_ucma_route *out)
 	const struct nlmsgerr *error;
 	ssize_t len;
 
-	if (send(sock, q, q->hdr.nlmsg_len, 0) < 0)
+	q->hdr.nlmsg_seq = ++r->seq;
+	if (send(r->sock, q, q->hdr.nlmsg_len, 0) < 0)
 		return -errno;
-	len = recv(sock, &reply, sizeof(reply), 0);
-	if (len < 0)
-		return -errno;
-	if (!NLMSG_OK(&reply.hdr, len))
-		return -EIO;
+	do {
+		len = recv(r->sock, &reply, sizeof(reply), MSG_DONTWAIT);
+		if (len < 0)
+			return -errno;
+		if (!NLMSG_OK(&reply.hdr, len))
+			return -EIO;
+	} while (reply.hdr.nlmsg_seq != r->seq);
 	if (reply.hdr.nlmsg_type == NLMSG_ERROR) {
 		error = NLMSG_DATA(&reply.hdr);
 		return error->error ? error->error : -EIO;
@@ -110,24 +130,21 @@ static int ask(int sock, const struct question *q, struct rnd_ucma_route *out)
 	return 0;
 }
 
-int rnd_route(const struct rn_gid *dst, uint32_t scope, const struct rn_gid *src,
-	      struct rnd_ucma_route *out)
+int rnd_route(struct rnd_router *r, const struct rn_gid *dst, uint32_t scope,
+	      const struct rn_gid *src, struct rnd_ucma_route *out)
 {
-	const struct question q = question(dst, scope, src);
-	int sock = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
-	int rc;
+	struct question q = question(dst, scope, src);
+	int rc = open_router(r);
 
-	if (sock < 0)
-		return -errno;
+	if (rc)
+		return rc;
 	*out = (struct rnd_ucma_route){ 0 };
-	rc = ask(sock, &q, out);
-	close(sock);
-	return rc;
+	return ask(r, &q, out);
 }
 
-bool rnd_route_is_local(const struct rn_gid *gid)
+bool rnd_route_is_local(struct rnd_router *r, const struct rn_gid *gid)
 {
 	struct rnd_ucma_route route = { 0 };
 
-	return rnd_route(gid, 0, NULL, &route) == 0 && route.is_local;
+	return rnd_route(r, gid, 0, NULL, &route) == 0 && route.is_local;
 }

@@ -1,0 +1,62 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# rdmacm-storm.sh - connections made and broken as fast as it goes, by two programs to one:
+# nothing is left behind, neither in rocind nor in the server.
+#
+# usage: rdmacm-storm.sh SECONDS [CONNECTIONS-PER-SECOND]
+# shellcheck source=lib.sh
+. "$(dirname "$0")/lib.sh"
+seconds=$1 least=${2:-1}
+mkfifo "$work/go"
+exec 3<>"$work/go"
+cm() {
+	rocin stat --daemon --json | python3 -c '
+import json, sys
+cm = json.load(sys.stdin)[0]["rdma_cm"]
+print(*(cm[name] for name in sys.argv[1:]))' "$@"
+}
+descriptors() { find "/proc/$1/fd" | wc -l; }
+kilobytes() { sed -n 's/^VmRSS:[^0-9]*\([0-9]*\).*/\1/p' "/proc/$1/status"; }
+storm() { # SECONDS: what two programs together make a second, in $rate
+	local i pid
+	local -a clients=()
+	for i in 1 2; do
+		rocin run --netdev "lo:$addr_b" -- "$ROCIN_TESTS/cm_many" storm "$addr_a" 7175 "$1" 16 \
+			>"$work/storm-$i" 2>&1 &
+		clients+=("$!")
+	done
+	pids+=("${clients[@]}")
+	for pid in "${clients[@]}"; do
+		wait "$pid" || fail "$(tail -3 "$work"/storm-?)"
+	done
+	rate=$(awk '/per_second/ { sum += $NF } END { print sum }' "$work"/storm-?)
+}
+is_over() { [ "$(cm connections)" = 0 ]; }
+
+rocin run --netdev "lo:$addr_a" -- "$ROCIN_TESTS/cm_many" serve "$addr_a" 7175 \
+	<"$work/go" >"$work/server" 2>&1 &
+server=$!
+pids+=("$server")
+wait_for 20 grep -q listening "$work/server" || fail 'the server does not listen'
+daemon=$(rocin stat --daemon --json | python3 -c '
+import json, sys
+print(json.load(sys.stdin)[0]["pid"])')
+
+# The first one fills the pools of both.
+storm 1
+[ "$(cm channels ids ports)" = '1 1 1' ] || fail "left behind: $(cm channels ids ports)"
+fds="$(descriptors "$daemon") $(descriptors "$server")"
+storm "$seconds"
+echo "connections per second: $rate"
+[ "${rate%.*}" -ge "$least" ] || fail "fewer than $least"
+[ "$(cm channels ids ports)" = '1 1 1' ] || fail "left behind: $(cm channels ids ports)"
+now="$(descriptors "$daemon") $(descriptors "$server")"
+[ "$now" = "$fds" ] || fail "descriptors of rocind and the server: $fds, then $now"
+# A slot of the table for each connection that is in time-wait; the table has an end.
+[ "$(kilobytes "$daemon")" -lt 131072 ] || fail "rocind takes $(kilobytes "$daemon") KiB"
+wait_for 60 is_over || fail "$(cm connections) connections stay in time-wait"
+kib=$(kilobytes "$server")
+echo >&3
+wait "$server" || fail 'the server'
+grep -q ' 0 alive, 0 failed' "$work/server" || fail "$(tail -3 "$work/server")"
+echo "ok: $(tail -1 "$work/server"), which takes $kib KiB"
