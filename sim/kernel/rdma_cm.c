@@ -193,9 +193,13 @@ static int read_command(struct command *c, const void *buf, size_t len)
 		if (c->call.option_len > RN_CMDEV_OPTION_MAX)
 			return -EINVAL;
 	}
-	if (c->hdr.cmd == RDMA_USER_CM_CMD_MIGRATE_ID)
-		c->call.from = number_of(
-			(int)value_at(c, offsetof(struct rdma_ucm_migrate_id, fd), 4));
+	if (c->hdr.cmd == RDMA_USER_CM_CMD_MIGRATE_ID) {
+		int from = (int)value_at(c, offsetof(struct rdma_ucm_migrate_id, fd), 4);
+
+		c->call.from = number_of(from);
+		if (!c->call.from && fcntl(from, F_GETFD) >= 0)
+			return -EINVAL; /* of another device */
+	}
 	return 0;
 }
 

@@ -68,7 +68,7 @@ static void addresses_are_ours_or_refused(void **state)
 
 	assert_int_equal(bind_ip(net, ch, id, ip(10, 77, 0)), -EADDRNOTAVAIL);
 	assert_int_equal(bind_ip(net, ch, id, ip(127, 7, 0)), -ENODEV);
-	assert_int_equal(bind_ip(net, ch, id, odd), -EAFNOSUPPORT);
+	assert_int_equal(bind_ip(net, ch, id, odd), -EINVAL);
 	assert_int_equal(resolve_ip(net, ch, id, ip(9, 1, 1)), -ENETUNREACH);
 	assert_int_equal(COMMAND(net, ch, QUERY_ROUTE, query, resp), 0);
 	assert_int_equal(resp.node_guid, 0); /* of no device yet */

@@ -134,7 +134,7 @@ int rnd_cmd_connect(const struct rnd_call *c)
 	struct rnd_id *id;
 	int rc;
 
-	if (c->rq->in_len < offsetof(struct rdma_ucm_connect, reserved))
+	if (c->rq->in_len < offsetof(struct rdma_ucm_connect, ece))
 		return -EINVAL;
 	rnd_call_take(c, &cmd, sizeof(cmd));
 	if (!cmd.conn_param.valid)
@@ -170,11 +170,12 @@ static int accept_id(struct rnd_id *id, rn_ns now, const struct rdma_ucm_accept 
 
 int rnd_cmd_accept(const struct rnd_call *c)
 {
+	const struct rn_cm_no no = { .reason = RN_CM_REJ_CONSUMER };
 	struct rdma_ucm_accept cmd;
 	struct rnd_id *id;
 	int rc;
 
-	if (c->rq->in_len < offsetof(struct rdma_ucm_accept, reserved))
+	if (c->rq->in_len < offsetof(struct rdma_ucm_accept, ece))
 		return -EINVAL;
 	rnd_call_take(c, &cmd, sizeof(cmd));
 	rc = rnd_id_find(c->ch, cmd.id, &id);
@@ -183,9 +184,12 @@ int rnd_cmd_accept(const struct rnd_call *c)
 	if (id->state != RND_ID_CONNECT || !id->conn)
 		return -EINVAL;
 	/* Without parameters: the active side is ready, after CONNECT_RESPONSE. */
-	if (!cmd.conn_param.valid)
-		return rn_cm_ready(c->ch->ucma->cm, id->conn, NULL, 0);
-	return accept_id(id, c->now, &cmd);
+	rc = cmd.conn_param.valid ? accept_id(id, c->now, &cmd)
+				  : rn_cm_ready(c->ch->ucma->cm, id->conn, NULL, 0);
+	/* The peer need not wait for what does not come. */
+	if (rc)
+		rn_cm_reject(c->ch->ucma->cm, c->now, id->conn, &no);
+	return rc;
 }
 
 static int reject_id(const struct rnd_call *c, struct rnd_id *id,
@@ -233,9 +237,12 @@ int rnd_cmd_disconnect(const struct rnd_call *c)
 	rc = rnd_id_find(c->ch, cmd.id, &id);
 	if (rc)
 		return rc;
-	if (!id->conn || id->qp_type == IBV_QPT_UD)
+	if (!id->conn)
 		return -EINVAL;
-	return rn_cm_disconnect(c->ch->ucma->cm, c->now, id->conn, NULL, 0);
+	/* The QP goes to ERR, whether or not there is anybody to say it to. */
+	if (id->qp_type != IBV_QPT_UD)
+		rn_cm_disconnect(c->ch->ucma->cm, c->now, id->conn, NULL, 0);
+	return 0;
 }
 
 int rnd_cmd_notify(const struct rnd_call *c)
@@ -250,6 +257,5 @@ int rnd_cmd_notify(const struct rnd_call *c)
 		return rc;
 	if (!id->conn || cmd.event != NOTIFY_COMM_EST)
 		return -EINVAL;
-	rc = rn_cm_established(c->ch->ucma->cm, id->conn);
-	return rc == -EISCONN ? 0 : rc;
+	return rn_cm_established(c->ch->ucma->cm, id->conn);
 }

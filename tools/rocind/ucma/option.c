@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* option.c - SET_OPTION. */
 #include <errno.h>
+#include <infiniband/verbs.h>
 #include <string.h>
 
 #include "id.h"
@@ -25,7 +26,10 @@ static int set_v6only(struct rnd_id *id, bool on)
 
 static int set_ack_timeout(struct rnd_id *id, uint8_t timeout)
 {
-	if (timeout > 31)
+	bool is_reliable = id->qp_type == IBV_QPT_RC || id->qp_type == IBV_QPT_XRC_SEND;
+
+	/* The field of a QP has five bits, at which Linux does not look here. */
+	if (!is_reliable || timeout > 31)
 		return -EINVAL;
 	id->ack_timeout = timeout;
 	id->has_ack_timeout = true;
@@ -57,9 +61,16 @@ static int set_of_id(struct rnd_id *id, uint32_t name, const void *value, size_t
 }
 
 /* The path of a RoCE port is the route's: what the program brings is only looked at. */
-static int set_path(struct rnd_id *id, size_t len)
+static int set_path(struct rnd_id *id, const void *paths, size_t len)
 {
-	if (!len || len % sizeof(struct ib_path_rec_data))
+	const uint32_t whole = IB_PATH_GMP | IB_PATH_PRIMARY | IB_PATH_BIDIRECTIONAL;
+	struct ib_path_rec_data path = { 0 };
+
+	if (len % sizeof(path))
+		return -EINVAL;
+	for (size_t at = 0; at < len && path.flags != whole; at += sizeof(path))
+		memcpy(&path, (const char *)paths + at, sizeof(path));
+	if (path.flags != whole)
 		return -EINVAL;
 	if (id->state != RND_ID_ADDR_RESOLVED)
 		return -EINVAL;
@@ -83,6 +94,6 @@ int rnd_cmd_set_option(const struct rnd_call *c)
 	if (cmd.level == RDMA_OPTION_ID)
 		return set_of_id(id, cmd.optname, c->rq->option, cmd.optlen);
 	if (cmd.level == RDMA_OPTION_IB && cmd.optname == RDMA_OPTION_IB_PATH)
-		return set_path(id, cmd.optlen);
+		return set_path(id, c->rq->option, cmd.optlen);
 	return -ENOSYS;
 }

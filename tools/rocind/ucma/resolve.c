@@ -150,10 +150,11 @@ static int bind_to(const struct rnd_call *c, uint32_t number, const void *sa, si
 {
 	struct rnd_address addr;
 	struct rnd_id *id;
-	int rc = rnd_id_find(c->ch, number, &id);
+	int rc;
 
-	if (rc == 0)
-		rc = rnd_address_read(&addr, sa, len);
+	if (rnd_address_read(&addr, sa, len))
+		return -EINVAL;
+	rc = rnd_id_find(c->ch, number, &id);
 	return rc ? rc : rnd_id_bind(id, &addr);
 }
 
@@ -165,18 +166,31 @@ int rnd_cmd_bind_ip(const struct rnd_call *c)
 	return bind_to(c, cmd.id, &cmd.addr, sizeof(cmd.addr));
 }
 
+/* Is this the length of the address that stands there? */
+static bool fits(const void *sa, uint16_t size)
+{
+	uint16_t family;
+
+	memcpy(&family, sa, sizeof(family));
+	return size && size == rnd_address_size(family);
+}
+
 /* Also how librdmacm asks whether there are InfiniBand addresses (AF_IB): there are none.
  */
 int rnd_cmd_bind(const struct rnd_call *c)
 {
 	struct rdma_ucm_bind cmd;
+	struct rnd_id *id;
 	int rc;
 
 	rnd_call_take(c, &cmd, sizeof(cmd));
-	if (cmd.reserved || !cmd.addr_size || cmd.addr_size > sizeof(cmd.addr))
+	if (cmd.addr.ss_family == AF_IB && !cmd.reserved) {
+		rc = rnd_id_find(c->ch, cmd.id, &id);
+		return rc ? rc : -EADDRNOTAVAIL;
+	}
+	if (cmd.reserved || !fits(&cmd.addr, cmd.addr_size))
 		return -EINVAL;
-	rc = bind_to(c, cmd.id, &cmd.addr, cmd.addr_size);
-	return rc == -EAFNOSUPPORT ? -EADDRNOTAVAIL : rc;
+	return bind_to(c, cmd.id, &cmd.addr, cmd.addr_size);
 }
 
 /* ---- Resolving ---- */
@@ -308,17 +322,16 @@ static int resolve_between(const struct rnd_call *c, uint32_t number, const void
 	struct rnd_address src, dst;
 	uint16_t src_family;
 	struct rnd_id *id;
-	int rc = rnd_id_find(c->ch, number, &id);
+	int rc;
 
-	if (rc)
-		return rc;
-	rc = rnd_address_read(&dst, dst_sa, len);
-	if (rc)
+	memcpy(&src_family, src_sa, sizeof(src_family));
+	if (rnd_address_read(&dst, dst_sa, len) ||
+	    (src_family && rnd_address_read(&src, src_sa, len)))
 		return -EINVAL;
 	dst = anyones_or_any(c->ch->ucma, &dst);
-	memcpy(&src_family, src_sa, sizeof(src_family));
-	if (src_family && rnd_address_read(&src, src_sa, len))
-		return -EINVAL;
+	rc = rnd_id_find(c->ch, number, &id);
+	if (rc)
+		return rc;
 	return resolve(id, src_family ? &src : NULL, &dst);
 }
 
@@ -336,7 +349,8 @@ int rnd_cmd_resolve_addr(const struct rnd_call *c)
 	struct rdma_ucm_resolve_addr cmd;
 
 	rnd_call_take(c, &cmd, sizeof(cmd));
-	if (cmd.reserved || !cmd.dst_size)
+	if (cmd.reserved || (cmd.src_size && !fits(&cmd.src_addr, cmd.src_size)) ||
+	    !fits(&cmd.dst_addr, cmd.dst_size))
 		return -EINVAL;
 	return resolve_between(c, cmd.id, &cmd.src_addr, &cmd.dst_addr,
 			       sizeof(cmd.dst_addr));
