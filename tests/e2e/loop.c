@@ -62,7 +62,7 @@ void loop_connect(struct loop *l, struct ibv_qp *qp, uint32_t dest_qpn)
 				      IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER));
 	attr = (struct ibv_qp_attr){ .qp_state = IBV_QPS_RTS,
 				     .sq_psn = 7,
-				     .timeout = l->timeout ? l->timeout : 14,
+				     .timeout = 14,
 				     .retry_cnt = 7,
 				     .rnr_retry = 7,
 				     .max_rd_atomic = 4 };

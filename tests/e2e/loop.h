@@ -25,7 +25,6 @@ struct loop {
 	struct ibv_cq *cq; /* of both QPs */
 	struct ibv_qp *qp[2];
 	union ibv_gid gid;
-	uint8_t timeout; /* of connections to come; 0: 14 (67 ms) */
 };
 
 /* Open the first rocin device. */

@@ -175,7 +175,7 @@ struct many *many_new(const struct many_cfg *cfg)
 {
 	struct many *m = zeroed(sizeof(*m));
 
-	assert(cfg->len <= MESSAGE);
+	assert(cfg->len <= MESSAGE && rn_mem_direct_init() == 0);
 	m->cfg = *cfg;
 	m->now = RN_MSEC(1);
 	m->seed = 1;

@@ -11,7 +11,7 @@
 
 int main(int argc, char **argv)
 {
-	struct many_cfg cfg = { .len = 64, .room = 1 << 16, .step_ns = RN_USEC(10) };
+	struct many_cfg cfg = { .len = 64, .room = 1 << 13, .step_ns = RN_USEC(10) };
 	unsigned burst, rounds;
 	struct many *m;
 	bool ok;

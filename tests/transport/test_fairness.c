@@ -64,7 +64,7 @@ static void busy_qps_progress_alike(void **state)
 	struct many *m = many_new(&(struct many_cfg){ .qps = QPS,
 						      .depth = DEPTH,
 						      .len = 64,
-						      .room = 1 << 16,
+						      .room = 1 << 13,
 						      .step_ns = RN_USEC(10) });
 	uint32_t apart = run(m, messages);
 
