@@ -39,13 +39,13 @@ static inline uint32_t kit_size(uint32_t doubled)
 	return (uint32_t)RN_RING_SIZE_MIN << doubled;
 }
 
-static size_t both_map_len(void)
+static inline size_t both_map_len(void)
 {
 	return KIT_PAGE + rn_ring_bytes(KIT_CAPACITY) + KIT_PAGE;
 }
 
 /* The end of the data is the end of what may be touched. Shared with children. */
-static uint8_t *both_map(void)
+static inline uint8_t *both_map(void)
 {
 	size_t bytes = rn_ring_bytes(KIT_CAPACITY);
 	uint8_t *base =
@@ -56,7 +56,7 @@ static uint8_t *both_map(void)
 	return base + KIT_PAGE;
 }
 
-static int both_set_up(void **state)
+static inline int both_set_up(void **state)
 {
 	struct both *b = calloc(1, sizeof(*b));
 
@@ -71,7 +71,7 @@ static int both_set_up(void **state)
 	return 0;
 }
 
-static int both_tear_down(void **state)
+static inline int both_tear_down(void **state)
 {
 	struct both *b = *state;
 
