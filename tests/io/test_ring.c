@@ -283,9 +283,23 @@ static void advice_is_the_least_after_an_idle_second(void **state)
 	rn_ns now = RN_MSEC(5000);
 
 	assert_int_equal(rn_ring_resize(&b->send, KIT_CAPACITY), 0);
+	rn_ring_publish(&b->send);
+	both_receive(b);
 	assert_int_equal(rn_ring_advice(&b->send, now), KIT_CAPACITY);
 	assert_int_equal(rn_ring_advice(&b->send, now + RN_MSEC(999)), KIT_CAPACITY);
 	assert_int_equal(rn_ring_advice(&b->send, now + RN_MSEC(1000)), RN_RING_SIZE_MIN);
+}
+
+/* It will be wanted when the consumer goes on. */
+static void ring_of_a_consumer_that_has_stopped_is_not_idle(void **state)
+{
+	struct both *b = *state;
+	rn_ns now = RN_MSEC(5000);
+
+	assert_int_equal(rn_ring_resize(&b->send, KIT_CAPACITY), 0);
+	both_fill(b, 0, 1000);
+	assert_int_equal(rn_ring_advice(&b->send, now), KIT_CAPACITY);
+	assert_int_equal(rn_ring_advice(&b->send, now + RN_MSEC(5000)), KIT_CAPACITY);
 }
 
 /* ------------------------------------------------------------------------ the end */
@@ -379,6 +393,7 @@ int main(void)
 		BOTH_TEST(advice_is_more_after_many_refusals_in_a_millisecond),
 		BOTH_TEST(advice_forgets_refusals_that_are_long_ago),
 		BOTH_TEST(advice_is_the_least_after_an_idle_second),
+		BOTH_TEST(ring_of_a_consumer_that_has_stopped_is_not_idle),
 		BOTH_TEST(consumer_reads_all_before_the_producer_s_end),
 		BOTH_TEST(producer_learns_of_the_consumer_s_end_when_it_is_full),
 		BOTH_TEST(whatever_sizes_and_lengths_nothing_is_lost),

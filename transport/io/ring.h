@@ -158,7 +158,8 @@ bool rn_ring_is_read(struct rn_ring_send *s);
  * @size:	A power of two, RN_RING_SIZE_MIN .. capacity
  *
  * The caller has made sure that memory for the larger size is there (budget; pages
- * allocated, so that touching them cannot fail).
+ * allocated, so that touching them cannot fail). What a smaller size leaves behind may be
+ * given back only after rn_ring_is_read(): the record that says so may lie in it.
  *
  * Return: 0 (also if that is the size already); -EAGAIN (not at this moment: larger while
  *	   what is unread wraps, smaller while anything is unread, either while the last
@@ -172,8 +173,8 @@ enum {
 };
 
 /* The size that the ring ought to have: twice as much after RN_RING_FULLS sends within a
- * millisecond that found no space, the least when nothing was sent for a second, else
- * what it has. To be asked after each -EAGAIN, and now and then.
+ * millisecond that found no space, the least when it was empty for a second, else what
+ * it has. To be asked after each -EAGAIN, and now and then.
  */
 uint32_t rn_ring_advice(struct rn_ring_send *s, rn_ns now);
 
