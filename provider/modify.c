@@ -51,10 +51,12 @@ int rnp_modify_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int attr_mask)
 		rc = -EINVAL;
 	if (rc)
 		goto out;
-	/* The peer gets the acknowledgements that ERR or RESET would forget. */
+	/* What has come counts, as if it had been taken at once; and the peer gets the
+	 * acknowledgements that ERR or RESET would forget.
+	 */
 	if ((mask & IBV_QP_STATE) &&
 	    (attr->qp_state == IBV_QPS_RESET || attr->qp_state == IBV_QPS_ERR)) {
-		rnp_engine_kick(e);
+		rnp_engine_drain(e);
 		rnp_engine_settle(e, base->qp_num);
 	}
 	rc = rn_qp_modify(rnp_engine_dev(e), qp->core, rnp_engine_now(), &core_attr,

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* verbs_modify_err.c - how work ends when a program moves its QP to ERR. */
+#include "verbs_kit.h"
+
+/* Hardware would have taken the acknowledgement when it came, polled or not. */
+static void err_spares_what_the_peer_has_acknowledged(void **state)
+{
+	struct kit *k = *state;
+	struct ibv_sge from = kit_sge(k, 0, 0, 64);
+	struct ibv_send_wr wr = { .wr_id = 1,
+				  .sg_list = &from,
+				  .num_sge = 1,
+				  .opcode = IBV_WR_SEND,
+				  .send_flags = IBV_SEND_SIGNALED };
+	struct ibv_qp *qp[2];
+
+	for (unsigned round = 0; round < 20; round++) {
+		kit_pair(k, IBV_QPT_RC, qp);
+		kit_post_recv(k, qp[1], 2, kit_sge(k, 1, 0, 64));
+		kit_post_send(qp[0], &wr);
+		kit_expect(k->cq, 2, IBV_WC_RECV);
+		kit_to_state(qp[1], IBV_QPS_ERR); /* the acknowledgement is on its way */
+		kit_to_state(qp[0], IBV_QPS_ERR);
+		kit_expect(k->cq, 1, IBV_WC_SEND);
+		kit_destroy_pair(qp);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(err_spares_what_the_peer_has_acknowledged),
+	};
+
+	return cmocka_run_group_tests(tests, kit_setup, kit_teardown);
+}
