@@ -21,6 +21,7 @@
 #include <linux/netlink.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/inotify.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
@@ -28,6 +29,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include "loopback.h"
 #include "next.h"
 #include "rdma_cm.h"
 #include "redirect.h"
@@ -410,6 +412,27 @@ RNK_EXPORT ssize_t write(int fd, const void *buf, size_t len)
 	uint64_t number = rnk_cm_number(fd);
 
 	return number ? rnk_cm_write(fd, number, buf, len) : NEXT(write)(fd, buf, len);
+}
+
+/* libfabric, which is told where the devices are. */
+static void show_devices(struct ifaddrs *all)
+{
+	struct rn_netdev devs[RN_NETDEV_MAX];
+	char err[256];
+	int count = rn_netdev_discover(getenv("ROCIN_NETDEVS"), devs, RN_NETDEV_MAX, err,
+				       sizeof(err));
+
+	if (count > 0)
+		rnk_loopback_show(all, devs, (unsigned)count);
+}
+
+RNK_EXPORT int getifaddrs(struct ifaddrs **all)
+{
+	int rc = NEXT(getifaddrs)(all);
+
+	if (rc == 0 && rnk_tree() && rnk_loopback_is_for(__builtin_return_address(0)))
+		show_devices(*all);
+	return rc;
 }
 
 /* A socket, but the program is to see a character device. */
