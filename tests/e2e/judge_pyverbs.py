@@ -14,7 +14,7 @@ import os
 import sys
 import unittest
 
-ENDS = ("skip", "fail", "may")
+ENDS = ("skip", "fail", "may", "omit")
 
 
 class Outcomes(unittest.TestResult):
@@ -26,7 +26,7 @@ class Outcomes(unittest.TestResult):
 
     def record(self, test, end, said):
         # A subtest or a class that cannot be set up speaks for the test it stands in.
-        name = getattr(test, "test_case", test).id().removeprefix("tests.")
+        name = name_of(getattr(test, "test_case", test))
         if self.ends.get(name, ("pass",))[0] != "fail":
             self.ends[name] = (end, said)
 
@@ -50,6 +50,23 @@ class Outcomes(unittest.TestResult):
 
     def addUnexpectedSuccess(self, test):
         self.record(test, "fail", "passes where the suite expects a failure")
+
+
+def name_of(test):
+    return test.id().removeprefix("tests.")
+
+
+def row_of(name, rows):
+    return next((row for row in rows if fnmatch.fnmatchcase(name, row[1])), None)
+
+
+def each(tests):
+    """Every test of a suite of suites."""
+    for test in tests:
+        if isinstance(test, unittest.TestSuite):
+            yield from each(test)
+        else:
+            yield test
 
 
 def read_list(path, where):
@@ -96,12 +113,19 @@ def main():
     # One that hangs is shown where it does, before the caller's patience ends.
     faulthandler.dump_traceback_later(float(os.environ.get("PYVERBS_PATIENCE", "200")), exit=True)
     outcomes = Outcomes()
-    unittest.defaultTestLoader.loadTestsFromModule(tests).run(outcomes)
+    wanted, used = unittest.TestSuite(), set()
+    for test in each(unittest.defaultTestLoader.loadTestsFromModule(tests)):
+        row = row_of(name_of(test), rows)
+        if row and row[0] == "omit":
+            used.add(row)
+        else:
+            wanted.addTest(test)
+    wanted.run(outcomes)
     faulthandler.cancel_dump_traceback_later()
 
-    wrong, used, counts = [], set(), {"pass": 0, "skip": 0, "fail": 0}
+    wrong, counts = [], {"pass": 0, "skip": 0, "fail": 0}
     for name, (end, said) in sorted(outcomes.ends.items()):
-        row = next((row for row in rows if fnmatch.fnmatchcase(name, row[1])), None)
+        row = row_of(name, rows)
         used.add(row)
         counts[end] += 1
         verdict = judge(name, end, said, row)
