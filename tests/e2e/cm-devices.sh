@@ -11,25 +11,15 @@ if [ "$1" = lo ]; then
 		"$ROCIN_TESTS/cm_devices" "$addr_a" "$addr_b" 127.255.255.254 || fail 'two addresses'
 	exit 0
 fi
-[ "$(id -u)" = 0 ] || skip 'network namespaces need root'
 ns=rocin-cd-$$
-ip netns add "$ns" 2>/dev/null || skip 'network namespaces cannot be made here'
-remove_namespace() {
-	nsenter --net="/run/netns/$ns" timeout 5 rocin stop >/dev/null 2>&1
-	ip netns del "$ns"
-	cleanup
-}
-trap remove_namespace EXIT
+new_namespace "$ns"
 for i in 0 1 2; do
 	ip -n "$ns" link add "v$i" type veth peer name "w$i"
 	ip -n "$ns" addr add "10.8$i.0.1/24" dev "v$i"
 	ip -n "$ns" link set "v$i" up
 	ip -n "$ns" link set "w$i" up
 done
-ip -n "$ns" link set lo up
-up() {
-	[ "$(ip -n "$ns" link show | grep -c ' v[012]@.*state UP')" = 3 ]
-}
-wait_for 20 up || fail 'the veth pairs do not come up'
+all_settled() { settled "$ns" v0 && settled "$ns" v1 && settled "$ns" v2; }
+wait_for 20 all_settled || fail 'the veth pairs do not come up'
 timeout "$limit" nsenter --net="/run/netns/$ns" rocin run --netdev v0,v1 -- \
 	"$ROCIN_TESTS/cm_devices" 10.80.0.1 10.81.0.1 10.82.0.1 || fail 'two interfaces'
