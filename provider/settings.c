@@ -223,7 +223,7 @@ int rnp_settings_read(struct rnp_settings *s, char *err, size_t err_len)
 	static const struct choice gso = { "ROCIN_GSO", "off", "on", true };
 	static const struct choice icrc = { "ROCIN_ICRC", "solve", "exact", false };
 	static const struct choice credits = { "ROCIN_CREDITS", "off", "on", false };
-	static const struct choice local = { "ROCIN_LOCAL", "off", "auto", false };
+	static const struct choice local = { "ROCIN_LOCAL", "off", "auto", true };
 	int rc;
 
 	*s = (struct rnp_settings){ .netdevs = read_text("ROCIN_NETDEVS"),

@@ -40,7 +40,7 @@ static void nothing_set_means_the_defaults(void **state)
 	assert_true(s.gso);
 	assert_false(s.icrc_exact);
 	assert_false(s.credits);
-	assert_false(s.local);
+	assert_true(s.local);
 	assert_false(s.has_fault);
 	assert_int_equal(s.cc, RN_CC_OFF);
 	assert_int_equal(s.linger_ns, 50000);
@@ -59,7 +59,7 @@ static void every_variable_is_obeyed(void **state)
 	setenv("ROCIN_GSO", "off", 1);
 	setenv("ROCIN_ICRC", "exact", 1);
 	setenv("ROCIN_CREDITS", "on", 1);
-	setenv("ROCIN_LOCAL", "auto", 1);
+	setenv("ROCIN_LOCAL", "off", 1);
 	setenv("ROCIN_IO", "epoll", 1);
 	setenv("ROCIN_PCAP", "x.pcap", 1);
 	setenv("ROCIN_FAULT", "drop=1%", 1);
@@ -73,7 +73,7 @@ static void every_variable_is_obeyed(void **state)
 	assert_false(s.gso);
 	assert_true(s.icrc_exact);
 	assert_true(s.credits);
-	assert_true(s.local);
+	assert_false(s.local);
 	assert_true(s.has_fault);
 	assert_int_equal(s.fault.rule[0].chance, 10000);
 	assert_int_equal(s.linger_ns, 0);

@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "local_internal.h"
 #include "rocind_client.h"
 
 enum {
@@ -26,7 +27,10 @@ static struct kit_end end;
 struct hello {
 	struct rn_gid gid;
 	uint32_t qpn;
+	uint64_t addr; /* of the buffer */
 };
+
+static uint64_t peer_addr;
 
 static void attach(struct kit_end *k)
 {
@@ -44,9 +48,10 @@ static void meet(struct kit_end *k, unsigned n, int sock)
 	kit_open(k, n);
 	attach(k);
 	kit_make_qp(k);
-	mine = (struct hello){ k->gid, k->qpn };
+	mine = (struct hello){ k->gid, k->qpn, (uintptr_t)k->buf };
 	assert_int_equal(write(sock, &mine, sizeof(mine)), sizeof(mine));
 	assert_int_equal(read(sock, &peer, sizeof(peer)), sizeof(peer));
+	peer_addr = peer.addr;
 	kit_connect(k, &peer.gid, peer.qpn, TIMEOUT);
 }
 
@@ -123,6 +128,225 @@ static void messages_go_both_ways_between_processes(void **state)
 			memset(end.buf, 0, 3000); /* the echo must bring it back */
 		cqe = kit_await(&end, RN_WC_SUCCESS);
 	}
+	barrier(sock);
+	await_child(pid);
+	kit_close(&end);
+	close(sock);
+}
+
+/* --------------------------------------------------------------------- local wires */
+static uint64_t count_of(enum rn_stat what)
+{
+	return end.e->stats.page->counter[what];
+}
+
+static unsigned wires(void)
+{
+	unsigned n;
+
+	rnp_engine_lock(end.e);
+	n = end.e->wire.local ? rn_local_wires(end.e->wire.local) : 0;
+	rnp_engine_unlock(end.e);
+	return n;
+}
+
+/* One message there and the same back; at the other end is echo(). */
+static void exchange(unsigned n)
+{
+	memset(end.buf, (int)n, 3000);
+	kit_post_recv(&end);
+	kit_post_send(&end, RN_WR_SEND, 3000, 0);
+	kit_await(&end, RN_WC_SUCCESS);
+	kit_await(&end, RN_WC_SUCCESS);
+	for (unsigned i = 0; i < 3000; i++)
+		assert_int_equal(end.buf[i], (uint8_t)n);
+}
+
+/* The first message has asked for one: until it is there at this end. */
+static void await_wire(void)
+{
+	rn_ns begin = rnp_engine_now();
+
+	while (wires() == 0) {
+		rnp_engine_poll(end.e);
+		rnp_engine_yield(end.e);
+		kit_not_forever(begin);
+	}
+}
+
+static void packets_change_over_to_a_local_wire_without_a_loss(void **state)
+{
+	int sock;
+	pid_t pid = start(echo, &sock);
+
+	(void)state;
+	meet(&end, 0, sock);
+	barrier(sock);
+	exchange(0);
+	await_wire();
+	for (unsigned i = 1; i < MESSAGES; i++)
+		exchange(i);
+	assert_int_equal(wires(), 1);
+	assert_true(count_of(RN_STAT_LOCAL_TX_PACKETS) > 0);
+	assert_true(count_of(RN_STAT_LOCAL_RX_PACKETS) > 0);
+	assert_int_equal(count_of(RN_STAT_OUT_OF_SEQUENCE), 0);
+	assert_int_equal(count_of(RN_STAT_PACKET_SEQ_ERR), 0);
+	assert_int_equal(count_of(RN_STAT_LOCAL_SPOILT), 0);
+	barrier(sock);
+	await_child(pid);
+	kit_close(&end);
+	close(sock);
+}
+
+static void setting_keeps_all_packets_on_udp(void **state)
+{
+	int sock;
+	pid_t pid;
+
+	(void)state;
+	setenv("ROCIN_LOCAL", "off", 1);
+	pid = start(echo, &sock);
+	unsetenv("ROCIN_LOCAL"); /* one end that is not willing is enough */
+	meet(&end, 0, sock);
+	barrier(sock);
+	for (unsigned i = 0; i < MESSAGES; i++)
+		exchange(i);
+	assert_int_equal(wires(), 0);
+	assert_int_equal(count_of(RN_STAT_LOCAL_TX_PACKETS), 0);
+	barrier(sock);
+	await_child(pid);
+	kit_close(&end);
+	close(sock);
+}
+
+/* All memory that the two share is overwritten, again and again. */
+static void scribble(void)
+{
+	struct rn_local *l = end.e->wire.local;
+
+	rnp_engine_lock(end.e);
+	for (unsigned i = 0; i < RN_ROCIND_WIRES_MAX; i++) {
+		if (!l->wire[i])
+			continue;
+		memset(l->wire[i]->memory, 0xa5, RN_WIRE_BYTES);
+		memset(l->wire[i]->peer_page, 0x5a, RN_DOORBELL_BYTES);
+	}
+	rnp_engine_unlock(end.e);
+}
+
+static void echo_and_scribble(int sock)
+{
+	meet(&end, 1, sock);
+	kit_post_recv(&end);
+	barrier(sock);
+	for (unsigned i = 0; i < MESSAGES; i++) {
+		kit_await(&end, RN_WC_SUCCESS);
+		kit_post_recv(&end);
+		kit_post_send(&end, RN_WR_SEND, 3000, 0);
+		kit_await(&end, RN_WC_SUCCESS);
+		if (i % 8 == 7)
+			scribble();
+	}
+	barrier(sock);
+	kit_close(&end);
+}
+
+static void peer_that_scribbles_in_the_memory_costs_the_wire_alone(void **state)
+{
+	int sock;
+	pid_t pid = start(echo_and_scribble, &sock);
+
+	(void)state;
+	meet(&end, 0, sock);
+	barrier(sock);
+	exchange(0);
+	await_wire();
+	for (unsigned i = 1; i < MESSAGES; i++)
+		exchange(i);
+	assert_int_equal(wires(), 0);
+	barrier(sock);
+	await_child(pid);
+	kit_close(&end);
+	close(sock);
+}
+
+static void look_away(int sock)
+{
+	meet(&end, 1, sock);
+	memset(end.buf, 0x77, KIT_BUF);
+	barrier(sock);
+	barrier(sock); /* never calls the device until all is done */
+	kit_close(&end);
+}
+
+static void background_thread_serves_a_wire_whose_program_looks_away(void **state)
+{
+	int sock;
+	pid_t pid = start(look_away, &sock);
+
+	(void)state;
+	meet(&end, 0, sock);
+	barrier(sock);
+	for (unsigned i = 0; i < MESSAGES; i++) {
+		memset(end.buf, 0, 5000);
+		kit_post_send(&end, RN_WR_RDMA_READ, 5000, peer_addr);
+		kit_await(&end, RN_WC_SUCCESS);
+		assert_int_equal(end.buf[4999], 0x77);
+		if (i == 0)
+			await_wire();
+	}
+	assert_true(count_of(RN_STAT_LOCAL_RX_PACKETS) > 0);
+	assert_int_equal(count_of(RN_STAT_LOCAL_ACK_TIMEOUT), 0);
+	barrier(sock);
+	await_child(pid);
+	kit_close(&end);
+	close(sock);
+}
+
+static void await_by_event(void)
+{
+	while (!kit_has_entry(&end))
+		if (!kit_arm(&end))
+			kit_await_event(&end);
+	kit_await(&end, RN_WC_SUCCESS);
+}
+
+static void echo_by_event(int sock)
+{
+	meet(&end, 1, sock);
+	kit_post_recv(&end);
+	barrier(sock);
+	for (unsigned i = 0; i < MESSAGES; i++) {
+		await_by_event();
+		kit_post_recv(&end);
+		kit_post_send(&end, RN_WR_SEND, 64, 0);
+		await_by_event();
+	}
+	barrier(sock);
+	kit_close(&end);
+}
+
+static void sleepers_wake_each_other(void **state)
+{
+	int sock;
+	pid_t pid;
+
+	(void)state;
+	setenv("ROCIN_LINGER_US", "0", 1);
+	pid = start(echo_by_event, &sock);
+	meet(&end, 0, sock);
+	unsetenv("ROCIN_LINGER_US");
+	barrier(sock);
+	for (unsigned i = 0; i < MESSAGES; i++) {
+		kit_post_recv(&end);
+		kit_post_send(&end, RN_WR_SEND, 64, 0);
+		await_by_event();
+		await_by_event();
+		if (i == 0)
+			await_wire();
+	}
+	assert_int_equal(wires(), 1);
+	assert_int_equal(count_of(RN_STAT_LOCAL_ACK_TIMEOUT), 0);
 	barrier(sock);
 	await_child(pid);
 	kit_close(&end);
@@ -262,6 +486,11 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		test(messages_go_both_ways_between_processes),
+		test(packets_change_over_to_a_local_wire_without_a_loss),
+		test(setting_keeps_all_packets_on_udp),
+		test(peer_that_scribbles_in_the_memory_costs_the_wire_alone),
+		test(background_thread_serves_a_wire_whose_program_looks_away),
+		test(sleepers_wake_each_other),
 		test(program_that_exits_after_its_last_receive_does_not_fail_its_peer),
 		test(end_of_rocind_is_the_end_of_the_device),
 		test(device_opened_after_that_is_a_new_one),

@@ -23,7 +23,7 @@
 #include "net_udp.h"
 #include "rocind_client.h"
 
-#define RN_LOCAL_PATIENCE RN_MSEC(10)
+#define RN_LOCAL_PATIENCE RN_MSEC(50)
 
 struct rn_local;
 
