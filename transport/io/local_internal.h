@@ -51,8 +51,9 @@ struct rn_local {
 	unsigned fresh;				      /* of them, is_fresh */
 	struct rn_doorbell *page;		      /* NULL before the first wire */
 	int event_fd;
-	uint64_t ready[LOCAL_WORDS]; /* rings that were rung for, and are not dry */
-	unsigned cursor;	     /* wire whose turn it is */
+	uint64_t present[LOCAL_WORDS]; /* bits of wire that are not NULL */
+	uint64_t ready[LOCAL_WORDS];   /* rings that were rung for, and are not dry */
+	unsigned cursor;	       /* wire whose turn it is */
 
 	/* The super-packet that was answered by -EAGAIN. */
 	uint32_t sent;	/* packets of it that are in a ring */

@@ -224,6 +224,7 @@ int rn_local_up(struct rn_local *l, const struct rn_rocind_ends *ends,
 		return rc;
 	l->wire[w->bit] = w;
 	l->ready[w->bit / 64] |= UINT64_C(1) << w->bit % 64;
+	l->present[w->bit / 64] |= UINT64_C(1) << w->bit % 64;
 	l->wires++;
 	l->fresh++;
 	return 0;
@@ -245,6 +246,7 @@ void rn_local_remove(struct rn_local *l, struct local_wire *w)
 	forget(l, w, 0);
 	l->wire[w->bit] = NULL;
 	l->ready[w->bit / 64] &= ~(UINT64_C(1) << w->bit % 64);
+	l->present[w->bit / 64] &= ~(UINT64_C(1) << w->bit % 64);
 	l->wires--;
 	if (w->is_fresh)
 		l->fresh--;

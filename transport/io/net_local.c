@@ -207,7 +207,8 @@ static void look_at_doorbell(struct rn_local *l)
 	bool all = l->wires <= SCAN_MAX || l->quiet % SCAN_EVERY == 0 || l->look;
 
 	for (unsigned k = 0; k < LOCAL_WORDS; k++)
-		l->ready[k] |= all ? UINT64_MAX : rn_doorbell_take(l->page, k);
+		l->ready[k] |=
+			l->present[k] & (all ? UINT64_MAX : rn_doorbell_take(l->page, k));
 }
 
 /* The first wire with its bit set, from @from on; RN_ROCIND_WIRES_MAX: none. */
@@ -228,7 +229,7 @@ static int read_from(struct rn_local *l, unsigned from, unsigned to, struct rn_r
 {
 	for (unsigned i = next_ready(l, from); i < to; i = next_ready(l, i + 1)) {
 		struct local_wire *w = l->wire[i];
-		int n = w && !w->is_fresh ? read_wire(l, w, rx) : 0;
+		int n = w->is_fresh ? 0 : read_wire(l, w, rx);
 
 		if (n > 0) {
 			l->cursor = i + 1;
