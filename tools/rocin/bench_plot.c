@@ -6,7 +6,7 @@
 #include "bench_report.h"
 
 enum {
-	COLUMN = 520, /* of a kind */
+	COLUMN = 570, /* of a kind */
 	LEFT = 58,    /* room for numbers */
 	RIGHT = 14,
 	PLOT = COLUMN - LEFT - RIGHT,
@@ -259,7 +259,7 @@ static void draw_legend(FILE *to, const struct panel *p, const struct series *s)
 	rn_bench_cell_write(&s->like, name);
 	fprintf(to,
 		"<line class='curve' stroke='%s'%s x1='%u' y1='%u' x2='%u' y2='%u'/>"
-		"<text x='%u' y='%u'>%s<tspan class='n'>%s</tspan></text>\n",
+		"<text class='l' x='%u' y='%u'>%s<tspan class='n'>%s</tspan></text>\n",
 		colour[s->like.item], dashes(&s->like), x, y, x + 24, y, x + 30, y + 4,
 		rn_bench_item_info[s->like.item].what,
 		strchr(name, ':') ? strchr(name, ':') : "");
@@ -274,7 +274,8 @@ static void draw_head(FILE *to, const struct rn_bench_report *r, unsigned width,
 		"ms; medians, quartiles as bands</title>\n",
 		width, height, width, height, r->plan->rounds, r->plan->slice_ms);
 	fputs("<style>text{font:12px system-ui,sans-serif;fill:#333}"
-	      ".title{font-weight:600;font-size:14px}.n{fill:#777;font-size:11px}"
+	      ".l{font-size:11px}.title{font-weight:600;font-size:14px}.n{fill:#777;font-"
+	      "size:11px}"
 	      ".grid{stroke:#e5e5e5}.frame{fill:none;stroke:#999}"
 	      ".curve{fill:none;stroke-width:1.8}</style>\n"
 	      "<rect width='100%' height='100%' fill='#fff'/>\n",
