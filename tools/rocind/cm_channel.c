@@ -290,8 +290,11 @@ void rnd_cm_channel_close(struct rnd_cm_channel *ch)
 	while (*at != ch)
 		at = &(*at)->next;
 	*at = ch->next;
-	while (ch->ways)
-		close_way(ch->ways);
+	for (struct rnd_cm_way *way = ch->ways, *next; way; way = next) {
+		next = way->next;
+		rnd_source_close(&way->sock);
+		free(way);
+	}
 	rnd_ucma_close(ch->ucma, rnd_now());
 	rnd_source_close(&ch->sock);
 	free(ch);
