@@ -168,6 +168,27 @@ static void a_datagram_service_is_looked_up(void **state)
 	end(net, &p);
 }
 
+static void ids_hear_that_their_interface_has_another_address(void **state)
+{
+	struct net *net = *state;
+	struct pair p = { 0 };
+	uint32_t idle;
+
+	establish(net, &p);
+	idle = create_id(net, p.client, CLIENT_UID, RDMA_PS_TCP);
+	rnd_ucma_addresses_changed(net->host[0].ucma, net->host[0].nd.ifindex + 1);
+	no_event(net, p.client);
+	rnd_ucma_addresses_changed(net->host[0].ucma, net->host[0].nd.ifindex);
+	assert_int_equal(event(net, p.client, RND_EV_ADDR_CHANGE).id, p.client_id);
+	no_event(net, p.client);
+	destroy_id(net, p.client, idle);
+	/* The listener is of all devices, so of none; its child is bound. */
+	rnd_ucma_addresses_changed(net->host[1].ucma, net->host[1].nd.ifindex);
+	assert_int_equal(event(net, p.server, RND_EV_ADDR_CHANGE).id, p.child_id);
+	no_event(net, p.server);
+	end(net, &p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -179,6 +200,7 @@ int main(void)
 		TEST(a_server_says_no),
 		TEST(a_server_dies_with_a_request_in_its_queue),
 		TEST(a_dead_end_disconnects),
+		TEST(ids_hear_that_their_interface_has_another_address),
 		TEST(a_datagram_service_is_looked_up),
 	};
 

@@ -312,6 +312,12 @@ int rnd_cm_open(struct rnd_cm *cm, const char *netdevs, int *fd, char *err,
 	return 0;
 }
 
+void rnd_cm_addresses_changed(struct rnd_cm *cm, uint32_t ifindex)
+{
+	if (cm->ucma)
+		rnd_ucma_addresses_changed(cm->ucma, ifindex);
+}
+
 void rnd_cm_count(const struct rnd_cm *cm, struct rnd_ucma_counts *out)
 {
 	*out = (struct rnd_ucma_counts){ 0 };

@@ -29,6 +29,9 @@ int rnd_cm_open(struct rnd_cm *cm, const char *netdevs, int *fd, char *err,
 /* Channels that are open: rocind stays as long as there is one. */
 unsigned rnd_cm_channel_count(const struct rnd_cm *cm);
 
+/* An interface has another link address: ids bound to it are told. */
+void rnd_cm_addresses_changed(struct rnd_cm *cm, uint32_t ifindex);
+
 /* What there is, for reports. @cm: NULL has nothing. */
 struct rnd_ucma_counts;
 void rnd_cm_count(const struct rnd_cm *cm, struct rnd_ucma_counts *out);

@@ -386,6 +386,7 @@ void rnd_server_close(struct rnd_server *server)
 	rnd_source_close(&server->listener);
 	rnd_source_close(&server->signals);
 	rnd_source_close(&server->netlink);
+	rnd_links_free(&server->links);
 	if (server->spare_fd >= 0)
 		close(server->spare_fd);
 	if (server->epoll_fd >= 0)

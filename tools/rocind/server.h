@@ -8,6 +8,7 @@
 #define RND_SERVER_H
 
 #include "attach.h"
+#include "bond.h"
 #include "rocind_client.h"
 
 /* Something to wait for. */
@@ -31,6 +32,7 @@ struct rnd_server {
 	struct rnd_source listener;
 	struct rnd_source signals;
 	struct rnd_source netlink;
+	struct rnd_links links;
 	struct rnd_groups groups;
 	struct rnd_cm *cm;	    /* connections of programs */
 	struct rnd_slot0 *slot0;    /* list; one for each group */

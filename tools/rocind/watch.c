@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "client.h"
+#include "cm.h"
 #include "iface.h"
 #include "log.h"
 
@@ -19,13 +20,15 @@ int rnd_watch_open(void)
 		.nl_family = AF_NETLINK,
 		.nl_groups = RTMGRP_LINK | RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR,
 	};
+	const struct rnd_links_question links = rnd_links_question();
 	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK,
 			NETLINK_ROUTE);
 	int err;
 
 	if (fd < 0)
 		return -errno;
-	if (bind(fd, (const struct sockaddr *)&groups, sizeof(groups)) == 0)
+	if (bind(fd, (const struct sockaddr *)&groups, sizeof(groups)) == 0 &&
+	    send(fd, &links, sizeof(links), 0) == sizeof(links))
 		return fd;
 	err = errno;
 	close(fd);
@@ -134,14 +137,32 @@ void rnd_watch_update(struct rnd_client *client)
 	}
 }
 
+static void take_links(struct rnd_server *server, const void *news, size_t len)
+{
+	const struct nlmsghdr *msg = news;
+
+	for (; NLMSG_OK(msg, len); msg = NLMSG_NEXT(msg, len)) {
+		uint32_t ifindex = rnd_links_take(&server->links, msg);
+
+		if (ifindex)
+			rnd_cm_addresses_changed(server->cm, ifindex);
+	}
+}
+
 void rnd_watch_changed(struct rnd_server *server)
 {
-	char news[8192];
+	union {
+		char buf[16384]; /* a link with many attributes is some 2 KiB */
+		struct nlmsghdr align;
+	} news;
 	struct rnd_client *next;
+	ssize_t len;
 
-	while (recv(server->netlink.fd, news, sizeof(news), MSG_TRUNC) >= 0 ||
-	       errno == ENOBUFS || errno == EINTR)
-		;
+	do {
+		len = recv(server->netlink.fd, &news, sizeof(news), 0);
+		if (len > 0)
+			take_links(server, &news, (size_t)len);
+	} while (len >= 0 || errno == ENOBUFS || errno == EINTR);
 	for (struct rnd_client *c = server->clients; c; c = next) {
 		next = c->next;
 		rnd_watch_update(c);

@@ -149,8 +149,7 @@ void rnd_ucma_addresses_changed(struct rnd_ucma *ucma, uint32_t ifindex)
 	for (uint32_t i = 0; i < ucma->ids.max; i++) {
 		struct rnd_id *id = rnd_table_get(&ucma->ids, i);
 
-		if (id && id->dev && id->dev->nd.ifindex == ifindex &&
-		    id->state != RND_ID_LISTEN)
+		if (id && id->dev && id->dev->nd.ifindex == ifindex)
 			rnd_event_queue(id, RND_EV_ADDR_CHANGE, 0);
 	}
 }

@@ -124,7 +124,9 @@ bool rnd_ucma_transmit(struct rnd_ucma *ucma, struct rn_cm_tx *tx);
 rn_ns rnd_ucma_deadline(const struct rnd_ucma *ucma);
 void rnd_ucma_expire(struct rnd_ucma *ucma, rn_ns now);
 
-/* An interface lost or got an address: ids bound to the device are told (ADDR_CHANGE). */
+/* An interface has another link address: ids bound to its device are told (ADDR_CHANGE),
+ * those that listen too.
+ */
 void rnd_ucma_addresses_changed(struct rnd_ucma *ucma, uint32_t ifindex);
 
 /* For reports and tests of leaks. */
