@@ -368,12 +368,14 @@ void rn_dest_charge(struct rn_qp *qp, rn_ns now, uint32_t len)
 	if (!d)
 		return;
 	if (d->in_flight == 0)
-		d->limited = false;
+		d->limited = d->waiters > 0;
 	if (qp->req.in_flight == 0) {
 		qp->cuts_seen = d->cuts;
 		qp->burst_at = now;
 		if (!rn_list_is_linked(&qp->busy_link))
 			rn_list_push_back(&d->busy, &qp->busy_link);
+		if (take_turns(d))
+			rn_probe_watch(qp, now);
 	}
 	granted = qp->req.grant < len ? qp->req.grant : len;
 	qp->req.grant -= granted;

@@ -88,6 +88,10 @@ struct rn_probe {
 
 /* @qp has heard from its peer of a loss: watch all QPs that share the way for a while. */
 void rn_probe_start(struct rn_qp *qp, rn_ns now);
+/* Watch @qp alone, though nobody has heard of a loss: what it has sent is all for now,
+ * and nothing behind it would show that it is lost.
+ */
+void rn_probe_watch(struct rn_qp *qp, rn_ns now);
 void rn_probe_expire(struct rn_qp *qp, rn_ns now);
 
 #endif /* RN_DEST_H */

@@ -6,8 +6,9 @@
  * again are lost as well, only the local ACK timer is left. Programs set that to tens of
  * milliseconds or seconds, which is right for a network that hardly ever loses, and an
  * age for this one. So for a while after a loss, each QP towards that destination that
- * makes no progress goes back by itself. That costs no retry, leaves the local ACK timer
- * alone, and to the peer looks like any other duplicate.
+ * makes no progress goes back by itself; so does, without a loss, one that has sent in
+ * its turn (dest.c), behind which it sends nothing for long. That costs no retry, leaves
+ * the local ACK timer alone, and to the peer looks like any other duplicate.
  */
 #include "requester.h"
 
@@ -33,6 +34,17 @@ static void watch(struct rn_qp *qp, rn_ns now)
 	rn_dev_arm_timer(qp->dev, qp);
 }
 
+void rn_probe_watch(struct rn_qp *qp, rn_ns now)
+{
+	struct rn_probe *probe = &qp->req.probe;
+
+	probe->until = now + WATCH;
+	if (probe->deadline != RN_NEVER)
+		return;
+	probe->wait = patience(qp->dest);
+	watch(qp, now);
+}
+
 void rn_probe_start(struct rn_qp *qp, rn_ns now)
 {
 	struct rn_list *link, *next;
@@ -46,11 +58,7 @@ void rn_probe_start(struct rn_qp *qp, rn_ns now)
 			rn_list_remove(link);
 			continue;
 		}
-		m->req.probe.until = now + WATCH;
-		if (m->req.probe.deadline != RN_NEVER)
-			continue;
-		m->req.probe.wait = patience(m->dest);
-		watch(m, now);
+		rn_probe_watch(m, now);
 	}
 }
 

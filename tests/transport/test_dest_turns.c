@@ -136,6 +136,22 @@ static void unused_turn_is_the_next_ones(void **state)
 	crowd_free(&c);
 }
 
+/* They do not ask again while they wait: it is known that the window limits them. */
+static void window_grows_as_long_as_qps_wait(void **state)
+{
+	struct crowd c = crowd_new();
+
+	(void)state;
+	rn_dest_uncharge(c.talker->qp, START);
+	assert_int_equal(c.d->in_flight, 0);
+	assert_true(c.d->waiters > 0 && is_scheduled(c.q[0]));
+	assert_true(rn_dest_may_send(c.q[0]->qp, c.p->now, PKT));
+	rn_dest_charge(c.q[0]->qp, c.p->now, PKT);
+	rn_dest_credit(c.q[0]->qp, c.p->now, PKT);
+	assert_int_equal(c.d->window, START + PKT);
+	crowd_free(&c);
+}
+
 static void turn_ends_when_the_window_is_cut(void **state)
 {
 	struct crowd c = crowd_new();
@@ -209,6 +225,7 @@ int main(void)
 		cmocka_unit_test(many_wait_even_with_nothing_in_flight),
 		cmocka_unit_test(turns_are_granted_in_order_and_end),
 		cmocka_unit_test(unused_turn_is_the_next_ones),
+		cmocka_unit_test(window_grows_as_long_as_qps_wait),
 		cmocka_unit_test(turn_ends_when_the_window_is_cut),
 		cmocka_unit_test(half_of_what_leaves_an_overfull_window_is_replaced),
 		cmocka_unit_test(who_waits_behind_the_dead_gets_a_turn_in_the_end),
