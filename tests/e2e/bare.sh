@@ -15,6 +15,7 @@ if [ "${1:-}" = inside ]; then
 	pair "without $2" ibv_rc_pingpong -g 0 -c -e -p "$port" -- \
 		ibv_rc_pingpong -g 0 -c -e -p "$port" 127.0.0.1
 	rocin doctor --netdev "lo:$addr_a" >"$work/doctor" || fail "rocin doctor: $(cat "$work/doctor")"
+	grep -q '^ok .*through shared memory' "$work/doctor" || fail 'rocin doctor does not tell of local wires'
 	rocin stop >/dev/null
 	exit 0
 fi

@@ -4,11 +4,15 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -359,6 +363,47 @@ static void one_process_has_no_more_than_so_many(void **state)
 	close_side(&a);
 }
 
+/* As a sandbox does, for this process and what it starts. */
+static void forbid_memfd(void)
+{
+	struct sock_filter text[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_memfd_create, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog prog = { .len = sizeof(text) / sizeof(text[0]),
+				   .filter = text };
+
+	assert_int_equal(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
+	assert_int_equal(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog), 0);
+}
+
+static void where_memory_is_forbidden_there_is_none(void **state)
+{
+	pid_t pid = fork();
+	int status;
+
+	(void)state;
+	if (pid == 0) {
+		struct side a, b;
+
+		setenv("CMOCKA_TEST_ABORT", "1", 1); /* a failure ends this process */
+		forbid_memfd();
+		a = open_side(0, true);
+		b = open_side(1, true);
+		ask(&a, &b);
+		await_down(&a, &b, EPERM);
+		assert_true(nothing_waits(&b));
+		close_side(&a);
+		close_side(&b);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+}
+
 #define test(name) cmocka_unit_test_setup_teardown(name, kit_setup, kit_teardown)
 
 int main(void)
@@ -372,6 +417,7 @@ int main(void)
 		test(a_process_that_was_killed_is_gone_too),
 		test(a_spoilt_wire_is_the_last_of_the_two),
 		test(one_process_has_no_more_than_so_many),
+		test(where_memory_is_forbidden_there_is_none),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

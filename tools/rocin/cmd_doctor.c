@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -279,6 +280,29 @@ static void check_raw_packets(struct doctor *d)
 		    strerror(errno));
 }
 
+/* What local wires are made of, by rocind in the same sandbox. */
+static void check_local_wires(struct doctor *d)
+{
+	const char *set = getenv("ROCIN_LOCAL");
+	int fd = memfd_create("rocin-doctor", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	if (set && !strcmp(set, "off"))
+		say(d, NOTE,
+		    "ROCIN_LOCAL is off: packets between processes of this host "
+		    "go by UDP");
+	else if (fd < 0)
+		say(d, NOTE,
+		    "memfd_create fails (%s): packets between processes of this host go "
+		    "by UDP, which is slower; allow it in the sandbox",
+		    strerror(errno));
+	else
+		say(d, GOOD,
+		    "packets between processes of this host and user go through shared "
+		    "memory; rocin run --local=off shows them to tcpdump");
+	if (fd >= 0)
+		close(fd);
+}
+
 static const struct argp_option options[] = {
 	{ "netdev", 'n', "SPEC", 0, "Interfaces and addresses, as for rocin run", 0 },
 	{ 0 },
@@ -319,6 +343,7 @@ int rn_cmd_doctor(int argc, char **argv)
 	check_runtime_dir(&d);
 	check_system(&d);
 	check_raw_packets(&d);
+	check_local_wires(&d);
 	check_devices(&d);
 	check_libibverbs(&d);
 	check_environment(&d);

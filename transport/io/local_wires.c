@@ -310,26 +310,23 @@ void rn_local_close_doorbell(struct rn_local *l)
 }
 
 /* ---------------------------------------------------------------------- memory */
+/* It never shrinks: the pages go when the wire does. */
 void rn_local_fit(struct local_wire *w, rn_ns now)
 {
 	uint32_t size = rn_ring_advice(&w->send, now), old = w->send.size;
 
-	if (size == old) /* a change that waits for its chance goes on waiting */
+	if (size <= old || size <= w->want)
 		return;
 	/* What cannot be had must not be touched later. Older kernels do not know the
 	 * call, and give the pages when they are touched.
 	 */
-	if (size > old && size > w->want &&
-	    madvise(w->send.data + old, size - old, MADV_POPULATE_WRITE) < 0 &&
-	    errno != EINVAL)
-		return;
-	w->want = size;
+	if (madvise(w->send.data + old, size - old, MADV_POPULATE_WRITE) == 0 ||
+	    errno == EINVAL)
+		w->want = size;
 }
 
 void rn_local_resize(struct local_wire *w)
 {
-	uint32_t old = w->send.size;
-
-	if (rn_ring_resize(&w->send, w->want) == 0 && w->want < old)
-		madvise(w->send.data + w->want, old - w->want, MADV_REMOVE);
+	/* What went wrong, or cannot be now, the next packet shows. */
+	(void)rn_ring_resize(&w->send, w->want);
 }
