@@ -188,7 +188,8 @@ static int read_wire(struct rn_local *l, struct local_wire *w, struct rn_rx *rx)
 		rx[i] = (struct rn_rx){ .flow = flow,
 					.data = pkt[i].data,
 					.len = pkt[i].len,
-					.gro_idx = pkt[i].meta.gro_idx };
+					.gro_idx = pkt[i].meta.gro_idx,
+					.part = pkt[i].part };
 		bytes += pkt[i].len;
 	}
 	if (n > 0) {
