@@ -13,10 +13,12 @@ trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
 mkdir objects
 cp -r "$source/include" "$source/transport" "$source/sim" .
-flags="-std=gnu11 -O1 -UNDEBUG -D_GNU_SOURCE -Iinclude -Itransport -Isim/world"
+flags="-std=gnu11 -O1 -UNDEBUG -D_GNU_SOURCE -Iinclude -Itransport -Itransport/cm -Isim/world"
 failed=0
 also=(duplicate-executed early-completion fence-ignored gap-accepted icrc-ignored
-	msn-of-sends-only one-retry-too-few psn-does-not-wrap rnr-does-not-wait rnr-timer-lost)
+	msn-of-sends-only one-retry-too-few psn-does-not-wrap rnr-does-not-wait rnr-timer-lost
+	cm-lap-twice cm-lookup-refused cm-no-timewait cm-nobody-is-silence cm-reason-lost cm-rtu-twice
+	cm-strangers-not-answered)
 also=("${also[@]/#/$source/tests/scenario/broken/}")
 
 # compile FILE...: an object for each
@@ -34,7 +36,7 @@ check() {
 		(ulimit -t 60 && exec ./check_world) >broken 2>>errors
 } 2>>aborted
 
-transport=("${@/#/transport/}")
+transport=("${@/#/transport/}" transport/cm/*.c)
 if ! compile "$here/check_world.c" sim/world/*.c "${transport[@]}" || ! check; then
 	echo 'the transport as it is does not pass:'
 	cat errors broken

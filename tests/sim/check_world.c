@@ -4,10 +4,12 @@
  */
 #include <stdio.h>
 
+#include "connections.h"
 #include "world.h"
 
 enum {
 	SEEDS = 6000,
+	CONNECTION_SEEDS = 100,
 	HASHES = 20
 };
 
@@ -25,6 +27,22 @@ static void print_hashes(struct rn_world *w)
 	rn_world_free(w);
 }
 
+/* False: one has failed. */
+static bool check_connections(void)
+{
+	struct rn_connections_cfg cfg = { 0 };
+	struct rn_connections_result r;
+
+	for (cfg.seed = 1; cfg.seed <= CONNECTION_SEEDS; cfg.seed++) {
+		if (rn_connections_run(&cfg, &r) == 0 && !r.failed)
+			continue;
+		printf("connections, seed %llu: %s\n", (unsigned long long)cfg.seed,
+		       r.failed ? r.why : "no memory");
+		return false;
+	}
+	return true;
+}
+
 int main(int argc, char **argv)
 {
 	struct rn_world *w = rn_world_new();
@@ -38,6 +56,10 @@ int main(int argc, char **argv)
 	if (argc > 1) {
 		print_hashes(w);
 		return 0;
+	}
+	if (!check_connections()) {
+		rn_world_free(w);
+		return 1;
 	}
 	for (uint64_t seed = 1; seed <= SEEDS; seed++) {
 		rn_plan_make(&plan, seed, 0);

@@ -47,6 +47,22 @@ for what in 'are connected' 'posts' 'RC_ACK' 'completes' 'faults end' '1 seeds, 
 	grep -q "$what" "$work/trace" || fail "the trace has no \"$what\""
 done
 
+"$rocin" sim --connections --json --seeds 1..60 >"$work/json" || fail connections
+python3 -c '
+import json, sys
+report = json.load(open(sys.argv[1]))
+assert report.pop("failures") == [] and report.pop("failed") == 0
+assert report["seeds"] == 60 and all(n > 0 for n in report.values()), report
+' "$work/json" || fail 'something never happens to connections'
+"$rocin" sim --connections --hashes --seeds 1..9 >"$work/once" || fail 'hashes of connections'
+"$rocin" sim --connections --hashes --seeds 1..9 >"$work/twice" || fail 'hashes of connections'
+cmp "$work/once" "$work/twice" || fail 'a seed of connections is not a run'
+[ "$(sort -u -k2 "$work/once" | wc -l)" = 9 ] || fail 'two seeds of connections are one run'
+"$rocin" sim --connections --trace --devices 8 --seeds 3 >"$work/trace" || fail 'a trace of connections'
+for what in 'host 7' 'asks' 'hears' 'leaves' 'ESTABLISHED' '1 seeds, 0 failed'; do
+	grep -q "$what" "$work/trace" || fail "the trace of connections has no \"$what\""
+done
+
 refuses 64 --seeds 7..3
 refuses 64 --seeds x
 refuses 64 --devices 9

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "cmd.h"
+#include "sim_connections.h"
 #include "sim_incast.h"
 #include "sim_replay.h"
 #include "world.h"
@@ -16,7 +17,7 @@
 struct sim_args {
 	uint64_t first, last;
 	uint32_t devices;
-	bool trace, whole, json, hashes;
+	bool trace, whole, json, hashes, connections;
 	const char *file, *replay;
 	uint64_t until;		     /* calls of a replay; 0: all */
 	struct rn_sim_incast incast; /* of 0 senders: not asked for */
@@ -25,6 +26,7 @@ struct sim_args {
 enum {
 	OPT_INCAST = 0x200,
 	OPT_PLOT,
+	OPT_CONNECTIONS,
 };
 
 struct sim_sum {
@@ -44,6 +46,8 @@ static const struct argp_option options[] = {
 	{ "incast", OPT_INCAST, "N", 0,
 	  "Instead: up to 16 senders share a link, without and with congestion control",
 	  0 },
+	{ "connections", OPT_CONNECTIONS, NULL, 0,
+	  "Instead: worlds of hosts whose programs connect", 0 },
 	{ "plot", OPT_PLOT, "FILE", 0, "Draw the rates of --incast (SVG)", 0 },
 	{ "replay", 'r', "FILE", 0,
 	  "Replay a run recorded by rocin run --record, and compare", 0 },
@@ -96,6 +100,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 			argp_error(state, "\"%s\" is not a number from 1 to %d", arg,
 				   RN_INCAST_SENDERS);
 		args->incast.senders = (uint32_t)number;
+		return 0;
+	case OPT_CONNECTIONS:
+		args->connections = true;
 		return 0;
 	case OPT_PLOT:
 		args->incast.plot = arg;
@@ -326,6 +333,16 @@ int rn_cmd_sim(int argc, char **argv)
 		args.incast.seed = args.first;
 		args.incast.json = args.json;
 		return rn_sim_incast(&args.incast);
+	}
+	if (args.connections) {
+		const struct rn_sim_connections connections = { .first = args.first,
+								.last = args.last,
+								.hosts = args.devices,
+								.trace = args.trace,
+								.json = args.json,
+								.hashes = args.hashes };
+
+		return rn_sim_connections(&connections);
 	}
 	if (args.replay) {
 		const struct rn_sim_replay replay = { .file = args.replay,
