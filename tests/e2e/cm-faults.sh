@@ -6,29 +6,7 @@
 # usage: cm-faults.sh short|long
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
-[ "$(id -u)" = 0 ] || skip 'network namespaces need root'
-a=rocin-fa-$$ b=rocin-fb-$$
-ip netns add "$a" 2>/dev/null || skip 'network namespaces cannot be made here'
-ip netns add "$b"
-remove_namespaces() {
-	local ns
-	for ns in "$a" "$b"; do
-		nsenter --net="/run/netns/$ns" timeout 5 rocin stop >/dev/null 2>&1
-		ip netns del "$ns"
-	done
-	cleanup
-}
-trap remove_namespaces EXIT
-ip -n "$a" link add va type veth peer name vb netns "$b"
-ip -n "$a" addr add 10.78.0.1/24 dev va
-ip -n "$b" addr add 10.78.0.2/24 dev vb
-for end in "$a lo" "$b lo" "$a va" "$b vb"; do
-	ip -n "${end% *}" link set "${end#* }" up
-done
-up() { ip -n "$a" link show va | grep -q 'state UP' && ip -n "$b" link show vb | grep -q 'state UP'; }
-wait_for 20 up || fail 'the veth pair does not come up'
-in_a=(nsenter --net="/run/netns/$a")
-in_b=(nsenter --net="/run/netns/$b")
+two_hosts 78
 export ROCIN_LOG=info:$work/log
 touch "$work/log"
 

@@ -5,35 +5,30 @@
 # usage: cm-refusals.sh WHAT...
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
-capture=
-if [ "$(id -u)" = 0 ] && [ "$1" != unreachable ]; then
-	tcpdump -i lo -s 0 -U -w "$work/wire.pcap" "udp port 4791 and host $addr_a" \
-		2>"$work/tcpdump.out" &
-	capture=$!
-	pids+=("$capture")
-	capturing() { grep -q 'listening on' "$work/tcpdump.out"; }
-	wait_for 10 capturing || capture=
+in_n=()
+if [ "$1" != unreachable ] && [ "$(id -u)" = 0 ]; then
+	new_namespace "rocin-n-$$"
+	in_n=(nsenter --net="/run/netns/rocin-n-$$")
+	capture_wire lo "${in_n[@]}"
 fi
 [ "$1" != unreachable ] || rocin fault 'drop mad=REQ' >/dev/null || fail 'rocin fault'
 for what; do
-	timeout 160 rocin run --netdev "lo:$addr_a" -- "$ROCIN_TESTS/cm_refusals" "$addr_a" "$what" ||
-		fail "$what"
+	timeout 160 "${in_n[@]}" rocin run --netdev "lo:$addr_a" -- \
+		"$ROCIN_TESTS/cm_refusals" "$addr_a" "$what" || fail "$what"
 done
 if [ "$1" = unreachable ]; then
 	rocin fault --json >"$work/fault.json" || fail 'rocin fault --json'
 	grep -q '"hits": *16' "$work/fault.json" || fail "not 16 REQs: $(cat "$work/fault.json")"
 fi
-[ -n "$capture" ] || exit 0
+[ ${#in_n[@]} -gt 0 ] || exit 0
 
-# The last packet is a DREP or an RTU of the stale connection's end; all of it is there.
 reasons() {
-	tshark -r "$work/wire.pcap" -Y infiniband.cm.rej.reason -T fields -e infiniband.cm.rej.reason \
-		2>/dev/null | paste -sd' '
+	tshark -r "$work/wire.pcap" -Y infiniband.cm.rej.reason -T fields \
+		-e infiniband.cm.rej.reason 2>/dev/null | paste -sd' '
 }
 all_there() { [ "$(reasons)" = '0x0008 0x001c 0x000a' ]; }
 wait_for 20 all_there || fail "reasons on the wire: $(reasons)"
-kill -INT "$capture"
-wait "$capture"
+end_capture
 "$(dirname "$0")/judge-capture.sh" "$work/wire.pcap" || fail 'the capture'
 odd=$(tshark -r "$work/wire.pcap" -Y '_ws.expert' 2>/dev/null)
 [ -z "$odd" ] || fail "tshark wonders: $odd"
