@@ -90,6 +90,8 @@ static const char *why_not_line(const struct rn_live_side *side,
 	    (l->region[RN_F_RKEY] == RN_SCN_ABSOLUTE ||
 	     l->region[RN_F_REGION] == RN_SCN_ABSOLUTE || l->value[RN_F_REGION]))
 		return "programs bind windows and regions that they have, not keys";
+	if (rn_scn_is_cm_call(l->verb))
+		return "of a program that connects, and the agent does not";
 	if (l->verb == RN_SCN_HOLD)
 		return "nobody can hold back the packets of a live device";
 	if (l->verb == RN_SCN_INJECT && !rn_scn_get(l, RN_F_SPORT, 1))
@@ -143,8 +145,6 @@ static const char *why_not(struct rn_live_target *t, const struct rn_scenario *s
 	uint32_t needed = objects_need(s);
 	uint64_t cqes;
 
-	if (!why && s->conns)
-		why = "of connections, and the agent makes none";
 	if (!why && (s->credits || s->exact || s->cc))
 		why = "of a device with other settings";
 	for (unsigned i = 0; i < s->lines && !why; i++) {
