@@ -37,8 +37,21 @@ play() {
 	replay 2
 }
 
+# connect_pair: rping, over the connection manager; only rocind knows when it listens
+connect_pair() {
+	timeout "$limit" rocin run --netdev "lo:$addr_a" -- rping -s -a "$addr_a" -C 20 -V \
+		>"$work/server.out" 2>&1 &
+	pids+=("$!")
+	wait_for 30 grep -q 'listens for connections' "$work/log" || fail 'rping does not listen'
+	timeout "$limit" rocin run --netdev "lo:$addr_b" -- rping -c -a "$addr_a" -C 20 -V \
+		>"$work/client.out" 2>&1 && wait "${pids[-1]}" ||
+		fail "rping: $(tail -5 "$work/client.out" "$work/server.out")"
+}
+
 case $1 in
 programs)
+	export ROCIN_LOG=info:$work/log
+	touch "$work/log"
 	play rc -n 200 -c
 	play uc -n 100
 	play ud -n 100 -e
@@ -47,6 +60,8 @@ programs)
 	next_port
 	record ib_send_bw pair ib_send_bw ib_send_bw -x 0 -F -n 200 -p "$port" -- \
 		ib_send_bw -x 0 -F -n 200 -p "$port" 127.0.0.1
+	replay 2
+	record rping connect_pair
 	replay 2
 	;;
 faults)
