@@ -42,7 +42,7 @@ enum rn_bench_family {
 	X(MEMCPY_BW,   "memcpy_bw",   "memcpy",                                 BW,   MEMORY, 1 << 20, 8 << 20) \
 	X(SEND_LAT,    "send_lat",    "SEND ping-pong, polling",                LAT,  VERBS,  64,      8 << 20) \
 	X(EVENT_LAT,   "event_lat",   "SEND ping-pong, completion events",      LAT,  VERBS,  64,      8 << 20) \
-	X(WRITE_LAT,   "write_lat",   "RDMA WRITE ping-pong, spin on memory",   LAT,  VERBS,  8,       8 << 20) \
+	X(WRITE_LAT,   "write_lat",   "WRITE ping-pong, both spin on memory",   LAT,  VERBS,  8,       8 << 20) \
 	X(READ_LAT,    "read_lat",    "RDMA READ, one at a time, polling",      LAT,  VERBS,  8,       8 << 20) \
 	X(ATOMIC_LAT,  "atomic_lat",  "fetch and add, one at a time, polling",  LAT,  VERBS,  8,       8)       \
 	X(UDP_LAT,     "udp_lat",     "raw UDP ping-pong, polling",             LAT,  UDP,    64,      32 << 10) \

@@ -259,7 +259,7 @@ static void draw_legend(FILE *to, const struct panel *p, const struct series *s)
 	rn_bench_cell_write(&s->like, name);
 	fprintf(to,
 		"<line class='curve' stroke='%s'%s x1='%u' y1='%u' x2='%u' y2='%u'/>"
-		"<text class='l' x='%u' y='%u'>%s<tspan class='n'>%s</tspan></text>\n",
+		"<text class='l' x='%u' y='%u'>%s<tspan class='n'> %s</tspan></text>\n",
 		colour[s->like.item], dashes(&s->like), x, y, x + 24, y, x + 30, y + 4,
 		rn_bench_item_info[s->like.item].what,
 		strchr(name, ':') ? strchr(name, ':') : "");
