@@ -144,7 +144,7 @@ int rn_bench_cell_read(struct rn_bench_cell *cell, const char *text, char *err,
 		snprintf(err, err_len, "\"%.40s...\" is no item", text);
 		return -EINVAL;
 	}
-	strcpy(copy, text);
+	memcpy(copy, text, strlen(text) + 1);
 	word = strsep(&rest, ":");
 	if (read_item(cell, word)) {
 		snprintf(err, err_len, "there is no item \"%s\"", word);

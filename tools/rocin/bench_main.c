@@ -16,6 +16,7 @@
 static struct rn_bench_args args;
 static struct rn_bench_plan plan;
 static struct rn_bench_report report;
+static char beside[64]; /* device, or empty */
 
 static int complain(const char *what)
 {
@@ -84,7 +85,7 @@ int main(int argc, char **argv)
 	struct rn_bench_machine machine = { .local_wire = true };
 	struct rn_bench_baseline *base = NULL;
 	struct rn_bench_results results;
-	char err[600], beside[64];
+	char err[600];
 	int rc;
 
 	argp_err_exit_status = RN_EXIT_USAGE;

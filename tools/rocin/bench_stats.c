@@ -183,7 +183,7 @@ static unsigned step_of(uint64_t ns)
 {
 	unsigned shift;
 
-	if (ns < 2 * STEPS)
+	if (ns < (uint64_t)2 * STEPS)
 		return (unsigned)ns;
 	shift = 63 - (unsigned)__builtin_clzll(ns) - STEP_BITS;
 	return shift * STEPS + (unsigned)(ns >> shift);

@@ -51,7 +51,7 @@ static int widest_work(const struct rn_bench_plan *plan)
 static void write_value(double v, char text[16])
 {
 	if (isnan(v))
-		strcpy(text, "-");
+		snprintf(text, 16, "-");
 	else if (fabs(v) >= 1000)
 		snprintf(text, 16, "%.0f", v);
 	else
