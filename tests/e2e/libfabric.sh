@@ -49,6 +49,8 @@ if [ "${2:-}" = long ]; then
 fi
 fi_play 'messages' -p verbs -e msg -I 5
 fi_play 'reliable datagrams over messages' -p 'verbs;ofi_rxm' -e rdm -I 5
+# The rest is libfabric's own, whatever the address.
+[ "$where" = veth4 ] || exit 0
 fi_play 'the same, tagged' -p 'verbs;ofi_rxm' -e rdm -m tagged -S 65536 -I 5
 fi_play 'datagrams' -p verbs -e dgram -I 5
 fi_play 'reliable datagrams over datagrams' -p 'verbs;ofi_rxd' -e rdm -S 4096 -I 5

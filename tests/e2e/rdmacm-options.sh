@@ -7,7 +7,7 @@
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
 where=$1
-rounds=200 clients=8 connections=100
+rounds=200 clients=6 connections=100
 [ "${2:-}" != long ] || rounds=10000 clients=20 connections=1000
 # shellcheck source=rdmacm_lib.sh
 . "$(dirname "$0")/rdmacm_lib.sh"
@@ -55,6 +55,9 @@ play 'ids that move to another channel' ucmatose -b "$server" -c 10 -C 5 -m -t 1
 	ucmatose -s "$server" -c 10 -C 5 -m -t 16
 play 'datagrams with a type of service' udaddy -b "$server" -c 10 -C 10 -S 1000 -t 32 -- \
 	udaddy -s "$server" -c 10 -C 10 -S 1000 -t 32
+# What is left does not depend on the address: between hosts, and in the long run.
+[ "$where" = veth4 ] || [ "${2:-}" = long ] || exit 0
+
 # One that may fork listens at a socket of TCP, and connects once more from there.
 next_port
 tcp_play "$port" 'a stream, server forks' \
