@@ -326,6 +326,8 @@ static void take_completions(struct many *m)
 		m->completions++;
 	}
 	while ((cqe = take(&m->side[1].recv_cq, m->side[1].recv_ring))) {
+		if ((cqe->ctl & 0xff) != RN_WC_SUCCESS)
+			continue; /* its QP is dead */
 		m->received[cqe->wr_id]++;
 		post_recv(m, (unsigned)cqe->wr_id);
 	}

@@ -96,11 +96,57 @@ static void nobody_starves_when_packets_are_lost(void **state)
 	many_free(m);
 }
 
+static void to_error(struct many *m, unsigned side, unsigned i)
+{
+	const struct rn_qp_attr attr = { .state = RN_QPS_ERR };
+
+	assert_int_equal(rn_qp_modify(m->side[side].dev, m->qp[side][i], m->now, &attr,
+				      RN_ATTR_STATE),
+			 0);
+}
+
+/* A third of the QPs send to dead ones, which fills the window, and a third die with what
+ * they have on the way; the others end long before the retries of the first do.
+ */
+static void the_dead_do_not_keep_the_others_waiting(void **state)
+{
+	struct many *m = many_new(&(struct many_cfg){ .qps = 300,
+						      .depth = DEPTH,
+						      .len = 64,
+						      .room = 1 << 13,
+						      .step_ns = RN_USEC(10) });
+	const unsigned each = 100;
+	const rn_ns begin = m->now;
+	unsigned left = m->cfg.qps / 3;
+
+	(void)state;
+	for (unsigned i = 0; i < m->cfg.qps; i += 3)
+		to_error(m, 1, i);
+	for (unsigned step = 0; left > 0; step++) {
+		for (unsigned i = 0; i < m->cfg.qps; i++)
+			while (m->posted[i] < each && (i % 3 != 1 || step < 20) &&
+			       many_post(m, i))
+				;
+		if (step == 20)
+			for (unsigned i = 1; i < m->cfg.qps; i += 3)
+				to_error(m, 0, i);
+		many_step(m);
+		left = 0;
+		for (unsigned i = 2; i < m->cfg.qps; i += 3)
+			left += m->completed[i] < each;
+		assert_true(m->now - begin < RN_MSEC(1000));
+	}
+	print_message("beside the dead: %llu us\n",
+		      (unsigned long long)((m->now - begin) / 1000));
+	many_free(m);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(busy_qps_progress_alike),
 		cmocka_unit_test(nobody_starves_when_packets_are_lost),
+		cmocka_unit_test(the_dead_do_not_keep_the_others_waiting),
 	};
 
 	if (argc > 1)
