@@ -28,15 +28,19 @@ options_in_help() {
 		sort | xargs
 }
 
-# options_in_manual COMMAND: those that have an item of their own below that command's
+# options_in_manual COMMAND: those that have an item of their own, on the command's own page
+# if it has one, else below its item
 options_in_manual() {
-	awk -v command="$1" '
+	local own=$ROCIN_SOURCE/tools/man/rocin-$1.1
+	[ -e "$own" ] || own=
+	awk -v command="$1" -v own="$own" '
+		BEGIN { mine = own != "" }
 		/^\.It Nm Cm / { mine = $4 == command; next }
 		mine && /^\.(It|Op)? ?Fl / {
 			for (i = 1; i < NF; i++)
 				if ($i == "Fl")
 					print "-" $(i + 1)
-		}' "$man" | sort | xargs
+		}' "${own:-$man}" | sort -u | xargs
 }
 
 for command in $commands; do
