@@ -34,11 +34,18 @@ pids=() namespaces=()
 # A program instrumented for a sanitizer wants its runtime first in LD_PRELOAD.
 [ -z "${ROCIN_TEST_PRELOAD:-}" ] || export LD_PRELOAD=$ROCIN_TEST_PRELOAD
 
-cleanup() {
-	local pid ns
-	for pid in "${pids[@]}"; do
-		kill -9 "$pid" 2>/dev/null
+# end_now PID...: with what each has started, which timeout(1) would leave behind
+end_now() {
+	local pid
+	for pid; do
+		# shellcheck disable=SC2046 # several
+		kill -9 "$pid" $(pgrep -P "$pid") 2>/dev/null
 	done
+}
+
+cleanup() {
+	local ns
+	end_now "${pids[@]}"
 	export LD_PRELOAD=''
 	for ns in "${namespaces[@]}"; do
 		timeout 5 nsenter --net="/run/netns/$ns" rocin stop >/dev/null 2>&1

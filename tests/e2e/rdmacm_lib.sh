@@ -51,7 +51,7 @@ play() {
 	start_server "${command[@]}"
 	timeout "$limit" "${run_client[@]}" "$@" >"$work/client.out" 2>&1
 	status=$?
-	[ "$status" = 0 ] || kill "$server_pid" 2>/dev/null
+	[ "$status" = 0 ] || end_now "$server_pid"
 	if ! wait "$server_pid" || [ "$status" != 0 ]; then
 		echo "--- server: ${command[*]}"
 		tail -15 "$work/server.out"
@@ -73,6 +73,6 @@ tcp_play() {
 
 # stop_server: one that does not end by itself
 stop_server() {
-	kill -9 "$server_pid"
+	end_now "$server_pid"
 	wait "$server_pid" 2>/dev/null
 }
