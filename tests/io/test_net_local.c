@@ -139,6 +139,20 @@ static void refusal_is_remembered(void **state)
 	assert_int_equal(w->asked, 1);
 }
 
+static void many_destinations_ask_a_few_at_a_time(void **state)
+{
+	struct world *w = *state;
+
+	for (unsigned i = 1; i <= 200; i++) {
+		assert_int_equal(send_to(w, i, 1, i), 0);
+		assert_in_socket(w, i);
+	}
+	assert_in_range(w->asked, 1, 32);
+	kit_now += RN_MSEC(1000);
+	assert_int_equal(send_to(w, 201, 1, 0), 0); /* later others have their turn */
+	assert_int_equal(w->last.peer_slot, 201);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -150,6 +164,7 @@ int main(void)
 		test(socket_has_its_turn_beside_a_busy_ring),
 		test(full_ring_holds_back_and_grows),
 		test(refusal_is_remembered),
+		test(many_destinations_ask_a_few_at_a_time),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -259,6 +260,30 @@ static void who_gets_none_is_told_why(void **state)
 	close_side(&b);
 }
 
+static void who_asks_and_does_not_read_keeps_its_device(void **state)
+{
+	struct side a = open_side(0, true), b = open_side(1, true);
+	struct side nobody = { .gid = kit_gid(2) };
+	struct rn_rocind_event ev;
+
+	(void)state;
+	for (unsigned i = 0; i < 20000; i++) {
+		struct rn_rocind_ends ends = towards(&a, &nobody);
+
+		ends.peer_slot = i % 255 + 1;
+		while (rn_rocind_ask_wire(a.r, &ends) == -EAGAIN)
+			sched_yield();
+	}
+	while (rn_rocind_event(a.r, &ev) == 0)
+		assert_int_equal(ev.kind, RN_ROCIND_WIRE_DOWN);
+	ask(&b, &a); /* rocind still knows it */
+	ev = kit_event(b.r);
+	assert_int_equal(ev.kind, RN_ROCIND_WIRE);
+	close_wire(&ev.wire);
+	close_side(&a);
+	close_side(&b);
+}
+
 /* ---- The end ---- */
 
 static void the_end_of_one_is_told_to_the_other(void **state)
@@ -413,6 +438,7 @@ int main(void)
 		test(no_end_can_make_the_memory_shorter),
 		test(two_who_ask_at_once_get_one_wire),
 		test(who_gets_none_is_told_why),
+		test(who_asks_and_does_not_read_keeps_its_device),
 		test(the_end_of_one_is_told_to_the_other),
 		test(a_process_that_was_killed_is_gone_too),
 		test(a_spoilt_wire_is_the_last_of_the_two),

@@ -133,6 +133,17 @@ static void tell_down(struct rnd_client *client, const struct rn_ctl_ends *ends,
 	tell(client, &msg);
 }
 
+/* A process that asks faster than it reads goes without an answer: nothing hangs on it.
+ */
+static void refuse(struct rnd_client *client, const struct rn_ctl_ends *ends, int err)
+{
+	const struct rn_ctl_wire_down msg = { .hdr = rn_ctl_hdr(RN_CTL_WIRE_DOWN),
+					      .ends = *ends,
+					      .err = err };
+
+	rn_ctl_send(client->sock.fd, &msg, NULL, 0);
+}
+
 static int tell_up(const struct rnd_wire *w, unsigned role, int rings)
 {
 	const struct rnd_wires *own = &w->end[role]->wires;
@@ -342,7 +353,7 @@ void rnd_wires_ask(struct rnd_client *client, const struct rn_ctl_ends *ends)
 		return;
 	rn_log(RN_LOG_DEBUG, "process %d gets no local wire: %s", client->pid,
 	       strerror(err));
-	tell_down(client, ends, err);
+	refuse(client, ends, err);
 }
 
 void rnd_wires_drop(struct rnd_client *client, const struct rn_ctl_ends *ends)

@@ -55,6 +55,9 @@ struct rn_local {
 	uint64_t ready[LOCAL_WORDS];   /* rings that were rung for, and are not dry */
 	unsigned cursor;	       /* wire whose turn it is */
 
+	unsigned asks; /* since asks_since */
+	rn_ns asks_since;
+
 	/* The super-packet that was answered by -EAGAIN. */
 	uint32_t sent;	/* packets of it that are in a ring */
 	bool udp_begun; /* it goes by UDP, whatever has come up meanwhile */
@@ -90,6 +93,7 @@ void rn_local_resize(struct local_wire *w);
 void rn_local_close(struct local_wire *w);
 void rn_local_close_doorbell(struct rn_local *l);
 
+/* -------------------------------------------------------------- local_clock.c */
 rn_ns rn_local_now(void); /* CLOCK_MONOTONIC_COARSE: some milliseconds late */
 
 #endif /* RN_LOCAL_INTERNAL_H */

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "ctl_socket.h"
@@ -21,13 +20,9 @@
 #define ASK_SOON RN_MSEC(1000)
 #define ASK_LATER RN_MSEC(10000)
 
-rn_ns rn_local_now(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC_COARSE, &ts);
-	return (rn_ns)ts.tv_sec * 1000000000 + ts.tv_nsec;
-}
+/* Who sends to very many destinations must not keep rocind busy with each of them. */
+#define ASKS_MAX 16
+#define ASKS_PER RN_MSEC(100)
 
 /* ------------------------------------------------------------------------ ways */
 static bool same_gid(const struct rn_gid *a, const struct rn_gid *b)
@@ -83,6 +78,13 @@ static void ask(struct rn_local *l, struct local_way *way)
 
 	if (now < way->ask_at)
 		return;
+	if (now - l->asks_since >= ASKS_PER) {
+		l->asks_since = now;
+		l->asks = 0;
+	}
+	if (l->asks >= ASKS_MAX)
+		return;
+	l->asks++;
 	/* The answer says when to ask again; this is for one that never comes. */
 	way->ask_at = now + ASK_LATER;
 	if (l->cfg.ask(l->cfg.ctx, &way->ends) == -EAGAIN)
