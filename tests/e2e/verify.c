@@ -31,7 +31,7 @@ static const struct argp_option options[] = {
 	{ "count", 'n', "N", 0, "Messages", 0 },
 	{ "max", 'm', "BYTES", 0, "Longest message", 0 },
 	{ "mtu", 'u', "BYTES", 0, "Path MTU", 0 },
-	{ "timeout", 'T', "CODE", 0, "Local ACK timeout (default 10: 4 ms)", 0 },
+	{ "timeout", 'T', "CODE", 0, "Local ACK timeout (default 13: 34 ms)", 0 },
 	{ "lossy", 'l', NULL, 0, "Packets may get lost", 0 },
 	{ "events", 'e', NULL, 0, "Sleep on completion events", 0 },
 	{ "seed", 'x', "N", 0, "Choice of operations and sizes", 0 },
@@ -324,7 +324,7 @@ int main(int argc, char **argv)
 			    .max = 20000,
 			    .mtu = 1024,
 			    .seed = 1,
-			    .timeout = 10 };
+			    .timeout = 13 };
 
 	argp_parse(&argp, argc, argv, 0, NULL, &v);
 	if (!v.path || v.max < 16 || v.count == 0)
