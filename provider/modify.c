@@ -39,7 +39,7 @@ int rnp_modify_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int attr_mask)
 	struct rnp_engine *e = qp->ctx->engine;
 	struct rn_qp_attr core_attr;
 	uint32_t mask = applicable(base->qp_type, (uint32_t)attr_mask);
-	int rc, cancel;
+	int saved_errno = errno, rc, cancel;
 
 	if (rnp_is_copy(qp->ctx))
 		return EIO;
@@ -69,6 +69,8 @@ int rnp_modify_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int attr_mask)
 	rnp_engine_kick(e);
 out:
 	rnp_leave(e, cancel);
+	/* rdma_accept() moves the QP to ERR between its failure and its return. */
+	errno = saved_errno;
 	return -rc;
 }
 

@@ -2,6 +2,8 @@
 /* verbs_modify_err.c - how work ends when a program moves its QP to ERR. */
 #include "verbs_kit.h"
 
+#include <errno.h>
+
 /* Hardware would have taken the acknowledgement when it came, polled or not. */
 static void err_spares_what_the_peer_has_acknowledged(void **state)
 {
@@ -26,9 +28,23 @@ static void err_spares_what_the_peer_has_acknowledged(void **state)
 	}
 }
 
+/* Those who clean up after a failure still have its errno to give. */
+static void errno_is_left_alone(void **state)
+{
+	struct kit *k = *state;
+	struct ibv_qp *qp[2];
+
+	kit_pair(k, IBV_QPT_RC, qp);
+	errno = EDOM;
+	kit_to_state(qp[0], IBV_QPS_ERR);
+	assert_int_equal(errno, EDOM);
+	kit_destroy_pair(qp);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(errno_is_left_alone),
 		cmocka_unit_test(err_spares_what_the_peer_has_acknowledged),
 	};
 
