@@ -2,8 +2,9 @@
 /* repeats.h - requests that a device sends once more, in real time.
  *
  * A requester may send what is not acknowledged again whenever it likes, and one that
- * watches for losses does, if the tester takes milliseconds to answer. In virtual time
- * nobody is late, and such a packet is an error.
+ * watches for losses does, if the tester takes milliseconds to answer; of a READ it asks
+ * for what has not come yet. In virtual time nobody is late, and such a packet is an
+ * error.
  */
 #ifndef RN_SCENE_REPEATS_H
 #define RN_SCENE_REPEATS_H
@@ -21,14 +22,15 @@ struct rn_repeats {
 	struct {
 		uint8_t bth[RN_BTH_LEN];
 		uint32_t len;
+		uint64_t va, end; /* of a READ */
 	} taken[RN_REPEATS_MAX];
 };
 
 /* A line has taken @p. */
 void rn_repeats_note(struct rn_repeats *r, const struct rn_scene_packet *p);
 
-/* Is @p a request that was taken before? Whether an acknowledgement is asked for does
- * not count.
+/* Is @p a request that was taken before, or the rest of such a READ? Whether an
+ * acknowledgement is asked for does not count.
  */
 bool rn_repeats_has(const struct rn_repeats *r, const struct rn_scene_packet *p);
 

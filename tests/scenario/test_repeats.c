@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "rocin/opcode.h"
+#include "rocin/wire.h"
 
 static struct rn_scene_packet packet(uint8_t opcode, uint8_t psn, uint32_t len)
 {
@@ -31,6 +32,35 @@ static void a_request_that_was_taken_is_known_again(void **state)
 	other = packet(RN_RC_READ_REQUEST, 8, 32);
 	assert_false(rn_repeats_has(&r, &other));
 	other = packet(RN_RC_READ_REQUEST, 7, 36);
+	assert_false(rn_repeats_has(&r, &other));
+}
+
+static struct rn_scene_packet read_of(uint8_t psn, uint32_t va, uint32_t dma_len)
+{
+	struct rn_scene_packet p =
+		packet(RN_RC_READ_REQUEST, psn, RN_BTH_LEN + RN_RETH_LEN);
+	const struct rn_reth reth = { .va = va, .rkey = 1, .dma_len = dma_len };
+
+	rn_reth_emit(p.bytes + RN_BTH_LEN, &reth);
+	return p;
+}
+
+static void the_rest_of_a_read_is_a_repeat(void **state)
+{
+	struct rn_scene_packet whole = read_of(7, 0x1000, 3000),
+			       rest = read_of(8, 0x1400, 1976),
+			       shorter = read_of(8, 0x1400, 1975),
+			       other = read_of(8, 0x1000, 3000);
+	struct rn_repeats r = { 0 };
+
+	(void)state;
+	rn_repeats_note(&r, &rest);
+	assert_false(rn_repeats_has(&r, &whole));
+	r.count = 0;
+	rn_repeats_note(&r, &whole);
+	assert_true(rn_repeats_has(&r, &whole));
+	assert_true(rn_repeats_has(&r, &rest));
+	assert_false(rn_repeats_has(&r, &shorter));
 	assert_false(rn_repeats_has(&r, &other));
 }
 
@@ -105,6 +135,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_request_that_was_taken_is_known_again),
+		cmocka_unit_test(the_rest_of_a_read_is_a_repeat),
 		cmocka_unit_test(answers_are_never_repeats),
 		cmocka_unit_test(the_oldest_is_forgotten),
 		cmocka_unit_test(only_in_real_time_are_they_skipped),
