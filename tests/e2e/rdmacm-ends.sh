@@ -133,7 +133,7 @@ client)
 		wait_for 20 counts_are '1 1 1' || fail "round $round: left behind: $(counts)"
 	done
 	echo 'ok: clients die in the middle of handshakes'
-	start stopped "$addr_b" "$ROCIN_TESTS/cm_many" storm "$addr_a" "$service" 2 8
+	start stopped "$addr_b" "$ROCIN_TESTS/cm_many" storm "$addr_a" "$service" 5 16
 	client=$pid
 	wait_for 20 busy || fail "nothing happens: $(counts)"
 	kill -STOP "$client"
