@@ -333,7 +333,7 @@ void rnp_engine_put(struct rnp_engine *e, void *owner)
 	rnp_engine_lock(e);
 	remove_owner_locked(e, owner);
 	if (!e->owners) {
-		rnp_engine_kick(e);
+		rnp_engine_say_last(e);
 		e->closing = true;
 	}
 	rnp_engine_unlock(e);
@@ -478,7 +478,7 @@ static void __attribute__((destructor)) say_goodbye(void)
 	for (struct rnp_engine *e = process->engines; e; e = e->next) {
 		if (!try_hard(&e->lock))
 			continue;
-		rnp_engine_kick(e);
+		rnp_engine_say_last(e);
 		if (e->wire.tap)
 			rn_tap_flush(e->wire.tap);
 		pthread_mutex_unlock(&e->lock);

@@ -110,6 +110,11 @@ bool rnp_engine_tells_credits(const struct rnp_engine *e);
  */
 void rnp_engine_kick(struct rnp_engine *e);
 
+/* The same before something goes that its peer has yet to hear of: it does not wait for a
+ * local wire that is full, either. Lock held.
+ */
+void rnp_engine_say_last(struct rnp_engine *e);
+
 /* Before a QP's block or CQEs go (@qpn 0: a memory region): what is on its way between
  * memory and device is performed, reads and atomics have ended. Lock held.
  * Return: whether some ended; what waited for them may be transmitted now.

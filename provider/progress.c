@@ -373,6 +373,17 @@ void rnp_engine_kick(struct rnp_engine *e)
 	rnp_progress_deadline(e, now);
 }
 
+void rnp_engine_say_last(struct rnp_engine *e)
+{
+	struct rn_local *local = e->wire.local;
+
+	if (local)
+		rn_local_hurry(local, true);
+	rnp_engine_kick(e);
+	if (local)
+		rn_local_hurry(local, false);
+}
+
 bool rnp_engine_settle(struct rnp_engine *e, uint32_t qpn)
 {
 	bool ended = false;

@@ -426,7 +426,7 @@ void rnp_qp_detach(struct rnp_qp *qp)
 		return;
 	}
 	/* What the peer waits for leaves first: acknowledgements, and what was posted. */
-	rnp_engine_kick(e);
+	rnp_engine_say_last(e);
 	rnp_engine_settle(e, qp->base.qp.qp_num);
 	rnp_mcast_detach_all(qp);
 	rnp_engine_retire_qp(e, qp->core, qp->stats);

@@ -25,6 +25,22 @@ static void peer_that_does_not_read_is_waited_for_only_so_long(void **state)
 	assert_int_equal(w->dropped, 0);
 }
 
+/* A QP that is destroyed has acknowledged what it has received, full ring or not. */
+static void last_words_go_by_udp_if_the_ring_is_full(void **state)
+{
+	struct world *w = *state;
+
+	lay(w, 0);
+	while (send_to(w, 1, 1, 1) == 0)
+		;
+	assert_int_equal(send_to(w, 1, 1, 7), -EAGAIN);
+	rn_local_hurry(w->local, true);
+	assert_int_equal(send_to(w, 1, 1, 7), 0);
+	assert_in_socket(w, 7);
+	rn_local_hurry(w->local, false);
+	assert_int_equal(send_to(w, 1, 1, 8), -EAGAIN);
+}
+
 /* Addresses of what both ends write. */
 static struct rn_ring_shared *ring_of(struct peer *p, bool from_peer)
 {
@@ -136,6 +152,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		test(peer_that_does_not_read_is_waited_for_only_so_long),
+		test(last_words_go_by_udp_if_the_ring_is_full),
 		test(peer_that_lies_about_its_tail_loses_the_wire),
 		test(peer_that_lies_about_its_head_loses_the_wire),
 		test(what_a_dead_peer_has_sent_is_still_received),

@@ -60,6 +60,7 @@ struct rn_local {
 
 	/* The super-packet that was answered by -EAGAIN. */
 	uint32_t sent;	/* packets of it that are in a ring */
+	bool hurry;	/* nothing waits for a ring */
 	bool udp_begun; /* it goes by UDP, whatever has come up meanwhile */
 
 	unsigned drain; /* reads of the sockets left, for the sake of fresh wires */

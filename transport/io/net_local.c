@@ -143,10 +143,14 @@ static int local_transmit(void *ctx, const struct rn_super *super)
 
 	if (!l->udp_begun && fits_a_record(super)) {
 		way = rn_local_way(l, super->flow, slot_of(super));
-		if (way->wire)
-			return send_by_ring(l, way->wire, super);
+		if (way->wire) {
+			rc = send_by_ring(l, way->wire, super);
+			if (rc != -EAGAIN || !l->hurry)
+				return rc;
+		}
 	}
-	l->sent = 0; /* of a ring that has gone: all leave once more */
+	/* Of a ring that has gone or is full: all leave once more. */
+	l->sent = 0;
 	rc = l->udp->ops->transmit(l->udp->ctx, super);
 	l->udp_begun = rc == -EAGAIN;
 	l->net.gso = l->udp->gso;
@@ -329,6 +333,11 @@ void rn_local_look_everywhere(struct rn_local *l)
 {
 	l->look = true;
 	rn_udp_look_everywhere(l->cfg.udp);
+}
+
+void rn_local_hurry(struct rn_local *l, bool hurry)
+{
+	l->hurry = hurry;
 }
 
 /* --------------------------------------------------------------------- sleeping */

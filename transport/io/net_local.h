@@ -75,6 +75,11 @@ void rn_local_awake(struct rn_local *l);
 /* The sockets are read until they are dry, though rings are what is busy. */
 void rn_local_look_everywhere(struct rn_local *l);
 
+/* Whether what finds a ring full goes by UDP, rather than wait: last words of a QP or of
+ * the program are not said later. They may overtake what is in the ring.
+ */
+void rn_local_hurry(struct rn_local *l, bool hurry);
+
 /* Wires that are up. */
 unsigned rn_local_wires(const struct rn_local *l);
 
