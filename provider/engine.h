@@ -110,8 +110,8 @@ bool rnp_engine_tells_credits(const struct rnp_engine *e);
  */
 void rnp_engine_kick(struct rnp_engine *e);
 
-/* The same before something goes that its peer has yet to hear of: it does not wait for a
- * local wire that is full, either. Lock held.
+/* The same before something goes that its peer has yet to hear of: acknowledgements do
+ * not wait for a local wire that is full, either. Lock held.
  */
 void rnp_engine_say_last(struct rnp_engine *e);
 

@@ -375,13 +375,13 @@ void rnp_engine_kick(struct rnp_engine *e)
 
 void rnp_engine_say_last(struct rnp_engine *e)
 {
-	struct rn_local *local = e->wire.local;
-
-	if (local)
-		rn_local_hurry(local, true);
+	/* No more than these: the peer's sockets do not hold what a ring lets through. */
+	if (e->wire.local) {
+		rn_local_hurry(e->wire.local, true);
+		rnp_pump_transmit(e, rnp_engine_now(), RN_TX_ACKS, false);
+		rn_local_hurry(e->wire.local, false);
+	}
 	rnp_engine_kick(e);
-	if (local)
-		rn_local_hurry(local, false);
 }
 
 bool rnp_engine_settle(struct rnp_engine *e, uint32_t qpn)

@@ -39,7 +39,7 @@ end_now() {
 	local pid
 	for pid; do
 		# shellcheck disable=SC2046 # several
-		kill -9 "$pid" $(pgrep -P "$pid") 2>/dev/null
+		kill -9 "$pid" $(LD_PRELOAD='' pgrep -P "$pid") 2>/dev/null
 	done
 }
 

@@ -89,8 +89,8 @@ static int open_cells(struct run *r, bool device)
 		show_progress(r, "opening", i, r->plan->cells, i);
 		order.cell = i;
 		order.path_mtu = device ? 0 : r->results->path_mtu;
-		if (rn_bench_team_do(&r->team[r->team_of[i]], &order, r->plan, &none,
-				     &answer, r->err, r->err_len))
+		if (rn_bench_team_do(&r->team[r->team_of[i]], &order, &none, &answer,
+				     r->err, r->err_len))
 			return -1;
 		if (r->plan->cell[i].wire != RN_BENCH_OVER_BESIDE)
 			r->results->path_mtu = answer.path_mtu;
@@ -105,8 +105,8 @@ static int pin_teams(struct run *r)
 		struct rn_bench_answer answer;
 		struct rn_bench_value none;
 
-		if (rn_bench_team_do(&r->team[r->team_of[i]], &order, r->plan, &none,
-				     &answer, r->err, r->err_len))
+		if (rn_bench_team_do(&r->team[r->team_of[i]], &order, &none, &answer,
+				     r->err, r->err_len))
 			return -1;
 		r->results->pinned = answer.pinned;
 	}
@@ -126,7 +126,7 @@ static int run_round(struct run *r, unsigned round)
 		struct rn_bench_answer answer;
 
 		show_progress(r, "round", round, r->plan->rounds, cell);
-		if (rn_bench_team_do(&r->team[r->team_of[cell]], &order, r->plan,
+		if (rn_bench_team_do(&r->team[r->team_of[cell]], &order,
 				     rn_bench_at(r->results, r->plan, round, cell),
 				     &answer, r->err, r->err_len))
 			return -1;

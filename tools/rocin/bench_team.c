@@ -124,7 +124,9 @@ int rn_bench_team_start(struct rn_bench_team *team, const struct rn_bench_args *
 	struct start s = { .args = args, .plan = plan, .cell = cell, .parent = getpid() };
 	int rc = 0;
 
-	*team = (struct rn_bench_team){ .like = *cell, .pairs = cell->pairs };
+	*team = (struct rn_bench_team){ .like = *cell,
+					.plan = plan,
+					.pairs = cell->pairs };
 	for (unsigned i = 0; i < team->pairs; i++)
 		team->pair[i].fd[0] = team->pair[i].fd[1] = -1;
 	for (unsigned i = 0; rc == 0 && i < team->pairs; i++)
@@ -175,12 +177,12 @@ static struct rn_bench_pair *pair_of(struct rn_bench_team *team, unsigned i)
 	return &team->pair[i / 2];
 }
 
-static void gather(struct rn_bench_team *team, const struct rn_bench_plan *plan,
-		   const struct rn_bench_order *order, const double *values,
-		   struct rn_bench_value *value)
+static void gather(struct rn_bench_team *team, const struct rn_bench_order *order,
+		   const double *values, struct rn_bench_value *value)
 {
 	static struct rn_bench_times all;
-	enum rn_bench_kind kind = rn_bench_item_info[plan->cell[order->cell].item].kind;
+	enum rn_bench_kind kind =
+		rn_bench_item_info[team->plan->cell[order->cell].item].kind;
 	double sum = 0;
 
 	memset(&all, 0, sizeof(all));
@@ -197,13 +199,13 @@ static void gather(struct rn_bench_team *team, const struct rn_bench_plan *plan,
 }
 
 int rn_bench_team_do(struct rn_bench_team *team, const struct rn_bench_order *order,
-		     const struct rn_bench_plan *plan, struct rn_bench_value *value,
-		     struct rn_bench_answer *answer, char *err, size_t err_len)
+		     struct rn_bench_value *value, struct rn_bench_answer *answer,
+		     char *err, size_t err_len)
 {
 	struct pollfd fds[2 * RN_BENCH_PAIRS_MAX];
 	unsigned count = 2 * team->pairs, left = count;
 	double values[RN_BENCH_PAIRS_MAX] = { 0 };
-	int patience = ANSWER_MS + 3 * (int)plan->slice_ms;
+	int patience = ANSWER_MS + 3 * (int)team->plan->slice_ms;
 
 	for (unsigned i = 0; i < count; i++) {
 		fds[i] = (struct pollfd){ pair_of(team, i)->fd[i % 2], POLLIN, 0 };
@@ -230,7 +232,7 @@ int rn_bench_team_do(struct rn_bench_team *team, const struct rn_bench_order *or
 			left--;
 		}
 	}
-	gather(team, plan, order, values, value);
+	gather(team, order, values, value);
 	return 0;
 }
 

@@ -18,6 +18,7 @@ struct rn_bench_pair {
 /* Cells of one team need the same environment and the same number of processes. */
 struct rn_bench_team {
 	struct rn_bench_cell like;
+	const struct rn_bench_plan *plan;
 	unsigned pairs;
 	struct rn_bench_pair pair[RN_BENCH_PAIRS_MAX];
 };
@@ -28,6 +29,7 @@ bool rn_bench_same_team(const struct rn_bench_cell *a, const struct rn_bench_cel
 /**
  * rn_bench_team_start() - Fork the processes of a team for cells like @cell
  * @team:	Out; rn_bench_team_end() is due, also after a failure
+ * @plan:	Is to stay as long as the team
  *
  * Return: 0 or -errno.
  */
@@ -45,8 +47,8 @@ int rn_bench_team_start(struct rn_bench_team *team, const struct rn_bench_args *
  * no more use then.
  */
 int rn_bench_team_do(struct rn_bench_team *team, const struct rn_bench_order *order,
-		     const struct rn_bench_plan *plan, struct rn_bench_value *value,
-		     struct rn_bench_answer *answer, char *err, size_t err_len);
+		     struct rn_bench_value *value, struct rn_bench_answer *answer,
+		     char *err, size_t err_len);
 
 /* End and reap them. Return: 0, or -1 if one did not end well. */
 int rn_bench_team_end(struct rn_bench_team *team);

@@ -30,7 +30,7 @@ struct local_wire {
 	bool is_closing;     /* the peer has gone: what it has sent is left to read */
 	uint32_t want;	     /* size that its ring is to have, at the next chance */
 	rn_ns full_since;    /* 0: there was space when we last looked */
-	bool is_stuck;	     /* the peer has not read for long: packets are dropped */
+	bool is_stuck;	     /* the peer has not read for long: UDP has the packets */
 };
 
 /* What is known about a destination. */

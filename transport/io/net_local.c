@@ -56,7 +56,7 @@ static void publish(struct local_wire *w)
 		wake(w);
 }
 
-/* The ring is full. Return: -EAGAIN, or -ENOBUFS if the packets are to be dropped. */
+/* The ring is full. Return: -EAGAIN, or -ENOBUFS if the packets are not to wait. */
 static int no_space(struct local_wire *w)
 {
 	rn_ns now = rn_local_now();
@@ -145,7 +145,7 @@ static int local_transmit(void *ctx, const struct rn_super *super)
 		way = rn_local_way(l, super->flow, slot_of(super));
 		if (way->wire) {
 			rc = send_by_ring(l, way->wire, super);
-			if (rc != -EAGAIN || !l->hurry)
+			if (rc != -ENOBUFS && (rc != -EAGAIN || !l->hurry))
 				return rc;
 		}
 	}

@@ -9,8 +9,8 @@
  * nothing is overtaken.
  *
  * A ring that is full is -EAGAIN, as a full socket is. Where the peer has not read for
- * RN_LOCAL_PATIENCE, packets to it are dropped until it does, as the kernel would drop
- * them: the others must not wait for a process that is stopped.
+ * RN_LOCAL_PATIENCE, packets to it go by UDP until it does, where the kernel drops what
+ * is too much: the others must not wait for a process that is stopped.
  *
  * A peer that breaks the rules of a ring loses the wire, and gets none again: both go on
  * by UDP. Nothing it writes can do more (ring.h, doorbell.h).
