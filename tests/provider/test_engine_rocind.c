@@ -93,6 +93,15 @@ static void await_child(pid_t pid)
 	assert_int_equal(WEXITSTATUS(status), 0);
 }
 
+/* Both ends are through: the other's process ends, and this device. */
+static void finish(pid_t pid, int sock)
+{
+	barrier(sock);
+	await_child(pid);
+	kit_close(&end);
+	close(sock);
+}
+
 /* -------------------------------------------------------------- messages both ways */
 static void echo(int sock)
 {
@@ -128,16 +137,13 @@ static void messages_go_both_ways_between_processes(void **state)
 			memset(end.buf, 0, 3000); /* the echo must bring it back */
 		cqe = kit_await(&end, RN_WC_SUCCESS);
 	}
-	barrier(sock);
-	await_child(pid);
-	kit_close(&end);
-	close(sock);
+	finish(pid, sock);
 }
 
 /* --------------------------------------------------------------------- local wires */
 static uint64_t count_of(enum rn_stat what)
 {
-	return end.e->stats.page->counter[what];
+	return __atomic_load_n(&end.e->stats.page->counter[what], __ATOMIC_RELAXED);
 }
 
 static unsigned wires(void)
@@ -192,10 +198,7 @@ static void packets_change_over_to_a_local_wire_without_a_loss(void **state)
 	assert_int_equal(count_of(RN_STAT_OUT_OF_SEQUENCE), 0);
 	assert_int_equal(count_of(RN_STAT_PACKET_SEQ_ERR), 0);
 	assert_int_equal(count_of(RN_STAT_LOCAL_SPOILT), 0);
-	barrier(sock);
-	await_child(pid);
-	kit_close(&end);
-	close(sock);
+	finish(pid, sock);
 }
 
 static void setting_keeps_all_packets_on_udp(void **state)
@@ -213,10 +216,7 @@ static void setting_keeps_all_packets_on_udp(void **state)
 		exchange(i);
 	assert_int_equal(wires(), 0);
 	assert_int_equal(count_of(RN_STAT_LOCAL_TX_PACKETS), 0);
-	barrier(sock);
-	await_child(pid);
-	kit_close(&end);
-	close(sock);
+	finish(pid, sock);
 }
 
 /* All memory that the two share is overwritten, again and again. */
@@ -264,10 +264,7 @@ static void peer_that_scribbles_in_the_memory_costs_the_wire_alone(void **state)
 	for (unsigned i = 1; i < MESSAGES; i++)
 		exchange(i);
 	assert_int_equal(wires(), 0);
-	barrier(sock);
-	await_child(pid);
-	kit_close(&end);
-	close(sock);
+	finish(pid, sock);
 }
 
 static void look_away(int sock)
@@ -297,10 +294,7 @@ static void background_thread_serves_a_wire_whose_program_looks_away(void **stat
 	}
 	assert_true(count_of(RN_STAT_LOCAL_RX_PACKETS) > 0);
 	assert_int_equal(count_of(RN_STAT_LOCAL_ACK_TIMEOUT), 0);
-	barrier(sock);
-	await_child(pid);
-	kit_close(&end);
-	close(sock);
+	finish(pid, sock);
 }
 
 static void await_by_event(void)
@@ -347,10 +341,7 @@ static void sleepers_wake_each_other(void **state)
 	}
 	assert_int_equal(wires(), 1);
 	assert_int_equal(count_of(RN_STAT_LOCAL_ACK_TIMEOUT), 0);
-	barrier(sock);
-	await_child(pid);
-	kit_close(&end);
-	close(sock);
+	finish(pid, sock);
 }
 
 /* ------------------------------------------------------------------------- the end */
