@@ -13,8 +13,5 @@ for seed in 1 2; do
 	head -100 "$work/out"
 	[ "$status" = 0 ] || fail "seed $seed ended with status $status"
 done
-left=$(rocin stat --daemon --json | python3 -c '
-import json, sys
-cm = json.load(sys.stdin)[0]["rdma_cm"]
-print(cm["channels"], cm["ids"], cm["ports"])')
+left=$(cm_counts channels ids ports)
 [ "$left" = '0 0 0' ] || fail "left behind: $left"

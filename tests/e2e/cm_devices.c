@@ -15,6 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "expect.h"
+
 enum {
 	REJECT_NO_LISTENER = 8, /* IBTA Vol 1, 12.6.7.2: invalid service ID */
 	REJECT_CONSUMER = 28,	/* and where the port listens on another address */
@@ -24,20 +26,11 @@ enum {
 static const char *address[DEVICES];
 static struct rdma_event_channel *channel;
 
-#define REQUIRE(what)                                                           \
-	do {                                                                    \
-		if (!(what)) {                                                  \
-			fprintf(stderr, "%s:%d: not true: %s (%s)\n", __FILE__, \
-				__LINE__, #what, strerror(errno));              \
-			exit(1);                                                \
-		}                                                               \
-	} while (0)
-
 static struct sockaddr_in ip(const char *text, uint16_t port)
 {
 	struct sockaddr_in sin = { .sin_family = AF_INET, .sin_port = htons(port) };
 
-	REQUIRE(inet_pton(AF_INET, text, &sin.sin_addr) == 1);
+	EXPECT(inet_pton(AF_INET, text, &sin.sin_addr) == 1);
 	return sin;
 }
 
@@ -45,7 +38,7 @@ static struct rdma_cm_id *new_id(void)
 {
 	struct rdma_cm_id *id;
 
-	REQUIRE(rdma_create_id(channel, &id, NULL, RDMA_PS_TCP) == 0);
+	EXPECT(rdma_create_id(channel, &id, NULL, RDMA_PS_TCP) == 0);
 	return id;
 }
 
@@ -78,14 +71,14 @@ static int next(enum rdma_cm_event_type type, struct rdma_cm_id **id)
 	struct rdma_cm_event *event;
 	int status;
 
-	REQUIRE(rdma_get_cm_event(channel, &event) == 0);
+	EXPECT(rdma_get_cm_event(channel, &event) == 0);
 	if (event->event != type)
 		fprintf(stderr, "%s\n", rdma_event_str(event->event));
-	REQUIRE(event->event == type);
+	EXPECT(event->event == type);
 	status = event->status;
 	if (id)
 		*id = event->id;
-	REQUIRE(rdma_ack_cm_event(event) == 0);
+	EXPECT(rdma_ack_cm_event(event) == 0);
 	return status;
 }
 
@@ -96,13 +89,13 @@ static struct rdma_cm_id *ask(const char *from, const char *to, uint16_t port)
 	struct rdma_conn_param param = { .qp_num = 0x1234, .retry_count = 7 };
 	struct rdma_cm_id *id = new_id();
 
-	REQUIRE(rdma_resolve_addr(id, from ? (struct sockaddr *)&src : NULL,
-				  (struct sockaddr *)&dst, 1000) == 0);
-	REQUIRE(next(RDMA_CM_EVENT_ADDR_RESOLVED, NULL) == 0);
-	REQUIRE(id->verbs);
-	REQUIRE(rdma_resolve_route(id, 1000) == 0);
-	REQUIRE(next(RDMA_CM_EVENT_ROUTE_RESOLVED, NULL) == 0);
-	REQUIRE(rdma_connect(id, &param) == 0);
+	EXPECT(rdma_resolve_addr(id, from ? (struct sockaddr *)&src : NULL,
+				 (struct sockaddr *)&dst, 1000) == 0);
+	EXPECT(next(RDMA_CM_EVENT_ADDR_RESOLVED, NULL) == 0);
+	EXPECT(id->verbs);
+	EXPECT(rdma_resolve_route(id, 1000) == 0);
+	EXPECT(next(RDMA_CM_EVENT_ROUTE_RESOLVED, NULL) == 0);
+	EXPECT(rdma_connect(id, &param) == 0);
 	return id;
 }
 
@@ -110,13 +103,13 @@ static void arrives_on(unsigned device, const char *to, uint16_t port)
 {
 	struct rdma_cm_id *client = ask(NULL, to, port), *asked;
 
-	REQUIRE(next(RDMA_CM_EVENT_CONNECT_REQUEST, &asked) == 0);
-	REQUIRE(is_on(asked, device));
-	REQUIRE(is_local(asked, to));
-	REQUIRE(rdma_reject(asked, NULL, 0) == 0);
-	REQUIRE(next(RDMA_CM_EVENT_REJECTED, NULL) == REJECT_CONSUMER);
-	REQUIRE(rdma_destroy_id(asked) == 0);
-	REQUIRE(rdma_destroy_id(client) == 0);
+	EXPECT(next(RDMA_CM_EVENT_CONNECT_REQUEST, &asked) == 0);
+	EXPECT(is_on(asked, device));
+	EXPECT(is_local(asked, to));
+	EXPECT(rdma_reject(asked, NULL, 0) == 0);
+	EXPECT(next(RDMA_CM_EVENT_REJECTED, NULL) == REJECT_CONSUMER);
+	EXPECT(rdma_destroy_id(asked) == 0);
+	EXPECT(rdma_destroy_id(client) == 0);
 }
 
 static void both_are_there(void)
@@ -125,16 +118,16 @@ static void both_are_there(void)
 	int count;
 
 	list = rdma_get_devices(&count);
-	REQUIRE(list && count == DEVICES);
+	EXPECT(list && count == DEVICES);
 	for (unsigned i = 0; i < DEVICES; i++) {
 		struct rdma_cm_id *id = new_id();
 
-		REQUIRE(bind_to(id, address[i], 0) == 0);
-		REQUIRE(is_on(id, i));
-		REQUIRE(is_local(id, address[i]));
-		REQUIRE(rdma_get_src_port(id) != 0);
-		REQUIRE(id->verbs == list[0] || id->verbs == list[1]);
-		REQUIRE(rdma_destroy_id(id) == 0);
+		EXPECT(bind_to(id, address[i], 0) == 0);
+		EXPECT(is_on(id, i));
+		EXPECT(is_local(id, address[i]));
+		EXPECT(rdma_get_src_port(id) != 0);
+		EXPECT(id->verbs == list[0] || id->verbs == list[1]);
+		EXPECT(rdma_destroy_id(id) == 0);
 	}
 	rdma_free_devices(list);
 }
@@ -144,13 +137,13 @@ static void a_wildcard_takes_requests_to_both(void)
 	struct rdma_cm_id *listener = new_id();
 	uint16_t port;
 
-	REQUIRE(bind_to(listener, "0.0.0.0", 0) == 0);
-	REQUIRE(!listener->verbs);
-	REQUIRE(rdma_listen(listener, 4) == 0);
+	EXPECT(bind_to(listener, "0.0.0.0", 0) == 0);
+	EXPECT(!listener->verbs);
+	EXPECT(rdma_listen(listener, 4) == 0);
 	port = ntohs(rdma_get_src_port(listener));
 	for (unsigned i = 0; i < DEVICES; i++)
 		arrives_on(i, address[i], port);
-	REQUIRE(rdma_destroy_id(listener) == 0);
+	EXPECT(rdma_destroy_id(listener) == 0);
 }
 
 static void a_listener_of_one_is_none_of_the_other(void)
@@ -158,17 +151,17 @@ static void a_listener_of_one_is_none_of_the_other(void)
 	struct rdma_cm_id *listener = new_id(), *client;
 	uint16_t port;
 
-	REQUIRE(bind_to(listener, address[1], 0) == 0);
-	REQUIRE(rdma_listen(listener, 4) == 0);
+	EXPECT(bind_to(listener, address[1], 0) == 0);
+	EXPECT(rdma_listen(listener, 4) == 0);
 	port = ntohs(rdma_get_src_port(listener));
 	arrives_on(1, address[1], port);
 	client = ask(NULL, address[0], port);
-	REQUIRE(next(RDMA_CM_EVENT_REJECTED, NULL) == REJECT_CONSUMER);
-	REQUIRE(rdma_destroy_id(client) == 0);
-	REQUIRE(rdma_destroy_id(listener) == 0);
+	EXPECT(next(RDMA_CM_EVENT_REJECTED, NULL) == REJECT_CONSUMER);
+	EXPECT(rdma_destroy_id(client) == 0);
+	EXPECT(rdma_destroy_id(listener) == 0);
 	client = ask(NULL, address[1], port);
-	REQUIRE(next(RDMA_CM_EVENT_REJECTED, NULL) == REJECT_NO_LISTENER);
-	REQUIRE(rdma_destroy_id(client) == 0);
+	EXPECT(next(RDMA_CM_EVENT_REJECTED, NULL) == REJECT_NO_LISTENER);
+	EXPECT(rdma_destroy_id(client) == 0);
 }
 
 static void the_source_address_chooses_the_device(void)
@@ -176,31 +169,31 @@ static void the_source_address_chooses_the_device(void)
 	struct rdma_cm_id *listener = new_id(), *client, *asked;
 	uint16_t port;
 
-	REQUIRE(bind_to(listener, address[0], 0) == 0);
-	REQUIRE(rdma_listen(listener, 4) == 0);
+	EXPECT(bind_to(listener, address[0], 0) == 0);
+	EXPECT(rdma_listen(listener, 4) == 0);
 	port = ntohs(rdma_get_src_port(listener));
 	for (unsigned i = 0; i < DEVICES; i++) {
 		client = ask(address[i], address[0], port);
-		REQUIRE(is_on(client, i));
-		REQUIRE(is_local(client, address[i]));
-		REQUIRE(next(RDMA_CM_EVENT_CONNECT_REQUEST, &asked) == 0);
-		REQUIRE(is_on(asked, 0));
+		EXPECT(is_on(client, i));
+		EXPECT(is_local(client, address[i]));
+		EXPECT(next(RDMA_CM_EVENT_CONNECT_REQUEST, &asked) == 0);
+		EXPECT(is_on(asked, 0));
 		/* A request whose id goes is refused. */
-		REQUIRE(rdma_destroy_id(asked) == 0);
-		REQUIRE(next(RDMA_CM_EVENT_REJECTED, NULL) == REJECT_CONSUMER);
-		REQUIRE(rdma_destroy_id(client) == 0);
+		EXPECT(rdma_destroy_id(asked) == 0);
+		EXPECT(next(RDMA_CM_EVENT_REJECTED, NULL) == REJECT_CONSUMER);
+		EXPECT(rdma_destroy_id(client) == 0);
 	}
-	REQUIRE(rdma_destroy_id(listener) == 0);
+	EXPECT(rdma_destroy_id(listener) == 0);
 }
 
 static void other_addresses_are_refused(const char *no_device)
 {
 	struct rdma_cm_id *id = new_id();
 
-	REQUIRE(bind_to(id, no_device, 0) == -1 && errno == ENODEV);
-	REQUIRE(bind_to(id, "192.0.2.1", 0) == -1 && errno == EADDRNOTAVAIL);
-	REQUIRE(bind_to(id, address[0], 0) == 0);
-	REQUIRE(rdma_destroy_id(id) == 0);
+	EXPECT(bind_to(id, no_device, 0) == -1 && errno == ENODEV);
+	EXPECT(bind_to(id, "192.0.2.1", 0) == -1 && errno == EADDRNOTAVAIL);
+	EXPECT(bind_to(id, address[0], 0) == 0);
+	EXPECT(rdma_destroy_id(id) == 0);
 }
 
 static void names_are_found(void)
@@ -210,25 +203,25 @@ static void names_are_found(void)
 	struct rdma_addrinfo *found;
 	struct rdma_cm_id *id;
 
-	REQUIRE(rdma_getaddrinfo(address[1], "7471", &hints, &found) == 0);
-	REQUIRE(found->ai_family == AF_INET && found->ai_port_space == RDMA_PS_UDP);
-	REQUIRE(found->ai_src_len == sizeof(struct sockaddr_in) && !found->ai_dst_len);
+	EXPECT(rdma_getaddrinfo(address[1], "7471", &hints, &found) == 0);
+	EXPECT(found->ai_family == AF_INET && found->ai_port_space == RDMA_PS_UDP);
+	EXPECT(found->ai_src_len == sizeof(struct sockaddr_in) && !found->ai_dst_len);
 	rdma_freeaddrinfo(found);
 
 	hints = (struct rdma_addrinfo){ .ai_flags = RAI_PASSIVE,
 					.ai_port_space = RDMA_PS_TCP };
-	REQUIRE(rdma_getaddrinfo(address[1], NULL, &hints, &found) == 0);
-	REQUIRE(rdma_create_ep(&id, found, NULL, NULL) == 0);
-	REQUIRE(is_on(id, 1));
+	EXPECT(rdma_getaddrinfo(address[1], NULL, &hints, &found) == 0);
+	EXPECT(rdma_create_ep(&id, found, NULL, NULL) == 0);
+	EXPECT(is_on(id, 1));
 	rdma_destroy_ep(id);
 	rdma_freeaddrinfo(found);
 
-	REQUIRE(rdma_getaddrinfo(address[0], "7471", NULL, &found) == 0);
-	REQUIRE(found->ai_family == AF_INET && !found->ai_src_len);
-	REQUIRE(found->ai_dst_len == sizeof(struct sockaddr_in));
-	REQUIRE(((struct sockaddr_in *)found->ai_dst_addr)->sin_port == htons(7471));
+	EXPECT(rdma_getaddrinfo(address[0], "7471", NULL, &found) == 0);
+	EXPECT(found->ai_family == AF_INET && !found->ai_src_len);
+	EXPECT(found->ai_dst_len == sizeof(struct sockaddr_in));
+	EXPECT(((struct sockaddr_in *)found->ai_dst_addr)->sin_port == htons(7471));
 	rdma_freeaddrinfo(found);
-	REQUIRE(rdma_getaddrinfo("not.an.address.invalid", NULL, &hints, &found) != 0);
+	EXPECT(rdma_getaddrinfo("not.an.address.invalid", NULL, &hints, &found) != 0);
 }
 
 int main(int argc, char **argv)
@@ -241,7 +234,7 @@ int main(int argc, char **argv)
 	address[0] = argv[1];
 	address[1] = argv[2];
 	channel = rdma_create_event_channel();
-	REQUIRE(channel);
+	EXPECT(channel);
 	both_are_there();
 	a_wildcard_takes_requests_to_both();
 	a_listener_of_one_is_none_of_the_other();

@@ -110,9 +110,7 @@ address)
 	echo 'ok: the interface goes for good'
 	;;
 rocind)
-	daemon=$(nsenter --net="/run/netns/$ns" rocin stat --daemon --json | python3 -c '
-import json, sys
-print(json.load(sys.stdin)[0]["pid"])')
+	daemon=$(daemon_pid nsenter --net="/run/netns/$ns")
 	kill -9 "$daemon"
 	expect_told 1 'local catastrophic error 1'
 	port_is down || fail "$(cat "$work/answer")"

@@ -70,9 +70,7 @@ stop)
 	;;
 rocind)
 	start_transfer
-	daemon=$(rocin stat --daemon --json | python3 -c '
-import json, sys
-print(json.load(sys.stdin)[0]["pid"])')
+	daemon=$(daemon_pid)
 	kill -9 "$daemon"
 	wait_for 20 gone "$client" || fail 'the client survives rocind'
 	wait_for 20 gone "$server" || kill "$server"

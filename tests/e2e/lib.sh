@@ -66,6 +66,21 @@ skip() {
 	exit 77
 }
 
+# daemon_pid [PREFIX...]: rocind's, where the commands after PREFIX run
+daemon_pid() {
+	"$@" rocin stat --daemon --json | python3 -c '
+import json, sys
+print(json.load(sys.stdin)[0]["pid"])'
+}
+
+# cm_counts NAME...: of what rdma_cm has, in all programs together
+cm_counts() {
+	rocin stat --daemon --json | python3 -c '
+import json, sys
+cm = json.load(sys.stdin)[0]["rdma_cm"]
+print(*(cm[name] for name in sys.argv[1:]))' "$@"
+}
+
 # next_port: another TCP port for the programs' own exchange that nobody listens on
 next_port() {
 	local i

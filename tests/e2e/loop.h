@@ -10,14 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define EXPECT(cond)                                                                \
-	do {                                                                        \
-		if (!(cond)) {                                                      \
-			fprintf(stderr, "%s:%d: not so: %s (errno %d)\n", __FILE__, \
-				__LINE__, #cond, errno);                            \
-			exit(1);                                                    \
-		}                                                                   \
-	} while (0)
+#include "expect.h"
 
 struct loop {
 	struct ibv_context *ctx;

@@ -104,9 +104,7 @@ rocind() {
 	end one "lo:$addr_a" -d "$group"
 	end two "lo:$addr_b" -d "$group"
 	wait_for 30 ready || fail 'no member'
-	daemon=$(rocin stat --daemon --json | python3 -c '
-import json, sys
-print(json.load(sys.stdin)[0]["pid"])')
+	daemon=$(daemon_pid)
 	kill -9 "$daemon"
 	all 'members outlive their devices when rocind dies'
 	end one "lo:$addr_a" -r "$group"

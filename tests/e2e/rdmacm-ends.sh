@@ -34,24 +34,13 @@ ends() {
 	echo "ok: $1 ends: $(tail -1 "$work/$1")"
 }
 
-# counts: "channels ids ports", of all programs
-counts() {
-	rocin stat --daemon --json | python3 -c '
-import json, sys
-cm = json.load(sys.stdin)[0]["rdma_cm"]
-print(cm["channels"], cm["ids"], cm["ports"])'
-}
+counts() { cm_counts channels ids ports; }
 counts_are() { [ "$(counts)" = "$1" ]; }
 # busy: connections are being made
 busy() {
 	local ids
-	ids=$(counts | cut -d ' ' -f 2)
+	ids=$(cm_counts ids)
 	[ "$ids" -gt 8 ]
-}
-daemon() {
-	rocin stat --daemon --json | python3 -c '
-import json, sys
-print(json.load(sys.stdin)[0]["pid"])'
 }
 
 # Keeps standard input open: cm_many serves as long as it is.
@@ -85,7 +74,7 @@ rocind)
 	start rping "$addr_b" rping -c -v -a "$addr_a"
 	rping=$pid
 	await rping 'ping data'
-	kill -9 "$(daemon)"
+	kill -9 "$(daemon_pid)"
 	ends rping "$rping" 255
 	ends rping-server "$rping_server" 255
 	said rping-server 'device removal' || fail 'rping does not hear of the device'

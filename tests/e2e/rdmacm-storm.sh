@@ -9,12 +9,6 @@
 seconds=$1 least=${2:-1}
 mkfifo "$work/go"
 exec 3<>"$work/go"
-cm() {
-	rocin stat --daemon --json | python3 -c '
-import json, sys
-cm = json.load(sys.stdin)[0]["rdma_cm"]
-print(*(cm[name] for name in sys.argv[1:]))' "$@"
-}
 descriptors() { find "/proc/$1/fd" | wc -l; }
 kilobytes() { sed -n 's/^VmRSS:[^0-9]*\([0-9]*\).*/\1/p' "/proc/$1/status"; }
 storm() { # SECONDS: what two programs together make a second, in $rate
@@ -31,30 +25,28 @@ storm() { # SECONDS: what two programs together make a second, in $rate
 	done
 	rate=$(awk '/per_second/ { sum += $NF } END { print sum }' "$work"/storm-?)
 }
-is_over() { [ "$(cm connections)" = 0 ]; }
+is_over() { [ "$(cm_counts connections)" = 0 ]; }
 
 rocin run --netdev "lo:$addr_a" -- "$ROCIN_TESTS/cm_many" serve "$addr_a" 7175 \
 	<"$work/go" >"$work/server" 2>&1 &
 server=$!
 pids+=("$server")
 wait_for 20 grep -q listening "$work/server" || fail 'the server does not listen'
-daemon=$(rocin stat --daemon --json | python3 -c '
-import json, sys
-print(json.load(sys.stdin)[0]["pid"])')
+daemon=$(daemon_pid)
 
 # The first one fills the pools of both.
 storm 1
-[ "$(cm channels ids ports)" = '1 1 1' ] || fail "left behind: $(cm channels ids ports)"
+[ "$(cm_counts channels ids ports)" = '1 1 1' ] || fail "left behind: $(cm_counts channels ids ports)"
 fds="$(descriptors "$daemon") $(descriptors "$server")"
 storm "$seconds"
 echo "connections per second: $rate"
 [ "${rate%.*}" -ge "$least" ] || fail "fewer than $least"
-[ "$(cm channels ids ports)" = '1 1 1' ] || fail "left behind: $(cm channels ids ports)"
+[ "$(cm_counts channels ids ports)" = '1 1 1' ] || fail "left behind: $(cm_counts channels ids ports)"
 now="$(descriptors "$daemon") $(descriptors "$server")"
 [ "$now" = "$fds" ] || fail "descriptors of rocind and the server: $fds, then $now"
 # A slot of the table for each connection that is in time-wait; the table has an end.
 [ "$(kilobytes "$daemon")" -lt 131072 ] || fail "rocind takes $(kilobytes "$daemon") KiB"
-wait_for 60 is_over || fail "$(cm connections) connections stay in time-wait"
+wait_for 60 is_over || fail "$(cm_counts connections) connections stay in time-wait"
 kib=$(kilobytes "$server")
 echo >&3
 wait "$server" || fail 'the server'

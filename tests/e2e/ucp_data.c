@@ -19,17 +19,10 @@
 #include <ucp/api/ucp.h>
 #include <unistd.h>
 
+#include "expect.h"
+
 #define REGION_LEN (2u << 20)
 #define ATOMICS 100
-
-#define EXPECT(cond)                                                                \
-	do {                                                                        \
-		if (!(cond)) {                                                      \
-			fprintf(stderr, "%s:%d: not so: %s (errno %d)\n", __FILE__, \
-				__LINE__, #cond, errno);                            \
-			exit(1);                                                    \
-		}                                                                   \
-	} while (0)
 
 static const uint32_t sizes[] = { 0,	1,    7,     8,	    63,	   256,	   1023,    1024,
 				  4096, 8191, 12345, 32768, 65537, 300000, 1u << 20 };
