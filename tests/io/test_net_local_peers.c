@@ -103,6 +103,31 @@ static void what_a_dead_peer_has_sent_is_still_received(void **state)
 	assert_in_ring(w, &w->peer[0], 3);
 }
 
+/* It reads nothing any more, and its last acknowledgements are on the way to us. */
+static void what_a_peer_sent_before_it_left_outlives_a_full_ring(void **state)
+{
+	struct world *w = *state;
+	struct peer *p = lay(w, 0);
+	int rc;
+
+	peer_sends(w, p, 1);
+	peer_sends(w, p, 2);
+	rn_ring_send_close(&p->send);
+	rn_ring_recv_close(&p->recv);
+	do
+		rc = send_to(w, 1, 1, 1);
+	while (rc == 0);
+	assert_int_equal(rc, -EPIPE);
+	assert_int_equal(send_to(w, 1, 1, 9), 0); /* nobody is there, as far as we know */
+	assert_in_socket(w, 9);
+	assert_int_equal(next_number(w), 1);
+	while (w->net->ops->receive(w->net->ctx, w->rx) > 0)
+		;
+	assert_int_equal(w->stats[RN_STAT_LOCAL_RX_PACKETS], 2);
+	assert_int_equal(rn_local_wires(w->local), 0);
+	assert_int_equal(w->dropped, 0);
+}
+
 static void sleeper_is_woken(void **state)
 {
 	struct world *w = *state;
@@ -158,6 +183,7 @@ int main(void)
 		test(peer_that_lies_about_its_tail_loses_the_wire),
 		test(peer_that_lies_about_its_head_loses_the_wire),
 		test(what_a_dead_peer_has_sent_is_still_received),
+		test(what_a_peer_sent_before_it_left_outlives_a_full_ring),
 		test(sleeper_is_woken),
 		test(many_wires_are_found_by_the_doorbell),
 	};

@@ -84,6 +84,9 @@ void rn_local_spoil(struct rn_local *l, struct local_wire *w, const char *why);
 /* It has gone, and everything that it sent has been read. */
 void rn_local_remove(struct rn_local *l, struct local_wire *w);
 
+/* Its peer has gone: nothing is sent there any more, what it sent is still received. */
+void rn_local_part(struct rn_local *l, struct local_wire *w);
+
 /* As much memory as what is going on wants: asked when there was no space, done when the
  * ring can change, which is so once in each of its turns.
  */

@@ -255,6 +255,17 @@ void rn_local_remove(struct rn_local *l, struct local_wire *w)
 	free_wire(w);
 }
 
+void rn_local_part(struct rn_local *l, struct local_wire *w)
+{
+	if (!rn_ring_waits(&w->recv)) {
+		rn_local_remove(l, w);
+		return;
+	}
+	forget(l, w, 0);
+	w->is_closing = true;
+	l->ready[w->bit / 64] |= UINT64_C(1) << w->bit % 64;
+}
+
 void rn_local_spoil(struct rn_local *l, struct local_wire *w, const char *why)
 {
 	uint64_t *n = &l->cfg.stats[RN_STAT_LOCAL_SPOILT];
@@ -288,12 +299,10 @@ void rn_local_down(struct rn_local *l, const struct rn_rocind_ends *ends, int er
 		way->wire = NULL;
 		way->ask_at = when_to_ask_again(err);
 	}
-	if (w && err == 0 && rn_ring_waits(&w->recv)) {
-		w->is_closing = true;
-		l->ready[w->bit / 64] |= UINT64_C(1) << w->bit % 64;
-	} else if (w) {
+	if (w && err == 0)
+		rn_local_part(l, w);
+	else if (w)
 		rn_local_remove(l, w);
-	}
 }
 
 void rn_local_close(struct local_wire *w)

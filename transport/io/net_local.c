@@ -32,15 +32,6 @@ static void count(struct rn_local *l, enum rn_stat what, uint64_t n)
 	__atomic_store_n(counter, *counter + n, __ATOMIC_RELAXED);
 }
 
-/* A ring has come to its end, one way or another. */
-static void give_up(struct rn_local *l, struct local_wire *w, enum rn_ring_fault fault)
-{
-	if (fault == RN_RING_OK || fault == RN_RING_CLOSED)
-		rn_local_remove(l, w);
-	else
-		rn_local_spoil(l, w, rn_ring_fault_text(fault));
-}
-
 /* -------------------------------------------------------------------- transmit */
 static void wake(const struct local_wire *w)
 {
@@ -112,7 +103,10 @@ static int send_by_ring(struct rn_local *l, struct local_wire *w,
 		w->full_since = 0;
 	}
 	if (rc == -EPIPE) {
-		give_up(l, w, w->send.fault);
+		if (w->send.fault == RN_RING_CLOSED)
+			rn_local_part(l, w);
+		else
+			rn_local_spoil(l, w, rn_ring_fault_text(w->send.fault));
 		return rc;
 	}
 	if (rc == -EAGAIN)
@@ -201,8 +195,10 @@ static int read_wire(struct rn_local *l, struct local_wire *w, struct rn_rx *rx)
 		count(l, RN_STAT_LOCAL_RX_BYTES, bytes);
 		return (int)n;
 	}
-	if (w->recv.fault || w->is_closing)
-		give_up(l, w, w->recv.fault);
+	if (w->recv.fault == RN_RING_CLOSED || (!w->recv.fault && w->is_closing))
+		rn_local_remove(l, w);
+	else if (w->recv.fault)
+		rn_local_spoil(l, w, rn_ring_fault_text(w->recv.fault));
 	return 0;
 }
 
