@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* background.c - the thread that sleeps until it is its turn.
  *
- * It waits in epoll_wait() and for the lock, nowhere else, and never spins. It lives in
- * other people's processes: it takes no signal (but those of its own faults, which cannot
- * be blocked), is small, and runs where the process may run, not where the thread that
- * opened the device was pinned to.
+ * It waits in rnp_wait_sleep() and for the lock, nowhere else, and never spins. It lives
+ * in other people's processes: it takes no signal (but those of its own faults, which
+ * cannot be blocked), is small, and runs where the process may run, not where the thread
+ * that opened the device was pinned to.
  */
 #include "engine_internal.h"
 
@@ -12,18 +12,17 @@
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
 #include "fd.h"
+#include "log.h"
 #include "rocind_client.h"
 #include "sentence.h"
 
 enum {
-	EVENTS = RN_GID_MAX + 6,
 	STACK = 256 * 1024,
 	SLICE_NS = 100 * 1000, /* the shortest that the kernel grants */
 };
@@ -38,36 +37,23 @@ static void __attribute__((constructor)) note_affinity(void)
 		sched_getaffinity(getpid(), sizeof(process_cpus), &process_cpus) == 0;
 }
 
-/* ------------------------------------------------------------------ the epoll set */
+/* ------------------------------------------------------------------------ the set */
 int rnp_background_add(struct rnp_engine *e, int fd, enum rnp_tag tag, bool on)
 {
-	struct epoll_event ev = { .events = on ? (uint32_t)EPOLLIN : 0, .data.u32 = tag };
-
-	return epoll_ctl(e->epoll_fd, EPOLL_CTL_ADD, fd, &ev) < 0 ? -errno : 0;
+	return rnp_wait_add(&e->wait, fd, tag, on);
 }
 
 void rnp_background_listen(struct rnp_engine *e, bool on)
 {
-	struct epoll_event ev = { .events = on ? (uint32_t)EPOLLIN : 0,
-				  .data.u32 = RNP_TAG_SOCKET };
-	int groups = rn_udp_groups_fd(e->wire.udp);
-
-	for (unsigned i = 0; i < RN_GID_MAX; i++) {
-		int fd = rn_udp_fd(e->wire.udp, i);
-
-		if (fd >= 0)
-			epoll_ctl(e->epoll_fd, EPOLL_CTL_MOD, fd, &ev);
-	}
-	if (groups >= 0)
-		epoll_ctl(e->epoll_fd, EPOLL_CTL_MOD, groups, &ev);
-	if (rnp_raw_fd(e) >= 0)
-		epoll_ctl(e->epoll_fd, EPOLL_CTL_MOD, rnp_raw_fd(e), &ev);
+	for (unsigned i = 0; i < RN_GID_MAX; i++)
+		rnp_wait_switch(&e->wait, rn_udp_fd(e->wire.udp, i), on);
+	rnp_wait_switch(&e->wait, rn_udp_groups_fd(e->wire.udp), on);
+	rnp_wait_switch(&e->wait, rnp_raw_fd(e), on);
 }
 
 void rnp_background_remove(struct rnp_engine *e, int fd)
 {
-	if (fd >= 0 && e->epoll_fd >= 0)
-		epoll_ctl(e->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
+	rnp_wait_remove(&e->wait, fd);
 }
 
 void rnp_background_set_timer(struct rnp_engine *e, rn_ns at)
@@ -80,7 +66,7 @@ void rnp_background_set_timer(struct rnp_engine *e, rn_ns at)
 }
 
 /* --------------------------------------------------------------------- the thread */
-/* True if the timer really ran out; it may have been set anew since epoll_wait(). */
+/* True if the timer really ran out; it may have been set anew since it woke us. */
 static bool take_timer(const struct rnp_engine *e)
 {
 	uint64_t times;
@@ -106,28 +92,17 @@ static void take_local(const struct rnp_engine *e)
 		(void)!read(rn_local_event_fd(e->wire.local), &times, sizeof(times));
 }
 
-static void serve(struct rnp_engine *e, const struct epoll_event *ev, int count)
+static void serve(struct rnp_engine *e, uint32_t tags)
 {
-	bool timer_fired = false;
+	bool timer_fired = (tags & 1u << RNP_TAG_TIMER) && take_timer(e);
 
-	for (int i = 0; i < count; i++) {
-		switch ((enum rnp_tag)ev[i].data.u32) {
-		case RNP_TAG_TIMER:
-			timer_fired = take_timer(e);
-			break;
-		case RNP_TAG_ROCIND:
-			rnp_rocind_events(e);
-			break;
-		case RNP_TAG_WAKE:
-			take_wake(e);
-			rnp_progress_memory(e);
-			break;
-		case RNP_TAG_LOCAL:
-			take_local(e);
-			break;
-		case RNP_TAG_SOCKET:
-			break;
-		}
+	if (tags & 1u << RNP_TAG_ROCIND)
+		rnp_rocind_events(e);
+	if (tags & 1u << RNP_TAG_LOCAL)
+		take_local(e);
+	if (tags & 1u << RNP_TAG_WAKE) {
+		take_wake(e);
+		rnp_progress_memory(e);
 	}
 	rnp_progress_background(e, timer_fired);
 }
@@ -159,22 +134,23 @@ static void ask_for_short_slices(void)
 static void *run(void *arg)
 {
 	struct rnp_engine *e = arg;
-	struct epoll_event ev[EVENTS];
-	int cancel, count;
-	bool closing;
+	uint32_t tags;
+	int cancel;
 
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	if (has_process_cpus)
 		sched_setaffinity(0, sizeof(process_cpus), &process_cpus);
 	ask_for_short_slices();
-	do {
-		count = epoll_wait(e->epoll_fd, ev, EVENTS, -1);
-		pthread_mutex_lock(&e->lock);
-		closing = e->closing;
-		if (!closing && count > 0)
-			serve(e, ev, count);
-		pthread_mutex_unlock(&e->lock);
-	} while (!closing);
+	pthread_mutex_lock(&e->lock);
+	for (;;) {
+		tags = rnp_wait_sleep(&e->wait, &e->lock);
+		if (e->closing)
+			break;
+		if (tags)
+			serve(e, tags);
+	}
+	rnp_wait_end(&e->wait, &e->lock);
+	pthread_mutex_unlock(&e->lock);
 	return NULL;
 }
 
@@ -215,17 +191,32 @@ static int start_thread(struct rnp_engine *e)
 }
 
 /* ------------------------------------------------------------------- start, stop */
-static int open_descriptors(struct rnp_engine *e)
+static int open_wait(struct rnp_engine *e, char *err, size_t err_len)
+{
+	char why[300];
+	int rc;
+
+	if (e->set.io == RNP_IO_URING) {
+		rc = rnp_wait_open(&e->wait, e->wake_fd, true, why, sizeof(why));
+		if (!rc)
+			return 0;
+		rn_log(RN_LOG_WARN, "%s: %s; going on with epoll", e->netdev.ibdev, why);
+	}
+	return rnp_wait_open(&e->wait, e->wake_fd, false, err, err_len);
+}
+
+static int open_descriptors(struct rnp_engine *e, char *err, size_t err_len)
 {
 	int rc = 0;
 
-	e->epoll_fd = rnp_fd_above_std(epoll_create1(EPOLL_CLOEXEC));
 	e->timer_fd = rnp_fd_above_std(
 		timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC));
 	e->wake_fd = rnp_fd_above_std(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
-	if (e->epoll_fd < 0 || e->timer_fd < 0 || e->wake_fd < 0)
+	if (e->timer_fd < 0 || e->wake_fd < 0)
 		return -errno;
-	rc = rnp_background_add(e, e->timer_fd, RNP_TAG_TIMER, true);
+	rc = open_wait(e, err, err_len);
+	if (!rc)
+		rc = rnp_background_add(e, e->timer_fd, RNP_TAG_TIMER, true);
 	if (!rc)
 		rc = rnp_background_add(e, e->wake_fd, RNP_TAG_WAKE, true);
 	if (!rc && e->rocind)
@@ -239,8 +230,9 @@ static int open_descriptors(struct rnp_engine *e)
 
 static void close_descriptors(struct rnp_engine *e)
 {
-	int *fds[] = { &e->epoll_fd, &e->timer_fd, &e->wake_fd };
+	int *fds[] = { &e->timer_fd, &e->wake_fd };
 
+	rnp_wait_close(&e->wait);
 	for (unsigned i = 0; i < RN_ARRAY_SIZE(fds); i++) {
 		if (*fds[i] >= 0)
 			close(*fds[i]);
@@ -250,7 +242,7 @@ static void close_descriptors(struct rnp_engine *e)
 
 int rnp_background_start(struct rnp_engine *e, char *err, size_t err_len)
 {
-	int rc = open_descriptors(e);
+	int rc = open_descriptors(e, err, err_len);
 
 	if (!rc)
 		rc = start_thread(e);

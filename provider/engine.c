@@ -205,7 +205,8 @@ static struct rnp_engine *create(struct rnp_process *process, const char *ibdev,
 	}
 	e->process = process;
 	e->epoch = atomic_load(&process->epoch);
-	e->epoll_fd = e->timer_fd = e->wake_fd = -1;
+	e->timer_fd = e->wake_fd = -1;
+	rnp_wait_init(&e->wait);
 	e->stats.fd = e->stats.share_fd = -1;
 	pthread_mutex_init(&e->lock, NULL);
 	rc = rnp_settings_read(&e->set, err, err_len);

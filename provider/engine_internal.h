@@ -31,6 +31,7 @@
 #include "settings.h"
 #include "stage.h"
 #include "stats_page.h"
+#include "wait.h"
 
 struct rn_attach;
 struct rn_rocind;
@@ -118,10 +119,11 @@ struct rnp_engine {
 	pthread_t thread;
 	bool has_thread;
 	bool closing;
-	int epoll_fd, timer_fd, wake_fd; /* -1: none */
+	struct rnp_wait wait;
+	int timer_fd, wake_fd; /* -1: none */
 };
 
-/* What epoll says is ready. */
+/* What the background thread wakes for. */
 enum rnp_tag {
 	RNP_TAG_TIMER,
 	RNP_TAG_WAKE, /* the end of the thread; memory has answered */
@@ -179,7 +181,7 @@ void rnp_progress_memory(struct rnp_engine *e);
 void rnp_progress_deadline(struct rnp_engine *e, rn_ns now);
 
 /* ------------------------------------------------------------- background.c */
-/* Epoll set, timer, thread. Return: 0 or -errno with a sentence. */
+/* The set that it waits for, timer, thread. Return: 0 or -errno with a sentence. */
 int rnp_background_start(struct rnp_engine *e, char *err, size_t err_len);
 
 /* Lock not held: ends the thread and waits for it; closes the descriptors. */
@@ -188,7 +190,7 @@ void rnp_background_stop(struct rnp_engine *e);
 /* Make the thread collect what memory has answered; any thread, never blocks. */
 void rnp_background_wake(struct rnp_engine *e);
 
-/* Switch all sockets in the epoll set on or off. */
+/* Switch all sockets in the set on or off. */
 void rnp_background_listen(struct rnp_engine *e, bool on);
 
 /* Add a socket that appeared later. */

@@ -201,14 +201,28 @@ static int read_congestion(struct rnp_settings *s, char *err, size_t err_len)
 		text);
 }
 
-static int read_io(char *err, size_t err_len)
+static int read_io(struct rnp_settings *s, char *err, size_t err_len)
 {
+	static const struct {
+		const char *name;
+		enum rnp_io io;
+	} words[] = {
+		{ "auto", RNP_IO_EPOLL }, /* nothing measured is faster with io_uring */
+		{ "epoll", RNP_IO_EPOLL },
+		{ "uring", RNP_IO_URING },
+	};
 	const char *text = secure_getenv("ROCIN_IO");
 
-	if (!text || !*text || strcmp(text, "epoll") == 0)
+	if (!text || !*text)
 		return 0;
-	return rn_fail(err, err_len, -EINVAL, "ROCIN_IO is \"%s\"; it may be epoll",
-		       text);
+	for (unsigned i = 0; i < RN_ARRAY_SIZE(words); i++) {
+		if (strcmp(text, words[i].name) == 0) {
+			s->io = words[i].io;
+			return 0;
+		}
+	}
+	return rn_fail(err, err_len, -EINVAL,
+		       "ROCIN_IO is \"%s\"; it may be auto, epoll or uring", text);
 }
 
 static const char *read_text(const char *name)
@@ -238,7 +252,7 @@ int rnp_settings_read(struct rnp_settings *s, char *err, size_t err_len)
 	if (!rc)
 		rc = read_choice(&local, &s->local, err, err_len);
 	if (!rc)
-		rc = read_io(err, err_len);
+		rc = read_io(s, err, err_len);
 	if (!rc)
 		rc = read_fault(s, err, err_len);
 	if (!rc)

@@ -9,7 +9,7 @@
  *	ROCIN_CREDITS		off | on: tell requesters how many receives there are
  *	ROCIN_LOCAL		auto | off: packets to processes of the same rocind go
  *				through shared memory
- *	ROCIN_IO		epoll: how the background thread sleeps
+ *	ROCIN_IO		auto | epoll | uring: how the background thread sleeps
  *	ROCIN_PCAP		capture file, see rn_tap_open()
  *	ROCIN_FAULT		see rn_fault_read()
  *	ROCIN_CC		off | on[:RATE] | observe[:RATE]: congestion control;
@@ -29,6 +29,11 @@
 #include "net_fault.h"
 #include "rocin/transport.h"
 
+enum rnp_io {
+	RNP_IO_EPOLL,
+	RNP_IO_URING, /* where it can be had */
+};
+
 struct rnp_settings {
 	const char *netdevs; /* NULL: the default */
 	const char *pcap;    /* NULL: no capture */
@@ -38,6 +43,7 @@ struct rnp_settings {
 	bool icrc_exact;
 	bool credits;
 	bool local; /* wires in shared memory */
+	enum rnp_io io;
 	bool has_fault;
 	struct rn_fault_rules fault;
 	rn_ns linger_ns; /* 0: none */

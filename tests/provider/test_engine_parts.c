@@ -41,6 +41,7 @@ static void nothing_set_means_the_defaults(void **state)
 	assert_false(s.icrc_exact);
 	assert_false(s.credits);
 	assert_true(s.local);
+	assert_int_equal(s.io, RNP_IO_EPOLL);
 	assert_false(s.has_fault);
 	assert_int_equal(s.cc, RN_CC_OFF);
 	assert_int_equal(s.linger_ns, 50000);
@@ -60,7 +61,7 @@ static void every_variable_is_obeyed(void **state)
 	setenv("ROCIN_ICRC", "exact", 1);
 	setenv("ROCIN_CREDITS", "on", 1);
 	setenv("ROCIN_LOCAL", "off", 1);
-	setenv("ROCIN_IO", "epoll", 1);
+	setenv("ROCIN_IO", "uring", 1);
 	setenv("ROCIN_PCAP", "x.pcap", 1);
 	setenv("ROCIN_FAULT", "drop=1%", 1);
 	setenv("ROCIN_LINGER_US", "0", 1);
@@ -74,6 +75,7 @@ static void every_variable_is_obeyed(void **state)
 	assert_true(s.icrc_exact);
 	assert_true(s.credits);
 	assert_false(s.local);
+	assert_int_equal(s.io, RNP_IO_URING);
 	assert_true(s.has_fault);
 	assert_int_equal(s.fault.rule[0].chance, 10000);
 	assert_int_equal(s.linger_ns, 0);
@@ -105,7 +107,7 @@ static void wrong_value_is_refused_with_the_name_of_the_variable(void **state)
 		{ "ROCIN_ICRC", "EXACT" },
 		{ "ROCIN_CREDITS", "yes" },
 		{ "ROCIN_LOCAL", "on" },
-		{ "ROCIN_IO", "uring" },
+		{ "ROCIN_IO", "io_uring" },
 		{ "ROCIN_FAULT", "drop=1" },
 		{ "ROCIN_LINGER_US", "-1" },
 		{ "ROCIN_LINGER_US", "1001" },

@@ -1,0 +1,401 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* test_wait.c - the background thread's sleep, by epoll and by io_uring alike.
+ *
+ * The test's own thread sleeps. What shall happen meanwhile is done by another, which
+ * gets the lock no sooner than the first gives it up.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "uring.h"
+#include "wait.h"
+
+enum {
+	WAKE,
+	A,
+	B,
+};
+
+enum {
+	SKIPPED = 77,
+};
+
+static struct rnp_wait wait_set;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static int wake_fd, a, b;
+static bool by_uring;
+
+/* ------------------------------------------------- a kernel that changes its mind */
+static int submit_fails; /* -errno; 0: it does not */
+
+int __real_rn_uring_submit(struct rn_uring *u, unsigned ends);
+int __wrap_rn_uring_submit(struct rn_uring *u, unsigned ends);
+
+int __wrap_rn_uring_submit(struct rn_uring *u, unsigned ends)
+{
+	return submit_fails ? submit_fails : __real_rn_uring_submit(u, ends);
+}
+
+/* --------------------------------------------------------------------------- setup */
+static int setup(void **state)
+{
+	char why[300] = "";
+
+	(void)state;
+	submit_fails = 0;
+	wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	a = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	b = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	assert_true(wake_fd >= 0 && a >= 0 && b >= 0);
+	pthread_mutex_lock(&lock);
+	assert_int_equal(rnp_wait_open(&wait_set, wake_fd, by_uring, why, sizeof(why)),
+			 0);
+	assert_int_equal(rnp_wait_add(&wait_set, wake_fd, WAKE, true), 0);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	rnp_wait_end(&wait_set, &lock);
+	rnp_wait_close(&wait_set);
+	pthread_mutex_unlock(&lock);
+	close(wake_fd);
+	close(a);
+	close(b);
+	return 0;
+}
+
+static void ring(int fd)
+{
+	assert_int_equal(eventfd_write(fd, 1), 0);
+}
+
+static void empty(int fd)
+{
+	eventfd_t value;
+
+	assert_int_equal(eventfd_read(fd, &value), 0);
+}
+
+static void add(int fd, unsigned tag, bool on)
+{
+	assert_int_equal(rnp_wait_add(&wait_set, fd, tag, on), 0);
+}
+
+/* Tags but that of changes, which io_uring alone wakes for. */
+static uint32_t await(void)
+{
+	uint32_t tags = 0;
+
+	while (!tags) {
+		tags = rnp_wait_sleep(&wait_set, &lock);
+		if (tags & 1u << WAKE)
+			empty(wake_fd);
+		tags &= ~(1u << WAKE);
+	}
+	return tags;
+}
+
+struct deed {
+	pthread_t thread;
+	void (*what)(void);
+};
+
+static void *act(void *arg)
+{
+	const struct deed *d = arg;
+
+	pthread_mutex_lock(&lock);
+	d->what();
+	pthread_mutex_unlock(&lock);
+	return NULL;
+}
+
+/* Sleeps; @what is done by another thread in the meantime. */
+static uint32_t await_while(void (*what)(void))
+{
+	struct deed d = { .what = what };
+	uint32_t tags;
+
+	assert_int_equal(pthread_create(&d.thread, NULL, act, &d), 0);
+	tags = await();
+	pthread_mutex_unlock(&lock);
+	pthread_join(d.thread, NULL);
+	pthread_mutex_lock(&lock);
+	return tags;
+}
+
+/* --------------------------------------------------------------------------- tests */
+static void what_is_readable_is_told_by_its_tag(void **state)
+{
+	(void)state;
+	add(a, A, true);
+	add(b, B, true);
+	ring(b);
+	assert_int_equal(await(), 1u << B);
+	empty(b);
+	ring(a);
+	assert_int_equal(await(), 1u << A);
+}
+
+static void what_is_not_read_to_its_end_wakes_again(void **state)
+{
+	(void)state;
+	add(a, A, true);
+	ring(a);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(await(), 1u << A);
+}
+
+static void ring_a(void)
+{
+	ring(a);
+}
+
+static void a_descriptor_wakes_a_sleeper(void **state)
+{
+	(void)state;
+	add(a, A, true);
+	assert_int_equal(await_while(ring_a), 1u << A);
+}
+
+static void add_b(void)
+{
+	add(b, B, true);
+}
+
+static void what_is_added_while_it_sleeps_is_heard(void **state)
+{
+	(void)state;
+	add(a, A, true);
+	ring(b);
+	assert_int_equal(await_while(add_b), 1u << B);
+}
+
+static void what_is_off_is_not_told(void **state)
+{
+	(void)state;
+	add(a, A, false);
+	add(b, B, true);
+	ring(a);
+	ring(b);
+	assert_int_equal(await(), 1u << B);
+	rnp_wait_switch(&wait_set, b, false);
+	rnp_wait_switch(&wait_set, a, true);
+	assert_int_equal(await(), 1u << A);
+}
+
+static void ring_a_switch_off_ring_b(void)
+{
+	rnp_wait_switch(&wait_set, a, false);
+	ring(a);
+	ring(b);
+}
+
+/* io_uring has a request under way then, which ends. */
+static void what_is_switched_off_while_it_sleeps_is_not_told(void **state)
+{
+	(void)state;
+	add(a, A, true);
+	add(b, B, true);
+	assert_int_equal(await_while(ring_a_switch_off_ring_b), 1u << B);
+	empty(b);
+	rnp_wait_switch(&wait_set, a, true);
+	assert_int_equal(await(), 1u << A);
+}
+
+static void switch_a_on(void)
+{
+	rnp_wait_switch(&wait_set, a, true);
+}
+
+/* The hand-over to the background thread: what came before it was armed is found. */
+static void what_is_switched_on_while_it_sleeps_is_looked_at(void **state)
+{
+	(void)state;
+	add(a, A, false);
+	ring(a);
+	assert_int_equal(await_while(switch_a_on), 1u << A);
+	empty(a);
+	rnp_wait_switch(&wait_set, a, false);
+	ring(a);
+	assert_int_equal(await_while(switch_a_on), 1u << A);
+}
+
+static void a_descriptor_is_added_once(void **state)
+{
+	(void)state;
+	add(a, A, true);
+	assert_int_equal(rnp_wait_add(&wait_set, a, B, true), -EEXIST);
+	rnp_wait_remove(&wait_set, a);
+	add(a, B, true);
+	ring(a);
+	assert_int_equal(await(), 1u << B);
+}
+
+/* ------------------------------------------------------------------ descriptors go */
+static struct sockaddr_in addr;
+
+static int try_bind(void)
+{
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	assert_true(fd >= 0);
+	if (bind(fd, (struct sockaddr *)&addr, sizeof(addr)) == 0)
+		return fd;
+	assert_int_equal(errno, EADDRINUSE);
+	close(fd);
+	return -1;
+}
+
+static int sock;
+
+static void open_socket(void)
+{
+	socklen_t len = sizeof(addr);
+
+	addr = (struct sockaddr_in){ .sin_family = AF_INET,
+				     .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	sock = try_bind();
+	assert_true(sock >= 0);
+	assert_int_equal(getsockname(sock, (struct sockaddr *)&addr, &len), 0);
+	assert_int_equal(try_bind(), -1);
+}
+
+static void close_socket_ring_a(void)
+{
+	rnp_wait_remove(&wait_set, sock);
+	close(sock);
+	ring(a);
+}
+
+/* A request under way holds its socket, and so its port. */
+static void a_socket_that_is_removed_gives_up_its_port(void **state)
+{
+	(void)state;
+	open_socket();
+	add(sock, B, true);
+	add(a, A, true);
+	assert_int_equal(await_while(close_socket_ring_a), 1u << A);
+	for (int i = 0; i < 3; i++) /* cancels, and hears of it */
+		assert_int_equal(await(), 1u << A);
+	sock = try_bind();
+	assert_true(sock >= 0);
+	add(sock, B, true);
+	empty(a);
+	assert_int_equal(sendto(sock, "x", 1, 0, (struct sockaddr *)&addr, sizeof(addr)),
+			 1);
+	assert_int_equal(await(), 1u << B);
+	rnp_wait_remove(&wait_set, sock);
+	close(sock);
+}
+
+static void the_end_gives_up_all_ports(void **state)
+{
+	(void)state;
+	open_socket();
+	add(sock, B, true);
+	add(a, A, true);
+	ring(a);
+	assert_int_equal(await(), 1u << A);
+	rnp_wait_end(&wait_set, &lock);
+	rnp_wait_close(&wait_set);
+	close(sock);
+	sock = try_bind();
+	assert_true(sock >= 0);
+	close(sock);
+}
+
+/* More than the set holds, but not at a time. */
+static void many_come_and_go(void **state)
+{
+	int fd[RNP_WAIT_MAX / 2];
+
+	(void)state;
+	add(a, A, true);
+	ring(a);
+	for (int round = 0; round < 4; round++) {
+		for (unsigned i = 0; i < RN_ARRAY_SIZE(fd); i++) {
+			fd[i] = eventfd(0, EFD_CLOEXEC);
+			add(fd[i], B, true);
+		}
+		assert_int_equal(await(), 1u << A);
+		for (unsigned i = 0; i < RN_ARRAY_SIZE(fd); i++) {
+			rnp_wait_remove(&wait_set, fd[i]);
+			close(fd[i]);
+		}
+		for (int i = 0; i < 3; i++)
+			assert_int_equal(await(), 1u << A);
+	}
+}
+
+static void switch_b_on(void)
+{
+	rnp_wait_switch(&wait_set, b, true);
+}
+
+/* A program that shuts itself into a sandbox later on. */
+static void the_set_goes_on_by_epoll_when_io_uring_fails(void **state)
+{
+	(void)state;
+	if (!by_uring)
+		return;
+	add(a, A, true);
+	add(b, B, false);
+	ring(a);
+	assert_int_equal(await(), 1u << A);
+	empty(a);
+	ring(b);
+	submit_fails = -EPERM;
+	assert_int_equal(rnp_wait_sleep(&wait_set, &lock), 0);
+	assert_null(wait_set.uring);
+	assert_int_equal(await_while(ring_a), 1u << A);
+	empty(a);
+	assert_int_equal(await_while(switch_b_on), 1u << B);
+}
+
+int main(void)
+{
+	struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_is_readable_is_told_by_its_tag),
+		cmocka_unit_test(what_is_not_read_to_its_end_wakes_again),
+		cmocka_unit_test(a_descriptor_wakes_a_sleeper),
+		cmocka_unit_test(what_is_added_while_it_sleeps_is_heard),
+		cmocka_unit_test(what_is_off_is_not_told),
+		cmocka_unit_test(what_is_switched_off_while_it_sleeps_is_not_told),
+		cmocka_unit_test(what_is_switched_on_while_it_sleeps_is_looked_at),
+		cmocka_unit_test(a_descriptor_is_added_once),
+		cmocka_unit_test(a_socket_that_is_removed_gives_up_its_port),
+		cmocka_unit_test(the_end_gives_up_all_ports),
+		cmocka_unit_test(many_come_and_go),
+		cmocka_unit_test(the_set_goes_on_by_epoll_when_io_uring_fails),
+	};
+	const char *io = getenv("ROCIN_IO");
+	struct rn_uring *u;
+	char why[300];
+
+	by_uring = io && strcmp(io, "uring") == 0;
+	u = by_uring ? rn_uring_open(RN_URING_SLEEPER, 1, why, sizeof(why)) : NULL;
+	if (by_uring && !u) {
+		print_message("skipped: %s\n", why);
+		return SKIPPED;
+	}
+	rn_uring_close(u);
+	for (unsigned i = 0; i < RN_ARRAY_SIZE(tests); i++) {
+		tests[i].setup_func = setup;
+		tests[i].teardown_func = teardown;
+	}
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
