@@ -3,7 +3,6 @@
 #include "cm_way.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdbool.h>
@@ -12,6 +11,8 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
+
+#include "ctl_socket.h"
 
 enum {
 	WAYS = 4, /* channels that a thread uses in turn at no cost */
@@ -130,20 +131,6 @@ static int hand_over(int channel_fd, int end)
 	}
 }
 
-/* Programs close, reopen and inherit 0, 1 and 2 without asking. */
-static int above_stdio(int fd)
-{
-	int moved;
-
-	if (fd > STDERR_FILENO)
-		return fd;
-	moved = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-	if (moved < 0)
-		moved = -errno;
-	close(fd);
-	return moved;
-}
-
 static int open_way(int channel_fd, struct rnk_cm_way *w)
 {
 	const struct sockaddr_un any = { .sun_family = AF_UNIX };
@@ -151,7 +138,7 @@ static int open_way(int channel_fd, struct rnk_cm_way *w)
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return -errno;
-	w->fd = above_stdio(pair[0]);
+	w->fd = rn_ctl_raise_fd(pair[0]);
 	if (w->fd < 0) {
 		close(pair[1]);
 		return w->fd;

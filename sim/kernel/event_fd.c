@@ -16,6 +16,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "ctl_socket.h"
+
 static int reopen(const char *path)
 {
 	int fd = open(path, O_RDWR | O_CLOEXEC);
@@ -55,20 +57,6 @@ static int open_by_fifo(const char *fifo_dir)
 	return fd;
 }
 
-/* Programs close, reopen and inherit 0, 1 and 2 without asking. */
-static int above_stdio(int fd)
-{
-	int moved;
-
-	if (fd > STDERR_FILENO)
-		return fd;
-	moved = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-	if (moved < 0)
-		moved = -errno;
-	close(fd);
-	return moved;
-}
-
 static int open_event_fd(const char *proc_fd_dir, const char *fifo_dir)
 {
 	int fd = open_by_proc(proc_fd_dir);
@@ -78,7 +66,7 @@ static int open_event_fd(const char *proc_fd_dir, const char *fifo_dir)
 	/* No /proc here, or not for this process (it may not be dumpable). */
 	if (fd < 0 && fifo_dir)
 		fd = open_by_fifo(fifo_dir);
-	return fd < 0 ? fd : above_stdio(fd);
+	return fd < 0 ? fd : rn_ctl_raise_fd(fd);
 }
 
 /* open() and close() are cancellation points, ioctl() is not; a thread cancelled in
