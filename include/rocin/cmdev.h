@@ -18,6 +18,8 @@
  * The bytes of events that are gone because their id is are taken back by rocind, which
  * asks for the program's end to do so (@wants_end, RN_CMDEV_END).
  *
+ * What commands only ask need not go to rocind: cmboard.h.
+ *
  * When rocind has gone, the program's end is readable for ever and gives end of file;
  * what the program is told then is sim/kernel/cm_ids.h.
  *

@@ -17,7 +17,7 @@
 
 enum {
 	RN_CTL_MAGIC = 0x4e434f52, /* "ROCN" in memory on a little-endian machine */
-	RN_CTL_VERSION = 6,	   /* raised with any change of layout or meaning */
+	RN_CTL_VERSION = 7,	   /* raised with any change of layout or meaning */
 	RN_CTL_TEXT_LEN = 400,	   /* bytes of a sentence with its NUL */
 	RN_CTL_SLOT_MAX = 255,	   /* low 8 bits of a QPN; slot 0 is rocind's own */
 	RN_CTL_DROP_MAX = 16,	   /* room for reasons of drops */
@@ -50,7 +50,8 @@ enum rn_ctl_type {
 	RN_CTL_STATUS_REPLY = 70,
 	RN_CTL_STOPPING = 71, /* sent when the sockets are closed; end of file follows */
 	RN_CTL_FAULTS_REPLY = 72, /* carries the text if has_text; to both requests */
-	RN_CTL_CM_OPENED = 73,	  /* carries one descriptor: cmdev.h */
+	/* carries one descriptor: cmdev.h; and, if there is one, the board: cmboard.h */
+	RN_CTL_CM_OPENED = 73,
 
 	/* events, from rocind */
 	RN_CTL_GID_CHANGE = 128, /* carries one socket if added */

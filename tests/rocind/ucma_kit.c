@@ -39,11 +39,24 @@ static void ready(void *ctx, void *user)
 	((struct host *)ctx)->ready++;
 }
 
+static void show(void *ctx, void *user, uint32_t number, struct rn_cm_answers *answers)
+{
+	struct host *h = ctx;
+
+	if (number >= SHOWN_MAX)
+		return;
+	h->shown[number].is_there = answers != NULL;
+	h->shown[number].user = user;
+	if (answers)
+		h->shown[number].answers = *answers;
+}
+
 static const struct rnd_ucma_ops ops = {
 	.hold = hold,
 	.route = route,
 	.is_local = is_local,
 	.ready = ready,
+	.show = show,
 };
 
 static struct rn_gid gid4(uint8_t last)
@@ -97,8 +110,10 @@ int ucma_kit_teardown(void **state)
 
 struct rnd_ucma_channel *open_channel(struct net *net, unsigned i)
 {
+	static char users[256]; /* so that each has one of its own */
+	static unsigned char next;
 	struct rnd_ucma_channel *ch =
-		rnd_ucma_open(net->host[i].ucma, &net->host[i].nd, 1, NULL);
+		rnd_ucma_open(net->host[i].ucma, &net->host[i].nd, 1, &users[next++]);
 
 	assert_non_null(ch);
 	return ch;
@@ -127,6 +142,62 @@ void deliver(struct net *net)
 	}
 }
 
+/* ---- What is shown ---- */
+
+static int ask(struct rnd_id *id, uint32_t cmd, const void *in, size_t in_len,
+	       struct rnd_ucma_reply *reply)
+{
+	const struct rnd_ucma_request rq = {
+		.cmd = cmd, .in = in, .in_len = in_len, .out_len = RND_UCMA_REPLY_MAX
+	};
+
+	return rnd_ucma_command(id->ch, 0, &rq, reply);
+}
+
+/* It is what the commands answer, and nothing else is there. */
+static void check_id(struct host *h, struct rnd_id *id)
+{
+	/* Copies: asking shows it anew. */
+	const struct rn_cm_answers shown = h->shown[id->number].answers;
+	const struct rdma_ucm_query query = { .id = id->number };
+	struct rnd_ucma_reply reply;
+
+	assert_true(h->shown[id->number].is_there);
+	assert_ptr_equal(h->shown[id->number].user, id->ch->user);
+	assert_int_equal(
+		ask(id, RDMA_USER_CM_CMD_QUERY_ROUTE, &query, sizeof(query), &reply), 0);
+	assert_int_equal(reply.len, sizeof(shown.route));
+	assert_memory_equal(reply.data, shown.route, reply.len);
+	for (uint32_t i = 0; i < RN_CMBOARD_QP_STATES; i++) {
+		const struct rdma_ucm_init_qp_attr init = { .id = id->number,
+							    .qp_state = 1 + i };
+		int rc = ask(id, RDMA_USER_CM_CMD_INIT_QP_ATTR, &init, sizeof(init),
+			     &reply);
+
+		assert_int_equal(rc == 0, shown.has_qp >> i & 1);
+		if (rc)
+			continue;
+		assert_int_equal(reply.len, sizeof(shown.qp[i]));
+		assert_memory_equal(reply.data, shown.qp[i], reply.len);
+	}
+}
+
+static void check_shown(struct net *net)
+{
+	for (unsigned i = 0; i < 2; i++) {
+		struct host *h = &net->host[i];
+
+		for (uint32_t number = 0; number < SHOWN_MAX; number++) {
+			struct rnd_id *id = rnd_table_get(&h->ucma->ids, number);
+
+			if (!id || id->asked_for)
+				assert_false(h->shown[number].is_there);
+			else if (id->dev || h->shown[number].is_there)
+				check_id(h, id);
+		}
+	}
+}
+
 /* ---- A program ---- */
 
 int command(struct net *net, struct rnd_ucma_channel *ch, uint32_t cmd, const void *in,
@@ -141,6 +212,7 @@ int command(struct net *net, struct rnd_ucma_channel *ch, uint32_t cmd, const vo
 	if (out && reply.len)
 		memcpy(out, reply.data, reply.len < out_len ? reply.len : out_len);
 	deliver(net);
+	check_shown(net);
 	return rc;
 }
 

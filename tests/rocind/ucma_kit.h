@@ -23,10 +23,19 @@
 
 #include "id.h"
 
+enum {
+	SHOWN_MAX = 64,
+};
+
 struct host {
 	struct rnd_ucma *ucma;
 	struct rn_netdev nd;
 	unsigned held, ready;
+	struct {
+		bool is_there;
+		void *user; /* of its channel */
+		struct rn_cm_answers answers;
+	} shown[SHOWN_MAX]; /* by number of the id */
 };
 
 struct net {

@@ -183,15 +183,16 @@ static enum outcome on_cm_open(struct rnd_client *client, struct rn_ctl_packet *
 	const struct rn_ctl_hdr msg = rn_ctl_hdr(RN_CTL_CM_OPENED);
 	char why[RN_CTL_TEXT_LEN];
 	enum outcome outcome;
-	int fd, rc;
+	int fd[2], rc;
 
 	if (!memchr(netdevs, '\0', sizeof(pkt->msg.cm_open.netdevs)))
 		return refuse(client, EINVAL, "a list of devices has no end");
-	rc = rnd_cm_open(client->server->cm, netdevs, &fd, why, sizeof(why));
+	rc = rnd_cm_open(client->server->cm, netdevs, &fd[0], why, sizeof(why));
 	if (rc)
 		return refuse(client, -rc, why);
-	outcome = answer(client, &msg, &fd, 1);
-	close(fd);
+	fd[1] = rnd_cm_board_fd(client->server->cm);
+	outcome = answer(client, &msg, fd, fd[1] < 0 ? 1 : 2);
+	close(fd[0]);
 	return outcome;
 }
 

@@ -163,11 +163,22 @@ static void ready(void *ctx, void *user)
 	rnd_cm_channel_ready(user);
 }
 
+static void show(void *ctx, void *user, uint32_t number, struct rn_cm_answers *answers)
+{
+	const struct rnd_cm_channel *ch = user;
+	struct rnd_cm *cm = ctx;
+
+	if (answers)
+		answers->channel = ch->number;
+	rn_cm_board_show(&cm->board, number, answers);
+}
+
 static const struct rnd_ucma_ops ops = {
 	.hold = hold,
 	.route = route,
 	.is_local = is_local,
 	.ready = ready,
+	.show = show,
 };
 
 /* ---- Coming and going ---- */
@@ -232,8 +243,12 @@ static int start(struct rnd_cm *cm)
 		rnd_source_close(&cm->timer);
 		rnd_ucma_free(cm->ucma);
 		cm->ucma = NULL;
+		return rc;
 	}
-	return rc;
+	rc = rn_cm_board_open(&cm->board, (uint32_t)getpid(), rnd_now());
+	if (rc)
+		rn_log(RN_LOG_INFO, "ids are shown nowhere: %s", strerror(-rc));
+	return 0;
 }
 
 bool rnd_cm_packet(struct rnd_cm *cm, const struct rn_flow *flow, const uint8_t *pkt,
@@ -265,6 +280,7 @@ struct rnd_cm *rnd_cm_new(struct rnd_server *server)
 	cm->timer.fd = -1;
 	cm->timer_at = RN_NEVER;
 	cm->router.sock = -1;
+	cm->board.fd = -1;
 	cm->gsi.resp_timeout = RN_CM_RESP_TIMEOUT;
 	return cm;
 }
@@ -278,6 +294,7 @@ void rnd_cm_free(struct rnd_cm *cm)
 	rnd_source_close(&cm->timer);
 	rnd_router_close(&cm->router);
 	rnd_ucma_free(cm->ucma);
+	rn_cm_board_close(&cm->board);
 	rnd_cm_net_free(cm->net);
 	free(cm);
 }
@@ -310,6 +327,11 @@ int rnd_cm_open(struct rnd_cm *cm, const char *netdevs, int *fd, char *err,
 		return rn_fail(err, err_len, rc,
 			       "the connection manager cannot be opened: %m");
 	return 0;
+}
+
+int rnd_cm_board_fd(const struct rnd_cm *cm)
+{
+	return cm->board.fd;
 }
 
 void rnd_cm_addresses_changed(struct rnd_cm *cm, uint32_t ifindex)

@@ -26,6 +26,11 @@ void rnd_cm_free(struct rnd_cm *cm);
 int rnd_cm_open(struct rnd_cm *cm, const char *netdevs, int *fd, char *err,
 		size_t err_len);
 
+/* What ids are shown on (cm_board.h), for a program that has a channel; stays ours. -1:
+ * there is none.
+ */
+int rnd_cm_board_fd(const struct rnd_cm *cm);
+
 /* Channels that are open: rocind stays as long as there is one. */
 unsigned rnd_cm_channel_count(const struct rnd_cm *cm);
 

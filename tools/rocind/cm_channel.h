@@ -4,6 +4,7 @@
 #define RND_CM_CHANNEL_H
 
 #include "cm.h"
+#include "cm_board.h"
 #include "rocin/gsi.h"
 #include "route.h"
 #include "ucma.h"
@@ -33,6 +34,7 @@ struct rnd_cm {
 	struct rnd_source timer;
 	rn_ns timer_at; /* when it expires; RN_NEVER: it does not run */
 	struct rnd_router router;
+	struct rn_cm_board board; /* from the first channel on */
 	struct rnd_cm_channel *channels;
 	uint64_t last_number;
 };

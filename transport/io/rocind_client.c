@@ -70,23 +70,27 @@ static int plain_request(struct rn_rocind *r, enum rn_ctl_type type,
 	return rc;
 }
 
-int rn_rocind_open_cm(struct rn_rocind *r, const char *netdevs, char *err, size_t err_len)
+int rn_rocind_open_cm(struct rn_rocind *r, const char *netdevs, int *board, char *err,
+		      size_t err_len)
 {
 	const struct rn_complaint c = { err, err_len };
 	struct rn_ctl_cm_open msg = { .hdr = rn_ctl_hdr(RN_CTL_CM_OPEN) };
 	struct rn_ctl_packet pkt;
 	int rc, before;
 
+	*board = -1;
 	if (strlen(netdevs) >= sizeof(msg.netdevs))
 		return rn_fail(err, err_len, -EINVAL, "too long a list of devices");
 	memcpy(msg.netdevs, netdevs, strlen(netdevs));
 	before = rn_rocind_cancel_off();
 	rc = rn_rocind_request(r, &msg, -1, &pkt, RN_CTL_CM_OPENED, &c);
-	if (rc == 0 && pkt.fd_count != 1) {
+	if (rc == 0 && (pkt.fd_count < 1 || pkt.fd_count > 2)) {
 		rn_ctl_close_fds(&pkt);
 		rc = rn_rocind_lose(r, -EBADMSG, &c);
 	} else if (rc == 0) {
 		rc = rn_ctl_raise_fd(pkt.fd[0]);
+		if (pkt.fd_count == 2)
+			*board = pkt.fd[1];
 	}
 	rn_rocind_cancel_restore(before);
 	return rc;

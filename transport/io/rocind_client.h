@@ -232,11 +232,12 @@ int rn_rocind_set_faults(struct rn_rocind *r, struct rn_rocind_faults *now, int 
 /**
  * rn_rocind_open_cm() - Open the connection manager's device
  * @netdevs:	As rn_netdev_discover() takes it, shorter than 2048 bytes
+ * @board:	Out: a descriptor for rn_cm_board_map(), the caller's, or -1
  *
  * Return: a descriptor (rocin/cmdev.h), close-on-exec, above 2, of its own: the
  *connection may be closed. Or -EINVAL, or as rn_rocind_attach().
  */
-int rn_rocind_open_cm(struct rn_rocind *r, const char *netdevs, char *err,
+int rn_rocind_open_cm(struct rn_rocind *r, const char *netdevs, int *board, char *err,
 		      size_t err_len);
 
 /* Ask rocind to end, for all its clients. Return: 0 once it has let go of the ports. */

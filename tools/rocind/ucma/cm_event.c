@@ -206,9 +206,11 @@ void rnd_take_cm_events(struct rnd_ucma *ucma, rn_ns now)
 	while (rn_cm_next_event(ucma->cm, &ev)) {
 		struct rnd_id *id = rn_cm_conn_info(ev.conn)->user;
 
-		if (ev.type == RN_CM_EV_REQ || ev.type == RN_CM_EV_SIDR_REQ)
+		if (ev.type == RN_CM_EV_REQ || ev.type == RN_CM_EV_SIDR_REQ) {
 			on_request(ucma, now, &ev);
-		else if (id)
+		} else if (id) {
 			on_event(id, &ev);
+			rnd_id_show(id);
+		}
 	}
 }

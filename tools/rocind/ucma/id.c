@@ -88,6 +88,7 @@ int rnd_id_find(struct rnd_ucma_channel *ch, uint32_t number, struct rnd_id **id
 		return -ENOENT;
 	if (found->ch != ch)
 		return -EINVAL;
+	ch->ucma->named = found;
 	*id = found;
 	return 0;
 }
@@ -96,6 +97,9 @@ void rnd_id_destroy(struct rnd_id *id, rn_ns now)
 {
 	struct rnd_ucma *ucma = id->ch->ucma;
 
+	if (ucma->named == id)
+		ucma->named = NULL;
+	rnd_id_hide(id);
 	rnd_event_forget(id, NULL, now);
 	while (!rn_list_is_empty(&id->mcasts))
 		rnd_mcast_free(RN_CONTAINER_OF(id->mcasts.next, struct rnd_mcast, link));

@@ -121,6 +121,7 @@ struct rnd_ucma {
 	struct rnd_ucma_dev *devs;
 	struct rnd_table ids;	 /* struct rnd_id */
 	struct rnd_table mcasts; /* struct rnd_mcast */
+	struct rnd_id *named;	 /* by the command that is under way, or NULL */
 	uint64_t random;
 };
 
@@ -196,6 +197,14 @@ uint8_t rnd_gid_index(const struct rnd_ucma_dev *dev, const struct rn_gid *gid);
 int rnd_id_bind(struct rnd_id *id, const struct rnd_address *wanted);
 void rnd_id_route(const struct rnd_id *id, struct rn_cm_route *route);
 void rnd_ah_attr(const struct rnd_id *id, struct ib_uverbs_ah_attr *ah);
+/* What programs may ask, for a copy of it to be shown (query.c). */
+void rnd_answer_route(const struct rnd_id *id, struct rdma_ucm_query_route_resp *resp);
+/* Return: 0 or -EINVAL. */
+int rnd_answer_qp_attr(const struct rnd_id *id, uint32_t state,
+		       struct ib_uverbs_qp_attr *attr);
+/* ... and showing it (show.c). */
+void rnd_id_show(struct rnd_id *id);
+void rnd_id_hide(const struct rnd_id *id);
 /* What the CM tells (cm_event.c). */
 void rnd_take_cm_events(struct rnd_ucma *ucma, rn_ns now);
 

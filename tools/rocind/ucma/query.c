@@ -43,13 +43,22 @@ static void fill_path(const struct rnd_id *id, struct ib_user_path_rec *rec)
 	rec->packet_life_time = route.lifetime ? route.lifetime : LIFETIME_DEFAULT;
 }
 
+void rnd_answer_route(const struct rnd_id *id, struct rdma_ucm_query_route_resp *resp)
+{
+	*resp = (struct rdma_ucm_query_route_resp){ 0 };
+	rnd_address_write(&id->src, (uint8_t *)&resp->src_addr);
+	rnd_address_write(&id->dst, (uint8_t *)&resp->dst_addr);
+	if (!id->dev)
+		return;
+	resp->node_guid = htobe64(id->dev->nd.node_guid);
+	resp->port_num = PORT;
+	resp->num_paths = has_path(id);
+	fill_path(id, &resp->ib_route[0]);
+}
+
 int rnd_cmd_query_route(const struct rnd_call *c)
 {
-	/* librdmacm has preset the last fields for devices that it knows by name. */
-	enum {
-		LEN = offsetof(struct rdma_ucm_query_route_resp, ibdev_index)
-	};
-	struct rdma_ucm_query_route_resp resp = { 0 };
+	struct rdma_ucm_query_route_resp resp;
 	struct rdma_ucm_query cmd;
 	struct rnd_id *id;
 	int rc;
@@ -58,15 +67,10 @@ int rnd_cmd_query_route(const struct rnd_call *c)
 	rc = rnd_id_find(c->ch, cmd.id, &id);
 	if (rc)
 		return rc;
-	rnd_address_write(&id->src, (uint8_t *)&resp.src_addr);
-	rnd_address_write(&id->dst, (uint8_t *)&resp.dst_addr);
-	if (id->dev) {
-		resp.node_guid = htobe64(id->dev->nd.node_guid);
-		resp.port_num = PORT;
-		resp.num_paths = has_path(id);
-		fill_path(id, &resp.ib_route[0]);
-	}
-	return rnd_call_answer(c, &resp, LEN);
+	rnd_answer_route(id, &resp);
+	/* librdmacm has preset the last fields for devices that it knows by name. */
+	return rnd_call_answer(c, &resp,
+			       offsetof(struct rdma_ucm_query_route_resp, ibdev_index));
 }
 
 /* ---- QUERY ---- */
@@ -270,9 +274,12 @@ static void attr_rts(const struct rnd_id *id, struct ib_uverbs_qp_attr *attr)
 }
 
 /* librdmacm brings QPs for datagrams up on its own, but for INIT. */
-static int fill_attr(const struct rnd_id *id, uint32_t state,
-		     struct ib_uverbs_qp_attr *attr)
+int rnd_answer_qp_attr(const struct rnd_id *id, uint32_t state,
+		       struct ib_uverbs_qp_attr *attr)
 {
+	*attr = (struct ib_uverbs_qp_attr){ .qp_state = state };
+	if (!id->dev)
+		return -EINVAL;
 	if (state == IBV_QPS_INIT)
 		attr_init(id, attr);
 	else if (id->qp_type == IBV_QPT_UD)
@@ -289,8 +296,8 @@ static int fill_attr(const struct rnd_id *id, uint32_t state,
 
 int rnd_cmd_init_qp_attr(const struct rnd_call *c)
 {
-	struct ib_uverbs_qp_attr attr = { 0 };
 	struct rdma_ucm_init_qp_attr cmd;
+	struct ib_uverbs_qp_attr attr;
 	struct rnd_id *id;
 	int rc;
 
@@ -298,11 +305,7 @@ int rnd_cmd_init_qp_attr(const struct rnd_call *c)
 	if (cmd.qp_state > IBV_QPS_ERR)
 		return -EINVAL;
 	rc = rnd_id_find(c->ch, cmd.id, &id);
-	if (rc)
-		return rc;
-	if (!id->dev)
-		return -EINVAL;
-	attr.qp_state = cmd.qp_state;
-	rc = fill_attr(id, cmd.qp_state, &attr);
+	if (rc == 0)
+		rc = rnd_answer_qp_attr(id, cmd.qp_state, &attr);
 	return rc ? rc : rnd_call_answer(c, &attr, sizeof(attr));
 }

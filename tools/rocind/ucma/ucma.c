@@ -245,6 +245,7 @@ static int cmd_get_event(const struct rnd_call *c)
 		ev->mcast->events_reported++;
 	if (ev->new_id) {
 		ev->new_id->asked_for = NULL;
+		c->ch->ucma->named = ev->new_id;
 		rn_cm_taken(ev->new_id->conn);
 	}
 	rnd_event_free(ev);
@@ -306,7 +307,10 @@ int rnd_ucma_command(struct rnd_ucma_channel *ch, rn_ns now,
 		return -ENOSYS;
 	if (rq->out_len < commands[rq->cmd].out)
 		return -ENOSPC;
+	ch->ucma->named = NULL;
 	rc = commands[rq->cmd].call(&call);
+	if (ch->ucma->named)
+		rnd_id_show(ch->ucma->named);
 	rnd_take_cm_events(ch->ucma, now);
 	return rc;
 }

@@ -20,6 +20,7 @@
 #define RND_UCMA_H
 
 #include "rocin/cm.h"
+#include "rocin/cmboard.h"
 #include "rocin/netdev.h"
 
 struct rnd_ucma;
@@ -44,6 +45,12 @@ struct rnd_ucma_ops {
 	bool (*is_local)(void *ctx, const struct rn_gid *gid);
 	/* An event was queued in the channel that has this @user. */
 	void (*ready)(void *ctx, void *user);
+	/* What may be asked about the id of this number has changed; NULL: it has gone.
+	 * The channel in @answers is for the caller to fill in, that of @user. May be
+	 * NULL.
+	 */
+	void (*show)(void *ctx, void *user, uint32_t number,
+		     struct rn_cm_answers *answers);
 };
 
 struct rnd_ucma_cfg {

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* test_cm_board.c - ids that are shown: who sees which, and that nobody sees half of one.
+ */
+#include "cm_board.h"
+
+/* cmocka.h needs these before it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+enum {
+	ROCIND = 4711,
+	NUMBER = 5,
+	ROUNDS = 20000,
+};
+#define CHANNEL ((uint64_t)ROCIND << 32 | 3)
+
+struct both {
+	struct rn_cm_board board;
+	const struct rn_cm_board_memory *mem;
+};
+
+static int setup(void **state)
+{
+	struct both *b = calloc(1, sizeof(*b));
+
+	assert_int_equal(rn_cm_board_open(&b->board, ROCIND, 1), 0);
+	b->mem = rn_cm_board_map(NULL, b->board.fd);
+	assert_non_null(b->mem);
+	*state = b;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct both *b = *state;
+
+	rn_cm_board_close(&b->board);
+	free(b);
+	return 0;
+}
+
+static struct rn_cm_answers all_of(uint64_t channel, uint8_t byte)
+{
+	struct rn_cm_answers a;
+
+	memset(&a, byte, sizeof(a));
+	a.channel = channel;
+	return a;
+}
+
+static void an_id_is_seen_by_its_channel_alone(void **state)
+{
+	struct both *b = *state;
+	struct rn_cm_answers a = all_of(CHANNEL, 7), out;
+
+	assert_false(rn_cm_board_read(b->mem, CHANNEL, NUMBER, &out));
+	rn_cm_board_show(&b->board, NUMBER, &a);
+	assert_true(rn_cm_board_read(b->mem, CHANNEL, NUMBER, &out));
+	assert_memory_equal(&out, &a, sizeof(a));
+
+	assert_false(rn_cm_board_read(b->mem, CHANNEL + 1, NUMBER, &out));
+	assert_false(rn_cm_board_read(b->mem, CHANNEL, NUMBER + 1, &out));
+	rn_cm_board_show(&b->board, NUMBER, NULL);
+	assert_false(rn_cm_board_read(b->mem, CHANNEL, NUMBER, &out));
+}
+
+static void a_board_is_of_one_rocind(void **state)
+{
+	struct both *b = *state;
+	const uint64_t other = CHANNEL + ((uint64_t)1 << 32);
+	struct rn_cm_answers a = all_of(other, 7), out;
+
+	rn_cm_board_show(&b->board, NUMBER, &a);
+	assert_false(rn_cm_board_read(b->mem, other, NUMBER, &out));
+	assert_false(rn_cm_board_read(NULL, other, NUMBER, &out));
+}
+
+static void numbers_that_are_too_high_are_not_shown(void **state)
+{
+	struct both *b = *state;
+	struct rn_cm_answers a = all_of(CHANNEL, 7), out;
+	const uint32_t high[] = { RN_CM_BOARD_IDS, UINT32_MAX };
+
+	for (unsigned i = 0; i < 2; i++) {
+		rn_cm_board_show(&b->board, high[i], &a);
+		assert_false(rn_cm_board_read(b->mem, CHANNEL, high[i], &out));
+	}
+	rn_cm_board_show(&b->board, RN_CM_BOARD_IDS - 1, &a);
+	assert_true(rn_cm_board_read(b->mem, CHANNEL, RN_CM_BOARD_IDS - 1, &out));
+}
+
+static void a_board_is_mapped_once(void **state)
+{
+	struct both *b = *state;
+	const struct rn_cm_board_memory *mem;
+	struct rn_cm_board next;
+
+	assert_ptr_equal(rn_cm_board_map(b->mem, b->board.fd), b->mem);
+	assert_int_equal(rn_cm_board_open(&next, ROCIND, 2), 0);
+	mem = rn_cm_board_map(b->mem, next.fd);
+	assert_non_null(mem);
+	assert_ptr_not_equal(mem, b->mem);
+	rn_cm_board_close(&next);
+}
+
+static void what_is_no_board_is_not_mapped(void **state)
+{
+	int fd = memfd_create("no board", MFD_CLOEXEC);
+
+	(void)state;
+	assert_true(fd >= 0);
+	assert_null(rn_cm_board_map(NULL, fd));
+	assert_int_equal(ftruncate(fd, 4096), 0);
+	assert_null(rn_cm_board_map(NULL, fd));
+	close(fd);
+}
+
+static void nobody_else_can_write(void **state)
+{
+	struct both *b = *state;
+
+	assert_ptr_equal(
+		mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, b->board.fd, 0),
+		MAP_FAILED);
+	assert_int_equal(errno, EPERM);
+	assert_int_equal(ftruncate(b->board.fd, 0), -1);
+	assert_int_equal(pwrite(b->board.fd, "", 1, 0), -1);
+}
+
+/* ---- While it is written ---- */
+
+struct reader {
+	const struct rn_cm_board_memory *mem;
+	atomic_bool stop;
+	unsigned seen, torn;
+};
+
+static void *read_on(void *arg)
+{
+	struct reader *r = arg;
+	struct rn_cm_answers out, whole;
+
+	while (!atomic_load(&r->stop)) {
+		if (!rn_cm_board_read(r->mem, CHANNEL, NUMBER, &out))
+			continue;
+		whole = all_of(CHANNEL, out.route[0]);
+		r->seen++;
+		r->torn += memcmp(&whole, &out, sizeof(out)) != 0;
+	}
+	return NULL;
+}
+
+static void nobody_sees_half_of_it(void **state)
+{
+	struct both *b = *state;
+	struct reader r = { .mem = b->mem };
+	pthread_t thread;
+
+	assert_int_equal(pthread_create(&thread, NULL, read_on, &r), 0);
+	for (unsigned i = 0; i < ROUNDS; i++) {
+		const struct rn_cm_answers a = all_of(CHANNEL, (uint8_t)i);
+
+		rn_cm_board_show(&b->board, NUMBER, &a);
+	}
+	atomic_store(&r.stop, true);
+	pthread_join(thread, NULL);
+	print_message("read %u times\n", r.seen);
+	assert_int_equal(r.torn, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(an_id_is_seen_by_its_channel_alone, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(a_board_is_of_one_rocind, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(numbers_that_are_too_high_are_not_shown,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(a_board_is_mapped_once, setup, teardown),
+		cmocka_unit_test(what_is_no_board_is_not_mapped),
+		cmocka_unit_test_setup_teardown(nobody_else_can_write, setup, teardown),
+		cmocka_unit_test_setup_teardown(nobody_sees_half_of_it, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
