@@ -1,0 +1,72 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""counts - the numbers of rocin-correctness(7) are those of the source tree.
+
+usage: counts [--write] SOURCE-DIRECTORY
+
+An item of the page that begins with a number is compared with what is counted here;
+--write puts the right number there.
+"""
+import pathlib
+import re
+import sys
+
+
+def lines(path):
+    """Those that say something: no comments, not empty."""
+    return [x for x in path.read_text().splitlines() if x.strip() and not x.startswith("#")]
+
+
+def worlds(path):
+    """How many seeds the tests of sim play that are always run."""
+    return sum(
+        int(last)
+        for test, last in re.findall(r"add_test\(NAME (\S+) COMMAND rocin sim .*?--seeds 1\.\.(\d+)", path.read_text())
+        if not test.startswith("long.")
+    )
+
+
+def counted(tests):
+    rules = (tests / "rules.md").read_text()
+    return {
+        "rules": len(set(re.findall(r"^\| ([A-Z]\d+[a-z]?) \|", rules, re.M))),
+        "scenarios": len(list((tests / "scenario").rglob("*.scn"))),
+        "rules without a scenario": len(lines(tests / "scenario/uncovered.txt")),
+        "cells": len(lines(tests / "scenario/cells.txt")),
+        "broken transports": len(list((tests / "scenario/broken").glob("*.patch"))),
+        "captures": len(list((tests / "captures").glob("*.pcap"))),
+        "worlds": worlds(tests / "sim/CMakeLists.txt"),
+        "broken cores": len(list((tests / "sim/broken").glob("*.patch"))),
+        "litmus tests": sum(
+            len(re.findall(r"^RDMA ", x.read_text(), re.M)) for x in (tests / "litmus").glob("*.litmus")
+        ),
+        "broken models": len(list((tests / "litmus/broken").glob("*.patch"))),
+        "tests of pyverbs": len(lines(tests / "e2e/pyverbs-skips.txt")),
+        "fuzz targets": len(list((tests / "fuzz").glob("fuzz_*.c"))),
+    }
+
+
+def main():
+    is_writing = sys.argv[1] == "--write"
+    root = pathlib.Path(sys.argv[-1])
+    page = root / "tools/man/rocin-correctness.7"
+    now, seen, wrong = counted(root / "tests"), set(), []
+
+    def put(match):
+        number, what = int(match.group(1)), match.group(2)
+        seen.add(what)
+        if number != now.get(what):
+            wrong.append(f"{page.name}: {number} {what}, counted: {now.get(what)}")
+        return f'.It "{now.get(what, number)} {what}"'
+
+    text = re.sub(r'^\.It "(\d+) (.*)"$', put, page.read_text(), flags=re.M)
+    wrong += [f"{page.name}: nothing about {what}" for what in now.keys() - seen]
+    if is_writing:
+        page.write_text(text)
+        return 0
+    print("\n".join(wrong) or f"{len(now)} numbers")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
