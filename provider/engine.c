@@ -354,6 +354,7 @@ int rnp_engine_start(struct rnp_engine *e, const struct rn_attach *a, char *err,
 		.gid = e->gid,
 		.ifindex = e->netdev.ifindex,
 		.gso = e->set.gso,
+		.uring = e->set.io == RNP_IO_URING,
 		.stats = e->stats.page->counter,
 	};
 	struct rn_local_cfg local;

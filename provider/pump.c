@@ -142,6 +142,8 @@ rn_ns rnp_pump_deadline(const struct rnp_engine *e, rn_ns now)
 
 	if (!e->wire.net)
 		return at;
+	if (rn_udp_holds(e->wire.udp))
+		at = now;
 	if (e->is_blocked || e->is_raw_blocked)
 		at = earlier(at, now + RETRY_AFTER);
 	if (e->wire.tap)

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "io_kind.h"
 #include "net_udp.h"
 #include "roce_socket.h"
 #include "rocin/icrc.h"
@@ -35,6 +36,7 @@ static struct rn_udp *open_end(struct world *w, const struct rn_gid *gid, unsign
 				  .gid = gid,
 				  .ifindex = 1,
 				  .gso = true,
+				  .uring = io_by_uring(),
 				  .stats = w->stats };
 
 	for (unsigned i = 0; i < count; i++)
@@ -351,6 +353,76 @@ static void super_packets_pass_over_ipv6(void **state)
 	teardown(&box);
 }
 
+/* ------------------------------------------------------------------------ io_uring */
+static int submit_fails; /* -errno; 0: it does not */
+
+int __real_rn_uring_submit(struct rn_uring *u, unsigned ends);
+int __wrap_rn_uring_submit(struct rn_uring *u, unsigned ends);
+
+int __wrap_rn_uring_submit(struct rn_uring *u, unsigned ends)
+{
+	return submit_fails ? submit_fails : __real_rn_uring_submit(u, ends);
+}
+
+static void transmit_one_by_one(struct world *w, unsigned count)
+{
+	struct rn_super s;
+
+	w->tx->gso = false;
+	s = make_super(w, count, PACKET);
+	assert_int_equal(transmit(w, &s), 0);
+}
+
+/* Whoever sleeps on the socket must know. */
+static void what_is_taken_ahead_is_told(void **state)
+{
+	struct world *w = *state;
+	bool held = false;
+
+	assert_int_equal(rn_udp_by_uring(w->a), io_by_uring());
+	transmit_one_by_one(w, 40);
+	for (uint32_t i = 0; i < 40; i++) {
+		assert_int_equal(receive(w), 1);
+		check_packets(w, 1, i, false);
+		held |= rn_udp_holds(w->b);
+	}
+	assert_int_equal(held, io_by_uring());
+	assert_int_equal(receive(w), 0);
+	assert_false(rn_udp_holds(w->b));
+}
+
+static void a_socket_that_goes_takes_along_what_it_has_brought(void **state)
+{
+	struct world *w = *state;
+
+	transmit_one_by_one(w, 40);
+	for (uint32_t i = 0; i < 40 && !rn_udp_holds(w->b); i++)
+		receive(w);
+	rn_udp_set(w->b, 0, -1, NULL);
+	assert_false(rn_udp_holds(w->b));
+	assert_int_equal(receive(w), 0);
+}
+
+/* A program that shuts itself into a sandbox later on. */
+static void packets_pass_when_io_uring_is_taken_away(void **state)
+{
+	struct world *w = *state;
+	struct rn_super s = make_super(w, 10, PACKET);
+
+	if (!io_by_uring())
+		return;
+	assert_int_equal(transmit(w, &s), 0);
+	assert_int_equal(receive(w), 10);
+	submit_fails = -EPERM;
+	assert_int_equal(transmit(w, &s), 0);
+	assert_false(rn_udp_by_uring(w->a));
+	check_packets(w, 10, 0, true); /* of the first */
+	assert_int_equal(receive(w), 10);
+	assert_false(rn_udp_by_uring(w->b));
+	check_packets(w, 10, 0, true);
+	submit_fails = 0;
+}
+
 #define test(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -369,7 +441,11 @@ int main(void)
 		test(busy_socket_does_not_starve_another),
 		test(socket_not_in_use_is_looked_at_though_the_others_never_run_dry),
 		cmocka_unit_test(super_packets_pass_over_ipv6),
+		test(what_is_taken_ahead_is_told),
+		test(a_socket_that_goes_takes_along_what_it_has_brought),
+		test(packets_pass_when_io_uring_is_taken_away),
 	};
+	int missing = io_missing();
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return missing ? missing : cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "io_kind.h"
 #include "roce_socket.h"
 #include "rocin/icrc.h"
 #include "udp_internal.h"
@@ -55,6 +56,7 @@ static struct rn_udp *open_end(const struct rn_gid *addr, uint32_t ifindex,
 					.gid = addr,
 					.ifindex = ifindex,
 					.gso = true,
+					.uring = io_by_uring(),
 					.stats = stats };
 
 	assert_true(sock >= 0);
@@ -133,7 +135,8 @@ static void expect(struct world *w, unsigned i, const struct rn_gid *group,
 	struct rn_icrc_hint hint = { 0 };
 	const struct rn_flow *flow;
 
-	assert_int_equal(poll(&fd, 1, WAIT_MS), 1);
+	if (!rn_udp_holds(w->end[i]))
+		assert_int_equal(poll(&fd, 1, WAIT_MS), 1);
 	assert_int_equal(receive(w, i), 1);
 	flow = w->got[0].flow;
 	assert_int_equal(w->got[0].len, PACKET);
@@ -295,6 +298,7 @@ int main(void)
 		GROUP_TEST(an_interface_that_is_not_there_is_refused),
 		GROUP_TEST(a_port_that_is_held_without_sharing_is_refused),
 	};
+	int missing = io_missing();
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return missing ? missing : cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,7 +10,6 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -18,17 +17,13 @@
 
 #include <cmocka.h>
 
-#include "uring.h"
+#include "io_kind.h"
 #include "wait.h"
 
 enum {
 	WAKE,
 	A,
 	B,
-};
-
-enum {
-	SKIPPED = 77,
 };
 
 static struct rnp_wait wait_set;
@@ -382,17 +377,11 @@ int main(void)
 		cmocka_unit_test(many_come_and_go),
 		cmocka_unit_test(the_set_goes_on_by_epoll_when_io_uring_fails),
 	};
-	const char *io = getenv("ROCIN_IO");
-	struct rn_uring *u;
-	char why[300];
+	int missing = io_missing();
 
-	by_uring = io && strcmp(io, "uring") == 0;
-	u = by_uring ? rn_uring_open(RN_URING_SLEEPER, 1, why, sizeof(why)) : NULL;
-	if (by_uring && !u) {
-		print_message("skipped: %s\n", why);
-		return SKIPPED;
-	}
-	rn_uring_close(u);
+	if (missing)
+		return missing;
+	by_uring = io_by_uring();
 	for (unsigned i = 0; i < RN_ARRAY_SIZE(tests); i++) {
 		tests[i].setup_func = setup;
 		tests[i].teardown_func = teardown;

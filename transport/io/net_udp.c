@@ -10,6 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "log.h"
 #include "udp_internal.h"
 
 enum {
@@ -62,10 +63,31 @@ static void count_overflow(struct rn_udp *u, uint32_t *last, uint32_t overflow)
 	*last = overflow;
 }
 
-/* Errors of a socket are errors of packets that it sent: nothing to read. */
-bool rn_udp_read(struct rn_udp *u, int fd, const struct rn_gid *dst, uint32_t *overflow)
+/* One datagram, from a socket that @dst is bound to. */
+static void take(struct rn_udp *u, const struct rn_net_datagram *d,
+		 const struct rn_gid *dst, uint32_t *overflow)
 {
 	struct rn_rx_meta meta;
+	uint32_t len = d->len;
+
+	rn_rx_meta(d->msg, &meta);
+	if (meta.has_overflow)
+		count_overflow(u, overflow, meta.overflow);
+	/* To the same group, but on another interface: not for this device. */
+	if (meta.ifindex != 0 && meta.ifindex != u->ifindex)
+		len = 0;
+	u->rx_flow.dst = *dst;
+	u->rx_flow.ifindex = u->ifindex;
+	u->rx_flow.tclass = meta.tclass;
+	u->rx_flow.hop_limit = meta.hop_limit;
+	rn_rx_source(d->msg->msg_name, &u->rx_flow);
+	rn_rx_split_init(&u->split, d->data, len, meta.seg_len);
+}
+
+/* Errors of a socket are errors of packets that it sent: nothing to read. */
+static bool read_by_call(struct rn_udp *u, int fd, const struct rn_gid *dst,
+			 uint32_t *overflow)
+{
 	struct iovec iov = { u->rx_buf, sizeof(u->rx_buf) };
 	struct msghdr msg = {
 		.msg_name = &u->rx_from,
@@ -75,24 +97,67 @@ bool rn_udp_read(struct rn_udp *u, int fd, const struct rn_gid *dst, uint32_t *o
 		.msg_control = u->rx_control,
 		.msg_controllen = sizeof(u->rx_control),
 	};
+	struct rn_net_datagram d = { .msg = &msg, .data = u->rx_buf };
 	long n = syscall(SYS_recvmsg, fd, &msg, MSG_DONTWAIT);
 
 	if (n < 0)
 		return false;
-
-	rn_rx_meta(&msg, &meta);
-	if (meta.has_overflow)
-		count_overflow(u, overflow, meta.overflow);
-	/* To the same group, but on another interface: not for this device. */
-	if (meta.ifindex != 0 && meta.ifindex != u->ifindex)
-		n = 0;
-	u->rx_flow.dst = *dst;
-	u->rx_flow.ifindex = u->ifindex;
-	u->rx_flow.tclass = meta.tclass;
-	u->rx_flow.hop_limit = meta.hop_limit;
-	rn_rx_source(&u->rx_from.sa, &u->rx_flow);
-	rn_rx_split_init(&u->split, u->rx_buf, (uint32_t)n, meta.seg_len);
+	d.len = (uint32_t)n;
+	take(u, &d, dst, overflow);
 	return true;
+}
+
+/* ---------------------------------------------------------- receive by io_uring */
+static bool read_kept(struct rn_udp *u)
+{
+	struct rn_net_datagram d;
+
+	if (!u->uring || !rn_net_uring_next(u->uring, &d))
+		return false;
+	u->taken++;
+	take(u, &d, u->kept.dst, u->kept.overflow);
+	return true;
+}
+
+bool rn_udp_read(struct rn_udp *u, int fd, const struct rn_gid *dst, uint32_t *overflow)
+{
+	bool found = false;
+	int rc;
+
+	if (!u->uring)
+		return read_by_call(u, fd, dst, overflow);
+	u->kept.dst = dst;
+	u->kept.overflow = overflow;
+	rc = rn_net_uring_receive(u->uring, fd, &found);
+	if (rc) {
+		rn_udp_fall_back(u, rc);
+		return read_by_call(u, fd, dst, overflow);
+	}
+	return found && read_kept(u);
+}
+
+void rn_udp_forget(struct rn_udp *u)
+{
+	if (u->uring)
+		rn_net_uring_forget(u->uring);
+}
+
+void rn_udp_fall_back(struct rn_udp *u, int rc)
+{
+	rn_log(RN_LOG_WARN, "io_uring fails (%s); packets go by sendmsg and recvmsg",
+	       strerrordesc_np(-rc));
+	u->failed_uring = u->uring; /* packets that were delivered lie there */
+	u->uring = NULL;
+}
+
+bool rn_udp_holds(const struct rn_udp *u)
+{
+	return u->uring && rn_net_uring_holds(u->uring);
+}
+
+bool rn_udp_by_uring(const struct rn_udp *u)
+{
+	return u->uring;
 }
 
 static bool read_socket(struct rn_udp *u, unsigned idx)
@@ -180,7 +245,7 @@ static int udp_receive(void *ctx, struct rn_rx *rx)
 	unsigned n = rn_rx_split_next(&u->split, &u->rx_flow, rx);
 
 	/* An empty datagram has no packet in it: go on to the next. */
-	while (n == 0 && read_any(u))
+	while (n == 0 && (read_kept(u) || read_any(u)))
 		n = rn_rx_split_next(&u->split, &u->rx_flow, rx);
 	return (int)n;
 }
@@ -225,6 +290,7 @@ void rn_udp_set(struct rn_udp *u, unsigned idx, int fd, const struct rn_gid *gid
 	s->fd = fd;
 	s->overflow = 0;
 	u->split = (struct rn_rx_split){ 0 };
+	rn_udp_forget(u);
 	if (fd < 0)
 		return;
 	s->gid = *gid;
@@ -240,6 +306,15 @@ int rn_udp_fd(const struct rn_udp *u, unsigned idx)
 struct rn_net *rn_udp_net(struct rn_udp *u)
 {
 	return &u->net;
+}
+
+static void open_uring(struct rn_udp *u)
+{
+	char why[300];
+
+	u->uring = rn_net_uring_new(why, sizeof(why));
+	if (!u->uring)
+		rn_log(RN_LOG_WARN, "%s; packets go by sendmsg and recvmsg", why);
 }
 
 struct rn_udp *rn_udp_new(const struct rn_udp_cfg *cfg)
@@ -258,6 +333,8 @@ struct rn_udp *rn_udp_new(const struct rn_udp_cfg *cfg)
 	u->stats = cfg->stats;
 	u->sock_count = cfg->sock_count;
 	u->active = 1;
+	if (cfg->uring)
+		open_uring(u);
 	for (unsigned i = 0; i <= cfg->sock_count; i++) {
 		u->order[i] = (uint8_t)i;
 		u->sock[i].place = (uint8_t)i;
@@ -275,6 +352,8 @@ void rn_udp_free(struct rn_udp *u)
 	rn_udp_leave_all(u);
 	for (unsigned i = 0; i <= u->sock_count; i++)
 		close_fd(u->sock[i].fd);
+	rn_net_uring_free(u->uring);
+	rn_net_uring_free(u->failed_uring);
 	free(u->reseal);
 	free(u);
 }

@@ -3,8 +3,9 @@
  *
  * Sending: one sendmsg() per super-packet (UDP_SEGMENT); where the kernel refuses that,
  * sendmmsg() of single packets from then on. Receiving: one recvmsg() per call, which
- * UDP_GRO lets deliver many packets. With several sockets the ones in use are asked in
- * turn, the others every RN_UDP_LOOK_EVERY calls that find nothing.
+ * UDP_GRO lets deliver many packets. Or both, but for sendmmsg(), by net_uring.h. With
+ * several sockets the ones in use are asked in turn, the others every RN_UDP_LOOK_EVERY
+ * calls that find nothing.
  *
  * A multicast group has a socket of its own, bound to the group's address with
  * SO_REUSEADDR and a member on the device's interface. The kernel gives each such socket
@@ -34,6 +35,7 @@ struct rn_udp_cfg {
 	const struct rn_gid *gid; /* what they are bound to */
 	uint32_t ifindex;	  /* scope of link-local addresses */
 	bool gso;		  /* try super-packets */
+	bool uring;		  /* by io_uring, where there is one */
 	uint64_t *stats;	  /* RN_STAT_COUNT counters: SOCK_OVERFLOW is written */
 };
 
@@ -92,6 +94,12 @@ int rn_udp_leave(struct rn_udp *u, const struct rn_gid *mgid);
  * rn_udp_join() on, -1 before. Stays owned by @u.
  */
 int rn_udp_groups_fd(const struct rn_udp *u);
+
+/* Has taken more from a socket than it has delivered: the socket does not show it. */
+bool rn_udp_holds(const struct rn_udp *u);
+
+/* Does it use io_uring now? */
+bool rn_udp_by_uring(const struct rn_udp *u);
 
 /* The next call that finds nothing looks at every socket: epoll says there is something.
  */

@@ -239,6 +239,7 @@ int rn_udp_leave(struct rn_udp *u, const struct rn_gid *mgid)
 		return -1;
 	*at = g->next;
 	fd = g->fd;
+	rn_udp_forget(u);
 	epoll_ctl(rn_udp_groups_fd(u), EPOLL_CTL_DEL, fd, NULL);
 	free(g);
 	return fd;

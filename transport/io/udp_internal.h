@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 
 #include "net_udp.h"
+#include "net_uring.h"
 #include "rx_split.h"
 
 struct udp_sock {
@@ -57,6 +58,13 @@ struct rn_udp {
 	uint32_t sent;
 	uint8_t *reseal; /* RN_SUPER_BYTES: copies with identification 0; on demand */
 
+	struct rn_net_uring *uring; /* NULL: by recvmsg() and sendmsg() */
+	struct rn_net_uring *failed_uring;
+	struct {
+		const struct rn_gid *dst;
+		uint32_t *overflow;
+	} kept; /* whose datagrams it has kept */
+
 	struct rn_flow rx_flow;
 	struct rn_rx_split split;
 	union udp_addr rx_from;
@@ -66,8 +74,12 @@ struct rn_udp {
 
 void rn_udp_in_use(struct rn_udp *u, unsigned idx);
 void rn_udp_swap(struct rn_udp *u, unsigned a, unsigned b);
-/* One recvmsg() of a socket that @dst is bound to; false if it is dry. */
+/* Ask a socket that @dst is bound to; false if it is dry. */
 bool rn_udp_read(struct rn_udp *u, int fd, const struct rn_gid *dst, uint32_t *overflow);
+/* Before a socket or its @dst and @overflow go: what is kept of it is lost. */
+void rn_udp_forget(struct rn_udp *u);
+/* io_uring fails with @rc: go on without. */
+void rn_udp_fall_back(struct rn_udp *u, int rc);
 int rn_udp_transmit(void *ctx, const struct rn_super *super);
 
 /* -------------------------------------------------------------- udp_group.c */

@@ -105,7 +105,22 @@ static struct msghdr message(struct envelope *e, struct iovec *iov)
 	};
 }
 
-static int send_whole(const struct udp_sock *s, struct envelope *e,
+static int send_message(struct rn_udp *u, int fd, const struct msghdr *msg)
+{
+	int result = 0, rc;
+
+	if (u->uring) {
+		rc = rn_net_uring_send(u->uring, fd, msg, &result);
+		if (!rc)
+			return result;
+		rn_udp_fall_back(u, rc);
+	}
+	if (syscall(SYS_sendmsg, fd, msg, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+		return -errno;
+	return 0;
+}
+
+static int send_whole(struct rn_udp *u, const struct udp_sock *s, struct envelope *e,
 		      const struct rn_super *super)
 {
 	struct iovec iov = { (void *)super->data, super->len };
@@ -115,9 +130,7 @@ static int send_whole(const struct udp_sock *s, struct envelope *e,
 	if (super->count > 1)
 		add_cmsg(e, IPPROTO_UDP, UDP_SEGMENT, &seg_len, sizeof(seg_len));
 	msg = message(e, &iov);
-	if (syscall(SYS_sendmsg, s->fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
-		return -errno;
-	return 0;
+	return send_message(u, s->fd, &msg);
 }
 
 /* Packets from u->sent on, from @data. On -EAGAIN u->sent says where to go on. */
@@ -207,13 +220,13 @@ int rn_udp_transmit(void *ctx, const struct rn_super *super)
 	fill(u, s, super->flow, &e);
 
 	if (super->count == 1)
-		return send_whole(s, &e, super);
+		return send_whole(u, s, &e, super);
 	if (!u->net.gso)
 		return send_each(u, s, &e, super, super->data);
 	if (u->sent > 0)
 		return send_resealed(u, s, &e, super);
 
-	err = send_whole(s, &e, super);
+	err = send_whole(u, s, &e, super);
 	if (!gso_refused(err))
 		return err;
 	fill(u, s, super->flow, &e);
