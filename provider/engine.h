@@ -143,7 +143,7 @@ int rnp_engine_join(struct rnp_engine *e, const struct rn_gid *mgid, int sock);
 /* Return: the socket, the caller's again; -1 if the device is dead. */
 int rnp_engine_leave(struct rnp_engine *e, const struct rn_gid *mgid);
 
-/* Yield the processor after an empty poll. */
+/* Yield the processor after an empty poll, unless the next packet is a moment away. */
 void rnp_engine_yield(struct rnp_engine *e);
 
 #endif /* RNP_ENGINE_H */

@@ -78,6 +78,10 @@ struct rnp_progress {
 	rn_ns gather_since; /* when the open super-packet began to wait; 0: none waits */
 	/* Posts that leave at once, after one had to wait too long. */
 	uint32_t gather_ban;
+	/* The next packet is close behind: who polls keeps the processor. Written under
+	 * the lock, or because it was taken.
+	 */
+	atomic_bool is_lively;
 };
 
 struct rnp_owner {
@@ -216,6 +220,9 @@ bool rnp_local_cfg(struct rnp_engine *e, unsigned slot, struct rn_local_cfg *cfg
 
 /* RN_ROCIND_WIRE or RN_ROCIND_WIRE_DOWN; takes its descriptors. */
 void rnp_local_event(struct rnp_engine *e, const struct rn_rocind_event *ev);
+
+/* After a poll of the program, for rnp_engine_yield(). */
+void rnp_local_note_life(struct rnp_engine *e);
 
 /* ----------------------------------------------------------------- engine.c */
 /* The part of rnp_engine_attach() that follows rocind's answer; lock held. @a's sockets

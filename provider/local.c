@@ -2,6 +2,8 @@
 /* local.c - local wires of an engine: rocind lays them, the background thread is woken by
  * them.
  */
+#include <sched.h>
+
 #include "engine_internal.h"
 #include "log.h"
 #include "rocind_client.h"
@@ -56,4 +58,17 @@ void rnp_local_event(struct rnp_engine *e, const struct rn_rocind_event *ev)
 		       e->netdev.ibdev, -rc);
 	if (is_first && rn_local_event_fd(local) >= 0)
 		rnp_background_add(e, rn_local_event_fd(local), RNP_TAG_LOCAL, true);
+}
+
+void rnp_local_note_life(struct rnp_engine *e)
+{
+	bool is_lively = e->wire.local && rn_local_is_lively(e->wire.local);
+
+	atomic_store_explicit(&e->progress.is_lively, is_lively, memory_order_relaxed);
+}
+
+void rnp_engine_yield(struct rnp_engine *e)
+{
+	if (!atomic_load_explicit(&e->progress.is_lively, memory_order_relaxed))
+		sched_yield();
 }

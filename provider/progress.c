@@ -242,6 +242,7 @@ void rnp_progress_app(struct rnp_engine *e)
 	rn_ns now = rnp_engine_now();
 
 	rnp_pump_step(e, now, RNP_DRAIN_APP, RNP_ACKS_IF_DRY);
+	rnp_local_note_life(e);
 	if (has_sockets(e) && !e->closing)
 		after_poll(e, now);
 }
@@ -328,6 +329,7 @@ bool rnp_engine_poll(struct rnp_engine *e)
 		return true;
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	if (pthread_mutex_trylock(&e->lock) != 0) {
+		atomic_store(&e->progress.is_lively, false);
 		pthread_setcancelstate(cancel, NULL);
 		return false;
 	}
@@ -489,10 +491,4 @@ bool rnp_engine_linger(struct rnp_engine *e, bool (*has_entry)(void *arg), void 
 	rnp_engine_unlock(e);
 	pthread_setcancelstate(cancel, NULL);
 	return found || has_entry(arg);
-}
-
-void rnp_engine_yield(struct rnp_engine *e)
-{
-	(void)e;
-	sched_yield();
 }

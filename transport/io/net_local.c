@@ -14,13 +14,15 @@
 enum {
 	HOP_LIMIT = 64, /* of a flow that names none: as the sockets have it */
 
-	/* A look at the sockets is a system call: while rings are in use, they get one of
-	 * so many calls that found nothing, and one of so many that found something.
+	/* A look at the sockets is a system call, several times as dear as one at the
+	 * rings: while these are in use, sockets get one of so many calls, and one of so
+	 * many that found nothing once a packet is not a moment away any more.
 	 */
+	LOOK_BUSY = 64,
 	LOOK_QUIET = 8,
-	LOOK_BUSY = 32,
 	DRAIN_MAX = 1024, /* reads: more than a socket's buffer holds */
 	QUIET_MAX = 4096, /* calls without anything in a ring: they are not in use */
+	LIVELY_MAX = 32,  /* calls in vain: some microseconds, a turn of the scheduler */
 	SCAN_MAX = 8, /* with more wires, only those that were rung for are looked at */
 	SCAN_EVERY = 64, /* calls after which all are, whatever the doorbell says */
 };
@@ -250,12 +252,8 @@ static int read_rings(struct rn_local *l, struct rn_rx *rx)
 	n = read_from(l, turn, RN_ROCIND_WIRES_MAX, rx);
 	if (n == 0)
 		n = read_from(l, 0, turn, rx);
-	if (n > 0) {
-		l->quiet = 0;
-		l->busy++;
-	} else {
-		l->quiet++;
-	}
+	l->quiet = n > 0 ? 0 : l->quiet + 1;
+	l->busy++;
 	return n;
 }
 
@@ -320,9 +318,15 @@ static int local_receive(void *ctx, struct rn_rx *rx)
 	n = read_rings(l, rx);
 	if (n > 0)
 		return n;
-	if (l->look || l->quiet > QUIET_MAX || l->quiet % LOOK_QUIET == 0)
+	if (l->look || l->quiet > QUIET_MAX ||
+	    (l->quiet >= LIVELY_MAX && l->quiet % LOOK_QUIET == 0))
 		return read_sockets(l, rx);
 	return 0;
+}
+
+bool rn_local_is_lively(const struct rn_local *l)
+{
+	return l->quiet < LIVELY_MAX;
 }
 
 void rn_local_look_everywhere(struct rn_local *l)
@@ -379,6 +383,7 @@ struct rn_local *rn_local_new(const struct rn_local_cfg *cfg)
 	l->udp = rn_udp_net(cfg->udp);
 	l->net = (struct rn_net){ .ops = &local_ops, .ctx = l, .gso = l->udp->gso };
 	l->event_fd = -1;
+	l->quiet = LIVELY_MAX;
 	return l;
 }
 

@@ -80,6 +80,11 @@ void rn_local_look_everywhere(struct rn_local *l);
  */
 void rn_local_hurry(struct rn_local *l, bool hurry);
 
+/* Rings have been looked at in vain only a few times since the last packet, so the next
+ * is a moment away: giving up the processor would take longer.
+ */
+bool rn_local_is_lively(const struct rn_local *l);
+
 /* Wires that are up. */
 unsigned rn_local_wires(const struct rn_local *l);
 
