@@ -19,6 +19,7 @@ enum {
 int rn_cmd_run(int argc, char **argv);
 int rn_cmd_devices(int argc, char **argv);
 int rn_cmd_doctor(int argc, char **argv);
+int rn_cmd_config(int argc, char **argv);
 int rn_cmd_stat(int argc, char **argv);
 int rn_cmd_dump(int argc, char **argv);
 int rn_cmd_bench(int argc, char **argv);

@@ -18,6 +18,8 @@ static const struct command commands[] = {
 	{ "run", rn_cmd_run, "run a program so that it finds the Rocin devices" },
 	{ "devices", rn_cmd_devices, "list the devices that a program would find" },
 	{ "doctor", rn_cmd_doctor, "say why a program finds no device, and the remedy" },
+	{ "config", rn_cmd_config,
+	  "show the settings in force, and where they come from" },
 	{ "stat", rn_cmd_stat, "show counters and queue pairs of running programs" },
 	{ "dump", rn_cmd_dump, "print the packets of a capture, one line each" },
 	{ "example", rn_cmd_example, "run small programs that show when data is there" },
