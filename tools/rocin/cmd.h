@@ -17,6 +17,7 @@ enum {
 
 /* Each runs with argv[0] = "rocin NAME" and returns the exit status. */
 int rn_cmd_run(int argc, char **argv);
+int rn_cmd_env(int argc, char **argv);
 int rn_cmd_devices(int argc, char **argv);
 int rn_cmd_doctor(int argc, char **argv);
 int rn_cmd_config(int argc, char **argv);

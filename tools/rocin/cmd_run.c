@@ -1,157 +1,36 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* cmd_run.c - `rocin run`: start a program so that it finds the Rocin devices. */
 #include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "cmd.h"
-#include "declare.h"
-#include "launch.h"
-#include "rocin/pcie.h"
-#include "sanitize.h"
+#include "run_settings.h"
 
 struct run_args {
-	const char *netdevs;
+	struct rn_run_settings settings;
 	bool force;
 	char **program;
 };
 
-/* Options that do nothing but set a variable which the plugin reads. */
 enum {
-	OPT_PCAP = 0x100,
-	OPT_FAULT,
-	OPT_CC,
-	OPT_GSO,
-	OPT_ICRC,
-	OPT_CREDITS,
-	OPT_LOCAL,
-	OPT_LOG,
-	OPT_PCIE,
-	OPT_DEVICE_MEMORY,
-	OPT_SANITIZE,
-	OPT_FORCE,
-	OPT_RECORD,
-	OPT_RECORD_LIMIT,
-};
-
-#define DEVICE_MEMORY "ROCIN_PCIE_DEVICE"
-#define SANITIZE "ROCIN_SANITIZE"
-#define RECORD "ROCIN_RECORD"
-
-static const struct {
-	int key;
-	const char *variable;
-} passes[] = {
-	{ OPT_CC, "ROCIN_CC" },	      { OPT_PCAP, "ROCIN_PCAP" },
-	{ OPT_FAULT, "ROCIN_FAULT" }, { OPT_GSO, "ROCIN_GSO" },
-	{ OPT_ICRC, "ROCIN_ICRC" },   { OPT_CREDITS, "ROCIN_CREDITS" },
-	{ OPT_LOG, "ROCIN_LOG" },     { OPT_PCIE, "ROCIN_PCIE" },
-	{ OPT_LOCAL, "ROCIN_LOCAL" },
+	OPT_FORCE = 0x200
 };
 
 static const struct argp_option options[] = {
-	{ "netdev", 'n', "SPEC", 0,
-	  "Make devices of these interfaces and addresses: IF[:ADDR[+ADDR...]][,IF...] "
-	  "(default: lo, that is 127.0.0.1 and ::1)",
-	  0 },
-	{ "pcap", OPT_PCAP, "FILE", 0, "Write every packet to FILE", 0 },
-	{ "fault", OPT_FAULT, "SPEC", 0,
-	  "Make things go wrong on purpose, e.g. drop=1%,seed=7, or rules as in "
-	  "rocin-fault(5), or @FILE",
-	  0 },
-	{ "cc", OPT_CC, "off|on|observe[:RATE]", 0,
-	  "Congestion control: answer ECN marks and obey notifications (DCQCN), or only "
-	  "show what they would do; RATE of the link, e.g. on:25G",
-	  0 },
-	{ "gso", OPT_GSO, "on|off", 0, "Hand packets to the kernel in super-packets", 0 },
-	{ "icrc", OPT_ICRC, "solve|exact", 0,
-	  "Accept IPv4 identifications that had to be solved for, or refuse them", 0 },
-	{ "credits", OPT_CREDITS, "on|off", 0,
-	  "Tell requesters how many receives are posted", 0 },
-	{ "local", OPT_LOCAL, "auto|off", 0,
-	  "Reach other processes of this host and user through shared memory, or by UDP, "
-	  "where tcpdump sees the packets",
-	  0 },
-	{ "log", OPT_LOG, "LEVEL[:FILE]", 0, "error, warn, info, debug or trace", 0 },
-	{ "pcie", OPT_PCIE, "KNOBS", 0,
-	  "Place data as PCIe might: strict, ibta, typical or adversarial, then "
-	  "KNOB=VALUE separated by commas, or @FILE; see rocin-pcie(7)",
-	  0 },
-	{ "device-memory", OPT_DEVICE_MEMORY, "RULE", 0,
-	  "Treat registered memory that matches RULE as memory of a simulated GPU, e.g. "
-	  "'size>=1M;access=relaxed;gpu=0'; may be given several times",
-	  0 },
-	{ "sanitize", OPT_SANITIZE, "all", OPTION_ARG_OPTIONAL,
-	  "Report on standard error where the program uses memory before it may; all: "
-	  "also reads of data that no completion covers. The PCIe layer is adversarial "
-	  "unless --pcie says otherwise; see rocin(7)",
-	  0 },
-	{ "record", OPT_RECORD, "FILE", 0,
-	  "Record all that the device does in FILE, for rocin sim --replay", 0 },
-	{ "record-limit", OPT_RECORD_LIMIT, "SIZE", 0,
-	  "End the recording at SIZE bytes; K, M or G may follow [1G]", 0 },
 	{ "force", OPT_FORCE, NULL, 0,
 	  "Run a program that Rocin cannot reach all the same", 0 },
 	{ 0 },
 };
 
-/* Rules add up, separated by bars. */
-static int add_rule(const char *rule)
-{
-	const char *old = getenv(DEVICE_MEMORY);
-	char *all;
-	int rc;
-
-	if (!old || !*old)
-		return setenv(DEVICE_MEMORY, rule, 1) ? errno : 0;
-	if (asprintf(&all, "%s|%s", old, rule) < 0)
-		return ENOMEM;
-	rc = setenv(DEVICE_MEMORY, all, 1) ? errno : 0;
-	free(all);
-	return rc;
-}
-
-/* Bytes, with a unit or without. */
-static error_t set_limit(const char *text, struct argp_state *state)
-{
-	static const char units[] = "KMG";
-	const char *unit;
-	char bytes[32], *end;
-	uint64_t n;
-
-	errno = 0;
-	n = strtoull(text, &end, 10);
-	unit = *end ? strchr(units, *end) : NULL;
-	for (const char *u = units; unit && u <= unit; u++)
-		n = n > UINT64_MAX >> 10 ? UINT64_MAX : n << 10;
-	if (*text < '0' || *text > '9' || errno || (*end && (!unit || end[1])))
-		argp_error(state, "\"%s\" is not a size such as 64M", text);
-	snprintf(bytes, sizeof(bytes), "%llu", (unsigned long long)n);
-	return setenv(RECORD "_LIMIT", bytes, 1) ? errno : 0;
-}
-
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct run_args *args = state->input;
 
-	for (size_t i = 0; i < RN_ARRAY_SIZE(passes); i++)
-		if (key == passes[i].key)
-			return setenv(passes[i].variable, arg, 1) ? errno : 0;
+	(void)arg;
 	switch (key) {
-	case 'n':
-		args->netdevs = arg;
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = &args->settings;
 		return 0;
-	case OPT_DEVICE_MEMORY:
-		return add_rule(arg);
-	case OPT_SANITIZE:
-		return setenv(SANITIZE, arg ? arg : "on", 1) ? errno : 0;
-	case OPT_RECORD:
-		return setenv(RECORD, arg, 1) ? errno : 0;
-	case OPT_RECORD_LIMIT:
-		return set_limit(arg, state);
 	case OPT_FORCE:
 		args->force = true;
 		return 0;
@@ -167,11 +46,14 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	}
 }
 
+static const struct argp_child children[] = { { .argp = &rn_run_settings_argp }, { 0 } };
+
 static const struct argp argp = {
 	.options = options,
 	.parser = parse,
 	.args_doc = "[--] PROGRAM [ARGUMENT...]",
 	.doc = "Run PROGRAM so that it finds the Rocin devices as RDMA devices.",
+	.children = children,
 };
 
 /* Refuse what would run without its devices, which looks like a fault of Rocin. */
@@ -193,78 +75,6 @@ static int check_program(const struct run_args *args)
 	return RN_EXIT_CANNOT_RUN;
 }
 
-/* The words of a file instead of its name: the program may be in another directory, and
- * what is a pipe can be read once.
- */
-static int hand_on(const struct rn_pcie_knobs *knobs, char *err, size_t err_len)
-{
-	char words[1024];
-	int len = rn_pcie_format(knobs, words, sizeof(words));
-
-	if (len >= 0 && (size_t)len < sizeof(words) && !setenv("ROCIN_PCIE", words, 1))
-		return 0;
-	snprintf(err, err_len, "no memory for the knobs");
-	return -ENOMEM;
-}
-
-/* A word that is not understood would keep every device of the program from opening. */
-static int check_pcie(char *err, size_t err_len)
-{
-	const char *knobs = getenv("ROCIN_PCIE"), *rules = getenv(DEVICE_MEMORY);
-	struct rn_pcie_knobs parsed;
-	struct rn_declare declared;
-	int rc = 0;
-
-	rn_pcie_preset(&parsed, RN_PCIE_STRICT);
-	if (knobs)
-		rc = rn_pcie_parse(&parsed, knobs, err, err_len);
-	if (!rc && knobs && *knobs == '@')
-		rc = hand_on(&parsed, err, err_len);
-	if (!rc && rules && *rules)
-		rc = rn_declare_parse(&declared, rules, err, err_len);
-	return rc;
-}
-
-/* The sanitizer needs a layer that holds data back. */
-static int check_sanitize(char *err, size_t err_len)
-{
-	const char *text = getenv(SANITIZE), *knobs = getenv("ROCIN_PCIE");
-	struct rn_sanitize_options o = { .level = RN_SANITIZE_OFF };
-	struct rn_pcie_knobs k;
-
-	if (text && rn_sanitize_parse(&o, text, err, err_len))
-		return -EINVAL;
-	if (o.level == RN_SANITIZE_OFF)
-		return 0;
-	if (!knobs || !*knobs)
-		return setenv("ROCIN_PCIE", "adversarial", 1) ? -errno : 0;
-	rn_pcie_preset(&k, RN_PCIE_STRICT);
-	if (!rn_pcie_parse(&k, knobs, err, err_len) && k.place != RN_PLACE_NOW)
-		return 0;
-	snprintf(err, err_len,
-		 "--sanitize finds nothing with --pcie=%s, which holds no data "
-		 "back; leave --pcie out or take another mode",
-		 knobs);
-	return -EINVAL;
-}
-
-/* The program would run unrecorded. */
-static int check_record(char *err, size_t err_len)
-{
-	const char *file = getenv(RECORD);
-	int fd;
-
-	if (!file || !*file || strstr(file, "%p"))
-		return 0;
-	fd = open(file, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-	if (fd < 0) {
-		snprintf(err, err_len, "cannot record to %s: %s", file, strerror(errno));
-		return -errno;
-	}
-	close(fd);
-	return 0;
-}
-
 int rn_cmd_run(int argc, char **argv)
 {
 	static struct rn_launch launch;
@@ -275,18 +85,13 @@ int rn_cmd_run(int argc, char **argv)
 	/* ARGP_IN_ORDER: options after the program's name are the program's. */
 	if (argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &args))
 		return RN_EXIT_USAGE;
-	if (check_pcie(err, sizeof(err)) || check_sanitize(err, sizeof(err)) ||
-	    check_record(err, sizeof(err))) {
-		rn_complain("%s", err);
-		return RN_EXIT_USAGE;
-	}
 	status = check_program(&args);
 	if (status)
 		return status;
-	if (rn_launch_prepare(&launch, args.netdevs, err, sizeof(err)) ||
-	    rn_launch_setenv(&launch, args.netdevs, err, sizeof(err))) {
+	status = rn_run_settings_apply(&args.settings, &launch, err, sizeof(err));
+	if (status) {
 		rn_complain("%s", err);
-		return RN_EXIT_FAILURE;
+		return status;
 	}
 	execvp(args.program[0], args.program);
 	status = errno == ENOENT ? RN_EXIT_NOT_FOUND : RN_EXIT_CANNOT_RUN;

@@ -16,6 +16,7 @@ struct command {
 
 static const struct command commands[] = {
 	{ "run", rn_cmd_run, "run a program so that it finds the Rocin devices" },
+	{ "env", rn_cmd_env, "print the environment in which it does" },
 	{ "devices", rn_cmd_devices, "list the devices that a program would find" },
 	{ "doctor", rn_cmd_doctor, "say why a program finds no device, and the remedy" },
 	{ "config", rn_cmd_config,
