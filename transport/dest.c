@@ -31,6 +31,12 @@ enum {
 	TURN_SHARE_MIN = 16,
 	TURN_SHARE_MAX = 4,
 	TURN_MAX = 64 << 10,
+	/* A QP that has the window for itself and must wait goes on when so much may be
+	 * sent, or such a part of the window: a super-packet. One of a few packets costs
+	 * nearly as much.
+	 */
+	BURST = 64 << 10,
+	BURST_SHARE = 3,
 };
 
 /* Time between two steps of growth, and between a loss and the last echo of it. */
@@ -225,11 +231,51 @@ static bool may_admit(struct rn_dest *d)
 	return true;
 }
 
+static uint32_t burst_of(const struct rn_dest *d)
+{
+	return min_u32(BURST, d->window / BURST_SHARE);
+}
+
+/* What the burst comes to with another packet of @len, which may begin the next one. */
+static uint32_t burst_with(const struct rn_qp *qp, uint32_t len)
+{
+	uint32_t sent = qp->req.burst + len;
+
+	return sent <= burst_of(qp->dest) ? sent : len;
+}
+
+/* Would another packet, after one of @before bytes, begin a burst that cannot be whole,
+ * so that it had better wait for more room? With others about there may be no other way
+ * than to send what one can.
+ */
+static bool is_too_little(const struct rn_qp *qp, uint32_t before)
+{
+	const struct rn_dest *d = qp->dest;
+	uint32_t sent = before ? burst_with(qp, before) : qp->req.burst;
+	uint32_t burst = burst_of(d);
+
+	if (d->in_flight != qp->req.in_flight ||
+	    (sent > 0 && sent + packet_of(qp) <= burst))
+		return false;
+	return (uint64_t)d->in_flight + before + burst > d->window;
+}
+
+/* The same, of one that waits: room will come, for its last packet has asked for an
+ * acknowledgement.
+ */
+static bool waits_for_more(const struct rn_qp *qp)
+{
+	return qp->req.in_flight > 0 && qp->req.since_ack_req == 0 &&
+	       is_too_little(qp, 0);
+}
+
 /* Schedule as many of the waiting QPs as can send a packet each. */
 static void wake_few(struct rn_dest *d)
 {
 	uint32_t room = room_in(d);
 
+	if (d->waiters == 1 && waits_for_more(first_waiter(d)))
+		return;
 	while (room && d->waiters > 0) {
 		struct rn_qp *qp = first_waiter(d);
 		uint32_t need = qp->attr.path_mtu + OVERHEAD;
@@ -316,8 +362,11 @@ static bool is_open(const struct rn_qp *qp, uint32_t before, uint32_t len)
 		return true;
 	if (take_turns(d))
 		return d->in_flight == 0 && before == 0;
-	return (qp->req.in_flight == 0 && before == 0) ||
-	       d->in_flight + need + (d->granted - qp->req.grant) <= d->window;
+	if (qp->req.in_flight == 0 && before == 0)
+		return true;
+	if (before > 0 ? is_too_little(qp, before) : waits_for_more(qp))
+		return false;
+	return d->in_flight + need + (d->granted - qp->req.grant) <= d->window;
 }
 
 bool rn_dest_may_send(struct rn_qp *qp, rn_ns now, uint32_t len)
@@ -377,6 +426,7 @@ void rn_dest_charge(struct rn_qp *qp, rn_ns now, uint32_t len)
 		if (take_turns(d))
 			rn_probe_watch(qp, now);
 	}
+	qp->req.burst = qp->req.in_flight ? burst_with(qp, len) : len;
 	granted = qp->req.grant < len ? qp->req.grant : len;
 	qp->req.grant -= granted;
 	d->granted -= granted;

@@ -55,6 +55,7 @@ struct rn_requester {
 	struct rn_psn high;	/* one past the newest PSN ever sent */
 	uint32_t cur;		/* index of the WQE whose packet leaves next */
 	uint32_t cur_packet;	/* which of its packets */
+	uint32_t burst;		/* bytes sent of the burst under way; see dest.c */
 	uint32_t since_ack_req; /* request packets since the last with AckReq */
 	uint8_t retry_left, rnr_left;
 	bool rnr_waiting;   /* an RNR timer runs: no requests leave */

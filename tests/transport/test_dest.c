@@ -7,7 +7,8 @@ enum {
 	START = 32768,
 	MIN = 8192,
 	MAX = 262144,
-	PKT = 4096
+	PKT = 4096,
+	BURST = START / 3, /* a QP alone does not send less */
 };
 
 static struct pair *world(void)
@@ -58,7 +59,8 @@ static void window_stops_a_qp_that_has_something_in_flight(void **state)
 	(void)state;
 	while (rn_dest_may_send(a->qp, p->now, PKT))
 		rn_dest_charge(a->qp, p->now, PKT);
-	assert_int_equal(a->qp->req.in_flight, START);
+	assert_true(a->qp->req.in_flight > START - BURST);
+	rn_dest_charge(a->qp, p->now, START - a->qp->req.in_flight);
 	assert_int_equal(a->qp->dest->in_flight, START);
 
 	/* b has nothing in flight: it always may. */
@@ -68,6 +70,52 @@ static void window_stops_a_qp_that_has_something_in_flight(void **state)
 	assert_int_equal(a->qp->dest->in_flight, START + PKT);
 	rn_dest_uncharge(a->qp, START);
 	rn_dest_uncharge(b->qp, PKT);
+	pair_free(p);
+}
+
+/* Many small super-packets are dear. */
+static void qp_alone_waits_for_room_for_a_burst(void **state)
+{
+	struct pair *p = world();
+	struct pair_qp *a = qp_to(p, 0x105), *b = qp_to(p, 0x205);
+	struct rn_dest *d = a->qp->dest;
+
+	(void)state;
+	d->threshold = 0; /* no growth in between */
+	while (rn_dest_may_send(a->qp, p->now, PKT)) {
+		rn_dest_charge(a->qp, p->now, PKT);
+		assert_true(d->in_flight <= START);
+	}
+	unschedule(a);
+	rn_dest_credit(a->qp, p->now, d->in_flight - (START - BURST) - 1);
+	assert_true(START - d->in_flight > 2 * PKT);
+	assert_false(is_scheduled(a));
+	rn_dest_credit(a->qp, p->now, 1);
+	assert_true(is_scheduled(a));
+	/* One that has begun is ended. */
+	assert_true(rn_dest_may_send(a->qp, p->now, PKT));
+	assert_false(rn_dest_closes(a->qp, PKT));
+	rn_dest_charge(a->qp, p->now, PKT);
+	assert_true(rn_dest_may_send(a->qp, p->now, PKT));
+	assert_true(rn_dest_closes(a->qp, PKT));
+	rn_dest_charge(a->qp, p->now, PKT);
+	assert_false(rn_dest_may_send(a->qp, p->now, PKT));
+	unschedule(a);
+
+	/* No acknowledgement may come of what has not asked for one. */
+	a->qp->req.since_ack_req = 1;
+	rn_dest_credit(a->qp, p->now, PKT);
+	assert_true(is_scheduled(a));
+	a->qp->req.since_ack_req = 0;
+	assert_false(rn_dest_may_send(a->qp, p->now, PKT));
+	unschedule(a);
+
+	/* Nor is there one who says when the other's room becomes free. */
+	rn_dest_charge(b->qp, p->now, 1);
+	rn_dest_credit(a->qp, p->now, 1);
+	assert_true(is_scheduled(a));
+	rn_dest_uncharge(a->qp, a->qp->req.in_flight);
+	rn_dest_uncharge(b->qp, b->qp->req.in_flight);
 	pair_free(p);
 }
 
@@ -130,6 +178,7 @@ static void window_doubles_per_round_trip_up_to_its_ceiling(void **state)
 		assert_int_equal(a->qp->dest->window, want);
 		while (rn_dest_may_send(a->qp, p->now, PKT))
 			rn_dest_charge(a->qp, p->now, PKT);
+		rn_dest_charge(a->qp, p->now, want - a->qp->req.in_flight);
 		while (a->qp->req.in_flight)
 			rn_dest_credit(a->qp, p->now, PKT);
 		want = want * 2 < MAX ? want * 2 : MAX;
@@ -274,6 +323,7 @@ static void window_moves_to_another_member_when_its_owner_leaves(void **state)
 
 	/* The one that waited is still on the list. */
 	unschedule(q[2]);
+	q[2]->qp->req.since_ack_req = 1; /* a packet's room will do */
 	rn_dest_uncharge(q[1]->qp, START / 2);
 	rn_dest_uncharge(q[3]->qp, START / 2);
 	assert_false(is_scheduled(q[2]));
@@ -336,6 +386,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(qps_to_one_process_share_a_window),
 		cmocka_unit_test(window_stops_a_qp_that_has_something_in_flight),
+		cmocka_unit_test(qp_alone_waits_for_room_for_a_burst),
 		cmocka_unit_test(credit_schedules_waiting_qps_in_order_as_room_allows),
 		cmocka_unit_test(qp_is_scheduled_when_its_own_last_byte_is_acknowledged),
 		cmocka_unit_test(window_doubles_per_round_trip_up_to_its_ceiling),
