@@ -6,46 +6,19 @@
  * at its minimum, doubles up to three quarters of what was too much, and feels its way
  * from there: the buffer does not change, so there is no hurry.
  *
- * A QP with nothing in flight may always send a packet, so that a few QPs get on whatever
- * the others do. Many would drown the peer's buffer by that, and a packet that arrives
- * alone is acknowledged alone, which costs half as much again. So when many wait they
- * take turns in the order in which they came: each may send so many bytes (its grant) and
- * then queues again.
+ * Whom it stops waits for his turn: dest_turns.c.
  */
-#include "qp.h"
+#include "dest_turns.h"
 
 #include <string.h>
 
 enum {
 	/* Beyond the threshold: by window / GROWTH, then twice that, three times ... */
 	GROWTH = 32,
-	/* What a packet takes in the window besides its payload when we guess how many
-	 * waiting QPs to wake.
-	 */
-	OVERHEAD = 64,
-	/* So many QPs waiting take turns. */
-	MANY = 16,
-	/* A turn: what room there is, within these parts of the window; but not more
-	 * than a super-packet.
-	 */
-	TURN_SHARE_MIN = 16,
-	TURN_SHARE_MAX = 4,
-	TURN_MAX = 64 << 10,
-	/* A QP that has the window for itself and must wait goes on when so much may be
-	 * sent, or such a part of the window: a super-packet. One of a few packets costs
-	 * nearly as much.
-	 */
-	BURST = 64 << 10,
-	BURST_SHARE = 3,
 };
 
 /* Time between two steps of growth, and between a loss and the last echo of it. */
 #define EPOCH RN_MSEC(1)
-
-/* What is in flight may never be acknowledged: to QPs that are gone, from QPs that do not
- * look after it (timeout 0). Whoever waits behind it gets a turn after this.
- */
-#define STUCK RN_MSEC(1)
 
 static uint32_t hash(const struct rn_gid *gid, uint8_t slot)
 {
@@ -150,184 +123,6 @@ static void move_to_heir(struct rn_dest *old)
 		RN_CONTAINER_OF(link, struct rn_qp, dest_link)->dest = d;
 }
 
-/* -------------------------------------------------------------------- turns */
-static uint32_t min_u32(uint32_t a, uint32_t b)
-{
-	return a < b ? a : b;
-}
-
-static uint32_t packet_of(const struct rn_qp *qp)
-{
-	return qp->attr.path_mtu + RN_PACKET_COST;
-}
-
-/* What nobody uses and nobody was promised. */
-static uint32_t room_in(const struct rn_dest *d)
-{
-	uint64_t used = (uint64_t)d->in_flight + d->granted;
-
-	return used < d->window ? (uint32_t)(d->window - used) : 0;
-}
-
-/* Bytes that @qp may send when its turn has come: at least a packet. */
-static uint32_t turn_of(const struct rn_dest *d, const struct rn_qp *qp)
-{
-	uint32_t room = room_in(d), least = d->window / TURN_SHARE_MIN;
-	uint32_t most = min_u32(d->window / TURN_SHARE_MAX, TURN_MAX);
-	uint32_t turn = min_u32(room > least ? room : least, most);
-
-	return turn > packet_of(qp) ? turn : packet_of(qp);
-}
-
-static bool take_turns(const struct rn_dest *d)
-{
-	return d->waiters >= MANY;
-}
-
-static void stop_waiting(struct rn_qp *qp)
-{
-	if (!rn_list_is_linked(&qp->window_link))
-		return;
-	rn_list_remove(&qp->window_link);
-	qp->dest->waiters--;
-}
-
-static struct rn_qp *first_waiter(const struct rn_dest *d)
-{
-	struct rn_list *link = rn_list_first(&d->waiting);
-
-	assert(link);
-	return RN_CONTAINER_OF(link, struct rn_qp, window_link);
-}
-
-/* The QP that has waited longest gets its turn. */
-static void admit(struct rn_dest *d)
-{
-	struct rn_qp *qp = first_waiter(d);
-	uint32_t grant = turn_of(d, qp);
-
-	assert(qp->req.grant == 0);
-	stop_waiting(qp);
-	qp->req.grant = grant;
-	qp->req.grant_cuts = d->cuts;
-	d->granted += grant;
-	rn_dev_schedule(qp->dev, qp);
-}
-
-/* Room for a packet is enough: the QP whose packet closed the window has asked for an
- * acknowledgement, which need not be of more than that. While more is in flight than the
- * window allows now, much of which is likely lost, half of what gets out of it may be
- * replaced: somebody must go on, or all would wait for their timers.
- */
-static bool may_admit(struct rn_dest *d)
-{
-	uint32_t packet = packet_of(first_waiter(d));
-
-	if ((d->in_flight == 0 && d->granted == 0) || room_in(d) >= packet)
-		return true;
-	if (d->replace < packet)
-		return false;
-	d->replace -= packet;
-	return true;
-}
-
-static uint32_t burst_of(const struct rn_dest *d)
-{
-	return min_u32(BURST, d->window / BURST_SHARE);
-}
-
-/* What the burst comes to with another packet of @len, which may begin the next one. */
-static uint32_t burst_with(const struct rn_qp *qp, uint32_t len)
-{
-	uint32_t sent = qp->req.burst + len;
-
-	return sent <= burst_of(qp->dest) ? sent : len;
-}
-
-/* Would another packet, after one of @before bytes, begin a burst that cannot be whole,
- * so that it had better wait for more room? With others about there may be no other way
- * than to send what one can.
- */
-static bool is_too_little(const struct rn_qp *qp, uint32_t before)
-{
-	const struct rn_dest *d = qp->dest;
-	uint32_t sent = before ? burst_with(qp, before) : qp->req.burst;
-	uint32_t burst = burst_of(d);
-
-	if (d->in_flight != qp->req.in_flight ||
-	    (sent > 0 && sent + packet_of(qp) <= burst))
-		return false;
-	return (uint64_t)d->in_flight + before + burst > d->window;
-}
-
-/* The same, of one that waits: room will come, for its last packet has asked for an
- * acknowledgement.
- */
-static bool waits_for_more(const struct rn_qp *qp)
-{
-	return qp->req.in_flight > 0 && qp->req.since_ack_req == 0 &&
-	       is_too_little(qp, 0);
-}
-
-/* Schedule as many of the waiting QPs as can send a packet each. */
-static void wake_few(struct rn_dest *d)
-{
-	uint32_t room = room_in(d);
-
-	if (d->waiters == 1 && waits_for_more(first_waiter(d)))
-		return;
-	while (room && d->waiters > 0) {
-		struct rn_qp *qp = first_waiter(d);
-		uint32_t need = qp->attr.path_mtu + OVERHEAD;
-
-		stop_waiting(qp);
-		rn_dev_schedule(qp->dev, qp);
-		room = room > need ? room - need : 0;
-	}
-}
-
-/* @freed bytes are not in flight any more. */
-static void wake(struct rn_dest *d, uint32_t freed)
-{
-	if (d->in_flight > d->window)
-		d->replace += freed / 2;
-	else
-		d->replace = 0;
-	while (take_turns(d)) {
-		if (!may_admit(d))
-			return;
-		admit(d);
-	}
-	wake_few(d);
-}
-
-static void return_grant(struct rn_qp *qp)
-{
-	assert(qp->req.grant <= qp->dest->granted);
-	qp->dest->granted -= qp->req.grant;
-	qp->req.grant = 0;
-}
-
-void rn_dest_yield(struct rn_qp *qp)
-{
-	struct rn_dest *d = qp->dest;
-
-	if (!d || (qp->req.grant == 0 && d->waiters == 0))
-		return;
-	return_grant(qp);
-	/* It may itself be the first of those that wait: not for less than a packet. */
-	if (take_turns(d) || (d->waiters > 0 && room_in(d) >= packet_of(first_waiter(d))))
-		wake(d, 0);
-}
-
-void rn_dest_withdraw(struct rn_qp *qp)
-{
-	if (!qp->dest)
-		return;
-	stop_waiting(qp);
-	rn_dest_yield(qp);
-}
-
 void rn_dest_leave(struct rn_qp *qp)
 {
 	struct rn_dest *d = qp->dest;
@@ -360,11 +155,11 @@ static bool is_open(const struct rn_qp *qp, uint32_t before, uint32_t len)
 	/* The window may have become smaller since it was granted. */
 	if (qp->req.grant >= need && qp->req.grant_cuts == d->cuts)
 		return true;
-	if (take_turns(d))
+	if (rn_dest_takes_turns(d))
 		return d->in_flight == 0 && before == 0;
 	if (qp->req.in_flight == 0 && before == 0)
 		return true;
-	if (before > 0 ? is_too_little(qp, before) : waits_for_more(qp))
+	if (before > 0 ? rn_burst_is_too_little(qp, before) : rn_burst_waits(qp))
 		return false;
 	return d->in_flight + need + (d->granted - qp->req.grant) <= d->window;
 }
@@ -376,37 +171,18 @@ bool rn_dest_may_send(struct rn_qp *qp, rn_ns now, uint32_t len)
 	if (!d)
 		return true;
 	if (is_open(qp, 0, len)) {
-		stop_waiting(qp);
+		rn_dest_stop_waiting(qp);
 		return true;
 	}
 	d->limited = true;
-	return_grant(qp);
-	if (rn_list_is_linked(&qp->window_link))
-		return false;
-	rn_list_push_back(&d->waiting, &qp->window_link);
-	d->waiters++;
-	if (take_turns(d) && !rn_timer_is_armed(&d->watch)) {
-		d->moved = false;
-		rn_timer_add(&qp->dev->watches, &d->watch, now + STUCK);
-	}
+	rn_dest_return_grant(qp);
+	rn_dest_wait(qp, now);
 	return false;
 }
 
 bool rn_dest_closes(const struct rn_qp *qp, uint32_t len)
 {
-	return !is_open(qp, len, packet_of(qp));
-}
-
-void rn_dest_expire(struct rn_dev *dev, struct rn_timer *watch, rn_ns now)
-{
-	struct rn_dest *d = RN_CONTAINER_OF(watch, struct rn_dest, watch);
-
-	if (d->waiters == 0)
-		return;
-	rn_timer_add(&dev->watches, watch, now + STUCK);
-	if (!d->moved)
-		admit(d);
-	d->moved = false;
+	return !is_open(qp, len, rn_dest_packet_of(qp));
 }
 
 void rn_dest_charge(struct rn_qp *qp, rn_ns now, uint32_t len)
@@ -423,10 +199,10 @@ void rn_dest_charge(struct rn_qp *qp, rn_ns now, uint32_t len)
 		qp->burst_at = now;
 		if (!rn_list_is_linked(&qp->busy_link))
 			rn_list_push_back(&d->busy, &qp->busy_link);
-		if (take_turns(d))
+		if (rn_dest_takes_turns(d))
 			rn_probe_watch(qp, now);
 	}
-	qp->req.burst = qp->req.in_flight ? burst_with(qp, len) : len;
+	qp->req.burst = qp->req.in_flight ? rn_burst_with(qp, len) : len;
 	granted = qp->req.grant < len ? qp->req.grant : len;
 	qp->req.grant -= granted;
 	d->granted -= granted;
@@ -443,8 +219,8 @@ static void release(struct rn_qp *qp, uint32_t len)
 	qp->req.in_flight -= len;
 	d->in_flight -= len;
 	if (qp->req.in_flight == 0 && rn_list_is_linked(&qp->window_link) &&
-	    !take_turns(d)) {
-		stop_waiting(qp);
+	    !rn_dest_takes_turns(d)) {
+		rn_dest_stop_waiting(qp);
 		rn_dev_schedule(qp->dev, qp);
 	}
 }
@@ -492,7 +268,7 @@ void rn_dest_credit(struct rn_qp *qp, rn_ns now, uint32_t len)
 	qp->dest->moved = true;
 	release(qp, len);
 	grow(qp->dest, now, qp->dev->cfg.window_max, len);
-	wake(qp->dest, len);
+	rn_dest_wake(qp->dest, len);
 }
 
 void rn_dest_uncharge(struct rn_qp *qp, uint32_t len)
@@ -500,7 +276,7 @@ void rn_dest_uncharge(struct rn_qp *qp, uint32_t len)
 	if (!qp->dest || len == 0)
 		return;
 	release(qp, len);
-	wake(qp->dest, len);
+	rn_dest_wake(qp->dest, len);
 }
 
 /* Where doubling is to end after a loss. */

@@ -7,8 +7,8 @@
  * milliseconds or seconds, which is right for a network that hardly ever loses, and an
  * age for this one. So for a while after a loss, each QP towards that destination that
  * makes no progress goes back by itself; so does, without a loss, one that has sent in
- * its turn (dest.c), behind which it sends nothing for long. That costs no retry, leaves
- * the local ACK timer alone, and to the peer looks like any other duplicate.
+ * its turn (dest_turns.c), behind which it sends nothing for long. That costs no retry,
+ * leaves the local ACK timer alone, and to the peer looks like any other duplicate.
  */
 #include "requester.h"
 

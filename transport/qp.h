@@ -12,6 +12,7 @@
  *   event.c      completion and asynchronous events waiting to be taken
  *   probe.c      packets lost where nobody will say so
  *   dest.c       the window shared by all QPs towards one destination process
+ *   dest_turns.c the QPs that wait for it: turns and bursts
  *   requester.c  send queue -> request packets      (RC, UC, UD)
  *   request.c    ... those that are answered one by one: READ, atomics, FLUSH
  *   payload.c    SGEs of a send WQE -> payload of one packet
@@ -55,7 +56,7 @@ struct rn_requester {
 	struct rn_psn high;	/* one past the newest PSN ever sent */
 	uint32_t cur;		/* index of the WQE whose packet leaves next */
 	uint32_t cur_packet;	/* which of its packets */
-	uint32_t burst;		/* bytes sent of the burst under way; see dest.c */
+	uint32_t burst;		/* bytes sent of the burst under way; see dest_turns.h */
 	uint32_t since_ack_req; /* request packets since the last with AckReq */
 	uint8_t retry_left, rnr_left;
 	bool rnr_waiting;   /* an RNR timer runs: no requests leave */
@@ -87,7 +88,7 @@ struct rn_requester {
 	uint32_t ssn;			 /* of the message started last */
 	uint32_t lsn;			 /* of the last that the peer has a receive for */
 	uint32_t in_flight;		 /* bytes of this QP counted in dest->in_flight */
-	uint32_t grant; /* bytes that it may send because it has waited, see dest.c; */
+	uint32_t grant; /* bytes that it may send: it has waited, see dest_turns.c; */
 	uint32_t grant_cuts;   /* ... valid while dest->cuts is this */
 	struct rn_psn charged; /* packets before this PSN are counted in in_flight */
 	/* Gathering when the memory answers PENDING: payload of one packet. */
