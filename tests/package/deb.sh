@@ -1,0 +1,88 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# deb.sh - the Debian package installs, works for a user without any privilege, and goes
+# without a trace.
+#
+# usage: deb.sh BUILD-DIRECTORY here|clean
+#
+# here: on top of this system's files, in an overlay; clean: in a new Debian of debootstrap,
+# which gets nothing but the package and what it depends on.
+set -u
+build=$1 where=$2
+work=$(mktemp -d)
+fail() {
+	echo "FAILED: $*"
+	exit 1
+}
+skip() {
+	echo "skipped: $*"
+	exit 77
+}
+[ "$(id -u)" = 0 ] || skip 'a package is installed by root'
+
+# In a mount, PID and network namespace of its own, so that all ends with this script.
+if [ -z "${ROCIN_DEB_INSIDE:-}" ]; then
+	trap 'rm -rf "$work"' EXIT
+	cpack --config "$build/CPackConfig.cmake" -G DEB -B "$work" >"$work/cpack.log" 2>&1 ||
+		fail "cpack: $(tail -5 "$work/cpack.log")"
+	if [ "$where" = clean ]; then
+		command -v debootstrap >/dev/null || skip 'debootstrap is not installed'
+		timeout 900 debootstrap --variant=minbase \
+			--include=ibverbs-utils,libdeflate0,libjansson4,libpcap0.8,iproute2 \
+			bookworm "$work/root" >"$work/debootstrap.log" 2>&1 ||
+			fail "debootstrap: $(tail -3 "$work/debootstrap.log")"
+	fi
+	unshare -mnpf true 2>/dev/null || skip 'namespaces cannot be made here'
+	ROCIN_DEB_INSIDE=$work unshare -mnpf --kill-child "$0" "$@"
+	exit
+fi
+
+rmdir "$work"
+work=$ROCIN_DEB_INSIDE
+root=$work/root
+ip link set lo up
+if [ "$where" = here ]; then
+	mkdir -p "$work/layers" "$root"
+	mount -t tmpfs tmpfs "$work/layers" && mkdir "$work/layers/up" "$work/layers/work" &&
+		mount -t overlay overlay "$root" \
+			-o "lowerdir=/,upperdir=$work/layers/up,workdir=$work/layers/work" ||
+		skip 'an overlay cannot be mounted here'
+fi
+mount -t proc proc "$root/proc" || skip 'no /proc'
+mkdir -p "$root/dev/shm"
+mount -t tmpfs tmpfs "$root/dev" -o mode=755 && mkdir -m 1777 "$root/dev/shm"
+for device in null zero random urandom; do
+	touch "$root/dev/$device" && mount --bind "/dev/$device" "$root/dev/$device"
+done
+cp "$work"/rocin_*.deb "$root/tmp/" || fail 'no package'
+inside() { chroot "$root" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root "$@"; }
+as_user() {
+	chroot "$root" env -i PATH=/usr/bin:/bin HOME=/nonexistent setpriv --reuid=65534 \
+		--regid=65534 --clear-groups --no-new-privs --inh-caps=-all timeout 30 "$@"
+}
+files() { # what a package could leave behind
+	find "$root/usr" "$root/etc" "$root/var" "$root/run" -xdev \
+		\( -path "$root/var/log" -o -path "$root/var/cache" \) -prune -o \
+		-name '*rocin*' -print | sort
+}
+
+before=$(files)
+inside sh -c 'dpkg -i /tmp/rocin_*.deb' >"$work/dpkg.log" 2>&1 || fail "$(cat "$work/dpkg.log")"
+[ "$(inside sh -c 'command -v rocin')" = /usr/bin/rocin ] || fail 'rocin is not in PATH'
+as_user rocin doctor || fail 'rocin doctor'
+as_user rocin run -- ibv_rc_pingpong -g 0 -c >"$work/server" 2>&1 &
+server=$!
+for _ in $(seq 100); do
+	[ -z "$(ss -ltnH 'sport = :18515')" ] || break
+	sleep 0.05
+done
+as_user rocin run -- ibv_rc_pingpong -g 0 -c 127.0.0.1 || fail 'ibv_rc_pingpong: the client'
+wait "$server" || fail "ibv_rc_pingpong: the server: $(cat "$work/server")"
+as_user sh -c 'eval "$(rocin env)" && ibv_devices' | grep rocin0 || fail 'rocin env'
+as_user rocin example write-immediate >"$work/example" || fail "$(cat "$work/example")"
+as_user rocin stop
+
+inside dpkg -P rocin >"$work/dpkg.log" 2>&1 || fail "$(cat "$work/dpkg.log")"
+after=$(files)
+[ "$before" = "$after" ] || fail "left behind: $(diff <(echo "$before") <(echo "$after"))"
+echo 'ok: installed, used, purged'
