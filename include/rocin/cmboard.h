@@ -5,7 +5,7 @@
  * rocind knows and nothing else: QUERY_ROUTE and INIT_QP_ATTR. rocind keeps the answers
  * in memory that all programs of its user may read, and brings them up to date before it
  * answers a command or announces an event. Refusals are not shown: who finds no answer
- * here asks.
+ * here asks. DISCONNECT needs no answer where it cannot be refused (cmdev.h, @one_way).
  *
  * Answers are in the layout of <rdma/rdma_user_cm.h>, host byte order.
  */
@@ -22,9 +22,10 @@ enum {
 
 /* Of one id. */
 struct rn_cm_answers {
-	uint64_t channel; /* number in the name of its descriptor, cmdev.h; 0: no id */
-	uint32_t has_qp;  /* bit for each of @qp that there is */
-	uint32_t reserved;
+	uint64_t channel;  /* number in the name of its descriptor, cmdev.h; 0: no id */
+	uint64_t birth;	   /* no other id has it, whatever its number */
+	uint32_t has_qp;   /* bit for each of @qp that there is */
+	uint32_t has_conn; /* not 0: DISCONNECT gives 0 */
 	uint8_t route[RN_CMBOARD_ROUTE_LEN];
 	uint8_t qp[RN_CMBOARD_QP_STATES][RN_CMBOARD_QP_LEN];
 };

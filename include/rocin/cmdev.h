@@ -11,9 +11,9 @@
  * thread hands to rocind over the descriptor, as a message of one byte. So threads that
  * share the descriptor need no lock, and an answer wakes nobody else. A command is one
  * message, struct rn_cmdev_call, @in_len bytes of what the program wrote behind its
- * header, @option_len bytes of what that points at; the one answer to it is struct
- * rn_cmdev_answer and @len bytes. A thread that left a command without waiting for its
- * answer (a signal handler may jump) knows by @seq which one it gets.
+ * header, @option_len bytes of what that points at; the one answer to it, unless it goes
+ * one way, is struct rn_cmdev_answer and @len bytes. A thread that left a command without
+ * waiting for its answer (a signal handler may jump) knows by @seq which one it gets.
  *
  * The bytes of events that are gone because their id is are taken back by rocind, which
  * asks for the program's end to do so (@wants_end, RN_CMDEV_END).
@@ -50,8 +50,13 @@ struct rn_cmdev_call {
 	uint32_t in_len;
 	uint32_t out_len; /* room that the program has for the answer */
 	uint32_t option_len;
-	uint32_t seq; /* the answer has the same */
-	uint32_t reserved;
+	uint32_t seq;	  /* the answer has the same */
+	uint32_t one_way; /* not 0: nobody waits for an answer, and there is none */
+	/* Of a DISCONNECT that goes one way: the id that it means (cmboard.h). By the
+	 * time it arrives that may have moved to another descriptor, and one that has
+	 * got its number is left alone.
+	 */
+	uint64_t birth;
 	/* Of MIGRATE_ID: the number in the name of the descriptor that it names, or 0. */
 	uint64_t from;
 };

@@ -344,6 +344,31 @@ static int look_up(int fd, uint64_t number, const struct command *c)
 	return copy_out(c, answers.qp[state], sizeof(answers.qp[state]));
 }
 
+/* DISCONNECT of an id that has a connection, without waiting for rocind. What follows on
+ * another way may be done first: that moves the id, which is found all the same, or ends
+ * it, and the connection too. Return: 0; -ENODATA: as other commands.
+ */
+static int disconnect(int fd, uint64_t number, struct command *c)
+{
+	struct rn_cm_answers answers;
+	struct rnk_cm_way *way;
+	uint32_t id;
+
+	if (c->hdr.cmd != RDMA_USER_CM_CMD_DISCONNECT)
+		return -ENODATA;
+	id = (uint32_t)value_at(c, offsetof(struct rdma_ucm_disconnect, id), 4);
+	if (!rn_cm_board_read(atomic_load(&board), number, id, &answers) ||
+	    !answers.has_conn || rnk_cm_way_get(fd, number, &way))
+		return -ENODATA;
+	c->call.seq = rnk_cm_way_next_seq(way);
+	c->call.one_way = 1;
+	c->call.birth = answers.birth;
+	if (send_command(rnk_cm_way_fd(way), c, -1) == 0)
+		return 0;
+	c->call.one_way = 0;
+	return -ENODATA;
+}
+
 static struct rnk_cm_deed deed_of(uint64_t number, const struct command *c)
 {
 	return (struct rnk_cm_deed){ .channel = number,
@@ -371,6 +396,8 @@ static int obey(int fd, uint64_t number, struct command *c)
 
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
 	rc = look_up(fd, number, c);
+	if (rc == -ENODATA)
+		rc = disconnect(fd, number, c);
 	if (rc == -ENODATA)
 		rc = exchange(fd, number, c);
 	if (rc == 0) {

@@ -270,6 +270,33 @@ static void a_group_is_joined(void **state)
 	rnd_ucma_close(ch, net->now);
 }
 
+/* One that has been sent ahead means the id that it was sent for, and no later one. */
+static void a_disconnect_finds_the_id_that_it_means(void **state)
+{
+	struct net *net = *state;
+	struct pair p = { 0 };
+	struct rdma_ucm_disconnect cmd = { 0 };
+	struct rnd_ucma_channel *other;
+	struct rnd_ucma_request rq = { .cmd = RDMA_USER_CM_CMD_DISCONNECT,
+				       .in = &cmd,
+				       .in_len = sizeof(cmd) };
+	struct rnd_ucma_reply reply;
+
+	establish(net, &p);
+	other = open_channel(net, 0);
+	cmd.id = p.client_id;
+	rq.birth = net->host[0].shown[p.client_id].answers.birth + 1;
+	assert_int_equal(rnd_ucma_command(p.client, net->now, &rq, &reply), -ENOENT);
+	deliver(net);
+	no_event(net, p.server);
+	rq.birth--;
+	assert_int_equal(rnd_ucma_command(other, net->now, &rq, &reply), 0);
+	deliver(net);
+	event(net, p.server, RND_EV_DISCONNECTED);
+	rnd_ucma_close(other, net->now);
+	end(net, &p);
+}
+
 static void rubbish_is_refused(void **state)
 {
 	struct net *net = *state;
@@ -307,6 +334,7 @@ int main(void)
 		TEST(an_id_moves_with_its_events),
 		TEST(a_full_backlog_makes_clients_wait),
 		TEST(a_group_is_joined),
+		TEST(a_disconnect_finds_the_id_that_it_means),
 		TEST(rubbish_is_refused),
 	};
 

@@ -120,6 +120,7 @@ static int obey(struct rnd_cm_channel *ch, const struct message *m,
 		.option = m->data + call->in_len,
 		.option_len = call->option_len,
 		.from = find_other(ch->cm, call->from),
+		.birth = call->one_way ? call->birth : 0,
 	};
 
 	reply->len = 0;
@@ -145,7 +146,8 @@ static void answer(const struct rnd_cm_way *way, const struct message *m)
 	head.len = (uint32_t)reply.len;
 	head.about = reply.about;
 	head.wants_end = ch->marks > rnd_ucma_event_count(ch->ucma);
-	if (sendmsg(way->sock.fd, &hdr, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+	if (!m->call.one_way &&
+	    sendmsg(way->sock.fd, &hdr, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
 		rn_log(RN_LOG_DEBUG, "an answer is not taken: %m");
 	announce(ch);
 }

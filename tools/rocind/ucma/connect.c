@@ -227,6 +227,13 @@ int rnd_cmd_reject(const struct rnd_call *c)
 
 /* ---- Either side ---- */
 
+/* The program knew the id; it may have moved to another channel since. */
+static int find_by_birth(const struct rnd_call *c, uint32_t number, struct rnd_id **id)
+{
+	*id = rnd_table_get(&c->ch->ucma->ids, number);
+	return *id && (*id)->birth == c->rq->birth ? 0 : -ENOENT;
+}
+
 int rnd_cmd_disconnect(const struct rnd_call *c)
 {
 	struct rdma_ucm_disconnect cmd;
@@ -234,7 +241,8 @@ int rnd_cmd_disconnect(const struct rnd_call *c)
 	int rc;
 
 	rnd_call_take(c, &cmd, sizeof(cmd));
-	rc = rnd_id_find(c->ch, cmd.id, &id);
+	rc = c->rq->birth ? find_by_birth(c, cmd.id, &id)
+			  : rnd_id_find(c->ch, cmd.id, &id);
 	if (rc)
 		return rc;
 	if (!id->conn)

@@ -73,6 +73,7 @@ struct rnd_mcast {
 
 struct rnd_id {
 	uint32_t number;
+	uint64_t birth;
 	uint64_t uid; /* 0: asked for, and the program has not accepted yet */
 	struct rnd_ucma_channel *ch;
 	struct rn_list link; /* rnd_ucma_channel.ids */
@@ -123,6 +124,7 @@ struct rnd_ucma {
 	struct rnd_table mcasts; /* struct rnd_mcast */
 	struct rnd_id *named;	 /* by the command that is under way, or NULL */
 	uint64_t random;
+	uint64_t births;
 };
 
 /* ---- ids (id.c) ---- */
