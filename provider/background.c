@@ -131,6 +131,18 @@ static void ask_for_short_slices(void)
 	syscall(SYS_sched_setattr, 0, &attr, 0);
 }
 
+/* For `rocin stat`: a sandbox may take io_uring away at any time. */
+static void note_io(struct rnp_engine *e)
+{
+	uint32_t io = RN_STATS_IO_PLAIN;
+
+	if (e->set.io == RNP_IO_URING)
+		io = e->wait.uring && (!e->wire.udp || rn_udp_by_uring(e->wire.udp))
+			     ? RN_STATS_IO_URING
+			     : RN_STATS_IO_REFUSED;
+	__atomic_store_n(&e->stats.page->io, io, __ATOMIC_RELAXED);
+}
+
 static void *run(void *arg)
 {
 	struct rnp_engine *e = arg;
@@ -144,6 +156,7 @@ static void *run(void *arg)
 	pthread_mutex_lock(&e->lock);
 	for (;;) {
 		tags = rnp_wait_sleep(&e->wait, &e->lock);
+		note_io(e);
 		if (e->closing)
 			break;
 		if (tags)
@@ -244,6 +257,7 @@ int rnp_background_start(struct rnp_engine *e, char *err, size_t err_len)
 {
 	int rc = open_descriptors(e, err, err_len);
 
+	note_io(e);
 	if (!rc)
 		rc = start_thread(e);
 	if (!rc)

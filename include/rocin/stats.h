@@ -109,6 +109,13 @@ struct rn_stats_qp {
 	uint32_t reserved_tail;
 };
 
+/* What ROCIN_IO=uring has come to. */
+enum rn_stats_io {
+	RN_STATS_IO_PLAIN, /* it is not set */
+	RN_STATS_IO_URING,
+	RN_STATS_IO_REFUSED, /* epoll, sendmsg() and recvmsg(), at least in part */
+};
+
 /* Start of the page. qp_capacity records of struct rn_stats_qp follow at
  * RN_STATS_QP_OFFSET; the owner grows the file before it raises qp_capacity.
  */
@@ -121,7 +128,8 @@ struct rn_stats_page {
 	uint32_t slot;
 	char ibdev[32];
 	char comm[32]; /* name of the program, NUL-terminated */
-	uint8_t reserved[40];
+	uint32_t io;   /* enum rn_stats_io */
+	uint8_t reserved[36];
 	uint64_t counter[RN_STATS_COUNTERS_MAX];
 };
 

@@ -19,6 +19,7 @@
 #include "net_udp.h"
 #include "rocind_client.h"
 #include "runtime_dir.h"
+#include "uring.h"
 
 struct doctor {
 	const char *netdevs;
@@ -303,6 +304,30 @@ static void check_local_wires(struct doctor *d)
 		close(fd);
 }
 
+/* Nothing needs it. */
+static void check_io(struct doctor *d)
+{
+	const char *set = getenv("ROCIN_IO");
+	bool wanted = set && !strcmp(set, "uring");
+	char why[300];
+	struct rn_uring *u = rn_uring_open(RN_URING_AT_ONCE, 1, why, sizeof(why));
+
+	if (u && wanted)
+		say(d, GOOD, "packets by UDP go by io_uring (ROCIN_IO)");
+	else if (u)
+		say(d, GOOD,
+		    "packets by UDP go by sendmsg and recvmsg; by io_uring, which is not "
+		    "faster, with rocin run --io=uring");
+	else if (wanted)
+		say(d, NOTE,
+		    "ROCIN_IO is uring, but %s: devices work by epoll, sendmsg and "
+		    "recvmsg",
+		    why);
+	else
+		say(d, GOOD, "packets by UDP go by sendmsg and recvmsg; %s", why);
+	rn_uring_close(u);
+}
+
 static const struct argp_option options[] = {
 	{ "netdev", 'n', "SPEC", 0, "Interfaces and addresses, as for rocin run", 0 },
 	{ 0 },
@@ -344,6 +369,7 @@ int rn_cmd_doctor(int argc, char **argv)
 	check_system(&d);
 	check_raw_packets(&d);
 	check_local_wires(&d);
+	check_io(&d);
 	check_devices(&d);
 	check_libibverbs(&d);
 	check_environment(&d);

@@ -117,14 +117,28 @@ static void print_qps(const struct rn_stats_copy *copy)
 	}
 }
 
+static const char *io_name(const struct rn_stats_copy *copy)
+{
+	static const char *const names[] = {
+		[RN_STATS_IO_PLAIN] = "epoll",
+		[RN_STATS_IO_URING] = "uring",
+		[RN_STATS_IO_REFUSED] = "uring-refused",
+	};
+
+	return copy->page.io < RN_ARRAY_SIZE(names) ? names[copy->page.io] : "?";
+}
+
 static void print_client(const struct report *r, const struct rn_rocind_client *c,
 			 const struct rn_stats_copy *copy)
 {
 	char text[RN_GID_TEXT_MAX];
 
-	printf("%s%s  %s  %s  pid %d (%s)  slot %u\n", r->count ? "\n" : "", c->ibdev,
+	printf("%s%s  %s  %s  pid %d (%s)  slot %u", r->count ? "\n" : "", c->ibdev,
 	       c->ifname, c->gid_count ? rn_gid_text(&c->gid[0], text) : "-", c->pid,
 	       copy->page.comm, c->slot);
+	if (copy->page.io != RN_STATS_IO_PLAIN)
+		printf("  %s", io_name(copy));
+	putchar('\n');
 	if (!r->args->qps_only)
 		print_counters(r->args, copy);
 	if (!r->args->counters_only)
@@ -163,10 +177,11 @@ static void add_json(struct report *r, const struct rn_rocind_client *c,
 	for (uint32_t i = 0; i < copy->qp_count; i++)
 		json_array_append_new(qps, qp_json(&copy->qp[i]));
 	json_array_append_new(r->clients,
-			      json_pack("{s:s, s:s, s:i, s:s, s:i, s:o, s:o}", "device",
-					c->ibdev, "interface", c->ifname, "pid", c->pid,
-					"program", copy->page.comm, "slot", (int)c->slot,
-					"hw_counters", counters, "qps", qps));
+			      json_pack("{s:s, s:s, s:i, s:s, s:i, s:s, s:o, s:o}",
+					"device", c->ibdev, "interface", c->ifname, "pid",
+					c->pid, "program", copy->page.comm, "slot",
+					(int)c->slot, "io", io_name(copy), "hw_counters",
+					counters, "qps", qps));
 }
 
 static int on_client(void *ctx, const struct rn_rocind_client *c)

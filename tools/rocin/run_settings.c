@@ -21,6 +21,7 @@ enum {
 	OPT_ICRC,
 	OPT_CREDITS,
 	OPT_LOCAL,
+	OPT_IO,
 	OPT_LOG,
 	OPT_PCIE,
 	OPT_DEVICE_MEMORY,
@@ -41,7 +42,7 @@ static const struct {
 	{ OPT_FAULT, "ROCIN_FAULT" }, { OPT_GSO, "ROCIN_GSO" },
 	{ OPT_ICRC, "ROCIN_ICRC" },   { OPT_CREDITS, "ROCIN_CREDITS" },
 	{ OPT_LOG, "ROCIN_LOG" },     { OPT_PCIE, "ROCIN_PCIE" },
-	{ OPT_LOCAL, "ROCIN_LOCAL" },
+	{ OPT_LOCAL, "ROCIN_LOCAL" }, { OPT_IO, "ROCIN_IO" },
 };
 
 static const struct argp_option options[] = {
@@ -66,6 +67,10 @@ static const struct argp_option options[] = {
 	{ "local", OPT_LOCAL, "auto|off", 0,
 	  "Reach other processes of this host and user through shared memory, or by UDP, "
 	  "where tcpdump sees the packets",
+	  0 },
+	{ "io", OPT_IO, "auto|epoll|uring", 0,
+	  "Move packets by epoll, sendmsg and recvmsg, or by io_uring; auto: by what is "
+	  "faster, the former",
 	  0 },
 	{ "log", OPT_LOG, "LEVEL[:FILE]", 0, "error, warn, info, debug or trace", 0 },
 	{ "pcie", OPT_PCIE, "KNOBS", 0,

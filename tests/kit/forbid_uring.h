@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* forbid_uring.h - a sandbox such as containers have: io_uring fails with an errno. */
+#ifndef RN_TEST_FORBID_URING_H
+#define RN_TEST_FORBID_URING_H
+
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* From now on, for all threads and for what they start: io_uring_setup(), _enter() and
+ * _register() fail with @err. A later sandbox decides over an earlier one. Needs no
+ * privilege. Return: 0 or -errno.
+ */
+static inline int forbid_uring(int err)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		/* 425 to 427 on every architecture */
+		BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, SYS_io_uring_setup, 0, 2),
+		BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, SYS_io_uring_register, 1, 0),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (unsigned)err),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	const struct sock_fprog prog = { .len = sizeof(code) / sizeof(code[0]),
+					 .filter = code };
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+	    syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC,
+		    &prog))
+		return -errno;
+	return 0;
+}
+
+#endif /* RN_TEST_FORBID_URING_H */
