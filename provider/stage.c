@@ -26,7 +26,7 @@ void rnp_stage_init(struct rnp_stage *s, struct rn_dev *dev, const struct rn_gid
 void rnp_stage_drop(struct rnp_stage *s)
 {
 	s->start = s->len = s->seg_len = s->count = s->next_len = 0;
-	s->closed = false;
+	s->closed = s->is_run = s->is_placed = false;
 }
 
 static void count_dropped(struct rnp_stage *s, uint32_t packets)
@@ -92,11 +92,18 @@ static uint8_t *tail(struct rnp_stage *s)
 	return s->buf + s->start + s->len;
 }
 
-/* Build one packet behind the open super-packet. False if the core has none. */
-static bool build(struct rnp_stage *s, rn_ns now, unsigned what)
+static bool same_label(const struct rnp_label *a, const struct rnp_label *b)
+{
+	return a->dest_slot == b->dest_slot && same_flow(&a->flow, &b->flow);
+}
+
+/* Build one packet at @where, which is not behind the open super-packet only if that is
+ * empty. False if the core has none.
+ */
+static bool build_at(struct rnp_stage *s, uint8_t *where, rn_ns now, unsigned what)
 {
 	while (s->next_len == 0) {
-		uint32_t n = rn_dev_transmit(s->dev, now, what, tail(s), RN_PACKET_MAX,
+		uint32_t n = rn_dev_transmit(s->dev, now, what, where, RN_PACKET_MAX,
 					     &s->next_tx);
 
 		if (n == 0)
@@ -109,13 +116,60 @@ static bool build(struct rnp_stage *s, rn_ns now, unsigned what)
 	return true;
 }
 
+static bool build(struct rnp_stage *s, rn_ns now, unsigned what)
+{
+	return build_at(s, tail(s), now, what);
+}
+
+/* What has been committed goes before whatever takes another way. */
+static void publish(struct rnp_stage *s, const struct rn_net *net)
+{
+	if (s->is_placed)
+		net->ops->publish(net->ctx);
+	s->is_placed = false;
+}
+
+/* Build packets on the wire itself, as long as they go where the last ones went. What
+ * turns out to go elsewhere is left behind the empty super-packet. Return: 0 (the core
+ * has nothing more), 1 (@max packets) or -EAGAIN (the rest is not for this way).
+ */
+static int build_in_place(struct rnp_stage *s, const struct rn_net *net, rn_ns now,
+			  unsigned what, unsigned max)
+{
+	const struct rn_flow *flow = &s->label.flow;
+
+	for (unsigned n = 0; n < max; n++) {
+		uint8_t *at = net->ops->reserve(net->ctx, flow, s->label.dest_slot);
+
+		if (!at)
+			return -EAGAIN;
+		if (!build_at(s, at, now, what))
+			return 0;
+		if (!same_label(&s->next, &s->label)) {
+			memcpy(tail(s), at, s->next_len - RN_ICRC_LEN);
+			return -EAGAIN;
+		}
+		rn_icrc_seal_with(flow, 0, at, s->next_len - RN_ICRC_LEN,
+				  &s->next_tx.part);
+		net->ops->commit(net->ctx, flow, s->next_len);
+		s->next_len = 0;
+		s->is_placed = true;
+	}
+	publish(s, net);
+	return 1;
+}
+
+static bool may_build_in_place(const struct rnp_stage *s, const struct rn_net *net)
+{
+	return s->is_run && s->count == 0 && s->next_len == 0 && net->ops->reserve;
+}
+
 /* May the packet behind the open super-packet become part of it? */
 static bool fits(const struct rnp_stage *s)
 {
 	return s->count > 0 && s->count < RN_SUPER_SEGMENTS && !s->closed &&
 	       s->next_len <= s->seg_len && s->len + s->next_len <= RN_SUPER_BYTES &&
-	       s->next.dest_slot == s->label.dest_slot &&
-	       same_flow(&s->next.flow, &s->label.flow);
+	       same_label(&s->next, &s->label);
 }
 
 /* The packet behind the (empty) super-packet begins a new one. */
@@ -126,6 +180,7 @@ static void begin(struct rnp_stage *s)
 		memmove(s->buf, s->buf + s->start, s->next_len);
 		s->start = 0;
 	}
+	s->is_run = same_label(&s->next, &s->label);
 	s->label = s->next;
 	s->seg_len = s->next_len;
 	s->alone = rn_gid_is_multicast(&s->label.flow.dst);
@@ -163,6 +218,7 @@ int rnp_stage_flush(struct rnp_stage *s, const struct rn_net *net)
 	};
 	int err;
 
+	publish(s, net);
 	if (s->count == 0)
 		return 0;
 	err = net->ops->transmit(net->ctx, &super);
@@ -183,6 +239,12 @@ int rnp_stage_fill(struct rnp_stage *s, const struct rn_net *net, rn_ns now,
 {
 	unsigned sent = 0;
 
+	if (may_build_in_place(s, net)) {
+		int rc = build_in_place(s, net, now, what, max * RN_SUPER_SEGMENTS);
+
+		if (rc >= 0)
+			return rc;
+	}
 	for (;;) {
 		bool more = sent < max && build(s, now, what);
 

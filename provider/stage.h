@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* stage.h - joins the packets that the core builds into super-packets and sends them.
  *
- * Packets are built straight into the super-packet that they leave in. It holds packets
- * of equal length (the last may be shorter), one flow and one destination process; what
- * does not fit begins the next one.
+ * Packets are built straight into the super-packet that they leave in, or, where the back
+ * end can, on the wire. A super-packet holds packets of equal length (the last may be
+ * shorter), one flow and one destination process; what does not fit begins the next one.
  *
  * Threads: as the core.
  */
@@ -42,6 +42,9 @@ struct rnp_stage {
 	bool closed; /* its last packet is shorter, or it is alone: no more may follow */
 	bool alone;  /* to a multicast group: no super-packets */
 
+	bool is_run; /* the last packets went the same way, so the next one may as well */
+	bool is_placed; /* packets built on the wire itself wait to be let go */
+
 	struct rnp_label next; /* of the packet behind it, which did not fit */
 	uint32_t next_len;     /* 0: there is none */
 	struct rn_tx next_tx;
@@ -75,7 +78,7 @@ void rnp_stage_drop(struct rnp_stage *s);
 
 static inline bool rnp_stage_is_empty(const struct rnp_stage *s)
 {
-	return s->count == 0 && s->next_len == 0;
+	return s->count == 0 && s->next_len == 0 && !s->is_placed;
 }
 
 #endif /* RNP_STAGE_H */

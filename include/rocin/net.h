@@ -42,6 +42,22 @@ struct rn_net_ops {
 	 * socket).
 	 */
 	int (*receive)(void *ctx, struct rn_rx *rx);
+
+	/* May be NULL, as the next two: a back end whose wire is memory has packets built
+	 * in it. Where the next packet from @flow->src to @flow->dst and the process
+	 * @dest_slot can be built, RN_PACKET_MAX + RN_ICRC_LEN bytes, or NULL: not in
+	 * place, use transmit(). Only while no super-packet is to be tried again. Nothing
+	 * has happened until commit(), which may as well not be called.
+	 */
+	uint8_t *(*reserve)(void *ctx, const struct rn_flow *flow, uint32_t dest_slot);
+
+	/* Behind the last reserve(), with its flow: the packet is there, @len bytes with
+	 * its ICRC (identification 0).
+	 */
+	void (*commit)(void *ctx, const struct rn_flow *flow, uint32_t len);
+
+	/* What has been committed leaves now, if it has not yet. */
+	void (*publish)(void *ctx);
 };
 
 struct rn_net {

@@ -114,7 +114,7 @@ static int receive(void *ctx, struct rn_rx *rx)
 	return n;
 }
 
-static const struct rn_net_ops ops = { transmit, receive };
+static const struct rn_net_ops ops = { .transmit = transmit, .receive = receive };
 
 /* --------------------------------------------------------------------- host */
 static rn_ns tell_time(void *ctx)

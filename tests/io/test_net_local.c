@@ -126,6 +126,51 @@ static void full_ring_holds_back_and_grows(void **state)
 	assert_true(ring_is_dry(w, p));
 }
 
+/* Return: it can be built on the wire. */
+static bool build_in_place(struct world *w, unsigned slot, uint32_t number)
+{
+	uint8_t *at = w->net->ops->reserve(w->net->ctx, &w->flow, slot);
+
+	if (!at)
+		return false;
+	memcpy(at, super_to(w, slot, 1, number).data, LEN);
+	w->net->ops->commit(w->net->ctx, &w->flow, LEN);
+	return true;
+}
+
+static void packets_are_built_in_the_ring(void **state)
+{
+	struct world *w = *state;
+	struct peer *p = lay(w, 0), *other = lay(w, 1);
+	uint32_t sent = 0, got = 0;
+
+	assert_false(build_in_place(w, 7, 0)); /* nobody's wire */
+	assert_true(build_in_place(w, 1, sent++));
+	assert_true(ring_is_dry(w, p));
+	w->net->ops->publish(w->net->ctx);
+	assert_in_ring(w, p, got++);
+	/* Another destination, or the other way, lets go what was built before. */
+	assert_true(build_in_place(w, 1, sent++));
+	assert_true(build_in_place(w, 2, 100));
+	assert_in_ring(w, p, got++);
+	assert_int_equal(send_to(w, 2, 1, 101), 0);
+	assert_in_ring(w, other, 100);
+	assert_in_ring(w, other, 101);
+	/* The peer reads while more is being built. */
+	for (; ring_is_dry(w, p); sent++)
+		assert_true(build_in_place(w, 1, sent));
+	w->net->ops->publish(w->net->ctx);
+	for (got++; got < sent; got++)
+		assert_in_ring(w, p, got);
+	while (build_in_place(w, 1, sent))
+		sent++;
+	w->net->ops->publish(w->net->ctx);
+	for (; got < sent; got++)
+		assert_in_ring(w, p, got);
+	assert_int_equal(w->stats[RN_STAT_LOCAL_TX_PACKETS], sent + 2);
+	assert_int_equal(w->stats[RN_STAT_LOCAL_TX_BYTES], (sent + 2) * LEN);
+}
+
 static void refusal_is_remembered(void **state)
 {
 	struct world *w = *state;
@@ -163,6 +208,7 @@ int main(void)
 		test(nothing_is_overtaken_when_a_wire_comes_up),
 		test(socket_has_its_turn_beside_a_busy_ring),
 		test(full_ring_holds_back_and_grows),
+		test(packets_are_built_in_the_ring),
 		test(refusal_is_remembered),
 		test(many_destinations_ask_a_few_at_a_time),
 	};

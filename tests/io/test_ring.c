@@ -44,6 +44,51 @@ static void what_was_taken_stays_whatever_the_producer_writes(void **state)
 	assert_packet(&b->got[0], 1, 500);
 }
 
+static bool both_build(struct both *b, uint64_t i, uint32_t len)
+{
+	const struct rn_ring_meta meta = { .path = (uint16_t)i,
+					   .tclass = 3,
+					   .gro_idx = 9 };
+	uint8_t *at = rn_ring_reserve(&b->send);
+
+	if (!at)
+		return false;
+	assert_in_range((uintptr_t)at, (uintptr_t)b->data,
+			(uintptr_t)(b->data + b->send.size - RN_RING_PACKET_MAX));
+	assert_ptr_equal(rn_ring_reserve(&b->send), at); /* nothing has happened yet */
+	memcpy(at, both_packet(i, len), len);
+	rn_ring_commit(&b->send, &meta, len);
+	return true;
+}
+
+static void packets_built_in_place_come_out_as_well(void **state)
+{
+	struct both *b = *state;
+	uint32_t sent = 0, got = 0;
+
+	for (unsigned lap = 0; lap < 100; lap++) {
+		uint32_t len = RN_RING_PACKET_MIN + lap * 971 % 4000;
+
+		while (both_build(b, sent, len)) {
+			sent++;
+			if (sent % 3 == 0 && both_send(b, sent, len) == 0)
+				sent++;
+		}
+		assert_true(rn_ring_unpublished(&b->send) > 0);
+		assert_true(rn_ring_publish(&b->send));
+		assert_int_equal(rn_ring_unpublished(&b->send), 0);
+		for (unsigned n; (n = both_receive(b)) > 0;)
+			for (unsigned i = 0; i < n; i++)
+				assert_packet(&b->got[i], got++, len);
+		assert_int_equal(got, sent);
+	}
+	assert_int_equal(b->recv.fault, RN_RING_OK);
+	rn_ring_recv_close(&b->recv);
+	while (both_build(b, sent, 100))
+		;
+	assert_int_equal(b->send.fault, RN_RING_CLOSED);
+}
+
 static void full_ring_takes_no_more_until_some_is_read(void **state)
 {
 	struct both *b = *state;
@@ -381,6 +426,7 @@ int main(void)
 		BOTH_TEST(packets_come_out_as_they_went_in),
 		BOTH_TEST(nothing_is_seen_before_it_is_published),
 		BOTH_TEST(what_was_taken_stays_whatever_the_producer_writes),
+		BOTH_TEST(packets_built_in_place_come_out_as_well),
 		BOTH_TEST(full_ring_takes_no_more_until_some_is_read),
 		BOTH_TEST(space_comes_back_before_the_ring_is_dry),
 		BOTH_TEST(small_room_takes_fewer_packets_at_a_time),

@@ -309,6 +309,119 @@ static void bounded_call_goes_on_where_it_stopped(void **state)
 	assert_int_equal(sent_count, 5);
 }
 
+/* A wire that is memory: to the process 1 of the first flow, with room for some. */
+static uint8_t place[RN_PACKET_MAX + RN_ICRC_LEN];
+static unsigned place_room, placed, published;
+
+static uint8_t *wire_reserve(void *ctx, const struct rn_flow *flow, uint32_t dest_slot)
+{
+	(void)ctx;
+	return dest_slot == 1 && flow->sport == flows[0].sport && place_room > 0 ? place
+										 : NULL;
+}
+
+static void wire_commit(void *ctx, const struct rn_flow *flow, uint32_t len)
+{
+	(void)ctx;
+	assert_int_equal(flow->sport, flows[0].sport);
+	assert_int_equal(rn_get_le32(place + len - RN_ICRC_LEN),
+			 rn_icrc(flow, 0, place, len - RN_ICRC_LEN));
+	place_room--;
+	placed++;
+}
+
+static void wire_publish(void *ctx)
+{
+	(void)ctx;
+	published = placed;
+}
+
+static const struct rn_net_ops place_ops = {
+	.transmit = wire_transmit,
+	.reserve = wire_reserve,
+	.commit = wire_commit,
+	.publish = wire_publish,
+};
+
+static void use_place(unsigned room)
+{
+	net.ops = &place_ops;
+	place_room = room;
+	placed = published = 0;
+	/* Two super-packets to the same process: the next may go there too. */
+	give(65, 100, 0, 0x101);
+	send_all();
+	assert_int_equal(sent_count, 2);
+}
+
+static void packets_of_a_run_are_built_on_the_wire(void **state)
+{
+	(void)state;
+	use_place(100);
+	give(20, 1000, 0, 0x201);
+	give(5, 60, 0, 0x101);
+	assert_int_equal(fill(), 0);
+	assert_int_equal(placed, 25);
+	assert_int_equal(published, 0);
+	assert_false(rnp_stage_is_empty(stage));
+	assert_int_equal(rnp_stage_flush(stage, &net), 0);
+	assert_int_equal(published, 25);
+	assert_int_equal(sent_count, 2);
+}
+
+static void what_ends_a_run_leaves_behind_it(void **state)
+{
+	(void)state;
+	use_place(100);
+	give(3, 1000, 0, 0x101);
+	give(2, 500, 1, 0x102);
+	give(2, 600, 0, 0x101);
+	send_all();
+	assert_int_equal(placed, 3);
+	assert_int_equal(published, 3);
+	assert_int_equal(sent_count, 4);
+	assert_int_equal(sent[2].count, 2);
+	assert_int_equal(sent[2].seg_len, 504);
+	assert_int_equal(sent[2].sgid_index, 1);
+	assert_int_equal(sent[3].count, 2);
+}
+
+static void full_wire_gets_the_rest_in_super_packets(void **state)
+{
+	(void)state;
+	use_place(10);
+	give(30, 1000, 0, 0x101);
+	send_all();
+	assert_int_equal(placed, 10);
+	assert_int_equal(published, 10);
+	assert_int_equal(sent_count, 3);
+	assert_int_equal(sent[2].count, 20);
+}
+
+static void bounded_call_lets_go_what_it_built_on_the_wire(void **state)
+{
+	(void)state;
+	use_place(1000);
+	give(100, 1000, 0, 0x101);
+	assert_int_equal(rnp_stage_fill(stage, &net, 0, RN_TX_ALL, 1), 1);
+	assert_int_equal(placed, 64);
+	assert_int_equal(published, 64);
+	send_all();
+	assert_int_equal(placed, 100);
+	assert_int_equal(published, 100);
+}
+
+static void packets_on_the_wire_of_an_address_that_is_gone_are_counted(void **state)
+{
+	(void)state;
+	use_place(1000);
+	stage->gid = gids + 1; /* the first address has gone */
+	give(3, 1000, 0, 0x101);
+	send_all();
+	assert_int_equal(placed, 0);
+	assert_int_equal(stats[RN_STAT_TX_DROPPED], 3);
+}
+
 #define test(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -327,6 +440,11 @@ int main(void)
 		test(packets_too_long_for_their_way_are_counted_apart),
 		test(packets_of_an_address_that_is_gone_are_counted),
 		test(bounded_call_goes_on_where_it_stopped),
+		test(packets_of_a_run_are_built_on_the_wire),
+		test(what_ends_a_run_leaves_behind_it),
+		test(full_wire_gets_the_rest_in_super_packets),
+		test(bounded_call_lets_go_what_it_built_on_the_wire),
+		test(packets_on_the_wire_of_an_address_that_is_gone_are_counted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -59,9 +59,10 @@ struct rn_local {
 	rn_ns asks_since;
 
 	/* The super-packet that was answered by -EAGAIN. */
-	uint32_t sent;	/* packets of it that are in a ring */
-	bool hurry;	/* nothing waits for a ring */
-	bool udp_begun; /* it goes by UDP, whatever has come up meanwhile */
+	uint32_t sent;		  /* packets of it that are in a ring */
+	bool hurry;		  /* nothing waits for a ring */
+	struct local_wire *place; /* that a packet is built in; or NULL */
+	bool udp_begun;		  /* it goes by UDP, whatever has come up meanwhile */
 
 	unsigned drain; /* reads of the sockets left, for the sake of fresh wires */
 	bool look;	/* likewise, because somebody wants to know */

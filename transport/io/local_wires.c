@@ -246,6 +246,8 @@ static void forget(struct rn_local *l, const struct local_wire *w, rn_ns ask_at)
 void rn_local_remove(struct rn_local *l, struct local_wire *w)
 {
 	forget(l, w, 0);
+	if (l->place == w)
+		l->place = NULL;
 	l->wire[w->bit] = NULL;
 	l->ready[w->bit / 64] &= ~(UINT64_C(1) << w->bit % 64);
 	l->present[w->bit / 64] &= ~(UINT64_C(1) << w->bit % 64);

@@ -143,6 +143,22 @@ enum rn_ring_fault rn_ring_send_init(struct rn_ring_send *s, void *mem,
 int rn_ring_send(struct rn_ring_send *s, const struct rn_ring_meta *meta,
 		 const uint8_t *pkt, uint32_t len);
 
+/* As rn_ring_send() of a packet that is built where it lies: room for RN_RING_PACKET_MAX
+ * bytes, or NULL, when rn_ring_send() of such a packet would fail. The consumer may write
+ * there as well, at any time: what is read back is not to be believed.
+ */
+uint8_t *rn_ring_reserve(struct rn_ring_send *s);
+
+/* The packet is there. Right after the rn_ring_reserve() that gave room for it. */
+void rn_ring_commit(struct rn_ring_send *s, const struct rn_ring_meta *meta,
+		    uint32_t len);
+
+/* Bytes that wait for rn_ring_publish(). */
+static inline uint32_t rn_ring_unpublished(const struct rn_ring_send *s)
+{
+	return (uint32_t)(s->tail - s->published);
+}
+
 /* Let the consumer see what was sent since the last call: once per burst, and before the
  * thread leaves the engine. Sequentially consistent, so rn_doorbell_ring() may follow.
  * Return: there was something, so the doorbell is to be rung.

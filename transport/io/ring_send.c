@@ -86,28 +86,60 @@ static void copy_in(uint8_t *dst, const uint8_t *src, size_t len)
 	memcpy(dst, src, len);
 }
 
-int rn_ring_send(struct rn_ring_send *s, const struct rn_ring_meta *meta,
-		 const uint8_t *pkt, uint32_t len)
+/* Bytes that are left before the end of the data, if @need are not. */
+static uint32_t pad_before(const struct rn_ring_send *s, uint32_t need)
 {
-	uint32_t need = rn_ring_need(len), left = s->size - s->off, pad;
+	uint32_t left = s->size - s->off;
+
+	return need > left ? left : 0;
+}
+
+/* @pad bytes of nothing, if not 0, and the header of a packet. */
+static void begin_record(struct rn_ring_send *s, uint32_t pad, uint32_t len,
+			 const struct rn_ring_meta *meta)
+{
 	uint64_t word;
 
-	assert(len >= RN_RING_PACKET_MIN);
-	assert(len <= RN_RING_PACKET_MAX);
-	pad = need > left ? left : 0;
-	if (s->fault)
-		return -EPIPE;
-	if (!has_space(s, pad + need))
-		return no_space(s);
 	if (pad) {
 		put_header(s, RN_RING_PAD, 0);
 		advance(s, pad);
 	}
 	memcpy(&word, meta, sizeof(word));
 	put_header(s, len, word);
+}
+
+int rn_ring_send(struct rn_ring_send *s, const struct rn_ring_meta *meta,
+		 const uint8_t *pkt, uint32_t len)
+{
+	uint32_t need = rn_ring_need(len), pad = pad_before(s, need);
+
+	assert(len >= RN_RING_PACKET_MIN);
+	assert(len <= RN_RING_PACKET_MAX);
+	if (s->fault)
+		return -EPIPE;
+	if (!has_space(s, pad + need))
+		return no_space(s);
+	begin_record(s, pad, len, meta);
 	copy_in(s->data + s->off + RN_RING_HEADER, pkt, len);
 	advance(s, need);
 	return 0;
+}
+
+uint8_t *rn_ring_reserve(struct rn_ring_send *s)
+{
+	uint32_t pad = pad_before(s, rn_ring_need(RN_RING_PACKET_MAX));
+
+	if (s->fault || !has_space(s, pad + rn_ring_need(RN_RING_PACKET_MAX)))
+		return NULL;
+	return s->data + (pad ? 0 : s->off) + RN_RING_HEADER;
+}
+
+void rn_ring_commit(struct rn_ring_send *s, const struct rn_ring_meta *meta, uint32_t len)
+{
+	assert(len >= RN_RING_PACKET_MIN);
+	assert(len <= RN_RING_PACKET_MAX);
+	begin_record(s, pad_before(s, rn_ring_need(RN_RING_PACKET_MAX)), len, meta);
+	advance(s, rn_ring_need(len));
 }
 
 bool rn_ring_publish(struct rn_ring_send *s)
