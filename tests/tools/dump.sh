@@ -35,7 +35,7 @@ begins rxe-rc-rnr-fail \
 	"$to_a RC_ACK                 qp 0x00001b psn 1118464 RNR NAK 0.64 ms msn 0"
 begins rxe-rc-read-req-lost \
 	"$to_b RC_READ_REQUEST        qp 0x000022 psn 1118464 va 0x56147de31000 rkey 0x13f5 dmalen 64 ackreq" \
-	"$to_b RC_READ_REQUEST        qp 0x000022 psn 1118464 va 0x56147de31000 rkey 0x13f5 dmalen 64 ackreq" \
+	"$to_b RC_READ_REQUEST        qp 0x000022 psn 1118464 va 0x56147de31000 rkey 0x13f5 dmalen 64 ackreq [again: after a timeout, 72.4 ms]" \
 	"$to_a RC_READ_RESPONSE_ONLY  qp 0x000022 psn 1118464 ACK msn 1 len 64"
 begins rxe-ud-send \
 	"$to_b UD_SEND_ONLY           qp 0x000033 psn 1118464 qkey 0x11223344 src-qp 0x33 len 0" \
@@ -48,7 +48,9 @@ begins rxe-ipv6-rc \
 while read -r name packets; do
 	rocin dump "$captures/$name.pcap" >"$work/all"
 	is "$name has $packets packets" "$(wc -l <"$work/all")" "$packets"
-	is "$name has no wrong ICRC" "$(grep '\[' "$work/all")" ''
+	is "$name has no wrong ICRC" "$(grep 'ICRC' "$work/all")" ''
+	is "$name breaks no rule" "$(status rocin dump --check "$captures/$name.pcap")" 0
+	is "$name, summed up" "$(cat "$work/out")" "$packets packets, 0 violations, 0 suspicions"
 done <<'LIST'
 rxe-rc-send-small 14
 rxe-rc-write-imm 8
@@ -73,6 +75,54 @@ cp "$captures/rxe-rc-rnr-fail.pcap" "$work/bad.pcap"
 printf '\377' | dd of="$work/bad.pcap" bs=1 seek=130 conv=notrunc 2>/dev/null
 is 'a damaged packet is marked' \
 	"$(rocin dump "$work/bad.pcap" | grep -c 'wrong ICRC')" 1
+is 'a violation is an exit status' "$(status rocin dump --check "$work/bad.pcap")" 2
+is 'a violation is told' "$(grep -c '! violation: icrc (A1; IBTA 7.8.1, A17)' "$work/out")" 1
+
+is 'what is sent again, and why' \
+	"$(rocin dump "$captures/rxe-rc-rnr-fail.pcap" | grep -c 'again: after an RNR NAK')" 2
+is 'one queue pair only' \
+	"$(rocin dump --qp 0x38 "$captures/rxe-cm-rping.pcap" | grep -c ' RC_')" 36
+is 'a queue pair that is not there' \
+	"$(rocin dump --qp 0x39 "$captures/rxe-cm-rping.pcap" 2>&1)" \
+	"rocin: $captures/rxe-cm-rping.pcap holds no RoCEv2 packet of this queue pair"
+is 'messages of the connection manager' \
+	"$(rocin dump -c 1 "$captures/rxe-cm-reject.pcap" | grep -c 'CM REQ id .* service 0x106.* RC starting qp ')" 1
+is 'a refusal' \
+	"$(rocin dump "$captures/rxe-cm-reject.pcap" | grep -c 'CM REJ .* reason 8, nobody listens')" 1
+
+# A diagram, a picture, a page, the counts.
+is 'a ladder' "$(rocin dump --ladder -c 4 "$captures/rxe-rc-rnr-fail.pcap" | sed 2,3d)" \
+	"$(printf '%s\n' \
+	'              10.77.0.1                                                    10.77.0.2 qp 0x1b' \
+	'              |   : 10.4 ms' \
+	'    0.010618  |==== SEND_ONLY psn 1118464 len 64 ackreq (again: after an RNR NAK, 10.. ===>|' \
+	'    0.010965  |<~~~ RNR NAK 0.64 ms msn 0, psn 1118464 ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~|')"
+rocin dump --html "$work/page.html" --svg "$work/ladder.svg" "$captures/rxe-rc-rnr-fail.pcap" >"$work/out"
+is 'files are written in silence' "$(cat "$work/out")" ''
+is 'the picture has an arrow for each packet' "$(grep -c "class='arrow" "$work/ladder.svg")" 6
+is 'the picture is XML' "$(python3 -c 'import sys, xml.dom.minidom as m; m.parse(sys.argv[1])' "$work/ladder.svg" 2>&1)" ''
+is 'the page has diagram and plot' "$(grep -c '<svg ' "$work/page.html")" 2
+is 'the page counts' "$(grep -c '<b>6</b>packets' "$work/page.html")" 1
+rocin dump --stats "$captures/rxe-rc-send-multi.pcap" >"$work/out"
+is 'bytes' "$(grep -c 'sent         4 messages, 10 packets, 9098 bytes' "$work/out")" 1
+is 'ACKs' "$(grep -c 'answered by  4 ACKs, 0 responses with data; NAKs: 0 sequence, 0 RNR, 0 fatal' "$work/out")" 1
+is 'JSON of packets' "$(rocin dump --json "$captures/rxe-rc-rnr-fail.pcap" |
+	python3 -c 'import json, sys; print([json.loads(l).get("again") for l in sys.stdin])')" \
+	"[None, None, 'after an RNR NAK', None, 'after an RNR NAK', None]"
+is 'JSON of counts' "$(rocin dump --json --stats "$captures/rxe-rc-read.pcap" |
+	python3 -c 'import json, sys; h = json.load(sys.stdin)["halves"][0]; print(h["done_bytes"], h["pmtu"], sum(b["bytes"] for b in h["over_time"]))')" \
+	'8138 1024 8138'
+is 'a page that cannot be' "$(status rocin dump --html "$work/none/page" "$captures/rxe-ud-send.pcap")" 1
+is 'two forms at once' "$(status rocin dump --ladder --stats a)" 64
+
+# Each rule has its place in the manual page.
+while read -r rule level test _; do
+	is "$rule is in rocin-dump(1)" \
+		"$(grep -c "^\.It Cm $rule Pq ${test//,/, }" "$ROCIN_SOURCE/tools/man/rocin-dump.1")" 1
+	is "$rule, its level" \
+		"$(grep "^\.It Cm $rule Pq" "$ROCIN_SOURCE/tools/man/rocin-dump.1" | grep -c suspicion)" \
+		"$([ "$level" = suspicion ]; echo $((1 - $?)))"
+done < <(rocin dump --rules)
 
 is 'a file that is not there' "$(status rocin dump "$work/none.pcap")" 1
 head -c 100 /dev/zero >"$work/zero.pcap"
@@ -82,5 +132,6 @@ is 'a capture that breaks off' "$(status rocin dump "$work/cut.pcap")" 1
 is 'prints what was whole' "$(wc -l <"$work/out")" 2
 is 'no file is wrong usage' "$(status rocin dump)" 64
 is 'two files are wrong usage' "$(status rocin dump a b)" 64
+is 'a QPN has 24 bits' "$(status rocin dump --qp 0x1000000 a)" 64
 is 'a count of 0 is wrong usage' "$(status rocin dump -c 0 a)" 64
 finish

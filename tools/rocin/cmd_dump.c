@@ -1,45 +1,124 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* cmd_dump.c - `rocin dump FILE`: the packets of a capture, one line each. */
+/* cmd_dump.c - `rocin dump FILE`: the packets of a capture, told, judged and drawn. */
 #include <errno.h>
-#include <pcap/pcap.h>
-#include <stdio.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cmd.h"
-#include "packet_text.h"
+#include "dump_ladder.h"
+#include "dump_stats.h"
+
+enum {
+	EXIT_VIOLATIONS = 2
+};
 
 struct dump_args {
-	const char *file;
-	unsigned long count; /* 0: all */
+	struct rn_dump_source source;
+	bool check, rules, stats, json, ladder;
+	const char *page, *picture; /* files, or NULL */
+};
+
+enum {
+	KEY_CHECK = 0x100,
+	KEY_HTML,
+	KEY_LADDER,
+	KEY_STATS,
+	KEY_SVG,
+	KEY_STRICT,
+	KEY_QP,
+	KEY_RULES,
 };
 
 static const struct argp_option options[] = {
+	{ "check", KEY_CHECK, NULL, 0,
+	  "Print only packets that break a rule; end with 2 if one is a violation", 0 },
 	{ "count", 'c', "N", 0, "Stop after N packets", 0 },
+	{ "html", KEY_HTML, "FILE", 0,
+	  "Write a page: rules that were broken, plots, sequence diagrams", 0 },
+	{ "json", 'j', NULL, 0, "Print JSON: an object per packet and line", 0 },
+	{ "ladder", KEY_LADDER, NULL, 0, "Draw the exchange as a sequence diagram", 0 },
+	{ "qp", KEY_QP, "QPN", 0,
+	  "Only packets of this queue pair and of the one that it talks to", 0 },
+	{ "rules", KEY_RULES, NULL, 0, "Print the rules that are checked", 0 },
+	{ "stats", KEY_STATS, NULL, 0,
+	  "Print, for each queue pair, what went, what came back, how long it took", 0 },
+	{ "svg", KEY_SVG, "FILE", 0,
+	  "Write the sequence diagram of the longest exchange as a picture", 0 },
+	{ "strict", KEY_STRICT, NULL, 0,
+	  "Network and capture lose, double and reorder nothing: each suspicion is a "
+	  "violation",
+	  0 },
 	{ 0 },
 };
+
+static unsigned long number(struct argp_state *state, const char *name, const char *arg,
+			    unsigned long least, unsigned long most)
+{
+	unsigned long value;
+	char *end;
+
+	errno = 0;
+	value = strtoul(arg, &end, 0);
+	if (errno || *end || end == arg || *arg == '-' || value < least || value > most)
+		argp_error(state, "--%s takes a number from %lu to %lu, not \"%s\"", name,
+			   least, most, arg);
+	return value;
+}
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct dump_args *args = state->input;
-	char *end;
 
 	switch (key) {
 	case 'c':
-		errno = 0;
-		args->count = strtoul(arg, &end, 10);
-		if (errno || *end || end == arg || args->count == 0)
-			argp_error(state, "--count takes a number from 1 on, not \"%s\"",
-				   arg);
+		args->source.count = number(state, "count", arg, 1, UINT32_MAX);
+		return 0;
+	case KEY_QP:
+		args->source.qp = (uint32_t)number(state, "qp", arg, 0, RN_QPN_MASK);
+		args->source.has_qp = true;
+		return 0;
+	case KEY_CHECK:
+		args->check = true;
+		return 0;
+	case KEY_STRICT:
+		args->source.is_strict = true;
+		return 0;
+	case KEY_HTML:
+		args->page = arg;
+		return 0;
+	case KEY_SVG:
+		args->picture = arg;
+		return 0;
+	case KEY_LADDER:
+		args->ladder = true;
+		return 0;
+	case KEY_STATS:
+		args->stats = true;
+		return 0;
+	case 'j':
+		args->json = true;
+		return 0;
+	case KEY_RULES:
+		args->rules = true;
 		return 0;
 	case ARGP_KEY_ARG:
-		if (args->file)
+		if (args->source.file)
 			argp_error(state, "one FILE at a time");
-		args->file = arg;
+		args->source.file = arg;
 		return 0;
 	case ARGP_KEY_NO_ARGS:
+		if (args->rules)
+			return 0;
 		argp_error(state, "which FILE? \"-\" is standard input");
 		return EINVAL;
+	case ARGP_KEY_END:
+		if (args->check + args->stats + args->ladder > 1)
+			argp_error(state, "--check, --ladder and --stats: one of them");
+		if (args->json && (args->check || args->ladder))
+			argp_error(state, "--json shows packets, or with --stats counts");
+		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
@@ -49,90 +128,127 @@ static const struct argp argp = {
 	.options = options,
 	.parser = parse,
 	.args_doc = "FILE",
-	.doc = "Print the RoCEv2 packets of a pcap or pcapng FILE, one line each. "
-	       "Packets of any "
-	       "device will do; the ICRC of each is checked.",
+	.doc = "Print the RoCEv2 packets of a pcap or pcapng FILE, one line each, with "
+	       "what "
+	       "is sent again and why, and each rule of the transport that a packet "
+	       "breaks. Packets of any device will do.",
 };
 
-/* Bytes of the link header before the IP header; -1: this packet is not IP. */
-static int link_header(int dlt, const uint8_t *p, uint32_t len)
+static void print_rules(void)
 {
-	uint32_t at = 12;
+	for (unsigned i = 0; i < RN_RULE_COUNT; i++) {
+		const struct rn_watch_rule_info *r = &rn_watch_rule_info[i];
 
-	switch (dlt) {
-	case DLT_RAW:
-	case DLT_IPV4:
-	case DLT_IPV6:
-		return 0;
-	case DLT_NULL:
-		return 4;
-	case DLT_LINUX_SLL:
-		return 16;
-	case DLT_LINUX_SLL2:
-		return 20;
-	case DLT_EN10MB:
-		while (at + 4 <= len && p[at] == 0x81 && p[at + 1] == 0x00)
-			at += 4; /* 802.1Q tag */
-		return (int)at + 2;
-	default:
-		return -1;
+		printf("%-14s %-9s %-10s %s (IBTA %s)\n", r->name,
+		       r->level == RN_WATCH_VIOLATION ? "violation" : "suspicion",
+		       r->test, r->says, r->source);
 	}
 }
 
-static int dump(pcap_t *pcap, const struct dump_args *args)
+/* Everything that is shown of one capture. */
+struct show {
+	const struct dump_args *args;
+	struct rn_dump_form form; /* on standard output; .packet may be NULL */
+	struct rn_dump_lines lines;
+	struct rn_ladder_text ladder;
+	struct rn_dump_page *page; /* or NULL */
+};
+
+static bool show_packet(void *ctx, const struct rn_dump_packet *d)
 {
-	int dlt = pcap_datalink(pcap), rc;
-	unsigned long shown = 0;
-	struct pcap_pkthdr *h;
-	const uint8_t *p;
-	double start = 0;
+	struct show *s = ctx;
 
-	while ((!args->count || shown < args->count) &&
-	       (rc = pcap_next_ex(pcap, &h, &p)) == 1) {
-		int skip = link_header(dlt, p, h->caplen);
-		double at = (double)h->ts.tv_sec + (double)h->ts.tv_usec / 1e9;
-		char text[320];
+	if (s->page)
+		rn_dump_page_packet(s->page, d);
+	return s->form.packet ? s->form.packet(s->form.ctx, d) : true;
+}
 
-		if (skip < 0 || (uint32_t)skip >= h->caplen ||
-		    !rn_packet_text(p + skip, h->caplen - (uint32_t)skip, text,
-				    sizeof(text)))
-			continue;
-		if (shown++ == 0)
-			start = at;
-		printf("%12.6f  %s\n", at - start, text);
+static int complain_of(const char *path, int rc)
+{
+	if (rc == -ENODATA)
+		rn_complain("%s: no two ends of an exchange are in the capture", path);
+	else if (rc)
+		rn_complain("%s: %s", path, strerror(-rc));
+	return rc;
+}
+
+static int show_end(void *ctx, const struct rn_watch *w)
+{
+	struct show *s = ctx;
+	int rc = s->form.end ? s->form.end(s->form.ctx, w) : 0;
+
+	if (!rc && s->args->page)
+		rc = complain_of(s->args->page,
+				 rn_dump_page_write(s->page, w, s->args->page));
+	if (!rc && s->args->picture)
+		rc = complain_of(s->args->picture,
+				 rn_dump_page_write_ladder(s->page, w, s->args->picture));
+	return rc;
+}
+
+static struct rn_dump_form choose_form(struct show *s)
+{
+	const struct dump_args *args = s->args;
+
+	if (args->stats)
+		return (struct rn_dump_form){ .end = args->json ? rn_dump_json_stats
+								: rn_dump_stats_print,
+					      .ctx = stdout };
+	if (args->json)
+		return (struct rn_dump_form){ .packet = rn_dump_json_packet,
+					      .ctx = stdout };
+	if (args->ladder)
+		return (struct rn_dump_form){ .packet = rn_ladder_print,
+					      .ctx = &s->ladder };
+	if (!args->check && (args->page || args->picture))
+		return (struct rn_dump_form){ 0 };
+	return (struct rn_dump_form){ .packet = rn_dump_line, .ctx = &s->lines };
+}
+
+static int show(const struct dump_args *args, struct rn_dump_total *total)
+{
+	struct show s = {
+		.args = args,
+		.lines = { .to = stdout, .findings_only = args->check },
+		.ladder = { .to = stdout,
+			    .has_colour = isatty(STDOUT_FILENO) == 1,
+			    .ladder = RN_WATCH_NONE },
+	};
+	const struct rn_dump_form form = { show_packet, show_end, &s };
+	int rc;
+
+	s.form = choose_form(&s);
+	if (args->page || args->picture) {
+		s.page = rn_dump_page_open(args->source.file);
+		if (!s.page) {
+			rn_complain("out of memory");
+			return -ENOMEM;
+		}
 	}
-	if ((!args->count || shown < args->count) && rc == PCAP_ERROR) {
-		rn_complain("%s: %s", args->file, pcap_geterr(pcap));
-		return RN_EXIT_FAILURE;
-	}
-	if (shown == 0)
-		fprintf(stderr, "rocin: %s holds no RoCEv2 packet\n", args->file);
-	return 0;
+	rc = rn_dump_read(&args->source, &form, total);
+	rn_dump_page_close(s.page);
+	return rc;
 }
 
 int rn_cmd_dump(int argc, char **argv)
 {
 	struct dump_args args = { 0 };
-	char err[PCAP_ERRBUF_SIZE];
-	pcap_t *pcap;
-	int status;
+	struct rn_dump_total total;
 
 	if (argp_parse(&argp, argc, argv, 0, NULL, &args))
 		return RN_EXIT_USAGE;
-	/* Nanoseconds in tv_usec, whatever the file has. */
-	pcap = pcap_open_offline_with_tstamp_precision(args.file,
-						       PCAP_TSTAMP_PRECISION_NANO, err);
-	if (!pcap) {
-		rn_complain("%s", err);
-		return RN_EXIT_FAILURE;
+	if (args.rules) {
+		print_rules();
+		return 0;
 	}
-	if (link_header(pcap_datalink(pcap), (const uint8_t[16]){ 0 }, 16) < 0) {
-		rn_complain("%s: link type %d is not one that carries IP here", args.file,
-			    pcap_datalink(pcap));
-		pcap_close(pcap);
+	if (show(&args, &total))
 		return RN_EXIT_FAILURE;
-	}
-	status = dump(pcap, &args);
-	pcap_close(pcap);
-	return status;
+	if (total.packets == 0)
+		fprintf(stderr, "rocin: %s holds no RoCEv2 packet%s\n", args.source.file,
+			args.source.has_qp ? " of this queue pair" : "");
+	if (!args.check)
+		return 0;
+	printf("%" PRIu64 " packets, %" PRIu64 " violations, %" PRIu64 " suspicions\n",
+	       total.packets, total.violations, total.suspicions);
+	return total.violations ? EXIT_VIOLATIONS : 0;
 }

@@ -1,23 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* packet_text.c - see packet_text.h */
-#include <arpa/inet.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "gid_text.h"
 #include "packet_text.h"
-#include "rocin/icrc.h"
-#include "rocin/opcode.h"
-#include "rocin/wire.h"
-
-enum {
-	IPV4_LEN = 20,
-	IPV6_LEN = 40,
-	UDP_LEN = 8,
-	PROTO_UDP = 17
-};
+#include "rocin/mad.h"
 
 /* A line that grows; what does not fit is cut off. */
 struct line {
@@ -38,58 +27,6 @@ static void add(struct line *l, const char *fmt, ...)
 	if (n > 0)
 		l->used +=
 			(size_t)n < l->len - l->used ? (size_t)n : l->len - l->used - 1;
-}
-
-/* What the IP and UDP headers say. */
-struct outer {
-	struct rn_flow flow;
-	bool is_ipv4; /* the header, whatever the addresses look like */
-	uint16_t ip_id;
-	const uint8_t *bth;
-	size_t len; /* BTH to ICRC, as the UDP header says and the capture holds */
-	bool cut;   /* the capture holds less */
-};
-
-static bool parse_ip(const uint8_t *ip, size_t len, struct outer *o, const uint8_t **udp)
-{
-	if (len >= IPV4_LEN + UDP_LEN && ip[0] == 0x45 && ip[9] == PROTO_UDP) {
-		o->flow.src = o->flow.dst =
-			(struct rn_gid){ { [10] = 0xff, [11] = 0xff } };
-		memcpy(o->flow.src.raw + 12, ip + 12, 4);
-		memcpy(o->flow.dst.raw + 12, ip + 16, 4);
-		o->flow.tclass = ip[1];
-		o->flow.hop_limit = ip[8];
-		o->is_ipv4 = true;
-		o->ip_id = rn_get_be16(ip + 4);
-		*udp = ip + IPV4_LEN;
-		return true;
-	}
-	if (len >= IPV6_LEN + UDP_LEN && ip[0] >> 4 == 6 && ip[6] == PROTO_UDP) {
-		memcpy(o->flow.src.raw, ip + 8, 16);
-		memcpy(o->flow.dst.raw, ip + 24, 16);
-		o->flow.hop_limit = ip[7];
-		*udp = ip + IPV6_LEN;
-		return true;
-	}
-	return false;
-}
-
-static bool parse_outer(const uint8_t *ip, size_t len, struct outer *o)
-{
-	const uint8_t *udp;
-	size_t have, said;
-
-	*o = (struct outer){ 0 };
-	if (!parse_ip(ip, len, o, &udp) || rn_get_be16(udp + 2) != RN_ROCE_PORT)
-		return false;
-	o->flow.sport = rn_get_be16(udp);
-	o->bth = udp + UDP_LEN;
-	have = len - (size_t)(o->bth - ip);
-	said = rn_get_be16(udp + 4) >= UDP_LEN ? rn_get_be16(udp + 4) - (size_t)UDP_LEN
-					       : 0;
-	o->cut = said > have;
-	o->len = o->cut ? have : said;
-	return true;
 }
 
 static void add_syndrome(struct line *l, uint8_t syndrome)
@@ -118,118 +55,200 @@ static void add_syndrome(struct line *l, uint8_t syndrome)
 	}
 }
 
-/* The headers behind the BTH, in wire order. hdr_len was checked against the packet. */
-static void add_headers(struct line *l, const struct rn_opcode_info *op, const uint8_t *p,
-			const uint8_t *end)
+/* The headers behind the BTH, in wire order. */
+static void add_headers(struct line *l, const struct rn_packet *p)
 {
-	struct rn_reth reth;
-	struct rn_atomic_eth atomic;
-	struct rn_aeth aeth;
-	struct rn_deth deth;
-	uint64_t orig;
-	uint32_t v;
+	uint32_t flags = p->op->flags;
 
-	if (op->flags & RN_OP_DETH && !rn_deth_parse(&deth, p, end)) {
-		add(l, " qkey 0x%" PRIx32 " src-qp 0x%" PRIx32, deth.qkey, deth.src_qpn);
-		p += RN_DETH_LEN;
-	}
-	if (op->flags & RN_OP_XRCETH && !rn_xrceth_parse(&v, p, end)) {
-		add(l, " srq 0x%" PRIx32, v);
-		p += RN_XRCETH_LEN;
-	}
-	if (op->flags & RN_OP_FETH)
-		p += RN_FETH_LEN;
-	if (op->flags & RN_OP_RETH && !rn_reth_parse(&reth, p, end)) {
-		add(l, " va 0x%" PRIx64 " rkey 0x%" PRIx32 " dmalen %" PRIu32, reth.va,
-		    reth.rkey, reth.dma_len);
-		p += RN_RETH_LEN;
-	}
-	if (op->flags & RN_OP_ATOMIC_ETH && !rn_atomic_eth_parse(&atomic, p, end)) {
+	if (flags & RN_OP_DETH)
+		add(l, " qkey 0x%" PRIx32 " src-qp 0x%" PRIx32, p->deth.qkey,
+		    p->deth.src_qpn);
+	if (flags & RN_OP_XRCETH)
+		add(l, " srq 0x%" PRIx32, p->srqn);
+	if (flags & RN_OP_FETH)
+		add(l, "%s%s%s", p->feth.placement & RN_FLUSH_GLOBAL ? " global" : "",
+		    p->feth.placement & RN_FLUSH_PERSISTENT ? " persistent" : "",
+		    p->feth.selectivity == RN_FLUSH_MR ? " region" : "");
+	if (flags & RN_OP_RETH)
+		add(l, " va 0x%" PRIx64 " rkey 0x%" PRIx32 " dmalen %" PRIu32, p->reth.va,
+		    p->reth.rkey, p->reth.dma_len);
+	if (flags & RN_OP_ATOMIC_ETH)
 		add(l,
 		    " va 0x%" PRIx64 " rkey 0x%" PRIx32 " swap/add %" PRIu64
 		    " compare %" PRIu64,
-		    atomic.va, atomic.rkey, atomic.swap_add, atomic.compare);
-		p += RN_ATOMIC_ETH_LEN;
+		    p->atomic.va, p->atomic.rkey, p->atomic.swap_add, p->atomic.compare);
+	if (flags & RN_OP_AETH) {
+		add_syndrome(l, p->aeth.syndrome);
+		add(l, " msn %" PRIu32, p->aeth.msn);
 	}
-	if (op->flags & RN_OP_AETH && !rn_aeth_parse(&aeth, p, end)) {
-		add_syndrome(l, aeth.syndrome);
-		add(l, " msn %" PRIu32, aeth.msn);
-		p += RN_AETH_LEN;
+	if (flags & RN_OP_ATOMIC_ACK_ETH)
+		add(l, " original %" PRIu64, p->original);
+	if (flags & RN_OP_IMM)
+		add(l, " imm 0x%08" PRIx32, p->imm);
+	if (flags & RN_OP_IETH)
+		add(l, " invalidate 0x%" PRIx32, p->invalidate);
+}
+
+/* ---- Messages of the connection manager ---- */
+
+static void add_req(struct line *l, const struct rn_cm_req *req)
+{
+	static const char *const transport[] = { "RC", "UC", "RD", "XRC" };
+
+	add(l, " id 0x%" PRIx32 " service 0x%" PRIx64 " %s", req->local_id,
+	    req->service_id, transport[req->transport & 3]);
+	add(l,
+	    " starting qp 0x%06" PRIx32 " psn %" PRIu32 " mtu %u reads %u/%u retry %u/%u",
+	    req->qpn, req->start_psn,
+	    req->mtu >= 1 && req->mtu <= 5 ? 128u << req->mtu : 0, req->init_depth,
+	    req->resp_res, req->retry_count, req->rnr_retry_count);
+}
+
+static const char *rej_text(uint16_t reason)
+{
+	switch (reason) {
+	case RN_CM_REJ_NO_QP:
+		return ", no queue pair";
+	case RN_CM_REJ_NO_RESOURCES:
+		return ", no resources";
+	case RN_CM_REJ_TIMEOUT:
+		return ", timeout";
+	case RN_CM_REJ_UNSUPPORTED:
+		return ", unsupported request";
+	case RN_CM_REJ_INVALID_COMM_ID:
+		return ", invalid communication ID";
+	case RN_CM_REJ_INVALID_SERVICE_ID:
+		return ", nobody listens";
+	case RN_CM_REJ_STALE_CONN:
+		return ", stale connection";
+	case RN_CM_REJ_CONSUMER:
+		return ", by the program";
+	default:
+		return "";
 	}
-	if (op->flags & RN_OP_ATOMIC_ACK_ETH && !rn_atomic_ack_eth_parse(&orig, p, end)) {
-		add(l, " original %" PRIu64, orig);
-		p += RN_ATOMIC_ACK_ETH_LEN;
+}
+
+static void add_message(struct line *l, const struct rn_cm_msg *m)
+{
+	switch (m->attr) {
+	case RN_CM_REQ:
+		add_req(l, &m->req);
+		break;
+	case RN_CM_REP:
+		add(l, " id 0x%" PRIx32 " to 0x%" PRIx32, m->rep.local_id,
+		    m->rep.remote_id);
+		add(l,
+		    " starting qp 0x%06" PRIx32 " psn %" PRIu32
+		    " reads %u/%u rnr-retry %u",
+		    m->rep.qpn, m->rep.start_psn, m->rep.init_depth, m->rep.resp_res,
+		    m->rep.rnr_retry_count);
+		break;
+	case RN_CM_REJ:
+		add(l, " id 0x%" PRIx32 " to 0x%" PRIx32 " reason %u%s", m->rej.local_id,
+		    m->rej.remote_id, m->rej.reason, rej_text(m->rej.reason));
+		break;
+	case RN_CM_DREQ:
+		add(l, " id 0x%" PRIx32 " to 0x%" PRIx32 " remote-qp 0x%06" PRIx32,
+		    m->dreq.local_id, m->dreq.remote_id, m->dreq.remote_qpn);
+		break;
+	case RN_CM_SIDR_REQ:
+		add(l, " id 0x%" PRIx32 " service 0x%" PRIx64, m->sidr_req.request_id,
+		    m->sidr_req.service_id);
+		break;
+	case RN_CM_SIDR_REP:
+		add(l,
+		    " id 0x%" PRIx32 " status %u remote-qp 0x%06" PRIx32
+		    " remote-qkey 0x%" PRIx32,
+		    m->sidr_rep.request_id, m->sidr_rep.status, m->sidr_rep.qpn,
+		    m->sidr_rep.qkey);
+		break;
+	case RN_CM_APR:
+		add(l, " id 0x%" PRIx32 " to 0x%" PRIx32 " status %u", m->apr.local_id,
+		    m->apr.remote_id, m->apr.status);
+		break;
+	case RN_CM_MRA:
+	case RN_CM_RTU:
+	case RN_CM_DREP:
+	case RN_CM_LAP:
+		/* All begin with the two IDs. */
+		add(l, " id 0x%" PRIx32 " to 0x%" PRIx32, m->rtu.local_id,
+		    m->rtu.remote_id);
+		break;
 	}
-	if (op->flags & RN_OP_IMM && !rn_imm_parse(&v, p, end))
-		add(l, " imm 0x%08" PRIx32, v);
-	if (op->flags & RN_OP_IETH && !rn_ieth_parse(&v, p, end))
-		add(l, " invalidate 0x%" PRIx32, v);
+}
+
+static void add_mad(struct line *l, const struct rn_packet *p)
+{
+	const uint8_t *mad = rn_packet_payload(p, RN_MAD_LEN);
+	struct rn_mad_hdr hdr;
+	struct rn_cm_msg msg;
+
+	if (!(p->op->flags & RN_OP_DETH) || p->bth.dest_qpn != RN_QPN_GSI || !mad)
+		return;
+	rn_mad_hdr_parse(&hdr, mad);
+	if (hdr.mgmt_class != RN_MAD_CLASS_CM ||
+	    rn_cm_msg_parse(&msg, hdr.attr_id, mad + RN_MAD_HDR_LEN)) {
+		add(l, " MAD class 0x%02x attribute 0x%04x", hdr.mgmt_class, hdr.attr_id);
+		return;
+	}
+	add(l, " CM %s", rn_cm_msg_name(hdr.attr_id));
+	add_message(l, &msg);
 }
 
 /* From the BTH on. */
-static void add_transport(struct line *l, const struct outer *o)
+static void add_transport(struct line *l, const struct rn_packet *p)
 {
-	const uint8_t *end = o->bth + o->len;
-	const struct rn_opcode_info *op;
-	struct rn_bth bth;
-	size_t tail;
+	const struct rn_bth *bth = &p->bth;
 
-	if (rn_bth_parse(&bth, o->bth, end)) {
-		add(l, "malformed BTH, %zu bytes", o->len);
+	if (p->form == RN_PACKET_NO_BTH || p->form == RN_PACKET_VERSION ||
+	    p->have < RN_BTH_LEN) {
+		add(l, "malformed BTH, %" PRIu32 " bytes", p->have);
 		return;
 	}
-	op = &rn_opcode_info[bth.opcode];
-	tail = (size_t)bth.pad_cnt + RN_ICRC_LEN;
-	if (op->flags)
-		add(l, "%-22s", op->name);
+	if (p->op->flags)
+		add(l, "%-22s", p->op->name);
 	else
-		add(l, "opcode 0x%02x          ", bth.opcode);
-	add(l, " qp 0x%06" PRIx32 " psn %" PRIu32, bth.dest_qpn, bth.psn.v);
-	if (!op->flags || o->len < op->hdr_len + tail) {
-		add(l, " %zu bytes%s", o->len,
-		    op->flags ? ", shorter than its headers" : "");
+		add(l, "opcode 0x%02x          ", bth->opcode);
+	add(l, " qp 0x%06" PRIx32 " psn %" PRIu32, bth->dest_qpn, bth->psn.v);
+	if (p->form != RN_PACKET_WHOLE) {
+		add(l, " %" PRIu32 " bytes%s", p->have,
+		    p->form == RN_PACKET_SHORT ? ", shorter than its headers" : "");
 		return;
 	}
-	add_headers(l, op, o->bth + RN_BTH_LEN, end);
-	if (op->flags & RN_OP_PAYLOAD)
-		add(l, " len %zu", o->len - op->hdr_len - tail);
-	add(l, "%s%s", bth.ack_req ? " ackreq" : "", bth.solicited ? " se" : "");
+	add_headers(l, p);
+	if (p->op->flags & RN_OP_PAYLOAD)
+		add(l, " len %" PRIu32, p->payload_len);
+	add(l, "%s%s", bth->ack_req ? " ackreq" : "", bth->solicited ? " se" : "");
+	add_mad(l, p);
 }
 
-/* An ICRC is defined for what fits an IPv4 datagram, and told by its addresses: those of
- * IPv4 may not stand in an IPv6 header (RFC 4291, 2.5.5).
- */
-static bool has_icrc(const struct outer *o)
-{
-	return o->len - RN_ICRC_LEN <= RN_ICRC_DATA_MAX &&
-	       rn_gid_is_ipv4(&o->flow.src) == o->is_ipv4 &&
-	       rn_gid_is_ipv4(&o->flow.dst) == o->is_ipv4;
-}
+static const char *const icrc_remarks[] = {
+	[RN_PACKET_ICRC_RIGHT] = "",
+	[RN_PACKET_ICRC_WRONG] = " [wrong ICRC]",
+	[RN_PACKET_ICRC_NONE] = " [no ICRC]",
+	[RN_PACKET_ICRC_CUT] = " [cut off by the capture]",
+};
 
-static const char *icrc_remark(const struct outer *o)
+void rn_packet_words(const struct rn_packet *p, char *text, size_t text_len)
 {
-	if (o->cut)
-		return " [cut off by the capture]";
-	if (o->len < RN_BTH_LEN + RN_ICRC_LEN)
-		return " [no ICRC]";
-	if (!has_icrc(o) || rn_icrc(&o->flow, o->ip_id, o->bth, o->len - RN_ICRC_LEN) !=
-				    rn_get_le32(o->bth + o->len - RN_ICRC_LEN))
-		return " [wrong ICRC]";
-	return "";
+	struct line l = { .text = text, .len = text_len };
+
+	text[0] = '\0';
+	add_transport(&l, p);
+	add(&l, "%s", icrc_remarks[p->icrc]);
 }
 
 bool rn_packet_text(const uint8_t *ip, size_t len, char *text, size_t text_len)
 {
 	struct line l = { .text = text, .len = text_len };
 	char src[RN_GID_TEXT_MAX], dst[RN_GID_TEXT_MAX];
-	struct outer o;
+	struct rn_packet p;
 
-	if (!parse_outer(ip, len, &o))
+	if (!rn_packet_parse(&p, ip, len))
 		return false;
 	text[0] = '\0';
-	add(&l, "%s > %s  ", rn_gid_text(&o.flow.src, src),
-	    rn_gid_text(&o.flow.dst, dst));
-	add_transport(&l, &o);
-	add(&l, "%s", icrc_remark(&o));
+	add(&l, "%s > %s  ", rn_gid_text(&p.flow.src, src),
+	    rn_gid_text(&p.flow.dst, dst));
+	rn_packet_words(&p, text + l.used, text_len - l.used);
 	return true;
 }

@@ -1,0 +1,466 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* test_watch_flow.c - who belongs to whom, what is sent again and why, and the counts. */
+#include "rocin/gsi.h"
+#include "rocin/mad.h"
+#include "talk.h"
+
+#define SEND(p)                                             \
+	&(struct step)                                      \
+	{                                                   \
+		.op = RN_RC_SEND_ONLY, .psn = (p), .len = 8 \
+	}
+#define ACK(p, m)                                                             \
+	&(struct step)                                                        \
+	{                                                                     \
+		.op = RN_RC_ACK, .psn = (p), .syndrome = TALK_ACK, .msn = (m) \
+	}
+#define NAK(p, s)                                            \
+	&(struct step)                                       \
+	{                                                    \
+		.op = RN_RC_ACK, .psn = (p), .syndrome = (s) \
+	}
+
+static void responses_find_the_requests(void **state)
+{
+	struct talk t = talk_new(false);
+	const struct rn_watch_remark *r;
+
+	(void)state;
+	r = talk_step(&t, SEND(100));
+	assert_true(r->is_new && !r->is_response);
+	assert_int_equal(r->half, 0);
+	assert_false(rn_watch_half(t.w, 0)->is_paired);
+	r = talk_step(&t, ACK(100, 1));
+	assert_true(r->is_response);
+	assert_int_equal(r->half, 0);
+	assert_int_equal(r->since, RN_USEC(10));
+	assert_true(rn_watch_half(t.w, 0)->is_paired);
+	assert_int_equal(rn_watch_half(t.w, 0)->qpn, TALK_QP_B);
+	assert_int_equal(rn_watch_half(t.w, 0)->peer_qpn, TALK_QP_A);
+	assert_int_equal(rn_watch_peer(t.w, 0), 1);
+	assert_int_equal(rn_watch_peer(t.w, 1), 0);
+	talk_end(&t);
+}
+
+static void a_response_goes_to_those_that_have_its_psn(void **state)
+{
+	struct talk t = talk_new(false);
+	const struct rn_watch_remark *r;
+
+	(void)state;
+	talk_step(&t, &(struct step){ .op = RN_RC_SEND_ONLY, .psn = 100, .qpn = 0x31 });
+	talk_step(&t, &(struct step){ .op = RN_RC_SEND_ONLY, .psn = 5000, .qpn = 0x32 });
+	r = talk_step(&t, &(struct step){ .op = RN_RC_ACK,
+					  .psn = 5000,
+					  .syndrome = TALK_ACK,
+					  .qpn = 0x41 });
+	assert_int_equal(rn_watch_half(t.w, r->half)->qpn, 0x32);
+	r = talk_step(&t, &(struct step){ .op = RN_RC_ACK,
+					  .psn = 100,
+					  .syndrome = TALK_ACK,
+					  .qpn = 0x42 });
+	assert_int_equal(rn_watch_half(t.w, r->half)->qpn, 0x31);
+	/* Nobody asked. */
+	r = talk_step(&t, &(struct step){ .op = RN_RC_ACK,
+					  .psn = 100,
+					  .syndrome = TALK_ACK,
+					  .qpn = 0x43 });
+	assert_int_equal(r->half, RN_WATCH_NONE);
+	assert_int_equal(r->findings, 0);
+	talk_end(&t);
+}
+
+static void both_directions_are_one_connection(void **state)
+{
+	struct talk t = talk_new(false);
+	const struct rn_watch_remark *r;
+
+	(void)state;
+	talk_step(&t, SEND(100));
+	talk_step(&t, ACK(100, 1));
+	r = talk_step(
+		&t, &(struct step){ .op = RN_RC_SEND_ONLY, .psn = 7, .is_from_b = true });
+	assert_int_equal(r->half, 1);
+	r = talk_step(&t, &(struct step){ .op = RN_RC_ACK,
+					  .psn = 7,
+					  .msn = 1,
+					  .syndrome = TALK_ACK,
+					  .is_from_a = true });
+	assert_int_equal(r->half, 1);
+	assert_int_equal(rn_watch_halves(t.w), 2);
+	talk_end(&t);
+}
+
+static void a_queue_pair_may_talk_to_itself(void **state)
+{
+	struct talk t = talk_new(false);
+
+	(void)state;
+	for (unsigned i = 0; i < 3; i++) {
+		struct step send = { .op = RN_UC_SEND_ONLY, .psn = i };
+		size_t len;
+		struct rn_packet p;
+
+		send.op = i % 2 ? RN_RC_ACK : RN_RC_SEND_ONLY;
+		send.psn = i / 2;
+		send.syndrome = TALK_ACK;
+		send.msn = 1;
+		send.is_from_a = true;
+		send.qpn = 0x55;
+		len = talk_make(&send, t.bytes);
+		memcpy(t.bytes + 16, t.bytes + 12, 4);
+		assert_true(rn_packet_parse(&p, t.bytes, len));
+		p.icrc = RN_PACKET_ICRC_RIGHT;
+		rn_watch_packet(t.w, i, &p, &t.remark);
+		assert_int_equal(t.remark.findings, 0);
+		assert_int_equal(t.remark.half, 0);
+	}
+	assert_int_equal(rn_watch_peer(t.w, 0), 0);
+	talk_end(&t);
+}
+
+static void causes_of_sending_again(void **state)
+{
+	struct talk t = talk_new(false);
+	const struct rn_watch_counts *n;
+
+	(void)state;
+	for (uint32_t i = 0; i < 5; i++)
+		assert_int_equal(talk_step(&t, SEND(100 + i))->cause, RN_CAUSE_NONE);
+	talk_step(&t, NAK(101, TALK_NAK_SEQ));
+	assert_int_equal(talk_step(&t, SEND(101))->cause, RN_CAUSE_NAK);
+	assert_int_equal(talk_step(&t, SEND(102))->cause, RN_CAUSE_GO_BACK);
+	talk_step(&t, ACK(101, 2));
+	assert_int_equal(talk_step(&t, SEND(103))->cause, RN_CAUSE_GO_BACK);
+	assert_int_equal(talk_step(&t, SEND(104))->cause, RN_CAUSE_GO_BACK);
+	assert_int_equal(talk_step(&t, SEND(105))->cause, RN_CAUSE_NONE);
+	assert_int_equal(talk_step(&t, SEND(102))->cause, RN_CAUSE_TIMEOUT);
+	assert_int_equal(t.remark.since, RN_USEC(50));
+	talk_step(&t, NAK(103, TALK_RNR));
+	t.now += RN_MSEC(1);
+	assert_int_equal(talk_step(&t, SEND(103))->cause, RN_CAUSE_RNR);
+	n = &rn_watch_half(t.w, 0)->n;
+	assert_int_equal(n->resent, 6);
+	assert_int_equal(n->resends[RN_CAUSE_GO_BACK], 3);
+	assert_int_equal(n->seq_naks, 1);
+	assert_int_equal(n->rnr_naks, 1);
+	assert_int_equal(n->messages, 6);
+	assert_int_equal(n->requests, 12);
+	assert_int_equal(n->sent_bytes, 48);
+	assert_int_equal(n->done_bytes, 24);
+	assert_int_equal(n->window_max, 5);
+	assert_int_equal(n->violations + n->suspicions, 0);
+	talk_end(&t);
+}
+
+static void what_comes_late_is_counted_once(void **state)
+{
+	struct talk t = talk_new(false);
+	const struct rn_watch_counts *n;
+
+	(void)state;
+	talk_step(&t, SEND(100));
+	assert_int_equal(talk_step(&t, SEND(102))->missing, 1);
+	assert_int_equal(talk_step(&t, SEND(101))->cause, RN_CAUSE_LATE);
+	talk_step(&t, ACK(102, 3));
+	n = &rn_watch_half(t.w, 0)->n;
+	assert_int_equal(n->messages, 3);
+	assert_int_equal(n->sent_bytes, 24);
+	assert_int_equal(n->done_bytes, 24);
+	talk_end(&t);
+}
+
+static void a_packet_may_be_captured_twice(void **state)
+{
+	struct talk t = talk_new(false);
+	struct step twin = *SEND(100);
+
+	(void)state;
+	twin.wait = RN_USEC(2);
+	talk_step(&t, SEND(100));
+	assert_int_equal(talk_step(&t, &twin)->cause, RN_CAUSE_DOUBLE);
+	assert_int_equal(talk_step(&t, SEND(101))->cause, RN_CAUSE_NONE);
+	talk_end(&t);
+}
+
+static void the_rest_of_a_read_has_its_own_cause(void **state)
+{
+	struct talk t = talk_new(false);
+
+	(void)state;
+	talk_step(&t, &(struct step){
+			      .op = RN_RC_READ_REQUEST, .psn = 100, .dma_len = 3000 });
+	talk_step(&t, &(struct step){ .op = RN_RC_READ_RESPONSE_FIRST,
+				      .psn = 100,
+				      .len = 1024,
+				      .syndrome = TALK_ACK,
+				      .msn = 1 });
+	assert_int_equal(rn_watch_half(t.w, 0)->pmtu, 1024);
+	talk_step(&t, &(struct step){ .op = RN_RC_READ_REQUEST,
+				      .psn = 101,
+				      .va = 1024,
+				      .dma_len = 1976 });
+	assert_int_equal(t.remark.cause, RN_CAUSE_READ_GAP);
+	assert_int_equal(t.remark.findings, 0);
+	talk_end(&t);
+}
+
+static void another_connection_of_the_same_queue_pair(void **state)
+{
+	struct talk t = talk_new(false);
+
+	(void)state;
+	talk_step(&t, SEND(100));
+	talk_step(&t, ACK(100, 1));
+	talk_step(&t, SEND(9000000));
+	assert_true(t.remark.starts_anew);
+	assert_int_equal(t.remark.findings, 0);
+	talk_step(&t, ACK(9000000, 1));
+	assert_int_equal(t.remark.findings, 0);
+	/* From the same PSN on, with other words. */
+	talk_step(&t, &(struct step){ .op = RN_RC_SEND_ONLY_IMM, .psn = 9000000 });
+	assert_true(t.remark.starts_anew);
+	assert_int_equal(t.remark.findings, 0);
+	talk_end(&t);
+}
+
+static void round_trips_are_measured_once(void **state)
+{
+	struct talk t = talk_new(false);
+	const struct rn_watch_half *h;
+
+	(void)state;
+	for (uint32_t i = 0; i < 100; i++) {
+		struct step ack = *ACK(100 + i, i + 1);
+
+		ack.wait = i < 90 ? RN_USEC(20) : RN_USEC(1000);
+		talk_step(&t, SEND(100 + i));
+		assert_int_equal(talk_step(&t, &ack)->since, ack.wait);
+		/* Doubled by the network. */
+		assert_true(talk_step(&t, ACK(100 + i, i + 1))->is_duplicate);
+	}
+	/* Sent twice: nobody knows which is answered. */
+	talk_step(&t, SEND(200));
+	talk_step(&t, SEND(200));
+	assert_int_equal(talk_step(&t, ACK(200, 101))->since, 0);
+	h = rn_watch_half(t.w, 0);
+	assert_int_equal(h->n.rtts, 100);
+	assert_int_equal(h->n.rtt_min, RN_USEC(20));
+	assert_int_equal(h->n.rtt_max, RN_USEC(1000));
+	assert_in_range(rn_watch_rtt(h, 0.5), RN_USEC(20), RN_USEC(24));
+	assert_in_range(rn_watch_rtt(h, 0.99), RN_USEC(1000), RN_USEC(1190));
+	talk_end(&t);
+}
+
+static void slices_of_time_hold_all_bytes(void **state)
+{
+	struct talk t = talk_new(false);
+	const struct rn_watch_half *h;
+	uint64_t bytes = 0;
+
+	(void)state;
+	for (uint32_t i = 0; i < 2000; i++) {
+		talk_step(&t, SEND(100 + i));
+		talk_step(&t, ACK(100 + i, i + 1));
+		t.now += RN_USEC(i);
+	}
+	h = rn_watch_half(t.w, 0);
+	assert_non_null(h->bucket);
+	for (unsigned i = 0; i < RN_WATCH_BUCKETS; i++)
+		bytes += h->bucket[i].bytes;
+	assert_int_equal(bytes, 16000);
+	assert_int_equal(h->n.done_bytes, 16000);
+	assert_true(h->bucket_width * RN_WATCH_BUCKETS >= h->n.last - h->n.first);
+	assert_true(h->bucket_width * RN_WATCH_BUCKETS / 4 < h->n.last - h->n.first);
+	talk_end(&t);
+}
+
+static void psns_wrap(void **state)
+{
+	struct talk t = talk_new(false);
+
+	(void)state;
+	for (uint32_t i = 0; i < 300; i++) {
+		uint32_t psn = (0xffff80 + i) & 0xffffff;
+
+		talk_step(&t, SEND(psn));
+		assert_int_equal(t.remark.findings, 0);
+		talk_step(&t, ACK(psn, i + 1));
+		assert_int_equal(t.remark.findings, 0);
+	}
+	assert_int_equal(rn_watch_half(t.w, 0)->n.messages, 300);
+	talk_end(&t);
+}
+
+/* More than a half of the PSNs, in READs that nobody answers. */
+static void old_records_are_forgotten(void **state)
+{
+	struct talk t = talk_new(false);
+	uint32_t psn = 0;
+
+	(void)state;
+	talk_step(&t, &(struct step){ .op = RN_RC_SEND_FIRST, .psn = psn++, .len = 256 });
+	talk_step(&t, &(struct step){ .op = RN_RC_SEND_LAST, .psn = psn++, .len = 4 });
+	for (unsigned i = 0; i < 100; i++) {
+		talk_step(&t, &(struct step){ .op = RN_RC_READ_REQUEST,
+					      .psn = psn,
+					      .dma_len = 256 << 18 });
+		assert_int_equal(t.remark.findings, 0);
+		psn = (psn + (1 << 18)) & 0xffffff;
+	}
+	talk_end(&t);
+}
+
+static void as_many_as_are_remembered_and_more(void **state)
+{
+	struct talk t = talk_new(false);
+
+	(void)state;
+	for (uint32_t i = 0; i < 70000; i++)
+		talk_step(&t, SEND(i));
+	/* One that is forgotten, and one that is not. */
+	assert_int_equal(talk_step(&t, SEND(10))->findings, 0);
+	assert_int_not_equal(talk_step(&t, SEND(60000))->cause, RN_CAUSE_NONE);
+	assert_true(t.remark.since > 0);
+	talk_end(&t);
+}
+
+/* ---- The connection manager ---- */
+
+static void talk_mad(struct talk *t, const struct rn_cm_msg *m, bool is_from_b)
+{
+	struct rn_mad_hdr hdr = { .base_version = RN_MAD_BASE_VERSION,
+				  .mgmt_class = RN_MAD_CLASS_CM,
+				  .class_version = RN_MAD_CM_VERSION,
+				  .method = RN_MAD_SEND,
+				  .attr_id = (uint16_t)m->attr };
+	uint8_t mad[RN_MAD_LEN];
+
+	rn_mad_hdr_emit(mad, &hdr);
+	rn_cm_msg_emit(mad + RN_MAD_HDR_LEN, m);
+	talk_step(t, &(struct step){ .op = RN_UD_SEND_ONLY,
+				     .qpn = RN_QPN_GSI,
+				     .qkey = RN_GSI_QKEY,
+				     .src_qpn = 1,
+				     .len = RN_MAD_LEN,
+				     .payload = mad,
+				     .is_from_b = is_from_b });
+	assert_int_equal(t->remark.findings, 0);
+}
+
+static void connect_them(struct talk *t)
+{
+	const struct rn_cm_msg req = { .attr = RN_CM_REQ,
+				       .req = { .local_id = 5,
+						.qpn = TALK_QP_A,
+						.start_psn = 500,
+						.init_depth = 2,
+						.resp_res = 4,
+						.mtu = 3 } };
+	const struct rn_cm_msg rep = { .attr = RN_CM_REP,
+				       .rep = { .local_id = 6,
+						.remote_id = 5,
+						.qpn = TALK_QP_B,
+						.start_psn = 100,
+						.init_depth = 1,
+						.resp_res = 8 } };
+
+	talk_mad(t, &req, false);
+	talk_mad(t, &rep, true);
+}
+
+static void the_connection_manager_tells_who_and_from_where(void **state)
+{
+	struct talk t = talk_new(false);
+	const struct rn_watch_half *h;
+
+	(void)state;
+	connect_them(&t);
+	talk_step(&t, SEND(100));
+	assert_int_equal(t.remark.findings, 0);
+	h = rn_watch_half(t.w, t.remark.half);
+	assert_true(h->is_paired);
+	assert_int_equal(h->peer_qpn, TALK_QP_A);
+	assert_int_equal(h->pmtu, 1024);
+	/* MSNs begin at 0. */
+	talk_step(&t, ACK(100, 2));
+	assert_int_equal(t.remark.findings, 1);
+	assert_int_equal(t.remark.finding[0].rule, RN_RULE_MSN);
+	/* The other way the first packet is not seen. */
+	talk_step(&t,
+		  &(struct step){ .op = RN_RC_SEND_ONLY, .psn = 501, .is_from_b = true });
+	assert_int_equal(t.remark.findings, 1);
+	assert_int_equal(t.remark.finding[0].rule, RN_RULE_GAP);
+	talk_end(&t);
+}
+
+static void no_more_reads_than_the_connection_was_made_for(void **state)
+{
+	struct talk t = talk_new(false);
+	struct step read = { .op = RN_RC_READ_REQUEST, .psn = 100, .dma_len = 8 };
+
+	(void)state;
+	connect_them(&t);
+	for (; read.psn < 103; read.psn++)
+		talk_step(&t, &read);
+	assert_int_equal(t.remark.findings, 1);
+	assert_int_equal(t.remark.finding[0].rule, RN_RULE_DEPTH);
+	talk_step(&t, &(struct step){ .op = RN_RC_READ_RESPONSE_ONLY,
+				      .psn = 100,
+				      .len = 8,
+				      .syndrome = TALK_ACK,
+				      .msn = 1 });
+	talk_step(&t, &(struct step){ .op = RN_RC_READ_RESPONSE_ONLY,
+				      .psn = 101,
+				      .len = 8,
+				      .syndrome = TALK_ACK,
+				      .msn = 2 });
+	talk_step(&t, &read);
+	assert_int_equal(t.remark.findings, 0);
+	talk_end(&t);
+}
+
+static void marks_and_notifications_are_counted(void **state)
+{
+	struct talk t = talk_new(false);
+	struct rn_packet p;
+	size_t len;
+
+	(void)state;
+	talk_step(&t, SEND(100));
+	talk_step(&t, ACK(100, 1));
+	len = talk_make(SEND(101), t.bytes);
+	t.bytes[1] |= RN_ECN_CE;
+	assert_true(rn_packet_parse(&p, t.bytes, len));
+	rn_watch_packet(t.w, t.now, &p, &t.remark);
+	talk_step(&t, &(struct step){ .op = RN_CNP, .becn = true, .is_from_b = true });
+	assert_int_equal(t.remark.half, 0);
+	assert_int_equal(rn_watch_half(t.w, 0)->n.marked, 1);
+	assert_int_equal(rn_watch_half(t.w, 0)->n.cnps, 1);
+	talk_end(&t);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(responses_find_the_requests),
+		cmocka_unit_test(a_response_goes_to_those_that_have_its_psn),
+		cmocka_unit_test(both_directions_are_one_connection),
+		cmocka_unit_test(a_queue_pair_may_talk_to_itself),
+		cmocka_unit_test(causes_of_sending_again),
+		cmocka_unit_test(what_comes_late_is_counted_once),
+		cmocka_unit_test(a_packet_may_be_captured_twice),
+		cmocka_unit_test(the_rest_of_a_read_has_its_own_cause),
+		cmocka_unit_test(another_connection_of_the_same_queue_pair),
+		cmocka_unit_test(round_trips_are_measured_once),
+		cmocka_unit_test(slices_of_time_hold_all_bytes),
+		cmocka_unit_test(psns_wrap),
+		cmocka_unit_test(old_records_are_forgotten),
+		cmocka_unit_test(as_many_as_are_remembered_and_more),
+		cmocka_unit_test(the_connection_manager_tells_who_and_from_where),
+		cmocka_unit_test(no_more_reads_than_the_connection_was_made_for),
+		cmocka_unit_test(marks_and_notifications_are_counted),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

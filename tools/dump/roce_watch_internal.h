@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* roce_watch_internal.h - a watch from the inside. */
+#ifndef RN_ROCE_WATCH_INTERNAL_H
+#define RN_ROCE_WATCH_INTERNAL_H
+
+#include "roce_watch.h"
+#include "rocin/mad.h"
+
+enum {
+	RN_WATCH_RECORDS_MAX = 65536, /* requests remembered per half */
+	RN_WATCH_CALLS = 64,	      /* REQs that wait for their REP */
+	/* PSNs further away than this belong to another connection. */
+	RN_WATCH_FAR = 1 << 17,
+	RN_WATCH_NO_DEPTH = 256, /* depth that nobody has told */
+};
+
+/* A request packet, as it was sent first. */
+struct rn_watch_record {
+	struct rn_psn psn;
+	uint32_t span; /* PSNs; 0: a READ whose PMTU is not known yet */
+	uint8_t opcode;
+	bool is_resent, is_asked_anew; /* anew: a READ, from its middle on */
+	bool is_done;		       /* READs and atomics: answered in full */
+	uint32_t payload_len;
+	uint32_t got;	 /* READ responses: PSNs that came in order */
+	uint32_t beyond; /* and behind a gap: one more than the last of them */
+	uint64_t va;
+	uint32_t rkey, dma_len;
+	uint64_t swap_add, compare;
+	uint32_t messages; /* completed up to here, this one included */
+	bool ends_message;
+	rn_ns first_at, last_at;
+};
+
+/* What the responder last said no to. */
+struct rn_watch_nak {
+	bool is_seq, is_rnr, is_fatal;
+	struct rn_psn psn;
+	rn_ns until; /* of an RNR NAK: no request before */
+};
+
+struct rn_watch_flow {
+	struct rn_watch_half half;
+	uint32_t peer; /* index, or RN_WATCH_NONE */
+
+	/* Requests. */
+	bool has_begun;
+	struct rn_psn next;	 /* behind the newest */
+	struct rn_psn una;	 /* oldest that is not acknowledged */
+	struct rn_psn resent_to; /* behind the last that was sent again */
+	struct rn_psn recover;	 /* going back ends here: behind what was sent before */
+	struct rn_watch_record *record; /* ring of @room, a power of two */
+	uint32_t room, head, count;
+	bool knows_message; /* what is in progress: false behind a gap */
+	uint8_t kind;	    /* enum rn_op_kind in progress, or 0 */
+	uint32_t dma_len, message_len;
+	uint32_t messages;
+	uint32_t depth; /* READs and atomics that the connection was made for */
+
+	/* Responses. */
+	struct rn_watch_nak nak;
+	bool has_msn;		 /* @msn_low and @msn_high are valid */
+	struct rn_psn msn_since; /* records before are counted wrongly */
+	uint32_t msn_ref;	 /* MSN = reference + offset + messages counted here */
+	int32_t msn_low, msn_high;
+	bool has_credits;
+	uint32_t credit_limit; /* in messages counted here */
+
+	struct rn_watch_bucket *bucket;
+};
+
+/* A REQ: who called, and with what. */
+struct rn_watch_call {
+	bool is_used;
+	struct rn_gid src, dst;
+	uint32_t local_id, qpn, start_psn;
+	uint32_t pmtu;
+	uint8_t transport, resp_res, init_depth;
+};
+
+struct rn_watch {
+	bool is_strict;
+	struct rn_watch_flow **flow;
+	uint32_t flows, room;
+	uint32_t *index; /* hash table of flow numbers + 1, twice the room of @flow */
+	struct rn_watch_call call[RN_WATCH_CALLS];
+	uint32_t next_call;
+};
+
+/* One packet on its way through. */
+struct rn_watch_job {
+	struct rn_watch *w;
+	rn_ns at;
+	const struct rn_packet *p;
+	struct rn_watch_remark *out;
+};
+
+/* Say that @rule is broken; @fmt may be "". */
+void rn_watch_say(struct rn_watch_job *job, enum rn_watch_rule rule, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* The flow of this key, made if need be; NULL without memory. */
+struct rn_watch_flow *rn_watch_find(struct rn_watch *w, const struct rn_gid *src,
+				    const struct rn_gid *dst, uint32_t qpn, bool make);
+uint32_t rn_watch_number(const struct rn_watch *w, const struct rn_watch_flow *f);
+void rn_watch_pair(struct rn_watch *w, struct rn_watch_flow *a, struct rn_watch_flow *b);
+
+/* Forget all but the counts: the next request is the first of another connection. */
+void rn_watch_renew(struct rn_watch_flow *f);
+
+void rn_watch_alone(struct rn_watch_job *job);
+void rn_watch_request(struct rn_watch_job *job, struct rn_watch_flow *f);
+void rn_watch_datagram(struct rn_watch_job *job, struct rn_watch_flow *f);
+void rn_watch_response(struct rn_watch_job *job, struct rn_watch_flow *f);
+void rn_watch_mad(struct rn_watch_job *job);
+
+/* The record that @psn lies in, or NULL. */
+struct rn_watch_record *rn_watch_record(struct rn_watch_flow *f, struct rn_psn psn);
+
+static inline struct rn_watch_record *rn_watch_at(struct rn_watch_flow *f, uint32_t i)
+{
+	return &f->record[(f->head + i) & (f->room - 1)];
+}
+
+/* Index of the first record that ends behind @psn; f->count if there is none. */
+uint32_t rn_watch_search(struct rn_watch_flow *f, struct rn_psn psn);
+
+/* A READ's PMTU became known: how many PSNs it has. */
+void rn_watch_learn_mtu(struct rn_watch_flow *f, uint32_t pmtu);
+
+static inline bool rn_watch_is_answered(uint8_t opcode)
+{
+	uint8_t kind = rn_opcode_info[opcode].kind;
+
+	return kind == RN_OP_KIND_READ || kind == RN_OP_KIND_ATOMIC ||
+	       kind == RN_OP_KIND_FLUSH || kind == RN_OP_KIND_ATOMIC_WRITE;
+}
+
+/* ---- Counting ---- */
+
+void rn_watch_count_request(struct rn_watch_job *job, struct rn_watch_flow *f);
+void rn_watch_count_done(struct rn_watch_flow *f, rn_ns at, uint64_t bytes);
+void rn_watch_count_rtt(struct rn_watch_flow *f, rn_ns at, rn_ns rtt);
+void rn_watch_count_window(struct rn_watch_flow *f, rn_ns at);
+void rn_watch_count_nak(struct rn_watch_flow *f, rn_ns at);
+void rn_watch_seen(struct rn_watch_flow *f, rn_ns at);
+
+#endif /* RN_ROCE_WATCH_INTERNAL_H */

@@ -1,0 +1,483 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* roce_watch_request.c - requests in their order: sequence, sizes, and what is sent
+ * again. */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "roce_watch_internal.h"
+
+enum {
+	RECORDS_FIRST = 64,
+	PSN_HALF = 1 << 23,
+	TIMEOUT_MIN = 8192, /* ns: the shortest local ACK timeout */
+};
+
+/* ---- Records ---- */
+
+uint32_t rn_watch_search(struct rn_watch_flow *f, struct rn_psn psn)
+{
+	uint32_t low = 0, high = f->count;
+
+	while (low < high) {
+		uint32_t mid = low + (high - low) / 2;
+		const struct rn_watch_record *r = rn_watch_at(f, mid);
+		uint32_t span = r->span ? r->span : 1;
+
+		if (rn_psn_diff(psn, rn_psn_add(r->psn, span)) >= 0)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+struct rn_watch_record *rn_watch_record(struct rn_watch_flow *f, struct rn_psn psn)
+{
+	uint32_t i = rn_watch_search(f, psn);
+	struct rn_watch_record *r;
+
+	if (i == f->count)
+		return NULL;
+	r = rn_watch_at(f, i);
+	return rn_psn_before(psn, r->psn) ? NULL : r;
+}
+
+static bool make_room(struct rn_watch_flow *f)
+{
+	uint32_t room = f->room ? 2 * f->room : RECORDS_FIRST;
+	struct rn_watch_record *ring;
+
+	if (f->count < f->room)
+		return true;
+	if (room > RN_WATCH_RECORDS_MAX)
+		return false;
+	ring = calloc(room, sizeof(*ring));
+	if (!ring)
+		return false;
+	for (uint32_t i = 0; i < f->count; i++)
+		ring[i] = *rn_watch_at(f, i);
+	free(f->record);
+	f->record = ring;
+	f->room = room;
+	f->head = 0;
+	return true;
+}
+
+/* No record may be so old that its PSN looks newer than the newest. */
+static void forget_oldest(struct rn_watch_flow *f)
+{
+	while (f->count &&
+	       rn_psn_diff(f->next, rn_watch_at(f, 0)->psn) >= PSN_HALF - RN_WATCH_FAR) {
+		f->head++;
+		f->count--;
+	}
+	if (f->count && f->count == f->room && !make_room(f)) {
+		f->head++;
+		f->count--;
+	}
+}
+
+static void remember(struct rn_watch_flow *f, const struct rn_watch_record *r)
+{
+	forget_oldest(f);
+	if (!make_room(f))
+		return;
+	*rn_watch_at(f, f->count) = *r;
+	f->count++;
+}
+
+/* ---- PMTU ---- */
+
+static uint32_t read_span(uint32_t dma_len, uint32_t pmtu)
+{
+	return dma_len <= pmtu ? 1 : (dma_len - 1) / pmtu + 1;
+}
+
+/* Only the newest request can be a READ of unknown extent. */
+static void set_span(struct rn_watch_flow *f, uint32_t span)
+{
+	struct rn_watch_record *r = f->count ? rn_watch_at(f, f->count - 1) : NULL;
+
+	if (!r || r->span)
+		return;
+	r->span = span;
+	f->next = rn_psn_add(r->psn, span);
+}
+
+void rn_watch_learn_mtu(struct rn_watch_flow *f, uint32_t pmtu)
+{
+	const struct rn_watch_record *r = f->count ? rn_watch_at(f, f->count - 1) : NULL;
+
+	f->half.pmtu = pmtu;
+	if (r && !r->span && read_span(r->dma_len, pmtu) < PSN_HALF)
+		set_span(f, read_span(r->dma_len, pmtu));
+}
+
+/* The request behind a READ tells how many PSNs that has, and so the PMTU. */
+static void learn_from(struct rn_watch_flow *f, struct rn_psn psn)
+{
+	const struct rn_watch_record *r = f->count ? rn_watch_at(f, f->count - 1) : NULL;
+	int32_t span;
+
+	if (!r || r->span)
+		return;
+	span = rn_psn_diff(psn, r->psn);
+	for (uint32_t pmtu = 256; span > 0 && pmtu <= 4096; pmtu *= 2) {
+		if (read_span(r->dma_len, pmtu) == (uint32_t)span) {
+			rn_watch_learn_mtu(f, pmtu);
+			return;
+		}
+	}
+	if (span > 0)
+		set_span(f, 1);
+}
+
+static void check_mtu(struct rn_watch_job *job, struct rn_watch_flow *f)
+{
+	const struct rn_packet *p = job->p;
+	bool is_full = !(p->op->flags & RN_OP_LAST);
+
+	if (!(p->op->flags & RN_OP_PAYLOAD))
+		return;
+	if (!f->half.pmtu) {
+		if (is_full && p->payload_len >= 256 && p->payload_len <= 4096)
+			rn_watch_learn_mtu(f, p->payload_len);
+		return;
+	}
+	if (is_full ? p->payload_len != f->half.pmtu : p->payload_len > f->half.pmtu)
+		rn_watch_say(job, RN_RULE_MTU, "path MTU %" PRIu32 ", payload %" PRIu32,
+			     f->half.pmtu, p->payload_len);
+}
+
+/* ---- The messages ---- */
+
+static const char *const kind_words[] = {
+	[RN_OP_KIND_SEND] = "a SEND",
+	[RN_OP_KIND_WRITE] = "a WRITE",
+};
+
+static void check_sequence(struct rn_watch_job *job, struct rn_watch_flow *f)
+{
+	const struct rn_opcode_info *op = job->p->op;
+	bool is_first = (op->flags & RN_OP_FIRST) != 0;
+
+	if (f->knows_message && is_first && f->kind)
+		rn_watch_say(job, RN_RULE_SEQUENCE, "%s within %s", op->name,
+			     kind_words[f->kind]);
+	if (f->knows_message && !is_first && f->kind != op->kind) {
+		rn_watch_say(job, RN_RULE_SEQUENCE, "%s %s %s", op->name,
+			     f->kind ? "within" : "without",
+			     f->kind ? kind_words[f->kind] : "a first packet");
+		f->knows_message = false;
+	}
+	if (is_first) {
+		f->knows_message = true;
+		f->message_len = 0;
+		f->dma_len = op->flags & RN_OP_RETH ? job->p->reth.dma_len : 0;
+	}
+	f->kind = op->flags & RN_OP_LAST ? 0 : op->kind;
+}
+
+/* The bytes of a WRITE of several packets. */
+static void check_length(struct rn_watch_job *job, struct rn_watch_flow *f)
+{
+	const struct rn_packet *p = job->p;
+	uint32_t flags = p->op->flags;
+
+	f->message_len += p->payload_len;
+	if (p->op->kind != RN_OP_KIND_WRITE || !f->knows_message ||
+	    (flags & RN_OP_FIRST && flags & RN_OP_LAST))
+		return;
+	if (flags & RN_OP_LAST ? f->message_len != f->dma_len
+			       : f->message_len >= f->dma_len)
+		rn_watch_say(job, RN_RULE_MESSAGE_LEN,
+			     "DMALen %" PRIu32 ", %" PRIu32 " bytes%s", f->dma_len,
+			     f->message_len, flags & RN_OP_LAST ? "" : " and no end");
+}
+
+/* What may be sent without knowing of a receive: all but SENDs and immediates, and one of
+ * those (9.7.7.2). Others count as credits that were used and given back.
+ */
+static void check_credit(struct rn_watch_job *job, struct rn_watch_flow *f)
+{
+	int32_t ahead = (int32_t)(f->messages - f->credit_limit);
+
+	if (!f->has_credits)
+		return;
+	if (!(job->p->op->flags & RN_OP_COMPLETES_RECV)) {
+		if (ahead > 0)
+			f->credit_limit++;
+	} else if (ahead > 1) {
+		rn_watch_say(job, RN_RULE_CREDIT, "%" PRId32 " ahead", ahead);
+	}
+}
+
+static void check_depth(struct rn_watch_job *job, struct rn_watch_flow *f)
+{
+	uint32_t open = 0;
+
+	if (f->depth == RN_WATCH_NO_DEPTH || !rn_watch_is_answered(job->p->bth.opcode))
+		return;
+	for (uint32_t i = rn_watch_search(f, f->una); i < f->count; i++) {
+		const struct rn_watch_record *r = rn_watch_at(f, i);
+
+		if (rn_watch_is_answered(r->opcode) && !r->is_done)
+			open++;
+	}
+	if (open >= f->depth)
+		rn_watch_say(job, RN_RULE_DEPTH,
+			     "%" PRIu32 " of %" PRIu32 " are under way", open, f->depth);
+}
+
+/* ---- New ones ---- */
+
+static uint32_t span_of(const struct rn_watch_flow *f, const struct rn_packet *p)
+{
+	if (p->op->kind != RN_OP_KIND_READ || p->reth.dma_len <= 256)
+		return 1;
+	if (!f->half.pmtu || p->reth.dma_len > 0x80000000u)
+		return 0;
+	return read_span(p->reth.dma_len, f->half.pmtu);
+}
+
+static void take(struct rn_watch_job *job, struct rn_watch_flow *f)
+{
+	const struct rn_packet *p = job->p;
+	uint32_t flags = p->op->flags, span = span_of(f, p);
+
+	check_sequence(job, f);
+	check_mtu(job, f);
+	check_length(job, f);
+	check_depth(job, f);
+	if (flags & RN_OP_LAST) {
+		f->messages++;
+		f->half.n.messages++;
+		check_credit(job, f);
+	}
+	if (f->half.class != RN_CLASS_UC)
+		remember(f, &(struct rn_watch_record){
+				    .psn = p->bth.psn,
+				    .span = span,
+				    .opcode = p->bth.opcode,
+				    .payload_len = p->payload_len,
+				    .va = flags & RN_OP_ATOMIC_ETH ? p->atomic.va
+								   : p->reth.va,
+				    .rkey = flags & RN_OP_ATOMIC_ETH ? p->atomic.rkey
+								     : p->reth.rkey,
+				    .dma_len = p->reth.dma_len,
+				    .swap_add = p->atomic.swap_add,
+				    .compare = p->atomic.compare,
+				    .messages = f->messages,
+				    .ends_message = (flags & RN_OP_LAST) != 0,
+				    .first_at = job->at,
+				    .last_at = job->at,
+			    });
+	f->next = rn_psn_add(p->bth.psn, span ? span : 1);
+	job->out->is_new = true;
+	f->half.n.sent_bytes += p->payload_len;
+}
+
+static void begin(struct rn_watch_flow *f, struct rn_psn psn)
+{
+	rn_watch_renew(f);
+	f->has_begun = true;
+	f->next = f->una = f->resent_to = f->recover = f->msn_since = psn;
+}
+
+/* Packets of which nothing is known: what was in progress, how many messages. */
+static void skip(struct rn_watch_job *job, struct rn_watch_flow *f, uint32_t missing)
+{
+	f->knows_message = f->has_msn = f->has_credits = false;
+	f->kind = 0;
+	f->msn_since = job->p->bth.psn;
+	f->half.n.missing += missing;
+	job->out->missing = missing;
+	rn_watch_say(job, RN_RULE_GAP, "%" PRIu32 " missing before %" PRIu32, missing,
+		     job->p->bth.psn.v);
+}
+
+/* ---- Those that were sent before ---- */
+
+static enum rn_watch_cause find_cause(const struct rn_watch_flow *f, struct rn_psn psn,
+				      const struct rn_watch_record *r, rn_ns at)
+{
+	if (f->nak.is_rnr && f->nak.psn.v == psn.v)
+		return RN_CAUSE_RNR;
+	if (f->nak.is_seq && f->nak.psn.v == psn.v)
+		return RN_CAUSE_NAK;
+	if (!rn_psn_before(psn, f->resent_to) && rn_psn_before(psn, f->recover))
+		return RN_CAUSE_GO_BACK;
+	if (r && at - r->last_at < TIMEOUT_MIN)
+		return RN_CAUSE_DOUBLE;
+	if (!r)
+		return RN_CAUSE_LATE;
+	if (rn_opcode_info[r->opcode].kind == RN_OP_KIND_READ && r->got > 0 &&
+	    r->psn.v != psn.v)
+		return RN_CAUSE_READ_GAP;
+	return RN_CAUSE_TIMEOUT;
+}
+
+/* The PSN at which a READ is asked for again, against the first one. */
+static void check_read_again(struct rn_watch_job *job, struct rn_watch_flow *f,
+			     struct rn_watch_record *r)
+{
+	const struct rn_packet *p = job->p;
+	uint64_t done = (uint64_t)rn_psn_diff(p->bth.psn, r->psn) * f->half.pmtu;
+
+	if (p->op->kind != RN_OP_KIND_READ) {
+		rn_watch_say(job, RN_RULE_RESEND, "%s was a READ", p->op->name);
+		return;
+	}
+	if (p->bth.psn.v != r->psn.v || p->reth.dma_len != r->dma_len)
+		r->is_asked_anew = true;
+	if (p->bth.psn.v != r->psn.v && !f->half.pmtu)
+		return;
+	if (p->reth.rkey != r->rkey)
+		rn_watch_say(job, RN_RULE_READ_AGAIN,
+			     "R_Key 0x%" PRIx32 " was 0x%" PRIx32, p->reth.rkey, r->rkey);
+	if (p->reth.va != r->va + done)
+		rn_watch_say(job, RN_RULE_READ_AGAIN,
+			     "address 0x%" PRIx64 ", the rest begins at 0x%" PRIx64,
+			     p->reth.va, r->va + done);
+	if (done + p->reth.dma_len > r->dma_len)
+		rn_watch_say(job, RN_RULE_READ_AGAIN,
+			     "DMALen %" PRIu32 ", the rest has %" PRIu64, p->reth.dma_len,
+			     done < r->dma_len ? r->dma_len - done : 0);
+}
+
+/* Addresses and operands are those of the first time. */
+static void check_same(struct rn_watch_job *job, struct rn_watch_record *r)
+{
+	const struct rn_packet *p = job->p;
+	uint32_t flags = p->op->flags;
+	bool is_atomic = (flags & RN_OP_ATOMIC_ETH) != 0;
+
+	if (p->bth.opcode != r->opcode) {
+		rn_watch_say(job, RN_RULE_RESEND, "%s was %s", p->op->name,
+			     rn_opcode_info[r->opcode].name);
+		return;
+	}
+	if (p->payload_len != r->payload_len)
+		rn_watch_say(job, RN_RULE_RESEND, "%" PRIu32 " bytes were %" PRIu32,
+			     p->payload_len, r->payload_len);
+	if (flags & RN_OP_RETH && (p->reth.va != r->va || p->reth.rkey != r->rkey ||
+				   p->reth.dma_len != r->dma_len))
+		rn_watch_say(job, RN_RULE_RESEND, "another RETH");
+	if (is_atomic &&
+	    (p->atomic.va != r->va || p->atomic.rkey != r->rkey ||
+	     p->atomic.swap_add != r->swap_add || p->atomic.compare != r->compare))
+		rn_watch_say(job, RN_RULE_RESEND, "another AtomicETH");
+}
+
+static void check_rnr_wait(struct rn_watch_job *job, struct rn_watch_flow *f)
+{
+	if (!f->nak.is_rnr || f->nak.psn.v != job->p->bth.psn.v)
+		return;
+	if (job->at < f->nak.until)
+		rn_watch_say(job, RN_RULE_RNR_WAIT, "%.3f ms too early",
+			     (double)(f->nak.until - job->at) / 1e6);
+}
+
+/* Payload that was missing. What is older than all that is remembered was counted. */
+static void fill_gap(struct rn_watch_job *job, struct rn_watch_flow *f)
+{
+	if (rn_psn_before(job->p->bth.psn, f->una))
+		return;
+	f->half.n.sent_bytes += job->p->payload_len;
+	if (job->p->op->flags & RN_OP_LAST)
+		f->half.n.messages++;
+	rn_watch_count_done(f, job->at, job->p->payload_len);
+}
+
+static void again(struct rn_watch_job *job, struct rn_watch_flow *f,
+		  struct rn_watch_record *r)
+{
+	struct rn_psn psn = job->p->bth.psn;
+	const struct rn_opcode_info *op;
+
+	job->out->cause = find_cause(f, psn, r, job->at);
+	if (job->out->cause != RN_CAUSE_GO_BACK && job->out->cause != RN_CAUSE_DOUBLE)
+		f->recover = f->next;
+	check_rnr_wait(job, f);
+	if (job->out->cause != RN_CAUSE_DOUBLE)
+		f->resent_to = rn_psn_add(psn, 1);
+	if (!r) {
+		fill_gap(job, f);
+		return;
+	}
+	op = &rn_opcode_info[r->opcode];
+	if (op->kind == RN_OP_KIND_READ) {
+		check_read_again(job, f, r);
+		if (job->out->cause != RN_CAUSE_DOUBLE)
+			f->resent_to = rn_psn_add(r->psn, r->span ? r->span : 1);
+	} else {
+		check_same(job, r);
+	}
+	job->out->since = job->at - r->last_at;
+	r->is_resent = true;
+	r->last_at = job->at;
+}
+
+/* A done request that comes again with other words: the queue pair was made anew, with
+ * the PSNs of before.
+ */
+static bool is_another(const struct rn_watch_flow *f, const struct rn_watch_record *r,
+		       const struct rn_packet *p)
+{
+	return r && f->una.v == f->next.v && p->op->flags & RN_OP_FIRST &&
+	       p->bth.psn.v == r->psn.v &&
+	       (p->bth.opcode != r->opcode || p->payload_len != r->payload_len ||
+		(p->op->flags & RN_OP_RETH && p->reth.rkey != r->rkey));
+}
+
+/* ---- A request ---- */
+
+static void place(struct rn_watch_job *job, struct rn_watch_flow *f)
+{
+	struct rn_psn psn = job->p->bth.psn;
+	int32_t d = rn_psn_diff(psn, f->next);
+	struct rn_watch_record *r = d < 0 ? rn_watch_record(f, psn) : NULL;
+
+	if (d > RN_WATCH_FAR || (!r && d < -RN_WATCH_FAR) || is_another(f, r, job->p)) {
+		job->out->starts_anew = true;
+		begin(f, psn);
+		take(job, f);
+		return;
+	}
+	/* UC knows no second try: any other PSN is where it goes on (9.8.2.2). */
+	if (d < 0 && f->half.class != RN_CLASS_UC) {
+		again(job, f, r);
+		return;
+	}
+	if (d != 0)
+		skip(job, f, d > 0 ? (uint32_t)d : 0);
+	take(job, f);
+}
+
+void rn_watch_request(struct rn_watch_job *job, struct rn_watch_flow *f)
+{
+	struct rn_psn psn = job->p->bth.psn;
+
+	if (!f->has_begun)
+		begin(f, psn);
+	learn_from(f, psn);
+	place(job, f);
+	/* From the PSN of a NAK on things are as before it. */
+	if ((f->nak.is_seq || f->nak.is_rnr) && f->nak.psn.v == psn.v)
+		f->nak.is_seq = f->nak.is_rnr = false;
+	if (f->half.class == RN_CLASS_UC && job->out->is_new) {
+		f->una = f->next;
+		rn_watch_count_done(f, job->at, job->p->payload_len);
+	}
+	rn_watch_count_request(job, f);
+	rn_watch_count_window(f, job->at);
+}
+
+void rn_watch_datagram(struct rn_watch_job *job, struct rn_watch_flow *f)
+{
+	job->out->is_new = true;
+	f->half.n.messages++;
+	f->half.n.sent_bytes += job->p->payload_len;
+	rn_watch_count_done(f, job->at, job->p->payload_len);
+	rn_watch_count_request(job, f);
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* dump_ladder.h - an exchange as a sequence diagram: a row per packet, time downward. */
+#ifndef RN_DUMP_LADDER_H
+#define RN_DUMP_LADDER_H
+
+#include "dump.h"
+
+/* What a packet looks like. */
+enum rn_ladder_look {
+	RN_LADDER_REQUEST,
+	RN_LADDER_AGAIN, /* a request sent again */
+	RN_LADDER_DATA,	 /* READ responses and atomic acknowledges */
+	RN_LADDER_ACK,
+	RN_LADDER_NAK,
+	RN_LADDER_NOTIFY, /* CNP */
+	RN_LADDER_LOOKS
+};
+
+enum {
+	RN_LADDER_LABEL_MAX = 160
+};
+
+/* A packet that belongs to a half. */
+struct rn_ladder_row {
+	uint64_t number;
+	rn_ns at;
+	uint32_t half;
+	bool is_response;
+	enum rn_ladder_look look;
+	uint32_t missing;
+	char label[RN_LADDER_LABEL_MAX]; /* "SEND_ONLY 17 len 8" */
+	char note[RN_DUMP_NOTE_MAX];
+	unsigned findings;
+	struct rn_watch_finding finding; /* the worst */
+};
+
+/* Return: false if the packet belongs to nobody. */
+bool rn_ladder_row(struct rn_ladder_row *row, const struct rn_dump_packet *d);
+
+/* The half whose requests go to the right in the diagram that @half belongs to. */
+uint32_t rn_ladder_of(const struct rn_watch *w, uint32_t half);
+bool rn_ladder_is_to_right(const struct rn_watch *w, const struct rn_ladder_row *row);
+
+/* "10.0.0.1 qp 0x11": the left or right end; the queue pair is left out if it is not
+ * known.
+ */
+enum {
+	RN_LADDER_END_MAX = 80
+};
+const char *rn_ladder_end(const struct rn_watch *w, uint32_t ladder, bool is_right,
+			  char text[RN_LADDER_END_MAX]);
+
+/* ---- In a terminal ---- */
+
+struct rn_ladder_text {
+	FILE *to;
+	bool has_colour;
+	uint32_t ladder; /* whose head was printed; RN_WATCH_NONE at first */
+	rn_ns at;
+};
+
+/* A form of showing, with a struct rn_ladder_text. */
+bool rn_ladder_print(void *ctx, const struct rn_dump_packet *d);
+
+/* ---- As a picture ---- */
+
+enum {
+	RN_LADDER_ROWS = 300 /* of one picture */
+};
+
+/* Rows of one diagram, the first of them. */
+struct rn_ladder_picture {
+	const struct rn_watch *w;
+	uint32_t ladder;
+	const struct rn_ladder_row *row; /* those of other diagrams are passed over */
+	size_t rows;
+};
+
+/* An <svg> element; @is_file: with its own style, as a file of its own. */
+void rn_ladder_draw(FILE *to, const struct rn_ladder_picture *p, bool is_file);
+
+/* The style of the pictures, for a page: rules that begin with "svg ". */
+void rn_ladder_style(FILE *to);
+
+#endif /* RN_DUMP_LADDER_H */

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* dump_ladder_text.c - a sequence diagram in a terminal. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "dump_ladder.h"
+
+enum {
+	WIDTH = 76,	 /* between the two lines */
+	INDENT = 14,	 /* the time */
+	PAUSE = 1000000, /* ns: a silence that is shown */
+};
+
+/* The stroke of an arrow and its colour. */
+static const struct {
+	char stroke;
+	const char *colour;
+} looks[RN_LADDER_LOOKS] = {
+	[RN_LADDER_REQUEST] = { '-', "" },	[RN_LADDER_AGAIN] = { '=', "\033[33m" },
+	[RN_LADDER_DATA] = { '-', "\033[36m" }, [RN_LADDER_ACK] = { '-', "\033[32m" },
+	[RN_LADDER_NAK] = { '~', "\033[31m" },	[RN_LADDER_NOTIFY] = { '~', "\033[35m" },
+};
+
+static void head(struct rn_ladder_text *t, const struct rn_watch *w, uint32_t ladder)
+{
+	char left[RN_LADDER_END_MAX], right[RN_LADDER_END_MAX];
+	int room;
+
+	rn_ladder_end(w, ladder, false, left);
+	rn_ladder_end(w, ladder, true, right);
+	room = WIDTH + 2 - (int)strlen(left);
+	fprintf(t->to, "%s%*s%s%*s\n", t->ladder == RN_WATCH_NONE ? "" : "\n", INDENT, "",
+		left, room > 0 ? room : 0, right);
+	t->ladder = ladder;
+}
+
+static void side_words(const struct rn_ladder_text *t, const char *mark, const char *text)
+{
+	fprintf(t->to, "%*s|   %s %s\n", INDENT, "", mark, text);
+}
+
+/* "--- SEND_ONLY psn 17 len 8 ------------->" between two lines. */
+static void arrow(const struct rn_ladder_text *t, const struct rn_ladder_row *row,
+		  bool to_right)
+{
+	char body[WIDTH + 1], text[RN_LADDER_LABEL_MAX + RN_DUMP_NOTE_MAX + 8];
+	size_t len;
+
+	snprintf(text, sizeof(text), " %s%s%s%s ", row->label, row->note[0] ? " (" : "",
+		 row->note, row->note[0] ? ")" : "");
+	len = strlen(text);
+	if (len > WIDTH - 8) {
+		len = WIDTH - 8;
+		text[len - 1] = ' ';
+		text[len - 2] = text[len - 3] = '.';
+	}
+	memset(body, looks[row->look].stroke, WIDTH);
+	body[WIDTH] = '\0';
+	memcpy(body + 4, text, len);
+	body[to_right ? WIDTH - 1 : 0] = to_right ? '>' : '<';
+	fprintf(t->to, "%*.6f  |%s%s%s|\n", INDENT - 2, (double)row->at / 1e9,
+		t->has_colour ? looks[row->look].colour : "", body,
+		t->has_colour && looks[row->look].colour[0] ? "\033[0m" : "");
+}
+
+/* What belongs to no connection is a line as ever. */
+static void stray(struct rn_ladder_text *t, const struct rn_dump_packet *d)
+{
+	rn_dump_line(&(struct rn_dump_lines){ .to = t->to }, d);
+	t->ladder = RN_WATCH_NONE;
+}
+
+bool rn_ladder_print(void *ctx, const struct rn_dump_packet *d)
+{
+	struct rn_ladder_text *t = ctx;
+	struct rn_ladder_row row;
+	uint32_t ladder;
+	char text[RN_DUMP_FINDING_MAX];
+
+	if (!rn_ladder_row(&row, d)) {
+		stray(t, d);
+		return true;
+	}
+	ladder = rn_ladder_of(d->watch, row.half);
+	if (ladder != t->ladder)
+		head(t, d->watch, ladder);
+	else if (row.at - t->at >= PAUSE)
+		side_words(t, ":", rn_dump_time(row.at - t->at, text));
+	arrow(t, &row, rn_ladder_is_to_right(d->watch, &row));
+	for (unsigned i = 0; i < d->remark->findings; i++) {
+		rn_dump_finding(&d->remark->finding[i], text);
+		side_words(t,
+			   d->remark->finding[i].level == RN_WATCH_VIOLATION
+				   ? "! violation:"
+				   : "? suspicion:",
+			   text);
+	}
+	t->at = row.at;
+	return true;
+}

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* dump_plot.c - goodput, window and round trips of a half over time, one below the other.
+ */
+#include <inttypes.h>
+
+#include "dump_stats.h"
+
+enum {
+	WIDTH = 760,
+	LEFT = 92, /* room for numbers */
+	PLOT = WIDTH - LEFT - 16,
+	TOP = 26,
+	PANEL = 84,
+	GAP = 34,
+	FOOT = 30,
+	PANELS = 3,
+	HEIGHT = TOP + PANELS * PANEL + (PANELS - 1) * GAP + FOOT,
+};
+
+/* What a panel shows of a slice of time. */
+struct panel {
+	const char *title, *class;
+	double (*value)(const struct rn_watch_half *h, const struct rn_watch_bucket *b);
+	bool is_line; /* with holes where there is nothing; else an area */
+	bool has_marks;
+};
+
+static double goodput(const struct rn_watch_half *h, const struct rn_watch_bucket *b)
+{
+	return (double)b->bytes * 8 / (double)h->bucket_width;
+}
+
+static double window(const struct rn_watch_half *h, const struct rn_watch_bucket *b)
+{
+	(void)h;
+	return b->window;
+}
+
+static double trip(const struct rn_watch_half *h, const struct rn_watch_bucket *b)
+{
+	(void)h;
+	return b->rtts ? (double)b->rtt_sum / b->rtts / 1e3 : 0;
+}
+
+static const struct panel panels[PANELS] = {
+	{ "goodput, Gbit/s", "good", goodput, false, true },
+	{ "PSNs under way, at most", "under", window, false, false },
+	{ "round trip, us, mean", "trip", trip, true, false },
+};
+
+void rn_dump_plot_style(FILE *to)
+{
+	fputs("svg .n{fill:#7a869a;font-size:11px}svg .frame{fill:none;stroke:#9aa4b0}"
+	      "svg .grid{stroke:#9aa4b0;stroke-opacity:.3}"
+	      "svg .good{fill:#1d5fbf;fill-opacity:.55}svg .under{fill:#0e7490;"
+	      "fill-opacity:.45}svg .trip{fill:#7c3aed}svg .mark-again{fill:#d97706}"
+	      "svg .mark-nak{fill:#b42318}\n",
+	      to);
+}
+
+static unsigned slices(const struct rn_watch_half *h)
+{
+	rn_ns used = (h->n.last - h->bucket_start) / h->bucket_width + 1;
+
+	return used < 1 ? 1 : used > RN_WATCH_BUCKETS ? RN_WATCH_BUCKETS : (unsigned)used;
+}
+
+static double highest(const struct rn_watch_half *h, const struct panel *p,
+		      unsigned count)
+{
+	double top = 0;
+
+	for (unsigned i = 0; i < count; i++) {
+		double v = p->value(h, &h->bucket[i]);
+
+		top = v > top ? v : top;
+	}
+	return top > 0 ? top : 1;
+}
+
+/* Slices in which something was sent again or refused: triangles below. */
+static void marks(FILE *to, const struct rn_watch_half *h, unsigned count, unsigned y)
+{
+	for (unsigned i = 0; i < count; i++) {
+		double x = LEFT + PLOT * (i + 0.5) / count;
+
+		if (h->bucket[i].resent)
+			fprintf(to,
+				"<polygon class='mark-again' points='%.1f,%u %.1f,%u "
+				"%.1f,%u'><title>%" PRIu32
+				" sent again</title></polygon>\n",
+				x, y + 2, x - 3, y + 8, x + 3, y + 8,
+				h->bucket[i].resent);
+		if (h->bucket[i].naks)
+			fprintf(to,
+				"<rect class='mark-nak' x='%.1f' y='%u' width='5' "
+				"height='5'><title>%" PRIu32 " NAKs</title></rect>\n",
+				x - 2.5, y + 10, h->bucket[i].naks);
+	}
+}
+
+static void curve(FILE *to, const struct rn_watch_half *h, const struct panel *p,
+		  unsigned count, unsigned y, double top)
+{
+	double slice = (double)PLOT / count;
+
+	for (unsigned i = 0; i < count; i++) {
+		double v = p->value(h, &h->bucket[i]), height = v / top * PANEL;
+		double x = LEFT + slice * i;
+
+		if (v <= 0)
+			continue;
+		if (p->is_line)
+			fprintf(to, "<circle class='%s' cx='%.1f' cy='%.1f' r='2.2'/>\n",
+				p->class, x + slice / 2, y + PANEL - height);
+		else
+			fprintf(to,
+				"<rect class='%s' x='%.1f' y='%.1f' width='%.2f' "
+				"height='%.1f'/>\n",
+				p->class, x, y + PANEL - height, slice, height);
+	}
+}
+
+static void panel(FILE *to, const struct rn_watch_half *h, const struct panel *p,
+		  unsigned count, unsigned y)
+{
+	double top = highest(h, p, count);
+
+	fprintf(to, "<text x='%u' y='%u'>%s</text>\n", LEFT, y - 7, p->title);
+	for (unsigned i = 0; i <= 2; i++) {
+		unsigned at = y + PANEL - i * PANEL / 2;
+
+		fprintf(to,
+			"<line class='grid' x1='%u' y1='%u' x2='%u' y2='%u'/>"
+			"<text class='n' x='%u' y='%u' text-anchor='end'>%.4g</text>\n",
+			LEFT, at, LEFT + PLOT, at, LEFT - 6, at + 4, top * i / 2);
+	}
+	curve(to, h, p, count, y, top);
+	fprintf(to, "<rect class='frame' x='%u' y='%u' width='%u' height='%u'/>\n", LEFT,
+		y, PLOT, PANEL);
+	if (p->has_marks)
+		marks(to, h, count, y + PANEL);
+}
+
+void rn_dump_plot(FILE *to, const struct rn_watch_half *h, bool is_file)
+{
+	unsigned count = slices(h), y = TOP;
+	char time[RN_DUMP_TIME_MAX];
+
+	fprintf(to,
+		"<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 %u %u' "
+		"width='%u'>\n",
+		WIDTH, HEIGHT, WIDTH);
+	if (is_file) {
+		fputs("<style>svg{background:#fff}text{font:12px system-ui,sans-serif}",
+		      to);
+		rn_dump_plot_style(to);
+		fputs("</style>\n", to);
+	}
+	for (unsigned i = 0; i < PANELS; i++) {
+		panel(to, h, &panels[i], count, y);
+		y += PANEL + GAP;
+	}
+	for (unsigned i = 0; i <= 4; i++)
+		fprintf(to, "<text class='n' x='%u' y='%u' text-anchor='%s'>%s</text>\n",
+			LEFT + i * PLOT / 4, HEIGHT - 12, i == 4 ? "end" : "middle",
+			rn_dump_time(count * h->bucket_width * i / 4, time));
+	fputs("</svg>\n", to);
+}
