@@ -4,6 +4,7 @@
  *   engine.c	       the engines of this process: get, put, attach
  *   pump.c	       one step: packets in, core, packets out, events
  *   progress.c	       whose step it is: lease, armed socket, linger
+ *   posting.c	       when a post leaves, and what leaves with it
  *   background.c      the thread that sleeps until it is its turn
  *   groups.c	       multicast groups whose packets come here
  *   local.c	       wires in shared memory, to processes of the same rocind
@@ -72,6 +73,10 @@ struct rnp_progress {
 		last_call; /* end of the last verbs call; written without the lock */
 	uint32_t armed_cqs;
 
+	rn_ns found_at;	   /* by the background thread, and no post since; 0: none */
+	uint32_t answered; /* how often a post followed soon, lately */
+	rn_ns held_since;  /* acknowledgements wait for that post; 0: none do */
+
 	uint32_t linger_missed; /* lingers in a row that outlasted their time */
 	uint32_t linger_skipped;
 
@@ -136,6 +141,12 @@ enum rnp_tag {
 	RNP_TAG_LOCAL, /* a peer has put something into a ring */
 };
 
+/* Not before attaching, and not after the death of rocind. */
+static inline bool rnp_has_sockets(const struct rnp_engine *e)
+{
+	return e->attached && e->wire.net;
+}
+
 /* ------------------------------------------------------------------- pump.c */
 enum {
 	RNP_DRAIN_APP = 8, /* super-packets per call of the program */
@@ -146,6 +157,7 @@ enum {
 enum rnp_acks {
 	RNP_ACKS_IF_DRY, /* acknowledgements leave if there was nothing to receive */
 	RNP_ACKS_NOW,	 /* they leave: nobody may come by soon */
+	RNP_ACKS_HELD,	 /* they wait for the program's answer, which is expected */
 };
 
 /* Receive, expire, transmit, take events. Return: super-packets received. */
@@ -176,6 +188,9 @@ void rnp_progress_app(struct rnp_engine *e);
 
 /* One step by the background thread, which was woken. */
 void rnp_progress_background(struct rnp_engine *e, bool timer_fired);
+
+/* Acknowledgements may have left: those that are held count from anew. */
+void rnp_progress_acked(struct rnp_engine *e);
 
 /* Memory has answered: a step of the background thread, whoever's turn it is. */
 void rnp_progress_memory(struct rnp_engine *e);

@@ -33,13 +33,13 @@ enum {
 	LINGER_RETRY = 64,
 	MOVES_MAX = 256, /* packets of answers to one batch of packets */
 	MOVES_IDLE = 4,
+	ANSWERED = 4,	 /* posts in time before the next is waited for */
 	GATHER_BAN = 64, /* posts that leave at once, after one had to wait for a lease */
 };
 
 #define LOOK_AGAIN_FOR RN_USEC(30) /* the way of a packet and its answer */
+#define HOLD_FOR RN_USEC(60)	   /* acknowledgements, for an answer to go along with */
 #define LOOK_AGAIN_MAX RN_MSEC(2)  /* rocind and the timer wait for that long at most */
-#define GATHER_POLLED RN_USEC(500) /* a program that polled so recently will again */
-#define GATHER_FOR RN_USEC(50)	   /* later posts leave at once, with what has gathered */
 
 const struct rnp_lease_times rnp_lease_times = {
 	.lease = RN_MSEC(1),
@@ -48,12 +48,6 @@ const struct rnp_lease_times rnp_lease_times = {
 	.streak = 16,
 	.streak_max = 16384,
 };
-
-/* Not before attaching, and not after the death of rocind. */
-static bool has_sockets(const struct rnp_engine *e)
-{
-	return e->attached && e->wire.net;
-}
 
 static void set_timer(struct rnp_engine *e, rn_ns at)
 {
@@ -72,12 +66,18 @@ void rnp_progress_init(struct rnp_engine *e)
 	p->streak_need = p->times.streak;
 }
 
+void rnp_progress_acked(struct rnp_engine *e)
+{
+	if (!rn_dev_acks_due(e->dev))
+		e->progress.held_since = 0;
+}
+
 void rnp_progress_deadline(struct rnp_engine *e, rn_ns now)
 {
 	struct rnp_progress *p = &e->progress;
 	rn_ns at;
 
-	if (p->turn != RNP_ARMED || !has_sockets(e))
+	if (p->turn != RNP_ARMED || !rnp_has_sockets(e))
 		return;
 	at = rnp_pump_deadline(e, now);
 	if (at != RN_NEVER && (p->timer_at == 0 || at < p->timer_at))
@@ -133,7 +133,7 @@ static void renew_lease(struct rnp_engine *e, rn_ns now)
 
 	if (now - p->lease_set < feed)
 		return;
-	if (!is_long && now - p->steady_since > p->times.steady) {
+	if (!is_long && now - p->steady_since > p->times.steady * (1 + p->answered)) {
 		p->cur_lease = p->times.long_lease;
 		p->streak_need = p->times.streak;
 		rn_mem_direct_init(); /* the program may have put its handler before ours
@@ -162,7 +162,7 @@ static void move_memory(struct rnp_engine *e, rn_ns now)
 }
 
 /* One step with the sockets on. Return: super-packets received. */
-static unsigned serve_sockets(struct rnp_engine *e, rn_ns now)
+static unsigned serve_sockets(struct rnp_engine *e, rn_ns now, enum rnp_acks acks)
 {
 	unsigned found;
 
@@ -170,7 +170,7 @@ static unsigned serve_sockets(struct rnp_engine *e, rn_ns now)
 		rn_local_look_everywhere(e->wire.local);
 	else
 		rn_udp_look_everywhere(e->wire.udp);
-	found = rnp_pump_step(e, now, RNP_DRAIN_BACKGROUND, RNP_ACKS_NOW);
+	found = rnp_pump_step(e, now, RNP_DRAIN_BACKGROUND, acks);
 	if (found > 0 && rnp_pcie_is_on(&e->pcie))
 		move_memory(e, now);
 	rnp_progress_deadline(e, now);
@@ -187,7 +187,7 @@ static void announce(struct rnp_engine *e)
 }
 
 /* The background thread becomes responsible, and finds what came in the meantime. */
-static unsigned arm(struct rnp_engine *e, rn_ns now)
+static unsigned arm(struct rnp_engine *e, rn_ns now, enum rnp_acks acks)
 {
 	struct rnp_progress *p = &e->progress;
 	unsigned found;
@@ -196,9 +196,36 @@ static unsigned arm(struct rnp_engine *e, rn_ns now)
 	p->streak = 0;
 	p->cur_lease = p->times.lease;
 	rnp_background_listen(e, true);
-	found = serve_sockets(e, now);
+	found = serve_sockets(e, now, acks);
 	announce(e);
 	return found;
+}
+
+/* --------------------------------------------------- acknowledgements and answers */
+/* A program that looks at memory answers what it finds there. Its peer polls for the
+ * acknowledgement, and finds the answer while it does if that comes first: else it stops
+ * polling, and the answer must wait for its background thread.
+ */
+static enum rnp_acks answered_or_now(const struct rnp_progress *p)
+{
+	return p->answered >= ANSWERED ? RNP_ACKS_HELD : RNP_ACKS_NOW;
+}
+
+/* Acknowledgements that wait for an answer do not wait for long. */
+static void limit_hold(struct rnp_engine *e, rn_ns now)
+{
+	struct rnp_progress *p = &e->progress;
+	rn_ns at;
+
+	if (p->turn != RNP_ARMED || !rnp_has_sockets(e) || !rn_dev_acks_due(e->dev)) {
+		p->held_since = 0;
+		return;
+	}
+	if (p->held_since == 0)
+		p->held_since = now;
+	at = p->held_since + HOLD_FOR;
+	if (p->timer_at == 0 || p->timer_at > at)
+		set_timer(e, at);
 }
 
 /* ------------------------------------------------------------------ the program */
@@ -227,6 +254,7 @@ static void after_poll(struct rnp_engine *e, rn_ns now)
 		renew_lease(e, now);
 		break;
 	case RNP_ARMED:
+		limit_hold(e, now);
 		if (++p->streak < need) {
 			rnp_progress_deadline(e, now);
 			break;
@@ -239,30 +267,26 @@ static void after_poll(struct rnp_engine *e, rn_ns now)
 
 void rnp_progress_app(struct rnp_engine *e)
 {
+	struct rnp_progress *p = &e->progress;
 	rn_ns now = rnp_engine_now();
+	bool may_defer = p->turn == RNP_LEASED || answered_or_now(p) == RNP_ACKS_HELD;
 
-	rnp_pump_step(e, now, RNP_DRAIN_APP, RNP_ACKS_IF_DRY);
+	/* With the sockets on, no lease sees to it that what is deferred leaves if this
+	 * was the last poll, and there is nothing for the background thread to wake up
+	 * for.
+	 */
+	rnp_pump_step(e, now, RNP_DRAIN_APP, may_defer ? RNP_ACKS_IF_DRY : RNP_ACKS_NOW);
 	rnp_local_note_life(e);
-	if (has_sockets(e) && !e->closing)
+	if (rnp_has_sockets(e) && !e->closing)
 		after_poll(e, now);
 }
 
 /* ------------------------------------------------------ the background thread */
-/* The lease has run out. */
-static void take_over(struct rnp_engine *e, rn_ns now)
+static void expect_answer(struct rnp_progress *p, rn_ns now)
 {
-	struct rnp_progress *p = &e->progress;
-	bool was_busy = was_busy_elsewhere(p, now);
-	bool was_gathering = p->gather_since != 0;
-	bool found = arm(e, now) > 0;
-
-	/* Packets were waiting and the program was busy: it looks at memory, and polls in
-	 * between. It must poll longer before it is believed again.
-	 */
-	if (was_busy && found && p->streak_need < p->times.streak_max)
-		p->streak_need *= 4;
-	if (was_busy && was_gathering)
-		p->gather_ban = GATHER_BAN;
+	if (p->found_at != 0)
+		p->answered /= 2;
+	p->found_at = now;
 }
 
 /* After a packet the next is often close behind: an answer to what the program, looking
@@ -271,6 +295,7 @@ static void take_over(struct rnp_engine *e, rn_ns now)
  */
 static void look_again(struct rnp_engine *e, rn_ns now)
 {
+	struct rnp_progress *p = &e->progress;
 	rn_ns until = now + LOOK_AGAIN_FOR;
 	rn_ns last = now + LOOK_AGAIN_MAX;
 
@@ -278,12 +303,61 @@ static void look_again(struct rnp_engine *e, rn_ns now)
 		pthread_mutex_unlock(&e->lock);
 		sched_yield();
 		pthread_mutex_lock(&e->lock);
-		if (e->closing || !has_sockets(e) || e->progress.turn != RNP_ARMED)
+		if (e->closing || !rnp_has_sockets(e) || p->turn != RNP_ARMED)
 			return;
 		now = rnp_engine_now();
-		if (serve_sockets(e, now) > 0)
+		if (serve_sockets(e, now, RNP_ACKS_NOW) > 0) {
+			expect_answer(p, now);
 			until = now + LOOK_AGAIN_FOR;
+		}
 	}
+}
+
+/* The background thread has received something. If it is not to wait for the program it
+ * looks again; else it gets out of its way, as yielding the processor may not be enough.
+ */
+static void after_packets(struct rnp_engine *e, rn_ns now)
+{
+	struct rnp_progress *p = &e->progress;
+
+	expect_answer(p, now);
+	if (answered_or_now(p) == RNP_ACKS_NOW)
+		look_again(e, now);
+}
+
+/* The lease has run out. */
+static void take_over(struct rnp_engine *e, rn_ns now)
+{
+	struct rnp_progress *p = &e->progress;
+	bool was_busy = was_busy_elsewhere(p, now);
+	bool was_gathering = p->gather_since != 0;
+	bool found = arm(e, now, answered_or_now(p)) > 0;
+
+	/* Packets were waiting and the program was busy: it looks at memory, and polls in
+	 * between. It must poll longer before it is believed again.
+	 */
+	if (was_busy && found && p->streak_need < p->times.streak_max)
+		p->streak_need *= 4;
+	if (was_busy && was_gathering)
+		p->gather_ban = GATHER_BAN;
+	if (found)
+		after_packets(e, now);
+	limit_hold(e, now);
+}
+
+/* The sockets are the background thread's. */
+static void serve(struct rnp_engine *e, rn_ns now)
+{
+	struct rnp_progress *p = &e->progress;
+	bool waited = p->held_since != 0 && now - p->held_since >= HOLD_FOR;
+
+	if (waited)
+		p->held_since = 0;
+	if (serve_sockets(e, now, waited ? RNP_ACKS_NOW : answered_or_now(p)) > 0)
+		after_packets(e, now);
+	limit_hold(e, now);
+	if (p->turn == RNP_ARMED && rnp_has_sockets(e))
+		announce(e);
 }
 
 void rnp_progress_background(struct rnp_engine *e, bool timer_fired)
@@ -293,14 +367,11 @@ void rnp_progress_background(struct rnp_engine *e, bool timer_fired)
 
 	if (timer_fired)
 		p->timer_at = 0;
-	if (!has_sockets(e))
+	if (!rnp_has_sockets(e))
 		return;
 
 	if (p->turn == RNP_ARMED) {
-		if (serve_sockets(e, now) > 0)
-			look_again(e, now);
-		if (p->turn == RNP_ARMED && has_sockets(e))
-			announce(e);
+		serve(e, now);
 	} else if (p->timer_at == 0 && now - p->last_poll < p->times.lease / 4) {
 		p->lease_set = p->last_poll;
 		set_timer(e, p->last_poll + p->cur_lease);
@@ -339,84 +410,14 @@ bool rnp_engine_poll(struct rnp_engine *e)
 	return true;
 }
 
-/* May what was posted to @qp wait for company? Only of a program that is about to poll:
- * it costs no system call then to send the rest. Whoever else is guarded by the lease.
- */
-static bool may_gather(struct rnp_engine *e, const struct rn_qp *qp, rn_ns now)
-{
-	struct rnp_progress *p = &e->progress;
-
-	if (p->gather_ban > 0) {
-		p->gather_ban--;
-		return false;
-	}
-	return p->turn == RNP_LEASED && rn_qp_unacked(qp) &&
-	       now - p->last_poll < GATHER_POLLED &&
-	       (p->gather_since == 0 || now - p->gather_since < GATHER_FOR);
-}
-
-void rnp_engine_posted(struct rnp_engine *e, struct rn_qp *qp)
-{
-	rn_ns now = rnp_engine_now();
-
-	if (has_sockets(e))
-		rnp_pump_transmit(e, now, RN_TX_WORK, may_gather(e, qp, now));
-	e->progress.streak++; /* whoever posts is busy with the device */
-	rnp_pump_events(e);
-	rnp_progress_deadline(e, now);
-}
-
-void rnp_engine_kick(struct rnp_engine *e)
-{
-	rn_ns now = rnp_engine_now();
-
-	rnp_pump_transmit(e, now, RN_TX_ALL, false);
-	rnp_pump_events(e);
-	rnp_progress_deadline(e, now);
-}
-
-void rnp_engine_say_last(struct rnp_engine *e)
-{
-	/* No more than these: the peer's sockets do not hold what a ring lets through. */
-	if (e->wire.local) {
-		rn_local_hurry(e->wire.local, true);
-		rnp_pump_transmit(e, rnp_engine_now(), RN_TX_ACKS, false);
-		rn_local_hurry(e->wire.local, false);
-	}
-	rnp_engine_kick(e);
-}
-
-bool rnp_engine_settle(struct rnp_engine *e, uint32_t qpn)
-{
-	bool ended = false;
-
-	if (!rnp_pcie_is_on(&e->pcie))
-		return false;
-	for (;;) {
-		rnp_pcie_drain(&e->pcie, qpn);
-		/* An atomic that has ended lets the next of its QP begin. */
-		if (rnp_pump_collect(e, rnp_engine_now()) == 0)
-			return ended;
-		ended = true;
-	}
-}
-
-void rnp_engine_drain(struct rnp_engine *e)
-{
-	rn_ns now = rnp_engine_now();
-
-	rnp_pump_step(e, now, RNP_DRAIN_APP, RNP_ACKS_NOW);
-	rnp_progress_deadline(e, now);
-}
-
 void rnp_engine_cq_armed(struct rnp_engine *e)
 {
 	struct rnp_progress *p = &e->progress;
 
 	p->armed_cqs++;
 	p->streak = 0;
-	if (has_sockets(e) && p->turn == RNP_LEASED && e->set.linger_ns == 0)
-		arm(e, rnp_engine_now());
+	if (rnp_has_sockets(e) && p->turn == RNP_LEASED && e->set.linger_ns == 0)
+		arm(e, rnp_engine_now(), RNP_ACKS_NOW);
 }
 
 void rnp_engine_cq_unarmed(struct rnp_engine *e)
@@ -441,7 +442,7 @@ static bool begin_linger_locked(struct rnp_engine *e)
 	struct rnp_progress *p = &e->progress;
 	rn_ns now = rnp_engine_now(), lease = p->times.lease;
 
-	if (!has_sockets(e) || e->set.linger_ns == 0 || !is_linger_worth_it(p))
+	if (!rnp_has_sockets(e) || e->set.linger_ns == 0 || !is_linger_worth_it(p))
 		return false;
 	rnp_pump_step(e, now, RNP_DRAIN_APP, RNP_ACKS_NOW);
 	if (p->turn == RNP_LEASED)
@@ -460,8 +461,8 @@ static void end_linger_locked(struct rnp_engine *e, bool found)
 	struct rnp_progress *p = &e->progress;
 
 	p->linger_missed = found ? 0 : p->linger_missed + 1;
-	if (!found && has_sockets(e) && p->turn == RNP_LEASED)
-		arm(e, rnp_engine_now());
+	if (!found && rnp_has_sockets(e) && p->turn == RNP_LEASED)
+		arm(e, rnp_engine_now(), RNP_ACKS_NOW);
 }
 
 bool rnp_engine_linger(struct rnp_engine *e, bool (*has_entry)(void *arg), void *arg)

@@ -84,6 +84,8 @@ void rnp_pump_transmit(struct rnp_engine *e, rn_ns now, unsigned what, bool gath
 	if (what & RN_TX_ACKS)
 		e->unacked = 0;
 	rc = rnp_stage_fill(&e->stage, e->wire.net, now, what, RNP_SEND_MAX);
+	if ((what & RN_TX_ALONG) && !rn_dev_acks_due(e->dev))
+		e->unacked = 0;
 	if (rc == 0 && !gather)
 		rc = rnp_stage_flush(&e->stage, e->wire.net);
 	e->is_blocked = rc != 0;
@@ -107,6 +109,12 @@ static void expire(struct rnp_engine *e, rn_ns now, bool dry)
 		rn_tap_flush(e->wire.tap);
 }
 
+static bool acks_leave(const struct rnp_engine *e, enum rnp_acks acks, unsigned found)
+{
+	return e->unacked >= ACK_EVERY || acks == RNP_ACKS_NOW ||
+	       (acks == RNP_ACKS_IF_DRY && found == 0);
+}
+
 unsigned rnp_pump_step(struct rnp_engine *e, rn_ns now, unsigned drain,
 		       enum rnp_acks acks)
 {
@@ -121,10 +129,10 @@ unsigned rnp_pump_step(struct rnp_engine *e, rn_ns now, unsigned drain,
 	/* What a timer is about may wait in a socket. */
 	if (e->wire.local && rn_dev_deadline(e->dev) <= now)
 		rn_local_look_everywhere(e->wire.local);
-	found = receive(e, now, drain, acks == RNP_ACKS_NOW, &dry);
+	found = receive(e, now, drain, acks != RNP_ACKS_IF_DRY, &dry);
 	found += rnp_raw_receive(e, now, drain);
 	expire(e, now, dry);
-	if (found == 0 || acks == RNP_ACKS_NOW || e->unacked >= ACK_EVERY)
+	if (acks_leave(e, acks, found))
 		what = RN_TX_ALL;
 	rnp_pump_transmit(e, now, what, false);
 	rnp_pump_events(e);

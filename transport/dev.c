@@ -262,7 +262,20 @@ static uint32_t build_work(struct rn_qp *qp, rn_ns now, struct rn_build *b)
 	return build_request(qp, now, b);
 }
 
-static uint32_t transmit_work(struct rn_dev *dev, rn_ns now, struct rn_build *b)
+/* An acknowledgement goes along with the last request of its QP: it is smaller, so that
+ * both can be one super-packet.
+ */
+static uint32_t build_along(struct rn_qp *qp, rn_ns now, struct rn_build *b)
+{
+	if (qp->burst == 0 || !rn_list_is_linked(&qp->ack_link))
+		return 0;
+	rn_list_remove(&qp->ack_link);
+	address_packet(qp, b->tx, true);
+	return rn_rsp_build_ack(qp, now, b);
+}
+
+static uint32_t transmit_work(struct rn_dev *dev, rn_ns now, unsigned what,
+			      struct rn_build *b)
 {
 	struct rn_list *link;
 
@@ -277,6 +290,8 @@ static uint32_t transmit_work(struct rn_dev *dev, rn_ns now, struct rn_build *b)
 		}
 		len = build_work(qp, now, b);
 		rn_dev_settle(dev, now);
+		if (!len && (what & RN_TX_ALONG))
+			len = build_along(qp, now, b);
 		if (len) {
 			qp->burst++;
 			count_tx(qp, len);
@@ -299,7 +314,7 @@ uint32_t rn_dev_transmit(struct rn_dev *dev, rn_ns now, unsigned what, uint8_t *
 	if (!len && (what & RN_TX_ACKS))
 		len = transmit_ack(dev, now, &b);
 	if (!len && (what & RN_TX_WORK))
-		len = transmit_work(dev, now, &b);
+		len = transmit_work(dev, now, what, &b);
 	return len;
 }
 

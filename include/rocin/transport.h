@@ -132,8 +132,9 @@ struct rn_tx {
 };
 
 enum rn_tx_what {
-	RN_TX_WORK = 1 << 0, /* requests, and responses to READ and atomics */
-	RN_TX_ACKS = 1 << 1, /* acknowledgements and NAKs that may be deferred */
+	RN_TX_WORK = 1 << 0,  /* requests, and responses to READ and atomics */
+	RN_TX_ACKS = 1 << 1,  /* acknowledgements and NAKs that may be deferred */
+	RN_TX_ALONG = 1 << 2, /* of those the one of a QP behind the last of its work */
 	RN_TX_ALL = RN_TX_WORK | RN_TX_ACKS,
 };
 

@@ -127,6 +127,42 @@ static void acks_leave_only_when_asked_for(void **state)
 	raw_free(&r);
 }
 
+static uint32_t next_packet(struct raw *r, unsigned what, bool *response)
+{
+	uint8_t buf[RN_PACKET_MAX];
+	struct rn_tx tx = { 0 };
+	uint32_t len =
+		rn_dev_transmit(r->p->dev[0], r->p->now, what, buf, sizeof(buf), &tx);
+
+	*response = tx.response;
+	return len;
+}
+
+static void ack_goes_along_behind_the_last_request_of_its_qp(void **state)
+{
+	const unsigned along = RN_TX_WORK | RN_TX_ALONG;
+	struct raw r = raw_new(NULL, RN_QPT_RC, RN_QPS_RTS, NULL);
+	struct rn_sge sge = pair_sge(r.mr, 0, 64);
+	struct rn_send_wr wr = { .opcode = RN_WR_SEND, .sg = &sge, .num_sge = 1 };
+	bool response;
+
+	(void)state;
+	r.p->frozen = true;
+	raw_send(&r, RAW(.op = RN_RC_WRITE_ONLY, .psn = 100, .ack_req = true));
+	assert_int_equal(next_packet(&r, along, &response), 0); /* nothing to go with */
+	for (unsigned i = 0; i < 2; i++)
+		assert_int_equal(rn_qp_post_send(r.p->dev[0], r.q->qp, r.p->now, &wr), 0);
+	for (unsigned i = 0; i < 2; i++) {
+		assert_int_equal(next_packet(&r, along, &response), RN_BTH_LEN + 64);
+		assert_false(response);
+	}
+	assert_int_equal(next_packet(&r, along, &response), RN_BTH_LEN + RN_AETH_LEN);
+	assert_true(response);
+	assert_false(rn_dev_acks_due(r.p->dev[0]));
+	assert_int_equal(next_packet(&r, RN_TX_ALL | RN_TX_ALONG, &response), 0);
+	raw_free(&r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -134,6 +170,7 @@ int main(void)
 		cmocka_unit_test(objects_are_found_in_larger_tables_too),
 		cmocka_unit_test(qps_take_turns_of_sixty_four_packets),
 		cmocka_unit_test(acks_leave_only_when_asked_for),
+		cmocka_unit_test(ack_goes_along_behind_the_last_request_of_its_qp),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

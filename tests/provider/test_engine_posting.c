@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* test_engine_posting.c - the acknowledgement that goes along with the program's answer,
+ * and waits for it.
+ */
+#include "engine_kit.h"
+
+#include <sched.h>
+
+#include "rocin/net.h"
+
+enum {
+	TIMEOUT = 20, /* 4 s, so that nothing is acknowledged because it came again */
+	TRIPS = 200,
+	MUCH = 16, /* answers: the next is waited for */
+};
+
+static struct kit_end ends[2];
+
+/* What end 1 transmits. */
+static struct rn_net net;
+static const struct rn_net *net_below;
+static unsigned supers, packets;
+
+static int count_transmit(void *ctx, const struct rn_super *super)
+{
+	supers++;
+	packets += super->count;
+	return net_below->ops->transmit(ctx, super);
+}
+
+static int setup(void **state)
+{
+	static struct rn_net_ops ops;
+
+	(void)state;
+	kit_environment(0);
+	kit_pair(ends, TIMEOUT);
+	rnp_engine_lock(ends[1].e);
+	net_below = ends[1].e->wire.net;
+	ops = *net_below->ops;
+	ops.transmit = count_transmit;
+	net = *net_below;
+	net.ops = &ops;
+	ends[1].e->wire.net = &net;
+	supers = packets = 0;
+	rnp_engine_unlock(ends[1].e);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < 2; i++)
+		kit_close(&ends[i]);
+	return 0;
+}
+
+/* As a program does that looks at memory. */
+static void await_byte(struct kit_end *k, uint8_t value)
+{
+	rn_ns start = rnp_engine_now();
+
+	while (__atomic_load_n(&k->buf[64], __ATOMIC_ACQUIRE) != value) {
+		sched_yield();
+		kit_not_forever(start);
+	}
+}
+
+static void write_byte(struct kit_end *from, const struct kit_end *to, uint8_t value)
+{
+	from->buf[0] = value;
+	kit_post_send(from, RN_WR_RDMA_WRITE, 1, (uintptr_t)to->buf + 64);
+}
+
+static void set_answered(struct kit_end *k, uint32_t answered)
+{
+	rnp_engine_lock(k->e);
+	k->e->progress.answered = answered;
+	rnp_engine_unlock(k->e);
+}
+
+static uint32_t answered(struct kit_end *k)
+{
+	uint32_t n;
+
+	rnp_engine_lock(k->e);
+	n = k->e->progress.answered;
+	rnp_engine_unlock(k->e);
+	return n;
+}
+
+static bool owes(struct kit_end *k)
+{
+	bool due;
+
+	rnp_engine_lock(k->e);
+	due = rn_dev_acks_due(rnp_engine_dev(k->e));
+	rnp_engine_unlock(k->e);
+	return due;
+}
+
+/* Whether the acknowledgement was still owed when the answer was posted depends on who
+ * got the processor; when it was, it does not leave on its own.
+ */
+static void answer_takes_the_acknowledgement_along(void **state)
+{
+	struct kit_end *a = &ends[0], *b = &ends[1];
+	unsigned along = 0;
+
+	(void)state;
+	for (unsigned i = 1; i <= TRIPS; i++) {
+		unsigned before, sent;
+		bool owed;
+
+		set_answered(b, MUCH);
+		write_byte(a, b, (uint8_t)i);
+		await_byte(b, (uint8_t)i);
+		rnp_engine_lock(b->e);
+		owed = rn_dev_acks_due(rnp_engine_dev(b->e));
+		before = supers;
+		sent = packets;
+		rnp_engine_unlock(b->e);
+		write_byte(b, a, (uint8_t)i);
+		if (owed && !owes(b) && packets == sent + 2 && supers == before + 1)
+			along++;
+		kit_await(a, RN_WC_SUCCESS);
+		await_byte(a, (uint8_t)i);
+		kit_await(b, RN_WC_SUCCESS);
+	}
+	print_message("%u of %u along\n", along, (unsigned)TRIPS);
+	assert_true(along > 0);
+}
+
+static void program_that_answers_is_waited_for(void **state)
+{
+	struct kit_end *a = &ends[0], *b = &ends[1];
+	rn_ns start = rnp_engine_now();
+
+	(void)state;
+	assert_int_equal(answered(b), 0);
+	for (unsigned i = 1; answered(b) < 4; i++) {
+		write_byte(a, b, (uint8_t)i);
+		await_byte(b, (uint8_t)i);
+		write_byte(b, a, (uint8_t)i);
+		kit_await(a, RN_WC_SUCCESS);
+		kit_await(b, RN_WC_SUCCESS);
+		kit_not_forever(start);
+	}
+}
+
+static void acknowledgement_leaves_though_no_answer_comes(void **state)
+{
+	struct kit_end *a = &ends[0], *b = &ends[1];
+
+	(void)state;
+	set_answered(b, MUCH);
+	for (unsigned i = 1; i <= TRIPS; i++) {
+		write_byte(a, b, (uint8_t)i);
+		kit_await(a, RN_WC_SUCCESS);
+	}
+	/* The program is not waited for any more. */
+	assert_int_equal(answered(b), 0);
+}
+
+/* A post to another queue pair is an answer, and takes nothing of this one along. */
+static void acknowledgement_of_another_queue_pair_leaves_soon(void **state)
+{
+	struct kit_end *a = &ends[0], *b = &ends[1];
+
+	(void)state;
+	for (unsigned i = 1; i <= TRIPS; i++) {
+		set_answered(b, MUCH);
+		write_byte(a, b, (uint8_t)i);
+		await_byte(b, (uint8_t)i);
+		rnp_engine_lock(b->e);
+		b->e->progress.found_at = 0;
+		rnp_engine_unlock(b->e);
+		kit_await(a, RN_WC_SUCCESS);
+	}
+}
+
+/* The last poll of a program finds a message; the background thread, whose turn it is,
+ * finds nothing any more.
+ */
+static void last_poll_does_not_leave_an_acknowledgement_behind(void **state)
+{
+	struct kit_end *a = &ends[0], *b = &ends[1];
+	rn_ns start = rnp_engine_now();
+
+	(void)state;
+	for (unsigned i = 1; i <= TRIPS; i++) {
+		rnp_engine_lock(b->e);
+		b->e->progress.answered = i % 2 ? MUCH : 0;
+		write_byte(a, b, (uint8_t)i);
+		if (b->e->progress.turn == RNP_ARMED)
+			rnp_progress_app(b->e);
+		rnp_engine_unlock(b->e);
+		kit_await(a, RN_WC_SUCCESS);
+		assert_int_equal(b->buf[64], (uint8_t)i);
+	}
+	assert_true(rnp_engine_now() - start <
+		    RN_MSEC(4000)); /* nothing was sent again */
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(answer_takes_the_acknowledgement_along,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(program_that_answers_is_waited_for, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(
+			acknowledgement_leaves_though_no_answer_comes, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			acknowledgement_of_another_queue_pair_leaves_soon, setup,
+			teardown),
+		cmocka_unit_test_setup_teardown(
+			last_poll_does_not_leave_an_acknowledgement_behind, setup,
+			teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
