@@ -9,7 +9,8 @@
  *	ROCIN_CREDITS		off | on: tell requesters how many receives there are
  *	ROCIN_LOCAL		auto | off: packets to processes of the same rocind go
  *				through shared memory
- *	ROCIN_IO		auto | epoll | uring: how the background thread sleeps
+ *	ROCIN_IO		auto | epoll | uring: how the background thread sleeps and
+ *				packets are sent and received; auto is epoll
  *	ROCIN_PCAP		capture file, see rn_tap_open()
  *	ROCIN_FAULT		see rn_fault_read()
  *	ROCIN_CC		off | on[:RATE] | observe[:RATE]: congestion control;

@@ -16,7 +16,7 @@
 	X("ROCIN_TREE",           "made by rocin run",  "generated tree of sysfs and /dev")                       \
 	X("ROCIN_GSO",            "on",                 "several packets per system call")                        \
 	X("ROCIN_LOCAL",          "auto",               "packets to processes of this host through shared memory") \
-	X("ROCIN_IO",             "auto",               "how the background thread waits")                        \
+	X("ROCIN_IO",             "auto",               "whether packets are moved by io_uring")                  \
 	X("ROCIN_ICRC",           "solve",              "what to do with unguessable IPv4 identifications")       \
 	X("ROCIN_CREDITS",        "off",                "acknowledgements tell how many receives there are")      \
 	X("ROCIN_CC",             "off",                "congestion control")                                     \

@@ -25,6 +25,8 @@ unset ROCIN_RECORD ROCIN_RECORD_LIMIT
 unset ROCIN_NETDEVS ROCIN_TREE ROCIN_LOG ROCIN_PCAP ROCIN_FAULT ROCIN_CC ROCIN_LOCAL ROCIN_GSO ROCIN_ICRC ROCIN_CREDITS \
 	ROCIN_PCIE ROCIN_PCIE_DEVICE ROCIN_PCIE_TRAP ROCIN_SANITIZE
 
+[ -z "${ROCIN_TEST_UDP:-}" ] || export ROCIN_LOCAL=off
+
 # Two addresses of 127.0.0.0/8 that no other test has: the process id is in them.
 addr_a=127.$((100 + $$ / 65536 % 64)).$(($$ / 256 % 256)).$(($$ % 256))
 addr_b=127.$((164 + $$ / 65536 % 64)).$(($$ / 256 % 256)).$(($$ % 256))

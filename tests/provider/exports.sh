@@ -15,5 +15,10 @@ for version in 34 57 59 64; do
 	[ -e "$1/librocin-rdmav$version.so" ] ||
 		{ echo "librocin-rdmav$version.so is missing"; exit 1; }
 done
+# Loaded when they are wanted: a program must have its devices without them.
+if readelf -d "$1/librocin-rdmav34.so" | grep -E 'NEEDED.*(liburing|libpcap)'; then
+	echo "the plugin cannot be loaded without these"
+	exit 1
+fi
 readelf -d "$1/librocin-rdmav34.so" | grep -q NODELETE ||
 	{ echo "the plugin is not linked nodelete"; exit 1; }
