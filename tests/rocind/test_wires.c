@@ -388,6 +388,28 @@ static void one_process_has_no_more_than_so_many(void **state)
 	close_side(&a);
 }
 
+/* What the last peer sent may still wait to be read. */
+static void place_of_a_wire_is_not_given_again_at_once(void **state)
+{
+	struct side a = open_side(0, true);
+	unsigned last = RN_ROCIND_WIRES_MAX;
+
+	(void)state;
+	for (unsigned i = 0; i < RN_ROCIND_WIRES_MAX + 2; i++) {
+		struct side b = open_side(1, true);
+		struct rn_rocind_wire w;
+
+		ask(&a, &b);
+		w = await_wire(&a, &b);
+		assert_int_not_equal(w.bit, last);
+		last = w.bit;
+		close_wire(&w);
+		close_side(&b);
+		await_down(&a, &b, 0);
+	}
+	close_side(&a);
+}
+
 /* As a sandbox does, for this process and what it starts. */
 static void forbid_memfd(void)
 {
@@ -443,6 +465,7 @@ int main(void)
 		test(a_process_that_was_killed_is_gone_too),
 		test(a_spoilt_wire_is_the_last_of_the_two),
 		test(one_process_has_no_more_than_so_many),
+		test(place_of_a_wire_is_not_given_again_at_once),
 		test(where_memory_is_forbidden_there_is_none),
 	};
 

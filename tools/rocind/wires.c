@@ -234,11 +234,15 @@ static struct rnd_wire *find_wire(const struct rnd_client *client,
 	return NULL;
 }
 
+/* In turn: who has not yet read to its end what was there before still can. */
 static int find_place(const struct rnd_wires *wires)
 {
-	for (unsigned i = 0; i < RN_CTL_WIRES_MAX; i++)
-		if (!wires->wire[i])
-			return (int)i;
+	for (unsigned i = 0; i < RN_CTL_WIRES_MAX; i++) {
+		unsigned place = (wires->next + i) % RN_CTL_WIRES_MAX;
+
+		if (!wires->wire[place])
+			return (int)place;
+	}
 	return -1;
 }
 
@@ -314,8 +318,10 @@ static int add(const struct rnd_wire *plan)
 	if (!w)
 		return ENOMEM;
 	*w = *plan;
-	w->end[0]->wires.wire[w->bit[0]] = w;
-	w->end[1]->wires.wire[w->bit[1]] = w;
+	for (unsigned i = 0; i < 2; i++) {
+		w->end[i]->wires.wire[w->bit[i]] = w;
+		w->end[i]->wires.next = w->bit[i] + 1;
+	}
 	return 0;
 }
 

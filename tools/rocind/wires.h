@@ -20,6 +20,7 @@ struct rnd_wire;
 struct rnd_wires {
 	struct rnd_wire
 		*wire[RN_CTL_WIRES_MAX]; /* by their bit in the page; NULL: free */
+	unsigned next;			 /* place to try first */
 	bool is_open;			 /* the two descriptors are there */
 	int page_fd, event_fd;		 /* its doorbell, and what wakes it */
 };
