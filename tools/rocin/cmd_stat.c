@@ -5,16 +5,27 @@
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "cmd.h"
 #include "gid_text.h"
 #include "rocin/qp_types.h"
 #include "rocind_client.h"
-#include "stats_read.h"
+#include "stats_gather.h"
+#include "stats_prometheus.h"
+
+enum {
+	OPT_PROMETHEUS = 0x100,
+	WATCH_MAX = 86400, /* seconds */
+	NS_PER_S = 1000000000,
+};
 
 struct stat_args {
-	bool json, all, counters_only, qps_only, daemon;
+	bool json, all, counters_only, qps_only, daemon, prometheus;
+	double watch;	/* seconds between reports; 0: one report */
+	unsigned count; /* of reports; 0: without end */
 };
 
 static const struct argp_option options[] = {
@@ -23,14 +34,51 @@ static const struct argp_option options[] = {
 	{ "counters", 'c', NULL, 0, "Show counters only", 0 },
 	{ "qps", 'q', NULL, 0, "Show queue pairs only", 0 },
 	{ "daemon", 'd', NULL, 0, "Show rocind instead of its clients", 0 },
+	{ "watch", 'w', "SECONDS", OPTION_ARG_OPTIONAL,
+	  "Show it again every SECONDS [1], with what each counter grew by per second",
+	  0 },
+	{ "count", 'n', "N", 0, "End after N reports; every second without --watch", 0 },
+	{ "prometheus", OPT_PROMETHEUS, NULL, 0,
+	  "Print all counters, queue pairs and rocind in Prometheus' text format", 0 },
 	{ 0 },
 };
+
+static double parse_seconds(const char *text, struct argp_state *state)
+{
+	char *end;
+	double seconds = strtod(text, &end);
+
+	if (end == text || *end || !(seconds >= 0.01 && seconds <= WATCH_MAX))
+		argp_error(state, "\"%s\" is not a number of seconds, 0.01 to %d", text,
+			   WATCH_MAX);
+	return seconds;
+}
+
+static unsigned parse_count(const char *text, struct argp_state *state)
+{
+	char *end;
+	unsigned long n;
+
+	errno = 0;
+	n = strtoul(text, &end, 10);
+	if (*text < '0' || *text > '9' || *end || errno || n == 0 || n > UINT32_MAX)
+		argp_error(state, "\"%s\" is not a number of reports", text);
+	return (unsigned)n;
+}
+
+/* What excludes one another. */
+static void check_args(const struct stat_args *args, struct argp_state *state)
+{
+	if (args->prometheus && (args->json || args->watch > 0 || args->daemon ||
+				 args->counters_only || args->qps_only))
+		argp_error(state, "--prometheus prints all there is, once, and takes no "
+				  "other option");
+}
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct stat_args *args = state->input;
 
-	(void)arg;
 	switch (key) {
 	case 'j':
 		args->json = true;
@@ -47,6 +95,20 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case 'd':
 		args->daemon = true;
 		return 0;
+	case 'w':
+		args->watch = arg ? parse_seconds(arg, state) : 1;
+		return 0;
+	case 'n':
+		args->count = parse_count(arg, state);
+		if (args->watch == 0)
+			args->watch = 1;
+		return 0;
+	case OPT_PROMETHEUS:
+		args->prometheus = true;
+		return 0;
+	case ARGP_KEY_END:
+		check_args(args, state);
+		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
@@ -60,19 +122,34 @@ static const struct argp argp = {
 	       "namespace that has a queue pair on a Rocin device.",
 };
 
-/* What is gathered while the list of clients runs. */
+/* One report; those before are gone but for what rates are made of. */
 struct report {
 	const struct stat_args *args;
 	json_t *clients;
 	unsigned count;
+	struct rn_stats_list now, before;
+	double seconds; /* from @before to @now; 0: there is none */
 };
 
-static void print_counters(const struct stat_args *args, const struct rn_stats_copy *copy)
+static void print_counters(const struct report *r, const struct rn_stats_client *c)
 {
-	for (uint32_t i = 0; i < copy->counter_count; i++)
-		if (copy->page.counter[i] || args->all)
-			printf("  %-28s %12" PRIu64 "  %s\n", rn_stat_name[i],
-			       copy->page.counter[i], rn_stat_help[i]);
+	const struct rn_stats_client *old = rn_stats_find(&r->before, c);
+
+	for (uint32_t i = 0; i < c->copy.counter_count; i++) {
+		uint64_t value = c->copy.page.counter[i];
+
+		if (!value && !r->args->all)
+			continue;
+		printf("  %-28s %12" PRIu64, rn_stat_name[i], value);
+		/* Of a process that began since, or took the id of another. */
+		if (r->args->watch > 0 && old && r->seconds > 0 &&
+		    value >= old->copy.page.counter[i])
+			printf(" %12.0f/s",
+			       (double)(value - old->copy.page.counter[i]) / r->seconds);
+		else if (r->args->watch > 0)
+			printf(" %14s", "-");
+		printf("  %s\n", rn_stat_help[i]);
+	}
 }
 
 static const char *const cc_phase[] = { "none", "recovery", "additive", "hyper" };
@@ -128,21 +205,21 @@ static const char *io_name(const struct rn_stats_copy *copy)
 	return copy->page.io < RN_ARRAY_SIZE(names) ? names[copy->page.io] : "?";
 }
 
-static void print_client(const struct report *r, const struct rn_rocind_client *c,
-			 const struct rn_stats_copy *copy)
+static void print_client(const struct report *r, const struct rn_stats_client *c)
 {
+	const struct rn_rocind_client *id = &c->id;
 	char text[RN_GID_TEXT_MAX];
 
-	printf("%s%s  %s  %s  pid %d (%s)  slot %u", r->count ? "\n" : "", c->ibdev,
-	       c->ifname, c->gid_count ? rn_gid_text(&c->gid[0], text) : "-", c->pid,
-	       copy->page.comm, c->slot);
-	if (copy->page.io != RN_STATS_IO_PLAIN)
-		printf("  %s", io_name(copy));
+	printf("%s%s  %s  %s  pid %d (%s)  slot %u", r->count ? "\n" : "", id->ibdev,
+	       id->ifname, id->gid_count ? rn_gid_text(&id->gid[0], text) : "-", id->pid,
+	       c->copy.page.comm, id->slot);
+	if (c->copy.page.io != RN_STATS_IO_PLAIN)
+		printf("  %s", io_name(&c->copy));
 	putchar('\n');
 	if (!r->args->qps_only)
-		print_counters(r->args, copy);
+		print_counters(r, c);
 	if (!r->args->counters_only)
-		print_qps(copy);
+		print_qps(&c->copy);
 }
 
 static json_t *qp_json(const struct rn_stats_qp *qp)
@@ -184,35 +261,6 @@ static void add_json(struct report *r, const struct rn_rocind_client *c,
 					counters, "qps", qps));
 }
 
-static int on_client(void *ctx, const struct rn_rocind_client *c)
-{
-	struct report *r = ctx;
-	struct rn_stats_copy copy = { 0 };
-
-	/* A client without a readable page is shown all the same: it holds a slot. */
-	if (c->stats_fd >= 0) {
-		if (rn_stats_read(c->stats_fd, &copy))
-			rn_stats_free(&copy);
-		close(c->stats_fd);
-	}
-	if (r->args->json)
-		add_json(r, c, &copy);
-	else
-		print_client(r, c, &copy);
-	r->count++;
-	rn_stats_free(&copy);
-	return 0;
-}
-
-static const char *const drop_name[RN_ROCIND_DROP_COUNT] = {
-	[RN_ROCIND_DROP_SHORT] = "short",
-	[RN_ROCIND_DROP_QP0] = "qp0",
-	[RN_ROCIND_DROP_QP1] = "qp1",
-	[RN_ROCIND_DROP_RESERVED] = "reserved_qp",
-	[RN_ROCIND_DROP_MULTICAST] = "multicast",
-	[RN_ROCIND_DROP_UNKNOWN_SLOT] = "unknown_slot",
-};
-
 static int show_daemon(struct report *r, struct rn_rocind *daemon, char *err,
 		       size_t err_len)
 {
@@ -232,13 +280,13 @@ static int show_daemon(struct report *r, struct rn_rocind *daemon, char *err,
 			       s.cm_channels, s.cm_ids, s.cm_ports, s.cm_connections);
 		for (unsigned i = 0; i < RN_ROCIND_DROP_COUNT; i++)
 			if (s.drops[i] || r->args->all)
-				printf("  dropped_%-20s %12" PRIu64 "\n", drop_name[i],
+				printf("  dropped_%-20s %12" PRIu64 "\n", rn_drop_name[i],
 				       s.drops[i]);
 		return 0;
 	}
 	drops = json_object();
 	for (unsigned i = 0; i < RN_ROCIND_DROP_COUNT; i++)
-		json_object_set_new(drops, drop_name[i],
+		json_object_set_new(drops, rn_drop_name[i],
 				    json_integer((json_int_t)s.drops[i]));
 	cm = json_pack("{s:i, s:i, s:i, s:i}", "channels", (int)s.cm_channels, "ids",
 		       (int)s.cm_ids, "ports", (int)s.cm_ports, "connections",
@@ -252,23 +300,117 @@ static int show_daemon(struct report *r, struct rn_rocind *daemon, char *err,
 	return 0;
 }
 
+static int show_clients(struct report *r, struct rn_rocind *daemon, char *err,
+			size_t err_len)
+{
+	int rc = rn_stats_gather(daemon, &r->now, err, err_len);
+
+	for (size_t i = 0; rc == 0 && i < r->now.count; i++) {
+		const struct rn_stats_client *c = &r->now.client[i];
+
+		if (r->args->json)
+			add_json(r, &c->id, &c->copy);
+		else
+			print_client(r, c);
+		r->count++;
+	}
+	return rc;
+}
+
+static int show_prometheus(struct report *r, struct rn_rocind *daemon, char *err,
+			   size_t err_len)
+{
+	struct rn_rocind_status status;
+	int rc = rn_stats_gather(daemon, &r->now, err, err_len);
+
+	if (!rc)
+		rc = rn_rocind_status(daemon, &status, err, err_len);
+	if (!rc)
+		rn_prometheus_print(stdout, &r->now, &status);
+	return rc;
+}
+
 static int show(struct report *r)
 {
 	char err[512];
 	struct rn_rocind *daemon = rn_rocind_connect_running(err, sizeof(err));
 	int rc;
 
-	if (!daemon && errno == ENOENT)
-		return 0; /* no rocind: nothing is running */
+	if (!daemon && errno == ENOENT) { /* no rocind: nothing is running */
+		if (r->args->prometheus)
+			rn_prometheus_print(stdout, &r->now, NULL);
+		return 0;
+	}
 	if (!daemon) {
 		rn_complain("%s", err);
 		return -1;
 	}
-	rc = r->args->daemon ? show_daemon(r, daemon, err, sizeof(err))
-			     : rn_rocind_list(daemon, on_client, r, err, sizeof(err));
+	if (r->args->prometheus)
+		rc = show_prometheus(r, daemon, err, sizeof(err));
+	else if (r->args->daemon)
+		rc = show_daemon(r, daemon, err, sizeof(err));
+	else
+		rc = show_clients(r, daemon, err, sizeof(err));
 	rn_rocind_close(daemon);
 	if (rc)
 		rn_complain("%s", err);
+	return rc;
+}
+
+/* One report, whole. @r: what was there before it, and after it what is there now. */
+static int report(struct report *r)
+{
+	const struct stat_args *args = r->args;
+	int rc;
+
+	r->count = 0;
+	r->clients = json_array();
+	if (args->watch > 0 && !args->json && isatty(STDOUT_FILENO))
+		fputs("\033[H\033[J", stdout); /* home, and erase what is below */
+	rc = show(r);
+	if (rc == 0 && args->json) {
+		/* One line each, for who reads them one by one. */
+		rc = json_dumpf(r->clients, stdout,
+				args->watch > 0 ? JSON_COMPACT : JSON_INDENT(2));
+		putchar('\n');
+	} else if (rc == 0 && r->count == 0 && !args->prometheus) {
+		puts(args->daemon ? "rocind is not running"
+				  : "no program has a queue pair on a Rocin device");
+	}
+	json_decref(r->clients);
+	rn_stats_list_free(&r->before);
+	r->before = r->now;
+	r->now = (struct rn_stats_list){ 0 };
+	return rc;
+}
+
+static void advance(struct timespec *t, double seconds)
+{
+	uint64_t ns = (uint64_t)t->tv_nsec + (uint64_t)(seconds * NS_PER_S);
+
+	t->tv_sec += (time_t)(ns / NS_PER_S);
+	t->tv_nsec = (long)(ns % NS_PER_S);
+}
+
+/* Until all reports are made, or nobody takes them. */
+static int watch(struct report *r)
+{
+	struct timespec due;
+	int rc = 0;
+
+	clock_gettime(CLOCK_MONOTONIC, &due);
+	for (unsigned n = 1;; n++) {
+		rc = report(r);
+		if (fflush(stdout) || ferror(stdout) || rc || n == r->args->count)
+			break;
+		r->seconds = r->args->watch;
+		advance(&due, r->args->watch);
+		while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &due, NULL) ==
+		       EINTR)
+			;
+		if (!r->args->json && !isatty(STDOUT_FILENO))
+			putchar('\n');
+	}
 	return rc;
 }
 
@@ -280,15 +422,7 @@ int rn_cmd_stat(int argc, char **argv)
 
 	if (argp_parse(&argp, argc, argv, 0, NULL, &args))
 		return RN_EXIT_USAGE;
-	r.clients = json_array();
-	rc = show(&r);
-	if (rc == 0 && args.json) {
-		rc = json_dumpf(r.clients, stdout, JSON_INDENT(2));
-		putchar('\n');
-	} else if (rc == 0 && r.count == 0) {
-		puts(args.daemon ? "rocind is not running"
-				 : "no program has a queue pair on a Rocin device");
-	}
-	json_decref(r.clients);
+	rc = args.watch > 0 ? watch(&r) : report(&r);
+	rn_stats_list_free(&r.before);
 	return rc ? RN_EXIT_FAILURE : 0;
 }
