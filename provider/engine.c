@@ -127,6 +127,7 @@ static int make_device(struct rnp_engine *e, char *err, size_t err_len)
 		.mtu_max = mtu,
 		.icrc_exact = e->set.icrc_exact,
 		.credits = e->set.credits,
+		.timeout_scale = e->set.timeout_scale,
 		.cc = e->set.cc,
 		.cc_line = e->set.cc_line,
 		.stats = e->stats.page->counter,

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "sentence.h"
+#include "timeout_scale.h"
 
 enum {
 	KIB = 1024,
@@ -261,6 +262,8 @@ int rnp_settings_read(struct rnp_settings *s, char *err, size_t err_len)
 		rc = read_linger(s, err, err_len);
 	if (!rc)
 		rc = read_rcvbuf(s, err, err_len);
+	if (!rc)
+		rc = rn_timeout_scale_read(&s->timeout_scale, err, err_len);
 	if (!rc)
 		rc = read_window(s, err, err_len);
 	return rc;

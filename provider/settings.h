@@ -20,6 +20,7 @@
  *	ROCIN_PCIE		knobs of the simulated PCIe layer, see rnp_pcie_open()
  *	ROCIN_RCVBUF		receive buffer of the data sockets, bytes with K or M: as
  *				if net.core.rmem_max were so small
+ *	ROCIN_TIMEOUT_SCALE	1..1000: factor on ACK timeouts and RNR timers
  *	ROCIN_TREE		generated tree in which port and GIDs are kept up to date
  *	ROCIN_WINDOW		START[:MIN[:MAX]], bytes with K or M: what may be under
  *				way to one destination
@@ -49,6 +50,7 @@ struct rnp_settings {
 	struct rn_fault_rules fault;
 	rn_ns linger_ns; /* 0: none */
 	uint32_t rcvbuf; /* for SO_RCVBUF; 0: as much as is given */
+	uint32_t timeout_scale;
 	enum rn_cc_mode cc;
 	uint32_t cc_line; /* kbps; 0: not said */
 	uint32_t window_start, window_min, window_max;

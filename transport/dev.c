@@ -35,6 +35,8 @@ static bool cfg_is_sane(const struct rn_dev_cfg *c)
 		return false;
 	if (c->read_chunk < c->mtu_max || c->read_window < c->read_chunk)
 		return false;
+	if (c->timeout_scale > RN_TIMEOUT_SCALE_MAX)
+		return false;
 	if (c->cc > RN_CC_ON || c->cc_line > RN_DCQCN_LINE_MAX)
 		return false;
 	return c->mem && c->mem->write && c->mem->read && c->mem->atomic && c->stats;
@@ -46,6 +48,8 @@ int rn_dev_init(struct rn_dev *dev, const struct rn_dev_cfg *cfg)
 		return -EINVAL;
 	memset(dev, 0, sizeof(*dev));
 	dev->cfg = *cfg;
+	if (!cfg->timeout_scale)
+		dev->cfg.timeout_scale = 1;
 	rn_htab_init(&dev->qps, dev->qp_bucket0, RN_ARRAY_SIZE(dev->qp_bucket0));
 	rn_htab_init(&dev->mrs, dev->mr_bucket0, RN_ARRAY_SIZE(dev->mr_bucket0));
 	rn_htab_init(&dev->srqs, dev->srq_bucket0, RN_ARRAY_SIZE(dev->srq_bucket0));

@@ -79,7 +79,8 @@ static inline rn_ns rn_req_ack_deadline(const struct rn_qp *qp, rn_ns now)
 {
 	rn_ns timeout = rn_ack_timeout_ns(qp->attr.timeout);
 
-	return timeout == RN_NEVER ? RN_NEVER : now + timeout;
+	return timeout == RN_NEVER ? RN_NEVER
+				   : now + timeout * qp->dev->cfg.timeout_scale;
 }
 
 /* ------------------------------------------------------ requester.c, request.c */

@@ -235,7 +235,7 @@ static void receive_rnr(struct rn_qp *qp, rn_ns now, struct rn_psn psn, uint8_t 
 		req->rnr_left--;
 	rn_req_go_back(qp);
 	req->rnr_waiting = true;
-	req->rnr_deadline = now + rn_rnr_timer_ns(code);
+	req->rnr_deadline = now + rn_rnr_timer_ns(code) * qp->dev->cfg.timeout_scale;
 	rn_dev_arm_timer(qp->dev, qp);
 }
 

@@ -68,7 +68,11 @@ struct rn_cm_cfg {
 			       */
 	uint8_t ack_delay;    /* code of the device's delay of ACKs; 0: default */
 	uint8_t max_retries;  /* of a message; 0: default */
-	uint64_t *stats;      /* RN_CM_STAT_COUNT, or NULL */
+	/* What we wait for answers, as a multiple of what was agreed; 0: 1, at most 1000.
+	 * What we promise to others does not change.
+	 */
+	uint32_t timeout_scale;
+	uint64_t *stats; /* RN_CM_STAT_COUNT, or NULL */
 };
 
 /* Bytes of the block that holds a table of this many connections. */

@@ -58,6 +58,8 @@ enum rn_cc_mode {
 	RN_CC_ON,
 };
 
+#define RN_TIMEOUT_SCALE_MAX 1000u
+
 #define RN_CC_LINE 10000000u /* kbps: of a port whose rate is not known */
 
 struct rn_dev_cfg {
@@ -78,6 +80,12 @@ struct rn_dev_cfg {
 	 * READ request. A longer READ leaves as several requests with consecutive PSNs.
 	 */
 	uint32_t read_window, read_chunk;
+
+	/* Local ACK timeouts and RNR timers take so many times as long as their codes
+	 * say, at most RN_TIMEOUT_SCALE_MAX; 0: as 1. For peers that somebody stops to
+	 * look at.
+	 */
+	uint32_t timeout_scale;
 
 	enum rn_cc_mode cc;
 	uint32_t cc_line; /* kbps of the port, at most 4000000000; 0: RN_CC_LINE */

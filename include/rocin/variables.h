@@ -23,6 +23,7 @@
 	X("ROCIN_WINDOW",         "192K:64K:1M",        "bytes under way to a process: at first, least and most") \
 	X("ROCIN_RCVBUF",         "",                   "receive buffer of the sockets")                          \
 	X("ROCIN_LINGER_US",      "50",                 "how long the last poll before sleep goes on looking")    \
+	X("ROCIN_TIMEOUT_SCALE",  "1",                  "factor on timeouts, for who stops programs to look")     \
 	X("ROCIN_LOG",            "off",                "level and file of the log")                              \
 	X("ROCIN_PCAP",           "off",                "file to capture packets in")                             \
 	X("ROCIN_FAULT",          "off",                "what goes wrong on purpose")                             \

@@ -63,6 +63,7 @@ static void visit_dev_init(struct rn_visit *v, struct rn_rec *rec)
 	RN_VISIT_NUMBER(v, &rec->u.dev_init, always_done);
 	RN_VISIT_NUMBER(v, &rec->u.dev_init, has_read_part);
 	RN_VISIT_NUMBER(v, &rec->u.dev_init, has_before_ack);
+	N(timeout_scale);
 }
 
 static void visit_set_gid(struct rn_visit *v, struct rn_rec *rec)

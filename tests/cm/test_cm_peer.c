@@ -96,6 +96,33 @@ static void a_rep_is_repeated_as_often_as_the_req_allows(void **state)
 	assert_int_equal(kit_event(&kit.b, RN_CM_EV_UNREACHABLE).status, -ETIMEDOUT);
 }
 
+/* What is told to the peer does not change. */
+static void a_scale_stretches_what_is_waited_for(void **state)
+{
+	static const uint32_t scale[2] = { 1, 1000 };
+	rn_ns wait[2], after_mra[2];
+
+	(void)state;
+	for (unsigned i = 0; i < 2; i++) {
+		const struct rn_cm_cfg cfg = { .conn_max = KIT_CONNS,
+					       .seed = 10 + i,
+					       .timeout_scale = scale[i] };
+		struct rn_cm_msg mra;
+
+		kit_close(&kit);
+		kit_open(&kit, KIT_CONNS);
+		kit.a.cm = rn_cm_init(kit.a.block, &cfg);
+		passive = kit_request(&kit, &active);
+		wait[i] = rn_cm_deadline(kit.a.cm) - kit.now;
+		assert_int_equal(rn_cm_mra(kit.b.cm, passive, 20, false), 0);
+		mra = kit_pass(&kit, &kit.b, &kit.a, RN_CM_MRA);
+		assert_int_equal(mra.mra.service_timeout, 20);
+		after_mra[i] = rn_cm_deadline(kit.a.cm) - kit.now;
+	}
+	assert_true(wait[1] == 1000 * wait[0]);
+	assert_true(after_mra[1] == 1000 * after_mra[0]);
+}
+
 /* A peer that says 31 for every time would hold an entry for days. */
 static void no_time_of_a_peer_is_longer_than_137_s(void **state)
 {
@@ -287,6 +314,7 @@ int main(void)
 		TEST(a_message_names_both_ends),
 		TEST(who_rejects_a_request_has_no_id_yet),
 		TEST(a_rep_is_repeated_as_often_as_the_req_allows),
+		TEST(a_scale_stretches_what_is_waited_for),
 		TEST(no_time_of_a_peer_is_longer_than_137_s),
 		TEST(a_rep_grants_no_more_than_was_asked_for),
 		TEST(an_rtu_is_repeated_with_its_private_data),

@@ -27,6 +27,8 @@ sent() {
 import json, sys
 print(max([c["hw_counters"].get("sent_pkts", 0) for c in json.load(sys.stdin)] or [0]))'
 }
+timed_out() { rocin stat --counters | grep -q local_ack_timeout_err; }
+more() { [ "$(sent)" -gt $((before + 1000)) ]; }
 gone() { ! kill -0 "$1" 2>/dev/null; }
 
 # expect_error server|client: that end must end by itself with an error completion
@@ -67,6 +69,17 @@ stop)
 	kill -CONT "$client"
 	kill -9 "$client"
 	echo 'ok: SIGSTOP of the other end, both sending: the same'
+
+	# One timeout takes longer then than all retries did, so neither end gives up.
+	export ROCIN_TIMEOUT_SCALE=20
+	start_transfer
+	kill -STOP "$server"
+	wait_for 20 timed_out || fail "no timeout: $(rocin stat)"
+	kill -CONT "$server"
+	before=$(sent)
+	wait_for 20 more || fail "the client does not go on: $(tail -3 "$work/client.out")"
+	gone "$client" && fail "the client has ended: $(tail -3 "$work/client.out")"
+	echo 'ok: SIGSTOP with ROCIN_TIMEOUT_SCALE: the transfer goes on'
 	;;
 rocind)
 	start_transfer

@@ -51,6 +51,7 @@ static void init_device(struct pair *p, unsigned i)
 		.read_chunk = c->read_chunk,
 		.cc = c->cc,
 		.cc_line = c->cc_line,
+		.timeout_scale = c->timeout_scale,
 		.mem = c->mem_delay ? &arena_pending_ops : &arena_direct_ops,
 		.mem_ctx = &p->arena[i],
 		.before_ack = c->before_ack,

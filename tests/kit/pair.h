@@ -75,6 +75,7 @@ struct pair_cfg {
 	uint32_t read_window, read_chunk;	       /* [1 MiB, 64 KiB] */
 	enum rn_cc_mode cc;			       /* [off] */
 	uint32_t cc_line;			       /* [RN_CC_LINE] */
+	uint32_t timeout_scale;			       /* [1] */
 	void (*before_ack)(void *arena, uint32_t qpn); /* see struct rn_dev_cfg [none] */
 	rn_ns mem_delay;   /* > 0: memory answers PENDING, see struct arena [0] */
 	bool ipv6;	   /* addresses are link-local IPv6 instead of 127.0.0.x */

@@ -42,6 +42,7 @@ static void device_refuses_a_configuration_out_of_range(void **state)
 	BEYOND(window_max, 1u << 31 | 1);
 	BEYOND(cc, RN_CC_ON + 1);
 	BEYOND(cc_line, UINT32_MAX);
+	BEYOND(timeout_scale, RN_TIMEOUT_SCALE_MAX + 1);
 	BEYOND(mem, NULL);
 	BEYOND(stats, NULL);
 #undef BEYOND

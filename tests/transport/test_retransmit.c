@@ -148,6 +148,28 @@ static void silence_is_retried_retry_cnt_times(void **state)
 	req_free(&r);
 }
 
+static void a_scale_stretches_timeouts(void **state)
+{
+	const struct pair_cfg cfg = { .timeout_scale = RN_TIMEOUT_SCALE_MAX };
+	struct raw r = raw_new(&cfg, RN_QPT_RC, RN_QPS_RTS, NULL);
+
+	(void)state;
+	post_sends(&r, 1);
+	pair_run_for(r.p, RN_TIMEOUT_SCALE_MAX * ACK_TIMEOUT - RN_MSEC(1));
+	raw_expect_silence(&r);
+	pair_run_for(r.p, RN_MSEC(2));
+	raw_expect(&r, RN_RC_SEND_ONLY, 200);
+	/* And what an RNR NAK asks for. */
+	raw_nak(&r, 0x20 | 20, 200, 0);
+	pair_run_for(r.p, RN_TIMEOUT_SCALE_MAX * RNR_CODE_20 - 1);
+	raw_expect_silence(&r);
+	pair_run_for(r.p, 1);
+	raw_expect(&r, RN_RC_SEND_ONLY, 200);
+	raw_ack(&r, 200, 1);
+	expect_successes(&r, 200, 200);
+	req_free(&r);
+}
+
 static void no_retry(struct rn_qp_attr *attr)
 {
 	attr->retry_cnt = 0;
@@ -457,6 +479,7 @@ int main(void)
 		cmocka_unit_test(a_reserved_syndrome_is_ignored),
 		cmocka_unit_test(silence_is_retried_retry_cnt_times),
 		cmocka_unit_test(retry_cnt_0_sends_once),
+		cmocka_unit_test(a_scale_stretches_timeouts),
 		cmocka_unit_test(timeout_0_waits_for_ever),
 		cmocka_unit_test(progress_restarts_timer_and_retries),
 		cmocka_unit_test(a_lost_atomic_is_sent_again_unchanged),

@@ -18,6 +18,7 @@
 #include "rocin/gsi.h"
 #include "route.h"
 #include "sentence.h"
+#include "timeout_scale.h"
 
 enum {
 	CONN_MAX = 65536,
@@ -219,6 +220,7 @@ static struct rnd_ucma *new_ucma(struct rnd_cm *cm)
 		.port_first = (uint16_t)first,
 		.port_last = (uint16_t)last,
 		.port_free = geteuid() ? (uint16_t)free : 0,
+		.timeout_scale = rn_timeout_scale(),
 		.v6only = v6only != 0,
 	});
 }

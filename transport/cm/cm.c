@@ -218,9 +218,9 @@ bool rn_cm_transmit(struct rn_cm *cm, struct rn_cm_tx *tx)
 
 void rn_cm_insist(struct rn_cm *cm, rn_ns now, struct rn_cm_conn *conn, rn_ns interval)
 {
-	conn->interval = interval;
+	conn->interval = interval * cm->cfg.timeout_scale;
 	conn->retries_left = conn->max_retries;
-	rn_timer_rearm(&cm->timers, &conn->timer, now + interval);
+	rn_timer_rearm(&cm->timers, &conn->timer, now + conn->interval);
 }
 
 void rn_cm_calm(struct rn_cm *cm, struct rn_cm_conn *conn)

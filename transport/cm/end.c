@@ -66,7 +66,8 @@ void rn_cm_on_mra(struct rn_cm *cm, struct rn_cm_in *in)
 	}
 	rn_list_remove(&conn->tx);
 	conn->interval =
-		rn_cm_time(mra->service_timeout) + rn_cm_time(conn->info.qp.timeout);
+		(rn_cm_time(mra->service_timeout) + rn_cm_time(conn->info.qp.timeout)) *
+		cm->cfg.timeout_scale;
 	rn_timer_rearm(&cm->timers, &conn->timer, in->now + conn->interval);
 	if (conn->info.state == RN_CM_REQ_SENT)
 		conn->info.state = RN_CM_MRA_REQ_RCVD;

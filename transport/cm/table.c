@@ -59,6 +59,9 @@ struct rn_cm *rn_cm_init(void *block, const struct rn_cm_cfg *cfg)
 		cm->cfg.ack_delay = RN_CM_ACK_DELAY_DEFAULT;
 	if (!cm->cfg.max_retries)
 		cm->cfg.max_retries = RN_CM_MAX_RETRIES;
+	if (!cm->cfg.timeout_scale)
+		cm->cfg.timeout_scale = 1;
+	assert(cm->cfg.timeout_scale <= 1000);
 	assert(cm->cfg.resp_timeout <= 31);
 	assert(cm->cfg.ack_delay <= 31);
 	assert(cm->cfg.max_retries <= 15);

@@ -8,7 +8,8 @@
  * Runs inside other people's programs: descriptors are close-on-exec and above 2, no
  * signal is raised (neither SIGPIPE nor SIGCHLD), the daemon is no child that the
  * program's wait() could see, no call is a cancellation point, and every call is bounded
- * in time (RN_ROCIND_TIMEOUT_MS for the start and for each answer).
+ * in time (RN_ROCIND_TIMEOUT_MS, times ROCIN_TIMEOUT_SCALE, for the start and for each
+ * answer).
  *
  * A sentence in @err is for a person, without a newline. @err may be NULL with
  * @err_len 0.

@@ -91,7 +91,7 @@ int rn_rocind_lose(struct rn_rocind *r, int rc, const struct rn_complaint *c)
 	if (rc == -ETIMEDOUT)
 		return rn_fail(c->err, c->err_len, rc,
 			       "rocind did not answer within %d ms",
-			       RN_ROCIND_TIMEOUT_MS);
+			       rn_rocind_timeout_ms());
 	if (rc == -EBADMSG)
 		return rn_fail(c->err, c->err_len, rc,
 			       "rocind sent something that is not understood");
@@ -131,7 +131,7 @@ static int await_answer(struct rn_rocind *r, struct rn_ctl_packet *pkt,
 			enum rn_ctl_type want, enum rn_ctl_type other,
 			const struct rn_complaint *c)
 {
-	rn_ns deadline = rn_rocind_now() + RN_MSEC(RN_ROCIND_TIMEOUT_MS);
+	rn_ns deadline = rn_rocind_now() + RN_MSEC((rn_ns)rn_rocind_timeout_ms());
 	int rc;
 
 	for (;;) {

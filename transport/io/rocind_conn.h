@@ -11,6 +11,7 @@
 
 #include "ctl_socket.h"
 #include "rocind_client.h"
+#include "timeout_scale.h"
 
 /* Events that may come while one request waits for its answer. Two for each address and
  * some for the link; a program that lets more pile up has stopped listening.
@@ -73,6 +74,12 @@ static inline int rn_rocind_ms_until(rn_ns deadline)
 	rn_ns left = deadline - rn_rocind_now();
 
 	return left <= 0 ? 0 : (int)((left + RN_MSEC(1) - 1) / RN_MSEC(1));
+}
+
+/* How long rocind may take to start, and for each answer. */
+static inline int rn_rocind_timeout_ms(void)
+{
+	return RN_ROCIND_TIMEOUT_MS * (int)rn_timeout_scale();
 }
 
 /* No call of the client is a cancellation point: its caller may hold locks. */

@@ -96,7 +96,7 @@ static int start(const char *wish, const char *dir, const struct rn_complaint *c
 	if (rc)
 		return rc;
 	rn_log(RN_LOG_INFO, "starting %s for %s", path, dir);
-	return rn_rocind_start(path, dir, RN_ROCIND_TIMEOUT_MS, c->err, c->err_len);
+	return rn_rocind_start(path, dir, rn_rocind_timeout_ms(), c->err, c->err_len);
 }
 
 /* Try, start, try again: a daemon may end between any two steps, or another process may
@@ -105,7 +105,7 @@ static int start(const char *wish, const char *dir, const struct rn_complaint *c
 static int connect_until(struct rn_rocind *r, const char *wish, const char *dir,
 			 bool may_start, const struct rn_complaint *c)
 {
-	rn_ns deadline = rn_rocind_now() + RN_MSEC(RN_ROCIND_TIMEOUT_MS);
+	rn_ns deadline = rn_rocind_now() + RN_MSEC((rn_ns)rn_rocind_timeout_ms());
 	int pause_ms = 0;
 
 	for (;;) {
@@ -119,7 +119,7 @@ static int connect_until(struct rn_rocind *r, const char *wish, const char *dir,
 		if (rn_rocind_ms_until(deadline) == 0)
 			return rn_fail(c->err, c->err_len, -ETIMEDOUT,
 				       "rocind did not take this process in within %d ms",
-				       RN_ROCIND_TIMEOUT_MS);
+				       rn_rocind_timeout_ms());
 		if (pause_ms)
 			poll(NULL, 0, pause_ms);
 		pause_ms = pause_ms ? (pause_ms < 64 ? 2 * pause_ms : 64) : 1;

@@ -35,7 +35,8 @@ int rn_rocind_find(const char *wish, char *path, size_t path_len, char *err,
  * @timeout_ms:	For the wait
  *
  * The daemon gets a session of its own, /dev/null as standard files, and of the
- * environment only PATH, TMPDIR, XDG_RUNTIME_DIR, ROCIN_LOG and ROCIN_RUNTIME_DIR=@dir.
+ * environment only PATH, TMPDIR, XDG_RUNTIME_DIR, ROCIN_LOG, ROCIN_TIMEOUT_SCALE and
+ * ROCIN_RUNTIME_DIR=@dir.
  * It is orphaned at birth: neither wait() nor SIGCHLD of this process ever tells of it,
  * unless this process asked for orphans (PR_SET_CHILD_SUBREAPER, or process 1).
  * ROCIN_IDLE_MS, if it is a number, becomes its --idle-ms option.

@@ -21,6 +21,7 @@ struct rnd_ucma *rnd_ucma_new(const struct rnd_ucma_cfg *cfg)
 		ucma->cm = rn_cm_init(block, &(struct rn_cm_cfg){
 						     .conn_max = cfg->conn_max,
 						     .seed = cfg->seed,
+						     .timeout_scale = cfg->timeout_scale,
 					     });
 	if (!ucma || !ucma->cm) {
 		free(ucma);

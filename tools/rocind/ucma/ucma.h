@@ -60,8 +60,9 @@ struct rnd_ucma_cfg {
 	uint32_t conn_max;   /* connections at a time, those in time-wait too */
 	uint16_t port_first; /* ephemeral ports, net.ipv4.ip_local_port_range */
 	uint16_t port_last;
-	uint16_t port_free; /* lowest port that anyone may bind; 0 for root */
-	bool v6only;	    /* net.ipv6.bindv6only */
+	uint16_t port_free;	/* lowest port that anyone may bind; 0 for root */
+	bool v6only;		/* net.ipv6.bindv6only */
+	uint32_t timeout_scale; /* of struct rn_cm_cfg */
 };
 
 /* Return: NULL if out of memory. */

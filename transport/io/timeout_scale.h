@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* timeout_scale.h - ROCIN_TIMEOUT_SCALE=N: whatever waits for somebody who may be stopped
+ * by a debugger waits N times as long.
+ *
+ * Read with secure_getenv(). Threads: any.
+ */
+#ifndef RN_TIMEOUT_SCALE_H
+#define RN_TIMEOUT_SCALE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/**
+ * rn_timeout_scale_read() - Read and check it
+ * @scale:	Out: 1 to RN_TIMEOUT_SCALE_MAX; 1 if it is not set, or wrong
+ *
+ * Return: 0, or -EINVAL with the sentence in @err.
+ */
+int rn_timeout_scale_read(uint32_t *scale, char *err, size_t err_len);
+
+/* The same where nobody can be told that it is wrong: then 1. */
+uint32_t rn_timeout_scale(void);
+
+#endif /* RN_TIMEOUT_SCALE_H */
