@@ -3,6 +3,7 @@
 #include "path_mtu.h"
 #include "provider.h"
 #include "qp_attr.h"
+#include "trace_points.h"
 
 /* Programs name all attributes of RC for both halves of XRC. A kernel leaves out what is
  * of the other half before it judges, so we do.
@@ -70,6 +71,8 @@ int rnp_modify_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int attr_mask)
 	rnp_engine_kick(e);
 out:
 	rnp_leave(e, cancel);
+	rn_trace_qp_modify(base->qp_num, mask,
+			   mask & IBV_QP_STATE ? (uint32_t)attr->qp_state : 0, -rc);
 	/* rdma_accept() moves the QP to ERR between its failure and its return. */
 	errno = saved_errno;
 	return -rc;

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "provider.h"
+#include "trace_points.h"
 #include "wc.h"
 
 enum {
@@ -66,6 +67,9 @@ bool rnp_cq_pop(struct rnp_cq *cq, struct rn_cqe *cqe)
 	/* Partner: rn_cq_push(), which uses the entry again only after this. */
 	if (index != first)
 		atomic_store_explicit(&cq->core.consumer, index, memory_order_release);
+	if (found)
+		rn_trace_completion(cqe->qpn, cqe->wr_id, rnp_cqe_status(cqe),
+				    cqe->vendor_err, cqe->byte_len);
 	return found;
 }
 

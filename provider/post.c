@@ -4,6 +4,7 @@
 
 #include "provider.h"
 #include "send_wr.h"
+#include "trace_points.h"
 #include "watch.h"
 
 int rnp_post_send(struct ibv_qp *base, struct ibv_send_wr *wr,
@@ -62,6 +63,7 @@ int rnp_post_recv(struct ibv_qp *base, struct ibv_recv_wr *wr,
 		};
 
 		rc = rn_qp_post_recv(dev, qp->core, now, &core_wr);
+		rn_trace_post_recv(base->qp_num, wr->wr_id, -rc);
 		if (rc) {
 			*bad_wr = wr;
 			break;

@@ -7,6 +7,7 @@
 #include "engine_internal.h"
 
 #include "tap.h"
+#include "trace_points.h"
 
 enum {
 	/* Acknowledge at least every so many packets, though the socket never runs dry: a
@@ -38,6 +39,7 @@ static unsigned receive(struct rnp_engine *e, rn_ns now, unsigned max, bool eage
 			*dry = true;
 			break;
 		}
+		rn_trace_receive((uint32_t)n, rx[0].len);
 		rn_dev_receive(e->dev, now, rx, (unsigned)n);
 		e->unacked += (uint32_t)n;
 		supers++;
@@ -70,8 +72,10 @@ void rnp_pump_events(struct rnp_engine *e)
 {
 	struct rn_event ev;
 
-	while (rn_dev_event(e->dev, &ev))
+	while (rn_dev_event(e->dev, &ev)) {
+		rn_trace_event(ev.completion, ev.completion ? 0 : (uint32_t)ev.async);
 		e->hooks->on_event(&ev);
+	}
 }
 
 void rnp_pump_transmit(struct rnp_engine *e, rn_ns now, unsigned what, bool gather)
@@ -103,8 +107,10 @@ static void expire(struct rnp_engine *e, rn_ns now, bool dry)
 	if (!dry && e->not_dry < NOT_DRY_MAX)
 		return;
 	e->not_dry = 0;
-	if (rn_dev_deadline(e->dev) <= now)
+	if (rn_dev_deadline(e->dev) <= now) {
+		rn_trace_expire((uint64_t)(now - rn_dev_deadline(e->dev)));
 		rn_dev_expire(e->dev, now);
+	}
 	if (e->wire.tap && rn_tap_flush_due(e->wire.tap) <= now)
 		rn_tap_flush(e->wire.tap);
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "raw_socket.h"
+#include "trace_points.h"
 #include "wq.h"
 
 #define SAME(ours, theirs) static_assert((int)(ours) == (int)(theirs), "verbs numbers")
@@ -288,6 +289,7 @@ static struct ibv_qp *create(const struct home *home, struct ibv_qp_init_attr *w
 	if (qp->xrcd)
 		atomic_fetch_add(&qp->xrcd->refs, 1);
 	wanted->cap = qp->cap;
+	rn_trace_qp_create(qp->base.qp.qp_num, (uint32_t)wanted->qp_type);
 	return &qp->base.qp;
 
 err_free:
@@ -425,6 +427,7 @@ void rnp_qp_detach(struct rnp_qp *qp)
 		leave_to_others(qp);
 		return;
 	}
+	rn_trace_qp_destroy(qp->base.qp.qp_num);
 	/* What the peer waits for leaves first: acknowledgements, and what was posted. */
 	rnp_engine_say_last(e);
 	rnp_engine_settle(e, qp->base.qp.qp_num);

@@ -8,6 +8,7 @@
 
 #include "log.h"
 #include "rocin/icrc.h"
+#include "trace_points.h"
 
 static_assert(sizeof(struct rn_flow) == 40, "compared as bytes: no padding");
 
@@ -224,6 +225,7 @@ int rnp_stage_flush(struct rnp_stage *s, const struct rn_net *net)
 	err = net->ops->transmit(net->ctx, &super);
 	if (err == -EAGAIN)
 		return err;
+	rn_trace_transmit(s->label.dest_slot, s->count, s->len, -err);
 	if (err == -EMSGSIZE)
 		count_too_long(s, s->count);
 	else if (err)

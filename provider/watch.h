@@ -4,13 +4,14 @@
 #define RNP_WATCH_H
 
 #include "provider.h"
+#include "trace_points.h"
 
 /* Request number @msg of the send queue has been posted; engine lock held. */
 void rnp_watch_posted(const struct rnp_qp *qp, const struct rn_send_wr *wr, uint32_t msg);
 
 /* rn_qp_post_send(), seen by the sanitizer if there is one. */
-static inline int rnp_watch_post_send(const struct rnp_qp *qp, rn_ns now,
-				      const struct rn_send_wr *wr)
+static inline int rnp_watch_send(const struct rnp_qp *qp, rn_ns now,
+				 const struct rn_send_wr *wr)
 {
 	struct rnp_engine *e = qp->ctx->engine;
 	uint32_t msg;
@@ -22,6 +23,16 @@ static inline int rnp_watch_post_send(const struct rnp_qp *qp, rn_ns now,
 	rc = rn_qp_post_send(rnp_engine_dev(e), qp->core, now, wr);
 	if (!rc)
 		rnp_watch_posted(qp, wr, msg);
+	return rc;
+}
+
+/* The same, seen by who traces. */
+static inline int rnp_watch_post_send(const struct rnp_qp *qp, rn_ns now,
+				      const struct rn_send_wr *wr)
+{
+	int rc = rnp_watch_send(qp, now, wr);
+
+	rn_trace_post_send(qp->base.qp.qp_num, wr->wr_id, wr->opcode, wr->flags, -rc);
 	return rc;
 }
 
