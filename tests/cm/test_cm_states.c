@@ -393,6 +393,34 @@ static void an_alternate_path_is_offered_and_taken(void **state)
 	assert_int_equal(kit_state(active), RN_CM_ESTABLISHED);
 }
 
+/* Found by `rocin sim --connections --seeds 14560`. */
+static void an_old_offer_of_a_path_is_no_new_one(void **state)
+{
+	struct rn_cm_route route = kit_route(&kit.a, &kit.b);
+	struct rn_cm_tx first, lap;
+	struct rn_cm_msg msg;
+
+	(void)state;
+	kit_establish(&kit, &active, &passive);
+	for (unsigned i = 0; i < 3; i++) {
+		assert_int_equal(rn_cm_load_alternate(kit.a.cm, kit.now, active, &route),
+				 0);
+		lap = kit_take(&kit.a, RN_CM_LAP, &msg);
+		first = i ? first : lap;
+		kit_give(&kit, &kit.b, &lap);
+		kit_event(&kit.b, RN_CM_EV_LAP);
+		assert_int_equal(
+			rn_cm_answer_alternate(kit.b.cm, passive, RN_CM_APR_SUCCESS), 0);
+		kit_pass(&kit, &kit.b, &kit.a, RN_CM_APR);
+		kit_event(&kit.a, RN_CM_EV_APR);
+		kit_give(&kit, &kit.b, &first);
+		kit_no_event(&kit.b);
+		if (i == 0)
+			kit_take(&kit.b, RN_CM_APR, &msg);
+		kit_quiet(&kit.b);
+	}
+}
+
 static void a_stale_rep_is_refused(void **state)
 {
 	struct rn_cm_conn *first, *old;
@@ -440,6 +468,7 @@ int main(void)
 		TEST(an_mra_that_nobody_waits_for_is_ignored),
 		TEST(messages_of_another_address_are_ignored),
 		TEST(an_alternate_path_is_offered_and_taken),
+		TEST(an_old_offer_of_a_path_is_no_new_one),
 		TEST(a_stale_rep_is_refused),
 	};
 

@@ -25,10 +25,29 @@ int rn_cm_load_alternate(struct rn_cm *cm, rn_ns now, struct rn_cm_conn *conn,
 	return 0;
 }
 
+/* Which of those before has come again, 0 being the last; RN_CM_LAPS: it is new. */
+static unsigned find_lap(const struct rn_cm_conn *conn, uint64_t tid)
+{
+	for (unsigned i = 0; i < conn->laps_heard; i++)
+		if (conn->lap_tid[i] == tid)
+			return i;
+	return RN_CM_LAPS;
+}
+
+static void remember_lap(struct rn_cm_conn *conn, uint64_t tid)
+{
+	memmove(&conn->lap_tid[1], &conn->lap_tid[0],
+		(RN_CM_LAPS - 1) * sizeof(conn->lap_tid[0]));
+	conn->lap_tid[0] = tid;
+	if (conn->laps_heard < RN_CM_LAPS)
+		conn->laps_heard++;
+}
+
 void rn_cm_on_lap(struct rn_cm *cm, struct rn_cm_in *in)
 {
 	const struct rn_cm_lap *lap = &in->msg.lap;
 	struct rn_cm_conn *conn = rn_cm_find(cm, in, lap->remote_id, lap->local_id);
+	unsigned before;
 
 	if (!conn || lap->remote_qpn != conn->local_qpn) {
 		rn_cm_stat(cm, RN_CM_STAT_DROP_UNKNOWN);
@@ -38,10 +57,14 @@ void rn_cm_on_lap(struct rn_cm *cm, struct rn_cm_in *in)
 		rn_cm_stat(cm, RN_CM_STAT_DROP_STATE);
 		return;
 	}
-	/* Came before: the APR or the MRA was lost, or the program thinks. */
-	if (conn->heard_lap && conn->lap_tid == in->hdr.tid) {
+	/* Came before: the APR or the MRA was lost, or the program thinks. One before
+	 * the last has been answered, and its copy was late.
+	 */
+	before = find_lap(conn, in->hdr.tid);
+	if (before < RN_CM_LAPS) {
 		rn_cm_stat(cm, RN_CM_STAT_DUPLICATES);
-		if (conn->out_attr == RN_CM_APR || conn->out_attr == RN_CM_MRA)
+		if (before == 0 &&
+		    (conn->out_attr == RN_CM_APR || conn->out_attr == RN_CM_MRA))
 			rn_cm_say_again(cm, conn);
 		return;
 	}
@@ -50,8 +73,7 @@ void rn_cm_on_lap(struct rn_cm *cm, struct rn_cm_in *in)
 		return;
 	}
 	conn->lap = RN_CM_LAP_RCVD;
-	conn->heard_lap = true;
-	conn->lap_tid = in->hdr.tid;
+	remember_lap(conn, in->hdr.tid);
 	conn->info.qp.alternate = lap->alternate;
 	conn->info.qp.alternate.local_lid = lap->alternate.remote_lid;
 	conn->info.qp.alternate.remote_lid = lap->alternate.local_lid;
@@ -74,7 +96,7 @@ int rn_cm_answer_alternate(struct rn_cm *cm, struct rn_cm_conn *conn, uint8_t st
 	    (conn->lap != RN_CM_LAP_RCVD && conn->lap != RN_CM_LAP_MRA_SENT))
 		return -EINVAL;
 	conn->lap = RN_CM_LAP_NONE;
-	rn_cm_say(cm, conn, &msg, conn->lap_tid, 0);
+	rn_cm_say(cm, conn, &msg, conn->lap_tid[0], 0);
 	return 0;
 }
 

@@ -20,6 +20,8 @@
 enum {
 	RN_CM_REPLIES = 16, /* answers that belong to no connection, until drained */
 	RN_CM_TIME_CODE_MAX = 25,
+	/* Whose copies are known, however late they come. TIDs have no order. */
+	RN_CM_LAPS = 4,
 };
 
 /* What became of a LAP. */
@@ -46,8 +48,8 @@ struct rn_cm_conn {
 	struct rn_cm_listener *listener; /* whose backlog it is in, or NULL */
 	struct rn_cm_conn *next;	 /* in that, or in the free list */
 	uint64_t tid;			 /* of the exchange that set it up */
-	uint64_t lap_tid;		 /* of the LAP received last, if @heard_lap */
-	bool heard_lap;
+	uint64_t lap_tid[RN_CM_LAPS];	 /* of those received, the last one first */
+	uint8_t laps_heard;		 /* how many of @lap_tid there are */
 	uint32_t local_qpn;
 	uint64_t local_guid;
 	uint8_t lifetime;    /* active: code; for the ACK timeout */

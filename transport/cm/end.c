@@ -25,7 +25,7 @@ int rn_cm_mra(struct rn_cm *cm, struct rn_cm_conn *conn, uint8_t timeout, bool d
 	} else if (conn->info.state == RN_CM_ESTABLISHED && conn->lap == RN_CM_LAP_RCVD) {
 		msg.mra.about = RN_CM_ABOUT_OTHER;
 		conn->lap = RN_CM_LAP_MRA_SENT;
-		tid = conn->lap_tid;
+		tid = conn->lap_tid[0];
 	} else {
 		return -EINVAL;
 	}
