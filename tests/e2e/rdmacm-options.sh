@@ -7,8 +7,8 @@
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
 where=$1
-rounds=200 clients=6 connections=100
-[ "${2:-}" != long ] || rounds=10000 clients=20 connections=1000
+rounds=200 pings=1000 clients=6 connections=100
+[ "${2:-}" != long ] || rounds=10000 pings=5000 clients=20 connections=1000
 # shellcheck source=rdmacm_lib.sh
 . "$(dirname "$0")/rdmacm_lib.sh"
 
@@ -35,7 +35,7 @@ start_server rping -s -P -a "$server"
 started=()
 for i in $(seq "$clients"); do
 	touch "$work/client.$i"
-	timeout "$limit" "${run_client[@]}" stdbuf -oL rping -c -a "$server" -C $((5 * rounds)) -V -v \
+	timeout "$limit" "${run_client[@]}" stdbuf -oL rping -c -a "$server" -C "$pings" -V -v \
 		>"$work/client.$i" 2>&1 &
 	started+=("$!")
 	pids+=("$!")
