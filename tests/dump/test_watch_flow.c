@@ -252,6 +252,19 @@ static void round_trips_are_measured_once(void **state)
 	talk_end(&t);
 }
 
+static void long_round_trips_are_measured(void **state)
+{
+	struct talk t = talk_new(false);
+	struct step ack = *ACK(100, 1);
+
+	(void)state;
+	ack.wait = RN_MSEC(3600000);
+	talk_step(&t, SEND(100));
+	talk_step(&t, &ack);
+	assert_int_equal(rn_watch_rtt(rn_watch_half(t.w, 0), 0.5), ack.wait);
+	talk_end(&t);
+}
+
 static void slices_of_time_hold_all_bytes(void **state)
 {
 	struct talk t = talk_new(false);
@@ -453,6 +466,7 @@ int main(void)
 		cmocka_unit_test(the_rest_of_a_read_has_its_own_cause),
 		cmocka_unit_test(another_connection_of_the_same_queue_pair),
 		cmocka_unit_test(round_trips_are_measured_once),
+		cmocka_unit_test(long_round_trips_are_measured),
 		cmocka_unit_test(slices_of_time_hold_all_bytes),
 		cmocka_unit_test(psns_wrap),
 		cmocka_unit_test(old_records_are_forgotten),

@@ -170,6 +170,7 @@ rn_ns rn_watch_rtt(const struct rn_watch_half *half, double share)
 	while (i < RN_WATCH_RTT_BUCKETS - 1 &&
 	       ((seen += n->rtt_bucket[i]) == 0 || (double)seen < want))
 		i++;
-	upper = (rn_ns)((RTT_STEPS + i % RTT_STEPS + 1) << (i / RTT_STEPS)) / RTT_STEPS;
-	return upper < n->rtt_max ? upper : n->rtt_max;
+	upper = ((rn_ns)(RTT_STEPS + i % RTT_STEPS + 1) << (i / RTT_STEPS)) / RTT_STEPS;
+	/* The last bucket has no upper end. */
+	return i < RN_WATCH_RTT_BUCKETS - 1 && upper < n->rtt_max ? upper : n->rtt_max;
 }
