@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "cmd.h"
+#include "doctor_peer.h"
 #include "launch.h"
 #include "net_udp.h"
 #include "rocind_client.h"
@@ -24,6 +25,7 @@
 struct doctor {
 	const char *netdevs;
 	const char *program; /* NULL: none was given */
+	const char *peer;    /* NULL: none was given */
 	struct rn_launch launch;
 	bool prepared;
 	unsigned faults;
@@ -326,6 +328,8 @@ static void check_io(struct doctor *d)
 
 static const struct argp_option options[] = {
 	{ "netdev", 'n', "SPEC", 0, "Interfaces and addresses, as for rocin run", 0 },
+	{ "peer", 'p', "ADDRESS", 0,
+	  "Knock at the port of a device at ADDRESS and say who refuses it", 0 },
 	{ 0 },
 };
 
@@ -336,6 +340,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	switch (key) {
 	case 'n':
 		d->netdevs = arg;
+		return 0;
+	case 'p':
+		d->peer = arg;
 		return 0;
 	case ARGP_KEY_ARGS:
 		d->program = state->argv[state->next];
@@ -355,6 +362,15 @@ static const struct argp argp = {
 	       "reach it.",
 };
 
+static void check_peer(struct doctor *d)
+{
+	char text[512];
+	bool is_good = !d->peer || rn_doctor_peer(d->peer, text, sizeof(text));
+
+	if (d->peer)
+		say(d, is_good ? GOOD : FAULT, "%s", text);
+}
+
 int rn_cmd_doctor(int argc, char **argv)
 {
 	static struct doctor d;
@@ -371,6 +387,7 @@ int rn_cmd_doctor(int argc, char **argv)
 	check_environment(&d);
 	check_faults(&d);
 	check_program(&d);
+	check_peer(&d);
 	if (d.faults)
 		printf("\n%u fault%s found.\n", d.faults, d.faults == 1 ? "" : "s");
 	else
