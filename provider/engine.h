@@ -95,10 +95,25 @@ void rnp_engine_retire_qp(struct rnp_engine *e, struct rn_qp *qp,
  */
 bool rnp_engine_poll(struct rnp_engine *e);
 
+/* What one call of the program has posted to a send queue. */
+struct rnp_posted {
+	rn_ns now;
+	uint32_t count;
+	uint64_t bytes;
+};
+
+static inline void rnp_posted_add(struct rnp_posted *posted, const struct rn_send_wr *wr)
+{
+	posted->count++;
+	for (uint32_t i = 0; i < wr->num_sge; i++)
+		posted->bytes += wr->sg[i].len;
+}
+
 /* After posting to a send queue; lock held. Decides whether packets leave now or gather
  * until the next poll, 64 packets, or some tens of microseconds.
  */
-void rnp_engine_posted(struct rnp_engine *e, struct rn_qp *qp);
+void rnp_engine_posted(struct rnp_engine *e, struct rn_qp *qp,
+		       const struct rnp_posted *posted);
 
 /* Whether ACKs tell how many receives are posted (ROCIN_CREDITS). */
 /* Give a socket of rocind the receive buffer that the settings ask for. */

@@ -83,6 +83,10 @@ struct rnp_progress {
 	rn_ns gather_since; /* when the open super-packet began to wait; 0: none waits */
 	/* Posts that leave at once, after one had to wait too long. */
 	uint32_t gather_ban;
+	uint32_t held;	     /* work requests that the core has not been asked to send */
+	uint64_t held_bytes; /* of these */
+	uint32_t posts;	     /* work requests since the program last polled */
+	uint32_t run;	     /* ... between the polls before, if there were any */
 	/* The next packet is close behind: who polls keeps the processor. Written under
 	 * the lock, or because it was taken.
 	 */
@@ -198,6 +202,10 @@ void rnp_progress_memory(struct rnp_engine *e);
 /* In ARMED the timer carries the deadlines of the core: something may have changed them.
  */
 void rnp_progress_deadline(struct rnp_engine *e, rn_ns now);
+
+/* ---------------------------------------------------------------- posting.c */
+/* A thread of the program polls. */
+void rnp_posting_polled(struct rnp_engine *e);
 
 /* ------------------------------------------------------------- background.c */
 /* The set that it waits for, timer, thread. Return: 0 or -errno with a sentence. */

@@ -96,6 +96,7 @@ int rnp_bind_mw(struct ibv_qp *base, struct ibv_mw *mw, struct ibv_mw_bind *bind
 	struct rnp_qp *qp = to_rnp_qp(base);
 	struct rnp_engine *e = qp->ctx->engine;
 	struct rn_send_wr wr = { .wr_id = bind->wr_id, .flags = bind->send_flags };
+	struct rnp_posted posted = { 0 };
 	int rc = check_bind(base, mw, &bind->bind_info), cancel;
 
 	if (rnp_is_copy(qp->ctx))
@@ -108,10 +109,12 @@ int rnp_bind_mw(struct ibv_qp *base, struct ibv_mw *mw, struct ibv_mw_bind *bind
 	cancel = rnp_enter(e);
 	rnp_pcie_doorbell(rnp_engine_pcie(e));
 	rnp_send_wr_bind(mw, ibv_inc_rkey(mw->rkey), &bind->bind_info, &wr);
-	rc = -rnp_watch_post_send(qp, rnp_engine_now(), &wr);
+	posted.now = rnp_engine_now();
+	rc = -rnp_watch_post_send(qp, posted.now, &wr);
 	if (!rc) {
 		mw->rkey = wr.rkey;
-		rnp_engine_posted(e, qp->core);
+		rnp_posted_add(&posted, &wr);
+		rnp_engine_posted(e, qp->core, &posted);
 	}
 	rnp_leave(e, cancel);
 	return rc;

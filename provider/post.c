@@ -12,9 +12,9 @@ int rnp_post_send(struct ibv_qp *base, struct ibv_send_wr *wr,
 {
 	struct rnp_qp *qp = to_rnp_qp(base);
 	struct rnp_engine *e = qp->ctx->engine;
+	struct rnp_posted posted = { 0 };
 	struct rn_send_wr core_wr;
 	int rc = 0, cancel;
-	rn_ns now;
 
 	if (rnp_is_copy(qp->ctx)) {
 		*bad_wr = wr;
@@ -22,18 +22,19 @@ int rnp_post_send(struct ibv_qp *base, struct ibv_send_wr *wr,
 	}
 	cancel = rnp_enter(e);
 	rnp_pcie_doorbell(rnp_engine_pcie(e));
-	now = rnp_engine_now();
+	posted.now = rnp_engine_now();
 	for (; wr; wr = wr->next) {
 		rc = rnp_send_wr_from(wr, base, &core_wr);
 		if (!rc)
-			rc = rnp_watch_post_send(qp, now, &core_wr);
+			rc = rnp_watch_post_send(qp, posted.now, &core_wr);
 		if (rc) {
 			*bad_wr = wr;
 			break;
 		}
+		rnp_posted_add(&posted, &core_wr);
 	}
 	/* Those before the bad one have been posted. */
-	rnp_engine_posted(e, qp->core);
+	rnp_engine_posted(e, qp->core, &posted);
 	rnp_leave(e, cancel);
 	return -rc;
 }

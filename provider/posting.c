@@ -2,7 +2,13 @@
 /* posting.c - when what the program has posted leaves, and what leaves with it.
  *
  * A post leaves at once if its QP waits for no acknowledgement, else it may gather until
- * the next poll. The acknowledgement that the QP owes goes along in the same
+ * the next poll: a system call carries up to 64 packets and costs the same for one. In a
+ * stream what gathers is not packets, but work requests that the core has not been asked
+ * about, because many packets are built in one go for half of what it takes to ask for
+ * each. That they leave, though the program does not poll, is what the lease of
+ * progress.c is for.
+ *
+ * The acknowledgement that the QP owes goes along in the same
  * super-packet, behind the request: a ping-pong then takes one packet each way, and a
  * peer that polls for its acknowledgement finds the answer first (ib_write_lat looks for
  * it in memory afterwards, and never calls the device while it does).
@@ -10,7 +16,9 @@
 #include "engine_internal.h"
 
 enum {
-	ANSWERED_MAX = 16
+	ANSWERED_MAX = 16,
+	RUN = 8,       /* work requests between polls: more will follow the first */
+	OVERHEAD = 16, /* bytes of a packet besides its payload, at least */
 };
 
 #define ANSWER_WITHIN RN_USEC(200) /* the thread, and then the program, must wake up */
@@ -28,7 +36,8 @@ static bool may_gather(struct rnp_engine *e, const struct rn_qp *qp, rn_ns now)
 		p->gather_ban--;
 		return false;
 	}
-	return p->turn == RNP_LEASED && rn_qp_unacked(qp) &&
+	return p->turn == RNP_LEASED &&
+	       (rn_qp_unacked(qp) || p->held > 0 || p->run >= RUN) &&
 	       now - p->last_poll < GATHER_POLLED &&
 	       (p->gather_since == 0 || now - p->gather_since < GATHER_FOR);
 }
@@ -45,18 +54,60 @@ static void note_answer(struct rnp_progress *p, rn_ns now)
 	p->found_at = 0;
 }
 
-void rnp_engine_posted(struct rnp_engine *e, struct rn_qp *qp)
+/* Is this one of many, which all go into one super-packet? Who posts a few is better
+ * served by a packet that lies there when he polls.
+ */
+static bool may_hold(const struct rnp_progress *p, const struct rnp_posted *posted)
 {
-	unsigned what = rn_qp_unacked(qp) ? RN_TX_WORK : RN_TX_WORK | RN_TX_ALONG;
-	rn_ns now = rnp_engine_now();
+	uint32_t count = p->held + posted->count;
 
-	if (rnp_has_sockets(e))
-		rnp_pump_transmit(e, now, what, may_gather(e, qp, now));
-	note_answer(&e->progress, now);
+	return p->run >= RUN && count < RN_SUPER_SEGMENTS &&
+	       p->held_bytes + posted->bytes + (uint64_t)count * OVERHEAD <
+		       RN_SUPER_BYTES;
+}
+
+static void hold(struct rnp_progress *p, const struct rnp_posted *posted)
+{
+	p->held += posted->count;
+	p->held_bytes += posted->bytes;
+	if (p->gather_since == 0)
+		p->gather_since = posted->now;
+}
+
+void rnp_engine_posted(struct rnp_engine *e, struct rn_qp *qp,
+		       const struct rnp_posted *posted)
+{
+	struct rnp_progress *p = &e->progress;
+	unsigned what = RN_TX_WORK;
+	rn_ns now = posted->now;
+	bool gather;
+
+	p->streak++; /* whoever posts is busy with the device */
+	p->posts += posted->count;
+	note_answer(p, now);
+	gather = may_gather(e, qp, now);
+	if (p->held == 0)
+		p->held_bytes = 0;
+	/* In ERR there are completions to tell of. */
+	if (gather && may_hold(p, posted) && rn_qp_state(qp) == RN_QPS_RTS) {
+		hold(p, posted);
+		return;
+	}
+	if (!rn_qp_unacked(qp))
+		what |= RN_TX_ALONG;
+	rnp_pump_transmit(e, now, what, gather);
 	rnp_progress_acked(e);
-	e->progress.streak++; /* whoever posts is busy with the device */
 	rnp_pump_events(e);
 	rnp_progress_deadline(e, now);
+}
+
+void rnp_posting_polled(struct rnp_engine *e)
+{
+	struct rnp_progress *p = &e->progress;
+
+	if (p->posts > 0)
+		p->run = p->posts;
+	p->posts = 0;
 }
 
 void rnp_engine_kick(struct rnp_engine *e)

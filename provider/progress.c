@@ -271,6 +271,7 @@ void rnp_progress_app(struct rnp_engine *e)
 	rn_ns now = rnp_engine_now();
 	bool may_defer = p->turn == RNP_LEASED || answered_or_now(p) == RNP_ACKS_HELD;
 
+	rnp_posting_polled(e);
 	/* With the sockets on, no lease sees to it that what is deferred leaves if this
 	 * was the last poll, and there is nothing for the background thread to wake up
 	 * for.

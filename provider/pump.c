@@ -81,13 +81,20 @@ void rnp_pump_events(struct rnp_engine *e)
 void rnp_pump_transmit(struct rnp_engine *e, rn_ns now, unsigned what, bool gather)
 {
 	struct rnp_progress *p = &e->progress;
-	int rc;
+	int rc = 0;
 
 	if (!e->wire.net)
 		return;
 	if (what & RN_TX_ACKS)
 		e->unacked = 0;
-	rc = rnp_stage_fill(&e->stage, e->wire.net, now, what, RNP_SEND_MAX);
+	/* An acknowledgement goes along with what has waited, as its last packet. */
+	if (p->held > 0 && (what & RN_TX_WORK)) {
+		p->held = 0;
+		rc = rnp_stage_fill(&e->stage, e->wire.net, now, RN_TX_WORK,
+				    RNP_SEND_MAX);
+	}
+	if (rc == 0)
+		rc = rnp_stage_fill(&e->stage, e->wire.net, now, what, RNP_SEND_MAX);
 	if ((what & RN_TX_ALONG) && !rn_dev_acks_due(e->dev))
 		e->unacked = 0;
 	if (rc == 0 && !gather)

@@ -119,20 +119,22 @@ static void settle(const struct rnp_wr_list *list, struct entry *entry,
 	}
 }
 
-/* Engine lock held. @post: else only ask whether it would work. A positive errno. */
-static int walk(struct rnp_qp *qp, bool post)
+/* Engine lock held. @posted: NULL: only ask whether it would work. A positive errno. */
+static int walk(struct rnp_qp *qp, struct rnp_posted *posted)
 {
 	struct rnp_wr_list *list = qp->wr;
 	struct entry *entry = list->entries.item;
-	rn_ns now = rnp_engine_now();
 	int rc = 0;
 
 	for (size_t i = 0; i < list->entries.count && !rc; i++) {
+		struct rn_send_wr *wr = &entry[i].wr;
 		struct rn_sge inline_sge;
 
 		settle(list, &entry[i], &inline_sge);
-		rc = post ? rnp_watch_post_send(qp, now, &entry[i].wr)
-			  : rn_qp_check_send(qp->core, &entry[i].wr);
+		rc = posted ? rnp_watch_post_send(qp, posted->now, wr)
+			    : rn_qp_check_send(qp->core, wr);
+		if (posted)
+			rnp_posted_add(posted, wr);
 	}
 	return -rc;
 }
@@ -140,6 +142,7 @@ static int walk(struct rnp_qp *qp, bool post)
 static int post_list(struct rnp_qp *qp)
 {
 	struct rnp_engine *e = qp->ctx->engine;
+	struct rnp_posted posted = { 0 };
 	int cancel = rnp_enter(e);
 	int rc = 0;
 
@@ -147,11 +150,12 @@ static int post_list(struct rnp_qp *qp)
 	if (qp->wr->entries.count > rn_qp_sq_room(qp->core))
 		rc = ENOMEM;
 	if (!rc)
-		rc = walk(qp, false);
+		rc = walk(qp, NULL);
+	posted.now = rnp_engine_now();
 	if (!rc)
-		rc = walk(qp, true);
+		rc = walk(qp, &posted);
 	if (!rc)
-		rnp_engine_posted(e, qp->core);
+		rnp_engine_posted(e, qp->core, &posted);
 	rnp_leave(e, cancel);
 	return rc;
 }

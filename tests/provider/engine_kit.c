@@ -219,11 +219,13 @@ void kit_post_send(struct kit_end *k, enum rn_wr_opcode opcode, uint32_t len,
 				 .rkey = KIT_KEY,
 				 .sg = &sge,
 				 .num_sge = 1 };
+	struct rnp_posted posted = { .now = rnp_engine_now() };
 
 	rnp_engine_lock(k->e);
-	assert_int_equal(
-		rn_qp_post_send(rnp_engine_dev(k->e), k->qp, rnp_engine_now(), &wr), 0);
-	rnp_engine_posted(k->e, k->qp);
+	assert_int_equal(rn_qp_post_send(rnp_engine_dev(k->e), k->qp, posted.now, &wr),
+			 0);
+	rnp_posted_add(&posted, &wr);
+	rnp_engine_posted(k->e, k->qp, &posted);
 	rnp_engine_unlock(k->e);
 }
 

@@ -50,7 +50,7 @@ static unsigned gathered(struct kit_end *k)
 	unsigned n;
 
 	rnp_engine_lock(k->e);
-	n = k->e->stage.count;
+	n = k->e->stage.count + k->e->progress.held;
 	rnp_engine_unlock(k->e);
 	return n;
 }
@@ -268,6 +268,42 @@ static void posts_of_a_polling_program_leave_in_company(void **state)
 	assert_int_equal(gathered(a), 0);
 }
 
+/* Work requests that the core has not been asked to send. */
+static unsigned held(struct kit_end *k)
+{
+	unsigned n;
+
+	rnp_engine_lock(k->e);
+	n = k->e->progress.held;
+	rnp_engine_unlock(k->e);
+	return n;
+}
+
+/* The first does not leave alone, and no packet is built before all are. */
+static void stream_of_posts_is_held_until_the_poll(void **state)
+{
+	struct kit_end *a = &ends[0], *b = &ends[1];
+	enum {
+		MANY = 10
+	};
+	struct rn_cqe cqe;
+	rn_ns start = rnp_engine_now();
+	unsigned held_last = 0;
+
+	(void)state;
+	while (held_last != MANY) {
+		kit_not_forever(start);
+		poll_into_lease(a);
+		kit_poll(a, &cqe);
+		for (unsigned i = 0; i < MANY; i++)
+			kit_post_send(a, RN_WR_RDMA_WRITE, 16, (uintptr_t)b->buf);
+		held_last = held(a);
+		for (unsigned i = 0; i < MANY; i++)
+			kit_await(a, RN_WC_SUCCESS);
+		assert_int_equal(held(a), 0);
+	}
+}
+
 /* -------------------------------------------------------------- sharing and forking */
 static void device_opened_twice_is_one_engine(void **state)
 {
@@ -406,6 +442,7 @@ int main(void)
 		test(linger_finds_what_arrives_at_once_and_the_event_is_there_as_well),
 		test(idle_engine_sleeps),
 		test(posts_of_a_polling_program_leave_in_company),
+		test(stream_of_posts_is_held_until_the_poll),
 		test(device_opened_twice_is_one_engine),
 		test(unknown_device_is_refused_with_a_sentence),
 		test(nonsense_in_the_environment_is_refused),
