@@ -6,6 +6,7 @@
 
 #include "log.h"
 #include "mem_direct.h"
+#include "net_capture.h"
 #include "net_fault.h"
 #include "pcie.h"
 #include "sentence.h"
@@ -59,6 +60,42 @@ int rnp_wire_open(struct rnp_wire *w, const struct rn_udp_cfg *cfg,
 	return rc;
 }
 
+/* What faults are put in front of. */
+static struct rn_net *under_fault(const struct rnp_wire *w)
+{
+	if (w->capture)
+		return rn_capture_net(w->capture);
+	return w->tap ? rn_tap_net(w->tap) : base(w);
+}
+
+/* What is under the faults has changed. */
+static void join(struct rnp_wire *w)
+{
+	w->net = under_fault(w);
+	if (!w->fault)
+		return;
+	rn_fault_set_inner(w->fault, w->net);
+	w->net = rn_fault_net(w->fault);
+}
+
+int rnp_wire_add_capture(struct rnp_wire *w, const struct rn_capture_host *host,
+			 void *host_ctx)
+{
+	assert(!w->capture);
+	w->capture = rn_capture_new(under_fault(w), host, host_ctx);
+	if (!w->capture)
+		return -ENOMEM;
+	join(w);
+	return 0;
+}
+
+void rnp_wire_remove_capture(struct rnp_wire *w)
+{
+	rn_capture_free(w->capture);
+	w->capture = NULL;
+	join(w);
+}
+
 int rnp_wire_add_fault(struct rnp_wire *w, bool has_begun, uint64_t *stats,
 		       const struct rn_fault_host *host, void *host_ctx)
 {
@@ -76,12 +113,13 @@ void rnp_wire_remove_fault(struct rnp_wire *w)
 		return;
 	rn_fault_free(w->fault);
 	w->fault = NULL;
-	w->net = w->tap ? rn_tap_net(w->tap) : base(w);
+	join(w);
 }
 
 void rnp_wire_close(struct rnp_wire *w)
 {
 	rn_fault_free(w->fault);
+	rn_capture_free(w->capture);
 	rn_tap_close(w->tap);
 	rn_local_free(w->local);
 	rn_udp_free(w->udp);

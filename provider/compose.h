@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* compose.h - puts the parts together: which memory and which network a device gets.
  *
- *	core -> [faults] -> [tap] -> [local wires] -> UDP sockets
+ *	core -> [faults] -> [capture] -> [tap] -> [local wires] -> UDP sockets
  *
- * The tap stands next to the wire: it shows what really leaves. Faults come and go while
- * the rest stays.
+ * Tap and capture stand next to the wire: they show what really leaves. Faults and
+ * captures come and go while the rest stays.
  */
 #ifndef RNP_COMPOSE_H
 #define RNP_COMPOSE_H
@@ -15,15 +15,18 @@
 #include "settings.h"
 
 struct rn_tap;
+struct rn_capture;
+struct rn_capture_host;
 struct rn_fault_host;
 
 struct rnp_wire {
 	/* What the engine uses; NULL before opening and after closing. */
 	struct rn_net *net;
 	struct rn_udp *udp;
-	struct rn_local *local; /* or NULL: all by UDP */
-	struct rn_tap *tap;	/* or NULL */
-	struct rn_fault *fault; /* or NULL: nothing is to happen */
+	struct rn_local *local;	    /* or NULL: all by UDP */
+	struct rn_tap *tap;	    /* or NULL */
+	struct rn_capture *capture; /* or NULL: nobody captures */
+	struct rn_fault *fault;	    /* or NULL: nothing is to happen */
 };
 
 /**
@@ -46,6 +49,11 @@ int rnp_wire_add_fault(struct rnp_wire *w, bool has_begun, uint64_t *stats,
 
 /* Take them away if they are idle. */
 void rnp_wire_remove_fault(struct rnp_wire *w);
+
+/* The same for captures: see rn_capture_new(). */
+int rnp_wire_add_capture(struct rnp_wire *w, const struct rn_capture_host *host,
+			 void *host_ctx);
+void rnp_wire_remove_capture(struct rnp_wire *w);
 
 /* Closes the sockets and ends the capture. Harmless if nothing is open. */
 void rnp_wire_close(struct rnp_wire *w);

@@ -42,7 +42,7 @@ static bool is_sender(const struct rn_stats_qp *rec, const struct rn_flow *flow,
 }
 
 /* A packet of a connected QP does not name its sender: it is known by whom it is for. */
-static uint32_t find_sender(void *ctx, const struct rn_flow *flow, uint32_t dest_qpn)
+uint32_t rnp_fault_find_sender(void *ctx, const struct rn_flow *flow, uint32_t dest_qpn)
 {
 	struct rnp_engine *e = ctx;
 	uint32_t *hint = &e->faults.cache[(dest_qpn ^ dest_qpn >> 8) % RNP_FAULT_CACHE];
@@ -59,7 +59,7 @@ static uint32_t find_sender(void *ctx, const struct rn_flow *flow, uint32_t dest
 	return 0;
 }
 
-static uint32_t find_peer(void *ctx, uint32_t qpn)
+uint32_t rnp_fault_find_peer(void *ctx, uint32_t qpn)
 {
 	struct rnp_engine *e = ctx;
 	const struct rn_qp *qp = rn_dev_find_qp(e->dev, qpn);
@@ -183,8 +183,8 @@ static void show(void *ctx, const struct rn_fault_rules *rules)
 
 static const struct rn_fault_host host = {
 	.now = tell_time,
-	.sender = find_sender,
-	.peer = find_peer,
+	.sender = rnp_fault_find_sender,
+	.peer = rnp_fault_find_peer,
 	.place = find_place,
 	.sgid = find_sgid,
 	.obey = obey,

@@ -7,7 +7,7 @@
 #ifndef RNP_FAULT_H
 #define RNP_FAULT_H
 
-#include "rocin/types.h"
+#include "rocin/flow.h"
 
 struct rnp_engine;
 
@@ -50,5 +50,11 @@ rn_ns rnp_fault_due(const struct rnp_engine *e, rn_ns now);
 /* What the interface's link is now: the device's own stays down while a rule has cut it.
  */
 void rnp_fault_link(struct rnp_engine *e, bool up);
+
+/* Of an engine @ctx. The local QP that is connected to @dest_qpn of who is at the other
+ * end of @flow, and whom a local QP is connected to; 0: none.
+ */
+uint32_t rnp_fault_find_sender(void *ctx, const struct rn_flow *flow, uint32_t dest_qpn);
+uint32_t rnp_fault_find_peer(void *ctx, uint32_t qpn);
 
 #endif /* RNP_FAULT_H */

@@ -6,6 +6,7 @@
  */
 #include "engine_internal.h"
 
+#include "net_capture.h"
 #include "tap.h"
 #include "trace_points.h"
 
@@ -143,6 +144,8 @@ unsigned rnp_pump_step(struct rnp_engine *e, rn_ns now, unsigned drain,
 	if (e->wire.local && rn_dev_deadline(e->dev) <= now)
 		rn_local_look_everywhere(e->wire.local);
 	found = receive(e, now, drain, acks != RNP_ACKS_IF_DRY, &dry);
+	if (e->wire.capture)
+		rn_capture_flush(e->wire.capture);
 	found += rnp_raw_receive(e, now, drain);
 	expire(e, now, dry);
 	if (acks_leave(e, acks, found))

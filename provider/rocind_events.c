@@ -4,6 +4,7 @@
 #include <infiniband/verbs.h>
 #include <unistd.h>
 
+#include "capture.h"
 #include "engine_internal.h"
 #include "log.h"
 #include "rocind_client.h"
@@ -120,6 +121,15 @@ void rnp_rocind_events(struct rnp_engine *e)
 		case RN_ROCIND_WIRE:
 		case RN_ROCIND_WIRE_DOWN:
 			rnp_local_event(e, &ev);
+			break;
+		case RN_ROCIND_TAP:
+			rnp_capture_begin(e, &ev.tap);
+			break;
+		case RN_ROCIND_TAP_END:
+			rnp_capture_end(e, &ev.tap);
+			break;
+		case RN_ROCIND_TAP_SOURCE: /* is for those who capture */
+			rn_rocind_close_tap(&ev.tap);
 			break;
 		case RN_ROCIND_PORT_UP:
 			rnp_fault_link(e, true);

@@ -17,12 +17,13 @@
 
 enum {
 	RN_CTL_MAGIC = 0x4e434f52, /* "ROCN" in memory on a little-endian machine */
-	RN_CTL_VERSION = 7,	   /* raised with any change of layout or meaning */
+	RN_CTL_VERSION = 8,	   /* raised with any change of layout or meaning */
 	RN_CTL_TEXT_LEN = 400,	   /* bytes of a sentence with its NUL */
 	RN_CTL_SLOT_MAX = 255,	   /* low 8 bits of a QPN; slot 0 is rocind's own */
 	RN_CTL_DROP_MAX = 16,	   /* room for reasons of drops */
 	RN_CTL_RULES_MAX = 64,	   /* about faults */
 	RN_CTL_WIRES_MAX = 128,	   /* local wires that end in one process */
+	RN_CTL_CAPTURES_MAX = 4,   /* at the same time */
 };
 
 enum rn_ctl_type {
@@ -39,6 +40,7 @@ enum rn_ctl_type {
 	/* Without an answer: an event says what became of it, sooner or later. */
 	RN_CTL_WIRE_ASK = 10,
 	RN_CTL_WIRE_DROP = 11,
+	RN_CTL_CAPTURE = 12, /* once; the connection has no device */
 
 	/* answers */
 	RN_CTL_WELCOME = 64,
@@ -52,6 +54,7 @@ enum rn_ctl_type {
 	RN_CTL_FAULTS_REPLY = 72, /* carries the text if has_text; to both requests */
 	/* carries one descriptor: cmdev.h; and, if there is one, the board: cmboard.h */
 	RN_CTL_CM_OPENED = 73,
+	RN_CTL_CAPTURING = 74,
 
 	/* events, from rocind */
 	RN_CTL_GID_CHANGE = 128, /* carries one socket if added */
@@ -60,6 +63,9 @@ enum rn_ctl_type {
 	RN_CTL_FAULTS = 131, /* carries the text if has_text */
 	RN_CTL_WIRE = 132,   /* carries RN_CTL_WIRE_FDS descriptors */
 	RN_CTL_WIRE_DOWN = 133,
+	RN_CTL_TAP = 134,	 /* to a device; carries one descriptor: the ring */
+	RN_CTL_TAP_SOURCE = 135, /* to a capture; the ring, and a page if has_stats */
+	RN_CTL_TAP_END = 136,	 /* to either */
 };
 
 struct rn_ctl_hdr {
@@ -233,6 +239,43 @@ struct rn_ctl_wire_down {
 	uint32_t reserved;
 };
 
+/* Capture the packets of every device in use, from now on and until the connection ends.
+ */
+struct rn_ctl_capture {
+	struct rn_ctl_hdr hdr;
+	char ibdev[32];	  /* this one alone, NUL-terminated; empty: all */
+	int32_t pid;	  /* of this process alone; 0: all */
+	uint32_t qpn;	  /* struct rn_capture_filter */
+	uint32_t snaplen; /* likewise */
+	uint32_t size;	  /* bytes of data of each ring */
+};
+
+/* Somebody captures: write packets into the ring. */
+struct rn_ctl_tap {
+	struct rn_ctl_hdr hdr;
+	uint64_t id; /* of the capture */
+	uint32_t qpn, snaplen, size;
+	uint32_t reserved;
+};
+
+/* A device whose packets are in the ring from now on. */
+struct rn_ctl_tap_source {
+	struct rn_ctl_hdr hdr;
+	uint64_t id; /* of the device; as in struct rn_ctl_client */
+	int32_t pid;
+	uint32_t slot;
+	uint32_t size;
+	uint32_t has_stats; /* 1: its statistics page comes, too */
+	char ibdev[32];
+	char ifname[16];
+};
+
+/* The other end has gone. What is in the ring can still be read. */
+struct rn_ctl_tap_end {
+	struct rn_ctl_hdr hdr;
+	uint64_t id;
+};
+
 /* Any message; the size of a receive buffer. */
 union rn_ctl_msg {
 	struct rn_ctl_hdr hdr;
@@ -253,6 +296,10 @@ union rn_ctl_msg {
 	struct rn_ctl_wire_ask wire_ask;
 	struct rn_ctl_wire wire;
 	struct rn_ctl_wire_down wire_down;
+	struct rn_ctl_capture capture;
+	struct rn_ctl_tap tap;
+	struct rn_ctl_tap_source tap_source;
+	struct rn_ctl_tap_end tap_end;
 };
 
 /* Length that a message of this type must have, or 0 if there is no such type. Requests
@@ -288,6 +335,11 @@ static inline size_t rn_ctl_len(uint32_t type)
 		[RN_CTL_WIRE_DROP] = sizeof(struct rn_ctl_wire_ask),
 		[RN_CTL_WIRE] = sizeof(struct rn_ctl_wire),
 		[RN_CTL_WIRE_DOWN] = sizeof(struct rn_ctl_wire_down),
+		[RN_CTL_CAPTURE] = sizeof(struct rn_ctl_capture),
+		[RN_CTL_CAPTURING] = sizeof(struct rn_ctl_hdr),
+		[RN_CTL_TAP] = sizeof(struct rn_ctl_tap),
+		[RN_CTL_TAP_SOURCE] = sizeof(struct rn_ctl_tap_source),
+		[RN_CTL_TAP_END] = sizeof(struct rn_ctl_tap_end),
 	};
 
 	return type < RN_ARRAY_SIZE(len) ? len[type] : 0;
@@ -328,5 +380,9 @@ static_assert(sizeof(struct rn_ctl_faults) == 32, "no hidden padding");
 static_assert(sizeof(struct rn_ctl_wire_ask) == 56, "no hidden padding");
 static_assert(sizeof(struct rn_ctl_wire) == 72, "no hidden padding");
 static_assert(sizeof(struct rn_ctl_wire_down) == 64, "no hidden padding");
+static_assert(sizeof(struct rn_ctl_capture) == 64, "no hidden padding");
+static_assert(sizeof(struct rn_ctl_tap) == 40, "no hidden padding");
+static_assert(sizeof(struct rn_ctl_tap_source) == 88, "no hidden padding");
+static_assert(sizeof(struct rn_ctl_tap_end) == 24, "no hidden padding");
 
 #endif /* RN_CTL_H */

@@ -22,6 +22,7 @@ int rn_cmd_devices(int argc, char **argv);
 int rn_cmd_doctor(int argc, char **argv);
 int rn_cmd_config(int argc, char **argv);
 int rn_cmd_stat(int argc, char **argv);
+int rn_cmd_capture(int argc, char **argv);
 int rn_cmd_dump(int argc, char **argv);
 int rn_cmd_bench(int argc, char **argv);
 int rn_cmd_example(int argc, char **argv);

@@ -22,6 +22,7 @@ static const struct command commands[] = {
 	{ "config", rn_cmd_config,
 	  "show the settings in force, and where they come from" },
 	{ "stat", rn_cmd_stat, "show counters and queue pairs of running programs" },
+	{ "capture", rn_cmd_capture, "capture the packets of running programs" },
 	{ "dump", rn_cmd_dump, "print the packets of a capture, one line each" },
 	{ "example", rn_cmd_example, "run small programs that show when data is there" },
 	{ "bench", rn_cmd_bench, "measure bandwidth and latency beside TCP and UDP" },

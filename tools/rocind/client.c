@@ -110,6 +110,7 @@ static enum outcome on_attach(struct rnd_client *client, struct rn_ctl_packet *p
 	if (rnd_faults_greet(client))
 		return CLOSE;
 	outcome = answer(client, &msg, socks, a->gid_count);
+	rnd_taps_attached(client);
 	/* What changed since the process looked. That may close the client: KEEP leaves
 	 * it alone.
 	 */
@@ -123,6 +124,7 @@ static enum outcome on_detach(struct rnd_client *client, struct rn_ctl_packet *p
 	(void)pkt;
 	if (!client->attachment.slot)
 		return refuse(client, ENOTCONN, "this connection has no device");
+	rnd_taps_close(client);
 	rnd_wires_close(client);
 	rnd_detach(&client->attachment);
 	return answer_plain(client, RN_CTL_DETACHED);
@@ -237,13 +239,26 @@ static enum outcome on_wire_drop(struct rnd_client *client, struct rn_ctl_packet
 	return KEEP;
 }
 
+static enum outcome on_capture(struct rnd_client *client, struct rn_ctl_packet *pkt)
+{
+	char why[RN_CTL_TEXT_LEN];
+	int rc = rnd_taps_open(client, &pkt->msg.capture, why, sizeof(why));
+	enum outcome outcome;
+
+	if (rc)
+		return refuse(client, -rc, why);
+	outcome = answer_plain(client, RN_CTL_CAPTURING);
+	rnd_taps_begin(client);
+	return outcome;
+}
+
 static enum outcome (*const on_request[])(struct rnd_client *, struct rn_ctl_packet *) = {
 	[RN_CTL_HELLO] = on_hello,	     [RN_CTL_ATTACH] = on_attach,
 	[RN_CTL_DETACH] = on_detach,	     [RN_CTL_LIST] = on_list,
 	[RN_CTL_STATUS] = on_status,	     [RN_CTL_SHUTDOWN] = on_shutdown,
 	[RN_CTL_FAULTS_SET] = on_faults_set, [RN_CTL_FAULTS_GET] = on_faults_get,
 	[RN_CTL_CM_OPEN] = on_cm_open,	     [RN_CTL_WIRE_ASK] = on_wire_ask,
-	[RN_CTL_WIRE_DROP] = on_wire_drop,
+	[RN_CTL_WIRE_DROP] = on_wire_drop,   [RN_CTL_CAPTURE] = on_capture,
 };
 
 static enum outcome refuse_version(struct rnd_client *client,
@@ -376,6 +391,7 @@ void rnd_client_close(struct rnd_client *client)
 	if (server->stop_asked_by == client)
 		server->stop_asked_by = NULL;
 	rnd_faults_gather(client);
+	rnd_taps_close(client);
 	rnd_wires_close(client);
 	rnd_detach(&client->attachment);
 	rnd_source_close(&client->pidfd);

@@ -4,6 +4,7 @@
 #define RND_CLIENT_H
 
 #include "server.h"
+#include "taps.h"
 #include "wires.h"
 
 struct rnd_client {
@@ -19,6 +20,7 @@ struct rnd_client {
 	bool is_greeted; /* speaks our version; only such clients keep the daemon alive */
 	struct rnd_attachment attachment;
 	struct rnd_wires wires; /* of the attachment */
+	struct rnd_taps taps;
 };
 
 /* Take in a new connection; closes @fd where that fails or its user is another one. */

@@ -366,6 +366,11 @@ struct rn_net *rn_fault_net(struct rn_fault *f)
 	return &f->net;
 }
 
+void rn_fault_set_inner(struct rn_fault *f, struct rn_net *inner)
+{
+	f->inner = inner;
+}
+
 static rn_ns earlier(rn_ns a, rn_ns b)
 {
 	return a < b ? a : b;

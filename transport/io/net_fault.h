@@ -104,6 +104,9 @@ struct rn_fault_rules *rn_fault_rules(struct rn_fault *f);
 
 struct rn_net *rn_fault_net(struct rn_fault *f);
 
+/* Another back end, which stands for the same wire. */
+void rn_fault_set_inner(struct rn_fault *f, struct rn_net *inner);
+
 /* When receive() is next worth calling though nothing arrives; RN_NEVER. */
 rn_ns rn_fault_due(const struct rn_fault *f, rn_ns now);
 

@@ -83,6 +83,7 @@ size_t rn_frame_headers(uint8_t *out, const struct rn_flow *f, uint16_t ip_id,
 	rn_put_be16(udp + 2, RN_ROCE_PORT);
 	rn_put_be16(udp + 4, (uint16_t)(UDP_LEN + len));
 	rn_put_be16(udp + 6, 0);
-	rn_put_be16(udp + 6, udp_checksum(f, udp, payload, len));
+	if (payload)
+		rn_put_be16(udp + 6, udp_checksum(f, udp, payload, len));
 	return ip_len + UDP_LEN;
 }

@@ -17,8 +17,9 @@ enum {
  * @out:	RN_FRAME_HDR_MAX bytes
  * @f:		Addresses, source port, ToS; a hop limit of 0 is written as 64
  * @ip_id:	IPv4 identification
- * @payload:	BTH to ICRC, for the UDP checksum
- * @len:	Bytes of it
+ * @payload:	BTH to ICRC, for the UDP checksum; NULL: a checksum of 0, which says that
+ *		there is none
+ * @len:	Bytes from BTH to ICRC
  *
  * IPv4 with DF and without options, IPv6 with flow label 0; checksums are right.
  *

@@ -46,9 +46,12 @@ enum rn_rocind_event_kind {
 	RN_ROCIND_GID_REMOVED, /* gid_idx, gid */
 	RN_ROCIND_PORT_UP,
 	RN_ROCIND_PORT_DOWN,
-	RN_ROCIND_FAULTS,    /* generation, text: rules about faults have changed */
-	RN_ROCIND_WIRE,	     /* ends, wire: there is a local wire */
-	RN_ROCIND_WIRE_DOWN, /* ends, err: there is none, or none any more */
+	RN_ROCIND_FAULTS,     /* generation, text: rules about faults have changed */
+	RN_ROCIND_WIRE,	      /* ends, wire: there is a local wire */
+	RN_ROCIND_WIRE_DOWN,  /* ends, err: there is none, or none any more */
+	RN_ROCIND_TAP,	      /* tap: somebody captures this device */
+	RN_ROCIND_TAP_SOURCE, /* tap: a device that we capture */
+	RN_ROCIND_TAP_END,    /* tap.id: the other end of it has gone */
 };
 
 /* The two ends of a local wire: an address of ours, one of the peer, and its slot. */
@@ -67,6 +70,19 @@ struct rn_rocind_wire {
 	int page, event;	   /* our own; the same ones beside each wire */
 };
 
+/* The ring that packets of a device go by to a capture. */
+struct rn_rocind_tap {
+	uint64_t id; /* of the other end */
+	int ring;    /* memory of capture_ring.h, the receiver's own */
+	uint32_t size;
+	uint32_t qpn, snaplen; /* RN_ROCIND_TAP: struct rn_capture_filter */
+	/* RN_ROCIND_TAP_SOURCE: */
+	int32_t pid;
+	unsigned slot;
+	char ibdev[32], ifname[16];
+	int stats_fd; /* as in struct rn_rocind_client, the receiver's own; or -1 */
+};
+
 struct rn_rocind_event {
 	enum rn_rocind_event_kind kind;
 	unsigned gid_idx; /* place in the GID table, or RN_GID_MAX */
@@ -76,6 +92,7 @@ struct rn_rocind_event {
 	uint64_t generation;
 	struct rn_rocind_ends ends;
 	struct rn_rocind_wire wire; /* RN_ROCIND_WIRE only */
+	struct rn_rocind_tap tap;   /* RN_ROCIND_TAP... only */
 	int err; /* RN_ROCIND_WIRE_DOWN: positive errno value; 0: the peer has gone */
 };
 
@@ -230,6 +247,30 @@ int rn_rocind_faults(struct rn_rocind *r, struct rn_rocind_faults *out, char *er
 int rn_rocind_set_faults(struct rn_rocind *r, struct rn_rocind_faults *now, int fd,
 			 const uint8_t from[RN_ROCIND_RULES_MAX], char *err,
 			 size_t err_len);
+
+/* Which devices, and what of their packets. */
+struct rn_rocind_capture {
+	const char *ibdev; /* NULL: all */
+	int32_t pid;	   /* 0: of any process */
+	uint32_t qpn, snaplen;
+	uint32_t size; /* bytes of each ring; rn_capture_is_size() */
+};
+
+/**
+ * rn_rocind_capture() - Capture the packets of devices that are in use, and will be
+ *
+ * Events follow, for each device: RN_ROCIND_TAP_SOURCE, and RN_ROCIND_TAP_END when its
+ * program has ended. Closing the connection ends it all.
+ *
+ * Return: 0, -EBUSY (RN_CAPTURES_MAX are under way), -EINVAL (size or name), -EALREADY
+ *	   (this connection has a device, or captures already), or as rn_rocind_status().
+ */
+int rn_rocind_capture(struct rn_rocind *r, const struct rn_rocind_capture *what,
+		      char *err, size_t err_len);
+
+/* Close the descriptors. */
+void rn_rocind_close_tap(const struct rn_rocind_tap *tap);
+
 /**
  * rn_rocind_open_cm() - Open the connection manager's device
  * @netdevs:	As rn_netdev_discover() takes it, shorter than 2048 bytes

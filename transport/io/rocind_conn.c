@@ -20,6 +20,8 @@ static void close_event(const struct rn_rocind_event *event)
 		close(event->text);
 	if (event->kind == RN_ROCIND_WIRE)
 		rn_rocind_close_wire(&event->wire);
+	if (event->kind == RN_ROCIND_TAP || event->kind == RN_ROCIND_TAP_SOURCE)
+		rn_rocind_close_tap(&event->tap);
 }
 
 static void push_event(struct rn_rocind *r, const struct rn_rocind_event *event)
@@ -58,6 +60,11 @@ static int accept_event(struct rn_rocind *r, struct rn_ctl_packet *pkt)
 		fds_wanted = pkt->msg.hdr.type == RN_CTL_WIRE ? RN_CTL_WIRE_FDS : 0;
 		if (!rn_rocind_wire_event(pkt, &event))
 			goto bad;
+	} else if (pkt->msg.hdr.type >= RN_CTL_TAP &&
+		   pkt->msg.hdr.type <= RN_CTL_TAP_END) {
+		if (!rn_rocind_tap_event(pkt, &event))
+			goto bad;
+		fds_wanted = pkt->fd_count;
 	} else {
 		const struct rn_ctl_gid_change *change = &pkt->msg.gid_change;
 

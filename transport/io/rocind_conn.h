@@ -60,6 +60,10 @@ int rn_rocind_lose(struct rn_rocind *r, int rc, const struct rn_complaint *c);
 /* Fill @event from a message about a wire. Return: false if it makes no sense. */
 bool rn_rocind_wire_event(const struct rn_ctl_packet *pkt, struct rn_rocind_event *event);
 
+/* ------------------------------------------------------------ rocind_taps.c */
+/* The same from a message about a capture; takes its descriptors if it makes sense. */
+bool rn_rocind_tap_event(const struct rn_ctl_packet *pkt, struct rn_rocind_event *event);
+
 static inline rn_ns rn_rocind_now(void)
 {
 	struct timespec ts;

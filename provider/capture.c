@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* capture.c - see capture.h. */
+#include "capture.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "engine_internal.h"
+#include "log.h"
+#include "net_capture.h"
+#include "rocind_client.h"
+
+static const struct rn_capture_host host = {
+	.sender = rnp_fault_find_sender,
+	.peer = rnp_fault_find_peer,
+};
+
+static int add(struct rnp_engine *e, const struct rn_rocind_tap *tap)
+{
+	const struct rn_capture_filter filter = { .qpn = tap->qpn,
+						  .snaplen = tap->snaplen };
+
+	if (!e->wire.capture) {
+		/* What was built in the wire's own memory leaves by it. */
+		(void)rnp_stage_flush(&e->stage, e->wire.net);
+		if (rnp_wire_add_capture(&e->wire, &host, e))
+			return -ENOMEM;
+	}
+	return rn_capture_add(e->wire.capture, tap->id, tap->ring, tap->size, &filter);
+}
+
+static void drop_if_idle(struct rnp_engine *e)
+{
+	if (!e->wire.capture || !rn_capture_is_idle(e->wire.capture))
+		return;
+	rnp_wire_remove_capture(&e->wire);
+}
+
+void rnp_capture_begin(struct rnp_engine *e, const struct rn_rocind_tap *tap)
+{
+	int rc = e->wire.net ? add(e, tap) : 0;
+
+	rn_rocind_close_tap(tap);
+	if (rc)
+		rn_log(RN_LOG_WARN, "%s cannot be captured: %s", e->netdev.ibdev,
+		       strerrordesc_np(-rc));
+	drop_if_idle(e);
+}
+
+void rnp_capture_end(struct rnp_engine *e, const struct rn_rocind_tap *tap)
+{
+	if (e->wire.capture)
+		rn_capture_remove(e->wire.capture, tap->id);
+	drop_if_idle(e);
+}

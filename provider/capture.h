@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* capture.h - captures of one device that come and go while it is in use.
+ *
+ * Threads: engine lock held.
+ */
+#ifndef RNP_CAPTURE_H
+#define RNP_CAPTURE_H
+
+struct rnp_engine;
+struct rn_rocind_tap;
+
+/* Somebody captures; the descriptor of @tap is closed. What stands in the way is logged.
+ */
+void rnp_capture_begin(struct rnp_engine *e, const struct rn_rocind_tap *tap);
+
+void rnp_capture_end(struct rnp_engine *e, const struct rn_rocind_tap *tap);
+
+#endif /* RNP_CAPTURE_H */

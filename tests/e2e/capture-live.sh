@@ -1,0 +1,108 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# capture-live.sh - `rocin capture` takes the packets of programs that run: the same ones
+# that the programs' own captures show, through shared memory and by UDP; tshark and scapy
+# call them right, and a file says of each whose it was and which way it went.
+# shellcheck source=lib.sh
+. "$(dirname "$0")/lib.sh"
+
+# capture OPTION...: until end_capture_live; $capture_pid
+capture() {
+	rocin capture "$@" 2>"$work/capture.err" &
+	capture_pid=$!
+	pids+=("$capture_pid")
+	wait_for 10 grep -q '^capturing' "$work/capture.err" || fail "$(cat "$work/capture.err")"
+}
+end_capture_live() {
+	kill -INT "$capture_pid"
+	wait "$capture_pid" || fail "rocin capture: $(cat "$work/capture.err")"
+	grep -q ' 0 missed$' "$work/capture.err" || fail "$(cat "$work/capture.err")"
+}
+# packets FILE...: one line each, without times and what rocin dump thinks of them
+packets() {
+	local file
+	for file; do
+		rocin dump "$file" | sed 's/^ *[0-9.]* *//; s/ *\[.*//'
+	done | sort
+}
+same() {
+	packets "$work/a.pcap" "$work/b.pcap" >"$work/expected"
+	packets "$work/live.pcapng" >"$work/found"
+	[ -s "$work/expected" ] || fail 'no packets at all'
+	diff "$work/expected" "$work/found" || fail "$1: the capture differs from those of the programs"
+	echo "ok: $1: $(wc -l <"$work/found") packets"
+}
+run_a=(rocin run --netdev "lo:$addr_b" --pcap "$work/a.pcap" --)
+run_b=(rocin run --netdev "lo:$addr_a" --pcap "$work/b.pcap" --)
+
+for local in auto off; do
+	export ROCIN_LOCAL=$local
+	capture -w "$work/live.pcapng"
+	verify_pair "local wires $local" --type rc -n 30
+	end_capture_live
+	same "local wires $local"
+done
+unset ROCIN_LOCAL
+"$(dirname "$0")/judge-capture.sh" "$work/live.pcapng" || fail 'others read it otherwise'
+tcpdump -nr "$work/live.pcapng" 2>"$work/tcpdump.err" | grep -q ' IP 127.*UDP, length' ||
+	fail "tcpdump: $(cat "$work/tcpdump.err")"
+# Each packet left one process and reached the other; both are named.
+tshark -r "$work/live.pcapng" -T fields -e frame.interface_description -e frame.packet_flags_direction \
+	-e frame.interface_queue 2>/dev/null | sort | uniq -c >"$work/sides"
+awk '
+	$2 != "verify," || $3 != "process" { bad = 1 }
+	$NF == 0 || $(NF - 1) !~ /^(0x0000000)?[12]$/ { bad = 1 }
+	END { exit bad || NR < 4 }' "$work/sides" || fail "whose packets: $(cat "$work/sides")"
+capinfos -S -a "$work/live.pcapng" | grep -q 'First packet time' || fail 'capinfos'
+
+# One process alone, classic, cut, so many of them; to a pipe.
+rocin capture --format=pcap -s 70 -c 25 -w - >"$work/few.pcap" 2>"$work/capture.err" &
+few=$!
+pids+=("$few")
+wait_for 10 grep -q '^capturing' "$work/capture.err" || fail "$(cat "$work/capture.err")"
+verify_pair 'a short capture' --type uc -n 20
+wait "$few" || fail "$(cat "$work/capture.err")"
+capinfos -T -M -r -c "$work/few.pcap" | grep -qE '[[:space:]]25$' || fail "$(capinfos -c "$work/few.pcap")"
+
+# Several files, of which the last two stay.
+capture -w "$work/ring.pcapng" --file-size 50 --files 2
+verify_pair 'several files' --type rc -n 100
+end_capture_live
+[ "$(find "$work" -name 'ring_*.pcapng' | wc -l)" = 2 ] || fail "$(ls "$work")"
+for file in "$work"/ring_*.pcapng; do
+	[ "$(stat -c %s "$file")" -lt 120000 ] || fail "$file is long"
+	rocin dump "$file" >"$work/out" || fail "$file cannot be read"
+done
+! [ -e "$work/ring_00001.pcapng" ] || fail 'the oldest file is there still'
+echo 'ok: cut, counted, classic, one file after the other'
+
+# A reader that stops keeps nobody waiting; what is missing is counted.
+rocin capture --buffer=256 -w - 2>"$work/capture.err" >"$work/slow.pcapng" &
+slow=$!
+pids+=("$slow")
+wait_for 10 grep -q '^capturing' "$work/capture.err" || fail "$(cat "$work/capture.err")"
+rocin run --netdev "lo:$addr_a" -- "$ROCIN_TESTS/verify" --role b --socket "$work/meet2" --type rc -n 300 \
+	>"$work/b.out" 2>&1 &
+b=$!
+pids+=("$b")
+wait_for 20 test -e "$work/meet2" || fail 'no program'
+kill -STOP "$slow"
+rocin run --netdev "lo:$addr_b" -- "$ROCIN_TESTS/verify" --role a --socket "$work/meet2" --type rc -n 300 \
+	>"$work/a.out" 2>&1 || fail "beside a reader that stands: $(tail -3 "$work/a.out")"
+wait "$b" || fail "beside a reader that stands: $(tail -3 "$work/b.out")"
+kill -CONT "$slow"
+kill -INT "$slow"
+wait "$slow" || fail "$(cat "$work/capture.err")"
+grep -qE ' [1-9][0-9]* missed$' "$work/capture.err" || fail "nothing missed: $(cat "$work/capture.err")"
+echo "ok: a reader that stands: $(tail -1 "$work/capture.err")"
+
+for wrong in '-q 0' '-s x' '--format gif' '--files 2' '--buffer 1' '-p 0 -w x'; do
+	# shellcheck disable=SC2086 # several words
+	rocin capture $wrong </dev/null >"$work/out" 2>&1
+	[ $? = 64 ] || fail "$wrong: status"
+done
+rocin capture -w /nosuchdir/x 2>"$work/out" && fail 'a file that cannot be'
+grep -q 'cannot be written to /nosuchdir/x' "$work/out" || fail "$(cat "$work/out")"
+rocin capture -c 1 -w /dev/full 2>"$work/out" && fail 'a full disk'
+grep -q 'No space left' "$work/out" || fail "$(cat "$work/out")"
+echo 'ok: what cannot be is said'

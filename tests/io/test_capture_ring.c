@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* test_capture_ring.c - records from one end to the other, and ends that lie. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "capture_ring.h"
+#include "rocin/remark.h"
+
+enum {
+	SIZE = RN_CAPTURE_SIZE_MIN,
+	/* As capture_ring.c has them. */
+	TAIL_AT = 128,
+	HEAD_AT = 256,
+};
+
+struct rig {
+	uint8_t *mem;
+	struct rn_capture_writer w;
+	struct rn_capture_reader r;
+};
+
+static int setup(void **state)
+{
+	struct rig *rig = calloc(1, sizeof(*rig));
+
+	rig->mem = aligned_alloc(4096, rn_capture_ring_bytes(SIZE));
+	memset(rig->mem, 0, rn_capture_ring_bytes(SIZE));
+	rn_capture_format(rig->mem, SIZE);
+	assert_int_equal(rn_capture_writer_init(&rig->w, rig->mem, SIZE), 0);
+	assert_int_equal(rn_capture_reader_init(&rig->r, rig->mem, SIZE), 0);
+	*state = rig;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct rig *rig = *state;
+
+	free(rig->mem);
+	free(rig);
+	return 0;
+}
+
+static uint64_t put(struct rig *rig, uint32_t len)
+{
+	static uint8_t body[RN_CAPTURE_BODY_MAX];
+	struct rn_capture_record rec = {
+		.kind = RN_CAPTURE_PACKET, .len = len, .cap = len, .qpn = 7
+	};
+
+	memset(body, (int)(rig->w.packets & 0xff), len);
+	return rn_capture_put(&rig->w, &rec, body);
+}
+
+static void expect(struct rig *rig, uint64_t number, uint32_t len)
+{
+	assert_int_equal(rn_capture_peek(&rig->r), 0);
+	assert_int_equal(rig->r.rec.kind, RN_CAPTURE_PACKET);
+	assert_int_equal(rig->r.rec.number, number);
+	assert_int_equal(rig->r.rec.cap, len);
+	assert_int_equal(rig->r.rec.qpn, 7);
+	for (uint32_t i = 0; i < len; i++)
+		assert_int_equal(rig->r.body[i], (uint8_t)(number - 1));
+	rn_capture_pass(&rig->r);
+}
+
+static void nothing_is_seen_before_it_is_published(void **state)
+{
+	struct rig *rig = *state;
+
+	assert_int_equal(rn_capture_peek(&rig->r), -EAGAIN);
+	assert_int_equal(put(rig, 100), 1);
+	assert_int_equal(rn_capture_peek(&rig->r), -EAGAIN);
+	rn_capture_publish(&rig->w);
+	expect(rig, 1, 100);
+	assert_int_equal(rn_capture_peek(&rig->r), -EAGAIN);
+}
+
+/* All lengths, many times around: pads of every size. */
+static void records_go_around_the_end(void **state)
+{
+	struct rig *rig = *state;
+	uint32_t len = 0;
+
+	for (uint64_t n = 1; n < 3000; n++) {
+		assert_int_equal(put(rig, len), n);
+		rn_capture_publish(&rig->w);
+		expect(rig, n, len);
+		len = (len * 5 + 13) % 4200;
+	}
+	assert_true(rig->w.tail > 20 * SIZE);
+}
+
+static void what_does_not_fit_is_counted(void **state)
+{
+	struct rig *rig = *state;
+	uint64_t fitted = 0, packets, missed;
+
+	while (put(rig, 4000))
+		fitted++;
+	assert_true(fitted >= SIZE / 4200 && fitted < SIZE / 4000);
+	for (unsigned i = 0; i < 9; i++)
+		assert_int_equal(put(rig, 4000), 0);
+	rn_capture_publish(&rig->w);
+	rn_capture_counts(&rig->r, &packets, &missed);
+	assert_int_equal(packets, fitted);
+	assert_int_equal(missed, 10);
+	for (uint64_t n = 1; n <= fitted; n++)
+		expect(rig, n, 4000);
+	assert_int_equal(rn_capture_peek(&rig->r), -EAGAIN);
+	/* The next one says how many were lost before it. */
+	assert_int_equal(put(rig, 10), fitted + 1);
+	assert_int_equal(put(rig, 10), fitted + 2);
+	rn_capture_publish(&rig->w);
+	assert_int_equal(rn_capture_peek(&rig->r), 0);
+	assert_int_equal(rig->r.rec.missed, 10);
+	expect(rig, fitted + 1, 10);
+	assert_int_equal(rn_capture_peek(&rig->r), 0);
+	assert_int_equal(rig->r.rec.missed, 0);
+}
+
+static void a_remark_names_its_packet(void **state)
+{
+	struct rig *rig = *state;
+	const struct rn_remark said = { .kind = RN_REMARK_NAK, .code = 0x60 };
+	struct rn_capture_record rec = { .kind = RN_CAPTURE_REMARK, .cap = sizeof(said) };
+
+	rec.number = put(rig, 20);
+	rn_capture_put(&rig->w, &rec, &said);
+	rn_capture_publish(&rig->w);
+	expect(rig, 1, 20);
+	assert_int_equal(rn_capture_peek(&rig->r), 0);
+	assert_int_equal(rig->r.rec.kind, RN_CAPTURE_REMARK);
+	assert_int_equal(rig->r.rec.number, 1);
+	assert_memory_equal(rig->r.body, &said, sizeof(said));
+}
+
+static void memory_that_is_no_ring_is_refused(void **state)
+{
+	struct rig *rig = *state;
+
+	assert_int_equal(rn_capture_reader_init(&rig->r, rig->mem, 2 * SIZE), -EPROTO);
+	assert_int_equal(rn_capture_writer_init(&rig->w, rig->mem, SIZE + 1), -EPROTO);
+	memset(rig->mem, 0, 4);
+	assert_int_equal(rn_capture_writer_init(&rig->w, rig->mem, SIZE), -EPROTO);
+}
+
+static void a_reader_that_lies_gets_nothing(void **state)
+{
+	struct rig *rig = *state;
+	const uint64_t far = UINT64_MAX - 15;
+
+	while (put(rig, 4000))
+		;
+	memcpy(rig->mem + HEAD_AT, &far, sizeof(far));
+	assert_int_equal(put(rig, 4000), 0);
+}
+
+static void spoil(struct rig *rig, size_t at, uint32_t value)
+{
+	put(rig, 200);
+	rn_capture_publish(&rig->w);
+	memcpy(rig->mem + RN_CAPTURE_CONTROL + at, &value, sizeof(value));
+}
+
+static void a_writer_that_lies_is_not_followed(void **state)
+{
+	static const struct {
+		size_t at;
+		uint32_t value;
+	} lies[] = {
+		{ offsetof(struct rn_capture_record, size), 0 },
+		{ offsetof(struct rn_capture_record, size), 17 },
+		{ offsetof(struct rn_capture_record, size), 4096 },
+		{ offsetof(struct rn_capture_record, size), UINT32_MAX - 15 },
+		{ offsetof(struct rn_capture_record, kind), 77 },
+		{ offsetof(struct rn_capture_record, kind), RN_CAPTURE_REMARK },
+		{ offsetof(struct rn_capture_record, cap), 4096 },
+		{ offsetof(struct rn_capture_record, cap), UINT32_MAX },
+		{ offsetof(struct rn_capture_record, len), 199 },
+		{ offsetof(struct rn_capture_record, len), UINT32_MAX },
+	};
+
+	for (size_t i = 0; i < RN_ARRAY_SIZE(lies); i++) {
+		struct rig *rig;
+
+		teardown(state);
+		setup(state);
+		rig = *state;
+		spoil(rig, lies[i].at, lies[i].value);
+		assert_int_equal(rn_capture_peek(&rig->r), -EPROTO);
+	}
+}
+
+static void a_tail_that_cannot_be_ends_it(void **state)
+{
+	static const uint64_t tails[] = { 8, SIZE + 16, UINT64_MAX };
+
+	for (size_t i = 0; i < RN_ARRAY_SIZE(tails); i++) {
+		struct rig *rig = *state;
+
+		memcpy(rig->mem + TAIL_AT, &tails[i], sizeof(tails[i]));
+		assert_int_equal(rn_capture_peek(&rig->r), -EPROTO);
+	}
+}
+
+int main(void)
+{
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(nothing_is_seen_before_it_is_published),
+		TEST(records_go_around_the_end),
+		TEST(what_does_not_fit_is_counted),
+		TEST(a_remark_names_its_packet),
+		TEST(memory_that_is_no_ring_is_refused),
+		TEST(a_reader_that_lies_gets_nothing),
+		TEST(a_writer_that_lies_is_not_followed),
+		TEST(a_tail_that_cannot_be_ends_it),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* test_net_capture.c - what the middleware writes into the rings, and what it thinks. */
+#include "net_capture.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "capture_ring.h"
+#include "net_pair.h"
+#include "rocin/wire.h"
+
+enum {
+	SIZE = RN_CAPTURE_SIZE_MIN,
+	PACKET = 100,
+	LOCAL = 0x101,
+	REMOTE = 0x202,
+	CAPTURE = 5, /* its id */
+};
+
+static const struct rn_flow flow = {
+	.src = { { [10] = 0xff, 0xff, 127, 0, 0, 2 } },
+	.dst = { { [10] = 0xff, 0xff, 127, 0, 0, 3 } },
+	.sport = 0xc001,
+};
+
+struct rig {
+	struct rn_pair *pair;
+	struct rn_capture *c;
+	struct rn_net *net, *far;
+	void *mem;
+	struct rn_capture_reader r;
+};
+
+static uint32_t sender(void *ctx, const struct rn_flow *f, uint32_t dest)
+{
+	(void)ctx;
+	(void)f;
+	return dest == REMOTE ? LOCAL : 0;
+}
+
+static uint32_t peer(void *ctx, uint32_t qpn)
+{
+	(void)ctx;
+	return qpn == LOCAL ? REMOTE : 0;
+}
+
+static const struct rn_capture_host host = { .sender = sender, .peer = peer };
+
+static int make_ring(void)
+{
+	int fd = memfd_create("ring", MFD_CLOEXEC);
+	void *mem;
+
+	assert_int_equal(ftruncate(fd, (off_t)rn_capture_ring_bytes(SIZE)), 0);
+	mem = mmap(NULL, rn_capture_ring_bytes(SIZE), PROT_READ | PROT_WRITE, MAP_SHARED,
+		   fd, 0);
+	rn_capture_format(mem, SIZE);
+	munmap(mem, rn_capture_ring_bytes(SIZE));
+	return fd;
+}
+
+static void begin(struct rig *rig, uint32_t qpn, uint32_t snaplen)
+{
+	const struct rn_capture_filter filter = { .qpn = qpn, .snaplen = snaplen };
+	int fd = make_ring();
+
+	assert_int_equal(rn_capture_add(rig->c, CAPTURE, fd, SIZE, &filter), 0);
+	rig->mem = mmap(NULL, rn_capture_ring_bytes(SIZE), PROT_READ | PROT_WRITE,
+			MAP_SHARED, fd, 0);
+	close(fd);
+	assert_int_equal(rn_capture_reader_init(&rig->r, rig->mem, SIZE), 0);
+}
+
+static int setup(void **state)
+{
+	struct rig *rig = calloc(1, sizeof(*rig));
+
+	rig->pair = rn_pair_new();
+	rig->c = rn_capture_new(rn_pair_net(rig->pair, 0), &host, NULL);
+	rig->net = rn_capture_net(rig->c);
+	rig->far = rn_pair_net(rig->pair, 1);
+	*state = rig;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct rig *rig = *state;
+
+	rn_capture_free(rig->c);
+	if (rig->mem)
+		munmap(rig->mem, rn_capture_ring_bytes(SIZE));
+	rn_pair_free(rig->pair);
+	free(rig);
+	return 0;
+}
+
+static void make_packet(uint8_t *p, uint8_t opcode, uint32_t dest, uint32_t psn)
+{
+	memset(p, 0, PACKET);
+	p[0] = opcode;
+	rn_put_be24(p + 5, dest);
+	rn_put_be24(p + 9, psn);
+}
+
+static void send_packets(const struct rn_net *net, uint32_t dest, uint32_t psn,
+			 uint32_t count)
+{
+	uint8_t data[RN_SUPER_SEGMENTS * PACKET];
+	const struct rn_super super = { .flow = &flow,
+					.data = data,
+					.len = count * PACKET,
+					.seg_len = PACKET,
+					.count = count };
+
+	for (uint32_t i = 0; i < count; i++)
+		make_packet(data + i * PACKET, 0x0a, dest, psn + i);
+	assert_int_equal(net->ops->transmit(net->ctx, &super), 0);
+}
+
+static void expect(struct rig *rig, unsigned flags, uint32_t psn, uint32_t qpn)
+{
+	assert_int_equal(rn_capture_peek(&rig->r), 0);
+	assert_int_equal(rig->r.rec.kind, RN_CAPTURE_PACKET);
+	assert_int_equal(rig->r.rec.flags, flags);
+	assert_int_equal(rig->r.rec.len, PACKET);
+	assert_int_equal(rn_get_be24(rig->r.body + 9), psn);
+	assert_int_equal(rig->r.rec.qpn, qpn);
+	assert_memory_equal(&rig->r.rec.flow, &flow, sizeof(flow));
+	rn_capture_pass(&rig->r);
+}
+
+static void expect_remark(struct rig *rig, uint64_t number, uint32_t code)
+{
+	struct rn_remark said;
+
+	assert_int_equal(rn_capture_peek(&rig->r), 0);
+	assert_int_equal(rig->r.rec.kind, RN_CAPTURE_REMARK);
+	assert_int_equal(rig->r.rec.number, number);
+	memcpy(&said, rig->r.body, sizeof(said));
+	assert_int_equal(said.code, code);
+	rn_capture_pass(&rig->r);
+}
+
+static void both_directions_are_written(void **state)
+{
+	struct rig *rig = *state;
+	struct rn_rx rx[RN_RX_BATCH];
+
+	begin(rig, 0, 0);
+	send_packets(rig->net, REMOTE, 10, 3);
+	for (uint32_t i = 0; i < 3; i++)
+		expect(rig, RN_CAPTURE_SENT, 10 + i, LOCAL);
+	send_packets(rig->far, LOCAL, 20, 2);
+	assert_int_equal(rig->net->ops->receive(rig->net->ctx, rx), 2);
+	/* The device has not said what it thinks of them. */
+	assert_int_equal(rn_capture_peek(&rig->r), -EAGAIN);
+	rn_capture_flush(rig->c);
+	expect(rig, 0, 20, LOCAL);
+	expect(rig, 0, 21, LOCAL);
+	assert_int_equal(rn_capture_peek(&rig->r), -EAGAIN);
+}
+
+static void remarks_go_with_the_packet_received(void **state)
+{
+	struct rig *rig = *state;
+	struct rn_rx rx[RN_RX_BATCH];
+	struct rn_remark said = { .kind = RN_REMARK_COUNTED };
+	uint8_t copy[PACKET];
+
+	begin(rig, 0, 0);
+	send_packets(rig->far, LOCAL, 20, 3);
+	assert_int_equal(rig->net->ops->receive(rig->net->ctx, rx), 3);
+	said.code = 1;
+	rn_capture_remark(rig->c, &said, rx[1].data);
+	memcpy(copy, rx[2].data, sizeof(copy));
+	said.code = 2;
+	rn_capture_remark(rig->c, &said, copy); /* as faults hand it on */
+	make_packet(copy, 0x0a, LOCAL, 99);
+	rn_capture_remark(rig->c, &said, copy); /* of no packet of the batch */
+	rn_capture_flush(rig->c);
+	for (uint32_t i = 0; i < 3; i++)
+		expect(rig, 0, 20 + i, LOCAL);
+	expect_remark(rig, 2, 1);
+	expect_remark(rig, 3, 2);
+	assert_int_equal(rn_capture_peek(&rig->r), -EAGAIN);
+}
+
+static void remarks_wait_for_the_packet_sent(void **state)
+{
+	struct rig *rig = *state;
+	struct rn_remark said = { .kind = RN_REMARK_RESENT,
+				  .is_sent = true,
+				  .dest_qpn = REMOTE };
+
+	begin(rig, 0, 0);
+	said.psn = 12;
+	said.code = 12;
+	rn_capture_remark(rig->c, &said, NULL);
+	said.is_response = true; /* an acknowledgement of the same PSN */
+	rn_capture_remark(rig->c, &said, NULL);
+	send_packets(rig->net, REMOTE, 11, 2);
+	expect(rig, RN_CAPTURE_SENT, 11, LOCAL);
+	expect(rig, RN_CAPTURE_SENT, 12, LOCAL);
+	expect_remark(rig, 2, 12);
+	send_packets(rig->net, REMOTE, 12, 1);
+	expect(rig, RN_CAPTURE_SENT, 12, LOCAL);
+	assert_int_equal(rn_capture_peek(&rig->r), -EAGAIN);
+	/* However many of them meet no packet. */
+	for (unsigned i = 0; i < 1000; i++)
+		rn_capture_remark(rig->c, &said, NULL);
+}
+
+static void a_filter_knows_both_ends(void **state)
+{
+	struct rig *rig = *state;
+	struct rn_rx rx[RN_RX_BATCH];
+
+	begin(rig, REMOTE, 60);
+	send_packets(rig->net, REMOTE, 1, 1);
+	send_packets(rig->net, REMOTE + 1, 2, 1);
+	send_packets(rig->far, LOCAL, 3, 1);
+	send_packets(rig->far, LOCAL + 1, 4, 1);
+	while (rig->net->ops->receive(rig->net->ctx, rx) > 0)
+		;
+	assert_int_equal(rn_capture_peek(&rig->r), 0);
+	assert_int_equal(rig->r.rec.cap, 60);
+	expect(rig, RN_CAPTURE_SENT, 1, LOCAL);
+	expect(rig, 0, 3, LOCAL);
+	assert_int_equal(rn_capture_peek(&rig->r), -EAGAIN);
+}
+
+static void a_packet_that_never_left_is_shown(void **state)
+{
+	struct rig *rig = *state;
+	uint8_t data[PACKET];
+
+	begin(rig, 0, 0);
+	make_packet(data, 0x0a, REMOTE, 7);
+	rn_capture_unsent(rig->c, &flow, data, sizeof(data), 3);
+	expect(rig, RN_CAPTURE_SENT | RN_CAPTURE_UNSENT, 7, LOCAL);
+	expect_remark(rig, 1, RN_REMARK_DROPPED);
+}
+
+static void captures_come_and_go(void **state)
+{
+	const struct rn_capture_filter all = { 0 };
+	struct rig *rig = *state;
+	int fd = make_ring();
+
+	assert_true(rn_capture_is_idle(rig->c));
+	begin(rig, 0, 0);
+	for (uint64_t id = 10; id < 10 + RN_CAPTURES_MAX - 1; id++)
+		assert_int_equal(rn_capture_add(rig->c, id, fd, SIZE, &all), 0);
+	assert_int_equal(rn_capture_add(rig->c, 99, fd, SIZE, &all), -EMFILE);
+	rn_capture_remove(rig->c, 10);
+	assert_int_equal(rn_capture_add(rig->c, 99, fd, 2 * SIZE, &all), -EPROTO);
+	send_packets(rig->net, REMOTE, 10, 1);
+	expect(rig, RN_CAPTURE_SENT, 10, LOCAL);
+	rn_capture_remove(rig->c, CAPTURE);
+	send_packets(rig->net, REMOTE, 11, 1);
+	assert_int_equal(rn_capture_peek(&rig->r), -EAGAIN);
+	assert_false(rn_capture_is_idle(rig->c));
+	rn_capture_remove(rig->c, 11);
+	rn_capture_remove(rig->c, 12);
+	assert_true(rn_capture_is_idle(rig->c));
+	close(fd);
+}
+
+int main(void)
+{
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(both_directions_are_written),
+		TEST(remarks_go_with_the_packet_received),
+		TEST(remarks_wait_for_the_packet_sent),
+		TEST(a_filter_knows_both_ends),
+		TEST(a_packet_that_never_left_is_shown),
+		TEST(captures_come_and_go),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* capture_ring.c - see capture_ring.h. */
+#include "capture_ring.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "rocin/remark.h"
+
+#define MAGIC 0x31504352u /* "RCP1" */
+
+enum {
+	/* Two lines: processors fetch the neighbour of a line as well. */
+	APART = 128,
+	GIVE_BACK = 4, /* a quarter of the ring at a time */
+};
+
+/* Each line has one writer. tail and head: shape MP, release by the writer, acquire by
+ * the reader.
+ */
+struct rn_capture_shared {
+	_Atomic uint32_t magic;
+	_Atomic uint32_t size;
+
+	_Alignas(APART) _Atomic uint64_t tail;
+	_Atomic uint64_t packets;
+	_Atomic uint64_t missed;
+
+	_Alignas(APART) _Atomic uint64_t head;
+};
+
+static_assert(sizeof(struct rn_capture_shared) <= RN_CAPTURE_CONTROL, "fits its page");
+
+void rn_capture_format(void *mem, uint32_t size)
+{
+	struct rn_capture_shared *shared = mem;
+
+	assert(rn_capture_is_size(size));
+	atomic_store_explicit(&shared->size, size, memory_order_relaxed);
+	atomic_store_explicit(&shared->magic, MAGIC, memory_order_release);
+}
+
+static bool is_formatted(const struct rn_capture_shared *shared, uint32_t size)
+{
+	return rn_capture_is_size(size) &&
+	       atomic_load_explicit(&shared->magic, memory_order_acquire) == MAGIC &&
+	       atomic_load_explicit(&shared->size, memory_order_relaxed) == size;
+}
+
+/* ------------------------------------------------------------------ the writer */
+int rn_capture_writer_init(struct rn_capture_writer *w, void *mem, uint32_t size)
+{
+	struct rn_capture_shared *shared = mem;
+
+	if (!is_formatted(shared, size))
+		return -EPROTO;
+	*w = (struct rn_capture_writer){ .shared = shared,
+					 .data = (uint8_t *)mem + RN_CAPTURE_CONTROL,
+					 .size = size };
+	return 0;
+}
+
+static uint32_t record_size(uint32_t cap)
+{
+	uint32_t bytes = (uint32_t)sizeof(struct rn_capture_record) + cap;
+
+	return (bytes + RN_CAPTURE_ALIGN - 1) & ~(uint32_t)(RN_CAPTURE_ALIGN - 1);
+}
+
+static bool has_room(struct rn_capture_writer *w, uint64_t need)
+{
+	uint64_t head;
+
+	if (w->tail + need - w->head <= w->size)
+		return true;
+	head = atomic_load_explicit(&w->shared->head, memory_order_acquire);
+	if (head < w->head || head > w->tail)
+		return false; /* a reader that lies gets nothing */
+	w->head = head;
+	return w->tail + need - w->head <= w->size;
+}
+
+/* Position of a record of @size bytes in one piece, or NULL. */
+static uint8_t *make_room(struct rn_capture_writer *w, uint32_t size)
+{
+	uint32_t off = (uint32_t)(w->tail & (w->size - 1));
+	uint32_t pad = off + size > w->size ? w->size - off : 0;
+
+	if (!has_room(w, (uint64_t)pad + size))
+		return NULL;
+	if (pad) {
+		/* The first two fields: a pad may be as short as one alignment. */
+		struct rn_capture_record rec = { .size = pad, .kind = RN_CAPTURE_PAD };
+
+		memcpy(w->data + off, &rec, RN_CAPTURE_ALIGN);
+		w->tail += pad;
+		off = 0;
+	}
+	w->tail += size;
+	return w->data + off;
+}
+
+uint64_t rn_capture_put(struct rn_capture_writer *w, struct rn_capture_record *rec,
+			const void *body)
+{
+	bool is_packet = rec->kind == RN_CAPTURE_PACKET;
+	uint8_t *at;
+
+	assert(rec->cap <= RN_CAPTURE_BODY_MAX);
+	rec->size = record_size(rec->cap);
+	at = make_room(w, rec->size);
+	if (!at) {
+		w->missed += is_packet;
+		w->missed_since += is_packet;
+		return 0;
+	}
+	if (is_packet) {
+		rec->number = ++w->packets;
+		rec->missed = w->missed_since;
+		w->missed_since = 0;
+	}
+	memcpy(at, rec, sizeof(*rec));
+	memcpy(at + sizeof(*rec), body, rec->cap);
+	return rec->number;
+}
+
+void rn_capture_publish(struct rn_capture_writer *w)
+{
+	struct rn_capture_shared *shared = w->shared;
+
+	atomic_store_explicit(&shared->missed, w->missed, memory_order_relaxed);
+	if (w->published == w->tail)
+		return;
+	atomic_store_explicit(&shared->packets, w->packets, memory_order_relaxed);
+	atomic_store_explicit(&shared->tail, w->tail, memory_order_release);
+	w->published = w->tail;
+}
+
+/* ------------------------------------------------------------------ the reader */
+int rn_capture_reader_init(struct rn_capture_reader *r, void *mem, uint32_t size)
+{
+	struct rn_capture_shared *shared = mem;
+
+	if (!is_formatted(shared, size))
+		return -EPROTO;
+	*r = (struct rn_capture_reader){ .shared = shared,
+					 .data = (uint8_t *)mem + RN_CAPTURE_CONTROL,
+					 .size = size };
+	return 0;
+}
+
+/* False: the tail is none. */
+static bool load_tail(struct rn_capture_reader *r)
+{
+	uint64_t tail = atomic_load_explicit(&r->shared->tail, memory_order_acquire);
+
+	if (tail < r->tail || tail - r->head > r->size || tail % RN_CAPTURE_ALIGN != 0)
+		return false;
+	r->tail = tail;
+	return true;
+}
+
+static void give_back(struct rn_capture_reader *r)
+{
+	atomic_store_explicit(&r->shared->head, r->head, memory_order_release);
+	r->passed = 0;
+}
+
+static bool is_record(const struct rn_capture_reader *r, uint32_t off, uint64_t left)
+{
+	const struct rn_capture_record *rec = &r->rec;
+
+	if (rec->size < RN_CAPTURE_ALIGN || rec->size % RN_CAPTURE_ALIGN != 0 ||
+	    rec->size > left || rec->size > r->size - off)
+		return false;
+	if (rec->kind == RN_CAPTURE_PAD)
+		return true;
+	if (rec->size < sizeof(*rec) || rec->cap > RN_CAPTURE_BODY_MAX ||
+	    rec->cap > rec->size - sizeof(*rec))
+		return false;
+	if (rec->kind == RN_CAPTURE_PACKET)
+		return rec->len >= rec->cap && rec->len <= RN_CAPTURE_BODY_MAX;
+	return rec->kind == RN_CAPTURE_REMARK && rec->cap == sizeof(struct rn_remark);
+}
+
+/* Copy the header at the head: what the writer does to it later does not matter. */
+static int load_record(struct rn_capture_reader *r)
+{
+	uint32_t off = (uint32_t)(r->head & (r->size - 1));
+	size_t whole = sizeof(r->rec);
+
+	memset(&r->rec, 0, sizeof(r->rec));
+	memcpy(&r->rec, r->data + off, r->size - off < whole ? r->size - off : whole);
+	if (!is_record(r, off, r->tail - r->head))
+		return -EPROTO;
+	if (r->rec.kind != RN_CAPTURE_PAD)
+		memcpy(r->body, r->data + off + sizeof(r->rec), r->rec.cap);
+	return 0;
+}
+
+int rn_capture_peek(struct rn_capture_reader *r)
+{
+	while (!r->has_record) {
+		int rc;
+
+		if (r->head == r->tail && !load_tail(r))
+			return -EPROTO;
+		if (r->head == r->tail) {
+			if (r->passed)
+				give_back(r);
+			return -EAGAIN;
+		}
+		rc = load_record(r);
+		if (rc)
+			return rc;
+		r->has_record = true;
+		if (r->rec.kind == RN_CAPTURE_PAD)
+			rn_capture_pass(r);
+	}
+	return 0;
+}
+
+void rn_capture_pass(struct rn_capture_reader *r)
+{
+	assert(r->has_record);
+	r->has_record = false;
+	r->head += r->rec.size;
+	r->passed += r->rec.size;
+	if (r->passed >= r->size / GIVE_BACK)
+		give_back(r);
+}
+
+void rn_capture_counts(const struct rn_capture_reader *r, uint64_t *packets,
+		       uint64_t *missed)
+{
+	*packets = atomic_load_explicit(&r->shared->packets, memory_order_relaxed);
+	*missed = atomic_load_explicit(&r->shared->missed, memory_order_relaxed);
+}

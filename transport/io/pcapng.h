@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* pcapng.h - write blocks of a pcapng file into memory. libpcap reads them, but writes
+ * none.
+ *
+ * One section: a section header, then an interface description before the first packet of
+ * each interface, packets, and statistics when an interface ends. Times have nanoseconds.
+ * Host byte order, which the file says.
+ *
+ * No I/O. Threads: a buffer belongs to one. Source: draft-ietf-opsawg-pcapng-02.
+ */
+#ifndef RN_PCAPNG_H
+#define RN_PCAPNG_H
+
+#include "rocin/types.h"
+
+/* What has been written; all zeros to begin with. data belongs to it. */
+struct rn_pcapng {
+	uint8_t *data;
+	size_t len, cap;
+	bool failed; /* out of memory: the last block is missing */
+};
+
+/* Forgets what was written, keeps the memory. */
+void rn_pcapng_clear(struct rn_pcapng *p);
+void rn_pcapng_free(struct rn_pcapng *p);
+
+/* Any text may be NULL. Of each at most 65535 bytes are written. */
+void rn_pcapng_section(struct rn_pcapng *p, const char *hardware, const char *os,
+		       const char *program);
+
+/* @link_type: LINKTYPE_... of <pcap/dlt.h>'s registry */
+void rn_pcapng_interface(struct rn_pcapng *p, uint16_t link_type, const char *name,
+			 const char *description, uint32_t snaplen);
+
+struct rn_pcapng_packet {
+	uint32_t interface; /* in the order of their descriptions, from 0 */
+	uint64_t time;	    /* ns since 1970 */
+	uint32_t len;	    /* on the wire */
+	uint32_t cap;	    /* of @data */
+	const uint8_t *data;
+	bool is_outbound;
+	uint64_t missed;     /* packets just before this one that are not in the file */
+	uint32_t queue;	     /* written if not 0 */
+	const char *comment; /* UTF-8, or NULL */
+};
+
+void rn_pcapng_packet(struct rn_pcapng *p, const struct rn_pcapng_packet *packet);
+
+/* @received: packets that there were, those that are missing too. */
+void rn_pcapng_statistics(struct rn_pcapng *p, uint32_t interface, uint64_t time,
+			  uint64_t received, uint64_t missed);
+
+#endif /* RN_PCAPNG_H */
