@@ -9,12 +9,44 @@
 #include "engine_internal.h"
 #include "log.h"
 #include "net_capture.h"
+#include "net_fault.h"
+#include "rocin/wire.h"
 #include "rocind_client.h"
 
 static const struct rn_capture_host host = {
 	.sender = rnp_fault_find_sender,
 	.peer = rnp_fault_find_peer,
 };
+
+/* What the core thinks. */
+static void hear(void *ctx, const struct rn_remark *remark, const struct rn_rx *rx)
+{
+	struct rnp_engine *e = ctx;
+
+	if (e->wire.capture)
+		rn_capture_remark(e->wire.capture, remark, rx);
+}
+
+void rnp_capture_tell(void *ctx, const struct rn_fault_news *news)
+{
+	const struct rn_rx rx = { .data = news->packet, .len = news->len };
+	struct rn_remark what = news->what;
+	struct rnp_engine *e = ctx;
+
+	if (!e->wire.capture)
+		return;
+	if (news->is_unsent) {
+		rn_capture_unsent(e->wire.capture, &what, news->flow, news->packet,
+				  news->len);
+		return;
+	}
+	if (news->len < RN_BTH_LEN)
+		return;
+	what.dest_qpn = rn_get_be24(news->packet + 5);
+	what.psn = rn_get_be24(news->packet + 9);
+	what.is_response = rn_capture_is_response(news->packet);
+	rn_capture_remark(e->wire.capture, &what, &rx);
+}
 
 static int add(struct rnp_engine *e, const struct rn_rocind_tap *tap)
 {
@@ -27,6 +59,7 @@ static int add(struct rnp_engine *e, const struct rn_rocind_tap *tap)
 		if (rnp_wire_add_capture(&e->wire, &host, e))
 			return -ENOMEM;
 	}
+	rn_dev_set_remark(e->dev, hear, e);
 	return rn_capture_add(e->wire.capture, tap->id, tap->ring, tap->size, &filter);
 }
 
@@ -34,6 +67,7 @@ static void drop_if_idle(struct rnp_engine *e)
 {
 	if (!e->wire.capture || !rn_capture_is_idle(e->wire.capture))
 		return;
+	rn_dev_set_remark(e->dev, NULL, NULL);
 	rnp_wire_remove_capture(&e->wire);
 }
 

@@ -6,6 +6,7 @@
 #ifndef RNP_CAPTURE_H
 #define RNP_CAPTURE_H
 
+struct rn_fault_news;
 struct rnp_engine;
 struct rn_rocind_tap;
 
@@ -14,5 +15,8 @@ struct rn_rocind_tap;
 void rnp_capture_begin(struct rnp_engine *e, const struct rn_rocind_tap *tap);
 
 void rnp_capture_end(struct rnp_engine *e, const struct rn_rocind_tap *tap);
+
+/* Faults have met a packet; @ctx is the engine. */
+void rnp_capture_tell(void *ctx, const struct rn_fault_news *news);
 
 #endif /* RNP_CAPTURE_H */

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "capture.h"
 #include "engine_internal.h"
 #include "log.h"
 #include "net_fault.h"
@@ -189,6 +190,7 @@ static const struct rn_fault_host host = {
 	.sgid = find_sgid,
 	.obey = obey,
 	.show = show,
+	.tell = rnp_capture_tell,
 };
 
 /* ---------------------------------------------------------------------- the rules */

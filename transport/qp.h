@@ -81,6 +81,7 @@ struct rn_requester {
 	 * may come, in any mixture.
 	 */
 	struct rn_psn resent;
+	enum rn_stat back_why; /* counts the reason of going back last */
 	/* End-to-end flow control, once the peer has advertised credits. Sequence
 	 * numbers of messages, 24 bits.
 	 */
@@ -280,17 +281,25 @@ struct rn_dev {
 	bool unmoderated;	/* the device is dead: nobody serves the timers */
 	struct rn_qp *last_qp;	/* of the packet received last */
 	bool cq_failed; /* a CQ lost a CQE: its QPs go to ERR before the call returns */
+	rn_remark_fn *remark; /* or NULL */
+	void *remark_ctx;
+	const struct rn_rx *arriving;	    /* within rn_dev_receive(); else NULL */
 	uint32_t read_in_flight;	    /* READ response bytes asked for, all QPs */
 	struct rn_list read_waiting;	    /* QPs stopped by read_window */
 	struct rn_icrc_hint hint[RN_HINTS]; /* identification seen last, by sender */
 };
 
 /* -------------------------------------------------------------------- dev.c */
+/* A counter that says what is thought of the packet that arrives; remark.c. */
+void rn_remark_counted(struct rn_dev *dev, enum rn_stat stat);
+
 static inline void rn_count(struct rn_dev *dev, enum rn_stat stat)
 {
 	/* Relaxed store: another process reads the page while we write it. */
 	__atomic_store_n(&dev->cfg.stats[stat], dev->cfg.stats[stat] + 1,
 			 __ATOMIC_RELAXED);
+	if (stat > RN_STAT_TX_SENDS && dev->remark)
+		rn_remark_counted(dev, stat);
 }
 
 static inline void rn_count_n(struct rn_dev *dev, enum rn_stat stat, uint64_t n)

@@ -299,6 +299,9 @@ static void receive_one(struct rn_dev *dev, rn_ns now, const struct rn_rx *rx)
 void rn_dev_receive(struct rn_dev *dev, rn_ns now, const struct rn_rx *pkts,
 		    unsigned count)
 {
-	for (unsigned i = 0; i < count; i++)
+	for (unsigned i = 0; i < count; i++) {
+		dev->arriving = &pkts[i];
 		receive_one(dev, now, &pkts[i]);
+	}
+	dev->arriving = NULL;
 }

@@ -5,6 +5,7 @@
  */
 #include "requester.h"
 #include "mw.h"
+#include "remark.h"
 
 /* Below this rate, in kbps, RN_ACK_REQ_EVERY packets may take as long as the peer's
  * acknowledgement is waited for.
@@ -170,6 +171,7 @@ void rn_req_sent(struct rn_qp *qp, rn_ns now, struct rn_psn psn, struct rn_psn e
 
 	if (rn_psn_before(psn, req->high)) {
 		rn_count(qp->dev, RN_STAT_RETRANSMITTED);
+		rn_remark_resent(qp, psn);
 		if (qp->stats)
 			__atomic_store_n(&qp->stats->retransmitted,
 					 qp->stats->retransmitted + 1, __ATOMIC_RELAXED);

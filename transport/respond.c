@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "credit.h"
+#include "remark.h"
 #include "responder.h"
 #include "scatter.h"
 
@@ -185,6 +186,7 @@ uint32_t rn_rsp_build_ack(struct rn_qp *qp, rn_ns now, struct rn_build *b)
 	if (is_ack(aeth.syndrome))
 		aeth.syndrome = rn_credit_syndrome(qp);
 	count_nak(qp->dev, aeth.syndrome);
+	rn_remark_nak(qp, aeth.syndrome, rsp->ack_psn);
 	settle_acked(qp);
 	p = emit_bth(qp, b, RN_RC_ACK, rsp->ack_psn, 0);
 	p = rn_aeth_emit(p, &aeth);

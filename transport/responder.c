@@ -5,6 +5,8 @@
  */
 #include "responder.h"
 
+#include "remark.h"
+
 /* ------------------------------------------------------------------ loading */
 static void look_up(struct rn_request *q, const struct rn_qp *qp,
 		    const struct rn_key_use *use)
@@ -370,6 +372,7 @@ static void refuse(struct rn_qp *qp, rn_ns now, const struct rn_request *q,
 	bool recv_in_use =
 		qp->rsp.recv_taken || (q->flags & RN_OP_RECV_WQE_TAKEN && v > RN_V_RNR);
 
+	rn_remark_refused(qp, q, v);
 	if (v == RN_V_RECV_TOO_SHORT)
 		rn_count(qp->dev, RN_STAT_RESP_LOCAL_LENGTH);
 	if (recv_in_use) {

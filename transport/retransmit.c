@@ -171,6 +171,7 @@ void rn_req_implied_nak(struct rn_qp *qp, rn_ns now, struct rn_psn psn)
 		return;
 	}
 	rn_count(qp->dev, RN_STAT_IMPLIED_NAK_SEQ_ERR);
+	qp->req.back_why = RN_STAT_IMPLIED_NAK_SEQ_ERR;
 	qp->req.implied_nak = retry(qp, now, true);
 }
 
@@ -226,6 +227,7 @@ static void receive_rnr(struct rn_qp *qp, rn_ns now, struct rn_psn psn, uint8_t 
 	rn_count(qp->dev, RN_STAT_RNR_NAK_RX);
 	if (!advance_to_nak(qp, now, psn))
 		return;
+	req->back_why = RN_STAT_RNR_NAK_RX;
 	if (!for_ever && req->rnr_left == 0) {
 		rn_count(qp->dev, RN_STAT_RNR_RETRY_EXCEEDED);
 		rn_req_fail_head(qp, now, RN_WC_RNR_RETRY_EXC_ERR);
@@ -242,8 +244,10 @@ static void receive_rnr(struct rn_qp *qp, rn_ns now, struct rn_psn psn, uint8_t 
 static void receive_seq_nak(struct rn_qp *qp, rn_ns now, struct rn_psn psn)
 {
 	rn_count(qp->dev, RN_STAT_PACKET_SEQ_ERR);
-	if (advance_to_nak(qp, now, psn) && !is_back_already(qp))
-		retry(qp, now, true);
+	if (!advance_to_nak(qp, now, psn) || is_back_already(qp))
+		return;
+	qp->req.back_why = RN_STAT_PACKET_SEQ_ERR;
+	retry(qp, now, true);
 }
 
 /* True if @psn is of the READ or atomic at the head, which has not been answered. */
@@ -369,6 +373,7 @@ void rn_req_expire(struct rn_qp *qp, rn_ns now)
 	}
 	if (req->ack_deadline <= now) {
 		rn_count(qp->dev, RN_STAT_LOCAL_ACK_TIMEOUT);
+		req->back_why = RN_STAT_LOCAL_ACK_TIMEOUT;
 		retry(qp, now, false);
 	}
 	rn_probe_expire(qp, now);

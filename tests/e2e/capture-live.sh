@@ -96,6 +96,18 @@ wait "$slow" || fail "$(cat "$work/capture.err")"
 grep -qE ' [1-9][0-9]* missed$' "$work/capture.err" || fail "nothing missed: $(cat "$work/capture.err")"
 echo "ok: a reader that stands: $(tail -1 "$work/capture.err")"
 
+# What the devices thought: a packet that a rule dropped, what came of it at both ends.
+capture -w "$work/thought.pcapng"
+ROCIN_FAULT='drop tx op=*SEND_MIDDLE nth=3' verify_pair 'a packet dropped' --type rc -n 20 --lossy
+end_capture_live
+tshark -r "$work/thought.pcapng" -Y frame.comment -T fields -e frame.comment 2>/dev/null >"$work/comments"
+for comment in 'dropped on purpose by rule 1 about faults' 'beyond the expected PSN: dropped' \
+	'NAK: PSN sequence error' 'NAK, PSN sequence error: the requests from there are sent again' \
+	'sent again: NAK, PSN sequence error'; do
+	grep -q "$comment" "$work/comments" || fail "no \"$comment\": $(sort "$work/comments" | uniq -c)"
+done
+echo "ok: $(wc -l <"$work/comments") packets have a comment"
+
 for wrong in '-q 0' '-s x' '--format gif' '--files 2' '--buffer 1' '-p 0 -w x'; do
 	# shellcheck disable=SC2086 # several words
 	rocin capture $wrong </dev/null >"$work/out" 2>&1

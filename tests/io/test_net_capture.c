@@ -175,17 +175,18 @@ static void remarks_go_with_the_packet_received(void **state)
 	struct rn_rx rx[RN_RX_BATCH];
 	struct rn_remark said = { .kind = RN_REMARK_COUNTED };
 	uint8_t copy[PACKET];
+	const struct rn_rx copied = { .data = copy, .len = PACKET };
 
 	begin(rig, 0, 0);
 	send_packets(rig->far, LOCAL, 20, 3);
 	assert_int_equal(rig->net->ops->receive(rig->net->ctx, rx), 3);
 	said.code = 1;
-	rn_capture_remark(rig->c, &said, rx[1].data);
+	rn_capture_remark(rig->c, &said, &rx[1]);
 	memcpy(copy, rx[2].data, sizeof(copy));
 	said.code = 2;
-	rn_capture_remark(rig->c, &said, copy); /* as faults hand it on */
+	rn_capture_remark(rig->c, &said, &copied); /* as faults hand it on */
 	make_packet(copy, 0x0a, LOCAL, 99);
-	rn_capture_remark(rig->c, &said, copy); /* of no packet of the batch */
+	rn_capture_remark(rig->c, &said, &copied); /* of no packet of the batch */
 	rn_capture_flush(rig->c);
 	for (uint32_t i = 0; i < 3; i++)
 		expect(rig, 0, 20 + i, LOCAL);
@@ -240,12 +241,15 @@ static void a_filter_knows_both_ends(void **state)
 
 static void a_packet_that_never_left_is_shown(void **state)
 {
+	const struct rn_remark dropped = { .kind = RN_REMARK_FAULT,
+					   .is_sent = true,
+					   .code = RN_REMARK_DROPPED };
 	struct rig *rig = *state;
 	uint8_t data[PACKET];
 
 	begin(rig, 0, 0);
 	make_packet(data, 0x0a, REMOTE, 7);
-	rn_capture_unsent(rig->c, &flow, data, sizeof(data), 3);
+	rn_capture_unsent(rig->c, &dropped, &flow, data, sizeof(data));
 	expect(rig, RN_CAPTURE_SENT | RN_CAPTURE_UNSENT, 7, LOCAL);
 	expect_remark(rig, 1, RN_REMARK_DROPPED);
 }

@@ -142,9 +142,9 @@ static void record(struct rn_capture *c, struct rn_capture_record *rec,
 }
 
 /* --------------------------------------------------------------------- sending */
-static bool is_response(uint8_t opcode)
+bool rn_capture_is_response(const uint8_t *packet)
 {
-	unsigned op = opcode & 0x1f;
+	unsigned op = packet[0] & 0x1f;
 
 	return op >= RN_RC_READ_RESPONSE_FIRST && op <= RN_RC_ATOMIC_ACK;
 }
@@ -153,7 +153,7 @@ static bool is_about(const struct rn_remark *r, const uint8_t *pkt, uint32_t len
 {
 	return len >= RN_BTH_LEN && r->dest_qpn == rn_get_be24(pkt + 5) &&
 	       r->psn == rn_get_be24(pkt + 9) &&
-	       (r->is_response != 0) == is_response(pkt[0]);
+	       (r->is_response != 0) == rn_capture_is_response(pkt);
 }
 
 /* What was said about this packet while it was built. */
@@ -199,14 +199,11 @@ static int capture_transmit(void *ctx, const struct rn_super *super)
 	return 0;
 }
 
-void rn_capture_unsent(struct rn_capture *c, const struct rn_flow *flow,
-		       const uint8_t *packet, uint32_t len, uint32_t rule)
+void rn_capture_unsent(struct rn_capture *c, const struct rn_remark *what,
+		       const struct rn_flow *flow, const uint8_t *packet, uint32_t len)
 {
-	const struct rn_remark dropped = { .kind = RN_REMARK_FAULT,
-					   .is_sent = true,
-					   .code = RN_REMARK_DROPPED,
-					   .key = rule };
-	struct rn_capture_record rec = { .flags = RN_CAPTURE_SENT | RN_CAPTURE_UNSENT,
+	unsigned sent = what->is_sent ? RN_CAPTURE_SENT : 0;
+	struct rn_capture_record rec = { .flags = (uint16_t)(sent | RN_CAPTURE_UNSENT),
 					 .time = realtime(),
 					 .len = len,
 					 .flow = *flow };
@@ -214,8 +211,8 @@ void rn_capture_unsent(struct rn_capture *c, const struct rn_flow *flow,
 
 	record(c, &rec, packet, number);
 	for (unsigned i = 0; i < RN_CAPTURES_MAX; i++)
-		put_remark(&c->sink[i], number[i], &dropped);
-	if (c->waiting)
+		put_remark(&c->sink[i], number[i], what);
+	if (c->waiting && what->is_sent)
 		tell_waiting(c, packet, len, number);
 	publish(c);
 }
@@ -254,23 +251,23 @@ static int capture_receive(void *ctx, struct rn_rx *rx)
 }
 
 /* Which of the last batch; the number of them if it was none. */
-static unsigned find_received(const struct rn_capture *c, const uint8_t *packet)
+static unsigned find_received(const struct rn_capture *c, const struct rn_rx *rx)
 {
 	unsigned i = 0;
 
-	while (i < c->received && c->packet[i] != packet)
+	while (i < c->received && c->packet[i] != rx->data)
 		i++;
-	if (i < c->received)
+	if (i < c->received || rx->len < RN_BTH_LEN)
 		return i;
 	/* Rules about faults work on copies; of two that are equal, the later one. */
 	for (i = c->received; i > 0; i--)
-		if (memcmp(c->bth[i - 1], packet, RN_BTH_LEN) == 0)
+		if (memcmp(c->bth[i - 1], rx->data, RN_BTH_LEN) == 0)
 			return i - 1;
 	return c->received;
 }
 
 void rn_capture_remark(struct rn_capture *c, const struct rn_remark *remark,
-		       const uint8_t *packet)
+		       const struct rn_rx *rx)
 {
 	unsigned i;
 
@@ -280,7 +277,7 @@ void rn_capture_remark(struct rn_capture *c, const struct rn_remark *remark,
 		c->wait[c->waiting++] = *remark;
 		return;
 	}
-	i = find_received(c, packet);
+	i = find_received(c, rx);
 	for (unsigned k = 0; k < RN_CAPTURES_MAX && i < c->received; k++)
 		if (c->sink[k].ring.shared)
 			put_remark(&c->sink[k], c->sink[k].number[i], remark);

@@ -64,20 +64,27 @@ bool rn_capture_is_idle(const struct rn_capture *c);
  * rn_capture_remark() - Say what the device thinks
  * @remark:	Of a packet that is about to be transmitted (is_sent), or of one that the
  *		last receive() gave
- * @packet:	Of the latter: its BTH, where receive() gave it or copied
+ * @rx:		The latter, as receive() gave it or copied
  *
  * About a packet that is not captured: nothing.
  */
 void rn_capture_remark(struct rn_capture *c, const struct rn_remark *remark,
-		       const uint8_t *packet);
+		       const struct rn_rx *rx);
+
+/* Is the packet, a BTH at least, an answer? struct rn_remark says so of one sent. */
+bool rn_capture_is_response(const uint8_t *packet);
 
 /* Let those who capture see all that there is. Happens by itself with the next call into
  * the middleware.
  */
 void rn_capture_flush(struct rn_capture *c);
 
-/* A packet that a rule has dropped on its way out, and which the wire never carries. */
-void rn_capture_unsent(struct rn_capture *c, const struct rn_flow *flow,
-		       const uint8_t *packet, uint32_t len, uint32_t rule);
+/**
+ * rn_capture_unsent() - Show a packet that the wire never carries
+ * @what:	A remark of RN_REMARK_FAULT: is_sent: dropped by a rule on its way out;
+ *else made up by one, and given to the device
+ */
+void rn_capture_unsent(struct rn_capture *c, const struct rn_remark *what,
+		       const struct rn_flow *flow, const uint8_t *packet, uint32_t len);
 
 #endif /* RN_NET_CAPTURE_H */

@@ -78,15 +78,42 @@ static void emit(struct rn_fault *f, enum rn_fault_dir dir, struct rn_fault_item
 	}
 }
 
+static void tell(const struct rn_fault *f, enum rn_fault_dir dir,
+		 const struct rn_fault_item *it, enum rn_remark_fault what,
+		 uint64_t verdict)
+{
+	bool is_sent = dir == RN_FAULT_TX;
+	struct rn_fault_news news = { .flow = &it->flow,
+				      .packet = it->data,
+				      .len = it->len,
+				      .is_unsent = is_sent && what == RN_REMARK_DROPPED };
+
+	if (!f->host || !f->host->tell)
+		return;
+	news.what = (struct rn_remark){ .kind = RN_REMARK_FAULT,
+					.is_sent = is_sent,
+					.code = what };
+	if (verdict)
+		news.what.key = f->rules.rule[__builtin_ctzll(verdict)].number + 1;
+	f->host->tell(f->host_ctx, &news);
+}
+
+static enum rn_remark_fault done_to(const struct rn_fault_plan *plan)
+{
+	return plan->delay > 0 || plan->places > 0 ? RN_REMARK_DELAYED
+						   : RN_REMARK_CHANGED;
+}
+
 /* @it has been judged; it is the lane's from now on. */
 static void carry_out(struct rn_fault *f, enum rn_fault_dir dir, struct rn_fault_item *it,
 		      uint64_t verdict)
 {
 	struct rn_fault_plan plan = { 0 };
 
-	for (; verdict; verdict &= verdict - 1)
-		rn_fault_act(f, dir, &f->rules.rule[__builtin_ctzll(verdict)], it, &plan);
+	for (uint64_t left = verdict; left; left &= left - 1)
+		rn_fault_act(f, dir, &f->rules.rule[__builtin_ctzll(left)], it, &plan);
 	if (plan.is_dropped || f->is_cut) {
+		tell(f, dir, it, RN_REMARK_DROPPED, verdict);
 		count_dropped(f, 1);
 		free(it);
 		return;
@@ -95,9 +122,12 @@ static void carry_out(struct rn_fault *f, enum rn_fault_dir dir, struct rn_fault
 		it->gro_idx = 0;
 		rn_icrc_seal(&it->flow, 0, it->data, it->len - RN_ICRC_LEN);
 	}
+	if (verdict && plan.copies == 0)
+		tell(f, dir, it, done_to(&plan), verdict);
 	for (; plan.copies > 0; plan.copies--) {
 		struct rn_fault_item *copy = rn_fault_item_copy(it);
 
+		tell(f, dir, it, RN_REMARK_INJECTED, verdict);
 		if (copy)
 			TAILQ_INSERT_TAIL(&f->lane[dir].ready, copy, link);
 	}

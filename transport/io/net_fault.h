@@ -13,6 +13,7 @@
 
 #include "fault_rules.h"
 #include "rocin/net.h"
+#include "rocin/remark.h"
 
 /* The short form: probabilities of packets sent, in parts per million. */
 struct rn_fault_spec {
@@ -57,7 +58,18 @@ enum rn_fault_order {
 	RN_FAULT_ORDER_LINK_UP,
 };
 
-/* The device that the back end belongs to. All under its lock; none may be NULL. */
+/* A packet that rules have met. */
+struct rn_fault_news {
+	struct rn_remark what; /* but dest_qpn and psn */
+	const struct rn_flow *flow;
+	const uint8_t *packet; /* as it is now */
+	uint32_t len;
+	bool is_unsent; /* the wire never carries it */
+};
+
+/* The device that the back end belongs to. All under its lock; none may be NULL but the
+ * last.
+ */
 struct rn_fault_host {
 	rn_ns (*now)(void *ctx);
 	/* Local QP that sends to @dest_qpn by @flow, or 0. Only of connected QPs. */
@@ -74,6 +86,8 @@ struct rn_fault_host {
 	void (*obey)(void *ctx, enum rn_fault_order order, uint32_t qpn);
 	/* Called when rules have counted since it was called last. */
 	void (*show)(void *ctx, const struct rn_fault_rules *rules);
+	/* Called for each packet that a rule has met, before it goes on. */
+	void (*tell)(void *ctx, const struct rn_fault_news *news);
 };
 
 struct rn_fault;
