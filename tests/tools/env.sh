@@ -3,6 +3,8 @@
 # env.sh - `rocin env` says what `rocin run` sets, in the words of each launcher.
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
+# A program instrumented for a sanitizer wants its runtime first in LD_PRELOAD.
+[ -z "${ROCIN_TEST_PRELOAD:-}" ] || export LD_PRELOAD=$ROCIN_TEST_PRELOAD
 
 spec=(--netdev lo:127.9.8.7 --fault 'drop=1%')
 ours() { grep -E '^(ROCIN_(TREE|NETDEVS|FAULT)|LD_PRELOAD|RDMAV_DRIVERS)=' | sort; }
