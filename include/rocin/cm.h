@@ -108,6 +108,11 @@ struct rn_cm_tx {
 /* A MAD came to QP1 of one of our addresses. Never fails: what is wrong is counted. */
 void rn_cm_receive(struct rn_cm *cm, rn_ns now, const struct rn_cm_rx *rx);
 
+/* Is this a request (REQ, SIDR_REQ) for a service that nobody listens for? It would be
+ * refused now. Changes nothing.
+ */
+bool rn_cm_is_early(struct rn_cm *cm, const struct rn_cm_rx *rx);
+
 /* Return: false if there is nothing to send; @tx is filled in else. */
 bool rn_cm_transmit(struct rn_cm *cm, struct rn_cm_tx *tx);
 

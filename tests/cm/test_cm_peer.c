@@ -29,6 +29,28 @@ static void ids_and_qpns_are_those_of_a_guid(void **state)
 	assert_int_equal(rn_cm_conn_count(kit.b.cm), 2);
 }
 
+static void request_is_early_until_somebody_listens(void **state)
+{
+	struct rn_flow flow = { .src = kit.a.gid, .dst = kit.b.gid };
+	struct rn_cm_rx rx = { .flow = &flow };
+	struct rn_cm_msg msg;
+	struct rn_cm_tx tx;
+
+	(void)state;
+	rn_cm_unlisten(kit.b.cm, &kit.listener);
+	active = kit_connect(&kit);
+	tx = kit_take(&kit.a, RN_CM_REQ, &msg);
+	rx.mad = tx.mad;
+	rx.src_qpn = 1;
+	assert_true(rn_cm_is_early(kit.b.cm, &rx));
+	kit_quiet(&kit.b);
+	kit_no_event(&kit.b);
+	assert_int_equal(rn_cm_listen(kit.b.cm, &kit.listener), 0);
+	assert_false(rn_cm_is_early(kit.b.cm, &rx));
+	tx.mad[1] ^= 1; /* not a message of the connection manager */
+	assert_false(rn_cm_is_early(kit.b.cm, &rx));
+}
+
 static void a_message_names_both_ends(void **state)
 {
 	struct rn_cm_offer offer = kit_offer(&kit.b, 0x22);
@@ -311,6 +333,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(ids_and_qpns_are_those_of_a_guid),
+		TEST(request_is_early_until_somebody_listens),
 		TEST(a_message_names_both_ends),
 		TEST(who_rejects_a_request_has_no_id_yet),
 		TEST(a_rep_is_repeated_as_often_as_the_req_allows),

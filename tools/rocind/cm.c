@@ -55,7 +55,9 @@ static bool take_packet(struct rnd_cm *cm, const struct rn_rx *p)
 	case RN_GSI_CM:
 		rx.src_qpn = mad.src_qpn;
 		rx.mad = mad.mad;
-		rnd_ucma_packet(cm->ucma, rnd_now(), &rx);
+		if (!rnd_ucma_is_early(cm->ucma, &rx) ||
+		    !rnd_cm_early_hold(&cm->early, rnd_now(), &rx))
+			rnd_ucma_packet(cm->ucma, rnd_now(), &rx);
 		return true;
 	case RN_GSI_REPLY:
 		send_mad(cm, &back, mad.src_qpn, mad.reply);
@@ -82,6 +84,25 @@ static bool take_packets(struct rnd_cm *cm)
 	return good;
 }
 
+/* Those whose listener has come, or that have waited for long enough. */
+static void take_early(struct rnd_cm *cm)
+{
+	struct rnd_cm_early_req req;
+	rn_ns now = cm->early.count ? rnd_now() : 0;
+
+	for (unsigned i = 0; i < cm->early.count;) {
+		struct rn_cm_rx rx = rnd_cm_early_rx(&cm->early.req[i]);
+
+		if (now < cm->early.req[i].until && rnd_ucma_is_early(cm->ucma, &rx)) {
+			i++;
+			continue;
+		}
+		rnd_cm_early_take(&cm->early, i, &req);
+		rx = rnd_cm_early_rx(&req);
+		rnd_ucma_packet(cm->ucma, now, &rx);
+	}
+}
+
 /* A deadline that moves away leaves the timer as it is: it is looked at again when that
  * expires. With each answer that comes in time one does.
  */
@@ -91,6 +112,8 @@ static void set_timer(struct rnd_cm *cm)
 	rn_ns due = rnd_cm_net_due(cm->net, rnd_now());
 	struct itimerspec when = { 0 };
 
+	at = due < at ? due : at;
+	due = rnd_cm_early_due(&cm->early);
 	at = due < at ? due : at;
 	if (at >= cm->timer_at)
 		return;
@@ -105,6 +128,7 @@ void rnd_cm_flush(struct rnd_cm *cm)
 {
 	struct rn_cm_tx tx;
 
+	take_early(cm);
 	while (rnd_ucma_transmit(cm->ucma, &tx))
 		send_mad(cm, &tx.flow, tx.dest_qpn, tx.mad);
 	if (cm->timer.fd >= 0)

@@ -5,6 +5,7 @@
 
 #include "cm.h"
 #include "cm_board.h"
+#include "cm_early.h"
 #include "rocin/gsi.h"
 #include "route.h"
 #include "ucma.h"
@@ -30,6 +31,7 @@ struct rnd_cm {
 	struct rnd_server *server;
 	struct rnd_ucma *ucma; /* NULL until the first channel */
 	struct rnd_cm_net *net;
+	struct rnd_cm_early early;
 	struct rn_gsi gsi;
 	struct rnd_source timer;
 	rn_ns timer_at; /* when it expires; RN_NEVER: it does not run */

@@ -395,21 +395,42 @@ static void (*const handlers[])(struct rn_cm *cm, struct rn_cm_in *in) = {
 	[RN_CM_APR] = rn_cm_on_apr,
 };
 
+/* Return: what is wrong with it, or RN_CM_STAT_RX. */
+static enum rn_cm_stat parse(struct rn_cm_in *in, const struct rn_cm_rx *rx)
+{
+	in->flow = rx->flow;
+	in->src_qpn = rx->src_qpn;
+	rn_mad_hdr_parse(&in->hdr, rx->mad);
+	if (in->hdr.base_version != RN_MAD_BASE_VERSION ||
+	    in->hdr.mgmt_class != RN_MAD_CLASS_CM ||
+	    in->hdr.class_version != RN_MAD_CM_VERSION || in->hdr.method != RN_MAD_SEND)
+		return RN_CM_STAT_DROP_HEADER;
+	if (rn_cm_msg_parse(&in->msg, in->hdr.attr_id, rx->mad + RN_MAD_HDR_LEN))
+		return RN_CM_STAT_DROP_ATTR;
+	return RN_CM_STAT_RX;
+}
+
 void rn_cm_receive(struct rn_cm *cm, rn_ns now, const struct rn_cm_rx *rx)
 {
-	struct rn_cm_in in = { .now = now, .flow = rx->flow, .src_qpn = rx->src_qpn };
+	struct rn_cm_in in = { .now = now };
+	enum rn_cm_stat verdict = parse(&in, rx);
 
-	rn_mad_hdr_parse(&in.hdr, rx->mad);
-	if (in.hdr.base_version != RN_MAD_BASE_VERSION ||
-	    in.hdr.mgmt_class != RN_MAD_CLASS_CM ||
-	    in.hdr.class_version != RN_MAD_CM_VERSION || in.hdr.method != RN_MAD_SEND) {
-		rn_cm_stat(cm, RN_CM_STAT_DROP_HEADER);
-		return;
-	}
-	if (rn_cm_msg_parse(&in.msg, in.hdr.attr_id, rx->mad + RN_MAD_HDR_LEN)) {
-		rn_cm_stat(cm, RN_CM_STAT_DROP_ATTR);
-		return;
-	}
-	rn_cm_stat(cm, RN_CM_STAT_RX);
-	handlers[in.msg.attr](cm, &in);
+	rn_cm_stat(cm, verdict);
+	if (verdict == RN_CM_STAT_RX)
+		handlers[in.msg.attr](cm, &in);
+}
+
+bool rn_cm_is_early(struct rn_cm *cm, const struct rn_cm_rx *rx)
+{
+	struct rn_cm_in in = { 0 };
+	bool known = true;
+
+	if (parse(&in, rx) != RN_CM_STAT_RX)
+		return false;
+	if (in.msg.attr == RN_CM_REQ)
+		rn_cm_match(cm, &in, in.msg.req.service_id, in.msg.req.data, &known);
+	else if (in.msg.attr == RN_CM_SIDR_REQ)
+		rn_cm_match(cm, &in, in.msg.sidr_req.service_id, in.msg.sidr_req.data,
+			    &known);
+	return !known;
 }

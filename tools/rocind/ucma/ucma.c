@@ -73,6 +73,11 @@ void rnd_ucma_packet(struct rnd_ucma *ucma, rn_ns now, const struct rn_cm_rx *rx
 	rnd_take_cm_events(ucma, now);
 }
 
+bool rnd_ucma_is_early(struct rnd_ucma *ucma, const struct rn_cm_rx *rx)
+{
+	return rn_cm_is_early(ucma->cm, rx);
+}
+
 void rnd_ucma_count(const struct rnd_ucma *ucma, struct rnd_ucma_counts *out)
 {
 	*out = (struct rnd_ucma_counts){ .ids = ucma->ids.count,

@@ -129,6 +129,8 @@ int rnd_ucma_command(struct rnd_ucma_channel *ch, rn_ns now,
 
 /* A MAD for the CM came to QP1 of an address that is held. */
 void rnd_ucma_packet(struct rnd_ucma *ucma, rn_ns now, const struct rn_cm_rx *rx);
+/* See rn_cm_is_early(). */
+bool rnd_ucma_is_early(struct rnd_ucma *ucma, const struct rn_cm_rx *rx);
 
 /* Return: false if there is nothing to send. */
 bool rnd_ucma_transmit(struct rnd_ucma *ucma, struct rn_cm_tx *tx);
