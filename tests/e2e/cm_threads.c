@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "loop.h"
+#include "ucm_order.h"
 
 enum {
 	CHANNELS = 2,
@@ -39,23 +40,6 @@ static uint32_t draw(uint64_t *random, uint32_t below)
 	return (uint32_t)(*random >> 33) % below;
 }
 
-/* Return: 0 or the errno. */
-static int order(int fd, uint32_t cmd, const void *in, size_t in_len, size_t out_len)
-{
-	struct {
-		struct rdma_ucm_cmd_hdr hdr;
-		uint8_t in[512];
-	} msg = {
-		.hdr = { .cmd = cmd, .in = (uint16_t)in_len, .out = (uint16_t)out_len }
-	};
-	size_t len = sizeof(msg.hdr) + in_len;
-	ssize_t rc;
-
-	memcpy(msg.in, in, in_len);
-	rc = write(fd, &msg, len);
-	EXPECT(rc == (ssize_t)len || rc == -1);
-	return rc < 0 ? errno : 0;
-}
 #define ORDER(fd, cmd, in, out) \
 	order(fd, RDMA_USER_CM_CMD_##cmd, &(in), sizeof(in), sizeof(out))
 
