@@ -218,12 +218,10 @@ void rn_cm_send_sidr_rep(struct rn_cm *cm, struct rn_cm_conn *conn, uint8_t stat
 struct rn_cm_listener *rn_cm_match(struct rn_cm *cm, const struct rn_cm_in *in,
 				   uint64_t service_id, const uint8_t *data, bool *known);
 
-static inline bool rn_cm_backlog_is_full(const struct rn_cm_listener *l)
-{
-	return l->backlog && l->pending_count >= l->backlog;
-}
-
-/* A new request waits for its answer. */
-void rn_cm_wait_in(struct rn_cm_listener *l, struct rn_cm_conn *conn);
+/* A connection, or a SIDR request, for a request that is new: it waits in @l's backlog
+ * for its answer. NULL: no room, which is counted. Silence is right then: the peer asks
+ * again, and there may be room.
+ */
+struct rn_cm_conn *rn_cm_conn_wanted(struct rn_cm *cm, struct rn_cm_listener *l);
 
 #endif /* RN_CM_PRIVATE_H */

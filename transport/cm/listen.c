@@ -112,12 +112,24 @@ struct rn_cm_listener *rn_cm_match(struct rn_cm *cm, const struct rn_cm_in *in,
 	return NULL;
 }
 
-void rn_cm_wait_in(struct rn_cm_listener *l, struct rn_cm_conn *conn)
+static bool is_full(const struct rn_cm_listener *l)
 {
+	return l->backlog && l->pending_count >= l->backlog;
+}
+
+struct rn_cm_conn *rn_cm_conn_wanted(struct rn_cm *cm, struct rn_cm_listener *l)
+{
+	struct rn_cm_conn *conn = is_full(l) ? NULL : rn_cm_conn_new(cm);
+
+	if (!conn) {
+		rn_cm_stat(cm, RN_CM_STAT_DROP_FULL);
+		return NULL;
+	}
 	conn->listener = l;
 	conn->next = l->pending;
 	l->pending = conn;
 	l->pending_count++;
+	return conn;
 }
 
 void rn_cm_taken(struct rn_cm_conn *conn)

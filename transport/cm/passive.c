@@ -141,16 +141,11 @@ static void take_req(struct rn_cm_conn *conn, const struct rn_cm_in *in)
 static void new_conn(struct rn_cm *cm, const struct rn_cm_in *in,
 		     struct rn_cm_listener *l)
 {
-	struct rn_cm_conn *conn;
+	struct rn_cm_conn *conn = rn_cm_conn_wanted(cm, l);
 
-	/* Silence: the peer asks again, and there may be room then. */
-	conn = rn_cm_backlog_is_full(l) ? NULL : rn_cm_conn_new(cm);
-	if (!conn) {
-		rn_cm_stat(cm, RN_CM_STAT_DROP_FULL);
+	if (!conn)
 		return;
-	}
 	take_req(conn, in);
-	rn_cm_wait_in(l, conn);
 	rn_cm_index_peer(cm, conn);
 	rn_cm_index_qpn(cm, conn);
 	conn->info.state = RN_CM_REQ_RCVD;

@@ -79,15 +79,11 @@ static void take_request(struct rn_cm_conn *conn, const struct rn_cm_in *in)
 static void new_request(struct rn_cm *cm, const struct rn_cm_in *in,
 			struct rn_cm_listener *l)
 {
-	struct rn_cm_conn *conn;
+	struct rn_cm_conn *conn = rn_cm_conn_wanted(cm, l);
 
-	conn = rn_cm_backlog_is_full(l) ? NULL : rn_cm_conn_new(cm);
-	if (!conn) {
-		rn_cm_stat(cm, RN_CM_STAT_DROP_FULL);
+	if (!conn)
 		return;
-	}
 	take_request(conn, in);
-	rn_cm_wait_in(l, conn);
 	rn_cm_index_peer(cm, conn);
 	conn->info.state = RN_CM_SIDR_REQ_RCVD;
 	rn_cm_raise(cm, conn, RN_CM_EV_SIDR_REQ, 0);
