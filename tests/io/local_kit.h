@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 
 #include <cmocka.h>
 
@@ -168,8 +169,8 @@ static inline int teardown(void **state)
 	return 0;
 }
 
-/* What rocind does: a wire to the process with slot @n + 1. */
-static inline struct peer *lay(struct world *w, unsigned n)
+/* What rocind does: a wire to the process with slot @n + 1. Return: of rn_local_up(). */
+static inline int try_to_lay(struct world *w, unsigned n)
 {
 	struct peer *p = &w->peer[n];
 	int rings = memory(RN_WIRE_BYTES), page = memory(RN_DOORBELL_BYTES);
@@ -194,8 +195,13 @@ static inline struct peer *lay(struct world *w, unsigned n)
 	wire.peer_event = dup(p->event);
 	wire.page = dup(w->page_fd);
 	wire.event = dup(w->event);
-	assert_int_equal(rn_local_up(w->local, &p->ends, &wire), 0);
-	return p;
+	return rn_local_up(w->local, &p->ends, &wire);
+}
+
+static inline struct peer *lay(struct world *w, unsigned n)
+{
+	assert_int_equal(try_to_lay(w, n), 0);
+	return &w->peer[n];
 }
 
 /* ------------------------------------------------------------------------ packets */

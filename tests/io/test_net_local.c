@@ -184,6 +184,29 @@ static void refusal_is_remembered(void **state)
 	assert_int_equal(w->asked, 1);
 }
 
+static void last_descriptors_are_left_to_the_program(void **state)
+{
+	struct world *w = *state;
+	struct rlimit before, now;
+	int fd[64];
+
+	lay(w, 0);
+	for (unsigned i = 0; i < RN_ARRAY_SIZE(fd); i++)
+		assert_true((fd[i] = dup(w->event)) >= 0);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	now = before;
+	now.rlim_cur = (rlim_t)fd[RN_ARRAY_SIZE(fd) - 1] + 16; /* enough to lay it */
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &now), 0);
+	assert_int_equal(try_to_lay(w, 1), -EMFILE);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+	assert_int_equal(rn_local_wires(w->local), 1);
+	assert_int_equal(w->dropped, 1);
+	assert_memory_equal(&w->last, &w->peer[1].ends, sizeof(w->last));
+	assert_int_equal(try_to_lay(w, 2), 0);
+	for (unsigned i = 0; i < RN_ARRAY_SIZE(fd); i++)
+		close(fd[i]);
+}
+
 static void many_destinations_ask_a_few_at_a_time(void **state)
 {
 	struct world *w = *state;
@@ -210,6 +233,7 @@ int main(void)
 		test(full_ring_holds_back_and_grows),
 		test(packets_are_built_in_the_ring),
 		test(refusal_is_remembered),
+		test(last_descriptors_are_left_to_the_program),
 		test(many_destinations_ask_a_few_at_a_time),
 	};
 

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* test_wires.c - local wires: who gets one, of what it is made, and when it ends. */
-#include "rocind_kit.h"
+#include "wires_kit.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -13,106 +11,11 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "doorbell.h"
 #include "wire_memory.h"
-
-/* ---- One process with a device ---- */
-
-struct side {
-	struct rn_rocind *r;
-	struct rn_attach a;
-	struct rn_gid gid;
-};
-
-static struct side open_at(struct rn_gid gid, bool takes_wires)
-{
-	struct side s = { .r = kit_connect(), .gid = gid };
-	struct rn_netdev dev = kit_device(1);
-	char why[400] = "";
-
-	dev.gid[0] = s.gid;
-	if (takes_wires)
-		rn_rocind_take_wires(s.r);
-	if (rn_rocind_attach(s.r, &dev, -1, &s.a, why, sizeof(why)))
-		fail_msg("%s", why);
-	return s;
-}
-
-/* Device with address kit_gid(n). */
-static struct side open_side(unsigned n, bool takes_wires)
-{
-	return open_at(kit_gid(n), takes_wires);
-}
-
-static void close_side(struct side *s)
-{
-	kit_close_socks(&s->a);
-	rn_rocind_close(s->r);
-	s->r = NULL;
-}
-
-static struct rn_rocind_ends towards(const struct side *from, const struct side *to)
-{
-	return (struct rn_rocind_ends){ .local = from->gid,
-					.peer = to->gid,
-					.peer_slot = to->a.slot };
-}
-
-static void ask(const struct side *from, const struct side *to)
-{
-	const struct rn_rocind_ends ends = towards(from, to);
-
-	assert_int_equal(rn_rocind_ask_wire(from->r, &ends), 0);
-}
-
-static void assert_ends(const struct rn_rocind_event *ev, const struct side *local,
-			const struct side *peer)
-{
-	assert_memory_equal(&ev->ends.local, &local->gid, sizeof(local->gid));
-	assert_memory_equal(&ev->ends.peer, &peer->gid, sizeof(peer->gid));
-	assert_int_equal(ev->ends.peer_slot, peer->a.slot);
-}
-
-static struct rn_rocind_wire await_wire(const struct side *at, const struct side *peer)
-{
-	struct rn_rocind_event ev = kit_event(at->r);
-
-	assert_int_equal(ev.kind, RN_ROCIND_WIRE);
-	assert_ends(&ev, at, peer);
-	return ev.wire;
-}
-
-static void await_down(const struct side *at, const struct side *peer, int err)
-{
-	struct rn_rocind_event ev = kit_event(at->r);
-
-	assert_int_equal(ev.kind, RN_ROCIND_WIRE_DOWN);
-	assert_ends(&ev, at, peer);
-	assert_int_equal(ev.err, err);
-}
-
-static void close_wire(const struct rn_rocind_wire *w)
-{
-	assert_int_equal(close(w->rings), 0);
-	assert_int_equal(close(w->peer_page), 0);
-	assert_int_equal(close(w->peer_event), 0);
-	assert_int_equal(close(w->page), 0);
-	assert_int_equal(close(w->event), 0);
-}
-
-static bool nothing_waits(const struct side *s)
-{
-	struct rn_rocind_event ev;
-	struct rn_rocind_status status;
-
-	/* rocind answers in order: what it had to say has been said by then. */
-	assert_int_equal(rn_rocind_status(s->r, &status, NULL, 0), 0);
-	return rn_rocind_event(s->r, &ev) == -EAGAIN;
-}
 
 /* ---- A wire ---- */
 
@@ -364,95 +267,6 @@ static void a_spoilt_wire_is_the_last_of_the_two(void **state)
 	close_side(&b);
 }
 
-static void one_process_has_no_more_than_so_many(void **state)
-{
-	static struct side peer[RN_ROCIND_WIRES_MAX + 1];
-	struct side a = open_side(0, true);
-	bool seen[RN_ROCIND_WIRES_MAX] = { false };
-	struct rn_rocind_wire w;
-
-	(void)state;
-	for (unsigned i = 0; i <= RN_ROCIND_WIRES_MAX; i++) {
-		peer[i] = open_side(1, true);
-		ask(&a, &peer[i]);
-		if (i == RN_ROCIND_WIRES_MAX)
-			break;
-		w = await_wire(&a, &peer[i]);
-		assert_false(seen[w.bit]);
-		seen[w.bit] = true;
-		close_wire(&w);
-	}
-	await_down(&a, &peer[RN_ROCIND_WIRES_MAX], EMLINK);
-	for (unsigned i = 0; i <= RN_ROCIND_WIRES_MAX; i++)
-		close_side(&peer[i]);
-	close_side(&a);
-}
-
-/* What the last peer sent may still wait to be read. */
-static void place_of_a_wire_is_not_given_again_at_once(void **state)
-{
-	struct side a = open_side(0, true);
-	unsigned last = RN_ROCIND_WIRES_MAX;
-
-	(void)state;
-	for (unsigned i = 0; i < RN_ROCIND_WIRES_MAX + 2; i++) {
-		struct side b = open_side(1, true);
-		struct rn_rocind_wire w;
-
-		ask(&a, &b);
-		w = await_wire(&a, &b);
-		assert_int_not_equal(w.bit, last);
-		last = w.bit;
-		close_wire(&w);
-		close_side(&b);
-		await_down(&a, &b, 0);
-	}
-	close_side(&a);
-}
-
-/* As a sandbox does, for this process and what it starts. */
-static void forbid_memfd(void)
-{
-	struct sock_filter text[] = {
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_memfd_create, 0, 1),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-	};
-	struct sock_fprog prog = { .len = sizeof(text) / sizeof(text[0]),
-				   .filter = text };
-
-	assert_int_equal(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
-	assert_int_equal(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog), 0);
-}
-
-static void where_memory_is_forbidden_there_is_none(void **state)
-{
-	pid_t pid = fork();
-	int status;
-
-	(void)state;
-	if (pid == 0) {
-		struct side a, b;
-
-		setenv("CMOCKA_TEST_ABORT", "1", 1); /* a failure ends this process */
-		forbid_memfd();
-		a = open_side(0, true);
-		b = open_side(1, true);
-		ask(&a, &b);
-		await_down(&a, &b, EPERM);
-		assert_true(nothing_waits(&b));
-		close_side(&a);
-		close_side(&b);
-		_exit(0);
-	}
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_true(WIFEXITED(status));
-	assert_int_equal(WEXITSTATUS(status), 0);
-}
-
-#define test(name) cmocka_unit_test_setup_teardown(name, kit_setup, kit_teardown)
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -464,9 +278,6 @@ int main(void)
 		test(the_end_of_one_is_told_to_the_other),
 		test(a_process_that_was_killed_is_gone_too),
 		test(a_spoilt_wire_is_the_last_of_the_two),
-		test(one_process_has_no_more_than_so_many),
-		test(place_of_a_wire_is_not_given_again_at_once),
-		test(where_memory_is_forbidden_there_is_none),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -370,7 +370,7 @@ void rnd_wires_drop(struct rnd_client *client, const struct rn_ctl_ends *ends)
 
 	if (!w || w->is_spoilt)
 		return;
-	rn_log(RN_LOG_WARN, "process %d says that its local wire to process %d is spoilt",
+	rn_log(RN_LOG_WARN, "process %d gives up its local wire to process %d",
 	       client->pid, w->end[!role]->pid);
 	w->is_spoilt = true;
 	theirs = ends_of(w, !role);

@@ -134,12 +134,15 @@ int rn_ctl_receive(int sock, struct rn_ctl_packet *pkt)
 	/* A packet of no bytes is not told apart from the end; no message is empty. */
 	if (rc == 0 && len == 0)
 		rc = -ECONNRESET;
-	if (rc == 0 && (mh.msg_flags & (MSG_TRUNC | MSG_CTRUNC)))
+	if (rc == 0 && (mh.msg_flags & MSG_TRUNC))
 		rc = -EBADMSG;
-	if (rc == 0 &&
+	if ((rc == 0 || rc == -EMFILE) &&
 	    ((size_t)len < sizeof(pkt->msg.hdr) || pkt->msg.hdr.magic != RN_CTL_MAGIC ||
 	     pkt->msg.hdr.len != (size_t)len))
 		rc = -EBADMSG;
+	/* There is room for as many as a message may have: the table was full. */
+	if (rc == 0 && (mh.msg_flags & MSG_CTRUNC))
+		rc = -EMFILE;
 	if (rc)
 		rn_ctl_close_fds(pkt);
 	return rc;

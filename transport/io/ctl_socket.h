@@ -56,8 +56,9 @@ struct rn_ctl_packet {
  *		Its version and type are not judged: rn_ctl_check()
  *
  * Return: 0, -EAGAIN (nothing there), -ECONNRESET (end of file), -EBADMSG (not a message
- *	   of this protocol; it is consumed), or another system error. On any failure no
- *	   descriptor is left open.
+ *	   of this protocol; it is consumed), -EMFILE (as 0, but this process may have no
+ *	   more descriptors, and got none of those that came along), or another system
+ *	   error. On any failure no descriptor is left open.
  */
 int rn_ctl_receive(int sock, struct rn_ctl_packet *pkt);
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "ctl_socket.h"
@@ -149,6 +150,17 @@ static int open_doorbell(struct rn_local *l, const struct rn_rocind_wire *wire)
 	return -EMFILE;
 }
 
+/* The last quarter of the descriptors that the process may have is the program's: a wire
+ * takes one, and makes packets faster, not possible.
+ */
+static bool is_spare(int fd)
+{
+	struct rlimit most;
+
+	return getrlimit(RLIMIT_NOFILE, &most) ||
+	       (rlim_t)fd < most.rlim_cur - most.rlim_cur / 4;
+}
+
 static void free_wire(struct local_wire *w)
 {
 	if (w->memory)
@@ -176,7 +188,7 @@ static int open_wire(struct local_wire *w, const struct rn_rocind_wire *wire)
 	w->peer_event = dup(wire->peer_event);
 	if (w->peer_event >= 0)
 		w->peer_event = rn_ctl_raise_fd(w->peer_event);
-	return w->peer_event < 0 ? -EMFILE : 0;
+	return w->peer_event < 0 || !is_spare(w->peer_event) ? -EMFILE : 0;
 }
 
 static struct local_wire *make_wire(struct rn_local *l, const struct rn_rocind_ends *ends,

@@ -196,8 +196,8 @@ void rn_rocind_take_wires(struct rn_rocind *r);
  * Never waits. An event follows, RN_ROCIND_WIRE or RN_ROCIND_WIRE_DOWN with why not:
  * EHOSTUNREACH (no process of this rocind has that address and slot), EOPNOTSUPP (it, or
  * we, do not want any), EMLINK (RN_ROCIND_WIRES_MAX are there), EPIPE (one was spoilt),
- * EADDRNOTAVAIL (not our address), or what stood in the way of the memory (ENOSYS, EPERM,
- * ENOMEM, EMFILE ...).
+ * EADDRNOTAVAIL (not our address), EMFILE (this process may have no more descriptors), or
+ * what stood in the way of the memory (ENOSYS, EPERM, ENOMEM, EMFILE ...).
  *
  * Return: 0, -EAGAIN (rocind is busy: later), or -ECONNRESET.
  */
@@ -206,8 +206,8 @@ int rn_rocind_ask_wire(struct rn_rocind *r, const struct rn_rocind_ends *ends);
 /* Close the descriptors of a wire. */
 void rn_rocind_close_wire(const struct rn_rocind_wire *wire);
 
-/* Say that a wire is spoilt: the other end is told, and there will be none again. Never
- * waits. Return: as rn_rocind_ask_wire().
+/* Say that a wire is spoilt, or not wanted: the other end is told, and there will be none
+ * again. Never waits. Return: as rn_rocind_ask_wire().
  */
 int rn_rocind_drop_wire(struct rn_rocind *r, const struct rn_rocind_ends *ends);
 

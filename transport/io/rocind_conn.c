@@ -90,6 +90,24 @@ bad:
 	return -EBADMSG;
 }
 
+/* The descriptors of a message found no room. A wire or a capture is something that one
+ * can do without. Return: 0 or -EMFILE.
+ */
+static int do_without(struct rn_rocind *r, const struct rn_ctl_packet *pkt)
+{
+	struct rn_rocind_event event;
+
+	if (rn_ctl_check(pkt))
+		return -EBADMSG;
+	if (pkt->msg.hdr.type == RN_CTL_TAP)
+		return 0;
+	if (pkt->msg.hdr.type != RN_CTL_WIRE)
+		return -EMFILE;
+	rn_rocind_decline_wire(r, &pkt->msg.wire, &event);
+	push_event(r, &event);
+	return 0;
+}
+
 /* ---- One request, one answer ---- */
 
 int rn_rocind_lose(struct rn_rocind *r, int rc, const struct rn_complaint *c)
@@ -102,6 +120,10 @@ int rn_rocind_lose(struct rn_rocind *r, int rc, const struct rn_complaint *c)
 	if (rc == -EBADMSG)
 		return rn_fail(c->err, c->err_len, rc,
 			       "rocind sent something that is not understood");
+	if (rc == -EMFILE)
+		return rn_fail(c->err, c->err_len, rc,
+			       "this process may have no more open files; ulimit -n "
+			       "shows how many, and close() or a higher limit helps");
 	return rn_fail(c->err, c->err_len, -ECONNRESET, "rocind has ended");
 }
 
@@ -143,6 +165,8 @@ static int await_answer(struct rn_rocind *r, struct rn_ctl_packet *pkt,
 
 	for (;;) {
 		rc = receive_until(r, pkt, deadline);
+		if (rc == -EMFILE && do_without(r, pkt) == 0)
+			continue;
 		if (rc)
 			return rn_rocind_lose(r, rc, c);
 		/* A refusal is the same in every version. */
@@ -202,7 +226,7 @@ int rn_rocind_event(struct rn_rocind *r, struct rn_rocind_event *out)
 
 		if (rc == -EAGAIN)
 			break;
-		if (rc == -EINTR)
+		if (rc == -EINTR || (rc == -EMFILE && do_without(r, &pkt) == 0))
 			continue;
 		/* Without a request under way nothing but events may come. */
 		if (rc == 0 && !is_event(&pkt)) {

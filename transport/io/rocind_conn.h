@@ -13,11 +13,12 @@
 #include "rocind_client.h"
 #include "timeout_scale.h"
 
-/* Events that may come while one request waits for its answer. Two for each address and
- * some for the link; a program that lets more pile up has stopped listening.
+/* Events that may come while one request waits for its answer. Two for each address, some
+ * for the link, and each wire up and down; a program that lets more pile up has stopped
+ * listening.
  */
 enum {
-	RN_ROCIND_EVENT_MAX = 4 * RN_GID_MAX,
+	RN_ROCIND_EVENT_MAX = 4 * RN_GID_MAX + 2 * RN_ROCIND_WIRES_MAX,
 };
 
 struct rn_rocind {
@@ -59,6 +60,12 @@ int rn_rocind_lose(struct rn_rocind *r, int rc, const struct rn_complaint *c);
 /* ----------------------------------------------------------- rocind_wires.c */
 /* Fill @event from a message about a wire. Return: false if it makes no sense. */
 bool rn_rocind_wire_event(const struct rn_ctl_packet *pkt, struct rn_rocind_event *event);
+
+/* There is a wire, but not room for its descriptors: rocind is told, and @event says that
+ * there is none.
+ */
+void rn_rocind_decline_wire(struct rn_rocind *r, const struct rn_ctl_wire *wire,
+			    struct rn_rocind_event *event);
 
 /* ------------------------------------------------------------ rocind_taps.c */
 /* The same from a message about a capture; takes its descriptors if it makes sense. */

@@ -76,6 +76,19 @@ bool rn_rocind_wire_event(const struct rn_ctl_packet *pkt, struct rn_rocind_even
 	return true;
 }
 
+void rn_rocind_decline_wire(struct rn_rocind *r, const struct rn_ctl_wire *wire,
+			    struct rn_rocind_event *event)
+{
+	*event = (struct rn_rocind_event){ .kind = RN_ROCIND_WIRE_DOWN,
+					   .gid_idx = RN_GID_MAX,
+					   .sock = -1,
+					   .text = -1,
+					   .ends = ends_of(&wire->ends),
+					   .err = EMFILE };
+	/* If rocind does not hear it, the peer finds the ring full, and goes by UDP. */
+	(void)rn_rocind_drop_wire(r, &event->ends);
+}
+
 void rn_rocind_close_wire(const struct rn_rocind_wire *wire)
 {
 	close(wire->rings);
