@@ -61,9 +61,10 @@ as_user() {
 		--regid=65534 --clear-groups --no-new-privs --inh-caps=-all timeout 30 "$@"
 }
 files() { # what a package could leave behind
+	# libibverbs.d is of others, too; where it was not, it must not stay.
 	find "$root/usr" "$root/etc" "$root/var" "$root/run" -xdev \
 		\( -path "$root/var/log" -o -path "$root/var/cache" \) -prune -o \
-		-name '*rocin*' -print | sort
+		\( -name '*rocin*' -o -name libibverbs.d -o -path '*/systemd/user' \) -print | sort
 }
 
 before=$(files)
@@ -79,6 +80,26 @@ done
 as_user rocin run -- ibv_rc_pingpong -g 0 -c 127.0.0.1 || fail 'ibv_rc_pingpong: the client'
 wait "$server" || fail "ibv_rc_pingpong: the server: $(cat "$work/server")"
 as_user sh -c 'eval "$(rocin env)" && ibv_devices' | grep rocin0 || fail 'rocin env'
+
+# Without `rocin run`. The driver file stands for RDMAV_DRIVERS, and does no harm beside it.
+as_user sh -c 'eval "$(rocin env)" && unset RDMAV_DRIVERS && ibv_devinfo -d rocin0' >"$work/devinfo" 2>&1 ||
+	fail "without RDMAV_DRIVERS: $(cat "$work/devinfo")"
+! grep -i warning "$work/devinfo" || fail 'libibverbs has something to say'
+as_user ibv_devices >"$work/devices" 2>&1 # which fails where the kernel has no RDMA
+! grep -E 'rocin0|[Ww]arning' "$work/devices" || fail 'a bare program'
+inside install -d -o 65534 -g 65534 /tmp/user /tmp/user/recording
+printf 'eval "$(rocin env)"\n' >"$root/tmp/user/.profile"
+as_user env HOME=/tmp/user sh -lc ibv_devices | grep rocin0 || fail 'a login shell'
+as_user rocin run --record=/tmp/user/recording/%p.rec -- ibv_devinfo -d rocin0 >"$work/devinfo" 2>&1 ||
+	fail "the recording plugin beside the driver file: $(cat "$work/devinfo")"
+[ -n "$(find "$root/tmp/user/recording" -name '*.rec')" ] || fail 'nothing was recorded'
+# As the manual has it; systemd reads NAME=VALUE lines from it.
+page=$(inside sh -c 'zcat /usr/share/man/man7/rocin.7.gz || cat /usr/share/man/man7/rocin.7' 2>/dev/null)
+generator=$(sed -n '/user-environment-generators/,/^\.Ed/p' <<<"$page" | grep -A1 '^#!/bin/sh')
+[ -n "$generator" ] || fail 'rocin(7) has no generator of environments'
+printf '%s\n' "$generator" >"$root/tmp/user/60-rocin"
+chmod 755 "$root/tmp/user/60-rocin"
+as_user sh -c 'env $(/tmp/user/60-rocin) ibv_devices' | grep rocin0 || fail 'the generator of environments'
 as_user rocin example write-immediate >"$work/example" || fail "$(cat "$work/example")"
 as_user rocin stop
 

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "activation.h"
 #include "log.h"
 #include "process.h"
 #include "server.h"
@@ -151,6 +152,8 @@ int main(int argc, char **argv)
 	argp_program_version_hook = print_version;
 	if (argp_parse(&argp, argc, argv, 0, NULL, &options))
 		return EXIT_FAILURE;
+	if (rnd_is_activated()) /* whoever starts it so minds it, too */
+		options.foreground = true;
 	if (options.ready_fd < 0 && !options.foreground)
 		return go_into_background(&options);
 	if (options.ready_fd >= 0)

@@ -14,6 +14,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "activation.h"
 #include "client.h"
 #include "clock.h"
 #include "cm.h"
@@ -197,6 +198,20 @@ static int open_signals(void)
 	return fd < 0 ? -errno : fd;
 }
 
+/* The lock says who has it, for those whom it turns away. */
+static void sign_lock(int fd)
+{
+	if (ftruncate(fd, 0) < 0 || dprintf(fd, "%d\n", (int)getpid()) < 0)
+		rn_log(RN_LOG_INFO, "the lock does not say whose it is: %m");
+}
+
+static int signed_by(int fd)
+{
+	char text[16] = "";
+
+	return pread(fd, text, sizeof(text) - 1, 0) > 0 ? atoi(text) : 0;
+}
+
 /* The lock file is never removed: a later process must lock the same file. */
 static int take_lock(struct rnd_server *server, char *err, size_t err_len)
 {
@@ -207,10 +222,14 @@ static int take_lock(struct rnd_server *server, char *err, size_t err_len)
 	server->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (server->lock_fd < 0)
 		return rn_fail(err, err_len, -errno, "%s cannot be opened: %m", path);
-	if (flock(server->lock_fd, LOCK_EX | LOCK_NB) == 0)
+	if (flock(server->lock_fd, LOCK_EX | LOCK_NB) == 0) {
+		sign_lock(server->lock_fd);
 		return 0;
+	}
 	if (errno == EWOULDBLOCK)
-		return rn_fail(err, err_len, -EALREADY, "another rocind holds %s", path);
+		return rn_fail(err, err_len, -EALREADY,
+			       "another rocind, process %d, holds %s",
+			       signed_by(server->lock_fd), path);
 	return rn_fail(err, err_len, -errno, "%s cannot be locked: %m", path);
 }
 
@@ -242,11 +261,22 @@ static int bind_socket(int fd, struct sockaddr_un *addr)
 	return bind(fd, (struct sockaddr *)addr, sizeof(*addr)) < 0 ? -errno : 0;
 }
 
+static int take_passed(struct rnd_server *server, char *err, size_t err_len)
+{
+	int fd = rnd_activation_take(server->dir, server->sock_name, err, err_len);
+
+	if (fd >= 0)
+		server->passed_fd = fd;
+	return fd >= 0 || fd == -ENOENT ? 0 : fd;
+}
+
 static int open_listener(struct rnd_server *server)
 {
-	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	int rc;
+	int fd, rc;
 
+	if (server->passed_fd >= 0)
+		return server->passed_fd;
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return -errno;
 	rc = with_address(server, bind_socket, fd);
@@ -283,6 +313,7 @@ int rnd_server_open(struct rnd_server *server, uint32_t idle_ms, char *err,
 
 	*server = (struct rnd_server){ .epoll_fd = -1,
 				       .lock_fd = -1,
+				       .passed_fd = -1,
 				       .spare_fd = -1,
 				       .listener.fd = -1,
 				       .signals.fd = -1,
@@ -299,6 +330,9 @@ int rnd_server_open(struct rnd_server *server, uint32_t idle_ms, char *err,
 			: rn_fail(err, err_len, -ENOMEM, "out of memory");
 	if (rc == 0)
 		rc = take_lock(server, err, err_len);
+	if (rc)
+		goto err_close;
+	rc = take_passed(server, err, err_len);
 	if (rc)
 		goto err_close;
 	rc = open_sources(server);
@@ -347,7 +381,8 @@ static void say_goodbye(struct rnd_server *server)
 	const struct rn_ctl_hdr down = rn_ctl_hdr(RN_CTL_GOING_DOWN);
 	const struct rn_ctl_hdr stopping = rn_ctl_hdr(RN_CTL_STOPPING);
 
-	with_address(server, remove_socket, -1);
+	if (server->passed_fd < 0) /* who passed the socket goes on listening */
+		with_address(server, remove_socket, -1);
 	rnd_source_close(&server->listener);
 	rnd_cm_free(server->cm);
 	server->cm = NULL;

@@ -26,6 +26,7 @@ struct rnd_cm; /* cm.h */
 struct rnd_server {
 	int epoll_fd;
 	int lock_fd;	/* flock held: this is the only rocind here */
+	int passed_fd;	/* of the listener, if it was passed and is not ours to remove */
 	int spare_fd;	/* given up for a moment to turn clients away when none is left */
 	char dir[1024]; /* runtime directory */
 	char sock_name[64];
