@@ -23,6 +23,7 @@ int rn_cmd_doctor(int argc, char **argv);
 int rn_cmd_config(int argc, char **argv);
 int rn_cmd_stat(int argc, char **argv);
 int rn_cmd_capture(int argc, char **argv);
+int rn_cmd_extcap(int argc, char **argv);
 int rn_cmd_dump(int argc, char **argv);
 int rn_cmd_bench(int argc, char **argv);
 int rn_cmd_example(int argc, char **argv);
@@ -34,6 +35,9 @@ int rn_cmd_stop(int argc, char **argv);
 
 /* Hidden: what `rocin doctor` runs under the launch environment. */
 int rn_cmd_probe(int argc, char **argv);
+
+/* Is this the first word of a question that Wireshark asks an extcap program? */
+bool rn_is_extcap(const char *arg);
 
 /* Print "rocin: SENTENCE" on standard error. */
 void rn_complain(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

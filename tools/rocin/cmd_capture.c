@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <pcap/pcap.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -14,9 +15,11 @@
 #include <unistd.h>
 
 #include "capture_file.h"
+#include "capture_filter.h"
 #include "capture_source.h"
 #include "cmd.h"
 #include "rocind_client.h"
+#include "sentence.h"
 
 enum {
 	OPT_DURATION = 0x100,
@@ -24,6 +27,7 @@ enum {
 	OPT_FILES,
 	OPT_FORMAT,
 	OPT_BUFFER,
+	OPT_QUIET,
 	BUFFER_DEFAULT_KIB = 32 << 10,
 	/* Between two looks at the rings: nobody wakes us. */
 	BUSY_MS = 1,
@@ -32,8 +36,8 @@ enum {
 };
 
 struct capture_args {
-	const char *path, *device;
-	bool classic;
+	const char *path, *device, *filter;
+	bool classic, is_quiet;
 	uint64_t qpn, pid, snaplen, count, buffer_kib, file_size, files;
 	double duration; /* seconds; 0: for ever */
 };
@@ -44,6 +48,10 @@ static const struct argp_option options[] = {
 	{ "pid", 'p', "PID", 0, "Capture this process alone", 0 },
 	{ "qp", 'q', "N", 0,
 	  "Capture packets to and from queue pair N alone, at either end", 0 },
+	{ "filter", 'f', "EXPRESSION", 0,
+	  "Capture packets that pass this filter alone, e.g. \"outbound and host "
+	  "127.0.0.2\"; pcap-filter(7)",
+	  0 },
 	{ "count", 'c', "N", 0, "End after N packets", 0 },
 	{ "duration", OPT_DURATION, "SECONDS", 0, "End after this time", 0 },
 	{ "snaplen", 's', "BYTES", 0, "Keep at most so much of each packet", 0 },
@@ -54,6 +62,7 @@ static const struct argp_option options[] = {
 	{ "files", OPT_FILES, "N", 0, "Keep the last N of these only", 0 },
 	{ "buffer", OPT_BUFFER, "KIB", 0,
 	  "Memory for packets on their way, for each program (default 32768)", 0 },
+	{ "quiet", OPT_QUIET, NULL, 0, "Say nothing but what goes wrong", 0 },
 	{ 0 },
 };
 
@@ -118,6 +127,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case 'd':
 		args->device = arg;
 		return 0;
+	case 'f':
+		args->filter = arg;
+		return 0;
+	case OPT_QUIET:
+		args->is_quiet = true;
+		return 0;
 	case 'p':
 	case 'q':
 	case 'c':
@@ -159,6 +174,7 @@ struct capture {
 	struct rn_rocind *rocind;
 	struct rn_capture_sources sources;
 	struct rn_capture_file file;
+	struct rn_capture_filter_code *filter; /* or NULL: every packet */
 	int signals;
 	uint64_t end; /* CLOCK_REALTIME, ns */
 	bool is_over;
@@ -195,8 +211,11 @@ static int on_packet(void *ctx, struct rn_capture_source *source,
 		     const struct rn_capture_packet *packet)
 {
 	struct capture *c = ctx;
-	int rc = rn_capture_file_write(&c->file, source, packet);
+	int rc;
 
+	if (packet && !rn_capture_filter_passes(c->filter, packet))
+		return 0;
+	rc = rn_capture_file_write(&c->file, source, packet);
 	if (!rc && c->args->count && c->file.packets >= c->args->count)
 		return DONE;
 	return rc;
@@ -214,21 +233,23 @@ static int read_all(struct capture *c, uint64_t now)
 static int run(struct capture *c)
 {
 	struct pollfd pfd[] = { { .fd = c->signals, .events = POLLIN },
-				{ .fd = rn_rocind_fd(c->rocind), .events = POLLIN } };
-	int rc = 0;
+				{ .fd = rn_rocind_fd(c->rocind), .events = POLLIN },
+				{ .events = 0 /* who reads it has gone: POLLERR */ } };
 
 	take_events(c);
-	while (!rc && !c->is_over) {
+	while (!c->is_over) {
 		uint64_t before = c->file.packets;
+		int rc = read_all(c, realtime());
 
-		rc = read_all(c, realtime());
+		if (rc)
+			return rc;
+		pfd[2].fd = fileno(c->file.out);
 		poll(pfd, RN_ARRAY_SIZE(pfd),
 		     c->file.packets > before ? BUSY_MS : IDLE_MS);
 		take_events(c);
-		c->is_over |= (pfd[0].revents & POLLIN) || realtime() >= c->end;
+		c->is_over |= (pfd[0].revents & POLLIN) || (pfd[2].revents & POLLERR) ||
+			      realtime() >= c->end;
 	}
-	if (rc)
-		return rc;
 	rn_capture_sources_end_all(&c->sources);
 	return read_all(c, UINT64_MAX);
 }
@@ -271,6 +292,15 @@ static int begin(struct capture *c, char *err, size_t err_len)
 						  .files = (unsigned)args->files };
 	int rc;
 
+	if (args->filter) {
+		char why[PCAP_ERRBUF_SIZE];
+
+		c->filter = rn_capture_filter_new(args->filter, why, sizeof(why));
+		if (!c->filter)
+			return rn_fail(err, err_len, -errno,
+				       "\"%s\" is no filter: %s; pcap-filter(7)",
+				       args->filter, why);
+	}
 	c->rocind = rn_rocind_connect(NULL, err, err_len);
 	if (!c->rocind)
 		return -errno;
@@ -293,8 +323,9 @@ static int finish(struct capture *c, int rc)
 	closed = rn_capture_file_close(&c->file);
 	if (!rc)
 		rc = closed;
-	fprintf(stderr, "%" PRIu64 " packets captured, %" PRIu64 " missed\n",
-		c->file.packets, missed);
+	if (!c->args->is_quiet)
+		fprintf(stderr, "%" PRIu64 " packets captured, %" PRIu64 " missed\n",
+			c->file.packets, missed);
 	if (rc >= 0 || rc == -EPIPE) /* whoever read it has had enough */
 		return 0;
 	rn_complain("the capture cannot be written: %s", strerrordesc_np(-rc));
@@ -316,10 +347,12 @@ int rn_cmd_capture(int argc, char **argv)
 	if (begin(&c, err, sizeof(err))) {
 		rn_complain("%s", err);
 	} else {
-		fprintf(stderr, "capturing to %s\n", c.file.cfg.path);
+		if (!args.is_quiet)
+			fprintf(stderr, "capturing to %s\n", c.file.cfg.path);
 		status = finish(&c, run(&c));
 	}
 	rn_capture_sources_free(&c.sources);
+	rn_capture_filter_free(c.filter);
 	rn_rocind_close(c.rocind);
 	close(c.signals);
 	return status;

@@ -23,6 +23,7 @@ static const struct command commands[] = {
 	  "show the settings in force, and where they come from" },
 	{ "stat", rn_cmd_stat, "show counters and queue pairs of running programs" },
 	{ "capture", rn_cmd_capture, "capture the packets of running programs" },
+	{ "extcap", rn_cmd_extcap, "show the devices in Wireshark's list of interfaces" },
 	{ "dump", rn_cmd_dump, "print the packets of a capture, one line each" },
 	{ "example", rn_cmd_example, "run small programs that show when data is there" },
 	{ "bench", rn_cmd_bench, "measure bandwidth and latency beside TCP and UDP" },
@@ -90,6 +91,12 @@ int main(int argc, char **argv)
 	if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-V")) {
 		puts("rocin " ROCIN_VERSION);
 		return 0;
+	}
+	if (rn_is_extcap(argv[1])) {
+		char name[] = "rocin extcap";
+
+		argv[0] = name;
+		return rn_cmd_extcap(argc, argv);
 	}
 	for (size_t i = 0; i < RN_ARRAY_SIZE(commands); i++)
 		if (!strcmp(argv[1], commands[i].name))
