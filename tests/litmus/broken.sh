@@ -4,25 +4,15 @@
 # (broken/NAME.patch) the explorer disagrees with the bank. A patch that says
 # "Expected: equal" must change nothing.
 set -u
-command -v patch >/dev/null || { echo "patch(1) is not installed" && exit 77; }
 source=$1 cc=$2
 shift 2 # what is left: files of sim/pcie that the model is made of
 here=$source/tests/litmus
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-flags="-std=gnu11 -O1 -UNDEBUG -D_GNU_SOURCE -I$work/include -I$work/sim/pcie -I$work/sim/litmus"
-failed=0
-
-cd "$work" || exit 1
-mkdir objects
+# shellcheck source=../kit/broken_lib.sh
+. "$source/tests/kit/broken_lib.sh"
 cp -r "$source/include" "$source/sim" .
 cp "$here/check_bank.c" "$here/bank.h" .
-
-# compile FILE: objects/ has one object per file
-compile() {
-	# shellcheck disable=SC2086 # words
-	$cc $flags -c "$1" -o "objects/$(basename "$1" .c).o" 2>>errors
-}
+flags="-std=gnu11 -O1 -UNDEBUG -D_GNU_SOURCE -Iinclude -Isim/pcie -Isim/litmus"
+parts=(check_bank.c sim/litmus/*.c "${@/#/sim/pcie/}")
 
 # check: the bank with the objects that are there; "CHECKS MISMATCHES"
 check() {
@@ -32,41 +22,24 @@ check() {
 	tail -1 out | grep -E '^[0-9]+ [0-9]+$' || echo '0 1'
 }
 
-for file in check_bank.c sim/litmus/*.c; do
-	compile "$file" || failed=1
-done
-for file; do
-	compile "sim/pcie/$file" || failed=1
-done
-read -r checks mismatches <<<"$(check)"
-if [ $failed = 1 ] || [ "${checks:-0}" = 0 ] || [ "${mismatches:-1}" != 0 ]; then
+verdict() {
+	local name mismatches
+	name=$(basename "$1" .patch)
+	read -r _ mismatches <<<"$(check)"
+	printf '%4s mismatches  %s\n' "$mismatches" "$name"
+	if grep -q 'Expected: equal' "$1"; then
+		[ "$mismatches" = 0 ] || { cat out && return 1; }
+	elif [ "$mismatches" = 0 ]; then
+		echo "$name: the bank does not notice"
+		return 1
+	fi
+}
+
+compile "${parts[@]}" && read -r checks mismatches <<<"$(check)"
+if [ "${checks:-0}" = 0 ] || [ "${mismatches:-1}" != 0 ]; then
 	echo 'the model as it is does not agree with the bank:'
 	cat errors out
 	exit 1
 fi
 echo "$checks checks without a mismatch"
-
-for patch in "$here"/broken/*.patch; do
-	name=$(basename "$patch" .patch)
-	file=$(sed -n 's|^+++ b/||p' "$patch")
-	object=objects/$(basename "$file" .c).o
-	cp "$file" whole.c
-	cp "$object" whole.o
-	if ! patch -s -p1 <"$patch" >>errors 2>&1 || ! compile "$file"; then
-		echo "$name: does not apply or does not compile"
-		cat errors
-		failed=1
-	else
-		read -r _ mismatches <<<"$(check)"
-		printf '%4s mismatches  %s\n' "$mismatches" "$name"
-		if grep -q 'Expected: equal' "$patch"; then
-			[ "$mismatches" = 0 ] || { failed=1 && cat out; }
-		elif [ "$mismatches" = 0 ]; then
-			echo "$name: the bank does not notice"
-			failed=1
-		fi
-	fi
-	cp whole.c "$file"
-	cp whole.o "$object"
-done
-exit $failed
+each_broken "$here"/broken/*.patch
