@@ -40,6 +40,13 @@ static int add_local(struct rnp_wire *w, const struct rn_local_cfg *local)
 	return w->local ? 0 : -ENOMEM;
 }
 
+/* Who looks at packets on their way sees what they would be on a network. */
+static void settle(struct rnp_wire *w)
+{
+	if (w->local)
+		rn_local_seal(w->local, w->net != base(w));
+}
+
 int rnp_wire_open(struct rnp_wire *w, const struct rn_udp_cfg *cfg,
 		  const struct rn_local_cfg *local, const struct rnp_settings *set,
 		  char *err, size_t err_len)
@@ -57,6 +64,8 @@ int rnp_wire_open(struct rnp_wire *w, const struct rn_udp_cfg *cfg,
 	rc = add_tap(w, set, err, err_len);
 	if (rc)
 		rnp_wire_close(w);
+	else
+		settle(w);
 	return rc;
 }
 
@@ -72,10 +81,11 @@ static struct rn_net *under_fault(const struct rnp_wire *w)
 static void join(struct rnp_wire *w)
 {
 	w->net = under_fault(w);
-	if (!w->fault)
-		return;
-	rn_fault_set_inner(w->fault, w->net);
-	w->net = rn_fault_net(w->fault);
+	if (w->fault) {
+		rn_fault_set_inner(w->fault, w->net);
+		w->net = rn_fault_net(w->fault);
+	}
+	settle(w);
 }
 
 int rnp_wire_add_capture(struct rnp_wire *w, const struct rn_capture_host *host,
@@ -104,6 +114,7 @@ int rnp_wire_add_fault(struct rnp_wire *w, bool has_begun, uint64_t *stats,
 	if (!w->fault)
 		return -ENOMEM;
 	w->net = rn_fault_net(w->fault);
+	settle(w);
 	return 0;
 }
 

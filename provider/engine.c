@@ -396,8 +396,8 @@ static int attach_locked(struct rnp_engine *e, char *err, size_t err_len)
 	e->rocind = rn_rocind_connect(NULL, err, err_len);
 	if (!e->rocind)
 		return -errno;
-	if (e->set.local)
-		rn_rocind_take_wires(e->rocind);
+	if (e->set.local != RNP_LOCAL_OFF)
+		rn_rocind_take_wires(e->rocind, e->set.local == RNP_LOCAL_NO_ICRC);
 	rc = rn_rocind_attach(e->rocind, &e->netdev,
 			      stats->share_fd >= 0 ? stats->share_fd : stats->fd, &a, err,
 			      err_len);

@@ -24,7 +24,7 @@ static int drop(void *ctx, const struct rn_rocind_ends *ends)
 
 bool rnp_local_cfg(struct rnp_engine *e, unsigned slot, struct rn_local_cfg *cfg)
 {
-	if (!e->set.local || !e->rocind)
+	if (e->set.local == RNP_LOCAL_OFF || !e->rocind)
 		return false;
 	*cfg = (struct rn_local_cfg){ .ifindex = e->netdev.ifindex,
 				      .slot = slot,

@@ -202,6 +202,37 @@ static int read_congestion(struct rnp_settings *s, char *err, size_t err_len)
 		text);
 }
 
+static const char *read_text(const char *name)
+{
+	const char *text = secure_getenv(name);
+
+	return text && *text ? text : NULL;
+}
+
+static int read_local(struct rnp_settings *s, char *err, size_t err_len)
+{
+	static const char *const words[] = {
+		[RNP_LOCAL_OFF] = "off",
+		[RNP_LOCAL_AUTO] = "auto",
+		[RNP_LOCAL_NO_ICRC] = "no-icrc",
+	};
+	const char *text = secure_getenv("ROCIN_LOCAL");
+	unsigned i = RNP_LOCAL_AUTO;
+
+	if (text && *text)
+		for (i = 0; i < RN_ARRAY_SIZE(words) && strcmp(text, words[i]) != 0;)
+			i++;
+	if (i == RN_ARRAY_SIZE(words))
+		return rn_fail(err, err_len, -EINVAL,
+			       "ROCIN_LOCAL is \"%s\"; it may be auto, off or no-icrc",
+			       text);
+	s->local = (enum rnp_local)i;
+	/* A recording has packets as they would be on a network. */
+	if (s->local == RNP_LOCAL_NO_ICRC && read_text("ROCIN_RECORD"))
+		s->local = RNP_LOCAL_AUTO;
+	return 0;
+}
+
 static int read_io(struct rnp_settings *s, char *err, size_t err_len)
 {
 	static const struct {
@@ -226,19 +257,11 @@ static int read_io(struct rnp_settings *s, char *err, size_t err_len)
 		       "ROCIN_IO is \"%s\"; it may be auto, epoll or uring", text);
 }
 
-static const char *read_text(const char *name)
-{
-	const char *text = secure_getenv(name);
-
-	return text && *text ? text : NULL;
-}
-
 int rnp_settings_read(struct rnp_settings *s, char *err, size_t err_len)
 {
 	static const struct choice gso = { "ROCIN_GSO", "off", "on", true };
 	static const struct choice icrc = { "ROCIN_ICRC", "solve", "exact", false };
 	static const struct choice credits = { "ROCIN_CREDITS", "off", "on", false };
-	static const struct choice local = { "ROCIN_LOCAL", "off", "auto", true };
 	int rc;
 
 	*s = (struct rnp_settings){ .netdevs = read_text("ROCIN_NETDEVS"),
@@ -251,7 +274,7 @@ int rnp_settings_read(struct rnp_settings *s, char *err, size_t err_len)
 	if (!rc)
 		rc = read_choice(&credits, &s->credits, err, err_len);
 	if (!rc)
-		rc = read_choice(&local, &s->local, err, err_len);
+		rc = read_local(s, err, err_len);
 	if (!rc)
 		rc = read_io(s, err, err_len);
 	if (!rc)

@@ -7,8 +7,9 @@
  *	ROCIN_ICRC		solve | exact: what to do with packets whose IPv4
  *				identification cannot be guessed
  *	ROCIN_CREDITS		off | on: tell requesters how many receives there are
- *	ROCIN_LOCAL		auto | off: packets to processes of the same rocind go
- *				through shared memory
+ *	ROCIN_LOCAL		auto | off | no-icrc: packets to processes of the same
+ *				rocind go through shared memory; where both say no-icrc,
+ *				without ICRCs
  *	ROCIN_IO		auto | epoll | uring: how the background thread sleeps and
  *				packets are sent and received; auto is epoll
  *	ROCIN_PCAP		capture file, see rn_tap_open()
@@ -31,6 +32,12 @@
 #include "net_fault.h"
 #include "rocin/transport.h"
 
+enum rnp_local {
+	RNP_LOCAL_OFF,
+	RNP_LOCAL_AUTO,
+	RNP_LOCAL_NO_ICRC
+};
+
 enum rnp_io {
 	RNP_IO_EPOLL,
 	RNP_IO_URING, /* where it can be had */
@@ -44,7 +51,7 @@ struct rnp_settings {
 	bool gso;
 	bool icrc_exact;
 	bool credits;
-	bool local; /* wires in shared memory */
+	enum rnp_local local; /* wires in shared memory */
 	enum rnp_io io;
 	bool has_fault;
 	struct rn_fault_rules fault;

@@ -141,17 +141,21 @@ static int build_in_place(struct rnp_stage *s, const struct rn_net *net, rn_ns n
 
 	for (unsigned n = 0; n < max; n++) {
 		uint8_t *at = net->ops->reserve(net->ctx, flow, s->label.dest_slot);
+		unsigned bare = at && net->bare ? RN_TX_BARE : 0;
 
 		if (!at)
 			return -EAGAIN;
-		if (!build_at(s, at, now, what))
+		if (!build_at(s, at, now, what | bare))
 			return 0;
 		if (!same_label(&s->next, &s->label)) {
 			memcpy(tail(s), at, s->next_len - RN_ICRC_LEN);
 			return -EAGAIN;
 		}
-		rn_icrc_seal_with(flow, 0, at, s->next_len - RN_ICRC_LEN,
-				  &s->next_tx.part);
+		if (bare)
+			memset(at + s->next_len - RN_ICRC_LEN, 0, RN_ICRC_LEN);
+		else
+			rn_icrc_seal_with(flow, 0, at, s->next_len - RN_ICRC_LEN,
+					  &s->next_tx.part);
 		net->ops->commit(net->ctx, flow, s->next_len);
 		s->next_len = 0;
 		s->is_placed = true;

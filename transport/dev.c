@@ -310,7 +310,10 @@ static uint32_t transmit_work(struct rn_dev *dev, rn_ns now, unsigned what,
 uint32_t rn_dev_transmit(struct rn_dev *dev, rn_ns now, unsigned what, uint8_t *buf,
 			 size_t cap, struct rn_tx *tx)
 {
-	struct rn_build b = { .buf = buf, .cap = cap, .tx = tx };
+	struct rn_build b = { .buf = buf,
+			      .cap = cap,
+			      .tx = tx,
+			      .part = what & RN_TX_BARE ? NULL : &tx->part };
 	uint32_t len;
 
 	assert(cap >= RN_PACKET_MAX);

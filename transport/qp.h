@@ -337,6 +337,7 @@ struct rn_build {
 	uint8_t *buf;
 	size_t cap;
 	struct rn_tx *tx;
+	struct rn_crc32_part *part; /* of the payload; NULL: nobody wants to know */
 };
 
 /* --------------------------------------------------------------------- cq.c */

@@ -38,9 +38,11 @@ static enum rn_stat check_icrc(struct arrival *a)
 	const struct rn_rx *rx = a->rx;
 	struct rn_dev *dev = a->dev;
 
-	switch (rn_icrc_check_with(hint_of(dev, &rx->flow->src), rx->flow, rx->data,
-				   rx->len, rx->gro_idx, dev->cfg.icrc_exact,
-				   &rx->part)) {
+	if (rx->icrc == RN_RX_ICRC_NONE)
+		return FINE;
+	switch (rn_icrc_check_with(
+		hint_of(dev, &rx->flow->src), rx->flow, rx->data, rx->len, rx->gro_idx,
+		dev->cfg.icrc_exact || rx->icrc == RN_RX_ICRC_EXACT, &rx->part)) {
 	case RN_ICRC_OK:
 		return FINE;
 	case RN_ICRC_OK_SOLVED:

@@ -268,7 +268,7 @@ static uint32_t build_segment(struct rn_qp *qp, rn_ns now, struct rn_send_wqe *w
 
 	if (!rn_dest_may_send(qp, now, s.len + RN_PACKET_COST))
 		return 0;
-	switch (rn_req_fetch(qp, wqe, s.psn, s.offset, s.len, payload, &b->tx->part)) {
+	switch (rn_req_fetch(qp, wqe, s.psn, s.offset, s.len, payload, b->part)) {
 	case RN_MEM_DONE:
 		break;
 	case RN_MEM_PENDING:
@@ -312,7 +312,7 @@ static uint32_t build_datagram(struct rn_qp *qp, rn_ns now, struct rn_send_wqe *
 		rn_req_fail_locally(qp, now, wqe, RN_WC_LOC_QP_OP_ERR);
 		return 0;
 	}
-	result = rn_req_fetch(qp, wqe, s.psn, 0, s.len, payload, &b->tx->part);
+	result = rn_req_fetch(qp, wqe, s.psn, 0, s.len, payload, b->part);
 	if (result == RN_MEM_FAULT)
 		rn_req_fail_locally(qp, now, wqe, RN_WC_LOC_PROT_ERR);
 	if (result != RN_MEM_DONE)

@@ -360,8 +360,7 @@ static uint32_t build_read(struct rn_qp *qp, rn_ns now, struct rn_build *b)
 	uint8_t pad = rn_pad_cnt(len);
 
 	assert(b->cap >= RN_BTH_LEN + RN_AETH_LEN + (size_t)mtu);
-	switch (read_payload(qp, r, r->va + skipped + offset, payload, len,
-			     &b->tx->part)) {
+	switch (read_payload(qp, r, r->va + skipped + offset, payload, len, b->part)) {
 	case RN_MEM_DONE:
 		break;
 	case RN_MEM_PENDING:

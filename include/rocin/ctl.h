@@ -104,7 +104,7 @@ struct rn_ctl_attach {
 	uint32_t up; /* link state that the client knows; it is told when it differs */
 	uint32_t all_addresses; /* 1: addresses that the interface gets later, too */
 	uint32_t wires;		/* 1: takes local wires */
-	uint32_t reserved;
+	uint32_t bare; /* 1: whose packets need no ICRC; 0 also: never heard of */
 	struct rn_gid gid[RN_GID_MAX];
 };
 
@@ -228,7 +228,7 @@ struct rn_ctl_wire {
 	uint32_t role;	   /* 0 or 1: the ring that this end sends by */
 	uint32_t bit;	   /* of this wire in the own page, below RN_CTL_WIRES_MAX */
 	uint32_t peer_bit; /* and in the peer's */
-	uint32_t reserved;
+	uint32_t bare;	   /* 1: packets may lack their ICRC: both ends have said so */
 };
 
 /* There is none: the peer has gone (err 0), or the wire is refused or spoilt. */

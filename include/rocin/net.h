@@ -52,7 +52,7 @@ struct rn_net_ops {
 	uint8_t *(*reserve)(void *ctx, const struct rn_flow *flow, uint32_t dest_slot);
 
 	/* Behind the last reserve(), with its flow: the packet is there, @len bytes with
-	 * its ICRC (identification 0).
+	 * its ICRC (identification 0), or with zeros if rn_net.bare.
 	 */
 	void (*commit)(void *ctx, const struct rn_flow *flow, uint32_t len);
 
@@ -68,6 +68,10 @@ struct rn_net {
 	 * the kernel says no.
 	 */
 	bool gso;
+	/* The packet that the last reserve() gave room for goes without an ICRC, as the
+	 * two ends have agreed. Packets of transmit() always have theirs.
+	 */
+	bool bare;
 };
 
 #endif /* RN_NET_H */

@@ -66,6 +66,7 @@
 	X(LOCAL_TX_BYTES,      "local_sent_bytes",             "bytes sent through shared memory, of sent_bytes")\
 	X(LOCAL_RX_PACKETS,    "local_rcvd_pkts",              "packets received through shared memory, of rcvd_pkts")\
 	X(LOCAL_RX_BYTES,      "local_rcvd_bytes",             "bytes received through shared memory, of rcvd_bytes")\
+	X(LOCAL_TX_BARE,       "local_sent_bare_pkts",         "packets without ICRC, of local_sent_pkts")       \
 	X(LOCAL_SPOILT,        "local_spoilt",                 "local wires given up because the peer broke their rules")\
 	X(TX_DROPPED,          "tx_dropped",                   "packets that the socket refused")                \
 	X(TX_TOO_LONG,         "tx_too_long",                  "packets dropped: longer than the way to their destination carries") \

@@ -114,12 +114,21 @@ void rn_dev_fini(struct rn_dev *dev);
  */
 void rn_dev_set_gid(struct rn_dev *dev, uint32_t index, const struct rn_gid *gid);
 
+/* What is to be thought of the ICRC of a packet. */
+enum rn_rx_icrc {
+	RN_RX_ICRC_SOLVE, /* struct rn_dev_cfg says whether identifications are solved for
+			   */
+	RN_RX_ICRC_EXACT, /* the sender's habits are known: they are not */
+	RN_RX_ICRC_NONE, /* memory is the wire, and both ends do without: not looked at */
+};
+
 /* One packet off the wire. @data stays the caller's and is not kept. */
 struct rn_rx {
 	const struct rn_flow *flow; /* src: the sender; dst: our address or group */
 	const uint8_t *data;	    /* BTH to ICRC */
 	uint32_t len;		    /* bytes, ICRC included */
 	uint16_t gro_idx;	    /* position in the super-packet, 0 if alone */
+	uint8_t icrc;		    /* enum rn_rx_icrc */
 	struct rn_crc32_part part;  /* for rn_icrc_check_with() */
 };
 
@@ -143,6 +152,7 @@ enum rn_tx_what {
 	RN_TX_WORK = 1 << 0,  /* requests, and responses to READ and atomics */
 	RN_TX_ACKS = 1 << 1,  /* acknowledgements and NAKs that may be deferred */
 	RN_TX_ALONG = 1 << 2, /* of those the one of a QP behind the last of its work */
+	RN_TX_BARE = 1 << 3,  /* the packet gets no ICRC: rn_tx.part is not wanted */
 	RN_TX_ALL = RN_TX_WORK | RN_TX_ACKS,
 };
 

@@ -35,12 +35,16 @@ same() {
 run_a=(rocin run --netdev "lo:$addr_b" --pcap "$work/a.pcap" --)
 run_b=(rocin run --netdev "lo:$addr_a" --pcap "$work/b.pcap" --)
 
-for local in auto off; do
+for local in auto no-icrc off; do
 	export ROCIN_LOCAL=$local
 	capture -w "$work/live.pcapng"
 	verify_pair "local wires $local" --type rc -n 30
 	end_capture_live
 	same "local wires $local"
+	# Also of packets that had none on their way.
+	if rocin dump "$work"/*.pcap* | grep 'wrong ICRC'; then
+		fail "local wires $local: wrong ICRCs"
+	fi
 done
 unset ROCIN_LOCAL
 "$(dirname "$0")/judge-capture.sh" "$work/live.pcapng" || fail 'others read it otherwise'

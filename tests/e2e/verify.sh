@@ -19,6 +19,7 @@ verify 'path MTU 1024' -n 2000
 verify 'path MTU 4096' -n 1000 --mtu 4096 --max 100000
 verify 'path MTU 256' -n 500 --mtu 256 --max 5000
 verify 'events' -n 500 --events
+ROCIN_LOCAL=no-icrc verify 'without ICRC' -n 1000
 ROCIN_LOCAL=off verify 'by UDP' -n 1000
 ROCIN_LOCAL=off ROCIN_GSO=off verify 'by UDP without GSO' -n 500
 ROCIN_FAULT=drop=1%,seed=3 verify '1 % loss' -n 1000 --lossy
@@ -26,4 +27,5 @@ ROCIN_FAULT=drop=1%,seed=3 verify '1 % loss' -n 1000 --lossy
 faults=drop=1%,corrupt=1%,seed=5
 [ "$kind" != rc ] || faults=$faults,dup=1%,reorder=1%
 ROCIN_FAULT=$faults verify "$faults" -n 500 --lossy
+ROCIN_LOCAL=no-icrc ROCIN_FAULT=drop=1%,corrupt=1%,seed=9 verify '1 % loss without ICRC' -n 500 --lossy
 ROCIN_LOCAL=off ROCIN_GSO=off ROCIN_FAULT=drop=1%,seed=7 verify '1 % loss by UDP without GSO' -n 500 --lossy

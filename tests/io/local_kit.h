@@ -47,6 +47,8 @@ struct world {
 	struct rn_gid gid[RN_GID_MAX];
 	uint64_t stats[RN_STAT_COUNT];
 
+	bool bare; /* wires that are laid from now on are for packets without ICRC */
+
 	/* What rocind was asked. */
 	unsigned asked, dropped;
 	struct rn_rocind_ends last;
@@ -190,6 +192,7 @@ static inline int try_to_lay(struct world *w, unsigned n)
 					   p->memory + (RN_WIRE_RING_BYTES - own),
 					   RN_WIRE_CAPACITY),
 			 RN_RING_OK);
+	wire.bare = w->bare;
 	wire.rings = rings;
 	wire.peer_page = page;
 	wire.peer_event = dup(p->event);

@@ -40,7 +40,7 @@ static void nothing_set_means_the_defaults(void **state)
 	assert_true(s.gso);
 	assert_false(s.icrc_exact);
 	assert_false(s.credits);
-	assert_true(s.local);
+	assert_int_equal(s.local, RNP_LOCAL_AUTO);
 	assert_int_equal(s.io, RNP_IO_EPOLL);
 	assert_false(s.has_fault);
 	assert_int_equal(s.cc, RN_CC_OFF);
@@ -74,7 +74,7 @@ static void every_variable_is_obeyed(void **state)
 	assert_false(s.gso);
 	assert_true(s.icrc_exact);
 	assert_true(s.credits);
-	assert_false(s.local);
+	assert_int_equal(s.local, RNP_LOCAL_OFF);
 	assert_int_equal(s.io, RNP_IO_URING);
 	assert_true(s.has_fault);
 	assert_int_equal(s.fault.rule[0].chance, 10000);
@@ -85,6 +85,23 @@ static void every_variable_is_obeyed(void **state)
 	assert_int_equal(s.window_start, 128 * 1024);
 	assert_int_equal(s.window_min, 16384);
 	assert_int_equal(s.window_max, 2 << 20);
+}
+
+static void local_wires_do_without_icrcs_unless_recorded(void **state)
+{
+	struct rnp_settings s;
+
+	(void)state;
+	setenv("ROCIN_LOCAL", "no-icrc", 1);
+	assert_int_equal(rnp_settings_read(&s, NULL, 0), 0);
+	assert_int_equal(s.local, RNP_LOCAL_NO_ICRC);
+	setenv("ROCIN_RECORD", "x.rec", 1);
+	assert_int_equal(rnp_settings_read(&s, NULL, 0), 0);
+	assert_int_equal(s.local, RNP_LOCAL_AUTO);
+	unsetenv("ROCIN_RECORD");
+	setenv("ROCIN_LOCAL", "auto", 1);
+	assert_int_equal(rnp_settings_read(&s, NULL, 0), 0);
+	assert_int_equal(s.local, RNP_LOCAL_AUTO);
 }
 
 static void window_of_one_size_moves_the_others_along(void **state)
@@ -107,6 +124,7 @@ static void wrong_value_is_refused_with_the_name_of_the_variable(void **state)
 		{ "ROCIN_ICRC", "EXACT" },
 		{ "ROCIN_CREDITS", "yes" },
 		{ "ROCIN_LOCAL", "on" },
+		{ "ROCIN_LOCAL", "no_icrc" },
 		{ "ROCIN_IO", "io_uring" },
 		{ "ROCIN_FAULT", "drop=1" },
 		{ "ROCIN_LINGER_US", "-1" },
@@ -295,6 +313,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(nothing_set_means_the_defaults, clear),
 		cmocka_unit_test_setup(every_variable_is_obeyed, clear),
+		cmocka_unit_test_setup(local_wires_do_without_icrcs_unless_recorded,
+				       clear),
 		cmocka_unit_test_setup(window_of_one_size_moves_the_others_along, clear),
 		cmocka_unit_test_setup(
 			wrong_value_is_refused_with_the_name_of_the_variable, clear),

@@ -163,6 +163,26 @@ static void who_gets_none_is_told_why(void **state)
 	close_side(&b);
 }
 
+static void packets_are_bare_where_both_ends_take_them(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < 4; i++) {
+		struct side a = open_at(kit_gid(0), true, i & 1);
+		struct side b = open_at(kit_gid(1), true, i & 2);
+		struct rn_rocind_wire w;
+
+		ask(&a, &b);
+		w = await_wire(&a, &b);
+		assert_int_equal(w.bare, i == 3);
+		close_wire(&w);
+		w = await_wire(&b, &a);
+		assert_int_equal(w.bare, i == 3);
+		close_wire(&w);
+		close_side(&a);
+		close_side(&b);
+	}
+}
+
 static void who_asks_and_does_not_read_keeps_its_device(void **state)
 {
 	struct side a = open_side(0, true), b = open_side(1, true);
@@ -226,7 +246,7 @@ static void a_process_that_was_killed_is_gone_too(void **state)
 	pid = fork();
 	if (pid == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		b = open_at(b.gid, true);
+		b = open_at(b.gid, true, false);
 		(void)!write(ready[1], "x", 1);
 		for (;;)
 			pause();
@@ -274,6 +294,7 @@ int main(void)
 		test(no_end_can_make_the_memory_shorter),
 		test(two_who_ask_at_once_get_one_wire),
 		test(who_gets_none_is_told_why),
+		test(packets_are_bare_where_both_ends_take_them),
 		test(who_asks_and_does_not_read_keeps_its_device),
 		test(the_end_of_one_is_told_to_the_other),
 		test(a_process_that_was_killed_is_gone_too),

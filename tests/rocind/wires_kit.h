@@ -16,7 +16,7 @@ struct side {
 	struct rn_gid gid;
 };
 
-static inline struct side open_at(struct rn_gid gid, bool takes_wires)
+static inline struct side open_at(struct rn_gid gid, bool takes_wires, bool bare)
 {
 	struct side s = { .r = kit_connect(), .gid = gid };
 	struct rn_netdev dev = kit_device(1);
@@ -24,7 +24,7 @@ static inline struct side open_at(struct rn_gid gid, bool takes_wires)
 
 	dev.gid[0] = s.gid;
 	if (takes_wires)
-		rn_rocind_take_wires(s.r);
+		rn_rocind_take_wires(s.r, bare);
 	if (rn_rocind_attach(s.r, &dev, -1, &s.a, why, sizeof(why)))
 		fail_msg("%s", why);
 	return s;
@@ -33,7 +33,7 @@ static inline struct side open_at(struct rn_gid gid, bool takes_wires)
 /* Device with address kit_gid(n). */
 static inline struct side open_side(unsigned n, bool takes_wires)
 {
-	return open_at(kit_gid(n), takes_wires);
+	return open_at(kit_gid(n), takes_wires, false);
 }
 
 static inline void close_side(struct side *s)

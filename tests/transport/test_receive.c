@@ -132,6 +132,44 @@ static void limited_member_key_and_masked_fields_are_accepted(void **state)
 	raw_free(&r);
 }
 
+/* A wire that is memory: its packets have no ICRC, or one whose identification is known.
+ */
+static void wire_says_what_to_think_of_an_icrc(void **state)
+{
+	struct raw r = raw_new(NULL, RN_QPT_RC, RN_QPS_RTS, NULL);
+	struct rn_flow flow = raw_flow(&r);
+	uint8_t buf[256];
+	struct rn_rx rx = { .flow = &flow, .data = buf };
+	struct rn_dev *dev = r.p->dev[0];
+
+	(void)state;
+	for (uint64_t i = 0; i < 2; i++)
+		pair_post_recv_mr(r.q, i, r.mr, 0, 100);
+	rx.len = raw_encode(&r, RAW(.op = RN_RC_SEND_ONLY, .psn = 100, .ack_req = true),
+			    buf);
+	rn_icrc_seal(&flow, 0x1234, buf, rx.len - RN_ICRC_LEN);
+	rx.icrc = RN_RX_ICRC_EXACT;
+	rn_dev_receive(dev, r.p->now, &rx, 1);
+	assert_int_equal(pair_stat(r.p, 0, RN_STAT_RX_ICRC), 1);
+	rx.icrc = RN_RX_ICRC_SOLVE;
+	rn_dev_receive(dev, r.p->now, &rx, 1);
+	assert_int_equal(pair_stat(r.p, 0, RN_STAT_RX_ICRC_SOLVED), 1);
+	pair_flush(r.p);
+	raw_expect_ack(&r, 100, 1);
+
+	rx.len = raw_encode(&r, RAW(.op = RN_RC_SEND_ONLY, .psn = 101, .ack_req = true),
+			    buf);
+	memset(buf + rx.len - RN_ICRC_LEN, 0, RN_ICRC_LEN);
+	rn_dev_receive(dev, r.p->now, &rx, 1);
+	assert_int_equal(pair_stat(r.p, 0, RN_STAT_RX_ICRC), 2);
+	rx.icrc = RN_RX_ICRC_NONE;
+	rn_dev_receive(dev, r.p->now, &rx, 1);
+	pair_flush(r.p);
+	raw_expect_ack(&r, 101, 2);
+	assert_int_equal(pair_stat(r.p, 0, RN_STAT_RX_ICRC), 2);
+	raw_free(&r);
+}
+
 /* What each state receives. */
 static void packets_are_judged_by_state(void **state)
 {
@@ -205,6 +243,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(bad_packets_are_counted_and_dropped),
 		cmocka_unit_test(limited_member_key_and_masked_fields_are_accepted),
+		cmocka_unit_test(wire_says_what_to_think_of_an_icrc),
 		cmocka_unit_test(packets_are_judged_by_state),
 		cmocka_unit_test(first_request_in_rtr_raises_comm_est_once),
 		cmocka_unit_test(link_local_source_on_another_interface_is_refused),

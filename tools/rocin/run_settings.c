@@ -64,9 +64,11 @@ static const struct argp_option options[] = {
 	  "Accept IPv4 identifications that had to be solved for, or refuse them", 0 },
 	{ "credits", OPT_CREDITS, "on|off", 0,
 	  "Tell requesters how many receives are posted", 0 },
-	{ "local", OPT_LOCAL, "auto|off", 0,
+	{ "local", OPT_LOCAL, "auto|off|no-icrc", 0,
 	  "Reach other processes of this host and user through shared memory, or by UDP, "
-	  "where tcpdump sees the packets",
+	  "where tcpdump sees the packets; no-icrc: by memory, without ICRCs if the "
+	  "other "
+	  "process says so as well",
 	  0 },
 	{ "io", OPT_IO, "auto|epoll|uring", 0,
 	  "Move packets by epoll, sendmsg and recvmsg, or by io_uring; auto: by what is "

@@ -34,6 +34,7 @@ struct rnd_attachment {
 	bool watches; /* the interface's addresses can change: it is not loopback */
 	bool follows; /* takes addresses that appear later */
 	bool wires;   /* takes local wires */
+	bool bare;    /* and packets without ICRC there */
 	bool up;      /* link state as the process knows it */
 	int stats_fd; /* -1: none */
 };

@@ -25,6 +25,7 @@ struct local_wire {
 	struct rn_doorbell *peer_page;
 	int peer_event;
 	/* Packets that its peer sent by UDP before may still be in our sockets. */
+	bool may_be_bare;    /* both ends do without ICRCs */
 	bool is_fresh;	     /* so it is not read yet */
 	bool is_drained_for; /* the sockets are being read for its sake */
 	bool is_closing;     /* the peer has gone: what it has sent is left to read */
@@ -59,6 +60,7 @@ struct rn_local {
 	rn_ns asks_since;
 
 	/* The super-packet that was answered by -EAGAIN. */
+	bool seals;		  /* packets get their ICRC before they are given */
 	uint32_t sent;		  /* packets of it that are in a ring */
 	bool hurry;		  /* nothing waits for a ring */
 	struct local_wire *place; /* that a packet is built in; or NULL */

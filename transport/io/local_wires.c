@@ -203,6 +203,7 @@ static struct local_wire *make_wire(struct rn_local *l, const struct rn_rocind_e
 	w->bit = wire->bit;
 	w->peer_bit = wire->peer_bit;
 	w->peer_event = -1;
+	w->may_be_bare = wire->bare;
 	w->is_fresh = true;
 	w->want = RN_RING_SIZE_MIN;
 	if (!rc)

@@ -10,6 +10,7 @@
 
 #include "fd_close.h"
 #include "local_internal.h"
+#include "rocin/icrc.h"
 
 enum {
 	HOP_LIMIT = 64, /* of a flow that names none: as the sockets have it */
@@ -151,6 +152,7 @@ static uint8_t *local_reserve(void *ctx, const struct rn_flow *flow, uint32_t de
 	if (w->want != w->send.size)
 		rn_local_resize(w);
 	l->place = w;
+	l->net.bare = w->may_be_bare;
 	return rn_ring_reserve(&w->send);
 }
 
@@ -159,10 +161,13 @@ static void local_commit(void *ctx, const struct rn_flow *flow, uint32_t len)
 	struct rn_local *l = ctx;
 	struct rn_ring_meta meta = meta_of(flow);
 
+	meta.flags = l->net.bare ? RN_RING_BARE : 0;
 	rn_ring_commit(&l->place->send, &meta, len);
 	l->place->full_since = 0;
 	count(l, RN_STAT_LOCAL_TX_PACKETS, 1);
 	count(l, RN_STAT_LOCAL_TX_BYTES, len);
+	if (l->net.bare)
+		count(l, RN_STAT_LOCAL_TX_BARE, 1);
 	if (rn_ring_unpublished(&l->place->send) >= PUBLISH_AT)
 		publish(l->place);
 }
@@ -210,6 +215,20 @@ static void fill_flow(const struct rn_local *l, const struct local_wire *w,
 					  meta->hop_limit ? meta->hop_limit : HOP_LIMIT };
 }
 
+/* What is to be thought of the ICRC. The packet lies in memory of our own. */
+static enum rn_rx_icrc judge_icrc(const struct rn_local *l, const struct local_wire *w,
+				  const struct rn_flow *flow,
+				  const struct rn_ring_packet *pkt)
+{
+	/* Our peers number packets as we do. */
+	if (!(pkt->meta.flags & RN_RING_BARE) || !w->may_be_bare)
+		return RN_RX_ICRC_EXACT;
+	if (!l->seals)
+		return RN_RX_ICRC_NONE;
+	rn_icrc_seal(flow, 0, (uint8_t *)pkt->data, pkt->len - RN_ICRC_LEN);
+	return RN_RX_ICRC_EXACT;
+}
+
 static bool same_flow(const struct rn_ring_meta *a, const struct rn_ring_meta *b)
 {
 	return a->sport == b->sport && a->tclass == b->tclass &&
@@ -233,6 +252,7 @@ static int read_wire(struct rn_local *l, struct local_wire *w, struct rn_rx *rx)
 					.data = pkt[i].data,
 					.len = pkt[i].len,
 					.gro_idx = pkt[i].meta.gro_idx,
+					.icrc = (uint8_t)judge_icrc(l, w, flow, &pkt[i]),
 					.part = pkt[i].part };
 		bytes += pkt[i].len;
 	}
@@ -377,6 +397,11 @@ void rn_local_look_everywhere(struct rn_local *l)
 {
 	l->look = true;
 	rn_udp_look_everywhere(l->cfg.udp);
+}
+
+void rn_local_seal(struct rn_local *l, bool on)
+{
+	l->seals = on;
 }
 
 void rn_local_hurry(struct rn_local *l, bool hurry)

@@ -12,6 +12,9 @@
  * RN_LOCAL_PATIENCE, packets to it go by UDP until it does, where the kernel drops what
  * is too much: the others must not wait for a process that is stopped.
  *
+ * Where both ends say so, packets that are built in a ring have no ICRC. One without from
+ * anybody else has a wrong one.
+ *
  * A peer that breaks the rules of a ring loses the wire, and gets none again: both go on
  * by UDP. Nothing it writes can do more (ring.h, doorbell.h).
  *
@@ -79,6 +82,11 @@ void rn_local_look_everywhere(struct rn_local *l);
  * the program are not said later. They may overtake what is in the ring.
  */
 void rn_local_hurry(struct rn_local *l, bool hurry);
+
+/* From now on packets that came without an ICRC have one when they are given: somebody
+ * looks at them.
+ */
+void rn_local_seal(struct rn_local *l, bool on);
 
 /* Rings have been looked at in vain only a few times since the last packet, so the next
  * is a moment away: giving up the processor would take longer.

@@ -53,14 +53,20 @@ struct rn_ring_meta {
 	uint16_t sport; /* UDP source port */
 	uint8_t tclass; /* DSCP and ECN */
 	uint8_t hop_limit;
-	uint8_t gro_idx;  /* position in the super-packet: the identification */
-	uint8_t reserved; /* 0 */
+	uint8_t gro_idx; /* position in the super-packet: the identification */
+	uint8_t flags;	 /* enum rn_ring_flags; others mean nothing */
+};
+
+enum rn_ring_flags {
+	RN_RING_BARE = 1 << 0, /* no ICRC: zeros are where it would be */
 };
 
 struct rn_ring_packet {
 	const uint8_t *data; /* BTH to ICRC, in the room of rn_ring_receive() */
 	uint32_t len;	     /* RN_RING_PACKET_MIN .. RN_RING_PACKET_MAX */
-	/* Of the bytes before the ICRC, found out while they were copied; or none. */
+	/* Of the bytes before the ICRC, found out while they were copied; or none, also
+	 * of a packet that is bare.
+	 */
 	struct rn_crc32_part part;
 	struct rn_ring_meta meta;
 };

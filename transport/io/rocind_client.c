@@ -17,7 +17,8 @@ static int attach(struct rn_rocind *r, const struct rn_netdev *dev, int stats_fd
 				     .gid_count = dev->gid_count,
 				     .up = dev->up,
 				     .all_addresses = dev->all_addresses,
-				     .wires = r->takes_wires };
+				     .wires = r->takes_wires,
+				     .bare = r->takes_bare };
 	struct rn_ctl_packet pkt;
 	const struct rn_ctl_attached *answer = &pkt.msg.attached;
 	int rc;

@@ -65,6 +65,7 @@ struct rn_rocind_wire {
 	unsigned role; /* 0 or 1; see wire_memory.h */
 	unsigned bit;  /* below RN_ROCIND_WIRES_MAX: of this wire in the own doorbell */
 	unsigned peer_bit;
+	bool bare;		   /* both ends take packets without ICRC */
 	int rings;		   /* RN_WIRE_BYTES of memory */
 	int peer_page, peer_event; /* doorbell of the peer, eventfd that wakes it */
 	int page, event;	   /* our own; the same ones beside each wire */
@@ -186,8 +187,10 @@ int rn_rocind_fd(const struct rn_rocind *r);
  */
 int rn_rocind_event(struct rn_rocind *r, struct rn_rocind_event *out);
 
-/* Local wires are welcome: to be said before rn_rocind_attach(). */
-void rn_rocind_take_wires(struct rn_rocind *r);
+/* Local wires are welcome, @bare: with packets that have no ICRC. To be said before
+ * rn_rocind_attach().
+ */
+void rn_rocind_take_wires(struct rn_rocind *r, bool bare);
 
 /**
  * rn_rocind_ask_wire() - Ask for shared memory that packets to another process go by

@@ -24,7 +24,7 @@ enum {
 struct rn_rocind {
 	int sock;
 	bool gone; /* end of file, farewell or nonsense came: nothing is sent any more */
-	bool takes_wires;
+	bool takes_wires, takes_bare;
 	unsigned event_head; /* of event[], a ring */
 	unsigned event_count;
 	struct rn_rocind_event event[RN_ROCIND_EVENT_MAX];

@@ -8,9 +8,10 @@
 
 static_assert((int)RN_ROCIND_WIRES_MAX == (int)RN_CTL_WIRES_MAX, "same wires");
 
-void rn_rocind_take_wires(struct rn_rocind *r)
+void rn_rocind_take_wires(struct rn_rocind *r, bool bare)
 {
 	r->takes_wires = true;
+	r->takes_bare = bare;
 }
 
 static int say(struct rn_rocind *r, enum rn_ctl_type type,
@@ -67,6 +68,7 @@ bool rn_rocind_wire_event(const struct rn_ctl_packet *pkt, struct rn_rocind_even
 		.role = up->role,
 		.bit = up->bit,
 		.peer_bit = up->peer_bit,
+		.bare = up->bare == 1,
 		.rings = pkt->fd[RN_CTL_WIRE_RINGS],
 		.peer_page = pkt->fd[RN_CTL_WIRE_PEER_PAGE],
 		.peer_event = pkt->fd[RN_CTL_WIRE_PEER_EVENT],
