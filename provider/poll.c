@@ -139,6 +139,23 @@ static bool may_skip_engine(struct rnp_cq *cq)
 	return n % DRAIN_EVERY != 0;
 }
 
+/* Who polled in vain lets others have the processor, before the next look and not after
+ * the last: much may have come meanwhile, and a program that looks for events next takes
+ * an empty poll for the state of things. libfabric closes a connection that has ended,
+ * with what its last poll did not show.
+ */
+static void give_way(struct rnp_cq *cq)
+{
+	if (atomic_load_explicit(&cq->was_empty, memory_order_relaxed))
+		rnp_engine_yield(cq->ctx->engine);
+}
+
+static void note_luck(struct rnp_cq *cq, bool found)
+{
+	if (atomic_load_explicit(&cq->was_empty, memory_order_relaxed) == found)
+		atomic_store_explicit(&cq->was_empty, !found, memory_order_relaxed);
+}
+
 /* The first empty poll after req_notify: the program will sleep if this finds nothing. */
 static bool linger(struct rnp_cq *cq, bool (*waits)(void *arg))
 {
@@ -163,15 +180,16 @@ int rnp_poll_cq(struct ibv_cq *base, int num_entries, struct ibv_wc *wc)
 		return got;
 
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	if (got == 0)
+		give_way(cq);
 	rnp_engine_poll(e);
 	if (got < num_entries)
 		got += pop(cq, num_entries - got, wc + got);
 	if (got == 0 && linger(cq, entry_waits))
 		got = pop(cq, num_entries, wc);
-	if (got == 0) {
+	if (got == 0)
 		note_empty(cq);
-		rnp_engine_yield(e);
-	}
+	note_luck(cq, got > 0);
 	pthread_setcancelstate(cancel, NULL);
 	return got;
 }
@@ -193,15 +211,16 @@ static int first_entry(struct rnp_cq *cq)
 
 	if (!rc && may_skip_engine(cq))
 		return 0;
+	if (rc)
+		give_way(cq);
 	rnp_engine_poll(cq->ctx->engine);
 	if (rc)
 		rc = next_entry(cq);
 	if (rc && linger(cq, entry_waits_locked))
 		rc = next_entry(cq);
-	if (rc) {
+	if (rc)
 		note_empty(cq);
-		rnp_engine_yield(cq->ctx->engine);
-	}
+	note_luck(cq, !rc);
 	return rc;
 }
 

@@ -124,8 +124,9 @@ struct rnp_cq {
 
 	/* Hints, written by whoever polls or arms; relaxed. */
 	atomic_uint
-		since_drain; /* polls that found something and left the engine alone */
-	atomic_bool linger;  /* req_notify was called, the obligatory poll was not */
+		since_drain;   /* polls that found something and left the engine alone */
+	atomic_bool linger;    /* req_notify was called, the obligatory poll was not */
+	atomic_bool was_empty; /* the last poll found nothing */
 
 	/* Guarded by the engine lock. */
 	unsigned qp_refs;     /* queues that complete here */
