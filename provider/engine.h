@@ -136,6 +136,11 @@ void rnp_engine_say_last(struct rnp_engine *e);
  */
 bool rnp_engine_settle(struct rnp_engine *e, uint32_t qpn);
 
+/* Before a QP stops receiving: all that lies in sockets and rings is received, as
+ * hardware would have when it came. Lock held.
+ */
+void rnp_engine_take_all(struct rnp_engine *e);
+
 /* The program armed a CQ and may go to sleep: the socket is served by the
  * background thread from now on. Lock held, the
  * socket has been drained by the caller through rnp_engine_drain().

@@ -57,7 +57,7 @@ int rnp_modify_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int attr_mask)
 	 */
 	if ((mask & IBV_QP_STATE) &&
 	    (attr->qp_state == IBV_QPS_RESET || attr->qp_state == IBV_QPS_ERR)) {
-		rnp_engine_drain(e);
+		rnp_engine_take_all(e);
 		rnp_engine_say_last(e);
 		rnp_engine_settle(e, base->qp_num);
 	}

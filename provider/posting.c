@@ -19,6 +19,7 @@ enum {
 	ANSWERED_MAX = 16,
 	RUN = 8,       /* work requests between polls: more will follow the first */
 	OVERHEAD = 16, /* bytes of a packet besides its payload, at least */
+	TAKE_MAX = 32, /* steps: more than the sockets hold */
 };
 
 #define ANSWER_WITHIN RN_USEC(200) /* the thread, and then the program, must wake up */
@@ -143,6 +144,22 @@ bool rnp_engine_settle(struct rnp_engine *e, uint32_t qpn)
 			return ended;
 		ended = true;
 	}
+}
+
+void rnp_engine_take_all(struct rnp_engine *e)
+{
+	unsigned found = RNP_DRAIN_BACKGROUND;
+
+	if (!rnp_has_sockets(e))
+		return;
+	if (e->wire.local)
+		rn_local_look_everywhere(e->wire.local);
+	else
+		rn_udp_look_everywhere(e->wire.udp);
+	for (unsigned i = 0; i < TAKE_MAX && found >= RNP_DRAIN_BACKGROUND; i++)
+		found = rnp_pump_step(e, rnp_engine_now(), RNP_DRAIN_BACKGROUND,
+				      RNP_ACKS_NOW);
+	rnp_progress_deadline(e, rnp_engine_now());
 }
 
 void rnp_engine_drain(struct rnp_engine *e)

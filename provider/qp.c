@@ -428,7 +428,10 @@ void rnp_qp_detach(struct rnp_qp *qp)
 		return;
 	}
 	rn_trace_qp_destroy(qp->base.qp.qp_num);
-	/* What the peer waits for leaves first: acknowledgements, and what was posted. */
+	/* What has come counts. What the peer waits for leaves first: acknowledgements,
+	 * and what was posted.
+	 */
+	rnp_engine_take_all(e);
 	rnp_engine_say_last(e);
 	rnp_engine_settle(e, qp->base.qp.qp_num);
 	rnp_mcast_detach_all(qp);

@@ -28,6 +28,34 @@ static void err_spares_what_the_peer_has_acknowledged(void **state)
 	}
 }
 
+/* Likewise all that the peer has sent by then, and that is more than a poll takes. */
+static void err_spares_what_has_come(void **state)
+{
+	enum {
+		COUNT = 48
+	};
+	struct kit *k = *state;
+	struct ibv_qp *qp[2];
+
+	kit_pair(k, IBV_QPT_UC, qp);
+	for (unsigned i = 0; i < COUNT; i++)
+		kit_post_recv(k, qp[1], i, kit_sge(k, 1, 0, 256));
+	kit_expect_none(k->cq);
+	for (unsigned i = 0; i < COUNT; i++) {
+		/* One longer than the other, so that none goes along with another. */
+		struct ibv_sge from = kit_sge(k, 0, 0, 64 + i);
+		struct ibv_send_wr wr = { .sg_list = &from,
+					  .num_sge = 1,
+					  .opcode = IBV_WR_SEND };
+
+		kit_post_send(qp[0], &wr);
+	}
+	kit_to_state(qp[1], IBV_QPS_ERR);
+	for (unsigned i = 0; i < COUNT; i++)
+		kit_expect(k->cq, i, IBV_WC_RECV);
+	kit_destroy_pair(qp);
+}
+
 /* Those who clean up after a failure still have its errno to give. */
 static void errno_is_left_alone(void **state)
 {
@@ -45,6 +73,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(errno_is_left_alone),
+		cmocka_unit_test(err_spares_what_has_come),
 		cmocka_unit_test(err_spares_what_the_peer_has_acknowledged),
 	};
 
