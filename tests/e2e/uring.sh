@@ -39,7 +39,7 @@ if ROCIN_IO=uring rocin doctor --netdev "lo:$addr_a" | grep -q 'ROCIN_IO is urin
 	exit 0
 fi
 for errno in EPERM ENOSYS; do
-	sandbox=("$ROCIN_TESTS/without_uring" "$errno")
+	sandbox=("$ROCIN_TESTS/without_call" io_uring "$errno")
 	"${sandbox[@]}" true
 	case $? in
 	0) ;;

@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-#include "forbid_uring.h"
+#include "forbid_calls.h"
 #include "io_kind.h"
 
 struct io {

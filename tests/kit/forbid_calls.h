@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* forbid_uring.h - a sandbox such as containers have: io_uring fails with an errno. */
-#ifndef RN_TEST_FORBID_URING_H
-#define RN_TEST_FORBID_URING_H
+/* forbid_calls.h - a sandbox such as containers have: system calls fail with an errno. */
+#ifndef RN_TEST_FORBID_CALLS_H
+#define RN_TEST_FORBID_CALLS_H
 
 #include <errno.h>
 #include <linux/filter.h>
@@ -11,17 +11,16 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* From now on, for all threads and for what they start: io_uring_setup(), _enter() and
- * _register() fail with @err. A later sandbox decides over an earlier one. Needs no
+/* From now on, for all threads and for what they start: the system calls with the numbers
+ * @first to @last fail with @err. A later sandbox decides over an earlier one. Needs no
  * privilege. Return: 0 or -errno.
  */
-static inline int forbid_uring(int err)
+static inline int forbid_calls(unsigned first, unsigned last, int err)
 {
 	struct sock_filter code[] = {
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-		/* 425 to 427 on every architecture */
-		BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, SYS_io_uring_setup, 0, 2),
-		BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, SYS_io_uring_register, 1, 0),
+		BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, first, 0, 2),
+		BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, last, 1, 0),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (unsigned)err),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 	};
@@ -35,4 +34,10 @@ static inline int forbid_uring(int err)
 	return 0;
 }
 
-#endif /* RN_TEST_FORBID_URING_H */
+/* 425 to 427 on every architecture. */
+static inline int forbid_uring(int err)
+{
+	return forbid_calls(SYS_io_uring_setup, SYS_io_uring_register, err);
+}
+
+#endif /* RN_TEST_FORBID_CALLS_H */
