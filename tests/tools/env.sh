@@ -26,6 +26,7 @@ said() { is "$1" "$(line "$1" "$2")" "$2"; }
 said systemd 'Environment="ROCIN_ODD=it'\''s 5%% \"of\" $HOME \\ a"'
 said compose 'ROCIN_ODD: "it'\''s 5% \"of\" $$HOME \\ a"'
 said mpirun "-x ROCIN_ODD='it'\\''s 5% \"of\" \$HOME \\ a'"
+said command "ROCIN_ODD='it'\\''s 5% \"of\" \$HOME \\ a' "
 said file "ROCIN_ODD=$ROCIN_ODD"
 is 'a shell gets odd values as they are' "$(in_shell printenv ROCIN_ODD)" "$ROCIN_ODD"
 

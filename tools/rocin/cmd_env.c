@@ -24,7 +24,8 @@ static const struct format formats[] = {
 	{ "file", "", "=", "\n", "", "", "" },
 	{ "systemd", "Environment=\"", "=", "\"\n", "\\\"", "\\", "%" },
 	{ "compose", "", ": \"", "\"\n", "\\\"", "\\", "$" },
-	{ "mpirun", "-x ", "='", "'\n", "'", "'\\'", "" },
+	{ "mpirun", "-x ", "='", "' ", "'", "'\\'", "" },
+	{ "command", "", "='", "' ", "'", "'\\'", "" },
 };
 
 struct env_args {
@@ -35,7 +36,7 @@ struct env_args {
 static const struct argp_option options[] = {
 	{ "format", 'f', "FORMAT", 0,
 	  "sh (default), file (NAME=VALUE, for docker run --env-file), systemd, compose, "
-	  "mpirun",
+	  "mpirun, command (what stands before a command, for ssh)",
 	  0 },
 	{ 0 },
 };
@@ -55,8 +56,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 			args->format = &formats[i];
 			return 0;
 		}
-		argp_error(state, "\"%s\" is none of sh, file, systemd, compose, mpirun",
-			   arg);
+		argp_error(
+			state,
+			"\"%s\" is none of sh, file, systemd, compose, mpirun, command",
+			arg);
 		return EINVAL;
 	case ARGP_KEY_ARG:
 		argp_error(state, "unexpected argument \"%s\"; to start it: rocin run",
