@@ -71,6 +71,40 @@ is 'another device is measured beside' "$(status rocin bench \
 	--slice-ms 5 --only write_bw --wire udp,beside)" 0
 is 'under its name' "$(grep -c '^write_bw:beside' "$work/out")" 1
 
+# Where rocind may make no memory for them there are no local wires.
+rocin stop >/dev/null 2>&1
+cat >"$work/without_memfd" <<'PYTHON'
+import ctypes, os, platform, struct, sys
+number = {"x86_64": 319, "aarch64": 279}[platform.machine()]
+text = b"".join(struct.pack("HBBI", *i) for i in (
+    (0x20, 0, 0, 0), (0x15, 0, 1, number), (0x06, 0, 0, 0x00050001), (0x06, 0, 0, 0x7fff0000)))
+room = ctypes.create_string_buffer(text)
+prog = ctypes.create_string_buffer(struct.pack("HP", 4, ctypes.addressof(room)))
+libc = ctypes.CDLL(None)
+if libc.prctl(38, 1, 0, 0, 0) or libc.prctl(22, 2, prog):
+    sys.exit(77)
+os.execvp(sys.argv[1], sys.argv[1:])
+PYTHON
+LD_PRELOAD='' python3 "$work/without_memfd" rocind --foreground --idle-ms=10000 &
+sandboxed=$!
+for _ in $(seq 200); do
+	rocin stat --daemon 2>/dev/null | grep -q " pid $sandboxed " && break
+	kill -0 "$sandboxed" 2>/dev/null || break
+	sleep 0.05
+done
+if ! kill -0 "$sandboxed" 2>/dev/null; then
+	wait "$sandboxed"
+	is 'no sandboxes here' "$?" 77
+else
+	is 'what did not take the local wire is no measurement of it' \
+		"$(status bench --rounds 1 --slice-ms 5 --only send_lat --wire local)" 1
+	is 'says the sentence' "$(grep -c '^rocin bench: send_lat:local: 0 of [1-9][0-9]* packets took the local wire' "$work/err")" 1
+	is 'and UDP is measured there' \
+		"$(status bench --rounds 1 --slice-ms 5 --only send_lat --wire udp)" 0
+	kill "$sandboxed"
+	wait "$sandboxed"
+fi
+
 is 'sockets alone need no device' "$(status rocin bench --rounds 1 --slice-ms 2 --only tcp_lat \
 	--only memcpy_bw)" 0
 is 'an item that is none is wrong usage' "$(status rocin bench --only frobnicate)" 64

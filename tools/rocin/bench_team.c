@@ -37,11 +37,16 @@ bool rn_bench_same_team(const struct rn_bench_cell *a, const struct rn_bench_cel
 /* What the plugin reads when the device is opened; nothing has been opened yet. */
 static void set_environment(const struct rn_bench_cell *cell)
 {
+	const char *local = getenv("ROCIN_LOCAL");
 	char rcvbuf[16];
 
 	if (rn_bench_item_info[cell->item].family != RN_BENCH_VERBS)
 		return;
-	setenv("ROCIN_LOCAL", cell->wire == RN_BENCH_OVER_LOCAL ? "auto" : "off", 1);
+	/* Without ICRCs too, if that is what the user wants to know. */
+	if (cell->wire != RN_BENCH_OVER_LOCAL)
+		setenv("ROCIN_LOCAL", "off", 1);
+	else if (!local || strcmp(local, "no-icrc") != 0)
+		setenv("ROCIN_LOCAL", "auto", 1);
 	if (!cell->rcvbuf)
 		return;
 	snprintf(rcvbuf, sizeof(rcvbuf), "%u", cell->rcvbuf);

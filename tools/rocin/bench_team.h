@@ -15,12 +15,18 @@ struct rn_bench_pair {
 	int fd[2];    /* orders and answers; -1: none */
 };
 
+/* Packets. */
+struct rn_bench_sent {
+	uint64_t all, local;
+};
+
 /* Cells of one team need the same environment and the same number of processes. */
 struct rn_bench_team {
 	struct rn_bench_cell like;
 	const struct rn_bench_plan *plan;
 	unsigned pairs;
 	struct rn_bench_pair pair[RN_BENCH_PAIRS_MAX];
+	struct rn_bench_sent sent; /* when rn_bench_wire_check() looked last */
 };
 
 /* Do these need the same team? */
