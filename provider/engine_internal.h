@@ -93,6 +93,12 @@ struct rnp_progress {
 	atomic_bool is_lively;
 };
 
+/* What the core was told last about the time. */
+struct rnp_clock {
+	rn_ns now;
+	uint64_t ticks; /* of the processor when the clock was last read for a post */
+};
+
 struct rnp_owner {
 	struct rnp_owner *next;
 	void *owner;
@@ -124,6 +130,7 @@ struct rnp_engine {
 	struct rnp_raw *raw; /* NULL: no raw packet QPs */
 	struct rnp_raw_retired raw_retired;
 	struct rnp_progress progress;
+	struct rnp_clock clock;
 	uint32_t unacked;    /* packets received since acknowledgements last left */
 	uint32_t not_dry;    /* steps in a row that left packets in the socket */
 	bool is_blocked;     /* the socket took no more: something is staged */
@@ -144,6 +151,12 @@ enum rnp_tag {
 	RNP_TAG_SOCKET,
 	RNP_TAG_LOCAL, /* a peer has put something into a ring */
 };
+
+/* The core is told of @now. */
+static inline void rnp_tell_time(struct rnp_engine *e, rn_ns now)
+{
+	e->clock.now = now;
+}
 
 /* Not before attaching, and not after the death of rocind. */
 static inline bool rnp_has_sockets(const struct rnp_engine *e)

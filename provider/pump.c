@@ -84,6 +84,7 @@ void rnp_pump_transmit(struct rnp_engine *e, rn_ns now, unsigned what, bool gath
 	struct rnp_progress *p = &e->progress;
 	int rc = 0;
 
+	rnp_tell_time(e, now);
 	if (!e->wire.net)
 		return;
 	if (what & RN_TX_ACKS)
@@ -135,6 +136,7 @@ unsigned rnp_pump_step(struct rnp_engine *e, rn_ns now, unsigned drain,
 	unsigned found, what = RN_TX_WORK;
 	bool dry;
 
+	rnp_tell_time(e, now);
 	if (!e->wire.net) {
 		rnp_pump_events(e);
 		return 0;

@@ -151,7 +151,7 @@ static int post_list(struct rnp_qp *qp)
 		rc = ENOMEM;
 	if (!rc)
 		rc = walk(qp, NULL);
-	posted.now = rnp_engine_now();
+	posted.now = rnp_engine_send_time(e, qp->core);
 	if (!rc)
 		rc = walk(qp, &posted);
 	if (!rc)

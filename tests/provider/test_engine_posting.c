@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* test_engine_posting.c - the acknowledgement that goes along with the program's answer,
- * and waits for it.
+ * and waits for it; the time that posts are told.
  */
 #include "engine_kit.h"
 
@@ -202,6 +202,52 @@ static void last_poll_does_not_leave_an_acknowledgement_behind(void **state)
 		    RN_MSEC(4000)); /* nothing was sent again */
 }
 
+/* Never behind what the core was told, and never more than two microseconds old. */
+static void time_of_a_post_is_nearly_now(void **state)
+{
+	struct kit_end *a = &ends[0];
+	rn_ns told = 0;
+
+	(void)state;
+	rnp_engine_lock(a->e);
+	for (unsigned i = 0; i < 10000; i++) {
+		rn_ns before = rnp_engine_now(), at;
+
+		if (i % 100 == 0) {
+			rnp_engine_kick(a->e);
+			told = a->e->clock.now;
+			assert_true(told >= before);
+			assert_true(rnp_engine_recv_time(a->e, a->qp) == told);
+		}
+		at = rnp_engine_send_time(a->e, a->qp);
+		assert_true(at >= told);
+		assert_true(before - at <= RN_USEC(2));
+		told = at;
+	}
+	rnp_engine_unlock(a->e);
+}
+
+/* What is flushed at once says when. */
+static void time_of_a_post_to_a_dead_queue_pair_is_now(void **state)
+{
+	struct rn_qp_attr attr = { .state = RN_QPS_ERR };
+	struct kit_end *a = &ends[0];
+	rn_ns before;
+
+	(void)state;
+	rnp_engine_lock(a->e);
+	assert_int_equal(rn_qp_modify(rnp_engine_dev(a->e), a->qp, rnp_engine_now(),
+				      &attr, RN_ATTR_STATE),
+			 0);
+	for (unsigned i = 0; i < 1000; i++) {
+		before = rnp_engine_now();
+		assert_true(rnp_engine_send_time(a->e, a->qp) >= before);
+		before = rnp_engine_now();
+		assert_true(rnp_engine_recv_time(a->e, a->qp) >= before);
+	}
+	rnp_engine_unlock(a->e);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -217,6 +263,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			last_poll_does_not_leave_an_acknowledgement_behind, setup,
 			teardown),
+		cmocka_unit_test_setup_teardown(time_of_a_post_is_nearly_now, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(
+			time_of_a_post_to_a_dead_queue_pair_is_now, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
