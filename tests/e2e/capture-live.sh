@@ -8,10 +8,11 @@
 
 # capture OPTION...: until end_capture_live; $capture_pid
 capture() {
+	rm -f "$work/capture.err" # the one before
 	rocin capture "$@" 2>"$work/capture.err" &
 	capture_pid=$!
 	pids+=("$capture_pid")
-	wait_for 10 grep -q '^capturing' "$work/capture.err" || fail "$(cat "$work/capture.err")"
+	wait_for 10 grep -qs '^capturing' "$work/capture.err" || fail "$(cat "$work/capture.err")"
 }
 end_capture_live() {
 	kill -INT "$capture_pid"
@@ -60,10 +61,11 @@ awk '
 capinfos -S -a "$work/live.pcapng" | grep -q 'First packet time' || fail 'capinfos'
 
 # One process alone, classic, cut, so many of them; to a pipe.
+rm -f "$work/capture.err"
 rocin capture --format=pcap -s 70 -c 25 -w - >"$work/few.pcap" 2>"$work/capture.err" &
 few=$!
 pids+=("$few")
-wait_for 10 grep -q '^capturing' "$work/capture.err" || fail "$(cat "$work/capture.err")"
+wait_for 10 grep -qs '^capturing' "$work/capture.err" || fail "$(cat "$work/capture.err")"
 verify_pair 'a short capture' --type uc -n 20
 wait "$few" || fail "$(cat "$work/capture.err")"
 capinfos -T -M -r -c "$work/few.pcap" | grep -qE '[[:space:]]25$' || fail "$(capinfos -c "$work/few.pcap")"
@@ -81,10 +83,11 @@ done
 echo 'ok: cut, counted, classic, one file after the other'
 
 # A reader that stops keeps nobody waiting; what is missing is counted.
+rm -f "$work/capture.err"
 rocin capture --buffer=256 -w - 2>"$work/capture.err" >"$work/slow.pcapng" &
 slow=$!
 pids+=("$slow")
-wait_for 10 grep -q '^capturing' "$work/capture.err" || fail "$(cat "$work/capture.err")"
+wait_for 10 grep -qs '^capturing' "$work/capture.err" || fail "$(cat "$work/capture.err")"
 rocin run --netdev "lo:$addr_a" -- "$ROCIN_TESTS/verify" --role b --socket "$work/meet2" --type rc -n 300 \
 	>"$work/b.out" 2>&1 &
 b=$!
@@ -99,6 +102,35 @@ kill -INT "$slow"
 wait "$slow" || fail "$(cat "$work/capture.err")"
 grep -qE ' [1-9][0-9]* missed$' "$work/capture.err" || fail "nothing missed: $(cat "$work/capture.err")"
 echo "ok: a reader that stands: $(tail -1 "$work/capture.err")"
+
+# Readers that are killed while packets go by, again and again: every message is verified, and
+# the next capture is whole.
+kill_readers() {
+	while [ -e "$work/traffic" ]; do
+		rocin capture --buffer=256 -w "$work/killed.pcapng" 2>"$work/killed.err" &
+		local killed=$!
+		wait_for 10 grep -qs '^capturing' "$work/killed.err"
+		packets_flow() { [ "$(stat -c %s "$work/killed.pcapng" 2>/dev/null || echo 0)" -gt 20000 ] || ! [ -e "$work/traffic" ]; }
+		wait_for 10 packets_flow
+		kill -9 "$killed"
+		wait "$killed" 2>/dev/null
+		packets_flow && echo killed >>"$work/kills"
+		rm -f "$work/killed.pcapng" "$work/killed.err"
+	done
+}
+touch "$work/traffic"
+kill_readers 2>/dev/null &
+killer=$!
+pids+=("$killer")
+verify_pair 'readers are killed' --type rc -n 3000
+rm "$work/traffic"
+wait "$killer"
+[ "$(wc -l <"$work/kills")" -ge 1 ] || fail 'no reader was killed'
+capture -w "$work/after.pcapng"
+verify_pair 'a capture after them' --type rc -n 30
+end_capture_live
+rocin dump --check "$work/after.pcapng" >"$work/out" || fail "$(cat "$work/out")"
+echo "ok: $(wc -l <"$work/kills") readers were killed"
 
 # What the devices thought: a packet that a rule dropped, what came of it at both ends.
 capture -w "$work/thought.pcapng"

@@ -35,6 +35,8 @@ static const struct argp_option options[] = {
 	{ "lossy", 'l', NULL, 0, "Packets may get lost", 0 },
 	{ "events", 'e', NULL, 0, "Sleep on completion events", 0 },
 	{ "seed", 'x', "N", 0, "Choice of operations and sizes", 0 },
+	{ "stream", 'S', NULL, 0,
+	  "All messages are WRITEs with immediate of the longest size", 0 },
 	{ 0 },
 };
 
@@ -75,6 +77,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case 'e':
 		v->events = true;
 		break;
+	case 'S':
+		v->stream = true;
+		break;
 	case 'x':
 		v->seed = (uint64_t)atoll(arg);
 		break;
@@ -101,6 +106,8 @@ static struct message message_of(const struct verify *v, uint32_t i)
 	uint64_t h = mix(v->seed ^ (uint64_t)i << 20);
 	struct message m;
 
+	if (v->stream)
+		return (struct message){ OP_WRITE_IMM, v->max };
 	if (v->type == IBV_QPT_RC)
 		m.op = rc[h % (sizeof(rc) / sizeof(rc[0]))];
 	else

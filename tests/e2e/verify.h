@@ -34,7 +34,7 @@ struct peer_info {
 };
 
 struct verify {
-	bool requester, lossy, events;
+	bool requester, lossy, events, stream;
 	const char *path;
 	enum ibv_qp_type type;
 	uint8_t gid_index;

@@ -125,6 +125,31 @@ static void what_does_not_fit_is_counted(void **state)
 	assert_int_equal(rig->r.rec.missed, 0);
 }
 
+static void a_gap_lasts_until_the_reader_moves(void **state)
+{
+	struct rig *rig = *state;
+	uint64_t fitted = 0, packets, missed;
+
+	while (put(rig, 4000))
+		fitted++;
+	assert_true(rn_capture_is_full(&rig->w));
+	/* There is room for these, but the gap would be many gaps. */
+	for (unsigned i = 0; i < 3; i++)
+		assert_int_equal(put(rig, 10), 0);
+	rn_capture_miss(&rig->w, 7);
+	rn_capture_publish(&rig->w);
+	rn_capture_counts(&rig->r, &packets, &missed);
+	assert_int_equal(missed, 11);
+	for (uint64_t n = 1; n <= fitted; n++)
+		expect(rig, n, 4000);
+	assert_int_equal(rn_capture_peek(&rig->r), -EAGAIN);
+	assert_false(rn_capture_is_full(&rig->w));
+	assert_int_equal(put(rig, 10), fitted + 1);
+	rn_capture_publish(&rig->w);
+	assert_int_equal(rn_capture_peek(&rig->r), 0);
+	assert_int_equal(rig->r.rec.missed, 11);
+}
+
 static void a_remark_names_its_packet(void **state)
 {
 	struct rig *rig = *state;
@@ -160,6 +185,10 @@ static void a_reader_that_lies_gets_nothing(void **state)
 		;
 	memcpy(rig->mem + HEAD_AT, &far, sizeof(far));
 	assert_int_equal(put(rig, 4000), 0);
+	/* Nor does it later: the ring is full for good. */
+	memcpy(rig->mem + HEAD_AT, &rig->w.tail, sizeof(far));
+	assert_int_equal(put(rig, 10), 0);
+	assert_true(rn_capture_is_full(&rig->w));
 }
 
 static void spoil(struct rig *rig, size_t at, uint32_t value)
@@ -217,6 +246,7 @@ int main(void)
 		TEST(nothing_is_seen_before_it_is_published),
 		TEST(records_go_around_the_end),
 		TEST(what_does_not_fit_is_counted),
+		TEST(a_gap_lasts_until_the_reader_moves),
 		TEST(a_remark_names_its_packet),
 		TEST(memory_that_is_no_ring_is_refused),
 		TEST(a_reader_that_lies_gets_nothing),

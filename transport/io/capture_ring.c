@@ -75,7 +75,8 @@ static bool has_room(struct rn_capture_writer *w, uint64_t need)
 	if (w->tail + need - w->head <= w->size)
 		return true;
 	head = atomic_load_explicit(&w->shared->head, memory_order_acquire);
-	if (head < w->head || head > w->tail)
+	w->is_broken |= head < w->head || head > w->tail;
+	if (w->is_broken)
 		return false; /* a reader that lies gets nothing */
 	w->head = head;
 	return w->tail + need - w->head <= w->size;
@@ -101,6 +102,20 @@ static uint8_t *make_room(struct rn_capture_writer *w, uint32_t size)
 	return w->data + off;
 }
 
+bool rn_capture_is_full(struct rn_capture_writer *w)
+{
+	if (w->is_full && !w->is_broken &&
+	    atomic_load_explicit(&w->shared->head, memory_order_relaxed) != w->head)
+		w->is_full = false;
+	return w->is_full;
+}
+
+void rn_capture_miss(struct rn_capture_writer *w, uint32_t packets)
+{
+	w->missed += packets;
+	w->missed_since += packets;
+}
+
 uint64_t rn_capture_put(struct rn_capture_writer *w, struct rn_capture_record *rec,
 			const void *body)
 {
@@ -109,10 +124,10 @@ uint64_t rn_capture_put(struct rn_capture_writer *w, struct rn_capture_record *r
 
 	assert(rec->cap <= RN_CAPTURE_BODY_MAX);
 	rec->size = record_size(rec->cap);
-	at = make_room(w, rec->size);
+	at = rn_capture_is_full(w) ? NULL : make_room(w, rec->size);
 	if (!at) {
-		w->missed += is_packet;
-		w->missed_since += is_packet;
+		w->is_full = true;
+		rn_capture_miss(w, is_packet);
 		return 0;
 	}
 	if (is_packet) {

@@ -84,6 +84,8 @@ struct rn_capture_writer {
 	uint64_t tail, published, head;
 	uint64_t packets, missed; /* ever */
 	uint32_t missed_since;	  /* the last packet that fitted */
+	bool is_full;	/* something did not fit, and the reader has not moved since */
+	bool is_broken; /* full for good: its reader lies */
 };
 
 /* Return: 0 or -EPROTO (no ring of this size). */
@@ -96,12 +98,19 @@ int rn_capture_writer_init(struct rn_capture_writer *w, void *mem, uint32_t size
  * @body:	rec->cap bytes, at most RN_CAPTURE_BODY_MAX
  *
  * The reader sees it after rn_capture_publish(). A packet that does not fit is counted,
- * a remark that does not is gone.
+ * a remark that does not is gone; and so is what comes then, until the reader gives
+ * memory back: one gap instead of many.
  *
  * Return: the number of the packet, 0 if there was no room; of a remark nothing of use.
  */
 uint64_t rn_capture_put(struct rn_capture_writer *w, struct rn_capture_record *rec,
 			const void *body);
+
+/* Nothing would fit: whoever reads has not moved since something did not. */
+bool rn_capture_is_full(struct rn_capture_writer *w);
+
+/* Count packets that are not put at all. */
+void rn_capture_miss(struct rn_capture_writer *w, uint32_t packets);
 
 /* Let the reader see what was put. Remarks about a packet come before that. */
 void rn_capture_publish(struct rn_capture_writer *w);

@@ -4,6 +4,8 @@
  * A packet received is put into the rings at once and published with the next call: by
  * then the device has said what it thinks of it. What it thinks of a packet that it sends
  * it says before, while it builds it; that waits here until the packet comes by.
+ *
+ * While nobody reads, packets go by without being looked at.
  */
 #include "net_capture.h"
 
@@ -118,6 +120,31 @@ void rn_capture_flush(struct rn_capture *c)
 	publish(c);
 }
 
+/* No ring has room, and each has to do with all packets: none of them is looked at. Which
+ * packets a capture of one queue pair misses takes longer to find out.
+ */
+static bool passes_by(struct rn_capture *c)
+{
+	for (unsigned i = 0; i < RN_CAPTURES_MAX; i++) {
+		struct sink *s = &c->sink[i];
+
+		if (s->ring.shared && (s->filter.qpn || !rn_capture_is_full(&s->ring)))
+			return false;
+	}
+	return true;
+}
+
+static void miss(struct rn_capture *c, unsigned packets)
+{
+	for (unsigned i = 0; i < RN_CAPTURES_MAX; i++) {
+		if (!c->sink[i].ring.shared)
+			continue;
+		rn_capture_miss(&c->sink[i].ring, packets);
+		rn_capture_publish(&c->sink[i].ring);
+	}
+	c->waiting = 0;
+}
+
 static void put_remark(struct sink *s, uint64_t number, const struct rn_remark *remark)
 {
 	struct rn_capture_record rec = { .kind = RN_CAPTURE_REMARK,
@@ -173,18 +200,14 @@ static void tell_waiting(struct rn_capture *c, const uint8_t *pkt, uint32_t len,
 	c->waiting = kept;
 }
 
-static int capture_transmit(void *ctx, const struct rn_super *super)
+/* @time: before it was handed on, as nobody receives it earlier. */
+static void record_super(struct rn_capture *c, const struct rn_super *super, bool gso,
+			 uint64_t time)
 {
-	struct rn_capture *c = ctx;
 	struct rn_capture_record rec = { .flags = RN_CAPTURE_SENT,
-					 .time = realtime(),
+					 .time = time,
 					 .flow = *super->flow };
-	bool gso = c->inner->gso;
-	int err = c->inner->ops->transmit(c->inner->ctx, super);
 
-	c->net.gso = c->inner->gso;
-	if (err)
-		return err;
 	for (uint32_t at = 0; at < super->len; at += super->seg_len) {
 		uint32_t left = super->len - at;
 		uint64_t number[RN_CAPTURES_MAX];
@@ -196,6 +219,22 @@ static int capture_transmit(void *ctx, const struct rn_super *super)
 		rec.ip_id += gso;
 	}
 	publish(c);
+}
+
+static int capture_transmit(void *ctx, const struct rn_super *super)
+{
+	struct rn_capture *c = ctx;
+	bool gso = c->inner->gso, is_missed = passes_by(c);
+	uint64_t time = is_missed ? 0 : realtime();
+	int err = c->inner->ops->transmit(c->inner->ctx, super);
+
+	c->net.gso = c->inner->gso;
+	if (err)
+		return err;
+	if (is_missed)
+		miss(c, super->count);
+	else
+		record_super(c, super, gso, time);
 	return 0;
 }
 
@@ -224,11 +263,16 @@ static int capture_receive(void *ctx, struct rn_rx *rx)
 	struct rn_capture_record rec = { 0 };
 	int n;
 
-	publish(c);
+	if (c->received)
+		publish(c);
 	n = c->inner->ops->receive(c->inner->ctx, rx);
 	c->received = 0;
 	if (n <= 0)
 		return n;
+	if (passes_by(c)) {
+		miss(c, (unsigned)n);
+		return n;
+	}
 	rec.time = realtime();
 	for (unsigned i = 0; i < (unsigned)n; i++) {
 		uint64_t number[RN_CAPTURES_MAX];

@@ -1,0 +1,60 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# budget-capture.sh - what captures cost the program that is captured, in instructions for a
+# WRITE of 4 KiB: nothing when there is none, and less than 5 % when whoever captures does
+# not read, so that the ring is full.
+# shellcheck source=lib.sh
+. "$(dirname "$0")/lib.sh"
+command -v valgrind >/dev/null || skip 'there is no valgrind'
+
+# One for all runs, started here: valgrind does not survive the start of a daemon.
+mkdir -m 700 "$ROCIN_RUNTIME_DIR"
+rocind --foreground --idle-ms 60000 &
+pids+=($!)
+started() { [ -n "$(find "$ROCIN_RUNTIME_DIR" -type s)" ]; }
+wait_for 10 started || fail 'rocind does not start'
+
+# instructions COUNT: of one run with so many WRITEs
+instructions() {
+	rocin run --netdev "lo:$addr_a" -- \
+		valgrind --tool=callgrind --callgrind-out-file=/dev/null \
+		"$ROCIN_TESTS/writes" "$1" >"$work/out" 2>&1 || fail "writes: $(tail -3 "$work/out")"
+	awk '/Collected/ { print $NF }' "$work/out"
+}
+
+# per_write WHICH: without what a run costs in any case. Polls that find nothing come on top,
+# as the machine likes: of each kind of run the one with the fewest, in $work/WHICH.*
+per_write() {
+	instructions 500 >>"$work/$1.few" || fail "$(tail -1 "$work/$1.few")"
+	instructions 2500 >>"$work/$1.many" || fail "$(tail -1 "$work/$1.many")"
+	echo $((($(sort -n "$work/$1.many" | head -1) - $(sort -n "$work/$1.few" | head -1)) / 2000))
+}
+
+# stopped_reader: of the smallest ring, which the first hundred WRITEs fill
+stopped_reader() {
+	rm -f "$work/capture.err"
+	rocin capture --buffer 256 -w - >"$work/capture.out" 2>"$work/capture.err" &
+	reader=$!
+	pids+=("$reader")
+	wait_for 10 grep -qs '^capturing' "$work/capture.err" || fail "$(cat "$work/capture.err")"
+	kill -STOP "$reader"
+}
+end_reader() {
+	kill -CONT "$reader"
+	kill -INT "$reader"
+	wait "$reader" || fail "$(cat "$work/capture.err")"
+}
+
+for _ in 1 2 3 4; do
+	alone=$(per_write alone) || fail "$alone"
+	[ "$alone" -gt 1000 ] || fail "$alone instructions for a WRITE cannot be"
+	stopped_reader
+	beside=$(per_write beside) || fail "$beside"
+	end_reader
+	said="$alone instructions for a WRITE of 4 KiB, $beside beside a capture that does not read"
+	echo "$said"
+	[ $((beside * 100)) -gt $((alone * 105)) ] || break
+done
+grep -qE ' [1-9][0-9]* missed$' "$work/capture.err" || fail "the ring was not full: $(cat "$work/capture.err")"
+[ $((beside * 100)) -le $((alone * 105)) ] || fail "$said"
+echo "ok: $said"

@@ -1,0 +1,117 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""same_packets - do two captures of the same work show the same packets?
+
+usage: same_packets.py MESSAGES MESSAGE-LENGTH PATH-MTU A.pcapng B.pcapng
+
+Each is a capture by `rocin capture` of two processes, one of which writes MESSAGES of
+MESSAGE-LENGTH, longer than PATH-MTU, to the other over a reliable connection. In each, every packet left one
+process and reached the other, whole and unchanged, with a right ICRC; PSNs follow one
+another; the messages are complete. Between the two all bytes of the requests are equal, but
+for what a run draws anew: addresses, source ports, IPv4 identifications, queue pairs, PSNs
+(which count from another start), R_Keys and virtual addresses (which count from another one,
+too), and the ICRC, UDP and IP checksums over them; and but for the bit that asks for an
+acknowledgement, where a message goes on: it follows the window.
+"""
+import collections
+import logging
+import struct
+import sys
+import zlib
+
+logging.getLogger("scapy").setLevel(logging.ERROR)
+from scapy.utils import RawPcapNgReader  # noqa: E402
+
+LINK, IP, UDP, BTH = 16, 20, 8, 12
+WRITE_FIRST, WRITE_MIDDLE, WRITES = 6, 7, range(6, 12)
+ACK = 17
+PSN_MASK = 0xFFFFFF
+
+
+def icrc(packet):
+    """Of an IPv4 packet: what may change on the way counts as ones."""
+    ip, udp = bytearray(packet[:IP]), bytearray(packet[IP:IP + UDP])
+    bth = bytearray(packet[IP + UDP:IP + UDP + BTH])
+    ip[1] = ip[8] = 0xFF
+    ip[10:12] = udp[6:8] = b"\xff\xff"
+    bth[4] = 0xFF
+    return zlib.crc32(b"\xff" * 8 + ip + udp + bth + packet[IP + UDP + BTH:-4])
+
+
+def checksum(data):
+    total = sum(struct.unpack(f"!{len(data) // 2}H", data))
+    while total >> 16:
+        total = (total & 0xFFFF) + (total >> 16)
+    return total
+
+
+class Capture:
+    def __init__(self, name):
+        self.name = name
+        self.sent, self.received = collections.Counter(), collections.Counter()
+        self.requests, self.acks = [], []
+        for data, _ in RawPcapNgReader(name):
+            outbound = struct.unpack_from("!H", data)[0] == 4
+            self.take(data[LINK:], outbound)
+        if self.sent != self.received:
+            both = (self.sent - self.received) + (self.received - self.sent)
+            raise SystemExit(f"{name}: {sum(both.values())} packets were not seen at both ends")
+
+    def take(self, packet, outbound):
+        length = struct.unpack_from("!H", packet, 2)[0]
+        udp_length = struct.unpack_from("!H", packet, IP + 4)[0]
+        if length != len(packet) or udp_length != length - IP or checksum(packet[:IP]) != 0xFFFF:
+            raise SystemExit(f"{self.name}: headers do not agree: {packet[:40].hex()}")
+        if struct.unpack("<I", packet[-4:])[0] != icrc(packet):
+            raise SystemExit(f"{self.name}: a wrong ICRC: {packet[:40].hex()}")
+        (self.sent if outbound else self.received)[packet] += 1
+        if not outbound:
+            return
+        opcode = packet[IP + UDP]
+        if opcode in WRITES:
+            self.requests.append(packet)
+        elif opcode == ACK:
+            self.acks.append(packet)
+
+    def stream(self, messages, length, mtu):
+        """The requests, as far as they are to be equal."""
+        first_psn = first_va = None
+        shown = []
+        for number, packet in enumerate(self.requests):
+            body = bytearray(packet[IP + UDP:-4])
+            psn = int.from_bytes(body[9:12], "big")
+            first_psn = psn if first_psn is None else first_psn
+            if (psn - first_psn) & PSN_MASK != number:
+                raise SystemExit(f"{self.name}: request {number} has PSN {psn}, not "
+                                 f"{(first_psn + number) & PSN_MASK}: lost or sent again")
+            if body[0] == WRITE_FIRST:
+                va = int.from_bytes(body[BTH:BTH + 8], "big")
+                first_va = va if first_va is None else first_va
+                body[BTH:BTH + 8] = ((va - first_va) & (1 << 64) - 1).to_bytes(8, "big")
+                body[BTH + 8:BTH + 12] = bytes(4)
+            body[5:8] = bytes(3)
+            body[8] &= 0x7F if body[0] in (WRITE_FIRST, WRITE_MIDDLE) else 0xFF
+            body[9:12] = number.to_bytes(3, "big")
+            shown.append(bytes(packet[:4] + packet[6:10] + packet[22:26] + body))
+        if len(shown) != messages * -(-length // mtu):
+            raise SystemExit(f"{self.name}: {len(shown)} requests of {messages} messages")
+        msn = int.from_bytes(self.acks[-1][IP + UDP + BTH + 1:][:3], "big")
+        if msn != messages:
+            raise SystemExit(f"{self.name}: {msn} messages are acknowledged at the end")
+        return shown
+
+
+def main():
+    messages, length, mtu = map(int, sys.argv[1:4])
+    captures = [Capture(name) for name in sys.argv[4:6]]
+    a, b = (c.stream(messages, length, mtu) for c in captures)
+    for number, (x, y) in enumerate(zip(a, b)):
+        if x != y:
+            at = next(i for i in range(min(len(x), len(y))) if x[i] != y[i])
+            raise SystemExit(f"request {number} differs at byte {at}:\n"
+                             f"{x[:80].hex()}\n{y[:80].hex()}")
+    sizes = ", ".join(f"{sum(c.sent.values())} packets" for c in captures)
+    print(f"{len(a)} requests are the same, byte for byte ({sizes})")
+
+
+main()
