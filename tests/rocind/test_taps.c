@@ -82,6 +82,32 @@ static void a_capture_gets_those_attached_and_those_to_come(void **state)
 	rn_rocind_close(late);
 }
 
+/* So its first packet is captured. */
+static void a_device_knows_its_captures_once_it_is_attached(void **state)
+{
+	const struct rn_netdev dev = kit_device(1);
+	struct rn_rocind *capture = kit_connect();
+
+	(void)state;
+	open_capture(capture, NULL, 0);
+	for (unsigned i = 0; i < 32; i++) {
+		struct rn_rocind_event ev;
+		struct rn_attach a;
+		struct rn_rocind *device = kit_attach(&dev, &a);
+
+		assert_int_equal(rn_rocind_event(device, &ev), 0);
+		assert_int_equal(ev.kind, RN_ROCIND_TAP);
+		rn_rocind_close_tap(&ev.tap);
+		ev = kit_event(capture);
+		assert_int_equal(ev.kind, RN_ROCIND_TAP_SOURCE);
+		rn_rocind_close_tap(&ev.tap);
+		kit_close_socks(&a);
+		rn_rocind_close(device);
+		assert_int_equal(kit_event(capture).kind, RN_ROCIND_TAP_END);
+	}
+	rn_rocind_close(capture);
+}
+
 static void a_capture_is_of_one_device_or_process(void **state)
 {
 	const struct rn_netdev dev = kit_device(1);
@@ -138,6 +164,7 @@ int main(void)
 #define TEST(f) cmocka_unit_test_setup_teardown(f, kit_setup, kit_teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(a_capture_gets_those_attached_and_those_to_come),
+		TEST(a_device_knows_its_captures_once_it_is_attached),
 		TEST(a_capture_is_of_one_device_or_process),
 		TEST(what_cannot_be_is_refused),
 	};

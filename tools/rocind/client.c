@@ -109,8 +109,8 @@ static enum outcome on_attach(struct rnd_client *client, struct rn_ctl_packet *p
 	/* Before the answer, so that the process knows them before its first packet. */
 	if (rnd_faults_greet(client))
 		return CLOSE;
-	outcome = answer(client, &msg, socks, a->gid_count);
 	rnd_taps_attached(client);
+	outcome = answer(client, &msg, socks, a->gid_count);
 	/* What changed since the process looked. That may close the client: KEEP leaves
 	 * it alone.
 	 */
