@@ -26,6 +26,8 @@ static void without_address(char *words)
 {
 	char *from = strstr(words, " va "), *to = strstr(words, " dmalen ");
 
+	if (!to)
+		to = strstr(words, " swap/add ");
 	if (from && to && from < to)
 		memmove(from, to, strlen(to) + 1);
 }

@@ -52,10 +52,16 @@ const char *rn_ladder_end(const struct rn_watch *w, uint32_t ladder, bool is_rig
 
 /* ---- In a terminal ---- */
 
+enum {
+	RN_LADDER_INDENT = 14, /* the time, before the left line */
+	RN_LADDER_COLUMNS_MIN = 60,
+};
+
 struct rn_ladder_text {
 	FILE *to;
 	bool has_colour;
-	uint32_t ladder; /* whose head was printed; RN_WATCH_NONE at first */
+	unsigned columns; /* of a line, RN_LADDER_COLUMNS_MIN or more; 0: as ever */
+	uint32_t ladder;  /* whose head was printed; RN_WATCH_NONE at first */
 	rn_ns at;
 };
 

@@ -6,8 +6,9 @@
 #include "dump_ladder.h"
 
 enum {
-	WIDTH = 76,	 /* between the two lines */
-	INDENT = 14,	 /* the time */
+	WIDTH_MAX = 200, /* between the two lines */
+	WIDTH = 76,	 /* unless the caller says how much */
+	INDENT = RN_LADDER_INDENT,
 	PAUSE = 1000000, /* ns: a silence that is shown */
 };
 
@@ -21,6 +22,13 @@ static const struct {
 	[RN_LADDER_NAK] = { '~', "\033[31m" },	[RN_LADDER_NOTIFY] = { '~', "\033[35m" },
 };
 
+static int width_of(const struct rn_ladder_text *t)
+{
+	int width = t->columns ? (int)t->columns - INDENT - 2 : WIDTH;
+
+	return width < WIDTH_MAX ? width : WIDTH_MAX;
+}
+
 static void head(struct rn_ladder_text *t, const struct rn_watch *w, uint32_t ladder)
 {
 	char left[RN_LADDER_END_MAX], right[RN_LADDER_END_MAX];
@@ -28,7 +36,7 @@ static void head(struct rn_ladder_text *t, const struct rn_watch *w, uint32_t la
 
 	rn_ladder_end(w, ladder, false, left);
 	rn_ladder_end(w, ladder, true, right);
-	room = WIDTH + 2 - (int)strlen(left);
+	room = width_of(t) + 2 - (int)strlen(left);
 	fprintf(t->to, "%s%*s%s%*s\n", t->ladder == RN_WATCH_NONE ? "" : "\n", INDENT, "",
 		left, room > 0 ? room : 0, right);
 	t->ladder = ladder;
@@ -39,28 +47,34 @@ static void side_words(const struct rn_ladder_text *t, const char *mark, const c
 	fprintf(t->to, "%*s|   %s %s\n", INDENT, "", mark, text);
 }
 
-/* "--- SEND_ONLY psn 17 len 8 ------------->" between two lines. */
+/* "--- SEND_ONLY psn 17 len 8 ------------->" between two lines. A note that has no room
+ * stands below.
+ */
 static void arrow(const struct rn_ladder_text *t, const struct rn_ladder_row *row,
 		  bool to_right)
 {
-	char body[WIDTH + 1], text[RN_LADDER_LABEL_MAX + RN_DUMP_NOTE_MAX + 8];
-	size_t len;
+	char body[WIDTH_MAX + 1], text[RN_LADDER_LABEL_MAX + RN_DUMP_NOTE_MAX + 8];
+	size_t len, width = (size_t)width_of(t), room = width - 8;
+	bool has_note =
+		row->note[0] && strlen(row->label) + strlen(row->note) + 5 <= room;
 
-	snprintf(text, sizeof(text), " %s%s%s%s ", row->label, row->note[0] ? " (" : "",
-		 row->note, row->note[0] ? ")" : "");
+	snprintf(text, sizeof(text), " %s%s%s%s ", row->label, has_note ? " (" : "",
+		 has_note ? row->note : "", has_note ? ")" : "");
 	len = strlen(text);
-	if (len > WIDTH - 8) {
-		len = WIDTH - 8;
+	if (len > room) {
+		len = room;
 		text[len - 1] = ' ';
 		text[len - 2] = text[len - 3] = '.';
 	}
-	memset(body, looks[row->look].stroke, WIDTH);
-	body[WIDTH] = '\0';
+	memset(body, looks[row->look].stroke, width);
+	body[width] = '\0';
 	memcpy(body + 4, text, len);
-	body[to_right ? WIDTH - 1 : 0] = to_right ? '>' : '<';
+	body[to_right ? width - 1 : 0] = to_right ? '>' : '<';
 	fprintf(t->to, "%*.6f  |%s%s%s|\n", INDENT - 2, (double)row->at / 1e9,
 		t->has_colour ? looks[row->look].colour : "", body,
 		t->has_colour && looks[row->look].colour[0] ? "\033[0m" : "");
+	if (row->note[0] && !has_note)
+		fprintf(t->to, "%*s|   %s\n", INDENT, "", row->note);
 }
 
 /* What belongs to no connection is a line as ever. */
