@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* main.c - rocin-tour STOP [KEY=VALUE...]: what `rocin tour` runs for each stop. */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "tour.h"
+
+enum {
+	SECONDS_MAX = 60,  /* of one stop */
+	TIMEOUT = 20,	   /* 4.3 s */
+	TIMEOUT_LOST = 16, /* 268 ms */
+};
+
+static const struct {
+	const char *name;
+	void (*run)(struct tour *t);
+} stops[] = {
+	{ "register", tour_register }, { "send", tour_send },	  { "write", tour_write },
+	{ "read", tour_read },	       { "atomic", tour_atomic }, { "rnr", tour_rnr },
+	{ "lost", tour_lost },	       { "gpu", tour_gpu },
+};
+
+/* `rocin tour` has looked at the values. */
+static void set(struct tour *t, const char *word)
+{
+	const struct {
+		const char *key;
+		uint32_t *number;
+		bool *flag;
+	} keys[] = {
+		{ "size=", &t->size, NULL },
+		{ "offset=", &t->offset, NULL },
+		{ "mtu=", &t->mtu, NULL },
+		{ "rnr_timer=", &t->rnr_timer, NULL },
+		{ "rnr_retry=", &t->rnr_retry, NULL },
+		{ "imm=", NULL, &t->imm },
+		{ "cswap=", NULL, &t->cswap },
+		{ "flush=", NULL, &t->flush },
+	};
+
+	for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++) {
+		size_t len = strlen(keys[i].key);
+
+		if (strncmp(word, keys[i].key, len) != 0)
+			continue;
+		if (keys[i].number)
+			*keys[i].number = (uint32_t)strtoul(word + len, NULL, 10);
+		else
+			*keys[i].flag = !strcmp(word + len, "yes");
+	}
+}
+
+int main(int argc, char **argv)
+{
+	struct tour t = { .mtu = 1024, .size = 64, .rnr_timer = 12, .rnr_retry = 7 };
+	unsigned i = 0;
+
+	while (argc > 1 && i < sizeof(stops) / sizeof(*stops) &&
+	       strcmp(stops[i].name, argv[1]) != 0)
+		i++;
+	if (argc < 2 || i == sizeof(stops) / sizeof(*stops)) {
+		fputs("run me by: rocin tour\n", stderr);
+		return 64;
+	}
+	for (int k = 2; k < argc; k++)
+		set(&t, argv[k]);
+	/* Never outlive the tour. */
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	alarm(SECONDS_MAX);
+	/* Where nothing gets lost a busy machine shall not look as if it did. */
+	t.timeout = stops[i].run == tour_lost ? TIMEOUT_LOST : TIMEOUT;
+	tour_open(&t);
+	stops[i].run(&t);
+	puts("end");
+	fflush(stdout);
+	tour_close(&t);
+	return 0;
+}
