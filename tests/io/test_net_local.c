@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* test_net_local.c - which packets go by a ring, and in what order they come. */
+#include "far_copy.h"
 #include "local_kit.h"
 
 static void first_packets_go_by_udp_and_ask_for_a_wire(void **state)
@@ -171,6 +172,42 @@ static void packets_are_built_in_the_ring(void **state)
 	assert_int_equal(w->stats[RN_STAT_LOCAL_TX_BYTES], (sent + 2) * LEN);
 }
 
+/* Build a packet, and scribble over the place once it is committed. Return: that shows in
+ * what the peer gets.
+ */
+static bool is_built_in_the_ring(struct world *w, struct peer *p, uint32_t len)
+{
+	uint8_t *at = w->net->ops->reserve(w->net->ctx, &w->flow, 1);
+	struct rn_ring_packet pkt;
+	uint8_t want[LEN];
+
+	assert_non_null(at);
+	for (uint32_t i = 0; i < len; i++)
+		at[i] = want[i] = (uint8_t)(i * 31 + len);
+	w->net->ops->commit(w->net->ctx, &w->flow, len);
+	at[len - 1] ^= 1;
+	w->net->ops->publish(w->net->ctx);
+	assert_int_equal(rn_ring_receive(&p->recv, &pkt, 1, w->room, sizeof(w->room)), 1);
+	assert_int_equal(pkt.len, len);
+	assert_memory_equal(pkt.data, want, len - 1);
+	return pkt.data[len - 1] != want[len - 1];
+}
+
+static void long_packets_in_a_row_are_built_apart(void **state)
+{
+	struct world *w = *state;
+	struct peer *p = lay(w, 0);
+
+	for (unsigned i = 0; i < 50; i++) {
+		assert_true(is_built_in_the_ring(w, p, 100 + i));
+		assert_true(is_built_in_the_ring(w, p, LEN)); /* nobody could know */
+		assert_false(is_built_in_the_ring(w, p, LEN - 4 * i));
+		assert_false(is_built_in_the_ring(w, p, RN_FAR_COPY_MIN));
+		assert_false(is_built_in_the_ring(w, p, RN_FAR_COPY_MIN - 1));
+	}
+	assert_int_equal(w->stats[RN_STAT_LOCAL_TX_PACKETS], 5 * 50);
+}
+
 static void refusal_is_remembered(void **state)
 {
 	struct world *w = *state;
@@ -232,6 +269,7 @@ int main(void)
 		test(socket_has_its_turn_beside_a_busy_ring),
 		test(full_ring_holds_back_and_grows),
 		test(packets_are_built_in_the_ring),
+		test(long_packets_in_a_row_are_built_apart),
 		test(refusal_is_remembered),
 		test(last_descriptors_are_left_to_the_program),
 		test(many_destinations_ask_a_few_at_a_time),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* local_internal.h - state shared by net_local.c (packets) and local_wires.c (wires that
- * come and go).
+/* local_internal.h - state shared by net_local.c (packets), local_build.c (those that are
+ * built on the wire) and local_wires.c (wires that come and go).
  */
 #ifndef RN_LOCAL_INTERNAL_H
 #define RN_LOCAL_INTERNAL_H
@@ -12,6 +12,8 @@
 enum {
 	LOCAL_WAYS = 512,	/* destinations that are remembered; a power of two */
 	LOCAL_ROOM = 16 * 1024, /* packets taken out at a time: they stay in L1 */
+	LOCAL_PAGE = 4096,
+	LOCAL_BUILD = LOCAL_PAGE + RN_RING_PACKET_MAX + RN_RING_ALIGN,
 	LOCAL_WORDS = RN_ROCIND_WIRES_MAX / 64,
 };
 
@@ -31,6 +33,7 @@ struct local_wire {
 	bool is_closing;     /* the peer has gone: what it has sent is left to read */
 	uint32_t want;	     /* size that its ring is to have, at the next chance */
 	rn_ns full_since;    /* 0: there was space when we last looked */
+	bool is_long;	     /* the last packet was, so building the next apart pays */
 	bool is_stuck;	     /* the peer has not read for long: UDP has the packets */
 };
 
@@ -64,7 +67,8 @@ struct rn_local {
 	uint32_t sent;		  /* packets of it that are in a ring */
 	bool hurry;		  /* nothing waits for a ring */
 	struct local_wire *place; /* that a packet is built in; or NULL */
-	bool udp_begun;		  /* it goes by UDP, whatever has come up meanwhile */
+	uint8_t *apart; /* where it is built in fact, to be copied there; or NULL */
+	bool udp_begun; /* it goes by UDP, whatever has come up meanwhile */
 
 	unsigned drain; /* reads of the sockets left, for the sake of fresh wires */
 	bool look;	/* likewise, because somebody wants to know */
@@ -74,7 +78,32 @@ struct rn_local {
 	struct local_way way[LOCAL_WAYS];
 	struct rn_flow rx_flow[RN_RX_BATCH];
 	_Alignas(64) uint8_t room[LOCAL_ROOM];
+	_Alignas(64) uint8_t build[LOCAL_BUILD];
 };
+
+static inline void rn_local_count(struct rn_local *l, enum rn_stat what, uint64_t n)
+{
+	uint64_t *counter = &l->cfg.stats[what];
+
+	__atomic_store_n(counter, *counter + n, __ATOMIC_RELAXED);
+}
+
+static inline struct rn_ring_meta rn_local_meta(const struct rn_flow *flow)
+{
+	return (struct rn_ring_meta){ .sport = flow->sport,
+				      .tclass = flow->tclass,
+				      .hop_limit = flow->hop_limit };
+}
+
+/* ---------------------------------------------------------------- net_local.c */
+/* The peer may read what was put into the ring, and is woken if it sleeps. */
+void rn_local_let_go(struct local_wire *w);
+
+/* -------------------------------------------------------------- local_build.c */
+/* See struct rn_net_ops. */
+uint8_t *rn_local_reserve(void *ctx, const struct rn_flow *flow, uint32_t dest_slot);
+void rn_local_commit(void *ctx, const struct rn_flow *flow, uint32_t len);
+void rn_local_publish(void *ctx);
 
 /* -------------------------------------------------------------- local_wires.c */
 /* The way to where @flow and the slot say; asks for a wire if it is time to. */

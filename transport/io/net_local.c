@@ -21,20 +21,12 @@ enum {
 	 */
 	LOOK_BUSY = 64,
 	LOOK_QUIET = 8,
-	PUBLISH_AT = 8 * 1024, /* bytes: the peer reads them while the next are built */
-	DRAIN_MAX = 1024,      /* reads: more than a socket's buffer holds */
-	QUIET_MAX = 4096,      /* calls without anything in a ring: they are not in use */
-	LIVELY_MAX = 32, /* calls in vain: some microseconds, a turn of the scheduler */
+	DRAIN_MAX = 1024, /* reads: more than a socket's buffer holds */
+	QUIET_MAX = 4096, /* calls without anything in a ring: they are not in use */
+	LIVELY_MAX = 32,  /* calls in vain: some microseconds, a turn of the scheduler */
 	SCAN_MAX = 8, /* with more wires, only those that were rung for are looked at */
 	SCAN_EVERY = 64, /* calls after which all are, whatever the doorbell says */
 };
-
-static void count(struct rn_local *l, enum rn_stat what, uint64_t n)
-{
-	uint64_t *counter = &l->cfg.stats[what];
-
-	__atomic_store_n(counter, *counter + n, __ATOMIC_RELAXED);
-}
 
 /* -------------------------------------------------------------------- transmit */
 static void wake(const struct local_wire *w)
@@ -45,7 +37,7 @@ static void wake(const struct local_wire *w)
 	(void)!syscall(SYS_write, w->peer_event, &one, sizeof(one));
 }
 
-static void publish(struct local_wire *w)
+void rn_local_let_go(struct local_wire *w)
 {
 	if (rn_ring_publish(&w->send) && rn_doorbell_ring(w->peer_page, w->peer_bit))
 		wake(w);
@@ -67,13 +59,6 @@ static int no_space(struct local_wire *w)
 	return -ENOBUFS;
 }
 
-static struct rn_ring_meta meta_of(const struct rn_flow *flow)
-{
-	return (struct rn_ring_meta){ .sport = flow->sport,
-				      .tclass = flow->tclass,
-				      .hop_limit = flow->hop_limit };
-}
-
 static uint32_t segment_len(const struct rn_super *s, uint32_t i)
 {
 	uint32_t at = i * s->seg_len;
@@ -87,7 +72,7 @@ static int send_by_ring(struct rn_local *l, struct local_wire *w,
 {
 	const struct rn_flow *flow = super->flow;
 	bool numbered = l->udp->gso && rn_flow_is_ipv4(flow);
-	struct rn_ring_meta meta = meta_of(flow);
+	struct rn_ring_meta meta = rn_local_meta(flow);
 	uint32_t first = l->sent, i = first;
 	int rc = 0;
 
@@ -102,13 +87,13 @@ static int send_by_ring(struct rn_local *l, struct local_wire *w,
 		if (rc)
 			break;
 	}
-	publish(w);
+	rn_local_let_go(w);
 	if (i > first) {
-		count(l, RN_STAT_LOCAL_TX_PACKETS, i - first);
-		count(l, RN_STAT_LOCAL_TX_BYTES,
-		      i < super->count || first > 0
-			      ? (uint64_t)(i - first) * super->seg_len
-			      : super->len);
+		rn_local_count(l, RN_STAT_LOCAL_TX_PACKETS, i - first);
+		rn_local_count(l, RN_STAT_LOCAL_TX_BYTES,
+			       i < super->count || first > 0
+				       ? (uint64_t)(i - first) * super->seg_len
+				       : super->len);
 		w->full_since = 0;
 	}
 	if (rc == -EPIPE) {
@@ -136,48 +121,6 @@ static bool fits_a_record(const struct rn_super *super)
 static unsigned slot_of(const struct rn_super *super)
 {
 	return super->data[7]; /* low byte of the destination QPN in the BTH */
-}
-
-/* ------------------------------------------------------------- built in the ring */
-static uint8_t *local_reserve(void *ctx, const struct rn_flow *flow, uint32_t dest_slot)
-{
-	struct rn_local *l = ctx;
-	struct local_wire *w = rn_local_way(l, flow, dest_slot)->wire;
-
-	if (l->place && l->place != w)
-		publish(l->place);
-	l->place = NULL;
-	if (!w || w->is_stuck)
-		return NULL;
-	if (w->want != w->send.size)
-		rn_local_resize(w);
-	l->place = w;
-	l->net.bare = w->may_be_bare;
-	return rn_ring_reserve(&w->send);
-}
-
-static void local_commit(void *ctx, const struct rn_flow *flow, uint32_t len)
-{
-	struct rn_local *l = ctx;
-	struct rn_ring_meta meta = meta_of(flow);
-
-	meta.flags = l->net.bare ? RN_RING_BARE : 0;
-	rn_ring_commit(&l->place->send, &meta, len);
-	l->place->full_since = 0;
-	count(l, RN_STAT_LOCAL_TX_PACKETS, 1);
-	count(l, RN_STAT_LOCAL_TX_BYTES, len);
-	if (l->net.bare)
-		count(l, RN_STAT_LOCAL_TX_BARE, 1);
-	if (rn_ring_unpublished(&l->place->send) >= PUBLISH_AT)
-		publish(l->place);
-}
-
-static void local_publish(void *ctx)
-{
-	struct rn_local *l = ctx;
-
-	if (l->place)
-		publish(l->place);
 }
 
 static int local_transmit(void *ctx, const struct rn_super *super)
@@ -257,8 +200,8 @@ static int read_wire(struct rn_local *l, struct local_wire *w, struct rn_rx *rx)
 		bytes += pkt[i].len;
 	}
 	if (n > 0) {
-		count(l, RN_STAT_LOCAL_RX_PACKETS, n);
-		count(l, RN_STAT_LOCAL_RX_BYTES, bytes);
+		rn_local_count(l, RN_STAT_LOCAL_RX_PACKETS, n);
+		rn_local_count(l, RN_STAT_LOCAL_RX_BYTES, bytes);
 		return (int)n;
 	}
 	if (w->recv.fault == RN_RING_CLOSED || (!w->recv.fault && w->is_closing))
@@ -439,9 +382,9 @@ void rn_local_awake(struct rn_local *l)
 static const struct rn_net_ops local_ops = {
 	.transmit = local_transmit,
 	.receive = local_receive,
-	.reserve = local_reserve,
-	.commit = local_commit,
-	.publish = local_publish,
+	.reserve = rn_local_reserve,
+	.commit = rn_local_commit,
+	.publish = rn_local_publish,
 };
 
 struct rn_local *rn_local_new(const struct rn_local_cfg *cfg)

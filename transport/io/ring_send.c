@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "far_copy.h"
 #include "ring_layout.h"
 
 enum rn_ring_fault rn_ring_send_init(struct rn_ring_send *s, void *mem, uint32_t capacity)
@@ -77,15 +78,6 @@ static void advance(struct rn_ring_send *s, uint32_t bytes)
 	s->off = (s->off + bytes) & (s->size - 1);
 }
 
-/* The compiler knows how many bytes it can be at most, and would take string
- * instructions, which are slow to begin: the library's memcpy() is not.
- */
-static void copy_in(uint8_t *dst, const uint8_t *src, size_t len)
-{
-	__asm__("" : "+r"(len));
-	memcpy(dst, src, len);
-}
-
 /* Bytes that are left before the end of the data, if @need are not. */
 static uint32_t pad_before(const struct rn_ring_send *s, uint32_t need)
 {
@@ -120,7 +112,7 @@ int rn_ring_send(struct rn_ring_send *s, const struct rn_ring_meta *meta,
 	if (!has_space(s, pad + need))
 		return no_space(s);
 	begin_record(s, pad, len, meta);
-	copy_in(s->data + s->off + RN_RING_HEADER, pkt, len);
+	rn_far_copy(s->data + s->off + RN_RING_HEADER, pkt, len);
 	advance(s, need);
 	return 0;
 }

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* local_build.c - packets that are built where they leave: in a ring, or beside it. */
+#include "far_copy.h"
+#include "local_internal.h"
+#include "rocin/wire.h"
+
+enum {
+	PUBLISH_AT = 8 * 1024, /* bytes: the peer reads them while the next are built */
+};
+
+/* Where a packet is built that will be copied to @at: its payload aligned, behind a BTH,
+ * and half a page away from where it goes.
+ */
+static uint8_t *apart_from(struct rn_local *l, const uint8_t *at)
+{
+	size_t half = LOCAL_PAGE / 2, page = LOCAL_PAGE, line = RN_RING_ALIGN;
+	size_t offset = ((uintptr_t)at - (uintptr_t)l->build + half) % page;
+
+	return l->build + offset / line * line + line - RN_BTH_LEN;
+}
+
+uint8_t *rn_local_reserve(void *ctx, const struct rn_flow *flow, uint32_t dest_slot)
+{
+	struct rn_local *l = ctx;
+	struct local_wire *w = rn_local_way(l, flow, dest_slot)->wire;
+	uint8_t *at;
+
+	if (l->place && l->place != w)
+		rn_local_let_go(l->place);
+	l->place = NULL;
+	if (!w || w->is_stuck)
+		return NULL;
+	if (w->want != w->send.size)
+		rn_local_resize(w);
+	l->place = w;
+	l->net.bare = w->may_be_bare;
+	at = rn_ring_reserve(&w->send);
+	l->apart = at && w->is_long ? apart_from(l, at) : NULL;
+	return l->apart ? l->apart : at;
+}
+
+void rn_local_commit(void *ctx, const struct rn_flow *flow, uint32_t len)
+{
+	struct rn_local *l = ctx;
+	struct local_wire *w = l->place;
+	struct rn_ring_meta meta = rn_local_meta(flow);
+
+	meta.flags = l->net.bare ? RN_RING_BARE : 0;
+	if (l->apart)
+		(void)!rn_ring_send(&w->send, &meta, l->apart, len); /* there is space */
+	else
+		rn_ring_commit(&w->send, &meta, len);
+	w->is_long = len >= RN_FAR_COPY_MIN;
+	w->full_since = 0;
+	rn_local_count(l, RN_STAT_LOCAL_TX_PACKETS, 1);
+	rn_local_count(l, RN_STAT_LOCAL_TX_BYTES, len);
+	if (l->net.bare)
+		rn_local_count(l, RN_STAT_LOCAL_TX_BARE, 1);
+	if (rn_ring_unpublished(&w->send) >= PUBLISH_AT)
+		rn_local_let_go(w);
+}
+
+void rn_local_publish(void *ctx)
+{
+	struct rn_local *l = ctx;
+
+	if (l->place)
+		rn_local_let_go(l->place);
+}
