@@ -69,7 +69,9 @@ static void only_ones_own_window_of_type_2_is_invalidated(void **state)
 {
 	(void)state;
 	for (unsigned v = 0; v < VICTIMS; v++) {
-		invalidate(w.r.q, prepare((enum victim)v), RN_WC_LOC_QP_OP_ERR);
+		uint32_t key = prepare((enum victim)v); /* makes w.r.q, too */
+
+		invalidate(w.r.q, key, RN_WC_LOC_QP_OP_ERR);
 		expect_state(&w.r, RN_QPS_ERR);
 		assert_true(w.mw.valid);
 		win_free();

@@ -239,8 +239,8 @@ static RACY enum rn_mem_result direct_write(void *ctx, rn_iova dst, const void *
 		rn_guard_leave(&g);
 		return RN_MEM_FAULT;
 	}
-	rn_guard_enter(&g, dst, len);
-	if (is_one_word(dst, len))
+	rn_guard_enter(&g, (uintptr_t)dst, len);
+	if (is_one_word((uintptr_t)dst, len))
 		store_release(pointer(dst), src, len);
 	else
 		copy_up(pointer(dst), src, len);
@@ -263,8 +263,8 @@ static RACY enum rn_mem_result direct_read(void *ctx, void *dst, rn_iova src,
 		rn_guard_leave(&g);
 		return RN_MEM_FAULT;
 	}
-	rn_guard_enter(&g, src, len);
-	if (is_one_word(src, len))
+	rn_guard_enter(&g, (uintptr_t)src, len);
+	if (is_one_word((uintptr_t)src, len))
 		load_once(dst, pointer(src), len);
 	else
 		copy_in(dst, pointer(src), len);
@@ -285,7 +285,7 @@ static RACY enum rn_mem_result direct_read_part(void *ctx, void *dst, rn_iova sr
 		rn_guard_leave(&g);
 		return RN_MEM_FAULT;
 	}
-	rn_guard_enter(&g, src, len);
+	rn_guard_enter(&g, (uintptr_t)src, len);
 	rn_crc32_copy(dst, pointer(src), len, part);
 	rn_guard_leave(&g);
 	return RN_MEM_DONE;
@@ -334,7 +334,7 @@ static enum rn_mem_result direct_atomic(void *ctx, const struct rn_mem_atomic_re
 		rn_guard_leave(&g);
 		return RN_MEM_FAULT;
 	}
-	rn_guard_enter(&g, req->dst, 8);
+	rn_guard_enter(&g, (uintptr_t)req->dst, 8);
 	*orig = do_atomic(req);
 	rn_guard_leave(&g);
 	return RN_MEM_DONE;
