@@ -26,10 +26,12 @@ import json, sys
 print({v["name"]: v["value"] + v["source"] for v in json.load(sys.stdin)}["ROCIN_CC"])')" \
 	onenvironment
 
-# Every variable that the code reads is there, and no other.
+# Every variable that the code reads is there, and no other; a lab sets some for programs.
 is 'all that the code reads' "$(rocin config | awk '{ print $1 }' | sort | xargs)" \
 	"$(grep -rhoE '"ROCIN_[A-Z_]+"' --include='*.c' "$source/provider" "$source/transport" \
-		"$source/sim" "$source/tools" | tr -d '"' | sort -u | xargs)"
+		"$source/sim" "$source/tools" | tr -d '"' | grep -v '^ROCIN_LAB_' | sort -u | xargs)"
+is 'what a lab tells programs is known' \
+	"$(ROCIN_LAB_RANK=0 rocin config 2>&1 >/dev/null)" ''
 
 is 'a wrong value fails' "$(ROCIN_GSO=maybe status rocin config)" 1
 is 'and is named' "$(cat "$work/err")" 'rocin: ROCIN_GSO is "maybe"; it may be on or off'

@@ -32,7 +32,11 @@ int rn_cmd_litmus(int argc, char **argv);
 int rn_cmd_conform(int argc, char **argv);
 int rn_cmd_sim(int argc, char **argv);
 int rn_cmd_fault(int argc, char **argv);
+int rn_cmd_lab(int argc, char **argv);
 int rn_cmd_stop(int argc, char **argv);
+
+/* Not in the list of commands: what leads from one host of a lab to another. */
+int rn_cmd_lab_exec(int argc, char **argv);
 
 /* Hidden: what `rocin doctor` runs under the launch environment. */
 int rn_cmd_probe(int argc, char **argv);

@@ -32,6 +32,8 @@ static const struct command commands[] = {
 	{ "conform", rn_cmd_conform, "run conformance scenarios, packet by packet" },
 	{ "sim", rn_cmd_sim, "run devices and faults made up from a seed" },
 	{ "fault", rn_cmd_fault, "make packets and calls go wrong on purpose" },
+	{ "lab", rn_cmd_lab, "run programs on many hosts of this machine" },
+	{ "lab-exec", rn_cmd_lab_exec, NULL },
 	{ "stop", rn_cmd_stop, "end the rocind of this network namespace" },
 	{ "probe", rn_cmd_probe, NULL },
 };
@@ -77,9 +79,25 @@ static int run_command(const struct command *c, int argc, char **argv)
 	return status;
 }
 
+/* Launchers want one word that leads to another host: links of these names do. */
+static bool is_lab_agent(const char *name)
+{
+	static const char *const names[] = { "rocin-lab-exec", "ssh", "rsh" };
+	const char *slash = strrchr(name, '/');
+
+	for (size_t i = 0; i < RN_ARRAY_SIZE(names); i++)
+		if (!strcmp(slash ? slash + 1 : name, names[i]))
+			return true;
+	return false;
+}
+
 int main(int argc, char **argv)
 {
+	static const struct command lab_agent = { "lab-exec", rn_cmd_lab_exec, NULL };
+
 	argp_err_exit_status = RN_EXIT_USAGE;
+	if (argc > 0 && is_lab_agent(argv[0]))
+		return run_command(&lab_agent, argc, argv);
 	if (argc < 2) {
 		print_help(stderr);
 		return RN_EXIT_USAGE;

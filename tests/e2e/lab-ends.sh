@@ -1,0 +1,116 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# lab-ends.sh - however a lab ends, its status tells, and nothing of it is left.
+#
+# usage: lab-ends.sh root|nobody
+who=$1
+# shellcheck source=lab_lib.sh
+. "$(dirname "$0")/lab_lib.sh"
+
+# Programs that no other test has: the argument tells them apart.
+nap="sleep 41$$"
+napping() { pgrep -fx "$nap" >/dev/null; }
+none_naps() { ! napping; }
+outside() { # what a lab could leave behind
+	grep -E 'rocin-lab|boot_id|/etc/host' /proc/self/mounts
+	ip -o link show | grep -E ': (br0|h[0-9]+)[@:]'
+	ls "$ROCIN_RUNTIME_DIR" 2>/dev/null
+	hostname
+}
+before=$(outside)
+nothing_left() {
+	wait_for 10 none_naps || fail "$1: a program is left"
+	[ -z "$lab_pid" ] || ! pgrep -P "$lab_pid" >/dev/null || fail "$1: the lab is left"
+	[ "$(outside)" = "$before" ] || fail "$1: left: $(diff <(echo "$before") <(outside))"
+	echo "ok: $1, and nothing is left"
+}
+lab_pid=''
+# start OPTION...: a lab in the background; $lab_pid. A program of a script ignores SIGINT.
+start() {
+	"${as[@]}" env --default-signal=INT rocin lab "$@" >"$work/out" 2>"$work/err" </dev/null &
+	lab_pid=$!
+	pids+=("$lab_pid")
+}
+ended() { # STATUS WHAT
+	wait "$lab_pid"
+	status=$?
+	said "$1" "$2"
+}
+
+# shellcheck disable=SC2016 # the hosts' shell is to see it
+lab --hosts 3 -- sh -c 'case $ROCIN_LAB_RANK in 1) sleep 0.3; exit 9 ;; 2) exit 3 ;; esac'
+said 3 'the status is that of the first that fails'
+grep -q 'first h3 failed, with status 3' "$work/err" || fail 'it is not named'
+lab -- /nosuchprogram
+said 127 'a program that is not there'
+# shellcheck disable=SC2016
+lab --on h1 'kill -9 $$'
+said 137 'a program that is killed'
+lab --halt --on h1 "rocin stat >/dev/null; $nap" --on h2 'exit 5'
+said 5 'one that fails ends all'
+nothing_left 'a failure'
+
+lab --timeout 0.4 --on h1 "$nap" --on h2 'trap "" TERM; sleep 0.1'
+said 124 'no time any more'
+has err 'rocin: h1 has not ended within 0.4 s'
+nothing_left 'a timeout'
+
+for sig in INT TERM HUP; do
+	start --loss 1% -- sh -c "trap 'echo told; exit 6' $sig; $nap & wait"
+	wait_for 20 napping || fail 'it does not begin'
+	kill -$sig "$lab_pid"
+	ended $((128 + $(kill -l $sig))) "SIG$sig"
+	has out 'h1 | told' 'h2 | told'
+	nothing_left "SIG$sig"
+done
+
+# Programs that hear nothing are not waited for when the lab is told twice.
+start -- sh -c "trap '' TERM; $nap"
+wait_for 20 napping || fail 'it does not begin'
+SECONDS=0
+kill -TERM "$lab_pid"
+sleep 0.1
+kill -TERM "$lab_pid"
+ended 143 'told twice'
+[ "$SECONDS" -lt 3 ] || fail 'it waits all the same'
+nothing_left 'told twice'
+
+start --hosts 3 --capture "$home/c.pcapng" -- sh -c "setsid $nap & $nap"
+wait_for 20 napping || fail 'it does not begin'
+inside=$(pgrep -P "$lab_pid" -f 'rocin lab') # the lab's own process
+kill -9 "$lab_pid"
+wait "$lab_pid" 2>/dev/null
+nothing_left 'kill -9'
+gone() { [ ! -e "/proc/$inside" ] || grep -q '^State:.Z' "/proc/$inside/status"; }
+wait_for 10 gone || fail 'the lab is left'
+
+start --hosts 3 -- sh -c "setsid $nap & $nap"
+wait_for 20 napping || fail 'it does not begin'
+kill -9 "$(pgrep -P "$lab_pid")"
+ended 137 'the lab itself is killed'
+has err 'rocin: the lab was killed: Killed'
+nothing_left 'the lab itself is killed'
+
+# shellcheck disable=SC2216
+timeout 60 "${as[@]}" rocin lab -q -- sh -c "$nap & yes" 2>/dev/null | head -1 >"$work/out"
+has out 'h1 | y'
+nothing_left 'nobody reads'
+
+# Kept until somebody says so; others come from outside.
+start --keep --hosts 2 --on h2 'echo done'
+done_here() { grep -q 'the hosts stay' "$work/err"; }
+wait_for 20 done_here || fail 'nothing is said'
+"${as[@]}" rocin lab-exec --lab="$lab_pid" h2 'hostname; exit 2' >"$work/inside"
+status=$?
+said 2 'a command from outside'
+[ "$(cat "$work/inside")" = h2 ] || fail 'it was not on h2'
+"${as[@]}" rocin lab-exec --lab="$lab_pid" h1 "setsid $nap >/dev/null 2>&1 &"
+wait_for 10 napping || fail 'nothing begins inside'
+kill -INT "$lab_pid"
+ended 0 'a lab that was kept'
+nothing_left 'a lab that was kept'
+"${as[@]}" rocin lab-exec --lab=1 h1 true 2>"$work/err" && fail 'process 1 is no lab'
+"${as[@]}" rocin lab-exec h1 true 2>"$work/err"
+status=$?
+said 1 'no lab around'
+has err 'rocin: this is no host of a lab; start it by rocin lab, or give --lab=PID'
