@@ -19,13 +19,15 @@ start_transfer() {
 	client=$!
 	pids+=("$client")
 	wait_for 20 moving || fail 'no data moves'
+	[ "${ROCIN_LOCAL:-}" = off ] || wait_for 20 by_wire || fail 'no local wire'
 }
+by_wire() { [ "$(sent local_sent_pkts)" -gt 100 ]; }
 
 moving() { [ "$(sent)" -gt 1000 ]; }
 sent() {
 	rocin stat --json | python3 -c '
 import json, sys
-print(max([c["hw_counters"].get("sent_pkts", 0) for c in json.load(sys.stdin)] or [0]))'
+print(max([c["hw_counters"].get(sys.argv[1], 0) for c in json.load(sys.stdin)] or [0]))' "${1:-sent_pkts}"
 }
 timed_out() { rocin stat --counters | grep -q local_ack_timeout_err; }
 more() { [ "$(sent)" -gt $((before + 1000)) ]; }
