@@ -59,6 +59,51 @@ calls_are_run() {
 	[ "$n" -ge 6 ] || fail "$1: $n lines of C"
 }
 
+# copy_tree: Rocin in $tree, where another program can stand at $program, of whose place
+# $plugins is the original
+copy_tree() {
+	tree=$work/tree
+	plugins=$(realpath "$(dirname "$(find "$ROCIN_BIN/.." -maxdepth 4 -name rocin-tour -type f)")")
+	program=$tree/${plugins#"$(realpath "$ROCIN_BIN/..")/"}/rocin-tour
+	mkdir -p "$tree/bin" "$(dirname "$program")"
+	cp "$ROCIN_BIN/rocin" "$tree/bin"
+	ln -s "$ROCIN_BIN/rocind" "$tree/bin"
+	ln -s "$plugins"/* "$(dirname "$program")"
+	rm "$program"
+}
+
+# A page that is wrong says so.
+what_is_not_so() {
+	copy_tree
+	# Nothing is lost, and the key opens.
+	cat >"$program" <<END
+#!/bin/sh
+unset ROCIN_FAULT
+exec $plugins/rocin-tour "\$@" offset=0
+END
+	chmod +x "$program"
+	"$tree/bin/rocin" tour --stop lost >"$work/out" 2>"$work/err"
+	[ $? = 1 ] || fail "a packet that was not lost: $(cat "$work/err" "$work/out")"
+	has 1 '\[NOT SO\] 0 packet was dropped on its way$'
+	has 1 "\[NOT SO\] A's device sent from there again: it did not$"
+	"$tree/bin/rocin" tour --stop register >"$work/out" 2>"$work/err"
+	[ $? = 1 ] || fail "a key that opens: $(cat "$work/err" "$work/out")"
+	has 1 "\[NOT SO\] B's device refused it: NAK, remote access error$"
+	# One that fails, and none.
+	printf '#!/bin/sh\nexit 3\n' >"$program"
+	"$tree/bin/rocin" tour --batch >"$work/out" 2>"$work/err"
+	[ $? = 1 ] || fail 'a program that fails'
+	grep -q 'rocin: register: the program of this stop ended with status 3$' "$work/err" ||
+		fail "no sentence: $(cat "$work/err")"
+	rm "$program"
+	"$tree/bin/rocin" tour --stop send >"$work/out" 2>"$work/err"
+	[ $? = 1 ] || fail 'a program that is not there'
+	grep -q 'rocin: send: .*/rocin-tour: No such file or directory; install Rocin again' "$work/err" ||
+		fail "no sentence: $(cat "$work/err")"
+	nothing_left || fail "left: $(leftovers)"
+	echo 'ok: what is not so'
+}
+
 test_stops() {
 	local name data entry
 	rocin tour --list >"$work/list" || fail 'tour --list'
@@ -130,6 +175,7 @@ test_stops() {
 	done
 	# Somebody's settings are for other programs.
 	ROCIN_FAULT='drop tx chance=100%' ROCIN_PCIE=adversarial ROCIN_NETDEVS=nowhere0 stop send
+	what_is_not_so
 }
 
 test_tries() {

@@ -60,6 +60,7 @@ enum {
 struct rn_ladder_text {
 	FILE *to;
 	bool has_colour;
+	const char *left, *right; /* names before the ends; NULL: none */
 	unsigned columns; /* of a line, RN_LADDER_COLUMNS_MIN or more; 0: as ever */
 	uint32_t ladder;  /* whose head was printed; RN_WATCH_NONE at first */
 	rn_ns at;

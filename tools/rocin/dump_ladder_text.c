@@ -31,14 +31,16 @@ static int width_of(const struct rn_ladder_text *t)
 
 static void head(struct rn_ladder_text *t, const struct rn_watch *w, uint32_t ladder)
 {
-	char left[RN_LADDER_END_MAX], right[RN_LADDER_END_MAX];
-	int room;
+	char end[RN_LADDER_END_MAX], right[RN_LADDER_END_MAX + 16];
+	int used, room;
 
-	rn_ladder_end(w, ladder, false, left);
-	rn_ladder_end(w, ladder, true, right);
-	room = width_of(t) + 2 - (int)strlen(left);
-	fprintf(t->to, "%s%*s%s%*s\n", t->ladder == RN_WATCH_NONE ? "" : "\n", INDENT, "",
-		left, room > 0 ? room : 0, right);
+	fprintf(t->to, "%s%*s", t->ladder == RN_WATCH_NONE ? "" : "\n", INDENT, "");
+	used = fprintf(t->to, "%s%s%s", t->left ? t->left : "", t->left ? ": " : "",
+		       rn_ladder_end(w, ladder, false, end));
+	snprintf(right, sizeof(right), "%.13s%s%s", t->right ? t->right : "",
+		 t->right ? ": " : "", rn_ladder_end(w, ladder, true, end));
+	room = width_of(t) + 2 - used;
+	fprintf(t->to, "%*s\n", room > 0 ? room : 0, right);
 	t->ladder = ladder;
 }
 

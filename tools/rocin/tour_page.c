@@ -136,6 +136,8 @@ static void show_wire(FILE *to, const struct rn_tour_look *look,
 	struct rn_ladder_text ladder = { .to = to,
 					 .has_colour = look->has_colour,
 					 .columns = look->width,
+					 .left = "A",
+					 .right = "B",
 					 .ladder = RN_WATCH_NONE };
 
 	head(to, look, "On the wire");

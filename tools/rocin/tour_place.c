@@ -132,6 +132,12 @@ int rn_tour_enter(struct rn_tour_place *place, char *err, size_t err_len)
 	if (setenv("ROCIN_RUNTIME_DIR", place->dir, 1) || setenv("ROCIN_LOCAL", "off", 1))
 		return -ENOMEM;
 	rc = rn_launch_prepare(&launch, place->netdevs, err, err_len);
+	if (!rc && !launch.devs[0].up) {
+		snprintf(
+			err, err_len,
+			"the loopback interface is down; bring it up: ip link set lo up");
+		rc = -ENETDOWN;
+	}
 	if (!rc)
 		rc = rn_launch_setenv(&launch, place->netdevs, err, err_len);
 	snprintf(place->program, sizeof(place->program), "%s/rocin-tour",

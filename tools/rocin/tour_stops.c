@@ -38,9 +38,10 @@ const struct rn_tour_stop rn_tour_stops[RN_TOUR_STOPS] = {
 		.what = "A socket copies what arrives into the buffer of your call. An "
 			"RDMA device reads and writes your memory by itself, at any "
 			"time, so you say first which memory: ibv_reg_mr() makes a "
-			"memory region (MR) with two keys. By the L_Key your own work "
-			"requests name it. By the R_Key a peer may, as far as the "
-			"region's access rights go, and not a byte beyond its bounds.",
+			"memory region (MR) with two keys. Your own requests name it "
+			"by the L_Key. Requests of a peer reach it by the R_Key, as "
+			"far as the region's access rights go, and not a byte beyond "
+			"its bounds.",
 		.calls = "B registers 4096 bytes and lets others write them. A then "
 			 "tries to write 64 bytes there; of such WRITEs stop 3 has "
 			 "more.",
@@ -68,9 +69,10 @@ const struct rn_tour_stop rn_tour_stops[RN_TOUR_STOPS] = {
 			"and a receive queue. Those of type RC, reliable connection, "
 			"deliver messages whole, once and in order. A message goes "
 			"into the oldest receive that the other end has posted. "
-			"Posting hands a work request to the device and returns; that "
-			"it is done says a completion in the completion queue (CQ).",
-		.calls = "No call waits, and none copies.",
+			"Posting hands a work request to the device and returns. A "
+			"completion in the completion queue (CQ) says that it is done.",
+		.calls = "An ibv_sge is address, length and L_Key of a piece of "
+			 "memory. No call waits, and none copies.",
 		.wire = "psn numbers packets. ackreq asks for an acknowledgement; the "
 			"ACK names the last PSN that has arrived, and in msn how many "
 			"messages are complete.",
@@ -121,7 +123,7 @@ const struct rn_tour_stop rn_tour_stops[RN_TOUR_STOPS] = {
 		.what = "The other way round: A names an address of B and the R_Key, "
 			"and B's device sends what is there. The completion is A's. "
 			"B's program is not asked.",
-		.calls = "The entry of the list, sge, says where the answer goes.",
+		.calls = "The ibv_sge says where the answer goes.",
 		.wire = "One request; the responses bring the data, and acknowledge it. "
 			"Each response has a PSN of its own, so the request takes as "
 			"many of A's PSNs as its answer has packets.",

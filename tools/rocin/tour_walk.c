@@ -15,7 +15,8 @@
 
 enum {
 	KEY_SIGNAL = -1,
-	KEY_END = 4, /* Ctrl-D, and the end of the input */
+	KEY_END = 4,	  /* Ctrl-D, and the end of the input */
+	INTRODUCTION = 9, /* lines, or so */
 	STATUS_SIGNAL = 128,
 };
 
@@ -232,15 +233,16 @@ static enum action try_one(struct walk *w, const struct rn_tour_stop *stop)
 /* ------------------------------------------------------------------------- walk */
 static void introduce(const struct walk *w)
 {
-	rn_tour_wrap(stdout, w->look, 0,
-		     "A tour of RDMA in eight stops. Each runs a small verbs program on "
-		     "two Rocin devices of this machine, A's and B's, and shows what it "
-		     "called, what went over the wire between the devices, and what each "
-		     "device did over PCIe to the memory of its program. Nothing is made "
-		     "up: packets, TLPs and bytes are those of the run that you see, in "
-		     "seconds since it began, and what is claimed is checked. (Of PCIe "
-		     "the layer models data and completions, not doorbells and work "
-		     "requests; see rocin-pcie(7).)");
+	rn_tour_wrap(
+		stdout, w->look, 0,
+		"A tour of RDMA in eight stops. Each runs a small program of "
+		"libibverbs, whose calls are the verbs, on two Rocin devices of this "
+		"machine: A asks, B answers. It shows what was called, what went over "
+		"the wire, and what each device did over PCIe to memory. Nothing is "
+		"made up: packets, TLPs and bytes are those of the run that you see, "
+		"times are seconds since it began, and what is claimed is checked. "
+		"(Of PCIe the layer models data and completions, not doorbells and "
+		"work requests; see rocin-pcie(7).)");
 	putchar('\n');
 }
 
@@ -334,7 +336,7 @@ int rn_tour_walk(const struct rn_tour_look *look, unsigned first, unsigned last,
 		listen_to_keys(&w);
 		if (first != last)
 			introduce(&w);
-		w.rows = 8;
+		w.rows = INTRODUCTION;
 		walk(&w, first, last, words);
 		stop_listening(&w);
 		status = w.is_all_so && !ferror(stdout) ? 0 : RN_EXIT_FAILURE;
