@@ -17,7 +17,7 @@ enum {
 };
 
 struct tour_args {
-	bool list, batch, no_color;
+	bool list, batch, json, no_color;
 	unsigned stop; /* from 1; 0: all */
 	unsigned width;
 	char words[WORDS_MAX]; /* settings */
@@ -27,6 +27,7 @@ static const struct argp_option options[] = {
 	{ "list", 'l', NULL, 0, "List the stops and their settings", 0 },
 	{ "stop", 's', "STOP", 0, "One stop, by number or name, without asking", 0 },
 	{ "batch", 'b', NULL, 0, "All stops, without asking", 0 },
+	{ "json", 'j', NULL, 0, "Print JSON, an object for each stop", 0 },
 	{ "width", 'w', "COLUMNS", 0, "Write lines of at most so many columns", 0 },
 	{ "no-color", OPT_NO_COLOR, NULL, 0, "Write no colours", 0 },
 	{ 0 },
@@ -93,6 +94,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case 'b':
 		args->batch = true;
+		return 0;
+	case 'j':
+		args->json = true;
 		return 0;
 	case 'w':
 		args->width = read_width(arg);
@@ -171,8 +175,9 @@ int rn_cmd_tour(int argc, char **argv)
 	look = (struct rn_tour_look){
 		.width = args.width ? args.width : choose_width(),
 		.has_colour = !args.no_color && wants_colour(),
-		.is_asking = !args.batch && !args.stop && isatty(STDIN_FILENO) &&
-			     isatty(STDOUT_FILENO),
+		.is_json = args.json,
+		.is_asking = !args.batch && !args.stop && !args.json &&
+			     isatty(STDIN_FILENO) && isatty(STDOUT_FILENO),
 	};
 	if (args.stop)
 		return rn_tour_walk(&look, args.stop - 1, args.stop - 1,

@@ -9,6 +9,7 @@
  *	tour_run.c	runs the program of a stop and captures its packets
  *	tour_place.c	a runtime directory, a rocind and two addresses of our own
  *	tour_page.c	a run as text
+ *	tour_json.c	a run for programs
  *	tour_walk.c	one stop after the other, asking between them
  *	cmd_tour.c	the command line
  *
@@ -169,6 +170,7 @@ struct rn_tour_look {
 	unsigned width; /* columns */
 	bool has_colour;
 	bool is_asking; /* keys are listened to */
+	bool is_json;	/* for programs: nothing of all this */
 };
 
 /* Parts of a page, which a terminal may be too short for. */
@@ -189,6 +191,9 @@ void rn_tour_page(FILE *to, const struct rn_tour_look *look, unsigned part,
 /* "words, broken into lines" with @indent spaces before each. */
 void rn_tour_wrap(FILE *to, const struct rn_tour_look *look, unsigned indent,
 		  const char *text);
+
+/* The same for programs: an object on a line. Return: 0 or -ENOMEM. */
+int rn_tour_json(FILE *to, const struct rn_tour_checks *c);
 
 /* -------------------------------------------------------------------- the walk */
 /* Return: exit status. @first .. @last are numbers of stops, from 0; @words: settings of

@@ -132,10 +132,11 @@ static void claim_unaware(struct rn_tour_checks *c)
 }
 
 /* ------------------------------------------------------------- memory and PCIe */
-static const char *hex_of(const struct rn_tour_result *r, const char *name, bool is_after)
+static const char *hex_of(const struct rn_tour_result *r, const char *name,
+			  const char *when)
 {
 	for (unsigned i = 0; i < r->memories; i++)
-		if (!strcmp(r->memory[i].name, name) && r->memory[i].is_after == is_after)
+		if (!strcmp(r->memory[i].name, name) && !strcmp(r->memory[i].when, when))
 			return r->memory[i].hex;
 	return "";
 }
@@ -143,9 +144,9 @@ static const char *hex_of(const struct rn_tour_result *r, const char *name, bool
 /* What was at @from before is at @to now. */
 static void claim_copied(struct rn_tour_checks *c, const char *from, const char *to)
 {
-	const char *is = hex_of(c->r, to, true);
+	const char *is = hex_of(c->r, to, "after");
 
-	claim(c, *is && !strcmp(is, hex_of(c->r, from, false)),
+	claim(c, *is && !strcmp(is, hex_of(c->r, from, "before")),
 	      "%s's buffer holds now what %s's held", to, from);
 }
 
@@ -203,7 +204,9 @@ void rn_tour_check_register(struct rn_tour_checks *c)
 	}
 	claim(c, nak && rn_aeth_value(nak->p.aeth.syndrome) == RN_NAK_REMOTE_ACCESS,
 	      "B's device refused it: NAK, remote access error");
-	claim(c, data.tlps == 0 && !strcmp(hex_of(r, "B", false), hex_of(r, "B", true)),
+	claim(c,
+	      data.tlps == 0 &&
+		      !strcmp(hex_of(r, "B", "before"), hex_of(r, "B", "after")),
 	      "and wrote nothing: B's memory is as it was");
 	claim_status(c, "IBV_WC_REM_ACCESS_ERR");
 }

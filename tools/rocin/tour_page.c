@@ -177,7 +177,7 @@ static void show_bytes(FILE *to, const char *label, const char *hex)
 {
 	char text[BYTES + 1] = "";
 
-	fprintf(to, "    %-9s", label);
+	fprintf(to, "    %-10s", label);
 	for (unsigned i = 0; i < BYTES && hex[0] && hex[1]; i++, hex += 2) {
 		const char digits[3] = { hex[0], hex[1], '\0' };
 		char byte = (char)strtoul(digits, NULL, 16);
@@ -191,7 +191,7 @@ static void show_bytes(FILE *to, const char *label, const char *hex)
 static void show_memory(FILE *to, const struct rn_tour_look *look,
 			const struct rn_tour_checks *c)
 {
-	char label[32];
+	char label[40];
 
 	head(to, look, "In memory");
 	rn_tour_wrap(to, look, INDENT, c->v->stop->memory);
@@ -199,8 +199,7 @@ static void show_memory(FILE *to, const struct rn_tour_look *look,
 	for (unsigned i = 0; i < c->r->memories; i++) {
 		const struct rn_tour_memory *m = &c->r->memory[i];
 
-		snprintf(label, sizeof(label), "%s %s", m->name,
-			 m->is_after ? "after" : "before");
+		snprintf(label, sizeof(label), "%s %s", m->name, m->when);
 		show_bytes(to, label, m->hex);
 	}
 }

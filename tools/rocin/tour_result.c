@@ -28,12 +28,10 @@ static bool take_range(struct rn_tour_result *r, const char *at)
 static bool take_memory(struct rn_tour_result *r, const char *at)
 {
 	struct rn_tour_memory *x = &r->memory[r->memories];
-	char when[8];
 
 	if (r->memories == RN_TOUR_MEMORIES_MAX ||
-	    sscanf(at, "%15s %7s %63s", x->name, when, x->hex) != 3)
+	    sscanf(at, "%15s %15s %63s", x->name, x->when, x->hex) != 3)
 		return false;
-	x->is_after = !strcmp(when, "after");
 	r->memories++;
 	return true;
 }

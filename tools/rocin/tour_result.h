@@ -53,8 +53,7 @@ struct rn_tour_wc {
 };
 
 struct rn_tour_memory {
-	char name[16];
-	bool is_after;
+	char name[16], when[16]; /* "before", "after", "saw" */
 	char hex[RN_TOUR_SAMPLE_MAX];
 };
 

@@ -147,6 +147,8 @@ const struct rn_tour_stop rn_tour_stops[RN_TOUR_STOPS] = {
 		.pcie = "Most devices read and write, and let no other atomic of "
 			"theirs in between. The CPU and other devices are not kept "
 			"out (IBV_ATOMIC_HCA).",
+		.memory = "The first eight bytes of both buffers, the lowest digits "
+			  "first: 29 is 41",
 		.knobs = SERVER,
 		.setting = { { .key = "cswap",
 			       .preset = "no",
@@ -241,6 +243,7 @@ const struct rn_tour_stop rn_tour_stops[RN_TOUR_STOPS] = {
 		.wire = "The wire knows nothing of it.",
 		.pcie = "Of a write the time says when the GPU's kernels can see it. "
 			"The CQE is earlier.",
+		.memory = "The buffer, as each of the two kernels read it",
 		.knobs = WORST,
 		.setting = { { .key = "flush",
 			       .preset = "no",

@@ -205,7 +205,13 @@ static enum action visit(struct walk *w, const struct rn_tour_values *v, unsigne
 		return LEAVE;
 	}
 	w->is_all_so &= rn_tour_check(&checks, v, &result);
-	for (unsigned part = first; part <= last && action == GO_ON; part++)
+	if (w->look->is_json) {
+		w->is_all_so &= rn_tour_json(stdout, &checks) == 0;
+		last = first = RN_TOUR_PARTS;
+		action = ferror(stdout) ? LEAVE : GO_ON;
+	}
+	for (unsigned part = first;
+	     part < RN_TOUR_PARTS && part <= last && action == GO_ON; part++)
 		action = show_part(w, now, part, &checks);
 	rn_tour_result_free(&result);
 	return action;
@@ -334,7 +340,7 @@ int rn_tour_walk(const struct rn_tour_look *look, unsigned first, unsigned last,
 		rn_complain("%s", w.err);
 	} else {
 		listen_to_keys(&w);
-		if (first != last)
+		if (first != last && !look->is_json)
 			introduce(&w);
 		w.rows = INTRODUCTION;
 		walk(&w, first, last, words);

@@ -4,10 +4,9 @@
  *
  *	begin REALTIME MONOTONIC	both clocks at the same instant, in ns
  *	range NAME ADDRESS BYTES	what lies at an address
- *	memory NAME before|after HEX	RN_TOUR_SAMPLE bytes of it
- *	wc END STATUS OPCODE BYTES VENDOR_ERR
- *	value NAME NUMBER
- *	tlp SEQ WHEN KIND FLAGS REQUESTER TARGET ADDRESS BYTES QUEUE
+ *	memory NAME WHEN HEX		RN_TOUR_SAMPLE bytes: before, after, or as NAME
+ *saw them wc END STATUS OPCODE BYTES VENDOR_ERR value NAME NUMBER tlp SEQ WHEN KIND FLAGS
+ *REQUESTER TARGET ADDRESS BYTES QUEUE
  *	await WHAT			a line is wanted on standard input, once WHAT was
  *					seen on the wire
  *	end				all of the above is said

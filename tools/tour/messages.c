@@ -129,7 +129,8 @@ void tour_atomic(struct tour *t)
 	int rc;
 
 	*counter = 41;
-	tour_tell_value("counter_before", *counter);
+	*found = 0;
+	tell_both(t, "before");
 	tour_begin(t);
 
 	/* tour: atomic */
@@ -150,4 +151,5 @@ void tour_atomic(struct tour *t)
 	tour_end(t);
 	tour_tell_value("counter_after", *counter);
 	tour_tell_value("found", *found);
+	tell_both(t, "after");
 }

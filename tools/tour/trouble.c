@@ -123,6 +123,7 @@ struct kernel {
 	const uint8_t *data; /* as the GPU names it */
 	uint32_t flag;	     /* in host memory */
 	unsigned count;	     /* of new bytes; out */
+	uint8_t saw[DATA];   /* out */
 };
 
 static void wait_and_count(void *arg)
@@ -131,8 +132,10 @@ static void wait_and_count(void *arg)
 
 	if (rn_gpu_wait_host(&k->flag, 1, sizeof(k->flag), 10000))
 		return;
-	for (unsigned i = 0; i < DATA; i++)
-		k->count += rn_gpu_load(&k->data[i], 1) == NEW;
+	for (unsigned i = 0; i < DATA; i++) {
+		k->saw[i] = (uint8_t)rn_gpu_load(&k->data[i], 1);
+		k->count += k->saw[i] == NEW;
+	}
 }
 
 static void raise_flag(struct kernel *k)
@@ -202,6 +205,8 @@ void tour_gpu(struct tour *t)
 	rc = rn_gpu_wait_kernel(gpu, second_id);
 	tour_need(!rc, "the second kernel");
 	tour_tell_value("second_count", second.count);
+	tour_tell_memory("first", "saw", first.saw);
+	tour_tell_memory("second", "saw", second.saw);
 	tour_end(t);
 	tour_need(!ibv_dereg_mr(mr), "ibv_dereg_mr");
 	rn_gpu_free(buffer.bar);
