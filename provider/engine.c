@@ -182,6 +182,7 @@ static void destroy(struct rnp_engine *e)
 	rnp_pcie_close(&e->pcie); /* it wakes the thread */
 	rnp_background_stop(e);
 	rnp_wire_close(&e->wire); /* before rocind gives the slot to another */
+	rnp_knocking_end(&e->knocking);
 	rn_rocind_close(e->rocind);
 	rnp_raw_close_retired(e);
 	rnp_fault_free(e);
@@ -208,6 +209,7 @@ static struct rnp_engine *create(struct rnp_process *process, const char *ibdev,
 	e->epoch = atomic_load(&process->epoch);
 	e->timer_fd = e->wake_fd = -1;
 	rnp_wait_init(&e->wait);
+	rnp_knocking_init(&e->knocking);
 	e->stats.fd = e->stats.share_fd = -1;
 	pthread_mutex_init(&e->lock, NULL);
 	rc = rnp_settings_read(&e->set, err, err_len);

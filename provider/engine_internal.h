@@ -10,6 +10,7 @@
  *   local.c	       wires in shared memory, to processes of the same rocind
  *   rocind_events.c   what rocind says: addresses, link, end
  *   stage.c	       packets -> super-packets
+ *   knocking.c	       why a peer is silent, if its host says so
  *   compose.c	       core + memory + network
  *   raw_socket.c      Ethernet frames
  *
@@ -25,6 +26,7 @@
 #include "compose.h"
 #include "engine.h"
 #include "fault.h"
+#include "knocking.h"
 #include "pcie.h"
 #include "process.h"
 #include "qpn.h"
@@ -127,6 +129,7 @@ struct rnp_engine {
 	struct rnp_wire wire;
 	struct rnp_faults faults;
 	struct rnp_stage stage;
+	struct rnp_knocking knocking;
 	struct rnp_raw *raw; /* NULL: no raw packet QPs */
 	struct rnp_raw_retired raw_retired;
 	struct rnp_progress progress;

@@ -119,6 +119,7 @@ static void expire(struct rnp_engine *e, rn_ns now, bool dry)
 	if (rn_dev_deadline(e->dev) <= now) {
 		rn_trace_expire((uint64_t)(now - rn_dev_deadline(e->dev)));
 		rn_dev_expire(e->dev, now);
+		rnp_knock_silent(e, now);
 	}
 	if (e->wire.tap && rn_tap_flush_due(e->wire.tap) <= now)
 		rn_tap_flush(e->wire.tap);

@@ -352,6 +352,15 @@ rn_ns rn_dev_deadline(const struct rn_dev *dev)
 	return earlier(at, rn_cq_held_deadline(dev));
 }
 
+bool rn_dev_silent(struct rn_dev *dev, struct rn_flow *flow)
+{
+	bool has = dev->has_silent;
+
+	*flow = dev->silent;
+	dev->has_silent = false;
+	return has;
+}
+
 void rn_dev_expire(struct rn_dev *dev, rn_ns now)
 {
 	struct rn_timer *t;

@@ -283,9 +283,11 @@ struct rn_dev {
 	bool cq_failed; /* a CQ lost a CQE: its QPs go to ERR before the call returns */
 	rn_remark_fn *remark; /* or NULL */
 	void *remark_ctx;
-	const struct rn_rx *arriving;	    /* within rn_dev_receive(); else NULL */
-	uint32_t read_in_flight;	    /* READ response bytes asked for, all QPs */
-	struct rn_list read_waiting;	    /* QPs stopped by read_window */
+	const struct rn_rx *arriving; /* within rn_dev_receive(); else NULL */
+	uint32_t read_in_flight;      /* READ response bytes asked for, all QPs */
+	struct rn_list read_waiting;  /* QPs stopped by read_window */
+	struct rn_flow silent;	      /* rn_dev_silent() */
+	bool has_silent;
 	struct rn_icrc_hint hint[RN_HINTS]; /* identification seen last, by sender */
 };
 

@@ -357,6 +357,15 @@ void rn_req_receive(struct rn_qp *qp, rn_ns now, const struct rn_packet *p)
 	}
 }
 
+/* One timeout may be a lost packet. */
+static void note_silence(struct rn_qp *qp)
+{
+	if (qp->req.retry_left > 0 && qp->req.retry_left == qp->attr.retry_cnt)
+		return;
+	qp->dev->silent = qp->flow;
+	qp->dev->has_silent = true;
+}
+
 void rn_req_expire(struct rn_qp *qp, rn_ns now)
 {
 	struct rn_requester *req = &qp->req;
@@ -374,6 +383,7 @@ void rn_req_expire(struct rn_qp *qp, rn_ns now)
 	if (req->ack_deadline <= now) {
 		rn_count(qp->dev, RN_STAT_LOCAL_ACK_TIMEOUT);
 		req->back_why = RN_STAT_LOCAL_ACK_TIMEOUT;
+		note_silence(qp);
 		retry(qp, now, false);
 	}
 	rn_probe_expire(qp, now);

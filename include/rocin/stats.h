@@ -71,6 +71,7 @@
 	X(TX_DROPPED,          "tx_dropped",                   "packets that the socket refused")                \
 	X(TX_TOO_LONG,         "tx_too_long",                  "packets dropped: longer than the way to their destination carries") \
 	X(SOCK_OVERFLOW,       "rx_sock_overflow",             "packets that the kernel dropped: receive buffer full") \
+	X(ICMP_REFUSED,        "icmp_refused",                 "times that a silent peer turned out to refuse packets, as ICMP says") \
 	X(FAULT_DROPPED,       "fault_dropped",                "packets dropped on purpose by fault injection")  \
 	X(MEM_FAULT,           "mem_fault",                    "accesses to registered memory that is gone")     \
 	X(NP_ECN_MARKED,       "np_ecn_marked_roce_packets",   "packets received that a switch has marked (CE)")  \

@@ -196,6 +196,13 @@ rn_ns rn_dev_deadline(const struct rn_dev *dev);
  */
 void rn_dev_expire(struct rn_dev *dev, rn_ns now);
 
+/* Has a queue pair waited in vain for its peer, twice in a row at least or for the last
+ * time, since this was last asked? @flow: out, what its packets leave with; of several
+ * queue pairs the last one's. What the peer's host says by ICMP is known to sockets
+ * alone.
+ */
+bool rn_dev_silent(struct rn_dev *dev, struct rn_flow *flow);
+
 /* A memory operation that answered PENDING has ended. Unknown tags (of a QP destroyed
  * meanwhile) are ignored.
  */

@@ -103,6 +103,12 @@ static void check_devices(struct doctor *d)
 			say(d, GOOD, "%s on %s, %u address%s, path MTU %u", dev->ibdev,
 			    dev->ifname, dev->gid_count, dev->gid_count == 1 ? "" : "es",
 			    rn_netdev_path_mtu(dev->mtu));
+		if (dev->up && strcmp(dev->ifname, "lo") != 0)
+			say(d, NOTE,
+			    "%s: a firewall between it and other hosts must let UDP port "
+			    "4791 through, in both directions; try: rocin doctor "
+			    "--peer=ADDRESS",
+			    dev->ibdev);
 		if (dev->up)
 			check_groups(d, dev);
 	}

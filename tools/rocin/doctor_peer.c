@@ -10,36 +10,19 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "knock.h"
+
 enum {
 	WAIT_MS = 500, /* for ICMP: longer than a round trip */
 	KNOCKS = 2,    /* hosts limit the rate of what they say by ICMP */
 };
 
-/* What the error of a connected socket means, which is what ICMP said of our packet. */
-static const struct {
-	int err;
-	const char *text;
-} meanings[] = {
-	{ ECONNREFUSED, "nobody listens there on UDP port 4791; start the program with "
-			"that address first (rocin run --netdev there), or a firewall "
-			"rejects the port" },
-	{ EHOSTUNREACH,
-	  "no way leads to that host, or a firewall rejects UDP port 4791" },
-	{ ENETUNREACH, "this host has no route to that network" },
-	{ EACCES, "a firewall forbids UDP port 4791" },
-	{ EPERM, "a firewall of this host forbids UDP port 4791" },
-	{ ENOPROTOOPT, "that host knows no UDP" },
-};
-
 static void explain(int err, const char *address, char *text, size_t len)
 {
-	for (size_t i = 0; i < RN_ARRAY_SIZE(meanings); i++)
-		if (meanings[i].err == err) {
-			snprintf(text, len, "%s refuses packets: %s", address,
-				 meanings[i].text);
-			return;
-		}
-	snprintf(text, len, "%s refuses packets: %s", address, strerror(err));
+	const char *meaning = rn_knock_meaning(err);
+
+	snprintf(text, len, "%s refuses packets: %s", address,
+		 meaning ? meaning : strerror(err));
 }
 
 /* Return: errno value of what came back, or 0 for nothing. */
