@@ -46,11 +46,12 @@ const struct rn_tour_stop rn_tour_stops[RN_TOUR_STOPS] = {
 			 "tries to write 64 bytes there; of such WRITEs stop 3 has "
 			 "more.",
 		.wire = "A asks, B answers. Registering sends nothing. A WRITE that "
-			"leaves the region is refused by B's device, with a NAK; B's "
-			"program never hears of it.",
-		.pcie = "Registering moves nothing either. MRd is a read, CplD the data "
-			"that comes back, MWr a write. A device tells its program "
-			"that work is done by writing a completion queue entry (CQE).",
+			"leaves the region is refused by B's device, with a negative "
+			"acknowledgement (NAK); B's program never hears of it.",
+		.pcie = "Registering moves nothing either. TLPs are the packets of "
+			"PCIe: MRd is a read, CplD the data that comes back, MWr a "
+			"write; A's NIC is A's device. A device tells its program that "
+			"work is done by writing a completion queue entry (CQE).",
 		.memory = "B's memory at that offset",
 		.knobs = SERVER,
 		.setting = { { .key = "offset",

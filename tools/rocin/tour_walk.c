@@ -245,7 +245,7 @@ static void introduce(const struct walk *w)
 		"libibverbs, whose calls are the verbs, on two Rocin devices of this "
 		"machine: A asks, B answers. It shows what was called, what went over "
 		"the wire, and what each device did over PCIe to memory. Nothing is "
-		"made up: packets, TLPs and bytes are those of the run that you see, "
+		"made up: packets and bytes are those of the run that you see, "
 		"times are seconds since it began, and what is claimed is checked. "
 		"(Of PCIe the layer models data and completions, not doorbells and "
 		"work requests; see rocin-pcie(7).)");
