@@ -58,6 +58,7 @@ void rnp_local_event(struct rnp_engine *e, const struct rn_rocind_event *ev)
 		       e->netdev.ibdev, -rc);
 	if (is_first && rn_local_event_fd(local) >= 0)
 		rnp_background_add(e, rn_local_event_fd(local), RNP_TAG_LOCAL, true);
+	rnp_progress_deadline(e, rnp_engine_now()); /* its memory, if it is not used */
 }
 
 void rnp_local_note_life(struct rnp_engine *e)

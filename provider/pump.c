@@ -123,6 +123,8 @@ static void expire(struct rnp_engine *e, rn_ns now, bool dry)
 	}
 	if (e->wire.tap && rn_tap_flush_due(e->wire.tap) <= now)
 		rn_tap_flush(e->wire.tap);
+	if (e->wire.local && rn_local_rest_due(e->wire.local) <= now)
+		rn_local_rest(e->wire.local);
 }
 
 static bool acks_leave(const struct rnp_engine *e, enum rnp_acks acks, unsigned found)
@@ -173,6 +175,8 @@ rn_ns rnp_pump_deadline(const struct rnp_engine *e, rn_ns now)
 		at = now;
 	if (e->is_blocked || e->is_raw_blocked)
 		at = earlier(at, now + RETRY_AFTER);
+	if (e->wire.local)
+		at = earlier(at, rn_local_rest_due(e->wire.local));
 	if (e->wire.tap)
 		at = earlier(at, rn_tap_flush_due(e->wire.tap));
 	if (e->wire.fault)

@@ -28,7 +28,7 @@ uint8_t *rn_local_reserve(void *ctx, const struct rn_flow *flow, uint32_t dest_s
 	if (l->place && l->place != w)
 		rn_local_let_go(l->place);
 	l->place = NULL;
-	if (!w || w->is_stuck)
+	if (!w || w->is_stuck || (w->is_away && !rn_local_fetch(l, w)))
 		return NULL;
 	if (w->want != w->send.size)
 		rn_local_resize(w);

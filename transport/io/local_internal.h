@@ -32,6 +32,8 @@ struct local_wire {
 	bool is_drained_for; /* the sockets are being read for its sake */
 	bool is_closing;     /* the peer has gone: what it has sent is left to read */
 	uint32_t want;	     /* size that its ring is to have, at the next chance */
+	uint64_t rest_tail;  /* of its ring, when rn_local_rest() looked last */
+	bool is_away;	     /* its ring has no memory */
 	rn_ns full_since;    /* 0: there was space when we last looked */
 	bool is_long;	     /* the last packet was, so building the next apart pays */
 	bool is_stuck;	     /* the peer has not read for long: UDP has the packets */
@@ -69,6 +71,8 @@ struct rn_local {
 	struct local_wire *place; /* that a packet is built in; or NULL */
 	uint8_t *apart; /* where it is built in fact, to be copied there; or NULL */
 	bool udp_begun; /* it goes by UDP, whatever has come up meanwhile */
+
+	rn_ns rest_at; /* when rings are next looked at; RN_NEVER: all are away */
 
 	unsigned drain; /* reads of the sockets left, for the sake of fresh wires */
 	bool look;	/* likewise, because somebody wants to know */
@@ -124,6 +128,9 @@ void rn_local_part(struct rn_local *l, struct local_wire *w);
  */
 void rn_local_fit(struct local_wire *w, rn_ns now);
 void rn_local_resize(struct local_wire *w);
+
+/* Memory for a ring that has given back its own. Return: it is there. */
+bool rn_local_fetch(struct rn_local *l, struct local_wire *w);
 
 /* Take leave of the peer, which reads what is in the ring; or of all of them. */
 void rn_local_close(struct local_wire *w);

@@ -215,6 +215,15 @@ static struct local_wire *make_wire(struct rn_local *l, const struct rn_rocind_e
 	return NULL;
 }
 
+/* Some ring has memory now, which it may not need for long. */
+static void look_again(struct rn_local *l)
+{
+	rn_ns at = rn_local_now() + RN_LOCAL_REST;
+
+	if (at < l->rest_at)
+		l->rest_at = at;
+}
+
 int rn_local_up(struct rn_local *l, const struct rn_rocind_ends *ends,
 		const struct rn_rocind_wire *wire)
 {
@@ -242,6 +251,7 @@ int rn_local_up(struct rn_local *l, const struct rn_rocind_ends *ends,
 	l->present[w->bit / 64] |= UINT64_C(1) << w->bit % 64;
 	l->wires++;
 	l->fresh++;
+	look_again(l);
 	return 0;
 }
 
@@ -336,18 +346,21 @@ void rn_local_close_doorbell(struct rn_local *l)
 }
 
 /* ---------------------------------------------------------------------- memory */
-/* It never shrinks: the pages go when the wire does. */
+/* What cannot be had must not be touched later. Older kernels do not know the call, and
+ * give the pages when they are touched.
+ */
+static bool populate(uint8_t *at, size_t len)
+{
+	return madvise(at, len, MADV_POPULATE_WRITE) == 0 || errno == EINVAL;
+}
+
 void rn_local_fit(struct local_wire *w, rn_ns now)
 {
 	uint32_t size = rn_ring_advice(&w->send, now), old = w->send.size;
 
 	if (size <= old || size <= w->want)
 		return;
-	/* What cannot be had must not be touched later. Older kernels do not know the
-	 * call, and give the pages when they are touched.
-	 */
-	if (madvise(w->send.data + old, size - old, MADV_POPULATE_WRITE) == 0 ||
-	    errno == EINVAL)
+	if (populate(w->send.data + old, size - old))
 		w->want = size;
 }
 
@@ -355,4 +368,50 @@ void rn_local_resize(struct local_wire *w)
 {
 	/* What went wrong, or cannot be now, the next packet shows. */
 	(void)rn_ring_resize(&w->send, w->want);
+}
+
+/* Nothing in the data of a ring that has been read matters any more, to neither end. So
+ * it goes without a word to the peer, which need not wake for it.
+ */
+static void give_back(struct local_wire *w)
+{
+	if (rn_ring_is_read(&w->send) && !w->send.fault)
+		w->is_away = madvise(w->send.data, RN_WIRE_CAPACITY, MADV_REMOVE) == 0;
+}
+
+rn_ns rn_local_rest_due(const struct rn_local *l)
+{
+	return l->rest_at;
+}
+
+void rn_local_rest(struct rn_local *l)
+{
+	bool all_away = true;
+
+	for (unsigned i = 0; i < RN_ROCIND_WIRES_MAX; i++) {
+		struct local_wire *w = l->wire[i];
+
+		if (!w || w->is_away)
+			continue;
+		if (w->send.tail == w->rest_tail)
+			give_back(w);
+		w->rest_tail = w->send.tail;
+		all_away = all_away && w->is_away;
+	}
+	l->rest_at = RN_NEVER;
+	if (!all_away)
+		look_again(l);
+}
+
+bool rn_local_fetch(struct rn_local *l, struct local_wire *w)
+{
+	/* Where the record lies that makes it small. */
+	uint8_t *next = w->send.data + (w->send.off & ~(RN_RING_CONTROL - 1u));
+
+	if (!populate(w->send.data, RN_RING_SIZE_MIN) || !populate(next, RN_RING_CONTROL))
+		return false;
+	w->want = RN_RING_SIZE_MIN;
+	w->is_away = false;
+	look_again(l);
+	return true;
 }

@@ -77,6 +77,8 @@ static int send_by_ring(struct rn_local *l, struct local_wire *w,
 	int rc = 0;
 
 	l->sent = 0;
+	if (w->is_away && !rn_local_fetch(l, w))
+		return -ENOBUFS;
 	for (; i < super->count; i++) {
 		if (w->want != w->send.size)
 			rn_local_resize(w);
@@ -399,6 +401,7 @@ struct rn_local *rn_local_new(const struct rn_local_cfg *cfg)
 	l->net = (struct rn_net){ .ops = &local_ops, .ctx = l, .gso = l->udp->gso };
 	l->event_fd = -1;
 	l->quiet = LIVELY_MAX;
+	l->rest_at = RN_NEVER;
 	return l;
 }
 

@@ -8,6 +8,10 @@
  * together: what is in the sockets is read before the first packet out of a new ring, so
  * nothing is overtaken.
  *
+ * A ring takes more memory when it is full again and again. What has not been used for
+ * RN_LOCAL_REST gives back all but its first page, and begins small when it is used
+ * again.
+ *
  * A ring that is full is -EAGAIN, as a full socket is. Where the peer has not read for
  * RN_LOCAL_PATIENCE, packets to it go by UDP until it does, where the kernel drops what
  * is too much: the others must not wait for a process that is stopped.
@@ -27,6 +31,7 @@
 #include "rocind_client.h"
 
 #define RN_LOCAL_PATIENCE RN_MSEC(50)
+#define RN_LOCAL_REST RN_MSEC(1000) /* at least, and at most twice as long */
 
 struct rn_local;
 
@@ -92,6 +97,16 @@ void rn_local_seal(struct rn_local *l, bool on);
  * is a moment away: giving up the processor would take longer.
  */
 bool rn_local_is_lively(const struct rn_local *l);
+
+/* When rn_local_rest() is next worth calling; RN_NEVER if no ring has memory to give
+ * back.
+ */
+rn_ns rn_local_rest_due(const struct rn_local *l);
+
+/* Give back the memory of rings that have not been used since the last call, which should
+ * be RN_LOCAL_REST ago.
+ */
+void rn_local_rest(struct rn_local *l);
 
 /* Wires that are up. */
 unsigned rn_local_wires(const struct rn_local *l);

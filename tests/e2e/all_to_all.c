@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* all_to_all.c - many processes on one device, each of which sends to each other one, in
+ * rounds: by UDP first, then by local wires, which give back their memory when all rest.
+ *
+ * usage: all_to_all COUNT ROUNDS
+ *
+ * Each has an RC queue pair for each other one.
+ */
+#include <assert.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "loop.h"
+
+enum {
+	COUNT_MAX = 250,
+	LEN = 64,
+	AT_A_TIME = 8, /* requests under way */
+	REST_S = 3,    /* longer than a ring keeps memory that it does not use */
+	LIMIT_S = 120, /* for a round */
+};
+
+struct message {
+	uint32_t from, to, round;
+	uint8_t rest[LEN - 12];
+};
+
+static_assert(sizeof(struct message) == LEN, "no padding");
+
+/* What the processes tell each other. */
+struct board {
+	pthread_barrier_t barrier;
+	double begin;
+	struct place {
+		uint32_t qpn[COUNT_MAX]; /* towards each */
+		double opened;		 /* seconds after the start of all */
+		size_t memory;		 /* bytes that are its own */
+		size_t wires;		 /* its share of the memory of local wires, */
+		size_t resting;		 /* and when they rest */
+		unsigned files;
+	} place[COUNT_MAX];
+};
+
+struct member {
+	struct loop l;
+	struct ibv_qp *qp[COUNT_MAX];
+	struct ibv_mr *mr;
+	unsigned self;
+	struct message out[COUNT_MAX], in[COUNT_MAX];
+};
+
+static struct board *board;
+static unsigned count, rounds;
+static bool ended_well;
+
+static double now_s(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static void meet(void)
+{
+	int rc = pthread_barrier_wait(&board->barrier);
+
+	EXPECT(rc == 0 || rc == PTHREAD_BARRIER_SERIAL_THREAD);
+}
+
+/* ---- What it costs ---- */
+static size_t own_memory(void)
+{
+	unsigned long size = 0, pages = 0, shared = 0;
+	FILE *f = fopen("/proc/self/statm", "re");
+
+	EXPECT(f && fscanf(f, "%lu %lu %lu", &size, &pages, &shared) == 3);
+	fclose(f);
+	return (pages - shared) * (size_t)sysconf(_SC_PAGESIZE);
+}
+
+/* Of what it shares with one other its part is half: the sum is what all have. A page
+ * that the other end alone has touched is counted there.
+ */
+static size_t wire_memory(void)
+{
+	FILE *f = fopen("/proc/self/smaps", "re");
+	bool is_wire = false;
+	size_t sum = 0;
+	char line[512];
+
+	EXPECT(f);
+	while (fgets(line, sizeof(line), f)) {
+		size_t kib, from, to;
+
+		if (sscanf(line, "%zx-%zx ", &from, &to) == 2)
+			is_wire = strstr(line, "memfd:rocin-wire");
+		if (is_wire && sscanf(line, "Pss: %zu kB", &kib) == 1)
+			sum += kib << 10;
+	}
+	fclose(f);
+	return sum;
+}
+
+static unsigned open_files(void)
+{
+	unsigned n = 0;
+
+	for (int fd = 0; fd < 4096; fd++)
+		n += fcntl(fd, F_GETFD) >= 0;
+	return n;
+}
+
+/* ---- One process ---- */
+static void open_device(struct member *m)
+{
+	struct place *p = &board->place[m->self];
+	struct loop *l = &m->l;
+
+	l->ctx = loop_open_device();
+	l->pd = ibv_alloc_pd(l->ctx);
+	l->cq = ibv_create_cq(l->ctx, 2 * COUNT_MAX, NULL, NULL, 0);
+	EXPECT(l->pd && l->cq && !ibv_query_gid(l->ctx, 1, 0, &l->gid));
+	m->mr = ibv_reg_mr(l->pd, m, sizeof(*m), IBV_ACCESS_LOCAL_WRITE);
+	EXPECT(m->mr);
+	for (unsigned i = 0; i < count; i++) {
+		if (i == m->self)
+			continue;
+		m->qp[i] = loop_create_qp(l);
+		EXPECT(m->qp[i]);
+		p->qpn[i] = m->qp[i]->qp_num;
+	}
+	p->opened = now_s() - board->begin;
+}
+
+static void connect_all(struct member *m)
+{
+	for (unsigned i = 0; i < count; i++)
+		if (i != m->self)
+			loop_connect(&m->l, m->qp[i], board->place[i].qpn[m->self]);
+}
+
+static void post_receives(struct member *m)
+{
+	for (unsigned i = 0; i < count; i++) {
+		struct ibv_sge sge = { .addr = (uintptr_t)&m->in[i],
+				       .length = LEN,
+				       .lkey = m->mr->lkey };
+		struct ibv_recv_wr wr = { .wr_id = i, .sg_list = &sge, .num_sge = 1 };
+		struct ibv_recv_wr *bad;
+
+		if (i != m->self)
+			EXPECT(!ibv_post_recv(m->qp[i], &wr, &bad));
+	}
+}
+
+static void post_send(struct member *m, unsigned to, unsigned round)
+{
+	struct ibv_sge sge = { .addr = (uintptr_t)&m->out[to],
+			       .length = LEN,
+			       .lkey = m->mr->lkey };
+	struct ibv_send_wr wr = { .sg_list = &sge,
+				  .num_sge = 1,
+				  .opcode = IBV_WR_SEND,
+				  .send_flags = IBV_SEND_SIGNALED },
+			   *bad;
+
+	m->out[to] = (struct message){ .from = m->self, .to = to, .round = round };
+	memset(m->out[to].rest, (int)(m->self ^ to ^ round), sizeof(m->out[to].rest));
+	EXPECT(!ibv_post_send(m->qp[to], &wr, &bad));
+}
+
+static void check(const struct member *m, const struct message *got, unsigned round,
+		  bool *seen)
+{
+	EXPECT(got->from < count && got->to == m->self && got->round == round);
+	EXPECT(!seen[got->from]);
+	seen[got->from] = true;
+	for (unsigned i = 0; i < sizeof(got->rest); i++)
+		EXPECT(got->rest[i] == (uint8_t)(got->from ^ m->self ^ round));
+}
+
+static void one_round(struct member *m, unsigned round)
+{
+	unsigned next = 1, sent = 0, received = 0;
+	bool seen[COUNT_MAX] = { false };
+	double end = now_s() + LIMIT_S;
+
+	post_receives(m);
+	meet();
+	while (sent < count - 1 || received < count - 1) {
+		struct ibv_wc wc;
+		int n;
+
+		if (next < count && next - 1 - sent < AT_A_TIME)
+			post_send(m, (m->self + next++) % count, round);
+		n = ibv_poll_cq(m->l.cq, 1, &wc);
+		EXPECT(n >= 0 && now_s() < end);
+		if (n == 0)
+			continue;
+		EXPECT(wc.status == IBV_WC_SUCCESS);
+		if (wc.opcode & IBV_WC_RECV) {
+			check(m, &m->in[wc.wr_id], round, seen);
+			received++;
+		} else {
+			sent++;
+		}
+	}
+	meet();
+}
+
+static void live(unsigned self)
+{
+	struct member *m = calloc(1, sizeof(*m));
+	struct place *p = &board->place[self];
+
+	EXPECT(m);
+	m->self = self;
+	open_device(m);
+	meet();
+	connect_all(m);
+	meet();
+	for (unsigned i = 0; i < rounds; i++)
+		one_round(m, i);
+	p->files = open_files();
+	p->memory = own_memory();
+	p->wires = wire_memory();
+	meet();
+	sleep(REST_S);
+	p->resting = wire_memory();
+	meet();
+	one_round(m, rounds);
+	for (unsigned i = 0; i < count; i++)
+		EXPECT(i == self || !ibv_destroy_qp(m->qp[i]));
+	EXPECT(!ibv_dereg_mr(m->mr) && !ibv_destroy_cq(m->l.cq) &&
+	       !ibv_dealloc_pd(m->l.pd) && !ibv_close_device(m->l.ctx));
+	free(m);
+}
+
+/* The others would wait for one that has failed: the parent ends, and all with it. */
+static void tell_parent(void)
+{
+	if (!ended_well)
+		kill(getppid(), SIGTERM);
+}
+
+static pid_t start(unsigned self)
+{
+	pid_t parent = getpid(), pid = fork();
+
+	EXPECT(pid >= 0);
+	if (pid > 0)
+		return pid;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	EXPECT(getppid() == parent && !atexit(tell_parent));
+	live(self);
+	ended_well = true;
+	exit(0);
+}
+
+static void init_board(void)
+{
+	pthread_barrierattr_t attr;
+
+	board = mmap(NULL, sizeof(*board), PROT_READ | PROT_WRITE,
+		     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	EXPECT(board != MAP_FAILED);
+	pthread_barrierattr_init(&attr);
+	pthread_barrierattr_setpshared(&attr, PTHREAD_PROCESS_SHARED);
+	EXPECT(!pthread_barrier_init(&board->barrier, &attr, count));
+	board->begin = now_s();
+}
+
+static void report(void)
+{
+	size_t memory = 0, wires = 0, resting = 0;
+	double opened = 0;
+	unsigned files = 0;
+
+	for (unsigned i = 0; i < count; i++) {
+		const struct place *p = &board->place[i];
+
+		opened = p->opened > opened ? p->opened : opened;
+		files = p->files > files ? p->files : files;
+		memory += p->memory / count;
+		wires += p->wires;
+		resting += p->resting;
+	}
+	printf("%u processes, all to all: all open after %.2f s, each with %zu KiB of "
+	       "its own, "
+	       "at most %u descriptors; local wires of all: %zu KiB, at rest %zu KiB\n",
+	       count, opened, memory >> 10, files, wires >> 10, resting >> 10);
+}
+
+int main(int argc, char **argv)
+{
+	static pid_t pid[COUNT_MAX];
+
+	count = argc > 2 ? (unsigned)strtoul(argv[1], NULL, 10) : 0;
+	rounds = argc > 2 ? (unsigned)strtoul(argv[2], NULL, 10) : 0;
+	EXPECT(count >= 2 && count <= COUNT_MAX && rounds > 0);
+	init_board();
+	for (unsigned i = 0; i < count; i++)
+		pid[i] = start(i);
+	for (unsigned i = 0; i < count; i++) {
+		int status;
+
+		EXPECT(waitpid(pid[i], &status, 0) == pid[i]);
+		EXPECT(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+	}
+	report();
+	return 0;
+}
