@@ -7,14 +7,15 @@
 . "$(dirname "$0")/lib.sh"
 
 # start_transfer [OPTION...]: ib_write_bw for a long time; sets $server and $client
+patience=()
 start_transfer() {
 	next_port
-	rocin run --netdev "lo:$addr_a" -- ib_write_bw -x 0 -F -D 60 -p "$port" "$@" \
+	rocin run "${patience[@]}" --netdev "lo:$addr_a" -- ib_write_bw -x 0 -F -D 60 -p "$port" "$@" \
 		>"$work/server.out" 2>&1 &
 	server=$!
 	pids+=("$server")
 	wait_for 20 listening "$server" || fail 'server does not listen'
-	rocin run --netdev "lo:$addr_b" -- ib_write_bw -x 0 -F -D 60 -p "$port" "$@" 127.0.0.1 \
+	rocin run "${patience[@]}" --netdev "lo:$addr_b" -- ib_write_bw -x 0 -F -D 60 -p "$port" "$@" 127.0.0.1 \
 		>"$work/client.out" 2>&1 &
 	client=$!
 	pids+=("$client")
@@ -73,7 +74,7 @@ stop)
 	echo 'ok: SIGSTOP of the other end, both sending: the same'
 
 	# One timeout takes longer then than all retries did, so neither end gives up.
-	export ROCIN_TIMEOUT_SCALE=20
+	patience=(--timeout-scale=20)
 	start_transfer
 	kill -STOP "$server"
 	wait_for 20 timed_out || fail "no timeout: $(rocin stat)"
@@ -81,7 +82,7 @@ stop)
 	before=$(sent)
 	wait_for 20 more || fail "the client does not go on: $(tail -3 "$work/client.out")"
 	gone "$client" && fail "the client has ended: $(tail -3 "$work/client.out")"
-	echo 'ok: SIGSTOP with ROCIN_TIMEOUT_SCALE: the transfer goes on'
+	echo 'ok: SIGSTOP with --timeout-scale: the transfer goes on'
 	;;
 rocind)
 	start_transfer

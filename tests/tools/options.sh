@@ -20,6 +20,13 @@ documented=$(sed -n 's/^\.It Nm Cm //p' "$man" | sort | xargs)
 is 'the manual has every command and no other' "$documented" \
 	"$(echo "$commands" | sort | xargs)"
 
+# shellcheck disable=SC2016 # not a substitution
+is 'README.md has the same table' "$(sed -n '/^## Run your/,/^## /s/^| `rocin \([a-z]*\)` | \(.*\) |$/\1 \2/p' "$ROCIN_SOURCE/README.md")" \
+	"$(rocin --help | awk '/^$/ { part++ } part == 1 && /^  / { $1 = $1; print }')"
+is 'a patience that is none is refused' "$(status rocin run --timeout-scale=0 -- true)" 64
+is 'and is told' "$(cat "$work/err")" \
+	'rocin: ROCIN_TIMEOUT_SCALE is "0"; a number from 1 to 1000 is expected'
+
 # options_in_help COMMAND: "-n --netdev --json ..." but for what every command has
 options_in_help() {
 	rocin "$1" --help | sed -n '/^  \(-.,\|   \) *--/p; /^  -.$/p' |

@@ -11,6 +11,7 @@
 #include "rocin/pcie.h"
 #include "run_settings.h"
 #include "sanitize.h"
+#include "timeout_scale.h"
 
 /* Options that do nothing but set a variable which the plugin reads. */
 enum {
@@ -23,6 +24,7 @@ enum {
 	OPT_LOCAL,
 	OPT_IO,
 	OPT_LOG,
+	OPT_TIMEOUT_SCALE,
 	OPT_PCIE,
 	OPT_DEVICE_MEMORY,
 	OPT_SANITIZE,
@@ -38,11 +40,17 @@ static const struct {
 	int key;
 	const char *variable;
 } passes[] = {
-	{ OPT_CC, "ROCIN_CC" },	      { OPT_PCAP, "ROCIN_PCAP" },
-	{ OPT_FAULT, "ROCIN_FAULT" }, { OPT_GSO, "ROCIN_GSO" },
-	{ OPT_ICRC, "ROCIN_ICRC" },   { OPT_CREDITS, "ROCIN_CREDITS" },
-	{ OPT_LOG, "ROCIN_LOG" },     { OPT_PCIE, "ROCIN_PCIE" },
-	{ OPT_LOCAL, "ROCIN_LOCAL" }, { OPT_IO, "ROCIN_IO" },
+	{ OPT_CC, "ROCIN_CC" },
+	{ OPT_PCAP, "ROCIN_PCAP" },
+	{ OPT_FAULT, "ROCIN_FAULT" },
+	{ OPT_GSO, "ROCIN_GSO" },
+	{ OPT_ICRC, "ROCIN_ICRC" },
+	{ OPT_CREDITS, "ROCIN_CREDITS" },
+	{ OPT_LOG, "ROCIN_LOG" },
+	{ OPT_PCIE, "ROCIN_PCIE" },
+	{ OPT_LOCAL, "ROCIN_LOCAL" },
+	{ OPT_IO, "ROCIN_IO" },
+	{ OPT_TIMEOUT_SCALE, "ROCIN_TIMEOUT_SCALE" },
 };
 
 static const struct argp_option options[] = {
@@ -75,6 +83,11 @@ static const struct argp_option options[] = {
 	  "faster, the former",
 	  0 },
 	{ "log", OPT_LOG, "LEVEL[:FILE]", 0, "error, warn, info, debug or trace", 0 },
+	{ "timeout-scale", OPT_TIMEOUT_SCALE, "N", 0,
+	  "Wait N times longer than agreed for others that are stopped, in a debugger "
+	  "for "
+	  "instance; 1 to 1000",
+	  0 },
 	{ "pcie", OPT_PCIE, "KNOBS", 0,
 	  "Place data as PCIe might: strict, ibta, typical or adversarial, then "
 	  "KNOB=VALUE separated by commas, or @FILE; see rocin-pcie(7)",
@@ -211,6 +224,14 @@ static int check_sanitize(char *err, size_t err_len)
 	return -EINVAL;
 }
 
+/* A slip would keep every device of the program from opening. */
+static int check_timeout_scale(char *err, size_t err_len)
+{
+	uint32_t scale;
+
+	return rn_timeout_scale_read(&scale, err, err_len);
+}
+
 /* The program would run unrecorded. */
 static int check_record(char *err, size_t err_len)
 {
@@ -232,7 +253,7 @@ int rn_run_settings_apply(const struct rn_run_settings *settings,
 			  struct rn_launch *launch, char *err, size_t err_len)
 {
 	if (check_pcie(err, err_len) || check_sanitize(err, err_len) ||
-	    check_record(err, err_len))
+	    check_timeout_scale(err, err_len) || check_record(err, err_len))
 		return RN_EXIT_USAGE;
 	if (rn_launch_prepare(launch, settings->netdevs, err, err_len) ||
 	    rn_launch_setenv(launch, settings->netdevs, err, err_len))
