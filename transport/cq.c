@@ -75,7 +75,7 @@ static bool write_cqe(struct rn_dev *dev, struct rn_cq *cq, const struct rn_cqe 
 		      uint32_t msg)
 {
 	uint32_t slot = cq->producer & (cq->capacity - 1);
-	struct rn_mem_attr attr = { .qpn = cqe->qpn, .flags = RN_MEM_CQE, .msg = msg };
+	struct rn_mem_attr attr = rn_mem_attr_of(cqe->qpn, RN_MEM_CQE, msg);
 	rn_iova dst = cq->ring + (uint64_t)slot * sizeof(*cqe);
 
 	return dev->cfg.mem->write(dev->cfg.mem_ctx, dst, cqe, sizeof(*cqe), attr) ==
@@ -123,7 +123,7 @@ void rn_cq_push(struct rn_dev *dev, struct rn_cq *cq, struct rn_qp *qp, rn_ns no
 		const struct rn_completion *c)
 {
 	uint32_t taken = atomic_load_explicit(&cq->consumer, memory_order_acquire);
-	uint32_t lap = cq->producer / cq->capacity + 1;
+	uint32_t lap = (cq->producer >> __builtin_ctz(cq->capacity)) + 1;
 	struct rn_cqe cqe = {
 		.wr_id = c->wr_id,
 		.timestamp_ns = (uint64_t)now,

@@ -228,6 +228,8 @@ static uint32_t build_response(struct rn_qp *qp, rn_ns now, struct rn_build *b)
 	const bool paced = qp->req.pace.on;
 	uint32_t len;
 
+	if (!paced && qp->rsp.res_cur == qp->rsp.res_tail) /* nothing was asked for */
+		return 0;
 	if (paced && !rn_pace_may_respond(qp, now))
 		return 0;
 	address_packet(qp, b->tx, true);

@@ -16,16 +16,6 @@ static void count_message(struct rn_qp *qp)
 	qp->rsp.msn = rn_rsp_next_msn(qp);
 }
 
-static struct rn_mem_attr mem_attr(const struct rn_qp *qp, const struct rn_mr *mr,
-				   uint32_t msn)
-{
-	return (struct rn_mem_attr){
-		.qpn = qp->qpn,
-		.flags = rn_mem_flags(mr),
-		.msg = msn,
-	};
-}
-
 /* ------------------------------------------------------------ SEND and WRITE */
 static enum rn_verdict place_send(struct rn_qp *qp, const struct rn_request *q)
 {
@@ -62,8 +52,10 @@ static enum rn_verdict place_write(struct rn_qp *qp, const struct rn_request *q)
 		rsp->received = 0;
 	}
 	if (q->p->payload_len) {
-		attr = mem_attr(qp, q->mr, rn_rsp_next_msn(qp));
-		attr.flags |= q->flags & RN_OP_IMM ? 0 : RN_MEM_WRITE;
+		uint32_t flags = q->flags & RN_OP_IMM ? 0 : RN_MEM_WRITE;
+
+		attr = rn_mem_attr_of(qp->qpn, flags | rn_mem_flags(q->mr),
+				      rn_rsp_next_msn(qp));
 		if (cfg->mem->write(cfg->mem_ctx, q->iova, q->p->payload,
 				    q->p->payload_len, attr) != RN_MEM_DONE) {
 			rn_count(qp->dev, RN_STAT_MEM_FAULT);

@@ -4,21 +4,10 @@
 
 #include "key_table.h"
 
-/* Fibonacci hashing (Knuth, TAOCP 6.4): 2^32 divided by the golden ratio. Keys come in
- * runs and often share their low bits (a QPN ends in its slot), which this spreads.
- */
-#define GOLDEN 0x9e3779b1u
-
-static uint32_t bucket_of(const struct rn_htab *tab, uint32_t key)
-{
-	/* The upper bits of the product, as many as the table has. */
-	return (uint32_t)((uint64_t)(key * GOLDEN) * ((uint64_t)tab->mask + 1) >> 32);
-}
-
 /* Where the chain points to the node with this key, or to its end. */
 static struct rn_hnode **find_link(const struct rn_htab *tab, uint32_t key)
 {
-	struct rn_hnode **link = &tab->bucket[bucket_of(tab, key)];
+	struct rn_hnode **link = &tab->bucket[rn_htab_bucket_of(tab, key)];
 
 	while (*link && (*link)->key != key)
 		link = &(*link)->next;
@@ -57,11 +46,6 @@ void rn_htab_remove(struct rn_htab *tab, struct rn_hnode *node)
 	tab->count--;
 }
 
-struct rn_hnode *rn_htab_find(const struct rn_htab *tab, uint32_t key)
-{
-	return *find_link(tab, key);
-}
-
 struct rn_hnode **rn_htab_rehash(struct rn_htab *tab, struct rn_hnode **bucket,
 				 uint32_t bucket_count)
 {
@@ -73,7 +57,7 @@ struct rn_hnode **rn_htab_rehash(struct rn_htab *tab, struct rn_hnode **bucket,
 		struct rn_hnode *next;
 
 		for (struct rn_hnode *node = old.bucket[i]; node; node = next) {
-			uint32_t b = bucket_of(tab, node->key);
+			uint32_t b = rn_htab_bucket_of(tab, node->key);
 
 			next = node->next;
 			node->next = bucket[b];
@@ -100,5 +84,6 @@ struct rn_hnode *rn_htab_first(const struct rn_htab *tab)
 
 struct rn_hnode *rn_htab_next(const struct rn_htab *tab, const struct rn_hnode *node)
 {
-	return node->next ? node->next : first_from(tab, bucket_of(tab, node->key) + 1);
+	return node->next ? node->next
+			  : first_from(tab, rn_htab_bucket_of(tab, node->key) + 1);
 }

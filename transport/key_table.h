@@ -29,8 +29,26 @@ int rn_htab_insert(struct rn_htab *tab, struct rn_hnode *node);
 /* @node must be in the table. */
 void rn_htab_remove(struct rn_htab *tab, struct rn_hnode *node);
 
+/* Fibonacci hashing (Knuth, TAOCP 6.4): 2^32 divided by the golden ratio. Keys come in
+ * runs and often share their low bits (a QPN ends in its slot), which this spreads.
+ */
+static inline uint32_t rn_htab_bucket_of(const struct rn_htab *tab, uint32_t key)
+{
+	const uint32_t golden = 0x9e3779b1u;
+
+	/* The upper bits of the product, as many as the table has. */
+	return (uint32_t)((uint64_t)(key * golden) * ((uint64_t)tab->mask + 1) >> 32);
+}
+
 /* The object with this key, or NULL. */
-struct rn_hnode *rn_htab_find(const struct rn_htab *tab, uint32_t key);
+static inline struct rn_hnode *rn_htab_find(const struct rn_htab *tab, uint32_t key)
+{
+	struct rn_hnode *node = tab->bucket[rn_htab_bucket_of(tab, key)];
+
+	while (node && node->key != key)
+		node = node->next;
+	return node;
+}
 
 /* Move all objects to another array (as in rn_htab_init()), larger or smaller.
  * Return: the array used until now; the caller may free it.

@@ -49,6 +49,13 @@ static uint32_t next_piece(struct cursor *c, uint32_t len, struct rn_key_use *us
 	return n;
 }
 
+/* Most lists have one entry, and of those that have more the first is the header. */
+static bool is_in_first(const struct rn_sge *sg, uint32_t num_sge, uint32_t offset,
+			uint32_t len)
+{
+	return num_sge > 0 && offset <= sg->len && len <= sg->len - offset;
+}
+
 static bool fits(struct cursor c, uint32_t len)
 {
 	uint64_t room = 0;
@@ -77,31 +84,57 @@ static void note_fault(struct rn_qp *qp)
 }
 
 /* @flags, @msg: see struct rn_mem_attr. */
-// NOLINTNEXTLINE(readability-function-size): as rn_scatter(), and what the bytes are
-static enum rn_wc_status scatter(struct rn_qp *qp, struct cursor c, const void *src,
-				 uint32_t len, uint32_t flags, uint32_t msg)
+static enum rn_wc_status scatter_piece(struct rn_qp *qp, const struct rn_key_use *use,
+				       const uint8_t *from, uint32_t flags, uint32_t msg)
 {
-	struct rn_mem_attr attr = { .qpn = qp->qpn, .msg = msg };
-	struct rn_dev *dev = qp->dev;
-	const uint8_t *from = src;
+	const struct rn_dev_cfg *cfg = &qp->dev->cfg;
+	struct rn_mr *mr;
+	rn_iova iova;
 
+	if (!open_piece(qp, use, &iova, &mr))
+		return RN_WC_LOC_PROT_ERR;
+	if (mr->kind == RN_MR_KIND_NULL)
+		return RN_WC_SUCCESS;
+	if (cfg->mem->write(cfg->mem_ctx, iova, from, (uint32_t)use->len,
+			    rn_mem_attr_of(qp->qpn, flags | rn_mem_flags(mr), msg)) ==
+	    RN_MEM_DONE)
+		return RN_WC_SUCCESS;
+	note_fault(qp);
+	return RN_WC_LOC_PROT_ERR;
+}
+
+/* A list, and whose: what its keys must be of. */
+struct list {
+	const struct rn_sge *sg;
+	uint32_t num_sge, pd;
+};
+
+// NOLINTNEXTLINE(readability-function-size): as rn_scatter(), and what the bytes are
+static enum rn_wc_status scatter(struct rn_qp *qp, struct list list, uint32_t offset,
+				 const void *src, uint32_t len, uint32_t flags,
+				 uint32_t msg)
+{
+	struct rn_key_use use = { .pd = list.pd, .access = RN_ACCESS_LOCAL_WRITE };
+	const uint8_t *from = src;
+	struct cursor c;
+
+	if (len == 0)
+		return RN_WC_SUCCESS;
+	if (is_in_first(list.sg, list.num_sge, offset, len)) {
+		use.key = list.sg->lkey;
+		use.va = list.sg->addr + offset;
+		use.len = len;
+		return scatter_piece(qp, &use, from, flags, msg);
+	}
+	c = seek(list.sg, list.num_sge, offset, list.pd);
 	if (!fits(c, len))
 		return RN_WC_LOC_LEN_ERR;
 	while (len) {
-		struct rn_key_use use = { .access = RN_ACCESS_LOCAL_WRITE };
 		uint32_t n = next_piece(&c, len, &use);
-		struct rn_mr *mr;
-		rn_iova iova;
+		enum rn_wc_status status = scatter_piece(qp, &use, from, flags, msg);
 
-		if (!open_piece(qp, &use, &iova, &mr))
-			return RN_WC_LOC_PROT_ERR;
-		attr.flags = flags | rn_mem_flags(mr);
-		if (mr->kind != RN_MR_KIND_NULL &&
-		    dev->cfg.mem->write(dev->cfg.mem_ctx, iova, from, n, attr) !=
-			    RN_MEM_DONE) {
-			note_fault(qp);
-			return RN_WC_LOC_PROT_ERR;
-		}
+		if (status != RN_WC_SUCCESS)
+			return status;
 		from += n;
 		len -= n;
 	}
@@ -111,17 +144,17 @@ static enum rn_wc_status scatter(struct rn_qp *qp, struct cursor c, const void *
 enum rn_wc_status rn_scatter(struct rn_qp *qp, const struct rn_sge *sg, uint32_t num_sge,
 			     uint32_t offset, const void *src, uint32_t len)
 {
-	struct cursor c = seek(sg, num_sge, offset, rn_qp_recv_pd(qp));
+	const struct list list = { sg, num_sge, rn_qp_recv_pd(qp) };
 
-	return scatter(qp, c, src, len, 0, rn_rsp_next_msn(qp));
+	return scatter(qp, list, offset, src, len, 0, rn_rsp_next_msn(qp));
 }
 
 enum rn_wc_status rn_scatter_response(struct rn_qp *qp, struct rn_send_wqe *wqe,
 				      uint32_t offset, const void *src, uint32_t len)
 {
-	struct cursor c = seek(rn_wqe_sge(qp, wqe), wqe->num_sge, offset, qp->pd);
+	const struct list list = { rn_wqe_sge(qp, wqe), wqe->num_sge, qp->pd };
 
-	return scatter(qp, c, src, len, RN_MEM_RESPONSE, qp->req.sq.head);
+	return scatter(qp, list, offset, src, len, RN_MEM_RESPONSE, qp->req.sq.head);
 }
 
 // NOLINTNEXTLINE(readability-function-size): those of rn_mem_ops.read
@@ -136,16 +169,30 @@ enum rn_mem_result rn_mem_read(struct rn_dev *dev, void *dst, rn_iova src, uint3
 	return mem->read(dev->cfg.mem_ctx, dst, src, len, attr, tag);
 }
 
-// NOLINTNEXTLINE(readability-function-size): those of rn_mem_read(), and whose memory
-static enum rn_mem_result read_piece(struct rn_dev *dev, const struct rn_mr *mr,
-				     void *dst, rn_iova src, uint32_t len,
-				     struct rn_mem_attr attr, uint64_t tag,
-				     struct rn_crc32_part *part)
+/* One entry or a part of it, at @use; as rn_gather(). */
+// NOLINTNEXTLINE(readability-function-size): what, where it goes and who hears of it
+static enum rn_mem_result gather_piece(struct rn_qp *qp, const struct rn_key_use *use,
+				       void *dst, uint64_t tag, uint32_t *outstanding,
+				       struct rn_crc32_part *part)
 {
-	if (mr->kind != RN_MR_KIND_NULL)
-		return rn_mem_read(dev, dst, src, len, attr, tag, part);
-	memset(dst, 0, len);
-	return RN_MEM_DONE;
+	enum rn_mem_result result;
+	struct rn_mr *mr;
+	rn_iova iova;
+
+	if (!open_piece(qp, use, &iova, &mr))
+		return RN_MEM_FAULT;
+	if (mr->kind == RN_MR_KIND_NULL) {
+		memset(dst, 0, use->len);
+		return RN_MEM_DONE;
+	}
+	result = rn_mem_read(qp->dev, dst, iova, (uint32_t)use->len,
+			     rn_mem_attr_of(qp->qpn, rn_mem_flags(mr), qp->req.cur), tag,
+			     part);
+	if (result == RN_MEM_FAULT)
+		note_fault(qp);
+	else if (result == RN_MEM_PENDING)
+		(*outstanding)++;
+	return result;
 }
 
 // NOLINTNEXTLINE(readability-function-size): a list, a range of it and where it goes
@@ -153,34 +200,31 @@ enum rn_mem_result rn_gather(struct rn_qp *qp, const struct rn_sge *sg, uint32_t
 			     uint32_t offset, void *dst, uint32_t len, uint64_t tag,
 			     uint32_t *outstanding, struct rn_crc32_part *part)
 {
-	struct rn_mem_attr attr = { .qpn = qp->qpn, .msg = qp->req.cur };
-	struct cursor c = seek(sg, num_sge, offset, qp->pd);
+	struct rn_key_use use = { .pd = qp->pd };
 	enum rn_mem_result result = RN_MEM_DONE;
-	struct rn_dev *dev = qp->dev;
 	uint8_t *to = dst;
+	struct cursor c;
 
+	if (is_in_first(sg, num_sge, offset, len)) {
+		use.key = sg->lkey;
+		use.va = sg->addr + offset;
+		use.len = len;
+		return len ? gather_piece(qp, &use, dst, tag, outstanding, part)
+			   : RN_MEM_DONE;
+	}
+	c = seek(sg, num_sge, offset, qp->pd);
 	while (len) {
-		struct rn_key_use use = { .access = 0 };
 		uint32_t n = next_piece(&c, len, &use);
 		enum rn_mem_result r;
-		struct rn_mr *mr;
-		rn_iova iova;
 
 		assert(n > 0); /* the WQE's length is the sum of its SGEs */
-		if (!open_piece(qp, &use, &iova, &mr))
-			return RN_MEM_FAULT;
-		attr.flags = rn_mem_flags(mr);
 		/* Of several pieces none is the whole payload. */
-		r = read_piece(dev, mr, to, iova, n, attr, tag,
-			       to == dst && n == len ? part : NULL);
-		if (r == RN_MEM_FAULT) {
-			note_fault(qp);
+		r = gather_piece(qp, &use, to, tag, outstanding,
+				 to == dst && n == len ? part : NULL);
+		if (r == RN_MEM_FAULT)
 			return RN_MEM_FAULT;
-		}
-		if (r == RN_MEM_PENDING) {
-			(*outstanding)++;
+		if (r == RN_MEM_PENDING)
 			result = RN_MEM_PENDING;
-		}
 		to += n;
 		len -= n;
 	}

@@ -9,6 +9,8 @@
 #ifndef RN_MEM_H
 #define RN_MEM_H
 
+#include <string.h>
+
 #include "rocin/crc32.h"
 
 enum rn_mem_result {
@@ -40,6 +42,25 @@ struct rn_mem_attr {
 	 */
 	uint32_t msg;
 };
+
+/* Made in a register: a pair of fields that was stored one by one can be read as a pair
+ * only once both stores have reached the cache, and so it would be read at each call.
+ */
+static inline struct rn_mem_attr rn_mem_attr_of(uint32_t qpn, uint32_t flags,
+						uint32_t msg)
+{
+	struct rn_mem_attr attr;
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+	const uint64_t pair = (uint64_t)flags << 32 | qpn;
+#else
+	const uint64_t pair = (uint64_t)qpn << 32 | flags;
+#endif
+
+	static_assert(offsetof(struct rn_mem_attr, flags) == sizeof(uint32_t), "a pair");
+	memcpy(&attr, &pair, sizeof(pair));
+	attr.msg = msg;
+	return attr;
+}
 
 enum rn_mem_atomic {
 	RN_MEM_CMP_SWAP,
