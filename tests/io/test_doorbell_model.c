@@ -58,6 +58,30 @@ static void produce_1(void)
 	produce(1);
 }
 
+/* All but the last are shown to whoever is awake. */
+static void show_and_publish(void)
+{
+	struct rn_ring_send s = { .shared = &ring[0], .size = RN_RING_SIZE_MIN };
+
+	for (unsigned n = 0; n < bursts; n++) {
+		s.tail += STEP;
+		rn_ring_show(&s);
+	}
+	if (rn_ring_publish(&s))
+		ring_bell(0);
+}
+
+static void show_and_ring(void)
+{
+	struct rn_ring_send s = { .shared = &ring[0], .size = RN_RING_SIZE_MIN };
+
+	for (unsigned n = 0; n < bursts; n++) {
+		s.tail += STEP;
+		rn_ring_show(&s);
+		ring_bell(0);
+	}
+}
+
 static void ring_before_publishing(void)
 {
 	struct rn_ring_send s = { .shared = &ring[0], .size = RN_RING_SIZE_MIN };
@@ -222,6 +246,8 @@ static void nobody_sleeps_over_a_packet_when_rings_are_scanned(void **state)
 	assert_int_equal(run(produce_0, sleep_by_scan, x86, 1, 3).stuck, 0);
 	assert_int_equal(run(produce_0, sleep_by_scan, x86, 2, 1).stuck, 0);
 	assert_int_equal(run(produce_0, sleep_by_scan, any_order, 1, 3).stuck, 0);
+	assert_int_equal(run(show_and_publish, sleep_by_scan, x86, 1, 3).stuck, 0);
+	assert_int_equal(run(show_and_publish, sleep_by_scan, any_order, 1, 3).stuck, 0);
 }
 
 static void nobody_sleeps_over_a_packet_when_bits_are_taken(void **state)
@@ -230,6 +256,8 @@ static void nobody_sleeps_over_a_packet_when_bits_are_taken(void **state)
 	assert_int_equal(run(produce_0, sleep_by_bits, x86, 1, 3).stuck, 0);
 	assert_int_equal(run(produce_0, sleep_by_bits, x86, 2, 1).stuck, 0);
 	assert_int_equal(run(produce_0, sleep_by_bits, any_order, 1, 3).stuck, 0);
+	assert_int_equal(run(show_and_publish, sleep_by_bits, x86, 1, 3).stuck, 0);
+	assert_int_equal(run(show_and_publish, sleep_by_bits, any_order, 1, 3).stuck, 0);
 	assert_int_equal(run(produce_0, remember_the_rest, x86, 1, 3).stuck, 0);
 }
 
@@ -253,6 +281,7 @@ static void each_broken_rule_is_found(void **state)
 		  weak_sleeping },
 		{ "the same with bits", produce_0, sleep_by_bits, weak_sleeping },
 		{ "a store of the tail that waits", produce_0, sleep_by_scan, weak_tail },
+		{ "shown and not published", show_and_ring, sleep_by_scan, x86 },
 		{ "rung before published", ring_before_publishing, sleep_by_scan, x86 },
 		{ "the same with bits", ring_before_publishing, sleep_by_bits, x86 },
 		{ "scanned before announced", produce_0, scan_before_announcing, x86 },

@@ -33,6 +33,26 @@ static void nothing_is_seen_before_it_is_published(void **state)
 	assert_false(rn_ring_waits(&b->recv));
 }
 
+static void what_is_shown_is_still_to_be_published(void **state)
+{
+	struct both *b = *state;
+
+	both_send(b, 1, 500);
+	rn_ring_show(&b->send);
+	assert_int_equal(rn_ring_unpublished(&b->send), 0);
+	assert_true(rn_ring_waits(&b->recv));
+	assert_int_equal(both_receive(b), 1);
+	assert_packet(&b->got[0], 1, 500);
+	assert_true(rn_ring_publish(&b->send)); /* the doorbell has not been rung */
+	assert_false(rn_ring_publish(&b->send));
+	assert_int_equal(both_receive(b), 0);
+	rn_ring_recv_close(&b->recv);
+	while (both_send(b, 2, 500) == 0)
+		;
+	rn_ring_show(&b->send); /* of no use to anybody, and no harm */
+	assert_false(rn_ring_publish(&b->send));
+}
+
 static void what_was_taken_stays_whatever_the_producer_writes(void **state)
 {
 	struct both *b = *state;
@@ -426,6 +446,7 @@ int main(void)
 		BOTH_TEST(packets_come_out_as_they_went_in),
 		BOTH_TEST(nothing_is_seen_before_it_is_published),
 		BOTH_TEST(what_was_taken_stays_whatever_the_producer_writes),
+		BOTH_TEST(what_is_shown_is_still_to_be_published),
 		BOTH_TEST(packets_built_in_place_come_out_as_well),
 		BOTH_TEST(full_ring_takes_no_more_until_some_is_read),
 		BOTH_TEST(space_comes_back_before_the_ring_is_dry),

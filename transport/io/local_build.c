@@ -5,7 +5,8 @@
 #include "rocin/wire.h"
 
 enum {
-	PUBLISH_AT = 8 * 1024, /* bytes: the peer reads them while the next are built */
+	SHOW_AT = 8 * 1024, /* bytes: the peer reads them while the next are built */
+	SHOWS = 8, /* one of so many rings for the peer, the first of a burst at least */
 };
 
 /* Where a packet is built that will be copied to @at: its payload aligned, behind a BTH,
@@ -26,7 +27,7 @@ uint8_t *rn_local_reserve(void *ctx, const struct rn_flow *flow, uint32_t dest_s
 	uint8_t *at;
 
 	if (l->place && l->place != w)
-		rn_local_let_go(l->place);
+		rn_local_publish(l);
 	l->place = NULL;
 	if (!w || w->is_stuck || (w->is_away && !rn_local_fetch(l, w)))
 		return NULL;
@@ -37,6 +38,15 @@ uint8_t *rn_local_reserve(void *ctx, const struct rn_flow *flow, uint32_t dest_s
 	at = rn_ring_reserve(&w->send);
 	l->apart = at && w->is_long ? apart_from(l, at) : NULL;
 	return l->apart ? l->apart : at;
+}
+
+/* In the middle of a burst. */
+static void show(struct rn_local *l, struct local_wire *w)
+{
+	if (l->shows++ % SHOWS == 0)
+		rn_local_let_go(w);
+	else
+		rn_ring_show(&w->send);
 }
 
 void rn_local_commit(void *ctx, const struct rn_flow *flow, uint32_t len)
@@ -56,14 +66,15 @@ void rn_local_commit(void *ctx, const struct rn_flow *flow, uint32_t len)
 	rn_local_count(l, RN_STAT_LOCAL_TX_BYTES, len);
 	if (l->net.bare)
 		rn_local_count(l, RN_STAT_LOCAL_TX_BARE, 1);
-	if (rn_ring_unpublished(&w->send) >= PUBLISH_AT)
-		rn_local_let_go(w);
+	if (rn_ring_unpublished(&w->send) >= SHOW_AT)
+		show(l, w);
 }
 
 void rn_local_publish(void *ctx)
 {
 	struct rn_local *l = ctx;
 
+	l->shows = 0;
 	if (l->place)
 		rn_local_let_go(l->place);
 }

@@ -69,6 +69,7 @@ struct rn_local {
 	uint32_t sent;		  /* packets of it that are in a ring */
 	bool hurry;		  /* nothing waits for a ring */
 	struct local_wire *place; /* that a packet is built in; or NULL */
+	unsigned shows;		  /* of what is in a ring, since the burst began */
 	uint8_t *apart; /* where it is built in fact, to be copied there; or NULL */
 	bool udp_begun; /* it goes by UDP, whatever has come up meanwhile */
 

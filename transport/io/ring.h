@@ -107,6 +107,7 @@ struct rn_ring_send {
 	uint8_t *data;
 	uint64_t tail;	    /* of the next record */
 	uint64_t published; /* the tail that the consumer may know */
+	uint64_t told;	    /* that of the last rn_ring_publish() */
 	uint64_t head;	    /* as last seen */
 	uint64_t resized;   /* behind the last record that changed the size */
 	uint32_t off;	    /* of tail in data */
@@ -164,6 +165,12 @@ static inline uint32_t rn_ring_unpublished(const struct rn_ring_send *s)
 {
 	return (uint32_t)(s->tail - s->published);
 }
+
+/* Let a consumer that is awake see what was sent, in the middle of a burst: does not wait
+ * for what was stored before to leave the processor, as rn_ring_publish() does, which
+ * must follow at the end.
+ */
+void rn_ring_show(struct rn_ring_send *s);
 
 /* Let the consumer see what was sent since the last call: once per burst, and before the
  * thread leaves the engine. Sequentially consistent, so rn_doorbell_ring() may follow.

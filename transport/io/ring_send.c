@@ -136,11 +136,19 @@ void rn_ring_commit(struct rn_ring_send *s, const struct rn_ring_meta *meta, uin
 
 bool rn_ring_publish(struct rn_ring_send *s)
 {
-	if (s->tail == s->published || s->fault)
+	if (s->tail == s->told || s->fault)
 		return false;
-	s->published = s->tail;
+	s->published = s->told = s->tail;
 	atomic_store(&s->shared->tail, s->tail);
 	return true;
+}
+
+void rn_ring_show(struct rn_ring_send *s)
+{
+	if (s->fault)
+		return;
+	s->published = s->tail;
+	atomic_store_explicit(&s->shared->tail, s->tail, memory_order_release);
 }
 
 bool rn_ring_is_read(struct rn_ring_send *s)
