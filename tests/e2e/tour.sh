@@ -230,7 +230,8 @@ test_tries() {
 mux() { LD_PRELOAD='' tmux -S "$work/tmux" -f "$work/tmux.conf" "$@"; }
 trap 'mux kill-server 2>/dev/null; cleanup' EXIT
 
-# open_terminal: of 80 x 24 characters, in which the tour runs
+# open_terminal: of 80 x 24 characters, in which the tour runs with $settings
+settings=''
 open_terminal() {
 	command -v tmux >/dev/null || skip 'there is no tmux'
 	echo 'set -g history-limit 5000' >"$work/tmux.conf"
@@ -238,7 +239,7 @@ open_terminal() {
 	cat >"$work/tty.sh" <<END
 trap : INT QUIT
 stty -a | grep -o '.icanon\\|.echo ' >$work/modes.before
-LD_PRELOAD='$ROCIN_TEST_PRELOAD' rocin tour
+$settings LD_PRELOAD='$ROCIN_TEST_PRELOAD' rocin tour
 echo "status \$?" >$work/status
 stty -a | grep -o '.icanon\\|.echo ' >$work/modes.after
 exec sleep 1000
@@ -257,6 +258,7 @@ asks() { screen | grep -v '^$' | tail -1 | grep -q '^\[Enter: .*\]'; }
 position() { mux display-message -p '#{history_size} #{cursor_y} #{cursor_x}'; }
 has_moved() { [ "$(position)" != "$before" ]; }
 asks_or_has_ended() { asks || has_ended; }
+has_one_question() { [ "$(whole | grep -c '^\[Enter')" = 1 ]; }
 
 # press KEY: and wait for what comes of it
 press() {
@@ -288,6 +290,7 @@ is_over() {
 
 test_terminal() {
 	open_terminal
+	mux capture-pane -p -e | grep -q "$(printf '\033')\[1m1 of 8" || fail 'no colours in a terminal'
 	walk_to '^8 of 8  '
 	while ! has_ended; do
 		press Enter
@@ -317,6 +320,22 @@ test_terminal() {
 	press q
 	is_over 0
 	echo 'ok: keys'
+
+	settings=NO_COLOR=1
+	open_terminal
+	press Enter
+	! mux capture-pane -p -e -S - | grep "$(printf '\033')" || fail 'NO_COLOR'
+	has_one_question || fail "questions stay: $(whole)"
+	press q
+	is_over 0
+	# One that can do nothing gets a new line behind each question.
+	settings=TERM=dumb
+	open_terminal
+	press Enter
+	! has_one_question || fail 'a question was erased'
+	press q
+	is_over 0
+	echo 'ok: without colours'
 }
 
 # ended_by STATUS KEY...: pressed at once, not waiting for an answer

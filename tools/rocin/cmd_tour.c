@@ -154,11 +154,19 @@ static unsigned choose_width(void)
 	return size.ws_col < 100 ? size.ws_col : 100;
 }
 
+/* A terminal that knows escape sequences. */
+static bool is_able(void)
+{
+	const char *term = getenv("TERM");
+
+	return isatty(STDOUT_FILENO) && term && strcmp(term, "dumb") != 0;
+}
+
 static bool wants_colour(void)
 {
-	const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
+	const char *no = getenv("NO_COLOR");
 
-	return !(no && *no) && isatty(STDOUT_FILENO) && term && strcmp(term, "dumb") != 0;
+	return !(no && *no) && is_able();
 }
 
 int rn_cmd_tour(int argc, char **argv)
@@ -175,6 +183,7 @@ int rn_cmd_tour(int argc, char **argv)
 	look = (struct rn_tour_look){
 		.width = args.width ? args.width : choose_width(),
 		.has_colour = !args.no_color && wants_colour(),
+		.can_erase = is_able(),
 		.is_json = args.json,
 		.is_asking = !args.batch && !args.stop && !args.json &&
 			     isatty(STDIN_FILENO) && isatty(STDOUT_FILENO),

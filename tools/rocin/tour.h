@@ -169,6 +169,7 @@ void rn_tour_check_gpu(struct rn_tour_checks *c);
 struct rn_tour_look {
 	unsigned width; /* columns */
 	bool has_colour;
+	bool can_erase; /* a line that was begun */
 	bool is_asking; /* keys are listened to */
 	bool is_json;	/* for programs: nothing of all this */
 };

@@ -93,7 +93,7 @@ static int ask(struct walk *w, const char *question)
 	printf("%s ", question);
 	fflush(stdout);
 	key = read_key(w);
-	fputs(w->look->has_colour ? "\r\033[K" : "\n", stdout);
+	fputs(w->look->can_erase ? "\r\033[K" : "\n", stdout);
 	w->rows = 0;
 	return key;
 }
