@@ -450,6 +450,8 @@ struct rn_stats_qp *rnp_engine_stats_qp(struct rnp_engine *e)
 
 void rnp_engine_retire_qp(struct rnp_engine *e, struct rn_qp *qp, struct rn_stats_qp *rec)
 {
+	if (e->progress.asked == qp)
+		e->progress.asked = NULL;
 	rnp_qpns_give(&e->qpns, rnp_engine_now(), rn_qp_qpn(qp));
 	rn_qp_set_stats(qp, NULL);
 	rnp_stats_give(&e->stats, rec);

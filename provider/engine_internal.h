@@ -4,6 +4,7 @@
  *   engine.c	       the engines of this process: get, put, attach
  *   pump.c	       one step: packets in, core, packets out, events
  *   progress.c	       whose step it is: lease, armed socket, linger
+ *   answers.c	       what a program that looks at memory does next
  *   posting.c	       when a post leaves, and what leaves with it
  *   background.c      the thread that sleeps until it is its turn
  *   groups.c	       multicast groups whose packets come here
@@ -78,6 +79,9 @@ struct rnp_progress {
 	rn_ns found_at;	   /* by the background thread, and no post since; 0: none */
 	uint32_t answered; /* how often a post followed soon, lately */
 	rn_ns held_since;  /* acknowledgements wait for that post; 0: none do */
+	const struct rn_qp *asked; /* posted to last and not acknowledged yet, or NULL */
+	bool is_early; /* the lease was taken because the program will be seen to leave */
+	uint32_t early_ban; /* posts without such a lease, after one that ran out */
 
 	uint32_t linger_missed; /* lingers in a row that outlasted their time */
 	uint32_t linger_skipped;
@@ -209,8 +213,8 @@ void rnp_progress_app(struct rnp_engine *e);
 /* One step by the background thread, which was woken. */
 void rnp_progress_background(struct rnp_engine *e, bool timer_fired);
 
-/* Acknowledgements may have left: those that are held count from anew. */
-void rnp_progress_acked(struct rnp_engine *e);
+/* Set the timer; rnp_progress.timer_at tells. */
+void rnp_progress_timer(struct rnp_engine *e, rn_ns at);
 
 /* Memory has answered: a step of the background thread, whoever's turn it is. */
 void rnp_progress_memory(struct rnp_engine *e);
@@ -218,6 +222,32 @@ void rnp_progress_memory(struct rnp_engine *e);
 /* In ARMED the timer carries the deadlines of the core: something may have changed them.
  */
 void rnp_progress_deadline(struct rnp_engine *e, rn_ns now);
+
+/* ---------------------------------------------------------------- answers.c */
+/* The background thread has received something at @now: a post should follow. */
+void rnp_answers_expect(struct rnp_progress *p, rn_ns now);
+
+/* The program posts at @now, and has posted to @qp. */
+void rnp_answers_note(struct rnp_progress *p, rn_ns now);
+void rnp_answers_posted(struct rnp_engine *e, const struct rn_qp *qp);
+
+/* What becomes of acknowledgements while nobody polls: RNP_ACKS_NOW or RNP_ACKS_HELD. */
+enum rnp_acks rnp_answers_acks(const struct rnp_progress *p);
+
+/* With the sockets on, those that are held leave in time by a timer. */
+void rnp_answers_limit(struct rnp_engine *e, rn_ns now);
+
+/* Have they been held for so long? Then it counts from anew. */
+bool rnp_answers_waited(struct rnp_progress *p, rn_ns now);
+
+/* After a poll: the program has what it polled for, and will stop polling. */
+bool rnp_answers_leaves(struct rnp_engine *e);
+
+/* May the program's threads have the sockets from its first empty poll on? */
+bool rnp_answers_may_lease(const struct rnp_progress *p);
+
+/* It had them, and stopped polling all the same. */
+void rnp_answers_deceived(struct rnp_progress *p);
 
 /* ---------------------------------------------------------------- posting.c */
 /* A thread of the program polls. */

@@ -18,13 +18,11 @@
 enum {
 	/* Of the processor's counter, which runs at 1 GHz at least. */
 	NEAR_TICKS = 2000,
-	ANSWERED_MAX = 16,
 	RUN = 8,       /* work requests between polls: more will follow the first */
 	OVERHEAD = 16, /* bytes of a packet besides its payload, at least */
 	TAKE_MAX = 32, /* steps: more than the sockets hold */
 };
 
-#define ANSWER_WITHIN RN_USEC(200) /* the thread, and then the program, must wake up */
 #define GATHER_POLLED RN_USEC(500) /* a program that polled so recently will again */
 #define GATHER_FOR RN_USEC(50)	   /* later posts leave at once, with what has gathered */
 
@@ -78,18 +76,6 @@ static bool may_gather(struct rnp_engine *e, const struct rn_qp *qp, rn_ns now)
 	       (p->gather_since == 0 || now - p->gather_since < GATHER_FOR);
 }
 
-/* Was that the program's answer to what the background thread received? */
-static void note_answer(struct rnp_progress *p, rn_ns now)
-{
-	if (p->found_at == 0)
-		return;
-	if (now - p->found_at > ANSWER_WITHIN)
-		p->answered /= 2;
-	else if (p->answered < ANSWERED_MAX)
-		p->answered++;
-	p->found_at = 0;
-}
-
 /* Is this one of many, which all go into one super-packet? Who posts a few is better
  * served by a packet that lies there when he polls.
  */
@@ -121,7 +107,7 @@ void rnp_engine_posted(struct rnp_engine *e, struct rn_qp *qp,
 
 	p->streak++; /* whoever posts is busy with the device */
 	p->posts += posted->count;
-	note_answer(p, now);
+	rnp_answers_note(p, now);
 	gather = may_gather(e, qp, now);
 	if (p->held == 0)
 		p->held_bytes = 0;
@@ -135,7 +121,7 @@ void rnp_engine_posted(struct rnp_engine *e, struct rn_qp *qp,
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	now = rnp_engine_now();
 	rnp_pump_transmit(e, now, what, gather);
-	rnp_progress_acked(e);
+	rnp_answers_posted(e, qp);
 	rnp_pump_events(e);
 	rnp_progress_deadline(e, now);
 	pthread_setcancelstate(cancel, NULL);

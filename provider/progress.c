@@ -33,12 +33,10 @@ enum {
 	LINGER_RETRY = 64,
 	MOVES_MAX = 256, /* packets of answers to one batch of packets */
 	MOVES_IDLE = 4,
-	ANSWERED = 4,	 /* posts in time before the next is waited for */
 	GATHER_BAN = 64, /* posts that leave at once, after one had to wait for a lease */
 };
 
 #define LOOK_AGAIN_FOR RN_USEC(30) /* the way of a packet and its answer */
-#define HOLD_FOR RN_USEC(60)	   /* acknowledgements, for an answer to go along with */
 #define LOOK_AGAIN_MAX RN_MSEC(2)  /* rocind and the timer wait for that long at most */
 
 const struct rnp_lease_times rnp_lease_times = {
@@ -49,7 +47,7 @@ const struct rnp_lease_times rnp_lease_times = {
 	.streak_max = 16384,
 };
 
-static void set_timer(struct rnp_engine *e, rn_ns at)
+void rnp_progress_timer(struct rnp_engine *e, rn_ns at)
 {
 	rnp_background_set_timer(e, at);
 	e->progress.timer_at = at;
@@ -66,12 +64,6 @@ void rnp_progress_init(struct rnp_engine *e)
 	p->streak_need = p->times.streak;
 }
 
-void rnp_progress_acked(struct rnp_engine *e)
-{
-	if (!rn_dev_acks_due(e->dev))
-		e->progress.held_since = 0;
-}
-
 void rnp_progress_deadline(struct rnp_engine *e, rn_ns now)
 {
 	struct rnp_progress *p = &e->progress;
@@ -81,7 +73,7 @@ void rnp_progress_deadline(struct rnp_engine *e, rn_ns now)
 		return;
 	at = rnp_pump_deadline(e, now);
 	if (at != RN_NEVER && (p->timer_at == 0 || at < p->timer_at))
-		set_timer(e, at);
+		rnp_progress_timer(e, at);
 }
 
 /* ----------------------------------------------------------------- hand-over */
@@ -123,6 +115,22 @@ static void take_lease(struct rnp_engine *e, rn_ns now)
 	p->cur_lease = p->times.lease;
 	p->steady_since = p->lease_set = p->last_poll = now;
 	note_poller(p);
+	p->is_early = false;
+}
+
+/* Of a program that will be seen to leave. A timer that is far off serves, and costs
+ * nothing.
+ */
+static void take_early_lease(struct rnp_engine *e, rn_ns now)
+{
+	struct rnp_progress *p = &e->progress;
+
+	take_lease(e, now);
+	p->is_early = true;
+	p->cur_lease = p->times.long_lease;
+	if (p->timer_at < now + p->cur_lease / 2 || p->timer_at > now + p->cur_lease)
+		rnp_progress_timer(e, now + p->cur_lease);
+	p->lease_set = p->timer_at - p->cur_lease;
 }
 
 static void renew_lease(struct rnp_engine *e, rn_ns now)
@@ -139,7 +147,7 @@ static void renew_lease(struct rnp_engine *e, rn_ns now)
 		rn_mem_direct_init(); /* the program may have put its handler before ours
 				       */
 	}
-	set_timer(e, now + p->cur_lease);
+	rnp_progress_timer(e, now + p->cur_lease);
 	p->lease_set = now;
 	note_poller(p);
 }
@@ -201,33 +209,6 @@ static unsigned arm(struct rnp_engine *e, rn_ns now, enum rnp_acks acks)
 	return found;
 }
 
-/* --------------------------------------------------- acknowledgements and answers */
-/* A program that looks at memory answers what it finds there. Its peer polls for the
- * acknowledgement, and finds the answer while it does if that comes first: else it stops
- * polling, and the answer must wait for its background thread.
- */
-static enum rnp_acks answered_or_now(const struct rnp_progress *p)
-{
-	return p->answered >= ANSWERED ? RNP_ACKS_HELD : RNP_ACKS_NOW;
-}
-
-/* Acknowledgements that wait for an answer do not wait for long. */
-static void limit_hold(struct rnp_engine *e, rn_ns now)
-{
-	struct rnp_progress *p = &e->progress;
-	rn_ns at;
-
-	if (p->turn != RNP_ARMED || !rnp_has_sockets(e) || !rn_dev_acks_due(e->dev)) {
-		p->held_since = 0;
-		return;
-	}
-	if (p->held_since == 0)
-		p->held_since = now;
-	at = p->held_since + HOLD_FOR;
-	if (p->timer_at == 0 || p->timer_at > at)
-		set_timer(e, at);
-}
-
 /* ------------------------------------------------------------------ the program */
 /* A poll after a gap: no steady poller, so the next gap must be noticed soon. */
 static void note_gap(struct rnp_engine *e, rn_ns now)
@@ -237,7 +218,7 @@ static void note_gap(struct rnp_engine *e, rn_ns now)
 	p->steady_since = now;
 	if (p->turn == RNP_LEASED && p->cur_lease == p->times.long_lease) {
 		p->cur_lease = p->times.lease;
-		set_timer(e, now + p->cur_lease);
+		rnp_progress_timer(e, now + p->cur_lease);
 	}
 }
 
@@ -254,22 +235,36 @@ static void after_poll(struct rnp_engine *e, rn_ns now)
 		renew_lease(e, now);
 		break;
 	case RNP_ARMED:
-		limit_hold(e, now);
+		rnp_answers_limit(e, now);
+		if (rnp_answers_may_lease(p)) {
+			take_early_lease(e, now);
+			break;
+		}
 		if (++p->streak < need) {
 			rnp_progress_deadline(e, now);
 			break;
 		}
 		take_lease(e, now);
-		set_timer(e, now + p->cur_lease);
+		rnp_progress_timer(e, now + p->cur_lease);
 		break;
 	}
+}
+
+/* The program has what it polled for, and looks at memory next. */
+static void let_go(struct rnp_engine *e, rn_ns now)
+{
+	e->progress.last_poll = now;
+	if (e->progress.turn == RNP_LEASED)
+		arm(e, now, RNP_ACKS_HELD);
+	rnp_answers_limit(e, now);
+	rnp_progress_deadline(e, now);
 }
 
 void rnp_progress_app(struct rnp_engine *e)
 {
 	struct rnp_progress *p = &e->progress;
 	rn_ns now = rnp_engine_now();
-	bool may_defer = p->turn == RNP_LEASED || answered_or_now(p) == RNP_ACKS_HELD;
+	bool may_defer = p->turn == RNP_LEASED || rnp_answers_acks(p) == RNP_ACKS_HELD;
 
 	rnp_posting_polled(e);
 	/* With the sockets on, no lease sees to it that what is deferred leaves if this
@@ -278,18 +273,15 @@ void rnp_progress_app(struct rnp_engine *e)
 	 */
 	rnp_pump_step(e, now, RNP_DRAIN_APP, may_defer ? RNP_ACKS_IF_DRY : RNP_ACKS_NOW);
 	rnp_local_note_life(e);
-	if (rnp_has_sockets(e) && !e->closing)
+	if (!rnp_has_sockets(e) || e->closing)
+		return;
+	if (rnp_answers_leaves(e))
+		let_go(e, now);
+	else
 		after_poll(e, now);
 }
 
 /* ------------------------------------------------------ the background thread */
-static void expect_answer(struct rnp_progress *p, rn_ns now)
-{
-	if (p->found_at != 0)
-		p->answered /= 2;
-	p->found_at = now;
-}
-
 /* After a packet the next is often close behind: an answer to what the program, looking
  * at memory, sends next. Waking up costs tens of microseconds, so look a few times more,
  * behind everybody else who wants the processor. Gives up the lock in between.
@@ -308,7 +300,7 @@ static void look_again(struct rnp_engine *e, rn_ns now)
 			return;
 		now = rnp_engine_now();
 		if (serve_sockets(e, now, RNP_ACKS_NOW) > 0) {
-			expect_answer(p, now);
+			rnp_answers_expect(p, now);
 			until = now + LOOK_AGAIN_FOR;
 		}
 	}
@@ -321,8 +313,8 @@ static void after_packets(struct rnp_engine *e, rn_ns now)
 {
 	struct rnp_progress *p = &e->progress;
 
-	expect_answer(p, now);
-	if (answered_or_now(p) == RNP_ACKS_NOW)
+	rnp_answers_expect(p, now);
+	if (rnp_answers_acks(p) == RNP_ACKS_NOW)
 		look_again(e, now);
 }
 
@@ -332,31 +324,31 @@ static void take_over(struct rnp_engine *e, rn_ns now)
 	struct rnp_progress *p = &e->progress;
 	bool was_busy = was_busy_elsewhere(p, now);
 	bool was_gathering = p->gather_since != 0;
-	bool found = arm(e, now, answered_or_now(p)) > 0;
+	bool found = arm(e, now, rnp_answers_acks(p)) > 0;
 
 	/* Packets were waiting and the program was busy: it looks at memory, and polls in
 	 * between. It must poll longer before it is believed again.
 	 */
-	if (was_busy && found && p->streak_need < p->times.streak_max)
+	if (was_busy && found && p->is_early)
+		rnp_answers_deceived(p);
+	else if (was_busy && found && p->streak_need < p->times.streak_max)
 		p->streak_need *= 4;
 	if (was_busy && was_gathering)
 		p->gather_ban = GATHER_BAN;
 	if (found)
 		after_packets(e, now);
-	limit_hold(e, now);
+	rnp_answers_limit(e, now);
 }
 
 /* The sockets are the background thread's. */
 static void serve(struct rnp_engine *e, rn_ns now)
 {
 	struct rnp_progress *p = &e->progress;
-	bool waited = p->held_since != 0 && now - p->held_since >= HOLD_FOR;
+	bool waited = rnp_answers_waited(p, now);
 
-	if (waited)
-		p->held_since = 0;
-	if (serve_sockets(e, now, waited ? RNP_ACKS_NOW : answered_or_now(p)) > 0)
+	if (serve_sockets(e, now, waited ? RNP_ACKS_NOW : rnp_answers_acks(p)) > 0)
 		after_packets(e, now);
-	limit_hold(e, now);
+	rnp_answers_limit(e, now);
 	if (p->turn == RNP_ARMED && rnp_has_sockets(e))
 		announce(e);
 }
@@ -375,7 +367,7 @@ void rnp_progress_background(struct rnp_engine *e, bool timer_fired)
 		serve(e, now);
 	} else if (p->timer_at == 0 && now - p->last_poll < p->times.lease / 4) {
 		p->lease_set = p->last_poll;
-		set_timer(e, p->last_poll + p->cur_lease);
+		rnp_progress_timer(e, p->last_poll + p->cur_lease);
 	} else if (p->timer_at == 0) {
 		take_over(e, now);
 	}
@@ -452,7 +444,7 @@ static bool begin_linger_locked(struct rnp_engine *e)
 	/* Setting the timer is dear: a pending one serves, unless it is about to fire. */
 	if (p->timer_at == 0 || p->timer_at > now + lease ||
 	    p->timer_at < now + lease / 2)
-		set_timer(e, now + lease);
+		rnp_progress_timer(e, now + lease);
 	p->lease_set = p->timer_at - lease;
 	return true;
 }

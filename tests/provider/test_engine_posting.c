@@ -248,6 +248,127 @@ static void time_of_a_post_to_a_dead_queue_pair_is_now(void **state)
 	rnp_engine_unlock(a->e);
 }
 
+/* ------------------------------------------------- who has the sockets meanwhile */
+/* End 1 answers, posts, and polls until the sockets are its own; end 0 has not received
+ * that, and its lock is held.
+ */
+static void post_and_poll(uint8_t value)
+{
+	struct kit_end *a = &ends[0], *b = &ends[1];
+	struct rnp_progress *p = &b->e->progress;
+	rn_ns start = rnp_engine_now();
+	bool has_it = false;
+
+	rnp_engine_lock(a->e);
+	set_answered(b, MUCH);
+	write_byte(b, a, value);
+	while (!has_it) {
+		rnp_engine_lock(b->e);
+		rnp_progress_app(b->e);
+		has_it = p->turn == RNP_LEASED && p->is_early;
+		rnp_engine_unlock(b->e);
+		kit_not_forever(start);
+	}
+}
+
+/* End 1 polls until its post is acknowledged, and no longer. Return: has it got an answer
+ * as well, which it owes an acknowledgement?
+ */
+static bool poll_until_acknowledged(enum rnp_turn *turn)
+{
+	struct kit_end *b = &ends[1];
+	rn_ns start = rnp_engine_now();
+	bool done = false, owed = false;
+
+	while (!done) {
+		rnp_engine_lock(b->e);
+		rnp_progress_app(b->e);
+		done = !rn_qp_unacked(b->qp);
+		owed = rn_dev_acks_due(rnp_engine_dev(b->e));
+		*turn = b->e->progress.turn;
+		rnp_engine_unlock(b->e);
+		kit_not_forever(start);
+	}
+	return owed;
+}
+
+static void sockets_go_back_with_an_acknowledgement_alone(void **state)
+{
+	enum rnp_turn turn;
+
+	(void)state;
+	for (unsigned i = 1; i <= TRIPS; i++) {
+		post_and_poll((uint8_t)i);
+		rnp_engine_unlock(ends[0].e);
+		assert_false(poll_until_acknowledged(&turn));
+		assert_int_equal(turn, RNP_ARMED);
+		kit_await(&ends[1], RN_WC_SUCCESS);
+	}
+}
+
+static void sockets_stay_with_who_has_an_answer(void **state)
+{
+	struct kit_end *a = &ends[0], *b = &ends[1];
+	unsigned stay = 0;
+	enum rnp_turn turn;
+
+	(void)state;
+	for (unsigned i = 1; i <= TRIPS; i++) {
+		post_and_poll((uint8_t)i);
+		a->e->progress.answered = MUCH;
+		rnp_engine_unlock(a->e);
+		await_byte(a, (uint8_t)i);
+		write_byte(a, b, (uint8_t)i);
+		if (poll_until_acknowledged(&turn))
+			stay += turn == RNP_LEASED;
+		else
+			assert_int_equal(turn, RNP_ARMED);
+		kit_await(a, RN_WC_SUCCESS);
+		kit_await(b, RN_WC_SUCCESS);
+		assert_int_equal(b->buf[64], (uint8_t)i);
+	}
+	print_message("%u of %u stay\n", stay, (unsigned)TRIPS);
+	assert_true(stay > 0);
+}
+
+/* Polling ends before the acknowledgement has come: it is found when the lease is over,
+ * and there is no such lease for a while.
+ */
+static void who_stops_polling_is_believed_no_more(void **state)
+{
+	struct rnp_engine *e = ends[1].e;
+	rn_ns start = rnp_engine_now();
+	bool is_believed = true;
+
+	(void)state;
+	/* Unless the lease is over before the peer has got to it. */
+	for (uint8_t i = 1; is_believed; i++) {
+		bool waits = true;
+
+		post_and_poll(i);
+		rnp_engine_lock(e);
+		e->progress.poller_cpu = -RN_MSEC(100000); /* it has worked since */
+		rnp_engine_unlock(e);
+		rnp_engine_unlock(ends[0].e);
+		while (waits) {
+			rnp_engine_lock(e);
+			waits = rn_qp_unacked(ends[1].qp);
+			is_believed = e->progress.early_ban == 0;
+			rnp_engine_unlock(e);
+			sched_yield();
+			kit_not_forever(start);
+		}
+		kit_await(&ends[1], RN_WC_SUCCESS);
+	}
+	rnp_engine_lock(e);
+	e->progress.asked = ends[1].qp;
+	assert_false(rnp_answers_may_lease(&e->progress));
+	e->progress.early_ban = 0;
+	assert_true(rnp_answers_may_lease(&e->progress));
+	e->progress.asked = NULL;
+	rnp_engine_unlock(e);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -267,6 +388,12 @@ int main(void)
 						teardown),
 		cmocka_unit_test_setup_teardown(
 			time_of_a_post_to_a_dead_queue_pair_is_now, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			sockets_go_back_with_an_acknowledgement_alone, setup, teardown),
+		cmocka_unit_test_setup_teardown(sockets_stay_with_who_has_an_answer,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(who_stops_polling_is_believed_no_more,
+						setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* answers.c - what a program that looks at memory does next.
+ *
+ * Such a program (ib_write_lat) posts, polls until that is acknowledged, and looks at
+ * memory for what its peer answers, without calls, until it posts again. The background
+ * thread would have to receive all of it, and to wake up for each: tens of microseconds.
+ *
+ * It does not have to if the acknowledgement waits for the answer and goes along with it:
+ * the peer polls for the one and finds the other. Then it has no reason to stop polling,
+ * and while both ends do so a round trip takes no longer than that of programs that poll
+ * for everything.
+ *
+ * What disturbs them leads out of that state: an acknowledgement comes alone, the program
+ * goes to look at memory and nobody polls. So who answers in time has the sockets
+ * from the first empty poll after a post, and they are the background thread's again as
+ * soon as the acknowledgement has come without an answer. It then receives one answer,
+ * and they find back.
+ */
+#include "engine_internal.h"
+
+enum {
+	ANSWERED = 4, /* posts in time before the next is waited for */
+	ANSWERED_MAX = 16,
+	EARLY_BAN = 256,
+};
+
+#define ANSWER_WITHIN RN_USEC(200) /* the thread, and then the program, must wake up */
+#define HOLD_FOR RN_USEC(60)	   /* acknowledgements, for an answer to go along with */
+
+static bool answers(const struct rnp_progress *p)
+{
+	return p->answered >= ANSWERED;
+}
+
+void rnp_answers_expect(struct rnp_progress *p, rn_ns now)
+{
+	if (p->found_at != 0)
+		p->answered /= 2;
+	p->found_at = now;
+}
+
+/* Was that the program's answer to what the background thread received? */
+void rnp_answers_note(struct rnp_progress *p, rn_ns now)
+{
+	if (p->early_ban > 0)
+		p->early_ban--;
+	if (p->found_at == 0)
+		return;
+	if (now - p->found_at > ANSWER_WITHIN)
+		p->answered /= 2;
+	else if (p->answered < ANSWERED_MAX)
+		p->answered++;
+	p->found_at = 0;
+}
+
+void rnp_answers_posted(struct rnp_engine *e, const struct rn_qp *qp)
+{
+	struct rnp_progress *p = &e->progress;
+
+	p->asked = rn_qp_unacked(qp) ? qp : NULL;
+	if (!rn_dev_acks_due(e->dev))
+		p->held_since = 0;
+}
+
+/* --------------------------------------------------------------- acknowledgements */
+/* A program that looks at memory answers what it finds there. Its peer polls for the
+ * acknowledgement, and finds the answer while it does if that comes first: else it stops
+ * polling, and the answer must wait for its background thread.
+ */
+enum rnp_acks rnp_answers_acks(const struct rnp_progress *p)
+{
+	return answers(p) ? RNP_ACKS_HELD : RNP_ACKS_NOW;
+}
+
+void rnp_answers_limit(struct rnp_engine *e, rn_ns now)
+{
+	struct rnp_progress *p = &e->progress;
+	rn_ns at;
+
+	if (p->turn != RNP_ARMED || !rnp_has_sockets(e) || !rn_dev_acks_due(e->dev)) {
+		p->held_since = 0;
+		return;
+	}
+	if (p->held_since == 0)
+		p->held_since = now;
+	at = p->held_since + HOLD_FOR;
+	if (p->timer_at == 0 || p->timer_at > at)
+		rnp_progress_timer(e, at);
+}
+
+bool rnp_answers_waited(struct rnp_progress *p, rn_ns now)
+{
+	bool waited = p->held_since != 0 && now - p->held_since >= HOLD_FOR;
+
+	if (waited)
+		p->held_since = 0;
+	return waited;
+}
+
+/* ------------------------------------------------------------------- the sockets */
+bool rnp_answers_leaves(struct rnp_engine *e)
+{
+	struct rnp_progress *p = &e->progress;
+
+	if (!p->asked || rn_qp_unacked(p->asked))
+		return false;
+	p->asked = NULL;
+	/* With something to acknowledge there is something to answer. */
+	return answers(p) && p->early_ban == 0 && !rn_dev_acks_due(e->dev);
+}
+
+bool rnp_answers_may_lease(const struct rnp_progress *p)
+{
+	return answers(p) && p->early_ban == 0 && p->asked;
+}
+
+void rnp_answers_deceived(struct rnp_progress *p)
+{
+	p->early_ban = EARLY_BAN;
+}
