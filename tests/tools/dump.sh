@@ -95,7 +95,8 @@ is 'a ladder' "$(rocin dump --ladder -c 4 "$captures/rxe-rc-rnr-fail.pcap" | sed
 	"$(printf '%s\n' \
 	'              10.77.0.1                                                    10.77.0.2 qp 0x1b' \
 	'              |   : 10.4 ms' \
-	'    0.010618  |==== SEND_ONLY psn 1118464 len 64 ackreq (again: after an RNR NAK, 10.. ===>|' \
+	'    0.010618  |==== SEND_ONLY psn 1118464 len 64 ackreq ==================================>|' \
+	'              |   again: after an RNR NAK, 10.6 ms' \
 	'    0.010965  |<~~~ RNR NAK 0.64 ms msn 0, psn 1118464 ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~|')"
 rocin dump --html "$work/page.html" --svg "$work/ladder.svg" "$captures/rxe-rc-rnr-fail.pcap" >"$work/out"
 is 'files are written in silence' "$(cat "$work/out")" ''
