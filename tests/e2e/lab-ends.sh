@@ -11,6 +11,8 @@ who=$1
 nap="sleep 41$$"
 napping() { pgrep -fx "$nap" >/dev/null; }
 none_naps() { ! napping; }
+naps() { [ "$(pgrep -fxc "$nap")" = "$1" ]; }
+begun() { wait_for 20 naps "$1" || fail 'it does not begin'; } # COUNT: so many programs
 outside() { # what a lab could leave behind
 	grep -E 'rocin-lab|boot_id|/etc/host' /proc/self/mounts
 	ip -o link show | grep -E ': (br0|h[0-9]+)[@:]'
@@ -57,7 +59,7 @@ nothing_left 'a timeout'
 
 for sig in INT TERM HUP; do
 	start --loss 1% -- sh -c "trap 'echo told; exit 6' $sig; $nap & wait"
-	wait_for 20 napping || fail 'it does not begin'
+	begun 2
 	kill -$sig "$lab_pid"
 	ended $((128 + $(kill -l $sig))) "SIG$sig"
 	has out 'h1 | told' 'h2 | told'
@@ -66,7 +68,7 @@ done
 
 # Programs that hear nothing are not waited for when the lab is told twice.
 start -- sh -c "trap '' TERM; $nap"
-wait_for 20 napping || fail 'it does not begin'
+begun 2
 SECONDS=0
 kill -TERM "$lab_pid"
 sleep 0.1
@@ -76,7 +78,7 @@ ended 143 'told twice'
 nothing_left 'told twice'
 
 start --hosts 3 --capture "$home/c.pcapng" -- sh -c "setsid $nap & $nap"
-wait_for 20 napping || fail 'it does not begin'
+begun 6
 inside=$(pgrep -P "$lab_pid" -f 'rocin lab') # the lab's own process
 kill -9 "$lab_pid"
 wait "$lab_pid" 2>/dev/null
@@ -85,16 +87,25 @@ gone() { [ ! -e "/proc/$inside" ] || grep -q '^State:.Z' "/proc/$inside/status";
 wait_for 10 gone || fail 'the lab is left'
 
 start --hosts 3 -- sh -c "setsid $nap & $nap"
-wait_for 20 napping || fail 'it does not begin'
+begun 6
 kill -9 "$(pgrep -P "$lab_pid")"
 ended 137 'the lab itself is killed'
 has err 'rocin: the lab was killed: Killed'
 nothing_left 'the lab itself is killed'
 
 # shellcheck disable=SC2216
-timeout 60 "${as[@]}" rocin lab -q -- sh -c "$nap & yes" 2>/dev/null | head -1 >"$work/out"
+timeout 60 "${as[@]}" rocin lab -q --hosts 1 -- sh -c "$nap & yes" 2>/dev/null | head -1 >"$work/out"
 has out 'h1 | y'
 nothing_left 'nobody reads'
+
+# Ctrl-C at a terminal.
+TERM=dumb timeout 60 script -qec "${as[*]} rocin lab --hosts 1 -- sh -c '
+	trap \"touch $home/told; exit 3\" INT; touch $home/begun; $nap & wait'" /dev/null >"$work/out" 2>&1 \
+	< <(wait_for 20 test -e "$home/begun" && printf '\003' && wait_for 20 test -e "$home/told")
+status=$?
+said 130 'Ctrl-C'
+[ -e "$home/told" ] || fail 'the program is not told'
+nothing_left 'Ctrl-C'
 
 # Kept until somebody says so; others come from outside.
 start --keep --hosts 2 --on h2 'echo done'

@@ -70,6 +70,13 @@ has err 'h1 | rocin: "h9" is none of the hosts h1 to h2 of this lab'
 lab --pcie adversarial --rate 200M -- "$ROCIN_TESTS/lab_all" 50000
 said 0 'with options of rocin run, and a rate'
 
+# The boot id of a host hides that of the machine, which only root may undo.
+if [ "$who" = root ]; then
+	lab --hosts 3 --on h2 'rocin lab -q -- sh -c "hostname; ssh h1 hostname"; hostname'
+	said 0 'a lab on a host of a lab'
+	has out 'h2 | h1 | h1' 'h2 | h2 | h2' 'h2 | h2 | h1' 'h2 | h2'
+fi
+
 # A shell, through a terminal.
 TERM=dumb timeout 60 script -qec "${as[*]} rocin lab --shell --hosts 3" /dev/null >"$work/out" 2>&1 \
 	< <(echo 'echo I am $(hostname); ssh h3 hostname; exit 4')

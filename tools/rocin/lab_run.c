@@ -311,6 +311,8 @@ int rn_lab_main(const struct rn_lab_args *args, const struct rn_lab_user *user,
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	prctl(PR_SET_NAME, "rocin lab");
+	/* Ctrl-C comes from the one outside alone: what comes twice is not patient. */
+	setpgid(0, 0);
 	lab.signals = open_signals();
 	if (args->timeout > 0)
 		lab.timeout = lab.begin + (rn_ns)(args->timeout * 1e9);
