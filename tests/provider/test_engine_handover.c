@@ -7,6 +7,9 @@
  * a hand-over that was lost shows as a reply that never comes. (A program that comes back
  * by itself would hide it.) Leases are a few microseconds, retransmission is off.
  *
+ * So by sockets, and by a local wire, where a peer must be told that nobody polls any
+ * more.
+ *
  * A control drops one hand-over in a hundred and must be found out.
  */
 #include "engine_kit.h"
@@ -14,6 +17,12 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "doorbell.h"
+#include "wire_memory.h"
 
 enum {
 	RUN_MS = 2000,
@@ -45,6 +54,106 @@ void __wrap_rnp_background_listen(struct rnp_engine *e, bool on)
 	if (on && is_sabotaged && ++calls % 100 == 0)
 		return;
 	__real_rnp_background_listen(e, on);
+}
+
+bool __real_rn_local_announce(struct rn_local *l);
+bool __wrap_rn_local_announce(struct rn_local *l);
+
+bool __wrap_rn_local_announce(struct rn_local *l)
+{
+	static _Atomic unsigned calls;
+
+	if (is_sabotaged && ++calls % 100 == 0)
+		return true;
+	return __real_rn_local_announce(l);
+}
+
+/* The thread wakes once for memory that is not used, and would find what was lost. */
+rn_ns __wrap_rn_local_rest_due(const struct rn_local *l);
+rn_ns __wrap_rn_local_rest_due(const struct rn_local *l)
+{
+	(void)l;
+	return RN_NEVER;
+}
+
+/* -------------------------------------------------------------------------- the wire */
+static int memory(size_t len)
+{
+	int fd = memfd_create("wire", MFD_CLOEXEC);
+
+	assert_true(fd >= 0);
+	assert_int_equal(ftruncate(fd, (off_t)len), 0);
+	return fd;
+}
+
+static int formatted_rings(void)
+{
+	int fd = memory(RN_WIRE_BYTES);
+	uint8_t *mem =
+		mmap(NULL, RN_WIRE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	assert_true(mem != MAP_FAILED);
+	rn_ring_format(mem, RN_WIRE_CAPACITY);
+	rn_ring_format(mem + RN_WIRE_RING_BYTES, RN_WIRE_CAPACITY);
+	munmap(mem, RN_WIRE_BYTES);
+	return fd;
+}
+
+static int never_needed(void *ctx, const struct rn_rocind_ends *ends)
+{
+	(void)ctx;
+	(void)ends;
+	fail_msg("the wire is there, and nobody breaks its rules");
+	return 0;
+}
+
+/* What rocind and provider/local.c do for two processes. */
+static void lay_wire(struct kit_end *end[2])
+{
+	int rings = formatted_rings(), page[2], event[2];
+
+	for (unsigned i = 0; i < 2; i++) {
+		page[i] = memory(RN_DOORBELL_BYTES);
+		event[i] = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+		assert_true(event[i] >= 0);
+	}
+	for (unsigned i = 0; i < 2; i++) {
+		struct rnp_engine *e = end[i]->e;
+		struct rn_local_cfg cfg = { .udp = e->wire.udp,
+					    .ifindex = e->netdev.ifindex,
+					    .slot = 1,
+					    .gid = e->gid,
+					    .stats = e->stats.page->counter,
+					    .ask = never_needed,
+					    .drop = never_needed };
+		struct rn_rocind_ends ends = { end[i]->gid, end[!i]->gid, 1 };
+		struct rn_rocind_wire wire = { .role = i,
+					       .rings = dup(rings),
+					       .peer_page = dup(page[!i]),
+					       .peer_event = dup(event[!i]),
+					       .page = dup(page[i]),
+					       .event = dup(event[i]) };
+
+		rnp_engine_lock(e);
+		e->wire.local = rn_local_new(&cfg);
+		assert_non_null(e->wire.local);
+		e->wire.net = rn_local_net(e->wire.local);
+		assert_int_equal(rn_local_up(e->wire.local, &ends, &wire), 0);
+		rnp_background_add(e, rn_local_event_fd(e->wire.local), RNP_TAG_LOCAL,
+				   true);
+		rnp_engine_unlock(e);
+	}
+	close(rings);
+	for (unsigned i = 0; i < 2; i++) {
+		close(page[i]);
+		close(event[i]);
+	}
+}
+
+static uint64_t sent_by_wire(const struct kit_end *k)
+{
+	return __atomic_load_n(&k->e->stats.page->counter[RN_STAT_LOCAL_TX_PACKETS],
+			       __ATOMIC_RELAXED);
 }
 
 /* ------------------------------------------------------------------------ the server */
@@ -150,9 +259,10 @@ static void open_end(struct kit_end *k, unsigned n, rn_ns linger)
 	kit_make_qp(k);
 }
 
-static uint32_t stress(rn_ns linger, uint32_t *lost)
+static uint32_t stress(bool by_wire, rn_ns linger, uint32_t *lost)
 {
 	static struct stress s;
+	struct kit_end *ends[2] = { &s.server, &s.client };
 	pthread_t server;
 	uint32_t rounds;
 
@@ -162,10 +272,16 @@ static uint32_t stress(rn_ns linger, uint32_t *lost)
 	open_end(&s.client, 1, linger);
 	kit_connect(&s.server, &s.client.gid, s.client.qpn, 0);
 	kit_connect(&s.client, &s.server.gid, s.server.qpn, 0);
+	if (by_wire)
+		lay_wire(ends);
 	assert_int_equal(pthread_create(&server, NULL, serve, &s), 0);
 	rounds = run_client(&s);
 	pthread_join(server, NULL);
 	*lost = s.lost;
+	if (by_wire) {
+		assert_true(sent_by_wire(&s.client) >= rounds - 1);
+		assert_true(sent_by_wire(&s.server) >= rounds - 1 - s.lost);
+	}
 	kit_close(&s.client);
 	kit_close(&s.server);
 	print_message("%u rounds, %u lost\n", rounds, *lost);
@@ -174,7 +290,7 @@ static uint32_t stress(rn_ns linger, uint32_t *lost)
 
 static void every_request_is_served_while_the_program_stays_away(void **state)
 {
-	uint32_t lost, rounds = stress(0, &lost);
+	uint32_t lost, rounds = stress(false, 0, &lost);
 
 	(void)state;
 	assert_int_equal(lost, 0);
@@ -183,7 +299,7 @@ static void every_request_is_served_while_the_program_stays_away(void **state)
 
 static void the_same_holds_with_lingering_programs(void **state)
 {
-	uint32_t lost, rounds = stress(RN_USEC(20), &lost);
+	uint32_t lost, rounds = stress(false, RN_USEC(20), &lost);
 
 	(void)state;
 	assert_int_equal(lost, 0);
@@ -196,7 +312,36 @@ static void a_hand_over_left_out_now_and_then_is_found_out(void **state)
 
 	(void)state;
 	is_sabotaged = true;
-	stress(0, &lost);
+	stress(false, 0, &lost);
+	is_sabotaged = false;
+	assert_int_equal(lost, 1);
+}
+
+static void it_holds_for_a_local_wire(void **state)
+{
+	uint32_t lost, rounds = stress(true, 0, &lost);
+
+	(void)state;
+	assert_int_equal(lost, 0);
+	assert_true(rounds > 100);
+}
+
+static void and_with_lingering_programs(void **state)
+{
+	uint32_t lost, rounds = stress(true, RN_USEC(20), &lost);
+
+	(void)state;
+	assert_int_equal(lost, 0);
+	assert_true(rounds > 100);
+}
+
+static void peer_that_is_not_told_now_and_then_is_found_out(void **state)
+{
+	uint32_t lost;
+
+	(void)state;
+	is_sabotaged = true;
+	stress(true, 0, &lost);
 	is_sabotaged = false;
 	assert_int_equal(lost, 1);
 }
@@ -207,6 +352,9 @@ int main(void)
 		cmocka_unit_test(every_request_is_served_while_the_program_stays_away),
 		cmocka_unit_test(the_same_holds_with_lingering_programs),
 		cmocka_unit_test(a_hand_over_left_out_now_and_then_is_found_out),
+		cmocka_unit_test(it_holds_for_a_local_wire),
+		cmocka_unit_test(and_with_lingering_programs),
+		cmocka_unit_test(peer_that_is_not_told_now_and_then_is_found_out),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
