@@ -31,7 +31,8 @@ LD_PRELOAD='' rocin extcap --install >"$work/out" || fail 'a second time'
 grep -qx 'extcap {version=[0-9.]*}{display=Rocin}' "$work/out" || fail "$(cat "$work/out")"
 grep -qx 'interface {value=rocin}{display=RDMA devices of all programs}' "$work/out" || fail "$(cat "$work/out")"
 grep -qx 'interface {value=rocin0}{display=RDMA device on lo}' "$work/out" || fail "$(cat "$work/out")"
-[ "$(wc -l <"$work/out")" = 3 ] || fail "interfaces: $(cat "$work/out")"
+grep -qx 'interface {value=rocind}{display=RDMA connection manager (QP 1)}' "$work/out" || fail "$(cat "$work/out")"
+[ "$(wc -l <"$work/out")" = 4 ] || fail "interfaces: $(cat "$work/out")"
 "$link" --extcap-dlts --extcap-interface rocin0 >"$work/out" 2>>"$work/err" || fail dlts
 grep -qx 'dlt {number=113}{name=LINUX_SLL}{display=Linux cooked mode}' "$work/out" || fail "$(cat "$work/out")"
 "$link" --extcap-config --extcap-interface rocin0 >"$work/out" 2>>"$work/err" || fail config
@@ -96,11 +97,12 @@ unset ROCIN_NETDEVS
 tshark_capture() {
 	local want=$1 tshark
 	shift
+	rm -f "$work/tshark.err" # that of the one before
 	LD_PRELOAD='' timeout 60 tshark -c "$want" "$@" -T fields -e ip.src -e frame.protocols -e frame.len \
 		-e frame.cap_len -e infiniband.bth.destqp -e infiniband.bth.opcode >"$work/packets" 2>"$work/tshark.err" &
 	tshark=$!
 	pids+=("$tshark")
-	wait_for 20 grep -q 'Capture started' "$work/tshark.err" || fail "tshark does not capture: $(cat "$work/tshark.err")"
+	wait_for 20 grep -qs 'Capture started' "$work/tshark.err" || fail "tshark does not capture: $(cat "$work/tshark.err")"
 	verify_pair "beside tshark $*" --type rc -n 100
 	wait "$tshark" || fail "tshark: $(cat "$work/tshark.err")"
 	[ "$(wc -l <"$work/packets")" = "$want" ] || fail "$(wc -l <"$work/packets") packets: $(cat "$work/tshark.err")"

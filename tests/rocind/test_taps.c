@@ -14,15 +14,21 @@ enum {
 	SIZE = RN_CAPTURE_SIZE_MIN
 };
 
-static void open_capture(struct rn_rocind *r, const char *ibdev, int32_t pid)
+static void open_capture_of(struct rn_rocind *r, const char *ibdev, int32_t pid,
+			    uint32_t qpn)
 {
 	const struct rn_rocind_capture what = {
-		.ibdev = ibdev, .pid = pid, .qpn = 9, .snaplen = 64, .size = SIZE
+		.ibdev = ibdev, .pid = pid, .qpn = qpn, .snaplen = 64, .size = SIZE
 	};
 	char why[512];
 
 	if (rn_rocind_capture(r, &what, why, sizeof(why)))
 		fail_msg("%s", why);
+}
+
+static void open_capture(struct rn_rocind *r, const char *ibdev, int32_t pid)
+{
+	open_capture_of(r, ibdev, pid, 9);
 }
 
 static ino_t memory_of(int fd)
@@ -54,6 +60,40 @@ static uint64_t expect_pair(struct rn_rocind *capture, struct rn_rocind *device)
 	rn_rocind_close_tap(&source.tap);
 	rn_rocind_close_tap(&tap.tap);
 	return source.tap.id;
+}
+
+/* Packets of QP1 are rocind's. */
+static void the_connection_manager_is_captured_too(void **state)
+{
+	static const struct {
+		const char *ibdev;
+		uint32_t qpn;
+		bool is_wanted;
+	} asked[] = {
+		{ "", 0, true },	{ "", 1, true },  { "rocind", 0, true },
+		{ "rocin0", 0, false }, { "", 2, false },
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < RN_ARRAY_SIZE(asked); i++) {
+		struct rn_rocind *capture = kit_connect();
+		struct rn_rocind_event ev;
+
+		open_capture_of(capture, asked[i].ibdev, 0, asked[i].qpn);
+		if (!asked[i].is_wanted) {
+			assert_int_equal(rn_rocind_event(capture, &ev), -EAGAIN);
+			rn_rocind_close(capture);
+			continue;
+		}
+		ev = kit_event(capture);
+		assert_int_equal(ev.kind, RN_ROCIND_TAP_SOURCE);
+		assert_string_equal(ev.tap.ibdev, "rocind");
+		assert_int_equal(ev.tap.slot, 0);
+		assert_int_not_equal(ev.tap.pid, getpid());
+		assert_true(memory_of(ev.tap.ring) > 0);
+		rn_rocind_close_tap(&ev.tap);
+		rn_rocind_close(capture);
+	}
 }
 
 static void a_capture_gets_those_attached_and_those_to_come(void **state)
@@ -166,6 +206,7 @@ int main(void)
 		TEST(a_capture_gets_those_attached_and_those_to_come),
 		TEST(a_device_knows_its_captures_once_it_is_attached),
 		TEST(a_capture_is_of_one_device_or_process),
+		TEST(the_connection_manager_is_captured_too),
 		TEST(what_cannot_be_is_refused),
 	};
 

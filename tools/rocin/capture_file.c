@@ -139,9 +139,14 @@ static void describe(struct rn_capture_file *f, struct rn_capture_source *s)
 
 	if (s->file == f->number)
 		return;
-	snprintf(text, sizeof(text), "%s%sprocess %" PRId32 ", on %s, slot %u",
-		 s->program, s->program[0] ? ", " : "", s->tap.pid, s->tap.ifname,
-		 s->tap.slot);
+	if (s->tap.slot == 0) /* nobody's device */
+		snprintf(text, sizeof(text),
+			 "rocind, process %" PRId32 ", the connection manager",
+			 s->tap.pid);
+	else
+		snprintf(text, sizeof(text), "%s%sprocess %" PRId32 ", on %s, slot %u",
+			 s->program, s->program[0] ? ", " : "", s->tap.pid, s->tap.ifname,
+			 s->tap.slot);
 	rn_pcapng_interface(&f->buf, RN_CAPTURE_LINK_TYPE, s->tap.ibdev, text,
 			    f->cfg.snaplen ? f->cfg.snaplen : SNAPLEN);
 	s->file = f->number;

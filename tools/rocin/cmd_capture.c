@@ -304,13 +304,9 @@ static int begin(struct capture *c, char *err, size_t err_len)
 	c->rocind = rn_rocind_connect(NULL, err, err_len);
 	if (!c->rocind)
 		return -errno;
-	rc = rn_capture_file_open(&c->file, &file, err, err_len);
-	if (rc)
-		return rc;
+	/* Whoever reads the beginning of the file may count on what comes then. */
 	rc = rn_rocind_capture(c->rocind, &what, err, err_len);
-	if (rc)
-		rn_capture_file_close(&c->file);
-	return rc;
+	return rc ? rc : rn_capture_file_open(&c->file, &file, err, err_len);
 }
 
 /* Return: exit status. */

@@ -207,6 +207,7 @@ static void print_interfaces(void)
 	puts("interface {value=" ALL "}{display=RDMA devices of all programs}");
 	for (int i = 0; i < count; i++)
 		print_interface(devs[i].ibdev, devs[i].ifname);
+	puts("interface {value=rocind}{display=RDMA connection manager (QP 1)}");
 	find_programs(&programs);
 	for (size_t i = 0; i < programs.count; i++)
 		if (is_new(devs, count, &programs, i))

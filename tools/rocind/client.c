@@ -106,7 +106,9 @@ static enum outcome on_attach(struct rnd_client *client, struct rn_ctl_packet *p
 		socks[i] = a->group[i]->sock[a->slot];
 	rn_log(RN_LOG_INFO, "process %d has slot %u of %s on %s", client->pid, a->slot,
 	       a->ibdev, a->ifname);
-	/* Before the answer, so that the process knows them before its first packet. */
+	/* Before the answer, so that the process knows rules and captures before its
+	 * first packet.
+	 */
 	if (rnd_faults_greet(client))
 		return CLOSE;
 	rnd_taps_attached(client);

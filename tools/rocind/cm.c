@@ -325,6 +325,18 @@ void rnd_cm_free(struct rnd_cm *cm)
 	free(cm);
 }
 
+int rnd_cm_capture(struct rnd_cm *cm, uint64_t id, int ring, uint32_t size,
+		   const struct rn_capture_filter *filter)
+{
+	return rnd_cm_net_capture(cm->net, id, ring, size, filter);
+}
+
+void rnd_cm_end_capture(struct rnd_cm *cm, uint64_t id)
+{
+	if (cm)
+		rnd_cm_net_end_capture(cm->net, id);
+}
+
 void rnd_cm_set_faults(struct rnd_cm *cm, const char *text)
 {
 	rnd_cm_net_set_rules(cm->net, text);

@@ -2,13 +2,17 @@
 /* cm_net.c - see cm_net.h. */
 #include "cm_net.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "log.h"
+#include "rocin/wire.h"
 
 struct rnd_cm_net {
 	struct rn_net sockets;
+	struct rn_capture *capture; /* or NULL: nobody captures */
 	struct rn_fault *fault;
 	struct rnd_server *server;
 	struct rn_rx arrived; /* @data is NULL: nothing */
@@ -47,6 +51,85 @@ static const struct rn_net_ops socket_ops = {
 	.receive = receive,
 };
 
+/* ---- What rules and captures ask; there are no queue pairs but QP1 ---- */
+
+static rn_ns now(void *ctx)
+{
+	(void)ctx;
+	return rnd_now();
+}
+
+static uint32_t no_sender(void *ctx, const struct rn_flow *flow, uint32_t dest_qpn)
+{
+	(void)ctx;
+	(void)flow;
+	(void)dest_qpn;
+	return 0;
+}
+
+static uint32_t none(void *ctx, uint32_t qpn)
+{
+	(void)ctx;
+	(void)qpn;
+	return 0;
+}
+
+static uint32_t no_sgid(void *ctx, const struct rn_gid *gid)
+{
+	(void)ctx;
+	(void)gid;
+	return RN_GID_MAX;
+}
+
+static void disobey(void *ctx, enum rn_fault_order order, uint32_t qpn)
+{
+	(void)ctx;
+	(void)order;
+	(void)qpn;
+}
+
+static void show(void *ctx, const struct rn_fault_rules *rules)
+{
+	(void)ctx;
+	(void)rules;
+}
+
+static void tell(void *ctx, const struct rn_fault_news *news)
+{
+	const struct rn_rx rx = { .data = news->packet, .len = news->len };
+	const struct rnd_cm_net *net = ctx;
+	struct rn_remark what = news->what;
+
+	if (!net->capture)
+		return;
+	if (news->is_unsent) {
+		rn_capture_unsent(net->capture, &what, news->flow, news->packet,
+				  news->len);
+		return;
+	}
+	if (news->len < RN_BTH_LEN)
+		return;
+	what.dest_qpn = rn_get_be24(news->packet + 5);
+	what.psn = rn_get_be24(news->packet + 9);
+	rn_capture_remark(net->capture, &what, &rx);
+}
+
+static const struct rn_fault_host fault_host = {
+	.now = now,
+	.sender = no_sender,
+	.peer = none,
+	.place = none,
+	.sgid = no_sgid,
+	.obey = disobey,
+	.show = show,
+	.tell = tell,
+};
+
+static const struct rn_capture_host capture_host = {
+	.sender = no_sender,
+	.peer = none,
+};
+
 /* ---- In and out ---- */
 
 struct rnd_cm_net *rnd_cm_net_new(struct rnd_server *server)
@@ -57,7 +140,7 @@ struct rnd_cm_net *rnd_cm_net_new(struct rnd_server *server)
 		return NULL;
 	net->server = server;
 	net->sockets = (struct rn_net){ .ops = &socket_ops, .ctx = net };
-	net->fault = rn_fault_new(&net->sockets, false, net->stats, NULL, NULL);
+	net->fault = rn_fault_new(&net->sockets, false, net->stats, &fault_host, net);
 	if (!net->fault) {
 		free(net);
 		return NULL;
@@ -70,6 +153,7 @@ void rnd_cm_net_free(struct rnd_cm_net *net)
 	if (!net)
 		return;
 	rn_fault_free(net->fault);
+	rn_capture_free(net->capture);
 	free(net);
 }
 
@@ -104,6 +188,40 @@ int rnd_cm_net_receive(struct rnd_cm_net *net, struct rn_rx *rx)
 rn_ns rnd_cm_net_due(const struct rnd_cm_net *net, rn_ns now)
 {
 	return rn_fault_due(net->fault, now);
+}
+
+/* ---- Captures ---- */
+
+static void drop_if_idle(struct rnd_cm_net *net)
+{
+	if (!net->capture || !rn_capture_is_idle(net->capture))
+		return;
+	rn_fault_set_inner(net->fault, &net->sockets);
+	rn_capture_free(net->capture);
+	net->capture = NULL;
+}
+
+int rnd_cm_net_capture(struct rnd_cm_net *net, uint64_t id, int ring, uint32_t size,
+		       const struct rn_capture_filter *filter)
+{
+	int rc;
+
+	if (!net->capture) {
+		net->capture = rn_capture_new(&net->sockets, &capture_host, net);
+		if (!net->capture)
+			return -ENOMEM;
+		rn_fault_set_inner(net->fault, rn_capture_net(net->capture));
+	}
+	rc = rn_capture_add(net->capture, id, ring, size, filter);
+	drop_if_idle(net);
+	return rc;
+}
+
+void rnd_cm_net_end_capture(struct rnd_cm_net *net, uint64_t id)
+{
+	if (net->capture)
+		rn_capture_remove(net->capture, id);
+	drop_if_idle(net);
 }
 
 /* ---- Rules ---- */

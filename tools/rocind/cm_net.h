@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* cm_net.h - the way of QP1's packets, in and out: the sockets of the groups, with the
- * rules about faults (`rocin fault`) in front.
+ * rules about faults (`rocin fault`) in front, and captures between them as long as there
+ * are any.
  *
  * Threads: rocind's.
  */
 #ifndef RND_CM_NET_H
 #define RND_CM_NET_H
 
+#include "net_capture.h"
 #include "net_fault.h"
 #include "server.h"
 
@@ -32,6 +34,12 @@ int rnd_cm_net_receive(struct rnd_cm_net *net, struct rn_rx *rx);
 
 /* When rnd_cm_net_receive() is to be called though nothing arrives; RN_NEVER. */
 rn_ns rnd_cm_net_due(const struct rnd_cm_net *net, rn_ns now);
+
+/* Show all packets to a capture; see rn_capture_add(). Return: as it, or -ENOMEM. */
+int rnd_cm_net_capture(struct rnd_cm_net *net, uint64_t id, int ring, uint32_t size,
+		       const struct rn_capture_filter *filter);
+/* No more. Unknown ids are ignored. */
+void rnd_cm_net_end_capture(struct rnd_cm_net *net, uint64_t id);
 
 /* The rules are these from now on; NULL: there are none. */
 void rnd_cm_net_set_rules(struct rnd_cm_net *net, const char *text);

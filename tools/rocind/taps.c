@@ -11,8 +11,10 @@
 
 #include "capture_ring.h"
 #include "client.h"
+#include "cm.h"
 #include "ctl_socket.h"
 #include "log.h"
+#include "net_capture.h"
 #include "sentence.h"
 
 /* ---- Memory ---- */
@@ -122,6 +124,45 @@ static void connect_pair(struct rnd_client *capture, struct rnd_client *device)
 	close(ring);
 }
 
+/* ---- The connection manager, which is no client ---- */
+
+#define CM_NAME "rocind"
+
+enum {
+	QP1 = 1
+};
+
+static bool wants_cm(const struct rnd_client *capture)
+{
+	const struct rn_ctl_capture *what = &capture->taps.what;
+
+	return capture->taps.is_open && what->qpn <= QP1 &&
+	       (what->pid == 0 || what->pid == getpid()) &&
+	       (what->ibdev[0] == '\0' || strcmp(what->ibdev, CM_NAME) == 0);
+}
+
+static void connect_cm(struct rnd_client *capture)
+{
+	const struct rn_ctl_capture *what = &capture->taps.what;
+	const struct rn_capture_filter filter = { .qpn = what->qpn,
+						  .snaplen = what->snaplen };
+	const struct rn_ctl_tap_source msg = { .hdr = rn_ctl_hdr(RN_CTL_TAP_SOURCE),
+					       .pid = getpid(),
+					       .size = what->size,
+					       .ibdev = CM_NAME };
+	int ring = wants_cm(capture) ? make_ring(what->size) : -EAGAIN, rc = ring;
+
+	if (ring >= 0) {
+		tell(capture, &msg, &ring, 1);
+		rc = rnd_cm_capture(capture->server->cm, capture->id, ring, what->size,
+				    &filter);
+		close(ring);
+	}
+	if (rc < 0 && rc != -EAGAIN)
+		rn_log(RN_LOG_WARN, "process %d is not captured: %s", getpid(),
+		       strerror(-rc));
+}
+
 /* ---- Coming and going ---- */
 
 static unsigned count_open(const struct rnd_server *server)
@@ -155,6 +196,7 @@ int rnd_taps_open(struct rnd_client *client, const struct rn_ctl_capture *what, 
 
 void rnd_taps_begin(struct rnd_client *client)
 {
+	connect_cm(client);
 	for (struct rnd_client *c = client->server->clients; c; c = c->next)
 		connect_pair(client, c);
 }
@@ -173,5 +215,6 @@ void rnd_taps_close(struct rnd_client *client)
 		if (c != client && wants(c, client))
 			tell_end(c, client->id);
 	}
+	rnd_cm_end_capture(client->server->cm, client->id);
 	client->taps.is_open = false;
 }

@@ -2,7 +2,8 @@
 /* taps.h - captures: who captures which devices, and the rings between them.
  *
  * rocind makes a ring for each pair of a capture and a device and hands it to both; what
- * is in it it never looks at. A device that comes later gets its rings when it attaches.
+ * is in it it never looks at. Packets of QP1 are its own, and it is a device of its own
+ * name there. A device that comes later gets its rings when it attaches.
  * What the end of a client leaves behind in a ring the other end can still read.
  *
  * An end that does not take what it is told loses its connection, but not at once: nobody
