@@ -57,16 +57,21 @@ static void count_too_long(struct rnp_stage *s, uint32_t packets)
 	__atomic_store_n(n, *n + packets, __ATOMIC_RELAXED);
 }
 
+/* The 8 bytes of @f from @at on. */
+static inline uint64_t word(const struct rn_flow *f, size_t at)
+{
+	uint64_t w;
+
+	memcpy(&w, (const uint8_t *)f + at, sizeof(w));
+	return w;
+}
+
+/* Word by word: this is asked for each packet. */
 static bool same_flow(const struct rn_flow *a, const struct rn_flow *b)
 {
-	uint64_t x[5], y[5];
-
-	/* In place: this is asked twice for each packet. */
-	static_assert(sizeof(x) == sizeof(*a), "all of it");
-	memcpy(x, a, sizeof(x));
-	memcpy(y, b, sizeof(y));
-	return ((x[0] ^ y[0]) | (x[1] ^ y[1]) | (x[2] ^ y[2]) | (x[3] ^ y[3]) |
-		(x[4] ^ y[4])) == 0;
+	return word(a, 0) == word(b, 0) && word(a, 8) == word(b, 8) &&
+	       word(a, 16) == word(b, 16) && word(a, 24) == word(b, 24) &&
+	       word(a, 32) == word(b, 32);
 }
 
 /* Index of the socket that this source address stands for; RN_GID_MAX: none any more. */
@@ -79,12 +84,16 @@ static uint32_t find_sgid(const struct rnp_stage *s, const struct rn_flow *flow)
 	return i;
 }
 
-/* False if the packet has no way out. */
-static bool make_label(const struct rnp_stage *s, const struct rn_tx *tx,
-		       struct rnp_label *label)
+/* Label the packet that was built. False if it has no way out. */
+static bool make_label(struct rnp_stage *s)
 {
+	const struct rn_tx *tx = &s->next_tx;
+	struct rnp_label *label = &s->next;
+	bool same = s->count > 0 && same_flow(&s->label.flow, tx->flow);
+
 	label->dest_slot = tx->dest_qpn & 0xff;
-	if (s->count > 0 && same_flow(&s->label.flow, tx->flow)) {
+	s->next_joins = same && label->dest_slot == s->label.dest_slot;
+	if (same) {
 		label->flow = s->label.flow;
 		label->sgid_index = s->label.sgid_index;
 		return true;
@@ -116,7 +125,7 @@ static bool build_at(struct rnp_stage *s, uint8_t *where, rn_ns now, unsigned wh
 
 		if (n == 0)
 			return false;
-		if (make_label(s, &s->next_tx, &s->next))
+		if (make_label(s))
 			s->next_len = n + RN_ICRC_LEN;
 		else
 			count_dropped(s, 1);
@@ -181,7 +190,7 @@ static bool fits(const struct rnp_stage *s)
 {
 	return s->count > 0 && s->count < RN_SUPER_SEGMENTS && !s->closed &&
 	       s->next_len <= s->seg_len && s->len + s->next_len <= RN_SUPER_BYTES &&
-	       same_label(&s->next, &s->label);
+	       s->next_joins;
 }
 
 /* The packet behind the (empty) super-packet begins a new one. */

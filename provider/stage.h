@@ -47,6 +47,7 @@ struct rnp_stage {
 
 	struct rnp_label next; /* of the packet behind it, which did not fit */
 	uint32_t next_len;     /* 0: there is none */
+	bool next_joins;       /* it goes where the open super-packet goes */
 	struct rn_tx next_tx;
 
 	uint8_t *buf; /* RNP_STAGE_BYTES within room */
