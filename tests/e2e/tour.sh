@@ -227,11 +227,12 @@ test_tries() {
 }
 
 # ------------------------------------------------------------------------ a terminal
-mux() { LD_PRELOAD='' tmux -S "$work/tmux" -f "$work/tmux.conf" "$@"; }
+mux() { LD_PRELOAD='' tmux -S "$work/tmux.$terminals" -f "$work/tmux.conf" "$@"; }
 trap 'mux kill-server 2>/dev/null; cleanup' EXIT
 
-# open_terminal: of 80 x 24 characters, in which the tour runs with $settings
-settings=''
+# open_terminal: of 80 x 24 characters, in which the tour runs with $settings. Each has a
+# server of its own: one that is ending takes no others.
+settings='' terminals=0
 open_terminal() {
 	command -v tmux >/dev/null || skip 'there is no tmux'
 	echo 'set -g history-limit 5000' >"$work/tmux.conf"
@@ -245,6 +246,7 @@ stty -a | grep -o '.icanon\\|.echo ' >$work/modes.after
 exec sleep 1000
 END
 	rm -f "$work/modes.after" "$work/status"
+	terminals=$((terminals + 1))
 	mux new-session -d -x 80 -y 24 "sh $work/tty.sh" || skip 'tmux cannot run here'
 	wait_for 60 asks || fail "no question: $(mux capture-pane -p)"
 }
