@@ -95,7 +95,8 @@ static bool receive(struct rn_player_dev *d, const struct rn_rec *rec)
 		d->rx[i] = (struct rn_rx){ .flow = &rx->flow,
 					   .data = rx->data,
 					   .len = rx->len,
-					   .gro_idx = rx->gro_idx };
+					   .gro_idx = rx->gro_idx,
+					   .icrc = rx->icrc };
 	}
 	d->rx_count = r->count;
 	d->p->r->packets_in += r->count;

@@ -212,7 +212,8 @@ static void fill_receive(struct rn_rec *rec, rn_ns now, const struct rn_rx *rx,
 		r->rx[i] = (struct rn_rec_rx){ .flow = *rx[i].flow,
 					       .data = rx[i].data,
 					       .len = rx[i].len,
-					       .gro_idx = rx[i].gro_idx };
+					       .gro_idx = rx[i].gro_idx,
+					       .icrc = rx[i].icrc };
 }
 
 /* As many as one record can take: it makes no difference to the device in how many calls

@@ -35,7 +35,7 @@
 #include "visit.h"
 
 enum {
-	RN_REC_VERSION = 2, /* of the format: other versions cannot be read */
+	RN_REC_VERSION = 3, /* of the format: other versions cannot be read */
 	RN_REC_NO_DEV = 255,
 	RN_REC_DEVS = 64,    /* devices in one file; numbers are 0 .. 63 */
 	RN_REC_RX_MAX = 64,  /* packets in one RECEIVE */
@@ -125,6 +125,7 @@ struct rn_rec_rx {
 	const uint8_t *data;
 	uint32_t len;
 	uint16_t gro_idx;
+	uint8_t icrc; /* enum rn_rx_icrc */
 };
 
 struct rn_rec_receive {

@@ -88,6 +88,7 @@ static void visit_receive(struct rn_visit *v, struct rn_rec *rec)
 
 		visit_flow(v, &s->flow);
 		N(gro_idx);
+		N(icrc);
 		rn_visit_bytes(v, "data", &s->data, &s->len);
 	}
 }
