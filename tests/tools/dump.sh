@@ -135,4 +135,21 @@ is 'no file is wrong usage' "$(status rocin dump)" 64
 is 'two files are wrong usage' "$(status rocin dump a b)" 64
 is 'a QPN has 24 bits' "$(status rocin dump --qp 0x1000000 a)" 64
 is 'a count of 0 is wrong usage' "$(status rocin dump -c 0 a)" 64
+# Lines are there while the capture goes on, not when it ends.
+mkfifo "$work/pipe"
+for how in '' --ladder --json; do
+	# shellcheck disable=SC2086 # nothing, or a word
+	rocin dump $how - <"$work/pipe" >"$work/lines" &
+	dump=$!
+	exec 9>"$work/pipe"
+	cat "$captures/rxe-rc-read-req-lost.pcap" >&9
+	for _ in $(seq 500); do
+		[ "$(wc -l <"$work/lines")" -lt 3 ] || break
+		sleep 0.02
+	done
+	is "rocin dump $how shows a pipe's packets at once" "$(($(wc -l <"$work/lines") >= 3))" 1
+	exec 9>&-
+	wait "$dump"
+done
+
 finish

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cmd.h"
@@ -205,6 +206,16 @@ static struct rn_dump_form choose_form(struct show *s)
 	return (struct rn_dump_form){ .packet = rn_dump_line, .ctx = &s->lines };
 }
 
+/* Somebody looks while packets come: each line when it is there. */
+static void flush_lines_of_pipes(const char *file)
+{
+	struct stat st;
+	int rc = strcmp(file, "-") == 0 ? fstat(STDIN_FILENO, &st) : stat(file, &st);
+
+	if (rc == 0 && !S_ISREG(st.st_mode))
+		setvbuf(stdout, NULL, _IOLBF, 0);
+}
+
 static int show(const struct dump_args *args, struct rn_dump_total *total)
 {
 	struct show s = {
@@ -218,6 +229,7 @@ static int show(const struct dump_args *args, struct rn_dump_total *total)
 	int rc;
 
 	s.form = choose_form(&s);
+	flush_lines_of_pipes(args->source.file);
 	if (args->page || args->picture) {
 		s.page = rn_dump_page_open(args->source.file);
 		if (!s.page) {
