@@ -32,6 +32,13 @@ static bool answers(const struct rnp_progress *p)
 	return p->answered >= ANSWERED;
 }
 
+/* Who posts many between polls polls for all of them, and has gathered them by a lease.
+ */
+static bool answers_singly(const struct rnp_progress *p)
+{
+	return answers(p) && p->run == 1 && p->early_ban == 0;
+}
+
 void rnp_answers_expect(struct rnp_progress *p, rn_ns now)
 {
 	if (p->found_at != 0)
@@ -106,12 +113,12 @@ bool rnp_answers_leaves(struct rnp_engine *e)
 		return false;
 	p->asked = NULL;
 	/* With something to acknowledge there is something to answer. */
-	return answers(p) && p->early_ban == 0 && !rn_dev_acks_due(e->dev);
+	return answers_singly(p) && !rn_dev_acks_due(e->dev);
 }
 
 bool rnp_answers_may_lease(const struct rnp_progress *p)
 {
-	return answers(p) && p->early_ban == 0 && p->asked;
+	return answers_singly(p) && p->asked;
 }
 
 void rnp_answers_deceived(struct rnp_progress *p)

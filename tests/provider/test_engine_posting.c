@@ -331,6 +331,30 @@ static void sockets_stay_with_who_has_an_answer(void **state)
 	assert_true(stay > 0);
 }
 
+/* It has gathered them by a lease, which it would lose with each acknowledgement. */
+static void who_posts_many_between_polls_does_not_leave(void **state)
+{
+	struct rnp_engine *e = ends[1].e;
+
+	(void)state;
+	post_and_poll(1);
+	rnp_engine_lock(e);
+	assert_true(rnp_answers_may_lease(&e->progress));
+	e->progress.run = 2;
+	assert_false(rnp_answers_may_lease(&e->progress));
+	rnp_engine_unlock(e);
+	rnp_engine_unlock(ends[0].e);
+	kit_await(&ends[1], RN_WC_SUCCESS);
+	rnp_engine_lock(e);
+	e->progress.run = 2;
+	e->progress.asked = ends[1].qp; /* of which all is acknowledged */
+	assert_false(rnp_answers_leaves(e));
+	e->progress.run = 1;
+	e->progress.asked = ends[1].qp;
+	assert_true(rnp_answers_leaves(e));
+	rnp_engine_unlock(e);
+}
+
 /* Polling ends before the acknowledgement has come: it is found when the lease is over,
  * and there is no such lease for a while.
  */
@@ -392,6 +416,8 @@ int main(void)
 			sockets_go_back_with_an_acknowledgement_alone, setup, teardown),
 		cmocka_unit_test_setup_teardown(sockets_stay_with_who_has_an_answer,
 						setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			who_posts_many_between_polls_does_not_leave, setup, teardown),
 		cmocka_unit_test_setup_teardown(who_stops_polling_is_believed_no_more,
 						setup, teardown),
 	};
