@@ -25,6 +25,8 @@ static const struct conversation alone[] = {
 		{ .op = RN_RC_SEND_ONLY, .psn = 100, FINE } } },
 	{ "may be fragmented", { { .op = RN_RC_SEND_ONLY, .psn = 100, .has_no_df = true, BREAKS(FRAGMENT) } } },
 	{ "fragment", { { .op = RN_RC_SEND_ONLY, .psn = 100, .is_a_part = true, BREAKS(FRAGMENT) } } },
+	{ "IPv4 options", { { .op = RN_RC_SEND_ONLY, .psn = 100, .has_options = true, BREAKS(IP_OPTIONS) },
+		{ .op = RN_RC_SEND_ONLY, .psn = 101, FINE } } },
 	{ "TVer", { { .op = RN_RC_SEND_ONLY, .psn = 100, .has_version = true, BREAKS(VERSION) } } },
 	{ "shorter than its headers", { { .op = RN_RC_WRITE_ONLY, .psn = 100, .cut = 4, BREAKS(SHORT) } } },
 	{ "shorter than a BTH", { { .op = RN_RC_SEND_ONLY, .psn = 100, .cut = 12, BREAKS(SHORT) } } },

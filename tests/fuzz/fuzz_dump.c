@@ -108,6 +108,8 @@ static void look(struct rn_watch *w, rn_ns at, const uint8_t *ip, size_t len)
 		check_remark(w, &remark);
 		rn_packet_words(&p, text, sizeof(text));
 		require(strlen(text) + 1 < sizeof(text));
+	} else {
+		require(rn_packet_skipped(copy, len) < RN_PACKET_SKIP_COUNT);
 	}
 	free(copy);
 }

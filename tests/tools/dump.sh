@@ -78,6 +78,49 @@ is 'a damaged packet is marked' \
 is 'a violation is an exit status' "$(status rocin dump --check "$work/bad.pcap")" 2
 is 'a violation is told' "$(grep -c '! violation: icrc (A1; IBTA 7.8.1, A17)' "$work/out")" 1
 
+# The same packet as other devices might send it: an ICRC that is right stays right, and
+# what cannot be read is counted.
+python3 - "$work/others.pcap" <<'PY'
+import struct, sys, zlib
+
+def roce(ip, masked):
+    """A SEND behind the IP header, its ICRC over the masked one."""
+    udp = struct.pack('>HHHH', 0xc001, 4791, 28, 0x1234)
+    bth = bytes.fromhex('0400ffff0000001180000064') + b'four'
+    crc = zlib.crc32(b'\xff' * 8 + masked + udp[:6] + b'\xff\xff' + bth[:4] + b'\xff' + bth[5:])
+    return ip + udp + bth + struct.pack('<I', crc)
+
+def v4(flags, options=b'', ident=7):
+    ip = struct.pack('>BBHHHBBH8s', 0x45 + len(options) // 4, 0x6a, 48 + len(options), ident, flags, 9, 17,
+                     0xbeef, bytes([10, 0, 0, 1, 10, 0, 0, 2])) + options
+    return ip, ip[:1] + b'\xff' + ip[2:8] + b'\xff' + ip[9:10] + b'\xff\xff' + ip[12:]
+
+def v6(next_header, between=b''):
+    ip = struct.pack('>IHBB', 0x6ab12345, 28 + len(between), next_header, 9) + bytes(range(32)) + between
+    return ip, b'\x6f\xff\xff\xff' + ip[4:7] + b'\xff' + ip[8:]
+
+nop = b'\x01' * 4
+packets = [roce(*v4(0x4000)), roce(*v4(0)), roce(*v4(0x8000, ident=0)), roce(*v6(17)),
+           roce(*v4(0x4000, nop)), roce(v4(0x4000, nop * 10)[0], v4(0x4000, nop * 10)[1][:20]),
+           roce(v4(0, nop)[0], b''), roce(v4(0)[0], b''),
+           roce(*v4(5)), roce(*v6(0, b'\x11\0\1\4\0\0\0\0')), roce(*v6(60, b'\x2c' + bytes(7) + b'\x11' + bytes(7))),
+           roce(*v6(44, b'\x11\0\0\x08\0\0\0\0')), roce(*v6(27))]
+with open(sys.argv[1], 'wb') as f:
+    f.write(struct.pack('<IHHiIII', 0xa1b2c3d4, 2, 4, 0, 0, 65535, 101))
+    for p in packets:
+        f.write(struct.pack('<IIII', 1, 0, len(p), len(p)) + p)
+PY
+rocin dump "$work/others.pcap" >"$work/out" 2>"$work/err"
+is 'packets of other devices are read' "$(grep -c 'RC_SEND_ONLY' "$work/out")" 8
+is 'an ICRC without DF, with options, with reserved flags, is right' \
+	"$(grep RC_SEND "$work/out" | grep -n ICRC | sed 's/:.*\[/ [/')" "$(printf '%s\n' \
+		'7 [ICRC not judged: IPv4 options]' '8 [wrong ICRC]')"
+is 'IPv4 options are told' "$(rocin dump --check "$work/others.pcap" 2>/dev/null | grep -c '! violation: ip-options')" 3
+is 'what was passed over is counted' "$(cat "$work/err")" "$(printf "rocin: $work/others.pcap: passed over %s\n" \
+	'2 packets that are later fragments of UDP packets: only the first has the headers' \
+	'2 packets with IPv6 extension headers, which RoCEv2 does not have' \
+	'1 packet of RoCEv1, which has neither IP nor UDP')"
+
 is 'what is sent again, and why' \
 	"$(rocin dump "$captures/rxe-rc-rnr-fail.pcap" | grep -c 'again: after an RNR NAK')" 2
 is 'one queue pair only' \

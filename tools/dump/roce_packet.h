@@ -29,14 +29,17 @@ enum rn_packet_icrc {
 	RN_PACKET_ICRC_WRONG,
 	RN_PACKET_ICRC_NONE, /* no room for one */
 	RN_PACKET_ICRC_CUT,  /* the capture does not hold all that it covers */
+	RN_PACKET_ICRC_OPEN, /* IPv4 options, which the specification does not know: it
+			      * fits neither with them nor without
+			      */
 };
 
 struct rn_packet {
 	struct rn_flow flow;
-	bool is_ipv4;	/* the header, whatever the addresses look like */
-	bool has_df;	/* IPv4: may not be fragmented; true for IPv6 */
-	bool is_a_part; /* IPv4: a fragment */
-	uint16_t ip_id;
+	bool is_ipv4;	  /* the header, whatever the addresses look like */
+	bool has_df;	  /* IPv4: may not be fragmented; true for IPv6 */
+	bool is_a_part;	  /* IPv4: the first fragment of several */
+	bool has_options; /* IPv4 */
 	enum rn_packet_form form;
 	enum rn_packet_icrc icrc;
 	const uint8_t *at; /* BTH */
@@ -66,6 +69,18 @@ struct rn_packet {
  *	   false for anything else, with @p in any state.
  */
 bool rn_packet_parse(struct rn_packet *p, const uint8_t *ip, size_t len);
+
+/* Why a packet that a RoCEv2 device may have sent was not taken apart. */
+enum rn_packet_skip {
+	RN_PACKET_SKIP_OTHER,	  /* it is no such packet */
+	RN_PACKET_SKIP_FRAGMENT,  /* of UDP, without the headers: they are in the first */
+	RN_PACKET_SKIP_EXTENSION, /* IPv6 extension headers before UDP port 4791 */
+	RN_PACKET_SKIP_ROCE_V1,
+	RN_PACKET_SKIP_COUNT
+};
+
+/* Why, where rn_packet_parse() returned false. */
+enum rn_packet_skip rn_packet_skipped(const uint8_t *ip, size_t len);
 
 /* The payload, if the capture has @len bytes of it; NULL else. */
 const uint8_t *rn_packet_payload(const struct rn_packet *p, uint32_t len);

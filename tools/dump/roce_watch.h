@@ -33,6 +33,7 @@ enum rn_watch_rule {
 	/* A packet alone. */
 	RN_RULE_ICRC,
 	RN_RULE_FRAGMENT,
+	RN_RULE_IP_OPTIONS,
 	RN_RULE_VERSION,
 	RN_RULE_SHORT,
 	RN_RULE_OPCODE,

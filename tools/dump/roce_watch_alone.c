@@ -158,10 +158,12 @@ void rn_watch_alone(struct rn_watch_job *job)
 	if (p->is_a_part || !p->has_df)
 		rn_watch_say(job, RN_RULE_FRAGMENT, "%s",
 			     p->is_a_part ? "a fragment" : "DF is 0");
+	if (p->has_options)
+		rn_watch_say(job, RN_RULE_IP_OPTIONS, "%s", "");
 	if (!check_form(job))
 		return;
 	/* The fields of a damaged packet are nobody's. */
-	if (p->icrc == RN_PACKET_ICRC_WRONG)
+	if (p->icrc == RN_PACKET_ICRC_WRONG || p->icrc == RN_PACKET_ICRC_OPEN)
 		return;
 	check_bth(job);
 	check_payload(job);

@@ -13,6 +13,7 @@
 const struct rn_watch_rule_info rn_watch_rule_info[RN_RULE_COUNT] = {
 	ROW(ICRC, "icrc", "A1", "7.8.1, A17", VIOLATION, "the ICRC is that of the packet"),
 	ROW(FRAGMENT, "fragment", "A21", "A17", VIOLATION, "an IPv4 packet is no fragment and may not become one"),
+	ROW(IP_OPTIONS, "ip-options", "A21", "A17", VIOLATION, "an IPv4 header has no options"),
 	ROW(VERSION, "version", "A6", "9.6.1", VIOLATION, "TVer is 0"),
 	ROW(SHORT, "short", "A17", "9.6.1", VIOLATION, "a packet is as long as its headers"),
 	ROW(OPCODE, "opcode", "A10", "9.2, table 38", VIOLATION, "the opcode is defined"),

@@ -242,6 +242,25 @@ static int show(const struct dump_args *args, struct rn_dump_total *total)
 	return rc;
 }
 
+/* What may be of a RoCEv2 device and was passed over is not passed over in silence. */
+static void tell_skipped(const struct dump_args *args, const struct rn_dump_total *total)
+{
+	static const char *const why[RN_PACKET_SKIP_COUNT] = {
+		[RN_PACKET_SKIP_FRAGMENT] = "that are later fragments of UDP packets: "
+					    "only the first has the headers",
+		[RN_PACKET_SKIP_EXTENSION] =
+			"with IPv6 extension headers, which RoCEv2 does not have",
+		[RN_PACKET_SKIP_ROCE_V1] = "of RoCEv1, which has neither IP nor UDP",
+	};
+
+	for (unsigned i = 0; i < RN_PACKET_SKIP_COUNT; i++)
+		if (why[i] && total->skipped[i])
+			fprintf(stderr,
+				"rocin: %s: passed over %" PRIu64 " packet%s %s\n",
+				args->source.file, total->skipped[i],
+				total->skipped[i] == 1 ? "" : "s", why[i]);
+}
+
 int rn_cmd_dump(int argc, char **argv)
 {
 	struct dump_args args = { 0 };
@@ -255,6 +274,7 @@ int rn_cmd_dump(int argc, char **argv)
 	}
 	if (show(&args, &total))
 		return RN_EXIT_FAILURE;
+	tell_skipped(&args, &total);
 	if (total.packets == 0)
 		fprintf(stderr, "rocin: %s holds no RoCEv2 packet%s\n", args.source.file,
 			args.source.has_qp ? " of this queue pair" : "");

@@ -39,6 +39,7 @@ struct rn_dump_source {
 /* What was read. */
 struct rn_dump_total {
 	uint64_t packets, violations, suspicions;
+	uint64_t skipped[RN_PACKET_SKIP_COUNT]; /* not taken apart, and why */
 };
 
 /**

@@ -67,7 +67,8 @@ static void set_packet(json_t *o, const struct rn_packet *p)
 	rn_packet_words(p, text, sizeof(text));
 	json_object_set_new(o, "text", json_string(text));
 	json_object_set_new(o, "icrc",
-			    p->icrc == RN_PACKET_ICRC_CUT
+			    p->icrc == RN_PACKET_ICRC_CUT ||
+					    p->icrc == RN_PACKET_ICRC_OPEN
 				    ? json_null()
 				    : json_boolean(p->icrc == RN_PACKET_ICRC_RIGHT));
 	if (p->form == RN_PACKET_NO_BTH || p->form == RN_PACKET_VERSION ||

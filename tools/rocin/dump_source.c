@@ -87,9 +87,13 @@ static int read_packets(pcap_t *pcap, struct rn_watch *w,
 		struct rn_packet p;
 		struct rn_dump_packet d = { .p = &p, .remark = &remark, .watch = w };
 
-		if (skip < 0 || (uint32_t)skip >= h->caplen ||
-		    !rn_packet_parse(&p, data + skip, h->caplen - (uint32_t)skip))
+		if (skip < 0 || (uint32_t)skip >= h->caplen)
 			continue;
+		if (!rn_packet_parse(&p, data + skip, h->caplen - (uint32_t)skip)) {
+			total->skipped[rn_packet_skipped(data + skip,
+							 h->caplen - (uint32_t)skip)]++;
+			continue;
+		}
 		if (number++ == 0)
 			start = stamp(h);
 		d.number = number;

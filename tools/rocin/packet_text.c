@@ -227,6 +227,7 @@ static const char *const icrc_remarks[] = {
 	[RN_PACKET_ICRC_WRONG] = " [wrong ICRC]",
 	[RN_PACKET_ICRC_NONE] = " [no ICRC]",
 	[RN_PACKET_ICRC_CUT] = " [cut off by the capture]",
+	[RN_PACKET_ICRC_OPEN] = " [ICRC not judged: IPv4 options]",
 };
 
 void rn_packet_words(const struct rn_packet *p, char *text, size_t text_len)
