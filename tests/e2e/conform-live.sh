@@ -32,7 +32,9 @@ start_agent() {
 	local at
 	at=$(agent_address "$1")
 	[ "$1" != 0 ] || at=$at$ipv6
-	rocin conform --agent --netdev="lo:$at" >"$work/agent$1" 2>&1 &
+	local netdev=("--netdev=lo:$at")
+	[ "$1" = 0 ] || netdev=(--netdev "lo:$at")
+	rocin conform --agent "${netdev[@]}" >"$work/agent$1" 2>&1 &
 	agents[$1]=$!
 	pids+=("$!")
 	wait_for 20 grep -q '^listening' "$work/agent$1" ||

@@ -82,5 +82,5 @@ TERM=dumb timeout 60 script -qec "${as[*]} rocin lab --shell --hosts 3" /dev/nul
 	< <(echo 'echo I am $(hostname); ssh h3 hostname; exit 4')
 status=$?
 said 4 'a shell on h1'
-tr -d '\r' <"$work/out" | grep -q '^I am h1$' || fail "the shell: $(cat "$work/out")"
-tr -d '\r' <"$work/out" | grep -q '^h3$' || fail "the shell's way to h3: $(cat "$work/out")"
+tr -d '\r' <"$work/out" | grep -Eq '(^|[#$] )I am h1$' || fail "the shell: $(cat "$work/out")"
+tr -d '\r' <"$work/out" | grep -Eq '(^|[#$] )h3$' || fail "the shell's way to h3: $(cat "$work/out")"

@@ -160,7 +160,11 @@ static int become_agent(int argc, char **argv)
 	if (argc > 2 && !strncmp(argv[2], "--netdev=", 9)) {
 		netdevs = argv[2] + 9;
 		argv++;
+	} else if (argc > 3 && !strcmp(argv[2], "--netdev")) {
+		netdevs = argv[3];
+		argv += 2;
 	}
+	argv[1] = "rocin conform --agent"; /* in what it says of its options */
 	if (rn_launch_prepare(&launch, netdevs, err, sizeof(err)) ||
 	    rn_launch_setenv(&launch, netdevs, err, sizeof(err))) {
 		rn_complain("%s", err);

@@ -142,8 +142,10 @@ static void take_packets(struct rn_live_target *t, int fd, const struct rn_gid *
 		p = &t->packet[t->packets % RN_LIVE_QUEUE];
 		if (!rn_live_take(fd, to, p))
 			return;
-		/* What we send to a group comes back to us as well. */
-		if (is_ours(t->at, &p->flow.src))
+		/* What we send to a group comes back to us as well. A datagram of no
+		 * bytes is no packet: devices knock so at peers that are silent.
+		 */
+		if (is_ours(t->at, &p->flow.src) || p->len == 0)
 			continue;
 		p->at = now(t);
 		t->packets++;
