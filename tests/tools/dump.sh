@@ -80,13 +80,13 @@ is 'a violation is told' "$(grep -c '! violation: icrc (A1; IBTA 7.8.1, A17)' "$
 
 # The same packet as other devices might send it: an ICRC that is right stays right, and
 # what cannot be read is counted.
-python3 - "$work/others.pcap" <<'PY'
+python3 - "$work/others.pcap" "$work/credits.pcap" <<'PY'
 import struct, sys, zlib
 
-def roce(ip, masked):
-    """A SEND behind the IP header, its ICRC over the masked one."""
+def roce(ip, masked, opcode='04', rest=b'four'):
+    """A packet behind the IP header, its ICRC over the masked one."""
     udp = struct.pack('>HHHH', 0xc001, 4791, 28, 0x1234)
-    bth = bytes.fromhex('0400ffff0000001180000064') + b'four'
+    bth = bytes.fromhex(opcode + '00ffff0000001180000064') + rest
     crc = zlib.crc32(b'\xff' * 8 + masked + udp[:6] + b'\xff\xff' + bth[:4] + b'\xff' + bth[5:])
     return ip + udp + bth + struct.pack('<I', crc)
 
@@ -105,16 +105,32 @@ packets = [roce(*v4(0x4000)), roce(*v4(0)), roce(*v4(0x8000, ident=0)), roce(*v6
            roce(v4(0, nop)[0], b''), roce(v4(0)[0], b''),
            roce(*v4(5)), roce(*v6(0, b'\x11\0\1\4\0\0\0\0')), roce(*v6(60, b'\x2c' + bytes(7) + b'\x11' + bytes(7))),
            roce(*v6(44, b'\x11\0\0\x08\0\0\0\0')), roce(*v6(27))]
-with open(sys.argv[1], 'wb') as f:
-    f.write(struct.pack('<IHHiIII', 0xa1b2c3d4, 2, 4, 0, 0, 65535, 101))
-    for p in packets:
-        f.write(struct.pack('<IIII', 1, 0, len(p), len(p)) + p)
+
+def write(name, packets):
+    with open(name, 'wb') as f:
+        f.write(struct.pack('<IHHiIII', 0xa1b2c3d4, 2, 4, 0, 0, 65535, 101))
+        for i, p in enumerate(packets):
+            f.write(struct.pack('<IIII', 1, i, len(p), len(p)) + p)
+
+def back(ip):
+    return ip[:12] + ip[16:20] + ip[12:16]
+
+# A SEND and ACKs with codes for 6, 3 and no credits.
+write(sys.argv[2], [roce(*v4(0x4000))] +
+      [roce(*map(back, v4(0x4000)), '11', bytes([code, 0, 0, 1])) for code in (5, 3, 31)])
+write(sys.argv[1], packets)
 PY
 rocin dump "$work/others.pcap" >"$work/out" 2>"$work/err"
 is 'packets of other devices are read' "$(grep -c 'RC_SEND_ONLY' "$work/out")" 8
 is 'an ICRC without DF, with options, with reserved flags, is right' \
 	"$(grep RC_SEND "$work/out" | grep -n ICRC | sed 's/:.*\[/ [/')" "$(printf '%s\n' \
 		'7 [ICRC not judged: IPv4 options]' '8 [wrong ICRC]')"
+is 'credits over time' "$(rocin dump --json --stats "$work/credits.pcap" |
+	python3 -c 'import json, sys; print([b["credits"] for h in json.load(sys.stdin)["halves"] for b in h["over_time"]])')" '[None, 6, 3, None]'
+rocin dump --html "$work/credits.html" "$work/credits.pcap"
+is 'credits have a plot' "$(grep -c 'credits in the ACKs' "$work/credits.html")" 1
+rocin dump --html "$work/credits.html" "$captures/rxe-rc-read.pcap"
+is 'where there are any' "$(grep -c 'credits in the ACKs' "$work/credits.html")" 0
 is 'IPv4 options are told' "$(rocin dump --check "$work/others.pcap" 2>/dev/null | grep -c '! violation: ip-options')" 3
 is 'what was passed over is counted' "$(cat "$work/err")" "$(printf "rocin: $work/others.pcap: passed over %s\n" \
 	'2 packets that are later fragments of UDP packets: only the first has the headers' \
@@ -141,6 +157,37 @@ is 'a ladder' "$(rocin dump --ladder -c 4 "$captures/rxe-rc-rnr-fail.pcap" | sed
 	'    0.010618  |==== SEND_ONLY psn 1118464 len 64 ackreq ==================================>|' \
 	'              |   again: after an RNR NAK, 10.6 ms' \
 	'    0.010965  |<~~~ RNR NAK 0.64 ms msn 0, psn 1118464 ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~|')"
+# In a terminal of 80 columns no line is longer, and no word is lost.
+python3 - "$captures/rxe-rc-send-multi.pcap" "$work/gap.pcap" >"$work/narrow" <<'PY'
+import fcntl, os, pty, re, struct, sys, termios
+
+# Without the second packet of the first long message.
+data = open(sys.argv[1], 'rb').read()
+at, packets = 24, []
+while at < len(data):
+    end = at + 16 + struct.unpack_from('<I', data, at + 8)[0]
+    packets.append(data[at:end])
+    at = end
+packets.remove(next(p for p in packets if p[16 + 14 + 28] == 1)) # SEND_MIDDLE
+open(sys.argv[2], 'wb').write(data[:24] + b''.join(packets))
+for name in sys.argv[1:]:
+    pid, fd = pty.fork()
+    if pid == 0:
+        fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack('HHHH', 25, 80, 0, 0))
+        os.execvp('rocin', ['rocin', 'dump', '--ladder', name])
+    got = b''
+    try:
+        while chunk := os.read(fd, 65536):
+            got += chunk
+    except OSError:
+        pass
+    os.waitpid(pid, 0)
+    print(re.sub('\033[^m]*m', '', got.decode()).replace('\r', ''), end='')
+PY
+is 'a ladder is as wide as its terminal' "$(awk '{ if (length > most) most = length } END { print most }' "$work/narrow")" 80
+is 'a rule is told in two lines' "$(grep -A1 '? suspicion: gap' "$work/narrow" | sed 's/before [0-9]*/before N/')" "$(printf '%s\n' \
+	'              |   ? suspicion: gap (B5; IBTA 9.7.1): PSNs go up by one a' \
+	'              |     packet: 1 missing before N')"
 rocin dump --html "$work/page.html" --svg "$work/ladder.svg" "$captures/rxe-rc-rnr-fail.pcap" >"$work/out"
 is 'files are written in silence' "$(cat "$work/out")" ''
 is 'the picture has an arrow for each packet' "$(grep -c "class='arrow" "$work/ladder.svg")" 6

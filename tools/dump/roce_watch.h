@@ -144,7 +144,8 @@ struct rn_watch_bucket {
 	uint64_t bytes; /* of messages, acknowledged or read */
 	uint32_t resent;
 	uint32_t naks;
-	uint32_t window; /* PSNs under way at most */
+	uint32_t window;  /* PSNs under way at most */
+	uint32_t credits; /* the fewest advertised, and 1; 0: none were */
 	uint32_t rtts;
 	rn_ns rtt_sum;
 };

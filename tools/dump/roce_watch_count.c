@@ -33,6 +33,8 @@ static void fold(struct rn_watch_bucket *into, const struct rn_watch_bucket *b)
 	into->resent += b->resent;
 	into->naks += b->naks;
 	into->window = b->window > into->window ? b->window : into->window;
+	if (b->credits && (!into->credits || b->credits < into->credits))
+		into->credits = b->credits;
 	into->rtts += b->rtts;
 	into->rtt_sum += b->rtt_sum;
 }
@@ -127,6 +129,16 @@ void rn_watch_count_window(struct rn_watch_flow *f, rn_ns at)
 		f->half.n.window_max = (uint32_t)window;
 	if (b && (uint32_t)window > b->window)
 		b->window = (uint32_t)window;
+}
+
+void rn_watch_count_credits(struct rn_watch_flow *f, rn_ns at, uint32_t credits)
+{
+	struct rn_watch_bucket *b = bucket_at(f, at);
+
+	f->half.n.credits = credits;
+	if (b && credits != RN_CREDITS_UNLIMITED &&
+	    (!b->credits || credits + 1 < b->credits))
+		b->credits = credits + 1;
 }
 
 /* ---- Round trips ---- */

@@ -142,6 +142,9 @@ void rn_watch_count_request(struct rn_watch_job *job, struct rn_watch_flow *f);
 void rn_watch_count_done(struct rn_watch_flow *f, rn_ns at, uint64_t bytes);
 void rn_watch_count_rtt(struct rn_watch_flow *f, rn_ns at, rn_ns rtt);
 void rn_watch_count_window(struct rn_watch_flow *f, rn_ns at);
+
+/* @credits: as the AETH says, or RN_CREDITS_UNLIMITED. */
+void rn_watch_count_credits(struct rn_watch_flow *f, rn_ns at, uint32_t credits);
 void rn_watch_count_nak(struct rn_watch_flow *f, rn_ns at);
 void rn_watch_seen(struct rn_watch_flow *f, rn_ns at);
 

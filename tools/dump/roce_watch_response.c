@@ -64,7 +64,7 @@ static void take_credits(struct rn_watch_job *job, struct rn_watch_flow *f)
 	uint8_t code = rn_aeth_value(job->p->aeth.syndrome);
 	uint32_t credits = rn_aeth_credits(code), limit;
 
-	f->half.n.credits = credits;
+	rn_watch_count_credits(f, job->at, credits);
 	if (code == RN_AETH_NO_CREDIT || !f->has_msn) {
 		f->has_credits = false;
 		return;

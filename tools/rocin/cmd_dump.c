@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -216,6 +217,16 @@ static void flush_lines_of_pipes(const char *file)
 		setvbuf(stdout, NULL, _IOLBF, 0);
 }
 
+/* Columns for a ladder in a terminal; 0: no terminal, or it does not say. */
+static unsigned columns(void)
+{
+	struct winsize size;
+
+	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) || size.ws_col == 0)
+		return 0;
+	return size.ws_col > RN_LADDER_COLUMNS_MIN ? size.ws_col : RN_LADDER_COLUMNS_MIN;
+}
+
 static int show(const struct dump_args *args, struct rn_dump_total *total)
 {
 	struct show s = {
@@ -223,6 +234,7 @@ static int show(const struct dump_args *args, struct rn_dump_total *total)
 		.lines = { .to = stdout, .findings_only = args->check },
 		.ladder = { .to = stdout,
 			    .has_colour = isatty(STDOUT_FILENO) == 1,
+			    .columns = columns(),
 			    .ladder = RN_WATCH_NONE },
 	};
 	const struct rn_dump_form form = { show_packet, show_end, &s };

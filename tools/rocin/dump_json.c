@@ -136,11 +136,14 @@ static json_t *over_time(const struct rn_watch_half *h)
 
 		json_array_append_new(
 			list,
-			json_pack("{s:f, s:I, s:i, s:i, s:i, s:f}", "time",
+			json_pack("{s:f, s:I, s:i, s:i, s:i, s:o, s:f}", "time",
 				  (double)(h->bucket_start + (rn_ns)i * h->bucket_width) /
 					  1e9,
 				  "bytes", (json_int_t)b->bytes, "resent", (int)b->resent,
-				  "naks", (int)b->naks, "window", (int)b->window, "rtt",
+				  "naks", (int)b->naks, "window", (int)b->window,
+				  "credits",
+				  b->credits ? json_integer(b->credits - 1) : json_null(),
+				  "rtt",
 				  b->rtts ? (double)b->rtt_sum / b->rtts / 1e9 : 0.0));
 	}
 	return list;

@@ -17,10 +17,12 @@ enum {
 	RIGHT = LEFT + APART,
 	WIDTH = RIGHT + 400,
 	TOP = 52,
-	ROW = 24,
-	SLOPE = 8,	 /* an arrow takes its time */
-	PAUSE = 1000000, /* ns */
-	SILENCE = 26,	 /* height of its row */
+	ROW = 26,
+	SLOPE = 6,	   /* an arrow takes its time */
+	LABEL_UP = 5,	   /* of the label above its arrow, clear of it */
+	PAUSE = 1000000,   /* ns */
+	SILENCE = 26,	   /* height of its row */
+	SILENCE_TEXT = 80, /* the line leaves so much for its length */
 	FOOT = 16,
 	NOTE_LEN = 62, /* characters of what stands on the right */
 };
@@ -82,8 +84,13 @@ static void silence(FILE *to, unsigned y, rn_ns length)
 {
 	char text[RN_DUMP_TIME_MAX];
 
-	fprintf(to, "<line class='silence' x1='%u' y1='%u' x2='%u' y2='%u'/>\n", LEFT,
-		y + SILENCE / 2, RIGHT, y + SILENCE / 2);
+	for (unsigned i = 0; i < 2; i++) {
+		unsigned from = i ? LEFT + (APART + SILENCE_TEXT) / 2 : LEFT;
+
+		fprintf(to, "<line class='silence' x1='%u' y1='%u' x2='%u' y2='%u'/>\n",
+			from, y + SILENCE / 2, from + (APART - SILENCE_TEXT) / 2,
+			y + SILENCE / 2);
+	}
 	words(to, "n", LEFT + APART / 2, y + SILENCE / 2 + 4, "middle",
 	      rn_dump_time(length, text));
 }
@@ -135,7 +142,7 @@ static void packet(FILE *to, const struct rn_ladder_row *row, bool to_right, uns
 	if (strlen(text) > NOTE_LEN)
 		text[NOTE_LEN] = '\0';
 	words(to, row->look == RN_LADDER_NAK ? "label-nak" : "label", LEFT + APART / 2,
-	      y - 1, "middle", text);
+	      y - LABEL_UP, "middle", text);
 	remark(to, row, y + 8);
 }
 
@@ -158,8 +165,8 @@ void rn_ladder_draw(FILE *to, const struct rn_ladder_picture *p, bool is_file)
 
 	fprintf(to,
 		"<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 %u %u' "
-		"width='%u'>\n",
-		WIDTH, height, WIDTH);
+		"width='%u' height='%u'>\n",
+		WIDTH, height, WIDTH, height);
 	if (is_file) {
 		fputs("<style>svg{background:#fff}svg text{font:12px "
 		      "ui-monospace,Menlo,Consolas,monospace;stroke:#fff;stroke-width:"
@@ -176,7 +183,7 @@ void rn_ladder_draw(FILE *to, const struct rn_ladder_picture *p, bool is_file)
 		if (!is_in(p, row))
 			continue;
 		if (at >= 0 && row->at - at >= PAUSE) {
-			silence(to, y - 8, row->at - at);
+			silence(to, y - 12, row->at - at);
 			y += SILENCE;
 		}
 		packet(to, row, rn_ladder_is_to_right(p->w, row), y);

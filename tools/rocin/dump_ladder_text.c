@@ -44,9 +44,26 @@ static void head(struct rn_ladder_text *t, const struct rn_watch *w, uint32_t la
 	t->ladder = ladder;
 }
 
+/* Words beside the left line; in a line of known length they go on in the next. */
 static void side_words(const struct rn_ladder_text *t, const char *mark, const char *text)
 {
-	fprintf(t->to, "%*s|   %s %s\n", INDENT, "", mark, text);
+	char words[RN_DUMP_FINDING_MAX + 32];
+	const char *at = words, *indent = "";
+	size_t room = t->columns ? (size_t)width_of(t) - 3 : sizeof(words);
+
+	snprintf(words, sizeof(words), "%s%s%s", mark, mark[0] ? " " : "", text);
+	while (strlen(at) + strlen(indent) > room) {
+		size_t len = room - strlen(indent);
+
+		while (len > 0 && at[len] != ' ')
+			len--;
+		if (len == 0) /* a word without end */
+			break;
+		fprintf(t->to, "%*s|   %s%.*s\n", INDENT, "", indent, (int)len, at);
+		at += len + 1;
+		indent = "  ";
+	}
+	fprintf(t->to, "%*s|   %s%s\n", INDENT, "", indent, at);
 }
 
 /* "--- SEND_ONLY psn 17 len 8 ------------->" between two lines. A note that has no room
@@ -76,7 +93,7 @@ static void arrow(const struct rn_ladder_text *t, const struct rn_ladder_row *ro
 		t->has_colour ? looks[row->look].colour : "", body,
 		t->has_colour && looks[row->look].colour[0] ? "\033[0m" : "");
 	if (row->note[0] && !has_note)
-		fprintf(t->to, "%*s|   %s\n", INDENT, "", row->note);
+		side_words(t, "", row->note);
 }
 
 /* What belongs to no connection is a line as ever. */

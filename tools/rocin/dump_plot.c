@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* dump_plot.c - goodput, window and round trips of a half over time, one below the other.
+/* dump_plot.c - goodput, window, credits and round trips of a half over time, one below
+ * the other.
  */
 #include <inttypes.h>
 
@@ -11,18 +12,19 @@ enum {
 	PLOT = WIDTH - LEFT - 16,
 	TOP = 26,
 	PANEL = 84,
-	GAP = 34,
+	GAP = 42, /* room for marks and the next title */
 	FOOT = 30,
-	PANELS = 3,
-	HEIGHT = TOP + PANELS * PANEL + (PANELS - 1) * GAP + FOOT,
+	PANELS = 4,
 };
 
 /* What a panel shows of a slice of time. */
 struct panel {
 	const char *title, *class;
+	/* Less than 0: there is none. */
 	double (*value)(const struct rn_watch_half *h, const struct rn_watch_bucket *b);
 	bool is_line; /* with holes where there is nothing; else an area */
 	bool has_marks;
+	bool is_optional; /* left out if it is empty */
 };
 
 static double goodput(const struct rn_watch_half *h, const struct rn_watch_bucket *b)
@@ -39,13 +41,21 @@ static double window(const struct rn_watch_half *h, const struct rn_watch_bucket
 static double trip(const struct rn_watch_half *h, const struct rn_watch_bucket *b)
 {
 	(void)h;
-	return b->rtts ? (double)b->rtt_sum / b->rtts / 1e3 : 0;
+	return b->rtts ? (double)b->rtt_sum / b->rtts / 1e3 : -1;
+}
+
+static double credits(const struct rn_watch_half *h, const struct rn_watch_bucket *b)
+{
+	(void)h;
+	return (double)b->credits - 1;
 }
 
 static const struct panel panels[PANELS] = {
-	{ "goodput, Gbit/s", "good", goodput, false, true },
-	{ "PSNs under way, at most", "under", window, false, false },
-	{ "round trip, us, mean", "trip", trip, true, false },
+	{ "goodput, Gbit/s", "good", goodput, .has_marks = true },
+	{ "PSNs under way, at most", "under", window, .is_line = false },
+	{ "credits in the ACKs, at least", "credit", credits, .is_line = true,
+	  .is_optional = true },
+	{ "round trip, us, mean", "trip", trip, .is_line = true },
 };
 
 void rn_dump_plot_style(FILE *to)
@@ -53,7 +63,8 @@ void rn_dump_plot_style(FILE *to)
 	fputs("svg .n{fill:#7a869a;font-size:11px}svg .frame{fill:none;stroke:#9aa4b0}"
 	      "svg .grid{stroke:#9aa4b0;stroke-opacity:.3}"
 	      "svg .good{fill:#1d5fbf;fill-opacity:.55}svg .under{fill:#0e7490;"
-	      "fill-opacity:.45}svg .trip{fill:#7c3aed}svg .mark-again{fill:#d97706}"
+	      "fill-opacity:.45}svg .trip{fill:#7c3aed}svg .credit{fill:#1a7f37}svg "
+	      ".mark-again{fill:#d97706}"
 	      "svg .mark-nak{fill:#b42318}\n",
 	      to);
 }
@@ -76,6 +87,28 @@ static double highest(const struct rn_watch_half *h, const struct panel *p,
 		top = v > top ? v : top;
 	}
 	return top > 0 ? top : 1;
+}
+
+static bool is_empty(const struct rn_watch_half *h, const struct panel *p, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++)
+		if (p->value(h, &h->bucket[i]) >= 0)
+			return false;
+	return true;
+}
+
+/* What the marks mean, at the right of the title. */
+static void legend(FILE *to, unsigned y)
+{
+	unsigned x = LEFT + PLOT;
+
+	fprintf(to,
+		"<polygon class='mark-again' points='%u,%u %u,%u %u,%u'/>"
+		"<text class='n' x='%u' y='%u'>sent again</text>"
+		"<rect class='mark-nak' x='%u' y='%u' width='5' height='5'/>"
+		"<text class='n' x='%u' y='%u'>NAK</text>\n",
+		x - 130, y - 7, x - 133, y - 1, x - 127, y - 1, x - 122, y, x - 40, y - 6,
+		x - 30, y);
 }
 
 /* Slices in which something was sent again or refused: triangles below. */
@@ -108,7 +141,7 @@ static void curve(FILE *to, const struct rn_watch_half *h, const struct panel *p
 		double v = p->value(h, &h->bucket[i]), height = v / top * PANEL;
 		double x = LEFT + slice * i;
 
-		if (v <= 0)
+		if (v < 0 || (v == 0 && !p->is_line))
 			continue;
 		if (p->is_line)
 			fprintf(to, "<circle class='%s' cx='%.1f' cy='%.1f' r='2.2'/>\n",
@@ -138,19 +171,26 @@ static void panel(FILE *to, const struct rn_watch_half *h, const struct panel *p
 	curve(to, h, p, count, y, top);
 	fprintf(to, "<rect class='frame' x='%u' y='%u' width='%u' height='%u'/>\n", LEFT,
 		y, PLOT, PANEL);
-	if (p->has_marks)
+	if (p->has_marks) {
 		marks(to, h, count, y + PANEL);
+		legend(to, y - 7);
+	}
 }
 
 void rn_dump_plot(FILE *to, const struct rn_watch_half *h, bool is_file)
 {
-	unsigned count = slices(h), y = TOP;
+	unsigned count = slices(h), y = TOP, height = TOP + FOOT - GAP;
+	bool is_left_out[PANELS];
 	char time[RN_DUMP_TIME_MAX];
 
+	for (unsigned i = 0; i < PANELS; i++) {
+		is_left_out[i] = panels[i].is_optional && is_empty(h, &panels[i], count);
+		height += is_left_out[i] ? 0 : PANEL + GAP;
+	}
 	fprintf(to,
 		"<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 %u %u' "
-		"width='%u'>\n",
-		WIDTH, HEIGHT, WIDTH);
+		"width='%u' height='%u'>\n",
+		WIDTH, height, WIDTH, height);
 	if (is_file) {
 		fputs("<style>svg{background:#fff}text{font:12px system-ui,sans-serif}",
 		      to);
@@ -158,12 +198,14 @@ void rn_dump_plot(FILE *to, const struct rn_watch_half *h, bool is_file)
 		fputs("</style>\n", to);
 	}
 	for (unsigned i = 0; i < PANELS; i++) {
+		if (is_left_out[i])
+			continue;
 		panel(to, h, &panels[i], count, y);
 		y += PANEL + GAP;
 	}
 	for (unsigned i = 0; i <= 4; i++)
 		fprintf(to, "<text class='n' x='%u' y='%u' text-anchor='%s'>%s</text>\n",
-			LEFT + i * PLOT / 4, HEIGHT - 12, i == 4 ? "end" : "middle",
+			LEFT + i * PLOT / 4, height - 12, i == 4 ? "end" : "middle",
 			rn_dump_time(count * h->bucket_width * i / 4, time));
 	fputs("</svg>\n", to);
 }
