@@ -12,17 +12,36 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "netns.h"
+
+/* The kernel tells of a link that comes up once in a second, for all of them: the news of
+ * one test would come in the middle of the next.
+ */
+static bool comes_up(const char *name)
+{
+	struct ifreq ifr = { 0 };
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	strncpy(ifr.ifr_name, name, sizeof(ifr.ifr_name) - 1);
+	for (unsigned i = 0; i < KIT_WAIT_MS / 10; i++) {
+		if (ioctl(fd, SIOCGIFFLAGS, &ifr) == 0 && (ifr.ifr_flags & IFF_RUNNING))
+			break;
+		usleep(10000);
+	}
+	close(fd);
+	return ifr.ifr_flags & IFF_RUNNING;
+}
 
 static int setup(void **state)
 {
 	if (!netns_ip("link add rn0 address 02:00:5e:10:00:01 type veth peer name rn1") ||
 	    !netns_ip("link set rn1 up") || !netns_ip("addr add 10.91.0.1/24 dev rn0") ||
 	    !netns_ip("addr add 2001:db8:91::1/64 dev rn0 nodad") ||
-	    !netns_ip("link set rn0 up"))
+	    !netns_ip("link set rn0 up") || !comes_up("rn0"))
 		return -1;
 	return kit_setup(state);
 }
