@@ -147,7 +147,7 @@ void rn_dest_leave(struct rn_qp *qp)
 }
 
 /* May it send a packet of @len, after having sent @before? */
-static bool is_open(const struct rn_qp *qp, uint32_t before, uint32_t len)
+static inline bool is_open(const struct rn_qp *qp, uint32_t before, uint32_t len)
 {
 	const struct rn_dest *d = qp->dest;
 	uint64_t need = (uint64_t)before + len;

@@ -67,8 +67,9 @@ enum {
 	REMOTE = 1 << RN_MR_KIND_MR | 1 << RN_MR_KIND_MW1 | 1 << RN_MR_KIND_MW2,
 };
 
-static enum rn_key_result check(const struct rn_htab *tab, const struct rn_key_use *use,
-				unsigned kinds, rn_iova *iova, struct rn_mr **mr_out)
+static inline enum rn_key_result check(const struct rn_htab *tab,
+				       const struct rn_key_use *use, unsigned kinds,
+				       rn_iova *iova, struct rn_mr **mr_out)
 {
 	struct rn_hnode *node = rn_htab_find(tab, use->key >> RN_KEY_INDEX_SHIFT);
 	struct rn_mr *mr;

@@ -67,8 +67,8 @@ static bool fits(struct cursor c, uint32_t len)
 	return room >= len;
 }
 
-static bool open_piece(struct rn_qp *qp, const struct rn_key_use *use, rn_iova *iova,
-		       struct rn_mr **mr)
+static inline bool open_piece(struct rn_qp *qp, const struct rn_key_use *use,
+			      rn_iova *iova, struct rn_mr **mr)
 {
 	enum rn_key_result result = rn_mr_check_local(&qp->dev->mrs, use, iova, mr);
 
@@ -171,9 +171,10 @@ enum rn_mem_result rn_mem_read(struct rn_dev *dev, void *dst, rn_iova src, uint3
 
 /* One entry or a part of it, at @use; as rn_gather(). */
 // NOLINTNEXTLINE(readability-function-size): what, where it goes and who hears of it
-static enum rn_mem_result gather_piece(struct rn_qp *qp, const struct rn_key_use *use,
-				       void *dst, uint64_t tag, uint32_t *outstanding,
-				       struct rn_crc32_part *part)
+static inline enum rn_mem_result gather_piece(struct rn_qp *qp,
+					      const struct rn_key_use *use, void *dst,
+					      uint64_t tag, uint32_t *outstanding,
+					      struct rn_crc32_part *part)
 {
 	enum rn_mem_result result;
 	struct rn_mr *mr;
