@@ -99,8 +99,10 @@ static void put_option(struct rn_pcapng *p, enum option code, const void *data,
 
 static void put_text(struct rn_pcapng *p, enum option code, const char *text)
 {
-	if (text && *text)
-		put_option(p, code, text, strnlen(text, UINT16_MAX));
+	size_t len = text ? strlen(text) : 0;
+
+	if (len)
+		put_option(p, code, text, len < UINT16_MAX ? len : UINT16_MAX);
 }
 
 /* ---------------------------------------------------------------------- blocks */

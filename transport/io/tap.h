@@ -7,8 +7,9 @@
  * show are put back: the IPv4 identification is the one that makes the ICRC right, 0 if
  * none does; the UDP checksum is written as if the sender had made one.
  *
- * libpcap is loaded only when a tap is opened: no program that takes no capture carries
- * it.
+ * If the name ends in .pcapng it is a pcapng file, which says of each packet which way it
+ * went, and which program wrote it. Otherwise libpcap is loaded when the tap is opened:
+ * no program that takes no capture carries it.
  *
  * Threads: as net.h.
  */

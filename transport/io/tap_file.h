@@ -11,8 +11,11 @@ struct rn_tap_file;
 struct rn_tap_file *rn_tap_file_open(const char *path, char *err, size_t err_len);
 void rn_tap_file_close(struct rn_tap_file *f);
 
-/* One record with the present time: @len bytes, IP header first. */
-void rn_tap_file_write(struct rn_tap_file *f, const uint8_t *data, uint32_t len);
+/* One record with the present time: @len bytes, IP header first. Which way it went is
+ * written to a pcapng file only.
+ */
+void rn_tap_file_write(struct rn_tap_file *f, const uint8_t *data, uint32_t len,
+		       bool is_sent);
 void rn_tap_file_flush(struct rn_tap_file *f);
 const char *rn_tap_file_path(const struct rn_tap_file *f);
 
