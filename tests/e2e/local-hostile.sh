@@ -51,5 +51,5 @@ next_port
 scribble 'ib_write_bw' pair 'ib_write_bw' ib_write_bw -x 0 -F -D 2 -p "$port" -- \
 	ib_write_bw -x 0 -F -D 2 -p "$port" 127.0.0.1
 next_port
-scribble 'ib_send_bw' pair 'ib_send_bw' ib_send_bw -x 0 -F -s 64 -D 1 -p "$port" -- \
-	ib_send_bw -x 0 -F -s 64 -D 1 -p "$port" 127.0.0.1
+scribble 'ib_send_bw' pair 'ib_send_bw' ib_send_bw -x 0 -F -s 64 -D 3 -p "$port" -- \
+	ib_send_bw -x 0 -F -s 64 -D 3 -p "$port" 127.0.0.1
