@@ -35,7 +35,7 @@ static const struct argp_option options[] = {
 	{ "on", OPT_ON, "HOST COMMAND", 0,
 	  "Run this shell command on HOST (h1, or several as h1,h3) instead of PROGRAM; "
 	  "may be given several times, and then begins when the one before listens on a "
-	  "TCP port, has ended, or after half a second",
+	  "TCP port, has ended, or after two seconds",
 	  1 },
 	{ "shell", OPT_SHELL, NULL, 0, "Run an interactive shell on h1", 1 },
 	{ "mtu", OPT_MTU, "BYTES", 0,

@@ -15,7 +15,7 @@
 #include "lab_host.h"
 #include "lab_ns.h"
 
-#define READY_AFTER RN_MSEC(500)
+#define READY_AFTER RN_MSEC(2000)
 
 rn_ns rn_lab_now(void)
 {
