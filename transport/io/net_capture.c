@@ -78,22 +78,51 @@ struct ends {
 	uint32_t local, remote; /* 0: not known */
 };
 
-static struct ends find_ends(struct rn_capture *c, const struct rn_capture_record *rec,
-			     const uint8_t *pkt)
+static struct ends find_ends(struct rn_capture *c, bool is_sent,
+			     const struct rn_flow *flow, const uint8_t *pkt, uint32_t len)
 {
-	bool is_sent = rec->flags & RN_CAPTURE_SENT;
 	uint32_t dest, other;
 
-	if (rec->len < RN_BTH_LEN)
+	if (len < RN_BTH_LEN)
 		return (struct ends){ 0 };
 	dest = rn_get_be24(pkt + 5);
 	if (pkt[0] >> 5 == RN_CLASS_UD >> 5)
-		other = rec->len < UD_SRC_QPN + 3 ? 0 : rn_get_be24(pkt + UD_SRC_QPN);
+		other = len < UD_SRC_QPN + 3 ? 0 : rn_get_be24(pkt + UD_SRC_QPN);
 	else if (is_sent)
-		other = find_sender(c, &rec->flow, dest);
+		other = find_sender(c, flow, dest);
 	else
 		other = c->host->peer(c->host_ctx, dest);
 	return is_sent ? (struct ends){ other, dest } : (struct ends){ dest, other };
+}
+
+static bool is_about_one(const struct rn_capture_filter *f, const struct ends *ends)
+{
+	return !f->qpn || f->qpn == ends->local || f->qpn == ends->remote;
+}
+
+enum wish {
+	NOBODY,	 /* no capture is about a queue pair of the packet */
+	NO_ROOM, /* one is, and its ring is full */
+	WANTED,
+};
+
+static enum wish wish_of(struct rn_capture *c, const struct ends *ends)
+{
+	enum wish wish = NOBODY;
+
+	for (unsigned i = 0, left = c->sinks; left > 0; i++) {
+		struct sink *s = &c->sink[i];
+
+		if (!s->ring.shared)
+			continue;
+		left--;
+		if (!is_about_one(&s->filter, ends))
+			continue;
+		if (!rn_capture_is_full(&s->ring))
+			return WANTED;
+		wish = NO_ROOM;
+	}
+	return wish;
 }
 
 /* ------------------------------------------------------------------- recording */
@@ -102,7 +131,7 @@ static uint64_t put(struct sink *s, struct rn_capture_record *rec,
 {
 	const struct rn_capture_filter *f = &s->filter;
 
-	if (f->qpn && f->qpn != ends->local && f->qpn != ends->remote)
+	if (!is_about_one(f, ends))
 		return 0;
 	rec->cap = f->snaplen && f->snaplen < rec->len ? f->snaplen : rec->len;
 	return rn_capture_put(&s->ring, rec, pkt);
@@ -120,16 +149,17 @@ void rn_capture_flush(struct rn_capture *c)
 	publish(c);
 }
 
-/* No ring has room, and each has to do with all packets: none of them is looked at. Which
- * packets a capture of one queue pair misses takes longer to find out.
- */
+/* No ring has room, and each has to do with all packets: none of them is looked at. */
 static bool passes_by(struct rn_capture *c)
 {
-	for (unsigned i = 0; i < RN_CAPTURES_MAX; i++) {
+	for (unsigned i = 0, left = c->sinks; left > 0; i++) {
 		struct sink *s = &c->sink[i];
 
-		if (s->ring.shared && (s->filter.qpn || !rn_capture_is_full(&s->ring)))
+		if (!s->ring.shared)
+			continue;
+		if (s->filter.qpn || !rn_capture_is_full(&s->ring))
 			return false;
+		left--;
 	}
 	return true;
 }
@@ -145,6 +175,19 @@ static void miss(struct rn_capture *c, unsigned packets)
 	c->waiting = 0;
 }
 
+/* Packets for which nobody has room who would want them. */
+static void miss_some(struct rn_capture *c, const struct ends *ends, unsigned packets)
+{
+	for (unsigned i = 0; i < RN_CAPTURES_MAX; i++) {
+		struct sink *s = &c->sink[i];
+
+		if (!s->ring.shared || !is_about_one(&s->filter, ends))
+			continue;
+		rn_capture_miss(&s->ring, packets);
+		rn_capture_publish(&s->ring);
+	}
+}
+
 static void put_remark(struct sink *s, uint64_t number, const struct rn_remark *remark)
 {
 	struct rn_capture_record rec = { .kind = RN_CAPTURE_REMARK,
@@ -157,15 +200,13 @@ static void put_remark(struct sink *s, uint64_t number, const struct rn_remark *
 
 /* Numbers of the packet by sink. */
 static void record(struct rn_capture *c, struct rn_capture_record *rec,
-		   const uint8_t *pkt, uint64_t number[RN_CAPTURES_MAX])
+		   const struct ends *ends, const uint8_t *pkt,
+		   uint64_t number[RN_CAPTURES_MAX])
 {
-	struct ends ends = find_ends(c, rec, pkt);
-
 	rec->kind = RN_CAPTURE_PACKET;
-	rec->qpn = ends.local;
+	rec->qpn = ends->local;
 	for (unsigned i = 0; i < RN_CAPTURES_MAX; i++)
-		number[i] =
-			c->sink[i].ring.shared ? put(&c->sink[i], rec, &ends, pkt) : 0;
+		number[i] = c->sink[i].ring.shared ? put(&c->sink[i], rec, ends, pkt) : 0;
 }
 
 /* --------------------------------------------------------------------- sending */
@@ -200,9 +241,11 @@ static void tell_waiting(struct rn_capture *c, const uint8_t *pkt, uint32_t len,
 	c->waiting = kept;
 }
 
-/* @time: before it was handed on, as nobody receives it earlier. */
-static void record_super(struct rn_capture *c, const struct rn_super *super, bool gso,
-			 uint64_t time)
+/* The packets of one are all from one queue pair to one. @time: before it was handed on,
+ * as nobody receives it earlier.
+ */
+static void record_super(struct rn_capture *c, const struct rn_super *super,
+			 const struct ends *ends, bool gso, uint64_t time)
 {
 	struct rn_capture_record rec = { .flags = RN_CAPTURE_SENT,
 					 .time = time,
@@ -213,7 +256,7 @@ static void record_super(struct rn_capture *c, const struct rn_super *super, boo
 		uint64_t number[RN_CAPTURES_MAX];
 
 		rec.len = left < super->seg_len ? left : super->seg_len;
-		record(c, &rec, super->data + at, number);
+		record(c, &rec, ends, super->data + at, number);
 		if (c->waiting)
 			tell_waiting(c, super->data + at, rec.len, number);
 		rec.ip_id += gso;
@@ -221,20 +264,43 @@ static void record_super(struct rn_capture *c, const struct rn_super *super, boo
 	publish(c);
 }
 
+/* Nobody captures these: what was said about them is not kept either. */
+static void forget_super(struct rn_capture *c, const struct rn_super *super)
+{
+	static const uint64_t nowhere[RN_CAPTURES_MAX];
+
+	for (uint32_t at = 0; at < super->len && c->waiting; at += super->seg_len)
+		tell_waiting(c, super->data + at, super->seg_len, nowhere);
+}
+
 static int capture_transmit(void *ctx, const struct rn_super *super)
 {
 	struct rn_capture *c = ctx;
 	bool gso = c->inner->gso, is_missed = passes_by(c);
-	uint64_t time = is_missed ? 0 : realtime();
-	int err = c->inner->ops->transmit(c->inner->ctx, super);
+	enum wish wish = NOBODY;
+	struct ends ends = { 0 };
+	uint64_t time = 0;
+	int err;
 
+	if (!is_missed) {
+		ends = find_ends(c, true, super->flow, super->data, super->len);
+		wish = wish_of(c, &ends);
+	}
+	if (wish == WANTED)
+		time = realtime();
+	err = c->inner->ops->transmit(c->inner->ctx, super);
 	c->net.gso = c->inner->gso;
 	if (err)
 		return err;
-	if (is_missed)
+	if (is_missed) {
 		miss(c, super->count);
-	else
-		record_super(c, super, gso, time);
+	} else if (wish == WANTED) {
+		record_super(c, super, &ends, gso, time);
+	} else {
+		if (wish == NO_ROOM)
+			miss_some(c, &ends, super->count);
+		forget_super(c, super);
+	}
 	return 0;
 }
 
@@ -246,9 +312,10 @@ void rn_capture_unsent(struct rn_capture *c, const struct rn_remark *what,
 					 .time = realtime(),
 					 .len = len,
 					 .flow = *flow };
+	const struct ends ends = find_ends(c, what->is_sent, flow, packet, len);
 	uint64_t number[RN_CAPTURES_MAX];
 
-	record(c, &rec, packet, number);
+	record(c, &rec, &ends, packet, number);
 	for (unsigned i = 0; i < RN_CAPTURES_MAX; i++)
 		put_remark(&c->sink[i], number[i], what);
 	if (c->waiting && what->is_sent)
@@ -257,6 +324,32 @@ void rn_capture_unsent(struct rn_capture *c, const struct rn_remark *what,
 }
 
 /* ------------------------------------------------------------------- receiving */
+/* The @i-th of a batch. @rec: its time, if it was looked at before. */
+static void record_received(struct rn_capture *c, struct rn_capture_record *rec,
+			    const struct rn_rx *rx, unsigned i)
+{
+	const struct ends ends = find_ends(c, false, rx->flow, rx->data, rx->len);
+	enum wish wish = rx->len > RN_CAPTURE_BODY_MAX ? NOBODY : wish_of(c, &ends);
+	uint64_t number[RN_CAPTURES_MAX];
+
+	c->packet[i] = NULL;
+	memset(c->bth[i], 0, RN_BTH_LEN);
+	if (wish == NO_ROOM)
+		miss_some(c, &ends, 1);
+	if (wish != WANTED)
+		return;
+	if (!rec->time)
+		rec->time = realtime();
+	rec->len = rx->len;
+	rec->ip_id = rx->gro_idx;
+	rec->flow = *rx->flow;
+	record(c, rec, &ends, rx->data, number);
+	c->packet[i] = rx->data;
+	memcpy(c->bth[i], rx->data, rx->len < RN_BTH_LEN ? rx->len : RN_BTH_LEN);
+	for (unsigned k = 0; k < RN_CAPTURES_MAX; k++)
+		c->sink[k].number[i] = number[k];
+}
+
 static int capture_receive(void *ctx, struct rn_rx *rx)
 {
 	struct rn_capture *c = ctx;
@@ -273,24 +366,10 @@ static int capture_receive(void *ctx, struct rn_rx *rx)
 		miss(c, (unsigned)n);
 		return n;
 	}
-	rec.time = realtime();
-	for (unsigned i = 0; i < (unsigned)n; i++) {
-		uint64_t number[RN_CAPTURES_MAX];
-
-		if (rx[i].len > RN_CAPTURE_BODY_MAX)
-			continue;
-		rec.len = rx[i].len;
-		rec.ip_id = rx[i].gro_idx;
-		rec.flow = *rx[i].flow;
-		record(c, &rec, rx[i].data, number);
-		c->packet[i] = rx[i].data;
-		memset(c->bth[i], 0, RN_BTH_LEN);
-		memcpy(c->bth[i], rx[i].data,
-		       rec.len < RN_BTH_LEN ? rec.len : RN_BTH_LEN);
-		for (unsigned k = 0; k < RN_CAPTURES_MAX; k++)
-			c->sink[k].number[i] = number[k];
-	}
-	c->received = (unsigned)n;
+	for (unsigned i = 0; i < (unsigned)n; i++)
+		record_received(c, &rec, &rx[i], i);
+	if (rec.time) /* one of them at least is in a ring */
+		c->received = (unsigned)n;
 	return n;
 }
 
