@@ -51,6 +51,7 @@ play() {
 	start_server "${command[@]}"
 	timeout "$limit" "${run_client[@]}" "$@" >"$work/client.out" 2>&1
 	status=$?
+	! ended_well "$status" "$work/client.out" || status=0
 	[ "$status" = 0 ] || end_now "$server_pid"
 	if ! wait "$server_pid" || [ "$status" != 0 ]; then
 		echo "--- server: ${command[*]}"

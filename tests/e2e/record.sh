@@ -44,8 +44,9 @@ connect_pair() {
 	pids+=("$!")
 	wait_for 30 grep -q 'listens for connections' "$work/log" || fail 'rping does not listen'
 	timeout "$limit" rocin run --netdev "lo:$addr_b" -- rping -c -a "$addr_a" -C 20 -V \
-		>"$work/client.out" 2>&1 && wait "${pids[-1]}" ||
-		fail "rping: $(tail -5 "$work/client.out" "$work/server.out")"
+		>"$work/client.out" 2>&1
+	ended_well $? "$work/client.out" && wait "${pids[-1]}" ||
+		fail "rping: $(tail -n 5 "$work/client.out" "$work/server.out")"
 }
 
 case $1 in
