@@ -183,7 +183,7 @@ static inline enum rn_mem_result gather_piece(struct rn_qp *qp,
 	if (!open_piece(qp, use, &iova, &mr))
 		return RN_MEM_FAULT;
 	if (mr->kind == RN_MR_KIND_NULL) {
-		memset(dst, 0, use->len);
+		memset(dst, 0, (uint32_t)use->len);
 		return RN_MEM_DONE;
 	}
 	result = rn_mem_read(qp->dev, dst, iova, (uint32_t)use->len,
