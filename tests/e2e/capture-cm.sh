@@ -8,19 +8,6 @@ where=lo
 # shellcheck source=rdmacm_lib.sh
 . "$(dirname "$0")/rdmacm_lib.sh"
 
-# capture OPTION...: until end_capture_live
-capture() {
-	rm -f "$work/capture.err"
-	rocin capture "$@" 2>"$work/capture.err" &
-	capture_pid=$!
-	pids+=("$capture_pid")
-	wait_for 10 grep -qs '^capturing' "$work/capture.err" || fail "$(cat "$work/capture.err")"
-}
-end_capture_live() {
-	kill -INT "$capture_pid"
-	wait "$capture_pid" || fail "rocin capture: $(cat "$work/capture.err")"
-	grep -q ' 0 missed$' "$work/capture.err" || fail "$(cat "$work/capture.err")"
-}
 # messages FILE: the attribute of each message of QP1, and which way it went
 messages() {
 	tshark -r "$1" -Y infiniband.mad -T fields -e frame.interface_description -e frame.packet_flags_direction \

@@ -6,19 +6,6 @@
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
 
-# capture OPTION...: until end_capture_live; $capture_pid
-capture() {
-	rm -f "$work/capture.err" # the one before
-	rocin capture "$@" 2>"$work/capture.err" &
-	capture_pid=$!
-	pids+=("$capture_pid")
-	wait_for 10 grep -qs '^capturing' "$work/capture.err" || fail "$(cat "$work/capture.err")"
-}
-end_capture_live() {
-	kill -INT "$capture_pid"
-	wait "$capture_pid" || fail "rocin capture: $(cat "$work/capture.err")"
-	grep -q ' 0 missed$' "$work/capture.err" || fail "$(cat "$work/capture.err")"
-}
 # packets FILE...: one line each, without times and what rocin dump thinks of them
 packets() {
 	local file
