@@ -3,12 +3,12 @@
 #include "path_mtu.h"
 
 #include <net/if.h>
-#include <netinet/in.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
 #include "fd_close.h"
+#include "gid_sockaddr.h"
 #include "log.h"
 #include "rocin/wire.h"
 
@@ -38,29 +38,6 @@ uint32_t rnp_port_mtu(const struct rn_netdev *dev)
 	return now < mtu ? now : mtu;
 }
 
-union address {
-	struct sockaddr sa;
-	struct sockaddr_in in;
-	struct sockaddr_in6 in6;
-};
-
-static socklen_t fill(union address *a, const struct rn_gid *gid, uint32_t ifindex,
-		      uint16_t port)
-{
-	if (rn_gid_is_ipv4(gid)) {
-		a->in = (struct sockaddr_in){ .sin_family = AF_INET,
-					      .sin_port = htons(port) };
-		memcpy(&a->in.sin_addr, gid->raw + 12, 4);
-		return sizeof(a->in);
-	}
-	a->in6 = (struct sockaddr_in6){ .sin6_family = AF_INET6,
-					.sin6_port = htons(port) };
-	memcpy(&a->in6.sin6_addr, gid->raw, 16);
-	if (rn_gid_is_link_local(gid))
-		a->in6.sin6_scope_id = ifindex;
-	return sizeof(a->in6);
-}
-
 /* MTU of the way from one address to another, IP header included; 0: nobody knows. */
 static uint32_t way_mtu(const struct rn_gid *src, const struct rn_gid *dst,
 			uint32_t ifindex)
@@ -69,13 +46,13 @@ static uint32_t way_mtu(const struct rn_gid *src, const struct rn_gid *dst,
 	int fd = socket(ipv4 ? AF_INET : AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	int mtu = 0;
 	socklen_t len;
-	union address a;
+	union rn_sockaddr a;
 
 	if (fd < 0)
 		return 0;
-	len = fill(&a, src, ifindex, 0); /* the route may depend on it */
+	len = rn_gid_sockaddr_on(&a, src, 0, ifindex); /* the route may depend on it */
 	if (bind(fd, &a.sa, len) == 0) {
-		len = fill(&a, dst, ifindex, RN_ROCE_PORT);
+		len = rn_gid_sockaddr_on(&a, dst, RN_ROCE_PORT, ifindex);
 		if (connect(fd, &a.sa, len) == 0) {
 			len = sizeof(mtu);
 			if (getsockopt(fd, ipv4 ? IPPROTO_IP : IPPROTO_IPV6,

@@ -3,41 +3,18 @@
 #include <errno.h>
 #include <ifaddrs.h>
 #include <net/if.h>
-#include <netinet/in.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "conform_live.h"
+#include "gid_sockaddr.h"
 #include "rocin/netdev.h"
 
 /* As glibc of older distributions lacks it. */
 #ifndef IPV6_AUTOFLOWLABEL
 #define IPV6_AUTOFLOWLABEL 70
 #endif
-
-union address {
-	struct sockaddr any;
-	struct sockaddr_in in;
-	struct sockaddr_in6 in6;
-};
-
-static socklen_t address_of(union address *at, const struct rn_gid *gid, uint16_t port,
-			    uint32_t ifindex)
-{
-	memset(at, 0, sizeof(*at));
-	if (rn_gid_is_ipv4(gid)) {
-		at->in.sin_family = AF_INET;
-		at->in.sin_port = htons(port);
-		memcpy(&at->in.sin_addr, gid->raw + 12, sizeof(at->in.sin_addr));
-		return sizeof(at->in);
-	}
-	at->in6.sin6_family = AF_INET6;
-	at->in6.sin6_port = htons(port);
-	at->in6.sin6_scope_id = ifindex;
-	memcpy(&at->in6.sin6_addr, gid->raw, sizeof(gid->raw));
-	return sizeof(at->in6);
-}
 
 static bool set_int(int fd, int level, int name, int value)
 {
@@ -47,21 +24,21 @@ static bool set_int(int fd, int level, int name, int value)
 /* ------------------------------------------------------------------------ making */
 uint32_t rn_live_ifindex(const struct rn_gid *own)
 {
-	union address want;
+	union rn_sockaddr want;
 	struct ifaddrs *list = NULL;
 	uint32_t found = 0;
 
-	address_of(&want, own, 0, 0);
+	rn_gid_sockaddr(&want, own, 0, 0);
 	if (getifaddrs(&list))
 		return 0;
 	for (struct ifaddrs *i = list; i && !found; i = i->ifa_next) {
-		union address has = { 0 };
+		union rn_sockaddr has = { 0 };
 
-		if (!i->ifa_addr || i->ifa_addr->sa_family != want.any.sa_family)
+		if (!i->ifa_addr || i->ifa_addr->sa_family != want.sa.sa_family)
 			continue;
 		memcpy(&has, i->ifa_addr,
-		       want.any.sa_family == AF_INET ? sizeof(has.in) : sizeof(has.in6));
-		if (want.any.sa_family == AF_INET
+		       want.sa.sa_family == AF_INET ? sizeof(has.in) : sizeof(has.in6));
+		if (want.sa.sa_family == AF_INET
 			    ? has.in.sin_addr.s_addr == want.in.sin_addr.s_addr
 			    : !memcmp(&has.in6.sin6_addr, own->raw, sizeof(own->raw)))
 			found = if_nametoindex(i->ifa_name);
@@ -88,16 +65,16 @@ static void ask_for_facts(int fd, bool ipv4)
 
 static int open_socket(const struct rn_gid *gid, uint16_t port, bool shared)
 {
-	union address at;
-	socklen_t len = address_of(&at, gid, port, 0);
-	int fd = socket(at.any.sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	union rn_sockaddr at;
+	socklen_t len = rn_gid_sockaddr(&at, gid, port, 0);
+	int fd = socket(at.sa.sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	int rc;
 
 	if (fd < 0)
 		return -errno;
 	ask_for_facts(fd, rn_gid_is_ipv4(gid));
 	if ((!shared || set_int(fd, SOL_SOCKET, SO_REUSEADDR, 1)) &&
-	    bind(fd, &at.any, len) == 0)
+	    bind(fd, &at.sa, len) == 0)
 		return fd;
 	rc = -errno;
 	close(fd);
@@ -152,15 +129,14 @@ static bool set_header(int fd, const struct rn_flow *f)
 
 int rn_live_send(const struct rn_scene_packet *p)
 {
-	union address to;
-	socklen_t len = address_of(&to, &p->flow.dst, RN_ROCE_PORT, p->flow.ifindex);
+	union rn_sockaddr to;
+	socklen_t len = rn_gid_sockaddr(&to, &p->flow.dst, RN_ROCE_PORT, p->flow.ifindex);
 	int fd = rn_live_socket(&p->flow.src, p->flow.sport);
 	int rc = 0;
 
 	if (fd < 0)
 		return fd;
-	if (!set_header(fd, &p->flow) ||
-	    sendto(fd, p->bytes, p->len, 0, &to.any, len) < 0)
+	if (!set_header(fd, &p->flow) || sendto(fd, p->bytes, p->len, 0, &to.sa, len) < 0)
 		rc = -errno;
 	close(fd);
 	return rc;
@@ -187,11 +163,11 @@ static void read_ancillary(struct msghdr *m, struct rn_flow *flow)
 	}
 }
 
-static struct rn_gid sender(const union address *from)
+static struct rn_gid sender(const union rn_sockaddr *from)
 {
 	struct rn_gid gid = { .raw = { [10] = 0xff, [11] = 0xff } };
 
-	if (from->any.sa_family == AF_INET)
+	if (from->sa.sa_family == AF_INET)
 		memcpy(gid.raw + 12, &from->in.sin_addr, 4);
 	else
 		memcpy(gid.raw, &from->in6.sin6_addr, sizeof(gid.raw));
@@ -201,7 +177,7 @@ static struct rn_gid sender(const union address *from)
 bool rn_live_take(int fd, const struct rn_gid *gid, struct rn_scene_packet *p)
 {
 	_Alignas(struct cmsghdr) char control[256];
-	union address from;
+	union rn_sockaddr from;
 	struct iovec iov = { .iov_base = p->bytes, .iov_len = sizeof(p->bytes) };
 	struct msghdr m = { .msg_name = &from,
 			    .msg_namelen = sizeof(from),

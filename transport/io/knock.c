@@ -3,38 +3,13 @@
 #include "knock.h"
 
 #include <errno.h>
-#include <netinet/in.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "ctl_socket.h"
 #include "fd_close.h"
-
-union address {
-	struct sockaddr sa;
-	struct sockaddr_in in;
-	struct sockaddr_in6 in6;
-};
-
-static socklen_t fill(union address *a, const struct rn_gid *gid, uint32_t ifindex,
-		      uint16_t port)
-{
-	memset(a, 0, sizeof(*a));
-	if (rn_gid_is_ipv4(gid)) {
-		a->in.sin_family = AF_INET;
-		a->in.sin_port = htons(port);
-		memcpy(&a->in.sin_addr, gid->raw + 12, 4);
-		return sizeof(a->in);
-	}
-	a->in6.sin6_family = AF_INET6;
-	a->in6.sin6_port = htons(port);
-	memcpy(&a->in6.sin6_addr, gid->raw, 16);
-	if (rn_gid_is_link_local(gid))
-		a->in6.sin6_scope_id = ifindex;
-	return sizeof(a->in6);
-}
+#include "gid_sockaddr.h"
 
 /* Also what the kernel takes for passing, such as that a host does not answer to ARP. */
 static void ask_for_all(int fd, int family)
@@ -49,9 +24,10 @@ static void ask_for_all(int fd, int family)
 
 int rn_knock(const struct rn_flow *flow)
 {
-	union address from, to;
-	socklen_t from_len = fill(&from, &flow->src, flow->ifindex, 0);
-	socklen_t to_len = fill(&to, &flow->dst, flow->ifindex, RN_ROCE_PORT);
+	union rn_sockaddr from, to;
+	socklen_t from_len = rn_gid_sockaddr_on(&from, &flow->src, 0, flow->ifindex);
+	socklen_t to_len =
+		rn_gid_sockaddr_on(&to, &flow->dst, RN_ROCE_PORT, flow->ifindex);
 	int fd = socket(to.sa.sa_family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	int rc;
 
