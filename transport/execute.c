@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* execute.c - what an accepted request does, and what a request received again does.
  *
- * Data is placed first, then the receive completes, then (in respond.c) the peer is told.
+ * Data is placed first, then the receive completes, then (in ack.c) the peer is told.
  *
  * Source: IBTA Vol 1, 9.4 (operations), 9.7.5.1 (duplicates), C9-148 (MSN).
  */

@@ -24,7 +24,8 @@
  *   operation.c  atomics, ATOMIC WRITE, FLUSH
  *   mw.c         memory windows: bind and invalidate
  *   credit.c     receives that an ACK tells of (credit.h)
- *   respond.c    acknowledgements, NAKs, READ and atomic responses going out
+ *   ack.c        acknowledgements and NAKs going out
+ *   respond.c    READ and atomic responses going out
  *   datagram.c   UC and UD on the receiving side
  *   pace.c       what is sent leaves at a rate
  *   cnp.c        congestion notifications (dcqcn.c: what they do to the rate)
@@ -456,7 +457,7 @@ bool rn_req_idle(const struct rn_qp *qp);
 void rn_req_receive(struct rn_qp *qp, rn_ns now, const struct rn_packet *p);
 void rn_req_expire(struct rn_qp *qp, rn_ns now); /* act on deadlines that have passed */
 
-/* ------------------------------------------- responder.c, execute.c, respond.c */
+/* ------------------------------------ responder.c, execute.c, ack.c, respond.c */
 void rn_rsp_receive(struct rn_qp *qp, rn_ns now, const struct rn_packet *p);
 /* Build the next READ or atomic response; 0 if there is none. */
 uint32_t rn_rsp_build(struct rn_qp *qp, rn_ns now, struct rn_build *b);

@@ -1,206 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* respond.c - what leaves the responder: acknowledgements, NAKs, READ and atomic
- * responses.
- *
- * Responses leave in the order of their PSNs. An acknowledgement is one per QP: a newer
- * one replaces it, a NAK includes it. It waits for the READ and atomic responses before
- * it, and is on dev->acks exactly while it waits for nothing but the driver.
+/* respond.c - READ and atomic responses going out, in the order of their PSNs; the
+ * responder in each state of its QP.
  *
  * Source: IBTA Vol 1, 9.7.5.
  */
 #include <string.h>
 
 #include "credit.h"
-#include "remark.h"
 #include "responder.h"
 #include "scatter.h"
 
-#define SYNDROME_ACK rn_aeth_syndrome(RN_AETH_ACK, RN_AETH_NO_CREDIT)
-
-/* --------------------------------------------------------- acknowledgements */
-static bool is_ack(uint8_t syndrome)
-{
-	return rn_aeth_type(syndrome) == RN_AETH_ACK;
-}
-
-static bool is_fatal(uint8_t syndrome)
-{
-	return rn_aeth_type(syndrome) == RN_AETH_NAK &&
-	       rn_aeth_value(syndrome) != RN_NAK_PSN_SEQ;
-}
-
-bool rn_rsp_ack_ready(const struct rn_qp *qp)
-{
-	const struct rn_responder *rsp = &qp->rsp;
-
-	if (!rsp->ack_due)
-		return false;
-	return rsp->res_cur == rsp->res_tail ||
-	       rn_psn_before(rsp->ack_psn,
-			     rsp->res[rsp->res_cur % RN_RD_ATOMIC_MAX].next);
-}
-
-/* On dev->acks or off it, after anything that rn_rsp_ack_ready() looks at has changed. */
-static void update_ack(struct rn_qp *qp)
-{
-	if (rn_rsp_ack_ready(qp))
-		rn_dev_schedule_ack(qp->dev, qp);
-	else
-		rn_list_remove(&qp->ack_link);
-}
-
-static void set_ack(struct rn_qp *qp, uint8_t syndrome, struct rn_psn psn, uint32_t msn)
-{
-	struct rn_responder *rsp = &qp->rsp;
-
-	rsp->ack_due = true;
-	rsp->ack_syndrome = syndrome;
-	rsp->ack_psn = psn;
-	rsp->ack_msn = msn;
-	update_ack(qp);
-}
-
-void rn_rsp_ack(struct rn_qp *qp, struct rn_psn psn, uint32_t msn)
-{
-	struct rn_responder *rsp = &qp->rsp;
-
-	if (rsp->ack_due) {
-		rn_count(qp->dev, RN_STAT_ACK_COALESCED);
-		/* The PSN of a NAK is newer than anything to be acknowledged. */
-		if (!rn_psn_before(rsp->ack_psn, psn))
-			return;
-	}
-	set_ack(qp, SYNDROME_ACK, psn, msn);
-}
-
-void rn_rsp_nak(struct rn_qp *qp, uint8_t syndrome)
-{
-	struct rn_responder *rsp = &qp->rsp;
-
-	rsp->nak_pending = true;
-	rsp->gap_psn = rsp->exp_psn;
-	set_ack(qp, syndrome, rsp->exp_psn, rsp->msn);
-}
-
-void rn_rsp_fatal(struct rn_qp *qp, rn_ns now, enum rn_nak_code code, struct rn_psn psn)
-{
-	struct rn_responder *rsp = &qp->rsp;
-
-	/* First, so that rn_rsp_flush() sees why the QP goes to ERR. */
-	rsp->ack_due = true;
-	rsp->ack_syndrome = rn_aeth_syndrome(RN_AETH_NAK, (uint8_t)code);
-	rsp->ack_psn = psn;
-	rsp->ack_msn = rsp->msn;
-	rn_qp_error(qp, now);
-	update_ack(qp);
-	if (rn_rsp_work_due(qp))
-		rn_dev_schedule(qp->dev, qp);
-}
-
-void rn_rsp_accepted(struct rn_qp *qp, const struct rn_request *q)
-{
-	struct rn_responder *rsp = &qp->rsp;
-	struct rn_psn psn = q->p->bth.psn;
-	bool message = q->kind == RN_OP_KIND_SEND || q->kind == RN_OP_KIND_WRITE;
-	struct rn_psn covered = message ? psn : rn_psn_add(psn, RN_PSN_MASK);
-	uint32_t msn = message ? rsp->msn : rsp->msn - 1;
-
-	if (qp->state == RN_QPS_ERR)
-		return;
-	rsp->nak_pending = false;
-	rsp->exp_psn = rn_psn_add(psn, 1);
-	if (q->kind == RN_OP_KIND_READ)
-		rsp->exp_psn = rn_psn_add(psn, rn_read_packets(qp, q->reth.dma_len));
-
-	if (!rsp->ack_due || is_ack(rsp->ack_syndrome)) {
-		if (message && q->p->bth.ack_req)
-			rn_rsp_ack(qp, covered, msn);
-	} else if (!rn_psn_before(rsp->gap_psn, rsp->exp_psn)) {
-		/* The packet asked for came before the NAK had left, and what was
-		 * dropped behind it is wanted still.
-		 */
-		rsp->nak_pending = true;
-		set_ack(qp, rn_aeth_syndrome(RN_AETH_NAK, RN_NAK_PSN_SEQ), rsp->exp_psn,
-			rsp->msn);
-	} else {
-		/* The NAK is pointless; what it acknowledged stays acknowledged. */
-		set_ack(qp, SYNDROME_ACK, covered, msn & RN_PSN_MASK);
-	}
-}
-
-/* ------------------------------------------------------------------ packets */
-static uint8_t *emit_bth(const struct rn_qp *qp, const struct rn_build *b, uint8_t opcode,
-			 struct rn_psn psn, uint32_t payload_len)
-{
-	const struct rn_bth bth = {
-		.opcode = opcode | (rn_qp_is_xrc(qp) ? RN_CLASS_XRC : RN_CLASS_RC),
-		.migreq = rn_apm_is_migrated(qp),
-		.pad_cnt = rn_pad_cnt(payload_len),
-		.pkey = RN_PKEY_DEFAULT,
-		.dest_qpn = qp->attr.dest_qpn,
-		.psn = psn,
-	};
-
-	b->tx->flow = &qp->flow;
-	b->tx->dest_qpn = qp->attr.dest_qpn;
-	b->tx->src_qpn = qp->qpn;
-	b->tx->response = true;
-	return rn_bth_emit(b->buf, &bth);
-}
-
-static void count_nak(struct rn_dev *dev, uint8_t syndrome)
-{
-	static const enum rn_stat by_code[] = {
-		[RN_NAK_PSN_SEQ] = RN_STAT_SEQ_NAK_TX,
-		[RN_NAK_INVALID_REQ] = RN_STAT_RESP_INVALID_REQ,
-		[RN_NAK_REMOTE_ACCESS] = RN_STAT_RESP_REMOTE_ACCESS,
-		[RN_NAK_REMOTE_OP] = RN_STAT_RESP_OP_ERR,
-	};
-
-	if (rn_aeth_type(syndrome) == RN_AETH_RNR)
-		rn_count(dev, RN_STAT_RNR_NAK_TX);
-	else if (rn_aeth_type(syndrome) == RN_AETH_NAK)
-		rn_count(dev, by_code[rn_aeth_value(syndrome)]);
-}
-
-/* What is acknowledged from here on is to be in memory. */
-static void settle_acked(const struct rn_qp *qp)
-{
-	const struct rn_dev_cfg *cfg = &qp->dev->cfg;
-
-	if (cfg->before_ack)
-		cfg->before_ack(cfg->mem_ctx, qp->qpn);
-}
-
-uint32_t rn_rsp_build_ack(struct rn_qp *qp, rn_ns now, struct rn_build *b)
-{
-	struct rn_responder *rsp = &qp->rsp;
-	struct rn_aeth aeth = { .syndrome = rsp->ack_syndrome, .msn = rsp->ack_msn };
-	uint8_t *p;
-
-	(void)now;
-	if (!rn_rsp_ack_ready(qp))
-		return 0;
-	assert(b->cap >= RN_BTH_LEN + RN_AETH_LEN);
-	rsp->ack_due = false;
-	if (is_ack(aeth.syndrome))
-		aeth.syndrome = rn_credit_syndrome(qp);
-	count_nak(qp->dev, aeth.syndrome);
-	rn_remark_nak(qp, aeth.syndrome, rsp->ack_psn);
-	settle_acked(qp);
-	p = emit_bth(qp, b, RN_RC_ACK, rsp->ack_psn, 0);
-	p = rn_aeth_emit(p, &aeth);
-	return (uint32_t)(p - b->buf);
-}
-
-/* The acknowledgement leaves in the place of a response. */
-static uint32_t build_ack_now(struct rn_qp *qp, rn_ns now, struct rn_build *b)
-{
-	rn_list_remove(&qp->ack_link);
-	return rn_rsp_build_ack(qp, now, b);
-}
-
-/* ---------------------------------------------- READ and atomic responses */
 uint32_t rn_read_packets(const struct rn_qp *qp, uint32_t length)
 {
 	uint32_t mtu = qp->attr.path_mtu;
@@ -215,7 +24,7 @@ void rn_rsp_due(struct rn_qp *qp, uint8_t index)
 	rn_res_at(rsp, index)->due = true;
 	if ((uint8_t)(index - rsp->res_head) < (uint8_t)(rsp->res_cur - rsp->res_head))
 		rsp->res_cur = index;
-	update_ack(qp);
+	rn_rsp_update_ack(qp);
 	rn_dev_schedule(qp->dev, qp);
 }
 
@@ -227,7 +36,7 @@ static void next_resource(struct rn_qp *qp)
 	rn_res_at(rsp, rsp->res_cur)->due = false;
 	while (rsp->res_cur != rsp->res_tail && !rn_res_at(rsp, rsp->res_cur)->due)
 		rsp->res_cur++;
-	update_ack(qp);
+	rn_rsp_update_ack(qp);
 }
 
 void rn_rsp_forget_oldest(struct rn_qp *qp)
@@ -367,11 +176,11 @@ static uint32_t build_read(struct rn_qp *qp, rn_ns now, struct rn_build *b)
 		return 0;
 	case RN_MEM_FAULT:
 		rn_rsp_fail(qp, now, index);
-		return qp->state == RN_QPS_ERR ? build_ack_now(qp, now, b) : 0;
+		return qp->state == RN_QPS_ERR ? rn_rsp_build_ack_now(qp, now, b) : 0;
 	}
-	emit_bth(qp, b, opcode, r->next, len);
+	rn_rsp_emit_bth(qp, b, opcode, r->next, len);
 	if (has_aeth) {
-		settle_acked(qp);
+		rn_rsp_settle_acked(qp);
 		rn_aeth_emit(b->buf + RN_BTH_LEN, &aeth);
 	}
 	memset(payload + len, 0, pad);
@@ -381,7 +190,7 @@ static uint32_t build_read(struct rn_qp *qp, rn_ns now, struct rn_build *b)
 		next_resource(qp);
 	} else {
 		r->next = rn_psn_add(r->next, 1);
-		update_ack(qp);
+		rn_rsp_update_ack(qp);
 	}
 	return (uint32_t)(payload + len + pad - b->buf);
 }
@@ -393,8 +202,8 @@ static uint32_t build_atomic(struct rn_qp *qp, struct rn_build *b)
 	uint8_t *p;
 
 	assert(b->cap >= RN_BTH_LEN + RN_AETH_LEN + RN_ATOMIC_ACK_ETH_LEN);
-	settle_acked(qp);
-	p = emit_bth(qp, b, RN_RC_ATOMIC_ACK, r->first, 0);
+	rn_rsp_settle_acked(qp);
+	p = rn_rsp_emit_bth(qp, b, RN_RC_ATOMIC_ACK, r->first, 0);
 	p = rn_aeth_emit(p, &aeth);
 	p = rn_atomic_ack_eth_emit(p, r->atomic.value);
 	r->answered = true;
@@ -410,8 +219,8 @@ static uint32_t build_placed(struct rn_qp *qp, struct rn_build *b)
 	uint8_t *p;
 
 	assert(b->cap >= RN_BTH_LEN + RN_AETH_LEN);
-	settle_acked(qp);
-	p = emit_bth(qp, b, RN_RC_READ_RESPONSE_ONLY, r->first, 0);
+	rn_rsp_settle_acked(qp);
+	p = rn_rsp_emit_bth(qp, b, RN_RC_READ_RESPONSE_ONLY, r->first, 0);
 	p = rn_aeth_emit(p, &aeth);
 	r->answered = true;
 	next_resource(qp);
@@ -448,7 +257,7 @@ uint32_t rn_rsp_build(struct rn_qp *qp, rn_ns now, struct rn_build *b)
 		 * SENDs and WRITEs before it; after it, they would find it stale.
 		 */
 		if (rn_rsp_ack_ready(qp))
-			return build_ack_now(qp, now, b);
+			return rn_rsp_build_ack_now(qp, now, b);
 		len = build_response(qp, now, b);
 		if (len)
 			return len;
@@ -481,12 +290,13 @@ void rn_rsp_flush(struct rn_qp *qp, rn_ns now)
 {
 	struct rn_responder *rsp = &qp->rsp;
 
-	if (!rsp->ack_due || !is_fatal(rsp->ack_syndrome)) {
+	if (!rsp->ack_due || !rn_syndrome_is_fatal(rsp->ack_syndrome)) {
 		/* An acknowledgement that waits for nothing is as good as sent. */
-		rsp->ack_due = rn_rsp_ack_ready(qp) && is_ack(rsp->ack_syndrome);
+		rsp->ack_due =
+			rn_rsp_ack_ready(qp) && rn_syndrome_is_ack(rsp->ack_syndrome);
 		rsp->res_head = rsp->res_tail;
 		rsp->res_cur = rsp->res_tail;
-		update_ack(qp);
+		rn_rsp_update_ack(qp);
 	}
 	while (rn_wq_count(&rsp->rq)) {
 		struct rn_completion c = {

@@ -4,7 +4,7 @@
  *   rn_request_load()    headers parsed, remote memory looked up   responder.c
  *   rn_request_judge()   may it be executed?                       responder.c
  *   rn_request_execute() place the data, complete the message      execute.c
- *   rn_rsp_ack() ...     what the peer is told                     respond.c
+ *   rn_rsp_ack() ...     what the peer is told                     ack.c
  *
  * RC and UC share the first three; what follows a verdict differs.
  */
@@ -109,6 +109,48 @@ void rn_operation_start(struct rn_qp *qp, rn_ns now);
 /* The memory has answered. */
 void rn_operation_mem_done(struct rn_qp *qp, rn_ns now, enum rn_mem_result result);
 
+/* -------------------------------------------------------------------- ack.c */
+static inline bool rn_syndrome_is_ack(uint8_t syndrome)
+{
+	return rn_aeth_type(syndrome) == RN_AETH_ACK;
+}
+
+static inline bool rn_syndrome_is_fatal(uint8_t syndrome)
+{
+	return rn_aeth_type(syndrome) == RN_AETH_NAK &&
+	       rn_aeth_value(syndrome) != RN_NAK_PSN_SEQ;
+}
+
+/* Acknowledge everything up to @psn. Joins an acknowledgement that still waits. */
+void rn_rsp_ack(struct rn_qp *qp, struct rn_psn psn, uint32_t msn);
+
+/* A request with this PSN was accepted: take back a SEQ or RNR NAK that has not left, or
+ * move it behind the request, if packets after it were dropped. True if an
+ * acknowledgement of the request is now due in any case.
+ */
+void rn_rsp_accepted(struct rn_qp *qp, const struct rn_request *q);
+
+/* SEQ or RNR NAK for exp_psn. */
+void rn_rsp_nak(struct rn_qp *qp, uint8_t syndrome);
+
+/* INV, ACC or OPERR NAK for @psn, and the QP to ERR. Responses to earlier READs and
+ * atomics still leave, then the NAK, then nothing.
+ */
+void rn_rsp_fatal(struct rn_qp *qp, rn_ns now, enum rn_nak_code code, struct rn_psn psn);
+
+/* On dev->acks or off it, after anything that rn_rsp_ack_ready() looks at has changed. */
+void rn_rsp_update_ack(struct rn_qp *qp);
+
+/* As rn_rsp_build_ack(), where a response would have left. */
+uint32_t rn_rsp_build_ack_now(struct rn_qp *qp, rn_ns now, struct rn_build *b);
+
+/* The BTH of a packet that answers; @return: behind it. */
+uint8_t *rn_rsp_emit_bth(const struct rn_qp *qp, const struct rn_build *b, uint8_t opcode,
+			 struct rn_psn psn, uint32_t payload_len);
+
+/* What is acknowledged from here on is to be in memory. */
+void rn_rsp_settle_acked(const struct rn_qp *qp);
+
 /* ---------------------------------------------------------------- respond.c */
 static inline struct rn_resource *rn_res_at(struct rn_responder *rsp, uint8_t index)
 {
@@ -128,23 +170,6 @@ static inline uint32_t rn_res_pd(const struct rn_qp *qp, const struct rn_resourc
 
 /* Responses that @length bytes take. */
 uint32_t rn_read_packets(const struct rn_qp *qp, uint32_t length);
-
-/* Acknowledge everything up to @psn. Joins an acknowledgement that still waits. */
-void rn_rsp_ack(struct rn_qp *qp, struct rn_psn psn, uint32_t msn);
-
-/* A request with this PSN was accepted: take back a SEQ or RNR NAK that has not left, or
- * move it behind the request, if packets after it were dropped. True if an
- * acknowledgement of the request is now due in any case.
- */
-void rn_rsp_accepted(struct rn_qp *qp, const struct rn_request *q);
-
-/* SEQ or RNR NAK for exp_psn. */
-void rn_rsp_nak(struct rn_qp *qp, uint8_t syndrome);
-
-/* INV, ACC or OPERR NAK for @psn, and the QP to ERR. Responses to earlier READs and
- * atomics still leave, then the NAK, then nothing.
- */
-void rn_rsp_fatal(struct rn_qp *qp, rn_ns now, enum rn_nak_code code, struct rn_psn psn);
 
 /* The responses of resource @index are due from its `next` on. */
 void rn_rsp_due(struct rn_qp *qp, uint8_t index);
