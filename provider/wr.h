@@ -8,6 +8,48 @@
 
 #include "provider.h"
 
+/* --------------------------------------------------------------------- wr_batch.c */
+struct rnp_wr_entry {
+	struct rn_send_wr wr;
+	struct rn_av av;
+	size_t sge_at;	     /* first of wr.num_sge in list.sges */
+	size_t inline_at;    /* with RN_SEND_INLINE: first byte in list.bytes */
+	uint32_t inline_len; /* bytes */
+};
+
+struct rnp_wr_array {
+	void *item;
+	size_t count, room; /* items */
+};
+
+struct rnp_wr_list {
+	pthread_mutex_t
+		lock; /* guards all; taken by start, released by complete, abort */
+	int err;      /* the first thing that went wrong since start; positive */
+	struct rnp_wr_array entries; /* struct rnp_wr_entry */
+	struct rnp_wr_array sges;    /* struct rn_sge */
+	struct rnp_wr_array bytes;
+};
+
+static inline struct rnp_wr_list *rnp_wr_list_of(struct ibv_qp_ex *ex)
+{
+	return to_rnp_qp(&ex->qp_base)->wr;
+}
+
+/* Room for @n more items; NULL if out of memory. */
+void *rnp_wr_append(struct rnp_wr_array *a, size_t item_size, size_t n);
+/* The request in the making; NULL once something has gone wrong. */
+struct rnp_wr_entry *rnp_wr_last(struct rnp_wr_list *list);
+
+/* Behind ibv_wr_start(), ibv_wr_complete(), ibv_wr_abort(). */
+void rnp_wr_start(struct ibv_qp_ex *ex);
+int rnp_wr_complete(struct ibv_qp_ex *ex);
+void rnp_wr_abort(struct ibv_qp_ex *ex);
+
+/* An empty batch; rnp_wr_fini() frees it. A positive errno. */
+int rnp_wr_batch_new(struct rnp_qp *qp);
+
+/* ----------------------------------------------------------------- wr.c, wr_place.c */
 /* Begin a request towards remote memory; NULL once something has gone wrong. Valid until
  * the next request begins.
  */
