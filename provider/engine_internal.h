@@ -139,6 +139,7 @@ struct rnp_engine {
 	struct rnp_progress progress;
 	struct rnp_clock clock;
 	uint32_t unacked;    /* packets received since acknowledgements last left */
+	rn_ns looked_at;     /* the last step looked for packets then */
 	uint32_t not_dry;    /* steps in a row that left packets in the socket */
 	bool is_blocked;     /* the socket took no more: something is staged */
 	bool is_raw_blocked; /* likewise a frame */

@@ -22,16 +22,24 @@ enum {
 
 #define RETRY_AFTER RN_USEC(200) /* a socket that was full */
 
+/* Of what was sent meanwhile more than one acknowledgement has likely come: a
+ * super-packet takes half of this.
+ */
+#define LONG_AGO RN_USEC(20)
+
 /* @eager: go on after a single small packet. A program that polls wants its completion;
- * whatever else has come it gets with the next poll.
+ * whatever else has come it gets with the next poll. But a sender that took in but one
+ * acknowledgement at a time would never have room for more than what that one is of.
  */
 static unsigned receive(struct rnp_engine *e, rn_ns now, unsigned max, bool eager,
 			bool *dry)
 {
 	const struct rn_net *net = e->wire.net;
+	const bool more = eager || now - e->looked_at > LONG_AGO;
 	struct rn_rx rx[RN_RX_BATCH];
 	unsigned supers = 0;
 
+	e->looked_at = now;
 	*dry = false;
 	while (supers < max) {
 		int n = net->ops->receive(net->ctx, rx);
@@ -44,7 +52,7 @@ static unsigned receive(struct rnp_engine *e, rn_ns now, unsigned max, bool eage
 		rn_dev_receive(e->dev, now, rx, (unsigned)n);
 		e->unacked += (uint32_t)n;
 		supers++;
-		if (n == 1 && rx[0].len <= SMALL && !eager)
+		if (n == 1 && rx[0].len <= SMALL && !more)
 			break;
 	}
 	return supers;

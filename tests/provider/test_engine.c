@@ -305,6 +305,29 @@ static void stream_of_posts_is_held_until_the_poll(void **state)
 }
 
 /* -------------------------------------------------------------- sharing and forking */
+/* One of several small packets is enough for a program that polls all the time; who has
+ * been away for a while gets all.
+ */
+static void who_looks_seldom_takes_all_that_has_come(void **state)
+{
+	struct kit_end *a = &ends[0], *b = &ends[1];
+	rn_ns now = rnp_engine_now();
+
+	(void)state;
+	rnp_engine_lock(b->e); /* and so out of the background thread's reach */
+	rnp_pump_step(b->e, now, RNP_DRAIN_APP, RNP_ACKS_IF_DRY);
+	for (unsigned i = 0; i < 4; i++)
+		kit_post_send(a, RN_WR_RDMA_WRITE, 16, (uintptr_t)b->buf);
+	assert_int_equal(
+		rnp_pump_step(b->e, now + RN_USEC(5), RNP_DRAIN_APP, RNP_ACKS_IF_DRY), 1);
+	assert_int_equal(
+		rnp_pump_step(b->e, now + RN_USEC(50), RNP_DRAIN_APP, RNP_ACKS_IF_DRY),
+		3);
+	rnp_engine_unlock(b->e);
+	for (unsigned i = 0; i < 4; i++)
+		kit_await(a, RN_WC_SUCCESS);
+}
+
 static void device_opened_twice_is_one_engine(void **state)
 {
 	struct kit_end again;
@@ -443,6 +466,7 @@ int main(void)
 		test(idle_engine_sleeps),
 		test(posts_of_a_polling_program_leave_in_company),
 		test(stream_of_posts_is_held_until_the_poll),
+		test(who_looks_seldom_takes_all_that_has_come),
 		test(device_opened_twice_is_one_engine),
 		test(unknown_device_is_refused_with_a_sentence),
 		test(nonsense_in_the_environment_is_refused),
