@@ -25,7 +25,7 @@ enum {
 	/* PSNs of one READ request, so that none exceeds the limit by itself. */
 	RN_READ_PACKETS_MAX = 1 << 20,
 	/* Packets between two that ask for an acknowledgement, at most. */
-	RN_ACK_REQ_EVERY = 32,
+	RN_ACK_REQ_EVERY = 64,
 };
 
 /* stage.psn of a payload that is for no packet any more. */

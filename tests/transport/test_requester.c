@@ -392,7 +392,7 @@ static void without_a_fence_a_write_follows_a_read_at_once(void **state)
 	req_free(&r);
 }
 
-static void every_32nd_packet_of_a_message_asks_for_an_ack(void **state)
+static void every_64th_packet_of_a_message_asks_for_an_ack(void **state)
 {
 	struct raw r = raw_new(&(struct pair_cfg){ .mtu_max = 256 }, RN_QPT_RC,
 			       RN_QPS_RTS, NULL);
@@ -405,7 +405,7 @@ static void every_32nd_packet_of_a_message_asks_for_an_ack(void **state)
 		sge[i] = pair_sge(r.mr, 0, RAW_MR_LEN);
 	assert_int_equal(pair_post_send(r.q, &wr), 0);
 	for (unsigned i = 1; raw_next(&r, &k); i++)
-		assert_int_equal(k.ack_req, i % 32 == 0);
+		assert_int_equal(k.ack_req, i % 64 == 0);
 	assert_int_equal(k.psn, 200 + 127);
 	raw_ack(&r, 200 + 127, 1);
 	req_free(&r);
@@ -434,7 +434,7 @@ int main(void)
 		cmocka_unit_test(no_more_than_max_rd_atomic_are_outstanding),
 		cmocka_unit_test(a_fence_waits_for_earlier_reads),
 		cmocka_unit_test(without_a_fence_a_write_follows_a_read_at_once),
-		cmocka_unit_test(every_32nd_packet_of_a_message_asks_for_an_ack),
+		cmocka_unit_test(every_64th_packet_of_a_message_asks_for_an_ack),
 	};
 
 	return cmocka_run_group_tests_name("requester", tests, NULL, NULL);
