@@ -62,7 +62,7 @@ struct ibv_flow *rnp_create_flow(struct ibv_qp *base, struct ibv_flow_attr *attr
 	flow->base.handle = base->handle;
 	flow->qp = qp;
 	flow->rule.qp = qp->core;
-	flow->rule.rss = qp->table ? &qp->rss : NULL;
+	flow->rule.rss = qp->rss;
 	flow->rule.tally = flow->counters ? &flow->counters->tally : NULL;
 	cancel = rnp_enter(qp->ctx->engine);
 	rc = attach(flow);

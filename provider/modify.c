@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* modify.c - attributes and states of queue pairs: ibv_modify_qp(), ibv_query_qp(). */
+#include <stdlib.h>
+
 #include "path_mtu.h"
 #include "provider.h"
 #include "qp_attr.h"
@@ -34,6 +36,27 @@ static bool paths_carry(struct rnp_qp *qp, const struct rn_qp_attr *attr, uint32
 	       (!(mask & IBV_QP_ALT_PATH) || rnp_path_carries(dev, &attr->alt.av, mtu));
 }
 
+/* Memory for the READs and atomics of the peer that the program agrees to: most agree to
+ * none or one, and each of 10 000 QPs would have 16 for nothing. Engine lock held.
+ */
+static int make_room(const struct rnp_qp *qp, const struct rn_qp_attr *attr,
+		     uint32_t mask)
+{
+	struct rnp_qp *holder = rn_qp_owner(qp->core);
+	uint32_t count = attr->max_dest_rd_atomic;
+	void *mem;
+
+	if (!(mask & RN_ATTR_MAX_DEST_RD_ATOMIC) || count > RN_RD_ATOMIC_MAX ||
+	    count <= rn_qp_resources(qp->core))
+		return 0;
+	mem = malloc(rn_qp_resources_size(count));
+	if (!mem)
+		return -ENOMEM;
+	free(rn_qp_lend_resources(qp->core, mem, count));
+	holder->resources = mem;
+	return 0;
+}
+
 int rnp_modify_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int attr_mask)
 {
 	struct rnp_qp *qp = to_rnp_qp(base);
@@ -50,6 +73,8 @@ int rnp_modify_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int attr_mask)
 	rc = rnp_qp_attr_from(rnp_engine_netdev(e), attr, mask, &core_attr);
 	if (!rc && !paths_carry(qp, &core_attr, mask))
 		rc = -EINVAL;
+	if (!rc)
+		rc = make_room(qp, &core_attr, mask);
 	if (rc)
 		goto out;
 	/* What has come counts, as if it had been taken at once; and the peer gets the

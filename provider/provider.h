@@ -163,6 +163,7 @@ struct rnp_qp {
 	struct rnp_context *ctx;
 	struct rn_qp *core; /* at the start of @block */
 	struct rnp_buffer block;
+	void *resources; /* lent to @core, or NULL; of the handle that has @block */
 	struct rn_stats_qp *stats;
 	LIST_ENTRY(rnp_qp) link;       /* engine lock */
 	LIST_HEAD(, rnp_mcast) mcasts; /* groups that it is in; engine lock */
@@ -172,7 +173,7 @@ struct rnp_qp {
 	struct rnp_xrcd *xrcd;	     /* of a target QP, or NULL */
 	struct rnp_wq *wq;	     /* whose queue this is, or NULL; see wq.h */
 	struct rnp_rwq_table *table; /* that it spreads frames over, or NULL */
-	struct rnp_rss rss;	     /* how, if so */
+	struct rnp_rss *rss;	     /* how, if so; NULL without @table */
 	/* Ring of all that have this QP of the device open, see ibv_open_qp(); engine
 	 * lock.
 	 */
@@ -393,6 +394,8 @@ uint32_t rnp_xrcd_number(const struct rnp_xrcd *xrcd);
 /* After its SRQs and QPs. */
 void rnp_xrcd_detach(struct rnp_xrcd *xrcd);
 struct ibv_qp *rnp_open_qp(struct ibv_context *context, struct ibv_qp_open_attr *attr);
+/* Others have the QP open, and it lives on with them; engine lock held. */
+void rnp_qp_leave(struct rnp_qp *qp);
 
 /* ----------------------------------------------------------------------- mcast.c */
 int rnp_attach_mcast(struct ibv_qp *base, const union ibv_gid *gid, uint16_t lid);

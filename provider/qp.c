@@ -129,6 +129,7 @@ static struct rn_qp_init init_of(struct rnp_qp *qp)
 		.max_recv_sge = qp->cap.max_recv_sge,
 		.max_inline = qp->cap.max_inline_data,
 		.sq_sig_all = qp->sq_sig_all,
+		.lent_resources = true, /* rnp_modify_qp() */
 		.owner = qp,
 	};
 }
@@ -241,7 +242,20 @@ static void free_qp(struct rnp_qp *qp)
 	rnp_mcast_free_all(qp);
 	rnp_wr_fini(qp);
 	rnp_buffer_free(&qp->block);
+	free(qp->resources);
+	free(qp->rss);
 	free(qp);
+}
+
+/* A positive errno on failure. */
+static int spread(struct rnp_qp *qp, const struct home *home)
+{
+	qp->rss = malloc(sizeof(*qp->rss));
+	if (!qp->rss)
+		return ENOMEM;
+	*qp->rss = home->rss;
+	qp->table = home->table;
+	return 0;
 }
 
 /* @send_ops_flags: 0 if ibv_wr_*() is not wanted. @wanted->cap: Out: what it got. */
@@ -263,8 +277,10 @@ static struct ibv_qp *create(const struct home *home, struct ibv_qp_init_attr *w
 	if (home->xrcd)
 		qp->xrcd = to_rnp_xrcd(home->xrcd);
 	qp->wq = home->wq;
-	qp->table = home->table;
-	qp->rss = home->rss;
+	if (home->table)
+		rc = spread(qp, home);
+	if (rc)
+		goto err_free;
 	if (has_sq(home, attr))
 		give_inline(&qp->cap);
 	if (send_ops_flags)
@@ -400,31 +416,13 @@ void rnp_qp_skip_cqes(struct rnp_qp *qp)
 		rnp_cq_skip_qp(to_rnp_cq(recv_cq), qp->base.qp.qp_num);
 }
 
-/* Others have the QP open, see ibv_open_qp(): it lives on. */
-static void leave_to_others(struct rnp_qp *qp)
-{
-	struct rnp_qp *before = qp->next_handle;
-
-	while (before->next_handle != qp)
-		before = before->next_handle;
-	before->next_handle = qp->next_handle;
-	if (rn_qp_owner(qp->core) == qp)
-		rn_qp_set_owner(qp->core, before);
-	if (qp->block.addr) {
-		before->block = qp->block;
-		qp->block = (struct rnp_buffer){ 0 };
-	}
-	qp->next_handle = qp;
-	qp->core = NULL;
-}
-
 void rnp_qp_detach(struct rnp_qp *qp)
 {
 	struct rnp_engine *e = qp->ctx->engine;
 
 	LIST_REMOVE(qp, link);
 	if (qp->next_handle != qp) {
-		leave_to_others(qp);
+		rnp_qp_leave(qp);
 		return;
 	}
 	rn_trace_qp_destroy(qp->base.qp.qp_num);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* xrc_qp.c - opening a target QP that somebody else made. */
+/* xrc_qp.c - a target QP that several have open. */
 #include <stdlib.h>
 
 #include "provider.h"
@@ -73,4 +73,23 @@ struct ibv_qp *rnp_open_qp(struct ibv_context *context, struct ibv_qp_open_attr 
 	}
 	atomic_fetch_add(&qp->xrcd->refs, 1);
 	return &qp->base.qp;
+}
+
+void rnp_qp_leave(struct rnp_qp *qp)
+{
+	struct rnp_qp *before = qp->next_handle;
+
+	while (before->next_handle != qp)
+		before = before->next_handle;
+	before->next_handle = qp->next_handle;
+	if (rn_qp_owner(qp->core) == qp)
+		rn_qp_set_owner(qp->core, before);
+	if (qp->block.addr) {
+		before->block = qp->block;
+		before->resources = qp->resources;
+		qp->block = (struct rnp_buffer){ 0 };
+		qp->resources = NULL;
+	}
+	qp->next_handle = qp;
+	qp->core = NULL;
 }

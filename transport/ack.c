@@ -21,8 +21,7 @@ bool rn_rsp_ack_ready(const struct rn_qp *qp)
 	if (!rsp->ack_due)
 		return false;
 	return rsp->res_cur == rsp->res_tail ||
-	       rn_psn_before(rsp->ack_psn,
-			     rsp->res[rsp->res_cur % RN_RD_ATOMIC_MAX].next);
+	       rn_psn_before(rsp->ack_psn, rn_res_at(rsp, rsp->res_cur)->next);
 }
 
 void rn_rsp_update_ack(struct rn_qp *qp)

@@ -36,10 +36,12 @@ uint8_t rn_credit_syndrome(struct rn_qp *qp)
 /* What came last is a READ or the like, which a plain ACK does not cover. */
 static bool was_answered_request(const struct rn_responder *rsp)
 {
-	const struct rn_resource *last =
-		&rsp->res[(uint8_t)(rsp->res_tail - 1) % RN_RD_ATOMIC_MAX];
+	const struct rn_resource *last;
 
-	return rn_res_count(rsp) > 0 && rn_psn_add(last->last, 1).v == rsp->exp_psn.v;
+	if (rn_res_count(rsp) == 0)
+		return false;
+	last = rn_res_at(rsp, (uint8_t)(rsp->res_tail - 1));
+	return rn_psn_add(last->last, 1).v == rsp->exp_psn.v;
 }
 
 /* A requester that was told of none sends one message to try and waits for its fate. The

@@ -258,7 +258,7 @@ static bool find_resource(const struct rn_responder *rsp, struct rn_psn psn,
 			  uint8_t *index)
 {
 	for (uint8_t i = rsp->res_tail; i != rsp->res_head;) {
-		const struct rn_resource *r = &rsp->res[--i % RN_RD_ATOMIC_MAX];
+		const struct rn_resource *r = rn_res_at(rsp, --i);
 
 		if (rn_psn_diff(psn, r->first) < 0 || rn_psn_diff(r->last, psn) < 0)
 			continue;

@@ -253,6 +253,9 @@ int rn_qp_modify(struct rn_dev *dev, struct rn_qp *qp, rn_ns now,
 
 	if (rc)
 		return rc;
+	if ((mask & RN_ATTR_MAX_DEST_RD_ATOMIC) &&
+	    attr->max_dest_rd_atomic > qp->rsp.res_room)
+		return -ENOMEM;
 	take_values(qp, attr, mask);
 	if (from != to)
 		enter(qp, now, from, to);

@@ -133,10 +133,10 @@ static bool must_wait(const struct rn_qp *qp, uint8_t index)
 	const struct rn_responder *rsp = &qp->rsp;
 
 	if (qp->dev->cfg.mem->always_done ||
-	    rsp->res[index % RN_RD_ATOMIC_MAX].kind != RN_RES_ATOMIC_WRITE)
+	    rn_res_at(rsp, index)->kind != RN_RES_ATOMIC_WRITE)
 		return false;
 	for (uint8_t i = rsp->res_head; i != index; i++) {
-		const struct rn_resource *r = &rsp->res[i % RN_RD_ATOMIC_MAX];
+		const struct rn_resource *r = rn_res_at(rsp, i);
 
 		if (r->kind == RN_RES_READ && !r->answered)
 			return true;

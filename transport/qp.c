@@ -7,8 +7,8 @@
 
 #include <string.h>
 
-/* The budget: 2 KiB per RC QP besides its WQEs. */
-static_assert(sizeof(struct rn_qp) <= 2048, "a QP without its WQEs fits 2 KiB");
+/* The budget: 2 KiB per RC QP besides its WQEs, which is the provider's part as well. */
+static_assert(sizeof(struct rn_qp) <= 1216, "a QP without its WQEs fits 2 KiB");
 static_assert(sizeof(struct rn_send_wqe) % _Alignof(struct rn_sge) == 0,
 	      "SGEs follow a send WQE");
 static_assert(sizeof(struct rn_recv_wqe) % _Alignof(struct rn_sge) == 0,
@@ -26,14 +26,9 @@ enum {
 struct layout {
 	uint32_t send_stride, recv_stride;
 	uint32_t send_capacity, recv_capacity; /* powers of two */
-	size_t send_at, recv_at, req_stage_at, rsp_stage_at, cc_at, size;
-	bool req_stage, rsp_stage;
+	size_t send_at, recv_at, req_stage_at, rsp_stage_at, res_at, cc_at, size;
+	bool req_stage, rsp_stage, res;
 };
-
-static uint32_t capacity_for(uint32_t wr)
-{
-	return wr <= 1 ? 1 : 1u << (32 - __builtin_clz(wr - 1));
-}
 
 static uint32_t max_u32(uint32_t a, uint32_t b)
 {
@@ -90,24 +85,31 @@ static size_t stage_len(const struct rn_qp_init *in)
 	return in->type == RN_QPT_RAW_PACKET ? align_up(RN_FRAME_MAX) : RN_MTU_MAX;
 }
 
+/* READs and atomics of the peer. */
+static bool answers(enum rn_qp_type type)
+{
+	return type == RN_QPT_RC || type == RN_QPT_XRC_RECV;
+}
+
 static struct layout layout_of(const struct rn_dev *dev, const struct rn_qp_init *in)
 {
 	struct layout l = {
 		.send_stride = (uint32_t)sizeof(struct rn_send_wqe) + send_extra(in),
 		.recv_stride = (uint32_t)(sizeof(struct rn_recv_wqe) +
 					  recv_sges(in) * sizeof(struct rn_sge)),
-		.send_capacity = capacity_for(in->max_send_wr),
-		.recv_capacity = capacity_for(in->max_recv_wr),
+		.send_capacity = rn_power_of_two(in->max_send_wr),
+		.recv_capacity = rn_power_of_two(in->max_recv_wr),
 		.req_stage = !dev->cfg.mem->always_done && in->max_send_wr > 0,
-		.rsp_stage = !dev->cfg.mem->always_done &&
-			     (in->type == RN_QPT_RC || in->type == RN_QPT_XRC_RECV),
+		.rsp_stage = !dev->cfg.mem->always_done && answers(in->type),
+		.res = answers(in->type) && !in->lent_resources,
 	};
 
 	l.send_at = align_up(sizeof(struct rn_qp));
 	l.recv_at = align_up(l.send_at + (size_t)l.send_stride * l.send_capacity);
 	l.req_stage_at = align_up(l.recv_at + (size_t)l.recv_stride * l.recv_capacity);
 	l.rsp_stage_at = l.req_stage_at + (l.req_stage ? stage_len(in) : 0);
-	l.cc_at = l.rsp_stage_at + (l.rsp_stage ? RN_MTU_MAX : 0);
+	l.res_at = l.rsp_stage_at + (l.rsp_stage ? RN_MTU_MAX : 0);
+	l.cc_at = l.res_at + (l.res ? rn_qp_resources_size(RN_RD_ATOMIC_MAX) : 0);
 	l.size = l.cc_at + (dev->cfg.cc ? sizeof(struct rn_cc) : 0);
 	return l;
 }
@@ -145,6 +147,8 @@ static void init_queues(struct rn_qp *qp, const struct rn_qp_init *in,
 				     .max_wr = in->max_recv_wr };
 	qp->req.stage.buf = l->req_stage ? block + l->req_stage_at : NULL;
 	qp->rsp.stage.buf = l->rsp_stage ? block + l->rsp_stage_at : NULL;
+	if (l->res)
+		rn_qp_lend_resources(qp, block + l->res_at, RN_RD_ATOMIC_MAX);
 }
 
 struct rn_qp *rn_qp_create(struct rn_dev *dev, void *mem, const struct rn_qp_init *init)

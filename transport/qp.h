@@ -64,11 +64,11 @@ struct rn_requester {
 	bool implied_nak;   /* a gap was found; ignore responses until it is filled */
 	bool draining;	    /* SQD: started WQEs are still to finish */
 	bool drained_event; /* SQ_DRAINED was raised since SQD was entered */
+	bool read_pass;	    /* read_deadline is over: ask for a chunk in any case */
 	uint32_t sqd_limit; /* SQD: WQEs from this index on must not start */
 	rn_ns ack_deadline; /* local ACK timer; RN_NEVER when it does not run */
 	rn_ns rnr_deadline;
 	rn_ns read_deadline; /* end of the wait for the READ window */
-	bool read_pass;	     /* it has ended: ask for a chunk in any case */
 	struct rn_pace pace;
 	struct rn_probe probe;
 	/* READ requests on the wire: last PSN of each, oldest first; counts against
@@ -155,7 +155,8 @@ struct rn_resource {
 	};
 };
 
-static_assert(sizeof(struct rn_resource) == 48, "every QP has RN_RD_ATOMIC_MAX of them");
+static_assert(sizeof(struct rn_resource) == 48,
+	      "a QP has up to RN_RD_ATOMIC_MAX of them");
 
 enum rn_message {
 	RN_MSG_NONE,
@@ -186,13 +187,14 @@ struct rn_responder {
 	uint32_t ack_msn;
 	struct rn_psn gap_psn; /* newest PSN dropped since a SEQ or RNR NAK became due */
 	/* READ and atomic requests, in the order of their PSNs: a ring of which
-	 * max_dest_rd_atomic entries are used. The indices count up for ever; slot =
-	 * index % RN_RD_ATOMIC_MAX.
+	 * max_dest_rd_atomic entries are used; rn_res_at(). The indices count up for
+	 * ever.
 	 */
-	uint8_t res_head; /* oldest kept */
-	uint8_t res_cur;  /* first that is due; res_tail if none is */
-	uint8_t res_tail; /* next free */
-	struct rn_resource res[RN_RD_ATOMIC_MAX];
+	uint8_t res_head;	 /* oldest kept */
+	uint8_t res_cur;	 /* first that is due; res_tail if none is */
+	uint8_t res_tail;	 /* next free */
+	uint8_t res_room;	 /* that there is room for: 0 or a power of two */
+	struct rn_resource *res; /* in the QP's block, or lent; NULL: res_room 0 */
 	/* The atomic under way; survives RESET, since its answer still comes. */
 	struct {
 		bool running;

@@ -49,10 +49,11 @@ void rn_rsp_forget_oldest(struct rn_qp *qp)
 bool rn_rsp_work_due(const struct rn_qp *qp)
 {
 	const struct rn_responder *rsp = &qp->rsp;
-	const struct rn_resource *r = &rsp->res[rsp->res_cur % RN_RD_ATOMIC_MAX];
+	const struct rn_resource *r;
 
 	if (rsp->res_cur == rsp->res_tail)
 		return false;
+	r = rn_res_at(rsp, rsp->res_cur);
 	return r->kind == RN_RES_READ ? !rsp->stage.waiting : r->phase == RN_ATOMIC_DONE;
 }
 
@@ -265,13 +266,38 @@ uint32_t rn_rsp_build(struct rn_qp *qp, rn_ns now, struct rn_build *b)
 	return 0;
 }
 
+/* ------------------------------------------------ where resources are kept */
+size_t rn_qp_resources_size(uint32_t count)
+{
+	return rn_power_of_two(count) * sizeof(struct rn_resource);
+}
+
+uint32_t rn_qp_resources(const struct rn_qp *qp)
+{
+	return qp->rsp.res_room;
+}
+
+void *rn_qp_lend_resources(struct rn_qp *qp, void *mem, uint32_t count)
+{
+	struct rn_responder *rsp = &qp->rsp, old = *rsp;
+
+	assert(count <= RN_RD_ATOMIC_MAX && count > old.res_room);
+	rsp->res = mem;
+	rsp->res_room = (uint8_t)rn_power_of_two(count);
+	for (uint8_t i = rsp->res_head; i != rsp->res_tail; i++)
+		*rn_res_at(rsp, i) = *rn_res_at(&old, i);
+	return old.res;
+}
+
 /* ------------------------------------------------------------------- states */
 void rn_rsp_reset(struct rn_qp *qp)
 {
 	const struct rn_responder old = qp->rsp;
 	struct rn_responder *rsp = &qp->rsp;
 
-	*rsp = (struct rn_responder){ .rq = old.rq };
+	*rsp = (struct rn_responder){ .rq = old.rq,
+				      .res = old.res,
+				      .res_room = old.res_room };
 	rsp->rq.head = 0;
 	rsp->rq.tail = 0;
 	/* What the memory still owes will arrive, and must find these. */

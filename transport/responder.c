@@ -230,7 +230,7 @@ static enum rn_verdict check_resource(const struct rn_qp *qp, const struct rn_re
 	if (rn_res_count(rsp) < max)
 		return RN_V_NEXT;
 	/* The oldest that has to make room must have been answered. */
-	return rsp->res[(uint8_t)(rsp->res_tail - max) % RN_RD_ATOMIC_MAX].answered
+	return rn_res_at(rsp, (uint8_t)(rsp->res_tail - max))->answered
 		       ? RN_V_NEXT
 		       : RN_V_NO_RESOURCE;
 }

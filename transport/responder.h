@@ -152,9 +152,10 @@ uint8_t *rn_rsp_emit_bth(const struct rn_qp *qp, const struct rn_build *b, uint8
 void rn_rsp_settle_acked(const struct rn_qp *qp);
 
 /* ---------------------------------------------------------------- respond.c */
-static inline struct rn_resource *rn_res_at(struct rn_responder *rsp, uint8_t index)
+/* The QP has room for any. */
+static inline struct rn_resource *rn_res_at(const struct rn_responder *rsp, uint8_t index)
 {
-	return &rsp->res[index % RN_RD_ATOMIC_MAX];
+	return &rsp->res[index & (rsp->res_room - 1u)];
 }
 
 static inline uint8_t rn_res_count(const struct rn_responder *rsp)

@@ -56,6 +56,12 @@ struct rn_recv_wqe {
 	/* SGEs follow */
 };
 
+/* Slots of a ring for @count entries: the next power of two, at least 1. */
+static inline uint32_t rn_power_of_two(uint32_t count)
+{
+	return count <= 1 ? 1 : 1u << (32 - __builtin_clz(count - 1));
+}
+
 /* Ring of WQEs. head and tail count up for ever; slot = index & (capacity - 1). */
 struct rn_wq {
 	uint8_t *slot; /* inside the QP's block, or the ring of an SRQ */

@@ -275,6 +275,10 @@ struct rn_qp_init {
 	uint32_t max_send_sge, max_recv_sge; /* 0 .. RN_SGE_MAX */
 	uint32_t max_inline;		     /* 0 .. RN_INLINE_MAX */
 	bool sq_sig_all;
+	/* The block has no room for READ and atomic requests of the peer: what the QP
+	 * will need of it, rn_qp_lend_resources() gives it.
+	 */
+	bool lent_resources;
 	struct rn_stats_qp *stats; /* record to keep up to date; may be NULL */
 	void *owner;
 };
@@ -286,6 +290,17 @@ size_t rn_qp_size(const struct rn_dev *dev, const struct rn_qp_init *init);
  * @return the QP, at the start of @mem.
  */
 struct rn_qp *rn_qp_create(struct rn_dev *dev, void *mem, const struct rn_qp_init *init);
+
+/* READ and atomic requests of the peer (responder resources) are kept until they are too
+ * old to be repeated, 48 bytes each. rn_qp_lend_resources(): @mem, 8-byte aligned, any
+ * content, has rn_qp_resources_size(@count) bytes and room for @count of them, at most
+ * RN_RD_ATOMIC_MAX and more than there was room for. It must live as long as the QP.
+ *
+ * Return: the memory used until now, which is the caller's again; NULL if none was.
+ */
+void *rn_qp_lend_resources(struct rn_qp *qp, void *mem, uint32_t count);
+size_t rn_qp_resources_size(uint32_t count);
+uint32_t rn_qp_resources(const struct rn_qp *qp); /* how many there is room for */
 
 /* Forget the QP without CQEs; the block is the caller's again. The caller has detached it
  * from its multicast groups (mcast.h) and removes the QP's CQEs from the rings. Reads and
@@ -330,13 +345,14 @@ struct rn_qp_attr {
  * @attr:	Values; only those named in @mask are looked at
  * @mask:	RN_ATTR_*; without RN_ATTR_STATE the state stays
  *
- * Return: 0, or -EINVAL with nothing changed: the state table (qp_state.h) does not allow
- *	   it, cur_state is wrong, or a value is out of range: port not 1, pkey_index not
- *	   0, sgid_index unused, path MTU over the port's, timeout over 31, retry counts
- *	   over 7, RNR code over 31, READ depths over RN_RD_ATOMIC_MAX, 24-bit fields; of
- *	   the alternate path likewise; RN_MIG_ARMED is asked for, RN_MIG_REARM outside
- *	   RTS, in ARMED or without an alternate path loaded since the last migration, or
- *	   RN_MIG_MIGRATED in REARM.
+ * Return: 0, or with nothing changed -ENOMEM: max_dest_rd_atomic is more than there is
+ *	   room for (rn_qp_lend_resources()); or -EINVAL: the state table (qp_state.h)
+ *	   does not allow it, cur_state is wrong, or a value is out of range: port not 1,
+ *	   pkey_index not 0, sgid_index unused, path MTU over the port's, timeout over 31,
+ *	   retry counts over 7, RNR code over 31, READ depths over RN_RD_ATOMIC_MAX,
+ *	   24-bit fields; of the alternate path likewise; RN_MIG_ARMED is asked for,
+ *	   RN_MIG_REARM outside RTS, in ARMED or without an alternate path loaded since
+ *	   the last migration, or RN_MIG_MIGRATED in REARM.
  */
 int rn_qp_modify(struct rn_dev *dev, struct rn_qp *qp, rn_ns now,
 		 const struct rn_qp_attr *attr, uint32_t mask);

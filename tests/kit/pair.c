@@ -169,6 +169,7 @@ struct pair_qp *pair_qp_new_with(struct pair *p, unsigned dev,
 		.max_send_sge = PAIR_SGE_DEFAULT,
 		.max_recv_sge = PAIR_SGE_DEFAULT,
 		.max_inline = 64,
+		.lent_resources = p->cfg.lent_resources,
 		.stats = &q->stats,
 		.owner = q,
 	};

@@ -77,11 +77,12 @@ struct pair_cfg {
 	uint32_t cc_line;			       /* [RN_CC_LINE] */
 	uint32_t timeout_scale;			       /* [1] */
 	void (*before_ack)(void *arena, uint32_t qpn); /* see struct rn_dev_cfg [none] */
-	rn_ns mem_delay;   /* > 0: memory answers PENDING, see struct arena [0] */
-	bool ipv6;	   /* addresses are link-local IPv6 instead of 127.0.0.x */
-	bool credits;	   /* see struct rn_dev_cfg */
-	bool hold_acks;	   /* acknowledgements leave only when nothing else happens */
-	unsigned rx_batch; /* packets per rn_dev_receive() at most [1] */
+	rn_ns mem_delay;     /* > 0: memory answers PENDING, see struct arena [0] */
+	bool ipv6;	     /* addresses are link-local IPv6 instead of 127.0.0.x */
+	bool credits;	     /* see struct rn_dev_cfg */
+	bool lent_resources; /* of all QPs, see struct rn_qp_init */
+	bool hold_acks;	     /* acknowledgements leave only when nothing else happens */
+	unsigned rx_batch;   /* packets per rn_dev_receive() at most [1] */
 };
 
 struct pair;

@@ -13,15 +13,21 @@ static void rc_qp_fits_its_memory_budget(void **state)
 	struct pair *p = pair_new(&one);
 	struct rn_qp_init in = { .type = RN_QPT_RC,
 				 .max_send_sge = 1,
-				 .max_recv_sge = 1 };
+				 .max_recv_sge = 1,
+				 .lent_resources = true };
 	size_t empty = rn_qp_size(p->dev[0], &in), full;
 
 	(void)state;
-	/* 2 KiB, and the one slot that each queue has even when it has none. */
-	assert_true(empty <= 2048 + 80 + 32 + 128);
+	/* Of 2 KiB the provider needs 700 bytes, and responder resources 200 (4 of them):
+	 * e2e.budget looks at the sum. And each queue has one slot even when it has none.
+	 */
+	assert_true(empty <= 1216 + 80 + 32 + 128);
 	in.max_send_wr = in.max_recv_wr = 1024;
 	full = rn_qp_size(p->dev[0], &in);
 	assert_true(full - empty <= 1024 * (80 + 32));
+	in.lent_resources = false;
+	assert_true(rn_qp_size(p->dev[0], &in) <=
+		    full + rn_qp_resources_size(RN_RD_ATOMIC_MAX));
 	pair_free(p);
 }
 
