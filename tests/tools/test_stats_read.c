@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "stat_names.h"
 #include "stats_read.h"
 
 static int fd;

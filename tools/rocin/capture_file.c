@@ -6,14 +6,12 @@
 #include <inttypes.h>
 #include <pcap/pcap.h>
 #include <string.h>
-#include <sys/utsname.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "capture_blocks.h"
 #include "sentence.h"
 
 enum {
-	SNAPLEN = 65535 + RN_CAPTURE_HDR_MAX,
 	NAME_MAX_LEN = 4096,
 };
 
@@ -56,7 +54,7 @@ static int write_buffer(struct rn_capture_file *f)
 
 static int begin_classic(struct rn_capture_file *f)
 {
-	f->pcap = pcap_open_dead_with_tstamp_precision(DLT_LINUX_SLL, SNAPLEN,
+	f->pcap = pcap_open_dead_with_tstamp_precision(DLT_LINUX_SLL, RN_CAPTURE_SNAPLEN,
 						       PCAP_TSTAMP_PRECISION_NANO);
 	f->dumper = f->pcap ? pcap_dump_fopen(f->pcap, f->out) : NULL;
 	return f->dumper ? 0 : -ENOMEM;
@@ -64,12 +62,7 @@ static int begin_classic(struct rn_capture_file *f)
 
 static int begin_pcapng(struct rn_capture_file *f)
 {
-	struct utsname host = { 0 };
-	char os[256];
-
-	uname(&host);
-	snprintf(os, sizeof(os), "%.60s %.120s", host.sysname, host.release);
-	rn_pcapng_section(&f->buf, host.machine, os, "rocin " ROCIN_VERSION);
+	rn_capture_blocks_begin(&f->buf);
 	return write_buffer(f);
 }
 
@@ -135,30 +128,17 @@ int rn_capture_file_open(struct rn_capture_file *f, const struct rn_capture_file
 /* --------------------------------------------------------------------- packets */
 static void describe(struct rn_capture_file *f, struct rn_capture_source *s)
 {
-	char text[200];
+	const struct rn_capture_origin origin = { .ibdev = s->tap.ibdev,
+						  .ifname = s->tap.ifname,
+						  .program = s->program,
+						  .pid = s->tap.pid,
+						  .slot = s->tap.slot };
 
 	if (s->file == f->number)
 		return;
-	if (s->tap.slot == 0) /* nobody's device */
-		snprintf(text, sizeof(text),
-			 "rocind, process %" PRId32 ", the connection manager",
-			 s->tap.pid);
-	else
-		snprintf(text, sizeof(text), "%s%sprocess %" PRId32 ", on %s, slot %u",
-			 s->program, s->program[0] ? ", " : "", s->tap.pid, s->tap.ifname,
-			 s->tap.slot);
-	rn_pcapng_interface(&f->buf, RN_CAPTURE_LINK_TYPE, s->tap.ibdev, text,
-			    f->cfg.snaplen ? f->cfg.snaplen : SNAPLEN);
+	rn_capture_blocks_interface(&f->buf, &origin, f->cfg.snaplen);
 	s->file = f->number;
 	s->interface = f->interfaces++;
-}
-
-static uint64_t realtime(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_REALTIME, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
 }
 
 static void write_statistics(struct rn_capture_file *f, struct rn_capture_source *s)
@@ -167,36 +147,22 @@ static void write_statistics(struct rn_capture_file *f, struct rn_capture_source
 
 	rn_capture_counts(&s->reader, &packets, &missed);
 	describe(f, s);
-	rn_pcapng_statistics(&f->buf, s->interface, realtime(), packets + missed, missed);
-}
-
-static uint32_t record_len(const struct rn_capture_file *f,
-			   const struct rn_capture_packet *p)
-{
-	return f->cfg.snaplen && f->cfg.snaplen < p->cap ? f->cfg.snaplen : p->cap;
+	rn_capture_blocks_statistics(&f->buf, s->interface, packets, missed);
 }
 
 static void write_packet(struct rn_capture_file *f, struct rn_capture_source *s,
 			 const struct rn_capture_packet *p)
 {
 	describe(f, s);
-	rn_pcapng_packet(&f->buf, &(struct rn_pcapng_packet){
-					  .interface = s->interface,
-					  .time = p->rec.time,
-					  .len = p->len,
-					  .cap = record_len(f, p),
-					  .data = p->frame,
-					  .is_outbound = p->rec.flags & RN_CAPTURE_SENT,
-					  .missed = p->rec.missed,
-					  .queue = p->rec.qpn,
-					  .comment = p->comment,
-				  });
+	rn_capture_blocks_packet(&f->buf, s->interface, p, f->cfg.snaplen);
 }
 
 static int write_classic(struct rn_capture_file *f, const struct rn_capture_packet *p)
 {
-	struct pcap_pkthdr hdr = { .caplen = record_len(f, p), .len = p->len };
+	struct pcap_pkthdr hdr = { .caplen = p->cap, .len = p->len };
 
+	if (f->cfg.snaplen && f->cfg.snaplen < p->cap)
+		hdr.caplen = f->cfg.snaplen;
 	hdr.ts.tv_sec = (time_t)(p->rec.time / 1000000000);
 	/* The file says that these are nanoseconds. */
 	hdr.ts.tv_usec = (suseconds_t)(p->rec.time % 1000000000);

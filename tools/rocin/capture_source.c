@@ -27,9 +27,6 @@ static void read_program(struct rn_capture_source *s, int stats_fd)
 	    pread(stats_fd, &page, sizeof(page), 0) != (ssize_t)sizeof(page))
 		return;
 	memcpy(s->program, page.comm, sizeof(s->program) - 1);
-	for (char *c = s->program; *c; c++) /* files and Wireshark want text */
-		if (*c < ' ' || *c > '~')
-			*c = '?';
 }
 
 static int open_ring(struct rn_capture_source *s)

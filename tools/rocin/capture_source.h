@@ -20,9 +20,9 @@ TAILQ_HEAD(rn_capture_queue, rn_capture_packet);
 struct rn_capture_source {
 	struct rn_capture_source *next;
 	struct rn_rocind_tap tap; /* its descriptors are closed */
-	char program[32];
-	bool has_ended; /* the device has gone */
-	bool is_dry;	/* its ring was empty when it was last looked at */
+	char program[32];	  /* any bytes */
+	bool has_ended;		  /* the device has gone */
+	bool is_dry;		  /* its ring was empty when it was last looked at */
 	bool is_broken; /* nonsense in its ring: nothing of it is read any more */
 	unsigned queued;
 	struct rn_capture_queue queue; /* oldest first */

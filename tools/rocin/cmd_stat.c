@@ -13,6 +13,7 @@
 #include "gid_text.h"
 #include "rocin/qp_types.h"
 #include "rocind_client.h"
+#include "stat_names.h"
 #include "stats_gather.h"
 #include "stats_prometheus.h"
 

@@ -7,6 +7,7 @@
 
 #include "gid_text.h"
 #include "rocin/qp_types.h"
+#include "stat_names.h"
 
 static void print_label(FILE *to, const char *name, const char *value)
 {

@@ -7,19 +7,6 @@
 
 #include "stats_read.h"
 
-/* clang-format off */
-const char *const rn_stat_name[RN_STAT_COUNT] = {
-#define X(sym, name, help) [RN_STAT_##sym] = (name),
-	RN_STATS(X)
-#undef X
-};
-const char *const rn_stat_help[RN_STAT_COUNT] = {
-#define X(sym, name, help) [RN_STAT_##sym] = (help),
-	RN_STATS(X)
-#undef X
-};
-/* clang-format on */
-
 /* More QPs no device offers, whatever a page claims and however large it is on paper. */
 enum {
 	QPS_MAX = 65536

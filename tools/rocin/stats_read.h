@@ -16,9 +16,6 @@ struct rn_stats_copy {
 	uint32_t qp_count;
 };
 
-extern const char *const rn_stat_name[RN_STAT_COUNT];
-extern const char *const rn_stat_help[RN_STAT_COUNT];
-
 /* Return: 0, or -EPROTO (not a stats page of this version), -ENOMEM, -errno of pread().
  */
 int rn_stats_read(int fd, struct rn_stats_copy *copy);

@@ -11,7 +11,7 @@
 #include <linux/if_ether.h>
 
 #include "rocin/icrc.h"
-#include "stats_read.h"
+#include "stat_names.h"
 
 /* Packet types of the link header. */
 enum {
