@@ -6,12 +6,14 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "capture_log.h"
 #include "engine_internal.h"
 #include "log.h"
 #include "net_capture.h"
 #include "net_fault.h"
 #include "rocin/wire.h"
 #include "rocind_client.h"
+#include "sentence.h"
 
 static const struct rn_capture_host host = {
 	.sender = rnp_fault_find_sender,
@@ -48,11 +50,8 @@ void rnp_capture_tell(void *ctx, const struct rn_fault_news *news)
 	rn_capture_remark(e->wire.capture, &what, &rx);
 }
 
-static int add(struct rnp_engine *e, const struct rn_rocind_tap *tap)
+static int add_middleware(struct rnp_engine *e)
 {
-	const struct rn_capture_filter filter = { .qpn = tap->qpn,
-						  .snaplen = tap->snaplen };
-
 	if (!e->wire.capture) {
 		/* What was built in the wire's own memory leaves by it. */
 		(void)rnp_stage_flush(&e->stage, e->wire.net);
@@ -60,6 +59,40 @@ static int add(struct rnp_engine *e, const struct rn_rocind_tap *tap)
 			return -ENOMEM;
 	}
 	rn_dev_set_remark(e->dev, hear, e);
+	return 0;
+}
+
+int rnp_capture_start(struct rnp_engine *e, unsigned slot, char *err, size_t err_len)
+{
+	const struct rn_capture_origin origin = { .ibdev = e->netdev.ibdev,
+						  .ifname = e->netdev.ifname,
+						  .program = e->stats.page->comm,
+						  .pid = getpid(),
+						  .slot = slot };
+	struct rn_capture_log *log;
+
+	if (!e->set.pcap || !rn_capture_log_is_name(e->set.pcap))
+		return 0;
+	log = rn_capture_log_open(e->set.pcap, &origin, err, err_len);
+	if (!log)
+		return -errno;
+	if (add_middleware(e)) {
+		rn_capture_log_close(log);
+		return rn_fail(err, err_len, -ENOMEM, "no memory for a capture");
+	}
+	rn_capture_set_log(e->wire.capture, log);
+	e->wire.log = log;
+	rn_log(RN_LOG_INFO, "packets are recorded in %s", rn_capture_log_path(log));
+	return 0;
+}
+
+static int add(struct rnp_engine *e, const struct rn_rocind_tap *tap)
+{
+	const struct rn_capture_filter filter = { .qpn = tap->qpn,
+						  .snaplen = tap->snaplen };
+
+	if (add_middleware(e))
+		return -ENOMEM;
 	return rn_capture_add(e->wire.capture, tap->id, tap->ring, tap->size, &filter);
 }
 

@@ -6,9 +6,16 @@
 #ifndef RNP_CAPTURE_H
 #define RNP_CAPTURE_H
 
+#include <stddef.h>
+
 struct rn_fault_news;
 struct rnp_engine;
 struct rn_rocind_tap;
+
+/* Begin the log that ROCIN_PCAP asks for, if it does; see rn_capture_log_open(). Return:
+ * 0 or -errno with a sentence.
+ */
+int rnp_capture_start(struct rnp_engine *e, unsigned slot, char *err, size_t err_len);
 
 /* Somebody captures; the descriptor of @tap is closed. What stands in the way is logged.
  */

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 
+#include "capture_log.h"
 #include "log.h"
 #include "mem_direct.h"
 #include "net_capture.h"
@@ -15,7 +16,7 @@
 static int add_tap(struct rnp_wire *w, const struct rnp_settings *set, char *err,
 		   size_t err_len)
 {
-	if (!set->pcap)
+	if (!set->pcap || rn_capture_log_is_name(set->pcap))
 		return 0;
 	w->tap = rn_tap_open(set->pcap, w->net, err, err_len);
 	if (!w->tap)
@@ -103,6 +104,7 @@ void rnp_wire_remove_capture(struct rnp_wire *w)
 {
 	rn_capture_free(w->capture);
 	w->capture = NULL;
+	w->log = NULL;
 	join(w);
 }
 
@@ -125,6 +127,28 @@ void rnp_wire_remove_fault(struct rnp_wire *w)
 	rn_fault_free(w->fault);
 	w->fault = NULL;
 	join(w);
+}
+
+rn_ns rnp_wire_flush_due(const struct rnp_wire *w)
+{
+	if (w->log)
+		return rn_capture_log_flush_due(w->log);
+	return w->tap ? rn_tap_flush_due(w->tap) : RN_NEVER;
+}
+
+void rnp_wire_flush(struct rnp_wire *w)
+{
+	if (w->log)
+		rn_capture_log_flush(w->log);
+	else if (w->tap)
+		rn_tap_flush(w->tap);
+}
+
+void rnp_wire_say_last(struct rnp_wire *w)
+{
+	if (w->log)
+		rn_capture_log_finish(w->log);
+	rnp_wire_flush(w);
 }
 
 void rnp_wire_close(struct rnp_wire *w)

@@ -17,6 +17,7 @@
 struct rn_tap;
 struct rn_capture;
 struct rn_capture_host;
+struct rn_capture_log;
 struct rn_fault_host;
 
 struct rnp_wire {
@@ -26,6 +27,7 @@ struct rnp_wire {
 	struct rn_local *local;	    /* or NULL: all by UDP */
 	struct rn_tap *tap;	    /* or NULL */
 	struct rn_capture *capture; /* or NULL: nobody captures */
+	struct rn_capture_log *log; /* of capture, which owns it; or NULL */
 	struct rn_fault *fault;	    /* or NULL: nothing is to happen */
 };
 
@@ -34,7 +36,7 @@ struct rnp_wire {
  * @w:		Out
  * @cfg:	Sockets; owned from now on, also on failure
  * @local:	Local wires, but for the field @udp; NULL: none
- * @set:	Capture
+ * @set:	Capture, if it is a classic one
  *
  * Return: 0 or -errno with a sentence.
  */
@@ -54,6 +56,15 @@ void rnp_wire_remove_fault(struct rnp_wire *w);
 int rnp_wire_add_capture(struct rnp_wire *w, const struct rn_capture_host *host,
 			 void *host_ctx);
 void rnp_wire_remove_capture(struct rnp_wire *w);
+
+/* When rnp_wire_flush() should be called, for the captures of this process; RN_NEVER if
+ * nothing is buffered.
+ */
+rn_ns rnp_wire_flush_due(const struct rnp_wire *w);
+void rnp_wire_flush(struct rnp_wire *w);
+
+/* The same, and as if no packet came any more: the program may end. */
+void rnp_wire_say_last(struct rnp_wire *w);
 
 /* Closes the sockets and ends the capture. Harmless if nothing is open. */
 void rnp_wire_close(struct rnp_wire *w);

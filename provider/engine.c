@@ -9,12 +9,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "capture.h"
 #include "engine_internal.h"
 #include "log.h"
 #include "netdev_rate.h"
 #include "rocind_client.h"
 #include "sentence.h"
-#include "tap.h"
 
 enum {
 	RCVBUF_WANTED = 8 << 20,
@@ -372,7 +372,9 @@ int rnp_engine_start(struct rnp_engine *e, const struct rn_attach *a, char *err,
 			   err_len);
 	if (rc)
 		return rc;
-	rc = rnp_fault_start(e, a->qpn_counter, err, err_len);
+	rc = rnp_capture_start(e, a->slot, err, err_len);
+	if (!rc)
+		rc = rnp_fault_start(e, a->qpn_counter, err, err_len);
 	if (rc) {
 		rnp_wire_close(&e->wire);
 		return rc;
@@ -486,8 +488,7 @@ static void __attribute__((destructor)) say_goodbye(void)
 		if (!try_hard(&e->lock))
 			continue;
 		rnp_engine_say_last(e);
-		if (e->wire.tap)
-			rn_tap_flush(e->wire.tap);
+		rnp_wire_say_last(&e->wire);
 		pthread_mutex_unlock(&e->lock);
 	}
 	pthread_mutex_unlock(&process->lock);

@@ -7,7 +7,6 @@
 #include "engine_internal.h"
 
 #include "net_capture.h"
-#include "tap.h"
 #include "trace_points.h"
 
 enum {
@@ -129,8 +128,8 @@ static void expire(struct rnp_engine *e, rn_ns now, bool dry)
 		rn_dev_expire(e->dev, now);
 		rnp_knock_silent(e, now);
 	}
-	if (e->wire.tap && rn_tap_flush_due(e->wire.tap) <= now)
-		rn_tap_flush(e->wire.tap);
+	if (rnp_wire_flush_due(&e->wire) <= now)
+		rnp_wire_flush(&e->wire);
 	if (e->wire.local && rn_local_rest_due(e->wire.local) <= now)
 		rn_local_rest(e->wire.local);
 }
@@ -185,8 +184,7 @@ rn_ns rnp_pump_deadline(const struct rnp_engine *e, rn_ns now)
 		at = earlier(at, now + RETRY_AFTER);
 	if (e->wire.local)
 		at = earlier(at, rn_local_rest_due(e->wire.local));
-	if (e->wire.tap)
-		at = earlier(at, rn_tap_flush_due(e->wire.tap));
+	at = earlier(at, rnp_wire_flush_due(&e->wire));
 	if (e->wire.fault)
 		at = earlier(at, rnp_fault_due(e, now));
 	return at;

@@ -12,7 +12,7 @@
  *				without ICRCs
  *	ROCIN_IO		auto | epoll | uring: how the background thread sleeps and
  *				packets are sent and received; auto is epoll
- *	ROCIN_PCAP		capture file, see rn_tap_open()
+ *	ROCIN_PCAP		capture file, see rn_tap_open(), rn_capture_log_open()
  *	ROCIN_FAULT		see rn_fault_read()
  *	ROCIN_CC		off | on[:RATE] | observe[:RATE]: congestion control;
  *				RATE of the link in bits per second with K, M or G

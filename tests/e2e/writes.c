@@ -1,15 +1,29 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* writes.c - so many WRITEs of 4 KiB, one after the other, for counting instructions.
  *
- * usage: writes COUNT
+ * usage: writes COUNT [END]
+ * END: how the program ends, with the device open: exit, _exit, abort, kill.
  */
 #include <errno.h>
+#include <signal.h>
+#include <unistd.h>
 
 #include "loop.h"
 
 enum {
 	LEN = 4096
 };
+
+static void end(const char *how)
+{
+	if (!strcmp(how, "exit"))
+		exit(0);
+	if (!strcmp(how, "abort"))
+		abort();
+	if (!strcmp(how, "kill"))
+		raise(SIGKILL);
+	_exit(0);
+}
 
 int main(int argc, char **argv)
 {
@@ -30,6 +44,8 @@ int main(int argc, char **argv)
 	r.rkey = mr->rkey;
 	for (unsigned long i = 0; i < count; i++)
 		EXPECT(loop_run(&l, &r, NULL) == IBV_WC_SUCCESS);
+	if (argc > 2)
+		end(argv[2]);
 	EXPECT(!ibv_dereg_mr(mr));
 	loop_close(&l);
 	return 0;

@@ -283,76 +283,9 @@ static off_t write_beside_a_child(const char *name)
 
 static void fork_child_does_not_write_the_buffer_again(void **state)
 {
-	struct pcap_pkthdr *hdr;
-	const uint8_t *ip;
-	pcap_t *p;
-
 	(void)state;
 	assert_int_equal(write_beside_a_child("fork"),
 			 24 + 3 * (16 + 28) + 2 * PACKET + PACKET - 40);
-	write_beside_a_child("fork.pcapng");
-	p = open_file(in_dir("fork.pcapng"));
-	for (uint32_t i = 0; i < 3; i++)
-		assert_int_equal(pcap_next_ex(p, &hdr, &ip), 1);
-	assert_int_equal(pcap_next_ex(p, &hdr, &ip), PCAP_ERROR_BREAK);
-	pcap_close(p);
-}
-
-/* The flags option of packet block @n, which says which way it went. */
-static uint32_t direction(FILE *f, unsigned n)
-{
-	uint32_t head[2], block[4096];
-
-	rewind(f);
-	while (fread(head, 1, sizeof(head), f) == sizeof(head)) {
-		uint32_t words = head[1] / 4 - 2, at;
-
-		assert_true(words < 4096);
-		assert_int_equal(fread(block, 4, words, f), words);
-		if (head[0] != 6 || n-- > 0)
-			continue;
-		/* Behind interface, time, two lengths and the packet. */
-		at = 5 + (block[3] + 3) / 4;
-		assert_int_equal(block[at], 2 | 4 << 16);
-		return block[at + 1];
-	}
-	fail();
-	return 0;
-}
-
-static void pcapng_says_which_way_a_packet_went(void **state)
-{
-	struct rn_pair *pair = rn_pair_new();
-	struct rn_tap *tap =
-		rn_tap_open(in_dir("way.pcapng"), rn_pair_net(pair, 0), NULL, 0);
-	const struct rn_net *near, *far = rn_pair_net(pair, 1);
-	uint8_t data[3 * PACKET];
-	struct rn_super s = make_super(&flow4, data, true);
-	struct rn_rx rx[RN_RX_BATCH];
-	struct pcap_pkthdr *hdr;
-	const uint8_t *ip;
-	pcap_t *p;
-	FILE *f;
-
-	(void)state;
-	assert_non_null(tap);
-	near = rn_tap_net(tap);
-	assert_int_equal(near->ops->transmit(near->ctx, &s), 0);
-	assert_int_equal(far->ops->transmit(far->ctx, &s), 0);
-	assert_int_equal(near->ops->receive(near->ctx, rx), 3);
-	rn_tap_close(tap);
-	p = open_file(in_dir("way.pcapng"));
-	for (uint32_t i = 0; i < 6; i++) {
-		assert_int_equal(pcap_next_ex(p, &hdr, &ip), 1);
-		check_ipv4(ip, hdr->caplen, i % 3);
-	}
-	pcap_close(p);
-	f = fopen(in_dir("way.pcapng"), "re");
-	assert_non_null(f);
-	for (unsigned i = 0; i < 6; i++)
-		assert_int_equal(direction(f, i), i < 3 ? 2 : 1);
-	(void)fclose(f);
-	rn_pair_free(pair);
 }
 
 static int make_dir(void **state)
@@ -386,7 +319,6 @@ int main(void)
 		cmocka_unit_test(second_capture_of_one_name_gets_a_file_of_its_own),
 		cmocka_unit_test(name_may_hold_the_process_id),
 		cmocka_unit_test(file_that_cannot_be_written_is_a_sentence),
-		cmocka_unit_test(pcapng_says_which_way_a_packet_went),
 		cmocka_unit_test(fork_child_does_not_write_the_buffer_again),
 	};
 

@@ -12,10 +12,10 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <time.h>
 
-#include "capture_ring.h"
+#include "capture_log.h"
+#include "capture_sinks.h"
 #include "rocin/opcode.h"
 #include "rocin/wire.h"
 
@@ -27,23 +27,17 @@ enum {
 	UD_SRC_QPN = RN_BTH_LEN + 5, /* where the DETH has it */
 };
 
-struct sink {
-	uint64_t id;
-	struct rn_capture_filter filter;
-	struct rn_capture_writer ring; /* shared NULL: free */
-	uint64_t number[RN_RX_BATCH];  /* of what was received last; 0: not captured */
-};
-
 struct rn_capture {
 	struct rn_net net;
 	struct rn_net *inner;
 	const struct rn_capture_host *host;
 	void *host_ctx;
-	unsigned sinks;
-	struct sink sink[RN_CAPTURES_MAX];
+	struct rn_capture_sinks sinks;
 
 	unsigned received; /* by the last call */
+	bool is_judged;	   /* the device has said what it thinks of them */
 	const uint8_t *packet[RN_RX_BATCH];
+	struct rn_capture_numbers number[RN_RX_BATCH];
 	uint8_t bth[RN_RX_BATCH][RN_BTH_LEN];
 
 	unsigned waiting;
@@ -74,17 +68,14 @@ static uint32_t find_sender(struct rn_capture *c, const struct rn_flow *flow,
 	return c->last_sender;
 }
 
-struct ends {
-	uint32_t local, remote; /* 0: not known */
-};
-
-static struct ends find_ends(struct rn_capture *c, bool is_sent,
-			     const struct rn_flow *flow, const uint8_t *pkt, uint32_t len)
+static struct rn_capture_ends find_ends(struct rn_capture *c, bool is_sent,
+					const struct rn_flow *flow, const uint8_t *pkt,
+					uint32_t len)
 {
 	uint32_t dest, other;
 
 	if (len < RN_BTH_LEN)
-		return (struct ends){ 0 };
+		return (struct rn_capture_ends){ 0 };
 	dest = rn_get_be24(pkt + 5);
 	if (pkt[0] >> 5 == RN_CLASS_UD >> 5)
 		other = len < UD_SRC_QPN + 3 ? 0 : rn_get_be24(pkt + UD_SRC_QPN);
@@ -92,121 +83,26 @@ static struct ends find_ends(struct rn_capture *c, bool is_sent,
 		other = find_sender(c, flow, dest);
 	else
 		other = c->host->peer(c->host_ctx, dest);
-	return is_sent ? (struct ends){ other, dest } : (struct ends){ dest, other };
-}
-
-static bool is_about_one(const struct rn_capture_filter *f, const struct ends *ends)
-{
-	return !f->qpn || f->qpn == ends->local || f->qpn == ends->remote;
-}
-
-enum wish {
-	NOBODY,	 /* no capture is about a queue pair of the packet */
-	NO_ROOM, /* one is, and its ring is full */
-	WANTED,
-};
-
-static enum wish wish_of(struct rn_capture *c, const struct ends *ends)
-{
-	enum wish wish = NOBODY;
-
-	for (unsigned i = 0, left = c->sinks; left > 0; i++) {
-		struct sink *s = &c->sink[i];
-
-		if (!s->ring.shared)
-			continue;
-		left--;
-		if (!is_about_one(&s->filter, ends))
-			continue;
-		if (!rn_capture_is_full(&s->ring))
-			return WANTED;
-		wish = NO_ROOM;
-	}
-	return wish;
-}
-
-/* ------------------------------------------------------------------- recording */
-static uint64_t put(struct sink *s, struct rn_capture_record *rec,
-		    const struct ends *ends, const uint8_t *pkt)
-{
-	const struct rn_capture_filter *f = &s->filter;
-
-	if (!is_about_one(f, ends))
-		return 0;
-	rec->cap = f->snaplen && f->snaplen < rec->len ? f->snaplen : rec->len;
-	return rn_capture_put(&s->ring, rec, pkt);
+	return is_sent ? (struct rn_capture_ends){ other, dest }
+		       : (struct rn_capture_ends){ dest, other };
 }
 
 static void publish(struct rn_capture *c)
 {
-	for (unsigned i = 0; i < RN_CAPTURES_MAX; i++)
-		if (c->sink[i].ring.shared)
-			rn_capture_publish(&c->sink[i].ring);
+	rn_capture_sinks_publish(&c->sinks, c->is_judged);
 }
 
 void rn_capture_flush(struct rn_capture *c)
 {
+	c->is_judged = true;
 	publish(c);
 }
 
-/* No ring has room, and each has to do with all packets: none of them is looked at. */
-static bool passes_by(struct rn_capture *c)
+/* Nobody has room: none of them is looked at. */
+static void miss_all(struct rn_capture *c, unsigned packets)
 {
-	for (unsigned i = 0, left = c->sinks; left > 0; i++) {
-		struct sink *s = &c->sink[i];
-
-		if (!s->ring.shared)
-			continue;
-		if (s->filter.qpn || !rn_capture_is_full(&s->ring))
-			return false;
-		left--;
-	}
-	return true;
-}
-
-static void miss(struct rn_capture *c, unsigned packets)
-{
-	for (unsigned i = 0; i < RN_CAPTURES_MAX; i++) {
-		if (!c->sink[i].ring.shared)
-			continue;
-		rn_capture_miss(&c->sink[i].ring, packets);
-		rn_capture_publish(&c->sink[i].ring);
-	}
+	rn_capture_sinks_miss(&c->sinks, NULL, packets);
 	c->waiting = 0;
-}
-
-/* Packets for which nobody has room who would want them. */
-static void miss_some(struct rn_capture *c, const struct ends *ends, unsigned packets)
-{
-	for (unsigned i = 0; i < RN_CAPTURES_MAX; i++) {
-		struct sink *s = &c->sink[i];
-
-		if (!s->ring.shared || !is_about_one(&s->filter, ends))
-			continue;
-		rn_capture_miss(&s->ring, packets);
-		rn_capture_publish(&s->ring);
-	}
-}
-
-static void put_remark(struct sink *s, uint64_t number, const struct rn_remark *remark)
-{
-	struct rn_capture_record rec = { .kind = RN_CAPTURE_REMARK,
-					 .cap = sizeof(*remark),
-					 .number = number };
-
-	if (number)
-		rn_capture_put(&s->ring, &rec, remark);
-}
-
-/* Numbers of the packet by sink. */
-static void record(struct rn_capture *c, struct rn_capture_record *rec,
-		   const struct ends *ends, const uint8_t *pkt,
-		   uint64_t number[RN_CAPTURES_MAX])
-{
-	rec->kind = RN_CAPTURE_PACKET;
-	rec->qpn = ends->local;
-	for (unsigned i = 0; i < RN_CAPTURES_MAX; i++)
-		number[i] = c->sink[i].ring.shared ? put(&c->sink[i], rec, ends, pkt) : 0;
 }
 
 /* --------------------------------------------------------------------- sending */
@@ -226,7 +122,7 @@ static bool is_about(const struct rn_remark *r, const uint8_t *pkt, uint32_t len
 
 /* What was said about this packet while it was built. */
 static void tell_waiting(struct rn_capture *c, const uint8_t *pkt, uint32_t len,
-			 const uint64_t number[RN_CAPTURES_MAX])
+			 const struct rn_capture_numbers *number)
 {
 	unsigned kept = 0;
 
@@ -235,8 +131,7 @@ static void tell_waiting(struct rn_capture *c, const uint8_t *pkt, uint32_t len,
 			c->wait[kept++] = c->wait[i];
 			continue;
 		}
-		for (unsigned k = 0; k < RN_CAPTURES_MAX; k++)
-			put_remark(&c->sink[k], number[k], &c->wait[i]);
+		rn_capture_sinks_remark(&c->sinks, number, &c->wait[i]);
 	}
 	c->waiting = kept;
 }
@@ -245,7 +140,7 @@ static void tell_waiting(struct rn_capture *c, const uint8_t *pkt, uint32_t len,
  * as nobody receives it earlier.
  */
 static void record_super(struct rn_capture *c, const struct rn_super *super,
-			 const struct ends *ends, bool gso, uint64_t time)
+			 const struct rn_capture_ends *ends, bool gso, uint64_t time)
 {
 	struct rn_capture_record rec = { .flags = RN_CAPTURE_SENT,
 					 .time = time,
@@ -253,12 +148,12 @@ static void record_super(struct rn_capture *c, const struct rn_super *super,
 
 	for (uint32_t at = 0; at < super->len; at += super->seg_len) {
 		uint32_t left = super->len - at;
-		uint64_t number[RN_CAPTURES_MAX];
+		struct rn_capture_numbers number;
 
 		rec.len = left < super->seg_len ? left : super->seg_len;
-		record(c, &rec, ends, super->data + at, number);
+		rn_capture_sinks_put(&c->sinks, &rec, ends, super->data + at, &number);
 		if (c->waiting)
-			tell_waiting(c, super->data + at, rec.len, number);
+			tell_waiting(c, super->data + at, rec.len, &number);
 		rec.ip_id += gso;
 	}
 	publish(c);
@@ -267,38 +162,38 @@ static void record_super(struct rn_capture *c, const struct rn_super *super,
 /* Nobody captures these: what was said about them is not kept either. */
 static void forget_super(struct rn_capture *c, const struct rn_super *super)
 {
-	static const uint64_t nowhere[RN_CAPTURES_MAX];
+	static const struct rn_capture_numbers nowhere;
 
 	for (uint32_t at = 0; at < super->len && c->waiting; at += super->seg_len)
-		tell_waiting(c, super->data + at, super->seg_len, nowhere);
+		tell_waiting(c, super->data + at, super->seg_len, &nowhere);
 }
 
 static int capture_transmit(void *ctx, const struct rn_super *super)
 {
 	struct rn_capture *c = ctx;
-	bool gso = c->inner->gso, is_missed = passes_by(c);
-	enum wish wish = NOBODY;
-	struct ends ends = { 0 };
+	bool gso = c->inner->gso, is_missed = rn_capture_sinks_are_full(&c->sinks);
+	enum rn_capture_wish wish = RN_CAPTURE_NOBODY;
+	struct rn_capture_ends ends = { 0 };
 	uint64_t time = 0;
 	int err;
 
 	if (!is_missed) {
 		ends = find_ends(c, true, super->flow, super->data, super->len);
-		wish = wish_of(c, &ends);
+		wish = rn_capture_sinks_wish(&c->sinks, &ends);
 	}
-	if (wish == WANTED)
+	if (wish == RN_CAPTURE_WANTED)
 		time = realtime();
 	err = c->inner->ops->transmit(c->inner->ctx, super);
 	c->net.gso = c->inner->gso;
 	if (err)
 		return err;
 	if (is_missed) {
-		miss(c, super->count);
-	} else if (wish == WANTED) {
+		miss_all(c, super->count);
+	} else if (wish == RN_CAPTURE_WANTED) {
 		record_super(c, super, &ends, gso, time);
 	} else {
-		if (wish == NO_ROOM)
-			miss_some(c, &ends, super->count);
+		if (wish == RN_CAPTURE_NO_ROOM)
+			rn_capture_sinks_miss(&c->sinks, &ends, super->count);
 		forget_super(c, super);
 	}
 	return 0;
@@ -312,14 +207,14 @@ void rn_capture_unsent(struct rn_capture *c, const struct rn_remark *what,
 					 .time = realtime(),
 					 .len = len,
 					 .flow = *flow };
-	const struct ends ends = find_ends(c, what->is_sent, flow, packet, len);
-	uint64_t number[RN_CAPTURES_MAX];
+	const struct rn_capture_ends ends =
+		find_ends(c, what->is_sent, flow, packet, len);
+	struct rn_capture_numbers number;
 
-	record(c, &rec, &ends, packet, number);
-	for (unsigned i = 0; i < RN_CAPTURES_MAX; i++)
-		put_remark(&c->sink[i], number[i], what);
+	rn_capture_sinks_put(&c->sinks, &rec, &ends, packet, &number);
+	rn_capture_sinks_remark(&c->sinks, &number, what);
 	if (c->waiting && what->is_sent)
-		tell_waiting(c, packet, len, number);
+		tell_waiting(c, packet, len, &number);
 	publish(c);
 }
 
@@ -328,26 +223,26 @@ void rn_capture_unsent(struct rn_capture *c, const struct rn_remark *what,
 static void record_received(struct rn_capture *c, struct rn_capture_record *rec,
 			    const struct rn_rx *rx, unsigned i)
 {
-	const struct ends ends = find_ends(c, false, rx->flow, rx->data, rx->len);
-	enum wish wish = rx->len > RN_CAPTURE_BODY_MAX ? NOBODY : wish_of(c, &ends);
-	uint64_t number[RN_CAPTURES_MAX];
+	const struct rn_capture_ends ends =
+		find_ends(c, false, rx->flow, rx->data, rx->len);
+	enum rn_capture_wish wish = rx->len > RN_CAPTURE_BODY_MAX
+					    ? RN_CAPTURE_NOBODY
+					    : rn_capture_sinks_wish(&c->sinks, &ends);
 
 	c->packet[i] = NULL;
 	memset(c->bth[i], 0, RN_BTH_LEN);
-	if (wish == NO_ROOM)
-		miss_some(c, &ends, 1);
-	if (wish != WANTED)
+	if (wish == RN_CAPTURE_NO_ROOM)
+		rn_capture_sinks_miss(&c->sinks, &ends, 1);
+	if (wish != RN_CAPTURE_WANTED)
 		return;
 	if (!rec->time)
 		rec->time = realtime();
 	rec->len = rx->len;
 	rec->ip_id = rx->gro_idx;
 	rec->flow = *rx->flow;
-	record(c, rec, &ends, rx->data, number);
+	rn_capture_sinks_put(&c->sinks, rec, &ends, rx->data, &c->number[i]);
 	c->packet[i] = rx->data;
 	memcpy(c->bth[i], rx->data, rx->len < RN_BTH_LEN ? rx->len : RN_BTH_LEN);
-	for (unsigned k = 0; k < RN_CAPTURES_MAX; k++)
-		c->sink[k].number[i] = number[k];
 }
 
 static int capture_receive(void *ctx, struct rn_rx *rx)
@@ -357,19 +252,21 @@ static int capture_receive(void *ctx, struct rn_rx *rx)
 	int n;
 
 	if (c->received)
-		publish(c);
+		rn_capture_flush(c);
 	n = c->inner->ops->receive(c->inner->ctx, rx);
 	c->received = 0;
 	if (n <= 0)
 		return n;
-	if (passes_by(c)) {
-		miss(c, (unsigned)n);
+	if (rn_capture_sinks_are_full(&c->sinks)) {
+		miss_all(c, (unsigned)n);
 		return n;
 	}
 	for (unsigned i = 0; i < (unsigned)n; i++)
 		record_received(c, &rec, &rx[i], i);
-	if (rec.time) /* one of them at least is in a ring */
+	if (rec.time) { /* somebody has got one of them at least */
 		c->received = (unsigned)n;
+		c->is_judged = false;
+	}
 	return n;
 }
 
@@ -401,58 +298,31 @@ void rn_capture_remark(struct rn_capture *c, const struct rn_remark *remark,
 		return;
 	}
 	i = find_received(c, rx);
-	for (unsigned k = 0; k < RN_CAPTURES_MAX && i < c->received; k++)
-		if (c->sink[k].ring.shared)
-			put_remark(&c->sink[k], c->sink[k].number[i], remark);
+	if (i < c->received)
+		rn_capture_sinks_remark(&c->sinks, &c->number[i], remark);
 }
 
 /* ---------------------------------------------------------------------- sinks */
 int rn_capture_add(struct rn_capture *c, uint64_t id, int fd, uint32_t size,
 		   const struct rn_capture_filter *filter)
 {
-	struct sink *s = c->sink;
-	void *mem;
-	int rc;
-
-	while (s < c->sink + RN_CAPTURES_MAX && s->ring.shared)
-		s++;
-	if (s == c->sink + RN_CAPTURES_MAX)
-		return -EMFILE;
-	if (!rn_capture_is_size(size))
-		return -EPROTO;
-	mem = mmap(NULL, rn_capture_ring_bytes(size), PROT_READ | PROT_WRITE, MAP_SHARED,
-		   fd, 0);
-	if (mem == MAP_FAILED)
-		return -errno;
-	/* A child has no part in it. */
-	(void)madvise(mem, rn_capture_ring_bytes(size), MADV_DONTFORK);
-	*s = (struct sink){ .id = id, .filter = *filter };
-	rc = rn_capture_writer_init(&s->ring, mem, size);
-	if (rc)
-		munmap(mem, rn_capture_ring_bytes(size));
-	else
-		c->sinks++;
-	return rc;
-}
-
-static void end_sink(struct rn_capture *c, struct sink *s)
-{
-	rn_capture_publish(&s->ring);
-	munmap(s->ring.shared, rn_capture_ring_bytes(s->ring.size));
-	*s = (struct sink){ 0 };
-	c->sinks--;
+	c->received = 0; /* numbers mean nothing to a ring that is new */
+	return rn_capture_sinks_add(&c->sinks, id, fd, size, filter);
 }
 
 void rn_capture_remove(struct rn_capture *c, uint64_t id)
 {
-	for (unsigned i = 0; i < RN_CAPTURES_MAX; i++)
-		if (c->sink[i].ring.shared && c->sink[i].id == id)
-			end_sink(c, &c->sink[i]);
+	rn_capture_sinks_remove(&c->sinks, id);
+}
+
+void rn_capture_set_log(struct rn_capture *c, struct rn_capture_log *log)
+{
+	c->sinks.log = log;
 }
 
 bool rn_capture_is_idle(const struct rn_capture *c)
 {
-	return c->sinks == 0;
+	return c->sinks.rings == 0 && !c->sinks.log;
 }
 
 static const struct rn_net_ops capture_ops = {
@@ -471,6 +341,7 @@ struct rn_capture *rn_capture_new(struct rn_net *inner,
 	c->inner = inner;
 	c->host = host;
 	c->host_ctx = host_ctx;
+	c->is_judged = true;
 	return c;
 }
 
@@ -478,9 +349,7 @@ void rn_capture_free(struct rn_capture *c)
 {
 	if (!c)
 		return;
-	for (unsigned i = 0; i < RN_CAPTURES_MAX; i++)
-		if (c->sink[i].ring.shared)
-			end_sink(c, &c->sink[i]);
+	rn_capture_sinks_end(&c->sinks);
 	free(c);
 }
 

@@ -3,7 +3,7 @@
  *
  * Stands next to the wire and hands on what it is given, unchanged. For each capture
  * there is a ring (capture_ring.h); a reader that is slow misses packets, the device
- * never waits for it.
+ * never waits for it. The process itself may keep a log (capture_log.h).
  *
  * Threads: as net.h.
  */
@@ -32,6 +32,7 @@ struct rn_capture_host {
 };
 
 struct rn_capture;
+struct rn_capture_log;
 
 /* @inner must outlive the result. Return: NULL with errno ENOMEM. */
 struct rn_capture *rn_capture_new(struct rn_net *inner,
@@ -57,7 +58,10 @@ int rn_capture_add(struct rn_capture *c, uint64_t id, int fd, uint32_t size,
 /* End one. Unknown ids are ignored. */
 void rn_capture_remove(struct rn_capture *c, uint64_t id);
 
-/* There is none: it can be taken away. */
+/* From now on all packets are in @log, too, which belongs to the middleware. */
+void rn_capture_set_log(struct rn_capture *c, struct rn_capture_log *log);
+
+/* There is none, and no log: it can be taken away. */
 bool rn_capture_is_idle(const struct rn_capture *c);
 
 /**
@@ -74,8 +78,8 @@ void rn_capture_remark(struct rn_capture *c, const struct rn_remark *remark,
 /* Is the packet, a BTH at least, an answer? struct rn_remark says so of one sent. */
 bool rn_capture_is_response(const uint8_t *packet);
 
-/* Let those who capture see all that there is. Happens by itself with the next call into
- * the middleware.
+/* All has been said about what was received: let those who capture see all that there is.
+ * Happens by itself with the next receive().
  */
 void rn_capture_flush(struct rn_capture *c);
 

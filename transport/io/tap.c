@@ -29,14 +29,14 @@ static rn_ns monotonic(void)
 }
 
 static void record(struct rn_tap *t, const struct rn_flow *flow, uint16_t ip_id,
-		   const uint8_t *packet, uint32_t len, bool is_sent)
+		   const uint8_t *packet, uint32_t len)
 {
 	size_t hdr = rn_frame_headers(t->record, flow, ip_id, packet, len);
 
 	if (hdr + len > sizeof(t->record))
 		return;
 	memcpy(t->record + hdr, packet, len);
-	rn_tap_file_write(t->file, t->record, (uint32_t)(hdr + len), is_sent);
+	rn_tap_file_write(t->file, t->record, (uint32_t)(hdr + len));
 }
 
 static void after_records(struct rn_tap *t)
@@ -63,7 +63,7 @@ static int tap_transmit(void *ctx, const struct rn_super *super)
 		uint32_t left = super->len - at;
 
 		record(t, super->flow, gso ? i : 0, super->data + at,
-		       left < super->seg_len ? left : super->seg_len, true);
+		       left < super->seg_len ? left : super->seg_len);
 	}
 	after_records(t);
 	return 0;
@@ -86,7 +86,7 @@ static int tap_receive(void *ctx, struct rn_rx *rx)
 	int n = t->inner->ops->receive(t->inner->ctx, rx);
 
 	for (int i = 0; i < n; i++)
-		record(t, rx[i].flow, find_ip_id(&rx[i]), rx[i].data, rx[i].len, false);
+		record(t, rx[i].flow, find_ip_id(&rx[i]), rx[i].data, rx[i].len);
 	if (n > 0)
 		after_records(t);
 	return n;

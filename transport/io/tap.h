@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* tap.h - write every packet of a device to a capture file, both directions.
+/* tap.h - write every packet of a device to a classic capture file, both directions.
  *
  * A pcap file with nanosecond times and link type RAW (IP headers first), one RoCEv2
  * packet per record. What the device sends is recorded as it leaves the host,
@@ -7,9 +7,8 @@
  * show are put back: the IPv4 identification is the one that makes the ICRC right, 0 if
  * none does; the UDP checksum is written as if the sender had made one.
  *
- * If the name ends in .pcapng it is a pcapng file, which says of each packet which way it
- * went, and which program wrote it. Otherwise libpcap is loaded when the tap is opened:
- * no program that takes no capture carries it.
+ * libpcap is loaded when the tap is opened: no program that takes no capture carries it.
+ * A pcapng file, which has more to say, is written by capture_log.h.
  *
  * Threads: as net.h.
  */

@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* tap_file.c - a capture file: its name, its lock, and libpcap at arm's length.
- *
- * libpcap writes classic files, pcapng.h the others, to a stdio stream; ours ends in a
- * write() of our own, so that a fork child, which inherits the buffer, does not write it
- * a second time at its exit.
+/* tap_file.c - a classic capture file: its name, its lock, and libpcap at arm's length.
  */
 #include "tap_file.h"
 
@@ -17,12 +13,11 @@
 #include <unistd.h>
 
 #include "free_name.h"
-#include "pcapng.h"
+#include "own_file.h"
 #include "sentence.h"
 
 enum {
 	SNAPLEN = 65535,
-	LINK_TYPE_RAW = 101, /* in files; DLT_RAW is another number */
 };
 
 struct pcap_api {
@@ -37,14 +32,10 @@ struct rn_tap_file {
 	struct pcap_api api;
 	void *lib;
 	pcap_t *pcap;
-	pcap_dumper_t *dumper; /* owns stream */
-	struct rn_pcapng ng;   /* the block that is being made, if is_ng */
-	bool is_ng;
-	uint64_t packets, missed,
-		told; /* missed: no memory; told: of them, in the file */
-	FILE *stream;
+	FILE *stream; /* owns fd */
+	struct rn_own_file own;
 	int fd;
-	pid_t pid;
+	pcap_dumper_t *dumper; /* owns stream */
 	char path[RN_FREE_NAME_MAX];
 };
 
@@ -83,18 +74,11 @@ static bool load_libpcap(struct rn_tap_file *f)
 	return f->lib && find_symbols(f);
 }
 
-/* ------------------------------------------------------------------ stream */
 static ssize_t stream_write(void *cookie, const char *buf, size_t len)
 {
-	const struct rn_tap_file *f = cookie;
+	struct rn_tap_file *f = cookie;
 
-	for (size_t done = 0; done < len && getpid() == f->pid;) {
-		ssize_t n = write(f->fd, buf + done, len - done);
-
-		if (n < 0 && errno != EINTR)
-			return 0;
-		done += n > 0 ? (size_t)n : 0;
-	}
+	rn_own_file_write(&f->own, buf, len);
 	return (ssize_t)len;
 }
 
@@ -105,69 +89,14 @@ static int stream_close(void *cookie)
 	return close(f->fd);
 }
 
-/* Return: was it made? A full disk shortens the capture, nothing else. */
-static bool put_blocks(struct rn_tap_file *f)
-{
-	bool is_made = !f->ng.failed;
-
-	if (f->ng.len)
-		(void)fwrite(f->ng.data, 1, f->ng.len, f->stream);
-	rn_pcapng_clear(&f->ng);
-	return is_made;
-}
-
-static int start_ng(struct rn_tap_file *f)
-{
-	char text[64];
-
-	snprintf(text, sizeof(text), "%.32s, process %d", program_invocation_short_name,
-		 (int)f->pid);
-	rn_pcapng_section(&f->ng, NULL, NULL, "rocin");
-	rn_pcapng_interface(&f->ng, LINK_TYPE_RAW, "rocin", text, SNAPLEN);
-	return put_blocks(f) ? 0 : -ENOMEM;
-}
-
-static bool ends_in(const char *path, const char *end)
-{
-	size_t len = strlen(path), end_len = strlen(end);
-
-	return len >= end_len && strcmp(path + len - end_len, end) == 0;
-}
-
-static uint64_t realtime(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_REALTIME, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
-}
-
-static void write_ng(struct rn_tap_file *f, const uint8_t *data, uint32_t len,
-		     bool is_sent)
-{
-	rn_pcapng_packet(&f->ng,
-			 &(struct rn_pcapng_packet){ .time = realtime(),
-						     .len = len,
-						     .cap = len,
-						     .data = data,
-						     .is_outbound = is_sent,
-						     .missed = f->missed - f->told });
-	f->packets++;
-	if (put_blocks(f))
-		f->told = f->missed;
-	else
-		f->missed++;
-}
-
 static int start_dump(struct rn_tap_file *f)
 {
 	const cookie_io_functions_t io = { .write = stream_write, .close = stream_close };
 
+	rn_own_file_init(&f->own, f->fd);
 	f->stream = fopencookie(f, "w", io);
 	if (!f->stream)
 		return -ENOMEM;
-	if (f->is_ng)
-		return start_ng(f);
 	f->pcap = f->api.open_dead(DLT_RAW, SNAPLEN, PCAP_TSTAMP_PRECISION_NANO);
 	f->dumper = f->pcap ? f->api.dump_fopen(f->pcap, f->stream) : NULL;
 	return f->dumper ? 0 : -ENOMEM;
@@ -184,7 +113,6 @@ static void discard(struct rn_tap_file *f)
 		f->api.close(f->pcap);
 	if (f->lib)
 		dlclose(f->lib);
-	rn_pcapng_free(&f->ng);
 	free(f);
 }
 
@@ -198,9 +126,7 @@ struct rn_tap_file *rn_tap_file_open(const char *path, char *err, size_t err_len
 		return NULL;
 	}
 	f->fd = -1;
-	f->pid = getpid();
-	f->is_ng = ends_in(path, ".pcapng");
-	if (!f->is_ng && !load_libpcap(f)) {
+	if (!load_libpcap(f)) {
 		rc = rn_fail(
 			err, err_len, -ENOENT,
 			"a capture to %s needs libpcap (package libpcap0.8 or libpcap)",
@@ -225,28 +151,17 @@ void rn_tap_file_close(struct rn_tap_file *f)
 {
 	if (!f)
 		return;
-	if (f->is_ng) {
-		rn_pcapng_statistics(&f->ng, 0, realtime(), f->packets, f->missed);
-		(void)put_blocks(f);
-		(void)fclose(f->stream);
-	} else {
-		f->api.dump_close(f->dumper); /* closes the stream and the descriptor */
-	}
+	f->api.dump_close(f->dumper); /* closes the stream and the descriptor */
 	f->stream = NULL;
 	f->fd = -1;
 	discard(f);
 }
 
-void rn_tap_file_write(struct rn_tap_file *f, const uint8_t *data, uint32_t len,
-		       bool is_sent)
+void rn_tap_file_write(struct rn_tap_file *f, const uint8_t *data, uint32_t len)
 {
 	struct pcap_pkthdr hdr = { .caplen = len, .len = len };
 	struct timespec ts;
 
-	if (f->is_ng) {
-		write_ng(f, data, len, is_sent);
-		return;
-	}
 	clock_gettime(CLOCK_REALTIME, &ts);
 	hdr.ts.tv_sec = ts.tv_sec;
 	hdr.ts.tv_usec = ts.tv_nsec; /* the file says that these are nanoseconds */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* tap_file.h - a capture file: its name, its lock, and libpcap at arm's length. */
+/* tap_file.h - a classic capture file: its name, its lock, and libpcap at arm's length.
+ */
 #ifndef RN_TAP_FILE_H
 #define RN_TAP_FILE_H
 
@@ -11,11 +12,8 @@ struct rn_tap_file;
 struct rn_tap_file *rn_tap_file_open(const char *path, char *err, size_t err_len);
 void rn_tap_file_close(struct rn_tap_file *f);
 
-/* One record with the present time: @len bytes, IP header first. Which way it went is
- * written to a pcapng file only.
- */
-void rn_tap_file_write(struct rn_tap_file *f, const uint8_t *data, uint32_t len,
-		       bool is_sent);
+/* One record with the present time: @len bytes, IP header first. */
+void rn_tap_file_write(struct rn_tap_file *f, const uint8_t *data, uint32_t len);
 void rn_tap_file_flush(struct rn_tap_file *f);
 const char *rn_tap_file_path(const struct rn_tap_file *f);
 

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* capture_sinks.c - see capture_sinks.h. */
+#include "capture_sinks.h"
+
+#include <errno.h>
+#include <sys/mman.h>
+
+#include "capture_log.h"
+
+/* ---------------------------------------------------------------- coming, going */
+int rn_capture_sinks_add(struct rn_capture_sinks *s, uint64_t id, int fd, uint32_t size,
+			 const struct rn_capture_filter *filter)
+{
+	struct rn_capture_ring_sink *r = s->ring;
+	void *mem;
+	int rc;
+
+	while (r < s->ring + RN_CAPTURES_MAX && r->ring.shared)
+		r++;
+	if (r == s->ring + RN_CAPTURES_MAX)
+		return -EMFILE;
+	if (!rn_capture_is_size(size))
+		return -EPROTO;
+	mem = mmap(NULL, rn_capture_ring_bytes(size), PROT_READ | PROT_WRITE, MAP_SHARED,
+		   fd, 0);
+	if (mem == MAP_FAILED)
+		return -errno;
+	/* A child has no part in it. */
+	(void)madvise(mem, rn_capture_ring_bytes(size), MADV_DONTFORK);
+	*r = (struct rn_capture_ring_sink){ .id = id, .filter = *filter };
+	rc = rn_capture_writer_init(&r->ring, mem, size);
+	if (rc)
+		munmap(mem, rn_capture_ring_bytes(size));
+	else
+		s->rings++;
+	return rc;
+}
+
+static void end_ring(struct rn_capture_sinks *s, struct rn_capture_ring_sink *r)
+{
+	rn_capture_publish(&r->ring);
+	munmap(r->ring.shared, rn_capture_ring_bytes(r->ring.size));
+	*r = (struct rn_capture_ring_sink){ 0 };
+	s->rings--;
+}
+
+void rn_capture_sinks_remove(struct rn_capture_sinks *s, uint64_t id)
+{
+	for (unsigned i = 0; i < RN_CAPTURES_MAX; i++)
+		if (s->ring[i].ring.shared && s->ring[i].id == id)
+			end_ring(s, &s->ring[i]);
+}
+
+void rn_capture_sinks_end(struct rn_capture_sinks *s)
+{
+	for (unsigned i = 0; i < RN_CAPTURES_MAX; i++)
+		if (s->ring[i].ring.shared)
+			end_ring(s, &s->ring[i]);
+	rn_capture_log_close(s->log);
+	s->log = NULL;
+}
+
+/* ------------------------------------------------------------------ who wants it */
+static bool is_about_one(const struct rn_capture_filter *f,
+			 const struct rn_capture_ends *ends)
+{
+	return !f->qpn || f->qpn == ends->local || f->qpn == ends->remote;
+}
+
+bool rn_capture_sinks_are_full(struct rn_capture_sinks *s)
+{
+	if (s->log)
+		return false;
+	for (unsigned i = 0, left = s->rings; left > 0; i++) {
+		struct rn_capture_ring_sink *r = &s->ring[i];
+
+		if (!r->ring.shared)
+			continue;
+		if (r->filter.qpn || !rn_capture_is_full(&r->ring))
+			return false;
+		left--;
+	}
+	return true;
+}
+
+enum rn_capture_wish rn_capture_sinks_wish(struct rn_capture_sinks *s,
+					   const struct rn_capture_ends *ends)
+{
+	enum rn_capture_wish wish = s->log ? RN_CAPTURE_WANTED : RN_CAPTURE_NOBODY;
+
+	for (unsigned i = 0, left = s->rings; left > 0 && wish != RN_CAPTURE_WANTED;
+	     i++) {
+		struct rn_capture_ring_sink *r = &s->ring[i];
+
+		if (!r->ring.shared)
+			continue;
+		left--;
+		if (is_about_one(&r->filter, ends))
+			wish = rn_capture_is_full(&r->ring) ? RN_CAPTURE_NO_ROOM
+							    : RN_CAPTURE_WANTED;
+	}
+	return wish;
+}
+
+/* --------------------------------------------------------------------- recording */
+static uint64_t put(struct rn_capture_ring_sink *r, struct rn_capture_record *rec,
+		    const struct rn_capture_ends *ends, const uint8_t *packet)
+{
+	const struct rn_capture_filter *f = &r->filter;
+
+	if (!r->ring.shared || !is_about_one(f, ends))
+		return 0;
+	rec->cap = f->snaplen && f->snaplen < rec->len ? f->snaplen : rec->len;
+	return rn_capture_put(&r->ring, rec, packet);
+}
+
+void rn_capture_sinks_put(struct rn_capture_sinks *s, struct rn_capture_record *rec,
+			  const struct rn_capture_ends *ends, const uint8_t *packet,
+			  struct rn_capture_numbers *out)
+{
+	rec->kind = RN_CAPTURE_PACKET;
+	rec->qpn = ends->local;
+	for (unsigned i = 0; i < RN_CAPTURES_MAX; i++)
+		out->ring[i] = put(&s->ring[i], rec, ends, packet);
+	out->log = 0;
+	if (s->log) {
+		rec->cap = rec->len;
+		out->log = rn_capture_log_put(s->log, rec, packet);
+	}
+}
+
+void rn_capture_sinks_remark(struct rn_capture_sinks *s,
+			     const struct rn_capture_numbers *about,
+			     const struct rn_remark *remark)
+{
+	struct rn_capture_record rec = { .kind = RN_CAPTURE_REMARK,
+					 .cap = sizeof(*remark) };
+
+	for (unsigned i = 0; i < RN_CAPTURES_MAX; i++) {
+		rec.number = about->ring[i];
+		if (rec.number && s->ring[i].ring.shared)
+			rn_capture_put(&s->ring[i].ring, &rec, remark);
+	}
+	if (about->log && s->log)
+		rn_capture_log_remark(s->log, about->log, remark);
+}
+
+void rn_capture_sinks_miss(struct rn_capture_sinks *s, const struct rn_capture_ends *ends,
+			   unsigned packets)
+{
+	for (unsigned i = 0, left = s->rings; left > 0; i++) {
+		struct rn_capture_ring_sink *r = &s->ring[i];
+
+		if (!r->ring.shared)
+			continue;
+		left--;
+		if (ends && !is_about_one(&r->filter, ends))
+			continue;
+		rn_capture_miss(&r->ring, packets);
+		rn_capture_publish(&r->ring);
+	}
+}
+
+void rn_capture_sinks_publish(struct rn_capture_sinks *s, bool is_final)
+{
+	for (unsigned i = 0, left = s->rings; left > 0; i++) {
+		if (!s->ring[i].ring.shared)
+			continue;
+		left--;
+		rn_capture_publish(&s->ring[i].ring);
+	}
+	if (s->log && is_final)
+		rn_capture_log_release(s->log);
+}

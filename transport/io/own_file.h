@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* own_file.h - a file that the process which opened it alone writes to.
+ *
+ * Of a fork child, which inherits what is buffered, nothing reaches the file, also not at
+ * its exit. After the first failure, and from the limit on file sizes on (RLIMIT_FSIZE,
+ * beyond which a program would be killed), nothing does either: the file ends there.
+ *
+ * Threads: a file belongs to one lock.
+ */
+#ifndef RN_OWN_FILE_H
+#define RN_OWN_FILE_H
+
+#include <sys/types.h>
+
+#include "rocin/types.h"
+
+struct rn_own_file {
+	int fd;
+	pid_t pid;
+	uint64_t left; /* bytes that it may still have */
+};
+
+/* @fd is at the beginning of an empty file, and stays the caller's. */
+void rn_own_file_init(struct rn_own_file *f, int fd);
+
+/* All or, without a word, as much as there may be. */
+void rn_own_file_write(struct rn_own_file *f, const void *data, size_t len);
+
+#endif /* RN_OWN_FILE_H */
