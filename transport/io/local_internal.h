@@ -37,6 +37,9 @@ struct local_wire {
 	rn_ns full_since;    /* 0: there was space when we last looked */
 	bool is_long;	     /* the last packet was, so building the next apart pays */
 	bool is_stuck;	     /* the peer has not read for long: UDP has the packets */
+	/* Packets that were built since the ring was published, and in the burst before.
+	 */
+	uint32_t burst, burst_before;
 };
 
 /* What is known about a destination. */
