@@ -174,6 +174,13 @@ bool rn_dev_acks_due(const struct rn_dev *dev)
 	return !rn_list_is_empty(&dev->acks);
 }
 
+bool rn_dev_is_amid_message(const struct rn_dev *dev)
+{
+	const struct rn_qp *qp = dev->last_qp;
+
+	return qp && (qp->rsp.message != RN_MSG_NONE || qp->rsp.nak_pending);
+}
+
 static void address_packet(struct rn_qp *qp, struct rn_tx *tx, bool response)
 {
 	tx->flow = &qp->flow;
@@ -269,11 +276,12 @@ static uint32_t build_work(struct rn_qp *qp, rn_ns now, struct rn_build *b)
 }
 
 /* An acknowledgement goes along with the last request of its QP: it is smaller, so that
- * both can be one super-packet.
+ * both can be one super-packet. Not with one behind which the window ends: whoever polls
+ * for the acknowledgement would have it, and go, before the rest has come.
  */
 static uint32_t build_along(struct rn_qp *qp, rn_ns now, struct rn_build *b)
 {
-	if (qp->burst == 0 || !rn_list_is_linked(&qp->ack_link))
+	if (qp->burst == 0 || !rn_list_is_linked(&qp->ack_link) || rn_qp_unsent(qp))
 		return 0;
 	rn_list_remove(&qp->ack_link);
 	address_packet(qp, b->tx, true);
@@ -292,6 +300,7 @@ static uint32_t transmit_work(struct rn_dev *dev, rn_ns now, unsigned what,
 		if (qp->burst >= QUANTUM) {
 			rn_list_remove(link);
 			rn_dev_schedule(dev, qp);
+			qp->burst = 1; /* what goes along goes with those before */
 			continue;
 		}
 		len = build_work(qp, now, b);

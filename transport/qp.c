@@ -379,6 +379,11 @@ bool rn_qp_sq_idle(const struct rn_qp *qp)
 	return rn_req_idle(qp);
 }
 
+bool rn_qp_unsent(const struct rn_qp *qp)
+{
+	return qp->req.cur != qp->req.sq.tail;
+}
+
 bool rn_qp_unacked(const struct rn_qp *qp)
 {
 	return rn_qp_is_reliable(qp) && qp->req.una.v != qp->req.high.v;

@@ -151,7 +151,8 @@ struct rn_tx {
 enum rn_tx_what {
 	RN_TX_WORK = 1 << 0,  /* requests, and responses to READ and atomics */
 	RN_TX_ACKS = 1 << 1,  /* acknowledgements and NAKs that may be deferred */
-	RN_TX_ALONG = 1 << 2, /* of those the one of a QP behind the last of its work */
+	RN_TX_ALONG = 1 << 2, /* of those the one of a QP behind the last that it has to
+			       * send */
 	RN_TX_BARE = 1 << 3,  /* the packet gets no ICRC: rn_tx.part is not wanted */
 	RN_TX_ALL = RN_TX_WORK | RN_TX_ACKS,
 };
@@ -176,6 +177,11 @@ uint32_t rn_dev_transmit(struct rn_dev *dev, rn_ns now, unsigned what, uint8_t *
 
 /* False: rn_dev_transmit(RN_TX_ACKS) would return nothing. */
 bool rn_dev_acks_due(const struct rn_dev *dev);
+
+/* True if the queue pair of the packet received last has part of a message, or has found
+ * a gap: its peer may send no more before it is told.
+ */
+bool rn_dev_is_amid_message(const struct rn_dev *dev);
 
 /* Hears what the device thinks of a packet (rocin/remark.h): one of those that
  * rn_dev_receive() is given, or (@rx NULL) the one that rn_dev_transmit() is about to
@@ -378,6 +384,9 @@ bool rn_qp_sq_idle(const struct rn_qp *qp);
  * UC and UD): what is posted now may wait a little to leave in company.
  */
 bool rn_qp_unacked(const struct rn_qp *qp);
+
+/* True if of what was posted to the send queue some has not left yet. */
+bool rn_qp_unsent(const struct rn_qp *qp);
 
 /* Return: 0; -EINVAL (state, opcode not of this QP type, too many SGEs, too much inline
  * data, atomic not of 8 bytes, message too long, READ with max_rd_atomic 0); -ENOMEM (the

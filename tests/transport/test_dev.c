@@ -164,6 +164,78 @@ static void ack_goes_along_behind_the_last_request_of_its_qp(void **state)
 	raw_free(&r);
 }
 
+/* Post @count SENDs of @len bytes, and take all that leaves. Return: was the last packet
+ * an acknowledgement?
+ */
+static bool ends_with_the_ack(struct raw *r, uint32_t count, uint32_t len, uint32_t *sent)
+{
+	struct rn_sge sge = pair_sge(r->mr, 0, len);
+	struct rn_send_wr wr = { .opcode = RN_WR_SEND, .sg = &sge, .num_sge = 1 };
+	bool response = false, is_ack = false;
+
+	for (uint32_t i = 0; i < count; i++)
+		assert_int_equal(rn_qp_post_send(r->p->dev[0], r->q->qp, r->p->now, &wr),
+				 0);
+	for (*sent = 0; next_packet(r, RN_TX_WORK | RN_TX_ALONG, &response); ++*sent)
+		is_ack = response;
+	return is_ack;
+}
+
+/* After so many the QP queues again for its next turn. */
+static void ack_goes_along_behind_a_whole_turn(void **state)
+{
+	struct raw r = raw_new(NULL, RN_QPT_RC, RN_QPS_RTS, NULL);
+	uint32_t sent;
+
+	(void)state;
+	r.p->frozen = true;
+	raw_send(&r, RAW(.op = RN_RC_WRITE_ONLY, .psn = 100, .ack_req = true));
+	assert_true(ends_with_the_ack(&r, 64, 16, &sent));
+	assert_int_equal(sent, 65);
+	raw_free(&r);
+}
+
+/* The rest goes when the window opens, and the acknowledgement behind that. */
+static void ack_does_not_go_along_with_half_a_message(void **state)
+{
+	const struct pair_cfg cfg = { .mtu_max = 1024,
+				      .window_start = 2000,
+				      .window_min = 1000 };
+	struct raw r = raw_new(&cfg, RN_QPT_RC, RN_QPS_RTS, NULL);
+	uint32_t sent;
+
+	(void)state;
+	r.p->frozen = true;
+	raw_send(&r, RAW(.op = RN_RC_WRITE_ONLY, .psn = 100, .ack_req = true));
+	assert_false(ends_with_the_ack(&r, 1, 4096, &sent));
+	assert_in_range(sent, 1, 3);
+	assert_true(rn_dev_acks_due(r.p->dev[0]));
+	raw_free(&r);
+}
+
+static void device_knows_that_a_message_goes_on(void **state)
+{
+	struct raw r = raw_new(NULL, RN_QPT_RC, RN_QPS_RTS, NULL);
+	const struct rn_dev *dev = r.p->dev[0];
+	const struct rn_reth reth = { r.mr->mr.va, r.mr->mr.lkey, 3 * 1024 };
+
+	(void)state;
+	r.p->frozen = true;
+	assert_false(rn_dev_is_amid_message(dev));
+	raw_send(&r, RAW(.op = RN_RC_WRITE_FIRST, .psn = 100, .reth = reth, .len = 1024));
+	assert_true(rn_dev_is_amid_message(dev));
+	raw_send(&r,
+		 RAW(.op = RN_RC_WRITE_MIDDLE, .psn = 101, .len = 1024, .ack_req = true));
+	assert_true(rn_dev_is_amid_message(dev));
+	raw_send(&r,
+		 RAW(.op = RN_RC_WRITE_LAST, .psn = 102, .len = 1024, .ack_req = true));
+	assert_false(rn_dev_is_amid_message(dev));
+	/* What is missing is to come again. */
+	raw_send(&r, RAW(.op = RN_RC_WRITE_ONLY, .psn = 104, .ack_req = true));
+	assert_true(rn_dev_is_amid_message(dev));
+	raw_free(&r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -172,6 +244,9 @@ int main(void)
 		cmocka_unit_test(qps_take_turns_of_sixty_four_packets),
 		cmocka_unit_test(acks_leave_only_when_asked_for),
 		cmocka_unit_test(ack_goes_along_behind_the_last_request_of_its_qp),
+		cmocka_unit_test(ack_goes_along_behind_a_whole_turn),
+		cmocka_unit_test(ack_does_not_go_along_with_half_a_message),
+		cmocka_unit_test(device_knows_that_a_message_goes_on),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
