@@ -26,6 +26,7 @@ enum {
 
 #define ANSWER_WITHIN RN_USEC(200) /* the thread, and then the program, must wake up */
 #define HOLD_FOR RN_USEC(60)	   /* acknowledgements, for an answer to go along with */
+#define ANSWER_FOR RN_USEC(500)	   /* ... that leaves as the peer's window lets it */
 
 static bool answers(const struct rnp_progress *p)
 {
@@ -39,8 +40,13 @@ static bool answers_singly(const struct rnp_progress *p)
 	return answers(p) && p->run == 1 && p->early_ban == 0;
 }
 
-void rnp_answers_expect(struct rnp_progress *p, rn_ns now)
+void rnp_answers_expect(struct rnp_engine *e, rn_ns now)
 {
+	struct rnp_progress *p = &e->progress;
+
+	/* Half a message has no answer. */
+	if (rn_dev_is_amid_message(e->dev))
+		return;
 	if (p->found_at != 0)
 		p->answered /= 2;
 	p->found_at = now;
@@ -65,6 +71,7 @@ void rnp_answers_posted(struct rnp_engine *e, const struct rn_qp *qp)
 	struct rnp_progress *p = &e->progress;
 
 	p->asked = rn_qp_unacked(qp) ? qp : NULL;
+	p->asked_at = e->clock.now;
 	if (!rn_dev_acks_due(e->dev))
 		p->held_since = 0;
 }
@@ -104,6 +111,14 @@ bool rnp_answers_waited(struct rnp_progress *p, rn_ns now)
 	return waited;
 }
 
+bool rnp_answers_in_part(const struct rnp_engine *e, rn_ns now)
+{
+	const struct rnp_progress *p = &e->progress;
+
+	return answers(p) && p->asked && rn_qp_unsent(p->asked) &&
+	       now - p->asked_at < ANSWER_FOR;
+}
+
 /* ------------------------------------------------------------------- the sockets */
 bool rnp_answers_leaves(struct rnp_engine *e)
 {
@@ -112,8 +127,11 @@ bool rnp_answers_leaves(struct rnp_engine *e)
 	if (!p->asked || rn_qp_unacked(p->asked))
 		return false;
 	p->asked = NULL;
-	/* With something to acknowledge there is something to answer. */
-	return answers_singly(p) && !rn_dev_acks_due(e->dev);
+	/* With something to acknowledge there is something to answer; half a message is
+	 * not.
+	 */
+	return answers_singly(p) &&
+	       (!rn_dev_acks_due(e->dev) || rn_dev_is_amid_message(e->dev));
 }
 
 bool rnp_answers_may_lease(const struct rnp_progress *p)

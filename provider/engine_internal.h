@@ -4,6 +4,7 @@
  *   engine.c	       the engines of this process: get, put, attach
  *   pump.c	       one step: packets in, core, packets out, events
  *   progress.c	       whose step it is: lease, armed socket, linger
+ *   poller.c	       what the thread that polled does when it does not
  *   answers.c	       what a program that looks at memory does next
  *   posting.c	       when a post leaves, and what leaves with it
  *   background.c      the thread that sleeps until it is its turn
@@ -80,7 +81,9 @@ struct rnp_progress {
 	uint32_t answered; /* how often a post followed soon, lately */
 	rn_ns held_since;  /* acknowledgements wait for that post; 0: none do */
 	const struct rn_qp *asked; /* posted to last and not acknowledged yet, or NULL */
+	rn_ns asked_at;
 	bool is_early; /* the lease was taken because the program will be seen to leave */
+	uint32_t look_ban;  /* wake-ups after which the thread sleeps at once; its own */
 	uint32_t early_ban; /* posts without such a lease, after one that ran out */
 
 	uint32_t linger_missed; /* lingers in a row that outlasted their time */
@@ -224,9 +227,20 @@ void rnp_progress_memory(struct rnp_engine *e);
  */
 void rnp_progress_deadline(struct rnp_engine *e, rn_ns now);
 
+/* ----------------------------------------------------------------- poller.c */
+/* This thread polls, and renews the lease. */
+void rnp_poller_note(struct rnp_progress *p);
+
+/* Did it go on with something else? Then it will again. If it slept, or had no
+ * processor, its leaving says nothing.
+ */
+bool rnp_poller_is_busy(const struct rnp_progress *p, rn_ns now);
+
 /* ---------------------------------------------------------------- answers.c */
-/* The background thread has received something at @now: a post should follow. */
-void rnp_answers_expect(struct rnp_progress *p, rn_ns now);
+/* The background thread has received something at @now: a post should follow, unless it
+ * is in the middle of a message.
+ */
+void rnp_answers_expect(struct rnp_engine *e, rn_ns now);
 
 /* The program posts at @now, and has posted to @qp. */
 void rnp_answers_note(struct rnp_progress *p, rn_ns now);
@@ -234,6 +248,9 @@ void rnp_answers_posted(struct rnp_engine *e, const struct rn_qp *qp);
 
 /* What becomes of acknowledgements while nobody polls: RNP_ACKS_NOW or RNP_ACKS_HELD. */
 enum rnp_acks rnp_answers_acks(const struct rnp_progress *p);
+
+/* The program's answer has left in part, and they go along with the end of it. */
+bool rnp_answers_in_part(const struct rnp_engine *e, rn_ns now);
 
 /* With the sockets on, those that are held leave in time by a timer. */
 void rnp_answers_limit(struct rnp_engine *e, rn_ns now);

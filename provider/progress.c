@@ -33,11 +33,13 @@ enum {
 	LINGER_RETRY = 64,
 	MOVES_MAX = 256, /* packets of answers to one batch of packets */
 	MOVES_IDLE = 4,
+	LOOK_BAN = 256,	 /* wake-ups after a dear yield that do without */
 	GATHER_BAN = 64, /* posts that leave at once, after one had to wait for a lease */
 };
 
 #define LOOK_AGAIN_FOR RN_USEC(30) /* the way of a packet and its answer */
 #define LOOK_AGAIN_MAX RN_MSEC(2)  /* rocind and the timer wait for that long at most */
+#define YIELD_DEAR RN_USEC(200)	   /* longer than waking up takes */
 
 const struct rnp_lease_times rnp_lease_times = {
 	.lease = RN_MSEC(1),
@@ -77,32 +79,6 @@ void rnp_progress_deadline(struct rnp_engine *e, rn_ns now)
 }
 
 /* ----------------------------------------------------------------- hand-over */
-static rn_ns cpu_time(clockid_t clock)
-{
-	struct timespec ts;
-
-	if (clock_gettime(clock, &ts) != 0)
-		return 0; /* the thread has ended */
-	return (rn_ns)ts.tv_sec * 1000000000 + ts.tv_nsec;
-}
-
-static void note_poller(struct rnp_progress *p)
-{
-	if (pthread_getcpuclockid(pthread_self(), &p->poller) != 0)
-		p->poller = CLOCK_THREAD_CPUTIME_ID;
-	p->poller_cpu = cpu_time(p->poller);
-}
-
-/* Did the thread that polled go on with something else? Then it will again. If it slept,
- * or had no processor, its leaving says nothing.
- */
-static bool was_busy_elsewhere(const struct rnp_progress *p, rn_ns now)
-{
-	rn_ns polled = p->last_poll - p->lease_set, away = now - p->last_poll;
-
-	return cpu_time(p->poller) - p->poller_cpu > polled + away / 2;
-}
-
 /* The sockets were drained at @now. */
 static void take_lease(struct rnp_engine *e, rn_ns now)
 {
@@ -114,7 +90,7 @@ static void take_lease(struct rnp_engine *e, rn_ns now)
 	p->turn = RNP_LEASED;
 	p->cur_lease = p->times.lease;
 	p->steady_since = p->lease_set = p->last_poll = now;
-	note_poller(p);
+	rnp_poller_note(p);
 	p->is_early = false;
 }
 
@@ -149,7 +125,7 @@ static void renew_lease(struct rnp_engine *e, rn_ns now)
 	}
 	rnp_progress_timer(e, now + p->cur_lease);
 	p->lease_set = now;
-	note_poller(p);
+	rnp_poller_note(p);
 }
 
 /* What came in may wait for memory, and the program does not poll: move it on here. Each
@@ -282,9 +258,22 @@ void rnp_progress_app(struct rnp_engine *e)
 }
 
 /* ------------------------------------------------------ the background thread */
+/* Lets everybody else who wants the processor have it. Somebody who does not yield keeps
+ * it until the next tick, milliseconds later; who is woken gets it from him at once: the
+ * thread then sleeps for a while instead.
+ */
+static void yield(struct rnp_progress *p)
+{
+	rn_ns before = rnp_engine_now();
+
+	sched_yield();
+	if (rnp_engine_now() - before > YIELD_DEAR)
+		p->look_ban = LOOK_BAN;
+}
+
 /* After a packet the next is often close behind: an answer to what the program, looking
- * at memory, sends next. Waking up costs tens of microseconds, so look a few times more,
- * behind everybody else who wants the processor. Gives up the lock in between.
+ * at memory, sends next. Waking up costs tens of microseconds, so look a few times more.
+ * Gives up the lock in between.
  */
 static void look_again(struct rnp_engine *e, rn_ns now)
 {
@@ -292,15 +281,19 @@ static void look_again(struct rnp_engine *e, rn_ns now)
 	rn_ns until = now + LOOK_AGAIN_FOR;
 	rn_ns last = now + LOOK_AGAIN_MAX;
 
-	while (now < until && now < last) {
+	if (p->look_ban > 0) {
+		p->look_ban--;
+		return;
+	}
+	while (now < until && now < last && p->look_ban == 0) {
 		pthread_mutex_unlock(&e->lock);
-		sched_yield();
+		yield(p);
 		pthread_mutex_lock(&e->lock);
 		if (e->closing || !rnp_has_sockets(e) || p->turn != RNP_ARMED)
 			return;
 		now = rnp_engine_now();
 		if (serve_sockets(e, now, RNP_ACKS_NOW) > 0) {
-			rnp_answers_expect(p, now);
+			rnp_answers_expect(e, now);
 			until = now + LOOK_AGAIN_FOR;
 		}
 	}
@@ -313,7 +306,7 @@ static void after_packets(struct rnp_engine *e, rn_ns now)
 {
 	struct rnp_progress *p = &e->progress;
 
-	rnp_answers_expect(p, now);
+	rnp_answers_expect(e, now);
 	if (rnp_answers_acks(p) == RNP_ACKS_NOW)
 		look_again(e, now);
 }
@@ -322,7 +315,7 @@ static void after_packets(struct rnp_engine *e, rn_ns now)
 static void take_over(struct rnp_engine *e, rn_ns now)
 {
 	struct rnp_progress *p = &e->progress;
-	bool was_busy = was_busy_elsewhere(p, now);
+	bool was_busy = rnp_poller_is_busy(p, now);
 	bool was_gathering = p->gather_since != 0;
 	bool found = arm(e, now, rnp_answers_acks(p)) > 0;
 

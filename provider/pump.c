@@ -14,6 +14,8 @@ enum {
 	 * peer with a shallow queue would stand still until it does.
 	 */
 	ACK_EVERY = 64,
+	/* As much as one step finds. */
+	ANSWER_EVERY = 64 * RNP_DRAIN_APP,
 	/* Steps after which timers are served in spite of packets waiting. */
 	NOT_DRY_MAX = 64,
 	SMALL = 512, /* bytes: likely a whole message, and another recvmsg() would show */
@@ -134,10 +136,26 @@ static void expire(struct rnp_engine *e, rn_ns now, bool dry)
 		rn_local_rest(e->wire.local);
 }
 
-static bool acks_leave(const struct rnp_engine *e, enum rnp_acks acks, unsigned found)
+/* The end of a message that the program answers is acknowledged with the answer, however
+ * long the two are. In the middle of one the peer may wait to go on.
+ */
+static bool acks_leave(const struct rnp_engine *e, rn_ns now, enum rnp_acks acks,
+		       unsigned found)
 {
-	return e->unacked >= ACK_EVERY || acks == RNP_ACKS_NOW ||
-	       (acks == RNP_ACKS_IF_DRY && found == 0);
+	bool is_amid = rn_dev_is_amid_message(e->dev);
+	bool answers = rnp_answers_acks(&e->progress) == RNP_ACKS_HELD && !is_amid;
+
+	switch (acks) {
+	case RNP_ACKS_NOW:
+		return true;
+	case RNP_ACKS_HELD:
+		return is_amid;
+	case RNP_ACKS_IF_DRY:
+		if (found == 0)
+			return is_amid || !rnp_answers_in_part(e, now);
+		return e->unacked >= (answers ? ANSWER_EVERY : ACK_EVERY);
+	}
+	return true;
 }
 
 unsigned rnp_pump_step(struct rnp_engine *e, rn_ns now, unsigned drain,
@@ -160,8 +178,10 @@ unsigned rnp_pump_step(struct rnp_engine *e, rn_ns now, unsigned drain,
 		rn_capture_flush(e->wire.capture);
 	found += rnp_raw_receive(e, now, drain);
 	expire(e, now, dry);
-	if (acks_leave(e, acks, found))
+	if (acks_leave(e, now, acks, found))
 		what = RN_TX_ALL;
+	else if (e->progress.asked)
+		what |= RN_TX_ALONG;
 	rnp_pump_transmit(e, now, what, false);
 	rnp_pump_events(e);
 	return found;

@@ -210,8 +210,8 @@ void kit_pair(struct kit_end k[2], uint8_t timeout)
 }
 
 /* --------------------------------------------------------------------------- work */
-void kit_post_send(struct kit_end *k, enum rn_wr_opcode opcode, uint32_t len,
-		   uint64_t remote_addr)
+void kit_post_send_locked(struct kit_end *k, enum rn_wr_opcode opcode, uint32_t len,
+			  uint64_t remote_addr)
 {
 	struct rn_sge sge = { (uintptr_t)k->buf, len, KIT_KEY };
 	struct rn_send_wr wr = { .opcode = opcode,
@@ -221,11 +221,17 @@ void kit_post_send(struct kit_end *k, enum rn_wr_opcode opcode, uint32_t len,
 				 .num_sge = 1 };
 	struct rnp_posted posted = { .now = rnp_engine_now() };
 
-	rnp_engine_lock(k->e);
 	assert_int_equal(rn_qp_post_send(rnp_engine_dev(k->e), k->qp, posted.now, &wr),
 			 0);
 	rnp_posted_add(&posted, &wr);
 	rnp_engine_posted(k->e, k->qp, &posted);
+}
+
+void kit_post_send(struct kit_end *k, enum rn_wr_opcode opcode, uint32_t len,
+		   uint64_t remote_addr)
+{
+	rnp_engine_lock(k->e);
+	kit_post_send_locked(k, opcode, len, remote_addr);
 	rnp_engine_unlock(k->e);
 }
 

@@ -78,6 +78,8 @@ void kit_close(struct kit_end *k);
  */
 void kit_post_send(struct kit_end *k, enum rn_wr_opcode opcode, uint32_t len,
 		   uint64_t remote_addr);
+void kit_post_send_locked(struct kit_end *k, enum rn_wr_opcode opcode, uint32_t len,
+			  uint64_t remote_addr);
 void kit_post_recv(struct kit_end *k);
 
 /* One poll as poll_cq does it. True if there was a CQE. */
