@@ -15,6 +15,8 @@ enum {
 	FOOT = 46,
 	LEGEND_LINE = 18,
 	LEGEND_COLUMNS = 2,
+	LEGEND_LEFT = 2, /* the longest name needs nearly half of all there is */
+	LEGEND_STEP = 284,
 	SERIES_MAX = 64,
 	KINDS = 3
 };
@@ -252,7 +254,7 @@ static void draw_series(FILE *to, const struct panel *p, const struct rn_bench_r
 
 static void draw_legend(FILE *to, const struct panel *p, const struct series *s)
 {
-	unsigned x = p->x + LEFT + s->number % LEGEND_COLUMNS * (PLOT / LEGEND_COLUMNS);
+	unsigned x = p->x + LEGEND_LEFT + s->number % LEGEND_COLUMNS * LEGEND_STEP;
 	unsigned y = TOP + HEIGHT + FOOT + s->number / LEGEND_COLUMNS * LEGEND_LINE + 10;
 	char name[RN_BENCH_CELL_TEXT];
 
