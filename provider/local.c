@@ -8,11 +8,11 @@
 #include "log.h"
 #include "rocind_client.h"
 
-static int ask(void *ctx, const struct rn_rocind_ends *ends)
+static int ask(void *ctx, const struct rn_rocind_ends *ends, bool lost)
 {
 	const struct rnp_engine *e = ctx;
 
-	return rn_rocind_ask_wire(e->rocind, ends);
+	return rn_rocind_ask_wire(e->rocind, ends, lost);
 }
 
 static int drop(void *ctx, const struct rn_rocind_ends *ends)

@@ -200,7 +200,10 @@ struct rn_ctl_faults {
 struct rn_ctl_ends {
 	struct rn_gid local, peer;
 	uint32_t peer_slot;
-	uint32_t reserved;
+	/* RN_CTL_WIRE_ASK: 1: this end has none, whatever rocind believes. Else 0, which
+	 * is also what those say who do not know of it.
+	 */
+	uint32_t lost;
 };
 
 /* Ask for the wire (RN_CTL_WIRE_ASK), or say that it is spoilt (RN_CTL_WIRE_DROP): then

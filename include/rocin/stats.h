@@ -68,6 +68,7 @@
 	X(LOCAL_RX_BYTES,      "local_rcvd_bytes",             "bytes received through shared memory, of rcvd_bytes")\
 	X(LOCAL_TX_BARE,       "local_sent_bare_pkts",         "packets without ICRC, of local_sent_pkts")       \
 	X(LOCAL_SPOILT,        "local_spoilt",                 "local wires given up because the peer broke their rules")\
+	X(LOCAL_RENEWED,       "local_renewed",                "times that another local wire was asked for: the last was lost, and the peer is there still")\
 	X(TX_DROPPED,          "tx_dropped",                   "packets that the socket refused")                \
 	X(TX_TOO_LONG,         "tx_too_long",                  "packets dropped: longer than the way to their destination carries") \
 	X(SOCK_OVERFLOW,       "rx_sock_overflow",             "packets that the kernel dropped: receive buffer full") \

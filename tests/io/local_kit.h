@@ -51,6 +51,7 @@ struct world {
 
 	/* What rocind was asked. */
 	unsigned asked, dropped;
+	unsigned asked_lost; /* of those asked: the wire is lost */
 	struct rn_rocind_ends last;
 
 	struct rn_doorbell *page;
@@ -74,11 +75,12 @@ rn_ns __wrap_rn_local_now(void)
 	return kit_now;
 }
 
-static inline int ask(void *ctx, const struct rn_rocind_ends *ends)
+static inline int ask(void *ctx, const struct rn_rocind_ends *ends, bool lost)
 {
 	struct world *w = ctx;
 
 	w->asked++;
+	w->asked_lost += lost;
 	w->last = *ends;
 	return 0;
 }

@@ -128,6 +128,75 @@ static void what_a_peer_sent_before_it_left_outlives_a_full_ring(void **state)
 	assert_int_equal(w->dropped, 0);
 }
 
+/* Send until a wire is asked for. Return: how long that took. */
+static rn_ns until_asked(struct world *w)
+{
+	unsigned before = w->asked;
+	rn_ns start = kit_now;
+
+	while (w->asked == before) {
+		assert_true(kit_now - start < RN_MSEC(1000000));
+		kit_now += RN_MSEC(10);
+		assert_int_equal(send_to(w, 1, 1, 7), 0);
+		assert_in_socket(w, 7);
+	}
+	return kit_now - start;
+}
+
+/* The flag is in memory that the peer writes; rocind has heard nothing. */
+static void wire_that_is_lost_is_asked_for_ever_more_rarely(void **state)
+{
+	static const unsigned seconds[] = { 1, 2, 4, 8, 16, 32, 64, 64 };
+	struct world *w = *state;
+
+	for (unsigned i = 0; i < RN_ARRAY_SIZE(seconds); i++) {
+		struct peer *p = lay(w, 0);
+
+		assert_int_equal(send_to(w, 1, 1, 1), 0);
+		assert_in_ring(w, p, 1);
+		if (i % 2) {
+			peer_sends(w, p, i); /* or it would not be looked at yet */
+			assert_int_equal(next_number(w), i);
+			atomic_store(&ring_of(p, true)->send_closed, 1);
+			assert_int_equal(w->net->ops->receive(w->net->ctx, w->rx), 0);
+		} else {
+			int rc = 0;
+
+			atomic_store(&ring_of(p, false)->recv_closed, 1);
+			while (rc == 0)
+				rc = send_to(w, 1, 1, 1);
+			assert_int_equal(rc, -EPIPE);
+			assert_int_equal(w->net->ops->receive(w->net->ctx, w->rx), 0);
+		}
+		assert_int_equal(rn_local_wires(w->local), 0);
+		assert_int_equal(until_asked(w), RN_MSEC(1000) * seconds[i]);
+		assert_int_equal(w->asked_lost, i + 1);
+		assert_int_equal(w->stats[RN_STAT_LOCAL_RENEWED], i + 1);
+	}
+	assert_int_equal(w->dropped, 0);
+	/* No answer: rocind had just made one, says that of the other end. */
+	assert_true(until_asked(w) > RN_MSEC(10000));
+	assert_int_equal(w->asked_lost, RN_ARRAY_SIZE(seconds) + 1);
+}
+
+/* Then it was none of the peer's tricks. */
+static void wire_of_a_peer_that_left_is_not_lost(void **state)
+{
+	struct world *w = *state;
+	struct peer *p = lay(w, 0);
+
+	assert_int_equal(send_to(w, 1, 1, 1), 0);
+	assert_in_ring(w, p, 1);
+	peer_sends(w, p, 2);
+	assert_int_equal(next_number(w), 2);
+	atomic_store(&ring_of(p, true)->send_closed, 1);
+	assert_int_equal(w->net->ops->receive(w->net->ctx, w->rx), 0);
+	rn_local_down(w->local, &p->ends, 0);
+	assert_int_equal(until_asked(w), RN_MSEC(1000));
+	assert_int_equal(w->asked_lost, 0);
+	assert_int_equal(w->stats[RN_STAT_LOCAL_RENEWED], 0);
+}
+
 static void sleeper_is_woken(void **state)
 {
 	struct world *w = *state;
@@ -184,6 +253,8 @@ int main(void)
 		test(peer_that_lies_about_its_head_loses_the_wire),
 		test(what_a_dead_peer_has_sent_is_still_received),
 		test(what_a_peer_sent_before_it_left_outlives_a_full_ring),
+		test(wire_that_is_lost_is_asked_for_ever_more_rarely),
+		test(wire_of_a_peer_that_left_is_not_lost),
 		test(sleeper_is_woken),
 		test(many_wires_are_found_by_the_doorbell),
 	};

@@ -99,12 +99,18 @@ static int formatted_rings(void)
 	return fd;
 }
 
-static int never_needed(void *ctx, const struct rn_rocind_ends *ends)
+static int never_dropped(void *ctx, const struct rn_rocind_ends *ends)
 {
 	(void)ctx;
 	(void)ends;
 	fail_msg("the wire is there, and nobody breaks its rules");
 	return 0;
+}
+
+static int never_asked(void *ctx, const struct rn_rocind_ends *ends, bool lost)
+{
+	(void)lost;
+	return never_dropped(ctx, ends);
 }
 
 /* What rocind and provider/local.c do for two processes. */
@@ -124,8 +130,8 @@ static void lay_wire(struct kit_end *end[2])
 					    .slot = 1,
 					    .gid = e->gid,
 					    .stats = e->stats.page->counter,
-					    .ask = never_needed,
-					    .drop = never_needed };
+					    .ask = never_asked,
+					    .drop = never_dropped };
 		struct rn_rocind_ends ends = { end[i]->gid, end[!i]->gid, 1 };
 		struct rn_rocind_wire wire = { .role = i,
 					       .rings = dup(rings),

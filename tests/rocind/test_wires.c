@@ -194,7 +194,7 @@ static void who_asks_and_does_not_read_keeps_its_device(void **state)
 		struct rn_rocind_ends ends = towards(&a, &nobody);
 
 		ends.peer_slot = i % 255 + 1;
-		while (rn_rocind_ask_wire(a.r, &ends) == -EAGAIN)
+		while (rn_rocind_ask_wire(a.r, &ends, false) == -EAGAIN)
 			sched_yield();
 	}
 	while (rn_rocind_event(a.r, &ev) == 0)
@@ -287,6 +287,42 @@ static void a_spoilt_wire_is_the_last_of_the_two(void **state)
 	close_side(&b);
 }
 
+/* An end whose ring says that the other has closed it, while it has not. */
+static void who_has_lost_a_wire_gets_another_after_a_while(void **state)
+{
+	struct side a = open_side(0, true), b = open_side(1, true);
+	struct rn_rocind_wire first[2], second[2];
+	struct rn_rocind_status status;
+	struct rn_rocind_event ev;
+
+	(void)state;
+	ask(&a, &b);
+	first[0] = await_wire(&b, &a);
+	first[1] = await_wire(&a, &b);
+	ask(&a, &b);
+	assert_true(nothing_waits(&a));
+	/* Not at once, or an end could have the other busy with wires. */
+	ask_again(&a, &b);
+	assert_true(nothing_waits(&a));
+	while (rn_rocind_event(a.r, &ev) == -EAGAIN) {
+		ask_again(&a, &b);
+		assert_int_equal(rn_rocind_status(a.r, &status, NULL, 0), 0);
+	}
+	assert_int_equal(ev.kind, RN_ROCIND_WIRE);
+	second[1] = ev.wire;
+	await_down(&b, &a, 0);
+	second[0] = await_wire(&b, &a);
+	assert_int_not_equal(first[1].bit, second[1].bit);
+	for (unsigned i = 0; i < 2; i++) {
+		close_wire(&first[i]);
+		close_wire(&second[i]);
+	}
+	assert_true(nothing_waits(&a) && nothing_waits(&b));
+	close_side(&a);
+	await_down(&b, &a, 0);
+	close_side(&b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -299,6 +335,7 @@ int main(void)
 		test(the_end_of_one_is_told_to_the_other),
 		test(a_process_that_was_killed_is_gone_too),
 		test(a_spoilt_wire_is_the_last_of_the_two),
+		test(who_has_lost_a_wire_gets_another_after_a_while),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

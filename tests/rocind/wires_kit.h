@@ -55,7 +55,14 @@ static inline void ask(const struct side *from, const struct side *to)
 {
 	const struct rn_rocind_ends ends = towards(from, to);
 
-	assert_int_equal(rn_rocind_ask_wire(from->r, &ends), 0);
+	assert_int_equal(rn_rocind_ask_wire(from->r, &ends, false), 0);
+}
+
+static inline void ask_again(const struct side *from, const struct side *to)
+{
+	const struct rn_rocind_ends ends = towards(from, to);
+
+	assert_int_equal(rn_rocind_ask_wire(from->r, &ends, true), 0);
 }
 
 static inline void assert_ends(const struct rn_rocind_event *ev, const struct side *local,

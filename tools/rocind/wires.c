@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "client.h"
+#include "clock.h"
 #include "ctl_socket.h"
 #include "doorbell.h"
 #include "log.h"
@@ -24,7 +25,13 @@ struct rnd_wire {
 	unsigned gid_idx[2]; /* which of its addresses */
 	unsigned bit[2];     /* where it stands among its wires */
 	bool is_spoilt;
+	rn_ns since;
 };
+
+/* An end that has lost its wire gets another, but not more than one in that time: memory
+ * and its other end have work with each.
+ */
+#define LIFE_MIN RN_MSEC(1000)
 
 /* ---- Memory ---- */
 
@@ -320,6 +327,7 @@ static int add(const struct rnd_wire *plan)
 	if (!w)
 		return ENOMEM;
 	*w = *plan;
+	w->since = rnd_now();
 	for (unsigned i = 0; i < 2; i++) {
 		w->end[i]->wires.wire[w->bit[i]] = w;
 		w->end[i]->wires.next = w->bit[i] + 1;
@@ -348,22 +356,6 @@ static int make_wire(struct rnd_client *client, const struct rn_ctl_ends *ends)
 	return err;
 }
 
-void rnd_wires_ask(struct rnd_client *client, const struct rn_ctl_ends *ends)
-{
-	unsigned role;
-	struct rnd_wire *w = find_wire(client, ends, &role);
-	int err;
-
-	if (w && !w->is_spoilt)
-		return; /* the peer asked as well, and was first */
-	err = w ? EPIPE : make_wire(client, ends);
-	if (err == 0)
-		return;
-	rn_log(RN_LOG_DEBUG, "process %d gets no local wire: %s", client->pid,
-	       strerror(err));
-	refuse(client, ends, err);
-}
-
 void rnd_wires_drop(struct rnd_client *client, const struct rn_ctl_ends *ends)
 {
 	struct rn_ctl_ends theirs;
@@ -390,6 +382,29 @@ static void close_wire(struct rnd_wire *w, const struct rnd_client *client)
 	unlink_wire(w);
 	if (!knows)
 		tell_down(peer, &theirs, 0);
+}
+
+void rnd_wires_ask(struct rnd_client *client, const struct rn_ctl_ends *ends)
+{
+	unsigned role;
+	struct rnd_wire *w = find_wire(client, ends, &role);
+	bool is_spoilt = w && w->is_spoilt;
+	int err;
+
+	if (w && !is_spoilt) {
+		/* Unless it is lost the peer asked as well, and was first. */
+		if (!ends->lost || rnd_now() - w->since < LIFE_MIN)
+			return;
+		rn_log(RN_LOG_INFO, "process %d has lost its local wire to process %d",
+		       client->pid, w->end[!role]->pid);
+		close_wire(w, client);
+	}
+	err = is_spoilt ? EPIPE : make_wire(client, ends);
+	if (err == 0)
+		return;
+	rn_log(RN_LOG_DEBUG, "process %d gets no local wire: %s", client->pid,
+	       strerror(err));
+	refuse(client, ends, err);
 }
 
 void rnd_wires_close_gid(struct rnd_client *client, unsigned idx)

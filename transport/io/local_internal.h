@@ -48,6 +48,8 @@ struct local_way {
 	struct rn_rocind_ends ends;
 	struct local_wire *wire; /* NULL: by UDP */
 	rn_ns ask_at;		 /* next; RN_NEVER: not again */
+	bool lost;		 /* rocind may believe that there is a wire */
+	uint8_t losses;		 /* times that it was told so */
 };
 
 struct rn_local {
@@ -120,6 +122,12 @@ struct local_way *rn_local_way(struct rn_local *l, const struct rn_flow *flow,
 
 /* The peer broke the rules, or the memory is not what it should be: never again. */
 void rn_local_spoil(struct rn_local *l, struct local_wire *w, const char *why);
+
+/* The peer has closed the ring, says the ring; rocind will say so as well, or it is not
+ * so. Then a wire is asked for again after a while, which doubles each time: the flag is
+ * the peer's to write.
+ */
+void rn_local_lose(struct rn_local *l, const struct local_wire *w);
 
 /* It has gone, and everything that it sent has been read. */
 void rn_local_remove(struct rn_local *l, struct local_wire *w);

@@ -21,6 +21,9 @@
 #define ASK_SOON RN_MSEC(1000)
 #define ASK_LATER RN_MSEC(10000)
 
+/* A wire that was lost is asked for after ASK_SOON, then 2, 4 ... times that. */
+#define LOSSES_MAX 6
+
 /* Who sends to very many destinations must not keep rocind busy with each of them. */
 #define ASKS_MAX 16
 #define ASKS_PER RN_MSEC(100)
@@ -86,10 +89,20 @@ static void ask(struct rn_local *l, struct local_way *way)
 	if (l->asks >= ASKS_MAX)
 		return;
 	l->asks++;
-	/* The answer says when to ask again; this is for one that never comes. */
-	way->ask_at = now + ASK_LATER;
-	if (l->cfg.ask(l->cfg.ctx, &way->ends) == -EAGAIN)
+	if (l->cfg.ask(l->cfg.ctx, &way->ends, way->lost) == -EAGAIN) {
 		way->ask_at = now + ASK_SOON;
+		return;
+	}
+	if (way->lost) {
+		rn_local_count(l, RN_STAT_LOCAL_RENEWED, 1);
+		if (way->losses < LOSSES_MAX)
+			way->losses++;
+	}
+	/* The answer says when to ask again. None comes if rocind believes that there is
+	 * a wire.
+	 */
+	way->ask_at = now + ASK_LATER + (ASK_SOON << way->losses);
+	way->lost = true;
 }
 
 struct local_way *rn_local_way(struct rn_local *l, const struct rn_flow *flow,
@@ -240,8 +253,10 @@ int rn_local_up(struct rn_local *l, const struct rn_rocind_ends *ends,
 		l->cfg.drop(l->cfg.ctx, ends);
 	}
 	rn_rocind_close_wire(wire);
-	if (way)
+	if (way) {
 		way->wire = w;
+		way->lost = false;
+	}
 	if (way && !w)
 		way->ask_at = RN_NEVER;
 	if (!w)
@@ -264,6 +279,16 @@ static void forget(struct rn_local *l, const struct local_wire *w, rn_ns ask_at)
 		return;
 	way->wire = NULL;
 	way->ask_at = ask_at;
+}
+
+void rn_local_lose(struct rn_local *l, const struct local_wire *w)
+{
+	struct local_way *way = known_way(l, &w->ends);
+
+	if (!way || way->wire != w)
+		return;
+	forget(l, w, rn_local_now() + (ASK_SOON << way->losses));
+	way->lost = true;
 }
 
 void rn_local_remove(struct rn_local *l, struct local_wire *w)
@@ -322,6 +347,7 @@ void rn_local_down(struct rn_local *l, const struct rn_rocind_ends *ends, int er
 
 	if (way) {
 		way->wire = NULL;
+		way->lost = false;
 		way->ask_at = when_to_ask_again(err);
 	}
 	if (w && err == 0)

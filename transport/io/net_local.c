@@ -99,10 +99,12 @@ static int send_by_ring(struct rn_local *l, struct local_wire *w,
 		w->full_since = 0;
 	}
 	if (rc == -EPIPE) {
-		if (w->send.fault == RN_RING_CLOSED)
+		if (w->send.fault == RN_RING_CLOSED) {
+			rn_local_lose(l, w);
 			rn_local_part(l, w);
-		else
+		} else {
 			rn_local_spoil(l, w, rn_ring_fault_text(w->send.fault));
+		}
 		return rc;
 	}
 	if (rc == -EAGAIN)
@@ -206,6 +208,8 @@ static int read_wire(struct rn_local *l, struct local_wire *w, struct rn_rx *rx)
 		rn_local_count(l, RN_STAT_LOCAL_RX_BYTES, bytes);
 		return (int)n;
 	}
+	if (w->recv.fault == RN_RING_CLOSED)
+		rn_local_lose(l, w);
 	if (w->recv.fault == RN_RING_CLOSED || (!w->recv.fault && w->is_closing))
 		rn_local_remove(l, w);
 	else if (w->recv.fault)

@@ -44,7 +44,7 @@ struct rn_local_cfg {
 	/* Ask for a wire, and say that one is spoilt; as rn_rocind_ask_wire() and
 	 * rn_rocind_drop_wire().
 	 */
-	int (*ask)(void *ctx, const struct rn_rocind_ends *ends);
+	int (*ask)(void *ctx, const struct rn_rocind_ends *ends, bool lost);
 	int (*drop)(void *ctx, const struct rn_rocind_ends *ends);
 	void *ctx;
 };

@@ -195,16 +195,18 @@ void rn_rocind_take_wires(struct rn_rocind *r, bool bare);
 /**
  * rn_rocind_ask_wire() - Ask for shared memory that packets to another process go by
  * @ends:	Where from and where to
+ * @lost:	There was a wire, but not any more: rocind may not know that
  *
  * Never waits. An event follows, RN_ROCIND_WIRE or RN_ROCIND_WIRE_DOWN with why not:
  * EHOSTUNREACH (no process of this rocind has that address and slot), EOPNOTSUPP (it, or
  * we, do not want any), EMLINK (RN_ROCIND_WIRES_MAX are there), EPIPE (one was spoilt),
  * EADDRNOTAVAIL (not our address), EMFILE (this process may have no more descriptors), or
- * what stood in the way of the memory (ENOSYS, EPERM, ENOMEM, EMFILE ...).
+ * what stood in the way of the memory (ENOSYS, EPERM, ENOMEM, EMFILE ...). None follows
+ * if there is a wire already and it is not @lost, or is younger than a second.
  *
  * Return: 0, -EAGAIN (rocind is busy: later), or -ECONNRESET.
  */
-int rn_rocind_ask_wire(struct rn_rocind *r, const struct rn_rocind_ends *ends);
+int rn_rocind_ask_wire(struct rn_rocind *r, const struct rn_rocind_ends *ends, bool lost);
 
 /* Close the descriptors of a wire. */
 void rn_rocind_close_wire(const struct rn_rocind_wire *wire);

@@ -15,12 +15,13 @@ void rn_rocind_take_wires(struct rn_rocind *r, bool bare)
 }
 
 static int say(struct rn_rocind *r, enum rn_ctl_type type,
-	       const struct rn_rocind_ends *ends)
+	       const struct rn_rocind_ends *ends, bool lost)
 {
 	const struct rn_ctl_wire_ask msg = { .hdr = rn_ctl_hdr(type),
 					     .ends = { .local = ends->local,
 						       .peer = ends->peer,
-						       .peer_slot = ends->peer_slot } };
+						       .peer_slot = ends->peer_slot,
+						       .lost = lost } };
 	int before, rc;
 
 	if (r->gone)
@@ -31,14 +32,14 @@ static int say(struct rn_rocind *r, enum rn_ctl_type type,
 	return rc == 0 || rc == -EAGAIN ? rc : -ECONNRESET;
 }
 
-int rn_rocind_ask_wire(struct rn_rocind *r, const struct rn_rocind_ends *ends)
+int rn_rocind_ask_wire(struct rn_rocind *r, const struct rn_rocind_ends *ends, bool lost)
 {
-	return say(r, RN_CTL_WIRE_ASK, ends);
+	return say(r, RN_CTL_WIRE_ASK, ends, lost);
 }
 
 int rn_rocind_drop_wire(struct rn_rocind *r, const struct rn_rocind_ends *ends)
 {
-	return say(r, RN_CTL_WIRE_DROP, ends);
+	return say(r, RN_CTL_WIRE_DROP, ends, false);
 }
 
 static struct rn_rocind_ends ends_of(const struct rn_ctl_ends *ends)
