@@ -256,6 +256,24 @@ static inline bool ring_is_dry(struct world *w, struct peer *p)
 	return rn_ring_receive(&p->recv, &pkt, 1, w->room, sizeof(w->room)) == 0;
 }
 
+/* Send until the ring has grown as large as it can be, all of it read. */
+static inline uint32_t use_all(struct world *w, struct peer *p)
+{
+	uint32_t sent = 0, got = 0;
+
+	while (p->recv.size < RN_WIRE_CAPACITY || sent < 600) {
+		struct rn_super s = super_to(w, 1, 15, sent);
+
+		while (w->net->ops->transmit(w->net->ctx, &s) == -EAGAIN)
+			assert_in_ring(w, p, got++);
+		sent += 15;
+	}
+	while (got < sent)
+		assert_in_ring(w, p, got++);
+	assert_true(ring_is_dry(w, p));
+	return sent;
+}
+
 static inline void assert_in_socket(struct world *w, uint32_t number)
 {
 	struct pollfd pfd = { .fd = w->peer_sock, .events = POLLIN };

@@ -223,6 +223,39 @@ static void message_goes_ahead_where_bursts_are_short(void **state)
 	assert_int_equal(count_in_ring(w, p), 10);
 }
 
+/* Packets that are built, in the middle of a burst, before the peer sees any. */
+static unsigned built_unseen(struct world *w, struct peer *p)
+{
+	for (unsigned n = 1; n < 100; n++) {
+		assert_true(build_in_place(w, 1, n));
+		if (count_in_ring(w, p) > 0)
+			return n;
+	}
+	return 0;
+}
+
+static void peer_sees_parts_of_a_burst_and_larger_ones_of_a_stream(void **state)
+{
+	struct world *w = *state;
+	struct peer *p = lay(w, 0);
+	unsigned few, many;
+
+	use_all(w, p);
+	build_burst(w, 10);
+	w->net->ops->publish(w->net->ctx);
+	while (count_in_ring(w, p) > 0)
+		;
+	few = built_unseen(w, p);
+	assert_in_range(few, 2, 3);
+	for (unsigned i = few; i < 40; i++)
+		assert_true(build_in_place(w, 1, i));
+	w->net->ops->publish(w->net->ctx);
+	while (count_in_ring(w, p) > 0)
+		;
+	many = built_unseen(w, p);
+	assert_in_range(many, 3 * few, 5 * few);
+}
+
 /* Build a packet, and scribble over the place once it is committed. Return: that shows in
  * what the peer gets.
  */
@@ -321,6 +354,7 @@ int main(void)
 		test(full_ring_holds_back_and_grows),
 		test(packets_are_built_in_the_ring),
 		test(message_goes_ahead_where_bursts_are_short),
+		test(peer_sees_parts_of_a_burst_and_larger_ones_of_a_stream),
 		test(long_packets_in_a_row_are_built_apart),
 		test(refusal_is_remembered),
 		test(last_descriptors_are_left_to_the_program),

@@ -21,24 +21,6 @@ static unsigned resident(const struct peer *p, bool from_peer)
 	return n;
 }
 
-/* Send until the ring has grown as large as it can be, all of it read. */
-static uint32_t use_all(struct world *w, struct peer *p)
-{
-	uint32_t sent = 0, got = 0;
-
-	while (p->recv.size < RN_WIRE_CAPACITY || sent < 600) {
-		struct rn_super s = super_to(w, 1, 15, sent);
-
-		while (w->net->ops->transmit(w->net->ctx, &s) == -EAGAIN)
-			assert_in_ring(w, p, got++);
-		sent += 15;
-	}
-	while (got < sent)
-		assert_in_ring(w, p, got++);
-	assert_true(ring_is_dry(w, p));
-	return sent;
-}
-
 static void rest(struct world *w)
 {
 	assert_true(rn_local_rest_due(w->local) <= kit_now + RN_LOCAL_REST);

@@ -6,8 +6,10 @@
 
 enum {
 	SHOW_AT = 8 * 1024, /* bytes: the peer reads them while the next are built */
+	SHOW_AT_STREAM = 32 * 1024,
 	SHOWS = 8, /* one of so many rings for the peer, the first of a burst at least */
 	FEW = 4,   /* packets of a burst: a message, an acknowledgement and a little */
+	MANY = 32, /* likewise: as one message it would be long */
 };
 
 /* Where a packet is built that will be copied to @at: its payload aligned, behind a BTH,
@@ -41,7 +43,18 @@ uint8_t *rn_local_reserve(void *ctx, const struct rn_flow *flow, uint32_t dest_s
 	return l->apart ? l->apart : at;
 }
 
-/* In the middle of a burst. */
+/* Does the peer get what has been built, in the middle of a burst? In a stream it has
+ * enough to do, and each change of the tail, which it may be looking at, takes as long as
+ * a good part of a packet.
+ */
+static bool is_to_show(const struct local_wire *w)
+{
+	uint32_t at = w->burst_before >= MANY ? SHOW_AT_STREAM : SHOW_AT;
+	uint32_t half = w->send.size / 2;
+
+	return rn_ring_unpublished(&w->send) >= (at < half ? at : half);
+}
+
 static void show(struct rn_local *l, struct local_wire *w)
 {
 	if (l->shows++ % SHOWS == 0)
@@ -77,7 +90,7 @@ void rn_local_commit(void *ctx, const struct rn_flow *flow, uint32_t len)
 	if (l->net.bare)
 		rn_local_count(l, RN_STAT_LOCAL_TX_BARE, 1);
 	w->burst++;
-	if (rn_ring_unpublished(&w->send) >= SHOW_AT)
+	if (is_to_show(w))
 		show(l, w);
 	else if (goes_ahead(w))
 		rn_ring_show(&w->send);
