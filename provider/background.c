@@ -200,6 +200,7 @@ static int start_thread(struct rnp_engine *e)
 		return -rc;
 	e->has_thread = true;
 	pthread_setname_np(e->thread, "rocin-bg");
+	rnp_realtime_follow(e);
 	return 0;
 }
 

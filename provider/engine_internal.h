@@ -8,6 +8,7 @@
  *   answers.c	       what a program that looks at memory does next
  *   posting.c	       when a post leaves, and what leaves with it
  *   background.c      the thread that sleeps until it is its turn
+ *   realtime.c	       its priority in programs of a real-time class
  *   groups.c	       multicast groups whose packets come here
  *   local.c	       wires in shared memory, to processes of the same rocind
  *   rocind_events.c   what rocind says: addresses, link, end
@@ -70,6 +71,7 @@ struct rnp_progress {
 	rn_ns last_poll;
 	clockid_t poller;   /* CPU time of the thread that renewed the lease ... */
 	rn_ns poller_cpu;   /* ... and what it had used by then */
+	int poller_at;	    /* real-time: the processor that polled last */
 	rn_ns steady_since; /* polling has had no gap since */
 	uint32_t streak;    /* polls with the sockets armed */
 	uint32_t streak_need;
@@ -149,6 +151,7 @@ struct rnp_engine {
 
 	pthread_t thread;
 	bool has_thread;
+	int realtime; /* priority that was asked for it; 0: none */
 	bool closing;
 	struct rnp_wait wait;
 	int timer_fd, wake_fd; /* -1: none */
@@ -229,7 +232,7 @@ void rnp_progress_deadline(struct rnp_engine *e, rn_ns now);
 
 /* ----------------------------------------------------------------- poller.c */
 /* This thread polls, and renews the lease. */
-void rnp_poller_note(struct rnp_progress *p);
+void rnp_poller_note(struct rnp_engine *e);
 
 /* Did it go on with something else? Then it will again. If it slept, or had no
  * processor, its leaving says nothing.
@@ -293,6 +296,12 @@ int rnp_background_add(struct rnp_engine *e, int fd, enum rnp_tag tag, bool on);
 void rnp_background_remove(struct rnp_engine *e, int fd);
 
 void rnp_background_set_timer(struct rnp_engine *e, rn_ns at);
+
+/* --------------------------------------------------------------- realtime.c */
+/* If the calling thread is in a real-time class the background thread is above it from
+ * now on, as far as the process may.
+ */
+void rnp_realtime_follow(struct rnp_engine *e);
 
 /* ---------------------------------------------------------- rocind_events.c */
 /* Take all that rocind has said. */

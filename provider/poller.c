@@ -11,8 +11,11 @@ static rn_ns cpu_time(clockid_t clock)
 	return (rn_ns)ts.tv_sec * 1000000000 + ts.tv_nsec;
 }
 
-void rnp_poller_note(struct rnp_progress *p)
+void rnp_poller_note(struct rnp_engine *e)
 {
+	struct rnp_progress *p = &e->progress;
+
+	rnp_realtime_follow(e);
 	if (pthread_getcpuclockid(pthread_self(), &p->poller) != 0)
 		p->poller = CLOCK_THREAD_CPUTIME_ID;
 	p->poller_cpu = cpu_time(p->poller);

@@ -64,6 +64,7 @@ void rnp_progress_init(struct rnp_engine *e)
 	p->turn = RNP_ARMED;
 	p->cur_lease = p->times.lease;
 	p->streak_need = p->times.streak;
+	p->poller_at = -1;
 }
 
 void rnp_progress_deadline(struct rnp_engine *e, rn_ns now)
@@ -90,7 +91,7 @@ static void take_lease(struct rnp_engine *e, rn_ns now)
 	p->turn = RNP_LEASED;
 	p->cur_lease = p->times.lease;
 	p->steady_since = p->lease_set = p->last_poll = now;
-	rnp_poller_note(p);
+	rnp_poller_note(e);
 	p->is_early = false;
 }
 
@@ -125,7 +126,7 @@ static void renew_lease(struct rnp_engine *e, rn_ns now)
 	}
 	rnp_progress_timer(e, now + p->cur_lease);
 	p->lease_set = now;
-	rnp_poller_note(p);
+	rnp_poller_note(e);
 }
 
 /* What came in may wait for memory, and the program does not poll: move it on here. Each
@@ -243,6 +244,8 @@ void rnp_progress_app(struct rnp_engine *e)
 	bool may_defer = p->turn == RNP_LEASED || rnp_answers_acks(p) == RNP_ACKS_HELD;
 
 	rnp_posting_polled(e);
+	if (e->realtime)
+		p->poller_at = sched_getcpu();
 	/* With the sockets on, no lease sees to it that what is deferred leaves if this
 	 * was the last poll, and there is nothing for the background thread to wake up
 	 * for.
@@ -281,6 +284,9 @@ static void look_again(struct rnp_engine *e, rn_ns now)
 	rn_ns until = now + LOOK_AGAIN_FOR;
 	rn_ns last = now + LOOK_AGAIN_MAX;
 
+	/* Nobody gets the processor of a real-time thread that yields. */
+	if (e->realtime && sched_getcpu() == p->poller_at)
+		return;
 	if (p->look_ban > 0) {
 		p->look_ban--;
 		return;

@@ -119,6 +119,10 @@ enum rn_stats_io {
 	RN_STATS_IO_REFUSED, /* epoll, sendmsg() and recvmsg(), at least in part */
 };
 
+enum {
+	RN_STATS_REALTIME_REFUSED = 255,
+};
+
 /* Start of the page. qp_capacity records of struct rn_stats_qp follow at
  * RN_STATS_QP_OFFSET; the owner grows the file before it raises qp_capacity.
  */
@@ -132,7 +136,11 @@ struct rn_stats_page {
 	char ibdev[32];
 	char comm[32]; /* name of the program, NUL-terminated */
 	uint32_t io;   /* enum rn_stats_io */
-	uint8_t reserved[36];
+	/* Priority of the background thread of a program in a real-time class; 0: it is
+	 * in none, or RN_STATS_REALTIME_REFUSED.
+	 */
+	uint32_t realtime;
+	uint8_t reserved[32];
 	uint64_t counter[RN_STATS_COUNTERS_MAX];
 };
 

@@ -206,6 +206,24 @@ static const char *io_name(const struct rn_stats_copy *copy)
 	return copy->page.io < RN_ARRAY_SIZE(names) ? names[copy->page.io] : "?";
 }
 
+static void print_realtime(const struct rn_stats_copy *copy)
+{
+	uint32_t priority = copy->page.realtime;
+
+	if (priority == RN_STATS_REALTIME_REFUSED)
+		printf("  realtime-refused");
+	else if (priority)
+		printf("  realtime %u", priority);
+}
+
+/* -1: refused. */
+static int realtime_of(const struct rn_stats_copy *copy)
+{
+	uint32_t priority = copy->page.realtime;
+
+	return priority == RN_STATS_REALTIME_REFUSED ? -1 : (int)priority;
+}
+
 static void print_client(const struct report *r, const struct rn_stats_client *c)
 {
 	const struct rn_rocind_client *id = &c->id;
@@ -216,6 +234,7 @@ static void print_client(const struct report *r, const struct rn_stats_client *c
 	       c->copy.page.comm, id->slot);
 	if (c->copy.page.io != RN_STATS_IO_PLAIN)
 		printf("  %s", io_name(&c->copy));
+	print_realtime(&c->copy);
 	putchar('\n');
 	if (!r->args->qps_only)
 		print_counters(r, c);
@@ -255,11 +274,12 @@ static void add_json(struct report *r, const struct rn_rocind_client *c,
 	for (uint32_t i = 0; i < copy->qp_count; i++)
 		json_array_append_new(qps, qp_json(&copy->qp[i]));
 	json_array_append_new(r->clients,
-			      json_pack("{s:s, s:s, s:i, s:s, s:i, s:s, s:o, s:o}",
+			      json_pack("{s:s, s:s, s:i, s:s, s:i, s:s, s:i, s:o, s:o}",
 					"device", c->ibdev, "interface", c->ifname, "pid",
 					c->pid, "program", copy->page.comm, "slot",
-					(int)c->slot, "io", io_name(copy), "hw_counters",
-					counters, "qps", qps));
+					(int)c->slot, "io", io_name(copy), "realtime",
+					realtime_of(copy), "hw_counters", counters, "qps",
+					qps));
 }
 
 static int show_daemon(struct report *r, struct rn_rocind *daemon, char *err,
