@@ -8,16 +8,11 @@
  */
 #include <assert.h>
 #include <fcntl.h>
-#include <pthread.h>
-#include <signal.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "loop.h"
+#include "crowd.h"
 
 enum {
 	COUNT_MAX = 250,
@@ -58,34 +53,8 @@ struct member {
 
 static struct board *board;
 static unsigned count, rounds;
-static bool ended_well;
-
-static double now_s(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
-
-static void meet(void)
-{
-	int rc = pthread_barrier_wait(&board->barrier);
-
-	EXPECT(rc == 0 || rc == PTHREAD_BARRIER_SERIAL_THREAD);
-}
 
 /* ---- What it costs ---- */
-static size_t own_memory(void)
-{
-	unsigned long size = 0, pages = 0, shared = 0;
-	FILE *f = fopen("/proc/self/statm", "re");
-
-	EXPECT(f && fscanf(f, "%lu %lu %lu", &size, &pages, &shared) == 3);
-	fclose(f);
-	return (pages - shared) * (size_t)sysconf(_SC_PAGESIZE);
-}
-
 /* Of what it shares with one other its part is half: the sum is what all have. A page
  * that the other end alone has touched is counted there.
  */
@@ -124,12 +93,7 @@ static void open_device(struct member *m)
 	struct place *p = &board->place[m->self];
 	struct loop *l = &m->l;
 
-	l->ctx = loop_open_device();
-	l->pd = ibv_alloc_pd(l->ctx);
-	l->cq = ibv_create_cq(l->ctx, 2 * COUNT_MAX, NULL, NULL, 0);
-	EXPECT(l->pd && l->cq && !ibv_query_gid(l->ctx, 1, 0, &l->gid));
-	m->mr = ibv_reg_mr(l->pd, m, sizeof(*m), IBV_ACCESS_LOCAL_WRITE);
-	EXPECT(m->mr);
+	m->mr = crowd_open(l, 2 * COUNT_MAX, m, sizeof(*m));
 	for (unsigned i = 0; i < count; i++) {
 		if (i == m->self)
 			continue;
@@ -137,7 +101,7 @@ static void open_device(struct member *m)
 		EXPECT(m->qp[i]);
 		p->qpn[i] = m->qp[i]->qp_num;
 	}
-	p->opened = now_s() - board->begin;
+	p->opened = crowd_now_s() - board->begin;
 }
 
 static void connect_all(struct member *m)
@@ -191,10 +155,10 @@ static void one_round(struct member *m, unsigned round)
 {
 	unsigned next = 1, sent = 0, received = 0;
 	bool seen[COUNT_MAX] = { false };
-	double end = now_s() + LIMIT_S;
+	double end = crowd_now_s() + LIMIT_S;
 
 	post_receives(m);
-	meet();
+	crowd_meet(&board->barrier);
 	while (sent < count - 1 || received < count - 1) {
 		struct ibv_wc wc;
 		int n;
@@ -202,7 +166,7 @@ static void one_round(struct member *m, unsigned round)
 		if (next < count && next - 1 - sent < AT_A_TIME)
 			post_send(m, (m->self + next++) % count, round);
 		n = ibv_poll_cq(m->l.cq, 1, &wc);
-		EXPECT(n >= 0 && now_s() < end);
+		EXPECT(n >= 0 && crowd_now_s() < end);
 		if (n == 0)
 			continue;
 		EXPECT(wc.status == IBV_WC_SUCCESS);
@@ -213,7 +177,7 @@ static void one_round(struct member *m, unsigned round)
 			sent++;
 		}
 	}
-	meet();
+	crowd_meet(&board->barrier);
 }
 
 static void live(unsigned self)
@@ -224,58 +188,33 @@ static void live(unsigned self)
 	EXPECT(m);
 	m->self = self;
 	open_device(m);
-	meet();
+	crowd_meet(&board->barrier);
 	connect_all(m);
-	meet();
+	crowd_meet(&board->barrier);
 	for (unsigned i = 0; i < rounds; i++)
 		one_round(m, i);
 	p->files = open_files();
-	p->memory = own_memory();
+	p->memory = crowd_own_memory();
 	p->wires = wire_memory();
-	meet();
+	crowd_meet(&board->barrier);
 	sleep(REST_S);
 	p->resting = wire_memory();
-	meet();
+	crowd_meet(&board->barrier);
 	one_round(m, rounds);
 	for (unsigned i = 0; i < count; i++)
 		EXPECT(i == self || !ibv_destroy_qp(m->qp[i]));
-	EXPECT(!ibv_dereg_mr(m->mr) && !ibv_destroy_cq(m->l.cq) &&
-	       !ibv_dealloc_pd(m->l.pd) && !ibv_close_device(m->l.ctx));
+	crowd_close(&m->l, m->mr);
 	free(m);
-}
-
-/* The others would wait for one that has failed: the parent ends, and all with it. */
-static void tell_parent(void)
-{
-	if (!ended_well)
-		kill(getppid(), SIGTERM);
 }
 
 static pid_t start(unsigned self)
 {
-	pid_t parent = getpid(), pid = fork();
+	pid_t pid = crowd_enter();
 
-	EXPECT(pid >= 0);
 	if (pid > 0)
 		return pid;
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	EXPECT(getppid() == parent && !atexit(tell_parent));
 	live(self);
-	ended_well = true;
-	exit(0);
-}
-
-static void init_board(void)
-{
-	pthread_barrierattr_t attr;
-
-	board = mmap(NULL, sizeof(*board), PROT_READ | PROT_WRITE,
-		     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	EXPECT(board != MAP_FAILED);
-	pthread_barrierattr_init(&attr);
-	pthread_barrierattr_setpshared(&attr, PTHREAD_PROCESS_SHARED);
-	EXPECT(!pthread_barrier_init(&board->barrier, &attr, count));
-	board->begin = now_s();
+	crowd_leave();
 }
 
 static void report(void)
@@ -306,7 +245,9 @@ int main(int argc, char **argv)
 	count = argc > 2 ? (unsigned)strtoul(argv[1], NULL, 10) : 0;
 	rounds = argc > 2 ? (unsigned)strtoul(argv[2], NULL, 10) : 0;
 	EXPECT(count >= 2 && count <= COUNT_MAX && rounds > 0);
-	init_board();
+	board = crowd_share(sizeof(*board));
+	crowd_init_meeting(&board->barrier, count);
+	board->begin = crowd_now_s();
 	for (unsigned i = 0; i < count; i++)
 		pid[i] = start(i);
 	for (unsigned i = 0; i < count; i++) {

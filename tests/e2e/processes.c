@@ -7,16 +7,12 @@
  * usage: processes COUNT	even
  */
 #include <errno.h>
-#include <pthread.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "loop.h"
+#include "crowd.h"
 
 enum {
 	COUNT_MAX = 255,
@@ -56,31 +52,10 @@ struct member {
 
 static struct board *board;
 static unsigned count;
-static bool ended_well;
-
-static double now_s(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
-
-static size_t own_memory(void)
-{
-	unsigned long size = 0, pages = 0, shared = 0;
-	FILE *f = fopen("/proc/self/statm", "re");
-
-	EXPECT(f && fscanf(f, "%lu %lu %lu", &size, &pages, &shared) == 3);
-	fclose(f);
-	return (pages - shared) * (size_t)sysconf(_SC_PAGESIZE);
-}
 
 static void meet(enum meeting who)
 {
-	int rc = pthread_barrier_wait(&board->barrier[who]);
-
-	EXPECT(rc == 0 || rc == PTHREAD_BARRIER_SERIAL_THREAD);
+	crowd_meet(&board->barrier[who]);
 }
 
 static unsigned place_at(unsigned self, int offset)
@@ -90,22 +65,17 @@ static unsigned place_at(unsigned self, int offset)
 
 static void open_device(struct member *m, unsigned self)
 {
-	double start = now_s();
+	double start = crowd_now_s();
 	struct loop *l = &m->l;
 
-	l->ctx = loop_open_device();
-	l->pd = ibv_alloc_pd(l->ctx);
-	l->cq = ibv_create_cq(l->ctx, 64, NULL, NULL, 0);
-	EXPECT(l->pd && l->cq && !ibv_query_gid(l->ctx, 1, 0, &l->gid));
-	m->mr = ibv_reg_mr(l->pd, m, sizeof(*m), IBV_ACCESS_LOCAL_WRITE);
-	EXPECT(m->mr);
+	m->mr = crowd_open(l, 64, m, sizeof(*m));
 	for (unsigned i = 0; i < QPS; i++) {
 		m->qp[i] = loop_create_qp(l);
 		EXPECT(m->qp[i]);
 		board->place[self].qpn[i] = m->qp[i]->qp_num;
 	}
-	board->place[self].opened = now_s() - start;
-	board->place[self].memory = own_memory();
+	board->place[self].opened = crowd_now_s() - start;
+	board->place[self].memory = crowd_own_memory();
 }
 
 /* A newcomer has no live neighbours but the next but one. */
@@ -203,8 +173,7 @@ static void close_device(struct member *m)
 {
 	for (unsigned i = 0; i < QPS; i++)
 		EXPECT(!ibv_destroy_qp(m->qp[i]));
-	EXPECT(!ibv_dereg_mr(m->mr) && !ibv_destroy_cq(m->l.cq) &&
-	       !ibv_dealloc_pd(m->l.pd) && !ibv_close_device(m->l.ctx));
+	crowd_close(&m->l, m->mr);
 }
 
 static void live(unsigned self, bool newcomer)
@@ -231,26 +200,14 @@ static void live(unsigned self, bool newcomer)
 	free(m);
 }
 
-/* The others would wait for one that has failed: the parent ends, and all with
- * it. */
-static void tell_parent(void)
-{
-	if (!ended_well)
-		kill(getppid(), SIGTERM);
-}
-
 static pid_t start(unsigned self, bool newcomer)
 {
-	pid_t parent = getpid(), pid = fork();
+	pid_t pid = crowd_enter();
 
-	EXPECT(pid >= 0);
 	if (pid > 0)
 		return pid;
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	EXPECT(getppid() == parent && !atexit(tell_parent));
 	live(self, newcomer);
-	ended_well = true;
-	exit(0);
+	crowd_leave();
 }
 
 static void reap(pid_t pid, bool killed)
@@ -266,16 +223,10 @@ static void reap(pid_t pid, bool killed)
 
 static void init_board(void)
 {
-	pthread_barrierattr_t attr;
-
-	board = mmap(NULL, sizeof(*board), PROT_READ | PROT_WRITE,
-		     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	EXPECT(board != MAP_FAILED);
-	pthread_barrierattr_init(&attr);
-	pthread_barrierattr_setpshared(&attr, PTHREAD_PROCESS_SHARED);
+	board = crowd_share(sizeof(*board));
 	for (unsigned i = 0; i < MEETINGS; i++)
-		EXPECT(!pthread_barrier_init(&board->barrier[i], &attr,
-					     i == ALL ? count + 1 : count / 2 + 1));
+		crowd_init_meeting(&board->barrier[i],
+				   i == ALL ? count + 1 : count / 2 + 1);
 }
 
 static void report(double seconds)
@@ -323,7 +274,7 @@ static void fill_up(void)
 int main(int argc, char **argv)
 {
 	static pid_t pid[COUNT_MAX];
-	double begin = now_s();
+	double begin = crowd_now_s();
 
 	count = argc > 1 ? (unsigned)strtoul(argv[1], NULL, 10) : 0;
 	EXPECT(count >= 4 && count < COUNT_MAX && count % 2 == 0);
@@ -331,7 +282,7 @@ int main(int argc, char **argv)
 	for (unsigned i = 0; i < count; i++)
 		pid[i] = start(i, false);
 	meet(ALL);
-	report(now_s() - begin);
+	report(crowd_now_s() - begin);
 	if (count == COUNT_MAX - 1)
 		fill_up();
 	for (unsigned i = 0; i < 3; i++) /* exchange(), and before the killing */
