@@ -5,30 +5,8 @@
 # not read, so that the ring is full, or captures another queue pair.
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
-command -v valgrind >/dev/null || skip 'there is no valgrind'
-
-# One for all runs, started here: valgrind does not survive the start of a daemon.
-mkdir -m 700 "$ROCIN_RUNTIME_DIR"
-rocind --foreground --idle-ms 60000 &
-pids+=($!)
-started() { [ -n "$(find "$ROCIN_RUNTIME_DIR" -type s)" ]; }
-wait_for 10 started || fail 'rocind does not start'
-
-# instructions COUNT: of one run with so many WRITEs
-instructions() {
-	rocin run --netdev "lo:$addr_a" -- \
-		valgrind --tool=callgrind --callgrind-out-file=/dev/null \
-		"$ROCIN_TESTS/writes" "$1" >"$work/out" 2>&1 || fail "writes: $(tail -3 "$work/out")"
-	awk '/Collected/ { print $NF }' "$work/out"
-}
-
-# per_write WHICH: without what a run costs in any case. Polls that find nothing come on top,
-# as the machine likes: of each kind of run the one with the fewest, in $work/WHICH.*
-per_write() {
-	instructions 500 >>"$work/$1.few" || fail "$(tail -1 "$work/$1.few")"
-	instructions 2500 >>"$work/$1.many" || fail "$(tail -1 "$work/$1.many")"
-	echo $((($(sort -n "$work/$1.many" | head -1) - $(sort -n "$work/$1.few" | head -1)) / 2000))
-}
+# shellcheck source=instructions.sh
+. "$(dirname "$0")/instructions.sh"
 
 # stopped_reader OPTION...: of the smallest ring, which the first hundred WRITEs fill
 stopped_reader() {

@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# instructions.sh - how many instructions a WRITE of 4 KiB takes; sourced after lib.sh.
+# shellcheck shell=bash
+command -v valgrind >/dev/null || skip 'there is no valgrind'
+
+# One rocind for all runs, started here: valgrind does not survive the start of a daemon.
+mkdir -m 700 "$ROCIN_RUNTIME_DIR"
+rocind --foreground --idle-ms 60000 &
+pids+=($!)
+started() { [ -n "$(find "$ROCIN_RUNTIME_DIR" -type s)" ]; }
+wait_for 10 started || fail 'rocind does not start'
+
+# instructions COUNT [VARIABLE=VALUE...]: of one run with so many WRITEs
+instructions() {
+	local count=$1
+	shift
+	rocin run --netdev "lo:$addr_a" -- env "$@" \
+		valgrind --tool=callgrind --callgrind-out-file=/dev/null \
+		"$ROCIN_TESTS/writes" "$count" >"$work/out" 2>&1 || fail "writes: $(tail -3 "$work/out")"
+	awk '/Collected/ { print $NF }' "$work/out"
+}
+
+# per_write WHICH [VARIABLE=VALUE...]: without what a run costs in any case. Polls that find
+# nothing come on top, as the machine likes: of each kind of run the one with the fewest, in
+# $work/WHICH.*
+per_write() {
+	local which=$1
+	shift
+	instructions 500 "$@" >>"$work/$which.few" || fail "$(tail -1 "$work/$which.few")"
+	instructions 2500 "$@" >>"$work/$which.many" || fail "$(tail -1 "$work/$which.many")"
+	echo $((($(sort -n "$work/$which.many" | head -1) - $(sort -n "$work/$which.few" | head -1)) / 2000))
+}
