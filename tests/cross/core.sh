@@ -9,14 +9,8 @@
 set -u
 arch=$1 build=$2/cross-$1
 source=$(cd "$(dirname "$0")/../.." && pwd)
-fail() {
-	echo "FAILED: $*"
-	exit 1
-}
-skip() {
-	echo "skipped: $*"
-	exit 77
-}
+# shellcheck source=../kit/verdict.sh
+. "$(dirname "$0")/../kit/verdict.sh"
 case $arch in
 i386) triplet=i686-linux-gnu multiarch=i386-linux-gnu qemu=qemu-i386 ;;
 arm64) triplet=aarch64-linux-gnu multiarch=$triplet qemu=qemu-aarch64 ;;

@@ -10,6 +10,8 @@
 # shellcheck shell=bash
 
 set -u
+# shellcheck source=../kit/verdict.sh
+. "$(dirname "${BASH_SOURCE[0]}")/../kit/verdict.sh"
 own_network=${ROCIN_OWN_NETWORK:-}
 if [ "${network:-}" = own ] && [ -z "$own_network" ]; then
 	for how in -n -rn; do
@@ -57,16 +59,6 @@ cleanup() {
 	rm -rf "$work"
 }
 trap cleanup EXIT
-
-fail() {
-	echo "FAILED: $*"
-	exit 1
-}
-
-skip() {
-	echo "skipped: $*"
-	exit 77
-}
 
 # daemon_pid [PREFIX...]: rocind's, where the commands after PREFIX run
 daemon_pid() {

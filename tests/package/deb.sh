@@ -10,14 +10,8 @@
 set -u
 build=$1 where=$2
 work=$(mktemp -d)
-fail() {
-	echo "FAILED: $*"
-	exit 1
-}
-skip() {
-	echo "skipped: $*"
-	exit 77
-}
+# shellcheck source=../kit/verdict.sh
+. "$(dirname "$0")/../kit/verdict.sh"
 [ "$(id -u)" = 0 ] || skip 'a package is installed by root'
 
 # In a mount, PID and network namespace of its own, so that all ends with this script.

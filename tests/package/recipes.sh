@@ -9,14 +9,8 @@ build=$1
 here=$(cd "$(dirname "$0")" && pwd)
 page=$here/../../tools/man/rocin-ci.7
 recipe() { "$here/../man/recipe" -v section="$1" "$page" || fail "rocin-ci(7) has no recipe \"$1\""; }
-fail() {
-	echo "FAILED: $*"
-	exit 1
-}
-skip() {
-	echo "skipped: $*"
-	exit 77
-}
+# shellcheck source=../kit/verdict.sh
+. "$(dirname "$0")/../kit/verdict.sh"
 [ "$(id -u)" = 0 ] || skip 'debootstrap needs root'
 command -v debootstrap >/dev/null || skip 'debootstrap is not installed'
 if [ -z "${ROCIN_RECIPES_WORK:-}" ]; then

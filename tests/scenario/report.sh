@@ -8,10 +8,8 @@ rocin=$1 tests=$2
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-fail() {
-	echo "FAILED: $*"
-	exit 1
-}
+# shellcheck source=../kit/verdict.sh
+. "$(dirname "$0")/../kit/verdict.sh"
 
 "$rocin" conform --rules "$tests/rules.md" --junit "$work/x.xml" --json "$tests/scenario" \
 	>"$work/x.json" || fail "status $?"

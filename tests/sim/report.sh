@@ -6,10 +6,8 @@ rocin=$1
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-fail() {
-	echo "FAILED: $*"
-	exit 1
-}
+# shellcheck source=../kit/verdict.sh
+. "$(dirname "$0")/../kit/verdict.sh"
 
 # refuses STATUS ARGUMENT...
 refuses() {
