@@ -317,8 +317,10 @@ bool rnp_local_cfg(struct rnp_engine *e, unsigned slot, struct rn_local_cfg *cfg
 /* RN_ROCIND_WIRE or RN_ROCIND_WIRE_DOWN; takes its descriptors. */
 void rnp_local_event(struct rnp_engine *e, const struct rn_rocind_event *ev);
 
-/* After a poll of the program, for rnp_engine_yield(). */
-void rnp_local_note_life(struct rnp_engine *e);
+/* After a poll of the program, for rnp_engine_yield(). @found: packets, so that more are
+ * likely on their way.
+ */
+void rnp_local_note_life(struct rnp_engine *e, bool found);
 
 /* ----------------------------------------------------------------- engine.c */
 /* The part of rnp_engine_attach() that follows rocind's answer; lock held. @a's sockets

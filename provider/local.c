@@ -61,9 +61,9 @@ void rnp_local_event(struct rnp_engine *e, const struct rn_rocind_event *ev)
 	rnp_progress_deadline(e, rnp_engine_now()); /* its memory, if it is not used */
 }
 
-void rnp_local_note_life(struct rnp_engine *e)
+void rnp_local_note_life(struct rnp_engine *e, bool found)
 {
-	bool is_lively = e->wire.local && rn_local_is_lively(e->wire.local);
+	bool is_lively = found || (e->wire.local && rn_local_is_lively(e->wire.local));
 
 	atomic_store_explicit(&e->progress.is_lively, is_lively, memory_order_relaxed);
 }

@@ -242,6 +242,7 @@ void rnp_progress_app(struct rnp_engine *e)
 	struct rnp_progress *p = &e->progress;
 	rn_ns now = rnp_engine_now();
 	bool may_defer = p->turn == RNP_LEASED || rnp_answers_acks(p) == RNP_ACKS_HELD;
+	unsigned found;
 
 	rnp_posting_polled(e);
 	if (e->realtime)
@@ -250,8 +251,9 @@ void rnp_progress_app(struct rnp_engine *e)
 	 * was the last poll, and there is nothing for the background thread to wake up
 	 * for.
 	 */
-	rnp_pump_step(e, now, RNP_DRAIN_APP, may_defer ? RNP_ACKS_IF_DRY : RNP_ACKS_NOW);
-	rnp_local_note_life(e);
+	found = rnp_pump_step(e, now, RNP_DRAIN_APP,
+			      may_defer ? RNP_ACKS_IF_DRY : RNP_ACKS_NOW);
+	rnp_local_note_life(e, found > 0);
 	if (!rnp_has_sockets(e) || e->closing)
 		return;
 	if (rnp_answers_leaves(e))

@@ -328,6 +328,24 @@ static void who_looks_seldom_takes_all_that_has_come(void **state)
 		kit_await(a, RN_WC_SUCCESS);
 }
 
+/* A stream brings the next ones at once. */
+static void who_polls_keeps_the_processor_as_long_as_packets_come(void **state)
+{
+	struct kit_end *a = &ends[0], *b = &ends[1];
+
+	(void)state;
+	rnp_engine_lock(b->e);
+	rnp_progress_app(b->e);
+	assert_false(b->e->progress.is_lively);
+	kit_post_send(a, RN_WR_RDMA_WRITE, 16, (uintptr_t)b->buf);
+	rnp_progress_app(b->e);
+	assert_true(b->e->progress.is_lively);
+	rnp_progress_app(b->e);
+	assert_false(b->e->progress.is_lively);
+	rnp_engine_unlock(b->e);
+	kit_await(a, RN_WC_SUCCESS);
+}
+
 static void device_opened_twice_is_one_engine(void **state)
 {
 	struct kit_end again;
@@ -467,6 +485,7 @@ int main(void)
 		test(posts_of_a_polling_program_leave_in_company),
 		test(stream_of_posts_is_held_until_the_poll),
 		test(who_looks_seldom_takes_all_that_has_come),
+		test(who_polls_keeps_the_processor_as_long_as_packets_come),
 		test(device_opened_twice_is_one_engine),
 		test(unknown_device_is_refused_with_a_sentence),
 		test(nonsense_in_the_environment_is_refused),
