@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "agent.h"
+#include "arguments.h"
 #include "conform_addr.h"
 
 struct agent_args {
@@ -30,16 +31,16 @@ static const struct argp_option options[] = {
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct agent_args *args = state->input;
-	char *end;
+	uint64_t number = 0;
 
 	switch (key) {
 	case 'd':
 		args->device = arg;
 		return 0;
 	case 'g':
-		args->gid_index = (uint8_t)strtoul(arg, &end, 10);
-		if (*end)
-			argp_error(state, "%s: not a number", arg);
+		if (!rn_read_number(arg, 0, UINT8_MAX, &number))
+			argp_error(state, "%s: not a number, 0 to 255", arg);
+		args->gid_index = (uint8_t)number;
 		return 0;
 	case 'l':
 		args->listen = arg;

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "arguments.h"
+
 enum {
 	OPT_NO_PIN = 0x100,
 	OPT_BARS,
@@ -51,11 +53,11 @@ static const struct argp_option options[] = {
 	  2 },
 	{ "time", 't', "SECONDS", 0, "Make slices and rounds so that it takes so long",
 	  2 },
-	{ "netdev", 'n', "SPEC", 0, "Interfaces and addresses, as for rocin run", 2 },
+	RN_OPTION_NETDEV(2),
 	{ "no-pin", OPT_NO_PIN, NULL, 0,
 	  "Let the scheduler place the processes, instead of one processor for each", 2 },
 	{ NULL, 0, NULL, 0, "What is told:", 3 },
-	{ "json", 'j', NULL, 0, "Print JSON", 3 },
+	RN_OPTION_JSON(3),
 	{ "plot", OPT_PLOT, "FILE", 0,
 	  "Draw a picture (SVG); of a sweep if nothing else "
 	  "is chosen",
@@ -69,12 +71,9 @@ static const struct argp_option options[] = {
 static unsigned number(struct argp_state *state, const char *option, const char *arg,
 		       unsigned max)
 {
-	unsigned long v;
-	char *end;
+	uint64_t v = 0;
 
-	errno = 0;
-	v = strtoul(arg, &end, 10);
-	if (errno || *end || end == arg || *arg == '-' || v == 0 || v > max)
+	if (!rn_read_number(arg, 1, max, &v))
 		argp_error(state, "--%s takes a number from 1 to %u, not \"%s\"", option,
 			   max, arg);
 	return (unsigned)v;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* cmd_config.c - `rocin config`: the settings in force, and where each came from. */
-#include <errno.h>
 #include <jansson.h>
 #include <limits.h>
 #include <stdio.h>
@@ -9,6 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "arguments.h"
 #include "cmd.h"
 #include "declare.h"
 #include "environ_read.h"
@@ -30,7 +30,7 @@ struct config_args {
 };
 
 static const struct argp_option options[] = {
-	{ "json", 'j', NULL, 0, "Print JSON", 0 },
+	RN_OPTION_JSON(0),
 	{ "pid", 'p', "PID", 0,
 	  "Show what process PID was started with, not what a program started now would "
 	  "find",
@@ -42,8 +42,7 @@ static const struct argp_option options[] = {
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct config_args *args = state->input;
-	char *end;
-	long pid;
+	uint64_t pid = 0;
 
 	switch (key) {
 	case 'j':
@@ -53,9 +52,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		args->set_only = true;
 		return 0;
 	case 'p':
-		errno = 0;
-		pid = strtol(arg, &end, 10);
-		if (*end || errno || pid <= 0 || pid > INT_MAX)
+		if (!rn_read_number(arg, 1, INT_MAX, &pid))
 			argp_error(state, "\"%s\" is not a process id", arg);
 		args->pid = (pid_t)pid;
 		return 0;

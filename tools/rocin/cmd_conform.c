@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "arguments.h"
 #include "cmd.h"
 #include "conform.h"
 #include "conform_live.h"
@@ -14,6 +15,7 @@
 enum {
 	EXIT_NOT_READ = 2, /* a file was not understood, or the target is not there */
 	SLACK_MS = 2000,
+	SLACK_MAX_MS = 600000,
 };
 
 struct conform_args {
@@ -36,7 +38,7 @@ static const struct argp_option options[] = {
 	{ "rules", OPT_RULES, "FILE", 0,
 	  "List the rules of this file that no scenario covers", 0 },
 	{ "junit", OPT_JUNIT, "FILE", 0, "Write the report as JUnit XML too", 0 },
-	{ "json", 'j', NULL, 0, "Print JSON", 0 },
+	RN_OPTION_JSON(0),
 	{ "all", 'a', NULL, 0, "Name what passed, too", 0 },
 	{ "target", OPT_TARGET, "ADDRESS[:PORT]", 0,
 	  "Test the device whose agent listens there", 0 },
@@ -52,7 +54,7 @@ static const struct argp_option options[] = {
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct conform_args *args = state->input;
-	char *end;
+	uint64_t number = 0;
 
 	switch (key) {
 	case OPT_RULES:
@@ -76,9 +78,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		args->live.address[args->live.addresses++] = arg;
 		return 0;
 	case OPT_SLACK:
-		args->live.slack_ms = (unsigned)strtoul(arg, &end, 10);
-		if (*end || !args->live.slack_ms || args->live.slack_ms > 600000)
-			argp_error(state, "%s: not a number of milliseconds", arg);
+		if (!rn_read_number(arg, 1, SLACK_MAX_MS, &number))
+			argp_error(state, "%s: not a number of milliseconds, 1 to %d",
+				   arg, SLACK_MAX_MS);
+		args->live.slack_ms = (unsigned)number;
 		return 0;
 	case ARGP_KEY_ARGS:
 		args->paths = state->argv + state->next;

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "arguments.h"
 #include "cmd.h"
 #include "gid_text.h"
 
@@ -15,8 +16,8 @@ struct devices_args {
 };
 
 static const struct argp_option options[] = {
-	{ "netdev", 'n', "SPEC", 0, "Interfaces and addresses, as for rocin run", 0 },
-	{ "json", 'j', NULL, 0, "Print JSON", 0 },
+	RN_OPTION_NETDEV(0),
+	RN_OPTION_JSON(0),
 	{ 0 },
 };
 

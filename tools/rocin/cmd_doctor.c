@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "arguments.h"
 #include "cmd.h"
 #include "doctor_peer.h"
 #include "launch.h"
@@ -333,7 +334,7 @@ static void check_io(struct doctor *d)
 }
 
 static const struct argp_option options[] = {
-	{ "netdev", 'n', "SPEC", 0, "Interfaces and addresses, as for rocin run", 0 },
+	RN_OPTION_NETDEV(0),
 	{ "peer", 'p', "ADDRESS", 0,
 	  "Knock at the port of a device at ADDRESS and say who refuses it", 0 },
 	{ 0 },

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "arguments.h"
 #include "cmd.h"
 #include "dump_ladder.h"
 #include "dump_stats.h"
@@ -58,12 +59,9 @@ static const struct argp_option options[] = {
 static unsigned long number(struct argp_state *state, const char *name, const char *arg,
 			    unsigned long least, unsigned long most)
 {
-	unsigned long value;
-	char *end;
+	uint64_t value = least;
 
-	errno = 0;
-	value = strtoul(arg, &end, 0);
-	if (errno || *end || end == arg || *arg == '-' || value < least || value > most)
+	if (!rn_read_number(arg, least, most, &value))
 		argp_error(state, "--%s takes a number from %lu to %lu, not \"%s\"", name,
 			   least, most, arg);
 	return value;

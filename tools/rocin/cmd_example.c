@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "arguments.h"
 #include "cmd.h"
 #include "example_list.h"
 #include "launch.h"
@@ -28,7 +29,7 @@ struct example_args {
 
 static const struct argp_option options[] = {
 	{ "list", 'l', NULL, 0, "List the examples", 0 },
-	{ "netdev", 'n', "SPEC", 0, "Interfaces and addresses, as for rocin run", 0 },
+	RN_OPTION_NETDEV(0),
 	{ 0 },
 };
 

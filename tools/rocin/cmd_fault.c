@@ -13,6 +13,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "arguments.h"
 #include "cmd.h"
 #include "fault_book.h"
 #include "rocin/stats.h"
@@ -40,7 +41,7 @@ struct fault_args {
 static const struct argp_option options[] = {
 	{ "list", 'l', NULL, 0, "Show the rules and what they have hit (the default)",
 	  0 },
-	{ "json", 'j', NULL, 0, "Print JSON", 0 },
+	RN_OPTION_JSON(0),
 	{ "file", 'f', "FILE", 0, "Add the rules of FILE", 0 },
 	{ "remove", 'r', "N", 0, "Remove rule N; may be given several times", 0 },
 	{ "clear", OPT_CLEAR, NULL, 0, "Remove all rules that were there", 0 },
@@ -53,11 +54,10 @@ static const struct argp_option options[] = {
 
 static int add_remove(struct fault_args *args, const char *arg)
 {
-	char *end;
-	unsigned long n = strtoul(arg, &end, 10);
+	uint64_t n;
 
-	if (*arg < '0' || *arg > '9' || *end || n == 0 || n > RN_FAULT_RULES_MAX ||
-	    args->removes == REMOVES_MAX)
+	if (args->removes == REMOVES_MAX ||
+	    !rn_read_number(arg, 1, RN_FAULT_RULES_MAX, &n))
 		return EINVAL;
 	args->remove[args->removes++] = (unsigned)n - 1;
 	return 0;

@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "arguments.h"
 #include "lab_host.h"
 #include "lab_net.h"
 
@@ -73,13 +74,11 @@ static const struct argp_option options[] = {
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct exec_args *args = state->input;
-	char *end;
-	long pid;
+	uint64_t pid = 0;
 
 	switch (key) {
 	case OPT_LAB:
-		pid = strtol(arg, &end, 10);
-		if (*end || pid <= 1 || pid > INT32_MAX)
+		if (!rn_read_number(arg, 2, INT32_MAX, &pid))
 			argp_error(state, "\"%s\" is not a process id", arg);
 		args->lab = (pid_t)pid;
 		return 0;

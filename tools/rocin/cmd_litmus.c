@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "arguments.h"
 #include "cmd.h"
 #include "litmus_files.h"
 #include "litmus_report.h"
@@ -51,7 +52,7 @@ static const struct argp_option options[] = {
 	  "Runs of each test; explore: bound of states (default 20 million)", 0 },
 	{ "seed", OPT_SEED, "N", 0, "Seed of the first run (default 1)", 0 },
 	{ "test", OPT_TEST, "NAME", 0, "Only tests whose name begins so", 0 },
-	{ "json", 'j', NULL, 0, "Print JSON", 0 },
+	RN_OPTION_JSON(0),
 	{ "html", OPT_HTML, "FILE", 0, "Write the report as a page too", 0 },
 	{ "witness", OPT_WITNESS, NULL, 0, "Show how each final state comes about", 0 },
 	{ "budget", OPT_BUDGET, "SECONDS", 0, "live: stop after that time", 0 },
@@ -60,14 +61,11 @@ static const struct argp_option options[] = {
 	{ 0 },
 };
 
-static uint64_t number(const char *arg, struct argp_state *state)
+static uint64_t number(const char *arg, uint64_t most, struct argp_state *state)
 {
-	char *end;
-	unsigned long long n;
+	uint64_t n = 0;
 
-	errno = 0;
-	n = strtoull(arg, &end, 0);
-	if (errno || *end || end == arg || *arg == '-')
+	if (!rn_read_number(arg, 0, most, &n))
 		argp_error(state, "\"%s\" is not a number", arg);
 	return n;
 }
@@ -87,10 +85,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		args->o.backend = arg;
 		return 0;
 	case OPT_RUNS:
-		args->o.runs = number(arg, state);
+		args->o.runs = number(arg, UINT64_MAX, state);
 		return 0;
 	case OPT_SEED:
-		args->o.seed = number(arg, state);
+		args->o.seed = number(arg, UINT64_MAX, state);
 		return 0;
 	case OPT_TEST:
 		args->name = arg;
@@ -105,7 +103,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		args->o.witness = true;
 		return 0;
 	case OPT_BUDGET:
-		args->o.budget_s = (unsigned)number(arg, state);
+		args->o.budget_s = (unsigned)number(arg, UINT32_MAX, state);
 		return 0;
 	case OPT_STATE:
 		args->o.state_file = arg;

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "arguments.h"
 #include "cmd.h"
 #include "sim_connections.h"
 #include "sim_incast.h"
@@ -42,7 +43,7 @@ static const struct argp_option options[] = {
 	{ "trace", 't', NULL, 0, "Print all that happens", 0 },
 	{ "whole", 'w', NULL, 0, "Do not make a failing run smaller", 0 },
 	{ "hashes", 'x', NULL, 0, "Print a hash of each run", 0 },
-	{ "json", 'j', NULL, 0, "Print JSON", 0 },
+	RN_OPTION_JSON(0),
 	{ "incast", OPT_INCAST, "N", 0,
 	  "Instead: up to 16 senders share a link, without and with congestion control",
 	  0 },
@@ -80,7 +81,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct sim_args *args = state->input;
 	uint64_t number = 0;
-	char *end;
 
 	switch (key) {
 	case 's':
@@ -88,15 +88,13 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 			argp_error(state, "\"%s\" is not A..B, nor a number", arg);
 		return 0;
 	case 'd':
-		if (!read_number(arg, &end, &number) || *end || number < 2 ||
-		    number > RN_PLAN_DEVICES)
+		if (!rn_read_number(arg, 2, RN_PLAN_DEVICES, &number))
 			argp_error(state, "\"%s\" is not a number from 2 to %d", arg,
 				   RN_PLAN_DEVICES);
 		args->devices = (uint32_t)number;
 		return 0;
 	case OPT_INCAST:
-		if (!read_number(arg, &end, &number) || *end || number < 1 ||
-		    number > RN_INCAST_SENDERS)
+		if (!rn_read_number(arg, 1, RN_INCAST_SENDERS, &number))
 			argp_error(state, "\"%s\" is not a number from 1 to %d", arg,
 				   RN_INCAST_SENDERS);
 		args->incast.senders = (uint32_t)number;
@@ -114,7 +112,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		args->replay = arg;
 		return 0;
 	case 'u':
-		if (!read_number(arg, &end, &args->until) || *end || args->until == 0)
+		if (!rn_read_number(arg, 1, UINT64_MAX, &args->until))
 			argp_error(state, "\"%s\" is not a number of calls", arg);
 		return 0;
 	case 't':

@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "arguments.h"
 #include "cmd.h"
 #include "gid_text.h"
 #include "rocin/qp_types.h"
@@ -30,7 +31,7 @@ struct stat_args {
 };
 
 static const struct argp_option options[] = {
-	{ "json", 'j', NULL, 0, "Print JSON", 0 },
+	RN_OPTION_JSON(0),
 	{ "all", 'a', NULL, 0, "Show counters that are 0 too", 0 },
 	{ "counters", 'c', NULL, 0, "Show counters only", 0 },
 	{ "qps", 'q', NULL, 0, "Show queue pairs only", 0 },
@@ -44,29 +45,6 @@ static const struct argp_option options[] = {
 	{ 0 },
 };
 
-static double parse_seconds(const char *text, struct argp_state *state)
-{
-	char *end;
-	double seconds = strtod(text, &end);
-
-	if (end == text || *end || !(seconds >= 0.01 && seconds <= WATCH_MAX))
-		argp_error(state, "\"%s\" is not a number of seconds, 0.01 to %d", text,
-			   WATCH_MAX);
-	return seconds;
-}
-
-static unsigned parse_count(const char *text, struct argp_state *state)
-{
-	char *end;
-	unsigned long n;
-
-	errno = 0;
-	n = strtoul(text, &end, 10);
-	if (*text < '0' || *text > '9' || *end || errno || n == 0 || n > UINT32_MAX)
-		argp_error(state, "\"%s\" is not a number of reports", text);
-	return (unsigned)n;
-}
-
 /* What excludes one another. */
 static void check_args(const struct stat_args *args, struct argp_state *state)
 {
@@ -79,6 +57,7 @@ static void check_args(const struct stat_args *args, struct argp_state *state)
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct stat_args *args = state->input;
+	uint64_t count = 0;
 
 	switch (key) {
 	case 'j':
@@ -97,10 +76,15 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		args->daemon = true;
 		return 0;
 	case 'w':
-		args->watch = arg ? parse_seconds(arg, state) : 1;
+		args->watch = 1;
+		if (arg && !rn_read_seconds(arg, 0.01, WATCH_MAX, &args->watch))
+			argp_error(state, "\"%s\" is not a number of seconds, 0.01 to %d",
+				   arg, WATCH_MAX);
 		return 0;
 	case 'n':
-		args->count = parse_count(arg, state);
+		if (!rn_read_number(arg, 1, UINT32_MAX, &count))
+			argp_error(state, "\"%s\" is not a number of reports", arg);
+		args->count = (unsigned)count;
 		if (args->watch == 0)
 			args->watch = 1;
 		return 0;

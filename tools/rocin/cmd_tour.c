@@ -5,6 +5,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "arguments.h"
 #include "cmd.h"
 #include "tour.h"
 
@@ -36,23 +37,14 @@ static const struct argp_option options[] = {
 /* From 1; 0: there is none. */
 static unsigned find_stop(const char *word)
 {
-	char *end;
-	unsigned long number = strtoul(word, &end, 10);
+	uint64_t number;
 
-	if (*word && !*end)
-		return number <= RN_TOUR_STOPS ? (unsigned)number : 0;
+	if (rn_read_number(word, 1, RN_TOUR_STOPS, &number))
+		return (unsigned)number;
 	for (unsigned i = 0; i < RN_TOUR_STOPS; i++)
 		if (!strcmp(rn_tour_stops[i].name, word))
 			return i + 1;
 	return 0;
-}
-
-static unsigned read_width(const char *word)
-{
-	char *end;
-	unsigned long n = strtoul(word, &end, 10);
-
-	return *word && !*end && n >= WIDTH_MIN && n <= WIDTH_MAX ? (unsigned)n : 0;
 }
 
 static void add_words(struct tour_args *args, const char *word)
@@ -81,6 +73,7 @@ static void check(const struct tour_args *args, struct argp_state *state)
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct tour_args *args = state->input;
+	uint64_t width = 0;
 
 	switch (key) {
 	case 'l':
@@ -99,10 +92,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		args->json = true;
 		return 0;
 	case 'w':
-		args->width = read_width(arg);
-		if (!args->width)
+		if (!rn_read_number(arg, WIDTH_MIN, WIDTH_MAX, &width))
 			argp_error(state, "\"%s\" is no width from %d to %d", arg,
 				   WIDTH_MIN, WIDTH_MAX);
+		args->width = (unsigned)width;
 		return 0;
 	case OPT_NO_COLOR:
 		args->no_color = true;

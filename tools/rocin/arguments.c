@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* arguments.c - see arguments.h. */
+#include "arguments.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+bool rn_read_number(const char *text, uint64_t least, uint64_t most, uint64_t *number)
+{
+	bool is_hex = !strncmp(text, "0x", 2);
+	unsigned long long n;
+	char *end;
+
+	/* strtoull() takes signs, spaces and "0x" alone as well. */
+	if (!is_digit(*text) || (is_hex && !strpbrk(text + 2, "0123456789abcdefABCDEF")))
+		return false;
+	errno = 0;
+	n = strtoull(text, &end, is_hex ? 16 : 10);
+	if (*end || errno || n < least || n > most)
+		return false;
+	*number = n;
+	return true;
+}
+
+bool rn_read_seconds(const char *text, double least, double most, double *seconds)
+{
+	char *end;
+	double s;
+
+	/* strtod() takes "inf" and "nan" as well. */
+	if (!is_digit(*text) && *text != '.')
+		return false;
+	s = strtod(text, &end);
+	if (end == text || *end || !(s >= least && s <= most))
+		return false;
+	*seconds = s;
+	return true;
+}
