@@ -44,9 +44,10 @@ void rnp_answers_expect(struct rnp_engine *e, rn_ns now)
 {
 	struct rnp_progress *p = &e->progress;
 
-	/* Half a message has no answer. */
-	if (rn_dev_is_amid_message(e->dev))
+	/* Half a message has no answer, and an acknowledgement has none. */
+	if (rn_dev_is_amid_message(e->dev) || rn_dev_requests(e->dev) == p->requests)
 		return;
+	p->requests = rn_dev_requests(e->dev);
 	if (p->found_at != 0)
 		p->answered /= 2;
 	p->found_at = now;

@@ -80,6 +80,7 @@ struct rnp_progress {
 	uint32_t armed_cqs;
 
 	rn_ns found_at;	   /* by the background thread, and no post since; 0: none */
+	uint32_t requests; /* of the core when it was found */
 	uint32_t answered; /* how often a post followed soon, lately */
 	rn_ns held_since;  /* acknowledgements wait for that post; 0: none do */
 	const struct rn_qp *asked; /* posted to last and not acknowledged yet, or NULL */
@@ -241,7 +242,7 @@ bool rnp_poller_is_busy(const struct rnp_progress *p, rn_ns now);
 
 /* ---------------------------------------------------------------- answers.c */
 /* The background thread has received something at @now: a post should follow, unless it
- * is in the middle of a message.
+ * is in the middle of a message, or no request at all.
  */
 void rnp_answers_expect(struct rnp_engine *e, rn_ns now);
 

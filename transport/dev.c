@@ -174,6 +174,11 @@ bool rn_dev_acks_due(const struct rn_dev *dev)
 	return !rn_list_is_empty(&dev->acks);
 }
 
+uint32_t rn_dev_requests(const struct rn_dev *dev)
+{
+	return dev->requests;
+}
+
 bool rn_dev_is_amid_message(const struct rn_dev *dev)
 {
 	const struct rn_qp *qp = dev->last_qp;

@@ -283,6 +283,7 @@ struct rn_dev {
 	struct rn_cq *held_cqs; /* singly linked through next_held, any order */
 	bool unmoderated;	/* the device is dead: nobody serves the timers */
 	struct rn_qp *last_qp;	/* of the packet received last */
+	uint32_t requests;	/* packets that were requests */
 	bool cq_failed; /* a CQ lost a CQE: its QPs go to ERR before the call returns */
 	rn_remark_fn *remark; /* or NULL */
 	void *remark_ctx;

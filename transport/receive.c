@@ -248,6 +248,7 @@ static void deliver(const struct arrival *a, rn_ns now)
 		rn_req_receive(qp, now, &a->p);
 		return;
 	}
+	a->dev->requests++;
 	note_first_request(qp);
 	if (rn_qp_is_reliable(qp))
 		rn_rsp_receive(qp, now, &a->p);

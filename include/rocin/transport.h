@@ -178,6 +178,9 @@ uint32_t rn_dev_transmit(struct rn_dev *dev, rn_ns now, unsigned what, uint8_t *
 /* False: rn_dev_transmit(RN_TX_ACKS) would return nothing. */
 bool rn_dev_acks_due(const struct rn_dev *dev);
 
+/* Request packets that queue pairs have taken so far, good or bad; modulo 2^32. */
+uint32_t rn_dev_requests(const struct rn_dev *dev);
+
 /* True if the queue pair of the packet received last has part of a message, or has found
  * a gap: its peer may send no more before it is told.
  */

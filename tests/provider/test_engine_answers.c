@@ -234,6 +234,31 @@ static void long_message_is_answered_once(void **state)
 	kit_await(a, RN_WC_SUCCESS);
 }
 
+/* What acknowledges the program's own message asks it for nothing. */
+static void acknowledgement_is_not_answered(void **state)
+{
+	struct kit_end *a = &ends[0], *b = &ends[1];
+	struct rnp_progress *p = &b->e->progress;
+	rn_ns start = rnp_engine_now();
+
+	(void)state;
+	rnp_engine_lock(b->e);
+	write_to(b, a, 1);
+	while (rn_qp_unacked(b->qp)) {
+		rnp_pump_step(b->e, rnp_engine_now(), 1, RNP_ACKS_HELD);
+		kit_not_forever(start);
+	}
+	rnp_answers_expect(b->e, rnp_engine_now());
+	assert_int_equal(p->found_at, 0);
+	write_to(a, b, 1);
+	receive(RNP_ACKS_HELD, 1);
+	rnp_answers_expect(b->e, rnp_engine_now());
+	assert_true(p->found_at != 0);
+	rnp_engine_unlock(b->e);
+	kit_await(a, RN_WC_SUCCESS);
+	kit_await(b, RN_WC_SUCCESS);
+}
+
 /* ------------------------------------------------------------------------- look again */
 static void ask_for_bytes(void)
 {
@@ -281,6 +306,8 @@ int main(void)
 			teardown),
 		cmocka_unit_test_setup_teardown(long_message_is_answered_once,
 						setup_narrow, teardown),
+		cmocka_unit_test_setup_teardown(acknowledgement_is_not_answered, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(thread_looks_again_after_a_packet, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(
