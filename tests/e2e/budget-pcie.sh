@@ -14,9 +14,10 @@ plugin=$(dirname "$ROCIN_BIN")/lib
 plugin=$(dirname "$(find "$plugin" -name 'librocin-rdmav34.so' | head -1)")
 # Again while they differ: what the machine adds it adds to either.
 for _ in 1 2 3 4 5 6; do
-	with=$(per_write with RDMAV_DRIVERS="$plugin/librocin") || fail "$with"
-	without=$(per_write without RDMAV_DRIVERS="$other/librocin") || fail "$without"
-	[ "$without" -gt 1000 ] || fail "$without instructions for a WRITE cannot be"
+	per_write with RDMAV_DRIVERS="$plugin/librocin"
+	with=$counted
+	per_write without RDMAV_DRIVERS="$other/librocin"
+	without=$counted
 	said="$with instructions for a WRITE of 4 KiB, $without without the way to the layer"
 	if [ $((with * 100)) -le $((without * 101)) ] && [ $((without * 100)) -le $((with * 101)) ]; then
 		break

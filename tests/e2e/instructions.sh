@@ -10,23 +10,39 @@ pids+=($!)
 started() { [ -n "$(find "$ROCIN_RUNTIME_DIR" -type s)" ]; }
 wait_for 10 started || fail 'rocind does not start'
 
-# instructions COUNT [VARIABLE=VALUE...]: of one run with so many WRITEs
+# What is called when the number of the queue pair is known, as its argument, before the first
+# WRITE, and after the last one.
+before=true after=true
+
+# instructions COUNT [VARIABLE=VALUE...]: $counted, of one run with so many WRITEs
 instructions() {
-	local count=$1
+	local count=$1 program
 	shift
-	rocin run --netdev "lo:$addr_a" -- env "$@" \
+	rm -f "$work/go" "$work/out"
+	mkfifo "$work/go"
+	timeout 60 rocin run --netdev "lo:$addr_a" -- env "$@" \
 		valgrind --tool=callgrind --callgrind-out-file=/dev/null \
-		"$ROCIN_TESTS/writes" "$count" >"$work/out" 2>&1 || fail "writes: $(tail -3 "$work/out")"
-	awk '/Collected/ { print $NF }' "$work/out"
+		"$ROCIN_TESTS/writes" "$count" ask <>"$work/go" >"$work/out" 2>&1 &
+	program=$!
+	pids+=("$program")
+	wait_for 30 grep -qs '^qp ' "$work/out" || fail "writes: $(tail -3 "$work/out")"
+	$before "$(awk '/^qp / { print $2 }' "$work/out")"
+	echo >"$work/go"
+	wait "$program" || fail "writes: $(tail -3 "$work/out")"
+	$after
+	counted=$(awk '/Collected/ { print $NF }' "$work/out")
 }
 
-# per_write WHICH [VARIABLE=VALUE...]: without what a run costs in any case. Polls that find
-# nothing come on top, as the machine likes: of each kind of run the one with the fewest, in
-# $work/WHICH.*
+# per_write WHICH [VARIABLE=VALUE...]: $counted, without what a run costs in any case. Polls that
+# find nothing come on top, as the machine likes: of each kind of run the one with the fewest,
+# in $work/WHICH.*
 per_write() {
 	local which=$1
 	shift
-	instructions 500 "$@" >>"$work/$which.few" || fail "$(tail -1 "$work/$which.few")"
-	instructions 2500 "$@" >>"$work/$which.many" || fail "$(tail -1 "$work/$which.many")"
-	echo $((($(sort -n "$work/$which.many" | head -1) - $(sort -n "$work/$which.few" | head -1)) / 2000))
+	instructions 500 "$@"
+	echo "$counted" >>"$work/$which.few"
+	instructions 2500 "$@"
+	echo "$counted" >>"$work/$which.many"
+	counted=$((($(sort -n "$work/$which.many" | head -1) - $(sort -n "$work/$which.few" | head -1)) / 2000))
+	[ "$counted" -gt 1000 ] || fail "$counted instructions for a WRITE cannot be"
 }

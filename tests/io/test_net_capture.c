@@ -254,6 +254,79 @@ static void a_packet_that_never_left_is_shown(void **state)
 	expect_remark(rig, 1, RN_REMARK_DROPPED);
 }
 
+static uint64_t missed(const struct rig *rig)
+{
+	uint64_t packets, count;
+
+	rn_capture_counts(&rig->r, &packets, &count);
+	return count;
+}
+
+static void fill(struct rig *rig)
+{
+	while (missed(rig) == 0)
+		send_packets(rig->net, REMOTE, 1, RN_SUPER_SEGMENTS);
+}
+
+/* Who captures some packets only misses some only. */
+static void what_finds_no_room_is_counted(void **state)
+{
+	struct rig *rig = *state;
+	struct rn_rx rx[RN_RX_BATCH];
+	uint64_t before;
+
+	begin(rig, REMOTE, 0);
+	fill(rig);
+	before = missed(rig);
+	for (unsigned i = 0; i < 3; i++) {
+		send_packets(rig->net, REMOTE, 1, 2);
+		send_packets(rig->net, REMOTE + 0x100, 2, 3);
+		send_packets(rig->far, LOCAL, 3, 4); /* of REMOTE */
+		send_packets(rig->far, LOCAL + 0x100, 4, 5);
+		while (rig->net->ops->receive(rig->net->ctx, rx) > 0)
+			;
+	}
+	assert_int_equal(missed(rig), before + (uint64_t)3 * (2 + 4));
+	/* There is room again. */
+	while (rn_capture_peek(&rig->r) == 0)
+		rn_capture_pass(&rig->r);
+	send_packets(rig->net, REMOTE, 77, 1);
+	send_packets(rig->net, REMOTE + 0x100, 78, 1);
+	expect(rig, RN_CAPTURE_SENT, 77, LOCAL);
+	assert_int_equal(rn_capture_peek(&rig->r), -EAGAIN);
+	assert_int_equal(missed(rig), before + (uint64_t)3 * (2 + 4));
+}
+
+static void send_datagram(const struct rn_net *net, uint32_t dest, uint32_t src)
+{
+	uint8_t data[PACKET];
+	const struct rn_super super = {
+		.flow = &flow, .data = data, .len = PACKET, .seg_len = PACKET, .count = 1
+	};
+
+	make_packet(data, 0x64, dest, 1);
+	rn_put_be24(data + RN_BTH_LEN + 5, src);
+	assert_int_equal(net->ops->transmit(net->ctx, &super), 0);
+}
+
+static void datagrams_that_find_no_room_are_looked_at_one_by_one(void **state)
+{
+	struct rig *rig = *state;
+	struct rn_rx rx[RN_RX_BATCH];
+	uint64_t before;
+
+	begin(rig, REMOTE, 0);
+	fill(rig);
+	before = missed(rig);
+	for (uint32_t i = 0; i < 6; i++) {
+		send_datagram(rig->net, LOCAL + 0x100, i % 3 ? LOCAL : REMOTE);
+		send_datagram(rig->far, LOCAL + 0x100, i % 3 ? REMOTE : LOCAL);
+	}
+	while (rig->net->ops->receive(rig->net->ctx, rx) > 0)
+		;
+	assert_int_equal(missed(rig), before + 2 + 4);
+}
+
 static void captures_come_and_go(void **state)
 {
 	const struct rn_capture_filter all = { 0 };
@@ -288,6 +361,8 @@ int main(void)
 		TEST(remarks_wait_for_the_packet_sent),
 		TEST(a_filter_knows_both_ends),
 		TEST(a_packet_that_never_left_is_shown),
+		TEST(what_finds_no_room_is_counted),
+		TEST(datagrams_that_find_no_room_are_looked_at_one_by_one),
 		TEST(captures_come_and_go),
 	};
 

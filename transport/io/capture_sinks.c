@@ -29,19 +29,23 @@ int rn_capture_sinks_add(struct rn_capture_sinks *s, uint64_t id, int fd, uint32
 	(void)madvise(mem, rn_capture_ring_bytes(size), MADV_DONTFORK);
 	*r = (struct rn_capture_ring_sink){ .id = id, .filter = *filter };
 	rc = rn_capture_writer_init(&r->ring, mem, size);
-	if (rc)
+	if (rc) {
 		munmap(mem, rn_capture_ring_bytes(size));
-	else
-		s->rings++;
-	return rc;
+		return rc;
+	}
+	s->rings |= 1u << (r - s->ring);
+	if (filter->qpn)
+		s->choosy |= 1u << (r - s->ring);
+	return 0;
 }
 
 static void end_ring(struct rn_capture_sinks *s, struct rn_capture_ring_sink *r)
 {
 	rn_capture_publish(&r->ring);
 	munmap(r->ring.shared, rn_capture_ring_bytes(r->ring.size));
+	s->rings &= ~(1u << (r - s->ring));
+	s->choosy &= s->rings;
 	*r = (struct rn_capture_ring_sink){ 0 };
-	s->rings--;
 }
 
 void rn_capture_sinks_remove(struct rn_capture_sinks *s, uint64_t id)
@@ -71,35 +75,34 @@ bool rn_capture_sinks_are_full(struct rn_capture_sinks *s)
 {
 	if (s->log)
 		return false;
-	for (unsigned i = 0, left = s->rings; left > 0; i++) {
-		struct rn_capture_ring_sink *r = &s->ring[i];
-
-		if (!r->ring.shared)
-			continue;
-		if (r->filter.qpn || !rn_capture_is_full(&r->ring))
+	for (unsigned left = s->rings; left; left &= left - 1)
+		if (!rn_capture_is_full(&s->ring[__builtin_ctz(left)].ring))
 			return false;
-		left--;
-	}
 	return true;
 }
 
-enum rn_capture_wish rn_capture_sinks_wish(struct rn_capture_sinks *s,
-					   const struct rn_capture_ends *ends)
+unsigned rn_capture_sinks_about(const struct rn_capture_sinks *s,
+				const struct rn_capture_ends *ends)
 {
-	enum rn_capture_wish wish = s->log ? RN_CAPTURE_WANTED : RN_CAPTURE_NOBODY;
+	unsigned rings = s->rings;
 
-	for (unsigned i = 0, left = s->rings; left > 0 && wish != RN_CAPTURE_WANTED;
-	     i++) {
-		struct rn_capture_ring_sink *r = &s->ring[i];
+	for (unsigned left = s->choosy; left; left &= left - 1) {
+		unsigned i = (unsigned)__builtin_ctz(left);
 
-		if (!r->ring.shared)
-			continue;
-		left--;
-		if (is_about_one(&r->filter, ends))
-			wish = rn_capture_is_full(&r->ring) ? RN_CAPTURE_NO_ROOM
-							    : RN_CAPTURE_WANTED;
+		if (!is_about_one(&s->ring[i].filter, ends))
+			rings &= ~(1u << i);
 	}
-	return wish;
+	return rings;
+}
+
+enum rn_capture_wish rn_capture_sinks_wish(struct rn_capture_sinks *s, unsigned rings)
+{
+	if (s->log)
+		return RN_CAPTURE_WANTED;
+	for (unsigned left = rings; left; left &= left - 1)
+		if (!rn_capture_is_full(&s->ring[__builtin_ctz(left)].ring))
+			return RN_CAPTURE_WANTED;
+	return rings ? RN_CAPTURE_NO_ROOM : RN_CAPTURE_NOBODY;
 }
 
 /* --------------------------------------------------------------------- recording */
@@ -145,30 +148,20 @@ void rn_capture_sinks_remark(struct rn_capture_sinks *s,
 		rn_capture_log_remark(s->log, about->log, remark);
 }
 
-void rn_capture_sinks_miss(struct rn_capture_sinks *s, const struct rn_capture_ends *ends,
-			   unsigned packets)
+void rn_capture_sinks_miss(struct rn_capture_sinks *s, unsigned rings, unsigned packets)
 {
-	for (unsigned i = 0, left = s->rings; left > 0; i++) {
-		struct rn_capture_ring_sink *r = &s->ring[i];
+	for (unsigned left = rings; left; left &= left - 1) {
+		struct rn_capture_writer *w = &s->ring[__builtin_ctz(left)].ring;
 
-		if (!r->ring.shared)
-			continue;
-		left--;
-		if (ends && !is_about_one(&r->filter, ends))
-			continue;
-		rn_capture_miss(&r->ring, packets);
-		rn_capture_publish(&r->ring);
+		rn_capture_miss(w, packets);
+		rn_capture_publish(w);
 	}
 }
 
 void rn_capture_sinks_publish(struct rn_capture_sinks *s, bool is_final)
 {
-	for (unsigned i = 0, left = s->rings; left > 0; i++) {
-		if (!s->ring[i].ring.shared)
-			continue;
-		left--;
-		rn_capture_publish(&s->ring[i].ring);
-	}
+	for (unsigned left = s->rings; left; left &= left - 1)
+		rn_capture_publish(&s->ring[__builtin_ctz(left)].ring);
 	if (s->log && is_final)
 		rn_capture_log_release(s->log);
 }

@@ -19,7 +19,8 @@ struct rn_capture_ring_sink {
 };
 
 struct rn_capture_sinks {
-	unsigned rings;
+	/* Bit by bit: rings that there are; those that want some packets only. */
+	unsigned rings, choosy;
 	struct rn_capture_ring_sink ring[RN_CAPTURES_MAX];
 	struct rn_capture_log *log; /* or NULL */
 };
@@ -51,8 +52,12 @@ void rn_capture_sinks_end(struct rn_capture_sinks *s);
 /* Nobody has room, whatever the packet. */
 bool rn_capture_sinks_are_full(struct rn_capture_sinks *s);
 
-enum rn_capture_wish rn_capture_sinks_wish(struct rn_capture_sinks *s,
-					   const struct rn_capture_ends *ends);
+/* Rings that want packets of these queue pairs, bit by bit. */
+unsigned rn_capture_sinks_about(const struct rn_capture_sinks *s,
+				const struct rn_capture_ends *ends);
+
+/* @rings: rn_capture_sinks_about() */
+enum rn_capture_wish rn_capture_sinks_wish(struct rn_capture_sinks *s, unsigned rings);
 
 /* As rn_capture_put(), to all whom it concerns. */
 void rn_capture_sinks_put(struct rn_capture_sinks *s, struct rn_capture_record *rec,
@@ -63,9 +68,8 @@ void rn_capture_sinks_remark(struct rn_capture_sinks *s,
 			     const struct rn_capture_numbers *about,
 			     const struct rn_remark *remark);
 
-/* Count packets that are not put; @ends NULL: all rings would have wanted them. */
-void rn_capture_sinks_miss(struct rn_capture_sinks *s, const struct rn_capture_ends *ends,
-			   unsigned packets);
+/* Count packets that are not put, to @rings. */
+void rn_capture_sinks_miss(struct rn_capture_sinks *s, unsigned rings, unsigned packets);
 
 /* Let readers see what there is. @is_final: no remark about it will come. */
 void rn_capture_sinks_publish(struct rn_capture_sinks *s, bool is_final);

@@ -25,6 +25,15 @@ enum {
 	 */
 	WAITING_MAX = RN_SUPER_SEGMENTS + 1,
 	UD_SRC_QPN = RN_BTH_LEN + 5, /* where the DETH has it */
+	PASSED = 8,
+};
+
+/* Packets that nobody had room for, and the rings that would have wanted such ones. */
+struct passed {
+	struct rn_flow flow;
+	uint32_t dest;
+	bool is_known, is_sent;
+	unsigned rings;
 };
 
 struct rn_capture {
@@ -42,6 +51,9 @@ struct rn_capture {
 
 	unsigned waiting;
 	struct rn_remark wait[WAITING_MAX];
+
+	bool is_passed; /* there is something in passed[] */
+	struct passed passed[PASSED];
 
 	/* The sender that was looked up last. */
 	struct rn_flow last_flow;
@@ -68,20 +80,25 @@ static uint32_t find_sender(struct rn_capture *c, const struct rn_flow *flow,
 	return c->last_sender;
 }
 
-static struct rn_capture_ends find_ends(struct rn_capture *c, bool is_sent,
-					const struct rn_flow *flow, const uint8_t *pkt,
-					uint32_t len)
+static bool is_datagram(const uint8_t *pkt, uint32_t len)
 {
-	uint32_t dest, other;
+	return len >= RN_BTH_LEN && pkt[0] >> 5 == RN_CLASS_UD >> 5;
+}
+
+static inline struct rn_capture_ends find_ends(struct rn_capture *c, bool is_sent,
+					       const struct rn_flow *flow,
+					       const uint8_t *pkt, uint32_t len)
+{
+	uint32_t dest, other = 0;
 
 	if (len < RN_BTH_LEN)
 		return (struct rn_capture_ends){ 0 };
 	dest = rn_get_be24(pkt + 5);
-	if (pkt[0] >> 5 == RN_CLASS_UD >> 5)
+	if (is_datagram(pkt, len))
 		other = len < UD_SRC_QPN + 3 ? 0 : rn_get_be24(pkt + UD_SRC_QPN);
 	else if (is_sent)
 		other = find_sender(c, flow, dest);
-	else
+	else if (c->sinks.choosy) /* nobody else wants to know */
 		other = c->host->peer(c->host_ctx, dest);
 	return is_sent ? (struct rn_capture_ends){ other, dest }
 		       : (struct rn_capture_ends){ dest, other };
@@ -98,11 +115,71 @@ void rn_capture_flush(struct rn_capture *c)
 	publish(c);
 }
 
-/* Nobody has room: none of them is looked at. */
-static void miss_all(struct rn_capture *c, unsigned packets)
+/* -------------------------------------------------------------------- passing by */
+static unsigned rings_about(struct rn_capture *c, bool is_sent,
+			    const struct rn_flow *flow, const uint8_t *pkt, uint32_t len)
 {
-	rn_capture_sinks_miss(&c->sinks, NULL, packets);
+	const struct rn_capture_ends ends = find_ends(c, is_sent, flow, pkt, len);
+
+	return rn_capture_sinks_about(&c->sinks, &ends);
+}
+
+/* Rings that miss such a packet. To count them is all that there is to do: while all
+ * rings are full, connected queue pairs are looked up once, and may have become others.
+ */
+static unsigned passed_rings(struct rn_capture *c, bool is_sent,
+			     const struct rn_flow *flow, const uint8_t *pkt, uint32_t len)
+{
+	uint32_t dest = len < RN_BTH_LEN ? 0 : rn_get_be24(pkt + 5);
+	struct passed *p = &c->passed[(dest >> 8 << 1 | is_sent) % PASSED];
+
+	if (!c->sinks.choosy)
+		return c->sinks.rings;
+	if (is_datagram(pkt, len)) /* says itself who sent it */
+		return rings_about(c, is_sent, flow, pkt, len);
+	if (!p->is_known || p->dest != dest || p->is_sent != is_sent ||
+	    memcmp(flow, &p->flow, sizeof(*flow)) != 0) {
+		*p = (struct passed){ .flow = *flow,
+				      .dest = dest,
+				      .is_known = true,
+				      .is_sent = is_sent,
+				      .rings = rings_about(c, is_sent, flow, pkt, len) };
+		c->is_passed = true;
+	}
+	return p->rings;
+}
+
+static void pass(struct rn_capture *c, bool is_sent, const struct rn_flow *flow,
+		 const uint8_t *pkt, uint32_t len, unsigned count)
+{
+	rn_capture_sinks_miss(&c->sinks, passed_rings(c, is_sent, flow, pkt, len), count);
 	c->waiting = 0;
+}
+
+static bool is_alike(const struct rn_rx *a, const struct rn_rx *b)
+{
+	return a->len >= RN_BTH_LEN && b->len >= RN_BTH_LEN &&
+	       !is_datagram(b->data, b->len) &&
+	       rn_get_be24(a->data + 5) == rn_get_be24(b->data + 5);
+}
+
+static void pass_batch(struct rn_capture *c, const struct rn_rx *rx, unsigned n)
+{
+	for (unsigned i = 0, count; i < n; i += count) {
+		for (count = 1; i + count < n && is_alike(&rx[i], &rx[i + count]);)
+			count++;
+		pass(c, false, rx[i].flow, rx[i].data, rx[i].len, count);
+	}
+}
+
+static bool nobody_has_room(struct rn_capture *c)
+{
+	if (rn_capture_sinks_are_full(&c->sinks))
+		return true;
+	if (c->is_passed)
+		memset(c->passed, 0, sizeof(c->passed));
+	c->is_passed = false;
+	return false;
 }
 
 /* --------------------------------------------------------------------- sending */
@@ -171,15 +248,17 @@ static void forget_super(struct rn_capture *c, const struct rn_super *super)
 static int capture_transmit(void *ctx, const struct rn_super *super)
 {
 	struct rn_capture *c = ctx;
-	bool gso = c->inner->gso, is_missed = rn_capture_sinks_are_full(&c->sinks);
+	bool gso = c->inner->gso, is_passed = nobody_has_room(c);
 	enum rn_capture_wish wish = RN_CAPTURE_NOBODY;
 	struct rn_capture_ends ends = { 0 };
+	unsigned rings = 0;
 	uint64_t time = 0;
 	int err;
 
-	if (!is_missed) {
+	if (!is_passed) {
 		ends = find_ends(c, true, super->flow, super->data, super->len);
-		wish = rn_capture_sinks_wish(&c->sinks, &ends);
+		rings = rn_capture_sinks_about(&c->sinks, &ends);
+		wish = rn_capture_sinks_wish(&c->sinks, rings);
 	}
 	if (wish == RN_CAPTURE_WANTED)
 		time = realtime();
@@ -187,13 +266,12 @@ static int capture_transmit(void *ctx, const struct rn_super *super)
 	c->net.gso = c->inner->gso;
 	if (err)
 		return err;
-	if (is_missed) {
-		miss_all(c, super->count);
+	if (is_passed) {
+		pass(c, true, super->flow, super->data, super->len, super->count);
 	} else if (wish == RN_CAPTURE_WANTED) {
 		record_super(c, super, &ends, gso, time);
 	} else {
-		if (wish == RN_CAPTURE_NO_ROOM)
-			rn_capture_sinks_miss(&c->sinks, &ends, super->count);
+		rn_capture_sinks_miss(&c->sinks, rings, super->count);
 		forget_super(c, super);
 	}
 	return 0;
@@ -219,36 +297,52 @@ void rn_capture_unsent(struct rn_capture *c, const struct rn_remark *what,
 }
 
 /* ------------------------------------------------------------------- receiving */
-/* The @i-th of a batch. @rec: its time, if it was looked at before. */
-static void record_received(struct rn_capture *c, struct rn_capture_record *rec,
-			    const struct rn_rx *rx, unsigned i)
+/* The @i-th of a batch. */
+static void record_received(struct rn_capture *c, uint64_t time, const struct rn_rx *rx,
+			    unsigned i, const struct rn_capture_ends *ends)
 {
-	const struct rn_capture_ends ends =
-		find_ends(c, false, rx->flow, rx->data, rx->len);
-	enum rn_capture_wish wish = rx->len > RN_CAPTURE_BODY_MAX
-					    ? RN_CAPTURE_NOBODY
-					    : rn_capture_sinks_wish(&c->sinks, &ends);
+	struct rn_capture_record rec = {
+		.time = time, .len = rx->len, .ip_id = rx->gro_idx, .flow = *rx->flow
+	};
 
-	c->packet[i] = NULL;
-	memset(c->bth[i], 0, RN_BTH_LEN);
-	if (wish == RN_CAPTURE_NO_ROOM)
-		rn_capture_sinks_miss(&c->sinks, &ends, 1);
-	if (wish != RN_CAPTURE_WANTED)
-		return;
-	if (!rec->time)
-		rec->time = realtime();
-	rec->len = rx->len;
-	rec->ip_id = rx->gro_idx;
-	rec->flow = *rx->flow;
-	rn_capture_sinks_put(&c->sinks, rec, &ends, rx->data, &c->number[i]);
+	rn_capture_sinks_put(&c->sinks, &rec, ends, rx->data, &c->number[i]);
 	c->packet[i] = rx->data;
+	memset(c->bth[i], 0, RN_BTH_LEN);
 	memcpy(c->bth[i], rx->data, rx->len < RN_BTH_LEN ? rx->len : RN_BTH_LEN);
+}
+
+static void record_batch(struct rn_capture *c, const struct rn_rx *rx, unsigned n)
+{
+	struct rn_capture_ends ends = { 0 };
+	bool is_wanted = true;
+	unsigned rings = 0;
+	uint64_t time = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		/* With the last one a ring may have become full. */
+		if (is_wanted || !is_alike(&rx[i - 1], &rx[i])) {
+			ends = find_ends(c, false, rx[i].flow, rx[i].data, rx[i].len);
+			rings = rn_capture_sinks_about(&c->sinks, &ends);
+			is_wanted = rn_capture_sinks_wish(&c->sinks, rings) ==
+				    RN_CAPTURE_WANTED;
+		}
+		c->packet[i] = NULL;
+		if (!is_wanted) {
+			rn_capture_sinks_miss(&c->sinks, rings, 1);
+		} else if (rx[i].len <= RN_CAPTURE_BODY_MAX) {
+			time = time ? time : realtime();
+			record_received(c, time, &rx[i], i, &ends);
+		}
+	}
+	if (time) { /* somebody has got one of them at least */
+		c->received = n;
+		c->is_judged = false;
+	}
 }
 
 static int capture_receive(void *ctx, struct rn_rx *rx)
 {
 	struct rn_capture *c = ctx;
-	struct rn_capture_record rec = { 0 };
 	int n;
 
 	if (c->received)
@@ -257,16 +351,10 @@ static int capture_receive(void *ctx, struct rn_rx *rx)
 	c->received = 0;
 	if (n <= 0)
 		return n;
-	if (rn_capture_sinks_are_full(&c->sinks)) {
-		miss_all(c, (unsigned)n);
-		return n;
-	}
-	for (unsigned i = 0; i < (unsigned)n; i++)
-		record_received(c, &rec, &rx[i], i);
-	if (rec.time) { /* somebody has got one of them at least */
-		c->received = (unsigned)n;
-		c->is_judged = false;
-	}
+	if (nobody_has_room(c))
+		pass_batch(c, rx, (unsigned)n);
+	else
+		record_batch(c, rx, (unsigned)n);
 	return n;
 }
 
@@ -281,7 +369,7 @@ static unsigned find_received(const struct rn_capture *c, const struct rn_rx *rx
 		return i;
 	/* Rules about faults work on copies; of two that are equal, the later one. */
 	for (i = c->received; i > 0; i--)
-		if (memcmp(c->bth[i - 1], rx->data, RN_BTH_LEN) == 0)
+		if (c->packet[i - 1] && memcmp(c->bth[i - 1], rx->data, RN_BTH_LEN) == 0)
 			return i - 1;
 	return c->received;
 }
