@@ -20,9 +20,17 @@ for c in json.load(sys.stdin):
 }
 are_two() { [ "$(users | wc -l)" = 2 ]; }
 
+# An end that has lost its wire asks for another, which rocind lays.
+renewed=
+is_renewed() {
+	rocin stat --json | python3 -c '
+import json, sys
+sys.exit(not any(c["hw_counters"].get("local_renewed") for c in json.load(sys.stdin)))'
+}
+
 # scribble NAME COMMAND...: the command runs two programs, one of which is scribbled at
 scribble() {
-	local name=$1 program victim status
+	local name=$1 program victim scribbler status
 	shift
 	(
 		pids=()
@@ -33,7 +41,14 @@ scribble() {
 	pids+=("$program")
 	wait_for 20 are_two || fail "$name: no local wire"
 	victim=$(users | head -1)
-	timeout "$limit" "$ROCIN_TESTS/scribble" "$mode" "$seed" "$victim" >"$work/scribble.out" 2>&1
+	timeout "$limit" "$ROCIN_TESTS/scribble" "$mode" "$seed" "$victim" >"$work/scribble.out" 2>&1 &
+	scribbler=$!
+	pids+=("$scribbler")
+	while [ "$mode" = closed ] && [ -z "$renewed" ] && kill -0 "$scribbler" 2>/dev/null; do
+		is_renewed && renewed=yes
+		sleep 0.1
+	done
+	wait "$scribbler"
 	status=$?
 	[ "$status" != 77 ] || skip 'the memory of another process cannot be mapped here'
 	[ "$status" = 0 ] || fail "$name: scribble: $(cat "$work/scribble.out")"
@@ -53,3 +68,4 @@ scribble 'ib_write_bw' pair 'ib_write_bw' ib_write_bw -x 0 -F -D 2 -p "$port" --
 next_port
 scribble 'ib_send_bw' pair 'ib_send_bw' ib_send_bw -x 0 -F -s 64 -D 3 -p "$port" -- \
 	ib_send_bw -x 0 -F -s 64 -D 3 -p "$port" 127.0.0.1
+[ "$mode" != closed ] || [ -n "$renewed" ] || fail 'no wire was asked for again'
