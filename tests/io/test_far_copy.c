@@ -16,10 +16,12 @@ enum {
 
 static uint8_t from[ROOM], to[ROOM];
 
-static void assert_copied(size_t dst, size_t src, size_t len)
+typedef void copy_fn(uint8_t *dst, const uint8_t *src, size_t len);
+
+static void assert_copied(copy_fn *copy, size_t dst, size_t src, size_t len)
 {
 	memset(to, NOTHING, sizeof(to));
-	rn_far_copy(to + dst, from + src, len);
+	copy(to + dst, from + src, len);
 	assert_memory_equal(to + dst, from + src, len);
 	for (size_t i = 0; i < dst; i++)
 		assert_int_equal(to[i], NOTHING);
@@ -47,7 +49,9 @@ static void bytes_are_copied_and_no_others(void **state)
 	for (size_t n = 0; n < sizeof(lengths) / sizeof(lengths[0]); n++)
 		for (size_t d = 0; d < places_count; d++)
 			for (size_t s = 0; s < places_count; s++)
-				assert_copied(places[d], places[s], lengths[n]);
+				for (size_t c = 0; c < 2; c++)
+					assert_copied(c ? rn_far_copy_past : rn_far_copy,
+						      places[d], places[s], lengths[n]);
 }
 
 int main(void)

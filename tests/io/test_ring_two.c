@@ -67,7 +67,9 @@ static bool is_right(uint64_t i, const struct rn_ring_packet *p)
 }
 
 /* ------------------------------------------------------------------ two threads */
-/* Publishes at random, changes the size at random, closes behind the last packet. */
+/* Publishes, changes the size and the way of copying at random, closes behind the last
+ * packet.
+ */
 static void *produce(void *arg)
 {
 	struct both *b = arg;
@@ -79,6 +81,7 @@ static void *produce(void *arg)
 		int err;
 
 		make(i, bytes, length_of(i));
+		b->send.past_caches = rn_random_below(&rng, 2);
 		err = rn_ring_send(&b->send, &meta, bytes, length_of(i));
 		i += err == 0;
 		if (err || rn_random_below(&rng, 8) == 0)

@@ -8,15 +8,21 @@
 
 #if defined(__x86_64__)
 #include <cpuid.h>
+#include <immintrin.h>
 
-static bool has_fast_strings;
+enum {
+	LINE = 64
+};
+
+static bool has_fast_strings, has_line_stores;
 
 /* Enhanced REP MOVSB: CPUID leaf 7, EBX bit 9. */
-static void __attribute__((constructor)) look_for_fast_strings(void)
+static void __attribute__((constructor)) look_at_processor(void)
 {
 	unsigned a, b, c, d;
 
 	has_fast_strings = __get_cpuid_count(7, 0, &a, &b, &c, &d) && b >> 9 & 1;
+	has_line_stores = __builtin_cpu_supports("avx512f") != 0;
 }
 
 static bool copy_string(uint8_t *dst, const uint8_t *src, size_t len)
@@ -27,7 +33,45 @@ static bool copy_string(uint8_t *dst, const uint8_t *src, size_t len)
 	return true;
 }
 
+bool rn_far_copy_has_past(void)
+{
+	return has_line_stores;
+}
+
+/* Whole lines. What is stored later is seen later. */
+static void __attribute__((target("avx512f")))
+stream_lines(uint8_t *dst, const uint8_t *src, size_t len)
+{
+	for (size_t at = 0; at < len; at += LINE)
+		_mm512_stream_si512((void *)(dst + at), _mm512_loadu_si512(src + at));
+	_mm_sfence();
+}
+
+static bool copy_past(uint8_t *dst, const uint8_t *src, size_t len)
+{
+	size_t before = -(uintptr_t)dst % LINE, lines;
+
+	if (!has_line_stores || len < RN_FAR_COPY_MIN)
+		return false;
+	lines = (len - before) / LINE * LINE;
+	memcpy(dst, src, before);
+	memcpy(dst + before + lines, src + before + lines, len - before - lines);
+	stream_lines(dst + before, src + before, lines);
+	return true;
+}
+
 #else
+
+bool rn_far_copy_has_past(void)
+{
+	return false;
+}
+
+static bool copy_past(uint8_t *dst, const uint8_t *src, size_t len)
+{
+	(void)dst, (void)src, (void)len;
+	return false;
+}
 
 static bool copy_string(uint8_t *dst, const uint8_t *src, size_t len)
 {
@@ -46,4 +90,10 @@ void rn_far_copy(uint8_t *dst, const uint8_t *src, size_t len)
 	 */
 	__asm__("" : "+r"(len));
 	memcpy(dst, src, len);
+}
+
+void rn_far_copy_past(uint8_t *dst, const uint8_t *src, size_t len)
+{
+	if (!copy_past(dst, src, len))
+		rn_far_copy(dst, src, len);
 }

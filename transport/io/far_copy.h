@@ -10,6 +10,7 @@
 #ifndef RN_FAR_COPY_H
 #define RN_FAR_COPY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -22,5 +23,14 @@ enum {
  * Fastest if the two do not begin at almost the same offset of a page.
  */
 void rn_far_copy(uint8_t *dst, const uint8_t *src, size_t len);
+
+/* Can rn_far_copy_past() do anything else than rn_far_copy()? */
+bool rn_far_copy_has_past(void);
+
+/* As rn_far_copy(), whole lines past the caches: they leave for memory by themselves
+ * while this processor goes on. Faster where the other one is very far, and much slower
+ * where the two have a cache in common: to be tried.
+ */
+void rn_far_copy_past(uint8_t *dst, const uint8_t *src, size_t len);
 
 #endif /* RN_FAR_COPY_H */

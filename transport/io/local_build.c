@@ -43,13 +43,18 @@ uint8_t *rn_local_reserve(void *ctx, const struct rn_flow *flow, uint32_t dest_s
 	return l->apart ? l->apart : at;
 }
 
+static bool is_stream(const struct local_wire *w)
+{
+	return w->burst_before >= MANY;
+}
+
 /* Does the peer get what has been built, in the middle of a burst? In a stream it has
  * enough to do, and each change of the tail, which it may be looking at, takes as long as
  * a good part of a packet.
  */
 static bool is_to_show(const struct local_wire *w)
 {
-	uint32_t at = w->burst_before >= MANY ? SHOW_AT_STREAM : SHOW_AT;
+	uint32_t at = is_stream(w) ? SHOW_AT_STREAM : SHOW_AT;
 	uint32_t half = w->send.size / 2;
 
 	return rn_ring_unpublished(&w->send) >= (at < half ? at : half);
@@ -89,7 +94,8 @@ void rn_local_commit(void *ctx, const struct rn_flow *flow, uint32_t len)
 	rn_local_count(l, RN_STAT_LOCAL_TX_BYTES, len);
 	if (l->net.bare)
 		rn_local_count(l, RN_STAT_LOCAL_TX_BARE, 1);
-	w->burst++;
+	if (++w->burst == 1 && is_stream(w) && w->is_long)
+		rn_local_pace_begin(w);
 	if (is_to_show(w))
 		show(l, w);
 	else if (goes_ahead(w))
@@ -105,6 +111,7 @@ void rn_local_publish(void *ctx)
 	if (!w)
 		return;
 	rn_local_let_go(w);
+	rn_local_pace_end(w);
 	w->burst_before = w->burst;
 	w->burst = 0;
 }

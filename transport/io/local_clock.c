@@ -4,10 +4,20 @@
 
 #include "local_internal.h"
 
-rn_ns rn_local_now(void)
+static rn_ns now_of(clockid_t clock)
 {
 	struct timespec ts;
 
-	clock_gettime(CLOCK_MONOTONIC_COARSE, &ts);
+	clock_gettime(clock, &ts);
 	return (rn_ns)ts.tv_sec * 1000000000 + ts.tv_nsec;
+}
+
+rn_ns rn_local_now(void)
+{
+	return now_of(CLOCK_MONOTONIC_COARSE);
+}
+
+rn_ns rn_local_exact_now(void)
+{
+	return now_of(CLOCK_MONOTONIC);
 }

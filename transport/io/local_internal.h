@@ -17,6 +17,16 @@ enum {
 	LOCAL_WORDS = RN_ROCIND_WIRES_MAX / 64,
 };
 
+/* Which of two ways long packets of a stream are copied into a ring. Which is faster
+ * depends on where the processors are, and those that a virtual machine has may move.
+ */
+struct local_pace {
+	rn_ns began;	    /* of the burst that is timed; 0: none is */
+	uint64_t began_at;  /* tail */
+	uint64_t per_mb[2]; /* ns, of string instructions, and past the caches; or 0 */
+	unsigned bursts;    /* timed, to try the other way now and then */
+};
+
 /* One end of a wire. */
 struct local_wire {
 	struct rn_rocind_ends ends;
@@ -40,6 +50,7 @@ struct local_wire {
 	/* Packets that were built since the ring was published, and in the burst before.
 	 */
 	uint32_t burst, burst_before;
+	struct local_pace pace;
 };
 
 /* What is known about a destination. */
@@ -150,5 +161,12 @@ void rn_local_close_doorbell(struct rn_local *l);
 
 /* -------------------------------------------------------------- local_clock.c */
 rn_ns rn_local_now(void); /* CLOCK_MONOTONIC_COARSE: some milliseconds late */
+rn_ns rn_local_exact_now(void);
+
+/* --------------------------------------------------------------- local_pace.c */
+/* A burst of a stream begins, of long packets, and has ended. Sets w->send.past_caches.
+ */
+void rn_local_pace_begin(struct local_wire *w);
+void rn_local_pace_end(struct local_wire *w);
 
 #endif /* RN_LOCAL_INTERNAL_H */

@@ -101,7 +101,7 @@ static inline size_t rn_ring_bytes(uint32_t capacity)
 void rn_ring_format(void *mem, uint32_t capacity);
 
 /* ---------------------------------------------------------------- producer */
-/* Private to ring_send.c but for @fault, @size and the counters. */
+/* Private to ring_send.c but for @fault, @size, @past_caches and the counters. */
 struct rn_ring_send {
 	struct rn_ring_shared *shared;
 	uint8_t *data;
@@ -118,6 +118,8 @@ struct rn_ring_send {
 	uint32_t fulls; /* since fulls_since */
 	rn_ns fulls_since, idle_since;
 	uint64_t idle_tail; /* at idle_since */
+
+	bool past_caches; /* long packets go by rn_far_copy_past(); the caller's to set */
 
 	uint64_t full_count; /* sends that found no space, ever */
 };

@@ -107,6 +107,8 @@ static void begin_record(struct rn_ring_send *s, uint32_t pad, uint32_t len,
 int rn_ring_send(struct rn_ring_send *s, const struct rn_ring_meta *meta,
 		 const uint8_t *pkt, uint32_t len)
 {
+	void (*copy)(uint8_t * dst, const uint8_t *src, size_t n) =
+		s->past_caches ? rn_far_copy_past : rn_far_copy;
 	uint32_t need = rn_ring_need(len), pad = pad_before(s, need);
 
 	assert(len >= RN_RING_PACKET_MIN);
@@ -116,7 +118,7 @@ int rn_ring_send(struct rn_ring_send *s, const struct rn_ring_meta *meta,
 	if (!has_space(s, pad + need))
 		return no_space(s);
 	begin_record(s, pad, len, meta);
-	rn_far_copy(s->data + s->off + RN_RING_HEADER, pkt, len);
+	copy(s->data + s->off + RN_RING_HEADER, pkt, len);
 	advance(s, need);
 	return 0;
 }
