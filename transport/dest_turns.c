@@ -93,13 +93,16 @@ static void admit(struct rn_dest *d)
  */
 static bool may_admit(struct rn_dest *d)
 {
-	uint32_t packet = rn_dest_packet_of(first_waiter(d));
+	const struct rn_qp *qp = first_waiter(d);
+	uint32_t turn;
 
-	if ((d->in_flight == 0 && d->granted == 0) || room_in(d) >= packet)
+	if ((d->in_flight == 0 && d->granted == 0) || room_in(d) >= rn_dest_packet_of(qp))
 		return true;
-	if (d->replace < packet)
+	/* All that it may send is paid for, or the window grows overfuller. */
+	turn = turn_of(d, qp);
+	if (d->replace < turn)
 		return false;
-	d->replace -= packet;
+	d->replace -= turn;
 	return true;
 }
 
