@@ -10,7 +10,7 @@
 packets() {
 	local file
 	for file; do
-		rocin dump "$file" | sed 's/^ *[0-9.]* *//; s/ *\[.*//'
+		rocin dump --copies "$file" | sed 's/^ *[0-9.]* *//; s/ *\[.*//'
 	done | sort
 }
 same() {

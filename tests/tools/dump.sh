@@ -215,6 +215,26 @@ while read -r rule level test _; do
 		"$([ "$level" = suspicion ]; echo $((1 - $?)))"
 done < <(rocin dump --rules)
 
+# What both ends captured: requests 1 and 2 left, 1 and 2 arrived, 2 came once more.
+python3 - "$captures/rxe-rc-atomic.pcap" "$work/both.pcap" <<'PY'
+import struct
+import sys
+data = open(sys.argv[1], "rb").read()
+order = "<" if data[:4] in (b"\xd4\xc3\xb2\xa1", b"\x4d\x3c\xb2\xa1") else ">"
+at, packets = 24, []
+while at < len(data) and len(packets) < 2:
+    length, = struct.unpack_from(order + "I", data, at + 8)
+    packets.append(data[at + 16 + 14:at + 16 + length])
+    at += 16 + length
+out = data[:20] + struct.pack(order + "I", 113)
+for time, (way, packet) in enumerate([(4, 0), (4, 1), (0, 0), (0, 1), (0, 1)]):
+    body = struct.pack("!HHH8xH", way, 0xFFFE, 0, 0x800) + packets[packet]
+    out += struct.pack(order + "IIII", 0, time, len(body), len(body)) + body
+open(sys.argv[2], "wb").write(out)
+PY
+is 'what both ends captured is there once' "$(rocin dump "$work/both.pcap" | grep -c ' RC_')" 3
+is 'or as often as it was captured' "$(rocin dump --copies "$work/both.pcap" | grep -c ' RC_')" 5
+
 is 'a file that is not there' "$(status rocin dump "$work/none.pcap")" 1
 head -c 100 /dev/zero >"$work/zero.pcap"
 is 'a file that is no capture' "$(status rocin dump "$work/zero.pcap")" 1

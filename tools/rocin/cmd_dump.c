@@ -30,6 +30,7 @@ enum {
 	KEY_STATS,
 	KEY_SVG,
 	KEY_STRICT,
+	KEY_COPIES,
 	KEY_QP,
 	KEY_RULES,
 };
@@ -37,6 +38,8 @@ enum {
 static const struct argp_option options[] = {
 	{ "check", KEY_CHECK, NULL, 0,
 	  "Print only packets that break a rule; end with 2 if one is a violation", 0 },
+	{ "copies", KEY_COPIES, NULL, 0,
+	  "Show what both ends captured twice, as it left and as it arrived", 0 },
 	{ "count", 'c', "N", 0, "Stop after N packets", 0 },
 	{ "html", KEY_HTML, "FILE", 0,
 	  "Write a page: rules that were broken, plots, sequence diagrams", 0 },
@@ -81,6 +84,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case KEY_CHECK:
 		args->check = true;
+		return 0;
+	case KEY_COPIES:
+		args->source.has_copies = true;
 		return 0;
 	case KEY_STRICT:
 		args->source.is_strict = true;

@@ -34,6 +34,7 @@ struct rn_dump_source {
 	bool has_qp;	  /* only those of @qp and of the one that it talks to */
 	uint32_t qp;
 	bool is_strict;
+	bool has_copies; /* show also what arrived and was captured where it left */
 };
 
 /* What was read. */

@@ -6,6 +6,7 @@
 
 #include "cmd.h"
 #include "dump.h"
+#include "dump_copies.h"
 
 #define NS_PER_S 1000000000
 /* Stamps beyond this, some 127 years, are wrong, and their sums would not fit. */
@@ -71,7 +72,7 @@ static void add_findings(struct rn_dump_total *total, const struct rn_watch_rema
 }
 
 /* Returns what pcap_next_ex() does: 1 if no more are wanted, an error, or the end. */
-static int read_packets(pcap_t *pcap, struct rn_watch *w,
+static int read_packets(pcap_t *pcap, struct rn_watch *w, struct rn_dump_copies *copies,
 			const struct rn_dump_source *source,
 			const struct rn_dump_form *form, struct rn_dump_total *total)
 {
@@ -88,6 +89,10 @@ static int read_packets(pcap_t *pcap, struct rn_watch *w,
 		struct rn_dump_packet d = { .p = &p, .remark = &remark, .watch = w };
 
 		if (skip < 0 || (uint32_t)skip >= h->caplen)
+			continue;
+		if (dlt == DLT_LINUX_SLL && copies &&
+		    rn_dump_is_copy(copies, data, data + skip,
+				    h->caplen - (uint32_t)skip))
 			continue;
 		if (!rn_packet_parse(&p, data + skip, h->caplen - (uint32_t)skip)) {
 			total->skipped[rn_packet_skipped(data + skip,
@@ -133,6 +138,7 @@ int rn_dump_read(const struct rn_dump_source *source, const struct rn_dump_form 
 		 struct rn_dump_total *total)
 {
 	pcap_t *pcap = open_file(source->file);
+	struct rn_dump_copies *copies;
 	struct rn_watch *w;
 	int rc = 0, end;
 
@@ -145,11 +151,13 @@ int rn_dump_read(const struct rn_dump_source *source, const struct rn_dump_form 
 		rn_complain("%s", "out of memory");
 		return -ENOMEM;
 	}
-	if (read_packets(pcap, w, source, form, total) == PCAP_ERROR) {
+	copies = source->has_copies ? NULL : rn_dump_copies_new();
+	if (read_packets(pcap, w, copies, source, form, total) == PCAP_ERROR) {
 		rn_complain("%s: %s", source->file, pcap_geterr(pcap));
 		rc = -EIO;
 	}
 	end = form->end ? form->end(form->ctx, w) : 0;
+	rn_dump_copies_free(copies);
 	rn_watch_close(w);
 	pcap_close(pcap);
 	return rc ? rc : end;
