@@ -7,6 +7,8 @@
 #include "engine_internal.h"
 
 #include "net_capture.h"
+#include "rocin/opcode.h"
+#include "rocin/wire.h"
 #include "trace_points.h"
 
 enum {
@@ -27,6 +29,32 @@ enum {
  * super-packet takes half of this.
  */
 #define LONG_AGO RN_USEC(20)
+
+/* Is the last of these an acknowledgement, and all others requests? Behind responses it
+ * would say that one of them is lost.
+ */
+static bool has_ack_along(const struct rn_rx *rx, unsigned count)
+{
+	const struct rn_rx *last = &rx[count - 1];
+
+	if (count < 2 || last->len < RN_BTH_LEN || last->data[0] != RN_RC_ACK)
+		return false;
+	for (unsigned i = 0; i < count - 1; i++)
+		if (rx[i].len < RN_BTH_LEN ||
+		    !(rn_opcode_info[rx[i].data[0]].flags & RN_OP_REQUEST))
+			return false;
+	return true;
+}
+
+/* An acknowledgement that comes along with an answer is the last of its super-packet. It
+ * counts first: to a program its request is complete before it is answered.
+ */
+static void take(struct rnp_engine *e, rn_ns now, const struct rn_rx *rx, unsigned count)
+{
+	if (has_ack_along(rx, count))
+		rn_dev_receive(e->dev, now, &rx[--count], 1);
+	rn_dev_receive(e->dev, now, rx, count);
+}
 
 /* @eager: go on after a single small packet. A program that polls wants its completion;
  * whatever else has come it gets with the next poll. But a sender that took in but one
@@ -50,7 +78,7 @@ static unsigned receive(struct rnp_engine *e, rn_ns now, unsigned max, bool eage
 			break;
 		}
 		rn_trace_receive((uint32_t)n, rx[0].len);
-		rn_dev_receive(e->dev, now, rx, (unsigned)n);
+		take(e, now, rx, (unsigned)n);
 		e->unacked += (uint32_t)n;
 		supers++;
 		if (n == 1 && rx[0].len <= SMALL && !more)

@@ -161,7 +161,7 @@ static int build_in_place(struct rnp_stage *s, const struct rn_net *net, rn_ns n
 
 		if (!at)
 			return -EAGAIN;
-		if (!build_at(s, at, now, what | bare))
+		if (!build_at(s, at, now, what | RN_TX_SINGLY | bare))
 			return 0;
 		if (!same_label(&s->next, &s->label)) {
 			memcpy(tail(s), at, s->next_len - RN_ICRC_LEN);

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "requester.h"
 #include "rocin/syndrome.h"
 #include "scatter.h"
 
@@ -280,17 +281,37 @@ static uint32_t build_work(struct rn_qp *qp, rn_ns now, struct rn_build *b)
 	return build_request(qp, now, b);
 }
 
-/* An acknowledgement goes along with the last request of its QP: it is smaller, so that
- * both can be one super-packet. Not with one behind which the window ends: whoever polls
- * for the acknowledgement would have it, and go, before the rest has come.
+/* An acknowledgement goes along with the requests of its QP. Behind the last: it is
+ * smaller, so that both can be one super-packet, which the peer opens at its end. Not
+ * with one behind which the window ends: whoever polls for the acknowledgement would have
+ * it, and go, before the rest has come.
  */
 static uint32_t build_along(struct rn_qp *qp, rn_ns now, struct rn_build *b)
 {
-	if (qp->burst == 0 || !rn_list_is_linked(&qp->ack_link) || rn_qp_unsent(qp))
-		return 0;
 	rn_list_remove(&qp->ack_link);
 	address_packet(qp, b->tx, true);
 	return rn_rsp_build_ack(qp, now, b);
+}
+
+/* Ahead of a message that the peer's program hears of and that is not one super-packet
+ * with it. Programs count on what hardware does, which has acknowledged before anybody
+ * can answer: that their request is complete when they are answered (tgt takes a command
+ * of iSER for a part of the login otherwise).
+ */
+static bool goes_ahead(const struct rn_qp *qp, unsigned what)
+{
+	const struct rn_send_wqe *wqe;
+
+	if (!rn_list_is_linked(&qp->ack_link) || !rn_qp_unsent(qp))
+		return false;
+	wqe = rn_wq_at(&qp->req.sq, qp->req.cur);
+	return rn_wqe_info(wqe)->takes_recv &&
+	       (what & RN_TX_SINGLY || wqe->length > qp->attr.path_mtu);
+}
+
+static bool goes_behind(const struct rn_qp *qp)
+{
+	return rn_list_is_linked(&qp->ack_link) && qp->burst > 0 && !rn_qp_unsent(qp);
 }
 
 static uint32_t transmit_work(struct rn_dev *dev, rn_ns now, unsigned what,
@@ -308,9 +329,13 @@ static uint32_t transmit_work(struct rn_dev *dev, rn_ns now, unsigned what,
 			qp->burst = 1; /* what goes along goes with those before */
 			continue;
 		}
-		len = build_work(qp, now, b);
-		rn_dev_settle(dev, now);
-		if (!len && (what & RN_TX_ALONG))
+		len = what & RN_TX_ALONG && goes_ahead(qp, what) ? build_along(qp, now, b)
+								 : 0;
+		if (!len) {
+			len = build_work(qp, now, b);
+			rn_dev_settle(dev, now);
+		}
+		if (!len && what & RN_TX_ALONG && goes_behind(qp))
 			len = build_along(qp, now, b);
 		if (len) {
 			qp->burst++;

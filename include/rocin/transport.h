@@ -149,11 +149,11 @@ struct rn_tx {
 };
 
 enum rn_tx_what {
-	RN_TX_WORK = 1 << 0,  /* requests, and responses to READ and atomics */
-	RN_TX_ACKS = 1 << 1,  /* acknowledgements and NAKs that may be deferred */
-	RN_TX_ALONG = 1 << 2, /* of those the one of a QP behind the last that it has to
-			       * send */
-	RN_TX_BARE = 1 << 3,  /* the packet gets no ICRC: rn_tx.part is not wanted */
+	RN_TX_WORK = 1 << 0,   /* requests, and responses to READ and atomics */
+	RN_TX_ACKS = 1 << 1,   /* acknowledgements and NAKs that may be deferred */
+	RN_TX_ALONG = 1 << 2,  /* of those the one of a QP with what it has to send */
+	RN_TX_BARE = 1 << 3,   /* the packet gets no ICRC: rn_tx.part is not wanted */
+	RN_TX_SINGLY = 1 << 4, /* packets of this way do not become super-packets */
 	RN_TX_ALL = RN_TX_WORK | RN_TX_ACKS,
 };
 

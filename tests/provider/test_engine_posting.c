@@ -131,6 +131,42 @@ static void answer_takes_the_acknowledgement_along(void **state)
 	assert_true(along > 0);
 }
 
+static void await_completion(struct kit_end *k, enum rn_wc_opcode opcode)
+{
+	struct rn_cqe cqe = kit_await(k, RN_WC_SUCCESS);
+
+	assert_int_equal(cqe.ctl >> 8 & 0xff, opcode);
+}
+
+/* As on hardware, which acknowledges before a program can answer. */
+static void answer_comes_behind_the_completion(uint32_t len)
+{
+	struct kit_end *a = &ends[0], *b = &ends[1];
+
+	for (unsigned i = 1; i <= TRIPS; i++) {
+		kit_post_recv(a);
+		kit_post_recv(b);
+		kit_post_send(a, RN_WR_SEND, 64, 0);
+		await_completion(b, RN_WC_RECV);
+		kit_post_send(b, RN_WR_SEND, len, 0);
+		await_completion(a, RN_WC_SEND);
+		await_completion(a, RN_WC_RECV);
+		await_completion(b, RN_WC_SEND);
+	}
+}
+
+static void short_answer_comes_behind_the_completion(void **state)
+{
+	(void)state;
+	answer_comes_behind_the_completion(64);
+}
+
+static void long_answer_comes_behind_the_completion(void **state)
+{
+	(void)state;
+	answer_comes_behind_the_completion(10000);
+}
+
 static void program_that_answers_is_waited_for(void **state)
 {
 	struct kit_end *a = &ends[0], *b = &ends[1];
@@ -397,6 +433,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(answer_takes_the_acknowledgement_along,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(short_answer_comes_behind_the_completion,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(long_answer_comes_behind_the_completion,
 						setup, teardown),
 		cmocka_unit_test_setup_teardown(program_that_answers_is_waited_for, setup,
 						teardown),

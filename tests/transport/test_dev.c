@@ -164,13 +164,13 @@ static void ack_goes_along_behind_the_last_request_of_its_qp(void **state)
 	raw_free(&r);
 }
 
-/* Post @count SENDs of @len bytes, and take all that leaves. Return: was the last packet
+/* Post @count WRITEs of @len bytes, and take all that leaves. Return: was the last packet
  * an acknowledgement?
  */
 static bool ends_with_the_ack(struct raw *r, uint32_t count, uint32_t len, uint32_t *sent)
 {
 	struct rn_sge sge = pair_sge(r->mr, 0, len);
-	struct rn_send_wr wr = { .opcode = RN_WR_SEND, .sg = &sge, .num_sge = 1 };
+	struct rn_send_wr wr = { .opcode = RN_WR_RDMA_WRITE, .sg = &sge, .num_sge = 1 };
 	bool response = false, is_ack = false;
 
 	for (uint32_t i = 0; i < count; i++)
@@ -193,6 +193,39 @@ static void ack_goes_along_behind_a_whole_turn(void **state)
 	assert_true(ends_with_the_ack(&r, 64, 16, &sent));
 	assert_int_equal(sent, 65);
 	raw_free(&r);
+}
+
+/* Post one message of @len bytes. Return: did the acknowledgement leave before it? */
+static bool begins_with_the_ack(enum rn_wr_opcode opcode, uint32_t len, unsigned what)
+{
+	struct raw r = raw_new(NULL, RN_QPT_RC, RN_QPS_RTS, NULL);
+	struct rn_sge sge = pair_sge(r.mr, 0, len);
+	struct rn_send_wr wr = { .opcode = opcode, .sg = &sge, .num_sge = 1 };
+	bool first = false, response;
+
+	r.p->frozen = true;
+	raw_send(&r, RAW(.op = RN_RC_WRITE_ONLY, .psn = 100, .ack_req = true));
+	assert_int_equal(rn_qp_post_send(r.p->dev[0], r.q->qp, r.p->now, &wr), 0);
+	what |= RN_TX_WORK | RN_TX_ALONG;
+	assert_true(next_packet(&r, what, &first) > 0);
+	while (next_packet(&r, what, &response) > 0)
+		continue;
+	assert_false(rn_dev_acks_due(r.p->dev[0]));
+	raw_free(&r);
+	return first;
+}
+
+static void ack_goes_ahead_of_what_the_peer_hears_of(void **state)
+{
+	(void)state;
+	/* One super-packet: the peer looks at its end first. */
+	assert_false(begins_with_the_ack(RN_WR_SEND, 1024, 0));
+	assert_true(begins_with_the_ack(RN_WR_SEND, 1025, 0));
+	assert_true(begins_with_the_ack(RN_WR_RDMA_WRITE_WITH_IMM, 1025, 0));
+	assert_true(begins_with_the_ack(RN_WR_SEND, 64, RN_TX_SINGLY));
+	/* Who looks at memory is to find the whole of it. */
+	assert_false(begins_with_the_ack(RN_WR_RDMA_WRITE, 2000, 0));
+	assert_false(begins_with_the_ack(RN_WR_RDMA_WRITE, 64, RN_TX_SINGLY));
 }
 
 /* The rest goes when the window opens, and the acknowledgement behind that. */
@@ -245,6 +278,7 @@ int main(void)
 		cmocka_unit_test(acks_leave_only_when_asked_for),
 		cmocka_unit_test(ack_goes_along_behind_the_last_request_of_its_qp),
 		cmocka_unit_test(ack_goes_along_behind_a_whole_turn),
+		cmocka_unit_test(ack_goes_ahead_of_what_the_peer_hears_of),
 		cmocka_unit_test(ack_does_not_go_along_with_half_a_message),
 		cmocka_unit_test(device_knows_that_a_message_goes_on),
 	};
