@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""migration.py DIRECTORY URI on|off - tell the QEMU that listens at DIRECTORY/here to move to
+URI, with all memory pinned first or not; then let the one at DIRECTORY/there write its memory
+from 16 MiB on, 48 MiB, to DIRECTORY/there.ram."""
+import json
+import socket
+import sys
+import time
+
+
+class Machine:
+    """A QEMU's QMP socket: one command, one answer; events between them are skipped."""
+
+    def __init__(self, path):
+        connection = socket.socket(socket.AF_UNIX)
+        connection.connect(path)
+        self.stream = connection.makefile("rw")
+        self.stream.readline()
+        self.ask("qmp_capabilities")
+
+    def ask(self, command, **arguments):
+        json.dump({"execute": command, "arguments": arguments}, self.stream)
+        self.stream.flush()
+        for line in self.stream:
+            answer = json.loads(line)
+            if "error" in answer:
+                sys.exit(f"{command}: {answer['error']['desc']}")
+            if "return" in answer:
+                return answer["return"]
+        sys.exit(f"{command}: QEMU has ended")
+
+
+def main():
+    directory, uri, pinned = sys.argv[1:]
+    here, there = (Machine(f"{directory}/{name}") for name in ("here", "there"))
+    for machine in here, there:
+        machine.ask("migrate-set-capabilities", capabilities=[
+            {"capability": "rdma-pin-all", "state": pinned == "on"}])
+    here.ask("migrate-set-parameters", **{"max-bandwidth": 1 << 34})
+    here.ask("migrate", uri=uri)
+    while (state := here.ask("query-migrate")).get("status") not in ("completed", "failed"):
+        time.sleep(0.05)
+    if state["status"] != "completed":
+        sys.exit(f"the migration failed: {state}")
+    there.ask("pmemsave", val=0x1000000, size=48 << 20, filename=f"{directory}/there.ram")
+    print(f"{state['ram']['transferred']} bytes in {state['total-time']} ms")
+
+
+main()
