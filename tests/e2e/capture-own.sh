@@ -64,7 +64,7 @@ for how in exit _exit abort kill; do
 		rocin run --netdev "lo:$addr_a" --pcap "$work/end.pcapng" -- "$ROCIN_TESTS/writes" 100 "$how"
 	) >"$work/out" 2>&1
 	rocin dump --check "$work/end.pcapng" >"$work/out" 2>&1 || fail "$how: $(tail -2 "$work/out")"
-	writes=$(rocin dump "$work/end.pcapng" | grep -c RC_WRITE_LAST)
+	writes=$(rocin dump --copies "$work/end.pcapng" | grep -c RC_WRITE_LAST)
 	[ "$writes" -ge 198 ] || fail "$how: $writes packets of 200"
 	[ "$how" != exit ] || [ "$writes" = 200 ] || fail "$how: $writes packets of 200"
 done
