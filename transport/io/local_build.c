@@ -68,9 +68,9 @@ static void show(struct rn_local *l, struct local_wire *w)
 		rn_ring_show(&w->send);
 }
 
-/* Where bursts are short somebody waits for the message that this one begins with: it
- * goes ahead of the acknowledgement that follows, for both processors at once. In a
- * stream the peer would be disturbed, and find little.
+/* Where bursts are short somebody waits: what this one begins with, an acknowledgement
+ * that goes ahead of its answer or a message ahead of its acknowledgement, is read while
+ * the other is built. In a stream the peer would be disturbed, and find little.
  */
 static bool goes_ahead(const struct local_wire *w)
 {
