@@ -133,6 +133,9 @@ void rnp_posting_polled(struct rnp_engine *e)
 
 	if (p->posts > 0)
 		p->run = p->posts;
+	/* Whoever posts so many polls for them, whatever it did before. */
+	if (p->posts >= RUN)
+		p->streak_need = p->times.streak;
 	p->posts = 0;
 }
 

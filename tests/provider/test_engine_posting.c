@@ -238,6 +238,28 @@ static void last_poll_does_not_leave_an_acknowledgement_behind(void **state)
 		    RN_MSEC(4000)); /* nothing was sent again */
 }
 
+/* It has looked at memory, so that its polls count little: until it posts a stream. */
+static void stream_is_believed_at_once(void **state)
+{
+	struct kit_end *a = &ends[0];
+	struct rnp_progress *p = &a->e->progress;
+
+	(void)state;
+	rnp_engine_lock(a->e);
+	p->streak_need = p->times.streak_max;
+	for (unsigned posts = 1; posts <= 8; posts *= 8) {
+		for (unsigned i = 0; i < posts; i++)
+			kit_post_send_locked(a, RN_WR_RDMA_WRITE, 1,
+					     (uintptr_t)ends[1].buf);
+		rnp_progress_app(a->e);
+		assert_int_equal(p->streak_need,
+				 posts < 8 ? p->times.streak_max : p->times.streak);
+	}
+	rnp_engine_unlock(a->e);
+	for (unsigned i = 0; i < 9; i++)
+		kit_await(a, RN_WC_SUCCESS);
+}
+
 /* Never behind what the core was told, and never more than two microseconds old. */
 static void time_of_a_post_is_nearly_now(void **state)
 {
@@ -448,6 +470,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			last_poll_does_not_leave_an_acknowledgement_behind, setup,
 			teardown),
+		cmocka_unit_test_setup_teardown(stream_is_believed_at_once, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(time_of_a_post_is_nearly_now, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(
