@@ -71,6 +71,7 @@ void rnp_answers_posted(struct rnp_engine *e, const struct rn_qp *qp)
 {
 	struct rnp_progress *p = &e->progress;
 
+	p->has_left = false;
 	p->asked = rn_qp_unacked(qp) ? qp : NULL;
 	p->asked_at = e->clock.now;
 	if (!rn_dev_acks_due(e->dev))
@@ -121,6 +122,12 @@ bool rnp_answers_in_part(const struct rnp_engine *e, rn_ns now)
 }
 
 /* ------------------------------------------------------------------- the sockets */
+/* With something to acknowledge there is something to answer; half a message is not. */
+static bool has_no_answer(const struct rnp_engine *e)
+{
+	return !rn_dev_acks_due(e->dev) || rn_dev_is_amid_message(e->dev);
+}
+
 bool rnp_answers_leaves(struct rnp_engine *e)
 {
 	struct rnp_progress *p = &e->progress;
@@ -128,11 +135,8 @@ bool rnp_answers_leaves(struct rnp_engine *e)
 	if (!p->asked || rn_qp_unacked(p->asked))
 		return false;
 	p->asked = NULL;
-	/* With something to acknowledge there is something to answer; half a message is
-	 * not.
-	 */
-	return answers_singly(p) &&
-	       (!rn_dev_acks_due(e->dev) || rn_dev_is_amid_message(e->dev));
+	p->has_left = answers_singly(p) && has_no_answer(e);
+	return p->has_left;
 }
 
 bool rnp_answers_may_lease(const struct rnp_progress *p)
@@ -143,4 +147,14 @@ bool rnp_answers_may_lease(const struct rnp_progress *p)
 void rnp_answers_deceived(struct rnp_progress *p)
 {
 	p->early_ban = EARLY_BAN;
+}
+
+/* Who polls on, though what it posted is acknowledged, does not look at memory. */
+void rnp_answers_polled(struct rnp_progress *p)
+{
+	if (!p->has_left)
+		return;
+	p->has_left = false;
+	p->answered = 0;
+	rnp_answers_deceived(p);
 }

@@ -84,10 +84,13 @@ struct rnp_progress {
 	uint32_t answered; /* how often a post followed soon, lately */
 	rn_ns held_since;  /* acknowledgements wait for that post; 0: none do */
 	const struct rn_qp *asked; /* posted to last and not acknowledged yet, or NULL */
+	bool has_left;		   /* rnp_answers_leaves(), and no post or poll since */
 	rn_ns asked_at;
 	bool is_early; /* the lease was taken because the program will be seen to leave */
-	uint32_t look_ban;  /* wake-ups after which the thread sleeps at once; its own */
-	uint32_t early_ban; /* posts without such a lease, after one that ran out */
+	uint32_t look_ban; /* wake-ups after which the thread sleeps at once; its own */
+	bool did_spin;	   /* ... because of a poller that looks at memory */
+	rn_ns spun_cpu, spun_at; /* rnp_poller_lets_look() */
+	uint32_t early_ban;	 /* posts without such a lease, after one that ran out */
 
 	uint32_t linger_missed; /* lingers in a row that outlasted their time */
 	uint32_t linger_skipped;
@@ -240,6 +243,13 @@ void rnp_poller_note(struct rnp_engine *e);
  */
 bool rnp_poller_is_busy(const struct rnp_progress *p, rn_ns now);
 
+/* The background thread has yielded, and got the processor back late. */
+void rnp_poller_ban(struct rnp_progress *p, rn_ns now);
+/* Before it yields again. The ban ends early if it was this thread that had the
+ * processor, and that sleeps now.
+ */
+bool rnp_poller_lets_look(struct rnp_progress *p, rn_ns now);
+
 /* ---------------------------------------------------------------- answers.c */
 /* The background thread has received something at @now: a post should follow, unless it
  * is in the middle of a message, or no request at all.
@@ -264,6 +274,8 @@ bool rnp_answers_waited(struct rnp_progress *p, rn_ns now);
 
 /* After a poll: the program has what it polled for, and will stop polling. */
 bool rnp_answers_leaves(struct rnp_engine *e);
+/* Before that: if it was to stop, it has not. */
+void rnp_answers_polled(struct rnp_progress *p);
 
 /* May the program's threads have the sockets from its first empty poll on? */
 bool rnp_answers_may_lease(const struct rnp_progress *p);

@@ -33,7 +33,6 @@ enum {
 	LINGER_RETRY = 64,
 	MOVES_MAX = 256, /* packets of answers to one batch of packets */
 	MOVES_IDLE = 4,
-	LOOK_BAN = 256,	 /* wake-ups after a dear yield that do without */
 	GATHER_BAN = 64, /* posts that leave at once, after one had to wait for a lease */
 };
 
@@ -256,6 +255,7 @@ void rnp_progress_app(struct rnp_engine *e)
 	rnp_local_note_life(e, found > 0);
 	if (!rnp_has_sockets(e) || e->closing)
 		return;
+	rnp_answers_polled(p);
 	if (rnp_answers_leaves(e))
 		let_go(e, now);
 	else
@@ -272,8 +272,9 @@ static void yield(struct rnp_progress *p)
 	rn_ns before = rnp_engine_now();
 
 	sched_yield();
-	if (rnp_engine_now() - before > YIELD_DEAR)
-		p->look_ban = LOOK_BAN;
+	if (rnp_engine_now() - before <= YIELD_DEAR)
+		return;
+	rnp_poller_ban(p, rnp_engine_now());
 }
 
 /* After a packet the next is often close behind: an answer to what the program, looking
@@ -289,10 +290,8 @@ static void look_again(struct rnp_engine *e, rn_ns now)
 	/* Nobody gets the processor of a real-time thread that yields. */
 	if (e->realtime && sched_getcpu() == p->poller_at)
 		return;
-	if (p->look_ban > 0) {
-		p->look_ban--;
+	if (!rnp_poller_lets_look(p, now))
 		return;
-	}
 	while (now < until && now < last && p->look_ban == 0) {
 		pthread_mutex_unlock(&e->lock);
 		yield(p);

@@ -5,6 +5,8 @@
  *
  * End 1 makes its steps when the test says so: its lock is held.
  */
+#include <unistd.h>
+
 #include "engine_kit.h"
 
 #include <sched.h>
@@ -290,6 +292,71 @@ static void thread_does_not_look_again_where_it_gets_no_processor(void **state)
 	assert_in_range(yields, 0, 1);
 }
 
+static void *sleeps(void *arg)
+{
+	const int *fd = arg;
+	char byte;
+
+	return read(*fd, &byte, 1) == 0 ? NULL : arg;
+}
+
+/* A program that looked at memory sleeps now: the thread looks again at once. */
+static void thread_looks_again_when_the_program_sleeps(void **state)
+{
+	struct rnp_progress *p = &ends[1].e->progress;
+	pthread_t sleeper;
+	int fd[2];
+	void *failed;
+
+	(void)state;
+	assert_int_equal(pipe(fd), 0);
+	assert_int_equal(pthread_create(&sleeper, NULL, sleeps, &fd[0]), 0);
+	rnp_engine_lock(ends[1].e);
+	assert_int_equal(pthread_getcpuclockid(sleeper, &p->poller), 0);
+	rnp_poller_ban(p, rnp_engine_now());
+	p->did_spin = true;
+	rnp_engine_unlock(ends[1].e);
+	ask_for_bytes();
+	rnp_engine_lock(ends[1].e);
+	assert_int_equal(p->look_ban, 0);
+
+	/* Not if somebody else had the processor, whom nobody can ask. */
+	rnp_poller_ban(p, rnp_engine_now());
+	rnp_engine_unlock(ends[1].e);
+	ask_for_bytes();
+	rnp_engine_lock(ends[1].e);
+	assert_in_range(p->look_ban, 1, 256);
+	rnp_engine_unlock(ends[1].e);
+	close(fd[1]);
+	assert_int_equal(pthread_join(sleeper, &failed), 0);
+	assert_null(failed);
+	close(fd[0]);
+}
+
+/* Its completions are what it waits for, and come with the next poll. */
+static void who_polls_on_does_not_look_at_memory(void **state)
+{
+	struct kit_end *a = &ends[0];
+	struct rnp_progress *p = &a->e->progress;
+	struct rn_cqe cqe;
+
+	(void)state;
+	for (unsigned polls = 0; polls < 2; polls++) {
+		rnp_engine_lock(a->e);
+		p->answered = MUCH;
+		p->run = 1;
+		p->early_ban = 0;
+		rnp_engine_unlock(a->e);
+		kit_post_send(a, RN_WR_RDMA_WRITE, 64, (uintptr_t)ends[1].buf);
+		kit_await(a, RN_WC_SUCCESS);
+		assert_true(p->has_left);
+		assert_int_equal(p->answered, MUCH);
+		for (unsigned i = 0; i < polls; i++)
+			assert_false(kit_poll(a, &cqe));
+		assert_int_equal(p->answered, polls ? 0 : MUCH);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -313,6 +380,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			thread_does_not_look_again_where_it_gets_no_processor, setup,
 			teardown),
+		cmocka_unit_test_setup_teardown(
+			thread_looks_again_when_the_program_sleeps, setup, teardown),
+		cmocka_unit_test_setup_teardown(who_polls_on_does_not_look_at_memory,
+						setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
