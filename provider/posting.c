@@ -8,10 +8,10 @@
  * each. That they leave, though the program does not poll, is what the lease of
  * progress.c is for.
  *
- * The acknowledgement that the QP owes goes along in the same
- * super-packet, behind the request: a ping-pong then takes one packet each way, and a
- * peer that polls for its acknowledgement finds the answer first (ib_write_lat looks for
- * it in memory afterwards, and never calls the device while it does).
+ * The acknowledgement that the QP owes goes along in the same super-packet, behind the
+ * request: a ping-pong then takes one packet each way, and a peer that polls for its
+ * acknowledgement has the answer as well (ib_write_lat looks for it in memory afterwards,
+ * and never calls the device while it does).
  */
 #include "engine_internal.h"
 
