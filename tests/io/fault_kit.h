@@ -73,10 +73,12 @@ static const struct rn_fault_host host = {
 	.show = show,
 };
 
-static inline struct rn_fault *make(struct rn_net *inner, const char *text,
-				    uint64_t *stats, struct world *w)
+/* With @h in place of host. */
+static inline struct rn_fault *make_for(const struct rn_fault_host *h,
+					struct rn_net *inner, const char *text,
+					uint64_t *stats, struct world *w)
 {
-	struct rn_fault *fault = rn_fault_new(inner, false, stats, &host, w);
+	struct rn_fault *fault = rn_fault_new(inner, false, stats, h, w);
 	struct rn_fault_rules rules;
 	char err[300] = "";
 
@@ -85,6 +87,12 @@ static inline struct rn_fault *make(struct rn_net *inner, const char *text,
 		fail_msg("%s", err);
 	rn_fault_set_rules(fault, &rules);
 	return fault;
+}
+
+static inline struct rn_fault *make(struct rn_net *inner, const char *text,
+				    uint64_t *stats, struct world *w)
+{
+	return make_for(&host, inner, text, stats, w);
 }
 
 #endif /* RN_FAULT_KIT_H */

@@ -144,6 +144,37 @@ static void super_packet_passes_whole_unless_one_of_it_is_hit(void **state)
 	close_wire(&wire);
 }
 
+/* What the peer had got when a drop was told of. */
+static struct wire *told_of;
+static unsigned got_before;
+
+static void note_drop(void *ctx, const struct rn_fault_news *news)
+{
+	(void)ctx;
+	assert_int_equal(news->what.code, RN_REMARK_DROPPED);
+	got_before = peer_got(told_of);
+}
+
+/* Whoever captures sees the packets in the order in which they would have left. */
+static void drop_is_told_behind_what_was_ahead_of_it(void **state)
+{
+	struct rn_fault_host teller = host;
+	struct wire wire;
+
+	(void)state;
+	open_wire(&wire, "drop psn=6");
+	teller.tell = note_drop;
+	rn_fault_free(wire.fault);
+	wire.fault = make_for(&teller, rn_pair_net(wire.pair, 0), "drop psn=6",
+			      wire.stats, &wire.w);
+	wire.ours = rn_fault_net(wire.fault);
+	told_of = &wire;
+	assert_int_equal(transmit(&wire, 4, 4), 0);
+	assert_int_equal(got_before, 45);
+	assert_int_equal(peer_got(&wire), 7);
+	close_wire(&wire);
+}
+
 static void duplicates_follow_at_once(void **state)
 {
 	struct wire wire;
@@ -395,6 +426,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(super_packet_passes_whole_unless_one_of_it_is_hit),
+		cmocka_unit_test(drop_is_told_behind_what_was_ahead_of_it),
 		cmocka_unit_test(duplicates_follow_at_once),
 		cmocka_unit_test(delayed_packet_comes_when_it_is_due),
 		cmocka_unit_test(reordered_packet_lets_as_many_ahead_as_the_rule_says),

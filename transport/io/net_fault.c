@@ -113,6 +113,9 @@ static void carry_out(struct rn_fault *f, enum rn_fault_dir dir, struct rn_fault
 	for (uint64_t left = verdict; left; left &= left - 1)
 		rn_fault_act(f, dir, &f->rules.rule[__builtin_ctzll(left)], it, &plan);
 	if (plan.is_dropped || f->is_cut) {
+		/* Who hears of it has seen what would have left before it. */
+		if (dir == RN_FAULT_TX)
+			(void)flush(f);
 		tell(f, dir, it, RN_REMARK_DROPPED, verdict);
 		count_dropped(f, 1);
 		free(it);
