@@ -265,16 +265,19 @@ void rnp_progress_app(struct rnp_engine *e)
 /* ------------------------------------------------------ the background thread */
 /* Lets everybody else who wants the processor have it. Somebody who does not yield keeps
  * it until the next tick, milliseconds later; who is woken gets it from him at once: the
- * thread then sleeps for a while instead.
+ * thread then sleeps for a while instead. Gives up the lock meanwhile.
  */
-static void yield(struct rnp_progress *p)
+static void yield(struct rnp_engine *e)
 {
-	rn_ns before = rnp_engine_now();
+	rn_ns before, after;
 
+	pthread_mutex_unlock(&e->lock);
+	before = rnp_engine_now();
 	sched_yield();
-	if (rnp_engine_now() - before <= YIELD_DEAR)
-		return;
-	rnp_poller_ban(p, rnp_engine_now());
+	after = rnp_engine_now();
+	pthread_mutex_lock(&e->lock);
+	if (after - before > YIELD_DEAR)
+		rnp_poller_ban(&e->progress, rnp_engine_now());
 }
 
 /* After a packet the next is often close behind: an answer to what the program, looking
@@ -293,9 +296,7 @@ static void look_again(struct rnp_engine *e, rn_ns now)
 	if (!rnp_poller_lets_look(p, now))
 		return;
 	while (now < until && now < last && p->look_ban == 0) {
-		pthread_mutex_unlock(&e->lock);
-		yield(p);
-		pthread_mutex_lock(&e->lock);
+		yield(e);
 		if (e->closing || !rnp_has_sockets(e) || p->turn != RNP_ARMED)
 			return;
 		now = rnp_engine_now();
