@@ -18,15 +18,12 @@
 
 #include <cmocka.h>
 
-#include "net_capture.h"
+#include "capture_kit.h"
 #include "net_pair.h"
 #include "rocin/icrc.h"
-#include "rocin/wire.h"
 
 enum {
 	PACKET = 101, /* odd: there is padding */
-	LOCAL = 0x101,
-	REMOTE = 0x202,
 	BLOCKS_MAX = 64,
 	SECTION = 0x0a0d0d0a,
 	INTERFACE = 1,
@@ -41,12 +38,6 @@ enum {
 	OUTBOUND = 2,
 };
 
-static const struct rn_flow flow = {
-	.src = { { [10] = 0xff, 0xff, 127, 0, 0, 2 } },
-	.dst = { { [10] = 0xff, 0xff, 127, 0, 0, 3 } },
-	.sport = 0xc001,
-};
-
 static const struct rn_capture_origin origin = {
 	.ibdev = "rocin0",
 	.ifname = "lo",
@@ -54,21 +45,6 @@ static const struct rn_capture_origin origin = {
 	.pid = 77,
 	.slot = 3,
 };
-
-static uint32_t sender(void *ctx, const struct rn_flow *f, uint32_t dest)
-{
-	(void)ctx;
-	(void)f;
-	return dest == REMOTE ? LOCAL : 0;
-}
-
-static uint32_t peer(void *ctx, uint32_t qpn)
-{
-	(void)ctx;
-	return qpn == LOCAL ? REMOTE : 0;
-}
-
-static const struct rn_capture_host host = { .sender = sender, .peer = peer };
 
 struct rig {
 	char dir[32], path[64];
@@ -117,22 +93,15 @@ static int teardown(void **state)
 static void send_packets(const struct rn_net *net, uint32_t dest, uint32_t psn,
 			 uint32_t count)
 {
-	uint8_t data[RN_SUPER_SEGMENTS * PACKET] = { 0 };
-	const struct rn_super super = { .flow = &flow,
-					.data = data,
-					.len = count * PACKET,
-					.seg_len = PACKET,
-					.count = count };
+	uint8_t data[RN_SUPER_SEGMENTS * PACKET];
 
 	for (uint32_t i = 0; i < count; i++) {
 		uint8_t *p = data + i * PACKET;
 
-		p[0] = 0x0a;
-		rn_put_be24(p + 5, dest);
-		rn_put_be24(p + 9, psn + i);
+		make_packet(p, PACKET, 0x0a, dest, psn + i);
 		rn_icrc_seal(&flow, net->gso ? (uint16_t)i : 0, p, PACKET - RN_ICRC_LEN);
 	}
-	assert_int_equal(net->ops->transmit(net->ctx, &super), 0);
+	send_super(net, data, PACKET, count);
 }
 
 /* -------------------------------------------------------------------- what is there */

@@ -13,22 +13,14 @@
 
 #include <cmocka.h>
 
+#include "capture_kit.h"
 #include "capture_ring.h"
 #include "net_pair.h"
-#include "rocin/wire.h"
 
 enum {
 	SIZE = RN_CAPTURE_SIZE_MIN,
 	PACKET = 100,
-	LOCAL = 0x101,
-	REMOTE = 0x202,
 	CAPTURE = 5, /* its id */
-};
-
-static const struct rn_flow flow = {
-	.src = { { [10] = 0xff, 0xff, 127, 0, 0, 2 } },
-	.dst = { { [10] = 0xff, 0xff, 127, 0, 0, 3 } },
-	.sport = 0xc001,
 };
 
 struct rig {
@@ -38,21 +30,6 @@ struct rig {
 	void *mem;
 	struct rn_capture_reader r;
 };
-
-static uint32_t sender(void *ctx, const struct rn_flow *f, uint32_t dest)
-{
-	(void)ctx;
-	(void)f;
-	return dest == REMOTE ? LOCAL : 0;
-}
-
-static uint32_t peer(void *ctx, uint32_t qpn)
-{
-	(void)ctx;
-	return qpn == LOCAL ? REMOTE : 0;
-}
-
-static const struct rn_capture_host host = { .sender = sender, .peer = peer };
 
 static int make_ring(void)
 {
@@ -103,27 +80,14 @@ static int teardown(void **state)
 	return 0;
 }
 
-static void make_packet(uint8_t *p, uint8_t opcode, uint32_t dest, uint32_t psn)
-{
-	memset(p, 0, PACKET);
-	p[0] = opcode;
-	rn_put_be24(p + 5, dest);
-	rn_put_be24(p + 9, psn);
-}
-
 static void send_packets(const struct rn_net *net, uint32_t dest, uint32_t psn,
 			 uint32_t count)
 {
 	uint8_t data[RN_SUPER_SEGMENTS * PACKET];
-	const struct rn_super super = { .flow = &flow,
-					.data = data,
-					.len = count * PACKET,
-					.seg_len = PACKET,
-					.count = count };
 
 	for (uint32_t i = 0; i < count; i++)
-		make_packet(data + i * PACKET, 0x0a, dest, psn + i);
-	assert_int_equal(net->ops->transmit(net->ctx, &super), 0);
+		make_packet(data + i * PACKET, PACKET, 0x0a, dest, psn + i);
+	send_super(net, data, PACKET, count);
 }
 
 static void expect(struct rig *rig, unsigned flags, uint32_t psn, uint32_t qpn)
@@ -185,7 +149,7 @@ static void remarks_go_with_the_packet_received(void **state)
 	memcpy(copy, rx[2].data, sizeof(copy));
 	said.code = 2;
 	rn_capture_remark(rig->c, &said, &copied); /* as faults hand it on */
-	make_packet(copy, 0x0a, LOCAL, 99);
+	make_packet(copy, PACKET, 0x0a, LOCAL, 99);
 	rn_capture_remark(rig->c, &said, &copied); /* of no packet of the batch */
 	rn_capture_flush(rig->c);
 	for (uint32_t i = 0; i < 3; i++)
@@ -248,7 +212,7 @@ static void a_packet_that_never_left_is_shown(void **state)
 	uint8_t data[PACKET];
 
 	begin(rig, 0, 0);
-	make_packet(data, 0x0a, REMOTE, 7);
+	make_packet(data, PACKET, 0x0a, REMOTE, 7);
 	rn_capture_unsent(rig->c, &dropped, &flow, data, sizeof(data));
 	expect(rig, RN_CAPTURE_SENT | RN_CAPTURE_UNSENT, 7, LOCAL);
 	expect_remark(rig, 1, RN_REMARK_DROPPED);
@@ -300,13 +264,10 @@ static void what_finds_no_room_is_counted(void **state)
 static void send_datagram(const struct rn_net *net, uint32_t dest, uint32_t src)
 {
 	uint8_t data[PACKET];
-	const struct rn_super super = {
-		.flow = &flow, .data = data, .len = PACKET, .seg_len = PACKET, .count = 1
-	};
 
-	make_packet(data, 0x64, dest, 1);
+	make_packet(data, PACKET, 0x64, dest, 1);
 	rn_put_be24(data + RN_BTH_LEN + 5, src);
-	assert_int_equal(net->ops->transmit(net->ctx, &super), 0);
+	send_super(net, data, PACKET, 1);
 }
 
 static void datagrams_that_find_no_room_are_looked_at_one_by_one(void **state)
