@@ -112,6 +112,17 @@ static void receive(enum rnp_acks acks, uint8_t value)
 	}
 }
 
+/* End 1 has message @value and owes its acknowledgement, which waits for an answer. */
+static void hold_an_ack(enum rnp_acks acks, uint8_t value)
+{
+	struct kit_end *b = &ends[1];
+
+	b->e->progress.answered = MUCH;
+	write_to(&ends[0], b, value);
+	receive(acks, value);
+	assert_true(owes(b));
+}
+
 /* ---------------------------------------------------------------------------- answers */
 static void end_of_a_long_message_is_acknowledged_with_the_answer(void **state)
 {
@@ -123,10 +134,7 @@ static void end_of_a_long_message_is_acknowledged_with_the_answer(void **state)
 		uint64_t before;
 
 		rnp_engine_lock(b->e);
-		b->e->progress.answered = MUCH;
-		write_to(a, b, i);
-		receive(i % 2 ? RNP_ACKS_HELD : RNP_ACKS_IF_DRY, i);
-		assert_true(owes(b));
+		hold_an_ack(i % 2 ? RNP_ACKS_HELD : RNP_ACKS_IF_DRY, i);
 		before = *sent;
 		write_to(b, a, i);
 		assert_false(owes(b));
@@ -144,10 +152,7 @@ static void answer_is_followed_to_its_end_by_the_acknowledgement(void **state)
 
 	(void)state;
 	rnp_engine_lock(b->e);
-	b->e->progress.answered = MUCH;
-	write_to(a, b, 1);
-	receive(RNP_ACKS_HELD, 1);
-	assert_true(owes(b));
+	hold_an_ack(RNP_ACKS_HELD, 1);
 	write_to(b, a, 1);
 	while (rn_qp_unsent(b->qp)) {
 		assert_true(owes(b));
@@ -169,9 +174,7 @@ static void answer_in_part_is_not_waited_for_for_ever(void **state)
 
 	(void)state;
 	rnp_engine_lock(b->e);
-	b->e->progress.answered = MUCH;
-	write_to(a, b, 1);
-	receive(RNP_ACKS_HELD, 1);
+	hold_an_ack(RNP_ACKS_HELD, 1);
 	rnp_engine_lock(a->e);
 	write_to(b, a, 1);
 	while (owes(b)) {
