@@ -3,8 +3,8 @@
 #include "engine_internal.h"
 
 enum {
-	LOOK_BAN = 256
-}; /* wake-ups after a dear yield that do without */
+	LOOK_BAN = 256, /* wake-ups after a dear yield that do without */
+};
 
 static rn_ns cpu_time(clockid_t clock)
 {

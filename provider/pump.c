@@ -170,20 +170,17 @@ static void expire(struct rnp_engine *e, rn_ns now, bool dry)
 static bool acks_leave(const struct rnp_engine *e, rn_ns now, enum rnp_acks acks,
 		       unsigned found)
 {
-	bool is_amid = rn_dev_is_amid_message(e->dev);
-	bool answers = rnp_answers_acks(&e->progress) == RNP_ACKS_HELD && !is_amid;
+	bool is_amid, answers;
 
-	switch (acks) {
-	case RNP_ACKS_NOW:
+	if (acks == RNP_ACKS_NOW)
 		return true;
-	case RNP_ACKS_HELD:
+	is_amid = rn_dev_is_amid_message(e->dev);
+	if (acks == RNP_ACKS_HELD)
 		return is_amid;
-	case RNP_ACKS_IF_DRY:
-		if (found == 0)
-			return is_amid || !rnp_answers_in_part(e, now);
-		return e->unacked >= (answers ? ANSWER_EVERY : ACK_EVERY);
-	}
-	return true;
+	if (found == 0)
+		return is_amid || !rnp_answers_in_part(e, now);
+	answers = rnp_answers_acks(&e->progress) == RNP_ACKS_HELD && !is_amid;
+	return e->unacked >= (answers ? ANSWER_EVERY : ACK_EVERY);
 }
 
 unsigned rnp_pump_step(struct rnp_engine *e, rn_ns now, unsigned drain,

@@ -293,6 +293,11 @@ static uint32_t build_along(struct rn_qp *qp, rn_ns now, struct rn_build *b)
 	return rn_rsp_build_ack(qp, now, b);
 }
 
+static bool may_go_along(const struct rn_qp *qp, unsigned what)
+{
+	return what & RN_TX_ALONG && rn_list_is_linked(&qp->ack_link);
+}
+
 /* Ahead of a message that the peer's program hears of and that is not one super-packet
  * with it. Programs count on what hardware does, which has acknowledged before anybody
  * can answer: that their request is complete when they are answered (tgt takes a command
@@ -302,16 +307,16 @@ static bool goes_ahead(const struct rn_qp *qp, unsigned what)
 {
 	const struct rn_send_wqe *wqe;
 
-	if (!rn_list_is_linked(&qp->ack_link) || !rn_qp_unsent(qp))
+	if (!may_go_along(qp, what) || !rn_qp_unsent(qp))
 		return false;
 	wqe = rn_wq_at(&qp->req.sq, qp->req.cur);
 	return rn_wqe_info(wqe)->takes_recv &&
 	       (what & RN_TX_SINGLY || wqe->length > qp->attr.path_mtu);
 }
 
-static bool goes_behind(const struct rn_qp *qp)
+static bool goes_behind(const struct rn_qp *qp, unsigned what)
 {
-	return rn_list_is_linked(&qp->ack_link) && qp->burst > 0 && !rn_qp_unsent(qp);
+	return may_go_along(qp, what) && qp->burst > 0 && !rn_qp_unsent(qp);
 }
 
 static uint32_t transmit_work(struct rn_dev *dev, rn_ns now, unsigned what,
@@ -329,13 +334,12 @@ static uint32_t transmit_work(struct rn_dev *dev, rn_ns now, unsigned what,
 			qp->burst = 1; /* what goes along goes with those before */
 			continue;
 		}
-		len = what & RN_TX_ALONG && goes_ahead(qp, what) ? build_along(qp, now, b)
-								 : 0;
+		len = goes_ahead(qp, what) ? build_along(qp, now, b) : 0;
 		if (!len) {
 			len = build_work(qp, now, b);
 			rn_dev_settle(dev, now);
 		}
-		if (!len && what & RN_TX_ALONG && goes_behind(qp))
+		if (!len && goes_behind(qp, what))
 			len = build_along(qp, now, b);
 		if (len) {
 			qp->burst++;
