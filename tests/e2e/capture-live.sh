@@ -10,7 +10,7 @@
 packets() {
 	local file
 	for file; do
-		rocin dump --copies "$file" | sed 's/^ *[0-9.]* *//; s/ *\[.*//'
+		rocin dump --copies "$file" | sed '/^ *[#?!] /d; s/^ *[0-9.]* *//; s/ *\[.*//'
 	done | sort
 }
 same() {
@@ -130,6 +130,16 @@ for comment in 'dropped on purpose by rule 1 about faults' 'beyond the expected 
 	grep -q "$comment" "$work/comments" || fail "no \"$comment\": $(sort "$work/comments" | uniq -c)"
 done
 echo "ok: $(wc -l <"$work/comments") packets have a comment"
+rocin dump "$work/thought.pcapng" >"$work/dumped"
+rocin dump --copies "$work/thought.pcapng" | grep '^ *# ' >"$work/copies"
+is=$(grep -vc 'queue pair 0x[0-9a-f]* of' "$work/copies")
+[ "$is" = "$(wc -l <"$work/comments")" ] || fail "$is comments in the dump"
+for comment in '^ *# dropped on purpose by rule 1 about faults$' \
+	'^ *# psn [0-9]* as it arrived: beyond the expected PSN: dropped$' '^ *# NAK: PSN sequence error$' \
+	'^ *# queue pair 0x[0-9a-f]* of 127[0-9.]*: rocin[0-9]*, verify, process [0-9]*, on lo, slot [0-9]*$'; do
+	grep -q "$comment" "$work/dumped" || fail "no \"$comment\": $(grep '# ' "$work/dumped")"
+done
+echo 'ok: rocin dump shows them'
 
 for wrong in '-q 0' '-s x' '--format gif' '--files 2' '--buffer 1' '-p 0 -w x'; do
 	# shellcheck disable=SC2086 # several words

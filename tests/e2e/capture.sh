@@ -25,7 +25,7 @@ for side in a b; do
 done
 # Nothing was lost, so both ends saw the same packets.
 for side in a b; do
-	sed 's/^ *[0-9.]* *//' "$work/$side.txt" | sort >"$work/$side.sorted"
+	sed '/^ *# /d; s/^ *[0-9.]* *//' "$work/$side.txt" | sort >"$work/$side.sorted"
 done
 cmp "$work/a.sorted" "$work/b.sorted" || fail 'the two ends saw different packets'
 echo "ok: $(wc -l <"$work/a.txt") packets"

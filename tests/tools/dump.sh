@@ -235,6 +235,122 @@ PY
 is 'what both ends captured is there once' "$(rocin dump "$work/both.pcap" | grep -c ' RC_')" 3
 is 'or as often as it was captured' "$(rocin dump --copies "$work/both.pcap" | grep -c ' RC_')" 5
 
+# pcapng, in both byte orders, with clocks of several kinds: what was written beside packets.
+cat >"$work/pcapng.py" <<'PY'
+import struct, sys
+
+name, order, out = sys.argv[1:4]
+data = open(name, 'rb').read()
+at, packets = 24, []
+while at < len(data):
+    length, = struct.unpack_from('<I', data, at + 8)
+    packets.append(data[at + 16:at + 16 + length])
+    at += 16 + length
+
+def option(code, value):
+    return struct.pack(order + 'HH', code, len(value)) + value + bytes(-len(value) % 4)
+
+def block(kind, body, *options):
+    body += b''.join(options) + (option(0, b'') if options else b'')
+    size = struct.pack(order + 'I', 12 + len(body))
+    return struct.pack(order + 'I', kind) + size + body + size
+
+def section():
+    return block(0x0a0d0d0a, struct.pack(order + 'IHHq', 0x1a2b3c4d, 1, 0, -1), option(4, b'test'))
+
+def interface(link, *options):
+    return block(1, struct.pack(order + 'HHI', link, 0, 0), *options)
+
+def padded(packet):
+    return packet + bytes(-len(packet) % 4)
+
+def packet(number, units, data, *options):
+    return block(6, struct.pack(order + 'IIIII', number, units >> 32, units & 0xffffffff, len(data), len(data)) +
+                 padded(data), *options)
+
+def flags(way):
+    return option(2, struct.pack(order + 'I', way))
+
+def queue(qpn):
+    return option(6, struct.pack(order + 'I', qpn))
+
+SECOND = 1_700_000_000
+blocks = [
+    section(), block(0x0bad, b'what nobody knows...'),
+    interface(1, option(2, b'rocin0'), option(3, b'ours, process 7, on lo, slot 1'), option(9, b'\x09')),
+    interface(101, option(2, b'eth1'), option(9, b'\x94'), option(14, struct.pack(order + 'q', SECOND))),
+    interface(1, option(2, b'rocin0'), option(3, b'theirs, process 8, on lo, slot 2')),
+    packet(0, SECOND * 10**9 + 1000, packets[0], flags(2), queue(0x1c), option(1, b'first'), option(1, 'zw\xf6lf\x1b[2J \u2713'.encode())),
+    packet(1, 1 << 19, packets[1][14:]), # half a second, raw IP
+    block(2, struct.pack(order + 'HHIIII', 2, 0, (SECOND * 10**6 + 750000) >> 32, (SECOND * 10**6 + 750000) & 0xffffffff,
+                         len(packets[2]), len(packets[2])) + padded(packets[2]), flags(1)),
+    packet(2, SECOND * 10**6 + 800000, packets[3], flags(2), queue(0x1b), option(1, b'not \xff\xc0\x80 text')),
+    block(5, struct.pack(order + 'III', 2, 0, 0)),
+    section(), interface(1), block(3, struct.pack(order + 'I', len(packets[4])) + padded(packets[4])),
+]
+open(out, 'wb').write(b''.join(blocks))
+# What no block may be: lengths that differ, an interface that is not there, a packet longer than its block.
+good = blocks[:5]
+for i, bad in enumerate([blocks[5][:-4] + b'\0\0\0\x10', packet(3, 0, packets[0]),
+                         block(6, struct.pack(order + 'IIIII', 0, 0, 0, 0xfffffff0, 64) + bytes(64)),
+                         blocks[5][:4] + b'\xff\xff\xff\xff', blocks[5][:40]]):
+    open(f'{out}.{i}', 'wb').write(b''.join(good + [blocks[5], bad]))
+PY
+for order in '<' '>'; do
+	python3 "$work/pcapng.py" "$captures/rxe-rc-rnr-fail.pcap" "$order" "$work/said.pcapng"
+	rocin dump "$work/said.pcapng" >"$work/out" 2>"$work/err"
+	is 'a pcapng file is read in silence' "$(cat "$work/err")" ''
+	is 'comments' "$(grep '# ' "$work/out" | sed 's/^ *//')" "$(printf '%s\n' \
+		'# queue pair 0x1c of 10.77.0.1: rocin0, ours, process 7, on lo, slot 1' \
+		'# first; zwölf?[2J ✓' '# queue pair 0x1b of 10.77.0.2: rocin0, theirs, process 8, on lo, slot 2' \
+		'# not ??? text')"
+	is 'clocks of nanoseconds, of parts of 2^-20, of microseconds' \
+		"$(grep ' > ' "$work/out" | cut -c1-12 | xargs)" '0.000000 0.499999 0.749999 0.799999 0.799999'
+	is 'packets of blocks of all kinds' "$(grep -c ' > ' "$work/out")" 5
+	is 'comments as JSON' "$(rocin dump --json "$work/said.pcapng" | python3 -c '
+import json, sys
+for line in map(json.loads, sys.stdin):
+    print(*(line.get(k) for k in ("comment", "interface", "owner", "local_qp")), sep="|")' | sed -n '1p;2p;4p')" \
+		"$(printf '%s\n' 'first; zwölf?[2J ✓|rocin0|ours, process 7, on lo, slot 1|28' 'None|eth1|None|None' \
+			'not ??? text|rocin0|theirs, process 8, on lo, slot 2|27')"
+	is 'comments in a ladder' "$(rocin dump --ladder "$work/said.pcapng" | grep -c '^ *|   # ')" 4
+	rocin dump --html "$work/said.html" --svg "$work/said.svg" "$work/said.pcapng"
+	is 'a comment is a tooltip' "$(grep -c '<g><title>first; zw??lf?\[2J ???</title>' "$work/said.svg")" 1
+	is 'and beside the arrow' "$(grep -c "class='said'.*>first; zw??lf?\[2J ???</text>" "$work/said.svg")" 1
+	is 'the page says whose queue pairs' "$(grep -c '<p class=.dim.>10.77.0.2 qp 0x1b: rocin0, theirs, process 8' "$work/said.html")" 1
+	for bad in 0 1 2 3 4; do
+		is "damage $bad" "$(status rocin dump "$work/said.pcapng.$bad")" 1
+		is "damage $bad: what was whole is printed" "$(grep -c ' > ' "$work/out")" 1
+		is "damage $bad: one sentence" "$(grep -cE ': (the pcapng block at byte [0-9]+ is damaged|it breaks off in the middle of a block, at byte [0-9]+)$' "$work/err")/$(wc -l <"$work/err")" 1/1
+	done
+	is 'pcapng from a pipe' "$(rocin dump - <"$work/said.pcapng" | grep -c ' > ')" 5
+done
+# What arrived and was said of it then stands where it came, of a packet that stands above.
+python3 - "$captures/rxe-rc-atomic.pcap" "$work/arrived.pcapng" <<'PY'
+import struct, sys
+data = open(sys.argv[1], 'rb').read()
+length, = struct.unpack_from('<I', data, 32)
+ip = data[40 + 14:40 + length]
+def block(kind, body):
+    return struct.pack('=II', kind, 12 + len(body)) + body + struct.pack('=I', 12 + len(body))
+out = block(0x0a0d0d0a, struct.pack('=IHHq', 0x1a2b3c4d, 1, 0, -1)) + block(1, struct.pack('=HHI', 113, 0, 0))
+for way, comment in (4, b''), (0, b'dropped there'):
+    body = struct.pack('!HHH8xH', way, 0xfffe, 0, 0x800) + ip
+    out += block(6, struct.pack('=IIIII', 0, 0, way, len(body), len(body)) + body + bytes(-len(body) % 4) +
+                 struct.pack('=HH', 1, len(comment)) + comment + bytes(-len(comment) % 4) + bytes(4))
+open(sys.argv[2], 'wb').write(out)
+PY
+is 'what the other end thought' "$(rocin dump "$work/arrived.pcapng" | sed 1d)" \
+	'              # psn 1118464 as it arrived: dropped there'
+is 'in a ladder' "$(rocin dump --ladder "$work/arrived.pcapng" | tail -1)" \
+	'              |   # psn 1118464 as it arrived: dropped there'
+is 'as JSON' "$(rocin dump --json "$work/arrived.pcapng" | tail -1 | python3 -c 'import json, sys; o = json.load(sys.stdin); print(o["number"], o["arrived"], o["comment"])')" \
+	'1 True dropped there'
+rocin dump --svg "$work/arrived.svg" "$work/arrived.pcapng"
+is 'at the arrow of the packet' "$(grep -c '<title>dropped there</title>' "$work/arrived.svg")" 1
+is 'shown twice, it has its own line' "$(rocin dump --copies "$work/arrived.pcapng" | tail -1)" \
+	'              # dropped there'
+
 is 'a file that is not there' "$(status rocin dump "$work/none.pcap")" 1
 head -c 100 /dev/zero >"$work/zero.pcap"
 is 'a file that is no capture' "$(status rocin dump "$work/zero.pcap")" 1

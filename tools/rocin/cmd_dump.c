@@ -169,6 +169,16 @@ static bool show_packet(void *ctx, const struct rn_dump_packet *d)
 	return s->form.packet ? s->form.packet(s->form.ctx, d) : true;
 }
 
+static void show_arrival(void *ctx, const struct rn_dump_arrival *a)
+{
+	struct show *s = ctx;
+
+	if (s->page)
+		rn_dump_page_arrival(s->page, a);
+	if (s->form.arrival)
+		s->form.arrival(s->form.ctx, a);
+}
+
 static int complain_of(const char *path, int rc)
 {
 	if (rc == -ENODATA)
@@ -202,13 +212,17 @@ static struct rn_dump_form choose_form(struct show *s)
 					      .ctx = stdout };
 	if (args->json)
 		return (struct rn_dump_form){ .packet = rn_dump_json_packet,
+					      .arrival = rn_dump_json_arrival,
 					      .ctx = stdout };
 	if (args->ladder)
 		return (struct rn_dump_form){ .packet = rn_ladder_print,
+					      .arrival = rn_ladder_print_arrival,
 					      .ctx = &s->ladder };
 	if (!args->check && (args->page || args->picture))
 		return (struct rn_dump_form){ 0 };
-	return (struct rn_dump_form){ .packet = rn_dump_line, .ctx = &s->lines };
+	return (struct rn_dump_form){ .packet = rn_dump_line,
+				      .arrival = rn_dump_line_arrival,
+				      .ctx = &s->lines };
 }
 
 /* Somebody looks while packets come: each line when it is there. */
@@ -241,7 +255,7 @@ static int show(const struct dump_args *args, struct rn_dump_total *total)
 			    .columns = columns(),
 			    .ladder = RN_WATCH_NONE },
 	};
-	const struct rn_dump_form form = { show_packet, show_end, &s };
+	const struct rn_dump_form form = { show_packet, show_arrival, show_end, &s };
 	int rc;
 
 	s.form = choose_form(&s);
@@ -277,6 +291,16 @@ static void tell_skipped(const struct dump_args *args, const struct rn_dump_tota
 				total->skipped[i] == 1 ? "" : "s", why[i]);
 }
 
+/* Return: false if there is nothing else in the capture. */
+static bool tell_link(const struct dump_args *args, const struct rn_dump_total *total)
+{
+	if (!total->no_link)
+		return true;
+	rn_complain("%s: link type %d is not one that carries IP here", args->source.file,
+		    total->link_type);
+	return total->packets > 0;
+}
+
 int rn_cmd_dump(int argc, char **argv)
 {
 	struct dump_args args = { 0 };
@@ -291,6 +315,8 @@ int rn_cmd_dump(int argc, char **argv)
 	if (show(&args, &total))
 		return RN_EXIT_FAILURE;
 	tell_skipped(&args, &total);
+	if (!tell_link(&args, &total))
+		return RN_EXIT_FAILURE;
 	if (total.packets == 0)
 		fprintf(stderr, "rocin: %s holds no RoCEv2 packet%s\n", args.source.file,
 			args.source.has_qp ? " of this queue pair" : "");

@@ -7,6 +7,7 @@
 
 #include <stdio.h>
 
+#include "dump_owners.h"
 #include "packet_text.h"
 #include "roce_watch.h"
 
@@ -17,12 +18,29 @@ struct rn_dump_packet {
 	const struct rn_packet *p;
 	const struct rn_watch_remark *remark;
 	const struct rn_watch *watch;
+	/* What a pcapng file says beside it; NULL or empty: nothing. */
+	const char *comment;
+	const char *interface, *owner; /* its name and description */
+	uint32_t local_qpn;	       /* of the end that captured it; 0: not known */
+	bool is_outbound;
+	bool shows_owner;		     /* for the first time */
+	const struct rn_dump_owners *owners; /* until .end has returned */
+};
+
+/* What the other end's capture said of a packet that was shown when it left. */
+struct rn_dump_arrival {
+	uint64_t number; /* of that packet */
+	rn_ns at;
+	const struct rn_packet *p;
+	const char *comment;
 };
 
 /* A form of showing. All are called in this order: @packet for each, @end once. */
 struct rn_dump_form {
 	/* Returns false if no more are wanted. */
 	bool (*packet)(void *ctx, const struct rn_dump_packet *d);
+	/* Between packets; may be NULL. */
+	void (*arrival)(void *ctx, const struct rn_dump_arrival *a);
 	/* Returns 0 or -errno (of writing). */
 	int (*end)(void *ctx, const struct rn_watch *w);
 	void *ctx;
@@ -41,6 +59,8 @@ struct rn_dump_source {
 struct rn_dump_total {
 	uint64_t packets, violations, suspicions;
 	uint64_t skipped[RN_PACKET_SKIP_COUNT]; /* not taken apart, and why */
+	uint64_t no_link; /* of a link type that carries no IP here, ... */
+	int link_type;	  /* ... DLT_..., the last of them */
 };
 
 /**
@@ -61,6 +81,7 @@ struct rn_dump_lines {
 };
 
 bool rn_dump_line(void *ctx, const struct rn_dump_packet *d);
+void rn_dump_line_arrival(void *ctx, const struct rn_dump_arrival *a);
 
 /* " [again: after a NAK, 67.1 ms]", " [duplicate]" ...; empty if there is nothing. */
 enum {
@@ -73,6 +94,17 @@ enum {
 	RN_DUMP_FINDING_MAX = 320
 };
 void rn_dump_finding(const struct rn_watch_finding *f, char text[RN_DUMP_FINDING_MAX]);
+
+/* "queue pair 0x11 of 10.0.0.1: rocin0, verify, process 7, on lo, slot 1" */
+enum {
+	RN_DUMP_SAID_MAX = 768
+};
+void rn_dump_owner_words(const struct rn_dump_packet *d, char text[RN_DUMP_SAID_MAX]);
+/* "psn 17 as it arrived: beyond the expected PSN: dropped" */
+void rn_dump_arrival_words(const struct rn_dump_arrival *a, char text[RN_DUMP_SAID_MAX]);
+
+/* Shorten to @len bytes of whole UTF-8 characters at most. */
+void rn_dump_cut(char *text, size_t len);
 
 /* "67.1 ms", in the unit that fits. */
 enum {

@@ -18,6 +18,7 @@ enum {
 struct slot {
 	uint64_t sum;
 	uint32_t left;
+	uint64_t number; /* the caller's, of the last of them */
 };
 
 struct rn_dump_copies {
@@ -55,21 +56,25 @@ static uint64_t sum_of(const uint8_t *p, uint32_t len)
 }
 
 bool rn_dump_is_copy(struct rn_dump_copies *c, const uint8_t *sll, const uint8_t *packet,
-		     uint32_t len)
+		     uint32_t len, uint64_t **number)
 {
 	uint64_t sum = sum_of(packet, len);
 	struct slot *s = &c->slot[sum % SLOTS];
 
+	*number = NULL;
 	switch (rn_get_be16(sll)) {
 	case SENT_BY_US:
 		if (s->sum != sum)
 			*s = (struct slot){ .sum = sum };
 		s->left++;
+		s->number = 0;
+		*number = &s->number;
 		return false;
 	case SENT_TO_US:
 		if (s->sum != sum || s->left == 0)
 			return false;
 		s->left--;
+		*number = &s->number;
 		return true;
 	default:
 		return false;

@@ -84,6 +84,32 @@ static void set_packet(json_t *o, const struct rn_packet *p)
 	set_headers(o, p);
 }
 
+/* What a pcapng file says beside the packet. */
+static void set_said(json_t *o, const struct rn_dump_packet *d)
+{
+	if (d->comment && d->comment[0])
+		json_object_set_new(o, "comment", json_string(d->comment));
+	if (d->interface && d->interface[0])
+		json_object_set_new(o, "interface", json_string(d->interface));
+	if (d->owner && d->owner[0])
+		json_object_set_new(o, "owner", json_string(d->owner));
+	if (d->local_qpn)
+		set(o, "local_qp", d->local_qpn);
+}
+
+void rn_dump_json_arrival(void *ctx, const struct rn_dump_arrival *a)
+{
+	json_t *o =
+		json_pack("{s:I, s:f, s:b, s:s}", "number", (json_int_t)a->number, "time",
+			  (double)a->at / 1e9, "arrived", 1, "comment", a->comment);
+
+	if (!o)
+		return;
+	json_dumpf(o, ctx, JSON_COMPACT);
+	fputc('\n', ctx);
+	json_decref(o);
+}
+
 bool rn_dump_json_packet(void *ctx, const struct rn_dump_packet *d)
 {
 	char src[RN_GID_TEXT_MAX], dst[RN_GID_TEXT_MAX];
@@ -109,6 +135,7 @@ bool rn_dump_json_packet(void *ctx, const struct rn_dump_packet *d)
 	if (r->missing)
 		set(o, "missing", r->missing);
 	json_object_set_new(o, "findings", findings(r));
+	set_said(o, d);
 	json_dumpf(o, ctx, JSON_COMPACT);
 	fputc('\n', ctx);
 	json_decref(o);

@@ -57,6 +57,18 @@ static void set_label(struct rn_ladder_row *row, const struct rn_packet *p)
 	}
 }
 
+static void add_comment(struct rn_ladder_row *row, const char *text)
+{
+	size_t at = strlen(row->comment), room = sizeof(row->comment) - at;
+	char words[RN_DUMP_SAID_MAX];
+
+	if (room < 8)
+		return;
+	snprintf(words, sizeof(words), "%s%s", at ? "; " : "", text);
+	rn_dump_cut(words, room - 1);
+	memcpy(row->comment + at, words, strlen(words) + 1);
+}
+
 bool rn_ladder_row(struct rn_ladder_row *row, const struct rn_dump_packet *d)
 {
 	const struct rn_watch_remark *r = d->remark;
@@ -79,10 +91,17 @@ bool rn_ladder_row(struct rn_ladder_row *row, const struct rn_dump_packet *d)
 		memmove(row->note, row->note + 2, len - 3);
 		row->note[len - 3] = '\0';
 	}
+	if (d->comment)
+		add_comment(row, d->comment);
 	for (unsigned i = 0; i < r->findings; i++)
 		if (i == 0 || r->finding[i].level > row->finding.level)
 			row->finding = r->finding[i];
 	return true;
+}
+
+void rn_ladder_row_arrived(struct rn_ladder_row *row, const struct rn_dump_arrival *a)
+{
+	add_comment(row, a->comment);
 }
 
 /* Datagrams have no connection: those of two hosts to one queue pair number, as the
@@ -137,4 +156,14 @@ const char *rn_ladder_end(const struct rn_watch *w, uint32_t ladder, bool is_rig
 	else
 		snprintf(text, RN_LADDER_END_MAX, "%s", gid);
 	return text;
+}
+
+const char *rn_ladder_owner(const struct rn_watch *w, uint32_t ladder, bool is_right,
+			    const struct rn_dump_owners *owners)
+{
+	const struct rn_watch_half *h = rn_watch_half(w, ladder);
+
+	if (is_right)
+		return rn_dump_owner(owners, &h->dst, h->qpn);
+	return h->is_paired ? rn_dump_owner(owners, &h->src, h->peer_qpn) : NULL;
 }

@@ -17,7 +17,8 @@ enum rn_ladder_look {
 };
 
 enum {
-	RN_LADDER_LABEL_MAX = 160
+	RN_LADDER_LABEL_MAX = 160,
+	RN_LADDER_COMMENT_MAX = 240,
 };
 
 /* A packet that belongs to a half. */
@@ -30,12 +31,15 @@ struct rn_ladder_row {
 	uint32_t missing;
 	char label[RN_LADDER_LABEL_MAX]; /* "SEND_ONLY 17 len 8" */
 	char note[RN_DUMP_NOTE_MAX];
+	char comment[RN_LADDER_COMMENT_MAX]; /* what the devices thought of it */
 	unsigned findings;
 	struct rn_watch_finding finding; /* the worst */
 };
 
 /* Return: false if the packet belongs to nobody. */
 bool rn_ladder_row(struct rn_ladder_row *row, const struct rn_dump_packet *d);
+/* Append to the comment what the other end thought of the packet. */
+void rn_ladder_row_arrived(struct rn_ladder_row *row, const struct rn_dump_arrival *a);
 
 /* The half whose requests go to the right in the diagram that @half belongs to. */
 uint32_t rn_ladder_of(const struct rn_watch *w, uint32_t half);
@@ -49,6 +53,10 @@ enum {
 };
 const char *rn_ladder_end(const struct rn_watch *w, uint32_t ladder, bool is_right,
 			  char text[RN_LADDER_END_MAX]);
+
+/* Whose it is: "rocin0, verify, process 7, on lo, slot 1"; NULL: nobody has said. */
+const char *rn_ladder_owner(const struct rn_watch *w, uint32_t ladder, bool is_right,
+			    const struct rn_dump_owners *owners);
 
 /* ---- In a terminal ---- */
 
@@ -68,6 +76,7 @@ struct rn_ladder_text {
 
 /* A form of showing, with a struct rn_ladder_text. */
 bool rn_ladder_print(void *ctx, const struct rn_dump_packet *d);
+void rn_ladder_print_arrival(void *ctx, const struct rn_dump_arrival *a);
 
 /* ---- As a picture ---- */
 
@@ -81,6 +90,7 @@ struct rn_ladder_picture {
 	uint32_t ladder;
 	const struct rn_ladder_row *row; /* those of other diagrams are passed over */
 	size_t rows;
+	const struct rn_dump_owners *owners; /* or NULL */
 };
 
 /* An <svg> element; @is_file: with its own style, as a file of its own. */

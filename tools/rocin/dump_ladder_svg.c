@@ -24,7 +24,9 @@ enum {
 	SILENCE = 26,	   /* height of its row */
 	SILENCE_TEXT = 80, /* the line leaves so much for its length */
 	FOOT = 16,
-	NOTE_LEN = 62, /* characters of what stands on the right */
+	NOTE_LEN = 62,	/* characters of what stands on the right */
+	SAID_LEN = 56,	/* of them in small print */
+	SAID_DOWN = 12, /* from there to what the devices thought */
 };
 
 static const char *const classes[RN_LADDER_LOOKS] = {
@@ -46,6 +48,7 @@ void rn_ladder_style(FILE *to)
 	      "svg polygon.nak{fill:#b42318}svg polygon.notify{fill:#7c3aed}"
 	      "svg .label-nak{fill:#b42318;font-weight:600}svg .label-again{fill:#b45309}"
 	      "svg text.bad{fill:#b42318;font-weight:600}svg text.doubt{fill:#b45309}"
+	      "svg .said{fill:#475467;font-size:11px;font-style:italic}"
 	      "svg .silence{stroke:#9aa4b0;stroke-dasharray:2 4}\n",
 	      to);
 }
@@ -131,11 +134,34 @@ static void remark(FILE *to, const struct rn_ladder_row *row, unsigned y)
 	fputs("</g>\n", to);
 }
 
+static void tooltip(FILE *to, const char *text)
+{
+	fputs("<title>", to);
+	rn_html_text(to, text);
+	fputs("</title>", to);
+}
+
+/* What the devices thought, below; whole if the mouse is there. */
+static void said(FILE *to, const struct rn_ladder_row *row, unsigned y)
+{
+	bool is_alone = !row->findings && !row->note[0];
+	bool is_long = strlen(row->comment) > SAID_LEN;
+	char start[RN_LADDER_COMMENT_MAX], text[RN_LADDER_COMMENT_MAX + 4];
+
+	snprintf(start, sizeof(start), "%s", row->comment);
+	rn_dump_cut(start, is_long ? SAID_LEN - 3 : SAID_LEN);
+	snprintf(text, sizeof(text), "%s%s", start, is_long ? "..." : "");
+	words(to, "said", RIGHT + 12, is_alone ? y : y + SAID_DOWN, "start", text);
+}
+
 static void packet(FILE *to, const struct rn_ladder_row *row, bool to_right, unsigned y)
 {
 	char text[RN_LADDER_LABEL_MAX];
 
 	snprintf(text, sizeof(text), "%.6f", (double)row->at / 1e9);
+	fputs("<g>", to);
+	if (row->comment[0])
+		tooltip(to, row->comment);
 	words(to, "n", LEFT - 10, y + 8, "end", text);
 	arrow(to, row, to_right, y);
 	snprintf(text, sizeof(text), "%s", row->label);
@@ -143,6 +169,9 @@ static void packet(FILE *to, const struct rn_ladder_row *row, bool to_right, uns
 		text[NOTE_LEN] = '\0';
 	words(to, row->look == RN_LADDER_NAK ? "label-nak" : "label", LEFT + APART / 2,
 	      y - LABEL_UP, "middle", text);
+	if (row->comment[0])
+		said(to, row, y + 8);
+	fputs("</g>\n", to);
 	remark(to, row, y + 8);
 }
 
@@ -151,8 +180,14 @@ static void frame(FILE *to, const struct rn_ladder_picture *p, unsigned height)
 	char end[RN_LADDER_END_MAX];
 
 	for (unsigned i = 0; i < 2; i++) {
+		const char *owner = rn_ladder_owner(p->w, p->ladder, i == 1, p->owners);
+
+		fputs("<g>", to);
+		if (owner)
+			tooltip(to, owner);
 		words(to, "end", i ? RIGHT : LEFT, 20, "middle",
 		      rn_ladder_end(p->w, p->ladder, i == 1, end));
+		fputs("</g>\n", to);
 		fprintf(to, "<line class='life' x1='%u' y1='28' x2='%u' y2='%u'/>\n",
 			i ? RIGHT : LEFT, i ? RIGHT : LEFT, height - 4);
 	}

@@ -47,7 +47,7 @@ static void head(struct rn_ladder_text *t, const struct rn_watch *w, uint32_t la
 /* Words beside the left line; in a line of known length they go on in the next. */
 static void side_words(const struct rn_ladder_text *t, const char *mark, const char *text)
 {
-	char words[RN_DUMP_FINDING_MAX + 32];
+	char words[RN_DUMP_SAID_MAX + 32];
 	const char *at = words, *indent = "";
 	size_t room = t->columns ? (size_t)width_of(t) - 3 : sizeof(words);
 
@@ -108,7 +108,7 @@ bool rn_ladder_print(void *ctx, const struct rn_dump_packet *d)
 	struct rn_ladder_text *t = ctx;
 	struct rn_ladder_row row;
 	uint32_t ladder;
-	char text[RN_DUMP_FINDING_MAX];
+	char text[RN_DUMP_SAID_MAX];
 
 	if (!rn_ladder_row(&row, d)) {
 		stray(t, d);
@@ -119,7 +119,13 @@ bool rn_ladder_print(void *ctx, const struct rn_dump_packet *d)
 		head(t, d->watch, ladder);
 	else if (row.at - t->at >= PAUSE)
 		side_words(t, ":", rn_dump_time(row.at - t->at, text));
+	if (d->shows_owner) {
+		rn_dump_owner_words(d, text);
+		side_words(t, "#", text);
+	}
 	arrow(t, &row, rn_ladder_is_to_right(d->watch, &row));
+	if (d->comment && d->comment[0])
+		side_words(t, "#", d->comment);
 	for (unsigned i = 0; i < d->remark->findings; i++) {
 		rn_dump_finding(&d->remark->finding[i], text);
 		side_words(t,
@@ -130,4 +136,17 @@ bool rn_ladder_print(void *ctx, const struct rn_dump_packet *d)
 	}
 	t->at = row.at;
 	return true;
+}
+
+void rn_ladder_print_arrival(void *ctx, const struct rn_dump_arrival *a)
+{
+	const struct rn_ladder_text *t = ctx;
+	char text[RN_DUMP_SAID_MAX];
+
+	if (t->ladder == RN_WATCH_NONE) {
+		rn_dump_line_arrival(&(struct rn_dump_lines){ .to = t->to }, a);
+		return;
+	}
+	rn_dump_arrival_words(a, text);
+	side_words(t, "#", text);
 }

@@ -40,6 +40,7 @@ struct rn_dump_page {
 	unsigned findings;
 	uint64_t packets, violations, suspicions;
 	rn_ns last;
+	const struct rn_dump_owners *owners; /* of the packets, or NULL */
 };
 
 struct rn_dump_page *rn_dump_page_open(const char *file)
@@ -122,11 +123,23 @@ bool rn_dump_page_packet(void *ctx, const struct rn_dump_packet *d)
 	struct rn_ladder_row row;
 
 	page->packets++;
+	page->owners = d->owners;
 	page->last = d->at > page->last ? d->at : page->last;
 	add_findings(page, d);
 	if (rn_ladder_row(&row, d) && has_place(page, rn_ladder_of(d->watch, row.half)))
 		add_row(page, &row);
 	return true;
+}
+
+void rn_dump_page_arrival(void *ctx, const struct rn_dump_arrival *a)
+{
+	struct rn_dump_page *page = ctx;
+	size_t i = page->rows;
+
+	while (i > 0 && page->row[i - 1].number > a->number)
+		i--;
+	if (i > 0 && page->row[i - 1].number == a->number)
+		rn_ladder_row_arrived(&page->row[i - 1], a);
 }
 
 /* ---- The page ---- */
@@ -254,11 +267,26 @@ static void plots(FILE *to, const struct rn_watch *w, uint32_t ladder)
 	}
 }
 
+static void whose(FILE *to, const struct rn_dump_page *page, const struct rn_watch *w,
+		  uint32_t ladder, bool is_right)
+{
+	const char *owner = rn_ladder_owner(w, ladder, is_right, page->owners);
+	char end[RN_LADDER_END_MAX];
+
+	if (!owner)
+		return;
+	fputs("<p class='dim'>", to);
+	text(to, rn_ladder_end(w, ladder, is_right, end));
+	fputs(": ", to);
+	text(to, owner);
+	fputs("</p>\n", to);
+}
+
 static void diagram(FILE *to, const struct rn_dump_page *page, const struct rn_watch *w,
 		    const struct drawn *drawn)
 {
 	const struct rn_ladder_picture picture = { w, drawn->ladder, page->row,
-						   page->rows };
+						   page->rows, page->owners };
 	char end[RN_LADDER_END_MAX];
 
 	fputs("<h2>", to);
@@ -266,6 +294,8 @@ static void diagram(FILE *to, const struct rn_dump_page *page, const struct rn_w
 	fputs(" and ", to);
 	text(to, rn_ladder_end(w, drawn->ladder, true, end));
 	fputs("</h2>\n", to);
+	for (unsigned i = 0; i < 2; i++)
+		whose(to, page, w, drawn->ladder, i == 1);
 	plots(to, w, drawn->ladder);
 	if (drawn->rows > RN_LADDER_ROWS)
 		fprintf(to, "<p class='dim'>The first %d of %" PRIu64 " packets:</p>\n",
@@ -303,7 +333,8 @@ int rn_dump_page_write(struct rn_dump_page *page, const struct rn_watch *w,
 int rn_dump_page_write_ladder(struct rn_dump_page *page, const struct rn_watch *w,
 			      const char *path)
 {
-	struct rn_ladder_picture picture = { w, RN_WATCH_NONE, page->row, page->rows };
+	struct rn_ladder_picture picture = { w, RN_WATCH_NONE, page->row, page->rows,
+					     page->owners };
 	uint64_t most = 0;
 	FILE *to;
 

@@ -7,10 +7,7 @@
 #include "cmd.h"
 #include "dump.h"
 #include "dump_copies.h"
-
-#define NS_PER_S 1000000000
-/* Stamps beyond this, some 127 years, are wrong, and their sums would not fit. */
-#define SECONDS_MAX 4000000000
+#include "dump_file.h"
 
 /* Bytes of the link header before the IP header; -1: this packet is not IP. */
 static int link_header(int dlt, const uint8_t *p, uint32_t len)
@@ -40,15 +37,6 @@ static int link_header(int dlt, const uint8_t *p, uint32_t len)
 	}
 }
 
-static rn_ns stamp(const struct pcap_pkthdr *h)
-{
-	rn_ns s = h->ts.tv_sec;
-
-	if (s < 0 || s > SECONDS_MAX || h->ts.tv_usec < 0 || h->ts.tv_usec >= NS_PER_S)
-		return 0;
-	return s * NS_PER_S + h->ts.tv_usec;
-}
-
 static bool is_wanted(const struct rn_dump_source *source, const struct rn_dump_packet *d)
 {
 	const struct rn_watch_half *h;
@@ -71,94 +59,131 @@ static void add_findings(struct rn_dump_total *total, const struct rn_watch_rema
 	}
 }
 
-/* Returns what pcap_next_ex() does: 1 if no more are wanted, an error, or the end. */
-static int read_packets(pcap_t *pcap, struct rn_watch *w, struct rn_dump_copies *copies,
-			const struct rn_dump_source *source,
-			const struct rn_dump_form *form, struct rn_dump_total *total)
+/* A capture that is read. */
+struct reading {
+	const struct rn_dump_source *source;
+	const struct rn_dump_form *form;
+	struct rn_dump_total *total;
+	struct rn_watch *w;
+	struct rn_dump_copies *copies; /* NULL: they are shown */
+	struct rn_dump_owners *owners;
+	uint64_t number; /* of packets so far */
+	rn_ns start;
+};
+
+/* Of a packet that was shown when it left: only what its receiver thought is new. */
+static void tell_arrival(struct reading *r, const struct rn_pcapng_found *found,
+			 const struct rn_packet *p, uint64_t number)
 {
-	int dlt = pcap_datalink(pcap), rc;
-	struct pcap_pkthdr *h;
-	const uint8_t *data;
-	uint64_t number = 0;
-	rn_ns start = 0;
+	const struct rn_dump_arrival a = { .number = number,
+					   .at = found->time - r->start,
+					   .p = p,
+					   .comment = found->comment };
 
-	while ((rc = pcap_next_ex(pcap, &h, &data)) == 1) {
-		int skip = link_header(dlt, data, h->caplen);
-		struct rn_watch_remark remark;
+	if (number && found->comment[0] && r->form->arrival)
+		r->form->arrival(r->form->ctx, &a);
+}
+
+/* Return: false if no more are wanted. @kept: where its number is kept, or NULL. */
+static bool tell(struct reading *r, const struct rn_pcapng_found *found,
+		 const struct rn_packet *p, uint64_t *kept)
+{
+	const struct rn_gid *own = found->is_outbound ? &p->flow.src : &p->flow.dst;
+	struct rn_watch_remark remark;
+	struct rn_dump_packet d = { .p = p,
+				    .remark = &remark,
+				    .watch = r->w,
+				    .comment = found->comment,
+				    .interface = found->name,
+				    .owner = found->description,
+				    .local_qpn = found->queue,
+				    .is_outbound = found->is_outbound,
+				    .owners = r->owners };
+
+	if (r->number++ == 0)
+		r->start = found->time;
+	d.number = r->number;
+	d.at = found->time - r->start;
+	rn_watch_packet(r->w, d.at, p, &remark);
+	if (!is_wanted(r->source, &d))
+		return true;
+	if (kept)
+		*kept = d.number;
+	if (found->queue)
+		d.shows_owner = rn_dump_owners_add(r->owners, own, found->queue,
+						   found->name, found->description);
+	r->total->packets++;
+	add_findings(r->total, &remark);
+	return r->form->packet(r->form->ctx, &d) && r->total->packets != r->source->count;
+}
+
+/* Return: 0 at the end or if no more are wanted; -EIO, with a sentence. */
+static int read_packets(struct reading *r, struct rn_dump_file *file)
+{
+	struct rn_pcapng_found found;
+	int rc;
+
+	while ((rc = rn_dump_file_next(file, &found)) == 1) {
+		int skip = link_header(found.link_type, found.data, found.cap);
+		uint64_t *kept = NULL;
+		const uint8_t *ip;
 		struct rn_packet p;
-		struct rn_dump_packet d = { .p = &p, .remark = &remark, .watch = w };
+		bool is_copy;
+		uint32_t len;
 
-		if (skip < 0 || (uint32_t)skip >= h->caplen)
+		if (skip < 0) {
+			r->total->no_link++;
+			r->total->link_type = found.link_type;
+		}
+		if (skip < 0 || (uint32_t)skip >= found.cap)
 			continue;
-		if (dlt == DLT_LINUX_SLL && copies &&
-		    rn_dump_is_copy(copies, data, data + skip,
-				    h->caplen - (uint32_t)skip))
-			continue;
-		if (!rn_packet_parse(&p, data + skip, h->caplen - (uint32_t)skip)) {
-			total->skipped[rn_packet_skipped(data + skip,
-							 h->caplen - (uint32_t)skip)]++;
+		ip = found.data + skip;
+		len = found.cap - (uint32_t)skip;
+		is_copy = found.link_type == DLT_LINUX_SLL && r->copies &&
+			  rn_dump_is_copy(r->copies, found.data, ip, len, &kept);
+		if (!rn_packet_parse(&p, ip, len)) {
+			r->total->skipped[rn_packet_skipped(ip, len)] += !is_copy;
 			continue;
 		}
-		if (number++ == 0)
-			start = stamp(h);
-		d.number = number;
-		d.at = stamp(h) - start;
-		rn_watch_packet(w, d.at, &p, &remark);
-		if (!is_wanted(source, &d))
-			continue;
-		total->packets++;
-		add_findings(total, &remark);
-		if (!form->packet(form->ctx, &d) || total->packets == source->count)
-			return 1;
+		if (is_copy)
+			tell_arrival(r, &found, &p, *kept);
+		else if (!tell(r, &found, &p, kept))
+			return 0;
 	}
 	return rc;
 }
 
-static pcap_t *open_file(const char *file)
+/* Return: 0 or -ENOMEM. */
+static int begin(struct reading *r)
 {
-	char err[PCAP_ERRBUF_SIZE];
-	/* Nanoseconds in tv_usec, whatever the file has. */
-	pcap_t *pcap = pcap_open_offline_with_tstamp_precision(
-		file, PCAP_TSTAMP_PRECISION_NANO, err);
-
-	if (!pcap) {
-		rn_complain("%s", err);
-		return NULL;
-	}
-	if (link_header(pcap_datalink(pcap), (const uint8_t[16]){ 0 }, 16) < 0) {
-		rn_complain("%s: link type %d is not one that carries IP here", file,
-			    pcap_datalink(pcap));
-		pcap_close(pcap);
-		return NULL;
-	}
-	return pcap;
+	r->w = rn_watch_open(r->source->is_strict);
+	r->owners = rn_dump_owners_new();
+	r->copies = r->source->has_copies ? NULL : rn_dump_copies_new();
+	if (r->w && r->owners)
+		return 0;
+	rn_complain("%s", "out of memory");
+	return -ENOMEM;
 }
 
 int rn_dump_read(const struct rn_dump_source *source, const struct rn_dump_form *form,
 		 struct rn_dump_total *total)
 {
-	pcap_t *pcap = open_file(source->file);
-	struct rn_dump_copies *copies;
-	struct rn_watch *w;
-	int rc = 0, end;
+	struct reading r = { .source = source, .form = form, .total = total };
+	struct rn_dump_file *file = rn_dump_file_open(source->file);
+	int rc, end = 0;
 
 	*total = (struct rn_dump_total){ 0 };
-	if (!pcap)
+	if (!file)
 		return -EINVAL;
-	w = rn_watch_open(source->is_strict);
-	if (!w) {
-		pcap_close(pcap);
-		rn_complain("%s", "out of memory");
-		return -ENOMEM;
+	rc = begin(&r);
+	if (!rc) {
+		rc = read_packets(&r, file);
+		end = form->end ? form->end(form->ctx, r.w) : 0;
 	}
-	copies = source->has_copies ? NULL : rn_dump_copies_new();
-	if (read_packets(pcap, w, copies, source, form, total) == PCAP_ERROR) {
-		rn_complain("%s: %s", source->file, pcap_geterr(pcap));
-		rc = -EIO;
-	}
-	end = form->end ? form->end(form->ctx, w) : 0;
-	rn_dump_copies_free(copies);
-	rn_watch_close(w);
-	pcap_close(pcap);
+	rn_dump_copies_free(r.copies);
+	rn_dump_owners_free(r.owners);
+	if (r.w)
+		rn_watch_close(r.w);
+	rn_dump_file_close(file);
 	return rc ? rc : end;
 }

@@ -33,6 +33,7 @@ void rn_dump_plot_style(FILE *to);
 
 /* One object per packet and line. @ctx: FILE. */
 bool rn_dump_json_packet(void *ctx, const struct rn_dump_packet *d);
+void rn_dump_json_arrival(void *ctx, const struct rn_dump_arrival *a);
 
 /* One object of all halves. @ctx: FILE. */
 int rn_dump_json_stats(void *ctx, const struct rn_watch *w);
@@ -49,6 +50,7 @@ void rn_dump_page_close(struct rn_dump_page *page);
  * diagram and the first findings.
  */
 bool rn_dump_page_packet(void *ctx, const struct rn_dump_packet *d);
+void rn_dump_page_arrival(void *ctx, const struct rn_dump_arrival *a);
 
 /* Write it at the end, while the watch lives: as a page, or only the diagram with the
  * most packets. Return: 0 or -errno, of opening and writing @path; -ENODATA: there is no
