@@ -350,6 +350,10 @@ rocin dump --svg "$work/arrived.svg" "$work/arrived.pcapng"
 is 'at the arrow of the packet' "$(grep -c '<title>dropped there</title>' "$work/arrived.svg")" 1
 is 'shown twice, it has its own line' "$(rocin dump --copies "$work/arrived.pcapng" | tail -1)" \
 	'              # dropped there'
+rocin dump --html "$work/page.html" "$captures/rxe-rc-atomic.pcap"
+is 'of atomics no path MTU is known' "$(grep -c "qp 0x19<td class='number'><td class='number'>[1-9]" "$work/page.html")" 1
+rocin dump --html "$work/page.html" "$captures/rxe-rc-read.pcap"
+is 'of READs it is' "$(grep -c "<td class='number'>1024<td class='number'>[1-9]" "$work/page.html")" 1
 
 is 'a file that is not there' "$(status rocin dump "$work/none.pcap")" 1
 head -c 100 /dev/zero >"$work/zero.pcap"

@@ -15,6 +15,7 @@ enum {
 	ROWS = 20000,	/* of all diagrams */
 	FINDINGS = 500, /* listed */
 	LIST_OPEN = 20, /* of so many the list is open */
+	MTU_LEN = 12,
 };
 
 struct finding {
@@ -210,6 +211,13 @@ static void list_findings(FILE *to, const struct rn_dump_page *page)
 			page->findings, page->violations + page->suspicions);
 }
 
+/* Empty if no packet has told, as those of atomics never do. */
+static const char *path_mtu(const struct rn_watch_half *h, char text[MTU_LEN])
+{
+	snprintf(text, MTU_LEN, "%" PRIu32, h->pmtu);
+	return h->pmtu ? text : "";
+}
+
 static void counts(FILE *to, const struct rn_watch *w)
 {
 	fputs("<h2>Queue pairs</h2>\n<div class='scroll'><table><tr><th>Requests "
@@ -220,17 +228,17 @@ static void counts(FILE *to, const struct rn_watch *w)
 	for (uint32_t i = 0; i < rn_watch_halves(w); i++) {
 		const struct rn_watch_half *h = rn_watch_half(w, i);
 		char name[RN_DUMP_NAME_MAX], half[RN_DUMP_TIME_MAX],
-			late[RN_DUMP_TIME_MAX];
+			late[RN_DUMP_TIME_MAX], mtu[MTU_LEN];
 
 		if (!rn_dump_is_told(h))
 			continue;
 		fprintf(to, "<tr><td>%s ", rn_dump_class(h));
 		text(to, rn_dump_name(h, name));
 		fprintf(to,
-			"<td class='number'>%" PRIu32 "<td class='number'>%" PRIu64
+			"<td class='number'>%s<td class='number'>%" PRIu64
 			"<td class='number'>%" PRIu64 "<td class='number'>%" PRIu64
 			"<td class='number'>%.3g",
-			h->pmtu, h->n.messages, h->n.requests, h->n.done_bytes,
+			path_mtu(h, mtu), h->n.messages, h->n.requests, h->n.done_bytes,
 			rn_dump_goodput(h));
 		fprintf(to,
 			"<td class='number'>%" PRIu64 "<td class='number'>%" PRIu64
