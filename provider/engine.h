@@ -142,7 +142,7 @@ void rnp_engine_say_last(struct rnp_engine *e);
  */
 bool rnp_engine_settle(struct rnp_engine *e, uint32_t qpn);
 
-/* Before a QP stops receiving: all that lies in sockets and rings is received, as
+/* Before a QP, or all, stop receiving: all that lies in sockets and rings is received, as
  * hardware would have when it came. Lock held.
  */
 void rnp_engine_take_all(struct rnp_engine *e);

@@ -29,13 +29,15 @@ static void show(const struct rnp_engine *e)
 }
 
 /* Nobody owns our port any more: the sockets go at once, so that a new rocind can have
- * it; then the program learns that its device is dead.
+ * it; then the program learns that its device is dead. What came before, such as the last
+ * acknowledgement of a peer that ended with rocind, has come in time.
  */
 static void die(struct rnp_engine *e)
 {
 	rn_ns now = rnp_engine_now();
 
 	rn_log(RN_LOG_ERROR, "rocind has ended; %s is dead", e->netdev.ibdev);
+	rnp_engine_take_all(e);
 	for (unsigned i = 0; i < RN_GID_MAX; i++)
 		rnp_background_remove(e, rn_udp_fd(e->wire.udp, i));
 	rnp_background_remove(e, rn_udp_groups_fd(e->wire.udp));

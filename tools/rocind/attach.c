@@ -241,6 +241,11 @@ void rnd_detach(struct rnd_attachment *a)
 {
 	for (uint32_t i = 0; i < a->gid_count; i++)
 		rnd_detach_gid(a, i);
+	rnd_abandon(a);
+}
+
+void rnd_abandon(struct rnd_attachment *a)
+{
 	if (a->stats_fd >= 0)
 		close(a->stats_fd);
 	*a = (struct rnd_attachment){ .stats_fd = -1 };

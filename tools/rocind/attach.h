@@ -64,6 +64,11 @@ int rnd_attach(struct rnd_groups *groups, struct rnd_attachment *a,
 /* Give the slot back and close the statistics page; nothing if there is no slot. */
 void rnd_detach(struct rnd_attachment *a);
 
+/* The same at the end of rocind, which takes all groups with it: what has come to the
+ * sockets of a process that lives is for that process to read.
+ */
+void rnd_abandon(struct rnd_attachment *a);
+
 /**
  * rnd_attach_gid() - Take one more address into an attachment
  * @idx:	Place in its GID table: its first unused one, or one that lost its address

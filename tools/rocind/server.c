@@ -129,7 +129,7 @@ static void close_groups(struct rnd_server *server)
 	}
 	for (struct rnd_client *c = server->clients; c; c = c->next) {
 		rnd_wires_close(c);
-		rnd_detach(&c->attachment);
+		rnd_abandon(&c->attachment);
 	}
 	rnd_groups_fini(&server->groups);
 }
