@@ -96,11 +96,13 @@ compose)
 		        command = [word.replace("127.0.0.2", addr_a) for word in services[name]["command"]]
 		        print("ROCIN_NETDEVS=lo:" + own, "exec rocin run --", shlex.join(command), file=script)
 	END
-	# What an engine would do with them: mounts and processes of their own, one network.
+	# What an engine would do with them: mounts and processes of their own, one network. So
+	# each has a rocind of its own, or the server's would end with the client that began it.
 	unshare -n true 2>/dev/null || skip 'network namespaces cannot be made here'
 	[ "$(id -u)" = 0 ] || skip 'PID and mount namespaces need root'
 	# shellcheck disable=SC2016 # for the shells inside
 	timeout 60 unshare -n sh -c 'ip link set lo up
+		unset ROCIN_RUNTIME_DIR XDG_RUNTIME_DIR
 		box() { exec unshare -mpf --mount-proc --kill-child sh -c "mount -t tmpfs none /dev/shm && exec sh $1"; }
 		(box "$1/server") & server=$!
 		(box "$1/client") && wait $server' sh "$work" >"$work/out" 2>&1 || fail "compose: $(cat "$work/out")"
