@@ -43,12 +43,31 @@ int rnp_background_add(struct rnp_engine *e, int fd, enum rnp_tag tag, bool on)
 	return rnp_wait_add(&e->wait, fd, tag, on);
 }
 
-void rnp_background_listen(struct rnp_engine *e, bool on)
+static int switch_all(struct rnp_engine *e, bool on)
 {
-	for (unsigned i = 0; i < RN_GID_MAX; i++)
-		rnp_wait_switch(&e->wait, rn_udp_fd(e->wire.udp, i), on);
-	rnp_wait_switch(&e->wait, rn_udp_groups_fd(e->wire.udp), on);
-	rnp_wait_switch(&e->wait, rnp_raw_fd(e), on);
+	int rc = 0;
+
+	for (unsigned i = 0; i < RN_GID_MAX && !rc; i++)
+		rc = rnp_wait_switch(&e->wait, rn_udp_fd(e->wire.udp, i), on);
+	if (!rc)
+		rc = rnp_wait_switch(&e->wait, rn_udp_groups_fd(e->wire.udp), on);
+	if (!rc)
+		rc = rnp_wait_switch(&e->wait, rnp_raw_fd(e), on);
+	return rc;
+}
+
+bool rnp_background_listen(struct rnp_engine *e, bool on)
+{
+	if (switch_all(e, on) == 0)
+		return true;
+	/* Some alone would wake the thread for what is not its turn. */
+	switch_all(e, false);
+	return false;
+}
+
+void rnp_background_rest(struct rnp_engine *e)
+{
+	rnp_wait_rest(&e->wait);
 }
 
 void rnp_background_remove(struct rnp_engine *e, int fd)

@@ -297,8 +297,13 @@ void rnp_background_stop(struct rnp_engine *e);
 /* Make the thread collect what memory has answered; any thread, never blocks. */
 void rnp_background_wake(struct rnp_engine *e);
 
-/* Switch all sockets in the set on or off. */
-void rnp_background_listen(struct rnp_engine *e, bool on);
+/* Switch all sockets in the set on or off. False: the kernel has no room for one that
+ * rested, so all are off.
+ */
+bool rnp_background_listen(struct rnp_engine *e, bool on);
+
+/* The sockets are off and will stay so for a while. */
+void rnp_background_rest(struct rnp_engine *e);
 
 /* Add a socket that appeared later. */
 int rnp_background_add(struct rnp_engine *e, int fd, enum rnp_tag tag, bool on);

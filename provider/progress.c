@@ -126,6 +126,7 @@ static void renew_lease(struct rnp_engine *e, rn_ns now)
 	rnp_progress_timer(e, now + p->cur_lease);
 	p->lease_set = now;
 	rnp_poller_note(e);
+	rnp_background_rest(e);
 }
 
 /* What came in may wait for memory, and the program does not poll: move it on here. Each
@@ -170,18 +171,25 @@ static void announce(struct rnp_engine *e)
 		rnp_background_wake(e);
 }
 
-/* The background thread becomes responsible, and finds what came in the meantime. */
+/* The background thread becomes responsible, and finds what came in the meantime. If the
+ * kernel does not let it listen it looks again when the timer runs out.
+ */
 static unsigned arm(struct rnp_engine *e, rn_ns now, enum rnp_acks acks)
 {
 	struct rnp_progress *p = &e->progress;
 	unsigned found;
 
-	p->turn = RNP_ARMED;
 	p->streak = 0;
 	p->cur_lease = p->times.lease;
-	rnp_background_listen(e, true);
+	if (rnp_background_listen(e, true)) {
+		p->turn = RNP_ARMED;
+	} else {
+		p->lease_set = now;
+		rnp_progress_timer(e, now + p->cur_lease);
+	}
 	found = serve_sockets(e, now, acks);
-	announce(e);
+	if (p->turn == RNP_ARMED)
+		announce(e);
 	return found;
 }
 

@@ -56,17 +56,34 @@ int rnp_wait_add(struct rnp_wait *w, int fd, unsigned tag, bool on)
 	return rc;
 }
 
-void rnp_wait_switch(struct rnp_wait *w, int fd, bool on)
+int rnp_wait_switch(struct rnp_wait *w, int fd, bool on)
 {
 	struct rnp_wait_source *s = find(w, fd);
+	int rc = 0;
 
-	if (!s)
-		return;
+	if (!s || (s->rests && !on))
+		return 0;
 	s->on = on;
-	if (!w->uring)
+	if (s->rests) {
+		rc = control(w, EPOLL_CTL_ADD, s);
+		s->rests = rc != 0;
+		s->on = rc == 0;
+	} else if (!w->uring) {
 		control(w, EPOLL_CTL_MOD, s);
-	else if (on && !s->pending)
+	} else if (on && !s->pending) {
 		rnp_wait_uring_changed(w);
+	}
+	return rc;
+}
+
+void rnp_wait_rest(struct rnp_wait *w)
+{
+	for (unsigned i = 0; !w->uring && i < RNP_WAIT_MAX; i++) {
+		struct rnp_wait_source *s = &w->source[i];
+
+		if (s->fd >= 0 && !s->on && !s->rests)
+			s->rests = control(w, EPOLL_CTL_DEL, s) == 0;
+	}
 }
 
 void rnp_wait_remove(struct rnp_wait *w, int fd)
@@ -75,7 +92,7 @@ void rnp_wait_remove(struct rnp_wait *w, int fd)
 
 	if (!s)
 		return;
-	if (!w->uring)
+	if (!w->uring && !s->rests)
 		control(w, EPOLL_CTL_DEL, s);
 	s->gone = s->pending;
 	if (!s->gone)

@@ -34,6 +34,7 @@ struct rnp_wait_source {
 	int fd; /* -1: free */
 	uint8_t tag;
 	bool on;
+	bool rests;	/* it is not in the epoll set */
 	bool gone;	/* removed, but its request has not ended */
 	bool pending;	/* a request is under way ... */
 	bool cancelled; /* ... and another that ends it */
@@ -74,8 +75,15 @@ void rnp_wait_close(struct rnp_wait *w);
 /* @tag < RNP_WAIT_TAGS. Return: 0, -EEXIST, -ENOSPC, or why epoll refuses @fd. */
 int rnp_wait_add(struct rnp_wait *w, int fd, unsigned tag, bool on);
 
-/* Wake for @fd or do not. One that is not in the set is ignored. */
-void rnp_wait_switch(struct rnp_wait *w, int fd, bool on);
+/* Wake for @fd or do not. One that is not in the set is ignored. Return: 0, or why epoll
+ * does not take back one that rested: it is off still.
+ */
+int rnp_wait_switch(struct rnp_wait *w, int fd, bool on);
+
+/* What is off will stay so for a while. To an epoll set that it is in, each packet is
+ * reported all the same, by whoever sends it.
+ */
+void rnp_wait_rest(struct rnp_wait *w);
 
 /* Before @fd is closed: a fork() child may hold a copy, which would keep it in an epoll
  * set for ever. One that is not in the set is ignored.

@@ -42,18 +42,24 @@ struct stress {
 
 /* --------------------------------------------------------------------- the mutation */
 static _Atomic bool is_sabotaged;
+static _Atomic bool is_refusing; /* the kernel, every other time */
+static _Atomic unsigned refused;
 
-void __real_rnp_background_listen(struct rnp_engine *e, bool on);
-void __wrap_rnp_background_listen(struct rnp_engine *e, bool on);
+bool __real_rnp_background_listen(struct rnp_engine *e, bool on);
+bool __wrap_rnp_background_listen(struct rnp_engine *e, bool on);
 
 /* The linker puts this in front of the real one. */
-void __wrap_rnp_background_listen(struct rnp_engine *e, bool on)
+bool __wrap_rnp_background_listen(struct rnp_engine *e, bool on)
 {
 	static _Atomic unsigned calls;
 
 	if (on && is_sabotaged && ++calls % 100 == 0)
-		return;
-	__real_rnp_background_listen(e, on);
+		return true;
+	if (on && is_refusing && ++calls % 2 == 0) {
+		refused++;
+		return false;
+	}
+	return __real_rnp_background_listen(e, on);
 }
 
 bool __real_rn_local_announce(struct rn_local *l);
@@ -323,6 +329,22 @@ static void a_hand_over_left_out_now_and_then_is_found_out(void **state)
 	assert_int_equal(lost, 1);
 }
 
+static void set_that_takes_no_socket_back_delays_and_loses_nothing(void **state)
+{
+	(void)state;
+	is_refusing = true;
+	for (unsigned by_wire = 0; by_wire < 2; by_wire++) {
+		uint32_t lost, rounds;
+
+		refused = 0;
+		rounds = stress(by_wire, 0, &lost);
+		assert_int_equal(lost, 0);
+		assert_true(rounds > 100);
+		assert_true(refused > 50);
+	}
+	is_refusing = false;
+}
+
 static void it_holds_for_a_local_wire(void **state)
 {
 	uint32_t lost, rounds = stress(true, 0, &lost);
@@ -358,6 +380,7 @@ int main(void)
 		cmocka_unit_test(every_request_is_served_while_the_program_stays_away),
 		cmocka_unit_test(the_same_holds_with_lingering_programs),
 		cmocka_unit_test(a_hand_over_left_out_now_and_then_is_found_out),
+		cmocka_unit_test(set_that_takes_no_socket_back_delays_and_loses_nothing),
 		cmocka_unit_test(it_holds_for_a_local_wire),
 		cmocka_unit_test(and_with_lingering_programs),
 		cmocka_unit_test(peer_that_is_not_told_now_and_then_is_found_out),

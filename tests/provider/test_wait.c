@@ -6,10 +6,12 @@
  */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -229,6 +231,71 @@ static void what_is_switched_on_while_it_sleeps_is_looked_at(void **state)
 	assert_int_equal(await_while(switch_a_on), 1u << A);
 }
 
+/* How many descriptors the epoll set has. */
+static unsigned members(void)
+{
+	char path[64], line[256];
+	unsigned n = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", wait_set.epoll_fd);
+	f = fopen(path, "re");
+	assert_non_null(f);
+	while (fgets(line, sizeof(line), f))
+		n += strncmp(line, "tfd:", 4) == 0;
+	fclose(f);
+	return n;
+}
+
+static void what_rests_is_out_of_the_set_until_it_is_switched_on(void **state)
+{
+	(void)state;
+	if (by_uring)
+		return;
+	add(a, A, true);
+	add(b, B, true);
+	rnp_wait_switch(&wait_set, a, false);
+	assert_int_equal(members(), 3);
+	for (int i = 0; i < 2; i++) {
+		rnp_wait_rest(&wait_set);
+		assert_int_equal(members(), 2);
+	}
+	assert_int_equal(rnp_wait_switch(&wait_set, a, false), 0);
+	assert_int_equal(members(), 2);
+	ring(a);
+	ring(b);
+	assert_int_equal(await(), 1u << B);
+	empty(b);
+	assert_int_equal(await_while(switch_a_on), 1u << A);
+	assert_int_equal(members(), 3);
+	rnp_wait_switch(&wait_set, a, false);
+	rnp_wait_rest(&wait_set);
+	rnp_wait_remove(&wait_set, a);
+	add(a, B, true);
+	assert_int_equal(await(), 1u << B);
+}
+
+/* epoll has no room for it. */
+static void what_is_not_taken_back_is_off_and_may_be_tried_again(void **state)
+{
+	int keep = dup(a), file = open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+	(void)state;
+	assert_true(keep >= 0 && file >= 0);
+	add(a, A, false);
+	rnp_wait_rest(&wait_set);
+	if (!by_uring) {
+		assert_int_equal(dup2(file, a), a);
+		assert_int_equal(rnp_wait_switch(&wait_set, a, true), -EPERM);
+		assert_int_equal(members(), 1);
+		assert_int_equal(dup2(keep, a), a);
+	}
+	ring(a);
+	assert_int_equal(await_while(switch_a_on), 1u << A);
+	close(keep);
+	close(file);
+}
+
 static void a_descriptor_is_added_once(void **state)
 {
 	(void)state;
@@ -371,6 +438,8 @@ int main(void)
 		cmocka_unit_test(what_is_off_is_not_told),
 		cmocka_unit_test(what_is_switched_off_while_it_sleeps_is_not_told),
 		cmocka_unit_test(what_is_switched_on_while_it_sleeps_is_looked_at),
+		cmocka_unit_test(what_rests_is_out_of_the_set_until_it_is_switched_on),
+		cmocka_unit_test(what_is_not_taken_back_is_off_and_may_be_tried_again),
 		cmocka_unit_test(a_descriptor_is_added_once),
 		cmocka_unit_test(a_socket_that_is_removed_gives_up_its_port),
 		cmocka_unit_test(the_end_gives_up_all_ports),
