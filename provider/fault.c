@@ -72,6 +72,16 @@ uint32_t rnp_fault_find_peer(void *ctx, uint32_t qpn)
 	return attr.dest_qpn;
 }
 
+static uint32_t find_msn(void *ctx, uint32_t qpn, uint32_t psn, bool of_peer)
+{
+	struct rnp_engine *e = ctx;
+	const struct rn_qp *qp = rn_dev_find_qp(e->dev, qpn);
+
+	if (!qp)
+		return 0;
+	return of_peer ? rn_qp_peer_msn(qp, rn_psn(psn)) : rn_qp_msn(qp);
+}
+
 /* Numbers are given out one after the other, see qpn.c. */
 static uint32_t find_place(void *ctx, uint32_t qpn)
 {
@@ -186,6 +196,7 @@ static const struct rn_fault_host host = {
 	.now = tell_time,
 	.sender = rnp_fault_find_sender,
 	.peer = rnp_fault_find_peer,
+	.msn = find_msn,
 	.place = find_place,
 	.sgid = find_sgid,
 	.obey = obey,

@@ -267,6 +267,11 @@ int rn_qp_modify(struct rn_dev *dev, struct rn_qp *qp, rn_ns now,
 	return 0;
 }
 
+uint32_t rn_qp_msn(const struct rn_qp *qp)
+{
+	return qp->rsp.msn;
+}
+
 void rn_qp_query(const struct rn_qp *qp, struct rn_qp_attr *attr)
 {
 	*attr = qp->attr;

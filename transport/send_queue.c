@@ -276,3 +276,20 @@ void rn_req_reads_forget(struct rn_qp *qp)
 		rn_req_read_answered(qp);
 	qp->req.rd_begun = false;
 }
+
+uint32_t rn_qp_peer_msn(const struct rn_qp *qp, struct rn_psn psn)
+{
+	const struct rn_requester *req = &qp->req;
+	uint32_t msn = req->ssn;
+
+	for (uint32_t i = req->sq.head; i != req->sq.tail; i++) {
+		const struct rn_send_wqe *wqe = rn_wq_at(&req->sq, i);
+		uint32_t last = wqe->first_psn + wqe->packet_count - 1;
+
+		if (wqe->state == RN_WQE_POSTED)
+			break;
+		if (wqe->state == RN_WQE_STARTED && !rn_psn_before(rn_psn(last), psn))
+			msn--;
+	}
+	return msn & RN_MSN_MASK;
+}

@@ -368,6 +368,16 @@ int rn_qp_modify(struct rn_dev *dev, struct rn_qp *qp, rn_ns now,
 
 void rn_qp_query(const struct rn_qp *qp, struct rn_qp_attr *attr);
 
+/* Messages that the peer's requests have completed here, modulo 2^24: the MSN of an
+ * acknowledgement that left now.
+ */
+uint32_t rn_qp_msn(const struct rn_qp *qp);
+
+/* The MSN of the peer's answer that refuses the request packet @psn of this QP: the
+ * messages before the one that the packet belongs to. Only of an RC or XRC send queue.
+ */
+uint32_t rn_qp_peer_msn(const struct rn_qp *qp, struct rn_psn psn);
+
 /* Limit the rate of requests, retransmitted ones included: @kbps 1000 bits of packets per
  * second, 0 none; @burst bytes may leave at once after a pause, 0: what the rate gives in
  * a millisecond. RESET removes the limit.

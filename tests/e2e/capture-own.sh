@@ -56,6 +56,16 @@ print(f"scapy: {whole} of {sys.argv[2]} packets")
 sys.exit(whole != int(sys.argv[2]))
 PY
 
+# An answer that a rule makes up counts the messages as its responder would have.
+next_port
+capture -w "$work/refused.pcapng"
+ROCIN_FAULT='nak=rnr:1 rx op=SEND_ONLY nth=7' pair 'refused on purpose' \
+	ibv_rc_pingpong -g 0 -s 100 -n 40 -p "$port" -- ibv_rc_pingpong -g 0 -s 100 -n 40 -p "$port" 127.0.0.1
+end_capture_live
+rocin dump --check "$work/refused.pcapng" >"$work/out" || fail "$(cat "$work/out")"
+[ "$(rocin dump "$work/refused.pcapng" | grep -c 'RNR NAK 0.01 ms msn 6$')" = 2 ] ||
+	fail "$(rocin dump "$work/refused.pcapng" | grep -c 'RNR NAK')"
+
 # However a program ends, its file ends with a whole packet: by exit() with the last one,
 # without a word a few KiB earlier at most.
 for how in exit _exit abort kill; do

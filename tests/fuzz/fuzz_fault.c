@@ -135,6 +135,13 @@ static uint32_t find_peer(void *ctx, uint32_t qpn)
 	return qpn & 2 ? 0 : qpn - 1;
 }
 
+static uint32_t find_msn(void *ctx, uint32_t qpn, uint32_t psn, bool of_peer)
+{
+	(void)ctx;
+	(void)qpn;
+	return of_peer ? psn + 0x100 : psn + 0x200;
+}
+
 static uint32_t find_place(void *ctx, uint32_t qpn)
 {
 	(void)ctx;
@@ -164,6 +171,7 @@ static const struct rn_fault_host host = {
 	.now = tell_time,
 	.sender = find_sender,
 	.peer = find_peer,
+	.msn = find_msn,
 	.place = find_place,
 	.sgid = find_sgid,
 	.obey = obey,

@@ -35,6 +35,13 @@ static uint32_t find_peer(void *ctx, uint32_t qpn)
 	return qpn - 0x1000;
 }
 
+static uint32_t find_msn(void *ctx, uint32_t qpn, uint32_t psn, bool of_peer)
+{
+	(void)ctx;
+	(void)qpn;
+	return of_peer ? psn + 0x100 : psn + 0x200;
+}
+
 static uint32_t find_place(void *ctx, uint32_t qpn)
 {
 	(void)ctx;
@@ -67,6 +74,7 @@ static const struct rn_fault_host host = {
 	.now = tell_time,
 	.sender = find_sender,
 	.peer = find_peer,
+	.msn = find_msn,
 	.place = find_place,
 	.sgid = find_sgid,
 	.obey = obey,

@@ -293,6 +293,7 @@ static void request_sent_is_answered_in_the_place_of_the_peer(void **state)
 	assert_int_equal(rn_get_be24(wire.rx[0].data + 5), OUR_QPN);
 	assert_int_equal(psn_of(&wire.rx[0]), 7);
 	assert_int_equal(wire.rx[0].data[RN_BTH_LEN], 0x62);
+	assert_int_equal(rn_get_be24(wire.rx[0].data + RN_BTH_LEN + 1), 0x100 + 7);
 	assert_true(is_signed(&wire.rx[0]));
 	assert_memory_equal(&wire.rx[0].flow->src, &out.dst, 16);
 	close_wire(&wire);
@@ -310,6 +311,7 @@ static void request_received_is_answered_in_the_place_of_the_device(void **state
 	assert_int_equal(receive(&wire, wire.peers), 1);
 	assert_int_equal(rn_get_be24(wire.rx[0].data + 5), PEER_QPN);
 	assert_int_equal(wire.rx[0].data[RN_BTH_LEN], 0x34);
+	assert_int_equal(rn_get_be24(wire.rx[0].data + RN_BTH_LEN + 1), 0x200 + 8);
 	assert_true(is_signed(&wire.rx[0]));
 	peer_sends(&wire, RN_RC_ACK, 8); /* no request */
 	assert_int_equal(receive(&wire, wire.ours), 1);

@@ -259,11 +259,11 @@ static void answer_is_an_acknowledgement_of_the_request(void **state)
 {
 	struct rn_icrc_hint hint = { 0 };
 	uint8_t nak[RN_FAULT_NAK_LEN];
+	struct rn_aeth aeth = { .syndrome = 0x62, .msn = 5 };
 	struct rn_bth bth;
-	struct rn_aeth aeth;
 
 	(void)state;
-	rn_fault_answer(nak, write_only, &flow, 0x777, 0x62);
+	rn_fault_answer(nak, write_only, &flow, 0x777, &aeth);
 	assert_int_equal(rn_bth_parse(&bth, nak, nak + sizeof(nak)), 0);
 	assert_int_equal(bth.opcode, RN_RC_ACK);
 	assert_int_equal(bth.dest_qpn, 0x777);
@@ -271,6 +271,11 @@ static void answer_is_an_acknowledgement_of_the_request(void **state)
 	assert_int_equal(bth.pkey, 0xffff);
 	assert_int_equal(rn_aeth_parse(&aeth, nak + RN_BTH_LEN, nak + sizeof(nak)), 0);
 	assert_int_equal(aeth.syndrome, 0x62);
+	assert_int_equal(aeth.msn, 5);
+	rn_fault_answer_msn(nak, &flow, 0xabcdef);
+	assert_int_equal(rn_aeth_parse(&aeth, nak + RN_BTH_LEN, nak + sizeof(nak)), 0);
+	assert_int_equal(aeth.syndrome, 0x62);
+	assert_int_equal(aeth.msn, 0xabcdef);
 	assert_int_equal(rn_icrc_check(&hint, &flow, nak, sizeof(nak), 0, true),
 			 RN_ICRC_OK);
 }

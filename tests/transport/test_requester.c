@@ -411,6 +411,30 @@ static void every_64th_packet_of_a_message_asks_for_an_ack(void **state)
 	req_free(&r);
 }
 
+static void a_refusal_counts_the_messages_before_its_own(void **state)
+{
+	struct raw r = req_new(NULL);
+	struct raw_packet k;
+
+	(void)state;
+	assert_int_equal(rn_qp_peer_msn(r.q->qp, rn_psn(200)), 0);
+	post(&r, 1, RN_WR_SEND, 8);		 /* 200 */
+	post(&r, 2, RN_WR_RDMA_WRITE, 3 * 1024); /* 201 .. 203 */
+	post(&r, 3, RN_WR_RDMA_READ, 2 * 1024);	 /* 204, 205 */
+	post(&r, 4, RN_WR_SEND, 8);		 /* 206 */
+	while (raw_next(&r, &k))
+		;
+	assert_int_equal(k.psn, 206);
+	for (unsigned i = 0; i < 2; i++) {
+		assert_int_equal(rn_qp_peer_msn(r.q->qp, rn_psn(201)), 1);
+		assert_int_equal(rn_qp_peer_msn(r.q->qp, rn_psn(203)), 1);
+		assert_int_equal(rn_qp_peer_msn(r.q->qp, rn_psn(205)), 2);
+		assert_int_equal(rn_qp_peer_msn(r.q->qp, rn_psn(206)), 3);
+		raw_ack(&r, 200, 1); /* what has ended counts */
+	}
+	raw_free(&r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -435,6 +459,7 @@ int main(void)
 		cmocka_unit_test(a_fence_waits_for_earlier_reads),
 		cmocka_unit_test(without_a_fence_a_write_follows_a_read_at_once),
 		cmocka_unit_test(every_64th_packet_of_a_message_asks_for_an_ack),
+		cmocka_unit_test(a_refusal_counts_the_messages_before_its_own),
 	};
 
 	return cmocka_run_group_tests_name("requester", tests, NULL, NULL);

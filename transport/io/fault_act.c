@@ -60,18 +60,25 @@ static void answer(struct rn_fault *f, enum rn_fault_dir dir,
 	uint32_t qpn = rn_fault_find_qp(f, dir, &it->flow, it->data, it->len);
 	struct rn_flow flow = it->flow;
 	uint8_t nak[RN_FAULT_NAK_LEN];
+	struct rn_aeth aeth = { .syndrome = syndrome };
 	struct rn_fault_item *reply;
+	uint32_t own = qpn;
 
 	if (!f->host || qpn == 0)
 		return;
 	if (dir == RN_FAULT_RX)
 		qpn = f->host->peer(f->host_ctx, qpn);
+	else
+		aeth.msn =
+			f->host->msn(f->host_ctx, own, rn_get_be24(it->data + 9), true);
 	flow.src = it->flow.dst;
 	flow.dst = it->flow.src;
-	rn_fault_answer(nak, it->data, &flow, qpn, syndrome);
+	rn_fault_answer(nak, it->data, &flow, qpn, &aeth);
 	reply = qpn ? rn_fault_item_new(&flow, nak, sizeof(nak)) : NULL;
 	if (!reply)
 		return;
+	/* The device has not seen yet what came with the request, before it. */
+	reply->answers_for = dir == RN_FAULT_RX ? own : 0;
 	reply->sgid_index = f->host->sgid(f->host_ctx, &flow.src);
 	TAILQ_INSERT_TAIL(&f->lane[dir == RN_FAULT_TX ? RN_FAULT_RX : RN_FAULT_TX].ready,
 			  reply, link);

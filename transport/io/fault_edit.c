@@ -100,7 +100,8 @@ void rn_fault_edit(struct rn_fault_rule *rule, uint8_t *pkt, uint32_t len,
 }
 
 void rn_fault_answer(uint8_t nak[RN_FAULT_NAK_LEN], const uint8_t *request,
-		     const struct rn_flow *flow, uint32_t dest_qpn, uint8_t syndrome)
+		     const struct rn_flow *flow, uint32_t dest_qpn,
+		     const struct rn_aeth *aeth)
 {
 	const struct rn_bth bth = {
 		.opcode = (uint8_t)(rn_opcode_class(request[0]) | (unsigned)RN_RC_ACK),
@@ -109,8 +110,14 @@ void rn_fault_answer(uint8_t nak[RN_FAULT_NAK_LEN], const uint8_t *request,
 		.dest_qpn = dest_qpn,
 		.psn = { rn_get_be24(request + 9) },
 	};
-	const struct rn_aeth aeth = { .syndrome = syndrome };
-	uint8_t *end = rn_aeth_emit(rn_bth_emit(nak, &bth), &aeth);
+	uint8_t *end = rn_aeth_emit(rn_bth_emit(nak, &bth), aeth);
 
 	rn_icrc_seal(flow, 0, nak, (size_t)(end - nak));
+}
+
+void rn_fault_answer_msn(uint8_t nak[RN_FAULT_NAK_LEN], const struct rn_flow *flow,
+			 uint32_t msn)
+{
+	rn_put_be24(nak + RN_BTH_LEN + 1, msn);
+	rn_icrc_seal(flow, 0, nak, RN_FAULT_NAK_LEN - RN_ICRC_LEN);
 }

@@ -5,6 +5,7 @@
 
 #include "fault_rules.h"
 #include "rocin/flow.h"
+#include "rocin/wire.h"
 
 enum {
 	RN_FAULT_NAK_LEN = 20, /* BTH, AETH, ICRC */
@@ -28,10 +29,15 @@ bool rn_fault_look(const uint8_t *pkt, uint32_t len, struct rn_fault_packet *p);
 void rn_fault_edit(struct rn_fault_rule *rule, uint8_t *pkt, uint32_t len,
 		   enum rn_fault_icrc *icrc);
 
-/* The acknowledgement with @syndrome to a request, signed for identification 0.
+/* The acknowledgement with @aeth to a request, signed for identification 0.
  * @request: at least a BTH; @flow: of the answer; @dest_qpn: the requester.
  */
 void rn_fault_answer(uint8_t nak[RN_FAULT_NAK_LEN], const uint8_t *request,
-		     const struct rn_flow *flow, uint32_t dest_qpn, uint8_t syndrome);
+		     const struct rn_flow *flow, uint32_t dest_qpn,
+		     const struct rn_aeth *aeth);
+
+/* Give an answer another MSN, and sign it again. */
+void rn_fault_answer_msn(uint8_t nak[RN_FAULT_NAK_LEN], const struct rn_flow *flow,
+			 uint32_t msn);
 
 #endif /* RN_FAULT_EDIT_H */

@@ -18,6 +18,7 @@ struct rn_fault_item *rn_fault_item_new(const struct rn_flow *flow, const uint8_
 		return NULL;
 	it->behind = it->sgid_index = 0;
 	it->gro_idx = 0;
+	it->answers_for = 0;
 	it->flow = *flow;
 	it->len = it->seg_len = len;
 	it->count = 1;

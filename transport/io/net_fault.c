@@ -36,6 +36,16 @@ static void show_counts(struct rn_fault *f)
 	f->has_counted = false;
 }
 
+/* What came before the request has been seen by now. */
+static void close_answer(const struct rn_fault *f, struct rn_fault_item *it)
+{
+	uint32_t psn = rn_get_be24(it->data + 9);
+
+	rn_fault_answer_msn(it->data, &it->flow,
+			    f->host->msn(f->host_ctx, it->answers_for, psn, false));
+	it->answers_for = 0;
+}
+
 /* Send what is ready. Return: 0 or -EAGAIN. */
 static int flush(struct rn_fault *f)
 {
@@ -52,6 +62,8 @@ static int flush(struct rn_fault *f)
 					.seg_len = it->seg_len,
 					.count = it->count };
 
+		if (it->answers_for)
+			close_answer(f, it);
 		if (f->inner->ops->transmit(f->inner->ctx, &one) == -EAGAIN)
 			return -EAGAIN;
 		rn_fault_drop_first(ready);

@@ -78,6 +78,10 @@ struct rn_fault_host {
 	uint32_t (*peer)(void *ctx, uint32_t qpn);
 	/* How many QPs the process had made when it had made @qpn; 0: not its own. */
 	uint32_t (*place)(void *ctx, uint32_t qpn);
+	/* MSN of an answer to packet @psn: of local @qpn to its peer, or, if @of_peer, of
+	 * its peer to it. 24 bits.
+	 */
+	uint32_t (*msn)(void *ctx, uint32_t qpn, uint32_t psn, bool of_peer);
 	/* Place in the GID table that @gid has, RN_GID_MAX: none. */
 	uint32_t (*sgid)(void *ctx, const struct rn_gid *gid);
 	/* Called from receive() before it looks at the wire, so that it may call into the
