@@ -55,9 +55,10 @@ as_user() {
 		--regid=65534 --clear-groups --no-new-privs --inh-caps=-all timeout 30 "$@"
 }
 files() { # what a package could leave behind
-	# libibverbs.d is of others, too; where it was not, it must not stay.
+	# libibverbs.d is of others, too; where it was not, it must not stay. Network
+	# namespaces come and go while other tests run.
 	find "$root/usr" "$root/etc" "$root/var" "$root/run" -xdev \
-		\( -path "$root/var/log" -o -path "$root/var/cache" \) -prune -o \
+		\( -path "$root/var/log" -o -path "$root/var/cache" -o -path "$root/run/netns" \) -prune -o \
 		\( -name '*rocin*' -o -name libibverbs.d -o -path '*/systemd/user' \) -print | sort
 }
 
