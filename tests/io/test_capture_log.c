@@ -36,6 +36,8 @@ enum {
 	OPT_RECEIVED = 4,
 	INBOUND = 1,
 	OUTBOUND = 2,
+	CHILD_PATH = 80,
+	FILE_LIMIT = 5000, /* bytes */
 };
 
 static const struct rn_capture_origin origin = {
@@ -329,27 +331,47 @@ static void a_fork_child_does_not_write_the_buffer_again(void **state)
 	expect(rig, 4, OUTBOUND, 12, NULL);
 }
 
-static void what_was_flushed_outlives_a_kill(void **state)
+/* A process that captures into a file of its own, @path, which may have up to @limit
+ * bytes, until it ends in @run. Return: how it ended.
+ */
+static int capture_in_child(const struct rig *rig, char path[CHILD_PATH], rlim_t limit,
+			    void (*run)(struct rn_capture *c, struct rn_capture_log *log))
 {
-	struct rig *rig = *state;
-	char path[80];
 	int status;
 	pid_t pid;
 
-	snprintf(path, sizeof(path), "%s.2", rig->path);
+	snprintf(path, CHILD_PATH, "%s.2", rig->path);
 	pid = fork();
 	if (pid == 0) {
+		const struct rlimit most = { limit, limit };
 		struct rn_capture *c =
 			rn_capture_new(rn_pair_net(rig->pair, 0), &host, NULL);
-		struct rn_capture_log *log = rn_capture_log_open(path, &origin, NULL, 0);
+		struct rn_capture_log *log;
 
+		setrlimit(RLIMIT_FSIZE, &most);
+		log = rn_capture_log_open(path, &origin, NULL, 0);
 		rn_capture_set_log(c, log);
-		send_packets(rn_capture_net(c), REMOTE, 10, 2);
-		rn_capture_log_flush(log);
-		send_packets(rn_capture_net(c), REMOTE, 12, 1);
-		raise(SIGKILL);
+		run(c, log);
+		_exit(0);
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
+	return status;
+}
+
+static void flush_and_die(struct rn_capture *c, struct rn_capture_log *log)
+{
+	send_packets(rn_capture_net(c), REMOTE, 10, 2);
+	rn_capture_log_flush(log);
+	send_packets(rn_capture_net(c), REMOTE, 12, 1);
+	raise(SIGKILL);
+}
+
+static void what_was_flushed_outlives_a_kill(void **state)
+{
+	struct rig *rig = *state;
+	char path[CHILD_PATH];
+	int status = capture_in_child(rig, path, RLIM_INFINITY, flush_and_die);
+
 	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
 	assert_int_equal(rename(path, rig->path), 0);
 	load(rig);
@@ -358,32 +380,24 @@ static void what_was_flushed_outlives_a_kill(void **state)
 }
 
 /* Beyond it the kernel ends a program with SIGXFSZ. */
+static void reach_the_limit(struct rn_capture *c, struct rn_capture_log *log)
+{
+	(void)log;
+	for (uint32_t i = 0; i < 4; i++)
+		send_packets(rn_capture_net(c), REMOTE, 10, 15);
+	rn_capture_free(c);
+}
+
 static void a_limit_on_file_sizes_ends_the_file_alone(void **state)
 {
-	const struct rlimit limit = { 5000, 5000 };
 	struct rig *rig = *state;
-	char path[80];
+	char path[CHILD_PATH];
+	int status = capture_in_child(rig, path, FILE_LIMIT, reach_the_limit);
 	struct stat st;
-	int status;
-	pid_t pid;
 
-	snprintf(path, sizeof(path), "%s.2", rig->path);
-	pid = fork();
-	if (pid == 0) {
-		struct rn_capture *c =
-			rn_capture_new(rn_pair_net(rig->pair, 0), &host, NULL);
-
-		setrlimit(RLIMIT_FSIZE, &limit);
-		rn_capture_set_log(c, rn_capture_log_open(path, &origin, NULL, 0));
-		for (uint32_t i = 0; i < 4; i++)
-			send_packets(rn_capture_net(c), REMOTE, 10, 15);
-		rn_capture_free(c);
-		_exit(0);
-	}
-	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 	assert_int_equal(stat(path, &st), 0);
-	assert_int_equal(st.st_size, 5000);
+	assert_int_equal(st.st_size, FILE_LIMIT);
 	unlink(path);
 }
 

@@ -102,6 +102,11 @@ static void expect(struct rig *rig, unsigned flags, uint32_t psn, uint32_t qpn)
 	rn_capture_pass(&rig->r);
 }
 
+static void expect_nothing(struct rig *rig)
+{
+	assert_int_equal(rn_capture_peek(&rig->r), -EAGAIN);
+}
+
 static void expect_remark(struct rig *rig, uint64_t number, uint32_t code)
 {
 	struct rn_remark said;
@@ -126,11 +131,11 @@ static void both_directions_are_written(void **state)
 	send_packets(rig->far, LOCAL, 20, 2);
 	assert_int_equal(rig->net->ops->receive(rig->net->ctx, rx), 2);
 	/* The device has not said what it thinks of them. */
-	assert_int_equal(rn_capture_peek(&rig->r), -EAGAIN);
+	expect_nothing(rig);
 	rn_capture_flush(rig->c);
 	expect(rig, 0, 20, LOCAL);
 	expect(rig, 0, 21, LOCAL);
-	assert_int_equal(rn_capture_peek(&rig->r), -EAGAIN);
+	expect_nothing(rig);
 }
 
 static void remarks_go_with_the_packet_received(void **state)
@@ -156,7 +161,7 @@ static void remarks_go_with_the_packet_received(void **state)
 		expect(rig, 0, 20 + i, LOCAL);
 	expect_remark(rig, 2, 1);
 	expect_remark(rig, 3, 2);
-	assert_int_equal(rn_capture_peek(&rig->r), -EAGAIN);
+	expect_nothing(rig);
 }
 
 static void remarks_wait_for_the_packet_sent(void **state)
@@ -178,29 +183,35 @@ static void remarks_wait_for_the_packet_sent(void **state)
 	expect_remark(rig, 2, 12);
 	send_packets(rig->net, REMOTE, 12, 1);
 	expect(rig, RN_CAPTURE_SENT, 12, LOCAL);
-	assert_int_equal(rn_capture_peek(&rig->r), -EAGAIN);
+	expect_nothing(rig);
 	/* However many of them meet no packet. */
 	for (unsigned i = 0; i < 1000; i++)
 		rn_capture_remark(rig->c, &said, NULL);
 }
 
+static void receive_all(struct rig *rig)
+{
+	struct rn_rx rx[RN_RX_BATCH];
+
+	while (rig->net->ops->receive(rig->net->ctx, rx) > 0)
+		;
+}
+
 static void a_filter_knows_both_ends(void **state)
 {
 	struct rig *rig = *state;
-	struct rn_rx rx[RN_RX_BATCH];
 
 	begin(rig, REMOTE, 60);
 	send_packets(rig->net, REMOTE, 1, 1);
 	send_packets(rig->net, REMOTE + 1, 2, 1);
 	send_packets(rig->far, LOCAL, 3, 1);
 	send_packets(rig->far, LOCAL + 1, 4, 1);
-	while (rig->net->ops->receive(rig->net->ctx, rx) > 0)
-		;
+	receive_all(rig);
 	assert_int_equal(rn_capture_peek(&rig->r), 0);
 	assert_int_equal(rig->r.rec.cap, 60);
 	expect(rig, RN_CAPTURE_SENT, 1, LOCAL);
 	expect(rig, 0, 3, LOCAL);
-	assert_int_equal(rn_capture_peek(&rig->r), -EAGAIN);
+	expect_nothing(rig);
 }
 
 static void a_packet_that_never_left_is_shown(void **state)
@@ -226,29 +237,27 @@ static uint64_t missed(const struct rig *rig)
 	return count;
 }
 
-static void fill(struct rig *rig)
+/* Of one QP only, without room for more. Return: what is missed so far. */
+static uint64_t begin_full(struct rig *rig)
 {
+	begin(rig, REMOTE, 0);
 	while (missed(rig) == 0)
 		send_packets(rig->net, REMOTE, 1, RN_SUPER_SEGMENTS);
+	return missed(rig);
 }
 
 /* Who captures some packets only misses some only. */
 static void what_finds_no_room_is_counted(void **state)
 {
 	struct rig *rig = *state;
-	struct rn_rx rx[RN_RX_BATCH];
-	uint64_t before;
+	uint64_t before = begin_full(rig);
 
-	begin(rig, REMOTE, 0);
-	fill(rig);
-	before = missed(rig);
 	for (unsigned i = 0; i < 3; i++) {
 		send_packets(rig->net, REMOTE, 1, 2);
 		send_packets(rig->net, REMOTE + 0x100, 2, 3);
 		send_packets(rig->far, LOCAL, 3, 4); /* of REMOTE */
 		send_packets(rig->far, LOCAL + 0x100, 4, 5);
-		while (rig->net->ops->receive(rig->net->ctx, rx) > 0)
-			;
+		receive_all(rig);
 	}
 	assert_int_equal(missed(rig), before + (uint64_t)3 * (2 + 4));
 	/* There is room again. */
@@ -257,7 +266,7 @@ static void what_finds_no_room_is_counted(void **state)
 	send_packets(rig->net, REMOTE, 77, 1);
 	send_packets(rig->net, REMOTE + 0x100, 78, 1);
 	expect(rig, RN_CAPTURE_SENT, 77, LOCAL);
-	assert_int_equal(rn_capture_peek(&rig->r), -EAGAIN);
+	expect_nothing(rig);
 	assert_int_equal(missed(rig), before + (uint64_t)3 * (2 + 4));
 }
 
@@ -273,18 +282,13 @@ static void send_datagram(const struct rn_net *net, uint32_t dest, uint32_t src)
 static void datagrams_that_find_no_room_are_looked_at_one_by_one(void **state)
 {
 	struct rig *rig = *state;
-	struct rn_rx rx[RN_RX_BATCH];
-	uint64_t before;
+	uint64_t before = begin_full(rig);
 
-	begin(rig, REMOTE, 0);
-	fill(rig);
-	before = missed(rig);
 	for (uint32_t i = 0; i < 6; i++) {
 		send_datagram(rig->net, LOCAL + 0x100, i % 3 ? LOCAL : REMOTE);
 		send_datagram(rig->far, LOCAL + 0x100, i % 3 ? REMOTE : LOCAL);
 	}
-	while (rig->net->ops->receive(rig->net->ctx, rx) > 0)
-		;
+	receive_all(rig);
 	assert_int_equal(missed(rig), before + 2 + 4);
 }
 
@@ -305,7 +309,7 @@ static void captures_come_and_go(void **state)
 	expect(rig, RN_CAPTURE_SENT, 10, LOCAL);
 	rn_capture_remove(rig->c, CAPTURE);
 	send_packets(rig->net, REMOTE, 11, 1);
-	assert_int_equal(rn_capture_peek(&rig->r), -EAGAIN);
+	expect_nothing(rig);
 	assert_false(rn_capture_is_idle(rig->c));
 	rn_capture_remove(rig->c, 11);
 	rn_capture_remove(rig->c, 12);

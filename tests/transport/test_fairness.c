@@ -68,38 +68,37 @@ static uint32_t run(struct many *m, unsigned each)
 	return apart;
 }
 
-static void busy_qps_progress_alike(void **state)
+/* @each messages through each of @qps with up to @depth requests posted: none is more
+ * than
+ * @most behind another.
+ */
+static void stay_together(unsigned qps, unsigned depth, unsigned each, uint32_t most)
 {
-	struct many *m = many_new(&(struct many_cfg){ .qps = QPS,
-						      .depth = DEPTH,
+	struct many *m = many_new(&(struct many_cfg){ .qps = qps,
+						      .depth = depth,
 						      .len = 64,
 						      .room = 1 << 13,
 						      .step_ns = RN_USEC(10) });
-	uint32_t apart = run(m, messages);
+	uint32_t apart = run(m, each);
 
-	(void)state;
-	print_message("%u messages through each of %u QPs: at most %u apart\n", messages,
-		      QPS, apart);
-	assert_true(apart <= APART_MAX + messages / APART_SHARE);
+	print_message("%u messages through each of %u QPs: at most %u apart\n", each, qps,
+		      apart);
+	assert_true(apart <= most);
+	assert_int_equal(m->overflows, 0);
 	many_free(m);
+}
+
+static void busy_qps_progress_alike(void **state)
+{
+	(void)state;
+	stay_together(QPS, DEPTH, messages, APART_MAX + messages / APART_SHARE);
 }
 
 /* However long that goes on, and no more leaves than the window lets through. */
 static void qps_with_work_for_every_turn_stay_together(void **state)
 {
-	struct many *m = many_new(&(struct many_cfg){ .qps = FEW,
-						      .depth = DEEP,
-						      .len = 64,
-						      .room = 1 << 13,
-						      .step_ns = RN_USEC(10) });
-	uint32_t apart = run(m, LONG);
-
 	(void)state;
-	print_message("%u messages through each of %u QPs: at most %u apart\n",
-		      (unsigned)LONG, (unsigned)FEW, apart);
-	assert_true(apart <= APART_MAX);
-	assert_int_equal(m->overflows, 0);
-	many_free(m);
+	stay_together(FEW, DEEP, LONG, APART_MAX);
 }
 
 /* A receive queue that overflows, and a wire that loses one packet of a hundred: nobody
