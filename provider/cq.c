@@ -110,12 +110,21 @@ struct ibv_cq *rnp_create_cq(struct ibv_context *context, int cqe,
 	return cq ? &cq->base.cq : NULL;
 }
 
+static void show_times(const struct rnp_cq *cq)
+{
+	struct rnp_engine *e = cq->ctx->engine;
+	int cancel = rnp_enter(e);
+
+	rnp_engine_shows_time(e);
+	rnp_leave(e, cancel);
+}
+
 struct ibv_cq_ex *rnp_create_cq_ex(struct ibv_context *context,
 				   struct ibv_cq_init_attr_ex *attr)
 {
-	const uint64_t wc_flags =
-		IBV_WC_STANDARD_FLAGS | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP |
-		IBV_WC_EX_WITH_FLOW_TAG | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK;
+	const uint64_t times = IBV_WC_EX_WITH_COMPLETION_TIMESTAMP |
+			       IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK;
+	const uint64_t wc_flags = IBV_WC_STANDARD_FLAGS | IBV_WC_EX_WITH_FLOW_TAG | times;
 	const uint32_t has_flags = IBV_CQ_INIT_ATTR_MASK_FLAGS;
 	const uint32_t has_pd = IBV_CQ_INIT_ATTR_MASK_PD;
 	const uint32_t single = IBV_CREATE_CQ_ATTR_SINGLE_THREADED;
@@ -137,6 +146,8 @@ struct ibv_cq_ex *rnp_create_cq_ex(struct ibv_context *context,
 		    parent);
 	if (!cq)
 		return NULL;
+	if (attr->wc_flags & times)
+		show_times(cq);
 	cq->single_threaded = flags & single;
 	rnp_cq_init_ex(cq, attr->wc_flags);
 	return &cq->base.cq_ex;

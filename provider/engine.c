@@ -22,14 +22,6 @@ enum {
 	EXIT_TRIES = 50,
 };
 
-rn_ns rnp_engine_now(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (rn_ns)ts.tv_sec * 1000000000 + ts.tv_nsec;
-}
-
 bool rnp_engine_forked(const struct rnp_engine *e)
 {
 	return atomic_load_explicit(&e->process->epoch, memory_order_relaxed) != e->epoch;

@@ -77,6 +77,8 @@ rn_ns rnp_engine_now(void);			     /* CLOCK_MONOTONIC */
  */
 rn_ns rnp_engine_send_time(struct rnp_engine *e, const struct rn_qp *qp);
 rn_ns rnp_engine_recv_time(const struct rnp_engine *e, const struct rn_qp *qp);
+/* The program reads when its completions came: from now on that is exact. Lock held. */
+void rnp_engine_shows_time(struct rnp_engine *e);
 const struct rnp_pcie *rnp_engine_pcie(const struct rnp_engine *e);
 bool rnp_engine_dead(const struct rnp_engine *e); /* device fatal was raised */
 

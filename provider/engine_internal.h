@@ -7,6 +7,7 @@
  *   poller.c	       what the thread that polled does when it does not
  *   answers.c	       what a program that looks at memory does next
  *   posting.c	       when a post leaves, and what leaves with it
+ *   clock.c	       the time, and how not to ask for it
  *   background.c      the thread that sleeps until it is its turn
  *   realtime.c	       its priority in programs of a real-time class
  *   groups.c	       multicast groups whose packets come here
@@ -111,7 +112,8 @@ struct rnp_progress {
 /* What the core was told last about the time. */
 struct rnp_clock {
 	rn_ns now;
-	uint64_t ticks; /* of the processor when the clock was last read for a post */
+	uint64_t ticks; /* of the processor when it was last read for a post or a poll */
+	bool shows;	/* a program reads times of completions */
 };
 
 struct rnp_owner {
@@ -181,6 +183,13 @@ static inline bool rnp_has_sockets(const struct rnp_engine *e)
 {
 	return e->attached && e->wire.net;
 }
+
+/* ------------------------------------------------------------------ clock.c */
+/* At most two microseconds ago, and not before what the core was told; tells it. */
+rn_ns rnp_clock_nearly_now(struct rnp_engine *e);
+
+/* Likewise, unless the program may see it: then now. */
+rn_ns rnp_clock_poll_time(struct rnp_engine *e);
 
 /* ------------------------------------------------------------------- pump.c */
 enum {

@@ -87,11 +87,23 @@ void rnp_cq_skip_qp(struct rnp_cq *cq, uint32_t qpn)
 	}
 }
 
+/* Most polls are for nothing: they need no lock. An entry that is not there yet, or that
+ * another thread is about to take, counts as one.
+ */
+static bool is_empty(const struct rnp_cq *cq)
+{
+	/* Partner: rn_cq_push(), which has written the entry before. */
+	return __atomic_load_n(&cq->core.producer, __ATOMIC_RELAXED) ==
+	       atomic_load_explicit(&cq->core.consumer, memory_order_relaxed);
+}
+
 static int pop(struct rnp_cq *cq, int n, struct ibv_wc *wc)
 {
 	struct rn_cqe cqe;
 	int got = 0;
 
+	if (is_empty(cq))
+		return 0;
 	pthread_mutex_lock(&cq->lock);
 	for (; got < n && rnp_cq_pop(cq, &cqe); got++)
 		rnp_wc_from_cqe(&wc[got], &cqe);

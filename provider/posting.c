@@ -16,8 +16,6 @@
 #include "engine_internal.h"
 
 enum {
-	/* Of the processor's counter, which runs at 1 GHz at least. */
-	NEAR_TICKS = 2000,
 	RUN = 8,       /* work requests between polls: more will follow the first */
 	OVERHEAD = 16, /* bytes of a packet besides its payload, at least */
 	TAKE_MAX = 32, /* steps: more than the sockets hold */
@@ -25,38 +23,6 @@ enum {
 
 #define GATHER_POLLED RN_USEC(500) /* a program that polled so recently will again */
 #define GATHER_FOR RN_USEC(50)	   /* later posts leave at once, with what has gathered */
-
-/* ------------------------------------------------------------------- the time */
-/* Reading the clock for each post of a stream would be a twentieth of what the post
- * costs.
- */
-static bool is_near(struct rnp_clock *c)
-{
-#if defined(__x86_64__)
-	uint64_t ticks = __builtin_ia32_rdtsc();
-	/* On another processor the counter may be behind: that is far. */
-	bool near = ticks - c->ticks < NEAR_TICKS;
-
-	if (!near)
-		c->ticks = ticks;
-	return near;
-#else
-	(void)c;
-	return false;
-#endif
-}
-
-rn_ns rnp_engine_send_time(struct rnp_engine *e, const struct rn_qp *qp)
-{
-	if (!is_near(&e->clock) || rn_qp_state(qp) != RN_QPS_RTS)
-		rnp_tell_time(e, rnp_engine_now());
-	return e->clock.now;
-}
-
-rn_ns rnp_engine_recv_time(const struct rnp_engine *e, const struct rn_qp *qp)
-{
-	return rn_qp_state(qp) == RN_QPS_ERR ? rnp_engine_now() : e->clock.now;
-}
 
 /* ----------------------------------------------------------------- the posts */
 /* May what was posted to @qp wait for company? Only of a program that is about to poll:
@@ -119,7 +85,6 @@ void rnp_engine_posted(struct rnp_engine *e, struct rn_qp *qp,
 	if (!rn_qp_unacked(qp))
 		what |= RN_TX_ALONG;
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-	now = rnp_engine_now();
 	rnp_pump_transmit(e, now, what, gather);
 	rnp_answers_posted(e, qp);
 	rnp_pump_events(e);

@@ -247,7 +247,7 @@ static void let_go(struct rnp_engine *e, rn_ns now)
 void rnp_progress_app(struct rnp_engine *e)
 {
 	struct rnp_progress *p = &e->progress;
-	rn_ns now = rnp_engine_now();
+	rn_ns now = rnp_clock_poll_time(e);
 	bool may_defer = p->turn == RNP_LEASED || rnp_answers_acks(p) == RNP_ACKS_HELD;
 	unsigned found;
 
@@ -396,19 +396,14 @@ void rnp_progress_memory(struct rnp_engine *e)
 /* ------------------------------------------------------------------------ verbs */
 bool rnp_engine_poll(struct rnp_engine *e)
 {
-	int cancel;
-
 	if (rnp_engine_forked(e))
 		return true;
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	if (pthread_mutex_trylock(&e->lock) != 0) {
 		atomic_store(&e->progress.is_lively, false);
-		pthread_setcancelstate(cancel, NULL);
 		return false;
 	}
 	rnp_progress_app(e);
 	pthread_mutex_unlock(&e->lock);
-	pthread_setcancelstate(cancel, NULL);
 	return true;
 }
 

@@ -116,30 +116,38 @@ void rnp_pump_events(struct rnp_engine *e)
 	}
 }
 
-void rnp_pump_transmit(struct rnp_engine *e, rn_ns now, unsigned what, bool gather)
+/* Let the core build packets, and send them. Return: 0, or not all of it is gone. */
+static int transmit(struct rnp_engine *e, rn_ns now, unsigned what, bool gather)
 {
 	struct rnp_progress *p = &e->progress;
 	int rc = 0;
 
+	if (rnp_stage_is_empty(&e->stage) && !rn_dev_has_packets(e->dev, what))
+		return 0;
+	/* An acknowledgement goes along with what has waited, as its last packet. */
+	if (p->held > 0 && (what & RN_TX_WORK))
+		rc = rnp_stage_fill(&e->stage, e->wire.net, now, RN_TX_WORK,
+				    RNP_SEND_MAX);
+	if (rc == 0)
+		rc = rnp_stage_fill(&e->stage, e->wire.net, now, what, RNP_SEND_MAX);
+	if (rc == 0 && !gather)
+		rc = rnp_stage_flush(&e->stage, e->wire.net);
+	return rc;
+}
+
+void rnp_pump_transmit(struct rnp_engine *e, rn_ns now, unsigned what, bool gather)
+{
+	struct rnp_progress *p = &e->progress;
+
 	rnp_tell_time(e, now);
 	if (!e->wire.net)
 		return;
-	if (what & RN_TX_ACKS)
-		e->unacked = 0;
-	/* An acknowledgement goes along with what has waited, as its last packet. */
-	if (p->held > 0 && (what & RN_TX_WORK)) {
-		p->held = 0;
-		rc = rnp_stage_fill(&e->stage, e->wire.net, now, RN_TX_WORK,
-				    RNP_SEND_MAX);
-	}
-	if (rc == 0)
-		rc = rnp_stage_fill(&e->stage, e->wire.net, now, what, RNP_SEND_MAX);
-	if ((what & RN_TX_ALONG) && !rn_dev_acks_due(e->dev))
-		e->unacked = 0;
-	if (rc == 0 && !gather)
-		rc = rnp_stage_flush(&e->stage, e->wire.net);
-	e->is_blocked = rc != 0;
+	e->is_blocked = transmit(e, now, what, gather) != 0;
 	e->is_raw_blocked = !rnp_raw_transmit(e, now);
+	if (what & RN_TX_WORK)
+		p->held = 0;
+	if (what & RN_TX_ACKS || (what & RN_TX_ALONG && !rn_dev_acks_due(e->dev)))
+		e->unacked = 0;
 
 	if (!gather || rnp_stage_is_empty(&e->stage))
 		p->gather_since = 0;

@@ -144,7 +144,7 @@ void rn_cq_push(struct rn_dev *dev, struct rn_cq *cq, struct rn_qp *qp, rn_ns no
 		lose_cqe(dev, cq, qp);
 		return;
 	}
-	cq->producer++;
+	__atomic_store_n(&cq->producer, cq->producer + 1, __ATOMIC_RELAXED);
 	if (is_armed_for(cq, c))
 		rn_cq_fire(dev, cq, now);
 }

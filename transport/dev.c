@@ -175,6 +175,13 @@ bool rn_dev_acks_due(const struct rn_dev *dev)
 	return !rn_list_is_empty(&dev->acks);
 }
 
+bool rn_dev_has_packets(const struct rn_dev *dev, unsigned what)
+{
+	return !rn_list_is_empty(&dev->cnps) ||
+	       (what & RN_TX_ACKS && !rn_list_is_empty(&dev->acks)) ||
+	       (what & RN_TX_WORK && !rn_list_is_empty(&dev->work));
+}
+
 uint32_t rn_dev_requests(const struct rn_dev *dev)
 {
 	return dev->requests;

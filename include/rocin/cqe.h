@@ -99,7 +99,7 @@ enum rn_cq_arm {
 struct rn_cq {
 	rn_iova ring;	   /* capacity entries of struct rn_cqe */
 	uint32_t capacity; /* power of two */
-	uint32_t producer; /* CQEs ever written */
+	uint32_t producer; /* CQEs ever written; loaded (relaxed) by who polls as well */
 	/* CQEs ever taken. Stored (release) by the program that polls, loaded (acquire)
 	 * by the device to see that the ring is full. Shape: message passing; the
 	 * partner is rn_cq_push(): a slot is reused only after its reader is done.

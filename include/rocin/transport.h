@@ -175,6 +175,9 @@ enum rn_tx_what {
 uint32_t rn_dev_transmit(struct rn_dev *dev, rn_ns now, unsigned what, uint8_t *buf,
 			 size_t cap, struct rn_tx *tx);
 
+/* False: rn_dev_transmit(@what) would return nothing. */
+bool rn_dev_has_packets(const struct rn_dev *dev, unsigned what);
+
 /* False: rn_dev_transmit(RN_TX_ACKS) would return nothing. */
 bool rn_dev_acks_due(const struct rn_dev *dev);
 

@@ -102,6 +102,43 @@ static void socket_has_its_turn_beside_a_busy_ring(void **state)
 	} while (next_number(w) != 2);
 }
 
+static const struct rn_net_ops *udp_ops;
+static unsigned looks; /* at the sockets */
+
+static int count_look(void *ctx, struct rn_rx *rx)
+{
+	looks++;
+	return udp_ops->receive(ctx, rx);
+}
+
+/* A packet, and a few looks before the next: a message, its answer. */
+static void ping_pong_looks_seldom_at_sockets(void **state)
+{
+	enum {
+		TRIPS = 1000,
+		VAIN = 10
+	};
+	struct world *w = *state;
+	struct rn_net *udp = rn_udp_net(w->udp);
+	struct peer *p = lay(w, 0);
+	struct rn_net_ops ops = *udp->ops;
+
+	peer_sends(w, p, 1);
+	assert_int_equal(next_number(w), 1);
+	udp_ops = udp->ops;
+	ops.receive = count_look;
+	udp->ops = &ops;
+	looks = 0;
+	for (unsigned i = 0; i < TRIPS; i++) {
+		peer_sends(w, p, i);
+		assert_int_equal(next_number(w), i);
+		for (unsigned j = 0; j < VAIN; j++)
+			assert_int_equal(w->net->ops->receive(w->net->ctx, w->rx), 0);
+	}
+	udp->ops = udp_ops;
+	assert_in_range(looks, TRIPS / 64, TRIPS / 16);
+}
+
 static void full_ring_holds_back_and_grows(void **state)
 {
 	struct world *w = *state;
@@ -351,6 +388,7 @@ int main(void)
 		test(what_comes_by_the_ring_has_the_addresses_of_the_wire),
 		test(nothing_is_overtaken_when_a_wire_comes_up),
 		test(socket_has_its_turn_beside_a_busy_ring),
+		test(ping_pong_looks_seldom_at_sockets),
 		test(full_ring_holds_back_and_grows),
 		test(packets_are_built_in_the_ring),
 		test(message_goes_ahead_where_bursts_are_short),

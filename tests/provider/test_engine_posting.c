@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* test_engine_posting.c - the acknowledgement that goes along with the program's answer,
- * and waits for it; the time that posts are told.
+ * and waits for it.
  */
 #include "engine_kit.h"
 
@@ -260,52 +260,6 @@ static void stream_is_believed_at_once(void **state)
 		kit_await(a, RN_WC_SUCCESS);
 }
 
-/* Never behind what the core was told, and never more than two microseconds old. */
-static void time_of_a_post_is_nearly_now(void **state)
-{
-	struct kit_end *a = &ends[0];
-	rn_ns told = 0;
-
-	(void)state;
-	rnp_engine_lock(a->e);
-	for (unsigned i = 0; i < 10000; i++) {
-		rn_ns before = rnp_engine_now(), at;
-
-		if (i % 100 == 0) {
-			rnp_engine_kick(a->e);
-			told = a->e->clock.now;
-			assert_true(told >= before);
-			assert_true(rnp_engine_recv_time(a->e, a->qp) == told);
-		}
-		at = rnp_engine_send_time(a->e, a->qp);
-		assert_true(at >= told);
-		assert_true(before - at <= RN_USEC(2));
-		told = at;
-	}
-	rnp_engine_unlock(a->e);
-}
-
-/* What is flushed at once says when. */
-static void time_of_a_post_to_a_dead_queue_pair_is_now(void **state)
-{
-	struct rn_qp_attr attr = { .state = RN_QPS_ERR };
-	struct kit_end *a = &ends[0];
-	rn_ns before;
-
-	(void)state;
-	rnp_engine_lock(a->e);
-	assert_int_equal(rn_qp_modify(rnp_engine_dev(a->e), a->qp, rnp_engine_now(),
-				      &attr, RN_ATTR_STATE),
-			 0);
-	for (unsigned i = 0; i < 1000; i++) {
-		before = rnp_engine_now();
-		assert_true(rnp_engine_send_time(a->e, a->qp) >= before);
-		before = rnp_engine_now();
-		assert_true(rnp_engine_recv_time(a->e, a->qp) >= before);
-	}
-	rnp_engine_unlock(a->e);
-}
-
 /* ------------------------------------------------- who has the sockets meanwhile */
 /* End 1 answers, posts, and polls until the sockets are its own; end 0 has not received
  * that, and its lock is held.
@@ -472,10 +426,6 @@ int main(void)
 			teardown),
 		cmocka_unit_test_setup_teardown(stream_is_believed_at_once, setup,
 						teardown),
-		cmocka_unit_test_setup_teardown(time_of_a_post_is_nearly_now, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(
-			time_of_a_post_to_a_dead_queue_pair_is_now, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 			sockets_go_back_with_an_acknowledgement_alone, setup, teardown),
 		cmocka_unit_test_setup_teardown(sockets_stay_with_who_has_an_answer,

@@ -113,6 +113,7 @@ static void acks_leave_only_when_asked_for(void **state)
 	assert_false(rn_dev_acks_due(r.p->dev[0]));
 	raw_send(&r, RAW(.op = RN_RC_WRITE_ONLY, .psn = 100, .ack_req = true));
 	assert_true(rn_dev_acks_due(r.p->dev[0]));
+	assert_true(rn_dev_has_packets(r.p->dev[0], RN_TX_ALL));
 	assert_int_equal(
 		rn_dev_transmit(r.p->dev[0], r.p->now, RN_TX_WORK, buf, sizeof(buf), &tx),
 		0);
@@ -151,9 +152,11 @@ static void ack_goes_along_behind_the_last_request_of_its_qp(void **state)
 	r.p->frozen = true;
 	raw_send(&r, RAW(.op = RN_RC_WRITE_ONLY, .psn = 100, .ack_req = true));
 	assert_int_equal(next_packet(&r, along, &response), 0); /* nothing to go with */
+	assert_false(rn_dev_has_packets(r.p->dev[0], along));
 	for (unsigned i = 0; i < 2; i++)
 		assert_int_equal(rn_qp_post_send(r.p->dev[0], r.q->qp, r.p->now, &wr), 0);
 	for (unsigned i = 0; i < 2; i++) {
+		assert_true(rn_dev_has_packets(r.p->dev[0], along));
 		assert_int_equal(next_packet(&r, along, &response), RN_BTH_LEN + 64);
 		assert_false(response);
 	}

@@ -94,7 +94,7 @@ struct rn_local {
 	unsigned drain; /* reads of the sockets left, for the sake of fresh wires */
 	bool look;	/* likewise, because somebody wants to know */
 	unsigned quiet; /* calls since a ring had something */
-	unsigned busy;	/* calls since the sockets were looked at */
+	unsigned busy;	/* calls since the sockets were looked at, by their cost */
 
 	struct local_way way[LOCAL_WAYS];
 	struct rn_flow rx_flow[RN_RX_BATCH];

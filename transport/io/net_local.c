@@ -16,14 +16,16 @@ enum {
 	HOP_LIMIT = 64, /* of a flow that names none: as the sockets have it */
 
 	/* A look at the sockets is a system call, several times as dear as one at the
-	 * rings: while these are in use, sockets get one of so many calls, and one of so
-	 * many that found nothing once a packet is not a moment away any more.
+	 * rings: while these are in use, sockets get one of so many calls that found
+	 * something, or several times as many that did not; and one of so many of these
+	 * once a packet is not a moment away any more.
 	 */
 	LOOK_BUSY = 64,
+	LOOK_VAIN = 8,
 	LOOK_QUIET = 8,
 	DRAIN_MAX = 1024, /* reads: more than a socket's buffer holds */
 	QUIET_MAX = 4096, /* calls without anything in a ring: they are not in use */
-	LIVELY_MAX = 32,  /* calls in vain: some microseconds, a turn of the scheduler */
+	LIVELY_MAX = 64,  /* calls in vain: some microseconds, a turn of the scheduler */
 	SCAN_MAX = 8, /* with more wires, only those that were rung for are looked at */
 	SCAN_EVERY = 64, /* calls after which all are, whatever the doorbell says */
 };
@@ -266,7 +268,7 @@ static int read_rings(struct rn_local *l, struct rn_rx *rx)
 	if (n == 0)
 		n = read_from(l, 0, turn, rx);
 	l->quiet = n > 0 ? 0 : l->quiet + 1;
-	l->busy++;
+	l->busy += n > 0 ? LOOK_VAIN : 1;
 	return n;
 }
 
@@ -321,7 +323,7 @@ static int local_receive(void *ctx, struct rn_rx *rx)
 		return l->udp->ops->receive(l->udp->ctx, rx);
 	if (l->fresh > 0 && l->drain == 0)
 		begin_drain(l);
-	if (l->drain > 0 || l->busy >= LOOK_BUSY) {
+	if (l->drain > 0 || l->busy >= LOOK_BUSY * LOOK_VAIN) {
 		n = read_sockets(l, rx);
 		if (l->drain > 0 && (n <= 0 || --l->drain == 0))
 			end_drain(l);
