@@ -96,6 +96,50 @@ static void who_rejects_a_request_has_no_id_yet(void **state)
 	kit_event(&kit.a, RN_CM_EV_REJECTED);
 }
 
+/* Accept a REQ that names @retries and the timeout of @code, and never hear of it again.
+ */
+static void be_left_alone(uint8_t retries, uint8_t code)
+{
+	const rn_ns timeout = (rn_ns)4096 << code, early = RN_MSEC(200);
+	struct rn_cm_offer offer = kit_offer(&kit.b, 0x22);
+	rn_ns begin, last, wait = 0;
+	struct rn_cm_msg msg;
+
+	active = kit_connect(&kit);
+	kit_take(&kit.a, RN_CM_REQ, &msg);
+	msg.req.max_cm_retries = retries;
+	msg.req.local_resp_timeout = code;
+	give(&kit.a, &kit.b, &msg);
+	passive = kit_event(&kit.b, RN_CM_EV_REQ).conn;
+	assert_int_equal(rn_cm_accept(kit.b.cm, kit.now, passive, &offer), 0);
+	begin = kit.now;
+	for (unsigned i = 0; i <= retries; i++) {
+		kit_take(&kit.b, RN_CM_REP, &msg);
+		kit_no_event(&kit.b);
+		last = kit.now;
+		kit_next_deadline(&kit, &kit.b);
+		assert_true(kit.now - last >= wait);
+		wait = kit.now - last;
+		if (i == 0)
+			assert_int_equal(wait, retries < 3 || timeout < early ? timeout
+									      : early);
+	}
+	kit_event(&kit.b, RN_CM_EV_UNREACHABLE);
+	assert_in_range(kit.now - begin, timeout * (retries + 1) - retries,
+			timeout * (retries + 1));
+	rn_cm_close(kit.b.cm, kit.now, passive);
+	rn_cm_close(kit.a.cm, kit.now, active);
+	kit_take(&kit.a, RN_CM_REJ, &msg);
+}
+
+static void repeats_keep_to_the_number_and_the_time_that_were_agreed(void **state)
+{
+	(void)state;
+	for (uint8_t code = 0; code <= 25; code++)
+		for (uint8_t retries = 0; retries <= 15; retries++)
+			be_left_alone(retries, code);
+}
+
 static void a_rep_is_repeated_as_often_as_the_req_allows(void **state)
 {
 	struct rn_cm_offer offer = kit_offer(&kit.b, 0x22);
@@ -156,6 +200,7 @@ static void no_time_of_a_peer_is_longer_than_137_s(void **state)
 	kit_connect(&kit);
 	kit_take(&kit.a, RN_CM_REQ, &msg);
 	msg.req.local_resp_timeout = 31;
+	msg.req.max_cm_retries = 0;
 	give(&kit.a, &kit.b, &msg);
 	passive = kit_event(&kit.b, RN_CM_EV_REQ).conn;
 	assert_int_equal(rn_cm_accept(kit.b.cm, kit.now, passive, &offer), 0);
@@ -337,6 +382,7 @@ int main(void)
 		TEST(a_message_names_both_ends),
 		TEST(who_rejects_a_request_has_no_id_yet),
 		TEST(a_rep_is_repeated_as_often_as_the_req_allows),
+		TEST(repeats_keep_to_the_number_and_the_time_that_were_agreed),
 		TEST(a_scale_stretches_what_is_waited_for),
 		TEST(no_time_of_a_peer_is_longer_than_137_s),
 		TEST(a_rep_grants_no_more_than_was_asked_for),

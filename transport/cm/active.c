@@ -160,13 +160,14 @@ static void repeat_rtu(struct rn_cm *cm, struct rn_cm_conn *conn)
 }
 
 /* The answer to one that had been received: the RTU, or the MRA, was lost. */
-static void repeat_rep(struct rn_cm *cm, struct rn_cm_conn *conn)
+static void repeat_rep(struct rn_cm *cm, const struct rn_cm_in *in,
+		       struct rn_cm_conn *conn)
 {
 	rn_cm_stat(cm, RN_CM_STAT_DUPLICATES);
 	if (conn->info.state == RN_CM_ESTABLISHED)
 		repeat_rtu(cm, conn);
 	else if (conn->info.state == RN_CM_MRA_REP_SENT)
-		rn_cm_say_again(cm, conn);
+		rn_cm_ask_patience(cm, in->now, conn);
 }
 
 /* A REP says who the peer is. What it grants beyond what was asked for is of no use. */
@@ -222,7 +223,7 @@ void rn_cm_on_rep(struct rn_cm *cm, struct rn_cm_in *in)
 	}
 	if (conn->info.state != RN_CM_REQ_SENT &&
 	    conn->info.state != RN_CM_MRA_REQ_RCVD) {
-		repeat_rep(cm, conn);
+		repeat_rep(cm, in, conn);
 		return;
 	}
 	if (rn_cm_find_peer(cm, &in->flow->src, rep->ca_guid, rep->local_id)) {
@@ -234,6 +235,7 @@ void rn_cm_on_rep(struct rn_cm *cm, struct rn_cm_in *in)
 	rn_cm_calm(cm, conn);
 	rn_list_remove(&conn->tx);
 	take_rep(conn, in);
+	conn->mra_from = in->now + rn_cm_time(cm->cfg.resp_timeout) / 2;
 	rn_cm_index_peer(cm, conn);
 	rn_cm_index_qpn(cm, conn);
 	conn->info.state = RN_CM_REP_RCVD;

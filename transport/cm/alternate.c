@@ -63,9 +63,10 @@ void rn_cm_on_lap(struct rn_cm *cm, struct rn_cm_in *in)
 	before = find_lap(conn, in->hdr.tid);
 	if (before < RN_CM_LAPS) {
 		rn_cm_stat(cm, RN_CM_STAT_DUPLICATES);
-		if (before == 0 &&
-		    (conn->out_attr == RN_CM_APR || conn->out_attr == RN_CM_MRA))
+		if (before == 0 && conn->out_attr == RN_CM_APR)
 			rn_cm_say_again(cm, conn);
+		else if (before == 0 && conn->out_attr == RN_CM_MRA)
+			rn_cm_ask_patience(cm, in->now, conn);
 		return;
 	}
 	if (conn->lap != RN_CM_LAP_NONE) {
@@ -73,6 +74,7 @@ void rn_cm_on_lap(struct rn_cm *cm, struct rn_cm_in *in)
 		return;
 	}
 	conn->lap = RN_CM_LAP_RCVD;
+	conn->mra_from = in->now + rn_cm_time(lap->remote_resp_timeout) / 2;
 	remember_lap(conn, in->hdr.tid);
 	conn->info.qp.alternate = lap->alternate;
 	conn->info.qp.alternate.local_lid = lap->alternate.remote_lid;

@@ -216,11 +216,41 @@ bool rn_cm_transmit(struct rn_cm *cm, struct rn_cm_tx *tx)
 
 /* ---- Time ---- */
 
+/* A host answers within microseconds, a program mostly within milliseconds. The timeouts
+ * that were agreed are for the slowest, and the number of retries for all losses there
+ * may be: some may be spent early, so that one loss is no wait of seconds.
+ */
+#define EARLY RN_MSEC(200)
+enum {
+	EARLY_PART = 3, /* one in so many */
+};
+
+static rn_ns next_wait(struct rn_cm_conn *conn)
+{
+	rn_ns wait = conn->early;
+
+	if (conn->early_left == 0)
+		return conn->interval;
+	conn->early_left--;
+	conn->early *= 2;
+	return wait;
+}
+
 void rn_cm_insist(struct rn_cm *cm, rn_ns now, struct rn_cm_conn *conn, rn_ns interval)
 {
-	conn->interval = interval * cm->cfg.timeout_scale;
-	conn->retries_left = conn->max_retries;
-	rn_timer_rearm(&cm->timers, &conn->timer, now + conn->interval);
+	uint8_t left = conn->max_retries;
+	rn_ns rest = interval * cm->cfg.timeout_scale * (left + 1);
+	rn_ns step = EARLY * cm->cfg.timeout_scale;
+
+	conn->retries_left = left;
+	conn->early = step;
+	for (; left > conn->max_retries - conn->max_retries / EARLY_PART &&
+	       step < rest / (left + 1);
+	     left--, step *= 2)
+		rest -= step;
+	conn->early_left = conn->max_retries - left;
+	conn->interval = rest / (left + 1);
+	rn_timer_rearm(&cm->timers, &conn->timer, now + next_wait(conn));
 }
 
 void rn_cm_calm(struct rn_cm *cm, struct rn_cm_conn *conn)
@@ -299,7 +329,7 @@ static void expire_one(struct rn_cm *cm, rn_ns now, struct rn_cm_conn *conn)
 	} else if (conn->retries_left) {
 		conn->retries_left--;
 		rn_cm_stat(cm, RN_CM_STAT_RESENT);
-		rn_timer_add(&cm->timers, &conn->timer, now + conn->interval);
+		rn_timer_add(&cm->timers, &conn->timer, now + next_wait(conn));
 		rn_cm_say_again(cm, conn);
 	} else {
 		give_up(cm, now, conn);

@@ -55,7 +55,10 @@ struct rn_cm_conn {
 	uint8_t lifetime;    /* active: code; for the ACK timeout */
 	uint8_t max_retries; /* of our messages */
 	uint8_t retries_left;
+	uint8_t early_left; /* of these, that come after @early, which doubles */
+	rn_ns early;
 	rn_ns interval;	    /* of resending @out */
+	rn_ns mra_from;	    /* before that, who asks again is not told to wait */
 	rn_ns resp_timeout; /* how long the peer may take to answer */
 	int status;
 	uint8_t ari_len;
@@ -164,9 +167,17 @@ void rn_cm_say_again(struct rn_cm *cm, struct rn_cm_conn *conn);
 void rn_cm_reply(struct rn_cm *cm, const struct rn_cm_in *in,
 		 const struct rn_cm_msg *msg);
 
-/* Send what was said again every @interval until told otherwise, max_retries times. */
+/* Send what was said again until told otherwise, max_retries times, and give up after so
+ * many and one @interval. The first third of them comes early, as what was lost costs
+ * little to repeat, and the others are spread over what remains.
+ */
 void rn_cm_insist(struct rn_cm *cm, rn_ns now, struct rn_cm_conn *conn, rn_ns interval);
 void rn_cm_calm(struct rn_cm *cm, struct rn_cm_conn *conn);
+
+/* To one who asks again while the program thinks: what it waits for takes long. Silence
+ * while it need not expect an answer yet: who repeats early would be told to wait long.
+ */
+void rn_cm_ask_patience(struct rn_cm *cm, rn_ns now, struct rn_cm_conn *conn);
 
 void rn_cm_raise(struct rn_cm *cm, struct rn_cm_conn *conn, enum rn_cm_event_type type,
 		 int status);

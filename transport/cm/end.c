@@ -30,9 +30,17 @@ int rn_cm_mra(struct rn_cm *cm, struct rn_cm_conn *conn, uint8_t timeout, bool d
 		return -EINVAL;
 	}
 	rn_cm_prepare(cm, conn, &msg, tid, 0);
-	if (!delayed)
+	if (!delayed) {
+		conn->mra_from = 0;
 		rn_cm_say_again(cm, conn);
+	}
 	return 0;
+}
+
+void rn_cm_ask_patience(struct rn_cm *cm, rn_ns now, struct rn_cm_conn *conn)
+{
+	if (now >= conn->mra_from)
+		rn_cm_say_again(cm, conn);
 }
 
 enum {
@@ -65,6 +73,7 @@ void rn_cm_on_mra(struct rn_cm *cm, struct rn_cm_in *in)
 		return;
 	}
 	rn_list_remove(&conn->tx);
+	conn->early_left = 0;
 	conn->interval =
 		(rn_cm_time(mra->service_timeout) + rn_cm_time(conn->info.qp.timeout)) *
 		cm->cfg.timeout_scale;

@@ -31,7 +31,7 @@ static void repeat_req(struct rn_cm *cm, const struct rn_cm_in *in,
 {
 	rn_cm_stat(cm, RN_CM_STAT_DUPLICATES);
 	if (conn->info.state == RN_CM_MRA_REQ_SENT) {
-		rn_cm_say_again(cm, conn);
+		rn_cm_ask_patience(cm, in->now, conn);
 	} else if (conn->info.state == RN_CM_TIMEWAIT) {
 		rn_cm_stat(cm, RN_CM_STAT_STALE);
 		refuse(cm, in, RN_CM_REJ_STALE_CONN);
@@ -133,6 +133,7 @@ static void take_req(struct rn_cm_conn *conn, const struct rn_cm_in *in)
 		.alternate = turned(&req->alternate),
 	};
 	conn->tid = in->hdr.tid;
+	conn->mra_from = in->now + rn_cm_time(req->remote_resp_timeout) / 2;
 	conn->max_retries = req->max_cm_retries;
 	conn->resp_timeout = rn_cm_time(req->local_resp_timeout);
 	rn_cm_keep(conn->open_data, req->data, sizeof(req->data));
