@@ -47,6 +47,11 @@ const struct rn_netdev *rnp_engine_netdev(const struct rnp_engine *e)
 	return &e->netdev;
 }
 
+struct rnp_path_mtu *rnp_engine_paths(struct rnp_engine *e)
+{
+	return &e->paths;
+}
+
 const struct rnp_pcie *rnp_engine_pcie(const struct rnp_engine *e)
 {
 	return &e->pcie;
@@ -178,6 +183,7 @@ static void destroy(struct rnp_engine *e)
 	rn_rocind_close(e->rocind);
 	rnp_raw_close_retired(e);
 	rnp_fault_free(e);
+	rnp_path_mtu_close(&e->paths);
 	if (e->dev)
 		rn_dev_fini(e->dev);
 	free(e->dev);

@@ -69,8 +69,9 @@ int rnp_engine_judge_call(struct rnp_engine *e, unsigned call);
 int rnp_engine_attach(struct rnp_engine *e, char *err, size_t err_len);
 
 const struct rn_netdev *rnp_engine_netdev(const struct rnp_engine *e);
-struct rn_dev *rnp_engine_dev(struct rnp_engine *e); /* use with the lock held */
-rn_ns rnp_engine_now(void);			     /* CLOCK_MONOTONIC */
+struct rnp_path_mtu *rnp_engine_paths(struct rnp_engine *e); /* with the lock held */
+struct rn_dev *rnp_engine_dev(struct rnp_engine *e);	     /* use with the lock held */
+rn_ns rnp_engine_now(void);				     /* CLOCK_MONOTONIC */
 /* For work requests, with the lock held. Sending: at most two microseconds ago if the
  * queue pair is ready to send; it costs a third. Receiving: now if the queue pair is in
  * ERR; otherwise when the core was last told, for nothing will depend on it.

@@ -31,6 +31,7 @@
 #include "engine.h"
 #include "fault.h"
 #include "knocking.h"
+#include "path_mtu.h"
 #include "pcie.h"
 #include "process.h"
 #include "qpn.h"
@@ -131,6 +132,7 @@ struct rnp_engine {
 	struct rnp_owner *owners;
 	struct rn_netdev netdev;
 	struct rn_gid gid[RN_GID_MAX]; /* as the core has it; all zero: unused */
+	struct rnp_path_mtu paths;
 	struct rnp_settings set;
 	char *tree; /* constant: where the kernel stand-in shows our files; or NULL */
 	struct rnp_stats stats;

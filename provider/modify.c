@@ -25,6 +25,7 @@ static uint32_t applicable(enum ibv_qp_type type, uint32_t mask)
 static bool paths_carry(struct rnp_qp *qp, const struct rn_qp_attr *attr, uint32_t mask)
 {
 	const struct rn_netdev *dev = rnp_engine_netdev(qp->ctx->engine);
+	struct rnp_path_mtu *paths = rnp_engine_paths(qp->ctx->engine);
 	struct rn_qp_attr now;
 	uint32_t mtu;
 
@@ -32,8 +33,9 @@ static bool paths_carry(struct rnp_qp *qp, const struct rn_qp_attr *attr, uint32
 		return true;
 	rn_qp_query(qp->core, &now);
 	mtu = mask & IBV_QP_PATH_MTU ? attr->path_mtu : now.path_mtu;
-	return (!(mask & IBV_QP_AV) || rnp_path_carries(dev, &attr->av, mtu)) &&
-	       (!(mask & IBV_QP_ALT_PATH) || rnp_path_carries(dev, &attr->alt.av, mtu));
+	return (!(mask & IBV_QP_AV) || rnp_path_carries(paths, dev, &attr->av, mtu)) &&
+	       (!(mask & IBV_QP_ALT_PATH) ||
+		rnp_path_carries(paths, dev, &attr->alt.av, mtu));
 }
 
 /* Memory for the READs and atomics of the peer that the program agrees to: most agree to

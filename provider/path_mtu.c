@@ -7,7 +7,7 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
-#include "fd_close.h"
+#include "fd.h"
 #include "gid_sockaddr.h"
 #include "log.h"
 #include "rocin/wire.h"
@@ -38,37 +38,74 @@ uint32_t rnp_port_mtu(const struct rn_netdev *dev)
 	return now < mtu ? now : mtu;
 }
 
-/* MTU of the way from one address to another, IP header included; 0: nobody knows. */
-static uint32_t way_mtu(const struct rn_gid *src, const struct rn_gid *dst,
-			uint32_t ifindex)
+static void close_way(int *fd)
+{
+	if (*fd > 0)
+		rn_fd_close(*fd);
+	*fd = 0;
+}
+
+void rnp_path_mtu_close(struct rnp_path_mtu *p)
+{
+	for (unsigned i = 0; i < RN_GID_MAX; i++)
+		close_way(&p->way[i].fd);
+}
+
+/* Bound, since the route may depend on it. Return: 0: none can be had. */
+static int open_way(const struct rn_gid *src, uint32_t ifindex)
+{
+	int fd = rnp_fd_above_std(socket(rn_gid_is_ipv4(src) ? AF_INET : AF_INET6,
+					 SOCK_DGRAM | SOCK_CLOEXEC, 0));
+	union rn_sockaddr a;
+	socklen_t len = rn_gid_sockaddr_on(&a, src, 0, ifindex);
+
+	if (fd > 0 && bind(fd, &a.sa, len) < 0)
+		close_way(&fd);
+	return fd > 0 ? fd : 0;
+}
+
+/* MTU of the way to an address, IP header included; 0: nobody knows. */
+static uint32_t ask(int fd, const struct rn_gid *dst, uint32_t ifindex)
 {
 	bool ipv4 = rn_gid_is_ipv4(dst);
-	int fd = socket(ipv4 ? AF_INET : AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	int mtu = 0;
-	socklen_t len;
 	union rn_sockaddr a;
+	socklen_t len = rn_gid_sockaddr_on(&a, dst, RN_ROCE_PORT, ifindex);
+	int mtu = 0;
 
-	if (fd < 0)
+	/* Which looks for the route again; what it found before may be gone. */
+	if (connect(fd, &a.sa, len) < 0)
 		return 0;
-	len = rn_gid_sockaddr_on(&a, src, 0, ifindex); /* the route may depend on it */
-	if (bind(fd, &a.sa, len) == 0) {
-		len = rn_gid_sockaddr_on(&a, dst, RN_ROCE_PORT, ifindex);
-		if (connect(fd, &a.sa, len) == 0) {
-			len = sizeof(mtu);
-			if (getsockopt(fd, ipv4 ? IPPROTO_IP : IPPROTO_IPV6,
-				       ipv4 ? IP_MTU : IPV6_MTU, &mtu, &len) < 0)
-				mtu = 0;
-		}
-	}
-	rn_fd_close(fd);
+	len = sizeof(mtu);
+	if (getsockopt(fd, ipv4 ? IPPROTO_IP : IPPROTO_IPV6, ipv4 ? IP_MTU : IPV6_MTU,
+		       &mtu, &len) < 0)
+		return 0;
 	return mtu > 0 ? (uint32_t)mtu : 0;
 }
 
-bool rnp_path_carries(const struct rn_netdev *dev, const struct rn_av *av,
-		      uint32_t path_mtu)
+static uint32_t way_mtu(struct rnp_path_mtu *p, const struct rn_netdev *dev,
+			const struct rn_av *av)
+{
+	const struct rn_gid *src = &dev->gid[av->sgid_index];
+	int *fd = &p->way[av->sgid_index].fd;
+	uint32_t mtu;
+
+	if (memcmp(&p->way[av->sgid_index].src, src, sizeof(*src)) != 0)
+		close_way(fd);
+	p->way[av->sgid_index].src = *src;
+	if (!*fd)
+		*fd = open_way(src, dev->ifindex);
+	mtu = *fd ? ask(*fd, &av->dgid, dev->ifindex) : 0;
+	/* Perhaps the address was away meanwhile, or somebody has closed it. */
+	if (!mtu)
+		close_way(fd);
+	return mtu;
+}
+
+bool rnp_path_carries(struct rnp_path_mtu *p, const struct rn_netdev *dev,
+		      const struct rn_av *av, uint32_t path_mtu)
 {
 	uint32_t ip = rn_gid_is_ipv4(&av->dgid) ? IPV4_LEN : IPV6_LEN;
-	uint32_t mtu = way_mtu(&dev->gid[av->sgid_index], &av->dgid, dev->ifindex);
+	uint32_t mtu = way_mtu(p, dev, av);
 
 	if (mtu == 0 || mtu >= ip + HEADERS + path_mtu)
 		return true;

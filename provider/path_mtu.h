@@ -14,17 +14,30 @@
  */
 uint32_t rnp_port_mtu(const struct rn_netdev *dev);
 
+/* Sockets that ask for the ways from each address of a device; zeros to begin with. The
+ * engine lock guards them: no call waits.
+ */
+struct rnp_path_mtu {
+	struct {
+		struct rn_gid src; /* that it is bound to */
+		int fd;		   /* 0: none yet */
+	} way[RN_GID_MAX];
+};
+
+void rnp_path_mtu_close(struct rnp_path_mtu *p);
+
 /**
  * rnp_path_carries() - Does the kernel send packets of a path MTU to an address?
  * @av:		Address vector of @dev
  * @path_mtu:	Bytes of payload
  *
  * The interface may have become narrower, the route may have an MTU of its own, or a
- * router may have said that it carries less. No packet is sent.
+ * router may have said that it carries less. No packet is sent. Thousands of QPs ask by
+ * one socket for each address of the device, which looks for the way anew each time.
  *
  * Return: false if it would refuse them; true if not, or if that cannot be found out.
  */
-bool rnp_path_carries(const struct rn_netdev *dev, const struct rn_av *av,
-		      uint32_t path_mtu);
+bool rnp_path_carries(struct rnp_path_mtu *p, const struct rn_netdev *dev,
+		      const struct rn_av *av, uint32_t path_mtu);
 
 #endif /* RNP_PATH_MTU_H */
