@@ -16,6 +16,7 @@ enum {
 	WINDOW_MAX = 1024 * KIB,  /* more brings nothing on loopback */
 	WINDOW_LIMIT = 1 << 30,
 	READ_CHUNK_MAX = 256 * KIB,
+	JOINED_SHARE = 11,	 /* sixteenths of a receive buffer: of super-packets */
 	RCVBUF_LEAST = 64 * KIB, /* one super-packet */
 	RCVBUF_MOST = 1 << 30,
 	LINGER_US = 50,
@@ -306,10 +307,11 @@ struct rnp_budget rnp_settings_budget(const struct rnp_settings *s, uint32_t rcv
 				      uint32_t mtu)
 {
 	uint32_t half = at_least(rcvbuf / 2, mtu);
+	uint32_t most = at_least(s->gso ? rcvbuf / 16 * JOINED_SHARE : half, mtu);
 	struct rnp_budget b;
 
 	/* The peer's buffer is unknown; most often it is like ours. */
-	b.window_max = at_least(at_most(s->window_max, half), mtu);
+	b.window_max = at_least(at_most(s->window_max, most), mtu);
 	b.window_start = at_least(at_most(s->window_start, b.window_max), mtu);
 	b.window_min = at_least(at_most(s->window_min, b.window_start), mtu);
 	b.read_window = at_most(half, s->window_max);

@@ -76,7 +76,10 @@ int rnp_settings_read(struct rnp_settings *s, char *err, size_t err_len);
 
 /* Fit the limits of struct rn_dev_cfg to a receive buffer of @rcvbuf bytes, as
  * getsockopt(SO_RCVBUF) tells it, and a path MTU. A single 4 KiB packet is charged twice
- * its size, so half of the buffer is what may be on its way.
+ * its size, so half of the buffer is what may be on its way. A super-packet is charged
+ * its size, but up to a quarter of the buffer is given back late: what is sent in
+ * super-packets may be eleven sixteenths. If it turns out that they are not, the loss
+ * makes the window smaller; nothing like that watches over what READs ask for.
  */
 struct rnp_budget {
 	uint32_t window_start, window_min, window_max;

@@ -175,13 +175,31 @@ static void budget_fits_every_receive_buffer(void **state)
 			assert_true(b.read_chunk <= 256 * 1024);
 			assert_true(b.read_window >= mtu);
 			if (rcvbuf >= 4 * mtu) {
-				assert_true(b.window_max <= rcvbuf / 2);
+				assert_true(b.window_max <= rcvbuf / 16 * 11);
+				assert_true(rcvbuf < 65536 || b.window_max > rcvbuf / 2 ||
+					    b.window_max == s.window_max);
 				assert_true(b.read_window <= rcvbuf / 2);
 				assert_true(b.read_chunk <= b.read_window / 2 ||
 					    b.read_chunk == mtu);
 			}
 		}
 	}
+}
+
+static void single_packets_take_twice_their_size_of_a_receive_buffer(void **state)
+{
+	enum {
+		STOCK = 2 * 212992
+	};
+	struct rnp_settings s;
+
+	(void)state;
+	rnp_settings_read(&s, NULL, 0);
+	/* Four super-packets of 15 packets each. */
+	assert_true(rnp_settings_budget(&s, STOCK, 4096).window_max >= 4 * 15 * 4096);
+	setenv("ROCIN_GSO", "off", 1);
+	rnp_settings_read(&s, NULL, 0);
+	assert_int_equal(rnp_settings_budget(&s, STOCK, 4096).window_max, STOCK / 2);
 }
 
 /* -------------------------------------------------------------------------- QPNs */
@@ -319,6 +337,8 @@ int main(void)
 		cmocka_unit_test_setup(
 			wrong_value_is_refused_with_the_name_of_the_variable, clear),
 		cmocka_unit_test_setup(budget_fits_every_receive_buffer, clear),
+		cmocka_unit_test_setup(
+			single_packets_take_twice_their_size_of_a_receive_buffer, clear),
 		cmocka_unit_test(numbers_carry_the_slot_and_count_up),
 		cmocka_unit_test(number_of_all_members_of_a_multicast_is_never_given_out),
 		cmocka_unit_test(numbers_are_unique_until_none_is_left),
