@@ -15,7 +15,7 @@ is 'and well-formed' "$(python -c 'import sys, xml.dom.minidom as m
 print(m.parse(sys.argv[1]).documentElement.tagName)' "$work/standard.svg")" svg
 
 is 'each item once' "$(status bench --rounds 1 --slice-ms 10)" 0
-tail -60 "$work/out" "$work/err"
+tail -n 60 "$work/out" "$work/err"
 is 'has all 21 items, 12 of them over the local wire as well' \
 	"$(grep -cE ' (GB/s|us|M/s) ' "$work/out")" 33
 is 'nothing on standard error that is no terminal' "$(cat "$work/err")" ''
@@ -107,6 +107,12 @@ fi
 
 is 'sockets alone need no device' "$(status rocin bench --rounds 1 --slice-ms 2 --only tcp_lat \
 	--only memcpy_bw)" 0
+rocin fault 'mark tx op=READ_REQUEST psn=1' >/dev/null
+is 'with rules about faults in force' "$(status bench --rounds 1 --slice-ms 2 --only send_lat)" 0
+is 'it says so' "$(grep -c '^rocin bench: rules about faults are in force' "$work/err")" 1
+rocin fault --clear >/dev/null
+is 'and without them' "$(status bench --rounds 1 --slice-ms 2 --only send_lat)" 0
+is 'it does not' "$(grep -c 'rules about faults' "$work/err")" 0
 is 'an item that is none is wrong usage' "$(status rocin bench --only frobnicate)" 64
 is 'no rounds are wrong usage' "$(status rocin bench --rounds 0)" 64
 is 'words for numbers are wrong usage' "$(status rocin bench --slice-ms ten)" 64

@@ -10,6 +10,23 @@
 #include "bench_args.h"
 #include "cmd.h"
 #include "launch.h"
+#include "rocind_client.h"
+
+/* What somebody has left behind would be measured, and its sentence be a puzzle. */
+static void tell_of_faults(void)
+{
+	struct rn_rocind_faults now;
+	char err[512];
+	struct rn_rocind *r = rn_rocind_connect_running(err, sizeof(err));
+
+	if (r && rn_rocind_faults(r, &now, err, sizeof(err)) == 0 && now.fd >= 0) {
+		fprintf(stderr, "rocin bench: rules about faults are in force, which it "
+				"measures, too; `rocin fault` lists them, `rocin fault "
+				"--clear` removes them\n");
+		close(now.fd);
+	}
+	rn_rocind_close(r);
+}
 
 int rn_cmd_bench(int argc, char **argv)
 {
@@ -23,6 +40,7 @@ int rn_cmd_bench(int argc, char **argv)
 		rn_complain("%s", err);
 		return RN_EXIT_FAILURE;
 	}
+	tell_of_faults();
 	snprintf(program, sizeof(program), "%s/rocin-bench", launch.plugin_dir);
 	execv(program, argv);
 	rn_complain("%s: %s; install Rocin again", program, strerror(errno));
