@@ -23,6 +23,10 @@ is 'the manual has every command and no other' "$documented" \
 # shellcheck disable=SC2016 # not a substitution
 is 'README.md has the same table' "$(sed -n '/^## Run your/,/^## /s/^| `rocin \([a-z]*\)` | \(.*\) |$/\1 \2/p' "$ROCIN_SOURCE/README.md")" \
 	"$(rocin --help | awk '/^$/ { part++ } part == 1 && /^  / { $1 = $1; print }')"
+is 'a log of no level is refused' "$(status rocin run --log=warning -- true)" 64
+is 'in one sentence' "$(cat "$work/err")" \
+	'rocin: ROCIN_LOG is "warning"; error, warn, info, debug or trace is expected, and :FILE behind it if lines are to go there'
+is 'a log that goes to a file is not' "$(status rocin run --log="warn:$work/log" -- true)" 0
 is 'a patience that is none is refused' "$(status rocin run --timeout-scale=0 -- true)" 64
 is 'and is told' "$(cat "$work/err")" \
 	'rocin: ROCIN_TIMEOUT_SCALE is "0"; a number from 1 to 1000 is expected'

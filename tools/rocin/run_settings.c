@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "declare.h"
+#include "log.h"
 #include "rocin/pcie.h"
 #include "run_settings.h"
 #include "sanitize.h"
@@ -232,6 +233,14 @@ static int check_timeout_scale(char *err, size_t err_len)
 	return rn_timeout_scale_read(&scale, err, err_len);
 }
 
+/* Nothing would be logged, and the program look as if nothing was wrong. */
+static int check_log(char *err, size_t err_len)
+{
+	const char *spec = getenv("ROCIN_LOG");
+
+	return spec && *spec ? rn_log_check(spec, err, err_len) : 0;
+}
+
 /* The program would run unrecorded. */
 static int check_record(char *err, size_t err_len)
 {
@@ -253,7 +262,8 @@ int rn_run_settings_apply(const struct rn_run_settings *settings,
 			  struct rn_launch *launch, char *err, size_t err_len)
 {
 	if (check_pcie(err, err_len) || check_sanitize(err, err_len) ||
-	    check_timeout_scale(err, err_len) || check_record(err, err_len))
+	    check_timeout_scale(err, err_len) || check_log(err, err_len) ||
+	    check_record(err, err_len))
 		return RN_EXIT_USAGE;
 	if (rn_launch_prepare(launch, settings->netdevs, err, err_len) ||
 	    rn_launch_setenv(launch, settings->netdevs, err, err_len))

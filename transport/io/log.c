@@ -14,6 +14,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "sentence.h"
+
 static const char *const level_names[] = { "error", "warn", "info", "debug", "trace" };
 static_assert(RN_ARRAY_SIZE(level_names) == RN_LOG_LEVEL_COUNT, "one name per level");
 
@@ -61,6 +63,16 @@ static void complain(const char *what, const char *value)
 			   (int)getpid(), what, value);
 
 	write_line(STDERR_FILENO, line, (size_t)len);
+}
+
+int rn_log_check(const char *spec, char *err, size_t err_len)
+{
+	if (level_of(spec, (size_t)(strchrnul(spec, ':') - spec)) >= 0)
+		return 0;
+	return rn_fail(err, err_len, -EINVAL,
+		       "ROCIN_LOG is \"%.200s\"; error, warn, info, debug or trace is "
+		       "expected, and :FILE behind it if lines are to go there",
+		       spec);
 }
 
 static int open_target(const char *spec)

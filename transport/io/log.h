@@ -35,6 +35,11 @@ void rn_log(enum rn_log_level level, const char *fmt, ...)
 /* True if rn_log(@level) would write: to spare the work of preparing a message. */
 bool rn_log_on(enum rn_log_level level);
 
+/* Is @spec what ROCIN_LOG may be? Its file is not looked at. Return: 0, or -EINVAL with a
+ * sentence.
+ */
+int rn_log_check(const char *spec, char *err, size_t err_len);
+
 /* The open file of ROCIN_LOG=LEVEL:FILE, or -1 (silent, or standard error). Opens it now,
  * so that a daemon can do so before it changes its directory. Stays owned by the log.
  */
