@@ -206,10 +206,18 @@ static void note_gap(struct rnp_engine *e, rn_ns now)
 	}
 }
 
+/* Polls that take the sockets back: no more because of armed CQs, which may be forgotten.
+ */
+static uint32_t streak_for(const struct rnp_progress *p)
+{
+	uint32_t need = p->streak_need * (p->armed_cqs ? STREAK_EVENTS : 1);
+
+	return need < p->times.streak_max ? need : p->times.streak_max;
+}
+
 static void after_poll(struct rnp_engine *e, rn_ns now)
 {
 	struct rnp_progress *p = &e->progress;
-	uint32_t need = p->streak_need * (p->armed_cqs ? STREAK_EVENTS : 1);
 
 	if (now - p->last_poll > p->times.lease / 4)
 		note_gap(e, now);
@@ -224,7 +232,7 @@ static void after_poll(struct rnp_engine *e, rn_ns now)
 			take_early_lease(e, now);
 			break;
 		}
-		if (++p->streak < need) {
+		if (++p->streak < streak_for(p)) {
 			rnp_progress_deadline(e, now);
 			break;
 		}

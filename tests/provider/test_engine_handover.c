@@ -265,7 +265,7 @@ static void open_end(struct kit_end *k, unsigned n, rn_ns linger)
 							 .long_lease = RN_USEC(40),
 							 .steady = RN_USEC(64),
 							 .streak = 1,
-							 .streak_max = 1 };
+							 .streak_max = 16 };
 	k->e->set.linger_ns = linger;
 	kit_attach_alone(k);
 	kit_make_qp(k);

@@ -260,6 +260,26 @@ static void stream_is_believed_at_once(void **state)
 		kit_await(a, RN_WC_SUCCESS);
 }
 
+/* Nobody waits for an event of the CQ that is armed; another one is polled. */
+static void a_forgotten_cq_does_not_keep_the_sockets(void **state)
+{
+	struct kit_end *a = &ends[0];
+	struct rnp_progress *p = &a->e->progress;
+	uint32_t polls = 0;
+
+	(void)state;
+	rnp_engine_lock(a->e);
+	rnp_engine_cq_armed(a->e);
+	p->streak_need = p->times.streak_max;
+	while (p->turn == RNP_ARMED && polls <= p->times.streak_max) {
+		rnp_progress_app(a->e);
+		polls++;
+	}
+	assert_int_equal(polls, p->times.streak_max);
+	rnp_engine_cq_unarmed(a->e);
+	rnp_engine_unlock(a->e);
+}
+
 /* ------------------------------------------------- who has the sockets meanwhile */
 /* End 1 answers, posts, and polls until the sockets are its own; end 0 has not received
  * that, and its lock is held.
@@ -426,6 +446,8 @@ int main(void)
 			teardown),
 		cmocka_unit_test_setup_teardown(stream_is_believed_at_once, setup,
 						teardown),
+		cmocka_unit_test_setup_teardown(a_forgotten_cq_does_not_keep_the_sockets,
+						setup, teardown),
 		cmocka_unit_test_setup_teardown(
 			sockets_go_back_with_an_acknowledgement_alone, setup, teardown),
 		cmocka_unit_test_setup_teardown(sockets_stay_with_who_has_an_answer,
