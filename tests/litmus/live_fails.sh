@@ -71,4 +71,8 @@ says '"runs": 90' out
 	cat "$work/state"
 	failed=1
 }
+
+# Nobody has to say how many runs.
+ends 0 "$ROCIN_BIN/rocin" litmus --backend=live --json "$work/wrong.litmus"
+says '"runs": 100' out
 exit $failed

@@ -49,7 +49,9 @@ static const struct argp_option options[] = {
 	  "on an RDMA device",
 	  0 },
 	{ "runs", OPT_RUNS, "N", 0,
-	  "Runs of each test; explore: bound of states (default 20 million)", 0 },
+	  "Runs of each test (default 100, model: 1000); explore: bound of states "
+	  "(default 20 million)",
+	  0 },
 	{ "seed", OPT_SEED, "N", 0, "Seed of the first run (default 1)", 0 },
 	{ "test", OPT_TEST, "NAME", 0, "Only tests whose name begins so", 0 },
 	RN_OPTION_JSON(0),

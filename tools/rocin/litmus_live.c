@@ -26,6 +26,7 @@ enum {
 	PATIENCE_MS = 60000, /* for an answer, besides the time that runs may take */
 	RUN_MS = 200,	     /* that one run may take at most */
 	KNOBS_MAX = 512,
+	RUNS = 100,	  /* if nobody says how many */
 	LOSSY_ONE_IN = 4, /* runs besides, if something was not seen */
 };
 
@@ -368,6 +369,7 @@ static int ask_for(const struct rn_litmus_options *o, const struct rn_report_tes
 static int run_more(const struct rn_litmus_options *o, const struct rn_report_test *test,
 		    struct rn_report_run *run)
 {
+	uint64_t runs = o->runs ? o->runs : RUNS;
 	uint64_t digest = rn_litmus_digest(o, &test->test, run), ms;
 	bool is_over;
 	int rc;
@@ -379,13 +381,13 @@ static int run_more(const struct rn_litmus_options *o, const struct rn_report_te
 		rn_report_judge(run, "no time was left (--budget)");
 		return 1;
 	}
-	if (is_over || run->runs >= o->runs)
+	if (is_over || run->runs >= runs)
 		return 0;
-	rc = ask_for(o, test, run, false, o->runs - run->runs, ms);
+	rc = ask_for(o, test, run, false, runs - run->runs, ms);
 	ms = time_left(o, &is_over);
-	if (!rc && !is_over && o->runs >= LOSSY_ONE_IN && may_be_lossy(o, test) &&
+	if (!rc && !is_over && runs >= LOSSY_ONE_IN && may_be_lossy(o, test) &&
 	    is_unseen(run))
-		rc = ask_for(o, test, run, true, o->runs / LOSSY_ONE_IN, ms);
+		rc = ask_for(o, test, run, true, runs / LOSSY_ONE_IN, ms);
 	if (!rc && live.memory)
 		rc = rn_litmus_remember(live.memory, digest, &test->test, run);
 	return rc;
