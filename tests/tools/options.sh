@@ -27,6 +27,12 @@ is 'a log of no level is refused' "$(status rocin run --log=warning -- true)" 64
 is 'in one sentence' "$(cat "$work/err")" \
 	'rocin: ROCIN_LOG is "warning"; error, warn, info, debug or trace is expected, and :FILE behind it if lines are to go there'
 is 'a log that goes to a file is not' "$(status rocin run --log="warn:$work/log" -- true)" 0
+for wrong in 'capture --count 0' 'lab --hosts 0 -- true' 'lab --loss 200% -- true'; do
+	# shellcheck disable=SC2086 # several words
+	is "$wrong is refused" "$(status rocin $wrong)" 64
+	read -r _ option value _ <<<"$wrong"
+	is 'and the option named' "$(grep -cE "^rocin [a-z]*: \"$value\" is no value for $option=[A-Z%]+: [A-Z].* " "$work/err")" 1
+done
 is 'a patience that is none is refused' "$(status rocin run --timeout-scale=0 -- true)" 64
 is 'and is told' "$(cat "$work/err")" \
 	'rocin: ROCIN_TIMEOUT_SCALE is "0"; a number from 1 to 1000 is expected'

@@ -2,6 +2,7 @@
 /* arguments.c - see arguments.h. */
 #include "arguments.h"
 
+#include <argp.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,4 +42,13 @@ bool rn_read_seconds(const char *text, double least, double most, double *second
 		return false;
 	*seconds = s;
 	return true;
+}
+
+void rn_bad_value(struct argp_state *state, const struct argp_option *options, int key,
+		  const char *arg)
+{
+	while (options->key != key && (options->name || options->doc))
+		options++;
+	argp_error(state, "\"%s\" is no value for --%s=%s: %s", arg, options->name,
+		   options->arg, options->doc);
 }

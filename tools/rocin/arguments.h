@@ -24,4 +24,13 @@ bool rn_read_number(const char *text, uint64_t least, uint64_t most, uint64_t *n
 /* Seconds from @least to @most, perhaps with a fraction. False: not written. */
 bool rn_read_seconds(const char *text, double least, double most, double *seconds);
 
+struct argp_option;
+struct argp_state;
+
+/* End with wrong usage: @arg is no value for the option @key, which @options has. The
+ * sentence names it, and says what it is for.
+ */
+void rn_bad_value(struct argp_state *state, const struct argp_option *options, int key,
+		  const char *arg);
+
 #endif /* RN_ARGUMENTS_H */

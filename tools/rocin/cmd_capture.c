@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "arguments.h"
 #include "capture_file.h"
 #include "capture_filter.h"
 #include "capture_source.h"
@@ -143,7 +144,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case OPT_FILE_SIZE:
 	case OPT_FILES:
 		if (!parse_value(key, arg, args))
-			argp_error(state, "\"%s\" is no value for this option", arg);
+			rn_bad_value(state, options, key, arg);
 		return 0;
 	case ARGP_KEY_END:
 		if (args->files && !args->file_size)

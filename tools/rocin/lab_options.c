@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* lab_options.c - see lab_options.h */
 #include "lab_options.h"
+#include "arguments.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -264,7 +265,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case OPT_SEED:
 	case OPT_TIMEOUT:
 		if (!parse_value(key, arg, p->args))
-			argp_error(state, "\"%s\" is no value for this option", arg);
+			rn_bad_value(state, options, key, arg);
 		return 0;
 	case ARGP_KEY_ARGS:
 		p->program = state->argv + state->next;
