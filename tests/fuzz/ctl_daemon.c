@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "client.h"
+#include "cm.h"
 #include "ctl_sides.h"
 #include "ctl_socket.h"
 #include "iface.h"
@@ -228,6 +229,11 @@ static bool is_notice(int type)
 	return type == RN_CTL_WIRE_ASK || type == RN_CTL_WIRE_DROP;
 }
 
+static bool is_request(int type)
+{
+	return type >= RN_CTL_HELLO && type <= RN_CTL_CAPTURE && !is_notice(type);
+}
+
 /* What rocind does not understand, or not now, ends the connection. */
 static void say(struct peer *p, struct script *s)
 {
@@ -241,8 +247,7 @@ static void say(struct peer *p, struct script *s)
 	}
 	p->asked++;
 	serve();
-	if (type >= RN_CTL_HELLO && type <= RN_CTL_FAULTS_GET &&
-	    (type == RN_CTL_HELLO) != p->greeted) {
+	if (is_request(type) && (type == RN_CTL_HELLO) != p->greeted) {
 		p->greeted = true;
 		return;
 	}
@@ -286,6 +291,8 @@ static void open_server(void)
 					.signals.fd = -1,
 					.netlink.fd = -1 };
 	require(w.server.epoll_fd >= 0);
+	w.server.cm = rnd_cm_new(&w.server);
+	require(w.server.cm != NULL);
 	rnd_groups_init(&w.server.groups);
 	for (unsigned i = 0; i < RND_SLOT_COUNT; i++)
 		w.server.groups.next_counter[i] = (uint16_t)(i + 1);
