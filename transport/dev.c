@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "read_window.h"
 #include "requester.h"
 #include "rocin/syndrome.h"
 #include "scatter.h"
@@ -74,7 +75,7 @@ void rn_dev_fini(struct rn_dev *dev)
 	assert(dev->srqs.count == 0);
 	assert(!dev->cq_events);
 	assert(rn_list_is_empty(&dev->cnps));
-	assert(dev->read_in_flight == 0);
+	assert(dev->read_in_flight == 0 && !dev->read_turn);
 	assert(rn_dev_deadline(dev) == RN_NEVER);
 }
 
@@ -355,6 +356,7 @@ static uint32_t transmit_work(struct rn_dev *dev, rn_ns now, unsigned what,
 		}
 		rn_list_remove(link);
 		rn_dest_yield(qp);
+		rn_read_window_yield(qp);
 	}
 	return 0;
 }

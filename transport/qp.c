@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* qp.c - create and destroy queue pairs; error and flush. */
 #include "mw.h"
+#include "read_window.h"
 #include "srq.h"
 
 #include "rocin/raw_packet.h"
@@ -190,7 +191,7 @@ static void stop(struct rn_qp *qp)
 {
 	rn_timer_remove(&qp->dev->timers, &qp->timer);
 	rn_dest_withdraw(qp);
-	rn_list_remove(&qp->read_link);
+	rn_read_window_withdraw(qp);
 	if (rn_rsp_work_due(qp)) /* they may have waited for the timer */
 		rn_dev_schedule(qp->dev, qp);
 	else

@@ -289,8 +289,10 @@ struct rn_dev {
 	void *remark_ctx;
 	const struct rn_rx *arriving; /* within rn_dev_receive(); else NULL */
 	uint32_t read_in_flight;      /* READ response bytes asked for, all QPs */
-	struct rn_list read_waiting;  /* QPs stopped by read_window */
-	struct rn_flow silent;	      /* rn_dev_silent() */
+	struct rn_list read_waiting;  /* QPs stopped by the window: read_window.c */
+	struct rn_qp
+		*read_turn;    /* who was called from there, and has not asked; or NULL */
+	struct rn_flow silent; /* rn_dev_silent() */
 	bool has_silent;
 	struct rn_icrc_hint hint[RN_HINTS]; /* identification seen last, by sender */
 };

@@ -4,6 +4,7 @@
  *
  * Source: IBTA Vol 1, 9.4.4 (READ), 9.4.5 (atomics), A19 (ATOMIC WRITE, FLUSH).
  */
+#include "read_window.h"
 #include "requester.h"
 
 /* The common part of all: @bytes of response, @packets PSNs. */
@@ -26,7 +27,7 @@ static bool may_request(struct rn_qp *qp, rn_ns now, uint32_t bytes)
 {
 	return qp->req.rd_count < qp->attr.max_rd_atomic &&
 	       rn_dest_may_send(qp, now, RN_PACKET_COST) &&
-	       rn_req_read_window_open(qp, now, bytes);
+	       rn_read_window_open(qp, now, bytes);
 }
 
 uint32_t rn_req_build_read(struct rn_qp *qp, rn_ns now, struct rn_send_wqe *wqe,

@@ -144,7 +144,6 @@ bool rn_req_finish_local(struct rn_qp *qp, rn_ns now);
 void rn_req_check_drained(struct rn_qp *qp);
 
 /* READ and atomic requests on the wire. @bytes: of the response. */
-bool rn_req_read_window_open(struct rn_qp *qp, rn_ns now, uint32_t bytes);
 void rn_req_read_sent(struct rn_qp *qp, struct rn_psn last, uint32_t bytes);
 void rn_req_read_answered(struct rn_qp *qp); /* the oldest, completely */
 void rn_req_reads_forget(struct rn_qp *qp);  /* all: they will be sent again, or never */

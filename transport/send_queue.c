@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* send_queue.c - a send queue: reset, drain, completion, flush; READs under way. */
+#include "read_window.h"
 #include "requester.h"
 
 /* clang-format off */
@@ -30,7 +31,7 @@ static void quiesce(struct rn_qp *qp)
 {
 	struct rn_requester *req = &qp->req;
 
-	rn_list_remove(&qp->read_link);
+	rn_read_window_withdraw(qp);
 	rn_req_reads_forget(qp);
 	req->cur = req->sq.tail;
 	req->cur_packet = 0;
@@ -204,44 +205,6 @@ uint32_t rn_req_read_packets(const struct rn_qp *qp, const struct rn_send_wqe *w
 	return chunk < rest ? chunk : rest;
 }
 
-/* A QP that has no READ under way waits at most so long for the others: their peer may be
- * dead.
- */
-#define READ_WAIT_MAX RN_MSEC(1)
-
-/* The QPs at the front of the line get the room that there is now. */
-static void wake_readers(struct rn_dev *dev)
-{
-	uint32_t used = dev->read_in_flight;
-
-	while (used < dev->cfg.read_window) {
-		struct rn_list *link = rn_list_pop_front(&dev->read_waiting);
-		uint32_t room = dev->cfg.read_window - used;
-
-		if (!link)
-			return;
-		rn_dev_schedule(dev, RN_CONTAINER_OF(link, struct rn_qp, read_link));
-		used += dev->cfg.read_chunk < room ? dev->cfg.read_chunk : room;
-	}
-}
-
-bool rn_req_read_window_open(struct rn_qp *qp, rn_ns now, uint32_t bytes)
-{
-	struct rn_requester *req = &qp->req;
-	struct rn_dev *dev = qp->dev;
-
-	if (dev->read_in_flight == 0 || req->read_pass ||
-	    (uint64_t)dev->read_in_flight + bytes <= dev->cfg.read_window)
-		return true;
-	if (!rn_list_is_linked(&qp->read_link))
-		rn_list_push_back(&dev->read_waiting, &qp->read_link);
-	if (req->rd_count == 0 && req->read_deadline == RN_NEVER) {
-		req->read_deadline = now + READ_WAIT_MAX;
-		rn_dev_arm_timer(dev, qp);
-	}
-	return false;
-}
-
 void rn_req_read_sent(struct rn_qp *qp, struct rn_psn last, uint32_t bytes)
 {
 	struct rn_requester *req = &qp->req;
@@ -251,23 +214,19 @@ void rn_req_read_sent(struct rn_qp *qp, struct rn_psn last, uint32_t bytes)
 	req->rd_last_psn[i] = last.v;
 	req->rd_bytes[i] = bytes;
 	req->rd_count++;
-	req->read_pass = false;
-	req->read_deadline = RN_NEVER;
-	qp->dev->read_in_flight += bytes;
+	rn_read_window_charge(qp, bytes);
 }
 
 void rn_req_read_answered(struct rn_qp *qp)
 {
 	struct rn_requester *req = &qp->req;
-	struct rn_dev *dev = qp->dev;
+	uint32_t bytes = req->rd_bytes[req->rd_head];
 
 	assert(req->rd_count > 0);
-	assert(dev->read_in_flight >= req->rd_bytes[req->rd_head]);
-	dev->read_in_flight -= req->rd_bytes[req->rd_head];
 	req->rd_head = (uint8_t)((req->rd_head + 1u) % RN_RD_ATOMIC_MAX);
 	req->rd_count--;
 	req->rd_begun = false;
-	wake_readers(dev);
+	rn_read_window_credit(qp->dev, bytes);
 }
 
 void rn_req_reads_forget(struct rn_qp *qp)
