@@ -199,8 +199,7 @@ void rn_dest_charge(struct rn_qp *qp, rn_ns now, uint32_t len)
 		qp->burst_at = now;
 		if (!rn_list_is_linked(&qp->busy_link))
 			rn_list_push_back(&d->busy, &qp->busy_link);
-		if (rn_dest_takes_turns(d))
-			rn_probe_watch(qp, now);
+		rn_probe_burst(qp, now);
 	}
 	qp->req.burst = qp->req.in_flight ? rn_burst_with(qp, len) : len;
 	granted = qp->req.grant < len ? qp->req.grant : len;

@@ -46,6 +46,7 @@ struct rn_dest {
 	rn_ns cut_at;	    /* when it did last; valid if cuts > 0 */
 	rn_ns grown_at;	    /* last step of growth beyond the threshold */
 	rn_ns rtt;	    /* round trip, rather the longest than the mean */
+	uint32_t suspicion; /* bursts that are watched closely: something was lost */
 };
 
 /* RTR, another path: RC only. */
@@ -82,8 +83,10 @@ void rn_dest_expire(struct rn_dev *dev, struct rn_timer *watch, rn_ns now);
 struct rn_probe {
 	rn_ns deadline; /* RN_NEVER: not watching */
 	rn_ns wait;
-	rn_ns until;	   /* end of the watch */
+	rn_ns until;	   /* end of the watch, if it is a close one */
 	struct rn_psn una; /* oldest PSN not acknowledged when the wait began */
+	bool is_close;	   /* for a reason, and not in case */
+	bool was_silent;   /* it has gone back because nothing came */
 };
 
 /* @qp has heard from its peer of a loss: watch all QPs that share the way for a while. */
@@ -92,6 +95,12 @@ void rn_probe_start(struct rn_qp *qp, rn_ns now);
  * and nothing behind it would show that it is lost.
  */
 void rn_probe_watch(struct rn_qp *qp, rn_ns now);
+/* @qp, with nothing in flight, is about to send. Its timer is armed for ack_deadline
+ * later, and for this then.
+ */
+void rn_probe_burst(struct rn_qp *qp, rn_ns now);
+/* Something was lost on the way to @qp's peer, or back. */
+void rn_probe_suspect(struct rn_qp *qp);
 void rn_probe_expire(struct rn_qp *qp, rn_ns now);
 
 #endif /* RN_DEST_H */

@@ -47,11 +47,17 @@ void rn_req_progress(struct rn_qp *qp, rn_ns now, uint32_t credit)
 		resume_at_una(qp);
 	if (rn_psn_before(req->resent, req->una))
 		req->resent = req->una;
+	if (req->probe.was_silent) {
+		req->probe.was_silent = false;
+		rn_probe_suspect(qp);
+	}
 
 	if (req->una.v != req->charged.v) {
 		req->ack_deadline = rn_req_ack_deadline(qp, now);
 	} else {
 		req->ack_deadline = RN_NEVER;
+		if (!req->probe.is_close)
+			req->probe.deadline = RN_NEVER;
 		assert(req->in_flight == 0);
 		assert(req->rd_count == 0);
 	}
@@ -142,6 +148,9 @@ static bool retry(struct rn_qp *qp, rn_ns now, bool heard)
 	qp->req.retry_left--;
 	rn_req_go_back(qp);
 	/* Of silence alone the peer may be the reason. */
+	qp->req.probe.was_silent = !heard;
+	if (heard)
+		rn_probe_suspect(qp);
 	if (rn_dest_loss(qp, now) && heard)
 		rn_probe_start(qp, now);
 	return true;

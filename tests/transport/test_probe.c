@@ -32,13 +32,84 @@ static unsigned count_packets(struct raw *r)
 	return n;
 }
 
-static void silence_alone_is_left_to_the_ack_timer(void **state)
+/* While the local ACK timer of 4.3 s runs. */
+static void silence_alone_is_probed_seldom(void **state)
 {
+	static const unsigned ms[] = { 100, 200, 400, 800, 1600 };
 	struct raw r = two_sends();
 
 	(void)state;
-	pair_run_for(r.p, RN_MSEC(4000));
+	for (unsigned i = 0; i < RN_ARRAY_SIZE(ms); i++) {
+		pair_run_for(r.p, RN_MSEC(ms[i]) - 1);
+		raw_expect_silence(&r);
+		pair_run_for(r.p, 1);
+		raw_expect(&r, RN_RC_SEND_ONLY, 200);
+		raw_expect(&r, RN_RC_SEND_ONLY, 201);
+		raw_expect_silence(&r);
+	}
+	assert_int_equal(r.q->qp->req.retry_left, 3);
+	assert_int_equal(pair_stat(r.p, 0, RN_STAT_LOCAL_ACK_TIMEOUT), 0);
+	raw_ack(&r, 201, 2);
+	pair_expect_wc(r.q->scq, 0, RN_WC_SUCCESS);
+	pair_expect_wc(r.q->scq, 1, RN_WC_SUCCESS);
+	pair_run_until_quiet(r.p);
 	raw_expect_silence(&r);
+	raw_free(&r);
+}
+
+static void post(struct raw *r, uint32_t psn)
+{
+	pair_post_send(r->q, &(struct rn_send_wr){ .wr_id = psn,
+						   .opcode = RN_WR_SEND,
+						   .flags = RN_SEND_SIGNALED });
+	raw_expect(r, RN_RC_SEND_ONLY, psn);
+}
+
+static void complete(struct raw *r, uint32_t psn)
+{
+	raw_ack(r, psn, psn - 199);
+	pair_expect_wc(r->q->scq, psn, RN_WC_SUCCESS);
+}
+
+/* Long after it, so that nothing of the watch is left. */
+static void lost_nak_is_missed_soon_where_something_was_lost_before(void **state)
+{
+	struct raw r = raw_new(NULL, RN_QPT_RC, RN_QPS_RTS, slow_timer);
+
+	(void)state;
+	post(&r, 200);
+	raw_nak(&r, 0x60, 200, 0);
+	raw_expect(&r, RN_RC_SEND_ONLY, 200);
+	complete(&r, 200);
+	pair_run_for(r.p, RN_MSEC(5000));
+	raw_expect_silence(&r);
+
+	post(&r, 201); /* lost */
+	post(&r, 202); /* what it is answered with, too */
+	pair_run_for(r.p, RN_USEC(1999));
+	raw_expect_silence(&r);
+	pair_run_for(r.p, RN_USEC(1));
+	raw_expect(&r, RN_RC_SEND_ONLY, 201);
+	raw_expect(&r, RN_RC_SEND_ONLY, 202);
+	complete(&r, 201);
+	complete(&r, 202);
+	pair_run_until_quiet(r.p);
+	raw_expect_silence(&r);
+	raw_free(&r);
+}
+
+/* Our responder has seen a gap: the way loses. */
+static void so_it_is_where_the_peer_s_packets_are_lost(void **state)
+{
+	struct raw r = raw_new(NULL, RN_QPT_RC, RN_QPS_RTS, slow_timer);
+
+	(void)state;
+	raw_send(&r, RAW(.op = RN_RC_SEND_ONLY, .psn = 101, .ack_req = true));
+	raw_expect_nak(&r, 0x60, 100, 0);
+	post(&r, 200);
+	pair_run_for(r.p, RN_MSEC(2));
+	raw_expect(&r, RN_RC_SEND_ONLY, 200);
+	complete(&r, 200);
 	raw_free(&r);
 }
 
@@ -133,7 +204,9 @@ static void other_qps_to_the_same_process_are_watched_too(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(silence_alone_is_left_to_the_ack_timer),
+		cmocka_unit_test(silence_alone_is_probed_seldom),
+		cmocka_unit_test(lost_nak_is_missed_soon_where_something_was_lost_before),
+		cmocka_unit_test(so_it_is_where_the_peer_s_packets_are_lost),
 		cmocka_unit_test(silence_after_a_nak_is_probed),
 		cmocka_unit_test(probing_ends_and_costs_no_retry),
 		cmocka_unit_test(
