@@ -124,9 +124,11 @@ static int transmit(struct rnp_engine *e, rn_ns now, unsigned what, bool gather)
 
 	if (rnp_stage_is_empty(&e->stage) && !rn_dev_has_packets(e->dev, what))
 		return 0;
-	/* An acknowledgement goes along with what has waited, as its last packet. */
+	/* What has waited may be an answer, so what its QP owes goes along with it. What
+	 * others owe is the last packet.
+	 */
 	if (p->held > 0 && (what & RN_TX_WORK))
-		rc = rnp_stage_fill(&e->stage, e->wire.net, now, RN_TX_WORK,
+		rc = rnp_stage_fill(&e->stage, e->wire.net, now, RN_TX_WORK | RN_TX_ALONG,
 				    RNP_SEND_MAX);
 	if (rc == 0)
 		rc = rnp_stage_fill(&e->stage, e->wire.net, now, what, RNP_SEND_MAX);
