@@ -291,7 +291,8 @@ static void send(struct world *w)
 	unsigned i = take8(&w->s) % QPS;
 	uint32_t len = take16(&w->s), flags, sent;
 	struct rn_sge sge = pair_sge(w->send, 0, len);
-	struct rn_send_wr wr = { .opcode = RN_WR_SEND,
+	struct rn_send_wr wr = { .wr_id = len,
+				 .opcode = RN_WR_SEND,
 				 .flags = RN_SEND_SIGNALED | RN_SEND_IP_CSUM,
 				 .sg = &sge,
 				 .num_sge = 1 };
@@ -303,8 +304,10 @@ static void send(struct world *w)
 			require(sent >= RN_FRAME_MIN && sent <= RN_FRAME_MAX);
 			rnp_checksum_fill(out, sent);
 		}
+	/* An older one may have waited, in SQD. */
 	while (pair_poll(w->q[i]->scq, &cqe))
-		require(pair_cqe_status(&cqe) != RN_WC_SUCCESS || len >= RN_FRAME_MIN);
+		require(pair_cqe_status(&cqe) != RN_WC_SUCCESS ||
+			cqe.wr_id >= RN_FRAME_MIN);
 }
 
 static void step(struct world *w)
