@@ -360,7 +360,7 @@ static void claim_resent(struct rn_tour_checks *c, enum rn_watch_cause cause)
 	/* A timer begins a little before its packet is on the wire, not before the stop.
 	 */
 	if (cause == RN_CAUSE_TIMEOUT)
-		claim(c, again && again->at >= rn_ack_timeout_ns(16),
+		claim(c, again && again->at >= rn_ack_timeout_ns(15),
 		      "at %.0f ms, when the timer had run out",
 		      again ? (double)again->at / 1e6 : 0);
 }

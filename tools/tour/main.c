@@ -10,9 +10,10 @@
 #include "tour.h"
 
 enum {
-	SECONDS_MAX = 60,  /* of one stop */
-	TIMEOUT = 20,	   /* 4.3 s */
-	TIMEOUT_LOST = 16, /* 268 ms */
+	SECONDS_MAX = 60, /* of one stop */
+	TIMEOUT = 20,	  /* 4.3 s */
+	/* 134 ms. When the timer is much longer, the device goes back ahead of it. */
+	TIMEOUT_LOST = 15,
 };
 
 static const struct {
