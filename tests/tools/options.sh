@@ -26,7 +26,8 @@ is 'README.md has the same table' "$(sed -n '/^## Run your/,/^## /s/^| `rocin \(
 is 'a log of no level is refused' "$(status rocin run --log=warning -- true)" 64
 is 'in one sentence' "$(cat "$work/err")" \
 	'rocin: ROCIN_LOG is "warning"; error, warn, info, debug or trace is expected, and :FILE behind it if lines are to go there'
-is 'a log that goes to a file is not' "$(status rocin run --log="warn:$work/log" -- true)" 0
+is 'a log that goes to a file is not' "$(status env LD_PRELOAD="${ROCIN_TEST_PRELOAD:-}" \
+	rocin run --log="warn:$work/log" -- true)" 0
 for wrong in 'capture --count 0' 'lab --hosts 0 -- true' 'lab --loss 200% -- true'; do
 	# shellcheck disable=SC2086 # several words
 	is "$wrong is refused" "$(status rocin $wrong)" 64
