@@ -37,7 +37,20 @@ static bool answers(const struct rnp_progress *p)
  */
 static bool answers_singly(const struct rnp_progress *p)
 {
-	return answers(p) && p->run == 1 && p->early_ban == 0;
+	return answers(p) && p->sees_memory && p->run == 1 && p->early_ban == 0;
+}
+
+/* Who had a completion for what came polls for it, and who had nothing (READs) waits for
+ * nobody. Neither stops polling because a post is acknowledged.
+ */
+static void note_what_came(struct rnp_engine *e)
+{
+	struct rnp_progress *p = &e->progress;
+	uint32_t requests = rn_dev_requests(e->dev), received = rn_dev_received(e->dev);
+
+	p->sees_memory = requests != p->requests_posted && received == p->received_posted;
+	p->requests_posted = requests;
+	p->received_posted = received;
 }
 
 void rnp_answers_expect(struct rnp_engine *e, rn_ns now)
@@ -74,6 +87,7 @@ void rnp_answers_posted(struct rnp_engine *e, const struct rn_qp *qp)
 	p->has_left = false;
 	p->asked = rn_qp_unacked(qp) ? qp : NULL;
 	p->asked_at = e->clock.now;
+	note_what_came(e);
 	if (!rn_dev_acks_due(e->dev))
 		p->held_since = 0;
 }

@@ -84,7 +84,9 @@ struct rnp_progress {
 	rn_ns found_at;	   /* by the background thread, and no post since; 0: none */
 	uint32_t requests; /* of the core when it was found */
 	uint32_t answered; /* how often a post followed soon, lately */
-	rn_ns held_since;  /* acknowledgements wait for that post; 0: none do */
+	uint32_t requests_posted, received_posted; /* of the core at the last post */
+	bool sees_memory; /* between the last two posts came what only memory shows */
+	rn_ns held_since; /* acknowledgements wait for that post; 0: none do */
 	const struct rn_qp *asked; /* posted to last and not acknowledged yet, or NULL */
 	bool has_left;		   /* rnp_answers_leaves(), and no post or poll since */
 	rn_ns asked_at;

@@ -188,6 +188,11 @@ uint32_t rn_dev_requests(const struct rn_dev *dev)
 	return dev->requests;
 }
 
+uint32_t rn_dev_received(const struct rn_dev *dev)
+{
+	return dev->received;
+}
+
 bool rn_dev_is_amid_message(const struct rn_dev *dev)
 {
 	const struct rn_qp *qp = dev->last_qp;

@@ -349,6 +349,7 @@ void rn_qp_complete_recv(struct rn_qp *qp, rn_ns now, struct rn_completion *c)
 	const struct rn_srq *srq = qp->rsp.taken_from;
 
 	assert(rn_wq_count(rq) > 0);
+	qp->dev->received++;
 	c->wr_id = wqe->wr_id;
 	rq->head++;
 	qp->rsp.taken_from = NULL;

@@ -284,6 +284,7 @@ struct rn_dev {
 	bool unmoderated;	/* the device is dead: nobody serves the timers */
 	struct rn_qp *last_qp;	/* of the packet received last */
 	uint32_t requests;	/* packets that were requests */
+	uint32_t received;	/* receives that were completed */
 	bool cq_failed; /* a CQ lost a CQE: its QPs go to ERR before the call returns */
 	rn_remark_fn *remark; /* or NULL */
 	void *remark_ctx;

@@ -184,6 +184,9 @@ bool rn_dev_acks_due(const struct rn_dev *dev);
 /* Request packets that queue pairs have taken so far, good or bad; modulo 2^32. */
 uint32_t rn_dev_requests(const struct rn_dev *dev);
 
+/* Receives of queue pairs that have been completed so far; modulo 2^32. */
+uint32_t rn_dev_received(const struct rn_dev *dev);
+
 /* True if the queue pair of the packet received last has part of a message, or has found
  * a gap: its peer may send no more before it is told.
  */

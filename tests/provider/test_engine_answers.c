@@ -202,6 +202,7 @@ static void sockets_go_back_in_the_middle_of_an_answer(void **state)
 	(void)state;
 	rnp_engine_lock(b->e);
 	p->answered = MUCH;
+	p->sees_memory = true;
 	p->run = 1;
 	write_to(a, b, 1);
 	while (!is_amid(b) || !owes(b)) { /* found something: too early to acknowledge */
@@ -345,6 +346,7 @@ static void thread_looks_again_when_the_program_sleeps(void **state)
 static void is_to_stop(struct rnp_progress *p)
 {
 	p->answered = MUCH;
+	p->sees_memory = true;
 	p->run = 1;
 	p->early_ban = 0;
 	p->asked = ends[0].qp;
@@ -376,6 +378,48 @@ static void who_polls_on_does_not_look_at_memory(void **state)
 	assert_int_equal(after_post, MUCH);
 }
 
+/* Between two posts of end 1 comes one message. */
+static bool sees_memory_after(enum rn_wr_opcode opcode)
+{
+	struct kit_end *a = &ends[0], *b = &ends[1];
+	bool sees;
+
+	for (unsigned i = 0; i < 2; i++) {
+		kit_post_recv(b);
+		kit_post_send(a, opcode, 8, (uintptr_t)b->buf);
+		kit_await(a, RN_WC_SUCCESS);
+		if (opcode == RN_WR_SEND)
+			kit_await(b, RN_WC_SUCCESS);
+		kit_post_send(b, RN_WR_RDMA_WRITE, 8, (uintptr_t)a->buf);
+		kit_await(b, RN_WC_SUCCESS);
+	}
+	rnp_engine_lock(b->e);
+	sees = b->e->progress.sees_memory;
+	rnp_engine_unlock(b->e);
+	return sees;
+}
+
+static void who_has_completions_does_not_look_at_memory(void **state)
+{
+	(void)state;
+	assert_true(sees_memory_after(RN_WR_RDMA_WRITE));
+	assert_false(sees_memory_after(RN_WR_SEND));
+	assert_true(sees_memory_after(RN_WR_RDMA_WRITE));
+}
+
+static void who_only_reads_does_not_look_at_memory(void **state)
+{
+	struct kit_end *a = &ends[0], *b = &ends[1];
+
+	(void)state;
+	assert_true(sees_memory_after(RN_WR_RDMA_WRITE));
+	kit_post_send(b, RN_WR_RDMA_READ, 8, (uintptr_t)a->buf);
+	kit_await(b, RN_WC_SUCCESS);
+	rnp_engine_lock(b->e);
+	assert_false(b->e->progress.sees_memory);
+	rnp_engine_unlock(b->e);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -402,6 +446,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			thread_looks_again_when_the_program_sleeps, setup, teardown),
 		cmocka_unit_test_setup_teardown(who_polls_on_does_not_look_at_memory,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			who_has_completions_does_not_look_at_memory, setup, teardown),
+		cmocka_unit_test_setup_teardown(who_only_reads_does_not_look_at_memory,
 						setup, teardown),
 	};
 

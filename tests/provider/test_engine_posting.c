@@ -281,8 +281,8 @@ static void a_forgotten_cq_does_not_keep_the_sockets(void **state)
 }
 
 /* ------------------------------------------------- who has the sockets meanwhile */
-/* End 1 answers, posts, and polls until the sockets are its own; end 0 has not received
- * that, and its lock is held.
+/* End 1 posts as one that answers, and polls until the sockets are its own; end 0 has not
+ * received that, and its lock is held.
  */
 static void post_and_poll(uint8_t value)
 {
@@ -296,6 +296,7 @@ static void post_and_poll(uint8_t value)
 	write_byte(b, a, value);
 	while (!has_it) {
 		rnp_engine_lock(b->e);
+		p->sees_memory = true; /* as if it had answered */
 		rnp_progress_app(b->e);
 		has_it = p->turn == RNP_LEASED && p->is_early;
 		rnp_engine_unlock(b->e);
