@@ -155,6 +155,12 @@ void kit_close(struct kit_end *k)
 	free(k->buf);
 }
 
+void kit_close_pair(struct kit_end k[2])
+{
+	for (unsigned i = 0; i < 2; i++)
+		kit_close(&k[i]);
+}
+
 /* --------------------------------------------------------------------- connection */
 static void modify(struct kit_end *k, const struct rn_qp_attr *attr, uint32_t mask)
 {

@@ -72,6 +72,7 @@ void kit_pair(struct kit_end k[2], uint8_t timeout);
 
 /* Destroy and close all. */
 void kit_close(struct kit_end *k);
+void kit_close_pair(struct kit_end k[2]);
 
 /* @len bytes at offset 0 of the buffer; @opcode SEND, or WRITE or READ of offset
  * @remote of @peer_buf's buffer.

@@ -66,8 +66,7 @@ static int setup_narrow(void **state)
 static int teardown(void **state)
 {
 	(void)state;
-	for (unsigned i = 0; i < 2; i++)
-		kit_close(&ends[i]);
+	kit_close_pair(ends);
 	return 0;
 }
 
