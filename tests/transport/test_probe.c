@@ -22,6 +22,17 @@ static struct raw two_sends(void)
 	return r;
 }
 
+/* Both arrive, and nothing more is said. */
+static void end_acknowledged(struct raw *r)
+{
+	raw_ack(r, 201, 2);
+	pair_expect_wc(r->q->scq, 0, RN_WC_SUCCESS);
+	pair_expect_wc(r->q->scq, 1, RN_WC_SUCCESS);
+	pair_run_until_quiet(r->p);
+	raw_expect_silence(r);
+	raw_free(r);
+}
+
 static unsigned count_packets(struct raw *r)
 {
 	struct raw_packet k;
@@ -49,12 +60,7 @@ static void silence_alone_is_probed_seldom(void **state)
 	}
 	assert_int_equal(r.q->qp->req.retry_left, 3);
 	assert_int_equal(pair_stat(r.p, 0, RN_STAT_LOCAL_ACK_TIMEOUT), 0);
-	raw_ack(&r, 201, 2);
-	pair_expect_wc(r.q->scq, 0, RN_WC_SUCCESS);
-	pair_expect_wc(r.q->scq, 1, RN_WC_SUCCESS);
-	pair_run_until_quiet(r.p);
-	raw_expect_silence(&r);
-	raw_free(&r);
+	end_acknowledged(&r);
 }
 
 static void post(struct raw *r, uint32_t psn)
@@ -125,12 +131,7 @@ static void silence_after_a_nak_is_probed(void **state)
 	pair_run_for(r.p, RN_USEC(1));
 	assert_true(raw_expect(&r, RN_RC_SEND_ONLY, 201)->ack_req);
 	raw_expect_silence(&r);
-	raw_ack(&r, 201, 2);
-	pair_expect_wc(r.q->scq, 0, RN_WC_SUCCESS);
-	pair_expect_wc(r.q->scq, 1, RN_WC_SUCCESS);
-	pair_run_until_quiet(r.p);
-	raw_expect_silence(&r);
-	raw_free(&r);
+	end_acknowledged(&r);
 }
 
 static void probing_ends_and_costs_no_retry(void **state)
