@@ -114,6 +114,7 @@ void rn_capture_miss(struct rn_capture_writer *w, uint32_t packets)
 {
 	w->missed += packets;
 	w->missed_since += packets;
+	atomic_store_explicit(&w->shared->missed, w->missed, memory_order_relaxed);
 }
 
 uint64_t rn_capture_put(struct rn_capture_writer *w, struct rn_capture_record *rec,
@@ -144,7 +145,6 @@ void rn_capture_publish(struct rn_capture_writer *w)
 {
 	struct rn_capture_shared *shared = w->shared;
 
-	atomic_store_explicit(&shared->missed, w->missed, memory_order_relaxed);
 	if (w->published == w->tail)
 		return;
 	atomic_store_explicit(&shared->packets, w->packets, memory_order_relaxed);

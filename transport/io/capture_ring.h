@@ -109,7 +109,7 @@ uint64_t rn_capture_put(struct rn_capture_writer *w, struct rn_capture_record *r
 /* Nothing would fit: whoever reads has not moved since something did not. */
 bool rn_capture_is_full(struct rn_capture_writer *w);
 
-/* Count packets that are not put at all. */
+/* Count packets that are not put at all; the reader sees that at once. */
 void rn_capture_miss(struct rn_capture_writer *w, uint32_t packets);
 
 /* Let the reader see what was put. Remarks about a packet come before that. */

@@ -65,12 +65,6 @@ void rn_capture_sinks_end(struct rn_capture_sinks *s)
 }
 
 /* ------------------------------------------------------------------ who wants it */
-static bool is_about_one(const struct rn_capture_filter *f,
-			 const struct rn_capture_ends *ends)
-{
-	return !f->qpn || f->qpn == ends->local || f->qpn == ends->remote;
-}
-
 bool rn_capture_sinks_are_full(struct rn_capture_sinks *s)
 {
 	if (s->log)
@@ -79,20 +73,6 @@ bool rn_capture_sinks_are_full(struct rn_capture_sinks *s)
 		if (!rn_capture_is_full(&s->ring[__builtin_ctz(left)].ring))
 			return false;
 	return true;
-}
-
-unsigned rn_capture_sinks_about(const struct rn_capture_sinks *s,
-				const struct rn_capture_ends *ends)
-{
-	unsigned rings = s->rings;
-
-	for (unsigned left = s->choosy; left; left &= left - 1) {
-		unsigned i = (unsigned)__builtin_ctz(left);
-
-		if (!is_about_one(&s->ring[i].filter, ends))
-			rings &= ~(1u << i);
-	}
-	return rings;
 }
 
 enum rn_capture_wish rn_capture_sinks_wish(struct rn_capture_sinks *s, unsigned rings)
@@ -111,7 +91,7 @@ static uint64_t put(struct rn_capture_ring_sink *r, struct rn_capture_record *re
 {
 	const struct rn_capture_filter *f = &r->filter;
 
-	if (!r->ring.shared || !is_about_one(f, ends))
+	if (!r->ring.shared || !rn_capture_is_about(f, ends))
 		return 0;
 	rec->cap = f->snaplen && f->snaplen < rec->len ? f->snaplen : rec->len;
 	return rn_capture_put(&r->ring, rec, packet);
@@ -150,12 +130,8 @@ void rn_capture_sinks_remark(struct rn_capture_sinks *s,
 
 void rn_capture_sinks_miss(struct rn_capture_sinks *s, unsigned rings, unsigned packets)
 {
-	for (unsigned left = rings; left; left &= left - 1) {
-		struct rn_capture_writer *w = &s->ring[__builtin_ctz(left)].ring;
-
-		rn_capture_miss(w, packets);
-		rn_capture_publish(w);
-	}
+	for (unsigned left = rings; left; left &= left - 1)
+		rn_capture_miss(&s->ring[__builtin_ctz(left)].ring, packets);
 }
 
 void rn_capture_sinks_publish(struct rn_capture_sinks *s, bool is_final)

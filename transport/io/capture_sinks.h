@@ -52,9 +52,28 @@ void rn_capture_sinks_end(struct rn_capture_sinks *s);
 /* Nobody has room, whatever the packet. */
 bool rn_capture_sinks_are_full(struct rn_capture_sinks *s);
 
-/* Rings that want packets of these queue pairs, bit by bit. */
-unsigned rn_capture_sinks_about(const struct rn_capture_sinks *s,
-				const struct rn_capture_ends *ends);
+static inline bool rn_capture_is_about(const struct rn_capture_filter *f,
+				       const struct rn_capture_ends *ends)
+{
+	return !f->qpn || f->qpn == ends->local || f->qpn == ends->remote;
+}
+
+/* Rings that want packets of these queue pairs, bit by bit. Here, as this is what a
+ * packet costs that nobody captures.
+ */
+static inline unsigned rn_capture_sinks_about(const struct rn_capture_sinks *s,
+					      const struct rn_capture_ends *ends)
+{
+	unsigned rings = s->rings;
+
+	for (unsigned left = s->choosy; left; left &= left - 1) {
+		unsigned i = (unsigned)__builtin_ctz(left);
+
+		if (!rn_capture_is_about(&s->ring[i].filter, ends))
+			rings &= ~(1u << i);
+	}
+	return rings;
+}
 
 /* @rings: rn_capture_sinks_about() */
 enum rn_capture_wish rn_capture_sinks_wish(struct rn_capture_sinks *s, unsigned rings);

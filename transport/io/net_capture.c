@@ -26,6 +26,7 @@ enum {
 	WAITING_MAX = RN_SUPER_SEGMENTS + 1,
 	UD_SRC_QPN = RN_BTH_LEN + 5, /* where the DETH has it */
 	PASSED = 8,
+	LAST = 4, /* the two ways of a connection and of another one */
 };
 
 /* Packets that nobody had room for, and the rings that would have wanted such ones. */
@@ -34,6 +35,12 @@ struct passed {
 	uint32_t dest;
 	bool is_known, is_sent;
 	unsigned rings;
+};
+
+/* Who sends such packets. */
+struct sender {
+	struct rn_flow flow;
+	uint32_t dest, sender;
 };
 
 struct rn_capture {
@@ -55,9 +62,7 @@ struct rn_capture {
 	bool is_passed; /* there is something in passed[] */
 	struct passed passed[PASSED];
 
-	/* The sender that was looked up last. */
-	struct rn_flow last_flow;
-	uint32_t last_dest, last_sender;
+	struct sender last[LAST]; /* that were looked up */
 };
 
 static uint64_t realtime(void)
@@ -72,17 +77,25 @@ static uint64_t realtime(void)
 static uint32_t find_sender(struct rn_capture *c, const struct rn_flow *flow,
 			    uint32_t dest)
 {
-	if (dest != c->last_dest || memcmp(flow, &c->last_flow, sizeof(*flow)) != 0) {
-		c->last_sender = c->host->sender(c->host_ctx, flow, dest);
-		c->last_dest = dest;
-		c->last_flow = *flow;
-	}
-	return c->last_sender;
+	struct sender *last = &c->last[dest / 256 % LAST];
+
+	if (dest != last->dest || memcmp(flow, &last->flow, sizeof(*flow)) != 0)
+		*last = (struct sender){ .flow = *flow,
+					 .dest = dest,
+					 .sender = c->host->sender(c->host_ctx, flow,
+								   dest) };
+	return last->sender;
 }
 
 static bool is_datagram(const uint8_t *pkt, uint32_t len)
 {
 	return len >= RN_BTH_LEN && pkt[0] >> 5 == RN_CLASS_UD >> 5;
+}
+
+/* Connected queue pair that a packet is for; 0: it is for another. */
+static inline uint32_t dest_of(const uint8_t *pkt, uint32_t len)
+{
+	return len < RN_BTH_LEN || is_datagram(pkt, len) ? 0 : rn_get_be24(pkt + 5);
 }
 
 static inline struct rn_capture_ends find_ends(struct rn_capture *c, bool is_sent,
@@ -111,17 +124,41 @@ static void publish(struct rn_capture *c)
 
 void rn_capture_flush(struct rn_capture *c)
 {
+	if (c->is_judged)
+		return;
 	c->is_judged = true;
 	publish(c);
 }
 
 /* -------------------------------------------------------------------- passing by */
-static unsigned rings_about(struct rn_capture *c, bool is_sent,
-			    const struct rn_flow *flow, const uint8_t *pkt, uint32_t len)
+static __attribute__((noinline)) unsigned rings_about(struct rn_capture *c, bool is_sent,
+						      const struct rn_flow *flow,
+						      const uint8_t *pkt, uint32_t len)
 {
 	const struct rn_capture_ends ends = find_ends(c, is_sent, flow, pkt, len);
 
 	return rn_capture_sinks_about(&c->sinks, &ends);
+}
+
+/* Who sent one says its flow; who receives one it says itself. */
+static inline bool is_passed_so(const struct passed *p, bool is_sent, uint32_t dest,
+				const struct rn_flow *flow)
+{
+	return p->is_known && p->dest == dest && p->is_sent == is_sent &&
+	       (!is_sent || memcmp(flow, &p->flow, sizeof(*flow)) == 0);
+}
+
+static __attribute__((noinline)) void learn_passed(struct rn_capture *c, struct passed *p,
+						   bool is_sent,
+						   const struct rn_flow *flow,
+						   const uint8_t *pkt, uint32_t len)
+{
+	*p = (struct passed){ .flow = *flow,
+			      .dest = dest_of(pkt, len),
+			      .is_known = true,
+			      .is_sent = is_sent,
+			      .rings = rings_about(c, is_sent, flow, pkt, len) };
+	c->is_passed = true;
 }
 
 /* Rings that miss such a packet. To count them is all that there is to do: while all
@@ -130,22 +167,17 @@ static unsigned rings_about(struct rn_capture *c, bool is_sent,
 static unsigned passed_rings(struct rn_capture *c, bool is_sent,
 			     const struct rn_flow *flow, const uint8_t *pkt, uint32_t len)
 {
-	uint32_t dest = len < RN_BTH_LEN ? 0 : rn_get_be24(pkt + 5);
-	struct passed *p = &c->passed[(dest >> 8 << 1 | is_sent) % PASSED];
+	struct passed *p;
+	uint32_t dest;
 
 	if (!c->sinks.choosy)
 		return c->sinks.rings;
-	if (is_datagram(pkt, len)) /* says itself who sent it */
+	dest = dest_of(pkt, len);
+	if (!dest) /* says itself who sent it */
 		return rings_about(c, is_sent, flow, pkt, len);
-	if (!p->is_known || p->dest != dest || p->is_sent != is_sent ||
-	    memcmp(flow, &p->flow, sizeof(*flow)) != 0) {
-		*p = (struct passed){ .flow = *flow,
-				      .dest = dest,
-				      .is_known = true,
-				      .is_sent = is_sent,
-				      .rings = rings_about(c, is_sent, flow, pkt, len) };
-		c->is_passed = true;
-	}
+	p = &c->passed[(dest >> 8 << 1 | is_sent) % PASSED];
+	if (!is_passed_so(p, is_sent, dest, flow))
+		learn_passed(c, p, is_sent, flow, pkt, len);
 	return p->rings;
 }
 
@@ -156,18 +188,21 @@ static void pass(struct rn_capture *c, bool is_sent, const struct rn_flow *flow,
 	c->waiting = 0;
 }
 
-static bool is_alike(const struct rn_rx *a, const struct rn_rx *b)
+/* How many of @n packets received, from the first on, are about the same queue pairs. */
+static unsigned count_alike(const struct rn_rx *rx, unsigned n)
 {
-	return a->len >= RN_BTH_LEN && b->len >= RN_BTH_LEN &&
-	       !is_datagram(b->data, b->len) &&
-	       rn_get_be24(a->data + 5) == rn_get_be24(b->data + 5);
+	uint32_t dest = dest_of(rx->data, rx->len);
+	unsigned count = 1;
+
+	while (dest && count < n && dest_of(rx[count].data, rx[count].len) == dest)
+		count++;
+	return count;
 }
 
 static void pass_batch(struct rn_capture *c, const struct rn_rx *rx, unsigned n)
 {
 	for (unsigned i = 0, count; i < n; i += count) {
-		for (count = 1; i + count < n && is_alike(&rx[i], &rx[i + count]);)
-			count++;
+		count = count_alike(&rx[i], n - i);
 		pass(c, false, rx[i].flow, rx[i].data, rx[i].len, count);
 	}
 }
@@ -305,6 +340,9 @@ static void record_received(struct rn_capture *c, uint64_t time, const struct rn
 		.time = time, .len = rx->len, .ip_id = rx->gro_idx, .flow = *rx->flow
 	};
 
+	c->packet[i] = NULL;
+	if (rx->len > RN_CAPTURE_BODY_MAX)
+		return;
 	rn_capture_sinks_put(&c->sinks, &rec, ends, rx->data, &c->number[i]);
 	c->packet[i] = rx->data;
 	memset(c->bth[i], 0, RN_BTH_LEN);
@@ -313,26 +351,22 @@ static void record_received(struct rn_capture *c, uint64_t time, const struct rn
 
 static void record_batch(struct rn_capture *c, const struct rn_rx *rx, unsigned n)
 {
-	struct rn_capture_ends ends = { 0 };
-	bool is_wanted = true;
-	unsigned rings = 0;
 	uint64_t time = 0;
 
-	for (unsigned i = 0; i < n; i++) {
-		/* With the last one a ring may have become full. */
-		if (is_wanted || !is_alike(&rx[i - 1], &rx[i])) {
-			ends = find_ends(c, false, rx[i].flow, rx[i].data, rx[i].len);
-			rings = rn_capture_sinks_about(&c->sinks, &ends);
-			is_wanted = rn_capture_sinks_wish(&c->sinks, rings) ==
-				    RN_CAPTURE_WANTED;
+	for (unsigned i = 0, end; i < n; i = end) {
+		const struct rn_capture_ends ends =
+			find_ends(c, false, rx[i].flow, rx[i].data, rx[i].len);
+		unsigned rings = rn_capture_sinks_about(&c->sinks, &ends);
+
+		end = i + count_alike(&rx[i], n - i);
+		if (rn_capture_sinks_wish(&c->sinks, rings) != RN_CAPTURE_WANTED) {
+			rn_capture_sinks_miss(&c->sinks, rings, end - i);
+			memset(&c->packet[i], 0, (end - i) * sizeof(c->packet[0]));
+			continue;
 		}
-		c->packet[i] = NULL;
-		if (!is_wanted) {
-			rn_capture_sinks_miss(&c->sinks, rings, 1);
-		} else if (rx[i].len <= RN_CAPTURE_BODY_MAX) {
-			time = time ? time : realtime();
-			record_received(c, time, &rx[i], i, &ends);
-		}
+		time = time ? time : realtime();
+		for (unsigned k = i; k < end; k++)
+			record_received(c, time, &rx[k], k, &ends);
 	}
 	if (time) { /* somebody has got one of them at least */
 		c->received = n;
@@ -340,22 +374,26 @@ static void record_batch(struct rn_capture *c, const struct rn_rx *rx, unsigned 
 	}
 }
 
-static int capture_receive(void *ctx, struct rn_rx *rx)
+/* Not inline: most calls find nothing, and this wants registers. */
+static __attribute__((noinline)) int take_batch(struct rn_capture *c,
+						const struct rn_rx *rx, int n)
 {
-	struct rn_capture *c = ctx;
-	int n;
-
-	if (c->received)
-		rn_capture_flush(c);
-	n = c->inner->ops->receive(c->inner->ctx, rx);
-	c->received = 0;
-	if (n <= 0)
-		return n;
 	if (nobody_has_room(c))
 		pass_batch(c, rx, (unsigned)n);
 	else
 		record_batch(c, rx, (unsigned)n);
 	return n;
+}
+
+static int capture_receive(void *ctx, struct rn_rx *rx)
+{
+	struct rn_capture *c = ctx;
+	int n;
+
+	rn_capture_flush(c);
+	n = c->inner->ops->receive(c->inner->ctx, rx);
+	c->received = 0;
+	return n <= 0 ? n : take_batch(c, rx, n);
 }
 
 /* Which of the last batch; the number of them if it was none. */
@@ -386,8 +424,10 @@ void rn_capture_remark(struct rn_capture *c, const struct rn_remark *remark,
 		return;
 	}
 	i = find_received(c, rx);
-	if (i < c->received)
+	if (i < c->received) {
 		rn_capture_sinks_remark(&c->sinks, &c->number[i], remark);
+		c->is_judged = false;
+	}
 }
 
 /* ---------------------------------------------------------------------- sinks */
