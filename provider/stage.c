@@ -193,8 +193,21 @@ static bool fits(const struct rnp_stage *s)
 	       s->next_joins;
 }
 
+static void choose_outlet(struct rnp_stage *s, const struct rn_net *net)
+{
+	const struct rnp_label *label = &s->label;
+
+	s->outlet = (struct rn_outlet){ 0 };
+	s->flow = label->flow;
+	if (s->alone)
+		return;
+	s->outlet = rn_net_outlet(net, &label->flow, label->sgid_index, label->dest_slot);
+	if (s->outlet.id)
+		s->flow.sport = s->outlet.sport;
+}
+
 /* The packet behind the (empty) super-packet begins a new one. */
-static void begin(struct rnp_stage *s)
+static void begin(struct rnp_stage *s, const struct rn_net *net)
 {
 	assert(s->count == 0);
 	if (s->start > RN_SUPER_BYTES) {
@@ -206,14 +219,15 @@ static void begin(struct rnp_stage *s)
 	s->seg_len = s->next_len;
 	s->alone = rn_gid_is_multicast(&s->label.flow.dst);
 	s->closed = false;
+	choose_outlet(s, net);
 }
 
 /* Sign the packet for its place and take it up. */
 static void add(struct rnp_stage *s, const struct rn_net *net)
 {
-	uint16_t ip_id = net->gso ? (uint16_t)s->count : 0;
+	uint16_t ip_id = rn_super_ip_id(&s->outlet, net->gso, s->count);
 
-	rn_icrc_seal_with(&s->label.flow, ip_id, tail(s), s->next_len - RN_ICRC_LEN,
+	rn_icrc_seal_with(&s->flow, ip_id, tail(s), s->next_len - RN_ICRC_LEN,
 			  &s->next_tx.part);
 	s->closed = s->alone || s->next_len < s->seg_len;
 	s->len += s->next_len;
@@ -230,12 +244,13 @@ static bool is_full(const struct rnp_stage *s)
 int rnp_stage_flush(struct rnp_stage *s, const struct rn_net *net)
 {
 	struct rn_super super = {
-		.flow = &s->label.flow,
+		.flow = &s->flow,
 		.sgid_index = s->label.sgid_index,
 		.data = s->buf + s->start,
 		.len = s->len,
 		.seg_len = s->seg_len,
 		.count = s->count,
+		.outlet = s->outlet,
 	};
 	int err;
 
@@ -278,7 +293,7 @@ int rnp_stage_fill(struct rnp_stage *s, const struct rn_net *net, rn_ns now,
 			sent++;
 		}
 		if (s->count == 0)
-			begin(s);
+			begin(s, net);
 		add(s, net);
 		if (is_full(s)) {
 			if (rnp_stage_flush(s, net))

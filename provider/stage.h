@@ -36,8 +36,10 @@ struct rnp_stage {
 		*gid;	 /* table of RN_GID_MAX; which socket a source stands for */
 	uint64_t *stats; /* TX_DROPPED, TX_TOO_LONG are written */
 
-	struct rnp_label label; /* of the open super-packet */
-	uint32_t start;		/* of it in buf */
+	struct rnp_label label;	 /* of the open super-packet */
+	struct rn_outlet outlet; /* and where it leaves; flow, so that it fits that */
+	struct rn_flow flow;
+	uint32_t start; /* of it in buf */
 	uint32_t len, seg_len, count;
 	bool closed; /* its last packet is shorter, or it is alone: no more may follow */
 	bool alone;  /* to a multicast group: no super-packets */

@@ -164,29 +164,45 @@ static bool solve_id(uint32_t diff, size_t len, uint16_t *id_diff)
 enum habit {
 	HABIT_POSITION, /* position in the super-packet, 0 if alone */
 	HABIT_ZERO,
-	HABIT_COUNTER,
+	HABIT_COUNTER, /* of packets */
+	HABIT_SUPERS,  /* counter of super-packets, and the position in one of them */
 };
 
 static uint16_t guess_id(const struct rn_icrc_hint *hint, uint16_t gro_idx)
 {
 	if (!hint || hint->habit == HABIT_POSITION)
 		return gro_idx;
+	if (hint->habit == HABIT_SUPERS)
+		return (uint16_t)(hint->first_id + (gro_idx ? gro_idx : 1));
 	return hint->habit == HABIT_ZERO ? 0 : (uint16_t)(hint->last_id + 1);
+}
+
+/* Of the super-packet that came last, or of one soon after. */
+static bool is_of_supers(const struct rn_icrc_hint *hint, uint16_t id, uint16_t gro_idx)
+{
+	uint16_t ahead = (uint16_t)(id - gro_idx - hint->first_id);
+
+	return ahead <= RN_ICRC_ID_AHEAD && (ahead > 0 || gro_idx > 0);
 }
 
 static bool is_expected(const struct rn_icrc_hint *hint, uint16_t id, uint16_t gro_idx)
 {
 	if (id == 0 || id == gro_idx)
 		return true;
-	return hint && (uint16_t)(id - hint->last_id - 1) < RN_ICRC_ID_AHEAD;
+	return hint && ((uint16_t)(id - hint->last_id - 1) < RN_ICRC_ID_AHEAD ||
+			is_of_supers(hint, id, gro_idx));
 }
 
 /* The guess was wrong: what would have been right? */
-static uint8_t habit_of(uint16_t id, uint16_t gro_idx)
+static uint8_t habit_of(const struct rn_icrc_hint *hint, uint16_t id, uint16_t gro_idx)
 {
 	if (id == gro_idx)
 		return HABIT_POSITION;
-	return id == 0 ? HABIT_ZERO : HABIT_COUNTER;
+	if (id == 0)
+		return HABIT_ZERO;
+	return hint->habit == HABIT_COUNTER && is_of_supers(hint, id, gro_idx)
+		       ? HABIT_SUPERS
+		       : HABIT_COUNTER;
 }
 
 // NOLINTNEXTLINE(readability-function-size): a packet, and what is known of it
@@ -216,9 +232,10 @@ enum rn_icrc_verdict rn_icrc_check_with(struct rn_icrc_hint *hint,
 	if (exact && !expected)
 		return RN_ICRC_BAD;
 	if (hint) {
-		hint->last_id = id;
 		if (id_diff != 0)
-			hint->habit = habit_of(id, gro_idx);
+			hint->habit = habit_of(hint, id, gro_idx);
+		hint->last_id = id;
+		hint->first_id = (uint16_t)(id - gro_idx);
 	}
 	return expected ? RN_ICRC_OK : RN_ICRC_OK_SOLVED;
 }

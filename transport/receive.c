@@ -20,10 +20,12 @@ struct arrival {
 	struct rn_qp *qp;	 /* once find_qp has run; member's own */
 };
 
-static struct rn_icrc_hint *hint_of(struct rn_dev *dev, const struct rn_gid *src)
+/* A sender may have several sockets, each of which numbers its packets for itself. */
+static struct rn_icrc_hint *hint_of(struct rn_dev *dev, const struct rn_flow *flow)
 {
-	uint64_t h =
-		(rn_get_be64(src->raw) ^ rn_get_be64(src->raw + 8)) * 0x9e3779b97f4a7c15u;
+	const uint8_t *src = flow->src.raw;
+	uint64_t h = (rn_get_be64(src) ^ rn_get_be64(src + 8) ^ flow->sport) *
+		     0x9e3779b97f4a7c15u;
 
 	return &dev->hint[h >> 32 & (RN_HINTS - 1)];
 }
@@ -41,7 +43,7 @@ static enum rn_stat check_icrc(struct arrival *a)
 	if (rx->icrc == RN_RX_ICRC_NONE)
 		return FINE;
 	switch (rn_icrc_check_with(
-		hint_of(dev, &rx->flow->src), rx->flow, rx->data, rx->len, rx->gro_idx,
+		hint_of(dev, rx->flow), rx->flow, rx->data, rx->len, rx->gro_idx,
 		dev->cfg.icrc_exact || rx->icrc == RN_RX_ICRC_EXACT, &rx->part)) {
 	case RN_ICRC_OK:
 		return FINE;

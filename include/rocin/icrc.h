@@ -64,8 +64,9 @@ enum rn_icrc_verdict {
  * identification counts as guessed or as solved; never whether a packet is damaged.
  */
 struct rn_icrc_hint {
-	uint16_t last_id; /* of the last packet accepted */
-	uint8_t habit;	  /* how the sender numbers its packets; private to icrc.c */
+	uint16_t last_id;  /* of the last packet accepted */
+	uint16_t first_id; /* of the super-packet that it came in */
+	uint8_t habit;	   /* how the sender numbers its packets; private to icrc.c */
 };
 
 /* A sender that counts may have sent this many packets to others since the last to us. */
@@ -82,8 +83,10 @@ enum {
  * @gro_idx:	Position of the packet in the super-packet of UDP_GRO; 0 if alone
  * @exact:	Refuse identifications that can only be solved for
  *
- * An IPv4 identification is guessed right if it is 0, @gro_idx, or the last of this flow
- * plus 1..RN_ICRC_ID_AHEAD. The packet is read once, whatever the outcome.
+ * An IPv4 identification is guessed right if it is 0, @gro_idx, the last of this flow
+ * plus 1..RN_ICRC_ID_AHEAD, or @gro_idx more than the first one of the super-packet of
+ * that plus 0..RN_ICRC_ID_AHEAD (but not the same packet). The packet is read once,
+ * whatever the outcome.
  *
  * Return: RN_ICRC_OK, RN_ICRC_OK_SOLVED (IPv4 and not @exact), or RN_ICRC_BAD, also for a
  *	   packet too short to hold a BTH or too long for an IPv4 datagram, and for

@@ -16,18 +16,36 @@ enum {
 	RN_RX_BATCH = 64,
 };
 
+/* The socket that a super-packet leaves by, as far as the ICRC covers what that socket
+ * puts into headers.
+ */
+struct rn_outlet {
+	uint8_t id; /* 0: that of the source address, with its port and no first_id */
+	uint16_t sport;
+	uint16_t first_id; /* IPv4 identification of the first packet */
+};
+
 /* Packets of equal length (the last may be shorter) with one flow and one destination
  * process, back to back at @data, each with its ICRC (identification = its position if
- * the back end sends it as a GSO super-packet, else 0; see rn_net.gso).
+ * the back end sends it as a GSO super-packet, else 0; see rn_net.gso; and as much more
+ * as the outlet says).
  */
 struct rn_super {
-	const struct rn_flow *flow;
-	uint32_t sgid_index; /* which socket */
+	const struct rn_flow *flow; /* with the source port of the outlet */
+	uint32_t sgid_index;	    /* which socket */
 	const uint8_t *data;
 	uint32_t len;	  /* bytes of all */
 	uint32_t seg_len; /* bytes of each but the last */
 	uint32_t count;	  /* 1 .. RN_SUPER_SEGMENTS */
+	struct rn_outlet outlet;
 };
+
+/* Identification of the packet at @position; nothing for IPv6. */
+static inline uint16_t rn_super_ip_id(const struct rn_outlet *outlet, bool gso,
+				      uint32_t position)
+{
+	return (uint16_t)((outlet->id ? outlet->first_id : 0) + (gso ? position : 0));
+}
 
 struct rn_net_ops {
 	/* Returns 0; -EAGAIN (the socket is full: try the same again later); another
@@ -42,6 +60,13 @@ struct rn_net_ops {
 	 * socket).
 	 */
 	int (*receive)(void *ctx, struct rn_rx *rx);
+
+	/* May be NULL: there is one only. Which outlet the next super-packet of this
+	 * flow, to the process @dest_slot, leaves by: it is the next to leave by that
+	 * one, or does not leave at all.
+	 */
+	struct rn_outlet (*outlet)(void *ctx, const struct rn_flow *flow,
+				   uint32_t sgid_index, uint32_t dest_slot);
 
 	/* May be NULL, as the next two: a back end whose wire is memory has packets built
 	 * in it. Where the next packet from @flow->src to @flow->dst and the process
@@ -73,5 +98,15 @@ struct rn_net {
 	 */
 	bool bare;
 };
+
+/* What @net says, or that there is one outlet only. */
+static inline struct rn_outlet rn_net_outlet(const struct rn_net *net,
+					     const struct rn_flow *flow,
+					     uint32_t sgid_index, uint32_t dest_slot)
+{
+	if (!net->ops->outlet)
+		return (struct rn_outlet){ 0 };
+	return net->ops->outlet(net->ctx, flow, sgid_index, dest_slot);
+}
 
 #endif /* RN_NET_H */

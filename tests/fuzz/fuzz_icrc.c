@@ -91,7 +91,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	uint8_t *room = guarded_room(), *front, *back;
 	uint8_t shape = take8(&s);
 	uint16_t gro_idx = take16(&s), at = take16(&s);
-	struct rn_icrc_hint hint = { .last_id = take16(&s), .habit = take8(&s) % 3 },
+	struct rn_icrc_hint hint = { .last_id = take16(&s),
+				     .first_id = at,
+				     .habit = take8(&s) % 4 },
 			    same;
 	struct rn_flow flow = take_flow(&s, shape);
 	bool exact = shape & 4, one_family;
@@ -110,7 +112,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	same = hint;
 	verdict = rn_icrc_check(&hint, &flow, front, len, gro_idx, exact);
 	require(verdict == rn_icrc_check(&same, &flow, back, len, gro_idx, exact));
-	require(hint.last_id == same.last_id && hint.habit == same.habit);
+	require(hint.last_id == same.last_id && hint.first_id == same.first_id &&
+		hint.habit == same.habit);
 	one_family = rn_gid_is_ipv4(&flow.src) == rn_gid_is_ipv4(&flow.dst);
 	if (!one_family || len < RN_BTH_LEN + RN_ICRC_LEN)
 		require(verdict == RN_ICRC_BAD);

@@ -100,7 +100,7 @@ static void walk_headers(const uint8_t *data, size_t size)
 static void check_icrc(const uint8_t *data, size_t size)
 {
 	struct rn_flow flow = { .sport = 0xc000 };
-	struct rn_icrc_hint hint = { .last_id = data[1], .habit = data[2] % 3 };
+	struct rn_icrc_hint hint = { .last_id = data[1], .habit = data[2] % 4 };
 	uint16_t ip_id = rn_get_be16(data + 2);
 	uint8_t *copy;
 

@@ -119,6 +119,28 @@ static void expect_remark(struct rig *rig, uint64_t number, uint32_t code)
 	rn_capture_pass(&rig->r);
 }
 
+static void packets_of_an_outlet_are_written_with_its_identifications(void **state)
+{
+	struct rig *rig = *state;
+	uint8_t data[3 * PACKET];
+	struct rn_super s = { .flow = &flow,
+			      .data = data,
+			      .len = sizeof(data),
+			      .seg_len = PACKET,
+			      .count = 3,
+			      .outlet = { .id = 1, .first_id = 0xfffe } };
+
+	begin(rig, 0, 0);
+	for (uint32_t i = 0; i < 3; i++)
+		make_packet(data + i * PACKET, PACKET, 0x0a, REMOTE, 10 + i);
+	assert_int_equal(rig->net->ops->transmit(rig->net->ctx, &s), 0);
+	for (uint32_t i = 0; i < 3; i++) {
+		assert_int_equal(rn_capture_peek(&rig->r), 0);
+		assert_int_equal(rig->r.rec.ip_id, (0xfffe + i) & 0xffff);
+		rn_capture_pass(&rig->r);
+	}
+}
+
 static void both_directions_are_written(void **state)
 {
 	struct rig *rig = *state;
@@ -321,6 +343,7 @@ int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {
+		TEST(packets_of_an_outlet_are_written_with_its_identifications),
 		TEST(both_directions_are_written),
 		TEST(remarks_go_with_the_packet_received),
 		TEST(remarks_wait_for_the_packet_sent),

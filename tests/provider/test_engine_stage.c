@@ -56,6 +56,7 @@ uint32_t rn_dev_transmit(struct rn_dev *dev, rn_ns now, unsigned what, uint8_t *
 /* The wire: remembers what it got. */
 struct sent {
 	uint32_t count, len, seg_len, sgid_index;
+	uint16_t sport, first_id;
 };
 
 static struct sent sent[SUPERS];
@@ -72,7 +73,8 @@ static void check_signatures(const struct rn_super *s, bool gso)
 		uint32_t len = (left < s->seg_len ? left : s->seg_len) - RN_ICRC_LEN;
 
 		assert_int_equal(rn_get_le32(s->data + at + len),
-				 rn_icrc(s->flow, gso ? i : 0, s->data + at, len));
+				 rn_icrc(s->flow, rn_super_ip_id(&s->outlet, gso, i),
+					 s->data + at, len));
 	}
 	assert_int_equal(i, s->count);
 }
@@ -89,10 +91,31 @@ static int wire_transmit(void *ctx, const struct rn_super *s)
 		return rc;
 	}
 	check_signatures(s, net.gso);
-	sent[sent_count++] = (struct sent){ s->count, s->len, s->seg_len, s->sgid_index };
+	sent[sent_count++] = (struct sent){ .count = s->count,
+					    .len = s->len,
+					    .seg_len = s->seg_len,
+					    .sgid_index = s->sgid_index,
+					    .sport = s->flow->sport,
+					    .first_id = s->outlet.first_id };
 	return 0;
 }
 
+/* A wire with an outlet to each process; that of 2 numbers its packets from 500 on. */
+static struct rn_outlet wire_outlet(void *ctx, const struct rn_flow *flow,
+				    uint32_t sgid_index, uint32_t dest_slot)
+{
+	(void)ctx;
+	assert_int_equal(sgid_index, 0);
+	assert_false(rn_gid_is_multicast(&flow->dst));
+	if (dest_slot != 2)
+		return (struct rn_outlet){ 0 };
+	return (struct rn_outlet){ .id = 7,
+				   .sport = 50000,
+				   .first_id = (uint16_t)(500 + sent_count) };
+}
+
+static const struct rn_net_ops outlet_ops = { .transmit = wire_transmit,
+					      .outlet = wire_outlet };
 static const struct rn_net_ops ops = { .transmit = wire_transmit };
 
 static struct rnp_stage *stage;
@@ -234,6 +257,7 @@ static void without_gso_every_packet_is_signed_for_itself(void **state)
 static void packets_to_a_group_leave_one_by_one(void **state)
 {
 	(void)state;
+	net.ops = &outlet_ops;
 	flows[1].dst = (struct rn_gid){ .raw = { [10] = 0xff, [11] = 0xff, [12] = 239 } };
 	give(3, 1000, 0, 5);
 	give(3, 1000, 1, RN_QPN_MULTICAST);
@@ -307,6 +331,28 @@ static void bounded_call_goes_on_where_it_stopped(void **state)
 	assert_int_equal(sent_count, 2);
 	send_all();
 	assert_int_equal(sent_count, 5);
+}
+
+static void packets_are_signed_for_the_outlet_that_they_leave_by(void **state)
+{
+	(void)state;
+	net.ops = &outlet_ops;
+	give(10, 100, 0, 0x101);
+	give(64 + 10, 100, 0, 0x102);
+	give(2, 100, 0, 0x101);
+	answer = -EAGAIN; /* of the second: that one is tried again */
+	answer_after = 1;
+	assert_int_equal(fill(), -EAGAIN);
+	send_all();
+	assert_int_equal(sent_count, 4);
+	for (unsigned i = 0; i < sent_count; i++) {
+		bool by_outlet = i == 1 || i == 2;
+
+		assert_int_equal(sent[i].sport, by_outlet ? 50000 : RN_ROCE_PORT);
+		assert_int_equal(sent[i].first_id, by_outlet ? 500 + i : 0);
+	}
+	assert_int_equal(sent[1].count, 64); /* the label is that of the flow */
+	assert_int_equal(sent[2].count, 10);
 }
 
 /* A wire that is memory: to the process 1 of the first flow, with room for some. */
@@ -442,6 +488,7 @@ int main(void)
 		test(packets_too_long_for_their_way_are_counted_apart),
 		test(packets_of_an_address_that_is_gone_are_counted),
 		test(bounded_call_goes_on_where_it_stopped),
+		test(packets_are_signed_for_the_outlet_that_they_leave_by),
 		test(packets_of_a_run_are_built_on_the_wire),
 		test(what_ends_a_run_leaves_behind_it),
 		test(full_wire_gets_the_rest_in_super_packets),

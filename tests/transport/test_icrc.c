@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* test_icrc.c - the invariant CRC: known packets, a slow second implementation, and the
- * search for the IPv4 identification.
+ * search for the IPv4 identification. test_icrc_hint.c: what makes that search short.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,32 +12,15 @@
 
 #include <cmocka.h>
 
+#include "icrc_packet.h"
 #include "icrc_vectors.h"
-#include "rocin/icrc.h"
 
 enum {
-	PKT_MAX = 4200,
 	IPV4_LEN = 20,
 	IPV6_LEN = 40,
 	UDP_LEN = 8,
 	DF = 0x4000, /* flags and fragment offset of an IPv4 header */
 };
-
-/* A packet and what is known of its outer headers. */
-struct pkt {
-	struct rn_flow flow;
-	uint16_t ip_id;
-	size_t len; /* BTH to pad, without ICRC */
-	uint8_t data[PKT_MAX];
-};
-
-static void set_ipv4(struct rn_gid *gid, const uint8_t *address)
-{
-	memset(gid, 0, sizeof(*gid));
-	gid->raw[10] = 0xff;
-	gid->raw[11] = 0xff;
-	memcpy(gid->raw + 12, address, 4);
-}
 
 static struct pkt read_packet(const char *hex)
 {
@@ -150,52 +133,6 @@ static uint32_t slow_icrc(const struct pkt *pkt, uint16_t flags)
 	p[4] = 0xff;
 	p += pkt->len;
 	return ~slow_crc(0xffffffff, pseudo, (size_t)(p - pseudo));
-}
-
-static uint32_t seed;
-
-static uint32_t next_random(void)
-{
-	seed ^= seed << 13;
-	seed ^= seed >> 17;
-	seed ^= seed << 5;
-	return seed;
-}
-
-/* Sealed with its ip_id. */
-static struct pkt random_packet(bool ipv4, size_t len)
-{
-	struct pkt pkt = { .len = len };
-
-	for (unsigned i = 0; i < 16; i++) {
-		pkt.flow.src.raw[i] = (uint8_t)next_random();
-		pkt.flow.dst.raw[i] = (uint8_t)next_random();
-	}
-	if (ipv4) {
-		set_ipv4(&pkt.flow.src, pkt.flow.src.raw);
-		set_ipv4(&pkt.flow.dst, pkt.flow.dst.raw);
-	}
-	pkt.ip_id = (uint16_t)next_random();
-	pkt.flow.sport = (uint16_t)next_random();
-	pkt.flow.tclass = (uint8_t)next_random();
-	pkt.flow.hop_limit = (uint8_t)next_random();
-	for (size_t i = 0; i < len; i++)
-		pkt.data[i] = (uint8_t)next_random();
-	rn_icrc_seal(&pkt.flow, pkt.ip_id, pkt.data, len);
-	return pkt;
-}
-
-static void reseal(struct pkt *pkt, uint16_t ip_id)
-{
-	pkt->ip_id = ip_id;
-	rn_icrc_seal(&pkt->flow, ip_id, pkt->data, pkt->len);
-}
-
-static enum rn_icrc_verdict check(struct rn_icrc_hint *hint, const struct pkt *pkt,
-				  uint16_t gro_idx, bool exact)
-{
-	return rn_icrc_check(hint, &pkt->flow, pkt->data, pkt->len + RN_ICRC_LEN, gro_idx,
-			     exact);
 }
 
 static void random_packets_agree_with_the_slow_implementation(void **state)
@@ -363,114 +300,6 @@ static void a_shorter_or_longer_packet_is_bad(void **state)
 	}
 }
 
-/* Segments of a GSO send are signed with their position, whether GRO joined them or not;
- * single packets with 0, also where GRO joined several of them.
- */
-static void position_and_zero_pass_without_solving(void **state)
-{
-	struct pkt pkt = random_packet(true, 64);
-	struct rn_icrc_hint hint = { 0 };
-
-	(void)state;
-	for (uint16_t round = 0; round < 3; round++) {
-		for (uint16_t i = 0; i < 64; i++) {
-			reseal(&pkt, i);
-			assert_int_equal(check(&hint, &pkt, i, true), RN_ICRC_OK);
-			assert_int_equal(check(NULL, &pkt, i, true), RN_ICRC_OK);
-		}
-		for (uint16_t i = 0; i < 64; i++) {
-			reseal(&pkt, 0);
-			assert_int_equal(check(&hint, &pkt, i, true), RN_ICRC_OK);
-			assert_int_equal(check(NULL, &pkt, i, true), RN_ICRC_OK);
-		}
-		for (uint16_t i = 0; i < 64; i++) {
-			reseal(&pkt, i);
-			assert_int_equal(check(&hint, &pkt, 0, true), RN_ICRC_OK);
-		}
-	}
-}
-
-static void a_counting_sender_is_solved_for_once(void **state)
-{
-	struct pkt pkt = random_packet(true, 64);
-	struct rn_icrc_hint hint = { 0 };
-	uint16_t id = 0xfff0; /* wraps soon */
-
-	(void)state;
-	reseal(&pkt, id);
-	assert_int_equal(check(&hint, &pkt, 0, true), RN_ICRC_BAD);
-	assert_int_equal(check(&hint, &pkt, 0, false), RN_ICRC_OK_SOLVED);
-	for (unsigned step = 1; step <= RN_ICRC_ID_AHEAD; step++) {
-		id = (uint16_t)(id + step);
-		reseal(&pkt, id);
-		assert_int_equal(check(&hint, &pkt, (uint16_t)(step % 3), true),
-				 RN_ICRC_OK);
-		assert_int_equal(hint.last_id, id);
-	}
-	reseal(&pkt, (uint16_t)(id + RN_ICRC_ID_AHEAD + 1));
-	assert_int_equal(check(&hint, &pkt, 0, true), RN_ICRC_BAD);
-	assert_int_equal(check(&hint, &pkt, 0, false), RN_ICRC_OK_SOLVED);
-	assert_int_equal(check(&hint, &pkt, 0, true), RN_ICRC_BAD); /* the same again */
-}
-
-static void a_refused_packet_leaves_the_hint_alone(void **state)
-{
-	struct pkt pkt = random_packet(true, 64);
-	struct rn_icrc_hint hint = { 0 };
-
-	(void)state;
-	reseal(&pkt, 500);
-	assert_int_equal(check(&hint, &pkt, 0, false), RN_ICRC_OK_SOLVED);
-	pkt.data[20] ^= 1;
-	assert_int_equal(check(&hint, &pkt, 0, false), RN_ICRC_BAD);
-	assert_int_equal(hint.last_id, 500);
-	pkt.data[20] ^= 1;
-	reseal(&pkt, 9000);
-	assert_int_equal(check(&hint, &pkt, 0, true), RN_ICRC_BAD);
-	assert_int_equal(hint.last_id, 500);
-}
-
-/* A hint changes what counts as guessed, never what passes: try wild ones. */
-static void no_hint_makes_a_good_packet_bad_or_a_bad_one_good(void **state)
-{
-	struct pkt pkt = random_packet(true, 64);
-
-	(void)state;
-	for (unsigned i = 0; i < 20000; i++) {
-		struct rn_icrc_hint hint = { .last_id = (uint16_t)next_random(),
-					     .habit = (uint8_t)(next_random() % 3) };
-		struct rn_icrc_hint same = hint;
-		uint16_t gro_idx = (uint16_t)(next_random() % 64);
-
-		reseal(&pkt, (uint16_t)next_random());
-		assert_int_not_equal(check(&hint, &pkt, gro_idx, false), RN_ICRC_BAD);
-		pkt.data[pkt.len] ^= 1; /* the ICRC itself */
-		assert_int_equal(check(&same, &pkt, gro_idx, false), RN_ICRC_BAD);
-		pkt.data[pkt.len] ^= 1;
-	}
-}
-
-static void ipv6_has_nothing_to_guess(void **state)
-{
-	struct pkt pkt = random_packet(false, 64);
-	struct rn_icrc_hint hint = { .last_id = 77, .habit = 2 };
-
-	(void)state;
-	assert_int_equal(check(&hint, &pkt, 9, true), RN_ICRC_OK);
-	reseal(&pkt, 0x1234);
-	assert_int_equal(check(&hint, &pkt, 0, true), RN_ICRC_OK);
-	pkt.data[30] ^= 4;
-	assert_int_equal(check(&hint, &pkt, 0, false), RN_ICRC_BAD);
-	assert_int_equal(hint.last_id, 77);
-}
-
-static int set_up(void **state)
-{
-	(void)state;
-	seed = 4791;
-	return 0;
-}
-
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup(f, set_up)
@@ -487,11 +316,6 @@ int main(void)
 		TEST(every_single_flipped_bit_is_found),
 		TEST(damage_is_found_even_while_solving),
 		TEST(a_shorter_or_longer_packet_is_bad),
-		TEST(position_and_zero_pass_without_solving),
-		TEST(a_counting_sender_is_solved_for_once),
-		TEST(a_refused_packet_leaves_the_hint_alone),
-		TEST(no_hint_makes_a_good_packet_bad_or_a_bad_one_good),
-		TEST(ipv6_has_nothing_to_guess),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

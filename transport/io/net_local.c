@@ -135,7 +135,7 @@ static int local_transmit(void *ctx, const struct rn_super *super)
 	struct local_way *way;
 	int rc;
 
-	if (!l->udp_begun && fits_a_record(super)) {
+	if (!l->udp_begun && !super->outlet.id && fits_a_record(super)) {
 		way = rn_local_way(l, super->flow, slot_of(super));
 		if (way->wire) {
 			rc = send_by_ring(l, way->wire, super);
@@ -149,6 +149,17 @@ static int local_transmit(void *ctx, const struct rn_super *super)
 	l->udp_begun = rc == -EAGAIN;
 	l->net.gso = l->udp->gso;
 	return rc;
+}
+
+/* Rings have none. */
+static struct rn_outlet local_outlet(void *ctx, const struct rn_flow *flow,
+				     uint32_t sgid_index, uint32_t dest_slot)
+{
+	struct rn_local *l = ctx;
+
+	if (rn_local_way(l, flow, dest_slot)->wire)
+		return (struct rn_outlet){ 0 };
+	return rn_net_outlet(l->udp, flow, sgid_index, dest_slot);
 }
 
 /* --------------------------------------------------------------------- receive */
@@ -389,6 +400,7 @@ void rn_local_awake(struct rn_local *l)
 /* ------------------------------------------------------------------- life of it */
 static const struct rn_net_ops local_ops = {
 	.transmit = local_transmit,
+	.outlet = local_outlet,
 	.receive = local_receive,
 	.reserve = rn_local_reserve,
 	.commit = rn_local_commit,

@@ -259,6 +259,7 @@ void rn_udp_look_everywhere(struct rn_udp *u)
 static const struct rn_net_ops udp_ops = {
 	.transmit = rn_udp_transmit,
 	.receive = udp_receive,
+	.outlet = rn_udp_outlet,
 };
 
 static void close_fd(int fd)
@@ -286,6 +287,7 @@ void rn_udp_set(struct rn_udp *u, unsigned idx, int fd, const struct rn_gid *gid
 	struct udp_sock *s = &u->sock[idx];
 
 	assert(idx < u->sock_count);
+	rn_udp_shut_outlets(u, idx);
 	close_fd(s->fd);
 	s->fd = fd;
 	s->overflow = 0;
@@ -350,8 +352,10 @@ void rn_udp_free(struct rn_udp *u)
 	if (!u)
 		return;
 	rn_udp_leave_all(u);
-	for (unsigned i = 0; i <= u->sock_count; i++)
+	for (unsigned i = 0; i <= u->sock_count; i++) {
+		rn_udp_shut_outlets(u, i);
 		close_fd(u->sock[i].fd);
+	}
 	rn_net_uring_free(u->uring);
 	rn_net_uring_free(u->failed_uring);
 	free(u->reseal);

@@ -13,8 +13,10 @@
  * nobody needs to own the port of a group.
  *
  * The sockets are bound, not connected, with IP_MTU_DISCOVER = DO, so that the IPv4
- * identification of each packet is its position in its super-packet.
- * No call blocks, none is a cancellation point.
+ * identification of each packet is its position in its super-packet. A destination of
+ * many packets on this host gets a connected one for what is sent to it, where it turns
+ * out how the kernel numbers the packets of that (rn_net_ops.outlet). No call blocks,
+ * none is a cancellation point.
  *
  * Threads: as net.h.
  */

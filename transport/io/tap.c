@@ -62,8 +62,8 @@ static int tap_transmit(void *ctx, const struct rn_super *super)
 	for (uint32_t at = 0; at < super->len; at += super->seg_len, i++) {
 		uint32_t left = super->len - at;
 
-		record(t, super->flow, gso ? i : 0, super->data + at,
-		       left < super->seg_len ? left : super->seg_len);
+		record(t, super->flow, rn_super_ip_id(&super->outlet, gso, i),
+		       super->data + at, left < super->seg_len ? left : super->seg_len);
 	}
 	after_records(t);
 	return 0;
@@ -92,8 +92,17 @@ static int tap_receive(void *ctx, struct rn_rx *rx)
 	return n;
 }
 
+static struct rn_outlet tap_outlet(void *ctx, const struct rn_flow *flow,
+				   uint32_t sgid_index, uint32_t dest_slot)
+{
+	const struct rn_tap *t = ctx;
+
+	return rn_net_outlet(t->inner, flow, sgid_index, dest_slot);
+}
+
 static const struct rn_net_ops tap_ops = {
 	.transmit = tap_transmit,
+	.outlet = tap_outlet,
 	.receive = tap_receive,
 };
 

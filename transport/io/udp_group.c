@@ -33,21 +33,11 @@ static bool set_int(int fd, int level, int name, int value)
 	return setsockopt(fd, level, name, &value, sizeof(value)) == 0;
 }
 
-static socklen_t address_of(union udp_addr *addr, const struct rn_gid *mgid,
+static socklen_t address_of(union rn_sockaddr *addr, const struct rn_gid *mgid,
 			    uint32_t ifindex)
 {
-	memset(addr, 0, sizeof(*addr));
-	if (rn_gid_is_ipv4(mgid)) {
-		addr->in.sin_family = AF_INET;
-		addr->in.sin_port = htons(RN_ROCE_PORT);
-		memcpy(&addr->in.sin_addr, mgid->raw + 12, 4);
-		return sizeof(addr->in);
-	}
-	addr->in6.sin6_family = AF_INET6;
-	addr->in6.sin6_port = htons(RN_ROCE_PORT);
-	addr->in6.sin6_scope_id = ifindex; /* looked at for groups of narrow scope */
-	memcpy(&addr->in6.sin6_addr, mgid->raw, sizeof(mgid->raw));
-	return sizeof(addr->in6);
+	/* The scope is looked at for groups of narrow scope. */
+	return rn_gid_sockaddr(addr, mgid, RN_ROCE_PORT, ifindex);
 }
 
 /* Facts about each packet; their lack costs a counter or a field of the header. */
@@ -71,7 +61,7 @@ static void ask_for_facts(int fd, int family)
  */
 static int bind_and_join(int fd, const struct rn_gid *mgid, uint32_t ifindex)
 {
-	union udp_addr addr;
+	union rn_sockaddr addr;
 	socklen_t len = address_of(&addr, mgid, ifindex);
 	struct ip_mreqn v4 = { .imr_ifindex = (int)ifindex };
 	struct ipv6_mreq v6 = { .ipv6mr_interface = ifindex };
@@ -95,7 +85,7 @@ static int bind_and_join(int fd, const struct rn_gid *mgid, uint32_t ifindex)
 /* A fork() child may hold a copy of the socket, which would stay in the group. */
 void rn_group_close(int fd, const struct rn_gid *mgid, uint32_t ifindex)
 {
-	union udp_addr addr;
+	union rn_sockaddr addr;
 	struct ip_mreqn v4 = { .imr_ifindex = (int)ifindex };
 	struct ipv6_mreq v6 = { .ipv6mr_interface = ifindex };
 
@@ -121,7 +111,7 @@ static int open_socket(int family)
 
 int rn_group_route(const struct rn_gid *mgid, uint32_t ifindex)
 {
-	union udp_addr addr;
+	union rn_sockaddr addr;
 	socklen_t len = address_of(&addr, mgid, ifindex);
 	int fd, rc = 0;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* udp_internal.h - state shared by net_udp.c (sockets, receiving), udp_group.c (those of
- * multicast groups) and udp_send.c.
+ * multicast groups), udp_send.c and udp_outlet.c (sockets only to send).
  */
 #ifndef RN_UDP_INTERNAL_H
 #define RN_UDP_INTERNAL_H
@@ -8,6 +8,7 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
+#include "gid_sockaddr.h"
 #include "net_udp.h"
 #include "net_uring.h"
 #include "rx_split.h"
@@ -30,10 +31,24 @@ struct udp_group {
 	uint32_t overflow; /* as in struct udp_sock */
 };
 
-union udp_addr {
-	struct sockaddr sa;
-	struct sockaddr_in in;
-	struct sockaddr_in6 in6;
+/* A destination, and the socket that is connected to it. */
+struct udp_outlet {
+	bool is_used;
+	bool is_barred; /* there is to be no socket: it did not do */
+	uint8_t sgid_index;
+	int fd; /* -1: none */
+	struct rn_flow flow;
+	uint32_t uses, others; /* super-packets to it before; to others since */
+	uint16_t sport;
+	uint16_t next_id; /* IPv4 identification of the next packet */
+	/* Length that the socket cuts by, 0: it does not; and the one that it did not
+	 * when asked last.
+	 */
+	uint32_t cut, wanted;
+};
+
+enum {
+	RN_UDP_OUTLETS = 16
 };
 
 struct rn_udp {
@@ -54,6 +69,8 @@ struct rn_udp {
 	struct udp_sock sock[RN_GID_MAX + 1];
 	struct udp_group *groups;
 
+	struct udp_outlet outlet[RN_UDP_OUTLETS]; /* by hash of the flow */
+
 	/* Packets of the super-packet being sent one by one that have left. */
 	uint32_t sent;
 	uint8_t *reseal; /* RN_SUPER_BYTES: copies with identification 0; on demand */
@@ -67,7 +84,7 @@ struct rn_udp {
 
 	struct rn_flow rx_flow;
 	struct rn_rx_split split;
-	union udp_addr rx_from;
+	union rn_sockaddr rx_from;
 	_Alignas(struct cmsghdr) uint8_t rx_control[256];
 	uint8_t rx_buf[65536];
 };
@@ -81,6 +98,16 @@ void rn_udp_forget(struct rn_udp *u);
 /* io_uring fails with @rc: go on without. */
 void rn_udp_fall_back(struct rn_udp *u, int rc);
 int rn_udp_transmit(void *ctx, const struct rn_super *super);
+/* Return: 0 or -errno of sendmsg(). */
+int rn_udp_send_message(struct rn_udp *u, int fd, const struct msghdr *msg);
+
+/* ------------------------------------------------------------- udp_outlet.c */
+struct rn_outlet rn_udp_outlet(void *ctx, const struct rn_flow *flow, uint32_t sgid_index,
+			       uint32_t dest_slot);
+/* rn_udp_transmit() of a super-packet with an outlet. */
+int rn_udp_send_out(struct rn_udp *u, const struct rn_super *super);
+/* Before the socket of that address goes, or another one comes. */
+void rn_udp_shut_outlets(struct rn_udp *u, unsigned sgid_index);
 
 /* -------------------------------------------------------------- udp_group.c */
 bool rn_udp_read_groups(struct rn_udp *u); /* as rn_udp_read(), of one of them */

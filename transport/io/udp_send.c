@@ -17,7 +17,7 @@
 
 /* Destination and control messages: the same for all packets of a super-packet. */
 struct envelope {
-	union udp_addr to;
+	union rn_sockaddr to;
 	socklen_t to_len;
 	size_t control_len;
 	_Alignas(struct cmsghdr) uint8_t control[3 * CMSG_SPACE(sizeof(int)) +
@@ -40,23 +40,6 @@ static void add_cmsg(struct envelope *e, int level, int type, const void *value,
 static void add_int(struct envelope *e, int level, int type, int value)
 {
 	add_cmsg(e, level, type, &value, sizeof(value));
-}
-
-static void address(const struct rn_udp *u, const struct rn_flow *f, struct envelope *e)
-{
-	if (rn_flow_is_ipv4(f)) {
-		e->to.in = (struct sockaddr_in){ .sin_family = AF_INET,
-						 .sin_port = htons(RN_ROCE_PORT) };
-		memcpy(&e->to.in.sin_addr, f->dst.raw + 12, 4);
-		e->to_len = sizeof(e->to.in);
-	} else {
-		e->to.in6 = (struct sockaddr_in6){ .sin6_family = AF_INET6,
-						   .sin6_port = htons(RN_ROCE_PORT) };
-		memcpy(&e->to.in6.sin6_addr, f->dst.raw, 16);
-		if (rn_gid_is_link_local(&f->dst))
-			e->to.in6.sin6_scope_id = f->ifindex ? f->ifindex : u->ifindex;
-		e->to_len = sizeof(e->to.in6);
-	}
 }
 
 /* The routing table may send a group by another interface, or know none. */
@@ -83,7 +66,8 @@ static void fill(const struct rn_udp *u, const struct udp_sock *s,
 	bool to_group = rn_gid_is_multicast(&f->dst);
 
 	e->control_len = 0;
-	address(u, f, e);
+	e->to_len = rn_gid_sockaddr_on(&e->to, &f->dst, RN_ROCE_PORT,
+				       f->ifindex ? f->ifindex : u->ifindex);
 	if (f->tclass != s->tclass)
 		add_int(e, level, s->is_ipv4 ? IP_TOS : IPV6_TCLASS, f->tclass);
 	/* A hop limit of 0 could not leave the host; that of a socket is for unicast. */
@@ -105,7 +89,7 @@ static struct msghdr message(struct envelope *e, struct iovec *iov)
 	};
 }
 
-static int send_message(struct rn_udp *u, int fd, const struct msghdr *msg)
+int rn_udp_send_message(struct rn_udp *u, int fd, const struct msghdr *msg)
 {
 	int result = 0, rc;
 
@@ -130,7 +114,7 @@ static int send_whole(struct rn_udp *u, const struct udp_sock *s, struct envelop
 	if (super->count > 1)
 		add_cmsg(e, IPPROTO_UDP, UDP_SEGMENT, &seg_len, sizeof(seg_len));
 	msg = message(e, &iov);
-	return send_message(u, s->fd, &msg);
+	return rn_udp_send_message(u, s->fd, &msg);
 }
 
 /* Packets from u->sent on, from @data. On -EAGAIN u->sent says where to go on. */
@@ -217,6 +201,8 @@ int rn_udp_transmit(void *ctx, const struct rn_super *super)
 	if (s->fd < 0)
 		return -EADDRNOTAVAIL;
 	rn_udp_in_use(u, super->sgid_index);
+	if (super->outlet.id)
+		return rn_udp_send_out(u, super);
 	fill(u, s, super->flow, &e);
 
 	if (super->count == 1)
