@@ -36,7 +36,7 @@ is 'what a lab tells programs is known' \
 is 'a wrong value fails' "$(ROCIN_GSO=maybe status rocin config)" 1
 is 'and is named' "$(cat "$work/err")" 'rocin: ROCIN_GSO is "maybe"; it may be on or off'
 for wrong in ROCIN_NETDEVS=nosuch0 ROCIN_PCIE=bogus ROCIN_PCIE_DEVICE=bogus ROCIN_SANITIZE=bogus \
-	ROCIN_RUNTIME_DIR=relative ROCIN_FAULT=lose; do
+	ROCIN_RUNTIME_DIR=relative ROCIN_FAULT=lose ROCIN_IDLE_MS=soon; do
 	is "$wrong fails" "$(status env "$wrong" rocin config)" 1
 done
 is 'a name that nobody knows' "$(ROCIN_GOS=off status rocin config)" 0

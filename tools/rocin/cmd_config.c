@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* cmd_config.c - `rocin config`: the settings in force, and where each came from. */
+#include <errno.h>
 #include <jansson.h>
 #include <limits.h>
 #include <stdio.h>
@@ -18,6 +19,7 @@
 #include "rocind_start.h"
 #include "runtime_dir.h"
 #include "sanitize.h"
+#include "sentence.h"
 #include "settings.h"
 
 enum {
@@ -172,6 +174,18 @@ static int check_runtime_dir(char *err, size_t err_len)
 	return rn_runtime_dir(dir, sizeof(dir), err, err_len);
 }
 
+static int check_idle_time(char *err, size_t err_len)
+{
+	const char *value = getenv("ROCIN_IDLE_MS");
+
+	if (!value || !*value || rn_rocind_is_idle_time(value))
+		return 0;
+	return rn_fail(err, err_len, -EINVAL,
+		       "ROCIN_IDLE_MS is \"%s\"; it must be a number of milliseconds, of "
+		       "at most 9 digits",
+		       value);
+}
+
 static int check_layer(char *err, size_t err_len)
 {
 	const char *knobs = getenv("ROCIN_PCIE"), *rules = getenv("ROCIN_PCIE_DEVICE");
@@ -195,7 +209,8 @@ static int check_layer(char *err, size_t err_len)
 static bool check_all(void)
 {
 	static int (*const checks[])(char *, size_t) = { check_provider, check_netdevs,
-							 check_runtime_dir, check_layer };
+							 check_runtime_dir,
+							 check_idle_time, check_layer };
 	bool is_good = true;
 	char err[1024];
 

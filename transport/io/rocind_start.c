@@ -33,6 +33,7 @@
 #include <unistd.h>
 
 #include "ctl_socket.h"
+#include "log.h"
 #include "runtime_dir.h"
 #include "sentence.h"
 
@@ -128,13 +129,26 @@ static bool pass_variable(char *buf, size_t len, const char *name)
 	return value && (size_t)snprintf(buf, len, "%s=%s", name, value) < len;
 }
 
+bool rn_rocind_is_idle_time(const char *value)
+{
+	size_t len = strlen(value);
+
+	return len > 0 && len < 10 && strspn(value, "0123456789") == len;
+}
+
 /* ROCIN_IDLE_MS if it is a number, else NULL: a daemon must not fail for a slip in it. */
 static const char *idle_time(void)
 {
 	const char *value = secure_getenv("ROCIN_IDLE_MS");
-	size_t len = value ? strlen(value) : 0;
 
-	return len > 0 && len < 10 && strspn(value, "0123456789") == len ? value : NULL;
+	if (!value || !*value || rn_rocind_is_idle_time(value))
+		return value && *value ? value : NULL;
+	rn_log(RN_LOG_WARN,
+	       "ROCIN_IDLE_MS is \"%.40s\" and not a number of milliseconds: rocind "
+	       "stays "
+	       "for as long as without it",
+	       value);
+	return NULL;
 }
 
 static int spawn_with_clean_environment(struct launch *launch, const char *dir)

@@ -6,6 +6,7 @@
 #ifndef RN_ROCIND_START_H
 #define RN_ROCIND_START_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* Descriptor that a daemon started by rn_rocind_start() finds open. It writes there once:
@@ -39,12 +40,15 @@ int rn_rocind_find(const char *wish, char *path, size_t path_len, char *err,
  * ROCIN_RUNTIME_DIR=@dir.
  * It is orphaned at birth: neither wait() nor SIGCHLD of this process ever tells of it,
  * unless this process asked for orphans (PR_SET_CHILD_SUBREAPER, or process 1).
- * ROCIN_IDLE_MS, if it is a number, becomes its --idle-ms option.
+ * ROCIN_IDLE_MS, if rn_rocind_is_idle_time(), becomes its --idle-ms option.
  *
  * Return: 0 (it listens, or another one was quicker), -ETIMEDOUT, -EIO (it failed and
  *	   @err says why), or why no process could be made.
  */
 int rn_rocind_start(const char *path, const char *dir, int timeout_ms, char *err,
 		    size_t err_len);
+
+/* A number of milliseconds that --idle-ms takes. */
+bool rn_rocind_is_idle_time(const char *value);
 
 #endif /* RN_ROCIND_START_H */
