@@ -241,9 +241,10 @@ static bool is_full(const struct rnp_stage *s)
 	       s->len + s->seg_len > RN_SUPER_BYTES;
 }
 
-int rnp_stage_flush(struct rnp_stage *s, const struct rn_net *net)
+/* Return: 0 or -EAGAIN. */
+static int send_open(struct rnp_stage *s, const struct rn_net *net)
 {
-	struct rn_super super = {
+	const struct rn_super super = {
 		.flow = &s->flow,
 		.sgid_index = s->label.sgid_index,
 		.data = s->buf + s->start,
@@ -252,12 +253,8 @@ int rnp_stage_flush(struct rnp_stage *s, const struct rn_net *net)
 		.count = s->count,
 		.outlet = s->outlet,
 	};
-	int err;
+	int err = net->ops->transmit(net->ctx, &super);
 
-	publish(s, net);
-	if (s->count == 0)
-		return 0;
-	err = net->ops->transmit(net->ctx, &super);
 	if (err == -EAGAIN)
 		return err;
 	rn_trace_transmit(s->label.dest_slot, s->count, s->len, -err);
@@ -269,6 +266,12 @@ int rnp_stage_flush(struct rnp_stage *s, const struct rn_net *net)
 	s->start = s->next_len > 0 ? s->start + s->len : 0;
 	s->len = s->count = 0;
 	return 0;
+}
+
+int rnp_stage_flush(struct rnp_stage *s, const struct rn_net *net)
+{
+	publish(s, net);
+	return s->count == 0 ? 0 : send_open(s, net);
 }
 
 int rnp_stage_fill(struct rnp_stage *s, const struct rn_net *net, rn_ns now,

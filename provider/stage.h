@@ -36,10 +36,8 @@ struct rnp_stage {
 		*gid;	 /* table of RN_GID_MAX; which socket a source stands for */
 	uint64_t *stats; /* TX_DROPPED, TX_TOO_LONG are written */
 
-	struct rnp_label label;	 /* of the open super-packet */
-	struct rn_outlet outlet; /* and where it leaves; flow, so that it fits that */
-	struct rn_flow flow;
-	uint32_t start; /* of it in buf */
+	struct rnp_label label; /* of the open super-packet */
+	uint32_t start;		/* of it in buf */
 	uint32_t len, seg_len, count;
 	bool closed; /* its last packet is shorter, or it is alone: no more may follow */
 	bool alone;  /* to a multicast group: no super-packets */
@@ -51,6 +49,10 @@ struct rnp_stage {
 	uint32_t next_len;     /* 0: there is none */
 	bool next_joins;       /* it goes where the open super-packet goes */
 	struct rn_tx next_tx;
+
+	/* Where the open super-packet leaves, and its flow with the port of that. */
+	struct rn_outlet outlet;
+	struct rn_flow flow;
 
 	uint8_t *buf; /* RNP_STAGE_BYTES within room */
 	uint8_t room[RNP_STAGE_BYTES + RNP_STAGE_PAGE];
