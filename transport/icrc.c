@@ -193,6 +193,19 @@ static bool is_expected(const struct rn_icrc_hint *hint, uint16_t id, uint16_t g
 			is_of_supers(hint, id, gro_idx));
 }
 
+/* It comes soon after one that was refused; else it is refused, too. */
+static bool follows_refused(struct rn_icrc_hint *hint, uint16_t id)
+{
+	bool follows = hint && hint->has_next &&
+		       (uint16_t)(id - hint->next_id) < RN_ICRC_ID_AHEAD;
+
+	if (hint && !follows)
+		hint->next_id = (uint16_t)(id + 1);
+	if (hint)
+		hint->has_next = !follows;
+	return follows;
+}
+
 /* The guess was wrong: what would have been right? */
 static uint8_t habit_of(const struct rn_icrc_hint *hint, uint16_t id, uint16_t gro_idx)
 {
@@ -228,7 +241,7 @@ enum rn_icrc_verdict rn_icrc_check_with(struct rn_icrc_hint *hint,
 		return RN_ICRC_BAD;
 
 	id = guess ^ id_diff;
-	expected = is_expected(hint, id, gro_idx);
+	expected = is_expected(hint, id, gro_idx) || (exact && follows_refused(hint, id));
 	if (exact && !expected)
 		return RN_ICRC_BAD;
 	if (hint) {

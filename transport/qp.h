@@ -260,8 +260,15 @@ struct rn_qp {
 	void *owner;
 };
 
+/* A socket somewhere, which numbers its packets for itself. */
+struct rn_sender {
+	uint16_t tag; /* of its address and port; 0: this is none */
+	struct rn_icrc_hint hint;
+};
+
 enum {
-	RN_HINTS = 64,
+	RN_SENDERS = 256,
+	RN_SENDER_WAYS = 4,
 	RN_MCAST_CHAINS = 64,
 };
 
@@ -295,7 +302,8 @@ struct rn_dev {
 		*read_turn;    /* who was called from there, and has not asked; or NULL */
 	struct rn_flow silent; /* rn_dev_silent() */
 	bool has_silent;
-	struct rn_icrc_hint hint[RN_HINTS]; /* identification seen last, by sender */
+	struct rn_sender sender[RN_SENDERS]; /* in sets of RN_SENDER_WAYS */
+	unsigned sender_turn;		     /* who of a set goes next */
 };
 
 /* -------------------------------------------------------------------- dev.c */

@@ -20,14 +20,24 @@ struct arrival {
 	struct rn_qp *qp;	 /* once find_qp has run; member's own */
 };
 
-/* A sender may have several sockets, each of which numbers its packets for itself. */
+/* What is known of the sender. Two that take turns in one place would be guessed wrong
+ * each time.
+ */
 static struct rn_icrc_hint *hint_of(struct rn_dev *dev, const struct rn_flow *flow)
 {
 	const uint8_t *src = flow->src.raw;
 	uint64_t h = (rn_get_be64(src) ^ rn_get_be64(src + 8) ^ flow->sport) *
 		     0x9e3779b97f4a7c15u;
+	struct rn_sender *set =
+		&dev->sender[(h >> 32) % (RN_SENDERS / RN_SENDER_WAYS) * RN_SENDER_WAYS];
+	uint16_t tag = (uint16_t)(h >> 48 | 1);
 
-	return &dev->hint[h >> 32 & (RN_HINTS - 1)];
+	for (unsigned i = 0; i < RN_SENDER_WAYS; i++)
+		if (set[i].tag == tag)
+			return &set[i].hint;
+	set += dev->sender_turn++ % RN_SENDER_WAYS;
+	*set = (struct rn_sender){ .tag = tag };
+	return &set->hint;
 }
 
 static enum rn_stat check_size(struct arrival *a)

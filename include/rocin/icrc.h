@@ -66,7 +66,9 @@ enum rn_icrc_verdict {
 struct rn_icrc_hint {
 	uint16_t last_id;  /* of the last packet accepted */
 	uint16_t first_id; /* of the super-packet that it came in */
+	uint16_t next_id;  /* after a packet that was refused, if there was one */
 	uint8_t habit;	   /* how the sender numbers its packets; private to icrc.c */
+	bool has_next;
 };
 
 /* A sender that counts may have sent this many packets to others since the last to us. */
@@ -85,8 +87,10 @@ enum {
  *
  * An IPv4 identification is guessed right if it is 0, @gro_idx, the last of this flow
  * plus 1..RN_ICRC_ID_AHEAD, or @gro_idx more than the first one of the super-packet of
- * that plus 0..RN_ICRC_ID_AHEAD (but not the same packet). The packet is read once,
- * whatever the outcome.
+ * that plus 0..RN_ICRC_ID_AHEAD (but not the same packet). With @exact also if it is one
+ * of the next after a packet that was refused: whoever counts from anywhere has lost one,
+ * and two numbers in sequence are no accident. The packet is read once, whatever the
+ * outcome.
  *
  * Return: RN_ICRC_OK, RN_ICRC_OK_SOLVED (IPv4 and not @exact), or RN_ICRC_BAD, also for a
  *	   packet too short to hold a BTH or too long for an IPv4 datagram, and for

@@ -81,6 +81,31 @@ static void a_sender_that_counts_super_packets_is_solved_for_twice(void **state)
 	assert_int_equal(check(&hint, &pkt, 0, true), RN_ICRC_BAD);
 }
 
+/* Whoever refuses what can only be solved for loses one packet to such a sender. */
+static void two_numbers_in_sequence_are_believed(void **state)
+{
+	struct pkt pkt = random_packet(true, 64);
+	struct rn_icrc_hint hint = { 0 };
+
+	(void)state;
+	reseal(&pkt, 0xffff);
+	assert_int_equal(check(&hint, &pkt, 0, true), RN_ICRC_BAD);
+	reseal(&pkt, 0x8000);
+	assert_int_equal(check(&hint, &pkt, 0, true), RN_ICRC_BAD);
+	assert_int_equal(check(&hint, &pkt, 0, true), RN_ICRC_BAD); /* no sequence */
+	pkt.data[20] ^= 1;
+	assert_int_equal(check(&hint, &pkt, 0, true), RN_ICRC_BAD);
+	pkt.data[20] ^= 1;
+	reseal(&pkt, 0x8001);
+	assert_int_equal(check(&hint, &pkt, 0, true), RN_ICRC_OK);
+	for (uint16_t i = 1; i < 5; i++) {
+		reseal(&pkt, (uint16_t)(0x8001 + i));
+		assert_int_equal(check(&hint, &pkt, i, true), RN_ICRC_OK);
+	}
+	reseal(&pkt, 0x9001);
+	assert_int_equal(check(&hint, &pkt, 0, true), RN_ICRC_BAD);
+}
+
 static void a_refused_packet_leaves_the_hint_alone(void **state)
 {
 	struct pkt pkt = random_packet(true, 64);
@@ -140,6 +165,7 @@ int main(void)
 		TEST(position_and_zero_pass_without_solving),
 		TEST(a_counting_sender_is_solved_for_once),
 		TEST(a_sender_that_counts_super_packets_is_solved_for_twice),
+		TEST(two_numbers_in_sequence_are_believed),
 		TEST(a_refused_packet_leaves_the_hint_alone),
 		TEST(no_hint_makes_a_good_packet_bad_or_a_bad_one_good),
 		TEST(ipv6_has_nothing_to_guess),

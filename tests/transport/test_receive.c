@@ -171,6 +171,34 @@ static void wire_says_what_to_think_of_an_icrc(void **state)
 }
 
 /* What each state receives. */
+/* Each socket counts for itself, from anywhere: that is found out once for each. */
+static void senders_are_told_apart_by_their_ports(void **state)
+{
+	enum {
+		SENDERS = 48,
+		ROUNDS = 20
+	};
+	struct raw r = raw_new(NULL, RN_QPT_RC, RN_QPS_RTS, NULL);
+	struct rn_flow flow = raw_flow(&r);
+	uint8_t buf[256];
+	uint32_t len = raw_encode(&r, RAW(.op = RN_RC_SEND_ONLY, .psn = 100), buf);
+
+	(void)state;
+	for (unsigned i = 0; i < ROUNDS * SENDERS; i++) {
+		struct rn_rx rx = { .flow = &flow, .data = buf, .len = len };
+		unsigned sender = i % SENDERS;
+
+		flow.sport = (uint16_t)(0xf000 + 77 * sender);
+		rn_icrc_seal(&flow, (uint16_t)(5000 * (sender + 1) + i / SENDERS), buf,
+			     len - RN_ICRC_LEN);
+		rn_dev_receive(r.p->dev[0], r.p->now, &rx, 1);
+	}
+	assert_int_equal(pair_stat(r.p, 0, RN_STAT_RX_ICRC), 0);
+	assert_in_range(pair_stat(r.p, 0, RN_STAT_RX_ICRC_SOLVED), SENDERS - 1,
+			SENDERS + 8);
+	raw_free(&r);
+}
+
 static void packets_are_judged_by_state(void **state)
 {
 	static const struct {
@@ -244,6 +272,7 @@ int main(void)
 		cmocka_unit_test(bad_packets_are_counted_and_dropped),
 		cmocka_unit_test(limited_member_key_and_masked_fields_are_accepted),
 		cmocka_unit_test(wire_says_what_to_think_of_an_icrc),
+		cmocka_unit_test(senders_are_told_apart_by_their_ports),
 		cmocka_unit_test(packets_are_judged_by_state),
 		cmocka_unit_test(first_request_in_rtr_raises_comm_est_once),
 		cmocka_unit_test(link_local_source_on_another_interface_is_refused),
