@@ -355,6 +355,8 @@ int rnp_engine_start(struct rnp_engine *e, const struct rn_attach *a, char *err,
 		.gid = e->gid,
 		.ifindex = e->netdev.ifindex,
 		.gso = e->set.gso,
+		/* Peers that are as strict would lose the first packet. */
+		.outlets = !e->set.icrc_exact,
 		.uring = e->set.io == RNP_IO_URING,
 		.stats = e->stats.page->counter,
 	};

@@ -24,6 +24,7 @@ enum {
 static struct rn_udp *a, *b;
 static struct rn_net *tx, *rx;
 static struct rn_flow flow; /* from a to b */
+static bool has_outlets = true;
 static uint64_t stats[RN_STAT_COUNT];
 static struct rn_icrc_hint hint; /* what b remembers of the outlet */
 static struct rn_rx got[RN_RX_BATCH];
@@ -37,6 +38,7 @@ static struct rn_udp *open_end(const struct rn_gid *gid)
 				  .gid = gid,
 				  .ifindex = 1,
 				  .gso = true,
+				  .outlets = has_outlets,
 				  .uring = io_by_uring(),
 				  .stats = stats };
 
@@ -74,6 +76,7 @@ static int teardown(void **state)
 	rn_udp_free(a);
 	rn_udp_free(b);
 	a = b = NULL;
+	has_outlets = true;
 	return 0;
 }
 
@@ -136,7 +139,7 @@ static void destination_of_many_packets_gets_an_outlet(void **state)
 	assert_int_equal(o.id, 0); /* not of a few */
 	o = earn();
 	assert_int_not_equal(o.id, 0);
-	assert_true(o.sport >= 0xc000); /* the dynamic ports */
+	assert_true(o.sport >= 0xf000); /* dynamic, and not the kernel's to give */
 	assert_int_equal(outlet().sport, o.sport);
 	/* The next super-packet has not left yet. */
 	assert_int_equal(outlet().first_id, o.first_id);
@@ -288,6 +291,16 @@ static void without_super_packets_there_is_none(void **state)
 	assert_int_equal(earn().id, 0);
 }
 
+static void who_wants_none_has_none(void **state)
+{
+	const struct rn_gid from = flow.src, to = flow.dst;
+
+	teardown(state);
+	has_outlets = false;
+	assert_int_equal(open_world(&from, &to), 0);
+	assert_int_equal(earn().id, 0);
+}
+
 static void ipv6_has_no_identification_to_learn(void **state)
 {
 	const struct rn_gid lo6 = roce_gid_loopback6();
@@ -322,6 +335,7 @@ int main(void)
 		test(many_destinations_take_turns),
 		test(another_host_is_reached_by_the_shared_socket),
 		test(without_super_packets_there_is_none),
+		test(who_wants_none_has_none),
 		cmocka_unit_test(ipv6_has_no_identification_to_learn),
 	};
 	int missing = io_missing();

@@ -333,6 +333,7 @@ struct rn_udp *rn_udp_new(const struct rn_udp_cfg *cfg)
 	u->net = (struct rn_net){ .ops = &udp_ops, .ctx = u, .gso = cfg->gso };
 	u->ifindex = cfg->ifindex;
 	u->stats = cfg->stats;
+	u->has_outlets = cfg->outlets;
 	u->sock_count = cfg->sock_count;
 	u->active = 1;
 	if (cfg->uring)

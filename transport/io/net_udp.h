@@ -37,6 +37,7 @@ struct rn_udp_cfg {
 	const struct rn_gid *gid; /* what they are bound to */
 	uint32_t ifindex;	  /* scope of link-local addresses */
 	bool gso;		  /* try super-packets */
+	bool outlets;		  /* connected sockets, see above */
 	bool uring;		  /* by io_uring, where there is one */
 	uint64_t *stats;	  /* RN_STAT_COUNT counters: SOCK_OVERFLOW is written */
 };

@@ -69,6 +69,7 @@ struct rn_udp {
 	struct udp_sock sock[RN_GID_MAX + 1];
 	struct udp_group *groups;
 
+	bool has_outlets;
 	struct udp_outlet outlet[RN_UDP_OUTLETS]; /* by hash of the flow */
 
 	/* Packets of the super-packet being sent one by one that have left. */

@@ -29,9 +29,12 @@
 #endif
 
 enum {
-	WORTHWHILE = 64,     /* super-packets to a destination before it gets a socket */
-	STALE = 1 << 10,     /* those to another one before that gets the place */
-	PORT_FIRST = 0xc000, /* the dynamic ports; a power of two of them */
+	WORTHWHILE = 64, /* super-packets to a destination before it gets a socket */
+	STALE = 1 << 10, /* those to another one before that gets the place */
+	/* Dynamic ports that the kernel does not give to others by itself, unless it was
+	 * told to; a power of two of them.
+	 */
+	PORT_FIRST = 0xf000,
 	PORT_TRIES = 8,
 	MAC_MAX = 64, /* in front of the IP header */
 	IPV4_LEN = 20,
@@ -266,7 +269,7 @@ struct rn_outlet rn_udp_outlet(void *ctx, const struct rn_flow *flow, uint32_t s
 	struct udp_outlet *o = &u->outlet[at];
 
 	(void)dest_slot;
-	if (!u->net.gso)
+	if (!u->has_outlets || !u->net.gso)
 		return shared;
 	if (!is_for(o, flow, sgid_index)) {
 		if (o->is_used && ++o->others < STALE)
