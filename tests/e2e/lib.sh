@@ -75,12 +75,12 @@ cm = json.load(sys.stdin)[0]["rdma_cm"]
 print(*(cm[name] for name in sys.argv[1:]))' "$@"
 }
 
-# next_port: another TCP port for the programs' own exchange that nobody listens on
+# next_port: another TCP port for the programs' own exchange that nobody listens on, none
+# of those that the kernel gives to whoever connects
 next_port() {
 	local i
 	for i in $(seq 200); do
-		port=$((port + 7919))
-		[ "$port" -lt 60000 ] || port=$((port - 49000))
+		port=$((10000 + (port - 10000 + 7919) % 20000))
 		[ -n "$(ss -ltnH "sport = :$port")" ] || return 0
 	done
 	fail 'no free TCP port'
