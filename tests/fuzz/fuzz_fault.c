@@ -139,7 +139,7 @@ static uint32_t find_msn(void *ctx, uint32_t qpn, uint32_t psn, bool of_peer)
 {
 	(void)ctx;
 	(void)qpn;
-	return of_peer ? psn + 0x100 : psn + 0x200;
+	return (of_peer ? psn + 0x100 : psn + 0x200) & 0xffffff;
 }
 
 static uint32_t find_place(void *ctx, uint32_t qpn)
