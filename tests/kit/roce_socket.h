@@ -3,6 +3,7 @@
 #ifndef RN_ROCE_SOCKET_H
 #define RN_ROCE_SOCKET_H
 
+#include <assert.h>
 #include <netinet/in.h>
 #include <netinet/udp.h>
 #include <string.h>
@@ -15,11 +16,12 @@
 #define UDP_GRO 104
 #endif
 
-/* 127.81.x.y: a block of 8 addresses for each process. */
+/* 127.81.x.y: a block of 8 addresses for each process; @n: which of them. */
 static inline struct rn_gid roce_gid(unsigned n)
 {
 	unsigned host = ((unsigned)getpid() * 8 + n) & 0xffff;
 
+	assert(n < 8);
 	return (struct rn_gid){ .raw = { [10] = 0xff,
 					 [11] = 0xff,
 					 [12] = 127,

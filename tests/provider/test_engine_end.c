@@ -149,7 +149,7 @@ static void device_opened_after_that_is_a_new_one(void **state)
 static int setup(void **state)
 {
 	(void)state;
-	return peer_setup(10);
+	return peer_setup(0);
 }
 
 #define test(name) cmocka_unit_test_setup_teardown(name, setup, peer_teardown)

@@ -115,6 +115,6 @@ int main(void)
 	missing = io_missing();
 	if (missing)
 		return missing;
-	kit_environment(8);
+	kit_environment(0);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
