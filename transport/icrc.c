@@ -196,13 +196,13 @@ static bool is_expected(const struct rn_icrc_hint *hint, uint16_t id, uint16_t g
 /* It comes soon after one that was refused; else it is refused, too. */
 static bool follows_refused(struct rn_icrc_hint *hint, uint16_t id)
 {
-	bool follows = hint && hint->has_next &&
-		       (uint16_t)(id - hint->next_id) < RN_ICRC_ID_AHEAD;
+	bool follows;
 
-	if (hint && !follows)
-		hint->next_id = (uint16_t)(id + 1);
-	if (hint)
-		hint->has_next = !follows;
+	if (!hint)
+		return false;
+	follows = hint->has_next && (uint16_t)(id - hint->next_id) < RN_ICRC_ID_AHEAD;
+	hint->has_next = !follows;
+	hint->next_id = (uint16_t)(id + 1);
 	return follows;
 }
 

@@ -20,7 +20,7 @@ enum {
  * puts into headers.
  */
 struct rn_outlet {
-	uint8_t id; /* 0: that of the source address, with its port and no first_id */
+	uint8_t id; /* 0: that of the source address, with its port, and first_id 0 */
 	uint16_t sport;
 	uint16_t first_id; /* IPv4 identification of the first packet */
 };
@@ -44,7 +44,7 @@ struct rn_super {
 static inline uint16_t rn_super_ip_id(const struct rn_outlet *outlet, bool gso,
 				      uint32_t position)
 {
-	return (uint16_t)((outlet->id ? outlet->first_id : 0) + (gso ? position : 0));
+	return (uint16_t)(outlet->first_id + (gso ? position : 0));
 }
 
 struct rn_net_ops {

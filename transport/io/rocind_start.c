@@ -141,8 +141,10 @@ static const char *idle_time(void)
 {
 	const char *value = secure_getenv("ROCIN_IDLE_MS");
 
-	if (!value || !*value || rn_rocind_is_idle_time(value))
-		return value && *value ? value : NULL;
+	if (!value || !*value)
+		return NULL;
+	if (rn_rocind_is_idle_time(value))
+		return value;
 	rn_log(RN_LOG_WARN,
 	       "ROCIN_IDLE_MS is \"%.40s\" and not a number of milliseconds: rocind "
 	       "stays "

@@ -28,32 +28,20 @@ enum {
 	BUFFER_BYTES = 8 << 20, /* asked for, as rocind does for the others */
 };
 
-static bool set_int(int fd, int level, int name, int value)
-{
-	return setsockopt(fd, level, name, &value, sizeof(value)) == 0;
-}
-
-static socklen_t address_of(union rn_sockaddr *addr, const struct rn_gid *mgid,
-			    uint32_t ifindex)
-{
-	/* The scope is looked at for groups of narrow scope. */
-	return rn_gid_sockaddr(addr, mgid, RN_ROCE_PORT, ifindex);
-}
-
 /* Facts about each packet; their lack costs a counter or a field of the header. */
 static void ask_for_facts(int fd, int family)
 {
-	if (!set_int(fd, SOL_SOCKET, SO_RCVBUFFORCE, BUFFER_BYTES))
-		set_int(fd, SOL_SOCKET, SO_RCVBUF, BUFFER_BYTES);
-	set_int(fd, SOL_SOCKET, SO_RXQ_OVFL, 1);
+	if (!rn_udp_set_int(fd, SOL_SOCKET, SO_RCVBUFFORCE, BUFFER_BYTES))
+		rn_udp_set_int(fd, SOL_SOCKET, SO_RCVBUF, BUFFER_BYTES);
+	rn_udp_set_int(fd, SOL_SOCKET, SO_RXQ_OVFL, 1);
 	if (family == AF_INET) {
-		set_int(fd, IPPROTO_IP, IP_RECVTOS, 1);
-		set_int(fd, IPPROTO_IP, IP_RECVTTL, 1);
+		rn_udp_set_int(fd, IPPROTO_IP, IP_RECVTOS, 1);
+		rn_udp_set_int(fd, IPPROTO_IP, IP_RECVTTL, 1);
 		return;
 	}
-	set_int(fd, IPPROTO_IPV6, IPV6_RECVTCLASS, 1);
-	set_int(fd, IPPROTO_IPV6, IPV6_RECVHOPLIMIT, 1);
-	set_int(fd, IPPROTO_UDP, UDP_NO_CHECK6_RX, 1);
+	rn_udp_set_int(fd, IPPROTO_IPV6, IPV6_RECVTCLASS, 1);
+	rn_udp_set_int(fd, IPPROTO_IPV6, IPV6_RECVHOPLIMIT, 1);
+	rn_udp_set_int(fd, IPPROTO_UDP, UDP_NO_CHECK6_RX, 1);
 }
 
 /* Packets of this interface only. The kernel looks at the interface for IPv4, once
@@ -61,21 +49,21 @@ static void ask_for_facts(int fd, int family)
  */
 static int bind_and_join(int fd, const struct rn_gid *mgid, uint32_t ifindex)
 {
-	union rn_sockaddr addr;
-	socklen_t len = address_of(&addr, mgid, ifindex);
+	union rn_sockaddr addr; /* its scope is looked at for groups of narrow scope */
+	socklen_t len = rn_gid_sockaddr(&addr, mgid, RN_ROCE_PORT, ifindex);
 	struct ip_mreqn v4 = { .imr_ifindex = (int)ifindex };
 	struct ipv6_mreq v6 = { .ipv6mr_interface = ifindex };
-	bool ok = set_int(fd, SOL_SOCKET, SO_REUSEADDR, 1);
+	bool ok = rn_udp_set_int(fd, SOL_SOCKET, SO_REUSEADDR, 1);
 
 	if (addr.sa.sa_family == AF_INET) {
 		v4.imr_multiaddr = addr.in.sin_addr;
-		ok = ok && set_int(fd, IPPROTO_IP, IP_MULTICAST_ALL, 0) &&
+		ok = ok && rn_udp_set_int(fd, IPPROTO_IP, IP_MULTICAST_ALL, 0) &&
 		     bind(fd, &addr.sa, len) == 0 &&
 		     setsockopt(fd, IPPROTO_IP, IP_ADD_MEMBERSHIP, &v4, sizeof(v4)) == 0;
 	} else {
 		v6.ipv6mr_multiaddr = addr.in6.sin6_addr;
-		ok = ok && set_int(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1) &&
-		     set_int(fd, IPPROTO_IPV6, IPV6_RECVPKTINFO, 1) &&
+		ok = ok && rn_udp_set_int(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1) &&
+		     rn_udp_set_int(fd, IPPROTO_IPV6, IPV6_RECVPKTINFO, 1) &&
 		     bind(fd, &addr.sa, len) == 0 &&
 		     setsockopt(fd, IPPROTO_IPV6, IPV6_JOIN_GROUP, &v6, sizeof(v6)) == 0;
 	}
@@ -91,7 +79,7 @@ void rn_group_close(int fd, const struct rn_gid *mgid, uint32_t ifindex)
 
 	if (fd < 0)
 		return;
-	address_of(&addr, mgid, ifindex);
+	rn_gid_sockaddr(&addr, mgid, RN_ROCE_PORT, ifindex);
 	if (addr.sa.sa_family == AF_INET) {
 		v4.imr_multiaddr = addr.in.sin_addr;
 		setsockopt(fd, IPPROTO_IP, IP_DROP_MEMBERSHIP, &v4, sizeof(v4));
@@ -112,7 +100,7 @@ static int open_socket(int family)
 int rn_group_route(const struct rn_gid *mgid, uint32_t ifindex)
 {
 	union rn_sockaddr addr;
-	socklen_t len = address_of(&addr, mgid, ifindex);
+	socklen_t len = rn_gid_sockaddr(&addr, mgid, RN_ROCE_PORT, ifindex);
 	int fd, rc = 0;
 
 	if (rn_gid_is_ipv4(mgid)) /* the interface is enough */
@@ -120,7 +108,7 @@ int rn_group_route(const struct rn_gid *mgid, uint32_t ifindex)
 	fd = open_socket(AF_INET6);
 	if (fd < 0)
 		return fd;
-	if (!set_int(fd, IPPROTO_IPV6, IPV6_MULTICAST_IF, (int)ifindex) ||
+	if (!rn_udp_set_int(fd, IPPROTO_IPV6, IPV6_MULTICAST_IF, (int)ifindex) ||
 	    syscall(SYS_connect, fd, &addr.sa, len) < 0)
 		rc = -errno;
 	rn_fd_close(fd);

@@ -90,6 +90,17 @@ struct rn_udp {
 	uint8_t rx_buf[65536];
 };
 
+static inline bool rn_udp_set_int(int fd, int level, int name, int value)
+{
+	return setsockopt(fd, level, name, &value, sizeof(value)) == 0;
+}
+
+/* The interface of a flow: its own, or that of the device. */
+static inline uint32_t rn_udp_ifindex(const struct rn_udp *u, const struct rn_flow *f)
+{
+	return f->ifindex ? f->ifindex : u->ifindex;
+}
+
 void rn_udp_in_use(struct rn_udp *u, unsigned idx);
 void rn_udp_swap(struct rn_udp *u, unsigned a, unsigned b);
 /* Ask a socket that @dst is bound to; false if it is dry. */

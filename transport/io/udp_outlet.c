@@ -50,14 +50,21 @@ static uint32_t hash(const struct rn_flow *f, uint32_t sgid_index)
 	return (uint32_t)(h * 0x9e3779b97f4a7c15u >> 32);
 }
 
-static void set_int(int fd, int level, int name, int value)
-{
-	(void)setsockopt(fd, level, name, &value, sizeof(value));
-}
+enum {
+	CUT_SPACE = CMSG_SPACE(sizeof(uint16_t))
+};
 
-static bool must_set_int(int fd, int level, int name, int value)
+/* Super-packets of @msg are cut by @cut; 0: it is one packet. */
+static void tell_cut(struct msghdr *msg, uint8_t control[CUT_SPACE], uint16_t cut)
 {
-	return setsockopt(fd, level, name, &value, sizeof(value)) == 0;
+	struct cmsghdr *c = (struct cmsghdr *)(void *)control;
+
+	*c = (struct cmsghdr){ .cmsg_level = IPPROTO_UDP,
+			       .cmsg_type = UDP_SEGMENT,
+			       .cmsg_len = CMSG_LEN(sizeof(cut)) };
+	memcpy(CMSG_DATA(c), &cut, sizeof(cut));
+	msg->msg_control = control;
+	msg->msg_controllen = CUT_SPACE;
 }
 
 /* ---------------------------------------------------------------- identification */
@@ -81,24 +88,16 @@ static int open_sink(const struct rn_gid *gid, uint32_t ifindex, union rn_sockad
 /* @segments packets of one byte as one super-packet. */
 static bool send_probe(int fd, const union rn_sockaddr *to, unsigned segments)
 {
-	_Alignas(struct cmsghdr) uint8_t control[CMSG_SPACE(sizeof(uint16_t))] = { 0 };
-	struct cmsghdr *c = (struct cmsghdr *)(void *)control;
+	_Alignas(struct cmsghdr) uint8_t control[CUT_SPACE];
 	uint8_t data[PROBE_MAX] = { 0 };
 	struct iovec iov = { data, segments };
 	struct msghdr msg = { .msg_name = (void *)&to->in,
 			      .msg_namelen = sizeof(to->in),
 			      .msg_iov = &iov,
 			      .msg_iovlen = 1 };
-	uint16_t one = 1;
 
-	*c = (struct cmsghdr){ .cmsg_level = IPPROTO_UDP,
-			       .cmsg_type = UDP_SEGMENT,
-			       .cmsg_len = CMSG_LEN(sizeof(one)) };
-	memcpy(CMSG_DATA(c), &one, sizeof(one));
-	if (segments > 1) {
-		msg.msg_control = control;
-		msg.msg_controllen = sizeof(control);
-	}
+	if (segments > 1)
+		tell_cut(&msg, control, 1);
 	return syscall(SYS_sendmsg, fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0;
 }
 
@@ -145,18 +144,13 @@ static bool counts_supers(int fd, const union rn_sockaddr *to, uint16_t *next_id
 /* @to: the sink of an IPv4 address */
 static bool learn_id(int fd, const union rn_sockaddr *to, uint16_t *next_id)
 {
-	return must_set_int(fd, SOL_SOCKET, SO_TIMESTAMPING,
-			    SOF_TIMESTAMPING_TX_SCHED | SOF_TIMESTAMPING_SOFTWARE) &&
+	return rn_udp_set_int(fd, SOL_SOCKET, SO_TIMESTAMPING,
+			      SOF_TIMESTAMPING_TX_SCHED | SOF_TIMESTAMPING_SOFTWARE) &&
 	       counts_supers(fd, to, next_id) &&
-	       must_set_int(fd, SOL_SOCKET, SO_TIMESTAMPING, 0);
+	       rn_udp_set_int(fd, SOL_SOCKET, SO_TIMESTAMPING, 0);
 }
 
 /* ---------------------------------------------------------------- opening, closing */
-static uint32_t scope(const struct rn_udp *u, const struct rn_flow *f)
-{
-	return f->ifindex ? f->ifindex : u->ifindex;
-}
-
 static void set_options(int fd, const struct udp_sock *s, const struct rn_flow *f)
 {
 	int room = 0;
@@ -164,21 +158,22 @@ static void set_options(int fd, const struct udp_sock *s, const struct rn_flow *
 
 	/* The kernel doubles what it is told. */
 	if (getsockopt(s->fd, SOL_SOCKET, SO_SNDBUF, &room, &len) == 0 &&
-	    !must_set_int(fd, SOL_SOCKET, SO_SNDBUFFORCE, room / 2))
-		set_int(fd, SOL_SOCKET, SO_SNDBUF, room / 2);
-	set_int(fd, SOL_SOCKET, SO_RCVBUF, 0); /* nothing is to come in */
+	    !rn_udp_set_int(fd, SOL_SOCKET, SO_SNDBUFFORCE, room / 2))
+		(void)rn_udp_set_int(fd, SOL_SOCKET, SO_SNDBUF, room / 2);
+	(void)rn_udp_set_int(fd, SOL_SOCKET, SO_RCVBUF, 0); /* nothing is to come in */
 	if (f->hop_limit)
-		set_int(fd, s->is_ipv4 ? IPPROTO_IP : IPPROTO_IPV6,
-			s->is_ipv4 ? IP_TTL : IPV6_UNICAST_HOPS, f->hop_limit);
-	set_int(fd, s->is_ipv4 ? IPPROTO_IP : IPPROTO_IPV6,
-		s->is_ipv4 ? IP_TOS : IPV6_TCLASS, f->tclass);
+		(void)rn_udp_set_int(fd, s->is_ipv4 ? IPPROTO_IP : IPPROTO_IPV6,
+				     s->is_ipv4 ? IP_TTL : IPV6_UNICAST_HOPS,
+				     f->hop_limit);
+	(void)rn_udp_set_int(fd, s->is_ipv4 ? IPPROTO_IP : IPPROTO_IPV6,
+			     s->is_ipv4 ? IP_TOS : IPV6_TCLASS, f->tclass);
 }
 
 static bool dont_fragment(int fd, bool is_ipv4)
 {
 	if (is_ipv4)
-		return must_set_int(fd, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO);
-	return must_set_int(fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_DO);
+		return rn_udp_set_int(fd, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO);
+	return rn_udp_set_int(fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_DO);
 }
 
 static bool bind_dynamic(int fd, struct udp_outlet *o, uint32_t ifindex)
@@ -204,11 +199,12 @@ static bool prepare(int fd, struct rn_udp *u, struct udp_outlet *o,
 {
 	const struct udp_sock *s = &u->sock[o->sgid_index];
 	union rn_sockaddr to;
-	socklen_t len =
-		rn_gid_sockaddr_on(&to, &o->flow.dst, RN_ROCE_PORT, scope(u, &o->flow));
+	socklen_t len = rn_gid_sockaddr_on(&to, &o->flow.dst, RN_ROCE_PORT,
+					   rn_udp_ifindex(u, &o->flow));
 
 	set_options(fd, s, &o->flow);
-	return dont_fragment(fd, s->is_ipv4) && bind_dynamic(fd, o, scope(u, &o->flow)) &&
+	return dont_fragment(fd, s->is_ipv4) &&
+	       bind_dynamic(fd, o, rn_udp_ifindex(u, &o->flow)) &&
 	       syscall(SYS_connect, fd, &to.sa, len) == 0 &&
 	       (!s->is_ipv4 || learn_id(fd, sink, &o->next_id));
 }
@@ -216,7 +212,7 @@ static bool prepare(int fd, struct rn_udp *u, struct udp_outlet *o,
 static int open_socket(struct rn_udp *u, struct udp_outlet *o)
 {
 	union rn_sockaddr to;
-	int sink = open_sink(&o->flow.dst, scope(u, &o->flow), &to), fd;
+	int sink = open_sink(&o->flow.dst, rn_udp_ifindex(u, &o->flow), &to), fd;
 
 	if (sink < 0)
 		return -1;
@@ -299,18 +295,11 @@ struct rn_outlet rn_udp_outlet(void *ctx, const struct rn_flow *flow, uint32_t s
 static int send_told(struct rn_udp *u, const struct udp_outlet *o,
 		     const struct rn_super *super, uint16_t cut)
 {
-	_Alignas(struct cmsghdr) uint8_t control[CMSG_SPACE(sizeof(cut))];
-	struct cmsghdr *c = (struct cmsghdr *)(void *)control;
+	_Alignas(struct cmsghdr) uint8_t control[CUT_SPACE];
 	struct iovec iov = { (void *)super->data, super->len };
-	const struct msghdr msg = { .msg_iov = &iov,
-				    .msg_iovlen = 1,
-				    .msg_control = control,
-				    .msg_controllen = sizeof(control) };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
 
-	*c = (struct cmsghdr){ .cmsg_level = IPPROTO_UDP,
-			       .cmsg_type = UDP_SEGMENT,
-			       .cmsg_len = CMSG_LEN(sizeof(cut)) };
-	memcpy(CMSG_DATA(c), &cut, sizeof(cut));
+	tell_cut(&msg, control, cut);
 	return rn_udp_send_message(u, o->fd, &msg);
 }
 
@@ -330,7 +319,7 @@ static int send_by(struct rn_udp *u, struct udp_outlet *o, const struct rn_super
 	uint32_t cut = super->count > 1 ? super->seg_len : 0;
 
 	if (!cuts_so(o, super) && o->wanted == cut &&
-	    must_set_int(o->fd, IPPROTO_UDP, UDP_SEGMENT, (int)cut))
+	    rn_udp_set_int(o->fd, IPPROTO_UDP, UDP_SEGMENT, (int)cut))
 		o->cut = cut;
 	if (!cuts_so(o, super) || u->uring) {
 		o->wanted = cut;

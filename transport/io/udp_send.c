@@ -46,7 +46,7 @@ static void add_int(struct envelope *e, int level, int type, int value)
 static void add_interface(const struct rn_udp *u, const struct rn_flow *f,
 			  struct envelope *e)
 {
-	uint32_t ifindex = f->ifindex ? f->ifindex : u->ifindex;
+	uint32_t ifindex = rn_udp_ifindex(u, f);
 	struct in_pktinfo v4 = { .ipi_ifindex = (int)ifindex };
 	struct in6_pktinfo v6 = { .ipi6_ifindex = ifindex };
 
@@ -66,8 +66,8 @@ static void fill(const struct rn_udp *u, const struct udp_sock *s,
 	bool to_group = rn_gid_is_multicast(&f->dst);
 
 	e->control_len = 0;
-	e->to_len = rn_gid_sockaddr_on(&e->to, &f->dst, RN_ROCE_PORT,
-				       f->ifindex ? f->ifindex : u->ifindex);
+	e->to_len =
+		rn_gid_sockaddr_on(&e->to, &f->dst, RN_ROCE_PORT, rn_udp_ifindex(u, f));
 	if (f->tclass != s->tclass)
 		add_int(e, level, s->is_ipv4 ? IP_TOS : IPV6_TCLASS, f->tclass);
 	/* A hop limit of 0 could not leave the host; that of a socket is for unicast. */
