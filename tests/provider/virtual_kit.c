@@ -8,6 +8,7 @@
 enum {
 	QUEUE = 1024,		/* super-packets on the wire to one end */
 	CPU_CLOCK = 0x7fff0001, /* a clockid_t that no kernel has */
+	SPIN = 10000,		/* steps of background threads at one instant */
 };
 
 struct super {
@@ -39,6 +40,7 @@ static const struct virtual_machine usual = {
 static struct machine_end machine_ends[2];
 static struct machine_end *current; /* whose background thread runs; NULL: a program */
 static rn_ns clock_now;
+static unsigned steps; /* since the clock moved */
 static rn_ns cpu_used; /* by the program's thread */
 
 static struct machine_end *end_of(const struct rnp_engine *e)
@@ -68,6 +70,8 @@ rn_ns virtual_now(void)
 static void set_clock(rn_ns now, bool computes)
 {
 	assert_true(now >= clock_now);
+	if (now > clock_now)
+		steps = 0;
 	if (computes)
 		cpu_used += now - clock_now;
 	clock_now = now;
@@ -122,6 +126,8 @@ static int receive(void *ctx, struct rn_rx *rx)
 
 	if (m->head == m->tail || s->at > clock_now)
 		return 0;
+	if (clock_now - s->at > m->public.longest_wait)
+		m->public.longest_wait = clock_now - s->at;
 	free(m->received);
 	m->received = s->data;
 	m->head++;
@@ -228,6 +234,8 @@ bool virtual_step(rn_ns until)
 	}
 	if (at > clock_now)
 		set_clock(at, virtual_machine.spins);
+	if (++steps > SPIN)
+		fail_msg("a background thread spins");
 	run_background(m);
 	return true;
 }

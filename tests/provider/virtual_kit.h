@@ -30,8 +30,9 @@ struct virtual_end {
 	unsigned yields;	  /* of the background thread */
 	unsigned wakes;		  /* of the background thread */
 	bool listens;		  /* the sockets are on */
-	bool is_stopped; /* set by the test: its background thread gets no processor */
-	rn_ns timer;	 /* expiry; 0: not set */
+	bool is_stopped;    /* set by the test: its background thread gets no processor */
+	rn_ns timer;	    /* expiry; 0: not set */
+	rn_ns longest_wait; /* of a packet that could be received */
 };
 
 /* Open, attach and connect a pair as kit_pair() does. @machine becomes the machine. */
