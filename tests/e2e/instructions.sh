@@ -20,7 +20,9 @@ instructions() {
 	shift
 	rm -f "$work/go" "$work/out"
 	mkfifo "$work/go"
-	timeout 60 rocin run --netdev "lo:$addr_a" -- env "$@" \
+	# shellcheck disable=SC2016 # expanded within
+	timeout 60 rocin run --netdev "lo:$addr_a" -- env "$@" "ROCIN_TESTS=$ROCIN_TESTS" \
+		sh -c 'LD_PRELOAD=$LD_PRELOAD:$ROCIN_TESTS/still_clock.so exec "$@"' sh \
 		valgrind --tool=callgrind --callgrind-out-file=/dev/null \
 		"$ROCIN_TESTS/writes" "$count" ask <>"$work/go" >"$work/out" 2>&1 &
 	program=$!
@@ -33,9 +35,9 @@ instructions() {
 	counted=$(awk '/Collected/ { print $NF }' "$work/out")
 }
 
-# per_write WHICH [VARIABLE=VALUE...]: $counted, without what a run costs in any case. Polls that
-# find nothing come on top, as the machine likes: of each kind of run the one with the fewest,
-# in $work/WHICH.*
+# per_write WHICH [VARIABLE=VALUE...]: $counted, without what a run costs in any case. The clock
+# of these runs does not depend on the machine; now and then a poll finds nothing all the same: of
+# each kind of run the one with the fewest, in $work/WHICH.*
 per_write() {
 	local which=$1
 	shift
