@@ -15,6 +15,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "rocind_start.h"
+
 /* ---- Beginning ---- */
 
 static void it_starts_on_demand_and_ends_when_idle(void **state)
@@ -54,6 +56,28 @@ static void a_client_that_comes_at_the_end_is_served_by_the_next(void **state)
 		if (i % 3 == 0) /* about the idle time, to meet the end itself */
 			poll(NULL, 0, 1);
 	}
+}
+
+/* Its starter had no processor for longer than the idle time. */
+static void it_waits_for_who_has_started_it(void **state)
+{
+	struct rn_rocind *r;
+	char path[4096], why[512] = "";
+	pid_t pid;
+
+	(void)state;
+	setenv("ROCIN_IDLE_MS", "1", 1);
+	assert_int_equal(rn_rocind_find(NULL, path, sizeof(path), why, sizeof(why)), 0);
+	assert_int_equal(
+		rn_rocind_start(path, kit_runtime_dir(), KIT_WAIT_MS, why, sizeof(why)),
+		0);
+	poll(NULL, 0, 300);
+	r = rn_rocind_connect_running(why, sizeof(why));
+	if (!r)
+		fail_msg("%s", why);
+	pid = kit_daemon(r);
+	rn_rocind_close(r);
+	kit_await_end(pid);
 }
 
 static void many_processes_that_start_at_once_get_one_rocind(void **state)
@@ -418,6 +442,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(it_starts_on_demand_and_ends_when_idle),
 		TEST(a_client_that_comes_at_the_end_is_served_by_the_next),
+		TEST(it_waits_for_who_has_started_it),
 		TEST(many_processes_that_start_at_once_get_one_rocind),
 		TEST(a_program_that_cannot_be_started_is_named),
 		TEST(it_is_found_in_path),

@@ -140,6 +140,7 @@ static int serve(const struct options *options)
 	if (rc)
 		return rc == -EALREADY && !options->foreground ? EXIT_SUCCESS
 							       : EXIT_FAILURE;
+	server.awaits_starter = options->ready_fd >= 0;
 	rnd_server_run(&server);
 	rnd_server_close(&server);
 	return EXIT_SUCCESS;

@@ -34,6 +34,11 @@ enum {
 	 * idle time. (One that comes too late starts another rocind.)
 	 */
 	GREETING_MS = 200,
+	/* Who has started us has this long to connect, however short the idle time: as
+	 * long as it waits for us (rn_rocind_timeout_ms()). On a busy machine it would
+	 * otherwise find nobody, again and again.
+	 */
+	STARTER_MS = 5000,
 };
 
 /* ---- Sources ---- */
@@ -154,6 +159,7 @@ static bool accept_one(struct rnd_server *server)
 
 	if (fd >= 0) {
 		server->idle_from = rnd_now();
+		server->awaits_starter = false;
 		rnd_client_accept(server, fd);
 	} else if (errno == EMFILE || errno == ENFILE) {
 		turn_away(server);
@@ -369,6 +375,8 @@ static int ms_to_idle(const struct rnd_server *server)
 		return -1;
 	if (server->clients && idle_ms < GREETING_MS)
 		idle_ms = GREETING_MS;
+	if (server->awaits_starter && idle_ms < STARTER_MS)
+		idle_ms = STARTER_MS;
 	left = server->idle_from + RN_MSEC(idle_ms) - rnd_now();
 	return left <= 0 ? 0 : (int)((left + RN_MSEC(1) - 1) / RN_MSEC(1));
 }

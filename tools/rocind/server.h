@@ -40,9 +40,10 @@ struct rnd_server {
 	struct rnd_client *clients; /* list, oldest first */
 	uint64_t last_client_id;
 	uint64_t drops[RN_ROCIND_DROP_COUNT];
-	int64_t since_s;  /* Unix time */
-	uint32_t idle_ms; /* 0: for ever */
-	rn_ns idle_from;  /* when a client came or went last */
+	int64_t since_s;     /* Unix time */
+	uint32_t idle_ms;    /* 0: for ever */
+	rn_ns idle_from;     /* when a client came or went last */
+	bool awaits_starter; /* a client has started us, and none has come yet */
 	bool stopping;
 	struct rnd_client *stop_asked_by; /* or NULL */
 	struct rnd_faults *faults;	  /* NULL: never any; faults.h */
