@@ -147,7 +147,7 @@ static void expect_written(struct kit *k, struct ibv_qp *qp, const struct ibv_mr
 /* ------------------------------------------------------------------------ as a PD */
 static void a_parent_domain_is_as_good_as_its_pd(void **state)
 {
-	const int rights =
+	const unsigned rights =
 		IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
 	struct kit *k = *state;
 	struct ibv_pd *parent = parent_of(k->pd, NULL, NULL);

@@ -15,7 +15,7 @@ enum {
 	INV_WR,
 };
 
-static const int bindable = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND;
+enum { BINDABLE = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND };
 static const int peer = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
 
 /* Side 1 owns a region that only windows open; side 0 reaches it through them. */
@@ -37,7 +37,7 @@ static int mw_setup(void **state)
 	assert_non_null(t->mem);
 	memset(t->mem, 0x11, LEN);
 	memset(t->k->buf, 0xab, KIT_HALF);
-	t->mr = ibv_reg_mr(t->k->pd, t->mem, LEN, bindable);
+	t->mr = ibv_reg_mr(t->k->pd, t->mem, LEN, BINDABLE);
 	assert_non_null(t->mr);
 	*state = t;
 	return 0;
@@ -261,7 +261,7 @@ static void a_region_with_windows_and_a_domain_with_one_are_busy(void **state)
 	bind_2(t, mw, 1);
 	assert_int_equal(ibv_dereg_mr(t->mr), EBUSY);
 	assert_int_not_equal(
-		ibv_rereg_mr(t->mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, bindable),
+		ibv_rereg_mr(t->mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, BINDABLE),
 		0);
 	assert_int_equal(errno, EBUSY);
 	expect_open(t, (mw->rkey & ~UINT32_C(0xff)) | 1, 0, 8);

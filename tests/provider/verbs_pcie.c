@@ -159,7 +159,7 @@ static void a_descriptor_is_registered_from_an_offset(void **state)
 	/* A WRITE's completion does not promise it; deregistration does. */
 	assert_int_equal(ibv_dereg_mr(mr), 0);
 	assert_int_equal(count_mappings(), 0);
-	assert_int_equal(pread(fd, got, sizeof(got), PAGE + 150), sizeof(got));
+	assert_int_equal(pread(fd, got, sizeof(got), (off_t)PAGE + 150), sizeof(got));
 	assert_memory_equal(got, k->buf, sizeof(got));
 	close(fd);
 	kit_destroy_pair(qp);

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* dispatch.h - main() of a program that holds many tests.
+ *
+ * usage: PROGRAM NAME
+ *
+ * rn_unit_test() makes the C file that includes this, with RN_TESTS as X(NAME) for each test
+ * of the program. Each test has a main() of its own, which test_main.h calls test_NAME.
+ * A process runs one test only, so tests share a file and nothing else.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#define X(name) int test_##name(void);
+RN_TESTS
+#undef X
+
+static const struct test {
+	const char *name;
+	int (*run)(void);
+} tests[] = {
+#define X(name) { #name, test_##name },
+	RN_TESTS
+#undef X
+};
+
+int main(int argc, char **argv)
+{
+	for (size_t i = 0; argc == 2 && i < sizeof(tests) / sizeof(*tests); i++)
+		if (!strcmp(tests[i].name, argv[1]))
+			return tests[i].run();
+	fprintf(stderr, "usage: %s NAME, which is one of:", argv[0]);
+	for (size_t i = 0; i < sizeof(tests) / sizeof(*tests); i++)
+		fprintf(stderr, " %s", tests[i].name);
+	fputc('\n', stderr);
+	return 64;
+}
