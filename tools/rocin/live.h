@@ -121,9 +121,10 @@ struct rn_live_shared {
 	pthread_barrier_t all;	   /* threads that are not launched, and workers */
 	pthread_barrier_t workers; /* workers */
 	/* Written by the lead before a barrier, read after it. */
-	uint64_t seed;	   /* of this run */
-	uint64_t deadline; /* of this run: who waits for longer gives up */
-	bool is_last;	   /* no run follows: end */
+	uint64_t seed;		  /* of this run */
+	uint64_t deadline;	  /* of this run: who waits for longer gives up */
+	bool is_last;		  /* no run follows: end */
+	_Atomic unsigned emptied; /* workers that have all completions of this run */
 	struct rn_live_end end[RN_LITMUS_QPS][2];	  /* requester, responder */
 	uint64_t address[RN_LIVE_MEMORIES];		  /* as work requests name it */
 	uint32_t rkey[RN_LIVE_NICS][RN_LIVE_MEMORIES][2]; /* by relaxed */

@@ -7,7 +7,10 @@
 
 enum {
 	PORT = 1,
-	ACK_TIMEOUT_CODE = 14,	     /* 67 ms */
+	/* 0.5 s, and so 4 s for all tries: nothing is lost here, but on a busy machine
+	 * the peer may not run for the 0.5 s that 14 gave it.
+	 */
+	ACK_TIMEOUT_CODE = 17,
 	ACK_TIMEOUT_CODE_LOSSY = 11, /* 8 ms */
 	RNR_TIMER_CODE = 12,	     /* 0.64 ms */
 	INLINE_WANTED = 64,

@@ -5,7 +5,7 @@
  *	---- all ----	threads begin
  *	---- all ----	threads have ended or given up
  *	every QP sends one message more: when it is there, and the hierarchy is drained,
- *	nothing of the test is on its way
+ *	nothing of the test is on its way; on UC again until all workers have theirs
  *	---- workers ----
  *	own final memory into the shared block
  *	---- workers ----
@@ -153,12 +153,25 @@ static unsigned sends_of(const struct rn_live *l, unsigned cq)
 	return n;
 }
 
-/* A message on UC that was lost is not sent again by the device. */
-static int refill_uc(struct rn_live *l, unsigned cq)
+/* Does a worker that waits for completion queue @cq miss what this one sends on @qp? */
+static bool is_missed(const struct rn_live *l, unsigned qp, unsigned cq)
 {
+	return l->qp[qp].side[0] && (!l->qp[qp].side[1] || l->test->qp[qp].recv_cq == cq);
+}
+
+/* A message on UC that was lost is not sent again by the device. One too many finds no
+ * receive.
+ */
+static int refill_uc(struct rn_live *l, unsigned cq, uint64_t *when)
+{
+	uint64_t now = rn_live_now();
+
+	if (now <= *when)
+		return 0;
+	*when = now + uc_patience_ns;
 	for (unsigned i = 0; i < l->test->qps; i++)
-		if (l->test->qp[i].uc && l->test->qp[i].recv_cq == cq &&
-		    l->qp[i].side[0] && rn_live_post_unsignaled(l, i))
+		if (l->test->qp[i].uc && is_missed(l, i, cq) &&
+		    rn_live_post_unsignaled(l, i))
 			return -1;
 	return 0;
 }
@@ -181,12 +194,9 @@ static int empty_cq(struct rn_live *l, unsigned cq)
 		if (rc > 0)
 			continue;
 		sched_yield();
-		now = rn_live_now();
-		if (now > refill && refill_uc(l, cq))
+		if (refill_uc(l, cq, &refill))
 			return -1;
-		if (now > refill)
-			refill = now + uc_patience_ns;
-		if (now > deadline)
+		if (rn_live_now() > deadline)
 			return rn_live_fail(l,
 					    "completions are missing: %u of requests, "
 					    "%u of %u receives",
@@ -194,6 +204,34 @@ static int empty_cq(struct rn_live *l, unsigned cq)
 					    receives);
 	}
 	return 0;
+}
+
+/* Until all workers have what they wait for: that of another may have been lost after
+ * this one had all of its own. Who fails ends the process, and its parent the others.
+ */
+static int feed_others(struct rn_live *l)
+{
+	uint64_t refill = rn_live_now() + uc_patience_ns;
+
+	atomic_fetch_add(&l->shared->emptied, 1);
+	while (atomic_load(&l->shared->emptied) < l->workers) {
+		sched_yield();
+		if (refill_uc(l, RN_LITMUS_CQS, &refill))
+			return -1;
+	}
+	return 0;
+}
+
+/* What was one too many ends here, not in the receives of the next run. */
+static int drop_surplus(struct rn_live *l)
+{
+	struct ibv_wc wc;
+	int rc = 0;
+
+	for (unsigned i = 0; i < l->test->cqs; i++)
+		while (l->cq[i] && (rc = rn_live_poll(l, i, &wc)) > 0)
+			continue;
+	return rc;
 }
 
 static int quiet(struct rn_live *l)
@@ -206,6 +244,8 @@ static int quiet(struct rn_live *l)
 	for (unsigned i = 0; i < l->test->cqs; i++)
 		if (l->cq[i] && empty_cq(l, i))
 			return -1;
+	if (feed_others(l))
+		return -1;
 	if (l->drive)
 		l->lib.rn_storage_settle();
 	if (l->lib.handle)
@@ -238,6 +278,8 @@ static int run_once(struct rn_live *l, struct rn_live_player *players)
 	if (atomic_load(&l->shared->failed) || end_kernels(l, players) || quiet(l))
 		return -1;
 	pthread_barrier_wait(&l->shared->workers);
+	if (drop_surplus(l))
+		return -1;
 	collect(l);
 	pthread_barrier_wait(&l->shared->workers);
 	return 0;
@@ -294,6 +336,7 @@ static void lead(struct rn_live *l, uint64_t done, uint64_t began)
 
 	l->shared->seed = rn_live_seed(r->seed, r->first + done);
 	l->shared->deadline = now + patience_ns;
+	atomic_store(&l->shared->emptied, 0);
 	l->shared->is_last =
 		done == r->runs || (r->ms > 0 && now - began > r->ms * 1000000);
 }
