@@ -9,6 +9,7 @@
  */
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 
 #define X(name) int test_##name(void);
 RN_TESTS
@@ -18,7 +19,7 @@ static const struct test {
 	const char *name;
 	int (*run)(void);
 } tests[] = {
-#define X(name) { #name, test_##name },
+#define X(name) { "test_" #name, test_##name },
 	RN_TESTS
 #undef X
 };
@@ -26,11 +27,13 @@ static const struct test {
 int main(int argc, char **argv)
 {
 	for (size_t i = 0; argc == 2 && i < sizeof(tests) / sizeof(*tests); i++)
-		if (!strcmp(tests[i].name, argv[1]))
+		if (!strcmp(tests[i].name + strlen("test_"), argv[1])) {
+			prctl(PR_SET_NAME, tests[i].name); /* as ps shows it */
 			return tests[i].run();
+		}
 	fprintf(stderr, "usage: %s NAME, which is one of:", argv[0]);
 	for (size_t i = 0; i < sizeof(tests) / sizeof(*tests); i++)
-		fprintf(stderr, " %s", tests[i].name);
+		fprintf(stderr, " %s", tests[i].name + strlen("test_"));
 	fputc('\n', stderr);
 	return 64;
 }
