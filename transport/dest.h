@@ -83,10 +83,13 @@ void rn_dest_expire(struct rn_dev *dev, struct rn_timer *watch, rn_ns now);
 struct rn_probe {
 	rn_ns deadline; /* RN_NEVER: not watching */
 	rn_ns wait;
-	rn_ns until;	   /* end of the watch, if it is a close one */
-	struct rn_psn una; /* oldest PSN not acknowledged when the wait began */
-	bool is_close;	   /* for a reason, and not in case */
-	bool was_silent;   /* it has gone back because nothing came */
+	rn_ns until; /* end of the watch, if it is a close one */
+	/* Oldest PSN not acknowledged, and newest that was answered, when the wait began.
+	 */
+	struct rn_psn una, heard;
+	bool is_close;	 /* for a reason, and not in case */
+	bool lossy;	 /* ... and that is a loss */
+	bool was_silent; /* it has gone back because nothing came */
 };
 
 /* @qp has heard from its peer of a loss: watch all QPs that share the way for a while. */
@@ -102,5 +105,7 @@ void rn_probe_burst(struct rn_qp *qp, rn_ns now);
 /* Something was lost on the way to @qp's peer, or back. */
 void rn_probe_suspect(struct rn_qp *qp);
 void rn_probe_expire(struct rn_qp *qp, rn_ns now);
+/* una has moved, and what was sent again is not looked at yet: did that fill a gap? */
+void rn_probe_answered(struct rn_qp *qp, rn_ns now);
 
 #endif /* RN_DEST_H */

@@ -13,6 +13,9 @@
  * Where nothing was lost yet, each burst is watched from afar: if nothing comes back for
  * many round trips, and the local ACK timer is far from its end, the QP goes back as
  * well, each time after twice as long.
+ *
+ * A QP that goes back without knowing of a loss asks with one packet (req.asks): a peer
+ * that was only slow acknowledges everything, and nothing is sent again for nothing.
  */
 #include "dest_turns.h"
 #include "requester.h"
@@ -38,9 +41,13 @@ static rn_ns times_rtt(const struct rn_dest *d, unsigned times, rn_ns least)
 	return d->rtt * times > least ? d->rtt * times : least;
 }
 
-static rn_ns patience(const struct rn_dest *d)
+/* Nor is it as long as the responses behind a gap come so far apart. */
+static rn_ns patience(const struct rn_qp *qp)
 {
-	return times_rtt(d, PROBE_RTTS, PROBE_MIN);
+	rn_ns wait = times_rtt(qp->dest, PROBE_RTTS, PROBE_MIN);
+	rn_ns apart = PROBE_RTTS * qp->req.heard_apart;
+
+	return apart > wait ? apart : wait;
 }
 
 static void watch(struct rn_qp *qp, rn_ns now)
@@ -48,20 +55,28 @@ static void watch(struct rn_qp *qp, rn_ns now)
 	struct rn_probe *probe = &qp->req.probe;
 
 	probe->una = qp->req.una;
+	probe->heard = qp->req.heard;
 	probe->deadline = now + probe->wait;
+}
+
+static void watch_closely(struct rn_qp *qp, rn_ns now, bool lossy)
+{
+	struct rn_probe *probe = &qp->req.probe;
+	bool is_watched = probe->deadline != RN_NEVER && probe->is_close;
+
+	probe->until = now + WATCH;
+	probe->lossy = lossy || (is_watched && probe->lossy);
+	if (is_watched)
+		return;
+	probe->is_close = true;
+	probe->wait = patience(qp);
+	watch(qp, now);
+	rn_dev_arm_timer(qp->dev, qp);
 }
 
 void rn_probe_watch(struct rn_qp *qp, rn_ns now)
 {
-	struct rn_probe *probe = &qp->req.probe;
-
-	probe->until = now + WATCH;
-	if (probe->deadline != RN_NEVER && probe->is_close)
-		return;
-	probe->is_close = true;
-	probe->wait = patience(qp->dest);
-	watch(qp, now);
-	rn_dev_arm_timer(qp->dev, qp);
+	watch_closely(qp, now, false);
 }
 
 /* In case that what leaves now is lost. Where the local ACK timer runs out soon, it does.
@@ -73,9 +88,10 @@ static void watch_from_afar(struct rn_qp *qp, rn_ns now)
 	rn_ns ack_deadline = rn_req_ack_deadline(qp, now);
 
 	wait *= qp->dev->cfg.timeout_scale;
-	if (ack_deadline == RN_NEVER || wait > (ack_deadline - now) / 2)
+	if (ack_deadline == RN_NEVER ||
+	    wait > (ack_deadline - now) / (2 * RN_REQ_ACK_TIMEOUTS))
 		return;
-	probe->is_close = false;
+	probe->is_close = probe->lossy = false;
 	probe->wait = wait;
 	watch(qp, now);
 }
@@ -90,7 +106,7 @@ void rn_probe_burst(struct rn_qp *qp, rn_ns now)
 		return; /* sent again, and watched if there was a reason */
 	} else if (d->suspicion > 0) {
 		d->suspicion--;
-		rn_probe_watch(qp, now);
+		watch_closely(qp, now, true);
 	} else if (qp->req.probe.deadline == RN_NEVER) {
 		watch_from_afar(qp, now);
 	}
@@ -115,7 +131,7 @@ void rn_probe_start(struct rn_qp *qp, rn_ns now)
 			rn_list_remove(link);
 			continue;
 		}
-		rn_probe_watch(m, now);
+		watch_closely(m, now, true);
 	}
 }
 
@@ -123,7 +139,8 @@ static bool is_stuck(const struct rn_qp *qp)
 {
 	const struct rn_requester *req = &qp->req;
 
-	return req->in_flight > 0 && req->una.v == req->probe.una.v && !req->rnr_waiting;
+	return req->in_flight > 0 && req->una.v == req->probe.una.v &&
+	       req->heard.v == req->probe.heard.v && !req->rnr_waiting;
 }
 
 static void go_back(struct rn_qp *qp, rn_ns now)
@@ -131,8 +148,26 @@ static void go_back(struct rn_qp *qp, rn_ns now)
 	rn_ns ack_deadline = qp->req.ack_deadline;
 
 	rn_req_go_back(qp);
+	qp->req.asks = !qp->req.probe.lossy;
 	qp->req.ack_deadline = ack_deadline;
 	rn_dest_loss(qp, now);
+}
+
+/* Of a peer that was but slow, everything is acknowledged, what was not sent again too,
+ * and at any time. What was lost is missed until it comes again, and then acknowledged at
+ * once.
+ */
+void rn_probe_answered(struct rn_qp *qp, rn_ns now)
+{
+	const struct rn_requester *req = &qp->req;
+
+	if (!req->probe.was_silent)
+		return;
+	qp->req.probe.was_silent = false;
+	if (rn_psn_before(req->charged, req->una) || !qp->dest ||
+	    qp->burst_at == RN_NEVER || now - qp->burst_at > patience(qp))
+		return;
+	rn_probe_suspect(qp);
 }
 
 /* It gets on. */
@@ -142,6 +177,7 @@ static void go_on(struct rn_qp *qp, rn_ns now)
 
 	if (qp->dest->suspicion > 0) {
 		qp->dest->suspicion--;
+		probe->lossy = true;
 		probe->until = now + WATCH;
 	}
 	if (now >= probe->until) {
@@ -149,7 +185,7 @@ static void go_on(struct rn_qp *qp, rn_ns now)
 		return;
 	}
 	probe->is_close = true;
-	probe->wait = patience(qp->dest);
+	probe->wait = patience(qp);
 	watch(qp, now);
 }
 
@@ -174,6 +210,6 @@ void rn_probe_expire(struct rn_qp *qp, rn_ns now)
 	/* Under a close watch that would breed suspicion of a peer that is but slow. */
 	if (!probe->is_close)
 		probe->was_silent = true;
-	probe->wait += probe->is_close ? patience(qp->dest) : probe->wait;
+	probe->wait += probe->is_close ? patience(qp) : probe->wait;
 	watch(qp, now);
 }

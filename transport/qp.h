@@ -55,13 +55,23 @@ struct rn_requester {
 	struct rn_psn next_psn; /* of the next WQE that starts */
 	struct rn_psn una;	/* oldest PSN not acknowledged */
 	struct rn_psn high;	/* one past the newest PSN ever sent */
+	struct rn_psn heard;	/* newest PSN that a response was for; not before una */
+	rn_ns heard_at;		/* when that came, or the first packet left before it */
+	rn_ns heard_apart;	/* longest time between two such behind a gap */
 	uint32_t cur;		/* index of the WQE whose packet leaves next */
 	uint32_t cur_packet;	/* which of its packets */
 	uint32_t burst;		/* bytes sent of the burst under way; see dest_turns.h */
 	uint32_t since_ack_req; /* request packets since the last with AckReq */
 	uint8_t retry_left, rnr_left;
-	bool rnr_waiting;   /* an RNR timer runs: no requests leave */
-	bool implied_nak;   /* a gap was found; ignore responses until it is filled */
+	bool rnr_waiting; /* an RNR timer runs: no requests leave */
+	/* A gap was found and a retry charged: responses behind it tell nothing new until
+	 * it is filled, however often it is asked for again.
+	 */
+	bool implied_nak;
+	/* It has gone back because nothing came: one packet asks, and what else is sent
+	 * again follows on the answer. The peer may only be slow.
+	 */
+	bool asks;
 	bool draining;	    /* SQD: started WQEs are still to finish */
 	bool drained_event; /* SQ_DRAINED was raised since SQD was entered */
 	bool read_pass;	    /* read_deadline is over: ask for a chunk in any case */

@@ -54,6 +54,8 @@ static struct rn_send_wqe *next_wqe(const struct rn_qp *qp)
 		return NULL;
 	if (rn_psn_diff(req->charged, req->una) >= RN_OUTSTANDING_MAX)
 		return NULL;
+	if (req->asks && req->charged.v != req->una.v)
+		return NULL;
 	wqe = rn_wq_at(&req->sq, req->cur);
 	if (wqe->state == RN_WQE_DONE) /* failed here, waits for its turn to say so */
 		return NULL;
@@ -181,6 +183,8 @@ void rn_req_sent(struct rn_qp *qp, rn_ns now, struct rn_psn psn, struct rn_psn e
 	req->charged = end;
 	if (req->ack_deadline != RN_NEVER)
 		return;
+	if (!req->implied_nak)
+		req->heard_at = now;
 	req->ack_deadline = rn_req_ack_deadline(qp, now);
 	if (req->ack_deadline != RN_NEVER)
 		rn_dev_arm_timer(qp->dev, qp);

@@ -74,13 +74,22 @@ static inline uint32_t rn_req_packet_len(const struct rn_qp *qp,
 	return rest < qp->attr.path_mtu ? rest : qp->attr.path_mtu;
 }
 
+/* The local ACK timer runs out after so many times what its code says: not before T and
+ * not after 4 T (IBTA Vol 1, 9.7.6.1.3). The longest, because a peer made of software may
+ * not be let run for a while, and loses nothing meanwhile; losses show by other signs.
+ */
+enum {
+	RN_REQ_ACK_TIMEOUTS = 4,
+};
+
 /* When the local ACK timer that starts at @now runs out. */
 static inline rn_ns rn_req_ack_deadline(const struct rn_qp *qp, rn_ns now)
 {
 	rn_ns timeout = rn_ack_timeout_ns(qp->attr.timeout);
 
-	return timeout == RN_NEVER ? RN_NEVER
-				   : now + timeout * qp->dev->cfg.timeout_scale;
+	if (timeout == RN_NEVER)
+		return RN_NEVER;
+	return now + timeout * RN_REQ_ACK_TIMEOUTS * qp->dev->cfg.timeout_scale;
 }
 
 /* ------------------------------------------------------ requester.c, request.c */

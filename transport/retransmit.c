@@ -40,17 +40,18 @@ void rn_req_progress(struct rn_qp *qp, rn_ns now, uint32_t credit)
 
 	req->retry_left = qp->attr.retry_cnt;
 	req->rnr_left = qp->attr.rnr_retry;
-	req->implied_nak = false;
+	req->implied_nak = req->asks = false;
+	if (rn_psn_before(req->heard, req->una))
+		req->heard = req->una;
+	req->heard_at = now;
+	req->heard_apart = 0;
+	rn_probe_answered(qp, now);
 	if (credit)
 		rn_dest_credit(qp, now, credit);
 	if (rn_psn_before(req->charged, req->una))
 		resume_at_una(qp);
 	if (rn_psn_before(req->resent, req->una))
 		req->resent = req->una;
-	if (req->probe.was_silent) {
-		req->probe.was_silent = false;
-		rn_probe_suspect(qp);
-	}
 
 	if (req->una.v != req->charged.v) {
 		req->ack_deadline = rn_req_ack_deadline(qp, now);
@@ -129,7 +130,7 @@ void rn_req_go_back(struct rn_qp *qp)
 	req->resent = req->high;
 	/* The first packet asks for an acknowledgement: progress shows early. */
 	req->since_ack_req = RN_ACK_REQ_EVERY;
-	req->implied_nak = false;
+	req->asks = false;
 	req->ack_deadline = RN_NEVER;
 	rn_dev_schedule(qp->dev, qp);
 }
@@ -148,7 +149,7 @@ static bool retry(struct rn_qp *qp, rn_ns now, bool heard)
 	qp->req.retry_left--;
 	rn_req_go_back(qp);
 	/* Of silence alone the peer may be the reason. */
-	qp->req.probe.was_silent = !heard;
+	qp->req.asks = qp->req.probe.was_silent = !heard;
 	if (heard)
 		rn_probe_suspect(qp);
 	if (rn_dest_loss(qp, now) && heard)
@@ -170,8 +171,27 @@ static bool is_back_already(const struct rn_qp *qp)
 		req->charged.v != req->high.v);
 }
 
+/* A response behind a gap. One newer than any before shows that the peer is at work, and
+ * that what was asked for again waits behind it: the timer starts anew. There are only so
+ * many packets for which that can be so.
+ */
+static void hear_behind_gap(struct rn_qp *qp, rn_ns now, struct rn_psn psn)
+{
+	struct rn_requester *req = &qp->req;
+
+	if (!rn_psn_before(req->heard, psn))
+		return;
+	req->heard = psn;
+	if (req->heard_apart < now - req->heard_at)
+		req->heard_apart = now - req->heard_at;
+	req->heard_at = now;
+	if (req->ack_deadline != RN_NEVER)
+		req->ack_deadline = rn_req_ack_deadline(qp, now);
+}
+
 void rn_req_implied_nak(struct rn_qp *qp, rn_ns now, struct rn_psn psn)
 {
+	hear_behind_gap(qp, now, psn);
 	/* What answers a packet that has not left again yet says nothing of the answers
 	 * to those that have.
 	 */
@@ -253,8 +273,14 @@ static void receive_rnr(struct rn_qp *qp, rn_ns now, struct rn_psn psn, uint8_t 
 static void receive_seq_nak(struct rn_qp *qp, rn_ns now, struct rn_psn psn)
 {
 	rn_count(qp->dev, RN_STAT_PACKET_SEQ_ERR);
-	if (!advance_to_nak(qp, now, psn) || is_back_already(qp))
+	if (!advance_to_nak(qp, now, psn))
 		return;
+	if (is_back_already(qp)) {
+		/* It has what precedes, and says what is missing: no need to ask. */
+		qp->req.asks = false;
+		rn_dev_schedule(qp->dev, qp);
+		return;
+	}
 	qp->req.back_why = RN_STAT_PACKET_SEQ_ERR;
 	retry(qp, now, true);
 }

@@ -36,10 +36,12 @@ static void quiesce(struct rn_qp *qp)
 	req->cur = req->sq.tail;
 	req->cur_packet = 0;
 	req->una = req->high = req->charged = req->resent = req->next_psn;
+	req->heard = req->una;
+	req->heard_apart = 0;
 	req->ack_deadline = req->rnr_deadline = RN_NEVER;
 	req->read_deadline = req->probe.deadline = req->pace.deadline = RN_NEVER;
 	req->read_pass = false;
-	req->rnr_waiting = req->implied_nak = req->draining = false;
+	req->rnr_waiting = req->implied_nak = req->asks = req->draining = false;
 	req->since_ack_req = 0;
 	req->stage.psn = RN_STAGE_NOBODY;
 }

@@ -8,7 +8,8 @@
 #include "qp.h"
 
 /* What the attributes of RC0 mean. */
-#define ACK_TIMEOUT ((rn_ns)4096 << 14) /* timeout 14: 67 ms */
+#define ACK_TIMEOUT_LEAST ((rn_ns)4096 << 14) /* timeout 14: 67 ms */
+#define ACK_TIMEOUT (4 * ACK_TIMEOUT_LEAST)   /* 268 ms: when the timer runs out */
 #define RNR_CODE_20 RN_USEC(10240)
 
 enum {

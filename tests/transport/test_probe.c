@@ -43,7 +43,7 @@ static unsigned count_packets(struct raw *r)
 	return n;
 }
 
-/* While the local ACK timer of 4.3 s runs. */
+/* While the local ACK timer of 4 T, 17.2 s, runs. */
 static void silence_alone_is_probed_seldom(void **state)
 {
 	static const unsigned ms[] = { 100, 200, 400, 800, 1600 };
@@ -55,7 +55,6 @@ static void silence_alone_is_probed_seldom(void **state)
 		raw_expect_silence(&r);
 		pair_run_for(r.p, 1);
 		raw_expect(&r, RN_RC_SEND_ONLY, 200);
-		raw_expect(&r, RN_RC_SEND_ONLY, 201);
 		raw_expect_silence(&r);
 	}
 	assert_int_equal(r.q->qp->req.retry_left, 3);
@@ -147,7 +146,7 @@ static void probing_ends_and_costs_no_retry(void **state)
 	assert_in_range(probes, 5, 20);
 	assert_int_equal(r.q->qp->req.retry_left, 2); /* of 3: the NAK cost one */
 	assert_int_equal(pair_stat(r.p, 0, RN_STAT_LOCAL_ACK_TIMEOUT), 0);
-	pair_run_for(r.p, RN_MSEC(3000));
+	pair_run_for(r.p, RN_MSEC(16000));
 	raw_expect_silence(&r);
 
 	/* The local ACK timer has run from the NAK on, as if nothing had happened. */
@@ -176,6 +175,52 @@ static void a_host_that_stood_still_catches_up_with_a_rate_and_a_probe(void **st
 	pair_run_for(r.p, RN_USEC(1));
 	raw_expect(&r, RN_RC_SEND_ONLY, 201);
 	raw_free(&r);
+}
+
+static struct raw probed_once(void)
+{
+	struct raw r = two_sends();
+
+	pair_run_for(r.p, RN_MSEC(100));
+	raw_expect(&r, RN_RC_SEND_ONLY, 200);
+	raw_expect_silence(&r);
+	return r;
+}
+
+/* What follows goes as if nothing had happened. */
+static void who_was_only_slow_is_not_suspected(void **state)
+{
+	struct raw r = probed_once();
+
+	(void)state;
+	raw_ack(&r, 201, 2);
+	assert_int_equal(r.q->qp->dest->suspicion, 0);
+	end_acknowledged(&r);
+}
+
+static void nor_is_who_answers_long_after_being_asked(void **state)
+{
+	struct raw r = probed_once();
+
+	(void)state;
+	pair_run_for(r.p, RN_MSEC(50));
+	raw_ack(&r, 200, 1);
+	assert_int_equal(r.q->qp->dest->suspicion, 0);
+	raw_expect(&r, RN_RC_SEND_ONLY, 201);
+	end_acknowledged(&r);
+}
+
+/* What had been lost is there now, and what had been behind it is not. */
+static void an_answer_at_once_for_what_was_sent_again_tells_of_a_loss(void **state)
+{
+	struct raw r = probed_once();
+
+	(void)state;
+	pair_run_for(r.p, RN_USEC(100));
+	raw_ack(&r, 200, 1);
+	assert_true(r.q->qp->dest->suspicion > 0);
+	raw_expect(&r, RN_RC_SEND_ONLY, 201);
+	end_acknowledged(&r);
 }
 
 static void other_qps_to_the_same_process_are_watched_too(void **state)
@@ -212,6 +257,10 @@ int main(void)
 		cmocka_unit_test(probing_ends_and_costs_no_retry),
 		cmocka_unit_test(
 			a_host_that_stood_still_catches_up_with_a_rate_and_a_probe),
+		cmocka_unit_test(who_was_only_slow_is_not_suspected),
+		cmocka_unit_test(nor_is_who_answers_long_after_being_asked),
+		cmocka_unit_test(
+			an_answer_at_once_for_what_was_sent_again_tells_of_a_loss),
 		cmocka_unit_test(other_qps_to_the_same_process_are_watched_too),
 	};
 

@@ -28,11 +28,35 @@ static void after_a_partial_ack_the_rest_is_sent_again(void **state)
 	raw_ack(&r, 200, 0);
 	pair_expect_no_wc(r.q->scq);
 	pair_run_for(r.p, ACK_TIMEOUT);
-	raw_expect(&r, RN_RC_SEND_MIDDLE, 201);
+	assert_true(raw_expect(&r, RN_RC_SEND_MIDDLE, 201)->ack_req);
+	raw_expect_silence(&r);
+	raw_ack(&r, 201, 0);
 	raw_expect(&r, RN_RC_SEND_LAST, 202);
 	raw_ack(&r, 202, 1);
 	pair_expect_wc(r.q->scq, 1, RN_WC_SUCCESS);
 	expect_stat(&r, RN_STAT_RETRANSMITTED, 2);
+	req_free(&r);
+}
+
+/* All had arrived, and only the answer was late. */
+static void a_peer_that_was_slow_is_sent_one_packet_again(void **state)
+{
+	struct raw r = req_new(NULL);
+
+	(void)state;
+	post_sends(&r, 8);
+	pair_run_for(r.p, ACK_TIMEOUT);
+	raw_expect(&r, RN_RC_SEND_ONLY, 200);
+	raw_expect_silence(&r);
+	post(&r, 208, RN_WR_SEND, 8);
+	raw_expect_silence(&r);
+	raw_ack(&r, 207, 8);
+	expect_successes(&r, 200, 207);
+	raw_expect(&r, RN_RC_SEND_ONLY, 208);
+	expect_stat(&r, RN_STAT_RETRANSMITTED, 1);
+	assert_int_equal(r.q->qp->dest->suspicion, 0);
+	raw_ack(&r, 208, 9);
+	expect_successes(&r, 208, 208);
 	req_free(&r);
 }
 
@@ -134,8 +158,8 @@ static void silence_is_retried_retry_cnt_times(void **state)
 		if (k.psn != 200)
 			continue;
 		if (sent++) {
-			assert_true(k.at - last >= ACK_TIMEOUT);
-			assert_true(k.at - last <= 4 * ACK_TIMEOUT);
+			assert_true(k.at - last >= ACK_TIMEOUT_LEAST);
+			assert_true(k.at - last <= ACK_TIMEOUT);
 		}
 		last = k.at;
 	}
@@ -375,19 +399,26 @@ static void what_is_sent_again_asks_for_an_ack_at_once(void **state)
 	req_free(&r);
 }
 
-/* The timeout of the oldest packet; what is sent again is the first @count packets. */
-static void time_out(struct raw *r, unsigned count)
+/* The first @count packets of what is sent again leave, and no more. */
+static void leave(struct raw *r, unsigned count)
 {
-	struct rn_dev *dev = r->p->dev[0];
 	uint8_t buf[RN_PACKET_MAX];
 	struct rn_tx tx;
+
+	while (count--)
+		assert_true(rn_dev_transmit(r->p->dev[0], r->p->now, RN_TX_WORK, buf,
+					    sizeof(buf), &tx));
+}
+
+/* The timeout of the oldest packet, which alone is sent again. */
+static void time_out(struct raw *r)
+{
+	struct rn_dev *dev = r->p->dev[0];
 
 	r->p->frozen = true;
 	r->p->now = rn_dev_deadline(dev);
 	rn_dev_expire(dev, r->p->now);
-	while (count--)
-		assert_true(rn_dev_transmit(dev, r->p->now, RN_TX_WORK, buf, sizeof(buf),
-					    &tx));
+	leave(r, 1);
 }
 
 static void thaw(struct raw *r)
@@ -408,7 +439,7 @@ static void an_answer_from_before_going_back_implies_nothing(void **state)
 	post(&r, 2, RN_WR_SEND, 8);
 	raw_expect(&r, RN_RC_READ_REQUEST, 200);
 	raw_expect(&r, RN_RC_SEND_ONLY, 201);
-	time_out(&r, 1);
+	time_out(&r);
 	raw_ack(&r, 201, 2);
 	assert_int_equal(rn_qp_state(r.q->qp), RN_QPS_RTS);
 	expect_stat(&r, RN_STAT_IMPLIED_NAK_SEQ_ERR, 0);
@@ -429,7 +460,7 @@ static void a_sequence_nak_from_before_going_back_costs_no_retry(void **state)
 
 	(void)state;
 	post_sends(&r, 3);
-	time_out(&r, 1);
+	time_out(&r);
 	raw_nak(&r, 0x60, 200, 0);
 	assert_int_equal(rn_qp_state(r.q->qp), RN_QPS_RTS);
 	thaw(&r);
@@ -446,7 +477,9 @@ static void what_a_nak_says_of_packets_sent_again_costs_a_retry(void **state)
 
 	(void)state;
 	post_sends(&r, 3);
-	time_out(&r, 2);
+	r.p->frozen = true;
+	raw_nak(&r, 0x60, 200, 0);
+	leave(&r, 2);
 	raw_nak(&r, 0x60, 200, 0);
 	pair_expect_wc(r.q->scq, 200, RN_WC_RETRY_EXC_ERR);
 	req_free(&r);
@@ -471,6 +504,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_ack_of_the_last_packet_completes_the_message),
 		cmocka_unit_test(after_a_partial_ack_the_rest_is_sent_again),
+		cmocka_unit_test(a_peer_that_was_slow_is_sent_one_packet_again),
 		cmocka_unit_test(one_ack_completes_all_that_it_covers_in_order),
 		cmocka_unit_test(unsignaled_requests_complete_without_a_cqe),
 		cmocka_unit_test(an_ack_of_what_was_never_sent_is_ignored),

@@ -12,7 +12,7 @@
 enum {
 	SECONDS_MAX = 60, /* of one stop */
 	TIMEOUT = 20,	  /* 4.3 s */
-	/* 134 ms. When the timer is much longer, the device goes back ahead of it. */
+	/* 537 ms. When the timer is much longer, the device goes back ahead of it. */
 	TIMEOUT_LOST = 15,
 };
 

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* test_retry_account.c - what a retry is charged for: one loss or one timeout, once. */
+#include "req_kit.h"
+
+enum {
+	PACKETS = 40, /* of the READ, from PSN 200 on */
+	LOST = 203,   /* its response is */
+	LAST = 200 + PACKETS - 1,
+};
+
+/* Timeout code 20 (T 4.3 s): the local ACK timer is out of the way. */
+static void slow_timer(struct rn_qp_attr *a)
+{
+	a->timeout = 20;
+}
+
+struct read {
+	struct raw r;
+	struct pair_mr *into;
+	unsigned requests; /* that have left, for the missing packet */
+};
+
+/* One READ request leaves. */
+static struct read begin(void (*change)(struct rn_qp_attr *))
+{
+	struct read t = { .r = req_new(change) };
+
+	t.into = pair_mr_new(t.r.p, 0, PACKETS * 1024, RN_ACCESS_LOCAL_WRITE);
+	post_sge(&t.r, 1, RN_WR_RDMA_READ, pair_sge(t.into, 0, PACKETS * 1024),
+		 RN_SEND_SIGNALED);
+	raw_expect(&t.r, RN_RC_READ_REQUEST, 200);
+	raw_expect_silence(&t.r);
+	return t;
+}
+
+static void count_requests(struct read *t)
+{
+	struct raw_packet k;
+
+	while (raw_next(&t->r, &k)) {
+		assert_int_equal(k.op, RN_RC_READ_REQUEST);
+		assert_int_equal(k.psn, LOST);
+		assert_int_equal(k.reth.dma_len, (PACKETS - 3) * 1024);
+		t->requests++;
+	}
+}
+
+/* Responses [@psn, @last] of the request that was sent first, one each @apart. */
+static void original(struct read *t, uint32_t psn, uint32_t last, rn_ns apart)
+{
+	for (; psn <= last; psn++) {
+		uint8_t op = psn == 200	   ? RN_RC_READ_RESPONSE_FIRST
+			     : psn == LAST ? RN_RC_READ_RESPONSE_LAST
+					   : RN_RC_READ_RESPONSE_MIDDLE;
+
+		if (psn != LOST)
+			send_read_response(&t->r, op, psn, 1024);
+		pair_run_for(t->r.p, apart);
+		count_requests(t);
+	}
+}
+
+/* The answer to the request for the rest. */
+static void end(struct read *t)
+{
+	send_read_response(&t->r, RN_RC_READ_RESPONSE_FIRST, LOST, 1024);
+	for (uint32_t psn = LOST + 1; psn < LAST; psn++)
+		send_read_response(&t->r, RN_RC_READ_RESPONSE_MIDDLE, psn, 1024);
+	send_read_response(&t->r, RN_RC_READ_RESPONSE_LAST, LAST, 1024);
+	pair_expect_wc(t->r.q->scq, 1, RN_WC_SUCCESS);
+	for (uint32_t i = 0; i < PACKETS * 1024; i++)
+		assert_int_equal(t->into->data[i], (uint8_t)(200 + i / 1024 + i % 1024));
+	assert_int_equal(t->r.q->qp->req.retry_left, 3);
+	req_free(&t->r);
+}
+
+/* A queue of 185 ms in front of us: what was asked for first comes first. */
+static void the_rest_of_an_answer_with_a_gap_costs_one_retry(void **state)
+{
+	struct read t = begin(slow_timer);
+
+	(void)state;
+	original(&t, 200, LAST, RN_MSEC(5));
+	expect_stat(&t.r, RN_STAT_IMPLIED_NAK_SEQ_ERR, 1);
+	assert_int_equal(t.r.q->qp->req.retry_left, 2);
+	assert_int_equal(t.requests, 1);
+	end(&t);
+}
+
+/* Each pause lets the probes of a close watch go, which ask again for nothing. */
+static void probes_in_the_gap_cost_none(void **state)
+{
+	struct read t = begin(slow_timer);
+
+	(void)state;
+	original(&t, 200, 210, 0);
+	assert_int_equal(t.requests, 1);
+	for (uint32_t psn = 211; psn < LAST; psn += 7) {
+		pair_run_for(t.r.p, RN_MSEC(20));
+		count_requests(&t);
+		original(&t, psn, psn, 0);
+	}
+	expect_stat(&t.r, RN_STAT_IMPLIED_NAK_SEQ_ERR, 1);
+	expect_stat(&t.r, RN_STAT_LOCAL_ACK_TIMEOUT, 0);
+	assert_int_equal(t.r.q->qp->req.retry_left, 2);
+	end(&t);
+}
+
+/* The gap, and the timer: each is charged once, whatever else comes of the first answer.
+ */
+static void a_timeout_in_the_gap_does_not_open_it_again(void **state)
+{
+	struct read t = begin(NULL);
+
+	(void)state;
+	original(&t, 200, 210, 0);
+	while (pair_stat(t.r.p, 0, RN_STAT_LOCAL_ACK_TIMEOUT) == 0)
+		pair_run_for(t.r.p, RN_MSEC(1));
+	original(&t, 211, LAST, RN_USEC(1));
+	expect_stat(&t.r, RN_STAT_LOCAL_ACK_TIMEOUT, 1);
+	expect_stat(&t.r, RN_STAT_IMPLIED_NAK_SEQ_ERR, 1);
+	assert_int_equal(t.r.q->qp->req.retry_left, 1);
+	end(&t);
+}
+
+/* As long as newer responses come, the request for the rest waits behind them. */
+static void newer_responses_keep_the_timer_from_running_out(void **state)
+{
+	struct read t = begin(NULL);
+
+	(void)state;
+	original(&t, 200, LAST, ACK_TIMEOUT / 3);
+	expect_stat(&t.r, RN_STAT_LOCAL_ACK_TIMEOUT, 0);
+	assert_int_equal(t.r.q->qp->req.retry_left, 2);
+	assert_int_equal(t.requests, 1);
+	end(&t);
+}
+
+/* A peer that says the same for ever is not waited for for ever. */
+static void what_was_heard_before_is_no_news(void **state)
+{
+	struct read t = begin(NULL);
+
+	(void)state;
+	original(&t, 200, 210, 0);
+	for (unsigned i = 0; i < 2000 && rn_qp_state(t.r.q->qp) == RN_QPS_RTS; i++) {
+		send_read_response(&t.r, RN_RC_READ_RESPONSE_MIDDLE, 208, 1024);
+		send_read_response(&t.r, RN_RC_READ_RESPONSE_MIDDLE, 209, 1024);
+		pair_run_for(t.r.p, RN_MSEC(1));
+		count_requests(&t);
+	}
+	pair_expect_wc(t.r.q->scq, 1, RN_WC_RETRY_EXC_ERR);
+	expect_stat(&t.r, RN_STAT_IMPLIED_NAK_SEQ_ERR, 1);
+	expect_stat(&t.r, RN_STAT_LOCAL_ACK_TIMEOUT, 3);
+	assert_true(t.requests >= 3);
+	raw_free(&t.r);
+}
+
+/* Filled, and then something else is lost: that is another loss. */
+static void a_loss_in_the_second_answer_is_charged(void **state)
+{
+	struct read t = begin(slow_timer);
+
+	(void)state;
+	original(&t, 200, LAST, 0);
+	assert_int_equal(t.requests, 1);
+	send_read_response(&t.r, RN_RC_READ_RESPONSE_FIRST, LOST, 1024);
+	assert_int_equal(t.r.q->qp->req.retry_left, 3);
+	send_read_response(&t.r, RN_RC_READ_RESPONSE_MIDDLE, LOST + 2, 1024);
+	raw_expect(&t.r, RN_RC_READ_REQUEST, LOST + 1);
+	expect_stat(&t.r, RN_STAT_IMPLIED_NAK_SEQ_ERR, 2);
+	assert_int_equal(t.r.q->qp->req.retry_left, 2);
+	raw_free(&t.r);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_rest_of_an_answer_with_a_gap_costs_one_retry),
+		cmocka_unit_test(probes_in_the_gap_cost_none),
+		cmocka_unit_test(a_timeout_in_the_gap_does_not_open_it_again),
+		cmocka_unit_test(newer_responses_keep_the_timer_from_running_out),
+		cmocka_unit_test(what_was_heard_before_is_no_news),
+		cmocka_unit_test(a_loss_in_the_second_answer_is_charged),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
