@@ -63,6 +63,7 @@ struct rn_requester {
 	uint32_t burst;		/* bytes sent of the burst under way; see dest_turns.h */
 	uint32_t since_ack_req; /* request packets since the last with AckReq */
 	uint8_t retry_left, rnr_left;
+	struct rn_retries charged_retries;
 	bool rnr_waiting; /* an RNR timer runs: no requests leave */
 	/* A gap was found and a retry charged: responses behind it tell nothing new until
 	 * it is filled, however often it is asked for again.

@@ -135,9 +135,24 @@ void rn_req_go_back(struct rn_qp *qp)
 	rn_dev_schedule(qp->dev, qp);
 }
 
+void rn_qp_retries(const struct rn_qp *qp, struct rn_retries *retries)
+{
+	*retries = qp->req.charged_retries;
+}
+
+static void count_charge(struct rn_requester *req)
+{
+	struct rn_retries *r = &req->charged_retries;
+
+	r->timeouts += req->back_why == RN_STAT_LOCAL_ACK_TIMEOUT;
+	r->naks += req->back_why == RN_STAT_PACKET_SEQ_ERR;
+	r->implied += req->back_why == RN_STAT_IMPLIED_NAK_SEQ_ERR;
+}
+
 /* Go back at the price of one transport retry. False: there was none left. */
 static bool retry(struct rn_qp *qp, rn_ns now, bool heard)
 {
+	count_charge(&qp->req);
 	if (qp->req.retry_left == 0) {
 		if (rn_apm_escape(qp))
 			return true;

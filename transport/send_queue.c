@@ -70,6 +70,7 @@ void rn_req_rts(struct rn_qp *qp, rn_ns now)
 	quiesce(qp);
 	req->retry_left = qp->attr.retry_cnt;
 	req->rnr_left = qp->attr.rnr_retry;
+	req->charged_retries = (struct rn_retries){ 0 };
 	req->ssn = req->lsn = 0;
 	req->credit_limited = req->credit_off = false;
 }

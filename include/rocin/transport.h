@@ -391,6 +391,14 @@ uint32_t rn_qp_peer_msn(const struct rn_qp *qp, struct rn_psn psn);
 void rn_qp_pace(struct rn_qp *qp, rn_ns now, uint32_t kbps, uint32_t burst);
 uint32_t rn_qp_rate(const struct rn_qp *qp); /* kbps, 0: no limit */
 
+/* What was charged against the retry counter since RTS, the one that was too much
+ * included: the local ACK timer, NAKs for the sequence, answers behind a gap.
+ */
+struct rn_retries {
+	uint32_t timeouts, naks, implied;
+};
+void rn_qp_retries(const struct rn_qp *qp, struct rn_retries *retries);
+
 enum rn_qp_state rn_qp_state(const struct rn_qp *qp);
 void *rn_qp_owner(const struct rn_qp *qp);
 void rn_qp_set_owner(struct rn_qp *qp, void *owner);

@@ -131,7 +131,7 @@ static bool is_allowed(struct rn_world *w, const struct rn_w_end *e,
 		return e->may_flush;
 	case RN_WC_RETRY_EXC_ERR:
 		/* A READ that is asked for again is not refused: it finds no answer. */
-		return rn_w_is_reliable(e) &&
+		return rn_w_is_reliable(e) && rn_w_account_is_spent(e) &&
 		       (peer_gone || rn_w_key_is_gone(e, wr) ||
 			e->pair->troubles - wr->troubles > p->retry);
 	case RN_WC_REM_ACCESS_ERR:

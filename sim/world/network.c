@@ -15,29 +15,34 @@ static struct rn_w_end *addressee(struct rn_world *w, const struct rn_w_packet *
 	return rn_w_find(w, p->to, rn_get_be24(p->bytes + 5));
 }
 
+/* It is lost, or damaged, or overtaken. */
 static void trouble(struct rn_world *w, const struct rn_w_packet *p, uint32_t count)
 {
 	struct rn_w_end *e = addressee(w, p);
+	bool request = rn_opcode_info[p->bytes[0]].flags & RN_OP_REQUEST;
 
-	if (e)
-		e->pair->troubles += count;
+	if (!e)
+		return;
+	e->pair->troubles += count;
+	rn_w_account_lost(request ? e->peer : e, count);
 }
 
 /* It does harm now, and when an answer to it comes. */
 static void stale(struct rn_world *w, const struct rn_w_packet *p)
 {
 	trouble(w, p, 1);
+	rn_w_account_lost(addressee(w, p), 1);
 	addressee(w, p)->pair->stale++;
 }
 
-/* What a late packet may cost its connection: as many timeouts as fit. */
+/* What a late packet may cost its connection: as many timeouts as fit, and no NAK. */
 static void late(struct rn_world *w, const struct rn_w_packet *p, rn_ns by)
 {
 	struct rn_w_end *e = addressee(w, p);
 	rn_ns timeout = e ? (rn_ns)4096 << e->pair->plan->timeout : RN_NEVER;
 
 	if (by * 4 > timeout)
-		trouble(w, p, 1 + (uint32_t)(by / timeout));
+		e->pair->troubles += 1 + (uint32_t)(by / timeout);
 }
 
 struct fate {
@@ -123,8 +128,9 @@ static void launch(struct rn_world *w, const struct rn_w_packet *pkt,
 		trouble(w, pkt, 1);
 		damage(p, w->result->hash);
 	}
+	/* It is missed, and when it comes those are that it was missed by. */
 	if (extra)
-		trouble(w, pkt, 1);
+		trouble(w, pkt, 2);
 	late(w, pkt, l.arrives_at + extra - w->now);
 	rn_w_put(w, l.arrives_at + extra, RN_W_SWITCH, i);
 }

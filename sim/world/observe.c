@@ -15,6 +15,7 @@ void rn_w_observe_reset(struct rn_w_end *e, uint32_t psn)
 	e->notified_at = 0;
 	e->lacked_recv = false;
 	e->rd_head = e->rd_tail = 0;
+	rn_w_account_reset(e, e->next_psn);
 	memset(e->payload, 0, sizeof(e->payload));
 	memset(e->ended, 0, sizeof(e->ended));
 }
@@ -114,6 +115,7 @@ static void request_leaves(struct rn_world *w, const struct seen *s)
 	bool payload = s->op->kind == RN_OP_KIND_SEND || s->op->kind == RN_OP_KIND_WRITE;
 
 	check_depth(w, s);
+	rn_w_account_asked(e, psn, packets_of(s), is_answered_alone(s));
 	if (ahead > 0)
 		rn_w_fail(w, "QP %x sends PSN %06x before %06x", e->qpn, psn.v,
 			  e->next_psn.v);
@@ -238,6 +240,11 @@ void rn_w_observe_leaves(struct rn_world *w, const struct rn_w_packet *pkt)
 static void answer_arrives(const struct seen *s)
 {
 	struct rn_w_end *e = s->to;
+	bool is_ack = s->op->kind == RN_OP_KIND_ACK;
+
+	if (s->op->kind != RN_OP_KIND_CNP)
+		rn_w_account_answered(e, s->bth.psn, !is_ack,
+				      rn_aeth_type(s->ext[0]) == RN_AETH_ACK);
 
 	if ((s->op->flags & RN_OP_AETH) && rn_aeth_type(s->ext[0]) == RN_AETH_RNR)
 		e->rnrs++;
@@ -245,6 +252,7 @@ static void answer_arrives(const struct seen *s)
 	    e->pair->stale) {
 		e->pair->stale--;
 		e->pair->troubles++;
+		rn_w_account_lost(e, 1);
 	}
 	while (e->rd_head != e->rd_tail &&
 	       !rn_psn_before(s->bth.psn, e->rd_last[e->rd_head % RN_W_DEPTH]))

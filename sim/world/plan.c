@@ -120,6 +120,33 @@ static void make_fault(struct rn_plan *plan, struct rn_random *r, struct rn_plan
 		plan->end = f->until;
 }
 
+/* One world in five: links with a queue of 10 to 200 ms, which loses what does not fit.
+ * All is slower then, in proportion, and timeouts suit it, or not quite.
+ */
+static void lengthen_queues(struct rn_plan *plan)
+{
+	struct rn_random r = rn_random_of(plan->seed, 'q');
+	const uint32_t slower = 32;
+	uint32_t ms;
+
+	if (rn_random_below(&r, 5))
+		return;
+	ms = 10 + rn_random_below(&r, 191);
+	plan->link.queue = 16384u << rn_random_below(&r, 4);
+	plan->link.rate = UINT64_C(8000) * plan->link.queue / ms;
+	plan->window_max = 32768u << rn_random_below(&r, 4);
+	plan->read_window = 8192u << rn_random_below(&r, 5);
+	for (uint32_t i = 0; i < plan->pairs; i++)
+		plan->pair[i].timeout = (uint8_t)(10 + rn_random_below(&r, 8));
+	for (uint32_t i = 0; i < plan->steps; i++)
+		plan->step[i].at *= slower;
+	for (uint32_t i = 0; i < plan->faults; i++) {
+		plan->fault[i].from *= slower;
+		plan->fault[i].until *= slower;
+	}
+	plan->end *= slower;
+}
+
 void rn_plan_make(struct rn_plan *plan, uint64_t seed, uint32_t devices)
 {
 	struct rn_random r = rn_random_of(seed, 'p');
@@ -154,6 +181,7 @@ void rn_plan_make(struct rn_plan *plan, uint64_t seed, uint32_t devices)
 	plan->faults = rn_random_below(&r, 4) ? rn_random_below(&r, 10) : 0;
 	for (uint32_t i = 0; i < plan->faults; i++)
 		make_fault(plan, &r, &plan->fault[i]);
+	lengthen_queues(plan);
 }
 
 uint32_t rn_plan_size(const struct rn_plan *plan)

@@ -135,8 +135,12 @@ static void deregister_region(struct rn_world *w, struct rn_w_end *e)
 {
 	rn_w_say(w, "QP %x deregisters %x", e->qpn, e->key[RN_W_REGION].key);
 	rn_dev_remove_mr(w->device[e->dev].dev, &e->key[RN_W_REGION].mr);
-	if (e->key[RN_W_REGION].uses)
+	if (e->key[RN_W_REGION].uses) {
 		e->peer->bad_posted = true;
+		/* A READ that is asked for again finds no answer, what is behind it does.
+		 */
+		rn_w_account_lost(e->peer, RN_W_UNANSWERED);
+	}
 	end(e, RN_W_REGION);
 }
 

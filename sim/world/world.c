@@ -103,8 +103,22 @@ static void take_out(struct rn_w_device *d)
 	rn_w_cq_poll(d);
 }
 
+/* Of all queue pairs of @d, after anything that may have charged a retry. */
+static void check_accounts(struct rn_w_device *d)
+{
+	struct rn_world *w = d->w;
+
+	for (uint32_t i = 0; i < 2 * w->plan.pairs; i++) {
+		struct rn_w_end *e = &w->pair[i / 2].end[i % 2];
+
+		if (e->qp && e->dev == d->number)
+			rn_w_account_check(w, e);
+	}
+}
+
 void rn_w_drain(struct rn_w_device *d)
 {
+	check_accounts(d);
 	take_out(d);
 	if (d->stalled_until > d->w->now)
 		return;

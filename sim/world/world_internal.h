@@ -24,12 +24,13 @@ enum {
 	RN_W_MEMORY_OPS = 1024,
 	RN_W_PSNS = 4096, /* last PSNs of which the payload is remembered */
 	RN_W_COUNTERS = 4,
-	RN_W_SRQ = 48,	      /* receives of an SRQ */
-	RN_W_SRQ_SEEN = 256,  /* those, and those that a queue pair took to its grave */
-	RN_W_MESSAGES = 512,  /* last ones that are remembered */
-	RN_W_DEPTH = 16,      /* READs and atomics under way */
-	RN_W_INLINE = 64,     /* bytes */
-	RN_W_DATAGRAM = 4096, /* bytes of the longest */
+	RN_W_SRQ = 48,		/* receives of an SRQ */
+	RN_W_SRQ_SEEN = 256,	/* those, and those that a queue pair took to its grave */
+	RN_W_MESSAGES = 512,	/* last ones that are remembered */
+	RN_W_DEPTH = 16,	/* READs and atomics under way */
+	RN_W_INLINE = 64,	/* bytes */
+	RN_W_DATAGRAM = 4096,	/* bytes of the longest */
+	RN_W_UNANSWERED = 1000, /* gaps that a request may leave which is not answered */
 };
 
 #define RN_W_BASE UINT64_C(0x10000000)	  /* of the slots */
@@ -153,6 +154,17 @@ struct rn_w_cq {
 	struct rn_cqe *ring;
 };
 
+/* What a requester may charge as retries, see account.c. */
+struct rn_w_account {
+	struct rn_psn una;	/* oldest PSN without an answer */
+	struct rn_psn heard;	/* newest that an answer was for, or una */
+	rn_ns since;		/* by its clock: when its timer began at the latest */
+	uint32_t attempts;	/* times that una has left */
+	uint32_t losses;	/* of its requests and of answers to them */
+	struct rn_retries seen; /* that it had charged when we last looked */
+	bool alone[RN_W_PSNS];	/* of the last PSNs: READs and atomics */
+};
+
 /* One end of a pair. */
 struct rn_w_end {
 	struct rn_w_end *peer;
@@ -182,6 +194,7 @@ struct rn_w_end {
 	 */
 	struct rn_psn taken, told;
 	bool asked;
+	struct rn_w_account account;
 	uint32_t rnrs;	   /* RNR NAKs that it was sent */
 	rn_ns notified_at; /* when it sent its last CNP, by its clock; 0: none yet */
 	bool lacked_recv;  /* a request has come for which there may be no receive */
@@ -387,6 +400,20 @@ uint32_t rn_w_pieces(const struct rn_w_device *d, uint32_t slot, uint32_t len,
 void rn_w_step(struct rn_world *w, const struct rn_plan_step *step);
 void rn_w_post_recvs(struct rn_world *w, struct rn_w_end *e, uint32_t count,
 		     struct rn_random *r);
+
+/* ----------------------------------------------------------------- account.c */
+void rn_w_account_reset(struct rn_w_end *e, struct rn_psn psn);
+/* @count packets of @e's requests, or of answers to them, were lost or may seem so. */
+void rn_w_account_lost(struct rn_w_end *e, uint32_t count);
+/* @e sends a request for the PSNs [@psn, @psn + @count). @alone: READ, atomic. */
+void rn_w_account_asked(struct rn_w_end *e, struct rn_psn psn, uint32_t count,
+			bool alone);
+/* An answer comes to @e. @is_answer: to @psn alone; @accepts: it acknowledges @psn. */
+void rn_w_account_answered(struct rn_w_end *e, struct rn_psn psn, bool is_answer,
+			   bool accepts);
+void rn_w_account_check(struct rn_world *w, struct rn_w_end *e);
+/* What it asks for has been asked for retry_cnt + 1 times. */
+bool rn_w_account_is_spent(const struct rn_w_end *e);
 
 /* ------------------------------------------------------------------- ud.c */
 uint32_t rn_w_qkey(const struct rn_w_end *e);

@@ -104,7 +104,7 @@ void tour_lost(struct tour *t)
 
 	/* tour: lost */
 	/* When the queue pairs were connected:
-	 * A's .timeout = 15, four times 4.096 us * 2^15 = 537 ms without an answer: again,
+	 * A's .timeout = 15, 4 * 4.096 us * 2^15 = 537 ms without an answer: again,
 	 * .retry_cnt = 7 times
 	 */
 	post_room(b, t->size);	  /* ibv_post_recv(), as before */
