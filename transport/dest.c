@@ -257,6 +257,8 @@ static void measure(struct rn_qp *qp, rn_ns now)
 	d->rtt -= d->rtt / 8;
 	if (d->rtt < rtt)
 		d->rtt = rtt;
+	if (d->rtt_least > rtt || d->rtt_least == 0)
+		d->rtt_least = rtt;
 }
 
 void rn_dest_credit(struct rn_qp *qp, rn_ns now, uint32_t len)

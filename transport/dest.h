@@ -46,6 +46,7 @@ struct rn_dest {
 	rn_ns cut_at;	    /* when it did last; valid if cuts > 0 */
 	rn_ns grown_at;	    /* last step of growth beyond the threshold */
 	rn_ns rtt;	    /* round trip, rather the longest than the mean */
+	rn_ns rtt_least;    /* the shortest ever; 0: none yet */
 	uint32_t suspicion; /* bursts that are watched closely: something was lost */
 };
 
@@ -105,7 +106,10 @@ void rn_probe_burst(struct rn_qp *qp, rn_ns now);
 /* Something was lost on the way to @qp's peer, or back. */
 void rn_probe_suspect(struct rn_qp *qp);
 void rn_probe_expire(struct rn_qp *qp, rn_ns now);
-/* una has moved, and what was sent again is not looked at yet: did that fill a gap? */
-void rn_probe_answered(struct rn_qp *qp, rn_ns now);
+/* una has moved, and what was sent again is not looked at yet: is that what was answered?
+ */
+bool rn_probe_is_answered(const struct rn_qp *qp, rn_ns now);
+/* Send nothing again while answers come (req.listens). */
+void rn_probe_listen(struct rn_qp *qp, rn_ns now);
 
 #endif /* RN_DEST_H */

@@ -157,17 +157,33 @@ static void go_back(struct rn_qp *qp, rn_ns now)
  * and at any time. What was lost is missed until it comes again, and then acknowledged at
  * once.
  */
-void rn_probe_answered(struct rn_qp *qp, rn_ns now)
+bool rn_probe_is_answered(const struct rn_qp *qp, rn_ns now)
 {
 	const struct rn_requester *req = &qp->req;
 
-	if (!req->probe.was_silent)
-		return;
-	qp->req.probe.was_silent = false;
-	if (rn_psn_before(req->charged, req->una) || !qp->dest ||
-	    qp->burst_at == RN_NEVER || now - qp->burst_at > patience(qp))
-		return;
-	rn_probe_suspect(qp);
+	if (!qp->dest)
+		return true;
+	if (rn_psn_before(req->charged, req->una) || qp->burst_at == RN_NEVER)
+		return false;
+	return now - qp->burst_at <= PROBE_MIN + qp->dest->rtt_least;
+}
+
+/* Round trips of a peer that stands still now and then may be long. */
+static rn_ns listening(const struct rn_qp *qp, rn_ns now)
+{
+	rn_ns ack_deadline = rn_req_ack_deadline(qp, now);
+	rn_ns wait = patience(qp);
+
+	return wait < ack_deadline - now ? wait : ack_deadline - now;
+}
+
+void rn_probe_listen(struct rn_qp *qp, rn_ns now)
+{
+	qp->req.listens = true;
+	qp->req.probe.is_close = qp->req.probe.lossy = false;
+	qp->req.probe.wait = listening(qp, now);
+	watch(qp, now);
+	rn_dev_arm_timer(qp->dev, qp);
 }
 
 /* It gets on. */
@@ -196,6 +212,11 @@ void rn_probe_expire(struct rn_qp *qp, rn_ns now)
 	if (probe->deadline > now)
 		return;
 	probe->deadline = RN_NEVER;
+	/* No more answers: ask for the rest, with one packet. */
+	if (qp->req.listens) {
+		qp->req.listens = false;
+		rn_dev_schedule(qp->dev, qp);
+	}
 	/* Idle: no wake-ups for nothing. */
 	if (!qp->dest || qp->req.una.v == qp->req.high.v)
 		return;

@@ -73,6 +73,10 @@ struct rn_requester {
 	 * again follows on the answer. The peer may only be slow.
 	 */
 	bool asks;
+	/* What comes is late answers to what was sent first: nothing leaves while more
+	 * of them come, for there may be no need.
+	 */
+	bool listens;
 	bool draining;	    /* SQD: started WQEs are still to finish */
 	bool drained_event; /* SQ_DRAINED was raised since SQD was entered */
 	bool read_pass;	    /* read_deadline is over: ask for a chunk in any case */

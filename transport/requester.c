@@ -50,7 +50,7 @@ static struct rn_send_wqe *next_wqe(const struct rn_qp *qp)
 	uint32_t limit = qp->state == RN_QPS_SQD ? req->sqd_limit : req->sq.tail;
 	struct rn_send_wqe *wqe;
 
-	if (req->rnr_waiting || req->cur == limit)
+	if (req->rnr_waiting || req->listens || req->cur == limit)
 		return NULL;
 	if (rn_psn_diff(req->charged, req->una) >= RN_OUTSTANDING_MAX)
 		return NULL;

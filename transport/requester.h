@@ -181,6 +181,8 @@ enum rn_advance {
 enum rn_advance rn_req_advance(struct rn_qp *qp, rn_ns now, struct rn_psn target);
 /* What is not acknowledged will be sent again. Neither a retry nor a loss yet. */
 void rn_req_go_back(struct rn_qp *qp);
+/* The peer has said what it has: what is missing may be sent again. */
+void rn_req_stop_asking(struct rn_qp *qp);
 /* una has moved. @credit: bytes that are not in flight any more. */
 void rn_req_progress(struct rn_qp *qp, rn_ns now, uint32_t credit);
 /* A response is missing that later ones prove to have been sent. @psn: of the packet that

@@ -34,18 +34,46 @@ static void resume_at_una(struct rn_qp *qp)
 		req->cur_packet = (uint32_t)rn_psn_diff(req->una, rn_psn(wqe->first_psn));
 }
 
+/* una has moved, after silence. What was sent again is answered at once, if it had been
+ * lost; a peer that was slow answers the first copy of everything, one by one, and what
+ * was sent again last of all.
+ */
+static void hear_answer(struct rn_qp *qp, rn_ns now)
+{
+	struct rn_requester *req = &qp->req;
+	bool at_once = rn_probe_is_answered(qp, now);
+
+	if (req->probe.was_silent && at_once)
+		rn_probe_suspect(qp);
+	req->probe.was_silent = false;
+	if (!req->asks)
+		return;
+	if (at_once || req->una.v == req->high.v)
+		rn_req_stop_asking(qp);
+	else
+		rn_probe_listen(qp, now);
+}
+
+void rn_req_stop_asking(struct rn_qp *qp)
+{
+	if (!qp->req.asks)
+		return;
+	qp->req.asks = qp->req.listens = false;
+	rn_dev_schedule(qp->dev, qp);
+}
+
 void rn_req_progress(struct rn_qp *qp, rn_ns now, uint32_t credit)
 {
 	struct rn_requester *req = &qp->req;
 
 	req->retry_left = qp->attr.retry_cnt;
 	req->rnr_left = qp->attr.rnr_retry;
-	req->implied_nak = req->asks = false;
+	req->implied_nak = false;
 	if (rn_psn_before(req->heard, req->una))
 		req->heard = req->una;
 	req->heard_at = now;
 	req->heard_apart = 0;
-	rn_probe_answered(qp, now);
+	hear_answer(qp, now);
 	if (credit)
 		rn_dest_credit(qp, now, credit);
 	if (rn_psn_before(req->charged, req->una))
@@ -57,7 +85,7 @@ void rn_req_progress(struct rn_qp *qp, rn_ns now, uint32_t credit)
 		req->ack_deadline = rn_req_ack_deadline(qp, now);
 	} else {
 		req->ack_deadline = RN_NEVER;
-		if (!req->probe.is_close)
+		if (!req->probe.is_close && !req->listens)
 			req->probe.deadline = RN_NEVER;
 		assert(req->in_flight == 0);
 		assert(req->rd_count == 0);
@@ -130,7 +158,7 @@ void rn_req_go_back(struct rn_qp *qp)
 	req->resent = req->high;
 	/* The first packet asks for an acknowledgement: progress shows early. */
 	req->since_ack_req = RN_ACK_REQ_EVERY;
-	req->asks = false;
+	req->asks = req->listens = false;
 	req->ack_deadline = RN_NEVER;
 	rn_dev_schedule(qp->dev, qp);
 }
@@ -292,8 +320,7 @@ static void receive_seq_nak(struct rn_qp *qp, rn_ns now, struct rn_psn psn)
 		return;
 	if (is_back_already(qp)) {
 		/* It has what precedes, and says what is missing: no need to ask. */
-		qp->req.asks = false;
-		rn_dev_schedule(qp->dev, qp);
+		rn_req_stop_asking(qp);
 		return;
 	}
 	qp->req.back_why = RN_STAT_PACKET_SEQ_ERR;
@@ -358,7 +385,9 @@ static void receive_acknowledge(struct rn_qp *qp, rn_ns now, const struct rn_pac
 	}
 }
 
-/* An acknowledgement of what had been acknowledged last tells of new receives. */
+/* An acknowledgement of what had been acknowledged last tells of new receives, or answers
+ * what was sent again: then no more answers to the first copies are to come.
+ */
 static void receive_ghost(struct rn_qp *qp, const struct rn_packet *p)
 {
 	struct rn_aeth aeth;
@@ -368,8 +397,11 @@ static void receive_ghost(struct rn_qp *qp, const struct rn_packet *p)
 		return;
 	if (rn_aeth_parse(&aeth, p->ext, p->ext + RN_AETH_LEN))
 		return;
-	if (rn_aeth_type(aeth.syndrome) == RN_AETH_ACK)
-		rn_req_take_credits(qp, &aeth);
+	if (rn_aeth_type(aeth.syndrome) != RN_AETH_ACK)
+		return;
+	rn_req_take_credits(qp, &aeth);
+	if (qp->req.listens)
+		rn_req_stop_asking(qp);
 }
 
 void rn_req_receive(struct rn_qp *qp, rn_ns now, const struct rn_packet *p)

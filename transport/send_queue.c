@@ -41,7 +41,8 @@ static void quiesce(struct rn_qp *qp)
 	req->ack_deadline = req->rnr_deadline = RN_NEVER;
 	req->read_deadline = req->probe.deadline = req->pace.deadline = RN_NEVER;
 	req->read_pass = false;
-	req->rnr_waiting = req->implied_nak = req->asks = req->draining = false;
+	req->rnr_waiting = req->implied_nak = req->draining = false;
+	req->asks = req->listens = false;
 	req->since_ack_req = 0;
 	req->stage.psn = RN_STAGE_NOBODY;
 }

@@ -18,6 +18,7 @@ enum {
 	BLOCK = 16 * 1024, /* for a queue pair */
 	PD = 1,
 	KEY = 0x100,
+	DEPTH = 16,  /* READs under way */
 	QPN = 0x110, /* of the first */
 	PSN = 1000,
 	DEVICES = RN_INCAST_SENDERS + 1, /* the last in use is the receiver */
@@ -31,6 +32,8 @@ enum event {
 	AT_SWITCH, /* arg: packet */
 	ARRIVAL,
 	SAMPLE,
+	STALL,
+	WAKE, /* the receiver runs again */
 };
 
 struct packet {
@@ -55,6 +58,8 @@ struct incast {
 	struct rn_incast_cfg cfg;
 	struct rn_incast_result *result;
 	rn_ns now;
+	rn_ns stalled_until; /* the receiver is */
+	struct rn_random random;
 	uint32_t devices;
 	struct device device[DEVICES];
 	uint64_t bytes[RN_INCAST_SENDERS]; /* in this span */
@@ -163,10 +168,17 @@ static void at_switch(struct incast *x, uint32_t i)
 }
 
 /* ------------------------------------------------------------------- devices */
-static void post(struct device *d, rn_ns now)
+static bool is_stalled(struct incast *x, const struct device *d)
 {
+	return d == receiver(x) && x->now < x->stalled_until;
+}
+
+static void post(struct incast *x, struct device *d, struct rn_qp *qp)
+{
+	bool read = x->cfg.reads && d != receiver(x);
 	const struct rn_sge sge = { .addr = MEMORY, .len = LENGTH, .lkey = KEY };
-	const struct rn_send_wr wr = { .opcode = RN_WR_RDMA_WRITE,
+	const struct rn_send_wr wr = { .opcode =
+					       read ? RN_WR_RDMA_READ : RN_WR_RDMA_WRITE,
 				       .flags = RN_SEND_SIGNALED,
 				       .remote_addr = MEMORY,
 				       .rkey = KEY,
@@ -174,7 +186,12 @@ static void post(struct device *d, rn_ns now)
 				       .num_sge = 1 };
 
 	/* Fails once the queue pair has given up, which is counted. */
-	(void)rn_qp_post_send(d->dev, d->qp, now, &wr);
+	(void)rn_qp_post_send(d->dev, qp, x->now, &wr);
+}
+
+static struct rn_qp *qp_of(struct incast *x, struct device *d, uint32_t qpn)
+{
+	return d == receiver(x) ? x->device[qpn - QPN].end : d->qp;
 }
 
 static void take_cqes(struct incast *x, struct device *d)
@@ -186,10 +203,12 @@ static void take_cqes(struct incast *x, struct device *d)
 		if (cqe->ctl >> 32 != index / CQES + 1)
 			return;
 		atomic_store(&d->cq.consumer, index + 1);
-		if ((cqe->ctl & 0xff) == RN_WC_SUCCESS)
-			post(d, x->now);
-		else
+		if ((cqe->ctl & 0xff) == RN_WC_SUCCESS) {
+			x->result->completed++;
+			post(x, d, qp_of(x, d, cqe->qpn));
+		} else {
 			x->result->failed++;
+		}
 	}
 }
 
@@ -198,6 +217,8 @@ static void drain(struct incast *x, struct device *d)
 	struct rn_event ev;
 	struct rn_tx tx;
 
+	if (is_stalled(x, d))
+		return;
 	take_cqes(x, d);
 	while (x->free_packets) {
 		uint32_t i = x->free_packet[x->free_packets - 1];
@@ -225,6 +246,10 @@ static void arrive(struct incast *x, uint32_t i)
 	struct device *d = &x->device[p->to];
 	const struct rn_rx rx = { .flow = &p->flow, .data = p->bytes, .len = p->len };
 
+	if (is_stalled(x, d)) {
+		put(x, x->stalled_until, ARRIVAL, i);
+		return;
+	}
 	if (d == receiver(x)) {
 		x->bytes[p->from] += p->len + RN_LINK_FRAMING;
 		if (x->now >= x->cfg.end / 4 * 3)
@@ -237,9 +262,30 @@ static void arrive(struct incast *x, uint32_t i)
 
 static void begin(struct incast *x, uint32_t i)
 {
-	for (unsigned n = 0; n < WRITES; n++)
-		post(&x->device[i], x->now);
+	for (unsigned n = 0; n < WRITES; n++) {
+		post(x, &x->device[i], x->device[i].qp);
+		if (x->cfg.both)
+			post(x, receiver(x), x->device[i].end);
+	}
 	drain(x, &x->device[i]);
+	drain(x, receiver(x));
+}
+
+static rn_ns between(struct incast *x, rn_ns least, rn_ns most)
+{
+	return least + (rn_ns)(rn_random_next(&x->random) % (uint64_t)(most - least + 1));
+}
+
+static void stall(struct incast *x)
+{
+	x->stalled_until = x->now + between(x, x->cfg.stall_min, x->cfg.stall_max);
+	put(x, x->stalled_until, WAKE, 0);
+}
+
+static void wake(struct incast *x)
+{
+	put(x, x->now + between(x, 1, x->cfg.run_max), STALL, 0);
+	drain(x, receiver(x));
 }
 
 static uint32_t kbps_of(uint64_t bytes, rn_ns span)
@@ -283,13 +329,26 @@ static void handle(struct incast *x, const struct rn_heap_item *item)
 	case SAMPLE:
 		sample(x);
 		break;
+	case STALL:
+		stall(x);
+		break;
+	case WAKE:
+		wake(x);
+		break;
 	}
+}
+
+static rn_ns deadline(struct incast *x, const struct device *d)
+{
+	rn_ns at = rn_dev_deadline(d->dev);
+
+	return is_stalled(x, d) && at < x->stalled_until ? x->stalled_until : at;
 }
 
 static void expire(struct incast *x)
 {
 	for (struct device *d = x->device; d < x->device + x->devices; d++)
-		if (rn_dev_deadline(d->dev) <= x->now) {
+		if (deadline(x, d) <= x->now) {
 			rn_dev_expire(d->dev, x->now);
 			drain(x, d);
 		}
@@ -301,8 +360,8 @@ static void run(struct incast *x)
 		rn_ns heap = rn_heap_next(&x->heap), next = heap;
 
 		for (uint32_t i = 0; i < x->devices; i++)
-			if (rn_dev_deadline(x->device[i].dev) < next)
-				next = rn_dev_deadline(x->device[i].dev);
+			if (deadline(x, &x->device[i]) < next)
+				next = deadline(x, &x->device[i]);
 		if (next > x->cfg.end)
 			return;
 		if (next > x->now)
@@ -331,7 +390,7 @@ static void start_device(struct incast *x, uint32_t i)
 		.window_min = 64 << 10,
 		.window_max = 1 << 20,
 		.read_window = 1 << 20,
-		.read_chunk = 1 << 18,
+		.read_chunk = 1 << 16,
 		.cc = x->cfg.cc,
 		.cc_line = (uint32_t)(x->cfg.link.rate / 1000),
 		.mem = &mem_ops,
@@ -344,7 +403,8 @@ static void start_device(struct incast *x, uint32_t i)
 		.va = MEMORY,
 		.length = LENGTH,
 		.iova_base = MEMORY,
-		.access = RN_ACCESS_LOCAL_WRITE | RN_ACCESS_REMOTE_WRITE,
+		.access = RN_ACCESS_LOCAL_WRITE | RN_ACCESS_REMOTE_WRITE |
+			  RN_ACCESS_REMOTE_READ,
 	};
 	int rc;
 
@@ -376,7 +436,9 @@ static void bring_up(struct device *d, struct rn_qp *qp, const struct rn_gid *pe
 		.rq_psn = PSN,
 		.sq_psn = PSN,
 		.dest_qpn = dest_qpn,
-		.access = RN_ACCESS_REMOTE_WRITE,
+		.access = RN_ACCESS_REMOTE_WRITE | RN_ACCESS_REMOTE_READ,
+		.max_rd_atomic = DEPTH,
+		.max_dest_rd_atomic = DEPTH,
 		.port_num = 1,
 		.timeout = 14,
 		.retry_cnt = 7,
@@ -426,6 +488,9 @@ static void start(struct incast *x, uint8_t *blocks)
 		put(x, (rn_ns)i * x->cfg.apart, BEGIN, i);
 	}
 	put(x, x->cfg.sample, SAMPLE, 0);
+	x->random = rn_random_of(x->cfg.seed, 's');
+	if (x->cfg.stall_max)
+		put(x, between(x, 1, x->cfg.run_max), STALL, 0);
 }
 
 static void finish(struct incast *x)
@@ -452,11 +517,16 @@ static void judge(struct incast *x)
 		r->share[i] = kbps_of(x->last[i], span);
 		sum += r->share[i];
 		squares += (uint64_t)r->share[i] * r->share[i];
-		r->retransmitted += x->device[i].stats[RN_STAT_RETRANSMITTED];
+		r->requests += x->device[i].up.packets;
 	}
-	r->fairness =
-		squares ? (uint32_t)(sum * sum / x->cfg.senders * 1000 / (squares / 1000))
-			: 0;
+	for (uint32_t i = 0; i < x->devices; i++) {
+		r->retransmitted += x->device[i].stats[RN_STAT_RETRANSMITTED];
+		r->timeouts += x->device[i].stats[RN_STAT_LOCAL_ACK_TIMEOUT];
+	}
+	r->responses = receiver(x)->up.packets;
+	r->fairness = squares ? (uint32_t)((unsigned __int128)sum * sum * 1000000 /
+					   x->cfg.senders / squares)
+			      : 0;
 	r->used = (uint32_t)(sum * 1000000000 / x->cfg.link.rate);
 	r->delivered = receiver(x)->down.packets;
 	r->dropped = receiver(x)->down.dropped;

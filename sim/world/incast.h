@@ -30,6 +30,12 @@ struct rn_incast_cfg {
 	rn_ns apart;		 /* between the beginnings of two senders */
 	rn_ns end;
 	rn_ns sample; /* length of a span; at most RN_INCAST_SAMPLES of them are kept */
+	/* The receiver stands still for a time from @stall_min to @stall_max, runs for up
+	 * to @run_max, and so on; what comes meanwhile waits for it. 0: it always runs.
+	 */
+	rn_ns stall_min, stall_max, run_max;
+	bool reads; /* the senders READ from the receiver instead */
+	bool both;  /* the receiver WRITEs to them as well */
 	uint64_t seed;
 };
 
@@ -51,6 +57,9 @@ struct rn_incast_result {
 	uint32_t queue_max;
 	uint64_t delivered; /* packets that the bottleneck carried */
 	uint64_t dropped, marked, cnps, retransmitted, failed;
+	uint64_t requests, responses; /* packets that left: of senders; of the receiver */
+	uint64_t completed;	      /* WRITEs or READs */
+	uint64_t timeouts;
 };
 
 /* 10 Gbit/s, 2 us, a queue of 2 MB that marks as the paper's does, 100 ms. */

@@ -206,8 +206,39 @@ static void nor_is_who_answers_long_after_being_asked(void **state)
 	pair_run_for(r.p, RN_MSEC(50));
 	raw_ack(&r, 200, 1);
 	assert_int_equal(r.q->qp->dest->suspicion, 0);
+	/* The next answer may be on its way. */
+	pair_run_for(r.p, RN_MSEC(1));
+	raw_expect_silence(&r);
+	pair_run_for(r.p, RN_MSEC(400));
 	raw_expect(&r, RN_RC_SEND_ONLY, 201);
 	end_acknowledged(&r);
+}
+
+/* One by one, and then what was sent again is answered: the rest had been lost. */
+static void nothing_is_sent_again_while_late_answers_come(void **state)
+{
+	struct raw r = raw_new(NULL, RN_QPT_RC, RN_QPS_RTS, slow_timer);
+
+	(void)state;
+	for (uint32_t psn = 200; psn < 208; psn++)
+		post(&r, psn);
+	pair_run_for(r.p, RN_MSEC(100));
+	raw_expect(&r, RN_RC_SEND_ONLY, 200);
+	raw_expect_silence(&r);
+	pair_run_for(r.p, RN_MSEC(50));
+	for (uint32_t psn = 200; psn < 206; psn++) {
+		complete(&r, psn);
+		pair_run_for(r.p, RN_MSEC(1));
+		raw_expect_silence(&r);
+	}
+	raw_ack(&r, 205, 6);
+	raw_expect(&r, RN_RC_SEND_ONLY, 206);
+	raw_expect(&r, RN_RC_SEND_ONLY, 207);
+	complete(&r, 206);
+	complete(&r, 207);
+	pair_run_until_quiet(r.p);
+	raw_expect_silence(&r);
+	raw_free(&r);
 }
 
 /* What had been lost is there now, and what had been behind it is not. */
@@ -259,6 +290,7 @@ int main(void)
 			a_host_that_stood_still_catches_up_with_a_rate_and_a_probe),
 		cmocka_unit_test(who_was_only_slow_is_not_suspected),
 		cmocka_unit_test(nor_is_who_answers_long_after_being_asked),
+		cmocka_unit_test(nothing_is_sent_again_while_late_answers_come),
 		cmocka_unit_test(
 			an_answer_at_once_for_what_was_sent_again_tells_of_a_loss),
 		cmocka_unit_test(other_qps_to_the_same_process_are_watched_too),
