@@ -222,6 +222,41 @@ static void a_rep_grants_no_more_than_was_asked_for(void **state)
 	assert_int_equal(rn_cm_conn_info(active)->qp.max_dest_rd_atomic, 4);
 }
 
+/* What the peer does not take, we must not send. */
+static void a_rep_that_grants_less_is_obeyed(void **state)
+{
+	struct rn_cm_offer offer = kit_offer(&kit.b, 0x22);
+	struct rn_cm_msg rep;
+
+	(void)state;
+	passive = kit_request(&kit, &active); /* takes 4, makes 2 */
+	assert_int_equal(rn_cm_accept(kit.b.cm, kit.now, passive, &offer), 0);
+	kit_take(&kit.b, RN_CM_REP, &rep);
+	rep.rep.resp_res = 1;
+	rep.rep.init_depth = 3;
+	give(&kit.b, &kit.a, &rep);
+	kit_event(&kit.a, RN_CM_EV_REP);
+	assert_int_equal(rn_cm_conn_info(active)->qp.max_rd_atomic, 1);
+	assert_int_equal(rn_cm_conn_info(active)->qp.max_dest_rd_atomic, 3);
+}
+
+/* No READ or atomic at all, either way. */
+static void a_rep_may_grant_nothing(void **state)
+{
+	struct rn_cm_offer offer = kit_offer(&kit.b, 0x22);
+	struct rn_cm_msg rep;
+
+	(void)state;
+	passive = kit_request(&kit, &active);
+	assert_int_equal(rn_cm_accept(kit.b.cm, kit.now, passive, &offer), 0);
+	kit_take(&kit.b, RN_CM_REP, &rep);
+	rep.rep.resp_res = rep.rep.init_depth = 0;
+	give(&kit.b, &kit.a, &rep);
+	kit_event(&kit.a, RN_CM_EV_REP);
+	assert_int_equal(rn_cm_conn_info(active)->qp.max_rd_atomic, 0);
+	assert_int_equal(rn_cm_conn_info(active)->qp.max_dest_rd_atomic, 0);
+}
+
 static void an_rtu_is_repeated_with_its_private_data(void **state)
 {
 	struct rn_cm_offer offer = kit_offer(&kit.b, 0x22);
@@ -386,6 +421,8 @@ int main(void)
 		TEST(a_scale_stretches_what_is_waited_for),
 		TEST(no_time_of_a_peer_is_longer_than_137_s),
 		TEST(a_rep_grants_no_more_than_was_asked_for),
+		TEST(a_rep_that_grants_less_is_obeyed),
+		TEST(a_rep_may_grant_nothing),
 		TEST(an_rtu_is_repeated_with_its_private_data),
 		TEST(a_qpn_is_free_for_its_owner_when_timewait_begins),
 		TEST(an_old_req_in_timewait_is_stale),

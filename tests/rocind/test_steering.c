@@ -265,6 +265,33 @@ static void a_connection_has_one_device_and_may_give_it_back(void **state)
 	rn_rocind_close(r);
 }
 
+/* QPNs below 256 are nobody's: after 65535 comes 1. */
+static void where_a_slot_s_owners_begin_goes_round_and_leaves_out_0(void **state)
+{
+	enum {
+		TURNS = 34, /* twice round, by steps of 4096 */
+	};
+	const struct rn_netdev dev = kit_device(1);
+	uint32_t before = 0, wraps = 0;
+	struct rn_attach a;
+	struct rn_rocind *r = kit_attach(&dev, &a);
+
+	(void)state;
+	for (unsigned i = 0; i < TURNS; i++) {
+		if (before)
+			assert_int_equal((a.qpn_counter + 65535 - before) % 65535, 4096);
+		wraps += a.qpn_counter < before;
+		before = a.qpn_counter;
+		assert_in_range(before, 1, 65535);
+		kit_close_socks(&a);
+		assert_int_equal(rn_rocind_detach(r, NULL, 0), 0);
+		assert_int_equal(rn_rocind_attach(r, &dev, -1, &a, NULL, 0), 0);
+	}
+	assert_in_range(wraps, 2, 3);
+	kit_close_socks(&a);
+	rn_rocind_close(r);
+}
+
 static void devices_that_share_an_address_get_slots_that_are_free_in_both(void **state)
 {
 	const struct rn_netdev both = kit_device(2);
@@ -401,6 +428,7 @@ int main(void)
 		TEST(a_fork_child_does_not_keep_the_slot_of_its_dead_parent),
 		TEST(a_fork_child_that_abandons_leaves_its_parent_attached),
 		TEST(a_connection_has_one_device_and_may_give_it_back),
+		TEST(where_a_slot_s_owners_begin_goes_round_and_leaves_out_0),
 		TEST(devices_that_share_an_address_get_slots_that_are_free_in_both),
 		TEST(the_256th_process_of_a_device_is_told_so),
 		TEST(the_list_shows_each_client_with_its_statistics_page),

@@ -45,6 +45,27 @@ static void an_acknowledgement_leaves_before_the_read_that_follows(void **state)
 	rc0_free(&t);
 }
 
+/* What was received before was received: its sender must not take it for lost. */
+static void what_is_owed_is_acknowledged_from_err(void **state)
+{
+	struct rc0 t = rc0_rts(2);
+
+	(void)state;
+	rc0_freeze(&t);
+	rc0_send(&t, 100);
+	assert_true(rn_dev_acks_due(t.r.p->dev[0]));
+	assert_int_equal(pair_modify_state(t.r.q, RN_QPS_ERR), 0);
+	assert_true(rn_dev_acks_due(t.r.p->dev[0]));
+	rc0_thaw(&t);
+	raw_expect_ack(&t.r, 100, 1);
+	rc0_expect_receive(&t, 1, 0);
+	pair_expect_wc(t.r.q->rcq, 2, RN_WC_WR_FLUSH_ERR);
+	/* And nothing that comes later. */
+	rc0_send(&t, 101);
+	rc0_expect_nothing(&t);
+	rc0_free(&t);
+}
+
 static void a_plain_acknowledgement_never_covers_a_read_that_was_lost(void **state)
 {
 	struct rc0 t = rc0_rts_filled(2);
@@ -285,6 +306,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_acknowledgement_does_not_overtake_a_read),
 		cmocka_unit_test(an_acknowledgement_leaves_before_the_read_that_follows),
+		cmocka_unit_test(what_is_owed_is_acknowledged_from_err),
 		cmocka_unit_test(
 			a_plain_acknowledgement_never_covers_a_read_that_was_lost),
 		cmocka_unit_test(acknowledgements_that_wait_become_one),

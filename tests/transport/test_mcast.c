@@ -27,9 +27,9 @@ struct world {
 	struct rn_flow flow;  /* of the peer to group4 */
 };
 
-static struct world new_world(bool ipv6)
+static struct world new_world_with(bool ipv6, enum rn_cc_mode cc)
 {
-	const struct pair_cfg cfg = { .mtu_max = 1024, .ipv6 = ipv6 };
+	const struct pair_cfg cfg = { .mtu_max = 1024, .ipv6 = ipv6, .cc = cc };
 	struct world w = { .r = raw_new(&cfg, RN_QPT_UD, RN_QPS_RTS, NULL) };
 
 	w.recv = pair_mr_new(w.r.p, 0, MEMBERS * 4 * RECV_LEN, RN_ACCESS_LOCAL_WRITE);
@@ -44,6 +44,11 @@ static struct world new_world(bool ipv6)
 	w.flow = raw_flow(&w.r);
 	w.flow.dst = ipv6 ? group6 : group4;
 	return w;
+}
+
+static struct world new_world(bool ipv6)
+{
+	return new_world_with(ipv6, RN_CC_OFF);
 }
 
 static void attach(struct world *w, unsigned i)
@@ -200,6 +205,37 @@ static void members_that_share_receives_take_one_each(void **state)
 		rn_mcast_detach(w.r.p->dev[0], &m[i]);
 	}
 	free_world(&w);
+}
+
+/* Each member would: the sender would be told of one mark by all of them. */
+static void marks_to_a_group_are_counted_and_not_answered(void **state)
+{
+	(void)state;
+	for (unsigned ipv6 = 0; ipv6 < 2; ipv6++) {
+		struct world w = new_world_with(ipv6, RN_CC_ON);
+		const struct rn_gid own = raw_flow(&w.r).dst, group = w.flow.dst;
+
+		for (unsigned i = 0; i < MEMBERS; i++) {
+			attach(&w, i);
+			post(&w, i, 1, RECV_LEN);
+		}
+		w.flow.tclass |= RN_ECN_CE;
+		inject(&w, &group,
+		       RAW(.op = RN_UD_SEND_ONLY, .psn = 9, .deth.qkey = QKEY, .len = 4));
+		for (unsigned i = 0; i < MEMBERS; i++)
+			expect_copy(&w, i, 1, 9, 4);
+		raw_expect_silence(&w.r);
+		assert_int_equal(stat(&w, RN_STAT_NP_ECN_MARKED), MEMBERS);
+		assert_int_equal(stat(&w, RN_STAT_NP_CNP_SENT), 0);
+		/* Nor do they keep one to a member alone from being answered. */
+		post(&w, 0, 2, RECV_LEN);
+		inject(&w, &own,
+		       RAW(.op = RN_UD_SEND_ONLY, .psn = 10, .deth.qkey = QKEY, .len = 4,
+			   .dest_qpn = w.q[0]->qpn));
+		raw_expect(&w.r, RN_CNP, 0);
+		pair_expect_wc(w.q[0]->rcq, 2, RN_WC_SUCCESS);
+		free_world(&w);
+	}
 }
 
 /* Member 0 lacks something, which is counted; member 1 gets its copy. */
@@ -471,6 +507,7 @@ int main(void)
 		cmocka_unit_test(the_ip_header_names_the_ipv6_group),
 		cmocka_unit_test(an_immediate_comes_to_each_member),
 		cmocka_unit_test(members_that_share_receives_take_one_each),
+		cmocka_unit_test(marks_to_a_group_are_counted_and_not_answered),
 		cmocka_unit_test(a_member_with_another_qkey_gets_nothing),
 		cmocka_unit_test(a_member_without_a_receive_gets_nothing),
 		cmocka_unit_test(a_member_whose_receive_is_short_keeps_it),

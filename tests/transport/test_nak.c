@@ -41,6 +41,34 @@ static void rnr_naks_are_counted_against_rnr_retry(void **state)
 	req_free(&r);
 }
 
+static uint8_t rnr_retry;
+
+static void set_rnr_retry(struct rn_qp_attr *attr)
+{
+	attr->rnr_retry = rnr_retry;
+}
+
+/* 7 alone means for ever. */
+static void every_rnr_retry_below_7_ends(void **state)
+{
+	(void)state;
+	for (rnr_retry = 0; rnr_retry < 7; rnr_retry++) {
+		struct raw r = req_new(set_rnr_retry);
+
+		post_sends(&r, 1);
+		for (unsigned i = 0; i < rnr_retry; i++) {
+			raw_nak(&r, 0x20 | 1, 200, 0);
+			pair_run_for(r.p, RN_USEC(10));
+			raw_expect(&r, RN_RC_SEND_ONLY, 200);
+		}
+		pair_expect_no_wc(r.q->scq);
+		raw_nak(&r, 0x20 | 1, 200, 0);
+		pair_expect_wc(r.q->scq, 200, RN_WC_RNR_RETRY_EXC_ERR);
+		expect_state(&r, RN_QPS_ERR);
+		req_free(&r);
+	}
+}
+
 static void rnr_for_ever_one_retry(struct rn_qp_attr *attr)
 {
 	attr->rnr_retry = 7;
@@ -223,6 +251,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_rnr_nak_holds_the_queue_for_its_time),
 		cmocka_unit_test(rnr_naks_are_counted_against_rnr_retry),
+		cmocka_unit_test(every_rnr_retry_below_7_ends),
 		cmocka_unit_test(rnr_retry_7_never_ends_and_costs_no_transport_retry),
 		cmocka_unit_test(rnr_retry_0_fails_at_once),
 		cmocka_unit_test(an_rnr_nak_acknowledges_what_precedes_it),
