@@ -167,6 +167,35 @@ static void what_is_skipped_has_a_reason(void **state)
 	assert_int_equal(rn_packet_skipped(ip, 0), RN_PACKET_SKIP_OTHER);
 }
 
+/* With it a host asks whether anybody has the port; ICMP says if nobody does. */
+static void an_empty_datagram_is_no_packet(void **state)
+{
+	uint8_t ip[IP_BYTES];
+	struct rn_packet p;
+
+	(void)state;
+	(void)talk_make(&packet, ip);
+	rn_put_be16(ip + 2, 28);
+	rn_put_be16(ip + 6, 0); /* as by sendto() */
+	rn_put_be16(ip + 24, 8);
+	assert_false(rn_packet_parse(&p, ip, 28));
+	assert_int_equal(rn_packet_skipped(ip, 28), RN_PACKET_SKIP_EMPTY);
+	/* Behind it may be what Ethernet needs to be long enough. */
+	assert_false(rn_packet_parse(&p, ip, 46));
+	(void)make_v6(ip, 17, NULL, 0);
+	rn_put_be16(ip + V6 + 4, 8);
+	assert_false(rn_packet_parse(&p, ip, V6 + 8));
+	assert_int_equal(rn_packet_skipped(ip, V6 + 8), RN_PACKET_SKIP_EMPTY);
+	/* A length that no UDP header has is nobody's question. */
+	rn_put_be16(ip + V6 + 4, 7);
+	assert_true(rn_packet_parse(&p, ip, V6 + 8));
+	assert_int_equal(p.form, RN_PACKET_NO_BTH);
+	/* Nor is one byte. */
+	rn_put_be16(ip + V6 + 4, 9);
+	assert_true(rn_packet_parse(&p, ip, V6 + 9));
+	assert_int_equal(p.form, RN_PACKET_NO_BTH);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -175,6 +204,7 @@ int main(void)
 		cmocka_unit_test(options_are_covered_or_not),
 		cmocka_unit_test(ipv6_has_no_such_fields),
 		cmocka_unit_test(what_is_skipped_has_a_reason),
+		cmocka_unit_test(an_empty_datagram_is_no_packet),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -153,6 +153,42 @@ static void causes_of_sending_again(void **state)
 	talk_end(&t);
 }
 
+/* Linux rxe sends a message again from its first packet on, whichever was refused. */
+static void a_nak_of_the_last_is_heeded_from_the_first(void **state)
+{
+	static const struct {
+		uint8_t syndrome;
+		enum rn_watch_cause cause;
+	} naks[] = { { TALK_RNR, RN_CAUSE_RNR }, { TALK_NAK_SEQ, RN_CAUSE_NAK } };
+
+	(void)state;
+	for (unsigned k = 0; k < RN_ARRAY_SIZE(naks); k++) {
+		struct talk t = talk_new(false);
+		static const uint8_t op[] = { RN_RC_WRITE_FIRST, RN_RC_WRITE_MIDDLE,
+					      RN_RC_WRITE_LAST_IMM };
+
+		talk_step(&t, SEND(99));
+		talk_step(&t, ACK(99, 1));
+		for (uint32_t i = 0; i < 6; i++) {
+			struct step s = { .op = op[i % 3],
+					  .psn = 100 + i % 3,
+					  .len = i % 3 == 2 ? 952 : 1024,
+					  .dma_len = 3000 };
+
+			if (i == 3) {
+				talk_step(&t, NAK(102, naks[k].syndrome));
+				t.now += RN_MSEC(1);
+			}
+			talk_step(&t, &s);
+			assert_int_equal(t.remark.findings, 0);
+			assert_int_equal(t.remark.cause, i < 3	  ? RN_CAUSE_NONE
+							 : i == 3 ? naks[k].cause
+								  : RN_CAUSE_GO_BACK);
+		}
+		talk_end(&t);
+	}
+}
+
 static void what_comes_late_is_counted_once(void **state)
 {
 	struct talk t = talk_new(false);
@@ -461,6 +497,7 @@ int main(void)
 		cmocka_unit_test(both_directions_are_one_connection),
 		cmocka_unit_test(a_queue_pair_may_talk_to_itself),
 		cmocka_unit_test(causes_of_sending_again),
+		cmocka_unit_test(a_nak_of_the_last_is_heeded_from_the_first),
 		cmocka_unit_test(what_comes_late_is_counted_once),
 		cmocka_unit_test(a_packet_may_be_captured_twice),
 		cmocka_unit_test(the_rest_of_a_read_has_its_own_cause),

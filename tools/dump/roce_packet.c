@@ -170,6 +170,11 @@ static enum rn_packet_form parse_transport(struct rn_packet *p)
 	return RN_PACKET_WHOLE;
 }
 
+static bool is_empty(const uint8_t *udp)
+{
+	return rn_get_be16(udp + 4) == UDP_LEN;
+}
+
 bool rn_packet_parse(struct rn_packet *p, const uint8_t *ip, size_t len)
 {
 	const uint8_t *udp;
@@ -178,7 +183,7 @@ bool rn_packet_parse(struct rn_packet *p, const uint8_t *ip, size_t len)
 
 	*p = (struct rn_packet){ .op = &rn_opcode_info[0xff] };
 	udp = parse_ip(p, ip, len);
-	if (!udp || rn_get_be16(udp + 2) != RN_ROCE_PORT)
+	if (!udp || rn_get_be16(udp + 2) != RN_ROCE_PORT || is_empty(udp))
 		return false;
 	p->flow.sport = rn_get_be16(udp);
 	p->at = udp + UDP_LEN;
@@ -227,6 +232,11 @@ static enum rn_packet_skip skipped_ipv6(const uint8_t *ip, size_t len)
 
 enum rn_packet_skip rn_packet_skipped(const uint8_t *ip, size_t len)
 {
+	struct rn_packet p = { 0 };
+	const uint8_t *udp = parse_ip(&p, ip, len);
+
+	if (udp && rn_get_be16(udp + 2) == RN_ROCE_PORT && is_empty(udp))
+		return RN_PACKET_SKIP_EMPTY;
 	if (ipv4_len(ip, len) && ip[9] == NEXT_UDP && rn_get_be16(ip + 6) & IPV4_OFFSET)
 		return RN_PACKET_SKIP_FRAGMENT;
 	return is_ipv6(ip, len) ? skipped_ipv6(ip, len) : RN_PACKET_SKIP_OTHER;

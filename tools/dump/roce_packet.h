@@ -66,7 +66,8 @@ struct rn_packet {
  * @len:	Bytes captured from there
  *
  * Return: true if it is a RoCEv2 packet (UDP destination port 4791), well-formed or not;
- *	   false for anything else, with @p in any state.
+ *	   false for anything else, with @p in any state. A datagram without payload is
+ *	   no packet of any device.
  */
 bool rn_packet_parse(struct rn_packet *p, const uint8_t *ip, size_t len);
 
@@ -76,6 +77,7 @@ enum rn_packet_skip {
 	RN_PACKET_SKIP_FRAGMENT,  /* of UDP, without the headers: they are in the first */
 	RN_PACKET_SKIP_EXTENSION, /* IPv6 extension headers before UDP port 4791 */
 	RN_PACKET_SKIP_ROCE_V1,
+	RN_PACKET_SKIP_EMPTY, /* UDP without payload: it asks whether the port is there */
 	RN_PACKET_SKIP_COUNT
 };
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* roce_watch.c - see roce_watch.h: the halves, who belongs to whom, and the way of a
- * packet. */
+/* roce_watch.c - see roce_watch.h: the table of halves, and the way of a packet. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -116,66 +115,6 @@ uint32_t rn_watch_number(const struct rn_watch *w, const struct rn_watch_flow *f
 	return w->index[i] - 1;
 }
 
-/* ---- Who belongs to whom ---- */
-
-static void unpair(struct rn_watch *w, struct rn_watch_flow *f)
-{
-	if (f->peer == RN_WATCH_NONE)
-		return;
-	w->flow[f->peer]->peer = RN_WATCH_NONE;
-	w->flow[f->peer]->half.is_paired = false;
-	f->peer = RN_WATCH_NONE;
-	f->half.is_paired = false;
-}
-
-void rn_watch_pair(struct rn_watch *w, struct rn_watch_flow *a, struct rn_watch_flow *b)
-{
-	unpair(w, a);
-	unpair(w, b);
-	a->peer = rn_watch_number(w, b);
-	b->peer = rn_watch_number(w, a);
-	a->half.is_paired = b->half.is_paired = true;
-	a->half.peer_qpn = b->half.qpn;
-	b->half.peer_qpn = a->half.qpn;
-}
-
-/* Responses come by @f: to whose requests? To those of the other direction that have
- * this PSN, and if several have, to those that sent it last.
- */
-static struct rn_watch_flow *find_requests(struct rn_watch *w, struct rn_watch_flow *f,
-					   struct rn_psn psn)
-{
-	struct rn_watch_flow *best = NULL;
-	int32_t best_age = 0;
-
-	if (f->peer != RN_WATCH_NONE)
-		return w->flow[f->peer];
-	for (uint32_t i = 0; i < w->flows; i++) {
-		struct rn_watch_flow *g = w->flow[i];
-		int32_t age = rn_psn_diff(g->next, psn);
-
-		if (g->peer != RN_WATCH_NONE || !g->has_begun ||
-		    !is_gid(&g->half.src, &f->half.dst) ||
-		    !is_gid(&g->half.dst, &f->half.src) || !rn_watch_record(g, psn) ||
-		    (best && age >= best_age))
-			continue;
-		best = g;
-		best_age = age;
-	}
-	if (best)
-		rn_watch_pair(w, best, f);
-	return best;
-}
-
-void rn_watch_renew(struct rn_watch_flow *f)
-{
-	f->has_begun = f->knows_message = f->has_msn = f->has_credits = false;
-	f->kind = 0;
-	f->head = f->count = f->messages = 0;
-	f->nak = (struct rn_watch_nak){ 0 };
-	f->half.n.credits = RN_CREDITS_UNLIMITED;
-}
-
 /* ---- A packet ---- */
 
 void rn_watch_say(struct rn_watch_job *job, enum rn_watch_rule rule, const char *fmt, ...)
@@ -184,7 +123,7 @@ void rn_watch_say(struct rn_watch_job *job, enum rn_watch_rule rule, const char 
 	struct rn_watch_finding *f;
 	va_list ap;
 
-	if (out->findings == RN_WATCH_FINDINGS)
+	if (out->findings == RN_WATCH_FINDINGS || job->is_muted)
 		return;
 	f = &out->finding[out->findings++];
 	f->rule = rule;
@@ -197,13 +136,15 @@ void rn_watch_say(struct rn_watch_job *job, enum rn_watch_rule rule, const char 
 
 static void reply(struct rn_watch_job *job, struct rn_watch_flow *f)
 {
-	struct rn_watch_flow *requests = find_requests(job->w, f, job->p->bth.psn);
+	struct rn_watch_flow *requests = rn_watch_asker(job, f);
 
 	job->out->is_response = true;
 	if (!requests)
 		return;
 	job->out->half = rn_watch_number(job->w, requests);
 	rn_watch_seen(requests, job->at);
+	if (requests->is_doubted)
+		job->is_muted = true;
 	rn_watch_response(job, requests);
 }
 
@@ -257,10 +198,11 @@ static bool is_taken(const struct rn_packet *p)
 void rn_watch_packet(struct rn_watch *w, rn_ns at, const struct rn_packet *p,
 		     struct rn_watch_remark *out)
 {
-	struct rn_watch_job job = { w, at, p, out };
+	struct rn_watch_job job = { .w = w, .at = at, .p = p, .out = out };
 	struct rn_watch_flow *f;
 
 	*out = (struct rn_watch_remark){ .half = RN_WATCH_NONE };
+	w->packets++;
 	rn_watch_alone(&job);
 	if (!is_taken(p))
 		return;

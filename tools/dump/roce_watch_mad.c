@@ -52,11 +52,11 @@ static void called(struct rn_watch_job *job, const struct rn_cm_req *req)
 	};
 }
 
-static void begin(struct rn_watch_flow *f, uint32_t psn, uint32_t pmtu, uint32_t depth)
+static void begin(struct rn_watch *w, struct rn_watch_flow *f, uint32_t psn,
+		  uint32_t pmtu, uint32_t depth)
 {
-	rn_watch_renew(f);
-	f->has_begun = f->knows_message = true;
-	f->next = f->una = f->resent_to = f->recover = f->msn_since = rn_psn(psn);
+	rn_watch_begin(w, f, rn_psn(psn));
+	f->knows_message = true;
 	f->half.pmtu = pmtu;
 	f->depth = depth;
 	/* MSNs begin at 0. */
@@ -87,9 +87,22 @@ static void answered(struct rn_watch_job *job, const struct rn_cm_rep *rep)
 	back = rn_watch_find(w, &c->dst, &c->src, c->qpn, true);
 	if (!there || !back)
 		return;
-	begin(there, rep->start_psn, c->pmtu, least(c->init_depth, rep->resp_res));
-	begin(back, c->start_psn, c->pmtu, least(rep->init_depth, c->resp_res));
-	rn_watch_pair(w, there, back);
+	rn_watch_pair(w, there, back, true);
+	begin(w, there, rep->start_psn, c->pmtu, least(c->init_depth, rep->resp_res));
+	begin(w, back, c->start_psn, c->pmtu, least(rep->init_depth, c->resp_res));
+}
+
+/* A DREQ: what begins with another PSN than the next is another connection. */
+static void left(struct rn_watch_job *job, const struct rn_cm_dreq *dreq)
+{
+	const struct rn_flow *flow = &job->p->flow;
+	struct rn_watch_flow *f = rn_watch_find(job->w, &flow->src, &flow->dst,
+						dreq->remote_qpn, false);
+
+	if (!f || f->peer == RN_WATCH_NONE)
+		return;
+	f->may_restart = true;
+	job->w->flow[f->peer]->may_restart = true;
 }
 
 void rn_watch_mad(struct rn_watch_job *job)
@@ -108,4 +121,6 @@ void rn_watch_mad(struct rn_watch_job *job)
 		called(job, &msg.req);
 	else if (msg.attr == RN_CM_REP)
 		answered(job, &msg.rep);
+	else if (msg.attr == RN_CM_DREQ)
+		left(job, &msg.dreq);
 }

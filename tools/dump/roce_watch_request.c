@@ -63,17 +63,22 @@ static bool make_room(struct rn_watch_flow *f)
 	return true;
 }
 
+static void forget(struct rn_watch_flow *f)
+{
+	f->head++;
+	f->count--;
+	f->oldest = f->count ? rn_watch_at(f, 0)->psn : f->next;
+}
+
 /* No record may be so old that its PSN looks newer than the newest. */
 static void forget_oldest(struct rn_watch_flow *f)
 {
 	while (f->count &&
 	       rn_psn_diff(f->next, rn_watch_at(f, 0)->psn) >= PSN_HALF - RN_WATCH_FAR) {
-		f->head++;
-		f->count--;
+		forget(f);
 	}
 	if (f->count && f->count == f->room && !make_room(f)) {
-		f->head++;
-		f->count--;
+		forget(f);
 	}
 }
 
@@ -113,10 +118,13 @@ void rn_watch_learn_mtu(struct rn_watch_flow *f, uint32_t pmtu)
 		set_span(f, read_span(r->dma_len, pmtu));
 }
 
-/* The request behind a READ tells how many PSNs that has, and so the PMTU. */
+/* The request behind a READ tells how many PSNs that has, and so the PMTU, if no other
+ * gives as many.
+ */
 static void learn_from(struct rn_watch_flow *f, struct rn_psn psn)
 {
 	const struct rn_watch_record *r = f->count ? rn_watch_at(f, f->count - 1) : NULL;
+	uint32_t fits = 0, count = 0;
 	int32_t span;
 
 	if (!r || r->span)
@@ -124,12 +132,14 @@ static void learn_from(struct rn_watch_flow *f, struct rn_psn psn)
 	span = rn_psn_diff(psn, r->psn);
 	for (uint32_t pmtu = 256; span > 0 && pmtu <= 4096; pmtu *= 2) {
 		if (read_span(r->dma_len, pmtu) == (uint32_t)span) {
-			rn_watch_learn_mtu(f, pmtu);
-			return;
+			fits = pmtu;
+			count++;
 		}
 	}
-	if (span > 0)
-		set_span(f, 1);
+	if (count == 1)
+		rn_watch_learn_mtu(f, fits);
+	else if (span > 0)
+		set_span(f, count ? (uint32_t)span : 1);
 }
 
 static void check_mtu(struct rn_watch_job *job, struct rn_watch_flow *f)
@@ -277,13 +287,6 @@ static void take(struct rn_watch_job *job, struct rn_watch_flow *f)
 	f->half.n.sent_bytes += p->payload_len;
 }
 
-static void begin(struct rn_watch_flow *f, struct rn_psn psn)
-{
-	rn_watch_renew(f);
-	f->has_begun = true;
-	f->next = f->una = f->resent_to = f->recover = f->msn_since = psn;
-}
-
 /* Packets of which nothing is known: what was in progress, how many messages. */
 static void skip(struct rn_watch_job *job, struct rn_watch_flow *f, uint32_t missing)
 {
@@ -298,14 +301,46 @@ static void skip(struct rn_watch_job *job, struct rn_watch_flow *f, uint32_t mis
 
 /* ---- Those that were sent before ---- */
 
-static enum rn_watch_cause find_cause(const struct rn_watch_flow *f, struct rn_psn psn,
+/* The first PSN of the message that @psn lies in, as far as it is remembered. */
+static struct rn_psn message_start(struct rn_watch_flow *f, struct rn_psn psn)
+{
+	uint32_t i = rn_watch_search(f, psn);
+
+	if (i == f->count || rn_psn_before(psn, rn_watch_at(f, i)->psn))
+		return psn;
+	while (i > 0) {
+		const struct rn_watch_record *r = rn_watch_at(f, i - 1);
+
+		if (r->ends_message ||
+		    rn_psn_add(r->psn, r->span).v != rn_watch_at(f, i)->psn.v)
+			break;
+		i--;
+	}
+	return rn_watch_at(f, i)->psn;
+}
+
+/* A NAK asks for its PSN; many requesters begin with the first of that message. */
+static bool is_wanted_back(struct rn_watch_flow *f, struct rn_psn psn)
+{
+	if (!f->nak.is_seq && !f->nak.is_rnr)
+		return false;
+	if (f->nak.psn.v == psn.v)
+		return true;
+	return !f->nak.is_heeded && rn_psn_before(psn, f->nak.psn) &&
+	       !rn_psn_before(psn, message_start(f, f->nak.psn));
+}
+
+static bool is_going_back(const struct rn_watch_flow *f, struct rn_psn psn)
+{
+	return !rn_psn_before(psn, f->resent_to) && rn_psn_before(psn, f->recover);
+}
+
+static enum rn_watch_cause find_cause(struct rn_watch_flow *f, struct rn_psn psn,
 				      const struct rn_watch_record *r, rn_ns at)
 {
-	if (f->nak.is_rnr && f->nak.psn.v == psn.v)
-		return RN_CAUSE_RNR;
-	if (f->nak.is_seq && f->nak.psn.v == psn.v)
-		return RN_CAUSE_NAK;
-	if (!rn_psn_before(psn, f->resent_to) && rn_psn_before(psn, f->recover))
+	if (is_wanted_back(f, psn) && !(f->nak.is_heeded && is_going_back(f, psn)))
+		return f->nak.is_rnr ? RN_CAUSE_RNR : RN_CAUSE_NAK;
+	if (is_going_back(f, psn))
 		return RN_CAUSE_GO_BACK;
 	if (r && at - r->last_at < TIMEOUT_MIN)
 		return RN_CAUSE_DOUBLE;
@@ -315,6 +350,19 @@ static enum rn_watch_cause find_cause(const struct rn_watch_flow *f, struct rn_p
 	    r->psn.v != psn.v)
 		return RN_CAUSE_READ_GAP;
 	return RN_CAUSE_TIMEOUT;
+}
+
+/* Where the answers to a READ begin that is asked for again. */
+static void note_anew(struct rn_watch_record *r, uint32_t from)
+{
+	uint32_t seen = r->got > r->beyond ? r->got : r->beyond;
+
+	if (r->is_asked_anew)
+		r->is_anew_known = r->is_anew_known && from == r->anew_at;
+	else
+		r->is_anew_known = !r->is_resent && seen > from;
+	r->is_asked_anew = true;
+	r->anew_at = from;
 }
 
 /* The PSN at which a READ is asked for again, against the first one. */
@@ -329,7 +377,7 @@ static void check_read_again(struct rn_watch_job *job, struct rn_watch_flow *f,
 		return;
 	}
 	if (p->bth.psn.v != r->psn.v || p->reth.dma_len != r->dma_len)
-		r->is_asked_anew = true;
+		note_anew(r, (uint32_t)rn_psn_diff(p->bth.psn, r->psn));
 	if (p->bth.psn.v != r->psn.v && !f->half.pmtu)
 		return;
 	if (p->reth.rkey != r->rkey)
@@ -371,9 +419,7 @@ static void check_same(struct rn_watch_job *job, struct rn_watch_record *r)
 
 static void check_rnr_wait(struct rn_watch_job *job, struct rn_watch_flow *f)
 {
-	if (!f->nak.is_rnr || f->nak.psn.v != job->p->bth.psn.v)
-		return;
-	if (job->at < f->nak.until)
+	if (job->out->cause == RN_CAUSE_RNR && job->at < f->nak.until)
 		rn_watch_say(job, RN_RULE_RNR_WAIT, "%.3f ms too early",
 			     (double)(f->nak.until - job->at) / 1e6);
 }
@@ -389,45 +435,135 @@ static void fill_gap(struct rn_watch_job *job, struct rn_watch_flow *f)
 	rn_watch_count_done(f, job->at, job->p->payload_len);
 }
 
+/* Against what was sent. Return: true if it is the same. */
+static bool is_same(struct rn_watch_job *job, struct rn_watch_flow *f,
+		    struct rn_watch_record *r)
+{
+	unsigned before = job->out->findings;
+
+	if (rn_opcode_info[r->opcode].kind == RN_OP_KIND_READ)
+		check_read_again(job, f, r);
+	else
+		check_same(job, r);
+	return job->out->findings == before;
+}
+
 static void again(struct rn_watch_job *job, struct rn_watch_flow *f,
 		  struct rn_watch_record *r)
 {
 	struct rn_psn psn = job->p->bth.psn;
-	const struct rn_opcode_info *op;
+	bool is_read = r && rn_opcode_info[r->opcode].kind == RN_OP_KIND_READ;
 
 	job->out->cause = find_cause(f, psn, r, job->at);
+	if (job->out->cause == RN_CAUSE_RNR || job->out->cause == RN_CAUSE_NAK)
+		f->nak.is_heeded = true;
 	if (job->out->cause != RN_CAUSE_GO_BACK && job->out->cause != RN_CAUSE_DOUBLE)
 		f->recover = f->next;
 	check_rnr_wait(job, f);
 	if (job->out->cause != RN_CAUSE_DOUBLE)
-		f->resent_to = rn_psn_add(psn, 1);
+		f->resent_to = rn_psn_add(is_read ? r->psn : psn,
+					  is_read && r->span ? r->span : 1);
 	if (!r) {
+		if (rn_psn_before(psn, f->oldest))
+			f->oldest = psn;
 		fill_gap(job, f);
 		return;
-	}
-	op = &rn_opcode_info[r->opcode];
-	if (op->kind == RN_OP_KIND_READ) {
-		check_read_again(job, f, r);
-		if (job->out->cause != RN_CAUSE_DOUBLE)
-			f->resent_to = rn_psn_add(r->psn, r->span ? r->span : 1);
-	} else {
-		check_same(job, r);
 	}
 	job->out->since = job->at - r->last_at;
 	r->is_resent = true;
 	r->last_at = job->at;
 }
 
-/* A done request that comes again with other words: the queue pair was made anew, with
- * the PSNs of before.
- */
-static bool is_another(const struct rn_watch_flow *f, const struct rn_watch_record *r,
-		       const struct rn_packet *p)
+/* ---- Another connection ---- */
+
+/* By its PSN alone. */
+static bool is_elsewhere(const struct rn_watch_flow *f, const struct rn_watch_record *r,
+			 const struct rn_packet *p)
 {
-	return r && f->una.v == f->next.v && p->op->flags & RN_OP_FIRST &&
-	       p->bth.psn.v == r->psn.v &&
-	       (p->bth.opcode != r->opcode || p->payload_len != r->payload_len ||
-		(p->op->flags & RN_OP_RETH && p->reth.rkey != r->rkey));
+	int32_t d = rn_psn_diff(p->bth.psn, f->next);
+	bool begins = (p->op->flags & RN_OP_FIRST) != 0;
+
+	if (d > RN_WATCH_FAR || (!r && d < -RN_WATCH_FAR))
+		return true;
+	if (d == 0 || !begins)
+		return false;
+	if (d > 0 && (f->may_restart || f->is_doubted))
+		return true;
+	if (f->half.class == RN_CLASS_UC && d < 0)
+		return p->bth.psn.v == f->first.v || d < -RN_WATCH_FAR_MESSAGE;
+	return d > RN_WATCH_FAR_MESSAGE;
+}
+
+static bool is_explained(const struct rn_watch_flow *f, enum rn_watch_cause cause)
+{
+	return cause == RN_CAUSE_RNR || cause == RN_CAUSE_NAK ||
+	       (cause == RN_CAUSE_GO_BACK && !f->may_restart);
+}
+
+/* What was answered comes again, or what nobody may send again, or the first where
+ * nothing was answered: the answer may not have arrived, or a queue pair was made anew.
+ */
+static void doubt(struct rn_watch_job *job, struct rn_watch_flow *f)
+{
+	struct rn_psn psn = job->p->bth.psn;
+	bool is_first = psn.v == f->first.v;
+
+	if (is_first)
+		rn_watch_loosen(job->w, f);
+	if (is_explained(f, job->out->cause) ||
+	    !(f->may_restart || rn_psn_before(psn, f->una) ||
+	      (is_first && (f->nak.is_fatal || f->una.v == psn.v))))
+		return;
+	rn_watch_loosen(job->w, f);
+	rn_watch_doubt(f);
+	f->begun = job->w->packets;
+	if (rn_psn_before(psn, f->doubt_from))
+		f->doubt_from = psn;
+	f->nak = (struct rn_watch_nak){ 0 };
+	f->has_credits = false;
+	f->half.pmtu = 0;
+}
+
+/* Other words where no answer was seen, or an answer that ends all, are no other words
+ * for the same, but those of another connection, or nobody knows.
+ */
+static bool may_be_another(const struct rn_watch_flow *f, const struct rn_packet *p)
+{
+	struct rn_psn psn = p->bth.psn;
+
+	if (f->is_doubted || f->may_restart)
+		return true;
+	if (!(p->op->flags & RN_OP_FIRST))
+		return false;
+	return f->nak.is_fatal || rn_psn_before(psn, f->una) ||
+	       (psn.v == f->first.v && f->una.v == f->first.v);
+}
+
+/* Return: true if it begins another connection. */
+static bool is_another(struct rn_watch_job *job, struct rn_watch_flow *f,
+		       struct rn_watch_record *r)
+{
+	unsigned before = job->out->findings;
+
+	if (is_elsewhere(f, r, job->p))
+		return true;
+	if (!r || is_same(job, f, r) || !may_be_another(f, job->p))
+		return false;
+	job->out->findings = before;
+	return true;
+}
+
+/* What was taken for old packets that came again may have been its first. */
+static void start_anew(struct rn_watch_job *job, struct rn_watch_flow *f)
+{
+	struct rn_psn psn = job->p->bth.psn;
+	struct rn_psn from = f->is_doubted ? f->doubt_from : psn;
+
+	job->out->starts_anew = true;
+	rn_watch_part(job->w, f);
+	rn_watch_begin(job->w, f, psn);
+	if (rn_psn_before(from, psn))
+		f->oldest = from;
 }
 
 /* ---- A request ---- */
@@ -438,15 +574,15 @@ static void place(struct rn_watch_job *job, struct rn_watch_flow *f)
 	int32_t d = rn_psn_diff(psn, f->next);
 	struct rn_watch_record *r = d < 0 ? rn_watch_record(f, psn) : NULL;
 
-	if (d > RN_WATCH_FAR || (!r && d < -RN_WATCH_FAR) || is_another(f, r, job->p)) {
-		job->out->starts_anew = true;
-		begin(f, psn);
+	if (is_another(job, f, r)) {
+		start_anew(job, f);
 		take(job, f);
 		return;
 	}
 	/* UC knows no second try: any other PSN is where it goes on (9.8.2.2). */
 	if (d < 0 && f->half.class != RN_CLASS_UC) {
 		again(job, f, r);
+		doubt(job, f);
 		return;
 	}
 	if (d != 0)
@@ -457,11 +593,19 @@ static void place(struct rn_watch_job *job, struct rn_watch_flow *f)
 void rn_watch_request(struct rn_watch_job *job, struct rn_watch_flow *f)
 {
 	struct rn_psn psn = job->p->bth.psn;
+	unsigned before = job->out->findings;
 
-	if (!f->has_begun)
-		begin(f, psn);
+	if (!f->has_begun) {
+		/* It answered for a connection that may be over. */
+		rn_watch_loosen(job->w, f);
+		rn_watch_begin(job->w, f, psn);
+	}
 	learn_from(f, psn);
 	place(job, f);
+	f->asked = job->w->packets;
+	if (f->is_doubted)
+		job->out->findings = before;
+	f->may_restart = false;
 	/* From the PSN of a NAK on things are as before it. */
 	if ((f->nak.is_seq || f->nak.is_rnr) && f->nak.psn.v == psn.v)
 		f->nak.is_seq = f->nak.is_rnr = false;

@@ -105,6 +105,8 @@ static void advance(struct rn_watch_job *job, struct rn_watch_flow *f, struct rn
 		r->is_done = true;
 	}
 	f->una = psn;
+	if (f->is_doubted && rn_psn_before(f->doubt_to, psn))
+		rn_watch_believe(f);
 	rn_watch_count_done(f, job->at, bytes);
 }
 
@@ -151,8 +153,10 @@ static void refuse_for_now(struct rn_watch_job *job, struct rn_watch_flow *f,
 	if (r && !(rn_opcode_info[r->opcode].flags & RN_OP_RECV_WQE_TAKEN))
 		rn_watch_say(job, RN_RULE_RNR_KIND, "%s", rn_opcode_info[r->opcode].name);
 	f->half.n.rnr_naks++;
+	if (f->nak.is_fatal)
+		return;
 	f->nak.is_rnr = true;
-	f->nak.is_seq = false;
+	f->nak.is_seq = f->nak.is_heeded = false;
 	f->nak.psn = psn;
 	f->nak.until = job->at + rn_rnr_timer_ns(rn_aeth_value(syndrome));
 }
@@ -163,10 +167,13 @@ static void refuse(struct rn_watch_job *job, struct rn_watch_flow *f)
 
 	if (rn_aeth_value(job->p->aeth.syndrome) != RN_NAK_PSN_SEQ) {
 		f->half.n.fatal_naks++;
-		f->nak = (struct rn_watch_nak){ .is_fatal = true, .psn = psn };
+		if (!f->nak.is_fatal)
+			f->nak = (struct rn_watch_nak){ .is_fatal = true, .psn = psn };
 		return;
 	}
 	f->half.n.seq_naks++;
+	if (f->nak.is_fatal)
+		return;
 	if ((f->nak.is_seq || f->nak.is_rnr) && f->nak.psn.v == psn.v)
 		rn_watch_say(job, RN_RULE_NAK_AGAIN, "%s NAK before",
 			     f->nak.is_rnr ? "an RNR" : "a sequence");
@@ -236,14 +243,15 @@ static bool is_fit(struct rn_watch_job *job, const struct rn_watch_record *r)
 	return fits;
 }
 
-/* Where READ responses tell the PMTU. */
+/* Where READ responses tell the PMTU, if they are this READ's. */
 static void learn(struct rn_watch_job *job, struct rn_watch_flow *f,
 		  struct rn_watch_record *r)
 {
 	const struct rn_packet *p = job->p;
 
 	if (!(p->op->flags & RN_OP_LAST)) {
-		if (!f->half.pmtu && p->payload_len >= 256 && p->payload_len <= 4096)
+		if (!f->half.pmtu && !job->is_muted && p->payload_len >= 256 &&
+		    p->payload_len <= 4096)
 			rn_watch_learn_mtu(f, p->payload_len);
 	} else if (!r->span && p->bth.psn.v == r->psn.v && p->payload_len == r->dma_len) {
 		r->span = 1;
@@ -263,6 +271,9 @@ static void check_read(struct rn_watch_job *job, struct rn_watch_flow *f,
 				  ((p->op->flags & RN_OP_LAST) != 0) != is_end))
 		rn_watch_say(job, RN_RULE_READ_ORDER, "%s is %" PRIu32 " of %" PRIu32,
 			     p->op->name, k + 1, r->span);
+	if (r->is_anew_known && k == r->anew_at && !(p->op->flags & RN_OP_FIRST))
+		rn_watch_say(job, RN_RULE_READ_RESTART, "%s at PSN %" PRIu32, p->op->name,
+			     p->bth.psn.v);
 	if (is_end)
 		want = r->span == 1 ? r->dma_len : left;
 	else if (!f->half.pmtu || (r->is_asked_anew && p->op->flags & RN_OP_LAST))
@@ -292,8 +303,11 @@ static void read_response(struct rn_watch_job *job, struct rn_watch_flow *f,
 	uint32_t k = (uint32_t)rn_psn_diff(psn, r->psn);
 
 	learn(job, f, r);
-	if (!r->span)
+	if (!r->span) {
+		if (job->is_muted)
+			rn_watch_doubt(f);
 		return;
+	}
 	check_read(job, f, r, k);
 	if (k > r->got) {
 		read_gap(job, f, r, k);
@@ -358,6 +372,19 @@ static bool is_positive(const struct rn_packet *p)
 	       rn_aeth_type(p->aeth.syndrome) == RN_AETH_ACK;
 }
 
+/* A responder that gave up answers nothing from there on. NAKs of that PSN may have been
+ * on their way, or come twice.
+ */
+static void check_after_nak(struct rn_watch_job *job, const struct rn_watch_flow *f)
+{
+	const struct rn_packet *p = job->p;
+
+	if (!f->nak.is_fatal || rn_psn_before(p->bth.psn, f->nak.psn) ||
+	    (p->bth.psn.v == f->nak.psn.v && !is_positive(p)))
+		return;
+	rn_watch_say(job, RN_RULE_AFTER_NAK, "PSN %" PRIu32 " had a NAK", f->nak.psn.v);
+}
+
 void rn_watch_response(struct rn_watch_job *job, struct rn_watch_flow *f)
 {
 	const struct rn_packet *p = job->p;
@@ -366,9 +393,7 @@ void rn_watch_response(struct rn_watch_job *job, struct rn_watch_flow *f)
 	f->half.n.responses++;
 	if (!f->has_begun || !check_sent(job, f))
 		return;
-	if (f->nak.is_fatal && is_positive(p) && !rn_psn_before(p->bth.psn, f->nak.psn))
-		rn_watch_say(job, RN_RULE_AFTER_NAK, "PSN %" PRIu32 " had a NAK",
-			     f->nak.psn.v);
+	check_after_nak(job, f);
 	r = rn_watch_record(f, p->bth.psn);
 	if (p->op->kind == RN_OP_KIND_ACK)
 		ack(job, f, r);

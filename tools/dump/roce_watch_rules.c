@@ -51,6 +51,7 @@ const struct rn_watch_rule_info rn_watch_rule_info[RN_RULE_COUNT] = {
 	ROW(ACK_OVER, "ack-over", "F12", "9.7.5.1.2", SUSPICION, "nothing is acknowledged before the READs and atomics ahead of it are answered"),
 	ROW(RESPONSE_KIND, "response-kind", "H23", "9.7.5.1", VIOLATION, "a response fits the request of its PSN"),
 	ROW(READ_ORDER, "read-order", "E10", "9.7.5.1.9", VIOLATION, "READ responses are first, middle, last, or only"),
+	ROW(READ_RESTART, "read-restart", "F5", "9.7.5.1.9", SUSPICION, "the answer to a READ asked for again begins with first or only"),
 	ROW(READ_LEN, "read-len", "H29", "9.7.5.1.9", VIOLATION, "READ responses have the bytes that were asked for"),
 	ROW(READ_GAP, "read-gap", "H25", "9.7.5.1.9", SUSPICION, "READ responses come in order, without a gap"),
 	ROW(MSN, "msn", "B18", "9.7.7.1", VIOLATION, "the MSN counts the messages that were completed"),
