@@ -164,8 +164,8 @@ bool rn_lex_word(struct rn_litmus_parser *p, const char *what, char *word, size_
 		n++;
 	if (n == 0)
 		return rn_lex_fail(p, what);
-	if (n >= len)
-		return rn_lex_fail(p, "a shorter name");
+	if (!rn_lex_is_short(p, "this name", n, len))
+		return false;
 	memcpy(word, p->at, n);
 	word[n] = '\0';
 	p->at += n;
@@ -218,7 +218,7 @@ bool rn_lex_value(struct rn_litmus_parser *p, struct rn_litmus_value *value)
 	return rn_lex_number(p, &value->number);
 }
 
-bool rn_lex_fold(const char *from, const char *to, char *buf, size_t len)
+size_t rn_lex_fold(const char *from, const char *to, char *buf, size_t len)
 {
 	struct rn_text t;
 	bool is_between = false;
@@ -238,12 +238,31 @@ bool rn_lex_fold(const char *from, const char *to, char *buf, size_t len)
 			rn_text_char(&t, *from++);
 		}
 	}
-	return t.used < len;
+	return t.used;
 }
 
-bool rn_lex_raw(struct rn_litmus_parser *p, const char *stops, char *buf, size_t len)
+bool rn_lex_is_short(struct rn_litmus_parser *p, const char *what, size_t used,
+		     size_t len)
 {
-	const char *from = p->at, *to;
+	struct rn_text t;
+
+	if (used < len)
+		return true;
+	set_place(p, p->word, p->word_line);
+	rn_text_init(&t, p->error, sizeof(p->error));
+	rn_text_add(&t, what);
+	rn_text_add(&t, " has ");
+	rn_text_number(&t, used);
+	rn_text_add(&t, " characters, ");
+	rn_text_number(&t, len - 1);
+	rn_text_add(&t, " at most: shorten it");
+	return false;
+}
+
+bool rn_lex_raw(struct rn_litmus_parser *p, const struct rn_lex_text *text, char *buf,
+		size_t len)
+{
+	const char *from = p->at, *to, *stops = text->stops;
 
 	p->word = from;
 	p->word_line = p->line;
@@ -253,5 +272,5 @@ bool rn_lex_raw(struct rn_litmus_parser *p, const char *stops, char *buf, size_t
 			return rn_lex_fail(p, "");
 		skip_to(p, to);
 	}
-	return rn_lex_fold(from, p->at, buf, len) || rn_lex_refuse(p, "a shorter text");
+	return rn_lex_is_short(p, text->what, rn_lex_fold(from, p->at, buf, len), len);
 }

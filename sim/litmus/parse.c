@@ -20,16 +20,19 @@ void rn_litmus_parser_init(struct rn_litmus_parser *p, const char *text, size_t 
 /* RDMA NAME, to the end of the line; "one sentence" */
 static bool parse_header(struct rn_litmus_parser *p, struct rn_litmus_test *t)
 {
+	static const struct rn_lex_text name = { "the name of this test", "\n" };
+	static const struct rn_lex_text about = { "the sentence about this test", "\"" };
+
 	if (!rn_lex_try_word(p, "RDMA"))
 		return rn_lex_fail(p, "RDMA and the name of a test");
 	t->line = p->line;
-	if (!rn_lex_raw(p, "\n", t->name, sizeof(t->name)))
+	if (!rn_lex_raw(p, &name, t->name, sizeof(t->name)))
 		return false;
 	if (!t->name[0])
 		return rn_lex_fail(p, "the name of the test");
 	if (!rn_lex_try_char(p, '"'))
 		return true;
-	return rn_lex_raw(p, "\"", t->about, sizeof(t->about)) && rn_lex_char(p, '"');
+	return rn_lex_raw(p, &about, t->about, sizeof(t->about)) && rn_lex_char(p, '"');
 }
 
 static bool add_thread(struct rn_litmus_parser *p, struct rn_litmus_test *t)

@@ -374,8 +374,10 @@ bool rn_litmus_parse_instr(struct rn_litmus_parser *p, struct rn_litmus_test *t,
 	in->op = (uint8_t)form->op;
 	if (!form->parse(&c) || !number_work(&c))
 		return false;
-	if (!rn_lex_fold(from, p->at, in->text, sizeof(in->text)))
-		return rn_lex_fail(p, "a shorter instruction");
+	if (!rn_lex_is_short(p, "this instruction",
+			     rn_lex_fold(from, p->at, in->text, sizeof(in->text)),
+			     sizeof(in->text)))
+		return false;
 	th->count++;
 	return true;
 }

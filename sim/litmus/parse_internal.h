@@ -29,10 +29,18 @@ bool rn_lex_number(struct rn_litmus_parser *p, int64_t *number);
 /* A register or a number. */
 bool rn_lex_value(struct rn_litmus_parser *p, struct rn_litmus_value *value);
 bool rn_lex_register(struct rn_litmus_parser *p, uint8_t *reg);
-/* Up to one of @stops or the end, without comments, blanks folded into one. */
-bool rn_lex_raw(struct rn_litmus_parser *p, const char *stops, char *buf, size_t len);
-/* Copy [from, to) the same way; false: it does not fit (no error is set). */
-bool rn_lex_fold(const char *from, const char *to, char *buf, size_t len);
+/* What a text is called, and what ends it. */
+struct rn_lex_text {
+	const char *what, *stops;
+};
+/* Up to one of the stops or the end, without comments, blanks folded into one. */
+bool rn_lex_raw(struct rn_litmus_parser *p, const struct rn_lex_text *text, char *buf,
+		size_t len);
+/* Copy [from, to) the same way. Return: its characters; @len or more did not fit. */
+size_t rn_lex_fold(const char *from, const char *to, char *buf, size_t len);
+/* Do the @used characters of @what, "this name", fit in @len with their NUL? */
+bool rn_lex_is_short(struct rn_litmus_parser *p, const char *what, size_t used,
+		     size_t len);
 
 /* names.c: numbers of what has a name; RN_LITMUS_NONE: there is none */
 uint8_t rn_litmus_find_location(const struct rn_litmus_test *t, const char *name);

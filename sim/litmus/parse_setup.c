@@ -180,14 +180,16 @@ static bool parse_relaxed(struct rn_litmus_parser *p, struct rn_litmus_test *t)
 
 static bool parse_item(struct rn_litmus_parser *p, struct rn_litmus_test *t)
 {
+	static const struct rn_lex_text opt = { "this opt", ";}" };
+	static const struct rn_lex_text rule = { "this rule", ";}" };
 	char name[RN_LITMUS_NAME] = "";
 
 	if (rn_lex_try_word(p, "relaxed"))
 		return parse_relaxed(p, t);
 	if (rn_lex_try_word(p, "opt"))
-		return rn_lex_raw(p, ";}", t->opt, sizeof(t->opt));
+		return rn_lex_raw(p, &opt, t->opt, sizeof(t->opt));
 	if (rn_lex_try_word(p, "rule"))
-		return rn_lex_raw(p, ";}", t->rules, sizeof(t->rules));
+		return rn_lex_raw(p, &rule, t->rules, sizeof(t->rules));
 	if (rn_lex_try_word(p, "cq"))
 		return parse_cq(p, t);
 	if (!rn_lex_word(p, "x@A.host=0, q: A.nic0->B.nic0, cq, relaxed, opt or rule",

@@ -117,20 +117,22 @@ static bool parse_condition(struct rn_litmus_parser *p, struct rn_litmus_test *t
 		if (!parse_term(p, t, v))
 			return false;
 	} while (rn_lex_try_text(p, "/\\"));
-	if (!rn_lex_fold(from, p->at, v->text, sizeof(v->text)))
-		return rn_lex_fail(p, "a shorter condition");
-	return rn_lex_char(p, ')');
+	return rn_lex_is_short(p, "this condition",
+			       rn_lex_fold(from, p->at, v->text, sizeof(v->text)),
+			       sizeof(v->text)) &&
+	       rn_lex_char(p, ')');
 }
 
 /* Knobs as written; relaxed= is understood with them. */
 static bool parse_knobs(struct rn_litmus_parser *p, const struct rn_litmus_test *t,
 			struct rn_litmus_verdict *v)
 {
+	static const struct rn_lex_text knobs = { "this list of knobs", "]" };
 	struct rn_litmus_setup setup;
 	char err[2 * RN_LITMUS_TEXT];
 
 	if (rn_lex_try_char(p, '[') &&
-	    (!rn_lex_raw(p, "]", v->knobs, sizeof(v->knobs)) || !rn_lex_char(p, ']')))
+	    (!rn_lex_raw(p, &knobs, v->knobs, sizeof(v->knobs)) || !rn_lex_char(p, ']')))
 		return false;
 	if (rn_litmus_setup(t, v->knobs, &setup, err, sizeof(err)) < 0)
 		return rn_lex_fail_name(p, "knobs", err);

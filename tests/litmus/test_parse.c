@@ -162,7 +162,9 @@ static const struct {
 	{ "RDMA "
 	  "a-name-that-is-longer-than-any-that-somebody-could-want-to-read-in-a-report-"
 	  "of-a-few-tests-and-then-some-more-and-more\n{ }\n",
-	  1, 5, "shorter" },
+	  1, 5, "the name of this test has 118 characters, 63 at most: shorten it" },
+	{ "RDMA x\n{ x@A.host=0; a_longer_name_than_any_location_can_have@A.host=0 }\n",
+	  2, 15, "this name has 40 characters, 15 at most: shorten it" },
 };
 
 static void errors(void **state)
