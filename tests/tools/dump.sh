@@ -104,7 +104,9 @@ packets = [roce(*v4(0x4000)), roce(*v4(0)), roce(*v4(0x8000, ident=0)), roce(*v6
            roce(*v4(0x4000, nop)), roce(v4(0x4000, nop * 10)[0], v4(0x4000, nop * 10)[1][:20]),
            roce(v4(0, nop)[0], b''), roce(v4(0)[0], b''),
            roce(*v4(5)), roce(*v6(0, b'\x11\0\1\4\0\0\0\0')), roce(*v6(60, b'\x2c' + bytes(7) + b'\x11' + bytes(7))),
-           roce(*v6(44, b'\x11\0\0\x08\0\0\0\0')), roce(*v6(27))]
+           roce(*v6(44, b'\x11\0\0\x08\0\0\0\0')), roce(*v6(27)),
+           # What `rocin doctor --peer` and devices send to hear by ICMP that nobody has the port.
+           v4(0)[0][:2] + b'\0\x1c' + v4(0)[0][4:] + bytes.fromhex('c00112b700080000')]
 
 def write(name, packets):
     with open(name, 'wb') as f:
@@ -135,7 +137,8 @@ is 'IPv4 options are told' "$(rocin dump --check "$work/others.pcap" 2>/dev/null
 is 'what was passed over is counted' "$(cat "$work/err")" "$(printf "rocin: $work/others.pcap: passed over %s\n" \
 	'2 packets that are later fragments of UDP packets: only the first has the headers' \
 	'2 packets with IPv6 extension headers, which RoCEv2 does not have' \
-	'1 packet of RoCEv1, which has neither IP nor UDP')"
+	'1 packet of RoCEv1, which has neither IP nor UDP' \
+	'1 packet without payload, which ask whether anybody has the port')"
 
 is 'what is sent again, and why' \
 	"$(rocin dump "$captures/rxe-rc-rnr-fail.pcap" | grep -c 'again: after an RNR NAK')" 2
@@ -143,7 +146,7 @@ is 'one queue pair only' \
 	"$(rocin dump --qp 0x38 "$captures/rxe-cm-rping.pcap" | grep -c ' RC_')" 36
 is 'a queue pair that is not there' \
 	"$(rocin dump --qp 0x39 "$captures/rxe-cm-rping.pcap" 2>&1)" \
-	"rocin: $captures/rxe-cm-rping.pcap holds no RoCEv2 packet of this queue pair"
+	"rocin: $captures/rxe-cm-rping.pcap holds no RoCEv2 packet of this queue pair; rocin dump --stats lists those that it has"
 is 'messages of the connection manager' \
 	"$(rocin dump -c 1 "$captures/rxe-cm-reject.pcap" | grep -c 'CM REQ id .* service 0x106.* RC starting qp ')" 1
 is 'a refusal' \
@@ -355,8 +358,38 @@ is 'of atomics no path MTU is known' "$(grep -c "qp 0x19<td class='number'><td c
 rocin dump --html "$work/page.html" "$captures/rxe-rc-read.pcap"
 is 'of READs it is' "$(grep -c "<td class='number'>1024<td class='number'>[1-9]" "$work/page.html")" 1
 
-is 'a file that is not there' "$(status rocin dump "$work/none.pcap")" 1
+# What is no capture, or has nothing to show, says so in a sentence.
+python3 - "$work" <<'PY'
+import struct, sys
+eth = bytes(12)
+tcp = eth + b'\x08\0' + bytes.fromhex('4500002800004000400600000102030405060708') + bytes(20)
+udp = eth + b'\x08\0' + bytes.fromhex('4500001c00004000401100000102030405060708003500350008') + bytes(2)
+for name, link, packets in ('none', 1, (tcp, tcp, udp, eth + b'\x08\x06' + bytes(28))), ('no', 1, ()), ('wifi', 105, (tcp,)):
+    with open(f'{sys.argv[1]}/{name}.pcap', 'wb') as f:
+        f.write(struct.pack('<IHHiIII', 0xa1b2c3d4, 2, 4, 0, 0, 65535, link))
+        f.writelines(struct.pack('<IIII', 1, 0, len(p), len(p)) + p for p in packets)
+PY
+gzip -c "$captures/rxe-rc-atomic.pcap" >"$work/packed.gz"
+head -c 10 "$captures/rxe-rc-atomic.pcap" >"$work/header.pcap"
+: >"$work/empty.pcap"
 head -c 100 /dev/zero >"$work/zero.pcap"
+while IFS='|' read -r name sentence; do
+	is "$name ends with 1" "$(status rocin dump "$work/$name")" 1
+	is "$name says so" "$(sed "s,$work/,," "$work/err")" "rocin: $sentence"
+	is "$name ends with 1 when checked" "$(status rocin dump --check "$work/$name")" 1
+done <<LIST
+none.pcap|none.pcap holds no RoCEv2 packet, which is UDP to port 4791: its 4 packets are 2 of TCP, 1 of UDP, 1 not of IP
+no.pcap|no.pcap holds no RoCEv2 packet, which is UDP to port 4791: it holds no packet at all
+wifi.pcap|wifi.pcap: link type 105 is not one that carries IP here
+header.pcap|header.pcap: it breaks off in the middle of its header
+empty.pcap|empty.pcap is empty: not even the header of a capture is in it
+zero.pcap|zero.pcap is no pcap or pcapng file
+packed.gz|packed.gz is no pcap or pcapng file; if it was packed by gzip: zcat $work/packed.gz | rocin dump -
+LIST
+is 'a directory' "$(status rocin dump "$work")/$(cat "$work/err")" "1/rocin: $work: Is a directory"
+is 'a packed one from its reader' "$(zcat "$work/packed.gz" | rocin dump - | wc -l)" 8
+
+is 'a file that is not there' "$(status rocin dump "$work/none.pcap")" 1
 is 'a file that is no capture' "$(status rocin dump "$work/zero.pcap")" 1
 head -c 300 "$captures/rxe-rc-atomic.pcap" >"$work/cut.pcap"
 is 'a capture that breaks off' "$(status rocin dump "$work/cut.pcap")" 1

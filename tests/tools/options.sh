@@ -6,6 +6,9 @@
 man=$ROCIN_SOURCE/tools/man/rocin.1
 
 is 'rocin --version' "$(rocin --version)" "rocin $ROCIN_VERSION"
+is 'rocin help is rocin --help' "$(rocin help)" "$(rocin --help)"
+is 'rocin help of what is not there' "$(status rocin help frobnicate)/$(cat "$work/err")" \
+	'64/rocin: there is no command "frobnicate"; `rocin --help` lists them'
 is 'rocin --help ends well' "$(status rocin --help)" 0
 is 'rocin alone is wrong usage' "$(status rocin)" 64
 is 'output that cannot be written is a failure' \
@@ -68,6 +71,7 @@ taken_over() {
 
 for command in $commands; do
 	is "rocin $command --help ends well" "$(status rocin "$command" --help)" 0
+	is "rocin help $command is the same" "$(status rocin help "$command")/$(cat "$work/out")" "0/$(rocin "$command" --help)"
 	is "and says how it is used" "$(head -c 20 "$work/out" | head -1 | cut -c1-12)" \
 		'Usage: rocin'
 	is "rocin $command: the manual has the options of --help and no other" \

@@ -281,6 +281,8 @@ static void tell_skipped(const struct dump_args *args, const struct rn_dump_tota
 		[RN_PACKET_SKIP_EXTENSION] =
 			"with IPv6 extension headers, which RoCEv2 does not have",
 		[RN_PACKET_SKIP_ROCE_V1] = "of RoCEv1, which has neither IP nor UDP",
+		[RN_PACKET_SKIP_EMPTY] = "without payload, which ask whether anybody has "
+					 "the port",
 	};
 
 	for (unsigned i = 0; i < RN_PACKET_SKIP_COUNT; i++)
@@ -289,6 +291,22 @@ static void tell_skipped(const struct dump_args *args, const struct rn_dump_tota
 				"rocin: %s: passed over %" PRIu64 " packet%s %s\n",
 				args->source.file, total->skipped[i],
 				total->skipped[i] == 1 ? "" : "s", why[i]);
+}
+
+/* Who asked for packets and sees none wants to know what there is instead. */
+static void tell_nothing(const struct dump_args *args, const struct rn_dump_total *total)
+{
+	char text[RN_DUMP_OTHERS_MAX];
+
+	if (total->roce) {
+		rn_complain("%s holds no RoCEv2 packet of this queue pair; rocin dump "
+			    "--stats lists those that it has",
+			    args->source.file);
+		return;
+	}
+	rn_dump_others_text(total->other, text);
+	rn_complain("%s holds no RoCEv2 packet, which is UDP to port 4791: %s",
+		    args->source.file, text);
 }
 
 /* Return: false if there is nothing else in the capture. */
@@ -318,11 +336,12 @@ int rn_cmd_dump(int argc, char **argv)
 	if (!tell_link(&args, &total))
 		return RN_EXIT_FAILURE;
 	if (total.packets == 0)
-		fprintf(stderr, "rocin: %s holds no RoCEv2 packet%s\n", args.source.file,
-			args.source.has_qp ? " of this queue pair" : "");
-	if (!args.check)
-		return 0;
-	printf("%" PRIu64 " packets, %" PRIu64 " violations, %" PRIu64 " suspicions\n",
-	       total.packets, total.violations, total.suspicions);
-	return total.violations ? EXIT_VIOLATIONS : 0;
+		tell_nothing(&args, &total);
+	if (args.check)
+		printf("%" PRIu64 " packets, %" PRIu64 " violations, %" PRIu64
+		       " suspicions\n",
+		       total.packets, total.violations, total.suspicions);
+	if (args.check && total.violations)
+		return EXIT_VIOLATIONS;
+	return total.packets ? 0 : RN_EXIT_FAILURE;
 }

@@ -7,6 +7,7 @@
 
 #include <stdio.h>
 
+#include "dump_other.h"
 #include "dump_owners.h"
 #include "packet_text.h"
 #include "roce_watch.h"
@@ -58,7 +59,9 @@ struct rn_dump_source {
 /* What was read. */
 struct rn_dump_total {
 	uint64_t packets, violations, suspicions;
+	uint64_t roce;				/* packets of the capture, shown or not */
 	uint64_t skipped[RN_PACKET_SKIP_COUNT]; /* not taken apart, and why */
+	uint64_t other[RN_DUMP_OTHERS];		/* of all that were not */
 	uint64_t no_link; /* of a link type that carries no IP here, ... */
 	int link_type;	  /* ... DLT_..., the last of them */
 };

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "cmd.h"
+#include "rocin/types.h"
 
 enum {
 	SECTION_BEGINS = 0x0a, /* no pcap file begins so */
@@ -30,7 +31,39 @@ struct rn_dump_file {
 };
 
 /* -------------------------------------------------------------------------- pcap */
-static int open_pcap(struct rn_dump_file *f)
+/* What begins so is no capture, but may hold one. */
+static const struct {
+	uint8_t first;
+	const char *name, *reader;
+} packers[] = {
+	{ 0x1f, "gzip", "zcat" },
+	{ 0x28, "zstd", "zstdcat" },
+	{ 0x42, "bzip2", "bzcat" },
+	{ 0xfd, "xz", "xzcat" },
+};
+
+static void explain(const struct rn_dump_file *f, int first, const char *err)
+{
+	for (size_t i = 0; i < RN_ARRAY_SIZE(packers); i++) {
+		if (first != packers[i].first)
+			continue;
+		rn_complain("%s is no pcap or pcapng file; if it was packed by %s: %s %s "
+			    "| rocin dump -",
+			    f->path, packers[i].name, packers[i].reader, f->path);
+		return;
+	}
+	if (first == EOF)
+		rn_complain("%s is empty: not even the header of a capture is in it",
+			    f->path);
+	else if (strstr(err, "truncated"))
+		rn_complain("%s: it breaks off in the middle of its header", f->path);
+	else if (strstr(err, "unknown file format"))
+		rn_complain("%s is no pcap or pcapng file", f->path);
+	else
+		rn_complain("%s: %s", f->path, err);
+}
+
+static int open_pcap(struct rn_dump_file *f, int first)
 {
 	char err[PCAP_ERRBUF_SIZE];
 
@@ -39,7 +72,7 @@ static int open_pcap(struct rn_dump_file *f)
 		f->in, PCAP_TSTAMP_PRECISION_NANO, err);
 	if (f->pcap)
 		return 0;
-	rn_complain("%s: %s", f->path, err);
+	explain(f, first, err);
 	return -EINVAL;
 }
 
@@ -164,7 +197,7 @@ static int begin(struct rn_dump_file *f)
 	}
 	ungetc(first, f->in);
 	if (first != SECTION_BEGINS)
-		return open_pcap(f);
+		return open_pcap(f, first);
 	return make_room(f, RN_PCAPNG_HEAD);
 }
 

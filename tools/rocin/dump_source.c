@@ -143,8 +143,10 @@ static int read_packets(struct reading *r, struct rn_dump_file *file)
 			  rn_dump_is_copy(r->copies, found.data, ip, len, &kept);
 		if (!rn_packet_parse(&p, ip, len)) {
 			r->total->skipped[rn_packet_skipped(ip, len)] += !is_copy;
+			r->total->other[rn_dump_other(ip, len)]++;
 			continue;
 		}
+		r->total->roce++;
 		if (is_copy)
 			tell_arrival(r, &found, &p, *kept);
 		else if (!tell(r, &found, &p, kept))

@@ -79,6 +79,25 @@ static int run_command(const struct command *c, int argc, char **argv)
 	return status;
 }
 
+/* With a sentence if there is none. */
+static const struct command *find_command(const char *name)
+{
+	for (size_t i = 0; i < RN_ARRAY_SIZE(commands); i++)
+		if (!strcmp(name, commands[i].name))
+			return &commands[i];
+	rn_complain("there is no command \"%s\"; `rocin --help` lists them", name);
+	return NULL;
+}
+
+static int help_of(const char *name)
+{
+	const struct command *c = find_command(name);
+	char help[] = "--help";
+	char *argv[] = { NULL, help, NULL };
+
+	return c ? run_command(c, 2, argv) : RN_EXIT_USAGE;
+}
+
 /* Launchers want one word that leads to another host: links of these names do. */
 static bool is_lab_agent(const char *name)
 {
@@ -94,6 +113,7 @@ static bool is_lab_agent(const char *name)
 int main(int argc, char **argv)
 {
 	static const struct command lab_agent = { "lab-exec", rn_cmd_lab_exec, NULL };
+	const struct command *command;
 
 	argp_err_exit_status = RN_EXIT_USAGE;
 	if (argc > 0 && is_lab_agent(argv[0]))
@@ -103,10 +123,12 @@ int main(int argc, char **argv)
 		return RN_EXIT_USAGE;
 	}
 	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") ||
-	    !strcmp(argv[1], "help")) {
+	    (!strcmp(argv[1], "help") && argc == 2)) {
 		print_help(stdout);
 		return 0;
 	}
+	if (!strcmp(argv[1], "help"))
+		return help_of(argv[2]);
 	if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-V")) {
 		puts("rocin " ROCIN_VERSION);
 		return 0;
@@ -117,9 +139,6 @@ int main(int argc, char **argv)
 		argv[0] = name;
 		return rn_cmd_extcap(argc, argv);
 	}
-	for (size_t i = 0; i < RN_ARRAY_SIZE(commands); i++)
-		if (!strcmp(argv[1], commands[i].name))
-			return run_command(&commands[i], argc - 1, argv + 1);
-	rn_complain("there is no command \"%s\"; `rocin --help` lists them", argv[1]);
-	return RN_EXIT_USAGE;
+	command = find_command(argv[1]);
+	return command ? run_command(command, argc - 1, argv + 1) : RN_EXIT_USAGE;
 }
