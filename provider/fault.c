@@ -9,6 +9,7 @@
 
 #include "capture.h"
 #include "engine_internal.h"
+#include "fault_fate.h"
 #include "log.h"
 #include "net_fault.h"
 #include "rocin/fail.h"
@@ -70,6 +71,14 @@ uint32_t rnp_fault_find_peer(void *ctx, uint32_t qpn)
 		return 0;
 	rn_qp_query(qp, &attr);
 	return attr.dest_qpn;
+}
+
+static uint32_t find_first_psn(void *ctx, uint32_t qpn, bool of_peer)
+{
+	struct rnp_engine *e = ctx;
+	const struct rn_qp *qp = rn_dev_find_qp(e->dev, qpn);
+
+	return qp ? rn_qp_first_psn(qp, of_peer) : RN_FAULT_NO_PSN;
 }
 
 static uint32_t find_msn(void *ctx, uint32_t qpn, uint32_t psn, bool of_peer)
@@ -196,6 +205,7 @@ static const struct rn_fault_host host = {
 	.now = tell_time,
 	.sender = rnp_fault_find_sender,
 	.peer = rnp_fault_find_peer,
+	.first_psn = find_first_psn,
 	.msn = find_msn,
 	.place = find_place,
 	.sgid = find_sgid,

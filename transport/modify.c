@@ -272,6 +272,11 @@ uint32_t rn_qp_msn(const struct rn_qp *qp)
 	return qp->rsp.msn;
 }
 
+uint32_t rn_qp_first_psn(const struct rn_qp *qp, bool of_peer)
+{
+	return of_peer ? qp->attr.rq_psn : qp->attr.sq_psn;
+}
+
 void rn_qp_query(const struct rn_qp *qp, struct rn_qp_attr *attr)
 {
 	*attr = qp->attr;

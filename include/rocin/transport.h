@@ -379,6 +379,11 @@ void rn_qp_query(const struct rn_qp *qp, struct rn_qp_attr *attr);
  */
 uint32_t rn_qp_msn(const struct rn_qp *qp);
 
+/* The PSN that the requests of this QP began with, or those of its peer; as it was set
+ * last.
+ */
+uint32_t rn_qp_first_psn(const struct rn_qp *qp, bool of_peer);
+
 /* The MSN of the peer's answer that refuses the request packet @psn of this QP: the
  * messages before the one that the packet belongs to. Only of an RC or XRC send queue.
  */

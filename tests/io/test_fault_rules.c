@@ -181,7 +181,7 @@ static void edit(const char *text, uint8_t pkt[sizeof(write_only)],
 
 	memcpy(pkt, write_only, sizeof(write_only));
 	*icrc = RN_FAULT_ICRC_KEPT;
-	rn_fault_edit(&rules.rule[0], pkt, sizeof(write_only), icrc);
+	rn_fault_edit(&rules.rule[0], NULL, pkt, sizeof(write_only), icrc);
 }
 
 /* Bytes that are not as they were; the last of them. */
@@ -250,7 +250,7 @@ static void field_behind_the_end_is_left_alone(void **state)
 
 	(void)state;
 	memcpy(pkt, write_only, 20);
-	rn_fault_edit(&rules.rule[0], pkt, 20, &icrc);
+	rn_fault_edit(&rules.rule[0], NULL, pkt, 20, &icrc);
 	assert_memory_equal(pkt, write_only, 20);
 	free(pkt);
 }

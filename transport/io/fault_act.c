@@ -108,7 +108,8 @@ void rn_fault_act(struct rn_fault *f, enum rn_fault_dir dir, struct rn_fault_rul
 		break;
 	case RN_FAULT_CORRUPT:
 	case RN_FAULT_SET:
-		rn_fault_edit(r, it->data, it->len, &plan->icrc);
+		rn_fault_edit(r, it->has_fate ? &it->fate : NULL, it->data, it->len,
+			      &plan->icrc);
 		break;
 	case RN_FAULT_MARK:
 		it->flow.tclass |= ECN_CE;

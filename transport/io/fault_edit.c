@@ -73,9 +73,10 @@ static void change(const struct rn_fault_change *c, uint8_t opcode, uint8_t *pkt
 		pkt[at + i] = (uint8_t)value;
 }
 
-static void corrupt(struct rn_fault_rule *rule, uint8_t *pkt, uint32_t len)
+static void corrupt(struct rn_fault_rule *rule, const uint64_t *fate, uint8_t *pkt,
+		    uint32_t len)
 {
-	uint64_t bit = rn_fault_draw(rule) % ((uint64_t)len * 8);
+	uint64_t bit = rn_fault_draw(rule, fate) % ((uint64_t)len * 8);
 	int64_t at = rule->has_at ? rule->at : (int64_t)(bit / 8);
 
 	if (at < 0)
@@ -84,13 +85,13 @@ static void corrupt(struct rn_fault_rule *rule, uint8_t *pkt, uint32_t len)
 		pkt[at] = (uint8_t)(pkt[at] ^ (rule->flip ? rule->flip : 1u << bit % 8));
 }
 
-void rn_fault_edit(struct rn_fault_rule *rule, uint8_t *pkt, uint32_t len,
-		   enum rn_fault_icrc *icrc)
+void rn_fault_edit(struct rn_fault_rule *rule, const uint64_t *fate, uint8_t *pkt,
+		   uint32_t len, enum rn_fault_icrc *icrc)
 {
 	uint8_t opcode = pkt[0];
 
 	if (rule->act == RN_FAULT_CORRUPT)
-		corrupt(rule, pkt, len);
+		corrupt(rule, fate, pkt, len);
 	for (unsigned i = 0; i < rule->changes; i++)
 		change(&rule->change[i], opcode, pkt, len);
 	if (!rule->good_icrc)

@@ -26,8 +26,8 @@ bool rn_fault_look(const uint8_t *pkt, uint32_t len, struct rn_fault_packet *p);
 /* Carry out CORRUPT or SET on @len bytes, BTH to ICRC. Bytes and fields that the packet
  * does not reach stay. @icrc is brought up to date; WRONG stays.
  */
-void rn_fault_edit(struct rn_fault_rule *rule, uint8_t *pkt, uint32_t len,
-		   enum rn_fault_icrc *icrc);
+void rn_fault_edit(struct rn_fault_rule *rule, const uint64_t *fate, uint8_t *pkt,
+		   uint32_t len, enum rn_fault_icrc *icrc);
 
 /* The acknowledgement with @aeth to a request, signed for identification 0.
  * @request: at least a BTH; @flow: of the answer; @dest_qpn: the requester.

@@ -4,6 +4,7 @@
 #define RN_FAULT_INTERNAL_H
 
 #include "fault_edit.h"
+#include "fault_fate.h"
 #include "fault_lane.h"
 #include "net_fault.h"
 
@@ -24,7 +25,8 @@ struct rn_fault {
 	void *host_ctx;
 	struct rn_fault_lane lane[RN_FAULT_DIRS];
 	struct rn_fault_list given; /* to the device, until the next receive() */
-	bool wants_qp, has_counted;
+	bool wants_qp, wants_fate, has_counted;
+	struct rn_fault_fates *fates;
 	bool has_begun; /* @inner has begun with the next super-packet */
 	bool is_cut;
 	rn_ns cut_until;

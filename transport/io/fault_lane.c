@@ -19,6 +19,7 @@ struct rn_fault_item *rn_fault_item_new(const struct rn_flow *flow, const uint8_
 	it->behind = it->sgid_index = 0;
 	it->gro_idx = 0;
 	it->answers_for = 0;
+	it->has_fate = false;
 	it->flow = *flow;
 	it->len = it->seg_len = len;
 	it->count = 1;

@@ -18,6 +18,8 @@ struct rn_fault_item {
 	uint32_t len;
 	uint32_t seg_len, count; /* a super-packet that its back end has begun, or one */
 	uint16_t gro_idx;
+	bool has_fate;
+	uint64_t fate;	      /* of the packet, see fault_fate.h */
 	uint32_t answers_for; /* an answer of this local QP, whose MSN is still open; 0 */
 	uint8_t data[];
 };

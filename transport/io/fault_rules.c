@@ -93,6 +93,16 @@ bool rn_fault_rules_want_qp(const struct rn_fault_rules *rules)
 	return false;
 }
 
+bool rn_fault_rules_have_chance(const struct rn_fault_rules *rules)
+{
+	for (unsigned i = 0; i < rules->count; i++)
+		if (rules->rule[i].act != RN_FAULT_FAIL &&
+		    (rules->rule[i].chance < MILLION ||
+		     rules->rule[i].act == RN_FAULT_CORRUPT))
+			return true;
+	return false;
+}
+
 bool rn_fault_rules_meet_packets(const struct rn_fault_rules *rules)
 {
 	for (unsigned i = 0; i < rules->count; i++)
@@ -139,13 +149,18 @@ static bool counts(const struct rn_fault_rule *r)
 	return (r->seen - r->nth) % r->every == 0;
 }
 
-static bool hit(struct rn_fault_rule *r)
+static uint64_t throw(uint64_t * dice, const uint64_t *fate)
+{
+	return fate ? stream_seed(*dice, *fate) : draw(dice);
+}
+
+static bool hit(struct rn_fault_rule *r, const uint64_t *fate)
 {
 	r->seen++;
 	if (!counts(r))
 		return false;
 	/* The die is thrown by every packet that comes so far, also beyond the limit. */
-	if (r->chance < MILLION && (draw(&r->dice) >> 32) % MILLION >= r->chance)
+	if (r->chance < MILLION && (throw(&r->dice, fate) >> 32) % MILLION >= r->chance)
 		return false;
 	if (r->count && r->hits >= r->count)
 		return false;
@@ -155,10 +170,11 @@ static bool hit(struct rn_fault_rule *r)
 
 uint64_t rn_fault_judge(struct rn_fault_rules *rules, const struct rn_fault_packet *p)
 {
+	const uint64_t *fate = p->has_fate ? &p->fate : NULL;
 	uint64_t verdict = 0;
 
 	for (unsigned i = 0; i < rules->count; i++)
-		if (matches(&rules->rule[i], p) && hit(&rules->rule[i]))
+		if (matches(&rules->rule[i], p) && hit(&rules->rule[i], fate))
 			verdict |= 1ull << i;
 	return verdict;
 }
@@ -170,13 +186,13 @@ int rn_fault_judge_call(struct rn_fault_rules *rules, uint32_t call)
 	for (unsigned i = 0; i < rules->count; i++) {
 		struct rn_fault_rule *r = &rules->rule[i];
 
-		if (r->act == RN_FAULT_FAIL && r->call == call && hit(r) && !error)
+		if (r->act == RN_FAULT_FAIL && r->call == call && hit(r, NULL) && !error)
 			error = r->error;
 	}
 	return error;
 }
 
-uint64_t rn_fault_draw(struct rn_fault_rule *rule)
+uint64_t rn_fault_draw(struct rn_fault_rule *rule, const uint64_t *fate)
 {
-	return draw(&rule->where);
+	return throw(&rule->where, fate);
 }

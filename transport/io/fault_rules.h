@@ -4,7 +4,7 @@
  *
  * Every packet meets every rule: what one rule does to it does not hide it from the
  * others, so that rules and their dice do not move each other. The same seed, rules and
- * packets give the same verdicts.
+ * packets give the same verdicts, whatever packets came before them: see fault_fate.h.
  *
  * Threads: no hidden state; a set of rules belongs to one thread at a time.
  */
@@ -102,7 +102,7 @@ struct rn_fault_rule {
 
 	uint64_t seen; /* packets that the first group of fields matches */
 	uint64_t hits;
-	uint64_t dice, where; /* states of its generators */
+	uint64_t dice, where; /* of packets with a fate the seeds, else the states */
 };
 
 struct rn_fault_rules {
@@ -119,6 +119,9 @@ struct rn_fault_packet {
 	uint32_t psn;
 	uint32_t qpn; /* of the local QP; 0: not known */
 	uint32_t qp;  /* its number in order of creation, from 1; 0: not known */
+	/* What the dice are thrown with; false: they are thrown in turn. */
+	bool has_fate;
+	uint64_t fate;
 };
 
 /* Names of the verbs calls that can fail, in the order of rn_fault_rule.call. */
@@ -163,6 +166,9 @@ void rn_fault_rules_carry(struct rn_fault_rules *rules, const struct rn_fault_ru
 /* True if a rule must know the local QP of a packet. */
 bool rn_fault_rules_want_qp(const struct rn_fault_rules *rules);
 
+/* True if chance decides what becomes of a packet. */
+bool rn_fault_rules_have_chance(const struct rn_fault_rules *rules);
+
 /* True if @rules has one that meets packets (not calls). */
 bool rn_fault_rules_meet_packets(const struct rn_fault_rules *rules);
 
@@ -177,7 +183,7 @@ uint64_t rn_fault_judge(struct rn_fault_rules *rules, const struct rn_fault_pack
  */
 int rn_fault_judge_call(struct rn_fault_rules *rules, uint32_t call);
 
-/* A number of the rule's own, for what it leaves open. */
-uint64_t rn_fault_draw(struct rn_fault_rule *rule);
+/* A number for what the rule leaves open: of a packet with this fate, or the next. */
+uint64_t rn_fault_draw(struct rn_fault_rule *rule, const uint64_t *fate);
 
 #endif /* RN_FAULT_RULES_H */

@@ -149,19 +149,43 @@ static void carry_out(struct rn_fault *f, enum rn_fault_dir dir, struct rn_fault
 	emit(f, dir, it, &plan);
 }
 
-static uint64_t judge(struct rn_fault *f, enum rn_fault_dir dir,
-		      const struct rn_flow *flow, const uint8_t *pkt, uint32_t len)
+/* A packet, and what rules think of it. */
+struct judged {
+	uint64_t verdict, fate;
+};
+
+static void find_fate(struct rn_fault *f, struct rn_fault_packet *p)
+{
+	uint32_t first = RN_FAULT_NO_PSN;
+
+	if (p->qpn && f->host && f->host->first_psn)
+		first = f->host->first_psn(f->host_ctx, p->qpn, rn_fault_is_of_peer(p));
+	p->has_fate = true;
+	p->fate = rn_fault_fate(f->fates, p, first);
+}
+
+static struct judged judge(struct rn_fault *f, enum rn_fault_dir dir,
+			   const struct rn_flow *flow, const uint8_t *pkt, uint32_t len)
 {
 	struct rn_fault_packet p = { .dir = dir };
 
 	if (!rn_fault_look(pkt, len, &p))
-		return 0;
-	if (f->wants_qp)
+		return (struct judged){ 0 };
+	if (f->wants_qp || f->wants_fate)
 		p.qpn = rn_fault_find_qp(f, dir, flow, pkt, len);
 	if (p.qpn && f->host)
 		p.qp = f->host->place(f->host_ctx, p.qpn);
+	if (f->wants_fate)
+		find_fate(f, &p);
 	f->has_counted = true;
-	return rn_fault_judge(&f->rules, &p);
+	return (struct judged){ rn_fault_judge(&f->rules, &p), p.fate };
+}
+
+static void set_fate(const struct rn_fault *f, struct rn_fault_item *it,
+		     const struct judged *j)
+{
+	it->has_fate = f->wants_fate;
+	it->fate = j->fate;
 }
 
 /* ------------------------------------------------------------------------- sending */
@@ -172,7 +196,7 @@ static uint32_t segment_len(const struct rn_super *s, uint32_t at)
 
 /* Every packet of @super by itself, signed for that. */
 static void split(struct rn_fault *f, const struct rn_super *super,
-		  const uint64_t *verdict)
+		  const struct judged *judged)
 {
 	/* Then the identification of each is its position. */
 	bool was_joined = f->net.gso && rn_flow_is_ipv4(super->flow);
@@ -189,7 +213,8 @@ static void split(struct rn_fault *f, const struct rn_super *super,
 		it->sgid_index = super->sgid_index;
 		if (was_joined && i > 0)
 			rn_icrc_seal(&it->flow, 0, it->data, len - RN_ICRC_LEN);
-		carry_out(f, RN_FAULT_TX, it, verdict[i]);
+		set_fate(f, it, &judged[i]);
+		carry_out(f, RN_FAULT_TX, it, judged[i].verdict);
 	}
 }
 
@@ -222,7 +247,8 @@ static int pass_whole(struct rn_fault *f, const struct rn_super *super)
 static int fault_transmit(void *ctx, const struct rn_super *super)
 {
 	struct rn_fault *f = ctx;
-	uint64_t verdict[RN_SUPER_SEGMENTS], any = 0;
+	struct judged judged[RN_SUPER_SEGMENTS];
+	uint64_t any = 0;
 
 	assert(super->count <= RN_SUPER_SEGMENTS);
 	if (f->has_begun) {
@@ -235,9 +261,9 @@ static int fault_transmit(void *ctx, const struct rn_super *super)
 	for (uint32_t i = 0; i < super->count; i++) {
 		uint32_t at = i * super->seg_len;
 
-		verdict[i] = judge(f, RN_FAULT_TX, super->flow, super->data + at,
-				   segment_len(super, at));
-		any |= verdict[i];
+		judged[i] = judge(f, RN_FAULT_TX, super->flow, super->data + at,
+				  segment_len(super, at));
+		any |= judged[i].verdict;
 	}
 	show_counts(f);
 	if (f->is_cut) {
@@ -246,7 +272,7 @@ static int fault_transmit(void *ctx, const struct rn_super *super)
 	}
 	if (!any && !f->lane[RN_FAULT_TX].has_reordered)
 		return pass_whole(f, super);
-	split(f, super, verdict);
+	split(f, super, judged);
 	flush(f);
 	return 0;
 }
@@ -272,11 +298,12 @@ static int give(struct rn_fault *f, struct rn_rx *rx)
 /* Return: false if the batch passes as it is. */
 static bool sort_out(struct rn_fault *f, const struct rn_rx *rx, int n)
 {
-	uint64_t verdict[RN_RX_BATCH], any = 0;
+	struct judged judged[RN_RX_BATCH];
+	uint64_t any = 0;
 
 	for (int i = 0; i < n; i++) {
-		verdict[i] = judge(f, RN_FAULT_RX, rx[i].flow, rx[i].data, rx[i].len);
-		any |= verdict[i];
+		judged[i] = judge(f, RN_FAULT_RX, rx[i].flow, rx[i].data, rx[i].len);
+		any |= judged[i].verdict;
 	}
 	if (f->is_cut) {
 		count_dropped(f, (uint32_t)n);
@@ -293,7 +320,8 @@ static bool sort_out(struct rn_fault *f, const struct rn_rx *rx, int n)
 			continue;
 		}
 		it->gro_idx = rx[i].gro_idx;
-		carry_out(f, RN_FAULT_RX, it, verdict[i]);
+		set_fate(f, it, &judged[i]);
+		carry_out(f, RN_FAULT_RX, it, judged[i].verdict);
 	}
 	return true;
 }
@@ -348,6 +376,7 @@ void rn_fault_set_rules(struct rn_fault *f, const struct rn_fault_rules *rules)
 	f->rules = *rules;
 	rn_fault_rules_carry(&f->rules, &old);
 	f->wants_qp = rn_fault_rules_want_qp(&f->rules);
+	f->wants_fate = rn_fault_rules_have_chance(&f->rules);
 	f->has_counted = true;
 	rn_fault_release(&f->lane[RN_FAULT_TX], RN_NEVER);
 	rn_fault_release(&f->lane[RN_FAULT_RX], RN_NEVER);
@@ -380,6 +409,11 @@ struct rn_fault *rn_fault_new(struct rn_net *inner, bool has_begun, uint64_t *st
 
 	if (!f)
 		return NULL;
+	f->fates = rn_fault_fates_new();
+	if (!f->fates) {
+		free(f);
+		return NULL;
+	}
 	f->net = (struct rn_net){ .ops = &fault_ops, .ctx = f, .gso = inner->gso };
 	f->inner = inner;
 	f->has_begun = has_begun;
@@ -403,6 +437,7 @@ void rn_fault_free(struct rn_fault *f)
 		rn_fault_drop_all(&f->lane[i].ready);
 		rn_fault_drop_all(&f->lane[i].held);
 	}
+	rn_fault_fates_free(f->fates);
 	free(f);
 }
 

@@ -67,8 +67,8 @@ struct rn_fault_news {
 	bool is_unsent; /* the wire never carries it */
 };
 
-/* The device that the back end belongs to. All under its lock; none may be NULL but the
- * last.
+/* The device that the back end belongs to. All under its lock; none may be NULL but
+ * those that say so and the last.
  */
 struct rn_fault_host {
 	rn_ns (*now)(void *ctx);
@@ -78,6 +78,10 @@ struct rn_fault_host {
 	uint32_t (*peer)(void *ctx, uint32_t qpn);
 	/* How many QPs the process had made when it had made @qpn; 0: not its own. */
 	uint32_t (*place)(void *ctx, uint32_t qpn);
+	/* PSN that requests of local @qpn, or, if @of_peer, those to it, began with;
+	 * RN_FAULT_NO_PSN: not known. May be NULL.
+	 */
+	uint32_t (*first_psn)(void *ctx, uint32_t qpn, bool of_peer);
 	/* MSN of an answer to packet @psn: of local @qpn to its peer, or, if @of_peer, of
 	 * its peer to it. 24 bits.
 	 */
