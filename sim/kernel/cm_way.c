@@ -6,17 +6,15 @@
 #include <poll.h>
 #include <pthread.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/un.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "ctl_socket.h"
 
 enum {
 	WAYS = 4, /* channels that a thread uses in turn at no cost */
-	NAME_LEN = 6,
 };
 
 struct rnk_cm_way {
@@ -24,8 +22,7 @@ struct rnk_cm_way {
 	int fd;
 	uint32_t seq;
 	pid_t pid;
-	/* That the system gave it (autobind, man unix(7)), to know it by. */
-	char name[NAME_LEN];
+	ino_t inode; /* of the socket, to know it by */
 };
 
 static __thread struct {
@@ -36,26 +33,26 @@ static __thread struct {
 static pthread_key_t at_end;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-/* Return: false if the descriptor is none, or another by now. */
-static bool read_name(int fd, char name[NAME_LEN])
+/* Return: false if it is no socket. */
+static bool read_inode(int fd, ino_t *inode)
 {
-	struct sockaddr_un addr = { 0 };
-	socklen_t len = sizeof(addr);
+	struct stat st;
 
-	if (getsockname(fd, (struct sockaddr *)&addr, &len) < 0 ||
-	    addr.sun_family != AF_UNIX ||
-	    len != offsetof(struct sockaddr_un, sun_path) + NAME_LEN)
+	if (fstat(fd, &st) < 0 || !S_ISSOCK(st.st_mode))
 		return false;
-	memcpy(name, addr.sun_path, NAME_LEN);
+	*inode = st.st_ino;
 	return true;
 }
 
+/* The descriptor is none, or another by now? No name: the kernel gives out a million of
+ * them in a network namespace, which one user can take.
+ */
 static bool is_there(const struct rnk_cm_way *w)
 {
-	char name[NAME_LEN];
+	ino_t inode;
 
-	return w->number && w->pid == getpid() && read_name(w->fd, name) &&
-	       memcmp(name, w->name, NAME_LEN) == 0;
+	return w->number && w->pid == getpid() && read_inode(w->fd, &inode) &&
+	       inode == w->inode;
 }
 
 void rnk_cm_way_close(struct rnk_cm_way *way)
@@ -133,7 +130,6 @@ static int hand_over(int channel_fd, int end)
 
 static int open_way(int channel_fd, struct rnk_cm_way *w)
 {
-	const struct sockaddr_un any = { .sun_family = AF_UNIX };
 	int pair[2], rc;
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
@@ -143,12 +139,8 @@ static int open_way(int channel_fd, struct rnk_cm_way *w)
 		close(pair[1]);
 		return w->fd;
 	}
-	rc = bind(w->fd, (const struct sockaddr *)&any, sizeof(any.sun_family)) < 0
-		     ? -errno
-		     : hand_over(channel_fd, pair[1]);
+	rc = read_inode(w->fd, &w->inode) ? hand_over(channel_fd, pair[1]) : -EIO;
 	close(pair[1]);
-	if (rc == 0 && !read_name(w->fd, w->name))
-		rc = -EIO;
 	if (rc)
 		close(w->fd);
 	return rc;

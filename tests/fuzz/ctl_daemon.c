@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* ctl_daemon.c - rocind's code without its network: up to four clients say anything, and
- * addresses come and go.
+ * addresses come and go; channels of the connection manager get any descriptors.
  *
  * UDP sockets are Unix sockets here, and what an interface has is made up (-Wl,--wrap).
  */
@@ -20,6 +20,7 @@
 
 int __real_socket(int domain, int type, int protocol);
 int __wrap_socket(int domain, int type, int protocol);
+int __real_bind(int fd, const struct sockaddr *addr, socklen_t len);
 int __wrap_bind(int fd, const struct sockaddr *addr, socklen_t len);
 int __wrap_setsockopt(int fd, int level, int name, const void *value, socklen_t len);
 int __wrap_rnd_iface_read(uint32_t ifindex, struct rnd_iface *out);
@@ -35,6 +36,8 @@ enum {
 
 struct peer {
 	int sock;	/* -1: not connected */
+	int channel;	/* of the connection manager, or -1 */
+	int way[2];	/* both ends of the last one, or -1 */
 	unsigned asked; /* requests without an answer */
 	bool greeted;
 };
@@ -59,11 +62,13 @@ int __wrap_bind(int fd, const struct sockaddr *addr, socklen_t len)
 	/* Both end with the address, but for the scope of IPv6. */
 	const struct sockaddr_in *v4 = (const void *)addr;
 	const struct sockaddr_in6 *v6 = (const void *)addr;
-	uint8_t last = addr->sa_family == AF_INET
-			       ? (uint8_t)(ntohl(v4->sin_addr.s_addr) & 0xff)
-			       : v6->sin6_addr.s6_addr[15];
+	uint8_t last;
 
+	if (addr->sa_family == AF_UNIX)
+		return __real_bind(fd, addr, len);
 	require(fd >= 0 && len >= sizeof(*v4));
+	last = addr->sa_family == AF_INET ? (uint8_t)(ntohl(v4->sin_addr.s_addr) & 0xff)
+					  : v6->sin6_addr.s6_addr[15];
 	if (last < FOREIGN)
 		return 0;
 	errno = EADDRNOTAVAIL;
@@ -107,11 +112,25 @@ static void change_iface(struct script *s)
 
 /* ---- Clients ---- */
 
+static void shut(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+}
+
+/* A channel outlives the connection that opened it. */
 static void hang_up(struct peer *p)
 {
-	if (p->sock >= 0)
-		close(p->sock);
-	*p = (struct peer){ .sock = -1 };
+	shut(&p->sock);
+	p->asked = 0;
+	p->greeted = false;
+}
+
+static void forget_ways(struct peer *p)
+{
+	shut(&p->way[0]);
+	shut(&p->way[1]);
 }
 
 static void call(struct peer *p)
@@ -147,6 +166,11 @@ static void check_answer(struct peer *p, const struct rn_ctl_packet *pkt)
 		require(attached->qpn_counter >= 1);
 		require(attached->qpn_counter <= UINT16_MAX);
 		require(attached->sock_count == pkt->fd_count);
+	}
+	if (pkt->msg.hdr.type == RN_CTL_CM_OPENED) {
+		require(pkt->fd_count >= 1);
+		shut(&p->channel);
+		p->channel = dup(pkt->fd[0]);
 	}
 	if (pkt->msg.hdr.type == RN_CTL_CLIENT)
 		check_listed(&pkt->msg.client, pkt->fd_count);
@@ -255,6 +279,74 @@ static void say(struct peer *p, struct script *s)
 	require(p->sock < 0);
 }
 
+static void hand_over(const struct peer *p, int fd)
+{
+	union {
+		char buf[CMSG_SPACE(sizeof(fd))];
+		struct cmsghdr hdr;
+	} control = { .hdr = { .cmsg_len = CMSG_LEN(sizeof(fd)),
+			       .cmsg_level = SOL_SOCKET,
+			       .cmsg_type = SCM_RIGHTS } };
+	char byte = 0;
+	struct iovec iov = { &byte, sizeof(byte) };
+	const struct msghdr msg = { .msg_iov = &iov,
+				    .msg_iovlen = 1,
+				    .msg_control = &control,
+				    .msg_controllen = sizeof(control.buf) };
+
+	memcpy(CMSG_DATA(&control.hdr), &fd, sizeof(fd));
+	(void)!sendmsg(p->channel, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+static void hand_over_pair(struct peer *p)
+{
+	forget_ways(p);
+	require(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, p->way) == 0);
+	hand_over(p, p->way[0]);
+}
+
+static void hand_over_other(const struct peer *p)
+{
+	int fd = epoll_create1(EPOLL_CLOEXEC);
+
+	require(fd >= 0);
+	hand_over(p, fd);
+	close(fd);
+}
+
+/* A program at its channel. Its ends of ways stay open, both of them. */
+static void use_channel(struct peer *p, struct script *s)
+{
+	uint8_t bytes[RN_CTL_TEXT_LEN];
+	size_t len;
+
+	if (p->channel < 0)
+		return;
+	switch (take8(s) % 6) {
+	case 0:
+		hand_over_pair(p);
+		break;
+	case 1:
+		hand_over_other(p);
+		break;
+	case 2:
+		hand_over(p, p->channel);
+		break;
+	case 3:
+		shut(&p->channel);
+		break;
+	case 4:
+		forget_ways(p);
+		break;
+	default:
+		len = take8(s);
+		take_bytes(s, bytes, len);
+		if (p->way[1] >= 0)
+			(void)!send(p->way[1], bytes, len, MSG_DONTWAIT | MSG_NOSIGNAL);
+		break;
+	}
+}
+
 static void step(struct script *s)
 {
 	uint8_t op = take8(s);
@@ -272,6 +364,9 @@ static void step(struct script *s)
 		break;
 	case 3:
 		read_all(p);
+		break;
+	case 4:
+		use_channel(p, s);
 		break;
 	default:
 		if (p->sock >= 0)
@@ -298,7 +393,7 @@ static void open_server(void)
 		w.server.groups.next_counter[i] = (uint16_t)(i + 1);
 	memset(w.iface, 0, sizeof(w.iface));
 	for (unsigned i = 0; i < PEERS; i++)
-		w.peer[i].sock = -1;
+		w.peer[i] = (struct peer){ .sock = -1, .channel = -1, .way = { -1, -1 } };
 }
 
 void ctl_daemon_side(struct script *s)
@@ -315,6 +410,8 @@ void ctl_daemon_side(struct script *s)
 	for (unsigned i = 0; i < PEERS; i++) {
 		read_all(&w.peer[i]);
 		hang_up(&w.peer[i]);
+		shut(&w.peer[i].channel);
+		forget_ways(&w.peer[i]);
 	}
 	rnd_server_close(&w.server);
 }

@@ -361,6 +361,10 @@ int rnd_cm_open(struct rnd_cm *cm, const char *netdevs, int *fd, char *err,
 	rc = start(cm);
 	if (rc == 0)
 		rc = rnd_cm_channel_open(cm, devs, (unsigned)count, fd);
+	if (rc == -EADDRINUSE)
+		return rn_fail(err, err_len, rc,
+			       "no name for a descriptor of the connection manager can "
+			       "be had: %m");
 	if (rc)
 		return rn_fail(err, err_len, rc,
 			       "the connection manager cannot be opened: %m");

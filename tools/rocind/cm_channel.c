@@ -8,13 +8,21 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include "clock.h"
+#include "ctl_socket.h"
 #include "log.h"
 #include "rocin/cmdev.h"
+
+enum {
+	/* Of 2^64 numbers one that is taken is not met by chance: a second draw would do.
+	 */
+	NAME_DRAWS = 8,
+};
 
 /* ---- Marks: a byte for each event ---- */
 
@@ -57,25 +65,33 @@ struct message {
 	int fd;	    /* that came with it, or -1 */
 };
 
-static int take_fd(struct msghdr *hdr)
+/* Of several that come it is the first; the others are closed. Return: how many came. */
+static size_t take_fds(struct msghdr *hdr, int *fd)
 {
-	const struct cmsghdr *c = CMSG_FIRSTHDR(hdr);
-	int fd = -1;
+	size_t count = 0;
 
-	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS &&
-	    c->cmsg_len >= CMSG_LEN(sizeof(fd)))
-		memcpy(&fd, CMSG_DATA(c), sizeof(fd));
-	return fd;
+	*fd = -1;
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(hdr); c; c = CMSG_NXTHDR(hdr, c)) {
+		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
+			continue;
+		for (size_t at = CMSG_LEN(0); at < c->cmsg_len; at += sizeof(int)) {
+			int one;
+
+			memcpy(&one, (const char *)c + at, sizeof(one));
+			if (count++ == 0)
+				*fd = one;
+			else
+				rn_ctl_shed_fd(one);
+		}
+	}
+	return count;
 }
 
 /* Return: 1, 0 (end of file), or -errno. */
 static int receive(int sock, struct message *m)
 {
-	/* Room for one descriptor, which is all that fits into the padded space: the
-	 * kernel closes what is beyond.
-	 */
 	union {
-		char buf[CMSG_LEN(sizeof(int))];
+		char buf[CMSG_SPACE(RN_CTL_FD_PASSED_MAX * sizeof(int))];
 		struct cmsghdr align;
 	} control;
 	struct iovec iov[] = { { &m->call, sizeof(m->call) },
@@ -85,15 +101,16 @@ static int receive(int sock, struct message *m)
 			      .msg_control = &control,
 			      .msg_controllen = sizeof(control.buf) };
 	ssize_t len = recvmsg(sock, &hdr, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	size_t fd_count;
 
 	if (len < 0)
 		return -errno;
-	m->fd = take_fd(&hdr);
-	if (len == 0 && m->fd < 0)
+	fd_count = take_fds(&hdr, &m->fd);
+	if (len == 0 && fd_count == 0)
 		return 0;
-	if (hdr.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) {
-		if (m->fd >= 0)
-			close(m->fd);
+	if (hdr.msg_flags & (MSG_TRUNC | MSG_CTRUNC) || fd_count > 1) {
+		if (fd_count)
+			rn_ctl_shed_fd(m->fd);
 		return -EBADMSG;
 	}
 	m->len = (size_t)len;
@@ -181,16 +198,42 @@ static void on_command(void *ctx)
 		answer(way, &m);
 	}
 	if (rc > 0 && m.fd >= 0)
-		close(m.fd);
+		rn_ctl_shed_fd(m.fd);
 	rnd_cm_flush(cm);
+}
+
+static bool has(int fd, int option, int wanted)
+{
+	socklen_t len = sizeof(int);
+	int value;
+
+	return getsockopt(fd, SOL_SOCKET, option, &value, &len) == 0 && value == wanted;
+}
+
+/* Other descriptors could be readable for ever with nothing to read, as a datagram socket
+ * that was shut down. Threads' own ends have no name: an end of a channel has, and one
+ * that is its own way would keep it open when its program has gone.
+ */
+static bool is_way(int fd)
+{
+	struct sockaddr_un addr;
+	socklen_t len = sizeof(addr);
+
+	return has(fd, SO_DOMAIN, AF_UNIX) && has(fd, SO_TYPE, SOCK_SEQPACKET) &&
+	       has(fd, SO_ACCEPTCONN, 0) &&
+	       getsockname(fd, (struct sockaddr *)&addr, &len) == 0 &&
+	       len == offsetof(struct sockaddr_un, sun_path);
 }
 
 /* Return: 0, or -errno: the thread sees its end closed. */
 static int open_way(struct rnd_cm_channel *ch, int fd)
 {
-	struct rnd_cm_way *way = calloc(1, sizeof(*way));
+	struct rnd_cm_way *way;
 	int rc;
 
+	if (!is_way(fd))
+		return -EINVAL;
+	way = calloc(1, sizeof(*way));
 	if (!way)
 		return -ENOMEM;
 	*way = (struct rnd_cm_way){
@@ -216,12 +259,12 @@ static void on_new_way(void *ctx)
 	if (rc == 0 || rc == -ECONNRESET || rc == -EPIPE)
 		rnd_cm_channel_close(ch);
 	else if (rc > 0 && m.fd >= 0 && open_way(ch, m.fd))
-		close(m.fd);
+		rn_ctl_shed_fd(m.fd);
 }
 
 /* ---- Coming and going ---- */
 
-/* Return: 0, or -errno: nobody else has a name with this number but an earlier rocind. */
+/* Return: 0, or -errno. */
 static int name_end(int fd, uint64_t number)
 {
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
@@ -235,14 +278,33 @@ static int name_end(int fd, uint64_t number)
 		       : 0;
 }
 
+/* Abstract names are the namespace's, and whoever knows one can take it first: a number
+ * that nobody can guess. Return: 0, or -errno.
+ */
+static int number_end(int fd, uint64_t *number)
+{
+	int rc = -EADDRINUSE;
+
+	for (unsigned i = 0; i < NAME_DRAWS && rc == -EADDRINUSE; i++) {
+		if (getrandom(number, sizeof(*number), 0) != sizeof(*number))
+			rc = -errno;
+		else if (*number) /* 0 says that there is none */
+			rc = name_end(fd, *number);
+	}
+	if (rc)
+		rn_log(RN_LOG_WARN,
+		       "a channel of the connection manager gets no name: %s",
+		       strerror(-rc));
+	return rc;
+}
+
 static int open_ends(struct rnd_cm_channel *ch, int *fd)
 {
 	int pair[2], rc;
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return -errno;
-	ch->number = ++ch->cm->last_number | (uint64_t)(uint32_t)getpid() << 32;
-	rc = name_end(pair[1], ch->number);
+	rc = number_end(pair[1], &ch->number);
 	if (rc) {
 		close(pair[0]);
 		close(pair[1]);

@@ -38,7 +38,6 @@ struct rnd_cm {
 	struct rnd_router router;
 	struct rn_cm_board board; /* from the first channel on */
 	struct rnd_cm_channel *channels;
-	uint64_t last_number;
 };
 
 /* Return: 0 with the program's end in @fd, or -errno. */

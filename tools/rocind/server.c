@@ -47,13 +47,22 @@ int rnd_server_watch(struct rnd_server *server, struct rnd_source *source)
 {
 	struct epoll_event event = { .events = EPOLLIN, .data.ptr = source };
 
-	return epoll_ctl(server->epoll_fd, EPOLL_CTL_ADD, source->fd, &event) < 0 ? -errno
-										  : 0;
+	if (epoll_ctl(server->epoll_fd, EPOLL_CTL_ADD, source->fd, &event) < 0)
+		return -errno;
+	source->server = server;
+	return 0;
 }
 
-/* Closing takes it out of the epoll set, as no source has a second descriptor. */
+void rnd_source_forget(struct rnd_source *source)
+{
+	if (source->server)
+		epoll_ctl(source->server->epoll_fd, EPOLL_CTL_DEL, source->fd, NULL);
+	source->server = NULL;
+}
+
 void rnd_source_close(struct rnd_source *source)
 {
+	rnd_source_forget(source);
 	if (source->fd >= 0)
 		close(source->fd);
 	source->fd = -1;
@@ -129,7 +138,7 @@ static void close_groups(struct rnd_server *server)
 		struct rnd_slot0 *slot0 = server->slot0;
 
 		server->slot0 = slot0->next;
-		epoll_ctl(server->epoll_fd, EPOLL_CTL_DEL, slot0->source.fd, NULL);
+		rnd_source_forget(&slot0->source);
 		free(slot0);
 	}
 	for (struct rnd_client *c = server->clients; c; c = c->next) {

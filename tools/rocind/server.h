@@ -11,9 +11,12 @@
 #include "bond.h"
 #include "rocind_client.h"
 
+struct rnd_server;
+
 /* Something to wait for. */
 struct rnd_source {
-	int fd; /* -1: not in use */
+	int fd;			   /* -1: not in use */
+	struct rnd_server *server; /* that waits for it, or NULL */
 	void *ctx;
 	void (*on_ready)(void *ctx); /* may free the source */
 };
@@ -66,6 +69,11 @@ void rnd_server_close(struct rnd_server *server);
 
 /* Wait for input at @source from now on. Return: 0 or -errno. */
 int rnd_server_watch(struct rnd_server *server, struct rnd_source *source);
+
+/* Stop waiting; nothing if nobody waits. Closing the descriptor is not enough: a program
+ * may have another one of the same socket, for which the kernel goes on waiting.
+ */
+void rnd_source_forget(struct rnd_source *source);
 
 /* Stop waiting and close the descriptor; nothing if it is -1. */
 void rnd_source_close(struct rnd_source *source);

@@ -53,7 +53,7 @@ int rn_ctl_address(struct sockaddr_un *addr, const char *dir, const char *name,
 /* Room for the descriptors of one message, aligned as the CMSG macros want it. */
 union fd_control {
 	struct cmsghdr align;
-	char bytes[CMSG_SPACE(RN_CTL_FD_MAX * sizeof(int))];
+	char bytes[CMSG_SPACE(RN_CTL_FD_PASSED_MAX * sizeof(int))];
 };
 
 int rn_ctl_send(int sock, const void *msg, const int *fds, unsigned fd_count)
@@ -78,19 +78,30 @@ int rn_ctl_send(int sock, const void *msg, const int *fds, unsigned fd_count)
 	return sendmsg(sock, &mh, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? -errno : 0;
 }
 
+void rn_ctl_shed_fd(int fd)
+{
+	const struct linger none = { .l_onoff = 0 };
+
+	(void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &none, sizeof(none));
+	close(fd);
+}
+
 void rn_ctl_close_fds(struct rn_ctl_packet *pkt)
 {
 	for (unsigned i = 0; i < pkt->fd_count; i++)
-		close(pkt->fd[i]);
+		rn_ctl_shed_fd(pkt->fd[i]);
 	pkt->fd_count = 0;
 }
 
 static int take_fd(struct rn_ctl_packet *pkt, int fd)
 {
+	if (pkt->fd_count == RN_CTL_FD_MAX) {
+		rn_ctl_shed_fd(fd);
+		return -EBADMSG;
+	}
 	fd = rn_ctl_raise_fd(fd);
 	if (fd < 0)
 		return fd;
-	assert(pkt->fd_count < RN_CTL_FD_MAX);
 	pkt->fd[pkt->fd_count++] = fd;
 	return 0;
 }
@@ -140,7 +151,7 @@ int rn_ctl_receive(int sock, struct rn_ctl_packet *pkt)
 	    ((size_t)len < sizeof(pkt->msg.hdr) || pkt->msg.hdr.magic != RN_CTL_MAGIC ||
 	     pkt->msg.hdr.len != (size_t)len))
 		rc = -EBADMSG;
-	/* There is room for as many as a message may have: the table was full. */
+	/* There is room for as many as can come: the table was full. */
 	if (rc == 0 && (mh.msg_flags & MSG_CTRUNC))
 		rc = -EMFILE;
 	if (rc)

@@ -12,6 +12,10 @@
 
 enum {
 	RN_CTL_FD_MAX = RN_GID_MAX, /* descriptors beside one message */
+	/* The most that a sender can pass (SCM_MAX_FD in the kernel). A receiver has room
+	 * for all: those that find none are closed by the kernel, which lingers.
+	 */
+	RN_CTL_FD_PASSED_MAX = 253,
 };
 
 /**
@@ -67,7 +71,12 @@ int rn_ctl_receive(int sock, struct rn_ctl_packet *pkt);
  */
 int rn_ctl_check(const struct rn_ctl_packet *pkt);
 
-/* Close the descriptors that came with the message. */
+/* Close a descriptor that came from another process, without waiting: one of a socket
+ * that lingers (SO_LINGER) would wait for whoever is at its other end.
+ */
+void rn_ctl_shed_fd(int fd);
+
+/* Close the descriptors that came with the message, likewise. */
 void rn_ctl_close_fds(struct rn_ctl_packet *pkt);
 
 #endif /* RN_CTL_SOCKET_H */

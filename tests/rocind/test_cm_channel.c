@@ -1,0 +1,474 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* test_cm_channel.c - descriptors that programs hand to the connection manager, of any
+ * kind and kept by the program too: rocind waits for none of them behind its channel's
+ * end.
+ */
+#include "cm.h"
+
+/* cmocka.h needs these before it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "rocin/cmdev.h"
+
+ssize_t __real_getrandom(void *buf, size_t len, unsigned flags);
+ssize_t __wrap_getrandom(void *buf, size_t len, unsigned flags);
+
+static struct rnd_server server;
+static unsigned not_random; /* draws that give all the same */
+
+ssize_t __wrap_getrandom(void *buf, size_t len, unsigned flags)
+{
+	if (!not_random)
+		return __real_getrandom(buf, len, flags);
+	not_random--;
+	memset(buf, 0x5a, len);
+	return (ssize_t)len;
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	server = (struct rnd_server){ .epoll_fd = epoll_create1(EPOLL_CLOEXEC),
+				      .lock_fd = -1,
+				      .passed_fd = -1,
+				      .spare_fd = -1,
+				      .listener.fd = -1,
+				      .signals.fd = -1,
+				      .netlink.fd = -1 };
+	server.cm = rnd_cm_new(&server);
+	rnd_groups_init(&server.groups);
+	not_random = 0;
+	return server.epoll_fd >= 0 && server.cm ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	rnd_server_close(&server);
+	return 0;
+}
+
+/* As rnd_server_run(), until nothing is left to do. Return: events that there were. */
+static unsigned serve(void)
+{
+	struct epoll_event event;
+	unsigned n = 0;
+
+	while (epoll_wait(server.epoll_fd, &event, 1, 0) == 1) {
+		const struct rnd_source *source = event.data.ptr;
+
+		source->on_ready(source->ctx);
+		if (++n == 100)
+			fail_msg("rocind is kept busy");
+	}
+	return n;
+}
+
+static int open_channel(void)
+{
+	char why[256] = "";
+	int fd = -1;
+	int rc = rnd_cm_open(server.cm, "lo:127.0.0.1", &fd, why, sizeof(why));
+
+	if (rc)
+		fail_msg("%s", why);
+	return fd;
+}
+
+static void hand_over(int channel, const int *fds, unsigned count)
+{
+	union {
+		char buf[CMSG_SPACE(8 * sizeof(int))];
+		struct cmsghdr hdr;
+	} control = { .buf = { 0 } };
+	char byte = 0;
+	struct iovec iov = { &byte, sizeof(byte) };
+	const struct msghdr msg = { .msg_iov = &iov,
+				    .msg_iovlen = 1,
+				    .msg_control = &control,
+				    .msg_controllen = CMSG_SPACE(count * sizeof(int)) };
+
+	control.hdr = (struct cmsghdr){ .cmsg_len = CMSG_LEN(count * sizeof(int)),
+					.cmsg_level = SOL_SOCKET,
+					.cmsg_type = SCM_RIGHTS };
+	memcpy(CMSG_DATA(&control.hdr), fds, count * sizeof(int));
+	assert_int_equal(sendmsg(channel, &msg, MSG_NOSIGNAL), 1);
+}
+
+static void open_pair(int type, int pair[2])
+{
+	assert_int_equal(socketpair(AF_UNIX, type | SOCK_CLOEXEC, 0, pair), 0);
+}
+
+/* ---- Descriptors that the program keeps ---- */
+
+static void a_way_that_the_program_keeps_is_forgotten_with_its_channel(void **state)
+{
+	int channel = open_channel(), pair[2];
+
+	(void)state;
+	open_pair(SOCK_SEQPACKET, pair);
+	hand_over(channel, &pair[0], 1);
+	serve();
+	close(channel);
+	serve();
+	assert_int_equal(rnd_cm_channel_count(server.cm), 0);
+	assert_int_equal(send(pair[1], "x", 1, MSG_NOSIGNAL), 1);
+	assert_int_equal(serve(), 0);
+	close(pair[0]);
+	close(pair[1]);
+}
+
+/* The same one often, and each of them closed for what comes by it. */
+static void a_way_that_ends_is_forgotten_though_the_program_keeps_it(void **state)
+{
+	int channel = open_channel(), pair[2];
+
+	(void)state;
+	open_pair(SOCK_SEQPACKET, pair);
+	for (unsigned i = 0; i < 3; i++)
+		hand_over(channel, &pair[0], 1);
+	serve();
+	for (unsigned i = 0; i < 4; i++)
+		assert_int_equal(send(pair[1], "x", 1, MSG_NOSIGNAL), 1);
+	serve();
+	assert_int_equal(send(pair[1], "x", 1, MSG_NOSIGNAL), 1);
+	assert_int_equal(serve(), 0);
+	close(channel);
+	serve();
+	close(pair[0]);
+	close(pair[1]);
+}
+
+/* ---- Descriptors of odd kinds ---- */
+
+/* Who hands over its own end of the channel, and no other, would have it for ever. */
+static void a_channel_does_not_keep_itself(void **state)
+{
+	int channel = open_channel();
+
+	(void)state;
+	hand_over(channel, &channel, 1);
+	close(channel);
+	serve();
+	assert_int_equal(rnd_cm_channel_count(server.cm), 0);
+}
+
+static int datagram_to_itself(void)
+{
+	struct sockaddr_in sa = { .sin_family = AF_INET,
+				  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	socklen_t len = sizeof(sa);
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	assert_int_equal(bind(fd, (struct sockaddr *)&sa, sizeof(sa)), 0);
+	assert_int_equal(getsockname(fd, (struct sockaddr *)&sa, &len), 0);
+	assert_int_equal(connect(fd, (struct sockaddr *)&sa, sizeof(sa)), 0);
+	return fd;
+}
+
+/* Readable for ever with nothing to read, which would keep rocind busy. */
+static int shut_datagram(void)
+{
+	int fd = datagram_to_itself();
+
+	assert_int_equal(shutdown(fd, SHUT_RD), 0);
+	return fd;
+}
+
+static int listening(void)
+{
+	const struct sockaddr_un any = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+	assert_int_equal(bind(fd, (const struct sockaddr *)&any, sizeof(any.sun_family)),
+			 0);
+	assert_int_equal(listen(fd, 1), 0);
+	return fd;
+}
+
+static int one_of_pair(int type, bool other_is_closed)
+{
+	static int kept = -1;
+	int pair[2];
+
+	open_pair(type, pair);
+	if (kept >= 0)
+		close(kept);
+	kept = -1;
+	if (other_is_closed)
+		close(pair[1]);
+	else
+		kept = pair[1];
+	return pair[0];
+}
+
+static int odd_descriptor(unsigned kind)
+{
+	int ends[2];
+
+	switch (kind) {
+	case 0:
+		return open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	case 1:
+		return open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	case 2:
+		return open("/", O_PATH | O_CLOEXEC);
+	case 3:
+		return open("/dev/zero", O_RDWR | O_CLOEXEC);
+	case 4: /* a pipe that blocks; both ways round */
+	case 5:
+		assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+		close(ends[kind == 4]);
+		return ends[kind == 5];
+	case 6:
+		return epoll_create1(EPOLL_CLOEXEC);
+	case 7:
+		return eventfd(1, EFD_CLOEXEC);
+	case 8:
+		return datagram_to_itself();
+	case 9:
+		return shut_datagram();
+	case 10:
+		return listening();
+	case 11:
+		return socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	case 12:
+		return socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	case 13:
+		return one_of_pair(SOCK_STREAM, false);
+	case 14:
+		return one_of_pair(SOCK_DGRAM, false);
+	case 15:
+		return one_of_pair(SOCK_SEQPACKET, true);
+	default:
+		return -1;
+	}
+}
+
+static void descriptors_of_odd_kinds_are_given_up_at_once(void **state)
+{
+	int channel = open_channel(), fd;
+
+	(void)state;
+	for (unsigned kind = 0; (fd = odd_descriptor(kind)) >= 0; kind++) {
+		hand_over(channel, &fd, 1);
+		serve();
+		close(fd);
+		serve();
+	}
+	close(channel);
+	serve();
+	assert_int_equal(rnd_cm_channel_count(server.cm), 0);
+}
+
+/* Whoever closes a socket that lingers waits for its peer, which never reads here: an
+ * hour is longer than this test may take.
+ */
+static int lingering(int *peer)
+{
+	const struct linger hour = { .l_onoff = 1, .l_linger = 3600 };
+	struct sockaddr_in sa = { .sin_family = AF_INET,
+				  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	socklen_t len = sizeof(sa);
+	int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	static const char much[65536];
+
+	assert_int_equal(bind(listener, (struct sockaddr *)&sa, sizeof(sa)), 0);
+	assert_int_equal(listen(listener, 1), 0);
+	assert_int_equal(getsockname(listener, (struct sockaddr *)&sa, &len), 0);
+	assert_int_equal(connect(fd, (struct sockaddr *)&sa, sizeof(sa)), 0);
+	*peer = accept(listener, NULL, NULL);
+	close(listener);
+	while (send(fd, much, sizeof(much), MSG_DONTWAIT | MSG_NOSIGNAL) > 0)
+		;
+	assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_LINGER, &hour, sizeof(hour)), 0);
+	return fd;
+}
+
+static void a_socket_that_lingers_holds_nobody_up(void **state)
+{
+	int channel = open_channel(), peer, fd = lingering(&peer);
+
+	(void)state;
+	hand_over(channel, &fd, 1);
+	close(fd);
+	serve();
+	close(channel);
+	serve();
+	close(peer);
+}
+
+static unsigned open_descriptors(void)
+{
+	unsigned n = 0;
+
+	for (int fd = 0; fd < 256; fd++)
+		n += fcntl(fd, F_GETFD) >= 0;
+	return n;
+}
+
+static void more_descriptors_than_asked_are_closed(void **state)
+{
+	int channel = open_channel(), fds[8], pair[2];
+	unsigned before = open_descriptors();
+
+	(void)state;
+	open_pair(SOCK_SEQPACKET, pair);
+	for (unsigned i = 0; i < 8; i++)
+		fds[i] = pair[0];
+	hand_over(channel, fds, 8);
+	serve();
+	close(pair[0]);
+	close(pair[1]);
+	serve();
+	assert_int_equal(open_descriptors(), before);
+	close(channel);
+	serve();
+}
+
+/* ---- Messages ---- */
+
+static void commands_cut_short_or_too_long_end_their_way_only(void **state)
+{
+	static const size_t lengths[] = { 1, sizeof(struct rn_cmdev_call) - 1,
+					  sizeof(struct rn_cmdev_call) + RN_CMDEV_IN_MAX +
+						  RN_CMDEV_OPTION_MAX + 1,
+					  65536 };
+	static const char noise[65536] = { 1 };
+	int channel = open_channel(), pair[2];
+	unsigned before = open_descriptors();
+
+	(void)state;
+	for (unsigned i = 0; i < RN_ARRAY_SIZE(lengths); i++) {
+		open_pair(SOCK_SEQPACKET, pair);
+		hand_over(channel, &pair[0], 1);
+		close(pair[0]);
+		assert_int_equal(send(pair[1], noise, lengths[i], MSG_NOSIGNAL),
+				 lengths[i]);
+		serve();
+		assert_int_equal(recv(pair[1], &(char){ 0 }, 1, MSG_DONTWAIT), 0);
+		close(pair[1]);
+	}
+	assert_int_equal(open_descriptors(), before);
+	assert_int_equal(rnd_cm_channel_count(server.cm), 1);
+	close(channel);
+	serve();
+}
+
+/* ---- Names ---- */
+
+static uint64_t number_of(int fd)
+{
+	struct sockaddr_un addr = { 0 };
+	socklen_t len = sizeof(addr) - 1;
+
+	assert_int_equal(getsockname(fd, (struct sockaddr *)&addr, &len), 0);
+	assert_int_equal(len,
+			 offsetof(struct sockaddr_un, sun_path) + 1 + RN_CMDEV_NAME_LEN);
+	assert_memory_equal(addr.sun_path, "\0" RN_CMDEV_NAME, sizeof(RN_CMDEV_NAME));
+	return strtoull(addr.sun_path + sizeof(RN_CMDEV_NAME), NULL, 16);
+}
+
+/* What another user of the namespace can bind before us. */
+static int take_name(uint64_t number)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+	snprintf(addr.sun_path + 1, sizeof(addr.sun_path) - 1, "%s%016llx", RN_CMDEV_NAME,
+		 (unsigned long long)number);
+	assert_int_equal(bind(fd, (struct sockaddr *)&addr,
+			      (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 +
+					  RN_CMDEV_NAME_LEN)),
+			 0);
+	return fd;
+}
+
+static void nobody_can_take_the_names_of_channels_beforehand(void **state)
+{
+	uint64_t first = (uint64_t)(uint32_t)getpid() << 32, a, b;
+	int taken[64], fd[2];
+
+	(void)state;
+	for (unsigned i = 0; i < 64; i++)
+		taken[i] = take_name(first + i);
+	fd[0] = open_channel();
+	fd[1] = open_channel();
+	a = number_of(fd[0]);
+	b = number_of(fd[1]);
+	assert_true(a && b && a != b && a + 1 != b);
+	for (unsigned i = 0; i < 64; i++)
+		close(taken[i]);
+	close(fd[0]);
+	close(fd[1]);
+	serve();
+}
+
+static void a_name_that_is_taken_all_the_same_is_drawn_again(void **state)
+{
+	int taken = take_name(UINT64_C(0x5a5a5a5a5a5a5a5a)), fd;
+
+	(void)state;
+	fd = open_channel(); /* the first one seeds its own generator, too */
+	not_random = 1;
+	close(open_channel());
+	assert_int_equal(not_random, 0);
+	close(taken);
+	close(fd);
+	serve();
+}
+
+static void without_a_name_it_says_why(void **state)
+{
+	int taken = take_name(UINT64_C(0x5a5a5a5a5a5a5a5a)), first = open_channel(), fd;
+	char why[256] = "";
+
+	(void)state;
+	not_random = 1000;
+	assert_int_equal(rnd_cm_open(server.cm, "lo:127.0.0.1", &fd, why, sizeof(why)),
+			 -EADDRINUSE);
+	assert_non_null(strstr(why, "no name"));
+	close(taken);
+	close(first);
+	serve();
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_way_that_the_program_keeps_is_forgotten_with_its_channel),
+		TEST(a_way_that_ends_is_forgotten_though_the_program_keeps_it),
+		TEST(a_channel_does_not_keep_itself),
+		TEST(descriptors_of_odd_kinds_are_given_up_at_once),
+		TEST(a_socket_that_lingers_holds_nobody_up),
+		TEST(more_descriptors_than_asked_are_closed),
+		TEST(commands_cut_short_or_too_long_end_their_way_only),
+		TEST(nobody_can_take_the_names_of_channels_beforehand),
+		TEST(a_name_that_is_taken_all_the_same_is_drawn_again),
+		TEST(without_a_name_it_says_why),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
