@@ -28,6 +28,7 @@ int __wrap_rnd_iface_read(uint32_t ifindex, struct rnd_iface *out);
 enum {
 	PEERS = 4,
 	STEPS_MAX = 64,
+	OTHER = 0x80,	/* bit of a step */
 	POOL = 16,	/* addresses 10.0.0.0 .. that an interface may have */
 	FOREIGN = 0xf0, /* addresses that end in this or more are nobody's */
 	LOOPBACK = 1,	/* interface index; that of the others is below IFACES */
@@ -241,9 +242,14 @@ static void check_slots(void)
 		for (const struct rnd_client *d = c->next; d; d = d->next)
 			require(!shares_slot(a, &d->attachment));
 	}
-	for (const struct rnd_group *g = w.server.groups.first; g; g = g->next)
+	for (const struct rnd_group *g = w.server.groups.first; g; g = g->next) {
+		unsigned here = 0;
+
 		for (unsigned slot = 0; slot < RND_SLOT_COUNT; slot++)
-			taken += g->taken[slot];
+			here += g->taken[slot];
+		require(g->users == here);
+		taken += here;
+	}
 	require(taken == owned);
 }
 
@@ -360,13 +366,16 @@ static void step(struct script *s)
 		hang_up(p);
 		break;
 	case 2:
-		change_iface(s);
+		if (op & OTHER)
+			rnd_groups_give_back(&w.server.groups, RN_NEVER, 0);
+		else
+			change_iface(s);
 		break;
 	case 3:
-		read_all(p);
-		break;
-	case 4:
-		use_channel(p, s);
+		if (op & OTHER)
+			use_channel(p, s);
+		else
+			read_all(p);
 		break;
 	default:
 		if (p->sock >= 0)
@@ -377,18 +386,9 @@ static void step(struct script *s)
 
 static void open_server(void)
 {
-	w.server = (struct rnd_server){ .epoll_fd = epoll_create1(EPOLL_CLOEXEC),
-					.lock_fd = -1,
-					.spare_fd = -1,
-					.dir = "/nonexistent",
-					.sock_name = "rocind",
-					.listener.fd = -1,
-					.signals.fd = -1,
-					.netlink.fd = -1 };
+	require(rnd_server_init(&w.server, 0) == 0);
+	w.server.epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	require(w.server.epoll_fd >= 0);
-	w.server.cm = rnd_cm_new(&w.server);
-	require(w.server.cm != NULL);
-	rnd_groups_init(&w.server.groups);
 	for (unsigned i = 0; i < RND_SLOT_COUNT; i++)
 		w.server.groups.next_counter[i] = (uint16_t)(i + 1);
 	memset(w.iface, 0, sizeof(w.iface));

@@ -45,18 +45,12 @@ ssize_t __wrap_getrandom(void *buf, size_t len, unsigned flags)
 
 static int setup(void **state)
 {
+	int rc = rnd_server_init(&server, 0);
+
 	(void)state;
-	server = (struct rnd_server){ .epoll_fd = epoll_create1(EPOLL_CLOEXEC),
-				      .lock_fd = -1,
-				      .passed_fd = -1,
-				      .spare_fd = -1,
-				      .listener.fd = -1,
-				      .signals.fd = -1,
-				      .netlink.fd = -1 };
-	server.cm = rnd_cm_new(&server);
-	rnd_groups_init(&server.groups);
+	server.epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	not_random = 0;
-	return server.epoll_fd >= 0 && server.cm ? 0 : -1;
+	return server.epoll_fd >= 0 ? rc : -1;
 }
 
 static int teardown(void **state)
@@ -453,6 +447,25 @@ static void without_a_name_it_says_why(void **state)
 	serve();
 }
 
+/* ---- Addresses ---- */
+
+static void an_address_stays_as_long_as_a_channel_has_it(void **state)
+{
+	const struct rn_gid gid = { .raw = { [10] = 0xff, 0xff, 127, 0, 0, 1 } };
+	int channel = open_channel();
+	char why[256] = "";
+
+	(void)state;
+	assert_int_equal(rnd_group_hold(&server.groups, &gid, 0, why, sizeof(why)), 0);
+	rnd_groups_give_back(&server.groups, RN_NEVER, 0);
+	assert_int_equal(rnd_groups_count(&server.groups), 1);
+	close(channel);
+	serve();
+	rnd_groups_give_back(&server.groups, RN_NEVER, 0);
+	assert_int_equal(rnd_groups_count(&server.groups), 0);
+	assert_null(server.slot0);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -468,6 +481,7 @@ int main(void)
 		TEST(nobody_can_take_the_names_of_channels_beforehand),
 		TEST(a_name_that_is_taken_all_the_same_is_drawn_again),
 		TEST(without_a_name_it_says_why),
+		TEST(an_address_stays_as_long_as_a_channel_has_it),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -26,7 +26,7 @@ enum {
 /* Peers may still send to processes of an earlier rocind: start somewhere else. */
 void rnd_groups_init(struct rnd_groups *groups)
 {
-	*groups = (struct rnd_groups){ 0 };
+	*groups = (struct rnd_groups){ .idle_from = RN_NEVER };
 	if (getrandom(groups->next_counter, sizeof(groups->next_counter), GRND_NONBLOCK) <
 	    0)
 		rn_log(RN_LOG_DEBUG, "getrandom: %m");
@@ -35,14 +35,84 @@ void rnd_groups_init(struct rnd_groups *groups)
 			groups->next_counter[i] = 1;
 }
 
+static void close_group(struct rnd_groups *groups, struct rnd_group *group)
+{
+	struct rnd_group **at = &groups->first;
+
+	while (*at != group)
+		at = &(*at)->next;
+	*at = group->next;
+	if (groups->on_close)
+		groups->on_close(groups->ctx, group);
+	rnd_group_close(group);
+}
+
 void rnd_groups_fini(struct rnd_groups *groups)
 {
-	while (groups->first) {
-		struct rnd_group *group = groups->first;
+	while (groups->first)
+		close_group(groups, groups->first);
+}
 
-		groups->first = group->next;
-		rnd_group_close(group);
+/* ---- Users ---- */
+
+static void enter(struct rnd_group *group)
+{
+	group->users++;
+}
+
+static void leave(struct rnd_group *group)
+{
+	assert(group->users);
+	if (--group->users)
+		return;
+	group->idle_from = rnd_now();
+	if (group->idle_from < group->groups->idle_from)
+		group->groups->idle_from = group->idle_from;
+}
+
+static bool is_wanted(const struct rnd_groups *groups, const struct rnd_group *group)
+{
+	return group->users ||
+	       (groups->is_wanted && groups->is_wanted(groups->ctx, group));
+}
+
+void rnd_groups_give_back(struct rnd_groups *groups, rn_ns since, rn_ns now)
+{
+	struct rnd_group *next;
+
+	groups->idle_from = RN_NEVER;
+	for (struct rnd_group *g = groups->first; g; g = next) {
+		next = g->next;
+		if (g->users)
+			continue;
+		if (g->idle_from <= since) {
+			if (!is_wanted(groups, g)) {
+				close_group(groups, g);
+				continue;
+			}
+			g->idle_from = now;
+		}
+		if (g->idle_from < groups->idle_from)
+			groups->idle_from = g->idle_from;
 	}
+}
+
+/* This process may have no more descriptors: give back the group that has been without
+ * users for longest. Return: true if it may be tried again.
+ */
+static bool make_room(struct rnd_groups *groups, int rc)
+{
+	struct rnd_group *oldest = NULL;
+
+	if (rc != -EMFILE && rc != -ENFILE)
+		return false;
+	for (struct rnd_group *g = groups->first; g; g = g->next)
+		if ((!oldest || g->idle_from < oldest->idle_from) &&
+		    !is_wanted(groups, g))
+			oldest = g;
+	if (oldest)
+		close_group(groups, oldest);
+	return oldest != NULL;
 }
 
 unsigned rnd_groups_count(const struct rnd_groups *groups)
@@ -82,6 +152,7 @@ struct rnd_group *rnd_group_find(const struct rnd_groups *groups,
 static void add_group(struct rnd_groups *groups, struct rnd_group *group)
 {
 	assert(group);
+	group->groups = groups;
 	group->next = groups->first;
 	groups->first = group;
 	if (groups->on_open)
@@ -95,18 +166,34 @@ struct wanted {
 	rn_ns deadline;
 };
 
-/* The group of an address, opened if there was none. */
+/* The group of an address, opened if there was none, with one more user. */
 static int get_group(struct rnd_groups *groups, const struct wanted *w,
 		     struct rnd_group **out, char *err, size_t err_len)
 {
+	struct rnd_group *group = rnd_group_find(groups, w->gid, w->scope);
 	int rc;
 
-	*out = rnd_group_find(groups, w->gid, w->scope);
-	if (*out)
-		return 0;
-	rc = rnd_group_open(out, w->gid, w->scope, w->deadline, err, err_len);
-	if (rc == 0)
-		add_group(groups, *out);
+	if (!group) {
+		do
+			rc = rnd_group_open(&group, w->gid, w->scope, w->deadline, err,
+					    err_len);
+		while (rc && make_room(groups, rc));
+		if (rc)
+			return rc;
+		add_group(groups, group);
+	}
+	enter(group);
+	*out = group;
+	return 0;
+}
+
+static int reach(struct rnd_group *group, unsigned slot)
+{
+	int rc;
+
+	do
+		rc = rnd_group_reach(group, slot);
+	while (rc && make_room(group->groups, rc));
 	return rc;
 }
 
@@ -115,8 +202,11 @@ int rnd_group_hold(struct rnd_groups *groups, const struct rn_gid *gid, uint32_t
 {
 	const struct wanted w = { gid, scope, rnd_now() + RN_MSEC(BIND_WAIT_MS) };
 	struct rnd_group *group;
+	int rc = get_group(groups, &w, &group, err, err_len);
 
-	return get_group(groups, &w, &group, err, err_len);
+	if (rc == 0)
+		leave(group);
+	return rc;
 }
 
 /* One deadline for all of them: the client waits for a few seconds only. */
@@ -132,6 +222,13 @@ static int get_groups(struct rnd_groups *groups, struct rnd_attachment *a, char 
 		rc = get_group(groups, &w, &a->group[i], err, err_len);
 	}
 	return rc;
+}
+
+static void leave_groups(const struct rnd_attachment *a)
+{
+	for (uint32_t i = 0; i < a->gid_count; i++)
+		if (a->group[i])
+			leave(a->group[i]);
 }
 
 /* Return: the smallest slot that is free in every group of @a, or 0. */
@@ -178,7 +275,7 @@ static void look_at_interface(struct rnd_attachment *a, bool all_addresses)
 static int prepare_slot(const struct rnd_attachment *a, char *err, size_t err_len)
 {
 	for (uint32_t i = 0; i < a->gid_count; i++) {
-		int rc = rnd_group_reach(a->group[i], a->slot);
+		int rc = reach(a->group[i], a->slot);
 
 		if (rc)
 			return rn_fail(err, err_len, rc,
@@ -186,6 +283,18 @@ static int prepare_slot(const struct rnd_attachment *a, char *err, size_t err_le
 		rnd_group_drain(a->group[i], a->slot);
 	}
 	return 0;
+}
+
+/* Return: 0 with a slot prepared in all groups, or -errno with a sentence. */
+static int choose_slot(struct rnd_attachment *a, char *err, size_t err_len)
+{
+	a->slot = find_slot(a);
+	if (a->slot)
+		return prepare_slot(a, err, err_len);
+	return rn_fail(err, err_len, -EUSERS,
+		       "%d processes use the addresses of %s already, which is all "
+		       "that the low 8 bits of a QP number can tell apart",
+		       RN_CTL_SLOT_MAX, a->ibdev);
 }
 
 int rnd_attach(struct rnd_groups *groups, struct rnd_attachment *a,
@@ -206,18 +315,12 @@ int rnd_attach(struct rnd_groups *groups, struct rnd_attachment *a,
 	memcpy(new.ifname, msg->ifname, sizeof(new.ifname));
 	memcpy(new.gid, msg->gid, sizeof(new.gid));
 	rc = get_groups(groups, &new, err, err_len);
-	if (rc)
+	if (rc == 0)
+		rc = choose_slot(&new, err, err_len);
+	if (rc) {
+		leave_groups(&new);
 		return rc;
-	new.slot = find_slot(&new);
-	if (new.slot == 0)
-		return rn_fail(
-			err, err_len, -EUSERS,
-			"%d processes use the addresses of %s already, which is all "
-			"that the low 8 bits of a QP number can tell apart",
-			RN_CTL_SLOT_MAX, new.ibdev);
-	rc = prepare_slot(&new, err, err_len);
-	if (rc)
-		return rc;
+	}
 	for (uint32_t i = 0; i < new.gid_count; i++)
 		new.group[i]->taken[new.slot] = true;
 	new.qpn_counter = draw_counter(groups, new.slot);
@@ -235,6 +338,7 @@ void rnd_detach_gid(struct rnd_attachment *a, unsigned idx)
 	rnd_group_drain(group, a->slot);
 	group->taken[a->slot] = false;
 	a->group[idx] = NULL;
+	leave(group);
 }
 
 void rnd_detach(struct rnd_attachment *a)
@@ -254,23 +358,20 @@ void rnd_abandon(struct rnd_attachment *a)
 int rnd_attach_gid(struct rnd_groups *groups, struct rnd_attachment *a, unsigned idx,
 		   const struct rn_gid *gid)
 {
-	uint32_t scope = scope_of(gid, a->ifindex);
-	struct rnd_group *group = rnd_group_find(groups, gid, scope);
-	int rc = 0;
+	/* No wait: every other client would wait too. */
+	const struct wanted w = { gid, scope_of(gid, a->ifindex), 0 };
+	struct rnd_group *group;
+	int rc;
 
 	assert(idx <= a->gid_count && idx < RN_GID_MAX && !a->group[idx]);
-	if (!group) {
-		/* No wait: every other client would wait too. */
-		rc = rnd_group_open(&group, gid, scope, 0, NULL, 0);
-		if (rc)
-			return rc;
-		add_group(groups, group);
-	}
-	if (group->taken[a->slot])
-		return -EUSERS;
-	rc = rnd_group_reach(group, a->slot);
+	rc = get_group(groups, &w, &group, NULL, 0);
 	if (rc)
 		return rc;
+	rc = group->taken[a->slot] ? -EUSERS : reach(group, a->slot);
+	if (rc) {
+		leave(group);
+		return rc;
+	}
 	rnd_group_drain(group, a->slot);
 	group->taken[a->slot] = true;
 	a->gid[idx] = *gid;

@@ -10,14 +10,18 @@
 
 #include "group.h"
 
-/* All addresses that this rocind holds. A group stays until the end, so that no socket
- * that outlives its process (in a fork child) can keep a later process from the port.
+/* All addresses that this rocind holds. Who is about to use a group that others have left
+ * has it counted among its users first, so that none is given back under somebody.
  */
 struct rnd_groups {
 	struct rnd_group *first;
 	uint16_t next_counter[RND_SLOT_COUNT]; /* where the slot's next owner starts */
-	/* Told of each new group; may be NULL. */
+	rn_ns idle_from; /* not after that of any group without users; RN_NEVER: none */
+	/* Told of each new group, and of each that is about to be closed; may be NULL. */
 	void (*on_open)(void *ctx, struct rnd_group *group);
+	void (*on_close)(void *ctx, struct rnd_group *group);
+	/* Is it used by others than processes with slots? May be NULL. */
+	bool (*is_wanted)(void *ctx, const struct rnd_group *group);
 	void *ctx;
 };
 
@@ -43,11 +47,20 @@ void rnd_groups_init(struct rnd_groups *groups);
 void rnd_groups_fini(struct rnd_groups *groups);
 unsigned rnd_groups_count(const struct rnd_groups *groups);
 
+/**
+ * rnd_groups_give_back() - Close the groups that have had no users for long enough
+ * @since:	Those whose last user left at this time or before; RN_NEVER: all
+ * @now:	Time from which those count that are wanted all the same
+ */
+void rnd_groups_give_back(struct rnd_groups *groups, rn_ns since, rn_ns now);
+
 /* The group of an address, or NULL. @scope: interface of a link-local address, else 0 */
 struct rnd_group *rnd_group_find(const struct rnd_groups *groups,
 				 const struct rn_gid *gid, uint32_t scope);
 
-/* Have a group for the address from now on. Return: 0, or as rnd_group_open(). */
+/* Have a group for the address as long as it is wanted. Return: 0, or as
+ * rnd_group_open().
+ */
 int rnd_group_hold(struct rnd_groups *groups, const struct rn_gid *gid, uint32_t scope,
 		   char *err, size_t err_len);
 

@@ -376,6 +376,11 @@ int rnd_cm_board_fd(const struct rnd_cm *cm)
 	return cm->board.fd;
 }
 
+bool rnd_cm_wants(const struct rnd_cm *cm, const struct rn_gid *gid, uint32_t scope)
+{
+	return cm && cm->ucma && rnd_ucma_wants(cm->ucma, gid, scope);
+}
+
 void rnd_cm_addresses_changed(struct rnd_cm *cm, uint32_t ifindex)
 {
 	if (cm->ucma)

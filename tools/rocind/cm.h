@@ -34,6 +34,9 @@ int rnd_cm_board_fd(const struct rnd_cm *cm);
 /* Channels that are open: rocind stays as long as there is one. */
 unsigned rnd_cm_channel_count(const struct rnd_cm *cm);
 
+/* Has a program that uses the connection manager this address? @cm: NULL: none does. */
+bool rnd_cm_wants(const struct rnd_cm *cm, const struct rn_gid *gid, uint32_t scope);
+
 /* An interface has another link address: ids bound to it are told. */
 void rnd_cm_addresses_changed(struct rnd_cm *cm, uint32_t ifindex);
 

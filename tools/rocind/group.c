@@ -92,8 +92,14 @@ static int set_options(int fd, int family)
 	return 0;
 }
 
-/* Return: a bound socket, or -errno. */
-static int open_socket(const struct rnd_group *group, bool join)
+enum manner {
+	ALONE,
+	BESIDE_LEFTOVERS, /* alone but for those that a closed group has left */
+	JOIN,		  /* others of this user */
+};
+
+/* Return: a bound socket with SO_REUSEPORT and without SO_REUSEADDR, or -errno. */
+static int open_socket(const struct rnd_group *group, enum manner manner)
 {
 	union rnd_sockaddr sa;
 	socklen_t len = rnd_sockaddr(&sa, &group->gid, group->scope);
@@ -103,11 +109,14 @@ static int open_socket(const struct rnd_group *group, bool join)
 	if (fd < 0)
 		return -errno;
 	rc = set_options(fd, sa.any.sa_family);
-	if (rc == 0 && join && !set_int(fd, SOL_SOCKET, SO_REUSEPORT, 1))
+	if (rc == 0 && !set_int(fd, SOL_SOCKET, SO_REUSEPORT, manner == JOIN))
+		rc = -errno;
+	if (rc == 0 && !set_int(fd, SOL_SOCKET, SO_REUSEADDR, manner == BESIDE_LEFTOVERS))
 		rc = -errno;
 	if (rc == 0 && bind(fd, &sa.any, len) < 0)
 		rc = -errno;
-	if (rc == 0 && !join && !set_int(fd, SOL_SOCKET, SO_REUSEPORT, 1))
+	if (rc == 0 && !(set_int(fd, SOL_SOCKET, SO_REUSEPORT, 1) &&
+			 set_int(fd, SOL_SOCKET, SO_REUSEADDR, 0)))
 		rc = -errno;
 	if (rc == 0)
 		return fd;
@@ -122,20 +131,26 @@ static int open_socket(const struct rnd_group *group, bool join)
  */
 static bool held_by_leftovers(const struct rnd_group *group)
 {
-	int fd = open_socket(group, true);
+	int fd = open_socket(group, JOIN);
 
 	if (fd >= 0)
 		close(fd);
 	return fd >= 0;
 }
 
+/* Sockets of another group do not have SO_REUSEADDR; programs of other users that have it
+ * are not let past held_by_leftovers().
+ */
 static int take_port(struct rnd_group *group, rn_ns deadline)
 {
 	for (;;) {
-		int fd = open_socket(group, false);
+		int fd = open_socket(group, ALONE);
 
-		if (fd != -EADDRINUSE || rnd_now() >= deadline ||
-		    !held_by_leftovers(group))
+		if (fd == -EADDRINUSE && held_by_leftovers(group))
+			fd = open_socket(group, BESIDE_LEFTOVERS);
+		else
+			return fd;
+		if (fd != -EADDRINUSE || rnd_now() >= deadline)
 			return fd;
 		poll(NULL, 0, BIND_RETRY_MS);
 	}
@@ -203,7 +218,7 @@ int rnd_group_reach(struct rnd_group *group, unsigned slot)
 	if (slot < group->sock_count)
 		return 0;
 	while (rc == 0 && group->sock_count <= slot) {
-		int fd = open_socket(group, true);
+		int fd = open_socket(group, JOIN);
 
 		if (fd < 0) {
 			rc = fd;
@@ -235,7 +250,10 @@ void rnd_group_drain(const struct rnd_group *group, unsigned slot)
 void rnd_group_close(struct rnd_group *group)
 {
 	/* Ours last: the kernel moves the last socket to the place of one that leaves. */
-	for (unsigned i = group->sock_count; i-- > 0;)
+	for (unsigned i = group->sock_count; i-- > 0;) {
+		if (i)
+			prefer(group->sock[i], SOL_SOCKET, SO_REUSEADDR, 1);
 		close(group->sock[i]);
+	}
 	free(group);
 }

@@ -5,6 +5,11 @@
  * program returns; so sockets are only ever added at the end, and each stays open here
  * as long as the group, whether or not a process holds a copy.
  *
+ * A group that nobody uses is closed after a while. Copies of its sockets may be left (in
+ * a fork child of the process that had one): they have SO_REUSEADDR from then on, by
+ * which the next group of that address is let in beside them, and it gets the packets, as
+ * the kernel asks the socket first that was bound last.
+ *
  * sock[0] is ours. It is bound without SO_REUSEPORT and given the option afterwards: that
  * makes the ownership of the port exclusive, where a second daemon of this user with
  * the option set would join the group in silence and take packets.
@@ -21,6 +26,8 @@ enum {
 	RND_SLOT_COUNT = RN_CTL_SLOT_MAX + 1
 };
 
+struct rnd_groups; /* attach.h */
+
 struct rnd_group {
 	struct rnd_group *next;
 	struct rn_gid gid;
@@ -28,6 +35,12 @@ struct rnd_group {
 	unsigned sock_count;
 	int sock[RND_SLOT_COUNT];
 	bool taken[RND_SLOT_COUNT]; /* a process has this slot */
+	/* Slots that are taken, and whoever is about to take one or reads packets: it is
+	 * not closed meanwhile.
+	 */
+	unsigned users;
+	rn_ns idle_from; /* when the last of them left */
+	struct rnd_groups *groups;
 };
 
 /* An address of ours as text and as the kernel wants it. */

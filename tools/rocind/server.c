@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -30,6 +31,15 @@
 enum {
 	LISTEN_BACKLOG = 256,
 	SLOT0_PACKETS_MAX = 64, /* read at a time: a flood must not starve clients */
+	/* An address that nobody uses is kept for so long, or for as long as rocind
+	 * itself stays without clients if that is less: servers come again, and what is
+	 * sent to those that have gone gets an answer.
+	 */
+	GROUP_IDLE_MS = 10000,
+	/* Descriptors that are left when addresses without users go at once: more than a
+	 * client with its device and a wire needs beside the sockets of its groups.
+	 */
+	SPARE_DESCRIPTORS = 32,
 	/* A client that has just connected gets this long to say hello, however short the
 	 * idle time. (One that comes too late starts another rocind.)
 	 */
@@ -85,13 +95,12 @@ static int open_source(struct rnd_server *server, struct rnd_source *source, int
 struct rnd_slot0 {
 	struct rnd_slot0 *next;
 	struct rnd_server *server;
-	const struct rnd_group *group;
+	struct rnd_group *group;
 	struct rnd_source source;
 };
 
-static void on_stray_packets(void *ctx)
+static void read_stray_packets(const struct rnd_slot0 *slot0)
 {
-	const struct rnd_slot0 *slot0 = ctx;
 	struct rnd_server *server = slot0->server;
 	/* Longer ones are nobody's, so their length alone matters. */
 	uint8_t pkt[RN_GSI_PACKET_LEN];
@@ -111,7 +120,17 @@ static void on_stray_packets(void *ctx)
 	}
 }
 
-/* The source gets a descriptor of its own: the group's lives as long as its group. */
+/* What a packet leads to must not close its group. */
+static void on_stray_packets(void *ctx)
+{
+	const struct rnd_slot0 *slot0 = ctx;
+	struct rnd_group *group = slot0->group;
+
+	group->users++;
+	read_stray_packets(slot0);
+	group->users--;
+}
+
 static void on_group_open(void *ctx, struct rnd_group *group)
 {
 	struct rnd_server *server = ctx;
@@ -132,15 +151,53 @@ static void on_group_open(void *ctx, struct rnd_group *group)
 	rnd_server_watch(server, &slot0->source);
 }
 
+static void on_group_close(void *ctx, struct rnd_group *group)
+{
+	struct rnd_server *server = ctx;
+	struct rnd_slot0 **at = &server->slot0;
+	char address[INET6_ADDRSTRLEN];
+
+	rnd_gid_text(&group->gid, address);
+	rn_log(RN_LOG_INFO, "port %d of %s is given back", RN_ROCE_PORT, address);
+	for (; *at; at = &(*at)->next) {
+		struct rnd_slot0 *slot0 = *at;
+
+		if (slot0->group != group)
+			continue;
+		*at = slot0->next;
+		rnd_source_forget(&slot0->source); /* the descriptor is the group's */
+		free(slot0);
+		return;
+	}
+}
+
+static bool is_group_wanted(void *ctx, const struct rnd_group *group)
+{
+	const struct rnd_server *server = ctx;
+
+	return rnd_cm_wants(server->cm, &group->gid, group->scope);
+}
+
+static rn_ns group_idle_time(const struct rnd_server *server)
+{
+	uint32_t ms = server->idle_ms;
+
+	return RN_MSEC((rn_ns)(ms && ms < GROUP_IDLE_MS ? ms : GROUP_IDLE_MS));
+}
+
+static void give_back_groups(struct rnd_server *server)
+{
+	rn_ns now;
+
+	if (server->groups.idle_from == RN_NEVER)
+		return;
+	now = rnd_now();
+	if (server->groups.idle_from <= now - group_idle_time(server))
+		rnd_groups_give_back(&server->groups, now - group_idle_time(server), now);
+}
+
 static void close_groups(struct rnd_server *server)
 {
-	while (server->slot0) {
-		struct rnd_slot0 *slot0 = server->slot0;
-
-		server->slot0 = slot0->next;
-		rnd_source_forget(&slot0->source);
-		free(slot0);
-	}
 	for (struct rnd_client *c = server->clients; c; c = c->next) {
 		rnd_wires_close(c);
 		rnd_abandon(&c->attachment);
@@ -161,12 +218,25 @@ static void turn_away(struct rnd_server *server)
 	server->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 }
 
+/* Descriptors are given out from the lowest: one as high as that says that few are left.
+ * Those that come with a message are not waited for, so there is to be room before.
+ */
+static void keep_some_spare(struct rnd_server *server, int fd)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 &&
+	    (rlim_t)fd + SPARE_DESCRIPTORS >= limit.rlim_cur)
+		rnd_groups_give_back(&server->groups, RN_NEVER, rnd_now());
+}
+
 /* Return: true if there was a connection to accept. */
 static bool accept_one(struct rnd_server *server)
 {
 	int fd = accept4(server->listener.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
 	if (fd >= 0) {
+		keep_some_spare(server, fd);
 		server->idle_from = rnd_now();
 		server->awaits_starter = false;
 		rnd_client_accept(server, fd);
@@ -321,11 +391,8 @@ static int open_sources(struct rnd_server *server)
 			   on_connection);
 }
 
-int rnd_server_open(struct rnd_server *server, uint32_t idle_ms, char *err,
-		    size_t err_len)
+int rnd_server_init(struct rnd_server *server, uint32_t idle_ms)
 {
-	int rc;
-
 	*server = (struct rnd_server){ .epoll_fd = -1,
 				       .lock_fd = -1,
 				       .passed_fd = -1,
@@ -339,10 +406,20 @@ int rnd_server_open(struct rnd_server *server, uint32_t idle_ms, char *err,
 	rnd_groups_init(&server->groups);
 	server->groups.ctx = server;
 	server->groups.on_open = on_group_open;
-	rn_runtime_name(server->sock_name, sizeof(server->sock_name), "rocind", ".sock");
+	server->groups.on_close = on_group_close;
+	server->groups.is_wanted = is_group_wanted;
 	server->cm = rnd_cm_new(server);
-	rc = server->cm ? rn_runtime_dir(server->dir, sizeof(server->dir), err, err_len)
-			: rn_fail(err, err_len, -ENOMEM, "out of memory");
+	return server->cm ? 0 : -ENOMEM;
+}
+
+int rnd_server_open(struct rnd_server *server, uint32_t idle_ms, char *err,
+		    size_t err_len)
+{
+	int rc = rnd_server_init(server, idle_ms);
+
+	rn_runtime_name(server->sock_name, sizeof(server->sock_name), "rocind", ".sock");
+	rc = rc ? rn_fail(err, err_len, rc, "out of memory")
+		: rn_runtime_dir(server->dir, sizeof(server->dir), err, err_len);
 	if (rc == 0)
 		rc = take_lock(server, err, err_len);
 	if (rc)
@@ -375,10 +452,16 @@ static bool is_busy(const struct rnd_server *server)
 	return false;
 }
 
+static int ms_until(rn_ns when)
+{
+	rn_ns left = when - rnd_now();
+
+	return left <= 0 ? 0 : (int)((left + RN_MSEC(1) - 1) / RN_MSEC(1));
+}
+
 static int ms_to_idle(const struct rnd_server *server)
 {
 	uint32_t idle_ms = server->idle_ms;
-	rn_ns left;
 
 	if (idle_ms == 0 || is_busy(server))
 		return -1;
@@ -386,8 +469,18 @@ static int ms_to_idle(const struct rnd_server *server)
 		idle_ms = GREETING_MS;
 	if (server->awaits_starter && idle_ms < STARTER_MS)
 		idle_ms = STARTER_MS;
-	left = server->idle_from + RN_MSEC(idle_ms) - rnd_now();
-	return left <= 0 ? 0 : (int)((left + RN_MSEC(1) - 1) / RN_MSEC(1));
+	return ms_until(server->idle_from + RN_MSEC(idle_ms));
+}
+
+/* Until one of both, -1: neither. */
+static int ms_to_wait(const struct rnd_server *server)
+{
+	int end = ms_to_idle(server), group;
+
+	if (server->groups.idle_from == RN_NEVER)
+		return end;
+	group = ms_until(server->groups.idle_from + group_idle_time(server));
+	return end >= 0 && end < group ? end : group;
 }
 
 /* In this order: nobody new comes in, the port is free, then everyone is told. The lock
@@ -412,10 +505,11 @@ static void say_goodbye(struct rnd_server *server)
 void rnd_server_run(struct rnd_server *server)
 {
 	while (!server->stopping) {
-		int timeout = ms_to_idle(server);
 		struct epoll_event event;
-		int n = epoll_wait(server->epoll_fd, &event, 1, timeout);
+		int n;
 
+		give_back_groups(server);
+		n = epoll_wait(server->epoll_fd, &event, 1, ms_to_wait(server));
 		if (n > 0) {
 			struct rnd_source *source = event.data.ptr;
 

@@ -67,6 +67,11 @@ void rnd_server_run(struct rnd_server *server);
 
 void rnd_server_close(struct rnd_server *server);
 
+/* All but what rnd_server_open() opens. Return: 0 or -ENOMEM; rnd_server_close() either
+ * way.
+ */
+int rnd_server_init(struct rnd_server *server, uint32_t idle_ms);
+
 /* Wait for input at @source from now on. Return: 0 or -errno. */
 int rnd_server_watch(struct rnd_server *server, struct rnd_source *source);
 

@@ -150,6 +150,31 @@ uint32_t rnd_ucma_event_count(const struct rnd_ucma_channel *ch)
 	return ch->event_count;
 }
 
+static bool has_gid(const struct rn_netdev *nd, const struct rn_gid *gid, uint32_t scope)
+{
+	if (scope && scope != nd->ifindex)
+		return false;
+	for (uint32_t i = 0; i < nd->gid_count; i++)
+		if (memcmp(&nd->gid[i], gid, sizeof(*gid)) == 0)
+			return true;
+	return false;
+}
+
+bool rnd_ucma_wants(const struct rnd_ucma *ucma, const struct rn_gid *gid, uint32_t scope)
+{
+	const struct rn_list *l;
+
+	for (l = ucma->channels.next; l != &ucma->channels; l = l->next) {
+		const struct rnd_ucma_channel *ch =
+			RN_CONTAINER_OF(l, const struct rnd_ucma_channel, link);
+
+		for (unsigned i = 0; i < ch->dev_count; i++)
+			if (has_gid(&ch->dev[i]->nd, gid, scope))
+				return true;
+	}
+	return false;
+}
+
 void rnd_ucma_addresses_changed(struct rnd_ucma *ucma, uint32_t ifindex)
 {
 	for (uint32_t i = 0; i < ucma->ids.max; i++) {

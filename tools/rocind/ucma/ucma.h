@@ -34,7 +34,9 @@ struct rnd_ucma_route {
 };
 
 struct rnd_ucma_ops {
-	/* Take packets to QP1 of an address from now on. Return: 0 or -errno. */
+	/* Take packets to QP1 of an address, as long as rnd_ucma_wants() says so. Return:
+	 * 0 or -errno.
+	 */
 	int (*hold)(void *ctx, const struct rn_gid *gid, uint32_t scope);
 	/* Ask the routing table. @src: address to send from, or NULL.
 	 * Return: 0, -ENETUNREACH, -EHOSTUNREACH ...
@@ -142,6 +144,12 @@ void rnd_ucma_expire(struct rnd_ucma *ucma, rn_ns now);
  * those that listen too.
  */
 void rnd_ucma_addresses_changed(struct rnd_ucma *ucma, uint32_t ifindex);
+
+/* Has a channel a device with this address? Whatever is held for it is then to be kept.
+ * @scope: as rnd_ucma_ops.hold() has it.
+ */
+bool rnd_ucma_wants(const struct rnd_ucma *ucma, const struct rn_gid *gid,
+		    uint32_t scope);
 
 /* For reports and tests of leaks. */
 struct rnd_ucma_counts {
