@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "rocind_start.h"
+#include "rocin/ctl.h"
 
 /* ---- Beginning ---- */
 
@@ -134,6 +135,54 @@ static void a_program_that_cannot_be_started_is_named(void **state)
 	assert_null(rn_rocind_connect(NULL, why, sizeof(why)));
 	assert_int_equal(errno, ENOENT);
 	assert_non_null(strstr(why, "/nonexistent/other"));
+}
+
+/* Also where the program itself finds it: rocind has no LD_LIBRARY_PATH. */
+static void a_shared_library_that_is_missing_is_named(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < 2; i++) {
+		char why[512] = "";
+
+		assert_null(rn_rocind_connect(LACKING, why, sizeof(why)));
+		assert_int_equal(errno, EIO);
+		assert_non_null(strstr(why, LACKING " ended before it listened: "));
+		assert_non_null(strstr(why, "librocin_test_lacking.so"));
+		assert_int_equal(strcspn(why, "\n"), strlen(why));
+		setenv("LD_LIBRARY_PATH", LACKING_DIR, 1);
+	}
+	unsetenv("LD_LIBRARY_PATH");
+}
+
+static void expect_words(const char *script, int err, const char *end)
+{
+	char path[128], why[2048] = "", *words;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/script", kit_runtime_dir());
+	f = fopen(path, "we");
+	assert_non_null(f);
+	fprintf(f, "#!/bin/sh\n%s\n", script);
+	fchmod(fileno(f), 0700);
+	fclose(f);
+	assert_null(rn_rocind_connect(path, why, sizeof(why)));
+	assert_int_equal(errno, err);
+	words = strstr(why, "/script ended before it listened: ");
+	words = words ? strchr(words, ':') + 2 : why;
+	if (strncmp(words, end, strlen(end)) != 0)
+		fail_msg("%s", why);
+	assert_in_range(strlen(words), 1, RN_CTL_TEXT_LEN);
+}
+
+static void what_it_says_before_it_ends_is_said_in_one_line(void **state)
+{
+	(void)state;
+	expect_words("echo one >&2; printf 'two\\a\\n\\n' >&2; exit 1", EIO, "one two");
+	expect_words("exit 1", EIO, "rocind ended before it said a word");
+	/* More than a pipe holds, and nobody reads meanwhile. */
+	expect_words(
+		"dd if=/dev/zero bs=65536 count=4 2>/dev/null | tr '\\0' x >&2; exit 1",
+		EIO, "xxxxxxxx");
 }
 
 static void it_is_found_in_path(void **state)
@@ -445,6 +494,8 @@ int main(void)
 		TEST(it_waits_for_who_has_started_it),
 		TEST(many_processes_that_start_at_once_get_one_rocind),
 		TEST(a_program_that_cannot_be_started_is_named),
+		TEST(a_shared_library_that_is_missing_is_named),
+		TEST(what_it_says_before_it_ends_is_said_in_one_line),
 		TEST(it_is_found_in_path),
 		TEST(a_runtime_directory_with_a_long_path_works),
 		TEST(a_runtime_directory_open_to_others_is_refused),

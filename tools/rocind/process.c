@@ -65,6 +65,8 @@ void rnd_process_detach(int keep_fd)
 {
 	unsigned keep = keep_fd > STDERR_FILENO ? (unsigned)keep_fd : STDERR_FILENO;
 
+	/* A pipe to the starter, which listens to it until we can speak for ourselves. */
+	(void)dup2(STDIN_FILENO, STDERR_FILENO);
 	close_between(STDERR_FILENO + 1, keep - 1);
 	close_between(keep + 1, INT_MAX);
 	reset_signals();

@@ -3,9 +3,10 @@
 #ifndef RND_PROCESS_H
 #define RND_PROCESS_H
 
-/* Close every descriptor above the standard ones but @keep_fd (-1: none), forget signal
- * dispositions, mask, processor affinity and real-time class that were inherited, move to
- * the root directory. The log's file is opened before that, as its name may be relative.
+/* Standard error becomes what standard input is. Close every descriptor above the
+ * standard ones but @keep_fd (-1: none), forget signal dispositions, mask, processor
+ * affinity and real-time class that were inherited, move to the root directory. The log's
+ * file is opened before that, as its name may be relative.
  */
 void rnd_process_detach(int keep_fd);
 

@@ -53,8 +53,11 @@ struct launch {
 	const char *path;
 	char *const *argv;
 	char *const *envp;
-	int null_fd;  /* above the standard descriptors */
-	int ready_fd; /* above RN_ROCIND_READY_FD, so that dup2() clears close-on-exec */
+	/* Above RN_ROCIND_READY_FD, so that dup3() clears close-on-exec. -1: none */
+	int null_fd;
+	int ready_fd;
+	int say_fd; /* its standard error, as long as it has none of its own */
+	int await_ready_fd, hear_fd; /* our ends of these */
 	char *daemon_stack; /* its end: stacks grow down on every supported machine */
 	volatile int error; /* errno of the step that failed, or 0 */
 };
@@ -63,9 +66,11 @@ ON_SHARED_MEMORY static int run_daemon(void *arg)
 {
 	struct launch *launch = arg;
 
-	for (int fd = 0; fd < 3; fd++)
+	for (int fd = 0; fd < 2; fd++)
 		if (syscall(SYS_dup3, launch->null_fd, fd, 0) < 0)
 			goto err;
+	if (syscall(SYS_dup3, launch->say_fd, STDERR_FILENO, 0) < 0)
+		goto err;
 	if (syscall(SYS_dup3, launch->ready_fd, RN_ROCIND_READY_FD, 0) < 0)
 		goto err;
 	syscall(SYS_execve, launch->path, launch->argv, launch->envp);
@@ -187,32 +192,60 @@ static int spawn_with_clean_environment(struct launch *launch, const char *dir)
 	return rc;
 }
 
+/* What the program wrote to its standard error, as one line: the dynamic linker says
+ * there which library is missing. It has ended, or is late: nobody waits for more.
+ *
+ * Return: false if it was nothing.
+ */
+static bool hear(int fd, char *said, size_t said_len)
+{
+	ssize_t len = read(fd, said, said_len - 1);
+
+	if (len < 0)
+		len = 0;
+	while (len > 0 && (unsigned char)said[len - 1] <= ' ')
+		len--;
+	said[len] = '\0';
+	for (char *c = said; *c; c++)
+		if ((unsigned char)*c < ' ')
+			*c = ' ';
+	return len > 0;
+}
+
 /* Wait for the daemon's first words, which come as one write: a newline when it listens,
  * a sentence when it cannot. (Not the end of file alone: a child that another thread
  * forks meanwhile holds a copy of the writing end.)
  *
  * Return: 0, -EIO (the sentence is in @err), -ETIMEDOUT.
  */
-static int await_ready(int fd, int timeout_ms, char *err, size_t err_len)
+static int await_ready(const struct launch *launch, int timeout_ms, char *err,
+		       size_t err_len)
 {
-	char words[RN_CTL_TEXT_LEN];
-	struct pollfd pfd = { .fd = fd, .events = POLLIN };
+	char words[RN_CTL_TEXT_LEN], said[RN_CTL_TEXT_LEN];
+	struct pollfd pfd = { .fd = launch->await_ready_fd, .events = POLLIN };
 	ssize_t len;
 	int n;
 
 	do
 		n = poll(&pfd, 1, timeout_ms);
 	while (n < 0 && errno == EINTR);
-	if (n <= 0)
-		return rn_fail(err, err_len, -ETIMEDOUT,
-			       "rocind did not start within %d ms", timeout_ms);
-	len = read(fd, words, sizeof(words) - 1);
+	len = n > 0 ? read(pfd.fd, words, sizeof(words) - 1) : 0;
 	if (len > 0 && words[0] == '\n')
 		return 0;
-	if (len <= 0)
-		return rn_fail(err, err_len, -EIO, "rocind ended before it said a word");
-	words[len] = '\0';
-	return rn_fail(err, err_len, -EIO, "%s", words);
+	if (len > 0) {
+		words[len] = '\0';
+		return rn_fail(err, err_len, -EIO, "%s", words);
+	}
+	if (!hear(launch->hear_fd, said, sizeof(said)))
+		return n > 0 ? rn_fail(err, err_len, -EIO,
+				       "rocind ended before it said a word")
+			     : rn_fail(err, err_len, -ETIMEDOUT,
+				       "rocind did not start within %d ms", timeout_ms);
+	if (n > 0)
+		return rn_fail(err, err_len, -EIO, "%.200s ended before it listened: %s",
+			       launch->path, said);
+	return rn_fail(err, err_len, -ETIMEDOUT, "%.200s did not start within %d ms: %s",
+		       launch->path, timeout_ms, said);
 }
 
 /* Moves @fd to @floor or above. Return: descriptor or -errno; @fd is closed. */
@@ -225,57 +258,72 @@ static int raise_to(int fd, int floor)
 	return rc;
 }
 
-/* Return: 0 with the descriptors open, or -errno with none. */
-static int open_descriptors(struct launch *launch, int *read_fd)
+/* Return: 0 with the descriptor in @out, or -errno with -1 there. */
+static int keep(int fd, int *out)
 {
-	int ends[2];
-	int rc;
+	int rc = raise_to(fd, RN_ROCIND_READY_FD + 1);
 
-	launch->null_fd = open("/dev/null", O_RDWR | O_CLOEXEC | O_NOCTTY);
-	if (launch->null_fd < 0)
+	*out = rc < 0 ? -1 : rc;
+	return rc < 0 ? rc : 0;
+}
+
+static int open_pipe(int *read_fd, int *write_fd, int flags)
+{
+	int ends[2], rc;
+
+	if (pipe2(ends, O_CLOEXEC | flags) < 0)
 		return -errno;
-	rc = launch->null_fd = raise_to(launch->null_fd, RN_ROCIND_READY_FD + 1);
-	if (rc < 0)
-		return rc;
-	if (pipe2(ends, O_CLOEXEC) < 0) {
-		rc = -errno;
-		goto err_close_null;
-	}
-	rc = launch->ready_fd = raise_to(ends[1], RN_ROCIND_READY_FD + 1);
-	if (rc < 0) {
-		close(ends[0]);
-		goto err_close_null;
-	}
-	rc = *read_fd = raise_to(ends[0], RN_ROCIND_READY_FD + 1);
-	if (rc < 0)
-		goto err_close_ready;
-	return 0;
+	rc = keep(ends[0], read_fd);
+	if (rc == 0)
+		return keep(ends[1], write_fd);
+	close(ends[1]);
+	return rc;
+}
 
-err_close_ready:
-	close(launch->ready_fd);
-err_close_null:
-	close(launch->null_fd);
+static void close_descriptor(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+}
+
+/* Return: 0, or -errno; close_descriptor() each either way. */
+static int open_descriptors(struct launch *launch)
+{
+	int fd = open("/dev/null", O_RDWR | O_CLOEXEC | O_NOCTTY);
+	int rc = fd < 0 ? -errno : keep(fd, &launch->null_fd);
+
+	if (rc == 0)
+		rc = open_pipe(&launch->await_ready_fd, &launch->ready_fd, 0);
+	/* Neither end waits: whoever says more than the pipe holds says it in vain. */
+	if (rc == 0)
+		rc = open_pipe(&launch->hear_fd, &launch->say_fd, O_NONBLOCK);
 	return rc;
 }
 
 int rn_rocind_start(const char *path, const char *dir, int timeout_ms, char *err,
 		    size_t err_len)
 {
-	struct launch launch = { .path = path };
+	struct launch launch = { .path = path,
+				 .null_fd = -1,
+				 .ready_fd = -1,
+				 .say_fd = -1,
+				 .await_ready_fd = -1,
+				 .hear_fd = -1 };
 	int saved = errno;
-	int read_fd = -1;
-	int rc = open_descriptors(&launch, &read_fd);
+	int rc = open_descriptors(&launch);
 
-	if (rc)
-		return rn_fail(err, err_len, rc, "%s cannot be started: %m", path);
-	rc = spawn_with_clean_environment(&launch, dir);
-	close(launch.ready_fd);
-	close(launch.null_fd);
+	if (rc == 0)
+		rc = spawn_with_clean_environment(&launch, dir);
+	close_descriptor(&launch.null_fd);
+	close_descriptor(&launch.ready_fd);
+	close_descriptor(&launch.say_fd);
 	if (rc)
 		rn_fail(err, err_len, rc, "%s cannot be started: %m", path);
 	else
-		rc = await_ready(read_fd, timeout_ms, err, err_len);
-	close(read_fd);
+		rc = await_ready(&launch, timeout_ms, err, err_len);
+	close_descriptor(&launch.await_ready_fd);
+	close_descriptor(&launch.hear_fd);
 	errno = saved;
 	return rc;
 }

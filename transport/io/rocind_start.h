@@ -37,7 +37,10 @@ int rn_rocind_find(const char *wish, char *path, size_t path_len, char *err,
  *
  * The daemon gets a session of its own, /dev/null as standard files, and of the
  * environment only PATH, TMPDIR, XDG_RUNTIME_DIR, ROCIN_LOG, ROCIN_TIMEOUT_SCALE and
- * ROCIN_RUNTIME_DIR=@dir.
+ * ROCIN_RUNTIME_DIR=@dir. Not LD_LIBRARY_PATH: it serves all programs of its user, and
+ * must not run with the libraries of the one that came first, which may go away with it.
+ * Standard error is a pipe to here until it has put /dev/null in its place, so that what
+ * keeps it from starting is heard.
  * It is orphaned at birth: neither wait() nor SIGCHLD of this process ever tells of it,
  * unless this process asked for orphans (PR_SET_CHILD_SUBREAPER, or process 1).
  * ROCIN_IDLE_MS, if rn_rocind_is_idle_time(), becomes its --idle-ms option.
