@@ -11,10 +11,16 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static char base[64];
@@ -142,6 +148,208 @@ static void a_candidate_open_to_others_is_an_error(void **state)
 	assert_int_equal(find(dir, why), -EPERM);
 }
 
+/* ---- Users and namespaces: in a child, which has a /dev/shm of its own ---- */
+
+enum {
+	USER = 12345,
+	OTHER = 777,
+};
+
+static void make_dir(const char *path, uid_t owner)
+{
+	if (mkdir(path, 0700) || chown(path, owner, owner))
+		_exit(101);
+}
+
+/* Exits with 0 if the directory is @parent/@name, or begins so and goes on with a dot. */
+static const char *expect_dir(const char *parent, const char *name, bool is_another)
+{
+	static char dir[RN_RUNTIME_PATH_MAX];
+	char why[256], want[RN_RUNTIME_PATH_MAX];
+	int len = snprintf(want, sizeof(want), "%s/%s%s", parent, name,
+			   is_another ? "." : "");
+	int rc = find(dir, why);
+
+	if (rc == 0 && strncmp(dir, want, (size_t)len) == 0 &&
+	    strlen(dir) == (size_t)len + (is_another ? 6 : 0))
+		return dir;
+	print_error("%s instead of %s (%s)\n", rc ? "nothing" : dir, want, why);
+	_exit(1);
+}
+
+static void become(uid_t user)
+{
+	if (setgroups(0, NULL) || setresgid(user, user, user) ||
+	    setresuid(user, user, user))
+		_exit(102);
+}
+
+static void write_file(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY);
+
+	if (fd < 0 || write(fd, text, strlen(text)) < 0)
+		_exit(103);
+	close(fd);
+}
+
+/* As "unshare -r". */
+static void become_root_of_a_namespace(uid_t outside)
+{
+	char map[32];
+
+	prctl(PR_SET_DUMPABLE, 1);
+	if (unshare(CLONE_NEWUSER))
+		_exit(77);
+	snprintf(map, sizeof(map), "0 %u 1\n", outside);
+	write_file("/proc/self/setgroups", "deny");
+	write_file("/proc/self/uid_map", map);
+	write_file("/proc/self/gid_map", map);
+	if (geteuid() != 0)
+		_exit(106);
+}
+
+static void in_child(void (*act)(void))
+{
+	int status;
+	pid_t pid;
+
+	if (geteuid() != 0)
+		skip();
+	assert_int_equal(chmod(base, 01777), 0);
+	pid = fork();
+	if (pid == 0) {
+		if (unshare(CLONE_NEWNS) ||
+		    mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+		    mount("none", "/dev/shm", "tmpfs", 0, "mode=1777"))
+			_exit(77);
+		setenv("TMPDIR", base, 1);
+		act();
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	if (WEXITSTATUS(status) == 77)
+		skip();
+	assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+static void root_was_here(void)
+{
+	make_dir("/dev/shm/rocin-0", 0);
+	become(USER);
+	become_root_of_a_namespace(USER);
+	expect_dir("/dev/shm", "rocin-12345", false);
+}
+
+static void root_of_a_users_namespace_has_the_users_directory(void **state)
+{
+	(void)state;
+	in_child(root_was_here);
+}
+
+/* By name it is root's, but root's cannot be used. */
+static void root_was_here_and_nobody_knows_us(void)
+{
+	make_dir("/dev/shm/rocin-0", 0);
+	become(USER);
+	become_root_of_a_namespace(USER);
+	become_root_of_a_namespace(0);
+	expect_dir("/dev/shm", "rocin-0", true);
+}
+
+static void root_of_an_inner_namespace_has_one_of_its_own(void **state)
+{
+	(void)state;
+	in_child(root_was_here_and_nobody_knows_us);
+}
+
+static void another_has_the_name(void)
+{
+	char first[RN_RUNTIME_PATH_MAX];
+
+	make_dir("/dev/shm/rocin-12345", OTHER);
+	make_dir("/dev/shm/rocin-12345.aaaaaa", OTHER);
+	become(USER);
+	snprintf(first, sizeof(first), "%s", expect_dir("/dev/shm", "rocin-12345", true));
+	if (strcmp(first, expect_dir("/dev/shm", "rocin-12345", true)) != 0)
+		_exit(2);
+}
+
+static void a_name_that_another_user_has_is_one_of_many(void **state)
+{
+	(void)state;
+	in_child(another_has_the_name);
+}
+
+/* A link that another user has laid leads nowhere for us. */
+static void another_has_laid_a_link(void)
+{
+	if (symlink(base, "/dev/shm/rocin-12345") ||
+	    lchown("/dev/shm/rocin-12345", OTHER, OTHER))
+		_exit(104);
+	become(USER);
+	expect_dir("/dev/shm", "rocin-12345", true);
+}
+
+static void a_link_of_another_user_is_passed_over(void **state)
+{
+	(void)state;
+	in_child(another_has_laid_a_link);
+}
+
+static void shm_is_read_only(void)
+{
+	make_dir("/dev/shm/rocin-12345", USER);
+	if (mount(NULL, "/dev/shm", NULL, MS_REMOUNT | MS_RDONLY, NULL))
+		_exit(77);
+	become(USER);
+	expect_dir(base, "rocin-12345", false);
+}
+
+static void one_on_a_read_only_file_system_is_passed_over(void **state)
+{
+	(void)state;
+	in_child(shm_is_read_only);
+}
+
+static void another_has_the_name_on_a_read_only_one(void)
+{
+	make_dir("/dev/shm/rocin-12345", OTHER);
+	if (mount(NULL, "/dev/shm", NULL, MS_REMOUNT | MS_RDONLY, NULL))
+		_exit(77);
+	become(USER);
+	expect_dir(base, "rocin-12345", false);
+}
+
+static void one_of_another_user_on_a_read_only_file_system_too(void **state)
+{
+	(void)state;
+	in_child(another_has_the_name_on_a_read_only_one);
+}
+
+static void ours_is_closed_to_ourselves(void)
+{
+	char dir[RN_RUNTIME_PATH_MAX], why[256];
+
+	make_dir("/dev/shm/rocin-12345", USER);
+	if (chmod("/dev/shm/rocin-12345", 0500) || chmod(base, 0755))
+		_exit(105);
+	become(USER);
+	if (find(dir, why) != -EACCES || !strstr(why, "rocin-12345 cannot be created: "))
+		_exit(3);
+	setenv("ROCIN_RUNTIME_DIR", "/dev/shm/rocin-12345", 1);
+	if (find(dir, why) != -EACCES ||
+	    !strstr(why, "/dev/shm/rocin-12345 cannot be written to: "))
+		_exit(4);
+}
+
+static void without_any_the_last_is_named(void **state)
+{
+	(void)state;
+	in_child(ours_is_closed_to_ourselves);
+}
+
 static void names_carry_the_network_namespace(void **state)
 {
 	char name[64], want[64];
@@ -195,6 +403,13 @@ int main(void)
 		TEST(a_directory_of_another_user_is_refused),
 		TEST(candidates_that_cannot_be_made_are_passed_over),
 		TEST(a_candidate_open_to_others_is_an_error),
+		TEST(root_of_a_users_namespace_has_the_users_directory),
+		TEST(root_of_an_inner_namespace_has_one_of_its_own),
+		TEST(a_name_that_another_user_has_is_one_of_many),
+		TEST(a_link_of_another_user_is_passed_over),
+		TEST(one_on_a_read_only_file_system_is_passed_over),
+		TEST(one_of_another_user_on_a_read_only_file_system_too),
+		TEST(without_any_the_last_is_named),
 		TEST(names_carry_the_network_namespace),
 		TEST(the_tree_parent_is_a_private_directory_inside),
 		TEST(paths_that_do_not_fit_are_refused),

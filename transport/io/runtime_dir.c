@@ -2,7 +2,10 @@
 /* runtime_dir.c - see runtime_dir.h. */
 #include "runtime_dir.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,19 +14,23 @@
 
 #include "sentence.h"
 
-/* Is @path, which exists, a directory that only we can enter? */
-static int check_private(const char *path, char *err, size_t err_len)
+/* Is @path, which exists, a directory that only we can enter, and can we write to it?
+ * @is_foreign: out: somebody else has made it
+ */
+static int check_private(const char *path, bool *is_foreign, char *err, size_t err_len)
 {
 	struct stat st;
 
+	*is_foreign = false;
 	if (lstat(path, &st) < 0)
 		return rn_fail(err, err_len, -errno, "%s cannot be examined: %m", path);
+	*is_foreign = st.st_uid != geteuid();
 	if (!S_ISDIR(st.st_mode))
 		return rn_fail(err, err_len, -EPERM,
 			       "%s is %s, not a directory; remove it or set "
 			       "ROCIN_RUNTIME_DIR to a private directory",
 			       path, S_ISLNK(st.st_mode) ? "a symbolic link" : "a file");
-	if (st.st_uid != geteuid())
+	if (*is_foreign)
 		return rn_fail(err, err_len, -EPERM,
 			       "%s belongs to user %u, not to user %u; set "
 			       "ROCIN_RUNTIME_DIR to a directory of your own",
@@ -32,14 +39,20 @@ static int check_private(const char *path, char *err, size_t err_len)
 		return rn_fail(err, err_len, -EPERM,
 			       "%s is open to other users (mode %04o); run: chmod 700 %s",
 			       path, (unsigned)(st.st_mode & 07777), path);
+	if (faccessat(AT_FDCWD, path, W_OK | X_OK, AT_EACCESS) < 0)
+		return rn_fail(err, err_len, -errno,
+			       "%s cannot be written to: %m; set ROCIN_RUNTIME_DIR to a "
+			       "private directory",
+			       path);
 	return 0;
 }
 
-/* Return: 0, -EPERM (exists, not private), or why it could not be created. */
-static int make_private(const char *path, char *err, size_t err_len)
+/* Return: 0, -EPERM (exists, not private), or why it cannot be created or written to. */
+static int make_private(const char *path, bool *is_foreign, char *err, size_t err_len)
 {
+	*is_foreign = false;
 	if (mkdir(path, 0700) == 0 || errno == EEXIST)
-		return check_private(path, err, err_len);
+		return check_private(path, is_foreign, err, err_len);
 	/* -EPERM is check_private()'s word. */
 	return rn_fail(err, err_len, errno == EPERM ? -EACCES : -errno,
 		       "%s cannot be created: %m; set ROCIN_RUNTIME_DIR to a private "
@@ -58,6 +71,7 @@ static int use_explicit(const char *wish, char *dir, size_t dir_len, char *err,
 			size_t err_len)
 {
 	size_t len = strlen(wish);
+	bool is_foreign;
 
 	if (wish[0] != '/')
 		return rn_fail(err, err_len, -EINVAL,
@@ -70,7 +84,84 @@ static int use_explicit(const char *wish, char *dir, size_t dir_len, char *err,
 			       "ROCIN_RUNTIME_DIR is too long");
 	memcpy(dir, wish, len);
 	dir[len] = '\0';
-	return make_private(dir, err, err_len);
+	return make_private(dir, &is_foreign, err, err_len);
+}
+
+/* ---- Where all users can make directories ---- */
+
+/* Whoever else has the same name for it has another number outside: root of a namespace
+ * of its user is the user who made that.
+ */
+static unsigned user_outside(void)
+{
+	unsigned uid = geteuid(), inside, outside, count, found = uid;
+	FILE *f = fopen("/proc/self/uid_map", "re");
+
+	while (f && fscanf(f, "%u %u %u", &inside, &outside, &count) == 3)
+		if (uid >= inside && uid - inside < count)
+			found = outside + (uid - inside);
+	if (f)
+		fclose(f);
+	return found;
+}
+
+/* The first by name of the directories NAME.* that are ours. Return: 0 or -ENOENT. */
+static int find_own(char *dir, size_t dir_len, const char *parent, const char *name)
+{
+	char best[NAME_MAX + 1] = "", path[RN_RUNTIME_PATH_MAX];
+	size_t len = strlen(name);
+	DIR *list = opendir(parent);
+	struct dirent *d;
+	bool is_foreign;
+
+	while (list && (d = readdir(list))) {
+		if (strncmp(d->d_name, name, len) != 0 || d->d_name[len] != '.' ||
+		    (best[0] && strcmp(d->d_name, best) >= 0))
+			continue;
+		if (format_path(path, sizeof(path), parent, d->d_name) == 0 &&
+		    check_private(path, &is_foreign, NULL, 0) == 0)
+			snprintf(best, sizeof(best), "%s", d->d_name);
+	}
+	if (list)
+		closedir(list);
+	return best[0] ? format_path(dir, dir_len, parent, best) : -ENOENT;
+}
+
+/* Another user has the name, by chance or to keep us out: one that nobody can guess does
+ * as well, and is found by its owner. Of two that are made at the same time the first by
+ * name is meant. Return: 0 or -errno.
+ */
+static int make_own(char *dir, size_t dir_len, const char *parent, const char *name)
+{
+	char made[RN_RUNTIME_PATH_MAX];
+	int len, rc = find_own(dir, dir_len, parent, name);
+
+	if (rc == 0)
+		return 0;
+	len = snprintf(made, sizeof(made), "%s/%s.XXXXXX", parent, name);
+	if (len < 0 || (size_t)len >= sizeof(made))
+		return -ENAMETOOLONG;
+	if (!mkdtemp(made))
+		return -errno;
+	rc = find_own(dir, dir_len, parent, name);
+	if (rc || strcmp(dir, made) != 0)
+		rmdir(made);
+	return rc;
+}
+
+/* Return: 0, -EPERM (it is ours, and not private), or why it is of no use. */
+static int use_candidate(char *dir, size_t dir_len, const char *parent, const char *name,
+			 char *err, size_t err_len)
+{
+	bool is_foreign;
+	int rc = format_path(dir, dir_len, parent, name);
+
+	if (rc)
+		return rn_fail(err, err_len, rc, "%.200s... is too long a path", parent);
+	rc = make_private(dir, &is_foreign, err, err_len);
+	if (!is_foreign || make_own(dir, dir_len, parent, name) == 0)
+		return is_foreign ? 0 : rc;
+	return -EACCES; /* with the sentence that says whose it is */
 }
 
 int rn_runtime_dir(char *dir, size_t dir_len, char *err, size_t err_len)
@@ -84,7 +175,7 @@ int rn_runtime_dir(char *dir, size_t dir_len, char *err, size_t err_len)
 	if (wish && *wish)
 		return use_explicit(wish, dir, dir_len, err, err_len);
 
-	snprintf(with_uid, sizeof(with_uid), "rocin-%u", (unsigned)geteuid());
+	snprintf(with_uid, sizeof(with_uid), "rocin-%u", user_outside());
 	const struct {
 		const char *parent, *name;
 	} candidates[] = {
@@ -97,10 +188,8 @@ int rn_runtime_dir(char *dir, size_t dir_len, char *err, size_t err_len)
 		/* The XDG specification: a relative path is to be ignored. */
 		if (!candidates[i].parent || candidates[i].parent[0] != '/')
 			continue;
-		rc = format_path(dir, dir_len, candidates[i].parent, candidates[i].name);
-		rc = rc ? rn_fail(err, err_len, rc, "%.200s... is too long a path",
-				  candidates[i].parent)
-			: make_private(dir, err, err_len);
+		rc = use_candidate(dir, dir_len, candidates[i].parent, candidates[i].name,
+				   err, err_len);
 		if (rc == 0 || rc == -EPERM)
 			return rc;
 	}
@@ -121,6 +210,7 @@ void rn_runtime_name(char *name, size_t name_len, const char *stem, const char *
 int rn_runtime_tree_parent(char *path, size_t path_len, char *err, size_t err_len)
 {
 	char dir[RN_RUNTIME_PATH_MAX], name[32];
+	bool is_foreign;
 	int rc = rn_runtime_dir(dir, sizeof(dir), err, err_len);
 
 	if (rc)
@@ -129,5 +219,5 @@ int rn_runtime_tree_parent(char *path, size_t path_len, char *err, size_t err_le
 	if (format_path(path, path_len, dir, name))
 		return rn_fail(err, err_len, -ENAMETOOLONG,
 			       "%.200s... is too long a path", dir);
-	return make_private(path, err, err_len);
+	return make_private(path, &is_foreign, err, err_len);
 }

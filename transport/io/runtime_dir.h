@@ -2,10 +2,15 @@
 /* runtime_dir.h - the private directory where processes of one user find one another.
  *
  * The first of these that can be used: $ROCIN_RUNTIME_DIR, $XDG_RUNTIME_DIR/rocin,
- * /dev/shm/rocin-UID, $TMPDIR/rocin-UID (/tmp where TMPDIR is unset). A candidate that
- * cannot be created is passed over, except ROCIN_RUNTIME_DIR, which somebody chose on
- * purpose. One that exists but belongs to another user, or that others may enter, is an
- * error: passing it over would let another user choose for us.
+ * /dev/shm/rocin-UID, $TMPDIR/rocin-UID (/tmp where TMPDIR is unset). UID is the number
+ * that the effective user has outside its user namespace: "unshare -r" makes nobody root.
+ *
+ * A candidate that cannot be created or written to is passed over, except
+ * ROCIN_RUNTIME_DIR, which somebody chose on purpose. Where another user has the name
+ * there is one more beside it, with six letters that nobody can guess
+ * ("rocin-1000.Xa3dQv"): so whoever is first does not keep the others out, and no more
+ * than that can be chosen for us, since only a directory of our own is ever used. One of
+ * ours that others may enter is an error.
  *
  * Names in it carry the network namespace, since a device is a matter of one namespace:
  * "rocind-4026531840.sock". All paths are absolute. The environment is read with
@@ -30,7 +35,7 @@ enum {
  * @err_len:	Bytes in @err
  *
  * Return: 0, or -EINVAL (ROCIN_RUNTIME_DIR is not absolute), -EPERM (not a directory of
- *	   ours with mode 0700), -ENAMETOOLONG, or why the last candidate was not made.
+ *	   ours with mode 0700), -ENAMETOOLONG, or why the last candidate is of no use.
  */
 int rn_runtime_dir(char *dir, size_t dir_len, char *err, size_t err_len);
 
