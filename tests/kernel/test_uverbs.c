@@ -203,6 +203,28 @@ static void malformed_requests_are_refused(void **state)
 	assert_int_equal(send_request(&req), -EINVAL); /* no command in it */
 }
 
+/* Of a request that is right but for that, which is answered in no part. */
+static void a_length_other_than_that_of_the_attributes_is_refused(void **state)
+{
+	static const uint16_t wrong[] = { 0, 23, 24, 39, 41, 56, UINT16_MAX };
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		struct request req = { .object = 16,
+				       .attr_count = 1,
+				       .length = wrong[i],
+				       .attr = { { .id = 0, .flags = MANDATORY } } };
+		struct request unknown = { .object = 31,
+					   .attr_count = 1,
+					   .length = wrong[i] };
+
+		assert_int_equal(rnk_uverbs_ioctl(&req), -EINVAL);
+		assert_int_equal(req.attr[0].data, 0);
+		assert_int_equal(req.attr[0].flags, MANDATORY);
+		assert_int_equal(rnk_uverbs_ioctl(&unknown), -EINVAL);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -215,6 +237,7 @@ int main(void)
 		cmocka_unit_test(the_async_event_object_is_a_descriptor_in_its_attribute),
 		cmocka_unit_test(unknown_objects_and_methods_are_refused),
 		cmocka_unit_test(malformed_requests_are_refused),
+		cmocka_unit_test(a_length_other_than_that_of_the_attributes_is_refused),
 	};
 
 	rnk_tree_set(NULL);

@@ -17,6 +17,7 @@
 
 #include "rocind_start.h"
 #include "rocin/ctl.h"
+#include "runtime_dir.h"
 
 /* ---- Beginning ---- */
 
@@ -358,6 +359,27 @@ static void it_inherits_nothing(void **state)
 	close(low);
 }
 
+/* Nobody else may connect, also where the directory was opened to them afterwards. */
+static void its_files_are_private_whatever_the_programs_umask_is(void **state)
+{
+	static const char *const suffix[] = { ".sock", ".lock" };
+	mode_t mask = umask(0);
+	struct rn_rocind *r = kit_connect();
+	char name[64], path[256];
+
+	(void)state;
+	umask(mask);
+	for (unsigned i = 0; i < RN_ARRAY_SIZE(suffix); i++) {
+		struct stat st;
+
+		rn_runtime_name(name, sizeof(name), "rocind", suffix[i]);
+		snprintf(path, sizeof(path), "%s/%s", kit_runtime_dir(), name);
+		assert_int_equal(stat(path, &st), 0);
+		assert_int_equal(st.st_mode & 0077, 0);
+	}
+	rn_rocind_close(r);
+}
+
 static void no_descriptor_of_the_client_is_inherited_by_programs(void **state)
 {
 	const struct rn_netdev dev = kit_device(3);
@@ -501,6 +523,7 @@ int main(void)
 		TEST(a_runtime_directory_open_to_others_is_refused),
 		TEST(the_program_never_sees_a_child),
 		TEST(it_inherits_nothing),
+		TEST(its_files_are_private_whatever_the_programs_umask_is),
 		TEST(no_descriptor_of_the_client_is_inherited_by_programs),
 		TEST(standard_files_that_are_closed_stay_free),
 		TEST(a_stop_is_told_and_frees_the_port),
