@@ -231,7 +231,7 @@ static void take_out(struct rnp_engine *e)
 	int n = 1;
 
 	/* If more waits, it stays, with no rules, until they change again. */
-	for (unsigned i = 0; i < RNP_DRAIN_BACKGROUND && n > 0; i++) {
+	for (unsigned i = 0; i < RNP_DRAIN_BACKGROUND && n != 0; i++) {
 		n = e->wire.net->ops->receive(e->wire.net->ctx, rx);
 		if (n > 0)
 			rn_dev_receive(e->dev, now, rx, (unsigned)n);

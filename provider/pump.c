@@ -6,6 +6,8 @@
  */
 #include "engine_internal.h"
 
+#include <errno.h>
+
 #include "net_capture.h"
 #include "rocin/opcode.h"
 #include "rocin/wire.h"
@@ -56,7 +58,10 @@ static void take(struct rnp_engine *e, rn_ns now, const struct rn_rx *rx, unsign
 	rn_dev_receive(e->dev, now, rx, count);
 }
 
-/* @eager: go on after a single small packet. A program that polls wants its completion;
+/* At most @max calls of the wire, whatever comes: rn_net_ops.receive bounds each. Return:
+ * how many found packets.
+ *
+ * @eager: go on after a single small packet. A program that polls wants its completion;
  * whatever else has come it gets with the next poll. But a sender that took in but one
  * acknowledgement at a time would never have room for more than what that one is of.
  */
@@ -70,9 +75,11 @@ static unsigned receive(struct rnp_engine *e, rn_ns now, unsigned max, bool eage
 
 	e->looked_at = now;
 	*dry = false;
-	while (supers < max) {
+	for (unsigned looks = 0; looks < max; looks++) {
 		int n = net->ops->receive(net->ctx, rx);
 
+		if (n == -EAGAIN)
+			continue;
 		if (n <= 0) {
 			*dry = true;
 			break;

@@ -54,10 +54,16 @@ struct rn_net_ops {
 	 */
 	int (*transmit)(void *ctx, const struct rn_super *super);
 
-	/* Take at most one super-packet (or a few packets) from the wire, non-blocking:
-	 * fills @rx, up to RN_RX_BATCH entries, whose data stay valid until the next
-	 * call. Returns the number of packets, 0 if nothing waits (or -errno of the
-	 * socket).
+	/* Take what waits from the wire, non-blocking: fills @rx, up to RN_RX_BATCH
+	 * entries, whose data stay valid until the next call. Returns the number of
+	 * packets; 0 if nothing waits; -EAGAIN if something did and no packet is left of
+	 * it (an empty datagram, one for somebody else, packets that a rule drops): the
+	 * caller counts that as if packets had come, and may ask again.
+	 *
+	 * Bound, whatever the senders do: one call takes at most one datagram off the
+	 * sockets, empty ones counted, and looks at 3 * RN_RX_BATCH records of each
+	 * ring; a middleware calls what it wraps once at most. (By io_uring a call may
+	 * read some datagrams ahead, which the next ones hand out.)
 	 */
 	int (*receive)(void *ctx, struct rn_rx *rx);
 

@@ -216,6 +216,8 @@ static void take_in(struct world *w)
 	struct rn_rx rx[RN_RX_BATCH];
 	int n = net->ops->receive(net->ctx, rx);
 
+	if (n == -EAGAIN) /* all that came is dropped, or waits */
+		return;
 	require(n >= 0 && n <= RN_RX_BATCH);
 	for (int i = 0; i < n; i++)
 		require(rx[i].flow && rx[i].data && rx[i].len > 0);

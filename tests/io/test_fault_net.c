@@ -99,7 +99,9 @@ static void peer_sends(struct wire *wire, uint8_t opcode, uint32_t psn)
 
 static int receive(struct wire *wire, struct rn_net *net)
 {
-	wire->count = net->ops->receive(net->ctx, wire->rx);
+	do /* what has nothing left of it is followed by the next */
+		wire->count = net->ops->receive(net->ctx, wire->rx);
+	while (wire->count == -EAGAIN);
 	return wire->count;
 }
 

@@ -31,7 +31,7 @@ static void take_all(struct run *r, const struct rn_net *rx)
 	struct rn_rx got[RN_RX_BATCH];
 	int n;
 
-	while ((n = rx->ops->receive(rx->ctx, got)) > 0) {
+	while ((n = rx->ops->receive(rx->ctx, got)) != 0) {
 		for (int i = 0; i < n; i++) {
 			uint8_t want[PACKET];
 			uint16_t number;

@@ -2,6 +2,7 @@
 /* test_net_local.c - which packets go by a ring, and in what order they come. */
 #include "far_copy.h"
 #include "local_kit.h"
+#include "ring_flood.h"
 
 static void first_packets_go_by_udp_and_ask_for_a_wire(void **state)
 {
@@ -137,6 +138,52 @@ static void ping_pong_looks_seldom_at_sockets(void **state)
 	}
 	udp->ops = udp_ops;
 	assert_in_range(looks, TRIPS / 64, TRIPS / 16);
+}
+
+/* A packet behind more records than one call looks at is not forgotten, and the packets
+ * of another peer need not wait for it.
+ */
+static void ring_full_of_other_records_holds_nobody_up(void **state)
+{
+	struct world *w = *state;
+	struct peer *p = lay(w, 0), *q = lay(w, 1);
+
+	peer_sends(w, p, 1);
+	assert_int_equal(next_number(w), 1);
+	peer_sends(w, q, 2);
+	assert_int_equal(next_number(w), 2);
+	ring_flood(&p->send, 1000);
+	peer_sends(w, p, 3);
+	peer_sends(w, q, 4);
+	assert_int_equal(next_number(w), 4);
+	assert_int_equal(next_number(w), 3);
+}
+
+static int count_and_find_nothing(void *ctx, struct rn_rx *rx)
+{
+	(void)ctx;
+	(void)rx;
+	looks++;
+	return -EAGAIN;
+}
+
+static void sockets_are_asked_once_by_a_call(void **state)
+{
+	const struct rn_net_ops ops = { .receive = count_and_find_nothing };
+	struct world *w = *state;
+	struct rn_net *udp = rn_udp_net(w->udp);
+	struct peer *p = lay(w, 0);
+
+	peer_sends(w, p, 1);
+	udp_ops = udp->ops;
+	udp->ops = &ops;
+	for (unsigned i = 0; i < 1000; i++) {
+		looks = 0;
+		rn_local_look_everywhere(w->local);
+		w->net->ops->receive(w->net->ctx, w->rx);
+		assert_in_range(looks, 0, 1);
+	}
+	udp->ops = udp_ops;
 }
 
 static void full_ring_holds_back_and_grows(void **state)
@@ -389,6 +436,8 @@ int main(void)
 		test(nothing_is_overtaken_when_a_wire_comes_up),
 		test(socket_has_its_turn_beside_a_busy_ring),
 		test(ping_pong_looks_seldom_at_sockets),
+		test(ring_full_of_other_records_holds_nobody_up),
+		test(sockets_are_asked_once_by_a_call),
 		test(full_ring_holds_back_and_grows),
 		test(packets_are_built_in_the_ring),
 		test(message_goes_ahead_where_bursts_are_short),

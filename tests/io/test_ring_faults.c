@@ -2,6 +2,7 @@
 /* test_ring_faults.c - each value that a hostile peer can put into the shared memory, and
  * what the other end says of it. What is next to a value that is refused is taken.
  */
+#include "ring_flood.h"
 #include "ring_kit.h"
 
 enum {
@@ -342,6 +343,27 @@ static void each_fault_has_a_sentence(void **state)
 	}
 }
 
+/* However many there are, and whatever is put behind them meanwhile. */
+static void records_without_packets_are_looked_at_a_few_at_a_time(void **state)
+{
+	struct both *b = *state;
+	uint64_t before = 0;
+
+	for (unsigned i = 0; i < 100; i++) {
+		ring_flood(&b->send, (unsigned)(KIT_CAPACITY - (b->send.tail - before)) /
+					     RN_RING_ALIGN);
+		rn_ring_publish(&b->send);
+		assert_int_equal(both_receive(b), 0);
+		assert_in_range(b->recv.head - before, RN_RING_ALIGN,
+				3 * KIT_MANY * RN_RING_ALIGN);
+		before = b->recv.head;
+		b->send.head = before;
+	}
+	while (rn_ring_waits(&b->recv))
+		assert_int_equal(both_receive(b), 0);
+	assert_false(b->recv.fault);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -361,6 +383,7 @@ int main(void)
 		BOTH_TEST(size_that_the_ring_cannot_have_is_refused),
 		BOTH_TEST(packets_before_a_bad_record_are_given),
 		BOTH_TEST(end_in_the_middle_is_the_end),
+		BOTH_TEST(records_without_packets_are_looked_at_a_few_at_a_time),
 		cmocka_unit_test(each_fault_has_a_sentence),
 	};
 

@@ -19,15 +19,15 @@
 /* 127.81.x.y: a block of 8 addresses for each process; @n: which of them. */
 static inline struct rn_gid roce_gid(unsigned n)
 {
-	unsigned host = ((unsigned)getpid() * 8 + n) & 0xffff;
+	unsigned last = ((unsigned)getpid() * 8 + n) & 0xffff;
 
 	assert(n < 8);
 	return (struct rn_gid){ .raw = { [10] = 0xff,
 					 [11] = 0xff,
 					 [12] = 127,
 					 [13] = (uint8_t)(81 + ((getpid() >> 13) & 7)),
-					 [14] = (uint8_t)(host >> 8),
-					 [15] = (uint8_t)(host & 0xff) } };
+					 [14] = (uint8_t)(last >> 8),
+					 [15] = (uint8_t)(last & 0xff) } };
 }
 
 static inline struct rn_gid roce_gid_loopback6(void)

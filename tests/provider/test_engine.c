@@ -327,6 +327,36 @@ static void who_looks_seldom_takes_all_that_has_come(void **state)
 		kit_await(a, RN_WC_SUCCESS);
 }
 
+static unsigned asked;
+
+static int only_empty_datagrams(void *ctx, struct rn_rx *rx)
+{
+	(void)ctx;
+	(void)rx;
+	return ++asked < 10000 ? -EAGAIN : 0;
+}
+
+/* A sender that never stops does not keep a poll from returning. */
+static void one_step_asks_the_wire_so_often_at_most(void **state)
+{
+	const struct rn_net_ops ops = { .receive = only_empty_datagrams };
+	struct rn_net flood = { .ops = &ops }, *wire;
+	struct kit_end *a = &ends[0];
+
+	(void)state;
+	rnp_engine_lock(a->e);
+	wire = a->e->wire.net;
+	a->e->wire.net = &flood;
+	for (unsigned max = 1; max <= RNP_DRAIN_BACKGROUND; max *= 2) {
+		asked = 0;
+		assert_int_equal(
+			rnp_pump_step(a->e, rnp_engine_now(), max, RNP_ACKS_IF_DRY), 0);
+		assert_int_equal(asked, max);
+	}
+	a->e->wire.net = wire;
+	rnp_engine_unlock(a->e);
+}
+
 /* A stream brings the next ones at once. */
 static void who_polls_keeps_the_processor_as_long_as_packets_come(void **state)
 {
@@ -484,6 +514,7 @@ int main(void)
 		test(posts_of_a_polling_program_leave_in_company),
 		test(stream_of_posts_is_held_until_the_poll),
 		test(who_looks_seldom_takes_all_that_has_come),
+		test(one_step_asks_the_wire_so_often_at_most),
 		test(who_polls_keeps_the_processor_as_long_as_packets_come),
 		test(device_opened_twice_is_one_engine),
 		test(unknown_device_is_refused_with_a_sentence),

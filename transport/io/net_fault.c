@@ -14,11 +14,6 @@
 #include "fault_internal.h"
 #include "rocin/icrc.h"
 
-enum {
-	/* Batches of which nothing is left that one receive() goes through. */
-	EMPTY_BATCHES_MAX = 64,
-};
-
 #define RETRY_AFTER RN_USEC(200)  /* a socket that was full */
 #define REORDER_WAITS RN_MSEC(10) /* for packets to go ahead */
 
@@ -346,18 +341,18 @@ static int fault_receive(void *ctx, struct rn_rx *rx)
 {
 	struct rn_fault *f = ctx;
 
+	int n;
+
 	rn_fault_drop_all(&f->given);
 	serve(f);
-	for (unsigned i = 0; i < EMPTY_BATCHES_MAX; i++) {
-		int n = give(f, rx);
-
-		if (n > 0)
-			return n;
-		n = f->inner->ops->receive(f->inner->ctx, rx);
-		if (n <= 0 || !sort_out(f, rx, n))
-			return n;
-	}
-	return 0;
+	n = give(f, rx);
+	if (n > 0)
+		return n;
+	n = f->inner->ops->receive(f->inner->ctx, rx);
+	if (n <= 0 || !sort_out(f, rx, n))
+		return n;
+	n = give(f, rx);
+	return n > 0 ? n : -EAGAIN;
 }
 
 /* --------------------------------------------------------------------------- rules */

@@ -195,7 +195,9 @@ static bool same_flow(const struct rn_ring_meta *a, const struct rn_ring_meta *b
 	       a->hop_limit == b->hop_limit;
 }
 
-/* Return: packets. A wire that is dry and has lost its peer is gone afterwards. */
+/* Return: packets; -EAGAIN: none, but the wire is not dry. One that is dry and has lost
+ * its peer is gone afterwards.
+ */
 static int read_wire(struct rn_local *l, struct local_wire *w, struct rn_rx *rx)
 {
 	struct rn_ring_packet pkt[RN_RX_BATCH];
@@ -221,6 +223,8 @@ static int read_wire(struct rn_local *l, struct local_wire *w, struct rn_rx *rx)
 		rn_local_count(l, RN_STAT_LOCAL_RX_BYTES, bytes);
 		return (int)n;
 	}
+	if (rn_ring_has_more(&w->recv))
+		return -EAGAIN;
 	if (w->recv.fault == RN_RING_CLOSED)
 		rn_local_lose(l, w);
 	if (w->recv.fault == RN_RING_CLOSED || (!w->recv.fault && w->is_closing))
@@ -264,9 +268,10 @@ static int read_from(struct rn_local *l, unsigned from, unsigned to, struct rn_r
 			l->cursor = i + 1;
 			return n;
 		}
-		l->ready[i / 64] &= ~(UINT64_C(1) << i % 64);
+		if (n == 0)
+			l->ready[i / 64] &= ~(UINT64_C(1) << i % 64);
 	}
-	return 0;
+	return 0; /* a wire with much that is no packet has its turn with the next call */
 }
 
 static int read_rings(struct rn_local *l, struct rn_rx *rx)
@@ -291,7 +296,7 @@ static int read_sockets(struct rn_local *l, struct rn_rx *rx)
 	if (l->look || l->drain)
 		rn_udp_look_everywhere(l->cfg.udp);
 	n = l->udp->ops->receive(l->udp->ctx, rx);
-	if (n <= 0)
+	if (n == 0)
 		l->look = false;
 	return n;
 }
@@ -328,26 +333,26 @@ static void end_drain(struct rn_local *l)
 static int local_receive(void *ctx, struct rn_rx *rx)
 {
 	struct rn_local *l = ctx;
-	int n;
+	int by_udp = 0, n;
 
 	if (l->wires == 0)
 		return l->udp->ops->receive(l->udp->ctx, rx);
 	if (l->fresh > 0 && l->drain == 0)
 		begin_drain(l);
 	if (l->drain > 0 || l->busy >= LOOK_BUSY * LOOK_VAIN) {
-		n = read_sockets(l, rx);
-		if (l->drain > 0 && (n <= 0 || --l->drain == 0))
+		by_udp = read_sockets(l, rx);
+		if (l->drain > 0 && (by_udp == 0 || --l->drain == 0))
 			end_drain(l);
-		if (n > 0)
-			return n;
+		if (by_udp > 0)
+			return by_udp;
 	}
 	n = read_rings(l, rx);
-	if (n > 0)
+	if (n != 0)
 		return n;
-	if (l->look || l->quiet > QUIET_MAX ||
-	    (l->quiet >= LIVELY_MAX && l->quiet % LOOK_QUIET == 0))
+	if (by_udp == 0 && (l->look || l->quiet > QUIET_MAX ||
+			    (l->quiet >= LIVELY_MAX && l->quiet % LOOK_QUIET == 0)))
 		return read_sockets(l, rx);
-	return 0;
+	return by_udp;
 }
 
 bool rn_local_is_lively(const struct rn_local *l)

@@ -244,10 +244,12 @@ static int udp_receive(void *ctx, struct rn_rx *rx)
 	struct rn_udp *u = ctx;
 	unsigned n = rn_rx_split_next(&u->split, &u->rx_flow, rx);
 
-	/* An empty datagram has no packet in it: go on to the next. */
-	while (n == 0 && (read_kept(u) || read_any(u)))
-		n = rn_rx_split_next(&u->split, &u->rx_flow, rx);
-	return (int)n;
+	if (n > 0)
+		return (int)n;
+	if (!read_kept(u) && !read_any(u))
+		return 0;
+	n = rn_rx_split_next(&u->split, &u->rx_flow, rx);
+	return n > 0 ? (int)n : -EAGAIN;
 }
 
 void rn_udp_look_everywhere(struct rn_udp *u)

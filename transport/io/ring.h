@@ -244,11 +244,17 @@ enum rn_ring_fault rn_ring_recv_init(struct rn_ring_recv *r, void *mem,
  * network. The producer gets its space back every quarter of the ring, and when it runs
  * dry.
  *
+ * Bound: looks at 3 * @max records, as a producer that means well has no more for @max
+ * packets; rn_ring_has_more() then.
+ *
  * Return: entries filled; 0 when there is nothing, and ever after a fault (@r->fault).
  *	   Packets before a bad record are still given; the fault shows by then.
  */
 unsigned rn_ring_receive(struct rn_ring_recv *r, struct rn_ring_packet *pkts,
 			 unsigned max, uint8_t *room, size_t room_len);
+
+/* The last rn_ring_receive() has left something that it knew of. */
+bool rn_ring_has_more(const struct rn_ring_recv *r);
 
 /* Is there something that rn_ring_receive() would look at? One sequentially consistent
  * load: to be asked after rn_doorbell_announce() and before sleeping. False after a

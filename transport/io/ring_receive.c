@@ -13,6 +13,10 @@
 #include "ring_layout.h"
 #include "rocin/wire.h"
 
+enum {
+	RECORDS_EACH = 3, /* a pad, a change of size, a packet */
+};
+
 enum rn_ring_fault rn_ring_recv_init(struct rn_ring_recv *r, void *mem, uint32_t capacity)
 {
 	assert(rn_ring_is_size(capacity, RN_RING_SIZE_MAX));
@@ -158,14 +162,15 @@ unsigned rn_ring_receive(struct rn_ring_recv *r, struct rn_ring_packet *pkts,
 			 unsigned max, uint8_t *room, size_t room_len)
 {
 	uint8_t *end = room + room_len;
-	unsigned n = 0;
+	unsigned n = 0, records = 0;
 
 	assert(room_len >= RN_RING_ROOM_MIN);
 	if (r->fault)
 		return 0;
 	if (r->head == r->tail)
 		look_at_tail(r);
-	while (n < max && r->head != r->tail && !r->fault) {
+	while (n < max && r->head != r->tail && !r->fault &&
+	       records++ < RECORDS_EACH * max) {
 		if (end - room < RN_RING_PACKET_MAX + RN_RING_ALIGN)
 			return n;
 		if (take_record(r, &pkts[n], room)) {
@@ -179,6 +184,11 @@ unsigned rn_ring_receive(struct rn_ring_recv *r, struct rn_ring_packet *pkts,
 		look_for_the_end(r);
 	}
 	return n;
+}
+
+bool rn_ring_has_more(const struct rn_ring_recv *r)
+{
+	return !r->fault && r->tail != r->head;
 }
 
 bool rn_ring_waits(const struct rn_ring_recv *r)
