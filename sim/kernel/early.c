@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -80,4 +81,10 @@ int rnk_early_socket(int domain, int type, int protocol)
 ssize_t rnk_early_write(int fd, const void *buf, size_t len)
 {
 	return syscall(SYS_write, fd, buf, len);
+}
+
+/* The kernel's sets have a bit for each of its 64 signals. */
+int rnk_early_sigmask(int how, const sigset_t *set, sigset_t *old)
+{
+	return (int)syscall(SYS_rt_sigprocmask, how, set, old, sizeof(uint64_t));
 }

@@ -8,12 +8,17 @@
 #ifndef RNK_PRELOAD_H
 #define RNK_PRELOAD_H
 
+#include <setjmp.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <sys/types.h>
 
 #define RNK_EXPORT __attribute__((visibility("default")))
 
 /* NOLINTBEGIN(cert-dcl51-cpp,cert-dcl37-c): the names are glibc's */
+sighandler_t bsd_signal(int sig, sighandler_t handler);
+_Noreturn void __longjmp_chk(struct __jmp_buf_tag env[1], int val);
+
 int __open_2(const char *path, int flags);
 int __open64_2(const char *path, int flags);
 int __openat_2(int dirfd, const char *path, int flags);

@@ -7,7 +7,7 @@
 #include <time.h>
 
 #include "host_internal.h"
-#include "mem_direct.h"
+#include "mem_guard.h"
 #include "sanitize.h"
 
 enum {
@@ -97,7 +97,8 @@ static void make(void)
 	if (text && *text &&
 	    rn_pcie_parse(&knobs, text, make_error, sizeof(make_error)) != 0)
 		return;
-	(void)rn_mem_direct_init(); /* without it memory is copied by other means */
+	rn_guard_watch(false);
+	(void)rn_guard_install(); /* without it memory is copied by other means */
 	if (rn_host_restart_with_tape(&the_host, &knobs, make_error, sizeof(make_error)))
 		return;
 	if (pthread_atfork(NULL, NULL, in_child) != 0)

@@ -8,6 +8,7 @@
  */
 #include "mem_direct.h"
 
+#include <stdatomic.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -350,5 +351,9 @@ const struct rn_mem_ops rn_mem_direct_ops = {
 
 int rn_mem_direct_init(void)
 {
+	static atomic_flag watched = ATOMIC_FLAG_INIT;
+
+	if (!atomic_flag_test_and_set(&watched))
+		rn_guard_watch(true);
 	return rn_guard_install();
 }

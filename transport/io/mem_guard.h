@@ -71,6 +71,14 @@ bool rn_guard_ready(void);
  */
 void rn_guard_renew(int sig, const struct sigaction *act);
 
+/* Let whoever sees the program's calls of sigaction() and of what changes signal masks,
+ * if anybody does, tell of them: from now on no such call takes the handler away, and a
+ * thread that has blocked the signals is known at its next access. @first: the handler of
+ * this copy of the file is to be the one that the kernel has; else it is put in front
+ * again behind each such call. To be called once, not in a signal handler.
+ */
+void rn_guard_watch(bool first);
+
 /* Asked first at every SIGSEGV, in the handler: true if the instruction at fault shall
  * run again. One per copy of this file; it must not fault itself.
  */

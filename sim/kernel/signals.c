@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* signals.c - the hooks of what changes handlers and signal masks.
+ *
+ * The device writes to memory that the program may have unmapped, and finds out by
+ * SIGSEGV. A program that puts its own handler in the place of the device's, or blocks
+ * the signal, would die of the next one. So whoever has such a handler (signal_watch.h)
+ * is asked first: the program's handler is put behind it and never takes its place.
+ *
+ * What does not come here: system calls that a program makes by itself, and handlers that
+ * run with the signals blocked by their sa_mask.
+ */
+#undef _FORTIFY_SOURCE /* its longjmp() would be in the way of ours */
+
+#include <setjmp.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <ucontext.h>
+
+#include "next.h"
+#include "preload.h"
+#include "signal_watch.h"
+
+/* Shape: message passing; an entry is there for ever once it is there. */
+static _Atomic(const struct rn_signal_watch *) watches[RN_SIGNAL_WATCHES];
+
+RNK_EXPORT bool rocin_watch_signals(const struct rn_signal_watch *watch);
+
+RNK_EXPORT bool rocin_watch_signals(const struct rn_signal_watch *watch)
+{
+	for (unsigned i = 0; i < RN_SIGNAL_WATCHES; i++) {
+		const struct rn_signal_watch *found = NULL;
+
+		if (atomic_compare_exchange_strong(&watches[i], &found, watch) ||
+		    found == watch)
+			return true;
+	}
+	return false;
+}
+
+static const struct rn_signal_watch *watch_at(unsigned i)
+{
+	if (i >= RN_SIGNAL_WATCHES)
+		return NULL;
+	return atomic_load_explicit(&watches[i], memory_order_acquire);
+}
+
+static bool is_fault(int sig)
+{
+	return sig == SIGSEGV || sig == SIGBUS;
+}
+
+static bool taken(int sig, const struct sigaction *act, struct sigaction *old)
+{
+	const struct rn_signal_watch *w;
+
+	for (unsigned i = 0; (w = watch_at(i)); i++)
+		if (w->take_action && w->take_action(sig, act, old))
+			return true;
+	return false;
+}
+
+static void tell(int sig, const struct sigaction *act)
+{
+	const struct rn_signal_watch *w;
+
+	for (unsigned i = 0; (w = watch_at(i)); i++)
+		if (w->is_own && w->is_own())
+			return;
+	for (unsigned i = 0; (w = watch_at(i)); i++)
+		if (w->renew)
+			w->renew(sig, act);
+}
+
+static void mask_changed(void)
+{
+	const struct rn_signal_watch *w;
+
+	for (unsigned i = 0; (w = watch_at(i)); i++)
+		if (w->mask_changed)
+			w->mask_changed();
+}
+
+/* Old programs use them. */
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+
+/* libc's parameter names are reserved.
+ * NOLINTBEGIN(readability-inconsistent-declaration-parameter-name)
+ */
+
+/* ---------------------------------------------------------------------- handlers */
+RNK_EXPORT int sigaction(int sig, const struct sigaction *act, struct sigaction *old)
+{
+	struct sigaction set = { 0 };
+	int rc;
+
+	if (!is_fault(sig))
+		return NEXT(sigaction)(sig, act, old);
+	if (act)
+		set = *act; /* @old may be the same */
+	rc = taken(sig, act ? &set : NULL, old) ? 0 : NEXT(sigaction)(sig, act, old);
+	if (rc == 0 && act)
+		tell(sig, &set);
+	return rc;
+}
+
+/* signal() of either kind, by sigaction(). */
+static sighandler_t set_handler(int sig, sighandler_t handler, unsigned flags)
+{
+	struct sigaction act = { .sa_handler = handler, .sa_flags = (int)flags };
+	struct sigaction old;
+
+	sigemptyset(&act.sa_mask);
+	if (!(flags & SA_NODEFER))
+		sigaddset(&act.sa_mask, sig);
+	return sigaction(sig, &act, &old) ? SIG_ERR : old.sa_handler;
+}
+
+RNK_EXPORT sighandler_t signal(int sig, sighandler_t handler)
+{
+	if (!is_fault(sig))
+		return NEXT(signal)(sig, handler);
+	return set_handler(sig, handler, SA_RESTART);
+}
+
+RNK_EXPORT sighandler_t bsd_signal(int sig, sighandler_t handler)
+{
+	return signal(sig, handler);
+}
+
+RNK_EXPORT sighandler_t ssignal(int sig, sighandler_t handler)
+{
+	return signal(sig, handler);
+}
+
+RNK_EXPORT sighandler_t __sysv_signal(int sig, sighandler_t handler)
+{
+	if (!is_fault(sig))
+		return NEXT(__sysv_signal)(sig, handler);
+	return set_handler(sig, handler, (unsigned)SA_RESETHAND | SA_NODEFER);
+}
+
+RNK_EXPORT sighandler_t sysv_signal(int sig, sighandler_t handler)
+{
+	return __sysv_signal(sig, handler);
+}
+
+/* --------------------------------------------------------------------------- masks */
+RNK_EXPORT int sigprocmask(int how, const sigset_t *set, sigset_t *old)
+{
+	int rc = NEXT(sigprocmask)(how, set, old);
+
+	if (set)
+		mask_changed();
+	return rc;
+}
+
+RNK_EXPORT int pthread_sigmask(int how, const sigset_t *set, sigset_t *old)
+{
+	int rc = NEXT(pthread_sigmask)(how, set, old);
+
+	if (set)
+		mask_changed();
+	return rc;
+}
+
+RNK_EXPORT int sigblock(int mask)
+{
+	int old = NEXT(sigblock)(mask);
+
+	mask_changed();
+	return old;
+}
+
+RNK_EXPORT int sigsetmask(int mask)
+{
+	int old = NEXT(sigsetmask)(mask);
+
+	mask_changed();
+	return old;
+}
+
+RNK_EXPORT int sighold(int sig)
+{
+	int rc = NEXT(sighold)(sig);
+
+	mask_changed();
+	return rc;
+}
+
+RNK_EXPORT int sigrelse(int sig)
+{
+	int rc = NEXT(sigrelse)(sig);
+
+	mask_changed();
+	return rc;
+}
+
+/* Blocks a signal, or sets its handler and unblocks it. */
+RNK_EXPORT sighandler_t sigset(int sig, sighandler_t handler)
+{
+	sighandler_t found;
+	sigset_t only, before;
+
+	if (!is_fault(sig))
+		return NEXT(sigset)(sig, handler);
+	sigemptyset(&only);
+	sigaddset(&only, sig);
+	if (handler == SIG_HOLD) {
+		struct sigaction act;
+
+		if (sigaction(sig, NULL, &act) || sigprocmask(SIG_BLOCK, &only, &before))
+			return SIG_ERR;
+		return sigismember(&before, sig) ? SIG_HOLD : act.sa_handler;
+	}
+	found = set_handler(sig, handler, 0);
+	if (found == SIG_ERR || sigprocmask(SIG_UNBLOCK, &only, &before))
+		return SIG_ERR;
+	return sigismember(&before, sig) ? SIG_HOLD : found;
+}
+
+RNK_EXPORT int sigignore(int sig)
+{
+	if (!is_fault(sig))
+		return NEXT(sigignore)(sig);
+	return set_handler(sig, SIG_IGN, 0) == SIG_ERR ? -1 : 0;
+}
+
+/* These set the mask that was saved, and go on elsewhere. */
+RNK_EXPORT void siglongjmp(sigjmp_buf env, int val)
+{
+	mask_changed();
+	NEXT(siglongjmp)(env, val);
+	__builtin_unreachable();
+}
+
+RNK_EXPORT void __longjmp_chk(struct __jmp_buf_tag env[1], int val)
+{
+	mask_changed();
+	NEXT(__longjmp_chk)(env, val);
+	__builtin_unreachable();
+}
+
+RNK_EXPORT int setcontext(const ucontext_t *ctx)
+{
+	mask_changed();
+	return NEXT(setcontext)(ctx);
+}
+
+RNK_EXPORT int swapcontext(ucontext_t *out, const ucontext_t *in)
+{
+	int rc;
+
+	mask_changed();
+	rc = NEXT(swapcontext)(out, in);
+	mask_changed(); /* maybe in another thread than before */
+	return rc;
+}
+/* NOLINTEND(readability-inconsistent-declaration-parameter-name) */
