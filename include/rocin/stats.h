@@ -75,6 +75,7 @@
 	X(ICMP_REFUSED,        "icmp_refused",                 "times that a silent peer turned out to refuse packets, as ICMP says") \
 	X(FAULT_DROPPED,       "fault_dropped",                "packets dropped on purpose by fault injection")  \
 	X(MEM_FAULT,           "mem_fault",                    "accesses to registered memory that is gone")     \
+	X(RECORD_LOST,         "record_lost",                  "calls that a recording lacks: its disk was full, or its file made shorter")\
 	X(NP_ECN_MARKED,       "np_ecn_marked_roce_packets",   "packets received that a switch has marked (CE)")  \
 	X(NP_CNP_SENT,         "np_cnp_sent",                  "congestion notifications sent")                  \
 	X(RP_CNP_HANDLED,      "rp_cnp_handled",               "congestion notifications received for a queue pair") \

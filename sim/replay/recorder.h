@@ -21,11 +21,16 @@
 #include "recording.h"
 
 /* Before a device is made: begin the file if ROCIN_RECORD names one. False: nothing is
- * to be recorded, or cannot be (logged).
+ * to be recorded, or cannot be (said on stderr).
  */
 bool rn_recorder_open(void);
 
-/* Append a record; nothing happens once the file has ended. */
+/* Append a record; nothing happens once the file has ended, but that it is counted if it
+ * ended because of an error.
+ */
 void rn_recorder_put(const struct rn_rec *rec);
+
+/* Count records that are lost in @counter, of the youngest device; NULL: nowhere. */
+void rn_recorder_count_in(uint64_t *counter);
 
 #endif /* RN_RECORDER_H */

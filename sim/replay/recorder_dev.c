@@ -118,6 +118,8 @@ RN_REC_WRAP(int, rn_dev_init, struct rn_dev *dev, const struct rn_dev_cfg *cfg)
 	struct rn_rec rec = { .kind = RN_REC_DEV_INIT };
 	int rc;
 
+	if (cfg->stats)
+		rn_recorder_count_in(&cfg->stats[RN_STAT_RECORD_LOST]);
 	if (!d)
 		return __real_rn_dev_init(dev, cfg);
 	d->overruns = cfg->stats;
@@ -143,6 +145,7 @@ RN_REC_WRAP(void, rn_dev_fini, struct rn_dev *dev)
 	struct rn_rec_dev *d = rn_rec_find(dev);
 	struct rn_rec rec = { .kind = RN_REC_DEV_FINI };
 
+	rn_recorder_count_in(NULL);
 	if (!d) {
 		__real_rn_dev_fini(dev);
 		return;

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* recorder_file.c - the file that a recording goes to.
  *
- * A window of it is mapped, and room for the window is reserved first: a full disk ends
- * the recording, not the program.
+ * A window of it is mapped, and room in the file is reserved first: a full disk ends the
+ * recording, not the program. So does somebody who makes the file shorter meanwhile:
+ * records are put together in memory of our own, and copied as what may be gone is.
+ * Whoever waits for a recording is told, once, on stderr.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -11,11 +13,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "free_name.h"
 #include "log.h"
+#include "mem_direct.h"
+#include "mem_guard.h"
 #include "recorder_internal.h"
 
 enum {
@@ -34,7 +40,11 @@ static struct {
 	uint8_t *window; /* NULL: none */
 	uint64_t base;	 /* of the window in the file */
 	size_t used;	 /* bytes of the window */
+	size_t reserved; /* bytes of the window that the file has room for */
 	uint64_t limit;
+	bool failed;	/* it ended before its time */
+	uint64_t *lost; /* counter of a device, or NULL */
+	uint8_t scratch[RN_REC_MAX];
 } file = { .lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1 };
 
 static void close_window_locked(void)
@@ -44,25 +54,66 @@ static void close_window_locked(void)
 	file.window = NULL;
 }
 
+/* It is not what the user asked for. */
+static void fail_locked(const char *why)
+{
+	file.failed = true;
+	rn_log(RN_LOG_ERROR, "the recording ends: %s", why);
+	(void)dprintf(STDERR_FILENO, "rocin: the recording ends: %s\n", why);
+}
+
+static const char *const was_cut = "its file was made shorter by somebody";
+
 /* The recording is over: cut off what was reserved. */
 static void finish_locked(void)
 {
+	uint64_t end = file.base + file.used;
+	struct stat st;
+
 	file.ended = true;
 	if (file.fd < 0)
 		return;
 	close_window_locked();
-	if (ftruncate(file.fd, (off_t)(file.base + file.used)))
+	if (fstat(file.fd, &st) == 0 && (uint64_t)st.st_size < end) {
+		if (!file.failed)
+			fail_locked(was_cut);
+	} else if (ftruncate(file.fd, (off_t)end)) {
 		rn_log(RN_LOG_WARN, "cannot cut the recording: %s", strerror(errno));
+	}
 	close(file.fd);
 	file.fd = -1;
 }
 
-/* Move the window so that it begins with what is still free. */
-static bool next_window_locked(void)
+/* Room for @need bytes from @base on, and for more if there is. Return: 0 or errno. */
+static int reserve_locked(uint64_t base, size_t need)
+{
+	struct rlimit most;
+	int rc = ENOSPC;
+
+	if (getrlimit(RLIMIT_FSIZE, &most))
+		most.rlim_cur = RLIM_INFINITY;
+	for (size_t size = WINDOW; size >= need && size >= PAGE; size /= 2) {
+		if (base + size > most.rlim_cur) { /* to ask would raise SIGXFSZ */
+			rc = EFBIG;
+			continue;
+		}
+		do
+			rc = posix_fallocate(file.fd, (off_t)base, (off_t)size);
+		while (rc == EINTR);
+		if (!rc)
+			file.reserved = size;
+		if (rc != ENOSPC && rc != EFBIG && rc != EDQUOT)
+			break;
+	}
+	return rc;
+}
+
+/* Move the window so that it begins with what is still free, for @len bytes. */
+static bool next_window_locked(size_t len)
 {
 	uint64_t at = file.base + file.used, base = at & ~(uint64_t)(PAGE - 1);
-	void *window;
-	int rc = posix_fallocate(file.fd, (off_t)base, WINDOW);
+	int rc = reserve_locked(base, (size_t)(at - base) + len);
+	void *window = NULL;
 
 	if (!rc) {
 		window = mmap(NULL, WINDOW, PROT_READ | PROT_WRITE, MAP_SHARED, file.fd,
@@ -70,7 +121,7 @@ static bool next_window_locked(void)
 		rc = window == MAP_FAILED ? errno : 0;
 	}
 	if (rc) {
-		rn_log(RN_LOG_ERROR, "the recording ends: %s", strerror(rc));
+		fail_locked(strerror(rc));
 		return false;
 	}
 	close_window_locked();
@@ -80,39 +131,81 @@ static bool next_window_locked(void)
 	return true;
 }
 
+/* The first @len bytes of scratch. A trapped access of the program may be what is
+ * recorded: then this thread stands in a guarded access already.
+ */
+static bool copy_locked(size_t len)
+{
+	static const struct rn_mem_attr none;
+	struct rn_guard *outer = rn_guard_thread.current;
+	uintptr_t to = (uintptr_t)file.window + file.used;
+	enum rn_mem_result result;
+
+	result = rn_mem_direct_ops.write(NULL, to, file.scratch, (uint32_t)len, none);
+	rn_guard_thread.current = outer;
+	if (result != RN_MEM_DONE) {
+		fail_locked(was_cut);
+		return false;
+	}
+	file.used += len;
+	return true;
+}
+
+static bool append_locked(size_t len)
+{
+	if (file.used + len > file.reserved && !next_window_locked(len))
+		return false;
+	return copy_locked(len);
+}
+
 static void end_at_limit_locked(void)
 {
 	const struct rn_rec rec = { .kind = RN_REC_LIMIT, .dev = RN_REC_NO_DEV };
 
-	file.used += rn_rec_put(&rec, file.window + file.used, WINDOW - file.used);
+	(void)append_locked(rn_rec_put(&rec, file.scratch, RN_REC_MAX));
 	rn_log(RN_LOG_WARN, "the recording has reached its limit of %llu bytes",
 	       (unsigned long long)file.limit);
 	finish_locked();
+}
+
+static void count_lost_locked(void)
+{
+	if (file.failed && file.lost)
+		__atomic_fetch_add(file.lost, 1, __ATOMIC_RELAXED);
 }
 
 static void put_locked(const struct rn_rec *rec)
 {
 	size_t len;
 
-	if (file.ended || file.fd < 0)
-		return;
-	if (WINDOW - file.used < RN_REC_MAX && !next_window_locked()) {
-		finish_locked();
+	if (file.ended || file.fd < 0) {
+		count_lost_locked();
 		return;
 	}
 	if (file.base + file.used >= file.limit) {
 		end_at_limit_locked();
 		return;
 	}
-	len = rn_rec_put(rec, file.window + file.used, RN_REC_MAX);
+	len = rn_rec_put(rec, file.scratch, RN_REC_MAX);
 	assert(len > 0); /* RN_REC_MAX is more than any call takes */
-	file.used += len;
+	if (append_locked(len))
+		return;
+	finish_locked();
+	count_lost_locked();
 }
 
 void rn_recorder_put(const struct rn_rec *rec)
 {
 	pthread_mutex_lock(&file.lock);
 	put_locked(rec);
+	pthread_mutex_unlock(&file.lock);
+}
+
+void rn_recorder_count_in(uint64_t *counter)
+{
+	pthread_mutex_lock(&file.lock);
+	file.lost = counter;
+	count_lost_locked(); /* it may have failed to begin */
 	pthread_mutex_unlock(&file.lock);
 }
 
@@ -139,7 +232,7 @@ static uint32_t read_command(uint8_t *buf)
 	return n < 0 ? 0 : (uint32_t)n;
 }
 
-static void put_header_locked(void)
+static bool put_header_locked(void)
 {
 	const char *fault = secure_getenv("ROCIN_FAULT");
 	uint8_t command[HEADER_MAX];
@@ -155,7 +248,7 @@ static void put_header_locked(void)
 	};
 
 	h.fault_len = (uint32_t)strnlen((const char *)h.fault, HEADER_MAX);
-	file.used = rn_rec_put_header(&h, file.window, WINDOW);
+	return append_locked(rn_rec_put_header(&h, file.scratch, RN_REC_MAX));
 }
 
 /* A fork child writes nothing to its parent's file, and may get one of its own. */
@@ -165,8 +258,9 @@ static void forget_parent_locked(void)
 	if (file.fd >= 0)
 		close(file.fd);
 	file.fd = -1;
-	file.base = file.used = 0;
-	file.ended = false;
+	file.base = file.used = file.reserved = 0;
+	file.ended = file.failed = false;
+	file.lost = NULL;
 }
 
 static bool open_locked(const char *pattern)
@@ -181,16 +275,15 @@ static bool open_locked(const char *pattern)
 	file.limit = read_limit();
 	file.fd = rn_free_name_open(path, sizeof(path), pattern);
 	if (file.fd < 0) {
-		rn_log(RN_LOG_ERROR, "cannot record to %s: %s", pattern,
-		       strerror(-file.fd));
+		fail_locked(strerror(-file.fd));
 		file.ended = true;
 		return false;
 	}
-	if (!next_window_locked()) {
+	(void)rn_mem_direct_init(); /* without it records are copied by other means */
+	if (!put_header_locked()) {
 		finish_locked();
 		return false;
 	}
-	put_header_locked();
 	rn_log(RN_LOG_INFO, "the run is recorded in %s", path);
 	return true;
 }

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # record.sh - what live programs did is recorded, and is the same when replayed.
 #
-# usage: record.sh programs|faults|late|threads|killed
+# usage: record.sh programs|faults|late|threads|killed|cut|full|mounted
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
 
@@ -120,5 +120,67 @@ killed)
 	rocin sim --replay "$work/c.rec" >"$work/out" || fail "$(cat "$work/out")"
 	rocin run --record "$work/none/x" -- true 2>"$work/out"
 	[ $? = 64 ] || fail "a file that cannot be made: $(cat "$work/out")"
+	;;
+cut)
+	# Somebody makes the file shorter while it is written: the program lives, says so
+	# once, and counts.
+	next_port
+	file=$work/a.rec
+	rocin run --netdev "lo:$addr_a" --record "$file" -- \
+		ib_send_lat -x 0 -F -n 5000000 -p "$port" >"$work/server.out" 2>&1 &
+	pid=$!
+	pids+=("$pid")
+	wait_for 20 listening "$pid" || fail 'server does not listen'
+	rocin run --netdev "lo:$addr_b" -- \
+		ib_send_lat -x 0 -F -n 5000000 -p "$port" 127.0.0.1 >"$work/client.out" 2>&1 &
+	client=$!
+	pids+=("$client")
+	lost() { rocin stat --json | grep -q '"record_lost": *[1-9]'; }
+	lost && fail 'records are lost before the file is cut'
+	: >"$file"
+	wait_for 30 grep -q 'the recording ends' "$work/server.out" ||
+		fail "the end is not said: $(cat "$work/server.out")"
+	wait_for 30 lost || fail "not counted: $(rocin stat --json)"
+	kill -0 "$pid" && kill -0 "$client" || fail 'they have died'
+	[ "$(grep -c 'the recording ends' "$work/server.out")" = 1 ] || fail 'said twice'
+	kill -9 "$pid" "$client"
+	wait "$pid" "$client" 2>/dev/null
+	echo 'ok: a file that is made shorter'
+	;;
+full)
+	# What fits is there and replays; that it ends is said: a limit on the size of
+	# files, and a disk that is full, where we may mount one.
+	filled() {
+		next_port
+		record "$1" pair "$1" "${@:2}" ibv_rc_pingpong -g 0 -p "$port" -n 5000 -- \
+			ibv_rc_pingpong -g 0 -p "$port" -n 5000 127.0.0.1
+		grep -q 'the recording ends: ' "$work/server.out" ||
+			fail "$1: the end is not said: $(cat "$work/server.out")"
+		[ "$(stat -c %s "$(ls -S "$work"/*.rec | tail -1)")" -gt 500000 ] ||
+			fail "$1: $(ls -l "$work"/*.rec)"
+	}
+	filled 'files of a limited size' bash -c 'ulimit -f 1024; exec "$@"' -
+	replay 2
+	[ "$(id -u)" = 0 ] || exit 0
+	cleanup
+	exec unshare -m --propagation private bash "$0" mounted
+	;;
+mounted)
+	full=$work/full
+	mkdir "$full" && mount -t tmpfs -o size=1m none "$full" || fail 'cannot mount'
+	next_port
+	ROCIN_RECORD=$full/%p.rec pair 'a full disk' \
+		ibv_rc_pingpong -g 0 -p "$port" -n 5000 -- \
+		env -u ROCIN_RECORD ibv_rc_pingpong -g 0 -p "$port" -n 5000 127.0.0.1 || exit
+	grep -q 'the recording ends: No space left' "$work/server.out" ||
+		fail "the end is not said: $(cat "$work/server.out")"
+	mv "$full"/*.rec "$work"
+	umount "$full"
+	name='a full disk'
+	rm -f "$work"/b.rec
+	for file in "$work"/*.rec; do
+		[ "$(stat -c %s "$file")" -gt 300000 ] || rm "$file"
+	done
+	replay 1
 	;;
 esac
