@@ -70,8 +70,9 @@ struct rn_cmdev_answer {
 };
 
 /* The name of the program's end, by which it is recognised (getsockname()): an abstract
- * address of this prefix and a number of 16 hexadecimal digits, drawn by chance: one that
- * can be guessed could be taken by any user of the network namespace.
+ * address of this prefix and a number of 16 hexadecimal digits. Its lower half is drawn
+ * by chance: a name that can be guessed could be taken by any user of the network
+ * namespace.
  */
 #define RN_CMDEV_NAME "rocin-rdma_cm-"
 

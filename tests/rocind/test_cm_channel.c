@@ -420,7 +420,7 @@ static void nobody_can_take_the_names_of_channels_beforehand(void **state)
 
 static void a_name_that_is_taken_all_the_same_is_drawn_again(void **state)
 {
-	int taken = take_name(UINT64_C(0x5a5a5a5a5a5a5a5a)), fd;
+	int taken = take_name((uint64_t)(uint32_t)getpid() << 32 | 0x5a5a5a5a), fd;
 
 	(void)state;
 	fd = open_channel(); /* the first one seeds its own generator, too */
@@ -434,7 +434,8 @@ static void a_name_that_is_taken_all_the_same_is_drawn_again(void **state)
 
 static void without_a_name_it_says_why(void **state)
 {
-	int taken = take_name(UINT64_C(0x5a5a5a5a5a5a5a5a)), first = open_channel(), fd;
+	int taken = take_name((uint64_t)(uint32_t)getpid() << 32 | 0x5a5a5a5a),
+	    first = open_channel(), fd;
 	char why[256] = "";
 
 	(void)state;

@@ -19,7 +19,8 @@
 #include "rocin/cmdev.h"
 
 enum {
-	/* Of 2^64 numbers one that is taken is not met by chance: a second draw would do.
+	/* Of 2^32 names somebody with a million sockets has one in 4096: all draws fail
+	 * once in 2^96 times.
 	 */
 	NAME_DRAWS = 8,
 };
@@ -278,17 +279,20 @@ static int name_end(int fd, uint64_t number)
 		       : 0;
 }
 
-/* Abstract names are the namespace's, and whoever knows one can take it first: a number
- * that nobody can guess. Return: 0, or -errno.
+/* Abstract names are the namespace's, and whoever knows one can take it first: half of
+ * the number is one that nobody can guess. The other half is the board's (cm_board.h).
+ * Return: 0, or -errno.
  */
 static int number_end(int fd, uint64_t *number)
 {
 	int rc = -EADDRINUSE;
 
 	for (unsigned i = 0; i < NAME_DRAWS && rc == -EADDRINUSE; i++) {
-		if (getrandom(number, sizeof(*number), 0) != sizeof(*number))
-			rc = -errno;
-		else if (*number) /* 0 says that there is none */
+		uint32_t drawn;
+
+		rc = getrandom(&drawn, sizeof(drawn), 0) < 0 ? -errno : 0;
+		*number = (uint64_t)(uint32_t)getpid() << 32 | drawn;
+		if (rc == 0)
 			rc = name_end(fd, *number);
 	}
 	if (rc)
