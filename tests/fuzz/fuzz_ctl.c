@@ -4,6 +4,7 @@
  * is lost.
  */
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 
 #include "ctl_sides.h"
@@ -61,6 +62,17 @@ static int null_fd(void)
 	return fd;
 }
 
+/* What stands for a page of statistics. */
+static int page_fd(void)
+{
+	static int fd = -1;
+
+	if (fd < 0)
+		fd = memfd_create("page", MFD_CLOEXEC);
+	require(fd >= 0);
+	return fd;
+}
+
 static int verdict(const struct message *m, unsigned fd_count)
 {
 	bool good = m->len >= sizeof(m->hdr) && m->hdr.magic == RN_CTL_MAGIC &&
@@ -94,8 +106,8 @@ int ctl_speak(struct script *s, int sock)
 		c->cmsg_type = SCM_RIGHTS;
 		c->cmsg_len = CMSG_LEN(fd_count * sizeof(int));
 		for (unsigned i = 0; i < fd_count; i++)
-			memcpy(CMSG_DATA(c) + i * sizeof(int), &(int){ null_fd() },
-			       sizeof(int));
+			memcpy(CMSG_DATA(c) + i * sizeof(int),
+			       &(int){ i ? null_fd() : page_fd() }, sizeof(int));
 	}
 	if (sendmsg(sock, &mh, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
 		return CTL_UNSENT;
@@ -108,6 +120,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	unsigned before;
 
 	null_fd();
+	page_fd();
 	before = open_descriptors();
 	if (take8(&s) & 1)
 		ctl_client_side(&s);

@@ -3,12 +3,14 @@
 #include "rocind_kit.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -110,6 +112,34 @@ static void a_device_without_name_or_with_wrong_addresses_is_refused(void **stat
 	assert_int_equal(rn_rocind_attach(r, &empty, -1, &a, NULL, 0), -EINVAL);
 	assert_int_equal(rn_rocind_attach(r, &twice, -1, &a, NULL, 0), -EINVAL);
 	assert_int_equal(rn_rocind_attach(r, &twice, 12345, &a, NULL, 0), -EBADF);
+	rn_rocind_close(r);
+}
+
+/* rocind reads it, and must not wait: the log of the kernel has no end. */
+static void statistics_that_are_no_memory_are_refused(void **state)
+{
+	static const char *const files[] = { "/proc/self/exe", "/dev/zero", "/dev/kmsg",
+					     "/" };
+	const struct rn_netdev dev = kit_device(1);
+	struct rn_rocind *r = kit_connect();
+	struct rn_attach a;
+	int ends[2];
+
+	(void)state;
+	for (unsigned i = 0; i < RN_ARRAY_SIZE(files); i++) {
+		int fd = open(files[i], O_RDONLY | O_CLOEXEC);
+
+		if (fd < 0)
+			continue; /* not everybody may read the log */
+		assert_int_equal(rn_rocind_attach(r, &dev, fd, &a, NULL, 0), -EINVAL);
+		close(fd);
+	}
+	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+	assert_int_equal(rn_rocind_attach(r, &dev, ends[0], &a, NULL, 0), -EINVAL);
+	close(ends[0]);
+	close(ends[1]);
+	assert_int_equal(rn_rocind_attach(r, &dev, -1, &a, NULL, 0), 0);
+	kit_close_socks(&a);
 	rn_rocind_close(r);
 }
 
@@ -225,6 +255,80 @@ static void descriptors_that_nobody_asked_for_are_closed(void **state)
 	assert_int_equal(rn_ctl_send(fd, &wrong, fds, RN_CTL_FD_MAX), 0);
 	expect_end(fd);
 	assert_int_equal(count_descriptors(kit_daemon(r)), before);
+	rn_rocind_close(r);
+}
+
+static void hand_over(int channel, int fd)
+{
+	union {
+		char buf[CMSG_SPACE(sizeof(fd))];
+		struct cmsghdr hdr;
+	} control = { .hdr = { .cmsg_len = CMSG_LEN(sizeof(fd)),
+			       .cmsg_level = SOL_SOCKET,
+			       .cmsg_type = SCM_RIGHTS } };
+	char byte = 0;
+	struct iovec iov = { &byte, sizeof(byte) };
+	const struct msghdr msg = { .msg_iov = &iov,
+				    .msg_iovlen = 1,
+				    .msg_control = &control,
+				    .msg_controllen = sizeof(control.buf) };
+
+	memcpy(CMSG_DATA(&control.hdr), &fd, sizeof(fd));
+	assert_int_equal(sendmsg(channel, &msg, MSG_NOSIGNAL), 1);
+}
+
+/* Return: channels that could be opened, each with a way of which all copies stay here.
+ */
+static unsigned open_all_channels(struct rn_rocind *r, int *fd, unsigned max)
+{
+	int pair[2], board;
+	unsigned n = 0;
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+	for (; n < max; n++) {
+		fd[n] = rn_rocind_open_cm(r, "lo:127.0.0.1", &board, NULL, 0);
+		if (fd[n] < 0)
+			break;
+		if (board >= 0)
+			close(board);
+		hand_over(fd[n], pair[0]);
+	}
+	for (unsigned i = 0; i < n; i++)
+		close(fd[i]);
+	/* Whatever rocind waits for now hears of this. */
+	for (unsigned i = 0; i < 3; i++)
+		assert_int_equal(send(pair[1], "x", 1, MSG_NOSIGNAL), 1);
+	close(pair[0]);
+	close(pair[1]);
+	return n;
+}
+
+static void a_program_that_takes_all_descriptors_harms_nobody_for_long(void **state)
+{
+	enum {
+		LIMIT = 64
+	};
+	const struct rlimit limit = { LIMIT, LIMIT };
+	const struct rn_netdev dev = kit_device(1);
+	struct rn_attach mine, other;
+	struct rn_rocind *r = kit_attach(&dev, &mine), *hostile;
+	pid_t daemon = kit_daemon(r);
+	int channel[LIMIT];
+
+	(void)state;
+	assert_int_equal(prlimit(daemon, RLIMIT_NOFILE, &limit, NULL), 0);
+	for (unsigned round = 0; round < 20; round++) {
+		hostile = kit_connect();
+		assert_in_range(open_all_channels(hostile, channel, LIMIT), 4, LIMIT - 1);
+		rn_rocind_close(hostile);
+		hostile = kit_attach(&dev, &other);
+		kit_close_socks(&other);
+		rn_rocind_close(hostile);
+	}
+	assert_int_equal(kit_daemon(r), daemon);
+	kit_send(&dev.gid[0], 0x300 | mine.slot, 16);
+	assert_int_equal(kit_receive(mine.sock[0]), 0x300 | mine.slot);
+	kit_close_socks(&mine);
 	rn_rocind_close(r);
 }
 
@@ -380,8 +484,10 @@ int main(void)
 		TEST(a_second_rocind_cannot_join_an_address_of_the_first),
 		TEST(an_address_that_is_not_there_is_refused),
 		TEST(a_device_without_name_or_with_wrong_addresses_is_refused),
+		TEST(statistics_that_are_no_memory_are_refused),
 		TEST(garbage_ends_its_connection_and_nothing_else),
 		TEST(descriptors_that_nobody_asked_for_are_closed),
+		TEST(a_program_that_takes_all_descriptors_harms_nobody_for_long),
 		TEST(a_client_of_another_version_gets_a_sentence),
 		TEST(a_client_believes_a_refusal_of_any_version),
 		TEST(a_client_survives_garbage),

@@ -3,6 +3,7 @@
 #include "client.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -78,6 +79,14 @@ static enum outcome on_hello(struct rnd_client *client, struct rn_ctl_packet *pk
 	return answer(client, &msg, NULL, 0);
 }
 
+/* Memory has seals, whether or not any are set; another file could keep who reads it
+ * waiting, as the log of the kernel does at its end.
+ */
+static bool is_memory(int fd)
+{
+	return fcntl(fd, F_GET_SEALS) >= 0;
+}
+
 static enum outcome on_attach(struct rnd_client *client, struct rn_ctl_packet *pkt)
 {
 	struct rnd_attachment *a = &client->attachment;
@@ -92,6 +101,9 @@ static enum outcome on_attach(struct rnd_client *client, struct rn_ctl_packet *p
 	if (pkt->fd_count > 1)
 		return refuse(client, EINVAL,
 			      "more than one descriptor came with a device");
+	if (pkt->fd_count == 1 && !is_memory(pkt->fd[0]))
+		return refuse(client, EINVAL,
+			      "the statistics of a device are no memory of memfd_create");
 	rc = rnd_attach(&client->server->groups, a, &pkt->msg.attach, why, sizeof(why));
 	if (rc)
 		return refuse(client, -rc, why);
