@@ -130,12 +130,11 @@ static int obey(struct rnd_cm_channel *ch, const struct message *m,
 		struct rnd_ucma_reply *reply)
 {
 	const struct rn_cmdev_call *call = &m->call;
-	const struct rnd_ucma_request rq = {
+	struct rnd_ucma_request rq = {
 		.cmd = call->cmd,
 		.in = m->data,
 		.in_len = call->in_len,
 		.out_len = call->out_len,
-		.option = m->data + call->in_len,
 		.option_len = call->option_len,
 		.from = find_other(ch->cm, call->from),
 		.birth = call->one_way ? call->birth : 0,
@@ -145,6 +144,7 @@ static int obey(struct rnd_cm_channel *ch, const struct message *m,
 	if (call->in_len > RN_CMDEV_IN_MAX ||
 	    m->len - sizeof(*call) != (size_t)call->in_len + call->option_len)
 		return -EINVAL;
+	rq.option = m->data + call->in_len;
 	/* It has read the mark. */
 	if (call->cmd == RDMA_USER_CM_CMD_GET_EVENT && ch->marks)
 		ch->marks--;
