@@ -164,6 +164,20 @@ void rnp_pump_transmit(struct rnp_engine *e, rn_ns now, unsigned what, bool gath
 		p->gather_since = now;
 }
 
+/* A moment of an engine, for those who may call back. */
+struct moment {
+	struct rnp_engine *e;
+	rn_ns now;
+};
+
+static void peer_holds(void *ctx, const struct rn_rocind_ends *ends, uint64_t taken)
+{
+	const struct moment *m = ctx;
+
+	rn_dev_peer_holds(m->e->dev, m->now, &ends->peer, (uint8_t)ends->peer_slot,
+			  taken);
+}
+
 static void expire(struct rnp_engine *e, rn_ns now, bool dry)
 {
 	e->not_dry = dry ? 0 : e->not_dry + 1;
@@ -171,7 +185,11 @@ static void expire(struct rnp_engine *e, rn_ns now, bool dry)
 		return;
 	e->not_dry = 0;
 	if (rn_dev_deadline(e->dev) <= now) {
+		struct moment moment = { e, now };
+
 		rn_trace_expire((uint64_t)(now - rn_dev_deadline(e->dev)));
+		if (e->wire.local)
+			rn_local_who_holds(e->wire.local, peer_holds, &moment);
 		rn_dev_expire(e->dev, now);
 		rnp_knock_silent(e, now);
 	}

@@ -74,6 +74,7 @@ static struct rn_dest *create(struct rn_qp *qp, const struct rn_gid *gid, uint8_
 		.slot = slot,
 		.window = qp->dev->cfg.window_start,
 		.threshold = qp->dev->cfg.window_max,
+		.holds_at = RN_NEVER,
 	};
 	rn_list_init(&d->members);
 	rn_list_init(&d->busy);
@@ -92,6 +93,32 @@ void rn_dest_join(struct rn_qp *qp)
 		d = create(qp, &qp->attr.av.dgid, slot);
 	qp->dest = d;
 	rn_list_push_back(&d->members, &qp->dest_link);
+}
+
+void rn_dev_peer_holds(struct rn_dev *dev, rn_ns now, const struct rn_gid *gid,
+		       uint8_t slot, uint64_t taken)
+{
+	struct rn_dest *d = find(dev, gid, slot);
+
+	if (!d)
+		return;
+	d->holds_at = now;
+	/* That it is another is all that matters. */
+	d->taken = (uint32_t)(taken ^ taken >> 32);
+}
+
+bool rn_dest_holds(struct rn_qp *qp, rn_ns now)
+{
+	struct rn_requester *req = &qp->req;
+	const struct rn_dest *d = qp->dest;
+	bool reads_on;
+
+	if (!d || d->holds_at != now)
+		return false;
+	reads_on = req->knows_taken && req->taken != d->taken;
+	req->knows_taken = !reads_on;
+	req->taken = d->taken;
+	return !reads_on;
 }
 
 /* The window outlives the QP that lent it room: the youngest member lends it next. (The

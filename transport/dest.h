@@ -26,20 +26,20 @@ struct rn_qp;
 struct rn_dest {
 	struct rn_hnode node; /* key: hash of address and slot */
 	struct rn_gid gid;
-	uint8_t slot;		/* low byte of the destination QPN */
+	uint8_t slot; /* low byte of the destination QPN */
+	bool limited; /* the window has stopped somebody since nothing was in flight */
+	bool moved;   /* something was acknowledged since the watch last looked */
 	struct rn_list members; /* struct rn_qp.dest_link */
 	struct rn_list busy; /* struct rn_qp.busy_link: those with packets on the way */
 	struct rn_list waiting; /* struct rn_qp.window_link: QPs stopped by the window */
 	uint32_t waiters;	/* how many those are */
 	uint32_t
 		granted; /* bytes that QPs may send which have waited: sum of req.grant */
-	bool moved;	 /* something was acknowledged since the watch last looked */
 	uint32_t replace;      /* bytes that may be sent though the window is overfull */
 	struct rn_timer watch; /* runs while QPs take turns; in dev->watches */
 	uint32_t window;       /* bytes that may be unacknowledged */
 	uint32_t threshold;    /* below it the window doubles per round trip */
 	uint32_t in_flight; /* bytes that are: the sum of req.in_flight of the members */
-	bool limited;	    /* it has stopped somebody since nothing was in flight */
 	uint32_t acked;	    /* bytes since the window last changed, beyond it */
 	uint32_t steps;	    /* of growth beyond the threshold since the last loss */
 	uint32_t cuts;	    /* how often a loss has made it smaller */
@@ -47,6 +47,8 @@ struct rn_dest {
 	rn_ns grown_at;	    /* last step of growth beyond the threshold */
 	rn_ns rtt;	    /* round trip, rather the longest than the mean */
 	rn_ns rtt_least;    /* the shortest ever; 0: none yet */
+	rn_ns holds_at;	    /* ... and when */
+	uint32_t taken;	    /* rn_dev_peer_holds(): how much it has read, ... */
 	uint32_t suspicion; /* bursts that are watched closely: something was lost */
 };
 
@@ -78,6 +80,11 @@ void rn_dest_uncharge(struct rn_qp *qp, uint32_t len);
 bool rn_dest_loss(struct rn_qp *qp, rn_ns now);
 /* The watch of a destination has run out. */
 void rn_dest_expire(struct rn_dev *dev, struct rn_timer *watch, rn_ns now);
+
+/* What @qp waits for lies before its peer, who has read nothing since it was asked this
+ * last. See rn_dev_peer_holds().
+ */
+bool rn_dest_holds(struct rn_qp *qp, rn_ns now);
 
 /* ------------------------------------------------------------------ probe.c */
 /* What one QP does about losses that show by silence. */

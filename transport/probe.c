@@ -227,6 +227,10 @@ void rn_probe_expire(struct rn_qp *qp, rn_ns now)
 	/* Whoever is silent for so long is not served by more of the same. */
 	if (probe->is_close && now >= probe->until)
 		return;
+	if (!probe->lossy && rn_dest_holds(qp, now)) {
+		watch(qp, now);
+		return;
+	}
 	go_back(qp, now);
 	/* Under a close watch that would breed suspicion of a peer that is but slow. */
 	if (!probe->is_close)

@@ -79,7 +79,9 @@ struct rn_requester {
 	bool listens;
 	bool draining;	    /* SQD: started WQEs are still to finish */
 	bool drained_event; /* SQ_DRAINED was raised since SQD was entered */
+	bool knows_taken;   /* rn_dest_holds() has been asked since una moved, ... */
 	bool read_pass;	    /* read_deadline is over: ask for a chunk in any case */
+	uint32_t taken;	    /* ... and then the peer had read so much */
 	uint32_t sqd_limit; /* SQD: WQEs from this index on must not start */
 	rn_ns ack_deadline; /* local ACK timer; RN_NEVER when it does not run */
 	rn_ns rnr_deadline;

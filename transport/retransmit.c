@@ -73,6 +73,7 @@ void rn_req_progress(struct rn_qp *qp, rn_ns now, uint32_t credit)
 		req->heard = req->una;
 	req->heard_at = now;
 	req->heard_apart = 0;
+	req->knows_taken = false;
 	hear_answer(qp, now);
 	if (credit)
 		rn_dest_credit(qp, now, credit);
@@ -462,7 +463,9 @@ void rn_req_expire(struct rn_qp *qp, rn_ns now)
 		req->read_pass = true;
 		rn_dev_schedule(qp->dev, qp);
 	}
-	if (req->ack_deadline <= now) {
+	if (req->ack_deadline <= now && rn_dest_holds(qp, now)) {
+		req->ack_deadline = rn_req_ack_deadline(qp, now);
+	} else if (req->ack_deadline <= now) {
 		rn_count(qp->dev, RN_STAT_LOCAL_ACK_TIMEOUT);
 		req->back_why = RN_STAT_LOCAL_ACK_TIMEOUT;
 		note_silence(qp);

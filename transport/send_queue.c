@@ -38,6 +38,7 @@ static void quiesce(struct rn_qp *qp)
 	req->una = req->high = req->charged = req->resent = req->next_psn;
 	req->heard = req->una;
 	req->heard_apart = 0;
+	req->knows_taken = false;
 	req->ack_deadline = req->rnr_deadline = RN_NEVER;
 	req->read_deadline = req->probe.deadline = req->pace.deadline = RN_NEVER;
 	req->read_pass = false;

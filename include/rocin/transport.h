@@ -218,6 +218,20 @@ void rn_dev_expire(struct rn_dev *dev, rn_ns now);
  */
 bool rn_dev_silent(struct rn_dev *dev, struct rn_flow *flow);
 
+/**
+ * rn_dev_peer_holds() - A peer has not read all that was sent to it
+ * @gid:	Its address
+ * @slot:	Low byte of the QPNs of the process
+ * @taken:	How much it has read; what is counted does not matter
+ *
+ * For the rn_dev_expire() at the same @now: the process lives, and what it has not read
+ * lies before it, so silence is no reason to send it again, nor to count a retry. That
+ * lasts as long as @taken stays: who reads on and does not answer is asked again. Who has
+ * ended holds nothing, and is given up as any other peer.
+ */
+void rn_dev_peer_holds(struct rn_dev *dev, rn_ns now, const struct rn_gid *gid,
+		       uint8_t slot, uint64_t taken);
+
 /* A memory operation that answered PENDING has ended. Unknown tags (of a QP destroyed
  * meanwhile) are ignored.
  */

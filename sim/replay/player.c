@@ -210,6 +210,7 @@ static bool is_about_object(enum rn_rec_kind kind)
 	case RN_REC_RECEIVE:
 	case RN_REC_TRANSMIT:
 	case RN_REC_EXPIRE:
+	case RN_REC_PEER_HOLDS:
 	case RN_REC_MEM_DONE:
 	case RN_REC_DEV_ERROR:
 	case RN_REC_TAKE_EVENT:

@@ -74,6 +74,17 @@ static bool fini(struct rn_player_dev *d)
 	return true;
 }
 
+static bool peer_holds(struct rn_player_dev *d, const struct rn_rec *rec)
+{
+	const struct rn_rec_peer_holds *h = &rec->u.peer_holds;
+
+	if (h->slot > UINT8_MAX)
+		return rn_player_broken(d->p, "no process has such a slot");
+	rn_dev_peer_holds(d->dev, rec->now, &h->gid, (uint8_t)h->slot, h->taken);
+	rn_player_done(d);
+	return true;
+}
+
 static bool set_gid(struct rn_player_dev *d, const struct rn_rec_gid *g)
 {
 	if (g->index >= d->gid_count)
@@ -223,6 +234,8 @@ bool rn_player_dev_call(struct rn_player *p, struct rn_player_dev *d,
 		return receive(d, rec);
 	case RN_REC_TRANSMIT:
 		return transmit(d, rec);
+	case RN_REC_PEER_HOLDS:
+		return peer_holds(d, rec);
 	case RN_REC_EXPIRE:
 		rn_dev_expire(d->dev, rec->now);
 		rn_player_done(d);

@@ -184,6 +184,23 @@ RN_REC_WRAP(void, rn_dev_set_gid, struct rn_dev *dev, uint32_t index,
 		rn_rec_done(d);
 }
 
+RN_REC_WRAP(void, rn_dev_peer_holds, struct rn_dev *dev, rn_ns now,
+	    const struct rn_gid *gid, uint8_t slot, uint64_t taken)
+{
+	struct rn_rec_dev *d = rn_rec_find(dev);
+	struct rn_rec rec = {
+		.kind = RN_REC_PEER_HOLDS,
+		.now = now,
+		.u.peer_holds = { .gid = *gid, .slot = slot, .taken = taken },
+	};
+
+	if (d)
+		rn_rec_begin(d, &rec);
+	__real_rn_dev_peer_holds(dev, now, gid, slot, taken);
+	if (d)
+		rn_rec_done(d);
+}
+
 RN_REC_WRAP(void, rn_dev_expire, struct rn_dev *dev, rn_ns now)
 {
 	struct rn_rec_dev *d = begin(dev, RN_REC_EXPIRE, now);

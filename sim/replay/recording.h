@@ -35,7 +35,7 @@
 #include "visit.h"
 
 enum {
-	RN_REC_VERSION = 3, /* of the format: other versions cannot be read */
+	RN_REC_VERSION = 4, /* of the format: other versions cannot be read */
 	RN_REC_NO_DEV = 255,
 	RN_REC_DEVS = 64,    /* devices in one file; numbers are 0 .. 63 */
 	RN_REC_RX_MAX = 64,  /* packets in one RECEIVE */
@@ -55,6 +55,7 @@ enum rn_rec_kind {
 	RN_REC_RECEIVE,
 	RN_REC_TRANSMIT,
 	RN_REC_EXPIRE,
+	RN_REC_PEER_HOLDS,
 	RN_REC_MEM_DONE,
 	RN_REC_DEV_ERROR,
 	RN_REC_TAKE_EVENT,
@@ -118,6 +119,12 @@ struct rn_rec_dev_init {
 struct rn_rec_gid {
 	uint32_t index;
 	struct rn_gid gid;
+};
+
+struct rn_rec_peer_holds {
+	struct rn_gid gid;
+	uint32_t slot;
+	uint64_t taken;
 };
 
 struct rn_rec_rx {
@@ -267,6 +274,7 @@ struct rn_rec {
 	union {
 		struct rn_rec_dev_init dev_init;
 		struct rn_rec_gid gid;
+		struct rn_rec_peer_holds peer_holds;
 		struct rn_rec_receive receive;
 		uint32_t what; /* TRANSMIT; QP_OVERRUN: 1 for the CQ of the send queue */
 		struct rn_rec_mem_done mem_done;

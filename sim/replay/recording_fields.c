@@ -74,6 +74,15 @@ static void visit_set_gid(struct rn_visit *v, struct rn_rec *rec)
 	visit_gid(v, "gid", &s->gid);
 }
 
+static void visit_peer_holds(struct rn_visit *v, struct rn_rec *rec)
+{
+	struct rn_rec_peer_holds *s = &rec->u.peer_holds;
+
+	visit_gid(v, "gid", &s->gid);
+	N(slot);
+	N(taken);
+}
+
 static void visit_receive(struct rn_visit *v, struct rn_rec *rec)
 {
 	struct rn_rec_receive *r = &rec->u.receive;
@@ -400,6 +409,7 @@ const struct rn_rec_kind_info rn_rec_kinds[RN_REC_KINDS] = {
 	[RN_REC_RECEIVE]        = { "receive",        RN_REC_CALL, 1, 0, visit_receive },
 	[RN_REC_TRANSMIT]       = { "transmit",       RN_REC_CALL, 1, 0, visit_transmit },
 	[RN_REC_EXPIRE]         = { "expire",         RN_REC_CALL, 1, 0, NULL },
+	[RN_REC_PEER_HOLDS]     = { "peer_holds",     RN_REC_CALL, 1, 0, visit_peer_holds },
 	[RN_REC_MEM_DONE]       = { "mem_done",       RN_REC_CALL, 1, 0, visit_mem_done },
 	[RN_REC_DEV_ERROR]      = { "dev_error",      RN_REC_CALL, 1, 0, NULL },
 	[RN_REC_TAKE_EVENT]     = { "take_event",     RN_REC_CALL, 0, 0, NULL },

@@ -27,6 +27,65 @@ static void peer_that_does_not_read_is_waited_for_only_so_long(void **state)
 	assert_int_equal(w->dropped, 0);
 }
 
+struct held {
+	unsigned peers;
+	struct rn_rocind_ends ends;
+	uint64_t taken;
+};
+
+static void holds(void *ctx, const struct rn_rocind_ends *ends, uint64_t taken)
+{
+	struct held *h = ctx;
+
+	h->peers++;
+	h->ends = *ends;
+	h->taken = taken;
+}
+
+static struct held look(struct world *w)
+{
+	struct held h = { 0 };
+
+	rn_local_who_holds(w->local, holds, &h);
+	return h;
+}
+
+static void who_has_something_unread_holds_it(void **state)
+{
+	struct world *w = *state;
+	struct peer *p = lay(w, 0);
+	struct held before, after;
+
+	lay(w, 1);
+	assert_int_equal(look(w).peers, 0);
+	assert_int_equal(send_to(w, 1, 1, 1), 0);
+	before = look(w);
+	assert_int_equal(before.peers, 1);
+	assert_memory_equal(&before.ends, &p->ends, sizeof(p->ends));
+	assert_int_equal(look(w).taken, before.taken); /* stopped, say */
+	assert_in_ring(w, p, 1);
+	assert_int_equal(look(w).peers, 0); /* all is read */
+	assert_int_equal(send_to(w, 1, 1, 2), 0);
+	after = look(w);
+	assert_int_equal(after.peers, 1);
+	assert_true(after.taken > before.taken);
+}
+
+/* Whoever ends holds nothing, and nor does who breaks the rules. */
+static void who_has_gone_holds_nothing(void **state)
+{
+	struct world *w = *state;
+	struct peer *p = lay(w, 0), *liar = lay(w, 1);
+
+	assert_int_equal(send_to(w, 1, 1, 1), 0);
+	assert_int_equal(send_to(w, 2, 1, 1), 0);
+	assert_int_equal(look(w).peers, 2);
+	rn_ring_recv_close(&p->recv);
+	assert_int_equal(look(w).peers, 1);
+	atomic_store(&liar->recv.shared->head, UINT64_C(1) << 40);
+	assert_int_equal(look(w).peers, 0);
+}
+
 /* A QP that is destroyed has acknowledged what it has received, full ring or not. */
 static void last_words_go_by_udp_if_the_ring_is_full(void **state)
 {
@@ -248,6 +307,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		test(peer_that_does_not_read_is_waited_for_only_so_long),
+		test(who_has_something_unread_holds_it),
+		test(who_has_gone_holds_nothing),
 		test(last_words_go_by_udp_if_the_ring_is_full),
 		test(peer_that_lies_about_its_tail_loses_the_wire),
 		test(peer_that_lies_about_its_head_loses_the_wire),

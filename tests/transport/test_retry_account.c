@@ -173,6 +173,110 @@ static void a_loss_in_the_second_answer_is_charged(void **state)
 	raw_free(&t.r);
 }
 
+/* ------------------------------------------ a peer of which more is known than silence
+ */
+/* Timers run out for so long; at each the peer has read @taken bytes of what lies before
+ * it, or @step more than the last time.
+ */
+static void hold(struct raw *r, rn_ns span, uint64_t *taken, uint64_t step)
+{
+	const struct rn_qp *qp = r->q->qp;
+	struct rn_dev *dev = r->p->dev[0];
+	rn_ns end = r->p->now + span;
+
+	while (rn_dev_deadline(dev) <= end && rn_qp_state(qp) == RN_QPS_RTS) {
+		r->p->now = rn_dev_deadline(dev);
+		rn_dev_peer_holds(dev, r->p->now, &qp->attr.av.dgid,
+				  (uint8_t)qp->attr.dest_qpn, *taken);
+		*taken += step;
+		rn_dev_expire(dev, r->p->now);
+		pair_flush(r->p);
+	}
+}
+
+static void who_holds_what_was_sent_is_waited_for(void **state)
+{
+	struct raw r = req_new(NULL);
+	uint64_t taken = 5;
+
+	(void)state;
+	post_sends(&r, 3);
+	hold(&r, 100 * ACK_TIMEOUT, &taken, 0);
+	raw_expect_silence(&r);
+	expect_stat(&r, RN_STAT_LOCAL_ACK_TIMEOUT, 0);
+	assert_int_equal(r.q->qp->req.retry_left, 3);
+	raw_ack(&r, 202, 3);
+	expect_successes(&r, 200, 202);
+	req_free(&r);
+}
+
+/* Nor is it probed, though the timer is far. */
+static void who_holds_is_not_probed(void **state)
+{
+	struct raw r = req_new(slow_timer);
+	uint64_t taken = 5;
+
+	(void)state;
+	post_sends(&r, 3);
+	hold(&r, RN_MSEC(60000), &taken, 0);
+	raw_expect_silence(&r);
+	raw_ack(&r, 202, 3);
+	expect_successes(&r, 200, 202);
+	req_free(&r);
+}
+
+/* It has died: nobody says any more that it holds anything. */
+static void who_held_and_has_gone_is_given_up(void **state)
+{
+	struct raw r = req_new(NULL);
+	uint64_t taken = 5;
+
+	(void)state;
+	post_sends(&r, 1);
+	hold(&r, 10 * ACK_TIMEOUT, &taken, 0);
+	pair_run_until_quiet(r.p);
+	pair_expect_wc(r.q->scq, 200, RN_WC_RETRY_EXC_ERR);
+	expect_stat(&r, RN_STAT_LOCAL_ACK_TIMEOUT, 4);
+	raw_free(&r);
+}
+
+/* The process lives and reads, and the queue pair is gone. */
+static void who_reads_on_and_does_not_answer_is_given_up(void **state)
+{
+	struct raw r = req_new(NULL);
+	uint64_t taken = 5;
+
+	(void)state;
+	post_sends(&r, 1);
+	hold(&r, 12 * ACK_TIMEOUT, &taken, 64);
+	pair_expect_wc(r.q->scq, 200, RN_WC_RETRY_EXC_ERR);
+	expect_stat(&r, RN_STAT_LOCAL_ACK_TIMEOUT, 4);
+	raw_free(&r);
+}
+
+/* Another process of the same address, or another moment. */
+static void only_the_peer_counts_and_only_now(void **state)
+{
+	struct raw r = req_new(NULL);
+	const struct rn_qp_attr *attr = &r.q->qp->attr;
+	struct rn_dev *dev = r.p->dev[0];
+
+	(void)state;
+	post_sends(&r, 1);
+	r.p->now = rn_dev_deadline(dev);
+	rn_dev_peer_holds(dev, r.p->now, &attr->av.dgid, (uint8_t)(attr->dest_qpn + 1),
+			  5);
+	rn_dev_peer_holds(dev, r.p->now, &r.p->gid[0], (uint8_t)attr->dest_qpn, 5);
+	rn_dev_peer_holds(dev, r.p->now - 1, &attr->av.dgid, (uint8_t)attr->dest_qpn, 5);
+	rn_dev_expire(dev, r.p->now);
+	pair_flush(r.p);
+	raw_expect(&r, RN_RC_SEND_ONLY, 200);
+	expect_stat(&r, RN_STAT_LOCAL_ACK_TIMEOUT, 1);
+	raw_ack(&r, 200, 1);
+	expect_successes(&r, 200, 200);
+	req_free(&r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -182,6 +286,11 @@ int main(void)
 		cmocka_unit_test(newer_responses_keep_the_timer_from_running_out),
 		cmocka_unit_test(what_was_heard_before_is_no_news),
 		cmocka_unit_test(a_loss_in_the_second_answer_is_charged),
+		cmocka_unit_test(who_holds_what_was_sent_is_waited_for),
+		cmocka_unit_test(who_holds_is_not_probed),
+		cmocka_unit_test(who_held_and_has_gone_is_given_up),
+		cmocka_unit_test(who_reads_on_and_does_not_answer_is_given_up),
+		cmocka_unit_test(only_the_peer_counts_and_only_now),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -376,6 +376,21 @@ void rn_local_hurry(struct rn_local *l, bool hurry)
 	l->hurry = hurry;
 }
 
+void rn_local_who_holds(struct rn_local *l, rn_local_holds *holds, void *ctx)
+{
+	uint64_t taken;
+
+	for (unsigned k = 0; k < LOCAL_WORDS; k++)
+		for (uint64_t rest = l->present[k]; rest; rest &= rest - 1) {
+			struct local_wire *w =
+				l->wire[64 * k + (unsigned)__builtin_ctzll(rest)];
+
+			if (!w->is_away && !w->is_closing &&
+			    rn_ring_is_held(&w->send, &taken))
+				holds(ctx, &w->ends, taken);
+		}
+}
+
 /* --------------------------------------------------------------------- sleeping */
 int rn_local_event_fd(const struct rn_local *l)
 {

@@ -57,6 +57,12 @@ void rn_local_free(struct rn_local *l);
 
 struct rn_net *rn_local_net(struct rn_local *l);
 
+/* Say of each peer that lives and has not read all that lies in its ring how much it has
+ * read: for rn_dev_peer_holds().
+ */
+typedef void rn_local_holds(void *ctx, const struct rn_rocind_ends *ends, uint64_t taken);
+void rn_local_who_holds(struct rn_local *l, rn_local_holds *holds, void *ctx);
+
 /* There is a wire. The descriptors of @wire are owned from now on, also on failure.
  * Return: 0, or -errno: it cannot be used, which rocind has been told.
  */

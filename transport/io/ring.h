@@ -183,6 +183,11 @@ bool rn_ring_publish(struct rn_ring_send *s);
 /* Everything published has been read, as far as the consumer says. */
 bool rn_ring_is_read(struct rn_ring_send *s);
 
+/* True if the consumer has not closed its end, nor taken all that it may know of. @taken:
+ * bytes that it has taken, ever.
+ */
+bool rn_ring_is_held(struct rn_ring_send *s, uint64_t *taken);
+
 /**
  * rn_ring_resize() - Use more or less of the memory from the next record on
  * @s:		Producer

@@ -182,6 +182,15 @@ bool rn_ring_is_read(struct rn_ring_send *s)
 	return s->head == s->tail;
 }
 
+bool rn_ring_is_held(struct rn_ring_send *s, uint64_t *taken)
+{
+	if (!s->fault)
+		look_at_head(s);
+	*taken = s->head;
+	return !s->fault && s->head != s->published &&
+	       !atomic_load_explicit(&s->shared->recv_closed, memory_order_relaxed);
+}
+
 int rn_ring_resize(struct rn_ring_send *s, uint32_t size)
 {
 	uint32_t unread;
