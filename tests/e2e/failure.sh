@@ -60,6 +60,25 @@ kill)
 		ib_send_bw -x 0 -F -n 500 -p "$port" 127.0.0.1
 	;;
 stop)
+	# By the local wire the other end is known to live, and waits: for longer than all
+	# retries take, which is two seconds.
+	start_transfer -b
+	for stopped in "$server" "$client"; do
+		kill -STOP "$stopped"
+		sleep 4
+		kill -CONT "$stopped"
+		before=$(sent)
+		wait_for 20 more || fail "it does not go on: $(tail -3 "$work"/*.out)"
+		gone "$client" && fail "the client has ended: $(tail -3 "$work/client.out")"
+		gone "$server" && fail "the server has ended: $(tail -3 "$work/server.out")"
+	done
+	echo 'ok: SIGSTOP of either end, by the local wire: the transfer goes on'
+	kill -STOP "$server"
+	kill -9 "$server"
+	expect_error client
+	echo 'ok: kill -9 of one that is stopped: the requester gets RETRY_EXC_ERR'
+
+	export ROCIN_LOCAL=off
 	start_transfer
 	kill -STOP "$server"
 	expect_error client

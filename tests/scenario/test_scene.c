@@ -105,8 +105,8 @@ static const struct {
 	/* what comes at another time */
 	{ "rc",
 	  "+0 post 1 send wr 1 len 8\n+0 > 1 RC_SEND_ONLY psn 200 len 8\n"
-	  "+2T..4T > 1 RC_SEND_ONLY psn 200 len 8\nend\n",
-	  5, "too early: 67108.864us", "", "" },
+	  "+5T..6T > 1 RC_SEND_ONLY psn 200 len 8\nend\n",
+	  5, "too early: 268435.456us", "", "" },
 	/* calls */
 	{ "rc", "+0 post 1 send wr 1 error EINVAL\nend\n", 3, "the call succeeded", "",
 	  "" },

@@ -142,6 +142,8 @@ static void an_answer_that_comes_after_giving_it_up_is_used(void **state)
 	send_read_response(&r, RN_RC_READ_RESPONSE_MIDDLE, 201, 1024);
 	r.p->frozen = false;
 	pair_flush(r.p);
+	raw_expect_silence(&r); /* more may come */
+	pair_run_for(r.p, RN_MSEC(2));
 	expect_request(&r, 202, 2048, 952);
 	send_read_response(&r, RN_RC_READ_RESPONSE_LAST, 202, 952);
 	expect_read(&r, 1, 3000);
