@@ -46,7 +46,7 @@ static const struct {
 	  "comm_est" },
 	{ "rc",
 	  "+0 post 1 send wr 1 len 8\n+0 > 1 RC_SEND_ONLY psn 200 len 8\nend quiet\n", 5,
-	  "a packet left that no line expects, 67108.864us after", "",
+	  "a packet left that no line expects, 268435.456us after", "",
 	  "RC_SEND_ONLY psn 200 len 8 ack" },
 	/* what does not come */
 	{ "rc0", "+1ms > 1 RC_ACK psn 100\nend\n", 3, "nothing left", "RC_ACK psn 100",
