@@ -38,6 +38,20 @@ refuse 'runtime directory not absolute' 1 'ROCIN_RUNTIME_DIR' \
 echo 'int main(void) { return 0; }' >"$work/static.c"
 if cc -static -o "$work/static" "$work/static.c" 2>/dev/null; then
 	refuse 'static program' 126 'statically linked' rocin run -- "$work/static"
+	# With the section that each Go program has.
+	printf '.section .go.buildinfo,"aw"\n.quad 1\n.section .note.GNU-stack,"",@progbits\n' >"$work/go.s"
+	if cc -static -o "$work/go" "$work/static.c" "$work/go.s" 2>/dev/null; then
+		refuse 'static Go program' 126 'CGO_ENABLED=1' rocin run -- "$work/go"
+		rocin doctor --netdev "lo:$addr_a" -- "$work/go" >"$work/out" && fail 'doctor: a static Go program is well'
+		grep -q "^FAULT  $work/go is a Go program" "$work/out" || fail "$(cat "$work/out")"
+		cc -o "$work/cgo" "$work/static.c" "$work/go.s" || fail 'cc'
+		rocin run --netdev "lo:$addr_a" -- "$work/cgo" || fail 'a Go program with C libraries runs'
+		rocin doctor --netdev "lo:$addr_a" -- "$work/cgo" >"$work/out" || fail "$(cat "$work/out")"
+		grep -q "^note   $work/cgo is a Go program with C libraries" "$work/out" || fail "$(cat "$work/out")"
+		! grep -q 'All is well' "$work/out" || fail 'doctor: all is well for a Go program'
+		rocin stop >/dev/null || fail 'rocind, which would hold the port below'
+		echo 'ok: Go programs'
+	fi
 fi
 if [ "$(id -u)" != 0 ]; then
 	refuse 'set-user-ID program' 126 'set-user-ID' rocin run -- su

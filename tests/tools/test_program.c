@@ -17,9 +17,10 @@
 #include <cmocka.h>
 
 #include "launch.h"
+#include "program_elf.h"
 
 static char dir[PATH_MAX];
-static char found[PATH_MAX], text[PATH_MAX + 256];
+static char found[PATH_MAX], text[RN_PROGRAM_TEXT_MAX];
 
 static int make_dir(void **state)
 {
@@ -134,6 +135,142 @@ static void programs_of_another_word_size_are_not(void **state)
 			 RN_PROGRAM_OTHER_CLASS);
 }
 
+/* A program with a loader and a section, as a linker would write them. */
+struct sections {
+	struct image image;
+	char loader[32], names[64];
+	Elf64_Nhdr note;
+	char note_name[4];
+	Elf64_Shdr sh[2];
+};
+
+static struct sections linked(const char *loader, const char *section)
+{
+	struct sections s = { .image = elf(ELFCLASS64, loader ? PT_INTERP : PT_LOAD) };
+
+	s.image.ph.p_offset = offsetof(struct sections, loader);
+	if (loader)
+		strcpy(s.loader, loader);
+	strcpy(s.names + 1, section);
+	s.image.eh.e_shoff = offsetof(struct sections, sh);
+	s.image.eh.e_shentsize = sizeof(Elf64_Shdr);
+	s.image.eh.e_shnum = 2;
+	s.image.eh.e_machine = rn_program_machine();
+	s.sh[0].sh_offset = offsetof(struct sections, names);
+	s.sh[1].sh_name = 1;
+	return s;
+}
+
+#define LOADER "/lib64/ld-linux-x86-64.so.2"
+
+static void go_programs_make_system_calls_themselves(void **state)
+{
+	static const char *const sections[] = { ".go.buildinfo", ".note.go.buildid" };
+	struct sections s;
+
+	(void)state;
+	if (sizeof(void *) != 8)
+		skip();
+	for (unsigned i = 0; i < RN_ARRAY_SIZE(sections); i++) {
+		s = linked(NULL, sections[i]);
+		assert_int_equal(check(make_file("go", &s, sizeof(s), 0755)),
+				 RN_PROGRAM_STATIC_GO);
+		assert_true(rn_program_is_fault(RN_PROGRAM_STATIC_GO));
+		assert_non_null(strstr(text, "CGO_ENABLED=1"));
+		s = linked(LOADER, sections[i]);
+		assert_int_equal(check(make_file("go", &s, sizeof(s), 0755)),
+				 RN_PROGRAM_GO);
+		assert_false(rn_program_is_fault(RN_PROGRAM_GO));
+		assert_non_null(strstr(text, "by cgo"));
+		assert_non_null(strstr(text, in_dir("go")));
+	}
+	s = linked(LOADER, ".go.buildinfo2");
+	assert_int_equal(check(make_file("go", &s, sizeof(s), 0755)), RN_PROGRAM_OK);
+	/* Sections that are not there, names that do not end. */
+	s = linked(LOADER, ".go.buildinfo");
+	s.image.eh.e_shoff = UINT64_MAX;
+	assert_int_equal(check(make_file("go", &s, sizeof(s), 0755)), RN_PROGRAM_OK);
+	s = linked(LOADER, ".go.buildinfo");
+	s.image.eh.e_shstrndx = 9;
+	assert_int_equal(check(make_file("go", &s, sizeof(s), 0755)), RN_PROGRAM_OK);
+	s = linked(LOADER, ".go.buildinfo");
+	s.sh[1].sh_name = UINT32_MAX;
+	assert_int_equal(check(make_file("go", &s, sizeof(s), 0755)), RN_PROGRAM_OK);
+}
+
+/* strip(1) takes sections away, the note stays. */
+static void go_programs_are_known_by_their_note(void **state)
+{
+	struct sections s = linked(NULL, "");
+
+	(void)state;
+	if (sizeof(void *) != 8)
+		skip();
+	s.image.eh.e_shnum = 0;
+	s.image.ph.p_type = PT_NOTE;
+	s.image.ph.p_offset = offsetof(struct sections, note);
+	s.note = (Elf64_Nhdr){ .n_namesz = 4, .n_type = 4 };
+	memcpy(s.note_name, "Go\0", 4);
+	assert_int_equal(check(make_file("go", &s, sizeof(s), 0755)),
+			 RN_PROGRAM_STATIC_GO);
+	s.note.n_type = 3;
+	assert_int_equal(check(make_file("go", &s, sizeof(s), 0755)), RN_PROGRAM_STATIC);
+}
+
+static void another_c_library_and_another_architecture_are_not_reached(void **state)
+{
+	struct sections s = linked("/lib/ld-musl-x86_64.so.1", ".text");
+
+	(void)state;
+	if (sizeof(void *) != 8 || !rn_program_machine())
+		skip();
+	assert_int_equal(check(make_file("musl", &s, sizeof(s), 0755)), RN_PROGRAM_MUSL);
+	assert_non_null(strstr(text, "glibc"));
+	s = linked("/opt/ld-musl-x86_64.so.1/ld-linux.so.2", ".text");
+	assert_int_equal(check(make_file("glibc", &s, sizeof(s), 0755)), RN_PROGRAM_OK);
+	s.image.eh.e_machine = EM_SPARCV9;
+	assert_int_equal(check(make_file("sparc", &s, sizeof(s), 0755)),
+			 RN_PROGRAM_OTHER_MACHINE);
+}
+
+static enum rn_program_fault check_script(const char *line)
+{
+	return check(make_file("script", line, strlen(line), 0755));
+}
+
+static void scripts_are_as_their_interpreters(void **state)
+{
+	struct sections s = linked(NULL, ".text"), go = linked(LOADER, ".go.buildinfo");
+	char line[3 * PATH_MAX];
+
+	(void)state;
+	if (sizeof(void *) != 8)
+		skip();
+	make_file("interpreter", &s, sizeof(s), 0755);
+	snprintf(line, sizeof(line), "#! %.4000s -e\n", in_dir("interpreter"));
+	assert_int_equal(check_script(line), RN_PROGRAM_SCRIPT);
+	assert_false(rn_program_is_fault(RN_PROGRAM_SCRIPT));
+	assert_non_null(strstr(text, "statically linked"));
+	/* By a script that is interpreted by it. */
+	make_file("between", line, strlen(line), 0755);
+	snprintf(line, sizeof(line), "#!%.4000s\n", in_dir("between"));
+	assert_int_equal(check_script(line), RN_PROGRAM_SCRIPT);
+	/* By one that is interpreted by itself. */
+	snprintf(line, sizeof(line), "#!%.4000s\n", in_dir("script"));
+	assert_int_equal(check_script(line), RN_PROGRAM_OK);
+	make_file("interpreter", &go, sizeof(go), 0755);
+	snprintf(line, sizeof(line), "#!%.4000s\n", in_dir("interpreter"));
+	assert_int_equal(check_script(line), RN_PROGRAM_OK);
+	assert_int_equal(check_script("#!/nowhere/sh\n"), RN_PROGRAM_NO_INTERPRETER);
+	assert_non_null(strstr(text, "/nowhere/sh"));
+	assert_int_equal(check_script("#!/usr/bin/env rocin-no-such-program\n"),
+			 RN_PROGRAM_NO_INTERPRETER);
+	assert_int_equal(check_script("#!/usr/bin/env sh\n"), RN_PROGRAM_OK);
+	assert_int_equal(check_script("#!/usr/bin/env -S sh -e\n"), RN_PROGRAM_OK);
+	assert_int_equal(check_script("#!\n"), RN_PROGRAM_OK);
+	assert_int_equal(check_script("#!        \n"), RN_PROGRAM_OK);
+}
+
 static void scripts_count_as_reached(void **state)
 {
 	(void)state;
@@ -198,6 +335,11 @@ static void set_user_id_programs_are_not_reached(void **state)
 	assert_int_equal(chown(path, 0, 65534), 0);
 	assert_int_equal(chmod(path, 02755), 0);
 	assert_int_equal(check(path), RN_PROGRAM_SETUID);
+	/* Of a script the system ignores the bits. */
+	path = make_file("setuid", "#!/bin/sh\n", 10, 0755);
+	assert_int_equal(chown(path, 65534, 0), 0);
+	assert_int_equal(chmod(path, 04755), 0);
+	assert_int_equal(check(path), RN_PROGRAM_OK);
 }
 
 static void set_user_id_to_oneself_does_not_matter(void **state)
@@ -231,6 +373,11 @@ int main(void)
 		cmocka_unit_test(dynamic_programs_are_reached),
 		cmocka_unit_test(static_programs_are_not),
 		cmocka_unit_test(programs_of_another_word_size_are_not),
+		cmocka_unit_test(go_programs_make_system_calls_themselves),
+		cmocka_unit_test(go_programs_are_known_by_their_note),
+		cmocka_unit_test(
+			another_c_library_and_another_architecture_are_not_reached),
+		cmocka_unit_test(scripts_are_as_their_interpreters),
 		cmocka_unit_test(scripts_count_as_reached),
 		cmocka_unit_test(missing_programs_are_named),
 		cmocka_unit_test(what_cannot_be_executed_is_told_apart),

@@ -29,6 +29,7 @@ struct doctor {
 	const char *peer;    /* NULL: none was given */
 	struct rn_launch launch;
 	bool prepared;
+	bool is_partly_reached; /* the program */
 	unsigned faults;
 };
 
@@ -196,12 +197,16 @@ static void check_libibverbs(struct doctor *d)
 
 static void check_program(struct doctor *d)
 {
-	char path[PATH_MAX], text[PATH_MAX + 256];
+	char path[PATH_MAX], text[RN_PROGRAM_TEXT_MAX];
+	enum rn_program_fault fault;
 
 	if (!d->program)
 		return;
-	if (rn_program_check(d->program, path, sizeof(path), text, sizeof(text)) ==
-	    RN_PROGRAM_OK)
+	fault = rn_program_check(d->program, path, sizeof(path), text, sizeof(text));
+	d->is_partly_reached = fault != RN_PROGRAM_OK && !rn_program_is_fault(fault);
+	if (d->is_partly_reached)
+		say(d, NOTE, "%s", text);
+	else if (fault == RN_PROGRAM_OK)
 		say(d, GOOD,
 		    "LD_PRELOAD reaches %s (unless it loads libibverbs with "
 		    "RTLD_DEEPBIND, which nothing can see from outside)",
@@ -397,6 +402,9 @@ int rn_cmd_doctor(int argc, char **argv)
 	check_peer(&d);
 	if (d.faults)
 		printf("\n%u fault%s found.\n", d.faults, d.faults == 1 ? "" : "s");
+	else if (d.is_partly_reached)
+		printf("\nNo fault found, but Rocin does not see all that %s does.\n",
+		       d.program);
 	else
 		puts("\nAll is well. Try: rocin run -- ibv_devices");
 	return d.faults ? RN_EXIT_FAILURE : 0;

@@ -59,11 +59,11 @@ static const struct argp argp = {
 /* Refuse what would run without its devices, which looks like a fault of Rocin. */
 static int check_program(const struct run_args *args)
 {
-	char path[PATH_MAX], text[PATH_MAX + 256];
+	char path[PATH_MAX], text[RN_PROGRAM_TEXT_MAX];
 	enum rn_program_fault fault = rn_program_check(args->program[0], path,
 						       sizeof(path), text, sizeof(text));
 
-	if (fault == RN_PROGRAM_OK)
+	if (!rn_program_is_fault(fault))
 		return 0;
 	if (fault == RN_PROGRAM_NOT_FOUND) {
 		rn_complain("%s", text);

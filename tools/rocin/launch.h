@@ -47,13 +47,30 @@ enum rn_program_fault {
 	RN_PROGRAM_NOT_EXECUTABLE,
 	RN_PROGRAM_SETUID, /* set-user-ID, set-group-ID or file capabilities */
 	RN_PROGRAM_STATIC,
-	RN_PROGRAM_OTHER_CLASS, /* 32-bit, or of another architecture */
+	RN_PROGRAM_STATIC_GO,
+	RN_PROGRAM_OTHER_CLASS,	  /* 32-bit */
+	RN_PROGRAM_OTHER_MACHINE, /* of another architecture */
+	RN_PROGRAM_MUSL,	  /* of another C library than the preload's */
 	RN_PROGRAM_DROPS_ENV, /* sudo, ssh ...: runs, but does not hand the environment on
 			       */
+	RN_PROGRAM_NO_INTERPRETER, /* a script for a program that is not there */
+	/* From here on no faults: it works, as far as the sentence says. */
+	RN_PROGRAM_GO,	   /* with C libraries, which are reached */
+	RN_PROGRAM_SCRIPT, /* its interpreter is not reached, what it starts is */
 };
 
+enum {
+	RN_PROGRAM_TEXT_MAX = 2 * 4096 + 512
+};
+
+static inline bool rn_program_is_fault(enum rn_program_fault fault)
+{
+	return fault != RN_PROGRAM_OK && fault < RN_PROGRAM_GO;
+}
+
 /* Look at @program (searched in PATH as execvp() would). @path: out, the file found;
- * @text: out, one sentence with the remedy unless RN_PROGRAM_OK.
+ * @text: out, RN_PROGRAM_TEXT_MAX bytes will do: one sentence with the remedy unless
+ * RN_PROGRAM_OK.
  */
 enum rn_program_fault rn_program_check(const char *program, char *path, size_t path_len,
 				       char *text, size_t text_len);

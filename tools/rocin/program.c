@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* program.c - will LD_PRELOAD take effect in this program? */
-#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -11,6 +10,11 @@
 #include <unistd.h>
 
 #include "launch.h"
+#include "program_elf.h"
+
+enum {
+	SCRIPTS_MAX = 5
+};
 
 /* Programs that start others with an environment of their own, and how to get ours
  * across. */
@@ -49,30 +53,37 @@ static bool find_in_path(const char *program, char *path, size_t len)
 	return false;
 }
 
-/* Does the file ask for a dynamic loader? Only ELF files of our own class are looked at;
- * scripts and the rest count as yes, since it is their interpreter that matters.
- */
+/* Of musl: /lib/ld-musl-x86_64.so.1 */
+static bool is_musl(const char *loader)
+{
+	const char *base = strrchr(loader, '/');
+
+	return strncmp(base ? base + 1 : loader, "ld-musl", 7) == 0;
+}
+
 static enum rn_program_fault elf_fault(int fd)
 {
-	Elf64_Ehdr eh;
-	Elf64_Phdr ph;
+	struct rn_program_elf elf;
 
-	if (pread(fd, &eh, sizeof(eh), 0) != (ssize_t)sizeof(eh) ||
-	    memcmp(eh.e_ident, ELFMAG, SELFMAG) != 0)
+	rn_program_elf_read(&elf, fd);
+	if (!elf.is_elf)
 		return RN_PROGRAM_OK;
-	if (eh.e_ident[EI_CLASS] != (sizeof(void *) == 8 ? ELFCLASS64 : ELFCLASS32))
+	if (elf.is_other_class)
 		return RN_PROGRAM_OTHER_CLASS;
-	if (eh.e_ident[EI_CLASS] != ELFCLASS64)
-		return RN_PROGRAM_OK;
-	for (unsigned i = 0; i < eh.e_phnum; i++) {
-		off_t at = (off_t)(eh.e_phoff + (Elf64_Off)i * eh.e_phentsize);
+	if (elf.machine && rn_program_machine() && elf.machine != rn_program_machine())
+		return RN_PROGRAM_OTHER_MACHINE;
+	if (!elf.loader[0])
+		return elf.is_go ? RN_PROGRAM_STATIC_GO : RN_PROGRAM_STATIC;
+	if (is_musl(elf.loader))
+		return RN_PROGRAM_MUSL;
+	return elf.is_go ? RN_PROGRAM_GO : RN_PROGRAM_OK;
+}
 
-		if (pread(fd, &ph, sizeof(ph), at) != (ssize_t)sizeof(ph))
-			break;
-		if (ph.p_type == PT_INTERP)
-			return RN_PROGRAM_OK;
-	}
-	return RN_PROGRAM_STATIC;
+static bool is_setuid(const char *path, const struct stat *st)
+{
+	return ((st->st_mode & S_ISUID) && st->st_uid != getuid()) ||
+	       ((st->st_mode & S_ISGID) && st->st_gid != getgid()) ||
+	       (getuid() != 0 && getxattr(path, "security.capability", NULL, 0) > 0);
 }
 
 static enum rn_program_fault file_fault(const char *path)
@@ -83,10 +94,7 @@ static enum rn_program_fault file_fault(const char *path)
 
 	if (stat(path, &st) || !S_ISREG(st.st_mode) || access(path, X_OK))
 		return RN_PROGRAM_NOT_EXECUTABLE;
-	if (((st.st_mode & S_ISUID) && st.st_uid != getuid()) ||
-	    ((st.st_mode & S_ISGID) && st.st_gid != getgid()))
-		return RN_PROGRAM_SETUID;
-	if (getuid() != 0 && getxattr(path, "security.capability", NULL, 0) > 0)
+	if (is_setuid(path, &st))
 		return RN_PROGRAM_SETUID;
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
@@ -105,6 +113,94 @@ static const char *drops_env_remedy(const char *path)
 		if (!strcmp(base, drops_env[i].name))
 			return drops_env[i].remedy;
 	return NULL;
+}
+
+/* What a sentence says behind the name of the file. */
+static const char *const sentences[] = {
+	[RN_PROGRAM_NOT_EXECUTABLE] = "cannot be executed",
+	[RN_PROGRAM_SETUID] = "is set-user-ID, set-group-ID or has file capabilities, so "
+			      "the system ignores LD_PRELOAD for it; run a copy without "
+			      "them",
+	[RN_PROGRAM_STATIC] = "is statically linked, so LD_PRELOAD does not reach it; "
+			      "link it with the shared libibverbs",
+	[RN_PROGRAM_STATIC_GO] =
+		"is a Go program without C libraries, statically linked: it makes its "
+		"system calls itself, and LD_PRELOAD does not reach it; build it with "
+		"CGO_ENABLED=1 and let it call the shared libibverbs by cgo",
+	[RN_PROGRAM_OTHER_CLASS] =
+		"is of another word size than this Rocin; build Rocin for it too",
+	[RN_PROGRAM_OTHER_MACHINE] = "is a program for another architecture than this "
+				     "Rocin, which LD_PRELOAD cannot load into it; build "
+				     "Rocin for that one and run it there",
+	[RN_PROGRAM_MUSL] = "is linked with musl, and Rocin with glibc: the loader of "
+			    "musl cannot load it; link the program with glibc, or run "
+			    "it in a container that has glibc",
+	[RN_PROGRAM_GO] = "is a Go program with C libraries: Rocin reaches what those "
+			  "do, libibverbs and librdmacm called by cgo, but not what Go "
+			  "asks of the system itself, so that a look of its own at "
+			  "/sys/class/infiniband or /dev/infiniband finds no device; let "
+			  "it ask libibverbs",
+};
+
+/* The program behind "#!", or what env(1) there would look for. Return: false if there is
+ * none.
+ */
+static bool find_interpreter(const char *path, char *interpreter, size_t len)
+{
+	char line[256] = "", word[256] = "", name[256] = "";
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : read(fd, line, sizeof(line) - 1);
+
+	if (fd >= 0)
+		close(fd);
+	if (n < 3 || line[0] != '#' || line[1] != '!')
+		return false;
+	line[strcspn(line, "\n")] = '\0';
+	if (sscanf(line + 2, " %255s %255s", word, name) < 1)
+		return false;
+	if (name[0] && name[0] != '-' && strlen(word) >= 4 &&
+	    strcmp(word + strlen(word) - 4, "/env") == 0)
+		return find_in_path(name, interpreter, len) || name[0];
+	snprintf(interpreter, len, "%s", word);
+	return true;
+}
+
+static bool is_script(const char *path)
+{
+	char interpreter[PATH_MAX];
+
+	return find_interpreter(path, interpreter, sizeof(interpreter));
+}
+
+/* Scripts may be interpreted by scripts, as deep as the kernel goes. */
+static enum rn_program_fault script_fault(const char *path, char *text, size_t text_len)
+{
+	char at[PATH_MAX], next[PATH_MAX];
+	enum rn_program_fault fault;
+
+	snprintf(at, sizeof(at), "%s", path);
+	for (unsigned depth = 0; depth < SCRIPTS_MAX; depth++) {
+		if (!find_interpreter(at, next, sizeof(next)))
+			return RN_PROGRAM_OK;
+		fault = access(next, F_OK) ? RN_PROGRAM_NOT_EXECUTABLE : file_fault(next);
+		if (fault == RN_PROGRAM_NOT_EXECUTABLE) {
+			snprintf(text, text_len,
+				 "%s is a script for %s, which is not there or cannot be "
+				 "executed; install it",
+				 path, next);
+			return RN_PROGRAM_NO_INTERPRETER;
+		}
+		if (fault != RN_PROGRAM_OK && fault != RN_PROGRAM_GO) {
+			snprintf(text, text_len,
+				 "%s is a script, and Rocin reaches only the programs "
+				 "that "
+				 "it starts: %s, which interprets it, %s",
+				 path, next, sentences[fault]);
+			return RN_PROGRAM_SCRIPT;
+		}
+		memcpy(at, next, sizeof(at));
+	}
+	return RN_PROGRAM_OK;
 }
 
 enum rn_program_fault rn_program_check(const char *program, char *path, size_t path_len,
@@ -126,34 +222,9 @@ enum rn_program_fault rn_program_check(const char *program, char *path, size_t p
 		return RN_PROGRAM_DROPS_ENV;
 	}
 	fault = file_fault(path);
-	switch (fault) {
-	case RN_PROGRAM_NOT_EXECUTABLE:
-		snprintf(text, text_len, "%s cannot be executed", path);
-		break;
-	case RN_PROGRAM_SETUID:
-		snprintf(text, text_len,
-			 "%s is set-user-ID, set-group-ID or has file capabilities, so "
-			 "the "
-			 "system ignores LD_PRELOAD for it; run a copy without them",
-			 path);
-		break;
-	case RN_PROGRAM_STATIC:
-		snprintf(text, text_len,
-			 "%s is statically linked, so LD_PRELOAD does not reach it; link "
-			 "it "
-			 "with the shared libibverbs",
-			 path);
-		break;
-	case RN_PROGRAM_OTHER_CLASS:
-		snprintf(text, text_len,
-			 "%s is of another word size than this Rocin; build Rocin for it "
-			 "too",
-			 path);
-		break;
-	case RN_PROGRAM_OK:
-	case RN_PROGRAM_NOT_FOUND:
-	case RN_PROGRAM_DROPS_ENV:
-		break;
-	}
+	/* The bits of a script mean nothing. */
+	if (fault == RN_PROGRAM_OK || (fault == RN_PROGRAM_SETUID && is_script(path)))
+		return script_fault(path, text, text_len);
+	snprintf(text, text_len, "%s %s", path, sentences[fault]);
 	return fault;
 }
