@@ -24,6 +24,7 @@
 
 enum {
 	STACK = 256 * 1024,
+	JOIN_SECONDS = 1,
 	SLICE_NS = 100 * 1000, /* the shortest that the kernel grants */
 };
 
@@ -81,6 +82,8 @@ void rnp_background_set_timer(struct rnp_engine *e, rn_ns at)
 	struct itimerspec its = { .it_value = { .tv_sec = at / 1000000000,
 						.tv_nsec = at % 1000000000 } };
 
+	if (atomic_load(&e->dead) && !rn_own_fd_is_there(e->timer_fd))
+		return;
 	timerfd_settime(e->timer_fd, TFD_TIMER_ABSTIME, &its, NULL);
 }
 
@@ -90,7 +93,8 @@ static bool take_timer(const struct rnp_engine *e)
 {
 	uint64_t times;
 
-	return read(e->timer_fd, &times, sizeof(times)) == (ssize_t)sizeof(times);
+	return rn_own_fd_is_there(e->timer_fd) &&
+	       read(e->timer_fd, &times, sizeof(times)) == (ssize_t)sizeof(times);
 }
 
 /* More that ends from here on wakes the thread again. */
@@ -98,8 +102,9 @@ static void take_wake(const struct rnp_engine *e)
 {
 	uint64_t times;
 
-	if (read(e->wake_fd, &times, sizeof(times)) < 0)
-		assert(errno == EAGAIN);
+	/* It may be empty, or closed by a program that closes all there is. */
+	if (rn_own_fd_is_there(e->wake_fd))
+		(void)!read(e->wake_fd, &times, sizeof(times));
 }
 
 /* A peer may fill the counter, and it may be empty: rings say what there is. */
@@ -107,7 +112,7 @@ static void take_local(const struct rnp_engine *e)
 {
 	uint64_t times;
 
-	if (e->wire.local)
+	if (e->wire.local && rn_own_fd_is_there(rn_local_event_fd(e->wire.local)))
 		(void)!read(rn_local_event_fd(e->wire.local), &times, sizeof(times));
 }
 
@@ -178,6 +183,10 @@ static void *run(void *arg)
 		note_io(e);
 		if (e->closing)
 			break;
+		if (tags == RNP_WAIT_BROKEN) {
+			rnp_look_at_descriptors(e);
+			break;
+		}
 		if (tags)
 			serve(e, tags);
 	}
@@ -242,9 +251,9 @@ static int open_descriptors(struct rnp_engine *e, char *err, size_t err_len)
 {
 	int rc = 0;
 
-	e->timer_fd = rnp_fd_above_std(
-		timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC));
-	e->wake_fd = rnp_fd_above_std(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
+	e->timer_fd =
+		rnp_fd_own(timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC));
+	e->wake_fd = rnp_fd_own(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
 	if (e->timer_fd < 0 || e->wake_fd < 0)
 		return -errno;
 	rc = open_wait(e, err, err_len);
@@ -268,7 +277,7 @@ static void close_descriptors(struct rnp_engine *e)
 	rnp_wait_close(&e->wait);
 	for (unsigned i = 0; i < RN_ARRAY_SIZE(fds); i++) {
 		if (*fds[i] >= 0)
-			close(*fds[i]);
+			rn_fd_close(*fds[i]);
 		*fds[i] = -1;
 	}
 }
@@ -291,16 +300,38 @@ void rnp_background_wake(struct rnp_engine *e)
 {
 	uint64_t one = 1;
 
-	if (e->wake_fd >= 0 && write(e->wake_fd, &one, sizeof(one)) < 0)
-		assert(errno == EAGAIN); /* it is awake already */
+	if (e->wake_fd < 0 || !rn_own_fd_is_there(e->wake_fd))
+		return;
+	/* It may be awake already. */
+	(void)!write(e->wake_fd, &one, sizeof(one));
 }
 
-void rnp_background_stop(struct rnp_engine *e)
+/* False: the thread sleeps for ever, as all that would wake it was closed by the program.
+ * It keeps what it has.
+ */
+static bool join(struct rnp_engine *e)
 {
+	struct timespec until;
+
+	if (rn_own_fd_is_there(e->wake_fd) && rn_own_fd_is_there(e->wait.epoll_fd))
+		return pthread_join(e->thread, NULL) == 0;
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += JOIN_SECONDS;
+	if (pthread_timedjoin_np(e->thread, NULL, &until) == 0)
+		return true;
+	pthread_detach(e->thread);
+	return false;
+}
+
+bool rnp_background_stop(struct rnp_engine *e)
+{
+	bool ended = true;
+
 	if (e->has_thread) {
 		rnp_background_wake(e);
-		pthread_join(e->thread, NULL);
+		ended = join(e);
 		e->has_thread = false;
 	}
 	close_descriptors(e);
+	return ended;
 }

@@ -176,8 +176,10 @@ static int open_pcie(struct rnp_engine *e, const char *ibdev, char *err, size_t 
 
 static void destroy(struct rnp_engine *e)
 {
+	bool ended;
+
 	rnp_pcie_close(&e->pcie); /* it wakes the thread */
-	rnp_background_stop(e);
+	ended = rnp_background_stop(e);
 	rnp_wire_close(&e->wire); /* before rocind gives the slot to another */
 	rnp_knocking_end(&e->knocking);
 	rn_rocind_close(e->rocind);
@@ -189,6 +191,8 @@ static void destroy(struct rnp_engine *e)
 	free(e->dev);
 	free(e->tree);
 	rnp_stats_close(&e->stats);
+	if (!ended) /* a thread sleeps in there */
+		return;
 	pthread_mutex_destroy(&e->lock);
 	free(e);
 }

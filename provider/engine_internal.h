@@ -70,6 +70,7 @@ struct rnp_progress {
 	rn_ns timer_at;	 /* true expiry of the timer; 0: fired and not set again */
 	rn_ns cur_lease; /* times.lease or times.long_lease */
 	rn_ns lease_set; /* when the lease was renewed */
+	uint32_t polls;	 /* of the program */
 	rn_ns last_poll;
 	clockid_t poller;   /* CPU time of the thread that renewed the lease ... */
 	rn_ns poller_cpu;   /* ... and what it had used by then */
@@ -305,10 +306,16 @@ void rnp_posting_polled(struct rnp_engine *e);
 int rnp_background_start(struct rnp_engine *e, char *err, size_t err_len);
 
 /* Lock not held: ends the thread and waits for it; closes the descriptors. */
-void rnp_background_stop(struct rnp_engine *e);
+/* False: the thread could not be ended, and @e must stay. */
+bool rnp_background_stop(struct rnp_engine *e);
 
 /* Make the thread collect what memory has answered; any thread, never blocks. */
 void rnp_background_wake(struct rnp_engine *e);
+/* Has the program closed a descriptor of ours, past those who would have kept it from
+ * that? Then the device is dead, and no number is used that may be another file's now.
+ * Some system calls: to be called now and then.
+ */
+void rnp_look_at_descriptors(struct rnp_engine *e);
 
 /* Switch all sockets in the set on or off. False: the kernel has no room for one that
  * rested, so all are off.

@@ -28,18 +28,26 @@ enum {
 
 static ssize_t write_raw(int fd, const void *buf, size_t len)
 {
+	if (!rn_own_fd_is_there(fd)) { /* it would be a file of the program's */
+		errno = EBADF;
+		return -1;
+	}
 	return (ssize_t)syscall(SYS_write, fd, buf, len);
 }
 
 static ssize_t read_raw(int fd, void *buf, size_t len)
 {
+	if (!rn_own_fd_is_there(fd)) {
+		errno = EBADF;
+		return -1;
+	}
 	return (ssize_t)syscall(SYS_read, fd, buf, len);
 }
 
-/* As rnp_fd_above_std(), with -errno. */
+/* As rnp_fd_own(), with -errno. */
 static int above_stdio(int fd)
 {
-	fd = rnp_fd_above_std(fd);
+	fd = rnp_fd_own(fd);
 	return fd < 0 ? -errno : fd;
 }
 

@@ -25,4 +25,10 @@ static inline int rnp_fd_above_std(int fd)
 	return high;
 }
 
+/* And of ours, to be closed by rn_fd_close(). */
+static inline int rnp_fd_own(int fd)
+{
+	return rn_own_fd_keep(rnp_fd_above_std(fd));
+}
+
 #endif /* RNP_FD_H */

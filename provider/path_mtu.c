@@ -54,8 +54,8 @@ void rnp_path_mtu_close(struct rnp_path_mtu *p)
 /* Bound, since the route may depend on it. Return: 0: none can be had. */
 static int open_way(const struct rn_gid *src, uint32_t ifindex)
 {
-	int fd = rnp_fd_above_std(socket(rn_gid_is_ipv4(src) ? AF_INET : AF_INET6,
-					 SOCK_DGRAM | SOCK_CLOEXEC, 0));
+	int fd = rnp_fd_own(socket(rn_gid_is_ipv4(src) ? AF_INET : AF_INET6,
+				   SOCK_DGRAM | SOCK_CLOEXEC, 0));
 	union rn_sockaddr a;
 	socklen_t len = rn_gid_sockaddr_on(&a, src, 0, ifindex);
 

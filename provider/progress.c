@@ -33,6 +33,7 @@ enum {
 	LINGER_RETRY = 64,
 	MOVES_MAX = 256, /* packets of answers to one batch of packets */
 	MOVES_IDLE = 4,
+	LOOK_AT_DESCRIPTORS = 4096, /* polls; the look takes some microseconds */
 	GATHER_BAN = 64, /* posts that leave at once, after one had to wait for a lease */
 };
 
@@ -259,6 +260,8 @@ void rnp_progress_app(struct rnp_engine *e)
 	bool may_defer = p->turn == RNP_LEASED || rnp_answers_acks(p) == RNP_ACKS_HELD;
 	unsigned found;
 
+	if (++p->polls % LOOK_AT_DESCRIPTORS == 0)
+		rnp_look_at_descriptors(e);
 	rnp_posting_polled(e);
 	if (e->realtime)
 		p->poller_at = sched_getcpu();

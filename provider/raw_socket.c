@@ -55,8 +55,8 @@ static struct sockaddr_ll address_of(const struct rnp_engine *e, uint16_t protoc
 /* A packet socket that receives nothing yet. -errno on failure. */
 static int open_socket(void)
 {
-	int fd = rnp_fd_above_std(
-		socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+	int fd =
+		rnp_fd_own(socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
 
 	if (fd >= 0)
 		return fd;
@@ -96,7 +96,7 @@ static int open_tx(const struct rnp_engine *e, struct rnp_raw *raw)
 	if (!rc && bind(fd, (struct sockaddr *)&sll, sizeof(sll)) < 0)
 		rc = -errno;
 	if (rc) {
-		close(fd);
+		rn_fd_close(fd);
 		return rc;
 	}
 	/* Before Linux 5.17 that takes CAP_NET_ADMIN. */
@@ -141,7 +141,7 @@ static void retire(struct rnp_engine *e, int *fd)
 	if (slot < e->raw_retired.fd + RNP_RAW_RETIRED_MAX)
 		*slot = *fd;
 	else
-		close(*fd);
+		rn_fd_close(*fd);
 	*fd = -1;
 }
 
@@ -157,7 +157,7 @@ void rnp_raw_close_retired(struct rnp_engine *e)
 	rnp_engine_unlock(e);
 	for (unsigned i = 0; i < RNP_RAW_RETIRED_MAX; i++)
 		if (retired.fd[i])
-			close(retired.fd[i]);
+			rn_fd_close(retired.fd[i]);
 	pthread_setcancelstate(cancel, NULL);
 }
 
@@ -245,7 +245,7 @@ static int open_rx(struct rnp_engine *e)
 		return fd;
 	rc = start_rx(e, fd);
 	if (rc)
-		close(fd);
+		rn_fd_close(fd);
 	else
 		e->raw->rx_fd = fd;
 	e->raw->overflow = 0;

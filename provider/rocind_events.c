@@ -7,6 +7,7 @@
 #include "capture.h"
 #include "engine_internal.h"
 #include "log.h"
+#include "own_fd.h"
 #include "rocind_client.h"
 #include "sysfs_tree.h"
 
@@ -32,11 +33,16 @@ static void show(const struct rnp_engine *e)
  * it; then the program learns that its device is dead. What came before, such as the last
  * acknowledgement of a peer that ended with rocind, has come in time.
  */
-static void die(struct rnp_engine *e)
+static void die(struct rnp_engine *e, bool robbed)
 {
 	rn_ns now = rnp_engine_now();
 
-	rn_log(RN_LOG_ERROR, "rocind has ended; %s is dead", e->netdev.ibdev);
+	if (robbed)
+		rn_log(RN_LOG_ERROR,
+		       "the program has closed descriptors of the device; %s is dead",
+		       e->netdev.ibdev);
+	else
+		rn_log(RN_LOG_ERROR, "rocind has ended; %s is dead", e->netdev.ibdev);
 	rnp_engine_take_all(e);
 	for (unsigned i = 0; i < RN_GID_MAX; i++)
 		rnp_background_remove(e, rn_udp_fd(e->wire.udp, i));
@@ -102,6 +108,13 @@ void rnp_set_link(struct rnp_engine *e, bool up)
 	tell_owners(e, up ? IBV_EVENT_PORT_ACTIVE : IBV_EVENT_PORT_ERR);
 }
 
+void rnp_look_at_descriptors(struct rnp_engine *e)
+{
+	if (!e->rocind || e->closing || rn_own_fd_all_there())
+		return;
+	die(e, true);
+}
+
 void rnp_rocind_events(struct rnp_engine *e)
 {
 	struct rn_rocind_event ev;
@@ -109,7 +122,7 @@ void rnp_rocind_events(struct rnp_engine *e)
 	while (e->rocind && rn_rocind_event(e->rocind, &ev) == 0) {
 		switch (ev.kind) {
 		case RN_ROCIND_GONE:
-			die(e);
+			die(e, false);
 			break;
 		case RN_ROCIND_GID_ADDED:
 			add_gid(e, &ev);

@@ -42,18 +42,17 @@ static int open_for_readers(int fd)
 
 	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	ro = open(path, O_RDONLY | O_CLOEXEC);
-	return rnp_fd_above_std(ro);
+	return rnp_fd_own(ro);
 }
 
 static void open_file(struct rnp_stats *s)
 {
 	s->share_fd = -1;
-	s->fd = rnp_fd_above_std(
-		memfd_create("rocin-stats", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+	s->fd = rnp_fd_own(memfd_create("rocin-stats", MFD_CLOEXEC | MFD_ALLOW_SEALING));
 	if (s->fd < 0)
 		return;
 	if (reserve(s, file_len(0))) {
-		close(s->fd);
+		rn_fd_close(s->fd);
 		s->fd = -1;
 		return;
 	}
@@ -98,9 +97,9 @@ void rnp_stats_close(struct rnp_stats *s)
 	if (s->page)
 		munmap(s->page, MAP_LEN);
 	if (s->fd >= 0)
-		close(s->fd);
+		rn_fd_close(s->fd);
 	if (s->share_fd >= 0)
-		close(s->share_fd);
+		rn_fd_close(s->share_fd);
 	s->page = NULL;
 	s->fd = s->share_fd = -1;
 }

@@ -114,7 +114,7 @@ int rnp_wait_open(struct rnp_wait *w, int wake_fd, bool uring, char *err, size_t
 	int rc = 0;
 
 	rnp_wait_init(w);
-	w->epoll_fd = rnp_fd_above_std(epoll_create1(EPOLL_CLOEXEC));
+	w->epoll_fd = rnp_fd_own(epoll_create1(EPOLL_CLOEXEC));
 	if (w->epoll_fd < 0)
 		return rn_fail(err, err_len, -errno, "cannot make an epoll set: %m");
 	w->wake_fd = wake_fd;
@@ -135,7 +135,7 @@ void rnp_wait_close(struct rnp_wait *w)
 {
 	rn_uring_close(w->uring);
 	if (w->epoll_fd >= 0)
-		close(w->epoll_fd);
+		rn_fd_close(w->epoll_fd);
 	rnp_wait_init(w);
 }
 
@@ -162,11 +162,14 @@ static uint32_t epoll_sleep(struct rnp_wait *w, pthread_mutex_t *lock)
 {
 	struct epoll_event ev[RNP_WAIT_MAX];
 	uint32_t tags = 0;
-	int count;
+	int count, err;
 
 	pthread_mutex_unlock(lock);
 	count = epoll_wait(w->epoll_fd, ev, RNP_WAIT_MAX, -1);
+	err = errno;
 	pthread_mutex_lock(lock);
+	if (count < 0 && err != EINTR)
+		return RNP_WAIT_BROKEN;
 	for (int i = 0; i < count; i++)
 		tags |= 1u << ev[i].data.u32;
 	return tags;

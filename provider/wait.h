@@ -27,8 +27,11 @@ enum {
 	 * are gone but whose requests have not ended.
 	 */
 	RNP_WAIT_MAX = 4 * RN_GID_MAX,
-	RNP_WAIT_TAGS = 32,
+	RNP_WAIT_TAGS = 31,
 };
+
+/* The set is no set any more: the program has closed it. */
+#define RNP_WAIT_BROKEN (1u << 31)
 
 struct rnp_wait_source {
 	int fd; /* -1: free */
@@ -91,7 +94,7 @@ void rnp_wait_rest(struct rnp_wait *w);
 void rnp_wait_remove(struct rnp_wait *w, int fd);
 
 /* Gives up @lock and sleeps until a descriptor is readable. Return: bits of their tags,
- * which may be none.
+ * which may be none; or RNP_WAIT_BROKEN alone.
  */
 uint32_t rnp_wait_sleep(struct rnp_wait *w, pthread_mutex_t *lock);
 

@@ -13,6 +13,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "own_fd.h"
 #include "uring.h"
 #include "wait.h"
 
@@ -32,8 +33,9 @@ void rnp_wait_uring_changed(struct rnp_wait *w)
 	if (!w->is_asleep || w->is_woken)
 		return;
 	w->is_woken = true;
-	if (eventfd_write(w->wake_fd, 1) < 0)
-		assert(errno == EAGAIN); /* it is awake already */
+	/* It may be awake already. */
+	if (rn_own_fd_is_there(w->wake_fd))
+		(void)eventfd_write(w->wake_fd, 1);
 }
 
 /* What the set asks for and is not under way. There is room: each sleep submits all. */

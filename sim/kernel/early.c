@@ -88,3 +88,8 @@ int rnk_early_sigmask(int how, const sigset_t *set, sigset_t *old)
 {
 	return (int)syscall(SYS_rt_sigprocmask, how, set, old, sizeof(uint64_t));
 }
+
+int rnk_early_close(int fd)
+{
+	return (int)syscall(SYS_close, fd);
+}

@@ -14,6 +14,7 @@ ssize_t rnk_early_readlink(const char *path, char *buf, size_t len);
 int rnk_early_ioctl(int fd, unsigned long request, ...);
 int rnk_early_socket(int domain, int type, int protocol);
 ssize_t rnk_early_write(int fd, const void *buf, size_t len);
+int rnk_early_close(int fd);
 int rnk_early_sigmask(int how, const sigset_t *set, sigset_t *old);
 
 #endif /* RNK_EARLY_H */

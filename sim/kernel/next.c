@@ -38,6 +38,7 @@ _Atomic(void *) rnk_next_fn[RNK_FN_COUNT] = {
 	[RNK_FN_readlink] = (void *)rnk_early_readlink,
 	[RNK_FN_ioctl] = (void *)rnk_early_ioctl,
 	[RNK_FN_socket] = (void *)rnk_early_socket,
+	[RNK_FN_close] = (void *)rnk_early_close,
 	[RNK_FN_write] = (void *)rnk_early_write,
 	[RNK_FN_sigprocmask] = (void *)rnk_early_sigmask,
 	[RNK_FN_pthread_sigmask] = (void *)rnk_early_sigmask,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* declared_pages.c - pages of the program become pages of a memfd. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -98,10 +99,12 @@ int rn_declared_replace(struct rn_declared *d)
 
 	if (!all_mappings(d->lo, d->hi, is_private_anonymous, d))
 		return -ENOTSUP;
-	fd = memfd_create("rocin-declared", MFD_CLOEXEC);
+	fd = memfd_create("rocin-declared", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (fd < 0)
 		return -ENOMEM;
-	if (ftruncate(fd, (off_t)len) < 0 || fstat(fd, &st) < 0)
+	/* Sealed: others of this user may get at it by /proc. */
+	if (ftruncate(fd, (off_t)len) < 0 || fstat(fd, &st) < 0 ||
+	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)
 		goto out_close;
 	engine = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (engine == MAP_FAILED)

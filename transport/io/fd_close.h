@@ -10,10 +10,14 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include "own_fd.h"
+
 static inline void rn_fd_close(int fd)
 {
 	int cancel_state;
 
+	if (!rn_own_fd_forget(fd)) /* a file of the program's has the number */
+		return;
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
 	close(fd);
 	pthread_setcancelstate(cancel_state, NULL);

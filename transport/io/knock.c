@@ -33,7 +33,7 @@ int rn_knock(const struct rn_flow *flow)
 
 	if (fd < 0)
 		return -errno;
-	fd = rn_ctl_raise_fd(fd);
+	fd = rn_own_fd_keep(rn_ctl_raise_fd(fd));
 	if (fd < 0)
 		return fd;
 	ask_for_all(fd, to.sa.sa_family);

@@ -155,7 +155,7 @@ static int open_doorbell(struct rn_local *l, const struct rn_rocind_wire *wire)
 		return -errno;
 	l->event_fd = dup(wire->event);
 	if (l->event_fd >= 0)
-		l->event_fd = rn_ctl_raise_fd(l->event_fd);
+		l->event_fd = rn_own_fd_keep(rn_ctl_raise_fd(l->event_fd));
 	if (l->event_fd >= 0)
 		return 0;
 	munmap(l->page, RN_DOORBELL_BYTES);
@@ -200,7 +200,7 @@ static int open_wire(struct local_wire *w, const struct rn_rocind_wire *wire)
 		return -EBADMSG;
 	w->peer_event = dup(wire->peer_event);
 	if (w->peer_event >= 0)
-		w->peer_event = rn_ctl_raise_fd(w->peer_event);
+		w->peer_event = rn_own_fd_keep(rn_ctl_raise_fd(w->peer_event));
 	return w->peer_event < 0 || !is_spare(w->peer_event) ? -EMFILE : 0;
 }
 

@@ -291,7 +291,7 @@ void rn_udp_set(struct rn_udp *u, unsigned idx, int fd, const struct rn_gid *gid
 	assert(idx < u->sock_count);
 	rn_udp_shut_outlets(u, idx);
 	close_fd(s->fd);
-	s->fd = fd;
+	s->fd = rn_own_fd_keep(fd);
 	s->overflow = 0;
 	u->split = (struct rn_rx_split){ 0 };
 	rn_udp_forget(u);

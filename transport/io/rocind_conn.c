@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* rocind_conn.c - requests, answers and events of one connection. See rocind_conn.h. */
 #include "rocind_conn.h"
+#include "fd_close.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -260,7 +261,7 @@ void rn_rocind_close(struct rn_rocind *r)
 			close_event(&r->event[r->event_head]);
 			r->event_head = (r->event_head + 1) % RN_ROCIND_EVENT_MAX;
 		}
-		close(r->sock);
+		rn_fd_close(r->sock);
 		free(r);
 	}
 	rn_rocind_cancel_restore(before);

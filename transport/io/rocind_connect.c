@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "fd_close.h"
 #include "log.h"
 #include "rocind_conn.h"
 #include "rocind_start.h"
@@ -29,7 +30,7 @@ static int open_connection(struct rn_rocind *r, const char *dir)
 	r->sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	rc = r->sock < 0 ? -errno : 0;
 	if (rc == 0)
-		rc = r->sock = rn_ctl_raise_fd(r->sock);
+		rc = r->sock = rn_own_fd_keep(rn_ctl_raise_fd(r->sock));
 	if (rc >= 0)
 		rc = connect(r->sock, (struct sockaddr *)&addr, sizeof(addr)) < 0 ? -errno
 										  : 0;
@@ -38,7 +39,7 @@ static int open_connection(struct rn_rocind *r, const char *dir)
 	     cred.uid != geteuid()))
 		rc = -EPERM;
 	if (rc && r->sock >= 0) {
-		close(r->sock);
+		rn_fd_close(r->sock);
 		r->sock = -1;
 	}
 	if (dir_fd >= 0)
@@ -66,7 +67,7 @@ static int try_once(struct rn_rocind *r, const char *dir, const struct rn_compla
 	if (rc == 0) {
 		rc = greet(r, c);
 		if (rc) {
-			close(r->sock);
+			rn_fd_close(r->sock);
 			r->sock = -1;
 			r->gone = false;
 		}

@@ -94,7 +94,8 @@ static int open_socket(int family)
 {
 	int fd = socket(family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
-	return fd < 0 ? -errno : rn_ctl_raise_fd(fd);
+	fd = fd < 0 ? -errno : rn_ctl_raise_fd(fd);
+	return rn_own_fd_keep(fd);
 }
 
 int rn_group_route(const struct rn_gid *mgid, uint32_t ifindex)
@@ -176,7 +177,7 @@ static int open_set(struct rn_udp *u)
 
 	fd = fd < 0 ? -errno : rn_ctl_raise_fd(fd);
 	if (fd >= 0)
-		place_of_groups(u)->fd = fd;
+		place_of_groups(u)->fd = rn_own_fd_keep(fd);
 	return fd < 0 ? fd : 0;
 }
 

@@ -227,7 +227,7 @@ static int open_socket(struct rn_udp *u, struct udp_outlet *o)
 
 static void open_outlet(struct rn_udp *u, struct udp_outlet *o)
 {
-	o->fd = open_socket(u, o);
+	o->fd = rn_own_fd_keep(open_socket(u, o));
 	o->is_barred = o->fd < 0;
 }
 

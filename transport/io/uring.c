@@ -13,6 +13,7 @@
 #include <sys/socket.h>
 
 #include "ctl_socket.h"
+#include "own_fd.h"
 #include "sentence.h"
 
 /* Of Linux 5.18 to 6.1, and so of later headers than some distribution has. */
@@ -95,12 +96,19 @@ static int init(struct rn_uring *u, enum rn_uring_use use, unsigned entries)
 	return rc == -EINVAL ? -ENOSYS : rc;
 }
 
+static void leave(struct rn_uring *u)
+{
+	if (!rn_own_fd_forget(u->ring.ring_fd))
+		u->ring.ring_fd = -1; /* a file of the program's has the number */
+	api.exit(&u->ring);
+}
+
 /* Above the standard descriptors, and not the fork children's. */
 static int keep(struct rn_uring *u)
 {
 	int fd = rn_ctl_raise_fd(u->ring.ring_fd);
 
-	u->ring.ring_fd = u->ring.enter_ring_fd = fd;
+	u->ring.ring_fd = u->ring.enter_ring_fd = rn_own_fd_keep(fd);
 	if (fd < 0)
 		return fd;
 	return api.dontfork(&u->ring);
@@ -146,7 +154,7 @@ struct rn_uring *rn_uring_open(enum rn_uring_use use, unsigned entries, char *er
 	if (!rc) {
 		rc = keep(u);
 		if (rc)
-			api.exit(&u->ring);
+			leave(u);
 	}
 	if (!rc)
 		return u;
@@ -159,7 +167,7 @@ void rn_uring_close(struct rn_uring *u)
 {
 	if (!u)
 		return;
-	api.exit(&u->ring);
+	leave(u);
 	free(u);
 }
 

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* own_fd.c - see own_fd.h. */
+#include "own_fd.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum {
+	WORDS = RN_OWN_FD_MAX / 64,
+};
+
+struct identity {
+	dev_t dev;
+	ino_t ino; /* of descriptors without a file: one for all of them */
+};
+
+/* Shape: message passing; an identity is written before the bit that says that it is
+ * there, by the one who owns the descriptor.
+ */
+static _Atomic uint64_t kept[WORDS];
+static struct identity identities[RN_OWN_FD_MAX];
+static _Atomic pid_t owner;
+static atomic_flag watched = ATOMIC_FLAG_INIT;
+
+static bool identify(int fd, struct identity *id)
+{
+	struct stat st;
+
+	if (fstat(fd, &st))
+		return false;
+	*id = (struct identity){ .dev = st.st_dev, .ino = st.st_ino };
+	return true;
+}
+
+static bool is_kept(int fd)
+{
+	return fd >= 0 && fd < RN_OWN_FD_MAX &&
+	       atomic_load(&kept[fd / 64]) >> fd % 64 & 1;
+}
+
+int rn_own_fd_next(int from)
+{
+	uint64_t rest;
+	int fd = from < 0 ? 0 : from;
+
+	while (fd < RN_OWN_FD_MAX) {
+		rest = atomic_load(&kept[fd / 64]) >> fd % 64;
+		if (rest && atomic_load(&owner) != getpid())
+			return RN_OWN_FD_NONE;
+		if (rest)
+			return fd + __builtin_ctzll(rest);
+		fd = (fd / 64 + 1) * 64;
+	}
+	return RN_OWN_FD_NONE;
+}
+
+static void begin(void)
+{
+	void *at = dlsym(RTLD_DEFAULT, RN_FD_WATCH_SYMBOL);
+	rn_fd_watch_fn *watch;
+
+	if (!at)
+		return;
+	memcpy(&watch, &at, sizeof(watch)); /* ISO C has no cast for it */
+	watch(rn_own_fd_next);
+}
+
+int rn_own_fd_keep(int fd)
+{
+	int saved = errno;
+
+	if (!atomic_flag_test_and_set(&watched))
+		begin();
+	if (fd >= 0 && fd < RN_OWN_FD_MAX && identify(fd, &identities[fd])) {
+		atomic_store(&owner, getpid());
+		atomic_fetch_or(&kept[fd / 64], UINT64_C(1) << fd % 64);
+	}
+	errno = saved;
+	return fd;
+}
+
+bool rn_own_fd_is_there(int fd)
+{
+	struct identity now;
+
+	if (!is_kept(fd))
+		return true;
+	return identify(fd, &now) && now.dev == identities[fd].dev &&
+	       now.ino == identities[fd].ino;
+}
+
+bool rn_own_fd_forget(int fd)
+{
+	bool is_there = rn_own_fd_is_there(fd);
+
+	if (is_kept(fd))
+		atomic_fetch_and(&kept[fd / 64], ~(UINT64_C(1) << fd % 64));
+	return is_there;
+}
+
+bool rn_own_fd_all_there(void)
+{
+	for (int fd = rn_own_fd_next(0); fd != RN_OWN_FD_NONE;
+	     fd = rn_own_fd_next(fd + 1))
+		if (!rn_own_fd_is_there(fd) && is_kept(fd))
+			return false;
+	return true;
+}
