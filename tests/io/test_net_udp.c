@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 
 #include <cmocka.h>
 
@@ -364,6 +365,55 @@ int __wrap_rn_uring_submit(struct rn_uring *u, unsigned ends)
 	return submit_fails ? submit_fails : __real_rn_uring_submit(u, ends);
 }
 
+/* A socket that takes some packets of those at hand and then no more, a few times. */
+static unsigned room, tries_without;
+
+long __real_syscall(long nr, ...);
+long __wrap_syscall(long nr, ...);
+
+long __wrap_syscall(long nr, ...)
+{
+	long arg[6];
+	va_list ap;
+
+	va_start(ap, nr);
+	for (unsigned i = 0; i < RN_ARRAY_SIZE(arg); i++)
+		arg[i] = va_arg(ap, long);
+	va_end(ap);
+	if (nr == SYS_sendmmsg && tries_without > 0) {
+		if (room == 0) {
+			tries_without--;
+			room = 3;
+			errno = EAGAIN;
+			return -1;
+		}
+		if (arg[2] > room)
+			arg[2] = room;
+		room -= (unsigned)arg[2];
+	}
+	return __real_syscall(nr, arg[0], arg[1], arg[2], arg[3], arg[4], arg[5]);
+}
+
+static void what_has_left_before_a_full_socket_does_not_leave_again(void **state)
+{
+	struct world *w = *state;
+	struct rn_super s;
+	unsigned refused = 0;
+
+	w->tx->gso = false;
+	s = make_super(w, 20, PACKET);
+	room = 3;
+	tries_without = 4;
+	while (transmit(w, &s) == -EAGAIN)
+		refused++;
+	assert_int_equal(refused, 4);
+	for (uint32_t i = 0; i < 20; i++) {
+		assert_int_equal(receive(w), 1);
+		check_packets(w, 1, i, false);
+	}
+	assert_int_equal(receive(w), 0);
+}
+
 static void transmit_one_by_one(struct world *w, unsigned count)
 {
 	struct rn_super s;
@@ -441,6 +491,7 @@ int main(void)
 		test(busy_socket_does_not_starve_another),
 		test(socket_not_in_use_is_looked_at_though_the_others_never_run_dry),
 		cmocka_unit_test(super_packets_pass_over_ipv6),
+		test(what_has_left_before_a_full_socket_does_not_leave_again),
 		test(what_is_taken_ahead_is_told),
 		test(a_socket_that_goes_takes_along_what_it_has_brought),
 		test(packets_pass_when_io_uring_is_taken_away),

@@ -100,14 +100,15 @@ static void leave(struct rn_udp *u, const struct rn_gid *group)
 	rn_group_close(rn_udp_leave(u, group), group, LO);
 }
 
-static void send_to(struct world *w, const struct rn_gid *group, uint8_t number)
+static void send_with(struct world *w, const struct rn_gid *group, uint8_t number,
+		      uint8_t hop_limit)
 {
 	const struct rn_flow flow = { .src = w->addr[0],
 				      .dst = *group,
 				      .ifindex = LO,
 				      .sport = RN_ROCE_PORT,
 				      .tclass = 0x6a,
-				      .hop_limit = 17 };
+				      .hop_limit = hop_limit };
 	const struct rn_super super = { .flow = &flow,
 					.data = w->data,
 					.len = PACKET,
@@ -118,6 +119,11 @@ static void send_to(struct world *w, const struct rn_gid *group, uint8_t number)
 	memset(w->data, number, DATA);
 	rn_icrc_seal(&flow, 0, w->data, DATA);
 	assert_int_equal(net->ops->transmit(net->ctx, &super), 0);
+}
+
+static void send_to(struct world *w, const struct rn_gid *group, uint8_t number)
+{
+	send_with(w, group, number, 17);
 }
 
 static int receive(struct world *w, unsigned i)
@@ -162,6 +168,27 @@ static void every_end_that_joined_gets_one_copy(void **state)
 		for (unsigned n = 0; n < 5; n++)
 			expect(w, i, &w->group, (uint8_t)n);
 		assert_int_equal(receive(w, i), 0);
+	}
+}
+
+/* The kernel's own is 1 for groups, whatever a socket has for single destinations: that
+ * of the flow must be said, also where it is the same as the latter.
+ */
+static void packets_leave_with_the_hop_limit_of_the_flow(void **state)
+{
+	static const uint8_t limits[] = { 1, 2, 63, 64, 65, 255 };
+	struct world *w = *state;
+
+	assert_int_equal(join(w->end[1], &w->group), 0);
+	for (unsigned i = 0; i < sizeof(limits); i++) {
+		struct pollfd fd = { .fd = rn_udp_groups_fd(w->end[1]),
+				     .events = POLLIN };
+
+		send_with(w, &w->group, 1, limits[i]);
+		if (!rn_udp_holds(w->end[1]))
+			assert_int_equal(poll(&fd, 1, WAIT_MS), 1);
+		assert_int_equal(receive(w, 1), 1);
+		assert_int_equal(w->got[0].flow->hop_limit, limits[i]);
 	}
 }
 
@@ -290,6 +317,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		GROUP_TEST(every_end_that_joined_gets_one_copy),
+		GROUP_TEST(packets_leave_with_the_hop_limit_of_the_flow),
 		GROUP_TEST(who_has_not_joined_or_left_gets_nothing),
 		GROUP_TEST(groups_of_one_end_are_told_apart),
 		GROUP_TEST(no_group_starves_another),
