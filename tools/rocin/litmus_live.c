@@ -202,6 +202,8 @@ static int receive_steps(struct rn_report_state *state, uint32_t count)
 		struct rn_live_step step;
 
 		rc = receive(&step, sizeof(step), PATIENCE_MS);
+		if (rc)
+			break;
 		step.rule[sizeof(step.rule) - 1] = '\0';
 		steps[i] = step.step;
 		steps[i].rule = keep_rule(step.rule);
