@@ -12,12 +12,15 @@ int main(void)
 	struct ibv_context *ctx = loop_open_device();
 	struct ibv_pd *pd = ibv_alloc_pd(ctx);
 	struct ibv_ah_attr attr = { .dlid = 1, .port_num = 1 };
+	int err;
 
 	EXPECT(pd);
 	if (ibv_create_ah(pd, &attr)) {
 		puts("an address handle without GRH was accepted");
 		return 0;
 	}
-	fprintf(stderr, "ibv_create_ah without GRH: %s\n", strerror(errno));
-	return errno == EINVAL ? 1 : 2;
+	err = errno;
+	fprintf(stderr, "ibv_create_ah without GRH: %s\n", strerror(err));
+	EXPECT(ibv_dealloc_pd(pd) == 0 && ibv_close_device(ctx) == 0);
+	return err == EINVAL ? 1 : 2;
 }

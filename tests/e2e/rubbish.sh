@@ -4,6 +4,7 @@
 # dropped and counted, and the transfer goes on.
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
+export ROCIN_IDLE_MS=60000 # what rocind has counted is read when both programs have ended
 next_port
 rocin run --netdev "lo:$addr_a" -- ib_send_bw -x 0 -F -D 4 -s 4096 -p "$port" \
 	>"$work/server.out" 2>&1 &
