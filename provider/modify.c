@@ -38,25 +38,49 @@ static bool paths_carry(struct rnp_qp *qp, const struct rn_qp_attr *attr, uint32
 		rnp_path_carries(paths, dev, &attr->alt.av, mtu));
 }
 
-/* Memory for the READs and atomics of the peer that the program agrees to: most agree to
- * none or one, and each of 10 000 QPs would have 16 for nothing. Engine lock held.
+/* How the memory for READs and atomics is lent, and where it is kept to be freed. */
+struct room {
+	uint32_t attr, count;
+	uint32_t (*has)(const struct rn_qp *qp);
+	size_t (*size)(uint32_t count);
+	void *(*lend)(struct rn_qp *qp, void *mem, uint32_t count);
+	void **kept;
+};
+
+static int make_room_for(struct rn_qp *core, uint32_t mask, const struct room *r)
+{
+	void *mem;
+
+	if (!(mask & r->attr) || r->count > RN_RD_ATOMIC_MAX || r->count <= r->has(core))
+		return 0;
+	mem = malloc(r->size(r->count));
+	if (!mem)
+		return -ENOMEM;
+	free(r->lend(core, mem, r->count));
+	*r->kept = mem;
+	return 0;
+}
+
+/* Memory for as many READs and atomics, of the peer and its own, as the program agrees
+ * to: most agree to none or one, and each of 10 000 QPs would have 7 KiB for nothing.
+ * Engine lock held.
  */
 static int make_room(const struct rnp_qp *qp, const struct rn_qp_attr *attr,
 		     uint32_t mask)
 {
 	struct rnp_qp *holder = rn_qp_owner(qp->core);
-	uint32_t count = attr->max_dest_rd_atomic;
-	void *mem;
+	const struct room theirs = { RN_ATTR_MAX_DEST_RD_ATOMIC,
+				     attr->max_dest_rd_atomic,
+				     rn_qp_resources,
+				     rn_qp_resources_size,
+				     rn_qp_lend_resources,
+				     &holder->resources },
+			  ours = { RN_ATTR_MAX_RD_ATOMIC, attr->max_rd_atomic,
+				   rn_qp_reads,		  rn_qp_reads_size,
+				   rn_qp_lend_reads,	  &holder->reads };
+	int rc = make_room_for(qp->core, mask, &theirs);
 
-	if (!(mask & RN_ATTR_MAX_DEST_RD_ATOMIC) || count > RN_RD_ATOMIC_MAX ||
-	    count <= rn_qp_resources(qp->core))
-		return 0;
-	mem = malloc(rn_qp_resources_size(count));
-	if (!mem)
-		return -ENOMEM;
-	free(rn_qp_lend_resources(qp->core, mem, count));
-	holder->resources = mem;
-	return 0;
+	return rc ? rc : make_room_for(qp->core, mask, &ours);
 }
 
 int rnp_modify_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int attr_mask)

@@ -163,7 +163,8 @@ struct rnp_qp {
 	struct rnp_context *ctx;
 	struct rn_qp *core; /* at the start of @block */
 	struct rnp_buffer block;
-	void *resources; /* lent to @core, or NULL; of the handle that has @block */
+	/* Lent to @core, or NULL; of the handle that has @block. */
+	void *resources, *reads;
 	struct rn_stats_qp *stats;
 	LIST_ENTRY(rnp_qp) link;       /* engine lock */
 	LIST_HEAD(, rnp_mcast) mcasts; /* groups that it is in; engine lock */

@@ -243,6 +243,7 @@ static void free_qp(struct rnp_qp *qp)
 	rnp_wr_fini(qp);
 	rnp_buffer_free(&qp->block);
 	free(qp->resources);
+	free(qp->reads);
 	free(qp->rss);
 	free(qp);
 }

@@ -87,8 +87,9 @@ void rnp_qp_leave(struct rnp_qp *qp)
 	if (qp->block.addr) {
 		before->block = qp->block;
 		before->resources = qp->resources;
+		before->reads = qp->reads;
 		qp->block = (struct rnp_buffer){ 0 };
-		qp->resources = NULL;
+		qp->resources = qp->reads = NULL;
 	}
 	qp->next_handle = qp;
 	qp->core = NULL;

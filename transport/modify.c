@@ -244,6 +244,14 @@ static int check(const struct rn_qp *qp, const struct rn_qp_attr *attr, uint32_t
 	return values_in_range(qp->dev, attr, mask) ? 0 : -EINVAL;
 }
 
+static bool has_room(const struct rn_qp *qp, const struct rn_qp_attr *attr, uint32_t mask)
+{
+	return (!(mask & RN_ATTR_MAX_DEST_RD_ATOMIC) ||
+		attr->max_dest_rd_atomic <= qp->rsp.res_room) &&
+	       (!(mask & RN_ATTR_MAX_RD_ATOMIC) ||
+		attr->max_rd_atomic <= qp->req.rd_room);
+}
+
 int rn_qp_modify(struct rn_dev *dev, struct rn_qp *qp, rn_ns now,
 		 const struct rn_qp_attr *attr, uint32_t mask)
 {
@@ -253,8 +261,7 @@ int rn_qp_modify(struct rn_dev *dev, struct rn_qp *qp, rn_ns now,
 
 	if (rc)
 		return rc;
-	if ((mask & RN_ATTR_MAX_DEST_RD_ATOMIC) &&
-	    attr->max_dest_rd_atomic > qp->rsp.res_room)
+	if (!has_room(qp, attr, mask))
 		return -ENOMEM;
 	take_values(qp, attr, mask);
 	if (from != to)

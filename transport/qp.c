@@ -27,8 +27,8 @@ enum {
 struct layout {
 	uint32_t send_stride, recv_stride;
 	uint32_t send_capacity, recv_capacity; /* powers of two */
-	size_t send_at, recv_at, req_stage_at, rsp_stage_at, res_at, cc_at, size;
-	bool req_stage, rsp_stage, res;
+	size_t send_at, recv_at, req_stage_at, rsp_stage_at, res_at, rd_at, cc_at, size;
+	bool req_stage, rsp_stage, res, rd;
 };
 
 static uint32_t max_u32(uint32_t a, uint32_t b)
@@ -92,6 +92,12 @@ static bool answers(enum rn_qp_type type)
 	return type == RN_QPT_RC || type == RN_QPT_XRC_RECV;
 }
 
+/* Its own. */
+static bool asks(enum rn_qp_type type)
+{
+	return type == RN_QPT_RC || type == RN_QPT_XRC_SEND;
+}
+
 static struct layout layout_of(const struct rn_dev *dev, const struct rn_qp_init *in)
 {
 	struct layout l = {
@@ -103,6 +109,7 @@ static struct layout layout_of(const struct rn_dev *dev, const struct rn_qp_init
 		.req_stage = !dev->cfg.mem->always_done && in->max_send_wr > 0,
 		.rsp_stage = !dev->cfg.mem->always_done && answers(in->type),
 		.res = answers(in->type) && !in->lent_resources,
+		.rd = asks(in->type) && !in->lent_resources,
 	};
 
 	l.send_at = align_up(sizeof(struct rn_qp));
@@ -110,7 +117,8 @@ static struct layout layout_of(const struct rn_dev *dev, const struct rn_qp_init
 	l.req_stage_at = align_up(l.recv_at + (size_t)l.recv_stride * l.recv_capacity);
 	l.rsp_stage_at = l.req_stage_at + (l.req_stage ? stage_len(in) : 0);
 	l.res_at = l.rsp_stage_at + (l.rsp_stage ? RN_MTU_MAX : 0);
-	l.cc_at = l.res_at + (l.res ? rn_qp_resources_size(RN_RD_ATOMIC_MAX) : 0);
+	l.rd_at = l.res_at + (l.res ? rn_qp_resources_size(RN_RD_ATOMIC_MAX) : 0);
+	l.cc_at = l.rd_at + (l.rd ? rn_qp_reads_size(RN_RD_ATOMIC_MAX) : 0);
 	l.size = l.cc_at + (dev->cfg.cc ? sizeof(struct rn_cc) : 0);
 	return l;
 }
@@ -150,6 +158,8 @@ static void init_queues(struct rn_qp *qp, const struct rn_qp_init *in,
 	qp->rsp.stage.buf = l->rsp_stage ? block + l->rsp_stage_at : NULL;
 	if (l->res)
 		rn_qp_lend_resources(qp, block + l->res_at, RN_RD_ATOMIC_MAX);
+	if (l->rd)
+		rn_qp_lend_reads(qp, block + l->rd_at, RN_RD_ATOMIC_MAX);
 }
 
 struct rn_qp *rn_qp_create(struct rn_dev *dev, void *mem, const struct rn_qp_init *init)

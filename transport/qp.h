@@ -50,6 +50,12 @@
 #include "wqe.h"
 
 /* --------------------------------------------------------------- requester */
+/* One READ, atomic, ATOMIC WRITE or FLUSH request on the wire. */
+struct rn_rd_sent {
+	uint32_t last_psn; /* of its responses */
+	uint32_t bytes;	   /* of READ data; counted in dev->read_in_flight */
+};
+
 struct rn_requester {
 	struct rn_wq sq;
 	struct rn_psn next_psn; /* of the next WQE that starts */
@@ -88,13 +94,13 @@ struct rn_requester {
 	rn_ns read_deadline; /* end of the wait for the READ window */
 	struct rn_pace pace;
 	struct rn_probe probe;
-	/* READ requests on the wire: last PSN of each, oldest first; counts against
-	 * max_rd_atomic together with atomics.
+	/* READ and atomic requests on the wire, oldest first: a ring of which
+	 * max_rd_atomic entries are used; rn_rd_at(). rd_head counts up for ever.
 	 */
-	uint32_t rd_last_psn[RN_RD_ATOMIC_MAX];
-	uint32_t rd_bytes[RN_RD_ATOMIC_MAX];
 	uint8_t rd_head, rd_count;
-	bool rd_begun; /* the oldest of them has been answered in part */
+	uint8_t rd_room;       /* that there is room for: 0 or a power of two */
+	bool rd_begun;	       /* the oldest of them has been answered in part */
+	struct rn_rd_sent *rd; /* in the QP's block, or lent; NULL: rd_room 0 */
 	/* PSNs before this one were sent more than once: READ responses to either copy
 	 * may come, in any mixture.
 	 */
@@ -229,8 +235,8 @@ struct rn_responder {
 
 #define RN_STAGE_STALE UINT32_MAX
 
-static_assert((RN_RD_ATOMIC_MAX & (RN_RD_ATOMIC_MAX - 1)) == 0,
-	      "indices of the ring of resources wrap at 256");
+static_assert((RN_RD_ATOMIC_MAX & (RN_RD_ATOMIC_MAX - 1)) == 0 && RN_RD_ATOMIC_MAX <= 128,
+	      "indices of the rings of 8 bits wrap at 256");
 
 /* ------------------------------------------------------------------ the QP */
 struct rn_qp {

@@ -152,6 +152,12 @@ bool rn_req_finish_local(struct rn_qp *qp, rn_ns now);
 /* SQD: nothing that was started is left; tell. */
 void rn_req_check_drained(struct rn_qp *qp);
 
+/* The one that is @behind the oldest of those on the wire; the QP has room for any. */
+static inline struct rn_rd_sent *rn_rd_at(const struct rn_requester *req, uint32_t behind)
+{
+	return &req->rd[(req->rd_head + behind) & (req->rd_room - 1u)];
+}
+
 /* READ and atomic requests on the wire. @bytes: of the response. */
 void rn_req_read_sent(struct rn_qp *qp, struct rn_psn last, uint32_t bytes);
 void rn_req_read_answered(struct rn_qp *qp); /* the oldest, completely */

@@ -46,7 +46,7 @@ static bool ends_request(const struct rn_qp *qp, const struct rn_send_wqe *wqe)
 	const struct rn_requester *req = &qp->req;
 
 	if (req->rd_count > 0)
-		return req->una.v == req->rd_last_psn[req->rd_head];
+		return req->una.v == rn_rd_at(req, 0)->last_psn;
 	return rn_req_read_packets(qp, wqe, wqe->progress) == 1;
 }
 
@@ -86,7 +86,7 @@ static void complete_packet(struct rn_qp *qp, rn_ns now, struct rn_send_wqe *wqe
 	uint32_t credit = 0;
 
 	if (req->rd_count > 0) {
-		bool ends = req->una.v == req->rd_last_psn[req->rd_head];
+		bool ends = req->una.v == rn_rd_at(req, 0)->last_psn;
 
 		req->rd_begun = true;
 		if (ends) {

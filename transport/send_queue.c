@@ -213,11 +213,10 @@ uint32_t rn_req_read_packets(const struct rn_qp *qp, const struct rn_send_wqe *w
 void rn_req_read_sent(struct rn_qp *qp, struct rn_psn last, uint32_t bytes)
 {
 	struct rn_requester *req = &qp->req;
-	unsigned i = (req->rd_head + req->rd_count) % RN_RD_ATOMIC_MAX;
 
-	assert(req->rd_count < RN_RD_ATOMIC_MAX);
-	req->rd_last_psn[i] = last.v;
-	req->rd_bytes[i] = bytes;
+	assert(req->rd_count < req->rd_room);
+	*rn_rd_at(req, req->rd_count) =
+		(struct rn_rd_sent){ .last_psn = last.v, .bytes = bytes };
 	req->rd_count++;
 	rn_read_window_charge(qp, bytes);
 }
@@ -225,10 +224,11 @@ void rn_req_read_sent(struct rn_qp *qp, struct rn_psn last, uint32_t bytes)
 void rn_req_read_answered(struct rn_qp *qp)
 {
 	struct rn_requester *req = &qp->req;
-	uint32_t bytes = req->rd_bytes[req->rd_head];
+	uint32_t bytes;
 
 	assert(req->rd_count > 0);
-	req->rd_head = (uint8_t)((req->rd_head + 1u) % RN_RD_ATOMIC_MAX);
+	bytes = rn_rd_at(req, 0)->bytes;
+	req->rd_head++;
 	req->rd_count--;
 	req->rd_begun = false;
 	rn_read_window_credit(qp->dev, bytes);
@@ -239,6 +239,28 @@ void rn_req_reads_forget(struct rn_qp *qp)
 	while (qp->req.rd_count > 0)
 		rn_req_read_answered(qp);
 	qp->req.rd_begun = false;
+}
+
+size_t rn_qp_reads_size(uint32_t count)
+{
+	return rn_power_of_two(count) * sizeof(struct rn_rd_sent);
+}
+
+uint32_t rn_qp_reads(const struct rn_qp *qp)
+{
+	return qp->req.rd_room;
+}
+
+void *rn_qp_lend_reads(struct rn_qp *qp, void *mem, uint32_t count)
+{
+	struct rn_requester *req = &qp->req, old = *req;
+
+	assert(count <= RN_RD_ATOMIC_MAX && count > old.rd_room);
+	req->rd = mem;
+	req->rd_room = (uint8_t)rn_power_of_two(count);
+	for (uint32_t i = 0; i < old.rd_count; i++)
+		*rn_rd_at(req, i) = *rn_rd_at(&old, i);
+	return old.rd;
 }
 
 uint32_t rn_qp_peer_msn(const struct rn_qp *qp, struct rn_psn psn)

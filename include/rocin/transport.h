@@ -36,11 +36,14 @@ struct rn_mr;
 
 /* ------------------------------------------------------------------ limits */
 enum {
-	RN_SGE_MAX = 32,       /* per WQE, either queue */
-	RN_INLINE_MAX = 1024,  /* bytes */
-	RN_WR_MAX = 16384,     /* per queue */
-	RN_CQE_MAX = 1 << 22,  /* per CQ */
-	RN_RD_ATOMIC_MAX = 16, /* READ and atomic requests outstanding, each direction */
+	RN_SGE_MAX = 32,      /* per WQE, either queue */
+	RN_INLINE_MAX = 1024, /* bytes */
+	RN_WR_MAX = 16384,    /* per queue */
+	RN_CQE_MAX = 1 << 22, /* per CQ */
+	/* READ and atomic requests outstanding, each direction: as many as kernel rxe
+	 * has, and 128 is what indices of 8 bits allow. Cards have 16 to 128.
+	 */
+	RN_RD_ATOMIC_MAX = 128,
 	RN_MSG_MAX = 1u << 31, /* bytes; IBTA 9.7.2 */
 	RN_MTU_MAX = 4096,
 	/* BTH, the longest extension headers, payload, pad, ICRC, rounded up. */
@@ -304,8 +307,9 @@ struct rn_qp_init {
 	uint32_t max_send_sge, max_recv_sge; /* 0 .. RN_SGE_MAX */
 	uint32_t max_inline;		     /* 0 .. RN_INLINE_MAX */
 	bool sq_sig_all;
-	/* The block has no room for READ and atomic requests of the peer: what the QP
-	 * will need of it, rn_qp_lend_resources() gives it.
+	/* The block has no room for READ and atomic requests, neither the peer's nor its
+	 * own: what the QP will need of it, rn_qp_lend_resources() and
+	 * rn_qp_lend_reads() give it.
 	 */
 	bool lent_resources;
 	struct rn_stats_qp *stats; /* record to keep up to date; may be NULL */
@@ -330,6 +334,13 @@ struct rn_qp *rn_qp_create(struct rn_dev *dev, void *mem, const struct rn_qp_ini
 void *rn_qp_lend_resources(struct rn_qp *qp, void *mem, uint32_t count);
 size_t rn_qp_resources_size(uint32_t count);
 uint32_t rn_qp_resources(const struct rn_qp *qp); /* how many there is room for */
+
+/* Likewise the QP's own READ and atomic requests on the wire (max_rd_atomic), 8 bytes
+ * each.
+ */
+void *rn_qp_lend_reads(struct rn_qp *qp, void *mem, uint32_t count);
+size_t rn_qp_reads_size(uint32_t count);
+uint32_t rn_qp_reads(const struct rn_qp *qp);
 
 /* Forget the QP without CQEs; the block is the caller's again. The caller has detached it
  * from its multicast groups (mcast.h) and removes the QP's CQEs from the rings. Reads and
@@ -374,14 +385,14 @@ struct rn_qp_attr {
  * @attr:	Values; only those named in @mask are looked at
  * @mask:	RN_ATTR_*; without RN_ATTR_STATE the state stays
  *
- * Return: 0, or with nothing changed -ENOMEM: max_dest_rd_atomic is more than there is
- *	   room for (rn_qp_lend_resources()); or -EINVAL: the state table (qp_state.h)
- *	   does not allow it, cur_state is wrong, or a value is out of range: port not 1,
- *	   pkey_index not 0, sgid_index unused, path MTU over the port's, timeout over 31,
- *	   retry counts over 7, RNR code over 31, READ depths over RN_RD_ATOMIC_MAX,
- *	   24-bit fields; of the alternate path likewise; RN_MIG_ARMED is asked for,
- *	   RN_MIG_REARM outside RTS, in ARMED or without an alternate path loaded since
- *	   the last migration, or RN_MIG_MIGRATED in REARM.
+ * Return: 0, or with nothing changed -ENOMEM: max_dest_rd_atomic or max_rd_atomic is more
+ *	   than there is room for (rn_qp_lend_resources(), rn_qp_lend_reads()); or
+ *-EINVAL: the state table (qp_state.h) does not allow it, cur_state is wrong, or a value
+ *is out of range: port not 1, pkey_index not 0, sgid_index unused, path MTU over the
+ *port's, timeout over 31, retry counts over 7, RNR code over 31, READ depths over
+ *RN_RD_ATOMIC_MAX, 24-bit fields; of the alternate path likewise; RN_MIG_ARMED is asked
+ *for, RN_MIG_REARM outside RTS, in ARMED or without an alternate path loaded since the
+ *last migration, or RN_MIG_MIGRATED in REARM.
  */
 int rn_qp_modify(struct rn_dev *dev, struct rn_qp *qp, rn_ns now,
 		 const struct rn_qp_attr *attr, uint32_t mask);

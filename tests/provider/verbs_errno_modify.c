@@ -14,13 +14,13 @@ static struct ibv_qp_attr good_rtr(const struct kit *k)
 		.dest_qp_num = 0xffffff,
 		.rq_psn = 0xffffff,
 		.ah_attr = kit_address(k),
-		.max_dest_rd_atomic = 16,
+		.max_dest_rd_atomic = 128,
 		.min_rnr_timer = 31,
 		.sq_psn = 0xffffff,
 		.timeout = 31,
 		.retry_cnt = 7,
 		.rnr_retry = 7,
-		.max_rd_atomic = 16,
+		.max_rd_atomic = 128,
 	};
 }
 
@@ -94,7 +94,7 @@ static void modify_to_rtr(void **state)
 	rows[1].path_mtu = (enum ibv_mtu)6;
 	rows[2].dest_qp_num = 1 << 24;
 	rows[3].rq_psn = 1 << 24;
-	rows[4].max_dest_rd_atomic = 17;
+	rows[4].max_dest_rd_atomic = 129;
 	rows[5].min_rnr_timer = 32;
 	rows[6].ah_attr.is_global = 0;
 	rows[7].ah_attr.port_num = 2;
@@ -130,7 +130,7 @@ static void modify_to_rts(void **state)
 	rows[1].timeout = 32;
 	rows[2].retry_cnt = 8;
 	rows[3].rnr_retry = 8;
-	rows[4].max_rd_atomic = 17;
+	rows[4].max_rd_atomic = 129;
 	rows[5].qp_state = IBV_QPS_INIT;
 	for (unsigned i = 0; i < COUNT(rows); i++)
 		expect_refused(qp, rows[i], TO_RTS, EINVAL, i);

@@ -54,12 +54,12 @@ static void spoil_sq_psn(struct rn_qp_attr *a)
 
 static void spoil_dest_rd(struct rn_qp_attr *a)
 {
-	a->max_dest_rd_atomic = 17;
+	a->max_dest_rd_atomic = RN_RD_ATOMIC_MAX + 1;
 }
 
 static void spoil_rd(struct rn_qp_attr *a)
 {
-	a->max_rd_atomic = 17;
+	a->max_rd_atomic = RN_RD_ATOMIC_MAX + 1;
 }
 
 static void spoil_rnr_timer(struct rn_qp_attr *a)

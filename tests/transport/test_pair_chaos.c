@@ -80,8 +80,8 @@ static void connect(struct chaos *c, unsigned i)
 	attr.min_rnr_timer = (uint8_t)(1 + roll(c, 8));
 	attr.rnr_retry = (uint8_t)roll(c, 8);
 	attr.retry_cnt = (uint8_t)roll(c, 8);
-	attr.max_rd_atomic = (uint8_t)roll(c, 17);
-	attr.max_dest_rd_atomic = (uint8_t)roll(c, 17);
+	attr.max_rd_atomic = (uint8_t)roll(c, RN_RD_ATOMIC_MAX + 1);
+	attr.max_dest_rd_atomic = (uint8_t)roll(c, RN_RD_ATOMIC_MAX + 1);
 	attr.path_mtu = c->p->cfg.mtu_max >> (roll(c, 8) == 0 && c->p->cfg.mtu_max > 256);
 	/* Mostly the PSN that the other side was told; sometimes near the wrap. */
 	attr.sq_psn = 100 + i;

@@ -18,7 +18,7 @@ static void rc_qp_fits_its_memory_budget(void **state)
 	size_t empty = rn_qp_size(p->dev[0], &in), full;
 
 	(void)state;
-	/* Of 2 KiB the provider needs 700 bytes, and responder resources 200 (4 of them):
+	/* Of 2 KiB the provider needs 700 bytes, and four READs either way 224 of them:
 	 * e2e.budget looks at the sum. And each queue has one slot even when it has none.
 	 */
 	assert_true(empty <= 1216 + 80 + 32 + 128);
@@ -27,7 +27,8 @@ static void rc_qp_fits_its_memory_budget(void **state)
 	assert_true(full - empty <= 1024 * (80 + 32));
 	in.lent_resources = false;
 	assert_true(rn_qp_size(p->dev[0], &in) <=
-		    full + rn_qp_resources_size(RN_RD_ATOMIC_MAX));
+		    full + rn_qp_resources_size(RN_RD_ATOMIC_MAX) +
+			    rn_qp_reads_size(RN_RD_ATOMIC_MAX));
 	pair_free(p);
 }
 
