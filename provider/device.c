@@ -58,18 +58,16 @@ static void fill_limits(struct ibv_device_attr *a)
 }
 
 /* Atomics through the NIC's lock exclude each other only. An AtomicOp, and the CPU's own
- * instruction where no PCIe is simulated, are atomic against the program's, too.
+ * instruction where no PCIe is simulated, are atomic against the program's, too. As with
+ * mlx5, what is atomic against the program is in pci_atomic_caps: rxe and mlx5 never say
+ * IBV_ATOMIC_GLOB, and UCX 1.13 then uses no atomics at all.
  */
 static void fill_atomics(const struct rn_pcie_knobs *k, struct ibv_device_attr_ex *a)
 {
 	const uint16_t size = IBV_PCI_ATOMIC_OPERATION_8_BYTE_SIZE_SUP;
 
-	a->orig_attr.atomic_cap = IBV_ATOMIC_GLOB;
-	if (!k)
-		return;
-	if (k->atomic == RN_ATOMIC_BY_NIC)
-		a->orig_attr.atomic_cap = IBV_ATOMIC_HCA;
-	else
+	a->orig_attr.atomic_cap = IBV_ATOMIC_HCA;
+	if (!k || k->atomic != RN_ATOMIC_BY_NIC)
 		a->pci_atomic_caps = (struct ibv_pci_atomic_caps){ .fetch_add = size,
 								   .compare_swap = size };
 }

@@ -83,6 +83,32 @@ static int make_room(const struct rnp_qp *qp, const struct rn_qp_attr *attr,
 	return rc ? rc : make_room_for(qp->core, mask, &ours);
 }
 
+static bool is_paced_type(enum ibv_qp_type type)
+{
+	return type == IBV_QPT_RC || type == IBV_QPT_UC || type == IBV_QPT_UD;
+}
+
+/* 0, or why such a limit cannot be. typical_pkt_sz is a hint that we do not need. */
+static int check_rate(const struct ibv_qp *base,
+		      const struct ibv_qp_rate_limit_attr *attr)
+{
+	if (!is_paced_type(base->qp_type) || attr->comp_mask)
+		return EOPNOTSUPP;
+	if (attr->rate_limit == 0)
+		return attr->max_burst_sz || attr->typical_pkt_sz ? EINVAL : 0;
+	return attr->rate_limit < RNP_RATE_MIN || attr->rate_limit > RNP_RATE_MAX ? EINVAL
+										  : 0;
+}
+
+/* The rate as an attribute among others. */
+static int check_rate_attr(const struct ibv_qp *base, const struct ibv_qp_attr *attr,
+			   uint32_t mask)
+{
+	const struct ibv_qp_rate_limit_attr rate = { .rate_limit = attr->rate_limit };
+
+	return mask & IBV_QP_RATE_LIMIT ? -check_rate(base, &rate) : 0;
+}
+
 int rnp_modify_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int attr_mask)
 {
 	struct rnp_qp *qp = to_rnp_qp(base);
@@ -97,6 +123,8 @@ int rnp_modify_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int attr_mask)
 		return EOPNOTSUPP;
 	cancel = rnp_enter(e);
 	rc = rnp_qp_attr_from(rnp_engine_netdev(e), attr, mask, &core_attr);
+	if (!rc)
+		rc = check_rate_attr(base, attr, mask);
 	if (!rc && !paths_carry(qp, &core_attr, mask))
 		rc = -EINVAL;
 	if (!rc)
@@ -116,9 +144,10 @@ int rnp_modify_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int attr_mask)
 			  mask);
 	if (rc)
 		goto out;
-	if ((mask & IBV_QP_STATE) && attr->qp_state == IBV_QPS_RESET) {
+	if (mask & IBV_QP_RATE_LIMIT)
+		rn_qp_pace(qp->core, rnp_engine_now(), attr->rate_limit, 0);
+	if ((mask & IBV_QP_STATE) && attr->qp_state == IBV_QPS_RESET)
 		rnp_qp_skip_cqes(qp);
-	}
 	rnp_engine_kick(e);
 out:
 	rnp_leave(e, cancel);
@@ -163,23 +192,6 @@ int rnp_query_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int attr_mask,
 	/* Several threads may ask at once, of which each writes what it found. */
 	__atomic_store_n(&base->state, attr->qp_state, __ATOMIC_RELAXED);
 	return 0;
-}
-
-static bool is_paced_type(enum ibv_qp_type type)
-{
-	return type == IBV_QPT_RC || type == IBV_QPT_UC || type == IBV_QPT_UD;
-}
-
-/* 0, or why such a limit cannot be. typical_pkt_sz is a hint that we do not need. */
-static int check_rate(const struct ibv_qp *base,
-		      const struct ibv_qp_rate_limit_attr *attr)
-{
-	if (!is_paced_type(base->qp_type) || attr->comp_mask)
-		return EOPNOTSUPP;
-	if (attr->rate_limit == 0)
-		return attr->max_burst_sz || attr->typical_pkt_sz ? EINVAL : 0;
-	return attr->rate_limit < RNP_RATE_MIN || attr->rate_limit > RNP_RATE_MAX ? EINVAL
-										  : 0;
 }
 
 int rnp_modify_qp_rate_limit(struct ibv_qp *base, struct ibv_qp_rate_limit_attr *attr)

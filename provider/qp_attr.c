@@ -65,7 +65,7 @@ static int judge(const struct ibv_qp_attr *a, uint32_t mask)
 	    (a->path_mtu < IBV_MTU_256 || a->path_mtu > IBV_MTU_4096))
 		return -EINVAL;
 	/* Queues keep their size (no IBV_DEVICE_RESIZE_MAX_WR). */
-	if (mask & (IBV_QP_CAP | IBV_QP_RATE_LIMIT))
+	if (mask & IBV_QP_CAP)
 		return -EINVAL;
 	if ((mask & IBV_QP_PATH_MIG_STATE) && (unsigned)a->path_mig_state > IBV_MIG_ARMED)
 		return -EINVAL;

@@ -3,7 +3,8 @@
  *
  * The table is the rule; the code below it only looks rules up. An absent entry
  * (allowed == false) is a refused transition. RTS to SQE is absent: only the device
- * itself makes it.
+ * itself makes it. The rate is an attribute where a kernel has it for raw packets, but of
+ * the types that are paced here.
  */
 #include <errno.h>
 
@@ -45,6 +46,7 @@ enum column {
 #define MD RN_ATTR_MAX_DEST_RD_ATOMIC
 #define PM RN_ATTR_PATH_MIG_STATE
 #define DQ RN_ATTR_DEST_QPN
+#define RATE RN_ATTR_RATE_LIMIT
 
 /* clang-format off */
 #define RULE(req, opt) { .allowed = true, .required = (req), .optional = (opt) }
@@ -93,9 +95,9 @@ static const struct rule rules[RN_QPS_COUNT][RN_QPS_COUNT][COLUMN_COUNT] = {
 	[RN_QPS_RTR] = {
 		TO_RESET, TO_ERR,
 		[RN_QPS_RTS] = {
-			[RC]       = RULE(TO | RETRY | RNR | SQ | MI, CS | AL | AC | MINRNR | PM),
-			[UC]       = RULE(SQ,                     CS | AL | AC | PM),
-			[UD]       = RULE(SQ,                     CS | QK),
+			[RC]       = RULE(TO | RETRY | RNR | SQ | MI, CS | AL | AC | MINRNR | PM | RATE),
+			[UC]       = RULE(SQ,                     CS | AL | AC | PM | RATE),
+			[UD]       = RULE(SQ,                     CS | QK | RATE),
 			[GSI]      = RULE(SQ,                     CS | QK),
 			[XRC_SEND] = RULE(TO | RETRY | RNR | SQ | MI, CS | AL | AC | PM),
 			[XRC_RECV] = RULE(TO | SQ,                CS | AL | AC | MINRNR | PM),
@@ -105,9 +107,9 @@ static const struct rule rules[RN_QPS_COUNT][RN_QPS_COUNT][COLUMN_COUNT] = {
 	[RN_QPS_RTS] = {
 		TO_RESET, TO_ERR,
 		[RN_QPS_RTS] = {
-			[RC]       = RULE(0,                      CS | AC | AL | PM | MINRNR),
-			[UC]       = RULE(0,                      CS | AC | AL | PM),
-			[UD]       = RULE(0,                      CS | QK),
+			[RC]       = RULE(0,                      CS | AC | AL | PM | MINRNR | RATE),
+			[UC]       = RULE(0,                      CS | AC | AL | PM | RATE),
+			[UD]       = RULE(0,                      CS | QK | RATE),
 			[GSI]      = RULE(0,                      CS | QK),
 			[XRC_SEND] = RULE(0,                      CS | AC | AL | PM),
 			[XRC_RECV] = RULE(0,                      CS | AC | AL | PM | MINRNR),

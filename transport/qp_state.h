@@ -18,7 +18,8 @@
  * Return: 0; -EINVAL if there is no such transition (or type, or state), an attribute
  *	   that it requires is missing, or one is given that is neither required, optional
  *	   nor RN_ATTR_STATE.
- * IBTA Vol 1, QP state transitions; the sets are those of Linux (ib_modify_qp_is_ok).
+ * IBTA Vol 1, QP state transitions; the sets are those of Linux (ib_modify_qp_is_ok), but
+ * for RN_ATTR_RATE_LIMIT.
  */
 int rn_qp_modify_check(enum rn_qp_type type, enum rn_qp_state from, enum rn_qp_state to,
 		       uint32_t attrs);

@@ -112,7 +112,8 @@ static void atomics_are_atomic(const struct loop *l)
 	struct ibv_device_attr attr;
 
 	EXPECT(!ibv_query_device(l->ctx, &attr));
-	EXPECT(attr.atomic_cap == IBV_ATOMIC_HCA || attr.atomic_cap == IBV_ATOMIC_GLOB);
+	/* UCX 1.13 uses no atomics of a device that says IBV_ATOMIC_GLOB. */
+	EXPECT(attr.atomic_cap == IBV_ATOMIC_HCA);
 	EXPECT(attr.max_qp_rd_atom > 0 && attr.max_qp_init_rd_atom > 0);
 	EXPECT(attr.max_srq > 0 && attr.max_srq_wr > 0 && attr.max_cqe > 0);
 }

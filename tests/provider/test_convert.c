@@ -164,10 +164,10 @@ static void attributes_that_cannot_be_are_refused(void **state)
 				    .path_mig_state = (enum ibv_mig_state)3,
 				    .qp_state = IBV_QPS_UNKNOWN,
 				    .cur_qp_state = IBV_QPS_UNKNOWN };
-	static const uint32_t masks[] = { IBV_QP_PATH_MTU,   IBV_QP_PATH_MIG_STATE,
-					  IBV_QP_STATE,	     IBV_QP_CUR_STATE,
-					  IBV_QP_CAP,	     IBV_QP_ALT_PATH,
-					  IBV_QP_RATE_LIMIT, IBV_QP_AV };
+	static const uint32_t masks[] = { IBV_QP_PATH_MTU, IBV_QP_PATH_MIG_STATE,
+					  IBV_QP_STATE,	   IBV_QP_CUR_STATE,
+					  IBV_QP_CAP,	   IBV_QP_ALT_PATH,
+					  IBV_QP_AV };
 	struct rn_qp_attr out;
 
 	(void)state;

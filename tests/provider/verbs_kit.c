@@ -133,7 +133,7 @@ union ibv_gid kit_group(unsigned n)
 					 [15] = (uint8_t)pid } };
 }
 
-void kit_to_rts(struct kit *k, struct ibv_qp *qp, uint32_t dest_qpn)
+void kit_to_rtr(struct kit *k, struct ibv_qp *qp, uint32_t dest_qpn)
 {
 	struct ibv_qp_attr attr = {
 		.qp_state = IBV_QPS_RTR,
@@ -143,24 +143,33 @@ void kit_to_rts(struct kit *k, struct ibv_qp *qp, uint32_t dest_qpn)
 		.ah_attr = kit_address(k),
 		.max_dest_rd_atomic = 4,
 		.min_rnr_timer = 1,
+	};
+	int mask = 0;
+
+	if (qp->qp_type != IBV_QPT_UD)
+		mask = IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
+	if (is_reliable(qp))
+		mask |= IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
+	modify(qp, &attr, mask);
+}
+
+void kit_to_rts(struct kit *k, struct ibv_qp *qp, uint32_t dest_qpn)
+{
+	struct ibv_qp_attr attr = {
+		.qp_state = IBV_QPS_RTS,
 		.sq_psn = 0xfffffe,
 		.timeout = 14,
 		.retry_cnt = 7,
 		.rnr_retry = 7,
 		.max_rd_atomic = 4,
 	};
-	int rtr = 0, rts = IBV_QP_SQ_PSN;
+	int mask = IBV_QP_SQ_PSN;
 
-	if (qp->qp_type != IBV_QPT_UD)
-		rtr = IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
-	if (is_reliable(qp)) {
-		rtr |= IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
-		rts |= IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
-		       IBV_QP_MAX_QP_RD_ATOMIC;
-	}
-	modify(qp, &attr, rtr);
-	attr.qp_state = IBV_QPS_RTS;
-	modify(qp, &attr, rts);
+	kit_to_rtr(k, qp, dest_qpn);
+	if (is_reliable(qp))
+		mask |= IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+			IBV_QP_MAX_QP_RD_ATOMIC;
+	modify(qp, &attr, mask);
 }
 
 void kit_to_state(struct ibv_qp *qp, enum ibv_qp_state state)

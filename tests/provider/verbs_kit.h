@@ -45,6 +45,7 @@ int kit_teardown(void **state);
 /* A QP in RESET, of kit.cq. */
 struct ibv_qp *kit_create_qp(struct kit *k, enum ibv_qp_type type);
 void kit_to_init(struct ibv_qp *qp);
+void kit_to_rtr(struct kit *k, struct ibv_qp *qp, uint32_t dest_qpn);
 /* From INIT to RTS. @dest_qpn is ignored for UD. */
 void kit_to_rts(struct kit *k, struct ibv_qp *qp, uint32_t dest_qpn);
 void kit_to_state(struct ibv_qp *qp, enum ibv_qp_state state);

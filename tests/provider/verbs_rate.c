@@ -91,11 +91,104 @@ static void limits_beyond_the_caps_are_refused(void **state)
 	kit_destroy_pair(pair);
 }
 
+/* How long KIT_HALF bytes take, in microseconds. */
+static uint64_t time_of_half(struct kit *k, struct ibv_qp *qp)
+{
+	uint64_t begin = now_us();
+
+	write_half(k, qp);
+	return now_us() - begin;
+}
+
+static void a_limit_is_an_attribute_in_rts(void **state)
+{
+	struct kit *k = *state;
+	struct ibv_qp_attr attr = { .rate_limit = 2000 };
+	struct ibv_qp *qp[2];
+
+	kit_pair(k, IBV_QPT_RC, qp);
+	assert_int_equal(ibv_modify_qp(qp[0], &attr, IBV_QP_RATE_LIMIT), 0);
+	assert_int_equal(rate_of(qp[0]), 2000);
+	assert_true(time_of_half(k, qp[0]) >= 110000);
+	/* The limit of before is gone, burst and all, whichever call set it. */
+	assert_int_equal(ibv_modify_qp_rate_limit(
+				 qp[0],
+				 &(struct ibv_qp_rate_limit_attr){
+					 .rate_limit = 1000, .max_burst_sz = KIT_HALF }),
+			 0);
+	attr.rate_limit = 4000;
+	assert_int_equal(ibv_modify_qp(qp[0], &attr, IBV_QP_RATE_LIMIT), 0);
+	assert_true(time_of_half(k, qp[0]) >= 55000);
+	attr.rate_limit = 0;
+	assert_int_equal(ibv_modify_qp(qp[0], &attr, IBV_QP_RATE_LIMIT), 0);
+	assert_int_equal(rate_of(qp[0]), 0);
+	write_half(k, qp[0]);
+	kit_destroy_pair(qp);
+}
+
+/* As perftest does: the rate with everything else that leads to RTS. */
+static void a_limit_comes_with_the_way_to_rts(void **state)
+{
+	static const enum ibv_qp_type types[] = { IBV_QPT_RC, IBV_QPT_UC, IBV_QPT_UD };
+	struct kit *k = *state;
+
+	for (unsigned i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
+		struct ibv_qp *qp = kit_create_qp(k, types[i]);
+		struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTS,
+					    .rate_limit = 3000,
+					    .timeout = 14,
+					    .retry_cnt = 7,
+					    .rnr_retry = 7 };
+		int mask = IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_RATE_LIMIT;
+
+		if (types[i] == IBV_QPT_RC)
+			mask |= IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+				IBV_QP_MAX_QP_RD_ATOMIC;
+		kit_to_init(qp);
+		kit_to_rtr(k, qp, qp->qp_num);
+		assert_int_equal(ibv_modify_qp(qp, &attr, mask), 0);
+		assert_int_equal(rate_of(qp), 3000);
+		assert_int_equal(ibv_destroy_qp(qp), 0);
+	}
+}
+
+/* And the rest of the call is not done. */
+static void a_limit_out_of_range_or_place_is_refused(void **state)
+{
+	struct kit *k = *state;
+	struct ibv_device_attr_ex dev;
+	struct ibv_qp_attr attr = { .min_rnr_timer = 7, .qp_state = IBV_QPS_SQD }, now;
+	struct ibv_qp_init_attr init;
+	struct ibv_qp *qp[2];
+
+	kit_pair(k, IBV_QPT_RC, qp);
+	assert_int_equal(ibv_query_device_ex(k->ctx, NULL, &dev), 0);
+	attr.rate_limit = dev.packet_pacing_caps.qp_rate_limit_max + 1;
+	assert_int_equal(
+		ibv_modify_qp(qp[0], &attr, IBV_QP_RATE_LIMIT | IBV_QP_MIN_RNR_TIMER),
+		EINVAL);
+	attr.rate_limit = dev.packet_pacing_caps.qp_rate_limit_min - 1;
+	assert_int_equal(
+		ibv_modify_qp(qp[0], &attr, IBV_QP_RATE_LIMIT | IBV_QP_MIN_RNR_TIMER),
+		EINVAL);
+	attr.rate_limit = 2000;
+	assert_int_equal(ibv_modify_qp(qp[0], &attr, IBV_QP_RATE_LIMIT | IBV_QP_STATE),
+			 EINVAL);
+	assert_int_equal(ibv_query_qp(qp[0], &now, ~0, &init), 0);
+	assert_int_equal(now.rate_limit, 0);
+	assert_int_equal(now.qp_state, IBV_QPS_RTS);
+	assert_int_not_equal(now.min_rnr_timer, 7);
+	kit_destroy_pair(qp);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_limit_holds_and_can_be_lifted),
 		cmocka_unit_test(limits_beyond_the_caps_are_refused),
+		cmocka_unit_test(a_limit_is_an_attribute_in_rts),
+		cmocka_unit_test(a_limit_comes_with_the_way_to_rts),
+		cmocka_unit_test(a_limit_out_of_range_or_place_is_refused),
 	};
 
 	return cmocka_run_group_tests(tests, kit_setup, kit_teardown);

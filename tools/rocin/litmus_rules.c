@@ -35,7 +35,7 @@ static const struct rn_litmus_rule rules[] = {
 	{ "V8", "inside one message the bytes are placed in any order",
 	  "never poll the last byte: use a SEND, an immediate or a second WRITE" },
 	{ "V9", "an atomic of the NIC is atomic only among atomics of that NIC",
-	  "let everybody use atomics of one NIC, or check for IBV_ATOMIC_GLOB" },
+	  "let everybody use atomics of one NIC, or look for pci_atomic_caps" },
 	{ "V10", "a polled WRITE need not be visible at the target yet",
 	  "follow it with a READ of the same QP, FLUSH, or a message to the reader" },
 	{ "V11", "different QPs have no order",

@@ -164,7 +164,7 @@ const struct rn_tour_stop rn_tour_stops[RN_TOUR_STOPS] = {
 			       .see = "41 is expected and there: it becomes 1000" },
 			     { .words = "by=pcie",
 			       .see = "one AtomicOp, which the memory carries out: "
-				      "atomic for everybody (IBV_ATOMIC_GLOB)" } },
+				      "atomic for everybody (pci_atomic_caps)" } },
 		.check = rn_tour_check_atomic,
 	},
 	{
