@@ -99,6 +99,7 @@ static uint8_t syndrome_of(const struct rn_qp *qp, const struct rn_completion *c
 		[RN_WC_WR_FLUSH_ERR] = RN_SYN_FLUSHED,
 		[RN_WC_MW_BIND_ERR] = RN_SYN_BIND,
 		[RN_WC_BAD_RESP_ERR] = RN_SYN_RESPONSE,
+		[RN_WC_LOC_ACCESS_ERR] = RN_SYN_PEER_ACCESS,
 		[RN_WC_REM_INV_REQ_ERR] = RN_SYN_NAK_INVALID,
 		[RN_WC_REM_ACCESS_ERR] = RN_SYN_NAK_ACCESS,
 		[RN_WC_REM_OP_ERR] = RN_SYN_NAK_OPERATION,
@@ -112,8 +113,6 @@ static uint8_t syndrome_of(const struct rn_qp *qp, const struct rn_completion *c
 		return qp->why;
 	if ((c->opcode & RN_WC_RECV) && c->status == RN_WC_REM_INV_REQ_ERR)
 		return RN_SYN_PEER_INVALID;
-	if ((c->opcode & RN_WC_RECV) && c->status == RN_WC_REM_ACCESS_ERR)
-		return RN_SYN_PEER_ACCESS;
 	if ((unsigned)c->status < RN_ARRAY_SIZE(by_status))
 		syndrome = by_status[c->status];
 	return syndrome ? syndrome : RN_SYN_OTHER;

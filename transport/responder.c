@@ -335,7 +335,7 @@ struct outcome {
 #define ACC RN_NAK_REMOTE_ACCESS
 #define OPERR RN_NAK_REMOTE_OP
 #define REM_INV_REQ RN_WC_REM_INV_REQ_ERR
-#define REM_ACCESS RN_WC_REM_ACCESS_ERR
+#define LOC_ACCESS RN_WC_LOC_ACCESS_ERR
 #define REQ_ERR RN_EVENT_QP_REQ_ERR
 #define ACCESS_ERR RN_EVENT_QP_ACCESS_ERR
 /* clang-format off */
@@ -348,12 +348,12 @@ static const struct outcome outcomes[RN_V_COUNT] = {
 	[RN_V_BAD_PAYLOAD_LEN] = { false, INV,   REM_INV_REQ,          ACCESS_ERR },
 	[RN_V_NO_RESOURCE]     = { false, INV,   REM_INV_REQ,          ACCESS_ERR },
 	[RN_V_TOO_LONG]        = { false, INV,   REM_INV_REQ,          ACCESS_ERR },
-	[RN_V_BAD_KEY]         = { false, ACC,   REM_ACCESS,           ACCESS_ERR },
+	[RN_V_BAD_KEY]         = { false, ACC,   LOC_ACCESS,           ACCESS_ERR },
 	[RN_V_MISALIGNED]      = { false, INV,   REM_INV_REQ,          ACCESS_ERR },
 	[RN_V_RECV_TOO_SHORT]  = { false, INV,   RN_WC_LOC_LEN_ERR,    REQ_ERR },
 	[RN_V_BAD_DMA_LEN]     = { false, INV,   REM_INV_REQ,          ACCESS_ERR },
 	[RN_V_RECV_PROT]       = { false, OPERR, RN_WC_LOC_PROT_ERR,   REQ_ERR },
-	[RN_V_MEM_FAULT]       = { false, ACC,   REM_ACCESS,           ACCESS_ERR },
+	[RN_V_MEM_FAULT]       = { false, ACC,   LOC_ACCESS,           ACCESS_ERR },
 	[RN_V_BAD_INVALIDATE]  = { true,  INV,   REM_INV_REQ,          REQ_ERR },
 };
 /* clang-format on */
@@ -361,7 +361,7 @@ static const struct outcome outcomes[RN_V_COUNT] = {
 #undef ACC
 #undef OPERR
 #undef REM_INV_REQ
-#undef REM_ACCESS
+#undef LOC_ACCESS
 #undef REQ_ERR
 #undef ACCESS_ERR
 

@@ -268,7 +268,7 @@ static void check_recv(struct rn_world *w, struct rn_w_end *e, const struct rn_c
 		check_any_message(w, e, wr, cqe);
 	else if (status == RN_WC_SUCCESS)
 		check_message(w, e, wr, cqe);
-	else if (status == RN_WC_REM_ACCESS_ERR && e->peer->bad_posted)
+	else if (status == RN_WC_LOC_ACCESS_ERR && e->peer->bad_posted)
 		e->may_flush = true; /* WRITE with immediate by a key that is none */
 	else if (status != RN_WC_WR_FLUSH_ERR || !e->may_flush)
 		rn_w_fail(w,

@@ -3,6 +3,7 @@
  * and G of tests/rules.md.
  */
 #include "rc0.h"
+#include "rocin/syndrome.h"
 
 enum {
 	NAK_INV = 0x61,
@@ -193,10 +194,111 @@ static void a_bad_key_at_the_end_of_a_write_costs_the_receive(void **state)
 	reth.rkey ^= 1;
 	raw_send(&t.r,
 		 RAW(.op = RN_RC_WRITE_ONLY_IMM, .psn = 100, .reth = reth, .len = 8));
-	pair_expect_wc(t.r.q->rcq, 1, RN_WC_REM_ACCESS_ERR);
+	pair_expect_wc(t.r.q->rcq, 1, RN_WC_LOC_ACCESS_ERR);
 	rc0_expect_fatal(&t, NAK_ACC, 100, 0, 2);
 	rc0_expect_nothing(&t);
 	rc0_free(&t);
+}
+
+/* ------------------------------------------------- what receives complete with */
+static void unmap_target(struct rc0 *t)
+{
+	arena_unmap(&t->r.p->arena[0], t->r.mr->data);
+}
+
+static void unmap_receive(struct rc0 *t)
+{
+	arena_unmap(&t->r.p->arena[0], t->recv->data);
+}
+
+static void remove_receive(struct rc0 *t)
+{
+	pair_mr_remove(t->recv);
+}
+
+/* The packet at fault, and all that is different from one that passes. */
+struct refused_receive {
+	const char *what;
+	bool goes_on;		      /* a packet of 1024 bytes came before it */
+	uint8_t op;		      /* of the packet at fault */
+	uint32_t len, recv_len;	      /* payload, receive; bytes */
+	uint32_t key_xor, va_add;     /* of the R_Key and the address */
+	int32_t dma_add;	      /* to what DMALen should be */
+	void (*spoil)(struct rc0 *t); /* before the packet at fault */
+	enum rn_wc_status status;
+	uint8_t vendor_err, nak;
+};
+
+/* clang-format off */
+static const struct refused_receive refused[] = {
+	{ "a key that opens nothing", false, RN_RC_WRITE_ONLY_IMM, 8, 64, 1, 0, 0, NULL,
+	  RN_WC_LOC_ACCESS_ERR, RN_SYN_PEER_ACCESS, NAK_ACC },
+	{ "an index without a key", false, RN_RC_WRITE_ONLY_IMM, 8, 64, 1u << 20, 0, 0, NULL,
+	  RN_WC_LOC_ACCESS_ERR, RN_SYN_PEER_ACCESS, NAK_ACC },
+	{ "past the end of the region", false, RN_RC_WRITE_ONLY_IMM, 8, 64, 0, RAW_MR_LEN - 7,
+	  0, NULL, RN_WC_LOC_ACCESS_ERR, RN_SYN_PEER_ACCESS, NAK_ACC },
+	{ "memory that is gone", false, RN_RC_WRITE_ONLY_IMM, 8, 64, 0, 0, 0, unmap_target,
+	  RN_WC_LOC_ACCESS_ERR, RN_SYN_PEER_ACCESS, NAK_ACC },
+	{ "memory that went within a message", true, RN_RC_WRITE_LAST_IMM, 8, 64,
+	  0, 0, 0, unmap_target, RN_WC_LOC_ACCESS_ERR, RN_SYN_PEER_ACCESS, NAK_ACC },
+	{ "less than was announced", false, RN_RC_WRITE_ONLY_IMM, 8, 64, 0, 0, 1, NULL,
+	  RN_WC_REM_INV_REQ_ERR, RN_SYN_PEER_INVALID, NAK_INV },
+	{ "more than was announced", false, RN_RC_WRITE_ONLY_IMM, 8, 64, 0, 0, -1, NULL,
+	  RN_WC_REM_INV_REQ_ERR, RN_SYN_PEER_INVALID, NAK_INV },
+	{ "more than the receive takes", false, RN_RC_SEND_ONLY, 65, 64, 0, 0, 0, NULL,
+	  RN_WC_LOC_LEN_ERR, RN_SYN_TOO_LONG, NAK_INV },
+	{ "more than is left of the receive", true, RN_RC_SEND_LAST, 65, 1024 + 64,
+	  0, 0, 0, NULL, RN_WC_LOC_LEN_ERR, RN_SYN_TOO_LONG, NAK_INV },
+	{ "another message within a message", true, RN_RC_SEND_ONLY, 8, 4096, 0, 0,
+	  0, NULL, RN_WC_REM_INV_REQ_ERR, RN_SYN_PEER_INVALID, NAK_INV },
+	{ "a middle that is too short", true, RN_RC_SEND_MIDDLE, 1020, 4096, 0, 0,
+	  0, NULL, RN_WC_REM_INV_REQ_ERR, RN_SYN_PEER_INVALID, NAK_INV },
+	{ "a receive that opens nothing", false, RN_RC_SEND_ONLY, 8, 64, 0, 0, 0, remove_receive,
+	  RN_WC_LOC_PROT_ERR, RN_SYN_LKEY_UNKNOWN, NAK_OPERR },
+	{ "a receive whose memory is gone", false, RN_RC_SEND_ONLY, 8, 64, 0, 0, 0, unmap_receive,
+	  RN_WC_LOC_PROT_ERR, RN_SYN_LOCAL_MEMORY, NAK_OPERR },
+	{ "... with immediate", false, RN_RC_SEND_ONLY_IMM, 8, 64, 0, 0, 0, unmap_receive,
+	  RN_WC_LOC_PROT_ERR, RN_SYN_LOCAL_MEMORY, NAK_OPERR },
+};
+/* clang-format on */
+
+static void refuse_one(const struct refused_receive *row)
+{
+	struct rc0 t = rc0_rts(0);
+	uint32_t psn = 100, before = row->goes_on ? 1024 : 0;
+	bool send = rn_opcode_info[row->op].kind == RN_OP_KIND_SEND;
+	struct rn_reth reth =
+		rc0_reth(&t, row->va_add, row->len + before + (uint32_t)row->dma_add);
+	struct rn_cqe cqe;
+
+	reth.rkey ^= row->key_xor;
+	rc0_post_len(&t, row->recv_len);
+	rc0_post(&t, 1);
+	if (row->goes_on)
+		raw_send(&t.r, RAW(.op = send ? RN_RC_SEND_FIRST : RN_RC_WRITE_FIRST,
+				   .psn = psn++, .reth = reth, .len = before));
+	if (row->spoil)
+		row->spoil(&t);
+	raw_send(&t.r, RAW(.op = row->op, .psn = psn, .reth = reth, .len = row->len));
+	cqe = pair_expect_wc(t.r.q->rcq, 1, row->status);
+	assert_int_equal(pair_cqe_opcode(&cqe), RN_WC_RECV);
+	assert_int_equal(cqe.vendor_err, row->vendor_err);
+	rc0_expect_fatal(&t, row->nak, psn, 0, 2);
+	rc0_expect_nothing(&t);
+	rc0_free(&t);
+}
+
+/* IBTA Vol 1, 11.6.2: statuses that name the remote end are of the send queue; what a
+ * peer's R_Key was refused for is a local access error to the receive. An invalid request
+ * has no status of its own there, and completes as rxe does it.
+ */
+static void each_refusal_has_its_status_at_the_receive(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < RN_ARRAY_SIZE(refused); i++) {
+		print_message("%s\n", refused[i].what);
+		refuse_one(&refused[i]);
+	}
 }
 
 /* ------------------------------------------------------------- receive queue */
@@ -316,6 +418,7 @@ int main(void)
 		cmocka_unit_test(a_region_that_goes_ends_a_write_in_progress),
 		cmocka_unit_test(remote_memory_that_is_gone_is_an_access_error),
 		cmocka_unit_test(a_bad_key_at_the_end_of_a_write_costs_the_receive),
+		cmocka_unit_test(each_refusal_has_its_status_at_the_receive),
 		cmocka_unit_test(a_receive_that_opens_nothing_is_our_own_fault),
 		cmocka_unit_test(a_receive_of_several_pieces_is_filled_in_order),
 		cmocka_unit_test(immediate_and_solicited_reach_the_completion),

@@ -35,8 +35,8 @@ static void judge_status(const struct wr *r, const struct ibv_wc *wc)
 	const uint32_t recvs =
 		1u << IBV_WC_LOC_LEN_ERR | 1u << IBV_WC_LOC_QP_OP_ERR |
 		1u << IBV_WC_LOC_PROT_ERR | 1u << IBV_WC_WR_FLUSH_ERR |
-		1u << IBV_WC_LOC_ACCESS_ERR | 1u << IBV_WC_REM_INV_REQ_ERR |
-		1u << IBV_WC_REM_ACCESS_ERR; /* of a WRITE with immediate */
+		1u << IBV_WC_LOC_ACCESS_ERR | /* of a WRITE with immediate */
+		1u << IBV_WC_REM_INV_REQ_ERR;
 	uint32_t allowed = r->recv ? recvs : sends;
 
 	if (wc->status != IBV_WC_SUCCESS) {
