@@ -211,6 +211,7 @@ static int next_entry(struct rnp_cq *cq)
 {
 	if (!rnp_cq_pop(cq, &cq->current))
 		return ENOENT;
+	cq->has_wall_ns = false;
 	cq->base.cq_ex.wr_id = cq->current.wr_id;
 	cq->base.cq_ex.status = rnp_cqe_status(&cq->current);
 	return 0;
@@ -340,14 +341,13 @@ static uint64_t read_completion_ts(struct ibv_cq_ex *cq)
 
 static uint64_t read_completion_wallclock_ns(struct ibv_cq_ex *cq)
 {
-	struct timespec wall, mono;
-	uint64_t age_ns;
+	struct rnp_cq *c = to_rnp_cq(ibv_cq_ex_to_cq(cq));
 
-	clock_gettime(CLOCK_REALTIME, &wall);
-	clock_gettime(CLOCK_MONOTONIC, &mono);
-	age_ns = (uint64_t)mono.tv_sec * 1000000000u + (uint64_t)mono.tv_nsec -
-		 current(cq)->timestamp_ns;
-	return (uint64_t)wall.tv_sec * 1000000000u + (uint64_t)wall.tv_nsec - age_ns;
+	if (!c->has_wall_ns) {
+		c->wall_ns = rnp_wall_clock_at(&c->wall, c->current.timestamp_ns);
+		c->has_wall_ns = true;
+	}
+	return c->wall_ns;
 }
 
 void rnp_cq_init_ex(struct rnp_cq *cq, uint64_t wc_flags)

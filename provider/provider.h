@@ -31,6 +31,7 @@
 #include "rocin/mr.h"
 #include "rocin/transport.h"
 #include "rss.h"
+#include "wall_clock.h"
 
 struct rnp_wr_list;
 struct rnp_wq;
@@ -121,6 +122,10 @@ struct rnp_cq {
 	bool single_threaded;  /* as the program promised: ibv_start_poll() locks nothing
 				*/
 	struct rn_cqe current; /* between ibv_start_poll() and ibv_end_poll() */
+	/* The time of day of @current, once it was asked for; guarded as it is. */
+	struct rnp_wall_clock wall;
+	uint64_t wall_ns;
+	bool has_wall_ns;
 
 	/* Hints, written by whoever polls or arms; relaxed. */
 	atomic_uint

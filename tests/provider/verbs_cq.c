@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* verbs_cq.c - what can be asked of a completion queue: moderation, fields, clocks. */
 #include <poll.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "verbs_kit.h"
 
@@ -9,6 +11,40 @@ enum {
 	PERIOD_US = 20000,
 	PERIOD_MAX_US = 65535
 };
+
+/* What this thread's clocks do: others, and the device's own threads, have the kernel's.
+ */
+static _Thread_local struct {
+	uint64_t lost_ns; /* each other reading of the wall clock costs the processor so
+			     long */
+	uint64_t late_ns; /* that was lost so far, on both clocks */
+	uint64_t set_ns;  /* by which somebody has set the wall clock */
+	unsigned walls;
+} clocks;
+
+static void add_ns(struct timespec *ts, uint64_t ns)
+{
+	ns += (uint64_t)ts->tv_nsec;
+	ts->tv_sec += (time_t)(ns / 1000000000u);
+	ts->tv_nsec = (long)(ns % 1000000000u);
+}
+
+/* In front of the C library's. */
+int __attribute__((visibility("default")))
+clock_gettime(clockid_t clock, struct timespec *ts)
+{
+	int rc = (int)syscall(SYS_clock_gettime, clock, ts);
+
+	if (rc)
+		return rc;
+	add_ns(ts, clocks.late_ns);
+	if (clock != CLOCK_REALTIME)
+		return 0;
+	add_ns(ts, clocks.set_ns);
+	if (clocks.walls++ % 2)
+		clocks.late_ns += clocks.lost_ns;
+	return 0;
+}
 
 static uint64_t now_ns(clockid_t clock)
 {
@@ -184,6 +220,93 @@ static void timestamps_are_of_the_clocks_that_can_be_queried(void **state)
 	assert_int_equal(ibv_destroy_cq(ibv_cq_ex_to_cq(cq)), 0);
 }
 
+static struct ibv_cq_ex *cq_with_clocks(struct kit *k)
+{
+	struct ibv_cq_init_attr_ex attr = {
+		.cqe = 16,
+		.wc_flags = IBV_WC_EX_WITH_COMPLETION_TIMESTAMP |
+			    IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK,
+	};
+	struct ibv_cq_ex *cq = ibv_create_cq_ex(k->ctx, &attr);
+
+	assert_non_null(cq);
+	return cq;
+}
+
+/* A QP of that CQ with a flushed receive for each of @count. */
+static struct ibv_qp *flush_into(struct kit *k, struct ibv_cq_ex *cq, unsigned count)
+{
+	struct ibv_cq *plain = k->cq;
+	struct ibv_qp *qp;
+
+	k->cq = ibv_cq_ex_to_cq(cq);
+	qp = kit_create_qp(k, IBV_QPT_RC);
+	k->cq = plain;
+	kit_to_init(qp);
+	for (unsigned i = 0; i < count; i++)
+		kit_post_recv(k, qp, i, kit_sge(k, 1, 0, 64));
+	kit_to_state(qp, IBV_QPS_ERR);
+	return qp;
+}
+
+/* However often it is read, and whoever has the processor meanwhile; and the distance of
+ * two completions is the same on both clocks.
+ */
+static void the_time_of_day_of_a_completion_is_one(void **state)
+{
+	enum {
+		COUNT = 8,
+		READS = 1000
+	};
+	struct kit *k = *state;
+	struct ibv_cq_ex *cq = cq_with_clocks(k);
+	uint64_t begin = now_ns(CLOCK_REALTIME), distance = 0;
+	struct ibv_qp *qp = flush_into(k, cq, COUNT);
+
+	start_poll(cq);
+	clocks.lost_ns = 228000000;
+	for (unsigned i = 0; i < COUNT; i++) {
+		uint64_t wall = ibv_wc_read_completion_wallclock_ns(cq);
+		uint64_t ts = ibv_wc_read_completion_ts(cq);
+
+		assert_in_range(wall, begin - 1000000, now_ns(CLOCK_REALTIME));
+		for (unsigned r = 0; r < READS; r++)
+			assert_int_equal(ibv_wc_read_completion_wallclock_ns(cq), wall);
+		if (i > 0)
+			assert_int_equal(wall - ts, distance);
+		distance = wall - ts;
+		assert_int_equal(ibv_next_poll(cq), i + 1 < COUNT ? 0 : ENOENT);
+	}
+	clocks.lost_ns = clocks.late_ns = 0;
+	ibv_end_poll(cq);
+	assert_int_equal(ibv_destroy_qp(qp), 0);
+	assert_int_equal(ibv_destroy_cq(ibv_cq_ex_to_cq(cq)), 0);
+}
+
+static void the_time_of_day_follows_a_clock_that_is_set(void **state)
+{
+	const uint64_t hour = UINT64_C(3600000000000);
+	struct kit *k = *state;
+	struct ibv_cq_ex *cq = cq_with_clocks(k);
+	struct ibv_qp *qp = flush_into(k, cq, 3);
+	uint64_t wall[3], ts[3];
+
+	start_poll(cq);
+	for (unsigned i = 0; i < 3; i++) {
+		clocks.set_ns = i == 1 ? hour : 0;
+		wall[i] = ibv_wc_read_completion_wallclock_ns(cq);
+		ts[i] = ibv_wc_read_completion_ts(cq);
+		assert_int_equal(ibv_next_poll(cq), i < 2 ? 0 : ENOENT);
+	}
+	ibv_end_poll(cq);
+	/* To a millisecond, or what reading two clocks takes on a busy machine. */
+	assert_in_range(wall[1] - wall[0] - (ts[1] - ts[0]), hour - 1000000,
+			hour + 1000000);
+	assert_in_range(wall[2] - wall[0] - (ts[2] - ts[0]) + 1000000, 0, 2000000);
+	assert_int_equal(ibv_destroy_qp(qp), 0);
+	assert_int_equal(ibv_destroy_cq(ibv_cq_ex_to_cq(cq)), 0);
+}
+
 static void values_that_are_not_known_are_left_out(void **state)
 {
 	struct kit *k = *state;
@@ -291,6 +414,8 @@ int main(void)
 		cmocka_unit_test(an_event_waits_for_the_period_at_most),
 		cmocka_unit_test(moderation_goes_as_far_as_advertised),
 		cmocka_unit_test(timestamps_are_of_the_clocks_that_can_be_queried),
+		cmocka_unit_test(the_time_of_day_of_a_completion_is_one),
+		cmocka_unit_test(the_time_of_day_follows_a_clock_that_is_set),
 		cmocka_unit_test(values_that_are_not_known_are_left_out),
 		cmocka_unit_test(a_datagram_has_all_fields),
 		cmocka_unit_test(fields_and_flags_that_are_not_offered_are_not_supported),

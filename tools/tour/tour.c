@@ -254,13 +254,33 @@ void tour_await(const char *what)
 }
 
 /* ------------------------------------------------------------------------ PCIe */
+/* Both clocks at one instant: the wall clock between two readings of the other, of
+ * several tries the one in which this thread kept the processor.
+ */
+static void tell_begin(void)
+{
+	uint64_t real = 0, mono = 0, width = UINT64_MAX;
+
+	for (unsigned i = 0; i < 8; i++) {
+		uint64_t before = clock_ns(CLOCK_MONOTONIC);
+		uint64_t wall = clock_ns(CLOCK_REALTIME);
+		uint64_t after = clock_ns(CLOCK_MONOTONIC);
+
+		if (after - before >= width)
+			continue;
+		width = after - before;
+		mono = before + width / 2;
+		real = wall;
+	}
+	printf("begin %" PRIu64 " %" PRIu64 "\n", real, mono);
+}
+
 void tour_begin(struct tour *t)
 {
 	tour_tell_range("A", t->a.buf, BUFFER);
 	tour_tell_range("B", t->b.buf, BUFFER);
 	tour_need(!rn_pcie_trace_start(RN_TOUR_MOVES_MAX), "rn_pcie_trace_start");
-	printf("begin %" PRIu64 " %" PRIu64 "\n", clock_ns(CLOCK_REALTIME),
-	       clock_ns(CLOCK_MONOTONIC));
+	tell_begin();
 }
 
 static void tell_move(const struct rn_pcie_move *m)
