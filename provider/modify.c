@@ -115,7 +115,7 @@ int rnp_modify_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int attr_mask)
 	struct rnp_engine *e = qp->ctx->engine;
 	struct rn_qp_attr core_attr;
 	uint32_t mask = applicable(base->qp_type, (uint32_t)attr_mask);
-	int saved_errno = errno, rc, cancel;
+	int rc, cancel;
 
 	if (rnp_is_copy(qp->ctx))
 		return EIO;
@@ -153,8 +153,6 @@ out:
 	rnp_leave(e, cancel);
 	rn_trace_qp_modify(base->qp_num, mask,
 			   mask & IBV_QP_STATE ? (uint32_t)attr->qp_state : 0, -rc);
-	/* rdma_accept() moves the QP to ERR between its failure and its return. */
-	errno = saved_errno;
 	return -rc;
 }
 

@@ -20,7 +20,8 @@ static int check(const struct rn_mr_attr *attr)
 
 	if (rc || (attr->access & RN_ACCESS_ON_DEMAND))
 		return rc;
-	return rnp_pages_populate(rnp_pages_pointer(attr->iova_base), attr->length,
+	return rnp_pages_populate(rnp_pages_pointer(attr->iova_base),
+				  attr->length ? attr->length : 1,
 				  rnp_access_writes(attr->access));
 }
 
@@ -34,7 +35,12 @@ static int judge(const struct rn_mr_attr *attr)
 	if ((attr->access & RN_ACCESS_ON_DEMAND) && attr->length == SIZE_MAX)
 		return start || attr->va || attr->access & RN_ACCESS_HUGETLB ? -EINVAL
 									     : 0;
-	if (attr->length == 0 || end < start || end > UINT64_MAX - in_page)
+	if (end < start || end > UINT64_MAX - in_page)
+		return -EINVAL;
+	/* A region of 0 bytes has the page that its address is in, and none at the start
+	 * of one (ib_umem_get()).
+	 */
+	if (attr->length == 0 && (start & in_page) == 0)
 		return -EINVAL;
 	/* Pages are translated, not bytes. */
 	if (!(attr->access & RN_ACCESS_ZERO_BASED) && (start ^ attr->va) & in_page)
@@ -274,10 +280,8 @@ int rnp_rereg_mr(struct rnp_abi_mr *base, int flags, struct ibv_pd *pd, void *ad
 
 	if (flags && (!to_other || (pd && pd->context == base->ibv_mr.context)))
 		rc = change(to_rnp_context(base->ibv_mr.context), to_rnp_mr(base), &c);
-	if (rc) {
-		errno = -rc;
+	if (rc)
 		return -rc;
-	}
 	if (to_other) {
 		rnp_pd_get(pd);
 		rnp_pd_put(base->ibv_mr.pd);

@@ -15,7 +15,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "mw.h"
+#include "ops.h"
 #include "provider.h"
 #include "sentence.h"
 
@@ -99,91 +99,6 @@ static const struct rnp_abi_device_ops device_ops = {
 	.uninit_device = uninit_device,
 };
 
-/* ------------------------------------------------------------------------ operations */
-#define OP(name)                                          \
-	{                                                 \
-		RNP_OP_##name, (void (*)(void))rnp_##name \
-	}
-
-/* Those not here keep the library's dummies, which answer EOPNOTSUPP. */
-/* clang-format off */
-static const struct rnp_abi_op ops[] = {
-	OP(alloc_dm),	     OP(free_dm),	OP(reg_dm_mr),
-	OP(alloc_pd),	     OP(cq_event),	OP(create_ah),
-	OP(create_cq),	     OP(create_cq_ex),	OP(create_qp),
-	OP(create_srq), OP(create_srq_ex), OP(modify_srq), OP(query_srq),
-	OP(destroy_srq), OP(post_srq_recv), OP(get_srq_num),
-	OP(open_xrcd), OP(close_xrcd), OP(open_qp),
-	OP(create_wq), OP(modify_wq), OP(destroy_wq),
-	OP(create_rwq_ind_table), OP(destroy_rwq_ind_table),
-	OP(create_qp_ex),    OP(dealloc_pd),	OP(dereg_mr),
-	OP(destroy_ah),	     OP(destroy_cq),	OP(destroy_qp),
-	OP(free_context),    OP(modify_qp),	OP(poll_cq),
-	OP(post_recv),	     OP(post_send),	OP(query_device_ex),
-	OP(query_port),	     OP(query_qp),	OP(query_qp_data_in_order),
-	OP(query_rt_values), OP(reg_dmabuf_mr), OP(reg_mr),
-	OP(req_notify_cq),   OP(rereg_mr),	OP(resize_cq),
-	OP(modify_cq),	     OP(modify_qp_rate_limit),	     OP(query_ece),	OP(set_ece),
-	OP(alloc_td),	     OP(dealloc_td),	OP(alloc_parent_domain),
-	OP(attach_mcast),    OP(detach_mcast),
-	OP(advise_mr),
-	OP(alloc_dm),
-	OP(alloc_mw),
-	OP(alloc_null_mr),
-	OP(alloc_parent_domain),
-	OP(alloc_pd),
-	OP(alloc_td),
-	OP(attach_counters_point_flow),
-	OP(attach_mcast),
-	OP(bind_mw),
-	OP(cq_event),
-	OP(create_ah),
-	OP(create_counters),
-	OP(create_cq),
-	OP(create_cq_ex),
-	OP(create_flow),
-	OP(create_qp),
-	OP(create_qp_ex),
-	OP(dealloc_mw),
-	OP(dealloc_pd),
-	OP(dealloc_td),
-	OP(dereg_mr),
-	OP(destroy_ah),
-	OP(destroy_counters),
-	OP(destroy_cq),
-	OP(destroy_flow),
-	OP(destroy_qp),
-	OP(detach_mcast),
-	OP(free_context),
-	OP(free_dm),
-	OP(import_dm),
-	OP(import_mr),
-	OP(import_pd),
-	OP(modify_cq),
-	OP(modify_qp),
-	OP(poll_cq),
-	OP(post_recv),
-	OP(post_send),
-	OP(query_device_ex),
-	OP(query_ece),
-	OP(query_port),
-	OP(query_qp),
-	OP(query_qp_data_in_order),
-	OP(query_rt_values),
-	OP(read_counters),
-	OP(reg_dm_mr),
-	OP(reg_dmabuf_mr),
-	OP(reg_mr),
-	OP(req_notify_cq),
-	OP(rereg_mr),
-	OP(resize_cq),
-	OP(set_ece),
-	OP(unimport_dm),
-	OP(unimport_mr),
-	OP(unimport_pd),
-};
-/* clang-format on */
-
 /* ----------------------------------------------------------------------- constructor */
 /* NN of "...-rdmavNN.so", 0 if the name is another. */
 static unsigned version_of(const char *path)
@@ -219,12 +134,15 @@ static int load(char *err, size_t err_len)
 
 static __attribute__((constructor)) void register_plugin(void)
 {
+	const struct rnp_abi_op *ops;
 	char err[256];
+	unsigned count;
 
 	if (load(err, sizeof(err))) {
 		rnp_tell("%s; no device of this plugin can be used", err);
 		return;
 	}
-	rnp_abi_fill_table(&plugin.abi, ops, RN_ARRAY_SIZE(ops), plugin.table);
+	ops = rnp_ops(&count);
+	rnp_abi_fill_table(&plugin.abi, ops, count, plugin.table);
 	plugin.abi.lib.register_driver(&device_ops);
 }

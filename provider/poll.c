@@ -243,9 +243,9 @@ static int start_poll(struct ibv_cq_ex *base, struct ibv_poll_cq_attr *attr)
 	int rc, cancel;
 
 	if (rnp_is_copy(cq->ctx))
-		return EIO;
+		return rnp_tell_errno(EIO);
 	if (attr->comp_mask)
-		return EINVAL;
+		return rnp_tell_errno(EINVAL);
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	if (!cq->single_threaded)
 		pthread_mutex_lock(&cq->lock);

@@ -188,6 +188,14 @@ struct rnp_qp {
 	struct rnp_wr_list *wr; /* ibv_wr_*() in the making; NULL: not asked for */
 };
 
+/* For what returns an errno, 0 if it succeeds: a program may look there, too; ops.c. */
+static inline int rnp_tell_errno(int rc)
+{
+	if (rc)
+		errno = rc;
+	return rc;
+}
+
 /* clang-format off */
 static inline struct rnp_context *to_rnp_context(struct ibv_context *c)
 {

@@ -136,11 +136,11 @@ int rnp_wr_complete(struct ibv_qp_ex *ex)
 	int rc = list->err;
 
 	if (in_copy(ex))
-		return EIO;
+		return rnp_tell_errno(EIO);
 	if (!rc && list->entries.count)
 		rc = post_list(qp);
 	pthread_mutex_unlock(&list->lock);
-	return rc;
+	return rnp_tell_errno(rc);
 }
 
 /* ------------------------------------------------------------------- life of a batch */

@@ -328,6 +328,97 @@ static void a_region_registered_again_has_its_new_rights(void **state)
 	assert_int_equal(ibv_dealloc_pd(other), 0);
 }
 
+/* One request from qp[0], which is made for it; what it completes with. */
+static enum ibv_wc_status run_one(struct kit *k, enum ibv_wr_opcode op,
+				  struct ibv_sge sge, uint64_t remote, uint32_t rkey)
+{
+	struct ibv_send_wr wr = {
+		.wr_id = 1,
+		.sg_list = &sge,
+		.num_sge = 1,
+		.opcode = op,
+		.send_flags = IBV_SEND_SIGNALED,
+		.wr.rdma = { .remote_addr = remote, .rkey = rkey },
+	};
+	enum ibv_wc_status status;
+	struct ibv_qp *qp[2];
+	struct ibv_wc wc;
+
+	if (op == IBV_WR_ATOMIC_FETCH_AND_ADD) {
+		wr.wr.atomic.remote_addr = remote;
+		wr.wr.atomic.compare_add = 1;
+		wr.wr.atomic.swap = 0;
+		wr.wr.atomic.rkey = rkey;
+	}
+	kit_pair(k, IBV_QPT_RC, qp);
+	if (op == IBV_WR_SEND)
+		kit_post_recv(k, qp[1], 2, kit_sge(k, 1, 0, 64));
+	kit_post_send(qp[0], &wr);
+	do {
+		wc = kit_wait(k->cq);
+	} while (wc.wr_id != 1);
+	status = wc.status;
+	kit_destroy_pair(qp);
+	return status;
+}
+
+/* As a kernel has it: such a region pins the page that its address is in; at the start of
+ * one there is none to pin (ib_umem_get()).
+ */
+static void a_region_of_no_bytes_lies_within_a_page(void **state)
+{
+	const int rights = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
+			   IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
+	struct kit *k = *state;
+	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	uint8_t *mem = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct ibv_sge here, there = kit_sge(k, 0, 0, 8), none = kit_sge(k, 0, 0, 0);
+	struct ibv_mr *mr;
+	uint64_t at;
+
+	assert_ptr_not_equal(mem, MAP_FAILED);
+	assert_int_equal(munmap(mem + page, page), 0);
+	assert_null(ibv_reg_mr(k->pd, mem, 0, rights));
+	assert_int_equal(errno, EINVAL);
+	assert_null(ibv_reg_mr(k->pd, NULL, 0, rights));
+	assert_int_equal(errno, EINVAL);
+	assert_null(ibv_reg_mr(k->pd, mem + page + 8, 0, rights));
+	assert_int_equal(errno, EFAULT);
+	mr = ibv_reg_mr(k->pd, mem + 8, 0, rights);
+	assert_non_null(mr);
+	assert_ptr_equal(mr->addr, mem + 8);
+	assert_int_equal(mr->length, 0);
+
+	at = (uintptr_t)mem + 8;
+	here = (struct ibv_sge){ .addr = at, .lkey = mr->lkey };
+	assert_int_equal(run_one(k, IBV_WR_RDMA_WRITE, none, at, mr->rkey),
+			 IBV_WC_SUCCESS);
+	assert_int_equal(run_one(k, IBV_WR_RDMA_READ, none, at, mr->rkey),
+			 IBV_WC_SUCCESS);
+	assert_int_equal(run_one(k, IBV_WR_SEND, here, 0, 0), IBV_WC_SUCCESS);
+	/* Not a byte, on either side of the address. */
+	there.length = 1;
+	for (int off = -1; off < 1; off++) {
+		uint64_t byte = at + (uint64_t)off;
+
+		here = (struct ibv_sge){ .addr = byte, .length = 1, .lkey = mr->lkey };
+		assert_int_equal(run_one(k, IBV_WR_RDMA_WRITE, there, byte, mr->rkey),
+				 IBV_WC_REM_ACCESS_ERR);
+		assert_int_equal(run_one(k, IBV_WR_RDMA_READ, there, byte, mr->rkey),
+				 IBV_WC_REM_ACCESS_ERR);
+		assert_int_equal(run_one(k, IBV_WR_SEND, here, 0, 0),
+				 IBV_WC_LOC_PROT_ERR);
+	}
+	there.length = 8;
+	assert_int_equal(run_one(k, IBV_WR_ATOMIC_FETCH_AND_ADD, there, at, mr->rkey),
+			 IBV_WC_REM_ACCESS_ERR);
+	for (size_t i = 0; i < page; i++)
+		assert_int_equal(mem[i], 0);
+	assert_int_equal(ibv_dereg_mr(mr), 0);
+	assert_int_equal(munmap(mem, page), 0);
+}
+
 static void thousands_of_objects_have_names_of_their_own(void **state)
 {
 	enum {
@@ -490,6 +581,7 @@ int main(void)
 		cmocka_unit_test(an_address_of_the_pd_serves_its_parent_domains),
 		cmocka_unit_test(memory_is_checked_when_it_is_registered),
 		cmocka_unit_test(a_region_registered_again_has_its_new_rights),
+		cmocka_unit_test(a_region_of_no_bytes_lies_within_a_page),
 		cmocka_unit_test(thousands_of_objects_have_names_of_their_own),
 		cmocka_unit_test(closing_a_context_with_objects_left_hurts_no_other),
 	};

@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* ops.c - the operations that the library calls, and how a failure is told.
+ *
+ * The manual pages say "the value of errno on failure" of what returns a number, and that
+ * errno is set of what returns a pointer; programs look at either, and call perror(). So
+ * each operation sets errno if it fails, whatever it returns, and leaves it alone if it
+ * does not: here, at the only way to all of them. What the extended interfaces reach by
+ * pointers of their own (ibv_start_poll(), ibv_wr_complete()) asks rnp_tell_errno().
+ */
+#include "ops.h"
+
+#include <assert.h>
+
+#include "mw.h"
+#include "provider.h"
+
+/* What succeeds may have met failures that it got over; and rdma_accept() moves a QP to
+ * ERR between its own failure and its return.
+ */
+static int settle(int rc, int saved_errno)
+{
+	errno = rc > 0 ? rc : saved_errno;
+	return rc;
+}
+
+#define RETURNS_ERRNO(op, params, args)                    \
+	static int told_##op params                        \
+	{                                                  \
+		const int saved_errno = errno;             \
+                                                           \
+		return settle(rnp_##op args, saved_errno); \
+	}
+
+/* Of the data path: what succeeds may leave what it met in errno, as other calls do. */
+#define RETURNS_ERRNO_QUICKLY(op, params, args)       \
+	static int told_##op params                   \
+	{                                             \
+		return rnp_tell_errno(rnp_##op args); \
+	}
+
+#define RETURNS_POINTER(type, op, params, args) \
+	static type *told_##op params           \
+	{                                       \
+		const int saved_errno = errno;  \
+		type *made;                     \
+                                                \
+		errno = 0;                      \
+		made = rnp_##op args;           \
+		assert(made || errno);          \
+		if (made)                       \
+			errno = saved_errno;    \
+		return made;                    \
+	}
+
+/* clang-format off */
+RETURNS_ERRNO(advise_mr,
+	(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t flags, struct ibv_sge *sg_list, uint32_t num_sge),
+	(pd, advice, flags, sg_list, num_sge))
+RETURNS_ERRNO(attach_counters_point_flow,
+	(struct ibv_counters *base, struct ibv_counter_attach_attr *attr, struct ibv_flow *flow),
+	(base, attr, flow))
+RETURNS_ERRNO(attach_mcast,
+	(struct ibv_qp *base, const union ibv_gid *gid, uint16_t lid),
+	(base, gid, lid))
+RETURNS_ERRNO(bind_mw,
+	(struct ibv_qp *base, struct ibv_mw *mw, struct ibv_mw_bind *bind),
+	(base, mw, bind))
+RETURNS_ERRNO(close_xrcd,
+	(struct ibv_xrcd *base),
+	(base))
+RETURNS_ERRNO(dealloc_mw,
+	(struct ibv_mw *base),
+	(base))
+RETURNS_ERRNO(dealloc_pd,
+	(struct ibv_pd *base),
+	(base))
+RETURNS_ERRNO(dealloc_td,
+	(struct ibv_td *base),
+	(base))
+RETURNS_ERRNO(dereg_mr,
+	(struct rnp_abi_mr *base),
+	(base))
+RETURNS_ERRNO(destroy_ah,
+	(struct ibv_ah *base),
+	(base))
+RETURNS_ERRNO(destroy_counters,
+	(struct ibv_counters *base),
+	(base))
+RETURNS_ERRNO(destroy_cq,
+	(struct ibv_cq *base),
+	(base))
+RETURNS_ERRNO(destroy_flow,
+	(struct ibv_flow *base),
+	(base))
+RETURNS_ERRNO(destroy_qp,
+	(struct ibv_qp *base),
+	(base))
+RETURNS_ERRNO(destroy_rwq_ind_table,
+	(struct ibv_rwq_ind_table *base),
+	(base))
+RETURNS_ERRNO(destroy_srq,
+	(struct ibv_srq *base),
+	(base))
+RETURNS_ERRNO(destroy_wq,
+	(struct ibv_wq *base),
+	(base))
+RETURNS_ERRNO(detach_mcast,
+	(struct ibv_qp *base, const union ibv_gid *gid, uint16_t lid),
+	(base, gid, lid))
+RETURNS_ERRNO(free_dm,
+	(struct ibv_dm *base),
+	(base))
+RETURNS_ERRNO(get_srq_num,
+	(struct ibv_srq *base, uint32_t *srq_num),
+	(base, srq_num))
+RETURNS_ERRNO(modify_cq,
+	(struct ibv_cq *base, struct ibv_modify_cq_attr *attr),
+	(base, attr))
+RETURNS_ERRNO(modify_qp,
+	(struct ibv_qp *base, struct ibv_qp_attr *attr, int attr_mask),
+	(base, attr, attr_mask))
+RETURNS_ERRNO(modify_qp_rate_limit,
+	(struct ibv_qp *base, struct ibv_qp_rate_limit_attr *attr),
+	(base, attr))
+RETURNS_ERRNO(modify_srq,
+	(struct ibv_srq *base, struct ibv_srq_attr *attr, int mask),
+	(base, attr, mask))
+RETURNS_ERRNO(modify_wq,
+	(struct ibv_wq *base, struct ibv_wq_attr *attr),
+	(base, attr))
+RETURNS_ERRNO(query_device_ex,
+	(struct ibv_context *context, const struct ibv_query_device_ex_input *input, struct ibv_device_attr_ex *attr, size_t attr_size),
+	(context, input, attr, attr_size))
+RETURNS_ERRNO(query_ece,
+	(struct ibv_qp *base, struct ibv_ece *ece),
+	(base, ece))
+RETURNS_ERRNO(query_port,
+	(struct ibv_context *context, uint8_t port_num, struct ibv_port_attr *attr),
+	(context, port_num, attr))
+RETURNS_ERRNO(query_qp,
+	(struct ibv_qp *base, struct ibv_qp_attr *attr, int attr_mask, struct ibv_qp_init_attr *init_attr),
+	(base, attr, attr_mask, init_attr))
+RETURNS_ERRNO(query_rt_values,
+	(struct ibv_context *context, struct ibv_values_ex *values),
+	(context, values))
+RETURNS_ERRNO(query_srq,
+	(struct ibv_srq *base, struct ibv_srq_attr *attr),
+	(base, attr))
+RETURNS_ERRNO(read_counters,
+	(struct ibv_counters *base, uint64_t *values, uint32_t count, uint32_t flags),
+	(base, values, count, flags))
+RETURNS_ERRNO(rereg_mr,
+	(struct rnp_abi_mr *base, int flags, struct ibv_pd *pd, void *addr, size_t length, int access),
+	(base, flags, pd, addr, length, access))
+RETURNS_ERRNO(resize_cq,
+	(struct ibv_cq *base, int cqe),
+	(base, cqe))
+RETURNS_ERRNO(set_ece,
+	(struct ibv_qp *base, struct ibv_ece *ece),
+	(base, ece))
+RETURNS_ERRNO_QUICKLY(post_recv,
+	(struct ibv_qp *base, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr),
+	(base, wr, bad_wr))
+RETURNS_ERRNO_QUICKLY(post_send,
+	(struct ibv_qp *base, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr),
+	(base, wr, bad_wr))
+RETURNS_ERRNO_QUICKLY(post_srq_recv,
+	(struct ibv_srq *base, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr),
+	(base, wr, bad_wr))
+RETURNS_ERRNO(req_notify_cq,
+	(struct ibv_cq *base, int solicited_only),
+	(base, solicited_only))
+RETURNS_POINTER(struct ibv_dm, alloc_dm,
+	(struct ibv_context *context, struct ibv_alloc_dm_attr *attr),
+	(context, attr))
+RETURNS_POINTER(struct ibv_mw, alloc_mw,
+	(struct ibv_pd *pd, enum ibv_mw_type type),
+	(pd, type))
+RETURNS_POINTER(struct ibv_mr, alloc_null_mr,
+	(struct ibv_pd *pd),
+	(pd))
+RETURNS_POINTER(struct ibv_pd, alloc_parent_domain,
+	(struct ibv_context *context, struct ibv_parent_domain_init_attr *attr),
+	(context, attr))
+RETURNS_POINTER(struct ibv_pd, alloc_pd,
+	(struct ibv_context *context),
+	(context))
+RETURNS_POINTER(struct ibv_td, alloc_td,
+	(struct ibv_context *context, struct ibv_td_init_attr *attr),
+	(context, attr))
+RETURNS_POINTER(struct ibv_ah, create_ah,
+	(struct ibv_pd *pd, struct ibv_ah_attr *attr),
+	(pd, attr))
+RETURNS_POINTER(struct ibv_counters, create_counters,
+	(struct ibv_context *context, struct ibv_counters_init_attr *attr),
+	(context, attr))
+RETURNS_POINTER(struct ibv_cq, create_cq,
+	(struct ibv_context *context, int cqe, struct ibv_comp_channel *channel, int comp_vector),
+	(context, cqe, channel, comp_vector))
+RETURNS_POINTER(struct ibv_cq_ex, create_cq_ex,
+	(struct ibv_context *context, struct ibv_cq_init_attr_ex *attr),
+	(context, attr))
+RETURNS_POINTER(struct ibv_flow, create_flow,
+	(struct ibv_qp *base, struct ibv_flow_attr *attr),
+	(base, attr))
+RETURNS_POINTER(struct ibv_qp, create_qp,
+	(struct ibv_pd *pd, struct ibv_qp_init_attr *attr),
+	(pd, attr))
+RETURNS_POINTER(struct ibv_qp, create_qp_ex,
+	(struct ibv_context *context, struct ibv_qp_init_attr_ex *ex),
+	(context, ex))
+RETURNS_POINTER(struct ibv_rwq_ind_table, create_rwq_ind_table,
+	(struct ibv_context *context, struct ibv_rwq_ind_table_init_attr *attr),
+	(context, attr))
+RETURNS_POINTER(struct ibv_srq, create_srq,
+	(struct ibv_pd *pd, struct ibv_srq_init_attr *attr),
+	(pd, attr))
+RETURNS_POINTER(struct ibv_srq, create_srq_ex,
+	(struct ibv_context *context, struct ibv_srq_init_attr_ex *attr),
+	(context, attr))
+RETURNS_POINTER(struct ibv_wq, create_wq,
+	(struct ibv_context *context, struct ibv_wq_init_attr *attr),
+	(context, attr))
+RETURNS_POINTER(struct ibv_dm, import_dm,
+	(struct ibv_context *context, uint32_t dm_handle),
+	(context, dm_handle))
+RETURNS_POINTER(struct ibv_mr, import_mr,
+	(struct ibv_pd *pd, uint32_t mr_handle),
+	(pd, mr_handle))
+RETURNS_POINTER(struct ibv_pd, import_pd,
+	(struct ibv_context *context, uint32_t pd_handle),
+	(context, pd_handle))
+RETURNS_POINTER(struct ibv_qp, open_qp,
+	(struct ibv_context *context, struct ibv_qp_open_attr *attr),
+	(context, attr))
+RETURNS_POINTER(struct ibv_xrcd, open_xrcd,
+	(struct ibv_context *context, struct ibv_xrcd_init_attr *attr),
+	(context, attr))
+RETURNS_POINTER(struct ibv_mr, reg_dm_mr,
+	(struct ibv_pd *pd, struct ibv_dm *base, uint64_t offset, size_t length, unsigned int access),
+	(pd, base, offset, length, access))
+RETURNS_POINTER(struct ibv_mr, reg_dmabuf_mr,
+	(struct ibv_pd *pd, uint64_t offset, size_t length, uint64_t iova, int fd, int access),
+	(pd, offset, length, iova, fd, access))
+RETURNS_POINTER(struct ibv_mr, reg_mr,
+	(struct ibv_pd *pd, void *addr, size_t length, uint64_t hca_va, int access),
+	(pd, addr, length, hca_va, access))
+
+/* Those not here keep the library's dummies, which answer EOPNOTSUPP. */
+#define OP(name) { RNP_OP_##name, (void (*)(void))told_##name }
+/* Nothing of them is an errno: rnp_poll_cq() returns a negative one, and sets it. */
+#define PLAIN(name) { RNP_OP_##name, (void (*)(void))rnp_##name }
+static const struct rnp_abi_op ops[] = {
+	PLAIN(cq_event),
+	PLAIN(free_context),
+	PLAIN(poll_cq),
+	PLAIN(query_qp_data_in_order),
+	PLAIN(unimport_dm),
+	PLAIN(unimport_mr),
+	PLAIN(unimport_pd),
+	OP(advise_mr),
+	OP(alloc_dm),
+	OP(alloc_mw),
+	OP(alloc_null_mr),
+	OP(alloc_parent_domain),
+	OP(alloc_pd),
+	OP(alloc_td),
+	OP(attach_counters_point_flow),
+	OP(attach_mcast),
+	OP(bind_mw),
+	OP(close_xrcd),
+	OP(create_ah),
+	OP(create_counters),
+	OP(create_cq),
+	OP(create_cq_ex),
+	OP(create_flow),
+	OP(create_qp),
+	OP(create_qp_ex),
+	OP(create_rwq_ind_table),
+	OP(create_srq),
+	OP(create_srq_ex),
+	OP(create_wq),
+	OP(dealloc_mw),
+	OP(dealloc_pd),
+	OP(dealloc_td),
+	OP(dereg_mr),
+	OP(destroy_ah),
+	OP(destroy_counters),
+	OP(destroy_cq),
+	OP(destroy_flow),
+	OP(destroy_qp),
+	OP(destroy_rwq_ind_table),
+	OP(destroy_srq),
+	OP(destroy_wq),
+	OP(detach_mcast),
+	OP(free_dm),
+	OP(get_srq_num),
+	OP(import_dm),
+	OP(import_mr),
+	OP(import_pd),
+	OP(modify_cq),
+	OP(modify_qp),
+	OP(modify_qp_rate_limit),
+	OP(modify_srq),
+	OP(modify_wq),
+	OP(open_qp),
+	OP(open_xrcd),
+	OP(post_recv),
+	OP(post_send),
+	OP(post_srq_recv),
+	OP(query_device_ex),
+	OP(query_ece),
+	OP(query_port),
+	OP(query_qp),
+	OP(query_rt_values),
+	OP(query_srq),
+	OP(read_counters),
+	OP(reg_dm_mr),
+	OP(reg_dmabuf_mr),
+	OP(reg_mr),
+	OP(req_notify_cq),
+	OP(rereg_mr),
+	OP(resize_cq),
+	OP(set_ece),
+};
+/* clang-format on */
+
+const struct rnp_abi_op *rnp_ops(unsigned *count)
+{
+	*count = RN_ARRAY_SIZE(ops);
+	return ops;
+}
