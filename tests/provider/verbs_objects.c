@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* verbs_objects.c - creating, changing and destroying objects: limits, order, leftovers.
  */
+#include <malloc.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -419,6 +420,78 @@ static void a_region_of_no_bytes_lies_within_a_page(void **state)
 	assert_int_equal(munmap(mem, page), 0);
 }
 
+/* From RESET to RTS with @depth READs either way, or less far: the first call of
+ * ibv_modify_qp() that fails has to fail with @err.
+ */
+static void modify_with_depth(struct kit *k, struct ibv_qp *qp, uint8_t depth, int err)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTR,
+				    .path_mtu = k->port.active_mtu,
+				    .dest_qp_num = qp->qp_num,
+				    .ah_attr = kit_address(k),
+				    .max_dest_rd_atomic = depth,
+				    .max_rd_atomic = depth,
+				    .timeout = 14 };
+	int rc;
+
+	kit_to_init(qp);
+	rc = ibv_modify_qp(qp, &attr,
+			   IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+				   IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
+				   IBV_QP_MIN_RNR_TIMER);
+	attr.qp_state = IBV_QPS_RTS;
+	if (rc == 0)
+		rc = ibv_modify_qp(qp, &attr,
+				   IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT |
+					   IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+					   IBV_QP_MAX_QP_RD_ATOMIC);
+	assert_int_equal(rc, err);
+	kit_to_state(qp, IBV_QPS_RESET);
+}
+
+/* Of the sanitizers, where there is one: mallinfo2() knows nothing of theirs. */
+size_t __sanitizer_get_current_allocated_bytes(void) __attribute__((weak));
+
+static size_t allocated(void)
+{
+	return __sanitizer_get_current_allocated_bytes
+		       ? __sanitizer_get_current_allocated_bytes()
+		       : mallinfo2().uordblks;
+}
+
+/* Room for READs is made as it is agreed on, and made larger; each time 32 bytes at
+ * least.
+ */
+static void modifying_gives_back_what_it_takes(void **state)
+{
+	enum {
+		TIMES = 2000,
+		WARM = 100,
+		NOISE = 16 * 1024, /* bytes; others' buffers may come and go */
+	};
+	struct kit *k = *state;
+	struct ibv_device_attr dev;
+	size_t before = 0;
+
+	assert_int_equal(ibv_query_device(k->ctx, &dev), 0);
+	assert_int_equal(dev.max_qp_rd_atom, 128);
+	assert_int_equal(dev.max_qp_init_rd_atom, 128);
+	assert_int_equal(dev.max_res_rd_atom, 128 * dev.max_qp);
+	for (unsigned i = 0; i < TIMES; i++) {
+		struct ibv_qp *qp = kit_create_qp(k, IBV_QPT_RC);
+
+		if (i == WARM)
+			before = allocated();
+		modify_with_depth(k, qp, 1, 0);
+		modify_with_depth(k, qp, 0, 0);
+		modify_with_depth(k, qp, 5, 0);
+		modify_with_depth(k, qp, 129, EINVAL);
+		modify_with_depth(k, qp, (uint8_t)dev.max_qp_rd_atom, 0);
+		assert_int_equal(ibv_destroy_qp(qp), 0);
+	}
+	assert_in_range(allocated(), 0, before + NOISE);
+}
+
 static void thousands_of_objects_have_names_of_their_own(void **state)
 {
 	enum {
@@ -582,6 +655,7 @@ int main(void)
 		cmocka_unit_test(memory_is_checked_when_it_is_registered),
 		cmocka_unit_test(a_region_registered_again_has_its_new_rights),
 		cmocka_unit_test(a_region_of_no_bytes_lies_within_a_page),
+		cmocka_unit_test(modifying_gives_back_what_it_takes),
 		cmocka_unit_test(thousands_of_objects_have_names_of_their_own),
 		cmocka_unit_test(closing_a_context_with_objects_left_hurts_no_other),
 	};

@@ -4,6 +4,10 @@
 
 #include "verbs_kit.h"
 
+enum {
+	FENCED = 256
+}; /* bytes */
+
 static void fill(uint8_t *p, size_t len, unsigned seed)
 {
 	for (size_t i = 0; i < len; i++)
@@ -269,6 +273,67 @@ static void requests_built_by_calls_are_carried_out(void **state)
 	assert_int_equal(ibv_destroy_qp(&ex->qp_base), 0);
 }
 
+static void post_read_and_send(struct kit *k, struct ibv_qp *qp, bool by_calls)
+{
+	struct ibv_qp_ex *ex = by_calls ? ibv_qp_to_qp_ex(qp) : NULL;
+	struct ibv_sge here = kit_sge(k, 0, 0, FENCED);
+	struct ibv_send_wr send = { .wr_id = 2,
+				    .sg_list = &here,
+				    .num_sge = 1,
+				    .opcode = IBV_WR_SEND,
+				    .send_flags = IBV_SEND_SIGNALED | IBV_SEND_FENCE };
+	struct ibv_send_wr read = { .wr_id = 1,
+				    .next = &send,
+				    .sg_list = &here,
+				    .num_sge = 1,
+				    .opcode = IBV_WR_RDMA_READ,
+				    .wr.rdma = { .remote_addr = here.addr + KIT_HALF,
+						 .rkey = k->mr->rkey } };
+
+	if (!ex) {
+		kit_post_send(qp, &read);
+		return;
+	}
+	ibv_wr_start(ex);
+	ex->wr_id = 1;
+	ex->wr_flags = 0;
+	ibv_wr_rdma_read(ex, k->mr->rkey, here.addr + KIT_HALF);
+	ibv_wr_set_sge(ex, here.lkey, here.addr, here.length);
+	ex->wr_id = 2;
+	ex->wr_flags = send.send_flags;
+	ibv_wr_send(ex);
+	ibv_wr_set_sge(ex, here.lkey, here.addr, here.length);
+	assert_int_equal(ibv_wr_complete(ex), 0);
+}
+
+/* What a READ brings is what a SEND behind the fence takes along. Both are posted at
+ * once, so that without the fence the SEND's data would be gathered before an answer can
+ * come.
+ */
+static void a_fence_waits_for_reads_however_it_is_posted(void **state)
+{
+	struct kit *k = *state;
+	struct ibv_qp_ex *ex =
+		create_qp_ex(k, IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_SEND);
+	struct ibv_qp *qp;
+
+	assert_non_null(ex);
+	qp = &ex->qp_base;
+	kit_to_init(qp);
+	kit_to_rts(k, qp, qp->qp_num);
+	for (unsigned i = 0; i < 40; i++) {
+		memset(k->buf, 0, FENCED);
+		fill(k->buf + KIT_HALF, FENCED, (uint8_t)(i + 1));
+		kit_post_recv(k, qp, 9, kit_sge(k, 1, FENCED, FENCED));
+		post_read_and_send(k, qp, i % 2);
+		for (unsigned n = 0; n < 2; n++)
+			assert_int_equal(kit_wait(k->cq).status, IBV_WC_SUCCESS);
+		assert_memory_equal(k->buf + KIT_HALF + FENCED, k->buf + KIT_HALF,
+				    FENCED);
+	}
+	assert_int_equal(ibv_destroy_qp(qp), 0);
+}
+
 static void requests_built_by_calls_are_posted_all_or_none(void **state)
 {
 	struct kit *k = *state;
@@ -369,6 +434,7 @@ int main(void)
 		cmocka_unit_test(inline_data_may_be_overwritten_after_posting),
 		cmocka_unit_test(ud_datagram_arrives_behind_its_headers),
 		cmocka_unit_test(requests_built_by_calls_are_carried_out),
+		cmocka_unit_test(a_fence_waits_for_reads_however_it_is_posted),
 		cmocka_unit_test(requests_built_by_calls_are_posted_all_or_none),
 		cmocka_unit_test(operations_that_a_type_lacks_are_not_supported),
 		cmocka_unit_test(extended_polling_reads_the_same_completions),

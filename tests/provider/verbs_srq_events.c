@@ -33,6 +33,46 @@ static void the_limit_is_told_once_and_is_then_zero(void **state)
 	assert_int_equal(ibv_destroy_srq(srq), 0);
 }
 
+/* ibv_modify_srq() that fails, in each way that there is. */
+static void expect_refused(struct ibv_srq *srq, uint32_t max_wr, uint32_t limit, int mask)
+{
+	struct ibv_srq_attr attr = { .max_wr = max_wr, .srq_limit = limit };
+
+	assert_int_equal(ibv_modify_srq(srq, &attr, mask), EINVAL);
+	assert_int_equal(ibv_query_srq(srq, &attr), 0);
+	assert_int_equal(attr.srq_limit, 3);
+}
+
+static void a_change_that_fails_leaves_the_limit(void **state)
+{
+	const int both = IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT;
+	struct kit *k = *state;
+	struct ibv_srq *srq = new_srq(k->pd, 16, 1);
+	struct ibv_srq_attr attr = { .srq_limit = 3 };
+	struct ibv_qp *qp[2];
+
+	new_pair(k, srq, IBV_QPT_RC, qp);
+	post_many(k, srq, 5);
+	assert_int_equal(ibv_modify_srq(srq, &attr, IBV_SRQ_LIMIT), 0);
+	expect_refused(srq, 4, 0, IBV_SRQ_MAX_WR); /* fewer than are posted */
+	expect_refused(srq, 4, 1, both);
+	expect_refused(srq, 4, 0, both);
+	expect_refused(srq, 1u << 30, 1, both);
+	expect_refused(srq, 0, 0, both);
+	expect_refused(srq, 0, 1u << 30, IBV_SRQ_LIMIT);
+	expect_refused(srq, 8, 9, both);
+	expect_refused(srq, 0, 1, IBV_SRQ_LIMIT | 1 << 5);
+	/* It is not only shown. */
+	for (unsigned i = 0; i < 3; i++) {
+		expect_no_async(k);
+		send_to(k, qp[0], 8);
+		kit_expect(k->cq, i, IBV_WC_RECV);
+	}
+	expect_async(k, IBV_EVENT_SRQ_LIMIT_REACHED, srq);
+	kit_destroy_pair(qp);
+	assert_int_equal(ibv_destroy_srq(srq), 0);
+}
+
 static void an_unread_event_goes_with_its_srq(void **state)
 {
 	struct kit *k = *state;
@@ -229,6 +269,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, kit_setup, kit_teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(the_limit_is_told_once_and_is_then_zero),
+		TEST(a_change_that_fails_leaves_the_limit),
 		TEST(an_unread_event_goes_with_its_srq),
 		TEST(destroying_waits_for_the_acknowledgement),
 		TEST(a_qp_in_error_leaves_the_receives),
