@@ -100,6 +100,50 @@ static int check_rate(const struct ibv_qp *base,
 										  : 0;
 }
 
+/* Of an address vector, as ibv_rate_to_mbps() has it. What is no rate, or is more than is
+ * ever paced, limits nothing.
+ */
+static uint32_t static_kbps(uint8_t rate)
+{
+	static const uint32_t mbps[] = {
+		[IBV_RATE_2_5_GBPS] = 2500, [IBV_RATE_5_GBPS] = 5000,
+		[IBV_RATE_10_GBPS] = 10000, [IBV_RATE_14_GBPS] = 14062,
+		[IBV_RATE_20_GBPS] = 20000, [IBV_RATE_25_GBPS] = 25781,
+		[IBV_RATE_28_GBPS] = 28125, [IBV_RATE_30_GBPS] = 30000,
+		[IBV_RATE_40_GBPS] = 40000, [IBV_RATE_50_GBPS] = 53125,
+		[IBV_RATE_56_GBPS] = 56250, [IBV_RATE_60_GBPS] = 60000,
+		[IBV_RATE_80_GBPS] = 80000,
+	};
+
+	return rate < RN_ARRAY_SIZE(mbps) ? mbps[rate] * 1000 : 0;
+}
+
+static void pace(struct rnp_qp *qp)
+{
+	uint32_t by_path = static_kbps(qp->static_rate), kbps = qp->rate_limit;
+
+	if (by_path && (kbps == 0 || by_path < kbps))
+		kbps = by_path;
+	rn_qp_pace(qp->core, rnp_engine_now(), kbps, qp->burst);
+}
+
+/* What the core does not keep of attributes that it took. Engine lock held. */
+static void take_rates(struct rnp_qp *qp, const struct ibv_qp_attr *attr, uint32_t mask)
+{
+	bool reset = mask & IBV_QP_STATE && attr->qp_state == IBV_QPS_RESET;
+
+	if (mask & IBV_QP_RATE_LIMIT || reset) {
+		qp->rate_limit = reset ? 0 : attr->rate_limit;
+		qp->burst = 0;
+	}
+	if (mask & IBV_QP_AV || reset)
+		qp->static_rate = reset ? 0 : attr->ah_attr.static_rate;
+	if (mask & IBV_QP_ALT_PATH || reset)
+		qp->alt_static_rate = reset ? 0 : attr->alt_ah_attr.static_rate;
+	if (mask & (IBV_QP_RATE_LIMIT | IBV_QP_AV))
+		pace(qp);
+}
+
 /* The rate as an attribute among others. */
 static int check_rate_attr(const struct ibv_qp *base, const struct ibv_qp_attr *attr,
 			   uint32_t mask)
@@ -144,8 +188,7 @@ int rnp_modify_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int attr_mask)
 			  mask);
 	if (rc)
 		goto out;
-	if (mask & IBV_QP_RATE_LIMIT)
-		rn_qp_pace(qp->core, rnp_engine_now(), attr->rate_limit, 0);
+	take_rates(qp, attr, mask);
 	if ((mask & IBV_QP_STATE) && attr->qp_state == IBV_QPS_RESET)
 		rnp_qp_skip_cqes(qp);
 	rnp_engine_kick(e);
@@ -162,7 +205,7 @@ int rnp_query_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int attr_mask,
 	struct rnp_qp *qp = to_rnp_qp(base);
 	struct rnp_engine *e = qp->ctx->engine;
 	struct rn_qp_attr core_attr;
-	uint32_t rate;
+	struct ibv_qp_attr rates;
 	int cancel;
 
 	(void)attr_mask; /* a hint what to find out; all of it is at hand */
@@ -172,11 +215,15 @@ int rnp_query_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int attr_mask,
 		return EOPNOTSUPP;
 	cancel = rnp_enter(e);
 	rn_qp_query(qp->core, &core_attr);
-	rate = rn_qp_rate(qp->core);
+	rates = (struct ibv_qp_attr){ .rate_limit = qp->rate_limit,
+				      .ah_attr.static_rate = qp->static_rate,
+				      .alt_ah_attr.static_rate = qp->alt_static_rate };
 	rnp_leave(e, cancel);
 
 	rnp_qp_attr_to(&core_attr, attr);
-	attr->rate_limit = rate;
+	attr->rate_limit = rates.rate_limit;
+	attr->ah_attr.static_rate = rates.ah_attr.static_rate;
+	attr->alt_ah_attr.static_rate = rates.alt_ah_attr.static_rate;
 	attr->cap = qp->cap;
 	*init_attr = (struct ibv_qp_init_attr){
 		.qp_context = base->qp_context,
@@ -207,8 +254,9 @@ int rnp_modify_qp_rate_limit(struct ibv_qp *base, struct ibv_qp_rate_limit_attr 
 	if (rn_qp_state(qp->core) != RN_QPS_RTS) {
 		rc = EINVAL;
 	} else {
-		rn_qp_pace(qp->core, rnp_engine_now(), attr->rate_limit,
-			   attr->max_burst_sz);
+		qp->rate_limit = attr->rate_limit;
+		qp->burst = attr->max_burst_sz;
+		pace(qp);
 		rnp_engine_kick(e);
 	}
 	rnp_leave(e, cancel);

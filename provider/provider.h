@@ -175,11 +175,16 @@ struct rnp_qp {
 	LIST_HEAD(, rnp_mcast) mcasts; /* groups that it is in; engine lock */
 	struct ibv_qp_cap cap;
 	bool sq_sig_all;
-	unsigned flows;		     /* rules that steer here; engine lock */
-	struct rnp_xrcd *xrcd;	     /* of a target QP, or NULL */
-	struct rnp_wq *wq;	     /* whose queue this is, or NULL; see wq.h */
-	struct rnp_rwq_table *table; /* that it spreads frames over, or NULL */
-	struct rnp_rss *rss;	     /* how, if so; NULL without @table */
+	/* As the program asked for, kbps and bytes, and as its address vectors have it;
+	 * the lower rate counts. Engine lock.
+	 */
+	uint32_t rate_limit, burst;
+	uint8_t static_rate, alt_static_rate; /* enum ibv_rate */
+	unsigned flows;			      /* rules that steer here; engine lock */
+	struct rnp_xrcd *xrcd;		      /* of a target QP, or NULL */
+	struct rnp_wq *wq;		      /* whose queue this is, or NULL; see wq.h */
+	struct rnp_rwq_table *table;	      /* that it spreads frames over, or NULL */
+	struct rnp_rss *rss;		      /* how, if so; NULL without @table */
 	/* Ring of all that have this QP of the device open, see ibv_open_qp(); engine
 	 * lock.
 	 */

@@ -152,6 +152,63 @@ static void a_limit_comes_with_the_way_to_rts(void **state)
 	}
 }
 
+/* The rate of an address vector: perftest asks for one (--rate_limit_type=HW) and looks
+ * whether the queue pair has it.
+ */
+static void a_path_has_a_rate(void **state)
+{
+	enum {
+		TIMES = 100
+	};
+	struct kit *k = *state;
+	struct ibv_qp *qp = kit_create_qp(k, IBV_QPT_RC);
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTR,
+				    .path_mtu = IBV_MTU_4096,
+				    .dest_qp_num = qp->qp_num,
+				    .ah_attr = kit_address(k),
+				    .timeout = 14,
+				    .retry_cnt = 7 };
+	struct ibv_qp_init_attr init;
+	uint64_t begin;
+
+	attr.ah_attr.static_rate = IBV_RATE_2_5_GBPS;
+	kit_to_init(qp);
+	assert_int_equal(ibv_modify_qp(qp, &attr,
+				       IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU |
+					       IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+					       IBV_QP_MAX_DEST_RD_ATOMIC |
+					       IBV_QP_MIN_RNR_TIMER),
+			 0);
+	attr.qp_state = IBV_QPS_RTS;
+	assert_int_equal(ibv_modify_qp(qp, &attr,
+				       IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT |
+					       IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+					       IBV_QP_MAX_QP_RD_ATOMIC),
+			 0);
+	assert_int_equal(ibv_query_qp(qp, &attr, IBV_QP_AV, &init), 0);
+	assert_int_equal(attr.ah_attr.static_rate, IBV_RATE_2_5_GBPS);
+	assert_int_equal(attr.rate_limit, 0);
+	/* 100 times 32 KiB at 2.5 Gbit/s are 10.5 ms; a millisecond is credit. */
+	begin = now_us();
+	for (unsigned i = 0; i < TIMES; i++)
+		write_half(k, qp);
+	assert_true(now_us() - begin >= 9000);
+	/* The program's own limit is lower, for a while. */
+	attr.rate_limit = 2000;
+	assert_int_equal(ibv_modify_qp(qp, &attr, IBV_QP_RATE_LIMIT), 0);
+	assert_true(time_of_half(k, qp) >= 110000);
+	attr.rate_limit = 0;
+	assert_int_equal(ibv_modify_qp(qp, &attr, IBV_QP_RATE_LIMIT), 0);
+	begin = now_us();
+	for (unsigned i = 0; i < TIMES; i++)
+		write_half(k, qp);
+	assert_true(now_us() - begin >= 9000);
+	kit_to_state(qp, IBV_QPS_RESET);
+	assert_int_equal(ibv_query_qp(qp, &attr, IBV_QP_AV, &init), 0);
+	assert_int_equal(attr.ah_attr.static_rate, IBV_RATE_MAX);
+	assert_int_equal(ibv_destroy_qp(qp), 0);
+}
+
 /* And the rest of the call is not done. */
 static void a_limit_out_of_range_or_place_is_refused(void **state)
 {
@@ -188,6 +245,7 @@ int main(void)
 		cmocka_unit_test(limits_beyond_the_caps_are_refused),
 		cmocka_unit_test(a_limit_is_an_attribute_in_rts),
 		cmocka_unit_test(a_limit_comes_with_the_way_to_rts),
+		cmocka_unit_test(a_path_has_a_rate),
 		cmocka_unit_test(a_limit_out_of_range_or_place_is_refused),
 	};
 
