@@ -28,9 +28,11 @@ run_client=(env DAT_OVERRIDE="$work/b.conf" "${run_client[@]}")
 # Of TCP alone: they listen for connections of RDMA before.
 listens() { [ -n "$(ss -ltnH 'sport = :15828')" ] || ! kill -0 "$server_pid" 2>/dev/null; }
 
-play 'dtest: data, RDMA' dtest -P by-cm -b 65536 -- dtest -P by-cm -b 65536 -h "${server:?}"
+wire='RC_SEND_* RC_WRITE_* RC_READ_REQUEST RC_READ_RESPONSE_* RC_ACK' \
+	play 'dtest: data, RDMA' dtest -P by-cm -b 65536 -- dtest -P by-cm -b 65536 -h "${server:?}"
 grep -q 'Test Complete. PASSED' "$work/client.out" || fail "$(tail -3 "$work/client.out")"
-play 'dtestx: immediate data, atomics' dtestx -P by-cm -- dtestx -P by-cm -h "${server:?}"
+wire='RC_WRITE_*_IMM RC_FETCH_ADD RC_CMP_SWAP RC_ATOMIC_ACK RC_ACK RC_WRITE_*? RC_SEND_*?' \
+	play 'dtestx: immediate data, atomics' dtestx -P by-cm -- dtestx -P by-cm -h "${server:?}"
 grep -q 'immed/atomic test PASSED' "$work/client.out" || fail "$(tail -3 "$work/client.out")"
 play 'dtestcm: connections' dtestcm -P by-cm -- dtestcm -P by-cm -h "${server:?}"
 grep -q 'Connections:.*Num=1000' "$work/client.out" || fail "$(tail -3 "$work/client.out")"

@@ -13,10 +13,15 @@ where=$1
 command -v fio >/dev/null || skip 'fio is not installed'
 
 size=$((16 << 20))
+declare -A wire_of=(
+	[write]='RC_WRITE_FIRST RC_WRITE_MIDDLE RC_WRITE_LAST RC_SEND_* RC_ACK'
+	[read]='RC_READ_REQUEST RC_READ_RESPONSE_FIRST RC_READ_RESPONSE_MIDDLE RC_READ_RESPONSE_LAST
+		RC_SEND_* RC_ACK'
+)
 for verb in write read; do
 	next_port
 	job=(--name=job --ioengine=rdma --port="$port" --bs=64k --size="$size" --iodepth=8)
-	play "fio by $verb" fio "${job[@]}" --rw=read -- \
+	wire=${wire_of[$verb]} play "fio by $verb" fio "${job[@]}" --rw=read -- \
 		fio --output-format=json --output="$work/job" "${job[@]}" \
 		--rw=write --verb="$verb" --hostname="$server"
 	python3 - "$work/job" "$size" <<-'P' || fail "fio by $verb: not all of it"

@@ -175,6 +175,39 @@ end_capture() {
 	wait "$tcpdump_pid"
 }
 
+# What a program put on the wire, as its client captured it: with
+#
+#	wire='RC_SEND_ONLY RC_ACK RC_WRITE_*?' pair ...
+#
+# (or play, or what calls them) each of these opcodes must have been there, those with a
+# question mark may, and no other. Kept whole, so it is for runs of some thousand packets.
+wire=
+record_wire() { # COMMAND...: run it, with a capture if one is asked for
+	if [ -z "$wire" ]; then
+		"$@"
+	else
+		ROCIN_PCAP=$work/wire.pcap "$@"
+	fi
+}
+judge_wire() { # NAME
+	[ -n "$wire" ] || return 0
+	# Who ends by _exit(), as fio's jobs do, cuts the last packets off.
+	rocin dump --json "$work/wire.pcap" >"$work/wire.json" 2>"$work/wire.err" ||
+		grep -q truncated "$work/wire.err" || fail "$1: $(cat "$work/wire.err")"
+	python3 - "$work/wire.json" "$wire" <<-'P' || fail "$1: other opcodes than these: $wire"
+		import collections, fnmatch, json, sys
+		seen = collections.Counter(json.loads(line)["name"] for line in open(sys.argv[1]))
+		want = [(w.rstrip("?"), w.endswith("?")) for w in sys.argv[2].split()]
+		missing = [w for w, may in want if not may and not fnmatch.filter(seen, w)]
+		strange = [s for s in seen if not any(fnmatch.fnmatch(s, w) for w, _ in want)]
+		if missing or strange:
+		    print("on the wire:", *(f"{name} ({n})" for name, n in sorted(seen.items())))
+		    print("missing:", *missing, "\nnot expected:", *strange)
+		    sys.exit(1)
+	P
+	rm "$work/wire.pcap"
+}
+
 # pair NAME SERVER-COMMAND -- CLIENT-COMMAND: run both ends; the server first, until it
 # listens on $port. Both must end with status 0 within $limit seconds.
 limit=60
@@ -194,7 +227,7 @@ pair() {
 	pid=$!
 	pids+=("$pid")
 	wait_for 20 listening "$pid" || fail "$name: server does not listen"
-	timeout "$limit" rocin run --netdev "${client_dev:-lo:$addr_b}" -- "${client[@]}" \
+	record_wire timeout "$limit" rocin run --netdev "${client_dev:-lo:$addr_b}" -- "${client[@]}" \
 		>"$work/client.out" 2>&1
 	client_status=$?
 	[ "$client_status" = 0 ] || sleep 0.2
@@ -209,7 +242,8 @@ pair() {
 		rocin stat 2>/dev/null | head -60
 		fail "$name"
 	fi
-	echo "ok: $name"
+	judge_wire "$name"
+	echo "ok: $name${wire:+, $wire}"
 }
 
 # verify_pair NAME OPTION...: the two ends of `verify`, which meet at a socket and check

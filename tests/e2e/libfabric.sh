@@ -47,10 +47,11 @@ if [ "${2:-}" = long ]; then
 	fi_play 'datagrams made reliable, of all sizes' -p 'verbs;ofi_rxd' -e rdm -S all
 	exit 0
 fi
-fi_play 'messages' -p verbs -e msg -I 5
-fi_play 'reliable datagrams over messages' -p 'verbs;ofi_rxm' -e rdm -I 5
+wire='RC_SEND_* RC_ACK' fi_play 'messages' -p verbs -e msg -I 5
+wire='RC_SEND_* RC_READ_REQUEST? RC_READ_RESPONSE_*? RC_WRITE_*? RC_ACK' \
+	fi_play 'reliable datagrams over messages' -p 'verbs;ofi_rxm' -e rdm -I 5
 # The rest is libfabric's own, whatever the address.
 [ "$where" = veth4 ] || exit 0
 fi_play 'the same, tagged' -p 'verbs;ofi_rxm' -e rdm -m tagged -S 65536 -I 5
-fi_play 'datagrams' -p verbs -e dgram -I 5
-fi_play 'reliable datagrams over datagrams' -p 'verbs;ofi_rxd' -e rdm -S 4096 -I 5
+wire=UD_SEND_ONLY fi_play 'datagrams' -p verbs -e dgram -I 5
+wire=UD_SEND_ONLY fi_play 'reliable datagrams over datagrams' -p 'verbs;ofi_rxd' -e rdm -S 4096 -I 5

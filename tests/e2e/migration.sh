@@ -20,7 +20,7 @@ move() { # NAME PIN-ALL
 	local source status
 	next_port
 	start_server "${machine[@]}" -incoming "rdma:$server:$port" -qmp "unix:$work/there,server=on,wait=off"
-	timeout "$limit" "${run_client[@]}" "${machine[@]}" -qmp "unix:$work/here,server=on,wait=off" \
+	record_wire timeout "$limit" "${run_client[@]}" "${machine[@]}" -qmp "unix:$work/here,server=on,wait=off" \
 		-device "loader,file=$work/noise,addr=0x1000000,force-raw=on" >"$work/client.out" 2>&1 &
 	source=$!
 	pids+=("$source")
@@ -31,8 +31,9 @@ move() { # NAME PIN-ALL
 	wait "$source" "$server_pid" 2>/dev/null
 	[ "$status" = 0 ] || fail "$1: $(tail -5 "$work/server.out" "$work/client.out")"
 	cmp -s -n 50331648 "$work/noise" "$work/there.ram" || fail "$1: the memory is not the same"
-	echo "ok: $1"
+	judge_wire "$1"
+	echo "ok: $1${wire:+, $wire}"
 	rm "$work/there" "$work/here" "$work/there.ram"
 }
-move 'a machine moves, registered piece by piece' off
+wire='RC_WRITE_* RC_SEND_* RC_ACK' move 'a machine moves, registered piece by piece' off
 move 'a machine moves, pinned at once' on

@@ -42,6 +42,40 @@ interrupt() {
 	echo "ok: SIG$signal ends both ends of $program"
 }
 
+# on_wire: each connection, and what it has to be seen doing
+read_wire='READ_REQUEST READ_RESPONSE_ONLY'
+on_wire() { # CONNECTION OPCODES OPTION...
+	local connection=$1 opcodes=$2
+	shift 2
+	wire=$(printf " ${connection}_%s" $opcodes) perf "$connection, on the wire" \
+		-c "$connection" -n 100 "$@"
+}
+wire_of() { # of the program: a packet each; several; and none that asks for no answer
+	case $program in
+	ib_send_*)
+		on_wire RC 'SEND_ONLY ACK' -s 1024
+		on_wire RC 'SEND_FIRST SEND_MIDDLE SEND_LAST ACK' -s 65536
+		on_wire UC SEND_ONLY -s 1024
+		on_wire UD SEND_ONLY -s 1024
+		on_wire XRC 'SEND_ONLY ACK' -s 1024
+		;;
+	ib_write_*)
+		on_wire RC "WRITE_ONLY ACK" -s 1024
+		on_wire RC 'WRITE_FIRST WRITE_MIDDLE WRITE_LAST ACK' -s 65536
+		on_wire UC WRITE_ONLY -s 1024
+		;;
+	ib_read_*)
+		on_wire RC "$read_wire" -s 1024
+		on_wire RC 'READ_REQUEST READ_RESPONSE_FIRST READ_RESPONSE_MIDDLE READ_RESPONSE_LAST' -s 65536
+		;;
+	ib_atomic_*)
+		on_wire RC 'FETCH_ADD ATOMIC_ACK' -A FETCH_AND_ADD
+		on_wire RC 'CMP_SWAP ATOMIC_ACK' -A CMP_AND_SWAP
+		;;
+	esac
+}
+wire_of
+
 case $program in
 ib_send_bw)
 	for connection in RC UC UD XRC; do
@@ -69,6 +103,9 @@ ib_write_bw)
 	;;
 ib_read_bw)
 	perf RC -n 1000
+	wire="RC_READ_REQUEST RC_READ_RESPONSE_ONLY" perf '128 outstanding' -o 128 -s 1024 -n 2000
+	ROCIN_FAULT=drop=1%,seed=9 perf '128 outstanding, 1 % lost' -o 128 -s 1024 -n 2000
+	ROCIN_FAULT=drop=1%,seed=9 perf '128 outstanding both ways, 1 % lost' -o 128 -b -s 1024 -n 2000
 	perf XRC -c XRC -n 1000
 	perf 'all sizes' -a -n 20
 	perf '16 QPs' -q 16 -n 100
@@ -77,6 +114,8 @@ ib_read_bw)
 	perf 'duration' -D 1
 	;;
 ib_atomic_bw)
+	wire="RC_FETCH_ADD RC_ATOMIC_ACK" perf '128 outstanding' -o 128 -n 2000
+	ROCIN_FAULT=drop=1%,seed=9 perf '128 outstanding both ways, 1 % lost' -o 128 -b -n 2000
 	perf 'fetch and add' -A FETCH_AND_ADD -n 2000
 	perf 'compare and swap' -A CMP_AND_SWAP -n 2000
 	perf XRC -c XRC -n 1000

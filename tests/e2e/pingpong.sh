@@ -30,8 +30,8 @@ play() {
 
 case $kind in
 rc)
-	play '1 byte' -s 1 -c
-	play '4 KiB' -s 4096 -c
+	wire='RC_SEND_ONLY RC_ACK' play '1 byte' -s 1 -c
+	wire='RC_SEND_FIRST RC_SEND_MIDDLE RC_SEND_LAST RC_ACK' play '4 KiB' -s 4096 -c
 	play '4 KiB, events' -s 4096 -e -c
 	play '1 MiB' -s 1048576 -n 100 -c
 	play '1 MiB, events' -s 1048576 -n 100 -e
@@ -41,26 +41,26 @@ rc)
 	play 'extended posting' -s 4096 -N -c
 	;;
 uc)
-	play '1 byte' -s 1
-	play '4 KiB' -s 4096
+	wire=UC_SEND_ONLY play '1 byte' -s 1
+	wire='UC_SEND_FIRST UC_SEND_MIDDLE UC_SEND_LAST' play '4 KiB' -s 4096
 	play '4 KiB, events' -s 4096 -e
 	play '1 MiB' -s 1048576 -n 50
 	;;
 ud)
-	play '1 byte' -s 1
+	wire=UD_SEND_ONLY play '1 byte' -s 1
 	play '2 KiB' -s 2048
 	play 'the MTU' -s 4096
 	play '2 KiB, events' -s 2048 -e
 	;;
 srq)
-	play '1 byte' -s 1 -c
+	wire='RC_SEND_ONLY RC_ACK' play '1 byte' -s 1 -c
 	play '4 KiB, 1 QP' -s 4096 -q 1 -c
 	play '4 KiB, events' -s 4096 -e -c
 	play '100 kB, 32 QPs' -s 100000 -q 32 -n 500 -c
 	play 'few receives' -s 4096 -r 17 -n 2000
 	;;
 xsrq)
-	play '1 byte' -s 1 -n 1000
+	wire='XRC_SEND_ONLY XRC_ACK' play '1 byte' -s 1 -n 1000
 	play '4 KiB' -s 4096 -n 1000
 	play '4 KiB, events' -s 4096 -e -n 1000
 	play '100 kB' -s 100000 -n 200

@@ -10,29 +10,32 @@ where=$1
 # shellcheck source=rdmacm_lib.sh
 . "$(dirname "$0")/rdmacm_lib.sh"
 
-play 'rping, data checked' rping -s -a "$server" -C 1000 -V -- \
+wire='RC_SEND_ONLY RC_READ_REQUEST RC_READ_RESPONSE_ONLY RC_WRITE_ONLY RC_ACK' \
+	play 'rping, data checked' rping -s -a "$server" -C 1000 -V -- \
 	rping -c -a "$server" -C 1000 -V
 play '100 connections, both directions' ucmatose -b "$server" -c 100 -C 10 -t 8 -- \
 	ucmatose -s "$server" -c 100 -C 10 -t 8
-play 'datagrams' udaddy -b "$server" -C 10 -- udaddy -s "$server" -C 10
-play 'a stream, rsockets' rstream -b "$server" -S 10000 -I 20 -C 20 -- \
+wire=UD_SEND_ONLY_IMM play 'datagrams' udaddy -b "$server" -C 10 -- udaddy -s "$server" -C 10
+wire='RC_WRITE_*_IMM RC_WRITE_* RC_ACK RC_SEND_*?' \
+	play 'a stream, rsockets' rstream -b "$server" -S 10000 -I 20 -C 20 -- \
 	rstream -s "$server" -S 10000 -I 20 -C 20
-play 'I/O mapping, rsockets' riostream -b "$server" -S 4096 -I 5 -C 50 -- \
+wire='RC_WRITE_* RC_ACK RC_SEND_*?' \
+	play 'I/O mapping, rsockets' riostream -b "$server" -S 4096 -I 5 -C 50 -- \
 	riostream -s "$server" -S 4096 -I 5 -C 50
 if [ "$where" != veth6 ]; then
 	next_port
-	play 'rdma_client' rdma_server -s "$server" -p "$port" -- \
+	wire='RC_SEND_ONLY RC_ACK' play 'rdma_client' rdma_server -s "$server" -p "$port" -- \
 		rdma_client -s "$server" -p "$port"
-	play 'a shared receive queue' rdma_xserver -c r -p "$port" -- \
+	wire='RC_SEND_ONLY RC_ACK' play 'a shared receive queue' rdma_xserver -c r -p "$port" -- \
 		rdma_xclient -s "$server" -c r -p "$port"
 	next_port
-	play 'extended reliable connected, XRC' rdma_xserver -c x -p "$port" -- \
+	wire='XRC_SEND_ONLY XRC_ACK' play 'extended reliable connected, XRC' rdma_xserver -c x -p "$port" -- \
 		rdma_xclient -s "$server" -c x -p "$port"
 	# Its client connects for a second time without asking whether the server listens
 	# again, and is refused now and then.
 	for attempt in 1 2 3; do
 		next_port
-		(play perftest ib_write_bw -R -n 200 -p "$port" -- \
+		(wire='RC_WRITE_FIRST RC_WRITE_MIDDLE RC_WRITE_LAST RC_ACK RC_SEND_ONLY?' play perftest ib_write_bw -R -n 200 -p "$port" -- \
 			ib_write_bw -R -n 200 -p "$port" "$server") && break
 		[ "$attempt" != 3 ] || fail 'perftest'
 	done

@@ -49,7 +49,7 @@ play() {
 	done
 	shift
 	start_server "${command[@]}"
-	timeout "$limit" "${run_client[@]}" "$@" >"$work/client.out" 2>&1
+	record_wire timeout "$limit" "${run_client[@]}" "$@" >"$work/client.out" 2>&1
 	status=$?
 	! ended_well "$status" "$work/client.out" || status=0
 	[ "$status" = 0 ] || end_now "$server_pid"
@@ -60,7 +60,8 @@ play() {
 		tail -15 "$work/client.out"
 		fail "$name"
 	fi
-	echo "ok: $name"
+	judge_wire "$name"
+	echo "ok: $name${wire:+, $wire}"
 }
 
 # tcp_play PORT NAME SERVER-COMMAND -- CLIENT-COMMAND: the same, of a server that waits

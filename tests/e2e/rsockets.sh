@@ -17,7 +17,7 @@ over_rdma=(bash -c 'LD_PRELOAD=$0:$LD_PRELOAD exec "$@"' "$preload")
 for options in '' -r; do
 	next_port
 	# shellcheck disable=SC2086 # none, or one
-	play "iperf $options" "${over_rdma[@]}" iperf -s -P 1 -B "${server:?}" -p "$port" -- \
+	wire='RC_WRITE_*_IMM RC_WRITE_* RC_ACK' play "iperf $options" "${over_rdma[@]}" iperf -s -P 1 -B "${server:?}" -p "$port" -- \
 		"${over_rdma[@]}" iperf -c "${server:?}" -p "$port" -n 20M $options
 	grep -q '20.0 MBytes' "$work/client.out" || fail "$(tail -3 "$work/client.out")"
 done

@@ -57,3 +57,29 @@ done
 for test in ucp_add ucp_fadd ucp_swap ucp_cswap; do
 	perf "$test" 8 50
 done
+
+# What its transport puts on the wire, operation by operation. The library above it (ucp_fadd
+# and so on) takes a device's atomics only if there are and, or and swap among them, which
+# verbs do not have: with rc_verbs of any device it sends messages instead.
+uct() { # TEST SIZE OPTION...
+	local test=$1 size=$2
+	shift 2
+	next_port
+	pair "$test, $size bytes" ucx_perftest -p "$port" -x "${kind}_verbs" -d rocin0:1 -- \
+		ucx_perftest -p "$port" -x "${kind}_verbs" -d rocin0:1 -t "$test" -s "$size" -n 50 \
+		-w 5 "$@" 127.0.0.1
+}
+if [ "$kind" = rc ]; then
+	wire='RC_FETCH_ADD RC_ATOMIC_ACK RC_SEND_ONLY? RC_ACK?' uct fadd 8
+	wire='RC_FETCH_ADD RC_ATOMIC_ACK RC_SEND_ONLY? RC_ACK?' uct add_mr 8
+	wire='RC_CMP_SWAP RC_ATOMIC_ACK RC_SEND_ONLY? RC_ACK?' uct cswap 8
+	wire='RC_WRITE_ONLY RC_ACK RC_SEND_ONLY?' uct put_bw 8 -D short
+	wire='RC_WRITE_FIRST RC_WRITE_LAST RC_WRITE_*? RC_ACK RC_SEND_ONLY?' uct put_bw 65536 -D zcopy
+	wire='RC_READ_REQUEST RC_READ_RESPONSE_ONLY RC_READ_RESPONSE_*? RC_SEND_ONLY? RC_ACK?' \
+		uct get 1024 -D zcopy
+	wire='RC_SEND_ONLY RC_ACK RC_WRITE_ONLY?' uct am_lat 8
+	wire='RC_SEND_ONLY RC_ACK RC_*? UD_SEND_ONLY' perf ucp_fadd 8 50
+else
+	wire=UD_SEND_ONLY uct am_lat 8
+	wire=UD_SEND_ONLY perf ucp_fadd 8 50
+fi

@@ -152,8 +152,8 @@ static void a_limit_comes_with_the_way_to_rts(void **state)
 	}
 }
 
-/* The rate of an address vector: perftest asks for one (--rate_limit_type=HW) and looks
- * whether the queue pair has it.
+/* The rate of an address vector, which perftest asks for (--rate_limit_type=HW). It looks
+ * whether the queue pair has it; and at the link layer: of Ethernet it takes no such limit.
  */
 static void a_path_has_a_rate(void **state)
 {
