@@ -178,11 +178,43 @@ static struct rn_declared *reusable(const struct rn_gpu *gpu, uintptr_t addr)
 	return NULL;
 }
 
+/* The handler of SIGSEGV looks at pieces, so they lie in no page that may be closed: not
+ * in the program's heap, which may have registered memory beside them. They are kept for
+ * good;
+ * @put_back: but the one taken last. Host lock held.
+ */
+static struct rn_declared *take_piece(bool put_back)
+{
+	enum {
+		BLOCK = 64 * 1024 /* bytes */
+	};
+	static struct rn_declared *next;
+	static size_t left;
+
+	if (put_back) {
+		next--;
+		left++;
+		memset(next, 0, sizeof(*next));
+		return NULL;
+	}
+	if (left == 0) {
+		void *block = mmap(NULL, BLOCK, PROT_READ | PROT_WRITE,
+				   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+		if (block == MAP_FAILED)
+			return NULL;
+		next = block;
+		left = BLOCK / sizeof(*next);
+	}
+	left--;
+	return next++;
+}
+
 /* A piece that was never seen: the rest of a page, or whole pages. */
 static struct rn_declared *new_piece(struct rn_gpu *gpu, uintptr_t lo, uintptr_t hi)
 {
 	uintptr_t page_end = (lo + RN_GPU_PAGE) & ~(uintptr_t)(RN_GPU_PAGE - 1);
-	struct rn_declared *d = calloc(1, sizeof(*d));
+	struct rn_declared *d = take_piece(false);
 
 	if (!d)
 		return NULL;
@@ -209,7 +241,7 @@ static int make_piece(struct rn_gpu *gpu, uintptr_t lo, uintptr_t hi,
 	err = rn_gpu_bar_take(gpu, (int64_t)(d->hi - d->lo));
 	if (err) {
 		if (!old)
-			free(d);
+			take_piece(true);
 		return err;
 	}
 	if (!old) {
