@@ -4,9 +4,14 @@
 
 #include <netinet/in.h>
 #include <netinet/udp.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+#ifndef UDP_NO_CHECK6_TX
+#define UDP_NO_CHECK6_TX 101
+#endif
 
 static int get_int(int fd, int level, int name)
 {
@@ -37,6 +42,44 @@ static void sockets_come_ready_for_use(void **state)
 	assert_int_equal(get_int(fd, IPPROTO_IP, IP_RECVTTL), 1);
 	assert_int_equal(get_int(fd, SOL_SOCKET, SO_RXQ_OVFL), 1);
 	assert_in_range(get_int(fd, SOL_SOCKET, SO_RCVBUF), 2 * 212992, 32 << 20);
+	kit_close_socks(&a);
+	rn_rocind_close(r);
+}
+
+/* A16: without the option that rocind sets the kernel drops an IPv6 datagram whose UDP
+ * checksum is zero; the ICRC makes one needless, and some senders leave it out.
+ */
+static void datagrams_without_a_checksum_come_in_over_ipv6(void **state)
+{
+	struct sockaddr_in6 to = { .sin6_family = AF_INET6,
+				   .sin6_port = htons(4791),
+				   .sin6_addr = IN6ADDR_LOOPBACK_INIT };
+	struct rn_netdev dev = kit_device(1);
+	const int on = 1;
+	struct rn_attach a;
+	struct rn_rocind *r;
+	uint8_t data[32] = { 100 }, got[64];
+	struct pollfd p;
+	int fd = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	(void)state;
+	dev.gid[0] = (struct rn_gid){ .raw = { [15] = 1 } };
+	r = kit_attach(&dev, &a);
+	data[5] = 1; /* of no special queue pair, of this slot */
+	data[7] = (uint8_t)a.slot;
+	assert_true(fd >= 0);
+	for (int without = 0; without <= on; without++) {
+		assert_int_equal(setsockopt(fd, IPPROTO_UDP, UDP_NO_CHECK6_TX, &without,
+					    sizeof(without)),
+				 0);
+		assert_int_equal(
+			sendto(fd, data, sizeof(data), 0, (void *)&to, sizeof(to)),
+			sizeof(data));
+		p = (struct pollfd){ .fd = a.sock[0], .events = POLLIN };
+		assert_int_equal(poll(&p, 1, 10000), 1);
+		assert_int_equal(recv(a.sock[0], got, sizeof(got), 0), sizeof(data));
+	}
+	close(fd);
 	kit_close_socks(&a);
 	rn_rocind_close(r);
 }
@@ -99,6 +142,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(sockets_come_ready_for_use),
+		TEST(datagrams_without_a_checksum_come_in_over_ipv6),
 		TEST(a_slot_that_is_used_again_has_its_receive_buffer_back),
 		TEST(a_super_packet_arrives_as_one),
 	};
