@@ -19,7 +19,7 @@ two_hosts $net
 "${in_a[@]}" rocin doctor --netdev va | grep -q '^note .*firewall .*must let UDP port 4791 through' ||
 	fail 'rocin doctor does not name the port'
 
-# The programs talk by TCP as ever. Eight timeouts of 67 ms, made longer, so that
+# The programs talk by TCP as ever. Eight timeouts of 268 ms, made longer, so that
 # `rocin stat` finds the program.
 ends() { # GID-INDEX
 	local pid
@@ -29,7 +29,7 @@ ends() { # GID-INDEX
 	pids+=("$pid")
 	heard() { [ -n "$("${in_b[@]}" ss -ltnH "sport = :$port")" ]; }
 	wait_for 20 heard || fail "the server: $(cat "$work/b.out")"
-	ROCIN_LOG=warn ROCIN_TIMEOUT_SCALE=5 "${in_a[@]}" timeout 60 rocin run --netdev va -- \
+	ROCIN_LOG=warn ROCIN_TIMEOUT_SCALE=2 "${in_a[@]}" timeout 60 rocin run --netdev va -- \
 		ibv_rc_pingpong -s 64 -g "$1" -p "$port" "${peers[0]}" >"$work/a.out" 2>&1 &
 	client=$!
 	pids+=("$client")
