@@ -368,8 +368,8 @@ static enum ibv_wc_status run_one(struct kit *k, enum ibv_wr_opcode op,
  */
 static void a_region_of_no_bytes_lies_within_a_page(void **state)
 {
-	const int rights = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
-			   IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
+	const unsigned int rights = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
+				    IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
 	struct kit *k = *state;
 	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	uint8_t *mem = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE,
