@@ -51,14 +51,22 @@ static int above_stdio(int fd)
 	return fd < 0 ? -errno : fd;
 }
 
-static int reopen(int fd, int flags)
+/* A description of its own of the pipe @fd, which may be anything from 0 on; or -errno. */
+static int open_again(int fd, int flags)
 {
 	char path[32];
 	long again;
 
 	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	again = syscall(SYS_openat, AT_FDCWD, path, O_RDWR | O_CLOEXEC | flags);
-	return again < 0 ? -errno : above_stdio((int)again);
+	return again < 0 ? -errno : (int)again;
+}
+
+static int reopen(int fd, int flags)
+{
+	int again = open_again(fd, flags);
+
+	return again < 0 ? again : above_stdio(again);
 }
 
 int rnp_event_fd_new(void)
@@ -68,7 +76,12 @@ int rnp_event_fd_new(void)
 
 	if (pipe2(pair, O_CLOEXEC) < 0)
 		return -errno;
-	fd = reopen(pair[0], 0);
+	/* The program's, whose library closes it. */
+	fd = open_again(pair[0], 0);
+	if (fd >= 0) {
+		fd = rnp_fd_above_std(fd);
+		fd = fd < 0 ? -errno : fd;
+	}
 	rn_fd_close(pair[0]);
 	rn_fd_close(pair[1]);
 	return fd;
