@@ -155,6 +155,15 @@ void rn_model_do_serve(const struct rn_model_run *run, unsigned work)
 	}
 }
 
+/* A comparison that failed writes nothing. */
+static bool has_matched(const struct rn_model_run *run, unsigned work, int64_t old)
+{
+	const struct rn_model_work *w = rn_work(run, work);
+
+	return w->op == RN_LITMUS_FAA ||
+	       old == rn_instr(run->plan, w->thread, w->instr)->value.number;
+}
+
 int64_t rn_model_atomic_result(const struct rn_model_run *run, unsigned work, int64_t old)
 {
 	const struct rn_model_work *w = rn_work(run, work);
@@ -162,7 +171,7 @@ int64_t rn_model_atomic_result(const struct rn_model_run *run, unsigned work, in
 
 	if (w->op == RN_LITMUS_FAA)
 		return old + in->value.number;
-	return old == in->value.number ? in->value2.number : old;
+	return has_matched(run, work, old) ? in->value2.number : old;
 }
 
 void rn_model_serve_moves(const struct rn_model_run *run, struct rn_moves *to)
@@ -176,15 +185,20 @@ void rn_model_serve_moves(const struct rn_model_run *run, struct rn_moves *to)
 			rn_add_move(to, RN_MOVE_MODIFY, i, 0, false);
 }
 
+/* The second half of a NIC's atomic: the write, or of a failed comparison only the end.
+ */
 void rn_model_do_modify(const struct rn_model_run *run, unsigned work)
 {
 	const struct rn_model_work *w = rn_work(run, work);
 	int64_t old = rn_request(run, work)->value[0];
 	struct rn_tlp tlp = rn_model_piece_tlp(run, RN_TLP_WRITE, RN_USE_ATOMIC, work, 0);
+	bool writes = has_matched(run, work, old);
 
 	rn_model_tell_nic(run, rn_qp(run, w->qp)->peer, rn_qp(run, w->qp)->peer_nic, work,
-			  "modifies for");
+			  writes ? "modifies for" : "finds no match for");
 	rn_request(run, work)->is_modified = true;
+	if (!writes)
+		return;
 	tlp.flags |= RN_TLP_LOCK;
 	tlp.data = (uint64_t)rn_model_atomic_result(run, work, old);
 	tlp.tag = rn_model_tag(RN_USE_MEMORY, w->piece[0].remote, 1, w->thread, w->instr);

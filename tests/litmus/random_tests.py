@@ -65,7 +65,7 @@ class Test:
         local, remote = (self.at(end[0]) for end in self.qps[qp].split("->"))
         ops = ["write", "write", "imm", "send"]
         if qp not in self.uc:
-            ops += ["read", "read", "faa", "flush", "awrite"]
+            ops += ["read", "read", "faa", "cas", "flush", "awrite"]
         op = rng.choice(ops)
         count = rng.choice([1, 1, 2])
         here = [rng.choice(local) for _ in range(count)]
@@ -74,6 +74,8 @@ class Test:
         text = {
             "read": f"{','.join(here)} <- {','.join(there)}",
             "faa": f"{rng.choice(local + ['_'])} <- {there[0]} {self.value()}",
+            "cas": f"{rng.choice(local + ['_'])} <- {there[0]} "
+                   f"{rng.choice([0, self.number])} {self.value()}",
             "flush": there[0],
             "awrite": f"{there[0]} <- #{self.value()}",
         }.get(op, f"{','.join(there)} <- {','.join(inline)}")

@@ -26,6 +26,7 @@ static const char *const files[] = {
 	RN_BANK "/03-gpu.litmus",	  RN_BANK "/04-sameqp.litmus",
 	RN_BANK "/05-atomics.litmus",	  RN_BANK "/06-hosts.litmus",
 	RN_BANK "/07-completions.litmus", RN_BANK "/08-devices.litmus",
+	RN_BANK "/10-cas.litmus",
 };
 
 static const char *const knobs[] = {
@@ -173,6 +174,11 @@ static const struct {
 	{ "{ x@B.host=3, o@A.host=9; q: A.nic0->B.nic0 }\nA.cpu ;\ncas q o <- x 3 5 ;\n"
 	  "cas q _ <- x 3 6 ;\npoll q ;\npoll q ;\nld r0 o ;\n"
 	  "forall (x=5 /\\ A.cpu:r0=3)\n",
+	  "" },
+	/* One that fails writes nothing: a store after its read is not undone. */
+	{ "{ x@B.host=3; q: A.nic0->B.nic0 }\nA.cpu | B.cpu ;\ncas q _ <- x 9 5 | st x 4 "
+	  ";\n"
+	  "poll q | ;\nforall (x=4)\n",
 	  "" },
 	/* An inline source is copied while posting, with the register of that moment. */
 	{ "{ s@A.host=4, x@B.host=0; q: A.nic0->B.nic0 }\nA.cpu ;\nld r0 s ;\n"
