@@ -13,6 +13,7 @@ enum {
 	RN_SAN_FRAMES = 24,	   /* of a stack */
 	RN_SAN_COMPLETIONS = 1024, /* newest that were taken */
 	RN_SAN_SLOTS = 2 * RN_HOST_TLPS,
+	RN_SAN_HASHES = 8192, /* of pages; a power of two */
 };
 
 enum rn_san_side {
@@ -153,6 +154,9 @@ void rn_san_host_page_count(const struct rn_tlp *tlp, int change);
 
 /* Keep the program from storing to the whole pages of a source, or let it. */
 void rn_san_source_hold(struct rn_san_wr *wr, bool hold);
+
+/* Below RN_SAN_HASHES; for tests. */
+unsigned rn_san_page_hash(uintptr_t at);
 
 /* Close a page again where there is still cause. */
 void rn_san_page_close(uintptr_t at);

@@ -18,10 +18,12 @@
 #include "sanitize_internal.h"
 
 enum {
-	PAGES = 8192, /* a power of two; more than pages that writes on their way touch */
 	SOURCE_MAX = 64 * 1024, /* bytes of a source that is held */
 	RETRIES_MAX = 10000,
-	PINS = 128, /* more at once only open */
+	/* A thread has one for each buffer of a system call. More at once only open; what
+	 * is not used takes no memory.
+	 */
+	PINS = 65536,
 };
 
 enum state {
@@ -30,12 +32,16 @@ enum state {
 	CLOSED,	   /* writes are on their way to it */
 };
 
-/* By hash; a place with neither writes nor sources is free. */
+/* By hash, with others of the same hash behind; a place with neither writes nor sources
+ * is free. Places are never given back, so who meets a fault finds the page that was
+ * opened before it.
+ */
 static struct page {
+	struct page *next;
 	uintptr_t at; /* in the device view, or host memory */
 	unsigned writes, sources;
 	enum state state;
-} pages[PAGES];
+} pages[RN_SAN_HASHES];
 
 /* Ranges that system calls use at the moment; lo == hi: free. */
 static struct pin {
@@ -51,9 +57,9 @@ static bool is_pinned(uintptr_t at)
 	return false;
 }
 
-static struct page *page_of(uintptr_t at)
+unsigned rn_san_page_hash(uintptr_t at)
 {
-	return &pages[(at / RN_GPU_PAGE * UINT64_C(0x9e3779b97f4a7c15) >> 40) % PAGES];
+	return (at / RN_GPU_PAGE * UINT64_C(0x9e3779b97f4a7c15) >> 40) % RN_SAN_HASHES;
 }
 
 static void protect(struct page *p, enum state wanted)
@@ -76,19 +82,50 @@ static void protect_again(struct page *p)
 		protect(p, p->sources ? READ_ONLY : OPEN);
 }
 
-/* Two pages of one hash: the second stays open, and accesses to it are not seen. */
-static struct page *take(uintptr_t at)
+/* NULL: nothing was ever on its way there, or its place has been taken. */
+static struct page *page_of(uintptr_t at)
+{
+	struct page *p = &pages[rn_san_page_hash(at)];
+
+	while (p && p->at != at)
+		p = p->next;
+	return p;
+}
+
+static bool is_free(const struct page *p)
+{
+	return p->writes == 0 && p->sources == 0 && p->state == OPEN;
+}
+
+/* A place for a page that has none. NULL: no memory, so accesses to it are not seen. */
+static struct page *add_page(uintptr_t at)
+{
+	struct page *first = &pages[rn_san_page_hash(at)], *p = first;
+
+	while (p && !is_free(p))
+		p = p->next;
+	if (!p) {
+		p = calloc(1, sizeof(*p));
+		if (!p)
+			return NULL;
+		p->next = first->next;
+		first->next = p;
+	}
+	p->at = at;
+	return p;
+}
+
+/* Changes of a count: what goes down was up before, in a place that is there. */
+static struct page *take(uintptr_t at, int change)
 {
 	struct page *p = page_of(at);
 
-	if (p->at != at && p->writes == 0 && p->sources == 0)
-		*p = (struct page){ .at = at };
-	return p->at == at ? p : NULL;
+	return p || change < 0 ? p : add_page(at);
 }
 
 static void count_page(uintptr_t at, int change)
 {
-	struct page *p = take(at);
+	struct page *p = take(at, change);
 
 	if (!p || (change < 0 && p->writes == 0))
 		return;
@@ -109,7 +146,7 @@ void rn_san_page_close(uintptr_t at)
 {
 	struct page *p = page_of(at);
 
-	if (p->at == at)
+	if (p)
 		protect_again(p);
 }
 
@@ -160,14 +197,19 @@ void rn_sanitize_region_add(const struct rn_host_nic *nic, uint32_t key, rn_iova
 /* What is on its way to a region that goes is performed by then, or soon: let nothing of
  * it stay closed.
  */
-static void open_range(uintptr_t lo, uintptr_t hi)
+static void forget(struct page *p)
 {
-	for (unsigned i = 0; i < PAGES; i++) {
-		if (pages[i].at < lo || pages[i].at >= hi)
-			continue;
-		protect(&pages[i], OPEN);
-		pages[i].writes = pages[i].sources = 0;
-	}
+	protect(p, OPEN);
+	p->writes = p->sources = 0;
+}
+
+/* Every place whose page lies in the range. */
+static void each_of_range(uintptr_t lo, uintptr_t hi, void (*visit)(struct page *p))
+{
+	for (unsigned i = 0; i < RN_SAN_HASHES; i++)
+		for (struct page *p = &pages[i]; p; p = p->next)
+			if (p->at >= lo && p->at < hi)
+				visit(p);
 }
 
 void rn_sanitize_region_remove(const struct rn_host_nic *nic, uint32_t key)
@@ -182,7 +224,7 @@ void rn_sanitize_region_remove(const struct rn_host_nic *nic, uint32_t key)
 	r = *at;
 	if (r) {
 		*at = r->next;
-		open_range(r->lo, r->hi);
+		each_of_range(r->lo, r->hi, forget);
 	}
 	rn_host_unlock(rn_san.host);
 	free(r);
@@ -210,7 +252,7 @@ static void count_sources(const struct rn_host_range *range, int change)
 	while (r && (at < r->lo || end > r->hi))
 		r = r->next;
 	for (; r && at < end; at += RN_GPU_PAGE) {
-		struct page *p = take(at);
+		struct page *p = take(at, change);
 
 		if (!p || (change < 0 && p->sources == 0))
 			continue;
@@ -237,7 +279,7 @@ void rn_sanitize_open(uintptr_t addr, size_t len, bool to_store)
 	for (; at < addr + len; at += RN_GPU_PAGE) {
 		struct page *p = page_of(at);
 
-		if (p->at == at && (to_store || p->state == CLOSED))
+		if (p && (to_store || p->state == CLOSED))
 			protect(p, OPEN);
 	}
 }
@@ -287,14 +329,12 @@ int rn_sanitize_pin(uintptr_t addr, size_t len)
 /* Every page that there is, or those of the range, whichever is less. */
 static void protect_range_again(uintptr_t lo, uintptr_t hi)
 {
-	if ((hi - lo) / RN_GPU_PAGE < PAGES) {
-		for (; lo < hi; lo += RN_GPU_PAGE)
-			rn_san_page_close(lo);
+	if ((hi - lo) / RN_GPU_PAGE >= RN_SAN_HASHES) {
+		each_of_range(lo, hi, protect_again);
 		return;
 	}
-	for (unsigned i = 0; i < PAGES; i++)
-		if (pages[i].at >= lo && pages[i].at < hi)
-			protect_again(&pages[i]);
+	for (; lo < hi; lo += RN_GPU_PAGE)
+		rn_san_page_close(lo);
 }
 
 void rn_sanitize_unpin(int pin)
@@ -349,14 +389,14 @@ static bool meet(unsigned agent, uintptr_t addr, rn_iova name, bool may_retry)
 	if (!is_locked)
 		rn_host_lock(rn_san.host);
 	p = page_of(at);
-	was_closed = p->at == at && p->state != OPEN;
+	was_closed = p && p->state != OPEN;
 	if (was_closed)
 		protect(p, OPEN);
 	if (was_closed && !is_locked && !judge(agent, addr, name, p))
 		/* Host memory is watched by programs that wait; nothing covered there. */
 		(void)rn_san_step(NULL, at, agent != RN_AGENT_CPU && p->writes > 0);
 	/* Another thread has opened it meanwhile? */
-	may_retry = may_retry || p->at == at;
+	may_retry = may_retry || p != NULL;
 	if (!is_locked)
 		rn_host_unlock(rn_san.host);
 	return was_closed || (may_retry && !is_stuck(addr));
@@ -372,7 +412,7 @@ bool rn_sanitize_fault(uintptr_t addr)
 		return false;
 	if (rn_host_is_forked()) { /* pages that were closed when it was copied */
 		struct page *p = page_of(addr & ~(uintptr_t)(RN_GPU_PAGE - 1));
-		bool was_closed = p->state != OPEN && addr - p->at < RN_GPU_PAGE;
+		bool was_closed = p && p->state != OPEN;
 
 		if (was_closed)
 			protect(p, OPEN);

@@ -405,6 +405,42 @@ static void test_mappings_run_out(void **state)
 	assert_int_equal(*(volatile char *)b.bar, 0);
 }
 
+/* By the sign of the difference, so a counter that wraps is still waited for. */
+static void test_stream_waits_are_cyclic(void **state)
+{
+	static const struct {
+		uint32_t found, value;
+		unsigned how;
+		bool is_met;
+	} rows[] = {
+		{ 5, 5, RN_GPU_WAIT_GEQ, true },
+		{ 6, 5, RN_GPU_WAIT_GEQ, true },
+		{ 4, 5, RN_GPU_WAIT_GEQ, false },
+		{ 0, UINT32_MAX, RN_GPU_WAIT_GEQ, true },
+		{ UINT32_MAX, 0, RN_GPU_WAIT_GEQ, false },
+		{ 0x7fffffff, 0, RN_GPU_WAIT_GEQ, true },
+		{ 0x80000000, 0, RN_GPU_WAIT_GEQ, false },
+		{ 3, 0xfffffff0, RN_GPU_WAIT_GEQ, true },
+		{ 0xfffffff0, 3, RN_GPU_WAIT_GEQ, false },
+		{ 5, 5, RN_GPU_WAIT_EQ, true },
+		{ 6, 5, RN_GPU_WAIT_EQ, false },
+		{ 0, UINT32_MAX, RN_GPU_WAIT_EQ, false },
+		{ 6, 2, RN_GPU_WAIT_AND, true },
+		{ 4, 2, RN_GPU_WAIT_AND, false },
+		{ 0x80000000, 0x80000001, RN_GPU_WAIT_AND, true },
+	};
+	struct rn_gpu *gpu = rn_gpu_open(0);
+
+	(void)state;
+	for (unsigned i = 0; i < RN_ARRAY_SIZE(rows); i++) {
+		uint32_t word = rows[i].found;
+		int rc = rn_gpu_wait_value32(gpu, &word, rows[i].value, rows[i].how, 0);
+
+		if (rc != (rows[i].is_met ? 0 : -ETIMEDOUT))
+			fail_msg("row %u: %d", i, rc);
+	}
+}
+
 static void test_misuse_is_told(void **state)
 {
 	struct rn_gpu *gpu = rn_gpu_open(0);
@@ -444,6 +480,7 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(test_registration),
 	cmocka_unit_test(test_free_with_writes_on_their_way),
 	cmocka_unit_test(test_child_of_fork_has_no_gpus),
+	cmocka_unit_test(test_stream_waits_are_cyclic),
 	cmocka_unit_test(test_misuse_is_told),
 	cmocka_unit_test(test_null_is_no_gpu),
 };

@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 
 #include "mem_guard.h"
+#include "sanitize_internal.h"
 #include "sanitize_kit.h"
 #include "trap.h"
 
@@ -65,6 +66,48 @@ static void test_last_byte(void **state)
 	rn_pcie_drain();
 	assert_int_equal(word[9], 5);
 	assert_int_equal(san_occurrences(), before + 1);
+}
+
+/* Two pages of one hash are both watched. There are more pages than hashes. */
+static void test_pages_of_one_hash(void **state)
+{
+	enum {
+		MANY = RN_SAN_HASHES + 1
+	};
+	unsigned long long before = san_occurrences();
+	static uintptr_t first[RN_SAN_HASHES];
+	volatile uint64_t *one = NULL, *two = NULL;
+	uint8_t *map = mmap(NULL, (size_t)MANY * PAGE, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	(void)state;
+	assert_ptr_not_equal(map, MAP_FAILED);
+	assert_int_equal(nic.api->region_add(nic.nic, KEY + 1, kit_iova(map),
+					     (uint64_t)MANY * PAGE, 0xf),
+			 0);
+	for (unsigned i = 0; i < MANY && !two; i++) {
+		uint8_t *at = map + (size_t)i * PAGE;
+		uintptr_t *seen = &first[rn_san_page_hash((uintptr_t)at)];
+
+		if (*seen) {
+			one = (volatile uint64_t *)*seen; // NOLINT
+			two = (volatile uint64_t *)(void *)at;
+		}
+		*seen = (uintptr_t)at;
+	}
+	assert_non_null(two);
+	rn_guard_install();
+	san_data(&nic, QP, 1, (void *)one, 5, 0);
+	san_data(&nic, QP, 2, (void *)two, 6, 0);
+	assert_int_equal(*one, 0);
+	assert_int_equal(*two, 0);
+	assert_int_equal(san_occurrences(), before + 2);
+	rn_pcie_drain();
+	assert_int_equal(*one, 5);
+	assert_int_equal(*two, 6);
+	assert_int_equal(san_occurrences(), before + 2);
+	nic.api->region_remove(nic.nic, KEY + 1);
+	munmap(map, (size_t)MANY * PAGE);
 }
 
 static void test_what_is_no_finding(void **state)
@@ -305,6 +348,7 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		T(test_last_byte),
+		T(test_pages_of_one_hash),
 		T(test_many_loads),
 		T(test_handler_of_the_program),
 		T(test_signal_is_blocked),
