@@ -115,6 +115,12 @@ static void test_refused(void **unused)
 		{ HEAD "{ x@B.host=0, y@B.host=0, z@B.host=0; q: A.nic0->B.nic0 }\n"
 		       "A.cpu ;\nwrite q x,y <- #1,#1 ;\nwrite q x,z <- #1,#1 ;\n" TAIL,
 		  "side by side" },
+		{ HEAD "{ x@B.host=0; q: A.nic0->B.nic0 }\nA.cpu ;\n"
+		       "write q x,x <- #1,#2 ;\n" TAIL,
+		  "side by side" },
+		{ HEAD "{ x@B.host=0, y@B.host=0; q: A.nic0->B.nic0 }\nA.cpu ;\n"
+		       "write q x,y,x <- #1,#2,#3 ;\n" TAIL,
+		  "side by side" },
 	};
 
 	(void)unused;

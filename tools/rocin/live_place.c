@@ -104,6 +104,10 @@ static const char side_by_side[] =
 
 static bool chain(struct layout *y, unsigned first, unsigned second)
 {
+	/* A location cannot lie behind itself. */
+	for (unsigned i = second; i != RN_LITMUS_NONE; i = y->next[i])
+		if (i == first)
+			return cannot(y, side_by_side);
 	if (y->next[first] == second)
 		return true;
 	if (y->next[first] != RN_LITMUS_NONE || y->prev[second] != RN_LITMUS_NONE ||
