@@ -152,7 +152,30 @@ static unsigned root_of(const struct rn_fabric *f, unsigned index)
 	return index;
 }
 
-static unsigned pick_adversarial(const struct rn_fabric *f)
+/* Where data is free among itself the last goes first, and what is first is missing. */
+static unsigned last_in_the_way(const struct rn_fabric *f, unsigned index)
+{
+	const struct rn_pcie_knobs *knobs = rn_fabric_knobs(f);
+	const struct rn_tlp *tlp = rn_fabric_tlp(f, index);
+
+	if (knobs->place != RN_PLACE_ANY)
+		return root_of(f, index);
+	for (unsigned i = rn_fabric_prev(f, index); i != RN_TLP_NONE;
+	     i = rn_fabric_prev(f, i))
+		if (!rn_order_may_pass(tlp, rn_fabric_tlp(f, i), knobs) &&
+		    rn_fabric_movable(f, i))
+			return i;
+	return root_of(f, index);
+}
+
+/* While a NIC sends, its completion entries can still be written behind more. */
+static bool can_wait(const struct rn_driver *d, const struct rn_tlp *tlp)
+{
+	return d->is_sending && tlp->state == RN_TLP_QUEUED &&
+	       tlp->route.queue[tlp->hop] >= RN_QUEUE_ENTRY;
+}
+
+static unsigned pick_adversarial(const struct rn_driver *d, const struct rn_fabric *f)
 {
 	uint32_t left = rn_fabric_wanted(f);
 	unsigned youngest = RN_TLP_NONE;
@@ -161,12 +184,14 @@ static unsigned pick_adversarial(const struct rn_fabric *f)
 		if (!rn_tlp_is_wanted(rn_fabric_tlp(f, i)))
 			continue;
 		left--;
+		if (can_wait(d, rn_fabric_tlp(f, i)))
+			continue;
 		if (rn_fabric_movable(f, i))
 			return i;
 		if (youngest == RN_TLP_NONE)
 			youngest = i;
 	}
-	return youngest == RN_TLP_NONE ? RN_TLP_NONE : root_of(f, youngest);
+	return youngest == RN_TLP_NONE ? RN_TLP_NONE : last_in_the_way(f, youngest);
 }
 
 /* ---- Replay ---- */
@@ -193,7 +218,7 @@ unsigned rn_driver_pick(struct rn_driver *d, const struct rn_fabric *f)
 	case RN_DRIVER_RANDOM:
 		return pick_random(d, f);
 	case RN_DRIVER_ADVERSARIAL:
-		return pick_adversarial(f);
+		return pick_adversarial(d, f);
 	case RN_DRIVER_REPLAY:
 		return pick_replay(d, f);
 	}

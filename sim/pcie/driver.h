@@ -20,6 +20,7 @@ struct rn_driver {
 	uint16_t stalled[RN_LIST_COUNT]; /* choices that the queue still sits out */
 	const uint16_t *choices;	 /* replay: borrowed */
 	uint32_t choice_count, choice_next;
+	bool is_sending; /* nobody asks for entries yet, and more may follow */
 };
 
 void rn_driver_init(struct rn_driver *d, const struct rn_pcie_knobs *knobs);

@@ -285,6 +285,8 @@ int rn_fabric_issue(struct rn_fabric *f, const struct rn_fabric_ops *ops, void *
 	if (!rn_topology_route(knobs_of(f, tlp, &near), tlp->requester, tlp->target,
 			       tlp->stream, &route))
 		return -EHOSTUNREACH;
+	if (tlp->flags & RN_TLP_CQE)
+		rn_topology_entry(&f->knobs, tlp->requester, tlp->stream, &route);
 	if (f->knobs.place == RN_PLACE_NOW || route.hops == 0) {
 		do_at_once(&run, tlp);
 		return NONE;

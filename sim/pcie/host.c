@@ -450,7 +450,9 @@ int rn_host_issue(struct rn_host *h, struct rn_tlp *tlp, void *bytes,
 	seq = rn_fabric_tlp(h->fabric, (unsigned)index)->seq;
 	if (h->bus_is_missing)
 		rn_host_force_all(h);
+	h->driver.is_sending = true;
 	rn_host_step(h, STEPS_PER_ISSUE + rn_fabric_count(h->fabric) / TLPS_PER_STEP);
+	h->driver.is_sending = false;
 	sent = rn_fabric_tlp(h->fabric, (unsigned)index);
 	return sent && sent->seq == seq ? index : RN_TLP_NONE;
 }

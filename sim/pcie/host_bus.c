@@ -22,6 +22,10 @@ enum {
 	STEPS_PER_TICK = 32,
 	LEAKS = 64, /* TLPs let go per bound, before their time */
 	STACK = 128 * 1024,
+	/* A program that sleeps until a completion polls nothing: its entries leave after
+	 * the bound that is usual (hold=2ms), also where the bound is longer.
+	 */
+	ENTRY_WAIT_NS = 2 * 1000 * 1000,
 };
 
 /* --------------------------------------------------------------- the bound */
@@ -56,6 +60,16 @@ static bool is_leak_due(struct rn_host *h, rn_ns now)
 	return k->hold_ns && now && now - h->leaked_at >= (rn_ns)(k->hold_ns / LEAKS);
 }
 
+/* Of what nobody waits for, since a completion entry would take all with it. */
+static unsigned youngest_data(const struct rn_fabric *f)
+{
+	unsigned i = rn_fabric_youngest(f);
+
+	while (i != RN_TLP_NONE && rn_tlp_is_wanted(rn_fabric_tlp(f, i)))
+		i = rn_fabric_older(f, i);
+	return i == RN_TLP_NONE ? rn_fabric_youngest(f) : i;
+}
+
 static void leak(struct rn_host *h, rn_ns now)
 {
 	unsigned oldest = rn_fabric_oldest(h->fabric);
@@ -67,7 +81,7 @@ static void leak(struct rn_host *h, rn_ns now)
 		h->leaked_at = now;
 	h->leaked_polls = h->polls;
 	h->counters.released++;
-	rn_host_move(h, h->leak_oldest ? oldest : rn_fabric_youngest(h->fabric), true);
+	rn_host_move(h, h->leak_oldest ? oldest : youngest_data(h->fabric), true);
 	h->leak_oldest = !h->leak_oldest;
 }
 
@@ -84,6 +98,14 @@ void rn_host_release(struct rn_host *h, rn_ns now)
 	}
 	if (h->driver.kind == RN_DRIVER_ADVERSARIAL)
 		leak(h, now);
+}
+
+bool rn_host_do_entries_wait(struct rn_host *h, rn_ns now)
+{
+	unsigned oldest = rn_fabric_oldest(h->fabric);
+
+	return rn_host_knobs(h)->hold_ns && oldest != RN_TLP_NONE &&
+	       (uint64_t)now < rn_fabric_tlp(h->fabric, oldest)->stamp + ENTRY_WAIT_NS;
 }
 
 /* -------------------------------------------------------------- the thread */
@@ -129,8 +151,10 @@ static void sleep_until(struct rn_host *h, rn_ns when)
 
 static void let_time_pass(struct rn_host *h, rn_ns now)
 {
+	h->driver.is_sending = rn_host_do_entries_wait(h, now);
 	if (does_time_move(h))
 		rn_host_step(h, STEPS_PER_TICK);
+	h->driver.is_sending = false;
 	rn_host_release(h, now);
 }
 

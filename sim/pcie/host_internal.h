@@ -144,6 +144,9 @@ void rn_host_bus_poke(struct rn_host *h);
  */
 void rn_host_bus_hurry(struct rn_host *h);
 
+/* Do completion entries wait for a poll of their ring, with data let go before them? */
+bool rn_host_do_entries_wait(struct rn_host *h, rn_ns now);
+
 /* Let go what has been held long enough by @now (0: do not ask the clock's bound). */
 void rn_host_release(struct rn_host *h, rn_ns now);
 

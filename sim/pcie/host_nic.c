@@ -175,9 +175,12 @@ void rn_host_polled_empty(struct rn_host_nic *nic, rn_iova ring)
 	rn_host_lock(h);
 	h->polls++;
 	h->ring_polls[counter_of(ring)]++;
+	/* Of no ring: the device looks for work, and nobody for entries. */
+	h->driver.is_sending = ring == 0 && rn_host_do_entries_wait(h, rn_host_now());
 	rn_host_step(h, h->driver.kind == RN_DRIVER_ADVERSARIAL
 				? STEPS_PER_POLL_ADVERSARIAL
 				: STEPS_PER_POLL);
+	h->driver.is_sending = false;
 	if (h->tape.is_on)
 		rn_host_release(h, rn_host_now());
 	else if (rn_host_knobs(h)->hold_polls)

@@ -12,11 +12,11 @@ static void add_queue(struct rn_route *route, unsigned queue)
 /* QPNs of a process count up above their low byte; made-up ones count up from 1. Both
  * spread, and so do the first few streams of several NICs.
  */
-static unsigned stream_queue(unsigned nic, uint32_t stream)
+static unsigned stream_number(unsigned nic, uint32_t stream)
 {
 	uint32_t hash = (stream ^ stream >> 8) + (nic - RN_AGENT_NIC) * RN_NIC_MAX;
 
-	return RN_QUEUE_STREAM + hash % RN_STREAM_QUEUES;
+	return hash % RN_STREAM_QUEUES;
 }
 
 static bool is_c2c(const struct rn_pcie_knobs *knobs, unsigned agent)
@@ -75,9 +75,22 @@ bool rn_topology_route(const struct rn_pcie_knobs *knobs, unsigned from, unsigne
 	if (peers && knobs->p2p == RN_P2P_DENY)
 		return false;
 	if (knobs->nic_queues == RN_NIC_PERQP && rn_agent_is_nic(from) && stream != 0)
-		add_queue(route, stream_queue(from, stream));
+		add_queue(route, RN_QUEUE_STREAM + stream_number(from, stream));
 	cross(knobs, from, to, route);
 	return true;
+}
+
+void rn_topology_entry(const struct rn_pcie_knobs *knobs, unsigned nic, uint32_t stream,
+		       struct rn_route *route)
+{
+	const struct rn_route rest = *route;
+
+	if (knobs->place != RN_PLACE_ANY || !rn_agent_is_nic(nic) || rest.hops == 0)
+		return;
+	route->hops = 0;
+	add_queue(route, RN_QUEUE_ENTRY + stream_number(nic, stream));
+	for (unsigned i = 0; i < rest.hops; i++)
+		add_queue(route, rest.queue[i]);
 }
 
 void rn_topology_answer(const struct rn_pcie_knobs *knobs, unsigned from, unsigned to,
@@ -119,6 +132,7 @@ static const struct {
 	{ RN_QUEUE_C2C, RN_AGENT_COUNT, "c2c:", true },
 	{ RN_QUEUE_C2C_UP, RN_AGENT_COUNT, "c2cup:", true },
 	{ RN_QUEUE_STREAM, RN_STREAM_QUEUES, "nq:", false },
+	{ RN_QUEUE_ENTRY, RN_STREAM_QUEUES, "cq:", false },
 	{ RN_QUEUE_COUNT, RN_AGENT_COUNT, "inside:", true },
 };
 

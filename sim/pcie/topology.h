@@ -13,7 +13,8 @@
 #include "tlp.h"
 
 enum {
-	RN_STREAM_QUEUES = 64, /* of nic.queues=perqp, per host; streams share by hash */
+	/* Of nic.queues=perqp, and of entries, per host; streams share by hash. */
+	RN_STREAM_QUEUES = 64,
 
 	RN_QUEUE_UP = 0,				 /* + agent */
 	RN_QUEUE_HOST = RN_QUEUE_UP + RN_AGENT_COUNT,	 /* + requester */
@@ -23,7 +24,9 @@ enum {
 	/* + target * RN_AGENT_COUNT + requester: through another root port */
 	RN_QUEUE_SPLIT = RN_QUEUE_C2C_UP + RN_AGENT_COUNT,
 	RN_QUEUE_STREAM = RN_QUEUE_SPLIT + RN_AGENT_COUNT * RN_AGENT_COUNT,
-	RN_QUEUE_COUNT = RN_QUEUE_STREAM + RN_STREAM_QUEUES,
+	/* Completion entries that a NIC has yet to write; see rn_topology_entry(). */
+	RN_QUEUE_ENTRY = RN_QUEUE_STREAM + RN_STREAM_QUEUES,
+	RN_QUEUE_COUNT = RN_QUEUE_ENTRY + RN_STREAM_QUEUES,
 	RN_LIST_COUNT = RN_QUEUE_COUNT + RN_AGENT_COUNT, /* and the insides, + GPU */
 };
 
@@ -40,6 +43,14 @@ enum {
 bool rn_topology_route(const struct rn_pcie_knobs *knobs, unsigned from, unsigned to,
 		       uint32_t stream, struct rn_route *route);
 
+/* With place=any a NIC writes a completion entry when it likes, not in one step with the
+ * data before it: the entry waits at the head of its way, behind earlier ones of its
+ * stream only. What is sent meanwhile is before it, and free among itself. @nic: any
+ * requester; others than NICs have no such place.
+ */
+void rn_topology_entry(const struct rn_pcie_knobs *knobs, unsigned nic, uint32_t stream,
+		       struct rn_route *route);
+
 /* Way of the completion from target @from back to reader @to. The queues of
  * nic.queues=perqp hold requests only.
  */
@@ -47,7 +58,7 @@ void rn_topology_answer(const struct rn_pcie_knobs *knobs, unsigned from, unsign
 			struct rn_route *route);
 
 /* "up:nic0", "dn:gpu0", "dn:gpu0<nic1", "host<nic0", "c2c:gpu0", "c2cup:gpu0", "nq:3",
- * "inside:gpu0". Returns @buf.
+ * "cq:3", "inside:gpu0". Returns @buf.
  */
 const char *rn_queue_name(unsigned queue, char *buf, size_t len);
 

@@ -26,7 +26,8 @@ static const char *const files[] = {
 	RN_BANK "/03-gpu.litmus",	  RN_BANK "/04-sameqp.litmus",
 	RN_BANK "/05-atomics.litmus",	  RN_BANK "/06-hosts.litmus",
 	RN_BANK "/07-completions.litmus", RN_BANK "/08-devices.litmus",
-	RN_BANK "/10-cas.litmus",	  RN_BANK "/12-small-words.litmus",
+	RN_BANK "/10-cas.litmus",	  RN_BANK "/11-completion-entries.litmus",
+	RN_BANK "/12-small-words.litmus",
 };
 
 static const char *const knobs[] = {

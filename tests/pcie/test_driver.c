@@ -157,10 +157,27 @@ static void a_cqe_pushes_the_data_of_its_route_only(void **state)
 	world_send(&w, with(RN_TLP_DATA, a_write(CPU, 1)));
 	world_send(&w, with(RN_TLP_DATA, a_write(GPU0, 2)));
 	world_send(&w, with(RN_TLP_CQE, a_write(CPU, 3)));
+	run_while_it_moves();
 	world_send(&w, with(RN_TLP_DATA, a_write(CPU, 4)));
 	run_while_it_moves();
 	assert_log(&w, "1 3");
 	assert_int_equal(rn_fabric_count(w.f), 2);
+}
+
+/* Both completions wait until the NIC is done sending; what is first is there last. */
+static void data_before_completions_is_placed_from_its_end(void **state)
+{
+	(void)state;
+	begin("adversarial", 1);
+	d.is_sending = true;
+	for (unsigned i = 1; i <= 5; i += 2) {
+		world_send(&w, with(RN_TLP_DATA, a_write(CPU, i)));
+		world_send(&w, with(RN_TLP_CQE, a_write(CPU, i + 1)));
+		assert_false(step());
+	}
+	d.is_sending = false;
+	run_while_it_moves();
+	assert_log(&w, "5 3 1 2 4 6");
 }
 
 static void data_that_reached_a_gpu_stays_inside(void **state)
@@ -249,6 +266,7 @@ int main(void)
 		cmocka_unit_test(an_empty_fabric_has_no_moves),
 		cmocka_unit_test(data_alone_does_not_move),
 		cmocka_unit_test(a_cqe_pushes_the_data_of_its_route_only),
+		cmocka_unit_test(data_before_completions_is_placed_from_its_end),
 		cmocka_unit_test(data_that_reached_a_gpu_stays_inside),
 		cmocka_unit_test(the_youngest_that_is_wanted_goes_first),
 		cmocka_unit_test(a_replay_makes_the_same_moves),

@@ -313,10 +313,55 @@ static void blockers_of_blockers_go_first(void **state)
 	t = world_send(&w, with(RN_TLP_DATA, again));
 	world_force(&w, t);
 	assert_log(&w, "2 3");
-	t = world_send(&w, with(RN_TLP_CQE, a_write(CPU, 4)));
+	world_send(&w, with(RN_TLP_LOCK, a_write(CPU, 4)));
 	t = world_send(&w, with(RN_TLP_DATA, a_write(CPU, 5)));
 	world_force(&w, t);
 	assert_log(&w, "1 4 5");
+}
+
+/* place=any: what is sent behind a completion entry is free of it and of its data, as
+ * long as the NIC has not written the entry. The entry is behind all that was sent before
+ * it went, and entries of a stream keep their order.
+ */
+static void data_of_two_messages_is_free_across_their_entries(void **state)
+{
+	unsigned entry, data;
+
+	(void)state;
+	world_init(&w, "place=any");
+	world_send(&w, with(RN_TLP_DATA, a_write(CPU, 1)));
+	entry = world_send(&w, with(RN_TLP_CQE, a_write(CPU, 2)));
+	data = world_send(&w, with(RN_TLP_DATA, a_write(CPU, 3)));
+	world_force(&w, data);
+	assert_log(&w, "3");
+	data = world_send(&w, with(RN_TLP_DATA, a_write(CPU, 4)));
+	world_move(&w, entry);
+	assert_false(rn_fabric_movable(w.f, entry));
+	world_force(&w, entry);
+	assert_log(&w, "1 4 2");
+
+	entry = world_send(&w, with(RN_TLP_CQE, a_write(CPU, 5)));
+	data = world_send(&w, with(RN_TLP_CQE, a_write(CPU, 6)));
+	assert_false(rn_fabric_movable(w.f, data));
+	world_force(&w, data);
+	assert_log(&w, "5 6");
+}
+
+static void elsewhere_an_entry_is_written_at_once(void **state)
+{
+	static const char *const knobs[] = { "place=pcie", "place=msg" };
+
+	(void)state;
+	for (unsigned i = 0; i < RN_ARRAY_SIZE(knobs); i++) {
+		unsigned data;
+
+		world_init(&w, knobs[i]);
+		world_send(&w, with(RN_TLP_CQE, a_write(CPU, 1)));
+		data = world_send(&w, with(RN_TLP_DATA, a_write(CPU, 2)));
+		assert_false(rn_fabric_movable(w.f, data));
+		world_force(&w, data);
+		assert_log(&w, "1 2");
+	}
 }
 
 static bool is_odd(const struct rn_tlp *tlp, const void *arg)
@@ -436,6 +481,8 @@ int main(void)
 		cmocka_unit_test(force_moves_only_what_must_not_be_passed),
 		cmocka_unit_test(a_long_queue_needs_no_stack),
 		cmocka_unit_test(blockers_of_blockers_go_first),
+		cmocka_unit_test(data_of_two_messages_is_free_across_their_entries),
+		cmocka_unit_test(elsewhere_an_entry_is_written_at_once),
 		cmocka_unit_test(force_if_goes_by_age_across_queues),
 		cmocka_unit_test(what_is_issued_meanwhile_is_not_forced),
 		cmocka_unit_test(force_ends_though_its_place_is_taken_again),

@@ -159,6 +159,34 @@ static void queues_per_qp_are_for_requests_of_qps_to_others(void **state)
 	assert_string_equal(text, "up:nic0 host<nic0");
 }
 
+/* With place=any only, and only of NICs. */
+static void entries_wait_before_their_way(void **state)
+{
+	const struct rn_pcie_knobs any = knobs_of("place=any,nic.queues=perqp");
+	const struct rn_pcie_knobs typical = knobs_of("typical");
+	const struct rn_pcie_knobs msg = knobs_of("place=msg");
+	struct rn_route route;
+	char text[100];
+
+	(void)state;
+	assert_true(rn_topology_route(&any, NIC0, CPU, 3, &route));
+	rn_topology_entry(&any, NIC0, 3, &route);
+	print_route(&route, text, sizeof(text));
+	assert_string_equal(text, "cq:3 nq:3 up:nic0 host<nic0");
+	assert_true(rn_topology_route(&typical, NIC0, CPU, 3, &route));
+	rn_topology_entry(&typical, NIC0, 3, &route);
+	rn_topology_entry(&msg, NIC0, 3, &route);
+	print_route(&route, text, sizeof(text));
+	assert_string_equal(text, "up:nic0 host<nic0");
+	assert_true(rn_topology_route(&any, NVME0, CPU, 3, &route));
+	rn_topology_entry(&any, NVME0, 3, &route);
+	print_route(&route, text, sizeof(text));
+	assert_string_equal(text, "up:nvme0 host<nvme0");
+	assert_true(rn_topology_route(&any, NIC0, NIC0, 3, &route));
+	rn_topology_entry(&any, NIC0, 3, &route);
+	assert_int_equal(route.hops, 0);
+}
+
 /* Two QPs that share a queue would hide what perqp is to show. */
 static void few_qps_do_not_share_a_queue(void **state)
 {
@@ -212,6 +240,7 @@ int main(void)
 		cmocka_unit_test(each_route_is_as_drawn),
 		cmocka_unit_test(queues_per_qp_come_first_and_share_the_uplink),
 		cmocka_unit_test(queues_per_qp_are_for_requests_of_qps_to_others),
+		cmocka_unit_test(entries_wait_before_their_way),
 		cmocka_unit_test(few_qps_do_not_share_a_queue),
 		cmocka_unit_test(every_queue_has_a_name_of_its_own),
 		cmocka_unit_test(agents_have_names),
