@@ -8,7 +8,8 @@ shift 3 # what is left: files of transport
 here=$source/tests/scenario
 # shellcheck source=../kit/broken_lib.sh
 . "$source/tests/kit/broken_lib.sh"
-cp -r "$source/include" "$source/transport" "$source/sim" .
+# tools/mutate asks whether a broken suite still notices: then transport stands elsewhere, whole.
+cp -rL "$source/include" "${RN_WHOLE:-$source}/transport" "$source/sim" .
 flags="-std=gnu11 -O0 -UNDEBUG -Werror=implicit -D_GNU_SOURCE -Iinclude -Itransport -Itransport/cm -Isim/scenario -Isim/pcie"
 suite=$(find "$here" -name '*.scn')
 parts=("${@/#/transport/}" transport/cm/*.c)

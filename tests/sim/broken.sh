@@ -9,7 +9,8 @@ shift 3 # what is left: files of transport
 here=$source/tests/sim
 # shellcheck source=../kit/broken_lib.sh
 . "$source/tests/kit/broken_lib.sh"
-cp -r "$source/include" "$source/transport" "$source/sim" .
+# tools/mutate asks whether a broken suite still notices: then transport stands elsewhere, whole.
+cp -rL "$source/include" "${RN_WHOLE:-$source}/transport" "$source/sim" .
 flags="-std=gnu11 -O1 -UNDEBUG -D_GNU_SOURCE -Iinclude -Itransport -Itransport/cm -Isim/world"
 parts=("${@/#/transport/}" transport/cm/*.c)
 also=(duplicate-executed early-completion fence-ignored gap-accepted icrc-ignored

@@ -1,0 +1,124 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""mutation - what tools/mutate makes of lines of a bank, right and wrong ones.
+
+usage: mutation.py SOURCE-DIRECTORY
+"""
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(pathlib.Path(sys.argv[1]) / "tools"))
+from mutation import bank  # noqa: E402  pylint: disable=wrong-import-position
+
+CODE = """
+/* limit() is of a(), too. */
+#define LIMIT 5
+static const int table[] = { 1, 2 };
+
+static int limit(int a, int b)
+{
+	if (a + b * 2 > LIMIT && /* both */
+	    !b)
+		return a;
+	else
+		a++;
+	for (int i = 0; i < a; i++)
+		b += table[i & 1];
+	return b;
+}
+
+int twice(int a, int b)
+{
+	int c = limit(a,
+		      b);
+
+	c = -a + b;
+	c += limit(b, a);
+	return limit(a, b) + c;
+}
+"""
+
+# What a line says is wrong, by words of the sentence; None for a line that is right.
+LINES = [
+    ("x.c limit :: a + b * 2 > LIMIT :: a + b * 2 >= LIMIT :: b", None),
+    ("x.c limit :: b * 2 :: b * 3 :: b", None),
+    ("x.c limit :: a++; :: ; :: b", None),
+    ("x.c :: 5 :: 6 :: b", None),
+    ("x.c twice #2 :: limit(a, b) :: 0 :: b", None),
+    ("x.c twice :: c += limit(b, a); return limit(a, b) + c; :: return c; :: b", None),
+    ("x.c twice :: -a :: a :: b", None),
+    ("x.c limit :: a + b :: a - b :: b", "binds tighter"),
+    ("x.c limit :: b * 2 > LIMIT :: false :: b", "binds as tightly"),
+    ("x.c twice :: a + b :: b :: b", "binds tighter: take it in"),
+    ("x.c limit :: > LIMIT :: > 6 :: b", "lost what it works on"),
+    ("x.c :: { 1, 2 } :: { 2 } :: b", "table"),
+    ("x.c :: return a; :: return b; :: b :: equal: no", "wants FILE"),
+    ("x.c twice :: limit(a, b) :: 0 :: b", "2 times"),
+    ("x.c twice #3 :: limit(a, b) :: 0 :: b", "2 times only, not #3"),
+    ("x.c thrice :: a :: b :: b", "has no function thrice"),
+    ("x.c limit :: c :: b :: b", "has no 'c'"),
+    ("y.c limit :: c :: b :: b", "there is no z/y.c"),
+    ("x.c limit :: else a++; :: ; :: b", "parts an if from its else"),
+    ("x.c twice :: int c = limit(a, b); :: ; :: b", "declaration"),
+    ("x.c limit :: return b; :: b :: b", "replaced by a statement"),
+    ("x.c twice :: b, a :: a, b :: b", "comma"),
+    ("x.c limit :: (a + b :: a :: b", "bracket"),
+    ("x.c limit :: i & 1] :: 0] :: b", "bracket"),
+    ("x.c limit :: return b; :: return b; :: b", "is the original"),
+]
+
+
+def load(folder, lines):
+    (folder / "z").mkdir(exist_ok=True)
+    (folder / "z/x.c").write_text(CODE)
+    (folder / bank.BANK).mkdir(parents=True, exist_ok=True)
+    (folder / bank.BANK / "z.txt").write_text("# a comment\n\n" + "\n".join(lines) + "\n")
+    return bank.load(folder)
+
+
+def check_lines(folder):
+    for line, wanted in LINES:
+        _, _, sentences = load(folder, [line])
+        said = "\n".join(sentences)
+        if (wanted is None) != (not sentences) or wanted and wanted not in said:
+            yield f"{line}\n  says: {said or 'nothing'}\n  wanted: {wanted or 'nothing'}"
+    _, _, sentences = load(folder, ["x.c limit :: return a; :: ; :: b"] * 2)
+    if "delete one" not in "".join(sentences):
+        yield "a line that stands twice is not told"
+    _, _, sentences = load(folder, ["x.c twice :: c = -a + b; c += limit(b, a); :: ; :: b",
+                                    "x.c twice :: c += limit(b, a); return limit(a, b) + c; :: ; :: b"])
+    if "overlaps" not in "".join(sentences):
+        yield "two sites that overlap in part are not told"
+
+
+def check_choices(folder):
+    """Each mutant does what it says, and without any the code does what it did."""
+    lines = ["x.c limit :: a + b * 2 > LIMIT && !b :: true :: b", "x.c limit :: b * 2 :: b * 100 :: b",
+             "x.c limit :: b * 2 :: -100 :: b", "x.c limit :: a++; :: a = 0; :: b", "x.c :: 5 :: 1000 :: b",
+             "x.c twice :: c = -a + b; :: c = 70; :: b", "x.c twice :: -a :: a :: b"]
+    mutants, sources, sentences = load(folder, lines)
+    for number, mutant in enumerate(mutants, 1):
+        mutant.number = number
+    text = bank.splice(sources["z/x.c"], mutants)
+    if sentences or text.count("\n") != CODE.count("\n"):
+        yield f"a line of the source stands at another line: {sentences}"
+    main = ('#include <stdbool.h>\n#include <stdio.h>\n#include <stdlib.h>\nstatic int mutant;\n'
+            "#define RN_MUTANT(n) (mutant == (n))\n" + text +
+            "int main(int n, char **arg) { mutant = n > 1 ? atoi(arg[1]) : 0;"
+            'printf("%d %d %d\\n", limit(6, 0), limit(3, 2), twice(1, 4)); return 0; }\n')
+    (folder / "main.c").write_text(main)
+    subprocess.run(["cc", "-w", "-o", folder / "main", folder / "main.c"], check=True)
+    got = [subprocess.run([folder / "main", str(n)], capture_output=True, text=True, check=True).stdout.strip()
+           for n in range(len(mutants) + 1)]
+    wanted = ["6 8 18", "6 3 8", "6 8 18", "10 8 18", "6 2 8", "10 8 18", "6 8 85", "6 8 20"]
+    if got != wanted:
+        yield f"mutants do {got}\n  wanted   {wanted}"
+
+
+with tempfile.TemporaryDirectory() as name:
+    wrong = [*check_lines(pathlib.Path(name)), *check_choices(pathlib.Path(name))]
+print("\n".join(wrong) or "each line is taken for what it is")
+sys.exit(bool(wrong))

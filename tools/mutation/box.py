@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""box - one run of one test, apart from all others.
+
+Each run has network, processes, /tmp and the files that choose the mutant to itself, and ends
+with all that it started. Where the system permits no namespaces, runs go one at a time.
+"""
+import os
+import signal
+import subprocess
+import time
+
+SCRIPT = r"""
+set -e
+root=$1 chosen=$2 reached=$3 mine=$4
+shift 4
+mount --bind "$mine/mutant" "$chosen"
+mount --bind "$mine/reached" "$reached"
+exec 9<"$root"
+mount -t tmpfs none /tmp
+case $root in /tmp/*) mkdir -p "$root" && mount --bind /proc/self/fd/9 "$root" ;; esac
+exec 9<&-
+mount -t tmpfs none /dev/shm
+mkdir -p /run/netns && mount -t tmpfs none /run/netns
+ip link set lo up
+cd "$1"
+shift
+"$@" # not exec: what is first here reaps what the test leaves
+"""
+SPACES = ["--net", "--mount", "--pid", "--fork", "--mount-proc", "--kill-child=KILL"]
+SETTINGS = ("ROCIN_", "RDMAV_", "LD_PRELOAD")  # of the person who runs this: tests must not see them
+
+
+def how():
+    """The words that give a run a space of its own; none where that is not permitted."""
+    for words in (["unshare", *SPACES], ["unshare", "--map-root-user", *SPACES]):
+        try:
+            if subprocess.run([*words, "mount", "-t", "tmpfs", "none", "/tmp"], capture_output=True,
+                              check=False).returncode == 0:
+                return words
+        except FileNotFoundError:
+            pass
+    return []
+
+
+class Box:
+    """One of those that work at the same time."""
+
+    def __init__(self, place, name, words):
+        self.place, self.words = place, words
+        self.mine = place.top / f"box-{name}" if words else place.top
+        self.mine.mkdir(exist_ok=True)
+        self.log = place.top / f"output-{name}.log"
+
+    def run(self, test, number, limit, reached_size=0):
+        """(how it ended: passed, skipped, failed, died, hung; seconds; mutants that it reached)"""
+        (self.mine / "mutant").write_text(f"{number}\n")
+        (self.mine / "reached").write_bytes(bytes(reached_size))
+        env = {name: value for name, value in os.environ.items() if not name.startswith(SETTINGS)}
+        env.update(test.env)
+        env["RN_WHOLE"] = str(self.place.root)  # for tests that break the transport by patches
+        command = test.command
+        if self.words:
+            command = [*self.words, "bash", "-c", SCRIPT, "box", str(self.place.root), str(self.place.chosen),
+                       str(self.place.reached), str(self.mine), test.folder, *command]
+        start = time.monotonic()
+        with open(self.log, "wb") as log:
+            child = subprocess.Popen(command, cwd=test.folder, env=env, stdin=subprocess.DEVNULL, stdout=log,
+                                     stderr=subprocess.STDOUT, start_new_session=True)
+            try:
+                code = child.wait(limit)
+            except subprocess.TimeoutExpired:
+                code = None
+            finally:
+                self.end(child)
+        reached = {n for n, byte in enumerate((self.mine / "reached").read_bytes()) if byte}
+        return verdict(code, test.skip), time.monotonic() - start, reached
+
+    @staticmethod
+    def end(child):
+        """With all that it started: its session here, its process namespace in a box."""
+        try:
+            os.killpg(child.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        child.wait()
+
+
+def verdict(code, skip):
+    if code is None:
+        return "hung"
+    if code == 0:
+        return "passed"
+    if code == skip:
+        return "skipped"
+    return "died" if code < 0 or code in (134, 135, 136, 139) else "failed"

@@ -1,0 +1,240 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""judge - which tests reach a mutant, and whether one of them fails with it."""
+import json
+import os
+import queue
+import re
+import subprocess
+import sys
+import threading
+import time
+
+from . import box, build
+
+QUICK = {"unit", "scenario"}  # labels of tools/check --quick
+LIMIT_TIMES, LIMIT_MORE = 5, 5  # times the time without a mutant, and seconds: busy machines
+FAST_TIMEOUT = 300  # seconds for the run without a mutant, if the test says nothing of it
+
+
+class Test:
+    def __init__(self, entry):
+        values = {p["name"]: p["value"] for p in entry.get("properties", [])}
+        self.name, self.command = entry["name"], entry["command"]
+        self.folder = values.get("WORKING_DIRECTORY", "/")
+        self.env = dict(pair.split("=", 1) for pair in values.get("ENVIRONMENT", []))
+        self.skip = values.get("SKIP_RETURN_CODE", 0) or None
+        self.timeout = values.get("TIMEOUT", FAST_TIMEOUT)
+        self.quick = bool(QUICK & set(values.get("LABELS", [])))
+        self.alone = values.get("RUN_SERIAL", False)
+        self.locks = values.get("RESOURCE_LOCK", [])
+        self.seconds, self.reached, self.how = 0.0, set(), ""
+
+
+def tests_of(place):
+    """All tests but those that want the machine alone, which measure, and the bank's own."""
+    out = subprocess.run(["ctest", "--show-only=json-v1"], cwd=place.build, capture_output=True, text=True,
+                         check=True).stdout
+    tests = [Test(entry) for entry in json.loads(out)["tests"] if "command" in entry]
+    return [test for test in tests if not test.alone and "tools/mutate" not in " ".join(test.command)]
+
+
+class Crew:
+    """Boxes that take items from one list; each item is worked on by one of them."""
+
+    def __init__(self, place, jobs):
+        words = box.how()
+        if not words and jobs > 1:
+            print("no namespaces here: one run at a time", flush=True)
+        self.boxes = [box.Box(place, n, words) for n in range(jobs if words else 1)]
+        self.locks, self.guard, self.stop = {}, threading.Lock(), False
+
+    def held(self, names):
+        """Locks in one order, so that nobody waits in a circle."""
+        with self.guard:
+            return [self.locks.setdefault(name, threading.Lock()) for name in sorted(names)]
+
+    def run(self, mine, test, *args):
+        locks = self.held([*test.locks, "test " + test.name])
+        for lock in locks:
+            lock.acquire()
+        try:
+            return mine.run(test, *args)
+        finally:
+            for lock in reversed(locks):
+                lock.release()
+
+    def each(self, items, work):
+        """work(box, item) for all; an exception in one ends all."""
+        todo, errors = queue.SimpleQueue(), []
+        for item in items:
+            todo.put(item)
+
+        def worker(mine):
+            try:
+                while not self.stop:
+                    work(mine, todo.get_nowait())
+            except queue.Empty:
+                pass
+            except BaseException as error:  # pylint: disable=broad-except
+                errors.append(error)
+                self.stop = True
+
+        threads = [threading.Thread(target=worker, args=(mine,)) for mine in self.boxes]
+        for thread in threads:
+            thread.start()
+        try:
+            for thread in threads:
+                thread.join()
+        except KeyboardInterrupt:
+            self.stop = True
+            print("\nends after the tests that run now; the same call goes on from here", flush=True)
+            for thread in threads:
+                thread.join()
+            sys.exit(130)
+        if errors:
+            raise errors[0]
+
+
+def limit(test):
+    return test.seconds * LIMIT_TIMES + LIMIT_MORE
+
+
+class Baseline:
+    """What each test does without a mutant: how long, and which mutants it reaches."""
+
+    def __init__(self, place, crew, stamp, tests, options):
+        self.place, self.crew, self.tests = place, crew, tests
+        self.some, self.all = bool(options.tests), not options.quick and not options.tests
+        self.wanted = [test for test in tests if (test.quick or not options.quick) and
+                       re.search(options.tests or "", test.name)]
+        self.stamp, self.known, self.lock = stamp, {}, threading.Lock()
+        if place.baseline.exists():
+            saved = json.loads(place.baseline.read_text())
+            self.known = saved["tests"] if saved["stamp"] == stamp else {}
+
+    def take(self):
+        """Fill in what is known; run the wanted tests that have not been run."""
+        missing = [test for test in self.wanted if test.name not in self.known]
+        if missing:
+            print(f"{len(missing)} tests without a mutant: which mutants do they reach?", flush=True)
+        done = 0
+
+        def one(mine, test):
+            nonlocal done
+            how, seconds, reached = self.crew.run(mine, test, 0, test.timeout, build.REACHED_SIZE)
+            with self.lock:
+                done += 1
+                self.known[test.name] = [how, round(seconds, 3), sorted(reached)]
+                if how not in ("passed", "skipped"):
+                    print(f"  {test.name} {how} without a mutant: it judges nobody", flush=True)
+                    os.replace(mine.log, self.place.top / f"bad-{test.name}.log")
+                if done % 50 == 0:
+                    print(f"  {done} of {len(missing)}", flush=True)
+                    self.save()
+
+        self.crew.each(missing, one)
+        self.save()
+        for test in self.tests:
+            if test.name in self.known:
+                test.how, test.seconds, reached = self.known[test.name]
+                test.reached = set(reached)
+
+    def save(self):
+        self.place.baseline.write_text(json.dumps({"stamp": self.stamp, "tests": self.known}))
+
+    def judges(self, mutant):
+        """The wanted tests that reach it, without those that fail anyhow."""
+        return [test for test in self.wanted if test.how == "passed" and mutant.number in test.reached]
+
+
+class Results:
+    """What is known of each mutant; a line is added for each verdict, so nothing is lost."""
+
+    def __init__(self, place, stamp):
+        self.path, self.stamp, self.of = place.results, stamp, {}
+        self.lock = threading.Lock()
+        if self.path.exists():
+            for line in self.path.read_text().splitlines():
+                try:
+                    entry = json.loads(line)
+                    self.of[entry["id"]] = entry
+                except (ValueError, KeyError):
+                    pass  # the line that was being written when a run was broken off
+
+    def put(self, entry):
+        with self.lock:
+            entry["stamp"] = self.stamp
+            self.of[entry["id"]] = entry
+            with open(self.path, "a") as file:
+                file.write(json.dumps(entry) + "\n")
+
+    def get(self, mutant, quick):
+        """The verdict on this tree; of a quick run only that it was killed is final."""
+        entry = self.of.get(mutant.id)
+        if entry is None or entry["stamp"] != self.stamp:
+            return None
+        return entry if quick or entry["by"] or entry["all"] else None
+
+    def hints(self, mutant):
+        """Tests that killed it on another tree, then those that killed others of its file."""
+        mine = self.of.get(mutant.id, {}).get("by", "")
+        others = {entry["by"] for name, entry in self.of.items() if name.split(":")[0] == mutant.file}
+        return mine, others
+
+
+class Judge:
+    def __init__(self, crew, baseline, results):
+        self.crew, self.baseline, self.results = crew, baseline, results
+
+    def order(self, mutant, tests):
+        """Quick ones first, then those that are likely to fail, then cheap ones."""
+        mine, others = self.results.hints(mutant)
+
+        def cost(test):
+            likely = 0.01 if test.name == mine else 0.3 if test.name in others else 1
+            return (not test.quick, test.seconds * likely)
+
+        return sorted(tests, key=cost)
+
+    def judge(self, mine, mutant):
+        """Run the tests that reach it until one fails."""
+        start = time.monotonic()
+        tests = self.baseline.judges(mutant)
+        before = self.results.of.get(mutant.id, {})
+        had_quick = before.get("stamp") == self.results.stamp and not before.get("some")
+        if had_quick:
+            tests = [test for test in tests if not test.quick]
+        entry = {"id": mutant.id, "by": "", "how": "", "quick": False, "all": self.baseline.all,
+                 "some": self.baseline.some and not had_quick}
+        for test in self.order(mutant, tests):
+            if self.crew.stop:
+                return None
+            how = self.kills(mine, mutant, test)
+            if how:
+                entry.update(by=test.name, how=how, quick=test.quick)
+                break
+        entry["reached"] = sum(mutant.number in test.reached for test in self.baseline.tests)
+        entry["seconds"] = round(time.monotonic() - start, 1)
+        self.results.put(entry)
+        return entry
+
+    def kills(self, mine, mutant, test):
+        """How the test fails with it, and not without it; "" if it does not. It has to fail
+        twice; one that hangs has to end in time without the mutant."""
+        how, _, _ = self.crew.run(mine, test, mutant.number, limit(test))
+        if how in ("passed", "skipped"):
+            return ""
+        if how == "hung":
+            without, _, _ = self.crew.run(mine, test, 0, limit(test))
+            return how if without == "passed" else ""
+        again, _, _ = self.crew.run(mine, test, mutant.number, limit(test))
+        return how if again not in ("passed", "skipped") else ""
+
+
+def pieces(mutants, piece):
+    """Every Nth, from the Kth on, in an order that mixes the folders."""
+    match = re.fullmatch(r"(\d+)/(\d+)", piece)
+    k, n = map(int, match.groups()) if match else (0, 0)
+    if not 1 <= k <= n:
+        sys.exit(f"tools/mutate: --piece wants K/N with 1 <= K <= N, not '{piece}'")
+    return [mutant for at, mutant in enumerate(sorted(mutants, key=lambda m: m.id)) if at % n == k - 1]

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Which mutant a process is: the first line of every source file that tools/mutate
+ * rewrites.
+ *
+ * The number stands in the environment variable ROCIN_MUTANT, or in the file
+ * RN_MUTANT_CHOSEN, which reaches what is started with a clean environment (rocind) as
+ * well; 0 is the code as it is. Where the file RN_MUTANT_REACHED has a size, byte N of it
+ * is set when mutant N's code runs.
+ *
+ * Each linked object has variables of its own. No header is included and no name of libc
+ * is declared, for this stands above all that the file itself includes and defines.
+ */
+#ifndef RN_MUTANT_H
+#define RN_MUTANT_H
+
+#pragma GCC system_header /* warns of nothing, here and where RN_MUTANT() is expanded */
+
+#define RN_MUTANT_REACHED_SIZE 16384 /* bytes; tools/mutation/build.py has it too */
+
+__attribute__((weak, visibility("hidden"))) unsigned rn_mutant_chosen;
+__attribute__((weak, visibility("hidden"))) unsigned char *rn_mutant_reached;
+
+long rn_mutant_syscall(long number, ...) __asm__("syscall");
+char *rn_mutant_getenv(const char *name) __asm__("getenv");
+
+#if defined(__x86_64__)
+enum {
+	RN_MUTANT_READ = 0,
+	RN_MUTANT_CLOSE = 3,
+	RN_MUTANT_MMAP = 9,
+	RN_MUTANT_OPENAT = 257
+};
+#elif defined(__aarch64__)
+enum {
+	RN_MUTANT_READ = 63,
+	RN_MUTANT_CLOSE = 57,
+	RN_MUTANT_MMAP = 222,
+	RN_MUTANT_OPENAT = 56
+};
+#else
+#error "tools/mutation/mutant.h needs the numbers of four system calls of this processor"
+#endif
+
+#define RN_MUTANT_AT_FDCWD (-100)
+#define RN_MUTANT_O_CLOEXEC 02000000
+#define RN_MUTANT_O_RDWR 2
+
+static inline unsigned rn_mutant_number(const char *text)
+{
+	unsigned n = 0;
+
+	while (*text >= '0' && *text <= '9')
+		n = n * 10 + (unsigned)(*text++ - '0');
+	return n;
+}
+
+/* Several files of one object have it; it runs for each of them, to the same end. */
+__attribute__((weak, visibility("hidden"), constructor(101))) void rn_mutant_start(void)
+{
+	char text[16] = "";
+	const char *chosen = rn_mutant_getenv("ROCIN_MUTANT");
+	long file, map;
+
+	if (rn_mutant_chosen || rn_mutant_reached)
+		return;
+	file = rn_mutant_syscall(RN_MUTANT_OPENAT, RN_MUTANT_AT_FDCWD, RN_MUTANT_CHOSEN,
+				 RN_MUTANT_O_CLOEXEC);
+	if (file >= 0) {
+		rn_mutant_syscall(RN_MUTANT_READ, file, text, sizeof(text) - 1);
+		rn_mutant_syscall(RN_MUTANT_CLOSE, file);
+	}
+	rn_mutant_chosen = rn_mutant_number(chosen ? chosen : text);
+	file = rn_mutant_syscall(RN_MUTANT_OPENAT, RN_MUTANT_AT_FDCWD, RN_MUTANT_REACHED,
+				 RN_MUTANT_O_RDWR | RN_MUTANT_O_CLOEXEC);
+	if (file < 0)
+		return;
+	/* A byte of the file can be read if it has its size, which is written before any
+	 * test. */
+	if (rn_mutant_syscall(RN_MUTANT_READ, file, text, 1L) == 1) {
+		map = rn_mutant_syscall(RN_MUTANT_MMAP, 0L, (long)RN_MUTANT_REACHED_SIZE,
+					3L, 1L, file, 0L);
+		if (map > 0)
+			rn_mutant_reached = (unsigned char *)map;
+	}
+	rn_mutant_syscall(RN_MUTANT_CLOSE, file);
+}
+
+static inline int rn_mutant(unsigned number)
+{
+	if (__builtin_expect(rn_mutant_reached != (unsigned char *)0, 0))
+		__atomic_store_n(&rn_mutant_reached[number], 1, __ATOMIC_RELAXED);
+	return __builtin_expect(rn_mutant_chosen == number, 0);
+}
+
+#define RN_MUTANT(number) rn_mutant(number)
+
+#endif

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""report - what the verdicts say of each folder."""
+import json
+
+QUICK_BAR, ALL_BAR = 85, 95  # per cent of the mutants of a folder that are not equivalent
+
+
+class Folder:
+    def __init__(self, name, mutants, results):
+        self.name = name
+        self.equivalent = [m for m in mutants if m.equivalent]
+        self.real = [m for m in mutants if not m.equivalent]
+        found = [(m, results.of.get(m.id)) for m in self.real]
+        self.judged = [(m, e) for m, e in found if e]
+        self.unjudged = [m for m, e in found if not e]
+        self.old = [m for m, e in self.judged if e["stamp"] != results.stamp]
+        self.unreached = [m for m, e in self.judged if not e["reached"]]
+        self.quick = [m for m, e in self.judged if e["by"] and e["quick"]]
+        self.killed = [m for m, e in self.judged if e["by"]]
+        self.survivors = [m for m, e in self.judged if not e["by"] and e["all"]]
+        self.quick_survivors = [m for m, e in self.judged if not (e["by"] and e["quick"])]
+
+    def fails(self, quick):
+        """Do more live than the bar permits? More verdicts cannot mend that, so a part is enough."""
+        alive, bar = (self.quick_survivors, QUICK_BAR) if quick else (self.survivors, ALL_BAR)
+        return len(alive) * 100 > len(self.real) * (100 - bar)
+
+
+def folders(mutants, results):
+    names = dict.fromkeys(m.folder for m in mutants)
+    return [Folder(name, [m for m in mutants if m.folder == name], results) for name in names]
+
+
+def percent(part, whole):
+    return f"{100 * len(part) / len(whole):.0f} %" if whole else "-"
+
+
+def table(found):
+    """Each number is of mutants that are not equivalent."""
+    head = ["folder", "mutants", "judged", "not reached", "killed, quick", "killed, all", "alive", "equivalent"]
+    rows = [[f.name, len(f.real), len(f.judged), len(f.unreached), f"{len(f.quick)} {percent(f.quick, f.judged):>5}",
+             f"{len(f.killed)} {percent(f.killed, f.judged):>5}", len(f.judged) - len(f.killed), len(f.equivalent)]
+            for f in found]
+    total = lambda what: [m for f in found for m in getattr(f, what)]  # noqa: E731
+    judged, quick, killed = total("judged"), total("quick"), total("killed")
+    rows.append(["all", len(total("real")), len(judged), len(total("unreached")),
+                 f"{len(quick)} {percent(quick, judged):>5}", f"{len(killed)} {percent(killed, judged):>5}",
+                 len(judged) - len(killed), len(total("equivalent"))])
+    widths = [max(len(str(row[at])) for row in [head, *rows]) for at in range(len(head))]
+    lines = []
+    for row in [head, *rows]:
+        cells = [str(cell).rjust(width) for cell, width in zip(row, widths)]
+        lines.append("  ".join([str(row[0]).ljust(widths[0]), *cells[1:]]).rstrip())
+    return "\n".join(lines)
+
+
+def line_of(mutant, entry=None):
+    reached = "" if entry is None else "  (no test reaches it)" if not entry["reached"] else \
+        f"  ({entry['reached']} tests reach it)"
+    return (f"  {mutant.id}  line {mutant.line}  {mutant.function}\n    {mutant.old}  =>  {mutant.new}\n"
+            f"    {mutant.breaks}{reached}")
+
+
+def text(mutants, results):
+    found = folders(mutants, results)
+    out = [table(found)]
+    for folder in found:
+        alive = [(m, e) for m, e in folder.judged if not e["by"]]
+        if alive:
+            out.append(f"\n{folder.name}: alive")
+            out += [line_of(m, e) + ("" if e["all"] else "  (of the quick tests)") for m, e in alive]
+    for folder in found:
+        if folder.equivalent:
+            out.append(f"\n{folder.name}: equivalent")
+            out += [f"{line_of(m)}\n    equivalent: {m.equivalent}" for m in folder.equivalent]
+    old, unjudged = sum(len(f.old) for f in found), sum(len(f.unjudged) for f in found)
+    if old:
+        out.append(f"\n{old} verdicts are of another state of the sources: tools/mutate makes them anew")
+    if unjudged:
+        out.append(f"\n{unjudged} mutants have no verdict yet: tools/mutate")
+    return "\n".join(out)
+
+
+def as_json(mutants, results):
+    rows = []
+    for m in mutants:
+        entry = results.of.get(m.id, {})
+        rows.append({"id": m.id, "folder": m.folder, "file": m.file, "function": m.function, "line": m.line,
+                     "original": m.old, "replacement": m.new, "breaks": m.breaks, "where": m.where,
+                     "equivalent": m.equivalent or None, "judged": bool(entry),
+                     "current": entry.get("stamp") == results.stamp, "killed_by": entry.get("by") or None,
+                     "how": entry.get("how") or None, "killed_quick": bool(entry.get("quick")),
+                     "all_tests": bool(entry.get("all")), "tests_that_reach": entry.get("reached")})
+    return json.dumps(rows, indent=1)
+
+
+def failures(mutants, results, quick):
+    """A sentence for each folder that is below its bar."""
+    out = []
+    for f in folders(mutants, results):
+        if f.fails(True) and quick or not quick and f.fails(False):
+            bar, which = (QUICK_BAR, "quick tests") if quick else (ALL_BAR, "all tests")
+            alive = f.quick_survivors if quick else f.survivors
+            out.append(f"{f.name}: {len(alive)} of {len(f.real)} live through {which}, more than {100 - bar} %")
+    return out
