@@ -61,6 +61,10 @@ static void a_call_in_another_state_changes_nothing(void **state)
 	assert_int_equal(rn_cm_connect(kit.a.cm, kit.now, 1, &route, &offer, &active),
 			 -EINVAL);
 	route.mtu = 5;
+	route.flow_label = 0x100000;
+	assert_int_equal(rn_cm_connect(kit.a.cm, kit.now, 1, &route, &offer, &active),
+			 -EINVAL);
+	route.flow_label = 0xfffff;
 	route.flow.dst.raw[12] = 224;
 	assert_int_equal(rn_cm_connect(kit.a.cm, kit.now, 1, &route, &offer, &active),
 			 -EINVAL);
@@ -157,6 +161,43 @@ static void a_full_backlog_is_silence(void **state)
 	rn_cm_taken(passive);
 	kit_give(&kit, &kit.b, &tx);
 	kit_event(&kit.b, RN_CM_EV_REQ);
+}
+
+static void who_is_accepted_leaves_the_backlog(void **state)
+{
+	struct rn_cm_msg msg;
+	struct rn_cm_tx tx;
+
+	(void)state;
+	kit.listener.backlog = 1;
+	passive = kit_request(&kit, &active);
+	accept_it();
+	kit_take(&kit.b, RN_CM_REP, &msg);
+	kit_connect(&kit);
+	kit_take(&kit.a, RN_CM_REQ, &msg);
+	msg.req.qpn = 0x12;
+	tx = kit_compose(&kit.a, &kit.b, &msg, 9);
+	kit_give(&kit, &kit.b, &tx);
+	kit_event(&kit.b, RN_CM_EV_REQ);
+}
+
+static void events_that_nobody_took_yet_wait_in_their_order(void **state)
+{
+	static const uint8_t data[RN_CM_RTU_DATA + 1];
+
+	(void)state;
+	passive = kit_request(&kit, &active);
+	accept_it();
+	kit_pass(&kit, &kit.b, &kit.a, RN_CM_REP);
+	kit_event(&kit.a, RN_CM_EV_REP);
+	assert_int_equal(rn_cm_ready(kit.a.cm, active, data, sizeof(data)), -EINVAL);
+	assert_int_equal(rn_cm_ready(kit.a.cm, active, NULL, 0), 0);
+	kit_pass(&kit, &kit.a, &kit.b, RN_CM_RTU);
+	assert_int_equal(rn_cm_disconnect(kit.a.cm, kit.now, active, NULL, 0), 0);
+	kit_pass(&kit, &kit.a, &kit.b, RN_CM_DREQ);
+	kit_event(&kit.b, RN_CM_EV_ESTABLISHED);
+	kit_event(&kit.b, RN_CM_EV_DISCONNECTED);
+	kit_no_event(&kit.b);
 }
 
 static void a_full_table_is_silence_and_enomem(void **state)
@@ -458,6 +499,8 @@ int main(void)
 		TEST(requests_that_cannot_be_are_refused_with_the_reason),
 		TEST(the_listener_that_asks_for_most_gets_the_request),
 		TEST(a_full_backlog_is_silence),
+		TEST(who_is_accepted_leaves_the_backlog),
+		TEST(events_that_nobody_took_yet_wait_in_their_order),
 		TEST(a_full_table_is_silence_and_enomem),
 		TEST(disconnects_that_cross_end_it_once_on_each_side),
 		TEST(a_peer_that_is_gone_is_disconnected_by_time),

@@ -197,6 +197,23 @@ static void what_leaves_is_capable_of_a_mark(void **state)
 	raw_free(&r);
 }
 
+static void marked_already(struct rn_qp_attr *attr)
+{
+	attr->av.tclass = 0xb8 | RN_ECN_CE;
+}
+
+static void the_mark_is_not_the_programs_to_set(void **state)
+{
+	const struct pair_cfg cfg = { .mtu_max = 1024, .cc = RN_CC_ON, .cc_line = LINE };
+	struct raw r = raw_new(&cfg, RN_QPT_RC, RN_QPS_RTS, marked_already);
+
+	(void)state;
+	post(&r, RN_WR_SEND, 8);
+	assert_int_equal(r.p->record_count, 1);
+	assert_int_equal(r.p->record[0]->flow.tclass, 0xb8 | RN_ECN_ECT0);
+	raw_free(&r);
+}
+
 static void without_it_nothing_is_marked_answered_or_obeyed(void **state)
 {
 	struct raw r = start(RN_CC_OFF, RN_QPT_RC);
@@ -387,6 +404,7 @@ int main(void)
 		cmocka_unit_test(a_datagram_names_whom_to_tell),
 		cmocka_unit_test(a_notification_is_forgotten_with_its_queue_pair),
 		cmocka_unit_test(what_leaves_is_capable_of_a_mark),
+		cmocka_unit_test(the_mark_is_not_the_programs_to_set),
 		cmocka_unit_test(without_it_nothing_is_marked_answered_or_obeyed),
 		cmocka_unit_test(a_notification_cuts_the_rate),
 		cmocka_unit_test(the_lower_of_two_rates_counts),

@@ -145,6 +145,14 @@ static void wrong_current_state_and_alternate_path_are_refused(void **state)
 	assert_int_equal(rn_qp_modify(r.p->dev[0], r.q->qp, 0, &attr, mask), 0);
 	assert_int_equal(rn_qp_modify(r.p->dev[0], r.q->qp, 0, &attr, RN_ATTR_ALT_PATH),
 			 -EINVAL);
+	attr.alt.av = r.q->qp->attr.av;
+	attr.alt.port_num = 1;
+	attr.alt.timeout = 32;
+	assert_int_equal(rn_qp_modify(r.p->dev[0], r.q->qp, 0, &attr, RN_ATTR_ALT_PATH),
+			 -EINVAL);
+	attr.alt.timeout = 31;
+	assert_int_equal(rn_qp_modify(r.p->dev[0], r.q->qp, 0, &attr, RN_ATTR_ALT_PATH),
+			 0);
 	raw_free(&r);
 }
 

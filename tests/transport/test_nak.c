@@ -91,6 +91,28 @@ static void rnr_retry_7_never_ends_and_costs_no_transport_retry(void **state)
 	req_free(&r);
 }
 
+static void six_rnr_retries(struct rn_qp_attr *attr)
+{
+	attr->rnr_retry = 6;
+}
+
+/* The largest count that is one. */
+static void rnr_retry_6_ends(void **state)
+{
+	struct raw r = req_new(six_rnr_retries);
+
+	(void)state;
+	post_sends(&r, 1);
+	for (unsigned i = 0; i < 6; i++) {
+		raw_nak(&r, 0x20 | 1, 200, 0);
+		pair_run_for(r.p, RN_USEC(10));
+		raw_expect(&r, RN_RC_SEND_ONLY, 200);
+	}
+	raw_nak(&r, 0x20 | 1, 200, 0);
+	pair_expect_wc(r.q->scq, 200, RN_WC_RNR_RETRY_EXC_ERR);
+	req_free(&r);
+}
+
 static void no_rnr_retry(struct rn_qp_attr *attr)
 {
 	attr->rnr_retry = 0;
@@ -253,6 +275,7 @@ int main(void)
 		cmocka_unit_test(rnr_naks_are_counted_against_rnr_retry),
 		cmocka_unit_test(every_rnr_retry_below_7_ends),
 		cmocka_unit_test(rnr_retry_7_never_ends_and_costs_no_transport_retry),
+		cmocka_unit_test(rnr_retry_6_ends),
 		cmocka_unit_test(rnr_retry_0_fails_at_once),
 		cmocka_unit_test(an_rnr_nak_acknowledges_what_precedes_it),
 		cmocka_unit_test(naks_while_an_rnr_timer_runs_change_nothing),

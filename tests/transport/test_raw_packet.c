@@ -315,6 +315,8 @@ static void err_flushes_both_queues(void **state)
 	pair_expect_wc(w.q->scq, 1, RN_WC_WR_FLUSH_ERR);
 	pair_expect_wc(w.q->rcq, 2, RN_WC_WR_FLUSH_ERR);
 	assert_int_equal(transmit(&w), 0);
+	assert_false(receive(&w, 64, 0));
+	assert_int_equal(pair_stat(w.p, 0, RN_STAT_RX_BAD_STATE), 1);
 	pair_free(w.p);
 }
 

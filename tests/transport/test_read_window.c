@@ -210,6 +210,24 @@ static void a_turn_that_is_not_taken_is_the_next_ones(void **state)
 	pair_free(r.p);
 }
 
+/* It would not fit however long it waited. */
+static void a_read_larger_than_the_window_goes_alone(void **state)
+{
+	struct readers r = begin();
+
+	(void)state;
+	pair_set_hook(r.p, see, &r);
+	r.p->dev[0]->cfg.read_window = LARGE / 2;
+	post_read(&r, 0, LARGE);
+	assert_int_equal(r.asked[0], 1);
+	post_read(&r, 1, SMALL);
+	assert_int_equal(r.asked[1], 0);
+	pair_run_until_quiet(r.p);
+	assert_int_equal(completed(&r, 0), 1);
+	assert_int_equal(completed(&r, 1), 1);
+	pair_free(r.p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -218,6 +236,7 @@ int main(void)
 		cmocka_unit_test(atomics_do_not_stand_in_line),
 		cmocka_unit_test(who_asked_regardless_is_not_called_again),
 		cmocka_unit_test(a_turn_that_is_not_taken_is_the_next_ones),
+		cmocka_unit_test(a_read_larger_than_the_window_goes_alone),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -231,6 +231,41 @@ static void writes_need_no_credit_and_carry_the_limit_along(void **state)
 	req_free(&r);
 }
 
+static void expect_sends(struct raw *r, unsigned posted, unsigned leaving)
+{
+	for (uint64_t i = 1; i <= posted; i++)
+		post(r, i, RN_WR_SEND, 4);
+	for (unsigned i = 0; i < leaving; i++)
+		raw_expect(r, RN_RC_SEND_ONLY, 200 + i);
+	raw_expect_silence(r);
+}
+
+/* Overtaken on its way, it says what was so before. */
+static void an_older_acknowledgement_takes_no_credits_back(void **state)
+{
+	struct raw r = req_new(NULL);
+
+	(void)state;
+	raw_nak(&r, 0x02, 199, 0);
+	raw_nak(&r, 0x00, 199, 0);
+	expect_sends(&r, 4, 3);
+	raw_free(&r);
+}
+
+/* Its new peer has not said anything yet. */
+static void a_queue_pair_used_again_has_forgotten_its_credits(void **state)
+{
+	struct raw r = req_new(NULL);
+	const struct rn_qp_attr attr = r.q->qp->attr;
+
+	(void)state;
+	raw_nak(&r, 0x00, 199, 0);
+	assert_int_equal(pair_modify_state(r.q, RN_QPS_RESET), 0);
+	pair_modify_until(r.q, &attr, RN_QPS_RTS);
+	expect_sends(&r, 4, 4);
+	raw_free(&r);
+}
+
 static void a_local_error_stays_one_when_its_cause_goes(void **state)
 {
 	struct raw r = req_new(NULL);
@@ -278,6 +313,8 @@ int main(void)
 		cmocka_unit_test(a_message_that_the_window_cut_is_finished_in_sqd),
 		cmocka_unit_test(credits_limit_sends_once_the_peer_advertises_them),
 		cmocka_unit_test(writes_need_no_credit_and_carry_the_limit_along),
+		cmocka_unit_test(an_older_acknowledgement_takes_no_credits_back),
+		cmocka_unit_test(a_queue_pair_used_again_has_forgotten_its_credits),
 		cmocka_unit_test(a_local_error_stays_one_when_its_cause_goes),
 		cmocka_unit_test(without_notification_draining_is_silent),
 	};
