@@ -51,7 +51,8 @@ static int above_stdio(int fd)
 	return fd < 0 ? -errno : fd;
 }
 
-/* A description of its own of the pipe @fd, which may be anything from 0 on; or -errno. */
+/* A description of its own of the pipe @fd, which may be anything from 0 on; or -errno.
+ */
 static int open_again(int fd, int flags)
 {
 	char path[32];

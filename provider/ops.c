@@ -38,6 +38,7 @@ static int settle(int rc, int saved_errno)
 		return rnp_tell_errno(rnp_##op args); \
 	}
 
+// NOLINTBEGIN(bugprone-macro-parentheses): a type has none
 #define RETURNS_POINTER(type, op, params, args) \
 	static type *told_##op params           \
 	{                                       \
@@ -51,6 +52,7 @@ static int settle(int rc, int saved_errno)
 			errno = saved_errno;    \
 		return made;                    \
 	}
+// NOLINTEND(bugprone-macro-parentheses)
 
 /* clang-format off */
 RETURNS_ERRNO(advise_mr,

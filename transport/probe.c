@@ -89,7 +89,7 @@ static void watch_from_afar(struct rn_qp *qp, rn_ns now)
 
 	wait *= qp->dev->cfg.timeout_scale;
 	if (ack_deadline == RN_NEVER ||
-	    wait > (ack_deadline - now) / (2 * RN_REQ_ACK_TIMEOUTS))
+	    wait > (ack_deadline - now) / 2 / RN_REQ_ACK_TIMEOUTS)
 		return;
 	probe->is_close = probe->lossy = false;
 	probe->wait = wait;

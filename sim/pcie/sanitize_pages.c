@@ -349,13 +349,16 @@ void rn_sanitize_unpin(int pin)
 }
 
 /* --------------------------------------------------------------- the fault */
-/* The same address that is said to be open, over and over: it is not there. */
-static bool is_stuck(uintptr_t addr)
+/* The same address that is said to be open, over and over: it is not there. One that was
+ * closed is there, and may be met open, by another thread, any number of times in
+ * between.
+ */
+static bool is_stuck(uintptr_t addr, bool was_closed)
 {
 	static __thread uintptr_t latest;
 	static __thread unsigned times;
 
-	times = addr == latest ? times + 1 : 0;
+	times = addr == latest && !was_closed ? times + 1 : 0;
 	latest = addr;
 	return times > RETRIES_MAX;
 }
@@ -383,13 +386,14 @@ static bool meet(unsigned agent, uintptr_t addr, rn_iova name, bool may_retry)
 {
 	uintptr_t at = addr & ~(uintptr_t)(RN_GPU_PAGE - 1);
 	bool is_locked = rn_host_is_locked_by_me(rn_san.host);
-	bool was_closed;
+	bool was_closed, stuck;
 	struct page *p;
 
 	if (!is_locked)
 		rn_host_lock(rn_san.host);
 	p = page_of(at);
 	was_closed = p && p->state != OPEN;
+	stuck = is_stuck(addr, was_closed);
 	if (was_closed)
 		protect(p, OPEN);
 	if (was_closed && !is_locked && !judge(agent, addr, name, p))
@@ -399,7 +403,7 @@ static bool meet(unsigned agent, uintptr_t addr, rn_iova name, bool may_retry)
 	may_retry = may_retry || p != NULL;
 	if (!is_locked)
 		rn_host_unlock(rn_san.host);
-	return was_closed || (may_retry && !is_stuck(addr));
+	return was_closed || (may_retry && !stuck);
 }
 
 bool rn_sanitize_fault(uintptr_t addr)

@@ -19,7 +19,8 @@
  * - PSN and MSN go forward; what is sent again under a PSN is the same; nothing is
  *   acknowledged that has not arrived; READ depth and window are kept;
  * - the retry counter is charged with what was lost, once, and with timeouts that had run
- *   out; a request is given up after retry_cnt + 1 attempts without an answer, not before;
+ *   out; a request is given up after retry_cnt + 1 attempts without an answer, not
+ * before;
  * - when no packet is on its way and only a timer could go on, nobody has a packet that
  *   could leave: what waited for room, a receive or its turn has been told, and who asked
  *   for an answer has been given one;

@@ -3,8 +3,9 @@
  *
  * Two hosts have a handful of queue pair numbers, and make connections of them and end
  * them, many times: at rest, or with requests that nobody has answered; with random PSNs,
- * or with the same each time; or, at rest alone, with some of those just before. Both ends keep all rules of
- * the transport. Packets may be lost behind the listener, which sees each that leaves.
+ * or with the same each time; or, at rest alone, with some of those just before. Both
+ * ends keep all rules of the transport. Packets may be lost behind the listener, which
+ * sees each that leaves.
  */
 #include "talk.h"
 

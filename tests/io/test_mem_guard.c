@@ -261,6 +261,28 @@ static int blocked_body(void)
 	return sigismember(&after, SIGSEGV) == 1 ? 0 : 3;
 }
 
+/* What lies below the frames that are called next. */
+static void __attribute__((noinline)) fill_stack(int with)
+{
+	volatile char room[8192];
+
+	for (size_t i = 0; i < sizeof(room); i++)
+		room[i] = (char)with;
+}
+
+/* The kernel knows 64 signals, sigset_t has room for 1024: sigaction() leaves the rest of
+ * what it returns as it was.
+ */
+static void handler_is_known_again_whatever_lay_in_memory(void **state)
+{
+	(void)state;
+	for (int i = 1; i <= 100; i++) {
+		set_handler(jump_out, NULL);
+		fill_stack(i);
+		assert_int_equal(rn_guard_install(), 0);
+	}
+}
+
 static void thread_that_blocks_the_signals_is_not_killed(void **state)
 {
 	(void)state;
@@ -323,6 +345,7 @@ int main(void)
 		cmocka_unit_test(
 			handler_that_replaced_ours_and_calls_it_is_no_endless_loop),
 		cmocka_unit_test(program_may_set_its_handler_again_and_again),
+		cmocka_unit_test(handler_is_known_again_whatever_lay_in_memory),
 		cmocka_unit_test(thread_that_blocks_the_signals_is_not_killed),
 		cmocka_unit_test(fault_of_the_device_leaves_the_signal_mask_alone),
 		cmocka_unit_test(alternate_stack_stays_in_place),

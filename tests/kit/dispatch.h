@@ -3,9 +3,9 @@
  *
  * usage: PROGRAM NAME
  *
- * rn_unit_test() makes the C file that includes this, with RN_TESTS as X(NAME) for each test
- * of the program. Each test has a main() of its own, which test_main.h calls test_NAME.
- * A process runs one test only, so tests share a file and nothing else.
+ * rn_unit_test() makes the C file that includes this, with RN_TESTS as X(NAME) for each
+ * test of the program. Each test has a main() of its own, which test_main.h calls
+ * test_NAME. A process runs one test only, so tests share a file and nothing else.
  */
 #include <stdio.h>
 #include <string.h>

@@ -330,7 +330,13 @@ static int destroy_counters(struct things *t)
 /* ----------------------------------------------------------------------- pointers */
 static void *alloc_pd(struct things *t)
 {
-	return ibv_alloc_pd(t->k->ctx);
+	struct ibv_pd *pd = ibv_alloc_pd(t->k->ctx);
+
+	if (pd) {
+		assert_int_equal(ibv_dealloc_pd(pd), 0);
+		return t;
+	}
+	return NULL;
 }
 
 static void *alloc_td(struct things *t)

@@ -15,7 +15,9 @@ enum {
 	INV_WR,
 };
 
-enum { BINDABLE = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND };
+enum {
+	BINDABLE = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND
+};
 static const int peer = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
 
 /* Side 1 owns a region that only windows open; side 0 reaches it through them. */

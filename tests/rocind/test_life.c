@@ -15,8 +15,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "rocind_start.h"
 #include "rocin/ctl.h"
+#include "rocind_start.h"
 #include "runtime_dir.h"
 
 /* ---- Beginning ---- */

@@ -96,8 +96,8 @@ static void answered(struct rn_watch_job *job, const struct rn_cm_rep *rep)
 static void left(struct rn_watch_job *job, const struct rn_cm_dreq *dreq)
 {
 	const struct rn_flow *flow = &job->p->flow;
-	struct rn_watch_flow *f = rn_watch_find(job->w, &flow->src, &flow->dst,
-						dreq->remote_qpn, false);
+	struct rn_watch_flow *f =
+		rn_watch_find(job->w, &flow->src, &flow->dst, dreq->remote_qpn, false);
 
 	if (!f || f->peer == RN_WATCH_NONE)
 		return;

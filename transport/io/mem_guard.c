@@ -29,8 +29,9 @@
 #include "signal_watch.h"
 
 enum {
-	CHAIN_MAX = 64,	      /* different handlers of the program that we remember */
-	REFRESH_EVERY = 1024, /* accesses; a look at the mask costs 0.2 us */
+	CHAIN_MAX = 64,		 /* different handlers of the program that we remember */
+	KERNEL_MASK = _NSIG / 8, /* bytes of a signal mask */
+	REFRESH_EVERY = 1024,	 /* accesses; a look at the mask costs 0.2 us */
 };
 
 struct chained {
@@ -233,10 +234,11 @@ static bool is_ours(const struct sigaction *act)
 	return act->sa_flags & SA_SIGINFO && act->sa_sigaction == on_fault;
 }
 
+/* Of the masks as much as the kernel knows: sigaction() leaves the rest as it was. */
 static bool is_same_action(const struct sigaction *a, const struct sigaction *b)
 {
 	return a->sa_handler == b->sa_handler && a->sa_flags == b->sa_flags &&
-	       memcmp(&a->sa_mask, &b->sa_mask, sizeof(a->sa_mask)) == 0;
+	       memcmp(&a->sa_mask, &b->sa_mask, KERNEL_MASK) == 0;
 }
 
 static unsigned known_entries(struct guarded_signal *s)
