@@ -396,6 +396,94 @@ static void messages_of_another_address_are_ignored(void **state)
 	kit_take(&kit.b, RN_CM_DREP, &msg); /* as to anybody whom it does not know */
 }
 
+static void who_is_asked_sees_the_path_from_its_end(void **state)
+{
+	const struct rn_cm_path_rec *path;
+
+	(void)state;
+	passive = kit_request(&kit, &active);
+	path = &rn_cm_conn_info(passive)->qp.path;
+	assert_memory_equal(&path->local_gid, &kit.b.gid, sizeof(kit.b.gid));
+	assert_memory_equal(&path->remote_gid, &kit.a.gid, sizeof(kit.a.gid));
+}
+
+/* Answers to those whom nobody knows go back along the way that they came. */
+static void answers_are_not_marked_as_congested(void **state)
+{
+	struct rn_cm_msg msg;
+	struct rn_cm_tx tx;
+
+	(void)state;
+	kit_establish(&kit, &active, &passive);
+	assert_int_equal(rn_cm_disconnect(kit.a.cm, kit.now, active, NULL, 0), 0);
+	tx = kit_take(&kit.a, RN_CM_DREQ, &msg);
+	tx.flow.src = kit_ipv4(10, 77, 0, 66);
+	tx.flow.tclass = 0xbb;
+	kit_give(&kit, &kit.b, &tx);
+	tx = kit_take(&kit.b, RN_CM_DREP, &msg);
+	assert_int_equal(tx.flow.tclass, 0xb8);
+}
+
+static void answers_beyond_their_room_are_dropped(void **state)
+{
+	struct rn_cm_msg msg;
+	unsigned taken = 0;
+	struct rn_cm_tx tx;
+
+	(void)state;
+	kit_establish(&kit, &active, &passive);
+	assert_int_equal(rn_cm_disconnect(kit.a.cm, kit.now, active, NULL, 0), 0);
+	tx = kit_take(&kit.a, RN_CM_DREQ, &msg);
+	tx.flow.src = kit_ipv4(10, 77, 0, 66);
+	for (unsigned i = 0; i < 1000; i++) {
+		tx.mad[15] = (uint8_t)i; /* the low byte of the transaction */
+		kit_give(&kit, &kit.b, &tx);
+	}
+	while (rn_cm_transmit(kit.b.cm, &tx)) {
+		assert_int_equal(tx.mad[15], taken & 0xff);
+		taken++;
+	}
+	assert_in_range(taken, 1, 999);
+}
+
+static void a_listener_of_an_interface_hears_no_other(void **state)
+{
+	struct rn_cm_msg rej;
+
+	(void)state;
+	kit.listener.ifindex = 2; /* what comes, comes at 1 */
+	kit_connect(&kit);
+	kit_pass(&kit, &kit.a, &kit.b, RN_CM_REQ);
+	kit_no_event(&kit.b);
+	kit_take(&kit.b, RN_CM_REJ, &rej);
+	kit.listener.ifindex = 1;
+	kit_connect(&kit);
+	kit_pass(&kit, &kit.a, &kit.b, RN_CM_REQ);
+	assert_ptr_equal(kit_event(&kit.b, RN_CM_EV_REQ).listener, &kit.listener);
+}
+
+/* In a table so small that addresses share a place. */
+static void who_guesses_a_guid_has_not_the_address(void **state)
+{
+	struct rn_cm_msg rej;
+	struct rn_cm_tx tx;
+
+	(void)state;
+	kit_close(&kit);
+	kit_open(&kit, 1);
+	passive = kit_request(&kit, &active);
+	rn_cm_close(kit.a.cm, kit.now, active);
+	tx = kit_take(&kit.a, RN_CM_REJ, &rej);
+	for (unsigned i = 10; i < 250; i++) {
+		tx.flow.src = kit_ipv4(10, 77, 0, (uint8_t)i);
+		kit_give(&kit, &kit.b, &tx);
+		kit_no_event(&kit.b);
+	}
+	tx.flow.src = kit.a.gid;
+	kit_give(&kit, &kit.b, &tx);
+	assert_ptr_equal(kit_event(&kit.b, RN_CM_EV_REJECTED).conn, passive);
+}
+
 static void an_alternate_path_is_offered_and_taken(void **state)
 {
 	struct rn_cm_route route = kit_route(&kit.a, &kit.b);
@@ -510,6 +598,11 @@ int main(void)
 		TEST(an_mra_about_the_rep_makes_it_wait),
 		TEST(an_mra_that_nobody_waits_for_is_ignored),
 		TEST(messages_of_another_address_are_ignored),
+		TEST(who_is_asked_sees_the_path_from_its_end),
+		TEST(answers_are_not_marked_as_congested),
+		TEST(answers_beyond_their_room_are_dropped),
+		TEST(a_listener_of_an_interface_hears_no_other),
+		TEST(who_guesses_a_guid_has_not_the_address),
 		TEST(an_alternate_path_is_offered_and_taken),
 		TEST(an_old_offer_of_a_path_is_no_new_one),
 		TEST(a_stale_rep_is_refused),

@@ -184,6 +184,25 @@ static void a_notification_is_forgotten_with_its_queue_pair(void **state)
 	raw_free(&r);
 }
 
+/* The transmitter is blocked for longer than a period. */
+static void a_notification_that_waits_is_not_queued_again(void **state)
+{
+	struct raw r = start(RN_CC_ON, RN_QPT_RC);
+
+	(void)state;
+	r.p->frozen = true;
+	send_marked(&r, RAW(.op = RN_RC_WRITE_ONLY, .psn = 100));
+	r.p->now += RN_CNP_PERIOD;
+	send_marked(&r, RAW(.op = RN_RC_WRITE_ONLY, .psn = 101));
+	r.p->frozen = false;
+	pair_flush(r.p);
+	raw_expect(&r, RN_CNP, 0);
+	raw_expect_silence(&r);
+	assert_int_equal(stat(&r, RN_STAT_NP_ECN_MARKED), 2);
+	assert_int_equal(stat(&r, RN_STAT_NP_CNP_SENT), 1);
+	raw_free(&r);
+}
+
 static void what_leaves_is_capable_of_a_mark(void **state)
 {
 	struct raw r = start(RN_CC_OBSERVE, RN_QPT_RC);
@@ -403,6 +422,7 @@ int main(void)
 		cmocka_unit_test(what_is_dropped_is_not_answered),
 		cmocka_unit_test(a_datagram_names_whom_to_tell),
 		cmocka_unit_test(a_notification_is_forgotten_with_its_queue_pair),
+		cmocka_unit_test(a_notification_that_waits_is_not_queued_again),
 		cmocka_unit_test(what_leaves_is_capable_of_a_mark),
 		cmocka_unit_test(the_mark_is_not_the_programs_to_set),
 		cmocka_unit_test(without_it_nothing_is_marked_answered_or_obeyed),
