@@ -334,7 +334,9 @@ static void a_lost_sidr_rep_is_repeated(void **state)
 	passive = kit_event(&kit.b, RN_CM_EV_SIDR_REQ).conn;
 	kit_give(&kit, &kit.b, &req); /* the program thinks */
 	kit_quiet(&kit.b);
+	assert_int_equal(udp.pending_count, 1);
 	assert_int_equal(rn_cm_sidr_reply(kit.b.cm, passive, 0, &reply), 0);
+	assert_int_equal(udp.pending_count, 0); /* room for another */
 	first = kit_take(&kit.b, RN_CM_SIDR_REP, &msg); /* lost */
 	rn_cm_close(kit.b.cm, kit.now, passive);
 	kit_next_deadline(&kit, &kit.a);
