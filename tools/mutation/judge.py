@@ -11,7 +11,7 @@ import time
 
 from . import box, build
 
-QUICK = {"unit", "scenario"}  # labels of tools/check --quick
+QUICK = {"unit", "scenario", "rocind", "quick"}  # labels of tools/check --quick
 LIMIT_TIMES, LIMIT_MORE = 5, 5  # times the time without a mutant, and seconds: busy machines
 FAST_TIMEOUT = 300  # seconds for the run without a mutant, if the test says nothing of it
 
