@@ -334,6 +334,80 @@ static void a_fence_waits_for_reads_however_it_is_posted(void **state)
 	assert_int_equal(ibv_destroy_qp(qp), 0);
 }
 
+/* What each kind of call writes, in one batch: nothing of one request is another's. */
+static void each_request_built_by_calls_has_its_own_data(void **state)
+{
+	struct kit *k = *state;
+	struct ibv_qp_ex *ex = create_qp_ex(
+		k, IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM |
+			   IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP);
+	uintptr_t there = (uintptr_t)k->buf + KIT_HALF;
+	uint64_t *target = (uint64_t *)(k->buf + KIT_HALF + 64);
+	char first[] = "the first", second[] = "the second";
+	bool had_imm = false, had_swap = false;
+
+	assert_non_null(ex);
+	kit_to_init(&ex->qp_base);
+	kit_to_rts(k, &ex->qp_base, ex->qp_base.qp_num);
+	*target = 5;
+	kit_post_recv(k, &ex->qp_base, 9, kit_sge(k, 1, 1000, 100));
+	ibv_wr_start(ex);
+	ex->wr_flags = 0;
+	ibv_wr_rdma_write(ex, k->mr->rkey, there);
+	ibv_wr_set_inline_data(ex, first, sizeof(first));
+	ibv_wr_rdma_write_imm(ex, k->mr->rkey, there + 32, htonl(0xcafe));
+	ibv_wr_set_inline_data(ex, second, sizeof(second));
+	ex->wr_id = 3;
+	ex->wr_flags = IBV_SEND_SIGNALED;
+	ibv_wr_atomic_cmp_swp(ex, k->mr->rkey, (uintptr_t)target, 5, 77);
+	ibv_wr_set_sge(ex, k->mr->lkey, (uintptr_t)k->buf, 8);
+	assert_int_equal(ibv_wr_complete(ex), 0);
+	for (unsigned i = 0; i < 2; i++) {
+		struct ibv_wc wc = kit_wait(k->cq);
+
+		assert_int_equal(wc.status, IBV_WC_SUCCESS);
+		if (wc.wr_id == 9) {
+			assert_int_equal(wc.opcode, IBV_WC_RECV_RDMA_WITH_IMM);
+			assert_int_equal(wc.imm_data, htonl(0xcafe));
+			had_imm = true;
+		} else {
+			assert_int_equal(wc.wr_id, 3);
+			assert_int_equal(wc.opcode, IBV_WC_COMP_SWAP);
+			had_swap = true;
+		}
+	}
+	assert_true(had_imm && had_swap);
+	assert_string_equal((char *)there, "the first");
+	assert_string_equal((char *)there + 32, "the second");
+	assert_int_equal(*(uint64_t *)k->buf, 5);
+	assert_int_equal(*target, 77);
+	assert_int_equal(ibv_destroy_qp(&ex->qp_base), 0);
+}
+
+/* An unknown flag is an error of the batch, and of no later one. */
+static void a_wrong_flag_spoils_its_own_batch_only(void **state)
+{
+	struct kit *k = *state;
+	struct ibv_qp_ex *ex = loop_ex(k);
+	uintptr_t there = (uintptr_t)k->buf + KIT_HALF;
+
+	ibv_wr_start(ex);
+	ex->wr_id = 1;
+	ex->wr_flags = 1U << 30;
+	ibv_wr_rdma_write(ex, k->mr->rkey, there);
+	ibv_wr_set_sge(ex, k->mr->lkey, (uintptr_t)k->buf, 8);
+	assert_int_equal(ibv_wr_complete(ex), EINVAL);
+	ibv_wr_start(ex);
+	ex->wr_id = 2;
+	ex->wr_flags = IBV_SEND_SIGNALED;
+	ibv_wr_rdma_write(ex, k->mr->rkey, there);
+	ibv_wr_set_sge(ex, k->mr->lkey, (uintptr_t)k->buf, 8);
+	assert_int_equal(ibv_wr_complete(ex), 0);
+	kit_expect(k->cq, 2, IBV_WC_RDMA_WRITE);
+	kit_expect_none(k->cq);
+	assert_int_equal(ibv_destroy_qp(&ex->qp_base), 0);
+}
+
 static void requests_built_by_calls_are_posted_all_or_none(void **state)
 {
 	struct kit *k = *state;
@@ -435,6 +509,8 @@ int main(void)
 		cmocka_unit_test(ud_datagram_arrives_behind_its_headers),
 		cmocka_unit_test(requests_built_by_calls_are_carried_out),
 		cmocka_unit_test(a_fence_waits_for_reads_however_it_is_posted),
+		cmocka_unit_test(each_request_built_by_calls_has_its_own_data),
+		cmocka_unit_test(a_wrong_flag_spoils_its_own_batch_only),
 		cmocka_unit_test(requests_built_by_calls_are_posted_all_or_none),
 		cmocka_unit_test(operations_that_a_type_lacks_are_not_supported),
 		cmocka_unit_test(extended_polling_reads_the_same_completions),
