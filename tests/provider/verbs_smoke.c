@@ -408,6 +408,25 @@ static void a_wrong_flag_spoils_its_own_batch_only(void **state)
 	assert_int_equal(ibv_destroy_qp(&ex->qp_base), 0);
 }
 
+/* 32 is the limit. What is given to the request afterwards does not make it good. */
+static void a_list_of_33_spoils_its_batch(void **state)
+{
+	struct kit *k = *state;
+	struct ibv_qp_ex *ex = loop_ex(k);
+	struct ibv_sge list[33];
+
+	for (unsigned i = 0; i < 33; i++)
+		list[i] = kit_sge(k, 0, 8 * i, 8);
+	ibv_wr_start(ex);
+	ex->wr_flags = IBV_SEND_SIGNALED;
+	ibv_wr_rdma_write(ex, k->mr->rkey, (uintptr_t)k->buf + KIT_HALF);
+	ibv_wr_set_sge_list(ex, 33, list);
+	ibv_wr_set_sge(ex, k->mr->lkey, (uintptr_t)k->buf, 8);
+	assert_int_equal(ibv_wr_complete(ex), EINVAL);
+	kit_expect_none(k->cq);
+	assert_int_equal(ibv_destroy_qp(&ex->qp_base), 0);
+}
+
 static void requests_built_by_calls_are_posted_all_or_none(void **state)
 {
 	struct kit *k = *state;
@@ -511,6 +530,7 @@ int main(void)
 		cmocka_unit_test(a_fence_waits_for_reads_however_it_is_posted),
 		cmocka_unit_test(each_request_built_by_calls_has_its_own_data),
 		cmocka_unit_test(a_wrong_flag_spoils_its_own_batch_only),
+		cmocka_unit_test(a_list_of_33_spoils_its_batch),
 		cmocka_unit_test(requests_built_by_calls_are_posted_all_or_none),
 		cmocka_unit_test(operations_that_a_type_lacks_are_not_supported),
 		cmocka_unit_test(extended_polling_reads_the_same_completions),
