@@ -384,7 +384,7 @@ static void each_request_built_by_calls_has_its_own_data(void **state)
 	assert_int_equal(ibv_destroy_qp(&ex->qp_base), 0);
 }
 
-/* An unknown flag is an error of the batch, and of no later one. */
+/* An unknown flag is an error of the whole batch, and of no later one. */
 static void a_wrong_flag_spoils_its_own_batch_only(void **state)
 {
 	struct kit *k = *state;
@@ -393,6 +393,9 @@ static void a_wrong_flag_spoils_its_own_batch_only(void **state)
 
 	ibv_wr_start(ex);
 	ex->wr_id = 1;
+	ex->wr_flags = IBV_SEND_SIGNALED;
+	ibv_wr_rdma_write(ex, k->mr->rkey, there);
+	ibv_wr_set_sge(ex, k->mr->lkey, (uintptr_t)k->buf, 8);
 	ex->wr_flags = 1U << 30;
 	ibv_wr_rdma_write(ex, k->mr->rkey, there);
 	ibv_wr_set_sge(ex, k->mr->lkey, (uintptr_t)k->buf, 8);
