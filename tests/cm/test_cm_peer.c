@@ -336,7 +336,7 @@ static void a_lost_sidr_rep_is_repeated(void **state)
 	kit_quiet(&kit.b);
 	assert_int_equal(udp.pending_count, 1);
 	assert_int_equal(rn_cm_sidr_reply(kit.b.cm, passive, 0, &reply), 0);
-	assert_int_equal(udp.pending_count, 0); /* room for another */
+	assert_int_equal(udp.pending_count, 0);		/* room for another */
 	first = kit_take(&kit.b, RN_CM_SIDR_REP, &msg); /* lost */
 	rn_cm_close(kit.b.cm, kit.now, passive);
 	kit_next_deadline(&kit, &kit.a);

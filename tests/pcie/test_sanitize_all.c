@@ -332,7 +332,8 @@ static void test_two_threads(void **state)
 	pthread_t thread;
 
 	(void)state;
-	/* cmocka has set its own handler since set_up(), and the thread may load first. */
+	/* cmocka has set its own handler since set_up(), and the thread may load first.
+	 */
 	assert_int_equal(rn_guard_install(), 0);
 	assert_int_equal(pthread_create(&thread, NULL, load_all, NULL), 0);
 	for (uint64_t i = 1; i <= MESSAGES; i++) {
