@@ -9,6 +9,13 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+enum {
+	/* A question leaves one answer at most behind, and the next one takes it away:
+	 * so many that are not ours are no remains, and the socket is not to be trusted.
+	 */
+	STALE_MAX = 16,
+};
+
 struct question {
 	struct nlmsghdr hdr;
 	struct rtmsg rt;
@@ -98,28 +105,42 @@ static int open_router(struct rnd_router *r)
 	return r->sock < 0 ? -errno : 0;
 }
 
+union reply {
+	char buf[1024];
+	struct nlmsghdr hdr;
+};
+
 /* The kernel answers before send() returns, so there is nothing to wait for. What a
  * question that went wrong has left behind is not ours.
  */
+static int take_reply(struct rnd_router *r, union reply *reply)
+{
+	for (unsigned i = 0; i <= STALE_MAX; i++) {
+		ssize_t len = recv(r->sock, reply, sizeof(*reply), MSG_DONTWAIT);
+
+		if (len < 0)
+			return -errno;
+		if (!NLMSG_OK(&reply->hdr, len))
+			return -EIO;
+		if (reply->hdr.nlmsg_seq == r->seq)
+			return 0;
+	}
+	rnd_router_close(r); /* the next question opens another */
+	return -EIO;
+}
+
 static int ask(struct rnd_router *r, struct question *q, struct rnd_ucma_route *out)
 {
-	union {
-		char buf[1024];
-		struct nlmsghdr hdr;
-	} reply;
+	union reply reply;
 	const struct nlmsgerr *error;
-	ssize_t len;
+	int rc;
 
 	q->hdr.nlmsg_seq = ++r->seq;
 	if (send(r->sock, q, q->hdr.nlmsg_len, 0) < 0)
 		return -errno;
-	do {
-		len = recv(r->sock, &reply, sizeof(reply), MSG_DONTWAIT);
-		if (len < 0)
-			return -errno;
-		if (!NLMSG_OK(&reply.hdr, len))
-			return -EIO;
-	} while (reply.hdr.nlmsg_seq != r->seq);
+	rc = take_reply(r, &reply);
+	if (rc)
+		return rc;
 	if (reply.hdr.nlmsg_type == NLMSG_ERROR) {
 		error = NLMSG_DATA(&reply.hdr);
 		return error->error ? error->error : -EIO;

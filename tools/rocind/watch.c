@@ -14,6 +14,14 @@
 #include "iface.h"
 #include "log.h"
 
+enum {
+	/* Messages that are read in one go, so that a neighbour that keeps changing
+	 * addresses does not hold up the clients: what is left makes the socket readable
+	 * again. An interface that comes up sends some 10.
+	 */
+	NEWS_MAX = 64,
+};
+
 int rnd_watch_open(void)
 {
 	const struct sockaddr_nl groups = {
@@ -156,13 +164,15 @@ void rnd_watch_changed(struct rnd_server *server)
 		struct nlmsghdr align;
 	} news;
 	struct rnd_client *next;
-	ssize_t len;
 
-	do {
-		len = recv(server->netlink.fd, &news, sizeof(news), 0);
+	for (unsigned i = 0; i < NEWS_MAX; i++) {
+		ssize_t len = recv(server->netlink.fd, &news, sizeof(news), 0);
+
 		if (len > 0)
 			take_links(server, &news, (size_t)len);
-	} while (len >= 0 || errno == ENOBUFS || errno == EINTR);
+		else if (len < 0 && errno != ENOBUFS && errno != EINTR)
+			break;
+	}
 	for (struct rnd_client *c = server->clients; c; c = next) {
 		next = c->next;
 		rnd_watch_update(c);
