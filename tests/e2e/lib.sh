@@ -89,7 +89,7 @@ next_port() {
 # ended_well STATUS OUTPUT: 0, or what rping may make of it: at its end it closes the channel of
 # events while a thread of its own goes back to read there, and the thread ends the program.
 ended_well() {
-	[ "$1" = 0 ] || { [ "$1" = 255 ] && [ "$(grep -v 'DISCONNECT EVENT' "$2")" = \
+	[ "$1" = 0 ] || { [ "$1" = 255 ] && [ "$(grep -vE 'DISCONNECT EVENT|^ping data: ' "$2")" = \
 		'rdma_get_cm_event: Bad file descriptor' ]; }
 }
 

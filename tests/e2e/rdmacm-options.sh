@@ -43,7 +43,9 @@ for i in $(seq "$clients"); do
 		fail "client $i of $clients: $(tail -3 "$work/client.$i")"
 done
 for i in $(seq "$clients"); do
-	wait "${started[$((i - 1))]}" || fail "client $i of $clients: $(tail -3 "$work/client.$i")"
+	wait "${started[$((i - 1))]}"
+	ended_well $? "$work/client.$i" && [ "$(grep -c '^ping data: ' "$work/client.$i")" = "$pings" ] ||
+		fail "client $i of $clients: $(tail -3 "$work/client.$i")"
 done
 echo "ok: $clients clients at a time of one server"
 kill -0 "$server_pid" || fail 'the server has ended'
