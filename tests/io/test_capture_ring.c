@@ -227,6 +227,51 @@ static void a_writer_that_lies_is_not_followed(void **state)
 	}
 }
 
+/* Its header says that it is a packet like any other. */
+static void a_body_longer_than_its_record_is_not_read(void **state)
+{
+	struct rig *rig = *state;
+	const struct rn_capture_record lie = {
+		.size = 256, .kind = RN_CAPTURE_PACKET, .cap = 256, .len = 256
+	};
+
+	assert_true(put(rig, 256 - sizeof(lie)) > 0);
+	rn_capture_publish(&rig->w);
+	assert_int_equal(rig->w.tail, 256);
+	memcpy(rig->mem + RN_CAPTURE_CONTROL, &lie, sizeof(lie));
+	assert_int_equal(rn_capture_peek(&rig->r), -EPROTO);
+}
+
+static void a_record_over_the_end_of_the_ring_is_not_read(void **state)
+{
+	struct rig *rig = *state;
+	const uint32_t off = SIZE - 256;
+	struct rn_capture_record rec = {
+		.size = 256, .kind = RN_CAPTURE_PACKET, .cap = 100, .len = 100
+	};
+	const uint64_t tail = off + 512;
+
+	rig->r.head = rig->r.tail = off;
+	memcpy(rig->mem + RN_CAPTURE_CONTROL + off, &rec, sizeof(rec));
+	memcpy(rig->mem + TAIL_AT, &tail, sizeof(tail));
+	assert_int_equal(rn_capture_peek(&rig->r), 0);
+	rig->r.has_record = false;
+	rec.size = 512;
+	memcpy(rig->mem + RN_CAPTURE_CONTROL + off, &rec, sizeof(rec));
+	assert_int_equal(rn_capture_peek(&rig->r), -EPROTO);
+}
+
+static void more_than_the_ring_holds_is_not_believed(void **state)
+{
+	struct rig *rig = *state;
+	const uint64_t tail = SIZE + RN_CAPTURE_ALIGN;
+
+	assert_int_equal(put(rig, 100), 1); /* a record that is well */
+	rn_capture_publish(&rig->w);
+	memcpy(rig->mem + TAIL_AT, &tail, sizeof(tail));
+	assert_int_equal(rn_capture_peek(&rig->r), -EPROTO);
+}
+
 static void a_tail_that_cannot_be_ends_it(void **state)
 {
 	static const uint64_t tails[] = { 8, SIZE + 16, UINT64_MAX };
@@ -251,6 +296,9 @@ int main(void)
 		TEST(memory_that_is_no_ring_is_refused),
 		TEST(a_reader_that_lies_gets_nothing),
 		TEST(a_writer_that_lies_is_not_followed),
+		TEST(a_body_longer_than_its_record_is_not_read),
+		TEST(a_record_over_the_end_of_the_ring_is_not_read),
+		TEST(more_than_the_ring_holds_is_not_believed),
 		TEST(a_tail_that_cannot_be_ends_it),
 	};
 

@@ -3,6 +3,7 @@
  *
  * Each test runs in a child, since it changes what the process does with its signals.
  */
+#include <errno.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -334,6 +335,130 @@ static void alternate_stack_stays_in_place(void **state)
 	assert_exited_well(run_child(altstack_body));
 }
 
+/* Without a fault after it, by which the process would end likewise. */
+static int ignored_alone_body(void)
+{
+	signal(SIGSEGV, SIG_IGN);
+	if (rn_guard_install())
+		return 1;
+	kill(getpid(), SIGSEGV);
+	return device_faults() ? 0 : 2;
+}
+
+static void a_signal_that_is_ignored_ends_nothing(void **state)
+{
+	(void)state;
+	assert_exited_well(run_child(ignored_alone_body));
+}
+
+/* Return: 0 if the touch of @at under a guard of the first page of two was ours, or what
+ * the program's handler has said by exit().
+ */
+static __attribute__((noinline)) int touch_guarded(const char *guarded, char *at)
+{
+	struct rn_guard g;
+
+	if (RN_GUARD_FAULTED(&g)) {
+		rn_guard_leave(&g);
+		return 0;
+	}
+	rn_guard_enter(&g, (uintptr_t)guarded, 4096);
+	*(volatile char *)at = 1;
+	rn_guard_leave(&g);
+	return 1;
+}
+
+static void exit_well(int sig, siginfo_t *info, void *ctx)
+{
+	(void)sig;
+	(void)info;
+	(void)ctx;
+	_exit(0);
+}
+
+static int beside_body(void)
+{
+	char *pages = mmap(NULL, 8192, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	set_handler(exit_well, NULL);
+	if (rn_guard_install() || touch_guarded(pages, pages + 4095))
+		return 1;
+	touch_guarded(pages, pages + 4096); /* of the program, in the middle of a copy */
+	return 2;
+}
+
+static void a_fault_behind_the_guarded_range_is_the_programs(void **state)
+{
+	(void)state;
+	assert_exited_well(run_child(beside_body));
+}
+
+static void count(int sig, siginfo_t *info, void *ctx)
+{
+	sigset_t mask;
+
+	(void)info;
+	(void)ctx;
+	pthread_sigmask(SIG_BLOCK, NULL, &mask);
+	seen_count += sigismember(&mask, sig) ? 1 : 100;
+}
+
+/* @at is touched behind a signal that somebody sent. Return: as touch_guarded(). */
+static __attribute__((noinline)) int interrupted_touch(char *at)
+{
+	struct rn_guard g;
+
+	if (RN_GUARD_FAULTED(&g)) {
+		rn_guard_leave(&g);
+		return seen_count == 1 ? 0 : 3;
+	}
+	/* All addresses: what was sent brings numbers of its sender in their place. */
+	rn_guard_enter(&g, 0, (size_t)-8192);
+	kill(getpid(), SIGSEGV);
+	if (seen_count == 1)
+		*(volatile char *)at = 1;
+	rn_guard_leave(&g);
+	return 4;
+}
+
+static int interrupted_body(void)
+{
+	set_handler(count, NULL);
+	if (rn_guard_install())
+		return 1;
+	return interrupted_touch(hole);
+}
+
+/* With the signal blocked meanwhile, and the copy goes on under its guard. */
+static void a_signal_sent_during_a_copy_reaches_the_program(void **state)
+{
+	(void)state;
+	assert_exited_well(run_child(interrupted_body));
+}
+
+static bool open_page(uintptr_t addr)
+{
+	errno = EDOM;
+	return mprotect((void *)(addr & ~(uintptr_t)4095), 4096,
+			PROT_READ | PROT_WRITE) == 0;
+}
+
+static int errno_body(void)
+{
+	if (rn_guard_install())
+		return 1;
+	rn_guard_set_trap(open_page);
+	errno = ENOTTY;
+	touch_hole();
+	return errno == ENOTTY ? 0 : 2;
+}
+
+static void a_fault_leaves_errno_alone(void **state)
+{
+	(void)state;
+	assert_exited_well(run_child(errno_body));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -349,6 +474,10 @@ int main(void)
 		cmocka_unit_test(thread_that_blocks_the_signals_is_not_killed),
 		cmocka_unit_test(fault_of_the_device_leaves_the_signal_mask_alone),
 		cmocka_unit_test(alternate_stack_stays_in_place),
+		cmocka_unit_test(a_signal_that_is_ignored_ends_nothing),
+		cmocka_unit_test(a_fault_behind_the_guarded_range_is_the_programs),
+		cmocka_unit_test(a_signal_sent_during_a_copy_reaches_the_program),
+		cmocka_unit_test(a_fault_leaves_errno_alone),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

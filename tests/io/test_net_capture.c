@@ -339,6 +339,37 @@ static void captures_come_and_go(void **state)
 	close(fd);
 }
 
+static int refuse(void *ctx, const struct rn_super *super)
+{
+	const int *rc = ctx;
+
+	(void)super;
+	return *rc;
+}
+
+static void a_packet_that_was_not_sent_is_not_captured(void **state)
+{
+	static const struct rn_net_ops ops = { .transmit = refuse };
+	struct rig *rig = *state;
+	int rc = -EAGAIN;
+	struct rn_net full = { .ops = &ops, .ctx = &rc };
+	uint8_t data[PACKET];
+	const struct rn_super super = {
+		.flow = &flow, .data = data, .len = PACKET, .seg_len = PACKET, .count = 1
+	};
+
+	rn_capture_free(rig->c);
+	rig->c = rn_capture_new(&full, &host, NULL);
+	rig->net = rn_capture_net(rig->c);
+	begin(rig, 0, 4096);
+	make_packet(data, PACKET, 0x0a, REMOTE, 7);
+	assert_int_equal(rig->net->ops->transmit(rig->net->ctx, &super), -EAGAIN);
+	rc = 0;
+	assert_int_equal(rig->net->ops->transmit(rig->net->ctx, &super), 0);
+	expect(rig, RN_CAPTURE_SENT, 7, LOCAL);
+	expect_nothing(rig);
+}
+
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -352,6 +383,7 @@ int main(void)
 		TEST(what_finds_no_room_is_counted),
 		TEST(datagrams_that_find_no_room_are_looked_at_one_by_one),
 		TEST(captures_come_and_go),
+		TEST(a_packet_that_was_not_sent_is_not_captured),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
