@@ -16,6 +16,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <rdma/rdma_user_cm.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -469,6 +470,129 @@ static void an_address_stays_as_long_as_a_channel_has_it(void **state)
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
+/* ---- Calls that are not as long as they say ---- */
+
+static const struct rdma_ucm_create_id new_id = { .ps = RDMA_PS_TCP };
+
+/* A way of a new channel; the other end is the test's alone. */
+static int open_way(int *channel)
+{
+	int pair[2];
+
+	*channel = open_channel();
+	open_pair(SOCK_SEQPACKET, pair);
+	hand_over(*channel, &pair[0], 1);
+	serve();
+	close(pair[0]);
+	return pair[1];
+}
+
+static void close_channel(int channel, int way)
+{
+	close(way);
+	close(channel);
+	serve();
+	assert_int_equal(rnd_cm_channel_count(server.cm), 0);
+}
+
+/* CREATE_ID with @more bytes behind it, which it says nothing of. */
+static void call_create_id(int way, size_t more)
+{
+	static char data[RN_CMDEV_IN_MAX + RN_CMDEV_OPTION_MAX + 64];
+	struct rn_cmdev_call call = { .cmd = RDMA_USER_CM_CMD_CREATE_ID,
+				      .in_len = sizeof(new_id),
+				      .out_len = RN_CMDEV_OUT_MAX };
+	struct iovec iov[] = { { &call, sizeof(call) }, { data, sizeof(new_id) + more } };
+	const struct msghdr msg = { .msg_iov = iov, .msg_iovlen = 2 };
+
+	assert_true(more <= sizeof(data) - sizeof(new_id));
+	memcpy(data, &new_id, sizeof(new_id));
+	assert_true(sendmsg(way, &msg, MSG_NOSIGNAL) > 0);
+	serve();
+}
+
+static int answer_of(int way)
+{
+	struct {
+		struct rn_cmdev_answer head;
+		char data[RN_CMDEV_OUT_MAX];
+	} answer;
+
+	assert_true(recv(way, &answer, sizeof(answer), MSG_DONTWAIT) >=
+		    (ssize_t)sizeof(answer.head));
+	return answer.head.rc;
+}
+
+static void expect_end(int way)
+{
+	char byte;
+
+	assert_int_equal(recv(way, &byte, sizeof(byte), MSG_DONTWAIT), 0);
+}
+
+static void a_call_that_is_not_as_long_as_it_says_is_refused(void **state)
+{
+	int channel, way = open_way(&channel);
+
+	(void)state;
+	call_create_id(way, 0);
+	assert_int_equal(answer_of(way), 0);
+	call_create_id(way, 8);
+	assert_int_equal(answer_of(way), -EINVAL);
+	close_channel(channel, way);
+}
+
+static void a_call_longer_than_any_ends_its_way(void **state)
+{
+	int channel, way = open_way(&channel);
+
+	(void)state;
+	call_create_id(way, RN_CMDEV_IN_MAX + RN_CMDEV_OPTION_MAX);
+	expect_end(way);
+	close_channel(channel, way);
+}
+
+static void a_call_shorter_than_its_header_ends_its_way(void **state)
+{
+	const struct rn_cmdev_call call = { .cmd = RDMA_USER_CM_CMD_CREATE_ID };
+	int channel, way = open_way(&channel);
+
+	(void)state;
+	assert_int_equal(send(way, &call, sizeof(call) - 1, MSG_NOSIGNAL),
+			 sizeof(call) - 1);
+	serve();
+	expect_end(way);
+	close_channel(channel, way);
+}
+
+static void a_descriptor_that_comes_with_a_call_is_closed(void **state)
+{
+	int channel, way = open_way(&channel), ends[2];
+	union {
+		char buf[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr hdr;
+	} control = { .hdr = { .cmsg_len = CMSG_LEN(sizeof(int)),
+			       .cmsg_level = SOL_SOCKET,
+			       .cmsg_type = SCM_RIGHTS } };
+	struct rn_cmdev_call call = { .cmd = RDMA_USER_CM_CMD_GET_EVENT };
+	struct iovec iov = { &call, sizeof(call) };
+	const struct msghdr msg = { .msg_iov = &iov,
+				    .msg_iovlen = 1,
+				    .msg_control = &control,
+				    .msg_controllen = sizeof(control.buf) };
+	char byte;
+
+	(void)state;
+	assert_int_equal(pipe2(ends, O_CLOEXEC | O_NONBLOCK), 0);
+	memcpy(CMSG_DATA(&control.hdr), &ends[1], sizeof(ends[1]));
+	assert_int_equal(sendmsg(way, &msg, MSG_NOSIGNAL), sizeof(call));
+	close(ends[1]);
+	serve();
+	assert_int_equal(read(ends[0], &byte, sizeof(byte)), 0);
+	close(ends[0]);
+	close_channel(channel, way);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -483,6 +607,10 @@ int main(void)
 		TEST(a_name_that_is_taken_all_the_same_is_drawn_again),
 		TEST(without_a_name_it_says_why),
 		TEST(an_address_stays_as_long_as_a_channel_has_it),
+		TEST(a_call_that_is_not_as_long_as_it_says_is_refused),
+		TEST(a_call_longer_than_any_ends_its_way),
+		TEST(a_call_shorter_than_its_header_ends_its_way),
+		TEST(a_descriptor_that_comes_with_a_call_is_closed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -258,6 +258,55 @@ static void descriptors_that_nobody_asked_for_are_closed(void **state)
 	rn_rocind_close(r);
 }
 
+static void expect_refusal(int fd, const void *request, const int *fds, unsigned fd_count,
+			   const char *words)
+{
+	struct rn_ctl_packet pkt;
+
+	assert_int_equal(rn_ctl_send(fd, request, fds, fd_count), 0);
+	assert_int_equal(await_message(fd, &pkt), 0);
+	assert_int_equal(pkt.msg.hdr.type, RN_CTL_REFUSED);
+	assert_int_equal(pkt.msg.refused.err, EINVAL);
+	assert_non_null(strstr(pkt.msg.refused.text, words));
+}
+
+/* What no client of ours says, though it looks well. */
+static void a_device_with_too_much_of_something_is_refused(void **state)
+{
+	const struct rn_ctl_hello hello = { .hdr = rn_ctl_hdr(RN_CTL_HELLO) };
+	struct rn_ctl_attach attach = { .hdr = rn_ctl_hdr(RN_CTL_ATTACH),
+					.ibdev = "rocin0",
+					.ifname = "lo",
+					.ifindex = 1,
+					.gid_count = RN_GID_MAX + 1 };
+	const struct rn_gid mine = kit_gid(0);
+	const int fds[2] = { STDIN_FILENO, STDIN_FILENO };
+	struct rn_rocind *r = kit_connect();
+	unsigned before = count_descriptors(kit_daemon(r));
+	struct rn_ctl_packet pkt;
+	int fd = raw_connect();
+
+	(void)state;
+	assert_int_equal(rn_ctl_send(fd, &hello, NULL, 0), 0);
+	assert_int_equal(await_message(fd, &pkt), 0);
+	for (unsigned i = 0; i < RN_GID_MAX; i++)
+		attach.gid[i] = kit_gid(i % 8);
+	for (unsigned i = 8; i < RN_GID_MAX; i++)
+		attach.gid[i].raw[12] ^= 1;
+	expect_refusal(fd, &attach, NULL, 0, "a device needs 1 to");
+	attach.gid_count = UINT32_MAX;
+	expect_refusal(fd, &attach, NULL, 0, "a device needs 1 to");
+	attach.gid_count = 0;
+	expect_refusal(fd, &attach, NULL, 0, "a device needs 1 to");
+	attach.gid_count = 1;
+	attach.gid[0] = mine;
+	expect_refusal(fd, &attach, fds, 2, "more than one descriptor");
+	/* The connection and its pidfd are there, and nothing else. */
+	assert_int_equal(count_descriptors(kit_daemon(r)), before + 2);
+	close(fd);
+	rn_rocind_close(r);
+}
+
 static void hand_over(int channel, int fd)
 {
 	union {
@@ -487,6 +536,7 @@ int main(void)
 		TEST(statistics_that_are_no_memory_are_refused),
 		TEST(garbage_ends_its_connection_and_nothing_else),
 		TEST(descriptors_that_nobody_asked_for_are_closed),
+		TEST(a_device_with_too_much_of_something_is_refused),
 		TEST(a_program_that_takes_all_descriptors_harms_nobody_for_long),
 		TEST(a_client_of_another_version_gets_a_sentence),
 		TEST(a_client_believes_a_refusal_of_any_version),
