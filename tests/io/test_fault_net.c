@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "fault_internal.h"
 #include "fault_kit.h"
 #include "net_pair.h"
 #include "rocin/icrc.h"
@@ -426,6 +427,25 @@ static void what_the_socket_has_begun_passes_as_it_is(void **state)
 	close_wire(&wire);
 }
 
+/* What stands behind its end is not its sender. */
+static void a_datagram_cut_short_has_no_sender(void **state)
+{
+	uint8_t pkt[RN_BTH_LEN + RN_DETH_LEN] = { RN_UD_SEND_ONLY };
+	struct wire wire;
+
+	(void)state;
+	open_wire(&wire, "drop psn=5");
+	rn_put_be24(pkt + 5, PEER_QPN);
+	rn_put_be24(pkt + 17, OUR_QPN);
+	assert_int_equal(
+		rn_fault_find_qp(wire.fault, RN_FAULT_TX, &out, pkt, sizeof(pkt)),
+		OUR_QPN);
+	for (uint32_t len = RN_BTH_LEN; len < sizeof(pkt); len++)
+		assert_int_equal(
+			rn_fault_find_qp(wire.fault, RN_FAULT_TX, &out, pkt, len), 0);
+	close_wire(&wire);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -444,6 +464,7 @@ int main(void)
 		cmocka_unit_test(cut_without_conditions_lasts_as_long_as_its_rule),
 		cmocka_unit_test(what_waits_goes_when_the_rules_change),
 		cmocka_unit_test(what_the_socket_has_begun_passes_as_it_is),
+		cmocka_unit_test(a_datagram_cut_short_has_no_sender),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -145,6 +145,39 @@ static void packet_arrives_with_the_facts_of_its_ip_header(void **state)
 	assert_int_equal(receive(w), 0);
 }
 
+/* Whatever the socket itself would say. */
+static void traffic_class_of_the_flow_is_said_also_where_it_is_0(void **state)
+{
+	static const uint8_t classes[] = { 0, 0x68, 0x20, 0 };
+	const struct rn_gid from = roce_gid(2);
+	struct world *w = *state;
+	int sock = roce_socket(&from);
+	struct rn_udp_cfg cfg = { .sock_count = 1,
+				  .sock = &sock,
+				  .gid = &from,
+				  .ifindex = 1,
+				  .gso = true,
+				  .uring = io_by_uring(),
+				  .stats = w->stats };
+
+	assert_true(sock >= 0);
+	roce_option(sock, IPPROTO_IP, IP_TOS, 0x68);
+	rn_udp_free(w->a);
+	w->a = rn_udp_new(&cfg);
+	assert_non_null(w->a);
+	w->tx = rn_udp_net(w->a);
+	w->flow.src = from;
+	for (unsigned i = 0; i < RN_ARRAY_SIZE(classes); i++) {
+		struct rn_super s;
+
+		w->flow.tclass = classes[i];
+		s = make_super(w, 1, PACKET);
+		assert_int_equal(transmit(w, &s), 0);
+		assert_int_equal(receive(w), 1);
+		assert_int_equal(w->got[0].flow->tclass, classes[i]);
+	}
+}
+
 static void super_packet_arrives_as_packets_in_order(void **state)
 {
 	struct world *w = *state;
@@ -479,6 +512,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		test(packet_arrives_with_the_facts_of_its_ip_header),
+		test(traffic_class_of_the_flow_is_said_also_where_it_is_0),
 		test(super_packet_arrives_as_packets_in_order),
 		test(longest_super_packet_passes),
 		test(without_gso_packets_leave_one_by_one),
