@@ -209,6 +209,21 @@ static void delayed_packet_comes_when_it_is_due(void **state)
 	close_wire(&wire);
 }
 
+/* Though nobody asks for what has come in. */
+static void delayed_packet_leaves_behind_the_next_one_that_is_sent(void **state)
+{
+	struct wire wire;
+
+	(void)state;
+	open_wire(&wire, "delay=1ms psn=1");
+	transmit(&wire, 1, 1);
+	assert_int_equal(peer_got(&wire), 0);
+	wire.w.now = RN_MSEC(1);
+	transmit(&wire, 2, 1);
+	assert_int_equal(peer_got(&wire), 12);
+	close_wire(&wire);
+}
+
 static void reordered_packet_lets_as_many_ahead_as_the_rule_says(void **state)
 {
 	struct wire wire;
@@ -464,6 +479,7 @@ int main(void)
 		cmocka_unit_test(cut_without_conditions_lasts_as_long_as_its_rule),
 		cmocka_unit_test(what_waits_goes_when_the_rules_change),
 		cmocka_unit_test(what_the_socket_has_begun_passes_as_it_is),
+		cmocka_unit_test(delayed_packet_leaves_behind_the_next_one_that_is_sent),
 		cmocka_unit_test(a_datagram_cut_short_has_no_sender),
 	};
 

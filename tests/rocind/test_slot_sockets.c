@@ -138,6 +138,28 @@ static void a_super_packet_arrives_as_one(void **state)
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, kit_setup, kit_teardown)
 
+/* Else packets for the one would reach the other. */
+static void a_slot_is_free_at_all_addresses_of_its_device(void **state)
+{
+	const struct rn_netdev both = kit_device(2);
+	struct rn_netdev second = kit_device(1);
+	struct rn_rocind *r, *other;
+	struct rn_attach a, b;
+
+	(void)state;
+	second.gid[0] = both.gid[1];
+	other = kit_attach(&second, &b);
+	r = kit_attach(&both, &a);
+	assert_int_not_equal(a.slot, b.slot);
+	kit_send(&both.gid[1], 0x300 | b.slot, 16);
+	assert_int_equal(kit_receive(b.sock[0]), 0x300 | b.slot);
+	assert_true(kit_is_empty(a.sock[1]));
+	kit_close_socks(&a);
+	kit_close_socks(&b);
+	rn_rocind_close(r);
+	rn_rocind_close(other);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -145,6 +167,7 @@ int main(void)
 		TEST(datagrams_without_a_checksum_come_in_over_ipv6),
 		TEST(a_slot_that_is_used_again_has_its_receive_buffer_back),
 		TEST(a_super_packet_arrives_as_one),
+		TEST(a_slot_is_free_at_all_addresses_of_its_device),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
