@@ -224,6 +224,33 @@ static void delayed_packet_leaves_behind_the_next_one_that_is_sent(void **state)
 	close_wire(&wire);
 }
 
+/* Each is let go before the next: the bound is for what is held at one time. */
+static void any_number_of_packets_is_held_one_behind_another(void **state)
+{
+	enum {
+		LEN = 64 << 10,
+		COUNT = 320, /* 20 MiB, more than is ever held at a time */
+	};
+	static const uint8_t data[LEN];
+	struct rn_fault_lane lane = { .held_bytes = 0 };
+
+	(void)state;
+	TAILQ_INIT(&lane.ready);
+	TAILQ_INIT(&lane.held);
+	for (unsigned i = 0; i < COUNT; i++) {
+		struct rn_fault_item *it = rn_fault_item_new(&out, data, LEN);
+
+		assert_non_null(it);
+		it->due = 1;
+		rn_fault_hold(&lane, it);
+		assert_true(TAILQ_EMPTY(&lane.ready));
+		rn_fault_release(&lane, 1);
+		assert_ptr_equal(TAILQ_FIRST(&lane.ready), it);
+		rn_fault_drop_first(&lane.ready);
+	}
+	assert_int_equal(lane.held_bytes, 0);
+}
+
 static void reordered_packet_lets_as_many_ahead_as_the_rule_says(void **state)
 {
 	struct wire wire;
@@ -480,6 +507,7 @@ int main(void)
 		cmocka_unit_test(what_waits_goes_when_the_rules_change),
 		cmocka_unit_test(what_the_socket_has_begun_passes_as_it_is),
 		cmocka_unit_test(delayed_packet_leaves_behind_the_next_one_that_is_sent),
+		cmocka_unit_test(any_number_of_packets_is_held_one_behind_another),
 		cmocka_unit_test(a_datagram_cut_short_has_no_sender),
 	};
 

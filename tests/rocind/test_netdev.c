@@ -109,6 +109,9 @@ static void wrong_specifications_are_refused_with_a_sentence(void **state)
 		{ "lo:127.0.0.1+", -EINVAL, "is not an IPv4 or IPv6 address" },
 		{ "lo:127.0.0", -EINVAL, "\"127.0.0\" is not" },
 		{ "lo:127.0.0.1.1", -EINVAL, "is not an IPv4 or IPv6 address" },
+		/* 46 characters: one more than an address can have */
+		{ "lo:0000:0000:0000:0000:0000:ffff:255.255.255.2550", -EINVAL,
+		  "is not an IPv4 or IPv6 address" },
 		{ "lo:0123456789012345678901234567890123456789012345678901234567890",
 		  -EINVAL, "is not an IPv4 or IPv6 address" },
 		{ "lo:192.0.2.1", -EADDRNOTAVAIL,
