@@ -23,6 +23,7 @@
 #include "faults.h"
 #include "log.h"
 #include "rocin/gsi.h"
+#include "rocind_conn.h"
 #include "runtime_dir.h"
 #include "sentence.h"
 #include "steer.h"
@@ -44,11 +45,6 @@ enum {
 	 * idle time. (One that comes too late starts another rocind.)
 	 */
 	GREETING_MS = 200,
-	/* Who has started us has this long to connect, however short the idle time: as
-	 * long as it waits for us (rn_rocind_timeout_ms()). On a busy machine it would
-	 * otherwise find nobody, again and again.
-	 */
-	STARTER_MS = 5000,
 };
 
 /* ---- Sources ---- */
@@ -461,14 +457,18 @@ static int ms_until(rn_ns when)
 
 static int ms_to_idle(const struct rnd_server *server)
 {
+	const uint32_t starter_ms = (uint32_t)rn_rocind_timeout_ms();
 	uint32_t idle_ms = server->idle_ms;
 
 	if (idle_ms == 0 || is_busy(server))
 		return -1;
 	if (server->clients && idle_ms < GREETING_MS)
 		idle_ms = GREETING_MS;
-	if (server->awaits_starter && idle_ms < STARTER_MS)
-		idle_ms = STARTER_MS;
+	/* As long as it waits for us: on a busy machine it would otherwise find nobody,
+	 * again and again.
+	 */
+	if (server->awaits_starter && idle_ms < starter_ms)
+		idle_ms = starter_ms;
 	return ms_until(server->idle_from + RN_MSEC(idle_ms));
 }
 
