@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* closers.c - programs that close descriptors which they have not opened.
  *
- * usage: closers		by close_range(), closefrom(), close() and dup2(): all
- *goes
- *on closers range|N	by bare system calls, all of them or the N-th, and with a file of
- *the program's in each place: the device may die, the program does not, and its file is
- *what it was. Status 3: there is no N-th
+ * usage: closers [range|N]
+ *
+ * Without an argument they do so by close_range(), closefrom(), close() and dup2(), and
+ * all goes on. Otherwise by bare system calls: all descriptors at once (range) or the
+ * N-th of them, and with a file of the program's in each place. The device may die, the
+ * program does not, and its file is what it was. Status 3: there is no N-th.
  */
 #include <dirent.h>
 #include <errno.h>

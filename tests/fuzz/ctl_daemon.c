@@ -15,6 +15,7 @@
 #include "cm.h"
 #include "ctl_sides.h"
 #include "ctl_socket.h"
+#include "hand_over.h"
 #include "iface.h"
 #include "watch.h"
 
@@ -285,30 +286,11 @@ static void say(struct peer *p, struct script *s)
 	require(p->sock < 0);
 }
 
-static void hand_over(const struct peer *p, int fd)
-{
-	union {
-		char buf[CMSG_SPACE(sizeof(fd))];
-		struct cmsghdr hdr;
-	} control = { .hdr = { .cmsg_len = CMSG_LEN(sizeof(fd)),
-			       .cmsg_level = SOL_SOCKET,
-			       .cmsg_type = SCM_RIGHTS } };
-	char byte = 0;
-	struct iovec iov = { &byte, sizeof(byte) };
-	const struct msghdr msg = { .msg_iov = &iov,
-				    .msg_iovlen = 1,
-				    .msg_control = &control,
-				    .msg_controllen = sizeof(control.buf) };
-
-	memcpy(CMSG_DATA(&control.hdr), &fd, sizeof(fd));
-	(void)!sendmsg(p->channel, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
-}
-
 static void hand_over_pair(struct peer *p)
 {
 	forget_ways(p);
 	require(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, p->way) == 0);
-	hand_over(p, p->way[0]);
+	(void)!hand_over(p->channel, p->way[0], MSG_DONTWAIT);
 }
 
 static void hand_over_other(const struct peer *p)
@@ -316,7 +298,7 @@ static void hand_over_other(const struct peer *p)
 	int fd = epoll_create1(EPOLL_CLOEXEC);
 
 	require(fd >= 0);
-	hand_over(p, fd);
+	(void)!hand_over(p->channel, fd, MSG_DONTWAIT);
 	close(fd);
 }
 
@@ -336,7 +318,7 @@ static void use_channel(struct peer *p, struct script *s)
 		hand_over_other(p);
 		break;
 	case 2:
-		hand_over(p, p->channel);
+		(void)!hand_over(p->channel, p->channel, MSG_DONTWAIT);
 		break;
 	case 3:
 		shut(&p->channel);

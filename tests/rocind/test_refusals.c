@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "ctl_socket.h"
+#include "hand_over.h"
 #include "runtime_dir.h"
 
 /* ---- Who holds the port ---- */
@@ -307,25 +308,6 @@ static void a_device_with_too_much_of_something_is_refused(void **state)
 	rn_rocind_close(r);
 }
 
-static void hand_over(int channel, int fd)
-{
-	union {
-		char buf[CMSG_SPACE(sizeof(fd))];
-		struct cmsghdr hdr;
-	} control = { .hdr = { .cmsg_len = CMSG_LEN(sizeof(fd)),
-			       .cmsg_level = SOL_SOCKET,
-			       .cmsg_type = SCM_RIGHTS } };
-	char byte = 0;
-	struct iovec iov = { &byte, sizeof(byte) };
-	const struct msghdr msg = { .msg_iov = &iov,
-				    .msg_iovlen = 1,
-				    .msg_control = &control,
-				    .msg_controllen = sizeof(control.buf) };
-
-	memcpy(CMSG_DATA(&control.hdr), &fd, sizeof(fd));
-	assert_int_equal(sendmsg(channel, &msg, MSG_NOSIGNAL), 1);
-}
-
 /* Return: channels that could be opened, each with a way of which all copies stay here.
  */
 static unsigned open_all_channels(struct rn_rocind *r, int *fd, unsigned max)
@@ -340,7 +322,7 @@ static unsigned open_all_channels(struct rn_rocind *r, int *fd, unsigned max)
 			break;
 		if (board >= 0)
 			close(board);
-		hand_over(fd[n], pair[0]);
+		assert_int_equal(hand_over(fd[n], pair[0], 0), 1);
 	}
 	for (unsigned i = 0; i < n; i++)
 		close(fd[i]);
