@@ -8,9 +8,11 @@
  *
  * RC: SEND, WRITE with immediate, WRITE read back by READ, READ, both atomics; nothing
  * may be lost. UC: SEND, WRITE with immediate. UD: SEND. Both with and without immediate;
- * what arrives must be intact and in order, and without --lossy all of it must arrive.
- * Where messages get lost a mark follows each batch, again and again until one arrives:
- * as UC and UD keep the order, what has not come by then never comes.
+ * what arrives must be intact and in order, and without --lossy all of it must arrive: as
+ * these two have no flow control, no more is in flight then than waits anywhere without
+ * being dropped (UNREAD_MAX). Where messages get lost a mark follows each batch, again
+ * and again until one arrives: as UC and UD keep the order, what has not come by then
+ * never comes.
  */
 #include <argp.h>
 #include <arpa/inet.h>
@@ -199,13 +201,31 @@ static void send_mark(struct verify *v, uint32_t end)
 		take_send_completion(v);
 }
 
+/* Nothing slows the requester down, and nothing comes again. */
+static bool is_dropped_if_unread(const struct verify *v)
+{
+	return !v->lossy && v->type != IBV_QPT_RC;
+}
+
+static uint32_t end_of_batch(const struct verify *v, uint32_t first)
+{
+	uint32_t end = first, len = 0;
+
+	while (end < v->count && end - first < BATCH) {
+		len += message_of(v, end).len;
+		if (is_dropped_if_unread(v) && end > first && len > UNREAD_MAX)
+			break;
+		end++;
+	}
+	return end;
+}
+
 static void request(struct verify *v)
 {
-	uint32_t lost;
+	uint32_t lost, end;
 
-	for (uint32_t i = 0; i < v->count; i += BATCH) {
-		uint32_t end = i + BATCH < v->count ? i + BATCH : v->count;
-
+	for (uint32_t i = 0; i < v->count; i = end) {
+		end = end_of_batch(v, i);
 		for (uint32_t k = i; k < end; k++)
 			post_message(v, k);
 		while (v->outstanding > 0)
@@ -338,6 +358,8 @@ int main(int argc, char **argv)
 		die("--socket, --max (16 or more) and --count are needed");
 	if (v.type == IBV_QPT_UD && v.max > v.mtu)
 		v.max = v.mtu;
+	if (is_dropped_if_unread(&v) && v.max > UNREAD_MAX)
+		v.max = UNREAD_MAX;
 	v.max &= ~7u; /* the atomic counter behind the slots is aligned */
 	verify_open(&v);
 	if (v.requester)

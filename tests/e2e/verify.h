@@ -11,6 +11,10 @@
 enum {
 	BATCH = 16,
 	RECV_DEPTH = 64,
+	/* Bytes. In packets of 256 they take 12 KiB of a local ring, the smallest of
+	 * which has 16, and less than a sixth of the default buffer of a socket.
+	 */
+	UNREAD_MAX = 8192,
 	READ_INDEX = 0xfffffff
 };
 
