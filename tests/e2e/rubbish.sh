@@ -4,14 +4,13 @@
 # dropped and counted, and the transfer goes on.
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
-export ROCIN_IDLE_MS=60000 # what rocind has counted is read when both programs have ended
 next_port
-rocin run --netdev "lo:$addr_a" -- ib_send_bw -x 0 -F -D 4 -s 4096 -p "$port" \
+rocin run --netdev "lo:$addr_a" -- ib_send_bw -x 0 -F -D 100 -s 4096 -p "$port" \
 	>"$work/server.out" 2>&1 &
 server=$!
 pids+=("$server")
 wait_for 20 listening "$server" || fail 'server does not listen'
-rocin run --netdev "lo:$addr_b" -- ib_send_bw -x 0 -F -D 4 -s 4096 -p "$port" 127.0.0.1 \
+rocin run --netdev "lo:$addr_b" -- ib_send_bw -x 0 -F -D 100 -s 4096 -p "$port" 127.0.0.1 \
 	>"$work/client.out" 2>&1 &
 client=$!
 pids+=("$client")
@@ -33,11 +32,17 @@ for i in range(20000):
     packet = packet[:random.choice([0, 1, 4, 11, 12, 15, 16, 9000])]
     s.sendto(packet, (random.choice(addresses), 4791))
 PY
-rocin stat --all --counters >"$work/counters"
-wait "$client" || fail "the client: $(tail -5 "$work/client.out")"
-wait "$server" || fail "the server: $(tail -5 "$work/server.out")"
-count() { awk -v name="$1" '$1 == name { n += $2 } END { print n + 0 }' "$work/counters"; }
-[ "$(count rx_icrc_encapsulated)" -gt 100 ] || fail "wrong ICRCs: $(count rx_icrc_encapsulated)"
-dropped=$(rocin stat --daemon --all | awk '/dropped_/ { n += $2 } END { print n + 0 }')
-[ "$dropped" -gt 100 ] || fail "rocind dropped $dropped"
-echo "ok: $(count rx_icrc_encapsulated) wrong ICRCs, $dropped for nobody; the transfer went on"
+# counted NAME: by both programs together
+counted() { rocin stat --all --counters | awk -v name="$1" '$1 == name { n += $2 } END { print n + 0 }'; }
+dropped() { rocin stat --daemon --all | awk '/dropped_/ { n += $2 } END { print n + 0 }'; }
+wrong() { [ "$(counted rx_icrc_encapsulated)" -gt 100 ]; }
+for_nobody() { [ "$(dropped)" -gt 100 ]; }
+more() { [ "$(counted sent_pkts)" -gt $((before + 1000)) ]; }
+wait_for 20 wrong || fail "wrong ICRCs: $(counted rx_icrc_encapsulated)"
+wait_for 20 for_nobody || fail "rocind dropped $(dropped)"
+before=$(counted sent_pkts)
+wait_for 20 more || fail "no data moves any more: $(tail -5 "$work/server.out" "$work/client.out")"
+for pid in "$client" "$server"; do
+	kill -0 "$pid" || fail "it has ended: $(tail -5 "$work/server.out" "$work/client.out")"
+done
+echo "ok: $(counted rx_icrc_encapsulated) wrong ICRCs, $(dropped) for nobody; the transfer goes on"
