@@ -36,7 +36,11 @@ port=$((10000 + $$ % 20000))
 pids=() namespaces=()
 
 # A program instrumented for a sanitizer wants its runtime first in LD_PRELOAD.
-[ -z "${ROCIN_TEST_PRELOAD:-}" ] || export LD_PRELOAD=$ROCIN_TEST_PRELOAD
+# What programs have lost of Rocin's memory at their end is written down (kit/leaks.c).
+if [ -n "${ROCIN_TEST_PRELOAD:-}" ]; then
+	mkdir -p "$work/leaks"
+	export LD_PRELOAD=$ROCIN_TEST_PRELOAD ROCIN_TEST_LEAKS=$work/leaks
+fi
 
 # end_now PID...: with what each has started, which timeout(1) would leave behind
 end_now() {
@@ -47,8 +51,19 @@ end_now() {
 	done
 }
 
+# no_leaks: nothing that Rocin allocated was lost, in no program that has ended
+no_leaks() {
+	local reports
+	reports=$(find "$work/leaks" -type f 2>/dev/null)
+	# shellcheck disable=SC2086 # several
+	[ -z "$reports" ] || awk -v source="$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)" \
+		-f "$(dirname "${BASH_SOURCE[0]}")/../kit/leaks.awk" $reports
+}
+
+own_cleanup() { :; } # what a test has to do first at its end, if it says so
 cleanup() {
-	local ns
+	local status=$? ns
+	own_cleanup
 	end_now "${pids[@]}"
 	export LD_PRELOAD=''
 	for ns in "${namespaces[@]}"; do
@@ -56,7 +71,12 @@ cleanup() {
 		ip netns del "$ns"
 	done
 	timeout 5 rocin stop >/dev/null 2>&1
+	if ! no_leaks; then
+		echo 'FAILED: this memory of Rocin was lost'
+		status=1
+	fi
 	rm -rf "$work"
+	exit "$status"
 }
 trap cleanup EXIT
 
@@ -89,7 +109,7 @@ next_port() {
 # ended_well STATUS OUTPUT: 0, or what rping may make of it: at its end it closes the channel of
 # events while a thread of its own goes back to read there, and the thread ends the program.
 ended_well() {
-	[ "$1" = 0 ] || { [ "$1" = 255 ] && [ "$(grep -vE 'DISCONNECT EVENT|^ping data: ' "$2")" = \
+	[ "$1" = 0 ] || { [ "$1" = 255 ] && [ "$(grep -vE 'DISCONNECT EVENT|^ping data: |^wait for .* state 10$' "$2")" = \
 		'rdma_get_cm_event: Bad file descriptor' ]; }
 }
 

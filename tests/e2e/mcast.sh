@@ -88,8 +88,10 @@ users() {
 	chmod 711 "$work"
 	as_nobody=(setpriv --reuid=65534 --regid=65534 --clear-groups
 		env "ROCIN_RUNTIME_DIR=$theirs/run" "HOME=$theirs")
-	# shellcheck disable=SC2064 # now
-	trap "${as_nobody[*]} rocin stop >/dev/null 2>&1; rm -rf '$theirs'; cleanup" EXIT
+	own_cleanup() {
+		"${as_nobody[@]}" rocin stop >/dev/null 2>&1
+		rm -rf "$theirs"
+	}
 	"${as_nobody[@]}" test -x "$ROCIN_TESTS/mcast" ||
 		skip 'the build directory is closed to other users'
 	ln -s "$theirs/ready" "$work/theirs.ready"

@@ -19,11 +19,7 @@ fi
 if [ "$1" = huge ]; then
 	reserved=/proc/sys/vm/nr_hugepages
 	before=$(cat $reserved)
-	free_pages() {
-		echo "$before" >$reserved
-		cleanup
-	}
-	trap free_pages EXIT
+	own_cleanup() { echo "$before" >$reserved; }
 	echo $((before + 16)) >$reserved
 	[ "$(cat $reserved)" -ge $((before + 8)) ] || skip 'no huge pages to be had'
 	pyverbs huge "lo:$addr_a" ''

@@ -12,7 +12,10 @@ programs=$1 where=$2 knobs=${3:-}
 
 if [ "$where" = user ]; then
 	theirs=$(mktemp -d)
-	trap 'as_nobody rocin stop >/dev/null 2>&1; rm -rf "$theirs"; cleanup' EXIT
+	own_cleanup() {
+		as_nobody rocin stop >/dev/null 2>&1
+		rm -rf "$theirs"
+	}
 	chown 65534:65534 "$theirs"
 	as_nobody() {
 		setpriv --reuid=65534 --regid=65534 --clear-groups \

@@ -53,7 +53,8 @@ play() {
 	status=$?
 	! ended_well "$status" "$work/client.out" || status=0
 	[ "$status" = 0 ] || end_now "$server_pid"
-	if ! wait "$server_pid" || [ "$status" != 0 ]; then
+	wait "$server_pid"
+	if ! ended_well $? "$work/server.out" || [ "$status" != 0 ]; then
 		echo "--- server: ${command[*]}"
 		tail -15 "$work/server.out"
 		echo "--- client (status $status): $*"

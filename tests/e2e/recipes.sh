@@ -34,7 +34,7 @@ ssh)
 	END
 	# The directory that it wants when it is root's, and that its package makes at boot.
 	if [ "$(id -u)" = 0 ] && mkdir /run/sshd 2>/dev/null; then
-		trap 'cleanup; rmdir /run/sshd' EXIT
+		own_cleanup() { rmdir /run/sshd; }
 	fi
 	"$sshd" -D -e -f "$work/sshd_config" -o "ListenAddress=$addr_a" -p "$port" 2>"$work/sshd.log" &
 	server=$!

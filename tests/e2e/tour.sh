@@ -228,7 +228,7 @@ test_tries() {
 
 # ------------------------------------------------------------------------ a terminal
 mux() { LD_PRELOAD='' tmux -S "$work/tmux.$terminals" -f "$work/tmux.conf" "$@"; }
-trap 'mux kill-server 2>/dev/null; cleanup' EXIT
+own_cleanup() { mux kill-server 2>/dev/null; }
 
 # open_terminal: of 80 x 24 characters, in which the tour runs with $settings. Each has a
 # server of its own: one that is ending takes no others.

@@ -6,7 +6,10 @@
 . "$(dirname "$0")/lib.sh"
 [ "$(id -u)" = 0 ] || skip 'becoming another user needs root'
 theirs=$(mktemp -d)
-trap 'as_nobody rocin stop >/dev/null 2>&1; rm -rf "$theirs"; cleanup' EXIT
+own_cleanup() {
+	as_nobody rocin stop >/dev/null 2>&1
+	rm -rf "$theirs"
+}
 chown 65534:65534 "$theirs"
 as_nobody() {
 	setpriv --reuid=65534 --regid=65534 --clear-groups \
