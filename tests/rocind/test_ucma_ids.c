@@ -36,18 +36,10 @@ static void a_port_that_may_be_shared_listens_once(void **state)
 	uint32_t id[2];
 
 	for (unsigned i = 0; i < 2; i++) {
-		struct rdma_ucm_set_option cmd = { .level = RDMA_OPTION_ID,
-						   .optname = RDMA_OPTION_ID_REUSEADDR,
-						   .optlen = sizeof(one) };
-		struct rnd_ucma_reply reply;
-		const struct rnd_ucma_request rq = { .cmd = RDMA_USER_CM_CMD_SET_OPTION,
-						     .in = &cmd,
-						     .in_len = sizeof(cmd),
-						     .option = &one,
-						     .option_len = sizeof(one) };
-
-		cmd.id = id[i] = create_id(net, ch, 1, RDMA_PS_TCP);
-		assert_int_equal(rnd_ucma_command(ch, net->now, &rq, &reply), 0);
+		id[i] = create_id(net, ch, 1, RDMA_PS_TCP);
+		assert_int_equal(set_option(net, ch, id[i], RDMA_OPTION_ID,
+					    RDMA_OPTION_ID_REUSEADDR, &one, sizeof(one)),
+				 0);
 		assert_int_equal(bind_ip(net, ch, id[i], ip(10, 1, TCP_PORT)), 0);
 	}
 	/* The other one is still bound there. */

@@ -83,22 +83,6 @@ static void each_command_of_no_use_gives_the_kernels_errno(void **state)
 
 /* ---- Every option ---- */
 
-static int set_option(struct net *net, struct rnd_ucma_channel *ch, uint32_t id,
-		      uint32_t level, uint32_t name, const void *value, size_t len)
-{
-	const struct rdma_ucm_set_option cmd = {
-		.id = id, .level = level, .optname = name, .optlen = (uint32_t)len
-	};
-	const struct rnd_ucma_request rq = { .cmd = RDMA_USER_CM_CMD_SET_OPTION,
-					     .in = &cmd,
-					     .in_len = sizeof(cmd),
-					     .option = value,
-					     .option_len = len };
-	struct rnd_ucma_reply reply;
-
-	return rnd_ucma_command(ch, net->now, &rq, &reply);
-}
-
 static void each_option_works_or_is_refused(void **state)
 {
 	static const struct ib_path_rec_data path = { .flags = IB_PATH_GMP |

@@ -71,6 +71,8 @@ int resolve_ip(struct net *net, struct rnd_ucma_channel *ch, uint32_t id,
 int resolve_route(struct net *net, struct rnd_ucma_channel *ch, uint32_t id);
 int listen_on(struct net *net, struct rnd_ucma_channel *ch, uint32_t id,
 	      uint32_t backlog);
+int set_option(struct net *net, struct rnd_ucma_channel *ch, uint32_t id, uint32_t level,
+	       uint32_t name, const void *value, size_t len);
 struct rdma_ucm_event_resp event(struct net *net, struct rnd_ucma_channel *ch,
 				 uint32_t type);
 void no_event(struct net *net, struct rnd_ucma_channel *ch);
