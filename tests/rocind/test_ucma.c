@@ -133,6 +133,57 @@ static void a_server_dies_with_a_request_in_its_queue(void **state)
 	end(net, &p);
 }
 
+/* A device may have gone between the packet and the program that listens for all. */
+static void a_request_to_an_address_of_no_device_is_refused_and_leaves_no_id(void **state)
+{
+	struct net *net = *state;
+	struct rnd_ucma_counts left;
+	struct pair p = { 0 };
+
+	net->host[1].nd.gid[0].raw[15] = 77;
+	start_server(net, &p, RDMA_PS_TCP);
+	start_client(net, &p, RDMA_PS_TCP);
+	assert_int_equal(connect_to(net, &p, ""), 0);
+	event(net, p.client, RND_EV_REJECTED);
+	no_event(net, p.server);
+	rnd_ucma_count(net->host[1].ucma, &left);
+	assert_int_equal(left.ids, 1); /* the listener */
+	end(net, &p);
+}
+
+static uint32_t create_ib_id(struct net *net, struct rnd_ucma_channel *ch,
+			     uint8_t qp_type)
+{
+	struct rdma_ucm_create_id cmd = { .uid = 1,
+					  .ps = RDMA_PS_IB,
+					  .qp_type = qp_type };
+	struct rdma_ucm_create_id_resp resp;
+
+	assert_int_equal(COMMAND(net, ch, CREATE_ID, cmd, resp), 0);
+	return resp.id;
+}
+
+/* In the port space of InfiniBand both have the same service IDs. */
+static void a_datagram_listener_takes_no_connections(void **state)
+{
+	struct net *net = *state;
+	struct pair p = { .client = open_channel(net, 0),
+			  .server = open_channel(net, 1) };
+
+	p.server_id = create_ib_id(net, p.server, IBV_QPT_UD);
+	assert_int_equal(bind_ip(net, p.server, p.server_id, ip(10, 2, TCP_PORT)), 0);
+	assert_int_equal(listen_on(net, p.server, p.server_id, 0), 0);
+	p.client_id = create_ib_id(net, p.client, IBV_QPT_RC);
+	assert_int_equal(resolve_ip(net, p.client, p.client_id, ip(10, 2, TCP_PORT)), 0);
+	event(net, p.client, RND_EV_ADDR_RESOLVED);
+	assert_int_equal(resolve_route(net, p.client, p.client_id), 0);
+	event(net, p.client, RND_EV_ROUTE_RESOLVED);
+	assert_int_equal(connect_to(net, &p, ""), 0);
+	event(net, p.client, RND_EV_REJECTED);
+	no_event(net, p.server);
+	end(net, &p);
+}
+
 static void a_dead_end_disconnects(void **state)
 {
 	struct net *net = *state;
@@ -199,6 +250,8 @@ int main(void)
 		TEST(nobody_listens),
 		TEST(a_server_says_no),
 		TEST(a_server_dies_with_a_request_in_its_queue),
+		TEST(a_request_to_an_address_of_no_device_is_refused_and_leaves_no_id),
+		TEST(a_datagram_listener_takes_no_connections),
 		TEST(a_dead_end_disconnects),
 		TEST(ids_hear_that_their_interface_has_another_address),
 		TEST(a_datagram_service_is_looked_up),

@@ -167,12 +167,19 @@ static void ack_timeouts_are_for_reliable_connections(void **state)
 {
 	struct net *net = *state;
 	struct rnd_ucma_channel *ch = open_channel(net, 0);
-	uint32_t id = create_id(net, ch, 1, RDMA_PS_UDP);
+	uint32_t datagrams = create_id(net, ch, 1, RDMA_PS_UDP);
+	uint32_t reliable = create_id(net, ch, 1, RDMA_PS_TCP);
 	uint8_t code = 14;
 
-	assert_int_equal(set_option(net, ch, id, RDMA_OPTION_ID,
-				    RDMA_OPTION_ID_ACK_TIMEOUT, &code, 1),
-			 -EINVAL);
+#define SET(id) \
+	set_option(net, ch, id, RDMA_OPTION_ID, RDMA_OPTION_ID_ACK_TIMEOUT, &code, 1)
+	assert_int_equal(SET(datagrams), -EINVAL);
+	/* A QP has five bits for it. */
+	code = 31;
+	assert_int_equal(SET(reliable), 0);
+	code = 32;
+	assert_int_equal(SET(reliable), -EINVAL);
+#undef SET
 	rnd_ucma_close(ch, net->now);
 }
 
@@ -276,6 +283,63 @@ static void accepting_twice_refuses(void **state)
 	end(net, &p);
 }
 
+/* Of eight times the wire says seven, and of more than it can say the most. */
+static void a_retry_count_that_does_not_fit_is_the_most_that_does(void **state)
+{
+	static const uint8_t given[] = { 0, 6, 7, 8, 255 };
+	static const uint8_t wanted[] = { 0, 6, 7, 7, 7 };
+	struct net *net = *state;
+
+	for (size_t i = 0; i < RN_ARRAY_SIZE(given); i++) {
+		struct rdma_ucm_connect cmd = { .conn_param = { .qp_num = 0x1234,
+								.retry_count = given[i],
+								.rnr_retry_count =
+									given[i],
+								.valid = 1 } };
+		struct rdma_ucm_event_resp ev;
+		struct pair p = { 0 };
+
+		start_server(net, &p, RDMA_PS_TCP);
+		start_client(net, &p, RDMA_PS_TCP);
+		cmd.id = p.client_id;
+		assert_int_equal(ORDER(net, p.client, CONNECT, cmd), 0);
+		ev = event(net, p.server, RND_EV_CONNECT_REQUEST);
+		assert_int_equal(ev.param.conn.retry_count, wanted[i]);
+		assert_int_equal(ev.param.conn.rnr_retry_count, wanted[i]);
+		end(net, &p);
+	}
+}
+
+/* Programs of older ABIs end where ECE begins; whoever says less says too little. */
+static void a_connect_shorter_than_its_fields_is_refused(void **state)
+{
+	const size_t whole = offsetof(struct rdma_ucm_connect, ece);
+	struct net *net = *state;
+	struct rdma_ucm_connect cmd = { .conn_param = { .qp_num = 0x1234, .valid = 1 } };
+	struct rdma_ucm_accept answer = { .conn_param = { .qp_num = 0x5678,
+							  .valid = 1 } };
+	struct pair p = { 0 };
+
+	start_server(net, &p, RDMA_PS_TCP);
+	start_client(net, &p, RDMA_PS_TCP);
+	cmd.id = p.client_id;
+	assert_int_equal(command(net, p.client, RDMA_USER_CM_CMD_CONNECT, &cmd, whole - 1,
+				 NULL, 0),
+			 -EINVAL);
+	assert_int_equal(
+		command(net, p.client, RDMA_USER_CM_CMD_CONNECT, &cmd, whole, NULL, 0),
+		0);
+	answer.id = event(net, p.server, RND_EV_CONNECT_REQUEST).id;
+	assert_int_equal(command(net, p.server, RDMA_USER_CM_CMD_ACCEPT, &answer,
+				 offsetof(struct rdma_ucm_accept, ece) - 1, NULL, 0),
+			 -EINVAL);
+	assert_int_equal(command(net, p.server, RDMA_USER_CM_CMD_ACCEPT, &answer,
+				 offsetof(struct rdma_ucm_accept, ece), NULL, 0),
+			 0);
+	event(net, p.client, RND_EV_CONNECT_RESPONSE);
+	end(net, &p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -288,6 +352,8 @@ int main(void)
 		TEST(steps_are_taken_in_their_order),
 		TEST(disconnecting_again_is_no_error),
 		TEST(accepting_twice_refuses),
+		TEST(a_retry_count_that_does_not_fit_is_the_most_that_does),
+		TEST(a_connect_shorter_than_its_fields_is_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -23,7 +23,9 @@ static int route(void *ctx, const struct rn_gid *dst, uint32_t scope,
 	(void)src;
 	if (dst->raw[12] == 9) /* 9.0.0.0/8 */
 		return -ENETUNREACH;
-	*out = (struct rnd_ucma_route){ .src = h->nd.gid[0], .ifindex = h->nd.ifindex };
+	*out = (struct rnd_ucma_route){ .src = h->route_src ? *h->route_src
+							    : h->nd.gid[0],
+					.ifindex = h->nd.ifindex };
 	return 0;
 }
 

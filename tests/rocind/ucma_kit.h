@@ -15,6 +15,7 @@
 
 #include <cmocka.h>
 
+#include <endian.h>
 #include <errno.h>
 #include <infiniband/verbs.h>
 #include <netinet/in.h>
@@ -30,6 +31,7 @@ enum {
 struct host {
 	struct rnd_ucma *ucma;
 	struct rn_netdev nd;
+	const struct rn_gid *route_src; /* where all routes lead from; NULL: gid[0] */
 	unsigned held, ready;
 	struct {
 		bool is_there;
