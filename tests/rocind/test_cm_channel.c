@@ -3,15 +3,7 @@
  * kind and kept by the program too: rocind waits for none of them behind its channel's
  * end.
  */
-#include "cm.h"
-
-/* cmocka.h needs these before it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "server_kit.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -27,12 +19,12 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "cm.h"
 #include "rocin/cmdev.h"
 
 ssize_t __real_getrandom(void *buf, size_t len, unsigned flags);
 ssize_t __wrap_getrandom(void *buf, size_t len, unsigned flags);
 
-static struct rnd_server server;
 static unsigned not_random; /* draws that give all the same */
 
 ssize_t __wrap_getrandom(void *buf, size_t len, unsigned flags)
@@ -46,35 +38,8 @@ ssize_t __wrap_getrandom(void *buf, size_t len, unsigned flags)
 
 static int setup(void **state)
 {
-	int rc = rnd_server_init(&server, 0);
-
-	(void)state;
-	server.epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	not_random = 0;
-	return server.epoll_fd >= 0 ? rc : -1;
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	rnd_server_close(&server);
-	return 0;
-}
-
-/* As rnd_server_run(), until nothing is left to do. Return: events that there were. */
-static unsigned serve(void)
-{
-	struct epoll_event event;
-	unsigned n = 0;
-
-	while (epoll_wait(server.epoll_fd, &event, 1, 0) == 1) {
-		const struct rnd_source *source = event.data.ptr;
-
-		source->on_ready(source->ctx);
-		if (++n == 100)
-			fail_msg("rocind is kept busy");
-	}
-	return n;
+	return server_setup(state);
 }
 
 static int open_channel(void)
@@ -313,15 +278,6 @@ static void a_socket_that_lingers_holds_nobody_up(void **state)
 	close(peer);
 }
 
-static unsigned open_descriptors(void)
-{
-	unsigned n = 0;
-
-	for (int fd = 0; fd < 256; fd++)
-		n += fcntl(fd, F_GETFD) >= 0;
-	return n;
-}
-
 static void more_descriptors_than_asked_are_closed(void **state)
 {
 	int channel = open_channel(), fds[8], pair[2];
@@ -468,7 +424,7 @@ static void an_address_stays_as_long_as_a_channel_has_it(void **state)
 	assert_null(server.slot0);
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, server_teardown)
 
 /* ---- Calls that are not as long as they say ---- */
 
