@@ -525,6 +525,7 @@ void rnd_server_run(struct rnd_server *server)
 void rnd_server_close(struct rnd_server *server)
 {
 	rnd_cm_free(server->cm);
+	server->cm = NULL;
 	close_groups(server);
 	while (server->clients)
 		rnd_client_close(server->clients);
