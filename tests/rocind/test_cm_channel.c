@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <net/if.h>
 #include <netinet/in.h>
 #include <rdma/rdma_user_cm.h>
 #include <stdio.h>
@@ -25,7 +26,10 @@
 ssize_t __real_getrandom(void *buf, size_t len, unsigned flags);
 ssize_t __wrap_getrandom(void *buf, size_t len, unsigned flags);
 
+uid_t __wrap_geteuid(void);
+
 static unsigned not_random; /* draws that give all the same */
+static uid_t user;
 
 ssize_t __wrap_getrandom(void *buf, size_t len, unsigned flags)
 {
@@ -36,21 +40,32 @@ ssize_t __wrap_getrandom(void *buf, size_t len, unsigned flags)
 	return (ssize_t)len;
 }
 
+uid_t __wrap_geteuid(void)
+{
+	return user;
+}
+
 static int setup(void **state)
 {
 	not_random = 0;
+	user = getuid();
 	return server_setup(state);
 }
 
-static int open_channel(void)
+static int open_channel_of(const char *netdevs)
 {
 	char why[256] = "";
 	int fd = -1;
-	int rc = rnd_cm_open(server.cm, "lo:127.0.0.1", &fd, why, sizeof(why));
+	int rc = rnd_cm_open(server.cm, netdevs, &fd, why, sizeof(why));
 
 	if (rc)
 		fail_msg("%s", why);
 	return fd;
+}
+
+static int open_channel(void)
+{
+	return open_channel_of("lo:127.0.0.1");
 }
 
 static void hand_over(int channel, const int *fds, unsigned count)
@@ -549,6 +564,215 @@ static void a_descriptor_that_comes_with_a_call_is_closed(void **state)
 	close_channel(channel, way);
 }
 
+/* ---- A program that uses its channel ---- */
+
+struct program {
+	int channel, way;
+	struct sockaddr_in6 addr; /* of its device; port 0 */
+};
+
+static struct program start_program(void)
+{
+	const struct rn_gid gid = server_gid(0);
+	struct sockaddr_in sin = { .sin_family = AF_INET };
+	char netdevs[64] = "lo:";
+	struct program p;
+	int pair[2];
+
+	rnd_gid_text(&gid, netdevs + strlen(netdevs));
+	p.channel = open_channel_of(netdevs);
+	p.addr = (struct sockaddr_in6){ 0 };
+	memcpy(&sin.sin_addr, gid.raw + 12, sizeof(sin.sin_addr));
+	memcpy(&p.addr, &sin, sizeof(sin));
+	open_pair(SOCK_SEQPACKET, pair);
+	hand_over(p.channel, &pair[0], 1);
+	serve();
+	close(pair[0]);
+	p.way = pair[1];
+	return p;
+}
+
+static int call(const struct program *p, uint32_t cmd, const void *in, size_t len,
+		void *out, size_t out_len)
+{
+	struct rn_cmdev_call head = { .cmd = cmd,
+				      .in_len = (uint32_t)len,
+				      .out_len = RN_CMDEV_OUT_MAX };
+	struct iovec iov[] = { { &head, sizeof(head) }, { (void *)in, len } };
+	const struct msghdr msg = { .msg_iov = iov, .msg_iovlen = 2 };
+	struct {
+		struct rn_cmdev_answer head;
+		char data[RN_CMDEV_OUT_MAX];
+	} answer;
+
+	assert_true(sendmsg(p->way, &msg, MSG_NOSIGNAL) > 0);
+	serve();
+	assert_true(recv(p->way, &answer, sizeof(answer), MSG_DONTWAIT) > 0);
+	if (out)
+		memcpy(out, answer.data, out_len);
+	return answer.head.rc;
+}
+
+static uint32_t create_id(const struct program *p)
+{
+	const struct rdma_ucm_create_id cmd = { .uid = 1, .ps = RDMA_PS_TCP };
+	struct rdma_ucm_create_id_resp resp;
+
+	assert_int_equal(call(p, RDMA_USER_CM_CMD_CREATE_ID, &cmd, sizeof(cmd), &resp,
+			      sizeof(resp)),
+			 0);
+	return resp.id;
+}
+
+static int bind_id(const struct program *p, uint32_t id, uint16_t port)
+{
+	struct rdma_ucm_bind_ip cmd = { .id = id, .addr = p->addr };
+
+	cmd.addr.sin6_port = htons(port);
+	return call(p, RDMA_USER_CM_CMD_BIND_IP, &cmd, sizeof(cmd), NULL, 0);
+}
+
+static int get_event(const struct program *p)
+{
+	const struct rdma_ucm_get_event cmd = { 0 };
+
+	return call(p, RDMA_USER_CM_CMD_GET_EVENT, &cmd, sizeof(cmd), NULL, 0);
+}
+
+/* Of each id that is bound. */
+static void cause_event(void)
+{
+	rnd_cm_addresses_changed(server.cm, if_nametoindex("lo"));
+}
+
+static bool read_mark(const struct program *p)
+{
+	char mark;
+
+	return recv(p->channel, &mark, 1, MSG_DONTWAIT) == 1;
+}
+
+static unsigned read_marks(const struct program *p)
+{
+	unsigned n = 0;
+
+	while (read_mark(p))
+		n++;
+	return n;
+}
+
+static void end_program(struct program *p)
+{
+	close_channel(p->channel, p->way);
+}
+
+/* The socket has room for so many, however many events there are. */
+static void events_beyond_a_number_are_announced_when_others_are_taken(void **state)
+{
+	enum {
+		EVENTS = RN_CMDEV_MARKS_MAX + 30
+	};
+	struct program p = start_program();
+
+	(void)state;
+	assert_int_equal(bind_id(&p, create_id(&p), 0), 0);
+	for (unsigned i = 0; i < EVENTS; i++)
+		cause_event();
+	assert_int_equal(read_marks(&p), RN_CMDEV_MARKS_MAX);
+	for (unsigned i = 0; i < EVENTS; i++) {
+		assert_int_equal(get_event(&p), 0);
+		assert_int_equal(read_marks(&p), i < EVENTS - RN_CMDEV_MARKS_MAX);
+	}
+	assert_int_equal(get_event(&p), -EAGAIN);
+	end_program(&p);
+}
+
+/* Or a program would wait for an event that is there. */
+static void marks_of_events_that_wait_are_not_taken_back(void **state)
+{
+	const struct rn_cmdev_call end = { .cmd = RN_CMDEV_END };
+	struct program p = start_program();
+	struct rdma_ucm_destroy_id destroy = { .id = create_id(&p) };
+	struct iovec iov = { (void *)&end, sizeof(end) };
+	union {
+		char buf[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr hdr;
+	} control = { .hdr = { .cmsg_len = CMSG_LEN(sizeof(int)),
+			       .cmsg_level = SOL_SOCKET,
+			       .cmsg_type = SCM_RIGHTS } };
+	const struct msghdr msg = { .msg_iov = &iov,
+				    .msg_iovlen = 1,
+				    .msg_control = &control,
+				    .msg_controllen = sizeof(control.buf) };
+
+	(void)state;
+	assert_int_equal(bind_id(&p, destroy.id, 0), 0);
+	assert_int_equal(bind_id(&p, create_id(&p), 0), 0);
+	cause_event();
+	cause_event();
+	/* Two of the four events are gone with their id. */
+	assert_int_equal(
+		call(&p, RDMA_USER_CM_CMD_DESTROY_ID, &destroy, sizeof(destroy), NULL, 0),
+		0);
+	memcpy(CMSG_DATA(&control.hdr), &p.channel, sizeof(p.channel));
+	assert_int_equal(sendmsg(p.way, &msg, MSG_NOSIGNAL), sizeof(end));
+	serve();
+	for (unsigned i = 0; i < 2; i++) {
+		assert_true(read_mark(&p));
+		assert_int_equal(get_event(&p), 0);
+	}
+	assert_false(read_mark(&p));
+	assert_int_equal(get_event(&p), -EAGAIN);
+	end_program(&p);
+}
+
+/* 1024, unless the administrator has said otherwise. */
+static unsigned first_free_port(void)
+{
+	FILE *f = fopen("/proc/sys/net/ipv4/ip_unprivileged_port_start", "re");
+	unsigned first = 1024;
+
+	if (f) {
+		assert_int_equal(fscanf(f, "%u", &first), 1);
+		fclose(f);
+	}
+	return first;
+}
+
+static void privileged_ports_are_for_the_privileged(void **state)
+{
+	const int refused = first_free_port() > 1 ? -EACCES : 0;
+
+	(void)state;
+	for (user = 0; user < 2; user++) {
+		struct program p = start_program();
+		uint32_t id = create_id(&p);
+
+		assert_int_equal(bind_id(&p, id, 1), user ? refused : 0);
+		end_program(&p);
+		server_teardown(state);
+		server_setup(state);
+	}
+}
+
+/* ---- Failures ---- */
+
+static void a_channel_that_cannot_be_watched_leaves_nothing_open(void **state)
+{
+	int epoll = server.epoll_fd, fd;
+	unsigned before = open_descriptors();
+	char why[256] = "";
+
+	(void)state;
+	server.epoll_fd = -1;
+	assert_int_equal(rnd_cm_open(server.cm, "lo:127.0.0.1", &fd, why, sizeof(why)),
+			 -EBADF);
+	server.epoll_fd = epoll;
+	assert_int_equal(open_descriptors(), before);
+	close(open_channel());
+	serve();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -567,6 +791,10 @@ int main(void)
 		TEST(a_call_longer_than_any_ends_its_way),
 		TEST(a_call_shorter_than_its_header_ends_its_way),
 		TEST(a_descriptor_that_comes_with_a_call_is_closed),
+		TEST(events_beyond_a_number_are_announced_when_others_are_taken),
+		TEST(marks_of_events_that_wait_are_not_taken_back),
+		TEST(privileged_ports_are_for_the_privileged),
+		TEST(a_channel_that_cannot_be_watched_leaves_nothing_open),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

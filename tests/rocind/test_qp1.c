@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* test_qp1.c - packets to and from queue pair 1, which are rocind's own.
+ *
+ * Time is the test's, and so is the wire.
+ */
+#include "server_kit.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <malloc.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "capture_ring.h"
+#include "cm_channel.h"
+#include "cm_net.h"
+#include "rocin/cm.h"
+#include "rocin/gsi.h"
+
+bool __wrap_rnd_group_send(const struct rnd_group *group, const struct rn_flow *flow,
+			   const uint8_t *pkt, size_t len);
+ssize_t __wrap_rnd_group_receive(const struct rnd_group *group, struct rn_flow *flow,
+				 uint8_t *pkt, size_t room);
+int __wrap_timerfd_settime(int fd, int flags, const struct itimerspec *when,
+			   struct itimerspec *old);
+int __wrap_clock_gettime(clockid_t id, struct timespec *ts);
+
+enum {
+	IFINDEX = 5,
+	SERVICE = 7471,
+	SENT_MAX = 20, /* more would be without end */
+};
+
+struct packet {
+	struct rn_flow flow;
+	size_t len;
+	uint8_t data[RN_GSI_PACKET_LEN + 8];
+};
+
+static rn_ns now;
+static struct {
+	const struct rnd_group *group;
+	struct rn_flow flow;
+	uint8_t mad[RN_MAD_LEN];
+} sent; /* the last one */
+static unsigned sent_count;
+static const struct packet *arriving; /* at the group's socket */
+static unsigned arriving_count;
+
+bool __wrap_rnd_group_send(const struct rnd_group *group, const struct rn_flow *flow,
+			   const uint8_t *pkt, size_t len)
+{
+	assert_int_equal(len, RN_GSI_PACKET_LEN);
+	sent.group = group;
+	sent.flow = *flow;
+	memcpy(sent.mad, pkt + RN_BTH_LEN + RN_DETH_LEN, RN_MAD_LEN);
+	if (++sent_count == SENT_MAX)
+		fail_msg("one packet is answered without end");
+	return true;
+}
+
+/* As the socket, whose packets may be longer than there is room. */
+ssize_t __wrap_rnd_group_receive(const struct rnd_group *group, struct rn_flow *flow,
+				 uint8_t *pkt, size_t room)
+{
+	const struct packet *p = arriving;
+	uint64_t count;
+
+	if (!arriving_count) {
+		(void)!read(group->sock[0], &count, sizeof(count));
+		return -1;
+	}
+	arriving++;
+	arriving_count--;
+	*flow = p->flow;
+	memcpy(pkt, p->data, p->len < room ? p->len : room);
+	return (ssize_t)p->len;
+}
+
+/* It never expires: rnd_cm_flush() is called when it would. */
+int __wrap_timerfd_settime(int fd, int flags, const struct itimerspec *when,
+			   struct itimerspec *old)
+{
+	(void)fd;
+	(void)flags;
+	(void)when;
+	(void)old;
+	return 0;
+}
+
+int __wrap_clock_gettime(clockid_t id, struct timespec *ts)
+{
+	(void)id;
+	*ts = (struct timespec){ .tv_sec = now / RN_MSEC(1000),
+				 .tv_nsec = now % RN_MSEC(1000) };
+	return 0;
+}
+
+static const struct rn_gid ours = { .raw = { [10] = 0xff, 0xff, 10, 0, 0, 1 } };
+static const struct rn_gid theirs = { .raw = { [10] = 0xff, 0xff, 10, 0, 0, 2 } };
+
+static int setup(void **state)
+{
+	/* Whoever uses memory that has been freed does not find what was there. */
+	mallopt(M_PERTURB, 0x5a);
+	now = RN_MSEC(5000);
+	sent_count = 0;
+	arriving_count = 0;
+	memset(&sent, 0, sizeof(sent));
+	return server_setup(state);
+}
+
+/* The group of an address, whose socket has a packet from the beginning. */
+static struct rnd_group *add_group(const struct rn_gid *gid, uint32_t scope)
+{
+	struct rnd_group *group = calloc(1, sizeof(*group));
+
+	assert_non_null(group);
+	group->gid = *gid;
+	group->scope = scope;
+	group->sock_count = 1;
+	group->sock[0] = eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK);
+	group->groups = &server.groups;
+	group->next = server.groups.first;
+	server.groups.first = group;
+	server.groups.on_open(server.groups.ctx, group);
+	return group;
+}
+
+/* ---- Packets of peers ---- */
+
+static struct packet packet_of(const struct rn_flow *flow, const uint8_t *mad)
+{
+	static struct rn_gsi gsi;
+	struct packet p = { .flow = *flow, .len = RN_GSI_PACKET_LEN };
+
+	rn_gsi_emit(&gsi, &p.flow, RN_QPN_GSI, mad, p.data);
+	return p;
+}
+
+/* The peer asks which versions of the CM there are, and gets its answer at once. */
+static struct packet question(uint8_t tclass)
+{
+	const struct rn_flow flow = { .src = theirs, .dst = ours, .tclass = tclass };
+	const struct rn_mad_hdr hdr = { .base_version = RN_MAD_BASE_VERSION,
+					.mgmt_class = RN_MAD_CLASS_CM,
+					.class_version = RN_MAD_CM_VERSION,
+					.method = RN_MAD_GET,
+					.attr_id = RN_MAD_ATTR_CLASS_PORT_INFO };
+	uint8_t mad[RN_MAD_LEN] = { 0 };
+
+	rn_mad_hdr_emit(mad, &hdr);
+	return packet_of(&flow, mad);
+}
+
+/* The peer looks up a datagram service. */
+static struct packet lookup(void)
+{
+	const struct rn_cm_ip_hdr hdr = { .src_port = 1, .src = theirs, .dst = ours };
+	uint8_t data[RN_CM_IP_HDR_LEN];
+	const struct rn_cm_offer offer = { .data = data, .data_len = sizeof(data) };
+	const struct rn_cm_route route = { .flow = { .src = theirs, .dst = ours },
+					   .mtu = 3 };
+	void *block = NULL;
+	struct rn_cm_conn *conn;
+	struct packet p;
+	struct rn_cm_tx tx;
+	struct rn_cm *cm;
+
+	rn_cm_ip_hdr_emit(data, &hdr);
+	assert_int_equal(posix_memalign(&block, 16, rn_cm_size(1)), 0);
+	cm = rn_cm_init(block, &(struct rn_cm_cfg){ .conn_max = 1, .seed = 1 });
+	assert_int_equal(rn_cm_sidr_request(cm, now,
+					    rn_cm_service_id(RN_CM_PS_UDP, SERVICE),
+					    &route, &offer, &conn),
+			 0);
+	assert_true(rn_cm_transmit(cm, &tx));
+	p = packet_of(&tx.flow, tx.mad);
+	free(block);
+	return p;
+}
+
+static bool take(const struct packet *p)
+{
+	return rnd_cm_packet(server.cm, &p->flow, p->data, p->len);
+}
+
+/* ---- In ---- */
+
+static void a_packet_is_taken_once(void **state)
+{
+	const struct packet p = question(0);
+
+	(void)state;
+	add_group(&ours, 0);
+	assert_true(take(&p));
+	assert_int_equal(sent_count, 1);
+	assert_memory_equal(&sent.flow.src, &ours, sizeof(ours));
+	assert_memory_equal(&sent.flow.dst, &theirs, sizeof(theirs));
+	/* Nothing of it is left for later. */
+	rnd_cm_flush(server.cm);
+	assert_int_equal(sent_count, 1);
+}
+
+/* The mark says something of the way that the request took. */
+static void
+an_answer_has_the_class_of_its_request_without_the_congestion_mark(void **state)
+{
+	const struct packet p = question(0x4b);
+
+	(void)state;
+	add_group(&ours, 0);
+	assert_true(take(&p));
+	assert_int_equal(sent.flow.tclass, 0x48);
+}
+
+static void a_packet_of_another_length_than_a_mad_has_is_dropped(void **state)
+{
+	struct packet p[4];
+	struct rnd_group *group;
+
+	(void)state;
+	/* What a shorter one leaves in the buffer is a good one. */
+	p[0] = p[1] = p[2] = p[3] = question(0);
+	p[1].len--;
+	p[2].len++;
+	p[3].len = RN_BTH_LEN;
+	arriving = p;
+	arriving_count = 4;
+	group = add_group(&ours, 0);
+	serve();
+	assert_int_equal(sent_count, 1);
+	assert_ptr_equal(sent.group, group);
+	assert_int_equal(server.drops[RN_ROCIND_DROP_QP1], 3);
+}
+
+static void a_request_waits_for_its_listener_and_no_longer_than_so(void **state)
+{
+	const struct packet p = lookup();
+
+	(void)state;
+	add_group(&ours, 0);
+	assert_true(take(&p));
+	assert_int_equal(sent_count, 0);
+	now += RND_CM_EARLY_FOR - 1;
+	rnd_cm_flush(server.cm);
+	assert_int_equal(sent_count, 0);
+	now++;
+	rnd_cm_flush(server.cm);
+	assert_int_equal(sent_count, 1);
+	assert_int_equal(sent.mad[1], RN_MAD_CLASS_CM);
+	rnd_cm_flush(server.cm);
+	assert_int_equal(sent_count, 1);
+}
+
+/* ---- Out ---- */
+
+/* Of several interfaces that have it. */
+static void a_packet_from_a_link_local_address_leaves_by_its_interface(void **state)
+{
+	const struct rn_gid gid = { .raw = { 0xfe, 0x80, [15] = 1 } };
+	const struct rn_flow flow = { .src = gid, .dst = gid, .ifindex = IFINDEX };
+	const uint8_t pkt[RN_GSI_PACKET_LEN] = { 100 };
+	const struct rnd_group *right;
+
+	(void)state;
+	add_group(&gid, IFINDEX + 1);
+	right = add_group(&gid, IFINDEX);
+	add_group(&gid, IFINDEX + 2);
+	rnd_cm_net_send(server.cm->net, &flow, pkt, sizeof(pkt));
+	assert_int_equal(sent_count, 1);
+	assert_ptr_equal(sent.group, right);
+}
+
+static void a_packet_from_an_address_that_has_gone_is_lost(void **state)
+{
+	const struct packet p = question(0);
+
+	(void)state;
+	assert_true(take(&p));
+	assert_int_equal(sent_count, 0);
+}
+
+static int make_ring(void)
+{
+	int fd = memfd_create("ring", MFD_CLOEXEC);
+	void *page;
+
+	assert_int_equal(ftruncate(fd, (off_t)rn_capture_ring_bytes(RN_CAPTURE_SIZE_MIN)),
+			 0);
+	page = mmap(NULL, RN_CAPTURE_CONTROL, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	assert_true(page != MAP_FAILED);
+	rn_capture_format(page, RN_CAPTURE_SIZE_MIN);
+	munmap(page, RN_CAPTURE_CONTROL);
+	return fd;
+}
+
+static void packets_go_on_when_a_capture_of_them_has_ended(void **state)
+{
+	const struct rn_capture_filter all = { 0 };
+	const struct packet p = question(0);
+	int ring = make_ring();
+
+	(void)state;
+	add_group(&ours, 0);
+	for (unsigned i = 0; i < 2; i++) {
+		assert_int_equal(
+			rnd_cm_capture(server.cm, 7, ring, RN_CAPTURE_SIZE_MIN, &all), 0);
+		assert_true(take(&p));
+		rnd_cm_end_capture(server.cm, 7);
+		assert_true(take(&p));
+	}
+	assert_int_equal(sent_count, 4);
+	close(ring);
+}
+
+int main(void)
+{
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, server_teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(a_packet_is_taken_once),
+		TEST(an_answer_has_the_class_of_its_request_without_the_congestion_mark),
+		TEST(a_packet_of_another_length_than_a_mad_has_is_dropped),
+		TEST(a_request_waits_for_its_listener_and_no_longer_than_so),
+		TEST(a_packet_from_a_link_local_address_leaves_by_its_interface),
+		TEST(a_packet_from_an_address_that_has_gone_is_lost),
+		TEST(packets_go_on_when_a_capture_of_them_has_ended),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
