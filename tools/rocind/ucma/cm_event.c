@@ -183,9 +183,7 @@ static void on_event(struct rnd_id *id, const struct rn_cm_event *ev)
 		break;
 	case RN_CM_EV_DISCONNECTED:
 		id->state = RND_ID_DISCONNECT;
-		if (!id->was_disconnected)
-			rnd_event_queue(id, RND_EV_DISCONNECTED, ev->status);
-		id->was_disconnected = true;
+		rnd_event_queue(id, RND_EV_DISCONNECTED, ev->status);
 		break;
 	case RN_CM_EV_TIMEWAIT_EXIT:
 		rnd_event_queue(id, RND_EV_TIMEWAIT_EXIT, 0);

@@ -97,7 +97,6 @@ struct rnd_id {
 	struct rnd_id *asked_for; /* listener, until GET_EVENT takes the request */
 	uint32_t psn;		  /* the first that our QP is to receive */
 	uint32_t qkey;
-	bool was_disconnected; /* the program has been told */
 };
 
 struct rnd_event {
