@@ -402,8 +402,6 @@ void rnd_client_close(struct rnd_client *client)
 	while (*link != client)
 		link = &(*link)->next;
 	*link = client->next;
-	if (server->stop_asked_by == client)
-		server->stop_asked_by = NULL;
 	rnd_faults_gather(client);
 	rnd_taps_close(client);
 	rnd_wires_close(client);

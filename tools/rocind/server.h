@@ -48,8 +48,10 @@ struct rnd_server {
 	rn_ns idle_from;     /* when a client came or went last */
 	bool awaits_starter; /* a client has started us, and none has come yet */
 	bool stopping;
-	struct rnd_client *stop_asked_by; /* or NULL */
-	struct rnd_faults *faults;	  /* NULL: never any; faults.h */
+	/* Or NULL. Nothing is served after its request, so that it is there to the end.
+	 */
+	struct rnd_client *stop_asked_by;
+	struct rnd_faults *faults; /* NULL: never any; faults.h */
 };
 
 /**
