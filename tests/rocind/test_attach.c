@@ -121,18 +121,24 @@ static struct rnd_group *group_at(uint8_t last)
 	return rnd_group_find(&groups, &gid, 0);
 }
 
-static int try_attach(struct rnd_attachment *a, const struct rn_gid *gid,
-		      uint32_t ifindex)
+static int try_attach_all(struct rnd_attachment *a, const struct rn_gid *gids,
+			  uint32_t count, uint32_t ifindex)
 {
 	struct rn_ctl_attach rq = { .ibdev = "rocin0",
 				    .ifname = "eth0",
 				    .ifindex = ifindex,
-				    .gid_count = 1,
-				    .gid = { *gid } };
+				    .gid_count = count };
 	char why[RN_CTL_TEXT_LEN];
 
+	memcpy(rq.gid, gids, count * sizeof(*gids));
 	*a = (struct rnd_attachment){ .stats_fd = -1 };
 	return rnd_attach(&groups, a, &rq, why, sizeof(why));
+}
+
+static int try_attach(struct rnd_attachment *a, const struct rn_gid *gid,
+		      uint32_t ifindex)
+{
+	return try_attach_all(a, gid, 1, ifindex);
 }
 
 /* One with the address that ends so. */
@@ -169,6 +175,19 @@ static void counters_of_queue_pairs_never_begin_at_0(void **state)
 	}
 	for (unsigned i = 0; i < 3; i++)
 		rnd_detach(&a[i]);
+}
+
+static void a_slot_is_free_at_each_address_of_its_device(void **state)
+{
+	const struct rn_gid both[] = { gid_at(1), gid_at(2) };
+	struct rnd_attachment second = attach(2), a;
+
+	(void)state;
+	assert_int_equal(second.slot, 1);
+	assert_int_equal(try_attach_all(&a, both, 2, IFINDEX), 0);
+	assert_int_equal(a.slot, 2);
+	rnd_detach(&second);
+	rnd_detach(&a);
 }
 
 static void a_link_local_address_is_another_one_on_each_interface(void **state)
@@ -314,6 +333,7 @@ int main(void)
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(counters_of_queue_pairs_never_begin_at_0),
+		TEST(a_slot_is_free_at_each_address_of_its_device),
 		TEST(a_link_local_address_is_another_one_on_each_interface),
 		TEST(an_address_whose_slot_another_process_has_is_not_taken),
 		TEST(an_address_is_kept_for_a_while_after_its_last_user),

@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -105,8 +104,6 @@ static const struct rn_gid theirs = { .raw = { [10] = 0xff, 0xff, 10, 0, 0, 2 } 
 
 static int setup(void **state)
 {
-	/* Whoever uses memory that has been freed does not find what was there. */
-	mallopt(M_PERTURB, 0x5a);
 	now = RN_MSEC(5000);
 	sent_count = 0;
 	arriving_count = 0;
@@ -278,10 +275,12 @@ static void a_packet_from_a_link_local_address_leaves_by_its_interface(void **st
 
 static void a_packet_from_an_address_that_has_gone_is_lost(void **state)
 {
-	const struct packet p = question(0);
+	const struct rn_flow flow = { .src = ours, .dst = theirs };
+	const uint8_t pkt[RN_GSI_PACKET_LEN] = { 100 };
 
 	(void)state;
-	assert_true(take(&p));
+	add_group(&theirs, 0);
+	rnd_cm_net_send(server.cm->net, &flow, pkt, sizeof(pkt));
 	assert_int_equal(sent_count, 0);
 }
 
