@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -306,6 +307,9 @@ static void packets_go_on_when_a_capture_of_them_has_ended(void **state)
 
 	(void)state;
 	add_group(&ours, 0);
+	assert_true(take(&p)); /* which makes the large table, before the next line */
+	/* Whoever uses memory that has been freed does not find what was there. */
+	mallopt(M_PERTURB, 0x5a);
 	for (unsigned i = 0; i < 2; i++) {
 		assert_int_equal(
 			rnd_cm_capture(server.cm, 7, ring, RN_CAPTURE_SIZE_MIN, &all), 0);
@@ -313,7 +317,8 @@ static void packets_go_on_when_a_capture_of_them_has_ended(void **state)
 		rnd_cm_end_capture(server.cm, 7);
 		assert_true(take(&p));
 	}
-	assert_int_equal(sent_count, 4);
+	mallopt(M_PERTURB, 0);
+	assert_int_equal(sent_count, 5);
 	close(ring);
 }
 
