@@ -21,7 +21,9 @@ static void packets_arrive_one_after_the_other_at_the_rate(void **state)
 	assert_int_equal(rn_link_send(&link, 100, 1000, false).arrives_at, 21100);
 	assert_int_equal(rn_link_queued(&link, 8100), 1000);
 	assert_int_equal(rn_link_queued(&link, 16100), 0);
+	assert_int_equal(rn_link_queued(&link, 50000), 0);
 	assert_int_equal(rn_link_send(&link, 50000, 1000, false).arrives_at, 63000);
+	assert_int_equal(link.queue_max, 2000);
 }
 
 static void a_full_queue_loses_what_comes(void **state)
