@@ -40,6 +40,21 @@ static void rules_and_title_stand_in_the_first_line(void **state)
 	assert_string_equal(scenario.title, "A gap.");
 }
 
+static void names_and_rules_have_at_most_23_letters_and_rules_are_at_most_8(void **state)
+{
+	const char *text =
+		"# A1, A2, A3, A4, A5, A6, A7, a-rule-of-twenty-3-lett: x\n"
+		"mr a-name-of-twenty-3-lett\n+0 dereg a-name-of-twenty-3-lett\n"
+		"end\n";
+
+	(void)state;
+	assert_int_equal(parse(text), 0);
+	assert_int_equal(scenario.rules, RN_SCN_RULES);
+	assert_string_equal(scenario.rule[7], "a-rule-of-twenty-3-lett");
+	assert_string_equal(scenario.mr[0].name, "a-name-of-twenty-3-lett");
+	assert_int_equal(scenario.line[0].subject, 0);
+}
+
 static void a_later_declaration_changes_fields(void **state)
 {
 	(void)state;
@@ -122,6 +137,10 @@ static void what_is_not_understood_is_refused_with_its_place(void **state)
 		{ "\n", 1, 1, "the first line is" },
 		{ "# B5 no colon\nend\n", 1, 3, "colon" },
 		{ "# B5:\nend\n", 1, 6, "a sentence" },
+		{ "# A1, A2, A3, A4, A5, A6, A7, A8, A9: x\nend\n", 1, 35, "a rule" },
+		{ "# a-rule-of-twenty-5-letters: x\nend\n", 1, 3, "a rule" },
+		{ "# B5: x\nmr a-name-of-twenty-4-lettr\nend\n", 2, 4,
+		  "at most 23 letters" },
 		{ "# B5: x\n", 2, 1, "the last line is" },
 		{ "# B5: x\nfrob\nend\n", 2, 1, "expected setup" },
 		{ "# B5: x\nsetup rc9\nend\n", 2, 7, "rc0, rc, uc0, ud0" },
@@ -222,6 +241,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(rules_and_title_stand_in_the_first_line),
+		cmocka_unit_test(
+			names_and_rules_have_at_most_23_letters_and_rules_are_at_most_8),
 		cmocka_unit_test(a_later_declaration_changes_fields),
 		cmocka_unit_test(times_have_units),
 		cmocka_unit_test(expectations_may_have_a_range),

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* test_scene.c - a scenario that is not as the device does it fails, and says how. */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,9 +9,11 @@
 
 #include <cmocka.h>
 
+#include "rocin/wire.h"
 #include "virtual.h"
 
-static struct rn_scene_result run(const char *setup, const char *lines)
+static struct rn_scene_result run_by(const struct rn_scene_ops *ops, const char *setup,
+				     const char *lines)
 {
 	static struct rn_scenario s;
 	struct rn_virtual *v = rn_virtual_new();
@@ -23,9 +26,14 @@ static struct rn_scene_result run(const char *setup, const char *lines)
 	if (rn_scenario_parse(&s, text, (size_t)len, &err))
 		fail_msg("%u:%u: %s", err.line, err.column, err.sentence);
 	assert_non_null(v);
-	rn_scene_run(&s, &rn_virtual_ops, v, &result);
+	rn_scene_run(&s, ops, v, &result);
 	rn_virtual_free(v);
 	return result;
+}
+
+static struct rn_scene_result run(const char *setup, const char *lines)
+{
+	return run_by(&rn_virtual_ops, setup, lines);
 }
 
 #define SEND "+0 < 1 RC_SEND_ONLY psn 100 len 64 ack\n"
@@ -44,6 +52,10 @@ static const struct {
 	  "wc wr 1 success len 64" },
 	{ "rc0", "qp 1 rtr\n" SEND ACK WC "end\n", 7, "an event was raised", "",
 	  "comm_est" },
+	{ "rc0", "+0 arm recv\n" SEND ACK WC "end\n", 7,
+	  "a completion event came that no line expects", "", "" },
+	{ "rc0", "+0 arm recv\n" SEND ACK WC "+0 comp send\nend\n", 7,
+	  "no completion event came", "", "" },
 	{ "rc",
 	  "+0 post 1 send wr 1 len 8\n+0 > 1 RC_SEND_ONLY psn 200 len 8\nend quiet\n", 5,
 	  "a packet left that no line expects, 268435.456us after", "",
@@ -92,6 +104,14 @@ static const struct {
 	{ "rc0", SEND ACK "+0 wc 1 wr 1 len 63\nend\n", 5, "another length", "",
 	  "len 64" },
 	{ "rc0", SEND ACK "+0 wc 1 wr 1 imm 7\nend\n", 5, "another immediate", "", "" },
+	{ "rc0", "+0 modify 1 err\n+0 wc 1 wr 1\nend\n", 4, "another status", "",
+	  "wr_flush_err" },
+	{ "rc0",
+	  "qp 2 rc rts epsn 5 psn 6 mtu 256 timeout 14 retry 3 rnr_retry 3 rnr_timer 12 "
+	  "rd 2 dest_rd 2\n" SEND ACK "+0 wc 2 wr 1\nend\n",
+	  6, "a completion of another queue pair", "", "wc wr 1" },
+	{ "rc0", "+0 < 1 RC_SEND_ONLY psn 102 ack\n+0 > 1 RC_ACK psn 100\nend\n", 4,
+	  "ack is not as expected", "RC_ACK psn 100", "nak psn_seq" },
 	{ "rc0", SEND ACK WC "+0 state 1 err\nend\n", 6, "another state", "", "rts" },
 	{ "rc0", SEND ACK WC "+0 query 1 epsn 100\nend\n", 6, "the PSN expected is 101",
 	  "", "" },
@@ -154,11 +174,99 @@ static void what_may_come_need_not(void **state)
 	assert_true(r.passed);
 }
 
+/* The line before a completion passed time; the completion came before that. */
+static void a_completion_has_the_time_at_which_it_came(void **state)
+{
+	struct rn_scene_result r;
+
+	(void)state;
+	r = run("rc0", SEND ACK "+1ms >? 1 RC_ACK psn 99\n" WC "end quiet\n");
+	assert_string_equal(r.what, "");
+	assert_true(r.passed);
+}
+
+#define POST "+0 post 1 send wr 1 len 8\n+0 > 1 RC_SEND_ONLY psn 200 len 8\n"
+
+/* In real time: whoever is slow sees requests that are sent again. */
+static void a_request_that_is_sent_again_is_no_surprise_in_real_time(void **state)
+{
+	struct rn_scene_ops slack = rn_virtual_ops;
+	struct rn_scene_result r;
+
+	(void)state;
+	slack.slack = 1000;
+	r = run_by(&slack, "rc", POST "+7T quiet\nend\n");
+	assert_string_equal(r.what, "");
+	assert_true(r.passed);
+	r = run("rc", POST "+7T quiet\nend\n");
+	assert_non_null(strstr(r.what, "a packet left that no line expects"));
+	r = run_by(&slack, "rc", POST "+0 post 1 send wr 2 len 8\n+0 quiet\nend\n");
+	assert_non_null(strstr(r.what, "a packet left that no line expects"));
+}
+
+/* ------------------------------------------------------------------- packets */
+static const struct rn_scene_names names = {
+	.device = { { [10] = 0xff, [11] = 0xff, [12] = 192, [15] = 1 } },
+	.peer = { { [10] = 0xff, [11] = 0xff, [12] = 192, [15] = 2 } },
+	.qpn = { 0x11 },
+	.peer_qpn = 0x99,
+};
+
+/* The packet that the peer sends by @text, a line of a scenario. */
+static struct rn_scene_packet packet_of(const char *text)
+{
+	static struct rn_scenario s;
+	struct rn_scene_packet p;
+	struct rn_scn_error err;
+	char file[200];
+	int len = snprintf(file, sizeof(file), "# X1: y\nsetup rc\n%s\nend\n", text);
+
+	if (rn_scenario_parse(&s, file, (size_t)len, &err))
+		fail_msg("%u:%u: %s", err.line, err.column, err.sentence);
+	rn_scene_encode(&names, &s.line[0], &p);
+	return p;
+}
+
+static void requests_of_the_peer_ask_for_an_ack_and_responses_do_not(void **state)
+{
+	struct rn_scene_packet p;
+
+	(void)state;
+	p = packet_of("+0 < 1 RC_SEND_ONLY psn 1 ack");
+	assert_int_equal(p.bytes[8], 0x80);
+	p = packet_of("+0 < 1 RC_SEND_ONLY psn 1");
+	assert_int_equal(p.bytes[8], 0);
+	p = packet_of("+0 < 1 RC_ACK psn 1 ack");
+	assert_int_equal(p.bytes[8], 0);
+}
+
+static void a_wrong_icrc_is_seen(void **state)
+{
+	struct rn_scene_packet p;
+	struct rn_scn_line l;
+	const uint8_t *payload;
+
+	(void)state;
+	p = packet_of("+0 < 1 RC_SEND_ONLY psn 1 len 8");
+	assert_int_equal(rn_scene_decode(&p, &l, &payload), 0);
+	assert_int_equal(l.value[RN_F_LEN], 8);
+	p.bytes[RN_BTH_LEN] ^= 1;
+	assert_int_equal(rn_scene_decode(&p, &l, &payload), -EBADMSG);
+	p = packet_of("+0 < 1 RC_SEND_ONLY psn 1 len 8 bad_icrc");
+	assert_int_equal(rn_scene_decode(&p, &l, &payload), -EBADMSG);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_difference_is_found_and_named),
 		cmocka_unit_test(what_may_come_need_not),
+		cmocka_unit_test(a_completion_has_the_time_at_which_it_came),
+		cmocka_unit_test(
+			a_request_that_is_sent_again_is_no_surprise_in_real_time),
+		cmocka_unit_test(
+			requests_of_the_peer_ask_for_an_ack_and_responses_do_not),
+		cmocka_unit_test(a_wrong_icrc_is_seen),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
