@@ -122,6 +122,97 @@ static void test_packets_and_inline_data_come_back(void **state)
 	assert_comes_back(&rec);
 }
 
+static void test_a_record_says_nothing_that_it_has_not(void **state)
+{
+	const struct rn_rec done = { .kind = RN_REC_DONE };
+	struct rn_rec rec;
+	size_t len = rn_rec_put(&done, bytes, sizeof(bytes));
+
+	(void)state;
+	memset(&rec, 0x77, sizeof(rec));
+	assert_int_equal(rn_rec_get(bytes, len, &rec), len);
+	assert_int_equal(rec.id, 0);
+	assert_int_equal(rec.now, 0);
+	assert_int_equal(rec.result, 0);
+	assert_int_equal(rec.u.read.len, 0);
+}
+
+static void test_devices_have_numbers_below_64_or_none(void **state)
+{
+	static const struct {
+		uint8_t dev;
+		bool is_one;
+	} cases[] = {
+		{ 0, true },	{ RN_REC_DEVS - 1, true },    { RN_REC_DEVS, false },
+		{ 200, false }, { RN_REC_NO_DEV - 1, false }, { RN_REC_NO_DEV, true }
+	};
+
+	(void)state;
+	for (size_t i = 0; i < RN_ARRAY_SIZE(cases); i++) {
+		struct rn_rec rec = { .kind = RN_REC_DONE, .dev = cases[i].dev };
+		size_t len = rn_rec_put(&rec, bytes, sizeof(bytes));
+
+		assert_int_equal(rn_rec_get(bytes, len, &rec),
+				 cases[i].is_one ? (ssize_t)len : -EPROTO);
+	}
+}
+
+static void test_a_record_has_no_bytes_behind_its_fields(void **state)
+{
+	(void)state;
+	for (int kind = RN_REC_END_OF_FILE + 1; kind < RN_REC_KINDS; kind++) {
+		struct rn_rec rec = { .kind = (enum rn_rec_kind)kind, .dev = 3 };
+		size_t len = rn_rec_put(&rec, bytes, sizeof(bytes));
+		uint32_t longer = (uint32_t)len - 4 + 1;
+
+		bytes[len] = 0;
+		bytes[0] = (uint8_t)longer;
+		bytes[1] = (uint8_t)(longer >> 8);
+		assert_int_equal(rn_rec_get(bytes, len + 1, &rec), -EPROTO);
+	}
+}
+
+static void test_numbers_that_do_not_fit_are_refused(void **state)
+{
+	static const struct {
+		uint8_t in[12];
+		size_t len, size;
+		bool fits;
+		uint64_t value;
+	} cases[] = {
+		{ { 0xff, 0x01 }, 2, 1, true, UINT8_MAX },
+		{ { 0x80, 0x02 }, 2, 1, false, 0 },
+		{ { 0xff, 0xff, 0xff, 0xff, 0x0f }, 5, 4, true, UINT32_MAX },
+		{ { 0x80, 0x80, 0x80, 0x80, 0x10 }, 5, 4, false, 0 },
+		{ { 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01 },
+		  10,
+		  8,
+		  true,
+		  UINT64_MAX },
+		{ { 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x02 },
+		  10,
+		  8,
+		  false,
+		  0 },
+		{ { 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x01 },
+		  11,
+		  8,
+		  false,
+		  0 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < RN_ARRAY_SIZE(cases); i++) {
+		struct rn_visit v = { .mode = RN_VISIT_GET,
+				      .in = cases[i].in,
+				      .left = cases[i].len };
+
+		assert_int_equal(rn_visit_number(&v, "n", 0, cases[i].size),
+				 cases[i].value);
+		assert_int_equal(v.failed, !cases[i].fits);
+	}
+}
+
 /* A record in a block of its own size: a sanitizer sees what is read behind it. */
 static ssize_t get_exactly(const uint8_t *in, size_t len, struct rn_rec *rec)
 {
@@ -231,6 +322,10 @@ int main(void)
 		cmocka_unit_test(test_every_kind_comes_back),
 		cmocka_unit_test(test_numbers_keep_their_sign_and_size),
 		cmocka_unit_test(test_packets_and_inline_data_come_back),
+		cmocka_unit_test(test_a_record_says_nothing_that_it_has_not),
+		cmocka_unit_test(test_devices_have_numbers_below_64_or_none),
+		cmocka_unit_test(test_a_record_has_no_bytes_behind_its_fields),
+		cmocka_unit_test(test_numbers_that_do_not_fit_are_refused),
 		cmocka_unit_test(test_a_record_that_is_cut_off_is_none),
 		cmocka_unit_test(test_no_room_writes_no_record),
 		cmocka_unit_test(test_rubbish_is_refused_or_a_record),
