@@ -216,6 +216,9 @@ static bool qp_pace(struct rn_player *p, const struct rn_rec *rec)
 
 	if (!o)
 		return rn_player_broken(p, "there is no such QP");
+	if (rec->now < o->dev->now)
+		return rn_player_broken(p, "time goes backwards");
+	o->dev->now = rec->now;
 	rn_qp_pace(o->qp, rec->now, pace->kbps, pace->burst);
 	return true;
 }

@@ -301,20 +301,26 @@ static void expire_at(rn_ns now)
 	put(at + 1, &rec);
 }
 
-static rn_ns last_time_of(uint8_t dev)
+/* Of the device that the first queue pair belongs to, and that ends first. */
+static rn_ns last_time(void)
 {
+	const struct rn_rec create = part(find(RN_REC_QP_CREATE, 1));
 	rn_ns last = 0;
 
-	for (unsigned i = 1; i < film.parts; i++)
-		if (part(i).dev == dev && part(i).now)
-			last = part(i).now;
+	assert_int_equal(create.dev, part(find(RN_REC_DEV_FINI, 1)).dev);
+	for (unsigned i = 1; i < film.parts; i++) {
+		struct rn_rec rec = part(i);
+
+		if (rec.now && (rec.dev == create.dev || rec.id == create.id))
+			last = rec.now;
+	}
 	return last;
 }
 
 static void times_are_in_range_and_go_forward(void **state)
 {
 	const rn_ns max = (rn_ns)1 << 61;
-	const rn_ns last = last_time_of(part(find(RN_REC_DEV_FINI, 1)).dev);
+	const rn_ns last = last_time();
 
 	expire_at(-1);
 	assert_broken("a time is out of range");
@@ -330,6 +336,35 @@ static void times_are_in_range_and_go_forward(void **state)
 	unchanged(state);
 	expire_at(last);
 	assert_same();
+}
+
+/* The rate of the first queue pair is set at @now, before any is destroyed. */
+static void pace_at(rn_ns now)
+{
+	struct rn_rec create = part(find(RN_REC_QP_CREATE, 1));
+	struct rn_rec rec = {
+		.kind = RN_REC_QP_PACE, .dev = RN_REC_NO_DEV, .now = now, .id = create.id
+	};
+
+	insert(find(RN_REC_QP_DESTROY, 1), &rec);
+}
+
+static void a_rate_is_set_at_a_time_that_goes_forward(void **state)
+{
+	const rn_ns last = last_time();
+
+	pace_at(last - 1);
+	assert_broken("time goes backwards");
+	unchanged(state);
+	pace_at(0);
+	assert_broken("time goes backwards");
+	unchanged(state);
+	pace_at(last);
+	assert_same();
+	unchanged(state);
+	pace_at(last + 2);
+	expire_at(last + 1);
+	assert_broken("time goes backwards");
 }
 
 static void memory_that_answers_at_once_never_answers_later(void **state)
@@ -424,6 +459,7 @@ int main(void)
 		TEST(an_access_that_is_not_made_is_a_difference),
 		TEST(an_access_of_another_kind_has_no_answer),
 		TEST(times_are_in_range_and_go_forward),
+		TEST(a_rate_is_set_at_a_time_that_goes_forward),
 		TEST(memory_that_answers_at_once_never_answers_later),
 		TEST(another_result_is_a_difference),
 		TEST(of_the_fields_that_differ_so_many_are_told_apart),
