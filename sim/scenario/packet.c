@@ -323,7 +323,8 @@ int rn_scene_decode(const struct rn_scene_packet *p, struct rn_scn_line *l,
 	put(l, RN_F_TOS, p->flow.tclass);
 	put(l, RN_F_SPORT, p->flow.sport);
 	put_flag(l, RN_F_SE, bth.solicited);
-	put_flag(l, RN_F_ACK, bth.ack_req);
+	/* Of what has an AETH the word says which kind that is. */
+	put_flag(l, RN_F_ACK, bth.ack_req && !(op->flags & RN_OP_AETH));
 	put_flag(l, RN_F_FECN, bth.fecn);
 	put_flag(l, RN_F_BECN, bth.becn);
 	*payload = read_extensions(l, op->flags, p->bytes + RN_BTH_LEN, end);

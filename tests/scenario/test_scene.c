@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "rocin/icrc.h"
 #include "rocin/wire.h"
 #include "virtual.h"
 
@@ -240,6 +241,24 @@ static void requests_of_the_peer_ask_for_an_ack_and_responses_do_not(void **stat
 	assert_int_equal(p.bytes[8], 0);
 }
 
+/* In a packet with an AETH the word is about that, whatever the bit of the BTH is. */
+static void a_nak_that_asks_for_an_ack_is_none(void **state)
+{
+	struct rn_scene_packet p = packet_of("+0 < 1 RC_ACK psn 1 nak psn_seq");
+	struct rn_scn_line l;
+	const uint8_t *payload;
+
+	(void)state;
+	p.bytes[8] |= 0x80;
+	rn_icrc_seal(&p.flow, 0, p.bytes, p.len - RN_ICRC_LEN);
+	assert_int_equal(rn_scene_decode(&p, &l, &payload), 0);
+	assert_true(rn_scn_has(&l, RN_F_NAK));
+	assert_false(rn_scn_has(&l, RN_F_ACK));
+	p = packet_of("+0 < 1 RC_ACK psn 1");
+	assert_int_equal(rn_scene_decode(&p, &l, &payload), 0);
+	assert_true(rn_scn_has(&l, RN_F_ACK));
+}
+
 static void a_wrong_icrc_is_seen(void **state)
 {
 	struct rn_scene_packet p;
@@ -266,6 +285,7 @@ int main(void)
 			a_request_that_is_sent_again_is_no_surprise_in_real_time),
 		cmocka_unit_test(
 			requests_of_the_peer_ask_for_an_ack_and_responses_do_not),
+		cmocka_unit_test(a_nak_that_asks_for_an_ack_is_none),
 		cmocka_unit_test(a_wrong_icrc_is_seen),
 	};
 
