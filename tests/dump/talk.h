@@ -2,7 +2,8 @@
 /* talk.h - conversations of two devices, made of packets, for a watch to listen to.
  *
  * A (10.0.0.1, queue pair 0x11) asks, B (10.0.0.2, queue pair 0x22) answers, unless the
- * step says otherwise. PSNs count from 100 on, a step lasts 10 us.
+ * step says otherwise. A and B of a step may be other hosts of 10.0.0.0. PSNs count from
+ * 100 on, a step lasts 10 us.
  */
 #ifndef RN_TEST_TALK_H
 #define RN_TEST_TALK_H
@@ -45,6 +46,8 @@ struct step {
 	bool is_from_b; /* a request of B to A; responses come from B anyway */
 	bool is_from_a; /* a response of A to B */
 	uint32_t qpn;	/* 0: the peer's */
+	/* Last byte of their addresses; 0: 1 and 2. */
+	uint8_t host_a, host_b;
 	bool solicited, becn;
 	bool is_qp_0, has_bad_icrc, has_no_df, is_a_part, has_options, has_no_key,
 		has_version;
@@ -138,6 +141,7 @@ static inline void talk_seal(const uint8_t *ip, uint8_t *at, uint32_t len)
 static inline size_t talk_make(const struct step *s, uint8_t *ip)
 {
 	bool from_b = talk_is_from_b(s);
+	uint8_t a = s->host_a ? s->host_a : 1, b = s->host_b ? s->host_b : 2;
 	uint32_t qpn = s->qpn ? s->qpn : from_b ? TALK_QP_A : TALK_QP_B;
 	struct rn_bth bth = {
 		.opcode = s->op,
@@ -149,8 +153,8 @@ static inline size_t talk_make(const struct step *s, uint8_t *ip)
 		.psn = rn_psn(s->psn),
 	};
 	struct rn_flow flow = {
-		.src = { { [10] = 0xff, 0xff, 10, 0, 0, from_b ? 2 : 1 } },
-		.dst = { { [10] = 0xff, 0xff, 10, 0, 0, from_b ? 1 : 2 } },
+		.src = { { [10] = 0xff, 0xff, 10, 0, 0, from_b ? b : a } },
+		.dst = { { [10] = 0xff, 0xff, 10, 0, 0, from_b ? a : b } },
 		.sport = 0xc001,
 	};
 	uint32_t ip_len = s->has_options ? 24 : 20, len;

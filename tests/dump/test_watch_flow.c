@@ -141,6 +141,7 @@ static void causes_of_sending_again(void **state)
 	assert_int_equal(talk_step(&t, SEND(103))->cause, RN_CAUSE_RNR);
 	n = &rn_watch_half(t.w, 0)->n;
 	assert_int_equal(n->resent, 6);
+	assert_int_equal(n->resent_bytes, 48);
 	assert_int_equal(n->resends[RN_CAUSE_GO_BACK], 3);
 	assert_int_equal(n->seq_naks, 1);
 	assert_int_equal(n->rnr_naks, 1);
@@ -187,6 +188,21 @@ static void a_nak_of_the_last_is_heeded_from_the_first(void **state)
 		}
 		talk_end(&t);
 	}
+}
+
+/* What lies behind the PSN of a NAK is asked for by nobody. */
+static void a_nak_is_the_cause_of_no_packet_behind_it(void **state)
+{
+	struct talk t = talk_new(false);
+
+	(void)state;
+	for (uint32_t i = 0; i < 5; i++)
+		talk_step(&t, SEND(100 + i));
+	talk_step(&t, NAK(102, TALK_NAK_SEQ));
+	assert_int_equal(talk_step(&t, SEND(103))->cause, RN_CAUSE_TIMEOUT);
+	assert_int_equal(talk_step(&t, SEND(102))->cause, RN_CAUSE_NAK);
+	assert_int_equal(rn_watch_half(t.w, 0)->n.resends[RN_CAUSE_NAK], 1);
+	talk_end(&t);
 }
 
 static void what_comes_late_is_counted_once(void **state)
@@ -260,6 +276,76 @@ static void another_connection_of_the_same_queue_pair(void **state)
 	talk_end(&t);
 }
 
+/* Whether its requests had been answered before, or only refused. */
+static void a_new_connection_was_refused_nothing(void **state)
+{
+	struct talk t = talk_new(false);
+
+	(void)state;
+	talk_step(&t, SEND(100));
+	talk_step(&t, NAK(100, TALK_NAK_ACCESS));
+	talk_step(&t, SEND(1000000));
+	assert_true(t.remark.starts_anew);
+	talk_step(&t, ACK(1000000, 1));
+	assert_int_equal(t.remark.half, 0);
+	assert_int_equal(t.remark.findings, 0);
+	talk_end(&t);
+}
+
+static void findings_are_counted_by_their_level(void **state)
+{
+	struct talk t = talk_new(false);
+	struct step write = { .op = RN_RC_WRITE_ONLY, .psn = 104, .solicited = true };
+	const struct rn_watch_counts *n;
+
+	(void)state;
+	talk_step(&t, SEND(100));
+	talk_step(&t, SEND(102)); /* a gap may be the network's */
+	talk_step(&t, &write);	  /* another one, and SE that no network sets */
+	n = &rn_watch_half(t.w, 0)->n;
+	assert_int_equal(n->suspicions, 2);
+	assert_int_equal(n->violations, 1);
+	talk_end(&t);
+}
+
+static void a_damaged_packet_tells_nothing_of_a_connection(void **state)
+{
+	struct talk t = talk_new(false);
+	struct step send = *SEND(100);
+
+	(void)state;
+	send.has_bad_icrc = true;
+	talk_step(&t, &send);
+	assert_int_equal(t.remark.findings, 1);
+	assert_int_equal(t.remark.half, RN_WATCH_NONE);
+	assert_int_equal(rn_watch_halves(t.w), 0);
+	talk_end(&t);
+}
+
+static void a_remark_has_no_more_findings_than_it_has_room_for(void **state)
+{
+	struct talk t = talk_new(false);
+	/* Nine rules: IP options, DF, queue pair 0, P_Key, SE, padding, payload, DMALen
+	 * alone and against the payload.
+	 */
+	const struct step all = { .op = RN_RC_WRITE_ONLY,
+				  .psn = 100,
+				  .len = 4097,
+				  .dma_len = 0x80000001,
+				  .pad = 1,
+				  .has_options = true,
+				  .has_no_df = true,
+				  .is_qp_0 = true,
+				  .has_no_key = true,
+				  .solicited = true };
+
+	(void)state;
+	talk_step(&t, &all);
+	assert_int_equal(t.remark.findings, RN_WATCH_FINDINGS);
+	assert_int_equal(rn_watch_half(t.w, 0)->n.violations, RN_WATCH_FINDINGS);
+	talk_end(&t);
+}
+
 static void round_trips_are_measured_once(void **state)
 {
 	struct talk t = talk_new(false);
@@ -285,6 +371,27 @@ static void round_trips_are_measured_once(void **state)
 	assert_int_equal(h->n.rtt_max, RN_USEC(1000));
 	assert_in_range(rn_watch_rtt(h, 0.5), RN_USEC(20), RN_USEC(24));
 	assert_in_range(rn_watch_rtt(h, 0.99), RN_USEC(1000), RN_USEC(1190));
+	talk_end(&t);
+}
+
+static void the_longest_round_trip_need_not_be_the_last(void **state)
+{
+	static const rn_ns wait[] = { RN_USEC(30), RN_USEC(70), RN_USEC(40) };
+	struct talk t = talk_new(false);
+	const struct rn_watch_half *h;
+
+	(void)state;
+	for (uint32_t i = 0; i < RN_ARRAY_SIZE(wait); i++) {
+		struct step ack = *ACK(100 + i, i + 1);
+
+		ack.wait = wait[i];
+		talk_step(&t, SEND(100 + i));
+		talk_step(&t, &ack);
+	}
+	h = rn_watch_half(t.w, 0);
+	assert_int_equal(h->n.rtt_min, RN_USEC(30));
+	assert_int_equal(h->n.rtt_max, RN_USEC(70));
+	assert_int_equal(rn_watch_rtt(h, 1), RN_USEC(70));
 	talk_end(&t);
 }
 
@@ -321,6 +428,29 @@ static void slices_of_time_hold_all_bytes(void **state)
 	assert_int_equal(h->n.done_bytes, 16000);
 	assert_true(h->bucket_width * RN_WATCH_BUCKETS >= h->n.last - h->n.first);
 	assert_true(h->bucket_width * RN_WATCH_BUCKETS / 4 < h->n.last - h->n.first);
+	talk_end(&t);
+}
+
+/* A slice shows the fewest credits of its time; no limit is no number of them. */
+static void no_limit_of_credits_hides_none_of_its_slice(void **state)
+{
+	static const uint8_t codes[] = { 3, 2, TALK_ACK, 3 };
+	struct talk t = talk_new(false);
+	const struct rn_watch_half *h;
+
+	(void)state;
+	talk_step(&t, SEND(100));
+	for (unsigned i = 0; i < RN_ARRAY_SIZE(codes); i++) {
+		struct step ack = *ACK(100, 1);
+
+		ack.syndrome = codes[i];
+		ack.wait = 1;
+		talk_step(&t, &ack);
+		h = rn_watch_half(t.w, 0);
+		assert_int_equal(h->n.credits,
+				 codes[i] == TALK_ACK ? RN_CREDITS_UNLIMITED : codes[i]);
+		assert_int_equal(h->bucket[0].credits, i == 0 ? 3 + 1 : 2 + 1);
+	}
 	talk_end(&t);
 }
 
@@ -397,7 +527,7 @@ static void talk_mad(struct talk *t, const struct rn_cm_msg *m, bool is_from_b)
 	assert_int_equal(t->remark.findings, 0);
 }
 
-static void connect_them(struct talk *t)
+static void call(struct talk *t)
 {
 	const struct rn_cm_msg req = { .attr = RN_CM_REQ,
 				       .req = { .local_id = 5,
@@ -406,16 +536,28 @@ static void connect_them(struct talk *t)
 						.init_depth = 2,
 						.resp_res = 4,
 						.mtu = 3 } };
+
+	talk_mad(t, &req, false);
+}
+
+/* B takes @depth READs and atomics at a time. */
+static void answer_call(struct talk *t, uint8_t depth)
+{
 	const struct rn_cm_msg rep = { .attr = RN_CM_REP,
 				       .rep = { .local_id = 6,
 						.remote_id = 5,
 						.qpn = TALK_QP_B,
 						.start_psn = 100,
 						.init_depth = 1,
-						.resp_res = 8 } };
+						.resp_res = depth } };
 
-	talk_mad(t, &req, false);
 	talk_mad(t, &rep, true);
+}
+
+static void connect_them(struct talk *t)
+{
+	call(t);
+	answer_call(t, 8);
 }
 
 static void the_connection_manager_tells_who_and_from_where(void **state)
@@ -469,6 +611,42 @@ static void no_more_reads_than_the_connection_was_made_for(void **state)
 	talk_end(&t);
 }
 
+static void who_answers_a_call_may_allow_fewer_reads_than_were_asked_for(void **state)
+{
+	struct talk t = talk_new(false);
+	struct step read = { .op = RN_RC_READ_REQUEST, .psn = 100, .dma_len = 8 };
+
+	(void)state;
+	call(&t);
+	answer_call(&t, 1);
+	talk_step(&t, &read);
+	assert_int_equal(t.remark.findings, 0);
+	read.psn++;
+	talk_step(&t, &read);
+	assert_int_equal(t.remark.findings, 1);
+	assert_int_equal(t.remark.finding[0].rule, RN_RULE_DEPTH);
+	talk_end(&t);
+}
+
+/* It comes again when the RTU was lost, while the connection is in use. */
+static void a_call_is_answered_once(void **state)
+{
+	struct talk t = talk_new(false);
+
+	(void)state;
+	connect_them(&t);
+	talk_step(&t, SEND(100));
+	talk_step(&t, ACK(100, 1));
+	answer_call(&t, 8);
+	talk_step(&t, SEND(101));
+	assert_true(t.remark.is_new);
+	assert_int_equal(t.remark.missing, 0);
+	talk_step(&t, ACK(101, 2));
+	assert_int_equal(t.remark.since, RN_USEC(10));
+	assert_int_equal(t.remark.findings, 0);
+	talk_end(&t);
+}
+
 static void marks_and_notifications_are_counted(void **state)
 {
 	struct talk t = talk_new(false);
@@ -498,18 +676,28 @@ int main(void)
 		cmocka_unit_test(a_queue_pair_may_talk_to_itself),
 		cmocka_unit_test(causes_of_sending_again),
 		cmocka_unit_test(a_nak_of_the_last_is_heeded_from_the_first),
+		cmocka_unit_test(a_nak_is_the_cause_of_no_packet_behind_it),
 		cmocka_unit_test(what_comes_late_is_counted_once),
 		cmocka_unit_test(a_packet_may_be_captured_twice),
 		cmocka_unit_test(the_rest_of_a_read_has_its_own_cause),
 		cmocka_unit_test(another_connection_of_the_same_queue_pair),
+		cmocka_unit_test(a_new_connection_was_refused_nothing),
+		cmocka_unit_test(findings_are_counted_by_their_level),
+		cmocka_unit_test(a_damaged_packet_tells_nothing_of_a_connection),
+		cmocka_unit_test(a_remark_has_no_more_findings_than_it_has_room_for),
 		cmocka_unit_test(round_trips_are_measured_once),
+		cmocka_unit_test(the_longest_round_trip_need_not_be_the_last),
 		cmocka_unit_test(long_round_trips_are_measured),
 		cmocka_unit_test(slices_of_time_hold_all_bytes),
+		cmocka_unit_test(no_limit_of_credits_hides_none_of_its_slice),
 		cmocka_unit_test(psns_wrap),
 		cmocka_unit_test(old_records_are_forgotten),
 		cmocka_unit_test(as_many_as_are_remembered_and_more),
 		cmocka_unit_test(the_connection_manager_tells_who_and_from_where),
 		cmocka_unit_test(no_more_reads_than_the_connection_was_made_for),
+		cmocka_unit_test(
+			who_answers_a_call_may_allow_fewer_reads_than_were_asked_for),
+		cmocka_unit_test(a_call_is_answered_once),
 		cmocka_unit_test(marks_and_notifications_are_counted),
 	};
 

@@ -167,6 +167,16 @@ static const struct conversation requests[] = {
 		{ .op = RN_RC_ACK, .psn = 103, .syndrome = TALK_ACK, .msn = 4, FINE },
 		{ .op = RN_RC_SEND_ONLY, .psn = 105, FINE },
 		{ .op = RN_RC_SEND_ONLY, .psn = 106, FINE } } },
+	{ "credits that an ACK overtook", { { .op = RN_RC_SEND_ONLY, .psn = 100, FINE },
+		{ .op = RN_RC_SEND_ONLY, .psn = 101, FINE },
+		{ .op = RN_RC_ACK, .psn = 101, .syndrome = 4, .msn = 2, FINE },
+		{ .op = RN_RC_ACK, .psn = 100, .syndrome = 1, .msn = 1, FINE },
+		{ .op = RN_RC_SEND_ONLY, .psn = 102, FINE },
+		{ .op = RN_RC_SEND_ONLY, .psn = 103, FINE },
+		{ .op = RN_RC_SEND_ONLY, .psn = 104, FINE },
+		{ .op = RN_RC_SEND_ONLY, .psn = 105, FINE },
+		{ .op = RN_RC_SEND_ONLY, .psn = 106, FINE },
+		{ .op = RN_RC_SEND_ONLY, .psn = 107, BREAKS(CREDIT) } } },
 };
 
 /* A whole READ of 3000 bytes: 100 to 102. */
