@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* test_watch_flow.c - who belongs to whom, what is sent again and why, and the counts. */
+#include <stdio.h>
+
 #include "rocin/gsi.h"
 #include "rocin/mad.h"
 #include "talk.h"
@@ -504,6 +506,94 @@ static void as_many_as_are_remembered_and_more(void **state)
 	talk_end(&t);
 }
 
+/* @count READs of 2^18 PSNs each, of which only the ACK of the last PSN was captured.
+ * Return: the PSN behind them.
+ */
+static uint32_t long_reads(struct talk *t, uint32_t count)
+{
+	uint32_t psn = 0;
+
+	talk_step(t, &(struct step){ .op = RN_RC_SEND_FIRST, .psn = psn++, .len = 256 });
+	talk_step(t, &(struct step){ .op = RN_RC_SEND_LAST, .psn = psn++, .len = 4 });
+	for (uint32_t i = 0; i < count; i++) {
+		char whose[RN_WATCH_DETAIL];
+
+		talk_step(t, &(struct step){ .op = RN_RC_READ_REQUEST,
+					     .psn = psn,
+					     .dma_len = 256 << 18 });
+		snprintf(whose, sizeof(whose), "RC_READ_REQUEST of PSN %u", psn);
+		psn = (psn + (1 << 18)) & 0xffffff;
+		talk_step(t, ACK((psn - 1) & 0xffffff, i + 2));
+		assert_int_equal(t->remark.findings, 1);
+		assert_int_equal(t->remark.finding[0].rule, RN_RULE_ACK_OVER);
+		assert_string_equal(t->remark.finding[0].detail, whose);
+	}
+	return psn;
+}
+
+/* All PSNs three times over, in steps that are larger than those between two packets. */
+static void long_reads_are_told_apart(void **state)
+{
+	struct talk t = talk_new(false);
+
+	(void)state;
+	long_reads(&t, 3 * 64);
+	talk_end(&t);
+}
+
+/* Of nearly a half of all PSNs: seen from its last those before it are too old to be
+ * remembered, which is known when the first response tells the PMTU.
+ */
+static void the_end_of_the_longest_read_is_found(void **state)
+{
+	const uint32_t psns = (1 << 23) - 2;
+	struct talk t = talk_new(false);
+	uint32_t psn;
+
+	(void)state;
+	for (psn = 0; psn < 10; psn++) {
+		talk_step(&t, SEND(psn));
+		talk_step(&t, ACK(psn, psn + 1));
+	}
+	talk_step(&t, &(struct step){ .op = RN_RC_READ_REQUEST,
+				      .psn = psn,
+				      .dma_len = 256 * psns });
+	talk_step(&t, &(struct step){ .op = RN_RC_READ_RESPONSE_FIRST,
+				      .psn = psn,
+				      .len = 256,
+				      .syndrome = TALK_ACK,
+				      .msn = 11 });
+	assert_int_equal(t.remark.findings, 0);
+	talk_step(&t, &(struct step){ .op = RN_RC_READ_RESPONSE_LAST,
+				      .psn = psn + psns - 1,
+				      .len = 256,
+				      .syndrome = TALK_ACK,
+				      .msn = 11 });
+	assert_int_equal(t.remark.findings, 1);
+	assert_int_equal(t.remark.finding[0].rule, RN_RULE_READ_GAP);
+	talk_end(&t);
+}
+
+/* 64 requests are as many as there is room for at first. By then the oldest are
+ * forgotten, so what is remembered lies anywhere in the ring.
+ */
+static void what_is_remembered_outlives_the_growth_of_its_room(void **state)
+{
+	const uint32_t reads = 50, sends = 200;
+	struct talk t = talk_new(false);
+	uint32_t psn = long_reads(&t, reads);
+
+	(void)state;
+	for (uint32_t i = 0; i < sends; i++)
+		talk_step(&t, SEND(psn + i));
+	for (uint32_t i = 0; i < sends; i++) {
+		talk_step(&t, ACK(psn + i, 1 + reads + i + 1));
+		assert_int_equal(t.remark.findings, 0);
+		assert_int_equal(t.remark.since, sends * RN_USEC(10));
+	}
+	talk_end(&t);
+}
+
 /* ---- The connection manager ---- */
 
 static void talk_mad(struct talk *t, const struct rn_cm_msg *m, bool is_from_b)
@@ -693,6 +783,9 @@ int main(void)
 		cmocka_unit_test(psns_wrap),
 		cmocka_unit_test(old_records_are_forgotten),
 		cmocka_unit_test(as_many_as_are_remembered_and_more),
+		cmocka_unit_test(long_reads_are_told_apart),
+		cmocka_unit_test(the_end_of_the_longest_read_is_found),
+		cmocka_unit_test(what_is_remembered_outlives_the_growth_of_its_room),
 		cmocka_unit_test(the_connection_manager_tells_who_and_from_where),
 		cmocka_unit_test(no_more_reads_than_the_connection_was_made_for),
 		cmocka_unit_test(

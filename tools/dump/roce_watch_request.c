@@ -70,23 +70,24 @@ static void forget(struct rn_watch_flow *f)
 	f->oldest = f->count ? rn_watch_at(f, 0)->psn : f->next;
 }
 
-/* No record may be so old that its PSN looks newer than the newest. */
+/* No record may be so old that its PSN looks newer than the newest. A READ may have so
+ * many PSNs that one of them does already.
+ */
 static void forget_oldest(struct rn_watch_flow *f)
 {
-	while (f->count &&
-	       rn_psn_diff(f->next, rn_watch_at(f, 0)->psn) >= PSN_HALF - RN_WATCH_FAR) {
-		forget(f);
-	}
-	if (f->count && f->count == f->room && !make_room(f)) {
+	while (f->count > 1 && ((f->next.v - rn_watch_at(f, 0)->psn.v) & RN_PSN_MASK) >=
+				       PSN_HALF - RN_WATCH_FAR) {
 		forget(f);
 	}
 }
 
 static void remember(struct rn_watch_flow *f, const struct rn_watch_record *r)
 {
-	forget_oldest(f);
-	if (!make_room(f))
-		return;
+	if (!make_room(f)) {
+		if (!f->count)
+			return;
+		forget(f);
+	}
 	*rn_watch_at(f, f->count) = *r;
 	f->count++;
 }
@@ -107,6 +108,7 @@ static void set_span(struct rn_watch_flow *f, uint32_t span)
 		return;
 	r->span = span;
 	f->next = rn_psn_add(r->psn, span);
+	forget_oldest(f);
 }
 
 void rn_watch_learn_mtu(struct rn_watch_flow *f, uint32_t pmtu)
@@ -283,6 +285,7 @@ static void take(struct rn_watch_job *job, struct rn_watch_flow *f)
 				    .last_at = job->at,
 			    });
 	f->next = rn_psn_add(p->bth.psn, span ? span : 1);
+	forget_oldest(f);
 	job->out->is_new = true;
 	f->half.n.sent_bytes += p->payload_len;
 }
