@@ -19,6 +19,15 @@ is 'the environment' "$(ROCIN_GSO=off row ROCIN_GSO)" 'off environment'
 is 'an empty variable counts for nothing' "$(ROCIN_GSO='' row ROCIN_GSO)" 'on default'
 is 'the runtime directory by another variable' "$(row ROCIN_RUNTIME_DIR)" \
 	"$XDG_RUNTIME_DIR/rocin XDG_RUNTIME_DIR"
+is 'the receive buffer that the kernel gives, which doubles it' "$(row ROCIN_RCVBUF | cut -d' ' -f1)" \
+	"$(python3 -c '
+import socket
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+try:
+	s.setsockopt(socket.SOL_SOCKET, 33, 8 << 20)  # SO_RCVBUFFORCE
+except PermissionError:
+	s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 8 << 20)
+print(s.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF) // 2048, "K", sep="")')"
 is 'the rocind that would be started' "$(row ROCIN_ROCIND)" "$(realpath "$(command -v rocind)") found"
 is 'only what is set' "$(ROCIN_CC=on:25G rocin config --set | awk '/_CC/ { print $2 }')" on:25G
 is 'JSON says the same' "$(ROCIN_CC=on rocin config --json | python3 -c '
@@ -28,7 +37,7 @@ print({v["name"]: v["value"] + v["source"] for v in json.load(sys.stdin)}["ROCIN
 
 # Every variable that the code reads is there, and no other; a lab sets some for programs.
 is 'all that the code reads' "$(rocin config | awk '{ print $1 }' | sort | xargs)" \
-	"$(grep -rhoE '"ROCIN_[A-Z_]+"' --include='*.c' "$source/provider" "$source/transport" \
+	"$(grep -RhoE '"ROCIN_[A-Z_]+"' --include='*.c' "$source/provider" "$source/transport" \
 		"$source/sim" "$source/tools" | tr -d '"' | grep -v '^ROCIN_LAB_' | sort -u | xargs)"
 is 'what a lab tells programs is known' \
 	"$(ROCIN_LAB_RANK=0 rocin config 2>&1 >/dev/null)" ''
@@ -41,6 +50,10 @@ for wrong in ROCIN_NETDEVS=nosuch0 ROCIN_PCIE=bogus ROCIN_PCIE_DEVICE=bogus ROCI
 done
 is 'a name that nobody knows' "$(ROCIN_GOS=off status rocin config)" 0
 is 'is told' "$(cat "$work/err")" 'rocin: ROCIN_GOS is set, but nothing reads it'
+is 'so is one that a known name begins with' "$(ROCIN_GS=off rocin config 2>&1 >/dev/null)" \
+	'rocin: ROCIN_GS is set, but nothing reads it'
+is 'and one that begins with a known name' "$(ROCIN_GSOS=off rocin config 2>&1 >/dev/null)" \
+	'rocin: ROCIN_GSOS is set, but nothing reads it'
 
 ROCIN_LINGER_US=7 sleep 60 &
 sleeper=$!

@@ -37,6 +37,9 @@ for wrong in 'capture --count 0' 'lab --hosts 0 -- true' 'lab --loss 200% -- tru
 	read -r _ option value _ <<<"$wrong"
 	is 'and the option named' "$(grep -cE "^rocin [a-z]*: \"$value\" is no value for $option=[A-Z%]+: [A-Z].* " "$work/err")" 1
 done
+for other in --json --watch --count=1 --daemon --counters --qps; do
+	is "stat --prometheus takes no $other" "$(status rocin stat --prometheus $other)" 64
+done
 is 'a patience that is none is refused' "$(status rocin run --timeout-scale=0 -- true)" 64
 is 'and is told' "$(cat "$work/err")" \
 	'rocin: ROCIN_TIMEOUT_SCALE is "0"; a number from 1 to 1000 is expected'
@@ -83,7 +86,7 @@ done
 
 # Every variable that the code reads has an item in the overview.
 source=$(dirname "$0")/../..
-for variable in $(grep -rhoE '"ROCIN_[A-Z_]+"' --include='*.c' "$source/provider" \
+for variable in $(grep -RhoE '"ROCIN_[A-Z_]+"' --include='*.c' "$source/provider" \
 	"$source/transport" "$source/tools" | tr -d '"' | sort -u | grep -v ROCIN_TREE); do
 	is "$variable has an item in rocin(7) or rocind(8)" \
 		"$(grep -lE "Ev $variable" "$source"/tools/man/*.[78] | head -1 | wc -l)" 1
