@@ -206,6 +206,13 @@ static void test_stale(void **unused)
 	assert_non_null(strstr(page, "reads x and finds 0"));
 	assert_non_null(strstr(page, "<code>up:nic0</code>"));
 	free(page);
+	/* What is no data is not what the load should have seen. */
+	steps[0].tlp_flags = RN_TLP_CQE;
+	assert_false(rn_html_find_stale(&t, &state, &stale));
+	steps[0].tlp_flags = RN_TLP_BELL;
+	assert_false(rn_html_find_stale(&t, &state, &stale));
+	steps[0].tlp_flags = RN_TLP_RO;
+	assert_true(rn_html_find_stale(&t, &state, &stale));
 	/* Had it been visible before, nothing would have been stale. */
 	steps[4].loc = 1;
 	assert_false(rn_html_find_stale(&t, &state, &stale));

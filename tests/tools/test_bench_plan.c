@@ -270,6 +270,21 @@ static void slices_and_rounds_fit_the_time(void **state)
 	}
 }
 
+/* Fewer than five rounds say nothing, and more than a thousand have no room. */
+static void rounds_keep_within_limits_whatever_the_time(void **state)
+{
+	(void)state;
+	only("send_lat");
+	args.time_s = 1;
+	args.slice_ms = 500;
+	assert_int_equal(make(&bare), 0);
+	assert_int_equal(plan.rounds, 5);
+	args.time_s = 1000000;
+	args.slice_ms = 0;
+	assert_int_equal(make(&bare), 0);
+	assert_int_equal(plan.rounds, RN_BENCH_ROUNDS_MAX);
+}
+
 /* ------------------------------------------------------------------- reports */
 static struct rn_bench_report report;
 static struct rn_bench_results results;
@@ -333,17 +348,17 @@ static struct rn_bench_baseline *stored(void)
 	return base;
 }
 
-static enum rn_bench_change change(double factor)
+static enum rn_bench_change change(unsigned before, unsigned after, double factor)
 {
 	struct rn_bench_baseline *base;
 	enum rn_bench_change c;
 
 	fresh(NULL);
-	measure(12, 1);
+	measure(before, 1);
 	base = stored();
 	forget(NULL);
 	fresh(NULL);
-	measure(10, factor);
+	measure(after, factor);
 	rn_bench_baseline_compare(base, &report);
 	c = report.ratio[0].change;
 	rn_bench_baseline_free(base);
@@ -354,10 +369,13 @@ static enum rn_bench_change change(double factor)
 static void a_baseline_tells_change_from_noise(void **state)
 {
 	(void)state;
-	assert_int_equal(change(1), RN_BENCH_NOISE);
-	assert_int_equal(change(1.03), RN_BENCH_NOISE); /* sure, but too little */
-	assert_int_equal(change(1.2), RN_BENCH_SLOWER); /* of a latency */
-	assert_int_equal(change(0.8), RN_BENCH_FASTER);
+	assert_int_equal(change(12, 10, 1), RN_BENCH_NOISE);
+	assert_int_equal(change(12, 10, 1.03), RN_BENCH_NOISE); /* sure, but too little */
+	assert_int_equal(change(12, 10, 1.2), RN_BENCH_SLOWER); /* of a latency */
+	assert_int_equal(change(12, 10, 0.8), RN_BENCH_FASTER);
+	/* Much, but of three rounds each one order in ten is as clear as this. */
+	assert_int_equal(change(3, 3, 2), RN_BENCH_NOISE);
+	assert_int_equal(change(3, 3, 0.5), RN_BENCH_NOISE);
 }
 
 static void what_is_no_baseline_is_refused(void **state)
@@ -382,22 +400,54 @@ static void what_is_no_baseline_is_refused(void **state)
 	}
 }
 
-/* Whatever a file says under the names that are looked for. */
-static void a_baseline_with_odd_values_is_no_comparison(void **state)
+static struct rn_bench_baseline *baseline_of(const char *text)
 {
-	static const char text[] =
-		"{\"format\": 2, \"ratios\": [7, {\"name\": 3}, {\"name\": \"send_lat / "
-		"udp_lat\", \"rounds\": [\"x\", -1, null, 0, {}]}]}";
 	char path[] = "/tmp/rocin-bench-test-XXXXXX";
 	int fd = mkstemp(path);
 	struct rn_bench_baseline *base;
 
-	(void)state;
-	assert_int_equal(write(fd, text, sizeof(text) - 1), sizeof(text) - 1);
+	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
 	close(fd);
 	base = rn_bench_baseline_read(path, err, sizeof(err));
 	unlink(path);
 	assert_non_null(base);
+	return base;
+}
+
+/* Those that a run may have, and then more than as many again. */
+static void of_too_many_rounds_of_a_baseline_the_first_count(void **state)
+{
+	struct rn_bench_baseline *base;
+	char *text = NULL;
+	size_t len;
+	FILE *to = open_memstream(&text, &len);
+
+	(void)state;
+	assert_non_null(to);
+	fputs("{\"format\": 2, \"ratios\": [{\"name\": \"send_lat / udp_lat\", "
+	      "\"rounds\": [0",
+	      to);
+	for (unsigned i = 0; i < 5 * RN_BENCH_ROUNDS_MAX / 2; i++)
+		fprintf(to, ", %u", i < RN_BENCH_ROUNDS_MAX ? 4 : 1000);
+	fputs("]}]}", to);
+	fclose(to);
+	base = baseline_of(text);
+	free(text);
+	measure(9, 1);
+	rn_bench_baseline_compare(base, &report);
+	assert_true(fabs(report.ratio[0].shift.ratio - 2.02 / 4) < 1e-9);
+	assert_int_equal(report.ratio[0].change, RN_BENCH_FASTER);
+	rn_bench_baseline_free(base);
+}
+
+/* Whatever a file says under the names that are looked for. */
+static void a_baseline_with_odd_values_is_no_comparison(void **state)
+{
+	struct rn_bench_baseline *base = baseline_of(
+		"{\"format\": 2, \"ratios\": [7, {\"name\": 3}, {\"name\": \"send_lat / "
+		"udp_lat\", \"rounds\": [\"x\", -1, null, 0, {}]}]}");
+
+	(void)state;
 	measure(5, 1);
 	rn_bench_baseline_compare(base, &report);
 	assert_int_equal(report.ratio[0].change, RN_BENCH_NOT_COMPARED);
@@ -457,10 +507,14 @@ int main(void)
 		cmocka_unit_test_setup(a_sweep_goes_over_all_sizes, fresh),
 		cmocka_unit_test_setup(too_much_is_refused, fresh),
 		cmocka_unit_test_setup(slices_and_rounds_fit_the_time, fresh),
+		cmocka_unit_test_setup(rounds_keep_within_limits_whatever_the_time,
+				       fresh),
 		cmocka_unit_test_setup_teardown(ratios_are_formed_within_a_round, fresh,
 						forget),
 		cmocka_unit_test(a_baseline_tells_change_from_noise),
 		cmocka_unit_test(what_is_no_baseline_is_refused),
+		cmocka_unit_test_setup_teardown(
+			of_too_many_rounds_of_a_baseline_the_first_count, fresh, forget),
 		cmocka_unit_test_setup(a_baseline_with_odd_values_is_no_comparison,
 				       fresh),
 		cmocka_unit_test_setup(a_picture_has_a_curve_of_each_contestant, fresh),

@@ -12,6 +12,17 @@
 
 #include "launch.h"
 
+char *__real_realpath(const char *path, char *resolved);
+char *__wrap_realpath(const char *path, char *resolved);
+
+static const char *installed_in; /* NULL: nowhere */
+
+char *__wrap_realpath(const char *path, char *resolved)
+{
+	return installed_in ? strcpy(resolved, installed_in)
+			    : __real_realpath(path, resolved);
+}
+
 #define PRELOAD "/opt/rocin/librocin-kernel.so"
 #define DRIVER "/opt/rocin/librocin"
 
@@ -136,6 +147,26 @@ static void a_missing_plugin_is_one_sentence(void **state)
 	assert_non_null(strstr(err, "is missing; install Rocin again"));
 }
 
+/* LD_PRELOAD has no way to quote them, and RDMAV_DRIVERS none for ':' and ';'. */
+static void a_place_with_separators_in_its_name_is_refused(void **state)
+{
+	static const char *const places[] = { "/opt/my rocin", "/opt/a:b", "/opt/a;b",
+					      "/opt/a\tb" };
+	static struct rn_launch other;
+
+	(void)state;
+	for (size_t i = 0; i < RN_ARRAY_SIZE(places); i++) {
+		char err[PATH_MAX + 256] = "";
+
+		installed_in = places[i];
+		assert_int_equal(rn_launch_prepare(&other, NULL, err, sizeof(err)),
+				 -EINVAL);
+		assert_non_null(strstr(err, places[i]));
+		assert_non_null(strstr(err, "move Rocin elsewhere"));
+	}
+	installed_in = NULL;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -153,6 +184,7 @@ int main(void)
 		cmocka_unit_test_setup(
 			the_devices_asked_for_replace_those_of_the_environment, clear),
 		cmocka_unit_test(a_missing_plugin_is_one_sentence),
+		cmocka_unit_test(a_place_with_separators_in_its_name_is_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

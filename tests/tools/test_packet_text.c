@@ -24,6 +24,8 @@ enum {
 	IPV4_UDP_LEN = 28,
 	UDP_DPORT = 22,
 	UDP_LENGTH = 24,
+	/* Headers of IPv4, UDP, BTH and DETH, that of the MAD, and its byte 50. */
+	REQ_MTU = 20 + 8 + 12 + 8 + 24 + 50,
 };
 
 /* The first packet of rxe-rc-atomic: 20 + 8 + 40 + 4 bytes. */
@@ -161,6 +163,35 @@ static void opcodes_without_a_name_are_shown_as_numbers(void **state)
 	assert_non_null(strstr(text, "opcode 0xff"));
 }
 
+/* Codes 1 to 5 are 256 to 4096 bytes (IBTA Vol 1, 12.7.7). */
+static void a_path_mtu_of_a_reserved_code_is_none(void **state)
+{
+	pcap_t *pcap = open_capture("rxe-cm-rping");
+	const uint8_t *p;
+	char text[2 * TEXT_LEN] = "";
+	uint8_t copy[512];
+	size_t len = 0;
+
+	(void)state;
+	while (!strstr(text, " CM REQ ") && (p = next_packet(pcap, &len)))
+		if (len <= sizeof(copy)) {
+			memcpy(copy, p, len);
+			rn_packet_text(copy, len, text, sizeof(text));
+		}
+	assert_non_null(strstr(text, " CM REQ "));
+	for (unsigned code = 0; code < 16; code++) {
+		char want[32];
+
+		copy[REQ_MTU] = (uint8_t)(code << 4 | (copy[REQ_MTU] & 15));
+		snprintf(want, sizeof(want), " mtu %u ",
+			 code >= 1 && code <= 5 ? 128u << code : 0);
+		assert_true(rn_packet_text(copy, len, text, sizeof(text)));
+		if (!strstr(text, want))
+			fail_msg("code %u: %s", code, text);
+	}
+	pcap_close(pcap);
+}
+
 static void other_ports_and_protocols_are_not_roce(void **state)
 {
 	char text[TEXT_LEN] = "untouched";
@@ -225,6 +256,7 @@ int main(void)
 				       load_packet),
 		cmocka_unit_test_setup(opcodes_without_a_name_are_shown_as_numbers,
 				       load_packet),
+		cmocka_unit_test(a_path_mtu_of_a_reserved_code_is_none),
 		cmocka_unit_test_setup(other_ports_and_protocols_are_not_roce,
 				       load_packet),
 		cmocka_unit_test_setup(a_small_buffer_gets_the_start_of_the_line,

@@ -15,6 +15,18 @@
 #include "stat_names.h"
 #include "stats_read.h"
 
+void *__real_calloc(size_t count, size_t size);
+void *__wrap_calloc(size_t count, size_t size);
+
+static size_t most; /* records that there was memory for */
+
+void *__wrap_calloc(size_t count, size_t size)
+{
+	if (size == sizeof(struct rn_stats_qp) && count > most)
+		most = count;
+	return __real_calloc(count, size);
+}
+
 static int fd;
 static struct rn_stats_page page;
 static struct rn_stats_qp qp[4];
@@ -132,6 +144,25 @@ static void records_count_only_as_far_as_the_file_reaches(void **state)
 		assert_int_equal(copy.qp_count, cut[i].qp_count);
 		rn_stats_free(&copy);
 	}
+}
+
+/* Neither what the page says, nor how long its file is on paper. */
+static void memory_is_taken_for_records_that_can_be_there(void **state)
+{
+	struct rn_stats_copy copy;
+
+	(void)state;
+	page.qp_capacity = UINT32_MAX;
+	write_page();
+	most = 0;
+	assert_int_equal(rn_stats_read(fd, &copy), 0);
+	assert_int_equal(most, RN_ARRAY_SIZE(qp));
+	rn_stats_free(&copy);
+	assert_int_equal(ftruncate(fd, (off_t)1 << 32), 0);
+	assert_int_equal(rn_stats_read(fd, &copy), 0);
+	assert_int_equal(most, 65536);
+	assert_int_equal(copy.qp_count, 2);
+	rn_stats_free(&copy);
 }
 
 static void records_beyond_the_capacity_are_not_looked_at(void **state)
@@ -279,6 +310,7 @@ int main(void)
 		PAGE_TEST(what_is_no_page_of_this_version_is_refused),
 		PAGE_TEST(a_file_that_ends_within_the_header_is_refused),
 		PAGE_TEST(records_count_only_as_far_as_the_file_reaches),
+		PAGE_TEST(memory_is_taken_for_records_that_can_be_there),
 		PAGE_TEST(records_beyond_the_capacity_are_not_looked_at),
 		PAGE_TEST(counters_that_this_program_does_not_know_are_left_out),
 		PAGE_TEST(counters_that_an_older_program_lacks_are_left_out),
