@@ -2,6 +2,7 @@
 /* bench_plan.c - see bench_plan.h */
 #include "bench_plan.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -239,12 +240,14 @@ static int add_sweep(struct rn_bench_plan *plan, const struct choices *c)
 
 /* ---- Ratios ---- */
 
-static int add_ratio(struct rn_bench_plan *plan, const struct rn_bench_ratio *ratio)
+/* A cell has two yardsticks at most. */
+static_assert((int)RN_BENCH_RATIOS_MAX >= 2 * (int)RN_BENCH_CELLS_MAX,
+	      "there is room for the ratios of all cells");
+
+static void add_ratio(struct rn_bench_plan *plan, const struct rn_bench_ratio *ratio)
 {
-	if (plan->ratios == RN_BENCH_RATIOS_MAX)
-		return -E2BIG;
+	assert(plan->ratios < RN_BENCH_RATIOS_MAX);
 	plan->ratio[plan->ratios++] = *ratio;
-	return 0;
 }
 
 static int add_bar_cell(struct rn_bench_plan *plan,
@@ -285,13 +288,12 @@ static int add_bars(struct rn_bench_plan *plan, const struct rn_bench_machine *m
 			return over < 0 ? over : under;
 		ratio.over = (unsigned)over;
 		ratio.under = (unsigned)under;
-		if (add_ratio(plan, &ratio))
-			return -E2BIG;
+		add_ratio(plan, &ratio);
 	}
 	return 0;
 }
 
-static int add_yardsticks(struct rn_bench_plan *plan, unsigned over)
+static void add_yardsticks(struct rn_bench_plan *plan, unsigned over)
 {
 	const struct rn_bench_cell *cell = &plan->cell[over];
 	const struct rn_bench_item_info *info = &rn_bench_item_info[cell->item];
@@ -314,22 +316,17 @@ static int add_yardsticks(struct rn_bench_plan *plan, unsigned over)
 			other.len = standard;
 			under = find(plan, &other);
 		}
-		if (under >= 0 &&
-		    add_ratio(plan, &(struct rn_bench_ratio){ .over = over,
-							      .under = (unsigned)under }))
-			return -E2BIG;
+		if (under >= 0)
+			add_ratio(plan, &(struct rn_bench_ratio){
+						.over = over, .under = (unsigned)under });
 	}
-	return 0;
 }
 
-static int add_ratios(struct rn_bench_plan *plan)
+static void add_ratios(struct rn_bench_plan *plan)
 {
-	int rc = 0;
-
-	for (unsigned i = 0; rc == 0 && i < plan->cells; i++)
+	for (unsigned i = 0; i < plan->cells; i++)
 		if (rn_bench_item_info[plan->cell[i].item].family == RN_BENCH_VERBS)
-			rc = add_yardsticks(plan, i);
-	return rc;
+			add_yardsticks(plan, i);
 }
 
 void rn_bench_ratio_write(const struct rn_bench_plan *plan,
@@ -398,7 +395,7 @@ int rn_bench_plan_make(const struct rn_bench_args *args,
 		rc = add_standard(plan, &c);
 	}
 	if (rc == 0 && plan->ratios == 0)
-		rc = add_ratios(plan);
+		add_ratios(plan);
 	if (rc == 0 && plan->cells == 0)
 		rc = -ENODEV;
 	if (rc == -ENODEV)
