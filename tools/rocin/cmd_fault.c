@@ -148,9 +148,12 @@ static int add_file(struct rn_fault_book *b, const char *path, char *err, size_t
 	return rc;
 }
 
+/* The last comes first, so that no number changes before its turn. */
 static int by_number(const void *a, const void *b)
 {
-	return *(const unsigned *)b > *(const unsigned *)a ? 1 : -1;
+	unsigned x = *(const unsigned *)a, y = *(const unsigned *)b;
+
+	return (x < y) - (x > y);
 }
 
 static int change(struct rn_fault_book *b, struct fault_args *args, char *err,
@@ -161,6 +164,9 @@ static int change(struct rn_fault_book *b, struct fault_args *args, char *err,
 
 	qsort(args->remove, args->removes, sizeof(args->remove[0]), by_number);
 	for (unsigned i = 0; i < args->removes; i++) {
+		/* Given twice: the rule that has the number now is another. */
+		if (i > 0 && args->remove[i] == args->remove[i - 1])
+			continue;
 		if (rn_fault_book_remove(b, args->remove[i]))
 			continue;
 		snprintf(err, err_len, "there is no rule %u; `rocin fault` lists them",
