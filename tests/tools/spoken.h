@@ -6,9 +6,17 @@
 #ifndef RN_TEST_TOOLS_SPOKEN_H
 #define RN_TEST_TOOLS_SPOKEN_H
 
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
+
+#include <cmocka.h>
 
 #include "cmd.h"
 
@@ -46,7 +54,7 @@ static int spoken(int (*command)(int argc, char **argv), const char *const *word
 	assert_in_range(len, 0, sizeof(printed) - 2);
 	printed[len] = '\0';
 	close(out);
-	/* argp sorts argv: free them wherever they are now. */
+	/* argp moves options to the front: they may be anywhere by now. */
 	for (int i = 0; i < argc; i++)
 		if (argv[i] != name)
 			free(argv[i]);
