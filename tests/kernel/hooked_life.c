@@ -4,12 +4,15 @@
 #include "hooked.h"
 
 #include <dirent.h>
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "own_fd.h"
 
 extern char **environ;
 
@@ -236,6 +239,87 @@ static void errno_is_kept_on_success(void)
 	close(fd);
 }
 
+/* ------------------------------------------------- closing what the device has open */
+enum {
+	FIRST = 200, /* five descriptors from here on */
+	LAST = FIRST + 4,
+};
+
+static int kept = RN_OWN_FD_NONE; /* the one of them that is the device's */
+
+static int next_kept(int from)
+{
+	return from <= kept ? kept : RN_OWN_FD_NONE;
+}
+
+static void watch(rn_own_fd_next_fn *next)
+{
+	rn_fd_watch_fn *begin =
+		(__typeof__(begin))dlsym(RTLD_DEFAULT, RN_FD_WATCH_SYMBOL);
+
+	CHECK(begin);
+	begin(next);
+}
+
+static void open_five(void)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	for (int fd = FIRST; fd <= LAST; fd++)
+		CHECK(fd == kept || dup2(null, fd) == fd);
+	close(null);
+}
+
+static void check_only_kept_is_open(void)
+{
+	for (int fd = FIRST; fd <= LAST; fd++)
+		CHECK((fcntl(fd, F_GETFD) >= 0) == (fd == kept));
+}
+
+/* Wherever it lies among those that go. */
+static void ranges_are_closed_but_for_the_devices_descriptor(void)
+{
+	for (int fd = FIRST; fd <= LAST; fd++) {
+		kept = RN_OWN_FD_NONE;
+		open_five();
+		kept = fd;
+		watch(next_kept);
+		CHECK(close_range(FIRST, LAST, 0) == 0);
+		check_only_kept_is_open();
+		open_five();
+		closefrom(FIRST);
+		check_only_kept_is_open();
+		watch(NULL);
+		close(fd);
+	}
+}
+
+static void the_devices_descriptor_cannot_be_closed_or_replaced(void)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	kept = RN_OWN_FD_NONE;
+	open_five();
+	kept = FIRST + 1;
+	watch(next_kept);
+	CHECK(close(kept) == -1 && errno == EBADF);
+	CHECK(dup2(null, kept) == -1 && errno == EBUSY);
+	CHECK(dup3(null, kept, O_CLOEXEC) == -1 && errno == EBUSY);
+	CHECK(!(fcntl(kept, F_GETFD) & FD_CLOEXEC)); /* it is what it was */
+	/* Onto itself, which closes nothing. */
+	CHECK(dup2(kept, kept) == kept);
+	CHECK(dup3(kept, kept, O_CLOEXEC) == -1 && errno == EINVAL);
+	/* Its neighbours are the program's. */
+	CHECK(dup2(null, kept - 1) == kept - 1);
+	CHECK(close(kept - 1) == 0);
+	CHECK(close(kept + 1) == 0);
+	watch(NULL);
+	CHECK(close_range(FIRST, LAST, 0) == 0);
+	kept = RN_OWN_FD_NONE;
+	check_only_kept_is_open();
+	close(null);
+}
+
 const struct check life_checks[] = {
 	{ "a_vfork_child_that_closes_all_costs_the_parent_nothing",
 	  a_vfork_child_that_closes_all_costs_the_parent_nothing },
@@ -252,5 +336,9 @@ const struct check life_checks[] = {
 	{ "a_handler_on_a_small_stack_may_open_files",
 	  a_handler_on_a_small_stack_may_open_files },
 	{ "errno_is_kept_on_success", errno_is_kept_on_success },
+	{ "ranges_are_closed_but_for_the_devices_descriptor",
+	  ranges_are_closed_but_for_the_devices_descriptor },
+	{ "the_devices_descriptor_cannot_be_closed_or_replaced",
+	  the_devices_descriptor_cannot_be_closed_or_replaced },
 	{ NULL, NULL },
 };

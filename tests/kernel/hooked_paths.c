@@ -9,8 +9,11 @@
 #include <fts.h>
 #include <ftw.h>
 #include <glob.h>
+#include <ifaddrs.h>
 #include <limits.h>
 #include <linux/netlink.h>
+#include <net/if.h>
+#include <netinet/in.h>
 #include <sys/inotify.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -403,6 +406,30 @@ static void neighbours_are_what_they_are(void)
 	CHECK(open("", O_RDONLY) == -1 && errno == ENOENT);
 }
 
+/* libfabric is to find the device there (sim/kernel/loopback.h), and nobody else. */
+static void the_loopback_interface_is_what_it_is(void)
+{
+	struct ifaddrs *all;
+	unsigned found = 0;
+
+	CHECK(!setenv("ROCIN_NETDEVS", "lo:127.0.0.9", 1));
+	CHECK(getifaddrs(&all) == 0);
+	for (const struct ifaddrs *i = all; i; i = i->ifa_next) {
+		struct sockaddr_in v4;
+
+		if (strcmp(i->ifa_name, "lo") || !i->ifa_addr ||
+		    i->ifa_addr->sa_family != AF_INET)
+			continue;
+		memcpy(&v4, i->ifa_addr, sizeof(v4));
+		CHECK(i->ifa_flags & IFF_LOOPBACK);
+		CHECK(v4.sin_addr.s_addr != htonl(0x7f000009));
+		found++;
+	}
+	CHECK(found > 0);
+	freeifaddrs(all);
+	unsetenv("ROCIN_NETDEVS");
+}
+
 const struct check path_checks[] = {
 	{ "open_finds_the_device", open_finds_the_device },
 	{ "stdio_finds_the_device", stdio_finds_the_device },
@@ -420,5 +447,6 @@ const struct check path_checks[] = {
 	  rdma_netlink_is_refused_and_other_netlink_is_not },
 	{ "the_node_answers_verbs_requests", the_node_answers_verbs_requests },
 	{ "neighbours_are_what_they_are", neighbours_are_what_they_are },
+	{ "the_loopback_interface_is_what_it_is", the_loopback_interface_is_what_it_is },
 	{ NULL, NULL },
 };

@@ -218,6 +218,16 @@ static void endless_paths_are_left_to_the_kernel(void **state)
 	free(path);
 }
 
+/* The longest prefix has less than 32 bytes, and so has what leads to one by "..". */
+static void a_path_longer_than_every_prefix_leads_to_none(void **state)
+{
+	(void)state;
+	assert_maps_to("/sys/class/aaaaaaaaaaaaaaaaaaaa/../infiniband",
+		       "/sys/class/infiniband");
+	assert_not_ours("/sys/class/aaaaaaaaaaaaaaaaaaaaa/../infiniband");
+	assert_not_ours("/sys/class/aaaaaaaaaaaaaaaaaaaaaa/../infiniband");
+}
+
 /* Cut every path short at every length, in memory of that length. */
 static void no_byte_behind_the_string_is_read(void **state)
 {
@@ -256,6 +266,8 @@ static void a_path_changed_meanwhile_is_not_written_past_the_buffer(void **state
 	size_t size = rnk_mapped_size(path);
 
 	(void)state;
+	assert_ptr_equal(rnk_map(longer, buf, size), longer);
+	longer[strlen(path) + 1] = '\0'; /* one byte too many */
 	assert_ptr_equal(rnk_map(longer, buf, size), longer);
 	assert_ptr_equal(rnk_map("/etc", buf, size), "/etc");
 }
@@ -301,10 +313,13 @@ static void a_tree_named_through_a_link_is_known_by_its_real_name(void **state)
 static void without_a_usable_tree_nothing_is_ours(void **state)
 {
 	char incomplete[PATH_MAX], missing[PATH_MAX], endless[PATH_MAX + 2];
-	const char *const bad[] = { NULL,    "",	  "relative/tree", incomplete,
+	const char *const bad[] = { NULL,    "",	  "the tree", incomplete,
 				    missing, "/dev/null", endless };
+	int before = open(".", O_PATH | O_CLOEXEC);
 
 	(void)state;
+	assert_int_equal(chdir(scratch), 0); /* where there is a relative one */
+	assert_int_equal(access("the tree", R_OK), 0);
 	path_in_scratch(incomplete, "");
 	path_in_scratch(missing, "/missing");
 	memset(endless, '/', sizeof(endless));
@@ -315,6 +330,8 @@ static void without_a_usable_tree_nothing_is_ours(void **state)
 		assert_not_ours("/sys/class/infiniband");
 		assert_string_equal(rnk_unmapped(tree), tree);
 	}
+	assert_int_equal(fchdir(before), 0);
+	close(before);
 }
 
 static void errno_is_kept(void **state)
@@ -343,6 +360,8 @@ int main(void)
 		cmocka_unit_test_setup(dotdot_before_a_prefix_is_taken_back, use_tree),
 		cmocka_unit_test_setup(three_dots_are_a_name, use_tree),
 		cmocka_unit_test_setup(endless_paths_are_left_to_the_kernel, use_tree),
+		cmocka_unit_test_setup(a_path_longer_than_every_prefix_leads_to_none,
+				       use_tree),
 		cmocka_unit_test_setup(no_byte_behind_the_string_is_read, use_tree),
 		cmocka_unit_test_setup(
 			a_path_changed_meanwhile_is_not_written_past_the_buffer,

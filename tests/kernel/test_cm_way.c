@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* test_cm_way.c - the ways of a thread's commands; the test is rocind. */
+#include "cm_way.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum {
+	MORE_THAN_WAYS = 6, /* channels */
+};
+
+struct channel {
+	int fd, rocinds; /* the program's end, and the other */
+	uint64_t number;
+};
+
+/* No number is used again. */
+static struct channel open_channel(void)
+{
+	static uint64_t last;
+	struct channel c = { .number = ++last };
+	int pair[2];
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+	c.fd = pair[0];
+	c.rocinds = pair[1];
+	return c;
+}
+
+static void close_channel(const struct channel *c)
+{
+	close(c->fd);
+	close(c->rocinds);
+}
+
+static struct rnk_cm_way *way_to(const struct channel *c)
+{
+	struct rnk_cm_way *way = NULL;
+
+	assert_int_equal(rnk_cm_way_get(c->fd, c->number, &way), 0);
+	assert_non_null(way);
+	return way;
+}
+
+/* The end of a way that has been handed over; -1: none has. */
+static int take_end(const struct channel *c)
+{
+	union {
+		char buf[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr hdr;
+	} control;
+	char byte;
+	struct iovec iov = { &byte, sizeof(byte) };
+	struct msghdr msg = { .msg_iov = &iov,
+			      .msg_iovlen = 1,
+			      .msg_control = &control,
+			      .msg_controllen = sizeof(control.buf) };
+	int end;
+
+	if (recvmsg(c->rocinds, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC) < 0)
+		return -1;
+	assert_int_equal(control.hdr.cmsg_type, SCM_RIGHTS);
+	memcpy(&end, CMSG_DATA(&control.hdr), sizeof(end));
+	return end;
+}
+
+static bool leads_to(const struct rnk_cm_way *way, int end)
+{
+	char byte = 'a', got = 0;
+
+	assert_int_equal(send(rnk_cm_way_fd(way), &byte, 1, MSG_DONTWAIT), 1);
+	return recv(end, &got, 1, MSG_DONTWAIT) == 1 && got == byte;
+}
+
+/* Another socket in the place of the way's. Return: the other end of that. */
+static int put_in_its_place(int fd)
+{
+	int pair[2];
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+	assert_int_equal(dup2(pair[0], fd), fd);
+	close(pair[0]);
+	return pair[1];
+}
+
+static bool is_open(int fd)
+{
+	return fcntl(fd, F_GETFD) >= 0;
+}
+
+static void a_thread_has_one_way_to_a_channel(void **state)
+{
+	struct channel a = open_channel(), b = open_channel();
+	struct rnk_cm_way *way = way_to(&a), *other = way_to(&b);
+	int end = take_end(&a), other_end = take_end(&b);
+
+	(void)state;
+	assert_true(end >= 0 && other_end >= 0);
+	assert_true(leads_to(way, end));
+	assert_true(leads_to(other, other_end));
+	for (unsigned i = 1; i < 4; i++) {
+		assert_ptr_equal(way_to(&a), way);
+		assert_ptr_equal(way_to(&b), other);
+		assert_int_equal(rnk_cm_way_next_seq(way), i);
+	}
+	assert_int_equal(take_end(&a), -1);
+	assert_int_equal(take_end(&b), -1);
+	rnk_cm_way_close(way);
+	rnk_cm_way_close(other);
+	close(end);
+	close(other_end);
+	close_channel(&a);
+	close_channel(&b);
+}
+
+static void a_way_that_rocind_has_closed_is_made_anew(void **state)
+{
+	struct channel c = open_channel();
+	struct rnk_cm_way *way = way_to(&c);
+	int end = take_end(&c), fd = rnk_cm_way_fd(way);
+
+	(void)state;
+	close(end);
+	rnk_cm_way_close(way);
+	assert_false(is_open(fd));
+	way = way_to(&c);
+	end = take_end(&c);
+	assert_true(end >= 0);
+	assert_true(leads_to(way, end));
+	rnk_cm_way_close(way);
+	close(end);
+	close_channel(&c);
+}
+
+static void the_way_used_longest_ago_makes_room(void **state)
+{
+	struct channel c[MORE_THAN_WAYS];
+	int end[MORE_THAN_WAYS];
+	char byte;
+
+	(void)state;
+	for (unsigned i = 0; i < MORE_THAN_WAYS; i++) {
+		c[i] = open_channel();
+		way_to(&c[i]);
+		end[i] = take_end(&c[i]);
+		assert_true(end[i] >= 0);
+	}
+	assert_int_equal(recv(end[0], &byte, 1, MSG_DONTWAIT), 0);
+	for (unsigned i = MORE_THAN_WAYS - 4; i < MORE_THAN_WAYS; i++) {
+		struct rnk_cm_way *way = way_to(&c[i]);
+
+		assert_int_equal(take_end(&c[i]), -1);
+		assert_true(leads_to(way, end[i]));
+	}
+	for (unsigned i = 0; i < MORE_THAN_WAYS; i++) {
+		close(end[i]);
+		close_channel(&c[i]);
+	}
+}
+
+/* Two processes that share a way would take each other's answers. */
+static bool child_has_a_way_of_its_own(const struct channel *c, int parents_end)
+{
+	struct rnk_cm_way *way = NULL;
+	int end;
+	char byte;
+
+	if (rnk_cm_way_get(c->fd, c->number, &way))
+		return false;
+	end = take_end(c);
+	return end >= 0 && leads_to(way, end) &&
+	       recv(parents_end, &byte, 1, MSG_DONTWAIT) < 0 && errno == EAGAIN;
+}
+
+static void a_child_of_fork_does_not_use_the_ways_of_its_parent(void **state)
+{
+	struct channel c = open_channel();
+	struct rnk_cm_way *way = way_to(&c);
+	int end = take_end(&c), status;
+	pid_t pid = fork();
+
+	(void)state;
+	if (pid == 0)
+		_exit(!child_has_a_way_of_its_own(&c, end));
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	assert_ptr_equal(way_to(&c), way);
+	assert_true(leads_to(way, end));
+	assert_int_equal(take_end(&c), -1);
+	rnk_cm_way_close(way);
+	close(end);
+	close_channel(&c);
+}
+
+/* The program closes whatever it finds, and opens what is its own. */
+static void a_descriptor_that_is_the_programs_by_now_is_not_used(void **state)
+{
+	struct channel c = open_channel();
+	struct rnk_cm_way *way = way_to(&c);
+	int end = take_end(&c), fd = rnk_cm_way_fd(way);
+	int programs = put_in_its_place(fd), new_end;
+	char byte;
+
+	(void)state;
+	way = way_to(&c);
+	new_end = take_end(&c);
+	assert_true(new_end >= 0);
+	assert_int_not_equal(rnk_cm_way_fd(way), fd);
+	assert_true(leads_to(way, new_end));
+	assert_int_equal(recv(programs, &byte, 1, MSG_DONTWAIT), -1);
+	assert_int_equal(errno, EAGAIN); /* open, and nothing came */
+	rnk_cm_way_close(way);
+	close(fd);
+	close(programs);
+	close(end);
+	close(new_end);
+	close_channel(&c);
+}
+
+static void a_descriptor_that_is_the_programs_by_now_is_not_closed(void **state)
+{
+	struct channel c = open_channel();
+	struct rnk_cm_way *way = way_to(&c);
+	int end = take_end(&c), fd = rnk_cm_way_fd(way);
+	int programs = put_in_its_place(fd);
+
+	(void)state;
+	rnk_cm_way_close(way);
+	assert_true(is_open(fd));
+	close(fd);
+	close(programs);
+	close(end);
+	close_channel(&c);
+}
+
+static void a_channel_whose_other_end_has_gone_is_told(void **state)
+{
+	struct channel c = open_channel();
+	struct rnk_cm_way *way;
+
+	(void)state;
+	close(c.rocinds);
+	assert_int_equal(rnk_cm_way_get(c.fd, c.number, &way), -ESHUTDOWN);
+	close(c.fd);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_thread_has_one_way_to_a_channel),
+		cmocka_unit_test(a_way_that_rocind_has_closed_is_made_anew),
+		cmocka_unit_test(a_child_of_fork_does_not_use_the_ways_of_its_parent),
+		cmocka_unit_test(a_descriptor_that_is_the_programs_by_now_is_not_used),
+		cmocka_unit_test(a_descriptor_that_is_the_programs_by_now_is_not_closed),
+		cmocka_unit_test(a_channel_whose_other_end_has_gone_is_told),
+		cmocka_unit_test(the_way_used_longest_ago_makes_room),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
