@@ -18,6 +18,7 @@
 enum {
 	DATA = 200, /* BTH to pad; the ICRC comes behind */
 	PACKET = DATA + RN_ICRC_LEN,
+	VAIN = 20000, /* looks after which a socket counts as unused */
 };
 
 struct world {
@@ -276,6 +277,12 @@ static void packets_that_the_kernel_drops_are_counted(void **state)
 	assert_int_equal(receive(w), 1);
 	assert_true(*lost > 0);
 	assert_int_equal(got + (int)*lost, 100);
+	/* Each packet from now on says as much, and it is counted once. */
+	for (unsigned i = 0; i < 3; i++) {
+		assert_int_equal(transmit(w, &s), 0);
+		assert_int_equal(receive(w), 1);
+		assert_int_equal(got + (int)*lost, 100);
+	}
 }
 
 /* ------------------------------------------------------------- several sockets */
@@ -364,6 +371,83 @@ static void socket_not_in_use_is_looked_at_though_the_others_never_run_dry(void 
 	rn_udp_free(many);
 }
 
+static void look_in_vain(struct world *w, unsigned times)
+{
+	for (unsigned i = 0; i < times; i++)
+		assert_int_equal(receive(w), 0);
+}
+
+/* Each has the same packets. Return: how often another one's came than before. */
+static unsigned count_changes(struct world *w, unsigned packets)
+{
+	struct rn_gid last = { 0 };
+	unsigned changes = 0;
+
+	for (unsigned i = 0; i < packets; i++) {
+		assert_int_equal(receive(w), 1);
+		changes += memcmp(&w->got[0].flow->dst, &last, sizeof(last)) != 0;
+		last = w->got[0].flow->dst;
+	}
+	return changes;
+}
+
+static void a_turn_is_of_several_packets_each_time(void **state)
+{
+	enum {
+		EACH = 40
+	};
+	struct world *w = *state;
+	struct rn_gid gid[2] = { roce_gid(2), roce_gid(3) };
+	struct rn_udp *two = open_end(w, gid, 2);
+	struct rn_super s = make_super(w, 1, PACKET);
+
+	w->rx = rn_udp_net(two);
+	for (unsigned i = 0; i < 2 * (EACH + 1); i++) {
+		w->flow.dst = gid[i % 2];
+		assert_int_equal(transmit(w, &s), 0);
+		if (i >= 2)
+			continue;
+		rn_udp_look_everywhere(two); /* now it is in use */
+		assert_int_equal(receive(w), 1);
+	}
+	assert_in_range(count_changes(w, 2 * EACH), 4, 2 * EACH / 4);
+	rn_udp_free(two);
+}
+
+static void the_last_socket_in_use_stays_so_however_silent(void **state)
+{
+	struct world *w = *state;
+	struct rn_super s = make_super(w, 1, PACKET);
+
+	for (unsigned i = 0; i < 3; i++) {
+		look_in_vain(w, VAIN + i);
+		assert_int_equal(transmit(w, &s), 0);
+		assert_int_equal(receive(w), 1); /* at once */
+	}
+}
+
+static void sockets_that_fell_silent_are_found_all_the_same(void **state)
+{
+	struct world *w = *state;
+	struct rn_gid gid[3] = { roce_gid(2), roce_gid(3), roce_gid(4) };
+	struct rn_udp *three = open_end(w, gid, 3);
+	struct rn_super s = make_super(w, 1, PACKET);
+
+	w->rx = rn_udp_net(three);
+	for (unsigned i = 0; i < 6; i++) {
+		unsigned calls = 1;
+
+		if (i == 3)
+			look_in_vain(w, VAIN);
+		w->flow.dst = gid[i % 3];
+		assert_int_equal(transmit(w, &s), 0);
+		for (; receive(w) == 0; calls++)
+			assert_true(calls <= RN_UDP_LOOK_EVERY);
+		assert_memory_equal(&w->got[0].flow->dst, &gid[i % 3], sizeof(gid[0]));
+	}
+	rn_udp_free(three);
+}
+
 static void super_packets_pass_over_ipv6(void **state)
 {
 	struct rn_gid lo6 = roce_gid_loopback6();
@@ -401,6 +485,48 @@ int __wrap_rn_uring_submit(struct rn_uring *u, unsigned ends)
 /* A socket that takes some packets of those at hand and then no more, a few times. */
 static unsigned room, tries_without;
 
+/* A super-packet of more packets than one call delivers, in place of the next datagram.
+ */
+enum {
+	LARGE = RN_RX_BATCH + 6,
+	SHORT = 64,
+};
+static bool next_is_large;
+
+static long deliver_large(struct msghdr *msg)
+{
+	struct cmsghdr *c = msg->msg_control;
+	const int cut = SHORT;
+
+	assert_true(msg->msg_iov->iov_len >= LARGE * SHORT);
+	memset(msg->msg_iov->iov_base, 0, LARGE * SHORT);
+	memset(msg->msg_name, 0, msg->msg_namelen);
+	((struct sockaddr *)msg->msg_name)->sa_family = AF_INET;
+	*c = (struct cmsghdr){ .cmsg_level = IPPROTO_UDP,
+			       .cmsg_type = UDP_GRO,
+			       .cmsg_len = CMSG_LEN(sizeof(cut)) };
+	memcpy(CMSG_DATA(c), &cut, sizeof(cut));
+	msg->msg_controllen = CMSG_SPACE(sizeof(cut));
+	next_is_large = false;
+	return LARGE * SHORT;
+}
+
+/* What the next message to leave says beside its data; it does not leave. */
+static struct {
+	bool is_wanted;
+	size_t len;
+	_Alignas(struct cmsghdr) uint8_t control[256];
+} told;
+
+static long take_told(const struct msghdr *msg)
+{
+	told.is_wanted = false;
+	told.len = msg->msg_controllen;
+	assert_true(told.len <= sizeof(told.control));
+	memcpy(told.control, msg->msg_control, told.len);
+	return (long)msg->msg_iov->iov_len;
+}
+
 long __real_syscall(long nr, ...);
 long __wrap_syscall(long nr, ...);
 
@@ -413,6 +539,10 @@ long __wrap_syscall(long nr, ...)
 	for (unsigned i = 0; i < RN_ARRAY_SIZE(arg); i++)
 		arg[i] = va_arg(ap, long);
 	va_end(ap);
+	if (nr == SYS_recvmsg && next_is_large)
+		return deliver_large((struct msghdr *)arg[1]);
+	if (nr == SYS_sendmsg && told.is_wanted)
+		return take_told((const struct msghdr *)arg[1]);
 	if (nr == SYS_sendmmsg && tries_without > 0) {
 		if (room == 0) {
 			tries_without--;
@@ -445,6 +575,92 @@ static void what_has_left_before_a_full_socket_does_not_leave_again(void **state
 		check_packets(w, 1, i, false);
 	}
 	assert_int_equal(receive(w), 0);
+}
+
+static void the_rest_of_a_large_super_packet_comes_with_the_next_call(void **state)
+{
+	struct world *w = *state;
+
+	if (io_by_uring())
+		return;
+	next_is_large = true;
+	assert_int_equal(receive(w), RN_RX_BATCH);
+	assert_int_equal(receive(w), LARGE - RN_RX_BATCH);
+	assert_int_equal(w->got[0].gro_idx, RN_RX_BATCH);
+	assert_int_equal(receive(w), 0);
+}
+
+/* Nothing is handed up from an address that the device has no more. */
+static void the_rest_of_a_super_packet_goes_with_its_socket(void **state)
+{
+	struct world *w = *state;
+
+	if (io_by_uring())
+		return;
+	next_is_large = true;
+	assert_int_equal(receive(w), RN_RX_BATCH);
+	rn_udp_set(w->b, 0, -1, NULL);
+	assert_int_equal(receive(w), 0);
+}
+
+/* The message of that type among what was told; of @len bytes. */
+static void read_told(int level, int type, void *value, size_t len)
+{
+	struct msghdr msg = { .msg_control = told.control, .msg_controllen = told.len };
+
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(&msg); c; c = CMSG_NXTHDR(&msg, c)) {
+		if (c->cmsg_level != level || c->cmsg_type != type)
+			continue;
+		assert_int_equal(c->cmsg_len, CMSG_LEN(len));
+		memcpy(value, CMSG_DATA(c), len);
+		return;
+	}
+	fail_msg("nothing is said of level %d type %d", level, type);
+}
+
+/* Where routes lead elsewhere, or nowhere. */
+static void a_packet_to_a_group_names_its_interface_and_its_source(void **state)
+{
+	struct world *w = *state;
+	struct rn_super s = make_super(w, 1, PACKET);
+	struct in_pktinfo info;
+
+	if (io_by_uring())
+		return;
+	w->flow.dst.raw[12] = 239;
+	for (uint32_t ifindex = 0; ifindex < 9; ifindex += 4) {
+		w->flow.ifindex = ifindex;
+		told.is_wanted = true;
+		assert_int_equal(transmit(w, &s), 0);
+		read_told(IPPROTO_IP, IP_PKTINFO, &info, sizeof(info));
+		/* That of the device, where the flow has none. */
+		assert_int_equal(info.ipi_ifindex, ifindex ? ifindex : 1);
+		assert_memory_equal(&info.ipi_spec_dst, w->flow.src.raw + 12, 4);
+	}
+}
+
+static void a_packet_to_an_ipv6_group_names_them_too(void **state)
+{
+	struct rn_gid lo6 = roce_gid_loopback6();
+	struct world *w = open_world(&lo6, &lo6);
+	struct in6_pktinfo info;
+	struct rn_super s;
+	void *box = w;
+
+	(void)state;
+	if (!w)
+		skip(); /* no IPv6, or somebody else has the port of ::1 */
+	if (!io_by_uring()) {
+		s = make_super(w, 1, PACKET);
+		w->flow.dst = (struct rn_gid){ .raw = { 0xff, 0x05, [15] = 1 } };
+		w->flow.ifindex = 7;
+		told.is_wanted = true;
+		assert_int_equal(transmit(w, &s), 0);
+		read_told(IPPROTO_IPV6, IPV6_PKTINFO, &info, sizeof(info));
+		assert_int_equal(info.ipi6_ifindex, 7);
+		assert_memory_equal(&info.ipi6_addr, &lo6, 16);
+	}
+	teardown(&box);
 }
 
 static void transmit_one_by_one(struct world *w, unsigned count)
@@ -524,8 +740,15 @@ int main(void)
 		test(look_everywhere_finds_it_at_once),
 		test(busy_socket_does_not_starve_another),
 		test(socket_not_in_use_is_looked_at_though_the_others_never_run_dry),
+		test(a_turn_is_of_several_packets_each_time),
+		test(the_last_socket_in_use_stays_so_however_silent),
+		test(sockets_that_fell_silent_are_found_all_the_same),
 		cmocka_unit_test(super_packets_pass_over_ipv6),
 		test(what_has_left_before_a_full_socket_does_not_leave_again),
+		test(the_rest_of_a_large_super_packet_comes_with_the_next_call),
+		test(the_rest_of_a_super_packet_goes_with_its_socket),
+		test(a_packet_to_a_group_names_its_interface_and_its_source),
+		cmocka_unit_test(a_packet_to_an_ipv6_group_names_them_too),
 		test(what_is_taken_ahead_is_told),
 		test(a_socket_that_goes_takes_along_what_it_has_brought),
 		test(packets_pass_when_io_uring_is_taken_away),

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 
 #include <cmocka.h>
 
@@ -311,6 +312,103 @@ static void a_port_that_is_held_without_sharing_is_refused(void **state)
 	assert_int_equal(join(w->end[1], &w->group), 0);
 }
 
+/* Also what was taken out of the socket ahead of its turn. */
+static void what_a_group_has_brought_goes_with_it(void **state)
+{
+	struct world *w = *state;
+
+	assert_int_equal(join(w->end[1], &w->group), 0);
+	for (unsigned n = 0; n < 40; n++)
+		send_to(w, &w->group, (uint8_t)n);
+	expect(w, 1, &w->group, 0);
+	for (unsigned n = 1; n < 40 && io_by_uring() && !rn_udp_holds(w->end[1]); n++)
+		expect(w, 1, &w->group, (uint8_t)n);
+	assert_int_equal(rn_udp_holds(w->end[1]), io_by_uring());
+	leave(w->end[1], &w->group);
+	assert_false(rn_udp_holds(w->end[1]));
+	assert_int_equal(receive(w, 1), 0);
+}
+
+/* Its socket is still there as long as a fork() child holds a copy. */
+static void a_group_that_was_left_wakes_nobody(void **state)
+{
+	struct world *w = *state;
+	struct pollfd fd;
+	int copy;
+
+	assert_int_equal(join(w->end[1], &w->group), 0);
+	copy = dup(w->end[1]->groups->fd);
+	assert_true(copy >= 0);
+	fd = (struct pollfd){ .fd = rn_udp_groups_fd(w->end[1]), .events = POLLIN };
+	send_to(w, &w->group, 1);
+	assert_int_equal(poll(&fd, 1, WAIT_MS), 1);
+	leave(w->end[1], &w->group);
+	assert_int_equal(poll(&fd, 1, 0), 0);
+	close(copy);
+}
+
+/* ---- What the kernel may say ---- */
+static bool has_too_many, has_no_route;
+
+int __real_setsockopt(int fd, int level, int name, const void *value, socklen_t len);
+int __wrap_setsockopt(int fd, int level, int name, const void *value, socklen_t len);
+
+int __wrap_setsockopt(int fd, int level, int name, const void *value, socklen_t len)
+{
+	if (has_too_many && level == IPPROTO_IP && name == IP_ADD_MEMBERSHIP) {
+		errno = ENOBUFS;
+		return -1;
+	}
+	return __real_setsockopt(fd, level, name, value, len);
+}
+
+long __real_syscall(long nr, ...);
+long __wrap_syscall(long nr, ...);
+
+long __wrap_syscall(long nr, ...)
+{
+	long arg[6];
+	va_list ap;
+
+	va_start(ap, nr);
+	for (unsigned i = 0; i < RN_ARRAY_SIZE(arg); i++)
+		arg[i] = va_arg(ap, long);
+	va_end(ap);
+	if (has_no_route && nr == SYS_connect) {
+		errno = ENETUNREACH;
+		return -1;
+	}
+	return __real_syscall(nr, arg[0], arg[1], arg[2], arg[3], arg[4], arg[5]);
+}
+
+/* For verbs that is a lack of memory; ENOBUFS is none of their errors. */
+static void more_groups_than_the_kernel_takes_are_enomem(void **state)
+{
+	struct world *w = *state;
+
+	has_too_many = true;
+	assert_int_equal(rn_group_open(&w->group, LO), -ENOMEM);
+	has_too_many = false;
+	assert_int_equal(join(w->end[1], &w->group), 0);
+}
+
+/* The kernel would let a socket in, and nothing would ever come. */
+static void an_ipv6_group_that_loopback_has_no_route_to_is_refused(void **state)
+{
+	const struct rn_gid group6 = { .raw = { 0xff, 0x05, [15] = 1 } };
+	int fd = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	(void)state;
+	if (fd < 0)
+		skip(); /* no IPv6 */
+	close(fd);
+	has_no_route = true;
+	assert_int_equal(rn_group_open(&group6, LO), -ENETUNREACH);
+	/* On others the route comes with the link: they are asked themselves. */
+	assert_int_equal(rn_group_open(&group6, NO_INTERFACE), -ENODEV);
+	has_no_route = false;
+}
+
 #define GROUP_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -325,6 +423,10 @@ int main(void)
 		GROUP_TEST(unicast_goes_on_beside_groups),
 		GROUP_TEST(an_interface_that_is_not_there_is_refused),
 		GROUP_TEST(a_port_that_is_held_without_sharing_is_refused),
+		GROUP_TEST(what_a_group_has_brought_goes_with_it),
+		GROUP_TEST(a_group_that_was_left_wakes_nobody),
+		GROUP_TEST(more_groups_than_the_kernel_takes_are_enomem),
+		cmocka_unit_test(an_ipv6_group_that_loopback_has_no_route_to_is_refused),
 	};
 	int missing = io_missing();
 
