@@ -48,8 +48,6 @@ static void not_in_use(struct rn_udp *u, unsigned idx)
 		return;
 	u->active--;
 	rn_udp_swap(u, u->sock[idx].place, u->active);
-	if (u->cursor >= u->active)
-		u->cursor = 0;
 }
 
 /* ------------------------------------------------------------------ receive */
