@@ -159,6 +159,68 @@ static void ring_full_of_other_records_holds_nobody_up(void **state)
 	assert_int_equal(next_number(w), 3);
 }
 
+/* While rings are in use sockets are looked at rarely; the longer those are silent, the
+ * more often.
+ */
+static void silent_rings_leave_the_calls_to_the_sockets(void **state)
+{
+	static const struct {
+		unsigned vain, within; /* calls */
+	} silence[] = { { 100, 8 }, { 5000, 1 } };
+	struct world *w = *state;
+	struct peer *p = lay(w, 0);
+	unsigned calls;
+
+	for (unsigned i = 0; i < RN_ARRAY_SIZE(silence); i++) {
+		peer_sends(w, p, 1);
+		assert_int_equal(next_number(w), 1);
+		assert_true(rn_local_is_lively(w->local));
+		for (unsigned k = 0; k < silence[i].vain; k++)
+			assert_int_equal(w->net->ops->receive(w->net->ctx, w->rx), 0);
+		assert_false(rn_local_is_lively(w->local));
+		peer_sends_by_udp(w, 2);
+		for (calls = 1; w->net->ops->receive(w->net->ctx, w->rx) == 0; calls++)
+			assert_true(calls < silence[i].within);
+		assert_int_equal(rn_get_be32(w->rx[0].data + 8), 2);
+	}
+}
+
+static unsigned tries; /* of super-packets by UDP */
+static bool udp_is_full;
+
+static int count_try(void *ctx, const struct rn_super *super)
+{
+	(void)ctx;
+	(void)super;
+	tries++;
+	return udp_is_full ? -EAGAIN : 0;
+}
+
+/* Some of it may have left, and would arrive twice. */
+static void a_super_packet_begun_by_udp_goes_on_so(void **state)
+{
+	const struct rn_net_ops ops = { .transmit = count_try };
+	struct world *w = *state;
+	struct rn_net *udp = rn_udp_net(w->udp);
+	struct peer *p;
+
+	udp_ops = udp->ops;
+	udp->ops = &ops;
+	tries = 0;
+	udp_is_full = true;
+	assert_int_equal(send_to(w, 1, 3, 1), -EAGAIN);
+	p = lay(w, 0);
+	assert_int_equal(send_to(w, 1, 3, 1), -EAGAIN);
+	udp_is_full = false;
+	assert_int_equal(send_to(w, 1, 3, 1), 0);
+	assert_int_equal(tries, 3);
+	assert_true(ring_is_dry(w, p));
+	assert_int_equal(send_to(w, 1, 1, 4), 0); /* the next one */
+	assert_int_equal(tries, 3);
+	assert_in_ring(w, p, 4);
+	udp->ops = udp_ops;
+}
+
 static int count_and_find_nothing(void *ctx, struct rn_rx *rx)
 {
 	(void)ctx;
@@ -253,6 +315,21 @@ static void packets_are_built_in_the_ring(void **state)
 		assert_in_ring(w, p, got);
 	assert_int_equal(w->stats[RN_STAT_LOCAL_TX_PACKETS], sent + 2);
 	assert_int_equal(w->stats[RN_STAT_LOCAL_TX_BYTES], (sent + 2) * LEN);
+}
+
+static void what_is_built_in_a_wire_that_ends_ends_with_it(void **state)
+{
+	struct world *w = *state;
+	struct peer *p = lay(w, 0);
+
+	/* The first of a burst may be shown at once; the second is not. */
+	assert_true(build_in_place(w, 1, 1));
+	assert_true(build_in_place(w, 1, 2));
+	rn_local_down(w->local, &p->ends, EPIPE);
+	w->net->ops->publish(w->net->ctx);
+	assert_false(build_in_place(w, 1, 3));
+	assert_int_equal(send_to(w, 1, 1, 3), 0);
+	assert_in_socket(w, 3);
 }
 
 /* Short packets, so that it is not their bytes that show them. */
@@ -436,10 +513,13 @@ int main(void)
 		test(nothing_is_overtaken_when_a_wire_comes_up),
 		test(socket_has_its_turn_beside_a_busy_ring),
 		test(ping_pong_looks_seldom_at_sockets),
+		test(silent_rings_leave_the_calls_to_the_sockets),
+		test(a_super_packet_begun_by_udp_goes_on_so),
 		test(ring_full_of_other_records_holds_nobody_up),
 		test(sockets_are_asked_once_by_a_call),
 		test(full_ring_holds_back_and_grows),
 		test(packets_are_built_in_the_ring),
+		test(what_is_built_in_a_wire_that_ends_ends_with_it),
 		test(message_goes_ahead_where_bursts_are_short),
 		test(peer_sees_parts_of_a_burst_and_larger_ones_of_a_stream),
 		test(long_packets_in_a_row_are_built_apart),
