@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* test_net_local_peers.c - peers that sleep, stop, die or lie. */
+#include <fcntl.h>
+
 #include "local_kit.h"
 
 #include "ring_layout.h"
@@ -25,6 +27,40 @@ static void peer_that_does_not_read_is_waited_for_only_so_long(void **state)
 	assert_int_equal(send_to(w, 1, 1, 3), 0); /* it reads again */
 	assert_in_ring(w, p, 3);
 	assert_int_equal(w->dropped, 0);
+}
+
+/* Send as often as that if it goes. Return: of the last one. */
+static int send_often(struct world *w, unsigned times)
+{
+	int rc = 0;
+
+	for (unsigned i = 0; i < times && rc == 0; i++)
+		rc = send_to(w, 1, 1, 1);
+	return rc;
+}
+
+static void a_peer_that_reads_a_little_is_not_waited_for_anew(void **state)
+{
+	enum {
+		MANY = 1000 /* more than the ring has space for */
+	};
+	struct world *w = *state;
+	struct peer *p = lay(w, 0);
+
+	assert_int_equal(send_often(w, MANY), -EAGAIN);
+	kit_now += RN_LOCAL_PATIENCE;
+	assert_int_equal(send_to(w, 1, 1, 1), 0);
+	assert_in_socket(w, 1);
+	assert_in_ring(w, p, 1);
+	assert_int_equal(send_often(w, 20), 0);
+	/* Once it has read all it is one like others. */
+	while (!ring_is_dry(w, p))
+		;
+	for (uint32_t i = 2; i < 4; i++) {
+		assert_int_equal(send_to(w, 1, 1, i), 0);
+		assert_in_ring(w, p, i);
+	}
+	assert_int_equal(send_often(w, MANY), -EAGAIN);
 }
 
 struct held {
@@ -270,7 +306,10 @@ static void sleeper_is_woken(void **state)
 	assert_int_equal(poll(&pfd, 1, 0), 1);
 	assert_int_equal(eventfd_read(pfd.fd, &count), 0);
 	assert_false(rn_local_announce(w->local)); /* it waits to be read */
+	peer_sends(w, p, 1);
+	assert_int_equal(poll(&pfd, 1, 0), 0); /* nobody need wake us */
 	assert_int_equal(next_number(w), 1);
+	assert_int_equal(w->net->ops->receive(w->net->ctx, w->rx), 0);
 	assert_true(rn_local_announce(w->local));
 	rn_local_awake(w->local);
 	peer_sends(w, p, 2); /* who is awake is left alone */
@@ -280,6 +319,34 @@ static void sleeper_is_woken(void **state)
 	rn_doorbell_announce(p->page);
 	assert_int_equal(send_to(w, 1, 1, 1), 0);
 	assert_int_equal(eventfd_read(p->event, &count), 0);
+}
+
+static unsigned count_descriptors(void)
+{
+	unsigned count = 0;
+
+	for (int fd = 0; fd < 1024; fd++)
+		count += fcntl(fd, F_GETFD) >= 0;
+	return count;
+}
+
+static void descriptors_of_a_wire_are_closed_with_it(void **state)
+{
+	enum {
+		TESTS_OWN = 1 /* of each peer */
+	};
+	struct world *w = *state;
+	unsigned before;
+
+	lay(w, 0); /* with which the doorbell comes */
+	before = count_descriptors();
+	for (unsigned i = 1; i < 6; i++) {
+		lay(w, i);
+		/* One to wake it by. */
+		assert_int_equal(count_descriptors(), before + TESTS_OWN * i + 1);
+		rn_local_down(w->local, &w->peer[i].ends, EPIPE);
+		assert_int_equal(count_descriptors(), before + TESTS_OWN * i);
+	}
 }
 
 static void many_wires_are_found_by_the_doorbell(void **state)
@@ -307,6 +374,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		test(peer_that_does_not_read_is_waited_for_only_so_long),
+		test(a_peer_that_reads_a_little_is_not_waited_for_anew),
 		test(who_has_something_unread_holds_it),
 		test(who_has_gone_holds_nothing),
 		test(last_words_go_by_udp_if_the_ring_is_full),
@@ -317,6 +385,7 @@ int main(void)
 		test(wire_that_is_lost_is_asked_for_ever_more_rarely),
 		test(wire_of_a_peer_that_left_is_not_lost),
 		test(sleeper_is_woken),
+		test(descriptors_of_a_wire_are_closed_with_it),
 		test(many_wires_are_found_by_the_doorbell),
 	};
 

@@ -82,6 +82,8 @@ static int send_by_ring(struct rn_local *l, struct local_wire *w,
 	l->sent = 0;
 	if (w->is_away && !rn_local_fetch(l, w))
 		return -ENOBUFS;
+	if (w->is_stuck && rn_ring_is_read(&w->send)) /* before more lies in it */
+		w->is_stuck = false;
 	for (; i < super->count; i++) {
 		if (w->want != w->send.size)
 			rn_local_resize(w);
@@ -112,8 +114,6 @@ static int send_by_ring(struct rn_local *l, struct local_wire *w,
 	}
 	if (rc == -EAGAIN)
 		rc = no_space(w);
-	else if (w->is_stuck && rn_ring_is_read(&w->send))
-		w->is_stuck = false;
 	if (rc == -EAGAIN)
 		l->sent = i;
 	return rc;
