@@ -183,6 +183,72 @@ static void directions_answers_and_connections_differ(void **state)
 	rn_fault_fates_free(k.fates);
 }
 
+static uint64_t fate(struct rn_fault_fates *f, enum rn_fault_dir dir, uint32_t qp,
+		     uint32_t psn, uint32_t first)
+{
+	struct rn_fault_packet p = request(qp, qp << 8, psn);
+
+	p.dir = dir;
+	return rn_fault_fate(f, &p, first);
+}
+
+/* Whatever was sent in the one before, and however often. */
+static void a_new_connection_counts_from_its_beginning(void **state)
+{
+	struct rn_fault_fates *f = rn_fault_fates_new(), *g = rn_fault_fates_new();
+
+	(void)state;
+	for (uint32_t psn = 5; psn < 60; psn++) {
+		(void)fate(f, RN_FAULT_TX, 1, psn, 5);
+		(void)fate(f, RN_FAULT_TX, 1, psn, 5);
+	}
+	(void)fate(g, RN_FAULT_TX, 1, 5, 5);
+	for (uint32_t i = 0; i < 100; i++)
+		assert_true(fate(f, RN_FAULT_TX, 1, 9000 + i, 9000) ==
+			    fate(g, RN_FAULT_TX, 1, 7000 + i, 7000));
+	rn_fault_fates_free(f);
+	rn_fault_fates_free(g);
+}
+
+/* How the one is doing tells nothing of the other. */
+static void directions_are_counted_apart(void **state)
+{
+	struct rn_fault_fates *f = rn_fault_fates_new(), *g = rn_fault_fates_new();
+
+	(void)state;
+	for (uint32_t psn = 5; psn < 100; psn++) {
+		uint64_t sent = fate(f, RN_FAULT_TX, 1, psn, 5);
+		uint64_t received = fate(f, RN_FAULT_RX, 1, psn, 5);
+
+		assert_true(received == fate(g, RN_FAULT_RX, 1, psn, 5));
+		assert_true(received != sent);
+	}
+	rn_fault_fates_free(f);
+	rn_fault_fates_free(g);
+}
+
+/* There is room for thousands, not for all that a process may ever make. */
+static void what_has_been_there_longest_is_forgotten_first(void **state)
+{
+	enum {
+		FEW = 1000,
+		ALL = 20000
+	};
+	struct rn_fault_fates *f = rn_fault_fates_new();
+	uint64_t first = fate(f, RN_FAULT_TX, 1, 5, 5), again;
+
+	(void)state;
+	for (uint32_t qp = 2; qp <= FEW; qp++)
+		(void)fate(f, RN_FAULT_TX, qp, 5, 5);
+	again = fate(f, RN_FAULT_TX, 1, 5, 5);
+	assert_true(again != first); /* it is known to have passed before */
+	for (uint32_t qp = FEW + 1; qp <= ALL; qp++)
+		(void)fate(f, RN_FAULT_TX, qp, 5, 5);
+	assert_true(fate(f, RN_FAULT_TX, 1, 5, 5) == first);
+	assert_true(fate(f, RN_FAULT_TX, 1, 5, 5) == again);
+	rn_fault_fates_free(f);
+}
+
 static void datagrams_are_counted(void **state)
 {
 	struct judge j = judge_new("drop rx chance=50%"),
@@ -227,6 +293,9 @@ int main(void)
 		cmocka_unit_test(what_is_sent_again_has_another_fate),
 		cmocka_unit_test(the_oldest_gets_through_too),
 		cmocka_unit_test(directions_answers_and_connections_differ),
+		cmocka_unit_test(a_new_connection_counts_from_its_beginning),
+		cmocka_unit_test(directions_are_counted_apart),
+		cmocka_unit_test(what_has_been_there_longest_is_forgotten_first),
 		cmocka_unit_test(datagrams_are_counted),
 		cmocka_unit_test(as_many_queue_pairs_as_there_are),
 	};

@@ -314,6 +314,25 @@ static void datagrams_that_find_no_room_are_looked_at_one_by_one(void **state)
 	assert_int_equal(missed(rig), before + 2 + 4);
 }
 
+/* What stands where a longer one says whom it is for is none of it. */
+static void a_packet_shorter_than_its_header_is_of_no_queue_pair(void **state)
+{
+	struct rig *rig = *state;
+	uint64_t before = begin_full(rig);
+	struct rn_rx rx[RN_RX_BATCH];
+	uint8_t data[RN_BTH_LEN];
+
+	make_packet(data, sizeof(data), 0x0a, REMOTE, 2);
+	for (uint32_t len = 1; len < RN_BTH_LEN; len++) {
+		while (rig->far->ops->receive(rig->far->ctx, rx) > 0)
+			;
+		send_super(rig->net, data, len, 1);
+	}
+	assert_int_equal(missed(rig), before);
+	send_super(rig->net, data, RN_BTH_LEN, 1);
+	assert_int_equal(missed(rig), before + 1);
+}
+
 static void captures_come_and_go(void **state)
 {
 	const struct rn_capture_filter all = { 0 };
@@ -382,6 +401,7 @@ int main(void)
 		TEST(a_packet_that_never_left_is_shown),
 		TEST(what_finds_no_room_is_counted),
 		TEST(datagrams_that_find_no_room_are_looked_at_one_by_one),
+		TEST(a_packet_shorter_than_its_header_is_of_no_queue_pair),
 		TEST(captures_come_and_go),
 		TEST(a_packet_that_was_not_sent_is_not_captured),
 	};
