@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* test_netdev.c - specifications of devices on the loopback interface. */
+/* test_netdev.c - specifications of devices on the loopback interface, and on others. */
 #include "rocin/netdev.h"
 
 /* cmocka.h needs these before it. */
@@ -12,9 +12,74 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <ifaddrs.h>
 #include <net/if.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
+
+/* ---- Interfaces that this machine does not have ---- */
+
+static struct ifaddrs *played; /* by the test; NULL: those of the machine */
+
+int __real_getifaddrs(struct ifaddrs **all);
+int __wrap_getifaddrs(struct ifaddrs **all);
+void __real_freeifaddrs(struct ifaddrs *all);
+void __wrap_freeifaddrs(struct ifaddrs *all);
+unsigned __real_if_nametoindex(const char *name);
+unsigned __wrap_if_nametoindex(const char *name);
+int __real_ioctl(int fd, unsigned long request, ...);
+int __wrap_ioctl(int fd, unsigned long request, ...);
+int __real_inet_pton(int family, const char *text, void *addr);
+int __wrap_inet_pton(int family, const char *text, void *addr);
+
+int __wrap_getifaddrs(struct ifaddrs **all)
+{
+	*all = played;
+	return played ? 0 : __real_getifaddrs(all);
+}
+
+void __wrap_freeifaddrs(struct ifaddrs *all)
+{
+	if (all != played)
+		__real_freeifaddrs(all);
+}
+
+/* Of the place in the list, far beyond those of the machine. */
+unsigned __wrap_if_nametoindex(const char *name)
+{
+	unsigned index = 0x7ffffff0;
+
+	if (!played)
+		return __real_if_nametoindex(name);
+	for (const struct ifaddrs *i = played; i; i = i->ifa_next, index++)
+		if (strcmp(i->ifa_name, name) == 0)
+			return index;
+	return 0;
+}
+
+int __wrap_ioctl(int fd, unsigned long request, ...)
+{
+	va_list ap;
+	void *arg;
+
+	va_start(ap, request);
+	arg = va_arg(ap, void *);
+	va_end(ap);
+	if (!played)
+		return __real_ioctl(fd, request, arg);
+	assert_int_equal(request, SIOCGIFMTU);
+	((struct ifreq *)arg)->ifr_mtu = 1500;
+	return 0;
+}
+
+/* No text is looked at that is longer than any address. */
+int __wrap_inet_pton(int family, const char *text, void *addr)
+{
+	assert_in_range(strlen(text), 0, INET6_ADDRSTRLEN - 1);
+	return __real_inet_pton(family, text, addr);
+}
 
 static struct rn_gid ipv4(const char *text)
 {
@@ -156,6 +221,72 @@ static void a_guid_is_stable_local_and_differs_between_devices(void **state)
 	assert_int_equal(first.node_guid >> 56 & 3, 2); /* local, not a group */
 }
 
+static struct ifaddrs iface(const char *name, unsigned flags, struct sockaddr_in6 *addr)
+{
+	return (struct ifaddrs){ .ifa_name = (char *)name,
+				 .ifa_flags = flags,
+				 .ifa_addr = (struct sockaddr *)addr };
+}
+
+/* It means something on its interface only; within one it is given once. */
+static void a_link_local_address_may_be_that_of_two_interfaces(void **state)
+{
+	struct sockaddr_in6 local = { .sin6_family = AF_INET6,
+				      .sin6_addr.s6_addr = { 0xfe, 0x80, [15] = 1 } };
+	struct sockaddr_in6 global = { .sin6_family = AF_INET6,
+				       .sin6_addr.s6_addr = { 0xfd, [15] = 1 } };
+	struct ifaddrs list[] = { iface("a", IFF_UP | IFF_RUNNING, &local),
+				  iface("b", IFF_UP | IFF_RUNNING, &local),
+				  iface("a", IFF_UP | IFF_RUNNING, &global),
+				  iface("b", IFF_UP | IFF_RUNNING, &global) };
+	struct rn_netdev dev[2];
+	char why[256] = "";
+
+	(void)state;
+	for (unsigned i = 0; i + 1 < RN_ARRAY_SIZE(list); i++)
+		list[i].ifa_next = &list[i + 1];
+	played = list;
+	assert_int_equal(
+		rn_netdev_discover("a:fe80::1,b:fe80::1", dev, 2, why, sizeof(why)), 2);
+	for (unsigned i = 0; i < 2; i++) {
+		assert_string_equal(dev[i].ifname, i ? "b" : "a");
+		assert_int_equal(dev[i].gid_count, 1);
+		assert_memory_equal(&dev[i].gid[0], &local.sin6_addr, 16);
+	}
+	assert_int_equal(
+		rn_netdev_discover("a:fe80::1,a:fe80::1", dev, 2, why, sizeof(why)),
+		-EINVAL);
+	assert_non_null(strstr(why, "fe80::1 is given to two devices"));
+	assert_int_equal(
+		rn_netdev_discover("a:fd00::1,b:fd00::1", dev, 2, why, sizeof(why)),
+		-EINVAL);
+	assert_non_null(strstr(why, "fd00::1 is given to two devices"));
+	played = NULL;
+}
+
+static void a_port_is_up_where_its_interface_is_up_and_has_a_carrier(void **state)
+{
+	static const struct {
+		unsigned flags;
+		bool up;
+	} cases[] = { { 0, false },
+		      { IFF_UP, false },
+		      { IFF_RUNNING, false },
+		      { IFF_UP | IFF_RUNNING, true },
+		      { IFF_UP | IFF_RUNNING | IFF_MULTICAST, true } };
+	struct sockaddr_in6 addr = { .sin6_family = AF_INET6,
+				     .sin6_addr.s6_addr = { 0xfd, [15] = 1 } };
+
+	(void)state;
+	for (unsigned i = 0; i < RN_ARRAY_SIZE(cases); i++) {
+		struct ifaddrs only = iface("eth7", cases[i].flags, &addr);
+
+		played = &only;
+		assert_int_equal(one("eth7").up, cases[i].up);
+		played = NULL;
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -166,6 +297,9 @@ int main(void)
 		cmocka_unit_test(an_address_given_twice_to_one_device_counts_once),
 		cmocka_unit_test(wrong_specifications_are_refused_with_a_sentence),
 		cmocka_unit_test(a_guid_is_stable_local_and_differs_between_devices),
+		cmocka_unit_test(a_link_local_address_may_be_that_of_two_interfaces),
+		cmocka_unit_test(
+			a_port_is_up_where_its_interface_is_up_and_has_a_carrier),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

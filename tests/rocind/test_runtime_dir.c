@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
@@ -264,6 +265,102 @@ static void root_of_an_inner_namespace_has_one_of_its_own(void **state)
 	in_child(root_was_here_and_nobody_knows_us);
 }
 
+/* ---- What the kernel and other processes may do ---- */
+
+static const char *uid_map; /* what the kernel says of it; NULL: the truth */
+static const char *rival;   /* another process makes it, a moment before us */
+
+FILE *__real_fopen(const char *path, const char *mode);
+FILE *__wrap_fopen(const char *path, const char *mode);
+char *__real_mkdtemp(char *template);
+char *__wrap_mkdtemp(char *template);
+
+FILE *__wrap_fopen(const char *path, const char *mode)
+{
+	if (uid_map && strcmp(path, "/proc/self/uid_map") == 0)
+		return fmemopen((void *)uid_map, strlen(uid_map), "r");
+	return __real_fopen(path, mode);
+}
+
+char *__wrap_mkdtemp(char *template)
+{
+	if (rival)
+		make_dir(rival, USER);
+	rival = NULL;
+	return __real_mkdtemp(template);
+}
+
+static void has_another_number_outside(void)
+{
+	become(USER);
+	uid_map = "0 1000 1\n12345 70000 1\n";
+	expect_dir("/dev/shm", "rocin-70000", false);
+	uid_map = "12340 70000 6\n";
+	expect_dir("/dev/shm", "rocin-70005", false);
+	/* Neither of these is about the user. */
+	uid_map = "12340 70000 5\n12346 80000 9\n";
+	expect_dir("/dev/shm", "rocin-12345", false);
+}
+
+static void a_user_has_the_directory_of_its_number_outside(void **state)
+{
+	(void)state;
+	in_child(has_another_number_outside);
+}
+
+/* In whatever order they are listed. */
+static void two_are_ours(void)
+{
+	static const char *const made[][2] = {
+		{ "/dev/shm/rocin-12345.aaaaaa", "/dev/shm/rocin-12345.bbbbbb" },
+		{ "/dev/shm/rocin-12345.bbbbbb", "/dev/shm/rocin-12345.aaaaaa" },
+	};
+
+	make_dir("/dev/shm/rocin-12345", OTHER);
+	become(USER);
+	for (unsigned i = 0; i < 2; i++) {
+		make_dir(made[i][0], USER);
+		make_dir(made[i][1], USER);
+		if (strcmp(expect_dir("/dev/shm", "rocin-12345", true),
+			   "/dev/shm/rocin-12345.aaaaaa") != 0)
+			_exit(2);
+		if (rmdir(made[i][0]) || rmdir(made[i][1]))
+			_exit(3);
+	}
+}
+
+static void of_several_the_first_by_name_is_meant(void **state)
+{
+	(void)state;
+	in_child(two_are_ours);
+}
+
+static void another_process_is_quicker(void)
+{
+	DIR *list;
+	const struct dirent *d;
+	unsigned count = 0;
+
+	make_dir("/dev/shm/rocin-12345", OTHER);
+	become(USER);
+	rival = "/dev/shm/rocin-12345.000000";
+	if (strcmp(expect_dir("/dev/shm", "rocin-12345", true),
+		   "/dev/shm/rocin-12345.000000") != 0)
+		_exit(2);
+	list = opendir("/dev/shm");
+	while ((d = readdir(list)))
+		count += strncmp(d->d_name, "rocin-12345.", 12) == 0;
+	closedir(list);
+	if (count != 1)
+		_exit(3);
+}
+
+static void who_comes_second_leaves_nothing_behind(void **state)
+{
+	(void)state;
+	in_child(another_process_is_quicker);
+}
+
 static void another_has_the_name(void)
 {
 	char first[RN_RUNTIME_PATH_MAX];
@@ -405,6 +502,9 @@ int main(void)
 		TEST(a_candidate_open_to_others_is_an_error),
 		TEST(root_of_a_users_namespace_has_the_users_directory),
 		TEST(root_of_an_inner_namespace_has_one_of_its_own),
+		TEST(a_user_has_the_directory_of_its_number_outside),
+		TEST(of_several_the_first_by_name_is_meant),
+		TEST(who_comes_second_leaves_nothing_behind),
 		TEST(a_name_that_another_user_has_is_one_of_many),
 		TEST(a_link_of_another_user_is_passed_over),
 		TEST(one_on_a_read_only_file_system_is_passed_over),
