@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum {
@@ -141,6 +142,36 @@ static void nobody_else_can_write(void **state)
 
 /* ---- While it is written ---- */
 
+/* The sequence number of an entry, with which each begins; a head of one line is before
+ * them.
+ */
+static _Atomic uint32_t *seq_of(struct rn_cm_board *board, uint32_t number)
+{
+	const size_t head = 64;
+	struct stat st;
+
+	assert_int_equal(fstat(board->fd, &st), 0);
+	return (void *)((uint8_t *)board->mem + head +
+			number * (((size_t)st.st_size - head) / RN_CM_BOARD_IDS));
+}
+
+/* rocind may be stopped in the middle: then one asks, as where there is no answer. */
+static void what_is_half_written_is_no_answer(void **state)
+{
+	struct both *b = *state;
+	struct rn_cm_answers a = all_of(CHANNEL, 7), out;
+	_Atomic uint32_t *seq = seq_of(&b->board, NUMBER);
+
+	for (uint32_t i = 0; i < 6; i += 2) {
+		assert_int_equal(atomic_load(seq), i);
+		rn_cm_board_show(&b->board, NUMBER, &a);
+	}
+	atomic_fetch_add(seq, 1);
+	assert_false(rn_cm_board_read(b->mem, CHANNEL, NUMBER, &out));
+	atomic_fetch_add(seq, 1);
+	assert_true(rn_cm_board_read(b->mem, CHANNEL, NUMBER, &out));
+}
+
 struct reader {
 	const struct rn_cm_board_memory *mem;
 	atomic_bool stop;
@@ -192,6 +223,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_board_is_mapped_once, setup, teardown),
 		cmocka_unit_test(what_is_no_board_is_not_mapped),
 		cmocka_unit_test_setup_teardown(nobody_else_can_write, setup, teardown),
+		cmocka_unit_test_setup_teardown(what_is_half_written_is_no_answer, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(nobody_sees_half_of_it, setup, teardown),
 	};
 

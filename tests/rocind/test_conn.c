@@ -16,8 +16,10 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "rocind_conn.h"
@@ -298,6 +300,30 @@ static void a_wire_without_room_for_its_descriptors_is_declined(void **state)
 	expect_closed(rig);
 }
 
+/* A program may have closed its standard streams, and writes to what opens next. */
+static void descriptors_never_stand_for_standard_streams(void **state)
+{
+	int saved = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1), low, fd;
+	struct stat before, after;
+
+	(void)state;
+	close(STDIN_FILENO);
+	low = memfd_create("low", MFD_CLOEXEC);
+	assert_int_equal(low, STDIN_FILENO);
+	assert_int_equal(fstat(low, &before), 0);
+	fd = rn_ctl_raise_fd(low);
+	assert_true(fd > STDERR_FILENO);
+	assert_int_equal(fcntl(fd, F_GETFD), FD_CLOEXEC);
+	assert_int_equal(fstat(fd, &after), 0);
+	assert_true(before.st_ino == after.st_ino);
+	assert_int_equal(fcntl(low, F_GETFD), -1);
+	assert_int_equal(rn_ctl_raise_fd(fd), fd); /* it is high enough */
+	close(fd);
+	if (saved >= 0)
+		dup2(saved, STDIN_FILENO);
+	close(saved);
+}
+
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -312,6 +338,7 @@ int main(void)
 		TEST(events_that_nobody_took_are_closed_with_the_connection),
 		TEST(a_rocind_that_says_nothing_is_not_waited_for_for_ever),
 		TEST(a_wire_without_room_for_its_descriptors_is_declined),
+		cmocka_unit_test(descriptors_never_stand_for_standard_streams),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
