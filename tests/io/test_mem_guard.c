@@ -19,6 +19,7 @@
 
 #include "mem_direct.h"
 #include "mem_guard.h"
+#include "signal_watch.h"
 
 static const struct rn_mem_attr attr;
 static sigjmp_buf escape;
@@ -459,6 +460,105 @@ static void a_fault_leaves_errno_alone(void **state)
 	assert_exited_well(run_child(errno_body));
 }
 
+/* ---- Where somebody sees the program's calls of sigaction(): the test does ---- */
+
+static bool tells_behind; /* of what has been set */
+static const struct rn_signal_watch *front;
+
+rn_signal_watch_fn rocin_watch_signals;
+int __real_sigaction(int sig, const struct sigaction *act, struct sigaction *old);
+int __wrap_sigaction(int sig, const struct sigaction *act, struct sigaction *old);
+
+__attribute__((visibility("default"))) bool
+rocin_watch_signals(const struct rn_signal_watch *watch)
+{
+	front = watch;
+	return true;
+}
+
+int __wrap_sigaction(int sig, const struct sigaction *act, struct sigaction *old)
+{
+	int rc;
+
+	if (front && !front->is_own() && front->take_action(sig, act, old))
+		return 0;
+	rc = __real_sigaction(sig, act, old);
+	if (rc == 0 && act && tells_behind)
+		rn_guard_renew(sig, act);
+	return rc;
+}
+
+static void jump_out_by_2(int sig, siginfo_t *info, void *ctx)
+{
+	(void)sig;
+	(void)info;
+	(void)ctx;
+	siglongjmp(escape, 2);
+}
+
+/* Return: 1 if jump_out() had a fault of the program, 2 if jump_out_by_2(). */
+static int who_answers(void)
+{
+	int who = sigsetjmp(escape, 1);
+
+	if (who == 0)
+		touch_hole();
+	return who;
+}
+
+static int told_behind_body(void)
+{
+	tells_behind = true;
+	if (rn_guard_install())
+		return 1;
+	set_handler(jump_out_by_2, NULL);
+	if (!device_faults() || who_answers() != 2)
+		return 2;
+	set_handler(jump_out, &replaced);
+	if (!device_faults() || who_answers() != 1)
+		return 3;
+	/* It puts back what it was told of: ours, and what was behind that. */
+	sigaction(SIGSEGV, &replaced, NULL);
+	if (!device_faults() || who_answers() != 2)
+		return 4;
+	return 0;
+}
+
+static void who_sets_a_handler_is_asked_until_it_puts_ours_back(void **state)
+{
+	(void)state;
+	assert_exited_well(run_child(told_behind_body));
+}
+
+static int seen_in_front_body(void)
+{
+	struct sigaction now;
+
+	rn_guard_watch(true);
+	if (!front || rn_guard_install())
+		return 1;
+	set_handler(jump_out_by_2, NULL);
+	set_handler(jump_out, &replaced);
+	if (replaced.sa_sigaction != jump_out_by_2)
+		return 2;
+	/* However often ours is looked after, as it is now and then. */
+	for (unsigned i = 0; i < 3; i++) {
+		if (rn_guard_install() || sigaction(SIGSEGV, NULL, &now))
+			return 3;
+		if (now.sa_sigaction != jump_out)
+			return 4;
+		if (!device_faults() || who_answers() != 1)
+			return 5;
+	}
+	return 0;
+}
+
+static void the_program_is_told_of_its_own_handlers(void **state)
+{
+	(void)state;
+	assert_exited_well(run_child(seen_in_front_body));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -478,6 +578,8 @@ int main(void)
 		cmocka_unit_test(a_fault_behind_the_guarded_range_is_the_programs),
 		cmocka_unit_test(a_signal_sent_during_a_copy_reaches_the_program),
 		cmocka_unit_test(a_fault_leaves_errno_alone),
+		cmocka_unit_test(who_sets_a_handler_is_asked_until_it_puts_ours_back),
+		cmocka_unit_test(the_program_is_told_of_its_own_handlers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
