@@ -97,13 +97,12 @@ static void add_bytes(uint64_t digest[2], const void *bytes, size_t len)
 		add(digest, word);
 }
 
-/* Not: seq, which only counts. */
+/* Not: seq, which only counts, and hop, which its queue tells. */
 static void add_tlp(uint64_t digest[2], const struct rn_tlp *tlp)
 {
 	add(digest, (uint64_t)tlp->kind << 56 | (uint64_t)tlp->flags << 48 |
 			    (uint64_t)tlp->requester << 40 | (uint64_t)tlp->target << 32 |
-			    (uint64_t)tlp->hop << 24 | (uint64_t)tlp->msg << 8 |
-			    tlp->stream);
+			    (uint64_t)tlp->msg << 8 | tlp->stream);
 	add(digest, tlp->addr ^ (uint64_t)tlp->len << 48);
 	add(digest, tlp->data);
 	add(digest, tlp->tag);

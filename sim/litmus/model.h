@@ -100,7 +100,7 @@ struct rn_model_request {
 
 struct rn_model_queue {
 	bool is_broken; /* something was not routed */
-	uint8_t posted, started, answered, completed;
+	uint8_t posted, started, answered;
 	uint8_t work[RN_LITMUS_OPS];
 };
 

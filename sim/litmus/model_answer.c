@@ -97,24 +97,9 @@ static void write_result(const struct rn_model_run *run, unsigned work, unsigned
 		run->m->qp[w->qp].is_broken = true;
 }
 
-/* CQEs go out in the order of posting. */
-static void complete_done(const struct rn_model_run *run, unsigned qp)
-{
-	struct rn_model_queue *q = &run->m->qp[qp];
-	const struct rn_litmus_qp *l = &run->plan->test->qp[qp];
-
-	while (q->completed < q->answered) {
-		unsigned work = q->work[q->completed];
-
-		if (!run->m->request[work].is_done)
-			return;
-		q->completed++;
-		if (!rn_work(run, work)->unsignaled)
-			rn_model_issue_cqe(run, l->node, l->nic, run->plan->stream[qp],
-					   l->send_cq, work);
-	}
-}
-
+/* Answers come in the order of posting, and a request is done with its last one: so CQEs
+ * go out in that order too.
+ */
 void rn_model_do_answer(const struct rn_model_run *run, unsigned qp)
 {
 	struct rn_model_queue *q = &run->m->qp[qp];
@@ -133,5 +118,7 @@ void rn_model_do_answer(const struct rn_model_run *run, unsigned qp)
 	}
 	rq->is_done = true;
 	q->answered++;
-	complete_done(run, qp);
+	if (!w->unsignaled)
+		rn_model_issue_cqe(run, l->node, l->nic, run->plan->stream[qp],
+				   l->send_cq, work);
 }
