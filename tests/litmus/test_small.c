@@ -2,9 +2,11 @@
 /* test_small.c - the explorer on small tests of what the bank does not have. */
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "model_kit.h"
+#include "trace.h"
 
 static const struct {
 	const char *program, *knobs;
@@ -68,7 +70,63 @@ static const struct {
 	  "write q x <- #1 | pollr q ;\nwrite q x <- #2 | ld r0 x ;\nsend q b <- #1 | ;\n"
 	  "forall (B.cpu:done=1)\nforbidden (B.cpu:r0=1)\nforbidden (B.cpu:r0=0)\n",
 	  "mode=adversarial" },
+	/* A register of a thread that did not finish has no value, not even 0. */
+	{ "{ x@B.host=0 }\nB.cpu ;\nld r0 x ;\nwait x=1 ;\nforall (B.cpu:done=0)\n"
+	  "forbidden (B.cpu:r0=0)\n",
+	  "" },
+	/* A load from a device does not overtake the CPU's store to the same place. */
+	{ "{ d@B.gpu0=0 }\nB.cpu ;\nmwr d 7 ;\nmrd r0 d ;\nforall (B.cpu:r0=7)\n", "" },
+	/* The store of a GPU to the host is on its way while a NIC fetches the GPU's next
+	 * store; a fence between the two waits until it is there.
+	 */
+	{ "{ x@B.host=0, d@B.gpu0=0, y@A.host=0; q: B.nic0->A.nic0 }\nB.cpu | B.gpu0 ;\n"
+	  "write q y <- d | st x 1 ;\npoll q | st d 1 ;\nld r0 x | ;\n"
+	  "allowed (y=1 /\\ B.cpu:r0=0)\n",
+	  "" },
+	{ "{ x@B.host=0, d@B.gpu0=0, y@A.host=0; q: B.nic0->A.nic0 }\nB.cpu | B.gpu0 ;\n"
+	  "write q y <- d | st x 1 ;\npoll q | mfence ;\nld r0 x | st d 1 ;\n"
+	  "allowed (y=1 /\\ B.cpu:r0=1)\nforbidden (y=1 /\\ B.cpu:r0=0)\n",
+	  "" },
+	/* A work request is started when the one before it has fetched its bytes. */
+	{ "{ s@A.host=0, t@A.host=0, x@B.host=0, y@B.host=0; q: A.nic0->B.nic0 }\n"
+	  "A.cpu | A.cpu1 ;\nwrite q x <- s | st t 1 ;\nwrite q y <- t | st s 1 ;\n"
+	  "allowed (x=0 /\\ y=1)\nforbidden (x=1 /\\ y=0)\n",
+	  "" },
+	/* Each granule goes to its own place: a copy is torn where its source is. */
+	{ "{ s@A.host=0 size=128, x@B.host=0 size=128; q: A.nic0->B.nic0; "
+	  "p: B.nic0->A.nic0; r: B.nic0->A.nic0 }\nA.cpu | B.cpu ;\n"
+	  "pollr p | imm p s <- #1 ;\npollr r | imm r s <- #2 ;\nwrite q x <- s | ;\n"
+	  "allowed (s=-999999999 /\\ x=-999999999)\n"
+	  "forbidden (s=-999999999 /\\ x=1)\nforbidden (s=-999999999 /\\ x=2)\n",
+	  "" },
+	/* ack=placed waits for the data of the NIC that acknowledges, not for that of its
+	 * neighbour.
+	 */
+	{ "{ d@B.gpu0=0, t@A.host=9, x@B.host=0, f@A.host=0; q: A.nic0->B.nic0; "
+	  "p: A.nic1->B.nic1; r: B.nic0->A.nic0 }\nA.cpu | B.cpu ;\n"
+	  "imm p d <- #1 | pollr p ;\nwait f=1 | write r f <- #1 ;\nwrite q x <- #1 | ;\n"
+	  "poll q | ;\nread q t <- d | ;\npoll q | ;\nld r0 t | ;\n"
+	  "allowed (A.cpu:r0=0)\nallowed (A.cpu:r0=1)\n",
+	  "ackearly=0,ports=split" },
+	{ "{ d@B.gpu0=0, t@A.host=9, x@B.host=0, f@A.host=0; q: A.nic0->B.nic0; "
+	  "p: A.nic0->B.nic0; r: B.nic0->A.nic0 }\nA.cpu | B.cpu ;\n"
+	  "imm p d <- #1 | pollr p ;\nwait f=1 | write r f <- #1 ;\nwrite p x <- #1 | ;\n"
+	  "poll p | ;\nread q t <- d | ;\npoll q | ;\nld r0 t | ;\n"
+	  "forall (A.cpu:r0=1)\n",
+	  "ackearly=0,ports=split" },
 };
+
+static void plan_of(struct rn_litmus_test *t, const char *program, const char *words)
+{
+	struct rn_litmus_parser p;
+	char text[1024];
+
+	snprintf(text, sizeof(text), "RDMA small\n%s", program);
+	rn_litmus_parser_init(&p, text, strlen(text));
+	if (rn_litmus_parse(&p, t) != 1)
+		fail_msg("%u: %s\n%s", p.error_line, p.error, text);
+	make_plan(t, words);
+}
 
 static void small_tests(void **state)
 {
@@ -77,14 +135,8 @@ static void small_tests(void **state)
 	(void)state;
 	for (size_t i = 0; i < RN_ARRAY_SIZE(small); i++) {
 		struct rn_explore e = { 0 };
-		struct rn_litmus_parser p;
-		char text[1024];
 
-		snprintf(text, sizeof(text), "RDMA small\n%s", small[i].program);
-		rn_litmus_parser_init(&p, text, strlen(text));
-		if (rn_litmus_parse(&p, &t) != 1)
-			fail_msg("%u: %s\n%s", p.error_line, p.error, text);
-		make_plan(&t, small[i].knobs);
+		plan_of(&t, small[i].program, small[i].knobs);
 		explore(&e);
 		assert_true(e.complete && e.finals > 0);
 		for (unsigned k = 0; k < t.verdicts; k++) {
@@ -98,7 +150,7 @@ static void small_tests(void **state)
 			       : v->expect == RN_LITMUS_ALWAYS ? hits == e.finals
 							       : hits == 0;
 			if (!good)
-				fail_msg("line %u of\n%s", v->line, text);
+				fail_msg("line %u of\n%s", v->line, small[i].program);
 		}
 		rn_explore_free(&e);
 	}
@@ -129,10 +181,90 @@ static void bounds(void **state)
 	rn_explore_free(&e);
 }
 
+/* ---- What a trace tells of a TLP ---- */
+
+enum {
+	STEPS = 256,
+};
+
+/* One run of @program; the number of TLPs of @kind that are sent with all of @flags. */
+static unsigned count_sent(const char *program, const char *words, unsigned kind,
+			   unsigned flags)
+{
+	static struct rn_litmus_test t;
+	static struct rn_litmus_step steps[STEPS];
+	struct rn_trace trace = { .step = steps, .room = STEPS };
+	struct rn_litmus_outcome outcome;
+	struct rn_model *m;
+	unsigned n = 0;
+
+	plan_of(&t, program, words);
+	m = malloc(plan.size);
+	assert_non_null(m);
+	rn_trace_run(&plan, m, 1, &outcome, &trace);
+	free(m);
+	assert_in_range(trace.count, 1, STEPS);
+	for (size_t i = 0; i < trace.count; i++)
+		n += steps[i].kind == RN_STEP_ISSUE && steps[i].tlp_kind == kind &&
+		     (steps[i].tlp_flags & flags) == flags;
+	return n;
+}
+
+static void a_flush_is_told_from_a_read(void **state)
+{
+	static const char flush[] = "{ x@B.host=0; q: A.nic0->B.nic0 }\nA.cpu ;\n"
+				    "flush q x ;\npoll q ;\nforall (x=0)\n";
+	static const char read[] = "{ x@B.host=0, t@A.host=0; q: A.nic0->B.nic0 }\n"
+				   "A.cpu ;\nread q t <- x ;\npoll q ;\nforall (x=0)\n";
+
+	(void)state;
+	assert_int_equal(count_sent(flush, "", RN_TLP_READ, RN_TLP_FLUSH), 1);
+	assert_int_equal(count_sent(read, "", RN_TLP_READ, RN_TLP_FLUSH), 0);
+}
+
+/* What a NIC sends carries IDO or not, its completion entries like its data. */
+static void id_ordering_is_for_all_that_a_nic_sends(void **state)
+{
+	static const char imm[] = "{ x@B.host=0; q: A.nic0->B.nic0 }\nA.cpu | B.cpu ;\n"
+				  "imm q x <- #1 U | pollr q ;\nforall (x=1)\n";
+
+	(void)state;
+	assert_int_equal(count_sent(imm, "ido=1", RN_TLP_WRITE, RN_TLP_IDO), 2);
+	assert_int_equal(count_sent(imm, "ido=1", RN_TLP_WRITE, RN_TLP_IDO | RN_TLP_CQE),
+			 1);
+	assert_int_equal(count_sent(imm, "ido=0", RN_TLP_WRITE, RN_TLP_IDO), 0);
+	assert_int_equal(count_sent(imm, "ido=0", RN_TLP_WRITE, RN_TLP_CQE), 1);
+}
+
+/* ---- The search ---- */
+
+static void moves_that_commute_are_taken_at_once_unless_told_not_to(void **state)
+{
+	static const char two[] =
+		"{ x@B.host=0, y@B.host=0; q: A.nic0->B.nic0 }\nA.cpu ;\n"
+		"write q x <- #1 ;\nwrite q y <- #1 ;\npoll q ;\n"
+		"forall (x=1)\n";
+	static struct rn_litmus_test t;
+	struct rn_explore reduced = { 0 }, all = { .no_reduction = true };
+
+	(void)state;
+	plan_of(&t, two, "");
+	explore(&reduced);
+	explore(&all);
+	assert_true(reduced.complete && all.complete);
+	assert_true(all.states > 2 * reduced.states);
+	assert_int_equal(all.finals, reduced.finals);
+	rn_explore_free(&reduced);
+	rn_explore_free(&all);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(small_tests),
+		cmocka_unit_test(a_flush_is_told_from_a_read),
+		cmocka_unit_test(id_ordering_is_for_all_that_a_nic_sends),
+		cmocka_unit_test(moves_that_commute_are_taken_at_once_unless_told_not_to),
 		cmocka_unit_test(bounds),
 	};
 
