@@ -29,4 +29,13 @@ static inline void explore(struct rn_explore *e)
 	assert_int_equal(rn_explore(&plan, e), 0);
 }
 
+static inline bool has_final(const struct rn_explore *e,
+			     const struct rn_litmus_outcome *outcome)
+{
+	for (size_t i = 0; i < e->finals; i++)
+		if (rn_litmus_same_outcome(plan.test, &e->final[i].outcome, outcome))
+			return true;
+	return false;
+}
+
 #endif /* RN_TEST_MODEL_KIT_H */

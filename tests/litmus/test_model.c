@@ -34,16 +34,6 @@ static const char *const knobs[] = {
 
 static struct rn_litmus_step steps[STEPS];
 
-static bool has_final(const struct rn_explore *e, const struct rn_litmus_outcome *outcome)
-{
-	for (size_t i = 0; i < e->finals; i++)
-		if (rn_litmus_same_outcome(plan.test, &e->final[i].outcome, outcome))
-			return true;
-	return false;
-}
-
-/* ---- The whole bank ---- */
-
 static unsigned compared, cut;
 
 static void compare_reduced(const struct rn_litmus_test *t)

@@ -128,6 +128,21 @@ static void plan_of(struct rn_litmus_test *t, const char *program, const char *w
 	make_plan(t, words);
 }
 
+/* Runs that a seed decides; here a `wait' may look more than once. */
+static void assert_runs_end_in(const struct rn_explore *e)
+{
+	struct rn_model *m = malloc(plan.size);
+
+	assert_non_null(m);
+	for (uint64_t seed = 0; seed < 8; seed++) {
+		struct rn_litmus_outcome outcome;
+
+		rn_trace_run(&plan, m, seed, &outcome, NULL);
+		assert_true(has_final(e, &outcome));
+	}
+	free(m);
+}
+
 static void small_tests(void **state)
 {
 	static struct rn_litmus_test t;
@@ -139,6 +154,7 @@ static void small_tests(void **state)
 		plan_of(&t, small[i].program, small[i].knobs);
 		explore(&e);
 		assert_true(e.complete && e.finals > 0);
+		assert_runs_end_in(&e);
 		for (unsigned k = 0; k < t.verdicts; k++) {
 			const struct rn_litmus_verdict *v = &t.verdict[k];
 			size_t hits = 0;

@@ -231,6 +231,26 @@ static void settling_a_ring_leaves_the_others(void **state)
 	assert_int_equal(rn_pcie_pending(kit_cell, sizeof(kit_cell)), 0);
 }
 
+/* Each of another stream, since those of one keep their order. */
+static void settling_a_ring_leaves_entries_of_the_others(void **state)
+{
+	uint64_t *const before = &kit_cell[31][7], *const behind = &kit_cell[33][0];
+	struct kit_nic n;
+
+	(void)state;
+	kit_host_knobs(
+		"typical,nic.queues=perqp,driver=replay,replay=/dev/null" KIT_STILL);
+	kit_attach(&n);
+	kit_write64(&n, KIT_QP, before, 1, RN_MEM_CQE);
+	kit_write64(&n, KIT_QP + 1, behind, 1, RN_MEM_CQE);
+	kit_write64(&n, KIT_QP + 2, RING, 1, RN_MEM_CQE);
+	n.api->settle_ring(n.nic, kit_iova(RING), 64);
+	assert_int_equal(kit_load(RING), 1);
+	assert_int_equal(kit_load(before), 0);
+	assert_int_equal(kit_load(behind), 0);
+	kit_detach(&n);
+}
+
 static void acknowledged_data_is_placed(void **state)
 {
 	struct kit_nic n;
@@ -332,6 +352,33 @@ static void held_no_longer_than_so_many_polls(void **state)
 	kit_detach(&n);
 }
 
+/* From half of the bound on a 64th of it lies between one that is let go and the next. */
+static void what_is_held_leaks_now_and_then(void **state)
+{
+	enum {
+		BOUND = 640,
+		COUNT = 8,
+	};
+	struct kit_nic n;
+
+	(void)state;
+	kit_host_knobs("adversarial,hold=inf,hold.polls=640");
+	kit_attach(&n);
+	for (unsigned i = 0; i < COUNT; i++)
+		kit_write64(&n, KIT_QP, &kit_cell[i][0], 1, 0);
+	for (unsigned i = 0; i < BOUND / 2; i++) {
+		assert_int_equal(rn_pcie_pending(kit_cell, sizeof(kit_cell)), COUNT * 8);
+		n.api->polled_empty(n.nic, kit_iova(RING));
+	}
+	for (unsigned left = COUNT - 1; left > 0; left--)
+		for (unsigned i = 0; i < BOUND / 64; i++) {
+			assert_int_equal(rn_pcie_pending(kit_cell, sizeof(kit_cell)),
+					 left * 8);
+			n.api->polled_empty(n.nic, kit_iova(RING));
+		}
+	kit_detach(&n);
+}
+
 /* Two rings that are polled in turn: each polled so often, not both together. */
 static void polls_are_counted_per_ring(void **state)
 {
@@ -364,10 +411,13 @@ int main(void)
 		cmocka_unit_test_setup(a_cqe_pushes_host_data_not_device_data,
 				       kit_forget),
 		cmocka_unit_test_setup(settling_a_ring_leaves_the_others, kit_forget),
+		cmocka_unit_test_setup(settling_a_ring_leaves_entries_of_the_others,
+				       kit_forget),
 		cmocka_unit_test_setup(acknowledged_data_is_placed, kit_forget),
 		cmocka_unit_test_setup(long_writes_arrive_whole, kit_forget),
 		cmocka_unit_test_setup(held_no_longer_than_the_bound, kit_forget),
 		cmocka_unit_test_setup(held_no_longer_than_so_many_polls, kit_forget),
+		cmocka_unit_test_setup(what_is_held_leaks_now_and_then, kit_forget),
 		cmocka_unit_test_setup(polls_are_counted_per_ring, kit_forget),
 	};
 
