@@ -159,6 +159,43 @@ static void test_registered_again(void **state)
 	munmap(at, 2 * PAGE);
 }
 
+/* Memory of a GPU to which data is on its way: the pages that come to it are closed too.
+ */
+static void test_watched_from_the_first_moment(void **state)
+{
+	char *at = map_pages(1, MAP_PRIVATE), *late = map_pages(1, MAP_PRIVATE);
+
+	(void)state;
+	assert_int_equal(add(1, at, PAGE), 1);
+	gpu_kit_receive(0, at, 1);
+	assert_int_equal(add(2, late, PAGE), 1);
+	gpu_kit_receive(0, late, 2);
+	assert_int_equal(*(volatile uint64_t *)late, 2);
+	assert_int_equal(*(volatile uint64_t *)at, 1);
+	rn_gpu_region_remove(nic, 1);
+	rn_gpu_region_remove(nic, 2);
+	munmap(at, PAGE);
+	munmap(late, PAGE);
+}
+
+/* The rest of its first page fits, the pages behind it do not: nothing of it stays. */
+static void test_half_of_it_beyond_the_bar(void **state)
+{
+	size_t pages = bar_free() / PAGE;
+	char *at = mmap(NULL, (pages + 2) * PAGE, PROT_READ | PROT_WRITE,
+			MAP_ANONYMOUS | MAP_PRIVATE | MAP_NORESERVE, -1, 0);
+	uint64_t room = bar_free();
+
+	(void)state;
+	assert_ptr_not_equal(at, MAP_FAILED);
+	assert_int_equal(add(1, at + 64, (pages + 1) * PAGE - 64), -ENOMEM);
+	assert_int_equal(room, bar_free());
+	assert_int_equal(rn_gpu_find(at + 64, NULL), -ENOENT);
+	assert_int_equal(add(1, at, pages * PAGE), 1);
+	rn_gpu_region_remove(nic, 1);
+	munmap(at, (pages + 2) * PAGE);
+}
+
 /* Such a registration may be of everything, and its pages may come and go. */
 static void test_on_demand_stays_host_memory(void **state)
 {
@@ -258,6 +295,8 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(test_registered_again),
 	cmocka_unit_test(test_on_demand_stays_host_memory),
 	cmocka_unit_test(test_beyond_the_bar),
+	cmocka_unit_test(test_watched_from_the_first_moment),
+	cmocka_unit_test(test_half_of_it_beyond_the_bar),
 #ifndef __SANITIZE_THREAD__ /* it cannot know that the store waits in a handler */
 	cmocka_unit_test(test_replaced_under_stores),
 #endif

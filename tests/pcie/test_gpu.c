@@ -112,6 +112,8 @@ static void test_aperture(void **state)
 						 "BAR: 61440 of 65536 are taken");
 	assert_int_equal(rn_gpu_alloc(gpu, 1 << 20, RN_GPU_DEVICE_ONLY, &hidden), 0);
 	assert_null(hidden.bar);
+	assert_int_equal(attr(gpu, RN_GPU_ATTR_MEMORY_FREE),
+			 attr(gpu, RN_GPU_ATTR_MEMORY_SIZE) - (65536 - PAGE) - (1 << 20));
 	assert_int_equal(rn_gpu_export_dmabuf(hidden.dev, PAGE), -ENOMEM);
 	assert_int_equal(rn_gpu_region_add(NULL, 1, (uintptr_t)hidden.dev, PAGE, 0),
 			 -ENOMEM);
@@ -138,6 +140,51 @@ static void test_reuse_when_full(void **state)
 		memset(b.bar, 0xff, half);
 		assert_int_equal(rn_gpu_free(b.bar), 0);
 	}
+}
+
+/* There is room in the BAR, but none between what is allocated: that takes nothing. */
+static void test_no_room_takes_no_aperture(void **state)
+{
+	struct rn_gpu *gpu = rn_gpu_open(0);
+	uint64_t room = attr(gpu, RN_GPU_ATTR_BAR_FREE) / PAGE;
+	struct rn_gpu_buffer b, more;
+
+	(void)state;
+	assert_int_equal(rn_gpu_alloc(gpu, 100 * PAGE, 0, &b), 0);
+	room -= 100;
+	/* A page that faults lies between the two. */
+	assert_int_equal(rn_gpu_alloc(gpu, room * PAGE, 0, &more), -ENOMEM);
+	assert_non_null(strstr(rn_gpu_last_error(), "bytes do not fit: "));
+	assert_int_equal(attr(gpu, RN_GPU_ATTR_BAR_FREE), room * PAGE);
+	assert_int_equal(rn_gpu_alloc(gpu, (room - 1) * PAGE, 0, &more), 0);
+	assert_int_equal(rn_gpu_free(more.bar), 0);
+	assert_int_equal(rn_gpu_free(b.bar), 0);
+}
+
+/* ROCIN_GPU_MEMORY, and how many pages that is. */
+static const struct size_row {
+	const char *text;
+	uint64_t pages;
+} sizes[] = {
+	{ "65536", 16 },
+	{ "64K", 16 },
+	{ "3M", 3 << 8 },
+	{ "2G", 2 << 18 },
+	/* Not understood, too small, too large: what is usual. */
+	{ "64k", 4 << 18 },
+	{ "64KB", 4 << 18 },
+	{ "-64K", 4 << 18 },
+	{ "65535", 4 << 18 },
+	{ "17179869185G", 4 << 18 },
+	{ "99999999999999999999", 4 << 18 },
+};
+static const struct size_row *size_row;
+
+static void test_memory_size(void **state)
+{
+	(void)state;
+	assert_int_equal(attr(rn_gpu_open(0), RN_GPU_ATTR_MEMORY_SIZE),
+			 (size_row->pages - 1) * PAGE);
 }
 
 static void test_dmabuf(void **state)
@@ -315,14 +362,19 @@ static void test_device_uses_freed_memory(void **state)
 static void test_free_with_writes_on_their_way(void **state)
 {
 	struct rn_gpu_buffer b = gpu_kit_alloc(0, PAGE), again;
+	struct rn_gpu_counters before, after;
 
 	(void)state;
+	rn_gpu_get_counters(&before);
 	gpu_kit_nic_write(0, b.bar, ~0ULL, RN_TLP_DATA);
 	assert_int_equal(rn_gpu_free(b.bar), 0);
+	assert_int_equal(rn_pcie_pending(b.bar, 8), 0);
 	again = gpu_kit_alloc(0, PAGE);
 	gpu_kit_land_all();
 	assert_int_equal(rn_gpu_bar_load(again.bar, 8), 0);
 	assert_int_equal(rn_gpu_free(again.bar), 0);
+	rn_gpu_get_counters(&after);
+	assert_int_equal(after.freed_accesses, before.freed_accesses);
 }
 
 /* ------------------------------------------------------------------ others */
@@ -441,6 +493,54 @@ static void test_stream_waits_are_cyclic(void **state)
 	}
 }
 
+/* MMIO is one naturally aligned access; what is none does nothing. */
+static void test_mmio_is_aligned(void **state)
+{
+	static const struct {
+		unsigned at, size;
+	} wrong[] = { { 1, 8 }, { 4, 8 },  { 2, 4 }, { 1, 2 },
+		      { 0, 3 }, { 0, 16 }, { 0, 0 } };
+	struct rn_gpu_buffer b = gpu_kit_alloc(0, PAGE);
+
+	(void)state;
+	rn_gpu_bar_store(b.bar, 0x1122334455667788, 8);
+	for (unsigned i = 0; i < RN_ARRAY_SIZE(wrong); i++) {
+		char *at = (char *)b.bar + wrong[i].at;
+
+		errno = 0;
+		assert_true(rn_gpu_bar_load(at, wrong[i].size) == UINT64_MAX);
+		assert_int_equal(errno, EFAULT);
+		errno = 0;
+		rn_gpu_bar_store(at, 0, wrong[i].size);
+		assert_int_equal(errno, EFAULT);
+	}
+	assert_int_equal(rn_gpu_bar_load(b.bar, 8), 0x1122334455667788);
+	assert_int_equal(rn_gpu_bar_load((char *)b.bar + 4, 4), 0x11223344);
+	assert_int_equal(rn_gpu_bar_load((char *)b.bar + 6, 2), 0x1122);
+	assert_int_equal(rn_gpu_bar_load((char *)b.bar + 7, 1), 0x11);
+	assert_int_equal(rn_gpu_free(b.bar), 0);
+}
+
+/* What failed is told at the end of the kernel that did it, not of the next. */
+static void test_faults_are_of_one_kernel(void **state)
+{
+	struct rn_gpu *gpu = rn_gpu_open(0);
+	uint64_t word = 5;
+
+	(void)state;
+	assert_int_equal(rn_gpu_become(gpu), 0);
+	assert_true(rn_gpu_load((char *)&word + 1, 8) == UINT64_MAX);
+	assert_int_equal(rn_gpu_become(NULL), -EFAULT);
+	assert_int_equal(rn_gpu_become(gpu), 0);
+	assert_int_equal(rn_gpu_load(&word, 8), 5);
+	assert_int_equal(rn_gpu_become(NULL), 0);
+	/* From one to another without an end between them. */
+	assert_int_equal(rn_gpu_become(gpu), 0);
+	assert_true(rn_gpu_load((char *)&word + 1, 8) == UINT64_MAX);
+	assert_int_equal(rn_gpu_become(rn_gpu_open(1)), 0);
+	assert_int_equal(rn_gpu_become(NULL), 0);
+}
+
 static void test_misuse_is_told(void **state)
 {
 	struct rn_gpu *gpu = rn_gpu_open(0);
@@ -481,6 +581,8 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(test_free_with_writes_on_their_way),
 	cmocka_unit_test(test_child_of_fork_has_no_gpus),
 	cmocka_unit_test(test_stream_waits_are_cyclic),
+	cmocka_unit_test(test_mmio_is_aligned),
+	cmocka_unit_test(test_faults_are_of_one_kernel),
 	cmocka_unit_test(test_misuse_is_told),
 	cmocka_unit_test(test_null_is_no_gpu),
 };
@@ -500,8 +602,13 @@ static const struct CMUnitTest mapping_tests[] = {
 	cmocka_unit_test(test_mappings_run_out),
 };
 
-static const struct CMUnitTest reuse_tests[] = {
+static const struct CMUnitTest small_tests[] = {
+	cmocka_unit_test(test_no_room_takes_no_aperture),
 	cmocka_unit_test(test_reuse_when_full),
+};
+
+static const struct CMUnitTest size_tests[] = {
+	cmocka_unit_test(test_memory_size),
 };
 
 int main(void)
@@ -524,6 +631,11 @@ int main(void)
 	failed += gpu_kit_run("typical,bar=65536", aperture_tests, 1);
 	failed += gpu_kit_run("typical", mapping_tests, 1);
 	setenv("ROCIN_GPU_MEMORY", "1M", 1);
-	failed += gpu_kit_run("typical", reuse_tests, 1);
+	failed += gpu_kit_run("typical", small_tests, RN_ARRAY_SIZE(small_tests));
+	for (unsigned i = 0; i < RN_ARRAY_SIZE(sizes); i++) {
+		size_row = &sizes[i];
+		setenv("ROCIN_GPU_MEMORY", sizes[i].text, 1);
+		failed += gpu_kit_run("typical", size_tests, 1);
+	}
 	return failed;
 }

@@ -291,6 +291,41 @@ static void test_peer_gpu(void **state)
 	assert_int_equal(rn_gpu_free(b.bar), 0);
 }
 
+/* A word that becomes 1 behind other writes, which move one by one while the GPU looks.
+ */
+static uint64_t *late_word(void)
+{
+	static uint64_t words[64] __attribute__((aligned(64)));
+
+	gpu_kit_land_all();
+	memset(words, 0, sizeof(words));
+	for (unsigned i = 0; i < 64; i++)
+		gpu_kit_nic_write(0, &words[i], 1, RN_TLP_DATA);
+	assert_int_equal(__atomic_load_n(&words[63], __ATOMIC_ACQUIRE), 0);
+	return &words[63];
+}
+
+/* A limit below 0 is none. */
+static void test_wait_without_a_limit(void **state)
+{
+	struct rn_gpu *gpu = rn_gpu_open(0);
+	uint64_t *word = late_word();
+
+	(void)state;
+	assert_int_equal(rn_gpu_become(gpu), 0);
+	assert_int_equal(rn_gpu_wait_host(word, 1, 8, -1), 0);
+	assert_int_equal(rn_gpu_become(NULL), 0);
+	word = late_word();
+	assert_int_equal(
+		rn_gpu_wait_value32(gpu, (uint32_t *)(void *)word, 1, RN_GPU_WAIT_EQ, -1),
+		0);
+	gpu_kit_land_all();
+}
+
+static const struct CMUnitTest wait_tests[] = {
+	cmocka_unit_test(test_wait_without_a_limit),
+};
+
 static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(test_flag_after_completion),
 	cmocka_unit_test(test_launch_after_completion),
@@ -315,5 +350,7 @@ int main(void)
 		row = &rows[i];
 		failed += gpu_kit_run(row->knobs, tests, RN_ARRAY_SIZE(tests));
 	}
+	failed += gpu_kit_run("typical,driver=random,hold=inf,hold.polls=inf", wait_tests,
+			      1);
 	return failed;
 }

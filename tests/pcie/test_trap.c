@@ -39,6 +39,43 @@ static void done(struct rn_gpu_buffer b)
 	assert_int_equal(rn_gpu_free(b.bar), 0);
 }
 
+/* No handler helps a call that the library does not know. */
+static bool can_kernel_read(const char *at)
+{
+	int fd = memfd_create("trap", MFD_CLOEXEC);
+	long n;
+
+	assert_true(fd >= 0);
+	n = syscall(SYS_write, fd, at, 8);
+	close(fd);
+	return n == 8;
+}
+
+/* Ranges of two system calls at once, in either order, and pages around them. */
+static void test_two_pinned_ranges(void **state)
+{
+	struct rn_gpu_buffer b = gpu_kit_alloc(0, 5 * 4096);
+	char *bar = b.bar;
+
+	(void)state;
+	for (unsigned first = 0; first < 2; first++) {
+		struct rn_trap_pin pin[2];
+
+		assert_true(rn_trap_pin(&pin[first], (uintptr_t)bar + 4096, 8));
+		assert_true(rn_trap_pin(&pin[!first], (uintptr_t)bar + 3 * 4096, 8));
+		gpu_kit_receive(0, bar + 4 * 4096, 1);
+		for (unsigned i = 0; i < 5; i++)
+			assert_int_equal(can_kernel_read(bar + i * 4096), i % 2);
+		rn_trap_unpin(&pin[0]);
+		rn_trap_unpin(&pin[1]);
+		for (unsigned i = 0; i < 5; i++)
+			assert_false(can_kernel_read(bar + i * 4096));
+		gpu_kit_land_all();
+		assert_true(can_kernel_read(bar));
+	}
+	done(b);
+}
+
 static void test_one_trap_per_closing(void **state)
 {
 	struct rn_gpu_buffer b = gpu_kit_alloc(0, 3 * 4096);
@@ -413,6 +450,7 @@ static void test_loads_while_writes_arrive(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
+	cmocka_unit_test(test_two_pinned_ranges),
 	cmocka_unit_test(test_one_trap_per_closing),
 	cmocka_unit_test(test_closed_again_by_the_next_write),
 	cmocka_unit_test(test_store_on_closed_page),
