@@ -75,12 +75,24 @@ static void close_again(void)
 	step.is_armed = false;
 }
 
+/* A trap lies behind its instruction: unlike a fault it does not come again by itself. */
+static void take_default(int sig)
+{
+	const struct sigaction dfl = { .sa_handler = SIG_DFL };
+
+	sigaction(sig, &dfl, NULL);
+	raise(sig);
+}
+
 static void pass_on(int sig, siginfo_t *info, void *context)
 {
+	/* The kernel lets nobody ignore a trap of an instruction. */
+	bool is_sent = info->si_code <= 0;
+
 	if (older.sa_flags & SA_SIGINFO)
 		older.sa_sigaction(sig, info, context);
-	else if (older.sa_handler == SIG_DFL)
-		sigaction(sig, &older, NULL); /* it comes again */
+	else if (older.sa_handler == SIG_DFL || (older.sa_handler == SIG_IGN && !is_sent))
+		take_default(sig);
 	else if (older.sa_handler != SIG_IGN)
 		older.sa_handler(sig);
 }

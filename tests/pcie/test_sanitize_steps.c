@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* test_sanitize_steps.c - single steps: how many a thread makes in a while, by a clock of
+ * the test's own, and a SIGTRAP that is not ours.
+ */
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+#include "mem_guard.h"
+#include "sanitize_internal.h"
+#include "sanitize_kit.h"
+
+enum {
+	QP = 0x100,
+	PAGE = 4096,
+	KEY = 0x500,
+	STEPS = 1000,
+};
+#define WINDOW RN_MSEC(100)
+
+/* ---------------------------------------------------------------------- time */
+static _Atomic rn_ns now = RN_MSEC(1000);
+
+rn_ns __wrap_rn_host_now(void);
+rn_ns __wrap_rn_host_now(void)
+{
+	return now;
+}
+
+/* ------------------------------------------------------ a SIGTRAP of the program's */
+static void end_with_7(int sig)
+{
+	_exit(sig == SIGTRAP ? 7 : 8);
+}
+
+static void end_with_9(int sig, siginfo_t *info, void *context)
+{
+	_exit(sig == SIGTRAP && info && context ? 9 : 8);
+}
+
+static void send_it(void)
+{
+	raise(SIGTRAP);
+}
+
+static void break_point(void)
+{
+#if defined(__x86_64__)
+	__asm__ volatile("int3");
+#endif
+}
+
+/* A process that has @theirs in place when the sanitizer begins. */
+static int status_of_trap(const struct sigaction *theirs, void (*cause)(void))
+{
+	const struct rlimit no_core = { 0, 0 };
+	int status;
+	pid_t pid = fork();
+
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		setrlimit(RLIMIT_CORE, &no_core);
+		sigaction(SIGTRAP, theirs, NULL);
+		rn_san_step_init();
+		cause();
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	return status;
+}
+
+static void test_signals_of_others_are_passed_on(void **state)
+{
+	const struct sigaction ignored = { .sa_handler = SIG_IGN };
+	const struct sigaction usual = { .sa_handler = SIG_DFL };
+	const struct sigaction plain = { .sa_handler = end_with_7 };
+	const struct sigaction with_info = { .sa_sigaction = end_with_9,
+					     .sa_flags = SA_SIGINFO };
+	static void (*const causes[])(void) = { send_it, break_point };
+	int status;
+
+	(void)state;
+	for (unsigned i = 0; i < RN_ARRAY_SIZE(causes); i++) {
+		status = status_of_trap(&usual, causes[i]);
+		assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGTRAP);
+		status = status_of_trap(&plain, causes[i]);
+		assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 7);
+		status = status_of_trap(&with_info, causes[i]);
+		assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 9);
+	}
+	/* Only what was sent can be ignored. */
+	status = status_of_trap(&ignored, send_it);
+	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+	status = status_of_trap(&ignored, break_point);
+	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGTRAP);
+}
+
+/* ------------------------------------------------------------------ how many */
+static struct kit_nic nic;
+static volatile uint64_t *word; /* a page, registered */
+
+static int set_up(void **state)
+{
+	(void)state;
+	kit_attach(&nic);
+	word = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+		    0);
+	assert_ptr_not_equal(word, MAP_FAILED);
+	assert_int_equal(nic.api->region_add(nic.nic, KEY, kit_iova(word), PAGE, 0xf), 0);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	rn_pcie_drain();
+	nic.api->region_remove(nic.nic, KEY);
+	munmap((void *)word, PAGE);
+	kit_detach(&nic);
+	return 0;
+}
+
+/* Data for word 9 is on its way: the page is closed. */
+static void send_word(void)
+{
+	static uint32_t msg;
+
+	rn_guard_install(); /* cmocka has put handlers before it */
+	san_data(&nic, QP, ++msg, (void *)&word[9], 1, 0);
+}
+
+/* Is a load of the data seen behind one of other bytes of its page? */
+static bool is_seen_behind_another(void)
+{
+	unsigned long long before = san_occurrences();
+
+	assert_int_equal(word[10], 0);
+	assert_int_equal(word[9], 0);
+	return san_occurrences() > before;
+}
+
+/* So many loads of a page are watched one by one, and again when a while has gone by. */
+static void test_so_many_in_a_while(void **state)
+{
+	(void)state;
+	send_word();
+	for (unsigned i = 0; i < STEPS; i++)
+		assert_int_equal(word[10], 0);
+	send_word();
+	assert_false(is_seen_behind_another());
+	now += WINDOW;
+	send_word();
+	assert_false(is_seen_behind_another());
+	now += 1;
+	send_word();
+	assert_true(is_seen_behind_another());
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_signals_of_others_are_passed_on),
+		cmocka_unit_test_setup_teardown(test_so_many_in_a_while, set_up,
+						tear_down),
+	};
+
+#if !defined(__x86_64__)
+	return 77; /* no single steps */
+#endif
+	san_begin("adversarial" SAN_STILL, "all");
+	return san_end(cmocka_run_group_tests(tests, NULL, NULL));
+}
