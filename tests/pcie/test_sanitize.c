@@ -159,6 +159,20 @@ static void test_arrived(void **state)
 	assert_int_equal(read_elsewhere(), 0);
 }
 
+/* Later completions cover it too, but the first would have sufficed. */
+static void test_first_completion_is_named(void **state)
+{
+	unsigned long long before = san_findings();
+
+	(void)state;
+	san_data(&writer, 0x300, 41, word, 5, 0);
+	san_received(&writer, 0x300, 41);
+	san_received(&writer, 0x300, 42);
+	san_read(&reader, 0x300, 77, word);
+	assert_int_equal(san_findings(), before + 1);
+	san_assert_said("receive of an immediate, wr_id 0x1029, number 41 of QP 0x300");
+}
+
 /* After RESET numbers begin again: what covered the old ones says nothing. */
 static void test_reset(void **state)
 {
@@ -267,6 +281,7 @@ int main(void)
 		T(test_the_reader_pushes),
 		T(test_other_bytes),
 		T(test_arrived),
+		T(test_first_completion_is_named),
 		T(test_reset),
 		T(test_late_duplicate),
 		T(test_slot_of_something_else),

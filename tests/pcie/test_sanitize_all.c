@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include "mem_guard.h"
@@ -296,6 +297,58 @@ static void test_region_that_goes(void **state)
 	assert_int_equal(word[9], 5);
 }
 
+/* No handler helps a call that the library does not know. */
+static bool can_kernel_read(const volatile void *at)
+{
+	int fd = memfd_create("x", MFD_CLOEXEC);
+	long n;
+
+	assert_true(fd >= 0);
+	n = syscall(SYS_write, fd, at, 8);
+	close(fd);
+	return n == 8;
+}
+
+/* Sent while nothing was registered there, and performed when something is again. */
+static void test_data_older_than_the_region(void **state)
+{
+	(void)state;
+	send_word(9, 5);
+	assert_false(can_kernel_read(word));
+	rn_pcie_drain();
+	assert_true(can_kernel_read(word));
+	nic.api->region_remove(nic.nic, KEY);
+	send_word(9, 6);
+	assert_int_equal(nic.api->region_add(nic.nic, KEY, kit_iova(word), 2 * PAGE, 0xf),
+			 0);
+	rn_pcie_drain();
+	assert_true(can_kernel_read(word));
+	assert_int_equal(word[9], 6);
+	/* Data that comes from now on is watched. */
+	send_word(9, 7);
+	assert_false(can_kernel_read(word));
+}
+
+/* The page that a system call uses stays open, the next one does not. */
+static void test_page_behind_a_pinned_one(void **state)
+{
+	unsigned long long before = san_occurrences();
+	int pin = rn_sanitize_pin((uintptr_t)word, PAGE);
+
+	(void)state;
+	assert_true(pin >= 0);
+	send_word(9, 5);
+	send_word(PAGE / 8 + 9, 6);
+	assert_true(can_kernel_read(word));
+	assert_false(can_kernel_read(word + PAGE / 8));
+	assert_int_equal(word[9], 0);
+	assert_int_equal(san_occurrences(), before);
+	assert_int_equal(word[PAGE / 8 + 9], 0);
+	assert_int_equal(san_occurrences(), before + 1);
+	rn_sanitize_unpin(pin);
+	assert_false(can_kernel_read(word));
+}
+
 static void test_child_of_fork(void **state)
 {
 	unsigned long long before = san_occurrences();
@@ -360,6 +413,8 @@ int main(void)
 		T(test_system_calls),
 		T(test_system_calls_beside_a_device),
 		T(test_region_that_goes),
+		T(test_data_older_than_the_region),
+		T(test_page_behind_a_pinned_one),
 		T(test_child_of_fork),
 		T(test_two_threads),
 	};

@@ -3,9 +3,11 @@
  * covers is visible to them.
  */
 #include <errno.h>
+#include <sys/mman.h>
 
 #include "gpu_memory.h"
 #include "mem_guard.h"
+#include "rocin/storage.h"
 #include "sanitize_kit.h"
 
 enum {
@@ -186,6 +188,35 @@ static void test_every_load(void **state)
 }
 #endif
 
+/* A transfer that has ended covers what the drive has written. */
+static void test_read_of_storage(void **state)
+{
+	unsigned long long before = san_occurrences();
+	int fd = memfd_create("storage", MFD_CLOEXEC);
+	struct rn_storage_file *file = NULL;
+	static uint8_t bytes[LEN];
+
+	(void)state;
+	memset(bytes, 9, sizeof(bytes));
+	assert_int_equal(pwrite(fd, bytes, sizeof(bytes), 0), sizeof(bytes));
+	assert_int_equal(rn_storage_set_policy("direct,p2p"), 0);
+	assert_int_equal(rn_storage_handle_register(&file, fd), 0);
+	close(fd);
+	assert_int_equal(rn_storage_buffer_register(b.bar, LEN), 0);
+	rn_guard_install(); /* cmocka has put handlers before it */
+	assert_int_equal(rn_storage_read(file, b.bar, LEN, 0, 0), LEN);
+	assert_int_equal(dev[3], 0);
+	assert_int_equal(san_occurrences(), before + 1);
+	san_assert_said("completion  of the transfer, taken ");
+	san_assert_said("byte 24 of 8192 in memory of gpu0");
+	rn_storage_settle();
+	assert_int_equal(dev[3], 0x0909090909090909);
+	assert_int_equal(san_occurrences(), before + 1);
+	assert_int_equal(rn_storage_buffer_deregister(b.bar), 0);
+	rn_storage_handle_deregister(file);
+	assert_int_equal(rn_storage_driver_close(), 0);
+}
+
 /* Freed while closed, and the place is used again. */
 static void test_freed(void **state)
 {
@@ -211,6 +242,7 @@ int main(void)
 		T(test_remedies_are_silent),
 		T(test_two_in_a_page),
 		T(test_across_pages),
+		T(test_read_of_storage),
 		T(test_freed),
 #if defined(__x86_64__)
 		T(test_every_load),
