@@ -207,6 +207,112 @@ static void long_and_many_transfers_arrive(void **state)
 	kit_close();
 }
 
+static uint64_t free_memory(int gpu)
+{
+	uint64_t bytes = 0;
+
+	assert_int_equal(
+		rn_gpu_get_attr(rn_gpu_open(gpu), RN_GPU_ATTR_MEMORY_FREE, &bytes), 0);
+	return bytes;
+}
+
+/* Kept for the next transfer, and given back when the driver is closed. */
+static void memory_to_bounce_through_goes_with_the_driver(void **state)
+{
+	struct rn_storage_file *file = kit_file(1);
+	struct rn_gpu_buffer b = gpu_memory(0, KIT_PAGE);
+	uint64_t before, between;
+
+	(void)state;
+	kit_host_knobs("typical,rc.p2p=split");
+	assert_int_equal(rn_storage_set_near("nvme0=gpu2"), 0);
+	before = free_memory(2);
+	assert_int_equal(rn_storage_buffer_register(b.bar, b.len), 0);
+	assert_int_equal(rn_storage_read(file, b.bar, KIT_PAGE, 0, 0), KIT_PAGE);
+	between = free_memory(2);
+	assert_true(between < before);
+	assert_int_equal(rn_storage_read(file, b.bar, KIT_PAGE, 0, 0), KIT_PAGE);
+	assert_int_equal(free_memory(2), between);
+	assert_int_equal(rn_storage_buffer_deregister(b.bar), 0);
+	assert_int_equal(rn_gpu_free(b.bar), 0);
+	rn_storage_handle_deregister(file);
+	kit_close();
+	assert_int_equal(free_memory(2), before);
+}
+
+/* The drive transfers whole blocks: buffer, offset and size, each decides alone. */
+static void what_is_not_aligned_bounces(void **state)
+{
+	static const struct {
+		size_t size;
+		off_t file_offset, buf_offset;
+		bool is_direct;
+	} rows[] = {
+		{ KIT_PAGE, KIT_PAGE, KIT_PAGE, true },
+		{ KIT_PAGE + 1, KIT_PAGE, KIT_PAGE, false },
+		{ KIT_PAGE, KIT_PAGE + 512, KIT_PAGE, false },
+		{ KIT_PAGE, KIT_PAGE, KIT_PAGE + 8, false },
+	};
+	struct rn_storage_file *file = kit_file(1);
+	uint8_t *host = aligned_alloc(KIT_PAGE, 4 * KIT_PAGE);
+	struct rn_storage_route route;
+
+	(void)state;
+	kit_host_knobs("typical");
+	assert_int_equal(rn_storage_buffer_register(host, 4 * KIT_PAGE), 0);
+	for (unsigned i = 0; i < RN_ARRAY_SIZE(rows); i++) {
+		assert_int_equal(rn_storage_plan(file, host, rows[i].size,
+						 rows[i].file_offset, rows[i].buf_offset,
+						 &route),
+				 0);
+		assert_int_equal(route.way,
+				 rows[i].is_direct ? RN_STORAGE_DIRECT : RN_STORAGE_HOST);
+		assert_int_equal(route.reason == RN_STORAGE_UNALIGNED,
+				 !rows[i].is_direct);
+	}
+	assert_int_equal(rn_storage_buffer_deregister(host), 0);
+	free(host);
+	rn_storage_handle_deregister(file);
+	kit_close();
+}
+
+static ssize_t odd_read(int fd, void *buf, size_t len, off_t offset)
+{
+	return pread(fd, buf, len < 1001 ? len : 1001, offset);
+}
+
+/* Also where the file gives its bytes in pieces that end anywhere. */
+static void no_tlp_of_a_drive_crosses_a_page(void **state)
+{
+	static uint8_t host[4 * KIT_PAGE] __attribute__((aligned(4096)));
+	static struct rn_pcie_move move[1024];
+	const struct rn_drive_backing real = rn_drive_backing;
+	struct rn_storage_file *file = kit_file(1);
+	unsigned count, data = 0;
+
+	(void)state;
+	kit_host_knobs("typical");
+	assert_int_equal(rn_storage_buffer_register(host, sizeof(host)), 0);
+	rn_drive_backing.read = odd_read;
+	assert_int_equal(rn_pcie_trace_start(RN_ARRAY_SIZE(move)), 0);
+	assert_int_equal(rn_storage_read(file, host, sizeof(host), 0, 0), sizeof(host));
+	rn_storage_settle();
+	count = rn_pcie_trace_read(move, RN_ARRAY_SIZE(move));
+	assert_int_equal(rn_pcie_trace_start(0), 0);
+	rn_drive_backing = real;
+	for (unsigned i = 0; i < count; i++) {
+		if (move[i].requester != RN_AGENT_NVME || move[i].flags & RN_TLP_CQE)
+			continue;
+		data++;
+		assert_true(move[i].addr % KIT_PAGE + move[i].len <= KIT_PAGE);
+	}
+	assert_true(data > sizeof(host) / 1001);
+	assert_int_equal(kit_wrong(host, sizeof(host), 1, 0), -1);
+	assert_int_equal(rn_storage_buffer_deregister(host), 0);
+	rn_storage_handle_deregister(file);
+	kit_close();
+}
+
 /* --------------------------------------------------------------------- errors */
 static void short_files_give_what_is_there(void **state)
 {
@@ -254,6 +360,11 @@ static void wrong_arguments_are_refused(void **state)
 
 	assert_int_equal(rn_storage_read(file, host, KIT_PAGE, -1, 0), -EINVAL);
 	assert_int_equal(rn_storage_read(file, host, KIT_PAGE, 0, -1), -EINVAL);
+	/* Memory that nobody registered, and that is there. */
+	assert_int_equal(
+		rn_storage_read(file, host + 3 * KIT_PAGE, KIT_PAGE, 0, -KIT_PAGE),
+		-EINVAL);
+	assert_non_null(strstr(rn_storage_last_error(), "negative"));
 	assert_int_equal(rn_storage_read(file, NULL, KIT_PAGE, 0, 0), -EINVAL);
 	assert_int_equal(rn_storage_read(NULL, host, KIT_PAGE, 0, 0), -EINVAL);
 	assert_int_equal(rn_storage_read(file, host, SIZE_MAX, 0, 0), -EINVAL);
@@ -478,6 +589,9 @@ int main(void)
 		cmocka_unit_test(bytes_arrive_by_every_way),
 		cmocka_unit_test(ways_are_counted_and_told),
 		cmocka_unit_test(memory_beyond_the_bar_goes_through_the_host),
+		cmocka_unit_test(memory_to_bounce_through_goes_with_the_driver),
+		cmocka_unit_test(what_is_not_aligned_bounces),
+		cmocka_unit_test(no_tlp_of_a_drive_crosses_a_page),
 		cmocka_unit_test(long_and_many_transfers_arrive),
 		cmocka_unit_test(short_files_give_what_is_there),
 		cmocka_unit_test(wrong_arguments_are_refused),

@@ -197,6 +197,32 @@ static void a_bounced_read_is_complete(void **state)
 	}
 }
 
+/* The copy is work of the GPU's: it sees what a NIC wrote before, whose completion the
+ * program has seen.
+ */
+static void a_bounced_write_takes_what_peers_wrote(void **state)
+{
+	uint64_t word = 0, entry = 0;
+	struct kit_nic n;
+	struct scene s;
+
+	(void)state;
+	open_scene(&s, "typical,driver=adversarial" HOLD);
+	assert_int_equal(rn_storage_set_policy("host"), 0);
+	kit_attach(&n);
+	kit_write64(&n, KIT_QP, s.d.bar, 0x1234, 0);
+	kit_write64(&n, KIT_QP, &entry, 1, RN_MEM_CQE);
+	n.api->settle_ring(n.nic, kit_iova(&entry), sizeof(entry));
+	assert_int_equal(kit_load(&entry), 1);
+	assert_int_equal(rn_pcie_pending(s.d.bar, 8), 8);
+	assert_int_equal(rn_storage_write(s.file, s.d.bar, KIT_PAGE, 0, 0), KIT_PAGE);
+	assert_int_equal(rn_storage_read(s.file, &word, sizeof(word), 0, 0),
+			 sizeof(word));
+	assert_int_equal(word, 0x1234);
+	kit_detach(&n);
+	close_scene(&s);
+}
+
 static void a_stream_shows_what_it_read(void **state)
 {
 	const size_t size = KIT_PAGE;
@@ -288,6 +314,7 @@ int main(void)
 		cmocka_unit_test(forbidden_is_never_seen),
 		cmocka_unit_test(host_memory_is_never_late),
 		cmocka_unit_test(a_bounced_read_is_complete),
+		cmocka_unit_test(a_bounced_write_takes_what_peers_wrote),
 		cmocka_unit_test(a_stream_shows_what_it_read),
 		cmocka_unit_test(streams_are_in_order),
 	};
