@@ -7,6 +7,11 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "storage_drive.h"
+
+sem_t kit_begun, kit_go_on;
+static struct rn_drive_backing quick;
+
 int kit_fd(unsigned n)
 {
 	uint8_t *bytes = malloc(KIT_FILE);
@@ -38,6 +43,40 @@ int64_t kit_wrong(const void *bytes, uint64_t len, unsigned n, uint64_t offset)
 		if (b[i] != kit_byte(n, offset + i))
 			return (int64_t)i;
 	return -1;
+}
+
+static ssize_t slow_read(int fd, void *buf, size_t len, off_t offset)
+{
+	sem_post(&kit_begun);
+	while (sem_wait(&kit_go_on) != 0)
+		;
+	return pread(fd, buf, len, offset);
+}
+
+void kit_slow_drives(void)
+{
+	sem_init(&kit_begun, 0, 0);
+	sem_init(&kit_go_on, 0, 0);
+	quick = rn_drive_backing;
+	rn_drive_backing.read = slow_read;
+}
+
+void kit_quick_drives(void)
+{
+	rn_drive_backing = quick;
+	sem_destroy(&kit_begun);
+	sem_destroy(&kit_go_on);
+}
+
+struct rn_storage_io kit_page_io(struct rn_storage_file *file, void *base, unsigned i)
+{
+	return (struct rn_storage_io){ .op = RN_STORAGE_READ,
+				       .file = file,
+				       .base = base,
+				       .size = KIT_PAGE,
+				       .file_offset = (off_t)i * KIT_PAGE,
+				       .buf_offset = (off_t)i * KIT_PAGE,
+				       .cookie = (char *)base + i };
 }
 
 void kit_close(void)

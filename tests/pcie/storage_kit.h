@@ -3,6 +3,8 @@
 #ifndef RN_STORAGE_KIT_H
 #define RN_STORAGE_KIT_H
 
+#include <semaphore.h>
+
 #include "host_kit.h"
 #include "rocin/gpu.h"
 #include "rocin/pcie.h"
@@ -25,6 +27,16 @@ int kit_fd(unsigned n);
 
 /* Where bytes are not those of file @n from @offset on; -1: nowhere. */
 int64_t kit_wrong(const void *bytes, uint64_t len, unsigned n, uint64_t offset);
+
+/* Drives whose reads of a file each post kit_begun, and wait for kit_go_on; until
+ * kit_quick_drives().
+ */
+extern sem_t kit_begun, kit_go_on;
+void kit_slow_drives(void);
+void kit_quick_drives(void);
+
+/* A read of page @i of a file to page @i of @base; its cookie is @base + @i. */
+struct rn_storage_io kit_page_io(struct rn_storage_file *file, void *base, unsigned i);
 
 /* The driver can be closed: nothing is left. */
 void kit_close(void);

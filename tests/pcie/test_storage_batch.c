@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* test_storage_batch.c - many transfers: what is reported, cancelled, taken when. */
 #include <errno.h>
-#include <semaphore.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -11,17 +10,6 @@
 enum {
 	COUNT = 24,
 };
-
-static struct rn_storage_io page_io(struct rn_storage_file *file, void *base, unsigned i)
-{
-	return (struct rn_storage_io){ .op = RN_STORAGE_READ,
-				       .file = file,
-				       .base = base,
-				       .size = KIT_PAGE,
-				       .file_offset = (off_t)i * KIT_PAGE,
-				       .buf_offset = (off_t)i * KIT_PAGE,
-				       .cookie = (char *)base + i };
-}
 
 static void batches_report_each_once(void **state)
 {
@@ -41,7 +29,7 @@ static void batches_report_each_once(void **state)
 			 -EINVAL);
 	assert_int_equal(rn_storage_batch_setup(&batch, COUNT), 0);
 	for (unsigned i = 0; i < COUNT; i++)
-		ios[i] = page_io(file, host, i);
+		ios[i] = kit_page_io(file, host, i);
 	ios[5].size = 100; /* bounces */
 	ios[7].file_offset = -1;
 	ios[9].file_offset = KIT_FILE;
@@ -84,21 +72,9 @@ static void batches_report_each_once(void **state)
 	kit_close();
 }
 
-/* A drive that begins a read when it is let. */
-static sem_t begun, go_on;
-
-static ssize_t slow_read(int fd, void *buf, size_t len, off_t offset)
-{
-	sem_post(&begun);
-	while (sem_wait(&go_on) != 0)
-		;
-	return pread(fd, buf, len, offset);
-}
-
 static void cancelled_is_what_has_not_begun(void **state)
 {
 	static uint8_t host[3 * KIT_PAGE] __attribute__((aligned(4096)));
-	const struct rn_drive_backing real = rn_drive_backing;
 	struct rn_storage_file *file;
 	struct rn_storage_batch *batch;
 	struct rn_storage_event events[3];
@@ -107,17 +83,15 @@ static void cancelled_is_what_has_not_begun(void **state)
 
 	(void)state;
 	kit_host_knobs("typical");
-	sem_init(&begun, 0, 0);
-	sem_init(&go_on, 0, 0);
-	rn_drive_backing.read = slow_read;
+	kit_slow_drives();
 	file = kit_file(1);
 	memset(host, 0, sizeof(host));
 	assert_int_equal(rn_storage_buffer_register(host, sizeof(host)), 0);
 	assert_int_equal(rn_storage_batch_setup(&batch, 3), 0);
 	for (unsigned i = 0; i < 3; i++)
-		ios[i] = page_io(file, host, i);
+		ios[i] = kit_page_io(file, host, i);
 	assert_int_equal(rn_storage_batch_submit(batch, 3, ios), 0);
-	sem_wait(&begun);
+	sem_wait(&kit_begun);
 	assert_int_equal(rn_storage_batch_peek(batch, host, &status), 0);
 	assert_int_equal(status, RN_STORAGE_PENDING);
 	assert_int_equal(rn_storage_batch_peek(batch, host + 1, &status), 0);
@@ -130,7 +104,7 @@ static void cancelled_is_what_has_not_begun(void **state)
 	assert_int_equal(rn_storage_batch_cancel(batch), 3);
 	assert_int_equal(rn_storage_batch_peek(batch, host + 1, &status), 0);
 	assert_int_equal(status, RN_STORAGE_CANCELED);
-	sem_post(&go_on);
+	sem_post(&kit_go_on);
 	assert_int_equal(rn_storage_batch_status(batch, 3, 3, events, -1), 3);
 	for (unsigned i = 0; i < 3; i++) {
 		bool first = events[i].cookie == host;
@@ -141,19 +115,16 @@ static void cancelled_is_what_has_not_begun(void **state)
 	}
 	assert_int_equal(host[KIT_PAGE], 0);
 	assert_int_equal(rn_storage_batch_cancel(batch), 0);
-	rn_drive_backing = real;
+	kit_quick_drives();
 	rn_storage_batch_destroy(batch);
 	assert_int_equal(rn_storage_buffer_deregister(host), 0);
 	rn_storage_handle_deregister(file);
-	sem_destroy(&begun);
-	sem_destroy(&go_on);
 	kit_close();
 }
 
 static void a_write_takes_its_bytes_when_its_turn_comes(void **state)
 {
 	static uint8_t host[2 * KIT_PAGE] __attribute__((aligned(4096)));
-	const struct rn_drive_backing real = rn_drive_backing;
 	struct rn_storage_file *file;
 	struct rn_storage_batch *batch;
 	struct rn_storage_event events[2];
@@ -161,39 +132,34 @@ static void a_write_takes_its_bytes_when_its_turn_comes(void **state)
 
 	(void)state;
 	kit_host_knobs("typical");
-	sem_init(&begun, 0, 0);
-	sem_init(&go_on, 0, 0);
-	rn_drive_backing.read = slow_read;
+	kit_slow_drives();
 	file = kit_file(1);
 	memset(host, 'a', sizeof(host));
 	assert_int_equal(rn_storage_buffer_register(host, sizeof(host)), 0);
 	assert_int_equal(rn_storage_batch_setup(&batch, 2), 0);
-	ios[0] = page_io(file, host, 0);
-	ios[1] = page_io(file, host, 1);
+	ios[0] = kit_page_io(file, host, 0);
+	ios[1] = kit_page_io(file, host, 1);
 	ios[1].op = RN_STORAGE_WRITE;
 	assert_int_equal(rn_storage_batch_submit(batch, 2, ios), 0);
-	sem_wait(&begun);
+	sem_wait(&kit_begun);
 	/* Too early: the drive has not read it yet. */
 	memset(host + KIT_PAGE, 'b', KIT_PAGE);
-	sem_post(&go_on);
+	sem_post(&kit_go_on);
 	assert_int_equal(rn_storage_batch_status(batch, 2, 2, events, -1), 2);
 	assert_int_equal(events[0].status, RN_STORAGE_COMPLETE);
 	assert_int_equal(events[1].status, RN_STORAGE_COMPLETE);
-	rn_drive_backing = real;
+	kit_quick_drives();
 	assert_int_equal(rn_storage_read(file, host, KIT_PAGE, KIT_PAGE, 0), KIT_PAGE);
 	for (unsigned i = 0; i < KIT_PAGE; i++)
 		assert_int_equal(host[i], 'b');
 	rn_storage_batch_destroy(batch);
 	assert_int_equal(rn_storage_buffer_deregister(host), 0);
 	rn_storage_handle_deregister(file);
-	sem_destroy(&begun);
-	sem_destroy(&go_on);
 	kit_close();
 }
 
 static void memory_freed_under_way_is_noticed(void **state)
 {
-	const struct rn_drive_backing real = rn_drive_backing;
 	struct rn_storage_properties p;
 	struct rn_storage_file *file;
 	struct rn_storage_batch *batch;
@@ -203,18 +169,16 @@ static void memory_freed_under_way_is_noticed(void **state)
 
 	(void)state;
 	kit_host_knobs("typical");
-	sem_init(&begun, 0, 0);
-	sem_init(&go_on, 0, 0);
-	rn_drive_backing.read = slow_read;
+	kit_slow_drives();
 	file = kit_file(1);
 	assert_int_equal(rn_gpu_alloc(rn_gpu_open(0), KIT_PAGE, 0, &b), 0);
 	assert_int_equal(rn_storage_buffer_register(b.bar, KIT_PAGE), 0);
 	assert_int_equal(rn_storage_batch_setup(&batch, 1), 0);
-	io = page_io(file, b.bar, 0);
+	io = kit_page_io(file, b.bar, 0);
 	assert_int_equal(rn_storage_batch_submit(batch, 1, &io), 0);
-	sem_wait(&begun);
+	sem_wait(&kit_begun);
 	assert_int_equal(rn_gpu_free(b.bar), 0);
-	sem_post(&go_on);
+	sem_post(&kit_go_on);
 	assert_int_equal(rn_storage_batch_status(batch, 1, 1, &event, -1), 1);
 	/* Posted writes: the drive may have been done before the first of them failed. */
 	if (event.status == RN_STORAGE_FAILED)
@@ -224,18 +188,15 @@ static void memory_freed_under_way_is_noticed(void **state)
 	rn_storage_settle();
 	assert_int_equal(rn_storage_driver_properties(&p), 0);
 	assert_true(p.faults > 0);
-	rn_drive_backing = real;
+	kit_quick_drives();
 	rn_storage_batch_destroy(batch);
 	assert_int_equal(rn_storage_buffer_deregister(b.bar), 0);
 	rn_storage_handle_deregister(file);
-	sem_destroy(&begun);
-	sem_destroy(&go_on);
 	kit_close();
 }
 
 static void long_transfers_stop_half_way(void **state)
 {
-	const struct rn_drive_backing real = rn_drive_backing;
 	static uint8_t host[2 * RN_DRIVE_PIECE] __attribute__((aligned(4096)));
 	struct rn_storage_file *file;
 	struct rn_storage_batch *batch;
@@ -244,31 +205,27 @@ static void long_transfers_stop_half_way(void **state)
 
 	(void)state;
 	kit_host_knobs("typical");
-	sem_init(&begun, 0, 0);
-	sem_init(&go_on, 0, 0);
-	rn_drive_backing.read = slow_read;
+	kit_slow_drives();
 	file = kit_file(1);
 	assert_int_equal(rn_storage_buffer_register(host, sizeof(host)), 0);
 	assert_int_equal(rn_storage_batch_setup(&batch, 1), 0);
-	io = page_io(file, host, 0);
+	io = kit_page_io(file, host, 0);
 	io.size = sizeof(host);
 	assert_int_equal(rn_storage_batch_submit(batch, 1, &io), 0);
-	sem_wait(&begun);
+	sem_wait(&kit_begun);
 	assert_int_equal(rn_storage_batch_cancel(batch), 1);
-	sem_post(&go_on);
+	sem_post(&kit_go_on);
 	assert_int_equal(rn_storage_batch_status(batch, 1, 1, &event, -1), 1);
 	assert_int_equal(event.status, RN_STORAGE_CANCELED);
 	assert_int_equal(event.result, -ECANCELED);
 	/* Destroying one that is under way waits for it. */
 	assert_int_equal(rn_storage_batch_submit(batch, 1, &io), 0);
-	sem_post(&go_on);
-	sem_post(&go_on);
+	sem_post(&kit_go_on);
+	sem_post(&kit_go_on);
 	rn_storage_batch_destroy(batch);
-	rn_drive_backing = real;
+	kit_quick_drives();
 	assert_int_equal(rn_storage_buffer_deregister(host), 0);
 	rn_storage_handle_deregister(file);
-	sem_destroy(&begun);
-	sem_destroy(&go_on);
 	kit_close();
 }
 
