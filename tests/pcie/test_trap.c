@@ -58,11 +58,11 @@ static void test_two_pinned_ranges(void **state)
 	char *bar = b.bar;
 
 	(void)state;
-	for (unsigned first = 0; first < 2; first++) {
+	for (unsigned first = 1; first <= 3; first += 2) {
 		struct rn_trap_pin pin[2];
 
-		assert_true(rn_trap_pin(&pin[first], (uintptr_t)bar + 4096, 8));
-		assert_true(rn_trap_pin(&pin[!first], (uintptr_t)bar + 3 * 4096, 8));
+		assert_true(rn_trap_pin(&pin[0], (uintptr_t)bar + first * 4096, 8));
+		assert_true(rn_trap_pin(&pin[1], (uintptr_t)bar + (4 - first) * 4096, 8));
 		gpu_kit_receive(0, bar + 4 * 4096, 1);
 		for (unsigned i = 0; i < 5; i++)
 			assert_int_equal(can_kernel_read(bar + i * 4096), i % 2);
