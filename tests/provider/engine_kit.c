@@ -137,21 +137,26 @@ void kit_make_qp(struct kit_end *k)
 	rnp_engine_unlock(k->e);
 }
 
-void kit_close(struct kit_end *k)
+void kit_destroy_qp(struct kit_end *k)
 {
 	struct rn_dev *dev = rnp_engine_dev(k->e);
 
 	rnp_engine_lock(k->e);
-	if (k->qp) {
-		if (k->is_armed)
-			rnp_engine_cq_unarmed(k->e);
-		rnp_engine_retire_qp(k->e, k->qp, k->stats);
-		rn_qp_destroy(dev, k->qp);
-		rn_cq_fini(dev, &k->cq);
-		rn_dev_remove_mr(dev, &k->mr);
-		rnp_engine_kick(k->e);
-	}
+	if (k->is_armed)
+		rnp_engine_cq_unarmed(k->e);
+	rnp_engine_retire_qp(k->e, k->qp, k->stats);
+	rn_qp_destroy(dev, k->qp);
+	rn_cq_fini(dev, &k->cq);
+	rn_dev_remove_mr(dev, &k->mr);
+	rnp_engine_kick(k->e);
 	rnp_engine_unlock(k->e);
+	k->qp = NULL;
+}
+
+void kit_close(struct kit_end *k)
+{
+	if (k->qp)
+		kit_destroy_qp(k);
 	rnp_engine_put(k->e, k);
 	close(k->event_fd);
 	free(k->qp_mem);

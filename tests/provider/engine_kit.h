@@ -70,6 +70,9 @@ void kit_connect(struct kit_end *k, const struct rn_gid *peer_gid, uint32_t peer
 /* Both ends in this process: open, attach alone, make and connect. */
 void kit_pair(struct kit_end k[2], uint8_t timeout);
 
+/* The QP, its CQ and its region leave the device; the engine stays open. */
+void kit_destroy_qp(struct kit_end *k);
+
 /* Destroy and close all. */
 void kit_close(struct kit_end *k);
 void kit_close_pair(struct kit_end k[2]);

@@ -2,6 +2,7 @@
 /* virtual_kit.c - two engines in virtual time, in one thread. */
 #include "virtual_kit.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -104,6 +105,8 @@ static int transmit(void *ctx, const struct rn_super *super)
 	struct machine_end *m = ctx, *peer = peer_of(m);
 	struct super *s = &peer->queue[peer->tail % QUEUE];
 
+	if (m->public.is_full)
+		return -EAGAIN;
 	assert_true(peer->tail - peer->head < QUEUE);
 	*s = (struct super){ .at = clock_now + virtual_machine.wire,
 			     .flow = *super->flow,
@@ -162,10 +165,11 @@ int __wrap_rnp_background_start(struct rnp_engine *e, char *err, size_t err_len)
 	return 0;
 }
 
-void __wrap_rnp_background_stop(struct rnp_engine *e);
-void __wrap_rnp_background_stop(struct rnp_engine *e)
+bool __wrap_rnp_background_stop(struct rnp_engine *e);
+bool __wrap_rnp_background_stop(struct rnp_engine *e)
 {
 	(void)e;
+	return true;
 }
 
 bool __wrap_rnp_background_listen(struct rnp_engine *e, bool on);
@@ -185,6 +189,7 @@ void __wrap_rnp_background_set_timer(struct rnp_engine *e, rn_ns at);
 void __wrap_rnp_background_set_timer(struct rnp_engine *e, rn_ns at)
 {
 	end_of(e)->public.timer = at;
+	end_of(e)->public.timers++;
 }
 
 /* When the thread of @m runs next; RN_NEVER if it sleeps. */

@@ -31,7 +31,9 @@ struct virtual_end {
 	unsigned wakes;		  /* of the background thread */
 	bool listens;		  /* the sockets are on */
 	bool is_stopped;    /* set by the test: its background thread gets no processor */
+	bool is_full;	    /* set by the test: the wire takes nothing from this end */
 	rn_ns timer;	    /* expiry; 0: not set */
+	unsigned timers;    /* how often it was set */
 	rn_ns longest_wait; /* of a packet that could be received */
 };
 
