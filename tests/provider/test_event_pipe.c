@@ -8,6 +8,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -191,6 +192,44 @@ static void no_record_is_lost_or_doubled_between_readers_and_purges(void **state
 	close(r.fd);
 }
 
+static unsigned signals; /* that interrupt the next writes */
+
+long __real_syscall(long number, ...);
+long __wrap_syscall(long number, ...);
+long __wrap_syscall(long number, ...)
+{
+	long a[6]; /* as many as there may be */
+	va_list args;
+
+	va_start(args, number);
+	for (unsigned i = 0; i < 6; i++)
+		a[i] = va_arg(args, long);
+	va_end(args);
+	if (number == SYS_write && signals > 0) {
+		signals--;
+		errno = EINTR;
+		return -1;
+	}
+	return __real_syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+}
+
+static void a_record_is_written_though_a_signal_comes(void **state)
+{
+	struct rnp_event_pipe pipe;
+	int fd = open_nonblock(&pipe);
+
+	(void)state;
+	signals = 2;
+	errno = 0;
+	put(&pipe, &object_a);
+	assert_int_equal(errno, 0);
+	assert_int_equal(signals, 0);
+	assert_int_equal(take(fd), name_of(&object_a));
+	assert_empty(fd);
+	rnp_event_pipe_close(&pipe);
+	close(fd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -200,6 +239,7 @@ int main(void)
 		cmocka_unit_test(purge_of_an_empty_pipe_does_not_wait),
 		cmocka_unit_test(a_full_pipe_grows_and_then_refuses_without_waiting),
 		cmocka_unit_test(an_attached_pipe_is_written_whatever_the_owner_sets),
+		cmocka_unit_test(a_record_is_written_though_a_signal_comes),
 		cmocka_unit_test(no_record_is_lost_or_doubled_between_readers_and_purges),
 	};
 
