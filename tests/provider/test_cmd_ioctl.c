@@ -8,6 +8,9 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <rdma/ib_user_ioctl_cmds.h>
+#include <rdma/ib_user_verbs.h>
+#include <rdma/rdma_user_ioctl_cmds.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -128,6 +131,69 @@ static void other_programs_requests_pass_through(void **state)
 	close(pipe_fd[1]);
 }
 
+/* What the library asks the kernel, with up to two attributes. */
+union request {
+	struct ib_uverbs_ioctl_hdr hdr; /* its attributes follow */
+	uint8_t room[sizeof(struct ib_uverbs_ioctl_hdr) +
+		     2 * sizeof(struct ib_uverbs_attr)];
+};
+
+static int ask(union request *r)
+{
+	int (*through)(int, unsigned long, ...);
+	int fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+	int rc;
+
+	assert_true(fd >= 0);
+	memcpy(&through, rnp_got_find(verbs, "ioctl"), sizeof(through));
+	r->hdr.length = sizeof(*r);
+	rc = through(fd, RDMA_VERBS_IOCTL, r);
+	close(fd);
+	return rc;
+}
+
+/* The library takes an output for one only if it is marked. */
+static void the_descriptor_of_asynchronous_events_is_marked_as_an_answer(void **state)
+{
+	union request r = { .hdr = { .object_id = UVERBS_OBJECT_ASYNC_EVENT,
+				     .method_id = UVERBS_METHOD_ASYNC_EVENT_ALLOC,
+				     .num_attrs = 1 } };
+	struct ib_uverbs_attr *handle = r.hdr.attrs;
+
+	(void)state;
+	*handle = (struct ib_uverbs_attr){
+		.attr_id = UVERBS_ATTR_ASYNC_EVENT_ALLOC_FD_HANDLE,
+		.data_s64 = -1,
+	};
+	assert_int_equal(ask(&r), 0);
+	assert_true(handle->flags & UVERBS_ATTR_F_VALID_OUTPUT);
+	assert_true(handle->data_s64 > 2);
+	assert_int_equal(close((int)handle->data_s64), 0);
+}
+
+static void an_answer_without_room_for_it_is_not_given(void **state)
+{
+	uint64_t answer = UINT64_MAX;
+	union request r = { .hdr = { .object_id = UVERBS_OBJECT_DEVICE,
+				     .method_id = UVERBS_METHOD_INVOKE_WRITE,
+				     .num_attrs = 2 } };
+
+	(void)state;
+	r.hdr.attrs[0] = (struct ib_uverbs_attr){
+		.attr_id = UVERBS_ATTR_WRITE_CMD,
+		.data = IB_USER_VERBS_CMD_CREATE_COMP_CHANNEL,
+	};
+	r.hdr.attrs[1] = (struct ib_uverbs_attr){
+		.attr_id = UVERBS_ATTR_CORE_OUT,
+		.len = sizeof(struct ib_uverbs_create_comp_channel_resp) - 1,
+		.data = (uintptr_t)&answer,
+	};
+	errno = 0;
+	assert_int_equal(ask(&r), -1);
+	assert_int_equal(errno, ENOSPC);
+	assert_true(answer == UINT64_MAX);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -136,6 +202,9 @@ int main(void)
 		cmocka_unit_test(a_completion_channel_works_after_redirection),
 		cmocka_unit_test(a_second_device_needs_nothing_more),
 		cmocka_unit_test(other_programs_requests_pass_through),
+		cmocka_unit_test(
+			the_descriptor_of_asynchronous_events_is_marked_as_an_answer),
+		cmocka_unit_test(an_answer_without_room_for_it_is_not_given),
 	};
 
 	return cmocka_run_group_tests(tests, load, NULL);

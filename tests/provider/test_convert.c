@@ -11,6 +11,7 @@
 
 #include "av.h"
 #include "mr_access.h"
+#include "place.h"
 #include "provider.h"
 #include "qp_attr.h"
 #include "send_wr.h"
@@ -176,6 +177,23 @@ static void attributes_that_cannot_be_are_refused(void **state)
 			fail_msg("mask 0x%x is accepted", masks[i]);
 }
 
+/* The primary one is no excuse. */
+static void both_paths_of_a_connection_are_judged(void **state)
+{
+	struct ibv_qp_attr attr = { .ah_attr = ipv4_attr(), .alt_ah_attr = ipv4_attr() };
+	const uint32_t mask = IBV_QP_AV | IBV_QP_ALT_PATH;
+	struct rn_qp_attr out;
+
+	(void)state;
+	assert_int_equal(rnp_qp_attr_from(&device, &attr, mask, &out), 0);
+	attr.alt_ah_attr.grh.sgid_index = 3; /* unused */
+	assert_int_equal(rnp_qp_attr_from(&device, &attr, mask, &out), -EINVAL);
+	attr.ah_attr.grh.sgid_index = 3;
+	assert_int_equal(rnp_qp_attr_from(&device, &attr, mask, &out), -EINVAL);
+	attr.alt_ah_attr.grh.sgid_index = 0;
+	assert_int_equal(rnp_qp_attr_from(&device, &attr, mask, &out), -EINVAL);
+}
+
 static void attributes_survive_the_way_to_the_core_and_back(void **state)
 {
 	struct ibv_qp_attr attr = {
@@ -282,6 +300,25 @@ static void a_datagram_needs_an_address_of_its_own_domain(void **state)
 	assert_int_equal(rnp_send_wr_from(&wr, &qp, &out), -EINVAL);
 }
 
+/* Its length has 32 bits: a longer one would be another. */
+static void a_flush_of_4_gib_is_refused(void **state)
+{
+	struct ibv_sge sge[2] = { { .length = UINT32_MAX }, { .length = 0 } };
+	struct ibv_send_wr wr = { .opcode = (enum ibv_wr_opcode)RNP_WR_FLUSH,
+				  .sg_list = sge,
+				  .num_sge = 2 };
+	struct ibv_qp qp = { .qp_type = IBV_QPT_RC, .pd = &pd.base };
+	struct rn_send_wr out;
+
+	(void)state;
+	assert_int_equal(rnp_send_wr_from(&wr, &qp, &out), 0);
+	assert_int_equal(out.flush_length, UINT32_MAX);
+	sge[1].length = 1;
+	assert_int_equal(rnp_send_wr_from(&wr, &qp, &out), -EINVAL);
+	sge[1].length = UINT32_MAX;
+	assert_int_equal(rnp_send_wr_from(&wr, &qp, &out), -EINVAL);
+}
+
 static void unknown_opcodes_and_flags_are_refused(void **state)
 {
 	struct ibv_qp qp = { .qp_type = IBV_QPT_RC, .pd = &pd.base };
@@ -301,6 +338,13 @@ static void unknown_opcodes_and_flags_are_refused(void **state)
 		if (rnp_send_wr_from(&bad[i], &qp, &out) != -EINVAL)
 			fail_msg("opcode %u, flags 0x%x is accepted", bad[i].opcode,
 				 bad[i].send_flags);
+	for (unsigned opcode = RNP_WR_FLUSH + 1; opcode < 300; opcode++) {
+		struct ibv_send_wr wr = { .opcode = (enum ibv_wr_opcode)opcode };
+
+		if (opcode != IBV_WR_ATOMIC_WRITE &&
+		    rnp_send_wr_from(&wr, &qp, &out) != -EINVAL)
+			fail_msg("opcode %u is accepted", opcode);
+	}
 }
 
 /* -------------------------------------------------------------------- completions */
@@ -384,11 +428,13 @@ int main(void)
 		cmocka_unit_test(a_connection_to_a_group_is_refused),
 		cmocka_unit_test(only_attributes_in_the_mask_are_judged),
 		cmocka_unit_test(attributes_that_cannot_be_are_refused),
+		cmocka_unit_test(both_paths_of_a_connection_are_judged),
 		cmocka_unit_test(attributes_survive_the_way_to_the_core_and_back),
 		cmocka_unit_test(an_immediate_is_a_number_in_the_core),
 		cmocka_unit_test(a_key_to_invalidate_is_passed_as_it_is),
 		cmocka_unit_test(an_atomic_takes_its_own_part_of_the_union),
 		cmocka_unit_test(a_datagram_needs_an_address_of_its_own_domain),
+		cmocka_unit_test(a_flush_of_4_gib_is_refused),
 		cmocka_unit_test(unknown_opcodes_and_flags_are_refused),
 		cmocka_unit_test(a_completion_says_what_the_entry_says),
 		cmocka_unit_test(an_invalidated_key_is_reported_as_it_is),

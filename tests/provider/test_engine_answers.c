@@ -348,6 +348,9 @@ static void who_polls_on_does_not_look_at_memory(void **state)
 	assert_int_equal(p->answered, MUCH);
 	rnp_engine_poll(a->e);
 	assert_int_equal(p->answered, 0);
+	p->answered = MUCH;
+	p->asked = a->qp;
+	assert_false(rnp_answers_may_lease(p)); /* nor is it believed again at once */
 
 	is_to_stop(p);
 	rnp_engine_poll(a->e);

@@ -202,6 +202,18 @@ static void single_packets_take_twice_their_size_of_a_receive_buffer(void **stat
 	assert_int_equal(rnp_settings_budget(&s, STOCK, 4096).window_max, STOCK / 2);
 }
 
+static void smallest_receive_buffer_is_64k(void **state)
+{
+	struct rnp_settings s;
+
+	(void)state;
+	setenv("ROCIN_RCVBUF", "64K", 1);
+	assert_int_equal(rnp_settings_read(&s, NULL, 0), 0);
+	assert_int_equal(s.rcvbuf, 64 << 10);
+	setenv("ROCIN_RCVBUF", "65535", 1);
+	assert_int_equal(rnp_settings_read(&s, NULL, 0), -EINVAL);
+}
+
 /* -------------------------------------------------------------------------- QPNs */
 static struct rnp_qpns qpns;
 
@@ -261,6 +273,24 @@ static void number_rests_before_it_is_given_out_again(void **state)
 }
 
 /* --------------------------------------------------------------------- statistics */
+/* Beyond so many the oldest wakes early, which is better than never. */
+static void numbers_given_back_at_once_are_all_given_out_again(void **state)
+{
+	const uint32_t many = 3 * RNP_QPN_RESTING;
+	uint32_t qpn, count = 0;
+
+	(void)state;
+	rnp_qpns_init(&qpns, 3, 1);
+	for (uint32_t i = 1; i <= many; i++)
+		assert_int_equal(rnp_qpns_take(&qpns, 0, &qpn), 0);
+	for (uint32_t i = 1; i <= many; i++)
+		rnp_qpns_give(&qpns, 0, i << 8 | 3);
+	assert_int_equal(qpns.live, 0);
+	while (rnp_qpns_take(&qpns, RNP_QPN_REST, &qpn) == 0)
+		count++;
+	assert_int_equal(count, 65535);
+}
+
 static void page_can_be_read_by_others_and_not_written(void **state)
 {
 	static struct rnp_stats s;
@@ -339,10 +369,12 @@ int main(void)
 		cmocka_unit_test_setup(budget_fits_every_receive_buffer, clear),
 		cmocka_unit_test_setup(
 			single_packets_take_twice_their_size_of_a_receive_buffer, clear),
+		cmocka_unit_test_setup(smallest_receive_buffer_is_64k, clear),
 		cmocka_unit_test(numbers_carry_the_slot_and_count_up),
 		cmocka_unit_test(number_of_all_members_of_a_multicast_is_never_given_out),
 		cmocka_unit_test(numbers_are_unique_until_none_is_left),
 		cmocka_unit_test(number_rests_before_it_is_given_out_again),
+		cmocka_unit_test(numbers_given_back_at_once_are_all_given_out_again),
 		cmocka_unit_test(page_can_be_read_by_others_and_not_written),
 		cmocka_unit_test(records_stay_where_they_are_while_the_page_grows),
 		cmocka_unit_test(record_given_back_is_used_again),
