@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -372,6 +373,40 @@ static void table_of_work_queues_holds_under_its_queue_pairs(void **state)
 	assert_int_equal(rnp_destroy_wq(wq), 0);
 }
 
+/* Pages of address space that the process has. */
+static unsigned long pages_mapped(void)
+{
+	FILE *file = fopen("/proc/self/statm", "re");
+	unsigned long pages = 0;
+
+	assert_non_null(file);
+	assert_int_equal(fscanf(file, "%lu", &pages), 1);
+	assert_int_equal(fclose(file), 0);
+	return pages;
+}
+
+static void device_memory_that_there_is_no_room_for_is_unmapped(void **state)
+{
+	enum {
+		TRIES = 256
+	};
+	struct ibv_alloc_dm_attr attr = { .length = RNP_DM_BYTES };
+	const unsigned long one = RNP_DM_BYTES / (unsigned long)sysconf(_SC_PAGESIZE);
+	struct vverbs_device *d = &vverbs_devices[0];
+	struct ibv_dm *all = rnp_alloc_dm(&d->ctx.base, &attr);
+	unsigned long before;
+
+	(void)state;
+	assert_non_null(all);
+	before = pages_mapped();
+	for (unsigned i = 0; i < TRIES; i++) {
+		assert_null(rnp_alloc_dm(&d->ctx.base, &attr));
+		assert_int_equal(errno, ENOMEM);
+	}
+	assert_in_range(pages_mapped(), 0, before + TRIES * one / 2);
+	assert_int_equal(rnp_free_dm(all), 0);
+}
+
 static void device_memory_that_pcie_does_not_take_is_given_back(void **state)
 {
 	struct ibv_alloc_dm_attr attr = { .length = RNP_DM_BYTES };
@@ -409,6 +444,7 @@ int main(void)
 		TEST(xrc_domain_lets_its_file_go),
 		TEST(xrc_domains_of_two_file_systems_are_two),
 		TEST(table_of_work_queues_holds_under_its_queue_pairs),
+		TEST(device_memory_that_there_is_no_room_for_is_unmapped),
 		TEST(device_memory_that_pcie_does_not_take_is_given_back),
 	};
 

@@ -319,8 +319,9 @@ static void values_that_are_not_known_are_left_out(void **state)
 static void a_datagram_has_all_fields(void **state)
 {
 	struct kit *k = *state;
-	struct ibv_cq_init_attr_ex attr = { .cqe = 16,
-					    .wc_flags = IBV_WC_STANDARD_FLAGS };
+	struct ibv_cq_init_attr_ex attr = {
+		.cqe = 16, .wc_flags = IBV_WC_STANDARD_FLAGS | IBV_WC_EX_WITH_FLOW_TAG
+	};
 	struct ibv_cq_ex *cq = ibv_create_cq_ex(k->ctx, &attr);
 	struct ibv_ah_attr to = kit_address(k);
 	struct ibv_ah *ah = ibv_create_ah(k->pd, &to);
@@ -349,6 +350,7 @@ static void a_datagram_has_all_fields(void **state)
 	assert_int_equal(ibv_wc_read_vendor_err(cq), 0);
 	assert_int_equal(ibv_wc_read_byte_len(cq), 24 + sizeof(struct ibv_grh));
 	assert_int_equal(ibv_wc_read_imm_data(cq), 0x01020304);
+	assert_int_equal(ibv_wc_read_flow_tag(cq), 0); /* no rule steered it */
 	assert_int_equal(ibv_wc_read_qp_num(cq), qp[1]->qp_num);
 	assert_int_equal(ibv_wc_read_src_qp(cq), qp[0]->qp_num);
 	assert_int_equal(ibv_wc_read_wc_flags(cq), IBV_WC_GRH | IBV_WC_WITH_IMM);

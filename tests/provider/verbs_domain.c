@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* verbs_domain.c - parent domains, the program's allocators, thread domains. */
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -18,6 +19,8 @@ enum mode {
 	REFUSE,
 	MISALIGN,
 	CALL_A_VERB,
+	USED,	/* what was freed last, as it was left */
+	MAPPED, /* nobody can touch it when it is free */
 };
 
 /* What the allocator was asked for. */
@@ -27,7 +30,7 @@ struct asked {
 	unsigned allocs, frees;
 	uint64_t resource;
 	size_t size, alignment;
-	uint8_t *room;
+	uint8_t *room, *used;
 };
 
 static void *on_alloc(struct ibv_pd *pd, void *pd_context, size_t size, size_t alignment,
@@ -45,6 +48,17 @@ static void *on_alloc(struct ibv_pd *pd, void *pd_context, size_t size, size_t a
 		return IBV_ALLOCATOR_USE_DEFAULT;
 	if (a->mode == REFUSE)
 		return NULL;
+	if (a->mode == USED && a->used) {
+		a->room = a->used;
+		a->used = NULL;
+		return a->room;
+	}
+	if (a->mode == MAPPED) {
+		a->room = mmap(NULL, size, PROT_READ | PROT_WRITE,
+			       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		assert_ptr_not_equal(a->room, MAP_FAILED);
+		return a->room;
+	}
 	if (a->mode == CALL_A_VERB)
 		assert_int_equal(ibv_query_device(pd->context, &attr), 0);
 	a->room = aligned_alloc(4096, (size + 4096 + 4095) / 4096 * 4096);
@@ -62,7 +76,12 @@ static void on_free(struct ibv_pd *pd, void *pd_context, void *ptr,
 	assert_int_equal(resource_type, a->resource);
 	assert_ptr_equal(ptr, a->room + (a->mode == MISALIGN ? 4 : 0));
 	a->frees++;
-	free(a->room);
+	if (a->mode == USED)
+		a->used = a->room;
+	else if (a->mode == MAPPED)
+		assert_int_equal(munmap(a->room, a->size), 0);
+	else
+		free(a->room);
 	a->room = NULL;
 }
 
@@ -349,6 +368,101 @@ static void a_resized_queue_asks_again(void **state)
 	assert_int_equal(ibv_dealloc_pd(parent), 0);
 }
 
+/* As many receives of a QP on @cq, flushed. */
+static void flush_into(struct kit *k, struct ibv_cq_ex *cq, unsigned count)
+{
+	struct kit on = *k;
+	struct ibv_qp *qp;
+
+	on.cq = ibv_cq_ex_to_cq(cq);
+	qp = kit_create_qp(&on, IBV_QPT_RC);
+	kit_to_init(qp);
+	for (unsigned i = 0; i < count; i++)
+		kit_post_recv(&on, qp, i, kit_sge(k, 1, 0, 64));
+	kit_to_state(qp, IBV_QPS_ERR);
+	for (unsigned i = 0, n; i < count; i += n) {
+		struct ibv_wc wc[16];
+
+		n = (unsigned)ibv_poll_cq(on.cq, 16, wc);
+		assert_in_range(n, 0, count - i);
+		for (unsigned w = 0; w < n; w++)
+			assert_int_equal(wc[w].qp_num, qp->qp_num);
+	}
+	kit_expect_none(on.cq);
+	assert_int_equal(ibv_destroy_qp(qp), 0);
+}
+
+/* The completions of the queue that it was before are none of the next one. */
+static void memory_may_be_given_again_as_it_was_left(void **state)
+{
+	struct kit *k = *state;
+	struct asked a = { .mode = USED };
+	struct ibv_pd *parent = parent_of(k->pd, NULL, &a);
+	struct ibv_cq_ex *cq = cq_on(k, parent);
+	uint8_t *room = a.room;
+
+	assert_non_null(cq);
+	flush_into(k, cq, 10);
+	assert_int_equal(ibv_destroy_cq(ibv_cq_ex_to_cq(cq)), 0);
+	cq = cq_on(k, parent);
+	assert_non_null(cq);
+	assert_ptr_equal(a.room, room);
+	flush_into(k, cq, 1);
+	assert_int_equal(ibv_destroy_cq(ibv_cq_ex_to_cq(cq)), 0);
+	assert_int_equal(ibv_dealloc_pd(parent), 0);
+	free(a.used);
+}
+
+/* Its request is on its way to nobody: it has posted last, and is not acknowledged. */
+static void memory_that_was_given_back_is_touched_no_more(void **state)
+{
+	struct kit *k = *state;
+	struct asked a = { .mode = MAPPED };
+	struct ibv_pd *parent = parent_of(k->pd, NULL, &a);
+	struct ibv_qp *qp = qp_on(k, parent);
+	struct ibv_sge local = kit_sge(k, 0, 0, 64);
+	struct ibv_send_wr wr = { .sg_list = &local,
+				  .num_sge = 1,
+				  .opcode = IBV_WR_SEND,
+				  .send_flags = IBV_SEND_SIGNALED };
+
+	assert_non_null(qp);
+	kit_to_init(qp);
+	kit_to_rts(k, qp, (qp->qp_num + (1u << 20)) & 0xffffff);
+	kit_post_send(qp, &wr);
+	assert_int_equal(ibv_destroy_qp(qp), 0);
+	assert_int_equal(a.frees, 1);
+	for (unsigned i = 0; i < 100; i++)
+		kit_expect_none(k->cq);
+	assert_int_equal(ibv_dealloc_pd(parent), 0);
+}
+
+static void a_resize_that_is_refused_gives_its_memory_back(void **state)
+{
+	struct kit *k = *state, on = *k;
+	struct asked a = { .mode = GIVE };
+	struct ibv_pd *parent = parent_of(k->pd, NULL, &a);
+	struct ibv_cq_ex *cq = cq_on(k, parent);
+	uint8_t *room = a.room;
+	struct ibv_qp *qp;
+
+	assert_non_null(cq);
+	on.cq = ibv_cq_ex_to_cq(cq);
+	qp = kit_create_qp(&on, IBV_QPT_RC);
+	kit_to_init(qp);
+	for (unsigned i = 0; i < 10; i++)
+		kit_post_recv(&on, qp, i, kit_sge(k, 1, 0, 64));
+	kit_to_state(qp, IBV_QPS_ERR);
+	assert_int_equal(ibv_resize_cq(on.cq, 9), EINVAL);
+	assert_int_equal(a.allocs, 2);
+	assert_int_equal(a.frees, 1);
+	a.room = room;
+	assert_int_equal(ibv_destroy_qp(qp), 0);
+	assert_int_equal(ibv_destroy_cq(on.cq), 0);
+	assert_int_equal(a.frees, 2);
+	assert_int_equal(ibv_dealloc_pd(parent), 0);
+}
+
 static void what_the_allocator_refuses_is_not_made(void **state)
 {
 	const enum mode modes[] = { REFUSE, MISALIGN };
@@ -388,10 +502,12 @@ static void wrong_attributes_are_refused(void **state)
 	struct kit *k = *state;
 	struct ibv_context *other = kit_open_device();
 	struct ibv_pd *foreign = ibv_alloc_pd(other);
-	struct ibv_td_init_attr td_attr = { .comp_mask = 1 };
+	struct ibv_td_init_attr td_attr = { .comp_mask = 0 };
+	struct ibv_td *foreign_td = ibv_alloc_td(other, &td_attr);
 	struct ibv_parent_domain_init_attr attr[] = {
 		{ .pd = NULL },
 		{ .pd = foreign },
+		{ .pd = k->pd, .td = foreign_td },
 		{ .pd = k->pd, .comp_mask = 1 << 2 },
 		{ .pd = k->pd, .comp_mask = IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS },
 		{ .pd = k->pd,
@@ -404,6 +520,9 @@ static void wrong_attributes_are_refused(void **state)
 		assert_null(ibv_alloc_parent_domain(k->ctx, &attr[i]));
 		assert_int_equal(errno, EINVAL);
 	}
+	assert_non_null(foreign_td);
+	assert_int_equal(ibv_dealloc_td(foreign_td), 0);
+	td_attr.comp_mask = 1;
 	errno = 0;
 	assert_null(ibv_alloc_td(k->ctx, &td_attr));
 	assert_int_equal(errno, EINVAL);
@@ -464,6 +583,9 @@ int main(void)
 		cmocka_unit_test(the_allocator_gives_the_memory_of_completions),
 		cmocka_unit_test(the_allocator_gives_the_memory_of_work_queues),
 		cmocka_unit_test(a_resized_queue_asks_again),
+		cmocka_unit_test(memory_may_be_given_again_as_it_was_left),
+		cmocka_unit_test(memory_that_was_given_back_is_touched_no_more),
+		cmocka_unit_test(a_resize_that_is_refused_gives_its_memory_back),
 		cmocka_unit_test(what_the_allocator_refuses_is_not_made),
 		cmocka_unit_test(the_default_allocator_can_be_chosen),
 		cmocka_unit_test(wrong_attributes_are_refused),

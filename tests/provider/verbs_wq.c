@@ -363,9 +363,11 @@ static void tables_that_cannot_be_are_refused(void **state)
 	struct kit *k = *state;
 	struct ibv_wq *wq = new_wq(k), *missing[2] = { wq, NULL };
 	struct ibv_rwq_ind_table_init_attr attr = { .ind_tbl = &wq, .comp_mask = 1 };
+	struct ibv_wq *foreign[2] = { wq, NULL };
 	struct ibv_device_attr_ex a;
 	struct ibv_wq **all;
 	uint32_t log = 0;
+	void *other = NULL;
 
 	assert_int_equal(ibv_query_device_ex(k->ctx, NULL, &a), 0);
 	while (1u << log < a.rss_caps.max_rwq_indirection_table_size)
@@ -380,6 +382,12 @@ static void tables_that_cannot_be_are_refused(void **state)
 	assert_int_equal(errno, EINVAL);
 	assert_null(new_table(k, missing, 1));
 	assert_int_equal(errno, EINVAL);
+	assert_int_equal(kit_setup(&other), 0);
+	foreign[1] = new_wq(other);
+	assert_null(new_table(k, foreign, 1));
+	assert_int_equal(errno, EINVAL);
+	assert_int_equal(ibv_destroy_wq(foreign[1]), 0);
+	assert_int_equal(kit_teardown(&other), 0);
 	assert_null(new_table(k, all, log + 1));
 	assert_int_equal(errno, EINVAL);
 	assert_null(new_table(k, all, 32));

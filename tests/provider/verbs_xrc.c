@@ -214,6 +214,28 @@ static void xrc_domains_are_opened_as_the_manual_says(void **state)
 /* It is in no protection domain, but remembers the one that the program names, as
  * librdmacm relies on.
  */
+static void a_target_qp_is_of_the_context_of_its_domain(void **state)
+{
+	struct kit *k = *state;
+	struct ibv_context *other = kit_open_device();
+	struct ibv_qp_init_attr_ex attr = {
+		.qp_type = IBV_QPT_XRC_RECV,
+		.comp_mask = IBV_QP_INIT_ATTR_XRCD,
+		.xrcd = open_domain(k->ctx, -1, O_CREAT),
+	};
+	struct ibv_qp *qp;
+
+	assert_non_null(attr.xrcd);
+	errno = 0;
+	assert_null(ibv_create_qp_ex(other, &attr));
+	assert_int_equal(errno, EINVAL);
+	qp = ibv_create_qp_ex(k->ctx, &attr);
+	assert_non_null(qp);
+	assert_int_equal(ibv_destroy_qp(qp), 0);
+	assert_int_equal(ibv_close_xrcd(attr.xrcd), 0);
+	assert_int_equal(ibv_close_device(other), 0);
+}
+
 static void a_target_qp_remembers_a_pd(void **state)
 {
 	struct kit *k = *state;
@@ -453,6 +475,7 @@ int main(void)
 		TEST(xrc_works_with_the_new_way_to_post),
 		TEST(a_wrong_srq_number_ends_both_qps),
 		TEST(a_target_qp_may_be_shared),
+		TEST(a_target_qp_is_of_the_context_of_its_domain),
 		TEST(a_target_qp_remembers_a_pd),
 		TEST(xrc_qps_have_no_receive_queue),
 		TEST(a_fork_child_has_no_xrc),
