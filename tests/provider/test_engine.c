@@ -9,8 +9,12 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "roce_socket.h"
+#include "rocind_client.h"
 
 enum {
 	TIMEOUT = 17, /* 0.5 s: a sanitizer on a busy machine takes its time */
@@ -375,6 +379,73 @@ static void who_polls_keeps_the_processor_as_long_as_packets_come(void **state)
 	kit_await(a, RN_WC_SUCCESS);
 }
 
+/* How many sockets the background thread knows, which must all be on or off. */
+static unsigned sockets_that_are(const struct rnp_engine *e, bool on)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < RNP_WAIT_MAX; i++) {
+		const struct rnp_wait_source *s = &e->wait.source[i];
+
+		if (s->fd < 0 || s->gone || s->tag != RNP_TAG_SOCKET)
+			continue;
+		assert_int_equal(s->on, on);
+		n++;
+	}
+	return n;
+}
+
+/* Or a program that has left its sockets to it would not hear of a multicast. */
+static void groups_are_listened_to_as_addresses_are(void **state)
+{
+	const struct rn_gid group = { .raw = { [10] = 0xff, 0xff, 239, 130, 17, 3 } };
+	struct rnp_engine *e = ends[0].e;
+	uint32_t ifindex = rnp_engine_netdev(e)->ifindex;
+	int sock = rn_group_open(&group, ifindex);
+	unsigned off, on;
+
+	(void)state;
+	assert_true(sock >= 0);
+	rnp_engine_lock(e);
+	assert_int_equal(rnp_engine_join(e, &group, sock), 0);
+	rnp_background_listen(e, false);
+	off = sockets_that_are(e, false);
+	rnp_background_listen(e, true);
+	on = sockets_that_are(e, true);
+	rnp_background_listen(e, e->progress.turn == RNP_ARMED);
+	sock = rnp_engine_leave(e, &group);
+	rnp_engine_unlock(e);
+	rn_group_close(sock, &group, ifindex);
+	assert_int_equal(off, 2); /* one for the address, one for all groups */
+	assert_int_equal(on, 2);
+}
+
+static void environment_limits_the_receive_buffers(void **state)
+{
+	struct rn_attach a = { .slot = 1, .qpn_counter = 1, .sock_count = 1 };
+	int bytes = 0;
+	socklen_t len = sizeof(bytes);
+	struct kit_end k;
+	char err[300] = "";
+
+	(void)state;
+	kit_environment(0);
+	setenv("ROCIN_RCVBUF", "64K", 1);
+	kit_open(&k, 0);
+	unsetenv("ROCIN_RCVBUF");
+	a.sock[0] = roce_socket(&k.gid);
+	assert_true(a.sock[0] > 2);
+	rnp_engine_lock(k.e);
+	if (rnp_engine_start(k.e, &a, err, sizeof(err)))
+		fail_msg("%s", err);
+	assert_int_equal(getsockopt(rn_udp_fd(k.e->wire.udp, 0), SOL_SOCKET, SO_RCVBUF,
+				    &bytes, &len),
+			 0);
+	rnp_engine_unlock(k.e);
+	kit_close(&k);
+	assert_int_equal(bytes, 2 * (64 << 10)); /* socket(7): the kernel doubles it */
+}
+
 static void device_opened_twice_is_one_engine(void **state)
 {
 	struct kit_end again;
@@ -516,6 +587,8 @@ int main(void)
 		test(who_looks_seldom_takes_all_that_has_come),
 		test(one_step_asks_the_wire_so_often_at_most),
 		test(who_polls_keeps_the_processor_as_long_as_packets_come),
+		test(groups_are_listened_to_as_addresses_are),
+		cmocka_unit_test(environment_limits_the_receive_buffers),
 		test(device_opened_twice_is_one_engine),
 		test(unknown_device_is_refused_with_a_sentence),
 		test(nonsense_in_the_environment_is_refused),

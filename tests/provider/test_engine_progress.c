@@ -117,6 +117,71 @@ static void sockets_are_watched_after_lingering_in_vain(void **state)
 	virtual_await(b, RN_WC_SUCCESS);
 }
 
+/* The program polls for its stream now and then: what it has posted since waits for that,
+ * but no longer than until a super-packet is full.
+ */
+static void stream_leaves_when_it_fills_a_super_packet(void **state)
+{
+	struct kit_end *a = &ends[0], *b = &ends[1];
+	struct rn_cqe cqe;
+	unsigned before;
+
+	(void)state;
+	polls_for_the_sockets(a);
+	for (unsigned i = 0; i < 10; i++)
+		write_byte(a, b, 1);
+	for (unsigned i = 0; i < 10; i++)
+		virtual_await(a, RN_WC_SUCCESS);
+	for (unsigned i = 0; i < 10; i++)
+		write_byte(a, b, 1);
+	virtual_poll(a, &cqe);
+	before = virtual_end(a)->packets;
+	for (unsigned i = 0; i < 100; i++)
+		write_byte(a, b, 1);
+	assert_in_range(virtual_end(a)->packets - before, RN_SUPER_SEGMENTS, 100);
+	for (unsigned i = 0; i < 110; i++)
+		virtual_await(a, RN_WC_SUCCESS);
+}
+
+static rn_ns time_to_acknowledge(uint8_t value)
+{
+	rn_ns start;
+
+	virtual_run(RN_MSEC(100)); /* nobody has polled for long */
+	start = virtual_now();
+	write_byte(&ends[0], &ends[1], value);
+	virtual_await(&ends[0], RN_WC_SUCCESS);
+	return virtual_now() - start;
+}
+
+/* So many times end 1, looking at memory, answers after @pause. */
+static void answer(unsigned times, rn_ns pause)
+{
+	struct kit_end *a = &ends[0], *b = &ends[1];
+
+	for (unsigned i = 0; i < times; i++) {
+		uint8_t value = (uint8_t)(100 + i);
+
+		write_byte(a, b, value);
+		virtual_await_byte(b, AT, value);
+		virtual_run(pause);
+		write_byte(b, a, value);
+		virtual_await(b, RN_WC_SUCCESS);
+		virtual_await(a, RN_WC_SUCCESS);
+	}
+}
+
+/* Its peer would lose the time of each message for nothing. */
+static void acknowledgement_does_not_wait_for_who_answers_late(void **state)
+{
+	rn_ns at_once = time_to_acknowledge(1);
+
+	(void)state;
+	answer(32, 0);
+	answer(32, RN_MSEC(3));
+	assert_in_range(time_to_acknowledge(2), 0, at_once + RN_USEC(10));
+}
+
 /* ---------------------------------------------------------------------- a full wire */
 static void what_a_full_wire_did_not_take_leaves_without_a_call(void **state)
 {
@@ -238,10 +303,10 @@ collect_one(struct rn_host_nic *nic,
 	return 1;
 }
 
-/* What has ended may let more begin, which ends as well; and the caller is told, as there
- * may be something to send now.
+/* Settling goes on until nothing ends, because an access that has ended may let another
+ * begin; and the caller is told, as there may be something to send now.
  */
-static void settling_memory_goes_on_until_nothing_ends(void **state)
+static void accesses_that_have_ended_are_taken(void **state)
 {
 	static const struct rn_host_api api = { .drain = end_all,
 						.collect = collect_one };
@@ -256,6 +321,9 @@ static void settling_memory_goes_on_until_nothing_ends(void **state)
 		e->pcie = before;
 		skip();
 	}
+	accesses = 1;
+	rnp_engine_poll(e); /* which takes what has ended, and settles nothing */
+	assert_int_equal(accesses, 0);
 	for (unsigned n = 0; n < 3; n++) {
 		accesses = n;
 		drains = 0;
@@ -278,11 +346,13 @@ int main(void)
 		TEST(events_that_have_come_make_polls_count_no_less),
 		TEST(who_takes_the_sockets_over_looks_again),
 		TEST(sockets_are_watched_after_lingering_in_vain),
+		TEST(stream_leaves_when_it_fills_a_super_packet),
+		TEST(acknowledgement_does_not_wait_for_who_answers_late),
 		TEST(what_a_full_wire_did_not_take_leaves_without_a_call),
 		TEST(closing_a_device_sends_what_a_full_wire_did_not_take),
 		TEST(timer_is_served_by_the_first_poll_that_finds_nothing),
 		TEST(timer_is_served_though_packets_come_without_end),
-		TEST(settling_memory_goes_on_until_nothing_ends),
+		TEST(accesses_that_have_ended_are_taken),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
