@@ -156,5 +156,4 @@ void rnp_buffer_free(struct rnp_buffer *buf)
 		munmap(buf->addr, buf->len);
 	else
 		free(buf->addr);
-	buf->addr = NULL;
 }

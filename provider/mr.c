@@ -338,10 +338,8 @@ int rnp_dereg_mr(struct rnp_abi_mr *base)
 		rnp_mr_release(mr, 2); /* the device and the handle */
 	}
 	rnp_leave(ctx->engine, cancel);
-	if (err) {
-		errno = err;
+	if (err)
 		return err;
-	}
 	rnp_pd_put(pd);
 	return 0;
 }
