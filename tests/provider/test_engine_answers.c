@@ -156,6 +156,38 @@ static void answer_is_followed_to_its_end_by_the_acknowledgement(void **state)
 	virtual_await(b, RN_WC_SUCCESS);
 }
 
+/* Its posts are no answers while an earlier one is not acknowledged. */
+static void stream_both_ways_is_not_acknowledged_with_each_post(void **state)
+{
+	enum {
+		MESSAGES = 8
+	};
+	struct kit_end *a = &ends[0], *b = &ends[1];
+	unsigned before;
+
+	(void)state;
+	virtual_end(a)->is_stopped = virtual_end(b)->is_stopped = true;
+	b->e->progress.answered = MUCH;
+	kit_post_send(b, RN_WR_RDMA_WRITE, 8, (uintptr_t)a->buf);
+	before = virtual_end(b)->packets;
+	for (uint8_t i = 1; i <= MESSAGES; i++) {
+		a->buf[0] = i;
+		kit_post_send(a, RN_WR_RDMA_WRITE, 1, (uintptr_t)b->buf + KIT_BUF - 1);
+		receive(RNP_ACKS_HELD, i);
+		assert_true(owes(b));
+		kit_post_send(b, RN_WR_RDMA_WRITE, 8, (uintptr_t)a->buf + 64);
+	}
+	step(1, RNP_ACKS_NOW);
+	assert_false(owes(b));
+	assert_in_range(virtual_end(b)->packets - before, MESSAGES, MESSAGES + 1);
+	virtual_end(a)->is_stopped = false;
+	let_go();
+	for (unsigned i = 0; i < MESSAGES; i++)
+		virtual_await(a, RN_WC_SUCCESS);
+	for (unsigned i = 0; i <= MESSAGES; i++)
+		virtual_await(b, RN_WC_SUCCESS);
+}
+
 /* The window stays shut, as nobody receives at the other end. */
 static void answer_in_part_is_not_waited_for_for_ever(void **state)
 {
@@ -402,6 +434,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(end_of_a_long_message_is_acknowledged_with_the_answer, setup),
 		TEST(answer_is_followed_to_its_end_by_the_acknowledgement, setup_narrow),
+		TEST(stream_both_ways_is_not_acknowledged_with_each_post, setup),
 		TEST(answer_in_part_is_not_waited_for_for_ever, setup_narrow),
 		TEST(sockets_go_back_in_the_middle_of_an_answer, setup_narrow),
 		TEST(long_message_is_answered_once, setup_narrow),
