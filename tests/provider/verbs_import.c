@@ -87,11 +87,13 @@ static void an_imported_context_is_of_the_same_device(void **state)
 {
 	struct kit *k = *state;
 	const int flags = fcntl(k->ctx->cmd_fd, F_GETFL);
-	struct ibv_context *first = import_of(k->ctx), *second = import_of(first);
+	struct ibv_context *first = import_of(k->ctx), *second;
 	struct ibv_device_attr a, b;
 	union ibv_gid gid;
 
 	/* Of the file that they share. */
+	assert_int_equal(fcntl(k->ctx->cmd_fd, F_GETFL), flags);
+	second = import_of(first);
 	assert_int_equal(fcntl(k->ctx->cmd_fd, F_GETFL), flags);
 	assert_ptr_equal(first->device, k->ctx->device);
 	assert_int_not_equal(first->cmd_fd, k->ctx->cmd_fd);
