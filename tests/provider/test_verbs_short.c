@@ -14,8 +14,7 @@
 #include "toeplitz.h"
 #include "wq.h"
 
-/* --------------------------------------------------------------- what could not be made
- */
+/* ----------------------------------------------------- what could not be made */
 static void qp_without_a_number_leaves_nothing_behind(void **state)
 {
 	static const enum ibv_qp_type types[] = { IBV_QPT_RC, IBV_QPT_RAW_PACKET };
@@ -222,7 +221,8 @@ static void window_is_bound_to_a_region_of_its_own_context(void **state)
 /* Whoever imports it from there finds it in a context that is open. */
 static void region_moves_to_another_context_of_the_file(void **state)
 {
-	struct vverbs_device *d = &vverbs_devices[0], other;
+	static struct vverbs_device other; /* what moves there stays for the teardown */
+	struct vverbs_device *d = &vverbs_devices[0];
 	struct ibv_mr *mr = new_mr(d);
 
 	(void)state;

@@ -143,8 +143,7 @@ static void cq_that_is_destroyed_is_not_armed(void **state)
 	assert_int_equal(polls_for_the_sockets(0), polls);
 }
 
-/* -------------------------------------------------------------------- acknowledgements
- */
+/* -------------------------------------------------------- acknowledgements */
 static void expect_acknowledged_before(enum ibv_qp_state state)
 {
 	struct vverbs_device *d = &vverbs_devices[1];

@@ -14,8 +14,7 @@ struct vverbs_device vverbs_devices[2];
 struct vverbs_parts vverbs_parts;
 struct vverbs_host vverbs_host;
 
-/* ------------------------------------------------------------- parts that may be short
- */
+/* -------------------------------------------------------- parts that may be short */
 int __real_rnp_engine_new_qpn(struct rnp_engine *e, uint32_t *qpn);
 int __wrap_rnp_engine_new_qpn(struct rnp_engine *e, uint32_t *qpn);
 int __wrap_rnp_engine_new_qpn(struct rnp_engine *e, uint32_t *qpn)
