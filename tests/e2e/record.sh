@@ -41,12 +41,14 @@ play() {
 connect_pair() {
 	timeout "$limit" rocin run --netdev "lo:$addr_a" -- rping -s -a "$addr_a" -C 20 -V \
 		>"$work/server.out" 2>&1 &
-	pids+=("$!")
+	server=$!
+	pids+=("$server")
 	wait_for 30 grep -q 'listens for connections' "$work/log" || fail 'rping does not listen'
 	timeout "$limit" rocin run --netdev "lo:$addr_b" -- rping -c -a "$addr_a" -C 20 -V \
 		>"$work/client.out" 2>&1
-	ended_well $? "$work/client.out" && wait "${pids[-1]}" ||
-		fail "rping: $(tail -n 5 "$work/client.out" "$work/server.out")"
+	ended_well $? "$work/client.out" || fail "rping: $(tail -n 5 "$work/client.out" "$work/server.out")"
+	wait "$server"
+	ended_well $? "$work/server.out" || fail "rping: $(tail -n 5 "$work/server.out")"
 }
 
 case $1 in

@@ -10,7 +10,8 @@
  *	closed		the words by which an end says that it stops
  *	doorbell	the pages by which sleepers are woken
  *
- * Ends with 77 where one process may not map what another has mapped.
+ * Ends with 77 where one process may not map what another has mapped, with 3 if the
+ *process has no local wire, or has ended.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -29,6 +30,7 @@ enum {
 	CONTROL = 4096, /* bytes at the start of each ring; transport/io/ring.h */
 	LINE = 64,	/* records begin at multiples of it */
 	WRITES = 8,	/* at a time, at most */
+	TOO_LATE = 3,	/* exit status */
 };
 
 #define WAIT_NS 200000 /* between two times, at most */
@@ -208,7 +210,7 @@ int main(int argc, char **argv)
 		return 77;
 	if (wires == 0) {
 		fprintf(stderr, "process %s has no local wire\n", argv[3]);
-		return 1;
+		return TOO_LATE;
 	}
 	while (is_alive(argv[3])) {
 		struct timespec wait = { .tv_nsec = (long)(next_random() % WAIT_NS) };
