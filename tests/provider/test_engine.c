@@ -124,34 +124,6 @@ static void program_that_stopped_polling_is_taken_over(void **state)
 	}
 }
 
-static uint32_t streak_need(struct kit_end *k)
-{
-	uint32_t need;
-
-	rnp_engine_lock(k->e);
-	need = k->e->progress.streak_need;
-	rnp_engine_unlock(k->e);
-	return need;
-}
-
-static void program_that_only_looks_at_memory_is_not_believed_again_so_soon(void **state)
-{
-	struct kit_end *a = &ends[0], *b = &ends[1];
-	rn_ns start = rnp_engine_now();
-	uint32_t before;
-
-	(void)state;
-	before = streak_need(b);
-	/* More than once: a thread that gets no processor is not to blame. */
-	while (streak_need(b) == before) {
-		poll_into_lease(b);
-		kit_post_send(a, RN_WR_RDMA_READ, 64, (uintptr_t)b->buf);
-		kit_await(a, RN_WC_SUCCESS);
-		kit_not_forever(start);
-	}
-	assert_int_equal(streak_need(b), 4 * before);
-}
-
 /* Without a single poll: what was posted leaves, and is acknowledged. */
 static void posted_work_completes_though_nobody_polls(void **state)
 {
@@ -577,7 +549,6 @@ int main(void)
 		test(long_message_arrives_whole),
 		test(program_that_does_not_poll_is_served_by_the_background_thread),
 		test(program_that_stopped_polling_is_taken_over),
-		test(program_that_only_looks_at_memory_is_not_believed_again_so_soon),
 		test(posted_work_completes_though_nobody_polls),
 		test(sleeping_program_is_woken_by_an_event),
 		test(linger_finds_what_arrives_at_once_and_the_event_is_there_as_well),

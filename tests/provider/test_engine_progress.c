@@ -49,6 +49,21 @@ static unsigned polls_for_the_sockets(struct kit_end *k)
 	return polls;
 }
 
+/* Its peer waited for the end of its lease, since it looked at memory and polled no more.
+ */
+static void program_that_only_looks_at_memory_is_not_believed_again_so_soon(void **state)
+{
+	struct kit_end *a = &ends[0], *b = &ends[1];
+	unsigned before = polls_for_the_sockets(b);
+
+	(void)state;
+	virtual_machine.spins = true;
+	kit_post_send(a, RN_WR_RDMA_READ, 64, (uintptr_t)b->buf);
+	virtual_await(a, RN_WC_SUCCESS);
+	virtual_machine.spins = false;
+	assert_int_equal(polls_for_the_sockets(b), 4 * before);
+}
+
 /* Setting it is a system call, and dear on a virtual machine. */
 static void program_that_polls_sets_the_timer_seldom(void **state)
 {
@@ -342,6 +357,7 @@ static void accesses_that_have_ended_are_taken(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		TEST(program_that_only_looks_at_memory_is_not_believed_again_so_soon),
 		TEST(program_that_polls_sets_the_timer_seldom),
 		TEST(events_that_have_come_make_polls_count_no_less),
 		TEST(who_takes_the_sockets_over_looks_again),
