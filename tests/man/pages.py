@@ -1,0 +1,91 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""pages - what CONTRIBUTING.md names is there, and its example of a scenario passes.
+
+usage: pages SOURCE-DIRECTORY BUILD-DIRECTORY
+
+Looked for are paths of the source tree, programs below build/dev, tests and presets. The example
+is the block of code that begins with the name of a rule.
+"""
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+PAGES = ["CONTRIBUTING.md"]
+ROOT, BUILD = (pathlib.Path(x) for x in sys.argv[1:3])
+FOLDERS = "include|provider|sim|tests|tools|transport"
+
+
+def is_pattern(name):
+    """Words in capitals are for the reader to fill in."""
+    return re.search("[A-Z]{2,}", name.removesuffix("README.md"))
+
+
+def missing_paths(text):
+    """A name without a folder is of the folder that was named before it in the line."""
+    for line in text.splitlines():
+        folder = None
+        for word in re.findall(r"`([^`]+)`", line):
+            for name in word.split():
+                name = name.removeprefix("./")
+                if re.match(rf"({FOLDERS})/", name):
+                    folder = name.rsplit("/", 1)[0]
+                elif folder and re.fullmatch(r"\w+\.[ch]", name):
+                    name = f"{folder}/{name}"
+                else:
+                    continue
+                if not is_pattern(name) and not list(ROOT.glob(name)):
+                    yield name
+
+
+def missing_builds(text):
+    for name in re.findall(r"build/dev/([\w/]+)", text):
+        if not (BUILD / name).exists():
+            yield f"build/dev/{name}"
+
+
+def tests():
+    out = subprocess.run(["ctest", "-C", "long", "--show-only=json-v1"], cwd=BUILD, capture_output=True, text=True, check=True)
+    return [test["name"] for test in json.loads(out.stdout)["tests"]]
+
+
+def missing_tests(text, names):
+    kinds = "|".join(sorted({name.split(".")[0] for name in names}))
+    for name in set(re.findall(rf"\b((?:{kinds})\.[a-z][\w-]+)", text)):
+        if name not in names:
+            yield f"the test {name}"
+    for kind in set(re.findall(r"`(\w+)\.\*`", text)):
+        if not any(name.startswith(kind + ".") for name in names):
+            yield f"tests {kind}.*"
+
+
+def missing_presets(text):
+    known = {preset["name"] for preset in json.loads((ROOT / "CMakePresets.json").read_text())["configurePresets"]}
+    return (f"the preset {name}" for name in re.findall(r"--preset (\w+)", text) if name not in known)
+
+
+def failing_examples(text):
+    for block in re.findall(r"^```\n(# [A-Z]\d+: .*?)^```$", text, re.M | re.S):
+        with tempfile.NamedTemporaryFile("w", suffix=".scn") as file:
+            file.write(block)
+            file.flush()
+            done = subprocess.run([BUILD / "bin/rocin", "conform", file.name], capture_output=True, text=True, check=False)
+        if done.returncode:
+            yield done.stdout + done.stderr
+
+
+def main():
+    names, wrong = tests(), []
+    for page in PAGES:
+        text = (ROOT / page).read_text()
+        for what in (missing_paths(text), missing_builds(text), missing_tests(text, names), missing_presets(text),
+                     failing_examples(text)):
+            wrong += [f"{page}: {name}" for name in what]
+    print("\n".join(wrong) or f"{', '.join(PAGES)}: all is there")
+    sys.exit(bool(wrong))
+
+
+main()
