@@ -210,6 +210,26 @@ static void who_holds_what_was_sent_is_waited_for(void **state)
 	req_free(&r);
 }
 
+static void no_retries(struct rn_qp_attr *a)
+{
+	a->retry_cnt = 0;
+}
+
+/* What the first timeout would end is not charged either. */
+static void who_holds_is_waited_for_by_who_has_no_retry(void **state)
+{
+	struct raw r = req_new(no_retries);
+	uint64_t taken = 5;
+
+	(void)state;
+	post_sends(&r, 1);
+	hold(&r, 100 * ACK_TIMEOUT, &taken, 0);
+	raw_expect_silence(&r);
+	raw_ack(&r, 200, 1);
+	expect_successes(&r, 200, 200);
+	req_free(&r);
+}
+
 /* Nor is it probed, though the timer is far. */
 static void who_holds_is_not_probed(void **state)
 {
@@ -287,6 +307,7 @@ int main(void)
 		cmocka_unit_test(what_was_heard_before_is_no_news),
 		cmocka_unit_test(a_loss_in_the_second_answer_is_charged),
 		cmocka_unit_test(who_holds_what_was_sent_is_waited_for),
+		cmocka_unit_test(who_holds_is_waited_for_by_who_has_no_retry),
 		cmocka_unit_test(who_holds_is_not_probed),
 		cmocka_unit_test(who_held_and_has_gone_is_given_up),
 		cmocka_unit_test(who_reads_on_and_does_not_answer_is_given_up),
