@@ -121,6 +121,28 @@ static void an_atomic_that_faults_late_takes_back_what_followed(void **state)
 	rc0_free(&t);
 }
 
+/* The region was changed while the second atomic waited for the first: its word is now
+ * where no word is.
+ */
+static void alignment_counts_when_the_turn_comes(void **state)
+{
+	struct rc0 t = rc0_new(&(struct pair_cfg){ .mtu_max = 1024, .mem_delay = 1000 },
+			       RN_QPT_RC, RN_QPS_RTS, NULL);
+	struct pair_mr *mr = pair_mr_new(t.r.p, 0, 64, RC0_ALL_RIGHTS);
+
+	(void)state;
+	raw_send(&t.r, RAW(.op = RN_RC_FETCH_ADD, .psn = 100,
+			   .atomic = rc0_atomic(&t, 0, 1, 0)));
+	raw_send(&t.r, RAW(.op = RN_RC_FETCH_ADD, .psn = 101,
+			   .atomic = { mr->mr.va, mr->mr.lkey, 1, 0 }));
+	mr->mr.iova_base += 4;
+	pair_run_wire(t.r.p);
+	raw_expect(&t.r, RN_RC_ATOMIC_ACK, 100);
+	rc0_expect_fatal(&t, NAK_ACC, 101, 1, 1);
+	rc0_expect_zeros(mr->data, 64);
+	rc0_free(&t);
+}
+
 static void a_late_answer_finds_a_qp_that_was_reset(void **state)
 {
 	struct rc0 t = rc0_new(&(struct pair_cfg){ .mtu_max = 1024, .mem_delay = 1000 },
@@ -164,6 +186,7 @@ int main(void)
 		cmocka_unit_test(a_misaligned_atomic_is_invalid),
 		cmocka_unit_test(atomics_wait_for_their_turn_where_memory_is_slow),
 		cmocka_unit_test(an_atomic_that_faults_late_takes_back_what_followed),
+		cmocka_unit_test(alignment_counts_when_the_turn_comes),
 		cmocka_unit_test(a_late_answer_finds_a_qp_that_was_reset),
 	};
 

@@ -202,6 +202,20 @@ static void query_tells_the_current_psns(void **state)
 	raw_free(&r);
 }
 
+/* Sent and received packets move the PSNs that query tells, and not these. */
+static void each_end_s_first_psn_is_known_for_good(void **state)
+{
+	struct raw r = raw_new(NULL, RN_QPT_RC, RN_QPS_RTS, NULL);
+
+	(void)state;
+	pair_post_recv_mr(r.q, 1, r.mr, 0, 100);
+	raw_send(&r, RAW(.op = RN_RC_SEND_ONLY, .psn = 100, .ack_req = true, .len = 4));
+	pair_post_send(r.q, &(struct rn_send_wr){ .opcode = RN_WR_SEND });
+	assert_int_equal(rn_qp_first_psn(r.q->qp, true), 100);
+	assert_int_equal(rn_qp_first_psn(r.q->qp, false), 200);
+	raw_free(&r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -209,6 +223,7 @@ int main(void)
 		cmocka_unit_test(wrong_current_state_and_alternate_path_are_refused),
 		cmocka_unit_test(a_drained_qp_takes_another_path),
 		cmocka_unit_test(query_tells_the_current_psns),
+		cmocka_unit_test(each_end_s_first_psn_is_known_for_good),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -93,12 +93,41 @@ static void who_has_no_receive_is_asked_again(void **state)
 	pair_free(r.p);
 }
 
+static struct pair_fate lose(void *ctx, const struct pair_packet *pkt)
+{
+	(void)ctx;
+	(void)pkt;
+	return (struct pair_fate){ 0 };
+}
+
+/* Time has passed since a packet arrived: what is counted now is about none. */
+static void no_packet_is_blamed_for_a_timeout(void **state)
+{
+	struct rc r = listen_to_both();
+	struct rn_sge sge;
+	struct rn_send_wr wr = wr_to(&r, RN_WR_RDMA_WRITE, &sge, 100);
+
+	(void)state;
+	assert_int_equal(pair_post_send(r.a, &wr), 0);
+	pair_run_until_quiet(r.p);
+	pair_expect_wc(r.a->scq, WR_ID, RN_WC_SUCCESS);
+	pair_set_hook(r.p, lose, NULL);
+	assert_int_equal(pair_post_send(r.a, &wr), 0);
+	pair_run_until_quiet(r.p);
+	pair_expect_wc(r.a->scq, WR_ID, RN_WC_RETRY_EXC_ERR);
+	assert_true(pair_stat(r.p, 0, RN_STAT_LOCAL_ACK_TIMEOUT) > 0);
+	for (unsigned i = 0; i < heard_count; i++)
+		assert_false(had_packet[i]);
+	pair_free(r.p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(of_what_goes_well_nothing_is_said),
 		cmocka_unit_test(a_key_that_does_not_open_is_named),
 		cmocka_unit_test(who_has_no_receive_is_asked_again),
+		cmocka_unit_test(no_packet_is_blamed_for_a_timeout),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* test_requester.c - what an RC send queue puts on the wire, and when. */
 #include "req_kit.h"
+#include "requester.h"
 
 /* ------------------------------------------------------------------ packets */
 static void send_only_is_these_bytes_on_the_wire(void **state)
@@ -435,6 +436,40 @@ static void a_refusal_counts_the_messages_before_its_own(void **state)
 	raw_free(&r);
 }
 
+static void four_reads(struct rn_qp_attr *a)
+{
+	a->max_rd_atomic = 4;
+}
+
+/* A READ of as many packets as may be outstanding, in four requests: behind it nothing
+ * could be told from what is long past.
+ */
+static void no_more_psns_are_outstanding_than_can_be_told_apart(void **state)
+{
+	const uint32_t len = RN_OUTSTANDING_MAX * 256u;
+	const struct pair_cfg cfg = { .mtu_max = 256,
+				      .read_window = len,
+				      .read_chunk = len };
+	struct raw r = raw_new(&cfg, RN_QPT_RC, RN_QPS_RTS, four_reads);
+	struct rn_sge sge = pair_sge(r.mr, 0, 8);
+
+	(void)state;
+	r.mr->mr.length = sge.len = len;
+	post_sge(&r, 1, RN_WR_RDMA_READ, sge, RN_SEND_SIGNALED);
+	for (uint32_t i = 0; i < 4; i++) {
+		const struct raw_packet *k = raw_expect(
+			&r, RN_RC_READ_REQUEST, 200 + i * (RN_OUTSTANDING_MAX / 4));
+
+		assert_int_equal(k->reth.dma_len, len / 4);
+	}
+	sge.len = 8;
+	post_sge(&r, 2, RN_WR_SEND, sge, RN_SEND_SIGNALED);
+	raw_expect_silence(&r);
+	send_read_response(&r, RN_RC_READ_RESPONSE_FIRST, 200, 256);
+	raw_expect(&r, RN_RC_SEND_ONLY, 200 + RN_OUTSTANDING_MAX);
+	raw_free(&r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -460,6 +495,7 @@ int main(void)
 		cmocka_unit_test(without_a_fence_a_write_follows_a_read_at_once),
 		cmocka_unit_test(every_64th_packet_of_a_message_asks_for_an_ack),
 		cmocka_unit_test(a_refusal_counts_the_messages_before_its_own),
+		cmocka_unit_test(no_more_psns_are_outstanding_than_can_be_told_apart),
 	};
 
 	return cmocka_run_group_tests_name("requester", tests, NULL, NULL);

@@ -60,6 +60,78 @@ static void a_peer_that_was_slow_is_sent_one_packet_again(void **state)
 	req_free(&r);
 }
 
+/* The question is answered: it has it, and no room. What follows goes as ever. */
+static void after_an_rnr_nak_all_is_sent_again_where_it_was_asked_before(void **state)
+{
+	struct raw r = req_new(NULL);
+
+	(void)state;
+	post_sends(&r, 3);
+	pair_run_for(r.p, ACK_TIMEOUT);
+	raw_expect(&r, RN_RC_SEND_ONLY, 200);
+	raw_expect_silence(&r);
+	raw_nak(&r, 0x20 | 20, 200, 0);
+	pair_run_for(r.p, RNR_CODE_20 - 1);
+	raw_expect_silence(&r);
+	pair_run_for(r.p, 1);
+	for (uint32_t psn = 200; psn <= 202; psn++)
+		raw_expect(&r, RN_RC_SEND_ONLY, psn);
+	raw_ack(&r, 202, 3);
+	expect_successes(&r, 200, 202);
+	req_free(&r);
+}
+
+/* Round trips of 100 ms: four of them are longer than the ACK timeout. */
+static void who_listens_asks_again_after_the_ack_timeout_at_the_latest(void **state)
+{
+	struct raw r = req_new(NULL);
+
+	(void)state;
+	post_sends(&r, 1);
+	pair_run_for(r.p, RN_MSEC(100));
+	raw_ack(&r, 200, 1);
+	expect_successes(&r, 200, 200);
+	for (uint32_t psn = 201; psn <= 203; psn++) {
+		post(&r, psn, RN_WR_SEND, 8);
+		raw_expect(&r, RN_RC_SEND_ONLY, psn);
+	}
+	pair_run_for(r.p, ACK_TIMEOUT);
+	raw_expect(&r, RN_RC_SEND_ONLY, 201);
+	raw_expect_silence(&r);
+	pair_run_for(r.p, RN_MSEC(150)); /* too long for an answer to that */
+	raw_ack(&r, 201, 2);
+	pair_run_for(r.p, ACK_TIMEOUT - 1);
+	raw_expect_silence(&r);
+	pair_run_for(r.p, 1);
+	raw_expect(&r, RN_RC_SEND_ONLY, 202);
+	raw_expect_silence(&r);
+	raw_ack(&r, 203, 4);
+	expect_successes(&r, 201, 203);
+	req_free(&r);
+}
+
+/* Its code says what was wrong, and not how many receives there are. */
+static void a_nak_of_what_is_acknowledged_gives_no_credits(void **state)
+{
+	struct raw r = req_new(NULL);
+
+	(void)state;
+	post_sends(&r, 1);
+	raw_send(&r, RAW(.op = RN_RC_ACK, .psn = 200, .aeth = { 0x00, 1 }));
+	expect_successes(&r, 200, 200);
+	post(&r, 201, RN_WR_SEND, 8); /* goes to try */
+	post(&r, 202, RN_WR_SEND, 8);
+	raw_expect(&r, RN_RC_SEND_ONLY, 201);
+	raw_expect_silence(&r);
+	raw_nak(&r, 0x62, 200, 1);
+	raw_expect_silence(&r);
+	raw_send(&r, RAW(.op = RN_RC_ACK, .psn = 200, .aeth = { 0x02, 1 }));
+	raw_expect(&r, RN_RC_SEND_ONLY, 202);
+	raw_ack(&r, 202, 3);
+	expect_successes(&r, 201, 202);
+	req_free(&r);
+}
+
 static void one_ack_completes_all_that_it_covers_in_order(void **state)
 {
 	struct raw r = req_new(NULL);
@@ -505,6 +577,11 @@ int main(void)
 		cmocka_unit_test(an_ack_of_the_last_packet_completes_the_message),
 		cmocka_unit_test(after_a_partial_ack_the_rest_is_sent_again),
 		cmocka_unit_test(a_peer_that_was_slow_is_sent_one_packet_again),
+		cmocka_unit_test(
+			after_an_rnr_nak_all_is_sent_again_where_it_was_asked_before),
+		cmocka_unit_test(
+			who_listens_asks_again_after_the_ack_timeout_at_the_latest),
+		cmocka_unit_test(a_nak_of_what_is_acknowledged_gives_no_credits),
 		cmocka_unit_test(one_ack_completes_all_that_it_covers_in_order),
 		cmocka_unit_test(unsignaled_requests_complete_without_a_cqe),
 		cmocka_unit_test(an_ack_of_what_was_never_sent_is_ignored),

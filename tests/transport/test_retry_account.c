@@ -74,6 +74,18 @@ static void end(struct read *t)
 	req_free(&t->r);
 }
 
+/* What the account says, by what each retry was charged for. */
+static void expect_account(const struct raw *r, uint64_t timeouts, uint64_t naks,
+			   uint64_t implied)
+{
+	struct rn_retries retries;
+
+	rn_qp_retries(r->q->qp, &retries);
+	assert_int_equal(retries.timeouts, timeouts);
+	assert_int_equal(retries.naks, naks);
+	assert_int_equal(retries.implied, implied);
+}
+
 /* A queue of 185 ms in front of us: what was asked for first comes first. */
 static void the_rest_of_an_answer_with_a_gap_costs_one_retry(void **state)
 {
@@ -84,7 +96,28 @@ static void the_rest_of_an_answer_with_a_gap_costs_one_retry(void **state)
 	expect_stat(&t.r, RN_STAT_IMPLIED_NAK_SEQ_ERR, 1);
 	assert_int_equal(t.r.q->qp->req.retry_left, 2);
 	assert_int_equal(t.requests, 1);
+	expect_account(&t.r, 0, 0, 1);
 	end(&t);
+}
+
+static void the_account_names_what_each_retry_was_for(void **state)
+{
+	struct raw r = req_new(NULL);
+
+	(void)state;
+	post_sends(&r, 2);
+	expect_account(&r, 0, 0, 0);
+	raw_nak(&r, 0x60, 200, 0);
+	raw_expect(&r, RN_RC_SEND_ONLY, 200);
+	raw_expect(&r, RN_RC_SEND_ONLY, 201);
+	expect_account(&r, 0, 1, 0);
+	raw_ack(&r, 200, 1);
+	while (pair_stat(r.p, 0, RN_STAT_LOCAL_ACK_TIMEOUT) == 0)
+		pair_run_for(r.p, RN_MSEC(1));
+	expect_account(&r, 1, 1, 0);
+	raw_ack(&r, 201, 2);
+	expect_successes(&r, 200, 201);
+	raw_free(&r);
 }
 
 /* Each pause lets the probes of a close watch go, which ask again for nothing. */
@@ -301,6 +334,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_rest_of_an_answer_with_a_gap_costs_one_retry),
+		cmocka_unit_test(the_account_names_what_each_retry_was_for),
 		cmocka_unit_test(probes_in_the_gap_cost_none),
 		cmocka_unit_test(a_timeout_in_the_gap_does_not_open_it_again),
 		cmocka_unit_test(newer_responses_keep_the_timer_from_running_out),
