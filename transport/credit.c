@@ -53,6 +53,5 @@ void rn_credit_posted(struct rn_qp *qp)
 
 	if (!rsp->told_none || qp->state == RN_QPS_ERR || was_answered_request(rsp))
 		return;
-	rsp->told_none = false;
 	rn_rsp_ack(qp, rn_psn_add(rsp->exp_psn, RN_PSN_MASK), rsp->msn);
 }

@@ -140,7 +140,7 @@ static bool is_stuck(const struct rn_qp *qp)
 	const struct rn_requester *req = &qp->req;
 
 	return req->in_flight > 0 && req->una.v == req->probe.una.v &&
-	       req->heard.v == req->probe.heard.v && !req->rnr_waiting;
+	       req->heard.v == req->probe.heard.v;
 }
 
 static void go_back(struct rn_qp *qp, rn_ns now)

@@ -277,7 +277,6 @@ void rn_cm_to_timewait(struct rn_cm *cm, rn_ns now, struct rn_cm_conn *conn)
 	/* The peer's time-wait may be over first, and its QPN in use again. */
 	rn_cm_unindex_qpn(cm, conn);
 	conn->info.state = RN_CM_TIMEWAIT;
-	conn->lap = RN_CM_LAP_NONE;
 	rn_timer_rearm(&cm->timers, &conn->timer,
 		       now + rn_cm_time(conn->info.qp.timeout));
 }

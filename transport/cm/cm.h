@@ -41,7 +41,7 @@ struct rn_cm_conn {
 	bool in_peer, in_qpn;
 	bool is_open; /* the driver holds it */
 	bool is_sidr;
-	enum rn_cm_lap_state lap;
+	enum rn_cm_lap_state lap;	 /* while RN_CM_ESTABLISHED */
 	struct rn_list tx;		 /* on rn_cm.tx while @out is to be sent */
 	struct rn_list ev;		 /* on rn_cm.events while @events is not 0 */
 	uint16_t events;		 /* bits by enum rn_cm_event_type */

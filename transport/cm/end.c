@@ -211,7 +211,6 @@ void rn_cm_on_rej(struct rn_cm *cm, struct rn_cm_in *in)
 		rej->ari_len < RN_CM_ARI_LEN ? rej->ari_len : (uint8_t)RN_CM_ARI_LEN;
 	memcpy(conn->ari, rej->ari, RN_CM_ARI_LEN);
 	rn_cm_raise(cm, conn, RN_CM_EV_REJECTED, rej->reason);
-	rn_cm_conn_release(cm, conn);
 }
 
 /* ---- DREQ and DREP ---- */
@@ -229,7 +228,6 @@ void rn_cm_send_dreq(struct rn_cm *cm, rn_ns now, struct rn_cm_conn *conn,
 	assert(conn->info.state == RN_CM_ESTABLISHED);
 	rn_cm_put_data(msg.dreq.data, RN_CM_DREQ_DATA, data, data_len);
 	rn_cm_say(cm, conn, &msg, rn_cm_new_tid(cm, conn), 0);
-	conn->lap = RN_CM_LAP_NONE;
 	conn->info.state = RN_CM_DREQ_SENT;
 	rn_cm_insist(cm, now, conn, conn->resp_timeout);
 }
@@ -306,7 +304,6 @@ void rn_cm_on_dreq(struct rn_cm *cm, struct rn_cm_in *in)
 	rn_list_remove(&conn->tx);
 	rn_cm_calm(cm, conn);
 	conn->tid = in->hdr.tid;
-	conn->lap = RN_CM_LAP_NONE;
 	conn->info.state = RN_CM_DREQ_RCVD;
 	rn_cm_keep(conn->end_data, dreq->data, sizeof(dreq->data));
 	rn_cm_raise(cm, conn, RN_CM_EV_DISCONNECTED, 0);
