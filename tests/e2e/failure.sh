@@ -96,7 +96,10 @@ stop)
 	patience=(--timeout-scale=20)
 	start_transfer
 	kill -STOP "$server"
+	begin=${EPOCHREALTIME//[!0-9]/} # in microseconds
 	wait_for 20 timed_out || fail "no timeout: $(rocin stat)"
+	# Eight times the 268 ms that ib_write_bw has without.
+	[ $((${EPOCHREALTIME//[!0-9]/} - begin)) -gt 2147000 ] || fail 'a timeout that was not stretched'
 	kill -CONT "$server"
 	before=$(sent)
 	wait_for 20 more || fail "the client does not go on: $(tail -3 "$work/client.out")"
