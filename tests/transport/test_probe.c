@@ -254,6 +254,30 @@ static void an_answer_at_once_for_what_was_sent_again_tells_of_a_loss(void **sta
 	end_acknowledged(&r);
 }
 
+/* At once is what takes no longer than the shortest round trip, of 60 ms here. */
+static void how_soon_at_once_is_hangs_on_the_way(void **state)
+{
+	struct raw r = raw_new(NULL, RN_QPT_RC, RN_QPS_RTS, slow_timer);
+
+	(void)state;
+	post(&r, 200);
+	pair_run_for(r.p, RN_MSEC(60));
+	complete(&r, 200);
+	post(&r, 201); /* lost */
+	post(&r, 202);
+	pair_run_for(r.p, RN_MSEC(16 * 60));
+	raw_expect(&r, RN_RC_SEND_ONLY, 201);
+	raw_expect_silence(&r);
+	pair_run_for(r.p, RN_MSEC(60));
+	raw_ack(&r, 201, 2);
+	assert_true(r.q->qp->dest->suspicion > 0);
+	raw_expect(&r, RN_RC_SEND_ONLY, 202);
+	raw_ack(&r, 202, 3);
+	pair_expect_wc(r.q->scq, 201, RN_WC_SUCCESS);
+	pair_expect_wc(r.q->scq, 202, RN_WC_SUCCESS);
+	raw_free(&r);
+}
+
 static void other_qps_to_the_same_process_are_watched_too(void **state)
 {
 	struct raw r = raw_new(NULL, RN_QPT_RC, RN_QPS_RTS, slow_timer), s = r;
@@ -293,6 +317,7 @@ int main(void)
 		cmocka_unit_test(nothing_is_sent_again_while_late_answers_come),
 		cmocka_unit_test(
 			an_answer_at_once_for_what_was_sent_again_tells_of_a_loss),
+		cmocka_unit_test(how_soon_at_once_is_hangs_on_the_way),
 		cmocka_unit_test(other_qps_to_the_same_process_are_watched_too),
 	};
 

@@ -210,6 +210,32 @@ static void a_turn_that_is_not_taken_is_the_next_ones(void **state)
 	pair_free(r.p);
 }
 
+/* It is QP 1's turn, which has failed; it is not destroyed. */
+static void who_has_failed_holds_no_turn(void **state)
+{
+	struct readers r = begin();
+	struct rn_cqe e;
+
+	(void)state;
+	pair_set_hook(r.p, see, &r);
+	post_read(&r, 0, LARGE);
+	post_read(&r, 1, LARGE);
+	post_read(&r, 2, LARGE);
+	pair_run_for(r.p, ROUND_TRIP - RN_USEC(1));
+	r.p->frozen = true; /* with the response on its way */
+	pair_run_for(r.p, ROUND_TRIP);
+	assert_int_equal(completed(&r, 0), 1);
+	assert_int_equal(pair_modify_state(r.a[1], RN_QPS_ERR), 0);
+	assert_true(pair_poll(r.a[1]->scq, &e));
+	assert_int_equal(pair_cqe_status(&e), RN_WC_WR_FLUSH_ERR);
+	r.p->frozen = false;
+	pair_flush(r.p);
+	assert_int_equal(r.asked[2], 1);
+	pair_run_until_quiet(r.p);
+	assert_int_equal(completed(&r, 2), 1);
+	pair_free(r.p);
+}
+
 /* It would not fit however long it waited. */
 static void a_read_larger_than_the_window_goes_alone(void **state)
 {
@@ -236,6 +262,7 @@ int main(void)
 		cmocka_unit_test(atomics_do_not_stand_in_line),
 		cmocka_unit_test(who_asked_regardless_is_not_called_again),
 		cmocka_unit_test(a_turn_that_is_not_taken_is_the_next_ones),
+		cmocka_unit_test(who_has_failed_holds_no_turn),
 		cmocka_unit_test(a_read_larger_than_the_window_goes_alone),
 	};
 

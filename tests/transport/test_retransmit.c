@@ -81,6 +81,24 @@ static void after_an_rnr_nak_all_is_sent_again_where_it_was_asked_before(void **
 	req_free(&r);
 }
 
+static void nobody_is_asked_by_the_next_connection(void **state)
+{
+	struct raw r = req_new(NULL);
+	struct rn_qp_attr attr = r.q->qp->attr;
+
+	(void)state;
+	post_sends(&r, 2);
+	pair_run_for(r.p, ACK_TIMEOUT);
+	raw_expect(&r, RN_RC_SEND_ONLY, 200);
+	raw_expect_silence(&r);
+	assert_int_equal(pair_modify_state(r.q, RN_QPS_RESET), 0);
+	pair_modify_until(r.q, &attr, RN_QPS_RTS);
+	post_sends(&r, 2);
+	raw_ack(&r, 201, 2);
+	expect_successes(&r, 200, 201);
+	req_free(&r);
+}
+
 /* Round trips of 100 ms: four of them are longer than the ACK timeout. */
 static void who_listens_asks_again_after_the_ack_timeout_at_the_latest(void **state)
 {
@@ -579,6 +597,7 @@ int main(void)
 		cmocka_unit_test(a_peer_that_was_slow_is_sent_one_packet_again),
 		cmocka_unit_test(
 			after_an_rnr_nak_all_is_sent_again_where_it_was_asked_before),
+		cmocka_unit_test(nobody_is_asked_by_the_next_connection),
 		cmocka_unit_test(
 			who_listens_asks_again_after_the_ack_timeout_at_the_latest),
 		cmocka_unit_test(a_nak_of_what_is_acknowledged_gives_no_credits),

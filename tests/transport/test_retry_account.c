@@ -120,6 +120,22 @@ static void the_account_names_what_each_retry_was_for(void **state)
 	raw_free(&r);
 }
 
+static void a_new_connection_has_an_account_of_its_own(void **state)
+{
+	struct raw r = req_new(NULL);
+	struct rn_qp_attr attr = r.q->qp->attr;
+
+	(void)state;
+	post_sends(&r, 1);
+	raw_nak(&r, 0x60, 200, 0);
+	raw_expect(&r, RN_RC_SEND_ONLY, 200);
+	expect_account(&r, 0, 1, 0);
+	assert_int_equal(pair_modify_state(r.q, RN_QPS_RESET), 0);
+	pair_modify_until(r.q, &attr, RN_QPS_RTS);
+	expect_account(&r, 0, 0, 0);
+	raw_free(&r);
+}
+
 /* Each pause lets the probes of a close watch go, which ask again for nothing. */
 static void probes_in_the_gap_cost_none(void **state)
 {
@@ -190,6 +206,30 @@ static void what_was_heard_before_is_no_news(void **state)
 }
 
 /* Filled, and then something else is lost: that is another loss. */
+/* The peer acknowledges the PSN of the READ that is at hand, which only responses do: it
+ * shows a loss, and is no answer behind one that says how far apart those come.
+ */
+static void an_ack_of_the_read_at_hand_is_no_answer_behind_it(void **state)
+{
+	struct raw r = req_new(slow_timer);
+	struct pair_mr *into = pair_mr_new(r.p, 0, 1024, RN_ACCESS_LOCAL_WRITE);
+
+	(void)state;
+	post_sends(&r, 1);
+	post_sge(&r, 201, RN_WR_RDMA_READ, pair_sge(into, 0, 1024), RN_SEND_SIGNALED);
+	raw_expect(&r, RN_RC_READ_REQUEST, 201);
+	raw_ack(&r, 200, 1);
+	pair_run_for(r.p, RN_MSEC(50));
+	raw_ack(&r, 201, 2);
+	raw_expect(&r, RN_RC_READ_REQUEST, 201);
+	raw_expect_silence(&r);
+	pair_run_for(r.p, RN_MSEC(2));
+	raw_expect(&r, RN_RC_READ_REQUEST, 201);
+	send_read_response(&r, RN_RC_READ_RESPONSE_ONLY, 201, 1024);
+	expect_successes(&r, 200, 201);
+	req_free(&r);
+}
+
 static void a_loss_in_the_second_answer_is_charged(void **state)
 {
 	struct read t = begin(slow_timer);
@@ -260,6 +300,24 @@ static void who_holds_is_waited_for_by_who_has_no_retry(void **state)
 	raw_expect_silence(&r);
 	raw_ack(&r, 200, 1);
 	expect_successes(&r, 200, 200);
+	req_free(&r);
+}
+
+/* It has answered in between, and so has read: where it stands now is seen anew. */
+static void who_answered_and_stands_again_is_waited_for_again(void **state)
+{
+	struct raw r = req_new(NULL);
+	uint64_t taken = 5;
+
+	(void)state;
+	post_sends(&r, 2);
+	hold(&r, 2 * ACK_TIMEOUT, &taken, 0);
+	raw_ack(&r, 200, 1);
+	taken = 9;
+	hold(&r, 10 * ACK_TIMEOUT, &taken, 0);
+	expect_stat(&r, RN_STAT_LOCAL_ACK_TIMEOUT, 0);
+	raw_ack(&r, 201, 2);
+	expect_successes(&r, 200, 201);
 	req_free(&r);
 }
 
@@ -335,13 +393,16 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_rest_of_an_answer_with_a_gap_costs_one_retry),
 		cmocka_unit_test(the_account_names_what_each_retry_was_for),
+		cmocka_unit_test(a_new_connection_has_an_account_of_its_own),
 		cmocka_unit_test(probes_in_the_gap_cost_none),
 		cmocka_unit_test(a_timeout_in_the_gap_does_not_open_it_again),
 		cmocka_unit_test(newer_responses_keep_the_timer_from_running_out),
 		cmocka_unit_test(what_was_heard_before_is_no_news),
+		cmocka_unit_test(an_ack_of_the_read_at_hand_is_no_answer_behind_it),
 		cmocka_unit_test(a_loss_in_the_second_answer_is_charged),
 		cmocka_unit_test(who_holds_what_was_sent_is_waited_for),
 		cmocka_unit_test(who_holds_is_waited_for_by_who_has_no_retry),
+		cmocka_unit_test(who_answered_and_stands_again_is_waited_for_again),
 		cmocka_unit_test(who_holds_is_not_probed),
 		cmocka_unit_test(who_held_and_has_gone_is_given_up),
 		cmocka_unit_test(who_reads_on_and_does_not_answer_is_given_up),
