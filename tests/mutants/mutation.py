@@ -11,7 +11,7 @@ import tempfile
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(sys.argv[1]) / "tools"))
-from mutation import bank  # noqa: E402  pylint: disable=wrong-import-position
+from mutation import bank, coverage  # noqa: E402  pylint: disable=wrong-import-position
 
 CODE = """
 /* limit() is of a(), too. */
@@ -118,7 +118,45 @@ def check_choices(folder):
         yield f"mutants do {got}\n  wanted   {wanted}"
 
 
+# Lines of coverage.txt, and what is said of them beside what is missing.
+ENTRIES = [
+    ("it adds :: z/x.c:ID", None),
+    ("it adds :: none: nobody knows", None),
+    ("it adds :: z/x.c:ID z/x.c:000000", "no mutant z/x.c:000000"),
+    ("it adds :: z/x.c:EQUAL", "it is equivalent"),
+    ("it subtracts :: z/x.c:ID", "has no 'it subtracts'"),
+    ("it adds: z/x.c:ID", "wants CAPABILITY"),
+    ("it adds :: z/x.c:ID\nit adds :: z/x.c:ID", "has an entry already"),
+    ("# nothing", "no entry that fits 'it adds'"),
+]
+
+
+def check_entries(folder):
+    mutants, _, _ = load(folder, ["x.c limit :: a++; :: ; :: b", "x.c :: 5 :: 6 :: b :: equivalent: c"])
+    ids = dict(zip(("ID", "EQUAL"), (m.id.rsplit(":", 1)[1] for m in mutants)))
+    (folder / coverage.CAPABILITIES).write_text("# a comment\nsums | it adds | unit.x unit.y:f\n")
+    for entry, wanted in ENTRIES:
+        for word, value in ids.items():
+            entry = entry.replace(word, value)
+        (folder / coverage.ENTRIES).write_text(entry + "\n")
+        sentences = []
+        coverage.load(folder, mutants, sentences)
+        if (wanted is None) != (not sentences) or wanted and wanted not in "\n".join(sentences):
+            yield f"{entry}\n  says: {sentences}\n  wanted: {wanted or 'nothing'}"
+
+
+def check_functions():
+    """Those of a test that have failed, by its output; the last one may have died."""
+    passed = "[ RUN      ] a\n[       OK ] a\n"
+    failed = "[ RUN      ] b\n[  ERROR   ] --- 1 != 2\n[  FAILED  ] b\n"
+    for text, wanted in ((passed, set()), (passed + failed, {"b"}), (failed + "[ RUN      ] c\n", {"b", "c"}),
+                         ("[ RUN      ] d\n[  ERROR   ] d\n", {"d"}), (failed + passed + "[  FAILED  ] 1 test(s), listed below:\n", {"b"})):
+        if coverage.failed_functions(text) != wanted:
+            yield f"functions that failed are {coverage.failed_functions(text)}, not {wanted}:\n{text}"
+
+
 with tempfile.TemporaryDirectory() as name:
-    wrong = [*check_lines(pathlib.Path(name)), *check_choices(pathlib.Path(name))]
+    wrong = [*check_lines(pathlib.Path(name)), *check_choices(pathlib.Path(name)),
+             *check_entries(pathlib.Path(name)), *check_functions()]
 print("\n".join(wrong) or "each line is taken for what it is")
 sys.exit(bool(wrong))

@@ -20,7 +20,7 @@ PRESET = "dev"
 # A link to a header is not what it leads to: a header beside it may be a copy with mutants.
 FLAGS = "-DCMAKE_C_FLAGS=-fno-canonical-system-headers"
 # What changes none of the programs under test, nor what the tests expect.
-NO_PART = re.compile(r"^(tests/mutants/|tools/mutat|tools/check$|shared/|\.)|(^|/)README\.md$")
+NO_PART = re.compile(r"^(tests/(mutants/|coverage\.txt$)|tools/mutat|tools/check$|shared/|\.)|(^|/)README\.md$")
 
 
 class Place:
@@ -36,6 +36,7 @@ class Place:
         self.numbers = self.top / "numbers.json"
         self.baseline = self.top / "tests.json"
         self.results = self.top / "results.jsonl"
+        self.coverage = self.top / "coverage.jsonl"
         self.lock = self.top / "lock"
         self.log = self.top / "build.log"
 
