@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""pages - what CONTRIBUTING.md names is there, and its example of a scenario passes.
+"""pages - what ARCHITECTURE.md and CONTRIBUTING.md name is there, and an example of a scenario passes.
 
 usage: pages SOURCE-DIRECTORY BUILD-DIRECTORY
 
@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 
-PAGES = ["CONTRIBUTING.md"]
+PAGES = ["ARCHITECTURE.md", "CONTRIBUTING.md"]
 ROOT, BUILD = (pathlib.Path(x) for x in sys.argv[1:3])
 FOLDERS = "include|provider|sim|tests|tools|transport"
 
