@@ -88,8 +88,7 @@ void rnp_engine_unlock(struct rnp_engine *e);
 
 /* A QPN not in use: (counter << 8) | slot. Lock held, attached. -ENOMEM if none. */
 int rnp_engine_new_qpn(struct rnp_engine *e, uint32_t *qpn);
-/* A record in the stats page for a new QP, or NULL; lock held. Growing the page moves the
- * others by rn_qp_set_stats().
+/* A record in the stats page for a new QP, or NULL; lock held. The page grows in place.
  */
 struct rn_stats_qp *rnp_engine_stats_qp(struct rnp_engine *e);
 /* A QP is about to be destroyed (lock held, still registered): its QPN rests before it is

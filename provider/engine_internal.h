@@ -78,8 +78,6 @@ struct rnp_progress {
 	rn_ns steady_since; /* polling has had no gap since */
 	uint32_t streak;    /* polls with the sockets armed */
 	uint32_t streak_need;
-	_Atomic rn_ns
-		last_call; /* end of the last verbs call; written without the lock */
 	uint32_t armed_cqs;
 
 	rn_ns found_at;	   /* by the background thread, and no post since; 0: none */

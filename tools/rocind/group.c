@@ -68,8 +68,8 @@ static void make_room(int fd)
 		prefer(fd, SOL_SOCKET, SO_RCVBUF, BUFFER_BYTES);
 }
 
-/* Without DO the IPv4 identification, which the ICRC covers, is not known to the sender
- * It must be set, and never a connect().
+/* With DO, and without connect(), the IPv4 identification is 0; the ICRC covers it, and a
+ * sender cannot learn it otherwise.
  */
 static int set_options(int fd, int family)
 {
