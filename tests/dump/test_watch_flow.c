@@ -718,6 +718,40 @@ static void who_answers_a_call_may_allow_fewer_reads_than_were_asked_for(void **
 	talk_end(&t);
 }
 
+static void a_read_is_under_way_until_its_last_response(void **state)
+{
+	struct step read = { .op = RN_RC_READ_REQUEST, .psn = 100, .dma_len = 2048 };
+	struct step first = { .op = RN_RC_READ_RESPONSE_FIRST,
+			      .psn = 100,
+			      .len = 1024,
+			      .syndrome = TALK_ACK,
+			      .msn = 1 };
+
+	(void)state;
+	for (unsigned answers = 1; answers <= 2; answers++) {
+		struct talk t = talk_new(false);
+
+		call(&t);
+		answer_call(&t, 1);
+		talk_step(&t, &read);
+		talk_step(&t, &first);
+		if (answers == 2)
+			talk_step(&t, &(struct step){ .op = RN_RC_READ_RESPONSE_LAST,
+						      .psn = 101,
+						      .len = 1024,
+						      .syndrome = TALK_ACK,
+						      .msn = 1 });
+		assert_int_equal(t.remark.findings, 0);
+		talk_step(&t, &(struct step){ .op = RN_RC_READ_REQUEST,
+					      .psn = 102,
+					      .dma_len = 8 });
+		assert_int_equal(t.remark.findings, answers == 1);
+		if (answers == 1)
+			assert_int_equal(t.remark.finding[0].rule, RN_RULE_DEPTH);
+		talk_end(&t);
+	}
+}
+
 /* It comes again when the RTU was lost, while the connection is in use. */
 static void a_call_is_answered_once(void **state)
 {
@@ -790,6 +824,7 @@ int main(void)
 		cmocka_unit_test(no_more_reads_than_the_connection_was_made_for),
 		cmocka_unit_test(
 			who_answers_a_call_may_allow_fewer_reads_than_were_asked_for),
+		cmocka_unit_test(a_read_is_under_way_until_its_last_response),
 		cmocka_unit_test(a_call_is_answered_once),
 		cmocka_unit_test(marks_and_notifications_are_counted),
 	};

@@ -99,9 +99,11 @@ static void advance(struct rn_watch_job *job, struct rn_watch_flow *f, struct rn
 			bytes += r->payload_len;
 			continue;
 		}
-		if (!r->is_done && rn_psn_diff(psn, rn_psn_add(r->psn, r->span)) >= 0)
-			rn_watch_say(job, RN_RULE_ACK_OVER, "%s of PSN %" PRIu32,
-				     rn_opcode_info[r->opcode].name, r->psn.v);
+		/* Only the beginning of a READ's responses lies before it. */
+		if (r->is_done || rn_psn_before(psn, rn_psn_add(r->psn, r->span)))
+			continue;
+		rn_watch_say(job, RN_RULE_ACK_OVER, "%s of PSN %" PRIu32,
+			     rn_opcode_info[r->opcode].name, r->psn.v);
 		r->is_done = true;
 	}
 	f->una = psn;
