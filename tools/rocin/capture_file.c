@@ -86,8 +86,11 @@ static int close_file(struct rn_capture_file *f)
 	int rc = 0;
 
 	errno = 0;
+	/* Closed by libpcap, the stream does not say what became of its last bytes. */
+	if (f->dumper && fflush(f->out) != 0)
+		rc = last_error();
 	if (f->dumper)
-		pcap_dump_close(f->dumper); /* and the stream */
+		pcap_dump_close(f->dumper);
 	else if (f->out && fclose(f->out) != 0)
 		rc = last_error();
 	if (f->pcap)
