@@ -237,6 +237,27 @@ open(sys.argv[2], "wb").write(out)
 PY
 is 'what both ends captured is there once' "$(rocin dump "$work/both.pcap" | grep -c ' RC_')" 3
 is 'or as often as it was captured' "$(rocin dump --copies "$work/both.pcap" | grep -c ' RC_')" 5
+# The same of what is passed over: a later fragment that left and arrived, and one that only arrived.
+python3 - "$captures/rxe-rc-atomic.pcap" "$work/pieces.pcap" <<'PY'
+import struct
+import sys
+data = open(sys.argv[1], "rb").read()
+length, = struct.unpack_from("<I", data, 32)
+packet = data[40 + 14:40 + length]
+out = data[:20] + struct.pack("<I", 113)
+for time, (way, ip) in enumerate([(4, packet), (4, None), (0, None), (0, packet), (0, b"else")]):
+    if ip != packet:
+        ip = packet[:6] + b"\0\x05" + packet[8:] + (ip or b"")
+    body = struct.pack("!HHH8xH", way, 0xFFFE, 0, 0x800) + ip
+    out += struct.pack("<IIII", 0, time, len(body), len(body)) + body
+open(sys.argv[2], "wb").write(out)
+PY
+rocin dump "$work/pieces.pcap" >"$work/out" 2>"$work/err"
+is 'what was passed over at both ends is counted once' "$(grep -c ' RC_' "$work/out")/$(cut -d' ' -f3-6 "$work/err")" \
+	'1/passed over 2 packets'
+rocin dump --copies "$work/pieces.pcap" >"$work/out" 2>"$work/err"
+is 'or as often as it was captured, too' "$(grep -c ' RC_' "$work/out")/$(cut -d' ' -f3-6 "$work/err")" \
+	'2/passed over 3 packets'
 
 # pcapng, in both byte orders, with clocks of several kinds: what was written beside packets.
 cat >"$work/pcapng.py" <<'PY'
