@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -242,6 +243,78 @@ static void the_idle_time_begins_when_the_last_channel_has_gone(void **state)
 			 5000 + IDLE_MS);
 }
 
+/* ---- Addresses that nobody uses ---- */
+
+/* The second of two clients has an address, until it goes. */
+static void attach_one(void)
+{
+	const struct rn_ctl_attach rq = attach_request(0, 1);
+
+	greet(0);
+	greet(1);
+	assert_int_equal(rn_ctl_send(client[1], &rq, NULL, 0), 0);
+}
+
+static void leave_address(void)
+{
+	close(client[1]);
+}
+
+static void expect_address(void)
+{
+	assert_int_equal(rnd_groups_count(&server.groups), 1);
+}
+
+static void expect_no_address(void)
+{
+	assert_int_equal(rnd_groups_count(&server.groups), 0);
+}
+
+static void stop_by_signal(void)
+{
+	raise(SIGTERM);
+}
+
+/* Whether or not others are still there, whose wait has no end. */
+static void an_address_that_nobody_uses_is_given_back_beside_other_clients(void **state)
+{
+	(void)state;
+	assert_int_equal(RUN({ .at_ms = 100, .act = attach_one },
+			     { .at_ms = 5000, .act = leave_address },
+			     { .at_ms = 5000 + IDLE_MS - 1, .act = expect_address },
+			     { .at_ms = 5000 + IDLE_MS + 1, .act = expect_no_address },
+			     { .at_ms = 7000, .act = close_one }),
+			 7000 + IDLE_MS);
+}
+
+static void reopen(uint32_t idle_ms)
+{
+	char why[512] = "";
+
+	rnd_server_close(&server);
+	if (rnd_server_open(&server, idle_ms, why, sizeof(why)))
+		fail_msg("%s", why);
+}
+
+/* One that ends never has no idle time, but addresses have theirs. */
+static void an_address_is_kept_for_ten_seconds_by_a_rocind_that_stays(void **state)
+{
+	const uint32_t idle_ms[] = { 0, 60000 };
+
+	(void)state;
+	for (unsigned i = 0; i < 2; i++) {
+		reopen(idle_ms[i]);
+		now_ms = 0;
+		assert_int_equal(RUN({ .at_ms = 100, .act = attach_one },
+				     { .at_ms = 200, .act = leave_address },
+				     { .at_ms = 10199, .act = expect_address },
+				     { .at_ms = 10201, .act = expect_no_address },
+				     { .at_ms = 10300, .act = stop_by_signal }),
+				 10300);
+		close_one();
+	}
+}
+
 /* ---- Who is told ---- */
 
 static void greet_two(void)
@@ -374,6 +447,8 @@ int main(void)
 		TEST(the_idle_time_begins_when_the_last_client_has_gone),
 		TEST(a_client_that_connects_at_the_last_moment_is_taken_in),
 		TEST(the_idle_time_begins_when_the_last_channel_has_gone),
+		TEST(an_address_that_nobody_uses_is_given_back_beside_other_clients),
+		TEST(an_address_is_kept_for_ten_seconds_by_a_rocind_that_stays),
 		TEST(who_asks_for_the_end_gets_its_answer),
 		TEST(a_second_rocind_is_turned_away_by_the_first),
 		TEST(a_socket_that_was_passed_is_there_after_the_end),
