@@ -236,6 +236,67 @@ static void a_wildcard_takes_the_addresses_of_its_families(void **state)
 	rnd_ucma_close(ch, net->now);
 }
 
+/* Whichever of them that is. */
+static void a_wildcard_leaves_to_others_what_they_hold(void **state)
+{
+	static const struct rn_gid any;
+	struct net *net = *state;
+	struct host *h = &net->host[0];
+	struct rnd_ucma_channel *ch;
+
+	add_ipv6(net);
+	ch = open_channel(net, 0);
+	for (uint16_t i = 0; i < 3; i++) {
+		uint32_t id = create_id(net, ch, 1, RDMA_PS_TCP);
+
+		h->elsewhere = &h->nd.gid[i];
+		assert_int_equal(bind_ip(net, ch, id, ip6(any, 0, TCP_PORT + i)), 0);
+		assert_int_equal(listen_on(net, ch, id, 0), 0);
+		assert_int_equal(h->held, 2 * (i + 1));
+	}
+	rnd_ucma_close(ch, net->now);
+}
+
+/* The id and its port are as they were: what was held may be let go. */
+static void an_id_without_any_address_to_hold_is_not_bound(void **state)
+{
+	struct net *net = *state;
+	struct host *h = &net->host[0];
+	struct rnd_ucma_channel *ch;
+	uint32_t id;
+
+	add_ipv6(net);
+	ch = open_channel(net, 0);
+	id = create_id(net, ch, 1, RDMA_PS_TCP);
+	h->elsewhere = &h->nd.gid[0];
+	assert_int_equal(bind_ip(net, ch, id, ip(0, 0, TCP_PORT)), -EADDRINUSE);
+	assert_int_equal(bind_ip(net, ch, id, ip(10, 1, TCP_PORT)), -EADDRINUSE);
+	assert_int_equal(h->held, 0);
+	h->elsewhere = NULL;
+	assert_int_equal(bind_ip(net, ch, id, ip(10, 1, TCP_PORT)), 0);
+	rnd_ucma_close(ch, net->now);
+}
+
+/* The program hears of it as of anything else that stands in the way of its packets. */
+static void a_way_whose_source_something_else_holds_is_none(void **state)
+{
+	struct net *net = *state;
+	struct host *h = &net->host[0];
+	struct rnd_ucma_channel *ch;
+	uint32_t id;
+
+	add_ipv6(net);
+	ch = open_channel(net, 0);
+	id = create_id(net, ch, 1, RDMA_PS_TCP);
+	h->elsewhere = &h->nd.gid[2];
+	assert_int_equal(resolve_ip(net, ch, id, ip6(global6(2), 0, TCP_PORT)), 0);
+	assert_int_equal((int)event(net, ch, RND_EV_ADDR_ERROR).status, -EADDRINUSE);
+	h->elsewhere = NULL;
+	assert_int_equal(resolve_ip(net, ch, id, ip6(global6(2), 0, TCP_PORT)), 0);
+	event(net, ch, RND_EV_ADDR_RESOLVED);
+	rnd_ucma_close(ch, net->now);
+}
+
 /* Return: as event() gives it. */
 static struct rdma_ucm_event_resp connect_v6(struct net *net, struct pair *p,
 					     struct rnd_ucma_channel *at, uint32_t type)
@@ -378,6 +439,9 @@ int main(void)
 		TEST(an_id_of_one_family_reaches_no_address_of_the_other),
 		TEST(an_id_that_cannot_be_resolved_has_no_destination),
 		TEST(a_wildcard_takes_the_addresses_of_its_families),
+		TEST(a_wildcard_leaves_to_others_what_they_hold),
+		TEST(an_id_without_any_address_to_hold_is_not_bound),
+		TEST(a_way_whose_source_something_else_holds_is_none),
 		TEST(a_listener_of_all_ipv4_addresses_takes_no_ipv6_requests),
 		TEST(listeners_of_one_family_each_share_a_port),
 		TEST(a_port_is_shared_by_those_who_all_say_so),

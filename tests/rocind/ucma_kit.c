@@ -8,9 +8,12 @@
 
 static int hold(void *ctx, const struct rn_gid *gid, uint32_t scope)
 {
-	(void)gid;
+	struct host *h = ctx;
+
 	(void)scope;
-	((struct host *)ctx)->held++;
+	if (h->elsewhere && memcmp(gid, h->elsewhere, sizeof(*gid)) == 0)
+		return -EADDRINUSE;
+	h->held++;
 	return 0;
 }
 

@@ -32,6 +32,8 @@ struct host {
 	struct rnd_ucma *ucma;
 	struct rn_netdev nd;
 	const struct rn_gid *route_src; /* where all routes lead from; NULL: gid[0] */
+	const struct rn_gid
+		*elsewhere; /* an address that something else holds, or NULL */
 	unsigned held, ready;
 	struct {
 		bool is_there;
