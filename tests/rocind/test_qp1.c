@@ -23,6 +23,7 @@
 
 bool __wrap_rnd_group_send(const struct rnd_group *group, const struct rn_flow *flow,
 			   const uint8_t *pkt, size_t len);
+int __wrap_timerfd_create(int clock, int flags);
 ssize_t __wrap_rnd_group_receive(const struct rnd_group *group, struct rn_flow *flow,
 				 uint8_t *pkt, size_t room);
 int __wrap_timerfd_settime(int fd, int flags, const struct itimerspec *when,
@@ -44,6 +45,7 @@ struct packet {
 
 static rn_ns now;
 static unsigned looks; /* at the clock */
+static rn_ns alarm_at; /* when the timer is to expire, or RN_NEVER */
 static struct {
 	const struct rnd_group *group;
 	struct rn_flow flow;
@@ -83,14 +85,21 @@ ssize_t __wrap_rnd_group_receive(const struct rnd_group *group, struct rn_flow *
 	return (ssize_t)p->len;
 }
 
-/* It never expires: rnd_cm_flush() is called when it would. */
+/* It expires when the test says so. */
+int __wrap_timerfd_create(int clock, int flags)
+{
+	(void)clock;
+	(void)flags;
+	return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+}
+
 int __wrap_timerfd_settime(int fd, int flags, const struct itimerspec *when,
 			   struct itimerspec *old)
 {
 	(void)fd;
-	(void)flags;
-	(void)when;
 	(void)old;
+	assert_int_equal(flags, TFD_TIMER_ABSTIME);
+	alarm_at = RN_MSEC(1000) * when->it_value.tv_sec + when->it_value.tv_nsec;
 	return 0;
 }
 
@@ -110,6 +119,7 @@ static const struct rn_gid theirs = { .raw = { [10] = 0xff, 0xff, 10, 0, 0, 2 } 
 static int setup(void **state)
 {
 	now = RN_MSEC(5000);
+	alarm_at = RN_NEVER;
 	sent_count = looks = 0;
 	arriving_count = 0;
 	memset(&sent, 0, sizeof(sent));
@@ -259,6 +269,55 @@ static void a_request_waits_for_its_listener_and_no_longer_than_so(void **state)
 	assert_int_equal(sent_count, 1);
 }
 
+/* The time goes on to the alarm. */
+static void expire(void)
+{
+	const uint64_t once = 1;
+
+	assert_true(alarm_at != RN_NEVER);
+	now = alarm_at;
+	alarm_at = RN_NEVER;
+	assert_int_equal(write(server.cm->timer.fd, &once, sizeof(once)), sizeof(once));
+	serve();
+}
+
+/* Nothing but the timer ends the wait of each. */
+static void the_timer_is_set_again_after_it_has_run_out(void **state)
+{
+	const struct packet p = lookup();
+
+	(void)state;
+	add_group(&ours, 0);
+	serve();
+	for (unsigned i = 1; i <= 3; i++) {
+		assert_true(take(&p));
+		assert_int_equal(alarm_at, now + RND_CM_EARLY_FOR);
+		expire();
+		assert_int_equal(sent_count, i);
+	}
+	assert_true(alarm_at == RN_NEVER);
+}
+
+/* What waits already is not put off. */
+static void the_timer_runs_out_with_the_first_of_those_that_wait(void **state)
+{
+	const struct packet p = lookup();
+	rn_ns first = now + RND_CM_EARLY_FOR;
+
+	(void)state;
+	add_group(&ours, 0);
+	serve();
+	assert_true(take(&p));
+	now += RN_MSEC(30);
+	assert_true(take(&p));
+	assert_int_equal(alarm_at, first);
+	expire();
+	assert_int_equal(sent_count, 1);
+	assert_int_equal(alarm_at, first + RN_MSEC(30));
+	expire();
+	assert_int_equal(sent_count, 2);
+}
+
 /* ---- Out ---- */
 
 /* Of several interfaces that have it. */
@@ -334,6 +393,8 @@ int main(void)
 		TEST(an_answer_has_the_class_of_its_request_without_the_congestion_mark),
 		TEST(a_packet_of_another_length_than_a_mad_has_is_dropped),
 		TEST(a_request_waits_for_its_listener_and_no_longer_than_so),
+		TEST(the_timer_is_set_again_after_it_has_run_out),
+		TEST(the_timer_runs_out_with_the_first_of_those_that_wait),
 		TEST(a_packet_from_a_link_local_address_leaves_by_its_interface),
 		TEST(a_packet_from_an_address_that_has_gone_is_lost),
 		TEST(packets_go_on_when_a_capture_of_them_has_ended),
