@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "cm.h"
+#include "rocind_conn.h"
 
 enum {
 	BEGIN_S = 1000, /* when rocind starts */
@@ -87,6 +88,16 @@ static int open_server(void)
 	if (rc)
 		print_message("%s\n", why);
 	return rc;
+}
+
+static void reopen(uint32_t idle_ms)
+{
+	char why[512] = "";
+
+	rnd_server_close(&server);
+	now_ms = 0;
+	if (rnd_server_open(&server, idle_ms, why, sizeof(why)))
+		fail_msg("%s", why);
 }
 
 static int setup(void **state)
@@ -220,6 +231,39 @@ static void a_client_that_connects_at_the_last_moment_is_taken_in(void **state)
 			 3000 + IDLE_MS);
 }
 
+enum {
+	SHORT_MS = 50,
+	GREETING_MS = 200,
+};
+
+/* However short the idle time: otherwise it might start another one, again and again. */
+static void a_client_that_has_connected_has_time_to_greet(void **state)
+{
+	(void)state;
+	reopen(SHORT_MS);
+	assert_int_equal(RUN({ .at_ms = 40, .act = connect_one }), 40 + GREETING_MS);
+	close(client[0]);
+	reopen(SHORT_MS);
+	assert_int_equal(RUN({ .at_ms = 40, .act = connect_one },
+			     { .at_ms = 140, .act = close_one }),
+			 140 + SHORT_MS);
+}
+
+static void who_has_started_it_is_waited_for_until_a_client_comes(void **state)
+{
+	int timeout_ms = rn_rocind_timeout_ms();
+
+	(void)state;
+	assert_true(timeout_ms > IDLE_MS);
+	server.awaits_starter = true;
+	assert_int_equal(run(NULL, 0), timeout_ms);
+	reopen(IDLE_MS);
+	server.awaits_starter = true;
+	assert_int_equal(RUN({ .at_ms = IDLE_MS + 500, .act = greet_one },
+			     { .at_ms = IDLE_MS + 600, .act = close_one }),
+			 IDLE_MS + 600 + IDLE_MS);
+}
+
 static int channel;
 
 static void open_channel(void)
@@ -287,15 +331,6 @@ static void an_address_that_nobody_uses_is_given_back_beside_other_clients(void 
 			 7000 + IDLE_MS);
 }
 
-static void reopen(uint32_t idle_ms)
-{
-	char why[512] = "";
-
-	rnd_server_close(&server);
-	if (rnd_server_open(&server, idle_ms, why, sizeof(why)))
-		fail_msg("%s", why);
-}
-
 /* One that ends never has no idle time, but addresses have theirs. */
 static void an_address_is_kept_for_ten_seconds_by_a_rocind_that_stays(void **state)
 {
@@ -304,7 +339,6 @@ static void an_address_is_kept_for_ten_seconds_by_a_rocind_that_stays(void **sta
 	(void)state;
 	for (unsigned i = 0; i < 2; i++) {
 		reopen(idle_ms[i]);
-		now_ms = 0;
 		assert_int_equal(RUN({ .at_ms = 100, .act = attach_one },
 				     { .at_ms = 200, .act = leave_address },
 				     { .at_ms = 10199, .act = expect_address },
@@ -405,6 +439,44 @@ static void a_socket_that_was_passed_is_there_after_the_end(void **state)
 
 /* ---- Without descriptors ---- */
 
+/* @spare of them beside the connection that rocind accepts. */
+static void connect_with_spare(unsigned spare)
+{
+	struct rlimit limit = descriptors;
+	int next;
+
+	connect_one();
+	next = dup(STDERR_FILENO);
+	assert_int_equal(close(next), 0);
+	limit.rlim_cur = (rlim_t)next + 1 + spare;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+}
+
+static void connect_with_enough(void)
+{
+	connect_with_spare(32);
+}
+
+static void connect_with_few(void)
+{
+	connect_with_spare(31);
+}
+
+/* A client and its device take some, which come with messages that cannot wait. */
+static void addresses_without_users_make_room_for_descriptors_of_clients(void **state)
+{
+	(void)state;
+	reopen(0);
+	RUN({ .at_ms = 100, .act = attach_one }, { .at_ms = 110, .act = leave_address },
+	    { .at_ms = 120, .act = close_one },
+	    { .at_ms = 200, .act = connect_with_enough },
+	    { .at_ms = 300, .act = expect_address }, { .at_ms = 310, .act = close_one },
+	    { .at_ms = 320, .act = connect_with_few },
+	    { .at_ms = 400, .act = expect_no_address },
+	    { .at_ms = 500, .act = stop_by_signal });
+	close_one();
+}
+
 static void connect_two_and_take_all_descriptors(void)
 {
 	struct rlimit limit = descriptors;
@@ -446,12 +518,15 @@ int main(void)
 		TEST(the_idle_time_begins_anew_with_a_client_that_connects),
 		TEST(the_idle_time_begins_when_the_last_client_has_gone),
 		TEST(a_client_that_connects_at_the_last_moment_is_taken_in),
+		TEST(a_client_that_has_connected_has_time_to_greet),
+		TEST(who_has_started_it_is_waited_for_until_a_client_comes),
 		TEST(the_idle_time_begins_when_the_last_channel_has_gone),
 		TEST(an_address_that_nobody_uses_is_given_back_beside_other_clients),
 		TEST(an_address_is_kept_for_ten_seconds_by_a_rocind_that_stays),
 		TEST(who_asks_for_the_end_gets_its_answer),
 		TEST(a_second_rocind_is_turned_away_by_the_first),
 		TEST(a_socket_that_was_passed_is_there_after_the_end),
+		TEST(addresses_without_users_make_room_for_descriptors_of_clients),
 		TEST(without_descriptors_each_client_is_turned_away),
 	};
 
