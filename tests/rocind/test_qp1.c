@@ -318,6 +318,41 @@ static void the_timer_runs_out_with_the_first_of_those_that_wait(void **state)
 	assert_int_equal(sent_count, 2);
 }
 
+/* By rules of faults, which are about the packets of queue pair 1, too. */
+static void a_packet_that_is_delayed_is_taken_when_it_is_due(void **state)
+{
+	const struct packet p = question(0);
+	rn_ns due = now + RN_MSEC(20);
+
+	(void)state;
+	add_group(&ours, 0);
+	serve();
+	rnd_cm_set_faults(server.cm, "delay=20ms rx");
+	assert_true(take(&p));
+	assert_int_equal(sent_count, 0);
+	assert_int_equal(alarm_at, due);
+	expire();
+	assert_int_equal(sent_count, 1);
+	assert_true(alarm_at == RN_NEVER);
+}
+
+/* What they hold goes on its way. */
+static void rules_that_are_taken_back_hold_nothing_any_more(void **state)
+{
+	const struct packet p = question(0);
+
+	(void)state;
+	add_group(&ours, 0);
+	serve();
+	rnd_cm_set_faults(server.cm, "delay=20ms rx");
+	assert_true(take(&p));
+	assert_int_equal(sent_count, 0);
+	rnd_cm_set_faults(server.cm, NULL);
+	assert_int_equal(sent_count, 1);
+	assert_true(take(&p));
+	assert_int_equal(sent_count, 2);
+}
+
 /* ---- Out ---- */
 
 /* Of several interfaces that have it. */
@@ -395,6 +430,8 @@ int main(void)
 		TEST(a_request_waits_for_its_listener_and_no_longer_than_so),
 		TEST(the_timer_is_set_again_after_it_has_run_out),
 		TEST(the_timer_runs_out_with_the_first_of_those_that_wait),
+		TEST(a_packet_that_is_delayed_is_taken_when_it_is_due),
+		TEST(rules_that_are_taken_back_hold_nothing_any_more),
 		TEST(a_packet_from_a_link_local_address_leaves_by_its_interface),
 		TEST(a_packet_from_an_address_that_has_gone_is_lost),
 		TEST(packets_go_on_when_a_capture_of_them_has_ended),
