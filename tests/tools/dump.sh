@@ -259,6 +259,26 @@ rocin dump --copies "$work/pieces.pcap" >"$work/out" 2>"$work/err"
 is 'or as often as it was captured, too' "$(grep -c ' RC_' "$work/out")/$(cut -d' ' -f3-6 "$work/err")" \
 	'2/passed over 3 packets'
 
+# The same packet behind the headers of each kind of link.
+python3 - "$captures/rxe-rc-atomic.pcap" "$work" <<'PY'
+import struct
+import sys
+data = open(sys.argv[1], "rb").read()
+length, = struct.unpack_from("<I", data, 32)
+ip = data[40 + 14:40 + length]
+macs = bytes(12)
+for name, link, head in [
+        ("raw", 101, b""), ("ipv4", 228, b""), ("null", 0, b"\2\0\0\0"), ("loop", 108, b"\0\0\0\2"),
+        ("sll", 113, struct.pack("!HHH8xH", 1, 1, 6, 0x800)), ("sll2", 276, struct.pack("!HHIHBB8x", 0x800, 0, 1, 1, 1, 6)),
+        ("vlan", 1, macs + b"\x81\0\0\5\x08\0"), ("two-vlans", 1, macs + b"\x88\xa8\0\5\x81\0\0\6\x08\0")]:
+    with open(f"{sys.argv[2]}/link-{name}.pcap", "wb") as f:
+        f.write(data[:20] + struct.pack("<I", link) + struct.pack("<IIII", 0, 0, len(head + ip), len(head + ip)) + head + ip)
+PY
+for link in raw ipv4 null loop sll sll2 vlan two-vlans; do
+	is "a packet behind a header of link type $link" \
+		"$(rocin dump "$work/link-$link.pcap" 2>&1 | grep -c ' RC_CMP_SWAP .* psn 1118464 ')" 1
+done
+
 # pcapng, in both byte orders, with clocks of several kinds: what was written beside packets.
 cat >"$work/pcapng.py" <<'PY'
 import struct, sys
