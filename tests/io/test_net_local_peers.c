@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* test_net_local_peers.c - peers that sleep, stop, die or lie. */
-#include <fcntl.h>
-
+#include "descriptors.h"
 #include "local_kit.h"
 
 #include "ring_layout.h"
@@ -319,15 +318,6 @@ static void sleeper_is_woken(void **state)
 	rn_doorbell_announce(p->page);
 	assert_int_equal(send_to(w, 1, 1, 1), 0);
 	assert_int_equal(eventfd_read(p->event, &count), 0);
-}
-
-static unsigned count_descriptors(void)
-{
-	unsigned count = 0;
-
-	for (int fd = 0; fd < 1024; fd++)
-		count += fcntl(fd, F_GETFD) >= 0;
-	return count;
 }
 
 static void descriptors_of_a_wire_are_closed_with_it(void **state)
