@@ -137,6 +137,35 @@ static void last_words_go_by_udp_if_the_ring_is_full(void **state)
 	assert_int_equal(send_to(w, 1, 1, 8), -EAGAIN);
 }
 
+/* One of three packets to go is in the ring already: all leave once more, and the next
+ * ones begin with their first.
+ */
+static void what_is_hurried_past_a_full_ring_takes_nothing_from_the_next(void **state)
+{
+	struct world *w = *state;
+	const uint64_t *in_ring = &w->stats[RN_STAT_LOCAL_TX_PACKETS];
+	struct peer *p = lay(w, 0);
+	uint32_t n = 0;
+
+	while (*in_ring % 3 == 0) { /* the refused one has not got in at all */
+		if (send_to(w, 1, 3, n) == 0)
+			n += 3;
+		else if (*in_ring % 3 == 0)
+			ring_is_dry(w, p); /* space for one or more */
+	}
+	rn_local_hurry(w->local, true);
+	assert_int_equal(send_to(w, 1, 3, n), 0);
+	assert_in_socket(w, n);
+	assert_true(socket_is_dry(w));
+	rn_local_hurry(w->local, false);
+	while (!ring_is_dry(w, p))
+		;
+	assert_int_equal(send_to(w, 1, 3, 1000), 0);
+	for (uint32_t i = 0; i < 3; i++)
+		assert_in_ring(w, p, 1000 + i);
+	assert_true(ring_is_dry(w, p));
+}
+
 /* Addresses of what both ends write. */
 static struct rn_ring_shared *ring_of(struct peer *p, bool from_peer)
 {
@@ -368,6 +397,7 @@ int main(void)
 		test(who_has_something_unread_holds_it),
 		test(who_has_gone_holds_nothing),
 		test(last_words_go_by_udp_if_the_ring_is_full),
+		test(what_is_hurried_past_a_full_ring_takes_nothing_from_the_next),
 		test(peer_that_lies_about_its_tail_loses_the_wire),
 		test(peer_that_lies_about_its_head_loses_the_wire),
 		test(what_a_dead_peer_has_sent_is_still_received),

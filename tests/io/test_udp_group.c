@@ -7,10 +7,12 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 
 #include <cmocka.h>
 
+#include "descriptors.h"
 #include "io_kind.h"
 #include "roce_socket.h"
 #include "rocin/icrc.h"
@@ -312,6 +314,20 @@ static void a_port_that_is_held_without_sharing_is_refused(void **state)
 	assert_int_equal(join(w->end[1], &w->group), 0);
 }
 
+/* Here no descriptor at all, or a file, which no set of the kernel's takes. */
+static void a_socket_that_cannot_be_watched_is_not_joined(void **state)
+{
+	struct world *w = *state;
+	int file = memfd_create("file", MFD_CLOEXEC);
+
+	assert_int_equal(rn_udp_join(w->end[1], &w->group, -1), -EBADF);
+	assert_int_equal(rn_udp_join(w->end[1], &w->group, file), -EPERM);
+	assert_null(w->end[1]->groups);
+	assert_int_equal(rn_udp_leave(w->end[1], &w->group), -1);
+	assert_int_equal(close(file), 0); /* it is still the caller's */
+	assert_int_equal(join(w->end[1], &w->group), 0);
+}
+
 /* Also what was taken out of the socket ahead of its turn. */
 static void what_a_group_has_brought_goes_with_it(void **state)
 {
@@ -408,6 +424,66 @@ static void an_ipv6_group_that_loopback_has_no_route_to_is_refused(void **state)
 	has_no_route = false;
 }
 
+/* A program may not have many, and groups come and go. */
+static void nothing_stays_open_of_a_device_that_is_closed(void **state)
+{
+	const struct rn_gid addr = roce_gid(0), group[] = { group_of(0), group_of(1) };
+	uint64_t stats[RN_STAT_COUNT] = { 0 };
+	unsigned before = count_descriptors();
+	struct rn_udp *u = open_end(&addr, LO, stats);
+
+	(void)state;
+	for (unsigned n = 0; n < RN_ARRAY_SIZE(group); n++)
+		assert_int_equal(join(u, &group[n]), 0);
+	assert_true(count_descriptors() > before);
+	rn_udp_free(u);
+	assert_int_equal(count_descriptors(), before);
+}
+
+static void a_group_that_is_left_leaves_nothing_open(void **state)
+{
+	struct world *w = *state;
+	const struct rn_gid other = group_of(1);
+	unsigned before;
+
+	assert_int_equal(join(w->end[1], &other), 0);
+	before = count_descriptors(); /* with the set of all groups */
+	for (unsigned i = 0; i < 3; i++) {
+		assert_int_equal(join(w->end[1], &w->group), 0);
+		leave(w->end[1], &w->group);
+	}
+	assert_int_equal(count_descriptors(), before);
+}
+
+static void a_group_that_is_refused_leaves_nothing_open(void **state)
+{
+	struct world *w = *state;
+	unsigned before = count_descriptors();
+
+	assert_int_equal(rn_group_open(&w->group, NO_INTERFACE), -ENODEV);
+	has_too_many = true;
+	assert_int_equal(rn_group_open(&w->group, LO), -ENOMEM);
+	has_too_many = false;
+	assert_int_equal(count_descriptors(), before);
+}
+
+/* Whatever comes of it: a host may have no IPv6, or no route. */
+static void looking_for_the_route_of_a_group_leaves_nothing_open(void **state)
+{
+	const struct rn_gid group6 = { .raw = { 0xff, 0x05, [15] = 1 } };
+	unsigned before = count_descriptors();
+
+	(void)state;
+	for (unsigned i = 0; i < 2; i++) {
+		has_no_route = i > 0;
+		(void)rn_group_route(&group6, LO);
+		(void)rn_group_route(&group6, NO_INTERFACE);
+		rn_group_close(rn_group_open(&group6, LO), &group6, LO);
+	}
+	has_no_route = false;
+	assert_int_equal(count_descriptors(), before);
+}
+
 #define GROUP_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -422,10 +498,15 @@ int main(void)
 		GROUP_TEST(unicast_goes_on_beside_groups),
 		GROUP_TEST(an_interface_that_is_not_there_is_refused),
 		GROUP_TEST(a_port_that_is_held_without_sharing_is_refused),
+		GROUP_TEST(a_socket_that_cannot_be_watched_is_not_joined),
 		GROUP_TEST(what_a_group_has_brought_goes_with_it),
 		GROUP_TEST(a_group_that_was_left_wakes_nobody),
 		GROUP_TEST(more_groups_than_the_kernel_takes_are_enomem),
 		cmocka_unit_test(an_ipv6_group_that_loopback_has_no_route_to_is_refused),
+		cmocka_unit_test(nothing_stays_open_of_a_device_that_is_closed),
+		GROUP_TEST(a_group_that_is_left_leaves_nothing_open),
+		GROUP_TEST(a_group_that_is_refused_leaves_nothing_open),
+		cmocka_unit_test(looking_for_the_route_of_a_group_leaves_nothing_open),
 	};
 	int missing = io_missing();
 

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "descriptors.h"
 #include "io_kind.h"
 #include "net_udp.h"
 #include "roce_socket.h"
@@ -284,6 +285,57 @@ static void another_host_is_reached_by_the_shared_socket(void **state)
 	assert_int_equal(earn().id, 0);
 }
 
+/* What it was opened with, and it itself once its address goes or it fails. */
+static void an_outlet_is_one_descriptor_as_long_as_it_is_there(void **state)
+{
+	const struct rn_gid from = flow.src;
+	unsigned before = count_descriptors();
+	struct rn_outlet o;
+
+	(void)state;
+	for (unsigned i = 0; i < 3; i++) {
+		assert_int_not_equal(earn().id, 0);
+		assert_int_equal(count_descriptors(), before + 1);
+		rn_udp_set(a, 0, -1, NULL);
+		rn_udp_set(a, 0, roce_socket(&from), &from);
+		assert_int_equal(count_descriptors(), before);
+	}
+	o = earn();
+	assert_int_equal(send_by(&o, 200, 64), -EINVAL);
+	assert_int_equal(count_descriptors(), before);
+}
+
+/* The destination is on another host, or the source is not ours to send from. */
+static void an_outlet_that_does_not_come_about_leaves_nothing_open(void **state)
+{
+	const struct rn_gid outside = { .raw = { [10] = 0xff, 0xff, 192, 0, 2, 1 } };
+	const struct rn_flow inside = flow;
+	unsigned before = count_descriptors();
+
+	(void)state;
+	flow.dst = outside;
+	assert_int_equal(earn().id, 0);
+	flow = inside;
+	flow.src = outside;
+	assert_int_equal(earn().id, 0);
+	assert_int_equal(count_descriptors(), before);
+}
+
+static void destinations_that_take_turns_leave_nothing_open(void **state)
+{
+	unsigned before = count_descriptors();
+
+	(void)state;
+	for (unsigned n = 0; n < 40; n++) {
+		flow.dst.raw[15] = (uint8_t)n;
+		for (unsigned i = 0; i < LONG; i++)
+			(void)outlet();
+		assert_in_range(count_descriptors(), before + 1, before + 16);
+	}
+	rn_udp_set(a, 0, -1, NULL);
+	assert_int_equal(count_descriptors(), before - 1); /* with the address's own */
+}
+
 static void without_super_packets_there_is_none(void **state)
 {
 	(void)state;
@@ -334,6 +386,9 @@ int main(void)
 		test(outlet_that_fails_is_not_used_again),
 		test(many_destinations_take_turns),
 		test(another_host_is_reached_by_the_shared_socket),
+		test(an_outlet_is_one_descriptor_as_long_as_it_is_there),
+		test(an_outlet_that_does_not_come_about_leaves_nothing_open),
+		test(destinations_that_take_turns_leave_nothing_open),
 		test(without_super_packets_there_is_none),
 		test(who_wants_none_has_none),
 		cmocka_unit_test(ipv6_has_no_identification_to_learn),
