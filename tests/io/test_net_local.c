@@ -273,6 +273,35 @@ static void full_ring_holds_back_and_grows(void **state)
 	assert_true(ring_is_dry(w, p));
 }
 
+/* However a full ring cuts super-packets, whose last packet may be short. */
+static void bytes_by_the_ring_are_those_of_its_packets(void **state)
+{
+	enum {
+		COUNT = 7,
+		SHORT = 100,
+	};
+	struct world *w = *state;
+	struct peer *p = lay(w, 0);
+	struct rn_ring_packet pkt;
+	uint64_t bytes = 0;
+	unsigned cut = 0;
+
+	for (uint32_t sent = 0; sent < 100 || cut == 0; sent++) {
+		struct rn_super s = super_to(w, 1, COUNT, 0);
+
+		s.len -= LEN - SHORT;
+		while (w->net->ops->transmit(w->net->ctx, &s) == -EAGAIN) {
+			cut += w->stats[RN_STAT_LOCAL_TX_PACKETS] % COUNT != 0;
+			bytes += rn_ring_receive(&p->recv, &pkt, 1, w->room, ROOM) == 1
+					 ? pkt.len
+					 : 0;
+		}
+	}
+	while (rn_ring_receive(&p->recv, &pkt, 1, w->room, ROOM) == 1)
+		bytes += pkt.len;
+	assert_int_equal(w->stats[RN_STAT_LOCAL_TX_BYTES], bytes);
+}
+
 /* Return: it can be built on the wire. */
 static bool build_in_place(struct world *w, unsigned slot, uint32_t number)
 {
@@ -518,6 +547,7 @@ int main(void)
 		test(ring_full_of_other_records_holds_nobody_up),
 		test(sockets_are_asked_once_by_a_call),
 		test(full_ring_holds_back_and_grows),
+		test(bytes_by_the_ring_are_those_of_its_packets),
 		test(packets_are_built_in_the_ring),
 		test(what_is_built_in_a_wire_that_ends_ends_with_it),
 		test(message_goes_ahead_where_bursts_are_short),

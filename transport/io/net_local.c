@@ -76,7 +76,7 @@ static int send_by_ring(struct rn_local *l, struct local_wire *w,
 	const struct rn_flow *flow = super->flow;
 	bool numbered = l->udp->gso && rn_flow_is_ipv4(flow);
 	struct rn_ring_meta meta = rn_local_meta(flow);
-	uint32_t first = l->sent, i = first;
+	uint32_t first = l->sent, i = first, end;
 	int rc = 0;
 
 	l->sent = 0;
@@ -96,11 +96,9 @@ static int send_by_ring(struct rn_local *l, struct local_wire *w,
 	}
 	rn_local_let_go(w);
 	if (i > first) {
+		end = i < super->count ? i * super->seg_len : super->len;
 		rn_local_count(l, RN_STAT_LOCAL_TX_PACKETS, i - first);
-		rn_local_count(l, RN_STAT_LOCAL_TX_BYTES,
-			       i < super->count || first > 0
-				       ? (uint64_t)(i - first) * super->seg_len
-				       : super->len);
+		rn_local_count(l, RN_STAT_LOCAL_TX_BYTES, end - first * super->seg_len);
 		w->full_since = 0;
 	}
 	if (rc == -EPIPE) {
