@@ -198,8 +198,10 @@ int rn_udp_transmit(void *ctx, const struct rn_super *super)
 
 	assert(super->sgid_index < u->sock_count);
 	assert(super->len <= RN_SUPER_BYTES);
-	if (s->fd < 0)
+	if (s->fd < 0) {
+		u->sent = 0; /* the rest of it is lost */
 		return -EADDRNOTAVAIL;
+	}
 	rn_udp_in_use(u, super->sgid_index);
 	if (super->outlet.id)
 		return rn_udp_send_out(u, super);
