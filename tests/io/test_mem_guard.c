@@ -559,6 +559,96 @@ static void the_program_is_told_of_its_own_handlers(void **state)
 	assert_exited_well(run_child(seen_in_front_body));
 }
 
+/* As jump_out(), for one signal. */
+static void set_once(struct sigaction *old)
+{
+	struct sigaction act = { .sa_sigaction = jump_out,
+				 .sa_flags = (int)(SA_SIGINFO | SA_RESETHAND) };
+
+	sigaction(SIGSEGV, &act, old);
+}
+
+static bool is_default_now(void)
+{
+	struct sigaction now;
+
+	return sigaction(SIGSEGV, NULL, &now) == 0 && now.sa_handler == SIG_DFL;
+}
+
+static int once_again_body(void)
+{
+	struct sigaction old;
+
+	rn_guard_watch(true);
+	if (!front || rn_guard_install())
+		return 1;
+	for (int round = 1; round <= 3; round++) {
+		set_once(NULL);
+		if (is_default_now() || who_answers() != 1 || seen_count != round)
+			return 2;
+		if (!is_default_now() || !device_faults())
+			return 3;
+	}
+	/* Who sets it again is told what was in force, which is not what is now. */
+	set_once(&old);
+	if (old.sa_handler != SIG_DFL || is_default_now())
+		return 4;
+	set_once(&old);
+	return old.sa_sigaction == jump_out ? 0 : 5;
+}
+
+static void a_one_shot_handler_that_is_set_again_runs_again(void **state)
+{
+	(void)state;
+	assert_exited_well(run_child(once_again_body));
+}
+
+static int once_behind_body(void)
+{
+	set_once(NULL);
+	if (rn_guard_install() || who_answers() != 1)
+		return 1;
+	set_handler(jump_out_by_2, &replaced); /* it is told of ours */
+	if (rn_guard_install() || who_answers() != 2)
+		return 2;
+	rn_guard_watch(true);
+	sigaction(SIGSEGV, &replaced, NULL);
+	return is_default_now() ? 0 : 3;
+}
+
+/* Without us it would have been told of the default action. */
+static void a_one_shot_handler_that_ran_does_not_come_back_with_ours(void **state)
+{
+	(void)state;
+	assert_exited_well(run_child(once_behind_body));
+}
+
+/* As who starts programs does: the child shares our memory, and not our signals. */
+static int vfork_body(void)
+{
+	int status = 0;
+	pid_t pid;
+
+	rn_guard_watch(true);
+	if (!front || rn_guard_install())
+		return 1;
+	set_handler(jump_out, NULL);
+	pid = vfork();
+	if (pid == 0) {
+		sigaction(SIGSEGV, &(struct sigaction){ .sa_handler = SIG_DFL }, NULL);
+		_exit(0);
+	}
+	if (pid < 0 || waitpid(pid, &status, 0) != pid || status)
+		return 2;
+	return !is_default_now() && who_answers() == 1 && device_faults() ? 0 : 3;
+}
+
+static void a_vfork_child_leaves_the_handlers_of_its_parent_alone(void **state)
+{
+	(void)state;
+	assert_exited_well(run_child(vfork_body));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -580,6 +670,10 @@ int main(void)
 		cmocka_unit_test(a_fault_leaves_errno_alone),
 		cmocka_unit_test(who_sets_a_handler_is_asked_until_it_puts_ours_back),
 		cmocka_unit_test(the_program_is_told_of_its_own_handlers),
+		cmocka_unit_test(a_one_shot_handler_that_is_set_again_runs_again),
+		cmocka_unit_test(
+			a_one_shot_handler_that_ran_does_not_come_back_with_ours),
+		cmocka_unit_test(a_vfork_child_leaves_the_handlers_of_its_parent_alone),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -321,10 +321,10 @@ int rn_guard_install(void)
 
 /* ------------------------------------------------------- what the program calls */
 /* What the program would be told by the kernel, were there no handler of ours. */
-static void show_action(const struct chained *c, struct sigaction *old)
+static void show_action(const struct chained *c, bool is_spent, struct sigaction *old)
 {
 	*old = c->act;
-	if (atomic_load(&c->spent))
+	if (is_spent)
 		old->sa_handler = SIG_DFL;
 }
 
@@ -339,6 +339,7 @@ static bool take_action(int sig, const struct sigaction *act, struct sigaction *
 {
 	struct guarded_signal *s = find_signal(sig);
 	struct chained *c, *was;
+	bool is_spent;
 
 	if (!is_in_front(s))
 		return false;
@@ -352,12 +353,14 @@ static bool take_action(int sig, const struct sigaction *act, struct sigaction *
 		atomic_store(&ready, false);
 		return false;
 	}
+	is_spent = atomic_load(&c->spent);
 	if (act) {
-		atomic_store(&c->spent, false);
+		if (!is_ours(act)) /* what comes back with ours is as it was left */
+			atomic_store(&c->spent, false);
 		was = atomic_exchange(&s->newest, c);
 	}
 	if (old)
-		show_action(was, old);
+		show_action(was, was == c ? is_spent : atomic_load(&was->spent), old);
 	return true;
 }
 
