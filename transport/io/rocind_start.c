@@ -34,6 +34,7 @@
 
 #include "ctl_socket.h"
 #include "log.h"
+#include "rocind_conn.h"
 #include "runtime_dir.h"
 #include "sentence.h"
 
@@ -223,11 +224,12 @@ static int await_ready(const struct launch *launch, int timeout_ms, char *err,
 {
 	char words[RN_CTL_TEXT_LEN], said[RN_CTL_TEXT_LEN];
 	struct pollfd pfd = { .fd = launch->await_ready_fd, .events = POLLIN };
+	rn_ns deadline = rn_rocind_now() + RN_MSEC(timeout_ms);
 	ssize_t len;
 	int n;
 
 	do
-		n = poll(&pfd, 1, timeout_ms);
+		n = poll(&pfd, 1, rn_rocind_ms_until(deadline));
 	while (n < 0 && errno == EINTR);
 	len = n > 0 ? read(pfd.fd, words, sizeof(words) - 1) : 0;
 	if (len > 0 && words[0] == '\n')
