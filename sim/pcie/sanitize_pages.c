@@ -48,6 +48,7 @@ static struct pin {
 	uintptr_t lo, hi;
 } pins[PINS];
 static unsigned pins_high; /* one past the last that was ever used */
+static unsigned pins_low;  /* all below are taken */
 
 static bool is_pinned(uintptr_t at)
 {
@@ -296,10 +297,11 @@ static bool is_in_a_region(uintptr_t lo, uintptr_t hi)
 /* Host lock held. */
 static int take_pin(uintptr_t lo, uintptr_t hi)
 {
-	unsigned i = 0;
+	unsigned i = pins_low;
 
 	while (i < pins_high && pins[i].lo < pins[i].hi)
 		i++;
+	pins_low = i;
 	if (i == PINS)
 		return -1;
 	if (i == pins_high)
@@ -344,6 +346,8 @@ void rn_sanitize_unpin(int pin)
 	rn_host_lock(rn_san.host);
 	was = pins[pin];
 	pins[pin] = (struct pin){ 0 };
+	if ((unsigned)pin < pins_low)
+		pins_low = (unsigned)pin;
 	protect_range_again(was.lo, was.hi);
 	rn_host_unlock(rn_san.host);
 }

@@ -349,6 +349,35 @@ static void test_page_behind_a_pinned_one(void **state)
 	assert_false(can_kernel_read(word));
 }
 
+/* As many as there is room for; one more is no pin, and one that has gone makes room. */
+static void test_pins_run_out(void **state)
+{
+	enum {
+		MANY = 1 << 17
+	};
+	static int pin[MANY];
+	unsigned count = 0, free_one;
+
+	(void)state;
+	while (count < MANY && (pin[count] = rn_sanitize_pin((uintptr_t)word, 8)) >= 0) {
+		assert_int_equal(pin[count], count);
+		count++;
+	}
+	assert_int_equal(count, 65536);
+	assert_int_equal(rn_sanitize_pin((uintptr_t)word, 8), -1);
+	for (unsigned i = 0; i < 2; i++) {
+		free_one = i ? count - 1 : count / 2;
+		rn_sanitize_unpin(pin[free_one]);
+		assert_int_equal(rn_sanitize_pin((uintptr_t)word, 8), pin[free_one]);
+		assert_int_equal(rn_sanitize_pin((uintptr_t)word, 8), -1);
+	}
+	while (count-- > 0)
+		rn_sanitize_unpin(pin[count]);
+	/* None holds the page open any more. */
+	send_word(9, 5);
+	assert_false(can_kernel_read(word));
+}
+
 static void test_child_of_fork(void **state)
 {
 	unsigned long long before = san_occurrences();
@@ -415,6 +444,7 @@ int main(void)
 		T(test_region_that_goes),
 		T(test_data_older_than_the_region),
 		T(test_page_behind_a_pinned_one),
+		T(test_pins_run_out),
 		T(test_child_of_fork),
 		T(test_two_threads),
 	};
