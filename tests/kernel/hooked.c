@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* hooked.c - run one check, or all of a group: hooked paths|life|NAME */
+/* hooked.c - run one check, or all of a group: hooked paths|life|signals|NAME */
 #include "hooked.h"
 
 #include <stdint.h>
@@ -64,6 +64,8 @@ int main(int argc, char **argv)
 {
 	if (argc != 2)
 		return 2;
-	return run(path_checks, "paths", argv[1]) + run(life_checks, "life", argv[1]) ? 0
-										      : 2;
+	return run(path_checks, "paths", argv[1]) + run(life_checks, "life", argv[1]) +
+			       run(signal_checks, "signals", argv[1])
+		       ? 0
+		       : 2;
 }

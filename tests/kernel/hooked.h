@@ -47,6 +47,7 @@ struct check {
 
 extern const struct check path_checks[]; /* end with a NULL name */
 extern const struct check life_checks[];
+extern const struct check signal_checks[];
 
 /* Ask the stand-in as libibverbs does. Return: 0 or errno. */
 int verbs_probe(int fd);
