@@ -540,6 +540,26 @@ static void background_thread_takes_no_signals_but_its_own_faults(void **state)
 	assert_true(blocked >> (SIGTERM - 1) & 1);
 }
 
+/* Whatever that was: the new thread has inherited the other one. */
+static void opening_a_device_leaves_the_signal_mask_as_it_was(void **state)
+{
+	sigset_t mine, before, after;
+	struct kit_end k;
+
+	(void)state;
+	kit_environment(0);
+	sigemptyset(&mine);
+	sigaddset(&mine, SIGUSR2);
+	assert_int_equal(pthread_sigmask(SIG_BLOCK, &mine, &before), 0);
+	kit_open(&k, 0);
+	kit_attach_alone(&k);
+	assert_int_equal(pthread_sigmask(SIG_SETMASK, &before, &after), 0);
+	kit_close(&k);
+	for (int sig = 1; sig < SIGRTMIN; sig++)
+		assert_int_equal(sigismember(&after, sig),
+				 sig == SIGUSR2 || sigismember(&before, sig));
+}
+
 #define test(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -565,6 +585,7 @@ int main(void)
 		test(nonsense_in_the_environment_is_refused),
 		test(fork_child_has_no_engine_and_the_parent_goes_on),
 		test(background_thread_takes_no_signals_but_its_own_faults),
+		cmocka_unit_test(opening_a_device_leaves_the_signal_mask_as_it_was),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -192,7 +192,9 @@ static void no_record_is_lost_or_doubled_between_readers_and_purges(void **state
 	close(r.fd);
 }
 
-static unsigned signals; /* that interrupt the next writes */
+static bool no_proc;	      /* is mounted: a pipe cannot be opened again */
+static unsigned signals;      /* that interrupt the next writes */
+static unsigned read_signals; /* and the next reads */
 
 long __real_syscall(long number, ...);
 long __wrap_syscall(long number, ...);
@@ -208,6 +210,15 @@ long __wrap_syscall(long number, ...)
 	if (number == SYS_write && signals > 0) {
 		signals--;
 		errno = EINTR;
+		return -1;
+	}
+	if (number == SYS_read && read_signals > 0) {
+		read_signals--;
+		errno = EINTR;
+		return -1;
+	}
+	if (number == SYS_openat && no_proc) {
+		errno = ENOENT;
 		return -1;
 	}
 	return __real_syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
@@ -230,6 +241,105 @@ static void a_record_is_written_though_a_signal_comes(void **state)
 	close(fd);
 }
 
+static void a_purge_goes_on_though_a_signal_comes(void **state)
+{
+	struct rnp_event_pipe pipe;
+	int fd = open_nonblock(&pipe);
+
+	(void)state;
+	put(&pipe, &object_a);
+	put(&pipe, &object_b);
+	read_signals = 2;
+	errno = 0;
+	assert_int_equal(rnp_event_pipe_purge(&pipe, &object_a), 1);
+	assert_int_equal(errno, 0);
+	assert_int_equal(read_signals, 0);
+	assert_int_equal(take(fd), name_of(&object_b));
+	assert_empty(fd);
+	rnp_event_pipe_close(&pipe);
+	close(fd);
+}
+
+/* ------------------------------------------------------------------- without /proc */
+static int mount_proc(void **state)
+{
+	(void)state;
+	no_proc = false;
+	return 0;
+}
+
+static int unmount_proc(void **state)
+{
+	(void)state;
+	no_proc = true;
+	return 0;
+}
+
+/* The flags are of the description that the program has: it waits, or not, as it said. */
+static void assert_purged_with_flags_kept(struct rnp_event_pipe *pipe, int fd, int flag)
+{
+	assert_int_equal(fcntl(fd, F_SETFL, flag), 0);
+	assert_int_equal(rnp_event_pipe_purge(pipe, &object_a), 0);
+	assert_int_equal(fcntl(fd, F_GETFL) & O_NONBLOCK, flag);
+	put(pipe, &object_a);
+	put(pipe, &object_b);
+	assert_int_equal(fcntl(fd, F_GETFL) & O_NONBLOCK, flag);
+	assert_int_equal(rnp_event_pipe_purge(pipe, &object_a), 1);
+	assert_int_equal(fcntl(fd, F_GETFL) & O_NONBLOCK, flag);
+	assert_int_equal(take(fd), name_of(&object_b));
+}
+
+static void a_purge_leaves_the_flags_of_a_shared_pipe_alone(void **state)
+{
+	struct rnp_event_pipe pipe;
+	int fd = rnp_event_pipe_open(&pipe, LEN);
+
+	(void)state;
+	assert_true(fd > 2);
+	assert_int_equal(fcntl(fd, F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
+	assert_purged_with_flags_kept(&pipe, fd, 0);
+	assert_purged_with_flags_kept(&pipe, fd, O_NONBLOCK);
+	rnp_event_pipe_close(&pipe);
+	close(fd);
+}
+
+static void so_does_a_purge_of_an_attached_one(void **state)
+{
+	struct rnp_event_pipe pipe;
+	int fd;
+
+	no_proc = false;
+	fd = rnp_event_fd_new();
+	unmount_proc(state);
+	assert_int_equal(rnp_event_pipe_attach(&pipe, fd, LEN), 0);
+	assert_purged_with_flags_kept(&pipe, fd, 0);
+	assert_purged_with_flags_kept(&pipe, fd, O_NONBLOCK);
+	rnp_event_pipe_close(&pipe);
+	assert_empty(fd); /* the owner's descriptor is still there */
+	close(fd);
+}
+
+/* The program may make what we write to wait as well; a record more is refused. */
+static void a_full_shared_pipe_refuses_without_waiting(void **state)
+{
+	struct rnp_event_pipe pipe;
+	int fd = rnp_event_pipe_open(&pipe, LEN);
+	uint64_t record = name_of(&object_a);
+	unsigned written = 0;
+
+	(void)state;
+	while (rnp_event_pipe_write(&pipe, &record))
+		written++;
+	assert_in_range(written, 65536 / LEN, 1 << 20);
+	assert_int_equal(rnp_event_pipe_purge(&pipe, &object_a), written);
+	assert_true(rnp_event_pipe_write(&pipe, &record));
+	assert_int_equal(take(fd), record);
+	rnp_event_pipe_close(&pipe);
+	close(fd);
+}
+
+#define NO_PROC(name) cmocka_unit_test_setup_teardown(name, unmount_proc, mount_proc)
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -240,6 +350,10 @@ int main(void)
 		cmocka_unit_test(a_full_pipe_grows_and_then_refuses_without_waiting),
 		cmocka_unit_test(an_attached_pipe_is_written_whatever_the_owner_sets),
 		cmocka_unit_test(a_record_is_written_though_a_signal_comes),
+		cmocka_unit_test(a_purge_goes_on_though_a_signal_comes),
+		NO_PROC(a_purge_leaves_the_flags_of_a_shared_pipe_alone),
+		NO_PROC(so_does_a_purge_of_an_attached_one),
+		NO_PROC(a_full_shared_pipe_refuses_without_waiting),
 		cmocka_unit_test(no_record_is_lost_or_doubled_between_readers_and_purges),
 	};
 

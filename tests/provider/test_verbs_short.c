@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "mw.h"
@@ -427,6 +428,62 @@ static void device_memory_that_pcie_does_not_take_is_given_back(void **state)
 	assert_int_equal(rnp_free_dm(dm), 0);
 }
 
+/* How much a fork child gets of its own, and gets again. 0, or the line that is wrong. */
+static int allocate_in_child(void)
+{
+	struct ibv_context *ctx = &vverbs_devices[0].ctx.base;
+	struct ibv_alloc_dm_attr attr = { .length = RNP_DM_BYTES };
+	struct ibv_dm *half[2], *dm;
+
+	for (unsigned i = 0; i < 3; i++) {
+		attr.length = RNP_DM_BYTES;
+		dm = rnp_alloc_dm(ctx, &attr);
+		if (!dm)
+			return __LINE__;
+		attr.length = 1;
+		if (rnp_alloc_dm(ctx, &attr) || errno != ENOMEM)
+			return __LINE__;
+		if (rnp_free_dm(dm))
+			return __LINE__;
+	}
+	attr.length = RNP_DM_BYTES / 2;
+	for (unsigned i = 0; i < 2; i++) {
+		half[i] = rnp_alloc_dm(ctx, &attr);
+		if (!half[i])
+			return __LINE__;
+	}
+	attr.length = 64;
+	if (rnp_alloc_dm(ctx, &attr) || errno != ENOMEM || rnp_free_dm(half[0]))
+		return __LINE__;
+	/* What one is refused is no loss to the next. */
+	attr.length = RNP_DM_BYTES;
+	if (rnp_alloc_dm(ctx, &attr) || errno != ENOMEM)
+		return __LINE__;
+	attr.length = RNP_DM_BYTES / 2;
+	dm = rnp_alloc_dm(ctx, &attr);
+	return !dm || rnp_free_dm(dm) || rnp_free_dm(half[1]) ? __LINE__ : 0;
+}
+
+static void fork_child_has_as_much_device_memory_as_a_device(void **state)
+{
+	int status, pipe[2], line = -1;
+	pid_t child;
+
+	(void)state;
+	assert_int_equal(pipe2(pipe, O_CLOEXEC), 0);
+	child = fork();
+	if (child == 0) {
+		line = allocate_in_child();
+		_exit(write(pipe[1], &line, sizeof(line)) != sizeof(line));
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	assert_int_equal(read(pipe[0], &line, sizeof(line)), sizeof(line));
+	assert_int_equal(line, 0);
+	close(pipe[0]);
+	close(pipe[1]);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, vverbs_setup, vverbs_teardown)
 
 int main(void)
@@ -446,6 +503,7 @@ int main(void)
 		TEST(table_of_work_queues_holds_under_its_queue_pairs),
 		TEST(device_memory_that_there_is_no_room_for_is_unmapped),
 		TEST(device_memory_that_pcie_does_not_take_is_given_back),
+		TEST(fork_child_has_as_much_device_memory_as_a_device),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
