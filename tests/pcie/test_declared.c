@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* test_declared.c - ordinary memory that is registered and declared a GPU's. */
+#include <dirent.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
@@ -74,6 +75,37 @@ static void test_becomes_device_memory(void **state)
 	assert_int_equal(*(uint64_t *)(at + PAGE), 0x1234);
 	assert_int_equal(room, bar_free());
 	munmap(at, 4 * PAGE);
+}
+
+static unsigned descriptors(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	unsigned count = 0;
+
+	assert_non_null(dir);
+	while (readdir(dir))
+		count++;
+	closedir(dir);
+	return count;
+}
+
+/* A program may register as much as it likes: the mapping alone holds the memory. */
+static void test_no_descriptor_is_left(void **state)
+{
+	char *at = map_pages(2, MAP_PRIVATE);
+	unsigned before;
+
+	(void)state;
+	assert_int_equal(add(1, at, PAGE), 1);
+	before = descriptors();
+	assert_int_equal(add(2, at + PAGE, PAGE), 1);
+	gpu_kit_receive(0, at + PAGE, 5);
+	assert_int_equal(*(volatile uint64_t *)(at + PAGE), 5);
+	assert_int_equal(descriptors(), before);
+	rn_gpu_region_remove(nic, 2);
+	rn_gpu_region_remove(nic, 1);
+	assert_int_equal(descriptors(), before);
+	munmap(at, 2 * PAGE);
 }
 
 static void test_parts_of_pages_are_not_watched(void **state)
@@ -289,6 +321,7 @@ static void test_off_declares_nothing(void **state)
 
 static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(test_becomes_device_memory),
+	cmocka_unit_test(test_no_descriptor_is_left),
 	cmocka_unit_test(test_parts_of_pages_are_not_watched),
 	cmocka_unit_test(test_shared_memory_is_not_replaced),
 	cmocka_unit_test(test_overlapping_registrations),

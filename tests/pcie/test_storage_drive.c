@@ -139,6 +139,73 @@ static void a_full_ring_makes_the_drive_wait(void **state)
 	sem_destroy(&reads);
 }
 
+/* ------------------------------------------------------------------ the file */
+static unsigned signals; /* that interrupt the next calls */
+
+static ssize_t interrupted(void)
+{
+	signals--;
+	errno = EINTR;
+	return -1;
+}
+
+static ssize_t interrupted_read(int fd, void *buf, size_t len, off_t offset)
+{
+	return signals ? interrupted() : pread(fd, buf, len, offset);
+}
+
+static ssize_t interrupted_write(int fd, const void *buf, size_t len, off_t offset)
+{
+	return signals ? interrupted() : pwrite(fd, buf, len, offset);
+}
+
+static void a_signal_does_not_end_a_transfer(void **state)
+{
+	const struct rn_drive_backing real = rn_drive_backing;
+
+	(void)state;
+	rn_drive_backing.read = interrupted_read;
+	rn_drive_backing.write = interrupted_write;
+	signals = 2;
+	assert_int_equal(rn_storage_read(file, host, sizeof(host), 0, 0), sizeof(host));
+	assert_int_equal(signals, 0);
+	assert_int_equal(kit_wrong(host, sizeof(host), 1, 0), -1);
+	signals = 2;
+	assert_int_equal(rn_storage_write(file, host, KIT_PAGE, KIT_PAGE, 0), KIT_PAGE);
+	assert_int_equal(signals, 0);
+	rn_drive_backing = real;
+	assert_int_equal(rn_storage_read(file, host, KIT_PAGE, KIT_PAGE, KIT_PAGE),
+			 KIT_PAGE);
+	assert_memory_equal(host + KIT_PAGE, host, KIT_PAGE);
+}
+
+/* A file system may take less at a time than it is given. */
+static ssize_t short_write(int fd, const void *buf, size_t len, off_t offset)
+{
+	return pwrite(fd, buf, len > 100 ? 100 : len, offset);
+}
+
+static ssize_t short_read(int fd, void *buf, size_t len, off_t offset)
+{
+	return pread(fd, buf, len > 100 ? 100 : len, offset);
+}
+
+static void a_file_may_move_less_at_a_time(void **state)
+{
+	const struct rn_drive_backing real = rn_drive_backing;
+
+	(void)state;
+	rn_drive_backing.read = short_read;
+	rn_drive_backing.write = short_write;
+	assert_int_equal(rn_storage_read(file, host, sizeof(host), 0, 0), sizeof(host));
+	assert_int_equal(kit_wrong(host, sizeof(host), 1, 0), -1);
+	assert_int_equal(rn_storage_write(file, host, KIT_PAGE, KIT_PAGE, 0), KIT_PAGE);
+	rn_drive_backing = real;
+	assert_int_equal(rn_storage_read(file, host, KIT_PAGE, KIT_PAGE, KIT_PAGE),
+			 KIT_PAGE);
+	assert_memory_equal(host + KIT_PAGE, host, KIT_PAGE);
+}
+
 /* ------------------------------------------------------------------ the TLPs */
 /* Data for a GPU is still on its way when its command has ended, and meets no memory when
  * another command has its place: that is no fault of the other one.
@@ -198,6 +265,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(what_follows_a_cancelled_command_runs),
 		T(a_full_ring_makes_the_drive_wait),
+		T(a_signal_does_not_end_a_transfer),
+		T(a_file_may_move_less_at_a_time),
 		T(a_late_fault_is_no_fault_of_the_next_command),
 		T(a_read_that_cannot_be_sent_ends_its_command),
 	};
