@@ -108,6 +108,14 @@ static const struct {
 	  "poll q | ;\nread q t <- d | ;\npoll q | ;\nld r0 t | ;\n"
 	  "allowed (A.cpu:r0=0)\nallowed (A.cpu:r0=1)\n",
 	  "ackearly=0,ports=split" },
+	/* Nor for that of another QP of the same NIC. */
+	{ "{ d@B.gpu0=0, t@A.host=9, x@B.host=0, f@A.host=0; q: A.nic0->B.nic0; "
+	  "p: A.nic0->B.nic0; s: A.nic1->B.nic1; r: B.nic0->A.nic0 }\n"
+	  "A.cpu | B.cpu ;\nimm p d <- #1 | pollr p ;\n"
+	  "wait f=1 | write r f <- #1 ;\nwrite q x <- #1 | ;\n"
+	  "poll q | ;\nread s t <- d | ;\npoll s | ;\nld r0 t | ;\n"
+	  "allowed (A.cpu:r0=0)\nallowed (A.cpu:r0=1)\n",
+	  "ackearly=0,ports=split" },
 	{ "{ d@B.gpu0=0, t@A.host=9, x@B.host=0, f@A.host=0; q: A.nic0->B.nic0; "
 	  "p: A.nic0->B.nic0; r: B.nic0->A.nic0 }\nA.cpu | B.cpu ;\n"
 	  "imm p d <- #1 | pollr p ;\nwait f=1 | write r f <- #1 ;\nwrite p x <- #1 | ;\n"

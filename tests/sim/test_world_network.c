@@ -298,6 +298,72 @@ static void a_run_ends_with_every_receive_flushed(void **state)
 	assert_run_says(&plan, one_more_receive, "1 receives of QP");
 }
 
+/* --------------------------------------------------------------- while nothing moves */
+/* A request of @e has been taken, and an answer asked for or not. */
+static void be_taken(struct rn_w_end *e, bool asked)
+{
+	e->next_psn = e->taken = rn_psn(KIT_PSN + 1);
+	e->told = rn_psn(KIT_PSN - 1);
+	e->asked = asked;
+}
+
+#define SILENT "has received 000064 and does not answer"
+
+static void silence(struct rn_world *w)
+{
+	struct rn_w_end *e = kit_end(w, 0);
+	struct rn_w_device *answers = &w->device[e->peer->dev];
+
+	rn_w_check_rest(w);
+	kit_assert_says(w, ""); /* there was nothing to answer */
+	be_taken(e, true);
+	rn_w_check_rest(w);
+	kit_assert_says(w, SILENT);
+	e->told = rn_psn(KIT_PSN);
+	rn_w_check_rest(w);
+	kit_assert_says(w, "");
+	be_taken(e, false);
+	rn_w_check_rest(w);
+	kit_assert_says(w, "");
+	/* Another one is lost, and will be sent again. */
+	be_taken(e, true);
+	e->next_psn = rn_psn(KIT_PSN + 2);
+	rn_w_check_rest(w);
+	kit_assert_says(w, "");
+	/* Nobody is there. */
+	be_taken(e, true);
+	answers->stalled_until = w->now + 1;
+	rn_w_check_rest(w);
+	kit_assert_says(w, "");
+	answers->stalled_until = w->now;
+	e->peer->alive = false;
+	rn_w_check_rest(w);
+	kit_assert_says(w, "");
+	e->peer->alive = true;
+	/* The answer is on its way, or waits for memory or its time. */
+	w->free_packets--;
+	rn_w_check_rest(w);
+	kit_assert_says(w, "");
+	w->free_packets++;
+	w->mem_waiting++;
+	rn_w_check_rest(w);
+	kit_assert_says(w, "");
+	w->mem_waiting--;
+	w->plan.cc = RN_CC_ON;
+	rn_w_check_rest(w);
+	kit_assert_says(w, "");
+	w->plan.cc = RN_CC_OFF;
+	rn_w_check_rest(w);
+	kit_assert_says(w, SILENT);
+	rn_w_observe_reset(e, KIT_PSN);
+}
+
+static void who_is_asked_for_an_answer_gives_one_before_the_world_rests(void **state)
+{
+	(void)state;
+	kit_in_plain_world(silence);
+}
+
 static void failures(struct rn_world *w)
 {
 	struct rn_world_result *r = w->result;
@@ -327,6 +393,8 @@ int main(void)
 		cmocka_unit_test(a_timeout_comes_so_long_after_the_last_answer),
 		cmocka_unit_test(a_retry_is_charged_for_what_was_lost),
 		cmocka_unit_test(a_run_ends_with_every_receive_flushed),
+		cmocka_unit_test(
+			who_is_asked_for_an_answer_gives_one_before_the_world_rests),
 		cmocka_unit_test(of_two_failures_the_first_is_shown),
 	};
 
