@@ -226,11 +226,27 @@ RNK_EXPORT int sigignore(int sig)
 	return set_handler(sig, SIG_IGN, 0) == SIG_ERR ? -1 : 0;
 }
 
-/* These set the mask that was saved, and go on elsewhere. */
+/* These set the mask that was saved, if one was, and go on elsewhere. Which of them a
+ * program calls says nothing about that: the function setjmp() saves it, the macro not.
+ */
 RNK_EXPORT void siglongjmp(sigjmp_buf env, int val)
 {
 	mask_changed();
 	NEXT(siglongjmp)(env, val);
+	__builtin_unreachable();
+}
+
+RNK_EXPORT void longjmp(struct __jmp_buf_tag env[1], int val)
+{
+	mask_changed();
+	NEXT(longjmp)(env, val);
+	__builtin_unreachable();
+}
+
+RNK_EXPORT void _longjmp(struct __jmp_buf_tag env[1], int val)
+{
+	mask_changed();
+	NEXT(_longjmp)(env, val);
 	__builtin_unreachable();
 }
 

@@ -118,19 +118,38 @@ static void a_look_at_the_mask_is_not(void)
 	TELLS(0, !pthread_sigmask(SIG_SETMASK, NULL, &set));
 }
 
+/* What longjmp() is with _FORTIFY_SOURCE. */
+_Noreturn void __longjmp_chk(struct __jmp_buf_tag env[1], int val);
+
+static void (*const jumps[])(struct __jmp_buf_tag env[1], int val) = {
+	siglongjmp,
+	longjmp,
+	_longjmp,
+	__longjmp_chk,
+};
+
+/* Any may be called: whether a mask was saved is known of the place alone. */
 static void so_is_a_jump_to_where_another_mask_was(void)
 {
-	volatile unsigned before;
+	volatile unsigned before, i;
+	sigset_t set, old;
 	sigjmp_buf env;
 	int jumped;
 
 	start();
-	before = masks;
-	jumped = sigsetjmp(env, 1);
-	if (!jumped)
-		siglongjmp(env, 7);
-	CHECK(jumped == 7);
-	CHECK(masks - before == 1);
+	sigemptyset(&set);
+	sigaddset(&set, SIGSEGV);
+	for (i = 0; i < sizeof(jumps) / sizeof(jumps[0]); i++) {
+		jumped = sigsetjmp(env, 1);
+		if (!jumped) {
+			CHECK(!sigprocmask(SIG_BLOCK, &set, &old));
+			before = masks;
+			jumps[i](env, 7);
+		}
+		CHECK(jumped == 7);
+		CHECK(!is_blocked(SIGSEGV));
+		CHECK(masks - before == 1);
+	}
 }
 
 static ucontext_t here, there;
