@@ -18,6 +18,15 @@ struct mapping {
 	bool is_stack;
 };
 
+/* The rest of a line whose beginning is @line: of a file with a long name. */
+static void skip_rest(FILE *maps, const char *line)
+{
+	char rest[512];
+
+	while (!strchr(line, '\n') && fgets(rest, sizeof(rest), maps))
+		line = rest;
+}
+
 static bool read_mapping(FILE *maps, struct mapping *m)
 {
 	char line[512];
@@ -25,6 +34,7 @@ static bool read_mapping(FILE *maps, struct mapping *m)
 
 	if (!fgets(line, sizeof(line), maps))
 		return false;
+	skip_rest(maps, line);
 	if (sscanf(line, "%lx-%lx %4s %*s %*s %llu", &lo, &hi, m->rights, &m->inode) != 4)
 		return false;
 	m->lo = lo;

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* test_declared.c - ordinary memory that is registered and declared a GPU's. */
 #include <dirent.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 
 #include "declared.h"
 #include "gpu_kit.h"
@@ -106,6 +108,52 @@ static void test_no_descriptor_is_left(void **state)
 	rn_gpu_region_remove(nic, 1);
 	assert_int_equal(descriptors(), before);
 	munmap(at, 2 * PAGE);
+}
+
+/* A file far down in the file system, of which a page is mapped at @at. */
+static void map_deep_file(char *at)
+{
+	enum {
+		DEPTH = 4,
+		NAME = 200
+	};
+	char path[32 + DEPTH * (NAME + 1)] = "/tmp/rocin-deep-XXXXXX", *end[DEPTH];
+	int fd;
+
+	assert_non_null(mkdtemp(path));
+	for (unsigned i = 0; i < DEPTH; i++) {
+		end[i] = path + strlen(path);
+		end[i][0] = '/';
+		memset(end[i] + 1, 'd', NAME);
+		end[i][1 + NAME] = '\0';
+		assert_true(i == DEPTH - 1 || mkdir(path, 0700) == 0);
+	}
+	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	assert_true(fd >= 0);
+	assert_ptr_equal(mmap(at, PAGE, PROT_NONE, MAP_PRIVATE | MAP_FIXED, fd, 0), at);
+	close(fd);
+	assert_int_equal(unlink(path), 0);
+	for (unsigned i = DEPTH; i-- > 0;) {
+		*end[i] = '\0';
+		assert_int_equal(rmdir(path), 0);
+	}
+}
+
+/* The list of mappings has long lines then. */
+static void test_behind_a_file_with_a_long_name(void **state)
+{
+	char *at = map_pages(2, MAP_PRIVATE);
+	uint64_t before = trapped();
+
+	(void)state;
+	map_deep_file(at);
+	at += PAGE;
+	assert_int_equal(add(1, at, PAGE), 1);
+	gpu_kit_receive(0, at, 5);
+	assert_int_equal(*(volatile uint64_t *)at, 5);
+	assert_int_equal(trapped() - before, 1);
+	rn_gpu_region_remove(nic, 1);
+	munmap(at - PAGE, 2 * PAGE);
 }
 
 static void test_parts_of_pages_are_not_watched(void **state)
@@ -322,6 +370,7 @@ static void test_off_declares_nothing(void **state)
 static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(test_becomes_device_memory),
 	cmocka_unit_test(test_no_descriptor_is_left),
+	cmocka_unit_test(test_behind_a_file_with_a_long_name),
 	cmocka_unit_test(test_parts_of_pages_are_not_watched),
 	cmocka_unit_test(test_shared_memory_is_not_replaced),
 	cmocka_unit_test(test_overlapping_registrations),
