@@ -87,17 +87,13 @@ static void add_packet(struct out *o, const struct rn_flow *flow, const uint8_t 
 		       uint32_t len, bool sealed)
 {
 	struct rn_scene_packet p;
-	char text[400], *end;
+	char text[400];
 
 	if (!make_packet(&p, flow, data, len, sealed)) {
 		add(o, " %u bytes", len);
 		return;
 	}
 	rn_describe_received(&p, text, sizeof(text));
-	/* The identification, which the ICRC covers, is not known of what came. */
-	end = strstr(text, " (wrong ICRC)");
-	if (end && sealed)
-		*end = '\0';
 	add(o, " %s", text);
 }
 
@@ -126,11 +122,20 @@ void rn_rec_compare_packets(const struct rn_rec_packet *a, const struct rn_rec_p
 }
 
 /* ------------------------------------------------------------------- entry */
+/* Where both ends do without an ICRC, what stands in its place says nothing. */
+static void add_received(struct out *o, const struct rn_rec_rx *rx)
+{
+	bool sealed = rx->icrc != RN_RX_ICRC_NONE || rx->len < RN_ICRC_LEN;
+
+	add_packet(o, &rx->flow, rx->data, sealed ? rx->len : rx->len - RN_ICRC_LEN,
+		   sealed);
+}
+
 static void add_receive(struct out *o, const struct rn_rec_receive *r)
 {
 	for (uint32_t i = 0; i < r->count && i < PACKETS_SHOWN; i++) {
 		add(o, i ? " |" : "");
-		add_packet(o, &r->rx[i].flow, r->rx[i].data, r->rx[i].len, true);
+		add_received(o, &r->rx[i]);
 	}
 	if (r->count > PACKETS_SHOWN)
 		add(o, " | and %u more", r->count - PACKETS_SHOWN);

@@ -77,16 +77,49 @@ static struct rn_rec sent(const struct rn_flow *flow, uint32_t len)
 					.flow = *flow, .data = packet, .len = len } };
 }
 
+#define ONE "RC_SEND_ONLY psn 291 len 8"
+
 /* The identification of IPv4, which nobody recorded, is part of the ICRC. */
-static void what_came_is_not_said_to_have_a_wrong_icrc(void **state)
+static void an_icrc_is_right_with_any_identification(void **state)
 {
 	static const uint16_t ids[] = { 0, 1, 0x1234, UINT16_MAX };
 
 	(void)state;
 	for (unsigned i = 0; i < RN_ARRAY_SIZE(ids); i++) {
 		rn_icrc_seal(&by_ipv4, ids[i], packet, LEN);
-		assert_says(received(&by_ipv4, 1), "receive RC_SEND_ONLY psn 291 len 8");
+		assert_says(received(&by_ipv4, 1), "receive " ONE);
 	}
+}
+
+static void of_a_damaged_packet_that_is_said(void **state)
+{
+	static const struct rn_flow by_ipv6 = { .src = { { 0xfd, [15] = 1 } },
+						.dst = { { 0xfd, [15] = 2 } } };
+	static const struct rn_flow *const flows[] = { &by_ipv4, &by_ipv6 };
+
+	(void)state;
+	for (unsigned i = 0; i < RN_ARRAY_SIZE(flows); i++) {
+		rn_icrc_seal(flows[i], 0, packet, LEN);
+		assert_says(received(flows[i], 1), "receive " ONE);
+		packet[LEN - 1] ^= 1;
+		assert_says(received(flows[i], 1), "receive " ONE " (wrong ICRC)");
+	}
+}
+
+/* Where memory is the wire both ends may do without. */
+static void what_has_no_icrc_has_no_wrong_one(void **state)
+{
+	struct rn_rec *rec = received(&by_ipv4, 1);
+
+	(void)state;
+	memset(packet + LEN, 0xa5, RN_ICRC_LEN);
+	rec->u.receive.rx[0].icrc = RN_RX_ICRC_NONE;
+	assert_says(rec, "receive " ONE);
+	rec->u.receive.rx[0].icrc = RN_RX_ICRC_EXACT;
+	assert_says(rec, "receive " ONE " (wrong ICRC)");
+	rec->u.receive.rx[0].icrc = RN_RX_ICRC_NONE;
+	rec->u.receive.rx[0].len = RN_ICRC_LEN - 1;
+	assert_says(rec, "receive 3 bytes");
 }
 
 /* Its ICRC is made when it leaves. */
@@ -95,7 +128,7 @@ static void what_leaves_is_shown_without_an_icrc(void **state)
 	struct rn_rec rec = sent(&by_ipv4, LEN);
 
 	(void)state;
-	assert_says(&rec, "packet RC_SEND_ONLY psn 291 len 8");
+	assert_says(&rec, "packet " ONE);
 	rec.u.packet.len = 0;
 	assert_says(&rec, "packet none");
 }
@@ -113,8 +146,6 @@ static void what_can_be_no_packet_is_counted_in_bytes(void **state)
 	rec = sent(&mixed, LEN);
 	assert_says(&rec, "packet 20 bytes");
 }
-
-#define ONE "RC_SEND_ONLY psn 291 len 8"
 
 static void of_many_packets_the_first_four_are_shown(void **state)
 {
@@ -183,7 +214,9 @@ static void text_is_cut_off_where_it_ends(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(what_came_is_not_said_to_have_a_wrong_icrc),
+		T(an_icrc_is_right_with_any_identification),
+		T(of_a_damaged_packet_that_is_said),
+		T(what_has_no_icrc_has_no_wrong_one),
 		T(what_leaves_is_shown_without_an_icrc),
 		T(what_can_be_no_packet_is_counted_in_bytes),
 		T(of_many_packets_the_first_four_are_shown),
