@@ -57,14 +57,18 @@ static void start(void)
 {
 	static const struct rn_signal_watch watch = { take_action, say_own, renew,
 						      mask_changed };
+	const struct sigaction none = { .sa_handler = SIG_DFL };
 	rn_signal_watch_fn *begin =
 		(__typeof__(begin))dlsym(RTLD_DEFAULT, RN_SIGNAL_WATCH_SYMBOL);
 
 	CHECK(begin);
 	CHECK(begin(&watch));
-	masks = asked = renewed = 0;
 	takes = is_own = false;
-	taken = (struct sigaction){ .sa_handler = SIG_DFL };
+	taken = none;
+	/* A sanitizer has handlers. */
+	CHECK(!sigaction(SIGSEGV, &none, NULL));
+	CHECK(!sigaction(SIGBUS, &none, NULL));
+	masks = asked = renewed = 0;
 }
 
 /* -------------------------------------------------------------------------- masks */
