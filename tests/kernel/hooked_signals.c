@@ -192,6 +192,15 @@ static void so_is_a_change_of_the_context_before_and_after(void)
 }
 
 /* ----------------------------------------------------------------------- handlers */
+/* Of what the program does since the last call. */
+static void check_told(unsigned asks, unsigned renewals)
+{
+	CHECK(asked == asks);
+	CHECK(renewed == renewals);
+	asked = renewed = 0;
+}
+
+#ifndef __SANITIZE_THREAD__
 static void one(int sig)
 {
 	(void)sig;
@@ -200,14 +209,6 @@ static void one(int sig)
 static void two(int sig)
 {
 	(void)sig;
-}
-
-/* Of what the program does since the last call. */
-static void check_told(unsigned asks, unsigned renewals)
-{
-	CHECK(asked == asks);
-	CHECK(renewed == renewals);
-	asked = renewed = 0;
 }
 
 static void who_watches_may_take_the_handler_of_a_fault(void)
@@ -300,6 +301,8 @@ static void every_way_to_set_a_handler_comes_here(void)
 	CHECK(taken.sa_handler == SIG_IGN);
 }
 
+#endif
+
 /* -------------------------------------------------------------------- who watches */
 /* They stay, so this is the last check. */
 static void so_many_may_watch_and_nobody_twice(void)
@@ -329,6 +332,7 @@ const struct check signal_checks[] = {
 	  so_is_a_jump_to_where_another_mask_was },
 	{ "so_is_a_change_of_the_context_before_and_after",
 	  so_is_a_change_of_the_context_before_and_after },
+#ifndef __SANITIZE_THREAD__ /* which sets handlers of its own in their place */
 	{ "who_watches_may_take_the_handler_of_a_fault",
 	  who_watches_may_take_the_handler_of_a_fault },
 	{ "what_it_does_not_take_the_kernel_gets",
@@ -336,6 +340,7 @@ const struct check signal_checks[] = {
 	{ "other_signals_are_the_programs", other_signals_are_the_programs },
 	{ "every_way_to_set_a_handler_comes_here",
 	  every_way_to_set_a_handler_comes_here },
+#endif
 	{ "so_many_may_watch_and_nobody_twice", so_many_may_watch_and_nobody_twice },
 	{ NULL, NULL },
 };
