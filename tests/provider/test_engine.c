@@ -47,17 +47,6 @@ static enum rnp_turn turn_of(struct kit_end *k)
 	return turn;
 }
 
-/* Packets waiting for company. */
-static unsigned gathered(struct kit_end *k)
-{
-	unsigned n;
-
-	rnp_engine_lock(k->e);
-	n = k->e->stage.count + k->e->progress.held;
-	rnp_engine_unlock(k->e);
-	return n;
-}
-
 static void message_goes_both_ways_between_polling_programs(void **state)
 {
 	(void)state;
@@ -219,28 +208,6 @@ static void idle_engine_sleeps(void **state)
 	usleep(50000);
 	clock_gettime(clock, &ts);
 	assert_int_equal(ts.tv_nsec - cpu, 0);
-}
-
-static void posts_of_a_polling_program_leave_in_company(void **state)
-{
-	struct kit_end *a = &ends[0], *b = &ends[1];
-	rn_ns start = rnp_engine_now();
-	struct rn_cqe cqe;
-
-	(void)state;
-	for (;;) {
-		poll_into_lease(a);
-		kit_poll(a, &cqe);
-		for (unsigned i = 0; i < 3; i++)
-			kit_post_send(a, RN_WR_RDMA_WRITE, 16, (uintptr_t)b->buf);
-		if (gathered(a) == 2)
-			break; /* the first left, the others wait for the poll */
-		for (unsigned i = 0; i < 3; i++)
-			kit_await(a, RN_WC_SUCCESS);
-		kit_not_forever(start);
-	}
-	kit_poll(a, &cqe);
-	assert_int_equal(gathered(a), 0);
 }
 
 /* Work requests that the core has not been asked to send. */
@@ -572,7 +539,6 @@ int main(void)
 		test(sleeping_program_is_woken_by_an_event),
 		test(linger_finds_what_arrives_at_once_and_the_event_is_there_as_well),
 		test(idle_engine_sleeps),
-		test(posts_of_a_polling_program_leave_in_company),
 		test(stream_of_posts_is_held_until_the_poll),
 		test(who_looks_seldom_takes_all_that_has_come),
 		test(one_step_asks_the_wire_so_often_at_most),

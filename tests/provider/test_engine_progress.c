@@ -64,6 +64,25 @@ static void program_that_only_looks_at_memory_is_not_believed_again_so_soon(void
 	assert_int_equal(polls_for_the_sockets(b), 4 * before);
 }
 
+/* The first leaves, as nothing is under way; the others wait for the poll. */
+static void posts_of_a_polling_program_leave_in_company(void **state)
+{
+	struct kit_end *a = &ends[0], *b = &ends[1];
+	struct rn_cqe cqe;
+	unsigned before;
+
+	(void)state;
+	polls_for_the_sockets(a);
+	before = virtual_end(a)->packets;
+	for (uint8_t i = 1; i <= 3; i++)
+		write_byte(a, b, i);
+	assert_int_equal(virtual_end(a)->packets, before + 1);
+	virtual_poll(a, &cqe);
+	assert_int_equal(virtual_end(a)->packets, before + 3);
+	for (unsigned i = 0; i < 3; i++)
+		virtual_await(a, RN_WC_SUCCESS);
+}
+
 /* Setting it is a system call, and dear on a virtual machine. */
 static void program_that_polls_sets_the_timer_seldom(void **state)
 {
@@ -358,6 +377,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(program_that_only_looks_at_memory_is_not_believed_again_so_soon),
+		TEST(posts_of_a_polling_program_leave_in_company),
 		TEST(program_that_polls_sets_the_timer_seldom),
 		TEST(events_that_have_come_make_polls_count_no_less),
 		TEST(who_takes_the_sockets_over_looks_again),
