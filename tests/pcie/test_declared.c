@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* test_declared.c - ordinary memory that is registered and declared a GPU's. */
-#include <dirent.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -8,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "declared.h"
+#include "descriptors.h"
 #include "gpu_kit.h"
 #include "rocin/access.h"
 
@@ -79,18 +79,6 @@ static void test_becomes_device_memory(void **state)
 	munmap(at, 4 * PAGE);
 }
 
-static unsigned descriptors(void)
-{
-	DIR *dir = opendir("/proc/self/fd");
-	unsigned count = 0;
-
-	assert_non_null(dir);
-	while (readdir(dir))
-		count++;
-	closedir(dir);
-	return count;
-}
-
 /* A program may register as much as it likes: the mapping alone holds the memory. */
 static void test_no_descriptor_is_left(void **state)
 {
@@ -99,14 +87,14 @@ static void test_no_descriptor_is_left(void **state)
 
 	(void)state;
 	assert_int_equal(add(1, at, PAGE), 1);
-	before = descriptors();
+	before = count_descriptors();
 	assert_int_equal(add(2, at + PAGE, PAGE), 1);
 	gpu_kit_receive(0, at + PAGE, 5);
 	assert_int_equal(*(volatile uint64_t *)(at + PAGE), 5);
-	assert_int_equal(descriptors(), before);
+	assert_int_equal(count_descriptors(), before);
 	rn_gpu_region_remove(nic, 2);
 	rn_gpu_region_remove(nic, 1);
-	assert_int_equal(descriptors(), before);
+	assert_int_equal(count_descriptors(), before);
 	munmap(at, 2 * PAGE);
 }
 
@@ -139,7 +127,7 @@ static void map_deep_file(char *at)
 	}
 }
 
-/* The list of mappings has long lines then. */
+/* A line of /proc/self/maps is longer than usual then. */
 static void test_behind_a_file_with_a_long_name(void **state)
 {
 	char *at = map_pages(2, MAP_PRIVATE);

@@ -34,8 +34,8 @@ int __wrap_rnp_wire_add_fault(struct rnp_wire *w, bool has_begun, uint64_t *stat
 	return __real_rnp_wire_add_fault(w, has_begun, stats, h, ctx);
 }
 
-/* End 1 has these rules from now on, NULL: none. Return: the number that the descriptor
- * had which they came by.
+/* Gives the engine of end 1 these fault rules, or none for NULL. Return: the number of
+ * the descriptor that carried them.
  */
 static int set_rules(const char *text)
 {

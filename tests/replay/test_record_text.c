@@ -189,7 +189,7 @@ static void a_result_has_its_sign(void **state)
 	assert_says(&rec, "result -22");
 }
 
-/* However little room there is. */
+/* A description is cut off at the end of its buffer, of whatever size that is. */
 static void text_is_cut_off_where_it_ends(void **state)
 {
 	const char *whole;

@@ -128,7 +128,7 @@ static void each_device_has_its_own_rates(void **state)
 	growth[0] = 3;
 	growth[1] = 200;
 	assert_int_equal(STAT("--counters", "--watch=0.5", "--count=3"), 0);
-	/* Nothing to compare the first with. */
+	/* A rate needs two samples: the first line of each counter has none. */
 	assert_int_equal(lines_with(" 5              -  "), 1);
 	assert_int_equal(lines_with(" 8            6/s  "), 1);
 	assert_int_equal(lines_with(" 11            6/s  "), 1);
