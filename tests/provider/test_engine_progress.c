@@ -64,6 +64,20 @@ static void program_that_only_looks_at_memory_is_not_believed_again_so_soon(void
 	assert_int_equal(polls_for_the_sockets(b), 4 * before);
 }
 
+static void program_that_stopped_polling_is_taken_over(void **state)
+{
+	struct kit_end *a = &ends[0], *b = &ends[1];
+
+	(void)state;
+	for (uint8_t round = 1; round <= 20; round++) {
+		polls_for_the_sockets(b);
+		b->buf[0] = round;
+		kit_post_send(a, RN_WR_RDMA_READ, 1, (uintptr_t)b->buf);
+		virtual_await(a, RN_WC_SUCCESS);
+		assert_int_equal(a->buf[0], round);
+	}
+}
+
 /* The first leaves, as nothing is under way; the others wait for the poll. */
 static void posts_of_a_polling_program_leave_in_company(void **state)
 {
@@ -151,6 +165,24 @@ static void sockets_are_watched_after_lingering_in_vain(void **state)
 	virtual_await(b, RN_WC_SUCCESS);
 }
 
+/* Found without sleeping, and the event has come as well. */
+static void lingering_finds_what_arrives_at_once(void **state)
+{
+	struct kit_end *a = &ends[0], *b = &ends[1];
+	unsigned wakes;
+
+	(void)state;
+	polls_for_the_sockets(a);
+	wakes = virtual_end(a)->wakes;
+	kit_post_recv(a);
+	kit_post_send(b, RN_WR_SEND, 16, 0);
+	assert_true(kit_arm(a));
+	assert_int_equal(virtual_end(a)->wakes, wakes);
+	assert_false(a->is_armed);
+	virtual_await(a, RN_WC_SUCCESS);
+	virtual_await(b, RN_WC_SUCCESS);
+}
+
 /* The program polls for its stream now and then: what it has posted since waits for that,
  * but no longer than until a super-packet is full.
  */
@@ -166,9 +198,12 @@ static void stream_leaves_when_it_fills_a_super_packet(void **state)
 		write_byte(a, b, 1);
 	for (unsigned i = 0; i < 10; i++)
 		virtual_await(a, RN_WC_SUCCESS);
+	before = virtual_end(a)->packets;
 	for (unsigned i = 0; i < 10; i++)
 		write_byte(a, b, 1);
+	assert_int_equal(virtual_end(a)->packets, before);
 	virtual_poll(a, &cqe);
+	assert_int_equal(virtual_end(a)->packets, before + 10);
 	before = virtual_end(a)->packets;
 	for (unsigned i = 0; i < 100; i++)
 		write_byte(a, b, 1);
@@ -377,11 +412,13 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(program_that_only_looks_at_memory_is_not_believed_again_so_soon),
+		TEST(program_that_stopped_polling_is_taken_over),
 		TEST(posts_of_a_polling_program_leave_in_company),
 		TEST(program_that_polls_sets_the_timer_seldom),
 		TEST(events_that_have_come_make_polls_count_no_less),
 		TEST(who_takes_the_sockets_over_looks_again),
 		TEST(sockets_are_watched_after_lingering_in_vain),
+		TEST(lingering_finds_what_arrives_at_once),
 		TEST(stream_leaves_when_it_fills_a_super_packet),
 		TEST(acknowledgement_does_not_wait_for_who_answers_late),
 		TEST(what_a_full_wire_did_not_take_leaves_without_a_call),
