@@ -111,8 +111,10 @@ static void take_signal(struct lab *lab)
 			reap(lab);
 			continue;
 		}
-		if (lab->is_over)
-			lab->grace = 0; /* told twice */
+		if (lab->is_over) {
+			rn_lab_say(lab->args, "told twice: what still runs is killed");
+			lab->grace = 0;
+		}
 		/* To end what is kept is no failure. */
 		if (lab->ended < lab->count || !lab->args->keep)
 			lab->status = 128 + sig;
