@@ -37,7 +37,7 @@ manage() { # ARGUMENT...: after "--" those of rocind
 	"$here/activation.py" "$@" >"$work/manager" 2>&1 &
 	manager=$!
 	pids+=("$manager")
-	wait_for 10 grep -q listening "$work/manager" || fail "activation.py: $(cat "$work/manager")"
+	wait_for grep -q listening "$work/manager" || fail "activation.py: $(cat "$work/manager")"
 }
 starts() { grep -c '^start' "$work/manager"; }
 ends() { grep -c '^end 0' "$work/manager"; }
@@ -49,13 +49,13 @@ manage "$socket" rocind --foreground --idle-ms=100
 verify_pair 'over a rocind that was started by its socket' --type rc -n 50
 daemon=$(daemon_pid)
 grep -q "^start $daemon\$" "$work/manager" || fail "another rocind serves: $daemon, $(cat "$work/manager")"
-wait_for 10 started_and_ended "$(starts)" || fail "it does not end when it is idle: $(cat "$work/manager")"
+wait_for started_and_ended "$(starts)" || fail "it does not end when it is idle: $(cat "$work/manager")"
 [ -S "$socket" ] && [ -L "$ROCIN_RUNTIME_DIR/$name" ] || fail 'it took the socket along'
 before=$(starts)
 verify_pair 'once more' --type rc -n 50
 [ "$(starts)" -gt "$before" ] || fail 'no second start'
 rocin stop || fail 'rocin stop'
-wait_for 10 started_and_ended "$(starts)" || fail 'it does not end by rocin stop'
+wait_for started_and_ended "$(starts)" || fail 'it does not end by rocin stop'
 rocin stat --daemon >/dev/null || fail 'no start after rocin stop'
 kill "$manager"
 wait "$manager"
@@ -84,7 +84,7 @@ refused '2 sockets were passed' --pass two "$socket" rocind -f
 rm -f "$ROCIN_RUNTIME_DIR/elsewhere.sock"
 refused 'does not lead to the socket' "$ROCIN_RUNTIME_DIR/elsewhere.sock" rocind -f &
 refusal=$!
-wait_for 10 [ -S "$ROCIN_RUNTIME_DIR/elsewhere.sock" ] || fail 'no socket elsewhere'
+wait_for [ -S "$ROCIN_RUNTIME_DIR/elsewhere.sock" ] || fail 'no socket elsewhere'
 python3 -c 'import socket, sys
 socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET).connect(sys.argv[1])' "$ROCIN_RUNTIME_DIR/elsewhere.sock"
 wait "$refusal" || fail 'a socket that clients do not find'
@@ -94,7 +94,7 @@ rm -f "$ROCIN_RUNTIME_DIR/$name"
 "$here/activation.py" --pass other "$socket.other" rocind -f --idle-ms=0 >"$work/manager" 2>&1 &
 manager=$!
 pids+=("$manager")
-wait_for 10 [ -S "$ROCIN_RUNTIME_DIR/$name" ] || fail "no socket: $(cat "$work/manager")"
+wait_for [ -S "$ROCIN_RUNTIME_DIR/$name" ] || fail "no socket: $(cat "$work/manager")"
 rocind -f >"$work/second" 2>&1 && fail 'two of them'
 grep -q "another rocind, process $(daemon_pid), holds " "$work/second" || fail "$(cat "$work/second")"
 kill "$manager"
@@ -110,7 +110,7 @@ if command -v systemd-socket-activate >/dev/null && [ -z "${ROCIN_TEST_PRELOAD:-
 		"$ROCIN_BIN/rocind" -f >"$work/manager" 2>&1 &
 	manager=$!
 	pids+=("$manager")
-	wait_for 10 [ -S "$socket" ] || fail "systemd-socket-activate: $(cat "$work/manager")"
+	wait_for [ -S "$socket" ] || fail "systemd-socket-activate: $(cat "$work/manager")"
 	verify_pair 'systemd-socket-activate' --type rc -n 50
 	[ "$(daemon_pid)" = "$manager" ] || fail 'another rocind serves'
 fi

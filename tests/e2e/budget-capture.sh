@@ -17,7 +17,7 @@ stopped_reader() {
 	rocin capture "${options[@]/own/$1}" --buffer 256 -w - >"$work/capture.out" 2>"$work/capture.err" &
 	reader=$!
 	pids+=("$reader")
-	wait_for 10 grep -qs '^capturing' "$work/capture.err" || fail "$(cat "$work/capture.err")"
+	wait_for grep -qs '^capturing' "$work/capture.err" || fail "$(cat "$work/capture.err")"
 	kill -STOP "$reader"
 }
 end_reader() {

@@ -9,7 +9,7 @@
 rocin run --netdev "lo:$addr_a" -- "$ROCIN_TESTS/hold_qp" "$work/ready" "$work/done" &
 pid=$!
 pids+=("$pid")
-wait_for 10 [ -e "$work/ready" ] || fail 'no queue pair'
+wait_for [ -e "$work/ready" ] || fail 'no queue pair'
 background=
 for task in "/proc/$pid/task"/*; do
 	[ "$(cat "$task/comm")" = rocin-bg ] && background=$task
@@ -22,7 +22,7 @@ settled() {
 	sleep 0.3
 	[ "$(switches)" = "$before" ]
 }
-wait_for 10 settled || fail 'the background thread never rests'
+wait_for settled || fail 'the background thread never rests'
 before=$(switches)
 sleep 1
 [ "$(switches)" = "$before" ] || fail "an idle engine woke $(($(switches) - before)) times in a second"

@@ -41,7 +41,7 @@ rocin capture -d rocin0 --quiet -w "$work/rocin0.pcapng" &
 device_pid=$!
 pids+=("$device_pid")
 device_captures() { [ -s "$work/rocin0.pcapng" ]; }
-wait_for 10 device_captures || fail 'no second capture'
+wait_for device_captures || fail 'no second capture'
 play '10 connections' ucmatose -b "$server" -c 10 -C 2 -- ucmatose -s "$server" -c 10 -C 2
 end_capture_live
 kill -INT "$device_pid"

@@ -52,7 +52,7 @@ rm -f "$work/capture.err"
 rocin capture --format=pcap -s 70 -c 25 -w - >"$work/few.pcap" 2>"$work/capture.err" &
 few=$!
 pids+=("$few")
-wait_for 10 grep -qs '^capturing' "$work/capture.err" || fail "$(cat "$work/capture.err")"
+wait_for grep -qs '^capturing' "$work/capture.err" || fail "$(cat "$work/capture.err")"
 verify_pair 'a short capture' --type uc -n 20
 wait "$few" || fail "$(cat "$work/capture.err")"
 capinfos -T -M -r -c "$work/few.pcap" | grep -qE '[[:space:]]25$' || fail "$(capinfos -c "$work/few.pcap")"
@@ -74,12 +74,12 @@ rm -f "$work/capture.err"
 rocin capture --buffer=256 -w - 2>"$work/capture.err" >"$work/slow.pcapng" &
 slow=$!
 pids+=("$slow")
-wait_for 10 grep -qs '^capturing' "$work/capture.err" || fail "$(cat "$work/capture.err")"
+wait_for grep -qs '^capturing' "$work/capture.err" || fail "$(cat "$work/capture.err")"
 rocin run --netdev "lo:$addr_a" -- "$ROCIN_TESTS/verify" --role b --socket "$work/meet2" --type rc -n 300 \
 	>"$work/b.out" 2>&1 &
 b=$!
 pids+=("$b")
-wait_for 20 test -e "$work/meet2" || fail 'no program'
+wait_for test -e "$work/meet2" || fail 'no program'
 kill -STOP "$slow"
 rocin run --netdev "lo:$addr_b" -- "$ROCIN_TESTS/verify" --role a --socket "$work/meet2" --type rc -n 300 \
 	>"$work/a.out" 2>&1 || fail "beside a reader that stands: $(tail -3 "$work/a.out")"
@@ -96,9 +96,9 @@ kill_readers() {
 	while [ -e "$work/traffic" ]; do
 		rocin capture --buffer=256 -w "$work/killed.pcapng" 2>"$work/killed.err" &
 		local killed=$!
-		wait_for 10 grep -qs '^capturing' "$work/killed.err"
+		wait_for grep -qs '^capturing' "$work/killed.err"
 		packets_flow() { [ "$(stat -c %s "$work/killed.pcapng" 2>/dev/null || echo 0)" -gt 20000 ] || ! [ -e "$work/traffic" ]; }
-		wait_for 10 packets_flow
+		wait_for packets_flow
 		kill -9 "$killed"
 		wait "$killed" 2>/dev/null
 		packets_flow && echo killed >>"$work/kills"

@@ -12,7 +12,7 @@ stream() {
 	rocin capture --buffer=131072 -w "$work/$1.pcapng" 2>"$work/capture.err" &
 	local capture=$!
 	pids+=("$capture")
-	wait_for 10 grep -qs '^capturing' "$work/capture.err" || fail "$(cat "$work/capture.err")"
+	wait_for grep -qs '^capturing' "$work/capture.err" || fail "$(cat "$work/capture.err")"
 	verify_pair "$1" --stream -n "$messages" --max "$length" --mtu "$mtu" --timeout 18
 	kill -INT "$capture"
 	wait "$capture" || fail "rocin capture: $(cat "$work/capture.err")"

@@ -20,6 +20,6 @@ for i in 0 1 2; do
 	ip -n "$ns" link set "w$i" up
 done
 all_settled() { settled "$ns" v0 && settled "$ns" v1 && settled "$ns" v2; }
-wait_for 20 all_settled || fail 'the veth pairs do not come up'
+wait_for all_settled || fail 'the veth pairs do not come up'
 timeout "$limit" nsenter --net="/run/netns/$ns" rocin run --netdev v0,v1 -- \
 	"$ROCIN_TESTS/cm_devices" 10.80.0.1 10.81.0.1 10.82.0.1 || fail 'two interfaces'

@@ -13,7 +13,7 @@ if [ "$1" != unreachable ] && [ "$(id -u)" = 0 ]; then
 fi
 [ "$1" != unreachable ] || rocin fault 'drop mad=REQ' >/dev/null || fail 'rocin fault'
 for what; do
-	timeout 160 "${in_n[@]}" rocin run --netdev "lo:$addr_a" -- \
+	timeout 600 "${in_n[@]}" rocin run --netdev "lo:$addr_a" -- \
 		"$ROCIN_TESTS/cm_refusals" "$addr_a" "$what" || fail "$what"
 done
 if [ "$1" = unreachable ]; then
@@ -27,7 +27,7 @@ reasons() {
 		-e infiniband.cm.rej.reason 2>/dev/null | paste -sd' '
 }
 all_there() { [ "$(reasons)" = '0x0008 0x001c 0x000a' ]; }
-wait_for 20 all_there || fail "reasons on the wire: $(reasons)"
+wait_for all_there || fail "reasons on the wire: $(reasons)"
 end_capture
 "$(dirname "$0")/judge-capture.sh" "$work/wire.pcap" || fail 'the capture'
 odd=$(tshark -r "$work/wire.pcap" -Y '_ws.expert' 2>/dev/null)

@@ -37,7 +37,7 @@ start_agent() {
 	rocin conform --agent "${netdev[@]}" >"$work/agent$1" 2>&1 &
 	agents[$1]=$!
 	pids+=("$!")
-	wait_for 20 grep -q '^listening' "$work/agent$1" ||
+	wait_for grep -q '^listening' "$work/agent$1" ||
 		fail "agent: $(cat "$work/agent$1")"
 }
 
@@ -45,7 +45,7 @@ start_agent() {
 expect_2() {
 	local text=$1
 	shift
-	timeout 60 "$@" >"$work/out" 2>&1
+	timeout 600 "$@" >"$work/out" 2>&1
 	local status=$?
 	[ "$status" = 2 ] || fail "$*: status $status: $(cat "$work/out")"
 	[ "$(wc -l <"$work/out")" = 1 ] || fail "$*: $(cat "$work/out")"
@@ -116,7 +116,7 @@ for n in $(seq 0 $((shares - 1))); do
 	done
 	own=()
 	[ "$n" != 0 ] || [ -z "$ipv6" ] || own=(--address 2001:db8::2)
-	timeout 250 rocin conform --target "$(agent_address "$n")" "${own[@]}" --slack 10000 \
+	timeout 600 rocin conform --target "$(agent_address "$n")" "${own[@]}" --slack 10000 \
 		--junit "$work/$n.xml" "${share[@]}" >"$work/report$n" &
 	testers+=("$!")
 	pids+=("$!")
@@ -142,7 +142,7 @@ LC_ALL=C sort "$work/expected" | diff - "$work/skips" || fail 'other skips'
 rocin conform --target "$first" "$suite/H-requester" >"$work/out" 2>&1 &
 tester=$!
 pids+=("$tester")
-wait_for 20 has_tester || fail 'no tester'
+wait_for has_tester || fail 'no tester'
 kill -9 "${agents[0]}"
 wait "$tester"
 [ $? = 2 ] || fail "agent killed: $(cat "$work/out")"
@@ -159,5 +159,5 @@ c.sendall(b'ok 63 0 0\n')
 c.recv(100)
 PY
 pids+=("$!")
-wait_for 20 grep -q "^listening" "$work/other" || fail 'no agent of another version'
+wait_for grep -q "^listening" "$work/other" || fail 'no agent of another version'
 expect_2 'version 99' rocin conform --target "$addr_b" "$suite"

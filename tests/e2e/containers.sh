@@ -30,7 +30,7 @@ meet() { # NAME PREFIX... -- the same for both; ends by itself
 		--type rc -n 100) >"$work/b.out" 2>&1 &
 	pid=$!
 	pids+=("$pid")
-	(in_a timeout 60 "$@" rocin run --netdev "lo:$addr_a" -- "$ROCIN_TESTS/verify" --role a \
+	(in_a timeout 600 "$@" rocin run --netdev "lo:$addr_a" -- "$ROCIN_TESTS/verify" --role a \
 		--socket "$work/meet" --type rc -n 100) >"$work/a.out" 2>&1 ||
 		fail "$name: $(tail -n 5 "$work/a.out" "$work/b.out")"
 	wait "$pid" || fail "$name: $(cat "$work/b.out")"
@@ -42,8 +42,8 @@ meet 'a runtime directory each' "${own[@]}"
 (in_a "${own[@]}" rocin run --netdev "lo:$addr_a" -- "$ROCIN_TESTS/hold_qp" "$work/ready" "$work/done") &
 holder=$!
 pids+=("$holder")
-wait_for 20 [ -e "$work/ready" ] || fail 'no queue pair in the first container'
-(in_b timeout 20 "${own[@]}" rocin run --netdev "lo:$addr_a" -- \
+wait_for [ -e "$work/ready" ] || fail 'no queue pair in the first container'
+(in_b timeout 600 "${own[@]}" rocin run --netdev "lo:$addr_a" -- \
 	"$ROCIN_TESTS/hold_qp" "$work/ready2" "$work/done") >"$work/out" 2>&1 && fail 'both have the same address'
 grep -q "$addr_a is held by .*--netdev" "$work/out" || fail "no remedy: $(cat "$work/out")"
 echo "ok: $(grep -m1 'held by' "$work/out")"
@@ -60,10 +60,10 @@ addr_b=$addr_a meet 'one runtime directory and one address' env
 rm -f "$work/ready" "$work/done"
 (in_a rocin run --netdev "lo:$addr_a" -- "$ROCIN_TESTS/hold_qp" "$work/ready" "$work/done") &
 holder=$!
-wait_for 20 [ -e "$work/ready" ] || fail 'no queue pair in a container'
+wait_for [ -e "$work/ready" ] || fail 'no queue pair in a container'
 seen() { rocin stat --json | grep -c '"pid"'; }
 [ "$(seen)" = 1 ] || fail 'rocin stat does not see into the container'
 end_now "$holder"
 gone() { [ "$(seen)" = 0 ]; }
-wait_for 10 gone || fail 'a program that died in a container still has its place'
+wait_for gone || fail 'a program that died in a container still has its place'
 echo 'ok: seen, and missed'

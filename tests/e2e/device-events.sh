@@ -17,7 +17,7 @@ ip -n "$ns" addr add 10.78.0.1/24 dev va
 ip -n "$ns" addr add fd78::1/64 dev va nodad
 ip -n "$ns" link set vb up
 ip -n "$ns" link set va up
-wait_for 10 carrier "$ns" va || fail 'the veth pair does not come up'
+wait_for carrier "$ns" va || fail 'the veth pair does not come up'
 
 mkfifo "$work/questions"
 nsenter --net="/run/netns/$ns" rocin run --netdev va -- "$ROCIN_TESTS/device_events" \
@@ -26,7 +26,7 @@ program=$!
 pids+=("$program")
 exec 3>"$work/questions"
 said() { grep -qxF "$1" "$work/events"; }
-wait_for 20 said ready || fail "the program does not start: $(cat "$work/err")"
+wait_for said ready || fail "the program does not start: $(cat "$work/err")"
 
 # ask QUESTION: the answer is in $work/answer
 asked=0
@@ -35,7 +35,7 @@ ask() {
 	from=$(($(wc -l <"$work/events") + 1))
 	asked=$((asked + 1))
 	printf '%s\nask %s\n' "$1" "$asked" >&3
-	wait_for 20 said "asked ask $asked" || fail "no answer to $1: $(cat "$work/err")"
+	wait_for said "asked ask $asked" || fail "no answer to $1: $(cat "$work/err")"
 	tail -n "+$from" "$work/events" | grep -v '^asked\|^event' >"$work/answer"
 }
 
@@ -44,7 +44,7 @@ told() {
 	[ "$(grep -cxF "event 0 $2" "$work/events")" = "$1" ] &&
 		[ "$(grep -cxF "event 1 $2" "$work/events")" = "$1" ]
 }
-expect_told() { wait_for 20 told "$@" || fail "not $1 times: $2; $(cat "$work/events")"; }
+expect_told() { wait_for told "$@" || fail "not $1 times: $2; $(cat "$work/events")"; }
 
 port_is() {
 	ask port
@@ -54,7 +54,7 @@ gids_are() {
 	ask gids
 	[ "$(sort "$work/answer")" = "$(printf 'gid %s\n' "$@" | sort)" ]
 }
-expect_gids() { wait_for 20 gids_are "$@" || fail "GIDs: $(cat "$work/answer")"; }
+expect_gids() { wait_for gids_are "$@" || fail "GIDs: $(cat "$work/answer")"; }
 
 v4='0 ::ffff:10.78.0.1' v6='1 fd78::1'
 err='port error' active='port active' changed='GID table change'
@@ -122,5 +122,5 @@ rocind)
 	;;
 esac
 exec 3>&-
-wait_for 20 said closed || fail "the program does not close: $(cat "$work/err")"
+wait_for said closed || fail "the program does not close: $(cat "$work/err")"
 wait "$program" || fail "the program ended with $?: $(cat "$work/err")"

@@ -15,7 +15,7 @@ says "$addr_b" "^FAULT  $addr_b refuses packets: nobody listens there on UDP por
 says no-address '^FAULT  "no-address" is not an IPv4 or IPv6 address'
 rocin run --netdev "lo:$addr_b" -- "$ROCIN_TESTS/hold_qp" "$work/ready" "$work/done" &
 pids+=($!)
-wait_for 20 test -e "$work/ready" || fail 'no queue pair'
+wait_for test -e "$work/ready" || fail 'no queue pair'
 says "$addr_b" "^ok     UDP port 4791 of $addr_b refuses nothing"
 touch "$work/done"
 wait "${pids[0]}" || fail 'hold_qp'

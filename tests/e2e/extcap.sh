@@ -65,7 +65,7 @@ pids+=("$plugin")
 cat "$work/fifo" >"$work/fifo.pcapng" &
 reader=$!
 pids+=("$reader")
-wait_for 10 test -s "$work/fifo.pcapng" || fail "no capture: $(cat "$work/err")"
+wait_for test -s "$work/fifo.pcapng" || fail "no capture: $(cat "$work/err")"
 unset ROCIN_NETDEVS
 verify_pair 'by the fifo' --type rc -n 20
 kill -TERM "$plugin"
@@ -83,7 +83,7 @@ plugin=$!
 pids+=("$plugin")
 head -c 32 "$work/fifo" >"$work/out"
 gone() { ! kill -0 "$plugin" 2>/dev/null; }
-wait_for 10 gone || fail 'a capture that nobody reads goes on'
+wait_for gone || fail 'a capture that nobody reads goes on'
 wait "$plugin" || fail "a reader that goes away: status $?: $(cat "$work/err")"
 echo 'ok: a capture through a fifo, filtered and cut'
 
@@ -98,11 +98,11 @@ tshark_capture() {
 	local want=$1 tshark
 	shift
 	rm -f "$work/tshark.err" # that of the one before
-	LD_PRELOAD='' timeout 60 tshark -c "$want" "$@" -T fields -e ip.src -e frame.protocols -e frame.len \
+	LD_PRELOAD='' timeout 600 tshark -c "$want" "$@" -T fields -e ip.src -e frame.protocols -e frame.len \
 		-e frame.cap_len -e infiniband.bth.destqp -e infiniband.bth.opcode >"$work/packets" 2>"$work/tshark.err" &
 	tshark=$!
 	pids+=("$tshark")
-	wait_for 20 grep -qs 'Capture started' "$work/tshark.err" || fail "tshark does not capture: $(cat "$work/tshark.err")"
+	wait_for grep -qs 'Capture started' "$work/tshark.err" || fail "tshark does not capture: $(cat "$work/tshark.err")"
 	verify_pair "beside tshark $*" --type rc -n 100
 	wait "$tshark" || fail "tshark: $(cat "$work/tshark.err")"
 	[ "$(wc -l <"$work/packets")" = "$want" ] || fail "$(wc -l <"$work/packets") packets: $(cat "$work/tshark.err")"

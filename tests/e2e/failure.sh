@@ -14,13 +14,13 @@ start_transfer() {
 		>"$work/server.out" 2>&1 &
 	server=$!
 	pids+=("$server")
-	wait_for 20 listening "$server" || fail 'server does not listen'
+	wait_for listening "$server" || fail 'server does not listen'
 	rocin run "${patience[@]}" --netdev "lo:$addr_b" -- ib_write_bw -x 0 -F -D 60 -p "$port" "$@" 127.0.0.1 \
 		>"$work/client.out" 2>&1 &
 	client=$!
 	pids+=("$client")
-	wait_for 20 moving || fail 'no data moves'
-	[ "${ROCIN_LOCAL:-}" = off ] || wait_for 20 by_wire || fail 'no local wire'
+	wait_for moving || fail 'no data moves'
+	[ "${ROCIN_LOCAL:-}" = off ] || wait_for by_wire || fail 'no local wire'
 }
 by_wire() { [ "$(sent local_sent_pkts)" -gt 100 ]; }
 
@@ -38,7 +38,7 @@ gone() { ! kill -0 "$1" 2>/dev/null; }
 expect_error() {
 	local pid=$client
 	[ "$1" = client ] || pid=$server
-	wait_for 20 gone "$pid" || fail "the $1 still runs: $(tail -3 "$work/$1.out")"
+	wait_for gone "$pid" || fail "the $1 still runs: $(tail -3 "$work/$1.out")"
 	wait "$pid" && fail "the $1 ended as if all were well"
 	grep -q 'status 12\|Completion with error' "$work/$1.out" ||
 		fail "no error completion: $(tail -5 "$work/$1.out")"
@@ -68,7 +68,7 @@ stop)
 		sleep 4
 		kill -CONT "$stopped"
 		before=$(sent)
-		wait_for 20 more || fail "it does not go on: $(tail -3 "$work"/*.out)"
+		wait_for more || fail "it does not go on: $(tail -3 "$work"/*.out)"
 		gone "$client" && fail "the client has ended: $(tail -3 "$work/client.out")"
 		gone "$server" && fail "the server has ended: $(tail -3 "$work/server.out")"
 	done
@@ -97,12 +97,12 @@ stop)
 	start_transfer
 	kill -STOP "$server"
 	begin=${EPOCHREALTIME//[!0-9]/} # in microseconds
-	wait_for 20 timed_out || fail "no timeout: $(rocin stat)"
+	wait_for timed_out || fail "no timeout: $(rocin stat)"
 	# Eight times the 268 ms that ib_write_bw has without.
 	[ $((${EPOCHREALTIME//[!0-9]/} - begin)) -gt 2147000 ] || fail 'a timeout that was not stretched'
 	kill -CONT "$server"
 	before=$(sent)
-	wait_for 20 more || fail "the client does not go on: $(tail -3 "$work/client.out")"
+	wait_for more || fail "the client does not go on: $(tail -3 "$work/client.out")"
 	gone "$client" && fail "the client has ended: $(tail -3 "$work/client.out")"
 	echo 'ok: SIGSTOP with --timeout-scale: the transfer goes on'
 	;;
@@ -110,8 +110,8 @@ rocind)
 	start_transfer
 	daemon=$(daemon_pid)
 	kill -9 "$daemon"
-	wait_for 20 gone "$client" || fail 'the client survives rocind'
-	wait_for 20 gone "$server" || kill "$server"
+	wait_for gone "$client" || fail 'the client survives rocind'
+	wait_for gone "$server" || kill "$server"
 	echo 'ok: rocind killed: the programs are told'
 	next_port
 	pair 'new programs right after' ib_send_bw -x 0 -F -n 500 -p "$port" -- \

@@ -33,18 +33,18 @@ next_port
 ROCIN_CC=observe rocin run --netdev "lo:$addr_a" -- ib_send_bw -x 0 -F -D 60 -p "$port" >"$work/a.out" 2>&1 &
 a=$!
 pids+=("$a")
-wait_for 20 listening "$a" || fail 'server does not listen'
+wait_for listening "$a" || fail 'server does not listen'
 rocin run --netdev "lo:$addr_b" -- ib_send_bw -x 0 -F -D 60 -p "$port" 127.0.0.1 \
 	>"$work/b.out" 2>&1 &
 b=$!
 pids+=("$b")
-wait_for 20 has_hit 1 10 || fail "no packet was doubled: $(rocin fault)"
+wait_for has_hit 1 10 || fail "no packet was doubled: $(rocin fault)"
 [ "$(seen 2)" = 0 ] || fail "a rule for another program: $(rocin fault)"
 echo 'ok: rules stand when a program starts'
 
 # Added while both run; exact counts.
 rocin fault 'drop op=SEND_* count=3 every=10' || fail 'a third rule'
-wait_for 20 has_hit 3 3 || fail "$(rocin fault)"
+wait_for has_hit 3 3 || fail "$(rocin fault)"
 [ "$(hits 3)" = 3 ] || fail "more than 3: $(rocin fault)"
 rocin stat --json | python3 -c '
 import json, sys
@@ -67,7 +67,7 @@ sys.exit(not any(c["hw_counters"]["np_ecn_marked_roce_packets"]
                  for c in json.load(sys.stdin)))'
 }
 rocin fault 'mark op=SEND_* every=10' || fail 'mark'
-wait_for 20 marked || fail "no mark arrived: $(rocin fault)"
+wait_for marked || fail "no mark arrived: $(rocin fault)"
 rocin fault --remove 4 || fail 'removal of the marks'
 echo 'ok: a mark of congestion arrives'
 
@@ -75,7 +75,7 @@ echo 'ok: a mark of congestion arrives'
 before=$(hits 1)
 rocin fault --remove 2 --remove 3 || fail 'removal'
 [ "$(rocin fault | wc -l)" = 3 ] || fail "$(rocin fault)"
-wait_for 20 has_hit 1 $((before + 1)) || fail "the rule that stays has stopped: $(rocin fault)"
+wait_for has_hit 1 $((before + 1)) || fail "the rule that stays has stopped: $(rocin fault)"
 rocin fault --clear || fail 'clear'
 [ "$(rocin fault)" = 'there are no rules about faults' ] || fail "$(rocin fault)"
 echo 'ok: rules go while programs run'

@@ -14,7 +14,7 @@ run() {
 		ibv_rc_pingpong -g 0 -n 300 -s 1500 -p "$port" >"$work/a.out" 2>&1 &
 	pid=$!
 	pids+=("$pid")
-	wait_for 20 listening "$pid" || fail 'server does not listen'
+	wait_for listening "$pid" || fail 'server does not listen'
 	timeout "$limit" rocin run --netdev "lo:$addr_b" --pcap "$work/$name.b.pcapng" -- \
 		ibv_rc_pingpong -g 0 -n 300 -s 1500 -p "$port" 127.0.0.1 >"$work/b.out" 2>&1 ||
 		fail "client: $(cat "$work/b.out")"

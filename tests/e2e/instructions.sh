@@ -8,7 +8,7 @@ mkdir -m 700 "$ROCIN_RUNTIME_DIR"
 rocind --foreground --idle-ms 60000 &
 pids+=($!)
 started() { [ -n "$(find "$ROCIN_RUNTIME_DIR" -type s)" ]; }
-wait_for 10 started || fail 'rocind does not start'
+wait_for started || fail 'rocind does not start'
 
 # What is called when the number of the queue pair is known, as its argument, before the first
 # WRITE, and after the last one.
@@ -21,13 +21,13 @@ instructions() {
 	rm -f "$work/go" "$work/out"
 	mkfifo "$work/go"
 	# shellcheck disable=SC2016 # expanded within
-	timeout 60 rocin run --netdev "lo:$addr_a" -- env "$@" "ROCIN_TESTS=$ROCIN_TESTS" \
+	timeout 600 rocin run --netdev "lo:$addr_a" -- env "$@" "ROCIN_TESTS=$ROCIN_TESTS" \
 		sh -c 'LD_PRELOAD=$LD_PRELOAD:$ROCIN_TESTS/still_clock.so exec "$@"' sh \
 		valgrind --tool=callgrind --callgrind-out-file=/dev/null \
 		"$ROCIN_TESTS/writes" "$count" ask <>"$work/go" >"$work/out" 2>&1 &
 	program=$!
 	pids+=("$program")
-	wait_for 30 grep -qs '^qp ' "$work/out" || fail "writes: $(tail -3 "$work/out")"
+	wait_for grep -qs '^qp ' "$work/out" || fail "writes: $(tail -3 "$work/out")"
 	$before "$(awk '/^qp / { print $2 }' "$work/out")"
 	echo >"$work/go"
 	wait "$program" || fail "writes: $(tail -3 "$work/out")"

@@ -12,14 +12,14 @@ for program in tgtd tgtadm iscsi-inq iscsi-perf iscsi-test-cu; do
 done
 [ "$(id -u)" = 0 ] || skip 'tgtd wants root'
 export TGT_IPC_SOCKET=$work/tgtd
-limit=200
+limit=600
 head -c 67108864 /dev/urandom >"$work/disk"
 name=iqn.2026-11.example:disk
 lun=iser://$server/$name/1
 
 start_server tgtd -f --iscsi portal="$server:3260" --iser pool_sz_mb=64
 admin() { tgtadm --lld iser "$@" || fail "tgtadm $*: $(tail -3 "$work/server.out")"; }
-wait_for 20 tgtadm --lld iser --op show --mode sys >/dev/null 2>&1 ||
+wait_for tgtadm --lld iser --op show --mode sys >/dev/null 2>&1 ||
 	fail "tgtd does not answer: $(tail -3 "$work/server.out")"
 admin --op new --mode target --tid 1 -T "$name"
 admin --op new --mode logicalunit --tid 1 --lun 1 -b "$work/disk"
@@ -31,7 +31,7 @@ done
 ask() { # NAME COMMAND...
 	local said=$1
 	shift
-	timeout 60 "${run_client[@]}" "$@" >"$work/client.out" 2>&1 ||
+	timeout 600 "${run_client[@]}" "$@" >"$work/client.out" 2>&1 ||
 		fail "$said: $(tail -5 "$work/client.out") $(tail -5 "$work/server.out")"
 	echo "ok: $said"
 }

@@ -7,7 +7,7 @@
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
 mode=$1 seed=${ROCIN_SEED:-$$}
-limit=100
+limit=600
 export ROCIN_LOG=warn
 
 # users: process ids of those whose packets go by a local wire
@@ -43,7 +43,7 @@ scribble() {
 	) &
 	program=$!
 	pids+=("$program")
-	wait_for 20 are_two_or_over || fail "$name: no local wire"
+	wait_for are_two_or_over || fail "$name: no local wire"
 	victim=$(users | head -1)
 	timeout "$limit" "$ROCIN_TESTS/scribble" "$mode" "$seed" "${victim:-0}" >"$work/scribble.out" 2>&1 &
 	scribbler=$!

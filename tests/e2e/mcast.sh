@@ -12,7 +12,7 @@ members=()
 member() {
 	local name=$1
 	shift
-	timeout 60 "$@" >"$work/$name.out" 2>&1 &
+	timeout 600 "$@" >"$work/$name.out" 2>&1 &
 	pids+=("$!")
 	members+=("$name:$!")
 }
@@ -26,7 +26,7 @@ ready() {
 # all NAME: let those that send go ahead; all must end well
 all() {
 	local m
-	wait_for 30 ready || fail "$1: not all are ready"
+	wait_for ready || fail "$1: not all are ready"
 	touch "$work/go"
 	for m in "${members[@]}"; do
 		wait "${m#*:}" || fail "$1: ${m%:*}: $(tail -3 "$work/${m%:*}.out")"
@@ -62,7 +62,7 @@ drops() {
 on_lo() {
 	# A member that takes nothing out: it runs out of receives, and nobody else does.
 	end idle "lo:$addr_a" -d -n 5 "$group"
-	wait_for 30 ready || fail 'no idle member'
+	wait_for ready || fail 'no idle member'
 	idle=("${members[@]}")
 	members=()
 	end one "lo:$addr_a" -r "$group"
@@ -105,7 +105,7 @@ rocind() {
 	local daemon
 	end one "lo:$addr_a" -d "$group"
 	end two "lo:$addr_b" -d "$group"
-	wait_for 30 ready || fail 'no member'
+	wait_for ready || fail 'no member'
 	daemon=$(daemon_pid)
 	kill -9 "$daemon"
 	all 'members outlive their devices when rocind dies'
@@ -140,7 +140,7 @@ bridge() {
 		ip -n "$ns-$host" link set eth up
 	done
 	for host in a b c; do
-		wait_for 20 settled "$ns-$host" eth || fail 'the bridge does not come up'
+		wait_for settled "$ns-$host" eth || fail 'the bridge does not come up'
 	done
 
 	capture_wire eth nsenter --net="/run/netns/$ns-b"
@@ -151,7 +151,7 @@ bridge() {
 	three_hosts 'IPv6 that looks like IPv4' "$ns" 1 ff0e::ffff:239.1.2.3
 
 	caught() { [ "$(count_packets 'ipv6.dst == ff0e::ffff:ef01:203')" = 21 ]; }
-	wait_for 10 caught || fail 'tcpdump has not seen the last packets'
+	wait_for caught || fail 'tcpdump has not seen the last packets'
 	end_capture
 	"$(dirname "$0")/judge-capture.sh" "$work/wire.pcap" || fail 'the capture'
 	on_wire '239.1.2.3' 'eth.dst == 01:00:5e:01:02:03 && ip.ttl == 5 && ip.src == 10.79.0.1'
@@ -177,7 +177,7 @@ bridge() {
 	ip -n "$ns-c" link set eth down
 	at=(nsenter --net="/run/netns/$ns-c")
 	end early eth:10.79.0.3 -d ff05::1:2
-	wait_for 30 ready || fail 'no member on an interface that is down'
+	wait_for ready || fail 'no member on an interface that is down'
 	[ -e "$work/early.ready" ] || fail "an interface that is down: $(cat "$work/early.out")"
 	stop_members
 	echo 'ok: an interface that is down can be a member'
@@ -192,7 +192,7 @@ bridge() {
 		at=(nsenter --net="/run/netns/$ns-b")
 		end there eth -r -t 1 -i $gid "$group"
 		at=(nsenter --net="/run/netns/$ns-a")
-		wait_for 30 ready || fail 'not all are ready'
+		wait_for ready || fail 'not all are ready'
 		touch "$work/go"
 		for m in "${members[@]}"; do
 			case $m in loop:*) continue ;; esac

@@ -10,7 +10,7 @@ where=$1
 # shellcheck source=rdmacm_lib.sh
 . "$(dirname "$0")/rdmacm_lib.sh"
 command -v qemu-system-x86_64 >/dev/null || skip 'qemu-system-x86 is not installed'
-limit=100
+limit=600
 
 # The machine does not run: what is in its memory is what was loaded there.
 machine=(qemu-system-x86_64 -M pc -accel tcg -m 96 -nodefaults -display none -S)
@@ -24,8 +24,8 @@ move() { # NAME PIN-ALL
 		-device "loader,file=$work/noise,addr=0x1000000,force-raw=on" >"$work/client.out" 2>&1 &
 	source=$!
 	pids+=("$source")
-	wait_for 20 test -S "$work/here" || fail "$1: QEMU does not start: $(cat "$work/client.out")"
-	timeout 60 python3 "$(dirname "$0")/migration.py" "$work" "rdma:$server:$port" "$2"
+	wait_for test -S "$work/here" || fail "$1: QEMU does not start: $(cat "$work/client.out")"
+	timeout 600 python3 "$(dirname "$0")/migration.py" "$work" "rdma:$server:$port" "$2"
 	status=$?
 	end_now "$source" "$server_pid"
 	wait "$source" "$server_pid" 2>/dev/null

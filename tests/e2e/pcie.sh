@@ -62,14 +62,14 @@ failure)
 		>"$work/server.out" 2>&1 &
 	target=$!
 	pids+=("$target")
-	wait_for 20 listening "$target" || fail 'server does not listen'
+	wait_for listening "$target" || fail 'server does not listen'
 	rocin run --netdev "lo:$addr_b" -- ib_write_bw -x 0 -F -D 60 -p "$port" 127.0.0.1 \
 		>"$work/client.out" 2>&1 &
 	requester=$!
 	pids+=("$requester")
-	wait_for 20 moving || fail "no data moves: $(tail -3 "$work/client.out")"
+	wait_for moving || fail "no data moves: $(tail -3 "$work/client.out")"
 	kill -9 "$target"
-	wait_for 30 gone "$requester" || fail 'the client survives its peer'
+	wait_for gone "$requester" || fail 'the client survives its peer'
 	wait "$requester" && fail 'the client ended as if all were well'
 	grep -q 'status 12\|Completion with error' "$work/client.out" ||
 		fail "no error completion: $(tail -5 "$work/client.out")"

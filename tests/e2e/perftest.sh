@@ -27,12 +27,12 @@ interrupt() {
 		"$program" -x 0 -F -D 60 -p "$port" >"$work/server.out" 2>&1 &
 	server=$!
 	pids+=("$server")
-	wait_for 20 listening "$server" || fail 'server does not listen'
+	wait_for listening "$server" || fail 'server does not listen'
 	env --default-signal=INT rocin run --netdev "lo:$addr_b" -- \
 		"$program" -x 0 -F -D 60 -p "$port" 127.0.0.1 >"$work/client.out" 2>&1 &
 	client=$!
 	pids+=("$client")
-	wait_for 20 moving || fail "no data moves: $(tail -3 "$work/client.out")"
+	wait_for moving || fail "no data moves: $(tail -3 "$work/client.out")"
 	kill "-$signal" "$client" "$server"
 	for pid in "$client" "$server"; do
 		wait "$pid"

@@ -7,7 +7,7 @@
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
 
-timeout 280 rocin run --netdev "lo:$addr_a" -- "$ROCIN_TESTS/processes" "$1" >"$work/out" 2>&1
+timeout 600 rocin run --netdev "lo:$addr_a" -- "$ROCIN_TESTS/processes" "$1" >"$work/out" 2>&1
 status=$?
 tail -20 "$work/out"
 [ "$status" = 0 ] || fail "processes ended with status $status"
@@ -15,4 +15,4 @@ tail -20 "$work/out"
 	fail 'no word of how many processes a device serves'
 # Nobody is left in rocind's books.
 gone() { ! rocin stat 2>/dev/null | grep -q 'processes '; }
-wait_for 10 gone || fail "rocind still knows of some: $(rocin stat)"
+wait_for gone || fail "rocind still knows of some: $(rocin stat)"

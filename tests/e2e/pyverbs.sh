@@ -32,7 +32,7 @@ ip -n "$ns" addr add 10.78.0.1/24 dev va
 ip -n "$ns" addr add fd78::1/64 dev va nodad
 ip -n "$ns" link set va up
 ip -n "$ns" link set vb up
-wait_for 20 settled "$ns" va || fail 'the veth pair does not come up'
+wait_for settled "$ns" va || fail 'the veth pair does not come up'
 prefix=(nsenter --net="/run/netns/$ns")
 pyverbs veth va '' --gid 0
 pyverbs veth va '' --gid 1

@@ -23,7 +23,7 @@ if [ "$where" = user ]; then
 	}
 	as_nobody test -x "$programs/verbs_raw_denied" ||
 		skip 'the build directory is closed to other users'
-	as_nobody timeout 60 rocin run --netdev "lo:$addr_a" -- "$programs/verbs_raw_denied" ||
+	as_nobody timeout 600 rocin run --netdev "lo:$addr_a" -- "$programs/verbs_raw_denied" ||
 		fail 'a user without privilege'
 	echo 'ok: EPERM without CAP_NET_RAW'
 	exit 0
@@ -39,11 +39,11 @@ if [ "$where" = veth ]; then
 	ip -n "$ns" addr add 10.79.0.1/24 dev va
 	ip -n "$ns" link set va up
 	ip -n "$ns" link set vb up
-	wait_for 20 carrier "$ns" va || fail 'the veth pair does not come up'
+	wait_for carrier "$ns" va || fail 'the veth pair does not come up'
 	export RAW_NETDEV=va RAW_PEER=vb
 fi
 for program in raw raw_senders flow counters rss raw_death; do
-	ROCIN_PCIE=$knobs timeout 120 nsenter --net="/run/netns/$ns" \
+	ROCIN_PCIE=$knobs timeout 600 nsenter --net="/run/netns/$ns" \
 		rocin run --netdev "$RAW_NETDEV" -- "$programs/verbs_$program" \
 		>"$work/out" 2>&1 || {
 		tail -40 "$work/out"

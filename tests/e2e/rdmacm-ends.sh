@@ -6,7 +6,6 @@
 # usage: rdmacm-ends.sh rocind|server|client
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
-limit=20
 service=7175
 many=100
 gone() { ! kill -0 "$1" 2>/dev/null; }
@@ -22,12 +21,12 @@ start() {
 	pids+=("$pid")
 }
 said() { grep -q "$2" "$work/$1"; }
-await() { wait_for "$limit" said "$1" "$2" || fail "$1: no \"$2\": $(tail -3 "$work/$1")"; }
+await() { wait_for said "$1" "$2" || fail "$1: no \"$2\": $(tail -3 "$work/$1")"; }
 
 # ends NAME PID STATUS: by itself, within some seconds
 ends() {
 	local status
-	wait_for 20 gone "$2" || fail "$1 still runs: $(tail -3 "$work/$1")"
+	wait_for gone "$2" || fail "$1 still runs: $(tail -3 "$work/$1")"
 	wait "$2"
 	status=$?
 	[ "$status" = "$3" ] || fail "$1 ends with status $status: $(tail -3 "$work/$1")"
@@ -70,7 +69,7 @@ rocind)
 	mckey=$pid
 	await mckey 'joined dgid'
 	# Three listeners, the ends of many connections, and one in a group
-	wait_for 20 counts_are "5 $((2 * many + 4)) $((many + 4))" || fail "$(counts)"
+	wait_for counts_are "5 $((2 * many + 4)) $((many + 4))" || fail "$(counts)"
 	start rping "$addr_b" rping -c -v -a "$addr_a"
 	rping=$pid
 	await rping 'ping data'
@@ -98,7 +97,7 @@ server)
 	ends many "$client" 0
 	said many "told $many disconnected, 0 removed, $many flushed" || fail "$(cat "$work/many")"
 	# The new listener
-	wait_for 20 counts_are '1 1 1' || fail "left behind: $(counts)"
+	wait_for counts_are '1 1 1' || fail "left behind: $(counts)"
 	start stopped "$addr_b" "$ROCIN_TESTS/cm_many" storm "$addr_a" "$service" 0.5 8
 	client=$pid
 	kill -STOP "$server"
@@ -111,20 +110,20 @@ client)
 	serve server
 	hold many
 	kill -9 "$client"
-	wait_for 20 counts_are '1 1 1' || fail "left behind: $(counts)"
+	wait_for counts_are '1 1 1' || fail "left behind: $(counts)"
 	echo "ok: a client dies, its $many connections go"
 	# In the middle of whatever it was doing
 	for round in 1 2 3; do
 		start "storm-$round" "$addr_b" "$ROCIN_TESTS/cm_many" storm "$addr_a" "$service" 60 32
-		wait_for 20 busy || fail "nothing happens: $(counts)"
+		wait_for busy || fail "nothing happens: $(counts)"
 		kill -9 "$pid"
 		wait "$pid" 2>/dev/null
-		wait_for 20 counts_are '1 1 1' || fail "round $round: left behind: $(counts)"
+		wait_for counts_are '1 1 1' || fail "round $round: left behind: $(counts)"
 	done
 	echo 'ok: clients die in the middle of handshakes'
 	start stopped "$addr_b" "$ROCIN_TESTS/cm_many" storm "$addr_a" "$service" 5 16
 	client=$pid
-	wait_for 20 busy || fail "nothing happens: $(counts)"
+	wait_for busy || fail "nothing happens: $(counts)"
 	kill -STOP "$client"
 	sleep 0.3
 	kill -CONT "$client"

@@ -39,7 +39,7 @@ for i in $(seq "$clients"); do
 		>"$work/client.$i" 2>&1 &
 	started+=("$!")
 	pids+=("$!")
-	wait_for 30 grep -q 'ping data' "$work/client.$i" ||
+	wait_for grep -q 'ping data' "$work/client.$i" ||
 		fail "client $i of $clients: $(tail -3 "$work/client.$i")"
 done
 for i in $(seq "$clients"); do

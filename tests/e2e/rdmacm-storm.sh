@@ -31,7 +31,7 @@ rocin run --netdev "lo:$addr_a" -- "$ROCIN_TESTS/cm_many" serve "$addr_a" 7175 \
 	<"$work/go" >"$work/server" 2>&1 &
 server=$!
 pids+=("$server")
-wait_for 20 grep -q listening "$work/server" || fail 'the server does not listen'
+wait_for grep -q listening "$work/server" || fail 'the server does not listen'
 daemon=$(daemon_pid)
 
 # The first one fills the pools of both.
@@ -46,7 +46,7 @@ now="$(descriptors "$daemon") $(descriptors "$server")"
 [ "$now" = "$fds" ] || fail "descriptors of rocind and the server: $fds, then $now"
 # A slot of the table for each connection that is in time-wait; the table has an end.
 [ "$(kilobytes "$daemon")" -lt 131072 ] || fail "rocind takes $(kilobytes "$daemon") KiB"
-wait_for 60 is_over || fail "$(cm_counts connections) connections stay in time-wait"
+wait_for is_over || fail "$(cm_counts connections) connections stay in time-wait"
 kib=$(kilobytes "$server")
 echo >&3
 wait "$server" || fail 'the server'

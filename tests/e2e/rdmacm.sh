@@ -53,8 +53,8 @@ group=239.79.0.1
 timeout "$limit" "${run_server[@]}" stdbuf -oL mckey -m "$group" -b "$server" \
 	>"$work/server.out" 2>&1 &
 pids+=("$!")
-wait_for 20 grep -q 'joined dgid' "$work/server.out" || fail 'mckey does not join'
+wait_for grep -q 'joined dgid' "$work/server.out" || fail 'mckey does not join'
 timeout "$limit" "${run_client[@]}" mckey -m "$group" -s -b "$client" >"$work/client.out" 2>&1 ||
 	fail "mckey: $(tail -5 "$work/client.out")"
-wait_for 20 grep -q 'return status 0' "$work/server.out" || fail 'mckey receives nothing'
+wait_for grep -q 'return status 0' "$work/server.out" || fail 'mckey receives nothing'
 echo 'ok: a multicast group'

@@ -35,7 +35,7 @@ start_server() {
 	timeout "$limit" "${run_server[@]}" "$@" >"$work/server.out" 2>&1 &
 	server_pid=$!
 	pids+=("$server_pid")
-	wait_for 30 listens || fail "$1 does not listen"
+	wait_for listens || fail "$1 does not listen"
 }
 
 # play NAME SERVER-COMMAND -- CLIENT-COMMAND: both must end well.

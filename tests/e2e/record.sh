@@ -43,7 +43,7 @@ connect_pair() {
 		>"$work/server.out" 2>&1 &
 	server=$!
 	pids+=("$server")
-	wait_for 30 grep -q 'listens for connections' "$work/log" || fail 'rping does not listen'
+	wait_for grep -q 'listens for connections' "$work/log" || fail 'rping does not listen'
 	timeout "$limit" rocin run --netdev "lo:$addr_b" -- rping -c -a "$addr_a" -C 20 -V \
 		>"$work/client.out" 2>&1
 	ended_well $? "$work/client.out" || fail "rping: $(tail -n 5 "$work/client.out" "$work/server.out")"
@@ -80,7 +80,7 @@ late)
 	;;
 threads)
 	rocind --idle-ms=30000 || fail "rocind ended with status $?"
-	record threads timeout 120 rocin run --netdev "lo:$addr_a" --record-limit 64M -- \
+	record threads timeout 600 rocin run --netdev "lo:$addr_a" --record-limit 64M -- \
 		"$ROCIN_TESTS/threads" >"$work/out" 2>&1
 	replay 1
 	;;
@@ -92,13 +92,13 @@ killed)
 		ib_send_lat -x 0 -F -n 5000000 -p "$port" >"$work/server.out" 2>&1 &
 	pid=$!
 	pids+=("$pid")
-	wait_for 20 listening "$pid" || fail 'server does not listen'
+	wait_for listening "$pid" || fail 'server does not listen'
 	rocin run --netdev "lo:$addr_b" --record "$work/b.rec" -- \
 		ib_send_lat -x 0 -F -n 5000000 -p "$port" 127.0.0.1 >"$work/client.out" 2>&1 &
 	client=$!
 	pids+=("$client")
 	limited() { rocin sim --replay "$file" 2>&1 | grep -q 'reached its limit'; }
-	wait_for 30 limited || fail "no limit: $(rocin sim --replay "$file" 2>&1)"
+	wait_for limited || fail "no limit: $(rocin sim --replay "$file" 2>&1)"
 	kill -9 "$pid" "$client"
 	wait "$pid" "$client" 2>/dev/null
 	name=killed
@@ -132,7 +132,7 @@ cut)
 		ib_send_lat -x 0 -F -n 5000000 -p "$port" >"$work/server.out" 2>&1 &
 	pid=$!
 	pids+=("$pid")
-	wait_for 20 listening "$pid" || fail 'server does not listen'
+	wait_for listening "$pid" || fail 'server does not listen'
 	rocin run --netdev "lo:$addr_b" -- \
 		ib_send_lat -x 0 -F -n 5000000 -p "$port" 127.0.0.1 >"$work/client.out" 2>&1 &
 	client=$!
@@ -140,9 +140,9 @@ cut)
 	lost() { rocin stat --json | grep -q '"record_lost": *[1-9]'; }
 	lost && fail 'records are lost before the file is cut'
 	: >"$file"
-	wait_for 30 grep -q 'the recording ends' "$work/server.out" ||
+	wait_for grep -q 'the recording ends' "$work/server.out" ||
 		fail "the end is not said: $(cat "$work/server.out")"
-	wait_for 30 lost || fail "not counted: $(rocin stat --json)"
+	wait_for lost || fail "not counted: $(rocin stat --json)"
 	kill -0 "$pid" && kill -0 "$client" || fail 'they have died'
 	[ "$(grep -c 'the recording ends' "$work/server.out")" = 1 ] || fail 'said twice'
 	kill -9 "$pid" "$client"

@@ -9,13 +9,13 @@ rocin run --netdev "lo:$addr_a" -- ib_send_bw -x 0 -F -D 100 -s 4096 -p "$port" 
 	>"$work/server.out" 2>&1 &
 server=$!
 pids+=("$server")
-wait_for 20 listening "$server" || fail 'server does not listen'
+wait_for listening "$server" || fail 'server does not listen'
 rocin run --netdev "lo:$addr_b" -- ib_send_bw -x 0 -F -D 100 -s 4096 -p "$port" 127.0.0.1 \
 	>"$work/client.out" 2>&1 &
 client=$!
 pids+=("$client")
 two() { [ "$(rocin stat --json | grep -c '"qpn"')" = 2 ]; }
-wait_for 20 two || fail 'no queue pairs'
+wait_for two || fail 'no queue pairs'
 
 rocin stat --json >"$work/stat.json"
 python3 - "$addr_a" "$addr_b" "$work/stat.json" <<'PY'
@@ -38,10 +38,10 @@ dropped() { rocin stat --daemon --all | awk '/dropped_/ { n += $2 } END { print 
 wrong() { [ "$(counted rx_icrc_encapsulated)" -gt 100 ]; }
 for_nobody() { [ "$(dropped)" -gt 100 ]; }
 more() { [ "$(counted sent_pkts)" -gt $((before + 1000)) ]; }
-wait_for 20 wrong || fail "wrong ICRCs: $(counted rx_icrc_encapsulated)"
-wait_for 20 for_nobody || fail "rocind dropped $(dropped)"
+wait_for wrong || fail "wrong ICRCs: $(counted rx_icrc_encapsulated)"
+wait_for for_nobody || fail "rocind dropped $(dropped)"
 before=$(counted sent_pkts)
-wait_for 20 more || fail "no data moves any more: $(tail -5 "$work/server.out" "$work/client.out")"
+wait_for more || fail "no data moves any more: $(tail -5 "$work/server.out" "$work/client.out")"
 for pid in "$client" "$server"; do
 	kill -0 "$pid" || fail "it has ended: $(tail -5 "$work/server.out" "$work/client.out")"
 done

@@ -68,10 +68,10 @@ insideuser | insidenothing)
 	verify_pair() {
 		local pid
 		rm -f "$verify_socket"
-		timeout 60 "${run_b[@]}" "$ROCIN_TESTS/verify" --role b --socket "$verify_socket" "${@:2}" >"$work/b.out" 2>&1 &
+		timeout 600 "${run_b[@]}" "$ROCIN_TESTS/verify" --role b --socket "$verify_socket" "${@:2}" >"$work/b.out" 2>&1 &
 		pid=$!
 		pids+=("$pid")
-		timeout 60 "${run_a[@]}" "$ROCIN_TESTS/verify" --role a --socket "$verify_socket" "${@:2}" \
+		timeout 600 "${run_a[@]}" "$ROCIN_TESTS/verify" --role a --socket "$verify_socket" "${@:2}" \
 			>"$work/a.out" 2>&1 && wait "$pid" ||
 			fail "$1: $(tail -n 5 "$work/a.out" "$work/b.out")"
 		echo "ok: $1"
@@ -89,7 +89,7 @@ descriptors)
 		pids+=("$!")
 	done
 	for i in $(seq 8); do
-		wait_for 20 [ -e "$work/ready$i" ] || fail "program $i has no queue pair"
+		wait_for [ -e "$work/ready$i" ] || fail "program $i has no queue pair"
 	done
 	verify_pair 'eight others beside it' --type rc -n 50
 	touch "$work/done"

@@ -58,7 +58,7 @@ start() {
 	pid=$!
 	pids+=("$pid")
 	answers() { systemctl --user is-system-running 2>/dev/null | grep -qE 'running|degraded'; }
-	wait_for 20 answers || skip "systemd does not start here: $(tail -3 "$work/log")"
+	wait_for answers || skip "systemd does not start here: $(tail -3 "$work/log")"
 }
 start
 systemctl --user enable --now rocind.socket >"$work/out" 2>&1 || fail "rocind.socket: $(cat "$work/out" "$work/log")"
@@ -69,7 +69,7 @@ state() { systemctl --user is-active rocind.service; }
 verify_pair 'rocind by its unit' --type rc -n 50
 [ "$(systemctl --user show -P MainPID rocind.service)" = "$(daemon_pid)" ] || fail 'another rocind serves'
 ended() { [ "$(state)" = inactive ]; }
-wait_for 10 ended || fail "rocind does not end when it is idle: $(state)"
+wait_for ended || fail "rocind does not end when it is idle: $(state)"
 verify_pair 'and once more' --type rc -n 50
 systemctl --user stop rocind.socket rocind.service
 [ ! -S "$XDG_RUNTIME_DIR/rocin/rocind.sock" ] || fail 'the socket is left'

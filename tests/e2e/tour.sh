@@ -26,7 +26,7 @@ nothing_left() { [ -z "$(leftovers)" ]; }
 
 # stop NAME [SETTING...]: into $work/out, all of it well
 stop() {
-	timeout 100 rocin tour --stop "$@" >"$work/out" 2>"$work/err" ||
+	timeout 600 rocin tour --stop "$@" >"$work/out" 2>"$work/err" ||
 		fail "tour --stop $*: status $?: $(cat "$work/err" "$work/out")"
 	[ ! -s "$work/err" ] || fail "tour --stop $*: $(cat "$work/err")"
 	! grep -F 'NOT SO' "$work/out" || fail "tour --stop $*"
@@ -205,7 +205,7 @@ test_tries() {
 	[ "$(grep -c '^Try this$' "$work/whole")" = 8 ] || fail 'something to try at each stop'
 	for command in "${commands[@]}"; do
 		# shellcheck disable=SC2086 # words
-		timeout 100 rocin $command >"$work/out" 2>&1 || fail "$command: $(cat "$work/out")"
+		timeout 600 rocin $command >"$work/out" 2>&1 || fail "$command: $(cat "$work/out")"
 		! grep -F 'NOT SO' "$work/out" || fail "$command"
 		echo "ok: $command"
 	done
@@ -218,7 +218,7 @@ test_tries() {
 	stop atomic cswap=yes && has 1 "B's counter: 41, now 1000$"
 	stop atomic by=pcie && has 1 '  AtomicOp  '
 	stop rnr rnr_timer=26 && has 1 'RNR NAK 81.92 ms'
-	timeout 100 rocin tour --stop rnr rnr_retry=0 >"$work/out" || fail "$(cat "$work/out")"
+	timeout 600 rocin tour --stop rnr rnr_retry=0 >"$work/out" || fail "$(cat "$work/out")"
 	has 1 "A's completion: IBV_WC_RNR_RETRY_EXC_ERR$"
 	stop lost lost=last && has 1 'sent from there again: after a timeout$'
 	stop lost lost=ack && has 1 "B's device knew them, and acknowledged again$"
@@ -248,7 +248,7 @@ END
 	rm -f "$work/modes.after" "$work/status"
 	terminals=$((terminals + 1))
 	mux new-session -d -x 80 -y 24 "sh $work/tty.sh" || skip 'tmux cannot run here'
-	wait_for 60 asks || fail "no question: $(mux capture-pane -p)"
+	wait_for asks || fail "no question: $(mux capture-pane -p)"
 }
 
 screen() { mux capture-pane -p; }
@@ -266,8 +266,8 @@ has_one_question() { [ "$(whole | grep -c '^\[Enter')" = 1 ]; }
 press() {
 	before=$(position)
 	mux send-keys "$1"
-	wait_for 60 has_moved || fail "key $1: nothing: $(screen)"
-	wait_for 60 asks_or_has_ended || fail "key $1: no question: $(screen)"
+	wait_for has_moved || fail "key $1: nothing: $(screen)"
+	wait_for asks_or_has_ended || fail "key $1: no question: $(screen)"
 }
 
 # walk_to PATTERN: on and on until the screen has it
@@ -283,10 +283,10 @@ walk_to() {
 
 # is_over STATUS: the tour has ended so, the terminal is as before, and nothing is left.
 is_over() {
-	wait_for 60 has_ended || fail "it does not end: $(screen)"
+	wait_for has_ended || fail "it does not end: $(screen)"
 	[ "$(cat "$work/status")" = "status $1" ] || fail "$(cat "$work/status"), not $1: $(screen)"
 	cmp "$work/modes.before" "$work/modes.after" || fail 'the terminal is not as it was'
-	wait_for 20 nothing_left || fail "left: $(leftovers)"
+	wait_for nothing_left || fail "left: $(leftovers)"
 	mux kill-server
 }
 
@@ -365,32 +365,32 @@ test_leaving() {
 	rocin tour --stop rnr rnr_timer=31 >"$work/out" 2>&1 &
 	pid=$!
 	pids+=("$pid")
-	wait_for 20 sh -c "grep -q rocin-tour /proc/[0-9]*/comm 2>/dev/null"
+	wait_for sh -c "grep -q rocin-tour /proc/[0-9]*/comm 2>/dev/null"
 	kill -TERM "$pid"
 	wait "$pid"
 	[ $? = 143 ] || fail "SIGTERM: $(cat "$work/out")"
-	wait_for 20 nothing_left || fail "left: $(leftovers)"
+	wait_for nothing_left || fail "left: $(leftovers)"
 	rocin tour --batch >"$work/out" 2>&1 &
 	pid=$!
 	pids+=("$pid")
-	wait_for 20 grep -q '^The calls' "$work/out"
+	wait_for grep -q '^The calls' "$work/out"
 	kill -KILL "$pid"
 	wait "$pid"
-	wait_for 20 no_process || fail "left: $(leftovers)"
+	wait_for no_process || fail "left: $(leftovers)"
 	rm -rf "$XDG_RUNTIME_DIR"/rocin-tour*
 
 	# A reader that has had enough.
 	rocin tour --batch 2>"$work/err" | head -3 >/dev/null
-	wait_for 20 nothing_left || fail "left: $(leftovers)"
+	wait_for nothing_left || fail "left: $(leftovers)"
 	echo 'ok: signals'
 
 	# Two at a time.
 	rocin tour --stop send >"$work/other" 2>&1 &
 	pid=$!
 	pids+=("$pid")
-	timeout 100 rocin tour --stop write >"$work/out" 2>&1 || fail "$(cat "$work/out")"
+	timeout 600 rocin tour --stop write >"$work/out" 2>&1 || fail "$(cat "$work/out")"
 	wait "$pid" || fail "$(cat "$work/other")"
-	wait_for 20 nothing_left || fail "left: $(leftovers)"
+	wait_for nothing_left || fail "left: $(leftovers)"
 	echo 'ok: side by side'
 	any_user
 }

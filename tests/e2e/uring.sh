@@ -25,11 +25,11 @@ holds() {
 		"$ROCIN_TESTS/hold_qp" "$work/ready" "$work/done" >"$work/hold.out" 2>&1 &
 	pid=$!
 	pids+=("$pid")
-	wait_for 20 says "$what" || fail "rocin stat says \"$(said_io)\", not $what: $(cat "$work/hold.out")"
+	wait_for says "$what" || fail "rocin stat says \"$(said_io)\", not $what: $(cat "$work/hold.out")"
 	rocin stat | grep -q " $what\$" || fail "rocin stat does not say $what"
 	touch "$work/done"
 	wait "$pid" || fail "hold_qp: $(cat "$work/hold.out")"
-	wait_for 20 says '' || fail 'rocin stat still shows who has ended'
+	wait_for says '' || fail 'rocin stat still shows who has ended'
 }
 
 # Without its library there is nothing to forbid.

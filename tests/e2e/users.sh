@@ -20,9 +20,9 @@ as_nobody test -x "$ROCIN_TESTS/hold_qp" || skip 'the build directory is closed 
 rocin run --netdev "lo:$addr_a" -- "$ROCIN_TESTS/hold_qp" "$work/ready" "$work/done" &
 ours=$!
 pids+=("$ours")
-wait_for 10 [ -e "$work/ready" ] || fail 'no queue pair for the first user'
+wait_for [ -e "$work/ready" ] || fail 'no queue pair for the first user'
 
-as_nobody timeout 20 rocin run --netdev "lo:$addr_a" -- \
+as_nobody timeout 600 rocin run --netdev "lo:$addr_a" -- \
 	"$ROCIN_TESTS/hold_qp" "$theirs/ready" "$theirs/done" 2>"$theirs/err" &&
 	fail 'two users have the same address'
 grep -q "$addr_a is held by .*--netdev" "$theirs/err" || fail "no remedy: $(cat "$theirs/err")"
@@ -32,7 +32,7 @@ as_nobody rocin run --netdev "lo:$addr_b" -- \
 	"$ROCIN_TESTS/hold_qp" "$theirs/ready" "$theirs/done" &
 other=$!
 pids+=("$other")
-wait_for 10 [ -e "$theirs/ready" ] || fail 'no queue pair for the second user'
+wait_for [ -e "$theirs/ready" ] || fail 'no queue pair for the second user'
 [ "$(rocin stat --json | grep -c '"pid"')" = 1 ] || fail 'a user sees what is not his'
 touch "$work/done" "$theirs/done"
 wait "$ours" || fail 'the first user'

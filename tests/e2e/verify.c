@@ -299,13 +299,13 @@ static uint32_t receives_until(const struct verify *v, uint32_t first, uint32_t 
 static uint32_t finish_batch(struct verify *v, uint32_t first, uint32_t end)
 {
 	uint32_t want = receives_until(v, first, end), again = MARK;
-	int64_t give_up = now_ms() + 20000, ask = now_ms() + 20;
+	int64_t give_up = now_ms() + 60000, ask = now_ms() + 20;
 	struct ibv_wc wc;
 
 	while (v->received - v->received_before < want && v->marked != end) {
 		if (take_recv_completion(v, &wc)) {
 			check_receive(v, &wc);
-			give_up = now_ms() + 20000;
+			give_up = now_ms() + 60000;
 		} else if (now_ms() >= give_up) {
 			die("messages %u to %u: %u of %u arrived%s", first, end,
 			    v->received - v->received_before, want,

@@ -23,7 +23,7 @@ enum {
 	PACKET = DATA + RN_ICRC_LEN,
 	ENDS = 3,
 	LO = 1,
-	WAIT_MS = 10000,
+	WAIT_MS = 60000,
 	NO_INTERFACE = 0x7ffffffe,
 };
 

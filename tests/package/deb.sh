@@ -85,7 +85,7 @@ inside sh -c 'dpkg -i /tmp/rocin_*.deb' >"$work/dpkg.log" 2>&1 || fail "$(cat "$
 as_user rocin doctor || fail 'rocin doctor'
 as_user rocin run -- ibv_rc_pingpong -g 0 -c >"$work/server" 2>&1 &
 server=$!
-for _ in $(seq 100); do
+for _ in $(seq 6000); do
 	[ -z "$(ss -ltnH 'sport = :18515')" ] || break
 	sleep 0.05
 done

@@ -55,7 +55,7 @@ begin() {
 	long_a=$!
 	pids+=("$long_a" "$long_b")
 	both() { [ "$(rocin stat --json 2>/dev/null | grep -c '"pid"')" = 2 ]; }
-	wait_for 20 both || fail "no programs: $(cat "$work"/long-?.out)"
+	wait_for both || fail "no programs: $(cat "$work"/long-?.out)"
 }
 run() { kill -0 "$long_a" && kill -0 "$long_b" || fail "they do not run any more: $(cat "$work"/long-?.out)"; }
 complete() { # WHAT
@@ -80,7 +80,7 @@ verify_pair 'new programs, old rocind' --type rc -n 500
 [ "$(rocin stat --json | grep -c '"pid"')" = 2 ] || fail 'the new rocin does not see the old programs'
 complete 'programs of the old version, replaced by one alike'
 gone() { ! kill -0 "$first" 2>/dev/null; }
-wait_for 20 gone || fail 'the old rocind stays'
+wait_for gone || fail 'the old rocind stays'
 put "$build"
 
 # refused OLD NEW PROTOCOL-OF-ROCIND PROTOCOL-OF-PROGRAM: by the rocind that runs
@@ -107,7 +107,7 @@ run_a=(env "ROCIN_RUNTIME_DIR=$work/beside" rocin run --netdev "lo:$addr_c" --)
 ROCIN_LOCAL=off verify_pair 'old and new talk to one another' --type rc -n 500
 ROCIN_RUNTIME_DIR=$work/beside rocin stop
 complete 'programs of the old version, replaced by another protocol'
-wait_for 20 gone || fail 'the old rocind stays'
+wait_for gone || fail 'the old rocind stays'
 run_a=(rocin run --netdev "lo:$addr_c" --)
 run_b=("${run_a[@]}")
 verify_pair 'the new version, once the old has ended' --type rc -n 500
@@ -117,12 +117,12 @@ rm -f "$work/ready" "$work/done"
 rocin run --netdev "lo:$addr_a" -- "$ROCIN_TESTS/hold_qp" "$work/ready" "$work/done" &
 holder=$!
 pids+=("$holder")
-wait_for 20 [ -e "$work/ready" ] || fail 'no queue pair'
+wait_for [ -e "$work/ready" ] || fail 'no queue pair'
 first=$(daemon_pid)
 PATH=$old/bin:$PATH refused 99.0.2 "$version" $((protocol + 1)) "$protocol" "$first"
 # The remedy of the sentence.
 kill "$first"
-wait_for 20 gone || fail 'it does not end'
+wait_for gone || fail 'it does not end'
 PATH=$old/bin:$PATH verify_pair 'the old version again, after its remedy' --type rc -n 500
 kill -0 "$holder" || fail 'the program that rocind left ended'
 touch "$work/done"

@@ -28,7 +28,7 @@ if [ -n "${ROCIN_TEST_START:-}" ]; then
 	mkdir -m 700 "$ROCIN_RUNTIME_DIR"
 	"$bin/rocind" --foreground --idle-ms 60000 &
 	rocind_pid=$!
-	for _ in $(seq 500); do
+	for _ in $(seq 6000); do
 		[ -z "$(find "$ROCIN_RUNTIME_DIR" -type s)" ] || break
 		sleep 0.02
 	done

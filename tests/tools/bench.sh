@@ -87,7 +87,7 @@ os.execvp(sys.argv[1], sys.argv[1:])
 PYTHON
 LD_PRELOAD='' python3 "$work/without_memfd" rocind --foreground --idle-ms=10000 &
 sandboxed=$!
-for _ in $(seq 200); do
+for _ in $(seq 6000); do
 	rocin stat --daemon 2>/dev/null | grep -q " pid $sandboxed " && break
 	kill -0 "$sandboxed" 2>/dev/null || break
 	sleep 0.05
@@ -126,7 +126,7 @@ is 'of one line, too' "$(wc -l <"$work/err")" 1
 # However the first process ends, the others end with it.
 members() { grep -lzF "ROCIN_BENCH_MARK=$work" /proc/[0-9]*/environ 2>/dev/null | wc -l; }
 await() { # WHAT COUNT
-	for _ in $(seq 200); do
+	for _ in $(seq 6000); do
 		[ "$(members)" -ne "$2" ] || break
 		sleep 0.05
 	done

@@ -447,7 +447,7 @@ for how in '' --ladder --json; do
 	dump=$!
 	exec 9>"$work/pipe"
 	cat "$captures/rxe-rc-read-req-lost.pcap" >&9
-	for _ in $(seq 500); do
+	for _ in $(seq 6000); do
 		[ "$(wc -l <"$work/lines")" -lt 3 ] || break
 		sleep 0.02
 	done

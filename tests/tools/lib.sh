@@ -5,7 +5,7 @@
 set -u
 PATH=$ROCIN_BIN:$PATH
 work=$(mktemp -d)
-trap 'LD_PRELOAD="" timeout 5 rocin stop >/dev/null 2>&1; rm -rf "$work"' EXIT
+trap 'LD_PRELOAD="" timeout 60 rocin stop >/dev/null 2>&1; rm -rf "$work"' EXIT
 export ROCIN_RUNTIME_DIR=$work/run ROCIN_IDLE_MS=500
 unset ROCIN_NETDEVS ROCIN_TREE ROCIN_LOG ROCIN_PCAP ROCIN_FAULT ROCIN_CC ROCIN_LOCAL ROCIN_GSO ROCIN_ICRC ROCIN_CREDITS
 failures=0
