@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* main.c - `rocin COMMAND`: finds the subcommand and hands over. */
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,17 +36,6 @@ static const struct command commands[] = {
 	{ "stop", rn_cmd_stop, "end the rocind of this network namespace" },
 	{ "probe", rn_cmd_probe, NULL },
 };
-
-void rn_complain(const char *fmt, ...)
-{
-	va_list ap;
-
-	fputs("rocin: ", stderr);
-	va_start(ap, fmt);
-	vfprintf(stderr, fmt, ap);
-	va_end(ap);
-	fputc('\n', stderr);
-}
 
 static void print_help(FILE *to)
 {

@@ -49,31 +49,6 @@ enum {
 
 /* ---- Sources ---- */
 
-int rnd_server_watch(struct rnd_server *server, struct rnd_source *source)
-{
-	struct epoll_event event = { .events = EPOLLIN, .data.ptr = source };
-
-	if (epoll_ctl(server->epoll_fd, EPOLL_CTL_ADD, source->fd, &event) < 0)
-		return -errno;
-	source->server = server;
-	return 0;
-}
-
-void rnd_source_forget(struct rnd_source *source)
-{
-	if (source->server)
-		epoll_ctl(source->server->epoll_fd, EPOLL_CTL_DEL, source->fd, NULL);
-	source->server = NULL;
-}
-
-void rnd_source_close(struct rnd_source *source)
-{
-	rnd_source_forget(source);
-	if (source->fd >= 0)
-		close(source->fd);
-	source->fd = -1;
-}
-
 static int open_source(struct rnd_server *server, struct rnd_source *source, int fd,
 		       void (*on_ready)(void *))
 {
