@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* variables.h - every ROCIN_* variable that something of Rocin obeys, declared once for
- * `rocin config`. Values are read and checked where they are used (provider/settings.h
- * for most); rocin(7) says what each may be.
+ * `rocin config`. Values are read and checked where they are used
+ * (provider/engine/settings.h for most); rocin(7) says what each may be.
  */
 #ifndef RN_VARIABLES_H
 #define RN_VARIABLES_H

@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include "next.h"
-#include "own_fd.h"
 #include "preload.h"
+#include "transport/io/host/own_fd.h"
 
 static _Atomic(rn_own_fd_next_fn *) next_own;
 

@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "ctl_socket.h"
+#include "transport/io/host/ctl_socket.h"
 
 enum {
 	WAYS = 4, /* channels that a thread uses in turn at no cost */

@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "ctl_socket.h"
+#include "transport/io/host/ctl_socket.h"
 
 static int reopen(const char *path)
 {

@@ -16,13 +16,13 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "cm_board.h"
 #include "cm_ids.h"
 #include "cm_way.h"
-#include "log.h"
 #include "redirect.h"
 #include "rocin/cmdev.h"
-#include "rocind_client.h"
+#include "transport/io/host/cm_board.h"
+#include "transport/io/host/log.h"
+#include "transport/io/host/rocind_client.h"
 
 /* ---- Descriptors ---- */
 

@@ -20,7 +20,7 @@
 #define RN_LITMUS_H
 
 #include "rocin/pcie.h"
-#include "tlp.h"
+#include "sim/pcie/model/tlp.h"
 
 enum {
 	RN_LITMUS_NODES = 6,

@@ -19,8 +19,8 @@
 #ifndef RN_LITMUS_MODEL_H
 #define RN_LITMUS_MODEL_H
 
-#include "fabric.h"
 #include "litmus.h"
+#include "sim/pcie/model/fabric.h"
 
 enum {
 	RN_MODEL_CELLS = 64,

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "parse_internal.h"
-#include "text.h"
+#include "sim/pcie/model/text.h"
 
 uint8_t rn_litmus_find_location(const struct rn_litmus_test *t, const char *name)
 {

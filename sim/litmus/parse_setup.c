@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "parse_internal.h"
-#include "text.h"
+#include "sim/pcie/model/text.h"
 
 enum {
 	SIZE_MAX_BYTES = 512, /* of a location */

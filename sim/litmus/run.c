@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* run.c - one run of a model: agents by chance, TLPs as the driver of the knobs wants. */
-#include "driver.h"
 #include "model_internal.h"
+#include "sim/pcie/host/driver.h"
 #include "trace_internal.h"
 
 enum {

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "parse_internal.h"
-#include "text.h"
+#include "sim/pcie/model/text.h"
 
 static int complain(char *err, size_t err_len, const char *name, const char *sentence)
 {

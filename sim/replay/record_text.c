@@ -6,10 +6,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "describe.h"
-#include "fields.h"
-#include "packet.h"
 #include "rocin/icrc.h"
+#include "sim/scenario/describe.h"
+#include "sim/scenario/fields.h"
+#include "sim/scenario/packet.h"
 
 enum {
 	BYTES_SHOWN = 16,

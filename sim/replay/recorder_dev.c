@@ -4,8 +4,8 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#include "log.h"
 #include "recorder_internal.h"
+#include "transport/io/host/log.h"
 
 /* Devices that are recorded, at the place of their number. */
 static pthread_mutex_t devs_lock = PTHREAD_MUTEX_INITIALIZER;

@@ -18,11 +18,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "free_name.h"
-#include "log.h"
-#include "mem_direct.h"
-#include "mem_guard.h"
 #include "recorder_internal.h"
+#include "transport/io/host/free_name.h"
+#include "transport/io/host/log.h"
+#include "transport/io/host/mem_direct.h"
+#include "transport/io/host/mem_guard.h"
 
 enum {
 	WINDOW = 8 << 20,

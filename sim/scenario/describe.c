@@ -6,7 +6,7 @@
 #include "fields.h"
 #include "mads.h"
 #include "rocin/wire.h"
-#include "text.h"
+#include "sim/pcie/model/text.h"
 
 static void add_hex(struct rn_text *t, uint64_t value)
 {

@@ -7,7 +7,7 @@
 #include "fields.h"
 #include "rocin/wire.h"
 #include "scene_internal.h"
-#include "text.h"
+#include "sim/pcie/model/text.h"
 #include "wanted.h"
 
 enum {

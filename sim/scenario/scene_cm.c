@@ -5,7 +5,7 @@
 
 #include "describe.h"
 #include "scene_internal.h"
-#include "text.h"
+#include "sim/pcie/model/text.h"
 #include "wanted.h"
 
 /* ------------------------------------------------------------------- messages */

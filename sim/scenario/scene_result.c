@@ -2,7 +2,7 @@
 /* scene_result.c - the time of lines, and the sentence about what went wrong. */
 #include "describe.h"
 #include "scene_internal.h"
-#include "text.h"
+#include "sim/pcie/model/text.h"
 
 bool rn_scene_fail(struct rn_scene *c, const struct rn_scn_line *l, const char *what)
 {

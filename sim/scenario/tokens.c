@@ -2,7 +2,7 @@
 /* tokens.c - the tokens of one line of a scenario. */
 #include <string.h>
 
-#include "text.h"
+#include "sim/pcie/model/text.h"
 #include "tokens.h"
 
 static bool is_space(char c)

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "calls.h"
-#include "text.h"
+#include "sim/pcie/model/text.h"
 #include "virtual_internal.h"
 
 enum {

@@ -14,11 +14,11 @@
 
 #include <cmocka.h>
 
-#include "fields.h"
-#include "packet.h"
 #include "rocin/access.h"
 #include "rocin/icrc.h"
 #include "rocin/mr.h"
+#include "sim/scenario/fields.h"
+#include "sim/scenario/packet.h"
 
 enum {
 	LEN = 65536, /* of the responder's buffer */

@@ -5,9 +5,9 @@
 #include <stdio.h>
 
 #include "cm_kit.h"
-#include "pcap_frame.h"
 #include "rocin/gsi.h"
 #include "rocin/icrc.h"
+#include "transport/io/capture/pcap_frame.h"
 
 enum {
 	LINKTYPE_RAW = 101, /* IP headers first */

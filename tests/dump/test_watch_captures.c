@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "capture.h"
-#include "roce_watch.h"
+#include "tests/tools/capture.h"
+#include "tools/dump/roce_watch.h"
 
 /* Feeds all packets; @each may be NULL. */
 static struct rn_watch *listen_to(const char *name)

@@ -27,7 +27,7 @@
 
 enum {
 	MAPS_MAX = 64,
-	CONTROL = 4096, /* bytes at the start of each ring; transport/io/ring.h */
+	CONTROL = 4096, /* bytes at the start of each ring; transport/io/shm/ring.h */
 	LINE = 64,	/* records begin at multiples of it */
 	WRITES = 8,	/* at a time, at most */
 	TOO_LATE = 3,	/* exit status */

@@ -11,13 +11,13 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "client.h"
-#include "cm.h"
 #include "ctl_sides.h"
-#include "ctl_socket.h"
-#include "hand_over.h"
-#include "iface.h"
-#include "watch.h"
+#include "tests/kit/hand_over.h"
+#include "tools/rocind/cm/cm.h"
+#include "tools/rocind/net/iface.h"
+#include "tools/rocind/server/client.h"
+#include "tools/rocind/server/watch.h"
+#include "transport/io/host/ctl_socket.h"
 
 int __real_socket(int domain, int type, int protocol);
 int __wrap_socket(int domain, int type, int protocol);

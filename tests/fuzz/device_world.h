@@ -6,13 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "arena.h"
 #include "rocin/icrc.h"
 #include "rocin/mcast.h"
 #include "rocin/mr.h"
 #include "rocin/opcode.h"
 #include "rocin/transport.h"
 #include "rocin/wire.h"
+#include "tests/kit/arena.h"
 
 enum {
 	QPS = 8,

@@ -7,9 +7,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "agent.h"
 #include "fake_verbs.h"
 #include "script.h"
+#include "tools/rocin/conform/agent.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -8,10 +8,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "capture_file.h"
-#include "capture_source.h"
 #include "rocin/stats.h"
 #include "script.h"
+#include "tools/rocin/capture/capture_file.h"
+#include "tools/rocin/capture/capture_source.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -2,10 +2,10 @@
 /* fuzz_dump.c - captures of anything, watched: raw bytes, and packets with a right ICRC
  * and nearly right fields between a few queue pairs, so that conversations come about.
  */
-#include "packet_text.h"
-#include "roce_watch.h"
 #include "rocin/icrc.h"
 #include "script.h"
+#include "tools/dump/roce_watch.h"
+#include "tools/rocin/common/packet_text.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -8,10 +8,10 @@
 #include <errno.h>
 #include <stdio.h>
 
-#include "net_fault.h"
 #include "rocin/icrc.h"
 #include "rocin/wire.h"
 #include "script.h"
+#include "transport/io/fault/net_fault.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

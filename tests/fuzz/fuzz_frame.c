@@ -9,11 +9,11 @@
 #include <infiniband/verbs.h>
 #include <stddef.h>
 
-#include "checksum.h"
-#include "flow_spec.h"
-#include "pair.h"
+#include "provider/raw/checksum.h"
+#include "provider/raw/flow_spec.h"
 #include "rocin/raw_packet.h"
 #include "script.h"
+#include "tests/kit/pair.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

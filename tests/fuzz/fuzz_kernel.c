@@ -12,9 +12,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "redirect.h"
 #include "script.h"
-#include "uverbs.h"
+#include "sim/kernel/redirect.h"
+#include "sim/kernel/uverbs.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

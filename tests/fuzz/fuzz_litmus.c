@@ -3,7 +3,7 @@
 #include <errno.h>
 
 #include "script.h"
-#include "trace.h"
+#include "sim/litmus/trace.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -2,8 +2,8 @@
 /* fuzz_pcapng.c - a file of anything that says it is pcapng: its blocks are taken apart
  * within their bounds, and the texts are texts of one line.
  */
-#include "pcapng_block.h"
 #include "script.h"
+#include "tools/dump/pcapng_block.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -9,10 +9,10 @@
 #include <errno.h>
 #include <sys/mman.h>
 
-#include "ring_layout.h"
 #include "ring_views.h"
 #include "rocin/icrc.h"
 #include "script.h"
+#include "transport/io/shm/ring_layout.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -2,7 +2,7 @@
 /* fuzz_scenario.c - scenario files, and the transport run on whatever can be understood.
  */
 #include "script.h"
-#include "virtual.h"
+#include "sim/scenario/virtual.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -9,12 +9,12 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "net_fault.h"
-#include "packet_text.h"
+#include "provider/engine/settings.h"
 #include "rocin/netdev.h"
 #include "script.h"
-#include "settings.h"
-#include "stats_read.h"
+#include "tools/rocin/common/packet_text.h"
+#include "tools/rocin/stat/stats_read.h"
+#include "transport/io/fault/net_fault.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 char *__wrap_secure_getenv(const char *name);

@@ -8,7 +8,7 @@
 #include <rdma/rdma_user_cm.h>
 
 #include "script.h"
-#include "ucma.h"
+#include "tools/rocind/ucma/ucma.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

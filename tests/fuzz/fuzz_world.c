@@ -10,7 +10,7 @@
 #include <stdio.h>
 
 #include "script.h"
-#include "world.h"
+#include "sim/world/world.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

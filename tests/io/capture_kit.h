@@ -7,9 +7,9 @@
 
 #include <string.h>
 
-#include "net_capture.h"
 #include "rocin/net.h"
 #include "rocin/wire.h"
+#include "transport/io/capture/net_capture.h"
 
 enum {
 	LOCAL = 0x101,

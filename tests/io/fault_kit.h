@@ -5,7 +5,7 @@
 #ifndef RN_FAULT_KIT_H
 #define RN_FAULT_KIT_H
 
-#include "net_fault.h"
+#include "transport/io/fault/net_fault.h"
 
 struct world {
 	rn_ns now;

@@ -16,11 +16,11 @@
 
 #include <cmocka.h>
 
-#include "doorbell.h"
-#include "net_local.h"
-#include "roce_socket.h"
 #include "rocin/wire.h"
-#include "wire_memory.h"
+#include "tests/kit/roce_socket.h"
+#include "transport/io/host/wire_memory.h"
+#include "transport/io/shm/doorbell.h"
+#include "transport/io/shm/net_local.h"
 
 enum {
 	SLOT = 3,

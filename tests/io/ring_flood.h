@@ -3,7 +3,7 @@
 #ifndef RING_FLOOD_H
 #define RING_FLOOD_H
 
-#include "ring_layout.h"
+#include "transport/io/shm/ring_layout.h"
 
 /* @count changes of the size, all to the same: 64 bytes each. Left to be published. */
 static inline void ring_flood(struct rn_ring_send *s, unsigned count)

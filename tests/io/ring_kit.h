@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-#include "ring_layout.h"
+#include "transport/io/shm/ring_layout.h"
 
 enum {
 	KIT_CAPACITY = 64 << 10,

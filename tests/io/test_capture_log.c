@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* test_capture_log.c - the file that a process writes of its own packets, block by block.
  */
-#include "capture_log.h"
+#include "transport/io/capture/capture_log.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -19,8 +19,8 @@
 #include <cmocka.h>
 
 #include "capture_kit.h"
-#include "net_pair.h"
 #include "rocin/icrc.h"
+#include "transport/io/udp/net_pair.h"
 
 enum {
 	PACKET = 101, /* odd: there is padding */

@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "capture_ring.h"
 #include "rocin/remark.h"
+#include "transport/io/capture/capture_ring.h"
 
 enum {
 	SIZE = RN_CAPTURE_SIZE_MIN,

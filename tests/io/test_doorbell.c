@@ -10,9 +10,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "doorbell.h"
-#include "random.h"
 #include "ring_kit.h"
+#include "sim/world/random.h"
+#include "transport/io/shm/doorbell.h"
 
 enum {
 	ROUNDS = 5000,

@@ -13,8 +13,8 @@
 
 #include <cmocka.h>
 
-#include "doorbell.h"
-#include "ring_layout.h"
+#include "transport/io/shm/doorbell.h"
+#include "transport/io/shm/ring_layout.h"
 #include "tso.h"
 
 enum {

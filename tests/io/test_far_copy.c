@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "far_copy.h"
+#include "transport/io/shm/far_copy.h"
 
 enum {
 	ROOM = 3 * 4096,

@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "fault_fate.h"
 #include "rocin/opcode.h"
+#include "transport/io/fault/fault_fate.h"
 
 enum {
 	QPS = 3,

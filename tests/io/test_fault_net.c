@@ -9,11 +9,11 @@
 
 #include <cmocka.h>
 
-#include "fault_internal.h"
 #include "fault_kit.h"
-#include "net_pair.h"
 #include "rocin/icrc.h"
 #include "rocin/opcode.h"
+#include "transport/io/fault/fault_internal.h"
+#include "transport/io/udp/net_pair.h"
 
 enum {
 	PACKET = RN_BTH_LEN + 4 + RN_ICRC_LEN,

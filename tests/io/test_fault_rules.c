@@ -8,10 +8,10 @@
 
 #include <cmocka.h>
 
-#include "fault_edit.h"
 #include "rocin/gsi.h"
 #include "rocin/icrc.h"
 #include "rocin/opcode.h"
+#include "transport/io/fault/fault_edit.h"
 
 static struct rn_fault_rules read_rules(const char *text)
 {

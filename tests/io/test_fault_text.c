@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-#include "net_fault.h"
 #include "rocin/opcode.h"
+#include "transport/io/fault/net_fault.h"
 
 static struct rn_fault_rules read_rules(const char *text)
 {

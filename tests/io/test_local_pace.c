@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "far_copy.h"
-#include "local_internal.h"
+#include "transport/io/shm/far_copy.h"
+#include "transport/io/shm/local_internal.h"
 
 enum {
 	PACKETS = 64,	/* of a burst */

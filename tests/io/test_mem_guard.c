@@ -17,9 +17,9 @@
 
 #include <cmocka.h>
 
-#include "mem_direct.h"
-#include "mem_guard.h"
-#include "signal_watch.h"
+#include "transport/io/host/mem_direct.h"
+#include "transport/io/host/mem_guard.h"
+#include "transport/io/host/signal_watch.h"
 
 static const struct rn_mem_attr attr;
 static sigjmp_buf escape;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* test_net_capture.c - what the middleware writes into the rings, and what it thinks. */
-#include "net_capture.h"
+#include "transport/io/capture/net_capture.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -14,8 +14,8 @@
 #include <cmocka.h>
 
 #include "capture_kit.h"
-#include "capture_ring.h"
-#include "net_pair.h"
+#include "transport/io/capture/capture_ring.h"
+#include "transport/io/udp/net_pair.h"
 
 enum {
 	SIZE = RN_CAPTURE_SIZE_MIN,

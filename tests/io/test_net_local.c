@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* test_net_local.c - which packets go by a ring, and in what order they come. */
-#include "far_copy.h"
 #include "local_kit.h"
 #include "ring_flood.h"
+#include "transport/io/shm/far_copy.h"
 
 static void first_packets_go_by_udp_and_ask_for_a_wire(void **state)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* test_net_local_peers.c - peers that sleep, stop, die or lie. */
-#include "descriptors.h"
 #include "local_kit.h"
+#include "tests/kit/descriptors.h"
 
-#include "ring_layout.h"
+#include "transport/io/shm/ring_layout.h"
 
 static void peer_that_does_not_read_is_waited_for_only_so_long(void **state)
 {

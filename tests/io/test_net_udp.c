@@ -10,10 +10,10 @@
 
 #include <cmocka.h>
 
-#include "io_kind.h"
-#include "net_udp.h"
-#include "roce_socket.h"
 #include "rocin/icrc.h"
+#include "tests/kit/io_kind.h"
+#include "tests/kit/roce_socket.h"
+#include "transport/io/udp/net_udp.h"
 
 enum {
 	DATA = 200, /* BTH to pad; the ICRC comes behind */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* test_own_fd.c - which descriptors are kept, by whom, and what passes for them. */
-#include "own_fd.h"
+#include "transport/io/host/own_fd.h"
 
 #include <errno.h>
 #include <fcntl.h>

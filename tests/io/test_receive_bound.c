@@ -16,12 +16,12 @@
 #include <cmocka.h>
 
 #include "fault_kit.h"
-#include "io_kind.h"
-#include "net_capture.h"
-#include "roce_socket.h"
-#include "tap.h"
-#include "udp_internal.h"
-#include "uring.h"
+#include "tests/kit/io_kind.h"
+#include "tests/kit/roce_socket.h"
+#include "transport/io/capture/net_capture.h"
+#include "transport/io/capture/tap.h"
+#include "transport/io/host/uring.h"
+#include "transport/io/udp/udp_internal.h"
 
 enum {
 	LO = 1,

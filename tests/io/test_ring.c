@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* test_ring.c - the two ends of a ring that both keep the rules. */
-#include "random.h"
 #include "ring_kit.h"
 #include "rocin/icrc.h"
+#include "sim/world/random.h"
 
 static void packets_come_out_as_they_went_in(void **state)
 {

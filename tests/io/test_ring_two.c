@@ -10,8 +10,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "random.h"
 #include "ring_kit.h"
+#include "sim/world/random.h"
 
 enum {
 	PACKETS = 40000,

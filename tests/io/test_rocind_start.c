@@ -4,7 +4,7 @@
  *
  * The daemon is a shell script; waiting for it takes the test's time.
  */
-#include "rocind_start.h"
+#include "transport/io/host/rocind_start.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -20,8 +20,8 @@
 
 #include <cmocka.h>
 
-#include "descriptors.h"
 #include "rocin/types.h"
+#include "tests/kit/descriptors.h"
 
 enum {
 	WAIT_MS = 60000,

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "rx_split.h"
+#include "transport/io/udp/rx_split.h"
 
 static const struct rn_flow flow;
 

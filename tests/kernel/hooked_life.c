@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "own_fd.h"
+#include "transport/io/host/own_fd.h"
 
 extern char **environ;
 

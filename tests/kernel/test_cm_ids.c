@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* test_cm_ids.c - what ids are told when the connection manager's daemon has gone. */
-#include "cm_ids.h"
+#include "sim/kernel/cm_ids.h"
 
 #include <errno.h>
 #include <netinet/in.h>

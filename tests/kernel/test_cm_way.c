@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* test_cm_way.c - the ways of a thread's commands; the test is rocind. */
-#include "cm_way.h"
+#include "sim/kernel/cm_way.h"
 
 #include <errno.h>
 #include <fcntl.h>

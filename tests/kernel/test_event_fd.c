@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* test_event_fd.c - a pipe whose two ends are one descriptor. */
-#include "event_fd.h"
+#include "sim/kernel/event_fd.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* test_next.c - the functions that the hooks stand in front of. */
-#include "next.h"
+#include "sim/kernel/next.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -15,11 +15,11 @@
 
 #include <cmocka.h>
 
-#include "early.h"
+#include "sim/kernel/early.h"
 
 static const char *const names[] = {
 #define RNK_HOOK(name, version, if_missing) #name,
-#include "hooks.def"
+#include "sim/kernel/hooks.def"
 #undef RNK_HOOK
 };
 

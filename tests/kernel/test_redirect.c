@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* test_redirect.c - which paths are ours and where they lie. */
-#include "redirect.h"
+#include "sim/kernel/redirect.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* test_sysfs_tree.c - the generated tree: what it says, and how it comes and changes. */
-#include "sysfs_tree.h"
+#include "sim/kernel/sysfs_tree.h"
 
 #include <dirent.h>
 #include <errno.h>

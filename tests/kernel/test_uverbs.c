@@ -3,7 +3,7 @@
  *
  * Requests are built as rdma-core 44 builds them, numbers written out.
  */
-#include "uverbs.h"
+#include "sim/kernel/uverbs.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-#include "redirect.h"
+#include "sim/kernel/redirect.h"
 
 #define VERBS_IOCTL 0xc0181b01ul
 

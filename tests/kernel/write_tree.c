@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "fixture.h"
-#include "sysfs_tree.h"
+#include "sim/kernel/sysfs_tree.h"
 
 int main(int argc, char **argv)
 {

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "uring.h"
+#include "transport/io/host/uring.h"
 
 static inline bool io_by_uring(void)
 {

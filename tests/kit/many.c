@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "mem_direct.h"
 #include "rocin/icrc.h"
+#include "transport/io/host/mem_direct.h"
 
 enum {
 	SLOT = 256,	     /* bytes that a packet takes in a queue, at most */

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "explore.h"
+#include "sim/litmus/explore.h"
 
 /* Calls @visit for each test; ends the process with a message if one is not understood.
  * Returns the number of tests.

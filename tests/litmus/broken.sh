@@ -11,7 +11,7 @@ here=$source/tests/litmus
 . "$source/tests/kit/broken_lib.sh"
 cp -r "$source/include" "$source/sim" .
 cp "$here/check_bank.c" "$here/bank.h" .
-flags="-std=gnu11 -O1 -UNDEBUG -D_GNU_SOURCE -Iinclude -Isim/pcie -Isim/litmus"
+flags="-std=gnu11 -O1 -UNDEBUG -D_GNU_SOURCE -I. -Iinclude"
 parts=(check_bank.c sim/litmus/*.c "${@/#/sim/pcie/}")
 
 # check: the bank with the objects that are there; "CHECKS MISMATCHES"

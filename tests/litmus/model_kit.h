@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "explore.h"
+#include "sim/litmus/explore.h"
 
 static struct rn_model_plan plan;
 

@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "litmus_html.h"
-#include "topology.h"
+#include "sim/pcie/model/topology.h"
+#include "tools/rocin/litmus/litmus_html.h"
 
 static const char nasty[] = "<script>&\"'\x01\xff";
 static const char program[] = "RDMA M1-write+write\n\"two WRITEs\"\n"

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "litmus.h"
+#include "sim/litmus/litmus.h"
 
 static struct rn_litmus_test test;
 static struct rn_litmus_parser parser;

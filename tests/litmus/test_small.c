@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "model_kit.h"
-#include "trace.h"
+#include "sim/litmus/trace.h"
 
 static const struct {
 	const char *program, *knobs;

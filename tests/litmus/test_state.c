@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "cmd.h"
-#include "litmus_state.h"
+#include "tools/rocin/common/cmd.h"
+#include "tools/rocin/litmus/litmus_state.h"
 
 void rn_complain(const char *fmt, ...)
 {

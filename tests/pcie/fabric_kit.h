@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-#include "fabric.h"
+#include "sim/pcie/model/fabric.h"
 
 enum {
 	CPU = RN_AGENT_CPU,

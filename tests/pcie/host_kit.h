@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "host.h"
+#include "sim/pcie/host/host.h"
 
 rn_host_api_fn rn_host_api;
 

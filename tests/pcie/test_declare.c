@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "declare.h"
 #include "rocin/access.h"
+#include "sim/pcie/host/declare.h"
 
 #define MIB (1ULL << 20)
 

@@ -6,10 +6,10 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-#include "declared.h"
-#include "descriptors.h"
 #include "gpu_kit.h"
 #include "rocin/access.h"
+#include "sim/pcie/host/declared.h"
+#include "tests/kit/descriptors.h"
 
 #define PAGE 4096UL
 

@@ -12,10 +12,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "host_internal.h"
 #include "host_kit.h"
 #include "rocin/gpu.h"
 #include "rocin/storage.h"
+#include "sim/pcie/host/host_internal.h"
 
 enum {
 	PAGE = 4096,

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "host_kit.h"
-#include "host_nic.h"
-#include "mem_guard.h"
+#include "sim/pcie/host/host_nic.h"
+#include "transport/io/host/mem_guard.h"
 
 enum {
 	PIECES = 16,

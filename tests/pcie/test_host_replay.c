@@ -8,8 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "host_internal.h"
 #include "host_kit.h"
+#include "sim/pcie/host/host_internal.h"
 
 enum {
 	MOVES = 1 << 15,

@@ -5,8 +5,8 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "host_internal.h"
 #include "host_kit.h"
+#include "sim/pcie/host/host_internal.h"
 
 enum {
 	THREADS = 2,

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "knobs.h"
+#include "sim/pcie/model/knobs.h"
 
 static char err[400];
 

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "order.h"
+#include "sim/pcie/model/order.h"
 
 /* The table of the standard. Letters say when the later TLP (row) may pass the earlier
  * one (column): y always, r with RO, i with IDO and another ID, t in another transaction.

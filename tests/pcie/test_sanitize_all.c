@@ -6,10 +6,10 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-#include "mem_guard.h"
-#include "sanitize_internal.h"
 #include "sanitize_kit.h"
-#include "trap.h"
+#include "sim/pcie/host/sanitize_internal.h"
+#include "sim/pcie/host/trap.h"
+#include "transport/io/host/mem_guard.h"
 
 enum {
 	QP = 0x100,

@@ -5,9 +5,9 @@
  */
 #include <pthread.h>
 
-#include "gpu_memory.h"
-#include "mem_guard.h"
 #include "sanitize_kit.h"
+#include "sim/pcie/host/gpu_memory.h"
+#include "transport/io/host/mem_guard.h"
 
 enum {
 	QP = 0x100,

@@ -5,10 +5,10 @@
 #include <errno.h>
 #include <sys/mman.h>
 
-#include "gpu_memory.h"
-#include "mem_guard.h"
 #include "rocin/storage.h"
 #include "sanitize_kit.h"
+#include "sim/pcie/host/gpu_memory.h"
+#include "transport/io/host/mem_guard.h"
 
 enum {
 	QP = 0x100,

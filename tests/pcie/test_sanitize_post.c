@@ -2,8 +2,8 @@
 /* test_sanitize_post.c - buffers between post and completion, and missing fences. */
 #include <sys/mman.h>
 
-#include "mem_guard.h"
 #include "sanitize_kit.h"
+#include "transport/io/host/mem_guard.h"
 
 enum {
 	QP = 0x100,

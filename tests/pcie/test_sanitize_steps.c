@@ -7,9 +7,9 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 
-#include "mem_guard.h"
-#include "sanitize_internal.h"
 #include "sanitize_kit.h"
+#include "sim/pcie/host/sanitize_internal.h"
+#include "transport/io/host/mem_guard.h"
 
 enum {
 	QP = 0x100,

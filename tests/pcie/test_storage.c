@@ -9,8 +9,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "host.h"
-#include "storage_drive.h"
+#include "sim/pcie/host/host.h"
+#include "sim/pcie/storage/storage_drive.h"
 #include "storage_kit.h"
 
 static const char *const modes[] = {

@@ -7,8 +7,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "gpu_memory.h"
-#include "storage_drive.h"
+#include "sim/pcie/host/gpu_memory.h"
+#include "sim/pcie/storage/storage_drive.h"
 #include "storage_kit.h"
 
 enum {

@@ -6,8 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "sim/pcie/model/tlp.h"
 #include "storage_kit.h"
-#include "tlp.h"
 
 /* ------------------------------------------------------- the completion is seen */
 struct scene {

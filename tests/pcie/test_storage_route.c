@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "storage_route.h"
+#include "sim/pcie/storage/storage_route.h"
 
 enum {
 	HOST = -1,

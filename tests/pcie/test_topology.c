@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "topology.h"
+#include "sim/pcie/model/topology.h"
 
 enum {
 	CPU = RN_AGENT_CPU,

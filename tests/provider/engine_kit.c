@@ -11,8 +11,8 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "roce_socket.h"
-#include "rocind_client.h"
+#include "tests/kit/roce_socket.h"
+#include "transport/io/host/rocind_client.h"
 
 /* ------------------------------------------------------------------------ hooks */
 static void on_event(const struct rn_event *ev)

@@ -15,8 +15,8 @@
 
 #include <cmocka.h>
 
-#include "engine.h"
-#include "engine_internal.h"
+#include "provider/engine/engine.h"
+#include "provider/engine/engine_internal.h"
 #include "rocin/access.h"
 #include "rocin/mr.h"
 

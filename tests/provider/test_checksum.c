@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* test_checksum.c - checksums of Ethernet frames, filled and checked. */
-#include "checksum.h"
+#include "provider/raw/checksum.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

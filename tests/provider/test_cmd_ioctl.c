@@ -20,9 +20,9 @@
 
 #include <cmocka.h>
 
-#include "cmd_ioctl.h"
-#include "driver_abi.h"
-#include "got.h"
+#include "provider/verbs/cmd_ioctl.h"
+#include "provider/verbs/driver_abi.h"
+#include "provider/verbs/got.h"
 
 static void *verbs;
 static struct rnp_abi abi;

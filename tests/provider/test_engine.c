@@ -13,8 +13,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "roce_socket.h"
-#include "rocind_client.h"
+#include "tests/kit/roce_socket.h"
+#include "transport/io/host/rocind_client.h"
 
 enum {
 	TIMEOUT = 17, /* 0.5 s: a sanitizer on a busy machine takes its time */

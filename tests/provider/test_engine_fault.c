@@ -10,7 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "net_fault.h"
+#include "transport/io/fault/net_fault.h"
 
 enum {
 	TIMEOUT = 20, /* 4 s: nothing comes because it was sent again */

@@ -21,8 +21,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "doorbell.h"
-#include "wire_memory.h"
+#include "transport/io/host/wire_memory.h"
+#include "transport/io/shm/doorbell.h"
 
 enum {
 	RUN_MS = 2000,
@@ -118,7 +118,7 @@ static int never_asked(void *ctx, const struct rn_rocind_ends *ends, bool lost)
 	return never_dropped(ctx, ends);
 }
 
-/* What rocind and provider/local.c do for two processes. */
+/* What rocind and provider/engine/local.c do for two processes. */
 static void lay_wire(struct kit_end *end[2])
 {
 	int rings = formatted_rings(), page[2], event[2];

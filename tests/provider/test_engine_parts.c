@@ -11,9 +11,9 @@
 
 #include <cmocka.h>
 
-#include "qpn.h"
-#include "settings.h"
-#include "stats_page.h"
+#include "provider/engine/qpn.h"
+#include "provider/engine/settings.h"
+#include "provider/engine/stats_page.h"
 
 /* --------------------------------------------------------------------- settings */
 static const char *const names[] = { "ROCIN_NETDEVS", "ROCIN_GSO",	 "ROCIN_ICRC",

@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "local_internal.h"
+#include "transport/io/shm/local_internal.h"
 
 enum {
 	MESSAGES = 100,

@@ -8,8 +8,8 @@
 
 #include <stdlib.h>
 
-#include "forbid_calls.h"
-#include "io_kind.h"
+#include "tests/kit/forbid_calls.h"
+#include "tests/kit/io_kind.h"
 
 struct io {
 	bool sleeps, sends; /* by io_uring */

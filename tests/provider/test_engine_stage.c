@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
+#include "provider/engine/stage.h"
 #include "rocin/icrc.h"
-#include "stage.h"
 
 enum {
 	SUPERS = 512

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "pages.h"
+#include "provider/verbs/pages.h"
 
 enum {
 	PAGES = 8

@@ -22,7 +22,7 @@
 
 #include <cmocka.h>
 
-#include "engine_internal.h"
+#include "provider/engine/engine_internal.h"
 #include "rocin/raw_packet.h"
 
 enum {

@@ -11,9 +11,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "mw.h"
-#include "toeplitz.h"
-#include "wq.h"
+#include "provider/raw/toeplitz.h"
+#include "provider/verbs/mw.h"
+#include "provider/verbs/wq.h"
 
 /* ----------------------------------------------------- what could not be made */
 static void qp_without_a_number_leaves_nothing_behind(void **state)

@@ -19,8 +19,8 @@
 
 #include <cmocka.h>
 
-#include "io_kind.h"
-#include "wait.h"
+#include "provider/engine/wait.h"
+#include "tests/kit/io_kind.h"
 
 enum {
 	WAKE,

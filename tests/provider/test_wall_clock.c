@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "wall_clock.h"
+#include "provider/verbs/wall_clock.h"
 
 enum {
 	QUICK = 25,   /* ns that a reading takes at least */

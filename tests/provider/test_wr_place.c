@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "place.h"
-#include "wr.h"
+#include "provider/verbs/place.h"
+#include "provider/verbs/wr.h"
 
 /* struct ibv_qp_ex of releases 36, 44 and 45, bytes. */
 enum {

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "net_udp.h"
+#include "transport/io/udp/net_udp.h"
 
 struct kit_end vverbs_ends[2];
 struct vverbs_device vverbs_devices[2];

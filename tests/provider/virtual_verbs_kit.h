@@ -13,7 +13,7 @@
 
 #include "virtual_kit.h"
 
-#include "provider.h"
+#include "provider/verbs/provider.h"
 #include "rocin/pcie.h"
 
 enum {

@@ -18,7 +18,7 @@
 
 #include <cmocka.h>
 
-#include "recording.h"
+#include "sim/replay/recording.h"
 
 /* A child runs @body and ends with what it returns, which has to be 0. Return: its
  * number.

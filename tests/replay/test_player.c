@@ -4,10 +4,10 @@
  */
 #include "replay_kit.h"
 
-#include "player.h"
 #include "rocin/opcode.h"
 #include "rocin/wire.h"
-#include "world.h"
+#include "sim/replay/player.h"
+#include "sim/world/world.h"
 
 enum {
 	STEPS = 12,

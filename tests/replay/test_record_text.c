@@ -9,10 +9,10 @@
 
 #include <cmocka.h>
 
-#include "record_text.h"
 #include "rocin/cqe.h"
 #include "rocin/icrc.h"
 #include "rocin/opcode.h"
+#include "sim/replay/record_text.h"
 
 enum {
 	LEN = RN_BTH_LEN + 8, /* of the packet, without its ICRC */

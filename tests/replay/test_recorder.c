@@ -7,8 +7,8 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-#include "player.h"
-#include "recorder.h"
+#include "sim/replay/player.h"
+#include "sim/replay/recorder.h"
 
 enum {
 	LONG = 700001, /* bytes; many of these do not fit into one window */

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "recording.h"
+#include "sim/replay/recording.h"
 
 static uint8_t bytes[RN_REC_MAX];
 

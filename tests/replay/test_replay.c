@@ -17,9 +17,9 @@
 
 #include <cmocka.h>
 
-#include "player.h"
-#include "record_text.h"
-#include "world.h"
+#include "sim/replay/player.h"
+#include "sim/replay/record_text.h"
+#include "sim/world/world.h"
 
 enum {
 	SEEDS = 12,

@@ -5,7 +5,7 @@
 #ifndef SERVER_KIT_H
 #define SERVER_KIT_H
 
-#include "server.h"
+#include "tools/rocind/server/server.h"
 
 /* cmocka.h needs these before it. */
 #include <setjmp.h>
@@ -15,8 +15,8 @@
 
 #include <cmocka.h>
 
-#include "client.h"
-#include "ctl_socket.h"
+#include "tools/rocind/server/client.h"
+#include "transport/io/host/ctl_socket.h"
 
 extern struct rnd_server server;
 

@@ -3,7 +3,7 @@
  *
  * Time and chance are the test's, and so are the addresses: none is opened.
  */
-#include "attach.h"
+#include "tools/rocind/net/attach.h"
 
 /* cmocka.h needs these before it. */
 #include <setjmp.h>

@@ -13,10 +13,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "capture_ring.h"
-#include "faults.h"
-#include "log.h"
 #include "rocin/stats.h"
+#include "tools/rocind/server/faults.h"
+#include "transport/io/capture/capture_ring.h"
+#include "transport/io/host/log.h"
 
 uid_t __real_geteuid(void);
 uid_t __wrap_geteuid(void);

@@ -20,8 +20,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "cm.h"
 #include "rocin/cmdev.h"
+#include "tools/rocind/cm/cm.h"
 
 ssize_t __real_getrandom(void *buf, size_t len, unsigned flags);
 ssize_t __wrap_getrandom(void *buf, size_t len, unsigned flags);

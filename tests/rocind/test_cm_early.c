@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "cm_early.h"
+#include "tools/rocind/cm/cm_early.h"
 
 static struct rnd_cm_early early;
 

@@ -22,7 +22,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "rocind_conn.h"
+#include "transport/io/host/rocind_conn.h"
 
 enum {
 	POLLS_MAX = 100, /* by then whoever waits has forgotten when to end */

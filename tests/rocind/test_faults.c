@@ -10,8 +10,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "fault_rules.h"
 #include "rocin/stats.h"
+#include "transport/io/fault/fault_rules.h"
 
 enum {
 	NEW = 255

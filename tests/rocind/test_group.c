@@ -11,7 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "steer.h"
+#include "tools/rocind/net/steer.h"
 
 int __real_bind(int fd, const struct sockaddr *addr, socklen_t len);
 int __wrap_bind(int fd, const struct sockaddr *addr, socklen_t len);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* test_holder.c - who holds a port, by what the kernel says of its sockets. */
-#include "holder.h"
+#include "tools/rocind/net/holder.h"
 
 /* cmocka.h needs these before it. */
 #include <setjmp.h>

@@ -4,7 +4,7 @@
  * ROCIN_LOG is read once per process, so each case runs in a child, whose exit code is
  * the number of the condition that failed.
  */
-#include "log.h"
+#include "transport/io/host/log.h"
 
 /* cmocka.h needs these before it. */
 #include <setjmp.h>

@@ -14,9 +14,9 @@
 
 #include <cmocka.h>
 
-#include "route.h"
-#include "server.h"
-#include "watch.h"
+#include "tools/rocind/net/route.h"
+#include "tools/rocind/server/server.h"
+#include "tools/rocind/server/watch.h"
 
 enum {
 	FLOOD = 100, /* more than is read in one go */

@@ -15,11 +15,11 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-#include "capture_ring.h"
-#include "cm_channel.h"
-#include "cm_net.h"
 #include "rocin/cm.h"
 #include "rocin/gsi.h"
+#include "tools/rocind/cm/cm_channel.h"
+#include "tools/rocind/cm/cm_net.h"
+#include "transport/io/capture/capture_ring.h"
 
 bool __wrap_rnd_group_send(const struct rnd_group *group, const struct rn_flow *flow,
 			   const uint8_t *pkt, size_t len);

@@ -15,9 +15,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "ctl_socket.h"
-#include "hand_over.h"
-#include "runtime_dir.h"
+#include "tests/kit/hand_over.h"
+#include "transport/io/host/ctl_socket.h"
+#include "transport/io/host/runtime_dir.h"
 
 /* ---- Who holds the port ---- */
 

@@ -18,8 +18,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cm.h"
-#include "rocind_conn.h"
+#include "tools/rocind/cm/cm.h"
+#include "transport/io/host/rocind_conn.h"
 
 enum {
 	BEGIN_S = 1000, /* when rocind starts */

@@ -4,7 +4,7 @@
  */
 #include "ucma_kit.h"
 
-#include "ports.h"
+#include "tools/rocind/ucma/ports.h"
 
 enum {
 	IFINDEX = 7, /* of the kit's devices */

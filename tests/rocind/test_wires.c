@@ -14,8 +14,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "doorbell.h"
-#include "wire_memory.h"
+#include "transport/io/host/wire_memory.h"
+#include "transport/io/shm/doorbell.h"
 
 /* ---- A wire ---- */
 

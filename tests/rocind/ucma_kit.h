@@ -5,7 +5,7 @@
 #ifndef UCMA_KIT_H
 #define UCMA_KIT_H
 
-#include "ucma.h"
+#include "tools/rocind/ucma/ucma.h"
 
 /* cmocka.h needs these before it. */
 #include <setjmp.h>
@@ -22,7 +22,7 @@
 #include <rdma/rdma_user_cm.h>
 #include <string.h>
 
-#include "id.h"
+#include "tools/rocind/ucma/id.h"
 
 enum {
 	SHOWN_MAX = 64,

@@ -10,7 +10,7 @@ here=$source/tests/scenario
 . "$source/tests/kit/broken_lib.sh"
 # tools/mutate asks whether a broken suite still notices: then transport stands elsewhere, whole.
 cp -rL "$source/include" "${RN_WHOLE:-$source}/transport" "$source/sim" .
-flags="-std=gnu11 -O0 -UNDEBUG -Werror=implicit -D_GNU_SOURCE -Iinclude -Itransport -Itransport/cm -Isim/scenario -Isim/pcie"
+flags="-std=gnu11 -O0 -UNDEBUG -Werror=implicit -D_GNU_SOURCE -I. -Iinclude"
 suite=$(find "$here" -name '*.scn')
 parts=("${@/#/transport/}" transport/cm/*.c)
 

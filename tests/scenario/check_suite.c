@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "virtual.h"
+#include "sim/scenario/virtual.h"
 
 static bool run_file(struct rn_virtual *v, const char *file)
 {

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "fields.h"
+#include "sim/scenario/fields.h"
 
 static struct rn_scenario scenario;
 static struct rn_scn_error error;

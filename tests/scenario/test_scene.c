@@ -11,7 +11,7 @@
 
 #include "rocin/icrc.h"
 #include "rocin/wire.h"
-#include "virtual.h"
+#include "sim/scenario/virtual.h"
 
 static struct rn_scene_result run_by(const struct rn_scene_ops *ops, const char *setup,
 				     const char *lines)

@@ -11,7 +11,7 @@ here=$source/tests/sim
 . "$source/tests/kit/broken_lib.sh"
 # tools/mutate asks whether a broken suite still notices: then transport stands elsewhere, whole.
 cp -rL "$source/include" "${RN_WHOLE:-$source}/transport" "$source/sim" .
-flags="-std=gnu11 -O1 -UNDEBUG -D_GNU_SOURCE -Iinclude -Itransport -Itransport/cm -Isim/world"
+flags="-std=gnu11 -O1 -UNDEBUG -D_GNU_SOURCE -I. -Iinclude"
 parts=("${@/#/transport/}" transport/cm/*.c)
 also=(duplicate-executed early-completion fence-ignored gap-accepted icrc-ignored
 	msn-of-sends-only one-retry-too-few psn-does-not-wrap rnr-does-not-wait rnr-timer-lost

@@ -4,8 +4,8 @@
  */
 #include <stdio.h>
 
-#include "connections.h"
-#include "world.h"
+#include "sim/world/connections.h"
+#include "sim/world/world.h"
 
 enum {
 	SEEDS = 6000,

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "world.h"
+#include "sim/world/world.h"
 
 static struct rn_world_result run_seed(struct rn_world *w, uint64_t seed)
 {

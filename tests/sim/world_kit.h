@@ -17,7 +17,7 @@
 
 #include <cmocka.h>
 
-#include "world_internal.h"
+#include "sim/world/world_internal.h"
 
 enum {
 	KIT_RETRY = 3,	   /* of both kinds of retries */

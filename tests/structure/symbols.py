@@ -31,7 +31,8 @@ def objects(build):
     for path, folders, files in os.walk(build):
         if path == str(build):
             folders[:] = [f for f in folders if f in ("transport", "provider", "sim", "tools")]
-        yield from (os.path.join(path, f) for f in files if f.endswith(".c.o"))
+        yield from (obj for obj in (os.path.join(path, f) for f in files if f.endswith(".c.o"))
+                    if (SOURCE / source_of(build, obj)).exists())  # it may have been moved since
 
 
 def source_of(build, obj):

@@ -18,7 +18,7 @@
 
 #include <cmocka.h>
 
-#include "cmd.h"
+#include "tools/rocin/common/cmd.h"
 
 static char complaint[512], printed[65536];
 

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "arguments.h"
+#include "tools/rocin/common/arguments.h"
 
 static void numbers_are_digits_in_range(void **state)
 {

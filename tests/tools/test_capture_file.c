@@ -15,10 +15,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "capture_file.h"
-#include "cmd.h"
-#include "dump_file.h"
 #include "rocin/opcode.h"
+#include "tools/rocin/capture/capture_file.h"
+#include "tools/rocin/common/cmd.h"
+#include "tools/rocin/dump/dump_file.h"
 
 enum {
 	BODY_LEN = 64,

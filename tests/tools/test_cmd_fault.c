@@ -12,10 +12,10 @@
 
 #include <cmocka.h>
 
-#include "fault_rules.h"
 #include "rocin/stats.h"
-#include "rocind_client.h"
 #include "spoken.h"
+#include "transport/io/fault/fault_rules.h"
+#include "transport/io/host/rocind_client.h"
 
 /* ---- A rocind that keeps rules ---- */
 

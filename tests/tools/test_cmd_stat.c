@@ -12,9 +12,9 @@
 #include <cmocka.h>
 
 #include "rocin/stats.h"
-#include "rocind_client.h"
 #include "spoken.h"
-#include "stat_names.h"
+#include "transport/io/host/rocind_client.h"
+#include "transport/io/host/stat_names.h"
 
 /* ---- Two devices of one program ---- */
 

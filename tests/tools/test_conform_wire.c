@@ -14,8 +14,8 @@
 
 #include <cmocka.h>
 
-#include "conform_wire.h"
 #include "rocin/types.h"
+#include "tools/rocin/conform/conform_wire.h"
 
 static struct rn_conform_wire wire;
 static int peer;

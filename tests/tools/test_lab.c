@@ -16,9 +16,9 @@
 
 #include <cmocka.h>
 
-#include "lab_net.h"
-#include "lab_output.h"
-#include "net_fault.h"
+#include "tools/rocin/lab/lab_net.h"
+#include "tools/rocin/lab/lab_output.h"
+#include "transport/io/fault/net_fault.h"
 
 /* ------------------------------------------------------------- queueing disciplines */
 static const struct rn_lab_link busy = { .mtu = 1500,

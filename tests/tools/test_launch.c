@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "launch.h"
+#include "tools/rocin/common/launch.h"
 
 char *__real_realpath(const char *path, char *resolved);
 char *__wrap_realpath(const char *path, char *resolved);

@@ -16,8 +16,8 @@
 
 #include <cmocka.h>
 
-#include "launch.h"
-#include "program_elf.h"
+#include "tools/rocin/common/launch.h"
+#include "tools/rocin/run/program_elf.h"
 
 static char dir[PATH_MAX];
 static char found[PATH_MAX], text[RN_PROGRAM_TEXT_MAX];

@@ -16,8 +16,8 @@
 
 #include <cmocka.h>
 
-#include "stats_gather.h"
-#include "stats_prometheus.h"
+#include "tools/rocin/stat/stats_gather.h"
+#include "tools/rocin/stat/stats_prometheus.h"
 
 enum {
 	CLIENTS_MAX = 4

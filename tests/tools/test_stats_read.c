@@ -12,8 +12,8 @@
 
 #include <cmocka.h>
 
-#include "stat_names.h"
-#include "stats_read.h"
+#include "tools/rocin/stat/stats_read.h"
+#include "transport/io/host/stat_names.h"
 
 void *__real_calloc(size_t count, size_t size);
 void *__wrap_calloc(size_t count, size_t size);

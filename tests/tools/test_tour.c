@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "tour.h"
+#include "tools/rocin/tour/tour.h"
 
 static struct rn_tour_values presets_of(const char *name)
 {

@@ -3,8 +3,8 @@
 #ifndef RN_RC_PAIR_H
 #define RN_RC_PAIR_H
 
-#include "pair.h"
-#include "qp.h"
+#include "tests/kit/pair.h"
+#include "transport/qp/qp.h"
 
 enum {
 	ALL = RN_ACCESS_LOCAL_WRITE | RN_ACCESS_REMOTE_WRITE | RN_ACCESS_REMOTE_READ |

@@ -3,9 +3,9 @@
 #ifndef RN_REQ_KIT_H
 #define RN_REQ_KIT_H
 
-#include "raw.h"
+#include "tests/kit/raw.h"
 
-#include "qp.h"
+#include "transport/qp/qp.h"
 
 /* What the attributes of RC0 mean. */
 #define ACK_TIMEOUT_LEAST ((rn_ns)4096 << 14) /* timeout 14: 67 ms */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* test_cnp.c - marked packets are answered by notifications, which are obeyed. */
-#include "qp.h"
-#include "raw.h"
+#include "tests/kit/raw.h"
+#include "transport/qp/qp.h"
 
 enum {
 	LINE = 8000, /* kbps: a byte per microsecond */

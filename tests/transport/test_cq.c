@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* test_cq.c - completion entries, arming, overflow, events. */
-#include "pair.h"
-#include "qp.h"
+#include "tests/kit/pair.h"
+#include "transport/qp/qp.h"
 
 struct fixture {
 	struct pair *p;

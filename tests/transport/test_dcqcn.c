@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "dcqcn.h"
+#include "transport/qp/dcqcn.h"
 
 enum {
 	LINE = 40000000, /* kbit/s, as in the paper */

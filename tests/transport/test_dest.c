@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* test_dest.c - the window shared by all QPs towards one destination process. */
-#include "pair.h"
-#include "qp.h"
+#include "tests/kit/pair.h"
+#include "transport/qp/qp.h"
 
 enum {
 	START = 32768,

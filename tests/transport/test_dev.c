@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* test_dev.c - configuration, turns of the queue pairs, acknowledgements apart. */
-#include "qp.h"
-#include "raw.h"
+#include "tests/kit/raw.h"
+#include "transport/qp/qp.h"
 
 #include <errno.h>
 #include <stdlib.h>

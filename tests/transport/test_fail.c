@@ -2,8 +2,8 @@
 /* test_fail.c - queue pairs and completion queues that fail by order. */
 #include "rocin/fail.h"
 
-#include "qp.h"
-#include "raw.h"
+#include "tests/kit/raw.h"
+#include "transport/qp/qp.h"
 
 static void expect_nothing(struct raw *r)
 {

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "many.h"
+#include "tests/kit/many.h"
 
 enum {
 	QPS = 1000,

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "list.h"
+#include "transport/qp/list.h"
 
 struct item {
 	int value;

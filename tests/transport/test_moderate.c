@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* test_moderate.c - completion events by count and by period. */
-#include "pair.h"
-#include "qp.h"
+#include "tests/kit/pair.h"
+#include "transport/qp/qp.h"
 
 #define PERIOD RN_USEC(50)
 

@@ -9,8 +9,8 @@
 #include <cmocka.h>
 #include <infiniband/verbs.h>
 
-#include "key_table.h"
 #include "rocin/mr.h"
+#include "transport/qp/key_table.h"
 
 static_assert(RN_ACCESS_LOCAL_WRITE == IBV_ACCESS_LOCAL_WRITE, "");
 static_assert(RN_ACCESS_REMOTE_WRITE == IBV_ACCESS_REMOTE_WRITE, "");

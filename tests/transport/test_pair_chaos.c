@@ -9,9 +9,9 @@
  * receive opens is untouched; all accounts are balanced when the world ends
  * (rn_dev_fini() asserts that).
  */
-#include "pair.h"
-#include "qp.h"
-#include "seeds.h"
+#include "tests/kit/pair.h"
+#include "tests/kit/seeds.h"
+#include "transport/qp/qp.h"
 
 #include <stdlib.h>
 

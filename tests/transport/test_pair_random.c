@@ -6,9 +6,9 @@
  * Every work request completes once and in posting order; what completed with success has
  * arrived, where and as often as it should (atomics!), and nothing else was written.
  */
-#include "pair.h"
-#include "qp.h"
-#include "seeds.h"
+#include "tests/kit/pair.h"
+#include "tests/kit/seeds.h"
+#include "transport/qp/qp.h"
 
 #include <stdlib.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* test_post.c - what may be posted, and what becomes of it. */
-#include "qp.h"
-#include "raw.h"
+#include "tests/kit/raw.h"
+#include "transport/qp/qp.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -3,8 +3,8 @@
  * nobody forgotten. No test takes the time after which a queue pair asks regardless,
  * unless it says so.
  */
-#include "pair.h"
-#include "qp.h"
+#include "tests/kit/pair.h"
+#include "transport/qp/qp.h"
 
 enum {
 	ALL = RN_ACCESS_LOCAL_WRITE | RN_ACCESS_REMOTE_WRITE | RN_ACCESS_REMOTE_READ |

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* test_requester.c - what an RC send queue puts on the wire, and when. */
 #include "req_kit.h"
-#include "requester.h"
+#include "transport/qp/requester.h"
 
 /* ------------------------------------------------------------------ packets */
 static void send_only_is_these_bytes_on_the_wire(void **state)

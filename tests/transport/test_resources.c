@@ -5,8 +5,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "qp.h"
 #include "rc0.h"
+#include "transport/qp/qp.h"
 
 static const struct pair_cfg without = { .mtu_max = 1024, .lent_resources = true };
 

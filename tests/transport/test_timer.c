@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "timer.h"
+#include "transport/qp/timer.h"
 
 enum {
 	TIMERS = 100000

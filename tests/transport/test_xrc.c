@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* test_xrc.c - XRC against a raw peer. */
-#include "qp.h"
 #include "rc0.h"
+#include "transport/qp/qp.h"
 
 enum {
 	DOMAIN = 5,

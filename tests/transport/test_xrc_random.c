@@ -3,8 +3,8 @@
  * shared receive queue: nothing but what is open changes, and every receive that was
  * posted to a queue that lives completes at most once.
  */
-#include "raw.h"
-#include "srq.h"
+#include "tests/kit/raw.h"
+#include "transport/qp/srq.h"
 
 enum {
 	DOMAIN = 5,

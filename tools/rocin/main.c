@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cmd.h"
+#include "tools/rocin/common/cmd.h"
 
 struct command {
 	const char *name;

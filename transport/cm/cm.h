@@ -11,11 +11,11 @@
 #include <errno.h>
 #include <string.h>
 
-#include "list.h"
 #include "rocin/cm.h"
 #include "rocin/hnode.h"
 #include "rocin/wire.h"
-#include "timer.h"
+#include "transport/qp/list.h"
+#include "transport/qp/timer.h"
 
 enum {
 	RN_CM_REPLIES = 16, /* answers that belong to no connection, until drained */

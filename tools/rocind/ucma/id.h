@@ -7,8 +7,8 @@
 #include <rdma/rdma_user_cm.h>
 
 #include "address.h"
-#include "list.h"
 #include "ports.h"
+#include "transport/qp/list.h"
 #include "ucma.h"
 
 /* As cma.c has them; addresses and routes are resolved at once here. */

@@ -8,8 +8,8 @@
 #define RND_PORTS_H
 
 #include "address.h"
-#include "list.h"
 #include "rocin/mad.h"
+#include "transport/qp/list.h"
 
 /* One id in the table; its owner fills in the first part before rnd_port_take(). */
 struct rnd_port_user {

@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* background.c - the thread that sleeps until it is its turn.
+ *
+ * It waits in rnp_wait_sleep() and for the lock, nowhere else, and never spins. It lives
+ * in other people's processes: it takes no signal (but those of its own faults, which
+ * cannot be blocked), is small, and runs where the process may run, not where the thread
+ * that opened the device was pinned to.
+ */
+#include "engine_internal.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/syscall.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "fd.h"
+#include "transport/io/host/log.h"
+#include "transport/io/host/rocind_client.h"
+#include "transport/io/host/sentence.h"
+
+enum {
+	STACK = 256 * 1024,
+	JOIN_SECONDS = 1,
+	SLICE_NS = 100 * 1000, /* the shortest that the kernel grants */
+};
+
+/* As it was when the plugin was loaded, most likely before any thread was pinned. */
+static cpu_set_t process_cpus;
+static bool has_process_cpus;
+
+static void __attribute__((constructor)) note_affinity(void)
+{
+	has_process_cpus =
+		sched_getaffinity(getpid(), sizeof(process_cpus), &process_cpus) == 0;
+}
+
+/* ------------------------------------------------------------------------ the set */
+int rnp_background_add(struct rnp_engine *e, int fd, enum rnp_tag tag, bool on)
+{
+	return rnp_wait_add(&e->wait, fd, tag, on);
+}
+
+static int switch_all(struct rnp_engine *e, bool on)
+{
+	int rc = 0;
+
+	for (unsigned i = 0; i < RN_GID_MAX && !rc; i++)
+		rc = rnp_wait_switch(&e->wait, rn_udp_fd(e->wire.udp, i), on);
+	if (!rc)
+		rc = rnp_wait_switch(&e->wait, rn_udp_groups_fd(e->wire.udp), on);
+	if (!rc)
+		rc = rnp_wait_switch(&e->wait, rnp_raw_fd(e), on);
+	return rc;
+}
+
+bool rnp_background_listen(struct rnp_engine *e, bool on)
+{
+	if (switch_all(e, on) == 0)
+		return true;
+	/* Some alone would wake the thread for what is not its turn. */
+	switch_all(e, false);
+	return false;
+}
+
+void rnp_background_rest(struct rnp_engine *e)
+{
+	rnp_wait_rest(&e->wait);
+}
+
+void rnp_background_remove(struct rnp_engine *e, int fd)
+{
+	rnp_wait_remove(&e->wait, fd);
+}
+
+void rnp_background_set_timer(struct rnp_engine *e, rn_ns at)
+{
+	/* A time of 0 would disarm it. */
+	struct itimerspec its = { .it_value = { .tv_sec = at / 1000000000,
+						.tv_nsec = at % 1000000000 } };
+
+	if (atomic_load(&e->dead) && !rn_own_fd_is_there(e->timer_fd))
+		return;
+	timerfd_settime(e->timer_fd, TFD_TIMER_ABSTIME, &its, NULL);
+}
+
+/* --------------------------------------------------------------------- the thread */
+/* True if the timer really ran out; it may have been set anew since it woke us. */
+static bool take_timer(const struct rnp_engine *e)
+{
+	uint64_t times;
+
+	return rn_own_fd_is_there(e->timer_fd) &&
+	       read(e->timer_fd, &times, sizeof(times)) == (ssize_t)sizeof(times);
+}
+
+/* More that ends from here on wakes the thread again. */
+static void take_wake(const struct rnp_engine *e)
+{
+	uint64_t times;
+
+	/* It may be empty, or closed by a program that closes all there is. */
+	if (rn_own_fd_is_there(e->wake_fd))
+		(void)!read(e->wake_fd, &times, sizeof(times));
+}
+
+/* A peer may fill the counter, and it may be empty: rings say what there is. */
+static void take_local(const struct rnp_engine *e)
+{
+	uint64_t times;
+
+	if (e->wire.local && rn_own_fd_is_there(rn_local_event_fd(e->wire.local)))
+		(void)!read(rn_local_event_fd(e->wire.local), &times, sizeof(times));
+}
+
+static void serve(struct rnp_engine *e, uint32_t tags)
+{
+	bool timer_fired = (tags & 1u << RNP_TAG_TIMER) && take_timer(e);
+
+	if (tags & 1u << RNP_TAG_ROCIND)
+		rnp_rocind_events(e);
+	if (tags & 1u << RNP_TAG_LOCAL)
+		take_local(e);
+	if (tags & 1u << RNP_TAG_WAKE) {
+		take_wake(e);
+		rnp_progress_memory(e);
+	}
+	rnp_progress_background(e, timer_fired);
+}
+
+/* The kernel's struct sched_attr, first version; glibc of our distributions has none. */
+struct sched_attr_v0 {
+	uint32_t size, policy;
+	uint64_t flags;
+	int32_t nice;
+	uint32_t priority;
+	uint64_t runtime_ns, deadline_ns, period_ns;
+};
+
+/* Ask for short slices, so that waking up preempts a program that computes or looks at
+ * memory (Linux 6.12 and later; elsewhere nothing happens). We run for microseconds.
+ */
+static void ask_for_short_slices(void)
+{
+	struct sched_attr_v0 attr = { .size = sizeof(attr) };
+
+	if (syscall(SYS_sched_getattr, 0, &attr, sizeof(attr), 0) != 0 ||
+	    attr.policy != SCHED_OTHER)
+		return;
+	attr.size = sizeof(attr);
+	attr.runtime_ns = SLICE_NS;
+	syscall(SYS_sched_setattr, 0, &attr, 0);
+}
+
+/* For `rocin stat`: a sandbox may take io_uring away at any time. */
+static void note_io(struct rnp_engine *e)
+{
+	uint32_t io = RN_STATS_IO_PLAIN;
+
+	if (e->set.io == RNP_IO_URING)
+		io = e->wait.uring && (!e->wire.udp || rn_udp_by_uring(e->wire.udp))
+			     ? RN_STATS_IO_URING
+			     : RN_STATS_IO_REFUSED;
+	__atomic_store_n(&e->stats.page->io, io, __ATOMIC_RELAXED);
+}
+
+static void *run(void *arg)
+{
+	struct rnp_engine *e = arg;
+	uint32_t tags;
+	int cancel;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	if (has_process_cpus)
+		sched_setaffinity(0, sizeof(process_cpus), &process_cpus);
+	ask_for_short_slices();
+	pthread_mutex_lock(&e->lock);
+	for (;;) {
+		tags = rnp_wait_sleep(&e->wait, &e->lock);
+		note_io(e);
+		if (e->closing)
+			break;
+		if (tags == RNP_WAIT_BROKEN) {
+			rnp_look_at_descriptors(e);
+			break;
+		}
+		if (tags)
+			serve(e, tags);
+	}
+	rnp_wait_end(&e->wait, &e->lock);
+	pthread_mutex_unlock(&e->lock);
+	return NULL;
+}
+
+/* All signals are blocked but those that a fault of this very thread raises: the kernel
+ * kills a process whose fault cannot be delivered, and mem_guard.h wants to see them.
+ */
+static void block_signals(sigset_t *old)
+{
+	static const int faults[] = { SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP };
+	sigset_t set;
+
+	sigfillset(&set);
+	for (unsigned i = 0; i < RN_ARRAY_SIZE(faults); i++)
+		sigdelset(&set, faults[i]);
+	pthread_sigmask(SIG_SETMASK, &set, old);
+}
+
+static int start_thread(struct rnp_engine *e)
+{
+	pthread_attr_t attr;
+	sigset_t old;
+	int rc = pthread_attr_init(&attr);
+
+	if (rc)
+		return -rc;
+	pthread_attr_setstacksize(&attr, STACK);
+	block_signals(&old); /* inherited by the thread from its first instruction on */
+	rc = pthread_create(&e->thread, &attr, run, e);
+	if (rc == EINVAL || rc == EAGAIN) /* a program with much thread-local storage */
+		rc = pthread_create(&e->thread, NULL, run, e);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	pthread_attr_destroy(&attr);
+	if (rc)
+		return -rc;
+	e->has_thread = true;
+	pthread_setname_np(e->thread, "rocin-bg");
+	rnp_realtime_follow(e);
+	return 0;
+}
+
+/* ------------------------------------------------------------------- start, stop */
+static int open_wait(struct rnp_engine *e, char *err, size_t err_len)
+{
+	char why[300];
+	int rc;
+
+	if (e->set.io == RNP_IO_URING) {
+		rc = rnp_wait_open(&e->wait, e->wake_fd, true, why, sizeof(why));
+		if (!rc)
+			return 0;
+		rn_log(RN_LOG_WARN, "%s: %s; going on with epoll", e->netdev.ibdev, why);
+	}
+	return rnp_wait_open(&e->wait, e->wake_fd, false, err, err_len);
+}
+
+static int open_descriptors(struct rnp_engine *e, char *err, size_t err_len)
+{
+	int rc = 0;
+
+	e->timer_fd =
+		rnp_fd_own(timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC));
+	e->wake_fd = rnp_fd_own(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
+	if (e->timer_fd < 0 || e->wake_fd < 0)
+		return -errno;
+	rc = open_wait(e, err, err_len);
+	if (!rc)
+		rc = rnp_background_add(e, e->timer_fd, RNP_TAG_TIMER, true);
+	if (!rc)
+		rc = rnp_background_add(e, e->wake_fd, RNP_TAG_WAKE, true);
+	if (!rc && e->rocind)
+		rc = rnp_background_add(e, rn_rocind_fd(e->rocind), RNP_TAG_ROCIND, true);
+	for (unsigned i = 0; i < RN_GID_MAX && !rc; i++)
+		if (rn_udp_fd(e->wire.udp, i) >= 0)
+			rc = rnp_background_add(e, rn_udp_fd(e->wire.udp, i),
+						RNP_TAG_SOCKET, true);
+	return rc;
+}
+
+static void close_descriptors(struct rnp_engine *e)
+{
+	int *fds[] = { &e->timer_fd, &e->wake_fd };
+
+	rnp_wait_close(&e->wait);
+	for (unsigned i = 0; i < RN_ARRAY_SIZE(fds); i++) {
+		if (*fds[i] >= 0)
+			rn_fd_close(*fds[i]);
+		*fds[i] = -1;
+	}
+}
+
+int rnp_background_start(struct rnp_engine *e, char *err, size_t err_len)
+{
+	int rc = open_descriptors(e, err, err_len);
+
+	note_io(e);
+	if (!rc)
+		rc = start_thread(e);
+	if (!rc)
+		return 0;
+	close_descriptors(e);
+	return rn_fail(err, err_len, rc, "cannot start the background thread of %s: %s",
+		       e->netdev.ibdev, strerrordesc_np(-rc));
+}
+
+void rnp_background_wake(struct rnp_engine *e)
+{
+	uint64_t one = 1;
+
+	if (e->wake_fd < 0 || !rn_own_fd_is_there(e->wake_fd))
+		return;
+	/* It may be awake already. */
+	(void)!write(e->wake_fd, &one, sizeof(one));
+}
+
+/* False: the thread sleeps for ever, as all that would wake it was closed by the program.
+ * It keeps what it has.
+ */
+static bool join(struct rnp_engine *e)
+{
+	struct timespec until;
+
+	if (rn_own_fd_is_there(e->wake_fd) && rn_own_fd_is_there(e->wait.epoll_fd))
+		return pthread_join(e->thread, NULL) == 0;
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += JOIN_SECONDS;
+	if (pthread_timedjoin_np(e->thread, NULL, &until) == 0)
+		return true;
+	pthread_detach(e->thread);
+	return false;
+}
+
+bool rnp_background_stop(struct rnp_engine *e)
+{
+	bool ended = true;
+
+	if (e->has_thread) {
+		rnp_background_wake(e);
+		ended = join(e);
+		e->has_thread = false;
+	}
+	close_descriptors(e);
+	return ended;
+}

@@ -1,0 +1,499 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* engine.c - the engines of this process: get, put, attach, exit, fork. */
+#include "engine.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "capture.h"
+#include "engine_internal.h"
+#include "transport/io/host/log.h"
+#include "transport/io/host/netdev_rate.h"
+#include "transport/io/host/rocind_client.h"
+#include "transport/io/host/sentence.h"
+
+enum {
+	RCVBUF_WANTED = 8 << 20,
+	RCVBUF_STOCK = 212992, /* net.core.rmem_default */
+	EXIT_TRIES = 50,
+};
+
+bool rnp_engine_forked(const struct rnp_engine *e)
+{
+	return atomic_load_explicit(&e->process->epoch, memory_order_relaxed) != e->epoch;
+}
+
+bool rnp_engine_dead(const struct rnp_engine *e)
+{
+	return atomic_load(&e->dead);
+}
+
+void rnp_engine_lock(struct rnp_engine *e)
+{
+	pthread_mutex_lock(&e->lock);
+}
+
+void rnp_engine_unlock(struct rnp_engine *e)
+{
+	pthread_mutex_unlock(&e->lock);
+}
+
+const struct rn_netdev *rnp_engine_netdev(const struct rnp_engine *e)
+{
+	return &e->netdev;
+}
+
+struct rnp_path_mtu *rnp_engine_paths(struct rnp_engine *e)
+{
+	return &e->paths;
+}
+
+const struct rnp_pcie *rnp_engine_pcie(const struct rnp_engine *e)
+{
+	return &e->pcie;
+}
+
+struct rn_dev *rnp_engine_dev(struct rnp_engine *e)
+{
+	return e->dev;
+}
+
+/* ------------------------------------------------------------------ making one */
+/* What a socket of this process gets when it asks for @wanted bytes, as rocind's do. */
+static uint32_t probe_rcvbuf(int wanted)
+{
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	int size = wanted;
+	socklen_t len = sizeof(size);
+
+	if (fd < 0)
+		fd = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return RCVBUF_STOCK;
+	setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
+	if (getsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, &len) < 0)
+		size = RCVBUF_STOCK;
+	close(fd);
+	return (uint32_t)size;
+}
+
+/* rocind gives as much as it can; one may want to know how it is with less. */
+void rnp_engine_limit_socket(const struct rnp_engine *e, int fd)
+{
+	int size = (int)e->set.rcvbuf;
+
+	if (size && fd >= 0)
+		setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
+}
+
+static int find_netdev(struct rnp_engine *e, const char *ibdev, char *err, size_t err_len)
+{
+	struct rn_netdev devs[RN_NETDEV_MAX];
+	int n = rn_netdev_discover(e->set.netdevs, devs, RN_NETDEV_MAX, err, err_len);
+
+	if (n < 0)
+		return n;
+	for (int i = 0; i < n; i++) {
+		if (strcmp(devs[i].ibdev, ibdev) != 0)
+			continue;
+		e->netdev = devs[i];
+		memcpy(e->gid, devs[i].gid, devs[i].gid_count * sizeof(e->gid[0]));
+		return 0;
+	}
+	return rn_fail(err, err_len, -ENODEV,
+		       "there is no device %s; ROCIN_NETDEVS (\"%s\") names %d", ibdev,
+		       e->set.netdevs ? e->set.netdevs : "lo", n);
+}
+
+bool rnp_engine_tells_credits(const struct rnp_engine *e)
+{
+	return e->set.credits;
+}
+
+static int make_device(struct rnp_engine *e, char *err, size_t err_len)
+{
+	uint32_t mtu = rn_netdev_path_mtu(e->netdev.mtu);
+	struct rnp_budget b;
+	struct rn_dev_cfg cfg = {
+		.gid_count = RN_GID_MAX,
+		.ifindex = e->netdev.ifindex,
+		.mtu_max = mtu,
+		.icrc_exact = e->set.icrc_exact,
+		.credits = e->set.credits,
+		.timeout_scale = e->set.timeout_scale,
+		.cc = e->set.cc,
+		.cc_line = e->set.cc_line,
+		.stats = e->stats.page->counter,
+	};
+
+	if (mtu == 0)
+		return rn_fail(err, err_len, -EINVAL,
+			       "interface %s has an MTU of %u bytes, which is too small",
+			       e->netdev.ifname, e->netdev.mtu);
+	b = rnp_settings_budget(
+		&e->set, probe_rcvbuf(e->set.rcvbuf ? (int)e->set.rcvbuf : RCVBUF_WANTED),
+		mtu);
+	cfg.window_start = b.window_start;
+	cfg.window_min = b.window_min;
+	cfg.window_max = b.window_max;
+	cfg.read_window = b.read_window;
+	cfg.read_chunk = b.read_chunk;
+	if (cfg.cc && !cfg.cc_line)
+		cfg.cc_line = rn_netdev_rate(e->netdev.ifname);
+	memcpy(cfg.gid, e->gid, sizeof(cfg.gid));
+	rnp_compose_memory(&cfg, &e->pcie);
+
+	e->dev = aligned_alloc(64, (rn_dev_size() + 63) / 64 * 64);
+	if (!e->dev)
+		return rn_fail(err, err_len, -ENOMEM, "no memory for device %s",
+			       e->netdev.ibdev);
+	if (rn_dev_init(e->dev, &cfg)) {
+		free(e->dev);
+		e->dev = NULL;
+		return rn_fail(err, err_len, -EINVAL,
+			       "the settings of device %s do not fit", e->netdev.ibdev);
+	}
+	rnp_stage_init(&e->stage, e->dev, e->gid, cfg.stats);
+	return 0;
+}
+
+/* In any thread: the background thread collects what has ended. */
+static void wake(void *arg)
+{
+	rnp_background_wake(arg);
+}
+
+static int open_pcie(struct rnp_engine *e, const char *ibdev, char *err, size_t err_len)
+{
+	const struct rn_host_nic_cfg cfg = { .name = ibdev, .wake = wake, .arg = e };
+
+	return rnp_pcie_open(&e->pcie, e->set.pcie, &cfg, err, err_len);
+}
+
+static void destroy(struct rnp_engine *e)
+{
+	bool ended;
+
+	rnp_pcie_close(&e->pcie); /* it wakes the thread */
+	ended = rnp_background_stop(e);
+	rnp_wire_close(&e->wire); /* before rocind gives the slot to another */
+	rnp_knocking_end(&e->knocking);
+	rn_rocind_close(e->rocind);
+	rnp_raw_close_retired(e);
+	rnp_fault_free(e);
+	rnp_path_mtu_close(&e->paths);
+	if (e->dev)
+		rn_dev_fini(e->dev);
+	free(e->dev);
+	free(e->tree);
+	rnp_stats_close(&e->stats);
+	if (!ended) /* a thread sleeps in there */
+		return;
+	pthread_mutex_destroy(&e->lock);
+	free(e);
+}
+
+static struct rnp_engine *create(struct rnp_process *process, const char *ibdev,
+				 char *err, size_t err_len)
+{
+	struct rnp_engine *e = calloc(1, sizeof(*e));
+	int rc;
+
+	if (!e) {
+		errno = -rn_fail(err, err_len, -ENOMEM, "no memory for device %s", ibdev);
+		return NULL;
+	}
+	e->process = process;
+	e->epoch = atomic_load(&process->epoch);
+	e->timer_fd = e->wake_fd = -1;
+	rnp_wait_init(&e->wait);
+	rnp_knocking_init(&e->knocking);
+	e->stats.fd = e->stats.share_fd = -1;
+	pthread_mutex_init(&e->lock, NULL);
+	rc = rnp_settings_read(&e->set, err, err_len);
+	if (!rc && e->set.tree)
+		e->tree = strdup(e->set.tree); /* the environment may change */
+	if (!rc)
+		rc = find_netdev(e, ibdev, err, err_len);
+	if (!rc && rnp_stats_open(&e->stats, ibdev))
+		rc = rn_fail(err, err_len, -ENOMEM, "no memory for device %s", ibdev);
+	if (!rc)
+		rc = rnp_fault_open(e, err, err_len);
+	if (!rc)
+		rc = open_pcie(e, ibdev, err, err_len);
+	if (!rc)
+		rc = make_device(e, err, err_len);
+	if (!rc)
+		return e;
+	destroy(e);
+	errno = -rc;
+	return NULL;
+}
+
+/* ----------------------------------------------------------------------- get, put */
+static struct rnp_engine *find(const struct rnp_process *process, const char *ibdev)
+{
+	struct rnp_engine *e = process->engines;
+
+	while (e && strcmp(e->netdev.ibdev, ibdev) != 0)
+		e = e->next;
+	return e;
+}
+
+static int add_owner(struct rnp_engine *e, const struct rnp_engine_hooks *hooks,
+		     void *owner)
+{
+	struct rnp_owner *o = malloc(sizeof(*o));
+
+	if (!o)
+		return -ENOMEM;
+	o->owner = owner;
+	rnp_engine_lock(e);
+	e->hooks = hooks;
+	o->next = e->owners;
+	e->owners = o;
+	rnp_engine_unlock(e);
+	return 0;
+}
+
+static void remove_owner_locked(struct rnp_engine *e, const void *owner)
+{
+	struct rnp_owner **at = &e->owners;
+	struct rnp_owner *found;
+
+	while (*at && (*at)->owner != owner)
+		at = &(*at)->next;
+	found = *at;
+	assert(found);
+	*at = found->next;
+	free(found);
+}
+
+static struct rnp_engine *get_locked(struct rnp_process *process, const char *ibdev,
+				     char *err, size_t err_len)
+{
+	struct rnp_engine *e = find(process, ibdev);
+
+	/* A device that died is replaced: its engine lives on for those who have it. */
+	if (e && !rnp_engine_dead(e))
+		return e;
+	e = create(process, ibdev, err, err_len);
+	if (!e)
+		return NULL;
+	e->next = process->engines;
+	process->engines = e;
+	return e;
+}
+
+static void unlink_engine(struct rnp_process *process, const struct rnp_engine *e)
+{
+	struct rnp_engine **at = &process->engines;
+
+	while (*at != e)
+		at = &(*at)->next;
+	*at = e->next;
+}
+
+static void drop_if_unowned(struct rnp_process *process, struct rnp_engine *e)
+{
+	if (e->owners)
+		return;
+	unlink_engine(process, e);
+	destroy(e);
+}
+
+struct rnp_engine *rnp_engine_get(const char *ibdev, const struct rnp_engine_hooks *hooks,
+				  void *owner, char *err, size_t err_len)
+{
+	struct rnp_process *process = rnp_process();
+	struct rnp_engine *e;
+
+	if (!process) {
+		errno = -rn_fail(err, err_len, -ENOMEM, "no memory for device %s", ibdev);
+		return NULL;
+	}
+	rnp_process_lock(process);
+	e = get_locked(process, ibdev, err, err_len);
+	if (e && add_owner(e, hooks, owner)) {
+		drop_if_unowned(process, e);
+		errno = -rn_fail(err, err_len, -ENOMEM, "no memory for device %s", ibdev);
+		e = NULL;
+	}
+	rnp_process_unlock(process);
+	return e;
+}
+
+void rnp_engine_put(struct rnp_engine *e, void *owner)
+{
+	struct rnp_process *process = e->process;
+	int cancel;
+
+	if (rnp_engine_forked(e))
+		return;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	rnp_process_lock(process);
+	rnp_engine_lock(e);
+	remove_owner_locked(e, owner);
+	if (!e->owners) {
+		rnp_engine_say_last(e);
+		e->closing = true;
+	}
+	rnp_engine_unlock(e);
+	drop_if_unowned(process, e);
+	rnp_process_unlock(process);
+	pthread_setcancelstate(cancel, NULL);
+}
+
+/* ------------------------------------------------------------------------- attach */
+int rnp_engine_start(struct rnp_engine *e, const struct rn_attach *a, char *err,
+		     size_t err_len)
+{
+	int sock[RN_GID_MAX];
+	struct rn_udp_cfg cfg = {
+		.sock_count = RN_GID_MAX, /* addresses may be added later */
+		.sock = sock,
+		.gid = e->gid,
+		.ifindex = e->netdev.ifindex,
+		.gso = e->set.gso,
+		/* Peers that are as strict would lose the first packet. */
+		.outlets = !e->set.icrc_exact,
+		.uring = e->set.io == RNP_IO_URING,
+		.stats = e->stats.page->counter,
+	};
+	struct rn_local_cfg local;
+	bool has_local = rnp_local_cfg(e, a->slot, &local);
+	int rc;
+
+	for (unsigned i = 0; i < RN_GID_MAX; i++) {
+		sock[i] = i < a->sock_count ? a->sock[i] : -1;
+		rnp_engine_limit_socket(e, sock[i]);
+	}
+	rc = rnp_wire_open(&e->wire, &cfg, has_local ? &local : NULL, &e->set, err,
+			   err_len);
+	if (rc)
+		return rc;
+	rc = rnp_capture_start(e, a->slot, err, err_len);
+	if (!rc)
+		rc = rnp_fault_start(e, a->qpn_counter, err, err_len);
+	if (rc) {
+		rnp_wire_close(&e->wire);
+		return rc;
+	}
+	rnp_qpns_init(&e->qpns, a->slot, a->qpn_counter);
+	e->stats.page->slot = a->slot;
+	rnp_progress_init(e);
+	e->attached = true;
+	rc = rnp_background_start(e, err, err_len);
+	if (rc) {
+		e->attached = false;
+		rnp_wire_close(&e->wire);
+	}
+	return rc;
+}
+
+static int attach_locked(struct rnp_engine *e, char *err, size_t err_len)
+{
+	const struct rnp_stats *stats = &e->stats;
+	struct rn_attach a;
+	int rc;
+
+	e->rocind = rn_rocind_connect(NULL, err, err_len);
+	if (!e->rocind)
+		return -errno;
+	if (e->set.local != RNP_LOCAL_OFF)
+		rn_rocind_take_wires(e->rocind, e->set.local == RNP_LOCAL_NO_ICRC);
+	rc = rn_rocind_attach(e->rocind, &e->netdev,
+			      stats->share_fd >= 0 ? stats->share_fd : stats->fd, &a, err,
+			      err_len);
+	if (!rc)
+		rc = rnp_engine_start(e, &a, err, err_len);
+	if (rc) {
+		rn_rocind_close(e->rocind);
+		e->rocind = NULL;
+		return rc;
+	}
+	rn_log(RN_LOG_INFO, "%s: slot %u, %u addresses", e->netdev.ibdev, a.slot,
+	       a.sock_count);
+	rnp_rocind_events(e); /* what it said while it answered */
+	return 0;
+}
+
+int rnp_engine_attach(struct rnp_engine *e, char *err, size_t err_len)
+{
+	int cancel, rc = 0;
+
+	if (rnp_engine_forked(e))
+		return rn_fail(err, err_len, -EIO, "a device does not survive fork()");
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	rnp_engine_lock(e);
+	if (rnp_engine_dead(e))
+		rc = rn_fail(err, err_len, -EIO, "rocind has ended; %s is dead",
+			     e->netdev.ibdev);
+	else if (!e->attached)
+		rc = attach_locked(e, err, err_len);
+	rnp_engine_unlock(e);
+	pthread_setcancelstate(cancel, NULL);
+	if (rc && err)
+		rn_log(RN_LOG_ERROR, "%s", err);
+	return rc;
+}
+
+/* ---------------------------------------------------------------------- QP numbers */
+int rnp_engine_new_qpn(struct rnp_engine *e, uint32_t *qpn)
+{
+	assert(e->attached);
+	return rnp_qpns_take(&e->qpns, rnp_engine_now(), qpn);
+}
+
+struct rn_stats_qp *rnp_engine_stats_qp(struct rnp_engine *e)
+{
+	return rnp_stats_take(&e->stats);
+}
+
+void rnp_engine_retire_qp(struct rnp_engine *e, struct rn_qp *qp, struct rn_stats_qp *rec)
+{
+	if (e->progress.asked == qp)
+		e->progress.asked = NULL;
+	rnp_qpns_give(&e->qpns, rnp_engine_now(), rn_qp_qpn(qp));
+	rn_qp_set_stats(qp, NULL);
+	rnp_stats_give(&e->stats, rec);
+}
+
+/* ------------------------------------------------------------------------------ exit */
+/* A thread that was ended while it held a lock will not give it back: do not wait long.
+ */
+static bool try_hard(pthread_mutex_t *lock)
+{
+	struct timespec pause = { .tv_nsec = 1000000 };
+
+	for (unsigned i = 0; i < EXIT_TRIES; i++) {
+		if (pthread_mutex_trylock(lock) == 0)
+			return true;
+		nanosleep(&pause, NULL);
+	}
+	return false;
+}
+
+/* The program ends without closing its devices, as most do: a peer must not wait in vain
+ * for the acknowledgement of what it has received.
+ */
+static void __attribute__((destructor)) say_goodbye(void)
+{
+	struct rnp_process *process = rnp_process_if_any();
+
+	/* In a fork() child the list is empty. */
+	if (!process || !try_hard(&process->lock))
+		return;
+	for (struct rnp_engine *e = process->engines; e; e = e->next) {
+		if (!try_hard(&e->lock))
+			continue;
+		rnp_engine_say_last(e);
+		rnp_wire_say_last(&e->wire);
+		pthread_mutex_unlock(&e->lock);
+	}
+	pthread_mutex_unlock(&process->lock);
+}

@@ -1,0 +1,476 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* raw_socket.c - Ethernet frames of raw packet QPs, on packet sockets. */
+#include "raw_socket.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/if_ether.h>
+#include <linux/if_packet.h>
+#include <net/if.h>
+#include <net/if_arp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "engine_internal.h"
+#include "fd.h"
+#include "provider/raw/checksum.h"
+#include "rocin/raw_packet.h"
+
+enum {
+	RCVBUF = 4 << 20,
+	TAG_LEN = 4,	/* VLAN: type and TCI */
+	MACS_LEN = 12,	/* before the tag */
+	SEND_MAX = 256, /* frames per step */
+	ALL_BYTES = 1 << 18,
+	/* On frames that raw packet QPs send ("ROCR"): tells them from the kernel's own.
+	 */
+	MARK = 0x524f4352,
+};
+
+struct rnp_raw {
+	struct rnp_steer steer;
+	unsigned qps;
+	int tx_fd, rx_fd;  /* -1: none */
+	bool is_loopback;  /* sent frames come back by themselves */
+	bool has_mark;	   /* of the senders, as far as we can tell from ourselves */
+	uint32_t len_max;  /* bytes of the longest frame that the wire carries */
+	uint32_t overflow; /* frames that rx_fd had no room for, so far */
+	uint32_t tx_len;   /* > 0: a frame in tx waits for room in the socket */
+	uint8_t tx[RN_FRAME_MAX];
+	uint8_t rx[TAG_LEN + RN_FRAME_MAX];
+};
+
+/* ------------------------------------------------------------------ opening */
+static struct sockaddr_ll address_of(const struct rnp_engine *e, uint16_t protocol)
+{
+	return (struct sockaddr_ll){ .sll_family = AF_PACKET,
+				     .sll_protocol = protocol,
+				     .sll_ifindex = (int)e->netdev.ifindex };
+}
+
+/* A packet socket that receives nothing yet. -errno on failure. */
+static int open_socket(void)
+{
+	int fd =
+		rnp_fd_own(socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+
+	if (fd >= 0)
+		return fd;
+	if (errno == EACCES)
+		return -EPERM;
+	return errno == EAFNOSUPPORT ? -EOPNOTSUPP : -errno;
+}
+
+static int look_at_interface(const struct rnp_engine *e, int fd, struct rnp_raw *raw)
+{
+	struct ifreq req = { 0 };
+
+	memcpy(req.ifr_name, e->netdev.ifname, sizeof(req.ifr_name));
+	if (ioctl(fd, SIOCGIFHWADDR, &req) < 0)
+		return -errno;
+	raw->is_loopback = req.ifr_hwaddr.sa_family == ARPHRD_LOOPBACK;
+	if (!raw->is_loopback && req.ifr_hwaddr.sa_family != ARPHRD_ETHER)
+		return -EOPNOTSUPP;
+	if (ioctl(fd, SIOCGIFMTU, &req) < 0)
+		return -errno;
+	raw->len_max = (uint32_t)req.ifr_mtu + ETH_HLEN + TAG_LEN;
+	if (raw->len_max > RN_FRAME_MAX)
+		raw->len_max = RN_FRAME_MAX;
+	return 0;
+}
+
+static int open_tx(const struct rnp_engine *e, struct rnp_raw *raw)
+{
+	struct sockaddr_ll sll = address_of(e, 0);
+	const uint32_t mark = MARK;
+	int fd = open_socket();
+	int rc;
+
+	if (fd < 0)
+		return fd;
+	rc = look_at_interface(e, fd, raw);
+	if (!rc && bind(fd, (struct sockaddr *)&sll, sizeof(sll)) < 0)
+		rc = -errno;
+	if (rc) {
+		rn_fd_close(fd);
+		return rc;
+	}
+	/* Before Linux 5.17 that takes CAP_NET_ADMIN. */
+	raw->has_mark = setsockopt(fd, SOL_SOCKET, SO_MARK, &mark, sizeof(mark)) == 0;
+	raw->tx_fd = fd;
+	return 0;
+}
+
+int rnp_raw_get(struct rnp_engine *e)
+{
+	struct rnp_raw *raw = e->raw;
+	int rc;
+
+	assert(e->attached);
+	if (raw) {
+		raw->qps++;
+		return 0;
+	}
+	raw = malloc(sizeof(*raw));
+	if (!raw)
+		return -ENOMEM;
+	rnp_steer_init(&raw->steer);
+	raw->qps = 1;
+	raw->tx_fd = raw->rx_fd = -1;
+	raw->tx_len = 0;
+	rc = open_tx(e, raw);
+	if (rc) {
+		free(raw);
+		return rc;
+	}
+	e->raw = raw;
+	return 0;
+}
+
+/* Nobody has seen more of them at once than fit; one too many is closed here. */
+static void retire(struct rnp_engine *e, int *fd)
+{
+	int *slot = e->raw_retired.fd;
+
+	while (slot < e->raw_retired.fd + RNP_RAW_RETIRED_MAX && *slot)
+		slot++;
+	if (slot < e->raw_retired.fd + RNP_RAW_RETIRED_MAX)
+		*slot = *fd;
+	else
+		rn_fd_close(*fd);
+	*fd = -1;
+}
+
+void rnp_raw_close_retired(struct rnp_engine *e)
+{
+	struct rnp_raw_retired retired;
+	int cancel;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	rnp_engine_lock(e);
+	retired = e->raw_retired;
+	e->raw_retired = (struct rnp_raw_retired){ 0 };
+	rnp_engine_unlock(e);
+	for (unsigned i = 0; i < RNP_RAW_RETIRED_MAX; i++)
+		if (retired.fd[i])
+			rn_fd_close(retired.fd[i]);
+	pthread_setcancelstate(cancel, NULL);
+}
+
+static void close_rx(struct rnp_engine *e)
+{
+	rnp_background_remove(e, e->raw->rx_fd);
+	if (e->raw->rx_fd >= 0)
+		retire(e, &e->raw->rx_fd);
+}
+
+void rnp_raw_shut(struct rnp_engine *e)
+{
+	if (!e->raw)
+		return;
+	close_rx(e);
+	if (e->raw->tx_fd >= 0)
+		retire(e, &e->raw->tx_fd);
+	e->raw->tx_len = 0;
+}
+
+void rnp_raw_put(struct rnp_engine *e)
+{
+	assert(e->raw && e->raw->qps > 0);
+	if (--e->raw->qps > 0)
+		return;
+	assert(rnp_steer_is_empty(&e->raw->steer));
+	rnp_raw_shut(e);
+	free(e->raw);
+	e->raw = NULL;
+}
+
+/* -------------------------------------------------------------------- rules */
+/* Of what this host sends only what a raw packet QP sends, and on lo not even that: it
+ * arrives there.
+ */
+static int set_filter(const struct rnp_raw *raw, int fd)
+{
+	const uint32_t type = (uint32_t)(SKF_AD_OFF + SKF_AD_PKTTYPE);
+	const uint32_t mark = (uint32_t)(SKF_AD_OFF + SKF_AD_MARK);
+	/* Where the mark could not be set, others could not either: take all of it. */
+	uint8_t unmarked = raw->has_mark || raw->is_loopback ? 1 : 0;
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_B | BPF_ABS, type),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, PACKET_OUTGOING, 0, 2),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, mark),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, MARK, 0, unmarked),
+		BPF_STMT(BPF_RET | BPF_K, ALL_BYTES),
+		BPF_STMT(BPF_RET | BPF_K, 0),
+	};
+	struct sock_fprog prog = { .len = RN_ARRAY_SIZE(code), .filter = code };
+
+	if (raw->is_loopback)
+		code[1].jt = RN_ARRAY_SIZE(code) - 3;
+	return setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &prog, sizeof(prog)) < 0
+		       ? -errno
+		       : 0;
+}
+
+static int start_rx(struct rnp_engine *e, int fd)
+{
+	struct sockaddr_ll sll = address_of(e, htons(ETH_P_ALL));
+	const int on = 1, size = RCVBUF;
+	int rc = look_at_interface(e, fd, e->raw);
+
+	if (!rc)
+		rc = set_filter(e->raw, fd);
+	if (rc)
+		return rc;
+	setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
+	setsockopt(fd, SOL_SOCKET, SO_RXQ_OVFL, &on, sizeof(on));
+	if (setsockopt(fd, SOL_PACKET, PACKET_AUXDATA, &on, sizeof(on)) < 0 ||
+	    bind(fd, (struct sockaddr *)&sll, sizeof(sll)) < 0)
+		return -errno;
+	return rnp_background_add(e, fd, RNP_TAG_SOCKET, e->progress.turn == RNP_ARMED);
+}
+
+static int open_rx(struct rnp_engine *e)
+{
+	int fd, rc;
+
+	if (e->raw->rx_fd >= 0)
+		return 0;
+	fd = open_socket();
+	if (fd < 0)
+		return fd;
+	rc = start_rx(e, fd);
+	if (rc)
+		rn_fd_close(fd);
+	else
+		e->raw->rx_fd = fd;
+	e->raw->overflow = 0;
+	return rc;
+}
+
+/* Which frames the interface must let in for this rule; no type and no address: none
+ * beyond what it takes anyhow.
+ */
+static struct packet_mreq membership_of(const struct rnp_engine *e,
+					const struct rnp_rule *rule)
+{
+	static const uint8_t whole[6] = { 0xff, 0xff, 0xff, 0xff, 0xff, 0xff };
+	const struct rnp_flow_match *m = &rule->match;
+	struct packet_mreq req = { .mr_ifindex = (int)e->netdev.ifindex };
+
+	switch (rule->kind) {
+	case RNP_RULE_SNIFFER:
+	case RNP_RULE_ALL_DEFAULT:
+		req.mr_type = PACKET_MR_PROMISC;
+		break;
+	case RNP_RULE_MC_DEFAULT:
+		req.mr_type = PACKET_MR_ALLMULTI;
+		break;
+	case RNP_RULE_NORMAL:
+		if (memcmp(m->mask.dst_mac, whole, sizeof(whole)) != 0)
+			break;
+		req.mr_type =
+			m->value.dst_mac[0] & 1 ? PACKET_MR_MULTICAST : PACKET_MR_UNICAST;
+		req.mr_alen = sizeof(whole);
+		memcpy(req.mr_address, m->value.dst_mac, sizeof(whole));
+		break;
+	}
+	return req;
+}
+
+/* An interface that refuses has fewer frames for us, which is no reason to have none. */
+static void change_membership(const struct rnp_engine *e, const struct rnp_rule *rule,
+			      int what)
+{
+	struct packet_mreq req = membership_of(e, rule);
+
+	if (req.mr_type || req.mr_alen)
+		setsockopt(e->raw->rx_fd, SOL_PACKET, what, &req, sizeof(req));
+}
+
+int rnp_raw_add_rule(struct rnp_engine *e, struct rnp_rule *rule)
+{
+	int rc = open_rx(e);
+
+	if (rc)
+		return rc;
+	change_membership(e, rule, PACKET_ADD_MEMBERSHIP);
+	rnp_steer_add(&e->raw->steer, rule);
+	return 0;
+}
+
+void rnp_raw_remove_rule(struct rnp_engine *e, struct rnp_rule *rule)
+{
+	if (e->raw->rx_fd >= 0)
+		change_membership(e, rule, PACKET_DROP_MEMBERSHIP);
+	rnp_steer_remove(&e->raw->steer, rule);
+	if (rnp_steer_is_empty(&e->raw->steer))
+		close_rx(e);
+}
+
+int rnp_raw_fd(const struct rnp_engine *e)
+{
+	return e->raw ? e->raw->rx_fd : -1;
+}
+
+/* ------------------------------------------------------------------ receive */
+static void count(struct rnp_engine *e, enum rn_stat stat, uint32_t n)
+{
+	uint64_t *c = &e->stats.page->counter[stat];
+
+	__atomic_store_n(c, *c + n, __ATOMIC_RELAXED);
+}
+
+/* What the kernel says about a frame, and how many it has dropped so far. */
+struct remarks {
+	struct tpacket_auxdata aux;
+	uint32_t overflow;
+};
+
+static bool is_remark(const struct cmsghdr *c, int level, int type, size_t len)
+{
+	return c->cmsg_level == level && c->cmsg_type == type &&
+	       c->cmsg_len >= CMSG_LEN(len);
+}
+
+static struct remarks find_remarks(struct msghdr *msg, uint32_t overflow)
+{
+	struct remarks r = { .overflow = overflow };
+
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c)) {
+		if (is_remark(c, SOL_PACKET, PACKET_AUXDATA, sizeof(r.aux)))
+			memcpy(&r.aux, CMSG_DATA(c), sizeof(r.aux));
+		else if (is_remark(c, SOL_SOCKET, SO_RXQ_OVFL, sizeof(r.overflow)))
+			memcpy(&r.overflow, CMSG_DATA(c), sizeof(r.overflow));
+	}
+	return r;
+}
+
+/* Put the tag back that the kernel took out of the frame; there is room before it. */
+static uint8_t *put_tag(uint8_t *frame, const struct tpacket_auxdata *aux)
+{
+	uint8_t *start = frame - TAG_LEN;
+	uint16_t type = aux->tp_status & TP_STATUS_VLAN_TPID_VALID ? aux->tp_vlan_tpid
+								   : ETH_P_8021Q;
+
+	memmove(start, frame, MACS_LEN);
+	start[MACS_LEN] = (uint8_t)(type >> 8);
+	start[MACS_LEN + 1] = (uint8_t)type;
+	start[MACS_LEN + 2] = (uint8_t)(aux->tp_vlan_tci >> 8);
+	start[MACS_LEN + 3] = (uint8_t)aux->tp_vlan_tci;
+	return start;
+}
+
+/* Take one frame off the socket. Return: its bytes, at *@frame; 0: the socket is dry. */
+static size_t take_frame(struct rnp_engine *e, const uint8_t **frame)
+{
+	struct rnp_raw *raw = e->raw;
+	char control[CMSG_SPACE(sizeof(struct tpacket_auxdata)) +
+		     CMSG_SPACE(sizeof(uint32_t))]
+		__attribute__((aligned(_Alignof(struct cmsghdr))));
+	struct iovec iov = { .iov_base = raw->rx + TAG_LEN, .iov_len = RN_FRAME_MAX };
+	struct msghdr msg = { .msg_iov = &iov,
+			      .msg_iovlen = 1,
+			      .msg_control = control,
+			      .msg_controllen = sizeof(control) };
+	ssize_t n = recvmsg(raw->rx_fd, &msg, MSG_DONTWAIT | MSG_TRUNC);
+	struct remarks said;
+	uint8_t *at = raw->rx + TAG_LEN;
+
+	if (n <= 0)
+		return 0;
+	said = find_remarks(&msg, raw->overflow);
+	count(e, RN_STAT_SOCK_OVERFLOW, said.overflow - raw->overflow);
+	raw->overflow = said.overflow;
+	if (said.aux.tp_status & TP_STATUS_VLAN_VALID && n >= MACS_LEN) {
+		at = put_tag(at, &said.aux);
+		n += TAG_LEN;
+	}
+	if (said.aux.tp_status & TP_STATUS_CSUMNOTREADY && (size_t)n <= raw->len_max)
+		rnp_checksum_fill(at, (size_t)n);
+	*frame = at;
+	return (size_t)n;
+}
+
+struct arrival {
+	struct rnp_engine *e;
+	rn_ns now;
+	const uint8_t *frame;
+	size_t len;
+};
+
+static void deliver(void *arg, void *qp, uint32_t tag)
+{
+	const struct arrival *a = arg;
+	struct rn_rx_frame f = { .data = a->frame,
+				 .len = (uint32_t)a->len,
+				 .checksums_ok = rnp_checksum_ok(a->frame, a->len),
+				 .tag = tag };
+
+	(void)rn_qp_receive_frame(a->e->dev, qp, a->now, &f);
+}
+
+unsigned rnp_raw_receive(struct rnp_engine *e, rn_ns now, unsigned max)
+{
+	struct arrival a = { .e = e, .now = now };
+	struct rnp_raw *raw = e->raw;
+	unsigned taken = 0;
+
+	if (!raw || raw->rx_fd < 0)
+		return 0;
+	while (taken < max && (a.len = take_frame(e, &a.frame)) > 0) {
+		taken++;
+		if (a.len > raw->len_max)
+			count(e, RN_STAT_RX_DROPPED, 1);
+		else
+			rnp_steer_frame(&raw->steer, a.frame, a.len, deliver, &a);
+	}
+	return taken;
+}
+
+/* ----------------------------------------------------------------- transmit */
+/* False: there is no room now, try again. */
+static bool send_frame(struct rnp_engine *e)
+{
+	struct rnp_raw *raw = e->raw;
+	struct sockaddr_ll sll = address_of(e, 0);
+	ssize_t n;
+
+	memcpy(&sll.sll_protocol, raw->tx + MACS_LEN, sizeof(sll.sll_protocol));
+	sll.sll_halen = ETH_ALEN;
+	memcpy(sll.sll_addr, raw->tx, ETH_ALEN);
+	n = sendto(raw->tx_fd, raw->tx, raw->tx_len, MSG_DONTWAIT | MSG_NOSIGNAL,
+		   (struct sockaddr *)&sll, sizeof(sll));
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return false;
+	if (n < 0) /* longer than the MTU, or the link is down */
+		count(e, RN_STAT_TX_DROPPED, 1);
+	raw->tx_len = 0;
+	return true;
+}
+
+bool rnp_raw_transmit(struct rnp_engine *e, rn_ns now)
+{
+	struct rnp_raw *raw = e->raw;
+
+	if (!raw || raw->tx_fd < 0)
+		return true;
+	for (unsigned i = 0; i < SEND_MAX; i++) {
+		uint32_t flags = 0;
+
+		if (raw->tx_len == 0)
+			raw->tx_len = rn_dev_transmit_frame(e->dev, now, raw->tx,
+							    sizeof(raw->tx), &flags);
+		if (flags & RN_SEND_IP_CSUM)
+			rnp_checksum_fill(raw->tx, raw->tx_len);
+		if (raw->tx_len == 0)
+			return true;
+		if (!send_frame(e))
+			return false;
+	}
+	return false;
+}

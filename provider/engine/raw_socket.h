@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* raw_socket.h - Ethernet frames of raw packet QPs, on packet sockets of the interface.
+ *
+ * One socket per engine to send, open while there is a raw packet QP, and one to receive,
+ * open while there is a flow rule. What the rules match is copied: the kernel's own
+ * network stack sees these frames as well, unlike behind a NIC that steers.
+ *
+ * The device's loopback: frames that another raw packet QP of the interface sends, of
+ * this process or another, are received like those from outside, once; those that the
+ * kernel's network stack sends are not. On lo there is no difference: what is sent there
+ * arrives there.
+ *
+ * Checksums are filled where the work request asks for it, and where a sender of this
+ * host has left them to hardware.
+ *
+ * VLAN tags, which the kernel takes out of a frame, are put back where they were. A frame
+ * longer than the MTU allows (segments that the kernel has joined or not yet cut) is one
+ * that no wire carries: it is counted and dropped.
+ *
+ * Threads: all with the engine lock held, but rnp_raw_close_retired().
+ */
+#ifndef RNP_RAW_SOCKET_H
+#define RNP_RAW_SOCKET_H
+
+#include "provider/raw/flow_steer.h"
+#include "rocin/types.h"
+
+struct rnp_engine;
+
+enum {
+	RNP_RAW_RETIRED_MAX = 8
+};
+
+/* Sockets that are not used any more; 0: none. The kernel takes tens of milliseconds to
+ * close one, and nobody waits for that with the engine lock held.
+ */
+struct rnp_raw_retired {
+	int fd[RNP_RAW_RETIRED_MAX];
+};
+
+/**
+ * rnp_raw_get() - One more raw packet QP on an engine that is attached
+ *
+ * Return: 0; -EPERM: the process lacks CAP_NET_RAW in the namespace of the network;
+ *	   -EOPNOTSUPP: the interface has no Ethernet frames, or the kernel no packet
+ *	   sockets; -ENOMEM, and what socket(2) and bind(2) answer.
+ */
+int rnp_raw_get(struct rnp_engine *e);
+void rnp_raw_put(struct rnp_engine *e);
+
+/* A rule for one of its QPs; @rule->qp is a struct rn_qp. Return: 0 or -errno as above.
+ */
+int rnp_raw_add_rule(struct rnp_engine *e, struct rnp_rule *rule);
+void rnp_raw_remove_rule(struct rnp_engine *e, struct rnp_rule *rule);
+
+/* The sockets go at once; QPs and rules stay, without effect. */
+void rnp_raw_shut(struct rnp_engine *e);
+
+/* After what may have retired some; lock not held. */
+void rnp_raw_close_retired(struct rnp_engine *e);
+
+/* Steer at most @max frames to their QPs. Return: how many were taken from the socket. */
+unsigned rnp_raw_receive(struct rnp_engine *e, rn_ns now, unsigned max);
+
+/* Send what the QPs have. Return: false if the socket took no more, and some waits. */
+bool rnp_raw_transmit(struct rnp_engine *e, rn_ns now);
+
+/* The descriptor to wait for frames on; -1: none. */
+int rnp_raw_fd(const struct rnp_engine *e);
+
+#endif /* RNP_RAW_SOCKET_H */

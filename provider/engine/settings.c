@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* settings.c - the environment of the provider. */
+#include "settings.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "transport/io/host/sentence.h"
+#include "transport/io/host/timeout_scale.h"
+
+enum {
+	KIB = 1024,
+	WINDOW_START = 192 * KIB, /* what a stock receive buffer surely takes */
+	WINDOW_MIN = 64 * KIB,	  /* one super-packet */
+	WINDOW_MAX = 1024 * KIB,  /* more brings nothing on loopback */
+	WINDOW_LIMIT = 1 << 30,
+	READ_CHUNK_MAX = 256 * KIB,
+	JOINED_SHARE = 11,	 /* sixteenths of a receive buffer: of super-packets */
+	RCVBUF_LEAST = 64 * KIB, /* one super-packet */
+	RCVBUF_MOST = 1 << 30,
+	LINGER_US = 50,
+	LINGER_US_MAX = 1000,
+	LINE_MIN = 1000, /* kbps */
+};
+
+#define LINE_MAX UINT64_C(4000000000) /* kbps; the core's limit */
+
+/* A value that is one of two words. */
+struct choice {
+	const char *name, *off, *on; /* @off is the default if @preset is false */
+	bool preset;
+};
+
+static int read_choice(const struct choice *c, bool *value, char *err, size_t err_len)
+{
+	const char *text = secure_getenv(c->name);
+
+	*value = c->preset;
+	if (!text || !*text)
+		return 0;
+	if (strcmp(text, c->on) == 0)
+		*value = true;
+	else if (strcmp(text, c->off) == 0)
+		*value = false;
+	else
+		return rn_fail(err, err_len, -EINVAL, "%s is \"%s\"; it may be %s or %s",
+			       c->name, text, c->on, c->off);
+	return 0;
+}
+
+/* "192K" and the like; returns the byte after it, or NULL if there is no number or it is
+ * over @max.
+ */
+static const char *parse_size(const char *s, uint64_t max, uint64_t *value)
+{
+	unsigned shift = 0;
+
+	if (*s < '0' || *s > '9')
+		return NULL;
+	for (*value = 0; *s >= '0' && *s <= '9' && *value <= max; s++)
+		*value = *value * 10 + (uint64_t)(*s - '0');
+	if (*s == 'K')
+		shift = 10;
+	else if (*s == 'M')
+		shift = 20;
+	if (shift)
+		s++;
+	*value <<= shift;
+	return *value <= max ? s : NULL;
+}
+
+static int read_window(struct rnp_settings *s, char *err, size_t err_len)
+{
+	const char *text = secure_getenv("ROCIN_WINDOW");
+	uint32_t *field[] = { &s->window_start, &s->window_min, &s->window_max };
+	const char *at = text;
+	uint64_t value = 0;
+
+	s->window_start = WINDOW_START;
+	s->window_min = WINDOW_MIN;
+	s->window_max = WINDOW_MAX;
+	if (!text || !*text)
+		return 0;
+	for (unsigned i = 0; i < RN_ARRAY_SIZE(field); i++) {
+		at = parse_size(at, WINDOW_LIMIT, &value);
+		if (!at || value == 0)
+			break;
+		*field[i] = (uint32_t)value;
+		if (*at != ':' || i + 1 == RN_ARRAY_SIZE(field))
+			break;
+		at++;
+	}
+	if (!at || *at || value == 0)
+		return rn_fail(err, err_len, -EINVAL,
+			       "ROCIN_WINDOW is \"%s\"; sizes START[:MIN[:MAX]] such as "
+			       "192K:64K:1M are expected",
+			       text);
+	if (s->window_min > s->window_start)
+		s->window_min = s->window_start;
+	if (s->window_max < s->window_start)
+		s->window_max = s->window_start;
+	return 0;
+}
+
+static int read_linger(struct rnp_settings *s, char *err, size_t err_len)
+{
+	const char *text = secure_getenv("ROCIN_LINGER_US");
+	uint64_t value = LINGER_US;
+	const char *end = "";
+
+	if (text && *text)
+		end = parse_size(text, LINGER_US_MAX, &value);
+	if (!end || *end)
+		return rn_fail(err, err_len, -EINVAL,
+			       "ROCIN_LINGER_US is \"%s\"; microseconds from 0 to %d are "
+			       "expected",
+			       text, LINGER_US_MAX);
+	s->linger_ns = RN_USEC((rn_ns)value);
+	return 0;
+}
+
+static int read_rcvbuf(struct rnp_settings *s, char *err, size_t err_len)
+{
+	const char *text = secure_getenv("ROCIN_RCVBUF");
+	uint64_t value;
+	const char *end;
+
+	if (!text || !*text)
+		return 0;
+	end = parse_size(text, RCVBUF_MOST, &value);
+	if (!end || *end || value < RCVBUF_LEAST)
+		return rn_fail(err, err_len, -EINVAL,
+			       "ROCIN_RCVBUF is \"%s\"; a size from 64K to 1024M is "
+			       "expected",
+			       text);
+	s->rcvbuf = (uint32_t)value;
+	return 0;
+}
+
+static int read_fault(struct rnp_settings *s, char *err, size_t err_len)
+{
+	const char *text = secure_getenv("ROCIN_FAULT");
+	char why[300];
+
+	if (!text || !*text)
+		return 0;
+	s->has_fault = true;
+	if (rn_fault_read(text, &s->fault, why, sizeof(why)))
+		return rn_fail(err, err_len, -EINVAL, "ROCIN_FAULT: %s", why);
+	return 0;
+}
+
+/* Bits per second with K, M or G, in kbps; returns the byte after it, or NULL. */
+static const char *parse_rate(const char *s, uint32_t *kbps)
+{
+	static const struct {
+		char unit;
+		uint64_t kbps;
+	} units[] = { { 'K', 1 }, { 'M', 1000 }, { 'G', 1000000 } };
+	uint64_t value = 0;
+
+	if (*s < '0' || *s > '9')
+		return NULL;
+	while (*s >= '0' && *s <= '9' && value <= LINE_MAX)
+		value = value * 10 + (uint64_t)(*s++ - '0');
+	for (unsigned i = 0; i < RN_ARRAY_SIZE(units); i++) {
+		if (*s != units[i].unit)
+			continue;
+		value *= units[i].kbps;
+		*kbps = (uint32_t)value;
+		return value >= LINE_MIN && value <= LINE_MAX ? s + 1 : NULL;
+	}
+	return NULL;
+}
+
+static int read_congestion(struct rnp_settings *s, char *err, size_t err_len)
+{
+	static const char *const modes[] = {
+		[RN_CC_OFF] = "off",
+		[RN_CC_OBSERVE] = "observe",
+		[RN_CC_ON] = "on",
+	};
+	const char *text = secure_getenv("ROCIN_CC");
+
+	if (!text || !*text)
+		return 0;
+	for (unsigned i = 0; i < RN_ARRAY_SIZE(modes); i++) {
+		const char *end = text + strlen(modes[i]);
+
+		if (strncmp(text, modes[i], strlen(modes[i])) != 0)
+			continue;
+		s->cc = (enum rn_cc_mode)i;
+		if (*end == ':' && i != RN_CC_OFF)
+			end = parse_rate(end + 1, &s->cc_line);
+		if (end && !*end)
+			return 0;
+	}
+	return rn_fail(
+		err, err_len, -EINVAL,
+		"ROCIN_CC is \"%s\"; off, on or observe is expected, the latter two "
+		"with :RATE of the link if known, such as on:25G",
+		text);
+}
+
+static const char *read_text(const char *name)
+{
+	const char *text = secure_getenv(name);
+
+	return text && *text ? text : NULL;
+}
+
+static int read_local(struct rnp_settings *s, char *err, size_t err_len)
+{
+	static const char *const words[] = {
+		[RNP_LOCAL_OFF] = "off",
+		[RNP_LOCAL_AUTO] = "auto",
+		[RNP_LOCAL_NO_ICRC] = "no-icrc",
+	};
+	const char *text = secure_getenv("ROCIN_LOCAL");
+	unsigned i = RNP_LOCAL_AUTO;
+
+	if (text && *text)
+		for (i = 0; i < RN_ARRAY_SIZE(words) && strcmp(text, words[i]) != 0;)
+			i++;
+	if (i == RN_ARRAY_SIZE(words))
+		return rn_fail(err, err_len, -EINVAL,
+			       "ROCIN_LOCAL is \"%s\"; it may be auto, off or no-icrc",
+			       text);
+	s->local = (enum rnp_local)i;
+	/* A recording has packets as they would be on a network. */
+	if (s->local == RNP_LOCAL_NO_ICRC && read_text("ROCIN_RECORD"))
+		s->local = RNP_LOCAL_AUTO;
+	return 0;
+}
+
+static int read_io(struct rnp_settings *s, char *err, size_t err_len)
+{
+	static const struct {
+		const char *name;
+		enum rnp_io io;
+	} words[] = {
+		{ "auto", RNP_IO_EPOLL }, /* nothing measured is faster with io_uring */
+		{ "epoll", RNP_IO_EPOLL },
+		{ "uring", RNP_IO_URING },
+	};
+	const char *text = secure_getenv("ROCIN_IO");
+
+	if (!text || !*text)
+		return 0;
+	for (unsigned i = 0; i < RN_ARRAY_SIZE(words); i++) {
+		if (strcmp(text, words[i].name) == 0) {
+			s->io = words[i].io;
+			return 0;
+		}
+	}
+	return rn_fail(err, err_len, -EINVAL,
+		       "ROCIN_IO is \"%s\"; it may be auto, epoll or uring", text);
+}
+
+int rnp_settings_read(struct rnp_settings *s, char *err, size_t err_len)
+{
+	static const struct choice gso = { "ROCIN_GSO", "off", "on", true };
+	static const struct choice icrc = { "ROCIN_ICRC", "solve", "exact", false };
+	static const struct choice credits = { "ROCIN_CREDITS", "off", "on", false };
+	int rc;
+
+	*s = (struct rnp_settings){ .netdevs = read_text("ROCIN_NETDEVS"),
+				    .pcap = read_text("ROCIN_PCAP"),
+				    .pcie = read_text("ROCIN_PCIE"),
+				    .tree = read_text("ROCIN_TREE") };
+	rc = read_choice(&gso, &s->gso, err, err_len);
+	if (!rc)
+		rc = read_choice(&icrc, &s->icrc_exact, err, err_len);
+	if (!rc)
+		rc = read_choice(&credits, &s->credits, err, err_len);
+	if (!rc)
+		rc = read_local(s, err, err_len);
+	if (!rc)
+		rc = read_io(s, err, err_len);
+	if (!rc)
+		rc = read_fault(s, err, err_len);
+	if (!rc)
+		rc = read_congestion(s, err, err_len);
+	if (!rc)
+		rc = read_linger(s, err, err_len);
+	if (!rc)
+		rc = read_rcvbuf(s, err, err_len);
+	if (!rc)
+		rc = rn_timeout_scale_read(&s->timeout_scale, err, err_len);
+	if (!rc)
+		rc = read_window(s, err, err_len);
+	return rc;
+}
+
+static uint32_t at_most(uint32_t value, uint32_t limit)
+{
+	return value < limit ? value : limit;
+}
+
+static uint32_t at_least(uint32_t value, uint32_t limit)
+{
+	return value > limit ? value : limit;
+}
+
+struct rnp_budget rnp_settings_budget(const struct rnp_settings *s, uint32_t rcvbuf,
+				      uint32_t mtu)
+{
+	uint32_t half = at_least(rcvbuf / 2, mtu);
+	uint32_t most = at_least(s->gso ? rcvbuf / 16 * JOINED_SHARE : half, mtu);
+	struct rnp_budget b;
+
+	/* The peer's buffer is unknown; most often it is like ours. */
+	b.window_max = at_least(at_most(s->window_max, most), mtu);
+	b.window_start = at_least(at_most(s->window_start, b.window_max), mtu);
+	b.window_min = at_least(at_most(s->window_min, b.window_start), mtu);
+	b.read_window = at_most(half, s->window_max);
+	b.read_window = at_least(b.read_window, mtu);
+	b.read_chunk = at_most(READ_CHUNK_MAX, b.read_window / 2);
+	b.read_chunk = at_least(b.read_chunk - b.read_chunk % mtu, mtu);
+	return b;
+}

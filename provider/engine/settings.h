@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* settings.h - every ROCIN_* variable that the provider obeys, read and checked in one
+ * place. (ROCIN_LOG and the variables of rocind's client are read where they are used.)
+ *
+ *	ROCIN_NETDEVS		devices, see rn_netdev_discover()
+ *	ROCIN_GSO		on | off: several packets per system call
+ *	ROCIN_ICRC		solve | exact: what to do with packets whose IPv4
+ *				identification cannot be guessed
+ *	ROCIN_CREDITS		off | on: tell requesters how many receives there are
+ *	ROCIN_LOCAL		auto | off | no-icrc: packets to processes of the same
+ *				rocind go through shared memory; where both say no-icrc,
+ *				without ICRCs
+ *	ROCIN_IO		auto | epoll | uring: how the background thread sleeps and
+ *				packets are sent and received; auto is epoll
+ *	ROCIN_PCAP		capture file, see rn_tap_open(), rn_capture_log_open()
+ *	ROCIN_FAULT		see rn_fault_read()
+ *	ROCIN_CC		off | on[:RATE] | observe[:RATE]: congestion control;
+ *				RATE of the link in bits per second with K, M or G
+ *	ROCIN_LINGER_US		0..1000: how long the last poll of an event-driven
+ *				program waits for a packet before it may sleep
+ *	ROCIN_PCIE		knobs of the simulated PCIe layer, see rnp_pcie_open()
+ *	ROCIN_RCVBUF		receive buffer of the data sockets, bytes with K or M: as
+ *				if net.core.rmem_max were so small
+ *	ROCIN_TIMEOUT_SCALE	1..1000: factor on ACK timeouts and RNR timers
+ *	ROCIN_TREE		generated tree in which port and GIDs are kept up to date
+ *	ROCIN_WINDOW		START[:MIN[:MAX]], bytes with K or M: what may be under
+ *				way to one destination
+ */
+#ifndef RNP_SETTINGS_H
+#define RNP_SETTINGS_H
+
+#include "rocin/transport.h"
+#include "transport/io/fault/net_fault.h"
+
+enum rnp_local {
+	RNP_LOCAL_OFF,
+	RNP_LOCAL_AUTO,
+	RNP_LOCAL_NO_ICRC
+};
+
+enum rnp_io {
+	RNP_IO_EPOLL,
+	RNP_IO_URING, /* where it can be had */
+};
+
+struct rnp_settings {
+	const char *netdevs; /* NULL: the default */
+	const char *pcap;    /* NULL: no capture */
+	const char *pcie;    /* NULL: off */
+	const char *tree;    /* NULL: no generated tree */
+	bool gso;
+	bool icrc_exact;
+	bool credits;
+	enum rnp_local local; /* wires in shared memory */
+	enum rnp_io io;
+	bool has_fault;
+	struct rn_fault_rules fault;
+	rn_ns linger_ns; /* 0: none */
+	uint32_t rcvbuf; /* for SO_RCVBUF; 0: as much as is given */
+	uint32_t timeout_scale;
+	enum rn_cc_mode cc;
+	uint32_t cc_line; /* kbps; 0: not said */
+	uint32_t window_start, window_min, window_max;
+};
+
+/**
+ * rnp_settings_read() - Read the environment
+ * @s:		Out; its strings are those of the environment
+ * @err:	Out on failure: one sentence that names the variable
+ *
+ * The environment is read with secure_getenv(): a set-user-ID program gets the defaults.
+ *
+ * Return: 0, or -EINVAL for a value that is not one of those above.
+ */
+int rnp_settings_read(struct rnp_settings *s, char *err, size_t err_len);
+
+/* Fit the limits of struct rn_dev_cfg to a receive buffer of @rcvbuf bytes, as
+ * getsockopt(SO_RCVBUF) tells it, and a path MTU. A single 4 KiB packet is charged twice
+ * its size, so half of the buffer is what may be on its way. A super-packet is charged
+ * its size, but up to a quarter of the buffer is given back late: what is sent in
+ * super-packets may be eleven sixteenths. If it turns out that they are not, the loss
+ * makes the window smaller; nothing like that watches over what READs ask for.
+ */
+struct rnp_budget {
+	uint32_t window_start, window_min, window_max;
+	uint32_t read_window, read_chunk;
+};
+struct rnp_budget rnp_settings_budget(const struct rnp_settings *s, uint32_t rcvbuf,
+				      uint32_t mtu);
+
+#endif /* RNP_SETTINGS_H */

@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* stage.c - joins the packets that the core builds into super-packets. */
+#include "stage.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <string.h>
+
+#include "rocin/icrc.h"
+#include "transport/io/host/log.h"
+#include "transport/io/host/trace_points.h"
+
+static_assert(sizeof(struct rn_flow) == 40, "compared as bytes: no padding");
+
+void rnp_stage_init(struct rnp_stage *s, struct rn_dev *dev, const struct rn_gid *gid,
+		    uint64_t *stats)
+{
+	uintptr_t room = (uintptr_t)s->room;
+
+	s->buf = s->room + ((RNP_STAGE_OFFSET - room) & (RNP_STAGE_PAGE - 1));
+	s->dev = dev;
+	s->gid = gid;
+	s->stats = stats;
+	rnp_stage_drop(s);
+}
+
+void rnp_stage_drop(struct rnp_stage *s)
+{
+	s->start = s->len = s->seg_len = s->count = s->next_len = 0;
+	s->closed = s->is_run = s->is_placed = false;
+}
+
+static void count_dropped(struct rnp_stage *s, uint32_t packets)
+{
+	uint64_t *n = &s->stats[RN_STAT_TX_DROPPED];
+
+	__atomic_store_n(n, *n + packets, __ATOMIC_RELAXED);
+}
+
+/* The link has got a smaller MTU, or a router on the way has one: a path MTU that was
+ * right when the QP was connected is not any more. One line is enough; the counter goes
+ * on.
+ */
+static void count_too_long(struct rnp_stage *s, uint32_t packets)
+{
+	uint64_t *n = &s->stats[RN_STAT_TX_TOO_LONG];
+	const struct rn_gid *dst = &s->label.flow.dst;
+	bool ipv4 = rn_gid_is_ipv4(dst);
+	char text[INET6_ADDRSTRLEN];
+
+	if (*n == 0 && inet_ntop(ipv4 ? AF_INET : AF_INET6, dst->raw + (ipv4 ? 12 : 0),
+				 text, sizeof(text)))
+		rn_log(RN_LOG_WARN,
+		       "a packet of %u bytes is too long for the way to %s: the path MTU "
+		       "of its queue pair is more than the network carries now",
+		       s->seg_len, text);
+	__atomic_store_n(n, *n + packets, __ATOMIC_RELAXED);
+}
+
+/* The 8 bytes of @f from @at on. */
+static inline uint64_t word(const struct rn_flow *f, size_t at)
+{
+	uint64_t w;
+
+	memcpy(&w, (const uint8_t *)f + at, sizeof(w));
+	return w;
+}
+
+/* Word by word: this is asked for each packet. */
+static bool same_flow(const struct rn_flow *a, const struct rn_flow *b)
+{
+	return word(a, 0) == word(b, 0) && word(a, 8) == word(b, 8) &&
+	       word(a, 16) == word(b, 16) && word(a, 24) == word(b, 24) &&
+	       word(a, 32) == word(b, 32);
+}
+
+/* Index of the socket that this source address stands for; RN_GID_MAX: none any more. */
+static uint32_t find_sgid(const struct rnp_stage *s, const struct rn_flow *flow)
+{
+	uint32_t i = 0;
+
+	while (i < RN_GID_MAX && memcmp(&s->gid[i], &flow->src, sizeof(flow->src)) != 0)
+		i++;
+	return i;
+}
+
+/* Label the packet that was built. False if it has no way out. */
+static bool make_label(struct rnp_stage *s)
+{
+	const struct rn_tx *tx = &s->next_tx;
+	struct rnp_label *label = &s->next;
+	bool same = s->count > 0 && same_flow(&s->label.flow, tx->flow);
+
+	label->dest_slot = tx->dest_qpn & 0xff;
+	s->next_joins = same && label->dest_slot == s->label.dest_slot;
+	if (same) {
+		label->flow = s->label.flow;
+		label->sgid_index = s->label.sgid_index;
+		return true;
+	}
+	label->flow = *tx->flow;
+	label->sgid_index = find_sgid(s, tx->flow);
+	return label->sgid_index < RN_GID_MAX;
+}
+
+/* Where the next packet is built: behind the open super-packet, which may take it up. */
+static uint8_t *tail(struct rnp_stage *s)
+{
+	return s->buf + s->start + s->len;
+}
+
+static bool same_label(const struct rnp_label *a, const struct rnp_label *b)
+{
+	return a->dest_slot == b->dest_slot && same_flow(&a->flow, &b->flow);
+}
+
+/* Build one packet at @where, which is not behind the open super-packet only if that is
+ * empty. False if the core has none.
+ */
+static bool build_at(struct rnp_stage *s, uint8_t *where, rn_ns now, unsigned what)
+{
+	while (s->next_len == 0) {
+		uint32_t n = rn_dev_transmit(s->dev, now, what, where, RN_PACKET_MAX,
+					     &s->next_tx);
+
+		if (n == 0)
+			return false;
+		if (make_label(s))
+			s->next_len = n + RN_ICRC_LEN;
+		else
+			count_dropped(s, 1);
+	}
+	return true;
+}
+
+static bool build(struct rnp_stage *s, rn_ns now, unsigned what)
+{
+	return build_at(s, tail(s), now, what);
+}
+
+/* What has been committed goes before whatever takes another way. */
+static void publish(struct rnp_stage *s, const struct rn_net *net)
+{
+	if (s->is_placed)
+		net->ops->publish(net->ctx);
+	s->is_placed = false;
+}
+
+/* Build packets on the wire itself, as long as they go where the last ones went. What
+ * turns out to go elsewhere is left behind the empty super-packet. Return: 0 (the core
+ * has nothing more), 1 (@max packets) or -EAGAIN (the rest is not for this way).
+ */
+static int build_in_place(struct rnp_stage *s, const struct rn_net *net, rn_ns now,
+			  unsigned what, unsigned max)
+{
+	const struct rn_flow *flow = &s->label.flow;
+
+	for (unsigned n = 0; n < max; n++) {
+		uint8_t *at = net->ops->reserve(net->ctx, flow, s->label.dest_slot);
+		unsigned bare = at && net->bare ? RN_TX_BARE : 0;
+
+		if (!at)
+			return -EAGAIN;
+		if (!build_at(s, at, now, what | RN_TX_SINGLY | bare))
+			return 0;
+		if (!same_label(&s->next, &s->label)) {
+			memcpy(tail(s), at, s->next_len - RN_ICRC_LEN);
+			return -EAGAIN;
+		}
+		if (bare)
+			memset(at + s->next_len - RN_ICRC_LEN, 0, RN_ICRC_LEN);
+		else
+			rn_icrc_seal_with(flow, 0, at, s->next_len - RN_ICRC_LEN,
+					  &s->next_tx.part);
+		net->ops->commit(net->ctx, flow, s->next_len);
+		s->next_len = 0;
+		s->is_placed = true;
+	}
+	publish(s, net);
+	return 1;
+}
+
+static bool may_build_in_place(const struct rnp_stage *s, const struct rn_net *net)
+{
+	return s->is_run && s->count == 0 && s->next_len == 0 && net->ops->reserve;
+}
+
+/* May the packet behind the open super-packet become part of it? */
+static bool fits(const struct rnp_stage *s)
+{
+	return s->count > 0 && s->count < RN_SUPER_SEGMENTS && !s->closed &&
+	       s->next_len <= s->seg_len && s->len + s->next_len <= RN_SUPER_BYTES &&
+	       s->next_joins;
+}
+
+static void choose_outlet(struct rnp_stage *s, const struct rn_net *net)
+{
+	const struct rnp_label *label = &s->label;
+
+	s->outlet = (struct rn_outlet){ 0 };
+	s->flow = label->flow;
+	if (s->alone)
+		return;
+	s->outlet = rn_net_outlet(net, &label->flow, label->sgid_index, label->dest_slot);
+	if (s->outlet.id)
+		s->flow.sport = s->outlet.sport;
+}
+
+/* The packet behind the (empty) super-packet begins a new one. */
+static void begin(struct rnp_stage *s, const struct rn_net *net)
+{
+	assert(s->count == 0);
+	if (s->start > RN_SUPER_BYTES) {
+		memmove(s->buf, s->buf + s->start, s->next_len);
+		s->start = 0;
+	}
+	s->is_run = same_label(&s->next, &s->label);
+	s->label = s->next;
+	s->seg_len = s->next_len;
+	s->alone = rn_gid_is_multicast(&s->label.flow.dst);
+	s->closed = false;
+	choose_outlet(s, net);
+}
+
+/* Sign the packet for its place and take it up. */
+static void add(struct rnp_stage *s, const struct rn_net *net)
+{
+	uint16_t ip_id = rn_super_ip_id(&s->outlet, net->gso, s->count);
+
+	rn_icrc_seal_with(&s->flow, ip_id, tail(s), s->next_len - RN_ICRC_LEN,
+			  &s->next_tx.part);
+	s->closed = s->alone || s->next_len < s->seg_len;
+	s->len += s->next_len;
+	s->count++;
+	s->next_len = 0;
+}
+
+static bool is_full(const struct rnp_stage *s)
+{
+	return s->closed || s->count == RN_SUPER_SEGMENTS ||
+	       s->len + s->seg_len > RN_SUPER_BYTES;
+}
+
+/* Return: 0 or -EAGAIN. */
+static int send_open(struct rnp_stage *s, const struct rn_net *net)
+{
+	const struct rn_super super = {
+		.flow = &s->flow,
+		.sgid_index = s->label.sgid_index,
+		.data = s->buf + s->start,
+		.len = s->len,
+		.seg_len = s->seg_len,
+		.count = s->count,
+		.outlet = s->outlet,
+	};
+	int err = net->ops->transmit(net->ctx, &super);
+
+	if (err == -EAGAIN)
+		return err;
+	rn_trace_transmit(s->label.dest_slot, s->count, s->len, -err);
+	if (err == -EMSGSIZE)
+		count_too_long(s, s->count);
+	else if (err)
+		count_dropped(s, s->count);
+	/* A packet behind it stays where it is. */
+	s->start = s->next_len > 0 ? s->start + s->len : 0;
+	s->len = s->count = 0;
+	return 0;
+}
+
+int rnp_stage_flush(struct rnp_stage *s, const struct rn_net *net)
+{
+	publish(s, net);
+	return s->count == 0 ? 0 : send_open(s, net);
+}
+
+int rnp_stage_fill(struct rnp_stage *s, const struct rn_net *net, rn_ns now,
+		   unsigned what, unsigned max)
+{
+	unsigned sent = 0;
+
+	if (may_build_in_place(s, net)) {
+		int rc = build_in_place(s, net, now, what, max * RN_SUPER_SEGMENTS);
+
+		if (rc >= 0)
+			return rc;
+	}
+	for (;;) {
+		bool more = sent < max && build(s, now, what);
+
+		if (!more)
+			return sent < max ? 0 : 1;
+		if (s->count > 0 && !fits(s)) {
+			if (rnp_stage_flush(s, net))
+				return -EAGAIN;
+			sent++;
+		}
+		if (s->count == 0)
+			begin(s, net);
+		add(s, net);
+		if (is_full(s)) {
+			if (rnp_stage_flush(s, net))
+				return -EAGAIN;
+			sent++;
+		}
+	}
+}

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* context.c - opening and closing a device.
+ *
+ * The block of a context is the library's struct verbs_context, as long as the library
+ * says, with struct ibv_context at its end; struct rnp_context starts there and goes on.
+ */
+#include <stdlib.h>
+
+#include "cmd_ioctl.h"
+#include "flow.h"
+#include "hook.h"
+#include "mw.h"
+#include "provider.h"
+#include "provider/engine/fd.h"
+#include "provider/engine/raw_socket.h"
+#include "wq.h"
+
+enum {
+	ASYNC_RECORD_LEN = 16
+}; /* bytes; event.c */
+
+static char *block_of(struct rnp_context *ctx)
+{
+	return (char *)ctx + sizeof(struct ibv_context) - rnp_plugin_abi()->context_size;
+}
+
+/* The library's part; owns @cmd_fd from here on. */
+static struct rnp_context *alloc(struct ibv_device *device, int cmd_fd)
+{
+	const struct rnp_abi *abi = rnp_plugin_abi();
+	size_t before = abi->context_size - sizeof(struct ibv_context);
+	char *block = abi->lib.init_and_alloc_context(
+		device, cmd_fd, before + sizeof(struct rnp_context), NULL, 0);
+
+	return block ? (struct rnp_context *)(block + before) : NULL;
+}
+
+/* Give back the library's part, with cmd_fd and async_fd. */
+static void release(struct rnp_context *ctx)
+{
+	void *block = block_of(ctx);
+
+	rnp_plugin_abi()->lib.uninit_context(block);
+	free(block);
+}
+
+/* The parts that need no device. */
+static void init(struct rnp_context *ctx)
+{
+	LIST_INIT(&ctx->channels);
+	LIST_INIT(&ctx->qps);
+	LIST_INIT(&ctx->srqs);
+	LIST_INIT(&ctx->xrcds);
+	LIST_INIT(&ctx->cqs);
+	LIST_INIT(&ctx->mrs);
+	LIST_INIT(&ctx->dms);
+	LIST_INIT(&ctx->flows);
+	LIST_INIT(&ctx->ahs);
+	LIST_INIT(&ctx->pds);
+	LIST_INIT(&ctx->mws);
+	LIST_INIT(&ctx->rwq_tables);
+	pthread_mutex_init(&ctx->channel_lock, NULL);
+	ctx->base.num_comp_vectors = RNP_COMP_VECTORS;
+}
+
+/* 0 or -errno. An import gets its descriptor from the library, when it is done. */
+static int open_async(struct rnp_context *ctx, const struct rnp_context *origin)
+{
+	int fd;
+
+	if (origin)
+		return 0;
+	fd = rnp_event_pipe_open(&ctx->async, ASYNC_RECORD_LEN);
+	if (fd < 0)
+		return fd;
+	ctx->base.async_fd = fd;
+	ctx->has_async = true;
+	return 0;
+}
+
+/* 0 or -errno. */
+static int open_hca(struct rnp_context *ctx, const char *name,
+		    const struct rnp_context *origin, char *err, size_t err_len)
+{
+	ctx->hca = rnp_hca_open(name, &rnp_hooks, ctx, &ctx->engine, err, err_len);
+	if (!ctx->hca)
+		return -errno;
+	if (origin && ctx->engine != origin->engine) {
+		rnp_hca_close(ctx->hca, ctx); /* that of @origin is dead */
+		return -EIO;
+	}
+	return 0;
+}
+
+static void set_operations(struct rnp_context *ctx)
+{
+	int cancel = rnp_enter(ctx->engine);
+
+	rnp_hook_set(ctx, false);
+	if (rnp_engine_fails_calls(ctx->engine))
+		rnp_hook_set(ctx, true);
+	rnp_leave(ctx->engine, cancel);
+}
+
+/* @origin: whose file @cmd_fd is, NULL: nobody's. Owns @cmd_fd. */
+static struct rnp_context *open_context(struct ibv_device *device, int cmd_fd,
+					const struct rnp_context *origin)
+{
+	struct rnp_context *ctx;
+	char err[256] = "";
+	int rc;
+
+	rc = rnp_cmd_ensure(rnp_plugin_verbs(), cmd_fd, err, sizeof(err));
+	if (rc) {
+		rn_fd_close(cmd_fd);
+		goto err_tell;
+	}
+	ctx = alloc(device, cmd_fd);
+	if (!ctx)
+		return NULL;
+	init(ctx);
+	rc = open_async(ctx, origin);
+	if (rc)
+		goto err_release;
+	rc = open_hca(ctx, device->name, origin, err, sizeof(err));
+	if (rc)
+		goto err_pipe;
+	if (err[0]) /* it works, but not as was asked for */
+		rnp_tell("%s: %s", device->name, err);
+	set_operations(ctx);
+	rnp_open_add(ctx, origin);
+	return ctx;
+
+err_pipe:
+	if (ctx->has_async)
+		rnp_event_pipe_close(&ctx->async);
+err_release:
+	release(ctx);
+err_tell:
+	if (err[0])
+		rnp_tell("%s: %s", device->name, err);
+	errno = -rc;
+	return NULL;
+}
+
+struct verbs_context *rnp_alloc_context(struct ibv_device *device, int cmd_fd,
+					void *private_data)
+{
+	struct rnp_context *ctx = open_context(device, cmd_fd, NULL);
+
+	(void)private_data;
+	return ctx ? (struct verbs_context *)(void *)block_of(ctx) : NULL;
+}
+
+static void *import_from(struct rnp_context *origin, void *arg)
+{
+	const int *cmd_fd = arg;
+
+	if (!origin) {
+		/* Of another process, whose engine nobody else can use; or of no context.
+		 */
+		rn_fd_close(*cmd_fd);
+		errno = EOPNOTSUPP;
+		return NULL;
+	}
+	return open_context(origin->base.device, *cmd_fd, origin);
+}
+
+/* All our devices are one character device to the library, so @device may be another. */
+struct verbs_context *rnp_import_context(struct ibv_device *device, int cmd_fd)
+{
+	struct rnp_context *ctx = rnp_open_with(cmd_fd, import_from, &cmd_fd);
+
+	(void)device;
+	return ctx ? (struct verbs_context *)(void *)block_of(ctx) : NULL;
+}
+
+/* What the program did not destroy leaves the device; its memory stays with the program,
+ * as with any provider.
+ */
+static void detach_all(struct rnp_context *ctx)
+{
+	int cancel = rnp_enter(ctx->engine);
+	struct rnp_xrcd *xrcd;
+	struct rnp_srq *srq;
+	struct rnp_qp *qp;
+	struct rnp_cq *cq;
+	struct rnp_mr *mr;
+	struct rnp_dm *dm;
+	struct rnp_flow *flow;
+	struct rnp_ah *ah;
+	struct rnp_pd *pd;
+	struct rnp_mw *mw;
+	struct rnp_rwq_table *table;
+
+	while ((flow = LIST_FIRST(&ctx->flows)))
+		rnp_flow_detach(flow);
+	while ((qp = LIST_FIRST(&ctx->qps)))
+		rnp_qp_detach(qp);
+	while ((table = LIST_FIRST(&ctx->rwq_tables)))
+		rnp_rwq_table_detach(ctx, table);
+	while ((srq = LIST_FIRST(&ctx->srqs)))
+		rnp_srq_detach(srq);
+	while ((xrcd = LIST_FIRST(&ctx->xrcds)))
+		rnp_xrcd_detach(xrcd);
+	while ((cq = LIST_FIRST(&ctx->cqs)))
+		rnp_cq_detach(cq);
+	while ((mw = LIST_FIRST(&ctx->mws)))
+		rnp_mw_detach(mw);
+	while ((mr = LIST_FIRST(&ctx->mrs))) {
+		rnp_mr_detach(mr);
+		rnp_mr_release(mr, 1);
+	}
+	while ((dm = LIST_FIRST(&ctx->dms))) {
+		rnp_dm_detach(dm);
+		rnp_dm_release(dm, 1);
+	}
+	while ((ah = LIST_FIRST(&ctx->ahs)))
+		rnp_ah_detach(ctx, ah);
+	while ((pd = LIST_FIRST(&ctx->pds)))
+		rnp_pd_detach(ctx, pd);
+	rnp_leave(ctx->engine, cancel);
+	rnp_raw_close_retired(ctx->engine);
+}
+
+static void close_channels(struct rnp_context *ctx)
+{
+	struct rnp_channel *channel;
+
+	while ((channel = LIST_FIRST(&ctx->channels))) {
+		LIST_REMOVE(channel, link);
+		rnp_event_pipe_close(&channel->pipe);
+		free(channel);
+	}
+}
+
+void rnp_free_context(struct ibv_context *context)
+{
+	struct rnp_context *ctx = to_rnp_context(context);
+	int cancel;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	if (!rnp_is_copy(ctx)) {
+		rnp_open_remove(ctx);
+		detach_all(ctx);
+	}
+	rnp_hca_close(ctx->hca, ctx);
+	/* Our own descriptors are copies in a fork child, too, and cost it nothing to
+	 * close. */
+	close_channels(ctx);
+	if (ctx->has_async)
+		rnp_event_pipe_close(&ctx->async);
+	release(ctx);
+	pthread_setcancelstate(cancel, NULL);
+}

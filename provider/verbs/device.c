@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* device.c - what the device says about itself. Every limit here is enforced somewhere.
+ */
+#include <endian.h>
+#include <net/if.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "place.h"
+#include "provider.h"
+#include "provider/engine/fd.h"
+#include "provider/engine/path_mtu.h"
+
+enum {
+	VENDOR_PART_ID = 1,
+	/* 4.096 us * 2^12 = 16.8 ms: the longest lease before a socket that nobody polls
+	 * is looked at is 5 ms; the rest is for the scheduler.
+	 */
+	CA_ACK_DELAY_CODE = 12,
+	CLOCK_KHZ = 1000000, /* CQE timestamps are nanoseconds */
+
+	/* Port attributes as the kernel reports them, IBTA Vol 1 PortInfo. */
+	PHYS_DISABLED = 3,
+	PHYS_LINK_UP = 5,
+	WIDTH_4X = 2,
+	SPEED_EDR = 32,
+	MAX_VL_ONE = 1,
+};
+
+static void fill_limits(struct ibv_device_attr *a)
+{
+	a->max_mr_size = UINT64_MAX;
+	a->max_qp = RNP_QP_MAX;
+	a->device_cap_flags |= IBV_DEVICE_MANAGED_FLOW_STEERING | IBV_DEVICE_RAW_IP_CSUM;
+	a->max_raw_ethy_qp = RNP_QP_MAX;
+	a->max_qp_wr = RN_WR_MAX;
+	a->max_sge = RN_SGE_MAX;
+	a->max_sge_rd = RN_SGE_MAX;
+	a->max_srq = RNP_SRQ_MAX;
+	a->max_srq_wr = RN_WR_MAX;
+	a->max_srq_sge = RN_SGE_MAX;
+	a->max_cq = RNP_CQ_MAX;
+	a->max_cqe = RN_CQE_MAX;
+	a->max_mr = RNP_MR_MAX;
+	a->max_mw = RNP_MW_MAX;
+	a->max_pd = RNP_PD_MAX;
+	a->max_ah = RNP_AH_MAX;
+	a->max_qp_rd_atom = RN_RD_ATOMIC_MAX;
+	a->max_qp_init_rd_atom = RN_RD_ATOMIC_MAX;
+	a->max_res_rd_atom = RN_RD_ATOMIC_MAX * RNP_QP_MAX;
+	a->max_mcast_grp = RNP_MCAST_GRP_MAX;
+	a->max_mcast_qp_attach = RNP_MCAST_QP_MAX;
+	a->max_total_mcast_qp_attach = RNP_MCAST_GRP_MAX * RNP_MCAST_QP_MAX;
+	a->max_pkeys = 1;
+}
+
+/* Atomics through the NIC's lock exclude each other only. An AtomicOp, and the CPU's own
+ * instruction where no PCIe is simulated, are atomic against the program's, too. As with
+ * mlx5, what is atomic against the program is in pci_atomic_caps: rxe and mlx5 never say
+ * IBV_ATOMIC_GLOB, and UCX 1.13 then uses no atomics at all.
+ */
+static void fill_atomics(const struct rn_pcie_knobs *k, struct ibv_device_attr_ex *a)
+{
+	const uint16_t size = IBV_PCI_ATOMIC_OPERATION_8_BYTE_SIZE_SUP;
+
+	a->orig_attr.atomic_cap = IBV_ATOMIC_HCA;
+	if (!k || k->atomic != RN_ATOMIC_BY_NIC)
+		a->pci_atomic_caps = (struct ibv_pci_atomic_caps){ .fetch_add = size,
+								   .compare_swap = size };
+}
+
+static void fill_attr(const struct rn_netdev *dev, struct ibv_device_attr *a)
+{
+	(void)snprintf(a->fw_ver, sizeof(a->fw_ver), "%s", ROCIN_VERSION);
+	a->node_guid = htobe64(dev->node_guid);
+	a->sys_image_guid = htobe64(dev->node_guid);
+	a->page_size_cap = ~((uint64_t)sysconf(_SC_PAGESIZE) - 1);
+	a->vendor_id = RNP_VENDOR_ID;
+	a->vendor_part_id = VENDOR_PART_ID;
+	a->device_cap_flags =
+		IBV_DEVICE_BAD_PKEY_CNTR | IBV_DEVICE_BAD_QKEY_CNTR |
+		IBV_DEVICE_UD_AV_PORT_ENFORCE | IBV_DEVICE_CURR_QP_STATE_MOD |
+		IBV_DEVICE_PORT_ACTIVE_EVENT | IBV_DEVICE_SYS_IMAGE_GUID |
+		IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_MEM_WINDOW |
+		IBV_DEVICE_MEM_WINDOW_TYPE_2B | IBV_DEVICE_MEM_MGT_EXTENSIONS |
+		IBV_DEVICE_SRQ_RESIZE | IBV_DEVICE_XRC | IBV_DEVICE_AUTO_PATH_MIG;
+	a->local_ca_ack_delay = CA_ACK_DELAY_CODE;
+	a->phys_port_cnt = 1;
+	fill_limits(a);
+}
+
+int rnp_query_device_ex(struct ibv_context *context,
+			const struct ibv_query_device_ex_input *input,
+			struct ibv_device_attr_ex *attr, size_t attr_size)
+{
+	const struct rnp_context *ctx = to_rnp_context(context);
+	const uint32_t any =
+		IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV | IBV_ODP_SUPPORT_SRQ_RECV;
+	const uint32_t rc = any | IBV_ODP_SUPPORT_WRITE | IBV_ODP_SUPPORT_READ |
+			    IBV_ODP_SUPPORT_ATOMIC;
+	struct ibv_device_attr_ex a = {
+		/* Memory is reached through the program's own page table. */
+		.odp_caps.general_caps = IBV_ODP_SUPPORT | IBV_ODP_SUPPORT_IMPLICIT,
+		.odp_caps.per_transport_caps = {
+			.rc_odp_caps = rc,
+			.uc_odp_caps = any | IBV_ODP_SUPPORT_WRITE,
+			.ud_odp_caps = any,
+		},
+		.xrc_odp_caps = rc,
+		.completion_timestamp_mask = UINT64_MAX,
+		.hca_core_clock = CLOCK_KHZ,
+		.phys_port_cnt_ex = 1,
+		.raw_packet_caps = IBV_RAW_PACKET_CAP_IP_CSUM,
+		.packet_pacing_caps = { .qp_rate_limit_min = RNP_RATE_MIN,
+					.qp_rate_limit_max = RNP_RATE_MAX,
+					.supported_qpts = 1u << IBV_QPT_RC |
+							  1u << IBV_QPT_UC |
+							  1u << IBV_QPT_UD },
+		.max_wq_type_rq = RNP_WQ_MAX,
+		.rss_caps = {
+			.supported_qpts = 1 << IBV_QPT_RAW_PACKET,
+			.max_rwq_indirection_tables = RNP_RWQ_TABLE_MAX,
+			.max_rwq_indirection_table_size = 1 << RNP_RWQ_TABLE_LOG_MAX,
+			.rx_hash_fields_mask = RNP_RSS_FIELDS,
+			.rx_hash_function = IBV_RX_HASH_FUNC_TOEPLITZ,
+		},
+		.cq_mod_caps = { .max_cq_count = RNP_CQ_MOD_MAX,
+				 .max_cq_period = RNP_CQ_MOD_MAX },
+		.max_dm_size = RNP_DM_BYTES,
+	};
+
+	/* A fork child may ask, too: all of this is constant. */
+	if (input && input->comp_mask)
+		return EINVAL;
+	fill_attr(rnp_engine_netdev(ctx->engine), &a.orig_attr);
+	fill_atomics(rnp_pcie_knobs(rnp_engine_pcie(ctx->engine)), &a);
+	a.device_cap_flags_ex = a.orig_attr.device_cap_flags | RNP_DEVICE_ATOMIC_WRITE |
+				RNP_DEVICE_FLUSH_GLOBAL | RNP_DEVICE_FLUSH_PERSISTENT;
+	/* The library asks for as much as its caller knows. */
+	memset(attr, 0, attr_size);
+	memcpy(attr, &a, attr_size < sizeof(a) ? attr_size : sizeof(a));
+	return 0;
+}
+
+static enum ibv_mtu mtu_code(uint32_t bytes)
+{
+	enum ibv_mtu code = IBV_MTU_256;
+
+	while (code < IBV_MTU_4096 && (128u << (code + 1)) <= bytes)
+		code++;
+	return code;
+}
+
+/* As it is now; as it was when the device was opened, if that cannot be found out. */
+static bool link_is_up(const struct rn_netdev *dev)
+{
+	struct ifreq req = { 0 };
+	bool up = dev->up;
+	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	if (fd < 0)
+		return up;
+	memcpy(req.ifr_name, dev->ifname, sizeof(req.ifr_name));
+	if (ioctl(fd, SIOCGIFFLAGS, &req) == 0)
+		up = (req.ifr_flags & (IFF_UP | IFF_RUNNING)) == (IFF_UP | IFF_RUNNING);
+	rn_fd_close(fd);
+	return up;
+}
+
+int rnp_query_port(struct ibv_context *context, uint8_t port_num,
+		   struct ibv_port_attr *attr)
+{
+	const struct rnp_context *ctx = to_rnp_context(context);
+	const struct rn_netdev *dev;
+	int cancel;
+	bool up;
+
+	if (rnp_is_copy(ctx))
+		return EIO;
+	if (port_num != 1)
+		return EINVAL;
+	dev = rnp_engine_netdev(ctx->engine);
+	cancel = rnp_enter(ctx->engine);
+	up = link_is_up(dev) && !rnp_engine_dead(ctx->engine);
+	rnp_leave(ctx->engine, cancel);
+	*attr = (struct ibv_port_attr){
+		.state = up ? IBV_PORT_ACTIVE : IBV_PORT_DOWN,
+		.max_mtu = IBV_MTU_4096,
+		.active_mtu = mtu_code(rnp_port_mtu(dev)),
+		.gid_tbl_len = RN_GID_MAX,
+		.port_cap_flags = IBV_PORT_CM_SUP,
+		.max_msg_sz = (uint32_t)RN_MSG_MAX,
+		.pkey_tbl_len = 1,
+		.max_vl_num = MAX_VL_ONE,
+		.active_width = WIDTH_4X,
+		.active_speed = SPEED_EDR,
+		.phys_state = up ? PHYS_LINK_UP : PHYS_DISABLED,
+		.link_layer = IBV_LINK_LAYER_ETHERNET,
+		.flags = IBV_QPF_GRH_REQUIRED,
+	};
+	return 0;
+}
+
+int rnp_query_rt_values(struct ibv_context *context, struct ibv_values_ex *values)
+{
+	uint32_t wanted = values->comp_mask;
+
+	(void)context;
+	values->comp_mask = 0;
+	if (wanted & IBV_VALUES_MASK_RAW_CLOCK) {
+		/* In ticks of hca_core_clock, all in tv_nsec: so it is with hardware. */
+		values->raw_clock.tv_sec = 0;
+		values->raw_clock.tv_nsec = (long)rnp_engine_now();
+		values->comp_mask |= IBV_VALUES_MASK_RAW_CLOCK;
+	}
+	return 0;
+}

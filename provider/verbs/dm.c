@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* dm.c - memory on the NIC: allocated from the device, reached through the device only.
+ *
+ * It is memory of this process that the program is not told the address of. With the PCIe
+ * layer on it is a region whose target is the NIC, so the program's copies are TLPs.
+ */
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "mr_access.h"
+#include "provider.h"
+#include "transport/io/host/mem_direct.h"
+
+/* Given out in this fork child. */
+static atomic_uint_fast64_t local_bytes;
+
+enum {
+	UNIT = 64, /* bytes; what the device gives out is a multiple of it */
+	WORD = 4,  /* offsets and lengths of copies are multiples of it */
+	ALIGN_LOG_MAX = 18,
+};
+
+static_assert(1 << ALIGN_LOG_MAX == RNP_DM_BYTES, "the whole of it");
+
+static struct rnp_dm *to_rnp_dm(struct ibv_dm *dm)
+{
+	return (struct rnp_dm *)dm;
+}
+
+static int fail(int err)
+{
+	errno = err;
+	return err;
+}
+
+/* ------------------------------------------------------------------------- copies */
+/* The memory is gone, or the device is another process's. */
+static bool is_lost(const struct rnp_dm *dm)
+{
+	const struct rnp_dm *real = dm->origin ? dm->origin : dm;
+
+	if (dm->is_local)
+		return false;
+	return rnp_is_copy(to_rnp_context(dm->base.context)) || atomic_load(&real->gone);
+}
+
+/* Through the simulated hierarchy? */
+static bool is_simulated(const struct rnp_dm *dm, const struct rnp_pcie **pcie)
+{
+	*pcie = rnp_engine_pcie(to_rnp_context(dm->base.context)->engine);
+	return rnp_pcie_is_on(*pcie) && !dm->is_local;
+}
+
+/* 0, or why not. */
+static int check_copy(const struct rnp_dm *dm, uint64_t offset, size_t len)
+{
+	if (is_lost(dm))
+		return EIO;
+	if (offset > dm->len || len > dm->len - offset)
+		return EINVAL;
+	return offset % WORD || len % WORD ? EINVAL : 0;
+}
+
+static int copy_to(struct ibv_dm *base, uint64_t offset, const void *src, size_t len)
+{
+	const struct rn_mem_attr none = { 0 };
+	const struct rnp_dm *dm = to_rnp_dm(base);
+	const struct rnp_pcie *pcie;
+	int err = check_copy(dm, offset, len);
+
+	if (err || len == 0)
+		return err ? fail(err) : 0;
+	if (is_simulated(dm, &pcie))
+		return rnp_pcie_dm_write(pcie, dm->addr + offset, src, len) ? fail(EIO)
+									    : 0;
+	return rn_mem_direct_ops.write(NULL, dm->addr + offset, src, (uint32_t)len,
+				       none) == RN_MEM_DONE
+		       ? 0
+		       : fail(EIO);
+}
+
+static int copy_from(void *dst, struct ibv_dm *base, uint64_t offset, size_t len)
+{
+	const struct rn_mem_attr none = { 0 };
+	const struct rnp_dm *dm = to_rnp_dm(base);
+	const struct rnp_pcie *pcie;
+	int err = check_copy(dm, offset, len);
+
+	if (err || len == 0)
+		return err ? fail(err) : 0;
+	if (is_simulated(dm, &pcie))
+		return rnp_pcie_dm_read(pcie, dst, dm->addr + offset, len) ? fail(EIO)
+									   : 0;
+	return rn_mem_direct_ops.read(NULL, dst, dm->addr + offset, (uint32_t)len, none,
+				      0) == RN_MEM_DONE
+		       ? 0
+		       : fail(EIO);
+}
+
+/* -------------------------------------------------------------------- coming, going */
+/* Pages of its own, so that no protection of others' touches it. 0 or -ENOMEM. */
+static int map(struct rnp_dm *dm, uint32_t log_align)
+{
+	size_t align = (size_t)1 << log_align;
+
+	dm->map_len = dm->room + align;
+	dm->map = mmap(NULL, dm->map_len, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (dm->map == MAP_FAILED)
+		return -ENOMEM;
+	dm->addr = ((uintptr_t)dm->map + align - 1) & ~(rn_iova)(align - 1);
+	return 0;
+}
+
+/* Into the device; engine lock held. */
+static int enter(struct rnp_context *ctx, struct rnp_dm *dm)
+{
+	int rc = rnp_hca_take_dm(ctx->hca, dm->room);
+
+	if (rc)
+		return rc;
+	(void)rn_mem_direct_init(); /* in front again, if the program has a new handler */
+	rc = rnp_pcie_dm_add(rnp_engine_pcie(ctx->engine), dm->addr, dm->room);
+	if (rc) {
+		rnp_hca_give_dm(ctx->hca, dm->room);
+		return rc;
+	}
+	dm->base.handle = rnp_hca_new_dm(ctx->hca);
+	LIST_INSERT_HEAD(&ctx->dms, dm, link);
+	return 0;
+}
+
+void rnp_dm_detach(struct rnp_dm *dm)
+{
+	struct rnp_context *ctx = to_rnp_context(dm->base.context);
+
+	assert(dm->mrs == 0);
+	rnp_pcie_dm_remove(rnp_engine_pcie(ctx->engine), dm->addr);
+	rnp_hca_give_dm(ctx->hca, dm->room);
+	LIST_REMOVE(dm, link);
+	atomic_store(&dm->gone, true);
+}
+
+static void free_now(struct rnp_dm *dm)
+{
+	if (dm->map)
+		munmap(dm->map, dm->map_len);
+	free(dm);
+}
+
+void rnp_dm_release(struct rnp_dm *dm, unsigned holders)
+{
+	assert(dm->held >= holders);
+	dm->held -= holders;
+	if (dm->held == 0)
+		free_now(dm);
+}
+
+/* A fork child has no device, but kernel devices let it allocate through its parent's. It
+ * gets memory that it alone can use; at most as much as a device has.
+ */
+static int make_local(struct rnp_dm *dm, uint32_t log_align)
+{
+	int rc;
+
+	if (atomic_fetch_add(&local_bytes, dm->room) + dm->room > RNP_DM_BYTES) {
+		atomic_fetch_sub(&local_bytes, dm->room);
+		return -ENOMEM;
+	}
+	(void)rn_mem_direct_init();
+	rc = map(dm, log_align);
+	if (rc)
+		atomic_fetch_sub(&local_bytes, dm->room);
+	dm->is_local = true;
+	return rc;
+}
+
+static void free_local(struct rnp_dm *dm)
+{
+	if (dm->is_local)
+		atomic_fetch_sub(&local_bytes, dm->room);
+	free_now(dm);
+}
+
+static int make(struct rnp_context *ctx, struct rnp_dm *dm, uint32_t log_align)
+{
+	int rc, cancel;
+
+	if (rnp_is_copy(ctx))
+		return make_local(dm, log_align);
+	rc = map(dm, log_align);
+	if (rc)
+		return rc;
+	cancel = rnp_enter(ctx->engine);
+	rc = enter(ctx, dm);
+	rnp_leave(ctx->engine, cancel);
+	if (rc)
+		munmap(dm->map, dm->map_len);
+	return rc;
+}
+
+static void init(struct rnp_dm *dm, struct ibv_context *context)
+{
+	dm->base.context = context;
+	dm->base.memcpy_to_dm = copy_to;
+	dm->base.memcpy_from_dm = copy_from;
+}
+
+struct rnp_dm *rnp_dm_new_import(struct ibv_context *context, struct rnp_dm *origin)
+{
+	struct rnp_dm *dm = calloc(1, sizeof(*dm));
+
+	if (!dm)
+		return NULL;
+	init(dm, context);
+	dm->base.handle = origin->base.handle;
+	dm->origin = origin;
+	dm->addr = origin->addr;
+	dm->len = origin->len;
+	dm->room = origin->room;
+	return dm;
+}
+
+static int judge(const struct ibv_alloc_dm_attr *attr)
+{
+	if (attr->comp_mask || attr->length == 0 || attr->log_align_req > ALIGN_LOG_MAX)
+		return -EINVAL;
+	return attr->length > RNP_DM_BYTES ? -ENOMEM : 0;
+}
+
+struct ibv_dm *rnp_alloc_dm(struct ibv_context *context, struct ibv_alloc_dm_attr *attr)
+{
+	struct rnp_context *ctx = to_rnp_context(context);
+	int rc = judge(attr);
+	struct rnp_dm *dm = rc ? NULL : calloc(1, sizeof(*dm));
+
+	if (!dm) {
+		errno = rc ? -rc : ENOMEM;
+		return NULL;
+	}
+	init(dm, context);
+	dm->len = attr->length;
+	dm->held = 2; /* the program and the device */
+	dm->room = (attr->length + UNIT - 1) / UNIT * UNIT;
+	rc = make(ctx, dm, attr->log_align_req);
+	if (rc) {
+		free(dm);
+		errno = -rc;
+		return NULL;
+	}
+	return &dm->base;
+}
+
+/* 0, or why not; engine lock held. */
+static int detach(struct rnp_dm *dm)
+{
+	if (dm->gone)
+		return ENOENT;
+	if (dm->mrs > 0)
+		return EBUSY;
+	rnp_dm_detach(dm);
+	return 0;
+}
+
+/* Through the first handle or an import; the other handles can only be unimported. */
+int rnp_free_dm(struct ibv_dm *base)
+{
+	struct rnp_context *ctx = to_rnp_context(base->context);
+	struct rnp_dm *handle = to_rnp_dm(base);
+	struct rnp_dm *dm = handle->origin ? handle->origin : handle;
+	int cancel, err;
+
+	if (rnp_is_copy(ctx)) {
+		free_local(handle);
+		return 0;
+	}
+	cancel = rnp_enter(ctx->engine);
+	err = detach(dm);
+	if (!err && handle != dm)
+		free(handle);
+	if (!err)
+		rnp_dm_release(dm, 2); /* the device and the handle */
+	rnp_leave(ctx->engine, cancel);
+	return err ? fail(err) : 0;
+}
+
+/* -------------------------------------------------------------------------- regions */
+static int judge_region(const struct ibv_pd *pd, const struct rnp_dm *dm, uint64_t offset,
+			size_t len, uint32_t access)
+{
+	const uint32_t known = RN_ACCESS_LOCAL_WRITE | RN_ACCESS_REMOTE_WRITE |
+			       RN_ACCESS_REMOTE_READ | RN_ACCESS_REMOTE_ATOMIC |
+			       RN_ACCESS_ZERO_BASED | RN_ACCESS_FLUSH_GLOBAL |
+			       RN_ACCESS_OPTIONAL_RANGE;
+
+	if (rnp_is_copy(to_rnp_context(pd->context)))
+		return -EIO;
+	if (pd->context != dm->base.context || access & ~known ||
+	    !(access & RN_ACCESS_ZERO_BASED))
+		return -EINVAL;
+	return offset > dm->len || len > dm->len - offset ? -EINVAL : 0;
+}
+
+struct ibv_mr *rnp_reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *base, uint64_t offset,
+			     size_t length, unsigned int access)
+{
+	struct rnp_dm *dm = to_rnp_dm(base);
+	struct rn_mr_attr attr = {
+		.pd = to_rnp_pd(pd)->number,
+		.length = length,
+		.iova_base = dm->addr + offset,
+		.access = access,
+	};
+	int rc = judge_region(pd, dm, offset, length, access);
+	struct rnp_mr *mr = rc ? NULL
+			       : rnp_mr_register(pd, &attr, RNP_ABI_MR,
+						 dm->origin ? dm->origin : dm, &rc);
+
+	if (!mr) {
+		errno = -rc;
+		return NULL;
+	}
+	/* Of other regions the library knows it. */
+	mr->base.ibv_mr.context = pd->context;
+	mr->base.ibv_mr.pd = pd;
+	mr->base.ibv_mr.length = length;
+	return &mr->base.ibv_mr;
+}

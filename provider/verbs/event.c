@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* event.c - completion and asynchronous events, from the core to the program.
+ *
+ * libibverbs reads the records and dereferences the object in them, so every record that
+ * was written must be read or taken out again before its object goes, and every one that
+ * was read must have been acknowledged: destroy waits for that, as the kernel does.
+ */
+#include <stdlib.h>
+
+#include "hook.h"
+#include "transport/io/host/log.h"
+#include "wq.h"
+
+/* What ibv_get_cq_event() and ibv_get_async_event() read. */
+struct comp_record {
+	uint64_t cq;
+};
+
+struct async_record {
+	uint64_t element; /* address of the object, or the port */
+	uint32_t event_type;
+	uint32_t reserved;
+};
+
+static_assert(sizeof(struct comp_record) == 8, "read by libibverbs");
+static_assert(sizeof(struct async_record) == 16, "read by libibverbs");
+static_assert((int)RN_EVENT_CQ_ERR == IBV_EVENT_CQ_ERR, "verbs numbers");
+static_assert((int)RN_EVENT_QP_FATAL == IBV_EVENT_QP_FATAL, "verbs numbers");
+static_assert((int)RN_EVENT_QP_REQ_ERR == IBV_EVENT_QP_REQ_ERR, "verbs numbers");
+static_assert((int)RN_EVENT_QP_ACCESS_ERR == IBV_EVENT_QP_ACCESS_ERR, "verbs numbers");
+static_assert((int)RN_EVENT_COMM_EST == IBV_EVENT_COMM_EST, "verbs numbers");
+static_assert((int)RN_EVENT_SQ_DRAINED == IBV_EVENT_SQ_DRAINED, "verbs numbers");
+static_assert((int)RN_EVENT_PATH_MIG == IBV_EVENT_PATH_MIG, "verbs numbers");
+static_assert((int)RN_EVENT_PATH_MIG_ERR == IBV_EVENT_PATH_MIG_ERR, "verbs numbers");
+static_assert((int)RN_EVENT_SRQ_LIMIT_REACHED == IBV_EVENT_SRQ_LIMIT_REACHED,
+	      "verbs numbers");
+static_assert((int)RN_EVENT_LAST_WQE_REACHED == IBV_EVENT_QP_LAST_WQE_REACHED,
+	      "verbs numbers");
+
+/* ---------------------------------------------------------------------- channels */
+static struct rnp_channel *find_locked(struct rnp_context *ctx,
+				       const struct ibv_comp_channel *key)
+{
+	struct rnp_channel *channel;
+
+	LIST_FOREACH(channel, &ctx->channels, link)
+	if (channel->key == key)
+		return channel;
+	return NULL;
+}
+
+static struct rnp_channel *new_channel(const struct ibv_comp_channel *key)
+{
+	struct rnp_channel *channel = calloc(1, sizeof(*channel));
+	int rc;
+
+	if (!channel)
+		return NULL;
+	channel->key = key;
+	rc = rnp_event_pipe_attach(&channel->pipe, key->fd, sizeof(struct comp_record));
+	if (rc) {
+		free(channel);
+		errno = -rc;
+		return NULL;
+	}
+	return channel;
+}
+
+struct rnp_channel *rnp_channel_get(struct rnp_context *ctx,
+				    const struct ibv_comp_channel *key)
+{
+	struct rnp_channel *channel;
+
+	pthread_mutex_lock(&ctx->channel_lock);
+	channel = find_locked(ctx, key);
+	if (!channel) {
+		channel = new_channel(key);
+		if (channel)
+			LIST_INSERT_HEAD(&ctx->channels, channel, link);
+	}
+	if (channel)
+		channel->refs++;
+	pthread_mutex_unlock(&ctx->channel_lock);
+	return channel;
+}
+
+void rnp_channel_put(struct rnp_context *ctx, struct rnp_channel *channel)
+{
+	bool last;
+
+	pthread_mutex_lock(&ctx->channel_lock);
+	last = --channel->refs == 0;
+	if (last)
+		LIST_REMOVE(channel, link);
+	pthread_mutex_unlock(&ctx->channel_lock);
+	if (!last)
+		return;
+	rnp_event_pipe_close(&channel->pipe);
+	free(channel);
+}
+
+/* ------------------------------------------------------------- writing, engine locked */
+static void set_owed(struct rnp_cq *cq, bool owed)
+{
+	if (owed && !cq->event_owed)
+		atomic_fetch_add(&cq->channel->owed, 1);
+	else if (!owed && cq->event_owed)
+		atomic_fetch_sub(&cq->channel->owed, 1);
+	cq->event_owed = owed;
+}
+
+static void write_completion(struct rnp_cq *cq)
+{
+	struct comp_record record = { .cq = (uintptr_t)&cq->base.cq };
+	bool written;
+
+	if (!cq->channel)
+		return;
+	rnp_cq_settle(cq);
+	written = rnp_event_pipe_write(&cq->channel->pipe, &record);
+	if (written)
+		cq->comp_events++;
+	set_owed(cq, !written);
+}
+
+void rnp_cq_write_owed(struct rnp_cq *cq)
+{
+	if (cq->event_owed)
+		write_completion(cq);
+}
+
+void rnp_cq_forget_owed(struct rnp_cq *cq)
+{
+	if (cq->event_owed)
+		set_owed(cq, false);
+}
+
+/* Of an imported device the library made it, after us. */
+static bool has_async(struct rnp_context *ctx)
+{
+	if (!ctx->has_async && ctx->base.async_fd >= 0)
+		ctx->has_async = rnp_event_pipe_attach(&ctx->async, ctx->base.async_fd,
+						       sizeof(struct async_record)) == 0;
+	return ctx->has_async;
+}
+
+static void write_async(struct rnp_context *ctx, uint64_t element, int type,
+			uint32_t *count)
+{
+	struct async_record record = { .element = element, .event_type = (uint32_t)type };
+
+	if (!has_async(ctx) || !rnp_event_pipe_write(&ctx->async, &record))
+		rn_log(RN_LOG_WARN, "an asynchronous event was lost: nobody reads them");
+	else if (count)
+		++*count;
+}
+
+static void on_completion(struct rnp_cq *cq)
+{
+	if (cq->counted_armed)
+		rnp_engine_cq_unarmed(cq->ctx->engine);
+	cq->counted_armed = false;
+	write_completion(cq);
+}
+
+static void on_cq_error(struct rnp_cq *cq)
+{
+	write_async(cq->ctx, (uintptr_t)&cq->base.cq, IBV_EVENT_CQ_ERR,
+		    &cq->async_events);
+}
+
+static void on_qp_event(struct rnp_qp *qp, enum rn_async_event type)
+{
+	struct rnp_qp *handle = qp;
+
+	if (qp->wq) {
+		/* The only one that befalls such a queue: a CQ that lost a completion. */
+		assert(type == RN_EVENT_QP_FATAL);
+		write_async(qp->ctx, (uintptr_t)&qp->wq->base, IBV_EVENT_WQ_FATAL,
+			    &qp->async_events);
+		return;
+	}
+	/* Everybody who has it open is told. */
+	do {
+		write_async(handle->ctx, (uintptr_t)&handle->base.qp, (int)type,
+			    &handle->async_events);
+		handle = handle->next_handle;
+	} while (handle != qp);
+}
+
+static void on_srq_limit(struct rnp_srq *srq)
+{
+	write_async(srq->ctx, (uintptr_t)&srq->base, IBV_EVENT_SRQ_LIMIT_REACHED,
+		    &srq->async_events);
+}
+
+static void on_event(const struct rn_event *ev)
+{
+	if (ev->completion)
+		on_completion(ev->cq->owner);
+	else if (ev->async == RN_EVENT_CQ_ERR)
+		on_cq_error(ev->cq->owner);
+	else if (ev->async == RN_EVENT_SRQ_LIMIT_REACHED)
+		on_srq_limit(rn_srq_owner(ev->srq));
+	else
+		on_qp_event(rn_qp_owner(ev->qp), ev->async);
+}
+
+static void on_device_event(void *owner, int ibv_event_type)
+{
+	struct rnp_context *ctx = owner;
+
+	write_async(ctx, 1, ibv_event_type, NULL); /* device or port 1 */
+}
+
+static void on_call_faults(void *owner, bool ask)
+{
+	rnp_hook_set(owner, ask);
+}
+
+const struct rnp_engine_hooks rnp_hooks = {
+	.on_event = on_event,
+	.on_device_event = on_device_event,
+	.on_call_faults = on_call_faults,
+};
+
+/* ------------------------------------------------------------------------ reading */
+/* Called by ibv_get_cq_event() when it has read a record: there is room now for one that
+ * found the channel full.
+ */
+void rnp_cq_event(struct ibv_cq *base)
+{
+	struct rnp_cq *cq = to_rnp_cq(base), *other;
+	struct rnp_context *ctx = cq->ctx;
+	int cancel;
+
+	if (rnp_is_copy(ctx) || atomic_load(&cq->channel->owed) == 0)
+		return;
+	cancel = rnp_enter(ctx->engine);
+	LIST_FOREACH(other, &ctx->cqs, link)
+	if (other->channel == cq->channel)
+		rnp_cq_write_owed(other);
+	rnp_leave(ctx->engine, cancel);
+}
+
+/* ---------------------------------------------------------------------- destroying */
+struct awaited {
+	pthread_mutex_t *mutex;
+	pthread_cond_t *cond;
+	const uint32_t *acked; /* by the program; guarded by mutex */
+	uint32_t read;	       /* records that the program has read */
+};
+
+static void wait_for_acks(const struct awaited *a)
+{
+	int cancel_state;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+	pthread_mutex_lock(a->mutex);
+	while (*a->acked != a->read)
+		pthread_cond_wait(a->cond, a->mutex);
+	pthread_mutex_unlock(a->mutex);
+	pthread_setcancelstate(cancel_state, NULL);
+}
+
+void rnp_cq_settle_events(struct rnp_cq *cq)
+{
+	struct ibv_cq *base = &cq->base.cq;
+	struct awaited comp = { .mutex = &base->mutex,
+				.cond = &base->cond,
+				.acked = &base->comp_events_completed };
+	struct awaited async = { .mutex = &base->mutex,
+				 .cond = &base->cond,
+				 .acked = &base->async_events_completed };
+
+	/* The CQ has left the device: nobody else counts events now. */
+	if (cq->comp_events)
+		cq->comp_events -= rnp_event_pipe_purge(&cq->channel->pipe, base);
+	if (cq->async_events)
+		cq->async_events -= rnp_event_pipe_purge(&cq->ctx->async, base);
+	comp.read = cq->comp_events;
+	async.read = cq->async_events;
+	wait_for_acks(&comp);
+	wait_for_acks(&async);
+}
+
+void rnp_qp_settle_events(struct rnp_qp *qp)
+{
+	struct ibv_qp *base = &qp->base.qp;
+	struct ibv_wq *wq = qp->wq ? &qp->wq->base : NULL; /* what the program sees */
+	void *seen = wq ? (void *)wq : (void *)base;
+	struct awaited a = { .mutex = wq ? &wq->mutex : &base->mutex,
+			     .cond = wq ? &wq->cond : &base->cond,
+			     .acked = wq ? &wq->events_completed
+					 : &base->events_completed };
+
+	if (qp->async_events)
+		qp->async_events -= rnp_event_pipe_purge(&qp->ctx->async, seen);
+	a.read = qp->async_events;
+	wait_for_acks(&a);
+}
+
+void rnp_srq_settle_events(struct rnp_srq *srq)
+{
+	struct awaited a = { .mutex = &srq->base.mutex,
+			     .cond = &srq->base.cond,
+			     .acked = &srq->base.events_completed };
+
+	if (srq->async_events)
+		srq->async_events -= rnp_event_pipe_purge(&srq->ctx->async, &srq->base);
+	a.read = srq->async_events;
+	wait_for_acks(&a);
+}

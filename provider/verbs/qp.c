@@ -1,0 +1,475 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* qp.c - queue pairs: create and destroy. */
+#include <stdlib.h>
+
+#include "provider/engine/raw_socket.h"
+#include "transport/io/host/trace_points.h"
+#include "wq.h"
+
+#define SAME(ours, theirs) static_assert((int)(ours) == (int)(theirs), "verbs numbers")
+
+SAME(RN_QPT_RC, IBV_QPT_RC);
+SAME(RN_QPT_UC, IBV_QPT_UC);
+SAME(RN_QPT_UD, IBV_QPT_UD);
+SAME(RN_QPT_RAW_PACKET, IBV_QPT_RAW_PACKET);
+SAME(RN_QPT_XRC_SEND, IBV_QPT_XRC_SEND);
+SAME(RN_QPT_XRC_RECV, IBV_QPT_XRC_RECV);
+
+enum {
+	QP_ALIGN = 64
+}; /* rn_qp_create() */
+
+static bool is_target(enum ibv_qp_type type)
+{
+	return type == IBV_QPT_XRC_RECV;
+}
+
+static bool is_xrc(enum ibv_qp_type type)
+{
+	return type == IBV_QPT_XRC_SEND || is_target(type);
+}
+
+/* What does not apply to such a QP is not looked at, as by a kernel. */
+static struct ibv_qp_init_attr relevant(const struct ibv_qp_init_attr *in)
+{
+	struct ibv_qp_init_attr a = *in;
+
+	if (is_xrc(a.qp_type)) {
+		a.recv_cq = NULL;
+		a.srq = NULL;
+	}
+	if (is_xrc(a.qp_type) || a.srq)
+		a.cap.max_recv_wr = a.cap.max_recv_sge = 0;
+	if (is_target(a.qp_type)) {
+		a.send_cq = NULL;
+		a.cap = (struct ibv_qp_cap){ 0 };
+	}
+	return a;
+}
+
+static bool is_cq_of(const struct rnp_context *ctx, const struct ibv_cq *cq)
+{
+	return cq && cq->context == &ctx->base;
+}
+
+/* What a QP belongs to. */
+struct home {
+	struct rnp_context *ctx;
+	struct ibv_pd *pd;	     /* NULL for a target QP */
+	struct ibv_xrcd *xrcd;	     /* of a target QP, or NULL */
+	struct rnp_wq *wq;	     /* whose queue it is, or NULL: it only receives */
+	struct rnp_rwq_table *table; /* or NULL; with one it has no queues */
+	struct rnp_rss rss;
+};
+
+static bool has_sq(const struct home *home, const struct ibv_qp_init_attr *attr)
+{
+	return !is_target(attr->qp_type) && !home->wq && !home->table;
+}
+
+static bool has_rq(const struct home *home, const struct ibv_qp_init_attr *attr)
+{
+	return !is_xrc(attr->qp_type) && !home->table;
+}
+
+/* A positive errno if such a QP cannot be. */
+static int check_init(const struct home *home, const struct ibv_qp_init_attr *attr)
+{
+	const struct rnp_context *ctx = home->ctx;
+	const struct ibv_qp_cap *cap = &attr->cap;
+
+	if (attr->qp_type != IBV_QPT_RC && attr->qp_type != IBV_QPT_UC &&
+	    attr->qp_type != IBV_QPT_UD && attr->qp_type != IBV_QPT_RAW_PACKET &&
+	    !is_xrc(attr->qp_type))
+		return EOPNOTSUPP;
+	if (attr->srq &&
+	    (attr->srq->context != &ctx->base || to_rnp_srq(attr->srq)->xrcd))
+		return EINVAL;
+	if (has_sq(home, attr) && !is_cq_of(ctx, attr->send_cq))
+		return EINVAL;
+	if (has_rq(home, attr) && !is_cq_of(ctx, attr->recv_cq))
+		return EINVAL;
+	if (cap->max_send_wr > RN_WR_MAX || cap->max_recv_wr > RN_WR_MAX ||
+	    cap->max_send_sge > RN_SGE_MAX || cap->max_recv_sge > RN_SGE_MAX ||
+	    cap->max_inline_data > RN_INLINE_MAX)
+		return EINVAL;
+	return 0;
+}
+
+/* A WQE has room for its SGEs, which inline data can use as well: programs that do not
+ * ask count on the few bytes that cards give them unasked.
+ */
+static void give_inline(struct ibv_qp_cap *cap)
+{
+	uint32_t room = cap->max_send_sge * (uint32_t)sizeof(struct rn_sge);
+
+	if (cap->max_send_wr && cap->max_inline_data < room)
+		cap->max_inline_data = room < RN_INLINE_MAX ? room : RN_INLINE_MAX;
+}
+
+static struct rn_cq *core_cq(struct ibv_cq *cq)
+{
+	return cq ? &to_rnp_cq(cq)->core : NULL;
+}
+
+static struct rn_qp_init init_of(struct rnp_qp *qp)
+{
+	const struct ibv_qp *base = &qp->base.qp;
+
+	return (struct rn_qp_init){
+		.type = (enum rn_qp_type)base->qp_type,
+		.pd = base->pd ? to_rnp_pd(base->pd)->number : 0,
+		.send_cq = core_cq(base->send_cq),
+		.recv_cq = core_cq(base->recv_cq),
+		.srq = base->srq ? to_rnp_srq(base->srq)->core : NULL,
+		.xrcd = qp->xrcd ? rnp_xrcd_number(qp->xrcd) : 0,
+		.max_send_wr = qp->cap.max_send_wr,
+		.max_recv_wr = qp->cap.max_recv_wr,
+		.max_send_sge = qp->cap.max_send_sge,
+		.max_recv_sge = qp->cap.max_recv_sge,
+		.max_inline = qp->cap.max_inline_data,
+		.sq_sig_all = qp->sq_sig_all,
+		.lent_resources = true, /* rnp_modify_qp() */
+		.owner = qp,
+	};
+}
+
+/* The core's part of it, perhaps from the program. A positive errno on failure. */
+static int alloc_block(struct rnp_qp *qp, struct ibv_pd *pd)
+{
+	struct rn_qp_init init = init_of(qp);
+	int cancel = rnp_enter(qp->ctx->engine);
+
+	qp->block.len = rn_qp_size(rnp_engine_dev(qp->ctx->engine), &init);
+	rnp_leave(qp->ctx->engine, cancel);
+	if (qp->block.len == 0)
+		return EINVAL;
+	qp->block.resource = qp->wq ? RNP_RESOURCE_WQ : RNP_RESOURCE_QP;
+	return -rnp_buffer_alloc(&qp->block, pd, QP_ALIGN);
+}
+
+/* A work queue gets its frames from the sockets of the QPs that spread over it. */
+static bool has_sockets(const struct rnp_qp *qp)
+{
+	return qp->base.qp.qp_type == IBV_QPT_RAW_PACKET && !qp->wq;
+}
+
+static enum rnp_hca_kind kind_of(const struct rnp_qp *qp)
+{
+	return qp->wq ? RNP_HCA_WQ : RNP_HCA_QP;
+}
+
+/* A number and, for frames, sockets; engine lock held. A positive errno on failure. */
+static int take_number(const struct rnp_qp *qp, uint32_t *qpn)
+{
+	struct rnp_engine *e = qp->ctx->engine;
+	int rc = has_sockets(qp) ? -rnp_raw_get(e) : 0;
+
+	if (rc)
+		return rc;
+	rc = -rnp_engine_new_qpn(e, qpn);
+	if (rc && has_sockets(qp))
+		rnp_raw_put(e);
+	return rc;
+}
+
+/* Count the QP where it is used, or no longer; engine lock held. */
+static void count_uses(struct rnp_qp *qp, int by)
+{
+	const struct ibv_qp *base = &qp->base.qp;
+
+	if (base->send_cq)
+		to_rnp_cq(base->send_cq)->qp_refs += (unsigned)by;
+	if (base->recv_cq)
+		to_rnp_cq(base->recv_cq)->qp_refs += (unsigned)by;
+	if (base->srq)
+		to_rnp_srq(base->srq)->qps += (unsigned)by;
+	if (qp->table)
+		rnp_rwq_table_count(qp->table, by);
+}
+
+/* Put the QP into the device; engine lock held. A positive errno on failure. */
+static int attach(struct rnp_qp *qp)
+{
+	struct rnp_context *ctx = qp->ctx;
+	struct rn_dev *dev = rnp_engine_dev(ctx->engine);
+	struct rn_qp_init init = init_of(qp);
+	int rc = -rnp_hca_add(ctx->hca, kind_of(qp));
+
+	if (rc)
+		return rc;
+	rc = take_number(qp, &init.qpn);
+	if (rc) {
+		rnp_hca_remove(ctx->hca, kind_of(qp));
+		return rc;
+	}
+	qp->stats = init.stats = rnp_engine_stats_qp(ctx->engine);
+	qp->core = rn_qp_create(dev, qp->block.addr, &init);
+	qp->base.qp.qp_num = qp->base.qp.handle = init.qpn;
+	count_uses(qp, 1);
+	LIST_INSERT_HEAD(&ctx->qps, qp, link);
+	return 0;
+}
+
+struct rnp_qp *rnp_qp_alloc(struct rnp_context *ctx, struct ibv_pd *pd,
+			    const struct ibv_qp_init_attr *attr)
+{
+	struct rnp_qp *qp = calloc(1, sizeof(*qp));
+	struct ibv_qp *base;
+
+	if (!qp)
+		return NULL;
+	base = &qp->base.qp;
+	base->context = &ctx->base;
+	base->qp_context = attr->qp_context;
+	base->pd = pd;
+	base->send_cq = attr->send_cq;
+	base->recv_cq = attr->recv_cq;
+	base->srq = attr->srq;
+	base->state = IBV_QPS_RESET;
+	base->qp_type = attr->qp_type;
+	pthread_mutex_init(&base->mutex, NULL);
+	pthread_cond_init(&base->cond, NULL);
+	qp->ctx = ctx;
+	qp->next_handle = qp;
+	qp->cap = attr->cap;
+	qp->sq_sig_all = attr->sq_sig_all != 0;
+	return qp;
+}
+
+static void free_qp(struct rnp_qp *qp)
+{
+	rnp_mcast_free_all(qp);
+	rnp_wr_fini(qp);
+	rnp_buffer_free(&qp->block);
+	free(qp->resources);
+	free(qp->reads);
+	free(qp->rss);
+	free(qp);
+}
+
+/* A positive errno on failure. */
+static int spread(struct rnp_qp *qp, const struct home *home)
+{
+	qp->rss = malloc(sizeof(*qp->rss));
+	if (!qp->rss)
+		return ENOMEM;
+	*qp->rss = home->rss;
+	qp->table = home->table;
+	return 0;
+}
+
+/* @send_ops_flags: 0 if ibv_wr_*() is not wanted. @wanted->cap: Out: what it got. */
+static struct ibv_qp *create(const struct home *home, struct ibv_qp_init_attr *wanted,
+			     uint64_t send_ops_flags)
+{
+	const struct ibv_qp_init_attr init = relevant(wanted), *attr = &init;
+	struct rnp_context *ctx = home->ctx;
+	struct rnp_qp *qp;
+	char err[256];
+	int cancel;
+	int rc = rnp_is_copy(ctx) ? EIO : check_init(home, attr);
+
+	if (rc)
+		goto err_errno;
+	qp = rnp_qp_alloc(ctx, home->pd, attr);
+	if (!qp)
+		return NULL;
+	if (home->xrcd)
+		qp->xrcd = to_rnp_xrcd(home->xrcd);
+	qp->wq = home->wq;
+	if (home->table)
+		rc = spread(qp, home);
+	if (rc)
+		goto err_free;
+	if (has_sq(home, attr))
+		give_inline(&qp->cap);
+	if (send_ops_flags)
+		rc = rnp_wr_init(qp, send_ops_flags);
+	if (rc)
+		goto err_free;
+	rc = -rnp_engine_attach(ctx->engine, err, sizeof(err));
+	if (rc) {
+		rnp_tell("%s", err);
+		goto err_free;
+	}
+	rc = alloc_block(qp, home->pd);
+	if (rc)
+		goto err_free;
+	cancel = rnp_enter(ctx->engine);
+	rc = attach(qp);
+	rnp_leave(ctx->engine, cancel);
+	if (rc)
+		goto err_free;
+	if (home->pd)
+		rnp_pd_get(home->pd);
+	if (qp->xrcd)
+		atomic_fetch_add(&qp->xrcd->refs, 1);
+	wanted->cap = qp->cap;
+	rn_trace_qp_create(qp->base.qp.qp_num, (uint32_t)wanted->qp_type);
+	return &qp->base.qp;
+
+err_free:
+	free_qp(qp);
+err_errno:
+	errno = rc;
+	return NULL;
+}
+
+struct ibv_qp *rnp_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
+{
+	const struct home home = { .ctx = to_rnp_context(pd->context), .pd = pd };
+
+	if (is_target(attr->qp_type)) {
+		errno = EINVAL; /* it has a domain, see rnp_create_qp_ex() */
+		return NULL;
+	}
+	return create(&home, attr, 0);
+}
+
+struct rnp_qp *rnp_qp_create_queue(struct rnp_wq *wq, struct ibv_wq_init_attr *in)
+{
+	const struct home home = { .ctx = to_rnp_context(in->pd->context),
+				   .pd = in->pd,
+				   .wq = wq };
+	struct ibv_qp_init_attr attr = {
+		.recv_cq = in->cq,
+		.cap = { .max_recv_wr = in->max_wr, .max_recv_sge = in->max_sge },
+		.qp_type = IBV_QPT_RAW_PACKET,
+	};
+	struct ibv_qp *qp = create(&home, &attr, 0);
+
+	if (!qp)
+		return NULL;
+	in->max_wr = attr.cap.max_recv_wr;
+	in->max_sge = attr.cap.max_recv_sge;
+	return to_rnp_qp(qp);
+}
+
+static bool find_home(struct home *home, const struct ibv_qp_init_attr_ex *ex)
+{
+	const struct ibv_context *context = &home->ctx->base;
+
+	if (is_target(ex->qp_type)) {
+		if (ex->comp_mask & IBV_QP_INIT_ATTR_XRCD)
+			home->xrcd = ex->xrcd;
+		return home->xrcd && home->xrcd->context == context;
+	}
+	if (ex->comp_mask & IBV_QP_INIT_ATTR_PD)
+		home->pd = ex->pd;
+	return home->pd && home->pd->context == context;
+}
+
+struct ibv_qp *rnp_create_qp_ex(struct ibv_context *context,
+				struct ibv_qp_init_attr_ex *ex)
+{
+	const uint32_t spreads = IBV_QP_INIT_ATTR_RX_HASH | IBV_QP_INIT_ATTR_IND_TABLE;
+	const uint32_t known = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS |
+			       IBV_QP_INIT_ATTR_SEND_OPS_FLAGS | IBV_QP_INIT_ATTR_XRCD |
+			       spreads;
+	struct home home = { .ctx = to_rnp_context(context) };
+	struct ibv_qp *qp;
+	struct ibv_qp_init_attr attr = {
+		.qp_context = ex->qp_context,
+		.send_cq = ex->send_cq,
+		.recv_cq = ex->recv_cq,
+		.srq = ex->srq,
+		.cap = ex->cap,
+		.qp_type = ex->qp_type,
+		.sq_sig_all = ex->sq_sig_all,
+	};
+	uint64_t ops = 0;
+	int rc = 0;
+
+	if (ex->comp_mask & ~known ||
+	    ((ex->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) && ex->create_flags)) {
+		errno = EOPNOTSUPP;
+		return NULL;
+	}
+	if (ex->comp_mask & spreads)
+		rc = rnp_rss_judge(context, ex, &home.table, &home.rss);
+	if (!rc && !find_home(&home, ex))
+		rc = EINVAL;
+	if (rc) {
+		errno = rc;
+		return NULL;
+	}
+	if (ex->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS)
+		ops = ex->send_ops_flags;
+	qp = create(&home, &attr, ops);
+	if (!qp)
+		return NULL;
+	/* librdmacm takes a target QP's as the one for its shared receive queue. */
+	if (ex->comp_mask & IBV_QP_INIT_ATTR_PD)
+		qp->pd = ex->pd;
+	ex->cap = attr.cap;
+	return qp;
+}
+
+/* Those that an SRQ's CQ has of a target QP stay: they are the SRQ's. */
+void rnp_qp_skip_cqes(struct rnp_qp *qp)
+{
+	struct ibv_cq *send_cq = qp->base.qp.send_cq, *recv_cq = qp->base.qp.recv_cq;
+
+	if (send_cq)
+		rnp_cq_skip_qp(to_rnp_cq(send_cq), qp->base.qp.qp_num);
+	if (recv_cq && recv_cq != send_cq)
+		rnp_cq_skip_qp(to_rnp_cq(recv_cq), qp->base.qp.qp_num);
+}
+
+void rnp_qp_detach(struct rnp_qp *qp)
+{
+	struct rnp_engine *e = qp->ctx->engine;
+
+	LIST_REMOVE(qp, link);
+	if (qp->next_handle != qp) {
+		rnp_qp_leave(qp);
+		return;
+	}
+	rn_trace_qp_destroy(qp->base.qp.qp_num);
+	/* What has come counts. What the peer waits for leaves first: acknowledgements,
+	 * and what was posted.
+	 */
+	rnp_engine_take_all(e);
+	rnp_engine_say_last(e);
+	rnp_engine_settle(e, qp->base.qp.qp_num);
+	rnp_mcast_detach_all(qp);
+	rnp_engine_retire_qp(e, qp->core, qp->stats);
+	rn_qp_destroy(rnp_engine_dev(e), qp->core);
+	if (has_sockets(qp))
+		rnp_raw_put(e);
+	rnp_qp_skip_cqes(qp);
+	count_uses(qp, -1);
+	rnp_hca_remove(qp->ctx->hca, kind_of(qp));
+}
+
+int rnp_destroy_qp(struct ibv_qp *base)
+{
+	struct rnp_qp *qp = to_rnp_qp(base);
+	struct rnp_context *ctx = qp->ctx;
+	/* A target QP keeps no domain from being freed. */
+	struct ibv_pd *pd = is_target(base->qp_type) ? NULL : base->pd;
+	bool busy;
+	int cancel;
+
+	if (!rnp_is_copy(ctx)) {
+		cancel = rnp_enter(ctx->engine);
+		busy = qp->flows > 0 || !LIST_EMPTY(&qp->mcasts);
+		if (!busy)
+			rnp_qp_detach(qp);
+		rnp_leave(ctx->engine, cancel);
+		if (busy)
+			return EBUSY;
+		if (has_sockets(qp))
+			rnp_raw_close_retired(ctx->engine);
+		rnp_qp_settle_events(qp);
+		if (qp->xrcd)
+			atomic_fetch_sub(&qp->xrcd->refs, 1);
+		pthread_cond_destroy(&base->cond);
+		pthread_mutex_destroy(&base->mutex);
+	}
+	free_qp(qp);
+	if (pd)
+		rnp_pd_put(pd);
+	return 0;
+}

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* xrcd.c - XRC domains.
+ *
+ * A domain may be named by the inode of a file: who opens it with a descriptor of that
+ * file, in this process and on this device, gets a handle on the same domain. A kernel
+ * shares it between processes, too; here a target QP and its SRQs lie in one process.
+ */
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "provider.h"
+#include "provider/engine/fd.h"
+
+struct rnp_xrc_domain {
+	LIST_ENTRY(rnp_xrc_domain) link;
+	uint32_t number;
+	unsigned handles;
+	dev_t dev;
+	ino_t ino;
+	int fd; /* a copy that keeps the inode from being used again; -1: no inode */
+};
+
+uint32_t rnp_xrcd_number(const struct rnp_xrcd *xrcd)
+{
+	return xrcd->domain->number;
+}
+
+static struct rnp_xrc_domain *find(const struct rnp_xrc_domains *list,
+				   const struct stat *st)
+{
+	struct rnp_xrc_domain *d;
+
+	LIST_FOREACH(d, list, link)
+	if (d->fd >= 0 && d->dev == st->st_dev && d->ino == st->st_ino)
+		return d;
+	return NULL;
+}
+
+static struct rnp_xrc_domain *new_domain(struct rnp_hca *hca, int fd,
+					 const struct stat *st)
+{
+	struct rnp_xrc_domain *d = calloc(1, sizeof(*d));
+
+	if (!d)
+		return NULL;
+	d->fd = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	if (fd >= 0 && d->fd < 0) {
+		free(d);
+		return NULL;
+	}
+	d->dev = st->st_dev;
+	d->ino = st->st_ino;
+	d->number = rnp_hca_new_xrcd(hca);
+	LIST_INSERT_HEAD(rnp_hca_xrc_domains(hca), d, link);
+	return d;
+}
+
+/* The domain behind @fd, or a new one; engine lock held. errno as of a kernel. */
+static int get(struct rnp_hca *hca, int fd, int oflag, struct rnp_xrc_domain **out)
+{
+	struct rnp_xrc_domain *d = NULL;
+	struct stat st = { 0 };
+
+	if (fd != -1) {
+		if (fstat(fd, &st))
+			return EBADF;
+		d = find(rnp_hca_xrc_domains(hca), &st);
+		if (!d && !(oflag & O_CREAT))
+			return EAGAIN;
+		if (d && oflag & O_EXCL)
+			return EINVAL;
+	}
+	if (!d)
+		d = new_domain(hca, fd, &st);
+	if (!d)
+		return ENOMEM;
+	d->handles++;
+	*out = d;
+	return 0;
+}
+
+static void put(struct rnp_xrc_domain *d)
+{
+	if (--d->handles)
+		return;
+	LIST_REMOVE(d, link);
+	if (d->fd >= 0)
+		rn_fd_close(d->fd);
+	free(d);
+}
+
+static int check(const struct rnp_context *ctx, const struct ibv_xrcd_init_attr *attr)
+{
+	const uint32_t needed = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS;
+
+	if (rnp_is_copy(ctx))
+		return EIO;
+	if (attr->comp_mask & ~needed)
+		return EOPNOTSUPP;
+	return (attr->comp_mask & needed) == needed ? 0 : EINVAL;
+}
+
+struct ibv_xrcd *rnp_open_xrcd(struct ibv_context *context,
+			       struct ibv_xrcd_init_attr *attr)
+{
+	struct rnp_context *ctx = to_rnp_context(context);
+	struct rnp_xrcd *xrcd = NULL;
+	int rc = check(ctx, attr);
+	int cancel;
+
+	if (!rc) {
+		xrcd = calloc(1, sizeof(*xrcd));
+		rc = xrcd ? 0 : ENOMEM;
+	}
+	if (!rc) {
+		cancel = rnp_enter(ctx->engine);
+		rc = get(ctx->hca, attr->fd, attr->oflags, &xrcd->domain);
+		if (!rc)
+			LIST_INSERT_HEAD(&ctx->xrcds, xrcd, link);
+		rnp_leave(ctx->engine, cancel);
+	}
+	if (rc) {
+		free(xrcd);
+		errno = rc;
+		return NULL;
+	}
+	xrcd->base.context = context;
+	return &xrcd->base;
+}
+
+void rnp_xrcd_detach(struct rnp_xrcd *xrcd)
+{
+	LIST_REMOVE(xrcd, link);
+	put(xrcd->domain);
+}
+
+int rnp_close_xrcd(struct ibv_xrcd *base)
+{
+	struct rnp_xrcd *xrcd = to_rnp_xrcd(base);
+	struct rnp_context *ctx = to_rnp_context(base->context);
+	int cancel;
+
+	if (!rnp_is_copy(ctx)) {
+		if (atomic_load(&xrcd->refs))
+			return EBUSY;
+		cancel = rnp_enter(ctx->engine);
+		rnp_xrcd_detach(xrcd);
+		rnp_leave(ctx->engine, cancel);
+	}
+	free(xrcd);
+	return 0;
+}

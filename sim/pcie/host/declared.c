@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* declared.c - which registered memory belongs to a GPU by declaration. */
+#include "declared.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "declare.h"
+#include "rocin/access.h"
+#include "transport/io/host/log.h"
+
+/* A registration of declared memory. */
+struct registration {
+	struct registration *next;
+	const struct rn_host_nic *nic;
+	uint32_t key;
+	uintptr_t lo, hi;
+};
+
+static struct {
+	pthread_once_t once;
+	int parsed; /* 0, or -EINVAL: ROCIN_PCIE_DEVICE is not understood */
+	char sentence[200];
+	struct rn_declare rules;
+
+	_Atomic(struct rn_declared *) pieces;
+	struct registration *registrations; /* host lock */
+	bool has_warned;
+} all = { .once = PTHREAD_ONCE_INIT };
+
+static void read_rules(void)
+{
+	const char *text = getenv("ROCIN_PCIE_DEVICE");
+
+	if (!text || !*text)
+		return;
+	all.parsed =
+		rn_declare_parse(&all.rules, text, all.sentence, sizeof(all.sentence));
+	if (all.parsed)
+		fprintf(stderr, "rocin: ROCIN_PCIE_DEVICE: %s\n", all.sentence);
+}
+
+/* ----------------------------------------------------------------- pieces */
+static bool is_active(const struct rn_declared *d)
+{
+	return atomic_load_explicit(&d->is_active, memory_order_acquire);
+}
+
+static bool holds(const struct rn_declared *d, uintptr_t addr)
+{
+	return addr >= d->lo && addr < d->hi;
+}
+
+static struct rn_declared *piece_at(uintptr_t addr, bool active)
+{
+	struct rn_declared *d = atomic_load(&all.pieces);
+
+	while (d && !(holds(d, addr) && is_active(d) == active))
+		d = d->next;
+	return d;
+}
+
+struct rn_gpu *rn_declared_of(uintptr_t addr)
+{
+	const struct rn_declared *d = piece_at(addr, true);
+
+	return d ? d->gpu : NULL;
+}
+
+int rn_declared_find(uintptr_t addr, struct rn_gpu_where *out)
+{
+	const struct rn_declared *d = piece_at(addr, true);
+
+	if (!d)
+		return -ENOENT;
+	if (out)
+		*out = (struct rn_gpu_where){
+			.gpu = d->gpu,
+			.buffer = { .bar = rn_gpu_pointer(d->lo),
+				    .dev = rn_gpu_pointer(d->lo),
+				    .len = d->hi - d->lo,
+				    .gpu = d->gpu },
+			.offset = addr - d->lo,
+			.by_bar = true,
+			.is_declared = true,
+		};
+	return 0;
+}
+
+/* The first piece above @addr that is active, or may be again, begins here, or @end. */
+static uintptr_t next_active(uintptr_t addr, uintptr_t end)
+{
+	for (const struct rn_declared *d = atomic_load(&all.pieces); d; d = d->next)
+		if ((is_active(d) || d->engine) && d->lo > addr && d->lo < end)
+			end = d->lo;
+	return end;
+}
+
+static void warn_once(const struct rn_declared *d)
+{
+	if (all.has_warned)
+		return;
+	all.has_warned = true;
+	rn_log(RN_LOG_WARN,
+	       "memory %p to %p is declared a GPU's, but its pages cannot be watched: "
+	       "plain loads from it push nothing",
+	       rn_gpu_pointer(d->lo), rn_gpu_pointer(d->hi));
+}
+
+static bool is_whole_pages(const struct rn_declared *d)
+{
+	return d->lo % RN_GPU_PAGE == 0 && d->hi % RN_GPU_PAGE == 0;
+}
+
+/* Host lock held; @d is published. */
+static void activate(struct rn_declared *d)
+{
+	struct rn_host *h = d->gpu->host;
+
+	atomic_store(&d->is_active, true);
+	if (!d->engine && (!is_whole_pages(d) || rn_declared_replace(d) < 0))
+		warn_once(d);
+	d->region = (struct rn_host_region){
+		.addr = d->lo,
+		.len = d->hi - d->lo,
+		.target = rn_gpu_agent(d->gpu),
+		.shift = d->engine ? (int64_t)((uintptr_t)d->engine - d->lo) : 0,
+		.declared = true,
+	};
+	rn_host_region_link(h, &d->region);
+	if (d->engine) {
+		d->next_of_gpu = d->gpu->trap.declared;
+		d->gpu->trap.declared = d;
+		rn_trap_refresh(d->gpu);
+	}
+}
+
+static bool touches(const struct rn_tlp *tlp, const void *arg)
+{
+	const struct rn_host_region *r = arg;
+
+	return tlp->target == r->target && tlp->addr < r->addr + r->len &&
+	       r->addr < tlp->addr + tlp->len;
+}
+
+/* Host lock held. The pages stay the memfd's, open. */
+static void deactivate(struct rn_declared *d)
+{
+	struct rn_declared **at = &d->gpu->trap.declared;
+
+	rn_host_force_if(d->gpu->host, touches, &d->region);
+	rn_host_region_unlink(d->gpu->host, &d->region);
+	while (*at && *at != d)
+		at = &(*at)->next_of_gpu;
+	if (*at)
+		*at = d->next_of_gpu;
+	if (d->engine)
+		mprotect(rn_gpu_pointer(d->lo), d->hi - d->lo, PROT_READ | PROT_WRITE);
+	atomic_store(&d->is_active, false);
+	rn_gpu_bar_take(d->gpu, -(int64_t)(d->hi - d->lo));
+}
+
+/* An inactive piece that holds @addr and is still what it was. Others are given up. */
+static struct rn_declared *reusable(const struct rn_gpu *gpu, uintptr_t addr)
+{
+	for (struct rn_declared *d = atomic_load(&all.pieces); d; d = d->next) {
+		if (is_active(d) || !d->engine || !holds(d, addr) || d->gpu != gpu)
+			continue;
+		if (rn_declared_is_in_place(d))
+			return d;
+		munmap(d->engine, d->hi - d->lo);
+		d->engine = NULL;
+	}
+	return NULL;
+}
+
+/* The handler of SIGSEGV looks at pieces, so they lie in no page that may be closed: not
+ * in the program's heap, which may have registered memory beside them. They are kept for
+ * good;
+ * @put_back: but the one taken last. Host lock held.
+ */
+static struct rn_declared *take_piece(bool put_back)
+{
+	enum {
+		BLOCK = 64 * 1024 /* bytes */
+	};
+	static struct rn_declared *next;
+	static size_t left;
+
+	if (put_back) {
+		next--;
+		left++;
+		memset(next, 0, sizeof(*next));
+		return NULL;
+	}
+	if (left == 0) {
+		void *block = mmap(NULL, BLOCK, PROT_READ | PROT_WRITE,
+				   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+		if (block == MAP_FAILED)
+			return NULL;
+		next = block;
+		left = BLOCK / sizeof(*next);
+	}
+	left--;
+	return next++;
+}
+
+/* A piece that was never seen: the rest of a page, or whole pages. */
+static struct rn_declared *new_piece(struct rn_gpu *gpu, uintptr_t lo, uintptr_t hi)
+{
+	uintptr_t page_end = (lo + RN_GPU_PAGE) & ~(uintptr_t)(RN_GPU_PAGE - 1);
+	struct rn_declared *d = take_piece(false);
+
+	if (!d)
+		return NULL;
+	d->gpu = gpu;
+	d->lo = lo;
+	d->hi = hi;
+	if (lo % RN_GPU_PAGE && page_end < hi)
+		d->hi = page_end;
+	else if (lo % RN_GPU_PAGE == 0 && page_end <= hi)
+		d->hi = hi & ~(uintptr_t)(RN_GPU_PAGE - 1);
+	return d;
+}
+
+/* A piece that begins at @lo (or holds it) and ends at @hi or before. Host lock held. */
+static int make_piece(struct rn_gpu *gpu, uintptr_t lo, uintptr_t hi,
+		      struct rn_declared **out)
+{
+	struct rn_declared *old = reusable(gpu, lo);
+	struct rn_declared *d = old ? old : new_piece(gpu, lo, hi);
+	int err;
+
+	if (!d)
+		return rn_gpu_fail(-ENOMEM, "no memory");
+	err = rn_gpu_bar_take(gpu, (int64_t)(d->hi - d->lo));
+	if (err) {
+		if (!old)
+			take_piece(true);
+		return err;
+	}
+	if (!old) {
+		d->next = atomic_load(&all.pieces);
+		atomic_store(&all.pieces, d);
+	}
+	activate(d);
+	*out = d;
+	return 0;
+}
+
+/* ----------------------------------------------------------- registrations */
+/* One user less of each piece of [lo, hi). Host lock held. */
+static void release(uintptr_t lo, uintptr_t hi)
+{
+	while (lo < hi) {
+		struct rn_declared *d = piece_at(lo, true);
+
+		assert(d);
+		lo = d->hi;
+		if (--d->users == 0)
+			deactivate(d);
+	}
+}
+
+/* Host lock held. */
+static int cover(struct rn_gpu *gpu, uintptr_t lo, uintptr_t hi)
+{
+	uintptr_t at = lo;
+
+	while (at < hi) {
+		struct rn_declared *d = piece_at(at, true);
+		int err = d ? 0 : make_piece(gpu, at, next_active(at, hi), &d);
+
+		if (err) {
+			release(lo, at);
+			return err;
+		}
+		assert(d);
+		d->users++;
+		at = d->hi;
+	}
+	return 0;
+}
+
+static int declared_gpu(rn_iova addr, uint64_t len, uint32_t access, struct rn_gpu **gpu)
+{
+	int number;
+
+	*gpu = NULL;
+	if (access & RN_ACCESS_ON_DEMAND) /* pages that come and go */
+		return 0;
+	pthread_once(&all.once, read_rules);
+	if (all.parsed)
+		return rn_gpu_fail(all.parsed, "%s", all.sentence);
+	number = rn_declare_match(&all.rules, program_invocation_short_name, addr, len,
+				  access);
+	if (number < 0)
+		return 0;
+	*gpu = rn_gpu_open(number);
+	if (!*gpu)
+		return -ENODEV;
+	if (rn_gpu_is_off(*gpu))
+		*gpu = NULL;
+	return 0;
+}
+
+int rn_declared_add(const struct rn_host_nic *nic, uint32_t key, rn_iova addr,
+		    uint64_t len, uint32_t access)
+{
+	struct registration *r;
+	struct rn_gpu *gpu;
+	int err = declared_gpu(addr, len, access, &gpu);
+
+	if (err || !gpu || !len)
+		return err;
+	r = calloc(1, sizeof(*r));
+	if (!r)
+		return rn_gpu_fail(-ENOMEM, "no memory");
+	r->nic = nic;
+	r->key = key;
+	r->lo = addr;
+	r->hi = addr + len;
+
+	rn_host_lock(gpu->host);
+	err = cover(gpu, r->lo, r->hi);
+	if (!err) {
+		r->next = all.registrations;
+		all.registrations = r;
+	}
+	rn_host_unlock(gpu->host);
+	if (err)
+		free(r);
+	return err ? err : 1;
+}
+
+void rn_declared_remove(const struct rn_host_nic *nic, uint32_t key)
+{
+	struct rn_host *h = rn_host_get();
+	struct registration **at, *r;
+
+	if (!h || !atomic_load(&all.pieces) || rn_gpu_is_forked())
+		return;
+	rn_host_lock(h);
+	at = &all.registrations;
+	while (*at && ((*at)->nic != nic || (*at)->key != key))
+		at = &(*at)->next;
+	r = *at;
+	if (r) {
+		*at = r->next;
+		release(r->lo, r->hi);
+	}
+	rn_host_unlock(h);
+	free(r);
+}

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* host_api.c - what devices see of the hierarchy; see rocin/host_api.h. */
+#include <stdio.h>
+
+#include "gpu_memory.h"
+#include "host_internal.h"
+#include "rocin/access.h"
+#include "sanitize.h"
+#include "transport/io/host/mem_guard.h"
+
+/* As memcpy() would do it, and answers to questions about the device are as without the
+ * layer.
+ */
+static bool is_strict(const struct rn_pcie_knobs *k)
+{
+	struct rn_pcie_knobs strict;
+
+	rn_pcie_preset(&strict, RN_PCIE_STRICT);
+	return k->place == RN_PLACE_NOW && k->p2p != RN_P2P_DENY &&
+	       k->atomic == strict.atomic;
+}
+
+static const struct rn_pcie_knobs *api_knobs(void)
+{
+	struct rn_host *h = rn_host_is_forked() ? NULL : rn_host_get();
+
+	return h && !is_strict(rn_host_knobs(h)) ? rn_host_knobs(h) : NULL;
+}
+
+static int api_region_add(struct rn_host_nic *nic, uint32_t key, rn_iova addr,
+			  uint64_t len, uint32_t access)
+{
+	(void)rn_guard_install(); /* in front again, if the program has a new handler */
+	int rc = rn_gpu_region_add(nic, key, addr, len, access);
+
+	/* Pages that come and go are not watched, as they cannot be declared. */
+	if (rc == 0 && access & RN_ACCESS_LOCAL_WRITE && !(access & RN_ACCESS_ON_DEMAND))
+		rn_sanitize_region_add(nic, key, addr, len);
+	return rc;
+}
+
+static void api_region_remove(struct rn_host_nic *nic, uint32_t key)
+{
+	rn_gpu_region_remove(nic, key);
+	rn_sanitize_region_remove(nic, key);
+}
+
+/* clang-format off */
+#define ALWAYS \
+	.version = RN_HOST_API_VERSION, \
+	.knobs = api_knobs, \
+	.attach = rn_host_attach, \
+	.detach = rn_host_detach, \
+	.mem = &rn_host_nic_ops, \
+	.collect = rn_host_collect, \
+	.polled_empty = rn_host_polled_empty, \
+	.settle_ring = rn_host_settle_ring, \
+	.settle_acked = rn_host_settle_acked, \
+	.drain = rn_host_drain, \
+	.dmabuf = rn_gpu_dmabuf_find, \
+	.region_add = api_region_add, \
+	.dm_add = rn_host_dm_add, \
+	.dm_remove = rn_host_dm_remove, \
+	.dm_write = rn_host_dm_write, \
+	.dm_read = rn_host_dm_read, \
+	.doorbell = rn_host_doorbell, \
+	.region_remove = api_region_remove
+/* clang-format on */
+
+static const struct rn_host_api api = { ALWAYS };
+static const struct rn_host_api watched = {
+	ALWAYS,
+	.posted = rn_sanitize_posted,
+	.polled = rn_sanitize_polled,
+};
+
+rn_host_api_fn rn_host_api __attribute__((visibility("default")));
+
+const struct rn_host_api *rn_host_api(uint32_t version, char *err, size_t err_len)
+{
+	struct rn_host *h;
+
+	if (version != RN_HOST_API_VERSION) {
+		snprintf(err, err_len,
+			 RN_HOST_LIBRARY " speaks version %d of its interface, not %u",
+			 RN_HOST_API_VERSION, version);
+		return NULL;
+	}
+	h = rn_host_make(err, err_len);
+	if (!h)
+		return NULL;
+	return rn_sanitize_is_on() ? &watched : &api;
+}

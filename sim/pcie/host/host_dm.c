@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* host_dm.c - memory on a NIC. The NIC is at no distance from it; the CPU reaches it by
+ * MMIO, in pieces of what a write-combining buffer or a wide load has.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "host_nic.h"
+#include "transport/io/host/mem_guard.h"
+
+enum {
+	LINE = 64,
+};
+
+/* ------------------------------------------------------------ coming, going */
+int rn_host_dm_add(struct rn_host_nic *nic, rn_iova addr, uint64_t len)
+{
+	struct rn_host_region *r = malloc(sizeof(*r));
+
+	if (!r)
+		return -ENOMEM;
+	*r = (struct rn_host_region){ .addr = addr,
+				      .len = len,
+				      .target = rn_nic_agent(nic) };
+	rn_host_lock(nic->host);
+	rn_host_region_link(nic->host, r);
+	rn_host_unlock(nic->host);
+	return 0;
+}
+
+static bool is_to(const struct rn_tlp *tlp, const void *arg)
+{
+	const struct rn_host_region *r = arg;
+
+	return tlp->target == r->target && tlp->addr < r->addr + r->len &&
+	       r->addr < tlp->addr + tlp->len;
+}
+
+void rn_host_dm_remove(struct rn_host_nic *nic, rn_iova addr)
+{
+	struct rn_host *h = nic->host;
+	struct rn_host_region *r;
+
+	rn_host_lock(h);
+	r = (struct rn_host_region *)rn_host_region_of(h, addr);
+	assert(r && r->addr == addr && r->target == rn_nic_agent(nic));
+	rn_host_force_if(h, is_to, r);
+	rn_host_region_unlink(h, r);
+	rn_host_unlock(h);
+	free(r);
+}
+
+/* ------------------------------------------------------------------- copies */
+static void written(void *arg, const struct rn_tlp *tlp, enum rn_mem_result result)
+{
+	struct rn_host_nic *nic = arg;
+
+	(void)tlp;
+	(void)result; /* counted; nobody can be told */
+	atomic_fetch_sub(&nic->dm_writes, 1);
+}
+
+/* Host lock held. */
+static int write_piece(struct rn_host_nic *nic, struct rn_tlp *tlp, uint8_t *bytes)
+{
+	atomic_fetch_add(&nic->dm_writes, 1);
+	if (rn_host_issue(nic->host, tlp, bytes, written, nic) >= 0)
+		return 0;
+	atomic_fetch_sub(&nic->dm_writes, 1);
+	return -EFAULT;
+}
+
+/* The lock is free between pieces: others need not wait for a long copy. */
+static int copy(struct rn_host_nic *nic, unsigned kind, rn_iova addr, uint8_t *bytes,
+		uint64_t len)
+{
+	struct rn_host *h = nic->host;
+	struct rn_tlp tlp = {
+		.kind = (uint8_t)kind,
+		.requester = RN_AGENT_CPU,
+		.target = (uint8_t)rn_nic_agent(nic),
+	};
+	int err = 0;
+
+	for (; len > 0 && !err; addr += tlp.len, bytes += tlp.len, len -= tlp.len) {
+		tlp.addr = addr;
+		tlp.len = LINE - (uint32_t)(addr % LINE);
+		if (tlp.len > len)
+			tlp.len = (uint32_t)len;
+		rn_host_lock(h);
+		err = kind == RN_TLP_READ ? rn_host_ask(h, &tlp, bytes)
+					  : write_piece(nic, &tlp, bytes);
+		rn_host_unlock(h);
+	}
+	return err;
+}
+
+int rn_host_dm_write(struct rn_host_nic *nic, rn_iova addr, const void *src, uint64_t len)
+{
+	return copy(nic, RN_TLP_WRITE, addr, (uint8_t *)src, len);
+}
+
+int rn_host_dm_read(struct rn_host_nic *nic, void *dst, rn_iova addr, uint64_t len)
+{
+	return copy(nic, RN_TLP_READ, addr, dst, len);
+}
+
+static bool is_write_to(const struct rn_tlp *tlp, const void *arg)
+{
+	const unsigned *agent = arg;
+
+	return tlp->kind == RN_TLP_WRITE && tlp->requester == RN_AGENT_CPU &&
+	       tlp->target == *agent;
+}
+
+void rn_host_doorbell(struct rn_host_nic *nic)
+{
+	unsigned agent = rn_nic_agent(nic);
+
+	/* This thread's writes: no need to see those of others. */
+	if (atomic_load_explicit(&nic->dm_writes, memory_order_relaxed) == 0)
+		return;
+	rn_host_lock(nic->host);
+	rn_host_force_if(nic->host, is_write_to, &agent);
+	rn_host_unlock(nic->host);
+}

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* host_memory.c - which address belongs to which memory, and how its bytes are reached.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "host_internal.h"
+#include "sanitize.h"
+#include "transport/io/host/mem_direct.h"
+#include "transport/io/host/mem_guard.h"
+
+/* ---------------------------------------------------------------- regions */
+/* How many begin at or below @addr. */
+static unsigned upper_bound(const struct rn_host *h, rn_iova addr)
+{
+	unsigned lo = 0, hi = h->region_count;
+
+	while (lo < hi) {
+		unsigned mid = lo + (hi - lo) / 2;
+
+		if (h->regions[mid]->addr <= addr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+const struct rn_host_region *rn_host_region_of(const struct rn_host *h, rn_iova addr)
+{
+	unsigned n = upper_bound(h, addr);
+	const struct rn_host_region *r = n > 0 ? h->regions[n - 1] : NULL;
+
+	return r && addr - r->addr < r->len ? r : NULL;
+}
+
+static void make_room(struct rn_host *h)
+{
+	unsigned room = h->region_room ? 2 * h->region_room : 16;
+	struct rn_host_region **regions;
+
+	if (h->region_count < h->region_room)
+		return;
+	regions = realloc(h->regions, room * sizeof(void *));
+	/* A page of pointers: without it the process cannot go on in any sensible way. */
+	assert(regions);
+	h->regions = regions;
+	h->region_room = room;
+}
+
+void rn_host_region_link(struct rn_host *h, struct rn_host_region *r)
+{
+	unsigned at = upper_bound(h, r->addr);
+
+	assert(r->len > 0 && !rn_host_region_of(h, r->addr));
+	make_room(h);
+	memmove(&h->regions[at + 1], &h->regions[at],
+		(h->region_count - at) * sizeof(void *));
+	h->regions[at] = r;
+	h->region_count++;
+}
+
+void rn_host_region_unlink(struct rn_host *h, struct rn_host_region *r)
+{
+	unsigned at = upper_bound(h, r->addr);
+
+	assert(at > 0 && h->regions[at - 1] == r);
+	h->region_count--;
+	memmove(&h->regions[at - 1], &h->regions[at],
+		(h->region_count - at + 1) * sizeof(void *));
+}
+
+/* ------------------------------------------------------------------ bytes */
+static rn_iova engine_address(const struct rn_host *h, rn_iova addr, uint32_t len,
+			      bool to_store)
+{
+	const struct rn_host_region *r = rn_host_region_of(h, addr);
+
+	if (!r)
+		rn_sanitize_open(addr, len, to_store);
+	return r ? addr + (rn_iova)r->shift : addr;
+}
+
+/* A trapped load of the program may be what moves TLPs: then this thread stands in a
+ * guarded access already.
+ */
+enum rn_mem_result rn_host_store(struct rn_host *h, rn_iova addr, const void *src,
+				 uint32_t len)
+{
+	static const struct rn_mem_attr none;
+	struct rn_guard *outer = rn_guard_thread.current;
+	enum rn_mem_result result;
+
+	result = rn_mem_direct_ops.write(NULL, engine_address(h, addr, len, true), src,
+					 len, none);
+	rn_guard_thread.current = outer;
+	return result;
+}
+
+enum rn_mem_result rn_host_load(struct rn_host *h, void *dst, rn_iova addr, uint32_t len)
+{
+	static const struct rn_mem_attr none;
+	struct rn_guard *outer = rn_guard_thread.current;
+	enum rn_mem_result result;
+
+	result = rn_mem_direct_ops.read(NULL, dst, engine_address(h, addr, len, false),
+					len, none, 0);
+	rn_guard_thread.current = outer;
+	return result;
+}
+
+enum rn_mem_result rn_host_modify(struct rn_host *h, struct rn_host_atomic *a)
+{
+	static const struct rn_mem_attr none;
+	struct rn_guard *outer = rn_guard_thread.current;
+	struct rn_mem_atomic_req req = a->req;
+	enum rn_mem_result result;
+
+	req.dst = engine_address(h, req.dst, sizeof(a->found), true);
+	result = rn_mem_direct_ops.atomic(NULL, &req, &a->found, none, 0);
+	rn_guard_thread.current = outer;
+	return result;
+}

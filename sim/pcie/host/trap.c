@@ -1,0 +1,397 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* trap.c - see trap.h. The state of a GPU's pages is one of:
+ *
+ *	on_way	state
+ *	0	OPEN	an access has nothing to push
+ *	> 0	CLOSED	an access faults and pushes
+ *	> 0	OPEN	after an access that could not push everything, until the
+ *			next event: a write is sent or performed, or comes to where
+ *			the CPU's way begins
+ *	> 0	PARTLY	the same where the sanitizer keeps pages closed: those whose
+ *			bytes a completion covers that are on their way
+ */
+#include "trap.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "declared.h"
+#include "gpu_memory.h"
+#include "sanitize.h"
+#include "transport/io/host/mem_guard.h"
+
+enum {
+	RETRIES_MAX = 10000, /* of one address that faults although it is open */
+};
+
+struct rn_trap_counts rn_trap_counts;
+
+/* ------------------------------------------------------------------ pages */
+static bool is_watched(const struct rn_gpu *gpu)
+{
+	return atomic_load_explicit(&gpu->trap.is_active, memory_order_acquire);
+}
+
+/* The pin with the lowest end above @at, among those that reach into [at, hi). */
+static const struct rn_trap_pin *next_pin(const struct rn_gpu *gpu, uintptr_t at,
+					  uintptr_t hi)
+{
+	const struct rn_trap_pin *found = NULL;
+
+	for (const struct rn_trap_pin *p = gpu->trap.pins; p; p = p->next)
+		if (p->hi > at && p->lo < hi && (!found || p->lo < found->lo))
+			found = p;
+	return found;
+}
+
+static bool set_open(uintptr_t lo, uintptr_t hi)
+{
+	if (lo >= hi ||
+	    mprotect(rn_gpu_pointer(lo), hi - lo, PROT_READ | PROT_WRITE) == 0)
+		return true;
+	atomic_fetch_add(&rn_trap_counts.not_closed, 1);
+	return false;
+}
+
+/* Pages that stay as they are while others are opened; they rise. Host lock. */
+static struct {
+	const uintptr_t *page;
+	unsigned count;
+} spared;
+
+static void open_addresses(struct rn_gpu *gpu, uintptr_t lo, uintptr_t hi)
+{
+	(void)gpu;
+	for (unsigned i = 0; i < spared.count && spared.page[i] < hi; i++) {
+		if (spared.page[i] < lo)
+			continue;
+		set_open(lo, spared.page[i]);
+		lo = spared.page[i] + RN_GPU_PAGE;
+	}
+	set_open(lo, hi);
+}
+
+/* Shared pages lose nothing but their table entries, so that it costs what was touched
+ * since the last time, not what was ever touched.
+ */
+static void close_gap(uintptr_t lo, uintptr_t hi)
+{
+	if (lo >= hi)
+		return;
+	if (mprotect(rn_gpu_pointer(lo), hi - lo, PROT_NONE) < 0)
+		atomic_fetch_add(&rn_trap_counts.not_closed, 1);
+	madvise(rn_gpu_pointer(lo), hi - lo, MADV_DONTNEED);
+}
+
+/* All but what system calls use at the moment. */
+static void close_addresses(struct rn_gpu *gpu, uintptr_t lo, uintptr_t hi)
+{
+	const struct rn_trap_pin *pin;
+
+	while ((pin = next_pin(gpu, lo, hi))) {
+		close_gap(lo, pin->lo);
+		lo = pin->hi;
+	}
+	close_gap(lo, hi);
+}
+
+static void each_declared(struct rn_gpu *gpu,
+			  void (*visit)(struct rn_gpu *gpu, uintptr_t lo, uintptr_t hi))
+{
+	for (struct rn_declared *d = gpu->trap.declared; d; d = d->next_of_gpu)
+		visit(gpu, d->region.addr, d->region.addr + d->region.len);
+}
+
+static void open_pages(struct rn_gpu *gpu)
+{
+	gpu->trap.state = RN_TRAP_OPEN;
+	rn_gpu_each_in_bar(gpu, open_addresses);
+	each_declared(gpu, open_addresses);
+}
+
+/* Between allocations the BAR is closed anyway: one call for all of them. */
+
+static void close_pages(struct rn_gpu *gpu)
+{
+	(void)rn_guard_install(); /* in front again, if the program has a new handler */
+	gpu->trap.state = RN_TRAP_CLOSED;
+	gpu->trap.has_stepped = false;
+	close_addresses(gpu, (uintptr_t)gpu->bar, (uintptr_t)gpu->bar + gpu->high);
+	each_declared(gpu, close_addresses);
+	atomic_fetch_add(&rn_trap_counts.closings, 1);
+}
+
+void rn_trap_refresh(struct rn_gpu *gpu)
+{
+	if (gpu->trap.state == RN_TRAP_OPEN)
+		open_pages(gpu);
+	else
+		close_pages(gpu);
+}
+
+/* ------------------------------------------------------------------ events */
+bool rn_trap_is_busy(const struct rn_gpu *gpu)
+{
+	return gpu->trap.on_way > 0;
+}
+
+static struct rn_gpu *gpu_of_agent(unsigned agent)
+{
+	return rn_agent_is_gpu(agent) ? rn_gpu_opened((int)(agent - RN_AGENT_GPU)) : NULL;
+}
+
+static void count(struct rn_gpu *gpu, int change)
+{
+	struct rn_trap_space *t;
+
+	if (!gpu || !is_watched(gpu))
+		return;
+	t = &gpu->trap;
+	assert(change > 0 || t->on_way > 0);
+	t->on_way += (unsigned)change;
+	if (t->on_way > 0)
+		rn_trap_close_again(gpu);
+	else if (t->state != RN_TRAP_OPEN)
+		open_pages(gpu);
+}
+
+static void count_tlp(const struct rn_tlp *tlp, int change)
+{
+	if (tlp->kind != RN_TLP_WRITE || tlp->flags & RN_TLP_BELL)
+		return;
+	count(gpu_of_agent(tlp->target), change);
+	count(gpu_of_agent(tlp->requester), change);
+}
+
+static void issued(struct rn_host *h, const struct rn_tlp *tlp)
+{
+	(void)h;
+	count_tlp(tlp, 1);
+}
+
+static void performed(struct rn_host *h, const struct rn_tlp *tlp)
+{
+	(void)h;
+	count_tlp(tlp, -1);
+}
+
+void rn_trap_close_again(struct rn_gpu *gpu)
+{
+	const struct rn_trap_space *t = &gpu->trap;
+
+	if (t->on_way > 0 && (t->state != RN_TRAP_CLOSED || t->has_stepped))
+		close_pages(gpu);
+}
+
+/* Where the CPU's way begins, its next access has more to push than the last one. */
+static void moving(struct rn_host *h, const struct rn_tlp *tlp)
+{
+	unsigned next = tlp->hop + 1;
+	struct rn_gpu *gpu;
+
+	(void)h;
+	if (tlp->kind != RN_TLP_WRITE || next >= tlp->route.hops ||
+	    tlp->route.queue[next] != RN_QUEUE_DOWN + tlp->target)
+		return;
+	gpu = gpu_of_agent(tlp->target);
+	if (gpu && is_watched(gpu))
+		rn_trap_close_again(gpu);
+}
+
+/* --------------------------------------------------------------- the fault */
+/* The GPU whose memory the CPU names by @addr. */
+static struct rn_gpu *gpu_named(uintptr_t addr)
+{
+	uint64_t offset;
+	char view;
+	struct rn_gpu *gpu = rn_gpu_of(addr, &offset, &view);
+
+	if (!gpu)
+		return rn_declared_of(addr);
+	return view == 'b' && rn_gpu_is_in_bar(gpu, offset) ? gpu : NULL;
+}
+
+/* The instruction will be tried again: is that the same one for ever? */
+static bool is_stuck(uintptr_t addr)
+{
+	/* Initial-exec: reading it in a signal handler must not allocate. */
+	static __thread uintptr_t last __attribute__((tls_model("initial-exec")));
+	static __thread unsigned times __attribute__((tls_model("initial-exec")));
+
+	times = addr == last ? times + 1 : 0;
+	last = addr;
+	return times > RETRIES_MAX;
+}
+
+/* Sending the read lets others move, perhaps to behind it: a store that takes effect at
+ * once would overtake them.
+ */
+static void empty_way_of_cpu(struct rn_gpu *gpu)
+{
+	unsigned queue = RN_QUEUE_DOWN + rn_gpu_agent(gpu), index;
+
+	if (rn_host_knobs(gpu->host)->gpu_link == RN_GPU_C2C)
+		return;
+	while ((index = rn_fabric_first(rn_host_fabric(gpu->host), queue)) != RN_TLP_NONE)
+		rn_host_force(gpu->host, index);
+}
+
+static void push(struct rn_gpu *gpu)
+{
+	rn_gpu_read_flush(gpu);
+	empty_way_of_cpu(gpu);
+}
+
+/* The program loads or stores. Host lock held. */
+static void meet(struct rn_gpu *gpu, uintptr_t addr)
+{
+	push(gpu);
+	if (rn_sanitize_is_on())
+		rn_sanitize_loaded(gpu, addr);
+	else if (gpu->trap.state != RN_TRAP_OPEN)
+		open_pages(gpu);
+	atomic_fetch_add(&rn_trap_counts.loads_trapped, 1);
+}
+
+/* Pages of declared memory that could not be replaced are never closed here. */
+static bool is_watched_page(const struct rn_gpu *gpu, uintptr_t addr)
+{
+	const struct rn_host_region *r = rn_host_region_of(gpu->host, addr);
+
+	return r && r->target == rn_gpu_agent(gpu) && r->shift;
+}
+
+bool rn_trap_open_page(struct rn_gpu *gpu, uintptr_t page)
+{
+	if (!is_watched_page(gpu, page) || !set_open(page, page + RN_GPU_PAGE))
+		return false;
+	gpu->trap.has_stepped = true;
+	return true;
+}
+
+void rn_trap_open_but(struct rn_gpu *gpu, const uintptr_t *pages, unsigned count)
+{
+	spared.page = pages;
+	spared.count = count;
+	open_pages(gpu);
+	spared.count = 0;
+	if (count)
+		gpu->trap.state = RN_TRAP_PARTLY;
+}
+
+void rn_trap_close_page(struct rn_gpu *gpu, uintptr_t page)
+{
+	if (is_watched_page(gpu, page))
+		close_addresses(gpu, page, page + RN_GPU_PAGE);
+}
+
+bool rn_trap_fault(uintptr_t addr)
+{
+	struct rn_gpu *gpu;
+	bool is_met;
+
+	if (rn_sanitize_fault(addr))
+		return true;
+	if (rn_gpu_is_forked())
+		return false;
+	gpu = gpu_named(addr);
+	if (!gpu || !is_watched(gpu)) {
+		rn_gpu_report_fault(addr);
+		return false;
+	}
+	if (rn_host_is_locked_by_me(gpu->host)) {
+		if (gpu->trap.state != RN_TRAP_OPEN &&
+		    !rn_trap_open_page(gpu, addr & ~(uintptr_t)(RN_GPU_PAGE - 1)))
+			open_pages(gpu);
+		return !is_stuck(addr);
+	}
+	rn_host_lock(gpu->host);
+	is_met = gpu->trap.state != RN_TRAP_OPEN && is_watched_page(gpu, addr);
+	if (is_met)
+		meet(gpu, addr);
+	rn_host_unlock(gpu->host);
+	return is_met || !is_stuck(addr);
+}
+
+/* ------------------------------------------------------------ system calls */
+static _Atomic uint64_t spaces; /* how many there are: none, nothing to look for */
+
+bool rn_trap_is_on(void)
+{
+	return atomic_load_explicit(&spaces, memory_order_relaxed) > 0;
+}
+
+bool rn_trap_covers(uintptr_t at, size_t len)
+{
+	if (!rn_trap_is_on() || !len || rn_gpu_is_forked())
+		return false;
+	return gpu_named(at) || gpu_named(at + len - 1);
+}
+
+bool rn_trap_pin(struct rn_trap_pin *pin, uintptr_t at, size_t len)
+{
+	struct rn_gpu *gpu;
+
+	if (!rn_trap_covers(at, len))
+		return false;
+	gpu = gpu_named(at) ? gpu_named(at) : gpu_named(at + len - 1);
+	if (!gpu || !is_watched(gpu) || rn_host_is_locked_by_me(gpu->host))
+		return false;
+	pin->lo = at & ~(uintptr_t)(RN_GPU_PAGE - 1);
+	pin->hi = (at + len + RN_GPU_PAGE - 1) & ~(uintptr_t)(RN_GPU_PAGE - 1);
+	pin->gpu = gpu;
+
+	rn_host_lock(gpu->host);
+	if (gpu->trap.state != RN_TRAP_OPEN) {
+		atomic_fetch_add(&rn_trap_counts.syscalls_opened, 1);
+		push(gpu);
+		open_pages(gpu);
+	}
+	pin->next = gpu->trap.pins;
+	gpu->trap.pins = pin;
+	/* The rest of its pages only until the next load. */
+	if (gpu->trap.on_way)
+		close_pages(gpu);
+	rn_host_unlock(gpu->host);
+	return true;
+}
+
+void rn_trap_unpin(struct rn_trap_pin *pin)
+{
+	struct rn_gpu *gpu = pin->gpu;
+	struct rn_trap_pin **at;
+
+	rn_host_lock(gpu->host);
+	for (at = &gpu->trap.pins; *at != pin; at = &(*at)->next)
+		;
+	*at = pin->next;
+	if (gpu->trap.state != RN_TRAP_OPEN)
+		close_pages(gpu);
+	rn_host_unlock(gpu->host);
+}
+
+/* --------------------------------------------------------------------- add */
+void rn_trap_add(struct rn_host *h, struct rn_gpu *gpu)
+{
+	static const struct rn_host_hooks hooks = { .issued = issued,
+						    .performed = performed,
+						    .moving = moving };
+	static bool is_hooked; /* guarded by the host lock */
+	const char *trap = getenv("ROCIN_PCIE_TRAP");
+
+	rn_guard_set_trap(rn_trap_fault);
+	if (trap && strcmp(trap, "off") == 0)
+		return;
+	rn_host_lock(h);
+	if (!is_hooked)
+		rn_host_add_hooks(h, &hooks);
+	is_hooked = true;
+	/* What is on its way already was not counted: let it land first. */
+	rn_host_force_all(h);
+	atomic_store(&gpu->trap.is_active, true);
+	atomic_fetch_add(&spaces, 1);
+	rn_host_unlock(h);
+}

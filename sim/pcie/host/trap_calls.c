@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* trap_calls.c - system calls on device memory that the trap has closed, and those that
+ * would take the faults from it.
+ *
+ * The kernel does not run our handler for a fault of its own: it answers EFAULT, or a
+ * short count, or drops the datagram. So the pages of a buffer are read-flushed and held
+ * open before the call. What arrives meanwhile in these pages is seen or not, as if the
+ * call had read them at its begin.
+ *
+ * A buffer that is not device memory costs a comparison per GPU that is open.
+ *
+ * NOLINTBEGIN(readability-inconsistent-declaration-parameter-name)
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "sanitize.h"
+#include "transport/io/host/mem_guard.h"
+#include "trap.h"
+
+#define EXPORT __attribute__((visibility("default")))
+
+enum {
+	PINS_MAX =
+		64, /* buffers of one call; IOV_MAX vectors of device memory are rare */
+};
+
+struct pinned {
+	unsigned count, host_count;
+	struct rn_trap_pin pin[PINS_MAX];
+	int host[PINS_MAX]; /* of rn_sanitize_pin() */
+};
+
+static void pin(struct pinned *p, uintptr_t buf, size_t len)
+{
+	int host = p->host_count < PINS_MAX ? rn_sanitize_pin(buf, len) : -1;
+
+	if (host >= 0)
+		p->host[p->host_count++] = host;
+	if (p->count < PINS_MAX && rn_trap_covers(buf, len) &&
+	    rn_trap_pin(&p->pin[p->count], buf, len))
+		p->count++;
+}
+
+static void pin_vector(struct pinned *p, const struct iovec *iov, size_t count)
+{
+	for (size_t i = 0; iov && i < count; i++)
+		pin(p, (uintptr_t)iov[i].iov_base, iov[i].iov_len);
+}
+
+static void unpin(struct pinned *p)
+{
+	int saved = errno;
+
+	while (p->count)
+		rn_trap_unpin(&p->pin[--p->count]);
+	while (p->host_count)
+		rn_sanitize_unpin(p->host[--p->host_count]);
+	errno = saved;
+}
+
+/* ---------------------------------------------------------- what is behind */
+#define CALLS(X)     \
+	X(read)      \
+	X(write)     \
+	X(pread)     \
+	X(pwrite)    \
+	X(pread64)   \
+	X(pwrite64)  \
+	X(readv)     \
+	X(writev)    \
+	X(preadv)    \
+	X(pwritev)   \
+	X(preadv64)  \
+	X(pwritev64) \
+	X(fread)     \
+	X(fwrite)    \
+	X(madvise)   \
+	X(recv)      \
+	X(send)      \
+	X(recvfrom)  \
+	X(sendto)    \
+	X(recvmsg)   \
+	X(sendmsg)   \
+	X(sigaction) \
+	X(signal)
+
+#define NUMBER(name) CALL_##name,
+enum {
+	CALLS(NUMBER) CALL_COUNT
+};
+#define NAME(name) #name,
+static const char *const names[CALL_COUNT] = { CALLS(NAME) };
+static _Atomic(void *) behind[CALL_COUNT];
+
+static void *find(unsigned call)
+{
+	void *fn = dlsym(RTLD_NEXT, names[call]);
+
+	behind[call] = fn;
+	return fn;
+}
+
+/* Early: a handler of a signal may be the first to call one, and must not be in dlsym().
+ */
+static __attribute__((constructor)) void find_all(void)
+{
+	for (unsigned i = 0; i < CALL_COUNT; i++)
+		find(i);
+}
+
+static void *next_of(unsigned call)
+{
+	void *fn = behind[call];
+
+	return fn ? fn : find(call); /* constructors of others run before ours */
+}
+
+/* NOLINTNEXTLINE(bugprone-macro-parentheses): a name, not an expression */
+#define NEXT(name) ((__typeof__(name) *)next_of(CALL_##name))
+
+/* name args, with what the last arguments pin in p held open. */
+#define HELD_OPEN(type, name, args, ...)     \
+	({                                   \
+		struct pinned p;             \
+		type result;                 \
+                                             \
+		p.count = p.host_count = 0;  \
+		__VA_ARGS__;                 \
+		result = NEXT(name) args;    \
+		if (p.count || p.host_count) \
+			unpin(&p);           \
+		result;                      \
+	})
+
+/* ------------------------------------------------------------------- files */
+EXPORT ssize_t read(int fd, void *buf, size_t len)
+{
+	return HELD_OPEN(ssize_t, read, (fd, buf, len), pin(&p, (uintptr_t)buf, len));
+}
+
+EXPORT ssize_t write(int fd, const void *buf, size_t len)
+{
+	return HELD_OPEN(ssize_t, write, (fd, buf, len), pin(&p, (uintptr_t)buf, len));
+}
+
+EXPORT ssize_t pread(int fd, void *buf, size_t len, off_t at)
+{
+	return HELD_OPEN(ssize_t, pread, (fd, buf, len, at),
+			 pin(&p, (uintptr_t)buf, len));
+}
+
+EXPORT ssize_t pwrite(int fd, const void *buf, size_t len, off_t at)
+{
+	return HELD_OPEN(ssize_t, pwrite, (fd, buf, len, at),
+			 pin(&p, (uintptr_t)buf, len));
+}
+
+EXPORT ssize_t pread64(int fd, void *buf, size_t len, off64_t at)
+{
+	return HELD_OPEN(ssize_t, pread64, (fd, buf, len, at),
+			 pin(&p, (uintptr_t)buf, len));
+}
+
+EXPORT ssize_t pwrite64(int fd, const void *buf, size_t len, off64_t at)
+{
+	return HELD_OPEN(ssize_t, pwrite64, (fd, buf, len, at),
+			 pin(&p, (uintptr_t)buf, len));
+}
+
+EXPORT ssize_t readv(int fd, const struct iovec *iov, int count)
+{
+	return HELD_OPEN(ssize_t, readv, (fd, iov, count),
+			 pin_vector(&p, iov, count > 0 ? (size_t)count : 0));
+}
+
+EXPORT ssize_t writev(int fd, const struct iovec *iov, int count)
+{
+	return HELD_OPEN(ssize_t, writev, (fd, iov, count),
+			 pin_vector(&p, iov, count > 0 ? (size_t)count : 0));
+}
+
+EXPORT ssize_t preadv(int fd, const struct iovec *iov, int count, off_t at)
+{
+	return HELD_OPEN(ssize_t, preadv, (fd, iov, count, at),
+			 pin_vector(&p, iov, count > 0 ? (size_t)count : 0));
+}
+
+EXPORT ssize_t pwritev(int fd, const struct iovec *iov, int count, off_t at)
+{
+	return HELD_OPEN(ssize_t, pwritev, (fd, iov, count, at),
+			 pin_vector(&p, iov, count > 0 ? (size_t)count : 0));
+}
+
+EXPORT ssize_t preadv64(int fd, const struct iovec *iov, int count, off64_t at)
+{
+	return HELD_OPEN(ssize_t, preadv64, (fd, iov, count, at),
+			 pin_vector(&p, iov, count > 0 ? (size_t)count : 0));
+}
+
+EXPORT ssize_t pwritev64(int fd, const struct iovec *iov, int count, off64_t at)
+{
+	return HELD_OPEN(ssize_t, pwritev64, (fd, iov, count, at),
+			 pin_vector(&p, iov, count > 0 ? (size_t)count : 0));
+}
+
+EXPORT size_t fread(void *buf, size_t size, size_t count, FILE *file)
+{
+	return HELD_OPEN(size_t, fread, (buf, size, count, file),
+			 pin(&p, (uintptr_t)buf, size * count));
+}
+
+EXPORT size_t fwrite(const void *buf, size_t size, size_t count, FILE *file)
+{
+	return HELD_OPEN(size_t, fwrite, (buf, size, count, file),
+			 pin(&p, (uintptr_t)buf, size * count));
+}
+
+/* ------------------------------------------------------------------ memory */
+#ifndef MADV_POPULATE_READ
+#define MADV_POPULATE_READ 22
+#define MADV_POPULATE_WRITE 23
+#endif
+
+/* How a registration looks whether memory is there. */
+EXPORT int madvise(void *addr, size_t len, int advice)
+{
+	if (advice != MADV_POPULATE_READ && advice != MADV_POPULATE_WRITE)
+		return NEXT(madvise)(addr, len, advice);
+	return HELD_OPEN(int, madvise, (addr, len, advice),
+			 pin(&p, (uintptr_t)addr, len));
+}
+
+/* ----------------------------------------------------------------- sockets */
+EXPORT ssize_t recv(int fd, void *buf, size_t len, int flags)
+{
+	return HELD_OPEN(ssize_t, recv, (fd, buf, len, flags),
+			 pin(&p, (uintptr_t)buf, len));
+}
+
+EXPORT ssize_t send(int fd, const void *buf, size_t len, int flags)
+{
+	return HELD_OPEN(ssize_t, send, (fd, buf, len, flags),
+			 pin(&p, (uintptr_t)buf, len));
+}
+
+EXPORT ssize_t recvfrom(int fd, void *buf, size_t len, int flags, struct sockaddr *from,
+			socklen_t *from_len)
+{
+	return HELD_OPEN(ssize_t, recvfrom, (fd, buf, len, flags, from, from_len),
+			 pin(&p, (uintptr_t)buf, len));
+}
+
+EXPORT ssize_t sendto(int fd, const void *buf, size_t len, int flags,
+		      const struct sockaddr *to, socklen_t to_len)
+{
+	return HELD_OPEN(ssize_t, sendto, (fd, buf, len, flags, to, to_len),
+			 pin(&p, (uintptr_t)buf, len));
+}
+
+EXPORT ssize_t recvmsg(int fd, struct msghdr *msg, int flags)
+{
+	return HELD_OPEN(ssize_t, recvmsg, (fd, msg, flags),
+			 pin_vector(&p, msg->msg_iov, msg->msg_iovlen));
+}
+
+EXPORT ssize_t sendmsg(int fd, const struct msghdr *msg, int flags)
+{
+	return HELD_OPEN(ssize_t, sendmsg, (fd, msg, flags),
+			 pin_vector(&p, msg->msg_iov, msg->msg_iovlen));
+}
+
+/* ----------------------------------------------------------------- signals */
+/* A handler that replaces ours would get the faults of closed pages, and not know what to
+ * do with them. So ours stays in front, and hands on what is none.
+ */
+static bool is_guarded(int sig)
+{
+	return (sig == SIGSEGV || sig == SIGBUS) &&
+	       (rn_trap_is_on() || rn_sanitize_is_on());
+}
+
+EXPORT int sigaction(int sig, const struct sigaction *act, struct sigaction *old)
+{
+	int rc = NEXT(sigaction)(sig, act, old);
+
+	if (rc == 0 && act && is_guarded(sig))
+		rn_guard_renew(sig, act);
+	return rc;
+}
+
+EXPORT sighandler_t signal(int sig, sighandler_t handler)
+{
+	sighandler_t old = NEXT(signal)(sig, handler);
+	const struct sigaction act = { .sa_handler = handler };
+
+	if (old != SIG_ERR && is_guarded(sig))
+		rn_guard_renew(sig, &act);
+	return old;
+}
+
+void rn_trap_calls_link(void)
+{
+}
+/* NOLINTEND(readability-inconsistent-declaration-parameter-name) */

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* bench_rounds.c - every cell once in each round, by the team that it needs. */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "bench_team.h"
+#include "bench_wire.h"
+#include "transport/io/host/rocind_client.h"
+
+enum {
+	TRIES_MAX = 5, /* slices in a row whose packets may take the wrong wire */
+};
+
+struct run {
+	const struct rn_bench_args *args;
+	const struct rn_bench_plan *plan;
+	struct rn_bench_results *results;
+	struct rn_bench_team *team;
+	unsigned teams;
+	unsigned team_of[RN_BENCH_CELLS_MAX];
+	struct rn_rocind *daemon; /* NULL: not asked yet */
+	char *err;
+	size_t err_len;
+};
+
+void rn_bench_results_free(struct rn_bench_results *results)
+{
+	free(results->value);
+	results->value = NULL;
+}
+
+static void show_progress(const struct run *r, const char *what, unsigned number,
+			  unsigned of, unsigned cell)
+{
+	double left_s = (double)(of - number) * (r->plan->slice_ms * 1.3 + 2) *
+			r->plan->cells / 1e3;
+	char text[RN_BENCH_CELL_TEXT], left[32] = "";
+
+	if (!isatty(STDERR_FILENO))
+		return;
+	rn_bench_cell_write(&r->plan->cell[cell], text);
+	if (of == r->plan->rounds)
+		snprintf(left, sizeof(left), ", %.0f s left", left_s);
+	fprintf(stderr, "\r%s %u of %u%s  %s\033[K", what, number + 1, of, left, text);
+}
+
+static int start_teams(struct run *r)
+{
+	for (unsigned i = 0; i < r->plan->cells; i++) {
+		const struct rn_bench_cell *cell = &r->plan->cell[i];
+		unsigned t = 0;
+		int rc;
+
+		while (t < r->teams && !rn_bench_same_team(&r->team[t].like, cell))
+			t++;
+		r->team_of[i] = t;
+		if (t < r->teams)
+			continue;
+		if (t == RN_BENCH_TEAMS_MAX) {
+			snprintf(r->err, r->err_len,
+				 "that needs more than %d sets of processes; choose "
+				 "fewer counts of queue pairs and processes",
+				 RN_BENCH_TEAMS_MAX);
+			return -1;
+		}
+		r->teams++;
+		rc = rn_bench_team_start(&r->team[t], r->args, r->plan, cell);
+		if (rc) {
+			snprintf(r->err, r->err_len, "no process: %s", strerror(-rc));
+			return -1;
+		}
+	}
+	return 0;
+}
+
+static bool opens_device(const struct rn_bench_cell *cell)
+{
+	return rn_bench_item_info[cell->item].family == RN_BENCH_VERBS;
+}
+
+/* Cells with a device first: their path MTU is that of the packets of the others. */
+static int open_cells(struct run *r, bool device)
+{
+	struct rn_bench_order order = { .what = RN_BENCH_ORDER_OPEN };
+
+	for (unsigned i = 0; i < r->plan->cells; i++) {
+		struct rn_bench_answer answer;
+		struct rn_bench_value none;
+
+		if (opens_device(&r->plan->cell[i]) != device)
+			continue;
+		show_progress(r, "opening", i, r->plan->cells, i);
+		order.cell = i;
+		order.path_mtu = device ? 0 : r->results->path_mtu;
+		if (rn_bench_team_do(&r->team[r->team_of[i]], &order, &none, &answer,
+				     r->err, r->err_len))
+			return -1;
+		if (r->plan->cell[i].wire != RN_BENCH_OVER_BESIDE)
+			r->results->path_mtu = answer.path_mtu;
+	}
+	return 0;
+}
+
+static int pin_teams(struct run *r)
+{
+	for (unsigned i = 0; i < r->plan->cells; i++) {
+		struct rn_bench_order order = { .what = RN_BENCH_ORDER_PIN, .cell = i };
+		struct rn_bench_answer answer;
+		struct rn_bench_value none;
+
+		if (rn_bench_team_do(&r->team[r->team_of[i]], &order, &none, &answer,
+				     r->err, r->err_len))
+			return -1;
+		r->results->pinned = answer.pinned;
+	}
+	return 0;
+}
+
+/* Again if the packets took another way than they were to: a local wire is laid while the
+ * first slice runs.
+ */
+static int run_slice(struct run *r, const struct rn_bench_order *order)
+{
+	struct rn_bench_team *team = &r->team[r->team_of[order->cell]];
+	const struct rn_bench_cell *cell = &r->plan->cell[order->cell];
+	struct rn_bench_value *value =
+		rn_bench_at(r->results, r->plan, order->round, order->cell);
+	struct rn_bench_answer answer;
+
+	for (unsigned i = 0; i < TRIES_MAX; i++) {
+		if (rn_bench_team_do(team, order, value, &answer, r->err, r->err_len))
+			return -1;
+		if (!rn_bench_wire_check(&r->daemon, team, cell, r->err, r->err_len))
+			return 0;
+	}
+	return -1;
+}
+
+static int run_round(struct run *r, unsigned round)
+{
+	for (unsigned i = 0; i < r->plan->cells; i++) {
+		/* Each round begins with another cell, so that none always has the same
+		 * one before it at the same moment.
+		 */
+		unsigned cell = (i + round) % r->plan->cells;
+		struct rn_bench_order order = { .what = RN_BENCH_ORDER_SLICE,
+						.cell = cell,
+						.round = round };
+
+		show_progress(r, "round", round, r->plan->rounds, cell);
+		if (run_slice(r, &order))
+			return -1;
+	}
+	return 0;
+}
+
+static int run_all(struct run *r)
+{
+	if (start_teams(r) || open_cells(r, true) || open_cells(r, false) || pin_teams(r))
+		return -1;
+	for (unsigned round = 0; round < r->plan->rounds; round++)
+		if (run_round(r, round))
+			return -1;
+	return 0;
+}
+
+int rn_bench_rounds(const struct rn_bench_args *args, const struct rn_bench_plan *plan,
+		    struct rn_bench_results *results, char *err, size_t err_len)
+{
+	struct run r = { .args = args,
+			 .plan = plan,
+			 .results = results,
+			 .err = err,
+			 .err_len = err_len };
+	int rc, ended = 0;
+
+	*results = (struct rn_bench_results){ .path_mtu = 4096 };
+	results->value =
+		calloc((size_t)plan->rounds * plan->cells, sizeof(*results->value));
+	r.team = calloc(RN_BENCH_TEAMS_MAX, sizeof(*r.team));
+	if (!results->value || !r.team) {
+		snprintf(err, err_len, "no memory");
+		free(r.team);
+		return -1;
+	}
+	rc = run_all(&r);
+	for (unsigned i = 0; i < r.teams; i++)
+		ended |= rn_bench_team_end(&r.team[i]);
+	free(r.team);
+	rn_rocind_close(r.daemon);
+	if (isatty(STDERR_FILENO))
+		fputs("\r\033[K", stderr);
+	if (rc == 0 && ended) {
+		snprintf(err, err_len, "a measuring process did not end well");
+		rc = -1;
+	}
+	return rc;
+}

@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* cmd_extcap.c - `rocin extcap`: what Wireshark asks a program in its extcap directory.
+ *
+ * Wireshark runs the program once for each question, reads the answer, in its own
+ * grammar, from standard output, and at last has it write packets to a fifo. A link
+ * called extcap/rocin is all that it needs: main() knows the questions.
+ *
+ * Source: extcap(4) and doc/extcap_example.py of Wireshark 4.0.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "capture_filter.h"
+#include "extcap_link.h"
+#include "tools/rocin/common/cmd.h"
+#include "tools/rocin/stat/stats_gather.h"
+#include "transport/io/host/rocind_client.h"
+
+/* The interface that is every device. */
+#define ALL "rocin"
+
+enum {
+	KEY_INTERFACES = 0x100,
+	KEY_VERSION,
+	KEY_DLTS,
+	KEY_CONFIG,
+	KEY_RELOAD,
+	KEY_INTERFACE,
+	KEY_FILTER,
+	KEY_CAPTURE,
+	KEY_FIFO,
+	KEY_PID,
+	KEY_QP,
+	KEY_SNAPLEN,
+	KEY_BUFFER,
+	KEY_INSTALL,
+	KEY_REMOVE,
+};
+
+struct extcap_args {
+	bool interfaces, dlts, config, capture, install, remove;
+	const char *interface, *filter, *fifo, *reload;
+	const char *pid, *qp, *snaplen, *buffer; /* for rocin capture */
+};
+
+static const struct argp_option options[] = {
+	{ "install", KEY_INSTALL, NULL, 0,
+	  "Make Wireshark find this program, by a link in your extcap directory", 0 },
+	{ "remove", KEY_REMOVE, NULL, 0, "Take that link away", 0 },
+	{ NULL, 0, NULL, 0, "What Wireshark asks:", 1 },
+	{ "extcap-interfaces", KEY_INTERFACES, NULL, 0, "List interfaces: the devices",
+	  1 },
+	{ "extcap-version", KEY_VERSION, "VERSION", OPTION_ARG_OPTIONAL,
+	  "Of Wireshark: any will do", 1 },
+	{ "extcap-interface", KEY_INTERFACE, "INTERFACE", 0, "Which one", 1 },
+	{ "extcap-dlts", KEY_DLTS, NULL, 0, "Tell its link type", 1 },
+	{ "extcap-config", KEY_CONFIG, NULL, 0, "Tell its options", 1 },
+	{ "extcap-reload-option", KEY_RELOAD, "OPTION", 0, "Of these, one list anew", 1 },
+	{ "extcap-capture-filter", KEY_FILTER, "EXPRESSION", 0,
+	  "Say what is wrong with this filter, or capture what passes it", 1 },
+	{ "capture", KEY_CAPTURE, NULL, 0, "Capture", 1 },
+	{ "fifo", KEY_FIFO, "FILE", 0, "Where to", 1 },
+	{ "pid", KEY_PID, "PID", 0, "This process alone; 0: every one", 1 },
+	{ "qp", KEY_QP, "N", 0, "This queue pair alone, at either end", 1 },
+	{ "snaplen", KEY_SNAPLEN, "BYTES", 0, "So much of each packet", 1 },
+	{ "buffer", KEY_BUFFER, "KIB", 0, "Memory for packets, for each program", 1 },
+	{ 0 },
+};
+
+/* A field that was left empty is none. */
+static const char *filled(const char *arg)
+{
+	return *arg ? arg : NULL;
+}
+
+static error_t parse_value(int key, char *arg, struct extcap_args *args)
+{
+	switch (key) {
+	case KEY_INTERFACE:
+		args->interface = filled(arg);
+		return 0;
+	case KEY_FILTER:
+		args->filter = arg;
+		return 0;
+	case KEY_FIFO:
+		args->fifo = filled(arg);
+		return 0;
+	case KEY_RELOAD:
+		args->reload = filled(arg);
+		return 0;
+	case KEY_PID:
+		args->pid = strcmp(arg, "0") == 0 ? NULL : filled(arg);
+		return 0;
+	case KEY_QP:
+		args->qp = filled(arg);
+		return 0;
+	case KEY_SNAPLEN:
+		args->snaplen = filled(arg);
+		return 0;
+	case KEY_BUFFER:
+		args->buffer = filled(arg);
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static void check(const struct extcap_args *args, struct argp_state *state)
+{
+	bool needs_interface = args->dlts || args->config || args->capture;
+
+	if (args->install + args->remove > 1)
+		argp_error(state, "--install or --remove, not both");
+	if (!needs_interface && !args->interfaces && !args->filter && !args->install &&
+	    !args->remove)
+		argp_error(state,
+			   "this is for Wireshark; --install makes it known there");
+	if (needs_interface && !args->interface)
+		argp_error(state, "--extcap-interface is missing");
+	if (args->capture && !args->fifo)
+		argp_error(state, "--capture needs --fifo");
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct extcap_args *args = state->input;
+
+	switch (key) {
+	case KEY_INTERFACES:
+		args->interfaces = true;
+		return 0;
+	case KEY_VERSION:
+		return 0;
+	case KEY_DLTS:
+		args->dlts = true;
+		return 0;
+	case KEY_CONFIG:
+		args->config = true;
+		return 0;
+	case KEY_CAPTURE:
+		args->capture = true;
+		return 0;
+	case KEY_INSTALL:
+		args->install = true;
+		return 0;
+	case KEY_REMOVE:
+		args->remove = true;
+		return 0;
+	case ARGP_KEY_END:
+		check(args, state);
+		return 0;
+	default:
+		return parse_value(key, arg, args);
+	}
+}
+
+static const struct argp argp = {
+	.options = options,
+	.parser = parse,
+	.doc = "Show the Rocin devices in Wireshark's list of interfaces, as an extcap "
+	       "program.",
+};
+
+/* -------------------------------------------------------------------- interfaces */
+/* Programs that have a device, as far as there are any. */
+static void find_programs(struct rn_stats_list *list)
+{
+	struct rn_rocind *rocind = rn_rocind_connect_running(NULL, 0);
+
+	*list = (struct rn_stats_list){ 0 };
+	if (rocind)
+		(void)rn_stats_gather(rocind, list, NULL, 0);
+	rn_rocind_close(rocind);
+}
+
+static void print_interface(const char *device, const char *ifname)
+{
+	printf("interface {value=%s}{display=RDMA device on %s}\n", device, ifname);
+}
+
+/* The device of a program that was configured otherwise than we are. */
+static bool is_new(const struct rn_netdev *devs, int count,
+		   const struct rn_stats_list *programs, size_t at)
+{
+	const char *device = programs->client[at].id.ibdev;
+
+	for (int i = 0; i < count; i++)
+		if (strcmp(devs[i].ibdev, device) == 0)
+			return false;
+	for (size_t i = 0; i < at; i++)
+		if (strcmp(programs->client[i].id.ibdev, device) == 0)
+			return false;
+	return true;
+}
+
+static void print_interfaces(void)
+{
+	static struct rn_netdev devs[RN_NETDEV_MAX];
+	struct rn_stats_list programs;
+	int count =
+		rn_netdev_discover(getenv("ROCIN_NETDEVS"), devs, RN_NETDEV_MAX, NULL, 0);
+
+	puts("extcap {version=" ROCIN_VERSION "}{display=Rocin}");
+	puts("interface {value=" ALL "}{display=RDMA devices of all programs}");
+	for (int i = 0; i < count; i++)
+		print_interface(devs[i].ibdev, devs[i].ifname);
+	puts("interface {value=rocind}{display=RDMA connection manager (QP 1)}");
+	find_programs(&programs);
+	for (size_t i = 0; i < programs.count; i++)
+		if (is_new(devs, count, &programs, i))
+			print_interface(programs.client[i].id.ibdev,
+					programs.client[i].id.ifname);
+	rn_stats_list_free(&programs);
+}
+
+/* ----------------------------------------------------------------------- options */
+static void print_dlts(void)
+{
+	printf("dlt {number=%d}{name=LINUX_SLL}{display=Linux cooked mode}\n",
+	       RN_CAPTURE_LINK_TYPE);
+}
+
+/* A name without what the grammar is made of. */
+static void print_name(const char *name)
+{
+	for (; *name; name++)
+		putchar(strchr("{}\\\n", *name) ? '?' : *name);
+}
+
+/* @interface: as the option has it; values of the list with number @arg */
+static void print_processes(const char *interface, int arg)
+{
+	struct rn_stats_list programs;
+
+	printf("value {arg=%d}{value=0}{display=all}{default=true}\n", arg);
+	find_programs(&programs);
+	for (size_t i = 0; i < programs.count; i++) {
+		const struct rn_stats_client *c = &programs.client[i];
+
+		if (strcmp(interface, ALL) != 0 && strcmp(interface, c->id.ibdev) != 0)
+			continue;
+		printf("value {arg=%d}{value=%" PRId32 "}{display=", arg, c->id.pid);
+		print_name(c->copy.page.comm);
+		printf(", process %" PRId32 ", %s}\n", c->id.pid, c->id.ibdev);
+	}
+	rn_stats_list_free(&programs);
+}
+
+static void print_config(const struct extcap_args *args)
+{
+	if (args->reload) {
+		if (strcmp(args->reload, "pid") == 0)
+			print_processes(args->interface, 0);
+		return;
+	}
+	puts("arg {number=0}{call=--pid}{display=Process}{type=selector}"
+	     "{tooltip=Packets of this process alone}{reload=true}"
+	     "{placeholder=Look again}{save=false}");
+	puts("arg {number=1}{call=--qp}{display=Queue pair}{type=string}"
+	     "{tooltip=Packets to or from the queue pair with this number, "
+	     "at either end, e.g. 0x1201}"
+	     "{validation=^(0[xX][0-9a-fA-F]+|[0-9]*)$}{save=false}");
+	puts("arg {number=2}{call=--snaplen}{display=Bytes of each packet}{type=unsigned}"
+	     "{range=1,65535}{tooltip=What is longer is cut}");
+	printf("arg {number=3}{call=--buffer}{display=Buffer (KiB)}{type=unsigned}"
+	       "{range=%d,%d}{default=32768}{tooltip=Memory for packets on their way, "
+	       "for each program}\n",
+	       RN_CAPTURE_SIZE_MIN >> 10, RN_CAPTURE_SIZE_MAX >> 10);
+	print_processes(args->interface, 0);
+}
+
+/* Silence is consent. */
+static int judge_filter(const char *text)
+{
+	char why[256];
+	struct rn_capture_filter_code *f = rn_capture_filter_new(text, why, sizeof(why));
+
+	if (!f)
+		puts(why);
+	rn_capture_filter_free(f);
+	return 0;
+}
+
+/* ----------------------------------------------------------------------- capture */
+static int capture(const struct extcap_args *args)
+{
+	char name[] = "rocin extcap", quiet[] = "--quiet";
+	const struct {
+		const char *option, *value;
+	} all[] = {
+		{ "--write", args->fifo },
+		{ "--device",
+		  strcmp(args->interface, ALL) == 0 ? NULL : args->interface },
+		{ "--pid", args->pid },
+		{ "--qp", args->qp },
+		{ "--snaplen", args->snaplen },
+		{ "--buffer", args->buffer },
+		{ "--filter", args->filter ? filled(args->filter) : NULL },
+	};
+	char *argv[2 + 2 * RN_ARRAY_SIZE(all) + 1] = { name, quiet };
+	int argc = 2;
+
+	for (size_t i = 0; i < RN_ARRAY_SIZE(all); i++) {
+		if (!all[i].value)
+			continue;
+		argv[argc++] = (char *)all[i].option;
+		argv[argc++] = (char *)all[i].value;
+	}
+	return rn_cmd_capture(argc, argv);
+}
+
+static int link_command(int (*what)(char *text, size_t len))
+{
+	char text[2 * PATH_MAX + 200];
+	int rc = what(text, sizeof(text));
+
+	if (rc) {
+		rn_complain("%s", text);
+		return RN_EXIT_FAILURE;
+	}
+	puts(text);
+	return 0;
+}
+
+int rn_cmd_extcap(int argc, char **argv)
+{
+	struct extcap_args args = { 0 };
+
+	if (argp_parse(&argp, argc, argv, 0, NULL, &args))
+		return RN_EXIT_USAGE;
+	if (args.install)
+		return link_command(rn_extcap_install);
+	if (args.remove)
+		return link_command(rn_extcap_remove);
+	if (args.capture)
+		return capture(&args);
+	if (args.interfaces)
+		print_interfaces();
+	else if (args.dlts)
+		print_dlts();
+	else if (args.config)
+		print_config(&args);
+	else
+		return judge_filter(args.filter);
+	return 0;
+}
+
+bool rn_is_extcap(const char *arg)
+{
+	return strncmp(arg, "--extcap-", 9) == 0 || strcmp(arg, "--capture") == 0 ||
+	       strcmp(arg, "--fifo") == 0;
+}

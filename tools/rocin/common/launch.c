@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* launch.c - see launch.h */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <unistd.h>
+
+#include "launch.h"
+#include "sim/kernel/sysfs_tree.h"
+#include "transport/io/host/runtime_dir.h"
+
+/* The file that this program was started from. /proc may be missing. */
+static int own_path(char *path, size_t len)
+{
+	ssize_t n = readlink("/proc/self/exe", path, len - 1);
+	const char *execfn;
+
+	if (n > 0) {
+		path[n] = '\0';
+		return 0;
+	}
+	execfn = (const char *)getauxval(AT_EXECFN); // NOLINT(performance-no-int-to-ptr)
+	if (!execfn || strlen(execfn) >= len)
+		return -ENOENT;
+	snprintf(path, len, "%s", execfn);
+	return 0;
+}
+
+static int find_plugin(struct rn_launch *l, char *err, size_t err_len)
+{
+	char self[PATH_MAX], joined[PATH_MAX + sizeof(RN_BIN_TO_PLUGIN) + 2];
+	const char *record = getenv("ROCIN_RECORD"), *plugin = "librocin";
+	char *slash;
+
+	if (own_path(self, sizeof(self)) || !(slash = strrchr(self, '/'))) {
+		snprintf(err, err_len, "cannot tell where this program is installed");
+		return -ENOENT;
+	}
+	*slash = '\0';
+	snprintf(joined, sizeof(joined), "%s/%s", self, RN_BIN_TO_PLUGIN);
+	if (!realpath(joined, l->plugin_dir)) {
+		snprintf(err, err_len, "%s is missing; install Rocin again", joined);
+		return -ENOENT;
+	}
+	if (record && *record)
+		plugin = "librocin-record";
+	if (strpbrk(l->plugin_dir, " :;\t")) {
+		snprintf(err, err_len,
+			 "\"%s\" has a space, colon or semicolon in it, which LD_PRELOAD "
+			 "and RDMAV_DRIVERS take for a separator; move Rocin elsewhere",
+			 l->plugin_dir);
+		return -EINVAL;
+	}
+	if (snprintf(l->preload, sizeof(l->preload), "%s/librocin-kernel.so",
+		     l->plugin_dir) >= (int)sizeof(l->preload) ||
+	    snprintf(l->gpu, sizeof(l->gpu), "%s/librocin-gpu.so.0", l->plugin_dir) >=
+		    (int)sizeof(l->gpu) ||
+	    snprintf(l->driver, sizeof(l->driver), "%s/%s", l->plugin_dir, plugin) >=
+		    (int)sizeof(l->driver)) {
+		snprintf(err, err_len, "the path of the plugin is too long");
+		return -ENAMETOOLONG;
+	}
+	if (access(l->preload, R_OK)) {
+		int rc = -errno;
+
+		snprintf(err, err_len, "%s: %s", l->preload, strerror(-rc));
+		return rc;
+	}
+	return 0;
+}
+
+int rn_launch_prepare(struct rn_launch *l, const char *netdevs, char *err, size_t err_len)
+{
+	char parent[RN_RUNTIME_PATH_MAX];
+	int rc = find_plugin(l, err, err_len);
+
+	if (rc)
+		return rc;
+	if (!netdevs)
+		netdevs = getenv("ROCIN_NETDEVS");
+	rc = rn_netdev_discover(netdevs, l->devs, RN_NETDEV_MAX, err, err_len);
+	if (rc < 0)
+		return rc;
+	l->dev_count = (unsigned)rc;
+	rc = rn_runtime_tree_parent(parent, sizeof(parent), err, err_len);
+	if (rc)
+		return rc;
+	return rn_sysfs_tree_write(parent, l->devs, l->dev_count, l->tree,
+				   sizeof(l->tree), err, err_len);
+}
+
+/* True if @item is an element of the list @list. */
+static bool listed(const char *list, const char *item, char separator)
+{
+	size_t len = strlen(item);
+
+	for (const char *p = list; p; p = strchr(p, separator), p = p ? p + 1 : NULL)
+		if (!strncmp(p, item, len) && (p[len] == separator || p[len] == '\0'))
+			return true;
+	return false;
+}
+
+/* Add @item to a list in the environment, once. */
+static int add_to_list(const char *name, const char *item, char separator, bool first)
+{
+	const char *old = getenv(name);
+	char *joined;
+	int rc;
+
+	if (!old || !*old)
+		return setenv(name, item, 1) ? -errno : 0;
+	if (listed(old, item, separator))
+		return 0;
+	rc = asprintf(&joined, "%s%c%s", first ? item : old, separator,
+		      first ? old : item);
+	if (rc < 0)
+		return -ENOMEM;
+	rc = setenv(name, joined, 1) ? -errno : 0;
+	free(joined);
+	return rc;
+}
+
+int rn_launch_setenv(const struct rn_launch *l, const char *netdevs, char *err,
+		     size_t err_len)
+{
+	const char *declared = getenv("ROCIN_PCIE_DEVICE");
+	const char *sanitize = getenv("ROCIN_SANITIZE");
+	bool closes_pages =
+		(declared && *declared) || (sanitize && strstr(sanitize, "all"));
+	int rc = 0;
+
+	/* A sanitizer's runtime insists on being first in LD_PRELOAD; we do not. */
+	if (add_to_list("LD_PRELOAD", l->preload, ':', false) ||
+	    (closes_pages && add_to_list("LD_PRELOAD", l->gpu, ':', false)) ||
+	    add_to_list("RDMAV_DRIVERS", l->driver, ':', true) ||
+	    setenv("ROCIN_TREE", l->tree, 1) ||
+	    (netdevs && setenv("ROCIN_NETDEVS", netdevs, 1))) {
+		rc = -ENOMEM;
+		snprintf(err, err_len, "cannot set the environment: %s", strerror(-rc));
+	}
+	return rc;
+}

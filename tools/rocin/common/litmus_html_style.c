@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* litmus_html_style.c - style sheet of the report, and its escaping. */
+#include "tools/rocin/litmus/litmus_html.h"
+
+static const char style[] =
+	":root{--bg:#fff;--fg:#1c2024;--dim:#5b6470;--line:#d5dae0;--band:#f4f6f8;"
+	"--ok:#1a7f37;--bad:#b42318;--bad-bg:#fde8e6;--warn:#8a5a00;--data:#1d5fbf;"
+	"--cqe:#1a7f37;--read:#9a4d00;--bar:#9db8dc;--bar-hit:#d98a3d}\n"
+	"@media(prefers-color-scheme:dark){:root{--bg:#14181d;--fg:#e6e9ec;--dim:#9aa4b0;"
+	"--line:#39424d;--band:#1c2229;--ok:#5cc27a;--bad:#ff8a7d;--bad-bg:#4a1f1b;"
+	"--warn:#e0b050;--data:#7db0ff;--cqe:#5cc27a;--read:#f0a860;--bar:#3f5f8a;"
+	"--bar-hit:#a8662a}}\n"
+	"body{background:var(--bg);color:var(--fg);font:15px/1.5 system-ui,sans-serif;"
+	"margin:0 auto;max-width:84rem;padding:1.5rem}\n"
+	"h1{font-size:1.6rem;margin:0 0 .3rem}h2{font-size:1.2rem;margin:2.5rem 0 .2rem;"
+	"border-top:1px solid var(--line);padding-top:1.2rem}"
+	"h3{font-size:1rem;margin:1.4rem 0 .4rem}\n"
+	"p{margin:.4rem 0;max-width:60rem}.dim{color:var(--dim)}a{color:var(--data)}\n"
+	"code,pre,td.code{font:.87em/1.45 ui-monospace,Menlo,Consolas,monospace}\n"
+	"table{border-collapse:collapse;margin:.6rem 0}.scroll{overflow-x:auto}\n"
+	"th,td{border:1px solid var(--line);padding:.25rem .6rem;text-align:left;"
+	"vertical-align:top}th{background:var(--band);font-weight:600}\n"
+	"table.bars td,table.bars th{border:0;border-bottom:1px solid var(--line)}"
+	"td.number{text-align:right;font-variant-numeric:tabular-nums}\n"
+	"td.bar{width:14rem}td.bar div{height:.9rem;background:var(--bar)}"
+	"td.bar div.hit{background:var(--bar-hit)}\n"
+	".ok{color:var(--ok)}.bad{color:var(--bad);font-weight:700}.warn{color:"
+	"var(--warn)}.box{background:var(--band);border-left:4px solid var(--data);"
+	"padding:.5rem .9rem;margin:.7rem 0;max-width:60rem}"
+	".box.alarm{background:var(--bad-bg);border-color:var(--bad)}\n"
+	"details{margin:.4rem 0}summary{cursor:pointer}\n"
+	".cards{display:flex;flex-wrap:wrap;gap:.8rem;margin:1rem 0}.cards "
+	"div{border:1px "
+	"solid var(--line);border-radius:6px;padding:.5rem 1rem;min-width:7rem}"
+	".cards b{display:block;font-size:1.4rem}\n"
+	"svg{display:block;max-width:100%;height:auto;font:12px "
+	"ui-monospace,Menlo,Consolas,monospace}"
+	"svg "
+	"text{fill:var(--fg);stroke:var(--band);stroke-width:3px;paint-order:stroke}svg "
+	".dim{fill:var(--dim)}svg .head{font-weight:600}"
+	"svg .band{fill:var(--band)}svg .lane{stroke:var(--line)}"
+	"svg .row{stroke:var(--line);stroke-dasharray:1 5}"
+	"svg .data{stroke:var(--data)}svg .cqe{stroke:var(--cqe)}"
+	"svg .read{stroke:var(--read)}svg .wait{stroke-width:4;opacity:.55}"
+	"svg polyline,svg line{fill:none}svg .answer{stroke-dasharray:5 3}"
+	"svg .seen{stroke:var(--cqe);stroke-dasharray:2 3}"
+	"svg circle.data{fill:var(--data)}svg circle.cqe{fill:var(--cqe)}"
+	"svg circle.read{fill:var(--read)}svg "
+	"text.data{fill:var(--data);stroke:var(--band)}"
+	"svg text.cqe{fill:var(--cqe);stroke:var(--band)}"
+	"svg text.read{fill:var(--read);stroke:var(--band)}"
+	"svg .rule{fill:var(--warn)}svg .stale{fill:var(--bad);font-weight:700}"
+	"svg .mark{fill:var(--bad-bg);stroke:var(--bad)}\n"
+	"@media print{body{max-width:none;padding:0;font-size:11px}.scroll{overflow:"
+	"visible}svg,table.bars,.box{break-inside:avoid}h2,h3{break-after:avoid}"
+	"svg{min-width:0 !important;max-width:100%;height:auto}a{color:inherit}}\n";
+
+void rn_html_style(FILE *to)
+{
+	fputs(style, to);
+}
+
+void rn_html_text(FILE *to, const char *text)
+{
+	for (; *text; text++) {
+		switch (*text) {
+		case '&':
+			fputs("&amp;", to);
+			break;
+		case '<':
+			fputs("&lt;", to);
+			break;
+		case '>':
+			fputs("&gt;", to);
+			break;
+		case '"':
+			fputs("&quot;", to);
+			break;
+		case '\'':
+			fputs("&#39;", to);
+			break;
+		default:
+			/* Test files are ASCII; anything else might break the encoding.
+			 */
+			fputc(*text < ' ' || *text > '~' ? '?' : *text, to);
+		}
+	}
+}

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* cmd_conform.c - `rocin conform`: run conformance scenarios and report by rule. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "conform.h"
+#include "conform_live.h"
+#include "sim/scenario/virtual.h"
+#include "tools/rocin/common/arguments.h"
+#include "tools/rocin/common/cmd.h"
+#include "tools/rocin/common/launch.h"
+
+enum {
+	EXIT_NOT_READ = 2, /* a file was not understood, or the target is not there */
+	SLACK_MS = 2000,
+	SLACK_MAX_MS = 600000,
+};
+
+struct conform_args {
+	const char *rules, *junit;
+	bool json, all;
+	struct rn_live_options live; /* target NULL: in virtual time */
+	char **paths;
+	int path_count;
+};
+
+enum {
+	OPT_RULES = 0x100,
+	OPT_JUNIT,
+	OPT_TARGET,
+	OPT_ADDRESS,
+	OPT_SLACK,
+};
+
+static const struct argp_option options[] = {
+	{ "rules", OPT_RULES, "FILE", 0,
+	  "List the rules of this file that no scenario covers", 0 },
+	{ "junit", OPT_JUNIT, "FILE", 0, "Write the report as JUnit XML too", 0 },
+	RN_OPTION_JSON(0),
+	{ "all", 'a', NULL, 0, "Name what passed, too", 0 },
+	{ "target", OPT_TARGET, "ADDRESS[:PORT]", 0,
+	  "Test the device whose agent listens there", 0 },
+	{ "address", OPT_ADDRESS, "ADDRESS", 0,
+	  "Ours, to test from (default: of loopback); up to twice for IPv4 and for IPv6: "
+	  "the second one is another host",
+	  0 },
+	{ "slack", OPT_SLACK, "MS", 0,
+	  "How much later than said a target may do things (default: 2000)", 0 },
+	{ 0 },
+};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct conform_args *args = state->input;
+	uint64_t number = 0;
+
+	switch (key) {
+	case OPT_RULES:
+		args->rules = arg;
+		return 0;
+	case OPT_JUNIT:
+		args->junit = arg;
+		return 0;
+	case 'j':
+		args->json = true;
+		return 0;
+	case 'a':
+		args->all = true;
+		return 0;
+	case OPT_TARGET:
+		args->live.target = arg;
+		return 0;
+	case OPT_ADDRESS:
+		if (args->live.addresses == RN_LIVE_ADDRESSES)
+			argp_error(state, "%s: too many addresses", arg);
+		args->live.address[args->live.addresses++] = arg;
+		return 0;
+	case OPT_SLACK:
+		if (!rn_read_number(arg, 1, SLACK_MAX_MS, &number))
+			argp_error(state, "%s: not a number of milliseconds, 1 to %d",
+				   arg, SLACK_MAX_MS);
+		args->live.slack_ms = (unsigned)number;
+		return 0;
+	case ARGP_KEY_ARGS:
+		args->paths = state->argv + state->next;
+		args->path_count = state->argc - state->next;
+		return 0;
+	case ARGP_KEY_NO_ARGS:
+		argp_error(state, "name a scenario or a directory of them");
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static const struct argp argp = {
+	.options = options,
+	.parser = parse,
+	.args_doc = "FILE|DIRECTORY...\n--agent [--netdev=SPEC] [AGENT-OPTION...]",
+	.doc = "Run conformance scenarios, rocin-scenario(5), on the transport in "
+	       "virtual time, or on a live device; --agent is what runs on that one's "
+	       "side.\vEnds with 1 if a scenario failed, with 2 if one was not "
+	       "understood or the target is not there.",
+};
+
+static int write_junit(const struct rn_conform *c, const char *file)
+{
+	FILE *f = fopen(file, "we");
+	int rc = f ? rn_conform_junit(c, f) : -1;
+
+	if (f && fclose(f))
+		rc = -1;
+	if (rc)
+		rn_complain("%s: %s", file, strerror(errno));
+	return rc;
+}
+
+static int run_paths(const struct conform_args *args, struct rn_conform *c,
+		     const struct rn_scene_ops *ops, void *ctx)
+{
+	int rc = args->rules ? rn_conform_read_rules(c, args->rules) : 0;
+
+	for (int i = 0; !rc && i < args->path_count; i++)
+		rc = rn_conform_run(c, args->paths[i], ops, ctx);
+	return rc;
+}
+
+static int run_live(const struct conform_args *args, struct rn_conform *c)
+{
+	struct rn_live_target *t = rn_live_target_open(&args->live);
+	int rc = t ? run_paths(args, c, rn_live_target_ops(t), t) : -ENOTCONN;
+
+	if (t && rn_live_target_is_lost(t)) {
+		rn_conform_free(c);
+		rc = -EPIPE;
+	}
+	rn_live_target_close(t);
+	return rc;
+}
+
+static int run_all(const struct conform_args *args, struct rn_conform *c)
+{
+	struct rn_virtual *v;
+	int rc;
+
+	if (args->live.target)
+		return run_live(args, c);
+	v = rn_virtual_new();
+	rc = v ? run_paths(args, c, &rn_virtual_ops, v) : -ENOMEM;
+	rn_virtual_free(v);
+	return rc;
+}
+
+/* `--agent': make the environment and become rocin-conform-agent. */
+static int become_agent(int argc, char **argv)
+{
+	static struct rn_launch launch;
+	char err[512], program[PATH_MAX + 24];
+	const char *netdevs = NULL;
+
+	if (argc > 2 && !strncmp(argv[2], "--netdev=", 9)) {
+		netdevs = argv[2] + 9;
+		argv++;
+	} else if (argc > 3 && !strcmp(argv[2], "--netdev")) {
+		netdevs = argv[3];
+		argv += 2;
+	}
+	argv[1] = "rocin conform --agent"; /* in what it says of its options */
+	if (rn_launch_prepare(&launch, netdevs, err, sizeof(err)) ||
+	    rn_launch_setenv(&launch, netdevs, err, sizeof(err))) {
+		rn_complain("%s", err);
+		return RN_EXIT_FAILURE;
+	}
+	snprintf(program, sizeof(program), "%s/rocin-conform-agent", launch.plugin_dir);
+	execv(program, argv + 1);
+	rn_complain("%s: %s; install Rocin again", program, strerror(errno));
+	return RN_EXIT_FAILURE;
+}
+
+int rn_cmd_conform(int argc, char **argv)
+{
+	struct conform_args args = { .live.slack_ms = SLACK_MS };
+	struct rn_conform c = { 0 };
+	bool failed;
+	int rc;
+
+	if (argc > 1 && !strcmp(argv[1], "--agent"))
+		return become_agent(argc, argv);
+	argp_parse(&argp, argc, argv, 0, NULL, &args);
+	rc = run_all(&args, &c);
+	if (c.count > 0 && args.json)
+		rc = rn_conform_json(&c, stdout) && !rc ? -EIO : rc;
+	else if (c.count > 0)
+		rn_conform_text(&c, stdout, args.all);
+	if (args.junit && write_junit(&c, args.junit) && !rc)
+		rc = -EIO;
+	failed = c.failed > 0;
+	rn_conform_free(&c);
+	if (failed && rc != -EPIPE)
+		return RN_EXIT_FAILURE;
+	return rc ? EXIT_NOT_READ : 0;
+}

@@ -1,0 +1,411 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* cmd_doctor.c - `rocin doctor [-- PROGRAM]`: why do I see no device?
+ *
+ * A list of checks; each says what it found, and what to do where that is not good.
+ */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "doctor_peer.h"
+#include "tools/rocin/common/arguments.h"
+#include "tools/rocin/common/cmd.h"
+#include "tools/rocin/common/launch.h"
+#include "transport/io/host/rocind_client.h"
+#include "transport/io/host/runtime_dir.h"
+#include "transport/io/host/uring.h"
+#include "transport/io/udp/net_udp.h"
+
+struct doctor {
+	const char *netdevs;
+	const char *program; /* NULL: none was given */
+	const char *peer;    /* NULL: none was given */
+	struct rn_launch launch;
+	bool prepared;
+	bool is_partly_reached; /* the program */
+	unsigned faults;
+};
+
+enum finding {
+	GOOD,
+	NOTE,
+	FAULT
+};
+
+static void say(struct doctor *d, enum finding f, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+static void say(struct doctor *d, enum finding f, const char *fmt, ...)
+{
+	static const char *const mark[] = {
+		[GOOD] = "ok   ", [NOTE] = "note ", [FAULT] = "FAULT"
+	};
+	va_list ap;
+
+	printf("%s  ", mark[f]);
+	va_start(ap, fmt);
+	vprintf(fmt, ap);
+	va_end(ap);
+	putchar('\n');
+	d->faults += f == FAULT;
+}
+
+static void check_runtime_dir(struct doctor *d)
+{
+	char dir[RN_RUNTIME_PATH_MAX], err[512];
+
+	if (rn_runtime_dir(dir, sizeof(dir), err, sizeof(err)))
+		say(d, FAULT, "%s", err);
+	else
+		say(d, GOOD, "runtime directory %s", dir);
+}
+
+/* The loopback interface comes without. */
+static void check_groups(struct doctor *d, const struct rn_netdev *dev)
+{
+	static const struct rn_gid group = { .raw = { 0xff, 0x05, [15] = 1 } };
+	bool is_lo = !strcmp(dev->ifname, "lo"), has_ipv6 = false;
+
+	for (unsigned i = 0; i < dev->gid_count; i++)
+		has_ipv6 |= !rn_gid_is_ipv4(&dev->gid[i]);
+	if (has_ipv6 && rn_group_route(&group, dev->ifindex) == -ENETUNREACH)
+		say(d, NOTE,
+		    "%s: IPv6 multicast has no route on %s; ip -6 route add %s ff00::/8 "
+		    "dev %s%s",
+		    dev->ibdev, dev->ifname, is_lo ? "local" : "multicast", dev->ifname,
+		    is_lo ? "" : " table local");
+}
+
+static void check_devices(struct doctor *d)
+{
+	char err[512];
+
+	if (rn_launch_prepare(&d->launch, d->netdevs, err, sizeof(err))) {
+		say(d, FAULT, "%s", err);
+		return;
+	}
+	d->prepared = true;
+	for (unsigned i = 0; i < d->launch.dev_count; i++) {
+		const struct rn_netdev *dev = &d->launch.devs[i];
+
+		if (!rn_netdev_path_mtu(dev->mtu))
+			say(d, FAULT,
+			    "%s: MTU %u of %s is too small; set it to 352 or more",
+			    dev->ibdev, dev->mtu, dev->ifname);
+		else if (!dev->up)
+			say(d, FAULT, "%s: %s is down; ip link set %s up", dev->ibdev,
+			    dev->ifname, dev->ifname);
+		else
+			say(d, GOOD, "%s on %s, %u address%s, path MTU %u", dev->ibdev,
+			    dev->ifname, dev->gid_count, dev->gid_count == 1 ? "" : "es",
+			    rn_netdev_path_mtu(dev->mtu));
+		if (dev->up && strcmp(dev->ifname, "lo") != 0)
+			say(d, NOTE,
+			    "%s: a firewall between it and other hosts must let UDP port "
+			    "4791 through, in both directions; try: rocin doctor "
+			    "--peer=ADDRESS",
+			    dev->ibdev);
+		if (dev->up)
+			check_groups(d, dev);
+	}
+}
+
+/* One line of `rocin probe`. */
+static void judge_probe_line(struct doctor *d, char *line, unsigned *ours)
+{
+	char *text = strchr(line, ' ');
+
+	if (text)
+		*text++ = '\0';
+	else
+		text = line + strlen(line);
+	if (!strcmp(line, "device")) {
+		(*ours)++;
+		say(d, GOOD, "libibverbs lists %s, opens it and makes a queue pair",
+		    text);
+	} else if (!strcmp(line, "other-device")) {
+		say(d, NOTE, "libibverbs lists %s too, which is not ours", text);
+	} else if (!strcmp(line, "no-libibverbs")) {
+		say(d, FAULT, "libibverbs cannot be loaded (%s); apt install libibverbs1",
+		    text);
+	} else if (!strcmp(line, "no-qp")) {
+		(*ours)++;
+		say(d, FAULT, "no queue pair on %s; the reason stands above", text);
+	} else if (!strcmp(line, "no-open") || !strcmp(line, "no-list")) {
+		say(d, FAULT, "libibverbs failed: %s %s; the reason stands above", line,
+		    text);
+	} else {
+		text[-1] = text == line ? '\0' : ' ';
+		say(d, NOTE, "%s", line);
+	}
+}
+
+static void run_probe(struct doctor *d, int out)
+{
+	char err[512];
+
+	dup2(out, STDOUT_FILENO);
+	dup2(out, STDERR_FILENO);
+	setenv("ROCIN_LOG", "error", 0);
+	if (rn_launch_setenv(&d->launch, d->netdevs, err, sizeof(err)) == 0) {
+		execl("/proc/self/exe", "rocin", "probe", (char *)NULL);
+		execlp("rocin", "rocin", "probe", (char *)NULL);
+	}
+	_exit(RN_EXIT_CANNOT_RUN);
+}
+
+static void check_libibverbs(struct doctor *d)
+{
+	char line[1024];
+	unsigned ours = 0;
+	int pipe_fd[2], status = 0;
+	FILE *in;
+	pid_t pid;
+
+	if (!d->prepared)
+		return;
+	fflush(stdout);
+	if (pipe(pipe_fd) || (pid = fork()) < 0) {
+		say(d, FAULT, "cannot start a process: %s", strerror(errno));
+		return;
+	}
+	if (pid == 0)
+		run_probe(d, pipe_fd[1]);
+	close(pipe_fd[1]);
+	in = fdopen(pipe_fd[0], "r");
+	while (in && fgets(line, sizeof(line), in)) {
+		line[strcspn(line, "\n")] = '\0';
+		if (*line)
+			judge_probe_line(d, line, &ours);
+	}
+	if (in)
+		fclose(in);
+	waitpid(pid, &status, 0);
+	if (WIFSIGNALED(status))
+		say(d, FAULT, "the trial program died of signal %d", WTERMSIG(status));
+	else if (ours == 0)
+		say(d, FAULT,
+		    "libibverbs does not list our devices: the preload did not take "
+		    "effect, or the plugin refused (see above)");
+}
+
+static void check_program(struct doctor *d)
+{
+	char path[PATH_MAX], text[RN_PROGRAM_TEXT_MAX];
+	enum rn_program_fault fault;
+
+	if (!d->program)
+		return;
+	fault = rn_program_check(d->program, path, sizeof(path), text, sizeof(text));
+	d->is_partly_reached = fault != RN_PROGRAM_OK && !rn_program_is_fault(fault);
+	if (d->is_partly_reached)
+		say(d, NOTE, "%s", text);
+	else if (fault == RN_PROGRAM_OK)
+		say(d, GOOD,
+		    "LD_PRELOAD reaches %s (unless it loads libibverbs with "
+		    "RTLD_DEEPBIND, which nothing can see from outside)",
+		    path);
+	else
+		say(d, FAULT, "%s", text);
+}
+
+static void check_environment(struct doctor *d)
+{
+	const char *tree = getenv("ROCIN_TREE"), *preload = getenv("LD_PRELOAD");
+
+	if (tree && (!preload || !strstr(preload, "librocin-kernel.so")))
+		say(d, FAULT,
+		    "ROCIN_TREE is set but LD_PRELOAD was lost on the way here (sudo, "
+		    "ssh and mpirun do that); put rocin run behind them");
+	else if (tree && access(tree, R_OK))
+		say(d, FAULT,
+		    "ROCIN_TREE names %s, which is not there; use rocin run again", tree);
+	else if (tree)
+		say(d, GOOD, "this shell runs under rocin run");
+	else
+		say(d, NOTE,
+		    "programs find the devices only under: rocin run -- PROGRAM");
+}
+
+/* Forgotten ones look like a broken network. */
+static void check_faults(struct doctor *d)
+{
+	struct rn_rocind *r = rn_rocind_connect_running(NULL, 0);
+	const char *own = getenv("ROCIN_FAULT");
+	struct rn_rocind_faults now = { .fd = -1 };
+
+	if (own && *own)
+		say(d, NOTE, "ROCIN_FAULT makes things go wrong on purpose: %s", own);
+	if (r && rn_rocind_faults(r, &now, NULL, 0) == 0 && now.fd >= 0)
+		say(d, NOTE,
+		    "rules make things go wrong on purpose: rocin fault lists them, "
+		    "rocin fault --clear removes them");
+	if (now.fd >= 0)
+		close(now.fd);
+	rn_rocind_close(r);
+}
+
+static long read_number(const char *path)
+{
+	FILE *f = fopen(path, "re");
+	long v = -1;
+
+	if (f && fscanf(f, "%ld", &v) != 1)
+		v = -1;
+	if (f)
+		fclose(f);
+	return v;
+}
+
+static void check_system(struct doctor *d)
+{
+	long rmem = read_number("/proc/sys/net/core/rmem_max");
+	struct rlimit files;
+
+	if (access("/proc/self/fd", X_OK))
+		say(d, NOTE,
+		    "/proc is not mounted: works, but less can be said in messages");
+	if (rmem >= 0 && rmem < 1 << 20)
+		say(d, NOTE, "net.core.rmem_max is %ld: works; 4194304 or more is faster",
+		    rmem);
+	if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur < 64)
+		say(d, FAULT, "only %lu descriptors may be open; ulimit -n 256",
+		    (unsigned long)files.rlim_cur);
+}
+
+/* What a raw packet QP opens. */
+static void check_raw_packets(struct doctor *d)
+{
+	int fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
+
+	if (fd >= 0)
+		close(fd);
+	else if (errno == EPERM || errno == EACCES)
+		say(d, NOTE,
+		    "no CAP_NET_RAW: all works but raw packet queue pairs, which "
+		    "answer EPERM; run as root in the namespace of the network");
+	else
+		say(d, NOTE, "no packet sockets here (%s): no raw packet queue pairs",
+		    strerror(errno));
+}
+
+/* What local wires are made of, by rocind in the same sandbox. */
+static void check_local_wires(struct doctor *d)
+{
+	const char *set = getenv("ROCIN_LOCAL");
+	int fd = memfd_create("rocin-doctor", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	if (set && !strcmp(set, "off"))
+		say(d, NOTE,
+		    "ROCIN_LOCAL is off: packets between processes of this host "
+		    "go by UDP");
+	else if (fd < 0)
+		say(d, NOTE,
+		    "memfd_create fails (%s): packets between processes of this host go "
+		    "by UDP, which is slower; allow it in the sandbox",
+		    strerror(errno));
+	else
+		say(d, GOOD,
+		    "packets between processes of this host and user go through shared "
+		    "memory; rocin run --local=off shows them to tcpdump");
+	if (fd >= 0)
+		close(fd);
+}
+
+/* Not tried unasked: a sandbox may end who does. */
+static void check_io(struct doctor *d)
+{
+	const char *set = getenv("ROCIN_IO");
+	struct rn_uring *u;
+	char why[300];
+
+	if (!set || strcmp(set, "uring") != 0)
+		return;
+	u = rn_uring_open(RN_URING_AT_ONCE, 1, why, sizeof(why));
+	if (u)
+		say(d, GOOD, "packets by UDP go by io_uring (ROCIN_IO)");
+	else
+		say(d, NOTE,
+		    "ROCIN_IO is uring, but %s: devices work by epoll, sendmsg and "
+		    "recvmsg",
+		    why);
+	rn_uring_close(u);
+}
+
+static const struct argp_option options[] = {
+	RN_OPTION_NETDEV(0),
+	{ "peer", 'p', "ADDRESS", 0,
+	  "Knock at the port of a device at ADDRESS and say who refuses it", 0 },
+	{ 0 },
+};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct doctor *d = state->input;
+
+	switch (key) {
+	case 'n':
+		d->netdevs = arg;
+		return 0;
+	case 'p':
+		d->peer = arg;
+		return 0;
+	case ARGP_KEY_ARGS:
+		d->program = state->argv[state->next];
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static const struct argp argp = {
+	.options = options,
+	.parser = parse,
+	.args_doc = "[-- PROGRAM]",
+	.doc = "Check everything that a program needs to find the Rocin devices, and say "
+	       "what to "
+	       "do where something is missing. With PROGRAM, also whether Rocin can "
+	       "reach it.",
+};
+
+static void check_peer(struct doctor *d)
+{
+	char text[512];
+	bool is_good = !d->peer || rn_doctor_peer(d->peer, text, sizeof(text));
+
+	if (d->peer)
+		say(d, is_good ? GOOD : FAULT, "%s", text);
+}
+
+int rn_cmd_doctor(int argc, char **argv)
+{
+	static struct doctor d;
+
+	if (argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &d))
+		return RN_EXIT_USAGE;
+	check_runtime_dir(&d);
+	check_system(&d);
+	check_raw_packets(&d);
+	check_local_wires(&d);
+	check_io(&d);
+	check_devices(&d);
+	check_libibverbs(&d);
+	check_environment(&d);
+	check_faults(&d);
+	check_program(&d);
+	check_peer(&d);
+	if (d.faults)
+		printf("\n%u fault%s found.\n", d.faults, d.faults == 1 ? "" : "s");
+	else if (d.is_partly_reached)
+		printf("\nNo fault found, but Rocin does not see all that %s does.\n",
+		       d.program);
+	else
+		puts("\nAll is well. Try: rocin run -- ibv_devices");
+	return d.faults ? RN_EXIT_FAILURE : 0;
+}

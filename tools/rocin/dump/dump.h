@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* dump.h - the parts of `rocin dump`: where packets come from, and the forms in which
+ * they are shown.
+ */
+#ifndef RN_DUMP_H
+#define RN_DUMP_H
+
+#include <stdio.h>
+
+#include "dump_other.h"
+#include "dump_owners.h"
+#include "tools/dump/roce_watch.h"
+#include "tools/rocin/common/packet_text.h"
+
+/* A packet of the capture, on its way to be shown. Valid during the call only. */
+struct rn_dump_packet {
+	uint64_t number; /* of the RoCEv2 packets, from 1 on */
+	rn_ns at;	 /* since the first one */
+	const struct rn_packet *p;
+	const struct rn_watch_remark *remark;
+	const struct rn_watch *watch;
+	/* What a pcapng file says beside it; NULL or empty: nothing. */
+	const char *comment;
+	const char *interface, *owner; /* its name and description */
+	uint32_t local_qpn;	       /* of the end that captured it; 0: not known */
+	bool is_outbound;
+	bool shows_owner;		     /* for the first time */
+	const struct rn_dump_owners *owners; /* until .end has returned */
+};
+
+/* What the other end's capture said of a packet that was shown when it left. */
+struct rn_dump_arrival {
+	uint64_t number; /* of that packet */
+	rn_ns at;
+	const struct rn_packet *p;
+	const char *comment;
+};
+
+/* A form of showing. All are called in this order: @packet for each, @end once. */
+struct rn_dump_form {
+	/* Returns false if no more are wanted. */
+	bool (*packet)(void *ctx, const struct rn_dump_packet *d);
+	/* Between packets; may be NULL. */
+	void (*arrival)(void *ctx, const struct rn_dump_arrival *a);
+	/* Returns 0 or -errno (of writing). */
+	int (*end)(void *ctx, const struct rn_watch *w);
+	void *ctx;
+};
+
+struct rn_dump_source {
+	const char *file; /* "-": standard input */
+	uint64_t count;	  /* stop behind so many; 0: all */
+	bool has_qp;	  /* only those of @qp and of the one that it talks to */
+	uint32_t qp;
+	bool is_strict;
+	bool has_copies; /* show also what arrived and was captured where it left */
+};
+
+/* What was read. */
+struct rn_dump_total {
+	uint64_t packets, violations, suspicions;
+	uint64_t roce;				/* packets of the capture, shown or not */
+	uint64_t skipped[RN_PACKET_SKIP_COUNT]; /* not taken apart, and why */
+	uint64_t other[RN_DUMP_OTHERS];		/* of all that were not */
+	uint64_t no_link; /* of a link type that carries no IP here, ... */
+	int link_type;	  /* ... DLT_..., the last of them */
+};
+
+/**
+ * rn_dump_read() - Read a capture, watch it, and give each RoCEv2 packet to @form
+ * @total:	Out: what was shown
+ *
+ * Return: 0; -errno, with a sentence on standard error. What was read before the error
+ *was shown.
+ */
+int rn_dump_read(const struct rn_dump_source *source, const struct rn_dump_form *form,
+		 struct rn_dump_total *total);
+
+/* ---- Lines ---- */
+
+struct rn_dump_lines {
+	FILE *to;
+	bool findings_only;
+};
+
+bool rn_dump_line(void *ctx, const struct rn_dump_packet *d);
+void rn_dump_line_arrival(void *ctx, const struct rn_dump_arrival *a);
+
+/* " [again: after a NAK, 67.1 ms]", " [duplicate]" ...; empty if there is nothing. */
+enum {
+	RN_DUMP_NOTE_MAX = 160
+};
+void rn_dump_note(const struct rn_watch_remark *r, char note[RN_DUMP_NOTE_MAX]);
+
+/* "gap (B5): PSNs go up by one a packet: 3 missing before 17" */
+enum {
+	RN_DUMP_FINDING_MAX = 320
+};
+void rn_dump_finding(const struct rn_watch_finding *f, char text[RN_DUMP_FINDING_MAX]);
+
+/* "queue pair 0x11 of 10.0.0.1: rocin0, verify, process 7, on lo, slot 1" */
+enum {
+	RN_DUMP_SAID_MAX = 768
+};
+void rn_dump_owner_words(const struct rn_dump_packet *d, char text[RN_DUMP_SAID_MAX]);
+/* "psn 17 as it arrived: beyond the expected PSN: dropped" */
+void rn_dump_arrival_words(const struct rn_dump_arrival *a, char text[RN_DUMP_SAID_MAX]);
+
+/* Shorten to @len bytes of whole UTF-8 characters at most. */
+void rn_dump_cut(char *text, size_t len);
+
+/* "67.1 ms", in the unit that fits. */
+enum {
+	RN_DUMP_TIME_MAX = 32
+};
+const char *rn_dump_time(rn_ns t, char text[RN_DUMP_TIME_MAX]);
+
+#endif /* RN_DUMP_H */

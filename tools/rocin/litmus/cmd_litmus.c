@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* cmd_litmus.c - `rocin litmus`: run litmus tests and compare with their verdicts. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "litmus_files.h"
+#include "litmus_report.h"
+#include "tools/rocin/common/arguments.h"
+#include "tools/rocin/common/cmd.h"
+
+enum {
+	EXIT_NOT_READ = 2, /* a file was not understood, or a back end does not work */
+	SETS_MAX = 64,	   /* sets of knobs of one test */
+};
+
+struct litmus_args {
+	struct rn_litmus_options o;
+	const char *modes, *knobs, *html, *name;
+	bool json;
+	char **paths;
+	int path_count;
+};
+
+enum {
+	OPT_MODE = 0x100,
+	OPT_KNOBS,
+	OPT_BACKEND,
+	OPT_RUNS,
+	OPT_SEED,
+	OPT_HTML,
+	OPT_WITNESS,
+	OPT_TEST,
+	OPT_BUDGET,
+	OPT_STATE,
+	OPT_PROCESSES,
+};
+
+static const struct argp_option options[] = {
+	{ "mode", OPT_MODE, "MODE[,MODE...]", 0,
+	  "strict, ibta, typical, adversarial or all; default: the knobs that verdicts "
+	  "name",
+	  0 },
+	{ "knobs", OPT_KNOBS, "KNOBS", 0,
+	  "These knobs, on top of typical or of each MODE; also relaxed=x+y", 0 },
+	{ "backend", OPT_BACKEND, "explore|model|live|hw", 0,
+	  "Try every schedule of the model (default), draw some, or run on the provider "
+	  "or "
+	  "on an RDMA device",
+	  0 },
+	{ "runs", OPT_RUNS, "N", 0,
+	  "Runs of each test (default 100, model: 1000); explore: bound of states "
+	  "(default 20 million)",
+	  0 },
+	{ "seed", OPT_SEED, "N", 0, "Seed of the first run (default 1)", 0 },
+	{ "test", OPT_TEST, "NAME", 0, "Only tests whose name begins so", 0 },
+	RN_OPTION_JSON(0),
+	{ "html", OPT_HTML, "FILE", 0, "Write the report as a page too", 0 },
+	{ "witness", OPT_WITNESS, NULL, 0, "Show how each final state comes about", 0 },
+	{ "budget", OPT_BUDGET, "SECONDS", 0, "live: stop after that time", 0 },
+	{ "state", OPT_STATE, "FILE", 0, "live: continue what an earlier call left", 0 },
+	{ "processes", OPT_PROCESSES, NULL, 0, "live: one process per host", 0 },
+	{ 0 },
+};
+
+static uint64_t number(const char *arg, uint64_t most, struct argp_state *state)
+{
+	uint64_t n = 0;
+
+	if (!rn_read_number(arg, 0, most, &n))
+		argp_error(state, "\"%s\" is not a number", arg);
+	return n;
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct litmus_args *args = state->input;
+
+	switch (key) {
+	case OPT_MODE:
+		args->modes = arg;
+		return 0;
+	case OPT_KNOBS:
+		args->knobs = arg;
+		return 0;
+	case OPT_BACKEND:
+		args->o.backend = arg;
+		return 0;
+	case OPT_RUNS:
+		args->o.runs = number(arg, UINT64_MAX, state);
+		return 0;
+	case OPT_SEED:
+		args->o.seed = number(arg, UINT64_MAX, state);
+		return 0;
+	case OPT_TEST:
+		args->name = arg;
+		return 0;
+	case 'j':
+		args->json = true;
+		return 0;
+	case OPT_HTML:
+		args->html = arg;
+		return 0;
+	case OPT_WITNESS:
+		args->o.witness = true;
+		return 0;
+	case OPT_BUDGET:
+		args->o.budget_s = (unsigned)number(arg, UINT32_MAX, state);
+		return 0;
+	case OPT_STATE:
+		args->o.state_file = arg;
+		return 0;
+	case OPT_PROCESSES:
+		args->o.processes = true;
+		return 0;
+	case ARGP_KEY_ARGS:
+		args->paths = state->argv + state->next;
+		args->path_count = state->argc - state->next;
+		return 0;
+	case ARGP_KEY_NO_ARGS:
+		argp_error(state, "which litmus files?");
+		return EINVAL;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static const struct argp argp = {
+	.options = options,
+	.parser = parse,
+	.args_doc = "FILE|DIRECTORY...",
+	.doc = "Run litmus tests of RDMA memory ordering, and compare what can be "
+	       "observed "
+	       "with the verdicts of the files.\v"
+	       "Ends with 1 if a forbidden state occurred or, after every schedule was "
+	       "tried, an allowed one did not.",
+};
+
+static const struct {
+	const char *name;
+	rn_litmus_back_end run;
+} back_ends[] = {
+	{ "explore", rn_litmus_explore_run },
+	{ "model", rn_litmus_model_run },
+	{ "live", rn_litmus_live_run },
+	{ "hw", rn_litmus_live_run },
+};
+
+static rn_litmus_back_end find_back_end(const char *name)
+{
+	for (size_t i = 0; i < RN_ARRAY_SIZE(back_ends); i++)
+		if (!strcmp(back_ends[i].name, name))
+			return back_ends[i].run;
+	return NULL;
+}
+
+/* ---- Knobs ---- */
+
+/* Sets of knobs of one test, each once. */
+struct sets {
+	struct rn_litmus_setup set[SETS_MAX];
+	unsigned count;
+};
+
+static void add_set(struct sets *sets, const struct rn_litmus_setup *setup)
+{
+	for (unsigned i = 0; i < sets->count; i++)
+		if (rn_litmus_same_setup(&sets->set[i], setup))
+			return;
+	assert(sets->count < SETS_MAX);
+	sets->set[sets->count++] = *setup;
+}
+
+/* One mode with the knobs on top of it. */
+static int add_mode(const struct litmus_args *args, const struct rn_litmus_test *t,
+		    const char *mode, size_t len, struct sets *sets)
+{
+	char words[512], err[256];
+	struct rn_litmus_setup setup;
+
+	if (sets->count == SETS_MAX) {
+		rn_complain("too many modes");
+		return -EINVAL;
+	}
+	snprintf(words, sizeof(words), "mode=%.*s%s%s", (int)len, mode,
+		 args->knobs ? "," : "", args->knobs ? args->knobs : "");
+	if (rn_litmus_setup(t, words, &setup, err, sizeof(err))) {
+		rn_complain("%s: %s", t->name, err);
+		return -EINVAL;
+	}
+	add_set(sets, &setup);
+	return 0;
+}
+
+static int asked_sets(const struct litmus_args *args, const struct rn_litmus_test *t,
+		      struct sets *sets)
+{
+	const char *at = args->modes ? args->modes : "typical";
+	int rc = 0;
+
+	if (!strcmp(at, "all"))
+		at = "strict,ibta,typical,adversarial";
+	if (!*at) {
+		rn_complain("--mode= names no mode");
+		return -EINVAL;
+	}
+	while (*at && !rc) {
+		size_t len = strcspn(at, ",");
+
+		rc = add_mode(args, t, at, len, sets);
+		at += len;
+		at += *at == ',';
+	}
+	return rc;
+}
+
+static void verdict_sets(const struct rn_litmus_test *t, struct sets *sets)
+{
+	for (unsigned i = 0; i < t->verdicts; i++) {
+		struct rn_litmus_setup setup;
+		char err[256];
+
+		/* The parser has tried this. */
+		if (!rn_litmus_verdict_setup(t, &t->verdict[i], &setup, err, sizeof(err)))
+			add_set(sets, &setup);
+	}
+}
+
+/* ---- Running ---- */
+
+static void fill_run(const struct rn_litmus_test *t, const struct rn_litmus_setup *setup,
+		     struct rn_report_run *run)
+{
+	struct rn_litmus_setup other;
+	char err[256];
+
+	run->setup = *setup;
+	rn_litmus_setup_text(t, setup, run->knobs, sizeof(run->knobs));
+	run->verdict = calloc(t->verdicts, sizeof(run->verdict[0]));
+	if (!run->verdict)
+		return;
+	for (unsigned i = 0; i < t->verdicts; i++)
+		if (!rn_litmus_verdict_setup(t, &t->verdict[i], &other, err,
+					     sizeof(err)) &&
+		    rn_litmus_same_setup(&other, setup))
+			run->verdict[run->verdict_count++] = (struct rn_report_verdict){
+				.verdict = &t->verdict[i],
+				.state = SIZE_MAX,
+			};
+}
+
+static int run_test(const struct litmus_args *args, rn_litmus_back_end back_end,
+		    struct rn_report_test *test)
+{
+	struct sets sets = { .count = 0 };
+	int rc = 0;
+
+	if (args->modes || args->knobs)
+		rc = asked_sets(args, &test->test, &sets);
+	else
+		verdict_sets(&test->test, &sets);
+	test->run = calloc(sets.count + 1, sizeof(test->run[0]));
+	if (!test->run)
+		rc = -ENOMEM;
+	for (unsigned i = 0; i < sets.count && !rc; i++) {
+		struct rn_report_run *run = &test->run[test->run_count++];
+
+		fill_run(&test->test, &sets.set[i], run);
+		rc = run->verdict ? back_end(&args->o, test, run) : -ENOMEM;
+		if (rc)
+			rn_report_judge(run, "the back end failed");
+	}
+	return rc;
+}
+
+static int run_all(const struct litmus_args *args, rn_litmus_back_end back_end,
+		   struct rn_report *report)
+{
+	int rc = 0;
+
+	for (int i = 0; i < args->path_count && !rc; i++)
+		rc = rn_litmus_read(report, args->paths[i]);
+	for (size_t i = 0; i < report->test_count && !rc; i++) {
+		const char *name = report->test[i]->test.name;
+
+		if (!args->name || !strncmp(name, args->name, strlen(args->name)))
+			rc = run_test(args, back_end, report->test[i]);
+	}
+	return rc;
+}
+
+/* Tests that were not asked for are not in the report. */
+static void drop_idle(struct rn_report *r)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < r->test_count; i++) {
+		if (r->test[i]->run_count > 0) {
+			r->test[kept++] = r->test[i];
+			continue;
+		}
+		free(r->test[i]->run);
+		free(r->test[i]->file);
+		free(r->test[i]);
+	}
+	r->test_count = kept;
+}
+
+static bool has_failed(const struct rn_report *r)
+{
+	for (size_t i = 0; i < r->test_count; i++)
+		for (size_t k = 0; k < r->test[i]->run_count; k++)
+			for (size_t n = 0; n < r->test[i]->run[k].verdict_count; n++)
+				if (rn_report_is_failure(
+					    r->test[i]->run[k].verdict[n].status))
+					return true;
+	return false;
+}
+
+static int write_html(const struct rn_report *r, const char *file)
+{
+	FILE *f = fopen(file, "we");
+	int rc = f ? rn_report_html(r, f) : -errno;
+
+	if (f && fclose(f) && !rc)
+		rc = -errno;
+	if (rc)
+		rn_complain("%s: %s", file, strerror(-rc));
+	return rc;
+}
+
+static int show(const struct litmus_args *args, const struct rn_report *report)
+{
+	int rc = args->html ? write_html(report, args->html) : 0;
+
+	if (args->json)
+		return rn_report_json(report, stdout, true) ? -EIO : rc;
+	rn_report_text(report, stdout, args->o.witness);
+	return rc;
+}
+
+/* What a back end has done before it failed is shown all the same. */
+int rn_cmd_litmus(int argc, char **argv)
+{
+	struct litmus_args args = { .o = { .backend = "explore", .seed = 1 } };
+	struct rn_report report = { 0 };
+	rn_litmus_back_end back_end;
+	bool is_wrong;
+	int rc;
+
+	argp_parse(&argp, argc, argv, 0, NULL, &args);
+	back_end = find_back_end(args.o.backend);
+	if (!back_end) {
+		rn_complain("there is no back end \"%s\"", args.o.backend);
+		return RN_EXIT_USAGE;
+	}
+	report.backend = args.o.backend;
+	report.seed = args.o.seed;
+	rc = run_all(&args, back_end, &report);
+	drop_idle(&report);
+	if (!rc && report.test_count == 0) {
+		rn_complain("no test%s%s", args.name ? " begins with " : "",
+			    args.name ? args.name : "");
+		rc = -ENOENT;
+	}
+	if (report.test_count > 0 && show(&args, &report) && !rc)
+		rc = -EIO;
+	is_wrong = has_failed(&report);
+	rn_report_free(&report);
+	if (is_wrong)
+		return RN_EXIT_FAILURE;
+	return rc ? EXIT_NOT_READ : 0;
+}

@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* cmd_config.c - `rocin config`: the settings in force, and where each came from. */
+#include <errno.h>
+#include <jansson.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "provider/engine/settings.h"
+#include "rocin/netdev.h"
+#include "rocin/pcie.h"
+#include "rocin/variables.h"
+#include "sim/pcie/host/declare.h"
+#include "sim/pcie/host/sanitize.h"
+#include "tools/rocin/common/arguments.h"
+#include "tools/rocin/common/cmd.h"
+#include "tools/rocin/common/environ_read.h"
+#include "transport/io/host/rocind_start.h"
+#include "transport/io/host/runtime_dir.h"
+#include "transport/io/host/sentence.h"
+
+enum {
+	RCVBUF_WISH = 8 << 20
+};
+
+struct config_args {
+	bool json, set_only;
+	pid_t pid; /* 0: this process */
+};
+
+static const struct argp_option options[] = {
+	RN_OPTION_JSON(0),
+	{ "pid", 'p', "PID", 0,
+	  "Show what process PID was started with, not what a program started now would "
+	  "find",
+	  0 },
+	{ "set", 's', NULL, 0, "Show only what differs from the default", 0 },
+	{ 0 },
+};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct config_args *args = state->input;
+	uint64_t pid = 0;
+
+	switch (key) {
+	case 'j':
+		args->json = true;
+		return 0;
+	case 's':
+		args->set_only = true;
+		return 0;
+	case 'p':
+		if (!rn_read_number(arg, 1, INT_MAX, &pid))
+			argp_error(state, "\"%s\" is not a process id", arg);
+		args->pid = (pid_t)pid;
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static const struct argp argp = {
+	.options = options,
+	.parser = parse,
+	.doc = "Show every setting as a program started by `rocin run` from here would "
+	       "find "
+	       "it: its value, and whether that is the default, comes from the "
+	       "environment, "
+	       "or was found on this machine. A value that would not be understood is "
+	       "reported, and so is a variable that nothing reads.",
+};
+
+/* clang-format off */
+static const struct variable {
+	const char *name, *preset, *help;
+} variables[] = {
+#define X(name_, preset_, help_) { (name_), (preset_), (help_) },
+	RN_VARIABLES(X)
+#undef X
+};
+/* clang-format on */
+
+/* A value, and where it came from. */
+struct finding {
+	char value[PATH_MAX];
+	const char *source;
+};
+
+static void find_runtime_dir(struct finding *f)
+{
+	const char *xdg = getenv("XDG_RUNTIME_DIR"), *tmp = getenv("TMPDIR");
+	char err[512];
+
+	if (rn_runtime_dir(f->value, sizeof(f->value), err, sizeof(err)))
+		snprintf(f->value, sizeof(f->value), "none: %.400s", err);
+	else if (xdg && *xdg && strncmp(f->value, xdg, strlen(xdg)) == 0)
+		f->source = "XDG_RUNTIME_DIR";
+	else if (tmp && *tmp && strncmp(f->value, tmp, strlen(tmp)) == 0)
+		f->source = "TMPDIR";
+}
+
+static void find_rocind(struct finding *f)
+{
+	char err[512];
+
+	f->source = "found";
+	if (rn_rocind_find(NULL, f->value, sizeof(f->value), err, sizeof(err)))
+		snprintf(f->value, sizeof(f->value), "none: %.400s", err);
+}
+
+/* What the kernel gives of what rocind asks for, see rocind's group.c. */
+static void find_rcvbuf(struct finding *f)
+{
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	int size = RCVBUF_WISH;
+	socklen_t len = sizeof(size);
+
+	if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof(size)))
+		(void)setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
+	if (getsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, &len))
+		size = 0;
+	size /= 2; /* the kernel counts twice what it is asked for */
+	if (size < RCVBUF_WISH)
+		f->source = "kernel";
+	snprintf(f->value, sizeof(f->value), "%dK", size / 1024);
+	if (fd >= 0)
+		close(fd);
+}
+
+static void find(const struct variable *v, const char *from, struct finding *f)
+{
+	static const struct {
+		const char *name;
+		void (*look)(struct finding *f);
+	} looks[] = {
+		{ "ROCIN_RUNTIME_DIR", find_runtime_dir },
+		{ "ROCIN_ROCIND", find_rocind },
+		{ "ROCIN_RCVBUF", find_rcvbuf },
+	};
+	const char *set = getenv(v->name);
+
+	f->source = set && *set ? from : "default";
+	snprintf(f->value, sizeof(f->value), "%s", set && *set ? set : v->preset);
+	for (size_t i = 0; (!set || !*set) && i < RN_ARRAY_SIZE(looks); i++)
+		if (strcmp(looks[i].name, v->name) == 0)
+			looks[i].look(f);
+}
+
+/* ------------------------------------------------------------------- checks */
+static int check_provider(char *err, size_t err_len)
+{
+	static struct rnp_settings s;
+
+	return rnp_settings_read(&s, err, err_len);
+}
+
+static int check_netdevs(char *err, size_t err_len)
+{
+	static struct rn_netdev devs[RN_NETDEV_MAX];
+	int count = rn_netdev_discover(getenv("ROCIN_NETDEVS"), devs, RN_NETDEV_MAX, err,
+				       err_len);
+
+	return count < 0 ? count : 0;
+}
+
+static int check_runtime_dir(char *err, size_t err_len)
+{
+	char dir[RN_RUNTIME_PATH_MAX];
+
+	return rn_runtime_dir(dir, sizeof(dir), err, err_len);
+}
+
+static int check_idle_time(char *err, size_t err_len)
+{
+	const char *value = getenv("ROCIN_IDLE_MS");
+
+	if (!value || !*value || rn_rocind_is_idle_time(value))
+		return 0;
+	return rn_fail(err, err_len, -EINVAL,
+		       "ROCIN_IDLE_MS is \"%s\"; it must be a number of milliseconds, of "
+		       "at most 9 digits",
+		       value);
+}
+
+static int check_layer(char *err, size_t err_len)
+{
+	const char *knobs = getenv("ROCIN_PCIE"), *rules = getenv("ROCIN_PCIE_DEVICE");
+	const char *sanitize = getenv("ROCIN_SANITIZE");
+	struct rn_sanitize_options o;
+	struct rn_declare declared;
+	struct rn_pcie_knobs k;
+	int rc = 0;
+
+	rn_pcie_preset(&k, RN_PCIE_STRICT);
+	if (knobs && *knobs)
+		rc = rn_pcie_parse(&k, knobs, err, err_len);
+	if (!rc && rules && *rules)
+		rc = rn_declare_parse(&declared, rules, err, err_len);
+	if (!rc && sanitize && *sanitize)
+		rc = rn_sanitize_parse(&o, sanitize, err, err_len);
+	return rc;
+}
+
+/* Return: whether nothing would keep a program's devices from working. */
+static bool check_all(void)
+{
+	static int (*const checks[])(char *, size_t) = { check_provider, check_netdevs,
+							 check_runtime_dir,
+							 check_idle_time, check_layer };
+	bool is_good = true;
+	char err[1024];
+
+	for (size_t i = 0; i < RN_ARRAY_SIZE(checks); i++) {
+		if (!checks[i](err, sizeof(err)))
+			continue;
+		rn_complain("%s", err);
+		is_good = false;
+	}
+	return is_good;
+}
+
+#define OF_LAB "ROCIN_LAB_" /* what `rocin lab` tells programs */
+
+static bool is_known(const char *name, size_t len)
+{
+	if (strncmp(name, OF_LAB, strlen(OF_LAB)) == 0)
+		return true;
+	for (size_t i = 0; i < RN_ARRAY_SIZE(variables); i++)
+		if (strlen(variables[i].name) == len &&
+		    strncmp(variables[i].name, name, len) == 0)
+			return true;
+	return false;
+}
+
+/* A slip in a name would otherwise pass for a setting that does nothing. */
+static void warn_of_unknown(void)
+{
+	for (char **e = environ; *e; e++) {
+		size_t len = strcspn(*e, "=");
+
+		if (strncmp(*e, "ROCIN_", 6) == 0 && !is_known(*e, len))
+			rn_complain("%.*s is set, but nothing reads it", (int)len, *e);
+	}
+}
+
+/* ------------------------------------------------------------------- output */
+static json_t *as_json(const struct variable *v, const struct finding *f)
+{
+	return json_pack("{s:s, s:s, s:s, s:s}", "name", v->name, "value", f->value,
+			 "source", f->source, "meaning", v->help);
+}
+
+static int print(const struct config_args *args)
+{
+	json_t *list = json_array();
+	int rc = 0;
+
+	for (size_t i = 0; i < RN_ARRAY_SIZE(variables); i++) {
+		const struct variable *v = &variables[i];
+		static struct finding f;
+
+		find(v, args->pid ? "process" : "environment", &f);
+		if (args->set_only && strcmp(f.source, "default") == 0)
+			continue;
+		if (args->json)
+			json_array_append_new(list, as_json(v, &f));
+		else
+			printf("%-21s %-24s %-12s %s\n", v->name, f.value, f.source,
+			       v->help);
+	}
+	if (args->json) {
+		rc = json_dumpf(list, stdout, JSON_INDENT(2));
+		putchar('\n');
+	}
+	json_decref(list);
+	return rc;
+}
+
+int rn_cmd_config(int argc, char **argv)
+{
+	struct config_args args = { 0 };
+	char err[256];
+	bool is_good;
+
+	if (argp_parse(&argp, argc, argv, 0, NULL, &args))
+		return RN_EXIT_USAGE;
+	if (args.pid && rn_environ_take(args.pid, err, sizeof(err))) {
+		rn_complain("%s", err);
+		return RN_EXIT_FAILURE;
+	}
+	is_good = print(&args) == 0;
+	fflush(stdout);
+	warn_of_unknown();
+	return check_all() && is_good ? 0 : RN_EXIT_FAILURE;
+}

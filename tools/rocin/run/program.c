@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* program.c - will LD_PRELOAD take effect in this program? */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include "program_elf.h"
+#include "tools/rocin/common/launch.h"
+
+enum {
+	SCRIPTS_MAX = 5
+};
+
+/* Programs that start others with an environment of their own, and how to get ours
+ * across. */
+static const struct {
+	const char *name, *remedy;
+} drops_env[] = {
+	{ "sudo", "put rocin behind it: sudo rocin run -- PROGRAM" },
+	{ "su", "put rocin behind it: su USER -c 'rocin run -- PROGRAM'" },
+	{ "doas", "put rocin behind it: doas rocin run -- PROGRAM" },
+	{ "ssh",
+	  "put rocin behind it, on the other host: ssh HOST rocin run -- PROGRAM" },
+	{ "mpirun", "put rocin behind it: mpirun ... rocin run -- PROGRAM" },
+	{ "mpiexec", "put rocin behind it: mpiexec ... rocin run -- PROGRAM" },
+	{ "srun", "put rocin behind it: srun ... rocin run -- PROGRAM" },
+	{ "systemd-run", "put rocin behind it: systemd-run ... rocin run -- PROGRAM" },
+};
+
+static bool find_in_path(const char *program, char *path, size_t len)
+{
+	const char *dirs = getenv("PATH");
+
+	if (strchr(program, '/') ||
+	    !*program) { /* "" is no name, and no directory either */
+		snprintf(path, len, "%s", program);
+		return access(path, F_OK) == 0;
+	}
+	for (const char *p = dirs ? dirs : "/bin:/usr/bin"; *p;) {
+		size_t n = strcspn(p, ":");
+
+		snprintf(path, len, "%.*s/%s", n ? (int)n : 1, n ? p : ".", program);
+		if (access(path, X_OK) == 0)
+			return true;
+		p += n + (p[n] == ':');
+	}
+	snprintf(path, len, "%s", program);
+	return false;
+}
+
+/* Of musl: /lib/ld-musl-x86_64.so.1 */
+static bool is_musl(const char *loader)
+{
+	const char *base = strrchr(loader, '/');
+
+	return strncmp(base ? base + 1 : loader, "ld-musl", 7) == 0;
+}
+
+static enum rn_program_fault elf_fault(int fd)
+{
+	struct rn_program_elf elf;
+
+	rn_program_elf_read(&elf, fd);
+	if (!elf.is_elf)
+		return RN_PROGRAM_OK;
+	if (elf.is_other_class)
+		return RN_PROGRAM_OTHER_CLASS;
+	if (elf.machine && rn_program_machine() && elf.machine != rn_program_machine())
+		return RN_PROGRAM_OTHER_MACHINE;
+	if (!elf.loader[0])
+		return elf.is_go ? RN_PROGRAM_STATIC_GO : RN_PROGRAM_STATIC;
+	if (is_musl(elf.loader))
+		return RN_PROGRAM_MUSL;
+	return elf.is_go ? RN_PROGRAM_GO : RN_PROGRAM_OK;
+}
+
+static bool is_setuid(const char *path, const struct stat *st)
+{
+	return ((st->st_mode & S_ISUID) && st->st_uid != getuid()) ||
+	       ((st->st_mode & S_ISGID) && st->st_gid != getgid()) ||
+	       (getuid() != 0 && getxattr(path, "security.capability", NULL, 0) > 0);
+}
+
+static enum rn_program_fault file_fault(const char *path)
+{
+	enum rn_program_fault fault;
+	struct stat st;
+	int fd;
+
+	if (stat(path, &st) || !S_ISREG(st.st_mode) || access(path, X_OK))
+		return RN_PROGRAM_NOT_EXECUTABLE;
+	if (is_setuid(path, &st))
+		return RN_PROGRAM_SETUID;
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return RN_PROGRAM_OK; /* execute-only: nothing to be learnt */
+	fault = elf_fault(fd);
+	close(fd);
+	return fault;
+}
+
+static const char *drops_env_remedy(const char *path)
+{
+	const char *base = strrchr(path, '/');
+
+	base = base ? base + 1 : path;
+	for (size_t i = 0; i < RN_ARRAY_SIZE(drops_env); i++)
+		if (!strcmp(base, drops_env[i].name))
+			return drops_env[i].remedy;
+	return NULL;
+}
+
+/* What a sentence says behind the name of the file. */
+static const char *const sentences[] = {
+	[RN_PROGRAM_NOT_EXECUTABLE] = "cannot be executed",
+	[RN_PROGRAM_SETUID] = "is set-user-ID, set-group-ID or has file capabilities, so "
+			      "the system ignores LD_PRELOAD for it; run a copy without "
+			      "them",
+	[RN_PROGRAM_STATIC] = "is statically linked, so LD_PRELOAD does not reach it; "
+			      "link it with the shared libibverbs",
+	[RN_PROGRAM_STATIC_GO] =
+		"is a Go program without C libraries, statically linked: it makes its "
+		"system calls itself, and LD_PRELOAD does not reach it; build it with "
+		"CGO_ENABLED=1 and let it call the shared libibverbs by cgo",
+	[RN_PROGRAM_OTHER_CLASS] =
+		"is of another word size than this Rocin; build Rocin for it too",
+	[RN_PROGRAM_OTHER_MACHINE] = "is a program for another architecture than this "
+				     "Rocin, which LD_PRELOAD cannot load into it; build "
+				     "Rocin for that one and run it there",
+	[RN_PROGRAM_MUSL] = "is linked with musl, and Rocin with glibc: the loader of "
+			    "musl cannot load it; link the program with glibc, or run "
+			    "it in a container that has glibc",
+	[RN_PROGRAM_GO] = "is a Go program with C libraries: Rocin reaches what those "
+			  "do, libibverbs and librdmacm called by cgo, but not what Go "
+			  "asks of the system itself, so that a look of its own at "
+			  "/sys/class/infiniband or /dev/infiniband finds no device; let "
+			  "it ask libibverbs",
+};
+
+/* The program behind "#!", or what env(1) there would look for. Return: false if there is
+ * none.
+ */
+static bool find_interpreter(const char *path, char *interpreter, size_t len)
+{
+	char line[256] = "", word[256] = "", name[256] = "";
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : read(fd, line, sizeof(line) - 1);
+
+	if (fd >= 0)
+		close(fd);
+	if (n < 3 || line[0] != '#' || line[1] != '!')
+		return false;
+	line[strcspn(line, "\n")] = '\0';
+	if (sscanf(line + 2, " %255s %255s", word, name) < 1)
+		return false;
+	if (name[0] && name[0] != '-' && strlen(word) >= 4 &&
+	    strcmp(word + strlen(word) - 4, "/env") == 0)
+		return find_in_path(name, interpreter, len) || name[0];
+	snprintf(interpreter, len, "%s", word);
+	return true;
+}
+
+static bool is_script(const char *path)
+{
+	char interpreter[PATH_MAX];
+
+	return find_interpreter(path, interpreter, sizeof(interpreter));
+}
+
+/* Scripts may be interpreted by scripts, as deep as the kernel goes. */
+static enum rn_program_fault script_fault(const char *path, char *text, size_t text_len)
+{
+	char at[PATH_MAX], next[PATH_MAX];
+	enum rn_program_fault fault;
+
+	snprintf(at, sizeof(at), "%s", path);
+	for (unsigned depth = 0; depth < SCRIPTS_MAX; depth++) {
+		if (!find_interpreter(at, next, sizeof(next)))
+			return RN_PROGRAM_OK;
+		fault = access(next, F_OK) ? RN_PROGRAM_NOT_EXECUTABLE : file_fault(next);
+		if (fault == RN_PROGRAM_NOT_EXECUTABLE) {
+			snprintf(text, text_len,
+				 "%s is a script for %s, which is not there or cannot be "
+				 "executed; install it",
+				 path, next);
+			return RN_PROGRAM_NO_INTERPRETER;
+		}
+		if (fault != RN_PROGRAM_OK && fault != RN_PROGRAM_GO) {
+			snprintf(text, text_len,
+				 "%s is a script, and Rocin reaches only the programs "
+				 "that "
+				 "it starts: %s, which interprets it, %s",
+				 path, next, sentences[fault]);
+			return RN_PROGRAM_SCRIPT;
+		}
+		memcpy(at, next, sizeof(at));
+	}
+	return RN_PROGRAM_OK;
+}
+
+enum rn_program_fault rn_program_check(const char *program, char *path, size_t path_len,
+				       char *text, size_t text_len)
+{
+	enum rn_program_fault fault;
+	const char *remedy;
+
+	text[0] = '\0';
+	if (!find_in_path(program, path, path_len)) {
+		snprintf(text, text_len, "%s: no such program", program);
+		return RN_PROGRAM_NOT_FOUND;
+	}
+	remedy = drops_env_remedy(path);
+	if (remedy) {
+		snprintf(text, text_len,
+			 "%s does not hand the environment on to what it starts; %s",
+			 path, remedy);
+		return RN_PROGRAM_DROPS_ENV;
+	}
+	fault = file_fault(path);
+	/* The bits of a script mean nothing. */
+	if (fault == RN_PROGRAM_OK || (fault == RN_PROGRAM_SETUID && is_script(path)))
+		return script_fault(path, text, text_len);
+	snprintf(text, text_len, "%s %s", path, sentences[fault]);
+	return fault;
+}

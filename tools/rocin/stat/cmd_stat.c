@@ -1,0 +1,433 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* cmd_stat.c - `rocin stat`: counters and queue pairs of the programs that are running.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "rocin/qp_types.h"
+#include "stats_gather.h"
+#include "stats_prometheus.h"
+#include "tools/rocin/common/arguments.h"
+#include "tools/rocin/common/cmd.h"
+#include "tools/rocin/common/gid_text.h"
+#include "transport/io/host/rocind_client.h"
+#include "transport/io/host/stat_names.h"
+
+enum {
+	OPT_PROMETHEUS = 0x100,
+	WATCH_MAX = 86400, /* seconds */
+	NS_PER_S = 1000000000,
+};
+
+struct stat_args {
+	bool json, all, counters_only, qps_only, daemon, prometheus;
+	double watch;	/* seconds between reports; 0: one report */
+	unsigned count; /* of reports; 0: without end */
+};
+
+static const struct argp_option options[] = {
+	RN_OPTION_JSON(0),
+	{ "all", 'a', NULL, 0, "Show counters that are 0 too", 0 },
+	{ "counters", 'c', NULL, 0, "Show counters only", 0 },
+	{ "qps", 'q', NULL, 0, "Show queue pairs only", 0 },
+	{ "daemon", 'd', NULL, 0, "Show rocind instead of its clients", 0 },
+	{ "watch", 'w', "SECONDS", OPTION_ARG_OPTIONAL,
+	  "Show it again every SECONDS [1], with what each counter grew by per second",
+	  0 },
+	{ "count", 'n', "N", 0, "End after N reports; every second without --watch", 0 },
+	{ "prometheus", OPT_PROMETHEUS, NULL, 0,
+	  "Print all counters, queue pairs and rocind in Prometheus' text format", 0 },
+	{ 0 },
+};
+
+/* What excludes one another. */
+static void check_args(const struct stat_args *args, struct argp_state *state)
+{
+	if (args->prometheus && (args->json || args->watch > 0 || args->daemon ||
+				 args->counters_only || args->qps_only))
+		argp_error(state, "--prometheus prints all there is, once, and takes no "
+				  "other option");
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct stat_args *args = state->input;
+	uint64_t count = 0;
+
+	switch (key) {
+	case 'j':
+		args->json = true;
+		return 0;
+	case 'a':
+		args->all = true;
+		return 0;
+	case 'c':
+		args->counters_only = true;
+		return 0;
+	case 'q':
+		args->qps_only = true;
+		return 0;
+	case 'd':
+		args->daemon = true;
+		return 0;
+	case 'w':
+		args->watch = 1;
+		if (arg && !rn_read_seconds(arg, 0.01, WATCH_MAX, &args->watch))
+			argp_error(state, "\"%s\" is not a number of seconds, 0.01 to %d",
+				   arg, WATCH_MAX);
+		return 0;
+	case 'n':
+		if (!rn_read_number(arg, 1, UINT32_MAX, &count))
+			argp_error(state, "\"%s\" is not a number of reports", arg);
+		args->count = (unsigned)count;
+		if (args->watch == 0)
+			args->watch = 1;
+		return 0;
+	case OPT_PROMETHEUS:
+		args->prometheus = true;
+		return 0;
+	case ARGP_KEY_END:
+		check_args(args, state);
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static const struct argp argp = {
+	.options = options,
+	.parser = parse,
+	.doc = "Show the counters and queue pairs of every program of this user and "
+	       "network "
+	       "namespace that has a queue pair on a Rocin device.",
+};
+
+/* One report; those before are gone but for what rates are made of. */
+struct report {
+	const struct stat_args *args;
+	json_t *clients;
+	unsigned count;
+	struct rn_stats_list now, before;
+	double seconds; /* from @before to @now; 0: there is none */
+};
+
+static void print_counters(const struct report *r, const struct rn_stats_client *c)
+{
+	const struct rn_stats_client *old = rn_stats_find(&r->before, c);
+
+	for (uint32_t i = 0; i < c->copy.counter_count; i++) {
+		uint64_t value = c->copy.page.counter[i];
+
+		if (!value && !r->args->all)
+			continue;
+		printf("  %-28s %12" PRIu64, rn_stat_name[i], value);
+		/* Of a process that began since, or took the id of another. */
+		if (r->args->watch > 0 && old && r->seconds > 0 &&
+		    value >= old->copy.page.counter[i])
+			printf(" %12.0f/s",
+			       (double)(value - old->copy.page.counter[i]) / r->seconds);
+		else if (r->args->watch > 0)
+			printf(" %14s", "-");
+		printf("  %s\n", rn_stat_help[i]);
+	}
+}
+
+static const char *const cc_phase[] = { "none", "recovery", "additive", "hyper" };
+
+static const char *cc_phase_name(const struct rn_stats_qp *qp)
+{
+	return qp->cc_phase < RN_ARRAY_SIZE(cc_phase) ? cc_phase[qp->cc_phase] : "?";
+}
+
+/* What congestion control allows and how it goes on from there, if anything is said. */
+static void print_rate(const struct rn_stats_qp *qp)
+{
+	if (!qp->cc_rate)
+		printf(" %10s %-8s", "-", "-");
+	else if (qp->cc_rate < 1000000)
+		printf(" %7.1fM/s %-8s", qp->cc_rate / 1e3, cc_phase_name(qp));
+	else
+		printf(" %7.2fG/s %-8s", qp->cc_rate / 1e6, cc_phase_name(qp));
+}
+
+static void print_qps(const struct rn_stats_copy *copy)
+{
+	char text[RN_GID_TEXT_MAX];
+
+	if (copy->qp_count == 0)
+		return;
+	printf("  %-8s %-10s %-5s %5s %5s %10s %10s %7s %10s %-8s  %s\n", "QPN", "TYPE",
+	       "STATE", "SQ", "RQ", "SENT", "RECEIVED", "RESENT", "RATE", "CC", "PEER");
+	for (uint32_t i = 0; i < copy->qp_count; i++) {
+		const struct rn_stats_qp *qp = &copy->qp[i];
+
+		printf("  0x%06" PRIx32 " %-10s %-5s %5" PRIu32 " %5" PRIu32 " %10" PRIu64
+		       " %10" PRIu64 " %7" PRIu32,
+		       qp->qpn, rn_qp_type_name(qp->type), rn_qp_state_name(qp->state),
+		       qp->sq_depth, qp->rq_depth, qp->tx_packets, qp->rx_packets,
+		       qp->retransmitted);
+		print_rate(qp);
+		if (qp->dest_qpn)
+			printf("  %s 0x%06" PRIx32, rn_gid_text(&qp->dest_gid, text),
+			       qp->dest_qpn);
+		putchar('\n');
+	}
+}
+
+static const char *io_name(const struct rn_stats_copy *copy)
+{
+	static const char *const names[] = {
+		[RN_STATS_IO_PLAIN] = "epoll",
+		[RN_STATS_IO_URING] = "uring",
+		[RN_STATS_IO_REFUSED] = "uring-refused",
+	};
+
+	return copy->page.io < RN_ARRAY_SIZE(names) ? names[copy->page.io] : "?";
+}
+
+static void print_realtime(const struct rn_stats_copy *copy)
+{
+	uint32_t priority = copy->page.realtime;
+
+	if (priority == RN_STATS_REALTIME_REFUSED)
+		printf("  realtime-refused");
+	else if (priority)
+		printf("  realtime %u", priority);
+}
+
+/* -1: refused. */
+static int realtime_of(const struct rn_stats_copy *copy)
+{
+	uint32_t priority = copy->page.realtime;
+
+	return priority == RN_STATS_REALTIME_REFUSED ? -1 : (int)priority;
+}
+
+static void print_client(const struct report *r, const struct rn_stats_client *c)
+{
+	const struct rn_rocind_client *id = &c->id;
+	char text[RN_GID_TEXT_MAX];
+
+	printf("%s%s  %s  %s  pid %d (%s)  slot %u", r->count ? "\n" : "", id->ibdev,
+	       id->ifname, id->gid_count ? rn_gid_text(&id->gid[0], text) : "-", id->pid,
+	       c->copy.page.comm, id->slot);
+	if (c->copy.page.io != RN_STATS_IO_PLAIN)
+		printf("  %s", io_name(&c->copy));
+	print_realtime(&c->copy);
+	putchar('\n');
+	if (!r->args->qps_only)
+		print_counters(r, c);
+	if (!r->args->counters_only)
+		print_qps(&c->copy);
+}
+
+static json_t *qp_json(const struct rn_stats_qp *qp)
+{
+	char text[RN_GID_TEXT_MAX];
+	json_t *o = json_pack(
+		"{s:I, s:s, s:s, s:I, s:I, s:I, s:I, s:I}", "qpn", (json_int_t)qp->qpn,
+		"type", rn_qp_type_name(qp->type), "state", rn_qp_state_name(qp->state),
+		"sq_depth", (json_int_t)qp->sq_depth, "rq_depth",
+		(json_int_t)qp->rq_depth, "sent_pkts", (json_int_t)qp->tx_packets,
+		"rcvd_pkts", (json_int_t)qp->rx_packets, "retransmitted_pkts",
+		(json_int_t)qp->retransmitted);
+
+	json_object_set_new(o, "cc_rate_kbps", json_integer(qp->cc_rate));
+	json_object_set_new(o, "cc_phase", json_string(cc_phase_name(qp)));
+	if (qp->dest_qpn) {
+		json_object_set_new(o, "dest_qpn", json_integer(qp->dest_qpn));
+		json_object_set_new(o, "dest_gid",
+				    json_string(rn_gid_text(&qp->dest_gid, text)));
+	}
+	return o;
+}
+
+static void add_json(struct report *r, const struct rn_rocind_client *c,
+		     const struct rn_stats_copy *copy)
+{
+	json_t *counters = json_object(), *qps = json_array();
+
+	for (uint32_t i = 0; i < copy->counter_count; i++)
+		json_object_set_new(counters, rn_stat_name[i],
+				    json_integer((json_int_t)copy->page.counter[i]));
+	for (uint32_t i = 0; i < copy->qp_count; i++)
+		json_array_append_new(qps, qp_json(&copy->qp[i]));
+	json_array_append_new(r->clients,
+			      json_pack("{s:s, s:s, s:i, s:s, s:i, s:s, s:i, s:o, s:o}",
+					"device", c->ibdev, "interface", c->ifname, "pid",
+					c->pid, "program", copy->page.comm, "slot",
+					(int)c->slot, "io", io_name(copy), "realtime",
+					realtime_of(copy), "hw_counters", counters, "qps",
+					qps));
+}
+
+static int show_daemon(struct report *r, struct rn_rocind *daemon, char *err,
+		       size_t err_len)
+{
+	struct rn_rocind_status s;
+	json_t *drops, *cm;
+	int rc = rn_rocind_status(daemon, &s, err, err_len);
+
+	if (rc)
+		return rc;
+	r->count++;
+	if (!r->args->json) {
+		printf("rocind %s  pid %d  %u clients, %u with a slot, %u addresses\n",
+		       s.version, s.pid, s.clients - 1, s.attached, s.groups);
+		if (s.cm_channels || s.cm_connections || r->args->all)
+			printf("  rdma_cm: %u channels, %u ids, %u ports, %u "
+			       "connections\n",
+			       s.cm_channels, s.cm_ids, s.cm_ports, s.cm_connections);
+		for (unsigned i = 0; i < RN_ROCIND_DROP_COUNT; i++)
+			if (s.drops[i] || r->args->all)
+				printf("  dropped_%-20s %12" PRIu64 "\n", rn_drop_name[i],
+				       s.drops[i]);
+		return 0;
+	}
+	drops = json_object();
+	for (unsigned i = 0; i < RN_ROCIND_DROP_COUNT; i++)
+		json_object_set_new(drops, rn_drop_name[i],
+				    json_integer((json_int_t)s.drops[i]));
+	cm = json_pack("{s:i, s:i, s:i, s:i}", "channels", (int)s.cm_channels, "ids",
+		       (int)s.cm_ids, "ports", (int)s.cm_ports, "connections",
+		       (int)s.cm_connections);
+	json_array_append_new(
+		r->clients,
+		json_pack("{s:i, s:s, s:I, s:i, s:i, s:i, s:o, s:o}", "pid", s.pid,
+			  "version", s.version, "since", (json_int_t)s.since_s, "clients",
+			  (int)s.clients - 1, "attached", (int)s.attached, "addresses",
+			  (int)s.groups, "rdma_cm", cm, "dropped", drops));
+	return 0;
+}
+
+static int show_clients(struct report *r, struct rn_rocind *daemon, char *err,
+			size_t err_len)
+{
+	int rc = rn_stats_gather(daemon, &r->now, err, err_len);
+
+	for (size_t i = 0; rc == 0 && i < r->now.count; i++) {
+		const struct rn_stats_client *c = &r->now.client[i];
+
+		if (r->args->json)
+			add_json(r, &c->id, &c->copy);
+		else
+			print_client(r, c);
+		r->count++;
+	}
+	return rc;
+}
+
+static int show_prometheus(struct report *r, struct rn_rocind *daemon, char *err,
+			   size_t err_len)
+{
+	struct rn_rocind_status status;
+	int rc = rn_stats_gather(daemon, &r->now, err, err_len);
+
+	if (!rc)
+		rc = rn_rocind_status(daemon, &status, err, err_len);
+	if (!rc)
+		rn_prometheus_print(stdout, &r->now, &status);
+	return rc;
+}
+
+static int show(struct report *r)
+{
+	char err[512];
+	struct rn_rocind *daemon = rn_rocind_connect_running(err, sizeof(err));
+	int rc;
+
+	if (!daemon && errno == ENOENT) { /* no rocind: nothing is running */
+		if (r->args->prometheus)
+			rn_prometheus_print(stdout, &r->now, NULL);
+		return 0;
+	}
+	if (!daemon) {
+		rn_complain("%s", err);
+		return -1;
+	}
+	if (r->args->prometheus)
+		rc = show_prometheus(r, daemon, err, sizeof(err));
+	else if (r->args->daemon)
+		rc = show_daemon(r, daemon, err, sizeof(err));
+	else
+		rc = show_clients(r, daemon, err, sizeof(err));
+	rn_rocind_close(daemon);
+	if (rc)
+		rn_complain("%s", err);
+	return rc;
+}
+
+/* One report, whole. @r: what was there before it, and after it what is there now. */
+static int report(struct report *r)
+{
+	const struct stat_args *args = r->args;
+	int rc;
+
+	r->count = 0;
+	r->clients = json_array();
+	if (args->watch > 0 && !args->json && isatty(STDOUT_FILENO))
+		fputs("\033[H\033[J", stdout); /* home, and erase what is below */
+	rc = show(r);
+	if (rc == 0 && args->json) {
+		/* One line each, for who reads them one by one. */
+		rc = json_dumpf(r->clients, stdout,
+				args->watch > 0 ? JSON_COMPACT : JSON_INDENT(2));
+		putchar('\n');
+	} else if (rc == 0 && r->count == 0 && !args->prometheus) {
+		puts(args->daemon ? "rocind is not running"
+				  : "no program has a queue pair on a Rocin device");
+	}
+	json_decref(r->clients);
+	rn_stats_list_free(&r->before);
+	r->before = r->now;
+	r->now = (struct rn_stats_list){ 0 };
+	return rc;
+}
+
+static void advance(struct timespec *t, double seconds)
+{
+	uint64_t ns = (uint64_t)t->tv_nsec + (uint64_t)(seconds * NS_PER_S);
+
+	t->tv_sec += (time_t)(ns / NS_PER_S);
+	t->tv_nsec = (long)(ns % NS_PER_S);
+}
+
+/* Until all reports are made, or nobody takes them. */
+static int watch(struct report *r)
+{
+	struct timespec due;
+	int rc = 0;
+
+	clock_gettime(CLOCK_MONOTONIC, &due);
+	for (unsigned n = 1;; n++) {
+		rc = report(r);
+		if (fflush(stdout) || ferror(stdout) || rc || n == r->args->count)
+			break;
+		r->seconds = r->args->watch;
+		advance(&due, r->args->watch);
+		while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &due, NULL) ==
+		       EINTR)
+			;
+		if (!r->args->json && !isatty(STDOUT_FILENO))
+			putchar('\n');
+	}
+	return rc;
+}
+
+int rn_cmd_stat(int argc, char **argv)
+{
+	struct stat_args args = { 0 };
+	struct report r = { .args = &args };
+	int rc;
+
+	if (argp_parse(&argp, argc, argv, 0, NULL, &args))
+		return RN_EXIT_USAGE;
+	rc = args.watch > 0 ? watch(&r) : report(&r);
+	rn_stats_list_free(&r.before);
+	return rc ? RN_EXIT_FAILURE : 0;
+}

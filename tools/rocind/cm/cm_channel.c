@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* cm_channel.c - see cm_channel.h and rocin/cmdev.h. */
+#include "cm_channel.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <rdma/rdma_user_cm.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "rocin/cmdev.h"
+#include "tools/rocind/net/clock.h"
+#include "transport/io/host/ctl_socket.h"
+#include "transport/io/host/log.h"
+
+enum {
+	/* Of 2^32 names somebody with a million sockets has one in 4096: all draws fail
+	 * once in 2^96 times.
+	 */
+	NAME_DRAWS = 8,
+};
+
+/* ---- Marks: a byte for each event ---- */
+
+static void announce(struct rnd_cm_channel *ch)
+{
+	uint32_t events = rnd_ucma_event_count(ch->ucma);
+
+	while (ch->marks < events && ch->marks < RN_CMDEV_MARKS_MAX) {
+		/* A full buffer: what is in it wakes the program, which then asks. */
+		if (send(ch->sock.fd, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+			return;
+		ch->marks++;
+	}
+}
+
+void rnd_cm_channel_ready(struct rnd_cm_channel *ch)
+{
+	announce(ch);
+}
+
+/* Take the marks of events that are gone out of the program's end. One that a thread has
+ * read already is not there: that thread asks for an event and gets the next one.
+ */
+static void take_back(struct rnd_cm_channel *ch, int end)
+{
+	char mark;
+
+	while (ch->marks > rnd_ucma_event_count(ch->ucma) &&
+	       recv(end, &mark, sizeof(mark), MSG_DONTWAIT) > 0)
+		ch->marks--;
+}
+
+/* ---- Commands ---- */
+
+/* A message of a program, as it came. */
+struct message {
+	struct rn_cmdev_call call;
+	uint8_t data[RN_CMDEV_IN_MAX + RN_CMDEV_OPTION_MAX];
+	size_t len; /* of all of it */
+	int fd;	    /* that came with it, or -1 */
+};
+
+/* Of several that come it is the first; the others are closed. Return: how many came. */
+static size_t take_fds(struct msghdr *hdr, int *fd)
+{
+	size_t count = 0;
+
+	*fd = -1;
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(hdr); c; c = CMSG_NXTHDR(hdr, c)) {
+		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
+			continue;
+		for (size_t at = CMSG_LEN(0); at < c->cmsg_len; at += sizeof(int)) {
+			int one;
+
+			memcpy(&one, (const char *)c + at, sizeof(one));
+			if (count++ == 0)
+				*fd = one;
+			else
+				rn_ctl_shed_fd(one);
+		}
+	}
+	return count;
+}
+
+/* Return: 1, 0 (end of file), or -errno. */
+static int receive(int sock, struct message *m)
+{
+	union {
+		char buf[CMSG_SPACE(RN_CTL_FD_PASSED_MAX * sizeof(int))];
+		struct cmsghdr align;
+	} control;
+	struct iovec iov[] = { { &m->call, sizeof(m->call) },
+			       { m->data, sizeof(m->data) } };
+	struct msghdr hdr = { .msg_iov = iov,
+			      .msg_iovlen = 2,
+			      .msg_control = &control,
+			      .msg_controllen = sizeof(control.buf) };
+	ssize_t len = recvmsg(sock, &hdr, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	size_t fd_count;
+
+	if (len < 0)
+		return -errno;
+	fd_count = take_fds(&hdr, &m->fd);
+	if (len == 0 && fd_count == 0)
+		return 0;
+	if (hdr.msg_flags & (MSG_TRUNC | MSG_CTRUNC) || fd_count > 1) {
+		if (fd_count)
+			rn_ctl_shed_fd(m->fd);
+		return -EBADMSG;
+	}
+	m->len = (size_t)len;
+	return 1;
+}
+
+static struct rnd_ucma_channel *find_other(const struct rnd_cm *cm, uint64_t number)
+{
+	for (struct rnd_cm_channel *ch = cm->channels; ch; ch = ch->next)
+		if (ch->number == number)
+			return ch->ucma;
+	return NULL;
+}
+
+static int obey(struct rnd_cm_channel *ch, const struct message *m,
+		struct rnd_ucma_reply *reply)
+{
+	const struct rn_cmdev_call *call = &m->call;
+	struct rnd_ucma_request rq = {
+		.cmd = call->cmd,
+		.in = m->data,
+		.in_len = call->in_len,
+		.out_len = call->out_len,
+		.option_len = call->option_len,
+		.from = find_other(ch->cm, call->from),
+		.birth = call->one_way ? call->birth : 0,
+	};
+
+	reply->len = 0;
+	if (call->in_len > RN_CMDEV_IN_MAX ||
+	    m->len - sizeof(*call) != (size_t)call->in_len + call->option_len)
+		return -EINVAL;
+	rq.option = m->data + call->in_len;
+	/* It has read the mark. */
+	if (call->cmd == RDMA_USER_CM_CMD_GET_EVENT && ch->marks)
+		ch->marks--;
+	return rnd_ucma_command(ch->ucma, rnd_now(), &rq, reply);
+}
+
+static void answer(const struct rnd_cm_way *way, const struct message *m)
+{
+	struct rnd_cm_channel *ch = way->ch;
+	struct rnd_ucma_reply reply = { .about = 0 };
+	struct rn_cmdev_answer head = { .rc = obey(ch, m, &reply), .seq = m->call.seq };
+	struct iovec iov[] = { { &head, sizeof(head) }, { reply.data, reply.len } };
+	const struct msghdr hdr = { .msg_iov = iov, .msg_iovlen = 2 };
+
+	if (m->call.cmd == RDMA_USER_CM_CMD_LISTEN && head.rc == 0)
+		rn_log(RN_LOG_INFO, "a program listens for connections");
+	head.len = (uint32_t)reply.len;
+	head.about = reply.about;
+	head.wants_end = ch->marks > rnd_ucma_event_count(ch->ucma);
+	if (!m->call.one_way &&
+	    sendmsg(way->sock.fd, &hdr, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+		rn_log(RN_LOG_DEBUG, "an answer is not taken: %m");
+	announce(ch);
+}
+
+static void close_way(struct rnd_cm_way *way)
+{
+	struct rnd_cm_way **at = &way->ch->ways;
+
+	while (*at != way)
+		at = &(*at)->next;
+	*at = way->next;
+	rnd_source_close(&way->sock);
+	free(way);
+}
+
+static void on_command(void *ctx)
+{
+	struct rnd_cm_way *way = ctx;
+	struct rnd_cm *cm = way->ch->cm;
+	struct message m;
+	int rc = receive(way->sock.fd, &m);
+
+	if (rc == -EAGAIN || rc == -EINTR)
+		return;
+	if (rc <= 0 || m.len < sizeof(m.call)) {
+		close_way(way);
+	} else if (m.call.cmd == RN_CMDEV_END) {
+		if (m.fd >= 0)
+			take_back(way->ch, m.fd);
+	} else {
+		answer(way, &m);
+	}
+	if (rc > 0 && m.fd >= 0)
+		rn_ctl_shed_fd(m.fd);
+	rnd_cm_flush(cm);
+}
+
+static bool has(int fd, int option, int wanted)
+{
+	socklen_t len = sizeof(int);
+	int value;
+
+	return getsockopt(fd, SOL_SOCKET, option, &value, &len) == 0 && value == wanted;
+}
+
+/* Other descriptors could be readable for ever with nothing to read, as a datagram socket
+ * that was shut down. Threads' own ends have no name: an end of a channel has, and one
+ * that is its own way would keep it open when its program has gone.
+ */
+static bool is_way(int fd)
+{
+	struct sockaddr_un addr;
+	socklen_t len = sizeof(addr);
+
+	return has(fd, SO_DOMAIN, AF_UNIX) && has(fd, SO_TYPE, SOCK_SEQPACKET) &&
+	       has(fd, SO_ACCEPTCONN, 0) &&
+	       getsockname(fd, (struct sockaddr *)&addr, &len) == 0 &&
+	       len == offsetof(struct sockaddr_un, sun_path);
+}
+
+/* Return: 0, or -errno: the thread sees its end closed. */
+static int open_way(struct rnd_cm_channel *ch, int fd)
+{
+	struct rnd_cm_way *way;
+	int rc;
+
+	if (!is_way(fd))
+		return -EINVAL;
+	way = calloc(1, sizeof(*way));
+	if (!way)
+		return -ENOMEM;
+	*way = (struct rnd_cm_way){
+		.next = ch->ways,
+		.ch = ch,
+		.sock = { .fd = fd, .ctx = way, .on_ready = on_command },
+	};
+	rc = rnd_server_watch(ch->cm->server, &way->sock);
+	if (rc) {
+		free(way);
+		return rc;
+	}
+	ch->ways = way;
+	return 0;
+}
+
+static void on_new_way(void *ctx)
+{
+	struct rnd_cm_channel *ch = ctx;
+	struct message m;
+	int rc = receive(ch->sock.fd, &m);
+
+	if (rc == 0 || rc == -ECONNRESET || rc == -EPIPE)
+		rnd_cm_channel_close(ch);
+	else if (rc > 0 && m.fd >= 0 && open_way(ch, m.fd))
+		rn_ctl_shed_fd(m.fd);
+}
+
+/* ---- Coming and going ---- */
+
+/* Return: 0, or -errno. */
+static int name_end(int fd, uint64_t number)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	char *name = addr.sun_path + 1;
+
+	snprintf(name, sizeof(addr.sun_path) - 1, "%s%016" PRIx64, RN_CMDEV_NAME, number);
+	return bind(fd, (struct sockaddr *)&addr,
+		    (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 +
+				RN_CMDEV_NAME_LEN)) < 0
+		       ? -errno
+		       : 0;
+}
+
+/* Abstract names are the namespace's, and whoever knows one can take it first: half of
+ * the number is one that nobody can guess. The other half is the board's (cm_board.h).
+ * Return: 0, or -errno.
+ */
+static int number_end(int fd, uint64_t *number)
+{
+	int rc = -EADDRINUSE;
+
+	for (unsigned i = 0; i < NAME_DRAWS && rc == -EADDRINUSE; i++) {
+		uint32_t drawn;
+
+		rc = getrandom(&drawn, sizeof(drawn), 0) < 0 ? -errno : 0;
+		*number = (uint64_t)(uint32_t)getpid() << 32 | drawn;
+		if (rc == 0)
+			rc = name_end(fd, *number);
+	}
+	if (rc)
+		rn_log(RN_LOG_WARN,
+		       "a channel of the connection manager gets no name: %s",
+		       strerror(-rc));
+	return rc;
+}
+
+static int open_ends(struct rnd_cm_channel *ch, int *fd)
+{
+	int pair[2], rc;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return -errno;
+	rc = number_end(pair[1], &ch->number);
+	if (rc) {
+		close(pair[0]);
+		close(pair[1]);
+		return rc;
+	}
+	ch->sock =
+		(struct rnd_source){ .fd = pair[0], .ctx = ch, .on_ready = on_new_way };
+	*fd = pair[1];
+	return 0;
+}
+
+int rnd_cm_channel_open(struct rnd_cm *cm, const struct rn_netdev *devs, unsigned count,
+			int *fd)
+{
+	struct rnd_cm_channel *ch = calloc(1, sizeof(*ch));
+	int rc;
+
+	if (!ch)
+		return -ENOMEM;
+	ch->cm = cm;
+	rc = open_ends(ch, fd);
+	if (rc)
+		goto err_free;
+	ch->ucma = rnd_ucma_open(cm->ucma, devs, count, ch);
+	rc = ch->ucma ? rnd_server_watch(cm->server, &ch->sock) : -ENOMEM;
+	if (rc)
+		goto err_close;
+	ch->next = cm->channels;
+	cm->channels = ch;
+	return 0;
+
+err_close:
+	if (ch->ucma)
+		rnd_ucma_close(ch->ucma, rnd_now());
+	rnd_source_close(&ch->sock);
+	close(*fd);
+err_free:
+	free(ch);
+	return rc;
+}
+
+void rnd_cm_channel_close(struct rnd_cm_channel *ch)
+{
+	struct rnd_cm *cm = ch->cm;
+	struct rnd_cm_channel **at = &cm->channels;
+
+	while (*at != ch)
+		at = &(*at)->next;
+	*at = ch->next;
+	for (struct rnd_cm_way *way = ch->ways, *next; way; way = next) {
+		next = way->next;
+		rnd_source_close(&way->sock);
+		free(way);
+	}
+	rnd_ucma_close(ch->ucma, rnd_now());
+	rnd_source_close(&ch->sock);
+	free(ch);
+	cm->server->idle_from = rnd_now();
+	rnd_cm_flush(cm);
+}

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* group.c - see group.h. */
+#include "group.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/udp.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "holder.h"
+#include "steer.h"
+#include "transport/io/host/log.h"
+#include "transport/io/host/sentence.h"
+
+enum {
+	BUFFER_BYTES = 8 << 20, /* asked for; the kernel cuts it to rmem_max, wmem_max */
+	BIND_RETRY_MS = 10,	/* between attempts while leftovers go away */
+	DRAIN_PACKETS_MAX =
+		1 << 16, /* more than any receive buffer holds; ends under flood */
+};
+
+void rnd_gid_text(const struct rn_gid *gid, char text[INET6_ADDRSTRLEN])
+{
+	if (rn_gid_is_ipv4(gid))
+		inet_ntop(AF_INET, gid->raw + 12, text, INET6_ADDRSTRLEN);
+	else
+		inet_ntop(AF_INET6, gid->raw, text, INET6_ADDRSTRLEN);
+}
+
+socklen_t rnd_sockaddr(union rnd_sockaddr *sa, const struct rn_gid *gid, uint32_t scope)
+{
+	memset(sa, 0, sizeof(*sa));
+	if (rn_gid_is_ipv4(gid)) {
+		sa->v4.sin_family = AF_INET;
+		sa->v4.sin_port = htons(RN_ROCE_PORT);
+		memcpy(&sa->v4.sin_addr, gid->raw + 12, 4);
+		return sizeof(sa->v4);
+	}
+	sa->v6.sin6_family = AF_INET6;
+	sa->v6.sin6_port = htons(RN_ROCE_PORT);
+	sa->v6.sin6_scope_id = scope;
+	memcpy(&sa->v6.sin6_addr, gid->raw, 16);
+	return sizeof(sa->v6);
+}
+
+/* ---- Sockets ---- */
+
+static bool set_int(int fd, int level, int name, int value)
+{
+	return setsockopt(fd, level, name, &value, sizeof(value)) == 0;
+}
+
+/* An option whose lack costs speed or a counter, not correctness. */
+static void prefer(int fd, int level, int name, int value)
+{
+	if (!set_int(fd, level, name, value))
+		rn_log(RN_LOG_DEBUG, "socket option %d of level %d: %m", name, level);
+}
+
+static void make_room(int fd)
+{
+	if (!set_int(fd, SOL_SOCKET, SO_RCVBUFFORCE, BUFFER_BYTES))
+		prefer(fd, SOL_SOCKET, SO_RCVBUF, BUFFER_BYTES);
+}
+
+/* With DO, and without connect(), the IPv4 identification is 0; the ICRC covers it, and a
+ * sender cannot learn it otherwise.
+ */
+static int set_options(int fd, int family)
+{
+	make_room(fd);
+	if (!set_int(fd, SOL_SOCKET, SO_SNDBUFFORCE, BUFFER_BYTES))
+		prefer(fd, SOL_SOCKET, SO_SNDBUF, BUFFER_BYTES);
+	prefer(fd, SOL_SOCKET, SO_RXQ_OVFL, 1);
+	if (family == AF_INET) {
+		prefer(fd, IPPROTO_IP, IP_RECVTOS, 1);
+		prefer(fd, IPPROTO_IP, IP_RECVTTL, 1);
+		return set_int(fd, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO) ? 0
+										: -errno;
+	}
+	prefer(fd, IPPROTO_IPV6, IPV6_RECVTCLASS, 1);
+	prefer(fd, IPPROTO_IPV6, IPV6_RECVHOPLIMIT, 1);
+	prefer(fd, IPPROTO_UDP, UDP_NO_CHECK6_RX, 1);
+	if (!set_int(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1) ||
+	    !set_int(fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_DO))
+		return -errno;
+	return 0;
+}
+
+enum manner {
+	ALONE,
+	BESIDE_LEFTOVERS, /* alone but for those that a closed group has left */
+	JOIN,		  /* others of this user */
+};
+
+/* Return: a bound socket with SO_REUSEPORT and without SO_REUSEADDR, or -errno. */
+static int open_socket(const struct rnd_group *group, enum manner manner)
+{
+	union rnd_sockaddr sa;
+	socklen_t len = rnd_sockaddr(&sa, &group->gid, group->scope);
+	int fd = socket(sa.any.sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	int rc;
+
+	if (fd < 0)
+		return -errno;
+	rc = set_options(fd, sa.any.sa_family);
+	if (rc == 0 && !set_int(fd, SOL_SOCKET, SO_REUSEPORT, manner == JOIN))
+		rc = -errno;
+	if (rc == 0 && !set_int(fd, SOL_SOCKET, SO_REUSEADDR, manner == BESIDE_LEFTOVERS))
+		rc = -errno;
+	if (rc == 0 && bind(fd, &sa.any, len) < 0)
+		rc = -errno;
+	if (rc == 0 && !(set_int(fd, SOL_SOCKET, SO_REUSEPORT, 1) &&
+			 set_int(fd, SOL_SOCKET, SO_REUSEADDR, 0)))
+		rc = -errno;
+	if (rc == 0)
+		return fd;
+	close(fd);
+	return rc;
+}
+
+/* ---- Ownership ---- */
+
+/* Only sockets of this user that have SO_REUSEPORT let another one in. A packet that
+ * lands in this one meanwhile was nobody's anyway.
+ */
+static bool held_by_leftovers(const struct rnd_group *group)
+{
+	int fd = open_socket(group, JOIN);
+
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
+}
+
+/* Sockets of another group do not have SO_REUSEADDR; programs of other users that have it
+ * are not let past held_by_leftovers().
+ */
+static int take_port(struct rnd_group *group, rn_ns deadline)
+{
+	for (;;) {
+		int fd = open_socket(group, ALONE);
+
+		if (fd == -EADDRINUSE && held_by_leftovers(group))
+			fd = open_socket(group, BESIDE_LEFTOVERS);
+		else
+			return fd;
+		if (fd != -EADDRINUSE || rnd_now() >= deadline)
+			return fd;
+		poll(NULL, 0, BIND_RETRY_MS);
+	}
+}
+
+static int explain(const struct rnd_group *group, int rc, char *err, size_t err_len)
+{
+	char address[INET6_ADDRSTRLEN];
+
+	rnd_gid_text(&group->gid, address);
+	if (rc == -EADDRINUSE)
+		return rnd_holder_explain(&group->gid, err, err_len);
+	if (rc == -EADDRNOTAVAIL)
+		return rn_fail(err, err_len, rc,
+			       "%s is not an address of this network namespace (or its "
+			       "interface is down, or the address is still being checked "
+			       "for duplicates)",
+			       address);
+	return rn_fail(err, err_len, rc, "UDP port %d of %s cannot be opened: %m",
+		       RN_ROCE_PORT, address);
+}
+
+int rnd_group_open(struct rnd_group **out, const struct rn_gid *gid, uint32_t scope,
+		   rn_ns deadline, char *err, size_t err_len)
+{
+	struct rnd_group *group = calloc(1, sizeof(*group));
+	int fd;
+
+	if (!group)
+		return rn_fail(err, err_len, -ENOMEM, "out of memory");
+	group->gid = *gid;
+	group->scope = scope;
+	fd = take_port(group, deadline);
+	if (fd < 0) {
+		explain(group, fd, err, err_len);
+		free(group);
+		return fd;
+	}
+	group->sock[0] = fd;
+	group->sock_count = 1;
+	*out = group;
+	return 0;
+}
+
+/* ---- Slots ---- */
+
+/* One program serves the whole group and may be replaced while packets arrive. */
+static int steer(const struct rnd_group *group)
+{
+	struct sock_filter text[RND_STEER_PROGRAM_LEN];
+	const struct sock_fprog prog = { .len = RND_STEER_PROGRAM_LEN, .filter = text };
+
+	rnd_steer_program(text, group->sock_count);
+	return setsockopt(group->sock[0], SOL_SOCKET, SO_ATTACH_REUSEPORT_CBPF, &prog,
+			  sizeof(prog)) < 0
+		       ? -errno
+		       : 0;
+}
+
+int rnd_group_reach(struct rnd_group *group, unsigned slot)
+{
+	int rc = 0;
+
+	assert(slot < RND_SLOT_COUNT);
+	if (slot < group->sock_count)
+		return 0;
+	while (rc == 0 && group->sock_count <= slot) {
+		int fd = open_socket(group, JOIN);
+
+		if (fd < 0) {
+			rc = fd;
+			break;
+		}
+		prefer(fd, IPPROTO_UDP, UDP_GRO, 1);
+		group->sock[group->sock_count++] = fd;
+		/* The first program must be there before the third socket: without one
+		 * the kernel spreads packets by a hash.
+		 */
+		if (group->sock_count == 2)
+			rc = steer(group);
+	}
+	return rc ? rc : steer(group);
+}
+
+void rnd_group_drain(const struct rnd_group *group, unsigned slot)
+{
+	char byte;
+
+	assert(slot < group->sock_count);
+	make_room(group->sock[slot]);
+	for (unsigned i = 0; i < DRAIN_PACKETS_MAX; i++)
+		if (recv(group->sock[slot], &byte, sizeof(byte), MSG_DONTWAIT) < 0 &&
+		    errno == EAGAIN)
+			return;
+}
+
+void rnd_group_close(struct rnd_group *group)
+{
+	/* Ours last: the kernel moves the last socket to the place of one that leaves. */
+	for (unsigned i = group->sock_count; i-- > 0;) {
+		if (i)
+			prefer(group->sock[i], SOL_SOCKET, SO_REUSEADDR, 1);
+		close(group->sock[i]);
+	}
+	free(group);
+}

@@ -1,0 +1,425 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* client.c - see client.h. */
+#include "client.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "faults.h"
+#include "tools/rocind/cm/cm.h"
+#include "tools/rocind/net/clock.h"
+#include "tools/rocind/ucma/ucma.h"
+#include "transport/io/host/ctl_socket.h"
+#include "transport/io/host/log.h"
+#include "transport/io/host/sentence.h"
+#include "watch.h"
+
+#ifndef SO_PEERPIDFD
+#define SO_PEERPIDFD 77 /* Linux 6.5; same number on every machine but sparc, parisc */
+#endif
+
+/* A request's outcome: go on, or end this connection. */
+enum outcome {
+	KEEP,
+	CLOSE
+};
+
+/* ---- Answers ---- */
+
+static enum outcome answer(struct rnd_client *client, const void *msg, const int *fds,
+			   unsigned fd_count)
+{
+	int rc = rn_ctl_send(client->sock.fd, msg, fds, fd_count);
+
+	if (rc)
+		rn_log(RN_LOG_WARN, "process %d: answer not sent: %s", client->pid,
+		       strerror(-rc));
+	return rc ? CLOSE : KEEP;
+}
+
+static enum outcome answer_plain(struct rnd_client *client, enum rn_ctl_type type)
+{
+	const struct rn_ctl_hdr hdr = rn_ctl_hdr(type);
+
+	return answer(client, &hdr, NULL, 0);
+}
+
+static void send_refusal(int sock, int err, const char *text)
+{
+	struct rn_ctl_refused msg = { .hdr = rn_ctl_hdr(RN_CTL_REFUSED), .err = err };
+
+	snprintf(msg.text, sizeof(msg.text), "%s", text);
+	rn_ctl_send(sock, &msg, NULL, 0);
+}
+
+static enum outcome refuse(struct rnd_client *client, int err, const char *text)
+{
+	rn_log(RN_LOG_INFO, "process %d refused: %s", client->pid, text);
+	send_refusal(client->sock.fd, err, text);
+	return KEEP;
+}
+
+/* ---- Requests ---- */
+
+static enum outcome on_hello(struct rnd_client *client, struct rn_ctl_packet *pkt)
+{
+	struct rn_ctl_welcome msg = { .hdr = rn_ctl_hdr(RN_CTL_WELCOME),
+				      .version = ROCIN_VERSION,
+				      .pid = getpid() };
+
+	rn_log(RN_LOG_DEBUG, "process %d connects, version %.31s", client->pid,
+	       pkt->msg.hello.version);
+	client->is_greeted = true;
+	return answer(client, &msg, NULL, 0);
+}
+
+/* Memory has seals, whether or not any are set; another file could keep who reads it
+ * waiting, as the log of the kernel does at its end.
+ */
+static bool is_memory(int fd)
+{
+	return fcntl(fd, F_GET_SEALS) >= 0;
+}
+
+static enum outcome on_attach(struct rnd_client *client, struct rn_ctl_packet *pkt)
+{
+	struct rnd_attachment *a = &client->attachment;
+	struct rn_ctl_attached msg = { .hdr = rn_ctl_hdr(RN_CTL_ATTACHED) };
+	char why[RN_CTL_TEXT_LEN];
+	enum outcome outcome;
+	int socks[RN_GID_MAX];
+	int rc;
+
+	if (a->slot)
+		return refuse(client, EALREADY, "this connection has a device already");
+	if (pkt->fd_count > 1)
+		return refuse(client, EINVAL,
+			      "more than one descriptor came with a device");
+	if (pkt->fd_count == 1 && !is_memory(pkt->fd[0]))
+		return refuse(client, EINVAL,
+			      "the statistics of a device are no memory of memfd_create");
+	rc = rnd_attach(&client->server->groups, a, &pkt->msg.attach, why, sizeof(why));
+	if (rc)
+		return refuse(client, -rc, why);
+	if (pkt->fd_count == 1) {
+		a->stats_fd = pkt->fd[0];
+		pkt->fd_count = 0;
+	}
+	msg.slot = a->slot;
+	msg.qpn_counter = a->qpn_counter;
+	msg.sock_count = a->gid_count;
+	for (uint32_t i = 0; i < a->gid_count; i++)
+		socks[i] = a->group[i]->sock[a->slot];
+	rn_log(RN_LOG_INFO, "process %d has slot %u of %s on %s", client->pid, a->slot,
+	       a->ibdev, a->ifname);
+	/* Before the answer, so that the process knows rules and captures before its
+	 * first packet.
+	 */
+	if (rnd_faults_greet(client))
+		return CLOSE;
+	rnd_taps_attached(client);
+	outcome = answer(client, &msg, socks, a->gid_count);
+	/* What changed since the process looked. That may close the client: KEEP leaves
+	 * it alone.
+	 */
+	if (outcome == KEEP)
+		rnd_watch_update(client);
+	return outcome;
+}
+
+static enum outcome on_detach(struct rnd_client *client, struct rn_ctl_packet *pkt)
+{
+	(void)pkt;
+	if (!client->attachment.slot)
+		return refuse(client, ENOTCONN, "this connection has no device");
+	rnd_taps_close(client);
+	rnd_wires_close(client);
+	rnd_detach(&client->attachment);
+	return answer_plain(client, RN_CTL_DETACHED);
+}
+
+static enum outcome on_list(struct rnd_client *client, struct rn_ctl_packet *pkt)
+{
+	const struct rnd_client *c = client->server->clients;
+	struct rn_ctl_client msg = { .hdr = rn_ctl_hdr(RN_CTL_CLIENT) };
+	const struct rnd_attachment *a;
+
+	while (c && (c->id <= pkt->msg.list.after || !c->attachment.slot))
+		c = c->next;
+	if (!c)
+		return answer_plain(client, RN_CTL_LIST_END);
+	a = &c->attachment;
+	msg.id = c->id;
+	msg.pid = c->pid;
+	msg.slot = a->slot;
+	msg.gid_count = a->gid_count;
+	msg.has_stats = a->stats_fd >= 0;
+	memcpy(msg.ibdev, a->ibdev, sizeof(msg.ibdev));
+	memcpy(msg.ifname, a->ifname, sizeof(msg.ifname));
+	for (uint32_t i = 0; i < a->gid_count; i++)
+		if (a->group[i])
+			msg.gid[i] = a->gid[i];
+	return answer(client, &msg, &a->stats_fd, msg.has_stats);
+}
+
+static enum outcome on_status(struct rnd_client *client, struct rn_ctl_packet *pkt)
+{
+	const struct rnd_server *server = client->server;
+	struct rn_ctl_status_reply msg = { .hdr = rn_ctl_hdr(RN_CTL_STATUS_REPLY),
+					   .version = ROCIN_VERSION,
+					   .since_s = server->since_s,
+					   .pid = getpid(),
+					   .idle_ms = server->idle_ms,
+					   .groups = rnd_groups_count(&server->groups) };
+	struct rnd_ucma_counts cm;
+
+	(void)pkt;
+	for (const struct rnd_client *c = server->clients; c; c = c->next) {
+		msg.clients += c->is_greeted;
+		msg.attached += c->attachment.slot != 0;
+	}
+	rnd_cm_count(server->cm, &cm);
+	msg.cm_channels = cm.channels;
+	msg.cm_ids = cm.ids;
+	msg.cm_ports = cm.ports;
+	msg.cm_connections = cm.connections;
+	memcpy(msg.drops, server->drops, sizeof(server->drops));
+	return answer(client, &msg, NULL, 0);
+}
+
+static enum outcome on_cm_open(struct rnd_client *client, struct rn_ctl_packet *pkt)
+{
+	const char *netdevs = pkt->msg.cm_open.netdevs;
+	const struct rn_ctl_hdr msg = rn_ctl_hdr(RN_CTL_CM_OPENED);
+	char why[RN_CTL_TEXT_LEN];
+	enum outcome outcome;
+	int fd[2], rc;
+
+	if (!memchr(netdevs, '\0', sizeof(pkt->msg.cm_open.netdevs)))
+		return refuse(client, EINVAL, "a list of devices has no end");
+	rc = rnd_cm_open(client->server->cm, netdevs, &fd[0], why, sizeof(why));
+	if (rc)
+		return refuse(client, -rc, why);
+	fd[1] = rnd_cm_board_fd(client->server->cm);
+	outcome = answer(client, &msg, fd, fd[1] < 0 ? 1 : 2);
+	close(fd[0]);
+	return outcome;
+}
+
+/* The answer is sent at the very end, by rnd_server_run(). */
+static enum outcome on_shutdown(struct rnd_client *client, struct rn_ctl_packet *pkt)
+{
+	(void)pkt;
+	rn_log(RN_LOG_INFO, "process %d asks for the end", client->pid);
+	client->server->stopping = true;
+	client->server->stop_asked_by = client;
+	return KEEP;
+}
+
+static enum outcome answer_faults(struct rnd_client *client)
+{
+	return rnd_faults_answer(client) ? CLOSE : KEEP;
+}
+
+static enum outcome on_faults_set(struct rnd_client *client, struct rn_ctl_packet *pkt)
+{
+	char why[RN_CTL_TEXT_LEN];
+	int rc = rnd_faults_set(client, pkt, why, sizeof(why));
+
+	return rc ? refuse(client, -rc, why) : answer_faults(client);
+}
+
+static enum outcome on_faults_get(struct rnd_client *client, struct rn_ctl_packet *pkt)
+{
+	(void)pkt;
+	return answer_faults(client);
+}
+
+static enum outcome on_wire_ask(struct rnd_client *client, struct rn_ctl_packet *pkt)
+{
+	rnd_wires_ask(client, &pkt->msg.wire_ask.ends);
+	return KEEP;
+}
+
+static enum outcome on_wire_drop(struct rnd_client *client, struct rn_ctl_packet *pkt)
+{
+	rnd_wires_drop(client, &pkt->msg.wire_ask.ends);
+	return KEEP;
+}
+
+static enum outcome on_capture(struct rnd_client *client, struct rn_ctl_packet *pkt)
+{
+	char why[RN_CTL_TEXT_LEN];
+	int rc = rnd_taps_open(client, &pkt->msg.capture, why, sizeof(why));
+	enum outcome outcome;
+
+	if (rc)
+		return refuse(client, -rc, why);
+	outcome = answer_plain(client, RN_CTL_CAPTURING);
+	rnd_taps_begin(client);
+	return outcome;
+}
+
+static enum outcome (*const on_request[])(struct rnd_client *, struct rn_ctl_packet *) = {
+	[RN_CTL_HELLO] = on_hello,	     [RN_CTL_ATTACH] = on_attach,
+	[RN_CTL_DETACH] = on_detach,	     [RN_CTL_LIST] = on_list,
+	[RN_CTL_STATUS] = on_status,	     [RN_CTL_SHUTDOWN] = on_shutdown,
+	[RN_CTL_FAULTS_SET] = on_faults_set, [RN_CTL_FAULTS_GET] = on_faults_get,
+	[RN_CTL_CM_OPEN] = on_cm_open,	     [RN_CTL_WIRE_ASK] = on_wire_ask,
+	[RN_CTL_WIRE_DROP] = on_wire_drop,   [RN_CTL_CAPTURE] = on_capture,
+};
+
+static enum outcome refuse_version(struct rnd_client *client,
+				   const struct rn_ctl_packet *pkt)
+{
+	const struct rn_ctl_hello *hello = &pkt->msg.hello;
+	char theirs[sizeof(hello->version)] = "?";
+	char why[RN_CTL_TEXT_LEN];
+
+	if (hello->hdr.type == RN_CTL_HELLO && hello->hdr.len >= sizeof(*hello))
+		snprintf(theirs, sizeof(theirs), "%.*s", (int)sizeof(theirs) - 1,
+			 hello->version);
+	rn_fail(why, sizeof(why), 0,
+		"rocind %s (process %d) speaks version %d of the control protocol, this "
+		"program's rocin %s version %u; end that rocind (kill %d) and try again",
+		ROCIN_VERSION, (int)getpid(), RN_CTL_VERSION, theirs, hello->hdr.version,
+		(int)getpid());
+	refuse(client, EPROTONOSUPPORT, why);
+	return CLOSE;
+}
+
+static enum outcome serve(struct rnd_client *client, struct rn_ctl_packet *pkt)
+{
+	uint16_t type = pkt->msg.hdr.type;
+	int rc = rn_ctl_check(pkt);
+
+	if (rc == -EPROTONOSUPPORT)
+		return refuse_version(client, pkt);
+	if (rc || type >= RN_ARRAY_SIZE(on_request) || !on_request[type] ||
+	    (type == RN_CTL_HELLO) == client->is_greeted) {
+		refuse(client, EBADMSG, "rocind does not understand this request");
+		return CLOSE;
+	}
+	return on_request[type](client, pkt);
+}
+
+static void on_readable(void *ctx)
+{
+	struct rnd_client *client = ctx;
+	struct rn_ctl_packet pkt;
+	enum outcome outcome = CLOSE;
+	int rc = rn_ctl_receive(client->sock.fd, &pkt);
+
+	if (rc == -EAGAIN || rc == -EINTR)
+		return;
+	if (rc == 0) {
+		outcome = serve(client, &pkt);
+		rn_ctl_close_fds(&pkt);
+	} else if (rc != -ECONNRESET) {
+		refuse(client, -rc, "rocind does not understand this request");
+	}
+	if (outcome == CLOSE)
+		rnd_client_close(client);
+}
+
+/* ---- Coming and going ---- */
+
+static void on_death(void *ctx)
+{
+	struct rnd_client *client = ctx;
+
+	rn_log(RN_LOG_DEBUG, "process %d is dead", client->pid);
+	rnd_client_close(client);
+}
+
+/* Return: a descriptor of the process at the other end, or -1. */
+static int open_pidfd(int sock, pid_t pid)
+{
+	int pidfd;
+	socklen_t len = sizeof(pidfd);
+
+	if (getsockopt(sock, SOL_SOCKET, SO_PEERPIDFD, &pidfd, &len) == 0)
+		return pidfd;
+	if (errno != ENOPROTOOPT)
+		return -1; /* dead already: the end of file says so */
+	return pid > 0 ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
+}
+
+static void append(struct rnd_server *server, struct rnd_client *client)
+{
+	struct rnd_client **last = &server->clients;
+
+	while (*last)
+		last = &(*last)->next;
+	*last = client;
+}
+
+void rnd_client_accept(struct rnd_server *server, int fd)
+{
+	struct ucred cred = { 0 };
+	socklen_t cred_len = sizeof(cred);
+	struct rnd_client *client;
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &cred_len) < 0 ||
+	    cred.uid != geteuid()) {
+		send_refusal(fd, EPERM, "this rocind belongs to another user");
+		goto err_close;
+	}
+	client = calloc(1, sizeof(*client));
+	if (!client)
+		goto err_close;
+	*client = (struct rnd_client){
+		.server = server,
+		.sock = { .fd = fd, .ctx = client, .on_ready = on_readable },
+		.pidfd = { .fd = open_pidfd(fd, cred.pid),
+			   .ctx = client,
+			   .on_ready = on_death },
+		.id = ++server->last_client_id,
+		.pid = cred.pid,
+		.attachment = { .stats_fd = -1 },
+	};
+	append(server, client);
+	if (rnd_server_watch(server, &client->sock) ||
+	    (client->pidfd.fd >= 0 && rnd_server_watch(server, &client->pidfd)))
+		rnd_client_close(client);
+	return;
+
+err_close:
+	close(fd);
+}
+
+void rnd_client_close(struct rnd_client *client)
+{
+	struct rnd_server *server = client->server;
+	struct rnd_client **link = &server->clients;
+
+	while (*link != client)
+		link = &(*link)->next;
+	*link = client->next;
+	rnd_faults_gather(client);
+	rnd_taps_close(client);
+	rnd_wires_close(client);
+	rnd_detach(&client->attachment);
+	rnd_source_close(&client->pidfd);
+	rnd_source_close(&client->sock);
+	free(client);
+	server->idle_from = rnd_now();
+}
+
+bool rnd_client_tell(struct rnd_client *client, const void *msg, int fd)
+{
+	int rc = rn_ctl_send(client->sock.fd, msg, &fd, fd >= 0 ? 1 : 0);
+
+	if (rc == 0)
+		return true;
+	rn_log(RN_LOG_WARN, "process %d closed: it does not take its events: %s",
+	       client->pid, strerror(-rc));
+	rnd_client_close(client);
+	return false;
+}

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* main.c - rocind: owner of UDP port 4791 for the rocin devices of one user. */
+#include <argp.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "activation.h"
+#include "process.h"
+#include "server.h"
+#include "transport/io/host/log.h"
+
+enum {
+	IDLE_MS_DEFAULT = 10000,
+	IDLE_MS_MAX = 999999999, /* eleven days */
+	OPT_IDLE_MS = 0x100,
+	OPT_READY_FD,
+};
+
+struct options {
+	bool foreground;
+	uint32_t idle_ms;
+	const char *idle_text; /* as given, or NULL */
+	int ready_fd;	       /* where the starter listens, or -1 */
+};
+
+/* clang-format off */
+static const struct argp_option option_list[] = {
+	{ "foreground", 'f', NULL, 0, "Stay attached to the terminal; Control-C ends it", 0 },
+	{ "idle-ms", OPT_IDLE_MS, "N", 0,
+	  "End after N milliseconds without clients; 0 never (default 10000)", 0 },
+	{ "ready-fd", OPT_READY_FD, "FD", OPTION_HIDDEN, NULL, 0 },
+	{ 0 },
+};
+/* clang-format on */
+
+static unsigned parse_number(const char *text, unsigned long max,
+			     struct argp_state *state)
+{
+	char *end;
+	unsigned long value;
+
+	errno = 0;
+	value = strtoul(text, &end, 10);
+	if (errno || end == text || *end || text[0] == '-' || value > max)
+		argp_error(state, "\"%s\" is not a number from 0 to %lu", text, max);
+	return (unsigned)value;
+}
+
+static error_t parse_option(int key, char *arg, struct argp_state *state)
+{
+	struct options *options = state->input;
+
+	switch (key) {
+	case 'f':
+		options->foreground = true;
+		return 0;
+	case OPT_IDLE_MS:
+		options->idle_ms = parse_number(arg, IDLE_MS_MAX, state);
+		options->idle_text = arg;
+		return 0;
+	case OPT_READY_FD:
+		options->ready_fd = (int)parse_number(arg, INT32_MAX, state);
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static const struct argp argp = {
+	.options = option_list,
+	.parser = parse_option,
+	.doc = "Hold UDP port 4791 for the rocin devices of this user and hand its "
+	       "packets to "
+	       "the programs they are for.\vIt is started on demand and ends by itself; "
+	       "there "
+	       "is no need to run it by hand. Without --foreground it goes into the "
+	       "background. The environment variables ROCIN_RUNTIME_DIR and ROCIN_LOG "
+	       "are "
+	       "honoured.",
+};
+
+static void print_version(FILE *stream, struct argp_state *state)
+{
+	(void)state;
+	fprintf(stream, "rocind %s\n", ROCIN_VERSION);
+}
+
+/* Be one's own client: it starts the daemon in the way in which all clients do. */
+static int go_into_background(const struct options *options)
+{
+	struct rn_rocind_status status = { 0 };
+	char self[PATH_MAX], why[512];
+	struct rn_rocind *r;
+	int rc;
+
+	if (!realpath("/proc/self/exe", self)) {
+		fprintf(stderr, "rocind: /proc is needed to go into the background\n");
+		return EXIT_FAILURE;
+	}
+	if (options->idle_text)
+		setenv("ROCIN_IDLE_MS", options->idle_text, 1);
+	r = rn_rocind_connect(self, why, sizeof(why));
+	rc = r ? rn_rocind_status(r, &status, why, sizeof(why)) : -errno;
+	rn_rocind_close(r);
+	if (rc) {
+		fprintf(stderr, "rocind: %s\n", why);
+		return EXIT_FAILURE;
+	}
+	printf("rocind %s runs as process %d\n", status.version, status.pid);
+	return EXIT_SUCCESS;
+}
+
+/* What the starter waits for, in one write. */
+static void report(int ready_fd, const char *words)
+{
+	if (write(ready_fd, words, strlen(words)) < 0)
+		rn_log(RN_LOG_WARN, "whoever started this has gone: %m");
+	close(ready_fd);
+}
+
+static int serve(const struct options *options)
+{
+	struct rnd_server server;
+	char why[512];
+	int rc;
+
+	rnd_process_prepare();
+	rc = rnd_server_open(&server, options->idle_ms, why, sizeof(why));
+	if (rc)
+		rn_log(RN_LOG_INFO, "%s", why);
+	/* One that was quicker serves the starter as well as we would. */
+	if (options->ready_fd >= 0)
+		report(options->ready_fd, rc == 0 || rc == -EALREADY ? "\n" : why);
+	else if (rc)
+		fprintf(stderr, "rocind: %s\n", why);
+	if (rc)
+		return rc == -EALREADY && !options->foreground ? EXIT_SUCCESS
+							       : EXIT_FAILURE;
+	server.awaits_starter = options->ready_fd >= 0;
+	rnd_server_run(&server);
+	rnd_server_close(&server);
+	return EXIT_SUCCESS;
+}
+
+int main(int argc, char **argv)
+{
+	struct options options = { .idle_ms = IDLE_MS_DEFAULT, .ready_fd = -1 };
+
+	argp_program_version_hook = print_version;
+	if (argp_parse(&argp, argc, argv, 0, NULL, &options))
+		return EXIT_FAILURE;
+	if (rnd_is_activated()) /* whoever starts it so minds it, too */
+		options.foreground = true;
+	if (options.ready_fd < 0 && !options.foreground)
+		return go_into_background(&options);
+	if (options.ready_fd >= 0)
+		rnd_process_detach(options.ready_fd);
+	return serve(&options);
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* process.c - see process.h. */
+#include "process.h"
+
+#include <dirent.h>
+#include <limits.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "transport/io/host/log.h"
+
+static void close_listed(unsigned first, unsigned last)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	struct dirent *d;
+
+	while (dir && (d = readdir(dir))) {
+		unsigned long fd = strtoul(d->d_name, NULL, 10);
+
+		/* "." and ".." read as 0, which is below any range asked for. */
+		if (fd >= first && fd <= last && (int)fd != dirfd(dir))
+			close((int)fd);
+	}
+	if (dir)
+		closedir(dir);
+}
+
+static void close_between(unsigned first, unsigned last)
+{
+	/* Linux 5.9. Without it and without /proc leftovers stay open: no fault. */
+	if (first <= last && syscall(SYS_close_range, first, last, 0) < 0)
+		close_listed(first, last);
+}
+
+static void reset_signals(void)
+{
+	sigset_t none;
+
+	for (int sig = 1; sig < NSIG; sig++)
+		signal(sig, SIG_DFL); /* fails for those that cannot be changed */
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+/* A program pinned to one processor, or of real-time class, must not make us so. What the
+ * kernel refuses stays as it is.
+ */
+static void reset_scheduling(void)
+{
+	const struct sched_param normal = { 0 };
+	cpu_set_t all;
+
+	memset(&all, 0xff, sizeof(all));
+	(void)sched_setaffinity(0, sizeof(all), &all);
+	(void)sched_setscheduler(0, SCHED_OTHER, &normal);
+}
+
+void rnd_process_detach(int keep_fd)
+{
+	unsigned keep = keep_fd > STDERR_FILENO ? (unsigned)keep_fd : STDERR_FILENO;
+
+	/* A pipe to the starter, which listens to it until we can speak for ourselves. */
+	(void)dup2(STDIN_FILENO, STDERR_FILENO);
+	close_between(STDERR_FILENO + 1, keep - 1);
+	close_between(keep + 1, INT_MAX);
+	reset_signals();
+	reset_scheduling();
+	(void)rn_log_file_fd();
+	if (chdir("/") < 0)
+		rn_log(RN_LOG_WARN, "chdir /: %m");
+}
+
+void rnd_process_prepare(void)
+{
+	struct rlimit limit;
+
+	umask(077);
+	signal(SIGPIPE, SIG_IGN); /* a starter that has gone must not take us along */
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+		limit.rlim_cur = limit.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &limit);
+	}
+}

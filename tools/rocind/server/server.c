@@ -1,0 +1,518 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* server.c - see server.h. */
+#include "server.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/file.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "activation.h"
+#include "client.h"
+#include "faults.h"
+#include "rocin/gsi.h"
+#include "tools/rocind/cm/cm.h"
+#include "tools/rocind/net/clock.h"
+#include "tools/rocind/net/steer.h"
+#include "transport/io/host/ctl_socket.h"
+#include "transport/io/host/log.h"
+#include "transport/io/host/rocind_conn.h"
+#include "transport/io/host/runtime_dir.h"
+#include "transport/io/host/sentence.h"
+#include "watch.h"
+
+enum {
+	LISTEN_BACKLOG = 256,
+	SLOT0_PACKETS_MAX = 64, /* read at a time: a flood must not starve clients */
+	/* An address that nobody uses is kept for so long, or for as long as rocind
+	 * itself stays without clients if that is less: servers come again, and what is
+	 * sent to those that have gone gets an answer.
+	 */
+	GROUP_IDLE_MS = 10000,
+	/* Descriptors that are left when addresses without users go at once: more than a
+	 * client with its device and a wire needs beside the sockets of its groups.
+	 */
+	SPARE_DESCRIPTORS = 32,
+	/* A client that has just connected gets this long to say hello, however short the
+	 * idle time. (One that comes too late starts another rocind.)
+	 */
+	GREETING_MS = 200,
+};
+
+/* ---- Sources ---- */
+
+static int open_source(struct rnd_server *server, struct rnd_source *source, int fd,
+		       void (*on_ready)(void *))
+{
+	if (fd < 0)
+		return fd;
+	*source = (struct rnd_source){ .fd = fd, .ctx = server, .on_ready = on_ready };
+	return rnd_server_watch(server, source);
+}
+
+/* ---- Slot 0 ---- */
+
+/* What belongs to no process arrives here: packets to QP1 are the connection manager's,
+ * the rest is counted and dropped.
+ */
+struct rnd_slot0 {
+	struct rnd_slot0 *next;
+	struct rnd_server *server;
+	struct rnd_group *group;
+	struct rnd_source source;
+};
+
+static void read_stray_packets(const struct rnd_slot0 *slot0)
+{
+	struct rnd_server *server = slot0->server;
+	/* Longer ones are nobody's, so their length alone matters. */
+	uint8_t pkt[RN_GSI_PACKET_LEN];
+
+	for (unsigned i = 0; i < SLOT0_PACKETS_MAX; i++) {
+		struct rn_flow flow;
+		ssize_t len = rnd_group_receive(slot0->group, &flow, pkt, sizeof(pkt));
+		enum rn_rocind_drop reason;
+
+		if (len < 0)
+			return;
+		reason = rnd_steer_reason(pkt, (size_t)len);
+		if (reason == RN_ROCIND_DROP_QP1 && len == sizeof(pkt) &&
+		    rnd_cm_packet(server->cm, &flow, pkt, sizeof(pkt)))
+			continue;
+		server->drops[reason]++;
+	}
+}
+
+/* What a packet leads to must not close its group. */
+static void on_stray_packets(void *ctx)
+{
+	const struct rnd_slot0 *slot0 = ctx;
+	struct rnd_group *group = slot0->group;
+
+	group->users++;
+	read_stray_packets(slot0);
+	group->users--;
+}
+
+static void on_group_open(void *ctx, struct rnd_group *group)
+{
+	struct rnd_server *server = ctx;
+	struct rnd_slot0 *slot0 = calloc(1, sizeof(*slot0));
+	char address[INET6_ADDRSTRLEN];
+
+	rnd_gid_text(&group->gid, address);
+	rn_log(RN_LOG_INFO, "port %d of %s is ours", RN_ROCE_PORT, address);
+	if (!slot0)
+		return; /* only the counters suffer: the socket's buffer fills up */
+	slot0->server = server;
+	slot0->group = group;
+	slot0->source = (struct rnd_source){ .fd = group->sock[0],
+					     .ctx = slot0,
+					     .on_ready = on_stray_packets };
+	slot0->next = server->slot0;
+	server->slot0 = slot0;
+	rnd_server_watch(server, &slot0->source);
+}
+
+static void on_group_close(void *ctx, struct rnd_group *group)
+{
+	struct rnd_server *server = ctx;
+	struct rnd_slot0 **at = &server->slot0;
+	char address[INET6_ADDRSTRLEN];
+
+	rnd_gid_text(&group->gid, address);
+	rn_log(RN_LOG_INFO, "port %d of %s is given back", RN_ROCE_PORT, address);
+	for (; *at; at = &(*at)->next) {
+		struct rnd_slot0 *slot0 = *at;
+
+		if (slot0->group != group)
+			continue;
+		*at = slot0->next;
+		rnd_source_forget(&slot0->source); /* the descriptor is the group's */
+		free(slot0);
+		return;
+	}
+}
+
+static bool is_group_wanted(void *ctx, const struct rnd_group *group)
+{
+	const struct rnd_server *server = ctx;
+
+	return rnd_cm_wants(server->cm, &group->gid, group->scope);
+}
+
+static rn_ns group_idle_time(const struct rnd_server *server)
+{
+	uint32_t ms = server->idle_ms;
+
+	return RN_MSEC((rn_ns)(ms && ms < GROUP_IDLE_MS ? ms : GROUP_IDLE_MS));
+}
+
+static void give_back_groups(struct rnd_server *server)
+{
+	rn_ns now;
+
+	if (server->groups.idle_from == RN_NEVER)
+		return;
+	now = rnd_now();
+	if (server->groups.idle_from <= now - group_idle_time(server))
+		rnd_groups_give_back(&server->groups, now - group_idle_time(server), now);
+}
+
+static void close_groups(struct rnd_server *server)
+{
+	for (struct rnd_client *c = server->clients; c; c = c->next) {
+		rnd_wires_close(c);
+		rnd_abandon(&c->attachment);
+	}
+	rnd_groups_fini(&server->groups);
+}
+
+/* ---- Accepting ---- */
+
+/* Out of descriptors: without this the waiting connection would wake us for ever. Its
+ * client sees the end of file and tries again for a while.
+ */
+static void turn_away(struct rnd_server *server)
+{
+	rn_log(RN_LOG_ERROR, "out of descriptors: a client is turned away");
+	close(server->spare_fd);
+	close(accept4(server->listener.fd, NULL, NULL, SOCK_CLOEXEC));
+	server->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+}
+
+/* Descriptors are given out from the lowest: one as high as that says that few are left.
+ * Those that come with a message are not waited for, so there is to be room before.
+ */
+static void keep_some_spare(struct rnd_server *server, int fd)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 &&
+	    (rlim_t)fd + SPARE_DESCRIPTORS >= limit.rlim_cur)
+		rnd_groups_give_back(&server->groups, RN_NEVER, rnd_now());
+}
+
+/* Return: true if there was a connection to accept. */
+static bool accept_one(struct rnd_server *server)
+{
+	int fd = accept4(server->listener.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+	if (fd >= 0) {
+		keep_some_spare(server, fd);
+		server->idle_from = rnd_now();
+		server->awaits_starter = false;
+		rnd_client_accept(server, fd);
+	} else if (errno == EMFILE || errno == ENFILE) {
+		turn_away(server);
+	}
+	return fd >= 0;
+}
+
+static void on_connection(void *ctx)
+{
+	accept_one(ctx);
+}
+
+static void on_signal(void *ctx)
+{
+	struct rnd_server *server = ctx;
+	struct signalfd_siginfo info;
+
+	if (read(server->signals.fd, &info, sizeof(info)) != sizeof(info))
+		return;
+	rn_log(RN_LOG_INFO, "signal %u", info.ssi_signo);
+	server->stopping = true;
+}
+
+static void on_netlink(void *ctx)
+{
+	rnd_watch_changed(ctx);
+}
+
+/* ---- Opening ---- */
+
+static int open_signals(void)
+{
+	sigset_t set;
+	int fd;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGHUP);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	return fd < 0 ? -errno : fd;
+}
+
+/* The lock says who has it, for those whom it turns away. */
+static void sign_lock(int fd)
+{
+	if (ftruncate(fd, 0) < 0 || dprintf(fd, "%d\n", (int)getpid()) < 0)
+		rn_log(RN_LOG_INFO, "the lock does not say whose it is: %m");
+}
+
+static int signed_by(int fd)
+{
+	char text[16] = "";
+
+	return pread(fd, text, sizeof(text) - 1, 0) > 0 ? atoi(text) : 0;
+}
+
+/* The lock file is never removed: a later process must lock the same file. */
+static int take_lock(struct rnd_server *server, char *err, size_t err_len)
+{
+	char path[sizeof(server->dir) + 64], name[64];
+
+	rn_runtime_name(name, sizeof(name), "rocind", ".lock");
+	snprintf(path, sizeof(path), "%s/%s", server->dir, name);
+	server->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (server->lock_fd < 0)
+		return rn_fail(err, err_len, -errno, "%s cannot be opened: %m", path);
+	if (flock(server->lock_fd, LOCK_EX | LOCK_NB) == 0) {
+		sign_lock(server->lock_fd);
+		return 0;
+	}
+	if (errno == EWOULDBLOCK)
+		return rn_fail(err, err_len, -EALREADY,
+			       "another rocind, process %d, holds %s",
+			       signed_by(server->lock_fd), path);
+	return rn_fail(err, err_len, -errno, "%s cannot be locked: %m", path);
+}
+
+static int with_address(struct rnd_server *server, int (*act)(int, struct sockaddr_un *),
+			int fd)
+{
+	struct sockaddr_un addr;
+	int dir_fd;
+	int rc = rn_ctl_address(&addr, server->dir, server->sock_name, &dir_fd);
+
+	if (rc)
+		return rc;
+	rc = act(fd, &addr);
+	if (dir_fd >= 0)
+		close(dir_fd);
+	return rc;
+}
+
+static int remove_socket(int fd, struct sockaddr_un *addr)
+{
+	(void)fd;
+	return unlink(addr->sun_path) < 0 ? -errno : 0;
+}
+
+/* We hold the lock, so a socket that is there already is of a rocind that died. */
+static int bind_socket(int fd, struct sockaddr_un *addr)
+{
+	unlink(addr->sun_path);
+	return bind(fd, (struct sockaddr *)addr, sizeof(*addr)) < 0 ? -errno : 0;
+}
+
+static int take_passed(struct rnd_server *server, char *err, size_t err_len)
+{
+	int fd = rnd_activation_take(server->dir, server->sock_name, err, err_len);
+
+	if (fd >= 0)
+		server->passed_fd = fd;
+	return fd >= 0 || fd == -ENOENT ? 0 : fd;
+}
+
+static int open_listener(struct rnd_server *server)
+{
+	int fd, rc;
+
+	if (server->passed_fd >= 0)
+		return server->passed_fd;
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return -errno;
+	rc = with_address(server, bind_socket, fd);
+	if (rc == 0 && listen(fd, LISTEN_BACKLOG) < 0)
+		rc = -errno;
+	if (rc == 0)
+		return fd;
+	close(fd);
+	return rc;
+}
+
+static int open_sources(struct rnd_server *server)
+{
+	int rc;
+
+	server->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (server->epoll_fd < 0)
+		return -errno;
+	server->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	rc = open_source(server, &server->signals, open_signals(), on_signal);
+	if (rc)
+		return rc;
+	rc = open_source(server, &server->netlink, rnd_watch_open(), on_netlink);
+	if (rc)
+		rn_log(RN_LOG_WARN, "changes of addresses go unseen: %s", strerror(-rc));
+	return open_source(server, &server->listener, open_listener(server),
+			   on_connection);
+}
+
+int rnd_server_init(struct rnd_server *server, uint32_t idle_ms)
+{
+	*server = (struct rnd_server){ .epoll_fd = -1,
+				       .lock_fd = -1,
+				       .passed_fd = -1,
+				       .spare_fd = -1,
+				       .listener.fd = -1,
+				       .signals.fd = -1,
+				       .netlink.fd = -1,
+				       .since_s = time(NULL),
+				       .idle_ms = idle_ms,
+				       .idle_from = rnd_now() };
+	rnd_groups_init(&server->groups);
+	server->groups.ctx = server;
+	server->groups.on_open = on_group_open;
+	server->groups.on_close = on_group_close;
+	server->groups.is_wanted = is_group_wanted;
+	server->cm = rnd_cm_new(server);
+	return server->cm ? 0 : -ENOMEM;
+}
+
+int rnd_server_open(struct rnd_server *server, uint32_t idle_ms, char *err,
+		    size_t err_len)
+{
+	int rc = rnd_server_init(server, idle_ms);
+
+	rn_runtime_name(server->sock_name, sizeof(server->sock_name), "rocind", ".sock");
+	rc = rc ? rn_fail(err, err_len, rc, "out of memory")
+		: rn_runtime_dir(server->dir, sizeof(server->dir), err, err_len);
+	if (rc == 0)
+		rc = take_lock(server, err, err_len);
+	if (rc)
+		goto err_close;
+	rc = take_passed(server, err, err_len);
+	if (rc)
+		goto err_close;
+	rc = open_sources(server);
+	if (rc) {
+		rn_fail(err, err_len, rc, "rocind cannot listen in %s: %m", server->dir);
+		goto err_close;
+	}
+	rn_log(RN_LOG_INFO, "rocind %s listens in %s", ROCIN_VERSION, server->dir);
+	return 0;
+
+err_close:
+	rnd_server_close(server);
+	return rc;
+}
+
+/* ---- Serving ---- */
+
+static bool is_busy(const struct rnd_server *server)
+{
+	if (rnd_faults_are_set(server) || rnd_cm_channel_count(server->cm))
+		return true;
+	for (const struct rnd_client *c = server->clients; c; c = c->next)
+		if (c->is_greeted)
+			return true;
+	return false;
+}
+
+static int ms_until(rn_ns when)
+{
+	rn_ns left = when - rnd_now();
+
+	return left <= 0 ? 0 : (int)((left + RN_MSEC(1) - 1) / RN_MSEC(1));
+}
+
+static int ms_to_idle(const struct rnd_server *server)
+{
+	const uint32_t starter_ms = (uint32_t)rn_rocind_timeout_ms();
+	uint32_t idle_ms = server->idle_ms;
+
+	if (idle_ms == 0 || is_busy(server))
+		return -1;
+	if (server->clients && idle_ms < GREETING_MS)
+		idle_ms = GREETING_MS;
+	/* As long as it waits for us: on a busy machine it would otherwise find nobody,
+	 * again and again.
+	 */
+	if (server->awaits_starter && idle_ms < starter_ms)
+		idle_ms = starter_ms;
+	return ms_until(server->idle_from + RN_MSEC(idle_ms));
+}
+
+/* Until one of both, -1: neither. */
+static int ms_to_wait(const struct rnd_server *server)
+{
+	int end = ms_to_idle(server), group;
+
+	if (server->groups.idle_from == RN_NEVER)
+		return end;
+	group = ms_until(server->groups.idle_from + group_idle_time(server));
+	return end >= 0 && end < group ? end : group;
+}
+
+/* In this order: nobody new comes in, the port is free, then everyone is told. The lock
+ * is kept to the end, so that no other rocind makes a socket that we would remove.
+ */
+static void say_goodbye(struct rnd_server *server)
+{
+	const struct rn_ctl_hdr down = rn_ctl_hdr(RN_CTL_GOING_DOWN);
+	const struct rn_ctl_hdr stopping = rn_ctl_hdr(RN_CTL_STOPPING);
+
+	if (server->passed_fd < 0) /* who passed the socket goes on listening */
+		with_address(server, remove_socket, -1);
+	rnd_source_close(&server->listener);
+	rnd_cm_free(server->cm);
+	server->cm = NULL;
+	close_groups(server);
+	for (struct rnd_client *c = server->clients; c; c = c->next)
+		rn_ctl_send(c->sock.fd, c == server->stop_asked_by ? &stopping : &down,
+			    NULL, 0);
+}
+
+void rnd_server_run(struct rnd_server *server)
+{
+	while (!server->stopping) {
+		struct epoll_event event;
+		int n;
+
+		give_back_groups(server);
+		n = epoll_wait(server->epoll_fd, &event, 1, ms_to_wait(server));
+		if (n > 0) {
+			struct rnd_source *source = event.data.ptr;
+
+			source->on_ready(source->ctx);
+		} else if (n == 0 && ms_to_idle(server) == 0 && !accept_one(server)) {
+			rn_log(RN_LOG_INFO, "idle for %u ms", server->idle_ms);
+			break;
+		}
+	}
+	say_goodbye(server);
+}
+
+void rnd_server_close(struct rnd_server *server)
+{
+	rnd_cm_free(server->cm);
+	server->cm = NULL;
+	close_groups(server);
+	while (server->clients)
+		rnd_client_close(server->clients);
+	rnd_faults_free(server);
+	rnd_source_close(&server->listener);
+	rnd_source_close(&server->signals);
+	rnd_source_close(&server->netlink);
+	rnd_links_free(&server->links);
+	if (server->spare_fd >= 0)
+		close(server->spare_fd);
+	if (server->epoll_fd >= 0)
+		close(server->epoll_fd);
+	if (server->lock_fd >= 0)
+		close(server->lock_fd);
+}

@@ -1,0 +1,438 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* wires.c - see wires.h. */
+#include "wires.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "client.h"
+#include "tools/rocind/net/clock.h"
+#include "transport/io/host/ctl_socket.h"
+#include "transport/io/host/log.h"
+#include "transport/io/host/wire_memory.h"
+#include "transport/io/shm/doorbell.h"
+#include "transport/io/shm/ring.h"
+
+struct rnd_wire {
+	/* By role. The second is the one who did not ask. */
+	struct rnd_client *end[2];
+	unsigned gid_idx[2]; /* which of its addresses */
+	unsigned bit[2];     /* where it stands among its wires */
+	bool is_spoilt;
+	rn_ns since;
+};
+
+/* An end that has lost its wire gets another, but not more than one in that time: memory
+ * and its other end have work with each.
+ */
+#define LIFE_MIN RN_MSEC(1000)
+
+/* ---- Memory ---- */
+
+/* No end can make it shorter, so that touching it is safe as long as it is mapped. */
+static int seal(int fd)
+{
+	return fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0
+		       ? -errno
+		       : 0;
+}
+
+/* Return: a descriptor of @len bytes of zeros, or -errno. */
+static int make_memory(const char *name, size_t len)
+{
+	int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	int rc;
+
+	if (fd < 0)
+		return -errno;
+	if (ftruncate(fd, (off_t)len) == 0)
+		return fd;
+	rc = -errno;
+	close(fd);
+	return rc;
+}
+
+static int make_page(void)
+{
+	int fd = make_memory("rocin-doorbell", RN_DOORBELL_BYTES);
+	int rc;
+
+	if (fd < 0)
+		return fd;
+	rc = posix_fallocate(fd, 0, RN_DOORBELL_BYTES);
+	rc = rc ? -rc : seal(fd);
+	if (rc == 0)
+		return fd;
+	close(fd);
+	return rc;
+}
+
+/* What a ring needs at first is allocated here, where the lack of it is an error. */
+static int format_rings(int fd)
+{
+	uint8_t *mem;
+	int rc = 0;
+
+	for (unsigned i = 0; i < 2 && rc == 0; i++)
+		rc = posix_fallocate(fd, (off_t)i * RN_WIRE_RING_BYTES,
+				     RN_RING_CONTROL + RN_RING_SIZE_MIN);
+	if (rc)
+		return -rc;
+	mem = mmap(NULL, RN_WIRE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (mem == MAP_FAILED)
+		return -errno;
+	for (unsigned i = 0; i < 2; i++)
+		rn_ring_format(mem + (size_t)i * RN_WIRE_RING_BYTES, RN_WIRE_CAPACITY);
+	munmap(mem, RN_WIRE_BYTES);
+	return seal(fd);
+}
+
+static int make_rings(void)
+{
+	int fd = make_memory("rocin-wire", RN_WIRE_BYTES);
+	int rc;
+
+	if (fd < 0)
+		return fd;
+	rc = format_rings(fd);
+	if (rc == 0)
+		return fd;
+	close(fd);
+	return rc;
+}
+
+/* ---- Telling ---- */
+
+/* Whoever does not read what it is told is left to find its connection closed. */
+static void tell(struct rnd_client *client, const void *msg)
+{
+	int rc = rn_ctl_send(client->sock.fd, msg, NULL, 0);
+
+	if (rc == 0)
+		return;
+	rn_log(RN_LOG_WARN, "process %d does not take its events: %s", client->pid,
+	       strerror(-rc));
+	shutdown(client->sock.fd, SHUT_RDWR);
+}
+
+static struct rn_ctl_ends ends_of(const struct rnd_wire *w, unsigned role)
+{
+	const struct rnd_attachment *own = &w->end[role]->attachment;
+	const struct rnd_attachment *peer = &w->end[!role]->attachment;
+
+	return (struct rn_ctl_ends){ .local = own->gid[w->gid_idx[role]],
+				     .peer = peer->gid[w->gid_idx[!role]],
+				     .peer_slot = peer->slot };
+}
+
+static void tell_down(struct rnd_client *client, const struct rn_ctl_ends *ends, int err)
+{
+	const struct rn_ctl_wire_down msg = { .hdr = rn_ctl_hdr(RN_CTL_WIRE_DOWN),
+					      .ends = *ends,
+					      .err = err };
+
+	tell(client, &msg);
+}
+
+/* A process that asks faster than it reads goes without an answer: nothing hangs on it.
+ */
+static void refuse(struct rnd_client *client, const struct rn_ctl_ends *ends, int err)
+{
+	const struct rn_ctl_wire_down msg = { .hdr = rn_ctl_hdr(RN_CTL_WIRE_DOWN),
+					      .ends = *ends,
+					      .err = err };
+
+	rn_ctl_send(client->sock.fd, &msg, NULL, 0);
+}
+
+static int tell_up(const struct rnd_wire *w, unsigned role, int rings)
+{
+	const struct rnd_wires *own = &w->end[role]->wires;
+	const struct rnd_wires *peer = &w->end[!role]->wires;
+	const struct rn_ctl_wire msg = { .hdr = rn_ctl_hdr(RN_CTL_WIRE),
+					 .ends = ends_of(w, role),
+					 .role = role,
+					 .bit = w->bit[role],
+					 .peer_bit = w->bit[!role],
+					 .bare = w->end[0]->attachment.bare &&
+						 w->end[1]->attachment.bare };
+	const int fds[RN_CTL_WIRE_FDS] = {
+		[RN_CTL_WIRE_RINGS] = rings,
+		[RN_CTL_WIRE_PEER_PAGE] = peer->page_fd,
+		[RN_CTL_WIRE_PEER_EVENT] = peer->event_fd,
+		[RN_CTL_WIRE_PAGE] = own->page_fd,
+		[RN_CTL_WIRE_EVENT] = own->event_fd,
+	};
+
+	return rn_ctl_send(w->end[role]->sock.fd, &msg, fds, RN_CTL_WIRE_FDS);
+}
+
+/* ---- Wires ---- */
+
+static int open_doorbell(struct rnd_wires *wires)
+{
+	int page, event;
+
+	if (wires->is_open)
+		return 0;
+	page = make_page();
+	if (page < 0)
+		return page;
+	/* Peers can fill the counter. */
+	event = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	if (event < 0) {
+		int rc = -errno;
+
+		close(page);
+		return rc;
+	}
+	*wires =
+		(struct rnd_wires){ .is_open = true, .page_fd = page, .event_fd = event };
+	return 0;
+}
+
+static int find_gid(const struct rnd_attachment *a, const struct rn_gid *gid)
+{
+	for (unsigned i = 0; i < a->gid_count; i++)
+		if (a->group[i] && memcmp(&a->gid[i], gid, sizeof(*gid)) == 0)
+			return (int)i;
+	return -1;
+}
+
+/* The process whose packets with this slot reach the group. */
+static struct rnd_client *find_peer(const struct rnd_client *client,
+				    const struct rn_ctl_ends *ends, int *gid_idx)
+{
+	uint32_t ifindex = client->attachment.ifindex;
+
+	for (struct rnd_client *c = client->server->clients; c; c = c->next) {
+		const struct rnd_attachment *a = &c->attachment;
+
+		if (a->slot == 0 || a->slot != ends->peer_slot || c == client)
+			continue;
+		*gid_idx = find_gid(a, &ends->peer);
+		if (*gid_idx >= 0 &&
+		    (!rn_gid_is_link_local(&ends->peer) || a->ifindex == ifindex))
+			return c;
+	}
+	return NULL;
+}
+
+static struct rnd_wire *find_wire(const struct rnd_client *client,
+				  const struct rn_ctl_ends *ends, unsigned *role)
+{
+	for (unsigned i = 0; i < RN_CTL_WIRES_MAX; i++) {
+		struct rnd_wire *w = client->wires.wire[i];
+		struct rn_ctl_ends have;
+
+		if (!w)
+			continue;
+		*role = w->end[0] == client ? 0 : 1;
+		have = ends_of(w, *role);
+		if (have.peer_slot == ends->peer_slot &&
+		    memcmp(&have.local, &ends->local, sizeof(have.local)) == 0 &&
+		    memcmp(&have.peer, &ends->peer, sizeof(have.peer)) == 0)
+			return w;
+	}
+	return NULL;
+}
+
+/* In turn: who has not yet read to its end what was there before still can. */
+static int find_place(const struct rnd_wires *wires)
+{
+	for (unsigned i = 0; i < RN_CTL_WIRES_MAX; i++) {
+		unsigned place = (wires->next + i) % RN_CTL_WIRES_MAX;
+
+		if (!wires->wire[place])
+			return (int)place;
+	}
+	return -1;
+}
+
+static void unlink_wire(struct rnd_wire *w)
+{
+	for (unsigned i = 0; i < 2; i++)
+		w->end[i]->wires.wire[w->bit[i]] = NULL;
+	free(w);
+}
+
+/* Fills all of @w but its ends' places. Return: 0 or a positive errno value. */
+static int find_ends(struct rnd_wire *w, struct rnd_client *client,
+		     const struct rn_ctl_ends *ends)
+{
+	int own = find_gid(&client->attachment, &ends->local);
+	int theirs = -1;
+
+	if (own < 0)
+		return EADDRNOTAVAIL;
+	w->end[0] = client;
+	w->end[1] = find_peer(client, ends, &theirs);
+	if (!w->end[1])
+		return EHOSTUNREACH;
+	if (!client->attachment.wires || !w->end[1]->attachment.wires)
+		return EOPNOTSUPP;
+	w->gid_idx[0] = (unsigned)own;
+	w->gid_idx[1] = (unsigned)theirs;
+	return 0;
+}
+
+/* Return: 0 or a positive errno value. */
+static int choose_places(struct rnd_wire *w)
+{
+	for (unsigned i = 0; i < 2; i++) {
+		int place = find_place(&w->end[i]->wires);
+		int rc = open_doorbell(&w->end[i]->wires);
+
+		if (rc)
+			return -rc;
+		if (place < 0)
+			return EMLINK;
+		w->bit[i] = (unsigned)place;
+	}
+	return 0;
+}
+
+/* The other end first: it looks before anything comes. */
+static int hand_out(const struct rnd_wire *w)
+{
+	int rings = make_rings();
+	int rc;
+
+	if (rings < 0)
+		return -rings;
+	rc = tell_up(w, 1, rings);
+	if (rc == 0) {
+		rc = tell_up(w, 0, rings);
+		if (rc) { /* never again, but the other end must know */
+			struct rn_ctl_ends ends = ends_of(w, 1);
+
+			tell_down(w->end[1], &ends, -rc);
+		}
+	}
+	close(rings);
+	return -rc;
+}
+
+/* It is theirs from now on. Return: 0 or ENOMEM. */
+static int add(const struct rnd_wire *plan)
+{
+	struct rnd_wire *w = malloc(sizeof(*w));
+
+	if (!w)
+		return ENOMEM;
+	*w = *plan;
+	w->since = rnd_now();
+	for (unsigned i = 0; i < 2; i++) {
+		w->end[i]->wires.wire[w->bit[i]] = w;
+		w->end[i]->wires.next = w->bit[i] + 1;
+	}
+	return 0;
+}
+
+/* Return: 0 or a positive errno value. */
+static int make_wire(struct rnd_client *client, const struct rn_ctl_ends *ends)
+{
+	struct rnd_wire w = { .is_spoilt = false };
+	int err = find_ends(&w, client, ends);
+
+	if (err == 0)
+		err = choose_places(&w);
+	if (err == 0)
+		err = add(&w);
+	if (err)
+		return err;
+	err = hand_out(&w);
+	if (err)
+		unlink_wire(client->wires.wire[w.bit[0]]);
+	else
+		rn_log(RN_LOG_DEBUG, "processes %d and %d have a local wire",
+		       w.end[0]->pid, w.end[1]->pid);
+	return err;
+}
+
+void rnd_wires_drop(struct rnd_client *client, const struct rn_ctl_ends *ends)
+{
+	struct rn_ctl_ends theirs;
+	unsigned role;
+	struct rnd_wire *w = find_wire(client, ends, &role);
+
+	if (!w || w->is_spoilt)
+		return;
+	rn_log(RN_LOG_WARN, "process %d gives up its local wire to process %d",
+	       client->pid, w->end[!role]->pid);
+	w->is_spoilt = true;
+	theirs = ends_of(w, !role);
+	tell_down(w->end[!role], &theirs, EPIPE);
+}
+
+static void close_wire(struct rnd_wire *w, const struct rnd_client *client)
+{
+	unsigned role = w->end[0] == client ? 0 : 1;
+	struct rnd_client *peer = w->end[!role];
+	struct rn_ctl_ends theirs = ends_of(w, !role);
+	/* Who has been told, or will be told that all is over. */
+	bool knows = w->is_spoilt || client->server->stopping;
+
+	unlink_wire(w);
+	if (!knows)
+		tell_down(peer, &theirs, 0);
+}
+
+void rnd_wires_ask(struct rnd_client *client, const struct rn_ctl_ends *ends)
+{
+	unsigned role;
+	struct rnd_wire *w = find_wire(client, ends, &role);
+	bool is_spoilt = w && w->is_spoilt;
+	int err;
+
+	if (w && !is_spoilt) {
+		/* Unless it is lost the peer asked as well, and was first. */
+		if (!ends->lost || rnd_now() - w->since < LIFE_MIN)
+			return;
+		rn_log(RN_LOG_INFO, "process %d has lost its local wire to process %d",
+		       client->pid, w->end[!role]->pid);
+		close_wire(w, client);
+	}
+	err = is_spoilt ? EPIPE : make_wire(client, ends);
+	if (err == 0)
+		return;
+	rn_log(RN_LOG_DEBUG, "process %d gets no local wire: %s", client->pid,
+	       strerror(err));
+	refuse(client, ends, err);
+}
+
+void rnd_wires_close_gid(struct rnd_client *client, unsigned idx)
+{
+	for (unsigned i = 0; i < RN_CTL_WIRES_MAX; i++) {
+		struct rnd_wire *w = client->wires.wire[i];
+
+		if (!w || w->gid_idx[w->end[0] == client ? 0 : 1] != idx)
+			continue;
+		if (!w->is_spoilt) {
+			struct rn_ctl_ends own = ends_of(w, w->end[0] == client ? 0 : 1);
+
+			tell_down(client, &own, 0);
+		}
+		close_wire(w, client);
+	}
+}
+
+void rnd_wires_close(struct rnd_client *client)
+{
+	struct rnd_wires *wires = &client->wires;
+
+	for (unsigned i = 0; i < RN_CTL_WIRES_MAX; i++)
+		if (wires->wire[i])
+			close_wire(wires->wire[i], client);
+	if (!wires->is_open)
+		return;
+	close(wires->page_fd);
+	close(wires->event_fd);
+	*wires = (struct rnd_wires){ 0 };
+}

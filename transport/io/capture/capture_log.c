@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* capture_log.c - see capture_log.h. */
+#include "capture_log.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "transport/io/host/free_name.h"
+#include "transport/io/host/own_file.h"
+#include "transport/io/host/sentence.h"
+
+#define FLUSH_AFTER RN_MSEC(100)
+
+enum {
+	BUFFERED_MAX = 8192
+};
+
+TAILQ_HEAD(queue, rn_capture_packet);
+
+struct rn_capture_log {
+	struct queue queue;   /* of which the device may still say something */
+	struct rn_pcapng buf; /* blocks on their way to the file */
+	struct rn_own_file file;
+	int fd;
+	rn_ns flush_due;
+	bool is_last;		  /* the program ends: nobody may come to flush */
+	uint64_t number;	  /* of the last packet */
+	uint64_t written, missed; /* packets; missed: there was no memory */
+	uint64_t told;		  /* of missed, in the file */
+	uint64_t counted;	  /* all of them, in the last statistics */
+	char path[RN_FREE_NAME_MAX];
+};
+
+static rn_ns monotonic(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (rn_ns)ts.tv_sec * 1000000000 + ts.tv_nsec;
+}
+
+/* A full disk shortens the capture, nothing else. */
+void rn_capture_log_flush(struct rn_capture_log *log)
+{
+	if (log->buf.len)
+		rn_own_file_write(&log->file, log->buf.data, log->buf.len);
+	rn_pcapng_clear(&log->buf);
+	log->flush_due = RN_NEVER;
+}
+
+/* ------------------------------------------------------------------------ packets */
+uint64_t rn_capture_log_put(struct rn_capture_log *log,
+			    const struct rn_capture_record *rec, const void *body)
+{
+	struct rn_capture_packet *p = rn_capture_packet_new(rec, body);
+
+	if (!p) {
+		log->missed++;
+		return 0;
+	}
+	p->rec.number = ++log->number;
+	TAILQ_INSERT_TAIL(&log->queue, p, link);
+	return p->rec.number;
+}
+
+void rn_capture_log_remark(struct rn_capture_log *log, uint64_t number,
+			   const struct rn_remark *remark)
+{
+	struct rn_capture_packet *p = TAILQ_LAST(&log->queue, queue);
+
+	while (p && p->rec.number > number)
+		p = TAILQ_PREV(p, queue, link);
+	if (p && p->rec.number == number)
+		rn_capture_packet_remark(p, remark);
+}
+
+static void write_packet(struct rn_capture_log *log, struct rn_capture_packet *p)
+{
+	p->rec.missed = (uint32_t)(log->missed - log->told);
+	rn_capture_blocks_packet(&log->buf, 0, p, 0);
+	if (log->buf.failed) {
+		log->buf.failed = false;
+		log->missed++;
+	} else {
+		log->written++;
+		log->told = log->missed;
+	}
+}
+
+void rn_capture_log_release(struct rn_capture_log *log)
+{
+	struct rn_capture_packet *p;
+
+	if (TAILQ_EMPTY(&log->queue))
+		return;
+	while ((p = TAILQ_FIRST(&log->queue))) {
+		TAILQ_REMOVE(&log->queue, p, link);
+		write_packet(log, p);
+		free(p);
+	}
+	if (log->buf.len >= BUFFERED_MAX || log->is_last)
+		rn_capture_log_flush(log);
+	else if (log->flush_due == RN_NEVER)
+		log->flush_due = monotonic() + FLUSH_AFTER;
+}
+
+/* --------------------------------------------------------------------------- file */
+bool rn_capture_log_is_name(const char *path)
+{
+	static const char end[] = ".pcapng";
+	size_t len = strlen(path), end_len = sizeof(end) - 1;
+
+	return len >= end_len && strcmp(path + len - end_len, end) == 0;
+}
+
+static int begin(struct rn_capture_log *log, const char *path,
+		 const struct rn_capture_origin *origin)
+{
+	log->fd = rn_free_name_open(log->path, sizeof(log->path), path);
+	if (log->fd < 0)
+		return log->fd;
+	rn_own_file_init(&log->file, log->fd);
+	rn_capture_blocks_begin(&log->buf);
+	rn_capture_blocks_interface(&log->buf, origin, 0);
+	if (log->buf.failed)
+		return -ENOMEM;
+	rn_capture_log_flush(log); /* who looks now sees an empty capture */
+	return 0;
+}
+
+static void discard(struct rn_capture_log *log)
+{
+	if (log->fd >= 0)
+		close(log->fd);
+	rn_pcapng_free(&log->buf);
+	free(log);
+}
+
+struct rn_capture_log *rn_capture_log_open(const char *path,
+					   const struct rn_capture_origin *origin,
+					   char *err, size_t err_len)
+{
+	struct rn_capture_log *log = calloc(1, sizeof(*log));
+	int rc;
+
+	if (!log) {
+		errno = -rn_fail(err, err_len, -ENOMEM, "no memory for a capture");
+		return NULL;
+	}
+	TAILQ_INIT(&log->queue);
+	log->flush_due = RN_NEVER;
+	log->counted = UINT64_MAX;
+	rc = begin(log, path, origin);
+	if (!rc)
+		return log;
+	if (rc == -ENAMETOOLONG)
+		rn_fail(err, err_len, rc, "the capture file name is too long");
+	else
+		rn_fail(err, err_len, rc, "cannot write the capture file %s: %s",
+			log->path, strerrordesc_np(-rc));
+	discard(log);
+	errno = -rc;
+	return NULL;
+}
+
+void rn_capture_log_finish(struct rn_capture_log *log)
+{
+	log->is_last = true;
+	rn_capture_log_release(log);
+	if (log->written + log->missed != log->counted) {
+		log->counted = log->written + log->missed;
+		rn_capture_blocks_statistics(&log->buf, 0, log->written, log->missed);
+	}
+	rn_capture_log_flush(log);
+}
+
+void rn_capture_log_close(struct rn_capture_log *log)
+{
+	if (!log)
+		return;
+	rn_capture_log_finish(log);
+	discard(log);
+}
+
+rn_ns rn_capture_log_flush_due(const struct rn_capture_log *log)
+{
+	return log->flush_due;
+}
+
+const char *rn_capture_log_path(const struct rn_capture_log *log)
+{
+	return log->path;
+}

@@ -1,0 +1,443 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* local_wires.c - wires that come and go, and which destination has one. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "local_internal.h"
+#include "rocin/wire.h"
+#include "transport/io/host/ctl_socket.h"
+#include "transport/io/host/fd_close.h"
+#include "transport/io/host/log.h"
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23 /* Linux 5.14 */
+#endif
+
+/* Until we ask again, after an answer that may become another one: the peer attaches. */
+#define ASK_SOON RN_MSEC(1000)
+#define ASK_LATER RN_MSEC(10000)
+
+/* A wire that was lost is asked for after ASK_SOON, then 2, 4 ... times that. */
+#define LOSSES_MAX 6
+
+/* Who sends to very many destinations must not keep rocind busy with each of them. */
+#define ASKS_MAX 16
+#define ASKS_PER RN_MSEC(100)
+
+/* ------------------------------------------------------------------------ ways */
+static bool same_gid(const struct rn_gid *a, const struct rn_gid *b)
+{
+	return memcmp(a, b, sizeof(*a)) == 0;
+}
+
+static bool same_ends(const struct rn_rocind_ends *a, const struct rn_rocind_ends *b)
+{
+	return a->peer_slot == b->peer_slot && same_gid(&a->peer, &b->peer) &&
+	       same_gid(&a->local, &b->local);
+}
+
+static struct local_way *place_of(struct rn_local *l, const struct rn_rocind_ends *ends)
+{
+	uint64_t h = rn_get_be64(ends->peer.raw) ^ rn_get_be64(ends->peer.raw + 8) ^
+		     rn_get_be64(ends->local.raw + 8) * 3 ^
+		     (uint64_t)ends->peer_slot << 40;
+
+	h *= UINT64_C(0x9e3779b97f4a7c15);
+	return &l->way[h >> 32 & (LOCAL_WAYS - 1)];
+}
+
+static struct local_wire *find_wire(const struct rn_local *l,
+				    const struct rn_rocind_ends *ends)
+{
+	for (unsigned i = 0; i < RN_ROCIND_WIRES_MAX; i++)
+		if (l->wire[i] && !l->wire[i]->is_closing &&
+		    same_ends(&l->wire[i]->ends, ends))
+			return l->wire[i];
+	return NULL;
+}
+
+static bool is_own_gid(const struct rn_local *l, const struct rn_gid *gid)
+{
+	for (unsigned i = 0; i < RN_GID_MAX; i++)
+		if (same_gid(&l->cfg.gid[i], gid))
+			return true;
+	return false;
+}
+
+/* Can there be a wire at all? */
+static bool is_eligible(const struct rn_local *l, const struct rn_rocind_ends *ends)
+{
+	if (rn_gid_is_multicast(&ends->peer) || ends->peer_slot == 0)
+		return false;
+	return ends->peer_slot != l->cfg.slot || !is_own_gid(l, &ends->peer);
+}
+
+static void ask(struct rn_local *l, struct local_way *way)
+{
+	rn_ns now = rn_local_now();
+
+	if (now < way->ask_at)
+		return;
+	if (now - l->asks_since >= ASKS_PER) {
+		l->asks_since = now;
+		l->asks = 0;
+	}
+	if (l->asks >= ASKS_MAX)
+		return;
+	l->asks++;
+	if (l->cfg.ask(l->cfg.ctx, &way->ends, way->lost) == -EAGAIN) {
+		way->ask_at = now + ASK_SOON;
+		return;
+	}
+	if (way->lost) {
+		rn_local_count(l, RN_STAT_LOCAL_RENEWED, 1);
+		if (way->losses < LOSSES_MAX)
+			way->losses++;
+	}
+	/* The answer says when to ask again. None comes if rocind believes that there is
+	 * a wire.
+	 */
+	way->ask_at = now + ASK_LATER + (ASK_SOON << way->losses);
+	way->lost = true;
+}
+
+struct local_way *rn_local_way(struct rn_local *l, const struct rn_flow *flow,
+			       unsigned slot)
+{
+	const struct rn_rocind_ends ends = { .local = flow->src,
+					     .peer = flow->dst,
+					     .peer_slot = slot };
+	struct local_way *way = place_of(l, &ends);
+
+	if (!way->is_used || !same_ends(&way->ends, &ends)) {
+		*way = (struct local_way){ .is_used = true,
+					   .ends = ends,
+					   .wire = find_wire(l, &ends) };
+		if (!is_eligible(l, &ends))
+			way->ask_at = RN_NEVER;
+	}
+	if (!way->wire && way->ask_at != RN_NEVER)
+		ask(l, way);
+	return way;
+}
+
+/* What was known about these ends, if it still is. */
+static struct local_way *known_way(struct rn_local *l, const struct rn_rocind_ends *ends)
+{
+	struct local_way *way = place_of(l, ends);
+
+	return way->is_used && same_ends(&way->ends, ends) ? way : NULL;
+}
+
+/* ---------------------------------------------------------------------- coming */
+/* A fork() child must not have it: what is written there is read by others. */
+static void *map(int fd, size_t len)
+{
+	void *mem = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	if (mem == MAP_FAILED)
+		return NULL;
+	madvise(mem, len, MADV_DONTFORK);
+	return mem;
+}
+
+/* The doorbell is the same beside each wire. */
+static int open_doorbell(struct rn_local *l, const struct rn_rocind_wire *wire)
+{
+	if (l->page)
+		return 0;
+	l->page = map(wire->page, RN_DOORBELL_BYTES);
+	if (!l->page)
+		return -errno;
+	l->event_fd = dup(wire->event);
+	if (l->event_fd >= 0)
+		l->event_fd = rn_own_fd_keep(rn_ctl_raise_fd(l->event_fd));
+	if (l->event_fd >= 0)
+		return 0;
+	munmap(l->page, RN_DOORBELL_BYTES);
+	l->page = NULL;
+	return -EMFILE;
+}
+
+/* The last quarter of the descriptors that the process may have is the program's: a wire
+ * takes one, and makes packets faster, not possible.
+ */
+static bool is_spare(int fd)
+{
+	struct rlimit most;
+
+	return getrlimit(RLIMIT_NOFILE, &most) ||
+	       (rlim_t)fd < most.rlim_cur - most.rlim_cur / 4;
+}
+
+static void free_wire(struct local_wire *w)
+{
+	if (w->memory)
+		munmap(w->memory, RN_WIRE_BYTES);
+	if (w->peer_page)
+		munmap(w->peer_page, RN_DOORBELL_BYTES);
+	if (w->peer_event >= 0)
+		rn_fd_close(w->peer_event);
+	free(w);
+}
+
+/* Return: 0 or -errno; @w is to be freed either way. */
+static int open_wire(struct local_wire *w, const struct rn_rocind_wire *wire)
+{
+	size_t own = (size_t)wire->role * RN_WIRE_RING_BYTES;
+	size_t peers = RN_WIRE_RING_BYTES - own;
+
+	w->memory = map(wire->rings, RN_WIRE_BYTES);
+	w->peer_page = map(wire->peer_page, RN_DOORBELL_BYTES);
+	if (!w->memory || !w->peer_page)
+		return -ENOMEM;
+	if (rn_ring_send_init(&w->send, w->memory + own, RN_WIRE_CAPACITY) ||
+	    rn_ring_recv_init(&w->recv, w->memory + peers, RN_WIRE_CAPACITY))
+		return -EBADMSG;
+	w->peer_event = dup(wire->peer_event);
+	if (w->peer_event >= 0)
+		w->peer_event = rn_own_fd_keep(rn_ctl_raise_fd(w->peer_event));
+	return w->peer_event < 0 || !is_spare(w->peer_event) ? -EMFILE : 0;
+}
+
+static struct local_wire *make_wire(struct rn_local *l, const struct rn_rocind_ends *ends,
+				    const struct rn_rocind_wire *wire)
+{
+	struct local_wire *w = calloc(1, sizeof(*w));
+	int rc = w ? open_doorbell(l, wire) : -ENOMEM;
+
+	if (!w)
+		return NULL;
+	w->ends = *ends;
+	w->bit = wire->bit;
+	w->peer_bit = wire->peer_bit;
+	w->peer_event = -1;
+	w->may_be_bare = wire->bare;
+	w->is_fresh = true;
+	w->want = RN_RING_SIZE_MIN;
+	if (!rc)
+		rc = open_wire(w, wire);
+	if (!rc)
+		return w;
+	free_wire(w);
+	errno = -rc;
+	return NULL;
+}
+
+/* Some ring has memory now, which it may not need for long. */
+static void look_again(struct rn_local *l)
+{
+	rn_ns at = rn_local_now() + RN_LOCAL_REST;
+
+	if (at < l->rest_at)
+		l->rest_at = at;
+}
+
+int rn_local_up(struct rn_local *l, const struct rn_rocind_ends *ends,
+		const struct rn_rocind_wire *wire)
+{
+	struct local_wire *old = l->wire[wire->bit];
+	struct local_way *way = known_way(l, ends);
+	struct local_wire *w;
+	int rc = 0;
+
+	if (old) /* its peer has gone, and what is left unread is lost */
+		rn_local_remove(l, old);
+	w = make_wire(l, ends, wire);
+	if (!w) {
+		rc = -errno;
+		l->cfg.drop(l->cfg.ctx, ends);
+	}
+	rn_rocind_close_wire(wire);
+	if (way) {
+		way->wire = w;
+		way->lost = false;
+	}
+	if (way && !w)
+		way->ask_at = RN_NEVER;
+	if (!w)
+		return rc;
+	l->wire[w->bit] = w;
+	l->ready[w->bit / 64] |= UINT64_C(1) << w->bit % 64;
+	l->present[w->bit / 64] |= UINT64_C(1) << w->bit % 64;
+	l->wires++;
+	l->fresh++;
+	look_again(l);
+	return 0;
+}
+
+/* ----------------------------------------------------------------------- going */
+static void forget(struct rn_local *l, const struct local_wire *w, rn_ns ask_at)
+{
+	struct local_way *way = known_way(l, &w->ends);
+
+	if (!way || way->wire != w)
+		return;
+	way->wire = NULL;
+	way->ask_at = ask_at;
+}
+
+void rn_local_lose(struct rn_local *l, const struct local_wire *w)
+{
+	struct local_way *way = known_way(l, &w->ends);
+
+	if (!way || way->wire != w)
+		return;
+	forget(l, w, rn_local_now() + (ASK_SOON << way->losses));
+	way->lost = true;
+}
+
+void rn_local_remove(struct rn_local *l, struct local_wire *w)
+{
+	forget(l, w, 0);
+	if (l->place == w)
+		l->place = NULL;
+	l->wire[w->bit] = NULL;
+	l->ready[w->bit / 64] &= ~(UINT64_C(1) << w->bit % 64);
+	l->present[w->bit / 64] &= ~(UINT64_C(1) << w->bit % 64);
+	l->wires--;
+	if (w->is_fresh)
+		l->fresh--;
+	free_wire(w);
+}
+
+void rn_local_part(struct rn_local *l, struct local_wire *w)
+{
+	if (!rn_ring_waits(&w->recv)) {
+		rn_local_remove(l, w);
+		return;
+	}
+	forget(l, w, 0);
+	w->is_closing = true;
+	l->ready[w->bit / 64] |= UINT64_C(1) << w->bit % 64;
+}
+
+void rn_local_spoil(struct rn_local *l, struct local_wire *w, const char *why)
+{
+	uint64_t *n = &l->cfg.stats[RN_STAT_LOCAL_SPOILT];
+
+	rn_log(RN_LOG_WARN, "a local wire is given up: %s", why);
+	__atomic_store_n(n, *n + 1, __ATOMIC_RELAXED);
+	l->cfg.drop(l->cfg.ctx, &w->ends);
+	forget(l, w, RN_NEVER);
+	rn_local_remove(l, w);
+}
+
+static rn_ns when_to_ask_again(int err)
+{
+	switch (err) {
+	case 0: /* another process may get the slot */
+	case EHOSTUNREACH:
+		return rn_local_now() + ASK_SOON;
+	case EPIPE:
+		return RN_NEVER;
+	default:
+		return rn_local_now() + ASK_LATER;
+	}
+}
+
+void rn_local_down(struct rn_local *l, const struct rn_rocind_ends *ends, int err)
+{
+	struct local_wire *w = find_wire(l, ends);
+	struct local_way *way = known_way(l, ends);
+
+	if (way) {
+		way->wire = NULL;
+		way->lost = false;
+		way->ask_at = when_to_ask_again(err);
+	}
+	if (w && err == 0)
+		rn_local_part(l, w);
+	else if (w)
+		rn_local_remove(l, w);
+}
+
+void rn_local_close(struct local_wire *w)
+{
+	rn_ring_send_close(&w->send);
+	rn_ring_recv_close(&w->recv);
+	free_wire(w);
+}
+
+void rn_local_close_doorbell(struct rn_local *l)
+{
+	munmap(l->page, RN_DOORBELL_BYTES);
+	rn_fd_close(l->event_fd);
+	l->page = NULL;
+	l->event_fd = -1;
+}
+
+/* ---------------------------------------------------------------------- memory */
+/* What cannot be had must not be touched later. Older kernels do not know the call, and
+ * give the pages when they are touched.
+ */
+static bool populate(uint8_t *at, size_t len)
+{
+	return madvise(at, len, MADV_POPULATE_WRITE) == 0 || errno == EINVAL;
+}
+
+void rn_local_fit(struct local_wire *w, rn_ns now)
+{
+	uint32_t size = rn_ring_advice(&w->send, now), old = w->send.size;
+
+	if (size <= old || size <= w->want)
+		return;
+	if (populate(w->send.data + old, size - old))
+		w->want = size;
+}
+
+void rn_local_resize(struct local_wire *w)
+{
+	/* What went wrong, or cannot be now, the next packet shows. */
+	(void)rn_ring_resize(&w->send, w->want);
+}
+
+/* Nothing in the data of a ring that has been read matters any more, to neither end. So
+ * it goes without a word to the peer, which need not wake for it.
+ */
+static void give_back(struct local_wire *w)
+{
+	if (rn_ring_is_read(&w->send) && !w->send.fault)
+		w->is_away = madvise(w->send.data, RN_WIRE_CAPACITY, MADV_REMOVE) == 0;
+}
+
+rn_ns rn_local_rest_due(const struct rn_local *l)
+{
+	return l->rest_at;
+}
+
+void rn_local_rest(struct rn_local *l)
+{
+	bool all_away = true;
+
+	for (unsigned i = 0; i < RN_ROCIND_WIRES_MAX; i++) {
+		struct local_wire *w = l->wire[i];
+
+		if (!w || w->is_away)
+			continue;
+		if (w->send.tail == w->rest_tail)
+			give_back(w);
+		w->rest_tail = w->send.tail;
+		all_away = all_away && w->is_away;
+	}
+	l->rest_at = RN_NEVER;
+	if (!all_away)
+		look_again(l);
+}
+
+bool rn_local_fetch(struct rn_local *l, struct local_wire *w)
+{
+	/* Where the record lies that makes it small. */
+	uint8_t *next = w->send.data + (w->send.off & ~(RN_RING_CONTROL - 1u));
+
+	if (!populate(w->send.data, RN_RING_SIZE_MIN) || !populate(next, RN_RING_CONTROL))
+		return false;
+	w->want = RN_RING_SIZE_MIN;
+	w->is_away = false;
+	look_again(l);
+	return true;
+}

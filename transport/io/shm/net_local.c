@@ -1,0 +1,465 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* net_local.c - packets through rings, or past them. See net_local.h. */
+#include "net_local.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "local_internal.h"
+#include "rocin/icrc.h"
+#include "transport/io/host/fd_close.h"
+
+enum {
+	HOP_LIMIT = 64, /* of a flow that names none: as the sockets have it */
+
+	/* A look at the sockets is a system call, several times as dear as one at the
+	 * rings: while these are in use, sockets get one of so many calls that found
+	 * something, or several times as many that did not; and one of so many of these
+	 * once a packet is not a moment away any more.
+	 */
+	LOOK_BUSY = 64,
+	LOOK_VAIN = 8,
+	LOOK_QUIET = 8,
+	DRAIN_MAX = 1024, /* reads: more than a socket's buffer holds */
+	QUIET_MAX = 4096, /* calls without anything in a ring: they are not in use */
+	LIVELY_MAX = 64,  /* calls in vain: some microseconds, a turn of the scheduler */
+	SCAN_MAX = 8, /* with more wires, only those that were rung for are looked at */
+	SCAN_EVERY = 64, /* calls after which all are, whatever the doorbell says */
+};
+
+/* -------------------------------------------------------------------- transmit */
+static void wake(const struct local_wire *w)
+{
+	uint64_t one = 1;
+
+	/* It fails when the counter is full: then the peer is awake. */
+	if (rn_own_fd_is_there(w->peer_event))
+		(void)!syscall(SYS_write, w->peer_event, &one, sizeof(one));
+}
+
+void rn_local_let_go(struct local_wire *w)
+{
+	if (rn_ring_publish(&w->send) && rn_doorbell_ring(w->peer_page, w->peer_bit))
+		wake(w);
+}
+
+/* The ring is full. Return: -EAGAIN, or -ENOBUFS if the packets are not to wait. */
+static int no_space(struct local_wire *w)
+{
+	rn_ns now = rn_local_now();
+
+	rn_local_fit(w, now);
+	if (w->is_stuck)
+		return -ENOBUFS;
+	if (w->full_since == 0)
+		w->full_since = now;
+	if (now - w->full_since < RN_LOCAL_PATIENCE)
+		return -EAGAIN;
+	w->is_stuck = true;
+	return -ENOBUFS;
+}
+
+static uint32_t segment_len(const struct rn_super *s, uint32_t i)
+{
+	uint32_t at = i * s->seg_len;
+
+	return s->len - at < s->seg_len ? s->len - at : s->seg_len;
+}
+
+/* Return: 0, -EAGAIN with l->sent telling how far it went, or why packets are lost. */
+static int send_by_ring(struct rn_local *l, struct local_wire *w,
+			const struct rn_super *super)
+{
+	const struct rn_flow *flow = super->flow;
+	bool numbered = l->udp->gso && rn_flow_is_ipv4(flow);
+	struct rn_ring_meta meta = rn_local_meta(flow);
+	uint32_t first = l->sent, i = first, end;
+	int rc = 0;
+
+	l->sent = 0;
+	if (w->is_away && !rn_local_fetch(l, w))
+		return -ENOBUFS;
+	if (w->is_stuck && rn_ring_is_read(&w->send)) /* before more lies in it */
+		w->is_stuck = false;
+	for (; i < super->count; i++) {
+		if (w->want != w->send.size)
+			rn_local_resize(w);
+		meta.gro_idx = numbered ? (uint8_t)i : 0;
+		rc = rn_ring_send(&w->send, &meta,
+				  super->data + (size_t)i * super->seg_len,
+				  segment_len(super, i));
+		if (rc)
+			break;
+	}
+	rn_local_let_go(w);
+	if (i > first) {
+		end = i < super->count ? i * super->seg_len : super->len;
+		rn_local_count(l, RN_STAT_LOCAL_TX_PACKETS, i - first);
+		rn_local_count(l, RN_STAT_LOCAL_TX_BYTES, end - first * super->seg_len);
+		w->full_since = 0;
+	}
+	if (rc == -EPIPE) {
+		if (w->send.fault == RN_RING_CLOSED) {
+			rn_local_lose(l, w);
+			rn_local_part(l, w);
+		} else {
+			rn_local_spoil(l, w, rn_ring_fault_text(w->send.fault));
+		}
+		return rc;
+	}
+	if (rc == -EAGAIN)
+		rc = no_space(w);
+	if (rc == -EAGAIN)
+		l->sent = i;
+	return rc;
+}
+
+static bool fits_a_record(const struct rn_super *super)
+{
+	return super->seg_len <= RN_RING_PACKET_MAX &&
+	       segment_len(super, super->count - 1) >= RN_RING_PACKET_MIN;
+}
+
+static unsigned slot_of(const struct rn_super *super)
+{
+	return super->data[7]; /* low byte of the destination QPN in the BTH */
+}
+
+static int local_transmit(void *ctx, const struct rn_super *super)
+{
+	struct rn_local *l = ctx;
+	struct local_way *way;
+	int rc;
+
+	if (!l->udp_begun && !super->outlet.id && fits_a_record(super)) {
+		way = rn_local_way(l, super->flow, slot_of(super));
+		if (way->wire) {
+			rc = send_by_ring(l, way->wire, super);
+			if (rc != -ENOBUFS && (rc != -EAGAIN || !l->hurry))
+				return rc;
+		}
+	}
+	/* Of a ring that has gone or is full: all leave once more. */
+	l->sent = 0;
+	rc = l->udp->ops->transmit(l->udp->ctx, super);
+	l->udp_begun = rc == -EAGAIN;
+	l->net.gso = l->udp->gso;
+	return rc;
+}
+
+/* Rings have none. */
+static struct rn_outlet local_outlet(void *ctx, const struct rn_flow *flow,
+				     uint32_t sgid_index, uint32_t dest_slot)
+{
+	struct rn_local *l = ctx;
+
+	if (rn_local_way(l, flow, dest_slot)->wire)
+		return (struct rn_outlet){ 0 };
+	return rn_net_outlet(l->udp, flow, sgid_index, dest_slot);
+}
+
+/* --------------------------------------------------------------------- receive */
+static void fill_flow(const struct rn_local *l, const struct local_wire *w,
+		      const struct rn_ring_meta *meta, struct rn_flow *flow)
+{
+	*flow = (struct rn_flow){ .src = w->ends.peer,
+				  .dst = w->ends.local,
+				  .ifindex = l->cfg.ifindex,
+				  .sport = meta->sport,
+				  .tclass = meta->tclass,
+				  .hop_limit =
+					  meta->hop_limit ? meta->hop_limit : HOP_LIMIT };
+}
+
+/* What is to be thought of the ICRC. The packet lies in memory of our own. */
+static enum rn_rx_icrc judge_icrc(const struct rn_local *l, const struct local_wire *w,
+				  const struct rn_flow *flow,
+				  const struct rn_ring_packet *pkt)
+{
+	/* Our peers number packets as we do. */
+	if (!(pkt->meta.flags & RN_RING_BARE) || !w->may_be_bare)
+		return RN_RX_ICRC_EXACT;
+	if (!l->seals)
+		return RN_RX_ICRC_NONE;
+	rn_icrc_seal(flow, 0, (uint8_t *)pkt->data, pkt->len - RN_ICRC_LEN);
+	return RN_RX_ICRC_EXACT;
+}
+
+static bool same_flow(const struct rn_ring_meta *a, const struct rn_ring_meta *b)
+{
+	return a->sport == b->sport && a->tclass == b->tclass &&
+	       a->hop_limit == b->hop_limit;
+}
+
+/* Return: packets; -EAGAIN: none, but the wire is not dry. One that is dry and has lost
+ * its peer is gone afterwards.
+ */
+static int read_wire(struct rn_local *l, struct local_wire *w, struct rn_rx *rx)
+{
+	struct rn_ring_packet pkt[RN_RX_BATCH];
+	unsigned n = rn_ring_receive(&w->recv, pkt, RN_RX_BATCH, l->room, LOCAL_ROOM);
+	struct rn_flow *flow = l->rx_flow;
+	uint64_t bytes = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		if (i > 0 && !same_flow(&pkt[i].meta, &pkt[i - 1].meta))
+			flow++;
+		if (i == 0 || !same_flow(&pkt[i].meta, &pkt[i - 1].meta))
+			fill_flow(l, w, &pkt[i].meta, flow);
+		rx[i] = (struct rn_rx){ .flow = flow,
+					.data = pkt[i].data,
+					.len = pkt[i].len,
+					.gro_idx = pkt[i].meta.gro_idx,
+					.icrc = (uint8_t)judge_icrc(l, w, flow, &pkt[i]),
+					.part = pkt[i].part };
+		bytes += pkt[i].len;
+	}
+	if (n > 0) {
+		rn_local_count(l, RN_STAT_LOCAL_RX_PACKETS, n);
+		rn_local_count(l, RN_STAT_LOCAL_RX_BYTES, bytes);
+		return (int)n;
+	}
+	if (rn_ring_has_more(&w->recv))
+		return -EAGAIN;
+	if (w->recv.fault == RN_RING_CLOSED)
+		rn_local_lose(l, w);
+	if (w->recv.fault == RN_RING_CLOSED || (!w->recv.fault && w->is_closing))
+		rn_local_remove(l, w);
+	else if (w->recv.fault)
+		rn_local_spoil(l, w, rn_ring_fault_text(w->recv.fault));
+	return 0;
+}
+
+/* Which rings may have something. */
+static void look_at_doorbell(struct rn_local *l)
+{
+	bool all = l->wires <= SCAN_MAX || l->quiet % SCAN_EVERY == 0 || l->look;
+
+	for (unsigned k = 0; k < LOCAL_WORDS; k++)
+		l->ready[k] |=
+			l->present[k] & (all ? UINT64_MAX : rn_doorbell_take(l->page, k));
+}
+
+/* The first wire with its bit set, from @from on; RN_ROCIND_WIRES_MAX: none. */
+static unsigned next_ready(const struct rn_local *l, unsigned from)
+{
+	while (from < RN_ROCIND_WIRES_MAX) {
+		uint64_t rest = l->ready[from / 64] >> from % 64;
+
+		if (rest)
+			return from + (unsigned)__builtin_ctzll(rest);
+		from = (from / 64 + 1) * 64;
+	}
+	return from;
+}
+
+/* In turn, from the one behind that which had something last. */
+static int read_from(struct rn_local *l, unsigned from, unsigned to, struct rn_rx *rx)
+{
+	for (unsigned i = next_ready(l, from); i < to; i = next_ready(l, i + 1)) {
+		struct local_wire *w = l->wire[i];
+		int n = w->is_fresh ? 0 : read_wire(l, w, rx);
+
+		if (n > 0) {
+			l->cursor = i + 1;
+			return n;
+		}
+		if (n == 0)
+			l->ready[i / 64] &= ~(UINT64_C(1) << i % 64);
+	}
+	return 0; /* a wire with much that is no packet has its turn with the next call */
+}
+
+static int read_rings(struct rn_local *l, struct rn_rx *rx)
+{
+	unsigned turn = l->cursor < RN_ROCIND_WIRES_MAX ? l->cursor : 0;
+	int n;
+
+	look_at_doorbell(l);
+	n = read_from(l, turn, RN_ROCIND_WIRES_MAX, rx);
+	if (n == 0)
+		n = read_from(l, 0, turn, rx);
+	l->quiet = n > 0 ? 0 : l->quiet + 1;
+	l->busy += n > 0 ? LOOK_VAIN : 1;
+	return n;
+}
+
+static int read_sockets(struct rn_local *l, struct rn_rx *rx)
+{
+	int n;
+
+	l->busy = 0;
+	if (l->look || l->drain)
+		rn_udp_look_everywhere(l->cfg.udp);
+	n = l->udp->ops->receive(l->udp->ctx, rx);
+	if (n == 0)
+		l->look = false;
+	return n;
+}
+
+/* A fresh wire has something: what its peer sent before is in the sockets by now, and
+ * comes first.
+ */
+static void begin_drain(struct rn_local *l)
+{
+	for (unsigned i = 0; i < RN_ROCIND_WIRES_MAX; i++) {
+		struct local_wire *w = l->wire[i];
+
+		if (!w || !w->is_fresh || !rn_ring_waits(&w->recv))
+			continue;
+		w->is_drained_for = true;
+		l->drain = DRAIN_MAX;
+	}
+}
+
+static void end_drain(struct rn_local *l)
+{
+	l->drain = 0;
+	for (unsigned i = 0; i < RN_ROCIND_WIRES_MAX; i++) {
+		struct local_wire *w = l->wire[i];
+
+		if (!w || !w->is_drained_for)
+			continue;
+		w->is_fresh = w->is_drained_for = false;
+		l->ready[i / 64] |= UINT64_C(1) << i % 64;
+		l->fresh--;
+	}
+}
+
+static int local_receive(void *ctx, struct rn_rx *rx)
+{
+	struct rn_local *l = ctx;
+	int by_udp = 0, n;
+
+	if (l->wires == 0)
+		return l->udp->ops->receive(l->udp->ctx, rx);
+	if (l->fresh > 0 && l->drain == 0)
+		begin_drain(l);
+	if (l->drain > 0 || l->busy >= LOOK_BUSY * LOOK_VAIN) {
+		by_udp = read_sockets(l, rx);
+		if (l->drain > 0 && (by_udp == 0 || --l->drain == 0))
+			end_drain(l);
+		if (by_udp > 0)
+			return by_udp;
+	}
+	n = read_rings(l, rx);
+	if (n != 0)
+		return n;
+	if (by_udp == 0 && (l->look || l->quiet > QUIET_MAX ||
+			    (l->quiet >= LIVELY_MAX && l->quiet % LOOK_QUIET == 0)))
+		return read_sockets(l, rx);
+	return by_udp;
+}
+
+bool rn_local_is_lively(const struct rn_local *l)
+{
+	return l->quiet < LIVELY_MAX;
+}
+
+void rn_local_look_everywhere(struct rn_local *l)
+{
+	l->look = true;
+	rn_udp_look_everywhere(l->cfg.udp);
+}
+
+void rn_local_seal(struct rn_local *l, bool on)
+{
+	l->seals = on;
+}
+
+void rn_local_hurry(struct rn_local *l, bool hurry)
+{
+	l->hurry = hurry;
+}
+
+void rn_local_who_holds(struct rn_local *l, rn_local_holds *holds, void *ctx)
+{
+	uint64_t taken;
+
+	for (unsigned k = 0; k < LOCAL_WORDS; k++)
+		for (uint64_t rest = l->present[k]; rest; rest &= rest - 1) {
+			struct local_wire *w =
+				l->wire[64 * k + (unsigned)__builtin_ctzll(rest)];
+
+			if (!w->is_away && !w->is_closing &&
+			    rn_ring_is_held(&w->send, &taken))
+				holds(ctx, &w->ends, taken);
+		}
+}
+
+/* --------------------------------------------------------------------- sleeping */
+int rn_local_event_fd(const struct rn_local *l)
+{
+	return l->page ? l->event_fd : -1;
+}
+
+bool rn_local_announce(struct rn_local *l)
+{
+	if (!l->page)
+		return true;
+	rn_doorbell_announce(l->page);
+	for (unsigned i = 0; i < RN_ROCIND_WIRES_MAX; i++) {
+		if (!l->wire[i] || !rn_ring_waits(&l->wire[i]->recv))
+			continue;
+		rn_doorbell_awake(l->page);
+		return false;
+	}
+	return true;
+}
+
+void rn_local_awake(struct rn_local *l)
+{
+	if (l->page)
+		rn_doorbell_awake(l->page);
+}
+
+/* ------------------------------------------------------------------- life of it */
+static const struct rn_net_ops local_ops = {
+	.transmit = local_transmit,
+	.outlet = local_outlet,
+	.receive = local_receive,
+	.reserve = rn_local_reserve,
+	.commit = rn_local_commit,
+	.publish = rn_local_publish,
+};
+
+struct rn_local *rn_local_new(const struct rn_local_cfg *cfg)
+{
+	struct rn_local *l = aligned_alloc(64, sizeof(*l));
+
+	if (!l)
+		return NULL;
+	memset(l, 0, sizeof(*l));
+	l->cfg = *cfg;
+	l->udp = rn_udp_net(cfg->udp);
+	l->net = (struct rn_net){ .ops = &local_ops, .ctx = l, .gso = l->udp->gso };
+	l->event_fd = -1;
+	l->quiet = LIVELY_MAX;
+	l->rest_at = RN_NEVER;
+	return l;
+}
+
+void rn_local_free(struct rn_local *l)
+{
+	if (!l)
+		return;
+	for (unsigned i = 0; i < RN_ROCIND_WIRES_MAX; i++)
+		if (l->wire[i])
+			rn_local_close(l->wire[i]);
+	if (l->page)
+		rn_local_close_doorbell(l);
+	free(l);
+}
+
+struct rn_net *rn_local_net(struct rn_local *l)
+{
+	return &l->net;
+}
+
+unsigned rn_local_wires(const struct rn_local *l)
+{
+	return l->wires;
+}
