@@ -30,17 +30,17 @@ def counted(tests):
     rules = (tests / "rules.md").read_text()
     return {
         "rules": len(set(re.findall(r"^\| ([A-Z]\d+[a-z]?) \|", rules, re.M))),
-        "scenarios": len(list((tests / "scenario").rglob("*.scn"))),
-        "rules without a scenario": len(lines(tests / "scenario/uncovered.txt")),
-        "cells": len(lines(tests / "scenario/cells.txt")),
-        "broken transports": len(list((tests / "scenario/broken").glob("*.patch"))),
+        "scenarios": len(list((tests / "sim/scenario").rglob("*.scn"))),
+        "rules without a scenario": len(lines(tests / "sim/scenario/uncovered.txt")),
+        "cells": len(lines(tests / "sim/scenario/cells.txt")),
+        "broken transports": len(list((tests / "sim/scenario/broken").glob("*.patch"))),
         "captures": len(list((tests / "captures").glob("*.pcap"))),
-        "worlds": worlds(tests / "sim/CMakeLists.txt"),
-        "broken cores": len(list((tests / "sim/broken").glob("*.patch"))),
+        "worlds": worlds(tests / "sim/world/CMakeLists.txt"),
+        "broken cores": len(list((tests / "sim/world/broken").glob("*.patch"))),
         "litmus tests": sum(
-            len(re.findall(r"^RDMA ", x.read_text(), re.M)) for x in (tests / "litmus").glob("*.litmus")
+            len(re.findall(r"^RDMA ", x.read_text(), re.M)) for x in (tests / "sim/litmus").glob("*.litmus")
         ),
-        "broken models": len(list((tests / "litmus/broken").glob("*.patch"))),
+        "broken models": len(list((tests / "sim/litmus/broken").glob("*.patch"))),
         "tests of pyverbs": len(lines(tests / "e2e/pyverbs-skips.txt")),
         "fuzz targets": len(list((tests / "fuzz").glob("fuzz_*.c"))),
     }

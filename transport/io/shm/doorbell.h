@@ -12,8 +12,9 @@
  *   					nothing: sleep on the descriptor
  *
  * Each side stores first and looks afterwards, all of it sequentially consistent, so at
- * least one of the two sees the other (shape: store buffering). tests/io/test_doorbell
- * walks all orders of it on a machine with store buffers.
+ * least one of the two sees the other (shape: store buffering).
+ * tests/transport/io/test_doorbell walks all orders of it on a machine with store
+ * buffers.
  *
  * Every peer can write to the page. So it may at most cause work: a bit that was never
  * set, a wake-up in vain; or, by a peer's own fault, its own packets wait until the lease

@@ -6,8 +6,8 @@
 set -u
 source=$1 cc=$2 libdeflate=$3
 shift 3 # what is left: files of transport
-here=$source/tests/sim
-# shellcheck source=../kit/broken_lib.sh
+here=$source/tests/sim/world
+# shellcheck source=../../kit/broken_lib.sh
 . "$source/tests/kit/broken_lib.sh"
 # tools/mutate asks whether a broken suite still notices: then transport stands elsewhere, whole.
 cp -rL "$source/include" "${RN_WHOLE:-$source}/transport" "$source/sim" .
@@ -17,7 +17,7 @@ also=(duplicate-executed early-completion fence-ignored gap-accepted icrc-ignore
 	msn-of-sends-only one-retry-too-few psn-does-not-wrap rnr-does-not-wait rnr-timer-lost
 	cm-lap-twice cm-lookup-refused cm-no-timewait cm-nobody-is-silence cm-reason-lost cm-rtu-twice
 	cm-strangers-not-answered)
-also=("${also[@]/#/$source/tests/scenario/broken/}")
+also=("${also[@]/#/$source/tests/sim/scenario/broken/}")
 
 # check: run seeds until one fails; what failed in the file `broken`. The limit is on the
 # time of the processor, which does not depend on how busy it is.

@@ -8,12 +8,12 @@ rocin=$1 tests=$2
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# shellcheck source=../kit/verdict.sh
-. "$(dirname "$0")/../kit/verdict.sh"
+# shellcheck source=../../kit/verdict.sh
+. "$(dirname "$0")/../../kit/verdict.sh"
 
-"$rocin" conform --rules "$tests/rules.md" --junit "$work/x.xml" --json "$tests/scenario" \
+"$rocin" conform --rules "$tests/rules.md" --junit "$work/x.xml" --json "$tests/sim/scenario" \
 	>"$work/x.json" || fail "status $?"
-python3 - "$work" "$tests/scenario/uncovered.txt" <<'PY' || fail 'the report'
+python3 - "$work" "$tests/sim/scenario/uncovered.txt" <<'PY' || fail 'the report'
 import json, sys, xml.dom.minidom
 work, listed = sys.argv[1:]
 report = json.load(open(work + '/x.json'))
@@ -30,7 +30,7 @@ if missing != known:
 PY
 
 # Whatever may become of a message of the connection manager is pinned, or said to be nothing.
-python3 - "$tests/scenario" <<'PY' || fail 'cells.txt'
+python3 - "$tests/sim/scenario" <<'PY' || fail 'cells.txt'
 import itertools, os, sys
 here = sys.argv[1]
 messages = 'REQ MRA REJ REP RTU DREQ DREP SIDR_REQ SIDR_REP LAP APR'.split()

@@ -6,8 +6,8 @@ rocin=$1
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# shellcheck source=../kit/verdict.sh
-. "$(dirname "$0")/../kit/verdict.sh"
+# shellcheck source=../../kit/verdict.sh
+. "$(dirname "$0")/../../kit/verdict.sh"
 
 # refuses STATUS ARGUMENT...
 refuses() {

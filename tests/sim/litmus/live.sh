@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # live.sh RUNS PERCENT [OPTION...] FILE...: litmus tests on the provider itself: no state that
 # is forbidden, and of those that are allowed most are seen.
-# shellcheck source=../e2e/lib.sh
-. "$(dirname "$0")/../e2e/lib.sh"
+# shellcheck source=../../e2e/lib.sh
+. "$(dirname "$0")/../../e2e/lib.sh"
 here=$(cd "$(dirname "$0")" && pwd)
 runs=$1 percent=$2
 shift 2

@@ -6,8 +6,8 @@
 set -u
 source=$1 cc=$2
 shift 2 # what is left: files of sim/pcie that the model is made of
-here=$source/tests/litmus
-# shellcheck source=../kit/broken_lib.sh
+here=$source/tests/sim/litmus
+# shellcheck source=../../kit/broken_lib.sh
 . "$source/tests/kit/broken_lib.sh"
 cp -r "$source/include" "$source/sim" .
 cp "$here/check_bank.c" "$here/bank.h" .

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "tests/tools/capture.h"
+#include "tests/tools/rocin/capture.h"
 #include "tools/dump/roce_watch.h"
 
 /* Feeds all packets; @each may be NULL. */

@@ -85,7 +85,7 @@ for command in $commands; do
 done
 
 # Every variable that the code reads has an item in the overview.
-source=$(dirname "$0")/../..
+source=$(dirname "$0")/../../..
 for variable in $(grep -RhoE '"ROCIN_[A-Z_]+"' --include='*.c' "$source/provider" \
 	"$source/transport" "$source/tools" | tr -d '"' | sort -u | grep -v ROCIN_TREE); do
 	is "$variable has an item in rocin(7) or rocind(8)" \

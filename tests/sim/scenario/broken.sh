@@ -5,8 +5,8 @@
 set -u
 source=$1 cc=$2 libdeflate=$3
 shift 3 # what is left: files of transport
-here=$source/tests/scenario
-# shellcheck source=../kit/broken_lib.sh
+here=$source/tests/sim/scenario
+# shellcheck source=../../kit/broken_lib.sh
 . "$source/tests/kit/broken_lib.sh"
 # tools/mutate asks whether a broken suite still notices: then transport stands elsewhere, whole.
 cp -rL "$source/include" "${RN_WHOLE:-$source}/transport" "$source/sim" .
