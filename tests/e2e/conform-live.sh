@@ -13,7 +13,7 @@ network=own
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
 here=$(dirname "$0")
-suite=$here/../scenario
+suite=$here/../sim/scenario
 shares=4
 
 # The documentation's addresses: those of the scenario that looks at an IPv6 header.

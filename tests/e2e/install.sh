@@ -18,7 +18,7 @@ pair 'the installed tree' ibv_rc_pingpong -g 0 -c -p "$port" -- \
 	ibv_rc_pingpong -g 0 -c -p "$port" 127.0.0.1
 rocin example write-immediate || fail 'rocin example'
 rocin tour --stop gpu || fail 'rocin tour'
-rocin litmus --backend=live --runs=5 "$(dirname "$0")/../litmus/07-completions.litmus" ||
+rocin litmus --backend=live --runs=5 "$(dirname "$0")/../sim/litmus/07-completions.litmus" ||
 	fail 'rocin litmus'
 
 # A program of somebody else, against the installed headers and library.
