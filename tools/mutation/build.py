@@ -111,7 +111,7 @@ def write_copy(place, name, source, mutants):
 
 def make(place, mutants):
     """Configure and build; what does not compile is named by the line of the bank."""
-    configure = ["cmake", "--preset", PRESET, "-DRN_TESTS=ON", "-DRN_LTO=OFF", FLAGS]
+    configure = ["cmake", "--preset", PRESET, "-DRN_TESTS=ON", "-DRN_LTO=OFF", "-DRN_SHARED_CORE=OFF", FLAGS]
     build = ["cmake", "--build", str(place.build), "--", "-k", "0"]
     with open(place.log, "w") as log:
         for command in (configure, build):
