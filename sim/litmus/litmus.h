@@ -217,9 +217,6 @@ void rn_litmus_parser_init(struct rn_litmus_parser *p, const char *text, size_t 
  */
 int rn_litmus_parse(struct rn_litmus_parser *p, struct rn_litmus_test *test);
 
-/* "write"; never NULL. */
-const char *rn_litmus_op_name(enum rn_litmus_op op);
-
 /* ---- Knobs ---- */
 
 /* Everything that a run of a test depends on, besides the test. */

@@ -117,7 +117,7 @@ static inline bool rn_is_silent(const struct rn_model_plan *plan, unsigned from,
 	return !plan->is_now && from != to;
 }
 
-/* model_tlp.c */
+/* model.c: TLPs */
 /* false: not routed */
 bool rn_model_issue(const struct rn_model_run *run, unsigned node, struct rn_tlp *tlp);
 /* A write or read of one cell; kind, target, addr and len are filled in. */
@@ -125,7 +125,6 @@ struct rn_tlp rn_model_tlp(const struct rn_model_run *run, enum rn_tlp_kind kind
 			   unsigned requester, unsigned cell);
 int64_t rn_model_read(const struct rn_model_run *run, unsigned loc);
 void rn_model_write(const struct rn_model_run *run, unsigned loc, int64_t value);
-void rn_model_tlp_moves(const struct rn_model_run *run, struct rn_moves *to);
 void rn_model_move_tlp(const struct rn_model_run *run, unsigned node, unsigned index);
 bool rn_model_is_relaxed(const struct rn_model_plan *plan, unsigned cell);
 
@@ -139,43 +138,20 @@ void rn_model_loaded(const struct rn_model_run *run, unsigned thread);
 bool rn_model_is_awaited(const struct rn_model_run *run, unsigned thread, int64_t value);
 
 /* model_nic.c */
-/* A TLP for one piece of @work: RN_USE_GATHER at the requester, others at the responder.
- */
-struct rn_tlp rn_model_piece_tlp(const struct rn_model_run *run, enum rn_tlp_kind kind,
-				 enum rn_model_use use, unsigned work, unsigned piece);
-/* Send it; if it is not routed the QP breaks. */
-void rn_model_issue_piece(const struct rn_model_run *run, unsigned work, unsigned node,
-			  struct rn_tlp *tlp);
-/* @does: "starts" */
-void rn_model_tell_nic(const struct rn_model_run *run, unsigned node, unsigned nic,
-		       unsigned work, const char *does);
 void rn_model_post(const struct rn_model_run *run, unsigned work);
 void rn_model_nic_moves(const struct rn_model_run *run, struct rn_moves *to);
 void rn_model_do_start(const struct rn_model_run *run, unsigned qp);
 void rn_model_do_execute(const struct rn_model_run *run, unsigned work, unsigned piece);
-/* A CQE of @work for CQ @cq, sent by @nic of @node. */
-void rn_model_issue_cqe(const struct rn_model_run *run, unsigned node, unsigned nic,
-			unsigned stream, unsigned cq, unsigned work);
-/* Has this NIC nothing on its way that a CQE would wait for? */
-bool rn_model_is_way_free(const struct rn_model_run *run, unsigned node, unsigned nic);
 
-/* model_serve.c */
-void rn_model_serve_moves(const struct rn_model_run *run, struct rn_moves *to);
 void rn_model_do_serve(const struct rn_model_run *run, unsigned work);
 void rn_model_do_modify(const struct rn_model_run *run, unsigned work);
-/* All that the context of @work does has been done, but for writes on their way. */
-bool rn_model_is_served(const struct rn_model_run *run, unsigned work);
 int64_t rn_model_atomic_result(const struct rn_model_run *run, unsigned work,
 			       int64_t old);
 
-/* model_answer.c */
-void rn_model_answer_moves(const struct rn_model_run *run, struct rn_moves *to);
 void rn_model_do_answer(const struct rn_model_run *run, unsigned qp);
 
 /* model.c: report a step to the watcher, if there is one */
 void rn_model_tell(const struct rn_model_run *run, const struct rn_litmus_step *step,
 		   const struct rn_tlp *tlp);
-bool rn_model_is_finished(const struct rn_model_plan *plan, const struct rn_model *m,
-			  unsigned thread);
 
 #endif /* RN_LITMUS_MODEL_INTERNAL_H */

@@ -1,11 +1,143 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* model_nic.c - a NIC: work requests up to the wire, and packets at the responder. */
+/* model_nic.c - a NIC: work requests up to the wire, packets and contexts at the
+ * responder, acknowledgements and CQEs at the requester.
+ */
 #include <string.h>
 
 #include "model_internal.h"
 
-void rn_model_tell_nic(const struct rn_model_run *run, unsigned node, unsigned nic,
-		       unsigned work, const char *does)
+/* ---- Acknowledgements and responses at the requester, and its CQEs ---- */
+
+/* Have the payload writes up to this message arrived? Inside a GPU is arrived. */
+static bool is_placed(const struct rn_model_run *run, unsigned work)
+{
+	const struct rn_model_work *w = rn_work(run, work);
+	const struct rn_litmus_qp *qp = &run->plan->test->qp[w->qp];
+	const struct rn_fabric *f = rn_model_fabric_const(run->plan, run->m, qp->peer);
+
+	for (unsigned i = rn_fabric_oldest(f); i != RN_TLP_NONE;
+	     i = rn_fabric_younger(f, i)) {
+		const struct rn_tlp *tlp = rn_fabric_tlp(f, i);
+
+		if (tlp->kind == RN_TLP_WRITE && tlp->state == RN_TLP_QUEUED &&
+		    !(tlp->flags & RN_TLP_CQE) && tlp->requester == qp->peer_nic &&
+		    tlp->stream == run->plan->peer_stream[w->qp] &&
+		    tlp->msg <= run->m->request[work].position)
+			return false;
+	}
+	return true;
+}
+
+static bool is_by_nic(const struct rn_model_run *run, unsigned work)
+{
+	return rn_is_atomic(rn_work(run, work)->op) &&
+	       run->plan->setup.knobs.atomic == RN_ATOMIC_BY_NIC;
+}
+
+static bool is_returned(const struct rn_model_run *run, unsigned work)
+{
+	return rn_request(run, work)->returned == rn_all_pieces(rn_work(run, work));
+}
+
+/* All that the context of @work does has been done, but for writes on their way. */
+static bool is_served(const struct rn_model_run *run, unsigned work)
+{
+	return is_returned(run, work) &&
+	       (!is_by_nic(run, work) || rn_request(run, work)->is_modified);
+}
+
+/* Is there something at the requester for this work request? */
+static bool is_answerable(const struct rn_model_run *run, unsigned work)
+{
+	const struct rn_model_work *w = rn_work(run, work);
+	const struct rn_model_request *rq = &run->m->request[work];
+	bool waits = run->plan->setup.knobs.ack == RN_ACK_PLACED;
+
+	if (run->plan->test->qp[w->qp].uc)
+		return rq->is_started && rq->gathered == rn_all_pieces(w);
+	if (rn_is_message(w->op))
+		return rq->executed == rn_all_pieces(w) &&
+		       (!waits || is_placed(run, work));
+	if (w->op == RN_LITMUS_READ)
+		return rq->returned >> rq->answered & 1;
+	if (w->op == RN_LITMUS_AWRITE)
+		return rq->returned && (!waits || is_placed(run, work));
+	return is_served(run, work);
+}
+
+/* Has this NIC nothing on its way that a CQE would wait for? */
+static bool is_path_free(const struct rn_model_run *run, unsigned node, unsigned nic)
+{
+	const struct rn_fabric *f = rn_model_fabric_const(run->plan, run->m, node);
+
+	for (unsigned i = rn_fabric_oldest(f); i != RN_TLP_NONE;
+	     i = rn_fabric_younger(f, i)) {
+		const struct rn_tlp *tlp = rn_fabric_tlp(f, i);
+
+		if (tlp->requester == nic && tlp->kind == RN_TLP_WRITE)
+			return false;
+	}
+	return true;
+}
+
+/* Does the answer write anything? A CQE that finds its way free and that nobody looks for
+ * without waiting is as good as nothing.
+ */
+static bool is_eager(const struct rn_model_run *run, unsigned work)
+{
+	const struct rn_model_work *w = rn_work(run, work);
+	const struct rn_litmus_qp *qp = &run->plan->test->qp[w->qp];
+
+	if (w->op == RN_LITMUS_READ ||
+	    ((w->op == RN_LITMUS_FAA || w->op == RN_LITMUS_CAS) &&
+	     w->piece[0].local != RN_LITMUS_NONE))
+		return false;
+	if (w->unsignaled)
+		return true;
+	/* The entry waits where nothing waits for it, and leaves by a move of its own. */
+	if (run->plan->setup.knobs.place == RN_PLACE_ANY)
+		return true;
+	return !run->plan->is_tried[qp->send_cq] && is_path_free(run, qp->node, qp->nic);
+}
+
+static void answer_moves(const struct rn_model_run *run, struct rn_moves *to)
+{
+	for (unsigned i = 0; i < run->plan->test->qps; i++) {
+		const struct rn_model_queue *q = &run->m->qp[i];
+
+		if (q->is_broken || q->answered == q->started)
+			continue;
+		if (is_answerable(run, q->work[q->answered]))
+			rn_add_move(to, RN_MOVE_ANSWER, i, 0,
+				    is_eager(run, q->work[q->answered]));
+	}
+}
+
+/* The result of a READ or atomic goes to local memory like any data. */
+static void write_result(const struct rn_model_run *run, unsigned work, unsigned piece)
+{
+	const struct rn_model_work *w = rn_work(run, work);
+	const struct rn_litmus_qp *qp = &run->plan->test->qp[w->qp];
+	unsigned cell = w->piece[piece].local;
+	struct rn_tlp tlp;
+
+	if (cell == RN_LITMUS_NONE)
+		return;
+	tlp = rn_model_tlp(run, RN_TLP_WRITE, qp->nic, cell);
+	tlp.flags |= RN_TLP_DATA;
+	if (rn_model_is_relaxed(run->plan, cell))
+		tlp.flags |= RN_TLP_RO;
+	tlp.stream = run->plan->stream[w->qp];
+	tlp.msg = run->m->request[work].position;
+	tlp.data = (uint64_t)run->m->request[work].value[piece];
+	tlp.tag = rn_model_tag(RN_USE_MEMORY, cell, 1, w->thread, w->instr);
+	if (!rn_model_issue(run, qp->node, &tlp))
+		run->m->qp[w->qp].is_broken = true;
+}
+
+/* @does: "starts" */
+static void tell_nic(const struct rn_model_run *run, unsigned node, unsigned nic,
+		     unsigned work, const char *does)
 {
 	const struct rn_litmus_step step = {
 		.kind = RN_STEP_NIC,
@@ -24,17 +156,146 @@ void rn_model_tell_nic(const struct rn_model_run *run, unsigned node, unsigned n
 	rn_model_tell(run, &step, NULL);
 }
 
-void rn_model_post(const struct rn_model_run *run, unsigned work)
+/* A CQE of @work for CQ @cq, sent by @nic of @node. */
+static void issue_cqe(const struct rn_model_run *run, unsigned node, unsigned nic,
+		      unsigned stream, unsigned cq, unsigned work)
 {
-	struct rn_model_queue *q = &run->m->qp[rn_work(run, work)->qp];
+	unsigned slot = run->m->ring[cq].issued++;
+	struct rn_tlp tlp = {
+		.kind = RN_TLP_WRITE,
+		.flags = RN_TLP_CQE,
+		.requester = (uint8_t)nic,
+		.target = RN_AGENT_CPU,
+		.stream = stream,
+		.addr = (UINT64_C(1) << 32) + UINT64_C(4096) * cq + UINT64_C(64) * slot,
+		.len = 64,
+		.tag = rn_model_tag(RN_USE_CQE, cq, slot, rn_work(run, work)->thread,
+				    rn_work(run, work)->instr),
+	};
 
-	rn_request(run, work)->position = q->posted;
-	q->work[q->posted++] = (uint8_t)work;
+	if (run->plan->setup.knobs.ido)
+		tlp.flags |= RN_TLP_IDO;
+	rn_model_issue(run, node, &tlp);
+}
+
+/* Answers come in the order of posting, and a request is done with its last one: so CQEs
+ * go out in that order too.
+ */
+void rn_model_do_answer(const struct rn_model_run *run, unsigned qp)
+{
+	struct rn_model_queue *q = &run->m->qp[qp];
+	unsigned work = q->work[q->answered];
+	const struct rn_model_work *w = rn_work(run, work);
+	struct rn_model_request *rq = &run->m->request[work];
+	const struct rn_litmus_qp *l = rn_qp(run, qp);
+
+	tell_nic(run, l->node, l->nic, work, "has the answer of");
+	if (w->op == RN_LITMUS_READ) {
+		write_result(run, work, rq->answered++);
+		if (rq->answered < w->pieces)
+			return;
+	} else if (w->op == RN_LITMUS_FAA || w->op == RN_LITMUS_CAS) {
+		write_result(run, work, 0);
+	}
+	rq->is_done = true;
+	q->answered++;
+	if (!w->unsignaled)
+		issue_cqe(run, l->node, l->nic, run->plan->stream[qp], l->send_cq, work);
+}
+
+/* ---- Contexts of READs, atomics, FLUSH and ATOMIC WRITE at the responder ---- */
+
+/* An atomic of this NIC holds the lock from its read until its write is in the uplink. */
+static bool is_locked(const struct rn_model_run *run, unsigned work)
+{
+	const struct rn_model_work *w = rn_work(run, work);
+	unsigned cell = w->piece[0].remote;
+	const struct rn_litmus_qp *qp = rn_qp(run, w->qp);
+	const struct rn_fabric *f = rn_model_fabric_const(run->plan, run->m, qp->peer);
+
+	for (unsigned i = 0; i < run->plan->test->works; i++) {
+		const struct rn_model_work *other = rn_work(run, i);
+
+		if (i != work && rn_is_atomic(other->op) &&
+		    other->piece[0].remote == cell &&
+		    rn_qp(run, other->qp)->peer_nic == qp->peer_nic &&
+		    rn_request(run, i)->is_serving && !is_served(run, i))
+			return true;
+	}
+	for (unsigned i = rn_fabric_oldest(f); i != RN_TLP_NONE;
+	     i = rn_fabric_younger(f, i)) {
+		const struct rn_tlp *tlp = rn_fabric_tlp(f, i);
+
+		if ((tlp->flags & RN_TLP_LOCK) && tlp->requester == qp->peer_nic &&
+		    tlp->addr == run->plan->cell[cell].addr &&
+		    tlp->route.queue[tlp->hop] >= RN_QUEUE_STREAM)
+			return true;
+	}
+	return false;
+}
+
+static bool may_serve(const struct rn_model_run *run, unsigned work, unsigned previous,
+		      bool all_served)
+{
+	const struct rn_pcie_knobs *knobs = &run->plan->setup.knobs;
+	unsigned op = rn_work(run, work)->op;
+
+	if (op == RN_LITMUS_AWRITE)
+		return all_served;
+	if (op == RN_LITMUS_READ && knobs->reads == RN_READS_SERIAL)
+		return previous == RN_LITMUS_NONE || is_served(run, previous);
+	if (is_by_nic(run, work))
+		return !is_locked(run, work);
+	return true;
+}
+
+static bool is_serve_eager(const struct rn_model_run *run, unsigned work)
+{
+	const struct rn_model_work *w = rn_work(run, work);
+
+	if (w->op == RN_LITMUS_AWRITE)
+		return false;
+	if (is_by_nic(run, work) && !w->is_alone)
+		return false;
+	for (unsigned i = 0; i < w->pieces; i++) {
+		unsigned loc = run->plan->cell[w->piece[i].remote].loc;
+
+		if (!rn_is_silent(run->plan, rn_qp(run, w->qp)->peer_nic,
+				  run->plan->test->location[loc].agent))
+			return false;
+	}
+	return true;
+}
+
+/* The first context that has not started, if it may. */
+static void serve_next(const struct rn_model_run *run, unsigned qp, struct rn_moves *to)
+{
+	const struct rn_model_queue *q = &run->m->qp[qp];
+	unsigned previous = RN_LITMUS_NONE;
+	bool all_served = true;
+
+	for (unsigned i = 0; i < q->started; i++) {
+		unsigned work = q->work[i];
+		const struct rn_model_request *rq = rn_request(run, work);
+
+		if (rn_is_message(rn_work(run, work)->op))
+			continue;
+		if (!rq->executed)
+			return;
+		if (!rq->is_serving) {
+			if (may_serve(run, work, previous, all_served))
+				rn_add_move(to, RN_MOVE_SERVE, work, 0,
+					    is_serve_eager(run, work));
+			return;
+		}
+		all_served &= is_served(run, work);
+		previous = work;
+	}
 }
 
 /* A TLP for one piece, of the end of the QP at @nic. */
-struct rn_tlp rn_model_piece_tlp(const struct rn_model_run *run, enum rn_tlp_kind kind,
-				 enum rn_model_use use, unsigned work, unsigned piece)
+static struct rn_tlp piece_tlp(const struct rn_model_run *run, enum rn_tlp_kind kind,
+			       enum rn_model_use use, unsigned work, unsigned piece)
 {
 	const struct rn_model_work *w = rn_work(run, work);
 	const struct rn_litmus_qp *qp = rn_qp(run, w->qp);
@@ -50,11 +311,117 @@ struct rn_tlp rn_model_piece_tlp(const struct rn_model_run *run, enum rn_tlp_kin
 	return tlp;
 }
 
-void rn_model_issue_piece(const struct rn_model_run *run, unsigned work, unsigned node,
-			  struct rn_tlp *tlp)
+/* Send it; if it is not routed the QP breaks. */
+static void issue_piece(const struct rn_model_run *run, unsigned work, unsigned node,
+			struct rn_tlp *tlp)
 {
 	if (!rn_model_issue(run, node, tlp))
 		run->m->qp[rn_work(run, work)->qp].is_broken = true;
+}
+
+static void serve_awrite(const struct rn_model_run *run, unsigned work)
+{
+	const struct rn_model_work *w = rn_work(run, work);
+	struct rn_tlp tlp = piece_tlp(run, RN_TLP_WRITE, RN_USE_SERVE, work, 0);
+
+	tlp.data = (uint64_t)rn_request(run, work)->value[0];
+	tlp.tag = rn_model_tag(RN_USE_MEMORY, w->piece[0].remote, 1, w->thread, w->instr);
+	rn_request(run, work)->returned = 1;
+	issue_piece(run, work, rn_qp(run, w->qp)->peer, &tlp);
+}
+
+static void serve_atomic(const struct rn_model_run *run, unsigned work)
+{
+	const struct rn_model_work *w = rn_work(run, work);
+	bool by_nic = is_by_nic(run, work);
+	struct rn_tlp tlp = piece_tlp(run, by_nic ? RN_TLP_READ : RN_TLP_ATOMIC,
+				      RN_USE_ATOMIC, work, 0);
+
+	if (!by_nic && rn_model_is_relaxed(run->plan, w->piece[0].remote))
+		tlp.flags |= RN_TLP_RO;
+	issue_piece(run, work, rn_qp(run, w->qp)->peer, &tlp);
+}
+
+void rn_model_do_serve(const struct rn_model_run *run, unsigned work)
+{
+	const struct rn_model_work *w = rn_work(run, work);
+	const struct rn_litmus_qp *qp = rn_qp(run, w->qp);
+
+	tell_nic(run, qp->peer, qp->peer_nic, work, "executes");
+	rn_request(run, work)->is_serving = true;
+	if (w->op == RN_LITMUS_AWRITE) {
+		serve_awrite(run, work);
+		return;
+	}
+	if (rn_is_atomic(w->op)) {
+		serve_atomic(run, work);
+		return;
+	}
+	for (unsigned i = 0; i < w->pieces; i++) {
+		struct rn_tlp tlp = piece_tlp(run, RN_TLP_READ, RN_USE_SERVE, work, i);
+
+		if (w->op == RN_LITMUS_FLUSH)
+			tlp.flags |= RN_TLP_FLUSH;
+		issue_piece(run, work, qp->peer, &tlp);
+	}
+}
+
+/* A comparison that failed writes nothing. */
+static bool has_matched(const struct rn_model_run *run, unsigned work, int64_t old)
+{
+	const struct rn_model_work *w = rn_work(run, work);
+
+	return w->op == RN_LITMUS_FAA ||
+	       old == rn_instr(run->plan, w->thread, w->instr)->value.number;
+}
+
+int64_t rn_model_atomic_result(const struct rn_model_run *run, unsigned work, int64_t old)
+{
+	const struct rn_model_work *w = rn_work(run, work);
+	const struct rn_litmus_instr *in = rn_instr(run->plan, w->thread, w->instr);
+
+	if (w->op == RN_LITMUS_FAA)
+		return old + in->value.number;
+	return has_matched(run, work, old) ? in->value2.number : old;
+}
+
+static void serve_moves(const struct rn_model_run *run, struct rn_moves *to)
+{
+	for (unsigned i = 0; i < run->plan->test->qps; i++)
+		if (!run->m->qp[i].is_broken)
+			serve_next(run, i, to);
+	for (unsigned i = 0; i < run->plan->test->works; i++)
+		if (is_by_nic(run, i) && is_returned(run, i) &&
+		    !rn_request(run, i)->is_modified)
+			rn_add_move(to, RN_MOVE_MODIFY, i, 0, false);
+}
+
+/* The second half of a NIC's atomic: the write, or of a failed comparison only the end.
+ */
+void rn_model_do_modify(const struct rn_model_run *run, unsigned work)
+{
+	const struct rn_model_work *w = rn_work(run, work);
+	int64_t old = rn_request(run, work)->value[0];
+	struct rn_tlp tlp = piece_tlp(run, RN_TLP_WRITE, RN_USE_ATOMIC, work, 0);
+	bool writes = has_matched(run, work, old);
+
+	tell_nic(run, rn_qp(run, w->qp)->peer, rn_qp(run, w->qp)->peer_nic, work,
+		 writes ? "modifies for" : "finds no match for");
+	rn_request(run, work)->is_modified = true;
+	if (!writes)
+		return;
+	tlp.flags |= RN_TLP_LOCK;
+	tlp.data = (uint64_t)rn_model_atomic_result(run, work, old);
+	tlp.tag = rn_model_tag(RN_USE_MEMORY, w->piece[0].remote, 1, w->thread, w->instr);
+	issue_piece(run, work, rn_qp(run, w->qp)->peer, &tlp);
+}
+
+void rn_model_post(const struct rn_model_run *run, unsigned work)
+{
+	struct rn_model_queue *q = &run->m->qp[rn_work(run, work)->qp];
+
+	rn_request(run, work)->position = q->posted;
+	q->work[q->posted++] = (uint8_t)work;
 }
 
 /* ---- Requester ---- */
@@ -121,7 +488,7 @@ void rn_model_do_start(const struct rn_model_run *run, unsigned qp)
 	unsigned work = q->work[q->started++];
 	const struct rn_model_work *w = rn_work(run, work);
 
-	rn_model_tell_nic(run, rn_qp(run, qp)->node, rn_qp(run, qp)->nic, work, "starts");
+	tell_nic(run, rn_qp(run, qp)->node, rn_qp(run, qp)->nic, work, "starts");
 	rn_request(run, work)->is_started = true;
 	if (is_gathered(run, work))
 		return;
@@ -130,8 +497,8 @@ void rn_model_do_start(const struct rn_model_run *run, unsigned qp)
 
 		if (w->piece[i].local == RN_LITMUS_NONE)
 			continue;
-		tlp = rn_model_piece_tlp(run, RN_TLP_READ, RN_USE_GATHER, work, i);
-		rn_model_issue_piece(run, work, rn_qp(run, qp)->node, &tlp);
+		tlp = piece_tlp(run, RN_TLP_READ, RN_USE_GATHER, work, i);
+		issue_piece(run, work, rn_qp(run, qp)->node, &tlp);
 	}
 }
 
@@ -233,46 +600,10 @@ static void execute_moves(const struct rn_model_run *run, unsigned qp,
 	}
 }
 
-bool rn_model_is_way_free(const struct rn_model_run *run, unsigned node, unsigned nic)
-{
-	const struct rn_fabric *f = rn_model_fabric_const(run->plan, run->m, node);
-
-	for (unsigned i = rn_fabric_oldest(f); i != RN_TLP_NONE;
-	     i = rn_fabric_younger(f, i)) {
-		const struct rn_tlp *tlp = rn_fabric_tlp(f, i);
-
-		if (tlp->requester == nic && tlp->kind == RN_TLP_WRITE)
-			return false;
-	}
-	return true;
-}
-
-void rn_model_issue_cqe(const struct rn_model_run *run, unsigned node, unsigned nic,
-			unsigned stream, unsigned cq, unsigned work)
-{
-	unsigned slot = run->m->ring[cq].issued++;
-	struct rn_tlp tlp = {
-		.kind = RN_TLP_WRITE,
-		.flags = RN_TLP_CQE,
-		.requester = (uint8_t)nic,
-		.target = RN_AGENT_CPU,
-		.stream = stream,
-		.addr = (UINT64_C(1) << 32) + UINT64_C(4096) * cq + UINT64_C(64) * slot,
-		.len = 64,
-		.tag = rn_model_tag(RN_USE_CQE, cq, slot, rn_work(run, work)->thread,
-				    rn_work(run, work)->instr),
-	};
-
-	if (run->plan->setup.knobs.ido)
-		tlp.flags |= RN_TLP_IDO;
-	rn_model_issue(run, node, &tlp);
-}
-
 static void write_piece(const struct rn_model_run *run, unsigned work, unsigned piece)
 {
 	const struct rn_model_work *w = rn_work(run, work);
-	struct rn_tlp tlp =
-		rn_model_piece_tlp(run, RN_TLP_WRITE, RN_USE_SERVE, work, piece);
+	struct rn_tlp tlp = piece_tlp(run, RN_TLP_WRITE, RN_USE_SERVE, work, piece);
 
 	tlp.flags |= RN_TLP_DATA;
 	if (rn_model_is_relaxed(run->plan, w->piece[piece].remote))
@@ -280,7 +611,7 @@ static void write_piece(const struct rn_model_run *run, unsigned work, unsigned 
 	tlp.data = (uint64_t)rn_request(run, work)->value[piece];
 	tlp.tag = rn_model_tag(RN_USE_MEMORY, w->piece[piece].remote, 1, w->thread,
 			       w->instr);
-	rn_model_issue_piece(run, work, rn_qp(run, w->qp)->peer, &tlp);
+	issue_piece(run, work, rn_qp(run, w->qp)->peer, &tlp);
 }
 
 void rn_model_do_execute(const struct rn_model_run *run, unsigned work, unsigned piece)
@@ -288,14 +619,14 @@ void rn_model_do_execute(const struct rn_model_run *run, unsigned work, unsigned
 	const struct rn_model_work *w = rn_work(run, work);
 	const struct rn_litmus_qp *qp = rn_qp(run, w->qp);
 
-	rn_model_tell_nic(run, qp->peer, qp->peer_nic, work, "gets a packet of");
+	tell_nic(run, qp->peer, qp->peer_nic, work, "gets a packet of");
 	rn_request(run, work)->executed |= (uint16_t)(1u << piece);
 	if (!rn_is_message(w->op))
 		return;
 	write_piece(run, work, piece);
 	if (piece + 1u == w->pieces && w->op != RN_LITMUS_WRITE)
-		rn_model_issue_cqe(run, qp->peer, qp->peer_nic,
-				   run->plan->peer_stream[w->qp], qp->recv_cq, work);
+		issue_cqe(run, qp->peer, qp->peer_nic, run->plan->peer_stream[w->qp],
+			  qp->recv_cq, work);
 }
 
 void rn_model_nic_moves(const struct rn_model_run *run, struct rn_moves *to)
@@ -306,6 +637,6 @@ void rn_model_nic_moves(const struct rn_model_run *run, struct rn_moves *to)
 		start_moves(run, i, to);
 		execute_moves(run, i, to);
 	}
-	rn_model_serve_moves(run, to);
-	rn_model_answer_moves(run, to);
+	serve_moves(run, to);
+	answer_moves(run, to);
 }

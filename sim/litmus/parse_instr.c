@@ -315,14 +315,6 @@ static const struct form {
 	{ "pollc", RN_LITMUS_POLLC, ON_CPU, form_pollc },
 };
 
-const char *rn_litmus_op_name(enum rn_litmus_op op)
-{
-	for (size_t i = 0; i < RN_ARRAY_SIZE(forms); i++)
-		if (forms[i].op == op)
-			return forms[i].name;
-	return "?";
-}
-
 static unsigned place_of(const struct rn_litmus_thread *thread)
 {
 	if (thread->agent == RN_AGENT_CPU)

@@ -42,7 +42,7 @@ size_t rn_lex_fold(const char *from, const char *to, char *buf, size_t len);
 bool rn_lex_is_short(struct rn_litmus_parser *p, const char *what, size_t used,
 		     size_t len);
 
-/* names.c: numbers of what has a name; RN_LITMUS_NONE: there is none */
+/* setup.c: numbers of what has a name; RN_LITMUS_NONE: there is none */
 uint8_t rn_litmus_find_location(const struct rn_litmus_test *t, const char *name);
 uint8_t rn_litmus_find_qp(const struct rn_litmus_test *t, const char *name);
 uint8_t rn_litmus_find_cq(const struct rn_litmus_test *t, const char *name);
@@ -57,11 +57,7 @@ bool rn_lex_thread_name(struct rn_litmus_parser *p, char *name, size_t len);
 bool rn_lex_place(struct rn_litmus_parser *p, struct rn_litmus_test *t, uint8_t *node,
 		  char *agent, size_t len);
 
-/* parse_setup.c, parse_instr.c, parse_verdict.c */
-bool rn_litmus_parse_setup(struct rn_litmus_parser *p, struct rn_litmus_test *t);
 bool rn_litmus_parse_instr(struct rn_litmus_parser *p, struct rn_litmus_test *t,
 			   unsigned thread);
-bool rn_litmus_parse_verdicts(struct rn_litmus_parser *p, struct rn_litmus_test *t);
-bool rn_litmus_at_verdict(struct rn_litmus_parser *p);
 
 #endif /* RN_LITMUS_PARSE_INTERNAL_H */

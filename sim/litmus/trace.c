@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* trace.c - steps of a model in words, and the replay of a witness. */
+#include "trace.h"
 #include "model_internal.h"
 #include "sim/pcie/model/text.h"
-#include "trace_internal.h"
 
 static const char inside_rule[] = "GV1: what is inside a GPU is visible to it later";
 

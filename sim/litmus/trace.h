@@ -31,4 +31,24 @@ void rn_trace_replay(const struct rn_model_plan *plan, struct rn_model *m,
 void rn_trace_run(const struct rn_model_plan *plan, struct rn_model *m, uint64_t seed,
 		  struct rn_litmus_outcome *outcome, struct rn_trace *trace);
 
+/* ---- The watcher that turns what a model does into steps ---- */
+
+/* TLPs on their way, to number them. */
+struct rn_tracer {
+	const struct rn_model_plan *plan;
+	const struct rn_model *m;
+	struct rn_trace *trace;
+	uint16_t tlps; /* seen so far */
+	unsigned known;
+	struct {
+		uint64_t tag;
+		uint8_t node;
+		bool is_write;
+		uint16_t number;
+	} tlp[RN_LITMUS_NODES * RN_MODEL_TLPS];
+};
+
+void rn_tracer_step(void *tracer, const struct rn_litmus_step *step,
+		    const struct rn_tlp *tlp);
+
 #endif /* RN_LITMUS_TRACE_H */
