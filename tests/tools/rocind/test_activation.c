@@ -2,7 +2,7 @@
 /* test_activation.c - a socket that a service manager passed is taken if it is ours and
  * what clients look for.
  */
-#include "tools/rocind/server/activation.h"
+#include "tools/rocind/server/server.h"
 
 /* cmocka.h needs these before it. */
 #include <setjmp.h>

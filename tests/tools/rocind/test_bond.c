@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* test_bond.c - which messages about links say that a bond has another address. */
-#include "tools/rocind/net/bond.h"
+#include "tools/rocind/net/iface.h"
 
 #include <linux/if_link.h>
 #include <linux/rtnetlink.h>

@@ -11,6 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "tools/rocind/net/group.h"
 #include "tools/rocind/net/steer.h"
 
 int __real_bind(int fd, const struct sockaddr *addr, socklen_t len);

@@ -21,6 +21,7 @@
 
 #include "rocin/ctl.h"
 #include "rocin/flow.h"
+#include "transport/io/host/rocind_client.h"
 
 enum {
 	RND_SLOT_COUNT = RN_CTL_SLOT_MAX + 1

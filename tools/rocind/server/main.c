@@ -8,7 +8,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "activation.h"
 #include "process.h"
 #include "server.h"
 #include "transport/io/host/log.h"

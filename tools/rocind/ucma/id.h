@@ -151,14 +151,13 @@ void rnd_table_remove(struct rnd_table *t, uint32_t number);
 /* NULL if there is none of this number. */
 void *rnd_table_get(const struct rnd_table *t, uint32_t number);
 
-/* ---- events (event.c) ---- */
+/* ---- Events ---- */
 
 /* Queue an event. Return: the event, whose parameters the caller fills in; NULL if out of
  * memory, or if the program does not know the id yet.
  */
 struct rnd_event *rnd_event_queue(struct rnd_id *id, enum rnd_event_type type,
 				  int status);
-void rnd_event_free(struct rnd_event *ev);
 /* Drop the events of an id, or of one of its groups. */
 void rnd_event_forget(struct rnd_id *id, const struct rnd_mcast *mcast, rn_ns now);
 
@@ -203,10 +202,10 @@ void rnd_answer_route(const struct rnd_id *id, struct rdma_ucm_query_route_resp 
 /* Return: 0 or -EINVAL. */
 int rnd_answer_qp_attr(const struct rnd_id *id, uint32_t state,
 		       struct ib_uverbs_qp_attr *attr);
-/* ... and showing it (show.c). */
+/* ... and showing it. */
 void rnd_id_show(struct rnd_id *id);
 void rnd_id_hide(const struct rnd_id *id);
-/* What the CM tells (cm_event.c). */
+/* What the CM tells. */
 void rnd_take_cm_events(struct rnd_ucma *ucma, rn_ns now);
 
 #endif /* RND_UCMA_ID_H */

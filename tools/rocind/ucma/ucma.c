@@ -9,6 +9,191 @@
 
 #include "id.h"
 
+/* ---- The queue of a channel ---- */
+
+struct rnd_event *rnd_event_queue(struct rnd_id *id, enum rnd_event_type type, int status)
+{
+	struct rnd_ucma_channel *ch = id->ch;
+	/* As long as the program has not accepted, it does not know the id. */
+	struct rnd_event *ev = id->uid ? calloc(1, sizeof(*ev)) : NULL;
+
+	if (!ev)
+		return NULL;
+	ev->id = id;
+	ev->resp.uid = id->uid;
+	ev->resp.id = id->number;
+	ev->resp.event = type;
+	ev->resp.status = (uint32_t)status;
+	rn_list_init(&ev->link);
+	rn_list_push_back(&ch->events, &ev->link);
+	ch->event_count++;
+	ch->ucma->cfg.ops->ready(ch->ucma->cfg.ctx, ch->user);
+	return ev;
+}
+
+static void event_free(struct rnd_event *ev)
+{
+	ev->id->ch->event_count--;
+	rn_list_remove(&ev->link);
+	free(ev);
+}
+
+void rnd_event_forget(struct rnd_id *id, const struct rnd_mcast *mcast, rn_ns now)
+{
+	struct rn_list *head = &id->ch->events;
+
+	for (struct rn_list *l = head->next, *next; l != head; l = next) {
+		struct rnd_event *ev = RN_CONTAINER_OF(l, struct rnd_event, link);
+		struct rnd_id *asked_for = ev->new_id;
+
+		next = l->next;
+		if (ev->id != id || (mcast && ev->mcast != mcast))
+			continue;
+		event_free(ev);
+		/* Nobody can answer that request any more. */
+		if (asked_for)
+			rnd_id_destroy(asked_for, now);
+	}
+}
+
+/* ---- The board ---- */
+
+/* What may be asked about an id is shown where programs look it up (rocin/cmboard.h): the
+ * very answers that QUERY_ROUTE and INIT_QP_ATTR would give.
+ */
+
+static_assert(offsetof(struct rdma_ucm_query_route_resp, ibdev_index) ==
+		      RN_CMBOARD_ROUTE_LEN,
+	      "as <rdma/rdma_user_cm.h> has it");
+static_assert(sizeof(struct ib_uverbs_qp_attr) == RN_CMBOARD_QP_LEN,
+	      "as <rdma/rdma_user_cm.h> has it");
+
+void rnd_id_show(struct rnd_id *id)
+{
+	const struct rnd_ucma_cfg *cfg = &id->ch->ucma->cfg;
+	struct rdma_ucm_query_route_resp route = { 0 };
+	struct rn_cm_answers answers = { 0 };
+
+	/* Nobody may know of one that is only asked for. */
+	if (!cfg->ops->show || id->asked_for)
+		return;
+	answers.birth = id->birth;
+	answers.has_conn = id->conn != NULL;
+	rnd_answer_route(id, &route);
+	memcpy(answers.route, &route, sizeof(answers.route));
+	for (unsigned i = 0; i < RN_CMBOARD_QP_STATES; i++) {
+		struct ib_uverbs_qp_attr attr;
+
+		if (rnd_answer_qp_attr(id, IBV_QPS_INIT + i, &attr))
+			continue;
+		memcpy(answers.qp[i], &attr, sizeof(attr));
+		answers.has_qp |= 1u << i;
+	}
+	cfg->ops->show(cfg->ctx, id->ch->user, id->number, &answers);
+}
+
+void rnd_id_hide(const struct rnd_id *id)
+{
+	const struct rnd_ucma_cfg *cfg = &id->ch->ucma->cfg;
+
+	if (cfg->ops->show)
+		cfg->ops->show(cfg->ctx, id->ch->user, id->number, NULL);
+}
+
+/* ---- SET_OPTION ---- */
+
+static int set_reuse(struct rnd_id *id, bool on)
+{
+	if (id->state == RND_ID_IDLE || (on && id->state != RND_ID_LISTEN)) {
+		id->port.reuse = on;
+		return 0;
+	}
+	return -EINVAL;
+}
+
+static int set_v6only(struct rnd_id *id, bool on)
+{
+	if (id->state != RND_ID_IDLE && id->state != RND_ID_BOUND)
+		return -EINVAL;
+	id->v6only = on;
+	id->port.v6only = on || id->src.family == AF_INET;
+	return 0;
+}
+
+static int set_ack_timeout(struct rnd_id *id, uint8_t timeout)
+{
+	bool is_reliable = id->qp_type == IBV_QPT_RC || id->qp_type == IBV_QPT_XRC_SEND;
+
+	/* The field of a QP has five bits, at which Linux does not look here. */
+	if (!is_reliable || timeout > 31)
+		return -EINVAL;
+	id->ack_timeout = timeout;
+	id->has_ack_timeout = true;
+	return 0;
+}
+
+static int set_of_id(struct rnd_id *id, uint32_t name, const void *value, size_t len)
+{
+	bool is_byte = name == RDMA_OPTION_ID_TOS || name == RDMA_OPTION_ID_ACK_TIMEOUT;
+	uint8_t byte = 0;
+	int number = 0;
+
+	if (name > RDMA_OPTION_ID_ACK_TIMEOUT)
+		return -ENOSYS;
+	if (len != (is_byte ? sizeof(byte) : sizeof(number)))
+		return -EINVAL;
+	memcpy(is_byte ? (void *)&byte : (void *)&number, value, len);
+	switch (name) {
+	case RDMA_OPTION_ID_TOS:
+		id->tos = byte;
+		return 0;
+	case RDMA_OPTION_ID_REUSEADDR:
+		return set_reuse(id, number != 0);
+	case RDMA_OPTION_ID_AFONLY:
+		return set_v6only(id, number != 0);
+	default:
+		return set_ack_timeout(id, byte);
+	}
+}
+
+/* The path of a RoCE port is the route's: what the program brings is only looked at. */
+static int set_path(struct rnd_id *id, const void *paths, size_t len)
+{
+	const uint32_t whole = IB_PATH_GMP | IB_PATH_PRIMARY | IB_PATH_BIDIRECTIONAL;
+	struct ib_path_rec_data path = { 0 };
+
+	if (len % sizeof(path))
+		return -EINVAL;
+	for (size_t at = 0; at < len && path.flags != whole; at += sizeof(path))
+		memcpy(&path, (const char *)paths + at, sizeof(path));
+	if (path.flags != whole)
+		return -EINVAL;
+	if (id->state != RND_ID_ADDR_RESOLVED)
+		return -EINVAL;
+	id->state = RND_ID_ROUTE_RESOLVED;
+	rnd_event_queue(id, RND_EV_ROUTE_RESOLVED, 0);
+	return 0;
+}
+
+int rnd_cmd_set_option(const struct rnd_call *c)
+{
+	struct rdma_ucm_set_option cmd;
+	struct rnd_id *id;
+	int rc;
+
+	rnd_call_take(c, &cmd, sizeof(cmd));
+	if (cmd.optlen > RND_UCMA_OPTION_MAX || cmd.optlen != c->rq->option_len)
+		return -EINVAL;
+	rc = rnd_id_find(c->ch, cmd.id, &id);
+	if (rc)
+		return rc;
+	if (cmd.level == RDMA_OPTION_ID)
+		return set_of_id(id, cmd.optname, c->rq->option, cmd.optlen);
+	if (cmd.level == RDMA_OPTION_IB && cmd.optname == RDMA_OPTION_IB_PATH)
+		return set_path(id, c->rq->option, cmd.optlen);
+	return -ENOSYS;
+}
+
 /* ---- The whole ---- */
 
 struct rnd_ucma *rnd_ucma_new(const struct rnd_ucma_cfg *cfg)
@@ -279,7 +464,7 @@ static int cmd_get_event(const struct rnd_call *c)
 		c->ch->ucma->named = ev->new_id;
 		rn_cm_taken(ev->new_id->conn);
 	}
-	rnd_event_free(ev);
+	event_free(ev);
 	return rnd_call_answer(c, &resp, sizeof(resp));
 }
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* holder.c - see holder.h. */
-#include "holder.h"
-
+/* port_owner.c - see port_owner.h. */
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
@@ -12,6 +10,7 @@
 #include <unistd.h>
 
 #include "group.h"
+#include "port_owner.h"
 #include "transport/io/host/sentence.h"
 
 /* A line of /proc/net/udp or udp6 that is in our way. */
@@ -151,7 +150,7 @@ static void describe(const struct rn_gid *gid, char *who, size_t who_len)
 		snprintf(who, who_len, "a process of user %u", entry.uid);
 }
 
-int rnd_holder_explain(const struct rn_gid *gid, char *err, size_t err_len)
+int rnd_port_owner_explain(const struct rn_gid *gid, char *err, size_t err_len)
 {
 	char who[96], address[INET6_ADDRSTRLEN],
 		hint[INET6_ADDRSTRLEN + 8] = "IF:ADDRESS";

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* test_holder.c - who holds a port, by what the kernel says of its sockets. */
-#include "tools/rocind/net/holder.h"
+/* test_port_owner.c - which process owns a port, by what the kernel says of its sockets. */
+#include "tools/rocind/net/port_owner.h"
 
 /* cmocka.h needs these before it. */
 #include <setjmp.h>
@@ -62,7 +62,7 @@ static void expect_user(const struct rn_gid *gid, const char *user)
 	char why[512] = "", whose[64];
 
 	snprintf(whose, sizeof(whose), " is held by %s;", user);
-	assert_int_equal(rnd_holder_explain(gid, why, sizeof(why)), -EADDRINUSE);
+	assert_int_equal(rnd_port_owner_explain(gid, why, sizeof(why)), -EADDRINUSE);
 	if (!strstr(why, whose))
 		fail_msg("%s", why);
 }
@@ -97,7 +97,7 @@ static void other_ports_and_addresses_are_in_nobodys_way(void **state)
 }
 
 /* In the group of another rocind that is its own socket. */
-static void of_several_sockets_the_one_opened_first_is_the_holder(void **state)
+static void of_several_sockets_the_one_opened_first_is_the_owner(void **state)
 {
 	char table[1024], hex[9];
 
@@ -130,7 +130,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(who_has_the_port_of_all_addresses_holds_each),
 		cmocka_unit_test(other_ports_and_addresses_are_in_nobodys_way),
-		cmocka_unit_test(of_several_sockets_the_one_opened_first_is_the_holder),
+		cmocka_unit_test(of_several_sockets_the_one_opened_first_is_the_owner),
 		cmocka_unit_test(a_socket_without_an_inode_is_the_kernels),
 	};
 
