@@ -8,21 +8,194 @@
 #include <pthread.h>
 #include <rdma/rdma_user_cm.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include "cm_ids.h"
-#include "cm_way.h"
 #include "redirect.h"
 #include "rocin/cmdev.h"
 #include "transport/io/host/cm_board.h"
+#include "transport/io/host/ctl_socket.h"
 #include "transport/io/host/log.h"
 #include "transport/io/host/rocind_client.h"
+
+/* ---- Paths of commands ---- */
+
+enum {
+	PATHS = 4, /* channels that a thread uses in turn at no cost */
+};
+
+struct rnk_cm_path {
+	uint64_t number; /* of its channel; 0: none */
+	int fd;
+	uint32_t seq;
+	pid_t pid;
+	ino_t inode; /* of the socket, to know it by */
+};
+
+static __thread struct {
+	struct rnk_cm_path path[PATHS];
+	unsigned next;
+} mine;
+
+static pthread_key_t at_end;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+/* Return: false if it is no socket. */
+static bool read_inode(int fd, ino_t *inode)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) < 0 || !S_ISSOCK(st.st_mode))
+		return false;
+	*inode = st.st_ino;
+	return true;
+}
+
+/* The descriptor is none, or another by now? No name: the kernel gives out a million of
+ * them in a network namespace, which one user can take.
+ */
+static bool is_there(const struct rnk_cm_path *w)
+{
+	ino_t inode;
+
+	return w->number && w->pid == getpid() && read_inode(w->fd, &inode) &&
+	       inode == w->inode;
+}
+
+void rnk_cm_path_close(struct rnk_cm_path *path)
+{
+	if (is_there(path))
+		close(path->fd);
+	path->number = 0;
+}
+
+static void close_all(void *arg)
+{
+	(void)arg;
+	for (unsigned i = 0; i < PATHS; i++)
+		rnk_cm_path_close(&mine.path[i]);
+}
+
+static void make_key(void)
+{
+	if (pthread_key_create(&at_end, close_all))
+		at_end = (pthread_key_t)-1;
+}
+
+/* The program has closed the channel, or rocind has gone. */
+static bool is_dead(const struct rnk_cm_path *w)
+{
+	struct pollfd p = { .fd = w->fd };
+
+	return poll(&p, 1, 0) == 1 && p.revents & POLLHUP;
+}
+
+static struct rnk_cm_path *free_place(void)
+{
+	struct rnk_cm_path *w;
+
+	for (unsigned i = 0; i < PATHS; i++)
+		if (!is_there(&mine.path[i]) || is_dead(&mine.path[i]))
+			rnk_cm_path_close(&mine.path[i]);
+	for (unsigned i = 0; i < PATHS; i++)
+		if (!mine.path[i].number)
+			return &mine.path[i];
+	w = &mine.path[mine.next++ % PATHS];
+	rnk_cm_path_close(w);
+	return w;
+}
+
+static int hand_over(int channel_fd, int end)
+{
+	union {
+		char buf[CMSG_SPACE(sizeof(end))];
+		struct cmsghdr hdr;
+	} control = { .hdr = { .cmsg_len = CMSG_LEN(sizeof(end)),
+			       .cmsg_level = SOL_SOCKET,
+			       .cmsg_type = SCM_RIGHTS } };
+	char byte = 0;
+	struct iovec iov = { &byte, sizeof(byte) };
+	const struct msghdr msg = { .msg_iov = &iov,
+				    .msg_iovlen = 1,
+				    .msg_control = &control,
+				    .msg_controllen = sizeof(control.buf) };
+
+	memcpy(CMSG_DATA(&control.hdr), &end, sizeof(end));
+	for (;;) {
+		if (sendmsg(channel_fd, &msg, MSG_NOSIGNAL) >= 0)
+			return 0;
+		/* The program's O_NONBLOCK is about events: wait for room by hand. */
+		if (errno == EAGAIN)
+			poll(&(struct pollfd){ .fd = channel_fd, .events = POLLOUT }, 1,
+			     -1);
+		else if (errno == EPIPE || errno == ECONNRESET)
+			return -ESHUTDOWN;
+		else if (errno != EINTR)
+			return -errno;
+	}
+}
+
+static int open_path(int channel_fd, struct rnk_cm_path *w)
+{
+	int pair[2], rc;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return -errno;
+	w->fd = rn_ctl_raise_fd(pair[0]);
+	if (w->fd < 0) {
+		close(pair[1]);
+		return w->fd;
+	}
+	rc = read_inode(w->fd, &w->inode) ? hand_over(channel_fd, pair[1]) : -EIO;
+	close(pair[1]);
+	if (rc)
+		close(w->fd);
+	return rc;
+}
+
+int rnk_cm_path_get(int channel_fd, uint64_t number, struct rnk_cm_path **path)
+{
+	struct rnk_cm_path *w;
+	int rc;
+
+	for (unsigned i = 0; i < PATHS; i++) {
+		w = &mine.path[i];
+		if (w->number == number && is_there(w)) {
+			*path = w;
+			return 0;
+		}
+	}
+	pthread_once(&once, make_key);
+	/* Without it a thread that ends leaves its descriptors behind. */
+	if (at_end == (pthread_key_t)-1 || pthread_setspecific(at_end, &mine))
+		return -ENOMEM;
+	w = free_place();
+	rc = open_path(channel_fd, w);
+	if (rc)
+		return rc;
+	w->number = number;
+	w->pid = getpid();
+	*path = w;
+	return 0;
+}
+
+int rnk_cm_path_fd(const struct rnk_cm_path *path)
+{
+	return path->fd;
+}
+
+uint32_t rnk_cm_path_next_seq(struct rnk_cm_path *path)
+{
+	return ++path->seq;
+}
 
 /* ---- Descriptors ---- */
 
@@ -163,7 +336,7 @@ static const struct {
 							 response) },
 };
 
-/* One command on its way. The kernel copies from and to the program's memory, so a wrong
+/* One command in flight. The kernel copies from and to the program's memory, so a wrong
  * address in it is EFAULT and not the end of the program.
  */
 struct command {
@@ -223,8 +396,8 @@ static int read_command(struct command *c, const void *buf, size_t len)
 	return 0;
 }
 
-/* Return: 0 or -errno; -ESHUTDOWN: the way is closed. @end: goes with it, or -1. */
-static int send_command(int way, const struct command *c, int end)
+/* Return: 0 or -errno; -ESHUTDOWN: the path is closed. @end: goes with it, or -1. */
+static int send_command(int path, const struct command *c, int end)
 {
 	union {
 		char buf[CMSG_SPACE(sizeof(end))];
@@ -246,22 +419,22 @@ static int send_command(int way, const struct command *c, int end)
 		msg.msg_controllen = sizeof(control.buf);
 	}
 	do
-		len = sendmsg(way, &msg, MSG_NOSIGNAL);
+		len = sendmsg(path, &msg, MSG_NOSIGNAL);
 	while (len < 0 && errno == EINTR);
 	if (len < 0)
 		return errno == EPIPE || errno == ECONNRESET ? -ESHUTDOWN : -errno;
 	return 0;
 }
 
-/* Return: what the command did, 0 or -errno; -ESHUTDOWN: the way is closed. */
-static int receive_answer(int way, struct command *c, struct rn_cmdev_answer *answer)
+/* Return: what the command did, 0 or -errno; -ESHUTDOWN: the path is closed. */
+static int receive_answer(int path, struct command *c, struct rn_cmdev_answer *answer)
 {
 	struct iovec iov[] = { { answer, sizeof(*answer) }, { c->out, c->call.out_len } };
 	struct msghdr msg = { .msg_iov = iov, .msg_iovlen = 2 };
 	ssize_t len;
 
 	do
-		len = recvmsg(way, &msg, 0);
+		len = recvmsg(path, &msg, 0);
 	while ((len < 0 && errno == EINTR) ||
 	       (len >= (ssize_t)sizeof(*answer) && answer->seq != c->call.seq));
 	if (len < 0)
@@ -284,21 +457,21 @@ static int exchange(int fd, uint64_t number, struct command *c)
 {
 	const struct command end = { .call = { .cmd = RN_CMDEV_END } };
 	struct rn_cmdev_answer answer = { 0 };
-	struct rnk_cm_way *way;
-	int rc = rnk_cm_way_get(fd, number, &way);
+	struct rnk_cm_path *path;
+	int rc = rnk_cm_path_get(fd, number, &path);
 
 	if (rc)
 		return rc;
-	c->call.seq = rnk_cm_way_next_seq(way);
-	rc = send_command(rnk_cm_way_fd(way), c, -1);
+	c->call.seq = rnk_cm_path_next_seq(path);
+	rc = send_command(rnk_cm_path_fd(path), c, -1);
 	if (rc == 0)
-		rc = receive_answer(rnk_cm_way_fd(way), c, &answer);
+		rc = receive_answer(rnk_cm_path_fd(path), c, &answer);
 	if (answer.wants_end && rc != -ESHUTDOWN)
-		send_command(rnk_cm_way_fd(way), &end, fd);
+		send_command(rnk_cm_path_fd(path), &end, fd);
 	if (rc != -ESHUTDOWN)
 		return rc;
-	rnk_cm_way_close(way);
-	/* rocind is there, but did not take the way: it has no descriptors left. */
+	rnk_cm_path_close(path);
+	/* rocind is there, but did not take the path: it has no descriptors left. */
 	return has_gone(fd) ? rc : -ENOMEM;
 }
 
@@ -345,25 +518,25 @@ static int look_up(int fd, uint64_t number, const struct command *c)
 }
 
 /* DISCONNECT of an id that has a connection, without waiting for rocind. What follows on
- * another way may be done first: that moves the id, which is found all the same, or ends
+ * another path may be done first: that moves the id, which is found all the same, or ends
  * it, and the connection too. Return: 0; -ENODATA: as other commands.
  */
 static int disconnect(int fd, uint64_t number, struct command *c)
 {
 	struct rn_cm_answers answers;
-	struct rnk_cm_way *way;
+	struct rnk_cm_path *path;
 	uint32_t id;
 
 	if (c->hdr.cmd != RDMA_USER_CM_CMD_DISCONNECT)
 		return -ENODATA;
 	id = (uint32_t)value_at(c, offsetof(struct rdma_ucm_disconnect, id), 4);
 	if (!rn_cm_board_read(atomic_load(&board), number, id, &answers) ||
-	    !answers.has_conn || rnk_cm_way_get(fd, number, &way))
+	    !answers.has_conn || rnk_cm_path_get(fd, number, &path))
 		return -ENODATA;
-	c->call.seq = rnk_cm_way_next_seq(way);
+	c->call.seq = rnk_cm_path_next_seq(path);
 	c->call.one_way = 1;
 	c->call.birth = answers.birth;
-	if (send_command(rnk_cm_way_fd(way), c, -1) == 0)
+	if (send_command(rnk_cm_path_fd(path), c, -1) == 0)
 		return 0;
 	c->call.one_way = 0;
 	return -ENODATA;

@@ -57,4 +57,35 @@ uint64_t rnk_cm_number(int fd);
  */
 ssize_t rnk_cm_write(int fd, uint64_t number, const void *buf, size_t len);
 
+/* ---- Paths of commands ---- */
+
+/* The path of a thread's commands to rocind (rocin/cmdev.h).
+ *
+ * Each thread has one for each of the channels that it used last, closed when it ends. A
+ * path is not trusted to be still there: programs close whatever they find, and children
+ * of fork() have paths that are their parents'.
+ *
+ * Threads: any; no locks.
+ */
+
+struct rnk_cm_path;
+
+/**
+ * rnk_cm_path_get() - The calling thread's path to a channel
+ * @channel_fd:	Descriptor of the channel, over which a new path is handed to rocind
+ * @number:	The number in its name
+ * @path:	Out: the thread's until its next call of this function
+ *
+ * Return: 0, -ESHUTDOWN (rocind has gone), -EMFILE, -ENOMEM ...
+ */
+int rnk_cm_path_get(int channel_fd, uint64_t number, struct rnk_cm_path **path);
+
+int rnk_cm_path_fd(const struct rnk_cm_path *path);
+
+/* A number for the next command, which the answer has too. */
+uint32_t rnk_cm_path_next_seq(struct rnk_cm_path *path);
+
+/* rocind has closed it. */
+void rnk_cm_path_close(struct rnk_cm_path *path);
+
 #endif /* RNK_RDMA_CM_H */

@@ -56,4 +56,53 @@ int rn_sysfs_tree_write(const char *parent_dir, const struct rn_netdev *devs, un
  */
 int rn_sysfs_tree_update(const char *path, const struct rn_netdev *devs, unsigned n);
 
+/* ---- What stands in a generated tree: every directory, file and link ---- */
+
+enum rn_sysfs_kind {
+	RN_SYSFS_DIR,
+	RN_SYSFS_FILE,
+	RN_SYSFS_LINK
+};
+
+struct rn_sysfs_entry {
+	enum rn_sysfs_kind kind;
+	bool live;	  /* a file that follows addresses and link while programs run */
+	const char *path; /* below the tree, no leading slash */
+	const char *content; /* text of a file, target of a link, "" for a directory */
+};
+
+/* Valid during the call only. Return: 0 to go on, or -errno to stop. */
+typedef int rn_sysfs_visit_fn(void *ctx, const struct rn_sysfs_entry *entry);
+
+/**
+ * rn_sysfs_visit_base() - Directories and files that do not depend on devices
+ * rn_sysfs_visit_device() - Everything of one device
+ *
+ * Entries come in a fixed order, each directory before what it holds.
+ *
+ * Return: 0, or the first answer of @visit that was not 0.
+ */
+int rn_sysfs_visit_base(rn_sysfs_visit_fn *visit, void *ctx);
+int rn_sysfs_visit_device(const struct rn_netdev *dev, rn_sysfs_visit_fn *visit,
+			  void *ctx);
+
+/* ---- Links from a generated tree to the real RDMA devices of the machine ---- */
+
+/**
+ * rn_sysfs_visit_real() - Links that keep real devices visible beside ours
+ * @sys:	"/sys", or what a test puts in its place
+ * @dev:	"/dev", likewise
+ * @visit:	Called with each link, sorted by name
+ * @ctx:	Passed on
+ *
+ * Emits nothing on a machine without an RDMA device (the kernel's class directories may
+ * exist and be empty). Otherwise: the entries of both classes and of /dev/infiniband
+ * (umad too, but not rdma_cm), and the other RDMA classes as a whole. The targets are
+ * where the kernel's own links lead. Devices of another generated tree are not real.
+ *
+ * Return: 0, the first answer of @visit that was not 0, or -ENOMEM.
+ */
+int rn_sysfs_visit_real(const char *sys, const char *dev, rn_sysfs_visit_fn *visit,
+			void *ctx);
+
 #endif /* RN_SYSFS_TREE_H */

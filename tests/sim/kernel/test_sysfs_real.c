@@ -3,7 +3,7 @@
  *
  * The machine is a directory; its nodes are links to devices that every machine has.
  */
-#include "sim/kernel/sysfs_real.h"
+#include "sim/kernel/sysfs_tree.h"
 
 #include <fcntl.h>
 #include <setjmp.h>

@@ -151,9 +151,9 @@ static int obey(struct rnd_cm_channel *ch, const struct message *m,
 	return rnd_ucma_command(ch->ucma, rnd_now(), &rq, reply);
 }
 
-static void answer(const struct rnd_cm_way *way, const struct message *m)
+static void answer(const struct rnd_cm_path *path, const struct message *m)
 {
-	struct rnd_cm_channel *ch = way->ch;
+	struct rnd_cm_channel *ch = path->ch;
 	struct rnd_ucma_reply reply = { .about = 0 };
 	struct rn_cmdev_answer head = { .rc = obey(ch, m, &reply), .seq = m->call.seq };
 	struct iovec iov[] = { { &head, sizeof(head) }, { reply.data, reply.len } };
@@ -165,38 +165,38 @@ static void answer(const struct rnd_cm_way *way, const struct message *m)
 	head.about = reply.about;
 	head.wants_end = ch->marks > rnd_ucma_event_count(ch->ucma);
 	if (!m->call.one_way &&
-	    sendmsg(way->sock.fd, &hdr, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+	    sendmsg(path->sock.fd, &hdr, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
 		rn_log(RN_LOG_DEBUG, "an answer is not taken: %m");
 	announce(ch);
 }
 
-static void close_way(struct rnd_cm_way *way)
+static void close_path(struct rnd_cm_path *path)
 {
-	struct rnd_cm_way **at = &way->ch->ways;
+	struct rnd_cm_path **at = &path->ch->paths;
 
-	while (*at != way)
+	while (*at != path)
 		at = &(*at)->next;
-	*at = way->next;
-	rnd_source_close(&way->sock);
-	free(way);
+	*at = path->next;
+	rnd_source_close(&path->sock);
+	free(path);
 }
 
 static void on_command(void *ctx)
 {
-	struct rnd_cm_way *way = ctx;
-	struct rnd_cm *cm = way->ch->cm;
+	struct rnd_cm_path *path = ctx;
+	struct rnd_cm *cm = path->ch->cm;
 	struct message m;
-	int rc = receive(way->sock.fd, &m);
+	int rc = receive(path->sock.fd, &m);
 
 	if (rc == -EAGAIN || rc == -EINTR)
 		return;
 	if (rc <= 0 || m.len < sizeof(m.call)) {
-		close_way(way);
+		close_path(path);
 	} else if (m.call.cmd == RN_CMDEV_END) {
 		if (m.fd >= 0)
-			take_back(way->ch, m.fd);
+			take_back(path->ch, m.fd);
 	} else {
-		answer(way, &m);
+		answer(path, &m);
 	}
 	if (rc > 0 && m.fd >= 0)
 		rn_ctl_shed_fd(m.fd);
@@ -213,9 +213,9 @@ static bool has(int fd, int option, int wanted)
 
 /* Other descriptors could be readable for ever with nothing to read, as a datagram socket
  * that was shut down. Threads' own ends have no name: an end of a channel has, and one
- * that is its own way would keep it open when its program has gone.
+ * that is its own path would keep it open when its program has gone.
  */
-static bool is_way(int fd)
+static bool is_path(int fd)
 {
 	struct sockaddr_un addr;
 	socklen_t len = sizeof(addr);
@@ -227,31 +227,31 @@ static bool is_way(int fd)
 }
 
 /* Return: 0, or -errno: the thread sees its end closed. */
-static int open_way(struct rnd_cm_channel *ch, int fd)
+static int open_path(struct rnd_cm_channel *ch, int fd)
 {
-	struct rnd_cm_way *way;
+	struct rnd_cm_path *path;
 	int rc;
 
-	if (!is_way(fd))
+	if (!is_path(fd))
 		return -EINVAL;
-	way = calloc(1, sizeof(*way));
-	if (!way)
+	path = calloc(1, sizeof(*path));
+	if (!path)
 		return -ENOMEM;
-	*way = (struct rnd_cm_way){
-		.next = ch->ways,
+	*path = (struct rnd_cm_path){
+		.next = ch->paths,
 		.ch = ch,
-		.sock = { .fd = fd, .ctx = way, .on_ready = on_command },
+		.sock = { .fd = fd, .ctx = path, .on_ready = on_command },
 	};
-	rc = rnd_server_watch(ch->cm->server, &way->sock);
+	rc = rnd_server_watch(ch->cm->server, &path->sock);
 	if (rc) {
-		free(way);
+		free(path);
 		return rc;
 	}
-	ch->ways = way;
+	ch->paths = path;
 	return 0;
 }
 
-static void on_new_way(void *ctx)
+static void on_new_path(void *ctx)
 {
 	struct rnd_cm_channel *ch = ctx;
 	struct message m;
@@ -259,7 +259,7 @@ static void on_new_way(void *ctx)
 
 	if (rc == 0 || rc == -ECONNRESET || rc == -EPIPE)
 		rnd_cm_channel_close(ch);
-	else if (rc > 0 && m.fd >= 0 && open_way(ch, m.fd))
+	else if (rc > 0 && m.fd >= 0 && open_path(ch, m.fd))
 		rn_ctl_shed_fd(m.fd);
 }
 
@@ -315,7 +315,7 @@ static int open_ends(struct rnd_cm_channel *ch, int *fd)
 		return rc;
 	}
 	ch->sock =
-		(struct rnd_source){ .fd = pair[0], .ctx = ch, .on_ready = on_new_way };
+		(struct rnd_source){ .fd = pair[0], .ctx = ch, .on_ready = on_new_path };
 	*fd = pair[1];
 	return 0;
 }
@@ -358,10 +358,10 @@ void rnd_cm_channel_close(struct rnd_cm_channel *ch)
 	while (*at != ch)
 		at = &(*at)->next;
 	*at = ch->next;
-	for (struct rnd_cm_way *way = ch->ways, *next; way; way = next) {
-		next = way->next;
-		rnd_source_close(&way->sock);
-		free(way);
+	for (struct rnd_cm_path *path = ch->paths, *next; path; path = next) {
+		next = path->next;
+		rnd_source_close(&path->sock);
+		free(path);
 	}
 	rnd_ucma_close(ch->ucma, rnd_now());
 	rnd_source_close(&ch->sock);

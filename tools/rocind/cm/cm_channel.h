@@ -11,8 +11,8 @@
 #include "transport/io/host/cm_board.h"
 
 /* By which the commands of one thread come. */
-struct rnd_cm_way {
-	struct rnd_cm_way *next;
+struct rnd_cm_path {
+	struct rnd_cm_path *next;
 	struct rnd_cm_channel *ch;
 	struct rnd_source sock;
 };
@@ -24,7 +24,7 @@ struct rnd_cm_channel {
 	uint64_t number; /* in the name of the program's end */
 	uint32_t marks;	 /* bytes sent and, as far as we know, not read */
 	struct rnd_ucma_channel *ucma;
-	struct rnd_cm_way *ways;
+	struct rnd_cm_path *paths;
 };
 
 struct rnd_cm {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* test_cm_way.c - the ways of a thread's commands; the test is rocind. */
-#include "sim/kernel/cm_way.h"
+/* test_cm_path.c - the paths of a thread's commands; the test is rocind. */
+#include "sim/kernel/rdma_cm.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -43,16 +43,16 @@ static void close_channel(const struct channel *c)
 	close(c->rocinds);
 }
 
-static struct rnk_cm_way *way_to(const struct channel *c)
+static struct rnk_cm_path *path_to(const struct channel *c)
 {
-	struct rnk_cm_way *way = NULL;
+	struct rnk_cm_path *path = NULL;
 
-	assert_int_equal(rnk_cm_way_get(c->fd, c->number, &way), 0);
-	assert_non_null(way);
-	return way;
+	assert_int_equal(rnk_cm_path_get(c->fd, c->number, &path), 0);
+	assert_non_null(path);
+	return path;
 }
 
-/* The end of a way that has been handed over; -1: none has. */
+/* The end of a path that has been handed over; -1: none has. */
 static int take_end(const struct channel *c)
 {
 	union {
@@ -74,15 +74,15 @@ static int take_end(const struct channel *c)
 	return end;
 }
 
-static bool leads_to(const struct rnk_cm_way *way, int end)
+static bool leads_to(const struct rnk_cm_path *path, int end)
 {
 	char byte = 'a', got = 0;
 
-	assert_int_equal(send(rnk_cm_way_fd(way), &byte, 1, MSG_DONTWAIT), 1);
+	assert_int_equal(send(rnk_cm_path_fd(path), &byte, 1, MSG_DONTWAIT), 1);
 	return recv(end, &got, 1, MSG_DONTWAIT) == 1 && got == byte;
 }
 
-/* Another socket in the place of the way's. Return: the other end of that. */
+/* Another socket in the place of the path's. Return: the other end of that. */
 static int put_in_its_place(int fd)
 {
 	int pair[2];
@@ -98,51 +98,51 @@ static bool is_open(int fd)
 	return fcntl(fd, F_GETFD) >= 0;
 }
 
-static void a_thread_has_one_way_to_a_channel(void **state)
+static void a_thread_has_one_path_to_a_channel(void **state)
 {
 	struct channel a = open_channel(), b = open_channel();
-	struct rnk_cm_way *way = way_to(&a), *other = way_to(&b);
+	struct rnk_cm_path *path = path_to(&a), *other = path_to(&b);
 	int end = take_end(&a), other_end = take_end(&b);
 
 	(void)state;
 	assert_true(end >= 0 && other_end >= 0);
-	assert_true(leads_to(way, end));
+	assert_true(leads_to(path, end));
 	assert_true(leads_to(other, other_end));
 	for (unsigned i = 1; i < 4; i++) {
-		assert_ptr_equal(way_to(&a), way);
-		assert_ptr_equal(way_to(&b), other);
-		assert_int_equal(rnk_cm_way_next_seq(way), i);
+		assert_ptr_equal(path_to(&a), path);
+		assert_ptr_equal(path_to(&b), other);
+		assert_int_equal(rnk_cm_path_next_seq(path), i);
 	}
 	assert_int_equal(take_end(&a), -1);
 	assert_int_equal(take_end(&b), -1);
-	rnk_cm_way_close(way);
-	rnk_cm_way_close(other);
+	rnk_cm_path_close(path);
+	rnk_cm_path_close(other);
 	close(end);
 	close(other_end);
 	close_channel(&a);
 	close_channel(&b);
 }
 
-static void a_way_that_rocind_has_closed_is_made_anew(void **state)
+static void a_path_that_rocind_has_closed_is_made_anew(void **state)
 {
 	struct channel c = open_channel();
-	struct rnk_cm_way *way = way_to(&c);
-	int end = take_end(&c), fd = rnk_cm_way_fd(way);
+	struct rnk_cm_path *path = path_to(&c);
+	int end = take_end(&c), fd = rnk_cm_path_fd(path);
 
 	(void)state;
 	close(end);
-	rnk_cm_way_close(way);
+	rnk_cm_path_close(path);
 	assert_false(is_open(fd));
-	way = way_to(&c);
+	path = path_to(&c);
 	end = take_end(&c);
 	assert_true(end >= 0);
-	assert_true(leads_to(way, end));
-	rnk_cm_way_close(way);
+	assert_true(leads_to(path, end));
+	rnk_cm_path_close(path);
 	close(end);
 	close_channel(&c);
 }
 
-static void the_way_used_longest_ago_makes_room(void **state)
+static void the_path_used_longest_ago_makes_room(void **state)
 {
 	struct channel c[MORE_THAN_WAYS];
 	int end[MORE_THAN_WAYS];
@@ -151,16 +151,16 @@ static void the_way_used_longest_ago_makes_room(void **state)
 	(void)state;
 	for (unsigned i = 0; i < MORE_THAN_WAYS; i++) {
 		c[i] = open_channel();
-		way_to(&c[i]);
+		path_to(&c[i]);
 		end[i] = take_end(&c[i]);
 		assert_true(end[i] >= 0);
 	}
 	assert_int_equal(recv(end[0], &byte, 1, MSG_DONTWAIT), 0);
 	for (unsigned i = MORE_THAN_WAYS - 4; i < MORE_THAN_WAYS; i++) {
-		struct rnk_cm_way *way = way_to(&c[i]);
+		struct rnk_cm_path *path = path_to(&c[i]);
 
 		assert_int_equal(take_end(&c[i]), -1);
-		assert_true(leads_to(way, end[i]));
+		assert_true(leads_to(path, end[i]));
 	}
 	for (unsigned i = 0; i < MORE_THAN_WAYS; i++) {
 		close(end[i]);
@@ -168,36 +168,36 @@ static void the_way_used_longest_ago_makes_room(void **state)
 	}
 }
 
-/* Two processes that share a way would take each other's answers. */
-static bool child_has_a_way_of_its_own(const struct channel *c, int parents_end)
+/* Two processes that share a path would take each other's answers. */
+static bool child_has_a_path_of_its_own(const struct channel *c, int parents_end)
 {
-	struct rnk_cm_way *way = NULL;
+	struct rnk_cm_path *path = NULL;
 	int end;
 	char byte;
 
-	if (rnk_cm_way_get(c->fd, c->number, &way))
+	if (rnk_cm_path_get(c->fd, c->number, &path))
 		return false;
 	end = take_end(c);
-	return end >= 0 && leads_to(way, end) &&
+	return end >= 0 && leads_to(path, end) &&
 	       recv(parents_end, &byte, 1, MSG_DONTWAIT) < 0 && errno == EAGAIN;
 }
 
-static void a_child_of_fork_does_not_use_the_ways_of_its_parent(void **state)
+static void a_child_of_fork_does_not_use_the_paths_of_its_parent(void **state)
 {
 	struct channel c = open_channel();
-	struct rnk_cm_way *way = way_to(&c);
+	struct rnk_cm_path *path = path_to(&c);
 	int end = take_end(&c), status;
 	pid_t pid = fork();
 
 	(void)state;
 	if (pid == 0)
-		_exit(!child_has_a_way_of_its_own(&c, end));
+		_exit(!child_has_a_path_of_its_own(&c, end));
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(status, 0);
-	assert_ptr_equal(way_to(&c), way);
-	assert_true(leads_to(way, end));
+	assert_ptr_equal(path_to(&c), path);
+	assert_true(leads_to(path, end));
 	assert_int_equal(take_end(&c), -1);
-	rnk_cm_way_close(way);
+	rnk_cm_path_close(path);
 	close(end);
 	close_channel(&c);
 }
@@ -206,20 +206,20 @@ static void a_child_of_fork_does_not_use_the_ways_of_its_parent(void **state)
 static void a_descriptor_that_is_the_programs_by_now_is_not_used(void **state)
 {
 	struct channel c = open_channel();
-	struct rnk_cm_way *way = way_to(&c);
-	int end = take_end(&c), fd = rnk_cm_way_fd(way);
+	struct rnk_cm_path *path = path_to(&c);
+	int end = take_end(&c), fd = rnk_cm_path_fd(path);
 	int programs = put_in_its_place(fd), new_end;
 	char byte;
 
 	(void)state;
-	way = way_to(&c);
+	path = path_to(&c);
 	new_end = take_end(&c);
 	assert_true(new_end >= 0);
-	assert_int_not_equal(rnk_cm_way_fd(way), fd);
-	assert_true(leads_to(way, new_end));
+	assert_int_not_equal(rnk_cm_path_fd(path), fd);
+	assert_true(leads_to(path, new_end));
 	assert_int_equal(recv(programs, &byte, 1, MSG_DONTWAIT), -1);
 	assert_int_equal(errno, EAGAIN); /* open, and nothing came */
-	rnk_cm_way_close(way);
+	rnk_cm_path_close(path);
 	close(fd);
 	close(programs);
 	close(end);
@@ -230,12 +230,12 @@ static void a_descriptor_that_is_the_programs_by_now_is_not_used(void **state)
 static void a_descriptor_that_is_the_programs_by_now_is_not_closed(void **state)
 {
 	struct channel c = open_channel();
-	struct rnk_cm_way *way = way_to(&c);
-	int end = take_end(&c), fd = rnk_cm_way_fd(way);
+	struct rnk_cm_path *path = path_to(&c);
+	int end = take_end(&c), fd = rnk_cm_path_fd(path);
 	int programs = put_in_its_place(fd);
 
 	(void)state;
-	rnk_cm_way_close(way);
+	rnk_cm_path_close(path);
 	assert_true(is_open(fd));
 	close(fd);
 	close(programs);
@@ -246,24 +246,24 @@ static void a_descriptor_that_is_the_programs_by_now_is_not_closed(void **state)
 static void a_channel_whose_other_end_has_gone_is_told(void **state)
 {
 	struct channel c = open_channel();
-	struct rnk_cm_way *way;
+	struct rnk_cm_path *path;
 
 	(void)state;
 	close(c.rocinds);
-	assert_int_equal(rnk_cm_way_get(c.fd, c.number, &way), -ESHUTDOWN);
+	assert_int_equal(rnk_cm_path_get(c.fd, c.number, &path), -ESHUTDOWN);
 	close(c.fd);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_thread_has_one_way_to_a_channel),
-		cmocka_unit_test(a_way_that_rocind_has_closed_is_made_anew),
-		cmocka_unit_test(a_child_of_fork_does_not_use_the_ways_of_its_parent),
+		cmocka_unit_test(a_thread_has_one_path_to_a_channel),
+		cmocka_unit_test(a_path_that_rocind_has_closed_is_made_anew),
+		cmocka_unit_test(a_child_of_fork_does_not_use_the_paths_of_its_parent),
 		cmocka_unit_test(a_descriptor_that_is_the_programs_by_now_is_not_used),
 		cmocka_unit_test(a_descriptor_that_is_the_programs_by_now_is_not_closed),
 		cmocka_unit_test(a_channel_whose_other_end_has_gone_is_told),
-		cmocka_unit_test(the_way_used_longest_ago_makes_room),
+		cmocka_unit_test(the_path_used_longest_ago_makes_room),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
