@@ -7,7 +7,7 @@
 #include "cm_kit.h"
 #include "rocin/gsi.h"
 #include "rocin/icrc.h"
-#include "transport/io/capture/pcap_frame.h"
+#include "transport/io/capture/pcapng.h"
 
 enum {
 	LINKTYPE_RAW = 101, /* IP headers first */

@@ -7,7 +7,7 @@
 #ifndef RN_CAPTURE_FILTER_H
 #define RN_CAPTURE_FILTER_H
 
-#include "transport/io/capture/capture_packet.h"
+#include "transport/io/capture/capture_blocks.h"
 
 struct rn_capture_filter_code;
 

@@ -5,7 +5,7 @@
 #ifndef RN_CAPTURE_SOURCE_H
 #define RN_CAPTURE_SOURCE_H
 
-#include "transport/io/capture/capture_packet.h"
+#include "transport/io/capture/capture_blocks.h"
 #include "transport/io/host/rocind_client.h"
 
 enum {

@@ -6,7 +6,7 @@
 #define RN_TOUR_RESULT_H
 
 #include "tools/dump/roce_watch.h"
-#include "transport/io/capture/capture_packet.h"
+#include "transport/io/capture/capture_blocks.h"
 
 enum {
 	RN_TOUR_TEXT_MAX = 48,

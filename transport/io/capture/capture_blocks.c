@@ -3,10 +3,222 @@
 #include "capture_blocks.h"
 
 #include <inttypes.h>
+#include <linux/if_arp.h>
+#include <linux/if_ether.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/utsname.h>
 #include <time.h>
 
+#include "rocin/icrc.h"
+#include "transport/io/host/stat_names.h"
+
+/* Packet types of the link header. */
+enum {
+	SENT_TO_US = 0,
+	SENT_BY_US = 4,
+};
+
+/* --------------------------------------------------------------------- headers */
+/* The identification that the ICRC of a packet received speaks of. */
+static uint16_t find_ip_id(const struct rn_capture_record *rec, const uint8_t *body)
+{
+	struct rn_icrc_hint hint = { 0 };
+
+	if ((rec->flags & RN_CAPTURE_SENT) || rec->cap < rec->len)
+		return rec->ip_id;
+	return rn_icrc_check(&hint, &rec->flow, body, rec->len, rec->ip_id, false) ==
+			       RN_ICRC_BAD
+		       ? 0
+		       : hint.last_id;
+}
+
+static void link_header(uint8_t *out, const struct rn_capture_record *rec)
+{
+	memset(out, 0, RN_CAPTURE_LINK_HDR);
+	rn_put_be16(out, rec->flags & RN_CAPTURE_SENT ? SENT_BY_US : SENT_TO_US);
+	rn_put_be16(out + 2, ARPHRD_NONE);
+	rn_put_be16(out + 14, rn_flow_is_ipv4(&rec->flow) ? ETH_P_IP : ETH_P_IPV6);
+}
+
+struct rn_capture_packet *rn_capture_packet_new(const struct rn_capture_record *rec,
+						const uint8_t *body)
+{
+	struct rn_capture_packet *p = malloc(sizeof(*p) + RN_CAPTURE_HDR_MAX + rec->cap);
+	size_t hdr;
+
+	if (!p)
+		return NULL;
+	p->rec = *rec;
+	p->comment[0] = '\0';
+	link_header(p->frame, rec);
+	hdr = RN_CAPTURE_LINK_HDR;
+	hdr += rn_frame_headers(p->frame + hdr, &rec->flow, find_ip_id(rec, body),
+				rec->cap < rec->len ? NULL : body, rec->len);
+	memcpy(p->frame + hdr, body, rec->cap);
+	p->len = (uint32_t)hdr + rec->len;
+	p->cap = (uint32_t)hdr + rec->cap;
+	return p;
+}
+
+/* -------------------------------------------------- remarks of the device in words */
+static const char *const objection_text[RN_OBJECTION_COUNT] = {
+	[RN_OBJECTION_OTHER] = "request refused",
+	[RN_OBJECTION_UNSUPPORTED] = "request refused: this QP does not serve its opcode",
+	[RN_OBJECTION_SRQ] = "request refused: no such XRC SRQ in the domain, or another "
+			     "one within a message",
+	[RN_OBJECTION_SEQUENCE] = "request refused: its opcode does not fit the message "
+				  "in progress",
+	[RN_OBJECTION_NOT_PERMITTED] = "request refused: the QP does not allow this kind "
+				       "of remote access",
+	[RN_OBJECTION_PAYLOAD_LEN] = "request refused: its payload has the wrong length "
+				     "for its opcode and the path MTU",
+	[RN_OBJECTION_RESOURCE] = "request refused: more READs and atomics outstanding "
+				  "than agreed",
+	[RN_OBJECTION_TOO_LONG] = "request refused: longer than 2^31 bytes",
+	[RN_OBJECTION_KEY] = "request refused: R_Key does not open",
+	[RN_OBJECTION_MISALIGNED] = "request refused: its address is not aligned",
+	[RN_OBJECTION_RECV_TOO_SHORT] =
+		"request refused: the receive posted for it is too "
+		"short",
+	[RN_OBJECTION_DMA_LEN] = "request refused: its payload does not add up to the "
+				 "length announced",
+	[RN_OBJECTION_RECV_PROT] = "request refused: the receive posted for it does not "
+				   "open its memory",
+	[RN_OBJECTION_MEM_FAULT] = "request refused: the memory it names is gone",
+	[RN_OBJECTION_INVALIDATE] = "request refused: its R_Key cannot be invalidated",
+};
+
+/* What a packet was counted in, said of the packet. */
+static const char *counted_text(uint32_t stat)
+{
+	static const char *const text[RN_STAT_COUNT] = {
+		[RN_STAT_DUPLICATE_REQUEST] =
+			("duplicate, acknowledged or answered again"),
+		[RN_STAT_OUT_OF_SEQUENCE] = ("beyond the expected PSN: dropped"),
+		[RN_STAT_PACKET_SEQ_ERR] = ("NAK, PSN sequence error: the requests from "
+					    "there are sent again"),
+		[RN_STAT_RNR_NAK_RX] = ("RNR NAK: the request is sent again later"),
+		[RN_STAT_IMPLIED_NAK_SEQ_ERR] = ("a response before this one is missing: "
+						 "asked for again"),
+		[RN_STAT_RX_ICRC_SOLVED] = ("accepted after solving for the IPv4 "
+					    "identification"),
+		[RN_STAT_RX_DROPPED] = ("dropped: stale, or not the next one"),
+		[RN_STAT_NP_ECN_MARKED] = ("marked by a switch: congestion"),
+		[RN_STAT_RP_CNP_HANDLED] = ("congestion notification: slows down"),
+	};
+
+	return text[stat] ? text[stat] : rn_stat_help[stat];
+}
+
+static const char *const fault_text[] = {
+	[RN_REMARK_DROPPED] = "dropped on purpose",
+	[RN_REMARK_INJECTED] = "injected on purpose",
+	[RN_REMARK_CHANGED] = "changed on purpose",
+	[RN_REMARK_DELAYED] = "delayed on purpose",
+};
+
+static int refused_text(const struct rn_remark *r, char *text, size_t len)
+{
+	const char *why =
+		objection_text[r->code < RN_OBJECTION_COUNT ? r->code
+							    : RN_OBJECTION_OTHER];
+
+	if (r->len == 0)
+		return snprintf(text, len, "%s", why);
+	if (r->code == RN_OBJECTION_KEY)
+		return snprintf(text, len,
+				"%s: R_Key 0x%08" PRIx32 ", %" PRIu32
+				" bytes at 0x%" PRIx64,
+				why, r->key, r->len, r->va);
+	return snprintf(text, len, "%s (%" PRIu32 " bytes at 0x%" PRIx64 ")", why, r->len,
+			r->va);
+}
+
+static int resent_text(const struct rn_remark *r, char *text, size_t len)
+{
+	const char *why = r->code == RN_STAT_PACKET_SEQ_ERR ? ": NAK, PSN sequence error"
+			  : r->code == RN_STAT_RNR_NAK_RX   ? ": RNR NAK"
+			  : r->code == RN_STAT_LOCAL_ACK_TIMEOUT ? ": ACK timeout"
+			  : r->code == RN_STAT_IMPLIED_NAK_SEQ_ERR
+				  ? ": a response was missing"
+				  : "";
+
+	return snprintf(text, len, "sent again%s", why);
+}
+
+static int nak_text(const struct rn_remark *r, char *text, size_t len)
+{
+	static const char *const code[] = { "PSN sequence error", "invalid request",
+					    "remote access error",
+					    "remote operational error",
+					    "invalid RD request" };
+	uint8_t syndrome = (uint8_t)r->code;
+
+	if (rn_aeth_type(syndrome) == RN_AETH_RNR)
+		return snprintf(text, len, "RNR NAK: no receive is posted");
+	if (rn_aeth_type(syndrome) == RN_AETH_NAK &&
+	    rn_aeth_value(syndrome) < RN_ARRAY_SIZE(code))
+		return snprintf(text, len, "NAK: %s", code[rn_aeth_value(syndrome)]);
+	return snprintf(text, len, "acknowledgement");
+}
+
+static int fault_words(const struct rn_remark *r, char *text, size_t len)
+{
+	const char *what =
+		r->code < RN_ARRAY_SIZE(fault_text) ? fault_text[r->code] : NULL;
+
+	if (!r->key)
+		return snprintf(text, len, "%s", what ? what : "a fault");
+	return snprintf(text, len, "%s by rule %" PRIu32 " about faults",
+			what ? what : "met", r->key);
+}
+
+size_t rn_remark_text(const struct rn_remark *r, char *text, size_t len)
+{
+	int n = 0;
+
+	*text = '\0';
+	switch (r->kind) {
+	case RN_REMARK_COUNTED:
+		if (r->code < RN_STAT_COUNT)
+			n = snprintf(text, len, "%s", counted_text(r->code));
+		break;
+	case RN_REMARK_REFUSED:
+		n = refused_text(r, text, len);
+		break;
+	case RN_REMARK_RESENT:
+		n = resent_text(r, text, len);
+		break;
+	case RN_REMARK_NAK:
+		n = nak_text(r, text, len);
+		break;
+	case RN_REMARK_FAULT:
+		n = fault_words(r, text, len);
+		break;
+	default:
+		break;
+	}
+	return n < 0 ? 0 : (size_t)n < len ? (size_t)n : len - 1;
+}
+
+void rn_capture_packet_remark(struct rn_capture_packet *p, const struct rn_remark *remark)
+{
+	size_t at = strlen(p->comment);
+	size_t sep = at > 0 ? 2 : 0;
+
+	if (at + sep + 1 >= sizeof(p->comment))
+		return;
+	if (rn_remark_text(remark, p->comment + at + sep,
+			   sizeof(p->comment) - at - sep) &&
+	    sep)
+		memcpy(p->comment + at, "; ", 2);
+	else if (sep)
+		p->comment[at] = '\0';
+}
+
+/* ---------------------------------------------------------------------- blocks */
 void rn_capture_blocks_begin(struct rn_pcapng *p)
 {
 	struct utsname host = { 0 };

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* net_capture.c - see net_capture.h.
  *
- * A packet received is put into the rings at once and published with the next call: by
- * then the device has said what it thinks of it. What it thinks of a packet that it sends
- * it says before, while it builds it; that waits here until the packet comes by.
+ * Packets go to sinks: the rings of those who capture, and the log of this process. A
+ * packet received is put there at once and published with the next call: by then the
+ * device has said what it thinks of it. What it thinks of a packet that it sends it says
+ * before, while it builds it; that waits here until the packet comes by.
  *
  * While nobody reads, packets go by without being looked at.
  */
@@ -12,12 +13,43 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 
 #include "capture_log.h"
-#include "capture_sinks.h"
+#include "capture_ring.h"
 #include "rocin/opcode.h"
 #include "rocin/wire.h"
+
+/* The ring of one capture. */
+struct ring_sink {
+	uint64_t id;
+	struct rn_capture_filter filter;
+	struct rn_capture_writer ring; /* shared NULL: free */
+};
+
+struct sinks {
+	/* Bit by bit: rings that there are; those that want some packets only. */
+	unsigned rings, choosy;
+	struct ring_sink ring[RN_CAPTURES_MAX];
+	struct rn_capture_log *log; /* or NULL */
+};
+
+/* What a packet is called in each; 0: it is not there. */
+struct numbers {
+	uint64_t ring[RN_CAPTURES_MAX], log;
+};
+
+/* The queue pairs of a packet; 0: not known. */
+struct ends {
+	uint32_t local, remote;
+};
+
+enum wish {
+	NOBODY,	 /* no capture is about a queue pair of the packet */
+	NO_ROOM, /* one is, and its ring is full */
+	WANTED,
+};
 
 enum {
 	/* Packets that are built and not transmitted: a super-packet and one more. More
@@ -48,12 +80,12 @@ struct rn_capture {
 	struct rn_net *inner;
 	const struct rn_capture_host *host;
 	void *host_ctx;
-	struct rn_capture_sinks sinks;
+	struct sinks sinks;
 
 	unsigned received; /* by the last call */
 	bool is_judged;	   /* the device has said what it thinks of them */
 	const uint8_t *packet[RN_RX_BATCH];
-	struct rn_capture_numbers number[RN_RX_BATCH];
+	struct numbers number[RN_RX_BATCH];
 	uint8_t bth[RN_RX_BATCH][RN_BTH_LEN];
 
 	unsigned waiting;
@@ -64,6 +96,166 @@ struct rn_capture {
 
 	struct sender last[LAST]; /* that were looked up */
 };
+
+/* ------------------------------------------------------ the rings and the log */
+static inline bool is_filtered_in(const struct rn_capture_filter *f,
+				  const struct ends *ends)
+{
+	return !f->qpn || f->qpn == ends->local || f->qpn == ends->remote;
+}
+
+/* Rings that want packets of these queue pairs, bit by bit. This is what a packet costs
+ * that nobody captures.
+ */
+static inline unsigned sinks_about(const struct sinks *s, const struct ends *ends)
+{
+	unsigned rings = s->rings;
+
+	for (unsigned left = s->choosy; left; left &= left - 1) {
+		unsigned i = (unsigned)__builtin_ctz(left);
+
+		if (!is_filtered_in(&s->ring[i].filter, ends))
+			rings &= ~(1u << i);
+	}
+	return rings;
+}
+
+/* As rn_capture_add(). */
+static int sinks_add(struct sinks *s, uint64_t id, int fd, uint32_t size,
+		     const struct rn_capture_filter *filter)
+{
+	struct ring_sink *r = s->ring;
+	void *mem;
+	int rc;
+
+	while (r < s->ring + RN_CAPTURES_MAX && r->ring.shared)
+		r++;
+	if (r == s->ring + RN_CAPTURES_MAX)
+		return -EMFILE;
+	if (!rn_capture_is_size(size))
+		return -EPROTO;
+	mem = mmap(NULL, rn_capture_ring_bytes(size), PROT_READ | PROT_WRITE, MAP_SHARED,
+		   fd, 0);
+	if (mem == MAP_FAILED)
+		return -errno;
+	/* A child has no part in it. */
+	(void)madvise(mem, rn_capture_ring_bytes(size), MADV_DONTFORK);
+	*r = (struct ring_sink){ .id = id, .filter = *filter };
+	rc = rn_capture_writer_init(&r->ring, mem, size);
+	if (rc) {
+		munmap(mem, rn_capture_ring_bytes(size));
+		return rc;
+	}
+	s->rings |= 1u << (r - s->ring);
+	if (filter->qpn)
+		s->choosy |= 1u << (r - s->ring);
+	return 0;
+}
+
+static void end_ring(struct sinks *s, struct ring_sink *r)
+{
+	rn_capture_publish(&r->ring);
+	munmap(r->ring.shared, rn_capture_ring_bytes(r->ring.size));
+	s->rings &= ~(1u << (r - s->ring));
+	s->choosy &= s->rings;
+	*r = (struct ring_sink){ 0 };
+}
+
+static void sinks_remove(struct sinks *s, uint64_t id)
+{
+	for (unsigned i = 0; i < RN_CAPTURES_MAX; i++)
+		if (s->ring[i].ring.shared && s->ring[i].id == id)
+			end_ring(s, &s->ring[i]);
+}
+
+/* Ends all, and closes the log. */
+static void sinks_end(struct sinks *s)
+{
+	for (unsigned i = 0; i < RN_CAPTURES_MAX; i++)
+		if (s->ring[i].ring.shared)
+			end_ring(s, &s->ring[i]);
+	rn_capture_log_close(s->log);
+	s->log = NULL;
+}
+
+/* Nobody has room, whatever the packet. */
+static bool sinks_are_full(struct sinks *s)
+{
+	if (s->log)
+		return false;
+	for (unsigned left = s->rings; left; left &= left - 1)
+		if (!rn_capture_is_full(&s->ring[__builtin_ctz(left)].ring))
+			return false;
+	return true;
+}
+
+/* @rings: sinks_about() */
+static enum wish sinks_wish(struct sinks *s, unsigned rings)
+{
+	if (s->log)
+		return WANTED;
+	for (unsigned left = rings; left; left &= left - 1)
+		if (!rn_capture_is_full(&s->ring[__builtin_ctz(left)].ring))
+			return WANTED;
+	return rings ? NO_ROOM : NOBODY;
+}
+
+static uint64_t put_in_ring(struct ring_sink *r, struct rn_capture_record *rec,
+			    const struct ends *ends, const uint8_t *packet)
+{
+	const struct rn_capture_filter *f = &r->filter;
+
+	if (!r->ring.shared || !is_filtered_in(f, ends))
+		return 0;
+	rec->cap = f->snaplen && f->snaplen < rec->len ? f->snaplen : rec->len;
+	return rn_capture_put(&r->ring, rec, packet);
+}
+
+/* As rn_capture_put(), to all whom it concerns. */
+static void sinks_put(struct sinks *s, struct rn_capture_record *rec,
+		      const struct ends *ends, const uint8_t *packet, struct numbers *out)
+{
+	rec->kind = RN_CAPTURE_PACKET;
+	rec->qpn = ends->local;
+	for (unsigned i = 0; i < RN_CAPTURES_MAX; i++)
+		out->ring[i] = put_in_ring(&s->ring[i], rec, ends, packet);
+	out->log = 0;
+	if (s->log) {
+		rec->cap = rec->len;
+		out->log = rn_capture_log_put(s->log, rec, packet);
+	}
+}
+
+static void sinks_remark(struct sinks *s, const struct numbers *about,
+			 const struct rn_remark *remark)
+{
+	struct rn_capture_record rec = { .kind = RN_CAPTURE_REMARK,
+					 .cap = sizeof(*remark) };
+
+	for (unsigned i = 0; i < RN_CAPTURES_MAX; i++) {
+		rec.number = about->ring[i];
+		if (rec.number && s->ring[i].ring.shared)
+			rn_capture_put(&s->ring[i].ring, &rec, remark);
+	}
+	if (about->log && s->log)
+		rn_capture_log_remark(s->log, about->log, remark);
+}
+
+/* Count packets that are not put, to @rings. */
+static void sinks_miss(struct sinks *s, unsigned rings, unsigned packets)
+{
+	for (unsigned left = rings; left; left &= left - 1)
+		rn_capture_miss(&s->ring[__builtin_ctz(left)].ring, packets);
+}
+
+/* Let readers see what there is. @is_final: no remark about it will come. */
+static void sinks_publish(struct sinks *s, bool is_final)
+{
+	for (unsigned left = s->rings; left; left &= left - 1)
+		rn_capture_publish(&s->ring[__builtin_ctz(left)].ring);
+	if (s->log && is_final)
+		rn_capture_log_release(s->log);
+}
 
 static uint64_t realtime(void)
 {
@@ -98,14 +290,14 @@ static inline uint32_t dest_of(const uint8_t *pkt, uint32_t len)
 	return len < RN_BTH_LEN || is_datagram(pkt, len) ? 0 : rn_get_be24(pkt + 5);
 }
 
-static inline struct rn_capture_ends find_ends(struct rn_capture *c, bool is_sent,
-					       const struct rn_flow *flow,
-					       const uint8_t *pkt, uint32_t len)
+static inline struct ends find_ends(struct rn_capture *c, bool is_sent,
+				    const struct rn_flow *flow, const uint8_t *pkt,
+				    uint32_t len)
 {
 	uint32_t dest, other = 0;
 
 	if (len < RN_BTH_LEN)
-		return (struct rn_capture_ends){ 0 };
+		return (struct ends){ 0 };
 	dest = rn_get_be24(pkt + 5);
 	if (is_datagram(pkt, len))
 		other = len < UD_SRC_QPN + 3 ? 0 : rn_get_be24(pkt + UD_SRC_QPN);
@@ -113,13 +305,12 @@ static inline struct rn_capture_ends find_ends(struct rn_capture *c, bool is_sen
 		other = find_sender(c, flow, dest);
 	else if (c->sinks.choosy) /* nobody else wants to know */
 		other = c->host->peer(c->host_ctx, dest);
-	return is_sent ? (struct rn_capture_ends){ other, dest }
-		       : (struct rn_capture_ends){ dest, other };
+	return is_sent ? (struct ends){ other, dest } : (struct ends){ dest, other };
 }
 
 static void publish(struct rn_capture *c)
 {
-	rn_capture_sinks_publish(&c->sinks, c->is_judged);
+	sinks_publish(&c->sinks, c->is_judged);
 }
 
 void rn_capture_flush(struct rn_capture *c)
@@ -135,9 +326,9 @@ static __attribute__((noinline)) unsigned rings_about(struct rn_capture *c, bool
 						      const struct rn_flow *flow,
 						      const uint8_t *pkt, uint32_t len)
 {
-	const struct rn_capture_ends ends = find_ends(c, is_sent, flow, pkt, len);
+	const struct ends ends = find_ends(c, is_sent, flow, pkt, len);
 
-	return rn_capture_sinks_about(&c->sinks, &ends);
+	return sinks_about(&c->sinks, &ends);
 }
 
 /* Who sent one says its flow; who receives one it says itself. */
@@ -184,7 +375,7 @@ static unsigned passed_rings(struct rn_capture *c, bool is_sent,
 static void pass(struct rn_capture *c, bool is_sent, const struct rn_flow *flow,
 		 const uint8_t *pkt, uint32_t len, unsigned count)
 {
-	rn_capture_sinks_miss(&c->sinks, passed_rings(c, is_sent, flow, pkt, len), count);
+	sinks_miss(&c->sinks, passed_rings(c, is_sent, flow, pkt, len), count);
 	c->waiting = 0;
 }
 
@@ -209,7 +400,7 @@ static void pass_batch(struct rn_capture *c, const struct rn_rx *rx, unsigned n)
 
 static bool nobody_has_room(struct rn_capture *c)
 {
-	if (rn_capture_sinks_are_full(&c->sinks))
+	if (sinks_are_full(&c->sinks))
 		return true;
 	if (c->is_passed)
 		memset(c->passed, 0, sizeof(c->passed));
@@ -234,7 +425,7 @@ static bool is_about(const struct rn_remark *r, const uint8_t *pkt, uint32_t len
 
 /* What was said about this packet while it was built. */
 static void tell_waiting(struct rn_capture *c, const uint8_t *pkt, uint32_t len,
-			 const struct rn_capture_numbers *number)
+			 const struct numbers *number)
 {
 	unsigned kept = 0;
 
@@ -243,7 +434,7 @@ static void tell_waiting(struct rn_capture *c, const uint8_t *pkt, uint32_t len,
 			c->wait[kept++] = c->wait[i];
 			continue;
 		}
-		rn_capture_sinks_remark(&c->sinks, number, &c->wait[i]);
+		sinks_remark(&c->sinks, number, &c->wait[i]);
 	}
 	c->waiting = kept;
 }
@@ -252,7 +443,7 @@ static void tell_waiting(struct rn_capture *c, const uint8_t *pkt, uint32_t len,
  * as nobody receives it earlier.
  */
 static void record_super(struct rn_capture *c, const struct rn_super *super,
-			 const struct rn_capture_ends *ends, bool gso, uint64_t time)
+			 const struct ends *ends, bool gso, uint64_t time)
 {
 	struct rn_capture_record rec = { .flags = RN_CAPTURE_SENT,
 					 .time = time,
@@ -261,10 +452,10 @@ static void record_super(struct rn_capture *c, const struct rn_super *super,
 
 	for (uint32_t at = 0; at < super->len; at += super->seg_len) {
 		uint32_t left = super->len - at;
-		struct rn_capture_numbers number;
+		struct numbers number;
 
 		rec.len = left < super->seg_len ? left : super->seg_len;
-		rn_capture_sinks_put(&c->sinks, &rec, ends, super->data + at, &number);
+		sinks_put(&c->sinks, &rec, ends, super->data + at, &number);
 		if (c->waiting)
 			tell_waiting(c, super->data + at, rec.len, &number);
 		rec.ip_id += gso;
@@ -275,7 +466,7 @@ static void record_super(struct rn_capture *c, const struct rn_super *super,
 /* Nobody captures these: what was said about them is not kept either. */
 static void forget_super(struct rn_capture *c, const struct rn_super *super)
 {
-	static const struct rn_capture_numbers nowhere;
+	static const struct numbers nowhere;
 
 	for (uint32_t at = 0; at < super->len && c->waiting; at += super->seg_len)
 		tell_waiting(c, super->data + at, super->seg_len, &nowhere);
@@ -285,18 +476,18 @@ static int capture_transmit(void *ctx, const struct rn_super *super)
 {
 	struct rn_capture *c = ctx;
 	bool gso = c->inner->gso, is_passed = nobody_has_room(c);
-	enum rn_capture_wish wish = RN_CAPTURE_NOBODY;
-	struct rn_capture_ends ends = { 0 };
+	enum wish wish = NOBODY;
+	struct ends ends = { 0 };
 	unsigned rings = 0;
 	uint64_t time = 0;
 	int err;
 
 	if (!is_passed) {
 		ends = find_ends(c, true, super->flow, super->data, super->len);
-		rings = rn_capture_sinks_about(&c->sinks, &ends);
-		wish = rn_capture_sinks_wish(&c->sinks, rings);
+		rings = sinks_about(&c->sinks, &ends);
+		wish = sinks_wish(&c->sinks, rings);
 	}
-	if (wish == RN_CAPTURE_WANTED)
+	if (wish == WANTED)
 		time = realtime();
 	err = c->inner->ops->transmit(c->inner->ctx, super);
 	c->net.gso = c->inner->gso;
@@ -304,10 +495,10 @@ static int capture_transmit(void *ctx, const struct rn_super *super)
 		return err;
 	if (is_passed) {
 		pass(c, true, super->flow, super->data, super->len, super->count);
-	} else if (wish == RN_CAPTURE_WANTED) {
+	} else if (wish == WANTED) {
 		record_super(c, super, &ends, gso, time);
 	} else {
-		rn_capture_sinks_miss(&c->sinks, rings, super->count);
+		sinks_miss(&c->sinks, rings, super->count);
 		forget_super(c, super);
 	}
 	return 0;
@@ -321,12 +512,11 @@ void rn_capture_unsent(struct rn_capture *c, const struct rn_remark *what,
 					 .time = realtime(),
 					 .len = len,
 					 .flow = *flow };
-	const struct rn_capture_ends ends =
-		find_ends(c, what->is_sent, flow, packet, len);
-	struct rn_capture_numbers number;
+	const struct ends ends = find_ends(c, what->is_sent, flow, packet, len);
+	struct numbers number;
 
-	rn_capture_sinks_put(&c->sinks, &rec, &ends, packet, &number);
-	rn_capture_sinks_remark(&c->sinks, &number, what);
+	sinks_put(&c->sinks, &rec, &ends, packet, &number);
+	sinks_remark(&c->sinks, &number, what);
 	if (c->waiting && what->is_sent)
 		tell_waiting(c, packet, len, &number);
 	publish(c);
@@ -335,7 +525,7 @@ void rn_capture_unsent(struct rn_capture *c, const struct rn_remark *what,
 /* ------------------------------------------------------------------- receiving */
 /* The @i-th of a batch. */
 static void record_received(struct rn_capture *c, uint64_t time, const struct rn_rx *rx,
-			    unsigned i, const struct rn_capture_ends *ends)
+			    unsigned i, const struct ends *ends)
 {
 	struct rn_capture_record rec = {
 		.time = time, .len = rx->len, .ip_id = rx->gro_idx, .flow = *rx->flow
@@ -344,7 +534,7 @@ static void record_received(struct rn_capture *c, uint64_t time, const struct rn
 	c->packet[i] = NULL;
 	if (rx->len > RN_CAPTURE_BODY_MAX)
 		return;
-	rn_capture_sinks_put(&c->sinks, &rec, ends, rx->data, &c->number[i]);
+	sinks_put(&c->sinks, &rec, ends, rx->data, &c->number[i]);
 	c->packet[i] = rx->data;
 	memset(c->bth[i], 0, RN_BTH_LEN);
 	memcpy(c->bth[i], rx->data, rx->len < RN_BTH_LEN ? rx->len : RN_BTH_LEN);
@@ -355,13 +545,13 @@ static void record_batch(struct rn_capture *c, const struct rn_rx *rx, unsigned 
 	uint64_t time = 0;
 
 	for (unsigned i = 0, end; i < n; i = end) {
-		const struct rn_capture_ends ends =
+		const struct ends ends =
 			find_ends(c, false, rx[i].flow, rx[i].data, rx[i].len);
-		unsigned rings = rn_capture_sinks_about(&c->sinks, &ends);
+		unsigned rings = sinks_about(&c->sinks, &ends);
 
 		end = i + count_alike(&rx[i], n - i);
-		if (rn_capture_sinks_wish(&c->sinks, rings) != RN_CAPTURE_WANTED) {
-			rn_capture_sinks_miss(&c->sinks, rings, end - i);
+		if (sinks_wish(&c->sinks, rings) != WANTED) {
+			sinks_miss(&c->sinks, rings, end - i);
 			memset(&c->packet[i], 0, (end - i) * sizeof(c->packet[0]));
 			continue;
 		}
@@ -426,7 +616,7 @@ void rn_capture_remark(struct rn_capture *c, const struct rn_remark *remark,
 	}
 	i = find_received(c, rx);
 	if (i < c->received) {
-		rn_capture_sinks_remark(&c->sinks, &c->number[i], remark);
+		sinks_remark(&c->sinks, &c->number[i], remark);
 		c->is_judged = false;
 	}
 }
@@ -436,12 +626,12 @@ int rn_capture_add(struct rn_capture *c, uint64_t id, int fd, uint32_t size,
 		   const struct rn_capture_filter *filter)
 {
 	c->received = 0; /* numbers mean nothing to a ring that is new */
-	return rn_capture_sinks_add(&c->sinks, id, fd, size, filter);
+	return sinks_add(&c->sinks, id, fd, size, filter);
 }
 
 void rn_capture_remove(struct rn_capture *c, uint64_t id)
 {
-	rn_capture_sinks_remove(&c->sinks, id);
+	sinks_remove(&c->sinks, id);
 }
 
 void rn_capture_set_log(struct rn_capture *c, struct rn_capture_log *log)
@@ -487,7 +677,7 @@ void rn_capture_free(struct rn_capture *c)
 {
 	if (!c)
 		return;
-	rn_capture_sinks_end(&c->sinks);
+	sinks_end(&c->sinks);
 	free(c);
 }
 

@@ -1,17 +1,40 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* pcapng.h - write blocks of a pcapng file into memory. libpcap reads them, but writes
- * none.
+/* pcapng.h - what capture files are made of: the IP and UDP headers that the kernel put
+ * around a packet or took off, and the blocks of a pcapng file, which libpcap reads, but
+ * does not write.
  *
- * One section: a section header, then an interface description before the first packet of
- * each interface, packets, and statistics when an interface ends. Times have nanoseconds.
- * Host byte order, which the file says.
+ * A file is one section: a section header, then an interface description before the first
+ * packet of each interface, packets, and statistics when an interface ends. Times have
+ * nanoseconds. Host byte order, which the file says.
  *
- * No I/O. Threads: a buffer belongs to one. Source: draft-ietf-opsawg-pcapng-02.
+ * No I/O. Threads: a buffer belongs to one. Sources: draft-ietf-opsawg-pcapng-02; RFC
+ * 791, 8200, 768, 1071.
  */
 #ifndef RN_PCAPNG_H
 #define RN_PCAPNG_H
 
+#include "rocin/flow.h"
 #include "rocin/types.h"
+
+enum {
+	RN_FRAME_HDR_MAX = 40 + 8
+};
+
+/**
+ * rn_frame_headers() - Write IP and UDP header of a RoCEv2 packet
+ * @out:	RN_FRAME_HDR_MAX bytes
+ * @f:		Addresses, source port, ToS; a hop limit of 0 is written as 64
+ * @ip_id:	IPv4 identification
+ * @payload:	BTH to ICRC, for the UDP checksum; NULL: a checksum of 0, which says that
+ *		there is none
+ * @len:	Bytes from BTH to ICRC
+ *
+ * IPv4 with DF and without options, IPv6 with flow label 0; checksums are right.
+ *
+ * Return: bytes written: 28 or 48.
+ */
+size_t rn_frame_headers(uint8_t *out, const struct rn_flow *f, uint16_t ip_id,
+			const uint8_t *payload, size_t len);
 
 /* What has been written; all zeros to begin with. data belongs to it. */
 struct rn_pcapng {

@@ -1,21 +1,184 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* tap.c - middleware that records every packet. */
+/* tap.c - see tap.h: first the capture file, with libpcap at arm's length, then the
+ * middleware that records every packet.
+ */
 #include "tap.h"
 
+#include <dlfcn.h>
 #include <errno.h>
+#include <pcap/pcap.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
-#include "pcap_frame.h"
+#include "pcapng.h"
 #include "rocin/icrc.h"
-#include "tap_file.h"
+#include "transport/io/host/free_name.h"
+#include "transport/io/host/own_file.h"
 #include "transport/io/host/sentence.h"
 
+enum {
+	SNAPLEN = 65535,
+};
+
+/* The functions of libpcap that are called. */
+struct pcap_api {
+	__typeof__(&pcap_open_dead_with_tstamp_precision) open_dead;
+	__typeof__(&pcap_dump_fopen) dump_fopen;
+	__typeof__(&pcap_dump) dump;
+	__typeof__(&pcap_dump_close) dump_close;
+	__typeof__(&pcap_close) close;
+};
+
+struct tap_file {
+	struct pcap_api api;
+	void *lib;
+	pcap_t *pcap;
+	FILE *stream; /* owns fd */
+	struct rn_own_file own;
+	int fd;
+	pcap_dumper_t *dumper; /* owns stream */
+	char path[RN_FREE_NAME_MAX];
+};
+
+/* ----------------------------------------------------------------- libpcap */
+static bool find_symbols(struct tap_file *f)
+{
+	const struct {
+		const char *name;
+		void *slot;
+	} wanted[] = {
+		{ "pcap_open_dead_with_tstamp_precision", &f->api.open_dead },
+		{ "pcap_dump_fopen", &f->api.dump_fopen },
+		{ "pcap_dump", &f->api.dump },
+		{ "pcap_dump_close", &f->api.dump_close },
+		{ "pcap_close", &f->api.close },
+	};
+
+	for (unsigned i = 0; i < RN_ARRAY_SIZE(wanted); i++) {
+		void *sym = dlsym(f->lib, wanted[i].name);
+
+		if (!sym)
+			return false;
+		memcpy(wanted[i].slot, &sym, sizeof(sym));
+	}
+	return true;
+}
+
+static bool load_libpcap(struct tap_file *f)
+{
+	/* Debian's name, and everybody else's. */
+	static const char *const names[] = { "libpcap.so.0.8", "libpcap.so.1",
+					     "libpcap.so" };
+
+	for (unsigned i = 0; i < RN_ARRAY_SIZE(names) && !f->lib; i++)
+		f->lib = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
+	return f->lib && find_symbols(f);
+}
+
+static ssize_t stream_write(void *cookie, const char *buf, size_t len)
+{
+	struct tap_file *f = cookie;
+
+	rn_own_file_write(&f->own, buf, len);
+	return (ssize_t)len;
+}
+
+static int stream_close(void *cookie)
+{
+	const struct tap_file *f = cookie;
+
+	return close(f->fd);
+}
+
+static int start_dump(struct tap_file *f)
+{
+	const cookie_io_functions_t io = { .write = stream_write, .close = stream_close };
+
+	rn_own_file_init(&f->own, f->fd);
+	f->stream = fopencookie(f, "w", io);
+	if (!f->stream)
+		return -ENOMEM;
+	f->pcap = f->api.open_dead(DLT_RAW, SNAPLEN, PCAP_TSTAMP_PRECISION_NANO);
+	f->dumper = f->pcap ? f->api.dump_fopen(f->pcap, f->stream) : NULL;
+	return f->dumper ? 0 : -ENOMEM;
+}
+
+/* ---------------------------------------------------------------- the file */
+static void discard(struct tap_file *f)
+{
+	if (f->stream)
+		(void)fclose(f->stream);
+	else if (f->fd >= 0)
+		close(f->fd);
+	if (f->pcap)
+		f->api.close(f->pcap);
+	if (f->lib)
+		dlclose(f->lib);
+	free(f);
+}
+
+/* As rn_tap_open(). */
+static struct tap_file *open_file(const char *path, char *err, size_t err_len)
+{
+	struct tap_file *f = calloc(1, sizeof(*f));
+	int rc = 0;
+
+	if (!f) {
+		errno = -rn_fail(err, err_len, -ENOMEM, "no memory for a capture");
+		return NULL;
+	}
+	f->fd = -1;
+	if (!load_libpcap(f)) {
+		rc = rn_fail(
+			err, err_len, -ENOENT,
+			"a capture to %s needs libpcap (package libpcap0.8 or libpcap)",
+			path);
+	} else {
+		f->fd = rn_free_name_open(f->path, sizeof(f->path), path);
+		rc = f->fd < 0 ? f->fd : start_dump(f);
+		if (rc == -ENAMETOOLONG)
+			rn_fail(err, err_len, rc, "the capture file name is too long");
+		else if (rc)
+			rn_fail(err, err_len, rc, "cannot write the capture file %s: %s",
+				f->path, strerrordesc_np(-rc));
+	}
+	if (!rc)
+		return f;
+	discard(f);
+	errno = -rc;
+	return NULL;
+}
+
+static void close_file(struct tap_file *f)
+{
+	if (!f)
+		return;
+	f->api.dump_close(f->dumper); /* closes the stream and the descriptor */
+	f->stream = NULL;
+	f->fd = -1;
+	discard(f);
+}
+
+/* One record with the present time: @len bytes, IP header first. */
+static void write_record(struct tap_file *f, const uint8_t *data, uint32_t len)
+{
+	struct pcap_pkthdr hdr = { .caplen = len, .len = len };
+	struct timespec ts;
+
+	clock_gettime(CLOCK_REALTIME, &ts);
+	hdr.ts.tv_sec = ts.tv_sec;
+	hdr.ts.tv_usec = ts.tv_nsec; /* the file says that these are nanoseconds */
+	f->api.dump((u_char *)f->dumper, &hdr, data);
+}
+
+/* --------------------------------------------------------------- middleware */
 struct rn_tap {
 	struct rn_net net;
 	struct rn_net *inner;
-	struct rn_tap_file *file;
+	struct tap_file *file;
 	rn_ns flush_due;
 	uint8_t record[65536];
 };
@@ -36,7 +199,7 @@ static void record(struct rn_tap *t, const struct rn_flow *flow, uint16_t ip_id,
 	if (hdr + len > sizeof(t->record))
 		return;
 	memcpy(t->record + hdr, packet, len);
-	rn_tap_file_write(t->file, t->record, (uint32_t)(hdr + len));
+	write_record(t->file, t->record, (uint32_t)(hdr + len));
 }
 
 static void after_records(struct rn_tap *t)
@@ -115,7 +278,7 @@ struct rn_tap *rn_tap_open(const char *path, struct rn_net *inner, char *err,
 		errno = -rn_fail(err, err_len, -ENOMEM, "no memory for a capture");
 		return NULL;
 	}
-	t->file = rn_tap_file_open(path, err, err_len);
+	t->file = open_file(path, err, err_len);
 	if (!t->file) {
 		int saved = errno;
 
@@ -133,7 +296,7 @@ void rn_tap_close(struct rn_tap *t)
 {
 	if (!t)
 		return;
-	rn_tap_file_close(t->file);
+	close_file(t->file);
 	free(t);
 }
 
@@ -149,11 +312,12 @@ rn_ns rn_tap_flush_due(const struct rn_tap *t)
 
 void rn_tap_flush(struct rn_tap *t)
 {
-	rn_tap_file_flush(t->file);
+	/* A full disk shortens the capture, nothing else. */
+	(void)fflush(t->file->stream);
 	t->flush_due = RN_NEVER;
 }
 
 const char *rn_tap_path(const struct rn_tap *t)
 {
-	return rn_tap_file_path(t->file);
+	return t->file->path;
 }
