@@ -10,7 +10,7 @@
 #include "capture.h"
 #include "engine_internal.h"
 #include "rocin/fail.h"
-#include "transport/io/fault/fault_fate.h"
+#include "transport/io/fault/fault_rules.h"
 #include "transport/io/fault/net_fault.h"
 #include "transport/io/host/log.h"
 #include "transport/io/host/sentence.h"

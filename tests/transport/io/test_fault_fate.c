@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "rocin/opcode.h"
-#include "transport/io/fault/fault_fate.h"
+#include "transport/io/fault/fault_rules.h"
 
 enum {
 	QPS = 3,

@@ -12,7 +12,6 @@
 #include "fault_kit.h"
 #include "rocin/icrc.h"
 #include "rocin/opcode.h"
-#include "transport/io/fault/fault_internal.h"
 #include "transport/io/udp/net_pair.h"
 
 enum {
@@ -231,24 +230,22 @@ static void any_number_of_packets_is_held_one_behind_another(void **state)
 		LEN = 64 << 10,
 		COUNT = 320, /* 20 MiB, more than is ever held at a time */
 	};
-	static const uint8_t data[LEN];
-	struct rn_fault_lane lane = { .held_bytes = 0 };
+	static uint8_t data[LEN] = { RN_RC_SEND_ONLY };
+	const struct rn_super super = {
+		.flow = &out, .data = data, .len = LEN, .seg_len = LEN, .count = 1
+	};
+	struct wire wire;
 
 	(void)state;
-	TAILQ_INIT(&lane.ready);
-	TAILQ_INIT(&lane.held);
+	open_wire(&wire, "delay=1ms");
 	for (unsigned i = 0; i < COUNT; i++) {
-		struct rn_fault_item *it = rn_fault_item_new(&out, data, LEN);
-
-		assert_non_null(it);
-		it->due = 1;
-		rn_fault_hold(&lane, it);
-		assert_true(TAILQ_EMPTY(&lane.ready));
-		rn_fault_release(&lane, 1);
-		assert_ptr_equal(TAILQ_FIRST(&lane.ready), it);
-		rn_fault_drop_first(&lane.ready);
+		assert_int_equal(wire.ours->ops->transmit(wire.ours->ctx, &super), 0);
+		assert_int_equal(receive(&wire, wire.peers), 0);
+		wire.w.now += RN_MSEC(1);
+		assert_int_equal(receive(&wire, wire.ours), 0);
+		assert_int_equal(receive(&wire, wire.peers), 1);
 	}
-	assert_int_equal(lane.held_bytes, 0);
+	close_wire(&wire);
 }
 
 static void reordered_packet_lets_as_many_ahead_as_the_rule_says(void **state)
@@ -473,18 +470,19 @@ static void what_the_socket_has_begun_passes_as_it_is(void **state)
 static void a_datagram_cut_short_has_no_sender(void **state)
 {
 	uint8_t pkt[RN_BTH_LEN + RN_DETH_LEN] = { RN_UD_SEND_ONLY };
+	struct rn_super super = { .flow = &out, .data = pkt, .count = 1 };
 	struct wire wire;
 
 	(void)state;
-	open_wire(&wire, "drop psn=5");
+	open_wire(&wire, "drop qpn=0x1102");
 	rn_put_be24(pkt + 5, PEER_QPN);
 	rn_put_be24(pkt + 17, OUR_QPN);
-	assert_int_equal(
-		rn_fault_find_qp(wire.fault, RN_FAULT_TX, &out, pkt, sizeof(pkt)),
-		OUR_QPN);
-	for (uint32_t len = RN_BTH_LEN; len < sizeof(pkt); len++)
-		assert_int_equal(
-			rn_fault_find_qp(wire.fault, RN_FAULT_TX, &out, pkt, len), 0);
+	for (super.len = RN_BTH_LEN + RN_ICRC_LEN; super.len <= sizeof(pkt);
+	     super.len++) {
+		super.seg_len = super.len;
+		assert_int_equal(wire.ours->ops->transmit(wire.ours->ctx, &super), 0);
+		assert_int_equal(receive(&wire, wire.peers), super.len < sizeof(pkt));
+	}
 	close_wire(&wire);
 }
 

@@ -4,7 +4,7 @@
  *
  * Every packet meets every rule: what one rule does to it does not hide it from the
  * others, so that rules and their dice do not move each other. The same seed, rules and
- * packets give the same verdicts, whatever packets came before them: see fault_fate.h.
+ * packets give the same verdicts, whatever packets came before them: see rn_fault_fate().
  *
  * Threads: no hidden state; a set of rules belongs to one thread at a time.
  */
@@ -128,9 +128,7 @@ struct rn_fault_packet {
 extern const char *const rn_fault_calls[];
 extern const unsigned rn_fault_call_count;
 
-/* Every field that a rule can rewrite; ends with an empty row. */
-extern const struct rn_fault_field rn_fault_fields[];
-
+/* ----------------------------------------------------------------------- reading */
 /**
  * rn_fault_rules_parse() - Read rules: one a line, or several with ";" between them
  * @text:	At most RN_FAULT_TEXT_MAX bytes
@@ -148,10 +146,38 @@ int rn_fault_rules_parse(const char *text, const char *name, struct rn_fault_rul
  */
 char *rn_fault_file(const char *path, char *err, size_t err_len);
 
-/* Read them from a file. Return: 0, -EINVAL, or -errno of open() and read(), -EFBIG. */
-int rn_fault_rules_load(const char *path, struct rn_fault_rules *rules, char *err,
-			size_t err_len);
+/* The short form: probabilities of packets sent, in parts per million. */
+struct rn_fault_spec {
+	uint32_t drop;
+	uint32_t dup;	  /* sent twice */
+	uint32_t reorder; /* sent after the next one */
+	uint32_t corrupt; /* one bit inverted */
+	uint64_t seed;
+};
 
+/**
+ * rn_fault_parse() - Read "drop=1%,dup=0.5%,reorder=1%,corrupt=0.1%,seed=7"
+ * @text:	Any of these, in any order, each at most once; percentages of 0 to 100
+ * with up to four decimals. What is not named is 0; the seed is 1
+ * @spec:	Out; untouched on failure
+ * @err:	Out on failure: one sentence
+ *
+ * Return: 0 or -EINVAL.
+ */
+int rn_fault_parse(const char *text, struct rn_fault_spec *spec, char *err,
+		   size_t err_len);
+
+/**
+ * rn_fault_read() - Read faults in any form: "@FILE", the short form, or rules
+ * @text:	As in ROCIN_FAULT
+ * @rules:	Out; untouched on failure
+ *
+ * Return: 0, -EINVAL, or -errno of open() and read(), or -EFBIG, with a sentence.
+ */
+int rn_fault_read(const char *text, struct rn_fault_rules *rules, char *err,
+		  size_t err_len);
+
+/* ------------------------------------------------------------------ sets of rules */
 /* Keep the rules that can match on this device and in this process. */
 void rn_fault_rules_select(struct rn_fault_rules *rules, const char *dev, int32_t pid,
 			   const char *program);
@@ -175,6 +201,7 @@ bool rn_fault_rules_meet_packets(const struct rn_fault_rules *rules);
 /* True if @rules has one about calls. */
 bool rn_fault_rules_meet_calls(const struct rn_fault_rules *rules);
 
+/* ----------------------------------------------------------------------- judging */
 /* Judge one packet. Return: a bit for each rule that hits it; they have counted it. */
 uint64_t rn_fault_judge(struct rn_fault_rules *rules, const struct rn_fault_packet *p);
 
@@ -185,5 +212,40 @@ int rn_fault_judge_call(struct rn_fault_rules *rules, uint32_t call);
 
 /* A number for what the rule leaves open: of a packet with this fate, or the next. */
 uint64_t rn_fault_draw(struct rn_fault_rule *rule, const uint64_t *fate);
+
+/* ------------------------------------------------------------------------- fates */
+/* What makes a packet the same packet in another run of a program, so that
+ * the same seed does the same to it.
+ *
+ * QPNs, PSNs, ports and the order of packets of several queue pairs differ from run to
+ * run. What stays: the queue pair by the order in which its process made them; the way
+ * the packet goes; whether it asks or answers; its PSN counted from the first of the
+ * connection; and how often this PSN has passed before. Datagrams, whose PSNs mean
+ * nothing to who receives them, are counted as they pass.
+ */
+
+enum {
+	RN_FAULT_NO_PSN = UINT32_MAX
+};
+
+struct rn_fault_fates;
+
+/* NULL without memory. */
+struct rn_fault_fates *rn_fault_fates_new(void);
+void rn_fault_fates_free(struct rn_fault_fates *fates);
+
+/**
+ * rn_fault_fate() - The number that @p has in every run
+ * @first:	PSN that the requests of its connection and direction begin with, or
+ *		RN_FAULT_NO_PSN: that of the first that passed
+ *
+ * Counts it as having passed. Without memory for a queue pair that is new all its packets
+ * have the same number.
+ */
+uint64_t rn_fault_fate(struct rn_fault_fates *fates, const struct rn_fault_packet *p,
+		       uint32_t first);
+
+/* Does a packet with this opcode belong to what the peer asks, not to what we ask? */
+bool rn_fault_is_of_peer(const struct rn_fault_packet *p);
 
 #endif /* RN_FAULT_RULES_H */

@@ -1,16 +1,520 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* fault_text.c - reads rules: an action, then conditions, each a word or NAME=VALUE. */
+/* fault_text.c - the language of the rules (rocin-fault(5)): an action, then conditions,
+ * each a word or NAME=VALUE.
+ *
+ * Words and actions stand in tables, which say what each does to a rule.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "fault_grammar.h"
+#include "fault_rules.h"
 #include "fault_words.h"
+#include "rocin/mad.h"
 #include "rocin/opcode.h"
+#include "rocin/wire.h"
 #include "transport/io/host/sentence.h"
 
+/* One word: NAME or NAME=VALUE. */
+struct piece {
+	const char *name, *value; /* value NULL: no "=" */
+	size_t name_len, value_len;
+};
+
+/* A condition, or what says more about the action. */
+struct word {
+	const char *name;
+	bool (*read)(struct rn_fault_rule *r, const struct piece *p);
+	uint32_t acts;	      /* that it goes with */
+	bool of_packet;	      /* it says which packets, not which device */
+	const char *expected; /* NULL: it takes no value */
+};
+
+struct action {
+	const char *name;
+	bool (*read)(struct rn_fault_rule *r, const struct piece *p);
+	enum rn_fault_act act;
+	const char *expected;
+};
+
+/* ------------------------------------------------------------- what rules can name */
+/* clang-format off */
+/* Every field that a rule can rewrite; ends with an empty row.
+ * Source: IBTA Vol 1, 9.2 to 9.3, A14, A19.
+ */
+static const struct rn_fault_field fields[] = {
+	/* name            header               byte len shift bits */
+	{ "bth.opcode",    0,                    0,  1,  0,  8 },
+	{ "bth.se",        0,                    1,  1,  7,  1 },
+	{ "bth.m",         0,                    1,  1,  6,  1 },
+	{ "bth.pad",       0,                    1,  1,  4,  2 },
+	{ "bth.tver",      0,                    1,  1,  0,  4 },
+	{ "bth.pkey",      0,                    2,  2,  0, 16 },
+	{ "bth.fecn",      0,                    4,  1,  7,  1 },
+	{ "bth.becn",      0,                    4,  1,  6,  1 },
+	{ "bth.dqpn",      0,                    5,  3,  0, 24 },
+	{ "bth.a",         0,                    8,  1,  7,  1 },
+	{ "bth.psn",       0,                    9,  3,  0, 24 },
+	{ "deth.qkey",     RN_OP_DETH,           0,  4,  0, 32 },
+	{ "deth.sqpn",     RN_OP_DETH,           5,  3,  0, 24 },
+	{ "xrceth.srqn",   RN_OP_XRCETH,         1,  3,  0, 24 },
+	{ "reth.va",       RN_OP_RETH,           0,  8,  0, 64 },
+	{ "reth.rkey",     RN_OP_RETH,           8,  4,  0, 32 },
+	{ "reth.len",      RN_OP_RETH,          12,  4,  0, 32 },
+	{ "atomic.va",     RN_OP_ATOMIC_ETH,     0,  8,  0, 64 },
+	{ "atomic.rkey",   RN_OP_ATOMIC_ETH,     8,  4,  0, 32 },
+	{ "atomic.swap",   RN_OP_ATOMIC_ETH,    12,  8,  0, 64 },
+	{ "atomic.compare", RN_OP_ATOMIC_ETH,   20,  8,  0, 64 },
+	{ "aeth.syndrome", RN_OP_AETH,           0,  1,  0,  8 },
+	{ "aeth.msn",      RN_OP_AETH,           1,  3,  0, 24 },
+	{ "atomicack.orig", RN_OP_ATOMIC_ACK_ETH, 0, 8,  0, 64 },
+	{ "immdt.data",    RN_OP_IMM,            0,  4,  0, 32 },
+	{ "ieth.rkey",     RN_OP_IETH,           0,  4,  0, 32 },
+	{ 0 },
+};
+/* clang-format on */
+
+const char *const rn_fault_calls[] = {
+	"alloc_pd",	 "reg_mr",    "create_cq", "create_srq", "create_qp",
+	"create_ah",	 "modify_qp", "post_send", "post_recv",	 "post_srq_recv",
+	"req_notify_cq", "alloc_mw",  "resize_cq", "modify_srq",
+};
+const unsigned rn_fault_call_count = RN_ARRAY_SIZE(rn_fault_calls);
+
 enum {
-	WORD_SHOWN = 60, /* bytes of a wrong word in an error */
+	ERRNO_MAX = 4095,
+};
+
+/* ---------------------------------------------------------------------- opcodes */
+static bool is_same_letter(char c, char upper)
+{
+	return c == upper || (upper >= 'A' && upper <= 'Z' && c == upper - 'A' + 'a');
+}
+
+/* Does the pattern, in which "*" is anything, match the whole @name? Where it does not
+ * fit behind a star, the last star takes one byte more.
+ */
+static bool is_like(const char *s, size_t len, const char *name)
+{
+	const char *end = s + len, *star = NULL, *from = NULL;
+
+	while (*name) {
+		if (s < end && *s == '*') {
+			star = ++s;
+			from = name;
+		} else if (s < end && is_same_letter(*s, *name)) {
+			s++;
+			name++;
+		} else if (star) {
+			s = star;
+			name = ++from;
+		} else {
+			return false;
+		}
+	}
+	while (s < end && *s == '*')
+		s++;
+	return s == end;
+}
+
+static bool is_opcode_meant(const char *s, size_t len, unsigned opcode)
+{
+	const struct rn_opcode_info *info = &rn_opcode_info[opcode];
+	uint64_t number;
+
+	if (rn_fault_number(s, len, &number))
+		return number == opcode;
+	if (!info->name)
+		return false;
+	if (rn_fault_is_word(s, len, "request"))
+		return (info->flags & RN_OP_REQUEST) != 0;
+	if (rn_fault_is_word(s, len, "response"))
+		return (info->flags & RN_OP_RESPONSE) != 0;
+	return is_like(s, len, info->name) ||
+	       (strchr(info->name, '_') && is_like(s, len, strchr(info->name, '_') + 1));
+}
+
+static bool add_ops(const char *s, size_t len, uint64_t *ops)
+{
+	bool found = false;
+
+	for (unsigned i = 0; i < RN_FAULT_OPS; i++) {
+		if (!is_opcode_meant(s, len, i))
+			continue;
+		ops[i / 64] |= 1ull << i % 64;
+		found = true;
+	}
+	return found;
+}
+
+/* Opcodes, with commas: names with any "*" in them, of which the transport may be left
+ * out, numbers, "request" and "response".
+ */
+static bool read_opcodes(const char *s, size_t len, uint64_t ops[RN_FAULT_OPS / 64])
+{
+	uint64_t found[RN_FAULT_OPS / 64] = { 0 };
+
+	for (;;) {
+		const char *comma = memchr(s, ',', len);
+		size_t part = comma ? (size_t)(comma - s) : len;
+
+		if (!add_ops(s, part, found))
+			return false;
+		if (!comma)
+			break;
+		s += part + 1;
+		len -= part + 1;
+	}
+	memcpy(ops, found, sizeof(found));
+	return true;
+}
+
+/* ------------------------------------------------------------------ CM messages */
+static uint16_t like_mads(const char *s, size_t len)
+{
+	uint16_t found = 0;
+
+	for (unsigned i = RN_CM_REQ; i <= RN_CM_APR; i++)
+		if (is_like(s, len, rn_cm_msg_name((uint16_t)i)))
+			found |= (uint16_t)(1u << (i - RN_CM_REQ));
+	return found;
+}
+
+/* Names of CM messages, with commas, and any "*" in them: bit attribute - RN_CM_REQ. */
+static bool read_mad_names(const char *s, size_t len, uint16_t *mads)
+{
+	uint16_t found = 0, some;
+
+	for (;;) {
+		const char *comma = memchr(s, ',', len);
+		size_t part = comma ? (size_t)(comma - s) : len;
+
+		some = like_mads(s, part);
+		if (!some)
+			return false;
+		found |= some;
+		if (!comma)
+			break;
+		s += part + 1;
+		len -= part + 1;
+	}
+	*mads = found;
+	return true;
+}
+
+/* -------------------------------------------------------------- NAKs and errnos */
+/* "rnr", "rnr:12", "seq", "invalid", "access", "operation". */
+static bool read_syndrome(const char *s, size_t len, uint8_t *syndrome)
+{
+	static const struct {
+		const char *name;
+		enum rn_nak_code code;
+	} naks[] = {
+		{ "seq", RN_NAK_PSN_SEQ },
+		{ "invalid", RN_NAK_INVALID_REQ },
+		{ "access", RN_NAK_REMOTE_ACCESS },
+		{ "operation", RN_NAK_REMOTE_OP },
+	};
+	uint64_t timer = 1; /* code: 10 us */
+
+	for (unsigned i = 0; i < RN_ARRAY_SIZE(naks); i++) {
+		if (!rn_fault_is_word(s, len, naks[i].name))
+			continue;
+		*syndrome = rn_aeth_syndrome(RN_AETH_NAK, (uint8_t)naks[i].code);
+		return true;
+	}
+	if (len < 3 || memcmp(s, "rnr", 3) != 0)
+		return false;
+	if (len > 3 && (s[3] != ':' || !rn_fault_decimal(s + 4, len - 4, &timer) ||
+			timer > RN_AETH_VALUE_MASK))
+		return false;
+	*syndrome = rn_aeth_syndrome(RN_AETH_RNR, (uint8_t)timer);
+	return true;
+}
+
+/* "ENOMEM" or a number from 1 to 4095. */
+static bool read_errno(const char *s, size_t len, int *error)
+{
+	uint64_t number;
+
+	if (rn_fault_decimal(s, len, &number)) {
+		if (number == 0 || number > ERRNO_MAX)
+			return false;
+		*error = (int)number;
+		return true;
+	}
+	for (int i = 1; i <= ERRNO_MAX; i++) {
+		const char *name = strerrorname_np(i);
+
+		if (!name || !rn_fault_is_word(s, len, name))
+			continue;
+		*error = i;
+		return true;
+	}
+	return false;
+}
+
+/* --------------------------------------------------------------------- conditions */
+static bool read_small(const struct piece *p, uint64_t min, uint64_t max, uint64_t *value)
+{
+	return rn_fault_number(p->value, p->value_len, value) && *value >= min &&
+	       *value <= max;
+}
+
+static bool read_name(const struct piece *p, char *name, size_t size)
+{
+	if (p->value_len == 0 || p->value_len >= size)
+		return false;
+	memcpy(name, p->value, p->value_len);
+	name[p->value_len] = '\0';
+	return true;
+}
+
+static bool read_tx(struct rn_fault_rule *r, const struct piece *p)
+{
+	(void)p;
+	return r->in_dir[RN_FAULT_TX] = true;
+}
+
+static bool read_rx(struct rn_fault_rule *r, const struct piece *p)
+{
+	(void)p;
+	return r->in_dir[RN_FAULT_RX] = true;
+}
+
+static bool read_dev(struct rn_fault_rule *r, const struct piece *p)
+{
+	return read_name(p, r->dev, sizeof(r->dev));
+}
+
+static bool read_program(struct rn_fault_rule *r, const struct piece *p)
+{
+	return read_name(p, r->program, sizeof(r->program));
+}
+
+static bool read_pid(struct rn_fault_rule *r, const struct piece *p)
+{
+	uint64_t value;
+
+	if (!read_small(p, 1, INT32_MAX, &value))
+		return false;
+	r->pid = (int32_t)value;
+	return true;
+}
+
+static bool read_qpn(struct rn_fault_rule *r, const struct piece *p)
+{
+	uint64_t value;
+
+	if (!read_small(p, 1, 0xffffff, &value))
+		return false;
+	r->qpn = (uint32_t)value;
+	return true;
+}
+
+static bool read_qp(struct rn_fault_rule *r, const struct piece *p)
+{
+	uint64_t value;
+
+	if (!read_small(p, 1, 65535, &value))
+		return false;
+	r->qp = (uint32_t)value;
+	return true;
+}
+
+static bool read_op(struct rn_fault_rule *r, const struct piece *p)
+{
+	return read_opcodes(p->value, p->value_len, r->ops);
+}
+
+static bool read_mad(struct rn_fault_rule *r, const struct piece *p)
+{
+	return read_mad_names(p->value, p->value_len, &r->mads);
+}
+
+static bool read_psn(struct rn_fault_rule *r, const struct piece *p)
+{
+	uint64_t first, last;
+
+	if (!rn_fault_range(p->value, p->value_len, &first, &last) || first > 0xffffff ||
+	    last > 0xffffff)
+		return false;
+	r->has_psn = true;
+	r->psn_first = (uint32_t)first;
+	r->psn_last = (uint32_t)last;
+	return true;
+}
+
+static bool read_nth(struct rn_fault_rule *r, const struct piece *p)
+{
+	return rn_fault_range(p->value, p->value_len, &r->nth, &r->nth_last) &&
+	       r->nth >= 1 && r->nth_last >= r->nth;
+}
+
+static bool read_every(struct rn_fault_rule *r, const struct piece *p)
+{
+	return read_small(p, 1, INT64_MAX, &r->every);
+}
+
+static bool read_count(struct rn_fault_rule *r, const struct piece *p)
+{
+	return read_small(p, 1, INT64_MAX, &r->count);
+}
+
+static bool read_chance(struct rn_fault_rule *r, const struct piece *p)
+{
+	uint64_t ppm;
+
+	if (!rn_fault_percent(p->value, p->value_len, &ppm))
+		return false;
+	r->chance = (uint32_t)ppm;
+	return true;
+}
+
+static bool read_call(struct rn_fault_rule *r, const struct piece *p)
+{
+	for (r->call = 0; r->call < rn_fault_call_count; r->call++)
+		if (strlen(rn_fault_calls[r->call]) == p->value_len &&
+		    memcmp(rn_fault_calls[r->call], p->value, p->value_len) == 0)
+			return true;
+	return false;
+}
+
+static bool read_at(struct rn_fault_rule *r, const struct piece *p)
+{
+	bool from_end = p->value_len > 0 && *p->value == '-';
+	uint64_t value;
+
+	if (!rn_fault_number(p->value + from_end, p->value_len - from_end, &value) ||
+	    value > 65535 || (from_end && value == 0))
+		return false;
+	r->has_at = true;
+	r->at = from_end ? -(int32_t)value : (int32_t)value;
+	return true;
+}
+
+static bool read_xor(struct rn_fault_rule *r, const struct piece *p)
+{
+	uint64_t value;
+
+	if (!read_small(p, 1, 255, &value))
+		return false;
+	r->flip = (uint8_t)value;
+	return true;
+}
+
+static bool read_icrc(struct rn_fault_rule *r, const struct piece *p)
+{
+	if (p->value_len == 4 && memcmp(p->value, "good", 4) == 0)
+		r->good_icrc = true;
+	else if (p->value_len == 3 && memcmp(p->value, "bad", 3) == 0)
+		r->good_icrc = false;
+	else
+		return false;
+	return true;
+}
+
+#define ALL ((1u << RN_FAULT_ACTS) - 1)
+#define ON_PACKETS (ALL & ~(1u << RN_FAULT_FAIL))
+
+/* clang-format off */
+static const struct word words[] = {
+	{ "tx",      read_tx,      ON_PACKETS, true,  NULL },
+	{ "rx",      read_rx,      ON_PACKETS, true,  NULL },
+	{ "dev",     read_dev,     ALL,        false, "the name of a device, such as dev=rocin0" },
+	{ "program", read_program, ALL,        false, "a program's name of at most 15 bytes, such as program=ib_send_bw" },
+	{ "pid",     read_pid,     ALL,        false, "a process number, such as pid=1234" },
+	{ "qpn",     read_qpn,     ON_PACKETS, true,  "the number of a local QP, such as qpn=0x000103" },
+	{ "qp",      read_qp,      ON_PACKETS, true,  "qp=K for the K-th QP of a process, from 1 to 65535" },
+	{ "op",      read_op,      ON_PACKETS, true,  "opcodes, such as op=RC_SEND_ONLY, op=WRITE_*, op=request or op=0x04" },
+	{ "mad",     read_mad,     ON_PACKETS, true,  "messages of the connection manager, such as mad=REQ or mad=SIDR_*" },
+	{ "psn",     read_psn,     ON_PACKETS, true,  "a PSN or a range of them, such as psn=7 or psn=0x10..0x1f" },
+	{ "nth",     read_nth,     ALL,        true,  "a number from 1 or a range, such as nth=3 or nth=3..5" },
+	{ "every",   read_every,   ALL,        true,  "every=K for one of K, from 1" },
+	{ "chance",  read_chance,  ALL,        true,  "a percentage with at most four decimals, such as chance=0.5%" },
+	{ "count",   read_count,   ALL,        true,  "how many to hit at most, from 1" },
+	{ "call",    read_call,    1u << RN_FAULT_FAIL, true, "a verbs call, such as call=create_qp; rocin-fault(5) lists them" },
+	{ "at",      read_at,      1u << RN_FAULT_CORRUPT, false, "a byte counted from the BTH on, or from the end as at=-1" },
+	{ "xor",     read_xor,     1u << RN_FAULT_CORRUPT, false, "a number from 1 to 255" },
+	{ "icrc",    read_icrc,    1u << RN_FAULT_CORRUPT | 1u << RN_FAULT_SET, false, "icrc=good or icrc=bad" },
+};
+/* clang-format on */
+
+/* ------------------------------------------------------------------------ actions */
+static bool act_plain(struct rn_fault_rule *r, const struct piece *p)
+{
+	(void)r;
+	return !p->value;
+}
+
+static bool act_copies(struct rn_fault_rule *r, const struct piece *p)
+{
+	uint64_t value = 1;
+
+	if (p->value && !read_small(p, 1, 16, &value))
+		return false;
+	r->copies = (uint32_t)value;
+	return true;
+}
+
+static bool act_time(struct rn_fault_rule *r, const struct piece *p)
+{
+	return p->value && rn_fault_time(p->value, p->value_len, &r->time);
+}
+
+static bool act_places(struct rn_fault_rule *r, const struct piece *p)
+{
+	uint64_t value = 1;
+
+	if (p->value && !read_small(p, 1, 1000, &value))
+		return false;
+	r->places = (uint32_t)value;
+	return true;
+}
+
+static bool act_nak(struct rn_fault_rule *r, const struct piece *p)
+{
+	return p->value && read_syndrome(p->value, p->value_len, &r->syndrome);
+}
+
+static bool act_queue(struct rn_fault_rule *r, const struct piece *p)
+{
+	r->of_send_cq = p->value && p->value_len == 4 && !memcmp(p->value, "send", 4);
+	return r->of_send_cq ||
+	       (p->value && p->value_len == 4 && !memcmp(p->value, "recv", 4));
+}
+
+static bool act_cut(struct rn_fault_rule *r, const struct piece *p)
+{
+	return !p->value || rn_fault_time(p->value, p->value_len, &r->time);
+}
+
+static bool act_fail(struct rn_fault_rule *r, const struct piece *p)
+{
+	return p->value && read_errno(p->value, p->value_len, &r->error);
+}
+
+/* clang-format off */
+static const struct action actions[] = {
+	{ "drop",      act_plain,  RN_FAULT_DROP,      "drop without a value; chance=1% says how often" },
+	{ "duplicate", act_copies, RN_FAULT_DUPLICATE, "duplicate, or duplicate=N for N more, up to 16" },
+	{ "delay",     act_time,   RN_FAULT_DELAY,     "a time, such as delay=500us, delay=2ms or delay=1.5s" },
+	{ "reorder",   act_places, RN_FAULT_REORDER,   "reorder, or reorder=N for N places, up to 1000" },
+	{ "corrupt",   act_plain,  RN_FAULT_CORRUPT,   "corrupt without a value; at=, xor= and icrc= say what" },
+	{ "mark",      act_plain,  RN_FAULT_MARK,      "mark without a value" },
+	{ "set",       act_plain,  RN_FAULT_SET,       "set and then fields, such as bth.psn=7" },
+	{ "nak",       act_nak,    RN_FAULT_NAK,       "nak=seq, nak=invalid, nak=access, nak=operation, nak=rnr or nak=rnr:CODE" },
+	{ "norecv",    act_plain,  RN_FAULT_NAK,       "norecv without a value" },
+	{ "kill",      act_plain,  RN_FAULT_KILL,      "kill without a value" },
+	{ "overrun",   act_queue,  RN_FAULT_OVERRUN,   "overrun=send or overrun=recv" },
+	{ "cut",       act_cut,    RN_FAULT_CUT,       "cut, or a time, such as cut=2s" },
+	{ "fail",      act_fail,   RN_FAULT_FAIL,      "an error number, such as fail=ENOMEM" },
+};
+/* clang-format on */
+
+/* ------------------------------------------------------------------- reading words */
+enum {
+	WORD_SHOWN = 60, /* bytes of a refuse_word word in an error */
 };
 
 /* Where the reader is. */
@@ -20,12 +524,12 @@ struct cursor {
 	const char *at, *end; /* of the rule */
 	char *err;
 	size_t err_len;
-	uint64_t seen; /* words of the rule, by their place in rn_fault_words */
+	uint64_t seen; /* words of the rule, by their place in words */
 	bool has_icrc;
 };
 
-static int wrong(const struct cursor *c, const struct rn_fault_piece *p,
-		 const char *expected)
+static int refuse_word(const struct cursor *c, const struct piece *p,
+		       const char *expected)
 {
 	size_t len = p->name_len + (p->value ? p->value_len + 1 : 0);
 
@@ -34,7 +538,7 @@ static int wrong(const struct cursor *c, const struct rn_fault_piece *p,
 		       p->name, expected);
 }
 
-static int wrong_rule(const struct cursor *c, const char *sentence)
+static int refuse_rule(const struct cursor *c, const char *sentence)
 {
 	return rn_fail(c->err, c->err_len, -EINVAL, "%s:%u: %s", c->name, c->line,
 		       sentence);
@@ -45,7 +549,7 @@ static bool is_blank(char ch)
 	return ch == ' ' || ch == '\t' || ch == '\r';
 }
 
-static bool next_piece(struct cursor *c, struct rn_fault_piece *p)
+static bool next_piece(struct cursor *c, struct piece *p)
 {
 	const char *s, *eq;
 
@@ -56,8 +560,7 @@ static bool next_piece(struct cursor *c, struct rn_fault_piece *p)
 	for (s = c->at; c->at < c->end && !is_blank(*c->at);)
 		c->at++;
 	eq = memchr(s, '=', (size_t)(c->at - s));
-	*p = (struct rn_fault_piece){ .name = s,
-				      .name_len = (size_t)((eq ? eq : c->at) - s) };
+	*p = (struct piece){ .name = s, .name_len = (size_t)((eq ? eq : c->at) - s) };
 	if (eq) {
 		p->value = eq + 1;
 		p->value_len = (size_t)(c->at - eq - 1);
@@ -65,7 +568,7 @@ static bool next_piece(struct cursor *c, struct rn_fault_piece *p)
 	return true;
 }
 
-static bool is_named(const struct rn_fault_piece *p, const char *name)
+static bool is_named(const struct piece *p, const char *name)
 {
 	return strlen(name) == p->name_len && memcmp(p->name, name, p->name_len) == 0;
 }
@@ -93,71 +596,71 @@ static bool is_any_op_left(const struct rn_fault_rule *r)
 
 /* "bth.psn=7" */
 static int read_change(const struct cursor *c, struct rn_fault_rule *r,
-		       const struct rn_fault_piece *p)
+		       const struct piece *p)
 {
 	struct rn_fault_change *change = &r->change[r->changes];
-	const struct rn_fault_field *f = rn_fault_fields;
+	const struct rn_fault_field *f = fields;
 
 	while (f->name && !is_named(p, f->name))
 		f++;
 	if (!f->name)
-		return wrong(c, p,
-			     "a header field, such as bth.psn; rocin-fault(5) lists "
-			     "them");
+		return refuse_word(
+			c, p,
+			"a header field, such as bth.psn; rocin-fault(5) lists "
+			"them");
 	if (r->act != RN_FAULT_SET || r->changes == RN_FAULT_SETS_MAX)
-		return wrong(c, p, "fields after set only, and at most four");
+		return refuse_word(c, p, "fields after set only, and at most four");
 	if (!p->value || !rn_fault_number(p->value, p->value_len, &change->value) ||
 	    (f->bits < 64 && change->value >> f->bits))
-		return wrong(c, p, "a number that the field can hold");
+		return refuse_word(c, p, "a number that the field can hold");
 	change->field = f;
 	r->changes++;
 	keep_ops(r, f->header, false);
 	return 0;
 }
 
-static int read_word(struct cursor *c, struct rn_fault_rule *r,
-		     const struct rn_fault_piece *p)
+static int read_word(struct cursor *c, struct rn_fault_rule *r, const struct piece *p)
 {
 	unsigned i = 0;
 
 	if (memchr(p->name, '.', p->name_len))
 		return read_change(c, r, p);
-	while (i < rn_fault_word_count && !is_named(p, rn_fault_words[i].name))
+	while (i < RN_ARRAY_SIZE(words) && !is_named(p, words[i].name))
 		i++;
-	if (i == rn_fault_word_count)
-		return wrong(c, p,
-			     "tx, rx, dev=, program=, pid=, qpn=, qp=, op=, mad=, psn=, "
-			     "nth=, every=, chance= or count=");
-	if (!(rn_fault_words[i].acts >> r->act & 1))
-		return wrong(c, p, "a word that goes with the action");
+	if (i == RN_ARRAY_SIZE(words))
+		return refuse_word(
+			c, p,
+			"tx, rx, dev=, program=, pid=, qpn=, qp=, op=, mad=, psn=, "
+			"nth=, every=, chance= or count=");
+	if (!(words[i].acts >> r->act & 1))
+		return refuse_word(c, p, "a word that goes with the action");
 	if (c->seen >> i & 1)
-		return wrong(c, p, "each word once");
+		return refuse_word(c, p, "each word once");
 	c->seen |= 1ull << i;
-	if (!rn_fault_words[i].expected == !!p->value)
-		return wrong(c, p,
-			     rn_fault_words[i].expected ? rn_fault_words[i].expected
-							: "no value");
-	return rn_fault_words[i].read(r, p) ? 0 : wrong(c, p, rn_fault_words[i].expected);
+	if (!words[i].expected == !!p->value)
+		return refuse_word(c, p,
+				   words[i].expected ? words[i].expected : "no value");
+	return words[i].read(r, p) ? 0 : refuse_word(c, p, words[i].expected);
 }
 
 /* What the rule as a whole must be. */
-static int finish(const struct cursor *c, struct rn_fault_rule *r, bool is_norecv)
+static int finish_rule(const struct cursor *c, struct rn_fault_rule *r, bool is_norecv)
 {
 	bool bare = true;
 
-	for (unsigned i = 0; i < rn_fault_word_count; i++)
-		if (rn_fault_words[i].of_packet && c->seen >> i & 1)
+	for (unsigned i = 0; i < RN_ARRAY_SIZE(words); i++)
+		if (words[i].of_packet && c->seen >> i & 1)
 			bare = false;
 	r->is_bare = bare;
 	if (r->every > 1 && r->nth == r->nth_last)
 		r->nth_last = 0; /* the nth, and each every-th after it */
 	if (r->act == RN_FAULT_SET && r->changes == 0)
-		return wrong_rule(c, "set without a field, such as bth.psn=7");
+		return refuse_rule(c, "set without a field, such as bth.psn=7");
 	if (r->act == RN_FAULT_FAIL && r->call == UINT32_MAX)
-		return wrong_rule(c, "fail without a call, such as call=create_qp");
+		return refuse_rule(c, "fail without a call, such as call=create_qp");
 	if (is_norecv) {
 		if (r->in_dir[RN_FAULT_TX])
-			return wrong_rule(c, "norecv is about packets received: rx");
+			return refuse_rule(c, "norecv is about packets received: rx");
 		keep_ops(r, RN_OP_RECV_WQE_TAKEN, false);
 		r->in_dir[RN_FAULT_RX] = true;
 		r->syndrome = 0x21; /* RNR NAK, 10 us */
@@ -165,7 +668,7 @@ static int finish(const struct cursor *c, struct rn_fault_rule *r, bool is_norec
 		keep_ops(r, RN_OP_REQUEST, true);
 	}
 	if (!is_any_op_left(r))
-		return wrong_rule(c, "no packet can be meant by this rule");
+		return refuse_rule(c, "no packet can be meant by this rule");
 	if (!r->in_dir[RN_FAULT_TX] && !r->in_dir[RN_FAULT_RX])
 		r->in_dir[RN_FAULT_TX] = true;
 	return 0;
@@ -190,54 +693,53 @@ static uint64_t identify(const char *s, const char *end)
 	return hash;
 }
 
-static int read_rule(struct cursor *c, struct rn_fault_rule *r,
-		     const struct rn_fault_piece *first)
+static int read_rule(struct cursor *c, struct rn_fault_rule *r, const struct piece *first)
 {
-	struct rn_fault_piece p;
+	struct piece p;
 	unsigned i = 0;
 	int rc = 0;
 
-	while (i < rn_fault_action_count && !is_named(first, rn_fault_actions[i].name))
+	while (i < RN_ARRAY_SIZE(actions) && !is_named(first, actions[i].name))
 		i++;
-	if (i == rn_fault_action_count)
-		return wrong(c, first, ACTIONS);
-	*r = (struct rn_fault_rule){ .act = rn_fault_actions[i].act,
+	if (i == RN_ARRAY_SIZE(actions))
+		return refuse_word(c, first, ACTIONS);
+	*r = (struct rn_fault_rule){ .act = actions[i].act,
 				     .ops = { ~0ull, ~0ull, ~0ull, ~0ull },
 				     .call = UINT32_MAX,
 				     .nth = 1,
 				     .every = 1,
 				     .chance = 1000000,
-				     .good_icrc = rn_fault_actions[i].act == RN_FAULT_SET,
+				     .good_icrc = actions[i].act == RN_FAULT_SET,
 				     .id = identify(first->name, c->end) };
-	if (!rn_fault_actions[i].read(r, first))
-		return wrong(c, first, rn_fault_actions[i].expected);
+	if (!actions[i].read(r, first))
+		return refuse_word(c, first, actions[i].expected);
 	c->seen = 0;
 	while (!rc && next_piece(c, &p))
 		rc = read_word(c, r, &p);
-	return rc ? rc : finish(c, r, is_named(first, "norecv"));
+	return rc ? rc : finish_rule(c, r, is_named(first, "norecv"));
 }
 
 /* "seed=7" */
-static int read_seed(struct cursor *c, const struct rn_fault_piece *p, uint64_t *seed)
+static int read_seed(struct cursor *c, const struct piece *p, uint64_t *seed)
 {
-	struct rn_fault_piece more;
+	struct piece more;
 
 	if (!p->value || !rn_fault_decimal(p->value, p->value_len, seed))
-		return wrong(c, p, "a decimal number, such as seed=7");
-	return next_piece(c, &more) ? wrong(c, &more, "nothing after the seed") : 0;
+		return refuse_word(c, p, "a decimal number, such as seed=7");
+	return next_piece(c, &more) ? refuse_word(c, &more, "nothing after the seed") : 0;
 }
 
 /* ------------------------------------------------------------------------ the text */
 static int read_statement(struct cursor *c, struct rn_fault_rules *rules)
 {
-	struct rn_fault_piece p;
+	struct piece p;
 
 	if (!next_piece(c, &p))
 		return 0;
 	if (is_named(&p, "seed"))
 		return read_seed(c, &p, &rules->seed);
 	if (rules->count == RN_FAULT_RULES_MAX)
-		return wrong(c, &p, "at most 64 rules");
+		return refuse_word(c, &p, "at most 64 rules");
 	rules->rule[rules->count].number = rules->count;
 	if (read_rule(c, &rules->rule[rules->count], &p))
 		return -EINVAL;

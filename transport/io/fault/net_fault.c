@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* net_fault.c - the middleware: which packets pass, wait, change or vanish.
+/* net_fault.c - see net_fault.h.
  *
  * Each direction is a lane. What has come through the rules is "ready" and leaves in that
  * order as soon as the other side takes it, so a full socket underneath changes when
@@ -10,13 +10,321 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/queue.h>
+#include <time.h>
 
-#include "fault_internal.h"
+#include "fault_edit.h"
 #include "rocin/icrc.h"
+#include "rocin/opcode.h"
 
 #define RETRY_AFTER RN_USEC(200)  /* a socket that was full */
 #define REORDER_WAITS RN_MSEC(10) /* for packets to go ahead */
 
+enum {
+	HELD_MAX = 16 << 20, /* bytes in one lane */
+	ORDERS_MAX = 64,     /* more are not given between two receive() */
+	ECN_CE = 3,
+};
+
+/* A packet that waits: for its time, for others to go first, or for somebody to take it.
+ */
+struct item {
+	TAILQ_ENTRY(item) link;
+	rn_ns due;
+	uint32_t behind; /* packets that go first; 0: @due alone counts */
+	struct rn_flow flow;
+	uint32_t sgid_index;
+	uint32_t len;
+	uint32_t seg_len, count; /* a super-packet that its back end has begun, or one */
+	uint16_t gro_idx;
+	bool has_fate;
+	uint64_t fate;	      /* of the packet, see rn_fault_fate() */
+	uint32_t answers_for; /* an answer of this local QP, whose MSN is still open; 0 */
+	uint8_t data[];
+};
+
+TAILQ_HEAD(list, item);
+
+struct lane {
+	struct list ready, held;
+	size_t held_bytes;
+	bool has_reordered; /* one is behind others */
+};
+
+/* What the device is told with the next receive(). */
+struct pending {
+	enum rn_fault_order what;
+	uint32_t qpn;
+};
+
+struct rn_fault {
+	struct rn_net net;
+	struct rn_net *inner;
+	uint64_t *stats;
+	const struct rn_fault_host *host;
+	void *host_ctx;
+	struct lane lane[RN_FAULT_DIRS];
+	struct list given; /* to the device, until the next receive() */
+	bool wants_qp, wants_fate, has_counted;
+	struct rn_fault_fates *fates;
+	bool has_begun; /* @inner has begun with the next super-packet */
+	bool is_cut;
+	rn_ns cut_until;
+	uint64_t cut_by; /* id of the rule */
+	unsigned orders;
+	struct pending order[ORDERS_MAX];
+	struct rn_fault_rules rules;
+};
+
+/* What the rules want of one packet. */
+struct plan {
+	bool is_dropped;
+	uint32_t copies, places;
+	rn_ns delay;
+	enum rn_fault_icrc icrc;
+};
+
+/* ------------------------------------------------------------------------- lanes */
+/* A packet of @len bytes, copied, or NULL. free() ends it. */
+static struct item *new_item(const struct rn_flow *flow, const uint8_t *data,
+			     uint32_t len)
+{
+	struct item *it = malloc(sizeof(*it) + len);
+
+	if (!it)
+		return NULL;
+	it->behind = it->sgid_index = 0;
+	it->gro_idx = 0;
+	it->answers_for = 0;
+	it->has_fate = false;
+	it->flow = *flow;
+	it->len = it->seg_len = len;
+	it->count = 1;
+	memcpy(it->data, data, len);
+	return it;
+}
+
+static struct item *copy_item(const struct item *it)
+{
+	struct item *copy = new_item(&it->flow, it->data, it->len);
+
+	if (copy) {
+		copy->sgid_index = it->sgid_index;
+		copy->gro_idx = it->gro_idx;
+	}
+	return copy;
+}
+
+static void drop_all(struct list *list)
+{
+	struct item *it, *next;
+
+	for (it = TAILQ_FIRST(list); it; it = next) {
+		next = TAILQ_NEXT(it, link);
+		free(it);
+	}
+	TAILQ_INIT(list);
+}
+
+static void drop_first(struct list *list)
+{
+	struct item *it = TAILQ_FIRST(list);
+
+	TAILQ_REMOVE(list, it, link);
+	free(it);
+}
+
+static void let_go(struct lane *l, struct item *it)
+{
+	TAILQ_REMOVE(&l->held, it, link);
+	l->held_bytes -= it->len;
+	if (it->behind)
+		l->has_reordered = false;
+	TAILQ_INSERT_TAIL(&l->ready, it, link);
+}
+
+/* Until @it->due, or as many as @it->behind says have gone ahead. What is due first goes
+ * early when 16 MiB wait.
+ */
+static void hold_back(struct lane *l, struct item *it)
+{
+	struct item *before = TAILQ_LAST(&l->held, list);
+
+	while (before && before->due > it->due)
+		before = TAILQ_PREV(before, list, link);
+	if (before)
+		TAILQ_INSERT_AFTER(&l->held, before, it, link);
+	else
+		TAILQ_INSERT_HEAD(&l->held, it, link);
+	l->held_bytes += it->len;
+	if (it->behind)
+		l->has_reordered = true;
+	while (l->held_bytes > HELD_MAX)
+		let_go(l, TAILQ_FIRST(&l->held));
+}
+
+/* What is due at @now becomes ready. */
+static void release_due(struct lane *l, rn_ns now)
+{
+	struct item *it;
+
+	while ((it = TAILQ_FIRST(&l->held)) && it->due <= now)
+		let_go(l, it);
+}
+
+/* A packet has gone ahead of the one that is behind others, if there is one. */
+static void go_ahead(struct lane *l)
+{
+	struct item *it;
+
+	if (!l->has_reordered)
+		return;
+	TAILQ_FOREACH(it, &l->held, link)
+	if (it->behind)
+		break;
+	assert(it);
+	if (it->behind > 1)
+		it->behind--;
+	else
+		let_go(l, it);
+}
+
+/* ----------------------------------------------------------- what rules want done */
+static rn_ns time_now(const struct rn_fault *f)
+{
+	struct timespec ts;
+
+	if (f->host)
+		return f->host->now(f->host_ctx);
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (rn_ns)ts.tv_sec * RN_MSEC(1000) + ts.tv_nsec;
+}
+
+static void order(struct rn_fault *f, enum rn_fault_order what, uint32_t qpn)
+{
+	if (f->host && f->orders < ORDERS_MAX)
+		f->order[f->orders++] = (struct pending){ what, qpn };
+}
+
+/* The link goes down as the rule says. */
+static void begin_cut(struct rn_fault *f, const struct rn_fault_rule *r)
+{
+	if (!f->is_cut)
+		order(f, RN_FAULT_ORDER_LINK_DOWN, 0);
+	f->is_cut = true;
+	f->cut_until = r->time ? time_now(f) + r->time : RN_NEVER;
+	f->cut_by = r->id;
+}
+
+/* It comes up again. */
+static void end_cut(struct rn_fault *f)
+{
+	f->is_cut = false;
+	order(f, RN_FAULT_ORDER_LINK_UP, 0);
+}
+
+/* The local QP of a packet, or 0. */
+static uint32_t find_qp(const struct rn_fault *f, enum rn_fault_dir dir,
+			const struct rn_flow *flow, const uint8_t *pkt, uint32_t len)
+{
+	uint32_t dest = rn_get_be24(pkt + 5);
+
+	if (dir == RN_FAULT_RX)
+		return dest;
+	if (rn_opcode_info[pkt[0]].flags & RN_OP_DETH)
+		return len >= RN_BTH_LEN + RN_DETH_LEN ? rn_get_be24(pkt + 17) : 0;
+	return f->host ? f->host->sender(f->host_ctx, flow, dest) : 0;
+}
+
+/* Its sender gets an answer in its place: the peer, or our own QP. */
+static void answer(struct rn_fault *f, enum rn_fault_dir dir, const struct item *it,
+		   uint8_t syndrome)
+{
+	uint32_t qpn = find_qp(f, dir, &it->flow, it->data, it->len);
+	struct rn_flow flow = it->flow;
+	uint8_t nak[RN_FAULT_NAK_LEN];
+	struct rn_aeth aeth = { .syndrome = syndrome };
+	struct item *reply;
+	uint32_t own = qpn;
+
+	if (!f->host || qpn == 0)
+		return;
+	if (dir == RN_FAULT_RX)
+		qpn = f->host->peer(f->host_ctx, qpn);
+	else
+		aeth.msn =
+			f->host->msn(f->host_ctx, own, rn_get_be24(it->data + 9), true);
+	flow.src = it->flow.dst;
+	flow.dst = it->flow.src;
+	rn_fault_answer(nak, it->data, &flow, qpn, &aeth);
+	reply = qpn ? new_item(&flow, nak, sizeof(nak)) : NULL;
+	if (!reply)
+		return;
+	/* The device has not seen yet what came with the request, before it. */
+	reply->answers_for = dir == RN_FAULT_RX ? own : 0;
+	reply->sgid_index = f->host->sgid(f->host_ctx, &flow.src);
+	TAILQ_INSERT_TAIL(&f->lane[dir == RN_FAULT_TX ? RN_FAULT_RX : RN_FAULT_TX].ready,
+			  reply, link);
+}
+
+static bool is_reliable(uint8_t opcode)
+{
+	return rn_opcode_class(opcode) == RN_CLASS_RC ||
+	       rn_opcode_class(opcode) == RN_CLASS_XRC;
+}
+
+/* What rule @r does to @it at once; the rest is in @plan. */
+static void apply_rule(struct rn_fault *f, enum rn_fault_dir dir, struct rn_fault_rule *r,
+		       struct item *it, struct plan *plan)
+{
+	switch (r->act) {
+	case RN_FAULT_DROP:
+		plan->is_dropped = true;
+		break;
+	case RN_FAULT_DUPLICATE:
+		plan->copies += r->copies;
+		break;
+	case RN_FAULT_DELAY:
+		plan->delay += r->time;
+		break;
+	case RN_FAULT_REORDER:
+		plan->places = r->places;
+		break;
+	case RN_FAULT_CORRUPT:
+	case RN_FAULT_SET:
+		rn_fault_edit(r, it->has_fate ? &it->fate : NULL, it->data, it->len,
+			      &plan->icrc);
+		break;
+	case RN_FAULT_MARK:
+		it->flow.tclass |= ECN_CE;
+		break;
+	case RN_FAULT_NAK:
+		if (is_reliable(it->data[0]))
+			answer(f, dir, it, r->syndrome);
+		plan->is_dropped = true;
+		break;
+	case RN_FAULT_KILL:
+		order(f, RN_FAULT_ORDER_KILL,
+		      find_qp(f, dir, &it->flow, it->data, it->len));
+		plan->is_dropped = true;
+		break;
+	case RN_FAULT_OVERRUN:
+		order(f,
+		      r->of_send_cq ? RN_FAULT_ORDER_OVERRUN_SEND
+				    : RN_FAULT_ORDER_OVERRUN_RECV,
+		      find_qp(f, dir, &it->flow, it->data, it->len));
+		break;
+	case RN_FAULT_CUT:
+		begin_cut(f, r);
+		plan->is_dropped = true;
+		break;
+	case RN_FAULT_FAIL:
+	case RN_FAULT_ACTS:
+		break;
+	}
+}
+
+/* -------------------------------------------------------------------- sending on */
 static void count_dropped(struct rn_fault *f, uint32_t packets)
 {
 	uint64_t *n = &f->stats[RN_STAT_FAULT_DROPPED];
@@ -32,7 +340,7 @@ static void show_counts(struct rn_fault *f)
 }
 
 /* What came before the request has been seen by now. */
-static void close_answer(const struct rn_fault *f, struct rn_fault_item *it)
+static void close_answer(const struct rn_fault *f, struct item *it)
 {
 	uint32_t psn = rn_get_be24(it->data + 9);
 
@@ -44,8 +352,8 @@ static void close_answer(const struct rn_fault *f, struct rn_fault_item *it)
 /* Send what is ready. Return: 0 or -EAGAIN. */
 static int flush(struct rn_fault *f)
 {
-	struct rn_fault_list *ready = &f->lane[RN_FAULT_TX].ready;
-	struct rn_fault_item *it;
+	struct list *ready = &f->lane[RN_FAULT_TX].ready;
+	struct item *it;
 
 	if (f->has_begun)
 		return -EAGAIN;
@@ -61,33 +369,31 @@ static int flush(struct rn_fault *f)
 			close_answer(f, it);
 		if (f->inner->ops->transmit(f->inner->ctx, &one) == -EAGAIN)
 			return -EAGAIN;
-		rn_fault_drop_first(ready);
+		drop_first(ready);
 	}
 	return 0;
 }
 
-/* ------------------------------------------------------------------------- acting */
-static void emit(struct rn_fault *f, enum rn_fault_dir dir, struct rn_fault_item *it,
-		 const struct rn_fault_plan *plan)
+static void emit(struct rn_fault *f, enum rn_fault_dir dir, struct item *it,
+		 const struct plan *plan)
 {
-	struct rn_fault_lane *l = &f->lane[dir];
+	struct lane *l = &f->lane[dir];
 
 	if (plan->delay > 0) {
-		it->due = rn_fault_now(f) + plan->delay;
-		rn_fault_hold(l, it);
+		it->due = time_now(f) + plan->delay;
+		hold_back(l, it);
 	} else if (plan->places > 0 && !l->has_reordered) {
 		it->behind = plan->places;
-		it->due = rn_fault_now(f) + REORDER_WAITS;
-		rn_fault_hold(l, it);
+		it->due = time_now(f) + REORDER_WAITS;
+		hold_back(l, it);
 	} else {
 		TAILQ_INSERT_TAIL(&l->ready, it, link);
-		rn_fault_go_ahead(l);
+		go_ahead(l);
 	}
 }
 
-static void tell(const struct rn_fault *f, enum rn_fault_dir dir,
-		 const struct rn_fault_item *it, enum rn_remark_fault what,
-		 uint64_t verdict)
+static void tell_host(const struct rn_fault *f, enum rn_fault_dir dir,
+		      const struct item *it, enum rn_remark_fault what, uint64_t verdict)
 {
 	bool is_sent = dir == RN_FAULT_TX;
 	struct rn_fault_news news = { .flow = &it->flow,
@@ -105,25 +411,25 @@ static void tell(const struct rn_fault *f, enum rn_fault_dir dir,
 	f->host->tell(f->host_ctx, &news);
 }
 
-static enum rn_remark_fault done_to(const struct rn_fault_plan *plan)
+static enum rn_remark_fault done_to(const struct plan *plan)
 {
 	return plan->delay > 0 || plan->places > 0 ? RN_REMARK_DELAYED
 						   : RN_REMARK_CHANGED;
 }
 
 /* @it has been judged; it is the lane's from now on. */
-static void carry_out(struct rn_fault *f, enum rn_fault_dir dir, struct rn_fault_item *it,
+static void carry_out(struct rn_fault *f, enum rn_fault_dir dir, struct item *it,
 		      uint64_t verdict)
 {
-	struct rn_fault_plan plan = { 0 };
+	struct plan plan = { 0 };
 
 	for (uint64_t left = verdict; left; left &= left - 1)
-		rn_fault_act(f, dir, &f->rules.rule[__builtin_ctzll(left)], it, &plan);
+		apply_rule(f, dir, &f->rules.rule[__builtin_ctzll(left)], it, &plan);
 	if (plan.is_dropped || f->is_cut) {
 		/* Who hears of it has seen what would have left before it. */
 		if (dir == RN_FAULT_TX)
 			(void)flush(f);
-		tell(f, dir, it, RN_REMARK_DROPPED, verdict);
+		tell_host(f, dir, it, RN_REMARK_DROPPED, verdict);
 		count_dropped(f, 1);
 		free(it);
 		return;
@@ -133,11 +439,11 @@ static void carry_out(struct rn_fault *f, enum rn_fault_dir dir, struct rn_fault
 		rn_icrc_seal(&it->flow, 0, it->data, it->len - RN_ICRC_LEN);
 	}
 	if (verdict && plan.copies == 0)
-		tell(f, dir, it, done_to(&plan), verdict);
+		tell_host(f, dir, it, done_to(&plan), verdict);
 	for (; plan.copies > 0; plan.copies--) {
-		struct rn_fault_item *copy = rn_fault_item_copy(it);
+		struct item *copy = copy_item(it);
 
-		tell(f, dir, it, RN_REMARK_INJECTED, verdict);
+		tell_host(f, dir, it, RN_REMARK_INJECTED, verdict);
 		if (copy)
 			TAILQ_INSERT_TAIL(&f->lane[dir].ready, copy, link);
 	}
@@ -159,15 +465,16 @@ static void find_fate(struct rn_fault *f, struct rn_fault_packet *p)
 	p->fate = rn_fault_fate(f->fates, p, first);
 }
 
-static struct judged judge(struct rn_fault *f, enum rn_fault_dir dir,
-			   const struct rn_flow *flow, const uint8_t *pkt, uint32_t len)
+static struct judged judge_packet(struct rn_fault *f, enum rn_fault_dir dir,
+				  const struct rn_flow *flow, const uint8_t *pkt,
+				  uint32_t len)
 {
 	struct rn_fault_packet p = { .dir = dir };
 
 	if (!rn_fault_look(pkt, len, &p))
 		return (struct judged){ 0 };
 	if (f->wants_qp || f->wants_fate)
-		p.qpn = rn_fault_find_qp(f, dir, flow, pkt, len);
+		p.qpn = find_qp(f, dir, flow, pkt, len);
 	if (p.qpn && f->host)
 		p.qp = f->host->place(f->host_ctx, p.qpn);
 	if (f->wants_fate)
@@ -176,8 +483,7 @@ static struct judged judge(struct rn_fault *f, enum rn_fault_dir dir,
 	return (struct judged){ rn_fault_judge(&f->rules, &p), p.fate };
 }
 
-static void set_fate(const struct rn_fault *f, struct rn_fault_item *it,
-		     const struct judged *j)
+static void set_fate(const struct rn_fault *f, struct item *it, const struct judged *j)
 {
 	it->has_fate = f->wants_fate;
 	it->fate = j->fate;
@@ -190,16 +496,15 @@ static uint32_t segment_len(const struct rn_super *s, uint32_t at)
 }
 
 /* Every packet of @super by itself, signed for that. */
-static void split(struct rn_fault *f, const struct rn_super *super,
-		  const struct judged *judged)
+static void send_split(struct rn_fault *f, const struct rn_super *super,
+		       const struct judged *judged)
 {
 	/* Then the identification of each is its position. */
 	bool was_joined = f->net.gso && rn_flow_is_ipv4(super->flow);
 
 	for (uint32_t i = 0; i < super->count; i++) {
 		uint32_t at = i * super->seg_len, len = segment_len(super, at);
-		struct rn_fault_item *it =
-			rn_fault_item_new(super->flow, super->data + at, len);
+		struct item *it = new_item(super->flow, super->data + at, len);
 
 		if (!it) {
 			count_dropped(f, 1);
@@ -216,8 +521,7 @@ static void split(struct rn_fault *f, const struct rn_super *super,
 /* @inner may have sent a part of @super, which must leave as it is. False: no memory. */
 static bool keep_whole(struct rn_fault *f, const struct rn_super *super)
 {
-	struct rn_fault_item *it =
-		rn_fault_item_new(super->flow, super->data, super->len);
+	struct item *it = new_item(super->flow, super->data, super->len);
 
 	if (!it)
 		return false;
@@ -250,14 +554,14 @@ static int fault_transmit(void *ctx, const struct rn_super *super)
 		f->has_begun = false;
 		return pass_whole(f, super);
 	}
-	rn_fault_release(&f->lane[RN_FAULT_TX], rn_fault_now(f));
+	release_due(&f->lane[RN_FAULT_TX], time_now(f));
 	if (flush(f))
 		return -EAGAIN;
 	for (uint32_t i = 0; i < super->count; i++) {
 		uint32_t at = i * super->seg_len;
 
-		judged[i] = judge(f, RN_FAULT_TX, super->flow, super->data + at,
-				  segment_len(super, at));
+		judged[i] = judge_packet(f, RN_FAULT_TX, super->flow, super->data + at,
+					 segment_len(super, at));
 		any |= judged[i].verdict;
 	}
 	show_counts(f);
@@ -267,16 +571,16 @@ static int fault_transmit(void *ctx, const struct rn_super *super)
 	}
 	if (!any && !f->lane[RN_FAULT_TX].has_reordered)
 		return pass_whole(f, super);
-	split(f, super, judged);
+	send_split(f, super, judged);
 	flush(f);
 	return 0;
 }
 
 /* ----------------------------------------------------------------------- receiving */
-static int give(struct rn_fault *f, struct rn_rx *rx)
+static int give_ready(struct rn_fault *f, struct rn_rx *rx)
 {
-	struct rn_fault_list *ready = &f->lane[RN_FAULT_RX].ready;
-	struct rn_fault_item *it;
+	struct list *ready = &f->lane[RN_FAULT_RX].ready;
+	struct item *it;
 	int n = 0;
 
 	while (n < RN_RX_BATCH && (it = TAILQ_FIRST(ready))) {
@@ -297,7 +601,8 @@ static bool sort_out(struct rn_fault *f, const struct rn_rx *rx, int n)
 	uint64_t any = 0;
 
 	for (int i = 0; i < n; i++) {
-		judged[i] = judge(f, RN_FAULT_RX, rx[i].flow, rx[i].data, rx[i].len);
+		judged[i] =
+			judge_packet(f, RN_FAULT_RX, rx[i].flow, rx[i].data, rx[i].len);
 		any |= judged[i].verdict;
 	}
 	if (f->is_cut) {
@@ -307,8 +612,7 @@ static bool sort_out(struct rn_fault *f, const struct rn_rx *rx, int n)
 	if (!any && !f->lane[RN_FAULT_RX].has_reordered)
 		return false;
 	for (int i = 0; i < n; i++) {
-		struct rn_fault_item *it =
-			rn_fault_item_new(rx[i].flow, rx[i].data, rx[i].len);
+		struct item *it = new_item(rx[i].flow, rx[i].data, rx[i].len);
 
 		if (!it) {
 			count_dropped(f, 1);
@@ -322,17 +626,17 @@ static bool sort_out(struct rn_fault *f, const struct rn_rx *rx, int n)
 }
 
 /* What is due, whatever comes in. */
-static void serve(struct rn_fault *f)
+static void serve_due(struct rn_fault *f)
 {
-	rn_ns now = rn_fault_now(f);
+	rn_ns now = time_now(f);
 
 	if (f->is_cut && f->cut_until <= now)
-		rn_fault_end_cut(f);
+		end_cut(f);
 	for (unsigned i = 0; i < f->orders; i++)
 		f->host->obey(f->host_ctx, f->order[i].what, f->order[i].qpn);
 	f->orders = 0;
-	rn_fault_release(&f->lane[RN_FAULT_TX], now);
-	rn_fault_release(&f->lane[RN_FAULT_RX], now);
+	release_due(&f->lane[RN_FAULT_TX], now);
+	release_due(&f->lane[RN_FAULT_RX], now);
 	flush(f);
 	show_counts(f);
 }
@@ -343,15 +647,15 @@ static int fault_receive(void *ctx, struct rn_rx *rx)
 
 	int n;
 
-	rn_fault_drop_all(&f->given);
-	serve(f);
-	n = give(f, rx);
+	drop_all(&f->given);
+	serve_due(f);
+	n = give_ready(f, rx);
 	if (n > 0)
 		return n;
 	n = f->inner->ops->receive(f->inner->ctx, rx);
 	if (n <= 0 || !sort_out(f, rx, n))
 		return n;
-	n = give(f, rx);
+	n = give_ready(f, rx);
 	return n > 0 ? n : -EAGAIN;
 }
 
@@ -373,17 +677,17 @@ void rn_fault_set_rules(struct rn_fault *f, const struct rn_fault_rules *rules)
 	f->wants_qp = rn_fault_rules_want_qp(&f->rules);
 	f->wants_fate = rn_fault_rules_have_chance(&f->rules);
 	f->has_counted = true;
-	rn_fault_release(&f->lane[RN_FAULT_TX], RN_NEVER);
-	rn_fault_release(&f->lane[RN_FAULT_RX], RN_NEVER);
+	release_due(&f->lane[RN_FAULT_TX], RN_NEVER);
+	release_due(&f->lane[RN_FAULT_RX], RN_NEVER);
 	if (f->is_cut && !has_rule(&f->rules, f->cut_by))
-		rn_fault_end_cut(f);
+		end_cut(f);
 	for (unsigned i = 0; i < f->rules.count; i++) {
 		struct rn_fault_rule *r = &f->rules.rule[i];
 
 		if (r->act != RN_FAULT_CUT || !r->is_bare || r->hits > 0)
 			continue;
 		r->seen = r->hits = 1;
-		rn_fault_begin_cut(f, r);
+		begin_cut(f, r);
 	}
 }
 
@@ -427,10 +731,10 @@ void rn_fault_free(struct rn_fault *f)
 {
 	if (!f)
 		return;
-	rn_fault_drop_all(&f->given);
+	drop_all(&f->given);
 	for (unsigned i = 0; i < RN_FAULT_DIRS; i++) {
-		rn_fault_drop_all(&f->lane[i].ready);
-		rn_fault_drop_all(&f->lane[i].held);
+		drop_all(&f->lane[i].ready);
+		drop_all(&f->lane[i].held);
 	}
 	rn_fault_fates_free(f->fates);
 	free(f);

@@ -15,40 +15,6 @@
 #include "rocin/net.h"
 #include "rocin/remark.h"
 
-/* The short form: probabilities of packets sent, in parts per million. */
-struct rn_fault_spec {
-	uint32_t drop;
-	uint32_t dup;	  /* sent twice */
-	uint32_t reorder; /* sent after the next one */
-	uint32_t corrupt; /* one bit inverted */
-	uint64_t seed;
-};
-
-/**
- * rn_fault_parse() - Read "drop=1%,dup=0.5%,reorder=1%,corrupt=0.1%,seed=7"
- * @text:	Any of these, in any order, each at most once; percentages of 0 to 100
- * with up to four decimals. What is not named is 0; the seed is 1
- * @spec:	Out; untouched on failure
- * @err:	Out on failure: one sentence
- *
- * Return: 0 or -EINVAL.
- */
-int rn_fault_parse(const char *text, struct rn_fault_spec *spec, char *err,
-		   size_t err_len);
-
-/* The same as rules. Each kind has dice of its own, whatever the others are. */
-void rn_fault_of_spec(const struct rn_fault_spec *spec, struct rn_fault_rules *rules);
-
-/**
- * rn_fault_read() - Read faults in any form: "@FILE", the short form, or rules
- * @text:	As in ROCIN_FAULT
- * @rules:	Out; untouched on failure
- *
- * Return: 0, -EINVAL, or what rn_fault_rules_load() returns, with a sentence.
- */
-int rn_fault_read(const char *text, struct rn_fault_rules *rules, char *err,
-		  size_t err_len);
-
 /* What happens to the device itself. */
 enum rn_fault_order {
 	RN_FAULT_ORDER_KILL,	     /* the QP goes to ERR */
