@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* ring_views.h - memory that changes between two looks at it.
  *
- * ring_send.c and ring_receive.c are compiled with this header in front (-include): each
+ * ring.c is compiled with this header in front (-include): each
  * load of a shared value is followed by whatever the script has the peer do.
  */
 #ifndef FUZZ_RING_VIEWS_H

@@ -21,7 +21,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "transport/io/host/wire_memory.h"
+#include "transport/io/shm/ring.h"
 #include "transport/io/shm/doorbell.h"
 
 enum {

@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "transport/io/host/wire_memory.h"
+#include "transport/io/shm/ring.h"
 #include "transport/io/shm/doorbell.h"
 
 /* ---- A wire ---- */

@@ -15,9 +15,8 @@
 #include "tools/rocind/net/clock.h"
 #include "transport/io/host/ctl_socket.h"
 #include "transport/io/host/log.h"
-#include "transport/io/host/wire_memory.h"
-#include "transport/io/shm/doorbell.h"
 #include "transport/io/shm/ring.h"
+#include "transport/io/shm/doorbell.h"
 
 struct rnd_wire {
 	/* By role. The second is the one who did not ask. */

@@ -62,7 +62,7 @@ struct rn_rocind_ends {
 
 /* What an end of a local wire consists of. The descriptors are the receiver's own. */
 struct rn_rocind_wire {
-	unsigned role; /* 0 or 1; see wire_memory.h */
+	unsigned role; /* 0 or 1; see ring.h */
 	unsigned bit;  /* below RN_ROCIND_WIRES_MAX: of this wire in the own doorbell */
 	unsigned peer_bit;
 	bool bare;		   /* both ends take packets without ICRC */

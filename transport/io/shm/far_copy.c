@@ -97,3 +97,47 @@ void rn_far_copy_past(uint8_t *dst, const uint8_t *src, size_t len)
 	if (!copy_past(dst, src, len))
 		rn_far_copy(dst, src, len);
 }
+
+/* ------------------------------------------------------------- which way is faster */
+enum {
+	TRY_EVERY = 64, /* bursts */
+	SMOOTH = 4,	/* bursts that a mean is over */
+	MARGIN = 16,	/* the other way must be faster by one part of so many */
+	SPREAD_MAX = 2, /* times the mean: the processor was somebody else's */
+	BYTES_PER_MB = 1 << 20,
+};
+
+void rn_copy_pace_begin(struct rn_copy_pace *p, rn_ns now, uint64_t at)
+{
+	p->began = now;
+	p->began_at = at;
+}
+
+static void note_burst(uint64_t *mean, uint64_t took)
+{
+	if (*mean == 0)
+		*mean = took;
+	if (took > *mean * SPREAD_MAX)
+		took = *mean * SPREAD_MAX;
+	*mean += took / SMOOTH;
+	*mean -= *mean / (SMOOTH + 1);
+}
+
+static bool is_past_faster(const struct rn_copy_pace *p)
+{
+	uint64_t strings = p->per_mb[0], past = p->per_mb[1];
+
+	return past != 0 && past + past / MARGIN < strings;
+}
+
+bool rn_copy_pace_end(struct rn_copy_pace *p, rn_ns now, uint64_t at, bool past)
+{
+	uint64_t bytes = at - p->began_at;
+
+	if (p->began == 0 || bytes == 0)
+		return past;
+	note_burst(&p->per_mb[past], (uint64_t)(now - p->began) * BYTES_PER_MB / bytes);
+	p->began = 0;
+	past = is_past_faster(p);
+	return ++p->bursts % TRY_EVERY == 0 ? !past : past;
+}

@@ -10,9 +10,7 @@
 #ifndef RN_FAR_COPY_H
 #define RN_FAR_COPY_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "rocin/types.h"
 
 enum {
 	RN_FAR_COPY_MIN =
@@ -32,5 +30,29 @@ bool rn_far_copy_has_past(void);
  * where the two have a cache in common: to be tried.
  */
 void rn_far_copy_past(uint8_t *dst, const uint8_t *src, size_t len);
+
+/* Which of the two ways is faster now: of a stream of packets that are copied to one
+ * place.
+ *
+ * Copying by string instructions takes 90 ns for 4 KiB where the processors have a cache
+ * in common, and three times that where they do not; past the caches it takes the same
+ * everywhere, most of it while the next packet is being built. No property of the machine
+ * tells, and the processors that a virtual machine has may move: so bursts are timed, and
+ * the other way is tried now and then.
+ */
+struct rn_copy_pace {
+	rn_ns began;	    /* of the burst that is timed; 0: none is */
+	uint64_t began_at;  /* bytes copied by then */
+	uint64_t per_mb[2]; /* ns, of string instructions, and past the caches; or 0 */
+	unsigned bursts;    /* timed, to try the other way now and then */
+};
+
+/* A burst begins; @at: bytes copied so far. */
+void rn_copy_pace_begin(struct rn_copy_pace *p, rn_ns now, uint64_t at);
+
+/* It has ended, and went by rn_far_copy_past() if @past. Return: whether the next should,
+ * which is @past if none had begun.
+ */
+bool rn_copy_pace_end(struct rn_copy_pace *p, rn_ns now, uint64_t at, bool past);
 
 #endif /* RN_FAR_COPY_H */

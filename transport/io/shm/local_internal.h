@@ -1,30 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* local_internal.h - state shared by net_local.c (packets), local_build.c (those that are
- * built on the wire) and local_wires.c (wires that come and go).
+/* local_internal.h - state shared by net_local.c (packets) and local_wires.c (wires that
+ * come and go).
  */
 #ifndef RN_LOCAL_INTERNAL_H
 #define RN_LOCAL_INTERNAL_H
 
+#include <time.h>
+
 #include "doorbell.h"
+#include "far_copy.h"
 #include "net_local.h"
-#include "transport/io/host/wire_memory.h"
+#include "ring.h"
 
 enum {
-	LOCAL_WAYS = 512,	/* destinations that are remembered; a power of two */
+	LOCAL_PATHS = 512,	/* destinations that are remembered; a power of two */
 	LOCAL_ROOM = 16 * 1024, /* packets taken out at a time: they stay in L1 */
 	LOCAL_PAGE = 4096,
 	LOCAL_BUILD = LOCAL_PAGE + RN_RING_PACKET_MAX + RN_RING_ALIGN,
 	LOCAL_WORDS = RN_ROCIND_WIRES_MAX / 64,
-};
-
-/* Which of two ways long packets of a stream are copied into a ring. Which is faster
- * depends on where the processors are, and those that a virtual machine has may move.
- */
-struct local_pace {
-	rn_ns began;	    /* of the burst that is timed; 0: none is */
-	uint64_t began_at;  /* tail */
-	uint64_t per_mb[2]; /* ns, of string instructions, and past the caches; or 0 */
-	unsigned bursts;    /* timed, to try the other way now and then */
 };
 
 /* One end of a wire. */
@@ -50,11 +43,11 @@ struct local_wire {
 	/* Packets that were built since the ring was published, and in the burst before.
 	 */
 	uint32_t burst, burst_before;
-	struct local_pace pace;
+	struct rn_copy_pace pace;
 };
 
 /* What is known about a destination. */
-struct local_way {
+struct local_path {
 	bool is_used;
 	struct rn_rocind_ends ends;
 	struct local_wire *wire; /* NULL: by UDP */
@@ -96,11 +89,20 @@ struct rn_local {
 	unsigned quiet; /* calls since a ring had something */
 	unsigned busy;	/* calls since the sockets were looked at, by their cost */
 
-	struct local_way way[LOCAL_WAYS];
+	struct local_path path[LOCAL_PATHS];
 	struct rn_flow rx_flow[RN_RX_BATCH];
 	_Alignas(64) uint8_t room[LOCAL_ROOM];
 	_Alignas(64) uint8_t build[LOCAL_BUILD];
 };
+
+/* CLOCK_MONOTONIC, some milliseconds late. */
+static inline rn_ns rn_local_now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &ts);
+	return (rn_ns)ts.tv_sec * 1000000000 + ts.tv_nsec;
+}
 
 static inline void rn_local_count(struct rn_local *l, enum rn_stat what, uint64_t n)
 {
@@ -116,23 +118,13 @@ static inline struct rn_ring_meta rn_local_meta(const struct rn_flow *flow)
 				      .hop_limit = flow->hop_limit };
 }
 
-/* ---------------------------------------------------------------- net_local.c */
-/* The peer may read what was put into the ring, and is woken if it sleeps. */
-void rn_local_let_go(struct local_wire *w);
-
-/* -------------------------------------------------------------- local_build.c */
-/* See struct rn_net_ops. */
-uint8_t *rn_local_reserve(void *ctx, const struct rn_flow *flow, uint32_t dest_slot);
-void rn_local_commit(void *ctx, const struct rn_flow *flow, uint32_t len);
-void rn_local_publish(void *ctx);
-
-/* -------------------------------------------------------------- local_wires.c */
-/* The way to where @flow and the slot say; asks for a wire if it is time to. */
-struct local_way *rn_local_way(struct rn_local *l, const struct rn_flow *flow,
-			       unsigned slot);
+/* ------------------------------------------------------------------ local_wires.c */
+/* The path to where @flow and the slot say; asks for a wire if it is time to. */
+struct local_path *rn_local_path(struct rn_local *l, const struct rn_flow *flow,
+				 unsigned slot);
 
 /* The peer broke the rules, or the memory is not what it should be: never again. */
-void rn_local_spoil(struct rn_local *l, struct local_wire *w, const char *why);
+void rn_local_break(struct rn_local *l, struct local_wire *w, const char *why);
 
 /* The peer has closed the ring, says the ring; rocind will say so as well, or it is not
  * so. Then a wire is asked for again after a while, which doubles each time: the flag is
@@ -144,7 +136,7 @@ void rn_local_lose(struct rn_local *l, const struct local_wire *w);
 void rn_local_remove(struct rn_local *l, struct local_wire *w);
 
 /* Its peer has gone: nothing is sent there any more, what it sent is still received. */
-void rn_local_part(struct rn_local *l, struct local_wire *w);
+void rn_local_peer_gone(struct rn_local *l, struct local_wire *w);
 
 /* As much memory as what is going on wants: asked when there was no space, done when the
  * ring can change, which is so once in each of its turns.
@@ -158,15 +150,5 @@ bool rn_local_fetch(struct rn_local *l, struct local_wire *w);
 /* Take leave of the peer, which reads what is in the ring; or of all of them. */
 void rn_local_close(struct local_wire *w);
 void rn_local_close_doorbell(struct rn_local *l);
-
-/* -------------------------------------------------------------- local_clock.c */
-rn_ns rn_local_now(void); /* CLOCK_MONOTONIC_COARSE: some milliseconds late */
-rn_ns rn_local_exact_now(void);
-
-/* --------------------------------------------------------------- local_pace.c */
-/* A burst of a stream begins, of long packets, and has ended. Sets w->send.past_caches.
- */
-void rn_local_pace_begin(struct local_wire *w);
-void rn_local_pace_end(struct local_wire *w);
 
 #endif /* RN_LOCAL_INTERNAL_H */

@@ -28,7 +28,7 @@
 #define ASKS_MAX 16
 #define ASKS_PER RN_MSEC(100)
 
-/* ------------------------------------------------------------------------ ways */
+/* ------------------------------------------------------------------------ paths */
 static bool same_gid(const struct rn_gid *a, const struct rn_gid *b)
 {
 	return memcmp(a, b, sizeof(*a)) == 0;
@@ -40,14 +40,14 @@ static bool same_ends(const struct rn_rocind_ends *a, const struct rn_rocind_end
 	       same_gid(&a->local, &b->local);
 }
 
-static struct local_way *place_of(struct rn_local *l, const struct rn_rocind_ends *ends)
+static struct local_path *place_of(struct rn_local *l, const struct rn_rocind_ends *ends)
 {
 	uint64_t h = rn_get_be64(ends->peer.raw) ^ rn_get_be64(ends->peer.raw + 8) ^
 		     rn_get_be64(ends->local.raw + 8) * 3 ^
 		     (uint64_t)ends->peer_slot << 40;
 
 	h *= UINT64_C(0x9e3779b97f4a7c15);
-	return &l->way[h >> 32 & (LOCAL_WAYS - 1)];
+	return &l->path[h >> 32 & (LOCAL_PATHS - 1)];
 }
 
 static struct local_wire *find_wire(const struct rn_local *l,
@@ -76,11 +76,11 @@ static bool is_eligible(const struct rn_local *l, const struct rn_rocind_ends *e
 	return ends->peer_slot != l->cfg.slot || !is_own_gid(l, &ends->peer);
 }
 
-static void ask(struct rn_local *l, struct local_way *way)
+static void ask(struct rn_local *l, struct local_path *path)
 {
 	rn_ns now = rn_local_now();
 
-	if (now < way->ask_at)
+	if (now < path->ask_at)
 		return;
 	if (now - l->asks_since >= ASKS_PER) {
 		l->asks_since = now;
@@ -89,48 +89,49 @@ static void ask(struct rn_local *l, struct local_way *way)
 	if (l->asks >= ASKS_MAX)
 		return;
 	l->asks++;
-	if (l->cfg.ask(l->cfg.ctx, &way->ends, way->lost) == -EAGAIN) {
-		way->ask_at = now + ASK_SOON;
+	if (l->cfg.ask(l->cfg.ctx, &path->ends, path->lost) == -EAGAIN) {
+		path->ask_at = now + ASK_SOON;
 		return;
 	}
-	if (way->lost) {
+	if (path->lost) {
 		rn_local_count(l, RN_STAT_LOCAL_RENEWED, 1);
-		if (way->losses < LOSSES_MAX)
-			way->losses++;
+		if (path->losses < LOSSES_MAX)
+			path->losses++;
 	}
 	/* The answer says when to ask again. None comes if rocind believes that there is
 	 * a wire.
 	 */
-	way->ask_at = now + ASK_LATER + (ASK_SOON << way->losses);
-	way->lost = true;
+	path->ask_at = now + ASK_LATER + (ASK_SOON << path->losses);
+	path->lost = true;
 }
 
-struct local_way *rn_local_way(struct rn_local *l, const struct rn_flow *flow,
-			       unsigned slot)
+struct local_path *rn_local_path(struct rn_local *l, const struct rn_flow *flow,
+				 unsigned slot)
 {
 	const struct rn_rocind_ends ends = { .local = flow->src,
 					     .peer = flow->dst,
 					     .peer_slot = slot };
-	struct local_way *way = place_of(l, &ends);
+	struct local_path *path = place_of(l, &ends);
 
-	if (!way->is_used || !same_ends(&way->ends, &ends)) {
-		*way = (struct local_way){ .is_used = true,
-					   .ends = ends,
-					   .wire = find_wire(l, &ends) };
+	if (!path->is_used || !same_ends(&path->ends, &ends)) {
+		*path = (struct local_path){ .is_used = true,
+					     .ends = ends,
+					     .wire = find_wire(l, &ends) };
 		if (!is_eligible(l, &ends))
-			way->ask_at = RN_NEVER;
+			path->ask_at = RN_NEVER;
 	}
-	if (!way->wire && way->ask_at != RN_NEVER)
-		ask(l, way);
-	return way;
+	if (!path->wire && path->ask_at != RN_NEVER)
+		ask(l, path);
+	return path;
 }
 
 /* What was known about these ends, if it still is. */
-static struct local_way *known_way(struct rn_local *l, const struct rn_rocind_ends *ends)
+static struct local_path *known_path(struct rn_local *l,
+				     const struct rn_rocind_ends *ends)
 {
-	struct local_way *way = place_of(l, ends);
+	struct local_path *path = place_of(l, ends);
 
-	return way->is_used && same_ends(&way->ends, ends) ? way : NULL;
+	return path->is_used && same_ends(&path->ends, ends) ? path : NULL;
 }
 
 /* ---------------------------------------------------------------------- coming */
@@ -241,7 +242,7 @@ int rn_local_up(struct rn_local *l, const struct rn_rocind_ends *ends,
 		const struct rn_rocind_wire *wire)
 {
 	struct local_wire *old = l->wire[wire->bit];
-	struct local_way *way = known_way(l, ends);
+	struct local_path *path = known_path(l, ends);
 	struct local_wire *w;
 	int rc = 0;
 
@@ -253,12 +254,12 @@ int rn_local_up(struct rn_local *l, const struct rn_rocind_ends *ends,
 		l->cfg.drop(l->cfg.ctx, ends);
 	}
 	rn_rocind_close_wire(wire);
-	if (way) {
-		way->wire = w;
-		way->lost = false;
+	if (path) {
+		path->wire = w;
+		path->lost = false;
 	}
-	if (way && !w)
-		way->ask_at = RN_NEVER;
+	if (path && !w)
+		path->ask_at = RN_NEVER;
 	if (!w)
 		return rc;
 	l->wire[w->bit] = w;
@@ -273,22 +274,22 @@ int rn_local_up(struct rn_local *l, const struct rn_rocind_ends *ends,
 /* ----------------------------------------------------------------------- going */
 static void forget(struct rn_local *l, const struct local_wire *w, rn_ns ask_at)
 {
-	struct local_way *way = known_way(l, &w->ends);
+	struct local_path *path = known_path(l, &w->ends);
 
-	if (!way || way->wire != w)
+	if (!path || path->wire != w)
 		return;
-	way->wire = NULL;
-	way->ask_at = ask_at;
+	path->wire = NULL;
+	path->ask_at = ask_at;
 }
 
 void rn_local_lose(struct rn_local *l, const struct local_wire *w)
 {
-	struct local_way *way = known_way(l, &w->ends);
+	struct local_path *path = known_path(l, &w->ends);
 
-	if (!way || way->wire != w)
+	if (!path || path->wire != w)
 		return;
-	forget(l, w, rn_local_now() + (ASK_SOON << way->losses));
-	way->lost = true;
+	forget(l, w, rn_local_now() + (ASK_SOON << path->losses));
+	path->lost = true;
 }
 
 void rn_local_remove(struct rn_local *l, struct local_wire *w)
@@ -305,7 +306,7 @@ void rn_local_remove(struct rn_local *l, struct local_wire *w)
 	free_wire(w);
 }
 
-void rn_local_part(struct rn_local *l, struct local_wire *w)
+void rn_local_peer_gone(struct rn_local *l, struct local_wire *w)
 {
 	if (!rn_ring_waits(&w->recv)) {
 		rn_local_remove(l, w);
@@ -316,7 +317,7 @@ void rn_local_part(struct rn_local *l, struct local_wire *w)
 	l->ready[w->bit / 64] |= UINT64_C(1) << w->bit % 64;
 }
 
-void rn_local_spoil(struct rn_local *l, struct local_wire *w, const char *why)
+void rn_local_break(struct rn_local *l, struct local_wire *w, const char *why)
 {
 	uint64_t *n = &l->cfg.stats[RN_STAT_LOCAL_SPOILT];
 
@@ -343,15 +344,15 @@ static rn_ns when_to_ask_again(int err)
 void rn_local_down(struct rn_local *l, const struct rn_rocind_ends *ends, int err)
 {
 	struct local_wire *w = find_wire(l, ends);
-	struct local_way *way = known_way(l, ends);
+	struct local_path *path = known_path(l, ends);
 
-	if (way) {
-		way->wire = NULL;
-		way->lost = false;
-		way->ask_at = when_to_ask_again(err);
+	if (path) {
+		path->wire = NULL;
+		path->lost = false;
+		path->ask_at = when_to_ask_again(err);
 	}
 	if (w && err == 0)
-		rn_local_part(l, w);
+		rn_local_peer_gone(l, w);
 	else if (w)
 		rn_local_remove(l, w);
 }

@@ -1,15 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* net_local.c - packets through rings, or past them. See net_local.h. */
+/* net_local.c - see net_local.h: packets through rings, or past them, and those that are
+ * built in a ring. Wires come and go in local_wires.c.
+ */
 #include "net_local.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "far_copy.h"
 #include "local_internal.h"
 #include "rocin/icrc.h"
+#include "rocin/wire.h"
 #include "transport/io/host/fd_close.h"
 
 enum {
@@ -28,6 +33,13 @@ enum {
 	LIVELY_MAX = 64,  /* calls in vain: some microseconds, a turn of the scheduler */
 	SCAN_MAX = 8, /* with more wires, only those that were rung for are looked at */
 	SCAN_EVERY = 64, /* calls after which all are, whatever the doorbell says */
+
+	/* Packets that are built in a ring. */
+	SHOW_AT = 8 * 1024, /* bytes: the peer reads them while the next are built */
+	SHOW_AT_STREAM = 32 * 1024,
+	SHOWS = 8, /* one of so many rings for the peer, the first of a burst at least */
+	FEW = 4,   /* packets of a burst: a message, an acknowledgement and a little */
+	MANY = 32, /* likewise: as one message it would be long */
 };
 
 /* -------------------------------------------------------------------- transmit */
@@ -40,7 +52,8 @@ static void wake(const struct local_wire *w)
 		(void)!syscall(SYS_write, w->peer_event, &one, sizeof(one));
 }
 
-void rn_local_let_go(struct local_wire *w)
+/* The peer may read what was put into the ring, and is woken if it sleeps. */
+static void let_go(struct local_wire *w)
 {
 	if (rn_ring_publish(&w->send) && rn_doorbell_ring(w->peer_page, w->peer_bit))
 		wake(w);
@@ -94,7 +107,7 @@ static int send_by_ring(struct rn_local *l, struct local_wire *w,
 		if (rc)
 			break;
 	}
-	rn_local_let_go(w);
+	let_go(w);
 	if (i > first) {
 		end = i < super->count ? i * super->seg_len : super->len;
 		rn_local_count(l, RN_STAT_LOCAL_TX_PACKETS, i - first);
@@ -104,9 +117,9 @@ static int send_by_ring(struct rn_local *l, struct local_wire *w,
 	if (rc == -EPIPE) {
 		if (w->send.fault == RN_RING_CLOSED) {
 			rn_local_lose(l, w);
-			rn_local_part(l, w);
+			rn_local_peer_gone(l, w);
 		} else {
-			rn_local_spoil(l, w, rn_ring_fault_text(w->send.fault));
+			rn_local_break(l, w, rn_ring_fault_text(w->send.fault));
 		}
 		return rc;
 	}
@@ -131,13 +144,13 @@ static unsigned slot_of(const struct rn_super *super)
 static int local_transmit(void *ctx, const struct rn_super *super)
 {
 	struct rn_local *l = ctx;
-	struct local_way *way;
+	struct local_path *path;
 	int rc;
 
 	if (!l->udp_begun && !super->outlet.id && fits_a_record(super)) {
-		way = rn_local_way(l, super->flow, slot_of(super));
-		if (way->wire) {
-			rc = send_by_ring(l, way->wire, super);
+		path = rn_local_path(l, super->flow, slot_of(super));
+		if (path->wire) {
+			rc = send_by_ring(l, path->wire, super);
 			if (rc != -ENOBUFS && (rc != -EAGAIN || !l->hurry))
 				return rc;
 		}
@@ -156,9 +169,125 @@ static struct rn_outlet local_outlet(void *ctx, const struct rn_flow *flow,
 {
 	struct rn_local *l = ctx;
 
-	if (rn_local_way(l, flow, dest_slot)->wire)
+	if (rn_local_path(l, flow, dest_slot)->wire)
 		return (struct rn_outlet){ 0 };
 	return rn_net_outlet(l->udp, flow, sgid_index, dest_slot);
+}
+
+/* ---------------------------------------------------- building in the ring itself */
+/* Where a packet is built that will be copied to @at: its payload aligned, behind a BTH,
+ * and half a page away from where it goes.
+ */
+static uint8_t *apart_from(struct rn_local *l, const uint8_t *at)
+{
+	size_t half = LOCAL_PAGE / 2, page = LOCAL_PAGE, line = RN_RING_ALIGN;
+	size_t offset = ((uintptr_t)at - (uintptr_t)l->build + half) % page;
+
+	return l->build + offset / line * line + line - RN_BTH_LEN;
+}
+
+static rn_ns exact_now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (rn_ns)ts.tv_sec * 1000000000 + ts.tv_nsec;
+}
+
+/* See struct rn_net_ops. */
+static void local_publish(void *ctx)
+{
+	struct rn_local *l = ctx;
+	struct local_wire *w = l->place;
+
+	l->shows = 0;
+	if (!w)
+		return;
+	let_go(w);
+	if (w->pace.began)
+		w->send.past_caches = rn_copy_pace_end(&w->pace, exact_now(),
+						       w->send.tail, w->send.past_caches);
+	w->burst_before = w->burst;
+	w->burst = 0;
+}
+
+static uint8_t *local_reserve(void *ctx, const struct rn_flow *flow, uint32_t dest_slot)
+{
+	struct rn_local *l = ctx;
+	struct local_wire *w = rn_local_path(l, flow, dest_slot)->wire;
+	uint8_t *at;
+
+	if (l->place && l->place != w)
+		local_publish(l);
+	l->place = NULL;
+	if (!w || w->is_stuck || (w->is_away && !rn_local_fetch(l, w)))
+		return NULL;
+	if (w->want != w->send.size)
+		rn_local_resize(w);
+	l->place = w;
+	l->net.bare = w->may_be_bare;
+	at = rn_ring_reserve(&w->send);
+	l->apart = at && w->is_long ? apart_from(l, at) : NULL;
+	return l->apart ? l->apart : at;
+}
+
+static bool is_stream(const struct local_wire *w)
+{
+	return w->burst_before >= MANY;
+}
+
+/* Does the peer get what has been built, in the middle of a burst? In a stream it has
+ * enough to do, and each change of the tail, which it may be looking at, takes as long as
+ * a good part of a packet.
+ */
+static bool is_to_show(const struct local_wire *w)
+{
+	uint32_t at = is_stream(w) ? SHOW_AT_STREAM : SHOW_AT;
+	uint32_t half = w->send.size / 2;
+
+	return rn_ring_unpublished(&w->send) >= (at < half ? at : half);
+}
+
+static void show(struct rn_local *l, struct local_wire *w)
+{
+	if (l->shows++ % SHOWS == 0)
+		let_go(w);
+	else
+		rn_ring_show(&w->send);
+}
+
+/* Where bursts are short somebody waits: what this one begins with, an acknowledgement
+ * that goes ahead of its answer or a message ahead of its acknowledgement, is read while
+ * the other is built. In a stream the peer would be disturbed, and find little.
+ */
+static bool goes_ahead(const struct local_wire *w)
+{
+	return w->burst == 1 && w->burst_before <= FEW;
+}
+
+static void local_commit(void *ctx, const struct rn_flow *flow, uint32_t len)
+{
+	struct rn_local *l = ctx;
+	struct local_wire *w = l->place;
+	struct rn_ring_meta meta = rn_local_meta(flow);
+
+	meta.flags = l->net.bare ? RN_RING_BARE : 0;
+	if (l->apart)
+		(void)!rn_ring_send(&w->send, &meta, l->apart, len); /* there is space */
+	else
+		rn_ring_commit(&w->send, &meta, len);
+	w->is_long = len >= RN_FAR_COPY_MIN;
+	w->full_since = 0;
+	rn_local_count(l, RN_STAT_LOCAL_TX_PACKETS, 1);
+	rn_local_count(l, RN_STAT_LOCAL_TX_BYTES, len);
+	if (l->net.bare)
+		rn_local_count(l, RN_STAT_LOCAL_TX_BARE, 1);
+	if (++w->burst == 1 && is_stream(w) && w->is_long && rn_far_copy_has_past())
+		rn_copy_pace_begin(&w->pace, exact_now(), w->send.tail);
+	if (is_to_show(w))
+		show(l, w);
+	else if (goes_ahead(w))
+		rn_ring_show(&w->send);
 }
 
 /* --------------------------------------------------------------------- receive */
@@ -229,7 +358,7 @@ static int read_wire(struct rn_local *l, struct local_wire *w, struct rn_rx *rx)
 	if (w->recv.fault == RN_RING_CLOSED || (!w->recv.fault && w->is_closing))
 		rn_local_remove(l, w);
 	else if (w->recv.fault)
-		rn_local_spoil(l, w, rn_ring_fault_text(w->recv.fault));
+		rn_local_break(l, w, rn_ring_fault_text(w->recv.fault));
 	return 0;
 }
 
@@ -416,14 +545,14 @@ void rn_local_awake(struct rn_local *l)
 		rn_doorbell_awake(l->page);
 }
 
-/* ------------------------------------------------------------------- life of it */
+/* ------------------------------------------------------------- making and ending it */
 static const struct rn_net_ops local_ops = {
 	.transmit = local_transmit,
 	.outlet = local_outlet,
 	.receive = local_receive,
-	.reserve = rn_local_reserve,
-	.commit = rn_local_commit,
-	.publish = rn_local_publish,
+	.reserve = local_reserve,
+	.commit = local_commit,
+	.publish = local_publish,
 };
 
 struct rn_local *rn_local_new(const struct rn_local_cfg *cfg)

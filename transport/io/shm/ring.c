@@ -1,6 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* ring.c - the memory of a ring, and why an end of one stops. */
+/* ring.c - see ring.h: the memory of a ring, the producer's end, the consumer's end.
+ *
+ * The producer believes one value of the other side: the head, which says what may be
+ * written over. A consumer that lies about it harms what it receives itself, no more.
+ *
+ * The consumer judges in this order: the tail when it is loaded; of each record its tag,
+ * then its length, then whether it lies within what the tail and the data give. A packet
+ * is copied out and folded for its ICRC in one pass, which takes no longer than checking
+ * it where it lies: the check then need not read the payload, and what is placed later is
+ * what was checked.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "far_copy.h"
 #include "ring_layout.h"
+#include "rocin/wire.h"
 
 void rn_ring_format(void *mem, uint32_t capacity)
 {
@@ -14,7 +29,8 @@ void rn_ring_format(void *mem, uint32_t capacity)
 	atomic_store_explicit(&shared->magic, RN_RING_MAGIC, memory_order_release);
 }
 
-bool rn_ring_is_formatted(const struct rn_ring_shared *shared, uint32_t capacity)
+/* Is @shared what rn_ring_format(@capacity) made? */
+static bool is_formatted(const struct rn_ring_shared *shared, uint32_t capacity)
 {
 	return atomic_load_explicit(&shared->magic, memory_order_acquire) ==
 		       RN_RING_MAGIC &&
@@ -41,4 +57,428 @@ const char *rn_ring_fault_text(enum rn_ring_fault fault)
 	static_assert(RN_ARRAY_SIZE(text) == RN_RING_FAULT_COUNT, "one for each");
 	assert(fault < RN_RING_FAULT_COUNT);
 	return text[fault];
+}
+
+/* ------------------------------------------------------------------ the producer */
+enum {
+	NEXT_LINES = 3, /* a short message and an acknowledgement */
+};
+
+enum rn_ring_fault rn_ring_send_init(struct rn_ring_send *s, void *mem, uint32_t capacity)
+{
+	assert(rn_ring_is_size(capacity, RN_RING_SIZE_MAX));
+	*s = (struct rn_ring_send){
+		.shared = mem,
+		.data = (uint8_t *)mem + RN_RING_CONTROL,
+		.size = RN_RING_SIZE_MIN,
+		.capacity = capacity,
+	};
+	if (!is_formatted(s->shared, capacity))
+		s->fault = RN_RING_BAD_MAGIC;
+	return s->fault;
+}
+
+/* How far the consumer is: one load, judged against what it can have read. */
+static void look_at_head(struct rn_ring_send *s)
+{
+	uint64_t head = atomic_load_explicit(&s->shared->head, memory_order_acquire);
+
+	if (head % RN_RING_ALIGN != 0 || head < s->head || head > s->published)
+		s->fault = RN_RING_BAD_HEAD;
+	else
+		s->head = head;
+}
+
+static uint32_t space(const struct rn_ring_send *s)
+{
+	return s->size - (uint32_t)(s->tail - s->head);
+}
+
+/* Are there @need bytes? */
+static bool has_space(struct rn_ring_send *s, uint32_t need)
+{
+	if (need <= space(s))
+		return true;
+	look_at_head(s);
+	if (!s->fault && need <= space(s))
+		return true;
+	if (!s->fault &&
+	    atomic_load_explicit(&s->shared->recv_closed, memory_order_relaxed))
+		s->fault = RN_RING_CLOSED;
+	return false;
+}
+
+static int no_space(struct rn_ring_send *s)
+{
+	if (s->fault)
+		return -EPIPE;
+	s->fulls++;
+	s->full_count++;
+	return -EAGAIN;
+}
+
+static void put_header(struct rn_ring_send *s, uint32_t length, uint64_t meta)
+{
+	struct rn_ring_header *h = (void *)(s->data + s->off);
+	uint64_t what = (uint64_t)rn_ring_tag(s->tail) << 32 | length;
+
+	atomic_store_explicit(&h->what, what, memory_order_relaxed);
+	atomic_store_explicit(&h->meta, meta, memory_order_relaxed);
+}
+
+static void advance_tail(struct rn_ring_send *s, uint32_t bytes)
+{
+	s->tail += bytes;
+	s->off = (s->off + bytes) & (s->size - 1);
+}
+
+/* Bytes that are left before the end of the data, if @need are not. */
+static uint32_t pad_before(const struct rn_ring_send *s, uint32_t need)
+{
+	uint32_t left = s->size - s->off;
+
+	return need > left ? left : 0;
+}
+
+/* @pad bytes of nothing, if not 0, and the header of a packet. */
+static void begin_record(struct rn_ring_send *s, uint32_t pad, uint32_t len,
+			 const struct rn_ring_meta *meta)
+{
+	uint64_t word;
+
+	if (pad) {
+		put_header(s, RN_RING_PAD, 0);
+		advance_tail(s, pad);
+	}
+	memcpy(&word, meta, sizeof(word));
+	put_header(s, len, word);
+}
+
+int rn_ring_send(struct rn_ring_send *s, const struct rn_ring_meta *meta,
+		 const uint8_t *pkt, uint32_t len)
+{
+	void (*copy)(uint8_t * dst, const uint8_t *src, size_t n) =
+		s->past_caches ? rn_far_copy_past : rn_far_copy;
+	uint32_t need = rn_ring_need(len), pad = pad_before(s, need);
+
+	assert(len >= RN_RING_PACKET_MIN);
+	assert(len <= RN_RING_PACKET_MAX);
+	if (s->fault)
+		return -EPIPE;
+	if (!has_space(s, pad + need))
+		return no_space(s);
+	begin_record(s, pad, len, meta);
+	copy(s->data + s->off + RN_RING_HEADER, pkt, len);
+	advance_tail(s, need);
+	return 0;
+}
+
+uint8_t *rn_ring_reserve(struct rn_ring_send *s)
+{
+	uint32_t pad = pad_before(s, rn_ring_need(RN_RING_PACKET_MAX));
+
+	if (s->fault || !has_space(s, pad + rn_ring_need(RN_RING_PACKET_MAX)))
+		return NULL;
+	return s->data + (pad ? 0 : s->off) + RN_RING_HEADER;
+}
+
+void rn_ring_commit(struct rn_ring_send *s, const struct rn_ring_meta *meta, uint32_t len)
+{
+	assert(len >= RN_RING_PACKET_MIN);
+	assert(len <= RN_RING_PACKET_MAX);
+	begin_record(s, pad_before(s, rn_ring_need(RN_RING_PACKET_MAX)), len, meta);
+	advance_tail(s, rn_ring_need(len));
+}
+
+/* The consumer was the last to have the lines of what comes next: they are asked for now,
+ * while nobody waits, and not when the next record is stored, before whose tail they must
+ * be here.
+ */
+static void fetch_next(const struct rn_ring_send *s)
+{
+#ifdef __x86_64__
+	for (uint32_t i = 0; i < NEXT_LINES; i++)
+		__asm__ volatile(
+			"prefetchw %0"
+			: /* only a hint */
+			: "m"(s->data[(s->off + i * RN_RING_ALIGN) & (s->size - 1)]));
+#else
+	(void)s;
+#endif
+}
+
+bool rn_ring_publish(struct rn_ring_send *s)
+{
+	if (s->tail == s->told || s->fault)
+		return false;
+	s->published = s->told = s->tail;
+	atomic_store(&s->shared->tail, s->tail);
+	fetch_next(s);
+	return true;
+}
+
+void rn_ring_show(struct rn_ring_send *s)
+{
+	if (s->fault)
+		return;
+	s->published = s->tail;
+	atomic_store_explicit(&s->shared->tail, s->tail, memory_order_release);
+}
+
+bool rn_ring_is_read(struct rn_ring_send *s)
+{
+	if (!s->fault)
+		look_at_head(s);
+	return s->head == s->tail;
+}
+
+bool rn_ring_is_held(struct rn_ring_send *s, uint64_t *taken)
+{
+	if (!s->fault)
+		look_at_head(s);
+	*taken = s->head;
+	return !s->fault && s->head != s->published &&
+	       !atomic_load_explicit(&s->shared->recv_closed, memory_order_relaxed);
+}
+
+int rn_ring_resize(struct rn_ring_send *s, uint32_t size)
+{
+	uint32_t unread;
+
+	assert(rn_ring_is_size(size, s->capacity));
+	if (s->fault)
+		return -EPIPE;
+	if (size == s->size)
+		return 0;
+	look_at_head(s);
+	if (s->fault)
+		return -EPIPE;
+	unread = (uint32_t)(s->tail - s->head);
+	/* What is unread must be in one piece, or it would be where new records go. If so
+	 * there is space for one of RN_RING_ALIGN bytes: unread <= off < size.
+	 */
+	if (s->head < s->resized || (size < s->size ? unread > 0 : unread > s->off))
+		return -EAGAIN;
+	put_header(s, RN_RING_RESIZE, size);
+	s->size = size;
+	advance_tail(s, RN_RING_ALIGN);
+	s->resized = s->tail;
+	return 0;
+}
+
+uint32_t rn_ring_advice(struct rn_ring_send *s, rn_ns now)
+{
+	bool often = s->fulls >= RN_RING_FULLS && now - s->fulls_since <= RN_MSEC(1);
+
+	if (often || now - s->fulls_since > RN_MSEC(1)) {
+		s->fulls_since = now;
+		s->fulls = 0;
+	}
+	/* What waits for a consumer that has stopped is not idle. */
+	if (s->tail != s->idle_tail || !rn_ring_is_read(s)) {
+		s->idle_tail = s->tail;
+		s->idle_since = now;
+	}
+	if (often && s->size < s->capacity)
+		return s->size * 2;
+	return now - s->idle_since >= RN_MSEC(1000) ? RN_RING_SIZE_MIN : s->size;
+}
+
+void rn_ring_send_close(struct rn_ring_send *s)
+{
+	if (!s->fault)
+		s->fault = RN_RING_CLOSED;
+	atomic_store_explicit(&s->shared->send_closed, 1, memory_order_release);
+}
+
+/* ------------------------------------------------------------------ the consumer */
+enum {
+	RECORDS_EACH = 3, /* a pad, a change of size, a packet */
+};
+
+enum rn_ring_fault rn_ring_recv_init(struct rn_ring_recv *r, void *mem, uint32_t capacity)
+{
+	assert(rn_ring_is_size(capacity, RN_RING_SIZE_MAX));
+	*r = (struct rn_ring_recv){
+		.shared = mem,
+		.data = (const uint8_t *)mem + RN_RING_CONTROL,
+		.size = RN_RING_SIZE_MIN,
+		.capacity = capacity,
+	};
+	if (!is_formatted(r->shared, capacity))
+		r->fault = RN_RING_BAD_MAGIC;
+	return r->fault;
+}
+
+static void publish_head(struct rn_ring_recv *r)
+{
+	if (r->published == r->head)
+		return;
+	r->published = r->head;
+	atomic_store_explicit(&r->shared->head, r->head, memory_order_release);
+}
+
+/* When all up to the last one is read. Against the capacity: a record on the way may say
+ * that the ring is larger from there on. A tail that went back is too far away as well.
+ */
+static void look_at_tail(struct rn_ring_recv *r)
+{
+	uint64_t tail = atomic_load_explicit(&r->shared->tail, memory_order_acquire);
+
+	assert(r->tail == r->head);
+	if (tail % RN_RING_ALIGN != 0 || tail - r->head > r->capacity)
+		r->fault = RN_RING_BAD_TAIL;
+	else
+		r->tail = tail;
+}
+
+/* The producer stores the flag after its last tail, so that is looked for once more. */
+static void look_for_the_end(struct rn_ring_recv *r)
+{
+	if (!atomic_load_explicit(&r->shared->send_closed, memory_order_acquire))
+		return;
+	look_at_tail(r);
+	if (!r->fault && r->tail == r->head)
+		r->fault = RN_RING_CLOSED;
+}
+
+static void advance_head(struct rn_ring_recv *r, uint32_t bytes)
+{
+	r->head += bytes;
+	r->off = (r->off + bytes) & (r->size - 1);
+}
+
+static void resize(struct rn_ring_recv *r, uint64_t size)
+{
+	if (!rn_ring_is_size(size, r->capacity)) {
+		r->fault = RN_RING_BAD_SIZE;
+		return;
+	}
+	r->size = (uint32_t)size;
+	advance_head(r, RN_RING_ALIGN);
+}
+
+/* A pad or a packet of @bytes: is it there, and in one piece? */
+static bool is_within(struct rn_ring_recv *r, uint32_t bytes)
+{
+	if (bytes > r->tail - r->head || bytes > r->size - r->off)
+		r->fault = RN_RING_BAD_EXTENT;
+	return !r->fault;
+}
+
+/* How many of the last bytes before the ICRC rn_icrc_check_with() can do without: with
+ * what is before them, headers in most packets, a multiple of 16.
+ */
+static uint32_t part_len(uint32_t len)
+{
+	uint32_t most = len - RN_RING_PACKET_MIN, part = RN_CRC32_PART_MAX;
+
+	if (most < RN_CRC32_PART_MIN)
+		return 0;
+	while (part > most)
+		part /= 2;
+	return rn_crc32_can_copy(part) && (most - part) % 16 == 0 ? part : 0;
+}
+
+/* @p->len bytes from @src to @room or a little behind it, where stores of the payload are
+ * aligned.
+ */
+static void copy_out(struct rn_ring_packet *p, uint8_t *room, const uint8_t *src)
+{
+	uint32_t part = p->meta.flags & RN_RING_BARE ? 0 : part_len(p->len);
+	uint32_t before = p->len - RN_ICRC_LEN - part;
+
+	if (part == 0) {
+		memcpy(room, src, p->len);
+		p->data = room;
+		p->part = (struct rn_crc32_part){ 0 };
+		return;
+	}
+	room += -((uintptr_t)room + before) % RN_RING_ALIGN;
+	memcpy(room, src, before);
+	rn_crc32_copy(room + before, src + before, part, &p->part);
+	memcpy(room + before + part, src + before + part, RN_ICRC_LEN);
+	p->data = room;
+}
+
+/* The record at the head, which is before the tail. Return: it was a packet, and @p is
+ * filled.
+ */
+static bool take_record(struct rn_ring_recv *r, struct rn_ring_packet *p, uint8_t *room)
+{
+	const struct rn_ring_header *h = (const void *)(r->data + r->off);
+	uint64_t what = atomic_load_explicit(&h->what, memory_order_relaxed);
+	uint64_t meta = atomic_load_explicit(&h->meta, memory_order_relaxed);
+	uint32_t len = (uint32_t)what, pad = r->size - r->off;
+
+	if (what >> 32 != rn_ring_tag(r->head)) {
+		r->fault = RN_RING_BAD_TAG;
+	} else if (len == RN_RING_RESIZE) {
+		resize(r, meta);
+	} else if (len == RN_RING_PAD) {
+		if (is_within(r, pad))
+			advance_head(r, pad);
+	} else if (len < RN_RING_PACKET_MIN || len > RN_RING_PACKET_MAX) {
+		r->fault = RN_RING_BAD_LENGTH;
+	} else if (is_within(r, rn_ring_need(len))) {
+		p->len = len;
+		memcpy(&p->meta, &meta, sizeof(meta));
+		copy_out(p, room, r->data + r->off + RN_RING_HEADER);
+		advance_head(r, rn_ring_need(len));
+		return true;
+	}
+	return false;
+}
+
+/* Space is given back in time for the producer to go on, and not with each record. */
+static void give_back(struct rn_ring_recv *r)
+{
+	if (r->head - r->published >= r->size / 4)
+		publish_head(r);
+}
+
+unsigned rn_ring_receive(struct rn_ring_recv *r, struct rn_ring_packet *pkts,
+			 unsigned max, uint8_t *room, size_t room_len)
+{
+	uint8_t *end = room + room_len;
+	unsigned n = 0, records = 0;
+
+	assert(room_len >= RN_RING_ROOM_MIN);
+	if (r->fault)
+		return 0;
+	if (r->head == r->tail)
+		look_at_tail(r);
+	while (n < max && r->head != r->tail && !r->fault &&
+	       records++ < RECORDS_EACH * max) {
+		if (end - room < RN_RING_PACKET_MAX + RN_RING_ALIGN)
+			return n;
+		if (take_record(r, &pkts[n], room)) {
+			room = (uint8_t *)pkts[n].data + pkts[n].len;
+			n++;
+		}
+		give_back(r);
+	}
+	if (!r->fault && r->head == r->tail) {
+		publish_head(r);
+		look_for_the_end(r);
+	}
+	return n;
+}
+
+bool rn_ring_has_more(const struct rn_ring_recv *r)
+{
+	return !r->fault && r->tail != r->head;
+}
+
+bool rn_ring_waits(const struct rn_ring_recv *r)
+{
+	return !r->fault &&
+	       (r->tail != r->head || atomic_load(&r->shared->tail) != r->head);
+}
+
+void rn_ring_recv_close(struct rn_ring_recv *r)
+{
+	if (!r->fault)
+		r->fault = RN_RING_CLOSED;
+	atomic_store_explicit(&r->shared->recv_closed, 1, memory_order_relaxed);
 }

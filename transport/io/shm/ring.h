@@ -101,7 +101,7 @@ static inline size_t rn_ring_bytes(uint32_t capacity)
 void rn_ring_format(void *mem, uint32_t capacity);
 
 /* ---------------------------------------------------------------- producer */
-/* Private to ring_send.c but for @fault, @size, @past_caches and the counters. */
+/* Private to ring.c but for @fault, @size, @past_caches and the counters. */
 struct rn_ring_send {
 	struct rn_ring_shared *shared;
 	uint8_t *data;
@@ -218,7 +218,7 @@ uint32_t rn_ring_advice(struct rn_ring_send *s, rn_ns now);
 void rn_ring_send_close(struct rn_ring_send *s);
 
 /* ---------------------------------------------------------------- consumer */
-/* Private to ring_receive.c but for @fault and @size. */
+/* Private to ring.c but for @fault and @size. */
 struct rn_ring_recv {
 	struct rn_ring_shared *shared;
 	const uint8_t *data;
@@ -271,5 +271,17 @@ bool rn_ring_waits(const struct rn_ring_recv *r);
  * says -EPIPE. Then rn_ring_receive() gives nothing.
  */
 void rn_ring_recv_close(struct rn_ring_recv *r);
+
+/* How the memory of a local wire is laid out: the ring of role 0, which process 0 sends
+ * by, then that of role 1.
+ */
+enum {
+	/* Half of a usual L2 cache: with more, what the producer writes has left it
+	 * before the consumer reads it.
+	 */
+	RN_WIRE_CAPACITY = 256 << 10,
+	RN_WIRE_RING_BYTES = RN_RING_CONTROL + RN_WIRE_CAPACITY,
+	RN_WIRE_BYTES = 2 * RN_WIRE_RING_BYTES,
+};
 
 #endif /* RN_RING_H */

@@ -63,7 +63,4 @@ static inline bool rn_ring_is_size(uint64_t size, uint32_t capacity)
 	return size >= RN_RING_SIZE_MIN && size <= capacity && (size & (size - 1)) == 0;
 }
 
-/* Is @mem what rn_ring_format(@capacity) made? */
-bool rn_ring_is_formatted(const struct rn_ring_shared *shared, uint32_t capacity);
-
 #endif /* RN_RING_LAYOUT_H */

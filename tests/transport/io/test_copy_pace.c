@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* test_local_pace.c - long packets of a stream take the faster way into a ring, also
+/* test_copy_pace.c - long packets of a stream take the faster way into a ring, also
  * after it has become another one. The clock and the costs are the test's.
  */
 #include <setjmp.h>
@@ -10,7 +10,6 @@
 #include <cmocka.h>
 
 #include "transport/io/shm/far_copy.h"
-#include "transport/io/shm/local_internal.h"
 
 enum {
 	PACKETS = 64,	/* of a burst */
@@ -28,25 +27,18 @@ static const struct costs far_away = { { 510, 430 } };
 static const struct costs alike = { { 440, 430 } };
 
 static rn_ns now;
-static bool has_past;
 
-rn_ns __wrap_rn_local_exact_now(void);
-rn_ns __wrap_rn_local_exact_now(void)
-{
-	return now;
-}
-
-bool __wrap_rn_far_copy_has_past(void);
-bool __wrap_rn_far_copy_has_past(void)
-{
-	return has_past;
-}
+/* One end of a wire. */
+struct sender {
+	struct rn_copy_pace pace;
+	uint64_t tail;
+	bool past_caches;
+};
 
 static int set_up(void **state)
 {
 	now = RN_MSEC(1000);
-	has_past = true;
-	*state = calloc(1, sizeof(struct local_wire));
+	*state = calloc(1, sizeof(struct sender));
 	return *state ? 0 : -1;
 }
 
@@ -56,22 +48,22 @@ static int tear_down(void **state)
 	return 0;
 }
 
-static void burst(struct local_wire *w, const struct costs *c, rn_ns lost)
+static void burst(struct sender *w, const struct costs *c, rn_ns lost)
 {
-	rn_local_pace_begin(w);
-	w->send.tail += PACKETS * BYTES;
-	now += PACKETS * c->each[w->send.past_caches] + lost;
-	rn_local_pace_end(w);
+	rn_copy_pace_begin(&w->pace, now, w->tail);
+	w->tail += PACKETS * BYTES;
+	now += PACKETS * c->each[w->past_caches] + lost;
+	w->past_caches = rn_copy_pace_end(&w->pace, now, w->tail, w->past_caches);
 	now += RN_USEC(7); /* the program's */
 }
 
 /* Return: how many of @count bursts go past the caches. */
-static unsigned bursts_past(struct local_wire *w, const struct costs *c, unsigned count)
+static unsigned bursts_past(struct sender *w, const struct costs *c, unsigned count)
 {
 	unsigned past = 0;
 
 	for (unsigned i = 0; i < count; i++) {
-		past += w->send.past_caches;
+		past += w->past_caches;
 		burst(w, c, 0);
 	}
 	return past;
@@ -79,7 +71,7 @@ static unsigned bursts_past(struct local_wire *w, const struct costs *c, unsigne
 
 static void faster_way_is_found_and_the_other_tried_now_and_then(void **state)
 {
-	struct local_wire *w = *state;
+	struct sender *w = *state;
 
 	bursts_past(w, &near_by, SETTLED);
 	assert_in_range(bursts_past(w, &near_by, 1000), 1, 30);
@@ -91,7 +83,7 @@ static void faster_way_is_found_and_the_other_tried_now_and_then(void **state)
 
 static void what_is_little_faster_is_not_worth_a_change(void **state)
 {
-	struct local_wire *w = *state;
+	struct sender *w = *state;
 
 	bursts_past(w, &alike, SETTLED);
 	assert_in_range(bursts_past(w, &alike, 1000), 1, 30);
@@ -100,34 +92,26 @@ static void what_is_little_faster_is_not_worth_a_change(void **state)
 /* The processor was somebody else's for a while, once in each way. */
 static void burst_that_was_interrupted_says_little(void **state)
 {
-	struct local_wire *w = *state;
+	struct sender *w = *state;
 
 	bursts_past(w, &near_by, SETTLED);
-	while (!w->send.past_caches)
+	while (!w->past_caches)
 		burst(w, &near_by, 0);
 	burst(w, &near_by, RN_MSEC(4));
 	burst(w, &near_by, RN_MSEC(4));
-	assert_false(w->send.past_caches);
+	assert_false(w->past_caches);
 	assert_in_range(bursts_past(w, &near_by, 1000), 1, 30);
 }
 
 static void burst_that_was_not_timed_changes_nothing(void **state)
 {
-	struct local_wire *w = *state;
+	struct sender *w = *state;
 
 	for (unsigned i = 0; i < 1000; i++) {
-		rn_local_pace_end(w);
-		assert_false(w->send.past_caches);
+		assert_false(rn_copy_pace_end(&w->pace, now, i, false));
+		assert_true(rn_copy_pace_end(&w->pace, now, i, true));
 	}
 	assert_int_equal(w->pace.bursts, 0);
-}
-
-static void processor_without_such_stores_is_not_asked(void **state)
-{
-	struct local_wire *w = *state;
-
-	has_past = false;
-	assert_int_equal(bursts_past(w, &far_away, 1000), 0);
 }
 
 #define test(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -139,7 +123,6 @@ int main(void)
 		test(what_is_little_faster_is_not_worth_a_change),
 		test(burst_that_was_interrupted_says_little),
 		test(burst_that_was_not_timed_changes_nothing),
-		test(processor_without_such_stores_is_not_asked),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
