@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* test_net_capture.c - what the middleware writes into the rings, and what it thinks. */
+#include "pair_kit.h"
 #include "transport/io/capture/net_capture.h"
 
 #include <errno.h>
@@ -15,7 +16,6 @@
 
 #include "capture_kit.h"
 #include "transport/io/capture/capture_ring.h"
-#include "transport/io/udp/net_pair.h"
 
 enum {
 	SIZE = RN_CAPTURE_SIZE_MIN,

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "fault_kit.h"
-#include "transport/io/udp/net_pair.h"
+#include "pair_kit.h"
 
 enum {
 	PACKET = 64,

@@ -16,9 +16,9 @@
 
 #include <cmocka.h>
 
+#include "pair_kit.h"
 #include "rocin/icrc.h"
 #include "transport/io/capture/tap.h"
-#include "transport/io/udp/net_pair.h"
 
 enum {
 	DATA = 101, /* odd: the checksum has a half word */

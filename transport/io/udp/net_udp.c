@@ -1,38 +1,37 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* net_udp.c - the sockets of a device: which one to read next, and reading. */
+/* net_udp.c - see net_udp.h: sending super-packets, which socket to read next, and
+ * reading, by system calls or by io_uring.
+ */
 #include "net_udp.h"
-#include "transport/io/host/fd_close.h"
 
 #include <errno.h>
+#include <netinet/in.h>
+#include <netinet/udp.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "rocin/icrc.h"
+#include "rocin/types.h"
+#include "transport/io/host/fd_close.h"
 #include "transport/io/host/log.h"
+#include "transport/io/host/sentence.h"
+#include "transport/io/host/uring.h"
 #include "udp_internal.h"
 
-enum {
-	LOOK_ANYWAY = 256,    /* calls, though those in use never run dry */
-	TURN = 8,	      /* packets from one socket before the next has its turn */
-	IDLE_AFTER = 1 << 14, /* vain looks at a socket before it counts as unused */
+/* One that was received; valid until a call that finds none kept. */
+struct datagram {
+	struct msghdr *msg; /* its source and control messages */
+	const uint8_t *data;
+	uint32_t len;
 };
 
 /* ------------------------------------------------------------ sockets in use */
 /* u->order lists the sockets: first those in use, then the others, then empty places. */
-void rn_udp_in_use(struct rn_udp *u, unsigned idx)
-{
-	unsigned at = u->sock[idx].place;
-
-	u->sock[idx].idle = 0;
-	if (at < u->active)
-		return;
-	rn_udp_swap(u, at, u->active);
-	u->active++;
-}
-
-void rn_udp_swap(struct rn_udp *u, unsigned a, unsigned b)
+static void swap_places(struct rn_udp *u, unsigned a, unsigned b)
 {
 	uint8_t ia = u->order[a], ib = u->order[b];
 
@@ -42,15 +41,421 @@ void rn_udp_swap(struct rn_udp *u, unsigned a, unsigned b)
 	u->sock[ia].place = (uint8_t)b;
 }
 
+static void mark_in_use(struct rn_udp *u, unsigned idx)
+{
+	unsigned at = u->sock[idx].place;
+
+	u->sock[idx].idle = 0;
+	if (at < u->active)
+		return;
+	swap_places(u, at, u->active);
+	u->active++;
+}
+
 static void not_in_use(struct rn_udp *u, unsigned idx)
 {
 	if (u->active <= 1)
 		return;
 	u->active--;
-	rn_udp_swap(u, u->sock[idx].place, u->active);
+	swap_places(u, u->sock[idx].place, u->active);
 }
 
-/* ------------------------------------------------------------------ receive */
+/* --------------------------------------------------------- datagrams by io_uring */
+/* Whatever thread polls does so by a system call that has ended all its requests when it
+ * returns; none stays under way. (One that did, such as a receive that goes on and on,
+ * would belong to the thread that made it: uring.h.) What is won is that one call takes
+ * several datagrams of a socket that has many.
+ */
+enum {
+	AHEAD = 4, /* datagrams of one call: more of this size leave the cache */
+	BUF = 65536,
+	CONTROL = 256,
+};
+
+struct uring_slot {
+	struct msghdr msg;
+	struct iovec iov;
+	struct sockaddr_storage from;
+	_Alignas(struct cmsghdr) uint8_t control[CONTROL];
+	int len; /* or -errno */
+};
+
+struct rn_net_uring {
+	struct rn_uring *uring;
+	unsigned ahead;	      /* to ask for: more when all that were asked for came */
+	unsigned next, count; /* slots not handed out yet */
+	struct uring_slot slot[AHEAD];
+	uint8_t buf[AHEAD][BUF];
+};
+
+/* Return: what the calls below need, or NULL with errno and a sentence as
+ * rn_uring_open().
+ */
+static struct rn_net_uring *uring_new(char *err, size_t err_len)
+{
+	struct rn_net_uring *n = malloc(sizeof(*n));
+
+	if (!n) {
+		errno = -rn_fail(err, err_len, -ENOMEM, "no memory for io_uring");
+		return NULL;
+	}
+	n->ahead = 1;
+	n->next = n->count = 0;
+	n->uring = rn_uring_open(RN_URING_AT_ONCE, AHEAD, err, err_len);
+	if (n->uring)
+		return n;
+	free(n);
+	return NULL;
+}
+
+/* NULL is ignored. */
+static void uring_free(struct rn_net_uring *n)
+{
+	if (!n)
+		return;
+	rn_uring_close(n->uring);
+	free(n);
+}
+
+/* Hand over @count requests, tagged from 0 on. All must have ended: their memory is ours
+ * again.
+ */
+static int perform_requests(struct rn_net_uring *n, unsigned count, int *result)
+{
+	int rc = rn_uring_submit(n->uring, 0), one;
+	uint64_t tag;
+
+	if (rc)
+		return rc;
+	for (unsigned i = 0; i < count; i++) {
+		if (!rn_uring_next(n->uring, &tag, &one))
+			return -EIO;
+		assert(tag < count);
+		result[tag] = one;
+	}
+	return 0;
+}
+
+static void prepare_receive(struct rn_net_uring *n, unsigned idx, int fd)
+{
+	struct uring_slot *s = &n->slot[idx];
+
+	s->iov = (struct iovec){ n->buf[idx], BUF };
+	s->msg = (struct msghdr){
+		.msg_name = &s->from,
+		.msg_namelen = sizeof(s->from),
+		.msg_iov = &s->iov,
+		.msg_iovlen = 1,
+		.msg_control = s->control,
+		.msg_controllen = sizeof(s->control),
+	};
+	if (!rn_uring_recv(n->uring, fd, &s->msg, idx))
+		assert(!"room for AHEAD requests");
+}
+
+/* True if uring_next() has one: no socket shows it. */
+static bool uring_holds(const struct rn_net_uring *n)
+{
+	for (unsigned i = n->next; i < n->count; i++)
+		if (n->slot[i].len >= 0)
+			return true;
+	return false;
+}
+
+/* What is kept is lost. */
+static void uring_forget(struct rn_net_uring *n)
+{
+	n->next = n->count = 0;
+}
+
+/* A datagram that was received along with an earlier one, of the same socket. Return:
+ * there is one.
+ */
+static bool uring_next(struct rn_net_uring *n, struct datagram *d)
+{
+	while (n->next < n->count) {
+		unsigned idx = n->next++;
+		struct uring_slot *s = &n->slot[idx];
+
+		if (s->len < 0)
+			continue;
+		*d = (struct datagram){ .msg = &s->msg,
+					.data = n->buf[idx],
+					.len = (uint32_t)s->len };
+		return true;
+	}
+	return false;
+}
+
+/* Ask a socket; nothing is kept. An error of the socket is one of what it has sent, and
+ * means no datagram. @found: out, uring_next() has it.
+ *
+ * Return: 0, or -errno: io_uring is of no more use.
+ */
+static int uring_receive(struct rn_net_uring *n, int fd, bool *found)
+{
+	int result[AHEAD], rc;
+	unsigned got = 0;
+
+	assert(!uring_holds(n));
+	n->next = n->count = 0;
+	for (unsigned i = 0; i < n->ahead; i++)
+		prepare_receive(n, i, fd);
+	rc = perform_requests(n, n->ahead, result);
+	if (rc)
+		return rc;
+	n->count = n->ahead;
+	for (unsigned i = 0; i < n->count; i++) {
+		n->slot[i].len = result[i];
+		got += result[i] >= 0;
+	}
+	if (got < n->ahead)
+		n->ahead = 1;
+	else if (n->ahead < AHEAD)
+		n->ahead *= 2;
+	*found = got > 0;
+	return 0;
+}
+
+/* sendmsg(). @result: out, 0 or its -errno. Return: as above; then nothing was sent. */
+static int uring_send(struct rn_net_uring *n, int fd, const struct msghdr *msg,
+		      int *result)
+{
+	int sent = 0, rc;
+
+	if (!rn_uring_send(n->uring, fd, msg, 0))
+		assert(!"room for a request");
+	rc = perform_requests(n, 1, &sent);
+	*result = sent < 0 ? sent : 0;
+	return rc;
+}
+
+#ifndef UDP_SEGMENT
+#define UDP_SEGMENT 103
+#endif
+
+/* io_uring fails with @rc: go on without. */
+static void fall_back(struct rn_udp *u, int rc)
+{
+	rn_log(RN_LOG_WARN, "io_uring fails (%s); packets go by sendmsg and recvmsg",
+	       strerrordesc_np(-rc));
+	u->failed_uring = u->uring; /* packets that were delivered lie there */
+	u->uring = NULL;
+}
+
+/* Destination and control messages: the same for all packets of a super-packet. */
+struct envelope {
+	union rn_sockaddr to;
+	socklen_t to_len;
+	size_t control_len;
+	_Alignas(struct cmsghdr) uint8_t control[3 * CMSG_SPACE(sizeof(int)) +
+						 CMSG_SPACE(sizeof(struct in6_pktinfo))];
+};
+
+static void add_cmsg(struct envelope *e, int level, int type, const void *value,
+		     size_t len)
+{
+	struct cmsghdr *c = (struct cmsghdr *)(void *)(e->control + e->control_len);
+
+	*c = (struct cmsghdr){ .cmsg_level = level,
+			       .cmsg_type = type,
+			       .cmsg_len = CMSG_LEN(len) };
+	memcpy(CMSG_DATA(c), value, len);
+	e->control_len += CMSG_SPACE(len);
+	assert(e->control_len <= sizeof(e->control));
+}
+
+static void add_int(struct envelope *e, int level, int type, int value)
+{
+	add_cmsg(e, level, type, &value, sizeof(value));
+}
+
+/* The routing table may send a group by another interface, or know none. */
+static void add_interface(const struct rn_udp *u, const struct rn_flow *f,
+			  struct envelope *e)
+{
+	uint32_t ifindex = rn_udp_ifindex(u, f);
+	struct in_pktinfo v4 = { .ipi_ifindex = (int)ifindex };
+	struct in6_pktinfo v6 = { .ipi6_ifindex = ifindex };
+
+	if (rn_flow_is_ipv4(f)) {
+		memcpy(&v4.ipi_spec_dst, f->src.raw + 12, 4);
+		add_cmsg(e, IPPROTO_IP, IP_PKTINFO, &v4, sizeof(v4));
+	} else {
+		memcpy(&v6.ipi6_addr, f->src.raw, 16);
+		add_cmsg(e, IPPROTO_IPV6, IPV6_PKTINFO, &v6, sizeof(v6));
+	}
+}
+
+static void fill_envelope(const struct rn_udp *u, const struct udp_sock *s,
+			  const struct rn_flow *f, struct envelope *e)
+{
+	int level = s->is_ipv4 ? IPPROTO_IP : IPPROTO_IPV6;
+	bool to_group = rn_gid_is_multicast(&f->dst);
+
+	e->control_len = 0;
+	e->to_len =
+		rn_gid_sockaddr_on(&e->to, &f->dst, RN_ROCE_PORT, rn_udp_ifindex(u, f));
+	if (f->tclass != s->tclass)
+		add_int(e, level, s->is_ipv4 ? IP_TOS : IPV6_TCLASS, f->tclass);
+	/* A hop limit of 0 could not leave the host; that of a socket is for unicast. */
+	if (f->hop_limit != 0 && (to_group || f->hop_limit != s->hop_limit))
+		add_int(e, level, s->is_ipv4 ? IP_TTL : IPV6_HOPLIMIT, f->hop_limit);
+	if (to_group)
+		add_interface(u, f, e);
+}
+
+static struct msghdr message_of(struct envelope *e, struct iovec *iov)
+{
+	return (struct msghdr){
+		.msg_name = &e->to,
+		.msg_namelen = e->to_len,
+		.msg_iov = iov,
+		.msg_iovlen = 1,
+		.msg_control = e->control_len > 0 ? e->control : NULL,
+		.msg_controllen = e->control_len,
+	};
+}
+
+int rn_udp_send_message(struct rn_udp *u, int fd, const struct msghdr *msg)
+{
+	int result = 0, rc;
+
+	if (u->uring) {
+		rc = uring_send(u->uring, fd, msg, &result);
+		if (!rc)
+			return result;
+		fall_back(u, rc);
+	}
+	if (syscall(SYS_sendmsg, fd, msg, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+		return -errno;
+	return 0;
+}
+
+static int send_whole(struct rn_udp *u, const struct udp_sock *s, struct envelope *e,
+		      const struct rn_super *super)
+{
+	struct iovec iov = { (void *)super->data, super->len };
+	uint16_t seg_len = (uint16_t)super->seg_len;
+	struct msghdr msg;
+
+	if (super->count > 1)
+		add_cmsg(e, IPPROTO_UDP, UDP_SEGMENT, &seg_len, sizeof(seg_len));
+	msg = message_of(e, &iov);
+	return rn_udp_send_message(u, s->fd, &msg);
+}
+
+/* Packets from u->sent on, from @data. On -EAGAIN u->sent says where to go on. */
+static int send_each(struct rn_udp *u, const struct udp_sock *s, struct envelope *e,
+		     const struct rn_super *super, const uint8_t *data)
+{
+	struct mmsghdr msgs[RN_SUPER_SEGMENTS];
+	struct iovec iov[RN_SUPER_SEGMENTS];
+	uint32_t first = u->sent, count = super->count - first;
+	uint32_t done = 0;
+	int err = 0;
+
+	assert(super->count <= RN_SUPER_SEGMENTS && first < super->count);
+	for (uint32_t i = 0; i < count; i++) {
+		uint32_t at = (first + i) * super->seg_len;
+		uint32_t left = super->len - at;
+
+		iov[i].iov_base = (void *)(data + at);
+		iov[i].iov_len = left < super->seg_len ? left : super->seg_len;
+		msgs[i] = (struct mmsghdr){ .msg_hdr = message_of(e, &iov[i]) };
+	}
+	while (done < count) {
+		long n = syscall(SYS_sendmmsg, s->fd, msgs + done, count - done,
+				 MSG_DONTWAIT | MSG_NOSIGNAL);
+
+		if (n < 0) {
+			err = -errno;
+			break;
+		}
+		done += (uint32_t)n;
+	}
+	u->sent = err == -EAGAIN ? first + done : 0;
+	return err;
+}
+
+/* The kernel took exception to the super-packet as such (or to this packet). */
+static bool gso_refused(int err)
+{
+	return err == -EINVAL || err == -EIO || err == -ENOPROTOOPT || err == -EOPNOTSUPP;
+}
+
+/* Sign the packets once more, for the identification that single packets have. */
+static bool reseal(struct rn_udp *u, const struct rn_super *super)
+{
+	if (!u->reseal)
+		u->reseal = malloc(RN_SUPER_BYTES);
+	if (!u->reseal)
+		return false;
+	memcpy(u->reseal, super->data, super->len);
+	for (uint32_t at = 0; at < super->len; at += super->seg_len) {
+		uint32_t left = super->len - at;
+		uint32_t len = left < super->seg_len ? left : super->seg_len;
+
+		rn_icrc_seal(super->flow, 0, u->reseal + at, len - RN_ICRC_LEN);
+	}
+	return true;
+}
+
+static int send_resealed(struct rn_udp *u, const struct udp_sock *s, struct envelope *e,
+			 const struct rn_super *super)
+{
+	int err;
+
+	if (!reseal(u, super))
+		return -ENOMEM;
+	err = send_each(u, s, e, super, u->reseal);
+	if (err == 0) {
+		u->net.gso = false;
+		rn_log(RN_LOG_INFO,
+		       "the kernel refuses UDP super-packets; sending single ones");
+	}
+	return err;
+}
+
+static int udp_transmit(void *ctx, const struct rn_super *super)
+{
+	struct rn_udp *u = ctx;
+	struct udp_sock *s = &u->sock[super->sgid_index];
+	struct envelope e;
+	int err;
+
+	assert(super->sgid_index < u->sock_count);
+	assert(super->len <= RN_SUPER_BYTES);
+	if (s->fd < 0) {
+		u->sent = 0; /* the rest of it is lost */
+		return -EADDRNOTAVAIL;
+	}
+	mark_in_use(u, super->sgid_index);
+	if (super->outlet.id)
+		return rn_udp_send_out(u, super);
+	fill_envelope(u, s, super->flow, &e);
+
+	if (super->count == 1)
+		return send_whole(u, s, &e, super);
+	if (!u->net.gso)
+		return send_each(u, s, &e, super, super->data);
+	if (u->sent > 0)
+		return send_resealed(u, s, &e, super);
+
+	err = send_whole(u, s, &e, super);
+	if (!gso_refused(err))
+		return err;
+	fill_envelope(u, s, super->flow, &e);
+	return send_resealed(u, s, &e, super);
+}
+
+/* ------------------------------------------------------------------- receiving */
+enum {
+	LOOK_ANYWAY = 256,    /* calls, though those in use never run dry */
+	TURN = 8,	      /* packets from one socket before the next has its turn */
+	IDLE_AFTER = 1 << 14, /* vain looks at a socket before it counts as unused */
+};
+
 static void count_overflow(struct rn_udp *u, uint32_t *last, uint32_t overflow)
 {
 	uint64_t *counter = &u->stats[RN_STAT_SOCK_OVERFLOW];
@@ -62,8 +467,8 @@ static void count_overflow(struct rn_udp *u, uint32_t *last, uint32_t overflow)
 }
 
 /* One datagram, from a socket that @dst is bound to. */
-static void take(struct rn_udp *u, const struct rn_net_datagram *d,
-		 const struct rn_gid *dst, uint32_t *overflow)
+static void take_datagram(struct rn_udp *u, const struct datagram *d,
+			  const struct rn_gid *dst, uint32_t *overflow)
 {
 	struct rn_rx_meta meta;
 	uint32_t len = d->len;
@@ -95,25 +500,24 @@ static bool read_by_call(struct rn_udp *u, int fd, const struct rn_gid *dst,
 		.msg_control = u->rx_control,
 		.msg_controllen = sizeof(u->rx_control),
 	};
-	struct rn_net_datagram d = { .msg = &msg, .data = u->rx_buf };
+	struct datagram d = { .msg = &msg, .data = u->rx_buf };
 	long n = syscall(SYS_recvmsg, fd, &msg, MSG_DONTWAIT);
 
 	if (n < 0)
 		return false;
 	d.len = (uint32_t)n;
-	take(u, &d, dst, overflow);
+	take_datagram(u, &d, dst, overflow);
 	return true;
 }
 
-/* ---------------------------------------------------------- receive by io_uring */
 static bool read_kept(struct rn_udp *u)
 {
-	struct rn_net_datagram d;
+	struct datagram d;
 
-	if (!u->uring || !rn_net_uring_next(u->uring, &d))
+	if (!u->uring || !uring_next(u->uring, &d))
 		return false;
 	u->taken++;
-	take(u, &d, u->kept.dst, u->kept.overflow);
+	take_datagram(u, &d, u->kept.dst, u->kept.overflow);
 	return true;
 }
 
@@ -126,9 +530,9 @@ bool rn_udp_read(struct rn_udp *u, int fd, const struct rn_gid *dst, uint32_t *o
 		return read_by_call(u, fd, dst, overflow);
 	u->kept.dst = dst;
 	u->kept.overflow = overflow;
-	rc = rn_net_uring_receive(u->uring, fd, &found);
+	rc = uring_receive(u->uring, fd, &found);
 	if (rc) {
-		rn_udp_fall_back(u, rc);
+		fall_back(u, rc);
 		return read_by_call(u, fd, dst, overflow);
 	}
 	return found && read_kept(u);
@@ -137,20 +541,12 @@ bool rn_udp_read(struct rn_udp *u, int fd, const struct rn_gid *dst, uint32_t *o
 void rn_udp_forget(struct rn_udp *u)
 {
 	if (u->uring)
-		rn_net_uring_forget(u->uring);
-}
-
-void rn_udp_fall_back(struct rn_udp *u, int rc)
-{
-	rn_log(RN_LOG_WARN, "io_uring fails (%s); packets go by sendmsg and recvmsg",
-	       strerrordesc_np(-rc));
-	u->failed_uring = u->uring; /* packets that were delivered lie there */
-	u->uring = NULL;
+		uring_forget(u->uring);
 }
 
 bool rn_udp_holds(const struct rn_udp *u)
 {
-	return u->uring && rn_net_uring_holds(u->uring);
+	return u->uring && uring_holds(u->uring);
 }
 
 bool rn_udp_by_uring(const struct rn_udp *u)
@@ -168,7 +564,7 @@ static bool read_socket(struct rn_udp *u, unsigned idx)
 	found = idx == u->sock_count ? rn_udp_read_groups(u)
 				     : rn_udp_read(u, s->fd, &s->gid, &s->overflow);
 	if (found)
-		rn_udp_in_use(u, idx);
+		mark_in_use(u, idx);
 	return found;
 }
 
@@ -255,9 +651,9 @@ void rn_udp_look_everywhere(struct rn_udp *u)
 	u->vain = RN_UDP_LOOK_EVERY;
 }
 
-/* -------------------------------------------------------------- life of it */
+/* ----------------------------------------------------------- making and ending it */
 static const struct rn_net_ops udp_ops = {
-	.transmit = rn_udp_transmit,
+	.transmit = udp_transmit,
 	.receive = udp_receive,
 	.outlet = rn_udp_outlet,
 };
@@ -314,7 +710,7 @@ static void open_uring(struct rn_udp *u)
 {
 	char why[300];
 
-	u->uring = rn_net_uring_new(why, sizeof(why));
+	u->uring = uring_new(why, sizeof(why));
 	if (!u->uring)
 		rn_log(RN_LOG_WARN, "%s; packets go by sendmsg and recvmsg", why);
 }
@@ -357,8 +753,8 @@ void rn_udp_free(struct rn_udp *u)
 		rn_udp_shut_outlets(u, i);
 		close_fd(u->sock[i].fd);
 	}
-	rn_net_uring_free(u->uring);
-	rn_net_uring_free(u->failed_uring);
+	uring_free(u->uring);
+	uring_free(u->failed_uring);
 	free(u->reseal);
 	free(u);
 }

@@ -3,7 +3,7 @@
  *
  * Sending: one sendmsg() per super-packet (UDP_SEGMENT); where the kernel refuses that,
  * sendmmsg() of single packets from then on. Receiving: one datagram per call, which
- * UDP_GRO lets be many packets. Or both, but for sendmmsg(), by net_uring.h. With
+ * UDP_GRO lets be many packets. Or both, but for sendmmsg(), by io_uring. With
  * several sockets the ones in use are asked in turn, the others every RN_UDP_LOOK_EVERY
  * calls that find nothing.
  *

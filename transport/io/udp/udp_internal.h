@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* udp_internal.h - state shared by net_udp.c (sockets, receiving), udp_group.c (those of
- * multicast groups), udp_send.c and udp_outlet.c (sockets only to send).
+/* udp_internal.h - state shared by net_udp.c (the sockets of the addresses), udp_group.c
+ * (those of multicast groups) and udp_connected.c (those that only send).
  */
 #ifndef RN_UDP_INTERNAL_H
 #define RN_UDP_INTERNAL_H
@@ -9,7 +9,6 @@
 #include <sys/socket.h>
 
 #include "net_udp.h"
-#include "net_uring.h"
 #include "rx_split.h"
 #include "transport/io/host/gid_sockaddr.h"
 
@@ -101,22 +100,17 @@ static inline uint32_t rn_udp_ifindex(const struct rn_udp *u, const struct rn_fl
 	return f->ifindex ? f->ifindex : u->ifindex;
 }
 
-void rn_udp_in_use(struct rn_udp *u, unsigned idx);
-void rn_udp_swap(struct rn_udp *u, unsigned a, unsigned b);
 /* Ask a socket that @dst is bound to; false if it is dry. */
 bool rn_udp_read(struct rn_udp *u, int fd, const struct rn_gid *dst, uint32_t *overflow);
 /* Before a socket or its @dst and @overflow go: what is kept of it is lost. */
 void rn_udp_forget(struct rn_udp *u);
-/* io_uring fails with @rc: go on without. */
-void rn_udp_fall_back(struct rn_udp *u, int rc);
-int rn_udp_transmit(void *ctx, const struct rn_super *super);
 /* Return: 0 or -errno of sendmsg(). */
 int rn_udp_send_message(struct rn_udp *u, int fd, const struct msghdr *msg);
 
-/* ------------------------------------------------------------- udp_outlet.c */
+/* ------------------------------------------------------------- udp_connected.c */
 struct rn_outlet rn_udp_outlet(void *ctx, const struct rn_flow *flow, uint32_t sgid_index,
 			       uint32_t dest_slot);
-/* rn_udp_transmit() of a super-packet with an outlet. */
+/* udp_transmit() of a super-packet with an outlet. */
 int rn_udp_send_out(struct rn_udp *u, const struct rn_super *super);
 /* Before the socket of that address goes, or another one comes. */
 void rn_udp_shut_outlets(struct rn_udp *u, unsigned sgid_index);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* udp_outlet.c - sockets that are connected, each to one destination of many packets.
+/* udp_connected.c - sockets that are connected, each to one destination of many packets.
  *
  * A connected socket keeps its route, and needs neither address nor control message: of
  * the 4 us that a super-packet costs over loopback, or the 2.6 us of a packet, this saves

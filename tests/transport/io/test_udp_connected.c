@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* test_udp_outlet.c - sockets that are connected: who gets one, and what leaves by it. */
+/* test_udp_connected.c - sockets that are connected: who gets one, and what leaves by it.
+ */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

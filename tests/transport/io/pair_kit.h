@@ -1,12 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* net_pair.c - two ends of a wire inside one process. */
-#include "net_pair.h"
+/* pair_kit.h - two ends of a wire inside one process: what one transmits the other
+ * receives, in order, without loss. Both ends belong to one thread.
+ */
+#ifndef RN_PAIR_KIT_H
+#define RN_PAIR_KIT_H
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "rx_split.h"
+#include "transport/io/udp/rx_split.h"
+
+enum {
+	RN_PAIR_DEPTH = 32 /* super-packets under way in each direction */
+};
 
 struct parcel {
 	struct rn_flow flow;
@@ -15,7 +22,7 @@ struct parcel {
 };
 
 /* What is on its way to one end. */
-struct lane {
+struct pair_lane {
 	struct parcel slot[RN_PAIR_DEPTH];
 	unsigned head, tail; /* count up for ever */
 	struct parcel open;  /* being read; data valid until the next receive */
@@ -24,17 +31,17 @@ struct lane {
 
 struct pair_end {
 	struct rn_net net;
-	struct lane *in, *out;
+	struct pair_lane *in, *out;
 };
 
 struct rn_pair {
-	struct lane lane[2];
+	struct pair_lane lane[2];
 	struct pair_end end[2];
 };
 
 static int pair_transmit(void *ctx, const struct rn_super *super)
 {
-	struct lane *out = ((struct pair_end *)ctx)->out;
+	struct pair_lane *out = ((struct pair_end *)ctx)->out;
 	struct parcel *p = &out->slot[out->tail % RN_PAIR_DEPTH];
 
 	if (out->tail - out->head == RN_PAIR_DEPTH)
@@ -52,7 +59,7 @@ static int pair_transmit(void *ctx, const struct rn_super *super)
 
 static int pair_receive(void *ctx, struct rn_rx *rx)
 {
-	struct lane *in = ((struct pair_end *)ctx)->in;
+	struct pair_lane *in = ((struct pair_end *)ctx)->in;
 	unsigned n = rn_rx_split_next(&in->split, &in->open.flow, rx);
 
 	if (n > 0 || in->head == in->tail)
@@ -68,7 +75,8 @@ static const struct rn_net_ops pair_ops = {
 	.receive = pair_receive,
 };
 
-struct rn_pair *rn_pair_new(void)
+/* Return: the wire, or NULL with errno ENOMEM. */
+static inline struct rn_pair *rn_pair_new(void)
 {
 	struct rn_pair *p = calloc(1, sizeof(*p));
 
@@ -84,12 +92,13 @@ struct rn_pair *rn_pair_new(void)
 	return p;
 }
 
-void rn_pair_free(struct rn_pair *p)
+/* NULL is ignored. */
+static inline void rn_pair_free(struct rn_pair *p)
 {
 	if (!p)
 		return;
 	for (unsigned i = 0; i < 2; i++) {
-		struct lane *l = &p->lane[i];
+		struct pair_lane *l = &p->lane[i];
 
 		for (; l->head != l->tail; l->head++)
 			free(l->slot[l->head % RN_PAIR_DEPTH].data);
@@ -98,8 +107,11 @@ void rn_pair_free(struct rn_pair *p)
 	free(p);
 }
 
-struct rn_net *rn_pair_net(struct rn_pair *p, unsigned end)
+/* End 0 or 1. transmit answers -EAGAIN while RN_PAIR_DEPTH super-packets wait. */
+static inline struct rn_net *rn_pair_net(struct rn_pair *p, unsigned end)
 {
 	assert(end < 2);
 	return &p->end[end].net;
 }
+
+#endif /* RN_PAIR_KIT_H */
