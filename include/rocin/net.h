@@ -19,7 +19,7 @@ enum {
 /* The socket that a super-packet leaves by, as far as the ICRC covers what that socket
  * puts into headers.
  */
-struct rn_outlet {
+struct rn_tx_socket {
 	uint8_t id; /* 0: that of the source address, with its port, and first_id 0 */
 	uint16_t sport;
 	uint16_t first_id; /* IPv4 identification of the first packet */
@@ -28,23 +28,23 @@ struct rn_outlet {
 /* Packets of equal length (the last may be shorter) with one flow and one destination
  * process, back to back at @data, each with its ICRC (identification = its position if
  * the back end sends it as a GSO super-packet, else 0; see rn_net.gso; and as much more
- * as the outlet says).
+ * as its socket says).
  */
 struct rn_super {
-	const struct rn_flow *flow; /* with the source port of the outlet */
+	const struct rn_flow *flow; /* with the source port of its socket */
 	uint32_t sgid_index;	    /* which socket */
 	const uint8_t *data;
 	uint32_t len;	  /* bytes of all */
 	uint32_t seg_len; /* bytes of each but the last */
 	uint32_t count;	  /* 1 .. RN_SUPER_SEGMENTS */
-	struct rn_outlet outlet;
+	struct rn_tx_socket tx_socket;
 };
 
 /* Identification of the packet at @position; nothing for IPv6. */
-static inline uint16_t rn_super_ip_id(const struct rn_outlet *outlet, bool gso,
+static inline uint16_t rn_super_ip_id(const struct rn_tx_socket *tx_socket, bool gso,
 				      uint32_t position)
 {
-	return (uint16_t)(outlet->first_id + (gso ? position : 0));
+	return (uint16_t)(tx_socket->first_id + (gso ? position : 0));
 }
 
 struct rn_net_ops {
@@ -67,12 +67,12 @@ struct rn_net_ops {
 	 */
 	int (*receive)(void *ctx, struct rn_rx *rx);
 
-	/* May be NULL: there is one only. Which outlet the next super-packet of this
-	 * flow, to the process @dest_slot, leaves by: it is the next to leave by that
-	 * one, or does not leave at all.
+	/* May be NULL: there is one only. Which socket the next super-packet of
+	 * this flow, to the process @dest_slot, leaves by: it is the next to leave by
+	 * that one, or does not leave at all.
 	 */
-	struct rn_outlet (*outlet)(void *ctx, const struct rn_flow *flow,
-				   uint32_t sgid_index, uint32_t dest_slot);
+	struct rn_tx_socket (*tx_socket)(void *ctx, const struct rn_flow *flow,
+					 uint32_t sgid_index, uint32_t dest_slot);
 
 	/* May be NULL, as the next two: a back end whose wire is memory has packets built
 	 * in it. Where the next packet from @flow->src to @flow->dst and the process
@@ -105,14 +105,15 @@ struct rn_net {
 	bool bare;
 };
 
-/* What @net says, or that there is one outlet only. */
-static inline struct rn_outlet rn_net_outlet(const struct rn_net *net,
-					     const struct rn_flow *flow,
-					     uint32_t sgid_index, uint32_t dest_slot)
+/* What @net says, or that there is one socket only. */
+static inline struct rn_tx_socket rn_net_tx_socket(const struct rn_net *net,
+						   const struct rn_flow *flow,
+						   uint32_t sgid_index,
+						   uint32_t dest_slot)
 {
-	if (!net->ops->outlet)
-		return (struct rn_outlet){ 0 };
-	return net->ops->outlet(net->ctx, flow, sgid_index, dest_slot);
+	if (!net->ops->tx_socket)
+		return (struct rn_tx_socket){ 0 };
+	return net->ops->tx_socket(net->ctx, flow, sgid_index, dest_slot);
 }
 
 #endif /* RN_NET_H */

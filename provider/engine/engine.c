@@ -360,7 +360,7 @@ int rnp_engine_start(struct rnp_engine *e, const struct rn_attach *a, char *err,
 		.ifindex = e->netdev.ifindex,
 		.gso = e->set.gso,
 		/* Peers that are as strict would lose the first packet. */
-		.outlets = !e->set.icrc_exact,
+		.connected = !e->set.icrc_exact,
 		.uring = e->set.io == RNP_IO_URING,
 		.stats = e->stats.page->counter,
 	};

@@ -193,17 +193,18 @@ static bool fits(const struct rnp_stage *s)
 	       s->next_joins;
 }
 
-static void choose_outlet(struct rnp_stage *s, const struct rn_net *net)
+static void choose_tx_socket(struct rnp_stage *s, const struct rn_net *net)
 {
 	const struct rnp_label *label = &s->label;
 
-	s->outlet = (struct rn_outlet){ 0 };
+	s->tx_socket = (struct rn_tx_socket){ 0 };
 	s->flow = label->flow;
 	if (s->alone)
 		return;
-	s->outlet = rn_net_outlet(net, &label->flow, label->sgid_index, label->dest_slot);
-	if (s->outlet.id)
-		s->flow.sport = s->outlet.sport;
+	s->tx_socket =
+		rn_net_tx_socket(net, &label->flow, label->sgid_index, label->dest_slot);
+	if (s->tx_socket.id)
+		s->flow.sport = s->tx_socket.sport;
 }
 
 /* The packet behind the (empty) super-packet begins a new one. */
@@ -219,13 +220,13 @@ static void begin(struct rnp_stage *s, const struct rn_net *net)
 	s->seg_len = s->next_len;
 	s->alone = rn_gid_is_multicast(&s->label.flow.dst);
 	s->closed = false;
-	choose_outlet(s, net);
+	choose_tx_socket(s, net);
 }
 
 /* Sign the packet for its place and take it up. */
 static void add(struct rnp_stage *s, const struct rn_net *net)
 {
-	uint16_t ip_id = rn_super_ip_id(&s->outlet, net->gso, s->count);
+	uint16_t ip_id = rn_super_ip_id(&s->tx_socket, net->gso, s->count);
 
 	rn_icrc_seal_with(&s->flow, ip_id, tail(s), s->next_len - RN_ICRC_LEN,
 			  &s->next_tx.part);
@@ -251,7 +252,7 @@ static int send_open(struct rnp_stage *s, const struct rn_net *net)
 		.len = s->len,
 		.seg_len = s->seg_len,
 		.count = s->count,
-		.outlet = s->outlet,
+		.tx_socket = s->tx_socket,
 	};
 	int err = net->ops->transmit(net->ctx, &super);
 

@@ -51,7 +51,7 @@ struct rnp_stage {
 	struct rn_tx next_tx;
 
 	/* Where the open super-packet leaves, and its flow with the port of that. */
-	struct rn_outlet outlet;
+	struct rn_tx_socket tx_socket;
 	struct rn_flow flow;
 
 	uint8_t *buf; /* RNP_STAGE_BYTES within room */

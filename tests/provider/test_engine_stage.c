@@ -73,7 +73,7 @@ static void check_signatures(const struct rn_super *s, bool gso)
 		uint32_t len = (left < s->seg_len ? left : s->seg_len) - RN_ICRC_LEN;
 
 		assert_int_equal(rn_get_le32(s->data + at + len),
-				 rn_icrc(s->flow, rn_super_ip_id(&s->outlet, gso, i),
+				 rn_icrc(s->flow, rn_super_ip_id(&s->tx_socket, gso, i),
 					 s->data + at, len));
 	}
 	assert_int_equal(i, s->count);
@@ -97,26 +97,28 @@ static int wire_transmit(void *ctx, const struct rn_super *s)
 					    .seg_len = s->seg_len,
 					    .sgid_index = s->sgid_index,
 					    .sport = s->flow->sport,
-					    .first_id = s->outlet.first_id };
+					    .first_id = s->tx_socket.first_id };
 	return 0;
 }
 
-/* A wire with an outlet to each process; that of 2 numbers its packets from 500 on. */
-static struct rn_outlet wire_outlet(void *ctx, const struct rn_flow *flow,
-				    uint32_t sgid_index, uint32_t dest_slot)
+/* A wire with a connected socket to each process; that of 2 numbers its packets from 500
+ * on.
+ */
+static struct rn_tx_socket wire_tx_socket(void *ctx, const struct rn_flow *flow,
+					  uint32_t sgid_index, uint32_t dest_slot)
 {
 	(void)ctx;
 	assert_int_equal(sgid_index, 0);
 	assert_false(rn_gid_is_multicast(&flow->dst));
 	if (dest_slot != 2)
-		return (struct rn_outlet){ 0 };
-	return (struct rn_outlet){ .id = 7,
-				   .sport = 50000,
-				   .first_id = (uint16_t)(500 + sent_count) };
+		return (struct rn_tx_socket){ 0 };
+	return (struct rn_tx_socket){ .id = 7,
+				      .sport = 50000,
+				      .first_id = (uint16_t)(500 + sent_count) };
 }
 
-static const struct rn_net_ops outlet_ops = { .transmit = wire_transmit,
-					      .outlet = wire_outlet };
+static const struct rn_net_ops tx_socket_ops = { .transmit = wire_transmit,
+						 .tx_socket = wire_tx_socket };
 static const struct rn_net_ops ops = { .transmit = wire_transmit };
 
 static struct rnp_stage *stage;
@@ -256,7 +258,7 @@ static void without_gso_every_packet_is_signed_for_itself(void **state)
 static void packets_to_a_group_leave_one_by_one(void **state)
 {
 	(void)state;
-	net.ops = &outlet_ops;
+	net.ops = &tx_socket_ops;
 	flows[1].dst = (struct rn_gid){ .raw = { [10] = 0xff, [11] = 0xff, [12] = 239 } };
 	give(3, 1000, 0, 5);
 	give(3, 1000, 1, RN_QPN_MULTICAST);
@@ -346,10 +348,10 @@ static void bounded_call_goes_on_where_it_stopped(void **state)
 	assert_int_equal(sent_count, 5);
 }
 
-static void packets_are_signed_for_the_outlet_that_they_leave_by(void **state)
+static void packets_are_signed_for_the_socket_that_they_leave_by(void **state)
 {
 	(void)state;
-	net.ops = &outlet_ops;
+	net.ops = &tx_socket_ops;
 	give(10, 100, 0, 0x101);
 	give(64 + 10, 100, 0, 0x102);
 	give(2, 100, 0, 0x101);
@@ -359,10 +361,10 @@ static void packets_are_signed_for_the_outlet_that_they_leave_by(void **state)
 	send_all();
 	assert_int_equal(sent_count, 4);
 	for (unsigned i = 0; i < sent_count; i++) {
-		bool by_outlet = i == 1 || i == 2;
+		bool by_connected = i == 1 || i == 2;
 
-		assert_int_equal(sent[i].sport, by_outlet ? 50000 : RN_ROCE_PORT);
-		assert_int_equal(sent[i].first_id, by_outlet ? 500 + i : 0);
+		assert_int_equal(sent[i].sport, by_connected ? 50000 : RN_ROCE_PORT);
+		assert_int_equal(sent[i].first_id, by_connected ? 500 + i : 0);
 	}
 	assert_int_equal(sent[1].count, 64); /* the label is that of the flow */
 	assert_int_equal(sent[2].count, 10);
@@ -515,7 +517,7 @@ int main(void)
 		test(packets_too_long_for_their_way_are_counted_apart),
 		test(packets_of_an_address_that_is_gone_are_counted),
 		test(bounded_call_goes_on_where_it_stopped),
-		test(packets_are_signed_for_the_outlet_that_they_leave_by),
+		test(packets_are_signed_for_the_socket_that_they_leave_by),
 		test(packets_of_a_run_are_built_on_the_wire),
 		test(packets_on_a_wire_without_icrcs_have_zeros_there),
 		test(what_ends_a_run_leaves_behind_it),

@@ -119,7 +119,8 @@ static void expect_remark(struct rig *rig, uint64_t number, uint32_t code)
 	rn_capture_pass(&rig->r);
 }
 
-static void packets_of_an_outlet_are_written_with_its_identifications(void **state)
+static void
+packets_of_a_connected_socket_are_written_with_its_identifications(void **state)
 {
 	struct rig *rig = *state;
 	uint8_t data[3 * PACKET];
@@ -128,7 +129,7 @@ static void packets_of_an_outlet_are_written_with_its_identifications(void **sta
 			      .len = sizeof(data),
 			      .seg_len = PACKET,
 			      .count = 3,
-			      .outlet = { .id = 1, .first_id = 0xfffe } };
+			      .tx_socket = { .id = 1, .first_id = 0xfffe } };
 
 	begin(rig, 0, 0);
 	for (uint32_t i = 0; i < 3; i++)
@@ -393,7 +394,7 @@ int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(packets_of_an_outlet_are_written_with_its_identifications),
+		TEST(packets_of_a_connected_socket_are_written_with_its_identifications),
 		TEST(both_directions_are_written),
 		TEST(remarks_go_with_the_packet_received),
 		TEST(remarks_wait_for_the_packet_sent),

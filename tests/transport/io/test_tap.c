@@ -146,11 +146,11 @@ static void super_packet_is_recorded_as_the_packets_that_leave(void **state)
 }
 
 /* The source port is that of the flow. */
-static void packets_of_an_outlet_have_its_identifications(void **state)
+static void packets_of_a_connected_socket_have_its_identifications(void **state)
 {
 	struct rn_pair *pair = rn_pair_new();
 	struct rn_tap *tap =
-		rn_tap_open(in_dir("outlet.pcap"), rn_pair_net(pair, 0), NULL, 0);
+		rn_tap_open(in_dir("connected.pcap"), rn_pair_net(pair, 0), NULL, 0);
 	struct rn_net *net = rn_tap_net(tap);
 	uint8_t data[3 * PACKET];
 	struct rn_super s = make_super(&flow4, data, true);
@@ -159,11 +159,11 @@ static void packets_of_an_outlet_have_its_identifications(void **state)
 	pcap_t *p;
 
 	(void)state;
-	assert_int_equal(rn_net_outlet(net, &flow4, 0, 0).id, 0); /* a pair has none */
-	s.outlet = (struct rn_outlet){ .id = 3, .first_id = 0xffff };
+	assert_int_equal(rn_net_tx_socket(net, &flow4, 0, 0).id, 0); /* a pair has none */
+	s.tx_socket = (struct rn_tx_socket){ .id = 3, .first_id = 0xffff };
 	assert_int_equal(net->ops->transmit(net->ctx, &s), 0);
 	rn_tap_close(tap);
-	p = open_file(in_dir("outlet.pcap"));
+	p = open_file(in_dir("connected.pcap"));
 	for (uint32_t i = 0; i < 3; i++) {
 		assert_int_equal(pcap_next_ex(p, &hdr, &ip), 1);
 		assert_int_equal(ip[4] << 8 | ip[5], (0xffff + i) & 0xffff);
@@ -340,7 +340,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(super_packet_is_recorded_as_the_packets_that_leave),
-		cmocka_unit_test(packets_of_an_outlet_have_its_identifications),
+		cmocka_unit_test(packets_of_a_connected_socket_have_its_identifications),
 		cmocka_unit_test(
 			received_packets_get_the_identification_that_their_icrc_speaks_of),
 		cmocka_unit_test(ipv6_has_its_header_and_checksum),

@@ -19,16 +19,16 @@
 enum {
 	DATA = 200, /* BTH to pad; the ICRC comes behind */
 	PACKET = DATA + RN_ICRC_LEN,
-	SOON = 100,  /* super-packets after which a destination has an outlet */
+	SOON = 100,  /* super-packets after which a destination has a connected socket */
 	LONG = 3000, /* ... or has lost it to another */
 };
 
 static struct rn_udp *a, *b;
 static struct rn_net *tx, *rx;
 static struct rn_flow flow; /* from a to b */
-static bool has_outlets = true;
+static bool has_connected = true;
 static uint64_t stats[RN_STAT_COUNT];
-static struct rn_icrc_hint hint; /* what b remembers of the outlet */
+static struct rn_icrc_hint hint; /* what b remembers of the connected socket */
 static struct rn_rx got[RN_RX_BATCH];
 static uint8_t data[RN_SUPER_BYTES];
 
@@ -40,7 +40,7 @@ static struct rn_udp *open_end(const struct rn_gid *gid)
 				  .gid = gid,
 				  .ifindex = 1,
 				  .gso = true,
-				  .outlets = has_outlets,
+				  .connected = has_connected,
 				  .uring = io_by_uring(),
 				  .stats = stats };
 
@@ -78,27 +78,27 @@ static int teardown(void **state)
 	rn_udp_free(a);
 	rn_udp_free(b);
 	a = b = NULL;
-	has_outlets = true;
+	has_connected = true;
 	return 0;
 }
 
-static struct rn_outlet outlet(void)
+static struct rn_tx_socket tx_socket(void)
 {
-	return rn_net_outlet(tx, &flow, 0, 0);
+	return rn_net_tx_socket(tx, &flow, 0, 0);
 }
 
-/* The outlet of a destination that many packets go to. */
-static struct rn_outlet earn(void)
+/* The connected socket of a destination that many packets go to. */
+static struct rn_tx_socket earn(void)
 {
-	struct rn_outlet o = { 0 };
+	struct rn_tx_socket o = { 0 };
 
 	for (unsigned i = 0; i < SOON && !o.id; i++)
-		o = outlet();
+		o = tx_socket();
 	return o;
 }
 
-/* As the stage does it: @count packets of @len bytes, signed for the outlet. */
-static int send_by(const struct rn_outlet *o, uint32_t count, uint32_t len)
+/* As the stage does it: @count packets of @len bytes, signed for the connected socket. */
+static int send_by(const struct rn_tx_socket *o, uint32_t count, uint32_t len)
 {
 	struct rn_flow out = flow;
 	struct rn_super s = { .flow = &out,
@@ -106,7 +106,7 @@ static int send_by(const struct rn_outlet *o, uint32_t count, uint32_t len)
 			      .seg_len = len,
 			      .count = count,
 			      .len = count * len,
-			      .outlet = *o };
+			      .tx_socket = *o };
 
 	if (o->id)
 		out.sport = o->sport;
@@ -133,18 +133,18 @@ static void receive(uint32_t count, uint32_t len, uint16_t sport, bool solved)
 	}
 }
 
-static void destination_of_many_packets_gets_an_outlet(void **state)
+static void destination_of_many_packets_gets_a_connected_socket(void **state)
 {
-	struct rn_outlet o = outlet();
+	struct rn_tx_socket o = tx_socket();
 
 	(void)state;
 	assert_int_equal(o.id, 0); /* not of a few */
 	o = earn();
 	assert_int_not_equal(o.id, 0);
 	assert_true(o.sport >= 0xf000); /* dynamic, and not the kernel's to give */
-	assert_int_equal(outlet().sport, o.sport);
+	assert_int_equal(tx_socket().sport, o.sport);
 	/* The next super-packet has not left yet. */
-	assert_int_equal(outlet().first_id, o.first_id);
+	assert_int_equal(tx_socket().first_id, o.first_id);
 }
 
 /* Whatever the kernel numbers them by, the ICRC says the same. */
@@ -158,11 +158,11 @@ static void packets_are_signed_with_what_their_headers_have(void **state)
 		{ 1, PACKET + 40 }, { 5, 64 }, { 64, PACKET }, { 5, 64 },
 		{ 64, PACKET },	    { 1, 20 },
 	};
-	struct rn_outlet o = earn();
+	struct rn_tx_socket o = earn();
 
 	(void)state;
 	for (size_t i = 0; i < RN_ARRAY_SIZE(sent); i++) {
-		o = outlet();
+		o = tx_socket();
 		assert_int_equal(send_by(&o, sent[i].count, sent[i].len), 0);
 		receive(sent[i].count, sent[i].len, o.sport, i == 0);
 	}
@@ -170,8 +170,8 @@ static void packets_are_signed_with_what_their_headers_have(void **state)
 
 static void others_go_by_the_shared_socket_as_before(void **state)
 {
-	const struct rn_outlet shared = { 0 };
-	struct rn_outlet o = earn();
+	const struct rn_tx_socket shared = { 0 };
+	struct rn_tx_socket o = earn();
 
 	(void)state;
 	assert_int_equal(send_by(&o, 2, PACKET), 0);
@@ -184,7 +184,7 @@ static void others_go_by_the_shared_socket_as_before(void **state)
 /* Traffic class and hop limit are the socket's own. */
 static void headers_are_those_of_the_flow(void **state)
 {
-	struct rn_outlet o;
+	struct rn_tx_socket o;
 
 	(void)state;
 	flow.tclass = 0x6a;
@@ -200,24 +200,24 @@ static void headers_are_those_of_the_flow(void **state)
 static void peer_that_comes_back_is_reached(void **state)
 {
 	const struct rn_gid to = flow.dst;
-	struct rn_outlet o = earn();
+	struct rn_tx_socket o = earn();
 
 	(void)state;
 	rn_udp_set(b, 0, -1, NULL);
 	for (unsigned i = 0; i < 3; i++) {
-		o = outlet();
+		o = tx_socket();
 		assert_int_equal(send_by(&o, 2, PACKET), 0);
 	}
 	rn_udp_set(b, 0, roce_socket(&to), &to);
-	assert_int_not_equal(outlet().id, 0);
-	o = outlet();
+	assert_int_not_equal(tx_socket().id, 0);
+	o = tx_socket();
 	assert_int_equal(send_by(&o, 2, PACKET), 0);
 	receive(2, PACKET, o.sport, true);
 }
 
-static void outlet_goes_with_the_address(void **state)
+static void connected_socket_goes_with_the_address(void **state)
 {
-	struct rn_outlet o = earn();
+	struct rn_tx_socket o = earn();
 
 	(void)state;
 	rn_udp_set(a, 0, -1, NULL);
@@ -226,10 +226,10 @@ static void outlet_goes_with_the_address(void **state)
 }
 
 /* A super-packet that was signed for a socket that is another one by now. */
-static void what_an_outlet_that_is_gone_was_to_take_is_lost(void **state)
+static void what_a_connected_socket_that_is_gone_was_to_take_is_lost(void **state)
 {
 	const struct rn_gid from = flow.src;
-	struct rn_outlet o = earn();
+	struct rn_tx_socket o = earn();
 
 	(void)state;
 	rn_udp_set(a, 0, -1, NULL);
@@ -241,9 +241,9 @@ static void what_an_outlet_that_is_gone_was_to_take_is_lost(void **state)
 }
 
 /* After an error nobody knows what the kernel has counted. */
-static void outlet_that_fails_is_not_used_again(void **state)
+static void connected_socket_that_fails_is_not_used_again(void **state)
 {
-	struct rn_outlet o = earn();
+	struct rn_tx_socket o = earn();
 
 	(void)state;
 	/* More segments than any kernel takes. */
@@ -272,8 +272,8 @@ static void many_destinations_take_turns(void **state)
 	for (unsigned n = 100; n < 104; n++) {
 		flow.dst.raw[15] = (uint8_t)n;
 		for (unsigned i = 0; i < LONG; i++)
-			(void)outlet();
-		most += outlet().id != 0;
+			(void)tx_socket();
+		most += tx_socket().id != 0;
 	}
 	assert_int_equal(most, 4);
 }
@@ -287,11 +287,11 @@ static void another_host_is_reached_by_the_shared_socket(void **state)
 }
 
 /* What it was opened with, and it itself once its address goes or it fails. */
-static void an_outlet_is_one_descriptor_as_long_as_it_is_there(void **state)
+static void a_connected_socket_is_one_descriptor_as_long_as_it_is_there(void **state)
 {
 	const struct rn_gid from = flow.src;
 	unsigned before = count_descriptors();
-	struct rn_outlet o;
+	struct rn_tx_socket o;
 
 	(void)state;
 	for (unsigned i = 0; i < 3; i++) {
@@ -307,7 +307,7 @@ static void an_outlet_is_one_descriptor_as_long_as_it_is_there(void **state)
 }
 
 /* The destination is on another host, or the source is not ours to send from. */
-static void an_outlet_that_does_not_come_about_leaves_nothing_open(void **state)
+static void a_connected_socket_that_does_not_come_about_leaves_nothing_open(void **state)
 {
 	const struct rn_gid outside = { .raw = { [10] = 0xff, 0xff, 192, 0, 2, 1 } };
 	const struct rn_flow inside = flow;
@@ -330,7 +330,7 @@ static void destinations_that_take_turns_leave_nothing_open(void **state)
 	for (unsigned n = 0; n < 40; n++) {
 		flow.dst.raw[15] = (uint8_t)n;
 		for (unsigned i = 0; i < LONG; i++)
-			(void)outlet();
+			(void)tx_socket();
 		assert_in_range(count_descriptors(), before + 1, before + 16);
 	}
 	rn_udp_set(a, 0, -1, NULL);
@@ -349,7 +349,7 @@ static void who_wants_none_has_none(void **state)
 	const struct rn_gid from = flow.src, to = flow.dst;
 
 	teardown(state);
-	has_outlets = false;
+	has_connected = false;
 	assert_int_equal(open_world(&from, &to), 0);
 	assert_int_equal(earn().id, 0);
 }
@@ -357,7 +357,7 @@ static void who_wants_none_has_none(void **state)
 static void ipv6_has_no_identification_to_learn(void **state)
 {
 	const struct rn_gid lo6 = roce_gid_loopback6();
-	struct rn_outlet o;
+	struct rn_tx_socket o;
 
 	if (open_world(&lo6, &lo6)) {
 		skip(); /* no IPv6, or somebody else has the port of ::1 */
@@ -377,18 +377,18 @@ static void ipv6_has_no_identification_to_learn(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		test(destination_of_many_packets_gets_an_outlet),
+		test(destination_of_many_packets_gets_a_connected_socket),
 		test(packets_are_signed_with_what_their_headers_have),
 		test(others_go_by_the_shared_socket_as_before),
 		test(headers_are_those_of_the_flow),
 		test(peer_that_comes_back_is_reached),
-		test(outlet_goes_with_the_address),
-		test(what_an_outlet_that_is_gone_was_to_take_is_lost),
-		test(outlet_that_fails_is_not_used_again),
+		test(connected_socket_goes_with_the_address),
+		test(what_a_connected_socket_that_is_gone_was_to_take_is_lost),
+		test(connected_socket_that_fails_is_not_used_again),
 		test(many_destinations_take_turns),
 		test(another_host_is_reached_by_the_shared_socket),
-		test(an_outlet_is_one_descriptor_as_long_as_it_is_there),
-		test(an_outlet_that_does_not_come_about_leaves_nothing_open),
+		test(a_connected_socket_is_one_descriptor_as_long_as_it_is_there),
+		test(a_connected_socket_that_does_not_come_about_leaves_nothing_open),
 		test(destinations_that_take_turns_leave_nothing_open),
 		test(without_super_packets_there_is_none),
 		test(who_wants_none_has_none),

@@ -447,7 +447,8 @@ static void record_super(struct rn_capture *c, const struct rn_super *super,
 {
 	struct rn_capture_record rec = { .flags = RN_CAPTURE_SENT,
 					 .time = time,
-					 .ip_id = rn_super_ip_id(&super->outlet, gso, 0),
+					 .ip_id = rn_super_ip_id(&super->tx_socket, gso,
+								 0),
 					 .flow = *super->flow };
 
 	for (uint32_t at = 0; at < super->len; at += super->seg_len) {
@@ -644,17 +645,17 @@ bool rn_capture_is_idle(const struct rn_capture *c)
 	return c->sinks.rings == 0 && !c->sinks.log;
 }
 
-static struct rn_outlet capture_outlet(void *ctx, const struct rn_flow *flow,
-				       uint32_t sgid_index, uint32_t dest_slot)
+static struct rn_tx_socket capture_tx_socket(void *ctx, const struct rn_flow *flow,
+					     uint32_t sgid_index, uint32_t dest_slot)
 {
 	const struct rn_capture *c = ctx;
 
-	return rn_net_outlet(c->inner, flow, sgid_index, dest_slot);
+	return rn_net_tx_socket(c->inner, flow, sgid_index, dest_slot);
 }
 
 static const struct rn_net_ops capture_ops = {
 	.transmit = capture_transmit,
-	.outlet = capture_outlet,
+	.tx_socket = capture_tx_socket,
 	.receive = capture_receive,
 };
 

@@ -225,7 +225,7 @@ static int tap_transmit(void *ctx, const struct rn_super *super)
 	for (uint32_t at = 0; at < super->len; at += super->seg_len, i++) {
 		uint32_t left = super->len - at;
 
-		record(t, super->flow, rn_super_ip_id(&super->outlet, gso, i),
+		record(t, super->flow, rn_super_ip_id(&super->tx_socket, gso, i),
 		       super->data + at, left < super->seg_len ? left : super->seg_len);
 	}
 	after_records(t);
@@ -255,17 +255,17 @@ static int tap_receive(void *ctx, struct rn_rx *rx)
 	return n;
 }
 
-static struct rn_outlet tap_outlet(void *ctx, const struct rn_flow *flow,
-				   uint32_t sgid_index, uint32_t dest_slot)
+static struct rn_tx_socket tap_tx_socket(void *ctx, const struct rn_flow *flow,
+					 uint32_t sgid_index, uint32_t dest_slot)
 {
 	const struct rn_tap *t = ctx;
 
-	return rn_net_outlet(t->inner, flow, sgid_index, dest_slot);
+	return rn_net_tx_socket(t->inner, flow, sgid_index, dest_slot);
 }
 
 static const struct rn_net_ops tap_ops = {
 	.transmit = tap_transmit,
-	.outlet = tap_outlet,
+	.tx_socket = tap_tx_socket,
 	.receive = tap_receive,
 };
 

@@ -147,7 +147,7 @@ static int local_transmit(void *ctx, const struct rn_super *super)
 	struct local_path *path;
 	int rc;
 
-	if (!l->udp_begun && !super->outlet.id && fits_a_record(super)) {
+	if (!l->udp_begun && !super->tx_socket.id && fits_a_record(super)) {
 		path = rn_local_path(l, super->flow, slot_of(super));
 		if (path->wire) {
 			rc = send_by_ring(l, path->wire, super);
@@ -164,14 +164,14 @@ static int local_transmit(void *ctx, const struct rn_super *super)
 }
 
 /* Rings have none. */
-static struct rn_outlet local_outlet(void *ctx, const struct rn_flow *flow,
-				     uint32_t sgid_index, uint32_t dest_slot)
+static struct rn_tx_socket local_tx_socket(void *ctx, const struct rn_flow *flow,
+					   uint32_t sgid_index, uint32_t dest_slot)
 {
 	struct rn_local *l = ctx;
 
 	if (rn_local_path(l, flow, dest_slot)->wire)
-		return (struct rn_outlet){ 0 };
-	return rn_net_outlet(l->udp, flow, sgid_index, dest_slot);
+		return (struct rn_tx_socket){ 0 };
+	return rn_net_tx_socket(l->udp, flow, sgid_index, dest_slot);
 }
 
 /* ---------------------------------------------------- building in the ring itself */
@@ -548,7 +548,7 @@ void rn_local_awake(struct rn_local *l)
 /* ------------------------------------------------------------- making and ending it */
 static const struct rn_net_ops local_ops = {
 	.transmit = local_transmit,
-	.outlet = local_outlet,
+	.tx_socket = local_tx_socket,
 	.receive = local_receive,
 	.reserve = local_reserve,
 	.commit = local_commit,

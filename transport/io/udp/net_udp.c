@@ -431,8 +431,8 @@ static int udp_transmit(void *ctx, const struct rn_super *super)
 		return -EADDRNOTAVAIL;
 	}
 	mark_in_use(u, super->sgid_index);
-	if (super->outlet.id)
-		return rn_udp_send_out(u, super);
+	if (super->tx_socket.id)
+		return rn_udp_send_connected(u, super);
 	fill_envelope(u, s, super->flow, &e);
 
 	if (super->count == 1)
@@ -655,7 +655,7 @@ void rn_udp_look_everywhere(struct rn_udp *u)
 static const struct rn_net_ops udp_ops = {
 	.transmit = udp_transmit,
 	.receive = udp_receive,
-	.outlet = rn_udp_outlet,
+	.tx_socket = rn_udp_tx_socket,
 };
 
 static void close_fd(int fd)
@@ -683,7 +683,7 @@ void rn_udp_set(struct rn_udp *u, unsigned idx, int fd, const struct rn_gid *gid
 	struct udp_sock *s = &u->sock[idx];
 
 	assert(idx < u->sock_count);
-	rn_udp_shut_outlets(u, idx);
+	rn_udp_close_connected(u, idx);
 	close_fd(s->fd);
 	s->fd = rn_own_fd_keep(fd);
 	s->overflow = 0;
@@ -729,7 +729,7 @@ struct rn_udp *rn_udp_new(const struct rn_udp_cfg *cfg)
 	u->net = (struct rn_net){ .ops = &udp_ops, .ctx = u, .gso = cfg->gso };
 	u->ifindex = cfg->ifindex;
 	u->stats = cfg->stats;
-	u->has_outlets = cfg->outlets;
+	u->has_connected = cfg->connected;
 	u->sock_count = cfg->sock_count;
 	u->active = 1;
 	if (cfg->uring)
@@ -750,7 +750,7 @@ void rn_udp_free(struct rn_udp *u)
 		return;
 	rn_udp_leave_all(u);
 	for (unsigned i = 0; i <= u->sock_count; i++) {
-		rn_udp_shut_outlets(u, i);
+		rn_udp_close_connected(u, i);
 		close_fd(u->sock[i].fd);
 	}
 	uring_free(u->uring);

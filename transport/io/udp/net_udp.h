@@ -15,8 +15,8 @@
  * The sockets are bound, not connected, with IP_MTU_DISCOVER = DO, so that the IPv4
  * identification of each packet is its position in its super-packet. A destination of
  * many packets on this host gets a connected one for what is sent to it, where it turns
- * out how the kernel numbers the packets of that (rn_net_ops.outlet). No call blocks,
- * none is a cancellation point.
+ * out how the kernel numbers the packets of that (rn_net_ops.tx_socket). No call
+ * blocks, none is a cancellation point.
  *
  * Threads: as net.h.
  */
@@ -37,7 +37,7 @@ struct rn_udp_cfg {
 	const struct rn_gid *gid; /* what they are bound to */
 	uint32_t ifindex;	  /* scope of link-local addresses */
 	bool gso;		  /* try super-packets */
-	bool outlets;		  /* connected sockets, see above */
+	bool connected;		  /* connected sockets, see above */
 	bool uring;		  /* by io_uring, where there is one */
 	uint64_t *stats;	  /* RN_STAT_COUNT counters: SOCK_OVERFLOW is written */
 };

@@ -176,7 +176,7 @@ static bool dont_fragment(int fd, bool is_ipv4)
 	return rn_udp_set_int(fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_DO);
 }
 
-static bool bind_dynamic(int fd, struct udp_outlet *o, uint32_t ifindex)
+static bool bind_dynamic(int fd, struct udp_connected *o, uint32_t ifindex)
 {
 	uint32_t any = hash(&o->flow, o->sgid_index) ^
 		       (uint32_t)syscall(SYS_getpid) * 0x9e3779b9u;
@@ -194,7 +194,7 @@ static bool bind_dynamic(int fd, struct udp_outlet *o, uint32_t ifindex)
 }
 
 /* @sink: of the destination */
-static bool prepare(int fd, struct rn_udp *u, struct udp_outlet *o,
+static bool prepare(int fd, struct rn_udp *u, struct udp_connected *o,
 		    const union rn_sockaddr *sink)
 {
 	const struct udp_sock *s = &u->sock[o->sgid_index];
@@ -209,7 +209,7 @@ static bool prepare(int fd, struct rn_udp *u, struct udp_outlet *o,
 	       (!s->is_ipv4 || learn_id(fd, sink, &o->next_id));
 }
 
-static int open_socket(struct rn_udp *u, struct udp_outlet *o)
+static int open_socket(struct rn_udp *u, struct udp_connected *o)
 {
 	union rn_sockaddr to;
 	int sink = open_sink(&o->flow.dst, rn_udp_ifindex(u, &o->flow), &to), fd;
@@ -225,74 +225,74 @@ static int open_socket(struct rn_udp *u, struct udp_outlet *o)
 	return fd;
 }
 
-static void open_outlet(struct rn_udp *u, struct udp_outlet *o)
+static void open_connected(struct rn_udp *u, struct udp_connected *o)
 {
 	o->fd = rn_own_fd_keep(open_socket(u, o));
 	o->is_barred = o->fd < 0;
 }
 
-static void shut(struct udp_outlet *o)
+static void shut(struct udp_connected *o)
 {
 	if (o->fd >= 0)
 		rn_fd_close(o->fd);
 	o->fd = -1;
 }
 
-void rn_udp_shut_outlets(struct rn_udp *u, unsigned sgid_index)
+void rn_udp_close_connected(struct rn_udp *u, unsigned sgid_index)
 {
-	for (unsigned i = 0; i < RN_UDP_OUTLETS; i++) {
-		if (!u->outlet[i].is_used || u->outlet[i].sgid_index != sgid_index)
+	for (unsigned i = 0; i < RN_UDP_CONNECTED_MAX; i++) {
+		if (!u->connected[i].is_used || u->connected[i].sgid_index != sgid_index)
 			continue;
-		shut(&u->outlet[i]);
-		u->outlet[i].is_used = false;
+		shut(&u->connected[i]);
+		u->connected[i].is_used = false;
 	}
 }
 
 /* -------------------------------------------------------------------------- use */
-static bool is_for(const struct udp_outlet *o, const struct rn_flow *f,
+static bool is_for(const struct udp_connected *o, const struct rn_flow *f,
 		   uint32_t sgid_index)
 {
 	return o->is_used && o->sgid_index == sgid_index &&
 	       memcmp(&o->flow, f, sizeof(*f)) == 0;
 }
 
-struct rn_outlet rn_udp_outlet(void *ctx, const struct rn_flow *flow, uint32_t sgid_index,
-			       uint32_t dest_slot)
+struct rn_tx_socket rn_udp_tx_socket(void *ctx, const struct rn_flow *flow,
+				     uint32_t sgid_index, uint32_t dest_slot)
 {
-	static const struct rn_outlet shared;
+	static const struct rn_tx_socket shared;
 	struct rn_udp *u = ctx;
-	unsigned at = hash(flow, sgid_index) % RN_UDP_OUTLETS;
-	struct udp_outlet *o = &u->outlet[at];
+	unsigned at = hash(flow, sgid_index) % RN_UDP_CONNECTED_MAX;
+	struct udp_connected *o = &u->connected[at];
 
 	(void)dest_slot;
-	if (!u->has_outlets || !u->net.gso)
+	if (!u->has_connected || !u->net.gso)
 		return shared;
 	if (!is_for(o, flow, sgid_index)) {
 		if (o->is_used && ++o->others < STALE)
 			return shared;
 		if (o->is_used)
 			shut(o);
-		*o = (struct udp_outlet){ .fd = -1,
-					  .is_used = true,
-					  .sgid_index = (uint8_t)sgid_index,
-					  .flow = *flow };
+		*o = (struct udp_connected){ .fd = -1,
+					     .is_used = true,
+					     .sgid_index = (uint8_t)sgid_index,
+					     .flow = *flow };
 	}
 	o->others = 0;
 	if (o->fd < 0) {
 		if (o->is_barred || ++o->uses < WORTHWHILE || u->sock[sgid_index].fd < 0)
 			return shared;
-		open_outlet(u, o);
+		open_connected(u, o);
 		if (o->is_barred)
 			return shared;
 	}
-	return (struct rn_outlet){ .id = (uint8_t)(at + 1),
-				   .sport = o->sport,
-				   .first_id = o->next_id };
+	return (struct rn_tx_socket){ .id = (uint8_t)(at + 1),
+				      .sport = o->sport,
+				      .first_id = o->next_id };
 }
 
 /* -------------------------------------------------------------------- sending */
 /* With a control message for the length of the packets, 0: there is one. */
-static int send_told(struct rn_udp *u, const struct udp_outlet *o,
+static int send_told(struct rn_udp *u, const struct udp_connected *o,
 		     const struct rn_super *super, uint16_t cut)
 {
 	_Alignas(struct cmsghdr) uint8_t control[CUT_SPACE];
@@ -304,7 +304,7 @@ static int send_told(struct rn_udp *u, const struct udp_outlet *o,
 }
 
 /* Does the socket cut this one right if nothing is said? */
-static bool cuts_so(const struct udp_outlet *o, const struct rn_super *super)
+static bool cuts_so(const struct udp_connected *o, const struct rn_super *super)
 {
 	if (super->count > 1)
 		return o->cut == super->seg_len;
@@ -314,7 +314,8 @@ static bool cuts_so(const struct udp_outlet *o, const struct rn_super *super)
 /* What says nothing is cheaper: 0.1 us of the 0.4 us that a destination and a length
  * cost. A socket gets used to a length when that comes twice in a row.
  */
-static int send_by(struct rn_udp *u, struct udp_outlet *o, const struct rn_super *super)
+static int send_by(struct rn_udp *u, struct udp_connected *o,
+		   const struct rn_super *super)
 {
 	uint32_t cut = super->count > 1 ? super->seg_len : 0;
 
@@ -332,12 +333,12 @@ static int send_by(struct rn_udp *u, struct udp_outlet *o, const struct rn_super
 	return 0;
 }
 
-int rn_udp_send_out(struct rn_udp *u, const struct rn_super *super)
+int rn_udp_send_connected(struct rn_udp *u, const struct rn_super *super)
 {
-	struct udp_outlet *o = &u->outlet[super->outlet.id - 1];
+	struct udp_connected *o = &u->connected[super->tx_socket.id - 1];
 	int rc;
 
-	if (!o->is_used || o->fd < 0 || o->sport != super->outlet.sport)
+	if (!o->is_used || o->fd < 0 || o->sport != super->tx_socket.sport)
 		return -EADDRNOTAVAIL; /* it has gone, and nobody else signs like it */
 	rc = send_by(u, o, super);
 	if (rc == -ECONNREFUSED) /* that an earlier packet was; this one has not left */

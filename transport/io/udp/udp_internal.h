@@ -31,7 +31,7 @@ struct udp_group {
 };
 
 /* A destination, and the socket that is connected to it. */
-struct udp_outlet {
+struct udp_connected {
 	bool is_used;
 	bool is_barred; /* there is to be no socket: it did not do */
 	uint8_t sgid_index;
@@ -47,7 +47,7 @@ struct udp_outlet {
 };
 
 enum {
-	RN_UDP_OUTLETS = 16
+	RN_UDP_CONNECTED_MAX = 16
 };
 
 struct rn_udp {
@@ -68,8 +68,8 @@ struct rn_udp {
 	struct udp_sock sock[RN_GID_MAX + 1];
 	struct udp_group *groups;
 
-	bool has_outlets;
-	struct udp_outlet outlet[RN_UDP_OUTLETS]; /* by hash of the flow */
+	bool has_connected;
+	struct udp_connected connected[RN_UDP_CONNECTED_MAX]; /* by hash of the flow */
 
 	/* Packets of the super-packet being sent one by one that have left. */
 	uint32_t sent;
@@ -108,12 +108,12 @@ void rn_udp_forget(struct rn_udp *u);
 int rn_udp_send_message(struct rn_udp *u, int fd, const struct msghdr *msg);
 
 /* ------------------------------------------------------------- udp_connected.c */
-struct rn_outlet rn_udp_outlet(void *ctx, const struct rn_flow *flow, uint32_t sgid_index,
-			       uint32_t dest_slot);
-/* udp_transmit() of a super-packet with an outlet. */
-int rn_udp_send_out(struct rn_udp *u, const struct rn_super *super);
+struct rn_tx_socket rn_udp_tx_socket(void *ctx, const struct rn_flow *flow,
+				     uint32_t sgid_index, uint32_t dest_slot);
+/* udp_transmit() of a super-packet with a connected socket. */
+int rn_udp_send_connected(struct rn_udp *u, const struct rn_super *super);
 /* Before the socket of that address goes, or another one comes. */
-void rn_udp_shut_outlets(struct rn_udp *u, unsigned sgid_index);
+void rn_udp_close_connected(struct rn_udp *u, unsigned sgid_index);
 
 /* -------------------------------------------------------------- udp_group.c */
 bool rn_udp_read_groups(struct rn_udp *u); /* as rn_udp_read(), of one of them */

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# outlet.sh - much traffic to the own host leaves by connected sockets, whose packets the
+# connected.sh - much traffic to the own host leaves by connected sockets, whose packets the
 # kernel numbers from anywhere: tcpdump sees it, scapy finds the ICRCs right, and a peer that
 # refuses what it had to solve for takes them, too.
 # shellcheck source=lib.sh
