@@ -7,7 +7,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "transport/io/host/fd_close.h"
+#include "transport/io/host/own_fd.h"
 
 /* @fd, or a duplicate above the three standard ones in its place, for programs that close
  * and reopen those. -1 stays -1 (errno kept).

@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "transport/io/host/ctl_socket.h"
+#include "transport/io/host/own_fd.h"
 
 static int reopen(const char *path)
 {
@@ -66,7 +66,7 @@ static int open_event_fd(const char *proc_fd_dir, const char *fifo_dir)
 	/* No /proc here, or not for this process (it may not be dumpable). */
 	if (fd < 0 && fifo_dir)
 		fd = open_by_fifo(fifo_dir);
-	return fd < 0 ? fd : rn_ctl_raise_fd(fd);
+	return fd < 0 ? fd : rn_fd_raise(fd);
 }
 
 /* open() and close() are cancellation points, ioctl() is not; a thread cancelled in

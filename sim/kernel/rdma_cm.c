@@ -149,7 +149,7 @@ static int open_path(int channel_fd, struct rnk_cm_path *w)
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return -errno;
-	w->fd = rn_ctl_raise_fd(pair[0]);
+	w->fd = rn_fd_raise(pair[0]);
 	if (w->fd < 0) {
 		close(pair[1]);
 		return w->fd;

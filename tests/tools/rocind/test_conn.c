@@ -22,6 +22,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "transport/io/host/own_fd.h"
 #include "transport/io/host/rocind_conn.h"
 
 enum {
@@ -311,13 +312,13 @@ static void descriptors_never_stand_for_standard_streams(void **state)
 	low = memfd_create("low", MFD_CLOEXEC);
 	assert_int_equal(low, STDIN_FILENO);
 	assert_int_equal(fstat(low, &before), 0);
-	fd = rn_ctl_raise_fd(low);
+	fd = rn_fd_raise(low);
 	assert_true(fd > STDERR_FILENO);
 	assert_int_equal(fcntl(fd, F_GETFD), FD_CLOEXEC);
 	assert_int_equal(fstat(fd, &after), 0);
 	assert_true(before.st_ino == after.st_ino);
 	assert_int_equal(fcntl(low, F_GETFD), -1);
-	assert_int_equal(rn_ctl_raise_fd(fd), fd); /* it is high enough */
+	assert_int_equal(rn_fd_raise(fd), fd); /* it is high enough */
 	close(fd);
 	if (saved >= 0)
 		dup2(saved, STDIN_FILENO);

@@ -11,7 +11,7 @@
 
 #include "fault_rules.h"
 #include "fault_words.h"
-#include "transport/io/host/fd_close.h"
+#include "transport/io/host/own_fd.h"
 #include "transport/io/host/sentence.h"
 
 /* ---------------------------------------------------------------- the short form */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* ctl_socket.c - see ctl_socket.h. */
 #include "ctl_socket.h"
+#include "own_fd.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -8,18 +9,6 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
-
-int rn_ctl_raise_fd(int fd)
-{
-	int high, err;
-
-	if (fd > STDERR_FILENO)
-		return fd;
-	high = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-	err = errno;
-	close(fd);
-	return high < 0 ? -err : high;
-}
 
 int rn_ctl_address(struct sockaddr_un *addr, const char *dir, const char *name,
 		   int *dir_fd)
@@ -35,7 +24,7 @@ int rn_ctl_address(struct sockaddr_un *addr, const char *dir, const char *name,
 	*dir_fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (*dir_fd < 0)
 		return -errno;
-	*dir_fd = rn_ctl_raise_fd(*dir_fd);
+	*dir_fd = rn_fd_raise(*dir_fd);
 	if (*dir_fd < 0)
 		return *dir_fd;
 	snprintf(addr->sun_path, sizeof(addr->sun_path), "/proc/self/fd/%d", *dir_fd);
@@ -99,7 +88,7 @@ static int take_fd(struct rn_ctl_packet *pkt, int fd)
 		rn_ctl_shed_fd(fd);
 		return -EBADMSG;
 	}
-	fd = rn_ctl_raise_fd(fd);
+	fd = rn_fd_raise(fd);
 	if (fd < 0)
 		return fd;
 	pkt->fd[pkt->fd_count++] = fd;

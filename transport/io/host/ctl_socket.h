@@ -31,11 +31,6 @@ enum {
 int rn_ctl_address(struct sockaddr_un *addr, const char *dir, const char *name,
 		   int *dir_fd);
 
-/* Moves a descriptor above the three standard ones, for programs that close and reopen
- * those. Return: the descriptor, close-on-exec; or -errno with @fd closed.
- */
-int rn_ctl_raise_fd(int fd);
-
 /**
  * rn_ctl_send() - Send one message
  * @sock:	Connected socket

@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "ctl_socket.h"
-#include "fd_close.h"
 #include "gid_sockaddr.h"
+#include "own_fd.h"
 
 /* Also what the kernel takes for passing, such as that a host does not answer to ARP. */
 static void ask_for_all(int fd, int family)
@@ -33,7 +33,7 @@ int rn_knock(const struct rn_flow *flow)
 
 	if (fd < 0)
 		return -errno;
-	fd = rn_own_fd_keep(rn_ctl_raise_fd(fd));
+	fd = rn_own_fd_keep(rn_fd_raise(fd));
 	if (fd < 0)
 		return fd;
 	ask_for_all(fd, to.sa.sa_family);

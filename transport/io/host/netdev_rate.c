@@ -9,7 +9,7 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
-#include "fd_close.h"
+#include "own_fd.h"
 
 enum {
 	MBPS_MAX = 4000000

@@ -4,6 +4,8 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -109,4 +111,27 @@ bool rn_own_fd_all_there(void)
 		if (!rn_own_fd_is_there(fd) && is_kept(fd))
 			return false;
 	return true;
+}
+
+int rn_fd_raise(int fd)
+{
+	int high, err;
+
+	if (fd > STDERR_FILENO)
+		return fd;
+	high = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	err = errno;
+	close(fd);
+	return high < 0 ? -err : high;
+}
+
+void rn_fd_close(int fd)
+{
+	int cancel_state;
+
+	if (!rn_own_fd_forget(fd)) /* a file of the program's has the number */
+		return;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+	close(fd);
+	pthread_setcancelstate(cancel_state, NULL);
 }

@@ -44,4 +44,16 @@ bool rn_own_fd_is_there(int fd);
 /* Are all that are kept? A system call for each. */
 bool rn_own_fd_all_there(void);
 
+/* ------------------------------------------------- descriptors, kept or not */
+/* Moves a descriptor above the three standard ones, for programs that close and reopen
+ * those. Return: the descriptor, close-on-exec; or -errno with @fd closed.
+ */
+int rn_fd_raise(int fd);
+
+/* close(), which is no cancellation point here; nothing if @fd was kept and is something
+ * else now. (Not by syscall(2): ThreadSanitizer would take the next owner of the number
+ * for this one.)
+ */
+void rn_fd_close(int fd);
+
 #endif /* RN_OWN_FD_H */

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "own_fd.h"
 #include "rocind_conn.h"
 #include "sentence.h"
 
@@ -89,7 +90,7 @@ int rn_rocind_open_cm(struct rn_rocind *r, const char *netdevs, int *board, char
 		rn_ctl_close_fds(&pkt);
 		rc = rn_rocind_lose(r, -EBADMSG, &c);
 	} else if (rc == 0) {
-		rc = rn_ctl_raise_fd(pkt.fd[0]);
+		rc = rn_fd_raise(pkt.fd[0]);
 		if (pkt.fd_count == 2)
 			*board = pkt.fd[1];
 	}

@@ -7,8 +7,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "fd_close.h"
 #include "log.h"
+#include "own_fd.h"
 #include "rocind_conn.h"
 #include "rocind_start.h"
 #include "runtime_dir.h"
@@ -30,7 +30,7 @@ static int open_connection(struct rn_rocind *r, const char *dir)
 	r->sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	rc = r->sock < 0 ? -errno : 0;
 	if (rc == 0)
-		rc = r->sock = rn_own_fd_keep(rn_ctl_raise_fd(r->sock));
+		rc = r->sock = rn_own_fd_keep(rn_fd_raise(r->sock));
 	if (rc >= 0)
 		rc = connect(r->sock, (struct sockaddr *)&addr, sizeof(addr)) < 0 ? -errno
 										  : 0;

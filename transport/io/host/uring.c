@@ -106,7 +106,7 @@ static void leave(struct rn_uring *u)
 /* Above the standard descriptors, and not the fork children's. */
 static int keep(struct rn_uring *u)
 {
-	int fd = rn_ctl_raise_fd(u->ring.ring_fd);
+	int fd = rn_fd_raise(u->ring.ring_fd);
 
 	u->ring.ring_fd = u->ring.enter_ring_fd = rn_own_fd_keep(fd);
 	if (fd < 0)

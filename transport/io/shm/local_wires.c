@@ -10,8 +10,8 @@
 #include "local_internal.h"
 #include "rocin/wire.h"
 #include "transport/io/host/ctl_socket.h"
-#include "transport/io/host/fd_close.h"
 #include "transport/io/host/log.h"
+#include "transport/io/host/own_fd.h"
 
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23 /* Linux 5.14 */
@@ -156,7 +156,7 @@ static int open_doorbell(struct rn_local *l, const struct rn_rocind_wire *wire)
 		return -errno;
 	l->event_fd = dup(wire->event);
 	if (l->event_fd >= 0)
-		l->event_fd = rn_own_fd_keep(rn_ctl_raise_fd(l->event_fd));
+		l->event_fd = rn_own_fd_keep(rn_fd_raise(l->event_fd));
 	if (l->event_fd >= 0)
 		return 0;
 	munmap(l->page, RN_DOORBELL_BYTES);
@@ -201,7 +201,7 @@ static int open_wire(struct local_wire *w, const struct rn_rocind_wire *wire)
 		return -EBADMSG;
 	w->peer_event = dup(wire->peer_event);
 	if (w->peer_event >= 0)
-		w->peer_event = rn_own_fd_keep(rn_ctl_raise_fd(w->peer_event));
+		w->peer_event = rn_own_fd_keep(rn_fd_raise(w->peer_event));
 	return w->peer_event < 0 || !is_spare(w->peer_event) ? -EMFILE : 0;
 }
 

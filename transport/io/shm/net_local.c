@@ -15,7 +15,7 @@
 #include "local_internal.h"
 #include "rocin/icrc.h"
 #include "rocin/wire.h"
-#include "transport/io/host/fd_close.h"
+#include "transport/io/host/own_fd.h"
 
 enum {
 	HOP_LIMIT = 64, /* of a flow that names none: as the sockets have it */

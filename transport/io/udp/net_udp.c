@@ -16,8 +16,8 @@
 
 #include "rocin/icrc.h"
 #include "rocin/types.h"
-#include "transport/io/host/fd_close.h"
 #include "transport/io/host/log.h"
+#include "transport/io/host/own_fd.h"
 #include "transport/io/host/sentence.h"
 #include "transport/io/host/uring.h"
 #include "udp_internal.h"

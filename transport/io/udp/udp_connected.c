@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 #include "rocin/wire.h"
-#include "transport/io/host/fd_close.h"
+#include "transport/io/host/own_fd.h"
 #include "udp_internal.h"
 
 #ifndef UDP_SEGMENT

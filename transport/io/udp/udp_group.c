@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include "transport/io/host/ctl_socket.h"
-#include "transport/io/host/fd_close.h"
 #include "transport/io/host/log.h"
+#include "transport/io/host/own_fd.h"
 #include "udp_internal.h"
 
 /* As glibc of older distributions lacks them. */
@@ -94,7 +94,7 @@ static int open_socket(int family)
 {
 	int fd = socket(family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
-	fd = fd < 0 ? -errno : rn_ctl_raise_fd(fd);
+	fd = fd < 0 ? -errno : rn_fd_raise(fd);
 	return rn_own_fd_keep(fd);
 }
 
@@ -175,7 +175,7 @@ static int open_set(struct rn_udp *u)
 {
 	int fd = epoll_create1(EPOLL_CLOEXEC);
 
-	fd = fd < 0 ? -errno : rn_ctl_raise_fd(fd);
+	fd = fd < 0 ? -errno : rn_fd_raise(fd);
 	if (fd >= 0)
 		place_of_groups(u)->fd = rn_own_fd_keep(fd);
 	return fd < 0 ? fd : 0;
