@@ -8,6 +8,8 @@
 #ifndef RN_NETDEV_H
 #define RN_NETDEV_H
 
+#include <stdint.h>
+
 #include "rocin/types.h"
 
 enum {
@@ -86,5 +88,11 @@ static inline uint32_t rn_netdev_path_mtu(uint32_t if_mtu)
 			return mtu;
 	return 0;
 }
+
+/* How fast an interface says that its link is, in 1000 bits per second, at most
+ * 4000000000; 0 if it does not say, as loopback and virtual interfaces, or there is none
+ * of this name in the network namespace.
+ */
+uint32_t rn_netdev_rate(const char *ifname);
 
 #endif /* RN_NETDEV_H */

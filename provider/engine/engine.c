@@ -11,8 +11,8 @@
 
 #include "capture.h"
 #include "engine_internal.h"
+#include "rocin/netdev.h"
 #include "transport/io/host/log.h"
-#include "transport/io/host/netdev_rate.h"
 #include "transport/io/host/rocind_client.h"
 #include "transport/io/host/sentence.h"
 

@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #include "recorder_internal.h"
-#include "transport/io/host/free_name.h"
+#include "transport/io/host/own_file.h"
 #include "transport/io/host/log.h"
 #include "transport/io/host/mem_direct.h"
 #include "transport/io/host/mem_guard.h"

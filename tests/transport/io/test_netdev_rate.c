@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "transport/io/host/netdev_rate.h"
+#include "rocin/netdev.h"
 
 static void what_has_no_rate_says_none(void **state)
 {

@@ -8,7 +8,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "transport/io/host/free_name.h"
 #include "transport/io/host/own_file.h"
 #include "transport/io/host/sentence.h"
 

@@ -20,7 +20,7 @@ bool rn_capture_log_is_name(const char *path);
 
 /**
  * rn_capture_log_open() - Begin a file
- * @path:	Its name, as free_name.h says
+ * @path:	Its name, as own_file.h says
  * @origin:	Whose packets; copied into the file
  * @err:	Out on failure: one sentence
  *

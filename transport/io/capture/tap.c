@@ -15,7 +15,6 @@
 
 #include "pcapng.h"
 #include "rocin/icrc.h"
-#include "transport/io/host/free_name.h"
 #include "transport/io/host/own_file.h"
 #include "transport/io/host/sentence.h"
 

@@ -21,7 +21,7 @@ struct rn_tap;
 
 /**
  * rn_tap_open() - Start a capture in front of a back end
- * @path:	File, named as free_name.h says
+ * @path:	File, named as own_file.h says
  * @inner:	What transmits; must outlive the result
  * @err:	Out on failure: one sentence
  *

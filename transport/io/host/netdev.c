@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* netdev.c - see rocin/netdev.h. */
-#include "rocin/netdev.h"
-
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <ifaddrs.h>
+#include <linux/ethtool.h>
+#include <linux/sockios.h>
 #include <net/if.h>
 #include <net/if_arp.h>
 #include <netpacket/packet.h>
@@ -13,9 +13,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "own_fd.h"
+#include "rocin/netdev.h"
 #include "sentence.h"
 
 /* One run of rn_netdev_discover(). */
@@ -414,4 +417,27 @@ int rn_netdev_discover(const char *spec, struct rn_netdev *devs, unsigned max, c
 	}
 	freeifaddrs(d.all);
 	return rc ? rc : (int)d.count;
+}
+
+/* ---- How fast the link is ---- */
+
+enum {
+	MBPS_MAX = 4000000
+};
+
+uint32_t rn_netdev_rate(const char *ifname)
+{
+	struct ethtool_cmd cmd = { .cmd = ETHTOOL_GSET };
+	struct ifreq request = { .ifr_data = (void *)&cmd };
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	uint32_t mbps = 0;
+
+	if (fd < 0)
+		return 0;
+	snprintf(request.ifr_name, sizeof(request.ifr_name), "%s", ifname);
+	/* -1 is what a link says that is down, or has no rate. */
+	if (ioctl(fd, SIOCETHTOOL, &request) == 0)
+		mbps = ethtool_cmd_speed(&cmd);
+	rn_fd_close(fd);
+	return mbps <= MBPS_MAX ? mbps * 1000 : 0;
 }

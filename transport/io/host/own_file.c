@@ -3,8 +3,76 @@
 #include "own_file.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <unistd.h>
+
+enum {
+	NAME_TRIES = 64, /* files of one process under one name */
+};
+
+/* @pattern with "%p" replaced; false if it does not fit. */
+static bool expand(char *out, size_t out_len, const char *pattern)
+{
+	size_t n = 0;
+
+	while (*pattern && n < out_len) {
+		if (pattern[0] == '%' && pattern[1] == 'p') {
+			n += (size_t)snprintf(out + n, out_len - n, "%d", (int)getpid());
+			pattern += 2;
+		} else {
+			out[n++] = *pattern++;
+		}
+	}
+	if (n >= out_len)
+		return false;
+	out[n] = '\0';
+	return true;
+}
+
+/* Open and lock one name. -EWOULDBLOCK: somebody writes there. */
+static int open_locked(const char *name)
+{
+	int low = open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	int fd, err = 0;
+
+	if (low < 0)
+		return -errno;
+	fd = fcntl(low, F_DUPFD_CLOEXEC, 3);
+	if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0 || ftruncate(fd, 0) < 0)
+		err = -errno;
+	close(low);
+	if (!err)
+		return fd;
+	if (fd >= 0)
+		close(fd);
+	return err;
+}
+
+int rn_free_name_open(char *path, size_t size, const char *pattern)
+{
+	size_t base;
+	int fd;
+
+	if (!expand(path, size, pattern))
+		return -ENAMETOOLONG;
+	base = strlen(path);
+	fd = open_locked(path);
+	for (unsigned i = 0; fd == -EWOULDBLOCK && i < NAME_TRIES; i++) {
+		char tail[32];
+		int n = i == 0 ? snprintf(tail, sizeof(tail), ".%d", (int)getpid())
+			       : snprintf(tail, sizeof(tail), ".%d.%u", (int)getpid(), i);
+
+		if (base + (size_t)n >= size)
+			return -ENAMETOOLONG;
+		memcpy(path + base, tail, (size_t)n + 1);
+		fd = open_locked(path);
+	}
+	return fd;
+}
 
 void rn_own_file_init(struct rn_own_file *f, int fd)
 {

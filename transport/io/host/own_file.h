@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* own_file.h - a file that the process which opened it alone writes to.
+/* own_file.h - a file that the process which opened it alone writes to: no other process
+ * is writing to it when it is opened, or does afterwards.
  *
  * Of a fork child, which inherits what is buffered, nothing reaches the file, also not at
  * its exit. After the first failure, and from the limit on file sizes on (RLIMIT_FSIZE,
@@ -13,6 +14,23 @@
 #include <sys/types.h>
 
 #include "rocin/types.h"
+
+enum {
+	RN_FREE_NAME_MAX = 4096 /* bytes of a name, with the 0 */
+};
+
+/**
+ * rn_free_name_open() - Create, lock and empty a file
+ * @path:	Out: its name, with nothing left to replace
+ * @size:	Bytes of @path
+ * @pattern:	Name; "%p" in it stands for the process id. A file that is being written
+ *		to is left alone: ".PID" is added to the name then (and a number, if that
+ *		is taken too). An old file is overwritten.
+ *
+ * Return: a descriptor above 2, open for reading and writing, close-on-exec, with a
+ *	   flock() on it; -ENAMETOOLONG, or why the file cannot be written.
+ */
+int rn_free_name_open(char *path, size_t size, const char *pattern);
 
 struct rn_own_file {
 	int fd;

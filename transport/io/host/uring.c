@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* uring.c - see uring.h. */
+/* uring.c - see uring.h: by liburing, whose header Rocin was built with, or not at all.
+ */
 #include "uring.h"
 
 #include <errno.h>
 
+#include "sentence.h"
+
+#if RN_HAS_LIBURING
 #include <dlfcn.h>
 #include <liburing.h>
 #include <poll.h>
@@ -12,9 +16,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "ctl_socket.h"
 #include "own_fd.h"
-#include "sentence.h"
 
 /* Of Linux 5.18 to 6.1, and so of later headers than some distribution has. */
 enum {
@@ -244,3 +246,76 @@ bool rn_uring_next(struct rn_uring *u, uint64_t *tag, int *result)
 	}
 	return false;
 }
+
+#else /* there is no queue */
+
+struct rn_uring *rn_uring_open(enum rn_uring_use use, unsigned entries, char *err,
+			       size_t err_len)
+{
+	(void)use;
+	(void)entries;
+	errno = -rn_fail(err, err_len, -EOPNOTSUPP, "Rocin was built without liburing");
+	return NULL;
+}
+
+void rn_uring_close(struct rn_uring *u)
+{
+	assert(!u);
+}
+
+int rn_uring_begin(struct rn_uring *u)
+{
+	(void)u;
+	return -EOPNOTSUPP;
+}
+
+bool rn_uring_poll(struct rn_uring *u, int fd, uint64_t tag)
+{
+	(void)u;
+	(void)fd;
+	(void)tag;
+	return false;
+}
+
+bool rn_uring_unpoll(struct rn_uring *u, uint64_t which, uint64_t tag)
+{
+	(void)u;
+	(void)which;
+	(void)tag;
+	return false;
+}
+
+bool rn_uring_recv(struct rn_uring *u, int fd, struct msghdr *msg, uint64_t tag)
+{
+	(void)u;
+	(void)fd;
+	(void)msg;
+	(void)tag;
+	return false;
+}
+
+bool rn_uring_send(struct rn_uring *u, int fd, const struct msghdr *msg, uint64_t tag)
+{
+	(void)u;
+	(void)fd;
+	(void)msg;
+	(void)tag;
+	return false;
+}
+
+int rn_uring_submit(struct rn_uring *u, unsigned ends)
+{
+	(void)u;
+	(void)ends;
+	return -EOPNOTSUPP;
+}
+
+bool rn_uring_next(struct rn_uring *u, uint64_t *tag, int *result)
+{
+	(void)u;
+	(void)tag;
+	(void)result;
+	return false;
+}
+
+#endif /* RN_HAS_LIBURING */
