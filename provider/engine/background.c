@@ -19,8 +19,8 @@
 
 #include "fd.h"
 #include "transport/io/host/log.h"
-#include "transport/io/host/rocind_client.h"
 #include "transport/io/host/sentence.h"
+#include "transport/io/rocind/rocind_client.h"
 
 enum {
 	STACK = 256 * 1024,

@@ -12,8 +12,8 @@
 #include "transport/io/capture/net_capture.h"
 #include "transport/io/fault/net_fault.h"
 #include "transport/io/host/log.h"
-#include "transport/io/host/rocind_client.h"
 #include "transport/io/host/sentence.h"
+#include "transport/io/rocind/rocind_client.h"
 
 static const struct rn_capture_host host = {
 	.sender = rnp_fault_find_sender,

@@ -13,8 +13,8 @@
 #include "engine_internal.h"
 #include "rocin/netdev.h"
 #include "transport/io/host/log.h"
-#include "transport/io/host/rocind_client.h"
 #include "transport/io/host/sentence.h"
+#include "transport/io/rocind/rocind_client.h"
 
 enum {
 	RCVBUF_WANTED = 8 << 20,

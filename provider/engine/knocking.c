@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "engine_internal.h"
-#include "transport/io/host/knock.h"
 #include "transport/io/host/log.h"
 #include "transport/io/host/own_fd.h"
+#include "transport/io/udp/icmp_probe.h"
 
 enum {
 	PAUSE_MS = 1000, /* hosts limit the rate of what they say by ICMP */

@@ -6,7 +6,7 @@
 
 #include "engine_internal.h"
 #include "transport/io/host/log.h"
-#include "transport/io/host/rocind_client.h"
+#include "transport/io/rocind/rocind_client.h"
 
 static int ask(void *ctx, const struct rn_rocind_ends *ends, bool lost)
 {

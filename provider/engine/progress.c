@@ -25,7 +25,7 @@
 
 #include <sched.h>
 
-#include "transport/io/host/mem_direct.h"
+#include "transport/io/memory/mem_direct.h"
 
 enum {
 	STREAK_EVENTS = 16, /* times the streak while CQs are armed: events are wanted */

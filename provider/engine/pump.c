@@ -10,8 +10,8 @@
 
 #include "rocin/opcode.h"
 #include "rocin/wire.h"
+#include "trace_points.h"
 #include "transport/io/capture/net_capture.h"
-#include "transport/io/host/trace_points.h"
 
 enum {
 	/* Acknowledge at least every so many packets, though the socket never runs dry: a

@@ -9,7 +9,7 @@
 #include "sim/kernel/sysfs_tree.h"
 #include "transport/io/host/log.h"
 #include "transport/io/host/own_fd.h"
-#include "transport/io/host/rocind_client.h"
+#include "transport/io/rocind/rocind_client.h"
 
 static void tell_owners(struct rnp_engine *e, int ibv_event_type)
 {

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "transport/io/host/sentence.h"
-#include "transport/io/host/timeout_scale.h"
+#include "transport/io/rocind/timeout_scale.h"
 
 enum {
 	KIB = 1024,

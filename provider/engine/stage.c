@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "rocin/icrc.h"
+#include "trace_points.h"
 #include "transport/io/host/log.h"
-#include "transport/io/host/trace_points.h"
 
 static_assert(sizeof(struct rn_flow) == 40, "compared as bytes: no padding");
 

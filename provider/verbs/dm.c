@@ -10,7 +10,7 @@
 
 #include "mr_access.h"
 #include "provider.h"
-#include "transport/io/host/mem_direct.h"
+#include "transport/io/memory/mem_direct.h"
 
 /* Given out in this fork child. */
 static atomic_uint_fast64_t local_bytes;

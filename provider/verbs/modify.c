@@ -4,8 +4,8 @@
 
 #include "provider.h"
 #include "provider/engine/path_mtu.h"
+#include "provider/engine/trace_points.h"
 #include "qp_attr.h"
-#include "transport/io/host/trace_points.h"
 
 /* Programs name all attributes of RC for both halves of XRC. A kernel leaves out what is
  * of the other half before it judges, so we do.

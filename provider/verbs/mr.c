@@ -11,7 +11,7 @@
 #include "mr_access.h"
 #include "pages.h"
 #include "provider.h"
-#include "transport/io/host/mem_direct.h"
+#include "transport/io/memory/mem_direct.h"
 
 /* 0, or -errno if such a region cannot be. */
 static int check(const struct rn_mr_attr *attr)

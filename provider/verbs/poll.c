@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "provider.h"
-#include "transport/io/host/trace_points.h"
+#include "provider/engine/trace_points.h"
 #include "wc.h"
 
 enum {

@@ -3,8 +3,8 @@
 #include <arpa/inet.h>
 
 #include "provider.h"
+#include "provider/engine/trace_points.h"
 #include "send_wr.h"
-#include "transport/io/host/trace_points.h"
 #include "watch.h"
 
 /* Posting comes to no cancellation point before the engine takes over, unless it is told

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "provider/engine/raw_socket.h"
-#include "transport/io/host/trace_points.h"
+#include "provider/engine/trace_points.h"
 #include "wq.h"
 
 #define SAME(ours, theirs) static_assert((int)(ours) == (int)(theirs), "verbs numbers")

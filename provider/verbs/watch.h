@@ -4,7 +4,7 @@
 #define RNP_WATCH_H
 
 #include "provider.h"
-#include "transport/io/host/trace_points.h"
+#include "provider/engine/trace_points.h"
 
 /* Request number @msg of the send queue has been posted; engine lock held. */
 void rnp_watch_posted(const struct rnp_qp *qp, const struct rn_send_wr *wr, uint32_t msg);

@@ -21,10 +21,10 @@
 #include "cm_ids.h"
 #include "redirect.h"
 #include "rocin/cmdev.h"
-#include "transport/io/host/cm_board.h"
-#include "transport/io/host/ctl_socket.h"
 #include "transport/io/host/log.h"
-#include "transport/io/host/rocind_client.h"
+#include "transport/io/host/own_fd.h"
+#include "transport/io/rocind/cm_board.h"
+#include "transport/io/rocind/rocind_client.h"
 
 /* ---- Paths of commands ---- */
 

@@ -19,7 +19,7 @@
 
 #include "next.h"
 #include "preload.h"
-#include "transport/io/host/signal_watch.h"
+#include "transport/io/memory/signal_watch.h"
 
 /* Shape: message passing; an entry is there for ever once it is there. */
 static _Atomic(const struct rn_signal_watch *) watches[RN_SIGNAL_WATCHES];

@@ -19,10 +19,10 @@
 #include <unistd.h>
 
 #include "recorder_internal.h"
-#include "transport/io/host/own_file.h"
 #include "transport/io/host/log.h"
-#include "transport/io/host/mem_direct.h"
-#include "transport/io/host/mem_guard.h"
+#include "transport/io/host/own_file.h"
+#include "transport/io/memory/mem_direct.h"
+#include "transport/io/memory/mem_guard.h"
 
 enum {
 	WINDOW = 8 << 20,

@@ -17,7 +17,7 @@
 #include "tools/rocind/net/iface.h"
 #include "tools/rocind/server/client.h"
 #include "tools/rocind/server/watch.h"
-#include "transport/io/host/ctl_socket.h"
+#include "transport/io/rocind/ctl_socket.h"
 
 int __real_socket(int domain, int type, int protocol);
 int __wrap_socket(int domain, int type, int protocol);

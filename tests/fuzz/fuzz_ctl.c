@@ -8,7 +8,7 @@
 #include <sys/socket.h>
 
 #include "ctl_sides.h"
-#include "transport/io/host/ctl_socket.h"
+#include "transport/io/rocind/ctl_socket.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "rocin/icrc.h"
-#include "transport/io/host/mem_direct.h"
+#include "transport/io/memory/mem_direct.h"
 
 enum {
 	SLOT = 256,	     /* bytes that a packet takes in a queue, at most */

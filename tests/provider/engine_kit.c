@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "tests/kit/roce_socket.h"
-#include "transport/io/host/rocind_client.h"
+#include "transport/io/rocind/rocind_client.h"
 
 /* ------------------------------------------------------------------------ hooks */
 static void on_event(const struct rn_event *ev)

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "tests/kit/roce_socket.h"
-#include "transport/io/host/rocind_client.h"
+#include "transport/io/rocind/rocind_client.h"
 
 enum {
 	TIMEOUT = 17, /* 0.5 s: a sanitizer on a busy machine takes its time */

@@ -5,7 +5,7 @@
 #
 # usage: trace-points.sh SOURCE-DIRECTORY PLUGIN
 set -eu
-header=$1/transport/io/host/trace_points.h page=$1/tools/man/rocin.7
+header=$1/provider/engine/trace_points.h page=$1/tools/man/rocin.7
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 

@@ -3,7 +3,7 @@
 #include <errno.h>
 
 #include "gpu_memory.h"
-#include "transport/io/host/mem_guard.h"
+#include "transport/io/memory/mem_guard.h"
 
 /* Host lock held. */
 static int send_write(struct rn_host *h, struct rn_tlp *tlp, void *bytes)

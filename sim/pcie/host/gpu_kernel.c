@@ -10,7 +10,7 @@
 
 #include "gpu_memory.h"
 #include "sanitize.h"
-#include "transport/io/host/mem_guard.h"
+#include "transport/io/memory/mem_guard.h"
 
 struct rn_gpu_kernel {
 	struct rn_gpu_kernel *next;

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "declared.h"
-#include "transport/io/host/mem_guard.h"
+#include "transport/io/memory/mem_guard.h"
 
 static pthread_mutex_t table = PTHREAD_MUTEX_INITIALIZER;
 static uint64_t allocation_count, free_count; /* guarded by table */

@@ -9,7 +9,7 @@
 
 #include "declared.h"
 #include "gpu_memory.h"
-#include "transport/io/host/mem_guard.h"
+#include "transport/io/memory/mem_guard.h"
 
 /* ---------------------------------------------------------------- dma-buf */
 /* A descriptor has a file position of its own; it says where byte 0 is, so a copy made

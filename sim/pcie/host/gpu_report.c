@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "gpu_memory.h"
-#include "transport/io/host/mem_guard.h"
+#include "transport/io/memory/mem_guard.h"
 
 enum {
 	REPORTS_MAX = 16, /* about memory that never was allocated */

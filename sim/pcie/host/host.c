@@ -8,7 +8,7 @@
 
 #include "host_internal.h"
 #include "sanitize.h"
-#include "transport/io/host/mem_guard.h"
+#include "transport/io/memory/mem_guard.h"
 
 enum {
 	/* Choices of the driver per TLP issued: two move it. Queues stall at random for

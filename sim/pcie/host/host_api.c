@@ -6,7 +6,7 @@
 #include "host_internal.h"
 #include "rocin/access.h"
 #include "sanitize.h"
-#include "transport/io/host/mem_guard.h"
+#include "transport/io/memory/mem_guard.h"
 
 /* As memcpy() would do it, and answers to questions about the device are as without the
  * layer.

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "host_nic.h"
-#include "transport/io/host/mem_guard.h"
+#include "transport/io/memory/mem_guard.h"
 
 enum {
 	LINE = 64,

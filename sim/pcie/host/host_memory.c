@@ -6,8 +6,8 @@
 
 #include "host_internal.h"
 #include "sanitize.h"
-#include "transport/io/host/mem_direct.h"
-#include "transport/io/host/mem_guard.h"
+#include "transport/io/memory/mem_direct.h"
+#include "transport/io/memory/mem_guard.h"
 
 /* ---------------------------------------------------------------- regions */
 /* How many begin at or below @addr. */

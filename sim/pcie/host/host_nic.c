@@ -7,7 +7,7 @@
 
 #include "host_nic.h"
 #include "sanitize.h"
-#include "transport/io/host/mem_guard.h"
+#include "transport/io/memory/mem_guard.h"
 
 enum {
 	OPS_PER_BLOCK = 64,

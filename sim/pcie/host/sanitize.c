@@ -16,7 +16,7 @@
 #include "host_nic.h"
 #include "sanitize_internal.h"
 #include "transport/io/host/log.h"
-#include "transport/io/host/mem_guard.h"
+#include "transport/io/memory/mem_guard.h"
 
 #define RESPONSE (UINT32_C(1) << 31) /* in tlp.msg, see host_nic_ops.c */
 

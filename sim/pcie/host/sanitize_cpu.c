@@ -7,7 +7,7 @@
  */
 #include "gpu_memory.h"
 #include "sanitize_internal.h"
-#include "transport/io/host/mem_guard.h"
+#include "transport/io/memory/mem_guard.h"
 
 enum {
 	/* Of writes on their way; more than one of two pages is rare, and then some pages

@@ -15,7 +15,7 @@
 #include "gpu_memory.h"
 #include "host_internal.h"
 #include "sanitize_internal.h"
-#include "transport/io/host/mem_guard.h"
+#include "transport/io/memory/mem_guard.h"
 
 enum {
 	SOURCE_MAX = 64 * 1024, /* bytes of a source that is held */

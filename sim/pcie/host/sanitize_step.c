@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #include "sanitize_internal.h"
-#include "transport/io/host/mem_guard.h"
+#include "transport/io/memory/mem_guard.h"
 
 enum {
 	PAGES = 6, /* that one instruction can touch */

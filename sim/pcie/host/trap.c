@@ -21,7 +21,7 @@
 #include "declared.h"
 #include "gpu_memory.h"
 #include "sanitize.h"
-#include "transport/io/host/mem_guard.h"
+#include "transport/io/memory/mem_guard.h"
 
 enum {
 	RETRIES_MAX = 10000, /* of one address that faults although it is open */

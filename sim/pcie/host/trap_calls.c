@@ -22,7 +22,7 @@
 #include <unistd.h>
 
 #include "sanitize.h"
-#include "transport/io/host/mem_guard.h"
+#include "transport/io/memory/mem_guard.h"
 #include "trap.h"
 
 #define EXPORT __attribute__((visibility("default")))

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "storage_internal.h"
-#include "transport/io/host/mem_guard.h"
+#include "transport/io/memory/mem_guard.h"
 
 struct rn_storage rn_storage = { .lock = PTHREAD_MUTEX_INITIALIZER };
 

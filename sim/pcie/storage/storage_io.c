@@ -14,7 +14,7 @@
 #include "rocin/gpu.h"
 #include "sim/pcie/host/sanitize.h"
 #include "storage_internal.h"
-#include "transport/io/host/mem_guard.h"
+#include "transport/io/memory/mem_guard.h"
 
 enum {
 	COPY = 4096, /* bytes copied under one hold of the host lock */

@@ -8,7 +8,7 @@
 #include <signal.h>
 #include <ucontext.h>
 
-#include "transport/io/host/signal_watch.h"
+#include "transport/io/memory/signal_watch.h"
 
 /* Old programs use them. */
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"

@@ -6,7 +6,7 @@
 
 #include "host_kit.h"
 #include "sim/pcie/host/host_nic.h"
-#include "transport/io/host/mem_guard.h"
+#include "transport/io/memory/mem_guard.h"
 
 enum {
 	PIECES = 16,

@@ -9,7 +9,7 @@
 #include "sanitize_kit.h"
 #include "sim/pcie/host/sanitize_internal.h"
 #include "sim/pcie/host/trap.h"
-#include "transport/io/host/mem_guard.h"
+#include "transport/io/memory/mem_guard.h"
 
 enum {
 	QP = 0x100,

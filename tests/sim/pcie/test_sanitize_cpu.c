@@ -7,7 +7,7 @@
 
 #include "sanitize_kit.h"
 #include "sim/pcie/host/gpu_memory.h"
-#include "transport/io/host/mem_guard.h"
+#include "transport/io/memory/mem_guard.h"
 
 enum {
 	QP = 0x100,

@@ -3,7 +3,7 @@
 #include <sys/mman.h>
 
 #include "sanitize_kit.h"
-#include "transport/io/host/mem_guard.h"
+#include "transport/io/memory/mem_guard.h"
 
 enum {
 	QP = 0x100,

@@ -15,7 +15,7 @@
 #include "rocin/stats.h"
 #include "spoken.h"
 #include "transport/io/fault/fault_rules.h"
-#include "transport/io/host/rocind_client.h"
+#include "transport/io/rocind/rocind_client.h"
 
 /* ---- A rocind that keeps rules ---- */
 

@@ -13,8 +13,8 @@
 
 #include "rocin/stats.h"
 #include "spoken.h"
-#include "transport/io/host/rocind_client.h"
 #include "transport/io/host/stat_names.h"
+#include "transport/io/rocind/rocind_client.h"
 
 /* ---- Two devices of one program ---- */
 

@@ -13,7 +13,7 @@
 
 #include <sys/types.h>
 
-#include "transport/io/host/rocind_client.h"
+#include "transport/io/rocind/rocind_client.h"
 
 enum {
 	KIT_WAIT_MS = 60000 /* longer than anything takes that is waited for */

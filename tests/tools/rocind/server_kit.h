@@ -16,7 +16,7 @@
 #include <cmocka.h>
 
 #include "tools/rocind/server/client.h"
-#include "transport/io/host/ctl_socket.h"
+#include "transport/io/rocind/ctl_socket.h"
 
 extern struct rnd_server server;
 

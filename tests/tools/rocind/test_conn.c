@@ -23,7 +23,7 @@
 #include <unistd.h>
 
 #include "transport/io/host/own_fd.h"
-#include "transport/io/host/rocind_conn.h"
+#include "transport/io/rocind/rocind_conn.h"
 
 enum {
 	POLLS_MAX = 100, /* by then whoever waits has forgotten when to end */

@@ -16,8 +16,8 @@
 #include <unistd.h>
 
 #include "rocin/ctl.h"
-#include "transport/io/host/rocind_start.h"
-#include "transport/io/host/runtime_dir.h"
+#include "transport/io/rocind/rocind_start.h"
+#include "transport/io/rocind/runtime_dir.h"
 
 /* ---- Beginning ---- */
 

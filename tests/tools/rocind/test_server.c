@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #include "tools/rocind/cm/cm.h"
-#include "transport/io/host/rocind_conn.h"
+#include "transport/io/rocind/rocind_conn.h"
 
 enum {
 	BEGIN_S = 1000, /* when rocind starts */

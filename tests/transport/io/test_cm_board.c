@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* test_cm_board.c - ids that are shown: who sees which, and that nobody sees half of one.
  */
-#include "transport/io/host/cm_board.h"
+#include "transport/io/rocind/cm_board.h"
 
 /* cmocka.h needs these before it. */
 #include <setjmp.h>

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "transport/io/host/mem_direct.h"
+#include "transport/io/memory/mem_direct.h"
 
 static const struct rn_mem_attr attr;
 

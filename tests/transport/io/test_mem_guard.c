@@ -17,9 +17,9 @@
 
 #include <cmocka.h>
 
-#include "transport/io/host/mem_direct.h"
-#include "transport/io/host/mem_guard.h"
-#include "transport/io/host/signal_watch.h"
+#include "transport/io/memory/mem_direct.h"
+#include "transport/io/memory/mem_guard.h"
+#include "transport/io/memory/signal_watch.h"
 
 static const struct rn_mem_attr attr;
 static sigjmp_buf escape;

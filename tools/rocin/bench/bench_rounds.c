@@ -9,7 +9,7 @@
 
 #include "bench_team.h"
 #include "bench_wire.h"
-#include "transport/io/host/rocind_client.h"
+#include "transport/io/rocind/rocind_client.h"
 
 enum {
 	TRIES_MAX = 5, /* slices in a row whose packets may take the wrong wire */

@@ -10,7 +10,7 @@
 #include "bench_args.h"
 #include "tools/rocin/common/cmd.h"
 #include "tools/rocin/common/launch.h"
-#include "transport/io/host/rocind_client.h"
+#include "transport/io/rocind/rocind_client.h"
 
 /* What somebody has left behind would be measured, and its sentence be a puzzle. */
 static void tell_of_faults(void)

@@ -6,7 +6,7 @@
 #define RN_CAPTURE_SOURCE_H
 
 #include "transport/io/capture/capture_blocks.h"
-#include "transport/io/host/rocind_client.h"
+#include "transport/io/rocind/rocind_client.h"
 
 enum {
 	RN_CAPTURE_AHEAD = 128, /* packets taken out of a ring in advance */

@@ -19,8 +19,8 @@
 #include "capture_source.h"
 #include "tools/rocin/common/arguments.h"
 #include "tools/rocin/common/cmd.h"
-#include "transport/io/host/rocind_client.h"
 #include "transport/io/host/sentence.h"
+#include "transport/io/rocind/rocind_client.h"
 
 enum {
 	OPT_DURATION = 0x100,

@@ -17,7 +17,7 @@
 #include "extcap_link.h"
 #include "tools/rocin/common/cmd.h"
 #include "tools/rocin/stat/stats_gather.h"
-#include "transport/io/host/rocind_client.h"
+#include "transport/io/rocind/rocind_client.h"
 
 /* The interface that is every device. */
 #define ALL "rocin"

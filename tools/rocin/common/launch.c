@@ -9,7 +9,7 @@
 
 #include "launch.h"
 #include "sim/kernel/sysfs_tree.h"
-#include "transport/io/host/runtime_dir.h"
+#include "transport/io/rocind/runtime_dir.h"
 
 /* The file that this program was started from. /proc may be missing. */
 static int own_path(char *path, size_t len)

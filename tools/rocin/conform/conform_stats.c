@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "tools/rocin/stat/stats_read.h"
-#include "transport/io/host/rocind_client.h"
+#include "transport/io/rocind/rocind_client.h"
 
 static bool is_it(const struct rn_conform_stats *c, const struct rn_rocind_client *client)
 {

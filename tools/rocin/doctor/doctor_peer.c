@@ -10,7 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "transport/io/host/knock.h"
+#include "transport/io/udp/icmp_probe.h"
 
 enum {
 	WAIT_MS = 500, /* for ICMP: longer than a round trip */

@@ -17,7 +17,7 @@
 #include "rocin/stats.h"
 #include "tools/rocin/common/arguments.h"
 #include "tools/rocin/common/cmd.h"
-#include "transport/io/host/rocind_client.h"
+#include "transport/io/rocind/rocind_client.h"
 
 enum {
 	OPT_CLEAR = 0x100,

@@ -18,9 +18,9 @@
 #include "tools/rocin/common/arguments.h"
 #include "tools/rocin/common/cmd.h"
 #include "tools/rocin/common/environ_read.h"
-#include "transport/io/host/rocind_start.h"
-#include "transport/io/host/runtime_dir.h"
 #include "transport/io/host/sentence.h"
+#include "transport/io/rocind/rocind_start.h"
+#include "transport/io/rocind/runtime_dir.h"
 
 enum {
 	RCVBUF_WISH = 8 << 20

@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "tools/rocin/common/cmd.h"
-#include "transport/io/host/rocind_client.h"
+#include "transport/io/rocind/rocind_client.h"
 
 static const struct argp argp = {
 	.doc = "End the rocind of this user and network namespace. Programs that use it "

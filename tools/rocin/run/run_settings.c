@@ -12,7 +12,7 @@
 #include "sim/pcie/host/declare.h"
 #include "sim/pcie/host/sanitize.h"
 #include "transport/io/host/log.h"
-#include "transport/io/host/timeout_scale.h"
+#include "transport/io/rocind/timeout_scale.h"
 
 /* Options that do nothing but set a variable which the plugin reads. */
 enum {

@@ -15,8 +15,8 @@
 #include "tools/rocin/common/arguments.h"
 #include "tools/rocin/common/cmd.h"
 #include "tools/rocin/common/gid_text.h"
-#include "transport/io/host/rocind_client.h"
 #include "transport/io/host/stat_names.h"
+#include "transport/io/rocind/rocind_client.h"
 
 enum {
 	OPT_PROMETHEUS = 0x100,

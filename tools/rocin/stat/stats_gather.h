@@ -4,7 +4,7 @@
 #define RN_STATS_GATHER_H
 
 #include "stats_read.h"
-#include "transport/io/host/rocind_client.h"
+#include "transport/io/rocind/rocind_client.h"
 
 struct rn_stats_client {
 	struct rn_rocind_client id; /* stats_fd is closed: -1 */

@@ -14,7 +14,7 @@
 
 #include "tools/rocin/common/launch.h"
 #include "tour.h"
-#include "transport/io/host/rocind_client.h"
+#include "transport/io/rocind/rocind_client.h"
 
 enum {
 	TRIES = 32,

@@ -15,7 +15,7 @@
 #include "tools/rocin/common/cmd.h"
 #include "tools/tour/lines.h"
 #include "tour.h"
-#include "transport/io/host/rocind_client.h"
+#include "transport/io/rocind/rocind_client.h"
 
 enum {
 	LOOK_MS = 2,	  /* between looks at the rings */

@@ -18,7 +18,7 @@
 #include "tools/rocind/net/route.h"
 #include "transport/io/host/log.h"
 #include "transport/io/host/sentence.h"
-#include "transport/io/host/timeout_scale.h"
+#include "transport/io/rocind/timeout_scale.h"
 
 enum {
 	CONN_MAX = 65536,

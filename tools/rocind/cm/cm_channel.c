@@ -15,8 +15,8 @@
 
 #include "rocin/cmdev.h"
 #include "tools/rocind/net/clock.h"
-#include "transport/io/host/ctl_socket.h"
 #include "transport/io/host/log.h"
+#include "transport/io/rocind/ctl_socket.h"
 
 enum {
 	/* Of 2^32 names somebody with a million sockets has one in 4096: all draws fail

@@ -8,7 +8,7 @@
 #include "rocin/gsi.h"
 #include "tools/rocind/net/route.h"
 #include "tools/rocind/ucma/ucma.h"
-#include "transport/io/host/cm_board.h"
+#include "transport/io/rocind/cm_board.h"
 
 /* By which the commands of one thread come. */
 struct rnd_cm_path {

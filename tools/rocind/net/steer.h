@@ -9,7 +9,7 @@
 
 #include <linux/filter.h>
 
-#include "transport/io/host/rocind_client.h"
+#include "transport/io/rocind/rocind_client.h"
 
 enum {
 	RND_STEER_PROGRAM_LEN = 10, /* instructions */

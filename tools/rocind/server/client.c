@@ -15,9 +15,9 @@
 #include "tools/rocind/cm/cm.h"
 #include "tools/rocind/net/clock.h"
 #include "tools/rocind/ucma/ucma.h"
-#include "transport/io/host/ctl_socket.h"
 #include "transport/io/host/log.h"
 #include "transport/io/host/sentence.h"
+#include "transport/io/rocind/ctl_socket.h"
 #include "watch.h"
 
 #ifndef SO_PEERPIDFD

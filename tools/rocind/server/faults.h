@@ -8,7 +8,7 @@
 #define RND_FAULTS_H
 
 #include "client.h"
-#include "transport/io/host/ctl_socket.h"
+#include "transport/io/rocind/ctl_socket.h"
 
 /* There are rules: the daemon stays though it has no clients. */
 bool rnd_faults_are_set(const struct rnd_server *server);

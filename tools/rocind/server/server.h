@@ -12,7 +12,7 @@
 
 #include "tools/rocind/net/attach.h"
 #include "tools/rocind/net/iface.h"
-#include "transport/io/host/rocind_client.h"
+#include "transport/io/rocind/rocind_client.h"
 
 struct rnd_server;
 

@@ -13,9 +13,9 @@
 #include "tools/rocind/cm/cm.h"
 #include "transport/io/capture/capture_ring.h"
 #include "transport/io/capture/net_capture.h"
-#include "transport/io/host/ctl_socket.h"
 #include "transport/io/host/log.h"
 #include "transport/io/host/sentence.h"
+#include "transport/io/rocind/ctl_socket.h"
 
 /* ---- Memory ---- */
 

@@ -13,10 +13,10 @@
 
 #include "client.h"
 #include "tools/rocind/net/clock.h"
-#include "transport/io/host/ctl_socket.h"
 #include "transport/io/host/log.h"
-#include "transport/io/shm/ring.h"
+#include "transport/io/rocind/ctl_socket.h"
 #include "transport/io/shm/doorbell.h"
+#include "transport/io/shm/ring.h"
 
 struct rnd_wire {
 	/* By role. The second is the one who did not ask. */

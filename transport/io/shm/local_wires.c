@@ -9,9 +9,9 @@
 
 #include "local_internal.h"
 #include "rocin/wire.h"
-#include "transport/io/host/ctl_socket.h"
 #include "transport/io/host/log.h"
 #include "transport/io/host/own_fd.h"
+#include "transport/io/rocind/ctl_socket.h"
 
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23 /* Linux 5.14 */

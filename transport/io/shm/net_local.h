@@ -27,7 +27,7 @@
 #ifndef RN_NET_LOCAL_H
 #define RN_NET_LOCAL_H
 
-#include "transport/io/host/rocind_client.h"
+#include "transport/io/rocind/rocind_client.h"
 #include "transport/io/udp/net_udp.h"
 
 #define RN_LOCAL_PATIENCE RN_MSEC(50)

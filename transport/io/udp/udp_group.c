@@ -11,9 +11,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "transport/io/host/ctl_socket.h"
 #include "transport/io/host/log.h"
 #include "transport/io/host/own_fd.h"
+#include "transport/io/rocind/ctl_socket.h"
 #include "udp_internal.h"
 
 /* As glibc of older distributions lacks them. */

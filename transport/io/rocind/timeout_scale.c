@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "rocin/transport.h"
-#include "sentence.h"
+#include "transport/io/host/sentence.h"
 
 int rn_timeout_scale_read(uint32_t *scale, char *err, size_t err_len)
 {

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "rocind_start.h"
-#include "sentence.h"
+#include "transport/io/host/sentence.h"
 
 static int format_program(char *path, size_t path_len, const char *dir, size_t dir_len,
 			  const char *rest)

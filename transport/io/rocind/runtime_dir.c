@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "sentence.h"
+#include "transport/io/host/sentence.h"
 
 /* Is @path, which exists, a directory that only we can enter, and can we write to it?
  * @is_foreign: out: somebody else has made it

@@ -33,10 +33,10 @@
 #include <unistd.h>
 
 #include "ctl_socket.h"
-#include "log.h"
 #include "rocind_conn.h"
 #include "runtime_dir.h"
-#include "sentence.h"
+#include "transport/io/host/log.h"
+#include "transport/io/host/sentence.h"
 
 #define ON_SHARED_MEMORY __attribute__((no_sanitize("address", "thread", "undefined")))
 

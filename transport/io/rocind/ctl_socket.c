@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* ctl_socket.c - see ctl_socket.h. */
 #include "ctl_socket.h"
-#include "own_fd.h"
+#include "transport/io/host/own_fd.h"
 
 #include <errno.h>
 #include <fcntl.h>

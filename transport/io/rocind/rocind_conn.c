@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* rocind_conn.c - requests, answers and events of one connection. See rocind_conn.h. */
 #include "rocind_conn.h"
-#include "own_fd.h"
+#include "transport/io/host/own_fd.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "sentence.h"
+#include "transport/io/host/sentence.h"
 
 /* ---- Events ---- */
 

@@ -6,9 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "own_fd.h"
 #include "rocind_conn.h"
-#include "sentence.h"
+#include "transport/io/host/own_fd.h"
+#include "transport/io/host/sentence.h"
 
 static int attach(struct rn_rocind *r, const struct rn_netdev *dev, int stats_fd,
 		  struct rn_attach *out, const struct rn_complaint *c)

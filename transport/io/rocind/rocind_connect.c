@@ -7,12 +7,12 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "log.h"
-#include "own_fd.h"
 #include "rocind_conn.h"
 #include "rocind_start.h"
 #include "runtime_dir.h"
-#include "sentence.h"
+#include "transport/io/host/log.h"
+#include "transport/io/host/own_fd.h"
+#include "transport/io/host/sentence.h"
 
 /* Return: 0, -EPERM, or what connect() said (-EAGAIN: its queue is full). */
 static int open_connection(struct rn_rocind *r, const char *dir)

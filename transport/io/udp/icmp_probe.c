@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* knock.c - see knock.h. */
-#include "knock.h"
+#include "icmp_probe.h"
 
 #include <errno.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "ctl_socket.h"
-#include "gid_sockaddr.h"
-#include "own_fd.h"
+#include "transport/io/host/gid_sockaddr.h"
+#include "transport/io/host/own_fd.h"
+#include "transport/io/rocind/ctl_socket.h"
 
 /* Also what the kernel takes for passing, such as that a host does not answer to ARP. */
 static void ask_for_all(int fd, int family)

@@ -6,9 +6,9 @@
 #include <unistd.h>
 
 #include "rocind_conn.h"
-#include "sentence.h"
 #include "transport/io/capture/capture_ring.h"
 #include "transport/io/capture/net_capture.h"
+#include "transport/io/host/sentence.h"
 
 static_assert((int)RN_CTL_CAPTURES_MAX == (int)RN_CAPTURES_MAX, "as many for a device");
 
