@@ -514,7 +514,7 @@ static const struct action actions[] = {
 
 /* ------------------------------------------------------------------- reading words */
 enum {
-	WORD_SHOWN = 60, /* bytes of a refuse_word word in an error */
+	WORD_SHOWN = 60, /* bytes of a wrong word in an error */
 };
 
 /* Where the reader is. */

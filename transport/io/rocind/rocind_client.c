@@ -1,17 +1,399 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* rocind_client.c - the requests that a client can make. See rocind_client.h. */
+/* rocind_client.c - one connection to rocind: its events, its requests and their answers.
+ * See rocind_client.h; rocind_start.c makes it.
+ */
 #include "rocind_client.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "rocind_conn.h"
+#include "transport/io/capture/capture_ring.h"
+#include "transport/io/capture/net_capture.h"
 #include "transport/io/host/own_fd.h"
 #include "transport/io/host/sentence.h"
 
-static int attach(struct rn_rocind *r, const struct rn_netdev *dev, int stats_fd,
-		  struct rn_attach *out, const struct rn_complaint *c)
+/* ---- Events ---- */
+
+static struct rn_rocind_ends ends_of(const struct rn_ctl_ends *ends)
+{
+	return (struct rn_rocind_ends){ .local = ends->local,
+					.peer = ends->peer,
+					.peer_slot = ends->peer_slot };
+}
+
+/* Fill @event from a message about a wire. Return: false if it makes no sense. */
+static bool read_wire_event(const struct rn_ctl_packet *pkt,
+			    struct rn_rocind_event *event)
+{
+	const struct rn_ctl_wire *up = &pkt->msg.wire;
+	const struct rn_ctl_wire_down *down = &pkt->msg.wire_down;
+
+	if (pkt->msg.hdr.type == RN_CTL_WIRE_DOWN) {
+		event->kind = RN_ROCIND_WIRE_DOWN;
+		event->ends = ends_of(&down->ends);
+		event->err = down->err;
+		return down->err >= 0;
+	}
+	if (pkt->fd_count != RN_CTL_WIRE_FDS || up->role > 1 ||
+	    up->bit >= RN_CTL_WIRES_MAX || up->peer_bit >= RN_CTL_WIRES_MAX)
+		return false;
+	event->kind = RN_ROCIND_WIRE;
+	event->ends = ends_of(&up->ends);
+	event->wire = (struct rn_rocind_wire){
+		.role = up->role,
+		.bit = up->bit,
+		.peer_bit = up->peer_bit,
+		.bare = up->bare == 1,
+		.rings = pkt->fd[RN_CTL_WIRE_RINGS],
+		.peer_page = pkt->fd[RN_CTL_WIRE_PEER_PAGE],
+		.peer_event = pkt->fd[RN_CTL_WIRE_PEER_EVENT],
+		.page = pkt->fd[RN_CTL_WIRE_PAGE],
+		.event = pkt->fd[RN_CTL_WIRE_EVENT],
+	};
+	return true;
+}
+
+/* There is a wire, but not room for its descriptors: rocind is told, and @event says that
+ * there is none.
+ */
+static void decline_wire(struct rn_rocind *r, const struct rn_ctl_wire *wire,
+			 struct rn_rocind_event *event)
+{
+	*event = (struct rn_rocind_event){ .kind = RN_ROCIND_WIRE_DOWN,
+					   .gid_idx = RN_GID_MAX,
+					   .sock = -1,
+					   .text = -1,
+					   .ends = ends_of(&wire->ends),
+					   .err = EMFILE };
+	/* If rocind does not hear it, the peer finds the ring full, and goes by UDP. */
+	(void)rn_rocind_drop_wire(r, &event->ends);
+}
+
+static bool read_tap(const struct rn_ctl_packet *pkt, struct rn_rocind_tap *tap)
+{
+	const struct rn_ctl_tap *msg = &pkt->msg.tap;
+
+	if (pkt->fd_count != 1 || !rn_capture_is_size(msg->size))
+		return false;
+	tap->id = msg->id;
+	tap->qpn = msg->qpn;
+	tap->snaplen = msg->snaplen;
+	tap->size = msg->size;
+	tap->ring = pkt->fd[0];
+	return true;
+}
+
+static bool read_source(const struct rn_ctl_packet *pkt, struct rn_rocind_tap *tap)
+{
+	const struct rn_ctl_tap_source *msg = &pkt->msg.tap_source;
+
+	if (pkt->fd_count != (msg->has_stats ? 2 : 1) || !rn_capture_is_size(msg->size))
+		return false;
+	tap->id = msg->id;
+	tap->pid = msg->pid;
+	tap->slot = msg->slot;
+	tap->size = msg->size;
+	snprintf(tap->ibdev, sizeof(tap->ibdev), "%.*s", (int)sizeof(msg->ibdev) - 1,
+		 msg->ibdev);
+	snprintf(tap->ifname, sizeof(tap->ifname), "%.*s", (int)sizeof(msg->ifname) - 1,
+		 msg->ifname);
+	tap->ring = pkt->fd[0];
+	tap->stats_fd = msg->has_stats ? pkt->fd[1] : -1;
+	return true;
+}
+
+/* The same from a message about a capture; takes its descriptors if it makes sense. */
+static bool read_tap_event(const struct rn_ctl_packet *pkt, struct rn_rocind_event *event)
+{
+	struct rn_rocind_tap *tap = &event->tap;
+
+	*tap = (struct rn_rocind_tap){ .ring = -1, .stats_fd = -1 };
+	switch (pkt->msg.hdr.type) {
+	case RN_CTL_TAP:
+		event->kind = RN_ROCIND_TAP;
+		return read_tap(pkt, tap);
+	case RN_CTL_TAP_SOURCE:
+		event->kind = RN_ROCIND_TAP_SOURCE;
+		return read_source(pkt, tap);
+	default:
+		event->kind = RN_ROCIND_TAP_END;
+		tap->id = pkt->msg.tap_end.id;
+		return pkt->fd_count == 0;
+	}
+}
+
+static void close_event(const struct rn_rocind_event *event)
+{
+	if (event->sock >= 0)
+		close(event->sock);
+	if (event->text >= 0)
+		close(event->text);
+	if (event->kind == RN_ROCIND_WIRE)
+		rn_rocind_close_wire(&event->wire);
+	if (event->kind == RN_ROCIND_TAP || event->kind == RN_ROCIND_TAP_SOURCE)
+		rn_rocind_close_tap(&event->tap);
+}
+
+static void push_event(struct rn_rocind *r, const struct rn_rocind_event *event)
+{
+	if (r->event_count == RN_ROCIND_EVENT_MAX) {
+		close_event(event);
+		r->gone = true;
+		return;
+	}
+	r->event[(r->event_head + r->event_count++) % RN_ROCIND_EVENT_MAX] = *event;
+}
+
+static bool is_event(const struct rn_ctl_packet *pkt)
+{
+	return pkt->msg.hdr.type >= RN_CTL_GID_CHANGE;
+}
+
+/* Takes the descriptors of @pkt. Return: 0 or -EBADMSG. */
+static int accept_event(struct rn_rocind *r, struct rn_ctl_packet *pkt)
+{
+	struct rn_rocind_event event = { .gid_idx = RN_GID_MAX, .sock = -1, .text = -1 };
+	unsigned fds_wanted = 0;
+
+	if (rn_ctl_check(pkt))
+		goto bad;
+	if (pkt->msg.hdr.type == RN_CTL_GOING_DOWN) {
+		r->gone = true;
+	} else if (pkt->msg.hdr.type == RN_CTL_PORT) {
+		event.kind = pkt->msg.port.up ? RN_ROCIND_PORT_UP : RN_ROCIND_PORT_DOWN;
+	} else if (pkt->msg.hdr.type == RN_CTL_FAULTS) {
+		event.kind = RN_ROCIND_FAULTS;
+		event.generation = pkt->msg.faults.generation;
+		fds_wanted = pkt->msg.faults.has_text ? 1 : 0;
+	} else if (pkt->msg.hdr.type == RN_CTL_WIRE ||
+		   pkt->msg.hdr.type == RN_CTL_WIRE_DOWN) {
+		fds_wanted = pkt->msg.hdr.type == RN_CTL_WIRE ? RN_CTL_WIRE_FDS : 0;
+		if (!read_wire_event(pkt, &event))
+			goto bad;
+	} else if (pkt->msg.hdr.type >= RN_CTL_TAP &&
+		   pkt->msg.hdr.type <= RN_CTL_TAP_END) {
+		if (!read_tap_event(pkt, &event))
+			goto bad;
+		fds_wanted = pkt->fd_count;
+	} else {
+		const struct rn_ctl_gid_change *change = &pkt->msg.gid_change;
+
+		event.kind = change->added ? RN_ROCIND_GID_ADDED : RN_ROCIND_GID_REMOVED;
+		event.gid_idx = change->gid_idx;
+		event.gid = change->gid;
+		fds_wanted = change->added ? 1 : 0;
+		if (change->gid_idx >= RN_GID_MAX)
+			goto bad;
+	}
+	if (pkt->fd_count != fds_wanted)
+		goto bad;
+	if (fds_wanted && event.kind == RN_ROCIND_FAULTS)
+		event.text = pkt->fd[0];
+	else if (fds_wanted && event.kind == RN_ROCIND_GID_ADDED)
+		event.sock = pkt->fd[0];
+	if (!r->gone)
+		push_event(r, &event);
+	return 0;
+
+bad:
+	rn_ctl_close_fds(pkt);
+	return -EBADMSG;
+}
+
+/* The descriptors of a message found no room. A wire or a capture is something that one
+ * can do without. Return: 0 or -EMFILE.
+ */
+static int go_without_fds(struct rn_rocind *r, const struct rn_ctl_packet *pkt)
+{
+	struct rn_rocind_event event;
+
+	if (rn_ctl_check(pkt))
+		return -EBADMSG;
+	if (pkt->msg.hdr.type == RN_CTL_TAP)
+		return 0;
+	if (pkt->msg.hdr.type != RN_CTL_WIRE)
+		return -EMFILE;
+	decline_wire(r, &pkt->msg.wire, &event);
+	push_event(r, &event);
+	return 0;
+}
+
+/* ---- One request, one answer ---- */
+
+/* Writes the sentence for -ETIMEDOUT, -EBADMSG, or else a lost connection, which this is
+ * from now on. Return: -ETIMEDOUT, -EBADMSG or -ECONNRESET.
+ */
+static int lose_connection(struct rn_rocind *r, int rc, const struct rn_complaint *c)
+{
+	r->gone = true;
+	if (rc == -ETIMEDOUT)
+		return rn_fail(c->err, c->err_len, rc,
+			       "rocind did not answer within %d ms",
+			       rn_rocind_timeout_ms());
+	if (rc == -EBADMSG)
+		return rn_fail(c->err, c->err_len, rc,
+			       "rocind sent something that is not understood");
+	if (rc == -EMFILE)
+		return rn_fail(c->err, c->err_len, rc,
+			       "this process may have no more open files; ulimit -n "
+			       "shows how many, and close() or a higher limit helps");
+	return rn_fail(c->err, c->err_len, -ECONNRESET, "rocind has ended");
+}
+
+/* Next message, waiting until @deadline. */
+static int receive_until(struct rn_rocind *r, struct rn_ctl_packet *pkt, rn_ns deadline)
+{
+	struct pollfd pfd = { .fd = r->sock, .events = POLLIN };
+
+	for (;;) {
+		int rc = rn_ctl_receive(r->sock, pkt);
+
+		if (rc != -EAGAIN && rc != -EINTR)
+			return rc;
+		if (rn_rocind_ms_until(deadline) == 0)
+			return -ETIMEDOUT;
+		poll(&pfd, 1, rn_rocind_ms_until(deadline));
+	}
+}
+
+static int read_refusal(const struct rn_ctl_packet *pkt, const struct rn_complaint *c)
+{
+	const struct rn_ctl_refused *refused = &pkt->msg.refused;
+
+	if (pkt->msg.hdr.len != sizeof(*refused) || refused->err <= 0)
+		return -EBADMSG;
+	return rn_fail(c->err, c->err_len, -refused->err, "%.*s",
+		       (int)strnlen(refused->text, sizeof(refused->text)), refused->text);
+}
+
+/* Return: 0 with an answer of type @want (or @other) in @pkt, whose descriptors are the
+ * caller's, or a negative errno with the sentence written.
+ */
+static int await_answer(struct rn_rocind *r, struct rn_ctl_packet *pkt,
+			enum rn_ctl_type want, enum rn_ctl_type other,
+			const struct rn_complaint *c)
+{
+	rn_ns deadline = rn_rocind_now() + RN_MSEC((rn_ns)rn_rocind_timeout_ms());
+	int rc;
+
+	for (;;) {
+		rc = receive_until(r, pkt, deadline);
+		if (rc == -EMFILE && go_without_fds(r, pkt) == 0)
+			continue;
+		if (rc)
+			return lose_connection(r, rc, c);
+		/* A refusal is the same in every version. */
+		if (pkt->msg.hdr.type == RN_CTL_REFUSED) {
+			rn_ctl_close_fds(pkt);
+			rc = read_refusal(pkt, c);
+			return rc == -EBADMSG ? lose_connection(r, rc, c) : rc;
+		}
+		if (!is_event(pkt))
+			break;
+		rc = accept_event(r, pkt);
+		if (rc || r->gone)
+			return lose_connection(r, rc ? rc : -ECONNRESET, c);
+	}
+	if (rn_ctl_check(pkt) == 0 &&
+	    (pkt->msg.hdr.type == want || pkt->msg.hdr.type == other))
+		return 0;
+	rn_ctl_close_fds(pkt);
+	return lose_connection(r, -EBADMSG, c);
+}
+
+/* Sends @msg with at most one descriptor and waits for the answer, as await_answer(). */
+int rn_rocind_request(struct rn_rocind *r, const void *msg, int fd,
+		      struct rn_ctl_packet *pkt, enum rn_ctl_type want,
+		      const struct rn_complaint *c)
+{
+	const enum rn_ctl_type other = want == RN_CTL_CLIENT ? RN_CTL_LIST_END : want;
+	int rc;
+
+	if (r->gone)
+		return lose_connection(r, -ECONNRESET, c);
+	rc = rn_ctl_send(r->sock, msg, &fd, fd >= 0 ? 1 : 0);
+	if (rc == -EAGAIN)
+		return lose_connection(r, -ETIMEDOUT, c);
+	if (rc == -EPIPE || rc == -ECONNRESET)
+		return lose_connection(r, rc, c);
+	if (rc)
+		return rn_fail(c->err, c->err_len, rc,
+			       "the message to rocind cannot be sent: %m");
+	return await_answer(r, pkt, want, other, c);
+}
+
+/* ---- Watching and closing ---- */
+
+int rn_rocind_fd(const struct rn_rocind *r)
+{
+	return r->sock;
+}
+
+int rn_rocind_event(struct rn_rocind *r, struct rn_rocind_event *out)
+{
+	int before = rn_rocind_cancel_off();
+
+	while (!r->gone && r->event_count == 0) {
+		struct rn_ctl_packet pkt;
+		int rc = rn_ctl_receive(r->sock, &pkt);
+
+		if (rc == -EAGAIN)
+			break;
+		if (rc == -EINTR || (rc == -EMFILE && go_without_fds(r, &pkt) == 0))
+			continue;
+		/* Without a request under way nothing but events may come. */
+		if (rc == 0 && !is_event(&pkt)) {
+			rn_ctl_close_fds(&pkt);
+			rc = -EBADMSG;
+		}
+		if (rc || accept_event(r, &pkt))
+			r->gone = true;
+	}
+	rn_rocind_cancel_restore(before);
+	if (r->event_count) {
+		*out = r->event[r->event_head];
+		r->event_head = (r->event_head + 1) % RN_ROCIND_EVENT_MAX;
+		r->event_count--;
+		return 0;
+	}
+	if (!r->gone)
+		return -EAGAIN;
+	*out = (struct rn_rocind_event){
+		.kind = RN_ROCIND_GONE, .gid_idx = RN_GID_MAX, .sock = -1, .text = -1
+	};
+	return 0;
+}
+
+void rn_rocind_close(struct rn_rocind *r)
+{
+	int before = rn_rocind_cancel_off();
+
+	if (r) {
+		for (; r->event_count; r->event_count--) {
+			close_event(&r->event[r->event_head]);
+			r->event_head = (r->event_head + 1) % RN_ROCIND_EVENT_MAX;
+		}
+		rn_fd_close(r->sock);
+		free(r);
+	}
+	rn_rocind_cancel_restore(before);
+}
+
+void rn_rocind_abandon(struct rn_rocind *r)
+{
+	/* The daemon sees an end of file only when the parent's copy is closed too. */
+	rn_rocind_close(r);
+}
+
+/* ---- Requests ---- */
+
+static int request_attach(struct rn_rocind *r, const struct rn_netdev *dev, int stats_fd,
+			  struct rn_attach *out, const struct rn_complaint *c)
 {
 	struct rn_ctl_attach msg = { .hdr = rn_ctl_hdr(RN_CTL_ATTACH),
 				     .ifindex = dev->ifindex,
@@ -37,7 +419,7 @@ static int attach(struct rn_rocind *r, const struct rn_netdev *dev, int stats_fd
 	    answer->qpn_counter < 1 || answer->qpn_counter > UINT16_MAX ||
 	    answer->sock_count != dev->gid_count || pkt.fd_count != dev->gid_count) {
 		rn_ctl_close_fds(&pkt);
-		return rn_rocind_lose(r, -EBADMSG, c);
+		return lose_connection(r, -EBADMSG, c);
 	}
 	*out = (struct rn_attach){ .slot = answer->slot,
 				   .qpn_counter = answer->qpn_counter,
@@ -51,7 +433,7 @@ int rn_rocind_attach(struct rn_rocind *r, const struct rn_netdev *dev, int stats
 {
 	const struct rn_complaint c = { err, err_len };
 	int before = rn_rocind_cancel_off();
-	int rc = attach(r, dev, stats_fd, out, &c);
+	int rc = request_attach(r, dev, stats_fd, out, &c);
 
 	rn_rocind_cancel_restore(before);
 	return rc;
@@ -88,7 +470,7 @@ int rn_rocind_open_cm(struct rn_rocind *r, const char *netdevs, int *board, char
 	rc = rn_rocind_request(r, &msg, -1, &pkt, RN_CTL_CM_OPENED, &c);
 	if (rc == 0 && (pkt.fd_count < 1 || pkt.fd_count > 2)) {
 		rn_ctl_close_fds(&pkt);
-		rc = rn_rocind_lose(r, -EBADMSG, &c);
+		rc = lose_connection(r, -EBADMSG, &c);
 	} else if (rc == 0) {
 		rc = rn_fd_raise(pkt.fd[0]);
 		if (pkt.fd_count == 2)
@@ -164,7 +546,7 @@ static int next_client(struct rn_rocind *r, struct rn_ctl_list *cursor,
 	if (answer->id <= cursor->after || answer->gid_count > RN_GID_MAX ||
 	    pkt.fd_count != (answer->has_stats ? 1 : 0)) {
 		rn_ctl_close_fds(&pkt);
-		return rn_rocind_lose(r, -EBADMSG, c);
+		return lose_connection(r, -EBADMSG, c);
 	}
 	cursor->after = answer->id;
 	*out = (struct rn_rocind_client){ .pid = answer->pid,
@@ -197,4 +579,141 @@ int rn_rocind_list(struct rn_rocind *r, rn_rocind_on_client on_client, void *ctx
 		if (rc)
 			return rc;
 	}
+}
+
+/* ---- Local wires ---- */
+
+static_assert((int)RN_ROCIND_WIRES_MAX == (int)RN_CTL_WIRES_MAX, "same wires");
+
+void rn_rocind_take_wires(struct rn_rocind *r, bool bare)
+{
+	r->takes_wires = true;
+	r->takes_bare = bare;
+}
+
+static int send_about_wire(struct rn_rocind *r, enum rn_ctl_type type,
+			   const struct rn_rocind_ends *ends, bool lost)
+{
+	const struct rn_ctl_wire_ask msg = { .hdr = rn_ctl_hdr(type),
+					     .ends = { .local = ends->local,
+						       .peer = ends->peer,
+						       .peer_slot = ends->peer_slot,
+						       .lost = lost } };
+	int before, rc;
+
+	if (r->gone)
+		return -ECONNRESET;
+	before = rn_rocind_cancel_off();
+	rc = rn_ctl_send(r->sock, &msg, NULL, 0);
+	rn_rocind_cancel_restore(before);
+	return rc == 0 || rc == -EAGAIN ? rc : -ECONNRESET;
+}
+
+int rn_rocind_ask_wire(struct rn_rocind *r, const struct rn_rocind_ends *ends, bool lost)
+{
+	return send_about_wire(r, RN_CTL_WIRE_ASK, ends, lost);
+}
+
+int rn_rocind_drop_wire(struct rn_rocind *r, const struct rn_rocind_ends *ends)
+{
+	return send_about_wire(r, RN_CTL_WIRE_DROP, ends, false);
+}
+
+void rn_rocind_close_wire(const struct rn_rocind_wire *wire)
+{
+	close(wire->rings);
+	close(wire->peer_page);
+	close(wire->peer_event);
+	close(wire->page);
+	close(wire->event);
+}
+
+/* ---- Captures ---- */
+
+static_assert((int)RN_CTL_CAPTURES_MAX == (int)RN_CAPTURES_MAX, "as many for a device");
+
+int rn_rocind_capture(struct rn_rocind *r, const struct rn_rocind_capture *what,
+		      char *err, size_t err_len)
+{
+	const struct rn_complaint c = { err, err_len };
+	struct rn_ctl_capture msg = { .hdr = rn_ctl_hdr(RN_CTL_CAPTURE),
+				      .pid = what->pid,
+				      .qpn = what->qpn,
+				      .snaplen = what->snaplen,
+				      .size = what->size };
+	const char *ibdev = what->ibdev ? what->ibdev : "";
+	struct rn_ctl_packet pkt;
+	int before, rc;
+
+	if (strlen(ibdev) >= sizeof(msg.ibdev))
+		return rn_fail(err, err_len, -EINVAL, "no device has the name %s", ibdev);
+	memcpy(msg.ibdev, ibdev, strlen(ibdev));
+	before = rn_rocind_cancel_off();
+	rc = rn_rocind_request(r, &msg, -1, &pkt, RN_CTL_CAPTURING, &c);
+	if (rc == 0)
+		rn_ctl_close_fds(&pkt); /* there ought to be none */
+	rn_rocind_cancel_restore(before);
+	return rc;
+}
+
+void rn_rocind_close_tap(const struct rn_rocind_tap *tap)
+{
+	if (tap->ring >= 0)
+		close(tap->ring);
+	if (tap->stats_fd >= 0)
+		close(tap->stats_fd);
+}
+
+/* ---- Faults ---- */
+
+/* Takes the descriptors of @pkt. */
+static int take_faults(struct rn_rocind *r, struct rn_ctl_packet *pkt,
+		       struct rn_rocind_faults *out, const struct rn_complaint *c)
+{
+	const struct rn_ctl_faults_reply *answer = &pkt->msg.faults_reply;
+
+	if (pkt->fd_count != (answer->has_text ? 1 : 0)) {
+		rn_ctl_close_fds(pkt);
+		return lose_connection(r, -EBADMSG, c);
+	}
+	*out = (struct rn_rocind_faults){ .generation = answer->generation,
+					  .fd = pkt->fd_count ? pkt->fd[0] : -1 };
+	memcpy(out->seen, answer->seen, sizeof(out->seen));
+	memcpy(out->hits, answer->hits, sizeof(out->hits));
+	return 0;
+}
+
+int rn_rocind_faults(struct rn_rocind *r, struct rn_rocind_faults *out, char *err,
+		     size_t err_len)
+{
+	const struct rn_complaint c = { err, err_len };
+	const struct rn_ctl_hdr msg = rn_ctl_hdr(RN_CTL_FAULTS_GET);
+	struct rn_ctl_packet pkt;
+	int before = rn_rocind_cancel_off();
+	int rc = rn_rocind_request(r, &msg, -1, &pkt, RN_CTL_FAULTS_REPLY, &c);
+
+	if (rc == 0)
+		rc = take_faults(r, &pkt, out, &c);
+	rn_rocind_cancel_restore(before);
+	return rc;
+}
+
+int rn_rocind_set_faults(struct rn_rocind *r, struct rn_rocind_faults *now, int fd,
+			 const uint8_t from[RN_ROCIND_RULES_MAX], char *err,
+			 size_t err_len)
+{
+	const struct rn_complaint c = { err, err_len };
+	struct rn_ctl_faults_set msg = { .hdr = rn_ctl_hdr(RN_CTL_FAULTS_SET),
+					 .generation = now->generation };
+	struct rn_ctl_packet pkt;
+	int before = rn_rocind_cancel_off();
+	int rc;
+
+	static_assert((int)RN_ROCIND_RULES_MAX == (int)RN_CTL_RULES_MAX, "same rules");
+	memcpy(msg.from, from, sizeof(msg.from));
+	rc = rn_rocind_request(r, &msg, fd, &pkt, RN_CTL_FAULTS_REPLY, &c);
+	if (rc == 0)
+		rc = take_faults(r, &pkt, now, &c);
+	rn_rocind_cancel_restore(before);
+	return rc;
 }

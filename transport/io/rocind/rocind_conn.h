@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* rocind_conn.h - one connection to rocind: what the parts of the client share.
+/* rocind_conn.h - one connection to rocind: what making it and using it share.
  *
- * Private to rocind_*.c. One connection belongs to one thread at a time.
+ * Private to rocind_client.c and rocind_start.c; rocind itself waits as long as they do.
+ * One connection belongs to one thread at a time.
  */
 #ifndef RN_ROCIND_CONN_H
 #define RN_ROCIND_CONN_H
@@ -51,25 +52,6 @@ struct rn_complaint {
 int rn_rocind_request(struct rn_rocind *r, const void *msg, int fd,
 		      struct rn_ctl_packet *pkt, enum rn_ctl_type want,
 		      const struct rn_complaint *c);
-
-/* Writes the sentence for -ETIMEDOUT, -EBADMSG, or else a lost connection, which this is
- * from now on. Return: -ETIMEDOUT, -EBADMSG or -ECONNRESET.
- */
-int rn_rocind_lose(struct rn_rocind *r, int rc, const struct rn_complaint *c);
-
-/* ----------------------------------------------------------- rocind_wires.c */
-/* Fill @event from a message about a wire. Return: false if it makes no sense. */
-bool rn_rocind_wire_event(const struct rn_ctl_packet *pkt, struct rn_rocind_event *event);
-
-/* There is a wire, but not room for its descriptors: rocind is told, and @event says that
- * there is none.
- */
-void rn_rocind_decline_wire(struct rn_rocind *r, const struct rn_ctl_wire *wire,
-			    struct rn_rocind_event *event);
-
-/* ------------------------------------------------------------ rocind_taps.c */
-/* The same from a message about a capture; takes its descriptors if it makes sense. */
-bool rn_rocind_tap_event(const struct rn_ctl_packet *pkt, struct rn_rocind_event *event);
 
 static inline rn_ns rn_rocind_now(void)
 {

@@ -1,7 +1,107 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* rocind_start.c - start the daemon from inside a program that must not notice.
- *
- * fork() is out: it runs the program's atfork handlers, copies its page tables and makes
+/* rocind_start.c - find the running rocind, or its program, and start it from
+ * inside a program that must not notice. See rocind_start.h, and rocind_client.h for
+ * connecting.
+ */
+#include "rocind_start.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "ctl_socket.h"
+#include "rocind_conn.h"
+#include "runtime_dir.h"
+#include "transport/io/host/log.h"
+#include "transport/io/host/own_fd.h"
+#include "transport/io/host/sentence.h"
+
+/* --------------------------------------------------- where its program is */
+static int format_program(char *path, size_t path_len, const char *dir, size_t dir_len,
+			  const char *rest)
+{
+	int len = snprintf(path, path_len, "%.*s%s/rocind", (int)dir_len, dir, rest);
+
+	if (len < 0 || (size_t)len >= path_len)
+		return -ENAMETOOLONG;
+	return access(path, X_OK) == 0 ? 0 : -ENOENT;
+}
+
+/* @file lies in the directory of programs or in that of plugins. */
+static int look_beside(const char *file, char *path, size_t path_len)
+{
+	char real[PATH_MAX];
+	const char *slash;
+	int rc;
+
+	if (!realpath(file, real))
+		return -ENOENT;
+	slash = strrchr(real, '/');
+	rc = format_program(path, path_len, real, (size_t)(slash - real), "");
+	if (rc)
+		rc = format_program(path, path_len, real, (size_t)(slash - real),
+				    "/" RN_PLUGIN_TO_BIN);
+	return rc;
+}
+
+static int look_in_path(char *path, size_t path_len)
+{
+	const char *dir = secure_getenv("PATH");
+
+	while (dir && *dir) {
+		size_t len = strcspn(dir, ":");
+
+		if (dir[0] == '/' && format_program(path, path_len, dir, len, "") == 0)
+			return 0;
+		dir += len + (dir[len] == ':');
+	}
+	return -ENOENT;
+}
+
+int rn_rocind_find(const char *wish, char *path, size_t path_len, char *err,
+		   size_t err_len)
+{
+	Dl_info here;
+
+	if (!wish)
+		wish = secure_getenv("ROCIN_ROCIND");
+	if (wish && *wish) {
+		int len = snprintf(path, path_len, "%s", wish);
+
+		if ((size_t)len >= path_len)
+			return rn_fail(err, err_len, -ENAMETOOLONG,
+				       "the path of rocind is too long");
+		return 0;
+	}
+	/* For the program itself dladdr() may give a bare argv[0], which says nothing. */
+	if (dladdr((const void *)&rn_rocind_find, &here) && here.dli_fname &&
+	    strchr(here.dli_fname, '/') &&
+	    look_beside(here.dli_fname, path, path_len) == 0)
+		return 0;
+	if (look_beside("/proc/self/exe", path, path_len) == 0 ||
+	    look_in_path(path, path_len) == 0)
+		return 0;
+	return rn_fail(
+		err, err_len, -ENOENT,
+		"the program rocind was found neither beside rocin nor in PATH; set "
+		"ROCIN_ROCIND to its path");
+}
+
+/* ------------------------------------------------------- starting it unseen */
+/* fork() is out: it runs the program's atfork handlers, copies its page tables and makes
  * a child that the program's wait() finds. Instead two clones share our memory (as vfork
  * does) until the second has called execve():
  *
@@ -16,28 +116,6 @@
  * calls only through syscall(), which no sanitizer or interposer replaces. Their errno is
  * ours too; rn_rocind_start() saves it.
  */
-#include "rocind_start.h"
-
-#include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
-#include <sched.h>
-#include <signal.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include "ctl_socket.h"
-#include "rocind_conn.h"
-#include "runtime_dir.h"
-#include "transport/io/host/log.h"
-#include "transport/io/host/sentence.h"
-
 #define ON_SHARED_MEMORY __attribute__((no_sanitize("address", "thread", "undefined")))
 
 /* Bytes of stack for each clone; they call little more than syscall(). */
@@ -198,7 +276,7 @@ static int spawn_with_clean_environment(struct launch *launch, const char *dir)
  *
  * Return: false if it was nothing.
  */
-static bool hear(int fd, char *said, size_t said_len)
+static bool read_said(int fd, char *said, size_t said_len)
 {
 	ssize_t len = read(fd, said, said_len - 1);
 
@@ -238,7 +316,7 @@ static int await_ready(const struct launch *launch, int timeout_ms, char *err,
 		words[len] = '\0';
 		return rn_fail(err, err_len, -EIO, "%s", words);
 	}
-	if (!hear(launch->hear_fd, said, sizeof(said)))
+	if (!read_said(launch->hear_fd, said, sizeof(said)))
 		return n > 0 ? rn_fail(err, err_len, -EIO,
 				       "rocind ended before it said a word")
 			     : rn_fail(err, err_len, -ETIMEDOUT,
@@ -261,7 +339,7 @@ static int raise_to(int fd, int floor)
 }
 
 /* Return: 0 with the descriptor in @out, or -errno with -1 there. */
-static int keep(int fd, int *out)
+static int keep_raised(int fd, int *out)
 {
 	int rc = raise_to(fd, RN_ROCIND_READY_FD + 1);
 
@@ -275,9 +353,9 @@ static int open_pipe(int *read_fd, int *write_fd, int flags)
 
 	if (pipe2(ends, O_CLOEXEC | flags) < 0)
 		return -errno;
-	rc = keep(ends[0], read_fd);
+	rc = keep_raised(ends[0], read_fd);
 	if (rc == 0)
-		return keep(ends[1], write_fd);
+		return keep_raised(ends[1], write_fd);
 	close(ends[1]);
 	return rc;
 }
@@ -293,7 +371,7 @@ static void close_descriptor(int *fd)
 static int open_descriptors(struct launch *launch)
 {
 	int fd = open("/dev/null", O_RDWR | O_CLOEXEC | O_NOCTTY);
-	int rc = fd < 0 ? -errno : keep(fd, &launch->null_fd);
+	int rc = fd < 0 ? -errno : keep_raised(fd, &launch->null_fd);
 
 	if (rc == 0)
 		rc = open_pipe(&launch->await_ready_fd, &launch->ready_fd, 0);
@@ -328,4 +406,160 @@ int rn_rocind_start(const char *path, const char *dir, int timeout_ms, char *err
 	close_descriptor(&launch.hear_fd);
 	errno = saved;
 	return rc;
+}
+
+/* ------------------------------------------------------------- connecting */
+/* Return: 0, -EPERM, or what connect() said (-EAGAIN: its queue is full). */
+static int open_connection(struct rn_rocind *r, const char *dir)
+{
+	struct sockaddr_un addr;
+	struct ucred cred;
+	socklen_t cred_len = sizeof(cred);
+	char name[64];
+	int dir_fd, rc;
+
+	rn_runtime_name(name, sizeof(name), "rocind", ".sock");
+	rc = rn_ctl_address(&addr, dir, name, &dir_fd);
+	if (rc)
+		return rc;
+	r->sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	rc = r->sock < 0 ? -errno : 0;
+	if (rc == 0)
+		rc = r->sock = rn_own_fd_keep(rn_fd_raise(r->sock));
+	if (rc >= 0)
+		rc = connect(r->sock, (struct sockaddr *)&addr, sizeof(addr)) < 0 ? -errno
+										  : 0;
+	if (rc == 0 &&
+	    (getsockopt(r->sock, SOL_SOCKET, SO_PEERCRED, &cred, &cred_len) < 0 ||
+	     cred.uid != geteuid()))
+		rc = -EPERM;
+	if (rc && r->sock >= 0) {
+		rn_fd_close(r->sock);
+		r->sock = -1;
+	}
+	if (dir_fd >= 0)
+		close(dir_fd);
+	return rc;
+}
+
+/* Return: 0, -ECONNRESET (it ended before it had taken us in: try again), or final. */
+static int greet(struct rn_rocind *r, const struct rn_complaint *c)
+{
+	struct rn_ctl_hello hello = { .hdr = rn_ctl_hdr(RN_CTL_HELLO),
+				      .version = ROCIN_VERSION };
+	struct rn_ctl_packet pkt;
+	int rc = rn_rocind_request(r, &hello, -1, &pkt, RN_CTL_WELCOME, c);
+
+	if (rc == 0)
+		rn_ctl_close_fds(&pkt);
+	return rc;
+}
+
+static int try_once(struct rn_rocind *r, const char *dir, const struct rn_complaint *c)
+{
+	int rc = open_connection(r, dir);
+
+	if (rc == 0) {
+		rc = greet(r, c);
+		if (rc) {
+			rn_fd_close(r->sock);
+			r->sock = -1;
+			r->gone = false;
+		}
+		return rc;
+	}
+	if (rc == -ENAMETOOLONG)
+		return rn_fail(
+			c->err, c->err_len, rc,
+			"%.200s is too long a path for a socket where /proc is missing; "
+			"set ROCIN_RUNTIME_DIR to a shorter one",
+			dir);
+	return rn_fail(c->err, c->err_len, rc, "rocind in %.200s cannot be reached: %m",
+		       dir);
+}
+
+/* Nobody listens, or somebody who is about to end. */
+static bool is_absence(int rc)
+{
+	return rc == -ENOENT || rc == -ECONNREFUSED || rc == -ECONNRESET;
+}
+
+static int start_daemon(const char *wish, const char *dir, const struct rn_complaint *c)
+{
+	char path[RN_RUNTIME_PATH_MAX];
+	int rc = rn_rocind_find(wish, path, sizeof(path), c->err, c->err_len);
+
+	if (rc)
+		return rc;
+	rn_log(RN_LOG_INFO, "starting %s for %s", path, dir);
+	return rn_rocind_start(path, dir, rn_rocind_timeout_ms(), c->err, c->err_len);
+}
+
+/* Try, start, try again: a daemon may end between any two steps, or another
+ * process may have started one. Waits grow, since either takes a few milliseconds.
+ */
+static int connect_until(struct rn_rocind *r, const char *wish, const char *dir,
+			 bool may_start, const struct rn_complaint *c)
+{
+	rn_ns deadline = rn_rocind_now() + RN_MSEC((rn_ns)rn_rocind_timeout_ms());
+	int pause_ms = 0;
+
+	for (;;) {
+		int rc = try_once(r, dir, c);
+
+		if (!is_absence(rc) && rc != -EAGAIN)
+			return rc;
+		if (!may_start && (rc == -ENOENT || rc == -ECONNREFUSED))
+			return rn_fail(c->err, c->err_len, -ENOENT,
+				       "rocind is not running");
+		if (rn_rocind_ms_until(deadline) == 0)
+			return rn_fail(c->err, c->err_len, -ETIMEDOUT,
+				       "rocind did not take this process in within %d ms",
+				       rn_rocind_timeout_ms());
+		if (pause_ms)
+			poll(NULL, 0, pause_ms);
+		pause_ms = pause_ms ? (pause_ms < 64 ? 2 * pause_ms : 64) : 1;
+		if (!may_start || rc == -EAGAIN)
+			continue;
+		rc = start_daemon(wish, dir, c);
+		if (rc)
+			return rc;
+	}
+}
+
+static struct rn_rocind *connect_any(const char *wish, bool may_start, char *err,
+				     size_t err_len)
+{
+	const struct rn_complaint c = { err, err_len };
+	char dir[RN_RUNTIME_PATH_MAX];
+	int before = rn_rocind_cancel_off();
+	struct rn_rocind *r = calloc(1, sizeof(*r));
+	int rc;
+
+	if (!r) {
+		rc = rn_fail(err, err_len, -ENOMEM, "out of memory");
+	} else {
+		r->sock = -1;
+		rc = rn_runtime_dir(dir, sizeof(dir), err, err_len);
+		if (rc == 0)
+			rc = connect_until(r, wish, dir, may_start, &c);
+		if (rc) {
+			free(r);
+			r = NULL;
+		}
+	}
+	rn_rocind_cancel_restore(before);
+	if (rc)
+		errno = -rc;
+	return r;
+}
+
+struct rn_rocind *rn_rocind_connect(const char *rocind_path, char *err, size_t err_len)
+{
+	return connect_any(rocind_path, true, err, err_len);
+}
+
+struct rn_rocind *rn_rocind_connect_running(char *err, size_t err_len)
+{
+	return connect_any(NULL, false, err, err_len);
 }
