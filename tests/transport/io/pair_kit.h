@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "transport/io/udp/rx_split.h"
+#include "transport/io/udp/udp_internal.h"
 
 enum {
 	RN_PAIR_DEPTH = 32 /* super-packets under way in each direction */

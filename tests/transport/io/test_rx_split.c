@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "transport/io/udp/rx_split.h"
+#include "transport/io/udp/udp_internal.h"
 
 static const struct rn_flow flow;
 

@@ -85,6 +85,55 @@ enum {
 	ERRNO_MAX = 4095,
 };
 
+/* ---------------------------------------------------------------------- numbers */
+static int hex_digit(char c)
+{
+	static const char digits[] = "0123456789abcdef";
+	const char *at = c ? strchr(digits, c >= 'A' && c <= 'F' ? c + 32 : c) : NULL;
+
+	return at ? (int)(at - digits) : -1;
+}
+
+/* Decimal, or 0x and up to 16 digits. */
+static bool read_number(const char *s, size_t len, uint64_t *value)
+{
+	uint64_t v = 0;
+
+	if (len < 2 || s[0] != '0' || s[1] != 'x')
+		return rn_fault_decimal(s, len, value);
+	if (len == 2 || len > 18)
+		return false;
+	for (size_t i = 2; i < len; i++) {
+		int digit = hex_digit(s[i]);
+
+		if (digit < 0)
+			return false;
+		v = v << 4 | (uint64_t)digit;
+	}
+	*value = v;
+	return true;
+}
+
+/* "FIRST..LAST", or one number for both. */
+static bool read_range(const char *s, size_t len, uint64_t *first, uint64_t *last)
+{
+	const char *dots = memmem(s, len, "..", 2);
+	uint64_t a, b;
+
+	if (!dots) {
+		if (!read_number(s, len, &a))
+			return false;
+		*first = *last = a;
+		return true;
+	}
+	if (!read_number(s, (size_t)(dots - s), &a) ||
+	    !read_number(dots + 2, len - (size_t)(dots - s) - 2, &b))
+		return false;
+	*first = a;
+	*last = b;
+	return true;
+}
+
 /* ---------------------------------------------------------------------- opcodes */
 static bool is_same_letter(char c, char upper)
 {
@@ -122,7 +171,7 @@ static bool is_opcode_meant(const char *s, size_t len, unsigned opcode)
 	const struct rn_opcode_info *info = &rn_opcode_info[opcode];
 	uint64_t number;
 
-	if (rn_fault_number(s, len, &number))
+	if (read_number(s, len, &number))
 		return number == opcode;
 	if (!info->name)
 		return false;
@@ -257,7 +306,7 @@ static bool read_errno(const char *s, size_t len, int *error)
 /* --------------------------------------------------------------------- conditions */
 static bool read_small(const struct piece *p, uint64_t min, uint64_t max, uint64_t *value)
 {
-	return rn_fault_number(p->value, p->value_len, value) && *value >= min &&
+	return read_number(p->value, p->value_len, value) && *value >= min &&
 	       *value <= max;
 }
 
@@ -336,7 +385,7 @@ static bool read_psn(struct rn_fault_rule *r, const struct piece *p)
 {
 	uint64_t first, last;
 
-	if (!rn_fault_range(p->value, p->value_len, &first, &last) || first > 0xffffff ||
+	if (!read_range(p->value, p->value_len, &first, &last) || first > 0xffffff ||
 	    last > 0xffffff)
 		return false;
 	r->has_psn = true;
@@ -347,8 +396,8 @@ static bool read_psn(struct rn_fault_rule *r, const struct piece *p)
 
 static bool read_nth(struct rn_fault_rule *r, const struct piece *p)
 {
-	return rn_fault_range(p->value, p->value_len, &r->nth, &r->nth_last) &&
-	       r->nth >= 1 && r->nth_last >= r->nth;
+	return read_range(p->value, p->value_len, &r->nth, &r->nth_last) && r->nth >= 1 &&
+	       r->nth_last >= r->nth;
 }
 
 static bool read_every(struct rn_fault_rule *r, const struct piece *p)
@@ -385,7 +434,7 @@ static bool read_at(struct rn_fault_rule *r, const struct piece *p)
 	bool from_end = p->value_len > 0 && *p->value == '-';
 	uint64_t value;
 
-	if (!rn_fault_number(p->value + from_end, p->value_len - from_end, &value) ||
+	if (!read_number(p->value + from_end, p->value_len - from_end, &value) ||
 	    value > 65535 || (from_end && value == 0))
 		return false;
 	r->has_at = true;
@@ -610,7 +659,7 @@ static int read_change(const struct cursor *c, struct rn_fault_rule *r,
 			"them");
 	if (r->act != RN_FAULT_SET || r->changes == RN_FAULT_SETS_MAX)
 		return refuse_word(c, p, "fields after set only, and at most four");
-	if (!p->value || !rn_fault_number(p->value, p->value_len, &change->value) ||
+	if (!p->value || !read_number(p->value, p->value_len, &change->value) ||
 	    (f->bits < 64 && change->value >> f->bits))
 		return refuse_word(c, p, "a number that the field can hold");
 	change->field = f;

@@ -60,52 +60,6 @@ bool rn_fault_decimal(const char *s, size_t len, uint64_t *value)
 	return true;
 }
 
-static int hex_digit(char c)
-{
-	static const char digits[] = "0123456789abcdef";
-	const char *at = c ? strchr(digits, c >= 'A' && c <= 'F' ? c + 32 : c) : NULL;
-
-	return at ? (int)(at - digits) : -1;
-}
-
-bool rn_fault_number(const char *s, size_t len, uint64_t *value)
-{
-	uint64_t v = 0;
-
-	if (len < 2 || s[0] != '0' || s[1] != 'x')
-		return rn_fault_decimal(s, len, value);
-	if (len == 2 || len > 18)
-		return false;
-	for (size_t i = 2; i < len; i++) {
-		int digit = hex_digit(s[i]);
-
-		if (digit < 0)
-			return false;
-		v = v << 4 | (uint64_t)digit;
-	}
-	*value = v;
-	return true;
-}
-
-bool rn_fault_range(const char *s, size_t len, uint64_t *first, uint64_t *last)
-{
-	const char *dots = memmem(s, len, "..", 2);
-	uint64_t a, b;
-
-	if (!dots) {
-		if (!rn_fault_number(s, len, &a))
-			return false;
-		*first = *last = a;
-		return true;
-	}
-	if (!rn_fault_number(s, (size_t)(dots - s), &a) ||
-	    !rn_fault_number(dots + 2, len - (size_t)(dots - s) - 2, &b))
-		return false;
-	*first = a;
-	*last = b;
-	return true;
-}
-
 bool rn_fault_time(const char *s, size_t len, rn_ns *time)
 {
 	static const struct {

@@ -24,12 +24,6 @@ bool rn_fault_percent(const char *s, size_t len, uint64_t *ppm);
 /* Decimal, up to 19 digits. */
 bool rn_fault_decimal(const char *s, size_t len, uint64_t *value);
 
-/* Decimal, or 0x and up to 16 digits. */
-bool rn_fault_number(const char *s, size_t len, uint64_t *value);
-
-/* "FIRST..LAST", or one number for both. */
-bool rn_fault_range(const char *s, size_t len, uint64_t *first, uint64_t *last);
-
 /* "20us", "1.5ms", "3s": over 0, at most an hour. */
 bool rn_fault_time(const char *s, size_t len, rn_ns *time);
 
