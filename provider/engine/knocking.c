@@ -29,7 +29,7 @@ static void say(struct rnp_engine *e, int err)
 {
 	struct rnp_knocking *k = &e->knocking;
 	uint64_t *n = &e->stats.page->counter[RN_STAT_ICMP_REFUSED];
-	const char *meaning = rn_knock_meaning(err);
+	const char *meaning = rn_icmp_probe_meaning(err);
 	bool is_ipv4 = rn_gid_is_ipv4(&k->peer);
 	char peer[INET6_ADDRSTRLEN] = "?";
 
@@ -46,7 +46,7 @@ static void say(struct rnp_engine *e, int err)
 
 static void look_for_answer(struct rnp_engine *e)
 {
-	int err = e->knocking.fd < 0 ? 0 : rn_knock_answer(e->knocking.fd);
+	int err = e->knocking.fd < 0 ? 0 : rn_icmp_probe_answer(e->knocking.fd);
 
 	if (!err)
 		return;
@@ -69,7 +69,7 @@ void rnp_knock_silent(struct rnp_engine *e, rn_ns now)
 	k->peer = flow.dst;
 	if (!flow.ifindex)
 		flow.ifindex = e->netdev.ifindex;
-	k->fd = rn_knock(&flow);
+	k->fd = rn_icmp_probe_send(&flow);
 	if (k->fd < 0)
 		say(e, -k->fd);
 	else

@@ -19,7 +19,7 @@ enum {
 
 static void explain(int err, const char *address, char *text, size_t len)
 {
-	const char *meaning = rn_knock_meaning(err);
+	const char *meaning = rn_icmp_probe_meaning(err);
 
 	snprintf(text, len, "%s refuses packets: %s", address,
 		 meaning ? meaning : strerror(err));

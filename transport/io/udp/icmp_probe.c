@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* knock.c - see knock.h. */
+/* icmp_probe.c - see icmp_probe.h. */
 #include "icmp_probe.h"
 
 #include <errno.h>
@@ -22,7 +22,7 @@ static void ask_for_all(int fd, int family)
 		(void)setsockopt(fd, IPPROTO_IPV6, IPV6_RECVERR, &on, sizeof(on));
 }
 
-int rn_knock(const struct rn_flow *flow)
+int rn_icmp_probe_send(const struct rn_flow *flow)
 {
 	union rn_sockaddr from, to;
 	socklen_t from_len = rn_gid_sockaddr_on(&from, &flow->src, 0, flow->ifindex);
@@ -46,7 +46,7 @@ int rn_knock(const struct rn_flow *flow)
 	return rc;
 }
 
-int rn_knock_answer(int fd)
+int rn_icmp_probe_answer(int fd)
 {
 	int err = 0;
 	socklen_t len = sizeof(err);
@@ -54,7 +54,7 @@ int rn_knock_answer(int fd)
 	return getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &len) ? errno : err;
 }
 
-const char *rn_knock_meaning(int err)
+const char *rn_icmp_probe_meaning(int err)
 {
 	static const struct {
 		int err;
