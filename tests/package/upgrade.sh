@@ -11,7 +11,7 @@
 build=$1
 source=$(cd "$(dirname "$0")/../.." && pwd)
 prefix=$work/prefix
-protocol=$(sed -n 's/.*RN_CTL_VERSION = \([0-9]*\).*/\1/p' "$source/include/rocin/ctl.h")
+protocol=$(sed -n 's/.*RN_CTL_VERSION = \([0-9]*\).*/\1/p' "$source/transport/io/rocind/ctl.h")
 version=$("$build/bin/rocin" --version | cut -d' ' -f2)
 [ -n "$protocol" ] || fail 'ctl.h has no version'
 
@@ -21,7 +21,7 @@ another() {
 	(cd "$source" && git ls-files -z | grep -zv '^tests/' | xargs -0 cp --parents -t "$work/$1.source") ||
 		skip 'there is no git, or no repository'
 	sed -i "s/^project(rocin VERSION [0-9.]*/project(rocin VERSION $2/" "$work/$1.source/CMakeLists.txt"
-	sed -i "s/RN_CTL_VERSION = $protocol/RN_CTL_VERSION = $3/" "$work/$1.source/include/rocin/ctl.h"
+	sed -i "s/RN_CTL_VERSION = $protocol/RN_CTL_VERSION = $3/" "$work/$1.source/transport/io/rocind/ctl.h"
 	cmake -S "$work/$1.source" -B "$work/$1" -G Ninja -DCMAKE_BUILD_TYPE=Debug -DRN_TESTS=OFF -DRN_WERROR=OFF \
 		-DCMAKE_C_COMPILER_LAUNCHER="${CCACHE_DIR:+ccache}" >"$work/$1.log" 2>&1 &&
 		cmake --build "$work/$1" >>"$work/$1.log" 2>&1 || fail "another build: $(tail -20 "$work/$1.log")"

@@ -3,7 +3,7 @@
  * and G of tests/rules.md.
  */
 #include "rc0.h"
-#include "rocin/syndrome.h"
+#include "transport/qp/syndrome.h"
 
 enum {
 	NAK_INV = 0x61,

@@ -2,7 +2,7 @@
 /* cq.c - completion entries, arming, overflow. */
 #include "qp.h"
 
-#include "rocin/syndrome.h"
+#include "syndrome.h"
 
 void rn_cq_init(struct rn_cq *cq, rn_iova ring, uint32_t capacity, void *owner)
 {

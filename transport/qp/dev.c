@@ -7,8 +7,8 @@
 
 #include "read_window.h"
 #include "requester.h"
-#include "rocin/syndrome.h"
 #include "scatter.h"
+#include "syndrome.h"
 
 /* Packets of one QP that leave in a row: what fills a super-packet of small ones. */
 enum {

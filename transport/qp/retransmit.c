@@ -4,7 +4,7 @@
  * Source: IBTA Vol 1, 9.7.5 (responses), 9.7.6 (timeouts), 9.9.2 (requester errors).
  */
 #include "requester.h"
-#include "rocin/syndrome.h"
+#include "syndrome.h"
 
 /* What a NAK that ends the QP means for the WQE that it names. */
 static const struct fatal_nak {

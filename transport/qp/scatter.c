@@ -2,9 +2,9 @@
 /* scatter.c - between packets and the memory that scatter/gather entries name. */
 #include <string.h>
 
-#include "rocin/syndrome.h"
 #include "scatter.h"
 #include "srq.h"
+#include "syndrome.h"
 
 /* A position in a list of SGEs. */
 struct cursor {

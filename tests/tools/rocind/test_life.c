@@ -15,7 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "rocin/ctl.h"
+#include "transport/io/rocind/ctl.h"
 #include "transport/io/rocind/rocind_start.h"
 #include "transport/io/rocind/runtime_dir.h"
 

@@ -7,8 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "rocin/ctl.h"
 #include "transport/io/capture/capture_ring.h"
+#include "transport/io/rocind/ctl.h"
 
 enum {
 	SIZE = RN_CAPTURE_SIZE_MIN

@@ -12,7 +12,6 @@
 #include "provider/engine/settings.h"
 #include "rocin/netdev.h"
 #include "rocin/pcie.h"
-#include "rocin/variables.h"
 #include "sim/pcie/host/declare.h"
 #include "sim/pcie/host/sanitize.h"
 #include "tools/rocin/common/arguments.h"
@@ -21,6 +20,7 @@
 #include "transport/io/host/sentence.h"
 #include "transport/io/rocind/rocind_start.h"
 #include "transport/io/rocind/runtime_dir.h"
+#include "variables.h"
 
 enum {
 	RCVBUF_WISH = 8 << 20

@@ -19,9 +19,8 @@
 
 #include <netinet/in.h>
 
-#include "rocin/ctl.h"
 #include "rocin/flow.h"
-#include "transport/io/host/rocind_client.h"
+#include "transport/io/rocind/ctl.h"
 
 enum {
 	RND_SLOT_COUNT = RN_CTL_SLOT_MAX + 1

@@ -12,7 +12,7 @@
 #ifndef RND_TAPS_H
 #define RND_TAPS_H
 
-#include "rocin/ctl.h"
+#include "transport/io/rocind/ctl.h"
 
 struct rnd_client;
 

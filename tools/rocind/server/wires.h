@@ -11,7 +11,7 @@
 #ifndef RND_WIRES_H
 #define RND_WIRES_H
 
-#include "rocin/ctl.h"
+#include "transport/io/rocind/ctl.h"
 
 struct rnd_client;
 struct rnd_wire;

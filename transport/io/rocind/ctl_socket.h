@@ -8,7 +8,7 @@
 
 #include <sys/un.h>
 
-#include "rocin/ctl.h"
+#include "ctl.h"
 
 enum {
 	RN_CTL_FD_MAX = RN_GID_MAX, /* descriptors beside one message */
