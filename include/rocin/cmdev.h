@@ -18,7 +18,7 @@
  * The bytes of events that are gone because their id is are taken back by rocind, which
  * asks for the program's end to do so (@wants_end, RN_CMDEV_END).
  *
- * What commands only ask need not go to rocind: cmboard.h.
+ * What commands only ask need not go to rocind: cm_board.h.
  *
  * When rocind has gone, the program's end is readable for ever and gives end of file;
  * what the program is told then is sim/kernel/cm_ids.h.
@@ -52,7 +52,7 @@ struct rn_cmdev_call {
 	uint32_t option_len;
 	uint32_t seq;	  /* the answer has the same */
 	uint32_t one_way; /* not 0: nobody waits for an answer, and there is none */
-	/* Of a DISCONNECT that goes one way: the id that it means (cmboard.h). By the
+	/* Of a DISCONNECT that goes one way: the id that it means (cm_board.h). By the
 	 * time it arrives that may have moved to another descriptor, and one that has
 	 * got its number is left alone.
 	 */

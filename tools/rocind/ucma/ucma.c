@@ -58,7 +58,7 @@ void rnd_event_forget(struct rnd_id *id, const struct rnd_mcast *mcast, rn_ns no
 
 /* ---- The board ---- */
 
-/* What may be asked about an id is shown where programs look it up (rocin/cmboard.h): the
+/* What may be asked about an id is shown where programs look it up (cm_board.h): the
  * very answers that QUERY_ROUTE and INIT_QP_ATTR would give.
  */
 

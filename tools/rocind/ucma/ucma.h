@@ -20,8 +20,8 @@
 #define RND_UCMA_H
 
 #include "rocin/cm.h"
-#include "rocin/cmboard.h"
 #include "rocin/netdev.h"
+#include "transport/io/rocind/cm_board.h"
 
 struct rnd_ucma;
 struct rnd_ucma_channel;

@@ -52,7 +52,7 @@ enum rn_ctl_type {
 	RN_CTL_STATUS_REPLY = 70,
 	RN_CTL_STOPPING = 71, /* sent when the sockets are closed; end of file follows */
 	RN_CTL_FAULTS_REPLY = 72, /* carries the text if has_text; to both requests */
-	/* carries one descriptor: cmdev.h; and, if there is one, the board: cmboard.h */
+	/* carries one descriptor: cmdev.h; and, if there is one, the board: cm_board.h */
 	RN_CTL_CM_OPENED = 73,
 	RN_CTL_CAPTURING = 74,
 
