@@ -206,7 +206,7 @@ struct rn_ctl_ends {
 	uint32_t lost;
 };
 
-/* Ask for the wire (RN_CTL_WIRE_ASK), or say that it is spoilt (RN_CTL_WIRE_DROP): then
+/* Ask for the wire (RN_CTL_WIRE_ASK), or say that it is broken (RN_CTL_WIRE_DROP): then
  * these two get none again.
  */
 struct rn_ctl_wire_ask {
@@ -234,7 +234,7 @@ struct rn_ctl_wire {
 	uint32_t bare;	   /* 1: packets may lack their ICRC: both ends have said so */
 };
 
-/* There is none: the peer has gone (err 0), or the wire is refused or spoilt. */
+/* There is none: the peer has gone (err 0), or the wire is refused or broken. */
 struct rn_ctl_wire_down {
 	struct rn_ctl_hdr hdr;
 	struct rn_ctl_ends ends;

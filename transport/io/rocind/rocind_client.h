@@ -199,7 +199,7 @@ void rn_rocind_take_wires(struct rn_rocind *r, bool bare);
  *
  * Never waits. An event follows, RN_ROCIND_WIRE or RN_ROCIND_WIRE_DOWN with why not:
  * EHOSTUNREACH (no process of this rocind has that address and slot), EOPNOTSUPP (it, or
- * we, do not want any), EMLINK (RN_ROCIND_WIRES_MAX are there), EPIPE (one was spoilt),
+ * we, do not want any), EMLINK (RN_ROCIND_WIRES_MAX are there), EPIPE (one was broken),
  * EADDRNOTAVAIL (not our address), EMFILE (this process may have no more descriptors), or
  * what stood in the way of the memory (ENOSYS, EPERM, ENOMEM, EMFILE ...). None follows
  * if there is a wire already and it is not @lost, or is younger than a second.
@@ -211,7 +211,7 @@ int rn_rocind_ask_wire(struct rn_rocind *r, const struct rn_rocind_ends *ends, b
 /* Close the descriptors of a wire. */
 void rn_rocind_close_wire(const struct rn_rocind_wire *wire);
 
-/* Say that a wire is spoilt, or not wanted: the other end is told, and there will be none
+/* Say that a wire is broken, or not wanted: the other end is told, and there will be none
  * again. Never waits. Return: as rn_rocind_ask_wire().
  */
 int rn_rocind_drop_wire(struct rn_rocind *r, const struct rn_rocind_ends *ends);

@@ -41,7 +41,7 @@ struct rn_local_cfg {
 	unsigned slot;		  /* own: packets to it need no wire */
 	const struct rn_gid *gid; /* own addresses, RN_GID_MAX of them */
 	uint64_t *stats; /* RN_STAT_COUNT counters: those of LOCAL_* are written */
-	/* Ask for a wire, and say that one is spoilt; as rn_rocind_ask_wire() and
+	/* Ask for a wire, and say that one is broken; as rn_rocind_ask_wire() and
 	 * rn_rocind_drop_wire().
 	 */
 	int (*ask)(void *ctx, const struct rn_rocind_ends *ends, bool lost);
