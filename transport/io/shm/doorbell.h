@@ -13,7 +13,7 @@
  *
  * Each side stores first and looks afterwards, all of it sequentially consistent, so at
  * least one of the two sees the other (shape: store buffering).
- * tests/transport/io/test_doorbell walks all orders of it on a machine with store
+ * tests/transport/io/shm/test_doorbell_model.c walks all orders of it on a machine with store
  * buffers.
  *
  * Every peer can write to the page. So it may at most cause work: a bit that was never

@@ -16,8 +16,8 @@
 
 #include <cmocka.h>
 
-#include "pair_kit.h"
 #include "rocin/icrc.h"
+#include "tests/transport/io/pair_kit.h"
 #include "transport/io/capture/tap.h"
 
 enum {

@@ -15,9 +15,9 @@
 
 #include <cmocka.h>
 
-#include "fault_kit.h"
 #include "tests/kit/io_kind.h"
 #include "tests/kit/roce_socket.h"
+#include "tests/transport/io/fault/fault_kit.h"
 #include "transport/io/capture/net_capture.h"
 #include "transport/io/capture/tap.h"
 #include "transport/io/host/uring.h"

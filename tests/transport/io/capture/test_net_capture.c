@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* test_net_capture.c - what the middleware writes into the rings, and what it thinks. */
-#include "pair_kit.h"
+#include "tests/transport/io/pair_kit.h"
 #include "transport/io/capture/net_capture.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* test_capture_log.c - the file that a process writes of its own packets, block by block.
  */
-#include "pair_kit.h"
+#include "tests/transport/io/pair_kit.h"
 #include "transport/io/capture/capture_log.h"
 
 #include <errno.h>

@@ -10,9 +10,9 @@
 #include <cmocka.h>
 
 #include "fault_kit.h"
-#include "pair_kit.h"
 #include "rocin/icrc.h"
 #include "rocin/opcode.h"
+#include "tests/transport/io/pair_kit.h"
 
 enum {
 	PACKET = RN_BTH_LEN + 4 + RN_ICRC_LEN,

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "fault_kit.h"
-#include "pair_kit.h"
+#include "tests/transport/io/pair_kit.h"
 
 enum {
 	PACKET = 64,
