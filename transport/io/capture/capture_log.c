@@ -115,8 +115,8 @@ bool rn_capture_log_is_name(const char *path)
 	return len >= end_len && strcmp(path + len - end_len, end) == 0;
 }
 
-static int begin(struct rn_capture_log *log, const char *path,
-		 const struct rn_capture_origin *origin)
+static int begin_file(struct rn_capture_log *log, const char *path,
+		      const struct rn_capture_origin *origin)
 {
 	log->fd = rn_free_name_open(log->path, sizeof(log->path), path);
 	if (log->fd < 0)
@@ -130,7 +130,7 @@ static int begin(struct rn_capture_log *log, const char *path,
 	return 0;
 }
 
-static void discard(struct rn_capture_log *log)
+static void free_log(struct rn_capture_log *log)
 {
 	if (log->fd >= 0)
 		close(log->fd);
@@ -152,7 +152,7 @@ struct rn_capture_log *rn_capture_log_open(const char *path,
 	TAILQ_INIT(&log->queue);
 	log->flush_due = RN_NEVER;
 	log->counted = UINT64_MAX;
-	rc = begin(log, path, origin);
+	rc = begin_file(log, path, origin);
 	if (!rc)
 		return log;
 	if (rc == -ENAMETOOLONG)
@@ -160,7 +160,7 @@ struct rn_capture_log *rn_capture_log_open(const char *path,
 	else
 		rn_fail(err, err_len, rc, "cannot write the capture file %s: %s",
 			log->path, strerrordesc_np(-rc));
-	discard(log);
+	free_log(log);
 	errno = -rc;
 	return NULL;
 }
@@ -181,7 +181,7 @@ void rn_capture_log_close(struct rn_capture_log *log)
 	if (!log)
 		return;
 	rn_capture_log_finish(log);
-	discard(log);
+	free_log(log);
 }
 
 rn_ns rn_capture_log_flush_due(const struct rn_capture_log *log)

@@ -308,7 +308,7 @@ static inline struct ends find_ends(struct rn_capture *c, bool is_sent,
 	return is_sent ? (struct ends){ other, dest } : (struct ends){ dest, other };
 }
 
-static void publish(struct rn_capture *c)
+static void publish_records(struct rn_capture *c)
 {
 	sinks_publish(&c->sinks, c->is_judged);
 }
@@ -318,7 +318,7 @@ void rn_capture_flush(struct rn_capture *c)
 	if (c->is_judged)
 		return;
 	c->is_judged = true;
-	publish(c);
+	publish_records(c);
 }
 
 /* -------------------------------------------------------------------- passing by */
@@ -372,8 +372,8 @@ static unsigned passed_rings(struct rn_capture *c, bool is_sent,
 	return p->rings;
 }
 
-static void pass(struct rn_capture *c, bool is_sent, const struct rn_flow *flow,
-		 const uint8_t *pkt, uint32_t len, unsigned count)
+static void pass_by(struct rn_capture *c, bool is_sent, const struct rn_flow *flow,
+		    const uint8_t *pkt, uint32_t len, unsigned count)
 {
 	sinks_miss(&c->sinks, passed_rings(c, is_sent, flow, pkt, len), count);
 	c->waiting = 0;
@@ -394,7 +394,7 @@ static void pass_batch(struct rn_capture *c, const struct rn_rx *rx, unsigned n)
 {
 	for (unsigned i = 0, count; i < n; i += count) {
 		count = count_alike(&rx[i], n - i);
-		pass(c, false, rx[i].flow, rx[i].data, rx[i].len, count);
+		pass_by(c, false, rx[i].flow, rx[i].data, rx[i].len, count);
 	}
 }
 
@@ -461,7 +461,7 @@ static void record_super(struct rn_capture *c, const struct rn_super *super,
 			tell_waiting(c, super->data + at, rec.len, &number);
 		rec.ip_id += gso;
 	}
-	publish(c);
+	publish_records(c);
 }
 
 /* Nobody captures these: what was said about them is not kept either. */
@@ -495,7 +495,7 @@ static int capture_transmit(void *ctx, const struct rn_super *super)
 	if (err)
 		return err;
 	if (is_passed) {
-		pass(c, true, super->flow, super->data, super->len, super->count);
+		pass_by(c, true, super->flow, super->data, super->len, super->count);
 	} else if (wish == WANTED) {
 		record_super(c, super, &ends, gso, time);
 	} else {
@@ -520,7 +520,7 @@ void rn_capture_unsent(struct rn_capture *c, const struct rn_remark *what,
 	sinks_remark(&c->sinks, &number, what);
 	if (c->waiting && what->is_sent)
 		tell_waiting(c, packet, len, &number);
-	publish(c);
+	publish_records(c);
 }
 
 /* ------------------------------------------------------------------- receiving */

@@ -125,7 +125,7 @@ enum {
 	FLAG_OUTBOUND = 2,
 };
 
-static void put(struct rn_pcapng *p, const void *data, size_t len)
+static void append_bytes(struct rn_pcapng *p, const void *data, size_t len)
 {
 	if (p->failed)
 		return;
@@ -150,12 +150,12 @@ static void put(struct rn_pcapng *p, const void *data, size_t len)
 
 static void put16(struct rn_pcapng *p, uint16_t v)
 {
-	put(p, &v, sizeof(v));
+	append_bytes(p, &v, sizeof(v));
 }
 
 static void put32(struct rn_pcapng *p, uint32_t v)
 {
-	put(p, &v, sizeof(v));
+	append_bytes(p, &v, sizeof(v));
 }
 
 /* The high word first, whatever the byte order. */
@@ -170,8 +170,8 @@ static void put_padded(struct rn_pcapng *p, const void *data, size_t len)
 {
 	static const uint8_t zeros[4];
 
-	put(p, data, len);
-	put(p, zeros, (4 - len % 4) % 4);
+	append_bytes(p, data, len);
+	append_bytes(p, zeros, (4 - len % 4) % 4);
 }
 
 static void put_option(struct rn_pcapng *p, enum option code, const void *data,
@@ -192,7 +192,7 @@ static void put_text(struct rn_pcapng *p, enum option code, const char *text)
 
 /* ---------------------------------------------------------------------- blocks */
 /* Return: where it begins. */
-static size_t begin(struct rn_pcapng *p, enum block type)
+static size_t begin_block(struct rn_pcapng *p, enum block type)
 {
 	size_t at = p->len;
 
@@ -229,12 +229,12 @@ void rn_pcapng_section(struct rn_pcapng *p, const char *hardware, const char *os
 		       const char *program)
 {
 	const uint64_t unknown_len = UINT64_MAX;
-	size_t at = begin(p, BLOCK_SECTION);
+	size_t at = begin_block(p, BLOCK_SECTION);
 
 	put32(p, BYTE_ORDER_MAGIC);
 	put16(p, 1); /* version 1.0 */
 	put16(p, 0);
-	put(p, &unknown_len, sizeof(unknown_len));
+	append_bytes(p, &unknown_len, sizeof(unknown_len));
 	put_text(p, SHB_HARDWARE, hardware);
 	put_text(p, SHB_OS, os);
 	put_text(p, SHB_USERAPPL, program);
@@ -246,7 +246,7 @@ void rn_pcapng_interface(struct rn_pcapng *p, uint16_t link_type, const char *na
 			 const char *description, uint32_t snaplen)
 {
 	const uint8_t resolution = NANOSECONDS;
-	size_t at = begin(p, BLOCK_INTERFACE);
+	size_t at = begin_block(p, BLOCK_INTERFACE);
 
 	put16(p, link_type);
 	put16(p, 0);
@@ -261,7 +261,7 @@ void rn_pcapng_interface(struct rn_pcapng *p, uint16_t link_type, const char *na
 void rn_pcapng_packet(struct rn_pcapng *p, const struct rn_pcapng_packet *packet)
 {
 	const uint32_t flags = packet->is_outbound ? FLAG_OUTBOUND : FLAG_INBOUND;
-	size_t at = begin(p, BLOCK_PACKET);
+	size_t at = begin_block(p, BLOCK_PACKET);
 
 	put32(p, packet->interface);
 	put_time(p, packet->time);
@@ -281,7 +281,7 @@ void rn_pcapng_packet(struct rn_pcapng *p, const struct rn_pcapng_packet *packet
 void rn_pcapng_statistics(struct rn_pcapng *p, uint32_t interface, uint64_t time,
 			  uint64_t received, uint64_t missed)
 {
-	size_t at = begin(p, BLOCK_STATISTICS);
+	size_t at = begin_block(p, BLOCK_STATISTICS);
 
 	put32(p, interface);
 	put_time(p, time);

@@ -106,7 +106,7 @@ static int start_dump(struct tap_file *f)
 }
 
 /* ---------------------------------------------------------------- the file */
-static void discard(struct tap_file *f)
+static void free_file(struct tap_file *f)
 {
 	if (f->stream)
 		(void)fclose(f->stream);
@@ -146,7 +146,7 @@ static struct tap_file *open_file(const char *path, char *err, size_t err_len)
 	}
 	if (!rc)
 		return f;
-	discard(f);
+	free_file(f);
 	errno = -rc;
 	return NULL;
 }
@@ -158,7 +158,7 @@ static void close_file(struct tap_file *f)
 	f->api.dump_close(f->dumper); /* closes the stream and the descriptor */
 	f->stream = NULL;
 	f->fd = -1;
-	discard(f);
+	free_file(f);
 }
 
 /* One record with the present time: @len bytes, IP header first. */
@@ -190,8 +190,8 @@ static rn_ns monotonic(void)
 	return (rn_ns)ts.tv_sec * 1000000000 + ts.tv_nsec;
 }
 
-static void record(struct rn_tap *t, const struct rn_flow *flow, uint16_t ip_id,
-		   const uint8_t *packet, uint32_t len)
+static void record_packet(struct rn_tap *t, const struct rn_flow *flow, uint16_t ip_id,
+			  const uint8_t *packet, uint32_t len)
 {
 	size_t hdr = rn_frame_headers(t->record, flow, ip_id, packet, len);
 
@@ -224,8 +224,9 @@ static int tap_transmit(void *ctx, const struct rn_super *super)
 	for (uint32_t at = 0; at < super->len; at += super->seg_len, i++) {
 		uint32_t left = super->len - at;
 
-		record(t, super->flow, rn_super_ip_id(&super->tx_socket, gso, i),
-		       super->data + at, left < super->seg_len ? left : super->seg_len);
+		record_packet(t, super->flow, rn_super_ip_id(&super->tx_socket, gso, i),
+			      super->data + at,
+			      left < super->seg_len ? left : super->seg_len);
 	}
 	after_records(t);
 	return 0;
@@ -248,7 +249,7 @@ static int tap_receive(void *ctx, struct rn_rx *rx)
 	int n = t->inner->ops->receive(t->inner->ctx, rx);
 
 	for (int i = 0; i < n; i++)
-		record(t, rx[i].flow, find_ip_id(&rx[i]), rx[i].data, rx[i].len);
+		record_packet(t, rx[i].flow, find_ip_id(&rx[i]), rx[i].data, rx[i].len);
 	if (n > 0)
 		after_records(t);
 	return n;

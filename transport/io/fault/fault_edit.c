@@ -56,8 +56,8 @@ static uint32_t find_header(uint8_t opcode, uint32_t header)
 	return at;
 }
 
-static void change(const struct rn_fault_change *c, uint8_t opcode, uint8_t *pkt,
-		   uint32_t len)
+static void rewrite_field(const struct rn_fault_change *c, uint8_t opcode, uint8_t *pkt,
+			  uint32_t len)
 {
 	const struct rn_fault_field *f = c->field;
 	uint32_t at = find_header(opcode, f->header) + f->offset;
@@ -73,8 +73,8 @@ static void change(const struct rn_fault_change *c, uint8_t opcode, uint8_t *pkt
 		pkt[at + i] = (uint8_t)value;
 }
 
-static void corrupt(struct rn_fault_rule *rule, const uint64_t *fate, uint8_t *pkt,
-		    uint32_t len)
+static void corrupt_byte(struct rn_fault_rule *rule, const uint64_t *fate, uint8_t *pkt,
+			 uint32_t len)
 {
 	uint64_t bit = rn_fault_draw(rule, fate) % ((uint64_t)len * 8);
 	int64_t at = rule->has_at ? rule->at : (int64_t)(bit / 8);
@@ -91,9 +91,9 @@ void rn_fault_edit(struct rn_fault_rule *rule, const uint64_t *fate, uint8_t *pk
 	uint8_t opcode = pkt[0];
 
 	if (rule->act == RN_FAULT_CORRUPT)
-		corrupt(rule, fate, pkt, len);
+		corrupt_byte(rule, fate, pkt, len);
 	for (unsigned i = 0; i < rule->changes; i++)
-		change(&rule->change[i], opcode, pkt, len);
+		rewrite_field(&rule->change[i], opcode, pkt, len);
 	if (!rule->good_icrc)
 		*icrc = RN_FAULT_ICRC_WRONG;
 	else if (*icrc == RN_FAULT_ICRC_KEPT)

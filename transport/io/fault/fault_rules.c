@@ -302,7 +302,7 @@ static bool is_one_of(uint16_t mads, uint16_t mad)
 	return mad >= RN_CM_REQ && mad <= RN_CM_APR && (mads >> (mad - RN_CM_REQ) & 1);
 }
 
-static bool matches(const struct rn_fault_rule *r, const struct rn_fault_packet *p)
+static bool matches_packet(const struct rn_fault_rule *r, const struct rn_fault_packet *p)
 {
 	if (r->act == RN_FAULT_FAIL || (r->act == RN_FAULT_CUT && r->is_bare))
 		return false;
@@ -313,7 +313,7 @@ static bool matches(const struct rn_fault_rule *r, const struct rn_fault_packet 
 }
 
 /* The seen-th that matches: is it to be hit? */
-static bool counts(const struct rn_fault_rule *r)
+static bool is_its_turn(const struct rn_fault_rule *r)
 {
 	if (r->seen < r->nth || (r->nth_last && r->seen > r->nth_last))
 		return false;
@@ -325,10 +325,10 @@ static uint64_t throw(uint64_t * dice, const uint64_t *fate)
 	return fate ? stream_seed(*dice, *fate) : draw(dice);
 }
 
-static bool hit(struct rn_fault_rule *r, const uint64_t *fate)
+static bool decide_hit(struct rn_fault_rule *r, const uint64_t *fate)
 {
 	r->seen++;
-	if (!counts(r))
+	if (!is_its_turn(r))
 		return false;
 	/* The die is thrown by every packet that comes so far, also beyond the limit. */
 	if (r->chance < MILLION && (throw(&r->dice, fate) >> 32) % MILLION >= r->chance)
@@ -345,7 +345,8 @@ uint64_t rn_fault_judge(struct rn_fault_rules *rules, const struct rn_fault_pack
 	uint64_t verdict = 0;
 
 	for (unsigned i = 0; i < rules->count; i++)
-		if (matches(&rules->rule[i], p) && hit(&rules->rule[i], fate))
+		if (matches_packet(&rules->rule[i], p) &&
+		    decide_hit(&rules->rule[i], fate))
 			verdict |= 1ull << i;
 	return verdict;
 }
@@ -357,7 +358,8 @@ int rn_fault_judge_call(struct rn_fault_rules *rules, uint32_t call)
 	for (unsigned i = 0; i < rules->count; i++) {
 		struct rn_fault_rule *r = &rules->rule[i];
 
-		if (r->act == RN_FAULT_FAIL && r->call == call && hit(r, NULL) && !error)
+		if (r->act == RN_FAULT_FAIL && r->call == call && decide_hit(r, NULL) &&
+		    !error)
 			error = r->error;
 	}
 	return error;

@@ -200,7 +200,7 @@ static rn_ns time_now(const struct rn_fault *f)
 	return (rn_ns)ts.tv_sec * RN_MSEC(1000) + ts.tv_nsec;
 }
 
-static void order(struct rn_fault *f, enum rn_fault_order what, uint32_t qpn)
+static void queue_order(struct rn_fault *f, enum rn_fault_order what, uint32_t qpn)
 {
 	if (f->host && f->orders < ORDERS_MAX)
 		f->order[f->orders++] = (struct pending){ what, qpn };
@@ -210,7 +210,7 @@ static void order(struct rn_fault *f, enum rn_fault_order what, uint32_t qpn)
 static void begin_cut(struct rn_fault *f, const struct rn_fault_rule *r)
 {
 	if (!f->is_cut)
-		order(f, RN_FAULT_ORDER_LINK_DOWN, 0);
+		queue_order(f, RN_FAULT_ORDER_LINK_DOWN, 0);
 	f->is_cut = true;
 	f->cut_until = r->time ? time_now(f) + r->time : RN_NEVER;
 	f->cut_by = r->id;
@@ -220,7 +220,7 @@ static void begin_cut(struct rn_fault *f, const struct rn_fault_rule *r)
 static void end_cut(struct rn_fault *f)
 {
 	f->is_cut = false;
-	order(f, RN_FAULT_ORDER_LINK_UP, 0);
+	queue_order(f, RN_FAULT_ORDER_LINK_UP, 0);
 }
 
 /* The local QP of a packet, or 0. */
@@ -237,8 +237,8 @@ static uint32_t find_qp(const struct rn_fault *f, enum rn_fault_dir dir,
 }
 
 /* Its sender gets an answer in its place: the peer, or our own QP. */
-static void answer(struct rn_fault *f, enum rn_fault_dir dir, const struct item *it,
-		   uint8_t syndrome)
+static void answer_sender(struct rn_fault *f, enum rn_fault_dir dir,
+			  const struct item *it, uint8_t syndrome)
 {
 	uint32_t qpn = find_qp(f, dir, &it->flow, it->data, it->len);
 	struct rn_flow flow = it->flow;
@@ -300,19 +300,19 @@ static void apply_rule(struct rn_fault *f, enum rn_fault_dir dir, struct rn_faul
 		break;
 	case RN_FAULT_NAK:
 		if (is_reliable(it->data[0]))
-			answer(f, dir, it, r->syndrome);
+			answer_sender(f, dir, it, r->syndrome);
 		plan->is_dropped = true;
 		break;
 	case RN_FAULT_KILL:
-		order(f, RN_FAULT_ORDER_KILL,
-		      find_qp(f, dir, &it->flow, it->data, it->len));
+		queue_order(f, RN_FAULT_ORDER_KILL,
+			    find_qp(f, dir, &it->flow, it->data, it->len));
 		plan->is_dropped = true;
 		break;
 	case RN_FAULT_OVERRUN:
-		order(f,
-		      r->of_send_cq ? RN_FAULT_ORDER_OVERRUN_SEND
-				    : RN_FAULT_ORDER_OVERRUN_RECV,
-		      find_qp(f, dir, &it->flow, it->data, it->len));
+		queue_order(f,
+			    r->of_send_cq ? RN_FAULT_ORDER_OVERRUN_SEND
+					  : RN_FAULT_ORDER_OVERRUN_RECV,
+			    find_qp(f, dir, &it->flow, it->data, it->len));
 		break;
 	case RN_FAULT_CUT:
 		begin_cut(f, r);
@@ -350,7 +350,7 @@ static void close_answer(const struct rn_fault *f, struct item *it)
 }
 
 /* Send what is ready. Return: 0 or -EAGAIN. */
-static int flush(struct rn_fault *f)
+static int send_ready(struct rn_fault *f)
 {
 	struct list *ready = &f->lane[RN_FAULT_TX].ready;
 	struct item *it;
@@ -374,8 +374,8 @@ static int flush(struct rn_fault *f)
 	return 0;
 }
 
-static void emit(struct rn_fault *f, enum rn_fault_dir dir, struct item *it,
-		 const struct plan *plan)
+static void hand_on(struct rn_fault *f, enum rn_fault_dir dir, struct item *it,
+		    const struct plan *plan)
 {
 	struct lane *l = &f->lane[dir];
 
@@ -428,7 +428,7 @@ static void carry_out(struct rn_fault *f, enum rn_fault_dir dir, struct item *it
 	if (plan.is_dropped || f->is_cut) {
 		/* Who hears of it has seen what would have left before it. */
 		if (dir == RN_FAULT_TX)
-			(void)flush(f);
+			(void)send_ready(f);
 		tell_host(f, dir, it, RN_REMARK_DROPPED, verdict);
 		count_dropped(f, 1);
 		free(it);
@@ -447,7 +447,7 @@ static void carry_out(struct rn_fault *f, enum rn_fault_dir dir, struct item *it
 		if (copy)
 			TAILQ_INSERT_TAIL(&f->lane[dir].ready, copy, link);
 	}
-	emit(f, dir, it, &plan);
+	hand_on(f, dir, it, &plan);
 }
 
 /* A packet, and what rules think of it. */
@@ -555,7 +555,7 @@ static int fault_transmit(void *ctx, const struct rn_super *super)
 		return pass_whole(f, super);
 	}
 	release_due(&f->lane[RN_FAULT_TX], time_now(f));
-	if (flush(f))
+	if (send_ready(f))
 		return -EAGAIN;
 	for (uint32_t i = 0; i < super->count; i++) {
 		uint32_t at = i * super->seg_len;
@@ -572,7 +572,7 @@ static int fault_transmit(void *ctx, const struct rn_super *super)
 	if (!any && !f->lane[RN_FAULT_TX].has_reordered)
 		return pass_whole(f, super);
 	send_split(f, super, judged);
-	flush(f);
+	send_ready(f);
 	return 0;
 }
 
@@ -637,7 +637,7 @@ static void serve_due(struct rn_fault *f)
 	f->orders = 0;
 	release_due(&f->lane[RN_FAULT_TX], now);
 	release_due(&f->lane[RN_FAULT_RX], now);
-	flush(f);
+	send_ready(f);
 	show_counts(f);
 }
 

@@ -28,7 +28,7 @@ static struct identity identities[RN_OWN_FD_MAX];
 static _Atomic pid_t owner;
 static atomic_flag watched = ATOMIC_FLAG_INIT;
 
-static bool identify(int fd, struct identity *id)
+static bool identify_fd(int fd, struct identity *id)
 {
 	struct stat st;
 
@@ -60,7 +60,7 @@ int rn_own_fd_next(int from)
 	return RN_OWN_FD_NONE;
 }
 
-static void begin(void)
+static void offer_to_watcher(void)
 {
 	void *at = dlsym(RTLD_DEFAULT, RN_FD_WATCH_SYMBOL);
 	rn_fd_watch_fn *watch;
@@ -76,8 +76,8 @@ int rn_own_fd_keep(int fd)
 	int saved = errno;
 
 	if (!atomic_flag_test_and_set(&watched))
-		begin();
-	if (fd >= 0 && fd < RN_OWN_FD_MAX && identify(fd, &identities[fd])) {
+		offer_to_watcher();
+	if (fd >= 0 && fd < RN_OWN_FD_MAX && identify_fd(fd, &identities[fd])) {
 		atomic_store(&owner, getpid());
 		atomic_fetch_or(&kept[fd / 64], UINT64_C(1) << fd % 64);
 	}
@@ -91,7 +91,7 @@ bool rn_own_fd_is_there(int fd)
 
 	if (!is_kept(fd))
 		return true;
-	return identify(fd, &now) && now.dev == identities[fd].dev &&
+	return identify_fd(fd, &now) && now.dev == identities[fd].dev &&
 	       now.ino == identities[fd].ino;
 }
 

@@ -15,7 +15,7 @@ enum {
 };
 
 /* @pattern with "%p" replaced; false if it does not fit. */
-static bool expand(char *out, size_t out_len, const char *pattern)
+static bool expand_pid(char *out, size_t out_len, const char *pattern)
 {
 	size_t n = 0;
 
@@ -57,7 +57,7 @@ int rn_free_name_open(char *path, size_t size, const char *pattern)
 	size_t base;
 	int fd;
 
-	if (!expand(path, size, pattern))
+	if (!expand_pid(path, size, pattern))
 		return -ENAMETOOLONG;
 	base = strlen(path);
 	fd = open_locked(path);

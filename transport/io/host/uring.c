@@ -44,7 +44,7 @@ static struct uring_api api;
 static bool has_api;
 
 /* Stays loaded: a program may open and close devices all day. */
-static void load(void)
+static void load_liburing(void)
 {
 	void *lib = dlopen("liburing.so.2", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
 	const struct {
@@ -72,7 +72,7 @@ static void load(void)
 
 /* ----------------------------------------------------------------- open, close */
 /* As good as this kernel knows how: what it does not know it answers with EINVAL. */
-static int init(struct rn_uring *u, enum rn_uring_use use, unsigned entries)
+static int init_ring(struct rn_uring *u, enum rn_uring_use use, unsigned entries)
 {
 	static const unsigned flags[][3] = {
 		[RN_URING_SLEEPER] = { IORING_SETUP_R_DISABLED | SETUP_SINGLE_ISSUER |
@@ -98,7 +98,7 @@ static int init(struct rn_uring *u, enum rn_uring_use use, unsigned entries)
 	return rc == -EINVAL ? -ENOSYS : rc;
 }
 
-static void leave(struct rn_uring *u)
+static void leave_ring(struct rn_uring *u)
 {
 	if (!rn_own_fd_forget(u->ring.ring_fd))
 		u->ring.ring_fd = -1; /* a file of the program's has the number */
@@ -106,7 +106,7 @@ static void leave(struct rn_uring *u)
 }
 
 /* Above the standard descriptors, and not the fork children's. */
-static int keep(struct rn_uring *u)
+static int keep_ring_fd(struct rn_uring *u)
 {
 	int fd = rn_fd_raise(u->ring.ring_fd);
 
@@ -116,7 +116,7 @@ static int keep(struct rn_uring *u)
 	return api.dontfork(&u->ring);
 }
 
-static int explain(int rc, char *err, size_t err_len)
+static int explain_error(int rc, char *err, size_t err_len)
 {
 	switch (-rc) {
 	case ENOSYS:
@@ -144,7 +144,7 @@ struct rn_uring *rn_uring_open(enum rn_uring_use use, unsigned entries, char *er
 	struct rn_uring *u;
 	int rc;
 
-	pthread_once(&once, load);
+	pthread_once(&once, load_liburing);
 	if (!has_api) {
 		errno = -rn_fail(err, err_len, -ENOENT,
 				 "io_uring needs liburing.so.2 of 2.3 or later (package "
@@ -152,16 +152,16 @@ struct rn_uring *rn_uring_open(enum rn_uring_use use, unsigned entries, char *er
 		return NULL;
 	}
 	u = calloc(1, sizeof(*u));
-	rc = u ? init(u, use, entries) : -ENOMEM;
+	rc = u ? init_ring(u, use, entries) : -ENOMEM;
 	if (!rc) {
-		rc = keep(u);
+		rc = keep_ring_fd(u);
 		if (rc)
-			leave(u);
+			leave_ring(u);
 	}
 	if (!rc)
 		return u;
 	free(u);
-	errno = -explain(rc, err, err_len);
+	errno = -explain_error(rc, err, err_len);
 	return NULL;
 }
 
@@ -169,7 +169,7 @@ void rn_uring_close(struct rn_uring *u)
 {
 	if (!u)
 		return;
-	leave(u);
+	leave_ring(u);
 	free(u);
 }
 

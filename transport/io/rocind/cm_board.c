@@ -148,7 +148,7 @@ const struct rn_cm_board_memory *rn_cm_board_map(const struct rn_cm_board_memory
 }
 
 /* Return: false if it was written meanwhile. */
-static bool copy(const struct entry *e, uint64_t word[WORDS])
+static bool copy_entry(const struct entry *e, uint64_t word[WORDS])
 {
 	uint32_t seq = atomic_load_explicit(&e->seq, memory_order_acquire);
 
@@ -165,7 +165,7 @@ bool rn_cm_board_read(const struct rn_cm_board_memory *mem, uint64_t channel,
 	if (!mem || mem->head.rocind != channel >> 32 || number >= RN_CM_BOARD_IDS)
 		return false;
 	for (unsigned i = 0; i < READS_MAX; i++) {
-		if (!copy(&mem->entry[number], word))
+		if (!copy_entry(&mem->entry[number], word))
 			continue;
 		memcpy(out, word, sizeof(*out));
 		return out->channel == channel;

@@ -76,7 +76,7 @@ static bool is_eligible(const struct rn_local *l, const struct rn_rocind_ends *e
 	return ends->peer_slot != l->cfg.slot || !is_own_gid(l, &ends->peer);
 }
 
-static void ask(struct rn_local *l, struct local_path *path)
+static void ask_for_wire(struct rn_local *l, struct local_path *path)
 {
 	rn_ns now = rn_local_now();
 
@@ -121,7 +121,7 @@ struct local_path *rn_local_path(struct rn_local *l, const struct rn_flow *flow,
 			path->ask_at = RN_NEVER;
 	}
 	if (!path->wire && path->ask_at != RN_NEVER)
-		ask(l, path);
+		ask_for_wire(l, path);
 	return path;
 }
 
@@ -136,7 +136,7 @@ static struct local_path *known_path(struct rn_local *l,
 
 /* ---------------------------------------------------------------------- coming */
 /* A fork() child must not have it: what is written there is read by others. */
-static void *map(int fd, size_t len)
+static void *map_shared(int fd, size_t len)
 {
 	void *mem = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 
@@ -151,7 +151,7 @@ static int open_doorbell(struct rn_local *l, const struct rn_rocind_wire *wire)
 {
 	if (l->page)
 		return 0;
-	l->page = map(wire->page, RN_DOORBELL_BYTES);
+	l->page = map_shared(wire->page, RN_DOORBELL_BYTES);
 	if (!l->page)
 		return -errno;
 	l->event_fd = dup(wire->event);
@@ -192,8 +192,8 @@ static int open_wire(struct local_wire *w, const struct rn_rocind_wire *wire)
 	size_t own = (size_t)wire->role * RN_WIRE_RING_BYTES;
 	size_t peers = RN_WIRE_RING_BYTES - own;
 
-	w->memory = map(wire->rings, RN_WIRE_BYTES);
-	w->peer_page = map(wire->peer_page, RN_DOORBELL_BYTES);
+	w->memory = map_shared(wire->rings, RN_WIRE_BYTES);
+	w->peer_page = map_shared(wire->peer_page, RN_DOORBELL_BYTES);
 	if (!w->memory || !w->peer_page)
 		return -ENOMEM;
 	if (rn_ring_send_init(&w->send, w->memory + own, RN_WIRE_CAPACITY) ||
@@ -272,7 +272,7 @@ int rn_local_up(struct rn_local *l, const struct rn_rocind_ends *ends,
 }
 
 /* ----------------------------------------------------------------------- going */
-static void forget(struct rn_local *l, const struct local_wire *w, rn_ns ask_at)
+static void forget_wire(struct rn_local *l, const struct local_wire *w, rn_ns ask_at)
 {
 	struct local_path *path = known_path(l, &w->ends);
 
@@ -288,13 +288,13 @@ void rn_local_lose(struct rn_local *l, const struct local_wire *w)
 
 	if (!path || path->wire != w)
 		return;
-	forget(l, w, rn_local_now() + (ASK_SOON << path->losses));
+	forget_wire(l, w, rn_local_now() + (ASK_SOON << path->losses));
 	path->lost = true;
 }
 
 void rn_local_remove(struct rn_local *l, struct local_wire *w)
 {
-	forget(l, w, 0);
+	forget_wire(l, w, 0);
 	if (l->place == w)
 		l->place = NULL;
 	l->wire[w->bit] = NULL;
@@ -312,7 +312,7 @@ void rn_local_peer_gone(struct rn_local *l, struct local_wire *w)
 		rn_local_remove(l, w);
 		return;
 	}
-	forget(l, w, 0);
+	forget_wire(l, w, 0);
 	w->is_closing = true;
 	l->ready[w->bit / 64] |= UINT64_C(1) << w->bit % 64;
 }
@@ -324,7 +324,7 @@ void rn_local_break(struct rn_local *l, struct local_wire *w, const char *why)
 	rn_log(RN_LOG_WARN, "a local wire is given up: %s", why);
 	__atomic_store_n(n, *n + 1, __ATOMIC_RELAXED);
 	l->cfg.drop(l->cfg.ctx, &w->ends);
-	forget(l, w, RN_NEVER);
+	forget_wire(l, w, RN_NEVER);
 	rn_local_remove(l, w);
 }
 
@@ -376,7 +376,7 @@ void rn_local_close_doorbell(struct rn_local *l)
 /* What cannot be had must not be touched later. Older kernels do not know the call, and
  * give the pages when they are touched.
  */
-static bool populate(uint8_t *at, size_t len)
+static bool populate_memory(uint8_t *at, size_t len)
 {
 	return madvise(at, len, MADV_POPULATE_WRITE) == 0 || errno == EINVAL;
 }
@@ -387,7 +387,7 @@ void rn_local_fit(struct local_wire *w, rn_ns now)
 
 	if (size <= old || size <= w->want)
 		return;
-	if (populate(w->send.data + old, size - old))
+	if (populate_memory(w->send.data + old, size - old))
 		w->want = size;
 }
 
@@ -435,7 +435,8 @@ bool rn_local_fetch(struct rn_local *l, struct local_wire *w)
 	/* Where the record lies that makes it small. */
 	uint8_t *next = w->send.data + (w->send.off & ~(RN_RING_CONTROL - 1u));
 
-	if (!populate(w->send.data, RN_RING_SIZE_MIN) || !populate(next, RN_RING_CONTROL))
+	if (!populate_memory(w->send.data, RN_RING_SIZE_MIN) ||
+	    !populate_memory(next, RN_RING_CONTROL))
 		return false;
 	w->want = RN_RING_SIZE_MIN;
 	w->is_away = false;

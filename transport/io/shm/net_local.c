@@ -43,7 +43,7 @@ enum {
 };
 
 /* -------------------------------------------------------------------- transmit */
-static void wake(const struct local_wire *w)
+static void wake_peer(const struct local_wire *w)
 {
 	uint64_t one = 1;
 
@@ -56,7 +56,7 @@ static void wake(const struct local_wire *w)
 static void let_go(struct local_wire *w)
 {
 	if (rn_ring_publish(&w->send) && rn_doorbell_ring(w->peer_page, w->peer_bit))
-		wake(w);
+		wake_peer(w);
 }
 
 /* The ring is full. Return: -EAGAIN, or -ENOBUFS if the packets are not to wait. */
@@ -248,7 +248,7 @@ static bool is_to_show(const struct local_wire *w)
 	return rn_ring_unpublished(&w->send) >= (at < half ? at : half);
 }
 
-static void show(struct rn_local *l, struct local_wire *w)
+static void show_burst(struct rn_local *l, struct local_wire *w)
 {
 	if (l->shows++ % SHOWS == 0)
 		let_go(w);
@@ -285,7 +285,7 @@ static void local_commit(void *ctx, const struct rn_flow *flow, uint32_t len)
 	if (++w->burst == 1 && is_stream(w) && w->is_long && rn_far_copy_has_past())
 		rn_copy_pace_begin(&w->pace, exact_now(), w->send.tail);
 	if (is_to_show(w))
-		show(l, w);
+		show_burst(l, w);
 	else if (goes_ahead(w))
 		rn_ring_show(&w->send);
 }

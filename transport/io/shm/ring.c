@@ -348,7 +348,7 @@ static void advance_head(struct rn_ring_recv *r, uint32_t bytes)
 	r->off = (r->off + bytes) & (r->size - 1);
 }
 
-static void resize(struct rn_ring_recv *r, uint64_t size)
+static void apply_size(struct rn_ring_recv *r, uint64_t size)
 {
 	if (!rn_ring_is_size(size, r->capacity)) {
 		r->fault = RN_RING_BAD_SIZE;
@@ -414,7 +414,7 @@ static bool take_record(struct rn_ring_recv *r, struct rn_ring_packet *p, uint8_
 	if (what >> 32 != rn_ring_tag(r->head)) {
 		r->fault = RN_RING_BAD_TAG;
 	} else if (len == RN_RING_RESIZE) {
-		resize(r, meta);
+		apply_size(r, meta);
 	} else if (len == RN_RING_PAD) {
 		if (is_within(r, pad))
 			advance_head(r, pad);

@@ -124,7 +124,7 @@ static bool read_probe(int fd, unsigned segments, uint16_t *id)
 	return ip[0] == 0x45 && ip[9] == IPPROTO_UDP;
 }
 
-static bool probe(int fd, const union rn_sockaddr *to, unsigned segments, uint16_t *id)
+static bool probe_id(int fd, const union rn_sockaddr *to, unsigned segments, uint16_t *id)
 {
 	return send_probe(fd, to, segments) && read_probe(fd, segments, id);
 }
@@ -134,8 +134,8 @@ static bool counts_supers(int fd, const union rn_sockaddr *to, uint16_t *next_id
 {
 	uint16_t id[3];
 
-	if (!probe(fd, to, 1, &id[0]) || !probe(fd, to, PROBE_MAX, &id[1]) ||
-	    !probe(fd, to, 1, &id[2]))
+	if (!probe_id(fd, to, 1, &id[0]) || !probe_id(fd, to, PROBE_MAX, &id[1]) ||
+	    !probe_id(fd, to, 1, &id[2]))
 		return false;
 	*next_id = (uint16_t)(id[2] + 1);
 	return id[1] == (uint16_t)(id[0] + 1) && id[2] == (uint16_t)(id[1] + 1);
@@ -194,8 +194,8 @@ static bool bind_dynamic(int fd, struct udp_connected *o, uint32_t ifindex)
 }
 
 /* @sink: of the destination */
-static bool prepare(int fd, struct rn_udp *u, struct udp_connected *o,
-		    const union rn_sockaddr *sink)
+static bool prepare_socket(int fd, struct rn_udp *u, struct udp_connected *o,
+			   const union rn_sockaddr *sink)
 {
 	const struct udp_sock *s = &u->sock[o->sgid_index];
 	union rn_sockaddr to;
@@ -217,7 +217,7 @@ static int open_socket(struct rn_udp *u, struct udp_connected *o)
 	if (sink < 0)
 		return -1;
 	fd = (int)syscall(SYS_socket, to.sa.sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	if (fd >= 0 && !prepare(fd, u, o, &to)) {
+	if (fd >= 0 && !prepare_socket(fd, u, o, &to)) {
 		rn_fd_close(fd);
 		fd = -1;
 	}
@@ -231,7 +231,7 @@ static void open_connected(struct rn_udp *u, struct udp_connected *o)
 	o->is_barred = o->fd < 0;
 }
 
-static void shut(struct udp_connected *o)
+static void close_socket(struct udp_connected *o)
 {
 	if (o->fd >= 0)
 		rn_fd_close(o->fd);
@@ -243,7 +243,7 @@ void rn_udp_close_connected(struct rn_udp *u, unsigned sgid_index)
 	for (unsigned i = 0; i < RN_UDP_CONNECTED_MAX; i++) {
 		if (!u->connected[i].is_used || u->connected[i].sgid_index != sgid_index)
 			continue;
-		shut(&u->connected[i]);
+		close_socket(&u->connected[i]);
 		u->connected[i].is_used = false;
 	}
 }
@@ -271,7 +271,7 @@ struct rn_tx_socket rn_udp_tx_socket(void *ctx, const struct rn_flow *flow,
 		if (o->is_used && ++o->others < STALE)
 			return shared;
 		if (o->is_used)
-			shut(o);
+			close_socket(o);
 		*o = (struct udp_connected){ .fd = -1,
 					     .is_used = true,
 					     .sgid_index = (uint8_t)sgid_index,
@@ -347,7 +347,7 @@ int rn_udp_send_connected(struct rn_udp *u, const struct rn_super *super)
 		return rc;
 	o->next_id++;
 	if (rc) { /* has the kernel counted it? */
-		shut(o);
+		close_socket(o);
 		o->is_barred = true;
 	}
 	return rc;
