@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
-#include <time.h>
 
-#include "rocin/icrc.h"
+#include "rocin/wire.h"
+#include "transport/io/host/clock.h"
 #include "transport/io/host/stat_names.h"
 
 /* Packet types of the link header. */
@@ -21,17 +21,11 @@ enum {
 };
 
 /* --------------------------------------------------------------------- headers */
-/* The identification that the ICRC of a packet received speaks of. */
 static uint16_t find_ip_id(const struct rn_capture_record *rec, const uint8_t *body)
 {
-	struct rn_icrc_hint hint = { 0 };
-
 	if ((rec->flags & RN_CAPTURE_SENT) || rec->cap < rec->len)
 		return rec->ip_id;
-	return rn_icrc_check(&hint, &rec->flow, body, rec->len, rec->ip_id, false) ==
-			       RN_ICRC_BAD
-		       ? 0
-		       : hint.last_id;
+	return rn_frame_ip_id(&rec->flow, body, rec->len, rec->ip_id);
 }
 
 static void link_header(uint8_t *out, const struct rn_capture_record *rec)
@@ -269,10 +263,6 @@ void rn_capture_blocks_packet(struct rn_pcapng *p, uint32_t interface,
 void rn_capture_blocks_statistics(struct rn_pcapng *p, uint32_t interface,
 				  uint64_t packets, uint64_t missed)
 {
-	struct timespec ts;
-
-	clock_gettime(CLOCK_REALTIME, &ts);
-	rn_pcapng_statistics(p, interface,
-			     (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec,
+	rn_pcapng_statistics(p, interface, (uint64_t)rn_clock(CLOCK_REALTIME),
 			     packets + missed, missed);
 }

@@ -5,9 +5,9 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "transport/io/host/clock.h"
 #include "transport/io/host/own_file.h"
 #include "transport/io/host/sentence.h"
 
@@ -32,14 +32,6 @@ struct rn_capture_log {
 	uint64_t counted;	  /* all of them, in the last statistics */
 	char path[RN_FREE_NAME_MAX];
 };
-
-static rn_ns monotonic(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (rn_ns)ts.tv_sec * 1000000000 + ts.tv_nsec;
-}
 
 /* A full disk shortens the capture, nothing else. */
 void rn_capture_log_flush(struct rn_capture_log *log)
@@ -103,7 +95,7 @@ void rn_capture_log_release(struct rn_capture_log *log)
 	if (log->buf.len >= BUFFERED_MAX || log->is_last)
 		rn_capture_log_flush(log);
 	else if (log->flush_due == RN_NEVER)
-		log->flush_due = monotonic() + FLUSH_AFTER;
+		log->flush_due = rn_clock(CLOCK_MONOTONIC) + FLUSH_AFTER;
 }
 
 /* --------------------------------------------------------------------------- file */

@@ -14,12 +14,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 
 #include "capture_log.h"
 #include "capture_ring.h"
 #include "rocin/opcode.h"
 #include "rocin/wire.h"
+#include "transport/io/host/clock.h"
 
 /* The ring of one capture. */
 struct ring_sink {
@@ -257,14 +257,6 @@ static void sinks_publish(struct sinks *s, bool is_final)
 		rn_capture_log_release(s->log);
 }
 
-static uint64_t realtime(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_REALTIME, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
-}
-
 /* ---------------------------------------------------------------- whose packet */
 static uint32_t find_sender(struct rn_capture *c, const struct rn_flow *flow,
 			    uint32_t dest)
@@ -489,7 +481,7 @@ static int capture_transmit(void *ctx, const struct rn_super *super)
 		wish = sinks_wish(&c->sinks, rings);
 	}
 	if (wish == WANTED)
-		time = realtime();
+		time = (uint64_t)rn_clock(CLOCK_REALTIME);
 	err = c->inner->ops->transmit(c->inner->ctx, super);
 	c->net.gso = c->inner->gso;
 	if (err)
@@ -510,7 +502,7 @@ void rn_capture_unsent(struct rn_capture *c, const struct rn_remark *what,
 {
 	unsigned sent = what->is_sent ? RN_CAPTURE_SENT : 0;
 	struct rn_capture_record rec = { .flags = (uint16_t)(sent | RN_CAPTURE_UNSENT),
-					 .time = realtime(),
+					 .time = (uint64_t)rn_clock(CLOCK_REALTIME),
 					 .len = len,
 					 .flow = *flow };
 	const struct ends ends = find_ends(c, what->is_sent, flow, packet, len);
@@ -556,7 +548,7 @@ static void record_batch(struct rn_capture *c, const struct rn_rx *rx, unsigned 
 			memset(&c->packet[i], 0, (end - i) * sizeof(c->packet[0]));
 			continue;
 		}
-		time = time ? time : realtime();
+		time = time ? time : (uint64_t)rn_clock(CLOCK_REALTIME);
 		for (unsigned k = i; k < end; k++)
 			record_received(c, time, &rx[k], k, &ends);
 	}

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "rocin/icrc.h"
 #include "rocin/wire.h"
 
 /* ---------------------------------------------------------- IP and UDP headers */
@@ -88,6 +89,16 @@ size_t rn_frame_headers(uint8_t *out, const struct rn_flow *f, uint16_t ip_id,
 	if (payload)
 		rn_put_be16(udp + 6, udp_checksum(f, udp, payload, len));
 	return ip_len + UDP_LEN;
+}
+
+uint16_t rn_frame_ip_id(const struct rn_flow *f, const uint8_t *packet, uint32_t len,
+			uint16_t place)
+{
+	struct rn_icrc_hint hint = { 0 };
+
+	return rn_icrc_check(&hint, f, packet, len, place, false) == RN_ICRC_BAD
+		       ? 0
+		       : hint.last_id;
 }
 
 /* ---------------------------------------------------------------------- blocks */

@@ -36,6 +36,12 @@ enum {
 size_t rn_frame_headers(uint8_t *out, const struct rn_flow *f, uint16_t ip_id,
 			const uint8_t *payload, size_t len);
 
+/* The IPv4 identification that makes the ICRC of a packet received right, which a socket
+ * does not show; 0 if none does. @place: of the packet in its super-packet.
+ */
+uint16_t rn_frame_ip_id(const struct rn_flow *f, const uint8_t *packet, uint32_t len,
+			uint16_t place);
+
 /* What has been written; all zeros to begin with. data belongs to it. */
 struct rn_pcapng {
 	uint8_t *data;

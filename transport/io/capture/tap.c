@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "pcapng.h"
-#include "rocin/icrc.h"
+#include "transport/io/host/clock.h"
 #include "transport/io/host/own_file.h"
 #include "transport/io/host/sentence.h"
 
@@ -182,14 +182,6 @@ struct rn_tap {
 	uint8_t record[65536];
 };
 
-static rn_ns monotonic(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (rn_ns)ts.tv_sec * 1000000000 + ts.tv_nsec;
-}
-
 static void record_packet(struct rn_tap *t, const struct rn_flow *flow, uint16_t ip_id,
 			  const uint8_t *packet, uint32_t len)
 {
@@ -203,7 +195,7 @@ static void record_packet(struct rn_tap *t, const struct rn_flow *flow, uint16_t
 
 static void after_records(struct rn_tap *t)
 {
-	rn_ns now = monotonic();
+	rn_ns now = rn_clock(CLOCK_MONOTONIC);
 
 	if (t->flush_due == RN_NEVER)
 		t->flush_due = now + RN_MSEC(1000);
@@ -232,24 +224,16 @@ static int tap_transmit(void *ctx, const struct rn_super *super)
 	return 0;
 }
 
-/* The identification that the ICRC speaks of. */
-static uint16_t find_ip_id(const struct rn_rx *rx)
-{
-	struct rn_icrc_hint hint = { 0 };
-
-	return rn_icrc_check(&hint, rx->flow, rx->data, rx->len, rx->gro_idx, false) ==
-			       RN_ICRC_BAD
-		       ? 0
-		       : hint.last_id;
-}
-
 static int tap_receive(void *ctx, struct rn_rx *rx)
 {
 	struct rn_tap *t = ctx;
 	int n = t->inner->ops->receive(t->inner->ctx, rx);
 
 	for (int i = 0; i < n; i++)
-		record_packet(t, rx[i].flow, find_ip_id(&rx[i]), rx[i].data, rx[i].len);
+		record_packet(
+			t, rx[i].flow,
+			rn_frame_ip_id(rx[i].flow, rx[i].data, rx[i].len, rx[i].gro_idx),
+			rx[i].data, rx[i].len);
 	if (n > 0)
 		after_records(t);
 	return n;

@@ -11,11 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/queue.h>
-#include <time.h>
 
 #include "fault_edit.h"
 #include "rocin/icrc.h"
 #include "rocin/opcode.h"
+#include "transport/io/host/clock.h"
 
 #define RETRY_AFTER RN_USEC(200)  /* a socket that was full */
 #define REORDER_WAITS RN_MSEC(10) /* for packets to go ahead */
@@ -192,12 +192,7 @@ static void go_ahead(struct lane *l)
 /* ----------------------------------------------------------- what rules want done */
 static rn_ns time_now(const struct rn_fault *f)
 {
-	struct timespec ts;
-
-	if (f->host)
-		return f->host->now(f->host_ctx);
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (rn_ns)ts.tv_sec * RN_MSEC(1000) + ts.tv_nsec;
+	return f->host ? f->host->now(f->host_ctx) : rn_clock(CLOCK_MONOTONIC);
 }
 
 static void queue_order(struct rn_fault *f, enum rn_fault_order what, uint32_t qpn)

@@ -8,11 +8,11 @@
 #define RN_ROCIND_CONN_H
 
 #include <pthread.h>
-#include <time.h>
 
 #include "ctl_socket.h"
 #include "rocind_client.h"
 #include "timeout_scale.h"
+#include "transport/io/host/clock.h"
 
 /* Events that may come while one request waits for its answer. Two for each address, some
  * for the link, and each wire up and down; a program that lets more pile up has stopped
@@ -55,10 +55,7 @@ int rn_rocind_request(struct rn_rocind *r, const void *msg, int fd,
 
 static inline rn_ns rn_rocind_now(void)
 {
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (rn_ns)ts.tv_sec * RN_MSEC(1000) + ts.tv_nsec;
+	return rn_clock(CLOCK_MONOTONIC);
 }
 
 /* Milliseconds from now to @deadline, rounded up so that a wait never ends early. */

@@ -5,12 +5,11 @@
 #ifndef RN_LOCAL_INTERNAL_H
 #define RN_LOCAL_INTERNAL_H
 
-#include <time.h>
-
 #include "doorbell.h"
 #include "far_copy.h"
 #include "net_local.h"
 #include "ring.h"
+#include "transport/io/host/clock.h"
 
 enum {
 	LOCAL_PATHS = 512,	/* destinations that are remembered; a power of two */
@@ -98,10 +97,7 @@ struct rn_local {
 /* CLOCK_MONOTONIC, some milliseconds late. */
 static inline rn_ns rn_local_now(void)
 {
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC_COARSE, &ts);
-	return (rn_ns)ts.tv_sec * 1000000000 + ts.tv_nsec;
+	return rn_clock(CLOCK_MONOTONIC_COARSE);
 }
 
 static inline void rn_local_count(struct rn_local *l, enum rn_stat what, uint64_t n)

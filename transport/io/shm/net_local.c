@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "far_copy.h"
@@ -186,14 +185,6 @@ static uint8_t *apart_from(struct rn_local *l, const uint8_t *at)
 	return l->build + offset / line * line + line - RN_BTH_LEN;
 }
 
-static rn_ns exact_now(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (rn_ns)ts.tv_sec * 1000000000 + ts.tv_nsec;
-}
-
 /* See struct rn_net_ops. */
 static void local_publish(void *ctx)
 {
@@ -205,8 +196,9 @@ static void local_publish(void *ctx)
 		return;
 	let_go(w);
 	if (w->pace.began)
-		w->send.past_caches = rn_copy_pace_end(&w->pace, exact_now(),
-						       w->send.tail, w->send.past_caches);
+		w->send.past_caches =
+			rn_copy_pace_end(&w->pace, rn_clock(CLOCK_MONOTONIC),
+					 w->send.tail, w->send.past_caches);
 	w->burst_before = w->burst;
 	w->burst = 0;
 }
@@ -283,7 +275,7 @@ static void local_commit(void *ctx, const struct rn_flow *flow, uint32_t len)
 	if (l->net.bare)
 		rn_local_count(l, RN_STAT_LOCAL_TX_BARE, 1);
 	if (++w->burst == 1 && is_stream(w) && w->is_long && rn_far_copy_has_past())
-		rn_copy_pace_begin(&w->pace, exact_now(), w->send.tail);
+		rn_copy_pace_begin(&w->pace, rn_clock(CLOCK_MONOTONIC), w->send.tail);
 	if (is_to_show(w))
 		show_burst(l, w);
 	else if (goes_ahead(w))
