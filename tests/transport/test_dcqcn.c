@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "transport/qp/dcqcn.h"
+#include "transport/qp/congestion.h"
 
 enum {
 	LINE = 40000000, /* kbit/s, as in the paper */

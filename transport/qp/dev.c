@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "read_window.h"
+#include "window.h"
 #include "requester.h"
 #include "scatter.h"
 #include "syndrome.h"

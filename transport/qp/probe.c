@@ -7,7 +7,7 @@
  * milliseconds or seconds, which is right for a network that hardly ever loses, and an
  * age for this one. So for a while after a loss, each QP towards that destination that
  * makes no progress goes back by itself; so does, without a loss, one that has sent in
- * its turn (dest_turns.c), behind which it sends nothing for long. That costs no retry,
+ * its turn (window.c), behind which it sends nothing for long. That costs no retry,
  * leaves the local ACK timer alone, and to the peer looks like any other duplicate.
  *
  * Where nothing was lost yet, each burst is watched from afar: if nothing comes back for
@@ -17,7 +17,7 @@
  * A QP that goes back without knowing of a loss asks with one packet (req.asks): a peer
  * that was only slow acknowledges everything, and nothing is sent again for nothing.
  */
-#include "dest_turns.h"
+#include "window.h"
 #include "requester.h"
 
 /* How long no progress is suspicious: at least this, and several round trips. */
@@ -28,10 +28,6 @@
 enum {
 	PROBE_RTTS = 4,
 	FIRST_RTTS = 16,
-	/* Of so many bursts one at least is lost again, if the loss was none of a full
-	 * buffer. Counted, not timed, so that it holds for a program that says little.
-	 */
-	SUSPICION = 1000,
 };
 /* How long after a loss we are suspicious at all. */
 #define WATCH RN_MSEC(200)
@@ -110,12 +106,6 @@ void rn_probe_burst(struct rn_qp *qp, rn_ns now)
 	} else if (qp->req.probe.deadline == RN_NEVER) {
 		watch_from_afar(qp, now);
 	}
-}
-
-void rn_probe_suspect(struct rn_qp *qp)
-{
-	if (qp->dest)
-		qp->dest->suspicion = SUSPICION;
 }
 
 void rn_probe_start(struct rn_qp *qp, rn_ns now)

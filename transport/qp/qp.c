@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* qp.c - create and destroy queue pairs; error and flush. */
 #include "mw.h"
-#include "read_window.h"
+#include "window.h"
 #include "srq.h"
 
 #include "rocin/raw_packet.h"

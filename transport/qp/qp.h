@@ -42,14 +42,27 @@
 #include "rocin/wire.h"
 
 #include "apm.h"
-#include "cnp.h"
-#include "dest.h"
+#include "congestion.h"
 #include "key_table.h"
 #include "list.h"
 #include "timer.h"
+#include "window.h"
 #include "wqe.h"
 
 /* --------------------------------------------------------------- requester */
+/* What one QP does about losses that show by silence. */
+struct rn_probe {
+	rn_ns deadline; /* RN_NEVER: not watching */
+	rn_ns wait;
+	rn_ns until; /* end of the watch, if it is a close one */
+	/* Oldest PSN not acknowledged, and newest that was answered, when the wait began.
+	 */
+	struct rn_psn una, heard;
+	bool is_close;	 /* for a reason, and not in case */
+	bool lossy;	 /* ... and that is a loss */
+	bool was_silent; /* it has gone back because nothing came */
+};
+
 /* One READ, atomic, ATOMIC WRITE or FLUSH request on the wire. */
 struct rn_rd_sent {
 	uint32_t last_psn; /* of its responses */
@@ -66,7 +79,7 @@ struct rn_requester {
 	rn_ns heard_apart;	/* longest time between two such behind a gap */
 	uint32_t cur;		/* index of the WQE whose packet leaves next */
 	uint32_t cur_packet;	/* which of its packets */
-	uint32_t burst;		/* bytes sent of the burst under way; see dest_turns.h */
+	uint32_t burst;		/* bytes sent of the burst under way; see window.c */
 	uint32_t since_ack_req; /* request packets since the last with AckReq */
 	uint8_t retry_left, rnr_left;
 	struct rn_retries charged_retries;
@@ -113,7 +126,7 @@ struct rn_requester {
 	uint32_t ssn;			 /* of the message started last */
 	uint32_t lsn;			 /* of the last that the peer has a receive for */
 	uint32_t in_flight;		 /* bytes of this QP counted in dest->in_flight */
-	uint32_t grant; /* bytes that it may send: it has waited, see dest_turns.c; */
+	uint32_t grant;	       /* bytes that it may send: it has waited, see window.c; */
 	uint32_t grant_cuts;   /* ... valid while dest->cuts is this */
 	struct rn_psn charged; /* packets before this PSN are counted in in_flight */
 	/* Gathering when the memory answers PENDING: payload of one packet. */
@@ -299,7 +312,7 @@ struct rn_dev {
 	struct rn_dev_cfg cfg;
 	struct rn_htab qps, mrs, srqs;
 	struct rn_hnode *qp_bucket0[16], *mr_bucket0[16], *srq_bucket0[16];
-	struct rn_hnode *dest_bucket[256]; /* chains of struct rn_dest, see dest.c */
+	struct rn_hnode *dest_bucket[256]; /* chains of struct rn_dest, see window.c */
 	struct rn_hnode *mcasts[RN_MCAST_CHAINS]; /* of struct rn_mcast, see mcast.c */
 	struct rn_timer_heap timers;		  /* of QPs */
 	struct rn_timer_heap watches;		  /* of struct rn_dest */
@@ -320,7 +333,7 @@ struct rn_dev {
 	void *remark_ctx;
 	const struct rn_rx *arriving; /* within rn_dev_receive(); else NULL */
 	uint32_t read_in_flight;      /* READ response bytes asked for, all QPs */
-	struct rn_list read_waiting;  /* QPs stopped by the window: read_window.c */
+	struct rn_list read_waiting;  /* QPs stopped by the window: window.c */
 	struct rn_qp
 		*read_turn;    /* who was called from there, and has not asked; or NULL */
 	struct rn_flow silent; /* rn_dev_silent() */

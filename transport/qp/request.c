@@ -4,7 +4,7 @@
  *
  * Source: IBTA Vol 1, 9.4.4 (READ), 9.4.5 (atomics), A19 (ATOMIC WRITE, FLUSH).
  */
-#include "read_window.h"
+#include "window.h"
 #include "requester.h"
 
 /* The common part of all: @bytes of response, @packets PSNs. */

@@ -202,4 +202,22 @@ void rn_req_take_credits(struct rn_qp *qp, const struct rn_aeth *aeth);
 void rn_req_read_response(struct rn_qp *qp, rn_ns now, const struct rn_packet *p);
 void rn_req_atomic_response(struct rn_qp *qp, rn_ns now, const struct rn_packet *p);
 
+/* -------------------------------------------------- losses that show by silence */
+/* @qp has heard from its peer of a loss: watch all QPs that share the way for a while. */
+void rn_probe_start(struct rn_qp *qp, rn_ns now);
+/* Watch @qp alone, though nobody has heard of a loss: what it has sent is all for now,
+ * and nothing behind it would show that it is lost.
+ */
+void rn_probe_watch(struct rn_qp *qp, rn_ns now);
+/* @qp, with nothing in flight, is about to send. Its timer is armed for ack_deadline
+ * later, and for this then.
+ */
+void rn_probe_burst(struct rn_qp *qp, rn_ns now);
+void rn_probe_expire(struct rn_qp *qp, rn_ns now);
+/* una has moved, and what was sent again is not looked at yet: is that what was answered?
+ */
+bool rn_probe_is_answered(const struct rn_qp *qp, rn_ns now);
+/* Send nothing again while answers come (req.listens). */
+void rn_probe_listen(struct rn_qp *qp, rn_ns now);
+
 #endif /* RN_REQUESTER_H */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* send_queue.c - a send queue: reset, drain, completion, flush; READs under way. */
-#include "read_window.h"
+#include "window.h"
 #include "requester.h"
 
 /* clang-format off */

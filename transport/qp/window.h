@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* dest.h - the window shared by all QPs towards one destination process. */
-#ifndef RN_DEST_H
-#define RN_DEST_H
+/* window.h - what a queue pair may have under way: the window of its peer, and of READs.
+ *
+ * All RC QPs that send to one process share the window of that peer. The room for READ
+ * responses is shared by all QPs of the device.
+ */
+#ifndef RN_WINDOW_H
+#define RN_WINDOW_H
 
 #include "list.h"
 #include "rocin/hnode.h"
 #include "rocin/netdev.h"
 #include "rocin/psn.h"
+#include "rocin/types.h"
 #include "timer.h"
 
 enum {
@@ -15,6 +20,7 @@ enum {
 	 * 100 for one of 64 in a super-packet (measured, Linux 6.18).
 	 */
 	RN_PACKET_COST = 256,
+	RN_DEST_MANY = 16, /* so many QPs waiting take turns */
 };
 
 struct rn_dev;
@@ -52,6 +58,11 @@ struct rn_dest {
 	uint32_t suspicion; /* bursts that are watched closely: something was lost */
 };
 
+static inline bool rn_dest_takes_turns(const struct rn_dest *d)
+{
+	return d->waiters >= RN_DEST_MANY;
+}
+
 /* RTR, another path: RC only. */
 void rn_dest_join(struct rn_qp *qp);
 /* RESET, destroy; returns what was in flight. */
@@ -74,8 +85,8 @@ void rn_dest_withdraw(struct rn_qp *qp);
 void rn_dest_credit(struct rn_qp *qp, rn_ns now, uint32_t len);
 /* Given up or to be sent again: no growth. */
 void rn_dest_uncharge(struct rn_qp *qp, uint32_t len);
-/* NAK, gap or timeout: the window starts anew, see dest.c. False: this loss is an echo of
- * one that was counted.
+/* NAK, gap or timeout: the window starts anew, see window.c. False: this loss is an echo
+ * of one that was counted.
  */
 bool rn_dest_loss(struct rn_qp *qp, rn_ns now);
 /* The watch of a destination has run out. */
@@ -86,37 +97,24 @@ void rn_dest_expire(struct rn_dev *dev, struct rn_timer *watch, rn_ns now);
  */
 bool rn_dest_holds(struct rn_qp *qp, rn_ns now);
 
-/* ------------------------------------------------------------------ probe.c */
-/* What one QP does about losses that show by silence. */
-struct rn_probe {
-	rn_ns deadline; /* RN_NEVER: not watching */
-	rn_ns wait;
-	rn_ns until; /* end of the watch, if it is a close one */
-	/* Oldest PSN not acknowledged, and newest that was answered, when the wait began.
-	 */
-	struct rn_psn una, heard;
-	bool is_close;	 /* for a reason, and not in case */
-	bool lossy;	 /* ... and that is a loss */
-	bool was_silent; /* it has gone back because nothing came */
-};
-
-/* @qp has heard from its peer of a loss: watch all QPs that share the way for a while. */
-void rn_probe_start(struct rn_qp *qp, rn_ns now);
-/* Watch @qp alone, though nobody has heard of a loss: what it has sent is all for now,
- * and nothing behind it would show that it is lost.
- */
-void rn_probe_watch(struct rn_qp *qp, rn_ns now);
-/* @qp, with nothing in flight, is about to send. Its timer is armed for ack_deadline
- * later, and for this then.
- */
-void rn_probe_burst(struct rn_qp *qp, rn_ns now);
 /* Something was lost on the way to @qp's peer, or back. */
 void rn_probe_suspect(struct rn_qp *qp);
-void rn_probe_expire(struct rn_qp *qp, rn_ns now);
-/* una has moved, and what was sent again is not looked at yet: is that what was answered?
- */
-bool rn_probe_is_answered(const struct rn_qp *qp, rn_ns now);
-/* Send nothing again while answers come (req.listens). */
-void rn_probe_listen(struct rn_qp *qp, rn_ns now);
 
-#endif /* RN_DEST_H */
+/* --------------------------------------------------------- READ responses */
+/* READs and atomics ask for no more bytes than our own sockets hold (cfg.read_window). */
+
+/* May @qp ask for @bytes? False: it stands in line and is scheduled when it is its turn.
+ */
+bool rn_read_window_open(struct rn_qp *qp, rn_ns now, uint32_t bytes);
+
+/* It has asked for them. */
+void rn_read_window_charge(struct rn_qp *qp, uint32_t bytes);
+/* They have come, or will not. */
+void rn_read_window_credit(struct rn_dev *dev, uint32_t bytes);
+
+/* It does not use its turn now, if this is its turn. */
+void rn_read_window_yield(struct rn_qp *qp);
+/* It does not want to ask any more. */
+void rn_read_window_withdraw(struct rn_qp *qp);
+
+#endif /* RN_WINDOW_H */

@@ -1,0 +1,695 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* window.c - what queue pairs may have under way: the window of a peer, and of READs.
+ *
+ * The window of a peer is shared by all QPs that send to one process of one address.
+ * Nobody knows the receive buffer of a peer's socket, so it is found out as TCP does: the
+ * window doubles per round trip until the first loss. After each loss it starts anew at
+ * its minimum, doubles up to three quarters of what was too much, and feels its way from
+ * there: the buffer does not change, so there is no hurry.
+ *
+ * A QP with nothing in flight may always send a packet, so that a few QPs make progress
+ * whatever the others do. Many would drown the peer's buffer by that, and a packet that
+ * arrives alone is acknowledged alone, which costs half as much again. So when many wait
+ * they take turns in the order in which they came: each may send so many bytes (its
+ * grant) and then queues again.
+ *
+ * The window of READs is the room for responses that all QPs of the device share. QPs
+ * that do not fit stand in line. The first is called when there is room, and that room is
+ * its own: whoever has just had a response would take it otherwise, time and again, for
+ * it is always there first. If it needs more it keeps its place.
+ */
+#include "window.h"
+
+#include <string.h>
+
+#include "qp.h"
+#include "requester.h"
+
+enum {
+	/* Beyond the threshold: by window / GROWTH, then twice that, three times ... */
+	GROWTH = 32,
+	/* What a packet takes in the window besides its payload when we guess how many
+	 * waiting QPs to wake.
+	 */
+	OVERHEAD = 64,
+	/* A turn: what room there is, within these parts of the window; but not more
+	 * than a super-packet.
+	 */
+	TURN_SHARE_MIN = 16,
+	TURN_SHARE_MAX = 4,
+	TURN_MAX = 64 << 10,
+	/* A QP that has the window for itself and must wait goes on when so much may be
+	 * sent, or such a part of the window: a super-packet. One of a few packets costs
+	 * nearly as much.
+	 */
+	BURST = 64 << 10,
+	BURST_SHARE = 3,
+	/* Of so many bursts one at least is lost again, if the loss was none of a full
+	 * buffer. Counted, not timed, so that it holds for a program that says little.
+	 */
+	SUSPICION = 1000,
+};
+
+/* Time between two steps of growth, and between a loss and the last echo of it. */
+#define EPOCH RN_MSEC(1)
+
+/* What is in flight may never be acknowledged: to QPs that are gone, from QPs that do not
+ * look after it (timeout 0). Whoever waits behind it gets a turn after this.
+ */
+#define STUCK RN_MSEC(1)
+
+/* A QP that has no READ under way waits at most so long for the others: their peer may be
+ * dead.
+ */
+#define PATIENCE RN_MSEC(1)
+
+/* ------------------------------------------------------------------ the peers */
+static uint32_t hash_peer(const struct rn_gid *gid, uint8_t slot)
+{
+	uint64_t hi = rn_get_be64(gid->raw), lo = rn_get_be64(gid->raw + 8);
+
+	lo = (lo ^ (uint64_t)slot << 56) * 0x9e3779b97f4a7c15u;
+	return (uint32_t)((lo ^ hi) * 0xbf58476d1ce4e5b9u >> 32);
+}
+
+static struct rn_hnode **bucket_of(struct rn_dev *dev, uint32_t key)
+{
+	return &dev->dest_bucket[key % RN_ARRAY_SIZE(dev->dest_bucket)];
+}
+
+static struct rn_dest *find_peer(struct rn_dev *dev, const struct rn_gid *gid,
+				 uint8_t slot)
+{
+	uint32_t key = hash_peer(gid, slot);
+
+	for (struct rn_hnode *n = *bucket_of(dev, key); n; n = n->next) {
+		struct rn_dest *d = RN_CONTAINER_OF(n, struct rn_dest, node);
+
+		if (n->key == key && d->slot == slot &&
+		    memcmp(&d->gid, gid, sizeof(*gid)) == 0)
+			return d;
+	}
+	return NULL;
+}
+
+static void insert_peer(struct rn_dev *dev, struct rn_dest *d)
+{
+	struct rn_hnode **head = bucket_of(dev, d->node.key);
+
+	d->node.next = *head;
+	*head = &d->node;
+}
+
+static void remove_peer(struct rn_dev *dev, struct rn_dest *d)
+{
+	struct rn_hnode **at = bucket_of(dev, d->node.key);
+
+	while (*at != &d->node)
+		at = &(*at)->next;
+	*at = d->node.next;
+}
+
+static struct rn_dest *create_window(struct rn_qp *qp, const struct rn_gid *gid,
+				     uint8_t slot)
+{
+	struct rn_dest *d = &qp->own_dest;
+
+	*d = (struct rn_dest){
+		.node.key = hash_peer(gid, slot),
+		.gid = *gid,
+		.slot = slot,
+		.window = qp->dev->cfg.window_start,
+		.threshold = qp->dev->cfg.window_max,
+		.holds_at = RN_NEVER,
+	};
+	rn_list_init(&d->members);
+	rn_list_init(&d->busy);
+	rn_list_init(&d->waiting);
+	insert_peer(qp->dev, d);
+	return d;
+}
+
+void rn_dest_join(struct rn_qp *qp)
+{
+	uint8_t slot = (uint8_t)qp->attr.dest_qpn;
+	struct rn_dest *d = find_peer(qp->dev, &qp->attr.av.dgid, slot);
+
+	assert(!qp->dest && qp->req.in_flight == 0);
+	if (!d)
+		d = create_window(qp, &qp->attr.av.dgid, slot);
+	qp->dest = d;
+	rn_list_push_back(&d->members, &qp->dest_link);
+}
+
+void rn_dev_peer_holds(struct rn_dev *dev, rn_ns now, const struct rn_gid *gid,
+		       uint8_t slot, uint64_t taken)
+{
+	struct rn_dest *d = find_peer(dev, gid, slot);
+
+	if (!d)
+		return;
+	d->holds_at = now;
+	/* That it is another is all that matters. */
+	d->taken = (uint32_t)(taken ^ taken >> 32);
+}
+
+bool rn_dest_holds(struct rn_qp *qp, rn_ns now)
+{
+	struct rn_requester *req = &qp->req;
+	const struct rn_dest *d = qp->dest;
+	bool reads_on;
+
+	if (!d || d->holds_at != now)
+		return false;
+	reads_on = req->knows_taken && req->taken != d->taken;
+	req->knows_taken = !reads_on;
+	req->taken = d->taken;
+	return !reads_on;
+}
+
+/* ---------------------------------------------------------------------- turns */
+static uint32_t min_u32(uint32_t a, uint32_t b)
+{
+	return a < b ? a : b;
+}
+
+/* What a full packet takes of the window. */
+static uint32_t packet_of(const struct rn_qp *qp)
+{
+	return qp->attr.path_mtu + RN_PACKET_COST;
+}
+
+/* What nobody uses and nobody was promised. */
+static uint32_t room_in(const struct rn_dest *d)
+{
+	uint64_t used = (uint64_t)d->in_flight + d->granted;
+
+	return used < d->window ? (uint32_t)(d->window - used) : 0;
+}
+
+/* Bytes that @qp may send when its turn has come: at least a packet. */
+static uint32_t turn_of(const struct rn_dest *d, const struct rn_qp *qp)
+{
+	uint32_t room = room_in(d), least = d->window / TURN_SHARE_MIN;
+	uint32_t most = min_u32(d->window / TURN_SHARE_MAX, TURN_MAX);
+	uint32_t turn = min_u32(room > least ? room : least, most);
+
+	return turn > packet_of(qp) ? turn : packet_of(qp);
+}
+
+/* Take it off the list of those that wait, if it is there. */
+static void stop_waiting(struct rn_qp *qp)
+{
+	if (!rn_list_is_linked(&qp->window_link))
+		return;
+	rn_list_remove(&qp->window_link);
+	qp->dest->waiters--;
+}
+
+/* Put it at the end of those that wait, unless it is among them. */
+static void wait_for_turn(struct rn_qp *qp, rn_ns now)
+{
+	struct rn_dest *d = qp->dest;
+
+	if (rn_list_is_linked(&qp->window_link))
+		return;
+	rn_list_push_back(&d->waiting, &qp->window_link);
+	d->waiters++;
+	if (rn_dest_takes_turns(d) && !rn_timer_is_armed(&d->watch)) {
+		d->moved = false;
+		rn_timer_add(&qp->dev->watches, &d->watch, now + STUCK);
+	}
+}
+
+/* It does not use what it may still send. */
+static void return_grant(struct rn_qp *qp)
+{
+	assert(qp->req.grant <= qp->dest->granted);
+	qp->dest->granted -= qp->req.grant;
+	qp->req.grant = 0;
+}
+
+static struct rn_qp *first_waiter(const struct rn_dest *d)
+{
+	struct rn_list *link = rn_list_first(&d->waiting);
+
+	assert(link);
+	return RN_CONTAINER_OF(link, struct rn_qp, window_link);
+}
+
+/* The QP that has waited longest gets its turn. */
+static void admit(struct rn_dest *d)
+{
+	struct rn_qp *qp = first_waiter(d);
+	uint32_t grant = turn_of(d, qp);
+
+	assert(qp->req.grant == 0);
+	stop_waiting(qp);
+	qp->req.grant = grant;
+	qp->req.grant_cuts = d->cuts;
+	d->granted += grant;
+	rn_dev_schedule(qp->dev, qp);
+}
+
+/* Room for a packet is enough: the QP whose packet closed the window has asked for an
+ * acknowledgement, which need not be of more than that. While more is in flight than the
+ * window allows now, much of which is likely lost, half of what gets out of it may be
+ * replaced: somebody must go on, or all would wait for their timers.
+ */
+static bool may_admit(struct rn_dest *d)
+{
+	const struct rn_qp *qp = first_waiter(d);
+	uint32_t turn;
+
+	if ((d->in_flight == 0 && d->granted == 0) || room_in(d) >= packet_of(qp))
+		return true;
+	/* All that it may send is paid for, or the window grows overfuller. */
+	turn = turn_of(d, qp);
+	if (d->replace < turn)
+		return false;
+	d->replace -= turn;
+	return true;
+}
+
+/* --------------------------------------------------------------------- bursts */
+static uint32_t burst_of(const struct rn_dest *d)
+{
+	return min_u32(BURST, d->window / BURST_SHARE);
+}
+
+/* What the burst comes to with another packet of @len, which may begin the next one. */
+static uint32_t burst_with(const struct rn_qp *qp, uint32_t len)
+{
+	uint32_t sent = qp->req.burst + len;
+
+	return sent <= burst_of(qp->dest) ? sent : len;
+}
+
+/* Would another packet, after one of @before bytes, begin a burst that cannot be whole,
+ * so that it had better wait for more room? With others about there may be no other way
+ * than to send what one can.
+ */
+static bool burst_is_too_little(const struct rn_qp *qp, uint32_t before)
+{
+	const struct rn_dest *d = qp->dest;
+	uint32_t sent = before ? burst_with(qp, before) : qp->req.burst;
+	uint32_t burst = burst_of(d);
+
+	if (d->in_flight != qp->req.in_flight ||
+	    (sent > 0 && sent + packet_of(qp) <= burst))
+		return false;
+	return (uint64_t)d->in_flight + before + burst > d->window;
+}
+
+/* The same, of one that waits: room will come, for its last packet has asked for an
+ * acknowledgement.
+ */
+static bool burst_waits(const struct rn_qp *qp)
+{
+	return qp->req.in_flight > 0 && qp->req.since_ack_req == 0 &&
+	       burst_is_too_little(qp, 0);
+}
+
+/* ---------------------------------------------------------------- who goes on */
+/* Schedule as many of the waiting QPs as can send a packet each. */
+static void wake_few(struct rn_dest *d)
+{
+	uint32_t room = room_in(d);
+
+	if (d->waiters == 1 && burst_waits(first_waiter(d)))
+		return;
+	while (room && d->waiters > 0) {
+		struct rn_qp *qp = first_waiter(d);
+		uint32_t need = qp->attr.path_mtu + OVERHEAD;
+
+		stop_waiting(qp);
+		rn_dev_schedule(qp->dev, qp);
+		room = room > need ? room - need : 0;
+	}
+}
+
+/* Schedule those whose turn it is, now that @freed bytes are not in flight any more. */
+static void wake_waiters(struct rn_dest *d, uint32_t freed)
+{
+	if (d->in_flight > d->window)
+		d->replace += freed / 2;
+	else
+		d->replace = 0;
+	while (rn_dest_takes_turns(d)) {
+		if (!may_admit(d))
+			return;
+		admit(d);
+	}
+	wake_few(d);
+}
+
+void rn_dest_yield(struct rn_qp *qp)
+{
+	struct rn_dest *d = qp->dest;
+
+	if (!d || (qp->req.grant == 0 && d->waiters == 0))
+		return;
+	return_grant(qp);
+	/* It may itself be the first of those that wait: not for less than a packet. */
+	if (rn_dest_takes_turns(d) ||
+	    (d->waiters > 0 && room_in(d) >= packet_of(first_waiter(d))))
+		wake_waiters(d, 0);
+}
+
+void rn_dest_withdraw(struct rn_qp *qp)
+{
+	if (!qp->dest)
+		return;
+	stop_waiting(qp);
+	rn_dest_yield(qp);
+}
+
+void rn_dest_expire(struct rn_dev *dev, struct rn_timer *watch, rn_ns now)
+{
+	struct rn_dest *d = RN_CONTAINER_OF(watch, struct rn_dest, watch);
+
+	if (d->waiters == 0)
+		return;
+	rn_timer_add(&dev->watches, watch, now + STUCK);
+	if (!d->moved)
+		admit(d);
+	d->moved = false;
+}
+
+/* May it send a packet of @len, after having sent @before? */
+static inline bool is_open(const struct rn_qp *qp, uint32_t before, uint32_t len)
+{
+	const struct rn_dest *d = qp->dest;
+	uint64_t need = (uint64_t)before + len;
+
+	/* The window may have become smaller since it was granted. */
+	if (qp->req.grant >= need && qp->req.grant_cuts == d->cuts)
+		return true;
+	if (rn_dest_takes_turns(d))
+		return d->in_flight == 0 && before == 0;
+	if (qp->req.in_flight == 0 && before == 0)
+		return true;
+	if (before > 0 ? burst_is_too_little(qp, before) : burst_waits(qp))
+		return false;
+	return d->in_flight + need + (d->granted - qp->req.grant) <= d->window;
+}
+
+bool rn_dest_may_send(struct rn_qp *qp, rn_ns now, uint32_t len)
+{
+	struct rn_dest *d = qp->dest;
+
+	if (!d)
+		return true;
+	if (is_open(qp, 0, len)) {
+		stop_waiting(qp);
+		return true;
+	}
+	d->limited = true;
+	return_grant(qp);
+	wait_for_turn(qp, now);
+	return false;
+}
+
+bool rn_dest_closes(const struct rn_qp *qp, uint32_t len)
+{
+	return !is_open(qp, len, packet_of(qp));
+}
+
+void rn_dest_charge(struct rn_qp *qp, rn_ns now, uint32_t len)
+{
+	struct rn_dest *d = qp->dest;
+	uint32_t granted;
+
+	if (!d)
+		return;
+	if (d->in_flight == 0)
+		d->limited = d->waiters > 0;
+	if (qp->req.in_flight == 0) {
+		qp->cuts_seen = d->cuts;
+		qp->burst_at = now;
+		if (!rn_list_is_linked(&qp->busy_link))
+			rn_list_push_back(&d->busy, &qp->busy_link);
+		rn_probe_burst(qp, now);
+	}
+	qp->req.burst = qp->req.in_flight ? burst_with(qp, len) : len;
+	granted = qp->req.grant < len ? qp->req.grant : len;
+	qp->req.grant -= granted;
+	d->granted -= granted;
+	qp->req.in_flight += len;
+	d->in_flight += len;
+}
+
+static void release_bytes(struct rn_qp *qp, uint32_t len)
+{
+	struct rn_dest *d = qp->dest;
+
+	assert(len <= qp->req.in_flight);
+	assert(qp->req.in_flight <= d->in_flight);
+	qp->req.in_flight -= len;
+	d->in_flight -= len;
+	if (qp->req.in_flight == 0 && rn_list_is_linked(&qp->window_link) &&
+	    !rn_dest_takes_turns(d)) {
+		stop_waiting(qp);
+		rn_dev_schedule(qp->dev, qp);
+	}
+}
+
+/* ----------------------------------------------------------------------- size */
+static void grow_window(struct rn_dest *d, rn_ns now, uint32_t max, uint32_t len)
+{
+	uint32_t add = len;
+
+	/* A window that is not used says nothing about a larger one. */
+	if (d->window >= max || !d->limited)
+		return;
+	if (d->window >= d->threshold) {
+		d->acked += len < d->window ? len : d->window;
+		if (d->acked < d->window || now - d->grown_at < EPOCH)
+			return;
+		d->acked = 0;
+		d->grown_at = now;
+		add = d->window / GROWTH * ++d->steps + 1;
+	}
+	d->window = add < max - d->window ? d->window + add : max;
+}
+
+/* The first acknowledgement of a burst tells the round trip. After going back it may
+ * be of the first copy, and then tells too little: so the longest one counts, for a
+ * while.
+ */
+static void measure_rtt(struct rn_qp *qp, rn_ns now)
+{
+	struct rn_dest *d = qp->dest;
+	rn_ns rtt = now - qp->burst_at;
+
+	if (qp->burst_at == RN_NEVER)
+		return;
+	qp->burst_at = RN_NEVER;
+	d->rtt -= d->rtt / 8;
+	if (d->rtt < rtt)
+		d->rtt = rtt;
+	if (d->rtt_least > rtt || d->rtt_least == 0)
+		d->rtt_least = rtt;
+}
+
+void rn_dest_credit(struct rn_qp *qp, rn_ns now, uint32_t len)
+{
+	if (!qp->dest)
+		return;
+	measure_rtt(qp, now);
+	qp->dest->moved = true;
+	release_bytes(qp, len);
+	grow_window(qp->dest, now, qp->dev->cfg.window_max, len);
+	wake_waiters(qp->dest, len);
+}
+
+void rn_dest_uncharge(struct rn_qp *qp, uint32_t len)
+{
+	if (!qp->dest || len == 0)
+		return;
+	release_bytes(qp, len);
+	wake_waiters(qp->dest, len);
+}
+
+/* Where doubling is to end after a loss. */
+static uint32_t lower_threshold(const struct rn_dest *d, rn_ns now, uint32_t min)
+{
+	bool again = d->cuts > 0 && now - d->cut_at < EPOCH && d->window < d->threshold;
+	/* Soon after another loss, while still doubling: much of the former burst was
+	 * still in the way, so the present window tells nothing about the room.
+	 */
+	uint32_t less =
+		again ? d->threshold - d->threshold / 8 : d->window - d->window / 4;
+
+	return less > min ? less : min;
+}
+
+bool rn_dest_loss(struct rn_qp *qp, rn_ns now)
+{
+	struct rn_dest *d = qp->dest;
+
+	/* Several QPs notice one overflow, each when it hears of its own packets. */
+	if (!d || (d->cuts != qp->cuts_seen && now - d->cut_at < EPOCH))
+		return false;
+	d->threshold = lower_threshold(d, now, qp->dev->cfg.window_min);
+	/* What was sent before stands in the peer's buffer still, though it is not
+	 * counted any more when a QP has gone back: so from small beginnings.
+	 */
+	d->window = qp->dev->cfg.window_min;
+	d->acked = 0;
+	d->steps = 0;
+	d->cuts++;
+	d->cut_at = now;
+	return true;
+}
+
+void rn_probe_suspect(struct rn_qp *qp)
+{
+	if (qp->dest)
+		qp->dest->suspicion = SUSPICION;
+}
+
+/* -------------------------------------------------------------------- leaving */
+/* The window outlives the QP that lent it room: the youngest member lends it next. (The
+ * youngest, because QPs are mostly destroyed in the order in which they were made.)
+ */
+static void move_to_heir(struct rn_dest *old)
+{
+	struct rn_list *link = rn_list_last(&old->members);
+	struct rn_qp *heir;
+	struct rn_dest *d;
+
+	assert(link);
+	heir = RN_CONTAINER_OF(link, struct rn_qp, dest_link);
+	d = &heir->own_dest;
+	*d = *old;
+	rn_list_init(&d->members);
+	rn_list_init(&d->busy);
+	rn_list_init(&d->waiting);
+	rn_list_splice_back(&d->members, &old->members);
+	rn_list_splice_back(&d->busy, &old->busy);
+	rn_list_splice_back(&d->waiting, &old->waiting);
+	d->watch = (struct rn_timer){ 0 };
+	if (rn_timer_is_armed(&old->watch)) {
+		rn_timer_add(&heir->dev->watches, &d->watch, old->watch.deadline);
+		rn_timer_remove(&heir->dev->watches, &old->watch);
+	}
+	insert_peer(heir->dev, d);
+	rn_list_for_each (link, &d->members)
+		RN_CONTAINER_OF(link, struct rn_qp, dest_link)->dest = d;
+}
+
+void rn_dest_leave(struct rn_qp *qp)
+{
+	struct rn_dest *d = qp->dest;
+
+	if (!d)
+		return;
+	/* By another path it may not have to wait. */
+	if (rn_list_is_linked(&qp->window_link))
+		rn_dev_schedule(qp->dev, qp);
+	rn_dest_uncharge(qp, qp->req.in_flight);
+	rn_dest_withdraw(qp);
+	rn_list_remove(&qp->busy_link);
+	rn_list_remove(&qp->dest_link);
+	qp->dest = NULL;
+	if (d != &qp->own_dest)
+		return;
+	remove_peer(qp->dev, d);
+	if (!rn_list_is_empty(&d->members))
+		move_to_heir(d);
+	else
+		rn_timer_remove(&qp->dev->watches, &d->watch);
+}
+
+/* ------------------------------------------------------------- READ responses */
+static void call_next_reader(struct rn_dev *dev)
+{
+	struct rn_list *link;
+
+	if (dev->read_turn || dev->read_in_flight >= dev->cfg.read_window)
+		return;
+	link = rn_list_pop_front(&dev->read_waiting);
+	if (!link)
+		return;
+	dev->read_turn = RN_CONTAINER_OF(link, struct rn_qp, read_link);
+	rn_dev_schedule(dev, dev->read_turn);
+}
+
+static bool is_readers_turn(const struct rn_qp *qp)
+{
+	const struct rn_dev *dev = qp->dev;
+	const struct rn_list *first = rn_list_first(&dev->read_waiting);
+
+	if (dev->read_turn)
+		return dev->read_turn == qp;
+	return !first || first == &qp->read_link;
+}
+
+static bool read_fits(const struct rn_dev *dev, uint32_t bytes)
+{
+	return dev->read_in_flight == 0 ||
+	       (uint64_t)dev->read_in_flight + bytes <= dev->cfg.read_window;
+}
+
+/* What an atomic brings takes no room. */
+static bool may_read(const struct rn_qp *qp, uint32_t bytes)
+{
+	return bytes == 0 || qp->req.read_pass ||
+	       (is_readers_turn(qp) && read_fits(qp->dev, bytes));
+}
+
+static void stand_in_line(struct rn_qp *qp)
+{
+	struct rn_dev *dev = qp->dev;
+
+	if (dev->read_turn == qp) {
+		dev->read_turn = NULL;
+		rn_list_push_front(&dev->read_waiting, &qp->read_link);
+	} else if (!rn_list_is_linked(&qp->read_link)) {
+		rn_list_push_back(&dev->read_waiting, &qp->read_link);
+	}
+}
+
+bool rn_read_window_open(struct rn_qp *qp, rn_ns now, uint32_t bytes)
+{
+	struct rn_requester *req = &qp->req;
+
+	if (may_read(qp, bytes))
+		return true;
+	stand_in_line(qp);
+	if (req->rd_count == 0 && req->read_deadline == RN_NEVER) {
+		req->read_deadline = now + PATIENCE;
+		rn_dev_arm_timer(qp->dev, qp);
+	}
+	return false;
+}
+
+void rn_read_window_charge(struct rn_qp *qp, uint32_t bytes)
+{
+	qp->req.read_pass = false;
+	qp->req.read_deadline = RN_NEVER;
+	qp->dev->read_in_flight += bytes;
+	rn_read_window_withdraw(qp);
+}
+
+void rn_read_window_credit(struct rn_dev *dev, uint32_t bytes)
+{
+	assert(dev->read_in_flight >= bytes);
+	dev->read_in_flight -= bytes;
+	call_next_reader(dev);
+}
+
+void rn_read_window_yield(struct rn_qp *qp)
+{
+	if (qp->dev->read_turn != qp)
+		return;
+	qp->dev->read_turn = NULL;
+	call_next_reader(qp->dev);
+}
+
+void rn_read_window_withdraw(struct rn_qp *qp)
+{
+	rn_list_remove(&qp->read_link);
+	rn_read_window_yield(qp);
+}
