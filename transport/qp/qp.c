@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* qp.c - create and destroy queue pairs; error and flush. */
 #include "mw.h"
-#include "window.h"
 #include "srq.h"
+#include "window.h"
 
 #include "rocin/raw_packet.h"
 

@@ -7,28 +7,17 @@
  *   qp.c         create, destroy, error and flush
  *   modify.c     attributes and states
  *   apm.c        path migration (apm.h)
- *   post.c       work requests become WQEs
  *   cq.c         completion entries, arming, overflow
  *   event.c      completion and asynchronous events waiting to be taken
- *   probe.c      packets lost where nobody will say so
- *   dest.c       the window shared by all QPs towards one destination process
- *   dest_turns.c the QPs that wait for it: turns and bursts
+ *   window.c     the window shared by all QPs towards one process, and that of READs
  *   requester.c  send queue -> request packets      (RC, UC, UD)
- *   request.c    ... those that are answered one by one: READ, atomics, FLUSH
- *   payload.c    SGEs of a send WQE -> payload of one packet
- *   send_queue.c life of the send queue; READs under way
- *   retransmit.c acknowledgements, NAKs, timers     (RC)
- *   response.c   READ and atomic responses          (RC requester)
- *   responder.c  request packets -> verdict         (RC)
- *   execute.c    what an accepted request does; duplicates
- *   operation.c  atomics, ATOMIC WRITE, FLUSH
+ *   send_queue.c work requests become WQEs, and WQEs become completions
+ *   retransmit.c ACKs, NAKs and responses coming in; timers; going back   (RC)
+ *   responder.c  request packets: judged, executed, answered again        (RC)
+ *   response.c   ACKs, NAKs and responses going out; atomics, FLUSH       (RC)
  *   mw.c         memory windows: bind and invalidate
- *   credit.c     receives that an ACK tells of (credit.h)
- *   ack.c        acknowledgements and NAKs going out
- *   respond.c    READ and atomic responses going out
  *   datagram.c   UC and UD on the receiving side
- *   pace.c       what is sent leaves at a rate
- *   cnp.c        congestion notifications (dcqcn.c: what they do to the rate)
+ *   congestion.c pacing, congestion notifications and what they do to the rate
  *   raw_packet.c Ethernet frames, in both directions
  *   srq.c        receives that several QPs share (srq.h)
  */
@@ -492,7 +481,7 @@ void rn_qp_complete_recv(struct rn_qp *qp, rn_ns now, struct rn_completion *c);
  */
 bool rn_qp_flow(const struct rn_dev *dev, const struct rn_av *av, struct rn_flow *flow);
 
-/* ------------------------ requester.c, request.c, payload.c, send_queue.c */
+/* ------------------------------------------------- requester.c, send_queue.c */
 /* Build the next request of the QP. Returns bytes, 0 if none may leave now. */
 uint32_t rn_req_build(struct rn_qp *qp, rn_ns now, struct rn_build *b);
 void rn_req_reset(struct rn_qp *qp);		/* RESET: forget everything */
@@ -502,12 +491,12 @@ void rn_req_flush(struct rn_qp *qp, rn_ns now); /* complete all of SQ with flush
 void rn_req_mem_done(struct rn_qp *qp, rn_ns now, enum rn_mem_result result);
 bool rn_req_idle(const struct rn_qp *qp);
 
-/* ------------------------------------------------- retransmit.c, response.c */
+/* ------------------------------------------------------------- retransmit.c */
 /* RC: an ACK, NAK, READ or atomic response arrived; QP state and path were checked. */
 void rn_req_receive(struct rn_qp *qp, rn_ns now, const struct rn_packet *p);
 void rn_req_expire(struct rn_qp *qp, rn_ns now); /* act on deadlines that have passed */
 
-/* ------------------------------------ responder.c, execute.c, ack.c, respond.c */
+/* -------------------------------------------------- responder.c, response.c */
 void rn_rsp_receive(struct rn_qp *qp, rn_ns now, const struct rn_packet *p);
 /* Build the next READ or atomic response; 0 if there is none. */
 uint32_t rn_rsp_build(struct rn_qp *qp, rn_ns now, struct rn_build *b);
@@ -520,8 +509,7 @@ void rn_rsp_rtr(struct rn_qp *qp);		/* rq_psn etc. became valid */
 void rn_rsp_flush(struct rn_qp *qp, rn_ns now); /* complete all of RQ with flush errors */
 void rn_rsp_mem_done(struct rn_qp *qp, rn_ns now, uint64_t tag,
 		     enum rn_mem_result result);
-bool rn_rsp_work_due(const struct rn_qp *qp);  /* READ/atomic responses can be built */
-bool rn_rsp_ack_ready(const struct rn_qp *qp); /* rn_rsp_build_ack() would build one */
+bool rn_rsp_work_due(const struct rn_qp *qp); /* READ/atomic responses can be built */
 
 /* --------------------------------------------------------------- datagram.c */
 void rn_uc_receive(struct rn_qp *qp, rn_ns now, const struct rn_packet *p);

@@ -1,11 +1,30 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* requester.c - send queue to request packets: RC, UC and UD.
+/* requester.c - from the send queue to request packets: RC, UC and UD.
  *
- * Source: IBTA Vol 1, 9.7.3 (RC requests), 9.8 (UC), 9.8.3 (UD), 10.8.3 (ordering).
+ * rn_req_build() finds the WQE whose packet leaves next, asks the windows whether it may,
+ * fetches the payload and writes the headers. SEND and WRITE are cut into packets; READ,
+ * atomics, ATOMIC WRITE and FLUSH are answered one by one by the peer, and count against
+ * max_rd_atomic.
+ *
+ * Source: IBTA Vol 1, 9.7.3 (RC requests), 9.8 (UC), 9.8.3 (UD), 10.8.3 (ordering), 9.4.4
+ * (READ), 9.4.5 (atomics), A19 (ATOMIC WRITE, FLUSH).
  */
 #include "requester.h"
+
+#include <string.h>
+
 #include "mw.h"
 #include "remark.h"
+#include "scatter.h"
+#include "window.h"
+
+/* One packet of a request. */
+struct segment {
+	struct rn_psn psn;
+	uint32_t offset, len; /* of the payload in the message, bytes */
+	uint8_t opcode;
+	bool last;
+};
 
 /* Below this rate, in kbps, RN_ACK_REQ_EVERY packets may take as long as the peer's
  * acknowledgement is waited for.
@@ -14,16 +33,7 @@ enum {
 	SLOW = 1000000
 };
 
-uint8_t rn_req_opcode_class(enum rn_qp_type type)
-{
-	if (type == RN_QPT_UC)
-		return RN_CLASS_UC;
-	if (type == RN_QPT_UD)
-		return RN_CLASS_UD;
-	return type == RN_QPT_RC ? RN_CLASS_RC : RN_CLASS_XRC;
-}
-
-/* -------------------------------------------------------- may a WQE start? */
+/* ----------------------------------------------------------- may a WQE start? */
 /* A WQE that takes a receive of the peer starts when there is one for it. One more may
  * always go, and finds out (IBTA Vol 1, 9.7.7.2.5: the limited WQE).
  */
@@ -64,15 +74,24 @@ static struct rn_send_wqe *next_wqe(const struct rn_qp *qp)
 	return wqe;
 }
 
-void rn_req_count_message(struct rn_requester *req, const struct rn_send_wqe *wqe)
+/* -------------------------------------------------------- starting, moving on */
+/* PSN of the packet of @wqe, which is at cur, that leaves next. */
+static struct rn_psn psn_to_send(const struct rn_requester *req,
+				 const struct rn_send_wqe *wqe)
 {
-	req->ssn = rn_psn(req->ssn + 1).v;
-	/* The peer's MSN will count it, so its credits reach one further. */
-	if (req->credit_limited && !rn_wqe_info(wqe)->takes_recv)
-		req->lsn = rn_psn(req->lsn + 1).v;
+	if (wqe->state == RN_WQE_POSTED)
+		return req->next_psn;
+	return rn_psn(wqe->first_psn + req->cur_packet);
 }
 
-void rn_req_start(struct rn_requester *req, struct rn_send_wqe *wqe)
+/* PSNs of a message of @length bytes. */
+static uint32_t count_packets(const struct rn_qp *qp, uint32_t length)
+{
+	return length ? ((length - 1) >> rn_req_mtu_shift(qp)) + 1 : 1;
+}
+
+/* Give the WQE its PSNs if it has none. */
+static void start_wqe(struct rn_requester *req, struct rn_send_wqe *wqe)
 {
 	if (wqe->state != RN_WQE_POSTED)
 		return;
@@ -82,20 +101,29 @@ void rn_req_start(struct rn_requester *req, struct rn_send_wqe *wqe)
 	req->next_psn = rn_psn_add(req->next_psn, wqe->packet_count);
 }
 
-struct rn_psn rn_req_next_psn(const struct rn_requester *req,
-			      const struct rn_send_wqe *wqe)
+/* A message, or one READ request of several, leaves for the first time. */
+static void count_message(struct rn_requester *req, const struct rn_send_wqe *wqe)
 {
-	if (wqe->state == RN_WQE_POSTED)
-		return req->next_psn;
-	return rn_psn(wqe->first_psn + req->cur_packet);
+	req->ssn = rn_psn(req->ssn + 1).v;
+	/* The peer's MSN will count it, so its credits reach one further. */
+	if (req->credit_limited && !rn_wqe_info(wqe)->takes_recv)
+		req->lsn = rn_psn(req->lsn + 1).v;
 }
 
-uint32_t rn_req_count_packets(const struct rn_qp *qp, uint32_t length)
+/* @count packets of @wqe were built. True if those were the last. */
+static bool move_on(struct rn_requester *req, const struct rn_send_wqe *wqe,
+		    uint32_t count)
 {
-	return length ? ((length - 1) >> rn_req_mtu_shift(qp)) + 1 : 1;
+	req->cur_packet += count;
+	if (req->cur_packet < wqe->packet_count)
+		return false;
+	req->cur++;
+	req->cur_packet = 0;
+	return true;
 }
 
-void rn_req_fail_locally(struct rn_qp *qp, rn_ns now, struct rn_send_wqe *wqe,
+/* The WQE at cur cannot be sent. Its CQE comes when the older ones are complete. */
+static void fail_locally(struct rn_qp *qp, rn_ns now, struct rn_send_wqe *wqe,
 			 enum rn_wc_status status)
 {
 	wqe->state = RN_WQE_DONE;
@@ -104,9 +132,87 @@ void rn_req_fail_locally(struct rn_qp *qp, rn_ns now, struct rn_send_wqe *wqe,
 		rn_req_fail_head(qp, now, status);
 }
 
-/* ----------------------------------------------------------------- headers */
-uint8_t *rn_req_emit_bth(const struct rn_qp *qp, const struct rn_build *b,
-			 const struct rn_segment *s, bool ack_req, bool solicited)
+/* -------------------------------------------------------------------- payload */
+/* Memory that may answer later: the payload of one packet is gathered into a buffer, and
+ * the packet built when it is there. Going back may make it one that nobody wants.
+ */
+static enum rn_mem_result fetch_staged(struct rn_qp *qp, struct rn_send_wqe *wqe,
+				       struct rn_psn psn, uint32_t offset, uint32_t len)
+{
+	__typeof__(qp->req.stage) *stage = &qp->req.stage;
+
+	if (stage->waiting)
+		return RN_MEM_PENDING;
+	if (!stage->ready || stage->psn.v != psn.v) {
+		enum rn_mem_result result;
+
+		stage->psn = psn;
+		result = rn_gather(qp, rn_wqe_sge(qp, wqe), wqe->num_sge, offset,
+				   stage->buf, len, rn_mem_tag(qp, RN_TAG_REQ),
+				   &stage->outstanding, NULL);
+		/* A list may fail in the middle, with reads of its start under way. */
+		stage->fault = result == RN_MEM_FAULT;
+		stage->waiting = stage->outstanding > 0;
+	}
+	stage->ready = false;
+	if (stage->waiting)
+		return RN_MEM_PENDING;
+	return stage->fault ? RN_MEM_FAULT : RN_MEM_DONE;
+}
+
+void rn_req_mem_done(struct rn_qp *qp, rn_ns now, enum rn_mem_result result)
+{
+	__typeof__(qp->req.stage) *stage = &qp->req.stage;
+
+	(void)now;
+	assert(stage->outstanding > 0);
+	if (result == RN_MEM_FAULT)
+		stage->fault = true;
+	if (--stage->outstanding > 0)
+		return;
+	stage->waiting = false;
+	stage->ready = true;
+	rn_dev_schedule(qp->dev, qp);
+}
+
+// NOLINTNEXTLINE(readability-function-size): what, from where and to where
+enum rn_mem_result rn_req_fetch(struct rn_qp *qp, struct rn_send_wqe *wqe,
+				struct rn_psn psn, uint32_t offset, uint32_t len,
+				uint8_t *dst, struct rn_crc32_part *part)
+{
+	enum rn_mem_result result;
+	uint32_t outstanding = 0;
+
+	if (len == 0)
+		return RN_MEM_DONE;
+	if (wqe->flags & RN_SEND_INLINE) {
+		memcpy(dst, (const uint8_t *)rn_wqe_sge(qp, wqe) + offset, len);
+		return RN_MEM_DONE;
+	}
+	if (!qp->req.stage.buf) {
+		result = rn_gather(qp, rn_wqe_sge(qp, wqe), wqe->num_sge, offset, dst,
+				   len, rn_mem_tag(qp, RN_TAG_REQ), &outstanding, part);
+		assert(outstanding == 0);
+		return result;
+	}
+	result = fetch_staged(qp, wqe, psn, offset, len);
+	if (result == RN_MEM_DONE)
+		memcpy(dst, qp->req.stage.buf, len);
+	return result;
+}
+
+/* -------------------------------------------------------------------- headers */
+static uint8_t opcode_class(enum rn_qp_type type)
+{
+	if (type == RN_QPT_UC)
+		return RN_CLASS_UC;
+	if (type == RN_QPT_UD)
+		return RN_CLASS_UD;
+	return type == RN_QPT_RC ? RN_CLASS_RC : RN_CLASS_XRC;
+}
+
+static uint8_t *emit_bth(const struct rn_qp *qp, const struct rn_build *b,
+			 const struct segment *s, bool ack_req, bool solicited)
 {
 	struct rn_bth bth = {
 		.opcode = s->opcode,
@@ -122,107 +228,8 @@ uint8_t *rn_req_emit_bth(const struct rn_qp *qp, const struct rn_build *b,
 	return rn_bth_emit(b->buf, &bth);
 }
 
-static bool is_solicited(const struct rn_send_wqe *wqe, const struct rn_segment *s)
-{
-	return s->last && (wqe->flags & RN_SEND_SOLICITED) &&
-	       rn_wqe_info(wqe)->takes_recv;
-}
-
-/* Zeros after the payload at @p, of @len bytes. Returns the length of the packet. */
-static uint32_t end_packet(const struct rn_build *b, uint8_t *p, uint32_t len)
-{
-	uint8_t pad = rn_pad_cnt(len);
-
-	for (uint8_t i = 0; i < pad; i++)
-		p[len + i] = 0;
-	return (uint32_t)(p + len + pad - b->buf);
-}
-
-/* ------------------------------------------------------------- RC: window */
-/* Within a message so often that an acknowledgement comes back and opens the window even
- * if the end of what is in flight does not fit into the peer's buffer: the loss then
- * shows by a NAK of what follows, and not by a timeout.
- */
-static bool is_ack_overdue(const struct rn_qp *qp)
-{
-	uint64_t since = (uint64_t)qp->req.since_ack_req << rn_req_mtu_shift(qp);
-
-	if (qp->req.pace.kbps &&
-	    qp->req.pace.kbps < SLOW) /* the next is long in coming */
-		return true;
-	return qp->req.since_ack_req >= RN_ACK_REQ_EVERY || since >= qp->dest->window / 4;
-}
-
-static bool wants_ack(struct rn_qp *qp, const struct rn_segment *s)
-{
-	struct rn_requester *req = &qp->req;
-
-	if (!rn_qp_is_reliable(qp))
-		return false;
-	req->since_ack_req++;
-	if (!s->last && !is_ack_overdue(qp) &&
-	    !rn_dest_closes(qp, s->len + RN_PACKET_COST))
-		return false;
-	req->since_ack_req = 0;
-	return true;
-}
-
-void rn_req_sent(struct rn_qp *qp, rn_ns now, struct rn_psn psn, struct rn_psn end)
-{
-	struct rn_requester *req = &qp->req;
-
-	if (rn_psn_before(psn, req->high)) {
-		rn_count(qp->dev, RN_STAT_RETRANSMITTED);
-		rn_remark_resent(qp, psn);
-		if (qp->stats)
-			__atomic_store_n(&qp->stats->retransmitted,
-					 qp->stats->retransmitted + 1, __ATOMIC_RELAXED);
-	}
-	if (rn_psn_before(req->high, end))
-		req->high = end;
-	req->charged = end;
-	if (req->ack_deadline != RN_NEVER)
-		return;
-	if (!req->implied_nak)
-		req->heard_at = now;
-	req->ack_deadline = rn_req_ack_deadline(qp, now);
-	if (req->ack_deadline != RN_NEVER)
-		rn_dev_arm_timer(qp->dev, qp);
-}
-
-bool rn_req_move_on(struct rn_requester *req, const struct rn_send_wqe *wqe,
-		    uint32_t count)
-{
-	req->cur_packet += count;
-	if (req->cur_packet < wqe->packet_count)
-		return false;
-	req->cur++;
-	req->cur_packet = 0;
-	return true;
-}
-
-/* ------------------------------------------------------ SEND and WRITE */
-static struct rn_segment next_segment(const struct rn_qp *qp, struct rn_send_wqe *wqe)
-{
-	const struct rn_requester *req = &qp->req;
-	const struct rn_wr_info *info = rn_wqe_info(wqe);
-	uint32_t packet = req->cur_packet;
-	struct rn_segment s = { .psn = rn_req_next_psn(req, wqe) };
-
-	if (wqe->state == RN_WQE_POSTED)
-		wqe->packet_count = rn_req_count_packets(qp, wqe->length);
-	s.offset = packet << rn_req_mtu_shift(qp);
-	s.len = rn_req_packet_len(qp, wqe, packet);
-	s.last = packet + 1 == wqe->packet_count;
-	if (packet == 0)
-		s.opcode = s.last ? info->only : info->first;
-	else
-		s.opcode = s.last ? info->last : info->middle;
-	s.opcode |= rn_req_opcode_class(qp->type);
-	return s;
-}
-
-uint8_t *rn_req_emit_xrceth(const struct rn_qp *qp, const struct rn_send_wqe *wqe,
+/* Every request of XRC names the SRQ. */
+static uint8_t *emit_xrceth(const struct rn_qp *qp, const struct rn_send_wqe *wqe,
 			    uint8_t *p)
 {
 	if (qp->type != RN_QPT_XRC_SEND)
@@ -248,15 +255,105 @@ static uint8_t *emit_extensions(const struct rn_send_wqe *wqe, uint32_t flags, u
 	return p;
 }
 
+static bool is_solicited(const struct rn_send_wqe *wqe, const struct segment *s)
+{
+	return s->last && (wqe->flags & RN_SEND_SOLICITED) &&
+	       rn_wqe_info(wqe)->takes_recv;
+}
+
+/* Zeros after the payload at @p, of @len bytes. Returns the length of the packet. */
+static uint32_t end_packet(const struct rn_build *b, uint8_t *p, uint32_t len)
+{
+	uint8_t pad = rn_pad_cnt(len);
+
+	for (uint8_t i = 0; i < pad; i++)
+		p[len + i] = 0;
+	return (uint32_t)(p + len + pad - b->buf);
+}
+
+/* ----------------------------------------------------------- acknowledgements */
+/* Within a message so often that an acknowledgement comes back and opens the window even
+ * if the end of what is in flight does not fit into the peer's buffer: the loss then
+ * shows by a NAK of what follows, and not by a timeout.
+ */
+static bool is_ack_overdue(const struct rn_qp *qp)
+{
+	uint64_t since = (uint64_t)qp->req.since_ack_req << rn_req_mtu_shift(qp);
+
+	if (qp->req.pace.kbps &&
+	    qp->req.pace.kbps < SLOW) /* the next is long in coming */
+		return true;
+	return qp->req.since_ack_req >= RN_ACK_REQ_EVERY || since >= qp->dest->window / 4;
+}
+
+static bool wants_ack(struct rn_qp *qp, const struct segment *s)
+{
+	struct rn_requester *req = &qp->req;
+
+	if (!rn_qp_is_reliable(qp))
+		return false;
+	req->since_ack_req++;
+	if (!s->last && !is_ack_overdue(qp) &&
+	    !rn_dest_closes(qp, s->len + RN_PACKET_COST))
+		return false;
+	req->since_ack_req = 0;
+	return true;
+}
+
+/* A request that takes the PSNs [@psn, @end) was built. */
+static void note_sent(struct rn_qp *qp, rn_ns now, struct rn_psn psn, struct rn_psn end)
+{
+	struct rn_requester *req = &qp->req;
+
+	if (rn_psn_before(psn, req->high)) {
+		rn_count(qp->dev, RN_STAT_RETRANSMITTED);
+		rn_remark_resent(qp, psn);
+		if (qp->stats)
+			__atomic_store_n(&qp->stats->retransmitted,
+					 qp->stats->retransmitted + 1, __ATOMIC_RELAXED);
+	}
+	if (rn_psn_before(req->high, end))
+		req->high = end;
+	req->charged = end;
+	if (req->ack_deadline != RN_NEVER)
+		return;
+	if (!req->implied_nak)
+		req->heard_at = now;
+	req->ack_deadline = rn_req_ack_deadline(qp, now);
+	if (req->ack_deadline != RN_NEVER)
+		rn_dev_arm_timer(qp->dev, qp);
+}
+
+/* ------------------------------------------------------------- SEND and WRITE */
+static struct segment next_segment(const struct rn_qp *qp, struct rn_send_wqe *wqe)
+{
+	const struct rn_requester *req = &qp->req;
+	const struct rn_wr_info *info = rn_wqe_info(wqe);
+	uint32_t packet = req->cur_packet;
+	struct segment s = { .psn = psn_to_send(req, wqe) };
+
+	if (wqe->state == RN_WQE_POSTED)
+		wqe->packet_count = count_packets(qp, wqe->length);
+	s.offset = packet << rn_req_mtu_shift(qp);
+	s.len = rn_req_packet_len(qp, wqe, packet);
+	s.last = packet + 1 == wqe->packet_count;
+	if (packet == 0)
+		s.opcode = s.last ? info->only : info->first;
+	else
+		s.opcode = s.last ? info->last : info->middle;
+	s.opcode |= opcode_class(qp->type);
+	return s;
+}
+
 /* A segment of @wqe left. */
 static void segment_sent(struct rn_qp *qp, rn_ns now, const struct rn_send_wqe *wqe,
-			 const struct rn_segment *s)
+			 const struct segment *s)
 {
 	if (rn_qp_is_reliable(qp)) {
 		rn_dest_charge(qp, now, s->len + RN_PACKET_COST);
-		rn_req_sent(qp, now, s->psn, rn_psn_add(s->psn, 1));
-		rn_req_move_on(&qp->req, wqe, 1);
-	} else if (rn_req_move_on(&qp->req, wqe, 1)) {
+		note_sent(qp, now, s->psn, rn_psn_add(s->psn, 1));
+		move_on(&qp->req, wqe, 1);
+	} else if (move_on(&qp->req, wqe, 1)) {
 		rn_req_retire(qp, now, RN_WC_SUCCESS);
 		rn_req_check_drained(qp);
 	}
@@ -265,7 +362,7 @@ static void segment_sent(struct rn_qp *qp, rn_ns now, const struct rn_send_wqe *
 static uint32_t build_segment(struct rn_qp *qp, rn_ns now, struct rn_send_wqe *wqe,
 			      struct rn_build *b)
 {
-	struct rn_segment s = next_segment(qp, wqe);
+	struct segment s = next_segment(qp, wqe);
 	const struct rn_opcode_info *op = &rn_opcode_info[s.opcode];
 	uint8_t *payload = b->buf + op->hdr_len;
 	uint8_t *p;
@@ -278,28 +375,26 @@ static uint32_t build_segment(struct rn_qp *qp, rn_ns now, struct rn_send_wqe *w
 	case RN_MEM_PENDING:
 		return 0;
 	case RN_MEM_FAULT:
-		rn_req_fail_locally(qp, now, wqe, RN_WC_LOC_PROT_ERR);
+		fail_locally(qp, now, wqe, RN_WC_LOC_PROT_ERR);
 		return 0;
 	}
 	if (wqe->state == RN_WQE_POSTED)
-		rn_req_count_message(&qp->req, wqe);
-	rn_req_start(&qp->req, wqe);
-	p = rn_req_emit_bth(qp, b, &s, wants_ack(qp, &s), is_solicited(wqe, &s));
-	p = rn_req_emit_xrceth(qp, wqe, p);
+		count_message(&qp->req, wqe);
+	start_wqe(&qp->req, wqe);
+	p = emit_bth(qp, b, &s, wants_ack(qp, &s), is_solicited(wqe, &s));
+	p = emit_xrceth(qp, wqe, p);
 	p = emit_extensions(wqe, op->flags, p);
 	assert(p == payload);
 	segment_sent(qp, now, wqe, &s);
 	return end_packet(b, payload, s.len);
 }
 
-/* ---------------------------------------------------------------------- UD */
+/* ------------------------------------------------------------------------- UD */
 static uint32_t build_datagram(struct rn_qp *qp, rn_ns now, struct rn_send_wqe *wqe,
 			       struct rn_build *b)
 {
 	const struct rn_wqe_ud *ud = rn_wqe_ud(wqe);
-	struct rn_segment s = { .psn = qp->req.next_psn,
-				.len = wqe->length,
-				.last = true };
+	struct segment s = { .psn = qp->req.next_psn, .len = wqe->length, .last = true };
 	struct rn_deth deth = { .qkey = wqe->rkey, .src_qpn = qp->qpn };
 	enum rn_mem_result result;
 	uint8_t *p, *payload;
@@ -313,18 +408,18 @@ static uint32_t build_datagram(struct rn_qp *qp, rn_ns now, struct rn_send_wqe *
 		return 0;
 	}
 	if (!rn_qp_flow(qp->dev, &ud->av, &qp->flow)) {
-		rn_req_fail_locally(qp, now, wqe, RN_WC_LOC_QP_OP_ERR);
+		fail_locally(qp, now, wqe, RN_WC_LOC_QP_OP_ERR);
 		return 0;
 	}
 	result = rn_req_fetch(qp, wqe, s.psn, 0, s.len, payload, b->part);
 	if (result == RN_MEM_FAULT)
-		rn_req_fail_locally(qp, now, wqe, RN_WC_LOC_PROT_ERR);
+		fail_locally(qp, now, wqe, RN_WC_LOC_PROT_ERR);
 	if (result != RN_MEM_DONE)
 		return 0;
 
-	rn_req_start(&qp->req, wqe);
+	start_wqe(&qp->req, wqe);
 	b->tx->dest_qpn = ud->dest_qpn;
-	p = rn_req_emit_bth(qp, b, &s, false, is_solicited(wqe, &s));
+	p = emit_bth(qp, b, &s, false, is_solicited(wqe, &s));
 	p = rn_deth_emit(p, &deth);
 	p = emit_extensions(wqe, rn_opcode_info[s.opcode].flags, p);
 	assert(p == payload);
@@ -332,7 +427,164 @@ static uint32_t build_datagram(struct rn_qp *qp, rn_ns now, struct rn_send_wqe *
 	return end_packet(b, payload, s.len);
 }
 
-/* ------------------------------------------------------------------- entry */
+/* -------------------------------------- READ, atomics, ATOMIC WRITE and FLUSH */
+/* One more is on the wire; @bytes: of its response. */
+static void note_read_sent(struct rn_qp *qp, struct rn_psn last, uint32_t bytes)
+{
+	struct rn_requester *req = &qp->req;
+
+	assert(req->rd_count < req->rd_room);
+	*rn_rd_at(req, req->rd_count) =
+		(struct rn_rd_sent){ .last_psn = last.v, .bytes = bytes };
+	req->rd_count++;
+	rn_read_window_charge(qp, bytes);
+}
+
+/* The common part of all: @bytes of response, @packets PSNs. */
+static void request_sent(struct rn_qp *qp, rn_ns now, struct rn_send_wqe *wqe,
+			 struct rn_psn psn, uint32_t packets, uint32_t bytes)
+{
+	struct rn_requester *req = &qp->req;
+
+	if (!rn_psn_before(psn, req->high))
+		count_message(req, wqe);
+	start_wqe(req, wqe);
+	req->since_ack_req = 0;
+	note_read_sent(qp, rn_psn_add(psn, packets - 1), bytes);
+	rn_dest_charge(qp, now, RN_PACKET_COST);
+	note_sent(qp, now, psn, rn_psn_add(psn, packets));
+	move_on(req, wqe, packets);
+}
+
+static bool may_request(struct rn_qp *qp, rn_ns now, uint32_t bytes)
+{
+	return qp->req.rd_count < qp->attr.max_rd_atomic &&
+	       rn_dest_may_send(qp, now, RN_PACKET_COST) &&
+	       rn_read_window_open(qp, now, bytes);
+}
+
+/* Build the request of @wqe, or the next of several READs. 0: it may not leave now, or
+ * has failed.
+ */
+static uint32_t build_read(struct rn_qp *qp, rn_ns now, struct rn_send_wqe *wqe,
+			   struct rn_build *b)
+{
+	struct rn_requester *req = &qp->req;
+	struct segment s = { .psn = psn_to_send(req, wqe),
+			     .opcode = RN_RC_READ_REQUEST | opcode_class(qp->type) };
+	struct rn_reth reth = { .va = wqe->remote_addr, .rkey = wqe->rkey };
+	uint32_t offset = req->cur_packet << rn_req_mtu_shift(qp);
+	uint32_t packets;
+	uint8_t *p;
+
+	if (wqe->state == RN_WQE_POSTED)
+		wqe->packet_count = count_packets(qp, wqe->length);
+	packets = rn_req_read_packets(qp, wqe, req->cur_packet);
+	reth.va += offset;
+	reth.dma_len = packets << rn_req_mtu_shift(qp);
+	if (reth.dma_len > wqe->length - offset)
+		reth.dma_len = wqe->length - offset;
+	if (!may_request(qp, now, reth.dma_len))
+		return 0;
+
+	p = emit_xrceth(qp, wqe, emit_bth(qp, b, &s, true, false));
+	p = rn_reth_emit(p, &reth);
+	request_sent(qp, now, wqe, s.psn, packets, reth.dma_len);
+	return (uint32_t)(p - b->buf);
+}
+
+static uint32_t build_atomic(struct rn_qp *qp, rn_ns now, struct rn_send_wqe *wqe,
+			     struct rn_build *b)
+{
+	const struct rn_wqe_atomic *operands = rn_wqe_atomic(wqe);
+	bool swap = wqe->opcode == RN_WR_ATOMIC_CMP_AND_SWP;
+	struct segment s = {
+		.psn = psn_to_send(&qp->req, wqe),
+		.opcode = rn_wqe_info(wqe)->only | opcode_class(qp->type),
+	};
+	struct rn_atomic_eth eth = {
+		.va = wqe->remote_addr,
+		.rkey = wqe->rkey,
+		.swap_add = swap ? operands->swap : operands->compare_add,
+		.compare = swap ? operands->compare_add : 0,
+	};
+	uint8_t *p;
+
+	if (!may_request(qp, now, 0))
+		return 0;
+	wqe->packet_count = 1;
+	p = emit_xrceth(qp, wqe, emit_bth(qp, b, &s, true, false));
+	p = rn_atomic_eth_emit(p, &eth);
+	request_sent(qp, now, wqe, s.psn, 1, 0);
+	return (uint32_t)(p - b->buf);
+}
+
+/* The headers of a request of one packet, up to the RETH. */
+static uint8_t *emit_placement(const struct rn_qp *qp, const struct rn_send_wqe *wqe,
+			       const struct segment *s, const struct rn_build *b)
+{
+	const struct rn_reth reth = {
+		.va = wqe->remote_addr,
+		.rkey = wqe->rkey,
+		.dma_len = wqe->length,
+	};
+	uint8_t *p = emit_xrceth(qp, wqe, emit_bth(qp, b, s, true, false));
+
+	if (wqe->opcode == RN_WR_FLUSH) {
+		const struct rn_feth feth = {
+			.placement = wqe->imm & UINT8_MAX,
+			.selectivity = (uint8_t)(wqe->imm >> 8),
+		};
+
+		p = rn_feth_emit(p, &feth);
+	}
+	return rn_reth_emit(p, &reth);
+}
+
+static uint32_t build_atomic_write(struct rn_qp *qp, rn_ns now, struct rn_send_wqe *wqe,
+				   struct rn_build *b)
+{
+	const struct segment s = {
+		.psn = psn_to_send(&qp->req, wqe),
+		.len = wqe->length,
+		.opcode = RN_RC_ATOMIC_WRITE | opcode_class(qp->type),
+	};
+	uint8_t *payload = b->buf + rn_opcode_info[s.opcode].hdr_len;
+	enum rn_mem_result result;
+	uint8_t *p;
+
+	if (!may_request(qp, now, 0))
+		return 0;
+	result = rn_req_fetch(qp, wqe, s.psn, 0, s.len, payload, NULL);
+	if (result == RN_MEM_FAULT)
+		fail_locally(qp, now, wqe, RN_WC_LOC_PROT_ERR);
+	if (result != RN_MEM_DONE)
+		return 0;
+	wqe->packet_count = 1;
+	p = emit_placement(qp, wqe, &s, b);
+	assert(p == payload);
+	request_sent(qp, now, wqe, s.psn, 1, 0);
+	return (uint32_t)(p - b->buf) + s.len;
+}
+
+static uint32_t build_flush(struct rn_qp *qp, rn_ns now, struct rn_send_wqe *wqe,
+			    struct rn_build *b)
+{
+	const struct segment s = {
+		.psn = psn_to_send(&qp->req, wqe),
+		.opcode = RN_RC_FLUSH | opcode_class(qp->type),
+	};
+	uint8_t *p;
+
+	if (!may_request(qp, now, 0))
+		return 0;
+	wqe->packet_count = 1;
+	p = emit_placement(qp, wqe, &s, b);
+	request_sent(qp, now, wqe, s.psn, 1, 0);
+	return (uint32_t)(p - b->buf);
+}
+
+/* ------------------------------------------------------------ the next packet */
 /* A WQE that only changes keys, at its place in the order of the queue: it is over before
  * the next one starts. An invalidation also waits for everything before it to complete
  * (IBTA Vol 1, 10.6.5.1).
@@ -350,7 +602,7 @@ static void execute_here(struct rn_qp *qp, rn_ns now, struct rn_send_wqe *wqe)
 		status = RN_WC_LOC_QP_OP_ERR;
 
 	if (status != RN_WC_SUCCESS) {
-		rn_req_fail_locally(qp, now, wqe, status);
+		fail_locally(qp, now, wqe, status);
 		return;
 	}
 	wqe->state = RN_WQE_DONE;
@@ -381,13 +633,13 @@ static uint32_t build_wqe(struct rn_qp *qp, rn_ns now, struct rn_send_wqe *wqe,
 			return build_datagram(qp, now, wqe, b);
 		return build_segment(qp, now, wqe, b);
 	case RN_WQE_READ:
-		return rn_req_build_read(qp, now, wqe, b);
+		return build_read(qp, now, wqe, b);
 	case RN_WQE_ATOMIC:
-		return rn_req_build_atomic(qp, now, wqe, b);
+		return build_atomic(qp, now, wqe, b);
 	case RN_WQE_ATOMIC_WRITE:
-		return rn_req_build_atomic_write(qp, now, wqe, b);
+		return build_atomic_write(qp, now, wqe, b);
 	case RN_WQE_FLUSH:
-		return rn_req_build_flush(qp, now, wqe, b);
+		return build_flush(qp, now, wqe, b);
 	case RN_WQE_LOCAL:
 		execute_here(qp, now, wqe);
 		return 0;

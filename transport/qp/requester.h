@@ -92,51 +92,6 @@ static inline rn_ns rn_req_ack_deadline(const struct rn_qp *qp, rn_ns now)
 	return now + timeout * RN_REQ_ACK_TIMEOUTS * qp->dev->cfg.timeout_scale;
 }
 
-/* ------------------------------------------------------ requester.c, request.c */
-/* One packet of a request. */
-struct rn_segment {
-	struct rn_psn psn;
-	uint32_t offset, len; /* of the payload in the message, bytes */
-	uint8_t opcode;
-	bool last;
-};
-
-/* PSN of the packet of @wqe, which is at cur, that leaves next. */
-struct rn_psn rn_req_next_psn(const struct rn_requester *req,
-			      const struct rn_send_wqe *wqe);
-/* PSNs of a message of @length bytes. */
-uint32_t rn_req_count_packets(const struct rn_qp *qp, uint32_t length);
-/* Give the WQE its PSNs if it has none. */
-void rn_req_start(struct rn_requester *req, struct rn_send_wqe *wqe);
-/* A message, or one READ request of several, leaves for the first time. */
-void rn_req_count_message(struct rn_requester *req, const struct rn_send_wqe *wqe);
-/* A request that takes the PSNs [@psn, @end) was built. */
-void rn_req_sent(struct rn_qp *qp, rn_ns now, struct rn_psn psn, struct rn_psn end);
-/* @count packets of @wqe were built. True if those were the last. */
-bool rn_req_move_on(struct rn_requester *req, const struct rn_send_wqe *wqe,
-		    uint32_t count);
-/* The WQE at cur cannot be sent. Its CQE comes when the older ones are complete. */
-void rn_req_fail_locally(struct rn_qp *qp, rn_ns now, struct rn_send_wqe *wqe,
-			 enum rn_wc_status status);
-uint8_t rn_req_opcode_class(enum rn_qp_type type);
-uint8_t *rn_req_emit_bth(const struct rn_qp *qp, const struct rn_build *b,
-			 const struct rn_segment *s, bool ack_req, bool solicited);
-/* Every request of XRC names the SRQ. */
-uint8_t *rn_req_emit_xrceth(const struct rn_qp *qp, const struct rn_send_wqe *wqe,
-			    uint8_t *p);
-
-/* Build the request of @wqe, or the next of several READs. 0: it may not leave now, or
- * has failed.
- */
-uint32_t rn_req_build_read(struct rn_qp *qp, rn_ns now, struct rn_send_wqe *wqe,
-			   struct rn_build *b);
-uint32_t rn_req_build_atomic(struct rn_qp *qp, rn_ns now, struct rn_send_wqe *wqe,
-			     struct rn_build *b);
-uint32_t rn_req_build_atomic_write(struct rn_qp *qp, rn_ns now, struct rn_send_wqe *wqe,
-				   struct rn_build *b);
-uint32_t rn_req_build_flush(struct rn_qp *qp, rn_ns now, struct rn_send_wqe *wqe,
-			    struct rn_build *b);
-
 /* ------------------------------------------------------------- send_queue.c */
 /* Complete the WQE at head; CQE if it is signaled or @status is an error. */
 void rn_req_retire(struct rn_qp *qp, rn_ns now, enum rn_wc_status status);
@@ -158,8 +113,7 @@ static inline struct rn_rd_sent *rn_rd_at(const struct rn_requester *req, uint32
 	return &req->rd[(req->rd_head + behind) & (req->rd_room - 1u)];
 }
 
-/* READ and atomic requests on the wire. @bytes: of the response. */
-void rn_req_read_sent(struct rn_qp *qp, struct rn_psn last, uint32_t bytes);
+/* READ and atomic requests on the wire. */
 void rn_req_read_answered(struct rn_qp *qp); /* the oldest, completely */
 void rn_req_reads_forget(struct rn_qp *qp);  /* all: they will be sent again, or never */
 /* Packets that the READ request has that covers packet @packet of @wqe, from there on.
@@ -169,7 +123,7 @@ void rn_req_reads_forget(struct rn_qp *qp);  /* all: they will be sent again, or
 uint32_t rn_req_read_packets(const struct rn_qp *qp, const struct rn_send_wqe *wqe,
 			     uint32_t packet);
 
-/* ---------------------------------------------------------------- payload.c */
+/* -------------------------------------------------------------- requester.c */
 /* Bytes [@offset, @offset + @len) of @wqe, the payload of packet @psn, to @dst. PENDING:
  * ask again, the QP is scheduled when they have come. @part: as of rn_gather().
  */
@@ -178,46 +132,12 @@ enum rn_mem_result rn_req_fetch(struct rn_qp *qp, struct rn_send_wqe *wqe,
 				uint8_t *dst, struct rn_crc32_part *part);
 
 /* ------------------------------------------------------------- retransmit.c */
-enum rn_advance {
-	RN_ADVANCE_REACHED,
-	RN_ADVANCE_GAP,	 /* stopped at a READ or atomic that has not been answered */
-	RN_ADVANCE_DEAD, /* the QP is in ERR */
-};
-/* Every SEND and WRITE packet before @target is acknowledged. */
-enum rn_advance rn_req_advance(struct rn_qp *qp, rn_ns now, struct rn_psn target);
 /* What is not acknowledged will be sent again. Neither a retry nor a loss yet. */
 void rn_req_go_back(struct rn_qp *qp);
-/* The peer has said what it has: what is missing may be sent again. */
-void rn_req_stop_asking(struct rn_qp *qp);
-/* una has moved. @credit: bytes that are not in flight any more. */
-void rn_req_progress(struct rn_qp *qp, rn_ns now, uint32_t credit);
-/* A response is missing that later ones prove to have been sent. @psn: of the packet that
- * the later one answers.
- */
-void rn_req_implied_nak(struct rn_qp *qp, rn_ns now, struct rn_psn psn);
-/* An AETH of type ACK came: what it says about receives. */
-void rn_req_take_credits(struct rn_qp *qp, const struct rn_aeth *aeth);
 
-/* --------------------------------------------------------------- response.c */
-void rn_req_read_response(struct rn_qp *qp, rn_ns now, const struct rn_packet *p);
-void rn_req_atomic_response(struct rn_qp *qp, rn_ns now, const struct rn_packet *p);
-
-/* -------------------------------------------------- losses that show by silence */
-/* @qp has heard from its peer of a loss: watch all QPs that share the way for a while. */
-void rn_probe_start(struct rn_qp *qp, rn_ns now);
-/* Watch @qp alone, though nobody has heard of a loss: what it has sent is all for now,
- * and nothing behind it would show that it is lost.
- */
-void rn_probe_watch(struct rn_qp *qp, rn_ns now);
 /* @qp, with nothing in flight, is about to send. Its timer is armed for ack_deadline
  * later, and for this then.
  */
 void rn_probe_burst(struct rn_qp *qp, rn_ns now);
-void rn_probe_expire(struct rn_qp *qp, rn_ns now);
-/* una has moved, and what was sent again is not looked at yet: is that what was answered?
- */
-bool rn_probe_is_answered(const struct rn_qp *qp, rn_ns now);
-/* Send nothing again while answers come (req.listens). */
-void rn_probe_listen(struct rn_qp *qp, rn_ns now);
 
 #endif /* RN_REQUESTER_H */

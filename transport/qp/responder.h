@@ -3,8 +3,8 @@
  *
  *   rn_request_load()    headers parsed, remote memory looked up   responder.c
  *   rn_request_judge()   may it be executed?                       responder.c
- *   rn_request_execute() place the data, complete the message      execute.c
- *   rn_rsp_ack() ...     what the peer is told                     ack.c
+ *   rn_request_execute() place the data, complete the message      responder.c
+ *   rn_rsp_ack() ...     what the peer is told                     response.c
  *
  * RC and UC share the first three; what follows a verdict differs.
  */
@@ -91,42 +91,18 @@ void rn_request_load(struct rn_request *q, const struct rn_qp *qp,
 /* The checks after that of the PSN. RN_V_NEXT: execute it. */
 enum rn_verdict rn_request_judge(const struct rn_qp *qp, const struct rn_request *q);
 
-/* ---------------------------------------------------------------- execute.c */
 /* What an accepted request does, except for what it tells the peer: data, resources,
  * CQE, MSN. RN_V_NEXT or one of the last three verdicts.
  */
 enum rn_verdict rn_request_execute(struct rn_qp *qp, rn_ns now,
 				   const struct rn_request *q);
 
-/* Answer a request that was executed before, without executing it again. */
-void rn_request_repeat(struct rn_qp *qp, const struct rn_request *q);
-
-/* -------------------------------------------------------------- operation.c */
-/* Start the next atomic, ATOMIC WRITE or FLUSH of the QP if none is under way. A failed
- * one: its resource is given up through rn_rsp_fail().
- */
-void rn_operation_start(struct rn_qp *qp, rn_ns now);
-/* The memory has answered. */
-void rn_operation_mem_done(struct rn_qp *qp, rn_ns now, enum rn_mem_result result);
-
-/* -------------------------------------------------------------------- ack.c */
-static inline bool rn_syndrome_is_ack(uint8_t syndrome)
-{
-	return rn_aeth_type(syndrome) == RN_AETH_ACK;
-}
-
-static inline bool rn_syndrome_is_fatal(uint8_t syndrome)
-{
-	return rn_aeth_type(syndrome) == RN_AETH_NAK &&
-	       rn_aeth_value(syndrome) != RN_NAK_PSN_SEQ;
-}
-
+/* --------------------------------------------------------------- response.c */
 /* Acknowledge everything up to @psn. Joins an acknowledgement that still waits. */
 void rn_rsp_ack(struct rn_qp *qp, struct rn_psn psn, uint32_t msn);
 
 /* A request with this PSN was accepted: take back a SEQ or RNR NAK that has not left, or
- * move it behind the request, if packets after it were dropped. True if an
- * acknowledgement of the request is now due in any case.
+ * move it behind the request, if packets after it were dropped.
  */
 void rn_rsp_accepted(struct rn_qp *qp, const struct rn_request *q);
 
@@ -138,20 +114,6 @@ void rn_rsp_nak(struct rn_qp *qp, uint8_t syndrome);
  */
 void rn_rsp_fatal(struct rn_qp *qp, rn_ns now, enum rn_nak_code code, struct rn_psn psn);
 
-/* On dev->acks or off it, after anything that rn_rsp_ack_ready() looks at has changed. */
-void rn_rsp_update_ack(struct rn_qp *qp);
-
-/* As rn_rsp_build_ack(), where a response would have left. */
-uint32_t rn_rsp_build_ack_now(struct rn_qp *qp, rn_ns now, struct rn_build *b);
-
-/* The BTH of a packet that answers; @return: behind it. */
-uint8_t *rn_rsp_emit_bth(const struct rn_qp *qp, const struct rn_build *b, uint8_t opcode,
-			 struct rn_psn psn, uint32_t payload_len);
-
-/* What is acknowledged from here on is to be in memory. */
-void rn_rsp_settle_acked(const struct rn_qp *qp);
-
-/* ---------------------------------------------------------------- respond.c */
 /* The QP has room for any. */
 static inline struct rn_resource *rn_res_at(const struct rn_responder *rsp, uint8_t index)
 {
@@ -163,12 +125,6 @@ static inline uint8_t rn_res_count(const struct rn_responder *rsp)
 	return (uint8_t)(rsp->res_tail - rsp->res_head);
 }
 
-/* Protection domain that the R_Key of a resource is judged by. */
-static inline uint32_t rn_res_pd(const struct rn_qp *qp, const struct rn_resource *r)
-{
-	return rn_qp_rkey_pd(qp, rn_srq_find(qp, rn_get_be24(r->srqn)));
-}
-
 /* Responses that @length bytes take. */
 uint32_t rn_read_packets(const struct rn_qp *qp, uint32_t length);
 
@@ -178,9 +134,12 @@ void rn_rsp_due(struct rn_qp *qp, uint8_t index);
 /* Make room for a newer resource. */
 void rn_rsp_forget_oldest(struct rn_qp *qp);
 
-/* The memory of resource @index cannot be reached any more. A duplicate is forgotten
- * (duplicates are never NAKed); otherwise NAK ACC in place of the next response.
+/* Start the next atomic, ATOMIC WRITE or FLUSH of the QP if none is under way. A failed
+ * one gives up its resource.
  */
-void rn_rsp_fail(struct rn_qp *qp, rn_ns now, uint8_t index);
+void rn_operation_start(struct rn_qp *qp, rn_ns now);
+
+/* A receive was posted to the queue of @qp itself. */
+void rn_credit_posted(struct rn_qp *qp);
 
 #endif /* RN_RESPONDER_H */

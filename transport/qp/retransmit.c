@@ -1,10 +1,40 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* retransmit.c - acknowledgements, NAKs and timers of an RC requester; going back.
+/* retransmit.c - what comes back to a reliable requester, and what is sent again.
  *
- * Source: IBTA Vol 1, 9.7.5 (responses), 9.7.6 (timeouts), 9.9.2 (requester errors).
+ * An acknowledgement, NAK or response moves una on and completes requests. A NAK, a gap
+ * between responses or the local ACK timer makes the requester go back to una.
+ *
+ *
+ * Packets may also be lost where nobody will say so. A full socket buffer loses the end
+ * of what was sent. A receiver reports a gap only when something comes behind it, and
+ * only once; so if nothing follows, or if the packets sent again are lost as well, only
+ * the local ACK timer is left. Programs set that to tens of milliseconds or seconds,
+ * which is right for a network that hardly ever loses, and an age for this one. So for a
+ * while after a loss, each QP towards that destination that makes no progress goes back
+ * by itself; so does, without a loss, one that has sent in its turn (window.c), behind
+ * which it sends nothing for long. That costs no retry, leaves the local ACK timer alone,
+ * and to the peer looks like any other duplicate.
+ *
+ * Where nothing was lost yet, each burst is watched from afar: if nothing comes back for
+ * many round trips, and the local ACK timer is far from its end, the QP goes back as
+ * well, each time after twice as long.
+ *
+ * A QP that goes back without knowing of a loss asks with one packet (req.asks): a peer
+ * that was only slow acknowledges everything, and nothing is sent again for nothing.
+ *
+ * Source: IBTA Vol 1, 9.7.5 (responses; .2 of READs, .3 of atomics), 9.7.6 (timeouts),
+ * 9.9.2 (requester errors).
  */
 #include "requester.h"
+#include "scatter.h"
 #include "syndrome.h"
+#include "window.h"
+
+enum advance {
+	REACHED,
+	STOPPED_AT_GAP, /* stopped at a READ or atomic that has not been answered */
+	QP_FAILED,	/* the QP is in ERR */
+};
 
 /* What a NAK that ends the QP means for the WQE that it names. */
 static const struct fatal_nak {
@@ -19,7 +49,19 @@ static const struct fatal_nak {
 	/* clang-format on */
 };
 
-/* ------------------------------------------------------------------ progress */
+/* How long no progress is suspicious: at least this, and several round trips. */
+#define PROBE_MIN RN_MSEC(2)
+/* The same where nothing is known to have been lost: rather a peer that is not let run.
+ */
+#define FIRST_MIN RN_MSEC(100)
+enum {
+	PROBE_RTTS = 4,
+	FIRST_RTTS = 16,
+};
+/* How long after a loss we are suspicious at all. */
+#define WATCH RN_MSEC(200)
+
+/* ----------------------------------------------------------------- going back */
 /* The next packet is the one at una: going back, or acknowledged further than sent again.
  */
 static void resume_at_una(struct rn_qp *qp)
@@ -34,27 +76,223 @@ static void resume_at_una(struct rn_qp *qp)
 		req->cur_packet = (uint32_t)rn_psn_diff(req->una, rn_psn(wqe->first_psn));
 }
 
-/* una has moved, after silence. What was sent again is answered at once, if it had been
- * lost; a peer that was slow answers the first copy of everything, one by one, and what
- * was sent again last of all.
- */
-static void hear_answer(struct rn_qp *qp, rn_ns now)
+void rn_req_go_back(struct rn_qp *qp)
 {
 	struct rn_requester *req = &qp->req;
-	bool at_once = rn_probe_is_answered(qp, now);
 
-	if (req->probe.was_silent && at_once)
-		rn_probe_suspect(qp);
-	req->probe.was_silent = false;
-	if (!req->asks)
-		return;
-	if (at_once || req->una.v == req->high.v)
-		rn_req_stop_asking(qp);
-	else
-		rn_probe_listen(qp, now);
+	rn_req_reads_forget(qp);
+	if (req->in_flight)
+		rn_dest_uncharge(qp, req->in_flight);
+	resume_at_una(qp);
+	req->resent = req->high;
+	/* The first packet asks for an acknowledgement: progress shows early. */
+	req->since_ack_req = RN_ACK_REQ_EVERY;
+	req->asks = req->listens = false;
+	req->ack_deadline = RN_NEVER;
+	rn_dev_schedule(qp->dev, qp);
 }
 
-void rn_req_stop_asking(struct rn_qp *qp)
+/* ------------------------------------------------ losses that show by silence */
+static rn_ns times_rtt(const struct rn_dest *d, unsigned times, rn_ns least)
+{
+	return d->rtt * times > least ? d->rtt * times : least;
+}
+
+/* Nor is it as long as the responses behind a gap come so far apart. */
+static rn_ns patience(const struct rn_qp *qp)
+{
+	rn_ns wait = times_rtt(qp->dest, PROBE_RTTS, PROBE_MIN);
+	rn_ns apart = PROBE_RTTS * qp->req.heard_apart;
+
+	return apart > wait ? apart : wait;
+}
+
+static void start_watch(struct rn_qp *qp, rn_ns now)
+{
+	struct rn_probe *probe = &qp->req.probe;
+
+	probe->una = qp->req.una;
+	probe->heard = qp->req.heard;
+	probe->deadline = now + probe->wait;
+}
+
+static void watch_closely(struct rn_qp *qp, rn_ns now, bool lossy)
+{
+	struct rn_probe *probe = &qp->req.probe;
+	bool is_watched = probe->deadline != RN_NEVER && probe->is_close;
+
+	probe->until = now + WATCH;
+	probe->lossy = lossy || (is_watched && probe->lossy);
+	if (is_watched)
+		return;
+	probe->is_close = true;
+	probe->wait = patience(qp);
+	start_watch(qp, now);
+	rn_dev_arm_timer(qp->dev, qp);
+}
+
+/* In case that what leaves now is lost. Where the local ACK timer runs out soon, it does.
+ */
+static void watch_from_afar(struct rn_qp *qp, rn_ns now)
+{
+	struct rn_probe *probe = &qp->req.probe;
+	rn_ns wait = times_rtt(qp->dest, FIRST_RTTS, FIRST_MIN);
+	rn_ns ack_deadline = rn_req_ack_deadline(qp, now);
+
+	wait *= qp->dev->cfg.timeout_scale;
+	if (ack_deadline == RN_NEVER ||
+	    wait > (ack_deadline - now) / 2 / RN_REQ_ACK_TIMEOUTS)
+		return;
+	probe->is_close = probe->lossy = false;
+	probe->wait = wait;
+	start_watch(qp, now);
+}
+
+void rn_probe_burst(struct rn_qp *qp, rn_ns now)
+{
+	struct rn_dest *d = qp->dest;
+
+	if (rn_dest_takes_turns(d)) {
+		/* What it has sent is all for now, and nothing behind it would show that
+		 * it is lost.
+		 */
+		watch_closely(qp, now, false);
+	} else if (rn_psn_before(qp->req.charged, qp->req.high)) {
+		return; /* sent again, and watched if there was a reason */
+	} else if (d->suspicion > 0) {
+		d->suspicion--;
+		watch_closely(qp, now, true);
+	} else if (qp->req.probe.deadline == RN_NEVER) {
+		watch_from_afar(qp, now);
+	}
+}
+
+/* @qp has heard from its peer of a loss: watch all QPs that share the way for a while. */
+static void watch_all_closely(struct rn_qp *qp, rn_ns now)
+{
+	struct rn_list *link, *next;
+
+	if (!qp->dest)
+		return;
+	rn_list_for_each_safe (link, next, &qp->dest->busy) {
+		struct rn_qp *m = RN_CONTAINER_OF(link, struct rn_qp, busy_link);
+
+		if (m->req.una.v == m->req.high.v) {
+			rn_list_remove(link);
+			continue;
+		}
+		watch_closely(m, now, true);
+	}
+}
+
+static bool is_stuck(const struct rn_qp *qp)
+{
+	const struct rn_requester *req = &qp->req;
+
+	return req->in_flight > 0 && req->una.v == req->probe.una.v &&
+	       req->heard.v == req->probe.heard.v;
+}
+
+static void go_back_unasked(struct rn_qp *qp, rn_ns now)
+{
+	rn_ns ack_deadline = qp->req.ack_deadline;
+
+	rn_req_go_back(qp);
+	qp->req.asks = !qp->req.probe.lossy;
+	qp->req.ack_deadline = ack_deadline;
+	rn_dest_loss(qp, now);
+}
+
+/* Of a peer that was but slow, everything is acknowledged, what was not sent again too,
+ * and at any time. What was lost is missed until it comes again, and then acknowledged at
+ * once.
+ */
+static bool is_answered_at_once(const struct rn_qp *qp, rn_ns now)
+{
+	const struct rn_requester *req = &qp->req;
+
+	if (!qp->dest)
+		return true;
+	if (rn_psn_before(req->charged, req->una) || qp->burst_at == RN_NEVER)
+		return false;
+	return now - qp->burst_at <= PROBE_MIN + qp->dest->rtt_least;
+}
+
+/* Round trips of a peer that stands still now and then may be long. */
+static rn_ns listening_time(const struct rn_qp *qp, rn_ns now)
+{
+	rn_ns ack_deadline = rn_req_ack_deadline(qp, now);
+	rn_ns wait = patience(qp);
+
+	return wait < ack_deadline - now ? wait : ack_deadline - now;
+}
+
+/* Send nothing again while answers come (req.listens). */
+static void listen_for_answers(struct rn_qp *qp, rn_ns now)
+{
+	qp->req.listens = true;
+	qp->req.probe.is_close = qp->req.probe.lossy = false;
+	qp->req.probe.wait = listening_time(qp, now);
+	start_watch(qp, now);
+	rn_dev_arm_timer(qp->dev, qp);
+}
+
+/* It gets on. */
+static void go_on_watching(struct rn_qp *qp, rn_ns now)
+{
+	struct rn_probe *probe = &qp->req.probe;
+
+	if (qp->dest->suspicion > 0) {
+		qp->dest->suspicion--;
+		probe->lossy = true;
+		probe->until = now + WATCH;
+	}
+	if (now >= probe->until) {
+		watch_from_afar(qp, now);
+		return;
+	}
+	probe->is_close = true;
+	probe->wait = patience(qp);
+	start_watch(qp, now);
+}
+
+static void expire_probe(struct rn_qp *qp, rn_ns now)
+{
+	struct rn_probe *probe = &qp->req.probe;
+
+	if (probe->deadline > now)
+		return;
+	probe->deadline = RN_NEVER;
+	/* No more answers: ask for the rest, with one packet. */
+	if (qp->req.listens) {
+		qp->req.listens = false;
+		rn_dev_schedule(qp->dev, qp);
+	}
+	/* Idle: no wake-ups for nothing. */
+	if (!qp->dest || qp->req.una.v == qp->req.high.v)
+		return;
+	if (!is_stuck(qp)) {
+		go_on_watching(qp, now);
+		return;
+	}
+	/* Whoever is silent for so long is not served by more of the same. */
+	if (probe->is_close && now >= probe->until)
+		return;
+	if (!probe->lossy && rn_dest_holds(qp, now)) {
+		start_watch(qp, now);
+		return;
+	}
+	go_back_unasked(qp, now);
+	/* Under a close watch that would breed suspicion of a peer that is but slow. */
+	if (!probe->is_close)
+		probe->was_silent = true;
+	probe->wait += probe->is_close ? patience(qp) : probe->wait;
+	start_watch(qp, now);
+}
+
+/* ------------------------------------------------------------------- progress */
+/* The peer has said what it has: what is missing may be sent again. */
+static void stop_asking(struct rn_qp *qp)
 {
 	if (!qp->req.asks)
 		return;
@@ -62,7 +300,28 @@ void rn_req_stop_asking(struct rn_qp *qp)
 	rn_dev_schedule(qp->dev, qp);
 }
 
-void rn_req_progress(struct rn_qp *qp, rn_ns now, uint32_t credit)
+/* una has moved, after silence. What was sent again is answered at once, if it had been
+ * lost; a peer that was slow answers the first copy of everything, one by one, and what
+ * was sent again last of all.
+ */
+static void hear_answer(struct rn_qp *qp, rn_ns now)
+{
+	struct rn_requester *req = &qp->req;
+	bool at_once = is_answered_at_once(qp, now);
+
+	if (req->probe.was_silent && at_once)
+		rn_probe_suspect(qp);
+	req->probe.was_silent = false;
+	if (!req->asks)
+		return;
+	if (at_once || req->una.v == req->high.v)
+		stop_asking(qp);
+	else
+		listen_for_answers(qp, now);
+}
+
+/* una has moved. @credit: bytes that are not in flight any more. */
+static void note_progress(struct rn_qp *qp, rn_ns now, uint32_t credit)
 {
 	struct rn_requester *req = &qp->req;
 
@@ -114,10 +373,11 @@ static uint32_t charged_bytes(const struct rn_qp *qp, const struct rn_send_wqe *
 	return bytes;
 }
 
-enum rn_advance rn_req_advance(struct rn_qp *qp, rn_ns now, struct rn_psn target)
+/* Every SEND and WRITE packet before @target is acknowledged. */
+static enum advance advance_una(struct rn_qp *qp, rn_ns now, struct rn_psn target)
 {
 	struct rn_requester *req = &qp->req;
-	enum rn_advance result = RN_ADVANCE_REACHED;
+	enum advance result = REACHED;
 	struct rn_psn from = req->una;
 	uint32_t credit = 0;
 
@@ -134,7 +394,7 @@ enum rn_advance rn_req_advance(struct rn_qp *qp, rn_ns now, struct rn_psn target
 		}
 		assert(wqe->state == RN_WQE_STARTED);
 		if (rn_wqe_info(wqe)->kind != RN_WQE_MESSAGE) {
-			result = RN_ADVANCE_GAP;
+			result = STOPPED_AT_GAP;
 			break;
 		}
 		credit += charged_bytes(qp, wqe, stop);
@@ -143,27 +403,11 @@ enum rn_advance rn_req_advance(struct rn_qp *qp, rn_ns now, struct rn_psn target
 			rn_req_retire(qp, now, RN_WC_SUCCESS);
 	}
 	if (req->una.v != from.v)
-		rn_req_progress(qp, now, credit);
-	return rn_req_finish_local(qp, now) ? RN_ADVANCE_DEAD : result;
+		note_progress(qp, now, credit);
+	return rn_req_finish_local(qp, now) ? QP_FAILED : result;
 }
 
-/* ---------------------------------------------------------------- going back */
-void rn_req_go_back(struct rn_qp *qp)
-{
-	struct rn_requester *req = &qp->req;
-
-	rn_req_reads_forget(qp);
-	if (req->in_flight)
-		rn_dest_uncharge(qp, req->in_flight);
-	resume_at_una(qp);
-	req->resent = req->high;
-	/* The first packet asks for an acknowledgement: progress shows early. */
-	req->since_ack_req = RN_ACK_REQ_EVERY;
-	req->asks = req->listens = false;
-	req->ack_deadline = RN_NEVER;
-	rn_dev_schedule(qp->dev, qp);
-}
-
+/* -------------------------------------------------------------------- retries */
 void rn_qp_retries(const struct rn_qp *qp, struct rn_retries *retries)
 {
 	*retries = qp->req.charged_retries;
@@ -179,7 +423,7 @@ static void count_charge(struct rn_requester *req)
 }
 
 /* Go back at the price of one transport retry. False: there was none left. */
-static bool retry(struct rn_qp *qp, rn_ns now, bool heard)
+static bool go_back_for_retry(struct rn_qp *qp, rn_ns now, bool heard)
 {
 	count_charge(&qp->req);
 	if (qp->req.retry_left == 0) {
@@ -197,7 +441,7 @@ static bool retry(struct rn_qp *qp, rn_ns now, bool heard)
 	if (heard)
 		rn_probe_suspect(qp);
 	if (rn_dest_loss(qp, now) && heard)
-		rn_probe_start(qp, now);
+		watch_all_closely(qp, now);
 	return true;
 }
 
@@ -233,7 +477,10 @@ static void hear_behind_gap(struct rn_qp *qp, rn_ns now, struct rn_psn psn)
 		req->ack_deadline = rn_req_ack_deadline(qp, now);
 }
 
-void rn_req_implied_nak(struct rn_qp *qp, rn_ns now, struct rn_psn psn)
+/* A response is missing that later ones prove to have been sent. @psn: of the packet that
+ * the later one answers.
+ */
+static void imply_nak(struct rn_qp *qp, rn_ns now, struct rn_psn psn)
 {
 	hear_behind_gap(qp, now, psn);
 	/* What answers a packet that has not left again yet says nothing of the answers
@@ -245,11 +492,11 @@ void rn_req_implied_nak(struct rn_qp *qp, rn_ns now, struct rn_psn psn)
 	}
 	rn_count(qp->dev, RN_STAT_IMPLIED_NAK_SEQ_ERR);
 	qp->req.back_why = RN_STAT_IMPLIED_NAK_SEQ_ERR;
-	qp->req.implied_nak = retry(qp, now, true);
+	qp->req.implied_nak = go_back_for_retry(qp, now, true);
 }
 
-/* ------------------------------------------------------------- AETH by type */
-void rn_req_take_credits(struct rn_qp *qp, const struct rn_aeth *aeth)
+/* --------------------------------------------------------------- AETH by type */
+static void take_credits(struct rn_qp *qp, const struct rn_aeth *aeth)
 {
 	struct rn_requester *req = &qp->req;
 	uint8_t code = rn_aeth_value(aeth->syndrome);
@@ -272,8 +519,8 @@ void rn_req_take_credits(struct rn_qp *qp, const struct rn_aeth *aeth)
 
 static void receive_ack(struct rn_qp *qp, rn_ns now, struct rn_psn psn)
 {
-	if (rn_req_advance(qp, now, rn_psn_add(psn, 1)) == RN_ADVANCE_GAP)
-		rn_req_implied_nak(qp, now, psn);
+	if (advance_una(qp, now, rn_psn_add(psn, 1)) == STOPPED_AT_GAP)
+		imply_nak(qp, now, psn);
 }
 
 /* NAKs other than an acknowledgement of what precedes them: true if that is complete and
@@ -281,11 +528,11 @@ static void receive_ack(struct rn_qp *qp, rn_ns now, struct rn_psn psn)
  */
 static bool advance_to_nak(struct rn_qp *qp, rn_ns now, struct rn_psn psn)
 {
-	enum rn_advance advance = rn_req_advance(qp, now, psn);
+	enum advance advance = advance_una(qp, now, psn);
 
-	if (advance == RN_ADVANCE_GAP)
-		rn_req_implied_nak(qp, now, psn);
-	return advance == RN_ADVANCE_REACHED;
+	if (advance == STOPPED_AT_GAP)
+		imply_nak(qp, now, psn);
+	return advance == REACHED;
 }
 
 static void receive_rnr(struct rn_qp *qp, rn_ns now, struct rn_psn psn, uint8_t code)
@@ -321,11 +568,11 @@ static void receive_seq_nak(struct rn_qp *qp, rn_ns now, struct rn_psn psn)
 		return;
 	if (is_back_already(qp)) {
 		/* It has what precedes, and says what is missing: no need to ask. */
-		rn_req_stop_asking(qp);
+		stop_asking(qp);
 		return;
 	}
 	qp->req.back_why = RN_STAT_PACKET_SEQ_ERR;
-	retry(qp, now, true);
+	go_back_for_retry(qp, now, true);
 }
 
 /* True if @psn is of the READ or atomic at the head, which has not been answered. */
@@ -339,13 +586,13 @@ static bool is_of_head(const struct rn_qp *qp, struct rn_psn psn)
 static void receive_fatal_nak(struct rn_qp *qp, rn_ns now, struct rn_psn psn,
 			      const struct fatal_nak *nak)
 {
-	enum rn_advance advance = rn_req_advance(qp, now, psn);
+	enum advance advance = advance_una(qp, now, psn);
 
-	if (advance == RN_ADVANCE_DEAD)
+	if (advance == QP_FAILED)
 		return;
 	/* A READ that was refused after responses that were lost: it fails either way. */
-	if (advance == RN_ADVANCE_GAP && !is_of_head(qp, psn)) {
-		rn_req_implied_nak(qp, now, psn);
+	if (advance == STOPPED_AT_GAP && !is_of_head(qp, psn)) {
+		imply_nak(qp, now, psn);
 		return;
 	}
 	rn_count(qp->dev, (enum rn_stat)nak->stat);
@@ -371,7 +618,7 @@ static void receive_acknowledge(struct rn_qp *qp, rn_ns now, const struct rn_pac
 		return;
 	switch (rn_aeth_type(aeth.syndrome)) {
 	case RN_AETH_ACK:
-		rn_req_take_credits(qp, &aeth);
+		take_credits(qp, &aeth);
 		receive_ack(qp, now, psn);
 		return;
 	case RN_AETH_RNR:
@@ -400,11 +647,146 @@ static void receive_ghost(struct rn_qp *qp, const struct rn_packet *p)
 		return;
 	if (rn_aeth_type(aeth.syndrome) != RN_AETH_ACK)
 		return;
-	rn_req_take_credits(qp, &aeth);
+	take_credits(qp, &aeth);
 	if (qp->req.listens)
-		rn_req_stop_asking(qp);
+		stop_asking(qp);
 }
 
+/* -------------------------------------------------- READ and atomic responses */
+/* The WQE that a response with PSN @psn answers: what precedes it is complete and una is
+ * @psn. NULL: the response is out of turn, and has been dealt with.
+ */
+static struct rn_send_wqe *find_answered(struct rn_qp *qp, rn_ns now, struct rn_psn psn)
+{
+	switch (advance_una(qp, now, psn)) {
+	case REACHED:
+		return rn_req_head(qp);
+	case STOPPED_AT_GAP:
+		imply_nak(qp, now, psn);
+		return NULL;
+	case QP_FAILED:
+		return NULL;
+	}
+	return NULL;
+}
+
+/* An AETH in a READ or atomic response must acknowledge. */
+static bool aeth_acknowledges(struct rn_qp *qp, const struct rn_packet *p)
+{
+	struct rn_aeth aeth;
+
+	if (!(p->op->flags & RN_OP_AETH))
+		return true;
+	if (rn_aeth_parse(&aeth, p->ext, p->ext + RN_AETH_LEN) ||
+	    rn_aeth_type(aeth.syndrome) != RN_AETH_ACK)
+		return false;
+	take_credits(qp, &aeth);
+	return true;
+}
+
+/* True if una is the last PSN of the READ request that it belongs to. Right after going
+ * back none is on the wire, and an answer to the old one may still come.
+ */
+static bool ends_request(const struct rn_qp *qp, const struct rn_send_wqe *wqe)
+{
+	const struct rn_requester *req = &qp->req;
+
+	if (req->rd_count > 0)
+		return req->una.v == rn_rd_at(req, 0)->last_psn;
+	return rn_req_read_packets(qp, wqe, wqe->progress) == 1;
+}
+
+/* @return RN_WC_SUCCESS, or what the READ completes with. */
+static enum rn_wc_status judge_read_response(const struct rn_qp *qp,
+					     const struct rn_send_wqe *wqe,
+					     const struct rn_packet *p)
+{
+	const struct rn_requester *req = &qp->req;
+	bool first = (p->op->flags & RN_OP_FIRST) != 0;
+	bool last = (p->op->flags & RN_OP_LAST) != 0;
+
+	if (rn_wqe_info(wqe)->kind == RN_WQE_ATOMIC_WRITE ||
+	    rn_wqe_info(wqe)->kind == RN_WQE_FLUSH) {
+		if (!first || !last)
+			return RN_WC_BAD_RESP_ERR;
+		return p->payload_len ? RN_WC_LOC_LEN_ERR : RN_WC_SUCCESS;
+	}
+	if (rn_wqe_info(wqe)->kind != RN_WQE_READ)
+		return RN_WC_BAD_RESP_ERR;
+	if (last != ends_request(qp, wqe))
+		return RN_WC_BAD_RESP_ERR;
+	/* What was asked for twice may be answered by a mixture of both answers, and rxe
+	 * answers a READ that goes on in the middle with MIDDLE or LAST.
+	 */
+	if (!rn_psn_before(req->una, req->resent) && first == req->rd_begun)
+		return RN_WC_BAD_RESP_ERR;
+	if (p->payload_len != rn_req_packet_len(qp, wqe, wqe->progress))
+		return RN_WC_LOC_LEN_ERR;
+	return RN_WC_SUCCESS;
+}
+
+/* The packet at una is answered. */
+static void complete_packet(struct rn_qp *qp, rn_ns now, struct rn_send_wqe *wqe)
+{
+	struct rn_requester *req = &qp->req;
+	uint32_t credit = 0;
+
+	if (req->rd_count > 0) {
+		bool ends = req->una.v == rn_rd_at(req, 0)->last_psn;
+
+		req->rd_begun = true;
+		if (ends) {
+			rn_req_read_answered(qp);
+			credit = RN_PACKET_COST;
+		}
+	}
+	req->una = rn_psn_add(req->una, 1);
+	if (++wqe->progress == wqe->packet_count)
+		rn_req_retire(qp, now, RN_WC_SUCCESS);
+	note_progress(qp, now, credit);
+	rn_req_finish_local(qp, now);
+}
+
+static void receive_read_response(struct rn_qp *qp, rn_ns now, const struct rn_packet *p)
+{
+	struct rn_send_wqe *wqe = find_answered(qp, now, p->bth.psn);
+	enum rn_wc_status status;
+
+	if (!wqe)
+		return;
+	status = judge_read_response(qp, wqe, p);
+	if (status == RN_WC_SUCCESS && !aeth_acknowledges(qp, p))
+		status = RN_WC_BAD_RESP_ERR;
+	if (status == RN_WC_SUCCESS && p->payload_len > 0)
+		status = rn_scatter_response(qp, wqe,
+					     wqe->progress << rn_req_mtu_shift(qp),
+					     p->payload, p->payload_len);
+	if (status == RN_WC_SUCCESS)
+		complete_packet(qp, now, wqe);
+	else
+		rn_req_fail_head(qp, now, status);
+}
+
+static void receive_atomic_response(struct rn_qp *qp, rn_ns now,
+				    const struct rn_packet *p)
+{
+	struct rn_send_wqe *wqe = find_answered(qp, now, p->bth.psn);
+	enum rn_wc_status status = RN_WC_BAD_RESP_ERR;
+	uint64_t orig;
+
+	if (!wqe)
+		return;
+	if (rn_wqe_info(wqe)->kind == RN_WQE_ATOMIC && aeth_acknowledges(qp, p) &&
+	    rn_atomic_ack_eth_parse(&orig, p->ext + RN_AETH_LEN,
+				    p->ext + RN_AETH_LEN + RN_ATOMIC_ACK_ETH_LEN) == 0)
+		status = rn_scatter_response(qp, wqe, 0, &orig, sizeof(orig));
+	if (status == RN_WC_SUCCESS)
+		complete_packet(qp, now, wqe);
+	else
+		rn_req_fail_head(qp, now, status);
+}
+
+/* --------------------------------------------------------- packets and timers */
 void rn_req_receive(struct rn_qp *qp, rn_ns now, const struct rn_packet *p)
 {
 	const struct rn_requester *req = &qp->req;
@@ -423,10 +805,10 @@ void rn_req_receive(struct rn_qp *qp, rn_ns now, const struct rn_packet *p)
 		receive_acknowledge(qp, now, p);
 		return;
 	case RN_OP_KIND_READ_RESPONSE:
-		rn_req_read_response(qp, now, p);
+		receive_read_response(qp, now, p);
 		return;
 	case RN_OP_KIND_ATOMIC_ACK:
-		rn_req_atomic_response(qp, now, p);
+		receive_atomic_response(qp, now, p);
 		return;
 	case RN_OP_KIND_NONE:
 	case RN_OP_KIND_SEND:
@@ -469,8 +851,8 @@ void rn_req_expire(struct rn_qp *qp, rn_ns now)
 		rn_count(qp->dev, RN_STAT_LOCAL_ACK_TIMEOUT);
 		req->back_why = RN_STAT_LOCAL_ACK_TIMEOUT;
 		note_silence(qp);
-		retry(qp, now, false);
+		go_back_for_retry(qp, now, false);
 	}
-	rn_probe_expire(qp, now);
+	expire_probe(qp, now);
 	rn_pace_expire(qp, now);
 }
