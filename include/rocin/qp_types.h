@@ -30,7 +30,7 @@ enum rn_qp_state {
 	RN_QPS_COUNT,
 };
 
-/* As enum ibv_mig_state: path migration, see transport/qp/apm.c. */
+/* As enum ibv_mig_state: path migration, see transport/qp/modify.c. */
 enum rn_mig_state {
 	RN_MIG_MIGRATED,
 	RN_MIG_REARM,

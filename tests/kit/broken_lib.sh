@@ -20,7 +20,7 @@ mkdir objects
 compile() {
 	# shellcheck disable=SC2086,SC2154 # words; the caller's
 	printf '%s\n' "$@" | xargs -P 2 -I{} sh -c \
-		"$cc $flags -c {} -o objects/\$(basename {} .c).o" 2>>errors
+		"$cc $flags -c {} -o objects/\$(echo {} | tr / -).o" 2>>errors
 }
 
 # one_broken PATCH: with what it changes put back afterwards

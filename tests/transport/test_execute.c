@@ -3,7 +3,7 @@
  * and G of tests/rules.md.
  */
 #include "rc0.h"
-#include "transport/qp/syndrome.h"
+#include "transport/object/syndrome.h"
 
 enum {
 	NAK_INV = 0x61,

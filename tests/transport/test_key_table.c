@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "transport/qp/key_table.h"
+#include "transport/container/key_table.h"
 
 enum {
 	NODES = 4096

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "transport/qp/list.h"
+#include "transport/container/list.h"
 
 struct item {
 	int value;

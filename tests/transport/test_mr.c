@@ -10,7 +10,7 @@
 #include <infiniband/verbs.h>
 
 #include "rocin/mr.h"
-#include "transport/qp/key_table.h"
+#include "transport/container/key_table.h"
 
 static_assert(RN_ACCESS_LOCAL_WRITE == IBV_ACCESS_LOCAL_WRITE, "");
 static_assert(RN_ACCESS_REMOTE_WRITE == IBV_ACCESS_REMOTE_WRITE, "");

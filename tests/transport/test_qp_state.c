@@ -11,7 +11,7 @@
 #include <cmocka.h>
 #include <infiniband/verbs.h>
 
-#include "transport/qp/qp_state.h"
+#include "transport/qp/qp.h"
 
 static_assert((int)RN_QPT_RC == IBV_QPT_RC, "");
 static_assert((int)RN_QPT_UC == IBV_QPT_UC, "");

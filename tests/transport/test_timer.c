@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "transport/qp/timer.h"
+#include "transport/container/timer.h"
 
 enum {
 	TIMERS = 100000

@@ -4,7 +4,7 @@
  * posted to a queue that lives completes at most once.
  */
 #include "tests/kit/raw.h"
-#include "transport/qp/srq.h"
+#include "transport/object/srq.h"
 
 enum {
 	DOMAIN = 5,

@@ -14,8 +14,8 @@
 #include "rocin/cm.h"
 #include "rocin/hnode.h"
 #include "rocin/wire.h"
-#include "transport/qp/list.h"
-#include "transport/qp/timer.h"
+#include "transport/container/list.h"
+#include "transport/container/timer.h"
 
 enum {
 	RN_CM_REPLIES = 16, /* answers that belong to no connection, until drained */

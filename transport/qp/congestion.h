@@ -21,9 +21,9 @@
 #ifndef RN_CONGESTION_H
 #define RN_CONGESTION_H
 
-#include "list.h"
 #include "rocin/flow.h"
 #include "rocin/types.h"
+#include "transport/container/list.h"
 
 struct rn_qp;
 struct rn_dev;

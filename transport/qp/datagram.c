@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "responder.h"
-#include "scatter.h"
+#include "transport/object/memory.h"
 
 /* ----------------------------------------------------------------------- UC */
 /* Forget the message in progress; the receive WQE that it took serves the next one. */

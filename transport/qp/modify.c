@@ -1,12 +1,243 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* modify.c - attributes and states of queue pairs. */
-#include "qp.h"
-
-#include "qp_state.h"
-
+/* modify.c - attributes and states of queue pairs, and automatic path migration.
+ *
+ * Which modify calls are legal is a table; the code below it only looks attr_rules up. An
+ * absent entry (allowed == false) is a refused transition. RTS to SQE is absent: only the
+ * device itself makes it. The rate is an attribute where a kernel has it for raw packets,
+ * but of the types that are paced here.
+ *
+ *   MIGRATED  M is 1 in all packets that leave, and means nothing in those that come.
+ *   REARM     The program has loaded another path. M is 0. The first packet with M 0
+ *             says that the peer has loaded one, too: ARMED.
+ *   ARMED     M is 0. The QP changes over to the other path when the program says so,
+ *             when no retry is left, or when the peer does: a packet with M 1 comes by
+ *             that path. Then it is MIGRATED, with the event PATH_MIG.
+ *
+ * A packet with M 1 that comes by the first path is an old one that was overtaken, and as
+ * good as any. One that comes by neither asks for a path that this end does not know: it
+ * is dropped, and the first of them raises PATH_MIG_ERR.
+ *
+ * Source: IBTA Vol 1, 17.2.8.
+ */
 #include <errno.h>
 #include <string.h>
 
+#include "requester.h"
+
+/* ---------------------------------------------------- which changes are legal */
+struct transition {
+	bool allowed;
+	uint32_t required; /* every one of these attributes must be given */
+	uint32_t optional; /* these may be given; any other is refused */
+};
+
+enum column {
+	RC,
+	UC,
+	UD,
+	GSI,
+	XRC_SEND,
+	XRC_RECV,
+	RAW,
+	COLUMN_COUNT
+};
+
+#define CS RN_ATTR_CUR_STATE
+#define EN RN_ATTR_EN_SQD_ASYNC_NOTIFY
+#define AC RN_ATTR_ACCESS_FLAGS
+#define PK RN_ATTR_PKEY_INDEX
+#define PO RN_ATTR_PORT
+#define QK RN_ATTR_QKEY
+#define AV RN_ATTR_AV
+#define MTU RN_ATTR_PATH_MTU
+#define TO RN_ATTR_TIMEOUT
+#define RETRY RN_ATTR_RETRY_CNT
+#define RNR RN_ATTR_RNR_RETRY
+#define RQ RN_ATTR_RQ_PSN
+#define MI RN_ATTR_MAX_RD_ATOMIC
+#define AL RN_ATTR_ALT_PATH
+#define MINRNR RN_ATTR_MIN_RNR_TIMER
+#define SQ RN_ATTR_SQ_PSN
+#define MD RN_ATTR_MAX_DEST_RD_ATOMIC
+#define PM RN_ATTR_PATH_MIG_STATE
+#define DQ RN_ATTR_DEST_QPN
+#define RATE RN_ATTR_RATE_LIMIT
+
+/* clang-format off */
+#define RULE(req, opt) { .allowed = true, .required = (req), .optional = (opt) }
+#define ALL(req, opt)                                                                  \
+	{ [RC] = RULE(req, opt), [UC] = RULE(req, opt), [UD] = RULE(req, opt),         \
+	  [GSI] = RULE(req, opt), [XRC_SEND] = RULE(req, opt), [XRC_RECV] = RULE(req, opt),                \
+	  [RAW] = RULE(req, (opt) & ~EN) }
+#define TO_RESET [RN_QPS_RESET] = ALL(0, 0)
+#define TO_ERR   [RN_QPS_ERR] = ALL(0, 0)
+
+static const struct transition transitions[RN_QPS_COUNT][RN_QPS_COUNT][COLUMN_COUNT] = {
+	[RN_QPS_RESET] = {
+		TO_RESET,
+		[RN_QPS_INIT] = {
+			/*                required                optional */
+			[RC]       = RULE(PK | PO | AC,           0),
+			[UC]       = RULE(PK | PO | AC,           0),
+			[UD]       = RULE(PK | PO | QK,           0),
+			[GSI]      = RULE(PK | QK,                0),
+			[XRC_SEND] = RULE(PK | PO | AC,           0),
+			[XRC_RECV] = RULE(PK | PO | AC,           0),
+			[RAW]      = RULE(PO,                     0),
+		},
+	},
+	[RN_QPS_INIT] = {
+		TO_RESET, TO_ERR,
+		[RN_QPS_INIT] = {
+			[RC]       = RULE(0,                      PK | PO | AC),
+			[UC]       = RULE(0,                      PK | PO | AC),
+			[UD]       = RULE(0,                      PK | PO | QK),
+			[GSI]      = RULE(0,                      PK | QK),
+			[XRC_SEND] = RULE(0,                      PK | PO | AC),
+			[XRC_RECV] = RULE(0,                      PK | PO | AC),
+			[RAW]      = RULE(0,                      0),
+		},
+		[RN_QPS_RTR] = {
+			[RC]       = RULE(AV | MTU | DQ | RQ | MD | MINRNR, AL | AC | PK),
+			[UC]       = RULE(AV | MTU | DQ | RQ,     AL | AC | PK),
+			[UD]       = RULE(0,                      PK | QK),
+			[GSI]      = RULE(0,                      PK | QK),
+			[XRC_SEND] = RULE(AV | MTU | DQ | RQ,     AL | AC | PK),
+			[XRC_RECV] = RULE(AV | MTU | DQ | RQ | MD | MINRNR, AL | AC | PK),
+			[RAW]      = RULE(0,                      0),
+		},
+	},
+	[RN_QPS_RTR] = {
+		TO_RESET, TO_ERR,
+		[RN_QPS_RTS] = {
+			[RC]       = RULE(TO | RETRY | RNR | SQ | MI, CS | AL | AC | MINRNR | PM | RATE),
+			[UC]       = RULE(SQ,                     CS | AL | AC | PM | RATE),
+			[UD]       = RULE(SQ,                     CS | QK | RATE),
+			[GSI]      = RULE(SQ,                     CS | QK),
+			[XRC_SEND] = RULE(TO | RETRY | RNR | SQ | MI, CS | AL | AC | PM),
+			[XRC_RECV] = RULE(TO | SQ,                CS | AL | AC | MINRNR | PM),
+			[RAW]      = RULE(0,                      0),
+		},
+	},
+	[RN_QPS_RTS] = {
+		TO_RESET, TO_ERR,
+		[RN_QPS_RTS] = {
+			[RC]       = RULE(0,                      CS | AC | AL | PM | MINRNR | RATE),
+			[UC]       = RULE(0,                      CS | AC | AL | PM | RATE),
+			[UD]       = RULE(0,                      CS | QK | RATE),
+			[GSI]      = RULE(0,                      CS | QK),
+			[XRC_SEND] = RULE(0,                      CS | AC | AL | PM),
+			[XRC_RECV] = RULE(0,                      CS | AC | AL | PM | MINRNR),
+			[RAW]      = RULE(0,                      0),
+		},
+		[RN_QPS_SQD] = ALL(0, EN),
+	},
+	[RN_QPS_SQD] = {
+		TO_RESET, TO_ERR,
+		[RN_QPS_RTS] = {
+			[RC]       = RULE(0,                      CS | AL | AC | MINRNR | PM),
+			[UC]       = RULE(0,                      CS | AL | AC | PM),
+			[UD]       = RULE(0,                      CS | QK),
+			[GSI]      = RULE(0,                      CS | QK),
+			[XRC_SEND] = RULE(0,                      CS | AL | AC | PM),
+			[XRC_RECV] = RULE(0,                      CS | AL | AC | MINRNR | PM),
+			[RAW]      = RULE(0,                      0),
+		},
+		[RN_QPS_SQD] = {
+			[RC]       = RULE(0, PO | AV | TO | RETRY | RNR | MI | MD | AL | AC | PK |
+					     MINRNR | PM),
+			[UC]       = RULE(0, AV | AL | AC | PK | PM),
+			[UD]       = RULE(0, PK | QK),
+			[GSI]      = RULE(0, PK | QK),
+			[XRC_SEND] = RULE(0, PO | AV | TO | RETRY | RNR | MI | AL | AC | PK | PM),
+			[XRC_RECV] = RULE(0, PO | AV | TO | MD | AL | AC | PK | MINRNR | PM),
+			[RAW]      = RULE(0, 0),
+		},
+	},
+	[RN_QPS_SQE] = {
+		TO_RESET, TO_ERR,
+		/* Reliable transports never enter SQE. */
+		[RN_QPS_RTS] = {
+			[UC]       = RULE(0,                      CS | AC),
+			[UD]       = RULE(0,                      CS | QK),
+			[GSI]      = RULE(0,                      CS | QK),
+			[RAW]      = RULE(0,                      0),
+		},
+	},
+	[RN_QPS_ERR] = { TO_RESET, TO_ERR },
+};
+/* clang-format on */
+
+static int column_of(enum rn_qp_type type)
+{
+	switch (type) {
+	case RN_QPT_RC:
+		return RC;
+	case RN_QPT_UC:
+		return UC;
+	case RN_QPT_UD:
+		return UD;
+	case RN_QPT_GSI:
+		return GSI;
+	case RN_QPT_XRC_SEND:
+		return XRC_SEND;
+	case RN_QPT_XRC_RECV:
+		return XRC_RECV;
+	case RN_QPT_RAW_PACKET:
+		return RAW;
+	case RN_QPT_COUNT:
+		break;
+	}
+	return -EINVAL;
+}
+
+int rn_qp_modify_check(enum rn_qp_type type, enum rn_qp_state from, enum rn_qp_state to,
+		       uint32_t attrs)
+{
+	int column = column_of(type);
+	const struct transition *rule;
+
+	if (column < 0 || (unsigned)from >= RN_QPS_COUNT || (unsigned)to >= RN_QPS_COUNT)
+		return -EINVAL;
+	rule = &transitions[from][to][column];
+	if (!rule->allowed)
+		return -EINVAL;
+	if ((attrs & rule->required) != rule->required)
+		return -EINVAL;
+	if (attrs & ~(rule->required | rule->optional | RN_ATTR_STATE))
+		return -EINVAL;
+	return 0;
+}
+
+const char *rn_qp_state_name(enum rn_qp_state state)
+{
+	static const char *const names[] = {
+		[RN_QPS_RESET] = "RESET", [RN_QPS_INIT] = "INIT", [RN_QPS_RTR] = "RTR",
+		[RN_QPS_RTS] = "RTS",	  [RN_QPS_SQD] = "SQD",	  [RN_QPS_SQE] = "SQE",
+		[RN_QPS_ERR] = "ERR",
+	};
+
+	static_assert(RN_ARRAY_SIZE(names) == RN_QPS_COUNT, "one name each");
+	return (unsigned)state < RN_QPS_COUNT ? names[state] : "?";
+}
+
+const char *rn_qp_type_name(enum rn_qp_type type)
+{
+	static const char *const names[COLUMN_COUNT] = {
+		[RC] = "RC",
+		[UC] = "UC",
+		[UD] = "UD",
+		[GSI] = "GSI",
+		[XRC_SEND] = "XRC_SEND",
+		[XRC_RECV] = "XRC_RECV",
+		[RAW] = "RAW_PACKET",
+	};
+	int column = column_of(type);
+
+	return column < 0 ? "?" : names[column];
+}
+
+/* --------------------------------------------------------------------- values */
 enum {
 	TIMER_CODE_MAX = 31,
 	RETRY_MAX = 7,
@@ -122,7 +353,7 @@ static bool dest_qpn_in_range(const struct rn_dev *dev, const struct rn_qp_attr 
 	offsetof(struct rn_qp_attr, name), sizeof(((struct rn_qp_attr *)0)->name)
 
 /* clang-format off */
-static const struct attr_rule rules[] = {
+static const struct attr_rule attr_rules[] = {
 	{ RN_ATTR_EN_SQD_ASYNC_NOTIFY, any_value,          FIELD(en_sqd_async_notify) },
 	{ RN_ATTR_ACCESS_FLAGS,        any_value,          FIELD(access) },
 	{ RN_ATTR_PKEY_INDEX,          pkey_in_range,      FIELD(pkey_index) },
@@ -146,26 +377,28 @@ static const struct attr_rule rules[] = {
 static bool values_in_range(const struct rn_dev *dev, const struct rn_qp_attr *attr,
 			    uint32_t mask)
 {
-	for (size_t i = 0; i < RN_ARRAY_SIZE(rules); i++)
-		if ((mask & rules[i].bit) && !rules[i].in_range(dev, attr))
+	for (size_t i = 0; i < RN_ARRAY_SIZE(attr_rules); i++)
+		if ((mask & attr_rules[i].bit) && !attr_rules[i].in_range(dev, attr))
 			return false;
 	return true;
 }
 
 static void take_values(struct rn_qp *qp, const struct rn_qp_attr *attr, uint32_t mask)
 {
-	for (size_t i = 0; i < RN_ARRAY_SIZE(rules); i++)
-		if (mask & rules[i].bit)
-			memcpy((uint8_t *)&qp->attr + rules[i].offset,
-			       (const uint8_t *)attr + rules[i].offset, rules[i].size);
+	for (size_t i = 0; i < RN_ARRAY_SIZE(attr_rules); i++)
+		if (mask & attr_rules[i].bit)
+			memcpy((uint8_t *)&qp->attr + attr_rules[i].offset,
+			       (const uint8_t *)attr + attr_rules[i].offset,
+			       attr_rules[i].size);
 }
 
+/* ------------------------------------------------------------- path migration */
 static bool is_connected(const struct rn_qp *qp)
 {
 	return qp->type != RN_QPT_UD && qp->type != RN_QPT_RAW_PACKET;
 }
 
-void rn_qp_set_path(struct rn_qp *qp)
+static void set_path(struct rn_qp *qp)
 {
 	if (!is_connected(qp))
 		return;
@@ -180,6 +413,94 @@ void rn_qp_set_path(struct rn_qp *qp)
 	}
 }
 
+/* What is on its way was sent by the path that is left: it goes once more. */
+static void migrate(struct rn_qp *qp)
+{
+	assert(qp->attr.mig_state == RN_MIG_ARMED);
+	qp->attr.av = qp->attr.alt.av;
+	qp->attr.timeout = qp->attr.alt.timeout;
+	qp->attr.mig_state = RN_MIG_MIGRATED;
+	qp->apm.loaded = false;
+	if (rn_qp_is_reliable(qp)) {
+		rn_req_go_back(qp);
+		qp->req.retry_left = qp->attr.retry_cnt;
+		rn_dev_arm_timer(qp->dev, qp);
+	}
+	set_path(qp);
+	rn_event_raise(qp, RN_EVENT_PATH_MIG);
+}
+
+static bool migration_is_legal(const struct rn_qp *qp, const struct rn_qp_attr *attr,
+			       uint32_t mask, enum rn_qp_state to)
+{
+	enum rn_mig_state from = qp->attr.mig_state;
+
+	if (!(mask & RN_ATTR_PATH_MIG_STATE))
+		return true;
+	switch (attr->mig_state) {
+	case RN_MIG_MIGRATED:
+		return from != RN_MIG_REARM;
+	case RN_MIG_REARM:
+		return from != RN_MIG_ARMED && to == RN_QPS_RTS &&
+		       (qp->apm.loaded || mask & RN_ATTR_ALT_PATH);
+	case RN_MIG_ARMED:
+		break;
+	}
+	return false;
+}
+
+static void modify_migration(struct rn_qp *qp, const struct rn_qp_attr *attr,
+			     uint32_t mask)
+{
+	if (mask & RN_ATTR_ALT_PATH)
+		qp->apm.loaded = true;
+	if (!(mask & RN_ATTR_PATH_MIG_STATE))
+		return;
+	if (attr->mig_state == RN_MIG_REARM)
+		qp->attr.mig_state = RN_MIG_REARM;
+	else if (qp->attr.mig_state == RN_MIG_ARMED)
+		migrate(qp);
+}
+
+static bool asks_to_migrate(const struct rn_qp *qp, const struct rn_packet *p)
+{
+	struct rn_flow alt;
+
+	return qp->attr.mig_state == RN_MIG_ARMED && p->bth.migreq &&
+	       rn_qp_flow(qp->dev, &qp->attr.alt.av, &alt) &&
+	       rn_flow_is_back(p->flow, &alt);
+}
+
+bool rn_apm_takes(struct rn_qp *qp, const struct rn_packet *p)
+{
+	if (asks_to_migrate(qp, p))
+		return true;
+	if (qp->attr.mig_state == RN_MIG_ARMED && p->bth.migreq && !qp->apm.refused) {
+		qp->apm.refused = true;
+		rn_event_raise(qp, RN_EVENT_PATH_MIG_ERR);
+	}
+	return false;
+}
+
+void rn_apm_received(struct rn_qp *qp, const struct rn_packet *p)
+{
+	if (asks_to_migrate(qp, p)) {
+		migrate(qp);
+	} else if (qp->attr.mig_state == RN_MIG_REARM && !p->bth.migreq) {
+		qp->attr.mig_state = RN_MIG_ARMED;
+		qp->apm.refused = false;
+	}
+}
+
+bool rn_apm_escape(struct rn_qp *qp)
+{
+	if (qp->attr.mig_state != RN_MIG_ARMED)
+		return false;
+	migrate(qp);
+	return true;
+}
+
+/* ----------------------------------------------------------- modify and query */
 static void enter_rts(struct rn_qp *qp, rn_ns now, enum rn_qp_state from)
 {
 	qp->state = RN_QPS_RTS;
@@ -197,7 +518,8 @@ static void enter_sqd(struct rn_qp *qp, rn_ns now, enum rn_qp_state from)
 		rn_req_sqd(qp, now);
 }
 
-static void enter(struct rn_qp *qp, rn_ns now, enum rn_qp_state from, enum rn_qp_state to)
+static void enter_state(struct rn_qp *qp, rn_ns now, enum rn_qp_state from,
+			enum rn_qp_state to)
 {
 	switch (to) {
 	case RN_QPS_RESET:
@@ -205,7 +527,7 @@ static void enter(struct rn_qp *qp, rn_ns now, enum rn_qp_state from, enum rn_qp
 		break;
 	case RN_QPS_RTR:
 		qp->state = to;
-		rn_qp_set_path(qp);
+		set_path(qp);
 		rn_rsp_rtr(qp);
 		break;
 	case RN_QPS_RTS:
@@ -226,7 +548,8 @@ static void enter(struct rn_qp *qp, rn_ns now, enum rn_qp_state from, enum rn_qp
 	}
 }
 
-static int check(const struct rn_qp *qp, const struct rn_qp_attr *attr, uint32_t mask)
+static int check_modify(const struct rn_qp *qp, const struct rn_qp_attr *attr,
+			uint32_t mask)
 {
 	enum rn_qp_state to = mask & RN_ATTR_STATE ? attr->state : qp->state;
 	bool leaves_or_changes_sqd = to == RN_QPS_RTS || to == RN_QPS_SQD;
@@ -239,7 +562,7 @@ static int check(const struct rn_qp *qp, const struct rn_qp_attr *attr, uint32_t
 		return rc;
 	if (qp->state == RN_QPS_SQD && qp->req.draining && leaves_or_changes_sqd)
 		return -EINVAL;
-	if (!rn_apm_may(qp, attr, mask, to))
+	if (!migration_is_legal(qp, attr, mask, to))
 		return -EINVAL;
 	return values_in_range(qp->dev, attr, mask) ? 0 : -EINVAL;
 }
@@ -257,7 +580,7 @@ int rn_qp_modify(struct rn_dev *dev, struct rn_qp *qp, rn_ns now,
 {
 	enum rn_qp_state from = qp->state;
 	enum rn_qp_state to = mask & RN_ATTR_STATE ? attr->state : from;
-	int rc = check(qp, attr, mask);
+	int rc = check_modify(qp, attr, mask);
 
 	if (rc)
 		return rc;
@@ -265,10 +588,10 @@ int rn_qp_modify(struct rn_dev *dev, struct rn_qp *qp, rn_ns now,
 		return -ENOMEM;
 	take_values(qp, attr, mask);
 	if (from != to)
-		enter(qp, now, from, to);
+		enter_state(qp, now, from, to);
 	else if (mask & RN_ATTR_AV)
-		rn_qp_set_path(qp);
-	rn_apm_modify(qp, attr, mask);
+		set_path(qp);
+	modify_migration(qp, attr, mask);
 	rn_dev_settle(dev, now);
 	rn_qp_publish(qp);
 	return 0;

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* qp.c - create and destroy queue pairs; error and flush. */
-#include "mw.h"
-#include "srq.h"
-#include "window.h"
-
-#include "rocin/raw_packet.h"
+/* qp.c - queue pairs: creating and destroying them; error and flush. */
+#include "qp.h"
 
 #include <string.h>
+
+#include "requester.h"
+#include "rocin/fail.h"
+#include "rocin/raw_packet.h"
+#include "transport/object/memory.h"
+#include "transport/object/srq.h"
 
 /* The budget: 2 KiB per RC QP besides its WQEs, which is the provider's part as well. */
 static_assert(sizeof(struct rn_qp) <= 1216, "a QP without its WQEs fits 2 KiB");
@@ -16,9 +18,6 @@ static_assert(sizeof(struct rn_recv_wqe) % _Alignof(struct rn_sge) == 0,
 	      "SGEs follow a receive WQE");
 
 enum {
-	/* struct rn_wqe_ud, so that SGEs can follow. */
-	UD_PART = (sizeof(struct rn_wqe_ud) + 7) & ~7u,
-	ATOMIC_PART = sizeof(struct rn_wqe_atomic),
 	BIND_PART = sizeof(struct rn_wqe_bind),
 	ALIGN = 64,
 };
@@ -43,11 +42,11 @@ static uint32_t send_extra(const struct rn_qp_init *in)
 	uint32_t extra = max_u32(sges, in->max_inline);
 
 	if (in->type == RN_QPT_UD)
-		extra += UD_PART;
+		extra += RN_WQE_UD_PART;
 	else
 		extra = max_u32(extra, BIND_PART);
 	if (in->type == RN_QPT_RC || in->type == RN_QPT_XRC_SEND)
-		extra = max_u32(extra, ATOMIC_PART + sges);
+		extra = max_u32(extra, RN_WQE_ATOMIC_PART + sges);
 	return (extra + 7) & ~7u;
 }
 
@@ -325,33 +324,6 @@ bool rn_qp_flow(const struct rn_dev *dev, const struct rn_av *av, struct rn_flow
 	return true;
 }
 
-struct rn_wqe_atomic *rn_wqe_atomic(struct rn_send_wqe *wqe)
-{
-	return (struct rn_wqe_atomic *)(wqe + 1);
-}
-
-struct rn_wqe_ud *rn_wqe_ud(struct rn_send_wqe *wqe)
-{
-	return (struct rn_wqe_ud *)(wqe + 1);
-}
-
-struct rn_wqe_bind *rn_wqe_bind(struct rn_send_wqe *wqe)
-{
-	return (struct rn_wqe_bind *)(wqe + 1);
-}
-
-void *rn_wqe_sge(const struct rn_qp *qp, struct rn_send_wqe *wqe)
-{
-	uint8_t *p = (uint8_t *)(wqe + 1);
-
-	if (qp->type == RN_QPT_UD)
-		return p + UD_PART;
-	if (wqe->opcode == RN_WR_ATOMIC_CMP_AND_SWP ||
-	    wqe->opcode == RN_WR_ATOMIC_FETCH_AND_ADD)
-		return p + ATOMIC_PART;
-	return p;
-}
-
 void rn_qp_complete_recv(struct rn_qp *qp, rn_ns now, struct rn_completion *c)
 {
 	struct rn_wq *rq = &qp->rsp.rq;
@@ -399,4 +371,27 @@ bool rn_qp_unsent(const struct rn_qp *qp)
 bool rn_qp_unacked(const struct rn_qp *qp)
 {
 	return rn_qp_is_reliable(qp) && qp->req.una.v != qp->req.high.v;
+}
+
+void rn_qp_fail(struct rn_dev *dev, struct rn_qp *qp, rn_ns now)
+{
+	if (qp->state == RN_QPS_RESET || qp->state == RN_QPS_ERR)
+		return;
+	rn_event_raise(qp, RN_EVENT_QP_FATAL);
+	rn_qp_error(qp, now);
+	rn_dev_settle(dev, now);
+	rn_qp_publish(qp);
+}
+
+void rn_qp_overrun(struct rn_dev *dev, struct rn_qp *qp, rn_ns now, bool of_send_cq)
+{
+	struct rn_cq *cq = of_send_cq ? qp->send_cq : qp->recv_cq;
+
+	if (!cq || cq->overrun)
+		return;
+	rn_count(dev, RN_STAT_CQ_OVERRUN);
+	cq->overrun = true;
+	dev->cq_failed = true;
+	rn_event_raise_cq(dev, cq, true);
+	rn_dev_settle(dev, now);
 }

@@ -1,28 +1,33 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* qp.h - inside of the device: what a queue pair is made of, and who calls whom.
  *
- *   dev.c        tables, packets out, timers
- *   receive.c    packets in: checks, finds the QP and hands over
- *   mcast.c      multicast groups: which QPs get a copy
- *   qp.c         create, destroy, error and flush
- *   modify.c     attributes and states
- *   apm.c        path migration (apm.h)
- *   cq.c         completion entries, arming, overflow
- *   event.c      completion and asynchronous events waiting to be taken
- *   window.c     the window shared by all QPs towards one process, and that of READs
- *   requester.c  send queue -> request packets      (RC, UC, UD)
- *   send_queue.c work requests become WQEs, and WQEs become completions
- *   retransmit.c ACKs, NAKs and responses coming in; timers; going back   (RC)
- *   responder.c  request packets: judged, executed, answered again        (RC)
- *   response.c   ACKs, NAKs and responses going out; atomics, FLUSH       (RC)
- *   mw.c         memory windows: bind and invalidate
- *   datagram.c   UC and UD on the receiving side
- *   congestion.c pacing, congestion notifications and what they do to the rate
+ * transport/device     what a driver calls
+ *   device.c     the device: tables, packets out, timers
+ *   receive.c    packets in: checks, finds the QPs, multicast groups too, and hands over
  *   raw_packet.c Ethernet frames, in both directions
- *   srq.c        receives that several QPs share (srq.h)
+ * transport/qp         one queue pair
+ *   qp.c         create, destroy, error and flush
+ *   modify.c     attributes and states; path migration
+ *   send_queue.c work requests become WQEs, and WQEs become completions
+ *   requester.c  send queue -> request packets                            (RC, UC, UD)
+ *   retransmit.c ACKs, NAKs and responses coming in; timers; going back   (RC)
+ *   window.c     what may be under way: the window of a peer, and of READs
+ *   congestion.c pacing, congestion notifications and what they do to the rate
+ *   responder.c  request packets: judged, executed, answered again        (RC, UC)
+ *   response.c   ACKs, NAKs and responses going out; atomics, FLUSH       (RC)
+ *   datagram.c   UC and UD on the receiving side
+ * transport/object     what queue pairs use and share
+ *   cq.c         completion queues and events
+ *   srq.c        shared receive queues
+ *   mr.c         memory regions and windows
+ *   scatter.c    lists of SGEs
+ *   remark.c     what is said of packets to who captures them
+ * transport/container  intrusive lists, timers and hash tables
  */
 #ifndef RN_QP_H
 #define RN_QP_H
+
+#include <string.h>
 
 #include "rocin/icrc.h"
 #include "rocin/mr.h"
@@ -30,13 +35,12 @@
 #include "rocin/transport.h"
 #include "rocin/wire.h"
 
-#include "apm.h"
 #include "congestion.h"
-#include "key_table.h"
-#include "list.h"
-#include "timer.h"
+#include "transport/container/key_table.h"
+#include "transport/container/list.h"
+#include "transport/container/timer.h"
+#include "transport/object/wqe.h"
 #include "window.h"
-#include "wqe.h"
 
 /* --------------------------------------------------------------- requester */
 /* What one QP does about losses that show by silence. */
@@ -241,6 +245,12 @@ static_assert((RN_RD_ATOMIC_MAX & (RN_RD_ATOMIC_MAX - 1)) == 0 && RN_RD_ATOMIC_M
 	      "indices of the rings of 8 bits wrap at 256");
 
 /* ------------------------------------------------------------------ the QP */
+/* Automatic path migration. Besides attr.alt and attr.mig_state. */
+struct rn_apm {
+	bool loaded;  /* attr.alt was set since the QP last migrated */
+	bool refused; /* PATH_MIG_ERR was raised since the QP was armed */
+};
+
 struct rn_qp {
 	struct rn_hnode node; /* key: QPN */
 	struct rn_dev *dev;
@@ -302,7 +312,7 @@ struct rn_dev {
 	struct rn_htab qps, mrs, srqs;
 	struct rn_hnode *qp_bucket0[16], *mr_bucket0[16], *srq_bucket0[16];
 	struct rn_hnode *dest_bucket[256]; /* chains of struct rn_dest, see window.c */
-	struct rn_hnode *mcasts[RN_MCAST_CHAINS]; /* of struct rn_mcast, see mcast.c */
+	struct rn_hnode *mcasts[RN_MCAST_CHAINS]; /* of struct rn_mcast, see receive.c */
 	struct rn_timer_heap timers;		  /* of QPs */
 	struct rn_timer_heap watches;		  /* of struct rn_dest */
 	struct rn_list work, acks;		  /* QPs, see struct rn_qp */
@@ -331,7 +341,7 @@ struct rn_dev {
 	unsigned sender_turn;		     /* who of a set goes next */
 };
 
-/* -------------------------------------------------------------------- dev.c */
+/* -------------------------------------------------------- counting, scheduling */
 /* A counter that says what is thought of the packet that arrives; remark.c. */
 void rn_remark_counted(struct rn_dev *dev, enum rn_stat stat);
 
@@ -353,15 +363,42 @@ static inline void rn_count_n(struct rn_dev *dev, enum rn_stat stat, uint64_t n)
 /* The QP has requests or responses to build: put it at the end of dev->work unless it is
  * there already. Harmless if it turns out to have nothing.
  */
-void rn_dev_schedule(struct rn_dev *dev, struct rn_qp *qp);
+static inline void rn_dev_schedule(struct rn_dev *dev, struct rn_qp *qp)
+{
+	if (rn_list_is_linked(&qp->work_link))
+		return;
+	qp->burst = 0;
+	rn_list_push_back(qp->type == RN_QPT_RAW_PACKET ? &dev->frames : &dev->work,
+			  &qp->work_link);
+}
 
 /* The QP has an acknowledgement waiting (rsp.ack_due). */
-void rn_dev_schedule_ack(struct rn_dev *dev, struct rn_qp *qp);
+static inline void rn_dev_schedule_ack(struct rn_dev *dev, struct rn_qp *qp)
+{
+	if (!rn_list_is_linked(&qp->ack_link))
+		rn_list_push_back(&dev->acks, &qp->ack_link);
+}
+
+static inline rn_ns rn_earlier(rn_ns a, rn_ns b)
+{
+	return a < b ? a : b;
+}
 
 /* Re-arm qp->timer for the earliest of the deadlines of qp->req. A timer
  * that is set earlier than needed is left alone: it fires, finds nothing due, re-arms.
  */
-void rn_dev_arm_timer(struct rn_dev *dev, struct rn_qp *qp);
+static inline void rn_dev_arm_timer(struct rn_dev *dev, struct rn_qp *qp)
+{
+	const struct rn_requester *req = &qp->req;
+	rn_ns at = rn_earlier(rn_earlier(req->ack_deadline, req->rnr_deadline),
+			      rn_earlier(req->read_deadline, req->probe.deadline));
+
+	at = rn_earlier(at, req->pace.deadline);
+	if (at == RN_NEVER)
+		rn_timer_remove(&dev->timers, &qp->timer);
+	else if (!rn_timer_is_armed(&qp->timer) || at < qp->timer.deadline)
+		rn_timer_rearm(&dev->timers, &qp->timer, at);
+}
 
 /* A parsed packet on its way to a QP. */
 struct rn_packet {
@@ -400,19 +437,13 @@ struct rn_completion {
 void rn_cq_push(struct rn_dev *dev, struct rn_cq *cq, struct rn_qp *qp, rn_ns now,
 		const struct rn_completion *c);
 
-/* --------------------------------------------------------------- moderate.c */
-/* The CQ is armed for a CQE that came: fire it now, or hold it back for a while. */
-void rn_cq_fire(struct rn_dev *dev, struct rn_cq *cq, rn_ns now);
 rn_ns rn_cq_held_deadline(const struct rn_dev *dev); /* RN_NEVER: none is held back */
 void rn_cq_fire_due(struct rn_dev *dev, rn_ns now);
-void rn_cq_forget_held(struct rn_dev *dev, struct rn_cq *cq);
 
-/* ------------------------------------------------------------------ event.c */
 void rn_event_raise(struct rn_qp *qp, enum rn_async_event event);
 void rn_event_raise_srq(struct rn_srq *srq); /* SRQ_LIMIT_REACHED */
 void rn_event_raise_cq(struct rn_dev *dev, struct rn_cq *cq, bool error);
 void rn_event_forget_qp(struct rn_qp *qp);
-void rn_event_forget_cq(struct rn_dev *dev, struct rn_cq *cq);
 
 /* --------------------------------------------------------------------- qp.c */
 /* To ERR: timers stop, every WQE not completed is flushed in order, nothing leaves. The
@@ -451,6 +482,24 @@ static inline uint32_t rn_rsp_next_msn(const struct rn_qp *qp)
 	return (qp->rsp.msn + 1) & RN_MSN_MASK;
 }
 
+static inline bool rn_gid_is(const struct rn_gid *a, const struct rn_gid *b)
+{
+	return memcmp(a->raw, b->raw, sizeof(a->raw)) == 0;
+}
+
+/* A packet that came by @in travelled the way of @out, in the other direction. */
+static inline bool rn_flow_is_back(const struct rn_flow *in, const struct rn_flow *out)
+{
+	return rn_gid_is(&in->src, &out->dst) && rn_gid_is(&in->dst, &out->src) &&
+	       (!rn_gid_is_link_local(&in->src) || in->ifindex == out->ifindex);
+}
+
+/* What M is in the packets of @qp. */
+static inline bool rn_apm_is_migrated(const struct rn_qp *qp)
+{
+	return qp->attr.mig_state == RN_MIG_MIGRATED;
+}
+
 /* Acknowledged, sent again, READs and atomics: RC and both halves of XRC. */
 static inline bool rn_qp_is_reliable(const struct rn_qp *qp)
 {
@@ -463,23 +512,56 @@ static inline bool rn_qp_is_xrc(const struct rn_qp *qp)
 	return qp->type == RN_QPT_XRC_SEND || qp->type == RN_QPT_XRC_RECV;
 }
 
-static inline struct rn_sge *rn_recv_sge(struct rn_recv_wqe *wqe)
-{
-	return (struct rn_sge *)(wqe + 1);
-}
 /* SGEs (or inline bytes) of a send WQE, behind the atomic or UD part. */
-void *rn_wqe_sge(const struct rn_qp *qp, struct rn_send_wqe *wqe);
-struct rn_wqe_atomic *rn_wqe_atomic(struct rn_send_wqe *wqe);
-struct rn_wqe_ud *rn_wqe_ud(struct rn_send_wqe *wqe);
-struct rn_wqe_bind *rn_wqe_bind(struct rn_send_wqe *wqe);
-/* Make @wqe, a slot with room for its SGEs, what @wr asks for. */
-void rn_recv_wqe_fill(struct rn_recv_wqe *wqe, const struct rn_recv_wr *wr);
+static inline void *rn_wqe_sge(const struct rn_qp *qp, struct rn_send_wqe *wqe)
+{
+	uint8_t *p = (uint8_t *)(wqe + 1);
+
+	if (qp->type == RN_QPT_UD)
+		return p + RN_WQE_UD_PART;
+	if (wqe->opcode == RN_WR_ATOMIC_CMP_AND_SWP ||
+	    wqe->opcode == RN_WR_ATOMIC_FETCH_AND_ADD)
+		return p + RN_WQE_ATOMIC_PART;
+	return p;
+}
+
 /* Complete the receive WQE at rq.head with @c (wr_id is filled in) and free it. */
 void rn_qp_complete_recv(struct rn_qp *qp, rn_ns now, struct rn_completion *c);
 /* Fill src (from the GID table) and dst of a flow from an address vector. False if the
  * source GID is unused.
  */
 bool rn_qp_flow(const struct rn_dev *dev, const struct rn_av *av, struct rn_flow *flow);
+
+/* ----------------------------------------------------------------- modify.c */
+/**
+ * rn_qp_modify_check() - Is this change of state legal with these attributes?
+ * @type:	Type of the queue pair
+ * @from:	State it is in
+ * @to:		State asked for; @from if the call does not contain RN_ATTR_STATE
+ * @attrs:	RN_ATTR_* bits that the call contains
+ *
+ * Judges which attributes are given, not their values: whether RN_ATTR_CUR_STATE names
+ * the present state, and whether a draining queue may be modified, is the caller's.
+ *
+ * Return: 0; -EINVAL if there is no such transition (or type, or state), an attribute
+ *	   that it requires is missing, or one is given that is neither required, optional
+ *	   nor RN_ATTR_STATE.
+ * IBTA Vol 1, QP state transitions; the sets are those of Linux (ib_modify_qp_is_ok), but
+ * for RN_ATTR_RATE_LIMIT.
+ */
+int rn_qp_modify_check(enum rn_qp_type type, enum rn_qp_state from, enum rn_qp_state to,
+		       uint32_t attrs);
+
+/* A packet that came by another path than the QP's: is it a request to migrate to the
+ * alternate path?
+ */
+bool rn_apm_takes(struct rn_qp *qp, const struct rn_packet *p);
+/* A packet passed all checks of its headers; it is looked at before anything else is
+ * done about it.
+ */
+void rn_apm_received(struct rn_qp *qp, const struct rn_packet *p);
+/* No retry is left. True: the QP has migrated and has as many as at the start. */
+bool rn_apm_escape(struct rn_qp *qp);
 
 /* ------------------------------------------------- requester.c, send_queue.c */
 /* Build the next request of the QP. Returns bytes, 0 if none may leave now. */

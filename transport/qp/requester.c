@@ -13,10 +13,8 @@
 
 #include <string.h>
 
-#include "mw.h"
-#include "remark.h"
-#include "scatter.h"
-#include "window.h"
+#include "transport/object/memory.h"
+#include "transport/object/remark.h"
 
 /* One packet of a request. */
 struct segment {

@@ -14,9 +14,8 @@
 
 #include <string.h>
 
-#include "mw.h"
-#include "remark.h"
-#include "scatter.h"
+#include "transport/object/memory.h"
+#include "transport/object/remark.h"
 
 /* -------------------------------------------------------------------- loading */
 static void look_up(struct rn_request *q, const struct rn_qp *qp,

@@ -11,7 +11,7 @@
 #ifndef RN_RESPONDER_H
 #define RN_RESPONDER_H
 
-#include "srq.h"
+#include "transport/object/srq.h"
 
 /* What is to become of a request packet. In the order in which the specification wants
  * objections to be found: all above RN_V_RNR come from checks that precede the one for a

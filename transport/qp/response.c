@@ -27,8 +27,8 @@
 
 #include <string.h>
 
-#include "remark.h"
-#include "scatter.h"
+#include "transport/object/memory.h"
+#include "transport/object/remark.h"
 
 #define SYNDROME_ACK rn_aeth_syndrome(RN_AETH_ACK, RN_AETH_NO_CREDIT)
 

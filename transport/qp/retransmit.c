@@ -26,9 +26,8 @@
  * 9.9.2 (requester errors).
  */
 #include "requester.h"
-#include "scatter.h"
-#include "syndrome.h"
-#include "window.h"
+#include "transport/object/memory.h"
+#include "transport/object/syndrome.h"
 
 enum advance {
 	REACHED,

@@ -9,7 +9,7 @@
 
 #include "requester.h"
 #include "responder.h"
-#include "window.h"
+#include "transport/object/remark.h"
 
 enum {
 	WORD_LEN = 8
@@ -84,15 +84,6 @@ static uint8_t type_bit(enum rn_qp_type type)
 	return type == RN_QPT_UC ? ON_UC : ON_UD;
 }
 
-static uint64_t total_len(const struct rn_sge *sg, uint32_t num_sge)
-{
-	uint64_t sum = 0;
-
-	for (uint32_t i = 0; i < num_sge; i++)
-		sum += sg[i].len;
-	return sum;
-}
-
 /* Inline data takes the place of the SGEs: their number then does not matter to the WQE,
  * but to the length of our loops.
  */
@@ -147,7 +138,7 @@ int rn_qp_check_send(const struct rn_qp *qp, const struct rn_send_wr *wr)
 
 	if (wr->num_sge > RN_SGE_MAX)
 		return -EINVAL;
-	len = total_len(wr->sg, wr->num_sge);
+	len = rn_sge_sum(wr->sg, wr->num_sge);
 	return data_fits(qp, wr, len) ? check_send(qp, wr, len) : -EINVAL;
 }
 
@@ -209,7 +200,7 @@ int rn_qp_post_send(struct rn_dev *dev, struct rn_qp *qp, rn_ns now,
 		.wr_id = wr->wr_id,
 		.remote_addr = wr->remote_addr,
 		.rkey = wr->rkey,
-		.length = (uint32_t)total_len(wr->sg, wr->num_sge),
+		.length = (uint32_t)rn_sge_sum(wr->sg, wr->num_sge),
 		.imm = wr->imm,
 		.opcode = (uint8_t)wr->opcode,
 		.flags = (uint8_t)wr->flags,
@@ -225,20 +216,6 @@ int rn_qp_post_send(struct rn_dev *dev, struct rn_qp *qp, rn_ns now,
 	rn_dev_settle(dev, now);
 	rn_qp_publish(qp);
 	return 0;
-}
-
-void rn_recv_wqe_fill(struct rn_recv_wqe *wqe, const struct rn_recv_wr *wr)
-{
-	uint64_t len = total_len(wr->sg, wr->num_sge);
-
-	*wqe = (struct rn_recv_wqe){
-		.wr_id = wr->wr_id,
-		/* No message is longer than 2^31 bytes, so no one sees the ceiling. */
-		.length = len < UINT32_MAX ? (uint32_t)len : UINT32_MAX,
-		.num_sge = wr->num_sge,
-	};
-	if (wr->num_sge)
-		memcpy(rn_recv_sge(wqe), wr->sg, wr->num_sge * sizeof(*wr->sg));
 }
 
 int rn_qp_post_recv(struct rn_dev *dev, struct rn_qp *qp, rn_ns now,
@@ -497,17 +474,6 @@ uint32_t rn_qp_sq_room(const struct rn_qp *qp)
 uint32_t rn_qp_sq_next(const struct rn_qp *qp)
 {
 	return qp->req.sq.tail;
-}
-
-bool rn_qp_sge_address(const struct rn_qp *qp, const struct rn_sge *sge, rn_iova *addr)
-{
-	struct rn_key_use use = {
-		.key = sge->lkey, .pd = qp->pd, .va = sge->addr, .len = sge->len
-	};
-	struct rn_mr *mr;
-
-	return rn_mr_check_local(&qp->dev->mrs, &use, addr, &mr) == RN_KEY_OK &&
-	       mr->kind != RN_MR_KIND_NULL;
 }
 
 uint32_t rn_qp_peer_msn(const struct rn_qp *qp, struct rn_psn psn)

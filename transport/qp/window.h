@@ -7,12 +7,12 @@
 #ifndef RN_WINDOW_H
 #define RN_WINDOW_H
 
-#include "list.h"
 #include "rocin/hnode.h"
 #include "rocin/netdev.h"
 #include "rocin/psn.h"
 #include "rocin/types.h"
-#include "timer.h"
+#include "transport/container/list.h"
+#include "transport/container/timer.h"
 
 enum {
 	/* What a packet costs in the window besides its payload: headers, and what a

@@ -8,7 +8,7 @@
 
 #include "address.h"
 #include "ports.h"
-#include "transport/qp/list.h"
+#include "transport/container/list.h"
 #include "ucma.h"
 
 /* As cma.c has them; addresses and routes are resolved at once here. */

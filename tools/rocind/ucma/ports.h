@@ -9,7 +9,7 @@
 
 #include "address.h"
 #include "rocin/mad.h"
-#include "transport/qp/list.h"
+#include "transport/container/list.h"
 
 /* One id in the table; its owner fills in the first part before rnd_port_take(). */
 struct rnd_port_user {

@@ -2,9 +2,9 @@
 /* raw_packet.c - queue pairs of type RAW_PACKET: Ethernet frames, in both directions. */
 #include "rocin/raw_packet.h"
 
-#include "requester.h"
-#include "scatter.h"
-#include "srq.h"
+#include "transport/object/memory.h"
+#include "transport/object/srq.h"
+#include "transport/qp/requester.h"
 
 /* Of the QP alone: the device's counters are about RoCE packets. */
 static void count_frame(uint64_t *frames)

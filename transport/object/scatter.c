@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* scatter.c - between packets and the memory that scatter/gather entries name. */
+#include "memory.h"
+
 #include <string.h>
 
-#include "scatter.h"
 #include "srq.h"
 #include "syndrome.h"
 

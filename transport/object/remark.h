@@ -5,8 +5,7 @@
 #ifndef RN_TRANSPORT_REMARK_H
 #define RN_TRANSPORT_REMARK_H
 
-#include "qp.h"
-#include "responder.h"
+#include "transport/qp/responder.h"
 
 /* The request that arrives is refused. */
 void rn_remark_refused(struct rn_qp *qp, const struct rn_request *q, enum rn_verdict v);

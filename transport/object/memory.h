@@ -1,11 +1,35 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* scatter.h - lists of SGEs: payload into memory and out of it. */
-#ifndef RN_SCATTER_H
-#define RN_SCATTER_H
+/* memory.h - windows that are bound and invalidated; payload into memory and out of it.
+ *
+ * A window is a struct rn_mr in the key table beside the regions, so that whoever checks
+ * a key finds it there.
+ *
+ *   type 1   bound and bound anew at any time; 0 bytes end the binding; the key opens
+ *            memory to all queue pairs of the protection domain
+ *   type 2B  free -> bound by BIND_MW -> free by an invalidation; the key opens memory to
+ *            the queue pair that bound it, and the binding ends with the queue pair
+ *
+ * Source: IBTA Vol 1, 10.6.7.2; compliance statements stand at the checks.
+ */
+#ifndef RN_MEMORY_H
+#define RN_MEMORY_H
 
-#include "qp.h"
+#include "transport/qp/qp.h"
 
-/* ---------------------------------------------------------------- scatter.c */
+/* ------------------------------------------------------------------- windows */
+/* Execute a BIND_MW. Return: RN_WC_SUCCESS, or RN_WC_MW_BIND_ERR with nothing changed. */
+enum rn_wc_status rn_mw_bind(struct rn_qp *qp, struct rn_send_wqe *wqe);
+
+/* A LOCAL_INV, or a SEND of the peer, ends the binding of the window of type 2 that has
+ * exactly this key. A free one stays free. False, with nothing changed: there is no such
+ * window, it is of another protection domain, or bound to another queue pair.
+ */
+bool rn_mw_invalidate(struct rn_qp *qp, uint32_t key);
+
+/* End the bindings that the queue pair has made of windows of type 2. */
+void rn_mw_forget_qp(struct rn_qp *qp);
+
+/* -------------------------------------------------------------- lists of SGEs */
 /* Copy @len bytes at @offset of the list of SGEs; checks L_Keys (LOCAL_WRITE). Shared by
  * receives, READ and atomic results. Return RN_WC_SUCCESS, LOC_LEN_ERR (does not fit) or
  * LOC_PROT_ERR (key, bounds, right, or the memory is gone).
@@ -48,4 +72,4 @@ static inline uint64_t rn_mem_tag(const struct rn_qp *qp, enum rn_mem_part part)
 	return (uint64_t)qp->qpn << 8 | part;
 }
 
-#endif /* RN_SCATTER_H */
+#endif /* RN_MEMORY_H */

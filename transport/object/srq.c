@@ -5,11 +5,6 @@
 #include <errno.h>
 #include <string.h>
 
-static uint32_t capacity_for(uint32_t wr)
-{
-	return wr <= 1 ? 1 : 1u << (32 - __builtin_clz(wr - 1));
-}
-
 static uint32_t stride_for(uint32_t max_sge)
 {
 	return (uint32_t)(sizeof(struct rn_recv_wqe) + max_sge * sizeof(struct rn_sge));
@@ -29,14 +24,14 @@ size_t rn_srq_ring_size(uint32_t max_wr, uint32_t max_sge)
 {
 	if (max_wr > RN_WR_MAX || max_sge > RN_SGE_MAX)
 		return 0;
-	return (size_t)capacity_for(max_wr) * stride_for(max_sge);
+	return (size_t)rn_power_of_two(max_wr) * stride_for(max_sge);
 }
 
 static void set_ring(struct rn_wq *rq, void *ring, uint32_t max_wr, uint32_t max_sge)
 {
 	*rq = (struct rn_wq){ .slot = ring,
 			      .stride = stride_for(max_sge),
-			      .capacity = capacity_for(max_wr),
+			      .capacity = rn_power_of_two(max_wr),
 			      .max_sge = max_sge,
 			      .max_wr = max_wr };
 }
@@ -175,4 +170,18 @@ struct rn_recv_wqe *rn_srq_take(struct rn_srq *srq, struct rn_qp *qp)
 		rn_event_raise_srq(srq);
 	}
 	return rn_wq_at(rq, rq->head);
+}
+
+void rn_recv_wqe_fill(struct rn_recv_wqe *wqe, const struct rn_recv_wr *wr)
+{
+	uint64_t len = rn_sge_sum(wr->sg, wr->num_sge);
+
+	*wqe = (struct rn_recv_wqe){
+		.wr_id = wr->wr_id,
+		/* No message is longer than 2^31 bytes, so no one sees the ceiling. */
+		.length = len < UINT32_MAX ? (uint32_t)len : UINT32_MAX,
+		.num_sge = wr->num_sge,
+	};
+	if (wr->num_sge)
+		memcpy(rn_recv_sge(wqe), wr->sg, wr->num_sge * sizeof(*wr->sg));
 }

@@ -7,7 +7,7 @@
 #ifndef RN_TRANSPORT_SRQ_H
 #define RN_TRANSPORT_SRQ_H
 
-#include "qp.h"
+#include "transport/qp/qp.h"
 
 struct rn_srq {
 	struct rn_hnode node; /* key: number */

@@ -49,6 +49,28 @@ struct rn_wqe_ud {
 	uint32_t dest_qpn;
 };
 
+enum {
+	/* struct rn_wqe_ud, so that SGEs can follow. */
+	RN_WQE_UD_PART = (sizeof(struct rn_wqe_ud) + 7) & ~7u,
+	RN_WQE_ATOMIC_PART = sizeof(struct rn_wqe_atomic),
+};
+
+static inline struct rn_wqe_atomic *rn_wqe_atomic(struct rn_send_wqe *wqe)
+{
+	return (struct rn_wqe_atomic *)(wqe + 1);
+}
+
+static inline struct rn_wqe_ud *rn_wqe_ud(struct rn_send_wqe *wqe)
+{
+	return (struct rn_wqe_ud *)(wqe + 1);
+}
+
+static inline struct rn_wqe_bind *rn_wqe_bind(struct rn_send_wqe *wqe)
+{
+	return (struct rn_wqe_bind *)(wqe + 1);
+}
+
+/* ---------------------------------------------------------- receive queue */
 struct rn_recv_wqe {
 	uint64_t wr_id;
 	uint32_t length; /* bytes of all SGEs */
@@ -56,6 +78,25 @@ struct rn_recv_wqe {
 	/* SGEs follow */
 };
 
+static inline struct rn_sge *rn_recv_sge(struct rn_recv_wqe *wqe)
+{
+	return (struct rn_sge *)(wqe + 1);
+}
+
+/* Bytes of a list of SGEs. */
+static inline uint64_t rn_sge_sum(const struct rn_sge *sg, uint32_t num_sge)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < num_sge; i++)
+		sum += sg[i].len;
+	return sum;
+}
+
+/* Make @wqe, a slot with room for its SGEs, what @wr asks for. */
+void rn_recv_wqe_fill(struct rn_recv_wqe *wqe, const struct rn_recv_wr *wr);
+
+/* --------------------------------------------------------------- rings */
 /* Slots of a ring for @count entries: the next power of two, at least 1. */
 static inline uint32_t rn_power_of_two(uint32_t count)
 {

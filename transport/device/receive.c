@@ -1,13 +1,105 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* receive.c - a packet off the wire on its way to a queue pair.
+/* receive.c - a packet off the wire on its way to a queue pair, or to those of a group.
  *
  * Every objection is a counter and nothing else: the packet is dropped, and no state
  * changes. IBTA Vol 1, 9.6.1 (packet header validation).
  */
-#include "qp.h"
+#include <string.h>
 
-#include "mcast.h"
+#include "rocin/mcast.h"
+#include "transport/qp/qp.h"
 
+/* ------------------------------------------------------------ multicast groups */
+/* Groups differ in their last bytes. */
+static uint32_t hash_group(const struct rn_gid *mgid)
+{
+	uint64_t hi = rn_get_be64(mgid->raw), lo = rn_get_be64(mgid->raw + 8);
+
+	return (uint32_t)((lo ^ hi * 31) * 0x9e3779b97f4a7c15u >> 32);
+}
+
+static uint32_t chain_of(uint32_t key)
+{
+	return key % RN_MCAST_CHAINS;
+}
+
+/* The first entry from @n on that is of this group. */
+static struct rn_mcast *find_member(struct rn_hnode *n, uint32_t key,
+				    const struct rn_gid *mgid)
+{
+	for (; n; n = n->next) {
+		struct rn_mcast *m = RN_CONTAINER_OF(n, struct rn_mcast, node);
+
+		if (n->key == key && memcmp(&m->mgid, mgid, sizeof(*mgid)) == 0)
+			return m;
+	}
+	return NULL;
+}
+
+/* First member of the group, or NULL. */
+static struct rn_mcast *first_member(const struct rn_dev *dev, const struct rn_gid *mgid)
+{
+	uint32_t key = hash_group(mgid);
+
+	return find_member(dev->mcasts[chain_of(key)], key, mgid);
+}
+
+/* The member after @m, or NULL. */
+static struct rn_mcast *next_member(const struct rn_mcast *m)
+{
+	return find_member(m->node.next, m->node.key, &m->mgid);
+}
+
+struct rn_mcast *rn_mcast_find(const struct rn_dev *dev, const struct rn_qp *qp,
+			       const struct rn_gid *mgid)
+{
+	struct rn_mcast *m = first_member(dev, mgid);
+
+	while (m && m->qp != qp)
+		m = next_member(m);
+	return m;
+}
+
+uint32_t rn_mcast_members(const struct rn_dev *dev, const struct rn_gid *mgid)
+{
+	uint32_t count = 0;
+
+	for (struct rn_mcast *m = first_member(dev, mgid); m; m = next_member(m))
+		count++;
+	return count;
+}
+
+void rn_mcast_attach(struct rn_dev *dev, struct rn_mcast *m, struct rn_qp *qp,
+		     const struct rn_gid *mgid)
+{
+	struct rn_hnode **end;
+
+	assert(qp->dev == dev && qp->type == RN_QPT_UD);
+	assert(rn_gid_is_multicast(mgid));
+	assert(!rn_mcast_find(dev, qp, mgid));
+	*m = (struct rn_mcast){ .node.key = hash_group(mgid), .mgid = *mgid, .qp = qp };
+	/* Members get their copies in the order in which they came. */
+	end = &dev->mcasts[chain_of(m->node.key)];
+	while (*end)
+		end = &(*end)->next;
+	*end = &m->node;
+	qp->mcast_count++;
+}
+
+void rn_mcast_detach(struct rn_dev *dev, struct rn_mcast *m)
+{
+	struct rn_hnode **at = &dev->mcasts[chain_of(m->node.key)];
+
+	assert(m->qp->mcast_count > 0);
+	while (*at != &m->node) {
+		assert(*at);
+		at = &(*at)->next;
+	}
+	*at = m->node.next;
+	m->qp->mcast_count--;
+}
+
+/* ------------------------------------------------------------------ the checks */
 /* What a check answers when it has no objection. */
 #define FINE RN_STAT_COUNT
 
@@ -95,7 +187,7 @@ static enum rn_stat find_group(struct arrival *a)
 {
 	if (!rn_gid_is_multicast(&a->rx->flow->dst))
 		return RN_STAT_RX_UNKNOWN_QP;
-	a->member = rn_mcast_first(a->dev, &a->rx->flow->dst);
+	a->member = first_member(a->dev, &a->rx->flow->dst);
 	return a->member ? FINE : RN_STAT_RX_UNKNOWN_QP;
 }
 
@@ -232,7 +324,7 @@ static check *const qp_checks[] = {
 	check_source,
 };
 
-static enum rn_stat judge(struct arrival *a, check *const *list, size_t count)
+static enum rn_stat run_checks(struct arrival *a, check *const *list, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
 		enum rn_stat objection = list[i](a);
@@ -243,6 +335,7 @@ static enum rn_stat judge(struct arrival *a, check *const *list, size_t count)
 	return FINE;
 }
 
+/* --------------------------------------------------------------- handing over */
 /* The first request tells a passive side that the active one is ready to send. */
 static void note_first_request(struct rn_qp *qp)
 {
@@ -252,7 +345,7 @@ static void note_first_request(struct rn_qp *qp)
 	rn_event_raise(qp, RN_EVENT_COMM_EST);
 }
 
-static void deliver(const struct arrival *a, rn_ns now)
+static void deliver_packet(const struct arrival *a, rn_ns now)
 {
 	struct rn_qp *qp = a->qp;
 
@@ -272,7 +365,7 @@ static void deliver(const struct arrival *a, rn_ns now)
 
 static void hand_over(struct arrival *a, rn_ns now)
 {
-	enum rn_stat objection = judge(a, qp_checks, RN_ARRAY_SIZE(qp_checks));
+	enum rn_stat objection = run_checks(a, qp_checks, RN_ARRAY_SIZE(qp_checks));
 	struct rn_stats_qp *s = a->qp->stats;
 
 	if (objection != FINE) {
@@ -282,7 +375,7 @@ static void hand_over(struct arrival *a, rn_ns now)
 	rn_apm_received(a->qp, &a->p);
 	if (a->qp->cc && rn_flow_is_marked(a->p.flow))
 		rn_cnp_answer(a->qp, now, &a->p);
-	deliver(a, now);
+	deliver_packet(a, now);
 	rn_dev_settle(a->dev, now);
 	if (s) {
 		__atomic_store_n(&s->rx_packets, s->rx_packets + 1, __ATOMIC_RELAXED);
@@ -293,7 +386,8 @@ static void hand_over(struct arrival *a, rn_ns now)
 static void receive_one(struct rn_dev *dev, rn_ns now, const struct rn_rx *rx)
 {
 	struct arrival a = { .dev = dev, .now = now, .rx = rx };
-	enum rn_stat objection = judge(&a, packet_checks, RN_ARRAY_SIZE(packet_checks));
+	enum rn_stat objection =
+		run_checks(&a, packet_checks, RN_ARRAY_SIZE(packet_checks));
 
 	rn_count(dev, RN_STAT_RX_PACKETS);
 	rn_count_n(dev, RN_STAT_RX_BYTES, rx->len);
@@ -305,7 +399,7 @@ static void receive_one(struct rn_dev *dev, rn_ns now, const struct rn_rx *rx)
 		hand_over(&a, now);
 		return;
 	}
-	for (; a.member; a.member = rn_mcast_next(a.member)) {
+	for (; a.member; a.member = next_member(a.member)) {
 		a.qp = a.member->qp;
 		hand_over(&a, now);
 	}

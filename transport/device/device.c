@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* dev.c - the device: tables, packets out, timers. Packets in: receive.c. */
-#include "mw.h"
-
+/* device.c - the device: tables, packets out, timers. Packets in: receive.c. */
 #include <errno.h>
 #include <string.h>
 
-#include "window.h"
-#include "requester.h"
-#include "scatter.h"
-#include "syndrome.h"
+#include "transport/object/memory.h"
+#include "transport/object/syndrome.h"
+#include "transport/qp/requester.h"
 
 /* Packets of one QP that leave in a row: what fills a super-packet of small ones. */
 enum {
@@ -86,21 +83,6 @@ void rn_dev_set_gid(struct rn_dev *dev, uint32_t index, const struct rn_gid *gid
 }
 
 /* ------------------------------------------------------------------ tables */
-void rn_dev_add_mr(struct rn_dev *dev, struct rn_mr *mr)
-{
-	int rc = rn_htab_insert(&dev->mrs, &mr->node);
-
-	assert(rc == 0);
-}
-
-void rn_dev_remove_mr(struct rn_dev *dev, struct rn_mr *mr)
-{
-	if (mr->region)
-		rn_mw_unbind(mr);
-	rn_mw_end_all(dev, mr);
-	assert(mr->windows == 0);
-	rn_htab_remove(&dev->mrs, &mr->node);
-}
 
 /* The old array goes back to the caller unless it is the built-in one. */
 static void **grow(struct rn_htab *tab, struct rn_hnode **builtin, void **bucket,
@@ -143,33 +125,7 @@ struct rn_qp *rn_dev_find_qp(const struct rn_dev *dev, uint32_t qpn)
 	return node ? RN_CONTAINER_OF(node, struct rn_qp, node) : NULL;
 }
 
-bool rn_dev_has_mr_index(const struct rn_dev *dev, uint32_t key_index)
-{
-	return rn_htab_find(&dev->mrs, key_index) != NULL;
-}
-
-const struct rn_mr *rn_dev_find_mr(const struct rn_dev *dev, uint32_t key_index)
-{
-	struct rn_hnode *node = rn_htab_find(&dev->mrs, key_index);
-
-	return node ? RN_CONTAINER_OF(node, struct rn_mr, node) : NULL;
-}
-
 /* ---------------------------------------------------------------- transmit */
-void rn_dev_schedule(struct rn_dev *dev, struct rn_qp *qp)
-{
-	if (rn_list_is_linked(&qp->work_link))
-		return;
-	qp->burst = 0;
-	rn_list_push_back(qp->type == RN_QPT_RAW_PACKET ? &dev->frames : &dev->work,
-			  &qp->work_link);
-}
-
-void rn_dev_schedule_ack(struct rn_dev *dev, struct rn_qp *qp)
-{
-	if (!rn_list_is_linked(&qp->ack_link))
-		rn_list_push_back(&dev->acks, &qp->ack_link);
-}
 
 bool rn_dev_acks_due(const struct rn_dev *dev)
 {
@@ -385,30 +341,13 @@ uint32_t rn_dev_transmit(struct rn_dev *dev, rn_ns now, unsigned what, uint8_t *
 }
 
 /* ------------------------------------------------------------------ timers */
-static rn_ns earlier(rn_ns a, rn_ns b)
-{
-	return a < b ? a : b;
-}
-
-void rn_dev_arm_timer(struct rn_dev *dev, struct rn_qp *qp)
-{
-	const struct rn_requester *req = &qp->req;
-	rn_ns at = earlier(earlier(req->ack_deadline, req->rnr_deadline),
-			   earlier(req->read_deadline, req->probe.deadline));
-
-	at = earlier(at, req->pace.deadline);
-	if (at == RN_NEVER)
-		rn_timer_remove(&dev->timers, &qp->timer);
-	else if (!rn_timer_is_armed(&qp->timer) || at < qp->timer.deadline)
-		rn_timer_rearm(&dev->timers, &qp->timer, at);
-}
 
 rn_ns rn_dev_deadline(const struct rn_dev *dev)
 {
-	rn_ns at = earlier(rn_timer_next_deadline(&dev->timers),
-			   rn_timer_next_deadline(&dev->watches));
+	rn_ns at = rn_earlier(rn_timer_next_deadline(&dev->timers),
+			      rn_timer_next_deadline(&dev->watches));
 
-	return earlier(at, rn_cq_held_deadline(dev));
+	return rn_earlier(at, rn_cq_held_deadline(dev));
 }
 
 bool rn_dev_silent(struct rn_dev *dev, struct rn_flow *flow)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* key_table.c - chained hash table on the caller's memory. */
-#include <errno.h>
-
 #include "key_table.h"
+
+#include <errno.h>
 
 /* Where the chain points to the node with this key, or to its end. */
 static struct rn_hnode **find_link(const struct rn_htab *tab, uint32_t key)

@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* cq.c - completion queues: entries, arming, moderation; and events waiting to be taken.
+ *
+ * Moderation holds events back so that one stands for several CQEs. A CQ that is held
+ * back is linked in the device until it fires. Few are at a time, so the list is looked
+ * through.
+ *
+ * An event is a bit in its object plus the object's place in one of two queues of the
+ * device, so that raising one needs no memory and forgetting an object is complete.
+ */
+#include "srq.h"
+#include "syndrome.h"
+#include "transport/qp/qp.h"
+
+/* --------------------------------------------------------------------- events */
+void rn_event_raise(struct rn_qp *qp, enum rn_async_event event)
+{
+	qp->async_pending |= 1u << event;
+	if (!rn_list_is_linked(&qp->event_link))
+		rn_list_push_back(&qp->dev->qp_events, &qp->event_link);
+}
+
+void rn_event_raise_srq(struct rn_srq *srq)
+{
+	if (!rn_list_is_linked(&srq->event_link))
+		rn_list_push_back(&srq->dev->srq_events, &srq->event_link);
+}
+
+void rn_event_raise_cq(struct rn_dev *dev, struct rn_cq *cq, bool error)
+{
+	bool queued = cq->event_pending || cq->error_pending;
+
+	if (error)
+		cq->error_pending = true;
+	else
+		cq->event_pending = true;
+	if (queued)
+		return;
+	cq->next_event = NULL;
+	*dev->cq_events_tail = cq;
+	dev->cq_events_tail = &cq->next_event;
+}
+
+void rn_event_forget_qp(struct rn_qp *qp)
+{
+	qp->async_pending = 0;
+	rn_list_remove(&qp->event_link);
+}
+
+static void forget_events(struct rn_dev *dev, struct rn_cq *cq)
+{
+	struct rn_cq **at = &dev->cq_events;
+
+	if (!cq->event_pending && !cq->error_pending)
+		return;
+	while (*at != cq)
+		at = &(*at)->next_event;
+	*at = cq->next_event;
+	if (dev->cq_events_tail == &cq->next_event)
+		dev->cq_events_tail = at;
+	cq->event_pending = false;
+	cq->error_pending = false;
+	cq->next_event = NULL;
+}
+
+static void take_cq_event(struct rn_dev *dev, struct rn_event *ev)
+{
+	struct rn_cq *cq = dev->cq_events;
+
+	*ev = (struct rn_event){ .completion = cq->event_pending,
+				 .async = RN_EVENT_CQ_ERR,
+				 .cq = cq };
+	if (!cq->event_pending || !cq->error_pending) {
+		forget_events(dev, cq);
+		return;
+	}
+	cq->event_pending = false; /* the error comes with the next call */
+}
+
+/* What happens to a QP that works was there before what put an end to it. */
+static unsigned first_event(uint32_t pending)
+{
+	const uint32_t at_work = 1u << RN_EVENT_COMM_EST | 1u << RN_EVENT_SQ_DRAINED |
+				 1u << RN_EVENT_PATH_MIG | 1u << RN_EVENT_PATH_MIG_ERR;
+
+	return (unsigned)__builtin_ctz(pending & at_work ? pending & at_work : pending);
+}
+
+static void take_qp_event(struct rn_dev *dev, struct rn_event *ev)
+{
+	struct rn_list *link = rn_list_first(&dev->qp_events);
+	struct rn_qp *qp;
+	unsigned event;
+
+	assert(link);
+	qp = RN_CONTAINER_OF(link, struct rn_qp, event_link);
+	event = first_event(qp->async_pending);
+	*ev = (struct rn_event){ .async = (enum rn_async_event)event, .qp = qp };
+	qp->async_pending &= ~(1u << event);
+	if (!qp->async_pending)
+		rn_list_remove(&qp->event_link);
+}
+
+static void take_srq_event(struct rn_dev *dev, struct rn_event *ev)
+{
+	struct rn_list *link = rn_list_pop_front(&dev->srq_events);
+
+	*ev = (struct rn_event){ .async = RN_EVENT_SRQ_LIMIT_REACHED,
+				 .srq = RN_CONTAINER_OF(link, struct rn_srq,
+							event_link) };
+}
+
+bool rn_dev_event(struct rn_dev *dev, struct rn_event *ev)
+{
+	if (dev->cq_events)
+		take_cq_event(dev, ev);
+	else if (!rn_list_is_empty(&dev->qp_events))
+		take_qp_event(dev, ev);
+	else if (!rn_list_is_empty(&dev->srq_events))
+		take_srq_event(dev, ev);
+	else
+		return false;
+	return true;
+}
+
+/* ----------------------------------------------------------------- moderation */
+static bool is_moderated(const struct rn_dev *dev, const struct rn_cq *cq)
+{
+	return cq->hold_count > 0 && cq->hold_period > 0 && !dev->unmoderated;
+}
+
+static void forget_held(struct rn_dev *dev, struct rn_cq *cq)
+{
+	struct rn_cq **at = &dev->held_cqs;
+
+	if (cq->held == 0)
+		return;
+	while (*at != cq)
+		at = &(*at)->next_held;
+	*at = cq->next_held;
+	cq->next_held = NULL;
+	cq->held = 0;
+}
+
+static void hold_back(struct rn_dev *dev, struct rn_cq *cq, rn_ns now)
+{
+	if (cq->held++ > 0)
+		return;
+	cq->held_until = now + cq->hold_period;
+	cq->next_held = dev->held_cqs;
+	dev->held_cqs = cq;
+}
+
+static void fire_now(struct rn_dev *dev, struct rn_cq *cq)
+{
+	forget_held(dev, cq);
+	cq->armed = RN_CQ_UNARMED;
+	rn_event_raise_cq(dev, cq, false);
+}
+
+/* The CQ is armed for a CQE that came: fire it now, or hold it back for a while. */
+static void fire_or_hold(struct rn_dev *dev, struct rn_cq *cq, rn_ns now)
+{
+	if (!is_moderated(dev, cq) || cq->held + 1 >= cq->hold_count)
+		fire_now(dev, cq);
+	else
+		hold_back(dev, cq, now);
+}
+
+rn_ns rn_cq_held_deadline(const struct rn_dev *dev)
+{
+	rn_ns at = RN_NEVER;
+
+	for (const struct rn_cq *cq = dev->held_cqs; cq; cq = cq->next_held)
+		if (cq->held_until < at)
+			at = cq->held_until;
+	return at;
+}
+
+void rn_cq_fire_due(struct rn_dev *dev, rn_ns now)
+{
+	struct rn_cq *next;
+
+	for (struct rn_cq *cq = dev->held_cqs; cq; cq = next) {
+		next = cq->next_held;
+		if (cq->held_until <= now)
+			fire_now(dev, cq);
+	}
+}
+
+void rn_cq_moderate(struct rn_dev *dev, struct rn_cq *cq, uint32_t count, rn_ns period)
+{
+	rn_ns begun = cq->held_until - cq->hold_period;
+
+	cq->hold_count = count;
+	cq->hold_period = period;
+	if (cq->held == 0)
+		return;
+	cq->held_until = begun + period;
+	if (!is_moderated(dev, cq) || cq->held >= count)
+		fire_now(dev, cq);
+}
+
+/* ---------------------------------------------------------- completion queues */
+void rn_cq_init(struct rn_cq *cq, rn_iova ring, uint32_t capacity, void *owner)
+{
+	assert(capacity >= 1 && capacity <= RN_CQE_MAX);
+	assert((capacity & (capacity - 1)) == 0);
+	*cq = (struct rn_cq){ .ring = ring, .capacity = capacity, .owner = owner };
+}
+
+void rn_cq_move(struct rn_cq *cq, rn_iova ring, uint32_t capacity)
+{
+	assert(capacity >= 1 && capacity <= RN_CQE_MAX);
+	assert((capacity & (capacity - 1)) == 0);
+	__atomic_store_n(&cq->ring, ring, __ATOMIC_RELAXED);
+	cq->capacity = capacity;
+}
+
+void rn_cq_fini(struct rn_dev *dev, struct rn_cq *cq)
+{
+	forget_held(dev, cq);
+	forget_events(dev, cq);
+}
+
+void rn_cq_arm(struct rn_cq *cq, enum rn_cq_arm mode)
+{
+	if (cq->armed != RN_CQ_ARM_NEXT)
+		cq->armed = mode;
+}
+
+/* -------------------------------------------------------------------- entries */
+static void lose_cqe(struct rn_dev *dev, struct rn_cq *cq, struct rn_qp *qp)
+{
+	if (qp->type == RN_QPT_XRC_RECV)
+		qp->rsp.cq_lost = true; /* the CQ is not its own */
+	rn_count(dev, RN_STAT_CQ_OVERRUN);
+	/* A QP that is in ERR already has nothing more to lose. */
+	if (!cq->overrun || qp->state != RN_QPS_ERR)
+		dev->cq_failed = true;
+	if (cq->overrun)
+		return;
+	cq->overrun = true;
+	rn_event_raise_cq(dev, cq, true);
+}
+
+/* Those of the send queue count in send_queue.c. */
+static void count_error(struct rn_dev *dev, const struct rn_completion *c)
+{
+	if (!(c->opcode & RN_WC_RECV))
+		return;
+	rn_count(dev, c->status == RN_WC_WR_FLUSH_ERR ? RN_STAT_RESP_CQE_FLUSH
+						      : RN_STAT_RESP_CQE_ERR);
+}
+
+static bool is_armed_for(const struct rn_cq *cq, const struct rn_completion *c)
+{
+	if (cq->armed == RN_CQ_UNARMED)
+		return false;
+	return cq->armed == RN_CQ_ARM_NEXT || c->solicited || c->status != RN_WC_SUCCESS;
+}
+
+/* Which message a CQE is about, see rn_mem_attr.msg. It is the one counted last, unless
+ * the message was not received to its end.
+ */
+static uint32_t message_of(const struct rn_qp *qp, const struct rn_completion *c)
+{
+	if (!(c->opcode & RN_WC_RECV))
+		return qp->req.sq.head - 1;
+	return c->status == RN_WC_SUCCESS ? qp->rsp.msn : rn_rsp_next_msn(qp);
+}
+
+static bool write_cqe(struct rn_dev *dev, struct rn_cq *cq, const struct rn_cqe *cqe,
+		      uint32_t msg)
+{
+	uint32_t slot = cq->producer & (cq->capacity - 1);
+	struct rn_mem_attr attr = rn_mem_attr_of(cqe->qpn, RN_MEM_CQE, msg);
+	rn_iova dst = cq->ring + (uint64_t)slot * sizeof(*cqe);
+
+	return dev->cfg.mem->write(dev->cfg.mem_ctx, dst, cqe, sizeof(*cqe), attr) ==
+	       RN_MEM_DONE;
+}
+
+static bool is_of(uint8_t syndrome, enum rn_wc_status status)
+{
+	if (status == RN_WC_LOC_PROT_ERR)
+		return syndrome > RN_SYN_LKEY && syndrome <= RN_SYN_LOCAL_MEMORY;
+	return status == RN_WC_RETRY_EXC_ERR &&
+	       (syndrome == RN_SYN_SILENCE || syndrome == RN_SYN_SEQUENCE);
+}
+
+/* The requester learns by a status what the peer said, the responder what it said. */
+static uint8_t syndrome_of(const struct rn_qp *qp, const struct rn_completion *c)
+{
+	static const uint8_t by_status[] = {
+		[RN_WC_LOC_LEN_ERR] = RN_SYN_TOO_LONG,
+		[RN_WC_LOC_QP_OP_ERR] = RN_SYN_REQUEST,
+		[RN_WC_WR_FLUSH_ERR] = RN_SYN_FLUSHED,
+		[RN_WC_MW_BIND_ERR] = RN_SYN_BIND,
+		[RN_WC_BAD_RESP_ERR] = RN_SYN_RESPONSE,
+		[RN_WC_LOC_ACCESS_ERR] = RN_SYN_PEER_ACCESS,
+		[RN_WC_REM_INV_REQ_ERR] = RN_SYN_NAK_INVALID,
+		[RN_WC_REM_ACCESS_ERR] = RN_SYN_NAK_ACCESS,
+		[RN_WC_REM_OP_ERR] = RN_SYN_NAK_OPERATION,
+		[RN_WC_RNR_RETRY_EXC_ERR] = RN_SYN_NOT_READY,
+	};
+	uint8_t syndrome = RN_SYN_NONE;
+
+	if (c->status == RN_WC_SUCCESS)
+		return RN_SYN_NONE;
+	if (is_of(qp->why, c->status))
+		return qp->why;
+	if ((c->opcode & RN_WC_RECV) && c->status == RN_WC_REM_INV_REQ_ERR)
+		return RN_SYN_PEER_INVALID;
+	if ((unsigned)c->status < RN_ARRAY_SIZE(by_status))
+		syndrome = by_status[c->status];
+	return syndrome ? syndrome : RN_SYN_OTHER;
+}
+
+void rn_cq_push(struct rn_dev *dev, struct rn_cq *cq, struct rn_qp *qp, rn_ns now,
+		const struct rn_completion *c)
+{
+	uint32_t taken = atomic_load_explicit(&cq->consumer, memory_order_acquire);
+	uint32_t lap = (cq->producer >> __builtin_ctz(cq->capacity)) + 1;
+	struct rn_cqe cqe = {
+		.wr_id = c->wr_id,
+		.timestamp_ns = (uint64_t)now,
+		.byte_len = c->byte_len,
+		.imm = c->imm,
+		.qpn = qp->qpn,
+		.src_qpn = c->src_qpn,
+		.vendor_err = syndrome_of(qp, c),
+		.sgid_index = c->sgid_index,
+		.sl = c->sl,
+		.ctl = rn_cqe_ctl(lap, c->flags, (uint8_t)c->opcode, (uint8_t)c->status),
+	};
+
+	if (c->status != RN_WC_SUCCESS)
+		count_error(dev, c);
+	if (cq->overrun || cq->producer - taken >= cq->capacity ||
+	    !write_cqe(dev, cq, &cqe, message_of(qp, c))) {
+		lose_cqe(dev, cq, qp);
+		return;
+	}
+	__atomic_store_n(&cq->producer, cq->producer + 1, __ATOMIC_RELAXED);
+	if (is_armed_for(cq, c))
+		fire_or_hold(dev, cq, now);
+}
