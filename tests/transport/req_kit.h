@@ -150,8 +150,8 @@ static inline void req_free(struct raw *r)
 		assert_int_equal(qp->req.rd_count, 0);
 		assert_int_equal(qp->dev->read_in_flight, 0);
 	}
-	if (qp->dest && rn_qp_sq_idle(qp))
-		assert_int_equal(qp->dest->in_flight, 0);
+	if (qp->peer && rn_qp_sq_idle(qp))
+		assert_int_equal(qp->peer->in_flight, 0);
 	raw_free(r);
 }
 

@@ -194,7 +194,7 @@ static void who_was_only_slow_is_not_suspected(void **state)
 
 	(void)state;
 	raw_ack(&r, 201, 2);
-	assert_int_equal(r.q->qp->dest->suspicion, 0);
+	assert_int_equal(r.q->qp->peer->suspicion, 0);
 	end_acknowledged(&r);
 }
 
@@ -205,7 +205,7 @@ static void nor_is_who_answers_long_after_being_asked(void **state)
 	(void)state;
 	pair_run_for(r.p, RN_MSEC(50));
 	raw_ack(&r, 200, 1);
-	assert_int_equal(r.q->qp->dest->suspicion, 0);
+	assert_int_equal(r.q->qp->peer->suspicion, 0);
 	/* The next answer may be on its way. */
 	pair_run_for(r.p, RN_MSEC(1));
 	raw_expect_silence(&r);
@@ -249,7 +249,7 @@ static void an_answer_at_once_for_what_was_sent_again_tells_of_a_loss(void **sta
 	(void)state;
 	pair_run_for(r.p, RN_USEC(100));
 	raw_ack(&r, 200, 1);
-	assert_true(r.q->qp->dest->suspicion > 0);
+	assert_true(r.q->qp->peer->suspicion > 0);
 	raw_expect(&r, RN_RC_SEND_ONLY, 201);
 	end_acknowledged(&r);
 }
@@ -270,7 +270,7 @@ static void how_soon_at_once_is_hangs_on_the_way(void **state)
 	raw_expect_silence(&r);
 	pair_run_for(r.p, RN_MSEC(60));
 	raw_ack(&r, 201, 2);
-	assert_true(r.q->qp->dest->suspicion > 0);
+	assert_true(r.q->qp->peer->suspicion > 0);
 	raw_expect(&r, RN_RC_SEND_ONLY, 202);
 	raw_ack(&r, 202, 3);
 	pair_expect_wc(r.q->scq, 201, RN_WC_SUCCESS);

@@ -155,7 +155,7 @@ static void the_window_bounds_what_is_unacknowledged(void **state)
 	for (uint64_t i = 0; i < 40; i++)
 		post(&r, i, RN_WR_RDMA_WRITE, RAW_MR_LEN);
 	while (raw_next(&r, &k)) {
-		assert_true(qp->dest->in_flight <= qp->dest->window);
+		assert_true(qp->peer->in_flight <= qp->peer->window);
 		if (r.p->record_taken < r.p->record_count)
 			continue;
 		/* The packet that closes the window asks, or nobody would answer. */
@@ -198,10 +198,10 @@ static void reset_returns_what_was_in_flight(void **state)
 	pair_modify_until(other, &attr, RN_QPS_RTS);
 	post(&r, 1, RN_WR_SEND, 2500);
 	post(&r, 2, RN_WR_RDMA_READ, 2500);
-	assert_true(other->qp->dest->in_flight > 0);
+	assert_true(other->qp->peer->in_flight > 0);
 	assert_int_equal(r.q->qp->dev->read_in_flight, 2500);
 	assert_int_equal(pair_modify_state(r.q, RN_QPS_RESET), 0);
-	assert_int_equal(other->qp->dest->in_flight, 0);
+	assert_int_equal(other->qp->peer->in_flight, 0);
 	assert_int_equal(r.q->qp->dev->read_in_flight, 0);
 	pair_expect_no_wc(r.q->scq);
 	raw_free(&r);

@@ -54,7 +54,7 @@ static void a_peer_that_was_slow_is_sent_one_packet_again(void **state)
 	expect_successes(&r, 200, 207);
 	raw_expect(&r, RN_RC_SEND_ONLY, 208);
 	expect_stat(&r, RN_STAT_RETRANSMITTED, 1);
-	assert_int_equal(r.q->qp->dest->suspicion, 0);
+	assert_int_equal(r.q->qp->peer->suspicion, 0);
 	raw_ack(&r, 208, 9);
 	expect_successes(&r, 208, 208);
 	req_free(&r);
@@ -581,11 +581,11 @@ static void nak_and_timeout_are_losses_to_the_window(void **state)
 
 	(void)state;
 	post_sends(&r, 1);
-	assert_int_equal(r.q->qp->dest->cuts, 0);
+	assert_int_equal(r.q->qp->peer->cuts, 0);
 	raw_nak(&r, 0x60, 200, 0);
-	assert_int_equal(r.q->qp->dest->cuts, 1);
+	assert_int_equal(r.q->qp->peer->cuts, 1);
 	pair_run_for(r.p, ACK_TIMEOUT);
-	assert_true(r.q->qp->dest->cuts > 1);
+	assert_true(r.q->qp->peer->cuts > 1);
 	req_free(&r);
 }
 

@@ -316,7 +316,7 @@ static uint32_t transmit_work(struct rn_dev *dev, rn_ns now, unsigned what,
 			return len;
 		}
 		rn_list_remove(link);
-		rn_dest_yield(qp);
+		rn_window_yield(qp);
 		rn_read_window_yield(qp);
 	}
 	return 0;
@@ -375,7 +375,7 @@ void rn_dev_expire(struct rn_dev *dev, rn_ns now)
 		rn_qp_publish(qp);
 	}
 	while ((t = rn_timer_pop(&dev->watches, now)))
-		rn_dest_expire(dev, t, now);
+		rn_window_expire(dev, t, now);
 	rn_cq_fire_due(dev, now);
 }
 

@@ -408,8 +408,8 @@ static void set_path(struct rn_qp *qp)
 		qp->stats->dest_gid = qp->attr.av.dgid;
 	}
 	if (rn_qp_is_reliable(qp)) {
-		rn_dest_leave(qp);
-		rn_dest_join(qp);
+		rn_window_leave(qp);
+		rn_window_join(qp);
 	}
 }
 

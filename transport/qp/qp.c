@@ -131,7 +131,7 @@ static void init_lists(struct rn_qp *qp)
 {
 	rn_list_init(&qp->work_link);
 	rn_list_init(&qp->ack_link);
-	rn_list_init(&qp->dest_link);
+	rn_list_init(&qp->peer_link);
 	rn_list_init(&qp->busy_link);
 	rn_list_init(&qp->window_link);
 	rn_list_init(&qp->read_link);
@@ -199,7 +199,7 @@ struct rn_qp *rn_qp_create(struct rn_dev *dev, void *mem, const struct rn_qp_ini
 static void stop(struct rn_qp *qp)
 {
 	rn_timer_remove(&qp->dev->timers, &qp->timer);
-	rn_dest_withdraw(qp);
+	rn_window_withdraw(qp);
 	rn_read_window_withdraw(qp);
 	if (rn_rsp_work_due(qp)) /* they may have waited for the timer */
 		rn_dev_schedule(qp->dev, qp);
@@ -211,7 +211,7 @@ static void stop(struct rn_qp *qp)
 void rn_qp_reset(struct rn_qp *qp)
 {
 	qp->state = RN_QPS_RESET;
-	rn_dest_leave(qp);
+	rn_window_leave(qp);
 	rn_cc_reset(qp);
 	rn_req_reset(qp);
 	rn_rsp_reset(qp);
@@ -245,7 +245,7 @@ void rn_qp_error(struct rn_qp *qp, rn_ns now)
 	qp->state = RN_QPS_ERR;
 	rn_req_flush(qp, now);
 	qp->req.draining = false;
-	rn_dest_uncharge(qp, qp->req.in_flight);
+	rn_window_uncharge(qp, qp->req.in_flight);
 	rn_rsp_flush(qp, now);
 	stop(qp);
 	if (rn_qp_uses_srq(qp))

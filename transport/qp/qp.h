@@ -52,7 +52,7 @@ struct rn_probe {
 	 */
 	struct rn_psn una, heard;
 	bool is_close;	 /* for a reason, and not in case */
-	bool lossy;	 /* ... and that is a loss */
+	bool lossy;	 /* the reason is a loss */
 	bool was_silent; /* it has gone back because nothing came */
 };
 
@@ -91,9 +91,12 @@ struct rn_requester {
 	bool listens;
 	bool draining;	    /* SQD: started WQEs are still to finish */
 	bool drained_event; /* SQ_DRAINED was raised since SQD was entered */
-	bool knows_taken;   /* rn_dest_holds() has been asked since una moved, ... */
 	bool read_pass;	    /* read_deadline is over: ask for a chunk in any case */
-	uint32_t taken;	    /* ... and then the peer had read so much */
+	/* rn_window_holds() was asked since una moved, and the peer had read so much
+	 * then.
+	 */
+	bool knows_taken;
+	uint32_t taken;
 	uint32_t sqd_limit; /* SQD: WQEs from this index on must not start */
 	rn_ns ack_deadline; /* local ACK timer; RN_NEVER when it does not run */
 	rn_ns rnr_deadline;
@@ -118,9 +121,9 @@ struct rn_requester {
 	bool credit_limited, credit_off; /* off: the peer said it has none, for good */
 	uint32_t ssn;			 /* of the message started last */
 	uint32_t lsn;			 /* of the last that the peer has a receive for */
-	uint32_t in_flight;		 /* bytes of this QP counted in dest->in_flight */
-	uint32_t grant;	       /* bytes that it may send: it has waited, see window.c; */
-	uint32_t grant_cuts;   /* ... valid while dest->cuts is this */
+	uint32_t in_flight;		 /* bytes of this QP counted in peer->in_flight */
+	uint32_t grant;	       /* bytes that it may send, as it has waited for its turn */
+	uint32_t grant_cuts;   /* the grant is valid while peer->cuts is this */
 	struct rn_psn charged; /* packets before this PSN are counted in in_flight */
 	/* Gathering when the memory answers PENDING: payload of one packet. */
 	struct {
@@ -277,11 +280,11 @@ struct rn_qp {
 				   * raw packet: in dev->frames
 				   */
 	struct rn_list ack_link;  /* in dev->acks: has an acknowledgement waiting */
-	struct rn_dest *dest;	  /* RC in RTR and later; NULL otherwise */
-	struct rn_dest own_dest;  /* storage lent to the table, see struct rn_dest */
-	struct rn_list dest_link, busy_link, window_link;
-	uint32_t cuts_seen; /* dest->cuts when the burst in flight began ... */
-	rn_ns burst_at;	    /* ... and when that was; RN_NEVER once it was acknowledged */
+	struct rn_peer *peer;	  /* RC in RTR and later; NULL otherwise */
+	struct rn_peer own_peer;  /* storage lent to the table, see struct rn_peer */
+	struct rn_list peer_link, busy_link, window_link;
+	uint32_t cuts_seen;	  /* peer->cuts when the burst in flight began */
+	rn_ns burst_at;		  /* when it began; RN_NEVER once it was acknowledged */
 	struct rn_list read_link; /* in dev->read_waiting */
 	uint32_t mcast_count;	  /* UD: groups that it is in */
 	uint32_t burst; /* packets built since the QP came to the front of dev->work */
@@ -311,10 +314,10 @@ struct rn_dev {
 	struct rn_dev_cfg cfg;
 	struct rn_htab qps, mrs, srqs;
 	struct rn_hnode *qp_bucket0[16], *mr_bucket0[16], *srq_bucket0[16];
-	struct rn_hnode *dest_bucket[256]; /* chains of struct rn_dest, see window.c */
+	struct rn_hnode *peer_bucket[256]; /* chains of struct rn_peer, see window.c */
 	struct rn_hnode *mcasts[RN_MCAST_CHAINS]; /* of struct rn_mcast, see receive.c */
 	struct rn_timer_heap timers;		  /* of QPs */
-	struct rn_timer_heap watches;		  /* of struct rn_dest */
+	struct rn_timer_heap watches;		  /* of struct rn_peer */
 	struct rn_list work, acks;		  /* QPs, see struct rn_qp */
 	struct rn_list frames;	   /* raw packet QPs with frames to build */
 	struct rn_list cnps;	   /* struct rn_cc with a notification to send */
@@ -333,9 +336,8 @@ struct rn_dev {
 	const struct rn_rx *arriving; /* within rn_dev_receive(); else NULL */
 	uint32_t read_in_flight;      /* READ response bytes asked for, all QPs */
 	struct rn_list read_waiting;  /* QPs stopped by the window: window.c */
-	struct rn_qp
-		*read_turn;    /* who was called from there, and has not asked; or NULL */
-	struct rn_flow silent; /* rn_dev_silent() */
+	struct rn_qp *read_turn;      /* dequeued from there, not yet retried; or NULL */
+	struct rn_flow silent;	      /* rn_dev_silent() */
 	bool has_silent;
 	struct rn_sender sender[RN_SENDERS]; /* in sets of RN_SENDER_WAYS */
 	unsigned sender_turn;		     /* who of a set goes next */

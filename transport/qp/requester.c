@@ -281,7 +281,7 @@ static bool is_ack_overdue(const struct rn_qp *qp)
 	if (qp->req.pace.kbps &&
 	    qp->req.pace.kbps < SLOW) /* the next is long in coming */
 		return true;
-	return qp->req.since_ack_req >= RN_ACK_REQ_EVERY || since >= qp->dest->window / 4;
+	return qp->req.since_ack_req >= RN_ACK_REQ_EVERY || since >= qp->peer->window / 4;
 }
 
 static bool wants_ack(struct rn_qp *qp, const struct segment *s)
@@ -292,7 +292,7 @@ static bool wants_ack(struct rn_qp *qp, const struct segment *s)
 		return false;
 	req->since_ack_req++;
 	if (!s->last && !is_ack_overdue(qp) &&
-	    !rn_dest_closes(qp, s->len + RN_PACKET_COST))
+	    !rn_window_closes(qp, s->len + RN_PACKET_COST))
 		return false;
 	req->since_ack_req = 0;
 	return true;
@@ -348,7 +348,7 @@ static void segment_sent(struct rn_qp *qp, rn_ns now, const struct rn_send_wqe *
 			 const struct segment *s)
 {
 	if (rn_qp_is_reliable(qp)) {
-		rn_dest_charge(qp, now, s->len + RN_PACKET_COST);
+		rn_window_charge(qp, now, s->len + RN_PACKET_COST);
 		note_sent(qp, now, s->psn, rn_psn_add(s->psn, 1));
 		move_on(&qp->req, wqe, 1);
 	} else if (move_on(&qp->req, wqe, 1)) {
@@ -365,7 +365,7 @@ static uint32_t build_segment(struct rn_qp *qp, rn_ns now, struct rn_send_wqe *w
 	uint8_t *payload = b->buf + op->hdr_len;
 	uint8_t *p;
 
-	if (!rn_dest_may_send(qp, now, s.len + RN_PACKET_COST))
+	if (!rn_window_may_send(qp, now, s.len + RN_PACKET_COST))
 		return 0;
 	switch (rn_req_fetch(qp, wqe, s.psn, s.offset, s.len, payload, b->part)) {
 	case RN_MEM_DONE:
@@ -449,7 +449,7 @@ static void request_sent(struct rn_qp *qp, rn_ns now, struct rn_send_wqe *wqe,
 	start_wqe(req, wqe);
 	req->since_ack_req = 0;
 	note_read_sent(qp, rn_psn_add(psn, packets - 1), bytes);
-	rn_dest_charge(qp, now, RN_PACKET_COST);
+	rn_window_charge(qp, now, RN_PACKET_COST);
 	note_sent(qp, now, psn, rn_psn_add(psn, packets));
 	move_on(req, wqe, packets);
 }
@@ -457,7 +457,7 @@ static void request_sent(struct rn_qp *qp, rn_ns now, struct rn_send_wqe *wqe,
 static bool may_request(struct rn_qp *qp, rn_ns now, uint32_t bytes)
 {
 	return qp->req.rd_count < qp->attr.max_rd_atomic &&
-	       rn_dest_may_send(qp, now, RN_PACKET_COST) &&
+	       rn_window_may_send(qp, now, RN_PACKET_COST) &&
 	       rn_read_window_open(qp, now, bytes);
 }
 

@@ -746,7 +746,7 @@ static void out_of_sequence(struct rn_qp *qp, const struct rn_request *q)
 	struct rn_responder *rsp = &qp->rsp;
 
 	rn_count(qp->dev, RN_STAT_OUT_OF_SEQUENCE);
-	rn_probe_suspect(qp);
+	rn_window_suspect(qp);
 	if (!rsp->nak_pending)
 		rn_rsp_nak(qp, rn_aeth_syndrome(RN_AETH_NAK, RN_NAK_PSN_SEQ));
 	if (rn_psn_before(rsp->gap_psn, q->p->bth.psn))

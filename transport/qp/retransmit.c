@@ -81,7 +81,7 @@ void rn_req_go_back(struct rn_qp *qp)
 
 	rn_req_reads_forget(qp);
 	if (req->in_flight)
-		rn_dest_uncharge(qp, req->in_flight);
+		rn_window_uncharge(qp, req->in_flight);
 	resume_at_una(qp);
 	req->resent = req->high;
 	/* The first packet asks for an acknowledgement: progress shows early. */
@@ -92,15 +92,15 @@ void rn_req_go_back(struct rn_qp *qp)
 }
 
 /* ------------------------------------------------ losses that show by silence */
-static rn_ns times_rtt(const struct rn_dest *d, unsigned times, rn_ns least)
+static rn_ns times_rtt(const struct rn_peer *peer, unsigned times, rn_ns least)
 {
-	return d->rtt * times > least ? d->rtt * times : least;
+	return peer->rtt * times > least ? peer->rtt * times : least;
 }
 
 /* Nor is it as long as the responses behind a gap come so far apart. */
 static rn_ns patience(const struct rn_qp *qp)
 {
-	rn_ns wait = times_rtt(qp->dest, PROBE_RTTS, PROBE_MIN);
+	rn_ns wait = times_rtt(qp->peer, PROBE_RTTS, PROBE_MIN);
 	rn_ns apart = PROBE_RTTS * qp->req.heard_apart;
 
 	return apart > wait ? apart : wait;
@@ -135,7 +135,7 @@ static void watch_closely(struct rn_qp *qp, rn_ns now, bool lossy)
 static void watch_from_afar(struct rn_qp *qp, rn_ns now)
 {
 	struct rn_probe *probe = &qp->req.probe;
-	rn_ns wait = times_rtt(qp->dest, FIRST_RTTS, FIRST_MIN);
+	rn_ns wait = times_rtt(qp->peer, FIRST_RTTS, FIRST_MIN);
 	rn_ns ack_deadline = rn_req_ack_deadline(qp, now);
 
 	wait *= qp->dev->cfg.timeout_scale;
@@ -149,17 +149,17 @@ static void watch_from_afar(struct rn_qp *qp, rn_ns now)
 
 void rn_probe_burst(struct rn_qp *qp, rn_ns now)
 {
-	struct rn_dest *d = qp->dest;
+	struct rn_peer *peer = qp->peer;
 
-	if (rn_dest_takes_turns(d)) {
+	if (rn_window_takes_turns(peer)) {
 		/* What it has sent is all for now, and nothing behind it would show that
 		 * it is lost.
 		 */
 		watch_closely(qp, now, false);
 	} else if (rn_psn_before(qp->req.charged, qp->req.high)) {
 		return; /* sent again, and watched if there was a reason */
-	} else if (d->suspicion > 0) {
-		d->suspicion--;
+	} else if (peer->suspicion > 0) {
+		peer->suspicion--;
 		watch_closely(qp, now, true);
 	} else if (qp->req.probe.deadline == RN_NEVER) {
 		watch_from_afar(qp, now);
@@ -171,9 +171,9 @@ static void watch_all_closely(struct rn_qp *qp, rn_ns now)
 {
 	struct rn_list *link, *next;
 
-	if (!qp->dest)
+	if (!qp->peer)
 		return;
-	rn_list_for_each_safe (link, next, &qp->dest->busy) {
+	rn_list_for_each_safe (link, next, &qp->peer->busy) {
 		struct rn_qp *m = RN_CONTAINER_OF(link, struct rn_qp, busy_link);
 
 		if (m->req.una.v == m->req.high.v) {
@@ -199,7 +199,7 @@ static void go_back_unasked(struct rn_qp *qp, rn_ns now)
 	rn_req_go_back(qp);
 	qp->req.asks = !qp->req.probe.lossy;
 	qp->req.ack_deadline = ack_deadline;
-	rn_dest_loss(qp, now);
+	rn_window_loss(qp, now);
 }
 
 /* Of a peer that was but slow, everything is acknowledged, what was not sent again too,
@@ -210,11 +210,11 @@ static bool is_answered_at_once(const struct rn_qp *qp, rn_ns now)
 {
 	const struct rn_requester *req = &qp->req;
 
-	if (!qp->dest)
+	if (!qp->peer)
 		return true;
 	if (rn_psn_before(req->charged, req->una) || qp->burst_at == RN_NEVER)
 		return false;
-	return now - qp->burst_at <= PROBE_MIN + qp->dest->rtt_least;
+	return now - qp->burst_at <= PROBE_MIN + qp->peer->rtt_least;
 }
 
 /* Round trips of a peer that stands still now and then may be long. */
@@ -236,13 +236,13 @@ static void listen_for_answers(struct rn_qp *qp, rn_ns now)
 	rn_dev_arm_timer(qp->dev, qp);
 }
 
-/* It gets on. */
+/* una has advanced, or an answer came from behind it. */
 static void go_on_watching(struct rn_qp *qp, rn_ns now)
 {
 	struct rn_probe *probe = &qp->req.probe;
 
-	if (qp->dest->suspicion > 0) {
-		qp->dest->suspicion--;
+	if (qp->peer->suspicion > 0) {
+		qp->peer->suspicion--;
 		probe->lossy = true;
 		probe->until = now + WATCH;
 	}
@@ -268,7 +268,7 @@ static void expire_probe(struct rn_qp *qp, rn_ns now)
 		rn_dev_schedule(qp->dev, qp);
 	}
 	/* Idle: no wake-ups for nothing. */
-	if (!qp->dest || qp->req.una.v == qp->req.high.v)
+	if (!qp->peer || qp->req.una.v == qp->req.high.v)
 		return;
 	if (!is_stuck(qp)) {
 		go_on_watching(qp, now);
@@ -277,7 +277,7 @@ static void expire_probe(struct rn_qp *qp, rn_ns now)
 	/* Whoever is silent for so long is not served by more of the same. */
 	if (probe->is_close && now >= probe->until)
 		return;
-	if (!probe->lossy && rn_dest_holds(qp, now)) {
+	if (!probe->lossy && rn_window_holds(qp, now)) {
 		start_watch(qp, now);
 		return;
 	}
@@ -309,7 +309,7 @@ static void hear_answer(struct rn_qp *qp, rn_ns now)
 	bool at_once = is_answered_at_once(qp, now);
 
 	if (req->probe.was_silent && at_once)
-		rn_probe_suspect(qp);
+		rn_window_suspect(qp);
 	req->probe.was_silent = false;
 	if (!req->asks)
 		return;
@@ -334,7 +334,7 @@ static void note_progress(struct rn_qp *qp, rn_ns now, uint32_t credit)
 	req->knows_taken = false;
 	hear_answer(qp, now);
 	if (credit)
-		rn_dest_credit(qp, now, credit);
+		rn_window_credit(qp, now, credit);
 	if (rn_psn_before(req->charged, req->una))
 		resume_at_una(qp);
 	if (rn_psn_before(req->resent, req->una))
@@ -438,8 +438,8 @@ static bool go_back_for_retry(struct rn_qp *qp, rn_ns now, bool heard)
 	/* Of silence alone the peer may be the reason. */
 	qp->req.asks = qp->req.probe.was_silent = !heard;
 	if (heard)
-		rn_probe_suspect(qp);
-	if (rn_dest_loss(qp, now) && heard)
+		rn_window_suspect(qp);
+	if (rn_window_loss(qp, now) && heard)
 		watch_all_closely(qp, now);
 	return true;
 }
@@ -844,7 +844,7 @@ void rn_req_expire(struct rn_qp *qp, rn_ns now)
 		req->read_pass = true;
 		rn_dev_schedule(qp->dev, qp);
 	}
-	if (req->ack_deadline <= now && rn_dest_holds(qp, now)) {
+	if (req->ack_deadline <= now && rn_window_holds(qp, now)) {
 		req->ack_deadline = rn_req_ack_deadline(qp, now);
 	} else if (req->ack_deadline <= now) {
 		rn_count(qp->dev, RN_STAT_LOCAL_ACK_TIMEOUT);

@@ -15,7 +15,8 @@ enum {
 	WORD_LEN = 8
 };
 
-/* In this the Q_Key of the QP is sent instead; IBTA Vol 1, 10.2.5. */
+/* A work request whose Q_Key has this bit is sent with the QP's own; IBTA Vol 1, 10.2.5.
+ */
 #define QKEY_OWN (1u << 31)
 
 enum {

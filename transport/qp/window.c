@@ -74,47 +74,47 @@ static uint32_t hash_peer(const struct rn_gid *gid, uint8_t slot)
 
 static struct rn_hnode **bucket_of(struct rn_dev *dev, uint32_t key)
 {
-	return &dev->dest_bucket[key % RN_ARRAY_SIZE(dev->dest_bucket)];
+	return &dev->peer_bucket[key % RN_ARRAY_SIZE(dev->peer_bucket)];
 }
 
-static struct rn_dest *find_peer(struct rn_dev *dev, const struct rn_gid *gid,
+static struct rn_peer *find_peer(struct rn_dev *dev, const struct rn_gid *gid,
 				 uint8_t slot)
 {
 	uint32_t key = hash_peer(gid, slot);
 
 	for (struct rn_hnode *n = *bucket_of(dev, key); n; n = n->next) {
-		struct rn_dest *d = RN_CONTAINER_OF(n, struct rn_dest, node);
+		struct rn_peer *peer = RN_CONTAINER_OF(n, struct rn_peer, node);
 
-		if (n->key == key && d->slot == slot &&
-		    memcmp(&d->gid, gid, sizeof(*gid)) == 0)
-			return d;
+		if (n->key == key && peer->slot == slot &&
+		    memcmp(&peer->gid, gid, sizeof(*gid)) == 0)
+			return peer;
 	}
 	return NULL;
 }
 
-static void insert_peer(struct rn_dev *dev, struct rn_dest *d)
+static void insert_peer(struct rn_dev *dev, struct rn_peer *peer)
 {
-	struct rn_hnode **head = bucket_of(dev, d->node.key);
+	struct rn_hnode **head = bucket_of(dev, peer->node.key);
 
-	d->node.next = *head;
-	*head = &d->node;
+	peer->node.next = *head;
+	*head = &peer->node;
 }
 
-static void remove_peer(struct rn_dev *dev, struct rn_dest *d)
+static void remove_peer(struct rn_dev *dev, struct rn_peer *peer)
 {
-	struct rn_hnode **at = bucket_of(dev, d->node.key);
+	struct rn_hnode **at = bucket_of(dev, peer->node.key);
 
-	while (*at != &d->node)
+	while (*at != &peer->node)
 		at = &(*at)->next;
-	*at = d->node.next;
+	*at = peer->node.next;
 }
 
-static struct rn_dest *create_window(struct rn_qp *qp, const struct rn_gid *gid,
-				     uint8_t slot)
+static struct rn_peer *create_peer(struct rn_qp *qp, const struct rn_gid *gid,
+				   uint8_t slot)
 {
-	struct rn_dest *d = &qp->own_dest;
+	struct rn_peer *peer = &qp->own_peer;
 
-	*d = (struct rn_dest){
+	*peer = (struct rn_peer){
 		.node.key = hash_peer(gid, slot),
 		.gid = *gid,
 		.slot = slot,
@@ -122,48 +122,48 @@ static struct rn_dest *create_window(struct rn_qp *qp, const struct rn_gid *gid,
 		.threshold = qp->dev->cfg.window_max,
 		.holds_at = RN_NEVER,
 	};
-	rn_list_init(&d->members);
-	rn_list_init(&d->busy);
-	rn_list_init(&d->waiting);
-	insert_peer(qp->dev, d);
-	return d;
+	rn_list_init(&peer->members);
+	rn_list_init(&peer->busy);
+	rn_list_init(&peer->waiting);
+	insert_peer(qp->dev, peer);
+	return peer;
 }
 
-void rn_dest_join(struct rn_qp *qp)
+void rn_window_join(struct rn_qp *qp)
 {
 	uint8_t slot = (uint8_t)qp->attr.dest_qpn;
-	struct rn_dest *d = find_peer(qp->dev, &qp->attr.av.dgid, slot);
+	struct rn_peer *peer = find_peer(qp->dev, &qp->attr.av.dgid, slot);
 
-	assert(!qp->dest && qp->req.in_flight == 0);
-	if (!d)
-		d = create_window(qp, &qp->attr.av.dgid, slot);
-	qp->dest = d;
-	rn_list_push_back(&d->members, &qp->dest_link);
+	assert(!qp->peer && qp->req.in_flight == 0);
+	if (!peer)
+		peer = create_peer(qp, &qp->attr.av.dgid, slot);
+	qp->peer = peer;
+	rn_list_push_back(&peer->members, &qp->peer_link);
 }
 
 void rn_dev_peer_holds(struct rn_dev *dev, rn_ns now, const struct rn_gid *gid,
 		       uint8_t slot, uint64_t taken)
 {
-	struct rn_dest *d = find_peer(dev, gid, slot);
+	struct rn_peer *peer = find_peer(dev, gid, slot);
 
-	if (!d)
+	if (!peer)
 		return;
-	d->holds_at = now;
+	peer->holds_at = now;
 	/* That it is another is all that matters. */
-	d->taken = (uint32_t)(taken ^ taken >> 32);
+	peer->taken = (uint32_t)(taken ^ taken >> 32);
 }
 
-bool rn_dest_holds(struct rn_qp *qp, rn_ns now)
+bool rn_window_holds(struct rn_qp *qp, rn_ns now)
 {
 	struct rn_requester *req = &qp->req;
-	const struct rn_dest *d = qp->dest;
+	const struct rn_peer *peer = qp->peer;
 	bool reads_on;
 
-	if (!d || d->holds_at != now)
+	if (!peer || peer->holds_at != now)
 		return false;
-	reads_on = req->knows_taken && req->taken != d->taken;
+	reads_on = req->knows_taken && req->taken != peer->taken;
 	req->knows_taken = !reads_on;
-	req->taken = d->taken;
+	req->taken = peer->taken;
 	return !reads_on;
 }
 
@@ -180,18 +180,18 @@ static uint32_t packet_of(const struct rn_qp *qp)
 }
 
 /* What nobody uses and nobody was promised. */
-static uint32_t room_in(const struct rn_dest *d)
+static uint32_t room_in(const struct rn_peer *peer)
 {
-	uint64_t used = (uint64_t)d->in_flight + d->granted;
+	uint64_t used = (uint64_t)peer->in_flight + peer->granted;
 
-	return used < d->window ? (uint32_t)(d->window - used) : 0;
+	return used < peer->window ? (uint32_t)(peer->window - used) : 0;
 }
 
 /* Bytes that @qp may send when its turn has come: at least a packet. */
-static uint32_t turn_of(const struct rn_dest *d, const struct rn_qp *qp)
+static uint32_t turn_of(const struct rn_peer *peer, const struct rn_qp *qp)
 {
-	uint32_t room = room_in(d), least = d->window / TURN_SHARE_MIN;
-	uint32_t most = min_u32(d->window / TURN_SHARE_MAX, TURN_MAX);
+	uint32_t room = room_in(peer), least = peer->window / TURN_SHARE_MIN;
+	uint32_t most = min_u32(peer->window / TURN_SHARE_MAX, TURN_MAX);
 	uint32_t turn = min_u32(room > least ? room : least, most);
 
 	return turn > packet_of(qp) ? turn : packet_of(qp);
@@ -203,51 +203,51 @@ static void stop_waiting(struct rn_qp *qp)
 	if (!rn_list_is_linked(&qp->window_link))
 		return;
 	rn_list_remove(&qp->window_link);
-	qp->dest->waiters--;
+	qp->peer->waiters--;
 }
 
 /* Put it at the end of those that wait, unless it is among them. */
 static void wait_for_turn(struct rn_qp *qp, rn_ns now)
 {
-	struct rn_dest *d = qp->dest;
+	struct rn_peer *peer = qp->peer;
 
 	if (rn_list_is_linked(&qp->window_link))
 		return;
-	rn_list_push_back(&d->waiting, &qp->window_link);
-	d->waiters++;
-	if (rn_dest_takes_turns(d) && !rn_timer_is_armed(&d->watch)) {
-		d->moved = false;
-		rn_timer_add(&qp->dev->watches, &d->watch, now + STUCK);
+	rn_list_push_back(&peer->waiting, &qp->window_link);
+	peer->waiters++;
+	if (rn_window_takes_turns(peer) && !rn_timer_is_armed(&peer->watch)) {
+		peer->moved = false;
+		rn_timer_add(&qp->dev->watches, &peer->watch, now + STUCK);
 	}
 }
 
 /* It does not use what it may still send. */
 static void return_grant(struct rn_qp *qp)
 {
-	assert(qp->req.grant <= qp->dest->granted);
-	qp->dest->granted -= qp->req.grant;
+	assert(qp->req.grant <= qp->peer->granted);
+	qp->peer->granted -= qp->req.grant;
 	qp->req.grant = 0;
 }
 
-static struct rn_qp *first_waiter(const struct rn_dest *d)
+static struct rn_qp *first_waiter(const struct rn_peer *peer)
 {
-	struct rn_list *link = rn_list_first(&d->waiting);
+	struct rn_list *link = rn_list_first(&peer->waiting);
 
 	assert(link);
 	return RN_CONTAINER_OF(link, struct rn_qp, window_link);
 }
 
 /* The QP that has waited longest gets its turn. */
-static void admit(struct rn_dest *d)
+static void admit(struct rn_peer *peer)
 {
-	struct rn_qp *qp = first_waiter(d);
-	uint32_t grant = turn_of(d, qp);
+	struct rn_qp *qp = first_waiter(peer);
+	uint32_t grant = turn_of(peer, qp);
 
 	assert(qp->req.grant == 0);
 	stop_waiting(qp);
 	qp->req.grant = grant;
-	qp->req.grant_cuts = d->cuts;
-	d->granted += grant;
+	qp->req.grant_cuts = peer->cuts;
+	peer->granted += grant;
 	rn_dev_schedule(qp->dev, qp);
 }
 
@@ -256,25 +256,26 @@ static void admit(struct rn_dest *d)
  * window allows now, much of which is likely lost, half of what gets out of it may be
  * replaced: somebody must go on, or all would wait for their timers.
  */
-static bool may_admit(struct rn_dest *d)
+static bool may_admit(struct rn_peer *peer)
 {
-	const struct rn_qp *qp = first_waiter(d);
+	const struct rn_qp *qp = first_waiter(peer);
 	uint32_t turn;
 
-	if ((d->in_flight == 0 && d->granted == 0) || room_in(d) >= packet_of(qp))
+	if ((peer->in_flight == 0 && peer->granted == 0) ||
+	    room_in(peer) >= packet_of(qp))
 		return true;
 	/* All that it may send is paid for, or the window grows overfuller. */
-	turn = turn_of(d, qp);
-	if (d->replace < turn)
+	turn = turn_of(peer, qp);
+	if (peer->replace < turn)
 		return false;
-	d->replace -= turn;
+	peer->replace -= turn;
 	return true;
 }
 
 /* --------------------------------------------------------------------- bursts */
-static uint32_t burst_of(const struct rn_dest *d)
+static uint32_t burst_of(const struct rn_peer *peer)
 {
-	return min_u32(BURST, d->window / BURST_SHARE);
+	return min_u32(BURST, peer->window / BURST_SHARE);
 }
 
 /* What the burst comes to with another packet of @len, which may begin the next one. */
@@ -282,7 +283,7 @@ static uint32_t burst_with(const struct rn_qp *qp, uint32_t len)
 {
 	uint32_t sent = qp->req.burst + len;
 
-	return sent <= burst_of(qp->dest) ? sent : len;
+	return sent <= burst_of(qp->peer) ? sent : len;
 }
 
 /* Would another packet, after one of @before bytes, begin a burst that cannot be whole,
@@ -291,14 +292,14 @@ static uint32_t burst_with(const struct rn_qp *qp, uint32_t len)
  */
 static bool burst_is_too_little(const struct rn_qp *qp, uint32_t before)
 {
-	const struct rn_dest *d = qp->dest;
+	const struct rn_peer *peer = qp->peer;
 	uint32_t sent = before ? burst_with(qp, before) : qp->req.burst;
-	uint32_t burst = burst_of(d);
+	uint32_t burst = burst_of(peer);
 
-	if (d->in_flight != qp->req.in_flight ||
+	if (peer->in_flight != qp->req.in_flight ||
 	    (sent > 0 && sent + packet_of(qp) <= burst))
 		return false;
-	return (uint64_t)d->in_flight + before + burst > d->window;
+	return (uint64_t)peer->in_flight + before + burst > peer->window;
 }
 
 /* The same, of one that waits: room will come, for its last packet has asked for an
@@ -312,14 +313,14 @@ static bool burst_waits(const struct rn_qp *qp)
 
 /* ---------------------------------------------------------------- who goes on */
 /* Schedule as many of the waiting QPs as can send a packet each. */
-static void wake_few(struct rn_dest *d)
+static void wake_few(struct rn_peer *peer)
 {
-	uint32_t room = room_in(d);
+	uint32_t room = room_in(peer);
 
-	if (d->waiters == 1 && burst_waits(first_waiter(d)))
+	if (peer->waiters == 1 && burst_waits(first_waiter(peer)))
 		return;
-	while (room && d->waiters > 0) {
-		struct rn_qp *qp = first_waiter(d);
+	while (room && peer->waiters > 0) {
+		struct rn_qp *qp = first_waiter(peer);
 		uint32_t need = qp->attr.path_mtu + OVERHEAD;
 
 		stop_waiting(qp);
@@ -329,148 +330,148 @@ static void wake_few(struct rn_dest *d)
 }
 
 /* Schedule those whose turn it is, now that @freed bytes are not in flight any more. */
-static void wake_waiters(struct rn_dest *d, uint32_t freed)
+static void wake_waiters(struct rn_peer *peer, uint32_t freed)
 {
-	if (d->in_flight > d->window)
-		d->replace += freed / 2;
+	if (peer->in_flight > peer->window)
+		peer->replace += freed / 2;
 	else
-		d->replace = 0;
-	while (rn_dest_takes_turns(d)) {
-		if (!may_admit(d))
+		peer->replace = 0;
+	while (rn_window_takes_turns(peer)) {
+		if (!may_admit(peer))
 			return;
-		admit(d);
+		admit(peer);
 	}
-	wake_few(d);
+	wake_few(peer);
 }
 
-void rn_dest_yield(struct rn_qp *qp)
+void rn_window_yield(struct rn_qp *qp)
 {
-	struct rn_dest *d = qp->dest;
+	struct rn_peer *peer = qp->peer;
 
-	if (!d || (qp->req.grant == 0 && d->waiters == 0))
+	if (!peer || (qp->req.grant == 0 && peer->waiters == 0))
 		return;
 	return_grant(qp);
 	/* It may itself be the first of those that wait: not for less than a packet. */
-	if (rn_dest_takes_turns(d) ||
-	    (d->waiters > 0 && room_in(d) >= packet_of(first_waiter(d))))
-		wake_waiters(d, 0);
+	if (rn_window_takes_turns(peer) ||
+	    (peer->waiters > 0 && room_in(peer) >= packet_of(first_waiter(peer))))
+		wake_waiters(peer, 0);
 }
 
-void rn_dest_withdraw(struct rn_qp *qp)
+void rn_window_withdraw(struct rn_qp *qp)
 {
-	if (!qp->dest)
+	if (!qp->peer)
 		return;
 	stop_waiting(qp);
-	rn_dest_yield(qp);
+	rn_window_yield(qp);
 }
 
-void rn_dest_expire(struct rn_dev *dev, struct rn_timer *watch, rn_ns now)
+void rn_window_expire(struct rn_dev *dev, struct rn_timer *watch, rn_ns now)
 {
-	struct rn_dest *d = RN_CONTAINER_OF(watch, struct rn_dest, watch);
+	struct rn_peer *peer = RN_CONTAINER_OF(watch, struct rn_peer, watch);
 
-	if (d->waiters == 0)
+	if (peer->waiters == 0)
 		return;
 	rn_timer_add(&dev->watches, watch, now + STUCK);
-	if (!d->moved)
-		admit(d);
-	d->moved = false;
+	if (!peer->moved)
+		admit(peer);
+	peer->moved = false;
 }
 
 /* May it send a packet of @len, after having sent @before? */
 static inline bool is_open(const struct rn_qp *qp, uint32_t before, uint32_t len)
 {
-	const struct rn_dest *d = qp->dest;
+	const struct rn_peer *peer = qp->peer;
 	uint64_t need = (uint64_t)before + len;
 
 	/* The window may have become smaller since it was granted. */
-	if (qp->req.grant >= need && qp->req.grant_cuts == d->cuts)
+	if (qp->req.grant >= need && qp->req.grant_cuts == peer->cuts)
 		return true;
-	if (rn_dest_takes_turns(d))
-		return d->in_flight == 0 && before == 0;
+	if (rn_window_takes_turns(peer))
+		return peer->in_flight == 0 && before == 0;
 	if (qp->req.in_flight == 0 && before == 0)
 		return true;
 	if (before > 0 ? burst_is_too_little(qp, before) : burst_waits(qp))
 		return false;
-	return d->in_flight + need + (d->granted - qp->req.grant) <= d->window;
+	return peer->in_flight + need + (peer->granted - qp->req.grant) <= peer->window;
 }
 
-bool rn_dest_may_send(struct rn_qp *qp, rn_ns now, uint32_t len)
+bool rn_window_may_send(struct rn_qp *qp, rn_ns now, uint32_t len)
 {
-	struct rn_dest *d = qp->dest;
+	struct rn_peer *peer = qp->peer;
 
-	if (!d)
+	if (!peer)
 		return true;
 	if (is_open(qp, 0, len)) {
 		stop_waiting(qp);
 		return true;
 	}
-	d->limited = true;
+	peer->limited = true;
 	return_grant(qp);
 	wait_for_turn(qp, now);
 	return false;
 }
 
-bool rn_dest_closes(const struct rn_qp *qp, uint32_t len)
+bool rn_window_closes(const struct rn_qp *qp, uint32_t len)
 {
 	return !is_open(qp, len, packet_of(qp));
 }
 
-void rn_dest_charge(struct rn_qp *qp, rn_ns now, uint32_t len)
+void rn_window_charge(struct rn_qp *qp, rn_ns now, uint32_t len)
 {
-	struct rn_dest *d = qp->dest;
+	struct rn_peer *peer = qp->peer;
 	uint32_t granted;
 
-	if (!d)
+	if (!peer)
 		return;
-	if (d->in_flight == 0)
-		d->limited = d->waiters > 0;
+	if (peer->in_flight == 0)
+		peer->limited = peer->waiters > 0;
 	if (qp->req.in_flight == 0) {
-		qp->cuts_seen = d->cuts;
+		qp->cuts_seen = peer->cuts;
 		qp->burst_at = now;
 		if (!rn_list_is_linked(&qp->busy_link))
-			rn_list_push_back(&d->busy, &qp->busy_link);
+			rn_list_push_back(&peer->busy, &qp->busy_link);
 		rn_probe_burst(qp, now);
 	}
 	qp->req.burst = qp->req.in_flight ? burst_with(qp, len) : len;
 	granted = qp->req.grant < len ? qp->req.grant : len;
 	qp->req.grant -= granted;
-	d->granted -= granted;
+	peer->granted -= granted;
 	qp->req.in_flight += len;
-	d->in_flight += len;
+	peer->in_flight += len;
 }
 
 static void release_bytes(struct rn_qp *qp, uint32_t len)
 {
-	struct rn_dest *d = qp->dest;
+	struct rn_peer *peer = qp->peer;
 
 	assert(len <= qp->req.in_flight);
-	assert(qp->req.in_flight <= d->in_flight);
+	assert(qp->req.in_flight <= peer->in_flight);
 	qp->req.in_flight -= len;
-	d->in_flight -= len;
+	peer->in_flight -= len;
 	if (qp->req.in_flight == 0 && rn_list_is_linked(&qp->window_link) &&
-	    !rn_dest_takes_turns(d)) {
+	    !rn_window_takes_turns(peer)) {
 		stop_waiting(qp);
 		rn_dev_schedule(qp->dev, qp);
 	}
 }
 
 /* ----------------------------------------------------------------------- size */
-static void grow_window(struct rn_dest *d, rn_ns now, uint32_t max, uint32_t len)
+static void grow_window(struct rn_peer *peer, rn_ns now, uint32_t max, uint32_t len)
 {
 	uint32_t add = len;
 
 	/* A window that is not used says nothing about a larger one. */
-	if (d->window >= max || !d->limited)
+	if (peer->window >= max || !peer->limited)
 		return;
-	if (d->window >= d->threshold) {
-		d->acked += len < d->window ? len : d->window;
-		if (d->acked < d->window || now - d->grown_at < EPOCH)
+	if (peer->window >= peer->threshold) {
+		peer->acked += len < peer->window ? len : peer->window;
+		if (peer->acked < peer->window || now - peer->grown_at < EPOCH)
 			return;
-		d->acked = 0;
-		d->grown_at = now;
-		add = d->window / GROWTH * ++d->steps + 1;
+		peer->acked = 0;
+		peer->grown_at = now;
+		add = peer->window / GROWTH * ++peer->steps + 1;
 	}
-	d->window = add < max - d->window ? d->window + add : max;
+	peer->window = add < max - peer->window ? peer->window + add : max;
 }
 
 /* The first acknowledgement of a burst tells the round trip. After going back it may
@@ -479,127 +480,128 @@ static void grow_window(struct rn_dest *d, rn_ns now, uint32_t max, uint32_t len
  */
 static void measure_rtt(struct rn_qp *qp, rn_ns now)
 {
-	struct rn_dest *d = qp->dest;
+	struct rn_peer *peer = qp->peer;
 	rn_ns rtt = now - qp->burst_at;
 
 	if (qp->burst_at == RN_NEVER)
 		return;
 	qp->burst_at = RN_NEVER;
-	d->rtt -= d->rtt / 8;
-	if (d->rtt < rtt)
-		d->rtt = rtt;
-	if (d->rtt_least > rtt || d->rtt_least == 0)
-		d->rtt_least = rtt;
+	peer->rtt -= peer->rtt / 8;
+	if (peer->rtt < rtt)
+		peer->rtt = rtt;
+	if (peer->rtt_least > rtt || peer->rtt_least == 0)
+		peer->rtt_least = rtt;
 }
 
-void rn_dest_credit(struct rn_qp *qp, rn_ns now, uint32_t len)
+void rn_window_credit(struct rn_qp *qp, rn_ns now, uint32_t len)
 {
-	if (!qp->dest)
+	if (!qp->peer)
 		return;
 	measure_rtt(qp, now);
-	qp->dest->moved = true;
+	qp->peer->moved = true;
 	release_bytes(qp, len);
-	grow_window(qp->dest, now, qp->dev->cfg.window_max, len);
-	wake_waiters(qp->dest, len);
+	grow_window(qp->peer, now, qp->dev->cfg.window_max, len);
+	wake_waiters(qp->peer, len);
 }
 
-void rn_dest_uncharge(struct rn_qp *qp, uint32_t len)
+void rn_window_uncharge(struct rn_qp *qp, uint32_t len)
 {
-	if (!qp->dest || len == 0)
+	if (!qp->peer || len == 0)
 		return;
 	release_bytes(qp, len);
-	wake_waiters(qp->dest, len);
+	wake_waiters(qp->peer, len);
 }
 
 /* Where doubling is to end after a loss. */
-static uint32_t lower_threshold(const struct rn_dest *d, rn_ns now, uint32_t min)
+static uint32_t lower_threshold(const struct rn_peer *peer, rn_ns now, uint32_t min)
 {
-	bool again = d->cuts > 0 && now - d->cut_at < EPOCH && d->window < d->threshold;
+	bool again = peer->cuts > 0 && now - peer->cut_at < EPOCH &&
+		     peer->window < peer->threshold;
 	/* Soon after another loss, while still doubling: much of the former burst was
 	 * still in the way, so the present window tells nothing about the room.
 	 */
-	uint32_t less =
-		again ? d->threshold - d->threshold / 8 : d->window - d->window / 4;
+	uint32_t less = again ? peer->threshold - peer->threshold / 8
+			      : peer->window - peer->window / 4;
 
 	return less > min ? less : min;
 }
 
-bool rn_dest_loss(struct rn_qp *qp, rn_ns now)
+bool rn_window_loss(struct rn_qp *qp, rn_ns now)
 {
-	struct rn_dest *d = qp->dest;
+	struct rn_peer *peer = qp->peer;
 
 	/* Several QPs notice one overflow, each when it hears of its own packets. */
-	if (!d || (d->cuts != qp->cuts_seen && now - d->cut_at < EPOCH))
+	if (!peer || (peer->cuts != qp->cuts_seen && now - peer->cut_at < EPOCH))
 		return false;
-	d->threshold = lower_threshold(d, now, qp->dev->cfg.window_min);
+	peer->threshold = lower_threshold(peer, now, qp->dev->cfg.window_min);
 	/* What was sent before stands in the peer's buffer still, though it is not
 	 * counted any more when a QP has gone back: so from small beginnings.
 	 */
-	d->window = qp->dev->cfg.window_min;
-	d->acked = 0;
-	d->steps = 0;
-	d->cuts++;
-	d->cut_at = now;
+	peer->window = qp->dev->cfg.window_min;
+	peer->acked = 0;
+	peer->steps = 0;
+	peer->cuts++;
+	peer->cut_at = now;
 	return true;
 }
 
-void rn_probe_suspect(struct rn_qp *qp)
+void rn_window_suspect(struct rn_qp *qp)
 {
-	if (qp->dest)
-		qp->dest->suspicion = SUSPICION;
+	if (qp->peer)
+		qp->peer->suspicion = SUSPICION;
 }
 
 /* -------------------------------------------------------------------- leaving */
 /* The window outlives the QP that lent it room: the youngest member lends it next. (The
  * youngest, because QPs are mostly destroyed in the order in which they were made.)
  */
-static void move_to_heir(struct rn_dest *old)
+static void move_to_heir(struct rn_peer *old)
 {
 	struct rn_list *link = rn_list_last(&old->members);
 	struct rn_qp *heir;
-	struct rn_dest *d;
+	struct rn_peer *peer;
 
 	assert(link);
-	heir = RN_CONTAINER_OF(link, struct rn_qp, dest_link);
-	d = &heir->own_dest;
-	*d = *old;
-	rn_list_init(&d->members);
-	rn_list_init(&d->busy);
-	rn_list_init(&d->waiting);
-	rn_list_splice_back(&d->members, &old->members);
-	rn_list_splice_back(&d->busy, &old->busy);
-	rn_list_splice_back(&d->waiting, &old->waiting);
-	d->watch = (struct rn_timer){ 0 };
+	heir = RN_CONTAINER_OF(link, struct rn_qp, peer_link);
+	peer = &heir->own_peer;
+	*peer = *old;
+	rn_list_init(&peer->members);
+	rn_list_init(&peer->busy);
+	rn_list_init(&peer->waiting);
+	rn_list_splice_back(&peer->members, &old->members);
+	rn_list_splice_back(&peer->busy, &old->busy);
+	rn_list_splice_back(&peer->waiting, &old->waiting);
+	peer->watch = (struct rn_timer){ 0 };
 	if (rn_timer_is_armed(&old->watch)) {
-		rn_timer_add(&heir->dev->watches, &d->watch, old->watch.deadline);
+		rn_timer_add(&heir->dev->watches, &peer->watch, old->watch.deadline);
 		rn_timer_remove(&heir->dev->watches, &old->watch);
 	}
-	insert_peer(heir->dev, d);
-	rn_list_for_each (link, &d->members)
-		RN_CONTAINER_OF(link, struct rn_qp, dest_link)->dest = d;
+	insert_peer(heir->dev, peer);
+	rn_list_for_each (link, &peer->members)
+		RN_CONTAINER_OF(link, struct rn_qp, peer_link)->peer = peer;
 }
 
-void rn_dest_leave(struct rn_qp *qp)
+void rn_window_leave(struct rn_qp *qp)
 {
-	struct rn_dest *d = qp->dest;
+	struct rn_peer *peer = qp->peer;
 
-	if (!d)
+	if (!peer)
 		return;
 	/* By another path it may not have to wait. */
 	if (rn_list_is_linked(&qp->window_link))
 		rn_dev_schedule(qp->dev, qp);
-	rn_dest_uncharge(qp, qp->req.in_flight);
-	rn_dest_withdraw(qp);
+	rn_window_uncharge(qp, qp->req.in_flight);
+	rn_window_withdraw(qp);
 	rn_list_remove(&qp->busy_link);
-	rn_list_remove(&qp->dest_link);
-	qp->dest = NULL;
-	if (d != &qp->own_dest)
+	rn_list_remove(&qp->peer_link);
+	qp->peer = NULL;
+	if (peer != &qp->own_peer)
 		return;
-	remove_peer(qp->dev, d);
-	if (!rn_list_is_empty(&d->members))
-		move_to_heir(d);
+	remove_peer(qp->dev, peer);
+	if (!rn_list_is_empty(&peer->members))
+		move_to_heir(peer);
 	else
-		rn_timer_remove(&qp->dev->watches, &d->watch);
+		rn_timer_remove(&qp->dev->watches, &peer->watch);
 }
 
 /* ------------------------------------------------------------- READ responses */

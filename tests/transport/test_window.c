@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* test_dest.c - the window shared by all QPs towards one destination process. */
+/* test_window.c - the window shared by all QPs towards one destination process. */
 #include "tests/kit/pair.h"
 #include "transport/qp/qp.h"
 
@@ -46,8 +46,8 @@ static void qps_to_one_process_share_a_window(void **state)
 	struct pair_qp *a = qp_to(p, 0x105), *b = qp_to(p, 0x205), *c = qp_to(p, 0x106);
 
 	(void)state;
-	assert_ptr_equal(a->qp->dest, b->qp->dest);
-	assert_ptr_not_equal(a->qp->dest, c->qp->dest);
+	assert_ptr_equal(a->qp->peer, b->qp->peer);
+	assert_ptr_not_equal(a->qp->peer, c->qp->peer);
 	pair_free(p);
 }
 
@@ -57,19 +57,19 @@ static void window_stops_a_qp_that_has_something_in_flight(void **state)
 	struct pair_qp *a = qp_to(p, 0x105), *b = qp_to(p, 0x205);
 
 	(void)state;
-	while (rn_dest_may_send(a->qp, p->now, PKT))
-		rn_dest_charge(a->qp, p->now, PKT);
+	while (rn_window_may_send(a->qp, p->now, PKT))
+		rn_window_charge(a->qp, p->now, PKT);
 	assert_true(a->qp->req.in_flight > START - BURST);
-	rn_dest_charge(a->qp, p->now, START - a->qp->req.in_flight);
-	assert_int_equal(a->qp->dest->in_flight, START);
+	rn_window_charge(a->qp, p->now, START - a->qp->req.in_flight);
+	assert_int_equal(a->qp->peer->in_flight, START);
 
 	/* b has nothing in flight: it always may. */
-	assert_true(rn_dest_may_send(b->qp, p->now, PKT));
-	rn_dest_charge(b->qp, p->now, PKT);
-	assert_false(rn_dest_may_send(b->qp, p->now, PKT));
-	assert_int_equal(a->qp->dest->in_flight, START + PKT);
-	rn_dest_uncharge(a->qp, START);
-	rn_dest_uncharge(b->qp, PKT);
+	assert_true(rn_window_may_send(b->qp, p->now, PKT));
+	rn_window_charge(b->qp, p->now, PKT);
+	assert_false(rn_window_may_send(b->qp, p->now, PKT));
+	assert_int_equal(a->qp->peer->in_flight, START + PKT);
+	rn_window_uncharge(a->qp, START);
+	rn_window_uncharge(b->qp, PKT);
 	pair_free(p);
 }
 
@@ -78,44 +78,44 @@ static void qp_alone_waits_for_room_for_a_burst(void **state)
 {
 	struct pair *p = world();
 	struct pair_qp *a = qp_to(p, 0x105), *b = qp_to(p, 0x205);
-	struct rn_dest *d = a->qp->dest;
+	struct rn_peer *d = a->qp->peer;
 
 	(void)state;
 	d->threshold = 0; /* no growth in between */
-	while (rn_dest_may_send(a->qp, p->now, PKT)) {
-		rn_dest_charge(a->qp, p->now, PKT);
+	while (rn_window_may_send(a->qp, p->now, PKT)) {
+		rn_window_charge(a->qp, p->now, PKT);
 		assert_true(d->in_flight <= START);
 	}
 	unschedule(a);
-	rn_dest_credit(a->qp, p->now, d->in_flight - (START - BURST) - 1);
+	rn_window_credit(a->qp, p->now, d->in_flight - (START - BURST) - 1);
 	assert_true(START - d->in_flight > 2 * PKT);
 	assert_false(is_scheduled(a));
-	rn_dest_credit(a->qp, p->now, 1);
+	rn_window_credit(a->qp, p->now, 1);
 	assert_true(is_scheduled(a));
 	/* One that has begun is ended. */
-	assert_true(rn_dest_may_send(a->qp, p->now, PKT));
-	assert_false(rn_dest_closes(a->qp, PKT));
-	rn_dest_charge(a->qp, p->now, PKT);
-	assert_true(rn_dest_may_send(a->qp, p->now, PKT));
-	assert_true(rn_dest_closes(a->qp, PKT));
-	rn_dest_charge(a->qp, p->now, PKT);
-	assert_false(rn_dest_may_send(a->qp, p->now, PKT));
+	assert_true(rn_window_may_send(a->qp, p->now, PKT));
+	assert_false(rn_window_closes(a->qp, PKT));
+	rn_window_charge(a->qp, p->now, PKT);
+	assert_true(rn_window_may_send(a->qp, p->now, PKT));
+	assert_true(rn_window_closes(a->qp, PKT));
+	rn_window_charge(a->qp, p->now, PKT);
+	assert_false(rn_window_may_send(a->qp, p->now, PKT));
 	unschedule(a);
 
 	/* No acknowledgement may come of what has not asked for one. */
 	a->qp->req.since_ack_req = 1;
-	rn_dest_credit(a->qp, p->now, PKT);
+	rn_window_credit(a->qp, p->now, PKT);
 	assert_true(is_scheduled(a));
 	a->qp->req.since_ack_req = 0;
-	assert_false(rn_dest_may_send(a->qp, p->now, PKT));
+	assert_false(rn_window_may_send(a->qp, p->now, PKT));
 	unschedule(a);
 
 	/* Nor is there one who says when the other's room becomes free. */
-	rn_dest_charge(b->qp, p->now, 1);
-	rn_dest_credit(a->qp, p->now, 1);
+	rn_window_charge(b->qp, p->now, 1);
+	rn_window_credit(a->qp, p->now, 1);
 	assert_true(is_scheduled(a));
-	rn_dest_uncharge(a->qp, a->qp->req.in_flight);
-	rn_dest_uncharge(b->qp, b->qp->req.in_flight);
+	rn_window_uncharge(a->qp, a->qp->req.in_flight);
+	rn_window_uncharge(b->qp, b->qp->req.in_flight);
 	pair_free(p);
 }
 
@@ -127,26 +127,26 @@ static void credit_schedules_waiting_qps_in_order_as_room_allows(void **state)
 	(void)state;
 	for (unsigned i = 0; i < 3; i++) {
 		q[i] = qp_to(p, 0x100 * i + 5);
-		rn_dest_charge(q[i]->qp, p->now, START / 2);
-		assert_int_equal(rn_dest_may_send(q[i]->qp, p->now, PKT), i == 0);
+		rn_window_charge(q[i]->qp, p->now, START / 2);
+		assert_int_equal(rn_window_may_send(q[i]->qp, p->now, PKT), i == 0);
 		unschedule(q[i]);
 	}
-	assert_false(rn_dest_may_send(q[0]->qp, p->now, PKT));
+	assert_false(rn_window_may_send(q[0]->qp, p->now, PKT));
 	/* In flight 1.5 START; the window grows by what is acknowledged. */
-	q[0]->qp->dest->threshold = 0;
-	rn_dest_credit(q[0]->qp, p->now, PKT);
+	q[0]->qp->peer->threshold = 0;
+	rn_window_credit(q[0]->qp, p->now, PKT);
 	for (unsigned i = 0; i < 3; i++)
 		assert_false(is_scheduled(q[i]));
-	rn_dest_credit(q[0]->qp, p->now, START / 2 - PKT - 1);
-	assert_int_equal(q[0]->qp->dest->in_flight, START + 1);
+	rn_window_credit(q[0]->qp, p->now, START / 2 - PKT - 1);
+	assert_int_equal(q[0]->qp->peer->in_flight, START + 1);
 	assert_false(is_scheduled(q[1]));
-	rn_dest_credit(q[1]->qp, p->now, 2);
+	rn_window_credit(q[1]->qp, p->now, 2);
 	assert_true(is_scheduled(q[1])); /* waited longest; room for one packet */
 	assert_false(is_scheduled(q[2]));
-	rn_dest_credit(q[1]->qp, p->now, 2 * PKT);
+	rn_window_credit(q[1]->qp, p->now, 2 * PKT);
 	assert_true(is_scheduled(q[2]));
 	for (unsigned i = 0; i < 3; i++)
-		rn_dest_uncharge(q[i]->qp, q[i]->qp->req.in_flight);
+		rn_window_uncharge(q[i]->qp, q[i]->qp->req.in_flight);
 	pair_free(p);
 }
 
@@ -156,14 +156,14 @@ static void qp_is_scheduled_when_its_own_last_byte_is_acknowledged(void **state)
 	struct pair_qp *a = qp_to(p, 0x105), *b = qp_to(p, 0x205);
 
 	(void)state;
-	rn_dest_charge(a->qp, p->now, 10 * START);
-	rn_dest_charge(b->qp, p->now, 1);
-	assert_false(rn_dest_may_send(b->qp, p->now, PKT));
+	rn_window_charge(a->qp, p->now, 10 * START);
+	rn_window_charge(b->qp, p->now, 1);
+	assert_false(rn_window_may_send(b->qp, p->now, PKT));
 	unschedule(b);
-	rn_dest_uncharge(b->qp, 1);
+	rn_window_uncharge(b->qp, 1);
 	assert_true(is_scheduled(b));
-	assert_true(rn_dest_may_send(b->qp, p->now, PKT));
-	rn_dest_uncharge(a->qp, 10 * START);
+	assert_true(rn_window_may_send(b->qp, p->now, PKT));
+	rn_window_uncharge(a->qp, 10 * START);
 	pair_free(p);
 }
 
@@ -175,15 +175,15 @@ static void window_doubles_per_round_trip_up_to_its_ceiling(void **state)
 
 	(void)state;
 	for (unsigned trip = 0; trip < 5; trip++) {
-		assert_int_equal(a->qp->dest->window, want);
-		while (rn_dest_may_send(a->qp, p->now, PKT))
-			rn_dest_charge(a->qp, p->now, PKT);
-		rn_dest_charge(a->qp, p->now, want - a->qp->req.in_flight);
+		assert_int_equal(a->qp->peer->window, want);
+		while (rn_window_may_send(a->qp, p->now, PKT))
+			rn_window_charge(a->qp, p->now, PKT);
+		rn_window_charge(a->qp, p->now, want - a->qp->req.in_flight);
 		while (a->qp->req.in_flight)
-			rn_dest_credit(a->qp, p->now, PKT);
+			rn_window_credit(a->qp, p->now, PKT);
 		want = want * 2 < MAX ? want * 2 : MAX;
 	}
-	assert_int_equal(a->qp->dest->window, MAX);
+	assert_int_equal(a->qp->peer->window, MAX);
 	pair_free(p);
 }
 
@@ -191,26 +191,26 @@ static void loss_starts_the_window_anew_below_what_was_too_much(void **state)
 {
 	struct pair *p = world();
 	struct pair_qp *a = qp_to(p, 0x105);
-	struct rn_dest *d = a->qp->dest;
+	struct rn_peer *d = a->qp->peer;
 
 	(void)state;
-	rn_dest_charge(a->qp, p->now, START);
-	rn_dest_loss(a->qp, p->now);
+	rn_window_charge(a->qp, p->now, START);
+	rn_window_loss(a->qp, p->now);
 	assert_int_equal(d->window, MIN);
 	assert_int_equal(d->threshold, START * 3 / 4);
-	rn_dest_uncharge(a->qp, START);
+	rn_window_uncharge(a->qp, START);
 
 	/* Lost again while it still doubles: a little less. */
-	rn_dest_charge(a->qp, p->now, MIN);
-	rn_dest_loss(a->qp, p->now + RN_USEC(50));
+	rn_window_charge(a->qp, p->now, MIN);
+	rn_window_loss(a->qp, p->now + RN_USEC(50));
 	assert_int_equal(d->window, MIN);
 	assert_int_equal(d->threshold, START * 3 / 4 * 7 / 8);
 
 	for (unsigned i = 0; i < 20; i++)
-		rn_dest_loss(a->qp, p->now += RN_MSEC(2));
+		rn_window_loss(a->qp, p->now += RN_MSEC(2));
 	assert_int_equal(d->window, MIN);
 	assert_int_equal(d->threshold, MIN);
-	rn_dest_uncharge(a->qp, MIN);
+	rn_window_uncharge(a->qp, MIN);
 	pair_free(p);
 }
 
@@ -220,19 +220,19 @@ static void one_overflow_that_two_qps_notice_counts_once(void **state)
 	struct pair_qp *a = qp_to(p, 0x105), *b = qp_to(p, 0x205);
 
 	(void)state;
-	rn_dest_charge(a->qp, p->now, PKT);
-	rn_dest_charge(b->qp, p->now, PKT);
-	rn_dest_loss(a->qp, p->now);
-	rn_dest_loss(b->qp, p->now + RN_USEC(100));
-	assert_int_equal(a->qp->dest->cuts, 1);
+	rn_window_charge(a->qp, p->now, PKT);
+	rn_window_charge(b->qp, p->now, PKT);
+	rn_window_loss(a->qp, p->now);
+	rn_window_loss(b->qp, p->now + RN_USEC(100));
+	assert_int_equal(a->qp->peer->cuts, 1);
 
 	/* What b sends from now on is of another burst. */
-	rn_dest_uncharge(b->qp, PKT);
-	rn_dest_charge(b->qp, p->now, PKT);
-	rn_dest_loss(b->qp, p->now + RN_USEC(200));
-	assert_int_equal(a->qp->dest->cuts, 2);
-	rn_dest_uncharge(a->qp, PKT);
-	rn_dest_uncharge(b->qp, PKT);
+	rn_window_uncharge(b->qp, PKT);
+	rn_window_charge(b->qp, p->now, PKT);
+	rn_window_loss(b->qp, p->now + RN_USEC(200));
+	assert_int_equal(a->qp->peer->cuts, 2);
+	rn_window_uncharge(a->qp, PKT);
+	rn_window_uncharge(b->qp, PKT);
 	pair_free(p);
 }
 
@@ -241,21 +241,21 @@ static void round_trip(struct pair *p, struct pair_qp *q)
 {
 	uint32_t len;
 
-	while (rn_dest_may_send(q->qp, p->now, PKT))
-		rn_dest_charge(q->qp, p->now, PKT);
+	while (rn_window_may_send(q->qp, p->now, PKT))
+		rn_window_charge(q->qp, p->now, PKT);
 	for (len = q->qp->req.in_flight; len > 0; len -= PKT)
-		rn_dest_credit(q->qp, p->now, PKT);
+		rn_window_credit(q->qp, p->now, PKT);
 }
 
 static void window_feels_its_way_beyond_the_threshold(void **state)
 {
 	struct pair *p = world();
 	struct pair_qp *a = qp_to(p, 0x105);
-	struct rn_dest *d = a->qp->dest;
+	struct rn_peer *d = a->qp->peer;
 	uint32_t before;
 
 	(void)state;
-	rn_dest_loss(a->qp, p->now);
+	rn_window_loss(a->qp, p->now);
 	while (d->window < d->threshold)
 		round_trip(p, a);
 	p->now += RN_MSEC(1);
@@ -276,10 +276,10 @@ static void window_that_is_not_used_does_not_grow(void **state)
 
 	(void)state;
 	for (unsigned i = 0; i < 1000; i++) {
-		rn_dest_charge(a->qp, p->now, PKT);
-		rn_dest_credit(a->qp, p->now, PKT);
+		rn_window_charge(a->qp, p->now, PKT);
+		rn_window_credit(a->qp, p->now, PKT);
 	}
-	assert_int_equal(a->qp->dest->window, START);
+	assert_int_equal(a->qp->peer->window, START);
 	pair_free(p);
 }
 
@@ -289,14 +289,14 @@ static void round_trip_time_is_rather_the_longest(void **state)
 	struct pair_qp *a = qp_to(p, 0x105);
 
 	(void)state;
-	rn_dest_charge(a->qp, p->now, 2 * PKT);
-	rn_dest_credit(a->qp, p->now + 800, PKT);
-	assert_int_equal(a->qp->dest->rtt, 800);
-	rn_dest_credit(a->qp, p->now + 9000, PKT); /* not the first of its burst */
-	assert_int_equal(a->qp->dest->rtt, 800);
-	rn_dest_charge(a->qp, p->now, PKT);
-	rn_dest_credit(a->qp, p->now + 10, PKT);
-	assert_int_equal(a->qp->dest->rtt, 700);
+	rn_window_charge(a->qp, p->now, 2 * PKT);
+	rn_window_credit(a->qp, p->now + 800, PKT);
+	assert_int_equal(a->qp->peer->rtt, 800);
+	rn_window_credit(a->qp, p->now + 9000, PKT); /* not the first of its burst */
+	assert_int_equal(a->qp->peer->rtt, 800);
+	rn_window_charge(a->qp, p->now, PKT);
+	rn_window_credit(a->qp, p->now + 10, PKT);
+	assert_int_equal(a->qp->peer->rtt, 700);
 	pair_free(p);
 }
 
@@ -304,36 +304,36 @@ static void window_moves_to_another_member_when_its_owner_leaves(void **state)
 {
 	struct pair *p = world();
 	struct pair_qp *q[4];
-	struct rn_dest *d;
+	struct rn_peer *d;
 
 	(void)state;
 	for (unsigned i = 0; i < 4; i++) {
 		q[i] = qp_to(p, 0x100 * i + 5);
-		rn_dest_charge(q[i]->qp, p->now, START / 2);
+		rn_window_charge(q[i]->qp, p->now, START / 2);
 	}
-	rn_dest_loss(q[0]->qp, 0);
-	assert_false(rn_dest_may_send(q[2]->qp, p->now, PKT));
+	rn_window_loss(q[0]->qp, 0);
+	assert_false(rn_window_may_send(q[2]->qp, p->now, PKT));
 	pair_qp_destroy(q[0]);
-	d = q[1]->qp->dest;
-	assert_ptr_equal(d, &q[3]->qp->own_dest);
-	assert_ptr_equal(q[2]->qp->dest, d);
-	assert_ptr_equal(q[3]->qp->dest, d);
+	d = q[1]->qp->peer;
+	assert_ptr_equal(d, &q[3]->qp->own_peer);
+	assert_ptr_equal(q[2]->qp->peer, d);
+	assert_ptr_equal(q[3]->qp->peer, d);
 	assert_int_equal(d->threshold, START * 3 / 4);
 	assert_int_equal(d->in_flight, 3 * (START / 2));
 
 	/* The one that waited is still on the list. */
 	unschedule(q[2]);
 	q[2]->qp->req.since_ack_req = 1; /* a packet's room will do */
-	rn_dest_uncharge(q[1]->qp, START / 2);
-	rn_dest_uncharge(q[3]->qp, START / 2);
+	rn_window_uncharge(q[1]->qp, START / 2);
+	rn_window_uncharge(q[3]->qp, START / 2);
 	assert_false(is_scheduled(q[2]));
-	rn_dest_uncharge(q[2]->qp, START / 2 - MIN + 1);
+	rn_window_uncharge(q[2]->qp, START / 2 - MIN + 1);
 	assert_true(is_scheduled(q[2]));
-	rn_dest_uncharge(q[2]->qp, MIN - 1);
+	rn_window_uncharge(q[2]->qp, MIN - 1);
 
 	/* A newcomer joins the window, it does not start another. */
 	q[0] = qp_to(p, 0x905);
-	assert_ptr_equal(q[0]->qp->dest, d);
+	assert_ptr_equal(q[0]->qp->peer, d);
 	pair_free(p);
 }
 
@@ -343,11 +343,11 @@ static void last_member_takes_the_window_with_it(void **state)
 	struct pair_qp *a = qp_to(p, 0x105), *b;
 
 	(void)state;
-	rn_dest_loss(a->qp, 0);
+	rn_window_loss(a->qp, 0);
 	assert_int_equal(pair_modify_state(a, RN_QPS_RESET), 0);
-	assert_null(a->qp->dest);
+	assert_null(a->qp->peer);
 	b = qp_to(p, 0x205);
-	assert_int_equal(b->qp->dest->window, START);
+	assert_int_equal(b->qp->peer->window, START);
 	pair_free(p);
 }
 
@@ -357,15 +357,15 @@ static void error_returns_what_was_in_flight_and_wakes_the_others(void **state)
 	struct pair_qp *a = qp_to(p, 0x105), *b = qp_to(p, 0x205);
 
 	(void)state;
-	rn_dest_charge(a->qp, p->now, START);
-	rn_dest_charge(b->qp, p->now, 1);
-	assert_false(rn_dest_may_send(b->qp, p->now, PKT));
+	rn_window_charge(a->qp, p->now, START);
+	rn_window_charge(b->qp, p->now, 1);
+	assert_false(rn_window_may_send(b->qp, p->now, PKT));
 	unschedule(b);
 	rn_qp_error(a->qp, p->now);
 	assert_int_equal(a->qp->req.in_flight, 0);
-	assert_int_equal(b->qp->dest->in_flight, 1);
+	assert_int_equal(b->qp->peer->in_flight, 1);
 	assert_true(is_scheduled(b));
-	rn_dest_uncharge(b->qp, 1);
+	rn_window_uncharge(b->qp, 1);
 	pair_free(p);
 }
 
@@ -375,8 +375,8 @@ static void unconnected_qps_have_no_window(void **state)
 	struct pair_qp *u = pair_qp_new(p, 0, RN_QPT_UD);
 
 	(void)state;
-	assert_true(rn_dest_may_send(u->qp, p->now, 1u << 30));
-	rn_dest_charge(u->qp, p->now, 5);
+	assert_true(rn_window_may_send(u->qp, p->now, 1u << 30));
+	rn_window_charge(u->qp, p->now, 5);
 	assert_int_equal(u->qp->req.in_flight, 0);
 	pair_free(p);
 }
