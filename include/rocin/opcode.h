@@ -124,8 +124,13 @@ enum {
 	RN_OP_FETH = 1 << 14,
 
 	RN_OP_RECV_WQE_TAKEN = 1 << 15, /* takes a receive WQE from the queue */
-	RN_OP_COMPLETES_RECV = 1
-			       << 16, /* completes the receive WQE taken here or before */
+	RN_OP_COMPLETES_RECV = 1 << 16, /* completes the one taken here or before */
+
+	/* The responder keeps the request and answers it by itself, with a response that
+	 * no acknowledgement stands for. Such requests count against max_rd_atomic.
+	 */
+	RN_OP_ANSWERED = 1 << 17,
+	RN_OP_WORD = 1 << 18, /* is about 8 bytes, which have to be aligned */
 };
 
 /* What a request asks for, or what a response answers. */
@@ -148,6 +153,7 @@ struct rn_opcode_info {
 	uint32_t flags;	  /* RN_OP_*; 0: not a known opcode */
 	uint8_t hdr_len;  /* BTH and all headers that follow it, bytes */
 	uint8_t kind;	  /* enum rn_op_kind */
+	uint8_t access;	  /* RN_ACCESS_* that a request needs; FLUSH: its FETH says it */
 };
 
 /* Indexed by any byte; a row of zeros is an opcode that nobody defined. */

@@ -25,21 +25,51 @@ struct rn_av {
 	uint8_t sl;
 };
 
-enum rn_wr_opcode { /* numbers of enum ibv_wr_opcode */
-	RN_WR_RDMA_WRITE = 0,
-	RN_WR_RDMA_WRITE_WITH_IMM = 1,
-	RN_WR_SEND = 2,
-	RN_WR_SEND_WITH_IMM = 3,
-	RN_WR_RDMA_READ = 4,
-	RN_WR_ATOMIC_CMP_AND_SWP = 5,
-	RN_WR_ATOMIC_FETCH_AND_ADD = 6,
-	RN_WR_LOCAL_INV = 7,
-	RN_WR_BIND_MW = 8,
-	RN_WR_SEND_WITH_INV = 9,
-	RN_WR_FLUSH = 14,
-	RN_WR_ATOMIC_WRITE = 15,
+/* clang-format off */
+/* The operations: symbol, number (of enum ibv_wr_opcode), and what they are called in
+ * scenarios, by `rocin sim` and in sentences. A list of X: tables of names are made of it.
+ */
+#define RN_WR_OPCODES(X)                                                                       \
+	X(RDMA_WRITE,            0, "write",        "write",        "RDMA WRITE")                \
+	X(RDMA_WRITE_WITH_IMM,   1, "write_imm",    "write-imm",    "RDMA WRITE with immediate") \
+	X(SEND,                  2, "send",         "send",         "SEND")                      \
+	X(SEND_WITH_IMM,         3, "send_imm",     "send-imm",     "SEND with immediate")       \
+	X(RDMA_READ,             4, "read",         "read",         "RDMA READ")                 \
+	X(ATOMIC_CMP_AND_SWP,    5, "cas",          "cmp-swap",     "compare and swap")          \
+	X(ATOMIC_FETCH_AND_ADD,  6, "faa",          "fetch-add",    "fetch and add")             \
+	X(LOCAL_INV,             7, "local_inv",    "local-inv",    "local invalidate")          \
+	X(BIND_MW,               8, "bind",         "bind",         "bind")                      \
+	X(SEND_WITH_INV,         9, "send_inv",     "send-inv",     "SEND with invalidate")      \
+	X(FLUSH,                14, "flush",        "flush",        "FLUSH")                     \
+	X(ATOMIC_WRITE,         15, "atomic_write", "atomic-write", "ATOMIC WRITE")
+/* clang-format on */
+
+enum rn_wr_opcode {
+#define X(symbol, number, word, name, words) RN_WR_##symbol = (number),
+	RN_WR_OPCODES(X)
+#undef X
 	RN_WR_COUNT,
 };
+
+/* What the peer answers a request with. */
+enum rn_wr_answer {
+	RN_ANSWER_NONE,	  /* nothing goes to the wire */
+	RN_ANSWER_ACK,	  /* an acknowledgement covers it */
+	RN_ANSWER_DATA,	  /* READ responses */
+	RN_ANSWER_ATOMIC, /* an atomic acknowledgement */
+	RN_ANSWER_EMPTY,  /* a READ response without data: it has been placed */
+};
+
+/* One row per work request opcode. What its packets are like says rn_opcode_info[]. */
+struct rn_wr_info {
+	uint8_t answer;			   /* enum rn_wr_answer */
+	uint8_t first, middle, last, only; /* operation numbers, see opcode.h */
+	uint8_t wc_opcode;		   /* enum rn_wc_opcode */
+	bool takes_recv; /* at the peer: SE is sent, credits are needed */
+	bool may_inline; /* may carry its data in the request */
+	uint16_t types;	 /* bits 1 << enum rn_qp_type: queue pairs that do it */
+};
+extern const struct rn_wr_info rn_wr_info[RN_WR_COUNT];
 
 enum rn_send_flag { /* numbers of enum ibv_send_flags */
 	RN_SEND_FENCE = 1 << 0,

@@ -14,7 +14,8 @@
 
 /* RC, by low five bits. Length counts BTH 12, RETH 16, AtomicETH 28, AETH 4,
  * AtomicAckETH 8, ImmDt 4, IETH 4, FETH 4. "t" takes a receive WQE, "c" completes one,
- * "p" may carry payload, "r" is a response, "<" starts and ">" ends a message.
+ * "p" may carry payload, "r" is a response, "<" starts and ">" ends a message; "a" is
+ * answered by itself, "w" is about a word.
  */
 static const struct {
 	uint8_t opcode;
@@ -35,19 +36,19 @@ static const struct {
 	{ 0x09, "WRITE_LAST_IMM", 16, "p>tc", RN_OP_KIND_WRITE },
 	{ 0x0a, "WRITE_ONLY", 28, "p<>", RN_OP_KIND_WRITE },
 	{ 0x0b, "WRITE_ONLY_IMM", 32, "p<>tc", RN_OP_KIND_WRITE },
-	{ 0x0c, "READ_REQUEST", 28, "<>", RN_OP_KIND_READ },
+	{ 0x0c, "READ_REQUEST", 28, "<>a", RN_OP_KIND_READ },
 	{ 0x0d, "READ_RESPONSE_FIRST", 16, "rp<", RN_OP_KIND_READ_RESPONSE },
 	{ 0x0e, "READ_RESPONSE_MIDDLE", 12, "rp", RN_OP_KIND_READ_RESPONSE },
 	{ 0x0f, "READ_RESPONSE_LAST", 16, "rp>", RN_OP_KIND_READ_RESPONSE },
 	{ 0x10, "READ_RESPONSE_ONLY", 16, "rp<>", RN_OP_KIND_READ_RESPONSE },
 	{ 0x11, "ACK", 16, "r", RN_OP_KIND_ACK },
 	{ 0x12, "ATOMIC_ACK", 24, "r", RN_OP_KIND_ATOMIC_ACK },
-	{ 0x13, "CMP_SWAP", 40, "<>", RN_OP_KIND_ATOMIC },
-	{ 0x14, "FETCH_ADD", 40, "<>", RN_OP_KIND_ATOMIC },
+	{ 0x13, "CMP_SWAP", 40, "<>aw", RN_OP_KIND_ATOMIC },
+	{ 0x14, "FETCH_ADD", 40, "<>aw", RN_OP_KIND_ATOMIC },
 	{ 0x16, "SEND_LAST_INV", 16, "p>c", RN_OP_KIND_SEND },
 	{ 0x17, "SEND_ONLY_INV", 16, "p<>tc", RN_OP_KIND_SEND },
-	{ 0x1c, "FLUSH", 32, "<>", RN_OP_KIND_FLUSH },
-	{ 0x1d, "ATOMIC_WRITE", 28, "p<>", RN_OP_KIND_ATOMIC_WRITE },
+	{ 0x1c, "FLUSH", 32, "<>a", RN_OP_KIND_FLUSH },
+	{ 0x1d, "ATOMIC_WRITE", 28, "p<>aw", RN_OP_KIND_ATOMIC_WRITE },
 };
 
 static uint32_t flags_of_marks(const char *marks)
@@ -57,12 +58,15 @@ static uint32_t flags_of_marks(const char *marks)
 	       (strchr(marks, '<') ? RN_OP_FIRST : 0u) |
 	       (strchr(marks, '>') ? RN_OP_LAST : 0u) |
 	       (strchr(marks, 't') ? RN_OP_RECV_WQE_TAKEN : 0u) |
-	       (strchr(marks, 'c') ? RN_OP_COMPLETES_RECV : 0u);
+	       (strchr(marks, 'c') ? RN_OP_COMPLETES_RECV : 0u) |
+	       (strchr(marks, 'a') ? RN_OP_ANSWERED : 0u) |
+	       (strchr(marks, 'w') ? RN_OP_WORD : 0u);
 }
 
 #define MARK_FLAGS                                                                     \
 	(RN_OP_REQUEST | RN_OP_RESPONSE | RN_OP_NOTIFY | RN_OP_PAYLOAD | RN_OP_FIRST | \
-	 RN_OP_LAST | RN_OP_RECV_WQE_TAKEN | RN_OP_COMPLETES_RECV)
+	 RN_OP_LAST | RN_OP_RECV_WQE_TAKEN | RN_OP_COMPLETES_RECV | RN_OP_ANSWERED |   \
+	 RN_OP_WORD)
 
 static void check_row(size_t i, enum rn_opcode_class class, const char *class_name,
 		      uint8_t more_len)

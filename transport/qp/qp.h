@@ -135,13 +135,12 @@ struct rn_requester {
 };
 
 /* --------------------------------------------------------------- responder */
-enum rn_resource_kind {
-	RN_RES_READ,
-	/* Executed one at a time and in order. */
-	RN_RES_ATOMIC,
-	RN_RES_ATOMIC_WRITE,
-	RN_RES_FLUSH,
+enum {
+	RN_RESOURCE_KIND_MASK = 7
 };
+static_assert((int)RN_OP_KIND_READ <= (int)RN_RESOURCE_KIND_MASK &&
+		      (int)RN_OP_KIND_FLUSH <= (int)RN_RESOURCE_KIND_MASK,
+	      "the kind of a resource has three bits");
 
 enum rn_atomic_phase {
 	RN_ATOMIC_WAITING, /* for an earlier one of this QP to end */
@@ -152,7 +151,7 @@ enum rn_atomic_phase {
 /* One READ, atomic, ATOMIC WRITE or FLUSH request, kept after it was answered so that a
  * duplicate can be. */
 struct rn_resource {
-	uint8_t kind : 2;	   /* enum rn_resource_kind */
+	uint8_t kind : 3;	   /* enum rn_op_kind; all but READs one at a time */
 	uint8_t atomic_op : 1;	   /* enum rn_mem_atomic */
 	uint8_t phase : 2;	   /* enum rn_atomic_phase; not of a READ */
 	bool answered : 1;	   /* every response has left once */

@@ -491,66 +491,45 @@ static uint32_t build_read(struct rn_qp *qp, rn_ns now, struct rn_send_wqe *wqe,
 	return (uint32_t)(p - b->buf);
 }
 
-static uint32_t build_atomic(struct rn_qp *qp, rn_ns now, struct rn_send_wqe *wqe,
-			     struct rn_build *b)
+static uint8_t *emit_atomic_eth(struct rn_send_wqe *wqe, uint8_t *p)
 {
 	const struct rn_wqe_atomic *operands = rn_wqe_atomic(wqe);
 	bool swap = wqe->opcode == RN_WR_ATOMIC_CMP_AND_SWP;
-	struct segment s = {
-		.psn = psn_to_send(&qp->req, wqe),
-		.opcode = rn_wqe_info(wqe)->only | opcode_class(qp->type),
-	};
 	struct rn_atomic_eth eth = {
 		.va = wqe->remote_addr,
 		.rkey = wqe->rkey,
 		.swap_add = swap ? operands->swap : operands->compare_add,
 		.compare = swap ? operands->compare_add : 0,
 	};
-	uint8_t *p;
 
-	if (!may_request(qp, now, 0))
-		return 0;
-	wqe->packet_count = 1;
-	p = emit_xrceth(qp, wqe, emit_bth(qp, b, &s, true, false));
-	p = rn_atomic_eth_emit(p, &eth);
-	request_sent(qp, now, wqe, s.psn, 1, 0);
-	return (uint32_t)(p - b->buf);
+	return rn_atomic_eth_emit(p, &eth);
 }
 
-/* The headers of a request of one packet, up to the RETH. */
-static uint8_t *emit_placement(const struct rn_qp *qp, const struct rn_send_wqe *wqe,
-			       const struct segment *s, const struct rn_build *b)
+static uint8_t *emit_feth(const struct rn_send_wqe *wqe, uint8_t *p)
 {
-	const struct rn_reth reth = {
-		.va = wqe->remote_addr,
-		.rkey = wqe->rkey,
-		.dma_len = wqe->length,
+	const struct rn_feth feth = {
+		.placement = wqe->imm & UINT8_MAX,
+		.selectivity = (uint8_t)(wqe->imm >> 8),
 	};
-	uint8_t *p = emit_xrceth(qp, wqe, emit_bth(qp, b, s, true, false));
 
-	if (wqe->opcode == RN_WR_FLUSH) {
-		const struct rn_feth feth = {
-			.placement = wqe->imm & UINT8_MAX,
-			.selectivity = (uint8_t)(wqe->imm >> 8),
-		};
-
-		p = rn_feth_emit(p, &feth);
-	}
-	return rn_reth_emit(p, &reth);
+	return rn_feth_emit(p, &feth);
 }
 
-static uint32_t build_atomic_write(struct rn_qp *qp, rn_ns now, struct rn_send_wqe *wqe,
-				   struct rn_build *b)
+/* A request of one packet: an atomic, ATOMIC WRITE, FLUSH. */
+static uint32_t build_single(struct rn_qp *qp, rn_ns now, struct rn_send_wqe *wqe,
+			     struct rn_build *b)
 {
-	const struct segment s = {
+	struct segment s = {
 		.psn = psn_to_send(&qp->req, wqe),
-		.len = wqe->length,
-		.opcode = RN_RC_ATOMIC_WRITE | opcode_class(qp->type),
+		.opcode = rn_wqe_info(wqe)->only | opcode_class(qp->type),
 	};
-	uint8_t *payload = b->buf + rn_opcode_info[s.opcode].hdr_len;
+	const struct rn_opcode_info *op = &rn_opcode_info[s.opcode];
+	uint8_t *payload = b->buf + op->hdr_len;
 	enum rn_mem_result result;
 	uint8_t *p;
 
+	if (op->flags & RN_OP_PAYLOAD)
+		s.len = wqe->length;
 	if (!may_request(qp, now, 0))
 		return 0;
 	result = rn_req_fetch(qp, wqe, s.psn, 0, s.len, payload, NULL);
@@ -559,27 +538,15 @@ static uint32_t build_atomic_write(struct rn_qp *qp, rn_ns now, struct rn_send_w
 	if (result != RN_MEM_DONE)
 		return 0;
 	wqe->packet_count = 1;
-	p = emit_placement(qp, wqe, &s, b);
+	p = emit_xrceth(qp, wqe, emit_bth(qp, b, &s, true, false));
+	if (op->flags & RN_OP_FETH)
+		p = emit_feth(wqe, p);
+	if (op->flags & RN_OP_ATOMIC_ETH)
+		p = emit_atomic_eth(wqe, p);
+	p = emit_extensions(wqe, op->flags, p);
 	assert(p == payload);
 	request_sent(qp, now, wqe, s.psn, 1, 0);
 	return (uint32_t)(p - b->buf) + s.len;
-}
-
-static uint32_t build_flush(struct rn_qp *qp, rn_ns now, struct rn_send_wqe *wqe,
-			    struct rn_build *b)
-{
-	const struct segment s = {
-		.psn = psn_to_send(&qp->req, wqe),
-		.opcode = RN_RC_FLUSH | opcode_class(qp->type),
-	};
-	uint8_t *p;
-
-	if (!may_request(qp, now, 0))
-		return 0;
-	wqe->packet_count = 1;
-	p = emit_placement(qp, wqe, &s, b);
-	request_sent(qp, now, wqe, s.psn, 1, 0);
-	return (uint32_t)(p - b->buf);
 }
 
 /* ------------------------------------------------------------ the next packet */
@@ -625,20 +592,17 @@ static void skip_ended(struct rn_requester *req)
 static uint32_t build_wqe(struct rn_qp *qp, rn_ns now, struct rn_send_wqe *wqe,
 			  struct rn_build *b)
 {
-	switch ((enum rn_wqe_kind)rn_wqe_info(wqe)->kind) {
-	case RN_WQE_MESSAGE:
+	switch ((enum rn_wr_answer)rn_wqe_info(wqe)->answer) {
+	case RN_ANSWER_ACK:
 		if (qp->type == RN_QPT_UD)
 			return build_datagram(qp, now, wqe, b);
 		return build_segment(qp, now, wqe, b);
-	case RN_WQE_READ:
+	case RN_ANSWER_DATA:
 		return build_read(qp, now, wqe, b);
-	case RN_WQE_ATOMIC:
-		return build_atomic(qp, now, wqe, b);
-	case RN_WQE_ATOMIC_WRITE:
-		return build_atomic_write(qp, now, wqe, b);
-	case RN_WQE_FLUSH:
-		return build_flush(qp, now, wqe, b);
-	case RN_WQE_LOCAL:
+	case RN_ANSWER_ATOMIC:
+	case RN_ANSWER_EMPTY:
+		return build_single(qp, now, wqe, b);
+	case RN_ANSWER_NONE:
 		execute_here(qp, now, wqe);
 		return 0;
 	}

@@ -31,24 +31,6 @@ enum {
 /* stage.psn of a payload that is for no packet any more. */
 #define RN_STAGE_NOBODY ((struct rn_psn){ UINT32_MAX })
 
-enum rn_wqe_kind {
-	RN_WQE_MESSAGE, /* SEND and WRITE: packets with payload, an ACK completes it */
-	RN_WQE_READ,
-	RN_WQE_ATOMIC,
-	RN_WQE_ATOMIC_WRITE, /* as FLUSH: answered without data */
-	RN_WQE_FLUSH,
-	RN_WQE_LOCAL, /* nothing goes to the wire */
-};
-
-/* One row per work request opcode. */
-struct rn_wr_info {
-	uint8_t kind;			   /* enum rn_wqe_kind */
-	uint8_t first, middle, last, only; /* operation numbers, see opcode.h */
-	uint8_t wc_opcode;		   /* enum rn_wc_opcode */
-	bool takes_recv; /* at the peer: SE is sent, credits are needed */
-};
-extern const struct rn_wr_info rn_wr_info[RN_WR_COUNT];
-
 static inline const struct rn_wr_info *rn_wqe_info(const struct rn_send_wqe *wqe)
 {
 	return &rn_wr_info[wqe->opcode];

@@ -87,25 +87,8 @@ static bool is_flush_known(const struct rn_feth *feth)
 /* Right that both queue pair and region must grant. */
 static uint32_t needed_access(const struct rn_request *q)
 {
-	switch (q->kind) {
-	case RN_OP_KIND_WRITE:
-	case RN_OP_KIND_ATOMIC_WRITE:
-		return RN_ACCESS_REMOTE_WRITE;
-	case RN_OP_KIND_READ:
-		return RN_ACCESS_REMOTE_READ;
-	case RN_OP_KIND_ATOMIC:
-		return RN_ACCESS_REMOTE_ATOMIC;
-	case RN_OP_KIND_FLUSH:
-		return rn_flush_access(q->feth.placement);
-	case RN_OP_KIND_NONE:
-	case RN_OP_KIND_SEND:
-	case RN_OP_KIND_READ_RESPONSE:
-	case RN_OP_KIND_ACK:
-	case RN_OP_KIND_ATOMIC_ACK:
-	case RN_OP_KIND_CNP:
-		break;
-	}
-	return 0;
+	return q->flags & RN_OP_FETH ? rn_flush_access(q->feth.placement)
+				     : q->p->op->access;
 }
 
 void rn_request_load(struct rn_request *q, const struct rn_qp *qp,
@@ -129,22 +112,24 @@ void rn_request_load(struct rn_request *q, const struct rn_qp *qp,
 
 	if (q->kind == RN_OP_KIND_WRITE) {
 		look_up_write(q, qp);
-	} else if (q->kind == RN_OP_KIND_READ || q->kind == RN_OP_KIND_ATOMIC_WRITE) {
+	} else if (q->flags & RN_OP_FETH) {
+		if (!is_flush_known(&q->feth))
+			return;
+		/* Of 0 bytes, too: the key says what is flushed. */
+		use = rn_flush_use(&q->reth, &q->feth, use);
+		q->key = rn_mr_check_remote(&qp->dev->mrs, &use, &q->iova, &q->mr);
+	} else if (q->flags & RN_OP_RETH) {
 		use.key = q->reth.rkey;
 		use.va = q->reth.va;
 		use.len = q->reth.dma_len;
 		use.access = needed_access(q);
 		look_up(q, qp, &use);
-	} else if (q->kind == RN_OP_KIND_ATOMIC) {
+	} else if (q->flags & RN_OP_ATOMIC_ETH) {
 		use.key = q->atomic.rkey;
 		use.va = q->atomic.va;
 		use.len = sizeof(uint64_t);
 		use.access = needed_access(q);
 		look_up(q, qp, &use);
-	} else if (q->kind == RN_OP_KIND_FLUSH && is_flush_known(&q->feth)) {
-		/* Of 0 bytes, too: the key says what is flushed. */
-		use = rn_flush_use(&q->reth, &q->feth, use);
-		q->key = rn_mr_check_remote(&qp->dev->mrs, &use, &q->iova, &q->mr);
 	}
 }
 
@@ -158,12 +143,6 @@ static enum rn_verdict check_psn(const struct rn_qp *qp, const struct rn_request
 	return ahead < 0 ? RN_V_DUPLICATE : RN_V_NEXT;
 }
 
-static bool is_supported(enum rn_op_kind kind)
-{
-	return kind == RN_OP_KIND_SEND || kind == RN_OP_KIND_WRITE ||
-	       rn_is_answered(kind);
-}
-
 /* XRC: a message is for one SRQ from its first packet to its last. */
 static bool is_of_srq(const struct rn_qp *qp, const struct rn_request *q)
 {
@@ -174,9 +153,9 @@ static bool is_of_srq(const struct rn_qp *qp, const struct rn_request *q)
 
 static enum rn_verdict check_opcode(const struct rn_qp *qp, const struct rn_request *q)
 {
-	if (!is_supported(q->kind))
+	if (!(q->flags & RN_OP_REQUEST))
 		return RN_V_UNSUPPORTED;
-	if (q->kind == RN_OP_KIND_FLUSH && !is_flush_known(&q->feth))
+	if (q->flags & RN_OP_FETH && !is_flush_known(&q->feth))
 		return RN_V_UNSUPPORTED;
 	if (q->flags & RN_OP_XRCETH && !is_of_srq(qp, q))
 		return RN_V_BAD_SRQ;
@@ -217,7 +196,7 @@ static enum rn_verdict check_payload_len(const struct rn_qp *qp,
 
 	if (!(q->flags & RN_OP_PAYLOAD))
 		fits = len == 0;
-	else if (q->kind == RN_OP_KIND_ATOMIC_WRITE)
+	else if (q->flags & RN_OP_WORD)
 		fits = len == sizeof(uint64_t);
 	else if (!(q->flags & RN_OP_LAST))
 		fits = len == mtu;
@@ -233,7 +212,7 @@ static enum rn_verdict check_resource(const struct rn_qp *qp, const struct rn_re
 	const struct rn_responder *rsp = &qp->rsp;
 	uint8_t max = qp->attr.max_dest_rd_atomic;
 
-	if (!rn_is_answered(q->kind))
+	if (!(q->flags & RN_OP_ANSWERED))
 		return RN_V_NEXT;
 	if (max == 0)
 		return RN_V_NO_RESOURCE;
@@ -273,12 +252,13 @@ static enum rn_verdict check_key(const struct rn_qp *qp, const struct rn_request
 /* A region may start at any byte of memory, so that both addresses matter. */
 static enum rn_verdict check_alignment(const struct rn_qp *qp, const struct rn_request *q)
 {
+	uint64_t va;
+
 	(void)qp;
-	if (q->kind == RN_OP_KIND_ATOMIC && (q->atomic.va | q->iova) % 8)
-		return RN_V_MISALIGNED;
-	if (q->kind == RN_OP_KIND_ATOMIC_WRITE && (q->reth.va | q->iova) % 8)
-		return RN_V_MISALIGNED;
-	return RN_V_NEXT;
+	if (!(q->flags & RN_OP_WORD))
+		return RN_V_NEXT;
+	va = q->flags & RN_OP_ATOMIC_ETH ? q->atomic.va : q->reth.va;
+	return (va | q->iova) % sizeof(uint64_t) ? RN_V_MISALIGNED : RN_V_NEXT;
 }
 
 static enum rn_verdict check_recv_len(const struct rn_qp *qp, const struct rn_request *q)
@@ -299,10 +279,7 @@ static enum rn_verdict check_dma_len(const struct rn_qp *qp, const struct rn_req
 	const struct rn_responder *rsp = &qp->rsp;
 	uint32_t left;
 
-	if (q->kind == RN_OP_KIND_ATOMIC_WRITE)
-		return q->reth.dma_len == q->p->payload_len ? RN_V_NEXT
-							    : RN_V_BAD_DMA_LEN;
-	if (q->kind != RN_OP_KIND_WRITE)
+	if (!(q->flags & RN_OP_PAYLOAD) || q->kind == RN_OP_KIND_SEND)
 		return RN_V_NEXT;
 	left = q->flags & RN_OP_RETH ? q->reth.dma_len : rsp->write_total - rsp->received;
 	if (q->p->payload_len > left)
@@ -447,6 +424,7 @@ static struct rn_resource *new_resource(struct rn_qp *qp, const struct rn_reques
 		rn_rsp_forget_oldest(qp);
 	r = rn_res_at(rsp, rsp->res_tail);
 	*r = (struct rn_resource){
+		.kind = q->kind & RN_RESOURCE_KIND_MASK,
 		.first = q->p->bth.psn,
 		.last = q->p->bth.psn,
 		.next = q->p->bth.psn,
@@ -462,7 +440,6 @@ static void execute_read(struct rn_qp *qp, const struct rn_request *q)
 {
 	struct rn_resource *r = new_resource(qp, q);
 
-	r->kind = RN_RES_READ;
 	r->va = q->reth.va;
 	r->rkey = q->reth.rkey;
 	r->length = q->reth.dma_len;
@@ -488,7 +465,6 @@ static enum rn_verdict execute_atomic(struct rn_qp *qp, rn_ns now,
 	struct rn_resource *r = new_resource(qp, q);
 	bool swap = rn_opcode_operation(q->p->bth.opcode) == RN_RC_CMP_SWAP;
 
-	r->kind = RN_RES_ATOMIC;
 	r->atomic_op = swap ? RN_MEM_CMP_SWAP : RN_MEM_FETCH_ADD;
 	r->va = q->atomic.va;
 	r->rkey = q->atomic.rkey;
@@ -503,7 +479,6 @@ static enum rn_verdict execute_atomic_write(struct rn_qp *qp, rn_ns now,
 {
 	struct rn_resource *r = new_resource(qp, q);
 
-	r->kind = RN_RES_ATOMIC_WRITE;
 	r->va = q->reth.va;
 	r->rkey = q->reth.rkey;
 	assert(q->p->payload_len == sizeof(r->atomic.value));
@@ -517,7 +492,6 @@ static enum rn_verdict execute_flush(struct rn_qp *qp, rn_ns now,
 {
 	struct rn_resource *r = new_resource(qp, q);
 
-	r->kind = RN_RES_FLUSH;
 	r->va = q->reth.va;
 	r->rkey = q->reth.rkey;
 	r->length = q->reth.dma_len;
@@ -575,7 +549,7 @@ static bool is_part_of_read(const struct rn_qp *qp, const struct rn_resource *r,
 	uint32_t offset =
 		(uint32_t)rn_psn_diff(q->p->bth.psn, r->first) * qp->attr.path_mtu;
 
-	if (r->kind != RN_RES_READ || q->p->payload_len || q->reth.rkey != r->rkey ||
+	if (r->kind != RN_OP_KIND_READ || q->p->payload_len || q->reth.rkey != r->rkey ||
 	    q->reth.va != r->va + offset || q->reth.dma_len > r->length - offset)
 		return false;
 	return q->reth.dma_len || !r->length;
@@ -617,7 +591,7 @@ static void repeat_atomic(struct rn_qp *qp, const struct rn_request *q)
 	if (!find_resource(&qp->rsp, q->p->bth.psn, &i))
 		return;
 	r = rn_res_at(&qp->rsp, i);
-	if (r->kind != RN_RES_ATOMIC || r->va != q->atomic.va ||
+	if (r->kind != RN_OP_KIND_ATOMIC || r->va != q->atomic.va ||
 	    r->rkey != q->atomic.rkey || (r->atomic_op == RN_MEM_CMP_SWAP) != swap)
 		return;
 	rn_rsp_due(qp, i); /* at once, or still */
@@ -626,14 +600,13 @@ static void repeat_atomic(struct rn_qp *qp, const struct rn_request *q)
 /* ATOMIC WRITE, FLUSH. */
 static void repeat_placement(struct rn_qp *qp, const struct rn_request *q)
 {
-	uint8_t kind = q->kind == RN_OP_KIND_FLUSH ? RN_RES_FLUSH : RN_RES_ATOMIC_WRITE;
 	const struct rn_resource *r;
 	uint8_t i;
 
 	if (!find_resource(&qp->rsp, q->p->bth.psn, &i))
 		return;
 	r = rn_res_at(&qp->rsp, i);
-	if (r->kind == kind && r->va == q->reth.va && r->rkey == q->reth.rkey)
+	if (r->kind == q->kind && r->va == q->reth.va && r->rkey == q->reth.rkey)
 		rn_rsp_due(qp, i);
 }
 

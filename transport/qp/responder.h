@@ -58,13 +58,6 @@ struct rn_request {
 	struct rn_mr *mr;
 };
 
-/* Requests with a resource and a response of their own. */
-static inline bool rn_is_answered(enum rn_op_kind kind)
-{
-	return kind == RN_OP_KIND_READ || kind == RN_OP_KIND_ATOMIC ||
-	       kind == RN_OP_KIND_ATOMIC_WRITE || kind == RN_OP_KIND_FLUSH;
-}
-
 static inline uint32_t rn_flush_access(uint8_t placement)
 {
 	return (placement & RN_FLUSH_GLOBAL ? RN_ACCESS_FLUSH_GLOBAL : 0) |

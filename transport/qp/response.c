@@ -311,7 +311,8 @@ bool rn_rsp_work_due(const struct rn_qp *qp)
 	if (rsp->res_cur == rsp->res_tail)
 		return false;
 	r = rn_res_at(rsp, rsp->res_cur);
-	return r->kind == RN_RES_READ ? !rsp->stage.waiting : r->phase == RN_ATOMIC_DONE;
+	return r->kind == RN_OP_KIND_READ ? !rsp->stage.waiting
+					  : r->phase == RN_ATOMIC_DONE;
 }
 
 /* The memory of resource @index cannot be reached any more. A duplicate is forgotten
@@ -361,7 +362,7 @@ void *rn_qp_lend_resources(struct rn_qp *qp, void *mem, uint32_t count)
 /* -------------------------------------------- atomics, ATOMIC WRITE and FLUSH */
 static void note_done(struct rn_responder *rsp, struct rn_resource *r)
 {
-	if (r->kind == RN_RES_ATOMIC)
+	if (r->kind == RN_OP_KIND_ATOMIC)
 		r->atomic.value = rsp->atomic.value;
 	r->phase = RN_ATOMIC_DONE;
 }
@@ -455,14 +456,14 @@ static enum rn_mem_result run_flush(struct rn_qp *qp, const struct rn_resource *
 
 static enum rn_mem_result run_operation(struct rn_qp *qp, const struct rn_resource *r)
 {
-	switch ((enum rn_resource_kind)r->kind) {
-	case RN_RES_ATOMIC:
+	switch ((int)r->kind) {
+	case RN_OP_KIND_ATOMIC:
 		return run_atomic(qp, r);
-	case RN_RES_ATOMIC_WRITE:
+	case RN_OP_KIND_ATOMIC_WRITE:
 		return run_atomic_write(qp, r);
-	case RN_RES_FLUSH:
+	case RN_OP_KIND_FLUSH:
 		return run_flush(qp, r);
-	case RN_RES_READ:
+	case RN_OP_KIND_READ:
 		break;
 	}
 	assert(false);
@@ -478,12 +479,12 @@ static bool must_wait(const struct rn_qp *qp, uint8_t index)
 	const struct rn_responder *rsp = &qp->rsp;
 
 	if (qp->dev->cfg.mem->always_done ||
-	    rn_res_at(rsp, index)->kind != RN_RES_ATOMIC_WRITE)
+	    rn_res_at(rsp, index)->kind != RN_OP_KIND_ATOMIC_WRITE)
 		return false;
 	for (uint8_t i = rsp->res_head; i != index; i++) {
 		const struct rn_resource *r = rn_res_at(rsp, i);
 
-		if (r->kind == RN_RES_READ && !r->answered)
+		if (r->kind == RN_OP_KIND_READ && !r->answered)
 			return true;
 	}
 	return false;
@@ -496,7 +497,7 @@ void rn_operation_start(struct rn_qp *qp, rn_ns now)
 	for (uint8_t i = rsp->res_cur; i != rsp->res_tail && !rsp->atomic.running; i++) {
 		struct rn_resource *r = rn_res_at(rsp, i);
 
-		if (r->kind == RN_RES_READ || r->phase != RN_ATOMIC_WAITING)
+		if (r->kind == RN_OP_KIND_READ || r->phase != RN_ATOMIC_WAITING)
 			continue;
 		if (must_wait(qp, i))
 			return;
@@ -526,8 +527,8 @@ static void operation_mem_done(struct rn_qp *qp, rn_ns now, enum rn_mem_result r
 	struct rn_resource *r = rn_res_at(rsp, i);
 
 	rsp->atomic.running = false;
-	if ((uint8_t)(i - rsp->res_head) < rn_res_count(rsp) && r->kind != RN_RES_READ &&
-	    r->phase == RN_ATOMIC_RUNNING) {
+	if ((uint8_t)(i - rsp->res_head) < rn_res_count(rsp) &&
+	    r->kind != RN_OP_KIND_READ && r->phase == RN_ATOMIC_RUNNING) {
 		if (result == RN_MEM_DONE) {
 			note_done(rsp, r);
 		} else {
@@ -695,17 +696,17 @@ static uint32_t build_response(struct rn_qp *qp, rn_ns now, struct rn_build *b)
 {
 	uint32_t len;
 
-	switch ((enum rn_resource_kind)rn_res_at(&qp->rsp, qp->rsp.res_cur)->kind) {
-	case RN_RES_READ:
+	switch ((int)rn_res_at(&qp->rsp, qp->rsp.res_cur)->kind) {
+	case RN_OP_KIND_READ:
 		len = build_read(qp, now, b);
 		/* An ATOMIC WRITE may have waited for it. */
 		if (!qp->dev->cfg.mem->always_done)
 			rn_operation_start(qp, now);
 		return len;
-	case RN_RES_ATOMIC:
+	case RN_OP_KIND_ATOMIC:
 		return build_atomic(qp, b);
-	case RN_RES_ATOMIC_WRITE:
-	case RN_RES_FLUSH:
+	case RN_OP_KIND_ATOMIC_WRITE:
+	case RN_OP_KIND_FLUSH:
 		return build_placed(qp, b);
 	}
 	return 0;

@@ -392,7 +392,7 @@ static enum advance advance_una(struct rn_qp *qp, rn_ns now, struct rn_psn targe
 			continue;
 		}
 		assert(wqe->state == RN_WQE_STARTED);
-		if (rn_wqe_info(wqe)->kind != RN_WQE_MESSAGE) {
+		if (rn_wqe_info(wqe)->answer != RN_ANSWER_ACK) {
 			result = STOPPED_AT_GAP;
 			break;
 		}
@@ -704,13 +704,12 @@ static enum rn_wc_status judge_read_response(const struct rn_qp *qp,
 	bool first = (p->op->flags & RN_OP_FIRST) != 0;
 	bool last = (p->op->flags & RN_OP_LAST) != 0;
 
-	if (rn_wqe_info(wqe)->kind == RN_WQE_ATOMIC_WRITE ||
-	    rn_wqe_info(wqe)->kind == RN_WQE_FLUSH) {
+	if (rn_wqe_info(wqe)->answer == RN_ANSWER_EMPTY) {
 		if (!first || !last)
 			return RN_WC_BAD_RESP_ERR;
 		return p->payload_len ? RN_WC_LOC_LEN_ERR : RN_WC_SUCCESS;
 	}
-	if (rn_wqe_info(wqe)->kind != RN_WQE_READ)
+	if (rn_wqe_info(wqe)->answer != RN_ANSWER_DATA)
 		return RN_WC_BAD_RESP_ERR;
 	if (last != ends_request(qp, wqe))
 		return RN_WC_BAD_RESP_ERR;
@@ -775,7 +774,7 @@ static void receive_atomic_response(struct rn_qp *qp, rn_ns now,
 
 	if (!wqe)
 		return;
-	if (rn_wqe_info(wqe)->kind == RN_WQE_ATOMIC && aeth_acknowledges(qp, p) &&
+	if (rn_wqe_info(wqe)->answer == RN_ANSWER_ATOMIC && aeth_acknowledges(qp, p) &&
 	    rn_atomic_ack_eth_parse(&orig, p->ext + RN_AETH_LEN,
 				    p->ext + RN_AETH_LEN + RN_ATOMIC_ACK_ETH_LEN) == 0)
 		status = rn_scatter_response(qp, wqe, 0, &orig, sizeof(orig));

@@ -19,72 +19,7 @@ enum {
  */
 #define QKEY_OWN (1u << 31)
 
-enum {
-	ON_RC = 1 << 0,
-	ON_UC = 1 << 1,
-	ON_UD = 1 << 2,
-	INLINE = 1 << 3,    /* may carry its data inline */
-	RD_ATOMIC = 1 << 4, /* counts against max_rd_atomic */
-	ATOMIC = 1 << 5,    /* has operands */
-	ON_RAW = 1 << 6,
-	BIND = 1 << 7,
-	WORD = 1 << 8, /* of 8 bytes */
-	FLUSH = 1 << 9,
-};
-
-/* -------------------------------------------------------- what each opcode is */
-/* clang-format off */
-const struct rn_wr_info rn_wr_info[RN_WR_COUNT] = {
-#define MESSAGE(wr, what, end, wc, takes)                                        \
-	[wr] = { RN_WQE_MESSAGE, RN_RC_##what##_FIRST, RN_RC_##what##_MIDDLE,    \
-		 RN_RC_##what##_LAST##end, RN_RC_##what##_ONLY##end, wc, takes }
-#define SINGLE(wr, kind, op, wc) [wr] = { kind, op, op, op, op, wc, false }
-	MESSAGE(RN_WR_RDMA_WRITE,          WRITE,     , RN_WC_RDMA_WRITE, false),
-	MESSAGE(RN_WR_RDMA_WRITE_WITH_IMM, WRITE, _IMM, RN_WC_RDMA_WRITE, true),
-	MESSAGE(RN_WR_SEND,                SEND,      , RN_WC_SEND,       true),
-	MESSAGE(RN_WR_SEND_WITH_IMM,       SEND,  _IMM, RN_WC_SEND,       true),
-	MESSAGE(RN_WR_SEND_WITH_INV,       SEND,  _INV, RN_WC_SEND,       true),
-	SINGLE(RN_WR_RDMA_READ, RN_WQE_READ, RN_RC_READ_REQUEST, RN_WC_RDMA_READ),
-	SINGLE(RN_WR_ATOMIC_CMP_AND_SWP, RN_WQE_ATOMIC, RN_RC_CMP_SWAP, RN_WC_COMP_SWAP),
-	SINGLE(RN_WR_ATOMIC_FETCH_AND_ADD, RN_WQE_ATOMIC, RN_RC_FETCH_ADD, RN_WC_FETCH_ADD),
-	SINGLE(RN_WR_ATOMIC_WRITE, RN_WQE_ATOMIC_WRITE, RN_RC_ATOMIC_WRITE, RN_WC_ATOMIC_WRITE),
-	SINGLE(RN_WR_FLUSH, RN_WQE_FLUSH, RN_RC_FLUSH, RN_WC_FLUSH),
-	SINGLE(RN_WR_LOCAL_INV, RN_WQE_LOCAL, 0, RN_WC_LOCAL_INV),
-	SINGLE(RN_WR_BIND_MW, RN_WQE_LOCAL, 0, RN_WC_BIND_MW),
-#undef MESSAGE
-#undef SINGLE
-};
-/* clang-format on */
-
-/* clang-format off */
-static const uint16_t rules[RN_WR_COUNT] = {
-	[RN_WR_RDMA_WRITE]           = ON_RC | ON_UC | INLINE,
-	[RN_WR_RDMA_WRITE_WITH_IMM]  = ON_RC | ON_UC | INLINE,
-	[RN_WR_SEND]                 = ON_RC | ON_UC | ON_UD | ON_RAW | INLINE,
-	[RN_WR_SEND_WITH_IMM]        = ON_RC | ON_UC | ON_UD | INLINE,
-	[RN_WR_RDMA_READ]            = ON_RC | RD_ATOMIC,
-	[RN_WR_ATOMIC_CMP_AND_SWP]   = ON_RC | RD_ATOMIC | ATOMIC | WORD,
-	[RN_WR_ATOMIC_FETCH_AND_ADD] = ON_RC | RD_ATOMIC | ATOMIC | WORD,
-	[RN_WR_LOCAL_INV]            = ON_RC | ON_UC,
-	[RN_WR_BIND_MW]              = ON_RC | ON_UC | BIND,
-	[RN_WR_SEND_WITH_INV]        = ON_RC | INLINE,
-	[RN_WR_FLUSH]                = ON_RC | RD_ATOMIC | FLUSH,
-	[RN_WR_ATOMIC_WRITE]         = ON_RC | RD_ATOMIC | WORD | INLINE,
-};
-/* clang-format on */
-
 /* -------------------------------------------------------------------- posting */
-static uint8_t type_bit(enum rn_qp_type type)
-{
-	if (type == RN_QPT_RC || type == RN_QPT_XRC_SEND)
-		return ON_RC;
-	if (type == RN_QPT_RAW_PACKET)
-		return ON_RAW;
-	if (type == RN_QPT_XRC_RECV)
-		return 0; /* it sends nothing */
-	return type == RN_QPT_UC ? ON_UC : ON_UD;
-}
-
 /* Inline data takes the place of the SGEs: their number then does not matter to the WQE,
  * but to the length of our loops.
  */
@@ -107,24 +42,26 @@ static bool is_flush_sane(const struct rn_send_wr *wr)
 
 static int check_send(const struct rn_qp *qp, const struct rn_send_wr *wr, uint64_t len)
 {
-	uint16_t rule;
+	const struct rn_wr_info *info;
+	uint32_t op;
 
 	if (qp->state < RN_QPS_RTS)
 		return -EINVAL;
-	if ((unsigned)wr->opcode >= RN_ARRAY_SIZE(rules))
+	if ((unsigned)wr->opcode >= RN_ARRAY_SIZE(rn_wr_info))
 		return -EINVAL;
-	rule = rules[wr->opcode];
-	if (!(rule & type_bit(qp->type)) || len > RN_MSG_MAX)
+	info = &rn_wr_info[wr->opcode];
+	op = rn_opcode_info[info->only].flags;
+	if (!(info->types & 1 << qp->type) || len > RN_MSG_MAX)
 		return -EINVAL;
-	if ((wr->flags & RN_SEND_INLINE) && !(rule & INLINE))
+	if ((wr->flags & RN_SEND_INLINE) && !info->may_inline)
 		return -EINVAL;
 	if ((wr->flags & RN_SEND_IP_CSUM) && qp->type != RN_QPT_RAW_PACKET)
 		return -EINVAL;
-	if ((rule & RD_ATOMIC) && qp->attr.max_rd_atomic == 0)
+	if ((op & RN_OP_ANSWERED) && qp->attr.max_rd_atomic == 0)
 		return -EINVAL;
-	if ((rule & WORD) && len != WORD_LEN)
+	if ((op & RN_OP_WORD) && len != WORD_LEN)
 		return -EINVAL;
-	if ((rule & FLUSH) && !is_flush_sane(wr))
+	if ((op & RN_OP_FETH) && !is_flush_sane(wr))
 		return -EINVAL;
 	if (qp->type == RN_QPT_UD && (!wr->av || wr->remote_qpn > RN_QPN_MASK))
 		return -EINVAL;
@@ -158,22 +95,24 @@ static void copy_inline(uint8_t *to, const struct rn_send_wr *wr)
 static void fill_parts(const struct rn_qp *qp, struct rn_send_wqe *wqe,
 		       const struct rn_send_wr *wr)
 {
+	uint32_t op = rn_opcode_info[rn_wr_info[wr->opcode].only].flags;
+
 	if (qp->type == RN_QPT_XRC_SEND)
 		rn_put_be24(wqe->srqn, wr->remote_srqn);
 	if (qp->type == RN_QPT_UD) {
 		*rn_wqe_ud(wqe) =
 			(struct rn_wqe_ud){ .av = *wr->av, .dest_qpn = wr->remote_qpn };
 		wqe->rkey = wr->remote_qkey & QKEY_OWN ? qp->attr.qkey : wr->remote_qkey;
-	} else if (rules[wr->opcode] & ATOMIC) {
+	} else if (op & RN_OP_ATOMIC_ETH) {
 		*rn_wqe_atomic(wqe) =
 			(struct rn_wqe_atomic){ .compare_add = wr->compare_add,
 						.swap = wr->swap };
-	} else if (rules[wr->opcode] & BIND) {
+	} else if (wr->opcode == RN_WR_BIND_MW) {
 		*rn_wqe_bind(wqe) = (struct rn_wqe_bind){ .length = wr->bind_length,
 							  .region = wr->bind_region,
 							  .access = wr->bind_access };
 		return;
-	} else if (rules[wr->opcode] & FLUSH) {
+	} else if (op & RN_OP_FETH) {
 		wqe->length = wr->flush_length;
 		wqe->imm = wr->flush_placement | (uint32_t)wr->flush_selectivity << 8;
 		return;

@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* opcode.c - the opcode table: one row per opcode.
+/* opcode.c - the opcode tables: a row per opcode of packets, and of work requests.
  *
  * The header length is computed from the flags, so the two cannot drift. Classes share
  * their rows: UC is RC without READ, atomics and invalidation; an XRC request is an RC
  * request with an XRCETH.
  */
 #include "rocin/opcode.h"
+
+#include "rocin/access.h"
+#include "rocin/cqe.h"
+#include "rocin/qp_types.h"
 #include "rocin/wire.h"
+#include "rocin/work_request.h"
 
 #define HDR_LEN(fl)                                                                      \
 	(RN_BTH_LEN + ((fl)&RN_OP_NOTIFY ? RN_CNP_RESERVED_LEN : 0) +                    \
@@ -21,7 +26,19 @@
 	[RN_##op] = { .name = #op,            \
 		      .flags = (fl),          \
 		      .hdr_len = HDR_LEN(fl), \
-		      .kind = RN_OP_KIND_##k }
+		      .kind = RN_OP_KIND_##k, \
+		      .access = ACCESS_##k }
+
+#define ACCESS_SEND 0
+#define ACCESS_WRITE RN_ACCESS_REMOTE_WRITE
+#define ACCESS_READ RN_ACCESS_REMOTE_READ
+#define ACCESS_ATOMIC RN_ACCESS_REMOTE_ATOMIC
+#define ACCESS_ATOMIC_WRITE RN_ACCESS_REMOTE_WRITE
+#define ACCESS_FLUSH 0
+#define ACCESS_READ_RESPONSE 0
+#define ACCESS_ACK 0
+#define ACCESS_ATOMIC_ACK 0
+#define ACCESS_CNP 0
 
 #define REQ RN_OP_REQUEST
 #define RSP RN_OP_RESPONSE
@@ -37,6 +54,8 @@
 #define ATOMIC RN_OP_ATOMIC_ETH
 #define TAKES RN_OP_RECV_WQE_TAKEN
 #define DONE RN_OP_COMPLETES_RECV
+#define ALONE (RN_OP_FIRST | RN_OP_LAST | RN_OP_ANSWERED)
+#define WORD RN_OP_WORD
 
 /* clang-format off */
 /*          opcode                    kind           who   position       carries        receive WQE */
@@ -55,19 +74,19 @@
 	ROW(c##_WRITE_ONLY_IMM,       WRITE,         REQ | FIRST | LAST | PAY | (X) | RETH | IMM | TAKES | DONE)
 
 #define RELIABLE(c, X)                                                                               \
-	ROW(c##_READ_REQUEST,         READ,          REQ | FIRST | LAST | (X) | RETH),                      \
+	ROW(c##_READ_REQUEST,         READ,          REQ | ALONE | (X) | RETH),                             \
 	ROW(c##_READ_RESPONSE_FIRST,  READ_RESPONSE, RSP | FIRST        | PAY | AETH),                      \
 	ROW(c##_READ_RESPONSE_MIDDLE, READ_RESPONSE, RSP                | PAY),                             \
 	ROW(c##_READ_RESPONSE_LAST,   READ_RESPONSE, RSP |         LAST | PAY | AETH),                      \
 	ROW(c##_READ_RESPONSE_ONLY,   READ_RESPONSE, RSP | FIRST | LAST | PAY | AETH),                      \
 	ROW(c##_ACK,                  ACK,           RSP | AETH),                                           \
 	ROW(c##_ATOMIC_ACK,           ATOMIC_ACK,    RSP | AETH | RN_OP_ATOMIC_ACK_ETH),                    \
-	ROW(c##_CMP_SWAP,             ATOMIC,        REQ | FIRST | LAST | (X) | ATOMIC),                    \
-	ROW(c##_FETCH_ADD,            ATOMIC,        REQ | FIRST | LAST | (X) | ATOMIC),                    \
+	ROW(c##_CMP_SWAP,             ATOMIC,        REQ | ALONE | (X) | ATOMIC | WORD),                    \
+	ROW(c##_FETCH_ADD,            ATOMIC,        REQ | ALONE | (X) | ATOMIC | WORD),                    \
 	ROW(c##_SEND_LAST_INV,        SEND,          REQ |         LAST | PAY | (X) | INV          | DONE), \
 	ROW(c##_SEND_ONLY_INV,        SEND,          REQ | FIRST | LAST | PAY | (X) | INV  | TAKES | DONE), \
-	ROW(c##_FLUSH,                FLUSH,         REQ | FIRST | LAST | (X) | FETH | RETH),               \
-	ROW(c##_ATOMIC_WRITE,         ATOMIC_WRITE,  REQ | FIRST | LAST | PAY | (X) | RETH)
+	ROW(c##_FLUSH,                FLUSH,         REQ | ALONE | (X) | FETH | RETH),                      \
+	ROW(c##_ATOMIC_WRITE,         ATOMIC_WRITE,  REQ | ALONE | PAY | (X) | RETH | WORD)
 
 const struct rn_opcode_info rn_opcode_info[256] = {
 	SEND_AND_WRITE(RC, 0),
@@ -78,5 +97,31 @@ const struct rn_opcode_info rn_opcode_info[256] = {
 	ROW(CNP,                      CNP,           RN_OP_NOTIFY),
 	SEND_AND_WRITE(XRC, RN_OP_XRCETH),
 	RELIABLE(XRC, RN_OP_XRCETH),
+};
+
+#define ON_RC (1 << RN_QPT_RC | 1 << RN_QPT_XRC_SEND)
+#define ON_UC (1 << RN_QPT_UC)
+#define ON_UD (1 << RN_QPT_UD)
+#define ON_RAW (1 << RN_QPT_RAW_PACKET)
+
+#define MESSAGE(what, end)                                                    \
+	RN_ANSWER_ACK, RN_RC_##what##_FIRST, RN_RC_##what##_MIDDLE,            \
+		RN_RC_##what##_LAST##end, RN_RC_##what##_ONLY##end
+#define SINGLE(answer, op) RN_ANSWER_##answer, op, op, op, op
+
+const struct rn_wr_info rn_wr_info[RN_WR_COUNT] = {
+	/*                              answer, operations                    completion          receive inline types */
+	[RN_WR_RDMA_WRITE]           = { MESSAGE(WRITE, ),                    RN_WC_RDMA_WRITE,   false,  true,  ON_RC | ON_UC },
+	[RN_WR_RDMA_WRITE_WITH_IMM]  = { MESSAGE(WRITE, _IMM),                RN_WC_RDMA_WRITE,   true,   true,  ON_RC | ON_UC },
+	[RN_WR_SEND]                 = { MESSAGE(SEND, ),                     RN_WC_SEND,         true,   true,  ON_RC | ON_UC | ON_UD | ON_RAW },
+	[RN_WR_SEND_WITH_IMM]        = { MESSAGE(SEND, _IMM),                 RN_WC_SEND,         true,   true,  ON_RC | ON_UC | ON_UD },
+	[RN_WR_SEND_WITH_INV]        = { MESSAGE(SEND, _INV),                 RN_WC_SEND,         true,   true,  ON_RC },
+	[RN_WR_RDMA_READ]            = { SINGLE(DATA, RN_RC_READ_REQUEST),    RN_WC_RDMA_READ,    false,  false, ON_RC },
+	[RN_WR_ATOMIC_CMP_AND_SWP]   = { SINGLE(ATOMIC, RN_RC_CMP_SWAP),      RN_WC_COMP_SWAP,    false,  false, ON_RC },
+	[RN_WR_ATOMIC_FETCH_AND_ADD] = { SINGLE(ATOMIC, RN_RC_FETCH_ADD),     RN_WC_FETCH_ADD,    false,  false, ON_RC },
+	[RN_WR_ATOMIC_WRITE]         = { SINGLE(EMPTY, RN_RC_ATOMIC_WRITE),   RN_WC_ATOMIC_WRITE, false,  true,  ON_RC },
+	[RN_WR_FLUSH]                = { SINGLE(EMPTY, RN_RC_FLUSH),          RN_WC_FLUSH,        false,  false, ON_RC },
+	[RN_WR_LOCAL_INV]            = { SINGLE(NONE, 0),                     RN_WC_LOCAL_INV,    false,  false, ON_RC | ON_UC },
+	[RN_WR_BIND_MW]              = { SINGLE(NONE, 0),                     RN_WC_BIND_MW,      false,  false, ON_RC | ON_UC },
 };
 /* clang-format on */
