@@ -90,17 +90,6 @@ void rn_cm_set_user(struct rn_cm_conn *conn, void *user)
 /* Linux' cm_ack_timeout(). Codes are logarithms: the sum of two times is the larger, one
  * up if the other is nearly as large.
  */
-uint8_t rn_cm_ack_timeout(uint8_t ack_delay, uint8_t lifetime)
-{
-	int code = lifetime + 1; /* there and back */
-
-	if (code >= ack_delay)
-		code += ack_delay >= code - 1;
-	else
-		code = ack_delay + (code >= ack_delay - 1);
-	return (uint8_t)(code < 31 ? code : 31);
-}
-
 bool rn_cm_offer_is_good(const struct rn_cm_offer *o, uint32_t room)
 {
 	return o->data_len <= room && o->qpn <= RN_QPN_MASK && o->psn <= RN_QPN_MASK &&

@@ -120,11 +120,6 @@ static inline rn_ns rn_cm_time(uint8_t code)
 	return (rn_ns)4096 << (code < RN_CM_TIME_CODE_MAX ? code : RN_CM_TIME_CODE_MAX);
 }
 
-/* The local ACK timeout code for a path of packet lifetime @lifetime to a device that
- * delays its ACKs by @ack_delay, as Linux has it: the sum of both, rounded up.
- */
-uint8_t rn_cm_ack_timeout(uint8_t ack_delay, uint8_t lifetime);
-
 /* ---- table.c: entries and how they are found ---- */
 
 /* A connection that the driver holds, in IDLE, with a communication ID; NULL: full. */
@@ -194,7 +189,7 @@ void rn_cm_put_data(uint8_t *field, uint32_t room, const uint8_t *data, uint32_t
 /* Take a private data field of a message into one of the connection. */
 void rn_cm_keep(uint8_t *field, const uint8_t *data, uint32_t len);
 
-/* ---- active.c, passive.c, end.c, sidr.c, alternate.c: handlers of messages ---- */
+/* ---- connect.c, end.c, sidr.c: handlers of messages ---- */
 
 void rn_cm_on_req(struct rn_cm *cm, struct rn_cm_in *in);
 void rn_cm_on_mra(struct rn_cm *cm, struct rn_cm_in *in);
