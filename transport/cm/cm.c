@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* cm.c - the connection manager's way in, way out and clock. What the messages do stands
- * in active.c, passive.c, end.c, sidr.c and alternate.c.
+ * in connect.c, end.c and sidr.c.
  *
  * A connection keeps the message that it sent last, and one timer. While an answer is
  * due, the timer sends that message again; in time-wait it ends the connection.

@@ -1,90 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* datagram.c - UC and UD on the receiving side: nothing is ever answered.
+/* datagram.c - UD on the receiving side: nothing is ever answered.
  *
- * Source: IBTA Vol 1, 9.8 (UC), 9.6.1.4.1 and 9.8.3 (UD), Annex A17 (the IP header in
- * place of the GRH).
+ * Source: IBTA Vol 1, 9.6.1.4.1 and 9.8.3, Annex A17 (the IP header in place of the GRH).
  */
 #include <string.h>
 
 #include "responder.h"
 #include "transport/object/memory.h"
 
-/* ----------------------------------------------------------------------- UC */
-/* Forget the message in progress; the receive WQE that it took serves the next one. */
-static void abandon_message(struct rn_responder *rsp)
-{
-	rsp->message = RN_MSG_NONE;
-	rsp->recv_taken = false;
-}
-
-static bool continues_message(const struct rn_responder *rsp, const struct rn_request *q)
-{
-	if (q->p->bth.psn.v != rsp->exp_psn.v || q->flags & RN_OP_FIRST)
-		return false;
-	return rsp->message == RN_MSG_SEND
-		       ? q->kind == RN_OP_KIND_SEND
-		       : rsp->message == RN_MSG_WRITE && q->kind == RN_OP_KIND_WRITE;
-}
-
-/* A receive of an SRQ does not wait in vain for a message that fits: it completes, and
- * the QP lives on (IBTA Vol 1, 9.9.3, class E).
- */
-static void complete_too_short(struct rn_qp *qp, rn_ns now)
-{
-	struct rn_completion c = {
-		.status = RN_WC_LOC_LEN_ERR,
-		.opcode = RN_WC_RECV,
-	};
-
-	rn_qp_take_recv(qp, qp->srq);
-	rn_qp_complete_recv(qp, now, &c);
-}
-
-static void drop_message(struct rn_qp *qp, rn_ns now, enum rn_verdict v)
-{
-	abandon_message(&qp->rsp);
-	if (v == RN_V_RECV_TOO_SHORT && qp->srq)
-		complete_too_short(qp, now);
-	rn_count(qp->dev, v == RN_V_RNR || v == RN_V_RECV_TOO_SHORT ? RN_STAT_RX_NO_RECV
-								    : RN_STAT_RX_DROPPED);
-}
-
-static void fail_recv(struct rn_qp *qp, rn_ns now)
-{
-	struct rn_completion c = {
-		.status = RN_WC_LOC_PROT_ERR,
-		.opcode = RN_WC_RECV,
-	};
-
-	abandon_message(&qp->rsp);
-	rn_qp_complete_recv(qp, now, &c);
-	rn_qp_error(qp, now);
-}
-
-void rn_uc_receive(struct rn_qp *qp, rn_ns now, const struct rn_packet *p)
-{
-	struct rn_responder *rsp = &qp->rsp;
-	struct rn_request q;
-	enum rn_verdict v;
-
-	rn_request_load(&q, qp, p);
-	/* A packet that does not go on with the message ends it, and if it starts none
-	 * itself, everything is dropped until one does (the sequence check sees to it).
-	 */
-	if (!continues_message(rsp, &q))
-		abandon_message(rsp);
-	rsp->exp_psn = rn_psn_add(p->bth.psn, 1);
-
-	v = rn_request_judge(qp, &q);
-	if (v == RN_V_NEXT)
-		v = rn_request_execute(qp, now, &q);
-	if (v == RN_V_RECV_PROT)
-		fail_recv(qp, now);
-	else if (v != RN_V_NEXT)
-		drop_message(qp, now, v);
-}
-
-/* ----------------------------------------------------------------------- UD */
 enum {
 	IPV4_HDR_LEN = 20,
 	IPV6_HDR_LEN = 40,
@@ -198,13 +121,14 @@ void rn_ud_receive(struct rn_qp *qp, rn_ns now, const struct rn_packet *p)
 	}
 	if (!wqe || c.byte_len > wqe->length) {
 		if (wqe && qp->srq)
-			complete_too_short(qp, now);
+			rn_qp_recv_too_short(qp, now);
 		rn_count(qp->dev, RN_STAT_RX_NO_RECV);
 		return;
 	}
 	wqe = rn_qp_take_recv(qp, qp->srq);
 	if (!place_datagram(qp, wqe, p)) {
-		fail_recv(qp, now);
+		rn_qp_fail_recv(qp, now, RN_WC_LOC_PROT_ERR);
+		rn_qp_error(qp, now);
 		return;
 	}
 	c.src_qpn = deth.src_qpn;

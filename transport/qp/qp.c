@@ -338,6 +338,19 @@ void rn_qp_complete_recv(struct rn_qp *qp, rn_ns now, struct rn_completion *c)
 	rn_cq_push(qp->dev, srq && srq->cq ? srq->cq : qp->recv_cq, qp, now, c);
 }
 
+void rn_qp_fail_recv(struct rn_qp *qp, rn_ns now, enum rn_wc_status status)
+{
+	struct rn_completion c = { .status = status, .opcode = RN_WC_RECV };
+
+	rn_qp_complete_recv(qp, now, &c);
+}
+
+void rn_qp_recv_too_short(struct rn_qp *qp, rn_ns now)
+{
+	rn_qp_take_recv(qp, qp->srq);
+	rn_qp_fail_recv(qp, now, RN_WC_LOC_LEN_ERR);
+}
+
 enum rn_qp_state rn_qp_state(const struct rn_qp *qp)
 {
 	return qp->state;

@@ -15,12 +15,11 @@
  *   congestion.c pacing, congestion notifications and what they do to the rate
  *   responder.c  request packets: judged, executed, answered again        (RC, UC)
  *   response.c   ACKs, NAKs and responses going out; atomics, FLUSH       (RC)
- *   datagram.c   UC and UD on the receiving side
+ *   datagram.c   UD on the receiving side
  * transport/object     what queue pairs use and share
  *   cq.c         completion queues and events
  *   srq.c        shared receive queues
- *   mr.c         memory regions and windows
- *   scatter.c    lists of SGEs
+ *   memory.c     memory regions and windows; lists of SGEs
  *   remark.c     what is said of packets to who captures them
  * transport/container  intrusive lists, timers and hash tables
  */
@@ -528,6 +527,12 @@ static inline void *rn_wqe_sge(const struct rn_qp *qp, struct rn_send_wqe *wqe)
 
 /* Complete the receive WQE at rq.head with @c (wr_id is filled in) and free it. */
 void rn_qp_complete_recv(struct rn_qp *qp, rn_ns now, struct rn_completion *c);
+/* The same with an error. */
+void rn_qp_fail_recv(struct rn_qp *qp, rn_ns now, enum rn_wc_status status);
+/* A receive of an SRQ does not wait in vain for a message that fits: it completes, and
+ * the QP lives on (IBTA Vol 1, 9.9.3, class E). UC and UD.
+ */
+void rn_qp_recv_too_short(struct rn_qp *qp, rn_ns now);
 /* Fill src (from the GID table) and dst of a flow from an address vector. False if the
  * source GID is unused.
  */
@@ -581,6 +586,7 @@ void rn_req_expire(struct rn_qp *qp, rn_ns now); /* act on deadlines that have p
 
 /* -------------------------------------------------- responder.c, response.c */
 void rn_rsp_receive(struct rn_qp *qp, rn_ns now, const struct rn_packet *p);
+void rn_uc_receive(struct rn_qp *qp, rn_ns now, const struct rn_packet *p);
 /* Build the next READ or atomic response; 0 if there is none. */
 uint32_t rn_rsp_build(struct rn_qp *qp, rn_ns now, struct rn_build *b);
 /* Build the waiting acknowledgement; 0 if none, or if READ/atomic responses that it must
@@ -595,7 +601,6 @@ void rn_rsp_mem_done(struct rn_qp *qp, rn_ns now, uint64_t tag,
 bool rn_rsp_work_due(const struct rn_qp *qp); /* READ/atomic responses can be built */
 
 /* --------------------------------------------------------------- datagram.c */
-void rn_uc_receive(struct rn_qp *qp, rn_ns now, const struct rn_packet *p);
 void rn_ud_receive(struct rn_qp *qp, rn_ns now, const struct rn_packet *p);
 
 #endif /* RN_QP_H */

@@ -3,12 +3,12 @@
  *
  * A request is loaded (headers parsed, remote memory looked up), judged by a list of
  * checks in the specification's order, and executed: data is placed first, then the
- * receive completes, then the peer is told (response.c). rn_rsp_receive() is the only
- * place where a verdict changes anything. UC shares loading, judging and executing
- * (datagram.c).
+ * receive completes, then the peer is told (response.c). act() is the only place where a
+ * verdict on a reliable QP changes anything. UC shares loading, judging and executing,
+ * and never answers.
  *
- * Source: IBTA Vol 1, 9.4 (operations), 9.7.4, 9.7.5 (.1: duplicates), 9.9.3, C9-148
- * (MSN).
+ * Source: IBTA Vol 1, 9.4 (operations), 9.7.4, 9.7.5 (.1: duplicates), 9.8 (UC), 9.9.3,
+ * C9-148 (MSN).
  */
 #include "responder.h"
 
@@ -91,8 +91,8 @@ static uint32_t needed_access(const struct rn_request *q)
 				     : q->p->op->access;
 }
 
-void rn_request_load(struct rn_request *q, const struct rn_qp *qp,
-		     const struct rn_packet *p)
+static void load_request(struct rn_request *q, const struct rn_qp *qp,
+			 const struct rn_packet *p)
 {
 	struct rn_key_use use = { .qpn = qp->qpn };
 
@@ -296,7 +296,8 @@ static enum rn_verdict (*const checks[])(const struct rn_qp *,
 	check_alignment, check_recv_len,   check_dma_len,
 };
 
-enum rn_verdict rn_request_judge(const struct rn_qp *qp, const struct rn_request *q)
+/* The checks after that of the PSN. RN_V_NEXT: execute it. */
+static enum rn_verdict judge_request(const struct rn_qp *qp, const struct rn_request *q)
 {
 	for (size_t i = 0; i < RN_ARRAY_SIZE(checks); i++) {
 		enum rn_verdict v = checks[i](qp, q);
@@ -499,8 +500,11 @@ static enum rn_verdict execute_flush(struct rn_qp *qp, rn_ns now,
 	return await_turn(qp, now, r);
 }
 
-enum rn_verdict rn_request_execute(struct rn_qp *qp, rn_ns now,
-				   const struct rn_request *q)
+/* What an accepted request does, except for what it tells the peer: data, resources, CQE,
+ * MSN. RN_V_NEXT or one of the last three verdicts.
+ */
+static enum rn_verdict execute_request(struct rn_qp *qp, rn_ns now,
+				       const struct rn_request *q)
 {
 	switch (q->kind) {
 	case RN_OP_KIND_SEND:
@@ -700,11 +704,9 @@ static void refuse(struct rn_qp *qp, rn_ns now, const struct rn_request *q,
 	if (v == RN_V_RECV_TOO_SHORT)
 		rn_count(qp->dev, RN_STAT_RESP_LOCAL_LENGTH);
 	if (recv_in_use) {
-		struct rn_completion c = { .status = o->recv, .opcode = RN_WC_RECV };
-
 		rn_qp_take_recv(qp, q->srq);
 		qp->rsp.recv_taken = false;
-		rn_qp_complete_recv(qp, now, &c);
+		rn_qp_fail_recv(qp, now, o->recv);
 	} else {
 		rn_event_raise(qp, o->event);
 	}
@@ -726,7 +728,6 @@ static void out_of_sequence(struct rn_qp *qp, const struct rn_request *q)
 		rsp->gap_psn = q->p->bth.psn;
 }
 
-/* The only place where a verdict changes anything. */
 static void act(struct rn_qp *qp, rn_ns now, const struct rn_request *q,
 		enum rn_verdict v)
 {
@@ -771,11 +772,67 @@ void rn_rsp_receive(struct rn_qp *qp, rn_ns now, const struct rn_packet *p)
 	struct rn_request q;
 	enum rn_verdict v;
 
-	rn_request_load(&q, qp, p);
+	load_request(&q, qp, p);
 	v = check_psn(qp, &q);
 	if (v == RN_V_NEXT)
-		v = rn_request_judge(qp, &q);
+		v = judge_request(qp, &q);
 	if (v == RN_V_NEXT)
-		v = rn_request_execute(qp, now, &q);
+		v = execute_request(qp, now, &q);
 	act(qp, now, &q, v);
+}
+
+/* ------------------------------------------------------------------------- UC */
+/* Forget the message in progress; the receive WQE that it took serves the next one. */
+static void abandon_message(struct rn_responder *rsp)
+{
+	rsp->message = RN_MSG_NONE;
+	rsp->recv_taken = false;
+}
+
+static bool continues_message(const struct rn_responder *rsp, const struct rn_request *q)
+{
+	if (q->p->bth.psn.v != rsp->exp_psn.v || q->flags & RN_OP_FIRST)
+		return false;
+	return rsp->message == RN_MSG_SEND
+		       ? q->kind == RN_OP_KIND_SEND
+		       : rsp->message == RN_MSG_WRITE && q->kind == RN_OP_KIND_WRITE;
+}
+
+static void drop_message(struct rn_qp *qp, rn_ns now, enum rn_verdict v)
+{
+	abandon_message(&qp->rsp);
+	if (v == RN_V_RECV_TOO_SHORT && qp->srq)
+		rn_qp_recv_too_short(qp, now);
+	rn_count(qp->dev, v == RN_V_RNR || v == RN_V_RECV_TOO_SHORT ? RN_STAT_RX_NO_RECV
+								    : RN_STAT_RX_DROPPED);
+}
+
+static void fail_message(struct rn_qp *qp, rn_ns now)
+{
+	abandon_message(&qp->rsp);
+	rn_qp_fail_recv(qp, now, RN_WC_LOC_PROT_ERR);
+	rn_qp_error(qp, now);
+}
+
+void rn_uc_receive(struct rn_qp *qp, rn_ns now, const struct rn_packet *p)
+{
+	struct rn_responder *rsp = &qp->rsp;
+	struct rn_request q;
+	enum rn_verdict v;
+
+	load_request(&q, qp, p);
+	/* A packet that does not go on with the message ends it, and if it starts none
+	 * itself, everything is dropped until one does (the sequence check sees to it).
+	 */
+	if (!continues_message(rsp, &q))
+		abandon_message(rsp);
+	rsp->exp_psn = rn_psn_add(p->bth.psn, 1);
+
+	v = judge_request(qp, &q);
+	if (v == RN_V_NEXT)
+		v = execute_request(qp, now, &q);
+	if (v == RN_V_RECV_PROT)
+		fail_message(qp, now);
+	else if (v != RN_V_NEXT)
+		drop_message(qp, now, v);
 }

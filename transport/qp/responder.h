@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* responder.h - one request packet on its way from judgement to acknowledgement.
+/* responder.h - a request packet while it is judged, and what the peer is told.
  *
- *   rn_request_load()    headers parsed, remote memory looked up   responder.c
- *   rn_request_judge()   may it be executed?                       responder.c
- *   rn_request_execute() place the data, complete the message      responder.c
- *   rn_rsp_ack() ...     what the peer is told                     response.c
- *
- * RC and UC share the first three; what follows a verdict differs.
+ * responder.c loads a request, judges it and executes it; what follows a verdict differs
+ * between RC and UC. response.c has the answers.
  */
 #ifndef RN_RESPONDER_H
 #define RN_RESPONDER_H
@@ -76,19 +72,6 @@ static inline struct rn_key_use rn_flush_use(const struct rn_reth *reth,
 	use.access = rn_flush_access(feth->placement);
 	return use;
 }
-
-/* -------------------------------------------------------------- responder.c */
-void rn_request_load(struct rn_request *q, const struct rn_qp *qp,
-		     const struct rn_packet *p);
-
-/* The checks after that of the PSN. RN_V_NEXT: execute it. */
-enum rn_verdict rn_request_judge(const struct rn_qp *qp, const struct rn_request *q);
-
-/* What an accepted request does, except for what it tells the peer: data, resources,
- * CQE, MSN. RN_V_NEXT or one of the last three verdicts.
- */
-enum rn_verdict rn_request_execute(struct rn_qp *qp, rn_ns now,
-				   const struct rn_request *q);
 
 /* --------------------------------------------------------------- response.c */
 /* Acknowledge everything up to @psn. Joins an acknowledgement that still waits. */

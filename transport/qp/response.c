@@ -783,12 +783,6 @@ void rn_rsp_flush(struct rn_qp *qp, rn_ns now)
 		rsp->res_cur = rsp->res_tail;
 		update_ack(qp);
 	}
-	while (rn_wq_count(&rsp->rq)) {
-		struct rn_completion c = {
-			.status = RN_WC_WR_FLUSH_ERR,
-			.opcode = RN_WC_RECV,
-		};
-
-		rn_qp_complete_recv(qp, now, &c);
-	}
+	while (rn_wq_count(&rsp->rq))
+		rn_qp_fail_recv(qp, now, RN_WC_WR_FLUSH_ERR);
 }
