@@ -70,14 +70,21 @@ static int check_send(const struct rn_qp *qp, const struct rn_send_wr *wr, uint6
 	return 0;
 }
 
+/* @len: how many bytes it names. */
+static int check_request(const struct rn_qp *qp, const struct rn_send_wr *wr,
+			 uint64_t *len)
+{
+	if (wr->num_sge > RN_SGE_MAX)
+		return -EINVAL;
+	*len = rn_sge_sum(wr->sg, wr->num_sge);
+	return data_fits(qp, wr, *len) ? check_send(qp, wr, *len) : -EINVAL;
+}
+
 int rn_qp_check_send(const struct rn_qp *qp, const struct rn_send_wr *wr)
 {
 	uint64_t len;
 
-	if (wr->num_sge > RN_SGE_MAX)
-		return -EINVAL;
-	len = rn_sge_sum(wr->sg, wr->num_sge);
-	return data_fits(qp, wr, len) ? check_send(qp, wr, len) : -EINVAL;
+	return check_request(qp, wr, &len);
 }
 
 static void copy_inline(uint8_t *to, const struct rn_send_wr *wr)
@@ -128,7 +135,8 @@ int rn_qp_post_send(struct rn_dev *dev, struct rn_qp *qp, rn_ns now,
 {
 	struct rn_wq *sq = &qp->req.sq;
 	struct rn_send_wqe *wqe;
-	int rc = rn_qp_check_send(qp, wr);
+	uint64_t len;
+	int rc = check_request(qp, wr, &len);
 
 	if (rc)
 		return rc;
@@ -140,7 +148,7 @@ int rn_qp_post_send(struct rn_dev *dev, struct rn_qp *qp, rn_ns now,
 		.wr_id = wr->wr_id,
 		.remote_addr = wr->remote_addr,
 		.rkey = wr->rkey,
-		.length = (uint32_t)rn_sge_sum(wr->sg, wr->num_sge),
+		.length = (uint32_t)len,
 		.imm = wr->imm,
 		.opcode = (uint8_t)wr->opcode,
 		.flags = (uint8_t)wr->flags,
