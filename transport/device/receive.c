@@ -309,30 +309,26 @@ static enum rn_stat take_cnp(struct arrival *a)
 	return RN_STAT_RP_CNP_HANDLED;
 }
 
-typedef enum rn_stat check(struct arrival *a);
-
 /* In the specification's order: the packet, and who it is for ... */
-static check *const packet_checks[] = {
-	check_size, check_icrc, check_bth, check_opcode, find_qp, check_header_len,
-};
+static enum rn_stat check_packet(struct arrival *a)
+{
+	enum rn_stat objection = check_size(a);
+
+	objection = objection == FINE ? check_icrc(a) : objection;
+	objection = objection == FINE ? check_bth(a) : objection;
+	objection = objection == FINE ? check_opcode(a) : objection;
+	objection = objection == FINE ? find_qp(a) : objection;
+	return objection == FINE ? check_header_len(a) : objection;
+}
 
 /* ... and what a QP thinks of it: each member of a group for itself. */
-static check *const qp_checks[] = {
-	check_class,
-	check_state,
-	check_pkey,
-	check_source,
-};
-
-static enum rn_stat run_checks(struct arrival *a, check *const *list, size_t count)
+static enum rn_stat check_for_qp(struct arrival *a)
 {
-	for (size_t i = 0; i < count; i++) {
-		enum rn_stat objection = list[i](a);
+	enum rn_stat objection = check_class(a);
 
-		if (objection != FINE)
-			return objection;
-	}
-	return FINE;
+	objection = objection == FINE ? check_state(a) : objection;
+	objection = objection == FINE ? check_pkey(a) : objection;
+	return objection == FINE ? check_source(a) : objection;
 }
 
 /* --------------------------------------------------------------- handing over */
@@ -365,7 +361,7 @@ static void deliver_packet(const struct arrival *a, rn_ns now)
 
 static void hand_over(struct arrival *a, rn_ns now)
 {
-	enum rn_stat objection = run_checks(a, qp_checks, RN_ARRAY_SIZE(qp_checks));
+	enum rn_stat objection = check_for_qp(a);
 	struct rn_stats_qp *s = a->qp->stats;
 
 	if (objection != FINE) {
@@ -386,8 +382,7 @@ static void hand_over(struct arrival *a, rn_ns now)
 static void receive_one(struct rn_dev *dev, rn_ns now, const struct rn_rx *rx)
 {
 	struct arrival a = { .dev = dev, .now = now, .rx = rx };
-	enum rn_stat objection =
-		run_checks(&a, packet_checks, RN_ARRAY_SIZE(packet_checks));
+	enum rn_stat objection = check_packet(&a);
 
 	rn_count(dev, RN_STAT_RX_PACKETS);
 	rn_count_n(dev, RN_STAT_RX_BYTES, rx->len);

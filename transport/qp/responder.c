@@ -232,10 +232,8 @@ static enum rn_verdict check_recv_queue(const struct rn_qp *qp,
 	return takes && !rn_qp_next_recv(qp, q->srq) ? RN_V_RNR : RN_V_NEXT;
 }
 
-static enum rn_verdict check_dma_len_max(const struct rn_qp *qp,
-					 const struct rn_request *q)
+static enum rn_verdict check_dma_len_max(const struct rn_request *q)
 {
-	(void)qp;
 	/* What a FLUSH names is no message. */
 	return q->flags & RN_OP_RETH && !(q->flags & RN_OP_FETH) &&
 			       q->reth.dma_len > RN_MSG_MAX
@@ -243,18 +241,16 @@ static enum rn_verdict check_dma_len_max(const struct rn_qp *qp,
 		       : RN_V_NEXT;
 }
 
-static enum rn_verdict check_key(const struct rn_qp *qp, const struct rn_request *q)
+static enum rn_verdict check_key(const struct rn_request *q)
 {
-	(void)qp;
 	return q->key == RN_KEY_OK ? RN_V_NEXT : RN_V_BAD_KEY;
 }
 
 /* A region may start at any byte of memory, so that both addresses matter. */
-static enum rn_verdict check_alignment(const struct rn_qp *qp, const struct rn_request *q)
+static enum rn_verdict check_alignment(const struct rn_request *q)
 {
 	uint64_t va;
 
-	(void)qp;
 	if (!(q->flags & RN_OP_WORD))
 		return RN_V_NEXT;
 	va = q->flags & RN_OP_ATOMIC_ETH ? q->atomic.va : q->reth.va;
@@ -288,24 +284,23 @@ static enum rn_verdict check_dma_len(const struct rn_qp *qp, const struct rn_req
 								  : RN_V_NEXT;
 }
 
-/* The order is the specification's order of precedence, so it is data. */
-static enum rn_verdict (*const checks[])(const struct rn_qp *,
-					 const struct rn_request *) = {
-	check_opcode,	 check_sequence,   check_permission,  check_payload_len,
-	check_resource,	 check_recv_queue, check_dma_len_max, check_key,
-	check_alignment, check_recv_len,   check_dma_len,
-};
-
-/* The checks after that of the PSN. RN_V_NEXT: execute it. */
+/* The checks after that of the PSN, in the specification's order of precedence.
+ * RN_V_NEXT: execute it.
+ */
 static enum rn_verdict judge_request(const struct rn_qp *qp, const struct rn_request *q)
 {
-	for (size_t i = 0; i < RN_ARRAY_SIZE(checks); i++) {
-		enum rn_verdict v = checks[i](qp, q);
+	enum rn_verdict v = check_opcode(qp, q);
 
-		if (v != RN_V_NEXT)
-			return v;
-	}
-	return RN_V_NEXT;
+	v = v == RN_V_NEXT ? check_sequence(qp, q) : v;
+	v = v == RN_V_NEXT ? check_permission(qp, q) : v;
+	v = v == RN_V_NEXT ? check_payload_len(qp, q) : v;
+	v = v == RN_V_NEXT ? check_resource(qp, q) : v;
+	v = v == RN_V_NEXT ? check_recv_queue(qp, q) : v;
+	v = v == RN_V_NEXT ? check_dma_len_max(q) : v;
+	v = v == RN_V_NEXT ? check_key(q) : v;
+	v = v == RN_V_NEXT ? check_alignment(q) : v;
+	v = v == RN_V_NEXT ? check_recv_len(qp, q) : v;
+	return v == RN_V_NEXT ? check_dma_len(qp, q) : v;
 }
 
 /* --------------------------------------------------- executing SEND and WRITE */
