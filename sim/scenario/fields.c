@@ -122,19 +122,10 @@ const struct rn_scn_word rn_scn_naks[] = {
 };
 
 const struct rn_scn_word rn_scn_kinds[] = {
-	{ "send", RN_WR_SEND },
-	{ "send_imm", RN_WR_SEND_WITH_IMM },
-	{ "send_inv", RN_WR_SEND_WITH_INV },
-	{ "write", RN_WR_RDMA_WRITE },
-	{ "write_imm", RN_WR_RDMA_WRITE_WITH_IMM },
-	{ "read", RN_WR_RDMA_READ },
-	{ "cas", RN_WR_ATOMIC_CMP_AND_SWP },
-	{ "faa", RN_WR_ATOMIC_FETCH_AND_ADD },
-	{ "local_inv", RN_WR_LOCAL_INV },
-	{ "bind", RN_WR_BIND_MW },
-	{ "flush", RN_WR_FLUSH },
-	{ "atomic_write", RN_WR_ATOMIC_WRITE },
-	{ NULL, 0 },
+#define X(symbol, number, word, name, words) { word, RN_WR_##symbol },
+	RN_WR_OPCODES(X)
+#undef X
+		{ NULL, 0 },
 };
 
 static const struct rn_scn_word rights[] = {

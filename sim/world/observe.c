@@ -76,8 +76,7 @@ static uint32_t sum(const struct seen *s)
 
 static bool is_answered_alone(const struct seen *s)
 {
-	return s->op->kind == RN_OP_KIND_READ || s->op->kind == RN_OP_KIND_ATOMIC ||
-	       s->op->kind == RN_OP_KIND_ATOMIC_WRITE || s->op->kind == RN_OP_KIND_FLUSH;
+	return s->op->flags & RN_OP_ANSWERED;
 }
 
 /* READs and atomics that no answer has come to yet: no more than the peer takes, and none

@@ -193,10 +193,7 @@ void rn_watch_learn_mtu(struct rn_watch_flow *f, uint32_t pmtu);
 
 static inline bool rn_watch_is_answered(uint8_t opcode)
 {
-	uint8_t kind = rn_opcode_info[opcode].kind;
-
-	return kind == RN_OP_KIND_READ || kind == RN_OP_KIND_ATOMIC ||
-	       kind == RN_OP_KIND_FLUSH || kind == RN_OP_KIND_ATOMIC_WRITE;
+	return rn_opcode_info[opcode].flags & RN_OP_ANSWERED;
 }
 
 /* ---- Counting ---- */

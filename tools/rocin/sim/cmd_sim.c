@@ -265,18 +265,9 @@ static int run_file(struct rn_world *w, const struct sim_args *args, struct sim_
 static json_t *done_json(const struct sim_sum *sum)
 {
 	static const char *const name[RN_WR_COUNT] = {
-		[RN_WR_RDMA_WRITE] = "write",
-		[RN_WR_RDMA_WRITE_WITH_IMM] = "write-imm",
-		[RN_WR_SEND] = "send",
-		[RN_WR_SEND_WITH_IMM] = "send-imm",
-		[RN_WR_SEND_WITH_INV] = "send-inv",
-		[RN_WR_RDMA_READ] = "read",
-		[RN_WR_ATOMIC_CMP_AND_SWP] = "cmp-swap",
-		[RN_WR_ATOMIC_FETCH_AND_ADD] = "fetch-add",
-		[RN_WR_ATOMIC_WRITE] = "atomic-write",
-		[RN_WR_FLUSH] = "flush",
-		[RN_WR_BIND_MW] = "bind",
-		[RN_WR_LOCAL_INV] = "local-inv",
+#define X(symbol, number, word, name, words) [RN_WR_##symbol] = (name),
+		RN_WR_OPCODES(X)
+#undef X
 	};
 	json_t *all = json_object();
 
