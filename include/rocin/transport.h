@@ -385,14 +385,15 @@ struct rn_qp_attr {
  * @attr:	Values; only those named in @mask are looked at
  * @mask:	RN_ATTR_*; without RN_ATTR_STATE the state stays
  *
- * Return: 0, or with nothing changed -ENOMEM: max_dest_rd_atomic or max_rd_atomic is more
- *	   than there is room for (rn_qp_lend_resources(), rn_qp_lend_reads()); or
- *-EINVAL: the state table (qp_state.h) does not allow it, cur_state is wrong, or a value
- *is out of range: port not 1, pkey_index not 0, sgid_index unused, path MTU over the
- *port's, timeout over 31, retry counts over 7, RNR code over 31, READ depths over
- *RN_RD_ATOMIC_MAX, 24-bit fields; of the alternate path likewise; RN_MIG_ARMED is asked
- *for, RN_MIG_REARM outside RTS, in ARMED or without an alternate path loaded since the
- *last migration, or RN_MIG_MIGRATED in REARM.
+ * Return: 0, or with nothing changed
+ *	   -ENOMEM: max_dest_rd_atomic or max_rd_atomic is more than there is room for
+ *	   (rn_qp_lend_resources(), rn_qp_lend_reads());
+ *	   -EINVAL: the table of states does not allow it, cur_state is wrong, or a value
+ *	   is out of range: port not 1, pkey_index not 0, sgid_index unused, path MTU over
+ *	   the port's, timeout over 31, retry counts over 7, RNR code over 31, READ depths
+ *	   over RN_RD_ATOMIC_MAX, 24-bit fields; of the alternate path likewise;
+ *	   RN_MIG_ARMED is asked for, RN_MIG_REARM outside RTS, in ARMED or without an
+ *	   alternate path loaded since the last migration, or RN_MIG_MIGRATED in REARM.
  */
 int rn_qp_modify(struct rn_dev *dev, struct rn_qp *qp, rn_ns now,
 		 const struct rn_qp_attr *attr, uint32_t mask);

@@ -705,11 +705,9 @@ static uint32_t build_response(struct rn_qp *qp, rn_ns now, struct rn_build *b)
 		return len;
 	case RN_OP_KIND_ATOMIC:
 		return build_atomic(qp, b);
-	case RN_OP_KIND_ATOMIC_WRITE:
-	case RN_OP_KIND_FLUSH:
+	default:
 		return build_placed(qp, b);
 	}
-	return 0;
 }
 
 uint32_t rn_rsp_build(struct rn_qp *qp, rn_ns now, struct rn_build *b)

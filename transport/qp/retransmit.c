@@ -4,13 +4,12 @@
  * An acknowledgement, NAK or response moves una on and completes requests. A NAK, a gap
  * between responses or the local ACK timer makes the requester go back to una.
  *
- *
  * Packets may also be lost where nobody will say so. A full socket buffer loses the end
  * of what was sent. A receiver reports a gap only when something comes behind it, and
  * only once; so if nothing follows, or if the packets sent again are lost as well, only
  * the local ACK timer is left. Programs set that to tens of milliseconds or seconds,
  * which is right for a network that hardly ever loses, and an age for this one. So for a
- * while after a loss, each QP towards that destination that makes no progress goes back
+ * while after a loss, each QP towards that peer that makes no progress goes back
  * by itself; so does, without a loss, one that has sent in its turn (window.c), behind
  * which it sends nothing for long. That costs no retry, leaves the local ACK timer alone,
  * and to the peer looks like any other duplicate.
@@ -798,7 +797,7 @@ void rn_req_receive(struct rn_qp *qp, rn_ns now, const struct rn_packet *p)
 		receive_ghost(qp, p);
 		return;
 	}
-	switch ((enum rn_op_kind)p->op->kind) {
+	switch ((int)p->op->kind) {
 	case RN_OP_KIND_ACK:
 		receive_acknowledge(qp, now, p);
 		return;
@@ -808,14 +807,7 @@ void rn_req_receive(struct rn_qp *qp, rn_ns now, const struct rn_packet *p)
 	case RN_OP_KIND_ATOMIC_ACK:
 		receive_atomic_response(qp, now, p);
 		return;
-	case RN_OP_KIND_NONE:
-	case RN_OP_KIND_SEND:
-	case RN_OP_KIND_WRITE:
-	case RN_OP_KIND_READ:
-	case RN_OP_KIND_ATOMIC:
-	case RN_OP_KIND_ATOMIC_WRITE:
-	case RN_OP_KIND_FLUSH:
-	case RN_OP_KIND_CNP:
+	default:
 		assert(false); /* requests go to the responder */
 	}
 }

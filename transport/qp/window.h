@@ -70,7 +70,7 @@ void rn_window_join(struct rn_qp *qp);
 void rn_window_leave(struct rn_qp *qp);
 
 /* These keep qp->req.in_flight and peer->in_flight in step. They do nothing for a QP
- * without a destination (UC, UD), which may always send.
+ * without a peer (UC, UD), which may always send.
  */
 
 /* False: it is queued on peer->waiting and scheduled again when it is its turn. */
@@ -90,7 +90,7 @@ void rn_window_uncharge(struct rn_qp *qp, uint32_t len);
  * of one that was counted.
  */
 bool rn_window_loss(struct rn_qp *qp, rn_ns now);
-/* The watch of a destination has run out. */
+/* The watch of a peer has run out. */
 void rn_window_expire(struct rn_dev *dev, struct rn_timer *watch, rn_ns now);
 
 /* What @qp waits for lies before its peer, who has read nothing since it was asked this
