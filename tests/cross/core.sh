@@ -64,8 +64,8 @@ cmake -S "$source" -B "$build/core" -G Ninja -DCMAKE_TOOLCHAIN_FILE="$build/tool
 cmake --build "$build/core" >"$build/build.log" 2>&1 ||
 	fail "build: $(grep -E -A8 'error|FAILED' "$build/build.log" | head -60)"
 $qemu -L /usr/$triplet -E "LD_LIBRARY_PATH=$libraries:/usr/$triplet/lib" \
-	"$build/core/tests/transport/test_psn" >/dev/null 2>&1 || fail "$qemu does not run test_psn"
-file "$build/core/tests/transport/test_psn" | cut -d: -f2-
+	"$build/core/tests/transport/wire/tests_wire_rn_transport" psn >/dev/null 2>&1 || fail "$qemu does not run test_psn"
+file "$build/core/tests/transport/wire/tests_wire_rn_transport" | cut -d: -f2-
 ctest --test-dir "$build/core" -j 2 -L unit --timeout 900 --no-tests=error >"$build/test.log" 2>&1 ||
 	fail "$(grep -A60 'FAILED\|\*\*\*' "$build/test.log" | head -100; tail -30 "$build/test.log")"
 grep 'tests passed' "$build/test.log"
