@@ -235,7 +235,7 @@ static uint32_t build_request(struct rn_qp *qp, rn_ns now, struct rn_build *b)
 	return len;
 }
 
-/* Responses first: somebody waits for them already. */
+/* Responses go first: a peer waits for them already. */
 static uint32_t build_work(struct rn_qp *qp, rn_ns now, struct rn_build *b)
 {
 	uint32_t len;

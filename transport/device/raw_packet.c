@@ -6,7 +6,7 @@
 #include "transport/object/srq.h"
 #include "transport/qp/requester.h"
 
-/* Of the QP alone: the device's counters are about RoCE packets. */
+/* Frames count for the QP alone: the device's counters are about RoCE packets. */
 static void count_frame(uint64_t *frames)
 {
 	__atomic_store_n(frames, *frames + 1, __ATOMIC_RELAXED);

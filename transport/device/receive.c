@@ -229,7 +229,7 @@ static bool is_response(const struct arrival *a)
 	return (a->p.op->flags & RN_OP_RESPONSE) != 0;
 }
 
-/* Of XRC each half takes what the other sends. */
+/* An XRC queue pair takes requests or responses, depending on its half. */
 static enum rn_stat check_class(struct arrival *a)
 {
 	static const uint8_t class_of[RN_QPT_COUNT] = {

@@ -244,7 +244,7 @@ static void lose_cqe(struct rn_dev *dev, struct rn_cq *cq, struct rn_qp *qp)
 	rn_event_raise_cq(dev, cq, true);
 }
 
-/* Those of the send queue count in send_queue.c. */
+/* Errors of the send queue are counted in send_queue.c. */
 static void count_error(struct rn_dev *dev, const struct rn_completion *c)
 {
 	if (!(c->opcode & RN_WC_RECV))

@@ -552,7 +552,7 @@ enum rn_mem_result rn_gather(struct rn_qp *qp, const struct rn_sge *sg, uint32_t
 		enum rn_mem_result r;
 
 		assert(n > 0); /* the WQE's length is the sum of its SGEs */
-		/* Of several pieces none is the whole payload. */
+		/* The CRC is that of the whole payload, so several pieces have none. */
 		r = gather_piece(qp, &use, to, tag, outstanding,
 				 to == dst && n == len ? part : NULL);
 		if (r == RN_MEM_FAULT)

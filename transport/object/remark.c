@@ -17,7 +17,7 @@ static void say(const struct rn_dev *dev, const struct rn_remark *remark,
 		dev->remark(dev->remark_ctx, remark, rx);
 }
 
-/* Says nothing of a packet, or what is said in other words. */
+/* Does the counter say nothing of a packet, or what another remark says? */
 static bool is_silent(enum rn_stat stat)
 {
 	static const bool silent[RN_STAT_COUNT] = {

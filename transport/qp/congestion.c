@@ -58,7 +58,7 @@ static void count_step(uint16_t *steps)
 		++*steps;
 }
 
-/* One of the two counts has gone up. */
+/* An increase is due, by time or by bytes; its step depends on both counts. */
 static void increase_rate(struct rn_dcqcn *d, const struct rn_dcqcn_params *p)
 {
 	const uint32_t most = d->times > d->fills ? d->times : d->fills;
@@ -237,13 +237,13 @@ bool rn_pace_may_send(struct rn_qp *qp, rn_ns now)
 	return false;
 }
 
-/* In ERR what is left of the responses leaves at once. */
+/* The responses that are left in ERR are not held back. */
 bool rn_pace_may_respond(struct rn_qp *qp, rn_ns now)
 {
 	return !is_obeyed(qp) || qp->state == RN_QPS_ERR || rn_pace_may_send(qp, now);
 }
 
-/* What a pause is worth at most. */
+/* How much time of a pause is made up for by sending faster, at most. */
 static rn_ns credit_of(const struct rn_qp *qp)
 {
 	if (is_obeyed(qp))
@@ -379,7 +379,7 @@ void rn_cnp_receive(struct rn_qp *qp, rn_ns now)
 	if (!rn_dcqcn_notify(&qp->cc->rate, &qp->dev->cc, now))
 		return;
 	follow_rate(qp, now);
-	/* A pause before the congestion is worth nothing. */
+	/* Time that was saved before the congestion is not made up for. */
 	if (qp->req.pace.next < now)
 		qp->req.pace.next = now;
 }

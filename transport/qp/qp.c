@@ -35,7 +35,7 @@ static uint32_t max_u32(uint32_t a, uint32_t b)
 	return a > b ? a : b;
 }
 
-/* Bytes behind struct rn_send_wqe. */
+/* Bytes that a WQE needs behind struct rn_send_wqe. */
 static uint32_t send_extra(const struct rn_qp_init *in)
 {
 	uint32_t sges = in->max_send_sge * (uint32_t)sizeof(struct rn_sge);
@@ -71,7 +71,7 @@ static bool init_is_sane(const struct rn_qp_init *in)
 	       in->max_inline <= RN_INLINE_MAX;
 }
 
-/* Of one receive WQE: of an XRC domain, any SRQ may be asked for one. */
+/* SGEs of a receive WQE. In an XRC domain it may come from any SRQ. */
 static uint32_t recv_sges(const struct rn_qp_init *in)
 {
 	if (in->type == RN_QPT_XRC_RECV)
@@ -85,13 +85,13 @@ static size_t stage_len(const struct rn_qp_init *in)
 	return in->type == RN_QPT_RAW_PACKET ? align_up(RN_FRAME_MAX) : RN_MTU_MAX;
 }
 
-/* READs and atomics of the peer. */
+/* Does it answer READs and atomics of the peer? */
 static bool answers(enum rn_qp_type type)
 {
 	return type == RN_QPT_RC || type == RN_QPT_XRC_RECV;
 }
 
-/* Its own. */
+/* Does it send READs and atomics of its own? */
 static bool asks(enum rn_qp_type type)
 {
 	return type == RN_QPT_RC || type == RN_QPT_XRC_SEND;

@@ -226,7 +226,7 @@ static uint8_t *emit_bth(const struct rn_qp *qp, const struct rn_build *b,
 	return rn_bth_emit(b->buf, &bth);
 }
 
-/* Every request of XRC names the SRQ. */
+/* In XRC every request names the SRQ that it is for. */
 static uint8_t *emit_xrceth(const struct rn_qp *qp, const struct rn_send_wqe *wqe,
 			    uint8_t *p)
 {
@@ -343,7 +343,7 @@ static struct segment next_segment(const struct rn_qp *qp, struct rn_send_wqe *w
 	return s;
 }
 
-/* A segment of @wqe left. */
+/* A packet of @wqe was built: count it, and complete what is complete by that. */
 static void segment_sent(struct rn_qp *qp, rn_ns now, const struct rn_send_wqe *wqe,
 			 const struct segment *s)
 {
@@ -426,7 +426,7 @@ static uint32_t build_datagram(struct rn_qp *qp, rn_ns now, struct rn_send_wqe *
 }
 
 /* -------------------------------------- READ, atomics, ATOMIC WRITE and FLUSH */
-/* One more is on the wire; @bytes: of its response. */
+/* A request that is answered one by one was built; its response has @bytes. */
 static void note_read_sent(struct rn_qp *qp, struct rn_psn last, uint32_t bytes)
 {
 	struct rn_requester *req = &qp->req;
@@ -438,7 +438,7 @@ static void note_read_sent(struct rn_qp *qp, struct rn_psn last, uint32_t bytes)
 	rn_read_window_charge(qp, bytes);
 }
 
-/* The common part of all: @bytes of response, @packets PSNs. */
+/* A request was built that takes @packets PSNs and brings @bytes of response. */
 static void request_sent(struct rn_qp *qp, rn_ns now, struct rn_send_wqe *wqe,
 			 struct rn_psn psn, uint32_t packets, uint32_t bytes)
 {

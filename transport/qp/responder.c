@@ -37,7 +37,8 @@ static void look_up_write(struct rn_request *q, const struct rn_qp *qp)
 		use.va = q->reth.va;
 		use.len = q->reth.dma_len;
 	} else if (rsp->message == RN_MSG_WRITE) {
-		/* Again for each packet: the region may be gone by now. */
+		/* The key is looked up for each packet, as the region may be gone by now.
+		 */
 		use.key = rsp->write_rkey;
 		use.va = rsp->write_va + rsp->received;
 		use.len = rsp->write_total - rsp->received;
@@ -75,7 +76,7 @@ static void parse_headers(struct rn_request *q)
 	assert(!err);
 }
 
-/* Of what a FLUSH can ask for some is reserved. */
+/* Some bits and values of a FETH are reserved. */
 static bool is_flush_known(const struct rn_feth *feth)
 {
 	const uint8_t known = RN_FLUSH_GLOBAL | RN_FLUSH_PERSISTENT;
@@ -115,7 +116,8 @@ static void load_request(struct rn_request *q, const struct rn_qp *qp,
 	} else if (q->flags & RN_OP_FETH) {
 		if (!is_flush_known(&q->feth))
 			return;
-		/* Of 0 bytes, too: the key says what is flushed. */
+		/* A FLUSH of 0 bytes is looked up as well: the key says what is flushed.
+		 */
 		use = rn_flush_use(&q->reth, &q->feth, use);
 		q->key = rn_mr_check_remote(&qp->dev->mrs, &use, &q->iova, &q->mr);
 	} else if (q->flags & RN_OP_RETH) {
@@ -234,7 +236,7 @@ static enum rn_verdict check_recv_queue(const struct rn_qp *qp,
 
 static enum rn_verdict check_dma_len_max(const struct rn_request *q)
 {
-	/* What a FLUSH names is no message. */
+	/* The bytes that a FLUSH names are not those of a message. */
 	return q->flags & RN_OP_RETH && !(q->flags & RN_OP_FETH) &&
 			       q->reth.dma_len > RN_MSG_MAX
 		       ? RN_V_TOO_LONG
@@ -596,7 +598,7 @@ static void repeat_atomic(struct rn_qp *qp, const struct rn_request *q)
 	rn_rsp_due(qp, i); /* at once, or still */
 }
 
-/* ATOMIC WRITE, FLUSH. */
+/* A duplicate of an ATOMIC WRITE or a FLUSH is answered again. */
 static void repeat_placement(struct rn_qp *qp, const struct rn_request *q)
 {
 	const struct rn_resource *r;

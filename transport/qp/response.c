@@ -229,7 +229,7 @@ static void count_nak(struct rn_dev *dev, uint8_t syndrome)
 		rn_count(dev, by_code[rn_aeth_value(syndrome)]);
 }
 
-/* What is acknowledged from here on is to be in memory. */
+/* What is acknowledged next has to be in memory. */
 static void settle_acked(const struct rn_qp *qp)
 {
 	const struct rn_dev_cfg *cfg = &qp->dev->cfg;
@@ -259,7 +259,7 @@ uint32_t rn_rsp_build_ack(struct rn_qp *qp, rn_ns now, struct rn_build *b)
 	return (uint32_t)(p - b->buf);
 }
 
-/* As rn_rsp_build_ack(), where a response would have left. */
+/* The waiting acknowledgement, built in place of a response. */
 static uint32_t build_ack_now(struct rn_qp *qp, rn_ns now, struct rn_build *b)
 {
 	rn_list_remove(&qp->ack_link);
@@ -676,7 +676,7 @@ static uint32_t build_atomic(struct rn_qp *qp, struct rn_build *b)
 	return (uint32_t)(p - b->buf);
 }
 
-/* Of ATOMIC WRITE and FLUSH: it is done. */
+/* The response to an ATOMIC WRITE or FLUSH says that it is done. */
 static uint32_t build_placed(struct rn_qp *qp, struct rn_build *b)
 {
 	struct rn_resource *r = rn_res_at(&qp->rsp, qp->rsp.res_cur);
@@ -758,7 +758,7 @@ void rn_rsp_reset(struct rn_qp *qp)
 				      .res_room = old.res_room };
 	rsp->rq.head = 0;
 	rsp->rq.tail = 0;
-	/* What the memory still owes will arrive, and must find these. */
+	/* Reads that the memory has not answered yet will still write to these. */
 	rsp->atomic = old.atomic;
 	rsp->stage = old.stage;
 	rsp->stage.len = RN_STAGE_STALE;

@@ -96,7 +96,7 @@ static rn_ns times_rtt(const struct rn_peer *peer, unsigned times, rn_ns least)
 	return peer->rtt * times > least ? peer->rtt * times : least;
 }
 
-/* Nor is it as long as the responses behind a gap come so far apart. */
+/* How long to wait: longer if the responses behind a gap come far apart. */
 static rn_ns patience(const struct rn_qp *qp)
 {
 	rn_ns wait = times_rtt(qp->peer, PROBE_RTTS, PROBE_MIN);
@@ -266,14 +266,14 @@ static void expire_probe(struct rn_qp *qp, rn_ns now)
 		qp->req.listens = false;
 		rn_dev_schedule(qp->dev, qp);
 	}
-	/* Idle: no wake-ups for nothing. */
+	/* Nothing is under way: do not wake up for nothing. */
 	if (!qp->peer || qp->req.una.v == qp->req.high.v)
 		return;
 	if (!is_stuck(qp)) {
 		go_on_watching(qp, now);
 		return;
 	}
-	/* Whoever is silent for so long is not served by more of the same. */
+	/* Sending the same again does not help with a peer that is silent for so long. */
 	if (probe->is_close && now >= probe->until)
 		return;
 	if (!probe->lossy && rn_window_holds(qp, now)) {
@@ -434,7 +434,7 @@ static bool go_back_for_retry(struct rn_qp *qp, rn_ns now, bool heard)
 	}
 	qp->req.retry_left--;
 	rn_req_go_back(qp);
-	/* Of silence alone the peer may be the reason. */
+	/* The peer may be slow rather than packets be lost, if nothing came at all. */
 	qp->req.asks = qp->req.probe.was_silent = !heard;
 	if (heard)
 		rn_window_suspect(qp);
@@ -812,7 +812,7 @@ void rn_req_receive(struct rn_qp *qp, rn_ns now, const struct rn_packet *p)
 	}
 }
 
-/* One timeout may be a lost packet. */
+/* Tell the driver of a peer that is silent. One timeout may be a lost packet. */
 static void note_silence(struct rn_qp *qp)
 {
 	if (qp->req.retry_left > 0 && qp->req.retry_left == qp->attr.retry_cnt)

@@ -25,7 +25,7 @@ enum {
  */
 static bool data_fits(const struct rn_qp *qp, const struct rn_send_wr *wr, uint64_t len)
 {
-	/* A word fits in the place of operands. */
+	/* A word fits where the operands of an atomic would be. */
 	if (wr->flags & RN_SEND_INLINE)
 		return wr->num_sge <= RN_SGE_MAX &&
 		       (len <= qp->max_inline || wr->opcode == RN_WR_ATOMIC_WRITE);
@@ -324,7 +324,7 @@ void rn_req_retire_ended(struct rn_qp *qp, rn_ns now)
 {
 	struct rn_requester *req = &qp->req;
 
-	/* Behind it after going back. */
+	/* After going back cur may be behind it. */
 	if (req->cur == req->sq.head)
 		req->cur++;
 	rn_req_retire(qp, now, RN_WC_SUCCESS);

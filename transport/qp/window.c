@@ -149,7 +149,7 @@ void rn_dev_peer_holds(struct rn_dev *dev, rn_ns now, const struct rn_gid *gid,
 	if (!peer)
 		return;
 	peer->holds_at = now;
-	/* That it is another is all that matters. */
+	/* Only a change of it matters, so 32 bits of it do. */
 	peer->taken = (uint32_t)(taken ^ taken >> 32);
 }
 
@@ -179,7 +179,7 @@ static uint32_t packet_of(const struct rn_qp *qp)
 	return qp->attr.path_mtu + RN_PACKET_COST;
 }
 
-/* What nobody uses and nobody was promised. */
+/* Bytes of the window that are neither in flight nor granted. */
 static uint32_t room_in(const struct rn_peer *peer)
 {
 	uint64_t used = (uint64_t)peer->in_flight + peer->granted;
@@ -221,7 +221,7 @@ static void wait_for_turn(struct rn_qp *qp, rn_ns now)
 	}
 }
 
-/* It does not use what it may still send. */
+/* The QP does not use the rest of its grant. */
 static void return_grant(struct rn_qp *qp)
 {
 	assert(qp->req.grant <= qp->peer->granted);
@@ -264,7 +264,7 @@ static bool may_admit(struct rn_peer *peer)
 	if ((peer->in_flight == 0 && peer->granted == 0) ||
 	    room_in(peer) >= packet_of(qp))
 		return true;
-	/* All that it may send is paid for, or the window grows overfuller. */
+	/* Its whole turn has to be paid for, or even more would be in flight. */
 	turn = turn_of(peer, qp);
 	if (peer->replace < turn)
 		return false;
@@ -587,7 +587,7 @@ void rn_window_leave(struct rn_qp *qp)
 
 	if (!peer)
 		return;
-	/* By another path it may not have to wait. */
+	/* It waits for this window no longer: another path may have room. */
 	if (rn_list_is_linked(&qp->window_link))
 		rn_dev_schedule(qp->dev, qp);
 	rn_window_uncharge(qp, qp->req.in_flight);
@@ -634,7 +634,7 @@ static bool read_fits(const struct rn_dev *dev, uint32_t bytes)
 	       (uint64_t)dev->read_in_flight + bytes <= dev->cfg.read_window;
 }
 
-/* What an atomic brings takes no room. */
+/* The response to an atomic takes no room. */
 static bool may_read(const struct rn_qp *qp, uint32_t bytes)
 {
 	return bytes == 0 || qp->req.read_pass ||
