@@ -1,48 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* context.c - opening and closing a device.
- *
- * The block of a context is the library's struct verbs_context, as long as the library
- * says, with struct ibv_context at its end; struct rnp_context starts there and goes on.
- */
+/* context.c - opening and closing a device. */
 #include <stdlib.h>
 
-#include "cmd_ioctl.h"
 #include "flow.h"
-#include "hook.h"
 #include "mw.h"
 #include "provider.h"
-#include "provider/engine/fd.h"
 #include "provider/engine/raw_socket.h"
 #include "wq.h"
 
 enum {
 	ASYNC_RECORD_LEN = 16
 }; /* bytes; event.c */
-
-static char *block_of(struct rnp_context *ctx)
-{
-	return (char *)ctx + sizeof(struct ibv_context) - rnp_plugin_abi()->context_size;
-}
-
-/* The library's part; owns @cmd_fd from here on. */
-static struct rnp_context *alloc(struct ibv_device *device, int cmd_fd)
-{
-	const struct rnp_abi *abi = rnp_plugin_abi();
-	size_t before = abi->context_size - sizeof(struct ibv_context);
-	char *block = abi->lib.init_and_alloc_context(
-		device, cmd_fd, before + sizeof(struct rnp_context), NULL, 0);
-
-	return block ? (struct rnp_context *)(block + before) : NULL;
-}
-
-/* Give back the library's part, with cmd_fd and async_fd. */
-static void release(struct rnp_context *ctx)
-{
-	void *block = block_of(ctx);
-
-	rnp_plugin_abi()->lib.uninit_context(block);
-	free(block);
-}
 
 /* The parts that need no device. */
 static void init(struct rnp_context *ctx)
@@ -96,83 +64,31 @@ static void set_operations(struct rnp_context *ctx)
 {
 	int cancel = rnp_enter(ctx->engine);
 
-	rnp_hook_set(ctx, false);
+	ctx->library->set_asking(ctx, false);
 	if (rnp_engine_fails_calls(ctx->engine))
-		rnp_hook_set(ctx, true);
+		ctx->library->set_asking(ctx, true);
 	rnp_leave(ctx->engine, cancel);
 }
 
-/* @origin: whose file @cmd_fd is, NULL: nobody's. Owns @cmd_fd. */
-static struct rnp_context *open_context(struct ibv_device *device, int cmd_fd,
-					const struct rnp_context *origin)
+int rnp_context_open(struct rnp_context *ctx, const struct rnp_library *library,
+		     const struct rnp_context *origin, char *err, size_t err_len)
 {
-	struct rnp_context *ctx;
-	char err[256] = "";
 	int rc;
 
-	rc = rnp_cmd_ensure(rnp_plugin_verbs(), cmd_fd, err, sizeof(err));
-	if (rc) {
-		rn_fd_close(cmd_fd);
-		goto err_tell;
-	}
-	ctx = alloc(device, cmd_fd);
-	if (!ctx)
-		return NULL;
+	ctx->library = library;
 	init(ctx);
 	rc = open_async(ctx, origin);
 	if (rc)
-		goto err_release;
-	rc = open_hca(ctx, device->name, origin, err, sizeof(err));
-	if (rc)
-		goto err_pipe;
-	if (err[0]) /* it works, but not as was asked for */
-		rnp_tell("%s: %s", device->name, err);
+		return rc;
+	rc = open_hca(ctx, ctx->base.device->name, origin, err, err_len);
+	if (rc) {
+		if (ctx->has_async)
+			rnp_event_pipe_close(&ctx->async);
+		return rc;
+	}
 	set_operations(ctx);
 	rnp_open_add(ctx, origin);
-	return ctx;
-
-err_pipe:
-	if (ctx->has_async)
-		rnp_event_pipe_close(&ctx->async);
-err_release:
-	release(ctx);
-err_tell:
-	if (err[0])
-		rnp_tell("%s: %s", device->name, err);
-	errno = -rc;
-	return NULL;
-}
-
-struct verbs_context *rnp_alloc_context(struct ibv_device *device, int cmd_fd,
-					void *private_data)
-{
-	struct rnp_context *ctx = open_context(device, cmd_fd, NULL);
-
-	(void)private_data;
-	return ctx ? (struct verbs_context *)(void *)block_of(ctx) : NULL;
-}
-
-static void *import_from(struct rnp_context *origin, void *arg)
-{
-	const int *cmd_fd = arg;
-
-	if (!origin) {
-		/* Of another process, whose engine nobody else can use; or of no context.
-		 */
-		rn_fd_close(*cmd_fd);
-		errno = EOPNOTSUPP;
-		return NULL;
-	}
-	return open_context(origin->base.device, *cmd_fd, origin);
-}
-
-/* All our devices are one character device to the library, so @device may be another. */
-struct verbs_context *rnp_import_context(struct ibv_device *device, int cmd_fd)
-{
-	struct rnp_context *ctx = rnp_open_with(cmd_fd, import_from, &cmd_fd);
-
-	(void)device;
-	return ctx ? (struct verbs_context *)(void *)block_of(ctx) : NULL;
+	return 0;
 }
 
 /* What the program did not destroy leaves the device; its memory stays with the program,
@@ -234,12 +150,8 @@ static void close_channels(struct rnp_context *ctx)
 	}
 }
 
-void rnp_free_context(struct ibv_context *context)
+void rnp_context_close(struct rnp_context *ctx)
 {
-	struct rnp_context *ctx = to_rnp_context(context);
-	int cancel;
-
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	if (!rnp_is_copy(ctx)) {
 		rnp_open_remove(ctx);
 		detach_all(ctx);
@@ -250,6 +162,4 @@ void rnp_free_context(struct ibv_context *context)
 	close_channels(ctx);
 	if (ctx->has_async)
 		rnp_event_pipe_close(&ctx->async);
-	release(ctx);
-	pthread_setcancelstate(cancel, NULL);
 }

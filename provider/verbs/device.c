@@ -3,10 +3,12 @@
  */
 #include <endian.h>
 #include <net/if.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "place.h"
@@ -217,4 +219,21 @@ int rnp_query_rt_values(struct ibv_context *context, struct ibv_values_ex *value
 		values->comp_mask |= IBV_VALUES_MASK_RAW_CLOCK;
 	}
 	return 0;
+}
+
+void rnp_tell(const char *fmt, ...)
+{
+	char line[512] = "rocin: ";
+	size_t len = strlen(line);
+	int saved_errno = errno;
+	va_list args;
+
+	va_start(args, fmt);
+	(void)vsnprintf(line + len, sizeof(line) - len - 1, fmt, args);
+	va_end(args);
+	len = strlen(line);
+	line[len] = '\n';
+	if (syscall(SYS_write, STDERR_FILENO, line, len + 1) < 0)
+		errno = saved_errno; /* nobody to tell */
+	errno = saved_errno;
 }

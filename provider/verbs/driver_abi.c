@@ -319,7 +319,6 @@ int rnp_abi_learn(struct rnp_abi *abi, char *err, size_t err_len)
 void rnp_abi_fill_table(const struct rnp_abi *abi, const struct rnp_abi_op *ops,
 			unsigned count, void **table)
 {
-	memset(table, 0, RNP_ABI_SLOTS * sizeof(*table));
 	for (unsigned i = 0; i < count; i++) {
 		uint8_t slot = abi->slot[ops[i].op];
 

@@ -2,10 +2,10 @@
 /* driver_abi.h - the private interface between libibverbs and its drivers.
  *
  * libibverbs has no public header for drivers, and its private one changes between
- * releases. This file is the only place that knows the private layouts. The parts that
- * have never changed since release 36 are structs below. The three that do (how large
- * struct verbs_context is, where in the table each operation stands, how long struct
- * ibv_qp_ex is) are learned from the library itself when the plugin is loaded:
+ * releases. This file and library.h are the only places that know the private layouts.
+ * What has never changed since release 36 are structs. The three things that do (how
+ * large struct verbs_context is, where in the table each operation stands, how long
+ * struct ibv_qp_ex is) are learned from the library itself when the plugin is loaded:
  * rnp_abi_learn().
  *
  * Layouts are facts about the x86-64 and aarch64 binaries of rdma-core 36 to 64.
@@ -18,6 +18,8 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
+
+#include "library.h"
 
 /* Every operation of every known release, in the order of the library's table, which is
  * alphabetical. The enumeration is ours; the position in the table of a given library is
@@ -111,33 +113,6 @@ struct rnp_abi_device_ops {
 	void (*uninit_device)(struct rnp_abi_device *device);
 };
 
-enum rnp_abi_mr_type {
-	RNP_ABI_MR = 0,
-	RNP_ABI_NULL_MR = 1,
-	RNP_ABI_IMPORTED_MR = 2,
-	RNP_ABI_DMABUF_MR = 3,
-};
-
-struct rnp_abi_mr {
-	struct ibv_mr ibv_mr;
-	int mr_type; /* enum rnp_abi_mr_type */
-	int access;  /* as registered */
-};
-
-/* struct ibv_qp_ex ends with function pointers that grew from 20 (release 36) to 21 (44)
- * and 22 (45); what follows it is the library's: see rnp_abi_mark_qp_ex().
- */
-union rnp_abi_qp {
-	struct ibv_qp qp;
-	struct ibv_qp_ex qp_ex;
-	unsigned char room[384];
-};
-
-union rnp_abi_cq {
-	struct ibv_cq cq;
-	struct ibv_cq_ex cq_ex;
-};
-
 /* ------------------------------------------------------------ what is learned */
 /* The private functions of the library, found by dlsym(). */
 struct rnp_abi_lib {
@@ -188,8 +163,9 @@ struct rnp_abi_op {
 	void (*fn)(void);
 };
 
-/* Fill @table (RNP_ABI_SLOTS entries, zeroed here) for rnp_abi_lib.set_ops(). Operations
- * that the library does not know are left out.
+/* Put operations into @table (RNP_ABI_SLOTS entries) for rnp_abi_lib.set_ops(), which
+ * leaves alone what is NULL there. Operations that the library does not know are left
+ * out.
  */
 void rnp_abi_fill_table(const struct rnp_abi *abi, const struct rnp_abi_op *ops,
 			unsigned count, void **table);

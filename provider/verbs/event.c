@@ -7,7 +7,6 @@
  */
 #include <stdlib.h>
 
-#include "hook.h"
 #include "transport/io/host/log.h"
 #include "wq.h"
 
@@ -215,7 +214,9 @@ static void on_device_event(void *owner, int ibv_event_type)
 
 static void on_call_faults(void *owner, bool ask)
 {
-	rnp_hook_set(owner, ask);
+	struct rnp_context *ctx = owner;
+
+	ctx->library->set_asking(ctx, ask);
 }
 
 const struct rnp_engine_hooks rnp_hooks = {

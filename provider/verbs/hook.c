@@ -184,17 +184,8 @@ static const struct rnp_abi_op ops[] = {
 	ASK(resize_cq),	   ASK(modify_srq),
 };
 
-/* The library takes over what the table has, and leaves the rest. */
-void rnp_hook_set(struct rnp_context *ctx, bool on)
+const struct rnp_abi_op *rnp_asking_ops(unsigned *count)
 {
-	const struct rnp_abi *abi = rnp_plugin_abi();
-	char *block = (char *)ctx + sizeof(struct ibv_context) - abi->context_size;
-	void *table[RNP_ABI_SLOTS];
-
-	if (!on) {
-		abi->lib.set_ops(block, rnp_plugin_table());
-		return;
-	}
-	rnp_abi_fill_table(abi, ops, RN_ARRAY_SIZE(ops), table);
-	abi->lib.set_ops(block, table);
+	*count = RN_ARRAY_SIZE(ops);
+	return ops;
 }

@@ -7,11 +7,9 @@
 #ifndef RNP_HOOK_H
 #define RNP_HOOK_H
 
-#include <stdbool.h>
+#include "driver_abi.h"
 
-struct rnp_context;
-
-/* Use the operations that ask, or do not. Engine lock held. */
-void rnp_hook_set(struct rnp_context *ctx, bool on);
+/* All of them, constant; *@count: how many. */
+const struct rnp_abi_op *rnp_asking_ops(unsigned *count);
 
 #endif /* RNP_HOOK_H */

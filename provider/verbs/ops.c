@@ -254,7 +254,6 @@ RETURNS_POINTER(struct ibv_mr, reg_mr,
 #define PLAIN(name) { RNP_OP_##name, (void (*)(void))rnp_##name }
 static const struct rnp_abi_op ops[] = {
 	PLAIN(cq_event),
-	PLAIN(free_context),
 	PLAIN(poll_cq),
 	PLAIN(query_qp_data_in_order),
 	PLAIN(unimport_dm),

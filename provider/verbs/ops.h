@@ -5,7 +5,7 @@
 
 #include "driver_abi.h"
 
-/* All of them, constant; *@count: how many. */
+/* All but free_context(), constant; *@count: how many. */
 const struct rnp_abi_op *rnp_ops(unsigned *count);
 
 #endif /* RNP_OPS_H */

@@ -8,54 +8,133 @@
 #include <ctype.h>
 #include <dlfcn.h>
 #include <limits.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
+#include "cmd_ioctl.h"
+#include "driver_abi.h"
+#include "hook.h"
 #include "ops.h"
 #include "provider.h"
+#include "provider/engine/fd.h"
 #include "transport/io/host/sentence.h"
 
 /* Written by the constructor only. */
 static struct {
 	void *verbs;
 	struct rnp_abi abi;
+	struct rnp_library library;
 	void *table[RNP_ABI_SLOTS];
+	void *asking_table[RNP_ABI_SLOTS]; /* of calls that fault rules are about */
 } plugin;
 
-const struct rnp_abi *rnp_plugin_abi(void)
+/* -------------------------------------------------------------------------- contexts */
+/* The block of a context is the library's struct verbs_context, as long as the library
+ * says, with struct ibv_context at its end; struct rnp_context starts there and goes on.
+ */
+static char *block_of(struct rnp_context *ctx)
 {
-	return &plugin.abi;
+	return (char *)ctx + sizeof(struct ibv_context) - plugin.abi.context_size;
 }
 
-void *const *rnp_plugin_table(void)
+static struct verbs_context *public_part(struct rnp_context *ctx)
 {
-	return plugin.table;
+	return ctx ? (struct verbs_context *)(void *)block_of(ctx) : NULL;
 }
 
-void *rnp_plugin_verbs(void)
+/* Owns @cmd_fd from here on. */
+static struct rnp_context *new_block(struct ibv_device *device, int cmd_fd)
 {
-	return plugin.verbs;
+	size_t before = plugin.abi.context_size - sizeof(struct ibv_context);
+	char *block = plugin.abi.lib.init_and_alloc_context(
+		device, cmd_fd, before + sizeof(struct rnp_context), NULL, 0);
+
+	return block ? (struct rnp_context *)(block + before) : NULL;
 }
 
-void rnp_tell(const char *fmt, ...)
+/* Give back the library's part, with cmd_fd and async_fd. */
+static void free_block(struct rnp_context *ctx)
 {
-	char line[512] = "rocin: ";
-	size_t len = strlen(line);
-	int saved_errno = errno;
-	va_list args;
+	void *block = block_of(ctx);
 
-	va_start(args, fmt);
-	(void)vsnprintf(line + len, sizeof(line) - len - 1, fmt, args);
-	va_end(args);
-	len = strlen(line);
-	line[len] = '\n';
-	if (syscall(SYS_write, STDERR_FILENO, line, len + 1) < 0)
-		errno = saved_errno; /* nobody to tell */
-	errno = saved_errno;
+	plugin.abi.lib.uninit_context(block);
+	free(block);
+}
+
+static void set_asking(struct rnp_context *ctx, bool asking)
+{
+	plugin.abi.lib.set_ops(block_of(ctx),
+			       asking ? plugin.asking_table : plugin.table);
+}
+
+static void mark_qp_ex(union rnp_abi_qp *qp)
+{
+	rnp_abi_mark_qp_ex(&plugin.abi, qp);
+}
+
+/* @origin: whose file @cmd_fd is, NULL: nobody's. Owns @cmd_fd. */
+static struct rnp_context *open_context(struct ibv_device *device, int cmd_fd,
+					const struct rnp_context *origin)
+{
+	struct rnp_context *ctx = NULL;
+	char err[256] = "";
+	int rc = rnp_cmd_ensure(plugin.verbs, cmd_fd, err, sizeof(err));
+
+	if (rc) {
+		rn_fd_close(cmd_fd);
+	} else {
+		ctx = new_block(device, cmd_fd);
+		if (!ctx)
+			return NULL;
+		rc = rnp_context_open(ctx, &plugin.library, origin, err, sizeof(err));
+	}
+	if (err[0]) /* it failed; or it works, but not as was asked for */
+		rnp_tell("%s: %s", device->name, err);
+	if (!rc)
+		return ctx;
+	if (ctx)
+		free_block(ctx);
+	errno = -rc;
+	return NULL;
+}
+
+static struct verbs_context *alloc_context(struct ibv_device *device, int cmd_fd,
+					   void *private_data)
+{
+	(void)private_data;
+	return public_part(open_context(device, cmd_fd, NULL));
+}
+
+static void *import_from(struct rnp_context *origin, void *arg)
+{
+	const int *cmd_fd = arg;
+
+	if (!origin) {
+		/* Of another process, whose engine nobody else can use; or of no context.
+		 */
+		rn_fd_close(*cmd_fd);
+		errno = EOPNOTSUPP;
+		return NULL;
+	}
+	return open_context(origin->base.device, *cmd_fd, origin);
+}
+
+/* All our devices are one character device to the library, so @device may be another. */
+static struct verbs_context *import_context(struct ibv_device *device, int cmd_fd)
+{
+	(void)device;
+	return public_part(rnp_open_with(cmd_fd, import_from, &cmd_fd));
+}
+
+static void free_context(struct ibv_context *context)
+{
+	struct rnp_context *ctx = to_rnp_context(context);
+	int cancel;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	rnp_context_close(ctx);
+	free_block(ctx);
+	pthread_setcancelstate(cancel, NULL);
 }
 
 /* --------------------------------------------------------------------------- devices */
@@ -93,8 +172,8 @@ static const struct rnp_abi_device_ops device_ops = {
 	.match_min_abi_version = 0,
 	.match_max_abi_version = INT_MAX,
 	.match_device = match_device,
-	.alloc_context = rnp_alloc_context,
-	.import_context = rnp_import_context,
+	.alloc_context = alloc_context,
+	.import_context = import_context,
 	.alloc_device = alloc_device,
 	.uninit_device = uninit_device,
 };
@@ -132,17 +211,31 @@ static int load(char *err, size_t err_len)
 	return rc ? rc : rnp_abi_learn(&plugin.abi, err, err_len);
 }
 
+static void fill_tables(void)
+{
+	static const struct rnp_abi_op own = { RNP_OP_free_context,
+					       (void (*)(void))free_context };
+	const struct rnp_abi_op *ops;
+	unsigned count;
+
+	rnp_abi_fill_table(&plugin.abi, &own, 1, plugin.table);
+	ops = rnp_ops(&count);
+	rnp_abi_fill_table(&plugin.abi, ops, count, plugin.table);
+	ops = rnp_asking_ops(&count);
+	rnp_abi_fill_table(&plugin.abi, ops, count, plugin.asking_table);
+}
+
 static __attribute__((constructor)) void register_plugin(void)
 {
-	const struct rnp_abi_op *ops;
 	char err[256];
-	unsigned count;
 
 	if (load(err, sizeof(err))) {
 		rnp_tell("%s; no device of this plugin can be used", err);
 		return;
 	}
-	ops = rnp_ops(&count);
-	rnp_abi_fill_table(&plugin.abi, ops, count, plugin.table);
+	plugin.library = (struct rnp_library){ .qp_ex_len = plugin.abi.qp_ex_len,
+					       .mark_qp_ex = mark_qp_ex,
+					       .set_asking = set_asking };
+	fill_tables();
 	plugin.abi.lib.register_driver(&device_ops);
 }

@@ -23,9 +23,9 @@
 #include <sys/queue.h>
 
 #include "domain.h"
-#include "driver_abi.h"
 #include "event_pipe.h"
 #include "hca.h"
+#include "library.h"
 #include "provider/engine/engine.h"
 #include "provider/engine/pcie.h"
 #include "provider/raw/rss.h"
@@ -49,6 +49,7 @@ struct rnp_channel {
 
 struct rnp_context {
 	struct ibv_context base; /* the library's part of the block stands before it */
+	const struct rnp_library *library;
 	struct rnp_engine *engine;
 	struct rnp_hca *hca;
 	struct rnp_event_pipe async;
@@ -236,19 +237,21 @@ static inline void rnp_leave(struct rnp_engine *e, int cancel_state)
 	pthread_setcancelstate(cancel_state, NULL);
 }
 
-/* ---------------------------------------------------------------------- plugin.c */
-const struct rnp_abi *rnp_plugin_abi(void);
-void *const *rnp_plugin_table(void);
-void *rnp_plugin_verbs(void); /* handle of libibverbs */
-
-/* One sentence on standard error: for what the program cannot say by an errno. */
-void rnp_tell(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-
 /* --------------------------------------------------------------------- context.c */
-struct verbs_context *rnp_alloc_context(struct ibv_device *device, int cmd_fd,
-					void *private_data);
-struct verbs_context *rnp_import_context(struct ibv_device *device, int cmd_fd);
-void rnp_free_context(struct ibv_context *context);
+/**
+ * rnp_context_open() - Give a context its device
+ * @ctx:	Made by the library, which has filled in @ctx->base; the rest is zeroed
+ * @library:	That library
+ * @origin:	The context whose open file it shares, locked by rnp_open_with(), or NULL
+ * @err:	Out: a sentence if it fails, or if it works, but not as was asked for
+ *
+ * Return: 0 or -errno; then the context is as it was.
+ */
+int rnp_context_open(struct rnp_context *ctx, const struct rnp_library *library,
+		     const struct rnp_context *origin, char *err, size_t err_len);
+
+/* All of it but the library's part. */
+void rnp_context_close(struct rnp_context *ctx);
 
 /* ---------------------------------------------------------------------- import.c */
 /* The contexts of this process. A new one has a file of its own, or that of @origin. */
@@ -273,6 +276,9 @@ struct ibv_dm *rnp_import_dm(struct ibv_context *context, uint32_t dm_handle);
 void rnp_unimport_dm(struct ibv_dm *base);
 
 /* ---------------------------------------------------------------------- device.c */
+/* One sentence on standard error: for what the program cannot say by an errno. */
+void rnp_tell(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
 int rnp_query_device_ex(struct ibv_context *context,
 			const struct ibv_query_device_ex_input *input,
 			struct ibv_device_attr_ex *attr, size_t attr_size);

@@ -255,16 +255,17 @@ void rnp_wr_fail(struct ibv_qp_ex *ex, int err)
 }
 
 /* ------------------------------------------------------------------------- creation */
-static uint64_t ops_of(enum ibv_qp_type type)
+/* @place_ops: those that this library has a place for. */
+static uint64_t ops_of(enum ibv_qp_type type, uint64_t place_ops)
 {
 	const uint64_t ud = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM;
 	const uint64_t uc = ud | IBV_QP_EX_WITH_RDMA_WRITE |
 			    IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM |
 			    IBV_QP_EX_WITH_LOCAL_INV | IBV_QP_EX_WITH_BIND_MW;
-	const uint64_t rc =
-		uc | IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |
-		IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD | IBV_QP_EX_WITH_SEND_WITH_INV |
-		rnp_wr_place_ops(rnp_plugin_abi());
+	const uint64_t rc = uc | IBV_QP_EX_WITH_RDMA_READ |
+			    IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |
+			    IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD |
+			    IBV_QP_EX_WITH_SEND_WITH_INV | place_ops;
 
 	if (type == IBV_QPT_RAW_PACKET)
 		return IBV_QP_EX_WITH_SEND;
@@ -299,10 +300,11 @@ static void set_requests(struct ibv_qp_ex *ex, uint64_t ops)
 
 int rnp_wr_init(struct rnp_qp *qp, uint64_t send_ops_flags)
 {
+	const struct rnp_library *library = qp->ctx->library;
 	struct ibv_qp_ex *ex = &qp->base.qp_ex;
 	int rc;
 
-	if (send_ops_flags & ~ops_of(qp->base.qp.qp_type))
+	if (send_ops_flags & ~ops_of(qp->base.qp.qp_type, rnp_wr_place_ops(library)))
 		return EOPNOTSUPP;
 	rc = rnp_wr_batch_new(qp);
 	if (rc)
@@ -320,6 +322,6 @@ int rnp_wr_init(struct rnp_qp *qp, uint64_t send_ops_flags)
 	ex->wr_start = rnp_wr_start;
 	ex->wr_complete = rnp_wr_complete;
 	ex->wr_abort = rnp_wr_abort;
-	rnp_abi_mark_qp_ex(rnp_plugin_abi(), &qp->base);
+	library->mark_qp_ex(&qp->base);
 	return 0;
 }

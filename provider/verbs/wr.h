@@ -61,7 +61,7 @@ void rnp_wr_inline(struct ibv_qp_ex *ex, const void *data, size_t len);
 void rnp_wr_fail(struct ibv_qp_ex *ex, int err);
 
 /* Bits of send_ops_flags for ATOMIC WRITE and FLUSH that this library has a place for. */
-uint64_t rnp_wr_place_ops(const struct rnp_abi *abi);
+uint64_t rnp_wr_place_ops(const struct rnp_library *library);
 /* Fill in those places. */
 void rnp_wr_init_place(union rnp_abi_qp *qp, uint64_t ops);
 

@@ -40,13 +40,13 @@ static void wr_flush(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote_addr,
 	wr->flush_selectivity = level;
 }
 
-uint64_t rnp_wr_place_ops(const struct rnp_abi *abi)
+uint64_t rnp_wr_place_ops(const struct rnp_library *library)
 {
 	uint64_t ops = 0;
 
-	if (abi->qp_ex_len >= ATOMIC_WRITE_AT + sizeof(void *))
+	if (library->qp_ex_len >= ATOMIC_WRITE_AT + sizeof(void *))
 		ops |= IBV_QP_EX_WITH_ATOMIC_WRITE;
-	if (abi->qp_ex_len >= FLUSH_AT + sizeof(void *))
+	if (library->qp_ex_len >= FLUSH_AT + sizeof(void *))
 		ops |= RNP_QP_EX_WITH_FLUSH;
 	return ops;
 }

@@ -92,7 +92,7 @@ static void an_operation_reaches_the_public_struct(void **state)
 {
 	const struct rnp_abi_op op = { RNP_OP_poll_cq, (void (*)(void))poll_seven };
 	struct rnp_abi_device device = { .refcount = 1 };
-	void *table[RNP_ABI_SLOTS];
+	void *table[RNP_ABI_SLOTS] = { NULL };
 	struct ibv_context *context;
 	struct rnp_abi abi;
 	char err[256] = "";

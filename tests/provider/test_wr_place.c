@@ -76,9 +76,9 @@ static void a_release_has_what_fits_its_struct(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < RN_ARRAY_SIZE(rows); i++) {
-		const struct rnp_abi abi = { .qp_ex_len = rows[i].len };
+		const struct rnp_library library = { .qp_ex_len = rows[i].len };
 
-		assert_int_equal(rnp_wr_place_ops(&abi), rows[i].ops);
+		assert_int_equal(rnp_wr_place_ops(&library), rows[i].ops);
 	}
 }
 

@@ -127,29 +127,6 @@ rn_ns __wrap_rn_local_rest_due(const struct rn_local *l)
 	return RN_NEVER;
 }
 
-/* In place of plugin.c. */
-const struct rnp_abi *rnp_plugin_abi(void)
-{
-	static const struct rnp_abi none;
-
-	return &none;
-}
-
-void *const *rnp_plugin_table(void)
-{
-	return NULL;
-}
-
-void *rnp_plugin_verbs(void)
-{
-	return NULL;
-}
-
-void rnp_tell(const char *fmt, ...)
-{
-	(void)fmt;
-}
-
 /* ---------------------------------------------------------------------------- fixture */
 struct ibv_qp *vverbs_new_qp(struct vverbs_device *d, enum ibv_qp_type type)
 {
@@ -177,9 +154,11 @@ struct ibv_cq *vverbs_new_cq(struct vverbs_device *d)
 
 void vverbs_open(struct vverbs_device *d, unsigned n)
 {
+	static const struct rnp_library none;
 	char name[16], err[300] = "";
 
 	memset(d, 0, sizeof(*d));
+	d->ctx.library = &none;
 	pthread_mutex_init(&d->ctx.channel_lock, NULL);
 	(void)snprintf(name, sizeof(name), "rocin%u", n);
 	d->ctx.hca =

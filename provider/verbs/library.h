@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* library.h - what the verbs objects know of the private side of libibverbs.
+ *
+ * Its layouts that have never changed since release 36 are structs here, because they are
+ * the start of objects of ours. What changes between releases is in struct rnp_library,
+ * which the plugin fills in: the verbs objects call nothing of the plugin by name.
+ */
+#ifndef RNP_LIBRARY_H
+#define RNP_LIBRARY_H
+
+#include <infiniband/verbs.h>
+#include <stdbool.h>
+
+struct rnp_context;
+
+enum rnp_abi_mr_type {
+	RNP_ABI_MR = 0,
+	RNP_ABI_NULL_MR = 1,
+	RNP_ABI_IMPORTED_MR = 2,
+	RNP_ABI_DMABUF_MR = 3,
+};
+
+struct rnp_abi_mr {
+	struct ibv_mr ibv_mr;
+	int mr_type; /* enum rnp_abi_mr_type */
+	int access;  /* as registered */
+};
+
+/* struct ibv_qp_ex ends with function pointers that grew from 20 (release 36) to 21 (44)
+ * and 22 (45); what follows it is the library's: see rnp_library.mark_qp_ex().
+ */
+union rnp_abi_qp {
+	struct ibv_qp qp;
+	struct ibv_qp_ex qp_ex;
+	unsigned char room[384];
+};
+
+union rnp_abi_cq {
+	struct ibv_cq cq;
+	struct ibv_cq_ex cq_ex;
+};
+
+/* The library that opened a context. Constant. */
+struct rnp_library {
+	unsigned qp_ex_len; /* bytes of its struct ibv_qp_ex */
+
+	/* Make ibv_qp_to_qp_ex() answer for this QP, which is zeroed otherwise. */
+	void (*mark_qp_ex)(union rnp_abi_qp *qp);
+
+	/* From now on the calls of this context ask rnp_engine_judge_call() whether they
+	 * are to fail, or do not ask. Engine lock held.
+	 */
+	void (*set_asking)(struct rnp_context *ctx, bool asking);
+};
+
+#endif /* RNP_LIBRARY_H */
