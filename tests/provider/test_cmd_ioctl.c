@@ -20,9 +20,8 @@
 
 #include <cmocka.h>
 
-#include "provider/verbs/cmd_ioctl.h"
-#include "provider/verbs/driver_abi.h"
-#include "provider/verbs/got.h"
+#include "provider/abi/cmd_ioctl.h"
+#include "provider/abi/driver_abi.h"
 
 static void *verbs;
 static struct rnp_abi abi;

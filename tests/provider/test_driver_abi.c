@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "provider/verbs/driver_abi.h"
+#include "provider/abi/driver_abi.h"
 
 static struct rnp_abi_lib real;
 static unsigned abi_version;

@@ -23,4 +23,15 @@
  */
 int rnp_cmd_ensure(void *verbs, int cmd_fd, char *err, size_t err_len);
 
+/**
+ * rnp_got_find() - Find the slot of the GOT through which a library calls a function
+ * @handle:	Of the calling library, from dlopen()
+ * @symbol:	Name of the function
+ *
+ * Return: address of the slot, which holds the address of the function (or of the code
+ *	   that binds it at the first call); NULL if the library does not import it or the
+ *	   processor is neither x86-64 nor aarch64.
+ */
+void **rnp_got_find(void *handle, const char *symbol);
+
 #endif /* RNP_CMD_IOCTL_H */

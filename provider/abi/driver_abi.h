@@ -19,7 +19,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "library.h"
+#include "provider/verbs/library.h"
 
 /* Every operation of every known release, in the order of the library's table, which is
  * alphabetical. The enumeration is ours; the position in the table of a given library is

@@ -13,10 +13,9 @@
 
 #include "cmd_ioctl.h"
 #include "driver_abi.h"
-#include "hook.h"
 #include "ops.h"
-#include "provider.h"
 #include "provider/engine/fd.h"
+#include "provider/verbs/provider.h"
 #include "transport/io/host/sentence.h"
 
 /* Written by the constructor only. */

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* ops.h - the operations of the plugin.
+ *
+ * While a fault rule is about verbs calls, the operations of every context that it may be
+ * about are others, which ask the rules and then do the same; without a rule nothing is
+ * asked.
+ */
+#ifndef RNP_OPS_H
+#define RNP_OPS_H
+
+#include "driver_abi.h"
+
+/* All but free_context(), constant; *@count: how many. */
+const struct rnp_abi_op *rnp_ops(unsigned *count);
+
+/* Those that fault rules may be about, constant; they ask. */
+const struct rnp_abi_op *rnp_asking_ops(unsigned *count);
+
+#endif /* RNP_OPS_H */
