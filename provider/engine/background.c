@@ -53,7 +53,7 @@ static int switch_all(struct rnp_engine *e, bool on)
 	if (!rc)
 		rc = rnp_wait_switch(&e->wait, rn_udp_groups_fd(e->wire.udp), on);
 	if (!rc)
-		rc = rnp_wait_switch(&e->wait, rnp_raw_fd(e), on);
+		rc = rnp_wait_switch(&e->wait, rnp_raw_fd(&e->raw), on);
 	return rc;
 }
 

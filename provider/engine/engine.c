@@ -57,6 +57,11 @@ const struct rnp_pcie *rnp_engine_pcie(const struct rnp_engine *e)
 	return &e->pcie;
 }
 
+struct rnp_raw_link *rnp_engine_raw(struct rnp_engine *e)
+{
+	return &e->raw;
+}
+
 struct rn_dev *rnp_engine_dev(struct rnp_engine *e)
 {
 	return e->dev;
@@ -114,6 +119,30 @@ bool rnp_engine_tells_credits(const struct rnp_engine *e)
 	return e->set.credits;
 }
 
+static int watch_frames(void *arg, int fd)
+{
+	struct rnp_engine *e = arg;
+
+	return rnp_background_add(e, fd, RNP_TAG_SOCKET, e->progress.turn == RNP_ARMED);
+}
+
+static void unwatch_frames(void *arg, int fd)
+{
+	rnp_background_remove(arg, fd);
+}
+
+static void init_raw(struct rnp_engine *e)
+{
+	e->raw = (struct rnp_raw_link){
+		.dev = e->dev,
+		.netdev = &e->netdev,
+		.counter = e->stats.page->counter,
+		.watch = watch_frames,
+		.unwatch = unwatch_frames,
+		.arg = e,
+	};
+}
+
 static int make_device(struct rnp_engine *e, char *err, size_t err_len)
 {
 	uint32_t mtu = rn_netdev_path_mtu(e->netdev.mtu);
@@ -158,6 +187,7 @@ static int make_device(struct rnp_engine *e, char *err, size_t err_len)
 			       "the settings of device %s do not fit", e->netdev.ibdev);
 	}
 	rnp_stage_init(&e->stage, e->dev, e->gid, cfg.stats);
+	init_raw(e);
 	return 0;
 }
 
@@ -174,6 +204,20 @@ static int open_pcie(struct rnp_engine *e, const char *ibdev, char *err, size_t 
 	return rnp_pcie_open(&e->pcie, e->set.pcie, &cfg, err, err_len);
 }
 
+void rnp_engine_close_raw(struct rnp_engine *e)
+{
+	struct rnp_raw_retired retired;
+	int cancel;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	rnp_engine_lock(e);
+	retired = e->raw.retired;
+	e->raw.retired = (struct rnp_raw_retired){ 0 };
+	rnp_engine_unlock(e);
+	rnp_raw_close(&retired);
+	pthread_setcancelstate(cancel, NULL);
+}
+
 static void destroy(struct rnp_engine *e)
 {
 	bool ended;
@@ -183,7 +227,7 @@ static void destroy(struct rnp_engine *e)
 	rnp_wire_close(&e->wire); /* before rocind gives the slot to another */
 	rnp_knocking_end(&e->knocking);
 	rn_rocind_close(e->rocind);
-	rnp_raw_close_retired(e);
+	rnp_engine_close_raw(e);
 	rnp_fault_free(e);
 	rnp_path_mtu_close(&e->paths);
 	if (e->dev)

@@ -16,6 +16,7 @@
 
 struct rnp_engine;
 struct rnp_pcie;
+struct rnp_raw_link;
 
 /* What the engine tells the verbs objects; called with the engine lock held. */
 struct rnp_engine_hooks {
@@ -81,6 +82,9 @@ rn_ns rnp_engine_recv_time(const struct rnp_engine *e, const struct rn_qp *qp);
 /* The program reads when its completions came: from now on that is exact. Lock held. */
 void rnp_engine_shows_time(struct rnp_engine *e);
 const struct rnp_pcie *rnp_engine_pcie(const struct rnp_engine *e);
+struct rnp_raw_link *rnp_engine_raw(struct rnp_engine *e); /* use with the lock held */
+/* Close the sockets of raw packet QPs that are not used any more; lock not held. */
+void rnp_engine_close_raw(struct rnp_engine *e);
 bool rnp_engine_dead(const struct rnp_engine *e); /* device fatal was raised */
 
 void rnp_engine_lock(struct rnp_engine *e);

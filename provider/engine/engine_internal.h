@@ -148,8 +148,7 @@ struct rnp_engine {
 	struct rnp_faults faults;
 	struct rnp_stage stage;
 	struct rnp_knocking knocking;
-	struct rnp_raw *raw; /* NULL: no raw packet QPs */
-	struct rnp_raw_retired raw_retired;
+	struct rnp_raw_link raw; /* Ethernet frames of raw packet QPs */
 	struct rnp_progress progress;
 	struct rnp_clock clock;
 	uint32_t unacked;    /* packets received since acknowledgements last left */

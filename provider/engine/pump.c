@@ -152,7 +152,7 @@ void rnp_pump_transmit(struct rnp_engine *e, rn_ns now, unsigned what, bool gath
 	if (!e->wire.net)
 		return;
 	e->is_blocked = transmit(e, now, what, gather) != 0;
-	e->is_raw_blocked = !rnp_raw_transmit(e, now);
+	e->is_raw_blocked = !rnp_raw_transmit(&e->raw, now);
 	if (what & RN_TX_WORK)
 		p->held = 0;
 	if (what & RN_TX_ACKS || (what & RN_TX_ALONG && !rn_dev_acks_due(e->dev)))
@@ -236,7 +236,7 @@ unsigned rnp_pump_step(struct rnp_engine *e, rn_ns now, unsigned drain,
 	found = receive(e, now, drain, acks != RNP_ACKS_IF_DRY, &dry);
 	if (e->wire.capture)
 		rn_capture_flush(e->wire.capture);
-	found += rnp_raw_receive(e, now, drain);
+	found += rnp_raw_receive(&e->raw, now, drain);
 	expire(e, now, dry);
 	if (acks_leave(e, now, acks, found))
 		what = RN_TX_ALL;

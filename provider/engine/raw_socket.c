@@ -3,6 +3,7 @@
 #include "raw_socket.h"
 
 #include <arpa/inet.h>
+#include <assert.h>
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/if_ether.h>
@@ -15,10 +16,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "engine_internal.h"
 #include "fd.h"
 #include "provider/raw/checksum.h"
 #include "rocin/raw_packet.h"
+#include "rocin/stats.h"
+#include "rocin/transport.h"
 
 enum {
 	RCVBUF = 4 << 20,
@@ -45,11 +47,11 @@ struct rnp_raw {
 };
 
 /* ------------------------------------------------------------------ opening */
-static struct sockaddr_ll address_of(const struct rnp_engine *e, uint16_t protocol)
+static struct sockaddr_ll address_of(const struct rnp_raw_link *l, uint16_t protocol)
 {
 	return (struct sockaddr_ll){ .sll_family = AF_PACKET,
 				     .sll_protocol = protocol,
-				     .sll_ifindex = (int)e->netdev.ifindex };
+				     .sll_ifindex = (int)l->netdev->ifindex };
 }
 
 /* A packet socket that receives nothing yet. -errno on failure. */
@@ -65,11 +67,11 @@ static int open_socket(void)
 	return errno == EAFNOSUPPORT ? -EOPNOTSUPP : -errno;
 }
 
-static int look_at_interface(const struct rnp_engine *e, int fd, struct rnp_raw *raw)
+static int look_at_interface(const struct rnp_raw_link *l, int fd, struct rnp_raw *raw)
 {
 	struct ifreq req = { 0 };
 
-	memcpy(req.ifr_name, e->netdev.ifname, sizeof(req.ifr_name));
+	memcpy(req.ifr_name, l->netdev->ifname, sizeof(req.ifr_name));
 	if (ioctl(fd, SIOCGIFHWADDR, &req) < 0)
 		return -errno;
 	raw->is_loopback = req.ifr_hwaddr.sa_family == ARPHRD_LOOPBACK;
@@ -83,16 +85,16 @@ static int look_at_interface(const struct rnp_engine *e, int fd, struct rnp_raw 
 	return 0;
 }
 
-static int open_tx(const struct rnp_engine *e, struct rnp_raw *raw)
+static int open_tx(const struct rnp_raw_link *l, struct rnp_raw *raw)
 {
-	struct sockaddr_ll sll = address_of(e, 0);
+	struct sockaddr_ll sll = address_of(l, 0);
 	const uint32_t mark = MARK;
 	int fd = open_socket();
 	int rc;
 
 	if (fd < 0)
 		return fd;
-	rc = look_at_interface(e, fd, raw);
+	rc = look_at_interface(l, fd, raw);
 	if (!rc && bind(fd, (struct sockaddr *)&sll, sizeof(sll)) < 0)
 		rc = -errno;
 	if (rc) {
@@ -105,12 +107,11 @@ static int open_tx(const struct rnp_engine *e, struct rnp_raw *raw)
 	return 0;
 }
 
-int rnp_raw_get(struct rnp_engine *e)
+int rnp_raw_get(struct rnp_raw_link *l)
 {
-	struct rnp_raw *raw = e->raw;
+	struct rnp_raw *raw = l->raw;
 	int rc;
 
-	assert(e->attached);
 	if (raw) {
 		raw->qps++;
 		return 0;
@@ -122,71 +123,62 @@ int rnp_raw_get(struct rnp_engine *e)
 	raw->qps = 1;
 	raw->tx_fd = raw->rx_fd = -1;
 	raw->tx_len = 0;
-	rc = open_tx(e, raw);
+	rc = open_tx(l, raw);
 	if (rc) {
 		free(raw);
 		return rc;
 	}
-	e->raw = raw;
+	l->raw = raw;
 	return 0;
 }
 
 /* Nobody has seen more of them at once than fit; one too many is closed here. */
-static void retire(struct rnp_engine *e, int *fd)
+static void retire(struct rnp_raw_link *l, int *fd)
 {
-	int *slot = e->raw_retired.fd;
+	int *slot = l->retired.fd;
 
-	while (slot < e->raw_retired.fd + RNP_RAW_RETIRED_MAX && *slot)
+	while (slot < l->retired.fd + RNP_RAW_RETIRED_MAX && *slot)
 		slot++;
-	if (slot < e->raw_retired.fd + RNP_RAW_RETIRED_MAX)
+	if (slot < l->retired.fd + RNP_RAW_RETIRED_MAX)
 		*slot = *fd;
 	else
 		rn_fd_close(*fd);
 	*fd = -1;
 }
 
-void rnp_raw_close_retired(struct rnp_engine *e)
+void rnp_raw_close(const struct rnp_raw_retired *retired)
 {
-	struct rnp_raw_retired retired;
-	int cancel;
-
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-	rnp_engine_lock(e);
-	retired = e->raw_retired;
-	e->raw_retired = (struct rnp_raw_retired){ 0 };
-	rnp_engine_unlock(e);
 	for (unsigned i = 0; i < RNP_RAW_RETIRED_MAX; i++)
-		if (retired.fd[i])
-			rn_fd_close(retired.fd[i]);
-	pthread_setcancelstate(cancel, NULL);
+		if (retired->fd[i])
+			rn_fd_close(retired->fd[i]);
 }
 
-static void close_rx(struct rnp_engine *e)
+static void close_rx(struct rnp_raw_link *l)
 {
-	rnp_background_remove(e, e->raw->rx_fd);
-	if (e->raw->rx_fd >= 0)
-		retire(e, &e->raw->rx_fd);
+	l->unwatch(l->arg, l->raw->rx_fd);
+	if (l->raw->rx_fd >= 0)
+		retire(l, &l->raw->rx_fd);
 }
 
-void rnp_raw_shut(struct rnp_engine *e)
+void rnp_raw_shut(struct rnp_raw_link *l)
 {
-	if (!e->raw)
+	if (!l->raw)
 		return;
-	close_rx(e);
-	if (e->raw->tx_fd >= 0)
-		retire(e, &e->raw->tx_fd);
-	e->raw->tx_len = 0;
+	close_rx(l);
+	if (l->raw->tx_fd >= 0)
+		retire(l, &l->raw->tx_fd);
+	l->raw->tx_len = 0;
 }
 
-void rnp_raw_put(struct rnp_engine *e)
+void rnp_raw_put(struct rnp_raw_link *l)
 {
-	assert(e->raw && e->raw->qps > 0);
-	if (--e->raw->qps > 0)
+	assert(l->raw && l->raw->qps > 0);
+	if (--l->raw->qps > 0)
 		return;
-	assert(rnp_steer_is_empty(&e->raw->steer));
-	rnp_raw_shut(e);
-	free(e->raw);
-	e->raw = NULL;
+	assert(rnp_steer_is_empty(&l->raw->steer));
+	rnp_raw_shut(l);
+	free(l->raw);
+	l->raw = NULL;
 }
 
 /* -------------------------------------------------------------------- rules */
@@ -216,14 +208,14 @@ static int set_filter(const struct rnp_raw *raw, int fd)
 		       : 0;
 }
 
-static int start_rx(struct rnp_engine *e, int fd)
+static int start_rx(struct rnp_raw_link *l, int fd)
 {
-	struct sockaddr_ll sll = address_of(e, htons(ETH_P_ALL));
+	struct sockaddr_ll sll = address_of(l, htons(ETH_P_ALL));
 	const int on = 1, size = RCVBUF;
-	int rc = look_at_interface(e, fd, e->raw);
+	int rc = look_at_interface(l, fd, l->raw);
 
 	if (!rc)
-		rc = set_filter(e->raw, fd);
+		rc = set_filter(l->raw, fd);
 	if (rc)
 		return rc;
 	setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
@@ -231,36 +223,36 @@ static int start_rx(struct rnp_engine *e, int fd)
 	if (setsockopt(fd, SOL_PACKET, PACKET_AUXDATA, &on, sizeof(on)) < 0 ||
 	    bind(fd, (struct sockaddr *)&sll, sizeof(sll)) < 0)
 		return -errno;
-	return rnp_background_add(e, fd, RNP_TAG_SOCKET, e->progress.turn == RNP_ARMED);
+	return l->watch(l->arg, fd);
 }
 
-static int open_rx(struct rnp_engine *e)
+static int open_rx(struct rnp_raw_link *l)
 {
 	int fd, rc;
 
-	if (e->raw->rx_fd >= 0)
+	if (l->raw->rx_fd >= 0)
 		return 0;
 	fd = open_socket();
 	if (fd < 0)
 		return fd;
-	rc = start_rx(e, fd);
+	rc = start_rx(l, fd);
 	if (rc)
 		rn_fd_close(fd);
 	else
-		e->raw->rx_fd = fd;
-	e->raw->overflow = 0;
+		l->raw->rx_fd = fd;
+	l->raw->overflow = 0;
 	return rc;
 }
 
 /* Which frames the interface must let in for this rule; no type and no address: none
  * beyond what it takes anyhow.
  */
-static struct packet_mreq membership_of(const struct rnp_engine *e,
+static struct packet_mreq membership_of(const struct rnp_raw_link *l,
 					const struct rnp_rule *rule)
 {
 	static const uint8_t whole[6] = { 0xff, 0xff, 0xff, 0xff, 0xff, 0xff };
 	const struct rnp_flow_match *m = &rule->match;
-	struct packet_mreq req = { .mr_ifindex = (int)e->netdev.ifindex };
+	struct packet_mreq req = { .mr_ifindex = (int)l->netdev->ifindex };
 
 	switch (rule->kind) {
 	case RNP_RULE_SNIFFER:
@@ -283,44 +275,44 @@ static struct packet_mreq membership_of(const struct rnp_engine *e,
 }
 
 /* An interface that refuses has fewer frames for us, which is no reason to have none. */
-static void change_membership(const struct rnp_engine *e, const struct rnp_rule *rule,
+static void change_membership(const struct rnp_raw_link *l, const struct rnp_rule *rule,
 			      int what)
 {
-	struct packet_mreq req = membership_of(e, rule);
+	struct packet_mreq req = membership_of(l, rule);
 
 	if (req.mr_type || req.mr_alen)
-		setsockopt(e->raw->rx_fd, SOL_PACKET, what, &req, sizeof(req));
+		setsockopt(l->raw->rx_fd, SOL_PACKET, what, &req, sizeof(req));
 }
 
-int rnp_raw_add_rule(struct rnp_engine *e, struct rnp_rule *rule)
+int rnp_raw_add_rule(struct rnp_raw_link *l, struct rnp_rule *rule)
 {
-	int rc = open_rx(e);
+	int rc = open_rx(l);
 
 	if (rc)
 		return rc;
-	change_membership(e, rule, PACKET_ADD_MEMBERSHIP);
-	rnp_steer_add(&e->raw->steer, rule);
+	change_membership(l, rule, PACKET_ADD_MEMBERSHIP);
+	rnp_steer_add(&l->raw->steer, rule);
 	return 0;
 }
 
-void rnp_raw_remove_rule(struct rnp_engine *e, struct rnp_rule *rule)
+void rnp_raw_remove_rule(struct rnp_raw_link *l, struct rnp_rule *rule)
 {
-	if (e->raw->rx_fd >= 0)
-		change_membership(e, rule, PACKET_DROP_MEMBERSHIP);
-	rnp_steer_remove(&e->raw->steer, rule);
-	if (rnp_steer_is_empty(&e->raw->steer))
-		close_rx(e);
+	if (l->raw->rx_fd >= 0)
+		change_membership(l, rule, PACKET_DROP_MEMBERSHIP);
+	rnp_steer_remove(&l->raw->steer, rule);
+	if (rnp_steer_is_empty(&l->raw->steer))
+		close_rx(l);
 }
 
-int rnp_raw_fd(const struct rnp_engine *e)
+int rnp_raw_fd(const struct rnp_raw_link *l)
 {
-	return e->raw ? e->raw->rx_fd : -1;
+	return l->raw ? l->raw->rx_fd : -1;
 }
 
 /* ------------------------------------------------------------------ receive */
-static void count(struct rnp_engine *e, enum rn_stat stat, uint32_t n)
+static void count(struct rnp_raw_link *l, enum rn_stat stat, uint32_t n)
 {
-	uint64_t *c = &e->stats.page->counter[stat];
+	uint64_t *c = &l->counter[stat];
 
 	__atomic_store_n(c, *c + n, __ATOMIC_RELAXED);
 }
@@ -366,9 +358,9 @@ static uint8_t *put_tag(uint8_t *frame, const struct tpacket_auxdata *aux)
 }
 
 /* Take one frame off the socket. Return: its bytes, at *@frame; 0: the socket is dry. */
-static size_t take_frame(struct rnp_engine *e, const uint8_t **frame)
+static size_t take_frame(struct rnp_raw_link *l, const uint8_t **frame)
 {
-	struct rnp_raw *raw = e->raw;
+	struct rnp_raw *raw = l->raw;
 	char control[CMSG_SPACE(sizeof(struct tpacket_auxdata)) +
 		     CMSG_SPACE(sizeof(uint32_t))]
 		__attribute__((aligned(_Alignof(struct cmsghdr))));
@@ -384,7 +376,7 @@ static size_t take_frame(struct rnp_engine *e, const uint8_t **frame)
 	if (n <= 0)
 		return 0;
 	said = find_remarks(&msg, raw->overflow);
-	count(e, RN_STAT_SOCK_OVERFLOW, said.overflow - raw->overflow);
+	count(l, RN_STAT_SOCK_OVERFLOW, said.overflow - raw->overflow);
 	raw->overflow = said.overflow;
 	if (said.aux.tp_status & TP_STATUS_VLAN_VALID && n >= MACS_LEN) {
 		at = put_tag(at, &said.aux);
@@ -397,7 +389,7 @@ static size_t take_frame(struct rnp_engine *e, const uint8_t **frame)
 }
 
 struct arrival {
-	struct rnp_engine *e;
+	struct rnp_raw_link *link;
 	rn_ns now;
 	const uint8_t *frame;
 	size_t len;
@@ -411,21 +403,21 @@ static void deliver(void *arg, void *qp, uint32_t tag)
 				 .checksums_ok = rnp_checksum_ok(a->frame, a->len),
 				 .tag = tag };
 
-	(void)rn_qp_receive_frame(a->e->dev, qp, a->now, &f);
+	(void)rn_qp_receive_frame(a->link->dev, qp, a->now, &f);
 }
 
-unsigned rnp_raw_receive(struct rnp_engine *e, rn_ns now, unsigned max)
+unsigned rnp_raw_receive(struct rnp_raw_link *l, rn_ns now, unsigned max)
 {
-	struct arrival a = { .e = e, .now = now };
-	struct rnp_raw *raw = e->raw;
+	struct arrival a = { .link = l, .now = now };
+	struct rnp_raw *raw = l->raw;
 	unsigned taken = 0;
 
 	if (!raw || raw->rx_fd < 0)
 		return 0;
-	while (taken < max && (a.len = take_frame(e, &a.frame)) > 0) {
+	while (taken < max && (a.len = take_frame(l, &a.frame)) > 0) {
 		taken++;
 		if (a.len > raw->len_max)
-			count(e, RN_STAT_RX_DROPPED, 1);
+			count(l, RN_STAT_RX_DROPPED, 1);
 		else
 			rnp_steer_frame(&raw->steer, a.frame, a.len, deliver, &a);
 	}
@@ -434,10 +426,10 @@ unsigned rnp_raw_receive(struct rnp_engine *e, rn_ns now, unsigned max)
 
 /* ----------------------------------------------------------------- transmit */
 /* False: there is no room now, try again. */
-static bool send_frame(struct rnp_engine *e)
+static bool send_frame(struct rnp_raw_link *l)
 {
-	struct rnp_raw *raw = e->raw;
-	struct sockaddr_ll sll = address_of(e, 0);
+	struct rnp_raw *raw = l->raw;
+	struct sockaddr_ll sll = address_of(l, 0);
 	ssize_t n;
 
 	memcpy(&sll.sll_protocol, raw->tx + MACS_LEN, sizeof(sll.sll_protocol));
@@ -448,14 +440,14 @@ static bool send_frame(struct rnp_engine *e)
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return false;
 	if (n < 0) /* longer than the MTU, or the link is down */
-		count(e, RN_STAT_TX_DROPPED, 1);
+		count(l, RN_STAT_TX_DROPPED, 1);
 	raw->tx_len = 0;
 	return true;
 }
 
-bool rnp_raw_transmit(struct rnp_engine *e, rn_ns now)
+bool rnp_raw_transmit(struct rnp_raw_link *l, rn_ns now)
 {
-	struct rnp_raw *raw = e->raw;
+	struct rnp_raw *raw = l->raw;
 
 	if (!raw || raw->tx_fd < 0)
 		return true;
@@ -463,13 +455,13 @@ bool rnp_raw_transmit(struct rnp_engine *e, rn_ns now)
 		uint32_t flags = 0;
 
 		if (raw->tx_len == 0)
-			raw->tx_len = rn_dev_transmit_frame(e->dev, now, raw->tx,
+			raw->tx_len = rn_dev_transmit_frame(l->dev, now, raw->tx,
 							    sizeof(raw->tx), &flags);
 		if (flags & RN_SEND_IP_CSUM)
 			rnp_checksum_fill(raw->tx, raw->tx_len);
 		if (raw->tx_len == 0)
 			return true;
-		if (!send_frame(e))
+		if (!send_frame(l))
 			return false;
 	}
 	return false;

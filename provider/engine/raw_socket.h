@@ -17,7 +17,7 @@
  * longer than the MTU allows (segments that the kernel has joined or not yet cut) is one
  * that no wire carries: it is counted and dropped.
  *
- * Threads: all with the engine lock held, but rnp_raw_close_retired().
+ * Threads: all with the engine lock held, but rnp_raw_close().
  */
 #ifndef RNP_RAW_SOCKET_H
 #define RNP_RAW_SOCKET_H
@@ -25,7 +25,8 @@
 #include "provider/raw/flow_steer.h"
 #include "rocin/types.h"
 
-struct rnp_engine;
+struct rn_dev;
+struct rn_netdev;
 
 enum {
 	RNP_RAW_RETIRED_MAX = 8
@@ -38,34 +39,48 @@ struct rnp_raw_retired {
 	int fd[RNP_RAW_RETIRED_MAX];
 };
 
+/* Between a device and its interface. The engine fills in the first part, once. */
+struct rnp_raw_link {
+	struct rn_dev *dev;
+	const struct rn_netdev *netdev;
+	uint64_t *counter; /* statistics by enum rn_stat; other processes read them */
+	/* Wake the engine when there are frames on @fd: 0 or -errno; or no more. */
+	int (*watch)(void *arg, int fd);
+	void (*unwatch)(void *arg, int fd);
+	void *arg;
+
+	struct rnp_raw *raw; /* NULL: there is no raw packet QP */
+	struct rnp_raw_retired retired;
+};
+
 /**
- * rnp_raw_get() - One more raw packet QP on an engine that is attached
+ * rnp_raw_get() - One more raw packet QP on a device that is attached
  *
  * Return: 0; -EPERM: the process lacks CAP_NET_RAW in the namespace of the network;
  *	   -EOPNOTSUPP: the interface has no Ethernet frames, or the kernel no packet
  *	   sockets; -ENOMEM, and what socket(2) and bind(2) answer.
  */
-int rnp_raw_get(struct rnp_engine *e);
-void rnp_raw_put(struct rnp_engine *e);
+int rnp_raw_get(struct rnp_raw_link *l);
+void rnp_raw_put(struct rnp_raw_link *l);
 
 /* A rule for one of its QPs; @rule->qp is a struct rn_qp. Return: 0 or -errno as above.
  */
-int rnp_raw_add_rule(struct rnp_engine *e, struct rnp_rule *rule);
-void rnp_raw_remove_rule(struct rnp_engine *e, struct rnp_rule *rule);
+int rnp_raw_add_rule(struct rnp_raw_link *l, struct rnp_rule *rule);
+void rnp_raw_remove_rule(struct rnp_raw_link *l, struct rnp_rule *rule);
 
 /* The sockets go at once; QPs and rules stay, without effect. */
-void rnp_raw_shut(struct rnp_engine *e);
+void rnp_raw_shut(struct rnp_raw_link *l);
 
-/* After what may have retired some; lock not held. */
-void rnp_raw_close_retired(struct rnp_engine *e);
+/* Close what was taken out of a link under the lock, which is not held. */
+void rnp_raw_close(const struct rnp_raw_retired *retired);
 
 /* Steer at most @max frames to their QPs. Return: how many were taken from the socket. */
-unsigned rnp_raw_receive(struct rnp_engine *e, rn_ns now, unsigned max);
+unsigned rnp_raw_receive(struct rnp_raw_link *l, rn_ns now, unsigned max);
 
 /* Send what the QPs have. Return: false if the socket took no more, and some waits. */
-bool rnp_raw_transmit(struct rnp_engine *e, rn_ns now);
+bool rnp_raw_transmit(struct rnp_raw_link *l, rn_ns now);
 
 /* The descriptor to wait for frames on; -1: none. */
-int rnp_raw_fd(const struct rnp_engine *e);
+int rnp_raw_fd(const struct rnp_raw_link *l);
 
 #endif /* RNP_RAW_SOCKET_H */

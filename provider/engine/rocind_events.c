@@ -49,7 +49,7 @@ static void die(struct rnp_engine *e, bool robbed)
 	rnp_background_remove(e, rn_udp_groups_fd(e->wire.udp));
 	if (e->wire.local)
 		rnp_background_remove(e, rn_local_event_fd(e->wire.local));
-	rnp_raw_shut(e);
+	rnp_raw_shut(&e->raw);
 	rnp_wire_close(&e->wire);
 	rnp_stage_drop(&e->stage);
 	rnp_background_remove(e, rn_rocind_fd(e->rocind));

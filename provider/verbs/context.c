@@ -5,7 +5,6 @@
 #include "flow.h"
 #include "mw.h"
 #include "provider.h"
-#include "provider/engine/raw_socket.h"
 #include "wq.h"
 
 enum {
@@ -136,7 +135,7 @@ static void detach_all(struct rnp_context *ctx)
 	while ((pd = LIST_FIRST(&ctx->pds)))
 		rnp_pd_detach(ctx, pd);
 	rnp_leave(ctx->engine, cancel);
-	rnp_raw_close_retired(ctx->engine);
+	rnp_engine_close_raw(ctx->engine);
 }
 
 static void close_channels(struct rnp_context *ctx)

@@ -37,7 +37,7 @@ static int attach(struct rnp_flow *flow)
 
 	if (rnp_engine_dead(ctx->engine))
 		return EIO;
-	rc = -rnp_raw_add_rule(ctx->engine, &flow->rule);
+	rc = -rnp_raw_add_rule(rnp_engine_raw(ctx->engine), &flow->rule);
 	if (rc)
 		return rc;
 	flow->qp->flows++;
@@ -79,7 +79,7 @@ err_free:
 
 void rnp_flow_detach(struct rnp_flow *flow)
 {
-	rnp_raw_remove_rule(flow->qp->ctx->engine, &flow->rule);
+	rnp_raw_remove_rule(rnp_engine_raw(flow->qp->ctx->engine), &flow->rule);
 	flow->qp->flows--;
 	if (flow->counters)
 		flow->counters->flows--;
@@ -96,7 +96,7 @@ int rnp_destroy_flow(struct ibv_flow *base)
 		cancel = rnp_enter(ctx->engine);
 		rnp_flow_detach(flow);
 		rnp_leave(ctx->engine, cancel);
-		rnp_raw_close_retired(ctx->engine);
+		rnp_engine_close_raw(ctx->engine);
 	}
 	free(flow);
 	return 0;

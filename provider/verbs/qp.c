@@ -163,13 +163,13 @@ static enum rnp_hca_kind kind_of(const struct rnp_qp *qp)
 static int take_number(const struct rnp_qp *qp, uint32_t *qpn)
 {
 	struct rnp_engine *e = qp->ctx->engine;
-	int rc = has_sockets(qp) ? -rnp_raw_get(e) : 0;
+	int rc = has_sockets(qp) ? -rnp_raw_get(rnp_engine_raw(e)) : 0;
 
 	if (rc)
 		return rc;
 	rc = -rnp_engine_new_qpn(e, qpn);
 	if (rc && has_sockets(qp))
-		rnp_raw_put(e);
+		rnp_raw_put(rnp_engine_raw(e));
 	return rc;
 }
 
@@ -437,7 +437,7 @@ void rnp_qp_detach(struct rnp_qp *qp)
 	rnp_engine_retire_qp(e, qp->core, qp->stats);
 	rn_qp_destroy(rnp_engine_dev(e), qp->core);
 	if (has_sockets(qp))
-		rnp_raw_put(e);
+		rnp_raw_put(rnp_engine_raw(e));
 	rnp_qp_skip_cqes(qp);
 	count_uses(qp, -1);
 	rnp_hca_remove(qp->ctx->hca, kind_of(qp));
@@ -461,7 +461,7 @@ int rnp_destroy_qp(struct ibv_qp *base)
 		if (busy)
 			return EBUSY;
 		if (has_sockets(qp))
-			rnp_raw_close_retired(ctx->engine);
+			rnp_engine_close_raw(ctx->engine);
 		rnp_qp_settle_events(qp);
 		if (qp->xrcd)
 			atomic_fetch_sub(&qp->xrcd->refs, 1);

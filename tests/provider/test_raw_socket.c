@@ -22,8 +22,10 @@
 
 #include <cmocka.h>
 
-#include "provider/engine/engine_internal.h"
+#include "provider/engine/raw_socket.h"
 #include "rocin/raw_packet.h"
+#include "rocin/stats.h"
+#include "rocin/transport.h"
 
 enum {
 	MTU = 1500,
@@ -194,24 +196,22 @@ uint32_t __wrap_rn_dev_transmit_frame(struct rn_dev *dev, rn_ns now, uint8_t *bu
 	return 0;
 }
 
-int __wrap_rnp_background_add(struct rnp_engine *e, int fd, enum rnp_tag tag, bool on);
-int __wrap_rnp_background_add(struct rnp_engine *e, int fd, enum rnp_tag tag, bool on)
+static int watch(void *arg, int fd)
 {
-	(void)e;
+	(void)arg;
 	(void)fd;
-	(void)tag;
-	(void)on;
 	return 0;
 }
 
-void __wrap_rnp_background_remove(struct rnp_engine *e, int fd);
-void __wrap_rnp_background_remove(struct rnp_engine *e, int fd)
+static void unwatch(void *arg, int fd)
 {
-	(void)e;
+	(void)arg;
 	(void)fd;
 }
 
-static struct rnp_engine *e;
+static struct rn_netdev netdev;
+static uint64_t counter[RN_STAT_COUNT];
+static struct rnp_raw_link l;
 static struct rnp_rule rule; /* that takes everything */
 
 static int setup(void **state)
@@ -221,38 +221,41 @@ static int setup(void **state)
 	memset(&got, 0, sizeof(got));
 	kernel.kind = ARPHRD_ETHER;
 	rule = (struct rnp_rule){ .kind = RNP_RULE_ALL_DEFAULT };
-	e = calloc(1, sizeof(*e));
-	assert_non_null(e);
-	assert_int_equal(rnp_stats_open(&e->stats, "rocin0"), 0);
-	pthread_mutex_init(&e->lock, NULL);
-	e->attached = true;
+	memset(counter, 0, sizeof(counter));
+	l = (struct rnp_raw_link){
+		.netdev = &netdev, .counter = counter, .watch = watch, .unwatch = unwatch
+	};
 	return 0;
+}
+
+static void close_retired(void)
+{
+	rnp_raw_close(&l.retired);
+	l.retired = (struct rnp_raw_retired){ 0 };
 }
 
 static int teardown(void **state)
 {
 	(void)state;
-	rnp_raw_close_retired(e);
-	rnp_stats_close(&e->stats);
-	free(e);
+	close_retired();
 	return 0;
 }
 
 static void begin(void)
 {
-	assert_int_equal(rnp_raw_get(e), 0);
-	assert_int_equal(rnp_raw_add_rule(e, &rule), 0);
+	assert_int_equal(rnp_raw_get(&l), 0);
+	assert_int_equal(rnp_raw_add_rule(&l, &rule), 0);
 }
 
 static void end(void)
 {
-	rnp_raw_remove_rule(e, &rule);
-	rnp_raw_put(e);
+	rnp_raw_remove_rule(&l, &rule);
+	rnp_raw_put(&l);
 }
 
 static void frames_that_the_socket_has_lost_are_counted_once(void **state)
 {
-	const uint64_t *lost = &e->stats.page->counter[RN_STAT_SOCK_OVERFLOW];
+	const uint64_t *lost = &counter[RN_STAT_SOCK_OVERFLOW];
 
 	(void)state;
 	begin();
@@ -260,9 +263,9 @@ static void frames_that_the_socket_has_lost_are_counted_once(void **state)
 	arrives(5);
 	arrives(5);
 	arrives(7);
-	assert_int_equal(rnp_raw_receive(e, 0, 2), 2);
+	assert_int_equal(rnp_raw_receive(&l, 0, 2), 2);
 	assert_int_equal(*lost, 5);
-	assert_int_equal(rnp_raw_receive(e, 0, 8), 2);
+	assert_int_equal(rnp_raw_receive(&l, 0, 8), 2);
 	assert_int_equal(*lost, 7);
 	end();
 	assert_int_equal(*lost, 7);
@@ -276,11 +279,11 @@ static void a_vlan_tag_is_put_back_where_it_was(void **state)
 	(void)state;
 	begin();
 	arrives(0);
-	assert_int_equal(rnp_raw_receive(e, 0, 8), 1);
+	assert_int_equal(rnp_raw_receive(&l, 0, 8), 1);
 	assert_int_equal(got.len, FRAME);
 	w = arrives(0);
 	w->tag = 0x6123;
-	assert_int_equal(rnp_raw_receive(e, 0, 8), 1);
+	assert_int_equal(rnp_raw_receive(&l, 0, 8), 1);
 	assert_int_equal(got.len, FRAME + TAG_LEN);
 	assert_memory_equal(got_byte, w->byte, 12);
 	assert_memory_equal(got_byte + 12, "\x81\x00\x61\x23", TAG_LEN);
@@ -293,16 +296,16 @@ static void a_socket_that_is_closed_is_read_no_more(void **state)
 	(void)state;
 	begin();
 	assert_int_equal(kernel.opened, 2); /* to send, to receive */
-	assert_true(rnp_raw_fd(e) >= 0);
-	rnp_raw_remove_rule(e, &rule);
-	assert_int_equal(rnp_raw_fd(e), -1);
+	assert_true(rnp_raw_fd(&l) >= 0);
+	rnp_raw_remove_rule(&l, &rule);
+	assert_int_equal(rnp_raw_fd(&l), -1);
 	arrives(0);
-	assert_int_equal(rnp_raw_receive(e, 0, 8), 0);
-	rnp_raw_close_retired(e);
+	assert_int_equal(rnp_raw_receive(&l, 0, 8), 0);
+	close_retired();
 	/* The next rule has one of its own. */
-	assert_int_equal(rnp_raw_add_rule(e, &rule), 0);
+	assert_int_equal(rnp_raw_add_rule(&l, &rule), 0);
 	assert_int_equal(kernel.opened, 3);
-	assert_int_equal(rnp_raw_receive(e, 0, 8), 1);
+	assert_int_equal(rnp_raw_receive(&l, 0, 8), 1);
 	end();
 }
 
@@ -313,7 +316,7 @@ static void a_queue_pair_without_posts_sends_nothing(void **state)
 	mallopt(M_PERTURB, 0xee);
 	begin();
 	mallopt(M_PERTURB, 0);
-	assert_true(rnp_raw_transmit(e, 0));
+	assert_true(rnp_raw_transmit(&l, 0));
 	assert_int_equal(kernel.sent, 0);
 	end();
 }

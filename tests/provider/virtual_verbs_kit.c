@@ -40,18 +40,18 @@ void __wrap_rnp_hca_remove(struct rnp_hca *hca, enum rnp_hca_kind kind)
 	vverbs_parts.objects[kind]--;
 }
 
-int __wrap_rnp_raw_get(struct rnp_engine *e);
-int __wrap_rnp_raw_get(struct rnp_engine *e)
+int __wrap_rnp_raw_get(struct rnp_raw_link *l);
+int __wrap_rnp_raw_get(struct rnp_raw_link *l)
 {
-	(void)e;
+	(void)l;
 	vverbs_parts.raw_gets++;
 	return 0;
 }
 
-void __wrap_rnp_raw_put(struct rnp_engine *e);
-void __wrap_rnp_raw_put(struct rnp_engine *e)
+void __wrap_rnp_raw_put(struct rnp_raw_link *l);
+void __wrap_rnp_raw_put(struct rnp_raw_link *l)
 {
-	(void)e;
+	(void)l;
 	assert_true(vverbs_parts.raw_gets > 0);
 	vverbs_parts.raw_gets--;
 }
