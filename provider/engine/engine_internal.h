@@ -16,7 +16,6 @@
  *   stage.c	       packets -> super-packets
  *   knocking.c	       why a peer is silent, if its host says so
  *   compose.c	       core + memory + network
- *   raw_socket.c      Ethernet frames
  *
  * Everything here is guarded by rnp_engine.lock unless it says otherwise.
  */
@@ -34,8 +33,8 @@
 #include "path_mtu.h"
 #include "pcie.h"
 #include "process.h"
+#include "provider/raw/raw_socket.h"
 #include "qpn.h"
-#include "raw_socket.h"
 #include "settings.h"
 #include "stage.h"
 #include "stats_page.h"

@@ -19,7 +19,7 @@
 
 #include <sys/queue.h>
 
-#include "flow_match.h"
+#include "frame.h"
 #include "rss.h"
 
 enum rnp_rule_kind {

@@ -9,8 +9,16 @@
 #ifndef RNP_RSS_H
 #define RNP_RSS_H
 
-#include "flow_match.h"
-#include "toeplitz.h"
+#include <stddef.h>
+#include <stdint.h>
+
+#include "frame.h"
+
+enum { /* of the hash of Toeplitz */
+	RNP_TOEPLITZ_KEY_LEN = 40,
+	/* For each bit of the input 32 bits of the key are looked at. */
+	RNP_TOEPLITZ_INPUT_MAX = RNP_TOEPLITZ_KEY_LEN - 4,
+};
 
 /* What is hashed; as verbs number it (enum ibv_rx_hash_fields). */
 enum rnp_rss_field {
@@ -36,6 +44,19 @@ struct rnp_rss {
 	uint32_t size;	    /* entries of the table, a power of two */
 	void *const *table; /* queues, any number of times each */
 };
+
+/**
+ * rnp_toeplitz() - Hash some bytes
+ * @key:	The program's secret
+ * @data:	Fields in network order, one behind the other
+ * @len:	Bytes, at most RNP_TOEPLITZ_INPUT_MAX
+ *
+ * Source: "RSS Hashing Types" and "Verifying the RSS Hash Calculation" of Microsoft's
+ * driver documentation; its vectors are in test_toeplitz.c.
+ * Return: the hash; 0 for no bytes.
+ */
+uint32_t rnp_toeplitz(const uint8_t key[RNP_TOEPLITZ_KEY_LEN], const uint8_t *data,
+		      size_t len);
 
 /**
  * rnp_rss_hash() - Hash what a frame has of the fields that are wanted

@@ -4,8 +4,8 @@
 
 #include <stdlib.h>
 
-#include "provider/engine/raw_socket.h"
 #include "provider/raw/flow_spec.h"
+#include "provider/raw/raw_socket.h"
 
 /* A positive errno if this rule cannot be. */
 static int judge(struct ibv_qp *qp, const struct ibv_flow_attr *attr,

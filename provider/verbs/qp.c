@@ -2,8 +2,8 @@
 /* qp.c - queue pairs: create and destroy. */
 #include <stdlib.h>
 
-#include "provider/engine/raw_socket.h"
 #include "provider/engine/trace_points.h"
+#include "provider/raw/raw_socket.h"
 #include "wq.h"
 
 #define SAME(ours, theirs) static_assert((int)(ours) == (int)(theirs), "verbs numbers")

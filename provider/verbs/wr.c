@@ -3,11 +3,12 @@
  *
  * What becomes of the requests: wr_batch.c.
  */
+#include "wr.h"
+
 #include <arpa/inet.h>
 #include <string.h>
 
 #include "send_wr.h"
-#include "wr.h"
 
 /* --------------------------------------------------------------------- the requests */
 static struct rnp_wr_entry *begin(struct ibv_qp_ex *ex, enum rn_wr_opcode opcode)

@@ -9,8 +9,8 @@
 #include <infiniband/verbs.h>
 #include <stddef.h>
 
-#include "provider/raw/checksum.h"
 #include "provider/raw/flow_spec.h"
+#include "provider/raw/frame.h"
 #include "rocin/raw_packet.h"
 #include "script.h"
 #include "tests/kit/pair.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* test_checksum.c - checksums of Ethernet frames, filled and checked. */
-#include "provider/raw/checksum.h"
+#include "provider/raw/frame.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* test_flow_match.c - frames against flow rules, cut short anywhere. */
-#include "provider/raw/flow_match.h"
+#include "provider/raw/frame.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -22,7 +22,7 @@
 
 #include <cmocka.h>
 
-#include "provider/engine/raw_socket.h"
+#include "provider/raw/raw_socket.h"
 #include "rocin/raw_packet.h"
 #include "rocin/stats.h"
 #include "rocin/transport.h"

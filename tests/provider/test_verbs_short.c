@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "provider/raw/toeplitz.h"
+#include "provider/raw/rss.h"
 #include "provider/verbs/mw.h"
 #include "provider/verbs/wq.h"
 

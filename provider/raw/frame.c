@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* flow_match.c - is this Ethernet frame one that a flow rule is about? */
-#include "flow_match.h"
+/* frame.c - an Ethernet frame: its fields, whether a rule matches them, its checksums. */
+#include "frame.h"
 
 #include <assert.h>
 #include <string.h>
@@ -9,10 +9,18 @@ enum {
 	MAC_LEN = 6,
 	MACS_LEN = 2 * MAC_LEN,
 	TYPE_LEN = 2,
+	ETH_LEN = MACS_LEN + TYPE_LEN,
 	TCI_LEN = 2,
+	TAG_LEN = TCI_LEN + TYPE_LEN,
 	TAGS_MAX = 2,
 	IP4_LEN = 20,
+	IP4_SUM_AT = 10,
+	IP4_FRAGMENT = 0x3fff, /* MF and the offset */
 	IP6_LEN = 40,
+	TCP_LEN = 20,
+	TCP_SUM_AT = 16,
+	UDP_LEN = 8,
+	UDP_SUM_AT = 6,
 	EXTENSIONS_MAX = 8,
 	EXTENSION_UNIT = 8, /* bytes that the length of an extension header counts */
 	AH_UNIT = 4,
@@ -161,7 +169,7 @@ static void parse_ip6(struct rnp_frame_view *v, struct rest *r)
 void rnp_frame_parse(struct rnp_frame_view *v, const uint8_t *frame, size_t len)
 {
 	struct rest r = { .at = frame, .len = len };
-	const uint8_t *p = pull(&r, MACS_LEN + TYPE_LEN);
+	const uint8_t *p = pull(&r, ETH_LEN);
 	unsigned type;
 
 	*v = (struct rnp_frame_view){ 0 };
@@ -173,7 +181,7 @@ void rnp_frame_parse(struct rnp_frame_view *v, const uint8_t *frame, size_t len)
 	type = be16(p + MACS_LEN);
 	for (unsigned i = 0; i < TAGS_MAX && (type == TYPE_VLAN || type == TYPE_QINQ);
 	     i++) {
-		p = pull(&r, TCI_LEN + TYPE_LEN);
+		p = pull(&r, TAG_LEN);
 		if (!p)
 			break;
 		if (i == 0)
@@ -207,4 +215,139 @@ bool rnp_flow_matches(const struct rnp_flow_match *match,
 bool rnp_frame_is_multicast(const struct rnp_frame_view *view)
 {
 	return view->layers & RNP_LAYER_ETH && view->field.dst_mac[0] & 1;
+}
+
+/* ----------------------------------------------------------------------- checksums */
+/* Where things stand in a frame, from its start; 0 bytes: not there. */
+struct parts {
+	size_t ip4, ip4_len;	 /* the header */
+	size_t addrs, addrs_len; /* both addresses */
+	size_t l4, l4_len;	 /* header and data of TCP or UDP */
+	size_t sum;		 /* its checksum */
+	uint8_t proto;
+};
+
+static void find_l4(struct parts *p, size_t at, size_t len, uint8_t proto)
+{
+	if (proto == NEXT_TCP && len >= TCP_LEN)
+		p->sum = at + TCP_SUM_AT;
+	else if (proto == NEXT_UDP && len >= UDP_LEN)
+		p->sum = at + UDP_SUM_AT;
+	else
+		return;
+	p->l4 = at;
+	p->l4_len = len;
+	p->proto = proto;
+}
+
+/* @left: bytes from @at to the end of the frame, padding included. */
+static void find_ip4(struct parts *p, const uint8_t *frame, size_t at, size_t left)
+{
+	const uint8_t *ip = frame + at;
+	size_t header, total;
+
+	if (left < IP4_LEN)
+		return;
+	header = (size_t)(ip[0] & 0xf) * 4;
+	total = be16(ip + 2);
+	if (ip[0] >> 4 != 4 || header < IP4_LEN || header > total || total > left)
+		return;
+	p->ip4 = at;
+	p->ip4_len = header;
+	p->addrs = at + 12;
+	p->addrs_len = 8;
+	if (!(be16(ip + 6) & IP4_FRAGMENT))
+		find_l4(p, at + header, total - header, ip[9]);
+}
+
+static void find_ip6(struct parts *p, const uint8_t *frame, size_t at, size_t left)
+{
+	const uint8_t *ip = frame + at;
+
+	if (left < IP6_LEN || ip[0] >> 4 != 6 || be16(ip + 4) > left - IP6_LEN)
+		return;
+	p->addrs = at + 8;
+	p->addrs_len = 32;
+	find_l4(p, at + IP6_LEN, be16(ip + 4), ip[6]);
+}
+
+static struct parts find_parts(const uint8_t *frame, size_t len)
+{
+	struct parts p = { 0 };
+	size_t at = ETH_LEN;
+	unsigned type;
+
+	if (len < ETH_LEN)
+		return p;
+	type = be16(frame + at - 2);
+	for (unsigned i = 0; i < TAGS_MAX && (type == TYPE_VLAN || type == TYPE_QINQ);
+	     i++) {
+		if (len - at < TAG_LEN)
+			return p;
+		at += TAG_LEN;
+		type = be16(frame + at - 2);
+	}
+	if (type == TYPE_IP4)
+		find_ip4(&p, frame, at, len - at);
+	else if (type == TYPE_IP6)
+		find_ip6(&p, frame, at, len - at);
+	return p;
+}
+
+static uint64_t sum_words(uint64_t sum, const uint8_t *bytes, size_t len)
+{
+	for (; len >= 2; bytes += 2, len -= 2)
+		sum += be16(bytes);
+	return len ? sum + ((unsigned)bytes[0] << 8) : sum;
+}
+
+static unsigned fold_sum(uint64_t sum)
+{
+	while (sum >> 16)
+		sum = (sum & 0xffff) + (sum >> 16);
+	return (unsigned)sum ^ 0xffff;
+}
+
+/* Over the pseudo header and all of TCP or UDP: 0 if what stands there is right. */
+static unsigned l4_sum(const struct parts *p, const uint8_t *frame)
+{
+	uint64_t sum =
+		sum_words(0, frame + p->addrs, p->addrs_len) + p->proto + p->l4_len;
+
+	return fold_sum(sum_words(sum, frame + p->l4, p->l4_len));
+}
+
+static void put_be16(uint8_t *at, unsigned n)
+{
+	at[0] = (uint8_t)(n >> 8);
+	at[1] = (uint8_t)n;
+}
+
+void rnp_checksum_fill(uint8_t *frame, size_t len)
+{
+	struct parts p = find_parts(frame, len);
+	unsigned sum;
+
+	if (p.ip4_len) {
+		put_be16(frame + p.ip4 + IP4_SUM_AT, 0);
+		put_be16(frame + p.ip4 + IP4_SUM_AT,
+			 fold_sum(sum_words(0, frame + p.ip4, p.ip4_len)));
+	}
+	if (!p.l4_len)
+		return;
+	put_be16(frame + p.sum, 0);
+	sum = l4_sum(&p, frame);
+	/* 0 says that there is none. */
+	put_be16(frame + p.sum, sum == 0 && p.proto == NEXT_UDP ? 0xffff : sum);
+}
+
+bool rnp_checksum_ok(const uint8_t *frame, size_t len)
+{
+	struct parts p = find_parts(frame, len);
+
+	if (!p.ip4_len || !p.l4_len ||
+	    fold_sum(sum_words(0, frame + p.ip4, p.ip4_len)) != 0)
+		return false;
+	return (p.proto == NEXT_UDP && be16(frame + p.sum) == 0) ||
+	       l4_sum(&p, frame) == 0;
 }

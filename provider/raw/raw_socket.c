@@ -16,8 +16,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "fd.h"
-#include "provider/raw/checksum.h"
+#include "frame.h"
+#include "provider/engine/fd.h"
 #include "rocin/raw_packet.h"
 #include "rocin/stats.h"
 #include "rocin/transport.h"

@@ -22,7 +22,7 @@
 #ifndef RNP_RAW_SOCKET_H
 #define RNP_RAW_SOCKET_H
 
-#include "provider/raw/flow_steer.h"
+#include "flow_steer.h"
 #include "rocin/types.h"
 
 struct rn_dev;

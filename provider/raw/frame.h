@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* flow_match.h - is this Ethernet frame one that a flow rule is about?
+/* frame.h - an Ethernet frame: its fields, whether a rule matches them, its checksums.
  *
  * A frame is parsed once into the fields that rules can name; a rule is a value and a
  * mask over the same fields. Knows neither verbs nor sockets.
  *
  * Threads: none of these functions locks or keeps anything.
  */
-#ifndef RNP_FLOW_MATCH_H
-#define RNP_FLOW_MATCH_H
+#ifndef RNP_FRAME_H
+#define RNP_FRAME_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -68,4 +68,20 @@ bool rnp_flow_matches(const struct rnp_flow_match *match,
 /* To a group address, broadcast included; false if there is no address. */
 bool rnp_frame_is_multicast(const struct rnp_frame_view *view);
 
-#endif /* RNP_FLOW_MATCH_H */
+/* --------------------------------------------------------------------- checksums
+ * As a NIC fills and checks them: of IPv4 the header; of TCP and UDP, directly behind
+ * IPv4 or IPv6 and not in a fragment, the whole. Behind at most two VLAN tags. RFC 791,
+ * 793, 768, 8200 (8.1).
+ */
+
+/* Write those that the frame has; whatever stood there does not matter. A header that is
+ * cut short, or says that it is longer than the frame, has none.
+ */
+void rnp_checksum_fill(uint8_t *frame, size_t len);
+
+/* As IBV_WC_IP_CSUM_OK says it: IPv4 with TCP or UDP, and both are right. UDP without a
+ * checksum is right.
+ */
+bool rnp_checksum_ok(const uint8_t *frame, size_t len);
+
+#endif /* RNP_FRAME_H */
