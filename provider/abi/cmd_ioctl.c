@@ -20,7 +20,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include "provider/verbs/event_pipe.h"
+#include "provider/verbs/event.h"
 #include "transport/io/host/sentence.h"
 
 typedef int (*ioctl_fn)(int fd, unsigned long request, ...);

@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "mr_access.h"
+#include "mr.h"
 #include "provider.h"
 #include "transport/io/memory/mem_direct.h"
 

@@ -1,20 +1,137 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* mr.c - memory regions.
+/* mr.c - memory regions: of the program's memory, of what a descriptor stands for, and of
+ * no memory; and advice about those with on-demand paging.
  *
  * What is registered is a range of addresses, not the pages behind it: the engine reaches
- * them as the program does. Registration only checks that they are there.
+ * them as the program does, through its page table. Registration only checks that they
+ * are there.
  */
+#include "mr.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
-#include "mr_access.h"
-#include "pages.h"
 #include "provider.h"
 #include "transport/io/memory/mem_direct.h"
 
+/* ------------------------------------ pages: are they there, and may they be written? */
+#ifndef MADV_POPULATE_READ
+#define MADV_POPULATE_READ 22
+#define MADV_POPULATE_WRITE 23
+#endif
+
+static uintptr_t page_size;
+static bool can_populate;
+static char probe_byte;
+
+static int populate_pages(uintptr_t first, size_t len, bool write)
+{
+	int advice = write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ;
+
+	while (madvise(rnp_pages_pointer(first), len, advice))
+		if (errno != EINTR && errno != EAGAIN)
+			return -errno;
+	return 0;
+}
+
+/* EINVAL means "unknown advice" to an old kernel and "not with that right" to a new one:
+ * ask once about memory that is surely there.
+ */
+static void find_out(void)
+{
+	page_size = (uintptr_t)sysconf(_SC_PAGESIZE);
+	can_populate = populate_pages((uintptr_t)&probe_byte & ~(page_size - 1),
+				      page_size, true) == 0;
+}
+
+static void find_out_once(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, find_out);
+}
+
+/* One byte of each page, by a call that reports a fault instead of raising it. */
+int rnp_pages_read(const void *addr, size_t len)
+{
+	uintptr_t at = (uintptr_t)addr, end = at + len;
+	struct iovec remote[IOV_MAX], local;
+	char sink[IOV_MAX];
+
+	find_out_once();
+	while (at < end) {
+		unsigned n = 0;
+		long got;
+
+		for (; n < IOV_MAX && at < end; n++) {
+			remote[n] = (struct iovec){ rnp_pages_pointer(at), 1 };
+			at = (at & ~(page_size - 1)) + page_size;
+		}
+		local = (struct iovec){ sink, n };
+		got = syscall(SYS_process_vm_readv, getpid(), &local, 1, remote, n, 0);
+		if (got >= 0 && got < (long)n)
+			return -EFAULT;
+		if (got < 0 && errno == EFAULT)
+			return -EFAULT;
+		if (got < 0)
+			return 0; /* not allowed to ask: found out when it is used */
+	}
+	return 0;
+}
+
+int rnp_pages_populate(const void *addr, size_t len, bool write)
+{
+	uintptr_t first = (uintptr_t)addr, last = first + len;
+
+	if (len == 0)
+		return 0;
+	find_out_once();
+	if (last < first || last > UINTPTR_MAX - page_size)
+		return -EINVAL;
+	if (!can_populate)
+		return rnp_pages_read(addr, len);
+	first &= ~(page_size - 1);
+	last = (last + page_size - 1) & ~(page_size - 1);
+	return populate_pages(first, last - first, write) ? -EFAULT : 0;
+}
+
+int rnp_pages_mapped(const void *addr, size_t len)
+{
+	unsigned char there[1024];
+	uintptr_t at, end = (uintptr_t)addr + len;
+
+	find_out_once();
+	for (at = (uintptr_t)addr & ~(page_size - 1); at < end;) {
+		size_t left = end - at, most = sizeof(there) * page_size;
+		size_t n = left < most ? left : most;
+
+		if (mincore(rnp_pages_pointer(at), n, there))
+			return -EFAULT;
+		at += n;
+	}
+	return 0;
+}
+
+void rnp_pages_expect(const void *addr, size_t len)
+{
+	uintptr_t first;
+
+	find_out_once();
+	first = (uintptr_t)addr & ~(page_size - 1);
+	(void)madvise(rnp_pages_pointer(first), (uintptr_t)addr + len - first,
+		      MADV_WILLNEED);
+}
+
+/* ----------------------------------------------------------------------- registration */
 /* 0, or -errno if such a region cannot be. */
-static int check(const struct rn_mr_attr *attr)
+static int check_pages(const struct rn_mr_attr *attr)
 {
 	int rc = rnp_access_check(attr->access);
 
@@ -26,7 +143,7 @@ static int check(const struct rn_mr_attr *attr)
 }
 
 /* What the kernel says of a range, before it looks for the pages. */
-static int judge(const struct rn_mr_attr *attr)
+static int check_range(const struct rn_mr_attr *attr)
 {
 	const uint64_t in_page = (uint64_t)sysconf(_SC_PAGESIZE) - 1;
 	const uint64_t start = attr->iova_base, end = start + attr->length;
@@ -55,7 +172,8 @@ static bool is_of_program(const struct rnp_mr *mr)
 }
 
 /* In the device and known to the PCIe layer; engine lock held. */
-static int enter(struct rnp_engine *e, struct rnp_mr *mr, const struct rn_mr_attr *attr)
+static int enter_device(struct rnp_engine *e, struct rnp_mr *mr,
+			const struct rn_mr_attr *attr)
 {
 	int rc = rn_mr_init(&mr->core, attr);
 
@@ -71,14 +189,14 @@ static int enter(struct rnp_engine *e, struct rnp_mr *mr, const struct rn_mr_att
 }
 
 /* Out of the device, with nothing on its way to it; engine lock held. */
-static void leave(struct rnp_engine *e, struct rnp_mr *mr)
+static void leave_device(struct rnp_engine *e, struct rnp_mr *mr)
 {
 	rn_dev_remove_mr(rnp_engine_dev(e), &mr->core);
 	if (is_of_program(mr))
 		rnp_pcie_region_remove(rnp_engine_pcie(e), mr->core.lkey);
 }
 
-static int add(struct rnp_context *ctx, struct rnp_mr *mr, struct rn_mr_attr *attr)
+static int add_region(struct rnp_context *ctx, struct rnp_mr *mr, struct rn_mr_attr *attr)
 {
 	int cancel = rnp_enter(ctx->engine);
 	int rc = mr->dm && mr->dm->gone ? -EINVAL : rnp_hca_add(ctx->hca, RNP_HCA_MR);
@@ -86,7 +204,7 @@ static int add(struct rnp_context *ctx, struct rnp_mr *mr, struct rn_mr_attr *at
 	if (rc)
 		goto out;
 	attr->key = rnp_hca_new_key(ctx->hca);
-	rc = enter(ctx->engine, mr, attr);
+	rc = enter_device(ctx->engine, mr, attr);
 	if (rc) {
 		rnp_hca_remove(ctx->hca, RNP_HCA_MR);
 		goto out;
@@ -104,7 +222,7 @@ struct rnp_mr *rnp_mr_register(struct ibv_pd *pd, struct rn_mr_attr *attr,
 {
 	struct rnp_mr *mr;
 
-	*rc = check(attr);
+	*rc = check_pages(attr);
 	if (*rc)
 		return NULL;
 	mr = calloc(1, sizeof(*mr));
@@ -112,7 +230,7 @@ struct rnp_mr *rnp_mr_register(struct ibv_pd *pd, struct rn_mr_attr *attr,
 		mr->dm = dm;
 		mr->held = 2; /* the program and the device */
 	}
-	*rc = mr ? add(to_rnp_context(pd->context), mr, attr) : -ENOMEM;
+	*rc = mr ? add_region(to_rnp_context(pd->context), mr, attr) : -ENOMEM;
 	if (*rc) {
 		free(mr);
 		return NULL;
@@ -137,7 +255,7 @@ struct ibv_mr *rnp_reg_mr(struct ibv_pd *pd, void *addr, size_t length, uint64_t
 		.access = (uint32_t)access,
 	};
 	struct rnp_mr *mr;
-	int rc = rnp_is_copy(ctx) ? -EIO : judge(&attr);
+	int rc = rnp_is_copy(ctx) ? -EIO : check_range(&attr);
 
 	mr = rc ? NULL : rnp_mr_register(pd, &attr, RNP_ABI_MR, NULL, &rc);
 	if (!mr)
@@ -153,7 +271,7 @@ void rnp_mr_detach(struct rnp_mr *mr)
 	mr->core.valid = false;
 	if (rnp_engine_settle(ctx->engine, 0))
 		rnp_engine_kick(ctx->engine);
-	leave(ctx->engine, mr);
+	leave_device(ctx->engine, mr);
 	rnp_hca_remove(ctx->hca, RNP_HCA_MR);
 	if (mr->dm)
 		mr->dm->mrs--;
@@ -171,7 +289,7 @@ struct change {
 };
 
 /* What the region would be after the change; the key stays. Engine lock held. */
-static struct rn_mr_attr changed(const struct rnp_mr *mr, const struct change *c)
+static struct rn_mr_attr attr_after(const struct rnp_mr *mr, const struct change *c)
 {
 	struct rn_mr_attr attr = {
 		.key = mr->core.lkey,
@@ -196,19 +314,20 @@ static struct rn_mr_attr changed(const struct rnp_mr *mr, const struct change *c
 /* Requests under way meet the old region or the new one: those that wait for memory go on
  * with the old, and no packet is looked at in between. Engine lock held.
  */
-static int replace(struct rnp_engine *e, struct rnp_mr *mr, const struct rn_mr_attr *attr)
+static int replace_region(struct rnp_engine *e, struct rnp_mr *mr,
+			  const struct rn_mr_attr *attr)
 {
 	const struct change none = { 0 };
-	struct rn_mr_attr old = changed(mr, &none);
+	struct rn_mr_attr old = attr_after(mr, &none);
 	bool ended;
 	int rc;
 
 	if (mr->core.windows)
 		return -EBUSY;
 	ended = rnp_engine_settle(e, 0);
-	leave(e, mr);
-	rc = enter(e, mr, attr);
-	if (rc && enter(e, mr, &old)) {
+	leave_device(e, mr);
+	rc = enter_device(e, mr, attr);
+	if (rc && enter_device(e, mr, &old)) {
 		/* The PCIe layer does not take it again: it stays, for nobody's use. */
 		mr->core.valid = false;
 		rn_dev_add_mr(rnp_engine_dev(e), &mr->core);
@@ -219,11 +338,11 @@ static int replace(struct rnp_engine *e, struct rnp_mr *mr, const struct rn_mr_a
 }
 
 /* What the region would be now: others may change it, too. */
-static struct rn_mr_attr preview(struct rnp_engine *e, const struct rnp_mr *mr,
-				 const struct change *c)
+static struct rn_mr_attr preview_change(struct rnp_engine *e, const struct rnp_mr *mr,
+					const struct change *c)
 {
 	int cancel = rnp_enter(e);
-	struct rn_mr_attr attr = changed(mr, c);
+	struct rn_mr_attr attr = attr_after(mr, c);
 
 	rnp_leave(e, cancel);
 	return attr;
@@ -238,24 +357,25 @@ static int check_change(const struct rnp_mr *mr, int flags, const struct rn_mr_a
 	if (!is_of_program(mr) || mr->origin)
 		return -EINVAL;
 	if (flags & IBV_REREG_MR_CHANGE_TRANSLATION)
-		rc = judge(attr);
-	return rc ? rc : check(attr);
+		rc = check_range(attr);
+	return rc ? rc : check_pages(attr);
 }
 
-static int change(struct rnp_context *ctx, struct rnp_mr *mr, const struct change *c)
+static int change_region(struct rnp_context *ctx, struct rnp_mr *mr,
+			 const struct change *c)
 {
 	struct rn_mr_attr attr;
 	int rc, cancel;
 
 	if (rnp_is_copy(ctx))
 		return -EIO;
-	attr = preview(ctx->engine, mr, c);
+	attr = preview_change(ctx->engine, mr, c);
 	rc = check_change(mr, c->flags, &attr);
 	if (rc)
 		return rc;
 	cancel = rnp_enter(ctx->engine);
-	attr = changed(mr, c);
-	rc = replace(ctx->engine, mr, &attr);
+	attr = attr_after(mr, c);
+	rc = replace_region(ctx->engine, mr, &attr);
 	if (!rc)
 		mr->base.access = (int)attr.access;
 	rnp_leave(ctx->engine, cancel);
@@ -279,7 +399,8 @@ int rnp_rereg_mr(struct rnp_abi_mr *base, int flags, struct ibv_pd *pd, void *ad
 	int rc = -EINVAL;
 
 	if (flags && (!to_other || (pd && pd->context == base->ibv_mr.context)))
-		rc = change(to_rnp_context(base->ibv_mr.context), to_rnp_mr(base), &c);
+		rc = change_region(to_rnp_context(base->ibv_mr.context), to_rnp_mr(base),
+				   &c);
 	if (rc)
 		return -rc;
 	if (to_other) {
@@ -301,7 +422,7 @@ void rnp_mr_release(struct rnp_mr *mr, unsigned holders)
 }
 
 /* Of a fork child: its copy of the handle. */
-static int forget(struct rnp_mr *mr)
+static int forget_copy(struct rnp_mr *mr)
 {
 	if (mr->origin) {
 		free(mr);
@@ -324,7 +445,7 @@ int rnp_dereg_mr(struct rnp_abi_mr *base)
 	int cancel, err = 0;
 
 	if (rnp_is_copy(ctx))
-		return forget(handle);
+		return forget_copy(handle);
 	cancel = rnp_enter(ctx->engine);
 	if (mr->gone)
 		err = ENOENT;
@@ -342,4 +463,254 @@ int rnp_dereg_mr(struct rnp_abi_mr *base)
 		return err;
 	rnp_pd_put(pd);
 	return 0;
+}
+
+/* ------------------------------------------------ memory that a descriptor stands for */
+/* Memory of a simulated GPU is where the PCIe layer says. Whatever else can be mapped (a
+ * memfd, a dma-buf whose exporter allows it) is mapped as long as the region lives.
+ */
+/* What is registered of a descriptor, and where it came to lie. */
+struct window {
+	int fd;
+	uint64_t offset, len; /* bytes */
+	bool writes;
+	rn_iova addr;
+	void *map; /* NULL: not ours to unmap */
+	size_t map_len;
+};
+
+/* As the verb's manual page and the kernel have it. */
+static int check_window(const struct window *w, uint64_t iova, uint32_t access)
+{
+	const uint32_t known = RN_ACCESS_LOCAL_WRITE | RN_ACCESS_REMOTE_WRITE |
+			       RN_ACCESS_REMOTE_READ | RN_ACCESS_REMOTE_ATOMIC |
+			       RN_ACCESS_RELAXED_ORDERING;
+	const uint64_t in_page = (uint64_t)sysconf(_SC_PAGESIZE) - 1;
+
+	/* Programs ask like this whether dma-bufs of real GPUs can be registered. */
+	if (w->fd < 0)
+		return -EOPNOTSUPP;
+	if (access & ~known || (iova & in_page) != (w->offset & in_page))
+		return -EINVAL;
+	if (w->len == 0 || w->offset + w->len < w->offset)
+		return -EINVAL;
+	return rnp_access_check(access);
+}
+
+/* A dma-buf says its size to lseek() only; a file would lose its position by that. */
+static int64_t size_of(int fd)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	return S_ISREG(st.st_mode) && st.st_size ? st.st_size : lseek(fd, 0, SEEK_END);
+}
+
+static int map_window(struct window *w)
+{
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+	uint64_t before = w->offset % page;
+	int prot = w->writes ? PROT_READ | PROT_WRITE : PROT_READ;
+	int64_t size = size_of(w->fd);
+
+	if (size < 0)
+		return size == -EBADF ? -EBADF : -EINVAL; /* a pipe, a socket ... */
+	if (w->offset + w->len > (uint64_t)size)
+		return -EINVAL;
+	w->map_len = before + w->len;
+	w->map = mmap(NULL, w->map_len, prot, MAP_SHARED, w->fd,
+		      (off_t)(w->offset - before));
+	if (w->map == MAP_FAILED) {
+		w->map = NULL;
+		return errno == ENODEV ? -EOPNOTSUPP : -errno;
+	}
+	w->addr = (uintptr_t)w->map + before;
+	return 0;
+}
+
+static int locate_window(struct window *w)
+{
+	int rc = rnp_pcie_dmabuf(w->fd, w->offset, w->len, &w->addr);
+
+	return rc == -ENOENT ? map_window(w) : rc;
+}
+
+static struct rnp_mr *register_window(struct ibv_pd *pd, struct window *w, uint64_t iova,
+				      uint32_t access, int *rc)
+{
+	struct rn_mr_attr attr = {
+		.pd = to_rnp_pd(pd)->number,
+		.va = iova,
+		.length = w->len,
+		.access = access,
+	};
+	struct rnp_mr *mr;
+
+	*rc = check_window(w, iova, access);
+	if (!*rc)
+		*rc = locate_window(w);
+	if (*rc)
+		return NULL;
+	attr.iova_base = w->addr;
+	mr = rnp_mr_register(pd, &attr, RNP_ABI_DMABUF_MR, NULL, rc);
+	if (mr) {
+		mr->map = w->map;
+		mr->map_len = w->map_len;
+	} else if (w->map) {
+		munmap(w->map, w->map_len);
+	}
+	return mr;
+}
+
+// NOLINTNEXTLINE(readability-function-size): as the library calls it
+struct ibv_mr *rnp_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length,
+				 uint64_t iova, int fd, int access)
+{
+	struct window w = {
+		.fd = fd,
+		.offset = offset,
+		.len = length,
+		.writes = rnp_access_writes((uint32_t)access),
+	};
+	struct rnp_mr *mr = NULL;
+	int rc = -EIO;
+
+	if (!rnp_is_copy(to_rnp_context(pd->context)))
+		mr = register_window(pd, &w, iova, (uint32_t)access, &rc);
+	if (!mr)
+		errno = -rc;
+	return mr ? &mr->base.ibv_mr : NULL;
+}
+
+/* ------------------------------------------------------- the region that is no memory */
+/* It has zeros to read, and what is written is gone. Its key is good for scatter and
+ * gather lists only.
+ */
+/* Into the device; engine lock held. */
+static int attach_null(struct rnp_context *ctx, struct rnp_mr *mr,
+		       const struct rnp_pd *pd)
+{
+	int rc = rnp_hca_add(ctx->hca, RNP_HCA_MR);
+
+	if (rc)
+		return rc;
+	rn_mr_init_null(&mr->core, rnp_hca_new_key(ctx->hca), pd->number);
+	rn_dev_add_mr(rnp_engine_dev(ctx->engine), &mr->core);
+	LIST_INSERT_HEAD(&ctx->mrs, mr, link);
+	return 0;
+}
+
+struct ibv_mr *rnp_alloc_null_mr(struct ibv_pd *pd)
+{
+	struct rnp_context *ctx = to_rnp_context(pd->context);
+	int rc = rnp_is_copy(ctx) ? -EIO : 0, cancel;
+	struct rnp_mr *mr = rc ? NULL : calloc(1, sizeof(*mr));
+
+	if (!mr) {
+		errno = rc ? -rc : ENOMEM;
+		return NULL;
+	}
+	mr->held = 2; /* the program and the device */
+	cancel = rnp_enter(ctx->engine);
+	rc = attach_null(ctx, mr, to_rnp_pd(pd));
+	rnp_leave(ctx->engine, cancel);
+	if (rc) {
+		free(mr);
+		errno = -rc;
+		return NULL;
+	}
+	rnp_pd_get(pd);
+	mr->base.ibv_mr.context = pd->context;
+	mr->base.ibv_mr.pd = pd;
+	mr->base.ibv_mr.handle = mr->core.node.key;
+	mr->base.ibv_mr.lkey = mr->base.ibv_mr.rkey = mr->core.lkey;
+	mr->base.mr_type = RNP_ABI_NULL_MR;
+	return &mr->base.ibv_mr;
+}
+
+/* ----------------------------------------------------------------------------- advice */
+/* The device reaches memory through the program's own page table, so to prefetch is to
+ * have the kernel make the pages present.
+ */
+static bool is_inside(const struct rn_mr *mr, const struct ibv_sge *sge)
+{
+	uint64_t offset = sge->addr - mr->va;
+
+	return sge->addr >= mr->va && offset <= mr->length &&
+	       sge->length <= mr->length - offset;
+}
+
+/* 0 with the address in memory, or an errno; engine lock held. */
+static int find_locked(const struct rnp_context *ctx, uint32_t pd, bool write,
+		       const struct ibv_sge *sge, uintptr_t *addr)
+{
+	const struct rn_mr *mr = rn_dev_find_mr(rnp_engine_dev(ctx->engine),
+						sge->lkey >> RN_KEY_INDEX_SHIFT);
+
+	if (!mr || mr->lkey != sge->lkey)
+		return ENOENT;
+	if (mr->kind != RN_MR_KIND_MR)
+		return EINVAL;
+	if (!(mr->access & RN_ACCESS_ON_DEMAND))
+		return ENOENT;
+	if (mr->pd != pd || (write && !rnp_access_writes(mr->access)))
+		return EPERM;
+	if (!is_inside(mr, sge))
+		return EFAULT;
+	*addr = mr->iova_base + (sge->addr - mr->va);
+	return 0;
+}
+
+static int find_advised(struct ibv_pd *pd, bool write, const struct ibv_sge *sge,
+			uintptr_t *addr)
+{
+	struct rnp_context *ctx = to_rnp_context(pd->context);
+	int cancel = rnp_enter(ctx->engine);
+	int err = find_locked(ctx, to_rnp_pd(pd)->number, write, sge, addr);
+
+	rnp_leave(ctx->engine, cancel);
+	return err;
+}
+
+/* A positive errno. */
+static int fetch_pages(uintptr_t at, size_t len, enum ibv_advise_mr_advice advice)
+{
+	const void *addr = rnp_pages_pointer(at);
+
+	if (advice == IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT)
+		return -rnp_pages_mapped(addr, len);
+	return -rnp_pages_populate(addr, len,
+				   advice == IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE);
+}
+
+/* Nothing is fetched unless all of it is right. Without IBV_ADVISE_MR_FLAG_FLUSH the
+ * caller does not wait for pages, so he does not hear of missing ones.
+ */
+int rnp_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t flags,
+		  struct ibv_sge *sg_list, uint32_t num_sge)
+{
+	const bool write = advice == IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE;
+	uintptr_t addr;
+	int err = 0;
+
+	if (rnp_is_copy(to_rnp_context(pd->context)))
+		return EIO;
+	if (advice != IBV_ADVISE_MR_ADVICE_PREFETCH && !write &&
+	    advice != IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT)
+		return EOPNOTSUPP;
+	if (flags & ~(uint32_t)IBV_ADVISE_MR_FLAG_FLUSH || !sg_list || num_sge == 0)
+		return EINVAL;
+	for (uint32_t i = 0; i < num_sge && !err; i++)
+		err = find_advised(pd, write, &sg_list[i], &addr);
+	for (uint32_t i = 0; i < num_sge && !err; i++) {
+		err = find_advised(pd, write, &sg_list[i], &addr);
+		if (err || sg_list[i].length == 0)
+			continue;
+		if (flags & IBV_ADVISE_MR_FLAG_FLUSH)
+			err = fetch_pages(addr, sg_list[i].length, advice);
+		else if (advice != IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT)
+			rnp_pages_expect(rnp_pages_pointer(addr), sg_list[i].length);
+	}
+	return err;
 }

@@ -4,8 +4,7 @@
 
 #include <stdlib.h>
 
-#include "send_wr.h"
-#include "watch.h"
+#include "post.h"
 
 /* Into the device; engine lock held. */
 static int attach(struct rnp_context *ctx, struct rnp_mw *mw, enum ibv_mw_type type)

@@ -1,16 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* pd.c - protection domains: a number that regions and queue pairs must share. */
+/* pd.c - protection domains, with what belongs to one: parent domains and the memory
+ * that their allocators give, thread domains, and address handles.
+ */
+#include "pd.h"
+
+#include <errno.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
 
 #include "provider.h"
 
-static struct rnp_pd_handle *to_handle(struct ibv_pd *pd)
+static struct rnp_pd_handle *to_pd_handle(struct ibv_pd *pd)
 {
 	return (struct rnp_pd_handle *)pd;
 }
 
 /* One holder less: a handle, or the device. */
-static void release(struct rnp_pd *pd)
+static void release_pd(struct rnp_pd *pd)
 {
 	if (atomic_fetch_sub(&pd->held, 1) == 1)
 		free(pd);
@@ -31,7 +38,7 @@ struct rnp_pd_handle *rnp_pd_new_handle(struct ibv_context *context, struct rnp_
 
 void rnp_pd_get(struct ibv_pd *pd)
 {
-	atomic_fetch_add(&to_handle(pd)->refs, 1);
+	atomic_fetch_add(&to_pd_handle(pd)->refs, 1);
 	atomic_fetch_add(&to_rnp_pd(pd)->refs, 1);
 }
 
@@ -39,14 +46,14 @@ static void release_handle(struct rnp_pd_handle *h)
 {
 	if (atomic_fetch_sub(&h->refs, 1) > 1)
 		return;
-	release(h->pd);
+	release_pd(h->pd);
 	free(h);
 }
 
 void rnp_pd_put(struct ibv_pd *pd)
 {
 	atomic_fetch_sub(&to_rnp_pd(pd)->refs, 1);
-	release_handle(to_handle(pd));
+	release_handle(to_pd_handle(pd));
 }
 
 struct ibv_pd *rnp_alloc_pd(struct ibv_context *context)
@@ -90,11 +97,11 @@ void rnp_pd_detach(struct rnp_context *ctx, struct rnp_pd *pd)
 	pd->gone = true;
 	rnp_hca_remove(ctx->hca, RNP_HCA_PD);
 	LIST_REMOVE(pd, link);
-	release(pd);
+	release_pd(pd);
 }
 
 /* 0, EBUSY, or ENOENT: deallocated through another handle. */
-static int dealloc(struct rnp_context *ctx, struct rnp_pd *pd)
+static int dealloc_by_handle(struct rnp_context *ctx, struct rnp_pd *pd)
 {
 	int cancel = rnp_enter(ctx->engine);
 	int err = 0;
@@ -115,20 +122,294 @@ void rnp_unimport_pd(struct ibv_pd *base)
 	if (rnp_pd_is_parent(base))
 		(void)rnp_dealloc_parent_domain(base);
 	else
-		release_handle(to_handle(base));
+		release_handle(to_pd_handle(base));
 }
 
 int rnp_dealloc_pd(struct ibv_pd *base)
 {
 	struct rnp_context *ctx = to_rnp_context(base->context);
-	struct rnp_pd_handle *h = to_handle(base);
+	struct rnp_pd_handle *h = to_pd_handle(base);
 	int err = 0;
 
 	if (rnp_pd_is_parent(base))
 		return rnp_dealloc_parent_domain(base);
 	if (!rnp_is_copy(ctx))
-		err = dealloc(ctx, h->pd);
+		err = dealloc_by_handle(ctx, h->pd);
 	if (!err)
 		release_handle(h);
 	return err;
+}
+
+/* Buffers from this size on are mapped, so that a large one costs only what is used of
+ * it; smaller ones are not, since a process may have no more than 65530 mappings.
+ */
+enum {
+	MAP_MIN = 256 * 1024
+};
+
+/* ------------------------------------------------------------------ thread domains */
+struct ibv_td *rnp_alloc_td(struct ibv_context *context, struct ibv_td_init_attr *attr)
+{
+	struct rnp_td *td;
+	int err = rnp_is_copy(to_rnp_context(context)) ? EIO : 0;
+
+	if (!err && attr->comp_mask)
+		err = EINVAL;
+	if (err) {
+		errno = err;
+		return NULL;
+	}
+	td = calloc(1, sizeof(*td));
+	if (!td)
+		return NULL;
+	td->base.context = context;
+	return &td->base;
+}
+
+int rnp_dealloc_td(struct ibv_td *base)
+{
+	struct rnp_td *td = (struct rnp_td *)base;
+
+	if (atomic_load(&td->refs))
+		return EBUSY;
+	free(td);
+	return 0;
+}
+
+/* ------------------------------------------------------------------ parent domains */
+static int check_parent_domain(const struct ibv_context *context,
+			       const struct ibv_parent_domain_init_attr *attr)
+{
+	const uint32_t known = IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS |
+			       IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT;
+
+	if (attr->comp_mask & ~known || !attr->pd || attr->pd->context != context)
+		return EINVAL;
+	if (attr->td && attr->td->context != context)
+		return EINVAL;
+	if ((attr->comp_mask & IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS) &&
+	    (!attr->alloc || !attr->free))
+		return EINVAL;
+	return 0;
+}
+
+struct ibv_pd *rnp_alloc_parent_domain(struct ibv_context *context,
+				       struct ibv_parent_domain_init_attr *attr)
+{
+	int err = rnp_is_copy(to_rnp_context(context))
+			  ? EIO
+			  : check_parent_domain(context, attr);
+	struct rnp_pd_handle *h;
+
+	if (err) {
+		errno = err;
+		return NULL;
+	}
+	h = rnp_pd_new_handle(context, to_rnp_pd(attr->pd));
+	if (!h)
+		return NULL;
+	atomic_fetch_add(&h->pd->held, 1);
+	rnp_pd_get(attr->pd);
+	h->kind = RNP_PD_PARENT;
+	h->below = attr->pd;
+	h->td = (struct rnp_td *)attr->td;
+	if (h->td)
+		atomic_fetch_add(&h->td->refs, 1);
+	if (attr->comp_mask & IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS) {
+		h->alloc = attr->alloc;
+		h->free = attr->free;
+	}
+	if (attr->comp_mask & IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT)
+		h->pd_context = attr->pd_context;
+	return &h->base;
+}
+
+int rnp_dealloc_parent_domain(struct ibv_pd *base)
+{
+	struct rnp_pd_handle *h = (struct rnp_pd_handle *)base;
+	struct ibv_pd *below = h->below;
+
+	if (atomic_load(&h->refs) > 1 && !rnp_is_copy(to_rnp_context(base->context)))
+		return EBUSY;
+	if (h->td)
+		atomic_fetch_sub(&h->td->refs, 1);
+	atomic_fetch_sub(&h->pd->held, 1); /* not the last: @below is one more */
+	free(h);
+	rnp_pd_put(below);
+	return 0;
+}
+
+/* ------------------------------------------------------------------------- buffers */
+static size_t round_up(size_t n, size_t align)
+{
+	return (n + align - 1) & ~(align - 1);
+}
+
+static void *alloc_ours(size_t len, size_t align)
+{
+	void *addr;
+
+	if (len >= MAP_MIN) {
+		addr = mmap(NULL, len, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+		return addr == MAP_FAILED ? NULL : addr;
+	}
+	addr = aligned_alloc(align, round_up(len, align));
+	return addr ? memset(addr, 0, len) : NULL;
+}
+
+int rnp_buffer_alloc(struct rnp_buffer *buf, struct ibv_pd *pd, size_t align)
+{
+	const struct rnp_pd_handle *h = (const struct rnp_pd_handle *)pd;
+	void *addr = IBV_ALLOCATOR_USE_DEFAULT;
+
+	if (h && h->alloc)
+		addr = h->alloc(pd, h->pd_context, round_up(buf->len, align), align,
+				buf->resource);
+	buf->from = pd;
+	if (addr == IBV_ALLOCATOR_USE_DEFAULT) {
+		buf->from = NULL;
+		addr = alloc_ours(buf->len, align);
+	} else if (addr && (uintptr_t)addr % align) {
+		h->free(pd, h->pd_context, addr, buf->resource);
+		addr = NULL;
+	} else if (addr) {
+		memset(addr, 0, buf->len); /* it should be; the core relies on it */
+	}
+	buf->addr = addr;
+	return addr ? 0 : -ENOMEM;
+}
+
+void rnp_buffer_free(struct rnp_buffer *buf)
+{
+	const struct rnp_pd_handle *h = (const struct rnp_pd_handle *)buf->from;
+
+	if (!buf->addr)
+		return;
+	if (h)
+		h->free(buf->from, h->pd_context, buf->addr, buf->resource);
+	else if (buf->len >= MAP_MIN)
+		munmap(buf->addr, buf->len);
+	else
+		free(buf->addr);
+}
+
+/* -------------------------------------------------------------------------- addresses */
+enum {
+	/* What Linux takes where the program names none (IPDEFTTL). */
+	HOP_LIMIT_DEFAULT = 64,
+	FLOW_LABEL_MASK = 0xfffff,
+	SL_MASK = 0xf,
+};
+
+static_assert(sizeof(struct rn_gid) == sizeof(union ibv_gid), "GIDs are copied");
+
+static bool is_unspecified(const struct rn_gid *gid)
+{
+	static const struct rn_gid zero;
+	static const struct rn_gid zero_ipv4 = { .raw = { [10] = 0xff, [11] = 0xff } };
+
+	return !memcmp(gid, &zero, sizeof(zero)) ||
+	       !memcmp(gid, &zero_ipv4, sizeof(zero_ipv4));
+}
+
+/* As Linux has it (IP_DEFAULT_MULTICAST_TTL): a packet to a group stays on its link. */
+static uint8_t default_hop_limit(const struct rn_gid *dgid)
+{
+	return rn_gid_is_multicast(dgid) ? 1 : HOP_LIMIT_DEFAULT;
+}
+
+int rnp_av_from_attr(const struct rn_netdev *dev, const struct ibv_ah_attr *attr,
+		     struct rn_av *av)
+{
+	static const struct rn_gid unused;
+	const struct rn_gid *sgid;
+	struct rn_gid dgid;
+
+	if (!attr->is_global || attr->port_num != 1)
+		return -EINVAL;
+	if (attr->grh.sgid_index >= RN_GID_MAX)
+		return -EINVAL;
+	sgid = &dev->gid[attr->grh.sgid_index];
+	if (!memcmp(sgid, &unused, sizeof(unused)))
+		return -EINVAL;
+	memcpy(&dgid, &attr->grh.dgid, sizeof(dgid));
+	if (is_unspecified(&dgid) || rn_gid_is_ipv4(sgid) != rn_gid_is_ipv4(&dgid))
+		return -EINVAL;
+
+	*av = (struct rn_av){
+		.dgid = dgid,
+		.flow_label = attr->grh.flow_label & FLOW_LABEL_MASK,
+		.sgid_index = attr->grh.sgid_index,
+		.hop_limit = attr->grh.hop_limit ? attr->grh.hop_limit
+						 : default_hop_limit(&dgid),
+		.tclass = attr->grh.traffic_class,
+		.sl = attr->sl & SL_MASK,
+	};
+	return 0;
+}
+
+void rnp_av_to_attr(const struct rn_av *av, struct ibv_ah_attr *attr)
+{
+	*attr = (struct ibv_ah_attr){
+		.grh.flow_label = av->flow_label,
+		.grh.sgid_index = av->sgid_index,
+		.grh.hop_limit = av->hop_limit,
+		.grh.traffic_class = av->tclass,
+		.sl = av->sl,
+		.is_global = 1,
+		.port_num = 1,
+	};
+	memcpy(&attr->grh.dgid, &av->dgid, sizeof(av->dgid));
+}
+
+/* ------------------------------------------- address handles: where a UD message goes */
+struct ibv_ah *rnp_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
+{
+	struct rnp_context *ctx = to_rnp_context(pd->context);
+	struct rnp_ah *ah;
+	int cancel, rc;
+
+	if (rnp_is_copy(ctx)) {
+		errno = EIO;
+		return NULL;
+	}
+	ah = calloc(1, sizeof(*ah));
+	if (!ah)
+		return NULL;
+	cancel = rnp_enter(ctx->engine);
+	rc = rnp_av_from_attr(rnp_engine_netdev(ctx->engine), attr, &ah->av);
+	if (!rc)
+		rc = rnp_hca_add(ctx->hca, RNP_HCA_AH);
+	if (!rc)
+		LIST_INSERT_HEAD(&ctx->ahs, ah, link);
+	rnp_leave(ctx->engine, cancel);
+	if (rc) {
+		free(ah);
+		errno = -rc;
+		return NULL;
+	}
+	rnp_pd_get(pd);
+	return &ah->base;
+}
+
+void rnp_ah_detach(struct rnp_context *ctx, struct rnp_ah *ah)
+{
+	rnp_hca_remove(ctx->hca, RNP_HCA_AH);
+	LIST_REMOVE(ah, link);
+}
+
+int rnp_destroy_ah(struct ibv_ah *base)
+{
+	struct rnp_context *ctx = to_rnp_context(base->context);
+	int cancel;
+
+	if (!rnp_is_copy(ctx)) {
+		cancel = rnp_enter(ctx->engine);
+		rnp_ah_detach(ctx, to_rnp_ah(base));
+		rnp_leave(ctx->engine, cancel);
+	}
+	rnp_pd_put(base->pd);
+	free(to_rnp_ah(base));
+	return 0;
 }

@@ -22,16 +22,16 @@
 #include <stdatomic.h>
 #include <sys/queue.h>
 
-#include "domain.h"
-#include "event_pipe.h"
-#include "hca.h"
+#include "cq.h"
+#include "device.h"
+#include "event.h"
 #include "library.h"
+#include "pd.h"
 #include "provider/engine/engine.h"
 #include "provider/engine/pcie.h"
 #include "provider/raw/rss.h"
 #include "rocin/mr.h"
 #include "rocin/transport.h"
-#include "wall_clock.h"
 
 struct rnp_wr_list;
 struct rnp_wq;
@@ -54,7 +54,7 @@ struct rnp_context {
 	struct rnp_hca *hca;
 	struct rnp_event_pipe async;
 	bool has_async;		      /* @async is open; engine lock */
-	LIST_ENTRY(rnp_context) open; /* see import.c */
+	LIST_ENTRY(rnp_context) open; /* of this process; guarded by open_lock */
 	uint64_t file; /* contexts with the same number share cmd_fd's open file */
 	pthread_mutex_t channel_lock; /* guards: channels; innermost */
 	LIST_HEAD(, rnp_channel) channels;
@@ -194,7 +194,7 @@ struct rnp_qp {
 	struct rnp_wr_list *wr; /* ibv_wr_*() in the making; NULL: not asked for */
 };
 
-/* For what returns an errno, 0 if it succeeds: a program may look there, too; ops.c. */
+/* For what returns an errno, 0 if it succeeds: a program may look there, too. */
 static inline int rnp_tell_errno(int rc)
 {
 	if (rc)
@@ -253,15 +253,12 @@ int rnp_context_open(struct rnp_context *ctx, const struct rnp_library *library,
 /* All of it but the library's part. */
 void rnp_context_close(struct rnp_context *ctx);
 
-/* ---------------------------------------------------------------------- import.c */
 /* The contexts of this process. A new one has a file of its own, or that of @origin. */
 void rnp_open_add(struct rnp_context *ctx, const struct rnp_context *origin);
-
 /* Before the context goes. What others may have imported from it moves to a context of
  * the same file, if there is one.
  */
 void rnp_open_remove(struct rnp_context *ctx);
-
 /* Call @fn with the context that @cmd_fd is a copy of the descriptor of, or NULL; it
  * stays open for that time.
  */
@@ -286,7 +283,8 @@ int rnp_query_port(struct ibv_context *context, uint8_t port_num,
 		   struct ibv_port_attr *attr);
 int rnp_query_rt_values(struct ibv_context *context, struct ibv_values_ex *values);
 
-/* --------------------------------------------------------------- pd.c, domain.c */
+/* -------------------------------------------------------------------------------- pd.c
+ */
 struct ibv_pd *rnp_alloc_pd(struct ibv_context *context);
 int rnp_dealloc_pd(struct ibv_pd *base);
 struct ibv_td *rnp_alloc_td(struct ibv_context *context, struct ibv_td_init_attr *attr);
@@ -295,10 +293,12 @@ struct ibv_pd *rnp_alloc_parent_domain(struct ibv_context *context,
 				       struct ibv_parent_domain_init_attr *attr);
 int rnp_dealloc_parent_domain(struct ibv_pd *base);
 
-/* ----------------------------------------------------------------------- ah.c, mr.c */
 struct ibv_ah *rnp_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr);
 int rnp_destroy_ah(struct ibv_ah *base);
 void rnp_ah_detach(struct rnp_context *ctx, struct rnp_ah *ah);
+
+/* -------------------------------------------------------------------------------- mr.c
+ */
 struct ibv_mr *rnp_reg_mr(struct ibv_pd *pd, void *addr, size_t length, uint64_t hca_va,
 			  int access);
 /* What all ways to register have in common; @attr->key is filled in. @dm: it is memory on
@@ -318,7 +318,6 @@ void rnp_mr_detach(struct rnp_mr *mr);
 /* So many holders less; the last one frees it. Engine lock held. */
 void rnp_mr_release(struct rnp_mr *mr, unsigned holders);
 
-/* ---------------------------------------------------------------------- advise.c */
 int rnp_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t flags,
 		  struct ibv_sge *sg_list, uint32_t num_sge);
 
@@ -333,7 +332,8 @@ void rnp_dm_release(struct rnp_dm *dm, unsigned holders);
 /* A handle that copies to and from the memory of @origin, or NULL. */
 struct rnp_dm *rnp_dm_new_import(struct ibv_context *context, struct rnp_dm *origin);
 
-/* -------------------------------------------------------------------- cq.c, poll.c */
+/* -------------------------------------------------------------------------------- cq.c
+ */
 struct ibv_cq *rnp_create_cq(struct ibv_context *context, int cqe,
 			     struct ibv_comp_channel *channel, int comp_vector);
 struct ibv_cq_ex *rnp_create_cq_ex(struct ibv_context *context,
@@ -346,10 +346,6 @@ int rnp_req_notify_cq(struct ibv_cq *base, int solicited_only);
 int rnp_poll_cq(struct ibv_cq *base, int num_entries, struct ibv_wc *wc);
 /* CQEs on their way into the ring arrive, as they do before an interrupt. */
 void rnp_cq_settle(const struct rnp_cq *cq);
-/* Fill in the functions behind ibv_start_poll() and ibv_wc_read_*(). */
-void rnp_cq_init_ex(struct rnp_cq *cq, uint64_t wc_flags);
-/* Take the next CQE that is for the program. Caller holds cq->lock. */
-bool rnp_cq_pop(struct rnp_cq *cq, struct rn_cqe *cqe);
 /* CQEs of a QP that was reset or destroyed are not for the program. Engine lock held. */
 void rnp_cq_skip_qp(struct rnp_cq *cq, uint32_t qpn);
 
@@ -370,7 +366,8 @@ void rnp_cq_settle_events(struct rnp_cq *cq);
 void rnp_qp_settle_events(struct rnp_qp *qp);
 void rnp_srq_settle_events(struct rnp_srq *srq);
 
-/* ------------------------------------------------------------ qp.c, modify.c, post.c */
+/* ------------------------------------------------------------- qp.c, qp_attr.c, post.c
+ */
 struct ibv_qp *rnp_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr);
 struct ibv_qp *rnp_create_qp_ex(struct ibv_context *context,
 				struct ibv_qp_init_attr_ex *ex);
@@ -401,7 +398,8 @@ struct rnp_qp *rnp_qp_create_queue(struct rnp_wq *wq, struct ibv_wq_init_attr *i
 struct rnp_qp *rnp_qp_alloc(struct rnp_context *ctx, struct ibv_pd *pd,
 			    const struct ibv_qp_init_attr *attr);
 
-/* ------------------------------------------------------------------ srq.c, xrcd.c */
+/* ------------------------------------------------------------------------ srq.c, xrc.c
+ */
 struct ibv_srq *rnp_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr);
 struct ibv_srq *rnp_create_srq_ex(struct ibv_context *context,
 				  struct ibv_srq_init_attr_ex *attr);
@@ -436,7 +434,8 @@ void rnp_mcast_free_all(struct rnp_qp *qp);
 int rnp_wr_init(struct rnp_qp *qp, uint64_t send_ops_flags);
 void rnp_wr_fini(struct rnp_qp *qp);
 
-/* ----------------------------------------------------------- flow.c, counters.c */
+/* ------------------------------------------------------------------------------ flow.c
+ */
 struct rnp_flow;
 struct ibv_flow *rnp_create_flow(struct ibv_qp *base, struct ibv_flow_attr *attr);
 int rnp_destroy_flow(struct ibv_flow *base);
@@ -451,7 +450,8 @@ int rnp_attach_counters_point_flow(struct ibv_counters *base,
 int rnp_read_counters(struct ibv_counters *base, uint64_t *values, uint32_t count,
 		      uint32_t flags);
 
-/* ------------------------------------------------------------- wq.c, rwq_table.c */
+/* -------------------------------------------------------------------------------- wq.c
+ */
 struct ibv_wq *rnp_create_wq(struct ibv_context *context, struct ibv_wq_init_attr *attr);
 int rnp_modify_wq(struct ibv_wq *base, struct ibv_wq_attr *attr);
 int rnp_destroy_wq(struct ibv_wq *base);

@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* qp_attr.c - attributes of queue pairs between verbs and the core. */
+/* qp_attr.c - attributes and states of queue pairs: ibv_modify_qp(), ibv_query_qp(). */
 #include "qp_attr.h"
 
 #include <errno.h>
+#include <stdlib.h>
 
-#include "av.h"
+#include "pd.h"
+#include "provider.h"
+#include "provider/engine/path_mtu.h"
+#include "provider/engine/trace_points.h"
 
+/* --------------------------------------------------------- between verbs and the core */
 #define SAME(ours, theirs) static_assert((int)(ours) == (int)(theirs), "verbs numbers")
 
 SAME(RN_QPS_RESET, IBV_QPS_RESET);
@@ -51,7 +56,7 @@ static bool is_state(enum ibv_qp_state state)
 	return (unsigned)state < RN_QPS_COUNT;
 }
 
-static int judge(const struct ibv_qp_attr *a, uint32_t mask)
+static int check_attr(const struct ibv_qp_attr *a, uint32_t mask)
 {
 	const uint32_t known = 2 * IBV_QP_RATE_LIMIT - 1;
 
@@ -95,7 +100,7 @@ static int alt_from(const struct rn_netdev *dev, const struct ibv_qp_attr *a,
 int rnp_qp_attr_from(const struct rn_netdev *dev, const struct ibv_qp_attr *a,
 		     uint32_t mask, struct rn_qp_attr *out)
 {
-	int rc = judge(a, mask);
+	int rc = check_attr(a, mask);
 
 	if (rc)
 		return rc;
@@ -168,4 +173,317 @@ void rnp_qp_attr_to(const struct rn_qp_attr *in, struct ibv_qp_attr *attr)
 	attr->alt_port_num = in->alt.port_num;
 	attr->alt_timeout = in->alt.timeout;
 	rnp_av_to_attr(&in->alt.av, &attr->alt_ah_attr);
+}
+
+/* ---------------------------------------------------------------- changing and asking */
+/* Programs name all attributes of RC for both halves of XRC. A kernel leaves out what is
+ * of the other half before it judges, so we do.
+ */
+static uint32_t applicable(enum ibv_qp_type type, uint32_t mask)
+{
+	if (type == IBV_QPT_XRC_SEND)
+		return mask &
+		       ~(uint32_t)(IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
+	if (type == IBV_QPT_XRC_RECV)
+		return mask & ~(uint32_t)(IBV_QP_MAX_QP_RD_ATOMIC | IBV_QP_RETRY_CNT |
+					  IBV_QP_RNR_RETRY);
+	return mask;
+}
+
+/* A path that is too narrow for the packets of the QP would swallow them one and all. */
+static bool paths_carry(struct rnp_qp *qp, const struct rn_qp_attr *attr, uint32_t mask)
+{
+	const struct rn_netdev *dev = rnp_engine_netdev(qp->ctx->engine);
+	struct rnp_path_mtu *paths = rnp_engine_paths(qp->ctx->engine);
+	struct rn_qp_attr now;
+	uint32_t mtu;
+
+	if (!(mask & (IBV_QP_AV | IBV_QP_ALT_PATH)))
+		return true;
+	rn_qp_query(qp->core, &now);
+	mtu = mask & IBV_QP_PATH_MTU ? attr->path_mtu : now.path_mtu;
+	return (!(mask & IBV_QP_AV) || rnp_path_carries(paths, dev, &attr->av, mtu)) &&
+	       (!(mask & IBV_QP_ALT_PATH) ||
+		rnp_path_carries(paths, dev, &attr->alt.av, mtu));
+}
+
+/* How the memory for READs and atomics is lent, and where it is kept to be freed. */
+struct room {
+	uint32_t attr, count;
+	uint32_t (*has)(const struct rn_qp *qp);
+	size_t (*size)(uint32_t count);
+	void *(*lend)(struct rn_qp *qp, void *mem, uint32_t count);
+	void **kept;
+};
+
+static int make_room_for(struct rn_qp *core, uint32_t mask, const struct room *r)
+{
+	void *mem;
+
+	if (!(mask & r->attr) || r->count > RN_RD_ATOMIC_MAX || r->count <= r->has(core))
+		return 0;
+	mem = malloc(r->size(r->count));
+	if (!mem)
+		return -ENOMEM;
+	free(r->lend(core, mem, r->count));
+	*r->kept = mem;
+	return 0;
+}
+
+/* Memory for as many READs and atomics, of the peer and its own, as the program agrees
+ * to: most agree to none or one, and each of 10 000 QPs would have 7 KiB for nothing.
+ * Engine lock held.
+ */
+static int make_room(const struct rnp_qp *qp, const struct rn_qp_attr *attr,
+		     uint32_t mask)
+{
+	struct rnp_qp *holder = rn_qp_owner(qp->core);
+	const struct room theirs = { RN_ATTR_MAX_DEST_RD_ATOMIC,
+				     attr->max_dest_rd_atomic,
+				     rn_qp_resources,
+				     rn_qp_resources_size,
+				     rn_qp_lend_resources,
+				     &holder->resources },
+			  ours = { RN_ATTR_MAX_RD_ATOMIC, attr->max_rd_atomic,
+				   rn_qp_reads,		  rn_qp_reads_size,
+				   rn_qp_lend_reads,	  &holder->reads };
+	int rc = make_room_for(qp->core, mask, &theirs);
+
+	return rc ? rc : make_room_for(qp->core, mask, &ours);
+}
+
+static bool is_paced_type(enum ibv_qp_type type)
+{
+	return type == IBV_QPT_RC || type == IBV_QPT_UC || type == IBV_QPT_UD;
+}
+
+/* 0, or why such a limit cannot be. typical_pkt_sz is a hint that we do not need. */
+static int check_rate(const struct ibv_qp *base,
+		      const struct ibv_qp_rate_limit_attr *attr)
+{
+	if (!is_paced_type(base->qp_type) || attr->comp_mask)
+		return EOPNOTSUPP;
+	if (attr->rate_limit == 0)
+		return attr->max_burst_sz || attr->typical_pkt_sz ? EINVAL : 0;
+	return attr->rate_limit < RNP_RATE_MIN || attr->rate_limit > RNP_RATE_MAX ? EINVAL
+										  : 0;
+}
+
+/* Of an address vector, as ibv_rate_to_mbps() has it. What is no rate, or is more than is
+ * ever paced, limits nothing.
+ */
+static uint32_t static_kbps(uint8_t rate)
+{
+	static const uint32_t mbps[] = {
+		[IBV_RATE_2_5_GBPS] = 2500, [IBV_RATE_5_GBPS] = 5000,
+		[IBV_RATE_10_GBPS] = 10000, [IBV_RATE_14_GBPS] = 14062,
+		[IBV_RATE_20_GBPS] = 20000, [IBV_RATE_25_GBPS] = 25781,
+		[IBV_RATE_28_GBPS] = 28125, [IBV_RATE_30_GBPS] = 30000,
+		[IBV_RATE_40_GBPS] = 40000, [IBV_RATE_50_GBPS] = 53125,
+		[IBV_RATE_56_GBPS] = 56250, [IBV_RATE_60_GBPS] = 60000,
+		[IBV_RATE_80_GBPS] = 80000,
+	};
+
+	return rate < RN_ARRAY_SIZE(mbps) ? mbps[rate] * 1000 : 0;
+}
+
+static void set_pace(struct rnp_qp *qp)
+{
+	uint32_t by_path = static_kbps(qp->static_rate), kbps = qp->rate_limit;
+
+	if (by_path && (kbps == 0 || by_path < kbps))
+		kbps = by_path;
+	rn_qp_pace(qp->core, rnp_engine_now(), kbps, qp->burst);
+}
+
+/* What the core does not keep of attributes that it took. Engine lock held. */
+static void take_rates(struct rnp_qp *qp, const struct ibv_qp_attr *attr, uint32_t mask)
+{
+	bool reset = mask & IBV_QP_STATE && attr->qp_state == IBV_QPS_RESET;
+
+	if (mask & IBV_QP_RATE_LIMIT || reset) {
+		qp->rate_limit = reset ? 0 : attr->rate_limit;
+		qp->burst = 0;
+	}
+	if (mask & IBV_QP_AV || reset)
+		qp->static_rate = reset ? 0 : attr->ah_attr.static_rate;
+	if (mask & IBV_QP_ALT_PATH || reset)
+		qp->alt_static_rate = reset ? 0 : attr->alt_ah_attr.static_rate;
+	if (mask & (IBV_QP_RATE_LIMIT | IBV_QP_AV))
+		set_pace(qp);
+}
+
+/* The rate as an attribute among others. */
+static int check_rate_attr(const struct ibv_qp *base, const struct ibv_qp_attr *attr,
+			   uint32_t mask)
+{
+	const struct ibv_qp_rate_limit_attr rate = { .rate_limit = attr->rate_limit };
+
+	return mask & IBV_QP_RATE_LIMIT ? -check_rate(base, &rate) : 0;
+}
+
+int rnp_modify_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int attr_mask)
+{
+	struct rnp_qp *qp = to_rnp_qp(base);
+	struct rnp_engine *e = qp->ctx->engine;
+	struct rn_qp_attr core_attr;
+	uint32_t mask = applicable(base->qp_type, (uint32_t)attr_mask);
+	int rc, cancel;
+
+	if (rnp_is_copy(qp->ctx))
+		return EIO;
+	if (qp->table) /* the work queues have states */
+		return EOPNOTSUPP;
+	cancel = rnp_enter(e);
+	rc = rnp_qp_attr_from(rnp_engine_netdev(e), attr, mask, &core_attr);
+	if (!rc)
+		rc = check_rate_attr(base, attr, mask);
+	if (!rc && !paths_carry(qp, &core_attr, mask))
+		rc = -EINVAL;
+	if (!rc)
+		rc = make_room(qp, &core_attr, mask);
+	if (rc)
+		goto out;
+	/* What has come counts, as if it had been taken at once; and the peer gets the
+	 * acknowledgements that ERR or RESET would forget.
+	 */
+	if ((mask & IBV_QP_STATE) &&
+	    (attr->qp_state == IBV_QPS_RESET || attr->qp_state == IBV_QPS_ERR)) {
+		rnp_engine_take_all(e);
+		rnp_engine_say_last(e);
+		rnp_engine_settle(e, base->qp_num);
+	}
+	rc = rn_qp_modify(rnp_engine_dev(e), qp->core, rnp_engine_now(), &core_attr,
+			  mask);
+	if (rc)
+		goto out;
+	take_rates(qp, attr, mask);
+	if ((mask & IBV_QP_STATE) && attr->qp_state == IBV_QPS_RESET)
+		rnp_qp_skip_cqes(qp);
+	rnp_engine_kick(e);
+out:
+	rnp_leave(e, cancel);
+	rn_trace_qp_modify(base->qp_num, mask,
+			   mask & IBV_QP_STATE ? (uint32_t)attr->qp_state : 0, -rc);
+	return -rc;
+}
+
+int rnp_query_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int attr_mask,
+		 struct ibv_qp_init_attr *init_attr)
+{
+	struct rnp_qp *qp = to_rnp_qp(base);
+	struct rnp_engine *e = qp->ctx->engine;
+	struct rn_qp_attr core_attr;
+	struct ibv_qp_attr rates;
+	int cancel;
+
+	(void)attr_mask; /* a hint what to find out; all of it is at hand */
+	if (rnp_is_copy(qp->ctx))
+		return EIO;
+	if (qp->table)
+		return EOPNOTSUPP;
+	cancel = rnp_enter(e);
+	rn_qp_query(qp->core, &core_attr);
+	rates = (struct ibv_qp_attr){ .rate_limit = qp->rate_limit,
+				      .ah_attr.static_rate = qp->static_rate,
+				      .alt_ah_attr.static_rate = qp->alt_static_rate };
+	rnp_leave(e, cancel);
+
+	rnp_qp_attr_to(&core_attr, attr);
+	attr->rate_limit = rates.rate_limit;
+	attr->ah_attr.static_rate = rates.ah_attr.static_rate;
+	attr->alt_ah_attr.static_rate = rates.alt_ah_attr.static_rate;
+	attr->cap = qp->cap;
+	*init_attr = (struct ibv_qp_init_attr){
+		.qp_context = base->qp_context,
+		.send_cq = base->send_cq,
+		.recv_cq = base->recv_cq,
+		.srq = base->srq,
+		.cap = qp->cap,
+		.qp_type = base->qp_type,
+		.sq_sig_all = qp->sq_sig_all,
+	};
+	/* Several threads may ask at once, of which each writes what it found. */
+	__atomic_store_n(&base->state, attr->qp_state, __ATOMIC_RELAXED);
+	return 0;
+}
+
+int rnp_modify_qp_rate_limit(struct ibv_qp *base, struct ibv_qp_rate_limit_attr *attr)
+{
+	struct rnp_qp *qp = to_rnp_qp(base);
+	struct rnp_engine *e = qp->ctx->engine;
+	int cancel, rc;
+
+	if (rnp_is_copy(qp->ctx))
+		return EIO;
+	rc = check_rate(base, attr);
+	if (rc)
+		return rc;
+	cancel = rnp_enter(e);
+	if (rn_qp_state(qp->core) != RN_QPS_RTS) {
+		rc = EINVAL;
+	} else {
+		qp->rate_limit = attr->rate_limit;
+		qp->burst = attr->max_burst_sz;
+		set_pace(qp);
+		rnp_engine_kick(e);
+	}
+	rnp_leave(e, cancel);
+	return rc;
+}
+
+/* Peers of this kind know each other by the vendor, but have no options to agree on:
+ * those that are asked for are not granted. What another vendor's mean, nobody here
+ * knows.
+ */
+int rnp_set_ece(struct ibv_qp *base, struct ibv_ece *ece)
+{
+	if (rnp_is_copy(to_rnp_qp(base)->ctx))
+		return EIO;
+	return ece->vendor_id == RNP_VENDOR_ID && !ece->comp_mask ? 0 : EINVAL;
+}
+
+int rnp_query_ece(struct ibv_qp *base, struct ibv_ece *ece)
+{
+	if (rnp_is_copy(to_rnp_qp(base)->ctx))
+		return EIO;
+	*ece = (struct ibv_ece){ .vendor_id = RNP_VENDOR_ID };
+	return 0;
+}
+
+static bool places_data(enum ibv_wr_opcode op)
+{
+	return op == IBV_WR_SEND || op == IBV_WR_SEND_WITH_IMM ||
+	       op == IBV_WR_SEND_WITH_INV || op == IBV_WR_RDMA_WRITE ||
+	       op == IBV_WR_RDMA_WRITE_WITH_IMM || op == IBV_WR_RDMA_READ;
+}
+
+static bool keeps_order(const struct rn_pcie_knobs *k)
+{
+	return k->place == RN_PLACE_NOW ||
+	       (k->place == RN_PLACE_PCIE && !k->ooo && k->relaxed != RN_RELAXED_FORCE);
+}
+
+/* Of bytes inside one message. @flags: newer libraries ask for a mask of what is
+ * promised, older ones whether whole messages are in order.
+ */
+int rnp_query_qp_data_in_order(struct ibv_qp *base, enum ibv_wr_opcode op, uint32_t flags)
+{
+	const uint32_t return_caps = 1 << 0; /* IBV_QUERY_QP_DATA_IN_ORDER_RETURN_CAPS */
+	const int whole = 1 << 0, aligned_128 = 1 << 1;
+	struct rnp_qp *qp = to_rnp_qp(base);
+	struct rnp_engine *e = qp->ctx->engine;
+	const struct rn_pcie_knobs *k;
+	bool is_rts;
+	int cancel;
+
+	if (rnp_is_copy(qp->ctx) || !places_data(op))
+		return 0;
+	cancel = rnp_enter(e);
+	is_rts = rn_qp_state(qp->core) == RN_QPS_RTS;
+	rnp_leave(e, cancel);
+	k = rnp_pcie_knobs(rnp_engine_pcie(e));
+	if (!is_rts || (k && !keeps_order(k)))
+		return 0;
+	return flags & return_caps ? whole | aligned_128 : 1;
 }

@@ -1,19 +1,60 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* wr.c - the ibv_wr_*() way of posting: the calls that make requests and describe them.
+/* wr.c - the ibv_wr_*() way of posting.
  *
- * What becomes of the requests: wr_batch.c.
+ * Requests gather from ibv_wr_start() on, with the bytes of inline data, under a lock of
+ * the QP: the engine is not held up by a program that takes its time. ibv_wr_complete()
+ * posts all or, if any cannot be posted, none.
  */
 #include "wr.h"
 
 #include <arpa/inet.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "send_wr.h"
+#include "newer_verbs.h"
+#include "post.h"
+
+/* ------------------------------------------------------------------ lists of requests */
+static struct rnp_wr_list *list_of(struct ibv_qp_ex *ex)
+{
+	return to_rnp_qp(&ex->qp_base)->wr;
+}
+
+static void *append_items(struct rnp_wr_array *a, size_t item_size, size_t n)
+{
+	size_t room = a->room ? a->room : 16;
+	void *item;
+
+	while (room < a->count + n)
+		room *= 2;
+	if (room > a->room) {
+		item = realloc(a->item, room * item_size);
+		if (!item)
+			return NULL;
+		a->item = item;
+		a->room = room;
+	}
+	a->count += n;
+	return (char *)a->item + (a->count - n) * item_size;
+}
+
+static struct rnp_wr_entry *last_wr(struct rnp_wr_list *list)
+{
+	struct rnp_wr_entry *entry = list->entries.item;
+
+	if (list->err)
+		return NULL;
+	if (list->entries.count == 0) {
+		list->err = EINVAL; /* a setter before any request */
+		return NULL;
+	}
+	return &entry[list->entries.count - 1];
+}
 
 /* --------------------------------------------------------------------- the requests */
-static struct rnp_wr_entry *begin(struct ibv_qp_ex *ex, enum rn_wr_opcode opcode)
+static struct rnp_wr_entry *begin_wr(struct ibv_qp_ex *ex, enum rn_wr_opcode opcode)
 {
-	struct rnp_wr_list *list = rnp_wr_list_of(ex);
+	struct rnp_wr_list *list = list_of(ex);
 	struct rnp_wr_entry *entry;
 
 	if (list->err)
@@ -24,7 +65,7 @@ static struct rnp_wr_entry *begin(struct ibv_qp_ex *ex, enum rn_wr_opcode opcode
 		list->err = EINVAL;
 		return NULL;
 	}
-	entry = rnp_wr_append(&list->entries, sizeof(*entry), 1);
+	entry = append_items(&list->entries, sizeof(*entry), 1);
 	if (!entry) {
 		list->err = ENOMEM;
 		return NULL;
@@ -39,10 +80,10 @@ static struct rnp_wr_entry *begin(struct ibv_qp_ex *ex, enum rn_wr_opcode opcode
 	return entry;
 }
 
-static struct rnp_wr_entry *begin_rdma(struct ibv_qp_ex *ex, enum rn_wr_opcode opcode,
-				       uint32_t rkey, uint64_t remote_addr)
+static struct rnp_wr_entry *begin_remote(struct ibv_qp_ex *ex, enum rn_wr_opcode opcode,
+					 uint32_t rkey, uint64_t remote_addr)
 {
-	struct rnp_wr_entry *entry = begin(ex, opcode);
+	struct rnp_wr_entry *entry = begin_wr(ex, opcode);
 
 	if (entry) {
 		entry->wr.rkey = rkey;
@@ -53,12 +94,12 @@ static struct rnp_wr_entry *begin_rdma(struct ibv_qp_ex *ex, enum rn_wr_opcode o
 
 static void wr_send(struct ibv_qp_ex *ex)
 {
-	begin(ex, RN_WR_SEND);
+	begin_wr(ex, RN_WR_SEND);
 }
 
 static void wr_send_imm(struct ibv_qp_ex *ex, __be32 imm_data)
 {
-	struct rnp_wr_entry *entry = begin(ex, RN_WR_SEND_WITH_IMM);
+	struct rnp_wr_entry *entry = begin_wr(ex, RN_WR_SEND_WITH_IMM);
 
 	if (entry)
 		entry->wr.imm = ntohl(imm_data);
@@ -66,7 +107,7 @@ static void wr_send_imm(struct ibv_qp_ex *ex, __be32 imm_data)
 
 static void wr_send_inv(struct ibv_qp_ex *ex, uint32_t invalidate_rkey)
 {
-	struct rnp_wr_entry *entry = begin(ex, RN_WR_SEND_WITH_INV);
+	struct rnp_wr_entry *entry = begin_wr(ex, RN_WR_SEND_WITH_INV);
 
 	if (entry)
 		entry->wr.imm = invalidate_rkey;
@@ -74,7 +115,7 @@ static void wr_send_inv(struct ibv_qp_ex *ex, uint32_t invalidate_rkey)
 
 static void wr_local_inv(struct ibv_qp_ex *ex, uint32_t invalidate_rkey)
 {
-	struct rnp_wr_entry *entry = begin(ex, RN_WR_LOCAL_INV);
+	struct rnp_wr_entry *entry = begin_wr(ex, RN_WR_LOCAL_INV);
 
 	if (entry)
 		entry->wr.imm = invalidate_rkey;
@@ -83,26 +124,26 @@ static void wr_local_inv(struct ibv_qp_ex *ex, uint32_t invalidate_rkey)
 static void wr_bind_mw(struct ibv_qp_ex *ex, struct ibv_mw *mw, uint32_t rkey,
 		       const struct ibv_mw_bind_info *bind_info)
 {
-	struct rnp_wr_entry *entry = begin(ex, RN_WR_BIND_MW);
+	struct rnp_wr_entry *entry = begin_wr(ex, RN_WR_BIND_MW);
 
 	if (!entry)
 		return;
 	if (mw->type != IBV_MW_TYPE_2 || mw->context != ex->qp_base.context)
-		rnp_wr_list_of(ex)->err = EINVAL;
+		list_of(ex)->err = EINVAL;
 	else
 		rnp_send_wr_bind(mw, rkey, bind_info, &entry->wr);
 }
 
 static void wr_rdma_write(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote_addr)
 {
-	begin_rdma(ex, RN_WR_RDMA_WRITE, rkey, remote_addr);
+	begin_remote(ex, RN_WR_RDMA_WRITE, rkey, remote_addr);
 }
 
 static void wr_rdma_write_imm(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote_addr,
 			      __be32 imm_data)
 {
 	struct rnp_wr_entry *entry =
-		begin_rdma(ex, RN_WR_RDMA_WRITE_WITH_IMM, rkey, remote_addr);
+		begin_remote(ex, RN_WR_RDMA_WRITE_WITH_IMM, rkey, remote_addr);
 
 	if (entry)
 		entry->wr.imm = ntohl(imm_data);
@@ -110,14 +151,14 @@ static void wr_rdma_write_imm(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remo
 
 static void wr_rdma_read(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote_addr)
 {
-	begin_rdma(ex, RN_WR_RDMA_READ, rkey, remote_addr);
+	begin_remote(ex, RN_WR_RDMA_READ, rkey, remote_addr);
 }
 
 static void wr_atomic_cmp_swp(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote_addr,
 			      uint64_t compare, uint64_t swap)
 {
 	struct rnp_wr_entry *entry =
-		begin_rdma(ex, RN_WR_ATOMIC_CMP_AND_SWP, rkey, remote_addr);
+		begin_remote(ex, RN_WR_ATOMIC_CMP_AND_SWP, rkey, remote_addr);
 
 	if (entry) {
 		entry->wr.compare_add = compare;
@@ -129,7 +170,7 @@ static void wr_atomic_fetch_add(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t re
 				uint64_t add)
 {
 	struct rnp_wr_entry *entry =
-		begin_rdma(ex, RN_WR_ATOMIC_FETCH_AND_ADD, rkey, remote_addr);
+		begin_remote(ex, RN_WR_ATOMIC_FETCH_AND_ADD, rkey, remote_addr);
 
 	if (entry)
 		entry->wr.compare_add = add;
@@ -139,23 +180,23 @@ static void wr_atomic_fetch_add(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t re
 static void wr_set_ud_addr(struct ibv_qp_ex *ex, struct ibv_ah *ah, uint32_t remote_qpn,
 			   uint32_t remote_qkey)
 {
-	struct rnp_wr_entry *entry = rnp_wr_last(rnp_wr_list_of(ex));
+	struct rnp_wr_entry *entry = last_wr(list_of(ex));
 
 	if (!entry)
 		return;
 	if (!ah || to_rnp_pd(ah->pd) != to_rnp_pd(ex->qp_base.pd)) {
-		rnp_wr_list_of(ex)->err = EINVAL;
+		list_of(ex)->err = EINVAL;
 		return;
 	}
 	entry->av = to_rnp_ah(ah)->av;
-	entry->wr.av = &entry->av; /* may move: settle() */
+	entry->wr.av = &entry->av; /* may move: point_at_data() */
 	entry->wr.remote_qpn = remote_qpn;
 	entry->wr.remote_qkey = remote_qkey;
 }
 
 static void wr_set_xrc_srqn(struct ibv_qp_ex *ex, uint32_t remote_srqn)
 {
-	struct rnp_wr_entry *entry = rnp_wr_last(rnp_wr_list_of(ex));
+	struct rnp_wr_entry *entry = last_wr(list_of(ex));
 
 	if (entry)
 		entry->wr.remote_srqn = remote_srqn;
@@ -164,8 +205,8 @@ static void wr_set_xrc_srqn(struct ibv_qp_ex *ex, uint32_t remote_srqn)
 static void wr_set_sge_list(struct ibv_qp_ex *ex, size_t num_sge,
 			    const struct ibv_sge *sg_list)
 {
-	struct rnp_wr_list *list = rnp_wr_list_of(ex);
-	struct rnp_wr_entry *entry = rnp_wr_last(list);
+	struct rnp_wr_list *list = list_of(ex);
+	struct rnp_wr_entry *entry = last_wr(list);
 	struct rn_sge *sge;
 
 	if (!entry)
@@ -175,7 +216,7 @@ static void wr_set_sge_list(struct ibv_qp_ex *ex, size_t num_sge,
 		return;
 	}
 	entry->sge_at = list->sges.count;
-	sge = rnp_wr_append(&list->sges, sizeof(*sge), num_sge);
+	sge = append_items(&list->sges, sizeof(*sge), num_sge);
 	if (!sge) {
 		list->err = ENOMEM;
 		return;
@@ -198,8 +239,8 @@ static void wr_set_sge(struct ibv_qp_ex *ex, uint32_t lkey, uint64_t addr,
 static void wr_set_inline_data_list(struct ibv_qp_ex *ex, size_t num_buf,
 				    const struct ibv_data_buf *buf_list)
 {
-	struct rnp_wr_list *list = rnp_wr_list_of(ex);
-	struct rnp_wr_entry *entry = rnp_wr_last(list);
+	struct rnp_wr_list *list = list_of(ex);
+	struct rnp_wr_entry *entry = last_wr(list);
 	size_t len = 0;
 	char *to;
 
@@ -213,7 +254,7 @@ static void wr_set_inline_data_list(struct ibv_qp_ex *ex, size_t num_buf,
 		return;
 	}
 	entry->inline_at = list->bytes.count;
-	to = rnp_wr_append(&list->bytes, 1, len);
+	to = append_items(&list->bytes, 1, len);
 	if (!to) {
 		list->err = ENOMEM;
 		return;
@@ -234,30 +275,185 @@ static void wr_set_inline_data(struct ibv_qp_ex *ex, void *addr, size_t length)
 	wr_set_inline_data_list(ex, 1, &buf);
 }
 
-/* ----------------------------------------------------------------------- wr_place.c */
-struct rn_send_wr *rnp_wr_begin(struct ibv_qp_ex *ex, enum rn_wr_opcode opcode,
-				uint32_t rkey, uint64_t remote_addr)
-{
-	struct rnp_wr_entry *entry = begin_rdma(ex, opcode, rkey, remote_addr);
+/* --------------------------------------------------------- requests of newer releases */
+/* struct ibv_qp_ex has ibv_wr_atomic_write() since release 44 and ibv_wr_flush() since
+ * 45; behind its end stands what is the library's.
+ */
+typedef void flush_fn(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote_addr,
+		      size_t len, uint8_t type, uint8_t level);
 
-	return entry ? &entry->wr : NULL;
+enum {
+	ATOMIC_WRITE_AT = offsetof(struct ibv_qp_ex, wr_atomic_write),
+	FLUSH_AT = ATOMIC_WRITE_AT + sizeof(void *),
+	WORD = 8,
+};
+
+static void wr_atomic_write(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote_addr,
+			    const void *atomic_wr)
+{
+	if (begin_remote(ex, RN_WR_ATOMIC_WRITE, rkey, remote_addr))
+		wr_set_inline_data(ex, (void *)atomic_wr, WORD);
 }
 
-void rnp_wr_inline(struct ibv_qp_ex *ex, const void *data, size_t len)
+// NOLINTNEXTLINE(readability-function-size): as the library calls it
+static void wr_flush(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote_addr,
+		     size_t len, uint8_t type, uint8_t level)
 {
-	struct ibv_data_buf buf = { .addr = (void *)data, .length = len };
+	struct rnp_wr_entry *entry = begin_remote(ex, RN_WR_FLUSH, rkey, remote_addr);
 
-	wr_set_inline_data_list(ex, 1, &buf);
+	if (!entry)
+		return;
+	if (len > UINT32_MAX)
+		list_of(ex)->err = EINVAL;
+	entry->wr.flush_length = (uint32_t)len;
+	entry->wr.flush_placement = type;
+	entry->wr.flush_selectivity = level;
 }
 
-void rnp_wr_fail(struct ibv_qp_ex *ex, int err)
+static uint64_t newer_ops(const struct rnp_library *library)
 {
-	rnp_wr_list_of(ex)->err = err;
+	uint64_t ops = 0;
+
+	if (library->qp_ex_len >= ATOMIC_WRITE_AT + sizeof(void *))
+		ops |= IBV_QP_EX_WITH_ATOMIC_WRITE;
+	if (library->qp_ex_len >= FLUSH_AT + sizeof(void *))
+		ops |= RNP_QP_EX_WITH_FLUSH;
+	return ops;
 }
 
-/* ------------------------------------------------------------------------- creation */
-/* @place_ops: those that this library has a place for. */
-static uint64_t ops_of(enum ibv_qp_type type, uint64_t place_ops)
+static void set_newer_requests(union rnp_abi_qp *qp, uint64_t ops)
+{
+	flush_fn *const flush = wr_flush;
+
+	if (ops & IBV_QP_EX_WITH_ATOMIC_WRITE)
+		qp->qp_ex.wr_atomic_write = wr_atomic_write;
+	if (ops & RNP_QP_EX_WITH_FLUSH)
+		memcpy(qp->room + FLUSH_AT, &flush, sizeof(flush));
+}
+
+/* ---------------------------------------------------------------- start and complete */
+static void empty_list(struct rnp_wr_list *list)
+{
+	list->entries.count = list->sges.count = list->bytes.count = 0;
+	list->err = 0;
+}
+
+static bool in_copy(struct ibv_qp_ex *ex)
+{
+	return rnp_is_copy(to_rnp_qp(&ex->qp_base)->ctx);
+}
+
+static void start_list(struct ibv_qp_ex *ex)
+{
+	if (!in_copy(ex))
+		pthread_mutex_lock(&list_of(ex)->lock);
+	empty_list(list_of(ex));
+}
+
+static void abort_list(struct ibv_qp_ex *ex)
+{
+	if (!in_copy(ex))
+		pthread_mutex_unlock(&list_of(ex)->lock);
+}
+
+/* The arrays no longer move: turn places into pointers. Inline data becomes one entry,
+ * @inline_sge, which must live as long as the request is looked at.
+ */
+static void point_at_data(const struct rnp_wr_list *list, struct rnp_wr_entry *entry,
+			  struct rn_sge *inline_sge)
+{
+	struct rn_send_wr *wr = &entry->wr;
+
+	if (wr->av)
+		wr->av = &entry->av;
+	if (wr->flags & RN_SEND_INLINE) {
+		*inline_sge = (struct rn_sge){
+			.addr = (uintptr_t)list->bytes.item + entry->inline_at,
+			.len = entry->inline_len,
+		};
+		wr->sg = inline_sge;
+	} else {
+		wr->sg = (const struct rn_sge *)list->sges.item + entry->sge_at;
+	}
+}
+
+/* Engine lock held. @posted: NULL: only ask whether it would work. A positive errno. */
+static int check_or_post(struct rnp_qp *qp, struct rnp_posted *posted)
+{
+	struct rnp_wr_list *list = qp->wr;
+	struct rnp_wr_entry *entry = list->entries.item;
+	int rc = 0;
+
+	for (size_t i = 0; i < list->entries.count && !rc; i++) {
+		struct rn_send_wr *wr = &entry[i].wr;
+		struct rn_sge inline_sge;
+
+		point_at_data(list, &entry[i], &inline_sge);
+		rc = posted ? rnp_watch_post_send(qp, posted->now, wr)
+			    : rn_qp_check_send(qp->core, wr);
+		if (posted)
+			rnp_posted_add(posted, wr);
+	}
+	return -rc;
+}
+
+static int post_list(struct rnp_qp *qp)
+{
+	struct rnp_engine *e = qp->ctx->engine;
+	struct rnp_posted posted = { 0 };
+	int cancel = rnp_enter(e);
+	int rc = 0;
+
+	rnp_pcie_doorbell(rnp_engine_pcie(e));
+	if (qp->wr->entries.count > rn_qp_sq_room(qp->core))
+		rc = ENOMEM;
+	if (!rc)
+		rc = check_or_post(qp, NULL);
+	posted.now = rnp_engine_send_time(e, qp->core);
+	if (!rc)
+		rc = check_or_post(qp, &posted);
+	if (!rc)
+		rnp_engine_posted(e, qp->core, &posted);
+	rnp_leave(e, cancel);
+	return rc;
+}
+
+static int complete_list(struct ibv_qp_ex *ex)
+{
+	struct rnp_qp *qp = to_rnp_qp(&ex->qp_base);
+	struct rnp_wr_list *list = qp->wr;
+	int rc = list->err;
+
+	if (in_copy(ex))
+		return rnp_tell_errno(EIO);
+	if (!rc && list->entries.count)
+		rc = post_list(qp);
+	pthread_mutex_unlock(&list->lock);
+	return rnp_tell_errno(rc);
+}
+
+/* --------------------------------------------------------------------------- creation */
+static int new_list(struct rnp_qp *qp)
+{
+	qp->wr = calloc(1, sizeof(*qp->wr));
+	if (!qp->wr)
+		return ENOMEM;
+	pthread_mutex_init(&qp->wr->lock, NULL);
+	return 0;
+}
+
+void rnp_wr_fini(struct rnp_qp *qp)
+{
+	if (!qp->wr)
+		return;
+	free(qp->wr->entries.item);
+	free(qp->wr->sges.item);
+	free(qp->wr->bytes.item);
+	free(qp->wr);
+}
+
+/* @newer: those that this library has a place for. */
+static uint64_t ops_of_type(enum ibv_qp_type type, uint64_t newer)
 {
 	const uint64_t ud = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM;
 	const uint64_t uc = ud | IBV_QP_EX_WITH_RDMA_WRITE |
@@ -266,7 +462,7 @@ static uint64_t ops_of(enum ibv_qp_type type, uint64_t place_ops)
 	const uint64_t rc = uc | IBV_QP_EX_WITH_RDMA_READ |
 			    IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |
 			    IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD |
-			    IBV_QP_EX_WITH_SEND_WITH_INV | place_ops;
+			    IBV_QP_EX_WITH_SEND_WITH_INV | newer;
 
 	if (type == IBV_QPT_RAW_PACKET)
 		return IBV_QP_EX_WITH_SEND;
@@ -305,13 +501,13 @@ int rnp_wr_init(struct rnp_qp *qp, uint64_t send_ops_flags)
 	struct ibv_qp_ex *ex = &qp->base.qp_ex;
 	int rc;
 
-	if (send_ops_flags & ~ops_of(qp->base.qp.qp_type, rnp_wr_place_ops(library)))
+	if (send_ops_flags & ~ops_of_type(qp->base.qp.qp_type, newer_ops(library)))
 		return EOPNOTSUPP;
-	rc = rnp_wr_batch_new(qp);
+	rc = new_list(qp);
 	if (rc)
 		return rc;
 	set_requests(ex, send_ops_flags);
-	rnp_wr_init_place(&qp->base, send_ops_flags);
+	set_newer_requests(&qp->base, send_ops_flags);
 	if (qp->base.qp.qp_type == IBV_QPT_UD)
 		ex->wr_set_ud_addr = wr_set_ud_addr;
 	if (qp->base.qp.qp_type == IBV_QPT_XRC_SEND)
@@ -320,9 +516,9 @@ int rnp_wr_init(struct rnp_qp *qp, uint64_t send_ops_flags)
 	ex->wr_set_inline_data_list = wr_set_inline_data_list;
 	ex->wr_set_sge = wr_set_sge;
 	ex->wr_set_sge_list = wr_set_sge_list;
-	ex->wr_start = rnp_wr_start;
-	ex->wr_complete = rnp_wr_complete;
-	ex->wr_abort = rnp_wr_abort;
+	ex->wr_start = start_list;
+	ex->wr_complete = complete_list;
+	ex->wr_abort = abort_list;
 	library->mark_qp_ex(&qp->base);
 	return 0;
 }

@@ -9,13 +9,13 @@
 
 #include <cmocka.h>
 
-#include "provider/verbs/av.h"
-#include "provider/verbs/mr_access.h"
-#include "provider/verbs/place.h"
+#include "provider/verbs/cq.h"
+#include "provider/verbs/mr.h"
+#include "provider/verbs/newer_verbs.h"
+#include "provider/verbs/pd.h"
+#include "provider/verbs/post.h"
 #include "provider/verbs/provider.h"
 #include "provider/verbs/qp_attr.h"
-#include "provider/verbs/send_wr.h"
-#include "provider/verbs/wc.h"
 
 /* GID 0 is 127.0.0.1, GID 1 is ::1, the others are unused. */
 static const struct rn_netdev device = {

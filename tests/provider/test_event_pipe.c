@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "provider/verbs/event_pipe.h"
+#include "provider/verbs/event.h"
 
 enum {
 	LEN = 8

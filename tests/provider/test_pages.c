@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "provider/verbs/pages.h"
+#include "provider/verbs/mr.h"
 
 enum {
 	PAGES = 8

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "provider/verbs/place.h"
+#include "provider/verbs/newer_verbs.h"
 #include "provider/verbs/wr.h"
 
 /* struct ibv_qp_ex of releases 36, 44 and 45, bytes. */
@@ -21,46 +21,43 @@ enum {
 typedef void flush_fn(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote_addr,
 		      size_t len, uint8_t type, uint8_t level);
 
-/* In place of wr.c. */
-static struct {
-	struct rn_send_wr wr;
-	uint8_t bytes[16];
-	size_t len;
-	int err;
-	bool broken;
-} begun;
+static struct rnp_library library;
+static struct rnp_context ctx;
+static struct rnp_qp qp;
+static unsigned marked; /* queue pairs that are extended ones to the library */
 
-struct rn_send_wr *rnp_wr_begin(struct ibv_qp_ex *ex, enum rn_wr_opcode opcode,
-				uint32_t rkey, uint64_t remote_addr)
+static void mark(union rnp_abi_qp *base)
 {
-	(void)ex;
-	if (begun.broken)
-		return NULL;
-	begun.wr = (struct rn_send_wr){ .opcode = opcode,
-					.rkey = rkey,
-					.remote_addr = remote_addr };
-	return &begun.wr;
-}
-
-void rnp_wr_inline(struct ibv_qp_ex *ex, const void *data, size_t len)
-{
-	(void)ex;
-	assert_true(len <= sizeof(begun.bytes));
-	memcpy(begun.bytes, data, len);
-	begun.len = len;
-}
-
-void rnp_wr_fail(struct ibv_qp_ex *ex, int err)
-{
-	(void)ex;
-	begun.err = err;
+	assert_ptr_equal(base, &qp.base);
+	marked++;
 }
 
 static int set_up(void **state)
 {
 	(void)state;
-	memset(&begun, 0, sizeof(begun));
+	library = (struct rnp_library){ .qp_ex_len = LEN_45, .mark_qp_ex = mark };
+	ctx.library = &library;
+	memset(&qp, 0, sizeof(qp));
+	qp.ctx = &ctx;
+	qp.base.qp.qp_type = IBV_QPT_RC;
+	marked = 0;
 	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	rnp_wr_fini(&qp);
+	return 0;
+}
+
+/* The request that was begun last. */
+static const struct rnp_wr_entry *last(void)
+{
+	const struct rnp_wr_entry *entry = qp.wr->entries.item;
+
+	assert_true(qp.wr->entries.count > 0);
+	return &entry[qp.wr->entries.count - 1];
 }
 
 static void a_release_has_what_fits_its_struct(void **state)
@@ -68,17 +65,24 @@ static void a_release_has_what_fits_its_struct(void **state)
 	static const struct {
 		unsigned len;
 		uint64_t ops;
+		int rc;
 	} rows[] = {
-		{ LEN_36, 0 },
-		{ LEN_44, IBV_QP_EX_WITH_ATOMIC_WRITE },
-		{ LEN_45, IBV_QP_EX_WITH_ATOMIC_WRITE | RNP_QP_EX_WITH_FLUSH },
+		{ LEN_36, IBV_QP_EX_WITH_SEND, 0 },
+		{ LEN_36, IBV_QP_EX_WITH_ATOMIC_WRITE, EOPNOTSUPP },
+		{ LEN_36, RNP_QP_EX_WITH_FLUSH, EOPNOTSUPP },
+		{ LEN_44, IBV_QP_EX_WITH_ATOMIC_WRITE, 0 },
+		{ LEN_44, RNP_QP_EX_WITH_FLUSH, EOPNOTSUPP },
+		{ LEN_45, IBV_QP_EX_WITH_ATOMIC_WRITE | RNP_QP_EX_WITH_FLUSH, 0 },
 	};
 
 	(void)state;
 	for (size_t i = 0; i < RN_ARRAY_SIZE(rows); i++) {
-		const struct rnp_library library = { .qp_ex_len = rows[i].len };
-
-		assert_int_equal(rnp_wr_place_ops(&library), rows[i].ops);
+		library.qp_ex_len = rows[i].len;
+		assert_int_equal(rnp_wr_init(&qp, rows[i].ops), rows[i].rc);
+		assert_int_equal(marked, !rows[i].rc);
+		rnp_wr_fini(&qp);
+		qp.wr = NULL;
+		marked = 0;
 	}
 }
 
@@ -86,63 +90,65 @@ static void a_release_has_what_fits_its_struct(void **state)
 static void nothing_is_written_that_was_not_asked_for(void **state)
 {
 	static const union rnp_abi_qp empty;
-	union rnp_abi_qp qp;
 
 	(void)state;
-	memset(&qp, 0, sizeof(qp));
-	rnp_wr_init_place(&qp, IBV_QP_EX_WITH_SEND);
-	assert_memory_equal(&qp, &empty, sizeof(qp));
-	rnp_wr_init_place(&qp, IBV_QP_EX_WITH_ATOMIC_WRITE);
-	assert_memory_equal(qp.room + LEN_44, empty.room, sizeof(qp) - LEN_44);
-	assert_non_null(qp.qp_ex.wr_atomic_write);
+	library.qp_ex_len = LEN_44;
+	assert_int_equal(rnp_wr_init(&qp, IBV_QP_EX_WITH_SEND), 0);
+	assert_null(qp.base.qp_ex.wr_atomic_write);
+	assert_memory_equal(qp.base.room + LEN_44, empty.room, sizeof(empty) - LEN_44);
+	rnp_wr_fini(&qp);
+	assert_int_equal(rnp_wr_init(&qp, IBV_QP_EX_WITH_ATOMIC_WRITE), 0);
+	assert_non_null(qp.base.qp_ex.wr_atomic_write);
+	assert_memory_equal(qp.base.room + LEN_44, empty.room, sizeof(empty) - LEN_44);
 }
 
 static void an_atomic_write_takes_8_bytes_at_the_call(void **state)
 {
-	union rnp_abi_qp qp;
+	char bytes[] = "01234567";
 
 	(void)state;
-	memset(&qp, 0, sizeof(qp));
-	rnp_wr_init_place(&qp, IBV_QP_EX_WITH_ATOMIC_WRITE);
-	qp.qp_ex.wr_atomic_write(&qp.qp_ex, 1, 2, "01234567");
-	assert_int_equal(begun.wr.opcode, RN_WR_ATOMIC_WRITE);
-	assert_int_equal(begun.wr.rkey, 1);
-	assert_int_equal(begun.wr.remote_addr, 2);
-	assert_int_equal(begun.len, 8);
-	assert_memory_equal(begun.bytes, "01234567", 8);
+	assert_int_equal(rnp_wr_init(&qp, IBV_QP_EX_WITH_ATOMIC_WRITE), 0);
+	qp.base.qp_ex.wr_atomic_write(&qp.base.qp_ex, 1, 2, bytes);
+	bytes[0] = 'x';
+	assert_int_equal(last()->wr.opcode, RN_WR_ATOMIC_WRITE);
+	assert_int_equal(last()->wr.rkey, 1);
+	assert_int_equal(last()->wr.remote_addr, 2);
+	assert_true(last()->wr.flags & RN_SEND_INLINE);
+	assert_int_equal(last()->inline_len, 8);
+	assert_memory_equal((char *)qp.wr->bytes.item + last()->inline_at, "01234567", 8);
 }
 
 static void a_flush_stands_behind_the_atomic_write(void **state)
 {
-	union rnp_abi_qp qp;
 	flush_fn *flush;
 
 	(void)state;
-	memset(&qp, 0, sizeof(qp));
-	rnp_wr_init_place(&qp, RNP_QP_EX_WITH_FLUSH);
-	memcpy(&flush, qp.room + LEN_44, sizeof(flush));
-	flush(&qp.qp_ex, 1, 2, 3, 1, 1);
-	assert_int_equal(begun.wr.opcode, RN_WR_FLUSH);
-	assert_int_equal(begun.wr.rkey, 1);
-	assert_int_equal(begun.wr.remote_addr, 2);
-	assert_int_equal(begun.wr.flush_length, 3);
-	assert_int_equal(begun.wr.flush_placement, 1);
-	assert_int_equal(begun.wr.flush_selectivity, 1);
-	assert_int_equal(begun.err, 0);
+	assert_int_equal(rnp_wr_init(&qp, RNP_QP_EX_WITH_FLUSH), 0);
+	memcpy(&flush, qp.base.room + LEN_44, sizeof(flush));
+	flush(&qp.base.qp_ex, 1, 2, 3, 1, 1);
+	assert_int_equal(last()->wr.opcode, RN_WR_FLUSH);
+	assert_int_equal(last()->wr.rkey, 1);
+	assert_int_equal(last()->wr.remote_addr, 2);
+	assert_int_equal(last()->wr.flush_length, 3);
+	assert_int_equal(last()->wr.flush_placement, 1);
+	assert_int_equal(last()->wr.flush_selectivity, 1);
+	assert_int_equal(qp.wr->err, 0);
 
-	flush(&qp.qp_ex, 1, 2, (size_t)UINT32_MAX + 1, 1, 0);
-	assert_int_equal(begun.err, EINVAL);
-	begun.broken = true; /* nothing is touched any more */
-	flush(&qp.qp_ex, 1, 2, 3, 1, 0);
+	flush(&qp.base.qp_ex, 1, 2, (size_t)UINT32_MAX + 1, 1, 0);
+	assert_int_equal(qp.wr->err, EINVAL);
+	flush(&qp.base.qp_ex, 1, 2, 3, 1, 0); /* nothing is begun any more */
+	assert_int_equal(qp.wr->entries.count, 2);
 }
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(a_release_has_what_fits_its_struct, set_up),
-		cmocka_unit_test_setup(nothing_is_written_that_was_not_asked_for, set_up),
-		cmocka_unit_test_setup(an_atomic_write_takes_8_bytes_at_the_call, set_up),
-		cmocka_unit_test_setup(a_flush_stands_behind_the_atomic_write, set_up),
+		TEST(a_release_has_what_fits_its_struct),
+		TEST(nothing_is_written_that_was_not_asked_for),
+		TEST(an_atomic_write_takes_8_bytes_at_the_call),
+		TEST(a_flush_stands_behind_the_atomic_write),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

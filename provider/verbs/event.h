@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* event_pipe.h - the writing side of a completion channel or an asynchronous event queue.
+/* event.h - the writing side of a completion channel or an asynchronous event queue.
  *
  * The program reads whole records from a pipe: 8 bytes for a completion channel, 16 for
  * asynchronous events. libibverbs dereferences what it reads, so records of an object
@@ -8,8 +8,8 @@
  * Threads: the functions on one pipe serialise themselves, against the program's readers
  * too. None is a cancellation point or raises SIGPIPE; errno is kept.
  */
-#ifndef RNP_EVENT_PIPE_H
-#define RNP_EVENT_PIPE_H
+#ifndef RNP_EVENT_H
+#define RNP_EVENT_H
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -64,4 +64,4 @@ unsigned rnp_event_pipe_purge(struct rnp_event_pipe *pipe, const void *object);
  */
 int rnp_event_fd_new(void);
 
-#endif /* RNP_EVENT_PIPE_H */
+#endif /* RNP_EVENT_H */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* hca.h - numbers and limits of one device: what contexts that share an engine must agree
- * on.
+/* device.h - numbers and limits of one device: what contexts that share an engine must
+ * agree on.
  */
-#ifndef RNP_HCA_H
-#define RNP_HCA_H
+#ifndef RNP_DEVICE_H
+#define RNP_DEVICE_H
 
 #include <infiniband/verbs.h>
 #include <stdint.h>
@@ -15,7 +15,7 @@ struct rnp_engine;
 struct rnp_engine_hooks;
 struct rnp_hca;
 
-/* Domains that are open, of all contexts; engine lock. See xrcd.c. */
+/* Domains that are open, of all contexts; engine lock. See xrc.c. */
 LIST_HEAD(rnp_xrc_domains, rnp_xrc_domain);
 
 /* Advertised by ibv_query_device() and enforced here or in the core. */
@@ -90,4 +90,4 @@ uint32_t rnp_hca_new_xrcd(struct rnp_hca *hca);
 
 struct rnp_xrc_domains *rnp_hca_xrc_domains(struct rnp_hca *hca);
 
-#endif /* RNP_HCA_H */
+#endif /* RNP_DEVICE_H */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* domain.h - protection domains, parent domains, thread domains.
+/* pd.h - protection domains, parent domains, thread domains; addresses.
  *
  * A protection domain of the device is a number (struct rnp_pd). What the program holds
  * is a handle on it: the one that ibv_alloc_pd() gave, a parent domain, or an import.
@@ -9,8 +9,8 @@
  * would still meet the other threads at the engine's. All objects stay safe for any
  * thread.
  */
-#ifndef RNP_DOMAIN_H
-#define RNP_DOMAIN_H
+#ifndef RNP_PD_H
+#define RNP_PD_H
 
 #include <infiniband/verbs.h>
 #include <stdatomic.h>
@@ -18,6 +18,8 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/queue.h>
+
+#include "rocin/transport.h"
 
 struct rnp_context;
 struct rnp_td;
@@ -116,4 +118,20 @@ int rnp_buffer_alloc(struct rnp_buffer *buf, struct ibv_pd *pd, size_t align);
 /* Before rnp_pd_put() of the object. Lock not held. Harmless without memory. */
 void rnp_buffer_free(struct rnp_buffer *buf);
 
-#endif /* RNP_DOMAIN_H */
+/* ---------------------------------------------------------------- addresses */
+
+/**
+ * rnp_av_from_attr() - Judge and convert an address
+ * @dev:	Whose GID table @attr refers to
+ * @av:		Out; untouched on failure
+ *
+ * Return: 0; -EINVAL: no GRH (RoCE has no other address), port not 1, an unused entry of
+ *	   the GID table, an unspecified destination, addresses of different families.
+ *	   A multicast destination is right for UD only.
+ */
+int rnp_av_from_attr(const struct rn_netdev *dev, const struct ibv_ah_attr *attr,
+		     struct rn_av *av);
+
+void rnp_av_to_attr(const struct rn_av *av, struct ibv_ah_attr *attr);
+
+#endif /* RNP_PD_H */

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* mr_access.h - which access flags a memory region may have. */
-#ifndef RNP_MR_ACCESS_H
-#define RNP_MR_ACCESS_H
+/* mr.h - which access flags a memory region may have, and what it asks of its pages. */
+#ifndef RNP_MR_H
+#define RNP_MR_H
 
 #include <errno.h>
 #include <infiniband/verbs.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
-#include "place.h"
+#include "newer_verbs.h"
 #include "rocin/access.h"
 
 static_assert(RN_ACCESS_LOCAL_WRITE == IBV_ACCESS_LOCAL_WRITE, "verbs numbers");
@@ -53,4 +56,36 @@ static inline bool rnp_access_writes(uint32_t access)
 			 RN_ACCESS_REMOTE_ATOMIC | RN_ACCESS_MW_BIND);
 }
 
-#endif /* RNP_MR_ACCESS_H */
+/* ------------------------------------------- pages: are they there, and may they be
+ * written? */
+
+/**
+ * rnp_pages_populate() - Check and fault in a range, as pinning does
+ * @addr:	First byte
+ * @len:	Bytes; 0 is fine
+ * @write:	It will be written
+ *
+ * Kernels before 5.14 cannot be asked to; there the range is read once, so memory that
+ * exists but may not be written is found only when it is used.
+ *
+ * Return: 0, -EFAULT (not mapped, or not with that right), -EINVAL (it wraps).
+ */
+int rnp_pages_populate(const void *addr, size_t len, bool write);
+
+/* Is all of it mapped? Touches nothing. 0 or -EFAULT. */
+int rnp_pages_mapped(const void *addr, size_t len);
+
+/* It will be used soon; does not wait, and cannot fail. */
+void rnp_pages_expect(const void *addr, size_t len);
+
+/* An address that was computed. */
+static inline void *rnp_pages_pointer(uintptr_t address)
+{
+	/* NOLINTNEXTLINE(performance-no-int-to-ptr): not to be dereferenced here */
+	return (void *)address;
+}
+
+/* The part for old kernels, apart for tests. */
+int rnp_pages_read(const void *addr, size_t len);
+
+#endif /* RNP_MR_H */

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* post.h - a send work request in the form of the core, and who is told of it. */
+#ifndef RNP_POST_H
+#define RNP_POST_H
+
+#include <infiniband/verbs.h>
+
+#include "provider.h"
+#include "rocin/transport.h"
+#include "provider/engine/trace_points.h"
+
+/**
+ * rnp_send_wr_from() - Convert one work request
+ * @wr:		Of the program; @wr->next is not looked at
+ * @qp:		For which it is: says how @wr->wr is to be read
+ * @out:	Out: refers to the scatter list and the address handle of @wr
+ *
+ * Return: 0; -EINVAL: an opcode or flag that no QP of ours has, or an address handle of
+ *	   another protection domain. rn_qp_post_send() judges the rest.
+ */
+int rnp_send_wr_from(const struct ibv_send_wr *wr, const struct ibv_qp *qp,
+		     struct rn_send_wr *out);
+
+/* Fill in what BIND_MW needs besides wr_id and flags. Of @rkey only the key byte counts:
+ * the index is the window's.
+ */
+void rnp_send_wr_bind(const struct ibv_mw *mw, uint32_t rkey,
+		      const struct ibv_mw_bind_info *info, struct rn_send_wr *wr);
+
+/* Request number @msg of the send queue has been posted; engine lock held. */
+void rnp_watch_posted(const struct rnp_qp *qp, const struct rn_send_wr *wr, uint32_t msg);
+
+/* rn_qp_post_send(), which the sanitizer of the PCIe layer is told of, if there is one.
+ */
+static inline int rnp_watch_send(const struct rnp_qp *qp, rn_ns now,
+				 const struct rn_send_wr *wr)
+{
+	struct rnp_engine *e = qp->ctx->engine;
+	uint32_t msg;
+	int rc;
+
+	if (!rnp_pcie_is_watched(rnp_engine_pcie(e)))
+		return rn_qp_post_send(rnp_engine_dev(e), qp->core, now, wr);
+	msg = rn_qp_sq_next(qp->core);
+	rc = rn_qp_post_send(rnp_engine_dev(e), qp->core, now, wr);
+	if (!rc)
+		rnp_watch_posted(qp, wr, msg);
+	return rc;
+}
+
+/* The same, with the trace point. */
+static inline int rnp_watch_post_send(const struct rnp_qp *qp, rn_ns now,
+				      const struct rn_send_wr *wr)
+{
+	int rc = rnp_watch_send(qp, now, wr);
+
+	rn_trace_post_send(qp->base.qp.qp_num, wr->wr_id, wr->opcode, wr->flags, -rc);
+	return rc;
+}
+
+#endif /* RNP_POST_H */
