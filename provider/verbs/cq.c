@@ -646,12 +646,6 @@ struct ibv_cq_ex *rnp_create_cq_ex(struct ibv_context *context,
 	return &cq->base.cq_ex;
 }
 
-void rnp_cq_settle(const struct rnp_cq *cq)
-{
-	rnp_pcie_settle_ring(rnp_engine_pcie(cq->ctx->engine), cq->core.ring,
-			     ring_bytes(cq->core.capacity));
-}
-
 /* Copy the CQEs that wait into @ring, each to the place and lap that its number has
  * there. */
 static void move_cqes(const struct rnp_cq *cq, struct rn_cqe *ring, uint32_t capacity)
@@ -743,7 +737,7 @@ int rnp_req_notify_cq(struct ibv_cq *base, int solicited_only)
 	cancel = rnp_enter(e);
 	rnp_engine_drain(e);
 	/* No event comes for them: the poll that follows must find them. */
-	rnp_cq_settle(cq);
+	rnp_cq_land_cqes(cq);
 	rn_cq_arm(&cq->core, solicited_only ? RN_CQ_ARM_SOLICITED : RN_CQ_ARM_NEXT);
 	rnp_cq_write_owed(cq);
 	if (!cq->counted_armed) {
@@ -763,10 +757,31 @@ void rnp_cq_detach(struct rnp_cq *cq)
 		rnp_engine_cq_unarmed(ctx->engine);
 	cq->counted_armed = false;
 	rnp_cq_forget_owed(cq);
-	rnp_cq_settle(cq);
+	rnp_cq_land_cqes(cq);
 	rn_cq_fini(rnp_engine_dev(ctx->engine), &cq->core);
 	rnp_hca_remove(ctx->hca, RNP_HCA_CQ);
 	LIST_REMOVE(cq, link);
+}
+
+/* The CQ has left the device: nobody else counts events now. */
+static void drain_events(struct rnp_cq *cq)
+{
+	struct ibv_cq *base = &cq->base.cq;
+	struct rnp_awaited comp = { .mutex = &base->mutex,
+				    .cond = &base->cond,
+				    .acked = &base->comp_events_completed };
+	struct rnp_awaited async = { .mutex = &base->mutex,
+				     .cond = &base->cond,
+				     .acked = &base->async_events_completed };
+
+	if (cq->comp_events)
+		cq->comp_events -= rnp_event_pipe_purge(&cq->channel->pipe, base);
+	if (cq->async_events)
+		cq->async_events -= rnp_event_pipe_purge(&cq->ctx->async, base);
+	comp.read = cq->comp_events;
+	async.read = cq->async_events;
+	rnp_await_acks(&comp);
+	rnp_await_acks(&async);
 }
 
 int rnp_destroy_cq(struct ibv_cq *base)
@@ -790,7 +805,7 @@ int rnp_destroy_cq(struct ibv_cq *base)
 	rnp_leave(ctx->engine, cancel);
 	if (busy)
 		return EBUSY;
-	rnp_cq_settle_events(cq);
+	drain_events(cq);
 	if (cq->channel)
 		rnp_channel_put(ctx, cq->channel);
 	free_cq(cq);

@@ -392,7 +392,7 @@ static void write_completion(struct rnp_cq *cq)
 
 	if (!cq->channel)
 		return;
-	rnp_cq_settle(cq);
+	rnp_cq_land_cqes(cq);
 	written = rnp_event_pipe_write(&cq->channel->pipe, &record);
 	if (written)
 		cq->comp_events++;
@@ -522,14 +522,7 @@ void rnp_cq_event(struct ibv_cq *base)
 }
 
 /* ---------------------------------------------------------------------- destroying */
-struct awaited {
-	pthread_mutex_t *mutex;
-	pthread_cond_t *cond;
-	const uint32_t *acked; /* by the program; guarded by mutex */
-	uint32_t read;	       /* records that the program has read */
-};
-
-static void wait_for_acks(const struct awaited *a)
+void rnp_await_acks(const struct rnp_awaited *a)
 {
 	int cancel_state;
 
@@ -539,53 +532,4 @@ static void wait_for_acks(const struct awaited *a)
 		pthread_cond_wait(a->cond, a->mutex);
 	pthread_mutex_unlock(a->mutex);
 	pthread_setcancelstate(cancel_state, NULL);
-}
-
-void rnp_cq_settle_events(struct rnp_cq *cq)
-{
-	struct ibv_cq *base = &cq->base.cq;
-	struct awaited comp = { .mutex = &base->mutex,
-				.cond = &base->cond,
-				.acked = &base->comp_events_completed };
-	struct awaited async = { .mutex = &base->mutex,
-				 .cond = &base->cond,
-				 .acked = &base->async_events_completed };
-
-	/* The CQ has left the device: nobody else counts events now. */
-	if (cq->comp_events)
-		cq->comp_events -= rnp_event_pipe_purge(&cq->channel->pipe, base);
-	if (cq->async_events)
-		cq->async_events -= rnp_event_pipe_purge(&cq->ctx->async, base);
-	comp.read = cq->comp_events;
-	async.read = cq->async_events;
-	wait_for_acks(&comp);
-	wait_for_acks(&async);
-}
-
-void rnp_qp_settle_events(struct rnp_qp *qp)
-{
-	struct ibv_qp *base = &qp->base.qp;
-	struct ibv_wq *wq = qp->wq ? &qp->wq->base : NULL; /* what the program sees */
-	void *seen = wq ? (void *)wq : (void *)base;
-	struct awaited a = { .mutex = wq ? &wq->mutex : &base->mutex,
-			     .cond = wq ? &wq->cond : &base->cond,
-			     .acked = wq ? &wq->events_completed
-					 : &base->events_completed };
-
-	if (qp->async_events)
-		qp->async_events -= rnp_event_pipe_purge(&qp->ctx->async, seen);
-	a.read = qp->async_events;
-	wait_for_acks(&a);
-}
-
-void rnp_srq_settle_events(struct rnp_srq *srq)
-{
-	struct awaited a = { .mutex = &srq->base.mutex,
-			     .cond = &srq->base.cond,
-			     .acked = &srq->base.events_completed };
-
-	if (srq->async_events)
-		srq->async_events -= rnp_event_pipe_purge(&srq->ctx->async, &srq->base);
-	a.read = srq->async_events;
-	wait_for_acks(&a);
 }

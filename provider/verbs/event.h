@@ -14,6 +14,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 enum {
 	RNP_EVENT_LEN_MAX = 16
@@ -58,6 +59,21 @@ bool rnp_event_pipe_write(struct rnp_event_pipe *pipe, const void *record);
  * Return: number of records taken out.
  */
 unsigned rnp_event_pipe_purge(struct rnp_event_pipe *pipe, const void *object);
+
+/* Events of one object that the program has read, and those that it has acknowledged, as
+ * libibverbs counts them.
+ */
+struct rnp_awaited {
+	pthread_mutex_t *mutex; /* guards: *acked */
+	pthread_cond_t *cond;	/* *acked has changed */
+	const uint32_t *acked;
+	uint32_t read;
+};
+
+/* An object that has left the device, and whose unread events have been taken out, goes
+ * when the program has acknowledged the others, as with a kernel. No lock held.
+ */
+void rnp_await_acks(const struct rnp_awaited *acks);
 
 /* A pipe whose two ends are one descriptor: -errno where there is no /proc. Close-on-exec
  * and above 2, like all descriptors here.

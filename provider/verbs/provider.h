@@ -161,6 +161,7 @@ struct rnp_xrcd {
 	struct ibv_xrcd base;
 	LIST_ENTRY(rnp_xrcd) link; /* engine lock */
 	struct rnp_xrc_domain *domain;
+	uint32_t number;  /* of @domain; constant */
 	atomic_uint refs; /* SRQs and QPs */
 };
 
@@ -214,6 +215,15 @@ static inline struct rnp_srq *to_rnp_srq(struct ibv_srq *srq) { return (struct r
 static inline struct rnp_xrcd *to_rnp_xrcd(struct ibv_xrcd *x) { return (struct rnp_xrcd *)x; }
 static inline struct rnp_qp *to_rnp_qp(struct ibv_qp *qp) { return (struct rnp_qp *)qp; }
 /* clang-format on */
+
+/* CQEs on their way into the ring arrive, as they do before an interrupt. Engine lock
+ * held.
+ */
+static inline void rnp_cq_land_cqes(const struct rnp_cq *cq)
+{
+	rnp_pcie_settle_ring(rnp_engine_pcie(cq->ctx->engine), cq->core.ring,
+			     (size_t)cq->core.capacity * sizeof(struct rn_cqe));
+}
 
 /* Is this a copy that fork() made? Then nothing may be touched but local memory. */
 static inline bool rnp_is_copy(const struct rnp_context *ctx)
@@ -344,8 +354,6 @@ int rnp_destroy_cq(struct ibv_cq *base);
 void rnp_cq_detach(struct rnp_cq *cq);
 int rnp_req_notify_cq(struct ibv_cq *base, int solicited_only);
 int rnp_poll_cq(struct ibv_cq *base, int num_entries, struct ibv_wc *wc);
-/* CQEs on their way into the ring arrive, as they do before an interrupt. */
-void rnp_cq_settle(const struct rnp_cq *cq);
 /* CQEs of a QP that was reset or destroyed are not for the program. Engine lock held. */
 void rnp_cq_skip_qp(struct rnp_cq *cq, uint32_t qpn);
 
@@ -359,12 +367,6 @@ void rnp_cq_forget_owed(struct rnp_cq *cq);
 struct rnp_channel *rnp_channel_get(struct rnp_context *ctx,
 				    const struct ibv_comp_channel *key);
 void rnp_channel_put(struct rnp_context *ctx, struct rnp_channel *channel);
-/* Events of an object that has left the device: take unread ones out, then wait until
- * the program has acknowledged those that it read.
- */
-void rnp_cq_settle_events(struct rnp_cq *cq);
-void rnp_qp_settle_events(struct rnp_qp *qp);
-void rnp_srq_settle_events(struct rnp_srq *srq);
 
 /* ------------------------------------------------------------- qp.c, qp_attr.c, post.c
  */
@@ -413,12 +415,9 @@ void rnp_srq_detach(struct rnp_srq *srq);
 struct ibv_xrcd *rnp_open_xrcd(struct ibv_context *context,
 			       struct ibv_xrcd_init_attr *attr);
 int rnp_close_xrcd(struct ibv_xrcd *base);
-uint32_t rnp_xrcd_number(const struct rnp_xrcd *xrcd);
 /* After its SRQs and QPs. */
 void rnp_xrcd_detach(struct rnp_xrcd *xrcd);
 struct ibv_qp *rnp_open_qp(struct ibv_context *context, struct ibv_qp_open_attr *attr);
-/* Others have the QP open, and it lives on with them; engine lock held. */
-void rnp_qp_leave(struct rnp_qp *qp);
 
 /* ----------------------------------------------------------------------- mcast.c */
 int rnp_attach_mcast(struct ibv_qp *base, const union ibv_gid *gid, uint16_t lid);
@@ -461,7 +460,5 @@ rnp_create_rwq_ind_table(struct ibv_context *context,
 int rnp_destroy_rwq_ind_table(struct ibv_rwq_ind_table *base);
 /* As rnp_mr_detach(), after its QPs and while its work queues' memory is there. */
 void rnp_rwq_table_detach(struct rnp_context *ctx, struct rnp_rwq_table *table);
-/* So many QPs more spread over it; engine lock held. */
-void rnp_rwq_table_count(struct rnp_rwq_table *table, int by);
 
 #endif /* RNP_PROVIDER_H */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* qp.c - queue pairs: create and destroy. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "provider/engine/trace_points.h"
 #include "provider/raw/raw_socket.h"
@@ -14,6 +15,14 @@ SAME(RN_QPT_UD, IBV_QPT_UD);
 SAME(RN_QPT_RAW_PACKET, IBV_QPT_RAW_PACKET);
 SAME(RN_QPT_XRC_SEND, IBV_QPT_XRC_SEND);
 SAME(RN_QPT_XRC_RECV, IBV_QPT_XRC_RECV);
+SAME(RNP_RSS_SRC_IP4, IBV_RX_HASH_SRC_IPV4);
+SAME(RNP_RSS_DST_IP4, IBV_RX_HASH_DST_IPV4);
+SAME(RNP_RSS_SRC_IP6, IBV_RX_HASH_SRC_IPV6);
+SAME(RNP_RSS_DST_IP6, IBV_RX_HASH_DST_IPV6);
+SAME(RNP_RSS_SRC_PORT_TCP, IBV_RX_HASH_SRC_PORT_TCP);
+SAME(RNP_RSS_DST_PORT_TCP, IBV_RX_HASH_DST_PORT_TCP);
+SAME(RNP_RSS_SRC_PORT_UDP, IBV_RX_HASH_SRC_PORT_UDP);
+SAME(RNP_RSS_DST_PORT_UDP, IBV_RX_HASH_DST_PORT_UDP);
 
 enum {
 	QP_ALIGN = 64
@@ -122,7 +131,7 @@ static struct rn_qp_init init_of(struct rnp_qp *qp)
 		.send_cq = core_cq(base->send_cq),
 		.recv_cq = core_cq(base->recv_cq),
 		.srq = base->srq ? to_rnp_srq(base->srq)->core : NULL,
-		.xrcd = qp->xrcd ? rnp_xrcd_number(qp->xrcd) : 0,
+		.xrcd = qp->xrcd ? qp->xrcd->number : 0,
 		.max_send_wr = qp->cap.max_send_wr,
 		.max_recv_wr = qp->cap.max_recv_wr,
 		.max_send_sge = qp->cap.max_send_sge,
@@ -185,7 +194,7 @@ static void count_uses(struct rnp_qp *qp, int by)
 	if (base->srq)
 		to_rnp_srq(base->srq)->qps += (unsigned)by;
 	if (qp->table)
-		rnp_rwq_table_count(qp->table, by);
+		qp->table->qps += (unsigned)by;
 }
 
 /* Put the QP into the device; engine lock held. A positive errno on failure. */
@@ -346,6 +355,55 @@ struct rnp_qp *rnp_qp_create_queue(struct rnp_wq *wq, struct ibv_wq_init_attr *i
 	return to_rnp_qp(qp);
 }
 
+static bool has_queues(const struct ibv_qp_init_attr_ex *ex)
+{
+	return ex->send_cq || ex->recv_cq || ex->srq || ex->cap.max_send_wr ||
+	       ex->cap.max_recv_wr || ex->cap.max_send_sge || ex->cap.max_recv_sge ||
+	       ex->cap.max_inline_data;
+}
+
+static int check_hash(const struct ibv_rx_hash_conf *conf)
+{
+	uint64_t fields = conf->rx_hash_fields_mask;
+
+	if (conf->rx_hash_function != IBV_RX_HASH_FUNC_TOEPLITZ ||
+	    fields & ~(uint64_t)RNP_RSS_FIELDS)
+		return EOPNOTSUPP;
+	if (conf->rx_hash_key_len != RNP_TOEPLITZ_KEY_LEN || !conf->rx_hash_key)
+		return EINVAL;
+	if ((fields & RNP_RSS_IP4 && fields & RNP_RSS_IP6) ||
+	    (fields & RNP_RSS_TCP && fields & RNP_RSS_UDP))
+		return EINVAL;
+	return 0;
+}
+
+/* 0, or a positive errno. EINVAL: one without the other, a table of another device,
+ * queues of its own, a key of another length, both kinds of addresses or of ports;
+ * EOPNOTSUPP: another type of QP, hash or field, ibv_wr_*().
+ */
+static int read_spread(struct ibv_context *context, const struct ibv_qp_init_attr_ex *ex,
+		       struct rnp_rwq_table **table, struct rnp_rss *rss)
+{
+	const uint32_t both = IBV_QP_INIT_ATTR_RX_HASH | IBV_QP_INIT_ATTR_IND_TABLE;
+	int rc;
+
+	if (ex->qp_type != IBV_QPT_RAW_PACKET ||
+	    ex->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS)
+		return EOPNOTSUPP;
+	if ((ex->comp_mask & both) != both || !ex->rwq_ind_tbl ||
+	    ex->rwq_ind_tbl->context != context || has_queues(ex))
+		return EINVAL;
+	rc = check_hash(&ex->rx_hash_conf);
+	if (rc)
+		return rc;
+	*table = (struct rnp_rwq_table *)ex->rwq_ind_tbl;
+	rss->fields = (uint32_t)ex->rx_hash_conf.rx_hash_fields_mask;
+	rss->size = (*table)->size;
+	rss->table = (*table)->core;
+	memcpy(rss->key, ex->rx_hash_conf.rx_hash_key, sizeof(rss->key));
+	return 0;
+}
+
 static bool find_home(struct home *home, const struct ibv_qp_init_attr_ex *ex)
 {
 	const struct ibv_context *context = &home->ctx->base;
@@ -387,7 +445,7 @@ struct ibv_qp *rnp_create_qp_ex(struct ibv_context *context,
 		return NULL;
 	}
 	if (ex->comp_mask & spreads)
-		rc = rnp_rss_judge(context, ex, &home.table, &home.rss);
+		rc = read_spread(context, ex, &home.table, &home.rss);
 	if (!rc && !find_home(&home, ex))
 		rc = EINVAL;
 	if (rc) {
@@ -417,13 +475,34 @@ void rnp_qp_skip_cqes(struct rnp_qp *qp)
 		rnp_cq_skip_qp(to_rnp_cq(recv_cq), qp->base.qp.qp_num);
 }
 
+/* Others have the QP open, and it lives on with them; engine lock held. */
+static void leave_to_others(struct rnp_qp *qp)
+{
+	struct rnp_qp *before = qp->next_handle;
+
+	while (before->next_handle != qp)
+		before = before->next_handle;
+	before->next_handle = qp->next_handle;
+	if (rn_qp_owner(qp->core) == qp)
+		rn_qp_set_owner(qp->core, before);
+	if (qp->block.addr) {
+		before->block = qp->block;
+		before->resources = qp->resources;
+		before->reads = qp->reads;
+		qp->block = (struct rnp_buffer){ 0 };
+		qp->resources = qp->reads = NULL;
+	}
+	qp->next_handle = qp;
+	qp->core = NULL;
+}
+
 void rnp_qp_detach(struct rnp_qp *qp)
 {
 	struct rnp_engine *e = qp->ctx->engine;
 
 	LIST_REMOVE(qp, link);
 	if (qp->next_handle != qp) {
-		rnp_qp_leave(qp);
+		leave_to_others(qp);
 		return;
 	}
 	rn_trace_qp_destroy(qp->base.qp.qp_num);
@@ -441,6 +520,22 @@ void rnp_qp_detach(struct rnp_qp *qp)
 	rnp_qp_skip_cqes(qp);
 	count_uses(qp, -1);
 	rnp_hca_remove(qp->ctx->hca, kind_of(qp));
+}
+
+static void drain_events(struct rnp_qp *qp)
+{
+	struct ibv_qp *base = &qp->base.qp;
+	struct ibv_wq *wq = qp->wq ? &qp->wq->base : NULL; /* what the program sees */
+	void *seen = wq ? (void *)wq : (void *)base;
+	struct rnp_awaited acks = { .mutex = wq ? &wq->mutex : &base->mutex,
+				    .cond = wq ? &wq->cond : &base->cond,
+				    .acked = wq ? &wq->events_completed
+						: &base->events_completed };
+
+	if (qp->async_events)
+		qp->async_events -= rnp_event_pipe_purge(&qp->ctx->async, seen);
+	acks.read = qp->async_events;
+	rnp_await_acks(&acks);
 }
 
 int rnp_destroy_qp(struct ibv_qp *base)
@@ -462,7 +557,7 @@ int rnp_destroy_qp(struct ibv_qp *base)
 			return EBUSY;
 		if (has_sockets(qp))
 			rnp_engine_close_raw(ctx->engine);
-		rnp_qp_settle_events(qp);
+		drain_events(qp);
 		if (qp->xrcd)
 			atomic_fetch_sub(&qp->xrcd->refs, 1);
 		pthread_cond_destroy(&base->cond);

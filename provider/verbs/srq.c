@@ -79,7 +79,7 @@ static int attach(struct rnp_srq *srq, const struct ibv_srq_attr *attr)
 		.pd = to_rnp_pd(srq->base.pd)->number,
 		.max_wr = attr->max_wr,
 		.max_sge = attr->max_sge,
-		.xrcd = srq->xrcd ? rnp_xrcd_number(srq->xrcd) : 0,
+		.xrcd = srq->xrcd ? srq->xrcd->number : 0,
 		.cq = srq->cq ? &srq->cq->core : NULL,
 		.owner = srq,
 	};
@@ -269,6 +269,18 @@ void rnp_srq_detach(struct rnp_srq *srq)
 	LIST_REMOVE(srq, link);
 }
 
+static void drain_events(struct rnp_srq *srq)
+{
+	struct rnp_awaited acks = { .mutex = &srq->base.mutex,
+				    .cond = &srq->base.cond,
+				    .acked = &srq->base.events_completed };
+
+	if (srq->async_events)
+		srq->async_events -= rnp_event_pipe_purge(&srq->ctx->async, &srq->base);
+	acks.read = srq->async_events;
+	rnp_await_acks(&acks);
+}
+
 int rnp_destroy_srq(struct ibv_srq *base)
 {
 	struct rnp_srq *srq = to_rnp_srq(base);
@@ -289,7 +301,7 @@ int rnp_destroy_srq(struct ibv_srq *base)
 	rnp_leave(ctx->engine, cancel);
 	if (busy)
 		return EBUSY;
-	rnp_srq_settle_events(srq);
+	drain_events(srq);
 	if (srq->xrcd)
 		atomic_fetch_sub(&srq->xrcd->refs, 1);
 	pthread_cond_destroy(&base->cond);

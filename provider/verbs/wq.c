@@ -3,7 +3,6 @@
 #include "wq.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 /* A positive errno if such a queue cannot be. Whether it is too long, the QP says. */
 static int check_wq(const struct rnp_context *ctx, const struct ibv_wq_init_attr *attr)
@@ -160,17 +159,6 @@ int rnp_destroy_wq(struct ibv_wq *base)
 }
 
 /* ----------------------------------------------------------------------------- tables */
-#define SAME(ours, theirs) static_assert((int)(ours) == (int)(theirs), "verbs numbers")
-
-SAME(RNP_RSS_SRC_IP4, IBV_RX_HASH_SRC_IPV4);
-SAME(RNP_RSS_DST_IP4, IBV_RX_HASH_DST_IPV4);
-SAME(RNP_RSS_SRC_IP6, IBV_RX_HASH_SRC_IPV6);
-SAME(RNP_RSS_DST_IP6, IBV_RX_HASH_DST_IPV6);
-SAME(RNP_RSS_SRC_PORT_TCP, IBV_RX_HASH_SRC_PORT_TCP);
-SAME(RNP_RSS_DST_PORT_TCP, IBV_RX_HASH_DST_PORT_TCP);
-SAME(RNP_RSS_SRC_PORT_UDP, IBV_RX_HASH_SRC_PORT_UDP);
-SAME(RNP_RSS_DST_PORT_UDP, IBV_RX_HASH_DST_PORT_UDP);
-
 /* A positive errno if such a table cannot be. */
 static int check_table(const struct rnp_context *ctx,
 		       const struct ibv_rwq_ind_table_init_attr *attr)
@@ -266,11 +254,6 @@ void rnp_rwq_table_detach(struct rnp_context *ctx, struct rnp_rwq_table *t)
 	rnp_hca_remove(ctx->hca, RNP_HCA_RWQ_TABLE);
 }
 
-void rnp_rwq_table_count(struct rnp_rwq_table *t, int by)
-{
-	t->qps += (unsigned)by;
-}
-
 int rnp_destroy_rwq_ind_table(struct ibv_rwq_ind_table *base)
 {
 	struct rnp_rwq_table *t = (struct rnp_rwq_table *)base;
@@ -288,51 +271,5 @@ int rnp_destroy_rwq_ind_table(struct ibv_rwq_ind_table *base)
 	if (busy)
 		return EBUSY;
 	free_table(t);
-	return 0;
-}
-
-/* -------------------------------------------------------------------- queue pairs */
-static bool has_queues(const struct ibv_qp_init_attr_ex *ex)
-{
-	return ex->send_cq || ex->recv_cq || ex->srq || ex->cap.max_send_wr ||
-	       ex->cap.max_recv_wr || ex->cap.max_send_sge || ex->cap.max_recv_sge ||
-	       ex->cap.max_inline_data;
-}
-
-static int check_hash(const struct ibv_rx_hash_conf *conf)
-{
-	uint64_t fields = conf->rx_hash_fields_mask;
-
-	if (conf->rx_hash_function != IBV_RX_HASH_FUNC_TOEPLITZ ||
-	    fields & ~(uint64_t)RNP_RSS_FIELDS)
-		return EOPNOTSUPP;
-	if (conf->rx_hash_key_len != RNP_TOEPLITZ_KEY_LEN || !conf->rx_hash_key)
-		return EINVAL;
-	if ((fields & RNP_RSS_IP4 && fields & RNP_RSS_IP6) ||
-	    (fields & RNP_RSS_TCP && fields & RNP_RSS_UDP))
-		return EINVAL;
-	return 0;
-}
-
-int rnp_rss_judge(struct ibv_context *context, const struct ibv_qp_init_attr_ex *ex,
-		  struct rnp_rwq_table **table, struct rnp_rss *rss)
-{
-	const uint32_t both = IBV_QP_INIT_ATTR_RX_HASH | IBV_QP_INIT_ATTR_IND_TABLE;
-	int rc;
-
-	if (ex->qp_type != IBV_QPT_RAW_PACKET ||
-	    ex->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS)
-		return EOPNOTSUPP;
-	if ((ex->comp_mask & both) != both || !ex->rwq_ind_tbl ||
-	    ex->rwq_ind_tbl->context != context || has_queues(ex))
-		return EINVAL;
-	rc = check_hash(&ex->rx_hash_conf);
-	if (rc)
-		return rc;
-	*table = (struct rnp_rwq_table *)ex->rwq_ind_tbl;
-	rss->fields = (uint32_t)ex->rx_hash_conf.rx_hash_fields_mask;
-	rss->size = (*table)->size;
-	rss->table = (*table)->core;
-	memcpy(rss->key, ex->rx_hash_conf.rx_hash_key, sizeof(rss->key));
 	return 0;
 }

@@ -31,17 +31,4 @@ static inline struct rnp_wq *to_rnp_wq(struct ibv_wq *wq)
 	return (struct rnp_wq *)wq;
 }
 
-/**
- * rnp_rss_judge() - Look at how a QP is to spread frames
- * @ex:		With IBV_QP_INIT_ATTR_RX_HASH or _IND_TABLE
- * @table:	Out: the table
- * @rss:	Out
- *
- * Return: 0, or a positive errno. EINVAL: one without the other, a table of another
- *	   device, queues of its own, a key of another length, both kinds of addresses or
- *	   of ports; EOPNOTSUPP: another type of QP, hash or field, ibv_wr_*().
- */
-int rnp_rss_judge(struct ibv_context *context, const struct ibv_qp_init_attr_ex *ex,
-		  struct rnp_rwq_table **table, struct rnp_rss *rss);
-
 #endif /* RNP_WQ_H */

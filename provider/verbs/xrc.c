@@ -22,11 +22,6 @@ struct rnp_xrc_domain {
 	int fd; /* a copy that keeps the inode from being used again; -1: no inode */
 };
 
-uint32_t rnp_xrcd_number(const struct rnp_xrcd *xrcd)
-{
-	return xrcd->domain->number;
-}
-
 static struct rnp_xrc_domain *find_domain(const struct rnp_xrc_domains *list,
 					  const struct stat *st)
 {
@@ -118,8 +113,10 @@ struct ibv_xrcd *rnp_open_xrcd(struct ibv_context *context,
 	if (!rc) {
 		cancel = rnp_enter(ctx->engine);
 		rc = get_domain(ctx->hca, attr->fd, attr->oflags, &xrcd->domain);
-		if (!rc)
+		if (!rc) {
+			xrcd->number = xrcd->domain->number;
 			LIST_INSERT_HEAD(&ctx->xrcds, xrcd, link);
+		}
 		rnp_leave(ctx->engine, cancel);
 	}
 	if (rc) {
@@ -225,24 +222,4 @@ struct ibv_qp *rnp_open_qp(struct ibv_context *context, struct ibv_qp_open_attr 
 	}
 	atomic_fetch_add(&qp->xrcd->refs, 1);
 	return &qp->base.qp;
-}
-
-void rnp_qp_leave(struct rnp_qp *qp)
-{
-	struct rnp_qp *before = qp->next_handle;
-
-	while (before->next_handle != qp)
-		before = before->next_handle;
-	before->next_handle = qp->next_handle;
-	if (rn_qp_owner(qp->core) == qp)
-		rn_qp_set_owner(qp->core, before);
-	if (qp->block.addr) {
-		before->block = qp->block;
-		before->resources = qp->resources;
-		before->reads = qp->reads;
-		qp->block = (struct rnp_buffer){ 0 };
-		qp->resources = qp->reads = NULL;
-	}
-	qp->next_handle = qp;
-	qp->core = NULL;
 }
