@@ -332,8 +332,7 @@ const struct rnp_abi_op *rnp_ops(unsigned *count)
 	return ops;
 }
 
-/* ------------------------------------------------ calls that fail because a rule says so
- */
+/* --------------------------------------------- calls that fail because a rule says so */
 
 /* In the order of rn_fault_calls. */
 enum call {
@@ -353,106 +352,105 @@ enum call {
 	CALL_MODIFY_SRQ,
 };
 
-/* Positive errno, or 0: the call is made. In a fork child ours says what is wrong. */
-static int judge(struct ibv_context *context, enum call call)
+/* A positive errno, which is in errno as well, or 0: the call is made. In a fork child
+ * the call itself says what is wrong.
+ */
+static int judge_call(struct ibv_context *context, enum call call)
 {
 	struct rnp_context *ctx = to_rnp_context(context);
 
-	return rnp_is_copy(ctx) ? 0 : rnp_engine_judge_call(ctx->engine, call);
-}
-
-static bool fails(struct ibv_context *context, enum call call)
-{
-	int error = judge(context, call);
-
-	if (error)
-		errno = error;
-	return error != 0;
+	return rnp_is_copy(ctx)
+		       ? 0
+		       : rnp_tell_errno(rnp_engine_judge_call(ctx->engine, call));
 }
 
 /* -------------------------------------------------------------- pointers, or errno */
 static struct ibv_pd *ask_alloc_pd(struct ibv_context *context)
 {
-	return fails(context, CALL_ALLOC_PD) ? NULL : rnp_alloc_pd(context);
+	return judge_call(context, CALL_ALLOC_PD) ? NULL : told_alloc_pd(context);
 }
 
 static struct ibv_mr *ask_reg_mr(struct ibv_pd *pd, void *addr, size_t length,
 				 uint64_t hca_va, int access)
 {
-	return fails(pd->context, CALL_REG_MR)
+	return judge_call(pd->context, CALL_REG_MR)
 		       ? NULL
-		       : rnp_reg_mr(pd, addr, length, hca_va, access);
+		       : told_reg_mr(pd, addr, length, hca_va, access);
 }
 
 static struct ibv_mr *ask_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length,
 					uint64_t iova, int fd, int access)
 {
-	return fails(pd->context, CALL_REG_MR)
+	return judge_call(pd->context, CALL_REG_MR)
 		       ? NULL
-		       : rnp_reg_dmabuf_mr(pd, offset, length, iova, fd, access);
+		       : told_reg_dmabuf_mr(pd, offset, length, iova, fd, access);
 }
 
 static struct ibv_cq *ask_create_cq(struct ibv_context *context, int cqe,
 				    struct ibv_comp_channel *channel, int comp_vector)
 {
-	return fails(context, CALL_CREATE_CQ)
+	return judge_call(context, CALL_CREATE_CQ)
 		       ? NULL
-		       : rnp_create_cq(context, cqe, channel, comp_vector);
+		       : told_create_cq(context, cqe, channel, comp_vector);
 }
 
 static struct ibv_cq_ex *ask_create_cq_ex(struct ibv_context *context,
 					  struct ibv_cq_init_attr_ex *attr)
 {
-	return fails(context, CALL_CREATE_CQ) ? NULL : rnp_create_cq_ex(context, attr);
+	return judge_call(context, CALL_CREATE_CQ) ? NULL
+						   : told_create_cq_ex(context, attr);
 }
 
 static struct ibv_srq *ask_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr)
 {
-	return fails(pd->context, CALL_CREATE_SRQ) ? NULL : rnp_create_srq(pd, attr);
+	return judge_call(pd->context, CALL_CREATE_SRQ) ? NULL
+							: told_create_srq(pd, attr);
 }
 
 static struct ibv_srq *ask_create_srq_ex(struct ibv_context *context,
 					 struct ibv_srq_init_attr_ex *attr)
 {
-	return fails(context, CALL_CREATE_SRQ) ? NULL : rnp_create_srq_ex(context, attr);
+	return judge_call(context, CALL_CREATE_SRQ) ? NULL
+						    : told_create_srq_ex(context, attr);
 }
 
 static struct ibv_qp *ask_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 {
-	return fails(pd->context, CALL_CREATE_QP) ? NULL : rnp_create_qp(pd, attr);
+	return judge_call(pd->context, CALL_CREATE_QP) ? NULL : told_create_qp(pd, attr);
 }
 
 static struct ibv_qp *ask_create_qp_ex(struct ibv_context *context,
 				       struct ibv_qp_init_attr_ex *attr)
 {
-	return fails(context, CALL_CREATE_QP) ? NULL : rnp_create_qp_ex(context, attr);
+	return judge_call(context, CALL_CREATE_QP) ? NULL
+						   : told_create_qp_ex(context, attr);
 }
 
 static struct ibv_ah *ask_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 {
-	return fails(pd->context, CALL_CREATE_AH) ? NULL : rnp_create_ah(pd, attr);
+	return judge_call(pd->context, CALL_CREATE_AH) ? NULL : told_create_ah(pd, attr);
 }
 
 static struct ibv_mw *ask_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
 {
-	return fails(pd->context, CALL_ALLOC_MW) ? NULL : rnp_alloc_mw(pd, type);
+	return judge_call(pd->context, CALL_ALLOC_MW) ? NULL : told_alloc_mw(pd, type);
 }
 
 /* -------------------------------------------------------------------------- errnos */
 static int ask_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int attr_mask)
 {
-	int error = judge(qp->context, CALL_MODIFY_QP);
+	int error = judge_call(qp->context, CALL_MODIFY_QP);
 
-	return error ? error : rnp_modify_qp(qp, attr, attr_mask);
+	return error ? error : told_modify_qp(qp, attr, attr_mask);
 }
 
 static int ask_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr,
 			 struct ibv_send_wr **bad_wr)
 {
-	int error = judge(qp->context, CALL_POST_SEND);
+	int error = judge_call(qp->context, CALL_POST_SEND);
 
 	if (!error)
-		return rnp_post_send(qp, wr, bad_wr);
+		return told_post_send(qp, wr, bad_wr);
 	*bad_wr = wr;
 	return error;
 }
@@ -460,10 +458,10 @@ static int ask_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr,
 static int ask_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr,
 			 struct ibv_recv_wr **bad_wr)
 {
-	int error = judge(qp->context, CALL_POST_RECV);
+	int error = judge_call(qp->context, CALL_POST_RECV);
 
 	if (!error)
-		return rnp_post_recv(qp, wr, bad_wr);
+		return told_post_recv(qp, wr, bad_wr);
 	*bad_wr = wr;
 	return error;
 }
@@ -471,33 +469,33 @@ static int ask_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr,
 static int ask_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr,
 			     struct ibv_recv_wr **bad_wr)
 {
-	int error = judge(srq->context, CALL_POST_SRQ_RECV);
+	int error = judge_call(srq->context, CALL_POST_SRQ_RECV);
 
 	if (!error)
-		return rnp_post_srq_recv(srq, wr, bad_wr);
+		return told_post_srq_recv(srq, wr, bad_wr);
 	*bad_wr = wr;
 	return error;
 }
 
 static int ask_req_notify_cq(struct ibv_cq *cq, int solicited_only)
 {
-	int error = judge(cq->context, CALL_REQ_NOTIFY_CQ);
+	int error = judge_call(cq->context, CALL_REQ_NOTIFY_CQ);
 
-	return error ? error : rnp_req_notify_cq(cq, solicited_only);
+	return error ? error : told_req_notify_cq(cq, solicited_only);
 }
 
 static int ask_resize_cq(struct ibv_cq *cq, int cqe)
 {
-	int error = judge(cq->context, CALL_RESIZE_CQ);
+	int error = judge_call(cq->context, CALL_RESIZE_CQ);
 
-	return error ? error : rnp_resize_cq(cq, cqe);
+	return error ? error : told_resize_cq(cq, cqe);
 }
 
 static int ask_modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, int mask)
 {
-	int error = judge(srq->context, CALL_MODIFY_SRQ);
+	int error = judge_call(srq->context, CALL_MODIFY_SRQ);
 
-	return error ? error : rnp_modify_srq(srq, attr, mask);
+	return error ? error : told_modify_srq(srq, attr, mask);
 }
 
 /* ----------------------------------------------------------------------- operations */

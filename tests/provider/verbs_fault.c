@@ -246,6 +246,34 @@ static void posts_fail_without_being_posted(void **state)
 	end(k);
 }
 
+/* While there is a rule about calls, whether they fail by it or by themselves. */
+static void calls_that_answer_an_errno_set_it_too(void **state)
+{
+	struct kit *k = begin("fail=EBUSY call=modify_qp nth=7; fail=ENOMEM "
+			      "call=post_send nth=1");
+	struct ibv_sge sge = kit_sge(k, 0, 0, LEN);
+	struct ibv_send_wr wr = { .sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND };
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
+	struct ibv_send_wr *bad_wr = NULL;
+	struct ibv_qp *qp[2];
+
+	(void)state;
+	kit_pair(k, IBV_QPT_RC, qp); /* 6 times modify_qp */
+	errno = 0;
+	assert_int_equal(ibv_modify_qp(qp[0], &attr, IBV_QP_STATE), EBUSY);
+	assert_int_equal(errno, EBUSY);
+	attr.qp_state = IBV_QPS_RTR;
+	assert_int_equal(ibv_modify_qp(qp[0], &attr, IBV_QP_STATE), EINVAL);
+	assert_int_equal(errno, EINVAL);
+	assert_int_equal(ibv_post_send(qp[0], &wr, &bad_wr), ENOMEM);
+	assert_int_equal(errno, ENOMEM);
+	wr.num_sge = -1;
+	assert_int_equal(ibv_post_send(qp[0], &wr, &bad_wr), EINVAL);
+	assert_int_equal(errno, EINVAL);
+	kit_destroy_pair(qp);
+	end(k);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -258,6 +286,7 @@ int main(void)
 		cmocka_unit_test(delay_takes_at_least_its_time),
 		cmocka_unit_test(calls_fail_with_the_errno_of_their_rule),
 		cmocka_unit_test(posts_fail_without_being_posted),
+		cmocka_unit_test(calls_that_answer_an_errno_set_it_too),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
