@@ -117,7 +117,7 @@ static int answering_ioctl(int fd, unsigned long request, ...)
 	return -1;
 }
 
-/* ---------------------------------------------- the GOT slot of a library function */
+/* ------------------------------------------------ the GOT slot of a library function */
 #if defined(__x86_64__)
 enum {
 	JUMP_SLOT = R_X86_64_JUMP_SLOT,

@@ -138,7 +138,7 @@ int rnp_abi_find_lib(struct rnp_abi_lib *lib, void *handle, unsigned version, ch
 	return 0;
 }
 
-/* ------------------------------------------------------------- the scratch context */
+/* --------------------------------------------------------------- the scratch context */
 enum {
 	SCRATCH_LEN = 8192
 }; /* bytes; struct verbs_context has 648 to 696 */

@@ -58,7 +58,7 @@ enum {
 	RNP_ABI_NO_SLOT = 0xff,
 };
 
-/* ----------------------------------------------------- layouts that stand still */
+/* ---------------------------------------------------------- layouts that stand still */
 struct rnp_abi_list_node {
 	struct rnp_abi_list_node *next, *prev;
 };
@@ -113,7 +113,7 @@ struct rnp_abi_device_ops {
 	void (*uninit_device)(struct rnp_abi_device *device);
 };
 
-/* ------------------------------------------------------------ what is learned */
+/* ------------------------------------------------------------------- what is learned */
 /* The private functions of the library, found by dlsym(). */
 struct rnp_abi_lib {
 	void (*register_driver)(const struct rnp_abi_device_ops *ops);

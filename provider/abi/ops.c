@@ -332,7 +332,7 @@ const struct rnp_abi_op *rnp_ops(unsigned *count)
 	return ops;
 }
 
-/* --------------------------------------------- calls that fail because a rule says so */
+/* -------------------------------------------- calls that fail because a rule says so */
 
 /* In the order of rn_fault_calls. */
 enum call {
@@ -364,7 +364,7 @@ static int judge_call(struct ibv_context *context, enum call call)
 		       : rnp_tell_errno(rnp_engine_judge_call(ctx->engine, call));
 }
 
-/* -------------------------------------------------------------- pointers, or errno */
+/* ---------------------------------------------------------------- pointers, or errno */
 static struct ibv_pd *ask_alloc_pd(struct ibv_context *context)
 {
 	return judge_call(context, CALL_ALLOC_PD) ? NULL : told_alloc_pd(context);
@@ -436,7 +436,7 @@ static struct ibv_mw *ask_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
 	return judge_call(pd->context, CALL_ALLOC_MW) ? NULL : told_alloc_mw(pd, type);
 }
 
-/* -------------------------------------------------------------------------- errnos */
+/* ---------------------------------------------------------------------------- errnos */
 static int ask_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int attr_mask)
 {
 	int error = judge_call(qp->context, CALL_MODIFY_QP);
@@ -498,7 +498,7 @@ static int ask_modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, int ma
 	return error ? error : told_modify_srq(srq, attr, mask);
 }
 
-/* ----------------------------------------------------------------------- operations */
+/* ------------------------------------------------------------------------ operations */
 #define ASK(name)                                         \
 	{                                                 \
 		RNP_OP_##name, (void (*)(void))ask_##name \

@@ -217,7 +217,7 @@ bool rnp_frame_is_multicast(const struct rnp_frame_view *view)
 	return view->layers & RNP_LAYER_ETH && view->field.dst_mac[0] & 1;
 }
 
-/* ----------------------------------------------------------------------- checksums */
+/* ------------------------------------------------------------------------- checksums */
 /* Where things stand in a frame, from its start; 0 bytes: not there. */
 struct parts {
 	size_t ip4, ip4_len;	 /* the header */

@@ -46,7 +46,7 @@ struct rnp_raw {
 	uint8_t rx[TAG_LEN + RN_FRAME_MAX];
 };
 
-/* ------------------------------------------------------------------ opening */
+/* --------------------------------------------------------------------------- opening */
 static struct sockaddr_ll address_of(const struct rnp_raw_link *l, uint16_t protocol)
 {
 	return (struct sockaddr_ll){ .sll_family = AF_PACKET,
@@ -181,7 +181,7 @@ void rnp_raw_put(struct rnp_raw_link *l)
 	l->raw = NULL;
 }
 
-/* -------------------------------------------------------------------- rules */
+/* ----------------------------------------------------------------------------- rules */
 /* Of what this host sends only what a raw packet QP sends, and on lo not even that: it
  * arrives there.
  */
@@ -309,7 +309,7 @@ int rnp_raw_fd(const struct rnp_raw_link *l)
 	return l->raw ? l->raw->rx_fd : -1;
 }
 
-/* ------------------------------------------------------------------ receive */
+/* --------------------------------------------------------------------------- receive */
 static void count(struct rnp_raw_link *l, enum rn_stat stat, uint32_t n)
 {
 	uint64_t *c = &l->counter[stat];
@@ -424,7 +424,7 @@ unsigned rnp_raw_receive(struct rnp_raw_link *l, rn_ns now, unsigned max)
 	return taken;
 }
 
-/* ----------------------------------------------------------------- transmit */
+/* -------------------------------------------------------------------------- transmit */
 /* False: there is no room now, try again. */
 static bool send_frame(struct rnp_raw_link *l)
 {

@@ -17,7 +17,7 @@
 #include "provider.h"
 #include "wq.h"
 
-/* --------------------------------------------------------- contexts that share a file */
+/* -------------------------------------------------------- contexts that share a file */
 /* The outermost of all locks. */
 static pthread_mutex_t open_lock =
 	PTHREAD_MUTEX_INITIALIZER; /* guards: open, last_file */
@@ -134,7 +134,7 @@ void *rnp_open_with(int cmd_fd, void *(*fn)(struct rnp_context *origin, void *ar
 	return result;
 }
 
-/* ---------------------------------------------------------------------------- opening */
+/* --------------------------------------------------------------------------- opening */
 enum {
 	ASYNC_RECORD_LEN = 16
 }; /* bytes; event.c */
@@ -291,7 +291,7 @@ void rnp_context_close(struct rnp_context *ctx)
 		rnp_event_pipe_close(&ctx->async);
 }
 
-/* ------------------------------------------------------------------- imported objects */
+/* ------------------------------------------------------------------ imported objects */
 typedef void *import_fn(struct rnp_context *ctx, struct rnp_context *member, void *arg);
 
 /* Ask each of the family of @ctx, locked, until one answers; NULL with errno. */

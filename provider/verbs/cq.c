@@ -16,7 +16,7 @@
 #include "provider.h"
 #include "provider/engine/trace_points.h"
 
-/* ------------------------------------------------- from an entry to a work completion */
+/* ------------------------------------------------ from an entry to a work completion */
 #define SAME(ours, theirs) static_assert((int)(ours) == (int)(theirs), "verbs numbers")
 
 SAME(RN_WC_GRH, IBV_WC_GRH);
@@ -67,7 +67,7 @@ void rnp_wc_from_cqe(struct ibv_wc *wc, const struct rn_cqe *cqe)
 	};
 }
 
-/* ------------------------------------------------------ the time of day of an instant */
+/* ----------------------------------------------------- the time of day of an instant */
 enum {
 	/* Reading both takes some 70 ns; a thread that loses the processor meanwhile does
 	 * not do so eight times in a row.
@@ -124,7 +124,7 @@ uint64_t rnp_wall_clock_at(struct rnp_wall_clock *c, uint64_t mono_ns)
 	return mono_ns + c->low + c->width / 2;
 }
 
-/* ---------------------------------------------------------------------- ibv_poll_cq() */
+/* --------------------------------------------------------------------- ibv_poll_cq() */
 enum {
 	DRAIN_EVERY = 16
 };
@@ -319,7 +319,7 @@ int rnp_poll_cq(struct ibv_cq *base, int num_entries, struct ibv_wc *wc)
 	return got;
 }
 
-/* ---------------------------------------------------------------- ibv_start_poll() */
+/* ------------------------------------------------------------------ ibv_start_poll() */
 static int next_entry(struct rnp_cq *cq)
 {
 	if (!pop_cqe(cq, &cq->current))
@@ -495,7 +495,7 @@ static void init_ex(struct rnp_cq *cq, uint64_t wc_flags)
 		ex->read_completion_wallclock_ns = read_completion_wallclock_ns;
 }
 
-/* --------------------------------------------- creating, resizing, arming, destroying */
+/* -------------------------------------------- creating, resizing, arming, destroying */
 static uint32_t round_up_pow2(uint32_t n)
 {
 	return n <= 1 ? 1 : 1u << (32 - __builtin_clz(n - 1));

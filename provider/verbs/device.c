@@ -27,7 +27,7 @@
 #include "rocin/mr.h"
 #include "transport/io/host/sentence.h"
 
-/* ----------------------------------------------------------------- numbers and limits */
+/* ---------------------------------------------------------------- numbers and limits */
 enum {
 	FIRST_GROWTH = 64
 }; /* buckets; the core has a few built in for the first ones */
@@ -248,7 +248,7 @@ uint32_t rnp_hca_new_key(struct rnp_hca *hca)
 	return index << RN_KEY_INDEX_SHIFT | hca->last_key >> 24;
 }
 
-/* ---------------------------------------------------------------------------- queries */
+/* --------------------------------------------------------------------------- queries */
 enum {
 	VENDOR_PART_ID = 1,
 	/* 4.096 us * 2^12 = 16.8 ms: the longest lease before a socket that nobody polls
@@ -454,7 +454,7 @@ int rnp_query_rt_values(struct ibv_context *context, struct ibv_values_ex *value
 	return 0;
 }
 
-/* ----------------------------------------------------------------- a word to the user */
+/* ---------------------------------------------------------------- a word to the user */
 void rnp_tell(const char *fmt, ...)
 {
 	char line[512] = "rocin: ";

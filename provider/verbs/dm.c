@@ -34,7 +34,7 @@ static int fail(int err)
 	return err;
 }
 
-/* ------------------------------------------------------------------------- copies */
+/* ---------------------------------------------------------------------------- copies */
 /* The memory is gone, or the device is another process's. */
 static bool is_lost(const struct rnp_dm *dm)
 {
@@ -98,7 +98,7 @@ static int copy_from(void *dst, struct ibv_dm *base, uint64_t offset, size_t len
 		       : fail(EIO);
 }
 
-/* -------------------------------------------------------------------- coming, going */
+/* --------------------------------------------------------------------- coming, going */
 /* Pages of its own, so that no protection of others' touches it. 0 or -ENOMEM. */
 static int map(struct rnp_dm *dm, uint32_t log_align)
 {
@@ -285,7 +285,7 @@ int rnp_free_dm(struct ibv_dm *base)
 	return err ? fail(err) : 0;
 }
 
-/* -------------------------------------------------------------------------- regions */
+/* --------------------------------------------------------------------------- regions */
 static int judge_region(const struct ibv_pd *pd, const struct rnp_dm *dm, uint64_t offset,
 			size_t len, uint32_t access)
 {

@@ -22,7 +22,7 @@
 #include "transport/io/host/log.h"
 #include "wq.h"
 
-/* ------------------------------------------------------------------------------ pipes */
+/* ----------------------------------------------------------------------------- pipes */
 /* Opening /proc/self/fd/N gives a new description of the same pipe with flags of its own,
  * so writes and purges never block whatever the program did to its descriptor. Where
  * /proc is missing the program's description has to do.
@@ -221,7 +221,7 @@ bool rnp_event_pipe_write(struct rnp_event_pipe *pipe, const void *record)
 	return ok;
 }
 
-/* ------------------------------------------------------------------------ purge */
+/* ----------------------------------------------------------------------------- purge */
 static bool is_of(const void *record, const void *object)
 {
 	uint64_t element;
@@ -286,7 +286,7 @@ unsigned rnp_event_pipe_purge(struct rnp_event_pipe *pipe, const void *object)
 	return count;
 }
 
-/* ---------------------------------------------------------------------------- records */
+/* --------------------------------------------------------------------------- records */
 /* What ibv_get_cq_event() and ibv_get_async_event() read. */
 struct comp_record {
 	uint64_t cq;
@@ -313,7 +313,7 @@ static_assert((int)RN_EVENT_SRQ_LIMIT_REACHED == IBV_EVENT_SRQ_LIMIT_REACHED,
 static_assert((int)RN_EVENT_LAST_WQE_REACHED == IBV_EVENT_QP_LAST_WQE_REACHED,
 	      "verbs numbers");
 
-/* ---------------------------------------------------------------------- channels */
+/* -------------------------------------------------------------------------- channels */
 static struct rnp_channel *find_channel_locked(struct rnp_context *ctx,
 					       const struct ibv_comp_channel *key)
 {
@@ -375,7 +375,7 @@ void rnp_channel_put(struct rnp_context *ctx, struct rnp_channel *channel)
 	free(channel);
 }
 
-/* ------------------------------------------------------------- writing, engine locked */
+/* ------------------------------------------------------------ writing, engine locked */
 static void set_owed(struct rnp_cq *cq, bool owed)
 {
 	if (owed && !cq->event_owed)
@@ -502,7 +502,7 @@ const struct rnp_engine_hooks rnp_hooks = {
 	.on_call_faults = on_call_faults,
 };
 
-/* ------------------------------------------------------------------------ reading */
+/* --------------------------------------------------------------------------- reading */
 /* Called by ibv_get_cq_event() when it has read a record: there is room now for one that
  * found the channel full.
  */
@@ -521,7 +521,7 @@ void rnp_cq_event(struct ibv_cq *base)
 	rnp_leave(ctx->engine, cancel);
 }
 
-/* ---------------------------------------------------------------------- destroying */
+/* ------------------------------------------------------------------------ destroying */
 void rnp_await_acks(const struct rnp_awaited *a)
 {
 	int cancel_state;

@@ -9,7 +9,7 @@
 #include "provider/raw/flow_spec.h"
 #include "provider/raw/raw_socket.h"
 
-/* ------------------------------------------------------------------------------ rules */
+/* ----------------------------------------------------------------------------- rules */
 /* A positive errno if this rule cannot be. */
 static int check_flow(struct ibv_qp *qp, const struct ibv_flow_attr *attr,
 		      struct rnp_flow *flow)
@@ -105,7 +105,7 @@ int rnp_destroy_flow(struct ibv_flow *base)
 	return 0;
 }
 
-/* --------------------------------------------------------------------------- counters */
+/* -------------------------------------------------------------------------- counters */
 struct ibv_counters *rnp_create_counters(struct ibv_context *context,
 					 struct ibv_counters_init_attr *attr)
 {

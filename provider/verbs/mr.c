@@ -21,7 +21,7 @@
 #include "provider.h"
 #include "transport/io/memory/mem_direct.h"
 
-/* ------------------------------------ pages: are they there, and may they be written? */
+/* ----------------------------------- pages: are they there, and may they be written? */
 #ifndef MADV_POPULATE_READ
 #define MADV_POPULATE_READ 22
 #define MADV_POPULATE_WRITE 23
@@ -129,7 +129,7 @@ void rnp_pages_expect(const void *addr, size_t len)
 		      MADV_WILLNEED);
 }
 
-/* ----------------------------------------------------------------------- registration */
+/* ---------------------------------------------------------------------- registration */
 /* 0, or -errno if such a region cannot be. */
 static int check_pages(const struct rn_mr_attr *attr)
 {
@@ -465,7 +465,7 @@ int rnp_dereg_mr(struct rnp_abi_mr *base)
 	return 0;
 }
 
-/* ------------------------------------------------ memory that a descriptor stands for */
+/* ----------------------------------------------- memory that a descriptor stands for */
 /* Memory of a simulated GPU is where the PCIe layer says. Whatever else can be mapped (a
  * memfd, a dma-buf whose exporter allows it) is mapped as long as the region lives.
  */
@@ -583,7 +583,7 @@ struct ibv_mr *rnp_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t leng
 	return mr ? &mr->base.ibv_mr : NULL;
 }
 
-/* ------------------------------------------------------- the region that is no memory */
+/* ------------------------------------------------------ the region that is no memory */
 /* It has zeros to read, and what is written is gone. Its key is good for scatter and
  * gather lists only.
  */
@@ -629,7 +629,7 @@ struct ibv_mr *rnp_alloc_null_mr(struct ibv_pd *pd)
 	return &mr->base.ibv_mr;
 }
 
-/* ----------------------------------------------------------------------------- advice */
+/* ---------------------------------------------------------------------------- advice */
 /* The device reaches memory through the program's own page table, so to prefetch is to
  * have the kernel make the pages present.
  */

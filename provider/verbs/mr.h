@@ -56,8 +56,7 @@ static inline bool rnp_access_writes(uint32_t access)
 			 RN_ACCESS_REMOTE_ATOMIC | RN_ACCESS_MW_BIND);
 }
 
-/* ------------------------------------------- pages: are they there, and may they be
- * written? */
+/* ----------------------------------- pages: are they there, and may they be written? */
 
 /**
  * rnp_pages_populate() - Check and fault in a range, as pinning does

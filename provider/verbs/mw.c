@@ -109,10 +109,9 @@ int rnp_bind_mw(struct ibv_qp *base, struct ibv_mw *mw, struct ibv_mw_bind *bind
 	rnp_pcie_doorbell(rnp_engine_pcie(e));
 	rnp_send_wr_bind(mw, ibv_inc_rkey(mw->rkey), &bind->bind_info, &wr);
 	posted.now = rnp_engine_now();
-	rc = -rnp_watch_post_send(qp, posted.now, &wr);
+	rc = -rnp_post_one(qp, &posted, &wr);
 	if (!rc) {
 		mw->rkey = wr.rkey;
-		rnp_posted_add(&posted, &wr);
 		rnp_engine_posted(e, qp->core, &posted);
 	}
 	rnp_leave(e, cancel);

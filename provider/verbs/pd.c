@@ -147,7 +147,7 @@ enum {
 	MAP_MIN = 256 * 1024
 };
 
-/* ------------------------------------------------------------------ thread domains */
+/* -------------------------------------------------------------------- thread domains */
 struct ibv_td *rnp_alloc_td(struct ibv_context *context, struct ibv_td_init_attr *attr)
 {
 	struct rnp_td *td;
@@ -176,7 +176,7 @@ int rnp_dealloc_td(struct ibv_td *base)
 	return 0;
 }
 
-/* ------------------------------------------------------------------ parent domains */
+/* -------------------------------------------------------------------- parent domains */
 static int check_parent_domain(const struct ibv_context *context,
 			       const struct ibv_parent_domain_init_attr *attr)
 {
@@ -239,7 +239,7 @@ int rnp_dealloc_parent_domain(struct ibv_pd *base)
 	return 0;
 }
 
-/* ------------------------------------------------------------------------- buffers */
+/* --------------------------------------------------------------------------- buffers */
 static size_t round_up(size_t n, size_t align)
 {
 	return (n + align - 1) & ~(align - 1);
@@ -294,7 +294,7 @@ void rnp_buffer_free(struct rnp_buffer *buf)
 		free(buf->addr);
 }
 
-/* -------------------------------------------------------------------------- addresses */
+/* ------------------------------------------------------------------------- addresses */
 enum {
 	/* What Linux takes where the program names none (IPDEFTTL). */
 	HOP_LIMIT_DEFAULT = 64,
@@ -363,7 +363,7 @@ void rnp_av_to_attr(const struct rn_av *av, struct ibv_ah_attr *attr)
 	memcpy(&attr->grh.dgid, &av->dgid, sizeof(av->dgid));
 }
 
-/* ------------------------------------------- address handles: where a UD message goes */
+/* ------------------------------------------ address handles: where a UD message goes */
 struct ibv_ah *rnp_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 {
 	struct rnp_context *ctx = to_rnp_context(pd->context);

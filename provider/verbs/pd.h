@@ -118,7 +118,7 @@ int rnp_buffer_alloc(struct rnp_buffer *buf, struct ibv_pd *pd, size_t align);
 /* Before rnp_pd_put() of the object. Lock not held. Harmless without memory. */
 void rnp_buffer_free(struct rnp_buffer *buf);
 
-/* ---------------------------------------------------------------- addresses */
+/* ------------------------------------------------------------------------- addresses */
 
 /**
  * rnp_av_from_attr() - Judge and convert an address

@@ -9,7 +9,7 @@
 #include "provider.h"
 #include "provider/engine/trace_points.h"
 
-/* --------------------------------------------- a send request in the form of the core */
+/* -------------------------------------------- a send request in the form of the core */
 #define SAME(ours, theirs) static_assert((int)(ours) == (int)(theirs), "verbs numbers")
 
 SAME(RN_WR_RDMA_WRITE, IBV_WR_RDMA_WRITE);
@@ -175,8 +175,8 @@ int rnp_send_wr_from(const struct ibv_send_wr *wr, const struct ibv_qp *qp,
 	return -EINVAL;
 }
 
-/* ----------------------------------------------------- as the sanitizer is told of it */
-void rnp_watch_posted(const struct rnp_qp *qp, const struct rn_send_wr *wr, uint32_t msg)
+void rnp_post_tell_sanitizer(const struct rnp_qp *qp, const struct rn_send_wr *wr,
+			     uint32_t msg)
 {
 	const struct rnp_pcie *pcie = rnp_engine_pcie(qp->ctx->engine);
 	struct rn_host_range local[RN_SGE_MAX];
@@ -204,7 +204,7 @@ void rnp_watch_posted(const struct rnp_qp *qp, const struct rn_send_wr *wr, uint
 	pcie->api->posted(pcie->nic, &told);
 }
 
-/* ---------------------------------------------------------------------------- posting */
+/* --------------------------------------------------------------------------- posting */
 /* Posting comes to no cancellation point before the engine takes over, unless it is told
  * to the PCIe layer: then as rnp_enter(). Changing the state is dear.
  */
@@ -245,12 +245,11 @@ int rnp_post_send(struct ibv_qp *base, struct ibv_send_wr *wr,
 	for (; wr; wr = wr->next) {
 		rc = rnp_send_wr_from(wr, base, &core_wr);
 		if (!rc)
-			rc = rnp_watch_post_send(qp, posted.now, &core_wr);
+			rc = rnp_post_one(qp, &posted, &core_wr);
 		if (rc) {
 			*bad_wr = wr;
 			break;
 		}
-		rnp_posted_add(&posted, &core_wr);
 	}
 	/* Those before the bad one have been posted. */
 	rnp_engine_posted(e, qp->core, &posted);

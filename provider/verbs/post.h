@@ -27,34 +27,32 @@ int rnp_send_wr_from(const struct ibv_send_wr *wr, const struct ibv_qp *qp,
 void rnp_send_wr_bind(const struct ibv_mw *mw, uint32_t rkey,
 		      const struct ibv_mw_bind_info *info, struct rn_send_wr *wr);
 
-/* Request number @msg of the send queue has been posted; engine lock held. */
-void rnp_watch_posted(const struct rnp_qp *qp, const struct rn_send_wr *wr, uint32_t msg);
-
-/* rn_qp_post_send(), which the sanitizer of the PCIe layer is told of, if there is one.
+/* Tell the sanitizer that request number @msg of the send queue has been posted; engine
+ * lock held.
  */
-static inline int rnp_watch_send(const struct rnp_qp *qp, rn_ns now,
-				 const struct rn_send_wr *wr)
+void rnp_post_tell_sanitizer(const struct rnp_qp *qp, const struct rn_send_wr *wr,
+			     uint32_t msg);
+
+/**
+ * rnp_post_one() - Post one request to the core
+ * @posted:	@posted->now is its time; it is added to the others of this call
+ *
+ * The sanitizer of the PCIe layer is told of it, if there is one, and who traces. Engine
+ * lock held. Return: 0 or -errno of rn_qp_post_send().
+ */
+static inline int rnp_post_one(const struct rnp_qp *qp, struct rnp_posted *posted,
+			       const struct rn_send_wr *wr)
 {
 	struct rnp_engine *e = qp->ctx->engine;
-	uint32_t msg;
-	int rc;
+	const bool watched = rnp_pcie_is_watched(rnp_engine_pcie(e));
+	const uint32_t msg = watched ? rn_qp_sq_next(qp->core) : 0;
+	int rc = rn_qp_post_send(rnp_engine_dev(e), qp->core, posted->now, wr);
 
-	if (!rnp_pcie_is_watched(rnp_engine_pcie(e)))
-		return rn_qp_post_send(rnp_engine_dev(e), qp->core, now, wr);
-	msg = rn_qp_sq_next(qp->core);
-	rc = rn_qp_post_send(rnp_engine_dev(e), qp->core, now, wr);
-	if (!rc)
-		rnp_watch_posted(qp, wr, msg);
-	return rc;
-}
-
-/* The same, with the trace point. */
-static inline int rnp_watch_post_send(const struct rnp_qp *qp, rn_ns now,
-				      const struct rn_send_wr *wr)
-{
-	int rc = rnp_watch_send(qp, now, wr);
-
+	if (watched && !rc)
+		rnp_post_tell_sanitizer(qp, wr, msg);
 	rn_trace_post_send(qp->base.qp.qp_num, wr->wr_id, wr->opcode, wr->flags, -rc);
+	if (!rc)
+		rnp_posted_add(posted, wr);
 	return rc;
 }
 

@@ -247,7 +247,7 @@ static inline void rnp_leave(struct rnp_engine *e, int cancel_state)
 	pthread_setcancelstate(cancel_state, NULL);
 }
 
-/* --------------------------------------------------------------------- context.c */
+/* ------------------------------------------------------------------------- context.c */
 /**
  * rnp_context_open() - Give a context its device
  * @ctx:	Made by the library, which has filled in @ctx->base; the rest is zeroed
@@ -282,7 +282,7 @@ void rnp_unimport_mr(struct ibv_mr *base);
 struct ibv_dm *rnp_import_dm(struct ibv_context *context, uint32_t dm_handle);
 void rnp_unimport_dm(struct ibv_dm *base);
 
-/* ---------------------------------------------------------------------- device.c */
+/* -------------------------------------------------------------------------- device.c */
 /* One sentence on standard error: for what the program cannot say by an errno. */
 void rnp_tell(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
@@ -293,8 +293,7 @@ int rnp_query_port(struct ibv_context *context, uint8_t port_num,
 		   struct ibv_port_attr *attr);
 int rnp_query_rt_values(struct ibv_context *context, struct ibv_values_ex *values);
 
-/* -------------------------------------------------------------------------------- pd.c
- */
+/* ------------------------------------------------------------------------------ pd.c */
 struct ibv_pd *rnp_alloc_pd(struct ibv_context *context);
 int rnp_dealloc_pd(struct ibv_pd *base);
 struct ibv_td *rnp_alloc_td(struct ibv_context *context, struct ibv_td_init_attr *attr);
@@ -307,8 +306,7 @@ struct ibv_ah *rnp_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr);
 int rnp_destroy_ah(struct ibv_ah *base);
 void rnp_ah_detach(struct rnp_context *ctx, struct rnp_ah *ah);
 
-/* -------------------------------------------------------------------------------- mr.c
- */
+/* ------------------------------------------------------------------------------ mr.c */
 struct ibv_mr *rnp_reg_mr(struct ibv_pd *pd, void *addr, size_t length, uint64_t hca_va,
 			  int access);
 /* What all ways to register have in common; @attr->key is filled in. @dm: it is memory on
@@ -331,7 +329,7 @@ void rnp_mr_release(struct rnp_mr *mr, unsigned holders);
 int rnp_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t flags,
 		  struct ibv_sge *sg_list, uint32_t num_sge);
 
-/* -------------------------------------------------------------------------- dm.c */
+/* ------------------------------------------------------------------------------ dm.c */
 struct ibv_dm *rnp_alloc_dm(struct ibv_context *context, struct ibv_alloc_dm_attr *attr);
 int rnp_free_dm(struct ibv_dm *base);
 struct ibv_mr *rnp_reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *base, uint64_t offset,
@@ -342,8 +340,7 @@ void rnp_dm_release(struct rnp_dm *dm, unsigned holders);
 /* A handle that copies to and from the memory of @origin, or NULL. */
 struct rnp_dm *rnp_dm_new_import(struct ibv_context *context, struct rnp_dm *origin);
 
-/* -------------------------------------------------------------------------------- cq.c
- */
+/* ------------------------------------------------------------------------------ cq.c */
 struct ibv_cq *rnp_create_cq(struct ibv_context *context, int cqe,
 			     struct ibv_comp_channel *channel, int comp_vector);
 struct ibv_cq_ex *rnp_create_cq_ex(struct ibv_context *context,
@@ -357,7 +354,7 @@ int rnp_poll_cq(struct ibv_cq *base, int num_entries, struct ibv_wc *wc);
 /* CQEs of a QP that was reset or destroyed are not for the program. Engine lock held. */
 void rnp_cq_skip_qp(struct rnp_cq *cq, uint32_t qpn);
 
-/* ----------------------------------------------------------------------- event.c */
+/* --------------------------------------------------------------------------- event.c */
 extern const struct rnp_engine_hooks rnp_hooks;
 void rnp_cq_event(struct ibv_cq *base);
 /* An event that found the channel full: try again, or forget it. Engine lock held. */
@@ -368,8 +365,7 @@ struct rnp_channel *rnp_channel_get(struct rnp_context *ctx,
 				    const struct ibv_comp_channel *key);
 void rnp_channel_put(struct rnp_context *ctx, struct rnp_channel *channel);
 
-/* ------------------------------------------------------------- qp.c, qp_attr.c, post.c
- */
+/* ----------------------------------------------------------- qp.c, qp_attr.c, post.c */
 struct ibv_qp *rnp_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr);
 struct ibv_qp *rnp_create_qp_ex(struct ibv_context *context,
 				struct ibv_qp_init_attr_ex *ex);
@@ -400,8 +396,7 @@ struct rnp_qp *rnp_qp_create_queue(struct rnp_wq *wq, struct ibv_wq_init_attr *i
 struct rnp_qp *rnp_qp_alloc(struct rnp_context *ctx, struct ibv_pd *pd,
 			    const struct ibv_qp_init_attr *attr);
 
-/* ------------------------------------------------------------------------ srq.c, xrc.c
- */
+/* ---------------------------------------------------------------------- srq.c, xrc.c */
 struct ibv_srq *rnp_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr);
 struct ibv_srq *rnp_create_srq_ex(struct ibv_context *context,
 				  struct ibv_srq_init_attr_ex *attr);
@@ -419,7 +414,7 @@ int rnp_close_xrcd(struct ibv_xrcd *base);
 void rnp_xrcd_detach(struct rnp_xrcd *xrcd);
 struct ibv_qp *rnp_open_qp(struct ibv_context *context, struct ibv_qp_open_attr *attr);
 
-/* ----------------------------------------------------------------------- mcast.c */
+/* --------------------------------------------------------------------------- mcast.c */
 int rnp_attach_mcast(struct ibv_qp *base, const union ibv_gid *gid, uint16_t lid);
 int rnp_detach_mcast(struct ibv_qp *base, const union ibv_gid *gid, uint16_t lid);
 /* Before the QP leaves the device; engine lock held. */
@@ -427,14 +422,13 @@ void rnp_mcast_detach_all(struct rnp_qp *qp);
 /* In a fork child: the local memory alone. */
 void rnp_mcast_free_all(struct rnp_qp *qp);
 
-/* -------------------------------------------------------------------------- wr.c */
+/* ------------------------------------------------------------------------------ wr.c */
 /* Prepare for ibv_wr_*(): 0, EOPNOTSUPP for an operation that this type has not, ENOMEM.
  */
 int rnp_wr_init(struct rnp_qp *qp, uint64_t send_ops_flags);
 void rnp_wr_fini(struct rnp_qp *qp);
 
-/* ------------------------------------------------------------------------------ flow.c
- */
+/* ---------------------------------------------------------------------------- flow.c */
 struct rnp_flow;
 struct ibv_flow *rnp_create_flow(struct ibv_qp *base, struct ibv_flow_attr *attr);
 int rnp_destroy_flow(struct ibv_flow *base);
@@ -449,8 +443,7 @@ int rnp_attach_counters_point_flow(struct ibv_counters *base,
 int rnp_read_counters(struct ibv_counters *base, uint64_t *values, uint32_t count,
 		      uint32_t flags);
 
-/* -------------------------------------------------------------------------------- wq.c
- */
+/* ------------------------------------------------------------------------------ wq.c */
 struct ibv_wq *rnp_create_wq(struct ibv_context *context, struct ibv_wq_init_attr *attr);
 int rnp_modify_wq(struct ibv_wq *base, struct ibv_wq_attr *attr);
 int rnp_destroy_wq(struct ibv_wq *base);

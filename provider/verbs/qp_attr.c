@@ -10,7 +10,7 @@
 #include "provider/engine/path_mtu.h"
 #include "provider/engine/trace_points.h"
 
-/* --------------------------------------------------------- between verbs and the core */
+/* -------------------------------------------------------- between verbs and the core */
 #define SAME(ours, theirs) static_assert((int)(ours) == (int)(theirs), "verbs numbers")
 
 SAME(RN_QPS_RESET, IBV_QPS_RESET);
@@ -175,7 +175,7 @@ void rnp_qp_attr_to(const struct rn_qp_attr *in, struct ibv_qp_attr *attr)
 	rnp_av_to_attr(&in->alt.av, &attr->alt_ah_attr);
 }
 
-/* ---------------------------------------------------------------- changing and asking */
+/* --------------------------------------------------------------- changing and asking */
 /* Programs name all attributes of RC for both halves of XRC. A kernel leaves out what is
  * of the other half before it judges, so we do.
  */

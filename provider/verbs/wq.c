@@ -55,7 +55,7 @@ struct ibv_wq *rnp_create_wq(struct ibv_context *context, struct ibv_wq_init_att
 	return &wq->base;
 }
 
-/* ------------------------------------------------------------------------- states */
+/* ---------------------------------------------------------------------------- states */
 static enum ibv_wq_state state_of(const struct rnp_wq *wq)
 {
 	struct rnp_engine *e = wq->queue->ctx->engine;
@@ -158,7 +158,7 @@ int rnp_destroy_wq(struct ibv_wq *base)
 	return 0;
 }
 
-/* ----------------------------------------------------------------------------- tables */
+/* ---------------------------------------------------------------------------- tables */
 /* A positive errno if such a table cannot be. */
 static int check_table(const struct rnp_context *ctx,
 		       const struct ibv_rwq_ind_table_init_attr *attr)

@@ -14,7 +14,7 @@
 #include "newer_verbs.h"
 #include "post.h"
 
-/* ------------------------------------------------------------------ lists of requests */
+/* ----------------------------------------------------------------- lists of requests */
 static struct rnp_wr_list *list_of(struct ibv_qp_ex *ex)
 {
 	return to_rnp_qp(&ex->qp_base)->wr;
@@ -51,7 +51,7 @@ static struct rnp_wr_entry *last_wr(struct rnp_wr_list *list)
 	return &entry[list->entries.count - 1];
 }
 
-/* --------------------------------------------------------------------- the requests */
+/* ---------------------------------------------------------------------- the requests */
 static struct rnp_wr_entry *begin_wr(struct ibv_qp_ex *ex, enum rn_wr_opcode opcode)
 {
 	struct rnp_wr_list *list = list_of(ex);
@@ -176,7 +176,7 @@ static void wr_atomic_fetch_add(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t re
 		entry->wr.compare_add = add;
 }
 
-/* ---------------------------------------------------------------------- the setters */
+/* ----------------------------------------------------------------------- the setters */
 static void wr_set_ud_addr(struct ibv_qp_ex *ex, struct ibv_ah *ah, uint32_t remote_qpn,
 			   uint32_t remote_qkey)
 {
@@ -275,7 +275,7 @@ static void wr_set_inline_data(struct ibv_qp_ex *ex, void *addr, size_t length)
 	wr_set_inline_data_list(ex, 1, &buf);
 }
 
-/* --------------------------------------------------------- requests of newer releases */
+/* -------------------------------------------------------- requests of newer releases */
 /* struct ibv_qp_ex has ibv_wr_atomic_write() since release 44 and ibv_wr_flush() since
  * 45; behind its end stands what is the library's.
  */
@@ -389,10 +389,8 @@ static int check_or_post(struct rnp_qp *qp, struct rnp_posted *posted)
 		struct rn_sge inline_sge;
 
 		point_at_data(list, &entry[i], &inline_sge);
-		rc = posted ? rnp_watch_post_send(qp, posted->now, wr)
+		rc = posted ? rnp_post_one(qp, posted, wr)
 			    : rn_qp_check_send(qp->core, wr);
-		if (posted)
-			rnp_posted_add(posted, wr);
 	}
 	return -rc;
 }
@@ -432,7 +430,7 @@ static int complete_list(struct ibv_qp_ex *ex)
 	return rnp_tell_errno(rc);
 }
 
-/* --------------------------------------------------------------------------- creation */
+/* -------------------------------------------------------------------------- creation */
 static int new_list(struct rnp_qp *qp)
 {
 	qp->wr = calloc(1, sizeof(*qp->wr));

@@ -151,7 +151,7 @@ int rnp_close_xrcd(struct ibv_xrcd *base)
 	return 0;
 }
 
-/* ------------------------------------------------------------------------- target QPs */
+/* ------------------------------------------------------------------------ target QPs */
 static int check_open_attr(const struct rnp_context *ctx,
 			   const struct ibv_qp_open_attr *attr)
 {
