@@ -17,18 +17,18 @@
 /* What succeeds may have met failures that it got over; and rdma_accept() moves a QP to
  * ERR between its own failure and its return.
  */
-static int settle(int rc, int saved_errno)
+static int set_errno(int rc, int saved_errno)
 {
 	errno = rc > 0 ? rc : saved_errno;
 	return rc;
 }
 
-#define RETURNS_ERRNO(op, params, args)                    \
-	static int told_##op params                        \
-	{                                                  \
-		const int saved_errno = errno;             \
-                                                           \
-		return settle(rnp_##op args, saved_errno); \
+#define RETURNS_ERRNO(op, params, args)                       \
+	static int told_##op params                           \
+	{                                                     \
+		const int saved_errno = errno;                \
+                                                              \
+		return set_errno(rnp_##op args, saved_errno); \
 	}
 
 /* Of the data path: what succeeds may leave what it met in errno, as other calls do. */

@@ -89,7 +89,7 @@ static void serve(struct visit *v, struct rnp_rule *rule)
 	v->deliver(v->arg, qp, rule->tag);
 }
 
-static void count(const struct visit *v, const struct rnp_rule *rule)
+static void count_match(const struct visit *v, const struct rnp_rule *rule)
 {
 	if (!rule->tally)
 		return;
@@ -113,7 +113,7 @@ static struct rnp_rule *pass_stage(struct visit *v, struct rnp_rule *first)
 	for (; end && stage_of(end) == stage_of(first); end = TAILQ_NEXT(end, link)) {
 		if (!applies(end, &v->view))
 			continue;
-		count(v, end);
+		count_match(v, end);
 		dropped |= end->drop;
 		ended |= ends_here(end);
 	}

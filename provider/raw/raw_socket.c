@@ -310,7 +310,7 @@ int rnp_raw_fd(const struct rnp_raw_link *l)
 }
 
 /* --------------------------------------------------------------------------- receive */
-static void count(struct rnp_raw_link *l, enum rn_stat stat, uint32_t n)
+static void add_stat(struct rnp_raw_link *l, enum rn_stat stat, uint32_t n)
 {
 	uint64_t *c = &l->counter[stat];
 
@@ -318,25 +318,25 @@ static void count(struct rnp_raw_link *l, enum rn_stat stat, uint32_t n)
 }
 
 /* What the kernel says about a frame, and how many it has dropped so far. */
-struct remarks {
+struct ancillary {
 	struct tpacket_auxdata aux;
 	uint32_t overflow;
 };
 
-static bool is_remark(const struct cmsghdr *c, int level, int type, size_t len)
+static bool is_ancillary(const struct cmsghdr *c, int level, int type, size_t len)
 {
 	return c->cmsg_level == level && c->cmsg_type == type &&
 	       c->cmsg_len >= CMSG_LEN(len);
 }
 
-static struct remarks find_remarks(struct msghdr *msg, uint32_t overflow)
+static struct ancillary read_ancillary(struct msghdr *msg, uint32_t overflow)
 {
-	struct remarks r = { .overflow = overflow };
+	struct ancillary r = { .overflow = overflow };
 
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c)) {
-		if (is_remark(c, SOL_PACKET, PACKET_AUXDATA, sizeof(r.aux)))
+		if (is_ancillary(c, SOL_PACKET, PACKET_AUXDATA, sizeof(r.aux)))
 			memcpy(&r.aux, CMSG_DATA(c), sizeof(r.aux));
-		else if (is_remark(c, SOL_SOCKET, SO_RXQ_OVFL, sizeof(r.overflow)))
+		else if (is_ancillary(c, SOL_SOCKET, SO_RXQ_OVFL, sizeof(r.overflow)))
 			memcpy(&r.overflow, CMSG_DATA(c), sizeof(r.overflow));
 	}
 	return r;
@@ -370,13 +370,13 @@ static size_t take_frame(struct rnp_raw_link *l, const uint8_t **frame)
 			      .msg_control = control,
 			      .msg_controllen = sizeof(control) };
 	ssize_t n = recvmsg(raw->rx_fd, &msg, MSG_DONTWAIT | MSG_TRUNC);
-	struct remarks said;
+	struct ancillary said;
 	uint8_t *at = raw->rx + TAG_LEN;
 
 	if (n <= 0)
 		return 0;
-	said = find_remarks(&msg, raw->overflow);
-	count(l, RN_STAT_SOCK_OVERFLOW, said.overflow - raw->overflow);
+	said = read_ancillary(&msg, raw->overflow);
+	add_stat(l, RN_STAT_SOCK_OVERFLOW, said.overflow - raw->overflow);
 	raw->overflow = said.overflow;
 	if (said.aux.tp_status & TP_STATUS_VLAN_VALID && n >= MACS_LEN) {
 		at = put_tag(at, &said.aux);
@@ -417,7 +417,7 @@ unsigned rnp_raw_receive(struct rnp_raw_link *l, rn_ns now, unsigned max)
 	while (taken < max && (a.len = take_frame(l, &a.frame)) > 0) {
 		taken++;
 		if (a.len > raw->len_max)
-			count(l, RN_STAT_RX_DROPPED, 1);
+			add_stat(l, RN_STAT_RX_DROPPED, 1);
 		else
 			rnp_steer_frame(&raw->steer, a.frame, a.len, deliver, &a);
 	}
@@ -440,7 +440,7 @@ static bool send_frame(struct rnp_raw_link *l)
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return false;
 	if (n < 0) /* longer than the MTU, or the link is down */
-		count(l, RN_STAT_TX_DROPPED, 1);
+		add_stat(l, RN_STAT_TX_DROPPED, 1);
 	raw->tx_len = 0;
 	return true;
 }

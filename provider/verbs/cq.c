@@ -109,7 +109,7 @@ static struct rnp_wall_clock enclose_narrowly(void)
 }
 
 /* Can one distance be in both? They wrap, since the wall clock may be behind. */
-static bool agree(const struct rnp_wall_clock *a, const struct rnp_wall_clock *b)
+static bool can_be_equal(const struct rnp_wall_clock *a, const struct rnp_wall_clock *b)
 {
 	return (int64_t)(a->low + a->width + ROUNDING_NS - b->low) >= 0 &&
 	       (int64_t)(b->low + b->width + ROUNDING_NS - a->low) >= 0;
@@ -119,7 +119,7 @@ uint64_t rnp_wall_clock_at(struct rnp_wall_clock *c, uint64_t mono_ns)
 {
 	const struct rnp_wall_clock now = enclose();
 
-	if (!c->is_known || !agree(c, &now))
+	if (!c->is_known || !can_be_equal(c, &now))
 		*c = enclose_narrowly();
 	return mono_ns + c->low + c->width / 2;
 }
@@ -145,8 +145,8 @@ static bool has_entry(const struct rnp_cq *cq, uint32_t index)
 	return ctl >> 32 == lap;
 }
 
-static void tell_watcher(const struct rnp_cq *cq, const struct rn_cqe *entry,
-			 const struct rn_cqe *cqe)
+static void tell_sanitizer(const struct rnp_cq *cq, const struct rn_cqe *entry,
+			   const struct rn_cqe *cqe)
 {
 	const struct rnp_pcie *pcie = rnp_engine_pcie(cq->ctx->engine);
 	struct rn_host_cqe taken;
@@ -174,7 +174,7 @@ static bool pop_cqe(struct rnp_cq *cq, struct rn_cqe *cqe)
 		cqe->ctl = load_ctl(entry); /* SKIP may be set at any time */
 		found = !(cqe->ctl >> 16 & RN_WC_SKIP);
 		if (found)
-			tell_watcher(cq, entry, cqe);
+			tell_sanitizer(cq, entry, cqe);
 		index++;
 	}
 	/* Partner: rn_cq_push(), which uses the entry again only after this. */
@@ -203,7 +203,7 @@ void rnp_cq_skip_qp(struct rnp_cq *cq, uint32_t qpn)
 /* Most polls are for nothing: they need no lock. An entry that is not there yet, or that
  * another thread is about to take, counts as one.
  */
-static bool is_empty(const struct rnp_cq *cq)
+static bool ring_is_empty(const struct rnp_cq *cq)
 {
 	/* Partner: rn_cq_push(), which has written the entry before. */
 	return __atomic_load_n(&cq->core.producer, __ATOMIC_RELAXED) ==
@@ -215,7 +215,7 @@ static int pop_wcs(struct rnp_cq *cq, int n, struct ibv_wc *wc)
 	struct rn_cqe cqe;
 	int got = 0;
 
-	if (is_empty(cq))
+	if (ring_is_empty(cq))
 		return 0;
 	pthread_mutex_lock(&cq->lock);
 	for (; got < n && pop_cqe(cq, &cqe); got++)
@@ -225,7 +225,7 @@ static int pop_wcs(struct rnp_cq *cq, int n, struct ibv_wc *wc)
 }
 
 /* A poll found nothing: what is on its way through the PCIe layer moves on. */
-static void note_empty(struct rnp_cq *cq)
+static void note_empty_poll(struct rnp_cq *cq)
 {
 	/* Partner: rnp_resize_cq(). */
 	rnp_pcie_polled_empty(rnp_engine_pcie(cq->ctx->engine),
@@ -240,7 +240,7 @@ static bool entry_waits_locked(void *arg)
 
 	if (has_entry(cq, next))
 		return true;
-	note_empty(cq);
+	note_empty_poll(cq);
 	return false;
 }
 
@@ -269,13 +269,13 @@ static bool may_skip_engine(struct rnp_cq *cq)
  * an empty poll for the state of things. libfabric closes a connection that has ended,
  * with what its last poll did not show.
  */
-static void give_way(struct rnp_cq *cq)
+static void yield_after_empty_poll(struct rnp_cq *cq)
 {
 	if (atomic_load_explicit(&cq->was_empty, memory_order_relaxed))
 		rnp_engine_yield(cq->ctx->engine);
 }
 
-static void note_luck(struct rnp_cq *cq, bool found)
+static void note_poll_result(struct rnp_cq *cq, bool found)
 {
 	if (atomic_load_explicit(&cq->was_empty, memory_order_relaxed) == found)
 		atomic_store_explicit(&cq->was_empty, !found, memory_order_relaxed);
@@ -306,15 +306,15 @@ int rnp_poll_cq(struct ibv_cq *base, int num_entries, struct ibv_wc *wc)
 
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	if (got == 0)
-		give_way(cq);
+		yield_after_empty_poll(cq);
 	rnp_engine_poll(e);
 	if (got < num_entries)
 		got += pop_wcs(cq, num_entries - got, wc + got);
 	if (got == 0 && linger(cq, entry_waits))
 		got = pop_wcs(cq, num_entries, wc);
 	if (got == 0)
-		note_empty(cq);
-	note_luck(cq, got > 0);
+		note_empty_poll(cq);
+	note_poll_result(cq, got > 0);
 	pthread_setcancelstate(cancel, NULL);
 	return got;
 }
@@ -338,15 +338,15 @@ static int first_entry(struct rnp_cq *cq)
 	if (!rc && may_skip_engine(cq))
 		return 0;
 	if (rc)
-		give_way(cq);
+		yield_after_empty_poll(cq);
 	rnp_engine_poll(cq->ctx->engine);
 	if (rc)
 		rc = next_entry(cq);
 	if (rc && linger(cq, entry_waits_locked))
 		rc = next_entry(cq);
 	if (rc)
-		note_empty(cq);
-	note_luck(cq, !rc);
+		note_empty_poll(cq);
+	note_poll_result(cq, !rc);
 	return rc;
 }
 
@@ -549,9 +549,9 @@ static struct rnp_cq *alloc_cq(struct rnp_context *ctx, uint32_t cqe,
 }
 
 /* What ibv_create_cq() and ibv_create_cq_ex() have in common. NULL with errno. */
-static struct rnp_cq *create_cq(struct rnp_context *ctx, uint32_t cqe,
-				const struct ibv_comp_channel *channel,
-				uint32_t comp_vector, struct ibv_pd *parent)
+static struct rnp_cq *new_cq(struct rnp_context *ctx, uint32_t cqe,
+			     const struct ibv_comp_channel *channel, uint32_t comp_vector,
+			     struct ibv_pd *parent)
 {
 	struct rnp_cq *cq;
 	int cancel, rc;
@@ -596,9 +596,8 @@ err_free:
 struct ibv_cq *rnp_create_cq(struct ibv_context *context, int cqe,
 			     struct ibv_comp_channel *channel, int comp_vector)
 {
-	struct rnp_cq *cq =
-		create_cq(to_rnp_context(context), cqe < 1 ? 0 : (uint32_t)cqe, channel,
-			  (uint32_t)comp_vector, NULL);
+	struct rnp_cq *cq = new_cq(to_rnp_context(context), cqe < 1 ? 0 : (uint32_t)cqe,
+				   channel, (uint32_t)comp_vector, NULL);
 
 	return cq ? &cq->base.cq : NULL;
 }
@@ -635,8 +634,8 @@ struct ibv_cq_ex *rnp_create_cq_ex(struct ibv_context *context,
 		errno = EINVAL;
 		return NULL;
 	}
-	cq = create_cq(to_rnp_context(context), attr->cqe, attr->channel,
-		       attr->comp_vector, parent);
+	cq = new_cq(to_rnp_context(context), attr->cqe, attr->channel, attr->comp_vector,
+		    parent);
 	if (!cq)
 		return NULL;
 	if (attr->wc_flags & times)
@@ -696,7 +695,7 @@ int rnp_resize_cq(struct ibv_cq *base, int cqe)
 	old = cq->ring_mem;
 	cq->ring_mem = ring;
 	cq->ring = ring.addr;
-	/* Partner: note_empty(), which has no lock. */
+	/* Partner: note_empty_poll(), which has no lock. */
 	rn_cq_move(&cq->core, (uintptr_t)ring.addr, capacity);
 	cq->lap_shift = (uint32_t)__builtin_ctz(capacity);
 	cq->base.cq.cqe = (int)capacity;

@@ -28,7 +28,7 @@ static struct rnp_dm *to_rnp_dm(struct ibv_dm *dm)
 	return (struct rnp_dm *)dm;
 }
 
-static int fail(int err)
+static int fail_with(int err)
 {
 	errno = err;
 	return err;
@@ -70,14 +70,15 @@ static int copy_to(struct ibv_dm *base, uint64_t offset, const void *src, size_t
 	int err = check_copy(dm, offset, len);
 
 	if (err || len == 0)
-		return err ? fail(err) : 0;
+		return err ? fail_with(err) : 0;
 	if (is_simulated(dm, &pcie))
-		return rnp_pcie_dm_write(pcie, dm->addr + offset, src, len) ? fail(EIO)
-									    : 0;
+		return rnp_pcie_dm_write(pcie, dm->addr + offset, src, len)
+			       ? fail_with(EIO)
+			       : 0;
 	return rn_mem_direct_ops.write(NULL, dm->addr + offset, src, (uint32_t)len,
 				       none) == RN_MEM_DONE
 		       ? 0
-		       : fail(EIO);
+		       : fail_with(EIO);
 }
 
 static int copy_from(void *dst, struct ibv_dm *base, uint64_t offset, size_t len)
@@ -88,19 +89,20 @@ static int copy_from(void *dst, struct ibv_dm *base, uint64_t offset, size_t len
 	int err = check_copy(dm, offset, len);
 
 	if (err || len == 0)
-		return err ? fail(err) : 0;
+		return err ? fail_with(err) : 0;
 	if (is_simulated(dm, &pcie))
-		return rnp_pcie_dm_read(pcie, dst, dm->addr + offset, len) ? fail(EIO)
-									   : 0;
+		return rnp_pcie_dm_read(pcie, dst, dm->addr + offset, len)
+			       ? fail_with(EIO)
+			       : 0;
 	return rn_mem_direct_ops.read(NULL, dst, dm->addr + offset, (uint32_t)len, none,
 				      0) == RN_MEM_DONE
 		       ? 0
-		       : fail(EIO);
+		       : fail_with(EIO);
 }
 
 /* --------------------------------------------------------------------- coming, going */
 /* Pages of its own, so that no protection of others' touches it. 0 or -ENOMEM. */
-static int map(struct rnp_dm *dm, uint32_t log_align)
+static int map_memory(struct rnp_dm *dm, uint32_t log_align)
 {
 	size_t align = (size_t)1 << log_align;
 
@@ -114,7 +116,7 @@ static int map(struct rnp_dm *dm, uint32_t log_align)
 }
 
 /* Into the device; engine lock held. */
-static int enter(struct rnp_context *ctx, struct rnp_dm *dm)
+static int add_to_device(struct rnp_context *ctx, struct rnp_dm *dm)
 {
 	int rc = rnp_hca_take_dm(ctx->hca, dm->room);
 
@@ -142,7 +144,7 @@ void rnp_dm_detach(struct rnp_dm *dm)
 	atomic_store(&dm->gone, true);
 }
 
-static void free_now(struct rnp_dm *dm)
+static void free_memory(struct rnp_dm *dm)
 {
 	if (dm->map)
 		munmap(dm->map, dm->map_len);
@@ -154,13 +156,13 @@ void rnp_dm_release(struct rnp_dm *dm, unsigned holders)
 	assert(dm->held >= holders);
 	dm->held -= holders;
 	if (dm->held == 0)
-		free_now(dm);
+		free_memory(dm);
 }
 
 /* A fork child has no device, but kernel devices let it allocate through its parent's. It
  * gets memory that it alone can use; at most as much as a device has.
  */
-static int make_local(struct rnp_dm *dm, uint32_t log_align)
+static int make_local_memory(struct rnp_dm *dm, uint32_t log_align)
 {
 	int rc;
 
@@ -169,38 +171,38 @@ static int make_local(struct rnp_dm *dm, uint32_t log_align)
 		return -ENOMEM;
 	}
 	(void)rn_mem_direct_init();
-	rc = map(dm, log_align);
+	rc = map_memory(dm, log_align);
 	if (rc)
 		atomic_fetch_sub(&local_bytes, dm->room);
 	dm->is_local = true;
 	return rc;
 }
 
-static void free_local(struct rnp_dm *dm)
+static void free_local_memory(struct rnp_dm *dm)
 {
 	if (dm->is_local)
 		atomic_fetch_sub(&local_bytes, dm->room);
-	free_now(dm);
+	free_memory(dm);
 }
 
-static int make(struct rnp_context *ctx, struct rnp_dm *dm, uint32_t log_align)
+static int make_memory(struct rnp_context *ctx, struct rnp_dm *dm, uint32_t log_align)
 {
 	int rc, cancel;
 
 	if (rnp_is_copy(ctx))
-		return make_local(dm, log_align);
-	rc = map(dm, log_align);
+		return make_local_memory(dm, log_align);
+	rc = map_memory(dm, log_align);
 	if (rc)
 		return rc;
 	cancel = rnp_enter(ctx->engine);
-	rc = enter(ctx, dm);
+	rc = add_to_device(ctx, dm);
 	rnp_leave(ctx->engine, cancel);
 	if (rc)
 		munmap(dm->map, dm->map_len);
 	return rc;
 }
 
-static void init(struct rnp_dm *dm, struct ibv_context *context)
+static void init_handle(struct rnp_dm *dm, struct ibv_context *context)
 {
 	dm->base.context = context;
 	dm->base.memcpy_to_dm = copy_to;
@@ -213,7 +215,7 @@ struct rnp_dm *rnp_dm_new_import(struct ibv_context *context, struct rnp_dm *ori
 
 	if (!dm)
 		return NULL;
-	init(dm, context);
+	init_handle(dm, context);
 	dm->base.handle = origin->base.handle;
 	dm->origin = origin;
 	dm->addr = origin->addr;
@@ -222,7 +224,7 @@ struct rnp_dm *rnp_dm_new_import(struct ibv_context *context, struct rnp_dm *ori
 	return dm;
 }
 
-static int judge(const struct ibv_alloc_dm_attr *attr)
+static int check_alloc(const struct ibv_alloc_dm_attr *attr)
 {
 	if (attr->comp_mask || attr->length == 0 || attr->log_align_req > ALIGN_LOG_MAX)
 		return -EINVAL;
@@ -232,18 +234,18 @@ static int judge(const struct ibv_alloc_dm_attr *attr)
 struct ibv_dm *rnp_alloc_dm(struct ibv_context *context, struct ibv_alloc_dm_attr *attr)
 {
 	struct rnp_context *ctx = to_rnp_context(context);
-	int rc = judge(attr);
+	int rc = check_alloc(attr);
 	struct rnp_dm *dm = rc ? NULL : calloc(1, sizeof(*dm));
 
 	if (!dm) {
 		errno = rc ? -rc : ENOMEM;
 		return NULL;
 	}
-	init(dm, context);
+	init_handle(dm, context);
 	dm->len = attr->length;
 	dm->held = 2; /* the program and the device */
 	dm->room = (attr->length + UNIT - 1) / UNIT * UNIT;
-	rc = make(ctx, dm, attr->log_align_req);
+	rc = make_memory(ctx, dm, attr->log_align_req);
 	if (rc) {
 		free(dm);
 		errno = -rc;
@@ -253,7 +255,7 @@ struct ibv_dm *rnp_alloc_dm(struct ibv_context *context, struct ibv_alloc_dm_att
 }
 
 /* 0, or why not; engine lock held. */
-static int detach(struct rnp_dm *dm)
+static int detach_if_unused(struct rnp_dm *dm)
 {
 	if (dm->gone)
 		return ENOENT;
@@ -272,21 +274,21 @@ int rnp_free_dm(struct ibv_dm *base)
 	int cancel, err;
 
 	if (rnp_is_copy(ctx)) {
-		free_local(handle);
+		free_local_memory(handle);
 		return 0;
 	}
 	cancel = rnp_enter(ctx->engine);
-	err = detach(dm);
+	err = detach_if_unused(dm);
 	if (!err && handle != dm)
 		free(handle);
 	if (!err)
 		rnp_dm_release(dm, 2); /* the device and the handle */
 	rnp_leave(ctx->engine, cancel);
-	return err ? fail(err) : 0;
+	return err ? fail_with(err) : 0;
 }
 
 /* --------------------------------------------------------------------------- regions */
-static int judge_region(const struct ibv_pd *pd, const struct rnp_dm *dm, uint64_t offset,
+static int check_region(const struct ibv_pd *pd, const struct rnp_dm *dm, uint64_t offset,
 			size_t len, uint32_t access)
 {
 	const uint32_t known = RN_ACCESS_LOCAL_WRITE | RN_ACCESS_REMOTE_WRITE |
@@ -312,7 +314,7 @@ struct ibv_mr *rnp_reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *base, uint64_t of
 		.iova_base = dm->addr + offset,
 		.access = access,
 	};
-	int rc = judge_region(pd, dm, offset, length, access);
+	int rc = check_region(pd, dm, offset, length, access);
 	struct rnp_mr *mr = rc ? NULL
 			       : rnp_mr_register(pd, &attr, RNP_ABI_MR,
 						 dm->origin ? dm->origin : dm, &rc);

@@ -28,7 +28,7 @@ struct parts {
 /* The first member brings the packets of a group to this process; engine lock held.
  * -EAGAIN: that takes a socket.
  */
-static int join(struct rnp_context *ctx, const struct rn_gid *mgid, struct parts *p)
+static int join_group(struct rnp_context *ctx, const struct rn_gid *mgid, struct parts *p)
 {
 	uint32_t members = rn_mcast_members(rnp_engine_dev(ctx->engine), mgid);
 	int rc;
@@ -49,7 +49,7 @@ static int join(struct rnp_context *ctx, const struct rn_gid *mgid, struct parts
 }
 
 /* The same for the QP. */
-static int attach(struct rnp_qp *qp, const struct rn_gid *mgid, struct parts *p)
+static int attach_to_group(struct rnp_qp *qp, const struct rn_gid *mgid, struct parts *p)
 {
 	struct rn_dev *dev = rnp_engine_dev(qp->ctx->engine);
 	int rc;
@@ -58,7 +58,7 @@ static int attach(struct rnp_qp *qp, const struct rn_gid *mgid, struct parts *p)
 		return -EIO;
 	if (rn_mcast_find(dev, qp->core, mgid))
 		return 0;
-	rc = join(qp->ctx, mgid, p);
+	rc = join_group(qp->ctx, mgid, p);
 	if (rc)
 		return rc;
 	rn_mcast_attach(dev, &p->m->core, qp->core, mgid);
@@ -88,12 +88,12 @@ int rnp_attach_mcast(struct ibv_qp *base, const union ibv_gid *gid, uint16_t lid
 
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	rnp_engine_lock(e);
-	rc = attach(qp, &mgid, &p);
+	rc = attach_to_group(qp, &mgid, &p);
 	while (rc == -EAGAIN) { /* the members may have left meanwhile */
 		rnp_engine_unlock(e);
 		p.sock = rn_group_open(&mgid, ifindex);
 		rnp_engine_lock(e);
-		rc = p.sock < 0 ? p.sock : attach(qp, &mgid, &p);
+		rc = p.sock < 0 ? p.sock : attach_to_group(qp, &mgid, &p);
 	}
 	rnp_engine_unlock(e);
 	rn_group_close(p.sock, &mgid, ifindex);
@@ -105,7 +105,7 @@ int rnp_attach_mcast(struct ibv_qp *base, const union ibv_gid *gid, uint16_t lid
 /* Engine lock held. Return: the socket of the group if this was its last member here, to
  * be closed; or -1.
  */
-static int detach(struct rnp_qp *qp, struct rnp_mcast *m)
+static int detach_from_group(struct rnp_qp *qp, struct rnp_mcast *m)
 {
 	struct rnp_context *ctx = qp->ctx;
 	struct rn_gid mgid = m->core.mgid;
@@ -119,8 +119,8 @@ static int detach(struct rnp_qp *qp, struct rnp_mcast *m)
 	return rnp_engine_leave(ctx->engine, &mgid);
 }
 
-static struct rnp_mcast *find(const struct rnp_qp *qp, const struct rn_gid *mgid,
-			      uint16_t lid)
+static struct rnp_mcast *find_membership(const struct rnp_qp *qp,
+					 const struct rn_gid *mgid, uint16_t lid)
 {
 	struct rnp_mcast *m;
 
@@ -144,10 +144,10 @@ int rnp_detach_mcast(struct ibv_qp *base, const union ibv_gid *gid, uint16_t lid
 	memcpy(&mgid, gid, sizeof(mgid));
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	rnp_engine_lock(e);
-	m = find(qp, &mgid, lid);
+	m = find_membership(qp, &mgid, lid);
 	found = m != NULL;
 	if (found)
-		sock = detach(qp, m);
+		sock = detach_from_group(qp, m);
 	rnp_engine_unlock(e);
 	rn_group_close(sock, &mgid, rnp_engine_netdev(e)->ifindex);
 	pthread_setcancelstate(cancel, NULL);
@@ -163,7 +163,7 @@ void rnp_mcast_detach_all(struct rnp_qp *qp)
 		struct rn_gid mgid = m->core.mgid;
 
 		next = LIST_NEXT(m, link);
-		rn_group_close(detach(qp, m), &mgid, ifindex);
+		rn_group_close(detach_from_group(qp, m), &mgid, ifindex);
 	}
 }
 

@@ -7,7 +7,7 @@
 #include "post.h"
 
 /* Into the device; engine lock held. */
-static int attach(struct rnp_context *ctx, struct rnp_mw *mw, enum ibv_mw_type type)
+static int add_window(struct rnp_context *ctx, struct rnp_mw *mw, enum ibv_mw_type type)
 {
 	const struct rnp_pd *pd = to_rnp_pd(mw->base.pd);
 	enum rn_mr_kind kind = type == IBV_MW_TYPE_1 ? RN_MR_KIND_MW1 : RN_MR_KIND_MW2;
@@ -47,7 +47,7 @@ struct ibv_mw *rnp_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
 	mw->base.pd = pd;
 	mw->base.type = type;
 	cancel = rnp_enter(ctx->engine);
-	rc = attach(ctx, mw, type);
+	rc = add_window(ctx, mw, type);
 	rnp_leave(ctx->engine, cancel);
 	if (rc) {
 		free(mw);

@@ -39,7 +39,7 @@ static bool is_xrc(enum ibv_qp_type type)
 }
 
 /* What does not apply to such a QP is not looked at, as by a kernel. */
-static struct ibv_qp_init_attr relevant(const struct ibv_qp_init_attr *in)
+static struct ibv_qp_init_attr relevant_attr(const struct ibv_qp_init_attr *in)
 {
 	struct ibv_qp_init_attr a = *in;
 
@@ -198,7 +198,7 @@ static void count_uses(struct rnp_qp *qp, int by)
 }
 
 /* Put the QP into the device; engine lock held. A positive errno on failure. */
-static int attach(struct rnp_qp *qp)
+static int add_qp(struct rnp_qp *qp)
 {
 	struct rnp_context *ctx = qp->ctx;
 	struct rn_dev *dev = rnp_engine_dev(ctx->engine);
@@ -258,7 +258,7 @@ static void free_qp(struct rnp_qp *qp)
 }
 
 /* A positive errno on failure. */
-static int spread(struct rnp_qp *qp, const struct home *home)
+static int init_spread(struct rnp_qp *qp, const struct home *home)
 {
 	qp->rss = malloc(sizeof(*qp->rss));
 	if (!qp->rss)
@@ -269,10 +269,10 @@ static int spread(struct rnp_qp *qp, const struct home *home)
 }
 
 /* @send_ops_flags: 0 if ibv_wr_*() is not wanted. @wanted->cap: Out: what it got. */
-static struct ibv_qp *create(const struct home *home, struct ibv_qp_init_attr *wanted,
+static struct ibv_qp *new_qp(const struct home *home, struct ibv_qp_init_attr *wanted,
 			     uint64_t send_ops_flags)
 {
-	const struct ibv_qp_init_attr init = relevant(wanted), *attr = &init;
+	const struct ibv_qp_init_attr init = relevant_attr(wanted), *attr = &init;
 	struct rnp_context *ctx = home->ctx;
 	struct rnp_qp *qp;
 	char err[256];
@@ -288,7 +288,7 @@ static struct ibv_qp *create(const struct home *home, struct ibv_qp_init_attr *w
 		qp->xrcd = to_rnp_xrcd(home->xrcd);
 	qp->wq = home->wq;
 	if (home->table)
-		rc = spread(qp, home);
+		rc = init_spread(qp, home);
 	if (rc)
 		goto err_free;
 	if (has_sq(home, attr))
@@ -306,7 +306,7 @@ static struct ibv_qp *create(const struct home *home, struct ibv_qp_init_attr *w
 	if (rc)
 		goto err_free;
 	cancel = rnp_enter(ctx->engine);
-	rc = attach(qp);
+	rc = add_qp(qp);
 	rnp_leave(ctx->engine, cancel);
 	if (rc)
 		goto err_free;
@@ -333,7 +333,7 @@ struct ibv_qp *rnp_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 		errno = EINVAL; /* it has a domain, see rnp_create_qp_ex() */
 		return NULL;
 	}
-	return create(&home, attr, 0);
+	return new_qp(&home, attr, 0);
 }
 
 struct rnp_qp *rnp_qp_create_queue(struct rnp_wq *wq, struct ibv_wq_init_attr *in)
@@ -346,7 +346,7 @@ struct rnp_qp *rnp_qp_create_queue(struct rnp_wq *wq, struct ibv_wq_init_attr *i
 		.cap = { .max_recv_wr = in->max_wr, .max_recv_sge = in->max_sge },
 		.qp_type = IBV_QPT_RAW_PACKET,
 	};
-	struct ibv_qp *qp = create(&home, &attr, 0);
+	struct ibv_qp *qp = new_qp(&home, &attr, 0);
 
 	if (!qp)
 		return NULL;
@@ -454,7 +454,7 @@ struct ibv_qp *rnp_create_qp_ex(struct ibv_context *context,
 	}
 	if (ex->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS)
 		ops = ex->send_ops_flags;
-	qp = create(&home, &attr, ops);
+	qp = new_qp(&home, &attr, ops);
 	if (!qp)
 		return NULL;
 	/* librdmacm takes a target QP's as the one for its shared receive queue. */

@@ -9,7 +9,7 @@ enum {
 };
 
 /* A positive errno if such an SRQ cannot be. */
-static int check(const struct rnp_context *ctx, const struct ibv_srq_init_attr_ex *a)
+static int check_init(const struct rnp_context *ctx, const struct ibv_srq_init_attr_ex *a)
 {
 	const uint32_t xrc = IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ;
 
@@ -72,7 +72,7 @@ static struct rnp_srq *alloc_srq(struct rnp_context *ctx,
 }
 
 /* Put the SRQ into the device; engine lock held. A positive errno on failure. */
-static int attach(struct rnp_srq *srq, const struct ibv_srq_attr *attr)
+static int add_srq(struct rnp_srq *srq, const struct ibv_srq_attr *attr)
 {
 	struct rnp_context *ctx = srq->ctx;
 	struct rn_srq_init init = {
@@ -97,12 +97,12 @@ static int attach(struct rnp_srq *srq, const struct ibv_srq_attr *attr)
 }
 
 /* NULL with errno. */
-static struct ibv_srq *create(struct rnp_context *ctx,
-			      const struct ibv_srq_init_attr_ex *a)
+static struct ibv_srq *new_srq(struct rnp_context *ctx,
+			       const struct ibv_srq_init_attr_ex *a)
 {
 	struct rnp_srq *srq = NULL;
 	int cancel;
-	int rc = rnp_is_copy(ctx) ? EIO : check(ctx, a);
+	int rc = rnp_is_copy(ctx) ? EIO : check_init(ctx, a);
 
 	if (!rc) {
 		srq = alloc_srq(ctx, a);
@@ -110,7 +110,7 @@ static struct ibv_srq *create(struct rnp_context *ctx,
 	}
 	if (!rc) {
 		cancel = rnp_enter(ctx->engine);
-		rc = attach(srq, &a->attr);
+		rc = add_srq(srq, &a->attr);
 		rnp_leave(ctx->engine, cancel);
 	}
 	if (rc) {
@@ -134,7 +134,7 @@ struct ibv_srq *rnp_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr
 		.pd = pd,
 	};
 
-	return create(to_rnp_context(pd->context), &a);
+	return new_srq(to_rnp_context(pd->context), &a);
 }
 
 struct ibv_srq *rnp_create_srq_ex(struct ibv_context *context,
@@ -144,14 +144,14 @@ struct ibv_srq *rnp_create_srq_ex(struct ibv_context *context,
 
 	if (!(a.comp_mask & IBV_SRQ_INIT_ATTR_TYPE))
 		a.srq_type = IBV_SRQT_BASIC;
-	return create(to_rnp_context(context), &a);
+	return new_srq(to_rnp_context(context), &a);
 }
 
 /* Limit and size together: both or, if one of them cannot be, none. Engine lock held.
  * @ring: a new one if the size changes; Out: the one that is not used. -errno.
  */
-static int change(struct rnp_srq *srq, const struct ibv_srq_attr *attr, int mask,
-		  struct rnp_buffer *ring)
+static int change_srq(struct rnp_srq *srq, const struct ibv_srq_attr *attr, int mask,
+		      struct rnp_buffer *ring)
 {
 	struct rn_srq_attr now;
 	uint32_t limit, room;
@@ -199,7 +199,7 @@ int rnp_modify_srq(struct ibv_srq *base, struct ibv_srq_attr *attr, int mask)
 			return ENOMEM;
 	}
 	cancel = rnp_enter(e);
-	rc = change(srq, attr, mask, &ring);
+	rc = change_srq(srq, attr, mask, &ring);
 	rnp_leave(e, cancel);
 	rnp_buffer_free(&ring);
 	return -rc;
