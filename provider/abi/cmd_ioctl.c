@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* cmd_ioctl.c - somebody must answer what libibverbs asks the kernel. */
+/* cmd_ioctl.c - answers to the ioctls that libibverbs sends to the kernel. */
 #include "cmd_ioctl.h"
 
 #include <dlfcn.h>
@@ -29,7 +29,7 @@ static pthread_mutex_t patch_lock = PTHREAD_MUTEX_INITIALIZER; /* guards: the sl
 static ioctl_fn next_ioctl; /* what the slot held; set before the slot is */
 
 /* ------------------------------------------------------------------- our own answers */
-/* Our devices are /dev/null under another name. */
+/* Is it a device node of ours? They are /dev/null under another name. */
 static bool is_ours(int fd)
 {
 	int saved_errno = errno;

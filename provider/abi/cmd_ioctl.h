@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* cmd_ioctl.h - somebody must answer what libibverbs asks the kernel.
+/* cmd_ioctl.h - answers to the ioctls that libibverbs sends to the kernel.
  *
  * Under `rocin run` the preloaded stand-in does. Where it is not loaded, or libibverbs
  * was loaded in a way that bypasses it, the request would go to /dev/null, and libibverbs

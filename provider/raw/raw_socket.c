@@ -132,7 +132,7 @@ int rnp_raw_get(struct rnp_raw_link *l)
 	return 0;
 }
 
-/* Nobody has seen more of them at once than fit; one too many is closed here. */
+/* More sockets than fit have never been seen at once; one too many is closed at once. */
 static void retire(struct rnp_raw_link *l, int *fd)
 {
 	int *slot = l->retired.fd;
@@ -317,7 +317,9 @@ static void add_stat(struct rnp_raw_link *l, enum rn_stat stat, uint32_t n)
 	__atomic_store_n(c, *c + n, __ATOMIC_RELAXED);
 }
 
-/* What the kernel says about a frame, and how many it has dropped so far. */
+/* The ancillary data of a frame: what the kernel says about it, and how many frames it
+ * has dropped so far.
+ */
 struct ancillary {
 	struct tpacket_auxdata aux;
 	uint32_t overflow;

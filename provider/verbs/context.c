@@ -18,14 +18,13 @@
 #include "wq.h"
 
 /* -------------------------------------------------------- contexts that share a file */
-/* The outermost of all locks. */
-static pthread_mutex_t open_lock =
-	PTHREAD_MUTEX_INITIALIZER; /* guards: open, last_file */
+/* Guards open_contexts and last_file. It is the outermost of all locks. */
+static pthread_mutex_t open_lock = PTHREAD_MUTEX_INITIALIZER;
 static LIST_HEAD(, rnp_context) open_contexts = LIST_HEAD_INITIALIZER(open_contexts);
 static uint64_t last_file;
 
-/* The open_lock may have been taken by another thread of the parent; its contexts are not
- * ours.
+/* In a fork child the lock may have been taken by another thread of the parent, and the
+ * contexts are the parent's.
  */
 static void forget_in_child(void)
 {
@@ -62,7 +61,7 @@ static struct rnp_context *other_of_family(const struct rnp_context *ctx)
 	return NULL;
 }
 
-/* Engine open_lock held. */
+/* The engine lock is held. */
 static void move_objects(struct rnp_context *from, struct rnp_context *to)
 {
 	struct rnp_mr *mr;
@@ -139,7 +138,7 @@ enum {
 	ASYNC_RECORD_LEN = 16
 }; /* bytes; event.c */
 
-/* The parts that need no device. */
+/* Initialise the parts that need no device. */
 static void init_lists(struct rnp_context *ctx)
 {
 	LIST_INIT(&ctx->channels);
@@ -158,7 +157,7 @@ static void init_lists(struct rnp_context *ctx)
 	ctx->base.num_comp_vectors = RNP_COMP_VECTORS;
 }
 
-/* 0 or -errno. An import gets its descriptor from the library, when it is done. */
+/* Returns 0 or -errno. An imported context gets its descriptor from the library later. */
 static int open_async(struct rnp_context *ctx, const struct rnp_context *origin)
 {
 	int fd;
@@ -173,7 +172,7 @@ static int open_async(struct rnp_context *ctx, const struct rnp_context *origin)
 	return 0;
 }
 
-/* 0 or -errno. */
+/* Returns 0 or -errno. */
 static int open_hca(struct rnp_context *ctx, const char *name,
 		    const struct rnp_context *origin, char *err, size_t err_len)
 {
@@ -294,7 +293,9 @@ void rnp_context_close(struct rnp_context *ctx)
 /* ------------------------------------------------------------------ imported objects */
 typedef void *import_fn(struct rnp_context *ctx, struct rnp_context *member, void *arg);
 
-/* Ask each of the family of @ctx, locked, until one answers; NULL with errno. */
+/* Call @fn with each context of the family of @ctx, under the locks, until one returns
+ * something. Returns NULL with errno if none does.
+ */
 static void *ask_family(struct rnp_context *ctx, import_fn *fn, void *arg)
 {
 	struct rnp_context *member;

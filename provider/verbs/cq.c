@@ -108,7 +108,8 @@ static struct rnp_wall_clock enclose_narrowly(void)
 	return best;
 }
 
-/* Can one distance be in both? They wrap, since the wall clock may be behind. */
+/* Can the two be the same distance? Distances wrap, since the wall clock may be behind.
+ */
 static bool can_be_equal(const struct rnp_wall_clock *a, const struct rnp_wall_clock *b)
 {
 	return (int64_t)(a->low + a->width + ROUNDING_NS - b->low) >= 0 &&
@@ -200,8 +201,8 @@ void rnp_cq_skip_qp(struct rnp_cq *cq, uint32_t qpn)
 	}
 }
 
-/* Most polls are for nothing: they need no lock. An entry that is not there yet, or that
- * another thread is about to take, counts as one.
+/* Most polls find nothing, and need no lock to see that. An entry that is still being
+ * written, or that another thread is about to take, makes the ring not empty.
  */
 static bool ring_is_empty(const struct rnp_cq *cq)
 {
@@ -224,7 +225,7 @@ static int pop_wcs(struct rnp_cq *cq, int n, struct ibv_wc *wc)
 	return got;
 }
 
-/* A poll found nothing: what is on its way through the PCIe layer moves on. */
+/* A poll found nothing: let what is on its way through the PCIe layer move on. */
 static void note_empty_poll(struct rnp_cq *cq)
 {
 	/* Partner: rnp_resize_cq(). */
@@ -232,7 +233,9 @@ static void note_empty_poll(struct rnp_cq *cq)
 			      __atomic_load_n(&cq->core.ring, __ATOMIC_RELAXED));
 }
 
-/* Asked by the engine while it lingers. cq->lock is held: another thread may resize. */
+/* The engine calls this while it lingers. cq->lock is held, because another thread may
+ * resize the CQ.
+ */
 static bool entry_waits_locked(void *arg)
 {
 	struct rnp_cq *cq = arg;
@@ -264,10 +267,10 @@ static bool may_skip_engine(struct rnp_cq *cq)
 	return n % DRAIN_EVERY != 0;
 }
 
-/* Who polled in vain lets others have the processor, before the next look and not after
- * the last: much may have come meanwhile, and a program that looks for events next takes
- * an empty poll for the state of things. libfabric closes a connection that has ended,
- * with what its last poll did not show.
+/* After an empty poll the thread yields the processor, but only when it polls again and
+ * not before the empty poll returns: much may arrive while it yields, and a program that
+ * looks for events next relies on the CQ being empty. (libfabric closes a connection that
+ * has ended, and loses what its last poll did not show.)
  */
 static void yield_after_empty_poll(struct rnp_cq *cq)
 {
@@ -281,7 +284,9 @@ static void note_poll_result(struct rnp_cq *cq, bool found)
 		atomic_store_explicit(&cq->was_empty, !found, memory_order_relaxed);
 }
 
-/* The first empty poll after req_notify: the program will sleep if this finds nothing. */
+/* This is the first empty poll after ibv_req_notify_cq(): if the engine finds nothing for
+ * a while either, the program will sleep.
+ */
 static bool linger(struct rnp_cq *cq, bool (*waits)(void *arg))
 {
 	if (!atomic_load_explicit(&cq->linger, memory_order_relaxed))
@@ -330,7 +335,7 @@ static int next_entry(struct rnp_cq *cq)
 	return 0;
 }
 
-/* cq->lock is held, or the program promised that there is one thread. */
+/* cq->lock is held, or the program has promised that only one thread uses the CQ. */
 static int first_entry(struct rnp_cq *cq)
 {
 	int rc = next_entry(cq);
@@ -417,7 +422,9 @@ static uint32_t read_src_qp(struct ibv_cq_ex *cq)
 	return current(cq)->src_qpn;
 }
 
-/* Only a raw packet QP, whose frames carry no immediate, has a rule's tag there. */
+/* The field of the immediate holds the tag of a flow rule in completions of raw packet
+ * QPs alone, whose frames carry no immediate.
+ */
 static uint32_t read_flow_tag(struct ibv_cq_ex *cq)
 {
 	const struct rn_cqe *cqe = current(cq);
@@ -506,7 +513,7 @@ static size_t ring_bytes(uint32_t capacity)
 	return (size_t)capacity * sizeof(struct rn_cqe);
 }
 
-/* 0 or -ENOMEM. */
+/* Returns 0 or -ENOMEM. */
 static int alloc_ring(struct rnp_buffer *ring, struct ibv_pd *parent, uint32_t capacity)
 {
 	ring->resource = RNP_RESOURCE_CQ;
@@ -548,7 +555,7 @@ static struct rnp_cq *alloc_cq(struct rnp_context *ctx, uint32_t cqe,
 	return cq;
 }
 
-/* What ibv_create_cq() and ibv_create_cq_ex() have in common. NULL with errno. */
+/* What ibv_create_cq() and ibv_create_cq_ex() have in common. Returns NULL with errno. */
 static struct rnp_cq *new_cq(struct rnp_context *ctx, uint32_t cqe,
 			     const struct ibv_comp_channel *channel, uint32_t comp_vector,
 			     struct ibv_pd *parent)

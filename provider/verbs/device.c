@@ -52,8 +52,8 @@ struct rnp_hca {
 static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER; /* guards: hcas, refs */
 static LIST_HEAD(, rnp_hca) hcas = LIST_HEAD_INITIALIZER(hcas);
 
-/* The lock may have been taken by another thread of the parent; the records belong to
- * engines that are the parent's.
+/* In a fork child the lock may have been taken by another thread of the parent, and the
+ * records belong to engines of the parent.
  */
 static void forget_in_child(void)
 {
@@ -136,7 +136,7 @@ void rnp_hca_close(struct rnp_hca *hca, void *owner)
 	pthread_mutex_unlock(&list_lock);
 }
 
-/* At least one bucket per object. */
+/* Give the core a larger table, so that there is a bucket for each object at least. */
 static int grow(struct rnp_hca *hca, struct table *t, uint32_t count,
 		void **(*hand_over)(struct rn_dev *dev, void **bucket, uint32_t count))
 {
@@ -389,7 +389,7 @@ static enum ibv_mtu active_mtu_code(uint32_t bytes)
 	return code;
 }
 
-/* As it is now; as it was when the device was opened, if that cannot be found out. */
+/* Is the link up now? If that cannot be found out: was it when the device was opened? */
 static bool link_is_up(const struct rn_netdev *dev)
 {
 	struct ifreq req = { 0 };

@@ -12,7 +12,8 @@
 #include "provider.h"
 #include "transport/io/memory/mem_direct.h"
 
-/* Given out in this fork child. */
+/* Device memory that this process, a fork child, has given out; see make_local_memory().
+ */
 static atomic_uint_fast64_t local_bytes;
 
 enum {
@@ -35,7 +36,7 @@ static int fail_with(int err)
 }
 
 /* ---------------------------------------------------------------------------- copies */
-/* The memory is gone, or the device is another process's. */
+/* Has the memory been freed, or does the device belong to another process? */
 static bool is_lost(const struct rnp_dm *dm)
 {
 	const struct rnp_dm *real = dm->origin ? dm->origin : dm;
@@ -45,14 +46,14 @@ static bool is_lost(const struct rnp_dm *dm)
 	return rnp_is_copy(to_rnp_context(dm->base.context)) || atomic_load(&real->gone);
 }
 
-/* Through the simulated hierarchy? */
+/* Do copies go through the simulated PCIe hierarchy? */
 static bool is_simulated(const struct rnp_dm *dm, const struct rnp_pcie **pcie)
 {
 	*pcie = rnp_engine_pcie(to_rnp_context(dm->base.context)->engine);
 	return rnp_pcie_is_on(*pcie) && !dm->is_local;
 }
 
-/* 0, or why not. */
+/* Returns 0, or the errno that says why this cannot be copied. */
 static int check_copy(const struct rnp_dm *dm, uint64_t offset, size_t len)
 {
 	if (is_lost(dm))
@@ -100,8 +101,10 @@ static int copy_from(void *dst, struct ibv_dm *base, uint64_t offset, size_t len
 		       : fail_with(EIO);
 }
 
-/* --------------------------------------------------------------------- coming, going */
-/* Pages of its own, so that no protection of others' touches it. 0 or -ENOMEM. */
+/* --------------------------------------------------------------- allocating, freeing */
+/* The memory gets pages of its own, so that changing the protection of other memory does
+ * not touch it. Returns 0 or -ENOMEM.
+ */
 static int map_memory(struct rnp_dm *dm, uint32_t log_align)
 {
 	size_t align = (size_t)1 << log_align;
@@ -115,7 +118,7 @@ static int map_memory(struct rnp_dm *dm, uint32_t log_align)
 	return 0;
 }
 
-/* Into the device; engine lock held. */
+/* The engine lock is held. Returns 0 or -errno. */
 static int add_to_device(struct rnp_context *ctx, struct rnp_dm *dm)
 {
 	int rc = rnp_hca_take_dm(ctx->hca, dm->room);
@@ -254,7 +257,7 @@ struct ibv_dm *rnp_alloc_dm(struct ibv_context *context, struct ibv_alloc_dm_att
 	return &dm->base;
 }
 
-/* 0, or why not; engine lock held. */
+/* The engine lock is held. Returns 0 or a positive errno. */
 static int detach_if_unused(struct rnp_dm *dm)
 {
 	if (dm->gone)
@@ -265,7 +268,9 @@ static int detach_if_unused(struct rnp_dm *dm)
 	return 0;
 }
 
-/* Through the first handle or an import; the other handles can only be unimported. */
+/* The memory may be freed through any handle, the first one or an import; the others can
+ * only be unimported afterwards.
+ */
 int rnp_free_dm(struct ibv_dm *base)
 {
 	struct rnp_context *ctx = to_rnp_context(base->context);

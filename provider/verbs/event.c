@@ -52,7 +52,7 @@ static ssize_t read_raw(int fd, void *buf, size_t len)
 	return (ssize_t)syscall(SYS_read, fd, buf, len);
 }
 
-/* As rnp_fd_own(), with -errno. */
+/* The same as rnp_fd_own(), but with -errno. */
 static int above_stdio(int fd)
 {
 	fd = rnp_fd_own(fd);
@@ -116,7 +116,7 @@ int rnp_event_pipe_attach(struct rnp_event_pipe *pipe, int fd, size_t record_len
 	return 0;
 }
 
-/* Two ends: the program gets one, we keep a copy of it and the other. */
+/* A pipe with two ends: the program gets one, and we keep a copy of it and the other. */
 static int open_two_ends(struct rnp_event_pipe *pipe, size_t record_len)
 {
 	int pair[2];
@@ -190,7 +190,7 @@ static bool enlarge(const struct rnp_event_pipe *pipe)
 	       fcntl(pipe->write_fd, F_SETPIPE_SZ, 2 * size) > size;
 }
 
-/* Records are far shorter than PIPE_BUF: written whole or not at all. */
+/* Records are far shorter than PIPE_BUF, so each is written whole or not at all. */
 static bool write_locked(struct rnp_event_pipe *pipe, const void *record)
 {
 	for (;;) {
@@ -411,7 +411,7 @@ void rnp_cq_forget_owed(struct rnp_cq *cq)
 		set_owed(cq, false);
 }
 
-/* Of an imported device the library made it, after us. */
+/* The library makes the pipe of an imported device itself, after we have opened it. */
 static bool has_async(struct rnp_context *ctx)
 {
 	if (!ctx->has_async && ctx->base.async_fd >= 0)
@@ -450,13 +450,14 @@ static void on_qp_event(struct rnp_qp *qp, enum rn_async_event type)
 	struct rnp_qp *handle = qp;
 
 	if (qp->wq) {
-		/* The only one that befalls such a queue: a CQ that lost a completion. */
+		/* Only one event is possible here: the CQ lost a completion of the queue.
+		 */
 		assert(type == RN_EVENT_QP_FATAL);
 		write_async(qp->ctx, (uintptr_t)&qp->wq->base, IBV_EVENT_WQ_FATAL,
 			    &qp->async_events);
 		return;
 	}
-	/* Everybody who has it open is told. */
+	/* Each handle on the QP gets the event. */
 	do {
 		write_async(handle->ctx, (uintptr_t)&handle->base.qp, (int)type,
 			    &handle->async_events);

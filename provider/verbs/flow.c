@@ -10,7 +10,7 @@
 #include "provider/raw/raw_socket.h"
 
 /* ----------------------------------------------------------------------------- rules */
-/* A positive errno if this rule cannot be. */
+/* Returns a positive errno if such a rule cannot exist. */
 static int check_flow(struct ibv_qp *qp, const struct ibv_flow_attr *attr,
 		      struct rnp_flow *flow)
 {
@@ -32,7 +32,7 @@ static int check_flow(struct ibv_qp *qp, const struct ibv_flow_attr *attr,
 	return 0;
 }
 
-/* Engine lock held. A positive errno on failure. */
+/* The engine lock is held. Returns 0 or a positive errno. */
 static int attach_flow(struct rnp_flow *flow)
 {
 	struct rnp_context *ctx = flow->qp->ctx;
@@ -144,7 +144,7 @@ int rnp_destroy_counters(struct ibv_counters *base)
 	return 0;
 }
 
-/* Engine lock held. */
+/* The engine lock is held. */
 static int add_counter_point(struct rnp_counters *counters,
 			     struct rnp_counter_point point)
 {

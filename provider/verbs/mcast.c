@@ -19,14 +19,14 @@ struct rnp_mcast {
 	uint16_t lid; /* as it was given: RoCE has no use for it */
 };
 
-/* What an attachment takes; what is left of it in the end was not needed. */
+/* What attaching may use up; what is left in the end is freed or closed. */
 struct parts {
 	struct rnp_mcast *m;
 	int sock; /* of the group; -1: none */
 };
 
-/* The first member brings the packets of a group to this process; engine lock held.
- * -EAGAIN: that takes a socket.
+/* The first member brings the packets of a group to this process; the engine lock is
+ * held. Returns 0 or -errno; -EAGAIN: a socket is needed first.
  */
 static int join_group(struct rnp_context *ctx, const struct rn_gid *mgid, struct parts *p)
 {
@@ -48,7 +48,7 @@ static int join_group(struct rnp_context *ctx, const struct rn_gid *mgid, struct
 	return rc;
 }
 
-/* The same for the QP. */
+/* Attach the QP. The engine lock is held. Returns 0 or -errno, -EAGAIN as above. */
 static int attach_to_group(struct rnp_qp *qp, const struct rn_gid *mgid, struct parts *p)
 {
 	struct rn_dev *dev = rnp_engine_dev(qp->ctx->engine);

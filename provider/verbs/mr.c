@@ -130,7 +130,7 @@ void rnp_pages_expect(const void *addr, size_t len)
 }
 
 /* ---------------------------------------------------------------------- registration */
-/* 0, or -errno if such a region cannot be. */
+/* Returns 0, or -errno if such a region cannot exist; looks for the pages. */
 static int check_pages(const struct rn_mr_attr *attr)
 {
 	int rc = rnp_access_check(attr->access);
@@ -142,7 +142,7 @@ static int check_pages(const struct rn_mr_attr *attr)
 				  rnp_access_writes(attr->access));
 }
 
-/* What the kernel says of a range, before it looks for the pages. */
+/* Check a range as the kernel does before it looks for the pages. */
 static int check_range(const struct rn_mr_attr *attr)
 {
 	const uint64_t in_page = (uint64_t)sysconf(_SC_PAGESIZE) - 1;
@@ -165,13 +165,13 @@ static int check_range(const struct rn_mr_attr *attr)
 	return 0;
 }
 
-/* Does it name memory of the program? */
+/* Is it a region of memory of the program? */
 static bool is_of_program(const struct rnp_mr *mr)
 {
 	return !mr->dm && mr->core.kind == RN_MR_KIND_MR;
 }
 
-/* In the device and known to the PCIe layer; engine lock held. */
+/* Make the region known to the device and the PCIe layer. The engine lock is held. */
 static int enter_device(struct rnp_engine *e, struct rnp_mr *mr,
 			const struct rn_mr_attr *attr)
 {
@@ -188,7 +188,9 @@ static int enter_device(struct rnp_engine *e, struct rnp_mr *mr,
 	return 0;
 }
 
-/* Out of the device, with nothing on its way to it; engine lock held. */
+/* Take the region out of the device; nothing is on its way to it. The engine lock is
+ * held.
+ */
 static void leave_device(struct rnp_engine *e, struct rnp_mr *mr)
 {
 	rn_dev_remove_mr(rnp_engine_dev(e), &mr->core);
@@ -267,7 +269,8 @@ void rnp_mr_detach(struct rnp_mr *mr)
 {
 	struct rnp_context *ctx = to_rnp_context(mr->base.ibv_mr.context);
 
-	/* Nothing more comes, and what is on its way arrives. */
+	/* From here on no request finds the region, and what is on its way is performed.
+	 */
 	mr->core.valid = false;
 	if (rnp_engine_settle(ctx->engine, 0))
 		rnp_engine_kick(ctx->engine);
@@ -279,7 +282,7 @@ void rnp_mr_detach(struct rnp_mr *mr)
 	mr->gone = true;
 }
 
-/* What the caller asked for. */
+/* What the caller of ibv_rereg_mr() wants to change. */
 struct change {
 	int flags;
 	const struct rnp_pd *pd; /* NULL: stays */
@@ -288,7 +291,8 @@ struct change {
 	uint32_t access;
 };
 
-/* What the region would be after the change; the key stays. Engine lock held. */
+/* The attributes of the region after the change; the key stays. The engine lock is held.
+ */
 static struct rn_mr_attr attr_after(const struct rnp_mr *mr, const struct change *c)
 {
 	struct rn_mr_attr attr = {
@@ -337,7 +341,8 @@ static int replace_region(struct rnp_engine *e, struct rnp_mr *mr,
 	return rc;
 }
 
-/* What the region would be now: others may change it, too. */
+/* The attributes if the change were made now: other threads may change the region, too.
+ */
 static struct rn_mr_attr preview_change(struct rnp_engine *e, const struct rnp_mr *mr,
 					const struct change *c)
 {
@@ -348,7 +353,7 @@ static struct rn_mr_attr preview_change(struct rnp_engine *e, const struct rnp_m
 	return attr;
 }
 
-/* 0 or -errno; looks for the pages. */
+/* Returns 0 or -errno; looks for the pages. */
 static int check_change(const struct rnp_mr *mr, int flags, const struct rn_mr_attr *attr)
 {
 	int rc = 0;
@@ -421,7 +426,7 @@ void rnp_mr_release(struct rnp_mr *mr, unsigned holders)
 	free(mr);
 }
 
-/* Of a fork child: its copy of the handle. */
+/* A fork child frees its copy of the handle. */
 static int forget_copy(struct rnp_mr *mr)
 {
 	if (mr->origin) {
@@ -435,7 +440,9 @@ static int forget_copy(struct rnp_mr *mr)
 	return 0;
 }
 
-/* Through the first handle or an import; the other handles can only be unimported. */
+/* A region may be deregistered through any handle, the first one or an import; the others
+ * can only be unimported afterwards.
+ */
 int rnp_dereg_mr(struct rnp_abi_mr *base)
 {
 	struct rnp_context *ctx = to_rnp_context(base->ibv_mr.context);
@@ -469,7 +476,7 @@ int rnp_dereg_mr(struct rnp_abi_mr *base)
 /* Memory of a simulated GPU is where the PCIe layer says. Whatever else can be mapped (a
  * memfd, a dma-buf whose exporter allows it) is mapped as long as the region lives.
  */
-/* What is registered of a descriptor, and where it came to lie. */
+/* A range of a descriptor that is to be registered, and where it is mapped. */
 struct window {
 	int fd;
 	uint64_t offset, len; /* bytes */
@@ -479,7 +486,7 @@ struct window {
 	size_t map_len;
 };
 
-/* As the verb's manual page and the kernel have it. */
+/* Check what the manual page and the kernel check. */
 static int check_window(const struct window *w, uint64_t iova, uint32_t access)
 {
 	const uint32_t known = RN_ACCESS_LOCAL_WRITE | RN_ACCESS_REMOTE_WRITE |
@@ -497,7 +504,7 @@ static int check_window(const struct window *w, uint64_t iova, uint32_t access)
 	return rnp_access_check(access);
 }
 
-/* A dma-buf says its size to lseek() only; a file would lose its position by that. */
+/* Only lseek() tells the size of a dma-buf; a regular file would lose its position. */
 static int64_t size_of(int fd)
 {
 	struct stat st;
@@ -587,7 +594,7 @@ struct ibv_mr *rnp_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t leng
 /* It has zeros to read, and what is written is gone. Its key is good for scatter and
  * gather lists only.
  */
-/* Into the device; engine lock held. */
+/* Put it into the device. The engine lock is held. */
 static int attach_null(struct rnp_context *ctx, struct rnp_mr *mr,
 		       const struct rnp_pd *pd)
 {
@@ -641,7 +648,7 @@ static bool is_inside(const struct rn_mr *mr, const struct ibv_sge *sge)
 	       sge->length <= mr->length - offset;
 }
 
-/* 0 with the address in memory, or an errno; engine lock held. */
+/* Returns 0 with the address in memory, or a positive errno. The engine lock is held. */
 static int find_locked(const struct rnp_context *ctx, uint32_t pd, bool write,
 		       const struct ibv_sge *sge, uintptr_t *addr)
 {
@@ -673,7 +680,7 @@ static int find_advised(struct ibv_pd *pd, bool write, const struct ibv_sge *sge
 	return err;
 }
 
-/* A positive errno. */
+/* Returns 0 or a positive errno. */
 static int fetch_pages(uintptr_t at, size_t len, enum ibv_advise_mr_advice advice)
 {
 	const void *addr = rnp_pages_pointer(at);

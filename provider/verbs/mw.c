@@ -6,7 +6,7 @@
 
 #include "post.h"
 
-/* Into the device; engine lock held. */
+/* Put it into the device. The engine lock is held. */
 static int add_window(struct rnp_context *ctx, struct rnp_mw *mw, enum ibv_mw_type type)
 {
 	const struct rnp_pd *pd = to_rnp_pd(mw->base.pd);
@@ -79,7 +79,9 @@ int rnp_dealloc_mw(struct ibv_mw *base)
 }
 
 /* --------------------------------------------------------------------------- binding */
-/* The library has seen to type, domain and the absence of a region. A positive errno. */
+/* The library has checked the type, the domain and the region. Returns 0 or a positive
+ * errno.
+ */
 static int check_bind(const struct ibv_qp *qp, const struct ibv_mw *mw,
 		      const struct ibv_mw_bind_info *info)
 {

@@ -16,7 +16,7 @@ static struct rnp_pd_handle *to_pd_handle(struct ibv_pd *pd)
 	return (struct rnp_pd_handle *)pd;
 }
 
-/* One holder less: a handle, or the device. */
+/* Drop one reference of a handle or of the device. */
 static void release_pd(struct rnp_pd *pd)
 {
 	if (atomic_fetch_sub(&pd->held, 1) == 1)
@@ -100,7 +100,7 @@ void rnp_pd_detach(struct rnp_context *ctx, struct rnp_pd *pd)
 	release_pd(pd);
 }
 
-/* 0, EBUSY, or ENOENT: deallocated through another handle. */
+/* Returns 0, EBUSY, or ENOENT if it was deallocated through another handle. */
 static int dealloc_by_handle(struct rnp_context *ctx, struct rnp_pd *pd)
 {
 	int cancel = rnp_enter(ctx->engine);
@@ -116,7 +116,7 @@ static int dealloc_by_handle(struct rnp_context *ctx, struct rnp_pd *pd)
 	return err;
 }
 
-/* Objects that were made on the handle may still be there: it goes with the last. */
+/* If objects that were made on the handle are still there, it is freed with the last. */
 void rnp_unimport_pd(struct ibv_pd *base)
 {
 	if (rnp_pd_is_parent(base))
@@ -313,7 +313,7 @@ static bool is_unspecified(const struct rn_gid *gid)
 	       !memcmp(gid, &zero_ipv4, sizeof(zero_ipv4));
 }
 
-/* As Linux has it (IP_DEFAULT_MULTICAST_TTL): a packet to a group stays on its link. */
+/* A packet to a group stays on its link, as with Linux (IP_DEFAULT_MULTICAST_TTL). */
 static uint8_t default_hop_limit(const struct rn_gid *dgid)
 {
 	return rn_gid_is_multicast(dgid) ? 1 : HOP_LIMIT_DEFAULT;

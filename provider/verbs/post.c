@@ -30,7 +30,7 @@ SAME(RN_SEND_SOLICITED, IBV_SEND_SOLICITED);
 SAME(RN_SEND_INLINE, IBV_SEND_INLINE);
 SAME(RN_SEND_IP_CSUM, IBV_SEND_IP_CSUM);
 
-/* Scatter lists are passed through. */
+/* Scatter lists are passed through unchanged. */
 SAME(sizeof(struct rn_sge), sizeof(struct ibv_sge));
 SAME(offsetof(struct rn_sge, addr), offsetof(struct ibv_sge, addr));
 SAME(offsetof(struct rn_sge, len), offsetof(struct ibv_sge, length));
@@ -111,7 +111,7 @@ static int take_bind(const struct ibv_send_wr *wr, const struct ibv_qp *qp,
 	return 0;
 }
 
-/* See newer_verbs.h. */
+/* newer_verbs.h says how a program asks for it. */
 static int take_flush(const struct ibv_send_wr *wr, struct rn_send_wr *out)
 {
 	uint32_t how = ntohl(wr->imm_data);
@@ -205,8 +205,8 @@ void rnp_post_tell_sanitizer(const struct rnp_qp *qp, const struct rn_send_wr *w
 }
 
 /* --------------------------------------------------------------------------- posting */
-/* Posting comes to no cancellation point before the engine takes over, unless it is told
- * to the PCIe layer: then as rnp_enter(). Changing the state is dear.
+/* Posting reaches no cancellation point before the engine takes over, except with a PCIe
+ * layer: only then is cancellation disabled, as in rnp_enter(), because that is slow.
  */
 static bool lock_to_post(struct rnp_engine *e, int *cancel)
 {

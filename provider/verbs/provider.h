@@ -80,7 +80,7 @@ struct rnp_mr {
 	struct rnp_mr
 		*origin; /* of an import: what it stands for; no field below counts */
 	unsigned held;	 /* the program, the device, imports; engine lock */
-	bool gone;	 /* out of the device; engine lock */
+	bool gone;	 /* removed from the device; engine lock */
 	void *map;	 /* of a descriptor, unmapped with the region; or NULL */
 	size_t map_len;
 	struct rnp_dm *dm; /* whose memory it is; NULL: the program's */

@@ -38,7 +38,7 @@ static bool is_xrc(enum ibv_qp_type type)
 	return type == IBV_QPT_XRC_SEND || is_target(type);
 }
 
-/* What does not apply to such a QP is not looked at, as by a kernel. */
+/* Attributes that do not apply to a QP of this type are ignored, as by a kernel. */
 static struct ibv_qp_init_attr relevant_attr(const struct ibv_qp_init_attr *in)
 {
 	struct ibv_qp_init_attr a = *in;
@@ -61,7 +61,7 @@ static bool is_cq_of(const struct rnp_context *ctx, const struct ibv_cq *cq)
 	return cq && cq->context == &ctx->base;
 }
 
-/* What a QP belongs to. */
+/* The objects that a QP belongs to. */
 struct home {
 	struct rnp_context *ctx;
 	struct ibv_pd *pd;	     /* NULL for a target QP */
@@ -81,7 +81,7 @@ static bool has_rq(const struct home *home, const struct ibv_qp_init_attr *attr)
 	return !is_xrc(attr->qp_type) && !home->table;
 }
 
-/* A positive errno if such a QP cannot be. */
+/* Returns a positive errno if such a QP cannot exist. */
 static int check_init(const struct home *home, const struct ibv_qp_init_attr *attr)
 {
 	const struct rnp_context *ctx = home->ctx;
@@ -143,7 +143,9 @@ static struct rn_qp_init init_of(struct rnp_qp *qp)
 	};
 }
 
-/* The core's part of it, perhaps from the program. A positive errno on failure. */
+/* Allocate the core's part of it, perhaps by the allocator of the program. Returns 0 or a
+ * positive errno.
+ */
 static int alloc_block(struct rnp_qp *qp, struct ibv_pd *pd)
 {
 	struct rn_qp_init init = init_of(qp);
@@ -168,7 +170,9 @@ static enum rnp_hca_kind kind_of(const struct rnp_qp *qp)
 	return qp->wq ? RNP_HCA_WQ : RNP_HCA_QP;
 }
 
-/* A number and, for frames, sockets; engine lock held. A positive errno on failure. */
+/* Take a QPN and, for a raw packet QP, the sockets. The engine lock is held. Returns 0 or
+ * a positive errno.
+ */
 static int take_number(const struct rnp_qp *qp, uint32_t *qpn)
 {
 	struct rnp_engine *e = qp->ctx->engine;
@@ -182,7 +186,7 @@ static int take_number(const struct rnp_qp *qp, uint32_t *qpn)
 	return rc;
 }
 
-/* Count the QP where it is used, or no longer; engine lock held. */
+/* Add @by to the use counts of its CQs, SRQ and table. The engine lock is held. */
 static void count_uses(struct rnp_qp *qp, int by)
 {
 	const struct ibv_qp *base = &qp->base.qp;
@@ -197,7 +201,7 @@ static void count_uses(struct rnp_qp *qp, int by)
 		qp->table->qps += (unsigned)by;
 }
 
-/* Put the QP into the device; engine lock held. A positive errno on failure. */
+/* Put the QP into the device. The engine lock is held. Returns 0 or a positive errno. */
 static int add_qp(struct rnp_qp *qp)
 {
 	struct rnp_context *ctx = qp->ctx;
@@ -257,7 +261,7 @@ static void free_qp(struct rnp_qp *qp)
 	free(qp);
 }
 
-/* A positive errno on failure. */
+/* Returns 0 or a positive errno. */
 static int init_spread(struct rnp_qp *qp, const struct home *home)
 {
 	qp->rss = malloc(sizeof(*qp->rss));
@@ -268,7 +272,9 @@ static int init_spread(struct rnp_qp *qp, const struct home *home)
 	return 0;
 }
 
-/* @send_ops_flags: 0 if ibv_wr_*() is not wanted. @wanted->cap: Out: what it got. */
+/* @send_ops_flags: 0 if ibv_wr_*() is not wanted. @wanted->cap: Out: its real
+ * capacities.
+ */
 static struct ibv_qp *new_qp(const struct home *home, struct ibv_qp_init_attr *wanted,
 			     uint64_t send_ops_flags)
 {
@@ -464,7 +470,7 @@ struct ibv_qp *rnp_create_qp_ex(struct ibv_context *context,
 	return qp;
 }
 
-/* Those that an SRQ's CQ has of a target QP stay: they are the SRQ's. */
+/* CQEs of a target QP in the CQ of an SRQ stay: they belong to the SRQ. */
 void rnp_qp_skip_cqes(struct rnp_qp *qp)
 {
 	struct ibv_cq *send_cq = qp->base.qp.send_cq, *recv_cq = qp->base.qp.recv_cq;
@@ -475,7 +481,7 @@ void rnp_qp_skip_cqes(struct rnp_qp *qp)
 		rnp_cq_skip_qp(to_rnp_cq(recv_cq), qp->base.qp.qp_num);
 }
 
-/* Others have the QP open, and it lives on with them; engine lock held. */
+/* Other handles on the QP exist, and keep it. The engine lock is held. */
 static void leave_to_others(struct rnp_qp *qp)
 {
 	struct rnp_qp *before = qp->next_handle;

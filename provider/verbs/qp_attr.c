@@ -77,7 +77,7 @@ static int check_attr(const struct ibv_qp_attr *a, uint32_t mask)
 	return 0;
 }
 
-/* A connection has one other end. */
+/* A connection has a single peer, so its address is not multicast. */
 static int peer_from(const struct rn_netdev *dev, const struct ibv_ah_attr *a,
 		     struct rn_av *av)
 {
@@ -190,7 +190,8 @@ static uint32_t applicable(enum ibv_qp_type type, uint32_t mask)
 	return mask;
 }
 
-/* A path that is too narrow for the packets of the QP would swallow them one and all. */
+/* On a path whose MTU is too small for the packets of the QP all of them would be lost.
+ */
 static bool paths_carry(struct rnp_qp *qp, const struct rn_qp_attr *attr, uint32_t mask)
 {
 	const struct rn_netdev *dev = rnp_engine_netdev(qp->ctx->engine);
@@ -257,7 +258,9 @@ static bool is_paced_type(enum ibv_qp_type type)
 	return type == IBV_QPT_RC || type == IBV_QPT_UC || type == IBV_QPT_UD;
 }
 
-/* 0, or why such a limit cannot be. typical_pkt_sz is a hint that we do not need. */
+/* Returns 0, or the errno if such a limit cannot be set. typical_pkt_sz is a hint that is
+ * not needed here.
+ */
 static int check_rate(const struct ibv_qp *base,
 		      const struct ibv_qp_rate_limit_attr *attr)
 {
@@ -296,7 +299,7 @@ static void set_pace(struct rnp_qp *qp)
 	rn_qp_pace(qp->core, rnp_engine_now(), kbps, qp->burst);
 }
 
-/* What the core does not keep of attributes that it took. Engine lock held. */
+/* Keep the attributes that the core does not keep. The engine lock is held. */
 static void take_rates(struct rnp_qp *qp, const struct ibv_qp_attr *attr, uint32_t mask)
 {
 	bool reset = mask & IBV_QP_STATE && attr->qp_state == IBV_QPS_RESET;
@@ -313,7 +316,7 @@ static void take_rates(struct rnp_qp *qp, const struct ibv_qp_attr *attr, uint32
 		set_pace(qp);
 }
 
-/* The rate as an attribute among others. */
+/* The rate limit may also be set by ibv_modify_qp(). Returns 0 or -errno. */
 static int check_rate_attr(const struct ibv_qp *base, const struct ibv_qp_attr *attr,
 			   uint32_t mask)
 {

@@ -8,7 +8,7 @@ enum {
 	RING_ALIGN = 64
 };
 
-/* A positive errno if such an SRQ cannot be. */
+/* Returns a positive errno if such an SRQ cannot exist. */
 static int check_init(const struct rnp_context *ctx, const struct ibv_srq_init_attr_ex *a)
 {
 	const uint32_t xrc = IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ;
@@ -71,7 +71,7 @@ static struct rnp_srq *alloc_srq(struct rnp_context *ctx,
 	return srq;
 }
 
-/* Put the SRQ into the device; engine lock held. A positive errno on failure. */
+/* Put the SRQ into the device. The engine lock is held. Returns 0 or a positive errno. */
 static int add_srq(struct rnp_srq *srq, const struct ibv_srq_attr *attr)
 {
 	struct rnp_context *ctx = srq->ctx;
@@ -96,7 +96,7 @@ static int add_srq(struct rnp_srq *srq, const struct ibv_srq_attr *attr)
 	return 0;
 }
 
-/* NULL with errno. */
+/* Returns NULL with errno. */
 static struct ibv_srq *new_srq(struct rnp_context *ctx,
 			       const struct ibv_srq_init_attr_ex *a)
 {

@@ -4,7 +4,9 @@
 
 #include <stdlib.h>
 
-/* A positive errno if such a queue cannot be. Whether it is too long, the QP says. */
+/* Returns a positive errno if such a queue cannot exist. The QP behind it checks its
+ * length.
+ */
 static int check_wq(const struct rnp_context *ctx, const struct ibv_wq_init_attr *attr)
 {
 	if (rnp_is_copy(ctx))
@@ -75,7 +77,9 @@ static int move_queue(struct rnp_wq *wq, enum ibv_qp_state state, int more)
 	return rnp_modify_qp(&wq->queue->base.qp, &attr, IBV_QP_STATE | more);
 }
 
-/* From @now, where errors may have brought it, to @next. A positive errno on failure. */
+/* Move the queue from the state @now, which errors may have caused, to @next. Returns 0
+ * or a positive errno.
+ */
 static int move_wq(struct rnp_wq *wq, enum ibv_wq_state now, enum ibv_wq_state next)
 {
 	int rc;
@@ -159,7 +163,7 @@ int rnp_destroy_wq(struct ibv_wq *base)
 }
 
 /* ---------------------------------------------------------------------------- tables */
-/* A positive errno if such a table cannot be. */
+/* Returns a positive errno if such a table cannot exist. */
 static int check_table(const struct rnp_context *ctx,
 		       const struct ibv_rwq_ind_table_init_attr *attr)
 {
@@ -204,7 +208,7 @@ static struct rnp_rwq_table *new_table(struct rnp_context *ctx,
 	return t;
 }
 
-/* Engine lock held. A positive errno on failure. */
+/* The engine lock is held. Returns 0 or a positive errno. */
 static int attach_table(struct rnp_context *ctx, struct rnp_rwq_table *t)
 {
 	int rc = rnp_engine_dead(ctx->engine) ? EIO

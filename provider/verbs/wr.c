@@ -377,7 +377,9 @@ static void point_at_data(const struct rnp_wr_list *list, struct rnp_wr_entry *e
 	}
 }
 
-/* Engine lock held. @posted: NULL: only ask whether it would work. A positive errno. */
+/* Post all requests or, if @posted is NULL, only check them. The engine lock is held.
+ * Returns 0 or a positive errno.
+ */
 static int check_or_post(struct rnp_qp *qp, struct rnp_posted *posted)
 {
 	struct rnp_wr_list *list = qp->wr;
@@ -450,7 +452,7 @@ void rnp_wr_fini(struct rnp_qp *qp)
 	free(qp->wr);
 }
 
-/* @newer: those that this library has a place for. */
+/* The operations of a type of QP. @newer: newer operations that this library knows. */
 static uint64_t ops_of_type(enum ibv_qp_type type, uint64_t newer)
 {
 	const uint64_t ud = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM;

@@ -52,7 +52,9 @@ static struct rnp_xrc_domain *new_domain(struct rnp_hca *hca, int fd,
 	return d;
 }
 
-/* The domain behind @fd, or a new one; engine lock held. errno as of a kernel. */
+/* Find the domain behind @fd, or make a new one. The engine lock is held. Returns 0 or a
+ * positive errno, the same as a kernel.
+ */
 static int get_domain(struct rnp_hca *hca, int fd, int oflag, struct rnp_xrc_domain **out)
 {
 	struct rnp_xrc_domain *d = NULL;
@@ -168,7 +170,7 @@ static int check_open_attr(const struct rnp_context *ctx,
 	return 0;
 }
 
-/* One of those who have it open, if it is a target QP of this domain. */
+/* A handle on QP @qpn, if that is a target QP of this domain; or NULL. */
 static struct rnp_qp *find_target(struct rnp_engine *e, const struct rnp_xrcd *xrcd,
 				  uint32_t qpn)
 {
@@ -178,7 +180,7 @@ static struct rnp_qp *find_target(struct rnp_engine *e, const struct rnp_xrcd *x
 	return qp && qp->xrcd && qp->xrcd->domain == xrcd->domain ? qp : NULL;
 }
 
-/* Engine lock held. */
+/* Make @qp one more handle on QP @qpn. The engine lock is held. Returns 0 or EINVAL. */
 static int share_target(struct rnp_qp *qp, uint32_t qpn)
 {
 	struct rnp_qp *other = find_target(qp->ctx->engine, qp->xrcd, qpn);
