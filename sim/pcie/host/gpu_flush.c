@@ -4,7 +4,6 @@
 #include <stdatomic.h>
 
 #include "gpu_memory.h"
-#include "sanitize.h"
 
 static bool is_access(uintptr_t addr, unsigned size)
 {
@@ -104,14 +103,14 @@ static int front_end_load(struct rn_gpu *gpu, uintptr_t addr, uint32_t *found)
 	char view;
 	int err;
 
-	rn_sanitize_pause(true);
+	rn_host_set_polling(true);
 	if (rn_gpu_of(addr, &offset, &view) == gpu)
 		err = rn_gpu_plain_load((uintptr_t)gpu->dev + offset, 4, &value);
 	else if (rn_gpu_is_off(gpu))
 		err = rn_gpu_plain_load(addr, 4, &value);
 	else
 		err = rn_gpu_tlp(rn_gpu_agent(gpu), RN_TLP_READ, 0, addr, &value, 4);
-	rn_sanitize_pause(false);
+	rn_host_set_polling(false);
 	*found = (uint32_t)value;
 	return err;
 }

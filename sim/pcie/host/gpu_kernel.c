@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "gpu_memory.h"
-#include "sanitize.h"
 #include "transport/io/memory/mem_guard.h"
 
 struct rn_gpu_kernel {
@@ -314,10 +313,10 @@ static int wait_for(uintptr_t addr, uint64_t value, unsigned size, int timeout_m
 	int err;
 
 	for (;;) {
-		rn_sanitize_pause(true);
+		rn_host_set_polling(true);
 		err = look_first ? rn_gpu_plain_load(addr, size, &found)
 				 : kernel_access(addr, size, false, &found);
-		rn_sanitize_pause(false);
+		rn_host_set_polling(false);
 		if (err) {
 			has_faulted = true;
 			return rn_gpu_fail(-EFAULT, "nothing answers at %p",

@@ -7,7 +7,6 @@
 #include <time.h>
 
 #include "host_internal.h"
-#include "sanitize.h"
 #include "transport/io/memory/mem_guard.h"
 
 enum {
@@ -19,6 +18,7 @@ enum {
 	TLPS_PER_STEP = 16,
 	/* Slots that TLPs need which are done at once, one inside another. */
 	SLOTS_SPARE = 64,
+	STARTS_MAX = 2,
 };
 
 static struct rn_host the_host = { .lock = PTHREAD_MUTEX_INITIALIZER,
@@ -27,9 +27,12 @@ static struct rn_host *host; /* NULL: could not be made */
 static char make_error[256];
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static bool forked;
+static void (*starts[STARTS_MAX])(struct rn_host *h);
+static unsigned start_count;
 
 /* Read by a handler of SIGSEGV: must not allocate. */
 static __thread bool locked __attribute__((tls_model("initial-exec")));
+static __thread bool polling __attribute__((tls_model("initial-exec")));
 
 /* -------------------------------------------------------------------- make */
 static void in_child(void)
@@ -105,8 +108,14 @@ static void make(void)
 		snprintf(make_error, sizeof(make_error), "no memory for the PCIe layer");
 	else
 		host = &the_host;
-	if (host)
-		rn_sanitize_start(host);
+	for (unsigned i = 0; host && i < start_count; i++)
+		starts[i](host);
+}
+
+void rn_host_at_start(void (*start)(struct rn_host *h))
+{
+	assert(start_count < STARTS_MAX);
+	starts[start_count++] = start;
 }
 
 struct rn_host *rn_host_make(char *err, size_t err_len)
@@ -188,6 +197,16 @@ rn_ns rn_host_now(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	return (rn_ns)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+void rn_host_set_polling(bool is_polling)
+{
+	polling = is_polling;
+}
+
+bool rn_host_is_polling(void)
+{
+	return polling;
 }
 
 /* One moment for all that is done under one hold of the lock. */

@@ -140,6 +140,10 @@ struct rn_host_hooks {
 	 * any more, or has pushed what it pushes.
 	 */
 	void (*reading)(struct rn_host *h, const struct rn_tlp *tlp);
+	/* The hierarchy is about to use host memory [addr, addr + len) itself. */
+	void (*touching)(struct rn_host *h, rn_iova addr, uint64_t len, bool to_store);
+	/* A QP (0: the NIC) of @agent has been drained and counts anew, or is gone. */
+	void (*drained)(struct rn_host *h, unsigned agent, uint32_t qpn);
 };
 
 enum {
@@ -148,5 +152,16 @@ enum {
 
 /* @hooks must live for ever. */
 void rn_host_add_hooks(struct rn_host *h, const struct rn_host_hooks *hooks);
+
+/* Call @start once, without the lock, when the hierarchy has been made and nothing is on
+ * its way yet. For constructors of this library.
+ */
+void rn_host_at_start(void (*start)(struct rn_host *h));
+
+/* This thread looks at memory again and again, until a value is there: such reads are no
+ * errors of the program. Does not nest; any thread, no lock.
+ */
+void rn_host_set_polling(bool is_polling);
+bool rn_host_is_polling(void);
 
 #endif /* RN_HOST_H */

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "host_internal.h"
-#include "sanitize.h"
 #include "transport/io/memory/mem_direct.h"
 #include "transport/io/memory/mem_guard.h"
 
@@ -71,13 +70,14 @@ void rn_host_region_unlink(struct rn_host *h, struct rn_host_region *r)
 }
 
 /* ------------------------------------------------------------------ bytes */
-static rn_iova engine_address(const struct rn_host *h, rn_iova addr, uint32_t len,
+static rn_iova engine_address(struct rn_host *h, rn_iova addr, uint32_t len,
 			      bool to_store)
 {
 	const struct rn_host_region *r = rn_host_region_of(h, addr);
 
-	if (!r)
-		rn_sanitize_open(addr, len, to_store);
+	for (unsigned i = 0; !r && i < h->hook_count; i++)
+		if (h->hooks[i]->touching)
+			h->hooks[i]->touching(h, addr, len, to_store);
 	return r ? addr + (rn_iova)r->shift : addr;
 }
 

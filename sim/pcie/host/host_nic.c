@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "host_nic.h"
-#include "sanitize.h"
 #include "transport/io/memory/mem_guard.h"
 
 enum {
@@ -246,6 +245,13 @@ void rn_host_settle_acked(struct rn_host_nic *nic, uint32_t qpn)
 		force_matching(nic, is_write_of, (struct match){ .qpn = qpn });
 }
 
+static void call_drained(struct rn_host *h, unsigned agent, uint32_t qpn)
+{
+	for (unsigned i = 0; i < h->hook_count; i++)
+		if (h->hooks[i]->drained)
+			h->hooks[i]->drained(h, agent, qpn);
+}
+
 static bool has_active(const struct rn_host_nic *nic, uint32_t qpn)
 {
 	for (const struct rn_nic_op *op = nic->active; op; op = op->next_active)
@@ -276,7 +282,7 @@ void rn_host_drain(struct rn_host_nic *nic, uint32_t qpn)
 		rn_host_force_if(h, is_of, &m);
 	assert(!has_active(nic, qpn));
 	if (qpn)
-		rn_sanitize_forget(m.agent, qpn);
+		call_drained(h, m.agent, qpn);
 	rn_host_unlock(h);
 }
 
@@ -334,7 +340,7 @@ void rn_host_detach(struct rn_host_nic *nic)
 		return; /* the parent's other threads may have left it in any state */
 	rn_host_drain(nic, 0);
 	rn_host_lock(h);
-	rn_sanitize_forget(rn_nic_agent(nic), 0);
+	call_drained(h, rn_nic_agent(nic), 0);
 	h->nics[nic->number] = NULL;
 	rn_host_unlock(h);
 	while (atomic_load_explicit(&nic->waking, memory_order_acquire) > 0)

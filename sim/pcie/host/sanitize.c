@@ -28,16 +28,10 @@ enum {
 struct rn_san rn_san;
 struct rn_sanitize_counts rn_sanitize_counts;
 static _Atomic bool is_on;
-static __thread bool is_paused __attribute__((tls_model("initial-exec")));
 
 bool rn_sanitize_is_on(void)
 {
 	return atomic_load_explicit(&is_on, memory_order_relaxed);
-}
-
-void rn_sanitize_pause(bool is_waiting)
-{
-	is_paused = is_waiting;
 }
 
 /* ---------------------------------------------------------------- coverage */
@@ -320,7 +314,7 @@ static void reading(struct rn_host *h, const struct rn_tlp *tlp)
 				 .len = tlp->len };
 
 	(void)h;
-	if (tlp->flags & RN_TLP_FLUSH || is_paused)
+	if (tlp->flags & RN_TLP_FLUSH || rn_host_is_polling())
 		return;
 	r.tlp = find_in_the_way(tlp->addr, tlp->len);
 	if (!r.tlp)
@@ -342,7 +336,7 @@ bool rn_san_judge_load(unsigned agent, rn_iova addr)
 {
 	struct rn_san_read r = { .reader = agent, .addr = addr, .len = 1 };
 
-	if (is_paused)
+	if (rn_host_is_polling())
 		return false;
 	r.tlp = find_in_the_way(addr, 1);
 	if (!r.tlp)
@@ -357,9 +351,12 @@ static const struct rn_host_hooks hooks = {
 	.issued = issued,
 	.performed = performed,
 	.reading = reading,
+	.touching = rn_san_host_open,
+	.drained = rn_san_forget,
 };
 
-void rn_sanitize_start(struct rn_host *h)
+/* Begin if ROCIN_SANITIZE says so and the layer is not off. */
+static void start(struct rn_host *h)
 {
 	const char *text = getenv("ROCIN_SANITIZE");
 	char err[200], knobs[400];
@@ -386,4 +383,9 @@ void rn_sanitize_start(struct rn_host *h)
 	rn_host_add_hooks(h, &hooks);
 	atomic_store(&is_on, true);
 	rn_host_unlock(h);
+}
+
+static __attribute__((constructor)) void announce(void)
+{
+	rn_host_at_start(start);
 }

@@ -40,20 +40,12 @@ struct rn_sanitize_options {
 int rn_sanitize_parse(struct rn_sanitize_options *o, const char *text, char *err,
 		      size_t err_len);
 
-/* Begin if ROCIN_SANITIZE says so and the layer is not off. Once, when the hierarchy is
- * made and nothing is on its way.
- */
-void rn_sanitize_start(struct rn_host *h);
-
 /* Any thread, no lock. */
 bool rn_sanitize_is_on(void);
 
 /* rn_host_api.posted and polled. Host lock not held. */
 void rn_sanitize_posted(struct rn_host_nic *nic, const struct rn_host_wr *wr);
 void rn_sanitize_polled(struct rn_host_nic *nic, const struct rn_host_cqe *cqe);
-
-/* A QP (0: the NIC) of @agent has been drained and counts anew, or is gone. */
-void rn_sanitize_forget(unsigned agent, uint32_t qpn);
 
 /* The completion of what drive @agent wrote to [addr, addr + len) has been taken. Host
  * lock not held.
@@ -90,14 +82,6 @@ void rn_sanitize_region_remove(const struct rn_host_nic *nic, uint32_t key);
  */
 int rn_sanitize_pin(uintptr_t addr, size_t len);
 void rn_sanitize_unpin(int pin);
-
-/* The hierarchy is about to use [addr, addr + len) itself: open what is closed here. */
-void rn_sanitize_open(uintptr_t addr, size_t len, bool to_store);
-
-/* This thread looks at memory in order to wait for a value: no reads to be judged. Nests
- * not; any thread, no lock.
- */
-void rn_sanitize_pause(bool is_waiting);
 
 /* Findings so far: different ones, and all. Any thread, no lock. */
 struct rn_sanitize_counts {

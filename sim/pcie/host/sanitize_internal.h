@@ -128,6 +128,9 @@ struct rn_san_wr *rn_san_wr_add(struct rn_san_qp *q, uint32_t msg);
 /* A request whose source holds @addr and that has not completed, with its QP. */
 struct rn_san_wr *rn_san_wr_holding(uintptr_t addr, struct rn_san_qp **qp);
 
+/* rn_host_hooks.drained */
+void rn_san_forget(struct rn_host *h, unsigned agent, uint32_t qpn);
+
 /* A CQE as it was sent, by where it will lie. */
 struct rn_san_cqe {
 	rn_iova slot;
@@ -157,6 +160,9 @@ void rn_san_source_hold(struct rn_san_wr *wr, bool hold);
 
 /* Below RN_SAN_HASHES; for tests. */
 unsigned rn_san_page_hash(uintptr_t at);
+
+/* rn_host_hooks.touching: open what is closed here. */
+void rn_san_host_open(struct rn_host *h, rn_iova addr, uint64_t len, bool to_store);
 
 /* Close a page again where there is still cause. */
 void rn_san_page_close(uintptr_t at);

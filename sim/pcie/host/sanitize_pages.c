@@ -271,11 +271,12 @@ void rn_san_source_hold(struct rn_san_wr *wr, bool hold)
 		count_sources(&wr->range[i], hold ? 1 : -1);
 }
 
-void rn_sanitize_open(uintptr_t addr, size_t len, bool to_store)
+void rn_san_host_open(struct rn_host *h, rn_iova addr, uint64_t len, bool to_store)
 {
 	uintptr_t at = addr & ~(uintptr_t)(RN_GPU_PAGE - 1);
 
-	if (!rn_sanitize_is_on() || rn_san.options.level != RN_SANITIZE_ALL)
+	(void)h;
+	if (rn_san.options.level != RN_SANITIZE_ALL)
 		return;
 	for (; at < addr + len; at += RN_GPU_PAGE) {
 		struct page *p = page_of(at);
@@ -322,7 +323,7 @@ int rn_sanitize_pin(uintptr_t addr, size_t len)
 	rn_host_lock(rn_san.host);
 	if (is_in_a_region(lo, hi)) {
 		pin = take_pin(lo, hi);
-		rn_sanitize_open(addr, len, true);
+		rn_san_host_open(rn_san.host, addr, len, true);
 	}
 	rn_host_unlock(rn_san.host);
 	return pin;

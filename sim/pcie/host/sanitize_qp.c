@@ -56,10 +56,9 @@ static void forget_in(struct rn_san_qp **at, unsigned agent, uint32_t qpn)
 	}
 }
 
-void rn_sanitize_forget(unsigned agent, uint32_t qpn)
+void rn_san_forget(struct rn_host *h, unsigned agent, uint32_t qpn)
 {
-	if (!rn_sanitize_is_on())
-		return;
+	(void)h;
 	for (unsigned i = 0; i < BUCKETS; i++)
 		forget_in(&buckets[i], agent, qpn);
 }
