@@ -54,7 +54,7 @@ static const struct rn_gpu_extent *before(const struct rn_gpu *gpu, uint64_t off
 
 static void say(const char *text)
 {
-	/* Not write(), which trap_calls.c has replaced: this is a handler of SIGSEGV. */
+	/* Not write(), which page_calls.c has replaced: this is a handler of SIGSEGV. */
 	syscall(SYS_write, STDERR_FILENO, text, strlen(text));
 }
 

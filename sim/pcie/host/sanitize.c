@@ -14,9 +14,9 @@
 
 #include "gpu_memory.h"
 #include "host_nic.h"
+#include "page.h"
 #include "sanitize_internal.h"
 #include "transport/io/host/log.h"
-#include "transport/io/memory/mem_guard.h"
 
 #define RESPONSE (UINT32_C(1) << 31) /* in tlp.msg, see host_nic_ops.c */
 
@@ -272,12 +272,12 @@ unsigned rn_san_covered_pages(unsigned agent, uintptr_t *pages, unsigned room)
 	     i = rn_fabric_younger(f, i)) {
 		const struct rn_tlp *tlp = rn_fabric_tlp(f, i);
 		uintptr_t end = tlp->addr + tlp->len;
-		uintptr_t at = tlp->addr & ~(uintptr_t)(RN_GPU_PAGE - 1);
+		uintptr_t at = rn_page_down(tlp->addr);
 
 		if (tlp->target != agent || !is_around(tlp, tlp->addr, tlp->len) ||
 		    !*cover_of(tlp))
 			continue;
-		for (; at < end && count < room; at += RN_GPU_PAGE)
+		for (; at < end && count < room; at += RN_PAGE_SIZE)
 			if (count == 0 || pages[count - 1] != at)
 				pages[count++] = at;
 	}
@@ -377,9 +377,9 @@ static void start(struct rn_host *h)
 	rn_san.host = h;
 	rn_san_stack_init();
 	rn_san_report_init();
-	rn_san_step_init();
-	rn_guard_set_trap(rn_trap_fault);
 	rn_host_lock(h);
+	rn_san_pages_watch();
+	rn_trap_on_load(rn_san_loaded);
 	rn_host_add_hooks(h, &hooks);
 	atomic_store(&is_on, true);
 	rn_host_unlock(h);

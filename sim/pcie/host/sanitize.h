@@ -52,36 +52,10 @@ void rn_sanitize_polled(struct rn_host_nic *nic, const struct rn_host_cqe *cqe);
  */
 void rn_sanitize_stored(struct rn_host *h, unsigned agent, rn_iova addr, uint64_t len);
 
-/* A plain load or store of the CPU met a closed page of @gpu at @addr, has pushed what it
- * pushes, and the pages are open; in the handler of SIGSEGV.
- */
-struct rn_gpu;
-void rn_sanitize_loaded(struct rn_gpu *gpu, uintptr_t addr);
-
-/**
- * rn_sanitize_fault() - First in the trap: is it a page that was closed here?
- *
- * Host lock held by this thread or not.
- *
- * Return: true: try the instruction again.
- */
-bool rn_sanitize_fault(uintptr_t addr);
-
 /* Host memory that a NIC or peer may write. Host lock not held. */
 void rn_sanitize_region_add(const struct rn_host_nic *nic, uint32_t key, rn_iova addr,
 			    uint64_t len);
 void rn_sanitize_region_remove(const struct rn_host_nic *nic, uint32_t key);
-
-/**
- * rn_sanitize_pin() - A system call is about to use [addr, addr + len)
- *
- * Opens what is closed here, and keeps it open until rn_sanitize_unpin(). Who leaves the
- * call by cancellation or a jump never unpins: then it stays open. Host lock not held.
- *
- * Return: a number for rn_sanitize_unpin(), or -1: nothing is closed there.
- */
-int rn_sanitize_pin(uintptr_t addr, size_t len);
-void rn_sanitize_unpin(int pin);
 
 /* Findings so far: different ones, and all. Any thread, no lock. */
 struct rn_sanitize_counts {

@@ -6,6 +6,7 @@
  * one that is not.
  */
 #include "gpu_memory.h"
+#include "page.h"
 #include "sanitize_internal.h"
 #include "transport/io/memory/mem_guard.h"
 
@@ -50,7 +51,7 @@ static void sort(unsigned count)
 /* --------------------------------------------------------------------- loads */
 static bool is_needed(uintptr_t page)
 {
-	return rn_san_is_covered(page, RN_GPU_PAGE);
+	return rn_san_is_covered(page, RN_PAGE_SIZE);
 }
 
 static void open_but_needed(struct rn_gpu *gpu, uintptr_t page)
@@ -65,24 +66,28 @@ static void open_but_needed(struct rn_gpu *gpu, uintptr_t page)
 	rn_trap_open_but(gpu, pages, kept);
 }
 
-void rn_sanitize_loaded(struct rn_gpu *gpu, uintptr_t addr)
+/* The instruction is over. */
+static void close_page(void *arg, uintptr_t page)
 {
-	uintptr_t page = addr & ~(uintptr_t)(RN_GPU_PAGE - 1);
+	struct rn_gpu *gpu = arg;
+
+	if (gpu->trap.state == RN_TRAP_CLOSED ||
+	    (gpu->trap.state == RN_TRAP_PARTLY && is_needed(page)))
+		rn_trap_close_page(gpu, page);
+}
+
+void rn_san_loaded(struct rn_gpu *gpu, uintptr_t addr)
+{
+	uintptr_t page = rn_page_down(addr);
 
 	if (!rn_guard_is_store())
 		rn_san_judge_load(RN_AGENT_CPU, addr);
 	if (gpu->trap.state == RN_TRAP_OPEN)
 		return;
-	if (rn_san_step(gpu, page, is_needed(page)) && rn_trap_open_page(gpu, page))
+	if (rn_page_step(page, close_page, gpu, is_needed(page)) &&
+	    rn_trap_open_page(gpu, page))
 		return;
 	open_but_needed(gpu, page);
-}
-
-void rn_san_cpu_close(struct rn_gpu *gpu, uintptr_t page)
-{
-	if (gpu->trap.state == RN_TRAP_CLOSED ||
-	    (gpu->trap.state == RN_TRAP_PARTLY && is_needed(page)))
-		rn_trap_close_page(gpu, page);
 }
 
 void rn_san_cpu_covered(const struct rn_tlp *tlp)

@@ -164,26 +164,18 @@ unsigned rn_san_page_hash(uintptr_t at);
 /* rn_host_hooks.touching: open what is closed here. */
 void rn_san_host_open(struct rn_host *h, rn_iova addr, uint64_t len, bool to_store);
 
-/* Close a page again where there is still cause. */
-void rn_san_page_close(uintptr_t at);
+/* Begin to watch; not in a handler. */
+void rn_san_pages_watch(void);
 
 /* ------------------------------------------------------------- sanitize_cpu.c */
 /* @tlp became covered: the CPU's next load of its GPU is to be seen. */
 void rn_san_cpu_covered(const struct rn_tlp *tlp);
 
-/* The instruction behind rn_sanitize_loaded() is over. */
-struct rn_gpu;
-void rn_san_cpu_close(struct rn_gpu *gpu, uintptr_t page);
-
-/* ------------------------------------------------------------ sanitize_step.c */
-void rn_san_step_init(void);
-
-/* In the handler of a fault: call rn_san_page_close(), or with @gpu rn_san_cpu_close(),
- * behind the instruction. @is_needed: the page holds covered bytes that are on their way,
- * and is watched for as long as that takes.
- * Return: false: it will not be.
+/* A plain load or store of the CPU met a closed page of @gpu at @addr, has pushed what it
+ * pushes, and the pages are to be opened; in the handler of SIGSEGV.
  */
-bool rn_san_step(struct rn_gpu *gpu, uintptr_t page, bool is_needed);
+struct rn_gpu;
+void rn_san_loaded(struct rn_gpu *gpu, uintptr_t addr);
 
 /* ----------------------------------------------------------- sanitize_stack.c */
 /* Load what a stack needs; not in a handler. */

@@ -3,33 +3,22 @@
  * closed while covered writes to them are on their way.
  *
  * An access of a kernel to such a page faults and is judged; the page is open for that
- * instruction (sanitize_step.c). What is read is what would have been read.
+ * instruction (rn_page_step()). What is read is what would have been read.
  *
  * With ROCIN_SANITIZE=all so are pages of registered host memory, while any data is on
  * its way to them, and pages that are wholly the source of a request cannot be stored to
  * until it completes. The hierarchy's own accesses open them.
  */
 #include <stdlib.h>
-#include <sys/mman.h>
 
 #include "gpu_memory.h"
 #include "host_internal.h"
+#include "page.h"
 #include "sanitize_internal.h"
 #include "transport/io/memory/mem_guard.h"
 
 enum {
 	SOURCE_MAX = 64 * 1024, /* bytes of a source that is held */
-	RETRIES_MAX = 10000,
-	/* A thread has one for each buffer of a system call. More at once only open; what
-	 * is not used takes no memory.
-	 */
-	PINS = 65536,
-};
-
-enum state {
-	OPEN,
-	READ_ONLY, /* a request has its source there */
-	CLOSED,	   /* writes are on their way to it */
 };
 
 /* By hash, with others of the same hash behind; a place with neither writes nor sources
@@ -40,47 +29,28 @@ static struct page {
 	struct page *next;
 	uintptr_t at; /* in the device view, or host memory */
 	unsigned writes, sources;
-	enum state state;
+	enum rn_page_rights rights;
 } pages[RN_SAN_HASHES];
-
-/* Ranges that system calls use at the moment; lo == hi: free. */
-static struct pin {
-	uintptr_t lo, hi;
-} pins[PINS];
-static unsigned pins_high; /* one past the last that was ever used */
-static unsigned pins_low;  /* all below are taken */
-
-static bool is_pinned(uintptr_t at)
-{
-	for (unsigned i = 0; i < pins_high; i++)
-		if (at >= pins[i].lo && at < pins[i].hi)
-			return true;
-	return false;
-}
 
 unsigned rn_san_page_hash(uintptr_t at)
 {
-	return (at / RN_GPU_PAGE * UINT64_C(0x9e3779b97f4a7c15) >> 40) % RN_SAN_HASHES;
+	return (at / RN_PAGE_SIZE * UINT64_C(0x9e3779b97f4a7c15) >> 40) % RN_SAN_HASHES;
 }
 
-static void protect(struct page *p, enum state wanted)
+static void protect(struct page *p, enum rn_page_rights wanted)
 {
-	enum state state = wanted != OPEN && is_pinned(p->at) ? OPEN : wanted;
-	static const int rights[] = { [OPEN] = PROT_READ | PROT_WRITE,
-				      [READ_ONLY] = PROT_READ,
-				      [CLOSED] = PROT_NONE };
-	void *at = (void *)p->at; // NOLINT(performance-no-int-to-ptr)
+	enum rn_page_rights rights = rn_page_is_pinned(p->at) ? RN_PAGE_OPEN : wanted;
 
-	if (p->state != state && mprotect(at, RN_GPU_PAGE, rights[state]) == 0)
-		p->state = state;
+	if (p->rights != rights && rn_page_protect(p->at, p->at + RN_PAGE_SIZE, rights))
+		p->rights = rights;
 }
 
 static void protect_again(struct page *p)
 {
 	if (p->writes)
-		protect(p, CLOSED);
+		protect(p, RN_PAGE_CLOSED);
 	else
-		protect(p, p->sources ? READ_ONLY : OPEN);
+		protect(p, p->sources ? RN_PAGE_READ_ONLY : RN_PAGE_OPEN);
 }
 
 /* NULL: nothing was ever on its way there, or its place has been taken. */
@@ -95,7 +65,7 @@ static struct page *page_of(uintptr_t at)
 
 static bool is_free(const struct page *p)
 {
-	return p->writes == 0 && p->sources == 0 && p->state == OPEN;
+	return p->writes == 0 && p->sources == 0 && p->rights == RN_PAGE_OPEN;
 }
 
 /* A place for a page that has none. NULL: no memory, so accesses to it are not seen. */
@@ -136,17 +106,19 @@ static void count_page(uintptr_t at, int change)
 
 static void count_pages(uintptr_t addr, uint32_t len, int change)
 {
-	uintptr_t last = (addr + len - 1) & ~(uintptr_t)(RN_GPU_PAGE - 1);
-	uintptr_t at = addr & ~(uintptr_t)(RN_GPU_PAGE - 1);
+	uintptr_t last = rn_page_down(addr + len - 1);
+	uintptr_t at = rn_page_down(addr);
 
-	for (; at <= last; at += RN_GPU_PAGE)
+	for (; at <= last; at += RN_PAGE_SIZE)
 		count_page(at, change);
 }
 
-void rn_san_page_close(uintptr_t at)
+/* Again, where there is still cause. */
+static void close_page(void *arg, uintptr_t at)
 {
 	struct page *p = page_of(at);
 
+	(void)arg;
 	if (p)
 		protect_again(p);
 }
@@ -187,8 +159,8 @@ void rn_sanitize_region_add(const struct rn_host_nic *nic, uint32_t key, rn_iova
 		return;
 	r->nic = nic;
 	r->key = key;
-	r->lo = (addr + RN_GPU_PAGE - 1) & ~(uintptr_t)(RN_GPU_PAGE - 1);
-	r->hi = (addr + len) & ~(uintptr_t)(RN_GPU_PAGE - 1);
+	r->lo = rn_page_up(addr);
+	r->hi = rn_page_down(addr + len);
 	rn_host_lock(rn_san.host);
 	r->next = regions;
 	regions = r;
@@ -200,7 +172,7 @@ void rn_sanitize_region_add(const struct rn_host_nic *nic, uint32_t key, rn_iova
  */
 static void forget(struct page *p)
 {
-	protect(p, OPEN);
+	protect(p, RN_PAGE_OPEN);
 	p->writes = p->sources = 0;
 }
 
@@ -244,15 +216,15 @@ void rn_san_host_page_count(const struct rn_tlp *tlp, int change)
 /* Whole pages of the range, if they are whole pages of one region. */
 static void count_sources(const struct rn_host_range *range, int change)
 {
-	uintptr_t at = (range->addr + RN_GPU_PAGE - 1) & ~(uintptr_t)(RN_GPU_PAGE - 1);
-	uintptr_t end = (range->addr + range->len) & ~(uintptr_t)(RN_GPU_PAGE - 1);
+	uintptr_t at = rn_page_up(range->addr);
+	uintptr_t end = rn_page_down(range->addr + range->len);
 	const struct region *r = regions;
 
 	if (at >= end || end - at > SOURCE_MAX)
 		return;
 	while (r && (at < r->lo || end > r->hi))
 		r = r->next;
-	for (; r && at < end; at += RN_GPU_PAGE) {
+	for (; r && at < end; at += RN_PAGE_SIZE) {
 		struct page *p = take(at, change);
 
 		if (!p || (change < 0 && p->sources == 0))
@@ -273,16 +245,16 @@ void rn_san_source_hold(struct rn_san_wr *wr, bool hold)
 
 void rn_san_host_open(struct rn_host *h, rn_iova addr, uint64_t len, bool to_store)
 {
-	uintptr_t at = addr & ~(uintptr_t)(RN_GPU_PAGE - 1);
+	uintptr_t at = rn_page_down(addr);
 
 	(void)h;
 	if (rn_san.options.level != RN_SANITIZE_ALL)
 		return;
-	for (; at < addr + len; at += RN_GPU_PAGE) {
+	for (; at < addr + len; at += RN_PAGE_SIZE) {
 		struct page *p = page_of(at);
 
-		if (p && (to_store || p->state == CLOSED))
-			protect(p, OPEN);
+		if (p && (to_store || p->rights == RN_PAGE_CLOSED))
+			protect(p, RN_PAGE_OPEN);
 	}
 }
 
@@ -295,79 +267,37 @@ static bool is_in_a_region(uintptr_t lo, uintptr_t hi)
 	return r != NULL;
 }
 
-/* Host lock held. */
-static int take_pin(uintptr_t lo, uintptr_t hi)
+/* rn_page_watcher.owner: host memory that may be registered. */
+static void *host_memory(uintptr_t addr, size_t len)
 {
-	unsigned i = pins_low;
-
-	while (i < pins_high && pins[i].lo < pins[i].hi)
-		i++;
-	pins_low = i;
-	if (i == PINS)
-		return -1;
-	if (i == pins_high)
-		pins_high++;
-	pins[i] = (struct pin){ .lo = lo, .hi = hi };
-	return (int)i;
+	(void)addr;
+	(void)len;
+	return rn_san.options.level == RN_SANITIZE_ALL && !rn_host_is_forked() ? &regions
+									       : NULL;
 }
 
-int rn_sanitize_pin(uintptr_t addr, size_t len)
+static bool open_for_call(void *owner, uintptr_t addr, size_t len)
 {
-	uintptr_t lo = addr & ~(uintptr_t)(RN_GPU_PAGE - 1);
-	uintptr_t hi = (addr + len + RN_GPU_PAGE - 1) & ~(uintptr_t)(RN_GPU_PAGE - 1);
-	int pin = -1;
-
-	if (!rn_sanitize_is_on() || rn_san.options.level != RN_SANITIZE_ALL || !len ||
-	    rn_host_is_forked() || rn_host_is_locked_by_me(rn_san.host))
-		return -1;
-	rn_host_lock(rn_san.host);
-	if (is_in_a_region(lo, hi)) {
-		pin = take_pin(lo, hi);
-		rn_san_host_open(rn_san.host, addr, len, true);
-	}
-	rn_host_unlock(rn_san.host);
-	return pin;
+	(void)owner;
+	if (!is_in_a_region(rn_page_down(addr), rn_page_up(addr + len)))
+		return false;
+	rn_san_host_open(rn_san.host, addr, len, true);
+	return true;
 }
 
 /* Every page that there is, or those of the range, whichever is less. */
-static void protect_range_again(uintptr_t lo, uintptr_t hi)
+static void protect_range_again(void *owner, uintptr_t lo, uintptr_t hi)
 {
-	if ((hi - lo) / RN_GPU_PAGE >= RN_SAN_HASHES) {
+	(void)owner;
+	if ((hi - lo) / RN_PAGE_SIZE >= RN_SAN_HASHES) {
 		each_of_range(lo, hi, protect_again);
 		return;
 	}
-	for (; lo < hi; lo += RN_GPU_PAGE)
-		rn_san_page_close(lo);
-}
-
-void rn_sanitize_unpin(int pin)
-{
-	struct pin was;
-
-	rn_host_lock(rn_san.host);
-	was = pins[pin];
-	pins[pin] = (struct pin){ 0 };
-	if ((unsigned)pin < pins_low)
-		pins_low = (unsigned)pin;
-	protect_range_again(was.lo, was.hi);
-	rn_host_unlock(rn_san.host);
+	for (; lo < hi; lo += RN_PAGE_SIZE)
+		close_page(NULL, lo);
 }
 
 /* --------------------------------------------------------------- the fault */
-/* The same address that is said to be open, over and over: it is not there. One that was
- * closed is there, and may be met open, by another thread, any number of times in
- * between.
- */
-static bool is_stuck(uintptr_t addr, bool was_closed)
-{
-	static __thread uintptr_t latest;
-	static __thread unsigned times;
-
-	times = addr == latest && !was_closed ? times + 1 : 0;
-	latest = addr;
-	return times > RETRIES_MAX;
-}
-
 /* The page is open. true: that was a finding, and the page need not close again. */
 static bool judge(unsigned agent, uintptr_t addr, rn_iova name, const struct page *p)
 {
@@ -389,7 +319,7 @@ static bool judge(unsigned agent, uintptr_t addr, rn_iova name, const struct pag
 /* @agent loads from, or stores to, @addr, which devices name @name. */
 static bool meet(unsigned agent, uintptr_t addr, rn_iova name, bool may_retry)
 {
-	uintptr_t at = addr & ~(uintptr_t)(RN_GPU_PAGE - 1);
+	uintptr_t at = rn_page_down(addr);
 	bool is_locked = rn_host_is_locked_by_me(rn_san.host);
 	bool was_closed, stuck;
 	struct page *p;
@@ -397,13 +327,14 @@ static bool meet(unsigned agent, uintptr_t addr, rn_iova name, bool may_retry)
 	if (!is_locked)
 		rn_host_lock(rn_san.host);
 	p = page_of(at);
-	was_closed = p && p->state != OPEN;
-	stuck = is_stuck(addr, was_closed);
+	was_closed = p && p->rights != RN_PAGE_OPEN;
+	stuck = rn_page_is_stuck(addr, was_closed);
 	if (was_closed)
-		protect(p, OPEN);
+		protect(p, RN_PAGE_OPEN);
 	if (was_closed && !is_locked && !judge(agent, addr, name, p))
 		/* Host memory is watched by programs that wait; nothing covered there. */
-		(void)rn_san_step(NULL, at, agent != RN_AGENT_CPU && p->writes > 0);
+		(void)rn_page_step(at, close_page, NULL,
+				   agent != RN_AGENT_CPU && p->writes > 0);
 	/* Another thread has opened it meanwhile? */
 	may_retry = may_retry || p != NULL;
 	if (!is_locked)
@@ -411,20 +342,18 @@ static bool meet(unsigned agent, uintptr_t addr, rn_iova name, bool may_retry)
 	return was_closed || (may_retry && !stuck);
 }
 
-bool rn_sanitize_fault(uintptr_t addr)
+static bool on_fault(uintptr_t addr)
 {
 	struct rn_gpu *gpu;
 	uint64_t offset;
 	char view;
 
-	if (!rn_sanitize_is_on())
-		return false;
 	if (rn_host_is_forked()) { /* pages that were closed when it was copied */
-		struct page *p = page_of(addr & ~(uintptr_t)(RN_GPU_PAGE - 1));
-		bool was_closed = p && p->state != OPEN;
+		struct page *p = page_of(rn_page_down(addr));
+		bool was_closed = p && p->rights != RN_PAGE_OPEN;
 
 		if (was_closed)
-			protect(p, OPEN);
+			protect(p, RN_PAGE_OPEN);
 		return was_closed;
 	}
 	gpu = rn_gpu_of(addr, &offset, &view);
@@ -434,4 +363,21 @@ bool rn_sanitize_fault(uintptr_t addr)
 	if (!gpu && rn_san.options.level == RN_SANITIZE_ALL)
 		return meet(RN_AGENT_CPU, addr, addr, false);
 	return false;
+}
+
+static bool is_on(void)
+{
+	return true;
+}
+
+void rn_san_pages_watch(void)
+{
+	static const struct rn_page_watcher watcher = { .is_on = is_on,
+							.fault = on_fault,
+							.owner = host_memory,
+							.pinned = open_for_call,
+							.unpinned = protect_range_again };
+
+	rn_page_step_init(rn_san.host);
+	rn_page_watch(rn_san.host, &watcher);
 }

@@ -20,12 +20,8 @@
 
 #include "declared.h"
 #include "gpu_memory.h"
-#include "sanitize.h"
+#include "page.h"
 #include "transport/io/memory/mem_guard.h"
-
-enum {
-	RETRIES_MAX = 10000, /* of one address that faults although it is open */
-};
 
 struct rn_trap_counts rn_trap_counts;
 
@@ -35,25 +31,10 @@ static bool is_watched(const struct rn_gpu *gpu)
 	return atomic_load_explicit(&gpu->trap.is_active, memory_order_acquire);
 }
 
-/* The pin with the lowest end above @at, among those that reach into [at, hi). */
-static const struct rn_trap_pin *next_pin(const struct rn_gpu *gpu, uintptr_t at,
-					  uintptr_t hi)
+static void set_open(uintptr_t lo, uintptr_t hi)
 {
-	const struct rn_trap_pin *found = NULL;
-
-	for (const struct rn_trap_pin *p = gpu->trap.pins; p; p = p->next)
-		if (p->hi > at && p->lo < hi && (!found || p->lo < found->lo))
-			found = p;
-	return found;
-}
-
-static bool set_open(uintptr_t lo, uintptr_t hi)
-{
-	if (lo >= hi ||
-	    mprotect(rn_gpu_pointer(lo), hi - lo, PROT_READ | PROT_WRITE) == 0)
-		return true;
-	atomic_fetch_add(&rn_trap_counts.not_closed, 1);
-	return false;
+	if (!rn_page_protect(lo, hi, RN_PAGE_OPEN))
+		atomic_fetch_add(&rn_trap_counts.not_closed, 1);
 }
 
 /* Pages that stay as they are while others are opened; they rise. Host lock. */
@@ -74,28 +55,16 @@ static void open_addresses(struct rn_gpu *gpu, uintptr_t lo, uintptr_t hi)
 	set_open(lo, hi);
 }
 
-/* Shared pages lose nothing but their table entries, so that it costs what was touched
- * since the last time, not what was ever touched.
+/* All but what system calls use at the moment. Shared pages lose nothing but their table
+ * entries, so that it costs what was touched since the last time, not what was ever
+ * touched.
  */
-static void close_gap(uintptr_t lo, uintptr_t hi)
-{
-	if (lo >= hi)
-		return;
-	if (mprotect(rn_gpu_pointer(lo), hi - lo, PROT_NONE) < 0)
-		atomic_fetch_add(&rn_trap_counts.not_closed, 1);
-	madvise(rn_gpu_pointer(lo), hi - lo, MADV_DONTNEED);
-}
-
-/* All but what system calls use at the moment. */
 static void close_addresses(struct rn_gpu *gpu, uintptr_t lo, uintptr_t hi)
 {
-	const struct rn_trap_pin *pin;
-
-	while ((pin = next_pin(gpu, lo, hi))) {
-		close_gap(lo, pin->lo);
-		lo = pin->hi;
-	}
-	close_gap(lo, hi);
+	(void)gpu;
+	if (!rn_page_protect(lo, hi, RN_PAGE_CLOSED))
+		atomic_fetch_add(&rn_trap_counts.not_closed, 1);
+	madvise(rn_gpu_pointer(lo), hi - lo, MADV_DONTNEED);
 }
 
 static void each_declared(struct rn_gpu *gpu,
@@ -113,7 +82,6 @@ static void open_pages(struct rn_gpu *gpu)
 }
 
 /* Between allocations the BAR is closed anyway: one call for all of them. */
-
 static void close_pages(struct rn_gpu *gpu)
 {
 	(void)rn_guard_install(); /* in front again, if the program has a new handler */
@@ -214,18 +182,6 @@ static struct rn_gpu *gpu_named(uintptr_t addr)
 	return view == 'b' && rn_gpu_is_in_bar(gpu, offset) ? gpu : NULL;
 }
 
-/* The instruction will be tried again: is that the same one for ever? */
-static bool is_stuck(uintptr_t addr)
-{
-	/* Initial-exec: reading it in a signal handler must not allocate. */
-	static __thread uintptr_t last __attribute__((tls_model("initial-exec")));
-	static __thread unsigned times __attribute__((tls_model("initial-exec")));
-
-	times = addr == last ? times + 1 : 0;
-	last = addr;
-	return times > RETRIES_MAX;
-}
-
 /* Sending the read lets others move, perhaps to behind it: a store that takes effect at
  * once would overtake them.
  */
@@ -245,12 +201,19 @@ static void push(struct rn_gpu *gpu)
 	empty_way_of_cpu(gpu);
 }
 
+static void (*on_load)(struct rn_gpu *gpu, uintptr_t addr);
+
+void rn_trap_on_load(void (*fn)(struct rn_gpu *gpu, uintptr_t addr))
+{
+	on_load = fn;
+}
+
 /* The program loads or stores. Host lock held. */
 static void meet(struct rn_gpu *gpu, uintptr_t addr)
 {
 	push(gpu);
-	if (rn_sanitize_is_on())
-		rn_sanitize_loaded(gpu, addr);
+	if (on_load)
+		on_load(gpu, addr);
 	else if (gpu->trap.state != RN_TRAP_OPEN)
 		open_pages(gpu);
 	atomic_fetch_add(&rn_trap_counts.loads_trapped, 1);
@@ -266,7 +229,8 @@ static bool is_watched_page(const struct rn_gpu *gpu, uintptr_t addr)
 
 bool rn_trap_open_page(struct rn_gpu *gpu, uintptr_t page)
 {
-	if (!is_watched_page(gpu, page) || !set_open(page, page + RN_GPU_PAGE))
+	if (!is_watched_page(gpu, page) ||
+	    !rn_page_protect(page, page + RN_GPU_PAGE, RN_PAGE_OPEN))
 		return false;
 	gpu->trap.has_stepped = true;
 	return true;
@@ -288,13 +252,11 @@ void rn_trap_close_page(struct rn_gpu *gpu, uintptr_t page)
 		close_addresses(gpu, page, page + RN_GPU_PAGE);
 }
 
-bool rn_trap_fault(uintptr_t addr)
+static bool on_fault(uintptr_t addr)
 {
 	struct rn_gpu *gpu;
-	bool is_met;
+	bool is_met, is_stuck;
 
-	if (rn_sanitize_fault(addr))
-		return true;
 	if (rn_gpu_is_forked())
 		return false;
 	gpu = gpu_named(addr);
@@ -304,73 +266,65 @@ bool rn_trap_fault(uintptr_t addr)
 	}
 	if (rn_host_is_locked_by_me(gpu->host)) {
 		if (gpu->trap.state != RN_TRAP_OPEN &&
-		    !rn_trap_open_page(gpu, addr & ~(uintptr_t)(RN_GPU_PAGE - 1)))
+		    !rn_trap_open_page(gpu, rn_page_down(addr)))
 			open_pages(gpu);
-		return !is_stuck(addr);
+		return !rn_page_is_stuck(addr, false);
 	}
 	rn_host_lock(gpu->host);
 	is_met = gpu->trap.state != RN_TRAP_OPEN && is_watched_page(gpu, addr);
 	if (is_met)
 		meet(gpu, addr);
 	rn_host_unlock(gpu->host);
-	return is_met || !is_stuck(addr);
+	is_stuck = rn_page_is_stuck(addr, is_met);
+	return is_met || !is_stuck;
 }
 
 /* ------------------------------------------------------------ system calls */
-static _Atomic uint64_t spaces; /* how many there are: none, nothing to look for */
+static _Atomic bool is_any; /* GPU watched */
 
-bool rn_trap_is_on(void)
+static bool is_on(void)
 {
-	return atomic_load_explicit(&spaces, memory_order_relaxed) > 0;
+	return atomic_load_explicit(&is_any, memory_order_relaxed);
 }
 
-bool rn_trap_covers(uintptr_t at, size_t len)
-{
-	if (!rn_trap_is_on() || !len || rn_gpu_is_forked())
-		return false;
-	return gpu_named(at) || gpu_named(at + len - 1);
-}
-
-bool rn_trap_pin(struct rn_trap_pin *pin, uintptr_t at, size_t len)
+/* rn_page_watcher.owner: the GPU that [at, at + len) begins or ends in. */
+static void *find_gpu(uintptr_t at, size_t len)
 {
 	struct rn_gpu *gpu;
 
-	if (!rn_trap_covers(at, len))
-		return false;
-	gpu = gpu_named(at) ? gpu_named(at) : gpu_named(at + len - 1);
-	if (!gpu || !is_watched(gpu) || rn_host_is_locked_by_me(gpu->host))
-		return false;
-	pin->lo = at & ~(uintptr_t)(RN_GPU_PAGE - 1);
-	pin->hi = (at + len + RN_GPU_PAGE - 1) & ~(uintptr_t)(RN_GPU_PAGE - 1);
-	pin->gpu = gpu;
+	if (rn_gpu_is_forked())
+		return NULL;
+	gpu = gpu_named(at);
+	if (!gpu)
+		gpu = gpu_named(at + len - 1);
+	return gpu && is_watched(gpu) ? gpu : NULL;
+}
 
-	rn_host_lock(gpu->host);
+static bool push_for_call(void *owner, uintptr_t at, size_t len)
+{
+	struct rn_gpu *gpu = owner;
+
+	(void)at;
+	(void)len;
 	if (gpu->trap.state != RN_TRAP_OPEN) {
 		atomic_fetch_add(&rn_trap_counts.syscalls_opened, 1);
 		push(gpu);
 		open_pages(gpu);
 	}
-	pin->next = gpu->trap.pins;
-	gpu->trap.pins = pin;
 	/* The rest of its pages only until the next load. */
 	if (gpu->trap.on_way)
 		close_pages(gpu);
-	rn_host_unlock(gpu->host);
 	return true;
 }
 
-void rn_trap_unpin(struct rn_trap_pin *pin)
+static void close_after_call(void *owner, uintptr_t lo, uintptr_t hi)
 {
-	struct rn_gpu *gpu = pin->gpu;
-	struct rn_trap_pin **at;
+	struct rn_gpu *gpu = owner;
 
-	rn_host_lock(gpu->host);
-	for (at = &gpu->trap.pins; *at != pin; at = &(*at)->next)
-		;
-	*at = pin->next;
+	(void)lo;
+	(void)hi;
 	if (gpu->trap.state != RN_TRAP_OPEN)
 		close_pages(gpu);
-	rn_host_unlock(gpu->host);
 }
 
 /* --------------------------------------------------------------------- add */
@@ -379,19 +333,22 @@ void rn_trap_add(struct rn_host *h, struct rn_gpu *gpu)
 	static const struct rn_host_hooks hooks = { .issued = issued,
 						    .performed = performed,
 						    .moving = moving };
-	static bool is_hooked; /* guarded by the host lock */
+	static const struct rn_page_watcher watcher = { .is_on = is_on,
+							.fault = on_fault,
+							.owner = find_gpu,
+							.pinned = push_for_call,
+							.unpinned = close_after_call };
 	const char *trap = getenv("ROCIN_PCIE_TRAP");
 
-	rn_guard_set_trap(rn_trap_fault);
-	if (trap && strcmp(trap, "off") == 0)
-		return;
 	rn_host_lock(h);
-	if (!is_hooked)
-		rn_host_add_hooks(h, &hooks);
-	is_hooked = true;
-	/* What is on its way already was not counted: let it land first. */
-	rn_host_force_all(h);
-	atomic_store(&gpu->trap.is_active, true);
-	atomic_fetch_add(&spaces, 1);
+	rn_page_watch(h, &watcher);
+	if (!trap || strcmp(trap, "off") != 0) {
+		if (!is_on())
+			rn_host_add_hooks(h, &hooks);
+		/* What is on its way already was not counted: let it land first. */
+		rn_host_force_all(h);
+		atomic_store(&gpu->trap.is_active, true);
+		atomic_store(&is_any, true);
+	}
 	rn_host_unlock(h);
 }

@@ -20,13 +20,6 @@
 struct rn_gpu;
 struct rn_declared;
 
-/* A range of addresses that stays open for a system call. */
-struct rn_trap_pin {
-	struct rn_trap_pin *next;
-	uintptr_t lo, hi; /* whole pages */
-	struct rn_gpu *gpu;
-};
-
 enum rn_trap_state {
 	RN_TRAP_OPEN,
 	RN_TRAP_CLOSED,
@@ -39,7 +32,6 @@ struct rn_trap_space {
 	enum rn_trap_state state;
 	bool has_stepped;	/* pages were opened one by one since all were closed */
 	_Atomic bool is_active; /* a handler looks at it without the lock */
-	struct rn_trap_pin *pins;
 	struct rn_declared
 		*declared; /* ordinary memory that belongs to it; next_of_gpu */
 };
@@ -67,32 +59,11 @@ void rn_trap_open_but(struct rn_gpu *gpu, const uintptr_t *pages, unsigned count
 /* What rn_trap_open_page() has opened, if it is still watched. */
 void rn_trap_close_page(struct rn_gpu *gpu, uintptr_t page);
 
-/**
- * rn_trap_fault() - First in the handler of SIGSEGV
- *
- * Host lock not held, or held by this thread: then nothing is pushed, pages just open.
- *
- * Return: true: try the instruction again.
+/* Have @fn called, under the host lock, when a load or store of the CPU has met a closed
+ * page at @addr and pushed what it pushes: it opens what is to be opened. In the handler
+ * of SIGSEGV. Before any GPU is watched.
  */
-bool rn_trap_fault(uintptr_t addr);
-
-/* Read-flush [addr, addr + len) if it is device memory and keep it open until unpinned.
- * Host lock not held.
- * Return: false: it is not, and @pin is unused.
- */
-bool rn_trap_pin(struct rn_trap_pin *pin, uintptr_t addr, size_t len);
-void rn_trap_unpin(struct rn_trap_pin *pin);
-
-/* Is any GPU watched? Any thread, no lock. */
-bool rn_trap_is_on(void);
-
-/* Could [addr, addr + len) be device memory that is watched? Cheap, no lock. */
-bool rn_trap_covers(uintptr_t addr, size_t len);
-
-/* Called by nobody: a reference to it brings the calls of trap_calls.c into a program
- * that links this library statically.
- */
-void rn_trap_calls_link(void);
+void rn_trap_on_load(void (*fn)(struct rn_gpu *gpu, uintptr_t addr));
 
 extern struct rn_trap_counts {
 	_Atomic uint64_t closings, loads_trapped, syscalls_opened, not_closed;

@@ -7,8 +7,8 @@
 #include <sys/wait.h>
 
 #include "sanitize_kit.h"
+#include "sim/pcie/host/page.h"
 #include "sim/pcie/host/sanitize_internal.h"
-#include "sim/pcie/host/trap.h"
 #include "transport/io/memory/mem_guard.h"
 
 enum {
@@ -225,7 +225,7 @@ static void test_system_calls(void **state)
 	int fds[2];
 
 	(void)state;
-	rn_trap_calls_link();
+	rn_page_calls_link();
 	assert_int_equal(pipe(fds), 0);
 	send_word(9, 5);
 	assert_int_equal(write(fds[1], (const void *)word, PAGE), PAGE);
@@ -267,7 +267,7 @@ static void test_system_calls_beside_a_device(void **state)
 	pthread_t thread;
 
 	(void)state;
-	rn_trap_calls_link();
+	rn_page_calls_link();
 	assert_true(fd >= 0 && b.memory != MAP_FAILED);
 	assert_int_equal(
 		nic.api->region_add(nic.nic, KEY + 1, kit_iova(b.memory), LONG, 0xf), 0);
@@ -333,7 +333,7 @@ static void test_data_older_than_the_region(void **state)
 static void test_page_behind_a_pinned_one(void **state)
 {
 	unsigned long long before = san_occurrences();
-	int pin = rn_sanitize_pin((uintptr_t)word, PAGE);
+	int pin = rn_page_pin((uintptr_t)word, PAGE);
 
 	(void)state;
 	assert_true(pin >= 0);
@@ -345,7 +345,7 @@ static void test_page_behind_a_pinned_one(void **state)
 	assert_int_equal(san_occurrences(), before);
 	assert_int_equal(word[PAGE / 8 + 9], 0);
 	assert_int_equal(san_occurrences(), before + 1);
-	rn_sanitize_unpin(pin);
+	rn_page_unpin(pin);
 	assert_false(can_kernel_read(word));
 }
 
@@ -359,20 +359,20 @@ static void test_pins_run_out(void **state)
 	unsigned count = 0, free_one;
 
 	(void)state;
-	while (count < MANY && (pin[count] = rn_sanitize_pin((uintptr_t)word, 8)) >= 0) {
+	while (count < MANY && (pin[count] = rn_page_pin((uintptr_t)word, 8)) >= 0) {
 		assert_int_equal(pin[count], count);
 		count++;
 	}
 	assert_int_equal(count, 65536);
-	assert_int_equal(rn_sanitize_pin((uintptr_t)word, 8), -1);
+	assert_int_equal(rn_page_pin((uintptr_t)word, 8), -1);
 	for (unsigned i = 0; i < 2; i++) {
 		free_one = i ? count - 1 : count / 2;
-		rn_sanitize_unpin(pin[free_one]);
-		assert_int_equal(rn_sanitize_pin((uintptr_t)word, 8), pin[free_one]);
-		assert_int_equal(rn_sanitize_pin((uintptr_t)word, 8), -1);
+		rn_page_unpin(pin[free_one]);
+		assert_int_equal(rn_page_pin((uintptr_t)word, 8), pin[free_one]);
+		assert_int_equal(rn_page_pin((uintptr_t)word, 8), -1);
 	}
 	while (count-- > 0)
-		rn_sanitize_unpin(pin[count]);
+		rn_page_unpin(pin[count]);
 	/* None holds the page open any more. */
 	send_word(9, 5);
 	assert_false(can_kernel_read(word));

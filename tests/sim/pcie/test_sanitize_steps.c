@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 
 #include "sanitize_kit.h"
+#include "sim/pcie/host/page.h"
 #include "sim/pcie/host/sanitize_internal.h"
 #include "transport/io/memory/mem_guard.h"
 
@@ -62,7 +63,7 @@ static int status_of_trap(const struct sigaction *theirs, void (*cause)(void))
 	if (pid == 0) {
 		setrlimit(RLIMIT_CORE, &no_core);
 		sigaction(SIGTRAP, theirs, NULL);
-		rn_san_step_init();
+		rn_page_step_init(NULL);
 		cause();
 		_exit(0);
 	}

@@ -13,6 +13,7 @@
 #include <sys/uio.h>
 
 #include "gpu_kit.h"
+#include "sim/pcie/host/page.h"
 
 static bool is_split; /* the CPU's way does not push the NIC's writes */
 
@@ -59,15 +60,16 @@ static void test_two_pinned_ranges(void **state)
 
 	(void)state;
 	for (unsigned first = 1; first <= 3; first += 2) {
-		struct rn_trap_pin pin[2];
+		int pin[2];
 
-		assert_true(rn_trap_pin(&pin[0], (uintptr_t)bar + first * 4096, 8));
-		assert_true(rn_trap_pin(&pin[1], (uintptr_t)bar + (4 - first) * 4096, 8));
+		pin[0] = rn_page_pin((uintptr_t)bar + first * 4096, 8);
+		pin[1] = rn_page_pin((uintptr_t)bar + (4 - first) * 4096, 8);
+		assert_true(pin[0] >= 0 && pin[1] >= 0);
 		gpu_kit_receive(0, bar + 4 * 4096, 1);
 		for (unsigned i = 0; i < 5; i++)
 			assert_int_equal(can_kernel_read(bar + i * 4096), i % 2);
-		rn_trap_unpin(&pin[0]);
-		rn_trap_unpin(&pin[1]);
+		rn_page_unpin(pin[0]);
+		rn_page_unpin(pin[1]);
 		for (unsigned i = 0; i < 5; i++)
 			assert_false(can_kernel_read(bar + i * 4096));
 		gpu_kit_land_all();
@@ -503,7 +505,7 @@ int main(void)
 	};
 	int failed = 0;
 
-	rn_trap_calls_link();
+	rn_page_calls_link();
 	for (unsigned i = 0; i < RN_ARRAY_SIZE(pushing); i++)
 		failed += gpu_kit_run(pushing[i], tests, RN_ARRAY_SIZE(tests));
 	failed += gpu_kit_run("typical,hold=inf,hold.polls=inf", random_tests, 1);

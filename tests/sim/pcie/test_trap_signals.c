@@ -3,6 +3,7 @@
 #include <signal.h>
 
 #include "gpu_kit.h"
+#include "sim/pcie/host/page.h"
 
 enum {
 	HANDLED = 7,
@@ -149,6 +150,6 @@ int main(void)
 		T(test_faults_of_the_program),
 	};
 
-	rn_trap_calls_link();
+	rn_page_calls_link();
 	return gpu_kit_run("typical" GPU_KIT_HELD, tests, RN_ARRAY_SIZE(tests));
 }

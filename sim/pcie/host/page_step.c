@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* sanitize_step.c - one instruction of the program with a page open, then it is closed.
+/* page_step.c - one instruction of the program with a page open, then it is closed.
  *
  * A page that was opened for a load which is no finding would hide the next one. So the
  * processor is told to stop behind the instruction at fault (the trap flag of x86;
  * elsewhere the page stays open until something happens to it).
  *
  * A program that works on such a page for long would crawl: a thread makes at most STEPS
- * in each WINDOW, and then the page stays open, unless covered bytes are on their way to
- * it. No steps for a thread that has blocked SIGTRAP, which the kernel would kill the
- * process for, nor under a debugger.
+ * in each WINDOW, and then only those that are needed. No steps for a thread that has
+ * blocked SIGTRAP, which the kernel would kill the process for, nor under a debugger.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,11 +17,11 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-#include "sanitize_internal.h"
+#include "page.h"
 #include "transport/io/memory/mem_guard.h"
 
 enum {
-	PAGES = 6, /* that one instruction can touch */
+	PAGES_MAX = 6, /* that one instruction can touch */
 	STEPS = 1000,
 	TRAP_FLAG = 0x100,
 };
@@ -31,8 +30,9 @@ enum {
 struct step {
 	struct {
 		uintptr_t at;
-		struct rn_gpu *gpu; /* or NULL */
-	} page[PAGES];
+		void (*close)(void *arg, uintptr_t page);
+		void *arg;
+	} page[PAGES_MAX];
 	unsigned pages;
 	bool is_armed;
 	unsigned steps; /* since */
@@ -41,6 +41,7 @@ struct step {
 
 static __thread struct step step __attribute__((tls_model("initial-exec")));
 
+static struct rn_host *host;
 static struct sigaction older;
 static bool is_possible;
 
@@ -63,14 +64,10 @@ static void set_trap_flag(ucontext_t *uc, bool on)
 /* Host lock not held: the instruction was the program's. */
 static void close_again(void)
 {
-	rn_host_lock(rn_san.host);
-	for (unsigned i = 0; i < step.pages; i++) {
-		if (step.page[i].gpu)
-			rn_san_cpu_close(step.page[i].gpu, step.page[i].at);
-		else
-			rn_san_page_close(step.page[i].at);
-	}
-	rn_host_unlock(rn_san.host);
+	rn_host_lock(host);
+	for (unsigned i = 0; i < step.pages; i++)
+		step.page[i].close(step.page[i].arg, step.page[i].at);
+	rn_host_unlock(host);
 	step.pages = 0;
 	step.is_armed = false;
 }
@@ -101,7 +98,7 @@ static void on_trap(int sig, siginfo_t *info, void *context)
 {
 	int saved = errno;
 
-	if (step.is_armed && !rn_host_is_locked_by_me(rn_san.host)) {
+	if (step.is_armed && !rn_host_is_locked_by_me(host)) {
 		set_trap_flag(context, false);
 		close_again();
 	} else {
@@ -124,11 +121,12 @@ static bool has_debugger(void)
 	return at && strtol(at + 10, NULL, 10) != 0;
 }
 
-void rn_san_step_init(void)
+void rn_page_step_init(struct rn_host *h)
 {
 	struct sigaction ours = { .sa_sigaction = on_trap,
 				  .sa_flags = SA_SIGINFO | SA_ONSTACK };
 
+	host = h;
 #if defined(__x86_64__)
 	is_possible = !has_debugger() && sigaction(SIGTRAP, NULL, &older) == 0 &&
 		      sigaction(SIGTRAP, &ours, NULL) == 0;
@@ -166,7 +164,8 @@ static bool has_steps_left(void)
 	return step.steps++ < STEPS;
 }
 
-bool rn_san_step(struct rn_gpu *gpu, uintptr_t page, bool is_needed)
+bool rn_page_step(uintptr_t page, void (*close)(void *arg, uintptr_t page), void *arg,
+		  bool is_needed)
 {
 	ucontext_t *uc = rn_guard_context();
 
@@ -176,10 +175,11 @@ bool rn_san_step(struct rn_gpu *gpu, uintptr_t page, bool is_needed)
 	if (!step.is_armed && !is_needed && !has_steps_left())
 		return false;
 	if (!is_known(page)) {
-		if (step.pages == PAGES)
+		if (step.pages == PAGES_MAX)
 			return false;
 		step.page[step.pages].at = page;
-		step.page[step.pages++].gpu = gpu;
+		step.page[step.pages].close = close;
+		step.page[step.pages++].arg = arg;
 	}
 	step.is_armed = true;
 	set_trap_flag(uc, true);

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* trap_calls.c - system calls on device memory that the trap has closed, and those that
- * would take the faults from it.
+/* page_calls.c - system calls on pages that are closed, and those that would take the
+ * faults from us.
  *
  * The kernel does not run our handler for a fault of its own: it answers EFAULT, or a
- * short count, or drops the datagram. So the pages of a buffer are read-flushed and held
- * open before the call. What arrives meanwhile in these pages is seen or not, as if the
- * call had read them at its begin.
- *
- * A buffer that is not device memory costs a comparison per GPU that is open.
+ * short count, or drops the datagram. So the pages of a buffer are pinned for the time of
+ * the call. What arrives meanwhile in these pages is seen or not, as if the call had read
+ * them at its begin.
  *
  * NOLINTBEGIN(readability-inconsistent-declaration-parameter-name)
  */
@@ -21,32 +19,26 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "sanitize.h"
+#include "page.h"
 #include "transport/io/memory/mem_guard.h"
-#include "trap.h"
 
 #define EXPORT __attribute__((visibility("default")))
 
 enum {
-	PINS_MAX =
-		64, /* buffers of one call; IOV_MAX vectors of device memory are rare */
+	PINS_MAX = 128, /* of one call; IOV_MAX vectors in closed pages are rare */
 };
 
 struct pinned {
-	unsigned count, host_count;
-	struct rn_trap_pin pin[PINS_MAX];
-	int host[PINS_MAX]; /* of rn_sanitize_pin() */
+	unsigned count;
+	int pin[PINS_MAX];
 };
 
 static void pin(struct pinned *p, uintptr_t buf, size_t len)
 {
-	int host = p->host_count < PINS_MAX ? rn_sanitize_pin(buf, len) : -1;
+	int pin = p->count < PINS_MAX ? rn_page_pin(buf, len) : -1;
 
-	if (host >= 0)
-		p->host[p->host_count++] = host;
-	if (p->count < PINS_MAX && rn_trap_covers(buf, len) &&
-	    rn_trap_pin(&p->pin[p->count], buf, len))
-		p->count++;
+	if (pin >= 0)
+		p->pin[p->count++] = pin;
 }
 
 static void pin_vector(struct pinned *p, const struct iovec *iov, size_t count)
@@ -60,9 +52,7 @@ static void unpin(struct pinned *p)
 	int saved = errno;
 
 	while (p->count)
-		rn_trap_unpin(&p->pin[--p->count]);
-	while (p->host_count)
-		rn_sanitize_unpin(p->host[--p->host_count]);
+		rn_page_unpin(p->pin[--p->count]);
 	errno = saved;
 }
 
@@ -127,17 +117,17 @@ static void *next_of(unsigned call)
 #define NEXT(name) ((__typeof__(name) *)next_of(CALL_##name))
 
 /* name args, with what the last arguments pin in p held open. */
-#define HELD_OPEN(type, name, args, ...)     \
-	({                                   \
-		struct pinned p;             \
-		type result;                 \
-                                             \
-		p.count = p.host_count = 0;  \
-		__VA_ARGS__;                 \
-		result = NEXT(name) args;    \
-		if (p.count || p.host_count) \
-			unpin(&p);           \
-		result;                      \
+#define HELD_OPEN(type, name, args, ...)  \
+	({                                \
+		struct pinned p;          \
+		type result;              \
+                                          \
+		p.count = 0;              \
+		__VA_ARGS__;              \
+		result = NEXT(name) args; \
+		if (p.count)              \
+			unpin(&p);        \
+		result;                   \
 	})
 
 /* ------------------------------------------------------------------- files */
@@ -283,8 +273,7 @@ EXPORT ssize_t sendmsg(int fd, const struct msghdr *msg, int flags)
  */
 static bool is_guarded(int sig)
 {
-	return (sig == SIGSEGV || sig == SIGBUS) &&
-	       (rn_trap_is_on() || rn_sanitize_is_on());
+	return (sig == SIGSEGV || sig == SIGBUS) && rn_page_is_watched();
 }
 
 EXPORT int sigaction(int sig, const struct sigaction *act, struct sigaction *old)
@@ -306,7 +295,7 @@ EXPORT sighandler_t signal(int sig, sighandler_t handler)
 	return old;
 }
 
-void rn_trap_calls_link(void)
+void rn_page_calls_link(void)
 {
 }
 /* NOLINTEND(readability-inconsistent-declaration-parameter-name) */
