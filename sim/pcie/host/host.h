@@ -6,12 +6,11 @@
  *	host_payload.c	what TLPs carry
  *	host_memory.c	which address belongs to which memory
  *	host_nic*.c	NICs: rn_mem_ops, results that are fetched
- *	host_api.c	the table for devices; host_trace.c: rocin/pcie.h
- *	gpu*.c		simulated device memory: views, launch, flush
- *	declare*.c	registered memory that plays device memory
- *	trap*.c		pages of the BAR view, closed while writes are on their way
- *	storage*.c	the NVMe-like DMA engine
- *	sanitize*.c	who read bytes that were still on their way
+ *	host_replay.c	choices that are recorded, and made again
+ *	host_trace.c	rocin/pcie.h
+ *
+ * Above it, each using what stands before it: ../page, ../gpu, ../sanitizer, ../storage,
+ * and ../host_api.c, the table for devices.
  *
  * Everything here is guarded by rn_host_lock() unless it says otherwise. Outside locks: a
  * device may hold its engine lock when it calls in; nothing here calls out with the lock
@@ -22,8 +21,8 @@
 
 #include <pthread.h>
 
-#include "driver.h"
 #include "rocin/host_api.h"
+#include "sim/pcie/model/driver.h"
 #include "sim/pcie/model/fabric.h"
 
 enum {

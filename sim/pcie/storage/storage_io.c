@@ -12,7 +12,7 @@
 #include <time.h>
 
 #include "rocin/gpu.h"
-#include "sim/pcie/host/sanitize.h"
+#include "sim/pcie/sanitizer/sanitize.h"
 #include "storage_internal.h"
 #include "transport/io/memory/mem_guard.h"
 

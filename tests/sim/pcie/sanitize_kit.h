@@ -13,7 +13,7 @@
 
 #include "host_kit.h"
 #include "rocin/transport.h"
-#include "sim/pcie/host/sanitize.h"
+#include "sim/pcie/sanitizer/sanitize.h"
 
 enum {
 	SAN_RING = 64,

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "rocin/access.h"
-#include "sim/pcie/host/declare.h"
+#include "sim/pcie/gpu/declare.h"
 
 #define MIB (1ULL << 20)
 

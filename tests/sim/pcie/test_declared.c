@@ -8,7 +8,7 @@
 
 #include "gpu_kit.h"
 #include "rocin/access.h"
-#include "sim/pcie/host/declared.h"
+#include "sim/pcie/gpu/declared.h"
 #include "tests/kit/descriptors.h"
 
 #define PAGE 4096UL

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* test_driver.c - choices: random, adversarial, replayed. */
 #include "fabric_kit.h"
-#include "sim/pcie/host/driver.h"
+#include "sim/pcie/model/driver.h"
 
 enum {
 	CHOICES_MAX = 4096,

@@ -8,8 +8,8 @@
 #include <sys/wait.h>
 
 #include "sanitize_kit.h"
-#include "sim/pcie/host/page.h"
-#include "sim/pcie/host/sanitize_internal.h"
+#include "sim/pcie/page/page.h"
+#include "sim/pcie/sanitizer/sanitize_internal.h"
 #include "transport/io/memory/mem_guard.h"
 
 enum {

@@ -13,7 +13,7 @@
 #include <sys/uio.h>
 
 #include "gpu_kit.h"
-#include "sim/pcie/host/page.h"
+#include "sim/pcie/page/page.h"
 
 static bool is_split; /* the CPU's way does not push the NIC's writes */
 

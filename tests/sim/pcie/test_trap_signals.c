@@ -3,7 +3,7 @@
 #include <signal.h>
 
 #include "gpu_kit.h"
-#include "sim/pcie/host/page.h"
+#include "sim/pcie/page/page.h"
 
 enum {
 	HANDLED = 7,

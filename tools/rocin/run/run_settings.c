@@ -9,8 +9,8 @@
 
 #include "rocin/pcie.h"
 #include "run_settings.h"
-#include "sim/pcie/host/declare.h"
-#include "sim/pcie/host/sanitize.h"
+#include "sim/pcie/gpu/declare.h"
+#include "sim/pcie/sanitizer/sanitize.h"
 #include "transport/io/host/log.h"
 #include "transport/io/rocind/timeout_scale.h"
 

@@ -12,9 +12,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "gpu_memory.h"
 #include "sanitize_internal.h"
 #include "sanitize_words.h"
+#include "sim/pcie/gpu/gpu_memory.h"
 
 enum {
 	FINDINGS_MAX = 256, /* different ones; more are only counted */

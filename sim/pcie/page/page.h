@@ -21,7 +21,7 @@
 #ifndef RN_PAGE_H
 #define RN_PAGE_H
 
-#include "host.h"
+#include "sim/pcie/host/host.h"
 
 enum {
 	RN_PAGE_SIZE = 4096,

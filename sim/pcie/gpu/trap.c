@@ -20,7 +20,7 @@
 
 #include "declared.h"
 #include "gpu_memory.h"
-#include "page.h"
+#include "sim/pcie/page/page.h"
 #include "transport/io/memory/mem_guard.h"
 
 struct rn_trap_counts rn_trap_counts;

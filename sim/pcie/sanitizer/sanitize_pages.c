@@ -11,10 +11,10 @@
  */
 #include <stdlib.h>
 
-#include "gpu_memory.h"
-#include "host_internal.h"
-#include "page.h"
 #include "sanitize_internal.h"
+#include "sim/pcie/gpu/gpu_memory.h"
+#include "sim/pcie/host/host_internal.h"
+#include "sim/pcie/page/page.h"
 #include "transport/io/memory/mem_guard.h"
 
 enum {

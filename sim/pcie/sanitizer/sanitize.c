@@ -12,10 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gpu_memory.h"
-#include "host_nic.h"
-#include "page.h"
 #include "sanitize_internal.h"
+#include "sim/pcie/gpu/gpu_memory.h"
+#include "sim/pcie/host/host_nic.h"
+#include "sim/pcie/page/page.h"
 #include "transport/io/host/log.h"
 
 #define RESPONSE (UINT32_C(1) << 31) /* in tlp.msg, see host_nic_ops.c */

@@ -5,9 +5,9 @@
  * but those with covered bytes on their way: no number of loads that are right hides the
  * one that is not.
  */
-#include "gpu_memory.h"
-#include "page.h"
 #include "sanitize_internal.h"
+#include "sim/pcie/gpu/gpu_memory.h"
+#include "sim/pcie/page/page.h"
 #include "transport/io/memory/mem_guard.h"
 
 enum {

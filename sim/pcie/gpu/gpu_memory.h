@@ -17,8 +17,8 @@
 
 #include <sys/types.h>
 
-#include "host.h"
 #include "rocin/gpu.h"
+#include "sim/pcie/host/host.h"
 #include "trap.h"
 
 enum {

@@ -15,7 +15,7 @@
 #ifndef RN_TRAP_H
 #define RN_TRAP_H
 
-#include "host.h"
+#include "sim/pcie/host/host.h"
 
 struct rn_gpu;
 struct rn_declared;

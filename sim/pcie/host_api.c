@@ -2,10 +2,10 @@
 /* host_api.c - what devices see of the hierarchy; see rocin/host_api.h. */
 #include <stdio.h>
 
-#include "gpu_memory.h"
-#include "host_internal.h"
 #include "rocin/access.h"
-#include "sanitize.h"
+#include "sim/pcie/gpu/gpu_memory.h"
+#include "sim/pcie/host/host_internal.h"
+#include "sim/pcie/sanitizer/sanitize.h"
 #include "transport/io/memory/mem_guard.h"
 
 /* As memcpy() would do it, and answers to questions about the device are as without the

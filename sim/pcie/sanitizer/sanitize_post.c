@@ -6,8 +6,8 @@
  * count. What a device wrote there meanwhile is no store of the program: such requests
  * are not judged.
  */
-#include "host_nic.h"
 #include "sanitize_internal.h"
+#include "sim/pcie/host/host_nic.h"
 
 enum {
 	WHOLE = 64 * 1024,

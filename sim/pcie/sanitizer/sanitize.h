@@ -22,7 +22,7 @@
 #ifndef RN_SANITIZE_H
 #define RN_SANITIZE_H
 
-#include "host.h"
+#include "sim/pcie/host/host.h"
 
 enum rn_sanitize_level {
 	RN_SANITIZE_OFF,

@@ -12,7 +12,7 @@
 #ifndef RN_DRIVER_H
 #define RN_DRIVER_H
 
-#include "sim/pcie/model/fabric.h"
+#include "fabric.h"
 
 struct rn_driver {
 	enum rn_driver_kind kind;
