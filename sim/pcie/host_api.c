@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "rocin/access.h"
-#include "sim/pcie/gpu/gpu_memory.h"
+#include "sim/pcie/gpu/gpu_internal.h"
 #include "sim/pcie/host/host_internal.h"
 #include "sim/pcie/sanitizer/sanitize.h"
 #include "transport/io/memory/mem_guard.h"

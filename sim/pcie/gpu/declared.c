@@ -1,15 +1,27 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* declared.c - which registered memory belongs to a GPU by declaration. */
-#include "declared.h"
-
+/* declared.c - ordinary memory that plays device memory because a rule says so.
+ *
+ * What a program registers and a rule (declare.h) matches belongs to a GPU from then on:
+ * NICs reach it the GPU's way. Its whole pages are replaced by a mapping of a memfd with
+ * the same contents, so that the hierarchy has a mapping of its own and the program's can
+ * be closed (trap.c). Where that cannot be (shared memory, files, the stack, parts of
+ * pages) the memory is the GPU's all the same, but plain loads of the CPU push nothing;
+ * the log says so once.
+ *
+ * Replaced memory is shared with children of fork() from then on.
+ */
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "declare.h"
+#include "gpu_internal.h"
 #include "rocin/access.h"
 #include "transport/io/host/log.h"
 
@@ -42,6 +54,134 @@ static void read_rules(void)
 		rn_declare_parse(&all.rules, text, all.sentence, sizeof(all.sentence));
 	if (all.parsed)
 		fprintf(stderr, "rocin: ROCIN_PCIE_DEVICE: %s\n", all.sentence);
+}
+
+/* ------------------------------------ pages of the program become a memfd's */
+
+/* A line of /proc/self/maps. */
+struct mapping {
+	uintptr_t lo, hi;
+	char rights[5];
+	unsigned long long inode;
+	bool is_stack;
+};
+
+/* The rest of a line whose beginning is @line: of a file with a long name. */
+static void skip_rest(FILE *maps, const char *line)
+{
+	char rest[512];
+
+	while (!strchr(line, '\n') && fgets(rest, sizeof(rest), maps))
+		line = rest;
+}
+
+static bool read_mapping(FILE *maps, struct mapping *m)
+{
+	char line[512];
+	unsigned long lo, hi;
+
+	if (!fgets(line, sizeof(line), maps))
+		return false;
+	skip_rest(maps, line);
+	if (sscanf(line, "%lx-%lx %4s %*s %*s %llu", &lo, &hi, m->rights, &m->inode) != 4)
+		return false;
+	m->lo = lo;
+	m->hi = hi;
+	m->is_stack = strstr(line, "[stack") != NULL;
+	return true;
+}
+
+/* Do all mappings of [lo, hi), without a gap, please @accept? */
+static bool all_mappings(uintptr_t lo, uintptr_t hi,
+			 bool (*accept)(const struct mapping *m,
+					const struct rn_declared *d),
+			 const struct rn_declared *d)
+{
+	FILE *maps = fopen("/proc/self/maps", "re");
+	struct mapping m;
+
+	if (!maps)
+		return false;
+	while (lo < hi && read_mapping(maps, &m)) {
+		if (m.hi <= lo)
+			continue;
+		if (m.lo > lo || !accept(&m, d))
+			break;
+		lo = m.hi;
+	}
+	fclose(maps);
+	return lo >= hi;
+}
+
+static bool is_private_anonymous(const struct mapping *m, const struct rn_declared *d)
+{
+	uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+
+	(void)d;
+	return strcmp(m->rights, "rw-p") == 0 && m->inode == 0 && !m->is_stack &&
+	       (here < m->lo || here >= m->hi);
+}
+
+static bool is_memfd_of(const struct mapping *m, const struct rn_declared *d)
+{
+	return m->inode == d->inode && m->rights[3] == 's';
+}
+
+/* Are the pages that replace_pages() put there still in place? */
+static bool is_in_place(const struct rn_declared *d)
+{
+	return d->engine && all_mappings(d->lo, d->hi, is_memfd_of, d);
+}
+
+/* Stores wait from here on, in the handler, for the host lock. */
+static int move_pages(struct rn_declared *d, int fd, char *engine)
+{
+	size_t len = d->hi - d->lo;
+
+	if (mprotect(rn_gpu_pointer(d->lo), len, PROT_READ) < 0)
+		return -ENOMEM;
+	memcpy(engine, rn_gpu_pointer(d->lo), len);
+	if (mmap(rn_gpu_pointer(d->lo), len, PROT_READ | PROT_WRITE,
+		 MAP_SHARED | MAP_FIXED, fd, 0) == MAP_FAILED) {
+		mprotect(rn_gpu_pointer(d->lo), len, PROT_READ | PROT_WRITE);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+/* Replace the pages of @d by a memfd's, with their contents; sets engine and inode.
+ * Host lock held, @d active already: who stores meanwhile waits in the handler.
+ * Return: 0; -ENOTSUP: not private anonymous memory; -ENOMEM.
+ */
+static int replace_pages(struct rn_declared *d)
+{
+	size_t len = d->hi - d->lo;
+	struct stat st;
+	char *engine;
+	int fd, err = -ENOMEM;
+
+	if (!all_mappings(d->lo, d->hi, is_private_anonymous, d))
+		return -ENOTSUP;
+	fd = memfd_create("rocin-declared", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (fd < 0)
+		return -ENOMEM;
+	/* Sealed: others of this user may get at it by /proc. */
+	if (ftruncate(fd, (off_t)len) < 0 || fstat(fd, &st) < 0 ||
+	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)
+		goto out_close;
+	engine = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (engine == MAP_FAILED)
+		goto out_close;
+	err = move_pages(d, fd, engine);
+	if (err) {
+		munmap(engine, len);
+		goto out_close;
+	}
+	d->engine = engine;
+	d->inode = st.st_ino;
+out_close:
+	close(fd);
+	return err;
 }
 
 /* ----------------------------------------------------------------- pieces */
@@ -122,7 +262,7 @@ static void activate(struct rn_declared *d)
 	struct rn_host *h = d->gpu->host;
 
 	atomic_store(&d->is_active, true);
-	if (!d->engine && (!is_whole_pages(d) || rn_declared_replace(d) < 0))
+	if (!d->engine && (!is_whole_pages(d) || replace_pages(d) < 0))
 		warn_once(d);
 	d->region = (struct rn_host_region){
 		.addr = d->lo,
@@ -139,20 +279,12 @@ static void activate(struct rn_declared *d)
 	}
 }
 
-static bool touches(const struct rn_tlp *tlp, const void *arg)
-{
-	const struct rn_host_region *r = arg;
-
-	return tlp->target == r->target && tlp->addr < r->addr + r->len &&
-	       r->addr < tlp->addr + tlp->len;
-}
-
 /* Host lock held. The pages stay the memfd's, open. */
 static void deactivate(struct rn_declared *d)
 {
 	struct rn_declared **at = &d->gpu->trap.declared;
 
-	rn_host_force_if(d->gpu->host, touches, &d->region);
+	rn_host_force_region(d->gpu->host, &d->region);
 	rn_host_region_unlink(d->gpu->host, &d->region);
 	while (*at && *at != d)
 		at = &(*at)->next_of_gpu;
@@ -170,7 +302,7 @@ static struct rn_declared *reusable(const struct rn_gpu *gpu, uintptr_t addr)
 	for (struct rn_declared *d = atomic_load(&all.pieces); d; d = d->next) {
 		if (is_active(d) || !d->engine || !holds(d, addr) || d->gpu != gpu)
 			continue;
-		if (rn_declared_is_in_place(d))
+		if (is_in_place(d))
 			return d;
 		munmap(d->engine, d->hi - d->lo);
 		d->engine = NULL;
@@ -255,7 +387,7 @@ static int make_piece(struct rn_gpu *gpu, uintptr_t lo, uintptr_t hi,
 
 /* ----------------------------------------------------------- registrations */
 /* One user less of each piece of [lo, hi). Host lock held. */
-static void release(uintptr_t lo, uintptr_t hi)
+static void release_range(uintptr_t lo, uintptr_t hi)
 {
 	while (lo < hi) {
 		struct rn_declared *d = piece_at(lo, true);
@@ -268,7 +400,7 @@ static void release(uintptr_t lo, uintptr_t hi)
 }
 
 /* Host lock held. */
-static int cover(struct rn_gpu *gpu, uintptr_t lo, uintptr_t hi)
+static int declare_range(struct rn_gpu *gpu, uintptr_t lo, uintptr_t hi)
 {
 	uintptr_t at = lo;
 
@@ -277,7 +409,7 @@ static int cover(struct rn_gpu *gpu, uintptr_t lo, uintptr_t hi)
 		int err = d ? 0 : make_piece(gpu, at, next_active(at, hi), &d);
 
 		if (err) {
-			release(lo, at);
+			release_range(lo, at);
 			return err;
 		}
 		assert(d);
@@ -327,7 +459,7 @@ int rn_declared_add(const struct rn_host_nic *nic, uint32_t key, rn_iova addr,
 	r->hi = addr + len;
 
 	rn_host_lock(gpu->host);
-	err = cover(gpu, r->lo, r->hi);
+	err = declare_range(gpu, r->lo, r->hi);
 	if (!err) {
 		r->next = all.registrations;
 		all.registrations = r;
@@ -338,7 +470,7 @@ int rn_declared_add(const struct rn_host_nic *nic, uint32_t key, rn_iova addr,
 	return err ? err : 1;
 }
 
-void rn_declared_remove(const struct rn_host_nic *nic, uint32_t key)
+void rn_gpu_region_remove(const struct rn_host_nic *nic, uint32_t key)
 {
 	struct rn_host *h = rn_host_get();
 	struct registration **at, *r;
@@ -352,7 +484,7 @@ void rn_declared_remove(const struct rn_host_nic *nic, uint32_t key)
 	r = *at;
 	if (r) {
 		*at = r->next;
-		release(r->lo, r->hi);
+		release_range(r->lo, r->hi);
 	}
 	rn_host_unlock(h);
 	free(r);

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "gpu_memory.h"
+#include "gpu_internal.h"
 
 #define GPU_MEMORY_DEFAULT (4ULL << 30)
 
@@ -176,48 +176,6 @@ bool rn_gpu_is_off(const struct rn_gpu *gpu)
 	return rn_host_is_off(gpu->host);
 }
 
-uint64_t rn_gpu_bar_size(const struct rn_gpu *gpu)
-{
-	uint64_t knob = rn_host_knobs(gpu->host)->bar_size;
-
-	return knob && knob < gpu->size ? knob : gpu->size - RN_GPU_PAGE;
-}
-
-int rn_gpu_get_attr(struct rn_gpu *gpu, enum rn_gpu_attr attr, uint64_t *value)
-{
-	uint64_t used, bar_used;
-
-	if (rn_gpu_is_gone(gpu))
-		return -ENODEV;
-	rn_gpu_table_lock();
-	used = gpu->used;
-	bar_used = gpu->bar_used;
-	rn_gpu_table_unlock();
-
-	switch (attr) {
-	case RN_GPU_ATTR_WRITES_ORDERING:
-		*value = 100 * (uint64_t)rn_host_knobs(gpu->host)->gpu_ordering;
-		return 0;
-	case RN_GPU_ATTR_FLUSH_OPTIONS:
-		*value = 1 | 2;
-		return 0;
-	case RN_GPU_ATTR_BAR_SIZE:
-		*value = rn_gpu_bar_size(gpu);
-		return 0;
-	case RN_GPU_ATTR_BAR_FREE:
-		*value = rn_gpu_bar_size(gpu);
-		*value -= bar_used < *value ? bar_used : *value;
-		return 0;
-	case RN_GPU_ATTR_MEMORY_SIZE:
-		*value = gpu->size - RN_GPU_PAGE;
-		return 0;
-	case RN_GPU_ATTR_MEMORY_FREE:
-		*value = gpu->size - RN_GPU_PAGE - used;
-		return 0;
-	}
-	return rn_gpu_fail(-EINVAL, "there is no GPU attribute %d", (int)attr);
-}
-
 void rn_gpu_get_counters(struct rn_gpu_counters *out)
 {
 	*out = (struct rn_gpu_counters){
@@ -226,10 +184,10 @@ void rn_gpu_get_counters(struct rn_gpu_counters *out)
 		.bar_writes = rn_gpu_counts.bar_writes,
 		.flushes = rn_gpu_counts.flushes,
 		.flushes_skipped = rn_gpu_counts.flushes_skipped,
-		.closings = rn_trap_counts.closings,
-		.loads_trapped = rn_trap_counts.loads_trapped,
-		.syscalls_opened = rn_trap_counts.syscalls_opened,
-		.not_closed = rn_trap_counts.not_closed,
+		.closings = rn_gpu_counts.closings,
+		.loads_trapped = rn_gpu_counts.loads_trapped,
+		.syscalls_opened = rn_gpu_counts.syscalls_opened,
+		.not_closed = rn_gpu_counts.not_closed,
 		.freed_accesses = rn_gpu_counts.freed_accesses,
 	};
 }

@@ -1,8 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* gpu_access.c - single accesses: as a TLP, or plain and survived. */
+/* gpu_access.c - how the agents around a GPU reach memory.
+ *
+ *	CPU	rn_gpu_bar_load() and its kind, the flush; plain loads are trap.c
+ *	kernel	rn_gpu_load() and its kind, plain accesses by the device view
+ *	stream	rn_gpu_wait_value32()
+ *
+ * An access is a TLP where the way is of any length, and plain where it is not, or where
+ * the layer holds nothing back. A kernel is a thread of the process; what it does to
+ * memory that is not there ends it.
+ */
 #include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
 
-#include "gpu_memory.h"
+#include "gpu_internal.h"
 #include "transport/io/memory/mem_guard.h"
 
 /* Host lock held. */
@@ -27,8 +42,12 @@ static int send_to_self(struct rn_host *h, const struct rn_tlp *tlp, void *bytes
 	return result == RN_MEM_DONE ? 0 : -EFAULT;
 }
 
-int rn_gpu_tlp(unsigned requester, unsigned kind, unsigned flags, rn_iova addr,
-	       void *operand, uint32_t len)
+/* One TLP of @requester, to whatever lies at @addr, with an 8-byte operand at most. A
+ * read is forced; a write is posted, forced with RN_TLP_BELL. Host lock not held.
+ * Return: 0; -EFAULT: nothing answers.
+ */
+static int send_tlp(unsigned requester, unsigned kind, unsigned flags, rn_iova addr,
+		    void *operand, uint32_t len)
 {
 	/* What the hierarchy performs has a guard of its own, and guards do not nest. */
 	struct rn_guard *outer = rn_guard_thread.current;
@@ -142,7 +161,8 @@ static GUARDED int guarded_store(uintptr_t addr, unsigned size, uint64_t value)
 	return 0;
 }
 
-int rn_gpu_plain_load(uintptr_t addr, unsigned size, uint64_t *value)
+/* Plain access of 1, 2, 4 or 8 aligned bytes that survives that nothing is there. */
+static int plain_load(uintptr_t addr, unsigned size, uint64_t *value)
 {
 	struct rn_guard *outer = rn_guard_thread.current;
 	int err = guarded_load(addr, size, value);
@@ -151,11 +171,502 @@ int rn_gpu_plain_load(uintptr_t addr, unsigned size, uint64_t *value)
 	return err;
 }
 
-int rn_gpu_plain_store(uintptr_t addr, unsigned size, uint64_t value)
+static int plain_store(uintptr_t addr, unsigned size, uint64_t value)
 {
 	struct rn_guard *outer = rn_guard_thread.current;
 	int err = guarded_store(addr, size, value);
 
 	rn_guard_thread.current = outer;
 	return err;
+}
+
+static bool is_access(uintptr_t addr, unsigned size)
+{
+	return (size == 1 || size == 2 || size == 4 || size == 8) && addr % size == 0;
+}
+
+/* ------------------------------------------------------------------- MMIO */
+/* 0: @addr is device memory as the CPU names it. */
+static int find_bar(const volatile void *addr, unsigned size, struct rn_gpu_where *where)
+{
+	if (rn_gpu_is_forked() || !is_access((uintptr_t)addr, size) ||
+	    rn_gpu_find(addr, where) < 0 || !(where->by_bar || where->is_declared))
+		return rn_gpu_fail(-EFAULT, "%u bytes at %p are not in a BAR", size,
+				   rn_gpu_pointer((uintptr_t)addr));
+	return 0;
+}
+
+uint64_t rn_gpu_bar_load(const volatile void *bar, unsigned size)
+{
+	struct rn_gpu_where where = { 0 };
+	uint64_t value = 0;
+	int err = find_bar(bar, size, &where);
+
+	if (!err) {
+		atomic_fetch_add(&rn_gpu_counts.bar_reads, 1);
+		if (rn_gpu_is_off(where.gpu))
+			err = plain_load((uintptr_t)bar, size, &value);
+		else
+			err = send_tlp(RN_AGENT_CPU, RN_TLP_READ, 0, (uintptr_t)bar,
+				       &value, size);
+	}
+	if (err) {
+		errno = EFAULT;
+		return UINT64_MAX;
+	}
+	return value;
+}
+
+void rn_gpu_bar_store(volatile void *bar, uint64_t value, unsigned size)
+{
+	struct rn_gpu_where where = { 0 };
+	int err = find_bar(bar, size, &where);
+
+	if (!err) {
+		atomic_fetch_add(&rn_gpu_counts.bar_writes, 1);
+		if (rn_gpu_is_off(where.gpu))
+			err = plain_store((uintptr_t)bar, size, value);
+		else
+			err = send_tlp(RN_AGENT_CPU, RN_TLP_WRITE, 0, (uintptr_t)bar,
+				       &value, size);
+	}
+	if (err)
+		errno = EFAULT;
+}
+
+/* ------------------------------------------------------------------ flush */
+static void flush_gpu(struct rn_gpu *gpu)
+{
+	atomic_fetch_add(&rn_gpu_counts.flushes, 1);
+	if (rn_gpu_is_off(gpu))
+		return;
+	rn_host_lock(gpu->host);
+	rn_gpu_read_flush(gpu);
+	rn_host_unlock(gpu->host);
+}
+
+int rn_gpu_flush(struct rn_gpu *gpu, enum rn_gpu_flush_target target,
+		 enum rn_gpu_flush_scope scope)
+{
+	if (rn_gpu_is_gone(gpu))
+		return -ENODEV;
+	if (target != RN_GPU_FLUSH_THIS ||
+	    (scope != RN_GPU_TO_OWNER && scope != RN_GPU_TO_ALL_DEVICES))
+		return rn_gpu_fail(-EINVAL, "there is no flush of target %d, scope %d",
+				   (int)target, (int)scope);
+	if ((int)scope <= 100 * (int)rn_host_knobs(gpu->host)->gpu_ordering)
+		atomic_fetch_add(&rn_gpu_counts.flushes_skipped, 1);
+	else
+		flush_gpu(gpu);
+	return 0;
+}
+
+/* -------------------------------------------------------- waits of a stream */
+/* Somebody looks at memory again and again: what is on its way gets on. Host lock not
+ * held.
+ */
+static void let_time_pass(struct rn_gpu *gpu)
+{
+	if (!rn_gpu_is_off(gpu)) {
+		rn_host_lock(gpu->host);
+		rn_host_step(gpu->host, 1);
+		rn_host_unlock(gpu->host);
+	}
+	sched_yield();
+}
+
+static bool is_met(uint32_t found, uint32_t value, unsigned how)
+{
+	if (how == RN_GPU_WAIT_EQ)
+		return found == value;
+	if (how == RN_GPU_WAIT_AND)
+		return (found & value) != 0;
+	return (int32_t)(found - value) >= 0;
+}
+
+/* As the front end of @gpu sees it. */
+static int front_end_load(struct rn_gpu *gpu, uintptr_t addr, uint32_t *found)
+{
+	uint64_t value = 0, offset;
+	char view;
+	int err;
+
+	rn_host_set_polling(true);
+	if (rn_gpu_of(addr, &offset, &view) == gpu)
+		err = plain_load((uintptr_t)gpu->dev + offset, 4, &value);
+	else if (rn_gpu_is_off(gpu))
+		err = plain_load(addr, 4, &value);
+	else
+		err = send_tlp(rn_gpu_agent(gpu), RN_TLP_READ, 0, addr, &value, 4);
+	rn_host_set_polling(false);
+	*found = (uint32_t)value;
+	return err;
+}
+
+int rn_gpu_wait_value32(struct rn_gpu *gpu, const volatile uint32_t *addr, uint32_t value,
+			unsigned flags, int timeout_ms)
+{
+	unsigned how = flags & ~(unsigned)RN_GPU_WAIT_FLUSH;
+	rn_ns end = rn_host_now() + RN_MSEC(timeout_ms);
+	uint32_t found;
+
+	if (rn_gpu_is_gone(gpu))
+		return -ENODEV;
+	if ((uintptr_t)addr % 4 || how > RN_GPU_WAIT_AND)
+		return rn_gpu_fail(-EINVAL, "no wait on %p with flags %#x",
+				   rn_gpu_pointer((uintptr_t)addr), flags);
+	for (;;) {
+		if (front_end_load(gpu, (uintptr_t)addr, &found) < 0)
+			return rn_gpu_fail(-EFAULT, "nothing answers at %p",
+					   rn_gpu_pointer((uintptr_t)addr));
+		if (is_met(found, value, how))
+			break;
+		if (timeout_ms >= 0 && rn_host_now() >= end)
+			return rn_gpu_fail(-ETIMEDOUT, "%#x at %p after %d ms", found,
+					   rn_gpu_pointer((uintptr_t)addr), timeout_ms);
+		let_time_pass(gpu);
+	}
+	if (flags & RN_GPU_WAIT_FLUSH)
+		flush_gpu(gpu);
+	return 0;
+}
+
+/* ---------------------------------------------------------------- kernels */
+struct rn_gpu_kernel {
+	struct rn_gpu_kernel *next;
+	int64_t number;
+	pthread_t thread;
+	struct rn_gpu *gpu;
+	rn_gpu_kernel_fn *fn;
+	void *arg;
+	bool is_faulted; /* written by the thread, read after it has been joined */
+};
+
+static struct {
+	pthread_mutex_t lock; /* guards rn_gpu.kernels and next */
+	int64_t next;
+} kernels = { .lock = PTHREAD_MUTEX_INITIALIZER, .next = 1 };
+
+static __thread struct rn_gpu *current_gpu;
+static __thread bool has_faulted; /* a load or store of this thread */
+
+/* Not sanitized: the checks would use what the jump does not restore. */
+static __attribute__((no_sanitize("thread", "address", "undefined"))) bool
+run_guarded(const struct rn_gpu_kernel *k)
+{
+	struct rn_guard g;
+
+	if (RN_GUARD_FAULTED(&g)) {
+		rn_guard_leave(&g);
+		return false;
+	}
+	rn_guard_enter(&g, (uintptr_t)k->gpu->bar, 3 * k->gpu->size);
+	k->fn(k->arg);
+	rn_guard_leave(&g);
+	return true;
+}
+
+static void *run_kernel(void *arg)
+{
+	struct rn_gpu_kernel *k = arg;
+
+	current_gpu = k->gpu;
+	k->is_faulted = !run_guarded(k) || has_faulted;
+	return NULL;
+}
+
+static int start_thread(struct rn_gpu_kernel *k)
+{
+	static const int faults[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT };
+	sigset_t blocked, before;
+	int err;
+
+	sigfillset(&blocked);
+	for (unsigned i = 0; i < RN_ARRAY_SIZE(faults); i++)
+		sigdelset(&blocked, faults[i]);
+	pthread_sigmask(SIG_SETMASK, &blocked, &before);
+	err = pthread_create(&k->thread, NULL, run_kernel, k);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return -err;
+}
+
+/* The doorbell: behind all that the CPU's way pushes. */
+static void ring_bell(struct rn_gpu *gpu)
+{
+	uint64_t count;
+
+	if (rn_gpu_is_off(gpu))
+		return;
+	rn_host_lock(gpu->host);
+	count = ++gpu->bells;
+	rn_host_unlock(gpu->host);
+	send_tlp(RN_AGENT_CPU, RN_TLP_WRITE, RN_TLP_BELL, (uintptr_t)gpu->bar, &count,
+		 sizeof(count));
+}
+
+int64_t rn_gpu_launch(struct rn_gpu *gpu, rn_gpu_kernel_fn *fn, void *arg)
+{
+	struct rn_gpu_kernel *k;
+	int64_t number;
+
+	if (rn_gpu_is_gone(gpu))
+		return -ENODEV;
+	if (!fn)
+		return rn_gpu_fail(-EINVAL, "a launch without a kernel");
+	k = calloc(1, sizeof(*k));
+	if (!k)
+		return rn_gpu_fail(-ENOMEM, "no memory for a kernel");
+	k->gpu = gpu;
+	k->fn = fn;
+	k->arg = arg;
+	rn_guard_install();
+	ring_bell(gpu);
+
+	/* Under the lock: who waits for the number finds a thread to join. */
+	pthread_mutex_lock(&kernels.lock);
+	if (start_thread(k) < 0) {
+		pthread_mutex_unlock(&kernels.lock);
+		free(k);
+		return rn_gpu_fail(-EAGAIN, "no thread for a kernel of GPU %d",
+				   gpu->number);
+	}
+	number = kernels.next++;
+	k->number = number;
+	k->next = gpu->kernels;
+	gpu->kernels = k;
+	pthread_mutex_unlock(&kernels.lock);
+	atomic_fetch_add(&rn_gpu_counts.launches, 1);
+	return number;
+}
+
+/* ------------------------------------------------------------------- wait */
+static bool is_write_of(const struct rn_tlp *tlp, const void *arg)
+{
+	const struct rn_gpu *gpu = arg;
+
+	return tlp->kind == RN_TLP_WRITE && tlp->requester == rn_gpu_agent(gpu);
+}
+
+/* Takes @k, which is in no list any more. The GPU reports the end of a kernel by a write
+ * behind the kernel's own.
+ */
+static int join_kernel(struct rn_gpu_kernel *k)
+{
+	struct rn_gpu *gpu = k->gpu;
+	int err = 0;
+
+	pthread_join(k->thread, NULL);
+	if (k->is_faulted)
+		err = rn_gpu_fail(-EFAULT,
+				  "kernel %lld of GPU %d touched memory that is "
+				  "not there",
+				  (long long)k->number, gpu->number);
+	free(k);
+	if (!rn_gpu_is_off(gpu)) {
+		rn_host_lock(gpu->host);
+		rn_host_force_if(gpu->host, is_write_of, gpu);
+		rn_host_unlock(gpu->host);
+	}
+	return err;
+}
+
+/* Unlink the newest kernel numbered @from to @to. */
+static struct rn_gpu_kernel *take_kernel(struct rn_gpu *gpu, int64_t from, int64_t to)
+{
+	struct rn_gpu_kernel *k = NULL;
+
+	pthread_mutex_lock(&kernels.lock);
+	for (struct rn_gpu_kernel **at = &gpu->kernels; *at; at = &(*at)->next) {
+		if ((*at)->number < from || (*at)->number > to)
+			continue;
+		k = *at;
+		*at = k->next;
+		break;
+	}
+	pthread_mutex_unlock(&kernels.lock);
+	return k;
+}
+
+static int may_wait(const struct rn_gpu *gpu)
+{
+	if (rn_gpu_is_gone(gpu))
+		return -ENODEV;
+	if (current_gpu)
+		return rn_gpu_fail(-EDEADLK, "a kernel waits for kernels");
+	return 0;
+}
+
+int rn_gpu_wait_kernel(struct rn_gpu *gpu, int64_t kernel)
+{
+	struct rn_gpu_kernel *k;
+	int err = may_wait(gpu);
+
+	if (err)
+		return err;
+	k = take_kernel(gpu, kernel, kernel);
+	if (!k)
+		return rn_gpu_fail(-ENOENT, "GPU %d has no kernel %lld", gpu->number,
+				   (long long)kernel);
+	return join_kernel(k);
+}
+
+int rn_gpu_synchronize(struct rn_gpu *gpu)
+{
+	struct rn_gpu_kernel *k;
+	int64_t last;
+	int err = may_wait(gpu);
+
+	if (err)
+		return err;
+	pthread_mutex_lock(&kernels.lock);
+	last = kernels.next - 1;
+	pthread_mutex_unlock(&kernels.lock);
+	while ((k = take_kernel(gpu, 1, last))) {
+		int of_one = join_kernel(k);
+
+		err = err ? err : of_one;
+	}
+	return err;
+}
+
+/* --------------------------------------------------------- inside a kernel */
+struct rn_gpu *rn_gpu_current(void)
+{
+	return current_gpu;
+}
+
+int rn_gpu_become(struct rn_gpu *gpu)
+{
+	bool faulted = has_faulted;
+
+	if (rn_gpu_is_forked())
+		return rn_gpu_fail(-ENODEV, "a forked child has no GPUs");
+	current_gpu = gpu;
+	has_faulted = false;
+	return !gpu && faulted ? rn_gpu_fail(-EFAULT, "an access failed") : 0;
+}
+
+/* One access of the kernel: @value is read or written. */
+static int access_memory(uintptr_t addr, unsigned size, bool is_store, uint64_t *value)
+{
+	struct rn_gpu *gpu = current_gpu, *owner;
+	uint64_t offset;
+	char view;
+
+	if (!is_access(addr, size))
+		return -EFAULT;
+	owner = rn_gpu_of(addr, &offset, &view);
+	if (owner == gpu)
+		addr = (uintptr_t)gpu->dev + offset;
+	else if (owner)
+		addr = (uintptr_t)owner->bar + offset;
+	if (owner != gpu && !rn_gpu_is_off(gpu))
+		return send_tlp(rn_gpu_agent(gpu), is_store ? RN_TLP_WRITE : RN_TLP_READ,
+				0, addr, value, size);
+	return is_store ? plain_store(addr, size, *value) : plain_load(addr, size, value);
+}
+
+/* 0, or what is wrong with the access, noted for the end of the kernel. */
+static int kernel_access(uintptr_t addr, unsigned size, bool is_store, uint64_t *value)
+{
+	int err;
+
+	if (!current_gpu || rn_gpu_is_forked())
+		return rn_gpu_fail(-EPERM, "this thread plays no kernel");
+	err = access_memory(addr, size, is_store, value);
+	if (err) {
+		has_faulted = true;
+		rn_gpu_fail(err, "%u bytes at %p: nothing answers", size,
+			    rn_gpu_pointer(addr));
+	}
+	return err;
+}
+
+uint64_t rn_gpu_load(const volatile void *addr, unsigned size)
+{
+	uint64_t value = 0;
+	int err = kernel_access((uintptr_t)addr, size, false, &value);
+
+	if (err) {
+		errno = -err;
+		return UINT64_MAX;
+	}
+	return value;
+}
+
+void rn_gpu_store(volatile void *addr, uint64_t value, unsigned size)
+{
+	int err = kernel_access((uintptr_t)addr, size, true, &value);
+
+	if (err)
+		errno = -err;
+}
+
+/* ---------------------------------------------------------------- waiting */
+/* Until @addr as this thread's GPU would see it next is @value. Of host memory a look is
+ * taken without a TLP: a kernel that had looked at that moment only is a legal one.
+ */
+static int wait_for(uintptr_t addr, uint64_t value, unsigned size, int timeout_ms)
+{
+	struct rn_guard *outer = rn_guard_thread.current;
+	rn_ns end = rn_host_now() + RN_MSEC(timeout_ms);
+	struct rn_gpu *gpu = current_gpu;
+	bool look_first = rn_gpu_find(rn_gpu_pointer(addr), NULL) == -ENOENT;
+	uint64_t found = 0;
+	int err;
+
+	for (;;) {
+		rn_host_set_polling(true);
+		err = look_first ? plain_load(addr, size, &found)
+				 : kernel_access(addr, size, false, &found);
+		rn_host_set_polling(false);
+		if (err) {
+			has_faulted = true;
+			return rn_gpu_fail(-EFAULT, "nothing answers at %p",
+					   rn_gpu_pointer(addr));
+		}
+		if (found == value)
+			return 0;
+		if (timeout_ms >= 0 && rn_host_now() >= end)
+			return rn_gpu_fail(-ETIMEDOUT, "%#llx at %p after %d ms",
+					   (unsigned long long)found,
+					   rn_gpu_pointer(addr), timeout_ms);
+		let_time_pass(gpu);
+		rn_guard_thread.current = outer;
+	}
+}
+
+static int check_wait(uintptr_t addr, unsigned size)
+{
+	if (!current_gpu || rn_gpu_is_forked())
+		return rn_gpu_fail(-EPERM, "this thread plays no kernel");
+	if (!is_access(addr, size))
+		return rn_gpu_fail(-EINVAL, "%u bytes at %p are no word", size,
+				   rn_gpu_pointer(addr));
+	return 0;
+}
+
+int rn_gpu_wait_host(const volatile void *addr, uint64_t value, unsigned size,
+		     int timeout_ms)
+{
+	uint64_t seen = 0;
+	int err = check_wait((uintptr_t)addr, size);
+
+	if (err)
+		return err;
+	do {
+		err = wait_for((uintptr_t)addr, value, size, timeout_ms);
+		if (err)
+			return err;
+		err = kernel_access((uintptr_t)addr, size, false, &seen);
+	} while (!err && seen != value);
+	return err;
+}
+
+int rn_gpu_wait_device(const volatile void *addr, uint64_t value, unsigned size,
+		       int timeout_ms)
+{
+	int err = check_wait((uintptr_t)addr, size);
+
+	return err ? err : wait_for((uintptr_t)addr, value, size, timeout_ms);
 }

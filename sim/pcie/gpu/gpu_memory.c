@@ -1,28 +1,32 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* gpu_memory.c - allocations of a GPU, freed ones that stay reserved, descriptors. */
-#include "gpu_memory.h"
-
+/* gpu_memory.c - allocations of a GPU: freed ones that stay reserved, descriptors and
+ * registrations of them, and the sentence about memory that is not there (any more).
+ */
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
-#include "declared.h"
+#include "gpu_internal.h"
 #include "transport/io/memory/mem_guard.h"
 
 static pthread_mutex_t table = PTHREAD_MUTEX_INITIALIZER;
 static uint64_t allocation_count, free_count; /* guarded by table */
 
-void rn_gpu_table_lock(void)
+static void lock_table(void)
 {
 	pthread_mutex_lock(&table);
 }
 
-void rn_gpu_table_unlock(void)
+static void unlock_table(void)
 {
 	pthread_mutex_unlock(&table);
 }
@@ -116,38 +120,8 @@ static int protect(const struct rn_gpu *gpu, const struct rn_gpu_extent *e, int 
 	return 0;
 }
 
-static bool is_in_bar(const struct rn_gpu_extent *e)
-{
-	return !e->is_freed && !(e->flags & RN_GPU_DEVICE_ONLY);
-}
-
-void rn_gpu_each_in_bar(struct rn_gpu *gpu,
-			void (*visit)(struct rn_gpu *gpu, uintptr_t lo, uintptr_t hi))
-{
-	rn_gpu_table_lock();
-	for (const struct rn_gpu_extent *e = gpu->extents; e; e = e->next) {
-		uintptr_t lo = (uintptr_t)gpu->bar + e->start;
-
-		if (is_in_bar(e))
-			visit(gpu, lo, lo + e->len);
-	}
-	rn_gpu_table_unlock();
-}
-
-bool rn_gpu_is_in_bar(struct rn_gpu *gpu, uint64_t offset)
-{
-	const struct rn_gpu_extent *e;
-	bool yes;
-
-	rn_gpu_table_lock();
-	e = rn_gpu_extent_at(gpu, offset);
-	yes = e && is_in_bar(e);
-	rn_gpu_table_unlock();
-	return yes;
-}
-
-/* ---------------------------------------------------------------- extents */
-struct rn_gpu_extent *rn_gpu_extent_at(struct rn_gpu *gpu, uint64_t offset)
+/* The extent, live or freed, that holds byte @offset. Table lock held. */
+static struct rn_gpu_extent *extent_at(struct rn_gpu *gpu, uint64_t offset)
 {
 	struct rn_gpu_extent *e = gpu->extents;
 
@@ -156,6 +130,37 @@ struct rn_gpu_extent *rn_gpu_extent_at(struct rn_gpu *gpu, uint64_t offset)
 	return e && e->start <= offset ? e : NULL;
 }
 
+static bool is_in_bar(const struct rn_gpu_extent *e)
+{
+	return !e->is_freed && !(e->flags & RN_GPU_DEVICE_ONLY);
+}
+
+void rn_gpu_each_in_bar(struct rn_gpu *gpu,
+			void (*visit)(struct rn_gpu *gpu, uintptr_t lo, uintptr_t hi))
+{
+	lock_table();
+	for (const struct rn_gpu_extent *e = gpu->extents; e; e = e->next) {
+		uintptr_t lo = (uintptr_t)gpu->bar + e->start;
+
+		if (is_in_bar(e))
+			visit(gpu, lo, lo + e->len);
+	}
+	unlock_table();
+}
+
+bool rn_gpu_is_in_bar(struct rn_gpu *gpu, uint64_t offset)
+{
+	const struct rn_gpu_extent *e;
+	bool yes;
+
+	lock_table();
+	e = extent_at(gpu, offset);
+	yes = e && is_in_bar(e);
+	unlock_table();
+	return yes;
+}
+
+/* ---------------------------------------------------------------- extents */
 /* The end of an extent, with the page behind it that faults. */
 static uint64_t end_of(const struct rn_gpu_extent *e)
 {
@@ -208,12 +213,20 @@ static void bound_freed(struct rn_gpu *gpu)
 		forget_oldest(gpu);
 }
 
+/* Bytes that peers can reach. */
+static uint64_t bar_size(const struct rn_gpu *gpu)
+{
+	uint64_t knob = rn_host_knobs(gpu->host)->bar_size;
+
+	return knob && knob < gpu->size ? knob : gpu->size - RN_GPU_PAGE;
+}
+
 int rn_gpu_bar_take(struct rn_gpu *gpu, int64_t bytes)
 {
-	uint64_t size = rn_gpu_bar_size(gpu);
+	uint64_t size = bar_size(gpu);
 	int err = 0;
 
-	rn_gpu_table_lock();
+	lock_table();
 	if (bytes > 0 &&
 	    ((uint64_t)bytes > size || gpu->bar_used > size - (uint64_t)bytes))
 		err = rn_gpu_fail(-ENOMEM,
@@ -224,18 +237,18 @@ int rn_gpu_bar_take(struct rn_gpu *gpu, int64_t bytes)
 				  (unsigned long long)size);
 	else
 		gpu->bar_used += (uint64_t)bytes;
-	rn_gpu_table_unlock();
+	unlock_table();
 	return err;
 }
 
 /* ------------------------------------------------------------ alloc, free */
 /* Host lock held. */
-static int insert(struct rn_gpu *gpu, struct rn_gpu_extent *e)
+static int place_extent(struct rn_gpu *gpu, struct rn_gpu_extent *e)
 {
 	struct rn_gpu_extent **at;
 	int err = 0;
 
-	rn_gpu_table_lock();
+	lock_table();
 	do
 		at = find_room(gpu, e->len, &e->start);
 	while (!at && forget_oldest(gpu));
@@ -252,7 +265,7 @@ static int insert(struct rn_gpu *gpu, struct rn_gpu_extent *e)
 		if (end_of(e) > gpu->high)
 			gpu->high = end_of(e) < gpu->size ? end_of(e) : gpu->size;
 	}
-	rn_gpu_table_unlock();
+	unlock_table();
 	return err;
 }
 
@@ -260,13 +273,13 @@ static void remove_extent(struct rn_gpu *gpu, struct rn_gpu_extent *e)
 {
 	struct rn_gpu_extent **at = &gpu->extents;
 
-	rn_gpu_table_lock();
+	lock_table();
 	while (*at && *at != e)
 		at = &(*at)->next;
 	assert(*at);
 	*at = e->next;
 	gpu->used -= e->len;
-	rn_gpu_table_unlock();
+	unlock_table();
 }
 
 /* As the other BAR pages of the GPU. Theirs are left alone: that would cost more with
@@ -327,7 +340,7 @@ int rn_gpu_alloc(struct rn_gpu *gpu, size_t bytes, unsigned flags,
 		goto err_free_extent;
 
 	rn_host_lock(gpu->host);
-	err = insert(gpu, e);
+	err = place_extent(gpu, e);
 	if (err)
 		goto err_unlock;
 	err = protect(gpu, e, PROT_READ | PROT_WRITE);
@@ -353,19 +366,11 @@ err_free_extent:
 	return err;
 }
 
-static bool touches(const struct rn_tlp *tlp, const void *arg)
-{
-	const struct rn_host_region *r = arg;
-
-	return tlp->target == r->target && tlp->addr < r->addr + r->len &&
-	       r->addr < tlp->addr + tlp->len;
-}
-
 /* Host lock held. What is on its way lands before the memory goes. */
 static void retire(struct rn_gpu *gpu, struct rn_gpu_extent *e)
 {
 	if (!(e->flags & RN_GPU_DEVICE_ONLY)) {
-		rn_host_force_if(gpu->host, touches, &e->region);
+		rn_host_force_region(gpu->host, &e->region);
 		rn_host_region_unlink(gpu->host, &e->region);
 	}
 	protect(gpu, e, PROT_NONE);
@@ -388,10 +393,10 @@ int rn_gpu_free(void *ptr)
 		return rn_gpu_fail(-EINVAL, "%p is no device memory", ptr);
 
 	rn_host_lock(gpu->host);
-	rn_gpu_table_lock();
-	e = rn_gpu_extent_at(gpu, offset);
+	lock_table();
+	e = extent_at(gpu, offset);
 	if (!e || e->is_freed || e->start != offset) {
-		rn_gpu_table_unlock();
+		unlock_table();
 		rn_host_unlock(gpu->host);
 		return rn_gpu_fail(-EINVAL, "%p is not the start of an allocation%s", ptr,
 				   e && e->is_freed ? ": it was freed before" : "");
@@ -402,13 +407,49 @@ int rn_gpu_free(void *ptr)
 	gpu->used -= e->len;
 	if (!(e->flags & RN_GPU_DEVICE_ONLY))
 		gpu->bar_used -= e->len;
-	rn_gpu_table_unlock();
+	unlock_table();
 	retire(gpu, e);
-	rn_gpu_table_lock();
+	lock_table();
 	bound_freed(gpu);
-	rn_gpu_table_unlock();
+	unlock_table();
 	rn_host_unlock(gpu->host);
 	return 0;
+}
+
+/* -------------------------------------------------------------- attributes */
+int rn_gpu_get_attr(struct rn_gpu *gpu, enum rn_gpu_attr attr, uint64_t *value)
+{
+	uint64_t used, bar_used;
+
+	if (rn_gpu_is_gone(gpu))
+		return -ENODEV;
+	lock_table();
+	used = gpu->used;
+	bar_used = gpu->bar_used;
+	unlock_table();
+
+	switch (attr) {
+	case RN_GPU_ATTR_WRITES_ORDERING:
+		*value = 100 * (uint64_t)rn_host_knobs(gpu->host)->gpu_ordering;
+		return 0;
+	case RN_GPU_ATTR_FLUSH_OPTIONS:
+		*value = 1 | 2;
+		return 0;
+	case RN_GPU_ATTR_BAR_SIZE:
+		*value = bar_size(gpu);
+		return 0;
+	case RN_GPU_ATTR_BAR_FREE:
+		*value = bar_size(gpu);
+		*value -= bar_used < *value ? bar_used : *value;
+		return 0;
+	case RN_GPU_ATTR_MEMORY_SIZE:
+		*value = gpu->size - RN_GPU_PAGE;
+		return 0;
+	case RN_GPU_ATTR_MEMORY_FREE:
+		*value = gpu->size - RN_GPU_PAGE - used;
+		return 0;
+	}
+	return rn_gpu_fail(-EINVAL, "there is no GPU attribute %d", (int)attr);
 }
 
 /* ------------------------------------------------------------------- find */
@@ -427,8 +468,8 @@ int rn_gpu_find(const volatile void *ptr, struct rn_gpu_where *out)
 		return rn_declared_find((uintptr_t)ptr, out);
 	where.by_bar = view == 'b';
 
-	rn_gpu_table_lock();
-	e = rn_gpu_extent_at(where.gpu, offset);
+	lock_table();
+	e = extent_at(where.gpu, offset);
 	if (!e || e->is_freed || (where.by_bar && !is_in_bar(e))) {
 		err = rn_gpu_fail(-EFAULT, "%p is not allocated",
 				  rn_gpu_pointer((uintptr_t)ptr));
@@ -438,6 +479,256 @@ int rn_gpu_find(const volatile void *ptr, struct rn_gpu_where *out)
 		if (out)
 			*out = where;
 	}
-	rn_gpu_table_unlock();
+	unlock_table();
 	return err;
+}
+
+/* ---------------------------------------------------------------- dma-buf */
+/* A descriptor has a file position of its own; it says where byte 0 is, so a copy made
+ * with dup() or sent to oneself is as good as the original.
+ */
+int rn_gpu_export_dmabuf(const void *ptr, size_t len)
+{
+	struct rn_gpu_where where;
+	uint64_t offset;
+	char path[32], view;
+	int fd, err;
+
+	if (rn_gpu_is_forked())
+		return rn_gpu_fail(-ENODEV, "a forked child has no GPUs");
+	err = rn_gpu_find(ptr, &where);
+	if (err || where.is_declared)
+		return rn_gpu_fail(-EINVAL, "%p is no device memory", ptr);
+	if (!where.buffer.bar)
+		return rn_gpu_fail(-ENOMEM, "%p has no place in the BAR", ptr);
+	rn_gpu_of((uintptr_t)ptr, &offset, &view);
+	len = (len + RN_GPU_PAGE - 1) & ~(size_t)(RN_GPU_PAGE - 1);
+	if (offset % RN_GPU_PAGE || !len ||
+	    len > ((where.buffer.len + RN_GPU_PAGE - 1) & ~(size_t)(RN_GPU_PAGE - 1)) -
+			    where.offset)
+		return rn_gpu_fail(-EINVAL,
+				   "%p + %zu: not page-aligned in one allocation", ptr,
+				   len);
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", where.gpu->memfd);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	if (fd < 0)
+		return rn_gpu_fail(-errno, "no descriptor for %p: %s", ptr,
+				   strerror(errno));
+	if (lseek(fd, (off_t)offset, SEEK_SET) < 0) {
+		close(fd);
+		return rn_gpu_fail(-EINVAL, "no descriptor for %p", ptr);
+	}
+	return fd;
+}
+
+static struct rn_gpu *gpu_of_descriptor(int fd)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) < 0)
+		return NULL;
+	for (int i = 0; i < RN_GPU_MAX; i++) {
+		struct rn_gpu *gpu = rn_gpu_opened(i);
+
+		if (gpu && gpu->dev_id == st.st_dev && gpu->inode == st.st_ino)
+			return gpu;
+	}
+	return NULL;
+}
+
+int rn_gpu_dmabuf_find(int fd, uint64_t offset, uint64_t len, rn_iova *addr)
+{
+	struct rn_gpu *gpu = gpu_of_descriptor(fd);
+	const struct rn_gpu_extent *e;
+	uint64_t at;
+	off_t base;
+	int err = 0;
+
+	if (!gpu || rn_gpu_is_forked())
+		return -ENOENT;
+	base = lseek(fd, 0, SEEK_CUR);
+	if (base < 0 || offset > gpu->size - (uint64_t)base)
+		return -EINVAL;
+	at = (uint64_t)base + offset;
+
+	lock_table();
+	e = extent_at(gpu, at);
+	if (!e || e->is_freed || len > e->start + e->len - at)
+		err = -EINVAL;
+	else if (e->flags & RN_GPU_DEVICE_ONLY)
+		err = -ENOMEM;
+	unlock_table();
+	if (!err)
+		*addr = (uintptr_t)gpu->bar + at;
+	return err;
+}
+
+/* ----------------------------------------------------------- registrations */
+/* [offset, offset + len) of the BAR: one or several live allocations, no gap. */
+static int check_allocated(struct rn_gpu *gpu, uint64_t offset, uint64_t len)
+{
+	const struct rn_gpu_extent *e;
+	int err = 1;
+
+	lock_table();
+	e = extent_at(gpu, offset);
+	if (!e || e->is_freed || len > e->start + e->len - offset)
+		err = rn_gpu_fail(-EFAULT, "%p + %llu is not one allocation of GPU %d",
+				  (void *)(gpu->bar + offset), (unsigned long long)len,
+				  gpu->number);
+	else if (e->flags & RN_GPU_DEVICE_ONLY)
+		err = rn_gpu_fail(-ENOMEM, "allocation %llu of GPU %d is not in the BAR",
+				  (unsigned long long)e->number, gpu->number);
+	unlock_table();
+	return err;
+}
+
+int rn_gpu_region_add(const struct rn_host_nic *nic, uint32_t key, rn_iova addr,
+		      uint64_t len, uint32_t access)
+{
+	uint64_t offset;
+	char view;
+	struct rn_gpu *gpu = rn_gpu_of(addr, &offset, &view);
+	int err;
+
+	if (rn_gpu_is_forked())
+		return 0;
+	rn_guard_install();
+	if (!gpu)
+		return rn_declared_add(nic, key, addr, len, access);
+	err = check_allocated(gpu, offset, len);
+	if (err > 0 && view != 'b')
+		return rn_gpu_fail(-EINVAL,
+				   "%p is a device address; peers name this memory %p",
+				   rn_gpu_pointer(addr), (void *)(gpu->bar + offset));
+	return err;
+}
+
+/* ------------------------------------------------------------------ report */
+
+enum {
+	REPORTS_MAX = 16, /* about memory that never was allocated */
+};
+
+/* "free_it+0x1c of ./program", or an address. */
+static void name_code(void *at, char *buf, size_t len)
+{
+	Dl_info info;
+
+	if (!dladdr(at, &info) || !info.dli_fname)
+		snprintf(buf, len, "%p", at);
+	else if (info.dli_sname)
+		snprintf(buf, len, "%s+%#tx of %s", info.dli_sname,
+			 (char *)at - (char *)info.dli_saddr, info.dli_fname);
+	else
+		snprintf(buf, len, "%s+%#tx", info.dli_fname,
+			 (char *)at - (char *)info.dli_fbase);
+}
+
+/* Who uses memory by @view. A device of Rocin copies under a guard; its plugin has one of
+ * its own where the layer is off.
+ */
+static const char *name_user(const struct rn_gpu *gpu, char view)
+{
+	if (view == 'd' || rn_gpu_current())
+		return "by a kernel";
+	if (view == 'e' || rn_guard_thread.current || rn_host_is_locked_by_me(gpu->host))
+		return "by a device";
+	return rn_gpu_is_off(gpu) ? "by the CPU or a device" : "by the CPU";
+}
+
+/* The extent that ends closest below @offset. */
+static const struct rn_gpu_extent *extent_below(const struct rn_gpu *gpu, uint64_t offset)
+{
+	const struct rn_gpu_extent *found = NULL;
+
+	for (const struct rn_gpu_extent *e = gpu->extents; e && e->start <= offset;
+	     e = e->next)
+		found = e;
+	return found;
+}
+
+static void say_in_handler(const char *text)
+{
+	/* Not write(), which page_calls.c has replaced: this is a handler of SIGSEGV. */
+	syscall(SYS_write, STDERR_FILENO, text, strlen(text));
+}
+
+static void report_freed(struct rn_gpu *gpu, struct rn_gpu_extent e, uint64_t offset,
+			 char view)
+{
+	char by[160], text[400];
+
+	name_code(e.freed_by, by, sizeof(by));
+	snprintf(text, sizeof(text),
+		 "rocin: use after free: byte %llu of allocation %llu (%llu bytes, GPU "
+		 "%d) "
+		 "was touched %s; it was freed by %s\n",
+		 (unsigned long long)(offset - e.start), (unsigned long long)e.number,
+		 (unsigned long long)e.asked, gpu->number, name_user(gpu, view), by);
+	say_in_handler(text);
+}
+
+static void report_outside(struct rn_gpu *gpu, const struct rn_gpu_extent *e,
+			   struct rn_gpu_extent copy, uint64_t offset, char view)
+{
+	static _Atomic unsigned count;
+	char text[300];
+
+	if (atomic_fetch_add(&count, 1) >= REPORTS_MAX)
+		return;
+	if (!e)
+		snprintf(text, sizeof(text),
+			 "rocin: byte %llu of GPU %d, which is not allocated, was "
+			 "touched %s\n",
+			 (unsigned long long)offset, gpu->number, name_user(gpu, view));
+	else if (view == 'b' && offset < copy.start + copy.len)
+		snprintf(text, sizeof(text),
+			 "rocin: allocation %llu (%llu bytes, GPU %d) was touched %s "
+			 "through the BAR, where it has no place\n",
+			 (unsigned long long)copy.number, (unsigned long long)copy.asked,
+			 gpu->number, name_user(gpu, view));
+	else
+		snprintf(text, sizeof(text),
+			 "rocin: the byte %llu behind the start of allocation %llu (%llu "
+			 "bytes, GPU %d) was touched %s\n",
+			 (unsigned long long)(offset - copy.start),
+			 (unsigned long long)copy.number, (unsigned long long)copy.asked,
+			 gpu->number, name_user(gpu, view));
+	say_in_handler(text);
+}
+
+void rn_gpu_report_fault(uintptr_t addr)
+{
+	const struct rn_gpu_extent *below = NULL;
+	struct rn_gpu_extent *e, copy = { 0 };
+	struct rn_gpu *gpu;
+	uint64_t offset;
+	bool is_new;
+	char view;
+
+	gpu = rn_gpu_of(addr, &offset, &view);
+	if (!gpu)
+		return;
+	atomic_fetch_add(&rn_gpu_counts.freed_accesses, 1);
+	lock_table();
+	e = extent_at(gpu, offset);
+	if (e) {
+		copy = *e;
+		is_new = !e->is_reported;
+		e->is_reported = true;
+	} else {
+		below = extent_below(gpu, offset);
+		is_new = true;
+		if (below)
+			copy = *below;
+	}
+	unlock_table();
+	if (!is_new)
+		return;
+	if (copy.is_freed && e)
+		report_freed(gpu, copy, offset, view);
+	else
+		report_outside(gpu, e ? e : below, copy, offset, view);
 }

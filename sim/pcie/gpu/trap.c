@@ -1,5 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* trap.c - see trap.h. The state of a GPU's pages is one of:
+/* trap.c - a plain load of the CPU from device memory becomes a PCIe read.
+ *
+ * While anything written is on its way to or from a GPU, all pages by which the CPU
+ * names its memory are closed (PROT_NONE): a read of one byte pushes whatever is
+ * on the way, and its completion what the GPU has sent, so it matters little which byte
+ * it was. A load or store that faults performs a read TLP and opens the pages. What
+ * that does not push (another route, or not yet there) stays on its way; the pages are
+ * closed again at the next event of this GPU, since the next access may have more to
+ * push. So a plain store, which takes effect at once, overtakes nothing that it must not
+ * overtake, on whatever page.
+ *
+ * The state of a GPU's pages is one of:
  *
  *	on_way	state
  *	0	OPEN	an access has nothing to push
@@ -10,20 +21,15 @@
  *	> 0	PARTLY	the same where the sanitizer keeps pages closed: those whose
  *			bytes a completion covers that are on their way
  */
-#include "trap.h"
-
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
-#include "declared.h"
-#include "gpu_memory.h"
+#include "gpu_internal.h"
 #include "sim/pcie/page/page.h"
 #include "transport/io/memory/mem_guard.h"
-
-struct rn_trap_counts rn_trap_counts;
 
 /* ------------------------------------------------------------------ pages */
 static bool is_watched(const struct rn_gpu *gpu)
@@ -34,7 +40,7 @@ static bool is_watched(const struct rn_gpu *gpu)
 static void set_open(uintptr_t lo, uintptr_t hi)
 {
 	if (!rn_page_protect(lo, hi, RN_PAGE_OPEN))
-		atomic_fetch_add(&rn_trap_counts.not_closed, 1);
+		atomic_fetch_add(&rn_gpu_counts.not_closed, 1);
 }
 
 /* Pages that stay as they are while others are opened; they rise. Host lock. */
@@ -63,7 +69,7 @@ static void close_addresses(struct rn_gpu *gpu, uintptr_t lo, uintptr_t hi)
 {
 	(void)gpu;
 	if (!rn_page_protect(lo, hi, RN_PAGE_CLOSED))
-		atomic_fetch_add(&rn_trap_counts.not_closed, 1);
+		atomic_fetch_add(&rn_gpu_counts.not_closed, 1);
 	madvise(rn_gpu_pointer(lo), hi - lo, MADV_DONTNEED);
 }
 
@@ -89,7 +95,7 @@ static void close_pages(struct rn_gpu *gpu)
 	gpu->trap.has_stepped = false;
 	close_addresses(gpu, (uintptr_t)gpu->bar, (uintptr_t)gpu->bar + gpu->high);
 	each_declared(gpu, close_addresses);
-	atomic_fetch_add(&rn_trap_counts.closings, 1);
+	atomic_fetch_add(&rn_gpu_counts.closings, 1);
 }
 
 void rn_trap_refresh(struct rn_gpu *gpu)
@@ -101,17 +107,12 @@ void rn_trap_refresh(struct rn_gpu *gpu)
 }
 
 /* ------------------------------------------------------------------ events */
-bool rn_trap_is_busy(const struct rn_gpu *gpu)
-{
-	return gpu->trap.on_way > 0;
-}
-
 static struct rn_gpu *gpu_of_agent(unsigned agent)
 {
 	return rn_agent_is_gpu(agent) ? rn_gpu_opened((int)(agent - RN_AGENT_GPU)) : NULL;
 }
 
-static void count(struct rn_gpu *gpu, int change)
+static void count_writes(struct rn_gpu *gpu, int change)
 {
 	struct rn_trap_space *t;
 
@@ -130,8 +131,8 @@ static void count_tlp(const struct rn_tlp *tlp, int change)
 {
 	if (tlp->kind != RN_TLP_WRITE || tlp->flags & RN_TLP_BELL)
 		return;
-	count(gpu_of_agent(tlp->target), change);
-	count(gpu_of_agent(tlp->requester), change);
+	count_writes(gpu_of_agent(tlp->target), change);
+	count_writes(gpu_of_agent(tlp->requester), change);
 }
 
 static void issued(struct rn_host *h, const struct rn_tlp *tlp)
@@ -195,7 +196,7 @@ static void empty_way_of_cpu(struct rn_gpu *gpu)
 		rn_host_force(gpu->host, index);
 }
 
-static void push(struct rn_gpu *gpu)
+static void push_by_read(struct rn_gpu *gpu)
 {
 	rn_gpu_read_flush(gpu);
 	empty_way_of_cpu(gpu);
@@ -209,14 +210,14 @@ void rn_trap_on_load(void (*fn)(struct rn_gpu *gpu, uintptr_t addr))
 }
 
 /* The program loads or stores. Host lock held. */
-static void meet(struct rn_gpu *gpu, uintptr_t addr)
+static void meet_access(struct rn_gpu *gpu, uintptr_t addr)
 {
-	push(gpu);
+	push_by_read(gpu);
 	if (on_load)
 		on_load(gpu, addr);
 	else if (gpu->trap.state != RN_TRAP_OPEN)
 		open_pages(gpu);
-	atomic_fetch_add(&rn_trap_counts.loads_trapped, 1);
+	atomic_fetch_add(&rn_gpu_counts.loads_trapped, 1);
 }
 
 /* Pages of declared memory that could not be replaced are never closed here. */
@@ -252,7 +253,7 @@ void rn_trap_close_page(struct rn_gpu *gpu, uintptr_t page)
 		close_addresses(gpu, page, page + RN_GPU_PAGE);
 }
 
-static bool on_fault(uintptr_t addr)
+static bool meet_fault(uintptr_t addr)
 {
 	struct rn_gpu *gpu;
 	bool is_met, is_stuck;
@@ -273,7 +274,7 @@ static bool on_fault(uintptr_t addr)
 	rn_host_lock(gpu->host);
 	is_met = gpu->trap.state != RN_TRAP_OPEN && is_watched_page(gpu, addr);
 	if (is_met)
-		meet(gpu, addr);
+		meet_access(gpu, addr);
 	rn_host_unlock(gpu->host);
 	is_stuck = rn_page_is_stuck(addr, is_met);
 	return is_met || !is_stuck;
@@ -307,8 +308,8 @@ static bool push_for_call(void *owner, uintptr_t at, size_t len)
 	(void)at;
 	(void)len;
 	if (gpu->trap.state != RN_TRAP_OPEN) {
-		atomic_fetch_add(&rn_trap_counts.syscalls_opened, 1);
-		push(gpu);
+		atomic_fetch_add(&rn_gpu_counts.syscalls_opened, 1);
+		push_by_read(gpu);
 		open_pages(gpu);
 	}
 	/* The rest of its pages only until the next load. */
@@ -334,7 +335,7 @@ void rn_trap_add(struct rn_host *h, struct rn_gpu *gpu)
 						    .performed = performed,
 						    .moving = moving };
 	static const struct rn_page_watcher watcher = { .is_on = is_on,
-							.fault = on_fault,
+							.fault = meet_fault,
 							.owner = find_gpu,
 							.pinned = push_for_call,
 							.unpinned = close_after_call };

@@ -370,6 +370,19 @@ void rn_host_force_if(struct rn_host *h,
 	end_moving(h);
 }
 
+static bool touches_region(const struct rn_tlp *tlp, const void *arg)
+{
+	const struct rn_host_region *r = arg;
+
+	return tlp->target == r->target && tlp->addr < r->addr + r->len &&
+	       r->addr < tlp->addr + tlp->len;
+}
+
+void rn_host_force_region(struct rn_host *h, const struct rn_host_region *r)
+{
+	rn_host_force_if(h, touches_region, r);
+}
+
 void rn_host_force_all(struct rn_host *h)
 {
 	unsigned index;

@@ -94,6 +94,10 @@ void rn_host_force_if(struct rn_host *h,
 		      const void *arg);
 void rn_host_force_all(struct rn_host *h);
 
+/* Force what is on its way to @r, and what asks for bytes of it. */
+struct rn_host_region;
+void rn_host_force_region(struct rn_host *h, const struct rn_host_region *r);
+
 /* Let the driver make up to @moves choices. */
 void rn_host_step(struct rn_host *h, unsigned moves);
 

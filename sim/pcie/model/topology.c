@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* topology.c - routes of requests and completions, and names of queues and agents. */
-#include "text.h"
 #include "topology.h"
+#include "text.h"
 
 static void add_queue(struct rn_route *route, unsigned queue)
 {

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "sanitize_internal.h"
-#include "sim/pcie/gpu/gpu_memory.h"
+#include "sim/pcie/gpu/gpu_internal.h"
 #include "sim/pcie/host/host_nic.h"
 #include "sim/pcie/page/page.h"
 #include "transport/io/host/log.h"

@@ -6,7 +6,7 @@
  * one that is not.
  */
 #include "sanitize_internal.h"
-#include "sim/pcie/gpu/gpu_memory.h"
+#include "sim/pcie/gpu/gpu_internal.h"
 #include "sim/pcie/page/page.h"
 #include "transport/io/memory/mem_guard.h"
 

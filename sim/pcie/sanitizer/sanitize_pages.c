@@ -12,7 +12,7 @@
 #include <stdlib.h>
 
 #include "sanitize_internal.h"
-#include "sim/pcie/gpu/gpu_memory.h"
+#include "sim/pcie/gpu/gpu_internal.h"
 #include "sim/pcie/host/host_internal.h"
 #include "sim/pcie/page/page.h"
 #include "transport/io/memory/mem_guard.h"

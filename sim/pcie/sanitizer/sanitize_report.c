@@ -14,7 +14,7 @@
 
 #include "sanitize_internal.h"
 #include "sanitize_words.h"
-#include "sim/pcie/gpu/gpu_memory.h"
+#include "sim/pcie/gpu/gpu_internal.h"
 
 enum {
 	FINDINGS_MAX = 256, /* different ones; more are only counted */

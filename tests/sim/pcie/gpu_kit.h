@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "sim/pcie/gpu/gpu_memory.h"
+#include "sim/pcie/gpu/gpu_internal.h"
 
 /* Nothing moves unless a rule or the test moves it. */
 #define GPU_KIT_HELD ",driver=adversarial,hold=inf,hold.polls=inf"

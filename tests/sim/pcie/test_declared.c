@@ -8,7 +8,7 @@
 
 #include "gpu_kit.h"
 #include "rocin/access.h"
-#include "sim/pcie/gpu/declared.h"
+#include "sim/pcie/gpu/gpu_internal.h"
 #include "tests/kit/descriptors.h"
 
 #define PAGE 4096UL
@@ -67,7 +67,7 @@ static void test_becomes_device_memory(void **state)
 
 	/* The completion is seen before the data, as with a GPU; the load pushes. */
 	gpu_kit_receive(0, at + PAGE, 0x1234);
-	assert_true(rn_trap_is_busy(where.gpu));
+	assert_true(where.gpu->trap.on_way > 0);
 	assert_int_equal(*(volatile uint64_t *)(at + PAGE), 0x1234);
 	assert_int_equal(trapped() - before, 1);
 	assert_int_equal(rn_gpu_bar_load(at + PAGE, 8), 0x1234);

@@ -7,7 +7,7 @@
 
 #include "rocin/storage.h"
 #include "sanitize_kit.h"
-#include "sim/pcie/gpu/gpu_memory.h"
+#include "sim/pcie/gpu/gpu_internal.h"
 #include "transport/io/memory/mem_guard.h"
 
 enum {
