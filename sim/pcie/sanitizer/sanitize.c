@@ -63,8 +63,7 @@ static void cover(const struct rn_tlp *tlp, uint16_t completion)
 		return;
 	*by = (uint16_t)(completion + 1);
 	rn_san.covered_count++;
-	rn_san_page_count(tlp, 1);
-	rn_san_cpu_covered(tlp);
+	rn_san_pages_covered(tlp, 1);
 }
 
 static void uncover(const struct rn_tlp *tlp)
@@ -75,7 +74,7 @@ static void uncover(const struct rn_tlp *tlp)
 		return;
 	*by = 0;
 	rn_san.covered_count--;
-	rn_san_page_count(tlp, -1);
+	rn_san_pages_covered(tlp, -1);
 }
 
 static uint16_t remember(const struct rn_san_completion *c)
@@ -375,11 +374,9 @@ static void start(struct rn_host *h)
 	rn_pcie_format(rn_host_knobs(h), knobs, sizeof(knobs));
 	rn_log(RN_LOG_TRACE, "sanitizer: on, PCIe layer: %s", knobs);
 	rn_san.host = h;
-	rn_san_stack_init();
 	rn_san_report_init();
 	rn_host_lock(h);
-	rn_san_pages_watch();
-	rn_trap_on_load(rn_san_loaded);
+	rn_san_loads_watch();
 	rn_host_add_hooks(h, &hooks);
 	atomic_store(&is_on, true);
 	rn_host_unlock(h);

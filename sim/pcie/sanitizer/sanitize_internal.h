@@ -7,10 +7,10 @@
 
 #include "rocin/transport.h"
 #include "sanitize.h"
+#include "sim/pcie/model/fabric.h"
 
 enum {
 	RN_SAN_RANGES = 4,	   /* local ranges of a request that are remembered */
-	RN_SAN_FRAMES = 24,	   /* of a stack */
 	RN_SAN_COMPLETIONS = 1024, /* newest that were taken */
 	RN_SAN_SLOTS = 2 * RN_HOST_TLPS,
 	RN_SAN_HASHES = 8192, /* of pages; a power of two */
@@ -115,18 +115,18 @@ bool rn_san_is_covered(rn_iova addr, uint64_t len);
  */
 unsigned rn_san_covered_pages(unsigned agent, uintptr_t *pages, unsigned room);
 
-/* -------------------------------------------------------------- sanitize_qp.c */
+/* -------------------------------------------------------- sanitize_requests.c */
 /* NULL: unknown, or with @make no memory. */
 struct rn_san_qp *rn_san_qp(unsigned agent, uint32_t qpn, bool make);
 
 /* The request, NULL: not remembered (any more). */
 struct rn_san_wr *rn_san_wr_find(const struct rn_san_qp *q, uint32_t msg);
 
-/* A fresh record for request @msg; NULL: no memory. */
-struct rn_san_wr *rn_san_wr_add(struct rn_san_qp *q, uint32_t msg);
-
 /* A request whose source holds @addr and that has not completed, with its QP. */
 struct rn_san_wr *rn_san_wr_holding(uintptr_t addr, struct rn_san_qp **qp);
+
+/* All requests up to @msg have completed. */
+void rn_san_requests_done(struct rn_san_qp *q, uint32_t msg);
 
 /* rn_host_hooks.drained */
 void rn_san_forget(struct rn_host *h, unsigned agent, uint32_t qpn);
@@ -141,54 +141,34 @@ struct rn_san_cqe {
 void rn_san_cqe_sent(const struct rn_san_cqe *cqe);
 const struct rn_san_cqe *rn_san_cqe_at(rn_iova slot);
 
-/* ------------------------------------------------------------ sanitize_post.c */
-/* All requests up to @msg have completed. */
-void rn_san_requests_done(struct rn_san_qp *q, uint32_t msg);
-
 /* A device wrote [addr, addr + len). */
 void rn_san_note_write(rn_iova addr, uint64_t len);
 
-/* ----------------------------------------------------------- sanitize_pages.c */
-/* A write on its way became covered, or a covered one was performed. */
-void rn_san_page_count(const struct rn_tlp *tlp, int change);
+/* ----------------------------------------------------------- sanitize_loads.c */
+/* Begin to watch; not in a handler. */
+void rn_san_loads_watch(void);
 
-/* A data write to host memory was issued, or performed. */
+/* A write on its way became covered (1), or a covered one was performed (-1). */
+void rn_san_pages_covered(const struct rn_tlp *tlp, int change);
+
+/* A data write to host memory was issued (1), or performed (-1). */
 void rn_san_host_page_count(const struct rn_tlp *tlp, int change);
 
 /* Keep the program from storing to the whole pages of a source, or let it. */
 void rn_san_source_hold(struct rn_san_wr *wr, bool hold);
 
-/* Below RN_SAN_HASHES; for tests. */
-unsigned rn_san_page_hash(uintptr_t at);
-
 /* rn_host_hooks.touching: open what is closed here. */
 void rn_san_host_open(struct rn_host *h, rn_iova addr, uint64_t len, bool to_store);
 
-/* Begin to watch; not in a handler. */
-void rn_san_pages_watch(void);
+/* Below RN_SAN_HASHES; for tests. */
+unsigned rn_san_page_hash(uintptr_t at);
 
-/* ------------------------------------------------------------- sanitize_cpu.c */
-/* @tlp became covered: the CPU's next load of its GPU is to be seen. */
-void rn_san_cpu_covered(const struct rn_tlp *tlp);
-
-/* A plain load or store of the CPU met a closed page of @gpu at @addr, has pushed what it
- * pushes, and the pages are to be opened; in the handler of SIGSEGV.
- */
-struct rn_gpu;
-void rn_san_loaded(struct rn_gpu *gpu, uintptr_t addr);
-
-/* ----------------------------------------------------------- sanitize_stack.c */
-/* Load what a stack needs; not in a handler. */
-void rn_san_stack_init(void);
+/* ---------------------------------------------------------- sanitize_report.c */
+/* Not in a handler. */
+void rn_san_report_init(void);
 
 /* The stack of the caller, remembered; 0: no room. No lock needed but its own. */
 uint32_t rn_san_stack(void);
-
-/* Lines of a stack without our own frames, into @buf. Return: bytes. */
-size_t rn_san_stack_text(uint32_t stack, char *buf, size_t len);
-
-/* ---------------------------------------------------------- sanitize_report.c */
-void rn_san_report_init(void);
 
 /* @reader takes @len bytes at @addr; @tlp is in their way. @request: of a gather, or
  * NULL. @stack: of the read, or 0.
@@ -211,5 +191,29 @@ void rn_san_report_source(const struct rn_san_qp *q, const struct rn_san_wr *wr,
 /* @is_local: the local ranges overlap, else the remote ones. */
 void rn_san_report_fence(const struct rn_san_qp *q, const struct rn_san_wr *first,
 			 const struct rn_san_wr *second, bool is_local);
+
+/* What a finding is called, which rule would have helped, what helps; for tests, too. */
+enum rn_san_kind {
+	RN_SAN_STALE,
+	RN_SAN_UNORDERED,
+	RN_SAN_SOURCE,
+	RN_SAN_FENCE,
+	RN_SAN_KIND_COUNT
+};
+
+/* One line; never NULL. */
+const char *rn_san_kind_text(enum rn_san_kind kind);
+
+/* "RDMA WRITE"; "receive of a SEND". Never NULL. */
+const char *rn_san_wr_name(unsigned opcode); /* enum rn_wr_opcode */
+const char *rn_san_wc_name(unsigned opcode); /* enum rn_wc_opcode */
+
+struct rn_san_words {
+	const char *rule, *remedy; /* continued lines are indented by 14 */
+};
+
+/* @reader takes bytes that @tlp would have written. */
+struct rn_san_words rn_san_words_of(const struct rn_pcie_knobs *k, unsigned reader,
+				    const struct rn_tlp *tlp, bool is_covered);
 
 #endif /* RN_SANITIZE_INTERNAL_H */

@@ -2,20 +2,285 @@
 /* sanitize_report.c - findings in words: once each, counted, and a line at the end.
  *
  * Two findings are one if they are of the same kind and the program's stack is the same;
- * without a stack, if QP and request are alike.
+ * without a stack, if QP and request are alike. The rules that are named are those of the
+ * ordering table (PCIe base specification 2.4.1), of the GPU's inside (GV1) and of verbs
+ * completions (V1).
  */
+#include <dlfcn.h>
 #include <errno.h>
+#include <execinfo.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "rocin/transport.h"
 #include "sanitize_internal.h"
-#include "sanitize_words.h"
 #include "sim/pcie/gpu/gpu_internal.h"
 
+/* ------------------------------------------------------------------ words */
+#define NEXT "\n              "
+
+const char *rn_san_kind_text(enum rn_san_kind kind)
+{
+	static const char *const text[RN_SAN_KIND_COUNT] = {
+		[RN_SAN_STALE] = "stale read: bytes that a completion covers were read "
+				 "while on their way",
+		[RN_SAN_UNORDERED] = "unordered read: bytes were read while on their "
+				     "way, and no completion covers them",
+		[RN_SAN_SOURCE] = "source changed: a buffer changed between post and "
+				  "completion",
+		[RN_SAN_FENCE] = "missing fence: a request does not wait for a READ or "
+				 "atomic that it depends on",
+	};
+
+	return text[kind];
+}
+
+const char *rn_san_wr_name(unsigned opcode)
+{
+	static const char *const text[] = {
+		[RN_WR_RDMA_WRITE] = "RDMA WRITE",
+		[RN_WR_RDMA_WRITE_WITH_IMM] = "RDMA WRITE with immediate",
+		[RN_WR_SEND] = "SEND",
+		[RN_WR_SEND_WITH_IMM] = "SEND with immediate",
+		[RN_WR_RDMA_READ] = "RDMA READ",
+		[RN_WR_ATOMIC_CMP_AND_SWP] = "compare and swap",
+		[RN_WR_ATOMIC_FETCH_AND_ADD] = "fetch and add",
+		[RN_WR_LOCAL_INV] = "local invalidate",
+		[RN_WR_BIND_MW] = "bind",
+		[RN_WR_SEND_WITH_INV] = "SEND with invalidate",
+		[RN_WR_FLUSH] = "FLUSH",
+		[RN_WR_ATOMIC_WRITE] = "ATOMIC WRITE",
+	};
+
+	return opcode < RN_ARRAY_SIZE(text) && text[opcode] ? text[opcode] : "request";
+}
+
+const char *rn_san_wc_name(unsigned opcode)
+{
+	switch (opcode) {
+	case RN_WC_RECV:
+		return "receive of a SEND";
+	case RN_WC_RECV_RDMA_WITH_IMM:
+		return "receive of an immediate";
+	case RN_WC_SEND:
+		return "SEND";
+	case RN_WC_RDMA_WRITE:
+		return "RDMA WRITE";
+	case RN_WC_RDMA_READ:
+		return "RDMA READ";
+	case RN_WC_COMP_SWAP:
+		return "compare and swap";
+	case RN_WC_FETCH_ADD:
+		return "fetch and add";
+	case RN_WC_BIND_MW:
+		return "bind";
+	case RN_WC_LOCAL_INV:
+		return "local invalidate";
+	case RN_WC_FLUSH:
+		return "FLUSH";
+	case RN_WC_ATOMIC_WRITE:
+		return "ATOMIC WRITE";
+	default:
+		return "completion";
+	}
+}
+
+/* Does the CPU's way to the GPU push what waits there? */
+static bool is_shared_way(const struct rn_pcie_knobs *k, const struct rn_tlp *tlp)
+{
+	return (k->p2p == RN_P2P_SHARED || tlp->flags & RN_TLP_NEAR) &&
+	       k->gpu_link == RN_GPU_PCIE;
+}
+
+static struct rn_san_words of_kernel(const struct rn_pcie_knobs *k,
+				     const struct rn_tlp *tlp)
+{
+	struct rn_san_words w;
+
+	if (!is_shared_way(k, tlp)) {
+		w.rule = "B2a: a read pushes writes on its own route only; this one is "
+			 "shared with no CPU" NEXT
+			 "access, flag or launch (another root port)";
+		w.remedy = rn_agent_is_nic(tlp->requester)
+				   ? "READ one byte of the buffer by a loopback QP of "
+				     "the same NIC and take its" NEXT
+				     "completion before the GPU is told"
+				   : "let the transfer bounce (policy host or gpu), or "
+				     "order it by a stream";
+	} else if (tlp->state == RN_TLP_INSIDE || k->gpu_ordering == RN_GPU_ORDER_NONE) {
+		w.rule = "GV1: writes of peers wait inside the GPU until a launch, a "
+			 "flush or a read through" NEXT
+			 "the BAR; a kernel that runs is told nothing";
+		w.remedy = "rn_gpu_flush() (cuFlushGPUDirectRDMAWrites()) between the "
+			   "completion and the flag, a" NEXT
+			   "loopback READ, or launch the kernel after the completion";
+	} else {
+		w.rule = "D2a: a completion that goes to the GPU, as of a flag in host "
+			 "memory, comes behind" NEXT
+			 "the writes before it; nothing went that way";
+		w.remedy =
+			"let the kernel wait for a flag in host memory "
+			"(rn_gpu_wait_host()), or launch it after" NEXT "the completion";
+	}
+	return w;
+}
+
+static struct rn_san_words of_other(const struct rn_pcie_knobs *k, unsigned reader,
+				    const struct rn_tlp *tlp)
+{
+	struct rn_san_words w = {
+		.rule = "B2a: a read pushes the writes before it on its own route; this "
+			"one took another",
+		.remedy = "READ one byte of the buffer by a loopback QP of the NIC that "
+			  "wrote it, and take its" NEXT "completion before",
+	};
+
+	if (!rn_agent_is_nic(tlp->requester))
+		w.remedy = "let the transfer bounce (policy host or gpu), or order what "
+			   "follows by a stream";
+	else if (reader == RN_AGENT_CPU && is_shared_way(k, tlp))
+		w.remedy = "read it again by rn_gpu_bar_load(), or without "
+			   "ROCIN_PCIE_TRAP=off";
+	return w;
+}
+
+struct rn_san_words rn_san_words_of(const struct rn_pcie_knobs *k, unsigned reader,
+				    const struct rn_tlp *tlp, bool is_covered)
+{
+	if (!is_covered)
+		return (struct rn_san_words){
+			.rule = "V8: bytes of a message are placed in any order; only a "
+				"completion (V1) says that" NEXT "they are there",
+			.remedy = "poll a completion, of a WRITE with immediate or of a "
+				  "SEND after the WRITE, instead" NEXT
+				  "of memory; or register without "
+				  "IBV_ACCESS_RELAXED_ORDERING and ask" NEXT
+				  "ibv_query_qp_data_in_order()",
+		};
+	if (rn_agent_is_gpu(reader) && tlp->target == reader)
+		return of_kernel(k, tlp);
+	return of_other(k, reader, tlp);
+}
+
+/* ----------------------------------------------------------------- stacks */
+enum {
+	STACKS = 4096, /* a power of two; number 0 is none */
+	TRIES = 16,
+	FRAMES_MAX = 24,
+	FRAMES_SHOWN = 12,
+};
+
+static struct stack {
+	uint64_t hash; /* 0: free */
+	uint32_t count;
+	void *frame[FRAMES_MAX];
+} stacks[STACKS]; /* each stack of the program once */
+static pthread_mutex_t stacks_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static uint64_t hash_of(void *const *frame, uint32_t count)
+{
+	uint64_t hash = count;
+
+	for (uint32_t i = 0; i < count; i++)
+		hash = (hash ^ (uintptr_t)frame[i]) * UINT64_C(0x9e3779b97f4a7c15);
+	return hash ? hash : 1;
+}
+
+/* With stacks_lock held. */
+static uint32_t remember_stack(void *const *frame, uint32_t count)
+{
+	uint64_t hash = hash_of(frame, count);
+	uint32_t at = (uint32_t)(hash >> 32) % STACKS;
+
+	for (unsigned i = 0; i < TRIES; i++, at = (at + 1) % STACKS) {
+		struct stack *s = &stacks[at];
+
+		if (at == 0 || (s->hash && s->hash != hash))
+			continue;
+		if (!s->hash) {
+			memcpy(s->frame, frame, count * sizeof(*frame));
+			s->count = count;
+			s->hash = hash;
+		}
+		return at;
+	}
+	return 0;
+}
+
+uint32_t rn_san_stack(void)
+{
+	void *frame[FRAMES_MAX];
+	int count = backtrace(frame, FRAMES_MAX);
+	uint32_t stack;
+
+	if (count <= 0)
+		return 0;
+	pthread_mutex_lock(&stacks_lock);
+	stack = remember_stack(frame, (uint32_t)count);
+	pthread_mutex_unlock(&stacks_lock);
+	return stack;
+}
+
+/* A frame of Rocin's libraries, of the compiler's sanitizers, or the kernel's way into a
+ * handler, which has no name.
+ */
+static bool is_ours(void *at, bool is_first)
+{
+	const char *name;
+	Dl_info info;
+
+	if (!dladdr(at, &info) || !info.dli_fname)
+		return false;
+	name = strrchr(info.dli_fname, '/');
+	name = name ? name + 1 : info.dli_fname;
+	if (strncmp(name, "librocin", 8) == 0 || strncmp(name, "libasan", 7) == 0 ||
+	    strncmp(name, "libtsan", 7) == 0)
+		return true;
+	return is_first && !info.dli_sname && strncmp(name, "libc.so", 7) == 0;
+}
+
+static size_t frame_text(unsigned number, void *at, char *buf, size_t len)
+{
+	Dl_info info;
+	int n;
+
+	if (!dladdr(at, &info) || !info.dli_fname)
+		n = snprintf(buf, len, "    #%u %p\n", number, at);
+	else if (info.dli_sname)
+		n = snprintf(buf, len, "    #%u %p in %s+%#tx (%s)\n", number, at,
+			     info.dli_sname, (char *)at - (char *)info.dli_saddr,
+			     info.dli_fname);
+	else
+		n = snprintf(buf, len, "    #%u %p (%s+%#tx)\n", number, at,
+			     info.dli_fname, (char *)at - (char *)info.dli_fbase);
+	return n > 0 && (size_t)n < len ? (size_t)n : 0;
+}
+
+/* Lines of a stack without our own frames, into @buf. Return: bytes. */
+static size_t stack_text(uint32_t stack, char *buf, size_t len)
+{
+	const struct stack *s = &stacks[stack];
+	uint32_t first = 0, number = 0;
+	size_t used = 0;
+
+	if (!stack)
+		return 0;
+	while (first < s->count && is_ours(s->frame[first], true))
+		first++;
+	for (uint32_t i = first; i < s->count && number < FRAMES_SHOWN; i++) {
+		if (is_ours(s->frame[i], false))
+			break;
+		used += frame_text(number++, s->frame[i], buf + used, len - used);
+	}
+	return used;
+}
+
+/* --------------------------------------------------------------- findings */
 enum {
 	FINDINGS_MAX = 256, /* different ones; more are only counted */
 	TEXT_MAX = 6144,
@@ -28,7 +293,7 @@ static struct finding {
 } findings[FINDINGS_MAX];
 static unsigned finding_count;
 static int log_fd = STDERR_FILENO;
-static pid_t owner;
+static pid_t process;
 
 /* -------------------------------------------------------------------- text */
 static struct {
@@ -54,11 +319,10 @@ static void say_stack(const char *what, uint32_t stack)
 	if (!stack)
 		return;
 	say("  stack       %s\n", what);
-	out.used += rn_san_stack_text(stack, out.text + out.used,
-				      sizeof(out.text) - out.used);
+	out.used += stack_text(stack, out.text + out.used, sizeof(out.text) - out.used);
 }
 
-static void flush(void)
+static void write_out(void)
 {
 	const char *at = out.text;
 
@@ -76,7 +340,7 @@ static void flush(void)
 }
 
 /* false: known already, or too many. */
-static bool is_new(enum rn_san_kind kind, uint64_t key)
+static bool is_new_finding(enum rn_san_kind kind, uint64_t key)
 {
 	rn_sanitize_counts.occurrences++;
 	for (unsigned i = 0; i < finding_count; i++) {
@@ -93,7 +357,7 @@ static bool is_new(enum rn_san_kind kind, uint64_t key)
 	return true;
 }
 
-static void head(enum rn_san_kind kind)
+static void say_head(enum rn_san_kind kind)
 {
 	say("rocin: finding %u: %s\n", finding_count, rn_san_kind_text(kind));
 }
@@ -184,15 +448,16 @@ void rn_san_report_read(const struct rn_san_read *r)
 	struct rn_san_words words;
 	char name[24];
 
-	if (!is_new(kind, r->stack ? r->stack
-				   : (uint64_t)r->reader << 56 |
-					     (uint64_t)tlp->requester << 48 |
-					     (uint64_t)r->qpn << 24 | tlp->stream))
+	if (!is_new_finding(kind, r->stack
+					  ? r->stack
+					  : (uint64_t)r->reader << 56 |
+						    (uint64_t)tlp->requester << 48 |
+						    (uint64_t)r->qpn << 24 | tlp->stream))
 		return;
 	if (tlp->state != RN_TLP_INSIDE)
 		queue = tlp->route.queue[tlp->hop];
 	words = rn_san_words_of(rn_host_knobs(rn_san.host), r->reader, tlp, is_covered);
-	head(kind);
+	say_head(kind);
 	say_reader(r);
 	say_writer(tlp);
 	say_completion(tlp);
@@ -200,7 +465,7 @@ void rn_san_report_read(const struct rn_san_read *r)
 	    tlp->len, tlp->flags & RN_TLP_RO ? ", relaxed ordering" : "");
 	say("  rule        %s\n  remedy      %s\n", words.rule, words.remedy);
 	say_stack(r->request ? "where that was posted:" : "of the read:", r->stack);
-	flush();
+	write_out();
 }
 
 /* ---------------------------------------------------------------- requests */
@@ -229,9 +494,9 @@ void rn_san_report_source(const struct rn_san_qp *q, const struct rn_san_wr *wr,
 {
 	char name[16];
 
-	if (!is_new(RN_SAN_SOURCE, store ? store : key_of(q, wr)))
+	if (!is_new_finding(RN_SAN_SOURCE, store ? store : key_of(q, wr)))
 		return;
-	head(RN_SAN_SOURCE);
+	say_head(RN_SAN_SOURCE);
 	say_request("request", wr);
 	say("  queue       QP %#x of %s\n", q->qpn,
 	    rn_agent_name(q->agent, name, sizeof(name)));
@@ -243,7 +508,7 @@ void rn_san_report_source(const struct rn_san_qp *q, const struct rn_san_wr *wr,
 	    "              the buffer is written; or post it with IBV_SEND_INLINE\n");
 	say_stack("of the store:", store);
 	say_stack("where it was posted:", wr->stack);
-	flush();
+	write_out();
 }
 
 void rn_san_report_fence(const struct rn_san_qp *q, const struct rn_san_wr *first,
@@ -251,9 +516,9 @@ void rn_san_report_fence(const struct rn_san_qp *q, const struct rn_san_wr *firs
 {
 	char name[16];
 
-	if (!is_new(RN_SAN_FENCE, key_of(q, second)))
+	if (!is_new_finding(RN_SAN_FENCE, key_of(q, second)))
 		return;
-	head(RN_SAN_FENCE);
+	say_head(RN_SAN_FENCE);
 	say_request("first", first);
 	say_request("then", second);
 	say("  queue       QP %#x of %s\n", q->qpn,
@@ -267,7 +532,7 @@ void rn_san_report_fence(const struct rn_san_qp *q, const struct rn_san_wr *firs
 	say("  remedy      post the second with IBV_SEND_FENCE, or take the completion "
 	    "of the first before\n");
 	say_stack("where the second was posted:", second->stack);
-	flush();
+	write_out();
 }
 
 /* ------------------------------------------------------------------- begin, end */
@@ -280,13 +545,13 @@ static void at_exit(int status, void *arg)
 	unsigned long long different = rn_sanitize_counts.findings;
 
 	(void)arg;
-	if (getpid() != owner || different == 0)
+	if (getpid() != process || different == 0)
 		return;
 	rn_host_lock(rn_san.host);
 	say("rocin: %llu finding%s (%llu occurrence%s) in %s, process %d\n", different,
 	    different == 1 ? "" : "s", all, all == 1 ? "" : "s",
-	    program_invocation_short_name, (int)owner);
-	flush();
+	    program_invocation_short_name, (int)process);
+	write_out();
 	rn_host_unlock(rn_san.host);
 	if (status == 0 && rn_san.options.exit_code)
 		exit(rn_san.options.exit_code); // NOLINT(concurrency-mt-unsafe)
@@ -309,9 +574,20 @@ static void open_log(const char *path)
 	log_fd = STDERR_FILENO;
 }
 
+/* backtrace() allocates at its first call only, so that one is made early; later it may
+ * be called in a handler of SIGSEGV that a load of device memory has met.
+ */
+static void make_first_stack(void)
+{
+	void *frame[2];
+
+	(void)backtrace(frame, 2);
+}
+
 void rn_san_report_init(void)
 {
-	owner = getpid();
+	make_first_stack();
+	process = getpid();
 	if (*rn_san.options.log)
 		open_log(rn_san.options.log);
 	if (on_exit(at_exit, NULL) != 0)

@@ -3,7 +3,7 @@
 #include <errno.h>
 
 #include "sanitize_kit.h"
-#include "sim/pcie/sanitizer/sanitize_words.h"
+#include "sim/pcie/sanitizer/sanitize_internal.h"
 
 static void expect(const char *text, enum rn_sanitize_level level, int exit_code,
 		   const char *log)

@@ -1,13 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* sanitize_pages.c - pages of the device view, by which kernels name their memory, are
- * closed while covered writes to them are on their way.
+/* sanitize_loads.c - plain loads and stores that are judged: their pages are closed.
  *
- * An access of a kernel to such a page faults and is judged; the page is open for that
- * instruction (rn_page_step()). What is read is what would have been read.
+ *	the CPU's from memory of a GPU: while anything is on its way to that GPU or from
+ *it
+ *		(../gpu/trap.c closes the pages)
+ *	a kernel's from its GPU's device view: while covered writes are on their way to
+ *		the page
+ *	the CPU's from registered host memory (ROCIN_SANITIZE=all): while any data is on
+ *		its way to the page
+ *	the CPU's stores to the source of a request, whole pages (the same): until the
+ *		request completes
  *
- * With ROCIN_SANITIZE=all so are pages of registered host memory, while any data is on
- * its way to them, and pages that are wholly the source of a request cannot be stored to
- * until it completes. The hierarchy's own accesses open them.
+ * An access faults and is judged, and the page is open for that instruction. What is read
+ * is what would have been read. Where the hierarchy itself uses host memory, it opens.
+ *
+ * Where a thread may make no more steps, all pages of the GPU open but those with covered
+ * bytes on their way: no number of loads that are right hides the one that is not.
  */
 #include <stdlib.h>
 
@@ -87,7 +95,7 @@ static struct page *add_page(uintptr_t at)
 }
 
 /* Changes of a count: what goes down was up before, in a place that is there. */
-static struct page *take(uintptr_t at, int change)
+static struct page *page_to_count(uintptr_t at, int change)
 {
 	struct page *p = page_of(at);
 
@@ -96,7 +104,7 @@ static struct page *take(uintptr_t at, int change)
 
 static void count_page(uintptr_t at, int change)
 {
-	struct page *p = take(at, change);
+	struct page *p = page_to_count(at, change);
 
 	if (!p || (change < 0 && p->writes == 0))
 		return;
@@ -124,7 +132,7 @@ static void close_page(void *arg, uintptr_t at)
 }
 
 /* ------------------------------------------------------------- device view */
-void rn_san_page_count(const struct rn_tlp *tlp, int change)
+void rn_san_pages_covered(const struct rn_tlp *tlp, int change)
 {
 	struct rn_gpu *gpu;
 	uint64_t offset;
@@ -136,6 +144,9 @@ void rn_san_page_count(const struct rn_tlp *tlp, int change)
 	/* Declared memory has no view of its own. */
 	if (gpu && view == 'b')
 		count_pages((uintptr_t)gpu->dev + offset, tlp->len, change);
+	gpu = rn_gpu_opened((int)(tlp->target - RN_AGENT_GPU));
+	if (gpu && change > 0)
+		rn_trap_close_again(gpu);
 }
 
 /* ------------------------------------------------------------- host memory */
@@ -170,7 +181,7 @@ void rn_sanitize_region_add(const struct rn_host_nic *nic, uint32_t key, rn_iova
 /* What is on its way to a region that goes is performed by then, or soon: let nothing of
  * it stay closed.
  */
-static void forget(struct page *p)
+static void forget_page(struct page *p)
 {
 	protect(p, RN_PAGE_OPEN);
 	p->writes = p->sources = 0;
@@ -197,7 +208,7 @@ void rn_sanitize_region_remove(const struct rn_host_nic *nic, uint32_t key)
 	r = *at;
 	if (r) {
 		*at = r->next;
-		each_of_range(r->lo, r->hi, forget);
+		each_of_range(r->lo, r->hi, forget_page);
 	}
 	rn_host_unlock(rn_san.host);
 	free(r);
@@ -225,7 +236,7 @@ static void count_sources(const struct rn_host_range *range, int change)
 	while (r && (at < r->lo || end > r->hi))
 		r = r->next;
 	for (; r && at < end; at += RN_PAGE_SIZE) {
-		struct page *p = take(at, change);
+		struct page *p = page_to_count(at, change);
 
 		if (!p || (change < 0 && p->sources == 0))
 			continue;
@@ -297,9 +308,10 @@ static void protect_range_again(void *owner, uintptr_t lo, uintptr_t hi)
 		close_page(NULL, lo);
 }
 
-/* --------------------------------------------------------------- the fault */
+/* ---------------------------------- faults on pages that are closed here */
 /* The page is open. true: that was a finding, and the page need not close again. */
-static bool judge(unsigned agent, uintptr_t addr, rn_iova name, const struct page *p)
+static bool judge_access(unsigned agent, uintptr_t addr, rn_iova name,
+			 const struct page *p)
 {
 	struct rn_san_wr *wr;
 	struct rn_san_qp *q;
@@ -317,7 +329,7 @@ static bool judge(unsigned agent, uintptr_t addr, rn_iova name, const struct pag
 }
 
 /* @agent loads from, or stores to, @addr, which devices name @name. */
-static bool meet(unsigned agent, uintptr_t addr, rn_iova name, bool may_retry)
+static bool meet_access(unsigned agent, uintptr_t addr, rn_iova name, bool may_retry)
 {
 	uintptr_t at = rn_page_down(addr);
 	bool is_locked = rn_host_is_locked_by_me(rn_san.host);
@@ -331,7 +343,7 @@ static bool meet(unsigned agent, uintptr_t addr, rn_iova name, bool may_retry)
 	stuck = rn_page_is_stuck(addr, was_closed);
 	if (was_closed)
 		protect(p, RN_PAGE_OPEN);
-	if (was_closed && !is_locked && !judge(agent, addr, name, p))
+	if (was_closed && !is_locked && !judge_access(agent, addr, name, p))
 		/* Host memory is watched by programs that wait; nothing covered there. */
 		(void)rn_page_step(at, close_page, NULL,
 				   agent != RN_AGENT_CPU && p->writes > 0);
@@ -342,7 +354,7 @@ static bool meet(unsigned agent, uintptr_t addr, rn_iova name, bool may_retry)
 	return was_closed || (may_retry && !stuck);
 }
 
-static bool on_fault(uintptr_t addr)
+static bool meet_fault(uintptr_t addr)
 {
 	struct rn_gpu *gpu;
 	uint64_t offset;
@@ -358,26 +370,113 @@ static bool on_fault(uintptr_t addr)
 	}
 	gpu = rn_gpu_of(addr, &offset, &view);
 	if (gpu && view == 'd')
-		return meet(rn_gpu_agent(gpu), addr, (uintptr_t)gpu->bar + offset,
-			    rn_gpu_find(gpu->dev + offset, NULL) == 0);
+		return meet_access(rn_gpu_agent(gpu), addr, (uintptr_t)gpu->bar + offset,
+				   rn_gpu_find(gpu->dev + offset, NULL) == 0);
 	if (!gpu && rn_san.options.level == RN_SANITIZE_ALL)
-		return meet(RN_AGENT_CPU, addr, addr, false);
+		return meet_access(RN_AGENT_CPU, addr, addr, false);
 	return false;
 }
 
+enum {
+	/* Of writes on their way; more than one of two pages is rare, and then some pages
+	 * are open.
+	 */
+	COVERED_PAGES = 2 * RN_HOST_TLPS,
+};
+
+static uintptr_t covered_pages[COVERED_PAGES]; /* host lock */
+
+/* -------------------------------------------------- sorting without memory */
+static void sift_down(unsigned at, unsigned count)
+{
+	for (unsigned child; (child = 2 * at + 1) < count; at = child) {
+		uintptr_t moved = covered_pages[at];
+
+		if (child + 1 < count && covered_pages[child + 1] > covered_pages[child])
+			child++;
+		if (moved >= covered_pages[child])
+			return;
+		covered_pages[at] = covered_pages[child];
+		covered_pages[child] = moved;
+	}
+}
+
+/* In a handler of SIGSEGV, perhaps within malloc(): not qsort(), which calls it. */
+static void sort_pages(unsigned count)
+{
+	for (unsigned i = count / 2; i-- > 0;)
+		sift_down(i, count);
+	while (count-- > 1) {
+		uintptr_t most = covered_pages[0];
+
+		covered_pages[0] = covered_pages[count];
+		covered_pages[count] = most;
+		sift_down(0, count);
+	}
+}
+
+/* ------------------------------------------- loads of the CPU from a GPU */
+static bool is_page_covered(uintptr_t page)
+{
+	return rn_san_is_covered(page, RN_PAGE_SIZE);
+}
+
+static void open_but_covered(struct rn_gpu *gpu, uintptr_t page)
+{
+	unsigned count =
+		rn_san_covered_pages(rn_gpu_agent(gpu), covered_pages, COVERED_PAGES);
+	unsigned kept = 0;
+
+	sort_pages(count);
+	for (unsigned i = 0; i < count; i++)
+		if (covered_pages[i] != page &&
+		    (kept == 0 || covered_pages[i] != covered_pages[kept - 1]))
+			covered_pages[kept++] = covered_pages[i];
+	rn_trap_open_but(gpu, covered_pages, kept);
+}
+
+/* The instruction is over. */
+static void close_page_of_gpu(void *arg, uintptr_t page)
+{
+	struct rn_gpu *gpu = arg;
+
+	if (gpu->trap.state == RN_TRAP_CLOSED ||
+	    (gpu->trap.state == RN_TRAP_PARTLY && is_page_covered(page)))
+		rn_trap_close_page(gpu, page);
+}
+
+/* It has met a closed page of @gpu at @addr and has pushed what it pushes; in the handler
+ * of SIGSEGV.
+ */
+static void judge_cpu_load(struct rn_gpu *gpu, uintptr_t addr)
+{
+	uintptr_t page = rn_page_down(addr);
+
+	if (!rn_guard_is_store())
+		rn_san_judge_load(RN_AGENT_CPU, addr);
+	if (gpu->trap.state == RN_TRAP_OPEN)
+		return;
+	if (rn_page_step(page, close_page_of_gpu, gpu, is_page_covered(page)) &&
+	    rn_trap_open_page(gpu, page))
+		return;
+	open_but_covered(gpu, page);
+}
+
+/* ------------------------------------------------------------------- start */
 static bool is_on(void)
 {
 	return true;
 }
 
-void rn_san_pages_watch(void)
+void rn_san_loads_watch(void)
 {
 	static const struct rn_page_watcher watcher = { .is_on = is_on,
-							.fault = on_fault,
+							.fault = meet_fault,
 							.owner = host_memory,
 							.pinned = open_for_call,
 							.unpinned = protect_range_again };
 
 	rn_page_step_init(rn_san.host);
+	rn_trap_on_load(judge_cpu_load);
 	rn_page_watch(rn_san.host, &watcher);
 }

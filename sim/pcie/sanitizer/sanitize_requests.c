@@ -1,20 +1,206 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* sanitize_post.c - what can be told when a request is posted, and when it completes.
+/* sanitize_requests.c - queue pairs, their requests and completion entries, and what can
+ * be told when a request is posted and when it completes.
  *
  * A source buffer belongs to the NIC until the completion has been taken: its digest at
  * post is compared then. Of a range longer than WHOLE bytes the first and the last half
  * count. What a device wrote there meanwhile is no store of the program: such requests
  * are not judged.
  */
+#include <stdlib.h>
+#include <string.h>
+
 #include "sanitize_internal.h"
 #include "sim/pcie/host/host_nic.h"
 
 enum {
-	WHOLE = 64 * 1024,
-	PIECE = 4096,
-	LINE = 64,
+	BUCKETS = 256,
+	WRS_MIN = 16,
+	WRS_MAX = 4096, /* older requests are forgotten */
+	CQES_MIN = 1024,
+	CQES_MAX = 1 << 20,
+	WHOLE = 64 * 1024, /* bytes of a source that are looked at */
+	PIECE = 4096,	   /* of them at one time */
+	LINE = 64,	   /* bytes */
 	LINES = 1 << 16,
 };
+
+static struct rn_san_qp *buckets[BUCKETS];
+
+static struct rn_san_qp **bucket(unsigned agent, uint32_t qpn)
+{
+	return &buckets[(qpn ^ qpn >> 8 ^ agent << 4) % BUCKETS];
+}
+
+struct rn_san_qp *rn_san_qp(unsigned agent, uint32_t qpn, bool make)
+{
+	struct rn_san_qp **head = bucket(agent, qpn);
+	struct rn_san_qp *q = *head;
+
+	while (q && (q->agent != agent || q->qpn != qpn))
+		q = q->next;
+	if (q || !make)
+		return q;
+	q = calloc(1, sizeof(*q));
+	if (!q)
+		return NULL;
+	q->agent = agent;
+	q->qpn = qpn;
+	q->next = *head;
+	*head = q;
+	return q;
+}
+
+static void forget_in(struct rn_san_qp **at, unsigned agent, uint32_t qpn)
+{
+	struct rn_san_qp *q;
+
+	while ((q = *at)) {
+		if (q->agent != agent || (qpn && q->qpn != qpn)) {
+			at = &q->next;
+			continue;
+		}
+		*at = q->next;
+		for (uint32_t i = 0; i < q->room; i++)
+			rn_san_source_hold(&q->wr[i], false);
+		free(q->wr);
+		free(q);
+	}
+}
+
+void rn_san_forget(struct rn_host *h, unsigned agent, uint32_t qpn)
+{
+	(void)h;
+	for (unsigned i = 0; i < BUCKETS; i++)
+		forget_in(&buckets[i], agent, qpn);
+}
+
+/* ---------------------------------------------------------------- requests */
+struct rn_san_wr *rn_san_wr_find(const struct rn_san_qp *q, uint32_t msg)
+{
+	struct rn_san_wr *wr = q && q->room ? &q->wr[msg % q->room] : NULL;
+
+	return wr && wr->is_used && wr->msg == msg ? wr : NULL;
+}
+
+static bool grow_queue(struct rn_san_qp *q)
+{
+	uint32_t room = q->room ? 2 * q->room : WRS_MIN;
+	struct rn_san_wr *wr = calloc(room, sizeof(*wr));
+
+	if (!wr)
+		return false;
+	for (uint32_t i = 0; i < q->room; i++)
+		if (q->wr[i].is_used)
+			wr[q->wr[i].msg % room] = q->wr[i];
+	free(q->wr);
+	q->wr = wr;
+	q->room = room;
+	return true;
+}
+
+/* A fresh record for request @msg; NULL: no memory. */
+static struct rn_san_wr *add_request(struct rn_san_qp *q, uint32_t msg)
+{
+	struct rn_san_wr *wr;
+
+	if (!q->has_posted) {
+		q->has_posted = true;
+		q->oldest = msg;
+	}
+	while (!q->room || (q->room < WRS_MAX && q->wr[msg % q->room].is_used &&
+			    !q->wr[msg % q->room].is_done))
+		if (!grow_queue(q))
+			return NULL;
+	wr = &q->wr[msg % q->room];
+	if (wr->is_used && !wr->is_done && rn_san_is_fetch(wr->opcode))
+		q->reads_open--;
+	rn_san_source_hold(wr, false);
+	*wr = (struct rn_san_wr){ .is_used = true, .msg = msg };
+	q->past = msg + 1;
+	return wr;
+}
+
+static bool holds(const struct rn_san_wr *wr, uintptr_t addr)
+{
+	for (unsigned i = 0; wr->is_held && i < wr->range_count; i++)
+		if (addr - wr->range[i].addr < wr->range[i].len)
+			return true;
+	return false;
+}
+
+struct rn_san_wr *rn_san_wr_holding(uintptr_t addr, struct rn_san_qp **qp)
+{
+	for (unsigned b = 0; b < BUCKETS; b++)
+		for (*qp = buckets[b]; *qp; *qp = (*qp)->next)
+			for (uint32_t i = 0; i < (*qp)->room; i++)
+				if (holds(&(*qp)->wr[i], addr))
+					return &(*qp)->wr[i];
+	return NULL;
+}
+
+/* -------------------------------------------------------------------- CQEs */
+/* Open addressing; entries are replaced, never taken out. */
+static struct {
+	struct rn_san_cqe *entry;
+	uint32_t room, count;
+} cqes;
+
+static struct rn_san_cqe *cqe_place(struct rn_san_cqe *entry, uint32_t room, rn_iova slot)
+{
+	uint32_t at = (uint32_t)(slot * UINT64_C(0x9e3779b97f4a7c15) >> 32) & (room - 1);
+
+	while (entry[at].slot && entry[at].slot != slot)
+		at = (at + 1) & (room - 1);
+	return &entry[at];
+}
+
+static bool make_room_for_cqe(void)
+{
+	uint32_t room = cqes.room ? 2 * cqes.room : CQES_MIN;
+	struct rn_san_cqe *entry;
+
+	if (cqes.room && cqes.count < cqes.room / 4 * 3)
+		return true;
+	if (room > CQES_MAX) { /* rings of long ago: begin anew */
+		memset(cqes.entry, 0, cqes.room * sizeof(*cqes.entry));
+		cqes.count = 0;
+		return true;
+	}
+	entry = calloc(room, sizeof(*entry));
+	if (!entry)
+		return false;
+	for (uint32_t i = 0; i < cqes.room; i++)
+		if (cqes.entry[i].slot)
+			*cqe_place(entry, room, cqes.entry[i].slot) = cqes.entry[i];
+	free(cqes.entry);
+	cqes.entry = entry;
+	cqes.room = room;
+	return true;
+}
+
+void rn_san_cqe_sent(const struct rn_san_cqe *cqe)
+{
+	struct rn_san_cqe *place;
+
+	if (!make_room_for_cqe())
+		return;
+	place = cqe_place(cqes.entry, cqes.room, cqe->slot);
+	cqes.count += place->slot == 0;
+	*place = *cqe;
+}
+
+const struct rn_san_cqe *rn_san_cqe_at(rn_iova slot)
+{
+	const struct rn_san_cqe *place;
+
+	if (!cqes.room)
+		return NULL;
+	place = cqe_place(cqes.entry, cqes.room, slot);
+	return place->slot ? place : NULL;
+}
+
+/* ------------------------------------------- lines that devices have written */
 
 /* When (rn_san.written) a device last wrote a line, by hash. */
 static uint32_t line_written[LINES];
@@ -108,7 +294,7 @@ static void judge_source(const struct rn_san_qp *q, const struct rn_san_wr *wr)
 }
 
 /* -------------------------------------------------------------- completion */
-static void end(struct rn_san_qp *q, struct rn_san_wr *wr)
+static void end_request(struct rn_san_qp *q, struct rn_san_wr *wr)
 {
 	if (!wr || wr->is_done)
 		return;
@@ -125,13 +311,13 @@ void rn_san_requests_done(struct rn_san_qp *q, uint32_t msg)
 	if (!q->has_posted)
 		return;
 	while ((int32_t)(msg - q->oldest) >= 0 && q->oldest != q->past) {
-		end(q, rn_san_wr_find(q, q->oldest));
+		end_request(q, rn_san_wr_find(q, q->oldest));
 		q->oldest++;
 	}
 }
 
 /* ------------------------------------------------------------------- fence */
-static bool touch(rn_iova a, uint64_t a_len, rn_iova b, uint64_t b_len)
+static bool ranges_touch(rn_iova a, uint64_t a_len, rn_iova b, uint64_t b_len)
 {
 	return a < b + b_len && b < a + a_len;
 }
@@ -140,8 +326,8 @@ static bool local_ranges_touch(const struct rn_san_wr *a, const struct rn_san_wr
 {
 	for (unsigned i = 0; i < a->range_count; i++)
 		for (unsigned j = 0; j < b->range_count; j++)
-			if (touch(a->range[i].addr, a->range[i].len, b->range[j].addr,
-				  b->range[j].len))
+			if (ranges_touch(a->range[i].addr, a->range[i].len,
+					 b->range[j].addr, b->range[j].len))
 				return true;
 	return false;
 }
@@ -152,7 +338,7 @@ static bool remote_ranges_touch(const struct rn_san_wr *a, const struct rn_san_w
 	if (b->opcode == RN_WR_ATOMIC_WRITE && a->opcode != RN_WR_RDMA_READ)
 		return false;
 	return rn_san_is_write(b->opcode) && a->rkey == b->rkey &&
-	       touch(a->remote_addr, a->len, b->remote_addr, b->len);
+	       ranges_touch(a->remote_addr, a->len, b->remote_addr, b->len);
 }
 
 /* From the newest request back to the last fence: what is before it has completed when
@@ -183,7 +369,8 @@ static void judge_fence(const struct rn_san_qp *q, const struct rn_san_wr *wr)
 }
 
 /* -------------------------------------------------------------------- post */
-static void fill(struct rn_san_wr *to, const struct rn_host_wr *wr, uint32_t stack)
+static void fill_request(struct rn_san_wr *to, const struct rn_host_wr *wr,
+			 uint32_t stack)
 {
 	to->wr_id = wr->wr_id;
 	to->opcode = wr->opcode;
@@ -212,9 +399,9 @@ void rn_sanitize_posted(struct rn_host_nic *nic, const struct rn_host_wr *wr)
 	stack = rn_san_stack();
 	rn_host_lock(h);
 	q = rn_san_qp(rn_nic_agent(nic), wr->qpn, true);
-	r = q ? rn_san_wr_add(q, wr->msg) : NULL;
+	r = q ? add_request(q, wr->msg) : NULL;
 	if (r) {
-		fill(r, wr, stack);
+		fill_request(r, wr, stack);
 		if (rn_san_is_fetch(r->opcode))
 			q->reads_open++;
 		else if (rn_san_is_gather(r->opcode))
