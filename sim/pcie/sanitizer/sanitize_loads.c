@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* sanitize_loads.c - plain loads and stores that are judged: their pages are closed.
  *
- *	the CPU's from memory of a GPU: while anything is on its way to that GPU or from
- *it
+ *	the CPU's from memory of a GPU: while anything is on its way to it or from it
  *		(../gpu/trap.c closes the pages)
  *	a kernel's from its GPU's device view: while covered writes are on their way to
  *		the page
