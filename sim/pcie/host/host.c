@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* host.c - the one hierarchy of this process: its fabric, its lock, what TLPs do. */
+/* host.c - the one hierarchy of this process: its fabric, its lock, what TLPs carry and
+ * do. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +20,7 @@ enum {
 	/* Slots that TLPs need which are done at once, one inside another. */
 	SLOTS_SPARE = 64,
 	STARTS_MAX = 2,
+	SLOT_NONE = UINT16_MAX,
 };
 
 static struct rn_host the_host = { .lock = PTHREAD_MUTEX_INITIALIZER,
@@ -33,6 +35,59 @@ static unsigned start_count;
 /* Read by a handler of SIGSEGV: must not allocate. */
 static __thread bool locked __attribute__((tls_model("initial-exec")));
 static __thread bool polling __attribute__((tls_model("initial-exec")));
+
+/* --------------------------------------------------------------- payloads */
+/* All memory for them is taken from the system at once: pages that are mapped later could
+ * come to lie where a program has unmapped what it registered, and late writes would hit
+ * them. Slots for @count TLPs, each of up to @bytes. 0 or -ENOMEM.
+ */
+static int make_slots(struct rn_host *h, uint32_t count, uint32_t bytes)
+{
+	struct rn_host_slot *slots = calloc(count, sizeof(*slots));
+	uint8_t *large = malloc((size_t)count * bytes);
+
+	assert(count < SLOT_NONE);
+	if (!slots || !large) {
+		free(slots);
+		free(large);
+		return -ENOMEM;
+	}
+	free(h->slots);
+	free(h->large);
+	h->slots = slots;
+	h->large = large;
+	h->large_bytes = bytes;
+	h->slot_count = count;
+	for (uint32_t i = 0; i < count; i++)
+		slots[i].next = (uint16_t)(i + 1 < count ? i + 1 : SLOT_NONE);
+	h->free_slot = 0;
+	return 0;
+}
+
+/* A slot whose payload.bytes has room for @len bytes of the hierarchy's own (0: none).
+ * NULL: none is free.
+ */
+static struct rn_host_slot *take_slot(struct rn_host *h, uint32_t len)
+{
+	size_t at = h->free_slot;
+	struct rn_host_slot *s;
+
+	if (at == SLOT_NONE)
+		return NULL;
+	assert(len <= h->large_bytes);
+	s = &h->slots[at];
+	h->free_slot = s->next;
+	s->payload = (struct rn_payload){
+		.bytes = len > RN_HOST_INLINE ? h->large + at * h->large_bytes : s->bytes,
+	};
+	return s;
+}
+
+static void give_slot(struct rn_host *h, struct rn_host_slot *s)
+{
+	s->next = h->free_slot;
+	h->free_slot = (uint16_t)(s - h->slots);
+}
 
 /* -------------------------------------------------------------------- make */
 static void in_child(void)
@@ -59,7 +114,7 @@ int rn_host_restart(struct rn_host *h, const struct rn_pcie_knobs *knobs)
 
 	assert(!h->fabric || rn_fabric_count(h->fabric) == 0);
 	if (!err)
-		err = rn_host_slots_make(h, tlps + SLOTS_SPARE, payload_max(knobs));
+		err = make_slots(h, tlps + SLOTS_SPARE, payload_max(knobs));
 	if (err) {
 		free(mem);
 		return err;
@@ -245,7 +300,7 @@ static void call_reading(struct rn_host *h, const struct rn_tlp *tlp)
 			h->hooks[i]->reading(h, tlp);
 }
 
-static void end(struct rn_host *h, const struct rn_tlp *tlp)
+static void end_tlp(struct rn_host *h, const struct rn_tlp *tlp)
 {
 	struct rn_host_slot *s = rn_host_slot_of(h, tlp);
 	const struct rn_payload p = s->payload;
@@ -258,7 +313,7 @@ static void end(struct rn_host *h, const struct rn_tlp *tlp)
 		if (held > h->counters.held_max)
 			h->counters.held_max = held;
 	}
-	rn_host_slot_give(h, s);
+	give_slot(h, s);
 	if (p.done)
 		p.done(p.arg, tlp, p.result);
 }
@@ -278,12 +333,12 @@ static void perform(void *ctx, const struct rn_tlp *tlp)
 		p->result = rn_host_modify(h, (struct rn_host_atomic *)(void *)p->bytes);
 	call_performed(h, tlp);
 	if (tlp->kind == RN_TLP_WRITE)
-		end(h, tlp);
+		end_tlp(h, tlp);
 }
 
 static void complete(void *ctx, const struct rn_tlp *tlp)
 {
-	end(ctx, tlp);
+	end_tlp(ctx, tlp);
 }
 
 static void moving(void *ctx, const struct rn_tlp *tlp, unsigned queue)
@@ -416,7 +471,7 @@ static struct rn_host_slot *fill_slot(struct rn_host *h, const struct rn_tlp *tl
 {
 	/* Done before the caller's bytes go away. */
 	bool is_copied = tlp->kind == RN_TLP_WRITE && !rn_host_is_off(h);
-	struct rn_host_slot *s = rn_host_slot_take(h, is_copied ? tlp->len : 0);
+	struct rn_host_slot *s = take_slot(h, is_copied ? tlp->len : 0);
 
 	if (!s)
 		return NULL;
@@ -428,7 +483,7 @@ static struct rn_host_slot *fill_slot(struct rn_host *h, const struct rn_tlp *tl
 	return s;
 }
 
-static int send(struct rn_host *h, struct rn_tlp *tlp, struct rn_host_slot *s)
+static int send_tlp(struct rn_host *h, struct rn_tlp *tlp, struct rn_host_slot *s)
 {
 	bool was_busy = h->is_busy;
 	int index;
@@ -440,7 +495,7 @@ static int send(struct rn_host *h, struct rn_tlp *tlp, struct rn_host_slot *s)
 	h->is_busy = was_busy;
 	if (index < 0) {
 		call_performed(h, tlp);
-		rn_host_slot_give(h, s);
+		give_slot(h, s);
 	}
 	return index;
 }
@@ -467,7 +522,7 @@ int rn_host_issue(struct rn_host *h, struct rn_tlp *tlp, void *bytes,
 		return -ENOMEM;
 	s->payload.done = done;
 	s->payload.arg = arg;
-	index = send(h, tlp, s);
+	index = send_tlp(h, tlp, s);
 	if (index < 0)
 		return index == -EHOSTUNREACH ? index : -ENOMEM;
 	h->counters.tlps++;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* host.h - inside of librocin-gpu.so: the PCIe hierarchy of this process.
  *
- *	host.c		one fabric, its lock, what TLPs do
+ *	host.c		one fabric, its lock, what TLPs carry and do
  *	host_bus.c	the thread that bounds how long TLPs are held
- *	host_payload.c	what TLPs carry
  *	host_memory.c	which address belongs to which memory
- *	host_nic*.c	NICs: rn_mem_ops, results that are fetched
+ *	host_nic.c	NICs: rn_mem_ops, results that are fetched
+ *	host_dm.c	memory on a NIC
  *	host_replay.c	choices that are recorded, and made again
  *	host_trace.c	rocin/pcie.h
  *

@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "host_nic.h"
+#include "host_internal.h"
 #include "transport/io/memory/mem_guard.h"
 
 enum {
@@ -28,14 +28,6 @@ int rn_host_dm_add(struct rn_host_nic *nic, rn_iova addr, uint64_t len)
 	return 0;
 }
 
-static bool is_to(const struct rn_tlp *tlp, const void *arg)
-{
-	const struct rn_host_region *r = arg;
-
-	return tlp->target == r->target && tlp->addr < r->addr + r->len &&
-	       r->addr < tlp->addr + tlp->len;
-}
-
 void rn_host_dm_remove(struct rn_host_nic *nic, rn_iova addr)
 {
 	struct rn_host *h = nic->host;
@@ -44,7 +36,7 @@ void rn_host_dm_remove(struct rn_host_nic *nic, rn_iova addr)
 	rn_host_lock(h);
 	r = (struct rn_host_region *)rn_host_region_of(h, addr);
 	assert(r && r->addr == addr && r->target == rn_nic_agent(nic));
-	rn_host_force_if(h, is_to, r);
+	rn_host_force_region(h, r);
 	rn_host_region_unlink(h, r);
 	rn_host_unlock(h);
 	free(r);

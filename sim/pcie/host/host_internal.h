@@ -109,16 +109,6 @@ int rn_host_restart_with_tape(struct rn_host *h, const struct rn_pcie_knobs *kno
 /* A choice: move the TLP one place, or all the way. */
 void rn_host_move(struct rn_host *h, unsigned index, bool is_forced);
 
-/* ------------------------------------------------------------ host_payload.c */
-/* Slots for @count TLPs, each of up to @bytes. 0 or -ENOMEM. */
-int rn_host_slots_make(struct rn_host *h, uint32_t count, uint32_t bytes);
-
-/* A slot whose payload.bytes has room for @len bytes of the hierarchy's own (0: none).
- * NULL: none is free.
- */
-struct rn_host_slot *rn_host_slot_take(struct rn_host *h, uint32_t len);
-void rn_host_slot_give(struct rn_host *h, struct rn_host_slot *s);
-
 static inline struct rn_host_slot *rn_host_slot_of(struct rn_host *h,
 						   const struct rn_tlp *tlp)
 {
@@ -151,6 +141,32 @@ bool rn_host_do_entries_wait(struct rn_host *h, rn_ns now);
 void rn_host_release(struct rn_host *h, rn_ns now);
 
 /* --------------------------------------------------------------- host_nic.c */
+struct rn_host_nic {
+	struct rn_host *host;
+	unsigned number;
+	char name[32];
+	void (*wake)(void *arg);
+	void *arg;
+	uint32_t next_txn, last_packet;
+
+	struct rn_nic_op *active; /* not ended */
+	struct rn_nic_op *ended, **ended_tail;
+	struct rn_nic_op *free;
+	struct rn_nic_block *blocks;
+	struct rn_nic_lock *locks;
+
+	_Atomic uint32_t dm_writes; /* of the CPU to its memory, on their way */
+
+	bool is_told;		 /* of the ended ones, since the last collect() */
+	_Atomic bool has_ended;	 /* read without the lock */
+	_Atomic unsigned waking; /* calls of wake() under way */
+};
+
+static inline unsigned rn_nic_agent(const struct rn_host_nic *nic)
+{
+	return RN_AGENT_NIC + nic->number;
+}
+
 extern const struct rn_mem_ops rn_host_nic_ops;
 
 struct rn_host_nic *rn_host_attach(const struct rn_host_nic_cfg *cfg);

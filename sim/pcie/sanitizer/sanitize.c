@@ -14,7 +14,7 @@
 
 #include "sanitize_internal.h"
 #include "sim/pcie/gpu/gpu_internal.h"
-#include "sim/pcie/host/host_nic.h"
+#include "sim/pcie/host/host_internal.h"
 #include "sim/pcie/page/page.h"
 #include "transport/io/host/log.h"
 

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "sanitize_internal.h"
-#include "sim/pcie/host/host_nic.h"
+#include "sim/pcie/host/host_internal.h"
 
 enum {
 	BUCKETS = 256,

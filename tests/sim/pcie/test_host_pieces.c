@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "host_kit.h"
-#include "sim/pcie/host/host_nic.h"
+#include "sim/pcie/host/host_internal.h"
 #include "transport/io/memory/mem_guard.h"
 
 enum {
