@@ -1,12 +1,240 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* fabric.c - who may leave a queue, and what happens when it does. */
+/* fabric.c - TLPs in lists, who may leave a queue, and what happens when it does.
+ *
+ * All of a fabric is one block, and lists are lists of indices. A list is a queue or the
+ * inside of a GPU. Each TLP is in one list, by its arrival there, and in the list of all,
+ * by its issue.
+ */
 #include <errno.h>
+#include <string.h>
 
-#include "fabric_lists.h"
+#include "fabric.h"
 
 enum {
-	NONE = RN_TLP_NONE
+	NONE = RN_TLP_NONE,
+	WORD_BITS = 64,
+	BUSY_WORDS = (RN_LIST_COUNT + WORD_BITS - 1) / WORD_BITS,
 };
+
+static_assert(RN_LIST_COUNT < UINT16_MAX, "a list number fits where an index does");
+
+struct rn_fabric {
+	struct rn_pcie_knobs knobs;
+	uint64_t busy[BUSY_WORDS]; /* bit per list: not empty */
+	uint64_t next_seq;
+	uint32_t capacity, count, wanted;
+	uint16_t free; /* first free place */
+	uint16_t oldest, youngest;
+	uint16_t cursor; /* of rn_fabric_force_if(): moves on when its TLP goes */
+	uint16_t first[RN_LIST_COUNT], last[RN_LIST_COUNT];
+	struct rn_tlp tlp[];
+};
+
+/* The list that @t is in, or is to be in, by its state, target and hop. */
+static unsigned list_of(const struct rn_tlp *t)
+{
+	return t->state == RN_TLP_INSIDE ? RN_QUEUE_COUNT + t->target
+					 : t->route.queue[t->hop];
+}
+
+/* ---- Lists ---- */
+size_t rn_fabric_size(uint32_t tlps)
+{
+	assert(tlps > 0 && tlps <= RN_TLPS_MAX);
+	return sizeof(struct rn_fabric) + tlps * sizeof(struct rn_tlp);
+}
+
+struct rn_fabric *rn_fabric_init(void *mem, uint32_t tlps,
+				 const struct rn_pcie_knobs *knobs)
+{
+	struct rn_fabric *f = mem;
+
+	assert((uintptr_t)mem % _Alignof(struct rn_fabric) == 0);
+	memset(mem, 0, rn_fabric_size(tlps));
+	f->knobs = *knobs;
+	f->capacity = tlps;
+	f->oldest = f->youngest = f->cursor = NONE;
+	for (unsigned i = 0; i < RN_LIST_COUNT; i++)
+		f->first[i] = f->last[i] = NONE;
+	for (unsigned i = 0; i < tlps; i++)
+		f->tlp[i].next = (uint16_t)(i + 1 < tlps ? i + 1 : NONE);
+	return f;
+}
+
+/* ---- Lists ---- */
+/* To the end of its list. */
+static void append_to_list(struct rn_fabric *f, unsigned index)
+{
+	struct rn_tlp *t = &f->tlp[index];
+	unsigned list = list_of(t);
+
+	t->prev = f->last[list];
+	t->next = NONE;
+	if (t->prev == NONE)
+		f->first[list] = (uint16_t)index;
+	else
+		f->tlp[t->prev].next = (uint16_t)index;
+	f->last[list] = (uint16_t)index;
+	f->busy[list / WORD_BITS] |= UINT64_C(1) << list % WORD_BITS;
+	f->wanted += rn_tlp_is_wanted(t);
+}
+
+static void unlink_from_list(struct rn_fabric *f, unsigned index)
+{
+	struct rn_tlp *t = &f->tlp[index];
+	unsigned list = list_of(t);
+
+	if (t->prev == NONE)
+		f->first[list] = t->next;
+	else
+		f->tlp[t->prev].next = t->next;
+	if (t->next == NONE)
+		f->last[list] = t->prev;
+	else
+		f->tlp[t->next].prev = t->prev;
+	if (f->first[list] == NONE)
+		f->busy[list / WORD_BITS] &= ~(UINT64_C(1) << list % WORD_BITS);
+	f->wanted -= rn_tlp_is_wanted(t);
+}
+
+/* A place for a copy of @tlp, the youngest of all, in no list yet; there must be room. */
+static unsigned take_place(struct rn_fabric *f, const struct rn_tlp *tlp)
+{
+	unsigned index = f->free;
+	struct rn_tlp *t = &f->tlp[index];
+
+	f->free = t->next;
+	*t = *tlp;
+	t->seq = f->next_seq++;
+	t->hop = 0;
+	t->state = RN_TLP_QUEUED;
+	t->waiter = NONE;
+	t->younger = NONE;
+	t->older = f->youngest;
+	if (t->older == NONE)
+		f->oldest = (uint16_t)index;
+	else
+		f->tlp[t->older].younger = (uint16_t)index;
+	f->youngest = (uint16_t)index;
+	f->count++;
+	return index;
+}
+
+static void free_place(struct rn_fabric *f, unsigned index)
+{
+	struct rn_tlp *t = &f->tlp[index];
+
+	if (t->older == NONE)
+		f->oldest = t->younger;
+	else
+		f->tlp[t->older].younger = t->younger;
+	if (t->younger == NONE)
+		f->youngest = t->older;
+	else
+		f->tlp[t->younger].older = t->older;
+	if (f->cursor == index)
+		f->cursor = t->younger;
+	*t = (struct rn_tlp){ .state = RN_TLP_FREE, .next = f->free };
+	f->free = (uint16_t)index;
+	f->count--;
+}
+
+/* ---- Looking ---- */
+const struct rn_pcie_knobs *rn_fabric_knobs(const struct rn_fabric *f)
+{
+	return &f->knobs;
+}
+
+uint32_t rn_fabric_count(const struct rn_fabric *f)
+{
+	return f->count;
+}
+
+uint32_t rn_fabric_room(const struct rn_fabric *f)
+{
+	return f->capacity - f->count;
+}
+
+uint32_t rn_fabric_wanted(const struct rn_fabric *f)
+{
+	return f->wanted;
+}
+
+const struct rn_tlp *rn_fabric_tlp(const struct rn_fabric *f, unsigned index)
+{
+	if (index >= f->capacity || f->tlp[index].state == RN_TLP_FREE)
+		return NULL;
+	return &f->tlp[index];
+}
+
+unsigned rn_fabric_first(const struct rn_fabric *f, unsigned queue)
+{
+	assert(queue < RN_LIST_COUNT);
+	return f->first[queue];
+}
+
+unsigned rn_fabric_last(const struct rn_fabric *f, unsigned queue)
+{
+	assert(queue < RN_LIST_COUNT);
+	return f->last[queue];
+}
+
+static const struct rn_tlp *used(const struct rn_fabric *f, unsigned index)
+{
+	assert(index < f->capacity && f->tlp[index].state != RN_TLP_FREE);
+	return &f->tlp[index];
+}
+
+unsigned rn_fabric_next(const struct rn_fabric *f, unsigned index)
+{
+	return used(f, index)->next;
+}
+
+unsigned rn_fabric_prev(const struct rn_fabric *f, unsigned index)
+{
+	return used(f, index)->prev;
+}
+
+unsigned rn_fabric_oldest(const struct rn_fabric *f)
+{
+	return f->oldest;
+}
+
+unsigned rn_fabric_youngest(const struct rn_fabric *f)
+{
+	return f->youngest;
+}
+
+unsigned rn_fabric_younger(const struct rn_fabric *f, unsigned index)
+{
+	return used(f, index)->younger;
+}
+
+unsigned rn_fabric_older(const struct rn_fabric *f, unsigned index)
+{
+	return used(f, index)->older;
+}
+
+unsigned rn_fabric_busy_queue(const struct rn_fabric *f, unsigned queue)
+{
+	for (unsigned w = queue / WORD_BITS; w < BUSY_WORDS; w++) {
+		uint64_t bits = f->busy[w];
+
+		if (w == queue / WORD_BITS)
+			bits &= ~UINT64_C(0) << queue % WORD_BITS;
+		if (bits)
+			return w * WORD_BITS + (unsigned)__builtin_ctzll(bits);
+	}
+	return RN_LIST_COUNT;
+}
+
+void rn_fabric_each_queue(const struct rn_fabric *f,
+			  void (*visit)(void *arg, unsigned queue), void *arg)
+{
+	for (unsigned q = rn_fabric_busy_queue(f, 0); q < RN_LIST_COUNT;
+	     q = rn_fabric_busy_queue(f, q + 1))
+		visit(arg, q);
+}
 
 /* What the moving functions share. */
 struct run {
@@ -16,7 +244,6 @@ struct run {
 };
 
 /* ---- Who may move ---- */
-
 /* Inside a GPU only writes to the same bytes keep their order. */
 static bool may_pass(const struct rn_fabric *f, const struct rn_tlp *later,
 		     const struct rn_tlp *earlier)
@@ -32,7 +259,7 @@ unsigned rn_fabric_blocker(const struct rn_fabric *f, unsigned index)
 	const struct rn_tlp *t = rn_fabric_tlp(f, index);
 
 	assert(t);
-	for (unsigned i = f->first[rn_fabric_list_of(t)]; i != index; i = f->tlp[i].next)
+	for (unsigned i = f->first[list_of(t)]; i != index; i = f->tlp[i].next)
 		if (!may_pass(f, t, &f->tlp[i]))
 			return i;
 	return NONE;
@@ -60,7 +287,6 @@ unsigned rn_fabric_moves(const struct rn_fabric *f, uint16_t *index, unsigned ma
 }
 
 /* ---- Moving ---- */
-
 static bool has_inside(const struct rn_fabric *f, unsigned target)
 {
 	return rn_agent_is_gpu(target) && f->knobs.gpu_ordering == RN_GPU_ORDER_NONE;
@@ -92,7 +318,7 @@ static void perform_and_free(const struct run *run, unsigned index)
 {
 	const struct rn_tlp t = run->f->tlp[index];
 
-	rn_fabric_free_place(run->f, index);
+	free_place(run->f, index);
 	run->ops->perform(run->ctx, &t);
 }
 
@@ -104,7 +330,7 @@ static void empty_inside(const struct run *run, unsigned gpu)
 	while ((index = f->first[list]) != NONE) {
 		if (run->ops->moving)
 			run->ops->moving(run->ctx, &f->tlp[index], RN_QUEUE_COUNT);
-		rn_fabric_unlink(f, index);
+		unlink_from_list(f, index);
 		perform_and_free(run, index);
 	}
 }
@@ -125,7 +351,7 @@ static bool arrive_write(const struct run *run, unsigned index)
 
 	if (has_inside(run->f, t->target) && !empties_inside(t)) {
 		t->state = RN_TLP_INSIDE;
-		rn_fabric_append(run->f, index);
+		append_to_list(run->f, index);
 		return true;
 	}
 	perform_and_free(run, index);
@@ -136,7 +362,7 @@ static bool arrive_completion(const struct run *run, unsigned index)
 {
 	const struct rn_tlp t = run->f->tlp[index];
 
-	rn_fabric_free_place(run->f, index);
+	free_place(run->f, index);
 	run->ops->complete(run->ctx, &t);
 	return false;
 }
@@ -151,7 +377,7 @@ static bool arrive_request(const struct run *run, unsigned index)
 	*t = completion_of(t);
 	rn_topology_answer(knobs_of(f, t, &near), t->requester, t->target, &t->route);
 	assert(t->route.hops > 0);
-	rn_fabric_append(f, index);
+	append_to_list(f, index);
 	return true;
 }
 
@@ -176,16 +402,15 @@ static bool step(const struct run *run, unsigned index)
 	bool was_inside = t->state == RN_TLP_INSIDE;
 
 	if (run->ops->moving)
-		run->ops->moving(run->ctx, t,
-				 was_inside ? RN_QUEUE_COUNT : rn_fabric_list_of(t));
-	rn_fabric_unlink(f, index);
+		run->ops->moving(run->ctx, t, was_inside ? RN_QUEUE_COUNT : list_of(t));
+	unlink_from_list(f, index);
 	if (was_inside) {
 		perform_and_free(run, index);
 		return false;
 	}
 	t->hop++;
 	if (t->hop < t->route.hops) {
-		rn_fabric_append(f, index);
+		append_to_list(f, index);
 		return true;
 	}
 	return arrive(run, index);
@@ -261,7 +486,6 @@ void rn_fabric_empty_inside(struct rn_fabric *f, const struct rn_fabric_ops *ops
 }
 
 /* ---- Issuing ---- */
-
 static void do_at_once(const struct run *run, const struct rn_tlp *tlp)
 {
 	run->ops->perform(run->ctx, tlp);
@@ -293,8 +517,8 @@ int rn_fabric_issue(struct rn_fabric *f, const struct rn_fabric_ops *ops, void *
 	}
 	if (f->free == NONE)
 		return -ENOBUFS;
-	index = rn_fabric_take_place(f, tlp);
+	index = take_place(f, tlp);
 	f->tlp[index].route = route;
-	rn_fabric_append(f, index);
+	append_to_list(f, index);
 	return (int)index;
 }

@@ -1,11 +1,200 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* knobs.c - the knobs of the model as a table: presets, words, contradictions. */
-#include <string.h>
-
+/* knobs.c - the knobs of the model: a table of them, presets, MODE[,KNOB=VALUE]... as
+ * text there and back, also from the lines of a file, and contradictions.
+ */
 #include "knobs.h"
 
-/* ---- Modes ---- */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <string.h>
+#include <unistd.h>
 
+enum {
+	SHOWN_MAX = 40, /* bytes of a word that a sentence quotes */
+	/* The longest useful word is replay=FILE. */
+	WORD_MAX = sizeof(((struct rn_pcie_knobs *)0)->replay) + sizeof("replay=") - 1,
+	FILE_MAX = 16384,    /* bytes: a page of knobs with many comments */
+	PATIENCE_MS = 10000, /* of a pipe, until its writer says something */
+};
+
+/* ---- Words and values; the functions are false if the word is no such value ---- */
+static bool is_blank(char c)
+{
+	return c == ' ' || c == '\t' || c == '\r' || c == '\n';
+}
+
+/* @w without blanks around it. */
+static struct rn_word trim_word(struct rn_word w)
+{
+	while (w.len > 0 && is_blank(w.at[0])) {
+		w.at++;
+		w.len--;
+	}
+	while (w.len > 0 && is_blank(w.at[w.len - 1]))
+		w.len--;
+	return w;
+}
+
+struct rn_word rn_word_cut(struct rn_word *text, char mark)
+{
+	struct rn_word before = *text;
+	const char *at = text->len ? memchr(text->at, mark, text->len) : NULL;
+
+	if (!at) {
+		*text = (struct rn_word){ NULL, 0 };
+		return before;
+	}
+	before.len = (size_t)(at - text->at);
+	text->at = at + 1;
+	text->len -= before.len + 1;
+	return before;
+}
+
+bool rn_word_is(struct rn_word w, const char *s)
+{
+	return w.len == strlen(s) && memcmp(w.at, s, w.len) == 0;
+}
+
+/* The word for people, in quotes: unprintable bytes as '?', cut short if long. */
+static void add_word(struct rn_text *t, struct rn_word w)
+{
+	size_t shown = w.len < SHOWN_MAX ? w.len : SHOWN_MAX;
+
+	rn_text_char(t, '"');
+	for (size_t i = 0; i < shown; i++) {
+		char c = w.at[i];
+
+		rn_text_char(t, (char)(c >= ' ' && c <= '~' ? c : '?'));
+	}
+	rn_text_add(t, shown < w.len ? "...\"" : "\"");
+}
+
+/* Which of "none|owner|all"; the first is 0. */
+static bool word_to_choice(struct rn_word w, const char *choices, uint64_t *out)
+{
+	struct rn_word left = { choices, strlen(choices) };
+
+	for (uint64_t n = 0; left.at; n++) {
+		struct rn_word choice = rn_word_cut(&left, '|');
+
+		if (choice.len == w.len && memcmp(choice.at, w.at, w.len) == 0) {
+			*out = n;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Name of choice @n; empty if there are not so many. */
+static struct rn_word choice_name(const char *choices, uint64_t n)
+{
+	struct rn_word left = { choices, strlen(choices) }, name = { choices, 0 };
+
+	for (uint64_t i = 0; i <= n; i++) {
+		if (!left.at)
+			return (struct rn_word){ choices, 0 };
+		name = rn_word_cut(&left, '|');
+	}
+	return name;
+}
+
+static unsigned digit_of(char c)
+{
+	if (c >= '0' && c <= '9')
+		return (unsigned)(c - '0');
+	if (c >= 'a' && c <= 'f')
+		return (unsigned)(c - 'a') + 10;
+	if (c >= 'A' && c <= 'F')
+		return (unsigned)(c - 'A') + 10;
+	return 16;
+}
+
+static bool is_digits(struct rn_word w, unsigned base, uint64_t *out)
+{
+	uint64_t value = 0;
+
+	if (w.len == 0)
+		return false;
+	for (size_t i = 0; i < w.len; i++) {
+		unsigned digit = digit_of(w.at[i]);
+
+		if (digit >= base || value > (UINT64_MAX - digit) / base)
+			return false;
+		value = value * base + digit;
+	}
+	*out = value;
+	return true;
+}
+
+/* Decimal, or hexadecimal after 0x. */
+static bool word_to_number(struct rn_word w, uint64_t *out)
+{
+	bool hex = w.len > 2 && w.at[0] == '0' && (w.at[1] == 'x' || w.at[1] == 'X');
+
+	if (hex)
+		return is_digits((struct rn_word){ w.at + 2, w.len - 2 }, 16, out);
+	return is_digits(w, 10, out);
+}
+
+static bool multiply(uint64_t value, uint64_t by, uint64_t *out)
+{
+	if (value > UINT64_MAX / by)
+		return false;
+	*out = value * by;
+	return true;
+}
+
+/* A number, perhaps with K, M, G or T (powers of 1024). */
+static bool word_to_size(struct rn_word w, uint64_t *out)
+{
+	static const char units[] = { 'K', 'M', 'G', 'T' };
+	const char *unit = w.len ? memchr(units, w.at[w.len - 1], sizeof(units)) : NULL;
+	uint64_t value;
+
+	if (!unit)
+		return word_to_number(w, out);
+	w.len--;
+	return is_digits(w, 10, &value) &&
+	       multiply(value, UINT64_C(1) << 10 * (unit - units + 1), out);
+}
+
+/* The largest first. */
+static const struct {
+	const char *name;
+	uint64_t ns;
+} time_units[] = { { "s", 1000000000 }, { "ms", 1000000 }, { "us", 1000 }, { "ns", 1 } };
+
+/* A decimal number with ns, us, ms or s; in ns. */
+static bool word_to_time(struct rn_word w, uint64_t *out)
+{
+	size_t digits = 0;
+	uint64_t value;
+
+	while (digits < w.len && digit_of(w.at[digits]) < 10)
+		digits++;
+	if (!is_digits((struct rn_word){ w.at, digits }, 10, &value))
+		return false;
+	w.at += digits;
+	w.len -= digits;
+	for (unsigned i = 0; i < RN_ARRAY_SIZE(time_units); i++)
+		if (rn_word_is(w, time_units[i].name))
+			return multiply(value, time_units[i].ns, out);
+	return false;
+}
+
+/* As word_to_time() reads it, in the largest unit without a fraction. */
+static void add_time(struct rn_text *t, uint64_t ns)
+{
+	unsigned i = 0;
+
+	while (ns % time_units[i].ns != 0)
+		i++;
+	rn_text_number(t, ns / time_units[i].ns);
+	rn_text_add(t, time_units[i].name);
+}
+
+/* ---- Modes ---- */
 static const char *const mode_names[RN_PCIE_MODE_COUNT] = {
 	[RN_PCIE_STRICT] = "strict",
 	[RN_PCIE_IBTA] = "ibta",
@@ -67,7 +256,6 @@ void rn_pcie_preset(struct rn_pcie_knobs *k, enum rn_pcie_mode mode)
 }
 
 /* ---- The table ---- */
-
 /* How a knob is kept and written. */
 enum form {
 	CHOICE,	      /* an enum; one of rn_pcie_knob.values, in the enum's order */
@@ -274,7 +462,6 @@ static void set(struct rn_pcie_knobs *k, const struct row *row, uint64_t value)
 }
 
 /* ---- Values ---- */
-
 static bool is_file_name(struct rn_word w)
 {
 	if (w.len == 0 || w.len >= sizeof(common.replay))
@@ -294,8 +481,7 @@ static bool is_in_range(unsigned knob, uint64_t value)
 	switch (row->form) {
 	case CHOICE:
 	case SWITCH:
-		return rn_value_choice_name(rn_pcie_knob_list[knob].values, value).len >
-		       0;
+		return choice_name(rn_pcie_knob_list[knob].values, value).len > 0;
 	case POWER_OF_TWO:
 		return value >= row->min && value <= row->max &&
 		       (value & (value - 1)) == 0;
@@ -318,19 +504,19 @@ static bool read_number(unsigned knob, const char *choices, struct rn_word w,
 	switch (rows[knob].form) {
 	case CHOICE:
 	case SWITCH:
-		return rn_value_choice(w, choices, value);
+		return word_to_choice(w, choices, value);
 	case POWER_OF_TWO:
 	case NUMBER:
-		return rn_value_number(w, value);
+		return word_to_number(w, value);
 	case SIZE_OR_ALL:
 		*value = 0;
-		return rn_word_is(w, "all") || (rn_value_size(w, value) && *value != 0);
+		return rn_word_is(w, "all") || (word_to_size(w, value) && *value != 0);
 	case TIME_OR_INF:
 		*value = 0;
-		return rn_word_is(w, "inf") || (rn_value_time(w, value) && *value != 0);
+		return rn_word_is(w, "inf") || (word_to_time(w, value) && *value != 0);
 	case COUNT_OR_INF:
 		*value = 0;
-		return rn_word_is(w, "inf") || (rn_value_number(w, value) && *value != 0);
+		return rn_word_is(w, "inf") || (word_to_number(w, value) && *value != 0);
 	case FILE_NAME:
 		break;
 	}
@@ -357,8 +543,8 @@ static bool read_value(struct rn_pcie_knobs *k, unsigned knob, const char *choic
 }
 
 /* ---- For knobs_words.c ---- */
-
-int rn_knob_find(struct rn_word name, const char **choices)
+/* Knob with this name or alias, -1: none. @choices: what that name may be. */
+static int find_knob(struct rn_word name, const char **choices)
 {
 	for (int i = 0; i < KNOB_COUNT; i++) {
 		const struct rn_pcie_knob *knob = &rn_pcie_knob_list[i];
@@ -372,13 +558,14 @@ int rn_knob_find(struct rn_word name, const char **choices)
 	return -1;
 }
 
-bool rn_knob_read(struct rn_pcie_knobs *k, int knob, const char *choices,
-		  struct rn_word value)
+/* Set from text; false: no such value, @k is unchanged. */
+static bool read_knob(struct rn_pcie_knobs *k, int knob, const char *choices,
+		      struct rn_word value)
 {
 	return read_value(k, (unsigned)knob, choices, value);
 }
 
-bool rn_knob_is_valid(const struct rn_pcie_knobs *k, int knob)
+static bool is_knob_valid(const struct rn_pcie_knobs *k, int knob)
 {
 	const char *name;
 	size_t len;
@@ -400,12 +587,13 @@ bool rn_knob_differs(const struct rn_pcie_knobs *a, const struct rn_pcie_knobs *
 	return get(a, &rows[knob]) != get(b, &rows[knob]);
 }
 
-void rn_text_knob_range(struct rn_text *t, int knob, const char *choices)
+/* "now|pcie|msg|any", "a number of up to 64 bits" */
+static void add_knob_range(struct rn_text *t, int knob, const char *choices)
 {
 	rn_text_add(t, rows[knob].what ? rows[knob].what : choices);
 }
 
-void rn_text_knob_value(struct rn_text *t, const struct rn_pcie_knobs *k, int knob)
+static void add_knob_value(struct rn_text *t, const struct rn_pcie_knobs *k, int knob)
 {
 	uint64_t value = rows[knob].form == FILE_NAME ? 0 : get(k, &rows[knob]);
 	struct rn_word name;
@@ -413,7 +601,7 @@ void rn_text_knob_value(struct rn_text *t, const struct rn_pcie_knobs *k, int kn
 	switch (rows[knob].form) {
 	case CHOICE:
 	case SWITCH:
-		name = rn_value_choice_name(rn_pcie_knob_list[knob].values, value);
+		name = choice_name(rn_pcie_knob_list[knob].values, value);
 		for (size_t i = 0; i < name.len; i++)
 			rn_text_char(t, name.at[i]);
 		return;
@@ -427,7 +615,7 @@ void rn_text_knob_value(struct rn_text *t, const struct rn_pcie_knobs *k, int kn
 		if (value == 0)
 			rn_text_add(t, "inf");
 		else
-			rn_text_time(t, value);
+			add_time(t, value);
 		return;
 	case COUNT_OR_INF:
 		if (value == 0)
@@ -442,4 +630,275 @@ void rn_text_knob_value(struct rn_text *t, const struct rn_pcie_knobs *k, int kn
 	case FILE_NAME:
 		rn_text_add(t, const_file_name(k, (unsigned)knob));
 	}
+}
+
+/* ---- Reading ---- */
+/* "adv" is what litmus files say. */
+static bool find_mode(struct rn_word w, enum rn_pcie_mode *mode)
+{
+	if (rn_word_is(w, "adv")) {
+		*mode = RN_PCIE_ADVERSARIAL;
+		return true;
+	}
+	for (unsigned i = 0; i < RN_PCIE_MODE_COUNT; i++)
+		if (rn_word_is(w, rn_pcie_mode_name(i))) {
+			*mode = i;
+			return true;
+		}
+	return false;
+}
+
+static int refuse(struct rn_text *t, struct rn_word w, const char *why)
+{
+	add_word(t, w);
+	rn_text_add(t, why);
+	return -EINVAL;
+}
+
+static int parse_knob(struct rn_pcie_knobs *k, struct rn_word word, struct rn_text *err)
+{
+	struct rn_word value = word, name = trim_word(rn_word_cut(&value, '='));
+	const char *choices;
+	int knob = find_knob(name, &choices);
+
+	if (knob < 0)
+		return refuse(err, word, ": no such knob");
+	if (read_knob(k, knob, choices, trim_word(value)))
+		return 0;
+	refuse(err, word, ": ");
+	add_word(err, name);
+	rn_text_add(err, " is ");
+	add_knob_range(err, knob, choices);
+	return -EINVAL;
+}
+
+static int parse_word(struct rn_pcie_knobs *k, struct rn_word word, struct rn_text *err)
+{
+	struct rn_word value = word, name = trim_word(rn_word_cut(&value, '='));
+	enum rn_pcie_mode mode;
+	bool is_mode = rn_word_is(name, "mode");
+
+	if (word.len == 0)
+		return refuse(err, word, ": a word is missing between commas");
+	if (word.len > WORD_MAX)
+		return refuse(err, word, ": too long");
+	if (memchr(word.at, '\0', word.len))
+		return refuse(err, word, ": has a NUL byte");
+	if (value.at && !is_mode)
+		return parse_knob(k, word, err);
+	if (!find_mode(is_mode ? trim_word(value) : word, &mode))
+		return refuse(err, word,
+			      ": a mode is strict, ibta, typical or adversarial, "
+			      "a knob is KNOB=VALUE");
+	rn_pcie_preset(k, mode);
+	return 0;
+}
+
+int rn_knobs_parse_words(struct rn_pcie_knobs *k, struct rn_word text, char *err,
+			 size_t err_len)
+{
+	struct rn_text t;
+	int rc = 0;
+
+	rn_text_init(&t, err, err_len);
+	if (trim_word(text).len == 0)
+		return 0;
+	while (rc == 0 && text.at)
+		rc = parse_word(k, trim_word(rn_word_cut(&text, ',')), &t);
+	return rc;
+}
+
+/* ---- Contradictions ---- */
+/* Pairs that mean nothing together. */
+static const struct {
+	const char *a, *b, *why;
+} pairs[] = {
+	{ "place=now", "nic.ooo=1", "nothing is out of order if nothing is on its way" },
+	{ "place=now", "gpu.ordering=none", "nothing waits inside a GPU then" },
+	{ "place=now", "driver=replay", "nothing is chosen then" },
+};
+
+/* Does the knob of "knob=value" have that value? */
+static bool has_value(const struct rn_pcie_knobs *k, const char *word)
+{
+	struct rn_word value = { word, strlen(word) };
+	struct rn_pcie_knobs with = *k;
+	struct rn_word name = rn_word_cut(&value, '=');
+	const char *choices;
+	int knob = find_knob(name, &choices);
+	bool is_known = knob >= 0 && read_knob(&with, knob, choices, value);
+
+	assert(is_known);
+	return is_known && !rn_knob_differs(k, &with, knob);
+}
+
+static int contradict(struct rn_text *err, const char *a, const char *b, const char *why)
+{
+	rn_text_add(err, a);
+	rn_text_add(err, " contradicts ");
+	rn_text_add(err, b);
+	rn_text_add(err, ": ");
+	rn_text_add(err, why);
+	return -EINVAL;
+}
+
+static int check_each(const struct rn_pcie_knobs *k, struct rn_text *err)
+{
+	if ((unsigned)k->mode >= RN_PCIE_MODE_COUNT) {
+		rn_text_add(err, "mode: no such mode");
+		return -EINVAL;
+	}
+	for (int i = 0; rn_pcie_knob_list[i].name; i++) {
+		if (is_knob_valid(k, i))
+			continue;
+		rn_text_add(err, rn_pcie_knob_list[i].name);
+		rn_text_add(err, " is ");
+		add_knob_range(err, i, rn_pcie_knob_list[i].values);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+int rn_pcie_check(const struct rn_pcie_knobs *k, char *err, size_t err_len)
+{
+	struct rn_text t;
+	int rc;
+
+	rn_text_init(&t, err, err_len);
+	rc = check_each(k, &t);
+	if (rc)
+		return rc;
+	for (unsigned i = 0; i < RN_ARRAY_SIZE(pairs); i++)
+		if (has_value(k, pairs[i].a) && has_value(k, pairs[i].b))
+			return contradict(&t, pairs[i].a, pairs[i].b, pairs[i].why);
+	if (k->granule > k->max_payload)
+		return contradict(&t, "granule", "max_payload",
+				  "a granule is not larger than a TLP");
+	if (k->driver == RN_DRIVER_REPLAY && !k->replay[0])
+		return contradict(&t, "driver=replay", "no replay",
+				  "replay=FILE says what to replay");
+	if (k->driver != RN_DRIVER_REPLAY && k->replay[0])
+		return contradict(&t, "replay", "driver",
+				  "a file is replayed by driver=replay only");
+	if (k->place == RN_PLACE_NOW && k->record[0])
+		return contradict(&t, "place=now", "record", "nothing is chosen then");
+	if (k->record[0] && strcmp(k->record, k->replay) == 0)
+		return contradict(&t, "record", "replay", "both name one file");
+	return 0;
+}
+
+/* ---- Writing ---- */
+int rn_pcie_format(const struct rn_pcie_knobs *k, char *buf, size_t len)
+{
+	struct rn_pcie_knobs preset;
+	struct rn_text t;
+
+	assert((unsigned)k->mode < RN_PCIE_MODE_COUNT);
+	rn_text_init(&t, buf, len);
+	rn_pcie_preset(&preset, k->mode);
+	rn_text_add(&t, rn_pcie_mode_name(k->mode));
+	for (int i = 0; rn_pcie_knob_list[i].name; i++) {
+		if (!rn_knob_differs(k, &preset, i))
+			continue;
+		rn_text_char(&t, ',');
+		rn_text_add(&t, rn_pcie_knob_list[i].name);
+		rn_text_char(&t, '=');
+		add_knob_value(&t, k, i);
+	}
+	return (int)t.used;
+}
+
+/* ---- Files ---- */
+/* read() from a file that was opened without waiting, since a FIFO may have no writer for
+ * ever; one that has a writer is waited for. Bytes, 0 at the end, or -errno.
+ */
+static ssize_t read_some(int fd, char *buf, size_t size)
+{
+	struct pollfd wait = { .fd = fd, .events = POLLIN };
+	ssize_t n = read(fd, buf, size);
+
+	while (n < 0 && (errno == EAGAIN || errno == EINTR)) {
+		int ready = errno == EINTR ? 1 : poll(&wait, 1, PATIENCE_MS);
+
+		if (ready == 0)
+			return -ETIMEDOUT;
+		if (ready < 0 && errno != EINTR)
+			break;
+		n = read(fd, buf, size);
+	}
+	return n < 0 ? -errno : n;
+}
+
+/* The whole file into @buf; its length, -EFBIG or -errno. */
+static ssize_t read_file(const char *name, char *buf, size_t size)
+{
+	int fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	size_t used = 0;
+	ssize_t n = 1;
+
+	if (fd < 0)
+		return -errno;
+	while (n > 0 && used < size) {
+		n = read_some(fd, buf + used, size - used);
+		if (n > 0)
+			used += (size_t)n;
+	}
+	if (n >= 0)
+		n = used < size ? (ssize_t)used : -EFBIG;
+	close(fd);
+	return n;
+}
+
+static int parse_lines(struct rn_pcie_knobs *k, const char *name, struct rn_word text,
+		       struct rn_text *err)
+{
+	char why[256];
+
+	for (unsigned number = 1; text.at; number++) {
+		struct rn_word line = rn_word_cut(&text, '\n');
+		struct rn_word words = rn_word_cut(&line, '#');
+		int rc = rn_knobs_parse_words(k, words, why, sizeof(why));
+
+		if (rc == 0)
+			continue;
+		rn_text_add(err, name);
+		rn_text_char(err, ':');
+		rn_text_number(err, number);
+		rn_text_add(err, ": ");
+		rn_text_add(err, why);
+		return rc;
+	}
+	return 0;
+}
+
+static int parse_file(struct rn_pcie_knobs *k, const char *name, struct rn_text *err)
+{
+	char buf[FILE_MAX + 1];
+	ssize_t len = read_file(name, buf, sizeof(buf));
+
+	if (len >= 0)
+		return parse_lines(k, name, (struct rn_word){ buf, (size_t)len }, err);
+	rn_text_add(err, name);
+	rn_text_add(err, ": ");
+	rn_text_add(err, len == -EFBIG ? "longer than 16384 bytes" : strerror((int)-len));
+	return (int)len;
+}
+
+int rn_pcie_parse(struct rn_pcie_knobs *k, const char *text, char *err, size_t err_len)
+{
+	struct rn_pcie_knobs read = *k;
+	struct rn_text t;
+	int rc;
+
+	rn_text_init(&t, err, err_len);
+	if (text[0] == '@')
+		rc = parse_file(&read, text + 1, &t);
+	else
+		rc = rn_knobs_parse_words(&read, (struct rn_word){ text, strlen(text) },
+					  err, err_len);
+	if (rc == 0)
+		rc = rn_pcie_check(&read, err, err_len);
+	if (rc == 0)
+		*k = read;
+	return rc;
 }
