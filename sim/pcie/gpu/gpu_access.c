@@ -76,23 +76,6 @@ static int send_tlp(unsigned requester, unsigned kind, unsigned flags, rn_iova a
 	return err;
 }
 
-void rn_gpu_read_flush(struct rn_gpu *gpu)
-{
-	struct rn_guard *outer = rn_guard_thread.current;
-	uint64_t sink;
-	struct rn_tlp tlp = {
-		.kind = RN_TLP_READ,
-		.flags = RN_TLP_FLUSH,
-		.requester = RN_AGENT_CPU,
-		.target = (uint8_t)rn_gpu_agent(gpu),
-		.addr = (uintptr_t)gpu->bar,
-		.len = sizeof(sink),
-	};
-
-	rn_host_ask(gpu->host, &tlp, &sink);
-	rn_guard_thread.current = outer;
-}
-
 /* ------------------------------------------------------------------ plain */
 /* A sanitizer's checks around a guard would use what the jump does not restore. */
 #define GUARDED __attribute__((no_sanitize("thread", "address", "undefined")))

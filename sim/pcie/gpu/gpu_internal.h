@@ -163,12 +163,12 @@ int rn_gpu_region_add(const struct rn_host_nic *nic, uint32_t key, rn_iova addr,
 void rn_gpu_region_remove(const struct rn_host_nic *nic, uint32_t key);
 
 /* ---------------------------------------------------------- gpu_access.c */
-/* Read TLP CPU -> GPU, forced: what a plain load of the CPU is. Host lock held. */
-void rn_gpu_read_flush(struct rn_gpu *gpu);
-
 /* --------------------------------------------------------------- trap.c */
 /* Begin to watch @gpu. Does nothing with ROCIN_PCIE_TRAP=off. */
 void rn_trap_add(struct rn_host *h, struct rn_gpu *gpu);
+
+/* Read TLP CPU -> GPU, forced: what a plain load of the CPU is. Host lock held. */
+void rn_gpu_read_flush(struct rn_gpu *gpu);
 
 /* After memory was allocated, freed, declared: make its pages what the state says. */
 void rn_trap_refresh(struct rn_gpu *gpu);

@@ -183,6 +183,23 @@ static struct rn_gpu *gpu_named(uintptr_t addr)
 	return view == 'b' && rn_gpu_is_in_bar(gpu, offset) ? gpu : NULL;
 }
 
+void rn_gpu_read_flush(struct rn_gpu *gpu)
+{
+	struct rn_guard *outer = rn_guard_thread.current;
+	uint64_t sink;
+	struct rn_tlp tlp = {
+		.kind = RN_TLP_READ,
+		.flags = RN_TLP_FLUSH,
+		.requester = RN_AGENT_CPU,
+		.target = (uint8_t)rn_gpu_agent(gpu),
+		.addr = (uintptr_t)gpu->bar,
+		.len = sizeof(sink),
+	};
+
+	rn_host_ask(gpu->host, &tlp, &sink);
+	rn_guard_thread.current = outer;
+}
+
 /* Sending the read lets others move, perhaps to behind it: a store that takes effect at
  * once would overtake them.
  */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* page.h - pages that are closed to the program, so that its accesses to them are seen.
  *
- *	page.c		who watches, closing and opening, pins
- *	page_step.c	one instruction with a page open
+ *	page.c		who watches, closing and opening, pins, single steps
  *	page_calls.c	the functions of the C library that hand memory to the kernel
  *
  * A watcher closes pages by rn_page_protect(). A load or store that meets a closed page
@@ -93,9 +92,8 @@ void rn_page_unpin(int pin);
  */
 bool rn_page_is_stuck(uintptr_t addr, bool was_closed);
 
-/* ------------------------------------------------------------------ page_step.c */
 /* Before the first step; not in a handler. */
-void rn_page_step_init(struct rn_host *h);
+void rn_page_step_init(void);
 
 /* In the handler of a fault: call @close(@arg, @page) behind the instruction, under the
  * host lock. @is_needed: however many steps this thread has made of late.

@@ -475,7 +475,7 @@ void rn_san_loads_watch(void)
 							.pinned = open_for_call,
 							.unpinned = protect_range_again };
 
-	rn_page_step_init(rn_san.host);
+	rn_page_step_init();
 	rn_trap_on_load(judge_cpu_load);
 	rn_page_watch(rn_san.host, &watcher);
 }
