@@ -345,6 +345,24 @@ static void close_after_call(void *owner, uintptr_t lo, uintptr_t hi)
 		close_pages(gpu);
 }
 
+/* -------------------------------------------------------------------- fork */
+static void open_range(struct rn_gpu *gpu, uintptr_t lo, uintptr_t hi)
+{
+	(void)gpu;
+	(void)rn_page_protect(lo, hi, RN_PAGE_OPEN);
+}
+
+/* Declared memory: the views of a GPU are not in a child. */
+static void open_in_child(void)
+{
+	for (int i = 0; i < RN_GPU_MAX; i++) {
+		struct rn_gpu *gpu = rn_gpu_opened(i);
+
+		if (gpu)
+			each_declared(gpu, open_range);
+	}
+}
+
 /* --------------------------------------------------------------------- add */
 void rn_trap_add(struct rn_host *h, struct rn_gpu *gpu)
 {
@@ -355,7 +373,8 @@ void rn_trap_add(struct rn_host *h, struct rn_gpu *gpu)
 							.fault = meet_fault,
 							.owner = find_gpu,
 							.pinned = push_for_call,
-							.unpinned = close_after_call };
+							.unpinned = close_after_call,
+							.in_child = open_in_child };
 	const char *trap = getenv("ROCIN_PCIE_TRAP");
 
 	rn_host_lock(h);

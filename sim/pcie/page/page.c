@@ -14,6 +14,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include "transport/io/host/log.h"
 #include "transport/io/host/mem_guard.h"
 
 enum {
@@ -56,6 +57,12 @@ static bool ask_watchers(uintptr_t addr)
 	return false;
 }
 
+static void open_in_child(void)
+{
+	for (unsigned i = 0; i < count_watchers(); i++)
+		watchers[i]->in_child();
+}
+
 void rn_page_watch(struct rn_host *h, const struct rn_page_watcher *w)
 {
 	unsigned count = count_watchers();
@@ -66,6 +73,8 @@ void rn_page_watch(struct rn_host *h, const struct rn_page_watcher *w)
 		if (watchers[i] == w)
 			return;
 	assert(count < WATCHERS_MAX);
+	if (count == 0 && pthread_atfork(NULL, NULL, open_in_child) != 0)
+		rn_log(RN_LOG_WARN, "no memory to open pages in children of fork()");
 	watchers[count] = w;
 	atomic_store_explicit(&watcher_count, count + 1, memory_order_release);
 }

@@ -55,6 +55,10 @@ struct rn_page_watcher {
 	bool (*pinned)(void *owner, uintptr_t addr, size_t len);
 	/* It has returned, and nothing keeps the pages [lo, hi) open for it. */
 	void (*unpinned)(void *owner, uintptr_t lo, uintptr_t hi);
+	/* In a child of fork(), to which nothing is on its way: open what is closed. No
+	 * lock; other threads of the parent may have left their work half done.
+	 */
+	void (*in_child)(void);
 };
 
 /* @w must live for ever; a second time does nothing. */

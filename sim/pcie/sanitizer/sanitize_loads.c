@@ -359,14 +359,8 @@ static bool meet_fault(uintptr_t addr)
 	uint64_t offset;
 	char view;
 
-	if (rn_host_is_forked()) { /* pages that were closed when it was copied */
-		struct page *p = page_of(rn_page_down(addr));
-		bool was_closed = p && p->rights != RN_PAGE_OPEN;
-
-		if (was_closed)
-			protect(p, RN_PAGE_OPEN);
-		return was_closed;
-	}
+	if (rn_host_is_forked())
+		return false;
 	gpu = rn_gpu_of(addr, &offset, &view);
 	if (gpu && view == 'd')
 		return meet_access(rn_gpu_agent(gpu), addr, (uintptr_t)gpu->bar + offset,
@@ -461,7 +455,17 @@ static void judge_cpu_load(struct rn_gpu *gpu, uintptr_t addr)
 	open_but_covered(gpu, page);
 }
 
-/* ------------------------------------------------------------------- start */
+/* ------------------------------------------------------------ fork, start */
+static void open_page(struct page *p)
+{
+	protect(p, RN_PAGE_OPEN);
+}
+
+static void open_in_child(void)
+{
+	each_of_range(0, UINTPTR_MAX, open_page);
+}
+
 static bool is_on(void)
 {
 	return true;
@@ -473,7 +477,8 @@ void rn_san_loads_watch(void)
 							.fault = meet_fault,
 							.owner = host_memory,
 							.pinned = open_for_call,
-							.unpinned = protect_range_again };
+							.unpinned = protect_range_again,
+							.in_child = open_in_child };
 
 	rn_page_step_init();
 	rn_trap_on_load(judge_cpu_load);

@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 
 #include "gpu_kit.h"
 #include "rocin/access.h"
@@ -77,6 +78,35 @@ static void test_becomes_device_memory(void **state)
 	assert_int_equal(*(uint64_t *)(at + PAGE), 0x1234);
 	assert_int_equal(room, bar_free());
 	munmap(at, 4 * PAGE);
+}
+
+/* Memory that is closed at fork() is open in the child, for its loads and for the kernel:
+ * nothing is on its way to it there.
+ */
+static void test_child_of_fork(void **state)
+{
+	char *at = map_pages(2, MAP_PRIVATE);
+	volatile uint64_t *word = (volatile uint64_t *)(void *)(at + PAGE);
+	uint64_t first;
+	int ends[2], status = -1;
+	pid_t pid;
+
+	(void)state;
+	assert_int_equal(pipe(ends), 0);
+	assert_int_equal(add(1, at, 2 * PAGE), 1);
+	first = *word;
+	gpu_kit_receive(0, at + PAGE, 0x1234);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0)
+		_exit(syscall(SYS_write, ends[1], at, 8) == 8 && *word == first ? 0 : 1);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	assert_int_equal(*word, 0x1234);
+	rn_gpu_region_remove(nic, 1);
+	close(ends[0]);
+	close(ends[1]);
+	munmap(at, 2 * PAGE);
 }
 
 /* A program may register as much as it likes: the mapping alone holds the memory. */
@@ -357,6 +387,7 @@ static void test_off_declares_nothing(void **state)
 
 static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(test_becomes_device_memory),
+	cmocka_unit_test(test_child_of_fork),
 	cmocka_unit_test(test_no_descriptor_is_left),
 	cmocka_unit_test(test_behind_a_file_with_a_long_name),
 	cmocka_unit_test(test_parts_of_pages_are_not_watched),
