@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "sim/pcie/storage/storage_drive.h"
+#include "sim/pcie/storage/storage_internal.h"
 
 sem_t kit_begun, kit_go_on;
 static struct rn_drive_backing quick;

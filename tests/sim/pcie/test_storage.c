@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "sim/pcie/host/host.h"
-#include "sim/pcie/storage/storage_drive.h"
+#include "sim/pcie/storage/storage_internal.h"
 #include "storage_kit.h"
 
 static const char *const modes[] = {

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "sim/pcie/storage/storage_drive.h"
+#include "sim/pcie/storage/storage_internal.h"
 #include "storage_kit.h"
 
 enum {

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "sim/pcie/gpu/gpu_internal.h"
-#include "sim/pcie/storage/storage_drive.h"
+#include "sim/pcie/storage/storage_internal.h"
 #include "storage_kit.h"
 
 enum {
