@@ -19,7 +19,7 @@ struct parser {
 	size_t err_len;
 };
 
-static int refuse(const struct parser *p, const char *word, const char *why)
+static int refuse_word(const struct parser *p, const char *word, const char *why)
 {
 	if (p->err_len > 0)
 		snprintf(p->err, p->err_len, "device memory rule: \"%s\" %s", word, why);
@@ -148,10 +148,11 @@ static int parse_word(struct rn_declare_rule *r, const char *word, const struct 
 		if (strncmp(word, words[i].prefix, len) == 0)
 			return words[i].set(r, word + len)
 				       ? 0
-				       : refuse(p, word, words[i].wants);
+				       : refuse_word(p, word, words[i].wants);
 	}
-	return refuse(p, word,
-		      "is none of all, size>=, size<=, range=, access=, program=, gpu=");
+	return refuse_word(
+		p, word,
+		"is none of all, size>=, size<=, range=, access=, program=, gpu=");
 }
 
 /* Copy the text before the next of @stops into @word; *@at moves behind it. */
@@ -161,9 +162,9 @@ static int next_word(const char **at, const char *stops, char word[WORD_MAX],
 	size_t len = strcspn(*at, stops);
 
 	if (len == 0)
-		return refuse(p, *at, "begins with an empty word");
+		return refuse_word(p, *at, "begins with an empty word");
 	if (len >= WORD_MAX)
-		return refuse(p, *at, "has a word that is too long");
+		return refuse_word(p, *at, "has a word that is too long");
 	memcpy(word, *at, len);
 	word[len] = '\0';
 	*at += len;
@@ -196,7 +197,7 @@ int rn_declare_parse(struct rn_declare *out, const char *text, char *err, size_t
 
 	for (;;) {
 		if (d.count == RN_DECLARE_RULES)
-			return refuse(&p, at, "is one rule too many (16 at most)");
+			return refuse_word(&p, at, "is one rule too many (16 at most)");
 		failed = parse_rule(&d.rule[d.count++], &at, &p);
 		if (failed)
 			return failed;

@@ -190,7 +190,7 @@ static bool is_active(const struct rn_declared *d)
 	return atomic_load_explicit(&d->is_active, memory_order_acquire);
 }
 
-static bool holds(const struct rn_declared *d, uintptr_t addr)
+static bool piece_holds(const struct rn_declared *d, uintptr_t addr)
 {
 	return addr >= d->lo && addr < d->hi;
 }
@@ -199,7 +199,7 @@ static struct rn_declared *piece_at(uintptr_t addr, bool active)
 {
 	struct rn_declared *d = atomic_load(&all.pieces);
 
-	while (d && !(holds(d, addr) && is_active(d) == active))
+	while (d && !(piece_holds(d, addr) && is_active(d) == active))
 		d = d->next;
 	return d;
 }
@@ -257,7 +257,7 @@ static bool is_whole_pages(const struct rn_declared *d)
 }
 
 /* Host lock held; @d is published. */
-static void activate(struct rn_declared *d)
+static void activate_piece(struct rn_declared *d)
 {
 	struct rn_host *h = d->gpu->host;
 
@@ -280,7 +280,7 @@ static void activate(struct rn_declared *d)
 }
 
 /* Host lock held. The pages stay the memfd's, open. */
-static void deactivate(struct rn_declared *d)
+static void deactivate_piece(struct rn_declared *d)
 {
 	struct rn_declared **at = &d->gpu->trap.declared;
 
@@ -297,10 +297,10 @@ static void deactivate(struct rn_declared *d)
 }
 
 /* An inactive piece that holds @addr and is still what it was. Others are given up. */
-static struct rn_declared *reusable(const struct rn_gpu *gpu, uintptr_t addr)
+static struct rn_declared *reusable_piece(const struct rn_gpu *gpu, uintptr_t addr)
 {
 	for (struct rn_declared *d = atomic_load(&all.pieces); d; d = d->next) {
-		if (is_active(d) || !d->engine || !holds(d, addr) || d->gpu != gpu)
+		if (is_active(d) || !d->engine || !piece_holds(d, addr) || d->gpu != gpu)
 			continue;
 		if (is_in_place(d))
 			return d;
@@ -364,7 +364,7 @@ static struct rn_declared *new_piece(struct rn_gpu *gpu, uintptr_t lo, uintptr_t
 static int make_piece(struct rn_gpu *gpu, uintptr_t lo, uintptr_t hi,
 		      struct rn_declared **out)
 {
-	struct rn_declared *old = reusable(gpu, lo);
+	struct rn_declared *old = reusable_piece(gpu, lo);
 	struct rn_declared *d = old ? old : new_piece(gpu, lo, hi);
 	int err;
 
@@ -380,7 +380,7 @@ static int make_piece(struct rn_gpu *gpu, uintptr_t lo, uintptr_t hi,
 		d->next = atomic_load(&all.pieces);
 		atomic_store(&all.pieces, d);
 	}
-	activate(d);
+	activate_piece(d);
 	*out = d;
 	return 0;
 }
@@ -395,7 +395,7 @@ static void release_range(uintptr_t lo, uintptr_t hi)
 		assert(d);
 		lo = d->hi;
 		if (--d->users == 0)
-			deactivate(d);
+			deactivate_piece(d);
 	}
 }
 

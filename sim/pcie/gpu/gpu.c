@@ -113,7 +113,7 @@ int rn_gpu_count(void)
 	return all.count;
 }
 
-static struct rn_gpu *make(int number)
+static struct rn_gpu *make_gpu(int number)
 {
 	struct rn_gpu *gpu = calloc(1, sizeof(*gpu));
 	int err = -ENOMEM;
@@ -155,7 +155,7 @@ struct rn_gpu *rn_gpu_open(int number)
 	pthread_mutex_lock(&all.opening);
 	gpu = atomic_load(&all.gpu[number]);
 	if (!gpu)
-		gpu = make(number);
+		gpu = make_gpu(number);
 	pthread_mutex_unlock(&all.opening);
 	return gpu;
 }

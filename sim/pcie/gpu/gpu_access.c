@@ -80,7 +80,7 @@ static int send_tlp(unsigned requester, unsigned kind, unsigned flags, rn_iova a
 /* A sanitizer's checks around a guard would use what the jump does not restore. */
 #define GUARDED __attribute__((no_sanitize("thread", "address", "undefined")))
 
-static uint64_t load(uintptr_t addr, unsigned size)
+static uint64_t load_word(uintptr_t addr, unsigned size)
 {
 	const void *at = rn_gpu_pointer(addr);
 
@@ -96,7 +96,7 @@ static uint64_t load(uintptr_t addr, unsigned size)
 	}
 }
 
-static void store(uintptr_t addr, unsigned size, uint64_t value)
+static void store_word(uintptr_t addr, unsigned size, uint64_t value)
 {
 	void *at = rn_gpu_pointer(addr);
 
@@ -125,7 +125,7 @@ static GUARDED int guarded_load(uintptr_t addr, unsigned size, uint64_t *value)
 		return -EFAULT;
 	}
 	rn_guard_enter(&g, addr, size);
-	*value = load(addr, size);
+	*value = load_word(addr, size);
 	rn_guard_leave(&g);
 	return 0;
 }
@@ -139,7 +139,7 @@ static GUARDED int guarded_store(uintptr_t addr, unsigned size, uint64_t value)
 		return -EFAULT;
 	}
 	rn_guard_enter(&g, addr, size);
-	store(addr, size, value);
+	store_word(addr, size, value);
 	rn_guard_leave(&g);
 	return 0;
 }

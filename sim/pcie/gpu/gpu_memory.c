@@ -112,7 +112,8 @@ struct rn_gpu *rn_gpu_of(uintptr_t addr, uint64_t *offset, char *view)
 }
 
 /* Same protection in the two views that are always as the extents say. */
-static int protect(const struct rn_gpu *gpu, const struct rn_gpu_extent *e, int prot)
+static int protect_views(const struct rn_gpu *gpu, const struct rn_gpu_extent *e,
+			 int prot)
 {
 	if (mprotect(gpu->dev + e->start, e->len, prot) < 0 ||
 	    mprotect(gpu->engine + e->start, e->len, prot) < 0)
@@ -343,7 +344,7 @@ int rn_gpu_alloc(struct rn_gpu *gpu, size_t bytes, unsigned flags,
 	err = place_extent(gpu, e);
 	if (err)
 		goto err_unlock;
-	err = protect(gpu, e, PROT_READ | PROT_WRITE);
+	err = protect_views(gpu, e, PROT_READ | PROT_WRITE);
 	if (!err && in_bar)
 		err = link_region(gpu, e);
 	if (err)
@@ -356,7 +357,7 @@ int rn_gpu_alloc(struct rn_gpu *gpu, size_t bytes, unsigned flags,
 
 err_remove:
 	rn_gpu_fail(err, "GPU %d: too many mappings in this process", gpu->number);
-	protect(gpu, e, PROT_NONE);
+	protect_views(gpu, e, PROT_NONE);
 	remove_extent(gpu, e);
 err_unlock:
 	rn_host_unlock(gpu->host);
@@ -367,13 +368,13 @@ err_free_extent:
 }
 
 /* Host lock held. What is on its way lands before the memory goes. */
-static void retire(struct rn_gpu *gpu, struct rn_gpu_extent *e)
+static void retire_extent(struct rn_gpu *gpu, struct rn_gpu_extent *e)
 {
 	if (!(e->flags & RN_GPU_DEVICE_ONLY)) {
 		rn_host_force_region(gpu->host, &e->region);
 		rn_host_region_unlink(gpu->host, &e->region);
 	}
-	protect(gpu, e, PROT_NONE);
+	protect_views(gpu, e, PROT_NONE);
 	mprotect(gpu->bar + e->start, e->len, PROT_NONE);
 	fallocate(gpu->memfd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)e->start,
 		  (off_t)e->len);
@@ -408,7 +409,7 @@ int rn_gpu_free(void *ptr)
 	if (!(e->flags & RN_GPU_DEVICE_ONLY))
 		gpu->bar_used -= e->len;
 	unlock_table();
-	retire(gpu, e);
+	retire_extent(gpu, e);
 	lock_table();
 	bound_freed(gpu);
 	unlock_table();

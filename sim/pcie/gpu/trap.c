@@ -135,13 +135,13 @@ static void count_tlp(const struct rn_tlp *tlp, int change)
 	count_writes(gpu_of_agent(tlp->requester), change);
 }
 
-static void issued(struct rn_host *h, const struct rn_tlp *tlp)
+static void tlp_issued(struct rn_host *h, const struct rn_tlp *tlp)
 {
 	(void)h;
 	count_tlp(tlp, 1);
 }
 
-static void performed(struct rn_host *h, const struct rn_tlp *tlp)
+static void tlp_performed(struct rn_host *h, const struct rn_tlp *tlp)
 {
 	(void)h;
 	count_tlp(tlp, -1);
@@ -156,7 +156,7 @@ void rn_trap_close_again(struct rn_gpu *gpu)
 }
 
 /* Where the CPU's way begins, its next access has more to push than the last one. */
-static void moving(struct rn_host *h, const struct rn_tlp *tlp)
+static void tlp_moving(struct rn_host *h, const struct rn_tlp *tlp)
 {
 	unsigned next = tlp->hop + 1;
 	struct rn_gpu *gpu;
@@ -366,9 +366,9 @@ static void open_in_child(void)
 /* --------------------------------------------------------------------- add */
 void rn_trap_add(struct rn_host *h, struct rn_gpu *gpu)
 {
-	static const struct rn_host_hooks hooks = { .issued = issued,
-						    .performed = performed,
-						    .moving = moving };
+	static const struct rn_host_hooks hooks = { .issued = tlp_issued,
+						    .performed = tlp_performed,
+						    .moving = tlp_moving };
 	static const struct rn_page_watcher watcher = { .is_on = is_on,
 							.fault = meet_fault,
 							.owner = find_gpu,

@@ -146,7 +146,7 @@ int rn_host_restart_with_tape(struct rn_host *h, const struct rn_pcie_knobs *kno
 	return 0;
 }
 
-static void make(void)
+static void make_host(void)
 {
 	struct rn_pcie_knobs knobs;
 	const char *text = getenv("ROCIN_PCIE");
@@ -175,7 +175,7 @@ void rn_host_at_start(void (*start)(struct rn_host *h))
 
 struct rn_host *rn_host_make(char *err, size_t err_len)
 {
-	pthread_once(&once, make);
+	pthread_once(&once, make_host);
 	if (!host)
 		snprintf(err, err_len, "%s", make_error);
 	return host;
@@ -318,7 +318,7 @@ static void end_tlp(struct rn_host *h, const struct rn_tlp *tlp)
 		p.done(p.arg, tlp, p.result);
 }
 
-static void perform(void *ctx, const struct rn_tlp *tlp)
+static void perform_tlp(void *ctx, const struct rn_tlp *tlp)
 {
 	struct rn_host *h = ctx;
 	struct rn_payload *p = &rn_host_slot_of(h, tlp)->payload;
@@ -336,12 +336,12 @@ static void perform(void *ctx, const struct rn_tlp *tlp)
 		end_tlp(h, tlp);
 }
 
-static void complete(void *ctx, const struct rn_tlp *tlp)
+static void complete_tlp(void *ctx, const struct rn_tlp *tlp)
 {
 	end_tlp(ctx, tlp);
 }
 
-static void moving(void *ctx, const struct rn_tlp *tlp, unsigned queue)
+static void tell_moving(void *ctx, const struct rn_tlp *tlp, unsigned queue)
 {
 	struct rn_host *h = ctx;
 
@@ -352,9 +352,9 @@ static void moving(void *ctx, const struct rn_tlp *tlp, unsigned queue)
 }
 
 static const struct rn_fabric_ops ops = {
-	.perform = perform,
-	.complete = complete,
-	.moving = moving,
+	.perform = perform_tlp,
+	.complete = complete_tlp,
+	.moving = tell_moving,
 };
 
 /* -------------------------------------------------------------------- move */

@@ -70,7 +70,7 @@ static unsigned youngest_data(const struct rn_fabric *f)
 	return i == RN_TLP_NONE ? rn_fabric_youngest(f) : i;
 }
 
-static void leak(struct rn_host *h, rn_ns now)
+static void leak_one(struct rn_host *h, rn_ns now)
 {
 	unsigned oldest = rn_fabric_oldest(h->fabric);
 
@@ -97,7 +97,7 @@ void rn_host_release(struct rn_host *h, rn_ns now)
 		rn_host_move(h, oldest, true);
 	}
 	if (h->driver.kind == RN_DRIVER_ADVERSARIAL)
-		leak(h, now);
+		leak_one(h, now);
 }
 
 bool rn_host_do_entries_wait(struct rn_host *h, rn_ns now)

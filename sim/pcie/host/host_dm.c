@@ -43,7 +43,8 @@ void rn_host_dm_remove(struct rn_host_nic *nic, rn_iova addr)
 }
 
 /* ------------------------------------------------------------------- copies */
-static void written(void *arg, const struct rn_tlp *tlp, enum rn_mem_result result)
+static void write_performed(void *arg, const struct rn_tlp *tlp,
+			    enum rn_mem_result result)
 {
 	struct rn_host_nic *nic = arg;
 
@@ -56,15 +57,15 @@ static void written(void *arg, const struct rn_tlp *tlp, enum rn_mem_result resu
 static int write_piece(struct rn_host_nic *nic, struct rn_tlp *tlp, uint8_t *bytes)
 {
 	atomic_fetch_add(&nic->dm_writes, 1);
-	if (rn_host_issue(nic->host, tlp, bytes, written, nic) >= 0)
+	if (rn_host_issue(nic->host, tlp, bytes, write_performed, nic) >= 0)
 		return 0;
 	atomic_fetch_sub(&nic->dm_writes, 1);
 	return -EFAULT;
 }
 
 /* The lock is free between pieces: others need not wait for a long copy. */
-static int copy(struct rn_host_nic *nic, unsigned kind, rn_iova addr, uint8_t *bytes,
-		uint64_t len)
+static int copy_by_mmio(struct rn_host_nic *nic, unsigned kind, rn_iova addr,
+			uint8_t *bytes, uint64_t len)
 {
 	struct rn_host *h = nic->host;
 	struct rn_tlp tlp = {
@@ -89,12 +90,12 @@ static int copy(struct rn_host_nic *nic, unsigned kind, rn_iova addr, uint8_t *b
 
 int rn_host_dm_write(struct rn_host_nic *nic, rn_iova addr, const void *src, uint64_t len)
 {
-	return copy(nic, RN_TLP_WRITE, addr, (uint8_t *)src, len);
+	return copy_by_mmio(nic, RN_TLP_WRITE, addr, (uint8_t *)src, len);
 }
 
 int rn_host_dm_read(struct rn_host_nic *nic, void *dst, rn_iova addr, uint64_t len)
 {
-	return copy(nic, RN_TLP_READ, addr, dst, len);
+	return copy_by_mmio(nic, RN_TLP_READ, addr, dst, len);
 }
 
 static bool is_write_to(const struct rn_tlp *tlp, const void *arg)

@@ -16,8 +16,8 @@ static unsigned index_of(const struct rn_host *h, const struct rn_tlp *tlp, unsi
 	return i;
 }
 
-static void record(struct rn_host *h, const struct rn_tlp *tlp, unsigned queue,
-		   const struct rn_tlp *first)
+static void record_move(struct rn_host *h, const struct rn_tlp *tlp, unsigned queue,
+			const struct rn_tlp *first)
 {
 	struct rn_pcie_move *m = &h->trace[h->trace_count++ % h->trace_size];
 
@@ -54,7 +54,7 @@ void rn_host_trace(struct rn_host *h, const struct rn_tlp *tlp, unsigned queue)
 	if (first != tlp)
 		h->counters.overtakes++;
 	if (h->trace)
-		record(h, tlp, list, first);
+		record_move(h, tlp, list, first);
 }
 
 int rn_pcie_trace_start(uint32_t moves)

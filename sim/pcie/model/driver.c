@@ -78,7 +78,7 @@ static uint16_t draw_stall(struct rn_driver *d)
 }
 
 /* Counts the stalls down; the weight of all queues that do not stall. */
-static unsigned weigh(struct rn_driver *d, const struct rn_fabric *f)
+static unsigned weigh_queues(struct rn_driver *d, const struct rn_fabric *f)
 {
 	unsigned total = 0;
 
@@ -125,7 +125,7 @@ static unsigned draw_tlp(struct rn_driver *d, const struct rn_fabric *f, unsigne
 
 static unsigned pick_random(struct rn_driver *d, const struct rn_fabric *f)
 {
-	unsigned total = weigh(d, f), queue;
+	unsigned total = weigh_queues(d, f), queue;
 
 	if (total == 0)
 		return RN_TLP_NONE;

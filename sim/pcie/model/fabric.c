@@ -179,7 +179,7 @@ unsigned rn_fabric_last(const struct rn_fabric *f, unsigned queue)
 	return f->last[queue];
 }
 
-static const struct rn_tlp *used(const struct rn_fabric *f, unsigned index)
+static const struct rn_tlp *used_tlp(const struct rn_fabric *f, unsigned index)
 {
 	assert(index < f->capacity && f->tlp[index].state != RN_TLP_FREE);
 	return &f->tlp[index];
@@ -187,12 +187,12 @@ static const struct rn_tlp *used(const struct rn_fabric *f, unsigned index)
 
 unsigned rn_fabric_next(const struct rn_fabric *f, unsigned index)
 {
-	return used(f, index)->next;
+	return used_tlp(f, index)->next;
 }
 
 unsigned rn_fabric_prev(const struct rn_fabric *f, unsigned index)
 {
-	return used(f, index)->prev;
+	return used_tlp(f, index)->prev;
 }
 
 unsigned rn_fabric_oldest(const struct rn_fabric *f)
@@ -207,12 +207,12 @@ unsigned rn_fabric_youngest(const struct rn_fabric *f)
 
 unsigned rn_fabric_younger(const struct rn_fabric *f, unsigned index)
 {
-	return used(f, index)->younger;
+	return used_tlp(f, index)->younger;
 }
 
 unsigned rn_fabric_older(const struct rn_fabric *f, unsigned index)
 {
-	return used(f, index)->older;
+	return used_tlp(f, index)->older;
 }
 
 unsigned rn_fabric_busy_queue(const struct rn_fabric *f, unsigned queue)
@@ -395,7 +395,7 @@ static bool arrive(const struct run *run, unsigned index)
 }
 
 /* One place onward; true if the TLP is still on its way. */
-static bool step(const struct run *run, unsigned index)
+static bool step_tlp(const struct run *run, unsigned index)
 {
 	struct rn_fabric *f = run->f;
 	struct rn_tlp *t = &f->tlp[index];
@@ -422,13 +422,13 @@ void rn_fabric_move(struct rn_fabric *f, const struct rn_fabric_ops *ops, void *
 	const struct run run = { f, ops, ctx };
 
 	assert(rn_fabric_movable(f, index));
-	step(&run, index);
+	step_tlp(&run, index);
 }
 
 /* A blocker is an earlier one of the same queue, so the chain of those that wait ends at
  * one that may move. They are remembered by index, as chains may be as long as a queue.
  */
-static void force(const struct run *run, unsigned index)
+static void force_tlp(const struct run *run, unsigned index)
 {
 	struct rn_fabric *f = run->f;
 	unsigned at = index;
@@ -442,9 +442,9 @@ static void force(const struct run *run, unsigned index)
 			at = blocker;
 		} else if (at != index) {
 			f->tlp[at].waiter = NONE;
-			step(run, at);
+			step_tlp(run, at);
 			at = waiter;
-		} else if (!step(run, index)) {
+		} else if (!step_tlp(run, index)) {
 			return;
 		}
 	}
@@ -456,7 +456,7 @@ void rn_fabric_force(struct rn_fabric *f, const struct rn_fabric_ops *ops, void 
 	const struct run run = { f, ops, ctx };
 
 	assert(rn_fabric_tlp(f, index));
-	force(&run, index);
+	force_tlp(&run, index);
 }
 
 void rn_fabric_force_if(struct rn_fabric *f, const struct rn_fabric_ops *ops, void *ctx,
@@ -471,7 +471,7 @@ void rn_fabric_force_if(struct rn_fabric *f, const struct rn_fabric_ops *ops, vo
 	while ((index = f->cursor) != NONE && f->tlp[index].seq < end) {
 		f->cursor = f->tlp[index].younger;
 		if (match(&f->tlp[index], arg))
-			force(&run, index);
+			force_tlp(&run, index);
 	}
 	f->cursor = NONE;
 }

@@ -423,7 +423,7 @@ static size_t width_of(enum form form)
 	return 0;
 }
 
-static uint64_t get(const struct rn_pcie_knobs *k, const struct row *row)
+static uint64_t get_field(const struct rn_pcie_knobs *k, const struct row *row)
 {
 	const char *at = (const char *)k + row->offset;
 	uint64_t v64;
@@ -443,7 +443,7 @@ static uint64_t get(const struct rn_pcie_knobs *k, const struct row *row)
 	}
 }
 
-static void set(struct rn_pcie_knobs *k, const struct row *row, uint64_t value)
+static void set_field(struct rn_pcie_knobs *k, const struct row *row, uint64_t value)
 {
 	char *at = (char *)k + row->offset;
 	uint32_t v32 = (uint32_t)value;
@@ -538,7 +538,7 @@ static bool read_value(struct rn_pcie_knobs *k, unsigned knob, const char *choic
 	}
 	if (!read_number(knob, choices, w, &value) || !is_in_range(knob, value))
 		return false;
-	set(k, &rows[knob], value);
+	set_field(k, &rows[knob], value);
 	return true;
 }
 
@@ -575,7 +575,7 @@ static bool is_knob_valid(const struct rn_pcie_knobs *k, int knob)
 		len = strnlen(name, sizeof(k->replay));
 		return len == 0 || is_file_name((struct rn_word){ name, len });
 	}
-	return is_in_range((unsigned)knob, get(k, &rows[knob]));
+	return is_in_range((unsigned)knob, get_field(k, &rows[knob]));
 }
 
 bool rn_knob_differs(const struct rn_pcie_knobs *a, const struct rn_pcie_knobs *b,
@@ -584,7 +584,7 @@ bool rn_knob_differs(const struct rn_pcie_knobs *a, const struct rn_pcie_knobs *
 	if (rows[knob].form == FILE_NAME)
 		return strcmp(const_file_name(a, (unsigned)knob),
 			      const_file_name(b, (unsigned)knob)) != 0;
-	return get(a, &rows[knob]) != get(b, &rows[knob]);
+	return get_field(a, &rows[knob]) != get_field(b, &rows[knob]);
 }
 
 /* "now|pcie|msg|any", "a number of up to 64 bits" */
@@ -595,7 +595,7 @@ static void add_knob_range(struct rn_text *t, int knob, const char *choices)
 
 static void add_knob_value(struct rn_text *t, const struct rn_pcie_knobs *k, int knob)
 {
-	uint64_t value = rows[knob].form == FILE_NAME ? 0 : get(k, &rows[knob]);
+	uint64_t value = rows[knob].form == FILE_NAME ? 0 : get_field(k, &rows[knob]);
 	struct rn_word name;
 
 	switch (rows[knob].form) {
@@ -648,7 +648,7 @@ static bool find_mode(struct rn_word w, enum rn_pcie_mode *mode)
 	return false;
 }
 
-static int refuse(struct rn_text *t, struct rn_word w, const char *why)
+static int refuse_word(struct rn_text *t, struct rn_word w, const char *why)
 {
 	add_word(t, w);
 	rn_text_add(t, why);
@@ -662,10 +662,10 @@ static int parse_knob(struct rn_pcie_knobs *k, struct rn_word word, struct rn_te
 	int knob = find_knob(name, &choices);
 
 	if (knob < 0)
-		return refuse(err, word, ": no such knob");
+		return refuse_word(err, word, ": no such knob");
 	if (read_knob(k, knob, choices, trim_word(value)))
 		return 0;
-	refuse(err, word, ": ");
+	refuse_word(err, word, ": ");
 	add_word(err, name);
 	rn_text_add(err, " is ");
 	add_knob_range(err, knob, choices);
@@ -679,17 +679,17 @@ static int parse_word(struct rn_pcie_knobs *k, struct rn_word word, struct rn_te
 	bool is_mode = rn_word_is(name, "mode");
 
 	if (word.len == 0)
-		return refuse(err, word, ": a word is missing between commas");
+		return refuse_word(err, word, ": a word is missing between commas");
 	if (word.len > WORD_MAX)
-		return refuse(err, word, ": too long");
+		return refuse_word(err, word, ": too long");
 	if (memchr(word.at, '\0', word.len))
-		return refuse(err, word, ": has a NUL byte");
+		return refuse_word(err, word, ": has a NUL byte");
 	if (value.at && !is_mode)
 		return parse_knob(k, word, err);
 	if (!find_mode(is_mode ? trim_word(value) : word, &mode))
-		return refuse(err, word,
-			      ": a mode is strict, ibta, typical or adversarial, "
-			      "a knob is KNOB=VALUE");
+		return refuse_word(err, word,
+				   ": a mode is strict, ibta, typical or adversarial, "
+				   "a knob is KNOB=VALUE");
 	rn_pcie_preset(k, mode);
 	return 0;
 }

@@ -33,7 +33,7 @@ struct pinned {
 	int pin[PINS_MAX];
 };
 
-static void pin(struct pinned *p, uintptr_t buf, size_t len)
+static void pin_buffer(struct pinned *p, uintptr_t buf, size_t len)
 {
 	int pin = p->count < PINS_MAX ? rn_page_pin(buf, len) : -1;
 
@@ -44,10 +44,10 @@ static void pin(struct pinned *p, uintptr_t buf, size_t len)
 static void pin_vector(struct pinned *p, const struct iovec *iov, size_t count)
 {
 	for (size_t i = 0; iov && i < count; i++)
-		pin(p, (uintptr_t)iov[i].iov_base, iov[i].iov_len);
+		pin_buffer(p, (uintptr_t)iov[i].iov_base, iov[i].iov_len);
 }
 
-static void unpin(struct pinned *p)
+static void unpin_all(struct pinned *p)
 {
 	int saved = errno;
 
@@ -90,7 +90,7 @@ enum {
 static const char *const names[CALL_COUNT] = { CALLS(NAME) };
 static _Atomic(void *) behind[CALL_COUNT];
 
-static void *find(unsigned call)
+static void *find_call(unsigned call)
 {
 	void *fn = dlsym(RTLD_NEXT, names[call]);
 
@@ -103,14 +103,14 @@ static void *find(unsigned call)
 static __attribute__((constructor)) void find_all(void)
 {
 	for (unsigned i = 0; i < CALL_COUNT; i++)
-		find(i);
+		find_call(i);
 }
 
 static void *next_of(unsigned call)
 {
 	void *fn = behind[call];
 
-	return fn ? fn : find(call); /* constructors of others run before ours */
+	return fn ? fn : find_call(call); /* constructors of others run before ours */
 }
 
 /* NOLINTNEXTLINE(bugprone-macro-parentheses): a name, not an expression */
@@ -126,43 +126,45 @@ static void *next_of(unsigned call)
 		__VA_ARGS__;              \
 		result = NEXT(name) args; \
 		if (p.count)              \
-			unpin(&p);        \
+			unpin_all(&p);    \
 		result;                   \
 	})
 
 /* ------------------------------------------------------------------- files */
 EXPORT ssize_t read(int fd, void *buf, size_t len)
 {
-	return HELD_OPEN(ssize_t, read, (fd, buf, len), pin(&p, (uintptr_t)buf, len));
+	return HELD_OPEN(ssize_t, read, (fd, buf, len),
+			 pin_buffer(&p, (uintptr_t)buf, len));
 }
 
 EXPORT ssize_t write(int fd, const void *buf, size_t len)
 {
-	return HELD_OPEN(ssize_t, write, (fd, buf, len), pin(&p, (uintptr_t)buf, len));
+	return HELD_OPEN(ssize_t, write, (fd, buf, len),
+			 pin_buffer(&p, (uintptr_t)buf, len));
 }
 
 EXPORT ssize_t pread(int fd, void *buf, size_t len, off_t at)
 {
 	return HELD_OPEN(ssize_t, pread, (fd, buf, len, at),
-			 pin(&p, (uintptr_t)buf, len));
+			 pin_buffer(&p, (uintptr_t)buf, len));
 }
 
 EXPORT ssize_t pwrite(int fd, const void *buf, size_t len, off_t at)
 {
 	return HELD_OPEN(ssize_t, pwrite, (fd, buf, len, at),
-			 pin(&p, (uintptr_t)buf, len));
+			 pin_buffer(&p, (uintptr_t)buf, len));
 }
 
 EXPORT ssize_t pread64(int fd, void *buf, size_t len, off64_t at)
 {
 	return HELD_OPEN(ssize_t, pread64, (fd, buf, len, at),
-			 pin(&p, (uintptr_t)buf, len));
+			 pin_buffer(&p, (uintptr_t)buf, len));
 }
 
 EXPORT ssize_t pwrite64(int fd, const void *buf, size_t len, off64_t at)
 {
 	return HELD_OPEN(ssize_t, pwrite64, (fd, buf, len, at),
-			 pin(&p, (uintptr_t)buf, len));
+			 pin_buffer(&p, (uintptr_t)buf, len));
 }
 
 EXPORT ssize_t readv(int fd, const struct iovec *iov, int count)
@@ -204,13 +206,13 @@ EXPORT ssize_t pwritev64(int fd, const struct iovec *iov, int count, off64_t at)
 EXPORT size_t fread(void *buf, size_t size, size_t count, FILE *file)
 {
 	return HELD_OPEN(size_t, fread, (buf, size, count, file),
-			 pin(&p, (uintptr_t)buf, size * count));
+			 pin_buffer(&p, (uintptr_t)buf, size * count));
 }
 
 EXPORT size_t fwrite(const void *buf, size_t size, size_t count, FILE *file)
 {
 	return HELD_OPEN(size_t, fwrite, (buf, size, count, file),
-			 pin(&p, (uintptr_t)buf, size * count));
+			 pin_buffer(&p, (uintptr_t)buf, size * count));
 }
 
 /* ------------------------------------------------------------------ memory */
@@ -225,34 +227,34 @@ EXPORT int madvise(void *addr, size_t len, int advice)
 	if (advice != MADV_POPULATE_READ && advice != MADV_POPULATE_WRITE)
 		return NEXT(madvise)(addr, len, advice);
 	return HELD_OPEN(int, madvise, (addr, len, advice),
-			 pin(&p, (uintptr_t)addr, len));
+			 pin_buffer(&p, (uintptr_t)addr, len));
 }
 
 /* ----------------------------------------------------------------- sockets */
 EXPORT ssize_t recv(int fd, void *buf, size_t len, int flags)
 {
 	return HELD_OPEN(ssize_t, recv, (fd, buf, len, flags),
-			 pin(&p, (uintptr_t)buf, len));
+			 pin_buffer(&p, (uintptr_t)buf, len));
 }
 
 EXPORT ssize_t send(int fd, const void *buf, size_t len, int flags)
 {
 	return HELD_OPEN(ssize_t, send, (fd, buf, len, flags),
-			 pin(&p, (uintptr_t)buf, len));
+			 pin_buffer(&p, (uintptr_t)buf, len));
 }
 
 EXPORT ssize_t recvfrom(int fd, void *buf, size_t len, int flags, struct sockaddr *from,
 			socklen_t *from_len)
 {
 	return HELD_OPEN(ssize_t, recvfrom, (fd, buf, len, flags, from, from_len),
-			 pin(&p, (uintptr_t)buf, len));
+			 pin_buffer(&p, (uintptr_t)buf, len));
 }
 
 EXPORT ssize_t sendto(int fd, const void *buf, size_t len, int flags,
 		      const struct sockaddr *to, socklen_t to_len)
 {
 	return HELD_OPEN(ssize_t, sendto, (fd, buf, len, flags, to, to_len),
-			 pin(&p, (uintptr_t)buf, len));
+			 pin_buffer(&p, (uintptr_t)buf, len));
 }
 
 EXPORT ssize_t recvmsg(int fd, struct msghdr *msg, int flags)

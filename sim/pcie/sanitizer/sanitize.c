@@ -55,7 +55,7 @@ static uint16_t *cover_of(const struct rn_tlp *tlp)
 	return &rn_san.covered[tlp->data];
 }
 
-static void cover(const struct rn_tlp *tlp, uint16_t completion)
+static void cover_write(const struct rn_tlp *tlp, uint16_t completion)
 {
 	uint16_t *by = cover_of(tlp);
 
@@ -66,7 +66,7 @@ static void cover(const struct rn_tlp *tlp, uint16_t completion)
 	rn_san_pages_covered(tlp, 1);
 }
 
-static void uncover(const struct rn_tlp *tlp)
+static void uncover_write(const struct rn_tlp *tlp)
 {
 	uint16_t *by = cover_of(tlp);
 
@@ -77,7 +77,7 @@ static void uncover(const struct rn_tlp *tlp)
 	rn_san_pages_covered(tlp, -1);
 }
 
-static uint16_t remember(const struct rn_san_completion *c)
+static uint16_t remember_completion(const struct rn_san_completion *c)
 {
 	uint16_t n = rn_san.next_completion;
 
@@ -101,7 +101,7 @@ static void cover_up_to(struct rn_san_qp *q, enum rn_san_side side, uint32_t msg
 
 		if (tlp->requester == q->agent && tlp->stream == q->qpn &&
 		    is_data_of(tlp, side) && is_up_to(tlp->msg & ~RESPONSE, msg, side))
-			cover(tlp, n);
+			cover_write(tlp, n);
 	}
 }
 
@@ -124,7 +124,7 @@ void rn_sanitize_polled(struct rn_host_nic *nic, const struct rn_host_cqe *cqe)
 					       .opcode = sent->opcode };
 
 		if (sent->status == RN_WC_SUCCESS)
-			cover_up_to(q, side, sent->msg, remember(&c));
+			cover_up_to(q, side, sent->msg, remember_completion(&c));
 		if (side == RN_SAN_SEND)
 			rn_san_requests_done(q, sent->msg);
 	}
@@ -142,7 +142,7 @@ void rn_sanitize_stored(struct rn_host *h, unsigned agent, rn_iova addr, uint64_
 	rn_host_lock(h);
 	c.when = rn_host_now();
 	c.is_storage = true;
-	n = remember(&c);
+	n = remember_completion(&c);
 	f = rn_host_fabric(h);
 	for (unsigned i = rn_fabric_oldest(f); i != RN_TLP_NONE;
 	     i = rn_fabric_younger(f, i)) {
@@ -151,7 +151,7 @@ void rn_sanitize_stored(struct rn_host *h, unsigned agent, rn_iova addr, uint64_
 		if (tlp->kind == RN_TLP_WRITE && tlp->requester == agent &&
 		    !(tlp->flags & RN_TLP_CQE) && tlp->addr < addr + len &&
 		    addr < tlp->addr + tlp->len)
-			cover(tlp, n);
+			cover_write(tlp, n);
 	}
 	rn_host_unlock(h);
 }
@@ -184,7 +184,7 @@ static bool is_watched_host(const struct rn_tlp *tlp)
 	       (tlp->flags & RN_TLP_DATA) && tlp->target == RN_AGENT_CPU;
 }
 
-static void issued(struct rn_host *h, const struct rn_tlp *tlp)
+static void tlp_issued(struct rn_host *h, const struct rn_tlp *tlp)
 {
 	enum rn_san_side side = tlp->msg & RESPONSE ? RN_SAN_SEND : RN_SAN_RECV;
 	const struct rn_san_qp *q;
@@ -202,14 +202,14 @@ static void issued(struct rn_host *h, const struct rn_tlp *tlp)
 	q = rn_san_qp(tlp->requester, tlp->stream, false);
 	if (q && q->done[side].is_valid &&
 	    is_up_to(tlp->msg & ~RESPONSE, q->done[side].msg, side))
-		cover(tlp, q->done[side].completion);
+		cover_write(tlp, q->done[side].completion);
 }
 
-static void performed(struct rn_host *h, const struct rn_tlp *tlp)
+static void tlp_performed(struct rn_host *h, const struct rn_tlp *tlp)
 {
 	(void)h;
 	if (tlp->kind == RN_TLP_WRITE)
-		uncover(tlp);
+		uncover_write(tlp);
 	if (is_watched_host(tlp))
 		rn_san_host_page_count(tlp, -1);
 	/* A completion ring is no source; its lines would only be mistaken for others. */
@@ -306,7 +306,7 @@ static bool was_posted_before(const struct rn_san_wr *request, const struct rn_t
 	       rn_san.options.level != RN_SANITIZE_ALL;
 }
 
-static void reading(struct rn_host *h, const struct rn_tlp *tlp)
+static void tlp_reading(struct rn_host *h, const struct rn_tlp *tlp)
 {
 	struct rn_san_read r = { .reader = tlp->requester,
 				 .addr = tlp->addr,
@@ -347,15 +347,15 @@ bool rn_san_judge_load(unsigned agent, rn_iova addr)
 
 /* ------------------------------------------------------------------- start */
 static const struct rn_host_hooks hooks = {
-	.issued = issued,
-	.performed = performed,
-	.reading = reading,
+	.issued = tlp_issued,
+	.performed = tlp_performed,
+	.reading = tlp_reading,
 	.touching = rn_san_host_open,
 	.drained = rn_san_forget,
 };
 
 /* Begin if ROCIN_SANITIZE says so and the layer is not off. */
-static void start(struct rn_host *h)
+static void start_sanitizer(struct rn_host *h)
 {
 	const char *text = getenv("ROCIN_SANITIZE");
 	char err[200], knobs[400];
@@ -384,5 +384,5 @@ static void start(struct rn_host *h)
 
 static __attribute__((constructor)) void announce(void)
 {
-	rn_host_at_start(start);
+	rn_host_at_start(start_sanitizer);
 }

@@ -44,7 +44,7 @@ unsigned rn_san_page_hash(uintptr_t at)
 	return (at / RN_PAGE_SIZE * UINT64_C(0x9e3779b97f4a7c15) >> 40) % RN_SAN_HASHES;
 }
 
-static void protect(struct page *p, enum rn_page_rights wanted)
+static void protect_page(struct page *p, enum rn_page_rights wanted)
 {
 	enum rn_page_rights rights = rn_page_is_pinned(p->at) ? RN_PAGE_OPEN : wanted;
 
@@ -55,9 +55,9 @@ static void protect(struct page *p, enum rn_page_rights wanted)
 static void protect_again(struct page *p)
 {
 	if (p->writes)
-		protect(p, RN_PAGE_CLOSED);
+		protect_page(p, RN_PAGE_CLOSED);
 	else
-		protect(p, p->sources ? RN_PAGE_READ_ONLY : RN_PAGE_OPEN);
+		protect_page(p, p->sources ? RN_PAGE_READ_ONLY : RN_PAGE_OPEN);
 }
 
 /* NULL: nothing was ever on its way there, or its place has been taken. */
@@ -182,7 +182,7 @@ void rn_sanitize_region_add(const struct rn_host_nic *nic, uint32_t key, rn_iova
  */
 static void forget_page(struct page *p)
 {
-	protect(p, RN_PAGE_OPEN);
+	protect_page(p, RN_PAGE_OPEN);
 	p->writes = p->sources = 0;
 }
 
@@ -264,7 +264,7 @@ void rn_san_host_open(struct rn_host *h, rn_iova addr, uint64_t len, bool to_sto
 		struct page *p = page_of(at);
 
 		if (p && (to_store || p->rights == RN_PAGE_CLOSED))
-			protect(p, RN_PAGE_OPEN);
+			protect_page(p, RN_PAGE_OPEN);
 	}
 }
 
@@ -341,7 +341,7 @@ static bool meet_access(unsigned agent, uintptr_t addr, rn_iova name, bool may_r
 	was_closed = p && p->rights != RN_PAGE_OPEN;
 	stuck = rn_page_is_stuck(addr, was_closed);
 	if (was_closed)
-		protect(p, RN_PAGE_OPEN);
+		protect_page(p, RN_PAGE_OPEN);
 	if (was_closed && !is_locked && !judge_access(agent, addr, name, p))
 		/* Host memory is watched by programs that wait; nothing covered there. */
 		(void)rn_page_step(at, close_page, NULL,
@@ -458,7 +458,7 @@ static void judge_cpu_load(struct rn_gpu *gpu, uintptr_t addr)
 /* ------------------------------------------------------------ fork, start */
 static void open_page(struct page *p)
 {
-	protect(p, RN_PAGE_OPEN);
+	protect_page(p, RN_PAGE_OPEN);
 }
 
 static void open_in_child(void)

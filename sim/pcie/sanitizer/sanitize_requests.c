@@ -27,14 +27,14 @@ enum {
 
 static struct rn_san_qp *buckets[BUCKETS];
 
-static struct rn_san_qp **bucket(unsigned agent, uint32_t qpn)
+static struct rn_san_qp **bucket_of_qp(unsigned agent, uint32_t qpn)
 {
 	return &buckets[(qpn ^ qpn >> 8 ^ agent << 4) % BUCKETS];
 }
 
 struct rn_san_qp *rn_san_qp(unsigned agent, uint32_t qpn, bool make)
 {
-	struct rn_san_qp **head = bucket(agent, qpn);
+	struct rn_san_qp **head = bucket_of_qp(agent, qpn);
 	struct rn_san_qp *q = *head;
 
 	while (q && (q->agent != agent || q->qpn != qpn))
@@ -121,7 +121,7 @@ static struct rn_san_wr *add_request(struct rn_san_qp *q, uint32_t msg)
 	return wr;
 }
 
-static bool holds(const struct rn_san_wr *wr, uintptr_t addr)
+static bool source_holds(const struct rn_san_wr *wr, uintptr_t addr)
 {
 	for (unsigned i = 0; wr->is_held && i < wr->range_count; i++)
 		if (addr - wr->range[i].addr < wr->range[i].len)
@@ -134,7 +134,7 @@ struct rn_san_wr *rn_san_wr_holding(uintptr_t addr, struct rn_san_qp **qp)
 	for (unsigned b = 0; b < BUCKETS; b++)
 		for (*qp = buckets[b]; *qp; *qp = (*qp)->next)
 			for (uint32_t i = 0; i < (*qp)->room; i++)
-				if (holds(&(*qp)->wr[i], addr))
+				if (source_holds(&(*qp)->wr[i], addr))
 					return &(*qp)->wr[i];
 	return NULL;
 }
@@ -235,7 +235,7 @@ static bool was_written(const struct rn_host_range *r, uint32_t since)
 }
 
 /* ------------------------------------------------------------------ digest */
-static uint64_t mix(uint64_t digest, uint64_t word)
+static uint64_t mix_word(uint64_t digest, uint64_t word)
 {
 	digest = (digest ^ word) * UINT64_C(0x9e3779b97f4a7c15);
 	return digest ^ digest >> 29;
@@ -249,7 +249,7 @@ static bool digest_piece(rn_iova addr, uint32_t len, uint64_t *digest)
 	if (rn_host_load(rn_san.host, words, addr, len) != RN_MEM_DONE)
 		return false;
 	for (uint32_t i = 0; i * sizeof(*words) < len; i++)
-		*digest = mix(*digest, words[i]);
+		*digest = mix_word(*digest, words[i]);
 	return true;
 }
 

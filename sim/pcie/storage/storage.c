@@ -51,7 +51,7 @@ int rn_storage_fail(int error, const char *fmt, ...)
 }
 
 /* --------------------------------------------------------------------- the driver */
-static void begin(void)
+static void init_once(void)
 {
 	pthread_condattr_t attr;
 
@@ -65,7 +65,7 @@ static void begin(void)
 
 static int check_process(void)
 {
-	pthread_once(&once, begin);
+	pthread_once(&once, init_once);
 	return rn_storage.pid == getpid()
 		       ? 0
 		       : rn_storage_fail(-ENODEV, "storage does not outlive fork()");

@@ -82,7 +82,7 @@ static struct rn_storage_req *make_list(struct rn_storage_batch *b, unsigned cou
 	return first;
 }
 
-static void start(struct rn_storage_batch *b, struct rn_storage_req *r)
+static void start_request(struct rn_storage_batch *b, struct rn_storage_req *r)
 {
 	struct rn_storage_req **at = &b->waiting;
 	int err;
@@ -128,7 +128,7 @@ int rn_storage_batch_submit(struct rn_storage_batch *b, unsigned count,
 		struct rn_storage_req *r = list;
 
 		list = r->next;
-		start(b, r);
+		start_request(b, r);
 	}
 	return 0;
 }
@@ -146,8 +146,8 @@ static bool has_wanted(const void *arg)
 }
 
 /* With the lock held. */
-static unsigned report(struct rn_storage_batch *b, unsigned max,
-		       struct rn_storage_event *events)
+static unsigned report_ended(struct rn_storage_batch *b, unsigned max,
+			     struct rn_storage_event *events)
 {
 	unsigned n = 0;
 
@@ -179,12 +179,12 @@ int rn_storage_batch_status(struct rn_storage_batch *b, unsigned min, unsigned m
 		return rn_storage_fail(-EINVAL, "at least %u and at most %u", min, max);
 	rn_storage_wait(has_wanted, &wanted, deadline);
 	rn_storage_lock();
-	n = report(b, max, events);
+	n = report_ended(b, max, events);
 	rn_storage_unlock();
 	return (int)n;
 }
 
-static struct rn_storage_req *find(struct rn_storage_req *r, const void *cookie)
+static struct rn_storage_req *find_request(struct rn_storage_req *r, const void *cookie)
 {
 	while (r && r->io.cookie != cookie)
 		r = r->next;
@@ -197,9 +197,9 @@ int rn_storage_batch_peek(struct rn_storage_batch *b, const void *cookie,
 	struct rn_storage_req *r;
 
 	rn_storage_lock();
-	r = find(b->done, cookie);
+	r = find_request(b->done, cookie);
 	if (!r)
-		r = find(b->waiting, cookie);
+		r = find_request(b->waiting, cookie);
 	if (r) {
 		*status = r->status;
 		if (r->status == RN_STORAGE_WAITING && r->command.has_begun)

@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* storage_drive.c - see storage_drive.h */
+/* storage_drive.c - an NVMe-like DMA engine.
+ *
+ * A drive takes commands from a queue in order. It moves the bytes by TLPs of its own
+ * (writes into memory; reads of memory, late) and at the end writes a completion entry
+ * into a ring in host memory. An entry does not overtake data on its way to host memory;
+ * to device memory it does, because that is another route.
+ */
 #include <assert.h>
 #include <errno.h>
 #include <signal.h>
@@ -38,7 +44,7 @@ struct rn_drive_backing rn_drive_backing = { .read = pread, .write = pwrite };
 
 /* ---------------------------------------------------------------- what TLPs tell */
 /* The command that sent a TLP, NULL if its completion entry has been taken. */
-static struct rn_drive_command *sender(const struct rn_tlp *tlp)
+static struct rn_drive_command *command_of(const struct rn_tlp *tlp)
 {
 	struct drive *d = &drives[tlp->requester - RN_AGENT_NVME];
 
@@ -58,7 +64,7 @@ static void write_performed(void *arg, const struct rn_tlp *tlp,
 		return;
 	rn_storage_lock();
 	rn_storage.faults++;
-	c = sender(tlp);
+	c = command_of(tlp);
 	if (c && c->id == (uint16_t)tlp->tag)
 		c->has_faulted = true;
 	rn_storage_unlock();
@@ -233,8 +239,8 @@ static uint32_t reserve_entry(struct drive *d)
 	return d->posted++;
 }
 
-static void complete(struct drive *d, const struct rn_drive_command *c, size_t moved,
-		     int error)
+static void send_entry(struct drive *d, const struct rn_drive_command *c, size_t moved,
+		       int error)
 {
 	struct rn_tlp tlp = {
 		.kind = RN_TLP_WRITE,
@@ -261,14 +267,14 @@ static void complete(struct drive *d, const struct rn_drive_command *c, size_t m
 		__atomic_store_n(&d->ring[n % RING], entry, __ATOMIC_RELEASE);
 }
 
-static void run(struct drive *d, struct rn_drive_command *c)
+static void run_command(struct drive *d, struct rn_drive_command *c)
 {
 	size_t moved;
 	int error = 0;
 
 	moved = c->op == RN_STORAGE_READ ? run_read(d, c, &error)
 					 : run_write(d, c, &error);
-	complete(d, c, moved, error);
+	send_entry(d, c, moved, error);
 }
 
 static void *drive_main(void *arg)
@@ -285,7 +291,7 @@ static void *drive_main(void *arg)
 				d->last = &d->first;
 			c->has_begun = true;
 			rn_storage_unlock();
-			run(d, c);
+			run_command(d, c);
 			rn_storage_lock();
 		} else if (d->must_stop) {
 			break;
@@ -318,7 +324,7 @@ int rn_storage_thread(pthread_t *thread, void *(*fn)(void *arg), void *arg)
 	return err ? -EAGAIN : 0;
 }
 
-static int start(struct drive *d)
+static int start_drive(struct drive *d)
 {
 	int err;
 
@@ -354,7 +360,7 @@ void rn_drive_stop_all(void)
 int rn_drive_submit(struct rn_drive_command *c)
 {
 	struct drive *d = &drives[c->drive];
-	int err = start(d);
+	int err = start_drive(d);
 
 	if (err)
 		return err;

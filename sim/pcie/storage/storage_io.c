@@ -44,7 +44,7 @@ static int check_io(const struct rn_storage_io *io)
 }
 
 /* Find the memory and the registered buffer; hold it and the file. */
-static int hold(struct rn_storage_req *r)
+static int hold_objects(struct rn_storage_req *r)
 {
 	struct rn_storage_place *place = &r->place;
 	uint64_t at;
@@ -124,7 +124,7 @@ int rn_storage_plan(const struct rn_storage_file *file, const void *base, size_t
 	if (!err)
 		err = check_io(&r.io);
 	if (!err)
-		err = hold(&r);
+		err = hold_objects(&r);
 	if (err)
 		return err;
 	err = choose_route(&r);
@@ -159,7 +159,7 @@ static void visit_gpu(struct rn_host *h, int gpu, uint64_t addr)
 	rn_host_unlock(h);
 }
 
-static int copy(struct rn_host *h, uint64_t dst, uint64_t src, size_t len)
+static int copy_memory(struct rn_host *h, uint64_t dst, uint64_t src, size_t len)
 {
 	enum rn_mem_result result = RN_MEM_DONE;
 	uint8_t piece[COPY];
@@ -206,9 +206,9 @@ static int copy_bounce(struct rn_storage_req *r, size_t len)
 
 	visit_gpu(h, r->place.gpu, r->place.addr);
 	if (r->io.op == RN_STORAGE_WRITE)
-		return copy(h, r->bounce, memory, len);
+		return copy_memory(h, r->bounce, memory, len);
 	rn_storage_settle_range(r->bounce, len);
-	return copy(h, memory, r->bounce, len);
+	return copy_memory(h, memory, r->bounce, len);
 }
 
 static int get_bounce(struct rn_storage_req *r)
@@ -236,7 +236,8 @@ static void put_bounce(struct rn_storage_req *r)
 }
 
 /* ------------------------------------------------------------------------ steps */
-static void end(struct rn_storage_req *r, enum rn_storage_status status, ssize_t result)
+static void end_request(struct rn_storage_req *r, enum rn_storage_status status,
+			ssize_t result)
 {
 	put_bounce(r);
 	rn_storage_lock();
@@ -258,11 +259,11 @@ static void end_with(struct rn_storage_req *r, int error)
 	is_cancelled = r->is_cancelled;
 	rn_storage_unlock();
 	if (error == 0 || (r->moved > 0 && error != EFAULT && error != ECANCELED))
-		end(r, RN_STORAGE_COMPLETE, (ssize_t)r->moved);
+		end_request(r, RN_STORAGE_COMPLETE, (ssize_t)r->moved);
 	else if (is_cancelled && error == ECANCELED)
-		end(r, RN_STORAGE_CANCELED, -ECANCELED);
+		end_request(r, RN_STORAGE_CANCELED, -ECANCELED);
 	else
-		end(r, RN_STORAGE_FAILED, -error);
+		end_request(r, RN_STORAGE_FAILED, -error);
 }
 
 static int file_descriptor(const struct rn_storage_req *r)
@@ -275,7 +276,7 @@ static int file_descriptor(const struct rn_storage_req *r)
 }
 
 /* Where the drive finds the memory, and how. */
-static void aim(const struct rn_storage_req *r, struct rn_drive_command *c)
+static void aim_command(const struct rn_storage_req *r, struct rn_drive_command *c)
 {
 	int gpu = r->route.way == RN_STORAGE_GPU ? r->route.via_gpu : r->route.gpu;
 
@@ -299,7 +300,7 @@ static int next_command(struct rn_storage_req *r)
 	c->drive = (uint8_t)r->route.drive;
 	c->len = r->io.size - r->moved < max ? r->io.size - r->moved : max;
 	c->offset = r->io.file_offset + (off_t)r->moved;
-	aim(r, c);
+	aim_command(r, c);
 	if (r->bounce && r->io.op == RN_STORAGE_WRITE)
 		err = copy_bounce(r, c->len);
 	if (err)
@@ -351,7 +352,7 @@ int rn_storage_req_start(struct rn_storage_req *r)
 	if (!err)
 		err = check_io(&r->io);
 	if (!err)
-		err = hold(r);
+		err = hold_objects(r);
 	if (err)
 		return err;
 	rn_guard_install(); /* the program may have put a handler before it */
@@ -365,7 +366,7 @@ int rn_storage_req_start(struct rn_storage_req *r)
 		return err;
 	}
 	if (r->io.size == 0) {
-		end(r, RN_STORAGE_COMPLETE, 0);
+		end_request(r, RN_STORAGE_COMPLETE, 0);
 		return 0;
 	}
 	err = next_command(r);

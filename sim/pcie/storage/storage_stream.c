@@ -38,7 +38,7 @@ struct rn_storage_stream {
 };
 
 /* ----------------------------------------------------------------------- the work */
-static int transfer(const struct item *i)
+static int run_transfer(const struct item *i)
 {
 	struct rn_storage_req r = { .io = { .op = i->op,
 					    .file = i->file,
@@ -55,20 +55,20 @@ static int transfer(const struct item *i)
 	return result < 0 ? (int)result : 0;
 }
 
-static int launch(const struct item *i)
+static int launch_and_wait(const struct item *i)
 {
 	int64_t kernel = rn_gpu_launch(i->gpu, i->kernel, i->arg);
 
 	return kernel < 0 ? (int)kernel : rn_gpu_wait_kernel(i->gpu, kernel);
 }
 
-static int work(const struct item *i)
+static int run_item(const struct item *i)
 {
 	switch (i->kind) {
 	case ITEM_TRANSFER:
-		return transfer(i);
+		return run_transfer(i);
 	case ITEM_LAUNCH:
-		return launch(i);
+		return launch_and_wait(i);
 	case ITEM_CALLBACK:
 		i->fn(i->arg);
 		return 0;
@@ -102,7 +102,7 @@ static void *stream_main(void *arg)
 		int err;
 
 		rn_storage_unlock();
-		err = work(i);
+		err = run_item(i);
 		free(i);
 		rn_storage_lock();
 		if (err && !s->error)
@@ -156,7 +156,7 @@ void rn_storage_stream_destroy(struct rn_storage_stream *s)
 	rn_storage_object_remove();
 }
 
-static int queue(struct rn_storage_stream *s, const struct item *item)
+static int queue_item(struct rn_storage_stream *s, const struct item *item)
 {
 	struct item *i = malloc(sizeof(*i));
 
@@ -179,14 +179,14 @@ int rn_storage_read_async(struct rn_storage_file *file, void *base, const size_t
 			  const off_t *file_offset, const off_t *buf_offset,
 			  ssize_t *done, struct rn_storage_stream *stream)
 {
-	return queue(stream, &(struct item){ .kind = ITEM_TRANSFER,
-					     .op = RN_STORAGE_READ,
-					     .file = file,
-					     .base = base,
-					     .size = size,
-					     .file_offset = file_offset,
-					     .buf_offset = buf_offset,
-					     .done = done });
+	return queue_item(stream, &(struct item){ .kind = ITEM_TRANSFER,
+						  .op = RN_STORAGE_READ,
+						  .file = file,
+						  .base = base,
+						  .size = size,
+						  .file_offset = file_offset,
+						  .buf_offset = buf_offset,
+						  .done = done });
 }
 
 /* NOLINTNEXTLINE(readability-function-size) */
@@ -195,30 +195,30 @@ int rn_storage_write_async(struct rn_storage_file *file, const void *base,
 			   const off_t *buf_offset, ssize_t *done,
 			   struct rn_storage_stream *stream)
 {
-	return queue(stream, &(struct item){ .kind = ITEM_TRANSFER,
-					     .op = RN_STORAGE_WRITE,
-					     .file = file,
-					     .base = (void *)base,
-					     .size = size,
-					     .file_offset = file_offset,
-					     .buf_offset = buf_offset,
-					     .done = done });
+	return queue_item(stream, &(struct item){ .kind = ITEM_TRANSFER,
+						  .op = RN_STORAGE_WRITE,
+						  .file = file,
+						  .base = (void *)base,
+						  .size = size,
+						  .file_offset = file_offset,
+						  .buf_offset = buf_offset,
+						  .done = done });
 }
 
 int rn_storage_stream_launch(struct rn_storage_stream *stream, struct rn_gpu *gpu,
 			     rn_gpu_kernel_fn *kernel, void *arg)
 {
-	return queue(stream, &(struct item){ .kind = ITEM_LAUNCH,
-					     .gpu = gpu,
-					     .kernel = kernel,
-					     .arg = arg });
+	return queue_item(stream, &(struct item){ .kind = ITEM_LAUNCH,
+						  .gpu = gpu,
+						  .kernel = kernel,
+						  .arg = arg });
 }
 
 int rn_storage_stream_callback(struct rn_storage_stream *stream, void (*fn)(void *arg),
 			       void *arg)
 {
-	return queue(stream,
-		     &(struct item){ .kind = ITEM_CALLBACK, .fn = fn, .arg = arg });
+	return queue_item(stream,
+			  &(struct item){ .kind = ITEM_CALLBACK, .fn = fn, .arg = arg });
 }
 
 int rn_storage_stream_synchronize(struct rn_storage_stream *s)
