@@ -178,12 +178,6 @@ static void note_cqe(struct rn_host *h, const struct rn_tlp *tlp)
 					      .status = (uint8_t)cqe.ctl });
 }
 
-static bool is_watched_host(const struct rn_tlp *tlp)
-{
-	return rn_san.options.level == RN_SANITIZE_ALL && tlp->kind == RN_TLP_WRITE &&
-	       (tlp->flags & RN_TLP_DATA) && tlp->target == RN_AGENT_CPU;
-}
-
 static void tlp_issued(struct rn_host *h, const struct rn_tlp *tlp)
 {
 	enum rn_san_side side = tlp->msg & RESPONSE ? RN_SAN_SEND : RN_SAN_RECV;
@@ -196,8 +190,6 @@ static void tlp_issued(struct rn_host *h, const struct rn_tlp *tlp)
 		note_cqe(h, tlp);
 	if (!is_data_of(tlp, side))
 		return;
-	if (is_watched_host(tlp))
-		rn_san_host_page_count(tlp, 1);
 	/* A message that is delivered a second time. */
 	q = rn_san_qp(tlp->requester, tlp->stream, false);
 	if (q && q->done[side].is_valid &&
@@ -210,8 +202,6 @@ static void tlp_performed(struct rn_host *h, const struct rn_tlp *tlp)
 	(void)h;
 	if (tlp->kind == RN_TLP_WRITE)
 		uncover_write(tlp);
-	if (is_watched_host(tlp))
-		rn_san_host_page_count(tlp, -1);
 	/* A completion ring is no source; its lines would only be mistaken for others. */
 	if (tlp->kind != RN_TLP_READ && !(tlp->flags & RN_TLP_CQE) &&
 	    is_device(tlp->requester))
@@ -331,18 +321,17 @@ static void tlp_reading(struct rn_host *h, const struct rn_tlp *tlp)
 }
 
 /* A plain load of the program's at @addr, of at least one byte. */
-bool rn_san_judge_load(unsigned agent, rn_iova addr)
+void rn_san_judge_load(unsigned agent, rn_iova addr)
 {
 	struct rn_san_read r = { .reader = agent, .addr = addr, .len = 1 };
 
 	if (rn_host_is_polling())
-		return false;
+		return;
 	r.tlp = find_in_the_way(addr, 1);
 	if (!r.tlp)
-		return false;
+		return;
 	r.stack = rn_san_stack();
 	rn_san_report_read(&r);
-	return true;
 }
 
 /* ------------------------------------------------------------------- start */
@@ -350,7 +339,6 @@ static const struct rn_host_hooks hooks = {
 	.issued = tlp_issued,
 	.performed = tlp_performed,
 	.reading = tlp_reading,
-	.touching = rn_san_host_open,
 	.drained = rn_san_forget,
 };
 

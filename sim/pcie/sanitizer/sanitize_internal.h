@@ -104,8 +104,8 @@ static inline bool rn_san_is_fetch(unsigned opcode)
 }
 
 /* ----------------------------------------------------------------- sanitize.c */
-/* A plain load of @agent at @addr: report it if there is cause. Return: there was. */
-bool rn_san_judge_load(unsigned agent, rn_iova addr);
+/* A plain load of @agent at @addr: report it if there is cause. */
+void rn_san_judge_load(unsigned agent, rn_iova addr);
 
 /* Are bytes of [addr, addr + len) on their way that a completion covers? */
 bool rn_san_is_covered(rn_iova addr, uint64_t len);
@@ -151,14 +151,8 @@ void rn_san_loads_watch(void);
 /* A write on its way became covered (1), or a covered one was performed (-1). */
 void rn_san_pages_covered(const struct rn_tlp *tlp, int change);
 
-/* A data write to host memory was issued (1), or performed (-1). */
-void rn_san_host_page_count(const struct rn_tlp *tlp, int change);
-
 /* Keep the program from storing to the whole pages of a source, or let it. */
 void rn_san_source_hold(struct rn_san_wr *wr, bool hold);
-
-/* rn_host_hooks.touching: open what is closed here. */
-void rn_san_host_open(struct rn_host *h, rn_iova addr, uint64_t len, bool to_store);
 
 /* Below RN_SAN_HASHES; for tests. */
 unsigned rn_san_page_hash(uintptr_t at);

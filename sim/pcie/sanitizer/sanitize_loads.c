@@ -213,10 +213,13 @@ void rn_sanitize_region_remove(const struct rn_host_nic *nic, uint32_t key)
 	free(r);
 }
 
-void rn_san_host_page_count(const struct rn_tlp *tlp, int change)
+static void count_host_pages(const struct rn_tlp *tlp, int change)
 {
 	const struct region *r = regions;
 
+	if (tlp->kind != RN_TLP_WRITE || !(tlp->flags & RN_TLP_DATA) ||
+	    tlp->target != RN_AGENT_CPU)
+		return;
 	while (r && (tlp->addr < r->lo || tlp->addr + tlp->len > r->hi))
 		r = r->next;
 	if (r)
@@ -253,19 +256,34 @@ void rn_san_source_hold(struct rn_san_wr *wr, bool hold)
 		count_sources(&wr->range[i], hold ? 1 : -1);
 }
 
-void rn_san_host_open(struct rn_host *h, rn_iova addr, uint64_t len, bool to_store)
+static void open_host_pages(rn_iova addr, uint64_t len, bool to_store)
 {
 	uintptr_t at = rn_page_down(addr);
 
-	(void)h;
-	if (rn_san.options.level != RN_SANITIZE_ALL)
-		return;
 	for (; at < addr + len; at += RN_PAGE_SIZE) {
 		struct page *p = page_of(at);
 
 		if (p && (to_store || p->rights == RN_PAGE_CLOSED))
 			protect_page(p, RN_PAGE_OPEN);
 	}
+}
+
+static void host_issued(struct rn_host *h, const struct rn_tlp *tlp)
+{
+	(void)h;
+	count_host_pages(tlp, 1);
+}
+
+static void host_performed(struct rn_host *h, const struct rn_tlp *tlp)
+{
+	(void)h;
+	count_host_pages(tlp, -1);
+}
+
+static void host_touching(struct rn_host *h, rn_iova addr, uint64_t len, bool to_store)
+{
+	(void)h;
+	open_host_pages(addr, len, to_store);
 }
 
 static bool is_in_a_region(uintptr_t lo, uintptr_t hi)
@@ -291,7 +309,7 @@ static bool open_for_call(void *owner, uintptr_t addr, size_t len)
 	(void)owner;
 	if (!is_in_a_region(rn_page_down(addr), rn_page_up(addr + len)))
 		return false;
-	rn_san_host_open(rn_san.host, addr, len, true);
+	open_host_pages(addr, len, true);
 	return true;
 }
 
@@ -479,7 +497,12 @@ void rn_san_loads_watch(void)
 							.pinned = open_for_call,
 							.unpinned = protect_range_again,
 							.in_child = open_in_child };
+	static const struct rn_host_hooks hooks = { .issued = host_issued,
+						    .performed = host_performed,
+						    .touching = host_touching };
 
+	if (rn_san.options.level == RN_SANITIZE_ALL)
+		rn_host_add_hooks(rn_san.host, &hooks);
 	rn_page_step_init();
 	rn_trap_on_load(judge_cpu_load);
 	rn_page_watch(rn_san.host, &watcher);
