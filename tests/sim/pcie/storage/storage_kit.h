@@ -5,10 +5,10 @@
 
 #include <semaphore.h>
 
-#include "host_kit.h"
 #include "rocin/gpu.h"
 #include "rocin/pcie.h"
 #include "rocin/storage.h"
+#include "tests/sim/pcie/host/host_kit.h"
 
 enum {
 	KIT_FILE = 64 * KIT_PAGE, /* bytes of kit_file() */

@@ -11,9 +11,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "host_kit.h"
 #include "rocin/transport.h"
 #include "sim/pcie/sanitizer/sanitize.h"
+#include "tests/sim/pcie/host/host_kit.h"
 
 enum {
 	SAN_RING = 64,
