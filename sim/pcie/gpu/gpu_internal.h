@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* gpu_internal.h - inside of a simulated GPU: its storage, its three views, who owns
- *what.
+/* gpu_internal.h - inside of a simulated GPU: its storage, its views, who owns what.
  *
  *	gpu.c		which GPUs there are, attributes, counters
  *	gpu_memory.c	allocations, descriptors, registrations, what is said of a fault
@@ -17,8 +16,8 @@
  * All three map one memfd. A write that is on its way is in none of them.
  *
  * Locks: the host lock guards regions and struct rn_trap_space; the extents have a lock
- *of their own below it, since a fault may have to be explained while the host lock is
- *held. Nothing that can fault is touched under it.
+ * of their own below it, since a fault may have to be explained while the host lock is
+ * held. Nothing that can fault is touched under it.
  */
 #ifndef RN_GPU_INTERNAL_H
 #define RN_GPU_INTERNAL_H
@@ -27,10 +26,10 @@
 #include <sys/types.h>
 
 #include "rocin/gpu.h"
-#include "sim/pcie/host/host.h"
+#include "sim/pcie/page/page.h"
 
 enum {
-	RN_GPU_PAGE = 4096,
+	RN_GPU_PAGE = RN_PAGE_SIZE,
 };
 
 /* A piece of a GPU's memory that is in use, or freed and not used again yet. */

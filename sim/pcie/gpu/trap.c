@@ -28,7 +28,6 @@
 #include <sys/mman.h>
 
 #include "gpu_internal.h"
-#include "sim/pcie/page/page.h"
 #include "transport/io/memory/mem_guard.h"
 
 /* ------------------------------------------------------------------ pages */

@@ -11,8 +11,8 @@
  * again behind that one instruction.
  *
  * The kernel runs no handler for a fault of its own: a system call on a closed page
- *fails. So its buffers are pinned: the watchers open them, and they stay open until it
- *returns.
+ * fails. So its buffers are pinned: the watchers open them, and they stay open until the
+ * call returns.
  *
  * Nothing here knows what memory it is. Threads: everything under the host lock unless it
  * says otherwise.
@@ -26,7 +26,7 @@ enum {
 	RN_PAGE_SIZE = 4096,
 };
 
-/* The page of an address, and where a range that ends at @addr leaves its last page. */
+/* @addr rounded down and up to where a page begins. */
 static inline uintptr_t rn_page_down(uintptr_t addr)
 {
 	return addr & ~(uintptr_t)(RN_PAGE_SIZE - 1);
@@ -37,6 +37,7 @@ static inline uintptr_t rn_page_up(uintptr_t addr)
 	return rn_page_down(addr + RN_PAGE_SIZE - 1);
 }
 
+/* Who closes pages, and what that one does when they are met. */
 struct rn_page_watcher {
 	/* Does it close pages? Then the handler of faults has to stay in front of the
 	 * program's, and buffers are pinned. Any thread, no lock.

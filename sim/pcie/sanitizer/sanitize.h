@@ -12,7 +12,7 @@
  *
  * Reads that are seen: those of NICs, drives and rn_gpu_*() calls, plain loads of the CPU
  * from device memory (../gpu/trap.c) and of kernels from device memory with covered bytes
- *on their way; with ROCIN_SANITIZE=all plain loads from registered host memory, too.
+ * on their way; with ROCIN_SANITIZE=all plain loads from registered host memory, too.
  *
  * ROCIN_SANITIZE=on|all[,exitcode=N][,log=FILE]: what is found goes to FILE (%p: the
  * process id), else to stderr; a program that would end with 0 ends with N (66).
