@@ -63,18 +63,25 @@ static void open_in_child(void)
 		watchers[i]->in_child();
 }
 
+/* Before the first watcher is there; nothing of this changes then. */
+static void begin_watching(struct rn_host *h)
+{
+	host = h;
+	rn_guard_set_trap(ask_watchers);
+	if (pthread_atfork(NULL, NULL, open_in_child) != 0)
+		rn_log(RN_LOG_WARN, "no memory to open pages in children of fork()");
+}
+
 void rn_page_watch(struct rn_host *h, const struct rn_page_watcher *w)
 {
 	unsigned count = count_watchers();
 
-	host = h;
-	rn_guard_set_trap(ask_watchers);
 	for (unsigned i = 0; i < count; i++)
 		if (watchers[i] == w)
 			return;
 	assert(count < WATCHERS_MAX);
-	if (count == 0 && pthread_atfork(NULL, NULL, open_in_child) != 0)
-		rn_log(RN_LOG_WARN, "no memory to open pages in children of fork()");
+	if (count == 0)
+		begin_watching(h);
 	watchers[count] = w;
 	atomic_store_explicit(&watcher_count, count + 1, memory_order_release);
 }
