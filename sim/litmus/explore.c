@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "model_internal.h"
-#include "sim/pcie/host/driver.h"
+#include "sim/pcie/model/driver.h"
 #include "trace.h"
 
 enum {

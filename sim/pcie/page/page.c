@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "transport/io/host/log.h"
-#include "transport/io/host/mem_guard.h"
+#include "transport/io/memory/mem_guard.h"
 
 enum {
 	WATCHERS_MAX = 2,

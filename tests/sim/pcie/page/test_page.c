@@ -15,7 +15,7 @@
 #include <cmocka.h>
 
 #include "sim/pcie/page/page.h"
-#include "transport/io/host/mem_guard.h"
+#include "transport/io/memory/mem_guard.h"
 
 enum {
 	PAGES = 4,
