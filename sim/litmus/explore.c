@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "model_internal.h"
+#include "rocin/random.h"
 #include "sim/pcie/model/driver.h"
 #include "trace.h"
 
@@ -252,34 +253,19 @@ enum {
 struct chance {
 	const struct rn_model_run *run;
 	struct rn_driver driver[RN_LITMUS_NODES];
-	uint64_t state;
+	struct rn_random agents; /* each fabric's driver has a sequence of its own */
 };
-
-/* SplitMix64, as in driver.c; one stream for the agents, one per fabric. */
-static uint64_t draw(uint64_t *state)
-{
-	uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
-
-	z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-	z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-	return z ^ z >> 31;
-}
-
-static unsigned draw_below(struct chance *c, unsigned n)
-{
-	return (unsigned)((draw(&c->state) >> 32) * n >> 32);
-}
 
 static void init_chance(struct chance *c, const struct rn_model_run *run, uint64_t seed)
 {
 	struct rn_pcie_knobs knobs = run->plan->setup.knobs;
 
 	c->run = run;
-	c->state = seed;
+	c->agents.state = seed;
 	if (knobs.driver == RN_DRIVER_REPLAY)
 		knobs.driver = RN_DRIVER_RANDOM;
 	for (unsigned i = 0; i < run->plan->test->nodes; i++) {
-		knobs.seed = draw(&c->state);
+		knobs.seed = rn_random_next(&c->agents);
 		rn_driver_init(&c->driver[i], &knobs);
 	}
 }
@@ -287,7 +273,8 @@ static void init_chance(struct chance *c, const struct rn_model_run *run, uint64
 /* Let one TLP of some fabric move; false: all drivers hold back. */
 static bool move_some_tlp(struct chance *c)
 {
-	unsigned nodes = c->run->plan->test->nodes, first = draw_below(c, nodes);
+	unsigned nodes = c->run->plan->test->nodes,
+		 first = rn_random_scaled(&c->agents, nodes);
 
 	for (unsigned i = 0; i < nodes; i++) {
 		unsigned node = (first + i) % nodes;
@@ -312,14 +299,16 @@ static bool step(struct chance *c)
 		agents++;
 	if (n == 0)
 		return false;
-	if (n > agents && draw_below(c, ANY_ONE_IN) == 0) {
+	if (n > agents && rn_random_scaled(&c->agents, ANY_ONE_IN) == 0) {
 		/* Threads that spin keep a driver busy for ever. */
-		rn_model_move(c->run, &move[agents + draw_below(c, n - agents)]);
+		rn_model_move(c->run,
+			      &move[agents + rn_random_scaled(&c->agents, n - agents)]);
 		return true;
 	}
-	if (n > agents && draw_below(c, agents + 1) == 0 && move_some_tlp(c))
+	if (n > agents && rn_random_scaled(&c->agents, agents + 1) == 0 &&
+	    move_some_tlp(c))
 		return true;
-	rn_model_move(c->run, &move[draw_below(c, agents ? agents : n)]);
+	rn_model_move(c->run, &move[rn_random_scaled(&c->agents, agents ? agents : n)]);
 	return true;
 }
 

@@ -6,8 +6,8 @@
 #define RN_WORLD_CONNECTIONS_INTERNAL_H
 
 #include "connections.h"
-#include "random.h"
 #include "rocin/cm.h"
+#include "rocin/random.h"
 
 enum {
 	RN_CONNS_LIVES = 128,

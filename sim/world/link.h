@@ -14,7 +14,7 @@
 #ifndef RN_WORLD_LINK_H
 #define RN_WORLD_LINK_H
 
-#include "random.h"
+#include "rocin/random.h"
 
 struct rn_link_cfg {
 	uint64_t rate;		   /* bits per second, at least 1000; 0: takes no time */

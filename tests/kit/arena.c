@@ -7,17 +7,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "rocin/random.h"
+
 enum {
 	GUARD_BYTE = 0xa5
 };
 
 uint64_t test_random(uint64_t *seed)
 {
-	uint64_t z = (*seed += 0x9e3779b97f4a7c15u);
-
-	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-	z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-	return z ^ z >> 31;
+	*seed += RN_RANDOM_STEP;
+	return rn_random_mix(*seed);
 }
 
 void arena_init(struct arena *a, const rn_ns *now)

@@ -91,7 +91,7 @@ bool arena_step(struct arena *a, rn_ns now, uint64_t *tag, enum rn_mem_result *r
 extern const struct rn_mem_ops arena_direct_ops;
 extern const struct rn_mem_ops arena_pending_ops;
 
-/* Next number of a seeded sequence (splitmix64). */
+/* Next number of a seeded sequence. */
 uint64_t test_random(uint64_t *seed);
 
 #endif /* RN_ARENA_H */

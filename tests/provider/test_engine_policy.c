@@ -12,6 +12,8 @@
 
 #include <stdlib.h>
 
+#include "rocin/random.h"
+
 enum {
 	SEEDS = 300,
 	ACTIONS = 200,
@@ -31,16 +33,11 @@ struct program {
 
 static struct kit_end ends[2];
 static struct program programs[2];
-static uint64_t seed;
+static struct rn_random dice;
 
-/* splitmix64 */
 static unsigned random_below(unsigned n)
 {
-	uint64_t z = seed += 0x9e3779b97f4a7c15;
-
-	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
-	z = (z ^ z >> 27) * 0x94d049bb133111eb;
-	return (unsigned)((z ^ z >> 31) % n);
+	return rn_random_below(&dice, n);
 }
 
 /* ------------------------------------------------------------------- the programs */
@@ -167,7 +164,7 @@ static uint64_t sent_again(const struct kit_end *k)
 
 static void run_seed(uint64_t number)
 {
-	seed = number;
+	dice.state = number;
 	virtual_pair(ends, TIMEOUT);
 	make_machine();
 	for (unsigned i = 0; i < 2; i++)
@@ -185,10 +182,8 @@ static void run_seed(uint64_t number)
 static void random_programs_on_random_machines(void **state)
 {
 	(void)state;
-	for (uint64_t i = 1; i <= SEEDS; i++) {
-		seed = i;
+	for (uint64_t i = 1; i <= SEEDS; i++)
 		run_seed(i);
-	}
 }
 
 int main(int argc, char **argv)

@@ -13,6 +13,7 @@
 
 #include "rocin/cm.h"
 #include "rocin/hnode.h"
+#include "rocin/random.h"
 #include "rocin/wire.h"
 #include "transport/container/list.h"
 #include "transport/container/timer.h"
@@ -76,7 +77,7 @@ struct rn_cm_index {
 
 struct rn_cm {
 	struct rn_cm_cfg cfg;
-	uint64_t random;
+	struct rn_random random;
 	uint64_t secret; /* in the hashes of what peers choose */
 	uint64_t tid_count;
 	struct rn_timer_heap timers;

@@ -31,20 +31,6 @@ size_t rn_cm_size(uint32_t conn_max)
 	       (size_t)conn_max * sizeof(struct rn_cm_conn);
 }
 
-/* splitmix64 (Steele, Lea, Flood 2014). */
-static uint64_t mix(uint64_t z)
-{
-	z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-	z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-	return z ^ z >> 31;
-}
-
-static uint64_t draw(struct rn_cm *cm)
-{
-	cm->random += UINT64_C(0x9e3779b97f4a7c15);
-	return mix(cm->random);
-}
-
 struct rn_cm *rn_cm_init(void *block, const struct rn_cm_cfg *cfg)
 {
 	struct rn_cm *cm = block;
@@ -67,9 +53,9 @@ struct rn_cm *rn_cm_init(void *block, const struct rn_cm_cfg *cfg)
 	assert(cm->cfg.resp_timeout <= 31);
 	assert(cm->cfg.ack_delay <= 31);
 	assert(cm->cfg.max_retries <= 15);
-	cm->random = cfg->seed;
-	cm->secret = draw(cm);
-	cm->tid_count = draw(cm) >> 40;
+	cm->random.state = cfg->seed;
+	cm->secret = rn_random_next(&cm->random);
+	cm->tid_count = rn_random_next(&cm->random) >> 40;
 	rn_list_init(&cm->tx);
 	rn_list_init(&cm->events);
 	cm->by_id = (struct rn_cm_index){ bucket, chains - 1 };
@@ -117,11 +103,11 @@ static void take_out(struct rn_cm_index *index, struct rn_hnode *node)
 static uint32_t hash(const struct rn_cm *cm, const struct rn_gid *addr, uint64_t guid,
 		     uint32_t number)
 {
-	uint64_t z = mix(cm->secret ^ rn_get_be64(addr->raw));
+	uint64_t z = rn_random_mix(cm->secret ^ rn_get_be64(addr->raw));
 
-	z = mix(z ^ rn_get_be64(addr->raw + 8));
-	z = mix(z ^ guid);
-	return (uint32_t)mix(z ^ number);
+	z = rn_random_mix(z ^ rn_get_be64(addr->raw + 8));
+	z = rn_random_mix(z ^ guid);
+	return (uint32_t)rn_random_mix(z ^ number);
 }
 
 static struct rn_cm_conn *find_id(const struct rn_cm *cm, uint32_t id)
@@ -227,7 +213,7 @@ struct rn_cm_conn *rn_cm_conn_new(struct rn_cm *cm)
 	rn_list_init(&conn->tx);
 	rn_list_init(&conn->ev);
 	do
-		id = (uint32_t)draw(cm);
+		id = (uint32_t)rn_random_next(&cm->random);
 	while (!id || find_id(cm, id));
 	conn->info.local_id = id;
 	conn->is_open = true;

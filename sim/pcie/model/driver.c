@@ -15,7 +15,7 @@ void rn_driver_init(struct rn_driver *d, const struct rn_pcie_knobs *knobs)
 {
 	memset(d, 0, sizeof(*d));
 	d->kind = knobs->driver;
-	d->state = knobs->seed;
+	d->random.state = knobs->seed;
 }
 
 void rn_driver_replay(struct rn_driver *d, const uint16_t *choices, uint32_t count)
@@ -28,28 +28,10 @@ void rn_driver_replay(struct rn_driver *d, const uint16_t *choices, uint32_t cou
 
 /* ---- Random ---- */
 
-/* SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014):
- * any seed will do, 0 too.
- */
-static uint64_t draw(struct rn_driver *d)
-{
-	uint64_t z = d->state += UINT64_C(0x9e3779b97f4a7c15);
-
-	z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-	z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-	return z ^ z >> 31;
-}
-
-/* 0 .. n - 1; the bias of 2^-32 does not matter here. */
-static unsigned draw_below(struct rn_driver *d, unsigned n)
-{
-	return (unsigned)((draw(d) >> 32) * n >> 32);
-}
-
 /* Failures before the first success of probability 1/2: 0 half of the time. */
 static unsigned draw_geometric(struct rn_driver *d)
 {
-	uint64_t bits = draw(d);
+	uint64_t bits = rn_random_next(&d->random);
 
 	return bits ? (unsigned)__builtin_ctzll(bits) : 64;
 }
@@ -72,7 +54,7 @@ static uint16_t draw_stall(struct rn_driver *d)
 {
 	unsigned n = 1;
 
-	while (n < STALL_MAX && draw_below(d, STALL_MEAN))
+	while (n < STALL_MAX && rn_random_scaled(&d->random, STALL_MEAN))
 		n++;
 	return (uint16_t)n;
 }
@@ -94,7 +76,7 @@ static unsigned weigh_queues(struct rn_driver *d, const struct rn_fabric *f)
 
 static unsigned draw_queue(struct rn_driver *d, const struct rn_fabric *f, unsigned total)
 {
-	unsigned at = draw_below(d, total), q = rn_fabric_busy_queue(f, 0);
+	unsigned at = rn_random_scaled(&d->random, total), q = rn_fabric_busy_queue(f, 0);
 
 	for (; q < RN_LIST_COUNT; q = rn_fabric_busy_queue(f, q + 1)) {
 		if (d->stalled[q])
@@ -110,7 +92,7 @@ static unsigned draw_queue(struct rn_driver *d, const struct rn_fabric *f, unsig
 /* Some TLP of the queue that may move: the head may always. */
 static unsigned draw_tlp(struct rn_driver *d, const struct rn_fabric *f, unsigned queue)
 {
-	bool from_tail = draw_below(d, FROM_TAIL_ONE_IN) == 0;
+	bool from_tail = rn_random_scaled(&d->random, FROM_TAIL_ONE_IN) == 0;
 	unsigned at = from_tail ? rn_fabric_last(f, queue) : rn_fabric_first(f, queue);
 
 	for (unsigned n = draw_geometric(d); n > 0; n--) {
@@ -130,7 +112,7 @@ static unsigned pick_random(struct rn_driver *d, const struct rn_fabric *f)
 	if (total == 0)
 		return RN_TLP_NONE;
 	queue = draw_queue(d, f, total);
-	if (draw_below(d, STALL_ONE_IN) == 0) {
+	if (rn_random_scaled(&d->random, STALL_ONE_IN) == 0) {
 		d->stalled[queue] = draw_stall(d);
 		total -= weight_of(queue);
 		if (total == 0)

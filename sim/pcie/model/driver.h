@@ -12,11 +12,12 @@
 #ifndef RN_DRIVER_H
 #define RN_DRIVER_H
 
-#include "fabric.h"
+#include "rocin/random.h"
+#include "sim/pcie/model/fabric.h"
 
 struct rn_driver {
 	enum rn_driver_kind kind;
-	uint64_t state;			 /* of the generator */
+	struct rn_random random;
 	uint16_t stalled[RN_LIST_COUNT]; /* choices that the queue still sits out */
 	const uint16_t *choices;	 /* replay: borrowed */
 	uint32_t choice_count, choice_next;

@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "bench.h"
+#include "rocin/random.h"
 
 static const uint64_t patience_ns = 10 * 1000000000ull;
 
@@ -140,14 +141,10 @@ double rn_bench_meter_us_each(const struct rn_bench_meter *m)
 	return 1e-3 / rn_bench_meter_per_ns(m);
 }
 
-/* SplitMix64 of the position. */
+/* The bytes at position @i. */
 static uint64_t pattern_at(uint64_t seed, size_t i)
 {
-	uint64_t x = (seed << 32) + i + 0x9e3779b97f4a7c15u;
-
-	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
-	x = (x ^ x >> 27) * 0x94d049bb133111ebu;
-	return x ^ x >> 31;
+	return rn_random_at((seed << 32) + i, 0);
 }
 
 void rn_bench_pattern(uint8_t *buf, size_t len, uint64_t seed)

@@ -18,6 +18,7 @@
 #include "litmus_report.h"
 #include "litmus_state.h"
 #include "live_wire.h"
+#include "rocin/random.h"
 #include "tools/rocin/common/cmd.h"
 #include "tools/rocin/common/launch.h"
 
@@ -403,7 +404,7 @@ int rn_litmus_live_run(const struct rn_litmus_options *o,
 
 	if (rc)
 		return rc;
-	run->seed = rn_live_seed(o->seed, 0);
+	run->seed = rn_random_at(o->seed, 0);
 	if (never) {
 		rn_report_judge(run, never);
 		return 0;

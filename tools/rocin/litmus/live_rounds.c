@@ -18,6 +18,7 @@
 #include <time.h>
 
 #include "live.h"
+#include "rocin/random.h"
 
 static const uint64_t patience_ns = 100 * 1000000ull;	      /* of a waiting thread */
 static const uint64_t quiet_patience_ns = 10 * 1000000000ull; /* then it is a failure */
@@ -113,7 +114,7 @@ static int reset(struct rn_live *l, struct rn_live_player *players)
 		if (is_mine(l, i)) {
 			l->shared->thread[i] = (struct rn_live_thread_result){ 0 };
 			players[i].kernel = 0;
-			players[i].rng = rn_live_seed(l->shared->seed, i) | 1;
+			players[i].rng = rn_random_at(l->shared->seed, i) | 1;
 		}
 	for (unsigned i = 0; i < l->test->qps; i++) {
 		atomic_store(&l->qp[i].sends, 0);
@@ -334,7 +335,7 @@ static void lead(struct rn_live *l, uint64_t done, uint64_t began)
 	const struct rn_live_request *r = l->request;
 	uint64_t now = rn_live_now();
 
-	l->shared->seed = rn_live_seed(r->seed, r->first + done);
+	l->shared->seed = rn_random_at(r->seed, r->first + done);
 	l->shared->deadline = now + patience_ns;
 	atomic_store(&l->shared->emptied, 0);
 	l->shared->is_last =

@@ -64,14 +64,4 @@ struct rn_live_step {
 	char rule[96];		    /* "" none */
 };
 
-/* Seed of run @number. */
-static inline uint64_t rn_live_seed(uint64_t seed, uint64_t number)
-{
-	uint64_t x = seed + (number + 1) * 0x9e3779b97f4a7c15u;
-
-	x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-	x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-	return x ^ (x >> 31);
-}
-
 #endif /* RN_LIVE_WIRE_H */

@@ -8,11 +8,7 @@
 
 uint32_t rnd_ucma_random(struct rnd_ucma *ucma)
 {
-	uint64_t z = ucma->random += 0x9e3779b97f4a7c15u;
-
-	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-	z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-	return (uint32_t)(z >> 32);
+	return (uint32_t)(rn_random_next(&ucma->random) >> 32);
 }
 
 static bool grow(struct rnd_table *t)

@@ -8,6 +8,7 @@
 
 #include "address.h"
 #include "ports.h"
+#include "rocin/random.h"
 #include "transport/container/list.h"
 #include "ucma.h"
 
@@ -122,7 +123,7 @@ struct rnd_ucma {
 	struct rnd_table ids;	 /* struct rnd_id */
 	struct rnd_table mcasts; /* struct rnd_mcast */
 	struct rnd_id *named;	 /* by the command that is under way, or NULL */
-	uint64_t random;
+	struct rn_random random;
 	uint64_t births;
 };
 

@@ -213,7 +213,7 @@ struct rnd_ucma *rnd_ucma_new(const struct rnd_ucma_cfg *cfg)
 		return NULL;
 	}
 	ucma->cfg = *cfg;
-	ucma->random = ~cfg->seed;
+	ucma->random.state = ~cfg->seed;
 	rn_list_init(&ucma->channels);
 	rnd_ports_init(&ucma->ports, cfg->port_first, cfg->port_last, cfg->port_free);
 	return ucma;

@@ -7,8 +7,7 @@
 #include <sys/queue.h>
 
 #include "rocin/mad.h"
-#include "rocin/opcode.h"
-#include "rocin/psn.h"
+#include "rocin/random.h"
 
 /* ------------------------------------------------------------------------- fates */
 enum {
@@ -146,17 +145,9 @@ static uint64_t count_time(struct stream *s, uint32_t offset)
 	return (*times)++;
 }
 
-/* The end of splitmix64. */
-static uint64_t mix(uint64_t z)
-{
-	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
-	z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
-	return z ^ (z >> 31);
-}
-
 static uint64_t mix_in(uint64_t number, uint64_t value)
 {
-	return mix(number + value + 0x9e3779b97f4a7c15ull);
+	return rn_random_at(number + value, 0);
 }
 
 uint64_t rn_fault_fate(struct rn_fault_fates *f, const struct rn_fault_packet *p,
@@ -196,10 +187,10 @@ static uint64_t draw(uint64_t *state)
 	return x * 0x2545f4914f6cdd1dull;
 }
 
-/* splitmix64: neighbouring seeds give unlike streams; never 0. */
+/* Neighbouring seeds give unlike streams; never 0. */
 static uint64_t stream_seed(uint64_t seed, uint64_t stream)
 {
-	uint64_t z = mix(seed * 1000003 + stream + 0x9e3779b97f4a7c15ull);
+	uint64_t z = rn_random_at(seed * 1000003 + stream, 0);
 
 	return z ? z : 1;
 }

@@ -2,7 +2,7 @@
 /* test_ring.c - the two ends of a ring that both keep the rules. */
 #include "ring_kit.h"
 #include "rocin/icrc.h"
-#include "sim/world/random.h"
+#include "rocin/random.h"
 
 static void packets_come_out_as_they_went_in(void **state)
 {

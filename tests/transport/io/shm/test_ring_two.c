@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "ring_kit.h"
-#include "sim/world/random.h"
+#include "rocin/random.h"
 
 enum {
 	PACKETS = 40000,

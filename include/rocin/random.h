@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* random.h - seeded sequences of numbers, one for each concern.
+/* random.h - seeded sequences of numbers: SplitMix64 (Steele, Lea, Flood: Fast splittable
+ * pseudorandom number generators, 2014). Any seed will do, 0 too.
  *
- * A concern that draws from a sequence of its own does not shift what others draw.
+ * Equal seeds give equal sequences, on any machine. A concern that draws from a sequence
+ * of its own does not shift what others draw.
  */
-#ifndef RN_WORLD_RANDOM_H
-#define RN_WORLD_RANDOM_H
+#ifndef RN_RANDOM_H
+#define RN_RANDOM_H
 
 #include "rocin/types.h"
 
@@ -12,7 +14,8 @@ struct rn_random {
 	uint64_t state;
 };
 
-/* splitmix64 (Steele, Lea, Flood 2014). */
+#define RN_RANDOM_STEP UINT64_C(0x9e3779b97f4a7c15)
+
 static inline uint64_t rn_random_mix(uint64_t z)
 {
 	z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
@@ -22,8 +25,14 @@ static inline uint64_t rn_random_mix(uint64_t z)
 
 static inline uint64_t rn_random_next(struct rn_random *r)
 {
-	r->state += UINT64_C(0x9e3779b97f4a7c15);
+	r->state += RN_RANDOM_STEP;
 	return rn_random_mix(r->state);
+}
+
+/* Number @n, from 0, of the sequence that begins with @state. */
+static inline uint64_t rn_random_at(uint64_t state, uint64_t n)
+{
+	return rn_random_mix(state + (n + 1) * RN_RANDOM_STEP);
 }
 
 /* The sequence of concern @concern under @seed. */
@@ -40,9 +49,15 @@ static inline uint32_t rn_random_below(struct rn_random *r, uint32_t below)
 	return (uint32_t)(rn_random_next(r) % below);
 }
 
+/* 0 .. @below - 1, without a division; the bias is 2^-32 at most. */
+static inline uint32_t rn_random_scaled(struct rn_random *r, uint32_t below)
+{
+	return (uint32_t)((rn_random_next(r) >> 32) * below >> 32);
+}
+
 static inline bool rn_random_ppm(struct rn_random *r, uint32_t ppm)
 {
 	return ppm && rn_random_below(r, 1000000) < ppm;
 }
 
-#endif /* RN_WORLD_RANDOM_H */
+#endif /* RN_RANDOM_H */
