@@ -10,8 +10,7 @@
 
 #include "rocin/stats.h"
 #include "script.h"
-#include "tools/rocin/capture/capture_file.h"
-#include "tools/rocin/capture/capture_source.h"
+#include "tools/rocin/capture/capture.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -4,7 +4,7 @@
  */
 #include "rocin/icrc.h"
 #include "script.h"
-#include "tools/dump/roce_watch.h"
+#include "tools/dump/watch.h"
 #include "tools/rocin/common/packet_text.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

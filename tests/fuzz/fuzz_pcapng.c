@@ -3,7 +3,7 @@
  * within their bounds, and the texts are texts of one line.
  */
 #include "script.h"
-#include "tools/dump/pcapng_block.h"
+#include "tools/dump/pcapng.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -13,7 +13,7 @@
 #include "rocin/netdev.h"
 #include "script.h"
 #include "tools/rocin/common/packet_text.h"
-#include "tools/rocin/stat/stats_read.h"
+#include "tools/rocin/stat/stats.h"
 #include "transport/io/fault/net_fault.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

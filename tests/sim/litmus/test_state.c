@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "tools/rocin/common/cmd.h"
-#include "tools/rocin/litmus/litmus_state.h"
+#include "tools/rocin/litmus/report.h"
 
 void rn_complain(const char *fmt, ...)
 {

@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-#include "tools/dump/roce_watch.h"
+#include "tools/dump/watch.h"
 
 enum {
 	TALK_QP_A = 0x11,

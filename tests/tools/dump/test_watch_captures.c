@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "tests/tools/rocin/capture.h"
-#include "tools/dump/roce_watch.h"
+#include "tools/dump/watch.h"
 
 /* Feeds all packets; @each may be NULL. */
 static struct rn_watch *listen_to(const char *name)

@@ -16,9 +16,9 @@
 #include <unistd.h>
 
 #include "rocin/opcode.h"
-#include "tools/rocin/capture/capture_file.h"
+#include "tools/rocin/capture/capture.h"
 #include "tools/rocin/common/cmd.h"
-#include "tools/rocin/dump/dump_file.h"
+#include "tools/rocin/dump/dump.h"
 
 enum {
 	BODY_LEN = 64,

@@ -15,7 +15,7 @@
 #include <cmocka.h>
 
 #include "rocin/types.h"
-#include "tools/rocin/conform/conform_wire.h"
+#include "tools/rocin/conform/wire.h"
 
 static struct rn_conform_wire wire;
 static int peer;

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "tools/rocin/fault/fault_book.h"
+#include "tools/rocin/fault/book.h"
 
 static void add(struct rn_fault_book *b, const char *text, bool is_old)
 {

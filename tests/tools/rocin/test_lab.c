@@ -16,8 +16,8 @@
 
 #include <cmocka.h>
 
-#include "tools/rocin/lab/lab_net.h"
-#include "tools/rocin/lab/lab_output.h"
+#include "tools/rocin/lab/lab.h"
+#include "tools/rocin/lab/net.h"
 #include "transport/io/fault/net_fault.h"
 
 /* ------------------------------------------------------------- queueing disciplines */

@@ -17,7 +17,6 @@
 #include <cmocka.h>
 
 #include "tools/rocin/common/launch.h"
-#include "tools/rocin/run/program_elf.h"
 
 static char dir[PATH_MAX];
 static char found[PATH_MAX], text[RN_PROGRAM_TEXT_MAX];

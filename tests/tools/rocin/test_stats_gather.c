@@ -16,8 +16,7 @@
 
 #include <cmocka.h>
 
-#include "tools/rocin/stat/stats_gather.h"
-#include "tools/rocin/stat/stats_prometheus.h"
+#include "tools/rocin/stat/stats.h"
 
 enum {
 	CLIENTS_MAX = 4

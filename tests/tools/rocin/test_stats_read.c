@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "tools/rocin/stat/stats_read.h"
+#include "tools/rocin/stat/stats.h"
 #include "transport/io/host/stat_names.h"
 
 void *__real_calloc(size_t count, size_t size);

@@ -13,11 +13,13 @@
 #ifndef RN_BENCH_H
 #define RN_BENCH_H
 
+#include <infiniband/verbs.h>
+#include <netinet/in.h>
 #include <stdatomic.h>
 #include <sys/types.h>
 
-#include "bench_plan.h"
-#include "bench_stats.h"
+#include "plan.h"
+#include "stats.h"
 
 enum rn_bench_role {
 	RN_BENCH_SENDER,
@@ -104,10 +106,6 @@ int rn_bench_meter_patience(struct rn_bench_meter *m);
 double rn_bench_meter_per_ns(const struct rn_bench_meter *m);  /* units per ns */
 double rn_bench_meter_us_each(const struct rn_bench_meter *m); /* us per unit */
 
-/* Fill with, or compare with, what @seed says. */
-void rn_bench_pattern(uint8_t *buf, size_t len, uint64_t seed);
-bool rn_bench_is_pattern(const uint8_t *buf, size_t len, uint64_t seed);
-
 /* What a slice brought. */
 struct rn_bench_value {
 	double value;		/* in the item's unit; of all pairs together */
@@ -120,7 +118,7 @@ struct rn_bench_results {
 	bool pinned;
 };
 
-/* ---- One process of a team: bench_member.c ---- */
+/* ---- One process of a team ---- */
 
 struct rn_bench_order {
 	enum {
@@ -140,34 +138,165 @@ struct rn_bench_answer {
 	bool pinned;
 };
 
-/* Carry out orders from @fd until RN_BENCH_ORDER_END, or until nobody gives any. Never
- * returns.
- */
-void rn_bench_member(struct rn_bench_end *end, const struct rn_bench_plan *plan, bool pin,
-		     int fd) __attribute__((noreturn));
+/* ---- All teams ---- */
 
-/* ---- All teams: bench_rounds.c, bench_team.c; rn_bench_at(): bench_report.c ---- */
-
-/**
- * rn_bench_rounds() - Measure what the plan says
- * @results:	Out; rn_bench_results_free() is due, also after a failure
- * @err:	Out on failure: one sentence
- *
- * All processes that it starts have ended when it returns, and end when this one does.
- *
- * Return: 0 or -1.
- */
-int rn_bench_rounds(const struct rn_bench_args *args, const struct rn_bench_plan *plan,
-		    struct rn_bench_results *results, char *err, size_t err_len);
-void rn_bench_results_free(struct rn_bench_results *results);
-
-struct rn_bench_value *rn_bench_at(const struct rn_bench_results *results,
-				   const struct rn_bench_plan *plan, unsigned round,
-				   unsigned cell);
+static inline struct rn_bench_value *rn_bench_at(const struct rn_bench_results *results,
+						 const struct rn_bench_plan *plan,
+						 unsigned round, unsigned cell)
+{
+	return &results->value[(size_t)round * plan->cells + cell];
+}
 
 /* Name of the device to measure beside Rocin's, in @name. Return: false if there is none.
  * Asked by a process of its own, as the one that forks must not call verbs.
  */
 bool rn_bench_find_beside(const char *wish, char *name, size_t len);
+
+/* ----------------------------------------------------------------------- queue pairs */
+/* RC queue pairs between the two processes of a pair. */
+
+struct rn_bench_link_cfg {
+	uint32_t qps;
+	uint32_t tx_depth, rx_depth; /* WRs of each */
+	uint32_t cq_depth;
+	uint32_t inline_len; /* wanted; less is no failure */
+	bool events;	     /* the CQ has a completion channel */
+	size_t buf_len;
+};
+
+struct rn_bench_link {
+	struct ibv_comp_channel *channel; /* or NULL */
+	struct ibv_cq *cq;		  /* of all queues */
+	struct ibv_qp **qp;
+	uint32_t qps;
+	struct ibv_mr *mr;
+	uint8_t *buf; /* page-aligned, cleared */
+	bool has_inline;
+	uint64_t remote_va; /* of the other process's buf */
+	uint32_t remote_rkey;
+	bool counted; /* among the links of the open device */
+};
+
+/**
+ * rn_bench_link_open() - Connect with the other process, which does the same
+ *
+ * The first link of a process opens end->device, the last one that is closed closes it.
+ * end->path_mtu becomes that of the device.
+ *
+ * Return: 0, or -1 after rn_bench_fail(); then too rn_bench_link_close() is due.
+ */
+int rn_bench_link_open(struct rn_bench_end *end, const struct rn_bench_link_cfg *cfg,
+		       struct rn_bench_link *link);
+void rn_bench_link_close(struct rn_bench_link *link);
+
+/* ------------------------------------------------------------------- work over verbs */
+/* What the shapes of work of a program that uses verbs share.
+ *
+ * The programs of perftest are the model: both ends poll, a stream of requests is posted
+ * one by one and each is signaled, WRITE ping-pong polls for its completion and then
+ * spins on memory.
+ */
+
+enum {
+	RN_BENCH_POLL_BATCH = 16
+};
+
+/* Messages leave from the start of the buffer; what arrives lies from rx_offset on in
+ * rx_slots pieces, taken in turn. In a stream of big messages the two are the same.
+ */
+struct rn_bench_verbs {
+	struct rn_bench_link link;
+	enum ibv_wr_opcode opcode;
+	bool streams, events;
+	uint32_t len;
+	uint32_t tx_depth; /* requests under way, of all queue pairs together */
+	uint32_t rx_depth; /* receives of each queue pair */
+	uint32_t rx_slots;
+	size_t rx_offset, rx_stride;
+	uint32_t burst;		    /* requests posted to a queue pair in one turn */
+	uint32_t share;		    /* requests under way of one queue pair, at most */
+	uint32_t next_qp;	    /* whose turn it is */
+	uint32_t *under_way;	    /* of each queue pair */
+	uint64_t posted, completed; /* requests */
+	uint64_t received;	    /* messages, since the slice began */
+	uint64_t next_recv;	    /* receives posted, ever */
+	uint64_t sequence;	    /* of ping-pong */
+};
+
+/* ----------------------------------------------------------------------------- teams */
+/* The processes that measure, as the one that gives orders sees them. */
+
+enum {
+	RN_BENCH_TEAMS_MAX = 64
+};
+
+struct rn_bench_pair {
+	struct rn_bench_shared *shared;
+	pid_t pid[2]; /* by role; 0: not started */
+	int fd[2];    /* orders and answers; -1: none */
+};
+
+/* Packets. */
+struct rn_bench_sent {
+	uint64_t all, local;
+};
+
+/* Cells of one team need the same environment and the same number of processes. */
+struct rn_bench_team {
+	struct rn_bench_cell like;
+	const struct rn_bench_plan *plan;
+	unsigned pairs;
+	struct rn_bench_pair pair[RN_BENCH_PAIRS_MAX];
+	struct rn_bench_sent sent; /* when rn_bench_wire_check() looked last */
+};
+
+/* Do these need the same team? */
+bool rn_bench_same_team(const struct rn_bench_cell *a, const struct rn_bench_cell *b);
+
+/**
+ * rn_bench_team_start() - Fork the processes of a team for cells like @cell
+ * @team:	Out; rn_bench_team_end() is due, also after a failure
+ * @plan:	Is to stay as long as the team
+ *
+ * Return: 0 or -errno.
+ */
+int rn_bench_team_start(struct rn_bench_team *team, const struct rn_bench_args *args,
+			const struct rn_bench_plan *plan,
+			const struct rn_bench_cell *cell);
+
+/**
+ * rn_bench_team_do() - Give an order to all processes of a team and wait for all answers
+ * @value:	Out: of the pairs together
+ * @answer:	Out: of the last one
+ * @err:	Out on failure: one sentence
+ *
+ * Return: 0, or -1 if one has failed, has died or does not answer in time. The team is of
+ * no more use then.
+ */
+int rn_bench_team_do(struct rn_bench_team *team, const struct rn_bench_order *order,
+		     struct rn_bench_value *value, struct rn_bench_answer *answer,
+		     char *err, size_t err_len);
+
+/* End and reap them. Return: 0, or -1 if one did not end well. */
+int rn_bench_team_end(struct rn_bench_team *team);
+
+/* -------------------------------------------------------------------------- the wire */
+/* Whether the packets of a team took the wire that is measured. */
+
+struct rn_rocind;
+
+/**
+ * rn_bench_wire_check() - Look which way packets have gone since the last call
+ * @daemon:	Connection to rocind, which has the counters; NULL: made and kept there
+ * @team:	Whose packets; not in the middle of an order
+ * @cell:	What it has just measured
+ * @err:	Out on failure: one sentence
+ *
+ * UDP: none through shared memory. Local: most; the first of two processes cannot.
+ *
+ * Return: 0, also for what is not measured by one of Rocin's devices, or -1.
+ */
+int rn_bench_wire_check(struct rn_rocind **daemon, struct rn_bench_team *team,
+			const struct rn_bench_cell *cell, char *err, size_t err_len);
 
 #endif /* RN_BENCH_H */

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "bench_args.h"
+#include "plan.h"
 #include "tools/rocin/common/cmd.h"
 #include "tools/rocin/common/launch.h"
 #include "transport/io/rocind/rocind_client.h"

@@ -14,9 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "capture_file.h"
-#include "capture_filter.h"
-#include "capture_source.h"
+#include "capture.h"
 #include "tools/rocin/common/arguments.h"
 #include "tools/rocin/common/cmd.h"
 #include "transport/io/host/sentence.h"

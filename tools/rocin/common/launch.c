@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* launch.c - see launch.h */
+#include "launch.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,9 +9,9 @@
 #include <sys/auxv.h>
 #include <unistd.h>
 
-#include "launch.h"
 #include "sim/kernel/sysfs_tree.h"
 #include "transport/io/rocind/runtime_dir.h"
+#include "transport/io/host/sentence.h"
 
 /* The file that this program was started from. /proc may be missing. */
 static int own_path(char *path, size_t len)

@@ -12,8 +12,10 @@
 #define RN_LAUNCH_H
 
 #include <limits.h>
+#include <sys/types.h>
 
 #include "rocin/netdev.h"
+#include "rocin/types.h"
 
 struct rn_launch {
 	struct rn_netdev devs[RN_NETDEV_MAX];
@@ -74,5 +76,8 @@ static inline bool rn_program_is_fault(enum rn_program_fault fault)
  */
 enum rn_program_fault rn_program_check(const char *program, char *path, size_t path_len,
 				       char *text, size_t text_len);
+
+/* EM_* of programs that this one can be loaded into; 0: not known. */
+uint16_t rn_program_machine(void);
 
 #endif /* RN_LAUNCH_H */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* litmus_html_style.c - style sheet of the report, and its escaping. */
-#include "tools/rocin/litmus/litmus_html.h"
+#include "tools/rocin/litmus/html.h"
 
 static const char style[] =
 	":root{--bg:#fff;--fg:#1c2024;--dim:#5b6470;--line:#d5dae0;--band:#f4f6f8;"

@@ -4,7 +4,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "gid_text.h"
 #include "packet_text.h"
 #include "rocin/mad.h"
 

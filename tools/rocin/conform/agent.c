@@ -2,12 +2,369 @@
 /* agent.c - the device of rocin-conform-agent, and the answers to a tester. */
 #include "agent.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
+/* ----------------------------------------------------------------------- queue pairs */
+static enum ibv_mtu mtu_of(uint64_t bytes)
+{
+	enum ibv_mtu mtu = IBV_MTU_256;
+
+	while (mtu < IBV_MTU_4096 && bytes > UINT64_C(128) << mtu)
+		mtu = (enum ibv_mtu)(mtu + 1);
+	return mtu;
+}
+
+/* How to reach the tester, the other host or the group. */
+static struct ibv_ah_attr path_of(const struct rn_agent *a, const union ibv_gid *to)
+{
+	return (struct ibv_ah_attr){
+		.grh = { .dgid = *to,
+			 .sgid_index = (uint8_t)a->gid_index[rn_agent_family(a)],
+			 .hop_limit = 64 },
+		.is_global = 1,
+		.port_num = 1,
+	};
+}
+
+static int modify_qp(struct rn_agent *a, struct rn_conform_line *l)
+{
+	const uint64_t *n = l->n;
+	struct ibv_qp_attr attr = {
+		.qp_state = (enum ibv_qp_state)n[RN_CONFORM_STATE],
+		.path_mtu = mtu_of(n[RN_CONFORM_MTU]),
+		.qkey = (uint32_t)n[RN_CONFORM_QKEY],
+		.rq_psn = (uint32_t)n[RN_CONFORM_RQ_PSN],
+		.sq_psn = (uint32_t)n[RN_CONFORM_SQ_PSN],
+		.dest_qp_num = (uint32_t)n[RN_CONFORM_DEST],
+		.qp_access_flags = (unsigned)n[RN_CONFORM_ACCESS],
+		.ah_attr = path_of(a, &a->tester),
+		.port_num = 1,
+		.max_rd_atomic = (uint8_t)n[RN_CONFORM_RD],
+		.max_dest_rd_atomic = (uint8_t)n[RN_CONFORM_DEST_RD],
+		.min_rnr_timer = (uint8_t)n[RN_CONFORM_RNR_TIMER],
+		.timeout = (uint8_t)n[RN_CONFORM_TIMEOUT],
+		.retry_cnt = (uint8_t)n[RN_CONFORM_RETRY],
+		.rnr_retry = (uint8_t)n[RN_CONFORM_RNR_RETRY],
+		.en_sqd_async_notify = n[RN_CONFORM_DRAIN] != 0,
+		.alt_ah_attr = path_of(a, n[RN_CONFORM_ALT] ? &a->other : &a->tester),
+		.alt_port_num = 1,
+		.alt_timeout = (uint8_t)n[RN_CONFORM_ALT_TIMEOUT],
+		.cur_qp_state = (enum ibv_qp_state)n[RN_CONFORM_CUR],
+		.path_mig_state = (enum ibv_mig_state)n[RN_CONFORM_MIG],
+	};
+
+	if (l->count != RN_CONFORM_ATTRS || n[0] >= a->qps)
+		return EPROTO;
+	l->count = 0;
+	return ibv_modify_qp(a->qp[n[0]].qp, &attr, (int)n[1]);
+}
+
+/* ------------------------------------------------------------------- receives */
+static int post_recv(struct rn_agent *a, struct rn_conform_line *l)
+{
+	struct ibv_sge sge = { l->n[2], (uint32_t)l->n[3], (uint32_t)l->n[4] };
+	struct ibv_recv_wr wr = { .wr_id = l->n[1],
+				  .sg_list = &sge,
+				  .num_sge = sge.length ? 1 : 0 },
+			   *bad;
+
+	if (l->count != 5 || l->n[0] >= a->qps)
+		return EPROTO;
+	l->count = 0;
+	return ibv_post_recv(a->qp[l->n[0]].qp, &wr, &bad);
+}
+
+static int post_srq_recv(struct rn_agent *a, struct rn_conform_line *l)
+{
+	struct ibv_sge sge = { l->n[2], (uint32_t)l->n[3], (uint32_t)l->n[4] };
+	struct ibv_recv_wr wr = { .wr_id = l->n[1],
+				  .sg_list = &sge,
+				  .num_sge = sge.length ? 1 : 0 },
+			   *bad;
+
+	if (l->count != 5 || l->n[0] >= a->srqs)
+		return EPROTO;
+	l->count = 0;
+	return ibv_post_srq_recv(a->srq[l->n[0]].srq, &wr, &bad);
+}
+
+static int set_srq_limit(struct rn_agent *a, struct rn_conform_line *l)
+{
+	struct ibv_srq_attr attr = { .srq_limit = (uint32_t)l->n[1] };
+
+	if (l->count != 2 || l->n[0] >= a->srqs)
+		return EPROTO;
+	l->count = 0;
+	return ibv_modify_srq(a->srq[l->n[0]].srq, &attr, IBV_SRQ_LIMIT);
+}
+
+static int join_group(struct rn_agent *a, struct rn_conform_line *l)
+{
+	struct rn_agent_qp *q = &a->qp[l->n[0] % RN_SCN_QPS];
+	bool join = l->n[1] == 1;
+	int rc;
+
+	if (l->count != 2 || l->n[0] >= a->qps)
+		return EPROTO;
+	l->count = 0;
+	rc = join ? ibv_attach_mcast(q->qp, &a->group, 0)
+		  : ibv_detach_mcast(q->qp, &a->group, 0);
+	if (!rc)
+		q->joined = join;
+	return rc;
+}
+
+/* ----------------------------------------------------------------- what came */
+static bool poll_cq(struct rn_agent *a, unsigned queue, struct rn_conform_line *l)
+{
+	struct ibv_wc wc;
+
+	if (!a->cq[queue] || ibv_poll_cq(a->cq[queue], 1, &wc) != 1)
+		return false;
+	l->count = 10;
+	l->n[0] = RN_CONFORM_WC;
+	l->n[1] = queue;
+	l->n[2] = wc.wr_id;
+	l->n[3] = wc.qp_num;
+	l->n[4] = wc.byte_len;
+	l->n[5] =
+		wc.wc_flags & IBV_WC_WITH_INV ? wc.invalidated_rkey : ntohl(wc.imm_data);
+	l->n[6] = wc.src_qp;
+	l->n[7] = wc.status;
+	l->n[8] = wc.opcode;
+	l->n[9] = wc.wc_flags;
+	return true;
+}
+
+static bool take_comp(struct rn_agent *a, unsigned queue, struct rn_conform_line *l)
+{
+	struct ibv_cq *cq;
+	void *context;
+
+	if (!a->channel[queue] || ibv_get_cq_event(a->channel[queue], &cq, &context))
+		return false;
+	ibv_ack_cq_events(cq, 1);
+	l->count = 2;
+	l->n[0] = RN_CONFORM_COMP;
+	l->n[1] = queue;
+	return true;
+}
+
+static uint64_t srq_number(const struct rn_agent *a, const struct ibv_srq *srq)
+{
+	for (unsigned i = 0; i < a->srqs; i++)
+		if (a->srq[i].srq == srq)
+			return a->srq[i].number;
+	return 0;
+}
+
+/* What an event is about, as the tester knows it; false: of the port, or the device. */
+static bool concerns(const struct rn_agent *a, const struct ibv_async_event *ev,
+		     uint64_t *number)
+{
+	switch ((int)ev->event_type) {
+	case IBV_EVENT_CQ_ERR:
+		*number = 0;
+		return true;
+	case IBV_EVENT_SRQ_ERR:
+	case IBV_EVENT_SRQ_LIMIT_REACHED:
+		*number = srq_number(a, ev->element.srq);
+		return true;
+	case IBV_EVENT_QP_FATAL:
+	case IBV_EVENT_QP_REQ_ERR:
+	case IBV_EVENT_QP_ACCESS_ERR:
+	case IBV_EVENT_COMM_EST:
+	case IBV_EVENT_SQ_DRAINED:
+	case IBV_EVENT_PATH_MIG:
+	case IBV_EVENT_PATH_MIG_ERR:
+	case IBV_EVENT_QP_LAST_WQE_REACHED:
+		*number = ev->element.qp->qp_num;
+		return true;
+	default:
+		return false;
+	}
+}
+
+static bool take_event(struct rn_agent *a, struct rn_conform_line *l)
+{
+	struct ibv_async_event ev;
+	uint64_t number;
+	bool found;
+
+	if (ibv_get_async_event(a->ctx, &ev))
+		return false;
+	found = concerns(a, &ev, &number);
+	if (found) {
+		l->count = 3;
+		l->n[0] = RN_CONFORM_EVENT;
+		l->n[1] = number;
+		l->n[2] = ev.event_type;
+	}
+	ibv_ack_async_event(&ev);
+	return found;
+}
+
+static int poll_for_tester(struct rn_agent *a, struct rn_conform_line *l)
+{
+	l->count = 1;
+	l->n[0] = RN_CONFORM_NOTHING;
+	if (!poll_cq(a, 0, l) && !poll_cq(a, 1, l) && !take_comp(a, 0, l) &&
+	    !take_comp(a, 1, l))
+		take_event(a, l);
+	return 0;
+}
+
+/* ----------------------------------------------------------------------- send queues */
+enum {
+	WR_FLUSH = 14, /* headers of release 44 do not name it */
+};
+
+/* Where the bytes at an address of the scenario are; NULL: in no region of it. This
+ * process must not be led to read anything else.
+ */
+static uint8_t *bytes_at(const struct rn_agent *a, uint64_t address, uint64_t len)
+{
+	for (unsigned i = 0; i < a->mrs; i++) {
+		const struct rn_agent_mr *m = &a->mr[i];
+		uint64_t offset = address - m->va;
+
+		if (m->mr && !m->unmapped && offset <= m->len && len <= m->len - offset)
+			return m->buf + offset;
+	}
+	return NULL;
+}
+
+/* The address handle of a domain to the tester or the group, made once. */
+static struct ibv_ah *handle_to(struct rn_agent *a, unsigned pd, bool group)
+{
+	struct ibv_ah_attr attr = path_of(a, group ? &a->group : &a->tester);
+
+	if (!a->ah[pd].ah[group])
+		a->ah[pd].ah[group] = ibv_create_ah(a->pd[pd], &attr);
+	return a->ah[pd].ah[group];
+}
+
+static int name_target(struct rn_agent *a, const uint64_t *n, struct ibv_send_wr *wr)
+{
+	const struct rn_agent_qp *q = &a->qp[n[0]];
+
+	if (q->qp->qp_type == IBV_QPT_UD) {
+		wr->wr.ud.ah = handle_to(a, q->pd, n[RN_CONFORM_TO] == 1);
+		wr->wr.ud.remote_qpn = (uint32_t)n[RN_CONFORM_TO_QPN];
+		wr->wr.ud.remote_qkey = (uint32_t)n[RN_CONFORM_TO_QKEY];
+		return wr->wr.ud.ah ? 0 : errno;
+	}
+	if (wr->opcode == IBV_WR_ATOMIC_CMP_AND_SWP ||
+	    wr->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD) {
+		wr->wr.atomic.remote_addr = n[RN_CONFORM_REMOTE];
+		wr->wr.atomic.rkey = (uint32_t)n[RN_CONFORM_RKEY];
+		wr->wr.atomic.compare_add = n[RN_CONFORM_COMPARE_ADD];
+		wr->wr.atomic.swap = n[RN_CONFORM_SWAP];
+	} else {
+		wr->wr.rdma.remote_addr = n[RN_CONFORM_REMOTE];
+		wr->wr.rdma.rkey = (uint32_t)n[RN_CONFORM_RKEY];
+	}
+	if (q->qp->qp_type == IBV_QPT_XRC_SEND)
+		wr->qp_type.xrc.remote_srqn = (uint32_t)n[RN_CONFORM_SRQN];
+	return 0;
+}
+
+/* There is no other way to post one; the library reads its 8 bytes at once. */
+static int post_atomic_write(struct rn_agent *a, const uint64_t *n)
+{
+	struct ibv_qp_ex *qp = ibv_qp_to_qp_ex(a->qp[n[0]].qp);
+	const uint8_t *bytes = bytes_at(a, n[RN_CONFORM_ADDRESS], sizeof(uint64_t));
+
+	if (!qp || !bytes || n[RN_CONFORM_LENGTH] != sizeof(uint64_t))
+		return EPROTO;
+	ibv_wr_start(qp);
+	qp->wr_id = n[RN_CONFORM_ID];
+	qp->wr_flags = (unsigned)n[RN_CONFORM_FLAGS];
+	ibv_wr_atomic_write(qp, (uint32_t)n[RN_CONFORM_RKEY], n[RN_CONFORM_REMOTE],
+			    bytes);
+	return ibv_wr_complete(qp);
+}
+
+static int post_send(struct rn_agent *a, struct rn_conform_line *l)
+{
+	const uint64_t *n = l->n;
+	struct ibv_sge sge = { .addr = n[RN_CONFORM_ADDRESS],
+			       .length = (uint32_t)n[RN_CONFORM_LENGTH],
+			       .lkey = (uint32_t)n[RN_CONFORM_LKEY] };
+	struct ibv_send_wr wr = { .wr_id = n[RN_CONFORM_ID],
+				  .sg_list = &sge,
+				  .num_sge = sge.length ? 1 : 0,
+				  .opcode = (enum ibv_wr_opcode)n[RN_CONFORM_OPCODE],
+				  .send_flags = (unsigned)n[RN_CONFORM_FLAGS] },
+			   *bad;
+	int rc;
+
+	if (l->count != RN_CONFORM_WRS || n[0] >= a->qps || wr.opcode == IBV_WR_BIND_MW ||
+	    wr.opcode == IBV_WR_TSO || wr.opcode == IBV_WR_DRIVER1)
+		return EPROTO;
+	l->count = 0;
+	if (wr.opcode == IBV_WR_ATOMIC_WRITE)
+		return post_atomic_write(a, n);
+	if (wr.send_flags & IBV_SEND_INLINE) {
+		sge.addr = (uintptr_t)bytes_at(a, sge.addr, sge.length);
+		if (!sge.addr)
+			return EPROTO;
+	}
+	rc = name_target(a, n, &wr);
+	if (rc)
+		return rc;
+	if (wr.opcode == IBV_WR_SEND_WITH_INV || wr.opcode == IBV_WR_LOCAL_INV)
+		wr.invalidate_rkey = (uint32_t)n[RN_CONFORM_IMM];
+	else
+		wr.imm_data = htonl((uint32_t)n[RN_CONFORM_IMM]);
+	if (wr.opcode == (enum ibv_wr_opcode)WR_FLUSH) /* a length, not bytes of ours */
+		wr.num_sge = 1;
+	return ibv_post_send(a->qp[n[0]].qp, &wr, &bad);
+}
+
+/* A window of type 1 has a call of its own, which chooses the key. */
+static int post_bind(struct rn_agent *a, struct rn_conform_line *l)
+{
+	const uint64_t *n = l->n;
+	struct ibv_mw *mw = a->mr[n[RN_CONFORM_BIND_MW] % RN_SCN_MRS].mw;
+	const struct ibv_mw_bind_info info = {
+		.mr = a->mr[n[RN_CONFORM_BIND_MR] % RN_SCN_MRS].mr,
+		.addr = n[RN_CONFORM_BIND_ADDRESS],
+		.length = n[RN_CONFORM_BIND_LENGTH],
+		.mw_access_flags = (unsigned)n[RN_CONFORM_BIND_ACCESS],
+	};
+	struct ibv_send_wr wr = {
+		.wr_id = n[RN_CONFORM_BIND_ID],
+		.opcode = IBV_WR_BIND_MW,
+		.send_flags = (unsigned)n[RN_CONFORM_BIND_FLAGS],
+		.bind_mw = { mw, (uint32_t)n[RN_CONFORM_BIND_KEY], info },
+	}, *bad;
+	struct ibv_mw_bind bind = { .wr_id = wr.wr_id,
+				    .send_flags = wr.send_flags,
+				    .bind_info = info };
+	int rc;
+
+	if (l->count != RN_CONFORM_BINDS || n[0] >= a->qps ||
+	    n[RN_CONFORM_BIND_MW] >= RN_SCN_MRS || n[RN_CONFORM_BIND_MR] >= RN_SCN_MRS ||
+	    !mw || !info.mr || wr.send_flags & IBV_SEND_INLINE)
+		return EPROTO;
+	if (mw->type == IBV_MW_TYPE_1)
+		rc = ibv_bind_mw(a->qp[n[0]].qp, mw, &bind);
+	else
+		rc = ibv_post_send(a->qp[n[0]].qp, &wr, &bad);
+	if (rc)
+		return rc;
+	l->count = 1;
+	l->n[0] = mw->type == IBV_MW_TYPE_1 ? mw->rkey : wr.bind_mw.rkey;
+	return 0;
+}
+
+/* ------------------------------------------------------------------------ the device */
 /* In the capabilities of a device; headers of release 44 do not name it. */
 #define CAN_FLUSH_GLOBAL (UINT64_C(1) << 38)
 #define CAN_ATOMIC_WRITE (UINT64_C(1) << 40)
@@ -192,14 +549,14 @@ void rn_agent_answer(struct rn_agent *a, struct rn_conform_line *l)
 		{ "mw", rn_agent_add_mw },
 		{ "srq", rn_agent_add_srq },
 		{ "qp", rn_agent_add_qp },
-		{ "modify", rn_agent_modify },
-		{ "post", rn_agent_post },
-		{ "bind", rn_agent_bind },
-		{ "recv", rn_agent_recv },
-		{ "srecv", rn_agent_srq_recv },
-		{ "limit", rn_agent_limit },
-		{ "group", rn_agent_group },
-		{ "poll", rn_agent_poll },
+		{ "modify", modify_qp },
+		{ "post", post_send },
+		{ "bind", post_bind },
+		{ "recv", post_recv },
+		{ "srecv", post_srq_recv },
+		{ "limit", set_srq_limit },
+		{ "group", join_group },
+		{ "poll", poll_for_tester },
 		{ "query", query },
 		{ "memory", memory },
 		{ "dereg", rn_agent_dereg },

@@ -7,8 +7,8 @@
 
 #include <infiniband/verbs.h>
 
-#include "conform_wire.h"
 #include "sim/scenario/scenario.h"
+#include "wire.h"
 
 enum {
 	RN_AGENT_PDS = 4,
@@ -73,25 +73,13 @@ void rn_agent_answer(struct rn_agent *a, struct rn_conform_line *l);
 /* Destroy what a scenario made. */
 void rn_agent_clear(struct rn_agent *a);
 
-/* The verbs of conform_wire.h: 0 or an errno, the answer in @l. agent_objects.c: */
+/* Requests of wire.h about objects. Return: 0 or an errno, the answer in @l. */
 int rn_agent_add_mr(struct rn_agent *a, struct rn_conform_line *l);
 int rn_agent_add_mw(struct rn_agent *a, struct rn_conform_line *l);
 int rn_agent_add_srq(struct rn_agent *a, struct rn_conform_line *l);
 int rn_agent_add_qp(struct rn_agent *a, struct rn_conform_line *l);
 int rn_agent_dereg(struct rn_agent *a, struct rn_conform_line *l);
 int rn_agent_unmap(struct rn_agent *a, struct rn_conform_line *l);
-
-/* agent_calls.c: */
-int rn_agent_modify(struct rn_agent *a, struct rn_conform_line *l);
-int rn_agent_recv(struct rn_agent *a, struct rn_conform_line *l);
-int rn_agent_srq_recv(struct rn_agent *a, struct rn_conform_line *l);
-int rn_agent_limit(struct rn_agent *a, struct rn_conform_line *l);
-int rn_agent_group(struct rn_agent *a, struct rn_conform_line *l);
-int rn_agent_poll(struct rn_agent *a, struct rn_conform_line *l);
-
-/* agent_post.c: */
-int rn_agent_post(struct rn_agent *a, struct rn_conform_line *l);
-int rn_agent_bind(struct rn_agent *a, struct rn_conform_line *l);
 
 /* Index of the tester's family in gid_index. */
 static inline unsigned rn_agent_family(const struct rn_agent *a)
@@ -100,8 +88,5 @@ static inline unsigned rn_agent_family(const struct rn_agent *a)
 
 	return __builtin_memcmp(a->tester.raw, prefix, sizeof(prefix)) ? 1 : 0;
 }
-
-/* How to reach the tester, the other host or the group. */
-struct ibv_ah_attr rn_agent_path(const struct rn_agent *a, const union ibv_gid *to);
 
 #endif /* RN_AGENT_H */

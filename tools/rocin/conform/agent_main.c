@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "agent.h"
-#include "conform_addr.h"
+#include "conform.h"
 #include "tools/rocin/common/arguments.h"
 
 struct agent_args {

@@ -4,6 +4,8 @@
  * A list of checks; each says what it found, and what to do where that is not good.
  */
 #include <errno.h>
+#include <netdb.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,15 +16,77 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "doctor_peer.h"
 #include "tools/rocin/common/arguments.h"
 #include "tools/rocin/common/cmd.h"
 #include "tools/rocin/common/launch.h"
+#include "transport/io/host/knock.h"
+#include "transport/io/rocind/rocind_client.h"
+#include "transport/io/rocind/runtime_dir.h"
 #include "transport/io/host/uring.h"
 #include "transport/io/rocind/rocind_client.h"
 #include "transport/io/rocind/runtime_dir.h"
 #include "transport/io/udp/net_udp.h"
 
+/* -------------------------------------------------------------------------- the peer */
+enum {
+	WAIT_MS = 500, /* for ICMP: longer than a round trip */
+	KNOCKS = 2,    /* hosts limit the rate of what they say by ICMP */
+};
+
+static void explain(int err, const char *address, char *text, size_t len)
+{
+	const char *meaning = rn_knock_meaning(err);
+
+	snprintf(text, len, "%s refuses packets: %s", address,
+		 meaning ? meaning : strerror(err));
+}
+
+/* Return: errno value of what came back, or 0 for nothing. */
+static int knock(int fd)
+{
+	for (unsigned i = 0; i < KNOCKS; i++) {
+		struct pollfd p = { .fd = fd };
+		int err = 0;
+		socklen_t size = sizeof(err);
+
+		if (send(fd, "", 0, 0) < 0)
+			return errno;
+		/* Events that nobody asked for: an error is one. */
+		if (poll(&p, 1, WAIT_MS) > 0 &&
+		    !getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &size) && err)
+			return err;
+	}
+	return 0;
+}
+
+static bool is_peer_open(const char *address, char *text, size_t len)
+{
+	const struct addrinfo hints = { .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV,
+					.ai_socktype = SOCK_DGRAM };
+	struct addrinfo *to;
+	int fd, err, rc = getaddrinfo(address, "4791", &hints, &to);
+
+	if (rc) {
+		snprintf(text, len, "\"%s\" is not an IPv4 or IPv6 address: %s", address,
+			 gai_strerror(rc));
+		return false;
+	}
+	fd = socket(to->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	err = fd < 0 || connect(fd, to->ai_addr, to->ai_addrlen) ? errno : knock(fd);
+	if (fd >= 0)
+		close(fd);
+	freeaddrinfo(to);
+	if (err)
+		explain(err, address, text, len);
+	else
+		snprintf(text, len,
+			 "UDP port 4791 of %s refuses nothing (a firewall that drops in "
+			 "silence looks the same)",
+			 address);
+	return err == 0;
+}
+
+/* ---------------------------------------------------------------------------- checks */
 struct doctor {
 	const char *netdevs;
 	const char *program; /* NULL: none was given */
@@ -377,7 +441,7 @@ static const struct argp argp = {
 static void check_peer(struct doctor *d)
 {
 	char text[512];
-	bool is_good = !d->peer || rn_doctor_peer(d->peer, text, sizeof(text));
+	bool is_good = !d->peer || is_peer_open(d->peer, text, sizeof(text));
 
 	if (d->peer)
 		say(d, is_good ? GOOD : FAULT, "%s", text);

@@ -1,17 +1,48 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* dump.h - the parts of `rocin dump`: where packets come from, and the forms in which
- * they are shown.
+/* dump.h - what a capture holds that is no RoCEv2 packet, for whoever wonders why
+ * nothing is shown.
  */
 #ifndef RN_DUMP_H
 #define RN_DUMP_H
 
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 
-#include "dump_other.h"
-#include "dump_owners.h"
-#include "tools/dump/roce_watch.h"
+#include "rocin/flow.h"
+#include "rocin/types.h"
+#include "tools/dump/pcapng.h"
+#include "tools/dump/watch.h"
 #include "tools/rocin/common/packet_text.h"
 
+/* --------------------------------------------------------------------- other packets */
+/* What a capture holds that is no RoCEv2 packet, for whoever wonders why
+ * nothing is shown.
+ */
+
+enum rn_dump_other {
+	RN_DUMP_TCP,
+	RN_DUMP_UDP,
+	RN_DUMP_ICMP, /* of IPv4 or IPv6 */
+	RN_DUMP_IP,   /* any other protocol */
+	RN_DUMP_NO_IP,
+	RN_DUMP_OTHERS
+};
+
+/* Of @len bytes behind the link header. */
+enum rn_dump_other rn_dump_other(const uint8_t *ip, size_t len);
+
+enum {
+	RN_DUMP_OTHERS_MAX = 256
+};
+
+/* "its 4 packets are 2 of TCP, 1 of UDP to other ports, 1 not of IP", or that it has
+ * none.
+ */
+void rn_dump_others_text(const uint64_t count[RN_DUMP_OTHERS],
+			 char text[RN_DUMP_OTHERS_MAX]);
+
+/* --------------------------------------------------------------------------- packets */
 /* A packet of the capture, on its way to be shown. Valid during the call only. */
 struct rn_dump_packet {
 	uint64_t number; /* of the RoCEv2 packets, from 1 on */
@@ -106,13 +137,45 @@ void rn_dump_owner_words(const struct rn_dump_packet *d, char text[RN_DUMP_SAID_
 /* "psn 17 as it arrived: beyond the expected PSN: dropped" */
 void rn_dump_arrival_words(const struct rn_dump_arrival *a, char text[RN_DUMP_SAID_MAX]);
 
-/* Shorten to @len bytes of whole UTF-8 characters at most. */
-void rn_dump_cut(char *text, size_t len);
-
 /* "67.1 ms", in the unit that fits. */
 enum {
 	RN_DUMP_TIME_MAX = 32
 };
 const char *rn_dump_time(rn_ns t, char text[RN_DUMP_TIME_MAX]);
+
+/* ---------------------------------------------------------------------------- owners */
+/* Whose queue pairs a capture has, as its interfaces say. */
+
+struct rn_dump_owners;
+
+/* Return: "rocin0, verify, process 7, on lo, slot 1", or NULL: nobody has said. @o may
+ * be NULL.
+ */
+const char *rn_dump_owner(const struct rn_dump_owners *o, const struct rn_gid *gid,
+			  uint32_t qpn);
+
+/* ----------------------------------------------------------------------------- files */
+/* A capture file, packet by packet: pcap by libpcap, pcapng by ourselves,
+ * with what was written beside the packets.
+ */
+
+struct rn_dump_file;
+
+/**
+ * rn_dump_file_open() - Open a capture
+ * @path:	"-": standard input, which stays open
+ *
+ * Return: NULL, with a sentence on standard error.
+ */
+struct rn_dump_file *rn_dump_file_open(const char *path);
+void rn_dump_file_close(struct rn_dump_file *f);
+
+/**
+ * rn_dump_file_next() - Read the next packet
+ * @found:	Out: its link type is a DLT_...; texts and data until the next call
+ *
+ * Return: 1; 0 at the end; -EIO with a sentence on standard error.
+ */
+int rn_dump_file_next(struct rn_dump_file *f, struct rn_pcapng_found *found);
 
 #endif /* RN_DUMP_H */

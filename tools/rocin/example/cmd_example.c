@@ -2,17 +2,163 @@
 /* cmd_example.c - `rocin example`: run small programs that fail, and their mended forms.
  */
 #include <errno.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "example_list.h"
 #include "tools/rocin/common/arguments.h"
 #include "tools/rocin/common/cmd.h"
 #include "tools/rocin/common/launch.h"
 
+/* -------------------------------------------------------------------------- the list */
+/* The programs in tools/examples, and what each shows. */
+struct example {
+	const char *name;     /* of the program */
+	const char *question; /* one line */
+	const char *knobs;    /* --pcie */
+	const char *expected; /* what one might think */
+	const char *why;      /* it is not so; names the rule */
+	const char *remedy;
+};
+
+/* Data waits until a rule forces it: what may go wrong goes wrong at the first try. */
+#define WORST ",driver=adversarial,hold=inf,hold.polls=inf"
+
+/* Ends with name == NULL. */
+static const struct example examples[] = {
+	{
+		.name = "read-completion",
+		.question = "An RDMA READ into GPU memory has completed. Is the data "
+			    "there?",
+		.knobs = "typical,gpu.ordering=none" WORST,
+		.expected = "The completion was polled, so a kernel that the CPU then "
+			    "tells sees the data.",
+		.why = "The completion entry goes to host memory and the data to the "
+		       "GPU, which may keep writes of peers inside before its kernels "
+		       "see them (gpu.ordering=none). Reading the flag pushes the data "
+		       "to the GPU, not out of its inside.",
+		.remedy = "Flush the GPU after the completion and before the flag: "
+			  "rn_gpu_flush(), on hardware cuFlushGPUDirectRDMAWrites().",
+	},
+	{
+		.name = "write-immediate",
+		.question = "WRITE WITH IMMEDIATE into GPU memory: may a running kernel "
+			    "be told?",
+		.knobs = "typical,gpu.ordering=none" WORST,
+		.expected = "An immediate tells the target that the data is there.",
+		.why = "It tells the CPU. Kernels that run are not part of that promise; "
+		       "only work that the CPU submits afterwards is.",
+		.remedy =
+			"Launch the kernel after the completion. A launch is a doorbell "
+			"that takes the data's last queue and empties the GPU's inside.",
+	},
+	{
+		.name = "write-send",
+		.question = "WRITE into GPU memory, then SEND on the same QP: does the "
+			    "SEND's completion cover the WRITE?",
+		.knobs = "typical,gpu.ordering=none" WORST,
+		.expected = "Both go over one QP, so what was written is there when the "
+			    "SEND has been received.",
+		.why = "In order it is, at the NIC. The WRITE went to the GPU and the "
+		       "SEND to host memory; no rule orders two routes.",
+		.remedy = "The sender READs a byte of what it wrote before it SENDs, and "
+			  "fences the SEND: a read pushes the writes before it (B2a) and "
+			  "is answered from behind them.",
+	},
+	{
+		.name = "last-byte",
+		.question = "The first and the last byte of a WRITE are there. Is what "
+			    "lies between?",
+		.knobs = "ibta",
+		.expected = "Bytes are placed in order, so the last byte comes last.",
+		.why = "Within a message the order of placement is not defined. Many "
+		       "NICs place upward, and programs that rely on it work until they "
+		       "meet one that does not.",
+		.remedy = "Poll a completion: of a WRITE WITH IMMEDIATE, or of a SEND "
+			  "after the WRITE.",
+	},
+	{
+		.name = "source-reuse",
+		.question = "When may the source of a WRITE be filled again?",
+		.knobs = "typical",
+		.expected = "ibv_post_send() has returned, so the NIC has the data.",
+		.why = "The NIC has a work request. It reads the buffer when it gets to "
+		       "it, and again if a packet is lost.",
+		.remedy =
+			"Poll the completion first, or post with IBV_SEND_INLINE, which "
+			"copies.",
+	},
+	{
+		.name = "cpu-flag",
+		.question = "Why does a flag in host memory that the GPU reads push the "
+			    "NIC's writes?",
+		.knobs = "typical" WORST,
+		.expected = "The CPU has polled the completion; the kernel may look at "
+			    "the data however it learns of that.",
+		.why = "When the completion is in host memory the data has left the NIC, "
+		       "but it may stand in the queue to the GPU. Nothing that goes "
+		       "around this queue moves it.",
+		.remedy =
+			"Let the kernel read a flag in host memory: the answer takes "
+			"the same queue and does not overtake the data (D2a). That needs "
+			"one link for both and gpu.ordering=owner.",
+	},
+	{
+		.name = "loopback-read",
+		.question = "How is a GPU flushed whose data comes through another root "
+			    "port?",
+		.knobs = "typical,gpu.ordering=none,rc.p2p=split" WORST,
+		.expected = "The CPU's flush call makes all writes to the GPU visible.",
+		.why = "It pushes what takes the CPU's way to the GPU. NIC and GPU are "
+		       "below different root ports: the data takes another.",
+		.remedy =
+			"READ one byte of the buffer by a QP of the same NIC that is "
+			"connected to itself, and wait for its completion: it takes the "
+			"data's way (B2a) and empties the GPU's inside. NCCL does so.",
+	},
+	{
+		.name = "storage-completion",
+		.question = "A file was read into GPU memory. May a running kernel be "
+			    "told?",
+		.knobs = "typical,gpu.ordering=none" WORST,
+		.expected = "The drive has completed, so the data is in the GPU.",
+		.why = "A drive is a DMA engine like a NIC: data to the GPU, completion "
+		       "entry to host memory, two routes.",
+		.remedy = "Order by a stream, launch the kernel afterwards, or flush.",
+	},
+	{
+		.name = "storage-route",
+		.question = "Which way does a file take to a GPU that is far from the "
+			    "drive?",
+		.knobs = "typical,rc.p2p=split" WORST,
+		.expected = "A kernel that is launched after the completion sees the "
+			    "data.",
+		.why = "Drive and GPU are below different root ports. The launch takes "
+		       "the CPU's way to the GPU and pushes nothing on the drive's.",
+		.remedy =
+			"Bounce: through a GPU below the drive's switch or through host "
+			"memory. The transfer is complete when the copy is. The default "
+			"policy does so by itself.",
+	},
+	{
+		.name = "load-then-send",
+		.question = "A file was read into GPU memory. May the buffer be sent on?",
+		.knobs = "typical,rc.p2p=split" WORST,
+		.expected = "The drive has completed, so the NIC sends what was read.",
+		.why = "The NIC's read of the buffer pushes what the NIC has written, "
+		       "not "
+		       "what the drive has: each has its own way to the GPU.",
+		.remedy =
+			"Order the read by a stream, or let it bounce, before the buffer "
+			"is posted.",
+	},
+	{ .name = NULL },
+};
+
+/* ----------------------------------------------------------------------- the command */
 enum {
 	WIDTH = 78,	   /* columns of text */
 	INDENT = 12,	   /* columns before it */
@@ -35,7 +181,7 @@ static const struct argp_option options[] = {
 
 static bool is_known(const char *name)
 {
-	const struct rn_example *x = rn_examples;
+	const struct example *x = examples;
 
 	while (x->name && strcmp(x->name, name) != 0)
 		x++;
@@ -97,12 +243,12 @@ static void print_wrapped(const char *label, const char *text)
 
 static void print_list(void)
 {
-	for (const struct rn_example *x = rn_examples; x->name; x++)
+	for (const struct example *x = examples; x->name; x++)
 		printf("%-20s%s\n", x->name, x->question);
 }
 
 /* ----------------------------------------------------------------------- running */
-static void become(const struct rn_example *x, const char *program, bool mended, int out)
+static void become(const struct example *x, const char *program, bool mended, int out)
 {
 	char *argv[] = { (char *)x->name, mended ? (char *)"--mended" : NULL, NULL };
 
@@ -115,7 +261,7 @@ static void become(const struct rn_example *x, const char *program, bool mended,
 }
 
 /* Run one form. Its exit status, -1 if it was killed; what it printed into @text. */
-static int run(const struct rn_example *x, const char *program, bool mended, char *text)
+static int run(const struct example *x, const char *program, bool mended, char *text)
 {
 	size_t len = 0;
 	ssize_t got;
@@ -159,7 +305,7 @@ static void print_output(const char *label, char *text)
 }
 
 /* True if the form did what it is there for. */
-static bool show_form(const struct rn_example *x, const char *program, bool mended)
+static bool show_form(const struct example *x, const char *program, bool mended)
 {
 	char text[OUTPUT_MAX];
 	int status = run(x, program, mended, text);
@@ -172,7 +318,7 @@ static bool show_form(const struct rn_example *x, const char *program, bool mend
 	return false;
 }
 
-static bool show(const struct rn_example *x, const char *plugin_dir)
+static bool show(const struct example *x, const char *plugin_dir)
 {
 	char program[PATH_MAX + 64];
 	bool ok;
@@ -189,7 +335,7 @@ static bool show(const struct rn_example *x, const char *plugin_dir)
 	return ok;
 }
 
-static bool is_chosen(const struct example_args *args, const struct rn_example *x)
+static bool is_chosen(const struct example_args *args, const struct example *x)
 {
 	for (unsigned i = 0; i < args->name_count; i++)
 		if (!strcmp(args->names[i], x->name))
@@ -215,7 +361,7 @@ int rn_cmd_example(int argc, char **argv)
 		rn_complain("%s", err);
 		return RN_EXIT_FAILURE;
 	}
-	for (const struct rn_example *x = rn_examples; x->name; x++) {
+	for (const struct example *x = examples; x->name; x++) {
 		if (!is_chosen(&args, x))
 			continue;
 		if (!is_first)

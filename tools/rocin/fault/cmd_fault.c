@@ -13,7 +13,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "fault_book.h"
+#include "book.h"
 #include "rocin/stats.h"
 #include "tools/rocin/common/arguments.h"
 #include "tools/rocin/common/cmd.h"

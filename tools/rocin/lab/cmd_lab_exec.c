@@ -15,8 +15,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "lab_host.h"
-#include "lab_net.h"
+#include "lab.h"
+#include "net.h"
 #include "tools/rocin/common/arguments.h"
 
 enum {

@@ -20,8 +20,8 @@
 
 #include <sys/types.h>
 
-#include "lab_ns.h"
-#include "tools/rocin/run/run_settings.h"
+#include "rocin/types.h"
+#include "tools/rocin/run/settings.h"
 
 enum {
 	RN_LAB_HOSTS_MAX = 250, /* the last byte of an address names the host */
@@ -66,9 +66,47 @@ struct rn_lab_args {
 	pid_t pid; /* of `rocin lab`, where the user is */
 };
 
-/* Write one sentence that begins with the name of the lab, unless it is to be quiet. */
-void rn_lab_say(const struct rn_lab_args *args, const char *fmt, ...)
-	__attribute__((format(printf, 2, 3)));
+/* ------------------------------------------------------------------------ namespaces */
+/* The namespaces of a lab: made, furnished, entered. See namespaces(7).
+ *
+ * All but the clones return 0 or -errno with a sentence.
+ */
+
+/* A tmpfs of each host's own is there, with rocind's directory and these. */
+#define RN_LAB_SHM "/dev/shm"
+#define RN_LAB_DIR RN_LAB_SHM "/rocin-lab"
+#define RN_LAB_BIN RN_LAB_DIR "/bin"
+
+/* Who has made a lab. */
+struct rn_lab_user {
+	uid_t uid;
+	gid_t gid;
+	bool has_ns; /* it is in a user namespace, without which the rest was refused */
+};
+
+/**
+ * rn_lab_clone() - Fork into a PID, network, mount, UTS and IPC namespace of its own
+ * @user:	Out, in both processes
+ *
+ * Return: as fork(), -1 with errno EPERM, ENOSPC ... where namespaces are refused.
+ */
+pid_t rn_lab_clone(struct rn_lab_user *user);
+
+/* Why namespaces are refused, and what to do. @err: errno of rn_lab_clone(), or of what a
+ * process in them was refused.
+ */
+void rn_lab_say_refused(int err, char *text, size_t len);
+
+/* In the child of rn_lab_clone(), first of all: the same user, and a /proc of its own. */
+int rn_lab_settle(const struct rn_lab_user *user, char *err, size_t err_len);
+
+/* The process id of the keeper of @host in the PID namespace of the lab. */
+pid_t rn_lab_keeper_pid(unsigned host);
+
+/* Let programs that are started keep what an administrator of a network needs, although
+ * they are those of an ordinary user. Return: 0 or -errno, without a sentence.
+ */
+int rn_lab_keep_capabilities(void);
 
 /* The life of the lab's own process, in the namespaces of rn_lab_clone(), until all
  * commands have ended. @lifeline is at its end when the one outside has gone.
@@ -76,5 +114,78 @@ void rn_lab_say(const struct rn_lab_args *args, const char *fmt, ...)
  */
 int rn_lab_main(const struct rn_lab_args *args, const struct rn_lab_user *user,
 		int lifeline);
+
+/* ---------------------------------------------------------------------------- output */
+/* What programs on hosts say, by lines, each with the host's name. */
+
+enum {
+	RN_LAB_LINE_MAX = 16384, /* a longer line becomes several */
+};
+
+struct rn_lab_stream {
+	int from; /* does not block; -1: at its end */
+	int to;
+	char prefix[16]; /* of each line */
+	size_t used;	 /* of @line: the beginning of one that has no end yet */
+	char line[RN_LAB_LINE_MAX];
+};
+
+/* @from belongs to the stream. */
+void rn_lab_stream_open(struct rn_lab_stream *s, int from, int to, const char *prefix);
+
+/* Hand on what is there, but for a line that has not ended. Return: 0; -EPIPE or another
+ * -errno of writing.
+ */
+int rn_lab_stream_read(struct rn_lab_stream *s);
+
+/* The same, and nothing more will come. */
+int rn_lab_stream_end(struct rn_lab_stream *s);
+
+/* -------------------------------------------------------------------------- programs */
+/* A program on a host of a lab: started, heard, ended. */
+
+struct rn_lab_program {
+	const struct rn_lab_command *command;
+	pid_t pid; /* also of its process group; 0: not started */
+	bool has_ended;
+	int status; /* as shells have it: 128 and the signal */
+	rn_ns begin, end;
+	unsigned listeners; /* on its host before it began */
+	struct rn_lab_stream out, err;
+};
+
+/* ----------------------------------------------------------------------------- hosts */
+/* The hosts of a lab, each held by a process that sleeps: its keeper. */
+
+/**
+ * rn_lab_hosts_make() - Make all hosts and the network between them
+ * @by:		Out: what does to packets what the link is to do; RN_LAB_BY_...
+ *
+ * In the lab's own process, which must have had no child before. Return: 0 or -errno with
+ * a sentence.
+ */
+int rn_lab_hosts_make(const struct rn_lab_args *args, unsigned *by, char *err,
+		      size_t err_len);
+
+/* Let rocind of each host do by rules what no kernel does. Return: as above. */
+int rn_lab_hosts_rules(const struct rn_lab_args *args, char *err, size_t err_len);
+
+/* In a child: become a process of @host. Return: 0 or -errno with a sentence. */
+int rn_lab_host_become(const struct rn_lab_args *args, unsigned host, char *err,
+		       size_t err_len);
+
+/* --------------------------------------------------------------------------- packets */
+/* All packets of a lab, as they pass the switch, in a pcapng file. */
+
+/* A process that writes the packets to @path from now on. @pid: out. Return: 0 or -errno
+ * with a sentence.
+ */
+int rn_lab_capture_start(const char *path, bool quiet, pid_t *pid, char *err,
+			 size_t err_len);
+
+/* It writes what has passed by now, says how much that was, and ends. Return: 0 or
+ * -errno.
+ */
+int rn_lab_capture_stop(pid_t pid);
 
 #endif /* RN_LAB_H */

@@ -3,16 +3,9 @@
  *
  *	live_main.c	requests and responses, processes
  *	live_place.c	where locations lie; what cannot be observed here
- *	live_lib.c	librocin-gpu.so, if it is there
- *	live_layer.c	the layer between devices and memory in each run
- *	live_device.c	devices that play the NICs
- *	live_dm.c	memory on NICs
- *	live_connect.c	memory regions, completion queues, queue pairs
- *	live_player.c	a thread of the test
- *	live_post.c	its work requests
- *	live_drive.c	its DMA engines
- *	live_rounds.c	all runs of a test and what they end in
- *	live_witness.c	how a run went; live_moves.c, the TLPs of it
+ *	live_device.c	devices, memory, queue pairs, the layer between devices and memory
+ *	live_player.c	a thread of the test, its work requests, its DMA engines
+ *	live_rounds.c	all runs of a test, what they end in, and how one went
  *
  * Each thread of a test is a real thread, each NIC of a node a device of its own. All
  * nodes share the process, or each has one (`processes'); those meet in a block of
@@ -28,8 +21,63 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "live_lib.h"
 #include "live_wire.h"
+#include "rocin/gpu.h"
+#include "rocin/pcie.h"
+#include "rocin/storage.h"
+
+/* ---- The library ---- */
+/* Librocin-gpu.so as rocin-litmus uses it: by dlopen(), so that the program
+ * also runs where there is none.
+ */
+
+/* X(function): must be there. */
+#define RN_LIVE_LIB_FUNCTIONS(X)        \
+	X(rn_pcie_set_knobs)            \
+	X(rn_pcie_seed)                 \
+	X(rn_pcie_drain)                \
+	X(rn_pcie_trace_start)          \
+	X(rn_pcie_trace_read)           \
+	X(rn_pcie_queue_name)           \
+	X(rn_pcie_agent_name)           \
+	X(rn_gpu_last_error)            \
+	X(rn_gpu_count)                 \
+	X(rn_gpu_open)                  \
+	X(rn_gpu_alloc)                 \
+	X(rn_gpu_free)                  \
+	X(rn_gpu_launch)                \
+	X(rn_gpu_wait_kernel)           \
+	X(rn_gpu_become)                \
+	X(rn_gpu_load)                  \
+	X(rn_gpu_store)                 \
+	X(rn_gpu_bar_load)              \
+	X(rn_gpu_bar_store)             \
+	X(rn_storage_driver_open)       \
+	X(rn_storage_driver_close)      \
+	X(rn_storage_set_policy)        \
+	X(rn_storage_last_error)        \
+	X(rn_storage_settle)            \
+	X(rn_storage_handle_register)   \
+	X(rn_storage_handle_deregister) \
+	X(rn_storage_buffer_register)   \
+	X(rn_storage_buffer_deregister) \
+	X(rn_storage_batch_setup)       \
+	X(rn_storage_batch_submit)      \
+	X(rn_storage_batch_status)      \
+	X(rn_storage_batch_destroy)
+
+// NOLINTNEXTLINE(bugprone-macro-parentheses): a name
+#define RN_LIVE_LIB_MEMBER(f) __typeof__(&f) f;
+
+struct rn_live_lib {
+	void *handle; /* NULL: there is none */
+	RN_LIVE_LIB_FUNCTIONS(RN_LIVE_LIB_MEMBER)
+};
+
+/* Load it from the folder of this program. Return: 0, also if there is none; -1 with a
+ * sentence if it lacks a function.
+ */
+int rn_live_lib_open(struct rn_live_lib *lib, char *err, size_t err_len);
 
 enum {
 	RN_LIVE_NICS = RN_NIC_MAX,
@@ -47,7 +95,7 @@ enum {
 /* Clock in ns. */
 uint64_t rn_live_now(void);
 
-/* ---- live_layer.c ---- */
+/* ---- The layer ---- */
 
 struct rn_live;
 
@@ -56,7 +104,7 @@ struct rn_live;
  */
 int rn_live_set_layer(struct rn_live *l);
 
-/* ---- live_place.c ---- */
+/* ---- Places ---- */
 
 /* A memory of the test: host memory of a node, a GPU's or a NIC's. */
 struct rn_live_memory {
@@ -138,7 +186,7 @@ struct rn_live_shared {
 	_Alignas(RN_LIVE_PAGE) uint8_t host[RN_LITMUS_NODES][RN_LIVE_ARENA];
 };
 
-/* ---- live_device.c ---- */
+/* ---- Devices ---- */
 
 struct rn_live_device {
 	struct ibv_context *ctx;
@@ -153,8 +201,6 @@ struct rn_live_device {
 	unsigned flush_access; /* to register with for FLUSH; 0: the device has none */
 };
 
-/* The device that plays NIC @nic of a test; opened when first asked for, kept. */
-struct rn_live_device *rn_live_device(struct rn_live *l, unsigned nic);
 void rn_live_close_devices(struct rn_live *l);
 
 /* ---- one worker ---- */
@@ -202,7 +248,7 @@ static inline bool rn_live_plays(const struct rn_live *l, unsigned node)
 int rn_live_fail(struct rn_live *l, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* ---- live_connect.c ---- */
+/* ---- Memory and queue pairs ---- */
 
 /* Everything that the runs of l->test need, or -1 after rn_live_fail(). */
 int rn_live_connect(struct rn_live *l);
@@ -216,18 +262,12 @@ uint64_t rn_live_name(const struct rn_live *l, unsigned loc);
 struct ibv_mr *rn_live_mr(const struct rn_live *l, unsigned nic, unsigned loc);
 bool rn_live_is_relaxed(const struct rn_live *l, unsigned loc);
 
-/* ---- live_dm.c ---- */
+/* ---- Memory on NICs ---- */
 
 /* Have devices the memory that the test wants of them? Opens them, unless there are to be
  * processes: then nobody knows.
  */
 bool rn_live_has_dm(struct rn_live *l);
-
-/* Memory @memory of the test on NIC @nic, and the regions of it. -1 after rn_live_fail().
- */
-int rn_live_take_dm(struct rn_live *l, unsigned nic, unsigned memory);
-/* After the regions. */
-void rn_live_free_dm(struct rn_live *l);
 
 /* Is the location on a NIC? */
 bool rn_live_is_dm(const struct rn_live *l, unsigned loc);
@@ -237,18 +277,12 @@ void rn_live_dm_store(struct rn_live *l, unsigned loc, int64_t value);
 /* All of it as it is before a run. */
 void rn_live_dm_reset(struct rn_live *l, unsigned loc);
 
-/* ---- live_post.c ---- */
+/* ---- Work requests ---- */
 
 enum {
 	RN_LIVE_QUIET_WR = 1 << 20, /* wr_id of the SEND that ends a run */
 };
 
-/* Registers of the thread; for inline data. */
-int rn_live_post(struct rn_live *l, const struct rn_litmus_instr *in, const int64_t *reg);
-/* A WRITE of no bytes. Behind one that is in flight a device may keep what follows for a
- * while, so messages of other QPs get ahead.
- */
-int rn_live_post_empty(struct rn_live *l, unsigned qp);
 /* Receives of one run, and one for the SEND that ends it. */
 int rn_live_post_receives(struct rn_live *l, unsigned qp);
 /* SENDs that use up what receives are left, then the one that ends the run. */
@@ -259,17 +293,14 @@ int rn_live_post_unsignaled(struct rn_live *l, unsigned qp);
 /* One CQE, if there is one: 1; 0; -1 after rn_live_fail(). */
 int rn_live_poll(struct rn_live *l, unsigned cq, struct ibv_wc *wc);
 
-/* ---- live_drive.c ---- */
+/* ---- DMA engines ---- */
 
 /* Does the test have DMA engines of a node that this worker plays? Then prepare. */
 int rn_live_drive_open(struct rn_live *l);
 void rn_live_drive_close(struct rn_live *l);
 int rn_live_drive_reset(struct rn_live *l);
-int rn_live_drive_submit(struct rn_live *l, const struct rn_litmus_instr *dma);
-/* 1: a completion was taken; 0: none is there; -1 failed. */
-int rn_live_drive_poll(struct rn_live *l, unsigned node);
 
-/* ---- live_player.c ---- */
+/* ---- Threads ---- */
 
 enum {
 	RN_LIVE_TORN = -999999999, /* as the model has it */
@@ -287,7 +318,7 @@ struct rn_live_player {
 /* Plays one run. */
 void rn_live_play(struct rn_live_player *p);
 
-/* ---- live_rounds.c ---- */
+/* ---- Runs ---- */
 
 struct rn_live_results {
 	uint64_t runs;
@@ -299,10 +330,5 @@ struct rn_live_results {
 
 /* All runs. The lead fills @results, others get NULL. */
 int rn_live_rounds(struct rn_live *l, struct rn_live_results *results);
-
-/* ---- live_witness.c ---- */
-
-/* The last run as steps, allocated; NULL: not known. Frees nothing of the library. */
-struct rn_live_step *rn_live_witness(struct rn_live *l, uint32_t *count);
 
 #endif /* RN_LIVE_H */

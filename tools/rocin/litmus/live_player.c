@@ -1,10 +1,461 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* live_player.c - plays one thread of a test. */
+#include <arpa/inet.h>
+#include <errno.h>
 #include <sched.h>
 #include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "live.h"
+#include "rocin/wire.h"
+#include "rocin/work_request.h"
 
+/* ----------------------------------------------------------------------- DMA engines */
+/* DMA engines of a test: drives of rocin/storage.h.
+ *
+ * A drive reads a file of which each page holds the value of one `dma'; a page goes to
+ * the location. `dmacqe' is the completion that the drive writes anyway, so `dma' only
+ * notes what the next `dmacqe' submits.
+ */
+
+enum {
+	VALUES_MAX = 16, /* of `dma' in a test: each has a page of the file */
+};
+
+struct rn_live_drive {
+	int fd;
+	struct rn_storage_file *file;
+	struct rn_storage_batch *batch;
+	const struct rn_litmus_instr *noted;
+	int64_t value[VALUES_MAX];
+	unsigned values;
+};
+
+static int fail_storage(struct rn_live *l, const char *what, int rc)
+{
+	const char *more = l->lib.rn_storage_last_error();
+
+	return rn_live_fail(l, "%s: %s%s%s", what, strerror(-rc), *more ? ": " : "",
+			    more);
+}
+
+static unsigned page_of(struct rn_live_drive *d, int64_t value)
+{
+	unsigned i = 0;
+
+	while (i < d->values && d->value[i] != value)
+		i++;
+	return i;
+}
+
+static int write_page(struct rn_live *l, int64_t value)
+{
+	int64_t page[RN_LIVE_PAGE / sizeof(int64_t)];
+	struct rn_live_drive *d = l->drive;
+	off_t at = (off_t)d->values * RN_LIVE_PAGE;
+
+	if (page_of(d, value) < d->values)
+		return 0;
+	if (d->values == VALUES_MAX)
+		return rn_live_fail(l, "too many values for a drive");
+	for (size_t i = 0; i < RN_ARRAY_SIZE(page); i++)
+		page[i] = value;
+	if (pwrite(d->fd, page, sizeof(page), at) != (ssize_t)sizeof(page))
+		return rn_live_fail(l, "file of a drive: %s", strerror(errno));
+	d->value[d->values++] = value;
+	return 0;
+}
+
+/* A batch is ordered by its completions only. */
+static int open_batch(struct rn_live *l)
+{
+	int rc = l->lib.rn_storage_batch_setup(&l->drive->batch, RN_LITMUS_OPS);
+
+	return rc ? fail_storage(l, "rn_storage_batch_setup", rc) : 0;
+}
+
+static int open_drive(struct rn_live *l)
+{
+	struct rn_live_drive *d = l->drive;
+	int rc;
+
+	rc = l->lib.rn_storage_driver_open();
+	/* No bounce: that would hide what the test asks for. */
+	if (!rc)
+		rc = l->lib.rn_storage_set_policy("direct,p2p");
+	if (rc)
+		return fail_storage(l, "rn_storage_driver_open", rc);
+	d->fd = memfd_create("litmus", MFD_CLOEXEC);
+	if (d->fd < 0)
+		return rn_live_fail(l, "memfd_create: %s", strerror(errno));
+	rc = l->lib.rn_storage_handle_register(&d->file, d->fd);
+	if (rc)
+		return fail_storage(l, "rn_storage_handle_register", rc);
+	return open_batch(l);
+}
+
+/* All that drives of this worker write. */
+static int prepare(struct rn_live *l, const struct rn_litmus_instr *in)
+{
+	uint8_t *at = rn_live_address(l, in->loc);
+	int rc;
+
+	if (!l->drive) {
+		l->drive = calloc(1, sizeof(*l->drive));
+		if (!l->drive)
+			return rn_live_fail(l, "no memory");
+		l->drive->fd = -1;
+		if (open_drive(l))
+			return -1;
+	}
+	rc = l->lib.rn_storage_buffer_register(at, RN_LIVE_PAGE);
+	if (rc && rc != -EEXIST)
+		return fail_storage(l, "rn_storage_buffer_register", rc);
+	return write_page(l, in->value.number);
+}
+
+int rn_live_drive_open(struct rn_live *l)
+{
+	const struct rn_litmus_test *t = l->test;
+
+	for (unsigned i = 0; i < t->threads; i++)
+		for (unsigned j = 0; j < t->thread[i].count; j++)
+			if (t->thread[i].instr[j].op == RN_LITMUS_DMA &&
+			    rn_live_plays(l, t->thread[i].node) &&
+			    prepare(l, &t->thread[i].instr[j]))
+				return -1;
+	return 0;
+}
+
+void rn_live_drive_close(struct rn_live *l)
+{
+	struct rn_live_drive *d = l->drive;
+	const struct rn_litmus_test *t = l->test;
+
+	if (!d)
+		return;
+	l->lib.rn_storage_batch_destroy(d->batch);
+	for (unsigned i = 0; i < t->threads; i++)
+		for (unsigned j = 0; j < t->thread[i].count; j++)
+			if (t->thread[i].instr[j].op == RN_LITMUS_DMA)
+				(void)l->lib.rn_storage_buffer_deregister(
+					rn_live_address(l, t->thread[i].instr[j].loc));
+	l->lib.rn_storage_handle_deregister(d->file);
+	if (d->fd >= 0)
+		close(d->fd);
+	free(d);
+	l->drive = NULL;
+}
+
+/* Completions that nobody took in the last run are dropped. */
+int rn_live_drive_reset(struct rn_live *l)
+{
+	struct rn_storage_event event;
+
+	if (!l->drive)
+		return 0;
+	l->drive->noted = NULL;
+	l->lib.rn_storage_settle();
+	while (l->lib.rn_storage_batch_status(l->drive->batch, 0, 1, &event, 0) > 0)
+		continue;
+	return 0;
+}
+
+static int submit_dma(struct rn_live *l, const struct rn_litmus_instr *dma)
+{
+	struct rn_live_drive *d = l->drive;
+	struct rn_storage_io io = { .op = RN_STORAGE_READ,
+				    .file = d->file,
+				    .size = RN_LIVE_PAGE };
+	int rc;
+
+	if (dma->op == RN_LITMUS_DMA) {
+		d->noted = dma;
+		return 0;
+	}
+	if (!d->noted)
+		return rn_live_fail(l, "dmacqe without a dma");
+	io.base = rn_live_address(l, d->noted->loc);
+	io.file_offset = (off_t)page_of(d, d->noted->value.number) * RN_LIVE_PAGE;
+	rc = l->lib.rn_storage_batch_submit(d->batch, 1, &io);
+	return rc ? fail_storage(l, "rn_storage_batch_submit", rc) : 0;
+}
+
+/* 1: a completion was taken; 0: none is there; -1 failed. */
+static int poll_drive(struct rn_live *l, unsigned node)
+{
+	struct rn_storage_event event;
+	int rc;
+
+	(void)node; /* one worker's drives share a batch */
+	rc = l->lib.rn_storage_batch_status(l->drive->batch, 0, 1, &event, 0);
+	if (rc < 0)
+		return fail_storage(l, "rn_storage_batch_status", rc);
+	if (rc == 1 && event.status != RN_STORAGE_COMPLETE)
+		return rn_live_fail(l, "a drive: %s", strerror((int)-event.result));
+	return rc;
+}
+
+/* --------------------------------------------------------------------- work requests */
+/* Work requests and completions of a test. */
+
+static struct ibv_sge sge_of(const struct rn_live *l, unsigned nic, unsigned loc,
+			     uint32_t bytes)
+{
+	return (struct ibv_sge){ .addr = rn_live_name(l, loc),
+				 .length = bytes,
+				 .lkey = rn_live_mr(l, nic, loc)->lkey };
+}
+
+/* Memory of the node for element @element of work request @work. */
+static struct ibv_sge staged(const struct rn_live *l, unsigned nic, unsigned work,
+			     unsigned element, uint32_t bytes)
+{
+	unsigned memory = 0;
+	size_t at = RN_LIVE_STAGE +
+		    ((size_t)work * RN_LITMUS_ELEMENTS + element) * l->map.element;
+
+	while (l->map.memory[memory].node != l->map.nic[nic].node ||
+	       l->map.memory[memory].agent != RN_AGENT_CPU)
+		memory++;
+	return (struct ibv_sge){ .addr = (uintptr_t)l->memory[memory] + at,
+				 .length = bytes,
+				 .lkey = l->mr[nic][memory][0]->lkey };
+}
+
+static int64_t value_of(const struct rn_litmus_value *v, const int64_t *reg)
+{
+	return v->is_reg ? reg[v->reg] : v->number;
+}
+
+static void fill(const struct ibv_sge *sge, int64_t value)
+{
+	// NOLINTNEXTLINE(performance-no-int-to-ptr)
+	int64_t *at = (int64_t *)(uintptr_t)sge->addr;
+
+	for (uint32_t i = 0; i < sge->length / sizeof(*at); i++)
+		at[i] = value;
+}
+
+static uint32_t bytes_of(const struct rn_live *l, const struct rn_litmus_instr *in,
+			 unsigned loc)
+{
+	return in->count > 1 ? l->map.element : l->map.place[loc].bytes;
+}
+
+/* Where the bytes come from or, of a READ, go to. */
+static void local_sges(const struct rn_live *l, const struct rn_litmus_instr *in,
+		       unsigned nic, const int64_t *reg, struct ibv_send_wr *wr)
+{
+	bool is_inline = true;
+	uint32_t total = 0;
+
+	for (unsigned i = 0; i < in->count; i++) {
+		struct ibv_sge *sge = &wr->sg_list[i];
+		uint32_t bytes = bytes_of(
+			l, in, in->op == RN_LITMUS_READ ? in->src[i].loc : in->dst[i]);
+
+		if (in->op == RN_LITMUS_READ) {
+			*sge = sge_of(l, nic, in->dst[i], bytes);
+			is_inline = false;
+		} else if (in->src[i].is_inline) {
+			*sge = staged(l, nic, in->work, i, bytes);
+			fill(sge, value_of(&in->src[i].value, reg));
+		} else {
+			*sge = sge_of(l, nic, in->src[i].loc, bytes);
+			is_inline = false;
+		}
+		total += bytes;
+	}
+	wr->num_sge = in->count;
+	if (is_inline && total <= l->device[nic].max_inline)
+		wr->send_flags |= IBV_SEND_INLINE;
+}
+
+static void remote_side(const struct rn_live *l, unsigned peer_nic, unsigned loc,
+			uint64_t *addr, uint32_t *rkey)
+{
+	const struct rn_live_place *p = &l->map.place[loc];
+
+	*addr = rn_live_name(l, loc);
+	*rkey = l->shared->rkey[peer_nic][p->memory][rn_live_is_relaxed(l, loc)];
+}
+
+static void atomic_side(const struct rn_live *l, const struct rn_litmus_instr *in,
+			unsigned nic, unsigned peer_nic, const int64_t *reg,
+			struct ibv_send_wr *wr)
+{
+	wr->sg_list[0] = in->dst[0] == RN_LITMUS_NONE
+				 ? staged(l, nic, in->work, 0, sizeof(int64_t))
+				 : sge_of(l, nic, in->dst[0], sizeof(int64_t));
+	wr->num_sge = 1;
+	remote_side(l, peer_nic, in->loc, &wr->wr.atomic.remote_addr,
+		    &wr->wr.atomic.rkey);
+	wr->wr.atomic.compare_add = (uint64_t)value_of(&in->value, reg);
+	if (in->op == RN_LITMUS_CAS)
+		wr->wr.atomic.swap = (uint64_t)value_of(&in->value2, reg);
+}
+
+/* As provider/verbs/place.h says: the library may be too old for ibv_wr_flush(). */
+static void flush_side(const struct rn_live *l, const struct rn_litmus_instr *in,
+		       unsigned peer_nic, struct ibv_send_wr *wr)
+{
+	wr->sg_list[0] = (struct ibv_sge){ .length = bytes_of(l, in, in->dst[0]) };
+	wr->num_sge = 1;
+	wr->imm_data = htonl(RN_FLUSH_GLOBAL);
+	remote_side(l, peer_nic, in->dst[0], &wr->wr.rdma.remote_addr, &wr->wr.rdma.rkey);
+}
+
+static enum ibv_wr_opcode opcode_of(const struct rn_litmus_instr *in)
+{
+	switch (in->op) {
+	case RN_LITMUS_WRITE:
+		return IBV_WR_RDMA_WRITE;
+	case RN_LITMUS_IMM:
+		return IBV_WR_RDMA_WRITE_WITH_IMM;
+	case RN_LITMUS_SEND:
+		return IBV_WR_SEND;
+	case RN_LITMUS_READ:
+		return IBV_WR_RDMA_READ;
+	case RN_LITMUS_FAA:
+		return IBV_WR_ATOMIC_FETCH_AND_ADD;
+	case RN_LITMUS_AWRITE:
+		return IBV_WR_ATOMIC_WRITE;
+	case RN_LITMUS_FLUSH:
+		return (enum ibv_wr_opcode)RN_WR_FLUSH;
+	default:
+		return IBV_WR_ATOMIC_CMP_AND_SWP;
+	}
+}
+
+/* Registers of the thread; for inline data. */
+static int post_work(struct rn_live *l, const struct rn_litmus_instr *in,
+		     const int64_t *reg)
+{
+	const struct rn_litmus_qp *q = &l->test->qp[in->qp];
+	unsigned nic = rn_live_find_nic(&l->map, q->node, q->nic);
+	unsigned peer_nic = rn_live_find_nic(&l->map, q->peer, q->peer_nic);
+	struct ibv_sge sge[RN_LITMUS_ELEMENTS];
+	struct ibv_send_wr wr = { .wr_id = in->work,
+				  .sg_list = sge,
+				  .opcode = opcode_of(in) },
+			   *bad;
+
+	if (!in->unsignaled)
+		wr.send_flags |= IBV_SEND_SIGNALED;
+	if (in->fence)
+		wr.send_flags |= IBV_SEND_FENCE;
+	if (in->op == RN_LITMUS_FAA || in->op == RN_LITMUS_CAS) {
+		atomic_side(l, in, nic, peer_nic, reg, &wr);
+	} else if (in->op == RN_LITMUS_FLUSH) {
+		flush_side(l, in, peer_nic, &wr);
+	} else {
+		local_sges(l, in, nic, reg, &wr);
+		if (in->op != RN_LITMUS_SEND)
+			remote_side(l, peer_nic,
+				    in->op == RN_LITMUS_READ ? in->src[0].loc
+							     : in->dst[0],
+				    &wr.wr.rdma.remote_addr, &wr.wr.rdma.rkey);
+	}
+	if (in->op == RN_LITMUS_SEND || in->op == RN_LITMUS_IMM)
+		atomic_fetch_add(&l->qp[in->qp].sends, 1);
+	errno = ibv_post_send(l->qp[in->qp].side[0], &wr, &bad);
+	return errno ? rn_live_fail(l, "ibv_post_send of \"%s\": %s", in->text,
+				    strerror(errno))
+		     : 0;
+}
+
+/* A WRITE of no bytes. Behind one that is in flight a device may keep what follows for a
+ * while, so messages of other QPs get ahead.
+ */
+static int post_empty(struct rn_live *l, unsigned qp)
+{
+	struct ibv_send_wr wr = { .opcode = IBV_WR_RDMA_WRITE }, *bad;
+
+	errno = ibv_post_send(l->qp[qp].side[0], &wr, &bad);
+	return errno ? rn_live_fail(l, "ibv_post_send: %s", strerror(errno)) : 0;
+}
+
+static int post_receive(struct rn_live *l, unsigned qp, struct ibv_sge *sge, int count)
+{
+	struct ibv_recv_wr wr = { .sg_list = sge, .num_sge = count }, *bad;
+
+	errno = ibv_post_recv(l->qp[qp].side[1], &wr, &bad);
+	return errno ? rn_live_fail(l, "ibv_post_recv: %s", strerror(errno)) : 0;
+}
+
+/* The buffer of one SEND; an immediate takes a receive and none of its bytes. */
+static int post_receive_of(struct rn_live *l, const struct rn_litmus_instr *in)
+{
+	const struct rn_litmus_qp *q = &l->test->qp[in->qp];
+	unsigned nic = rn_live_find_nic(&l->map, q->peer, q->peer_nic);
+	struct ibv_sge sge[RN_LITMUS_ELEMENTS];
+	unsigned count = in->op == RN_LITMUS_SEND ? in->count : 0;
+
+	for (unsigned i = 0; i < count; i++)
+		sge[i] = sge_of(l, nic, in->dst[i], bytes_of(l, in, in->dst[i]));
+	return post_receive(l, in->qp, sge, (int)count);
+}
+
+int rn_live_post_receives(struct rn_live *l, unsigned qp)
+{
+	const struct rn_litmus_test *t = l->test;
+
+	for (unsigned i = 0; i < t->threads; i++)
+		for (unsigned j = 0; j < t->thread[i].count; j++) {
+			const struct rn_litmus_instr *in = &t->thread[i].instr[j];
+
+			if ((in->op == RN_LITMUS_SEND || in->op == RN_LITMUS_IMM) &&
+			    in->qp == qp && post_receive_of(l, in))
+				return -1;
+		}
+	return post_receive(l, qp, NULL, 0);
+}
+
+static int post_empty_send(struct rn_live *l, unsigned qp, uint64_t wr_id, unsigned flags)
+{
+	struct ibv_send_wr wr = { .wr_id = wr_id,
+				  .opcode = IBV_WR_SEND,
+				  .send_flags = flags },
+			   *bad;
+
+	errno = ibv_post_send(l->qp[qp].side[0], &wr, &bad);
+	return errno ? rn_live_fail(l, "ibv_post_send: %s", strerror(errno)) : 0;
+}
+
+int rn_live_post_unsignaled(struct rn_live *l, unsigned qp)
+{
+	return post_empty_send(l, qp, 0, 0);
+}
+
+int rn_live_post_quiet(struct rn_live *l, unsigned qp, unsigned unused)
+{
+	for (unsigned i = 0; i < unused; i++)
+		if (post_empty_send(l, qp, 0, 0))
+			return -1;
+	return post_empty_send(l, qp, RN_LIVE_QUIET_WR, IBV_SEND_SIGNALED);
+}
+
+int rn_live_poll(struct rn_live *l, unsigned cq, struct ibv_wc *wc)
+{
+	int n = ibv_poll_cq(l->cq[cq], 1, wc);
+
+	if (n < 0)
+		return rn_live_fail(l, "ibv_poll_cq fails");
+	if (n > 0 && wc->status == IBV_WC_RETRY_EXC_ERR && l->request->is_lossy)
+		atomic_store(&l->shared->is_lost, true);
+	if (n > 0 && wc->status != IBV_WC_SUCCESS)
+		return rn_live_fail(l, "a work request ended with \"%s\"",
+				    ibv_wc_status_str(wc->status));
+	if (n > 0 && (wc->opcode & IBV_WC_RECV))
+		atomic_fetch_add(&l->recv_seen[cq], 1);
+	return n;
+}
+
+/* --------------------------------------------------------------------------- threads */
 enum {
 	SPINS = 32, /* looks before the processor is offered to somebody else */
 	EMPTY_ONE_IN = 4,
@@ -116,7 +567,7 @@ static int look(struct rn_live_player *p, const struct rn_litmus_instr *in, int6
 	case RN_LITMUS_POLL:
 		return rn_live_poll(p->l, in->cq, &wc);
 	default:
-		return rn_live_drive_poll(p->l, p->l->test->thread[p->number].node);
+		return poll_drive(p->l, p->l->test->thread[p->number].node);
 	}
 }
 
@@ -198,11 +649,11 @@ static int execute(struct rn_live_player *p, const struct rn_litmus_instr *in,
 		return launch(p, in->thread);
 	case RN_LITMUS_DMA:
 	case RN_LITMUS_DMACQE:
-		return rn_live_drive_submit(p->l, in);
+		return submit_dma(p->l, in);
 	default:
-		if (draw(p) % EMPTY_ONE_IN == 0 && rn_live_post_empty(p->l, in->qp))
+		if (draw(p) % EMPTY_ONE_IN == 0 && post_empty(p->l, in->qp))
 			return -1;
-		return rn_live_post(p->l, in, reg);
+		return post_work(p->l, in, reg);
 	}
 }
 

@@ -17,7 +17,9 @@
 #include "sim/pcie/sanitizer/sanitize.h"
 #include "tools/rocin/common/arguments.h"
 #include "tools/rocin/common/cmd.h"
-#include "tools/rocin/common/environ_read.h"
+#include "tools/rocin/common/launch.h"
+#include "transport/io/rocind/rocind_start.h"
+#include "transport/io/rocind/runtime_dir.h"
 #include "transport/io/host/sentence.h"
 #include "transport/io/rocind/rocind_start.h"
 #include "transport/io/rocind/runtime_dir.h"
@@ -281,6 +283,50 @@ static int print(const struct config_args *args)
 	return rc;
 }
 
+/**
+ * take_environment() - Make the environment of a process the caller's own
+ * @pid:	Process; its /proc/PID/environ must be readable. What it has set since its
+ *		start is not there.
+ * @err:	Out on failure: one sentence
+ *
+ * The caller's environment is gone then; it points into memory that is never freed.
+ * Threads: none other may run.
+ *
+ * Return: 0; -errno of open(), with the environment as it was; -EIO with a part of it.
+ */
+static int take_environment(pid_t pid, char *err, size_t err_len)
+{
+	char path[64], *text = NULL;
+	size_t size = 0;
+	FILE *f;
+	int rc;
+
+	snprintf(path, sizeof(path), "/proc/%d/environ", (int)pid);
+	f = fopen(path, "re");
+	if (!f) {
+		rc = -errno;
+		return rn_fail(err, err_len, rc,
+			       "the environment of process %d cannot be read: %s",
+			       (int)pid, strerror(-rc));
+	}
+	clearenv();
+	while (getdelim(&text, &size, '\0', f) > 0) {
+		/* Without '=' putenv() would remove a variable. */
+		if (!strchr(text, '='))
+			continue;
+		putenv(text);
+		text = NULL; /* the environment's from now on */
+		size = 0;
+	}
+	free(text);
+	rc = ferror(f) ? -EIO : 0;
+	fclose(f);
+	return rc ? rn_fail(err, err_len, rc,
+			    "the environment of process %d cannot be read to its end",
+			    (int)pid)
+		  : 0;
+}
+
 int rn_cmd_config(int argc, char **argv)
 {
 	struct config_args args = { 0 };
@@ -289,7 +335,7 @@ int rn_cmd_config(int argc, char **argv)
 
 	if (argp_parse(&argp, argc, argv, 0, NULL, &args))
 		return RN_EXIT_USAGE;
-	if (args.pid && rn_environ_take(args.pid, err, sizeof(err))) {
+	if (args.pid && take_environment(args.pid, err, sizeof(err))) {
 		rn_complain("%s", err);
 		return RN_EXIT_FAILURE;
 	}

@@ -8,7 +8,7 @@
 
 #include "tools/rocin/common/arguments.h"
 #include "tools/rocin/common/cmd.h"
-#include "tools/rocin/common/gid_text.h"
+#include "tools/rocin/common/packet_text.h"
 
 struct devices_args {
 	const char *netdevs;

@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* cmd_run.c - `rocin run`: start a program so that it finds the Rocin devices. */
+/* cmd_run.c - `rocin run` and `rocin env`: start a program so that it finds the Rocin
+ * devices, and what is put into its environment for that.
+ */
 #include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "run_settings.h"
+#include "settings.h"
 
 struct run_args {
 	struct rn_run_settings settings;
@@ -97,4 +101,130 @@ int rn_cmd_run(int argc, char **argv)
 	status = errno == ENOENT ? RN_EXIT_NOT_FOUND : RN_EXIT_CANNOT_RUN;
 	rn_complain("%s: %s", args.program[0], strerror(errno));
 	return status;
+}
+
+/* ------------------------------------------------------------------------- rocin env */
+/* For shells, and for launchers that make an environment of their own. */
+
+/* NAME=VALUE in the words of each format. */
+struct format {
+	const char *name;
+	const char *before, *between, *after;
+	const char *escaped; /* characters of VALUE before which @escape is written */
+	const char *escape;
+	const char *doubled; /* characters that mean something unless they stand twice */
+};
+
+static const struct format formats[] = {
+	{ "sh", "export ", "='", "'\n", "'", "'\\'", "" },
+	{ "file", "", "=", "\n", "", "", "" },
+	{ "systemd", "Environment=\"", "=", "\"\n", "\\\"", "\\", "%" },
+	{ "compose", "", ": \"", "\"\n", "\\\"", "\\", "$" },
+	{ "mpirun", "-x ", "='", "' ", "'", "'\\'", "" },
+	{ "command", "", "='", "' ", "'", "'\\'", "" },
+};
+
+struct env_args {
+	struct rn_run_settings settings;
+	const struct format *format;
+};
+
+static const struct argp_option env_options[] = {
+	{ "format", 'f', "FORMAT", 0,
+	  "sh (default), file (NAME=VALUE, for docker run --env-file), systemd, compose, "
+	  "mpirun, command (what stands before a command, for ssh)",
+	  0 },
+	{ 0 },
+};
+
+static error_t parse_env(int key, char *arg, struct argp_state *state)
+{
+	struct env_args *args = state->input;
+
+	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = &args->settings;
+		return 0;
+	case 'f':
+		for (size_t i = 0; i < RN_ARRAY_SIZE(formats); i++) {
+			if (strcmp(arg, formats[i].name) != 0)
+				continue;
+			args->format = &formats[i];
+			return 0;
+		}
+		argp_error(
+			state,
+			"\"%s\" is none of sh, file, systemd, compose, mpirun, command",
+			arg);
+		return EINVAL;
+	case ARGP_KEY_ARG:
+		argp_error(state, "unexpected argument \"%s\"; to start it: rocin run",
+			   arg);
+		return EINVAL;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static const struct argp_child env_children[] = { { .argp = &rn_run_settings_argp },
+						  { 0 } };
+
+static const struct argp env_argp = {
+	.options = env_options,
+	.parser = parse_env,
+	.doc = "Print the variables with which a program finds the Rocin devices, for "
+	       "instance for eval \"$(rocin env)\".",
+	.children = env_children,
+};
+
+static bool is_ours(const char *variable)
+{
+	static const char *const others[] = { "LD_PRELOAD=", "RDMAV_DRIVERS=" };
+
+	for (size_t i = 0; i < RN_ARRAY_SIZE(others); i++)
+		if (!strncmp(variable, others[i], strlen(others[i])))
+			return true;
+	return !strncmp(variable, "ROCIN_", strlen("ROCIN_"));
+}
+
+static void print(const struct format *f, const char *variable)
+{
+	const char *value = strchr(variable, '=') + 1;
+
+	printf("%s%.*s%s", f->before, (int)(value - 1 - variable), variable, f->between);
+	for (const char *c = value; *c; c++) {
+		if (strchr(f->escaped, *c))
+			fputs(f->escape, stdout);
+		if (strchr(f->doubled, *c))
+			putchar(*c);
+		putchar(*c);
+	}
+	fputs(f->after, stdout);
+}
+
+int rn_cmd_env(int argc, char **argv)
+{
+	static struct rn_launch launch;
+	struct env_args args = { .format = formats };
+	char err[512];
+	int status;
+
+	if (argp_parse(&env_argp, argc, argv, 0, NULL, &args))
+		return RN_EXIT_USAGE;
+	status = rn_run_settings_apply(&args.settings, &launch, err, sizeof(err));
+	if (status) {
+		rn_complain("%s", err);
+		return status;
+	}
+	for (char **variable = environ; *variable; variable++) {
+		if (!is_ours(*variable))
+			continue;
+		if (strchr(*variable, '\n')) {
+			rn_complain("%.*s has a line break in it",
+				    (int)strcspn(*variable, "="), *variable);
+			return RN_EXIT_FAILURE;
+		}
+		print(args.format, *variable);
+	}
+	return 0;
 }

@@ -8,10 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "sim.h"
 #include "sim/world/world.h"
-#include "sim_connections.h"
-#include "sim_incast.h"
-#include "sim_replay.h"
 #include "tools/rocin/common/arguments.h"
 #include "tools/rocin/common/cmd.h"
 

@@ -10,11 +10,11 @@
 #include <unistd.h>
 
 #include "rocin/qp_types.h"
-#include "stats_gather.h"
-#include "stats_prometheus.h"
+#include "stats.h"
 #include "tools/rocin/common/arguments.h"
 #include "tools/rocin/common/cmd.h"
-#include "tools/rocin/common/gid_text.h"
+#include "tools/rocin/common/packet_text.h"
+#include "transport/io/rocind/rocind_client.h"
 #include "transport/io/host/stat_names.h"
 #include "transport/io/rocind/rocind_client.h"
 

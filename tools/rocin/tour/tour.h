@@ -2,15 +2,11 @@
 /* tour.h - the parts of `rocin tour`: what the stops are, a run of one, what is claimed
  * of it, how it is shown.
  *
- *	tour_stops.c	the stops, as a table: words and settings
- *	tour_checks.c	what each stop claims, held against its run
- *	tour_settings.c	KEY=VALUE
- *	tour_tlps.c	the moves of TLPs, summed up
- *	tour_run.c	runs the program of a stop and captures its packets
- *	tour_place.c	a runtime directory, a rocind and two addresses of our own
- *	tour_page.c	a run as text
- *	tour_json.c	a run for programs
- *	tour_walk.c	one stop after the other, asking between them
+ *	stops.c		the stops: words, settings, and what is claimed of a run
+ *	run.c		runs the program of a stop, in a place of its own
+ *	result.c	what happened: packets, TLPs, completions, memory
+ *	page.c		a run as text, and for programs
+ *	walk.c		one stop after the other, asking between them
  *	cmd_tour.c	the command line
  *
  * Threads: one.
@@ -21,8 +17,9 @@
 #include <limits.h>
 #include <stdio.h>
 
+#include "tools/dump/watch.h"
 #include "tools/rocin/dump/dump.h"
-#include "tour_result.h"
+#include "transport/io/capture/capture_packet.h"
 
 /* ------------------------------------------------------------------ the stops */
 /* A value that the reader may change: KEY=VALUE. */
@@ -86,6 +83,102 @@ int rn_tour_set(struct rn_tour_values *v, const char *words, char *err, size_t e
 /* The value of a setting that the stop has. */
 const char *rn_tour_word(const struct rn_tour_values *v, const char *key);
 uint32_t rn_tour_number(const struct rn_tour_values *v, const char *key);
+
+/* --------------------------------------------------------------------------- results */
+/* What happened at a stop of `rocin tour`: packets, TLPs, completions,
+ * memory.
+ */
+
+enum {
+	RN_TOUR_TEXT_MAX = 48,
+	RN_TOUR_SAMPLE_MAX = 64, /* hexadecimal digits, and more than are told */
+	RN_TOUR_WCS_MAX = 8,
+	RN_TOUR_MEMORIES_MAX = 8,
+	RN_TOUR_VALUES_MAX = 24,
+	RN_TOUR_RANGES_MAX = 4,
+};
+
+enum rn_tour_end {
+	RN_TOUR_A,
+	RN_TOUR_B
+};
+
+/* As it was sent. */
+struct rn_tour_packet {
+	enum rn_tour_end from;
+	rn_ns at;	    /* since the stop began */
+	struct rn_packet p; /* points into @frame */
+	struct rn_watch_remark remark;
+	char sender[RN_CAPTURE_COMMENT_MAX];   /* what the device that sent it said */
+	char receiver[RN_CAPTURE_COMMENT_MAX]; /* and the other one; empty: nothing */
+	bool is_received;
+	uint64_t number; /* in the order of the capture */
+	uint8_t *frame;	 /* with link header */
+	uint32_t len;
+};
+
+/* A move of a TLP out of a queue. */
+struct rn_tour_move {
+	uint64_t seq;
+	rn_ns at; /* since the stop began */
+	char kind[16], from[16], to[16], queue[32];
+	unsigned flags; /* enum rn_tlp_flag */
+	uint64_t addr;
+	uint32_t len;
+};
+
+struct rn_tour_wc {
+	enum rn_tour_end end;
+	char status[RN_TOUR_TEXT_MAX], opcode[RN_TOUR_TEXT_MAX];
+	uint32_t bytes, vendor_err;
+};
+
+struct rn_tour_memory {
+	char name[16], when[16]; /* "before", "after", "saw" */
+	char hex[RN_TOUR_SAMPLE_MAX];
+};
+
+struct rn_tour_value {
+	char name[32];
+	uint64_t number;
+};
+
+struct rn_tour_range {
+	char name[16];
+	uint64_t addr, len;
+};
+
+struct rn_tour_result {
+	uint64_t begin_real, begin_mono; /* ns */
+	struct rn_tour_packet *packet;
+	struct rn_tour_move *move;
+	unsigned packets, moves, wcs, memories, values, ranges;
+	struct rn_tour_wc wc[RN_TOUR_WCS_MAX];
+	struct rn_tour_memory memory[RN_TOUR_MEMORIES_MAX];
+	struct rn_tour_value value[RN_TOUR_VALUES_MAX];
+	struct rn_tour_range range[RN_TOUR_RANGES_MAX];
+	bool is_whole; /* the program has said all */
+	struct rn_watch *watch;
+};
+
+/* What the program says: a line of tools/tour/lines.h without its newline. Return: 0;
+ * -EPROTO: it is none; -ENOMEM; -ECANCELED: "error ...", whose sentence is in @err.
+ */
+int rn_tour_take_line(struct rn_tour_result *r, const char *line, char *err,
+		      size_t err_len);
+
+/* A packet that was captured, at either end. Return: 0 or -ENOMEM. */
+int rn_tour_take_packet(struct rn_tour_result *r, enum rn_tour_end at,
+			const struct rn_capture_packet *packet);
+
+/* All is there: in the order of time, and looked at by a listener. Return: 0 or -ENOMEM.
+ */
+int rn_tour_finish(struct rn_tour_result *r);
+
+void rn_tour_result_free(struct rn_tour_result *r);
+
+/* A value, 0 if it was not told. */
+uint64_t rn_tour_value(const struct rn_tour_result *r, const char *name);
 
 /* ------------------------------------------------------------------- the place */
 /* Where the tour runs, so that nothing of it is left: a runtime directory, and a rocind,
@@ -154,16 +247,6 @@ struct rn_tour_checks {
 /* Fill @claim. Return: all of it is so. */
 bool rn_tour_check(struct rn_tour_checks *c, const struct rn_tour_values *v,
 		   const struct rn_tour_result *r);
-
-/* What each stop claims. */
-void rn_tour_check_register(struct rn_tour_checks *c);
-void rn_tour_check_send(struct rn_tour_checks *c);
-void rn_tour_check_write(struct rn_tour_checks *c);
-void rn_tour_check_read(struct rn_tour_checks *c);
-void rn_tour_check_atomic(struct rn_tour_checks *c);
-void rn_tour_check_rnr(struct rn_tour_checks *c);
-void rn_tour_check_lost(struct rn_tour_checks *c);
-void rn_tour_check_gpu(struct rn_tour_checks *c);
 
 /* -------------------------------------------------------------------- the page */
 struct rn_tour_look {

@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* watch_pair.c - which two halves are a connection, and until when.
+ *
+ * Queue pair numbers are used again: by the next run of a program, often with the PSNs of
+ * the run before. A packet names only the queue pair that it goes to, so when one end was
+ * made anew a response may belong to requests that went to another queue pair. It can
+ * only answer what was sent. If one half alone has sent that, it is the one, and they are
+ * a pair for sure; if several have, one is taken, and nobody is accused.
+ */
+#include <string.h>
+
+#include "watch_internal.h"
+
+/* ---- The list of those whose peer is not sure ---- */
+
+static bool has_answers(const struct rn_watch_flow *f)
+{
+	return f->half.class == RN_CLASS_RC || f->half.class == RN_CLASS_XRC;
+}
+
+static void list(struct rn_watch *w, struct rn_watch_flow *f)
+{
+	bool is_loose = f->has_begun && !f->is_sure && has_answers(f);
+
+	if (is_loose == f->is_loose)
+		return;
+	f->is_loose = is_loose;
+	if (is_loose)
+		LIST_INSERT_HEAD(&w->loose, f, loose);
+	else
+		LIST_REMOVE(f, loose);
+}
+
+static struct rn_watch_flow *peer_of(const struct rn_watch *w,
+				     const struct rn_watch_flow *f)
+{
+	return f->peer == RN_WATCH_NONE ? NULL : w->flow[f->peer];
+}
+
+/* ---- Pairs ---- */
+
+static void be_single(struct rn_watch *w, struct rn_watch_flow *f)
+{
+	f->peer = RN_WATCH_NONE;
+	f->half.is_paired = f->is_sure = false;
+	list(w, f);
+}
+
+static void unpair(struct rn_watch *w, struct rn_watch_flow *f)
+{
+	struct rn_watch_flow *peer = peer_of(w, f);
+
+	if (!peer)
+		return;
+	be_single(w, peer);
+	be_single(w, f);
+}
+
+static void marry(struct rn_watch *w, struct rn_watch_flow *f, struct rn_watch_flow *peer)
+{
+	f->peer = rn_watch_number(w, peer);
+	f->half.is_paired = true;
+	f->half.peer_qpn = peer->half.qpn;
+	f->nak = (struct rn_watch_nak){ 0 };
+	f->has_msn = f->has_credits = false;
+}
+
+void rn_watch_pair(struct rn_watch *w, struct rn_watch_flow *a, struct rn_watch_flow *b,
+		   bool is_sure)
+{
+	if (peer_of(w, a) != b) {
+		unpair(w, a);
+		unpair(w, b);
+		marry(w, a, b);
+		marry(w, b, a);
+	}
+	if (!a->is_sure)
+		a->paired = b->paired = w->packets;
+	a->is_sure = b->is_sure = is_sure;
+	a->confirmed = b->confirmed = w->packets;
+	list(w, a);
+	list(w, b);
+}
+
+void rn_watch_loosen(struct rn_watch *w, struct rn_watch_flow *f)
+{
+	struct rn_watch_flow *peer = peer_of(w, f);
+
+	f->is_sure = false;
+	list(w, f);
+	if (!peer)
+		return;
+	peer->is_sure = false;
+	list(w, peer);
+}
+
+void rn_watch_part(struct rn_watch *w, struct rn_watch_flow *f)
+{
+	struct rn_watch_flow *peer = peer_of(w, f);
+
+	if (peer && f->asked < f->paired) {
+		rn_watch_loosen(w, f);
+		return;
+	}
+	if (peer)
+		peer->may_restart = true;
+	unpair(w, f);
+}
+
+void rn_watch_begin(struct rn_watch *w, struct rn_watch_flow *f, struct rn_psn psn)
+{
+	f->has_begun = true;
+	f->knows_message = f->has_msn = f->has_credits = false;
+	f->may_restart = f->is_doubted = false;
+	f->kind = 0;
+	f->head = f->count = f->messages = 0;
+	f->nak = (struct rn_watch_nak){ 0 };
+	f->depth = RN_WATCH_NO_DEPTH;
+	f->half.pmtu = 0;
+	f->half.n.credits = RN_CREDITS_UNLIMITED;
+	f->first = f->oldest = f->next = f->una = f->resent_to = f->recover =
+		f->msn_since = psn;
+	f->begun = w->packets;
+	list(w, f);
+}
+
+void rn_watch_doubt(struct rn_watch_flow *f)
+{
+	if (!f->is_doubted)
+		f->doubt_from = f->next;
+	f->is_doubted = true;
+	f->doubt_to = f->next;
+}
+
+/* Whatever was told while there was doubt may have been told of another, and what is
+ * remembered of the requests may be another's.
+ */
+void rn_watch_believe(struct rn_watch_flow *f)
+{
+	while (f->count && rn_watch_at(f, 0)->span &&
+	       rn_psn_before(rn_watch_at(f, 0)->psn, f->doubt_to)) {
+		f->head++;
+		f->count--;
+	}
+	f->is_doubted = f->has_msn = f->has_credits = false;
+	f->nak = (struct rn_watch_nak){ 0 };
+}
+
+/* ---- Whose response is it? ---- */
+
+/* Up to where the requests go; how far the newest READ does may not be known yet. */
+static struct rn_psn sent_to(struct rn_watch_flow *f)
+{
+	const struct rn_watch_record *r = f->count ? rn_watch_at(f, f->count - 1) : NULL;
+
+	return r && !r->span ? rn_psn_add(r->psn, (r->dma_len - 1) / 256 + 1) : f->next;
+}
+
+static bool has_sent(struct rn_watch_flow *f, struct rn_psn psn)
+{
+	return f->has_begun && !rn_psn_before(psn, f->oldest) &&
+	       rn_psn_before(psn, sent_to(f));
+}
+
+static bool waits_for(struct rn_watch_flow *f, struct rn_psn psn)
+{
+	return has_sent(f, psn) && (f->is_doubted || !rn_psn_before(psn, f->una));
+}
+
+static bool is_other_way(const struct rn_watch_flow *a, const struct rn_watch_flow *b)
+{
+	return memcmp(&a->half.src, &b->half.dst, sizeof(a->half.src)) == 0 &&
+	       memcmp(&a->half.dst, &b->half.src, sizeof(a->half.dst)) == 0;
+}
+
+/* Rather one that waits for it, rather one that nobody has answered, rather one that has
+ * sent it last.
+ */
+static bool is_likelier(struct rn_watch_flow *a, struct rn_watch_flow *b,
+			struct rn_psn psn)
+{
+	if (waits_for(a, psn) != waits_for(b, psn))
+		return waits_for(a, psn);
+	if ((a->peer == RN_WATCH_NONE) != (b->peer == RN_WATCH_NONE))
+		return a->peer == RN_WATCH_NONE;
+	return rn_psn_diff(a->next, psn) < rn_psn_diff(b->next, psn);
+}
+
+static bool is_asker(struct rn_watch_flow *g, const struct rn_watch_flow *f,
+		     struct rn_psn psn, uint64_t since)
+{
+	return g->begun > since && is_other_way(g, f) && has_sent(g, psn);
+}
+
+/* Of those whose peer is not sure, and that began after packet @since: who has sent @psn?
+ * Return: how many, and the likeliest.
+ */
+static unsigned find_loose(struct rn_watch *w, const struct rn_watch_flow *f,
+			   struct rn_psn psn, uint64_t since, struct rn_watch_flow **best)
+{
+	struct rn_watch_flow *g;
+	unsigned count = 0;
+
+	*best = NULL;
+	LIST_FOREACH(g, &w->loose, loose)
+	{
+		if (!is_asker(g, f, psn, since))
+			continue;
+		count++;
+		if (!*best || is_likelier(g, *best, psn))
+			*best = g;
+	}
+	if (count < 2)
+		return count;
+	/* One of them takes it, which may be wrong. */
+	LIST_FOREACH(g, &w->loose, loose)
+	if (is_asker(g, f, psn, since))
+		rn_watch_doubt(g);
+	return count;
+}
+
+/* Somebody else who waits for it, though its peer was sure. */
+static struct rn_watch_flow *find_sure(struct rn_watch *w, const struct rn_watch_flow *f,
+				       struct rn_psn psn)
+{
+	for (uint32_t i = 0; i < w->flows; i++) {
+		struct rn_watch_flow *g = w->flow[i];
+
+		if (g->is_sure && has_answers(g) && is_other_way(g, f) &&
+		    waits_for(g, psn))
+			return g;
+	}
+	return NULL;
+}
+
+/* What the peer of @f, which was sure, never sent. */
+static struct rn_watch_flow *doubt_peer(struct rn_watch_job *job, struct rn_watch_flow *f,
+					struct rn_watch_flow *g)
+{
+	struct rn_psn psn = job->p->bth.psn;
+	struct rn_watch_flow *other = find_sure(job->w, f, psn);
+
+	if (other) {
+		rn_watch_loosen(job->w, other);
+		rn_watch_loosen(job->w, f);
+		return NULL;
+	}
+	if (rn_psn_diff(psn, g->next) > RN_WATCH_FAR ||
+	    rn_psn_diff(psn, g->next) < -RN_WATCH_FAR) {
+		unpair(job->w, f);
+		return NULL;
+	}
+	return g;
+}
+
+/* @f was made anew if somebody asks since its peer was answered last. */
+static struct rn_watch_flow *ask_sure(struct rn_watch_job *job, struct rn_watch_flow *f,
+				      struct rn_watch_flow *g)
+{
+	struct rn_psn psn = job->p->bth.psn;
+	bool is_sent = has_sent(g, psn);
+	struct rn_watch_flow *best;
+	unsigned count = find_loose(job->w, f, psn, is_sent ? g->confirmed : 0, &best);
+
+	if (count == 0 && !is_sent)
+		return doubt_peer(job, f, g);
+	if (count == 0) {
+		if (waits_for(g, psn))
+			g->confirmed = job->w->packets;
+		return g;
+	}
+	/* One that answers twice, or another that answers for the first time? */
+	job->is_muted = is_sent || count > 1;
+	if (is_sent &&
+	    (waits_for(g, psn) || !waits_for(best, psn) || g->asked > best->begun))
+		return g;
+	rn_watch_pair(job->w, best, f, !job->is_muted);
+	if (job->is_muted)
+		rn_watch_doubt(best);
+	return best;
+}
+
+static struct rn_watch_flow *find_asker(struct rn_watch_job *job, struct rn_watch_flow *f)
+{
+	struct rn_watch_flow *g = peer_of(job->w, f), *best;
+	struct rn_psn psn = job->p->bth.psn;
+	unsigned count;
+
+	if (g && g->is_sure)
+		return ask_sure(job, f, g);
+	count = find_loose(job->w, f, psn, 0, &best);
+	if (count == 0) {
+		g = find_sure(job->w, f, psn);
+		if (g)
+			rn_watch_loosen(job->w, g);
+		return NULL;
+	}
+	job->is_muted = count > 1;
+	if (count > 1 && g && has_sent(g, psn))
+		return g;
+	rn_watch_pair(job->w, best, f, count == 1);
+	return best;
+}
+
+struct rn_watch_flow *rn_watch_asker(struct rn_watch_job *job, struct rn_watch_flow *f)
+{
+	struct rn_watch_flow *g = find_asker(job, f);
+
+	/* What it answered since @g began was taken for another's, and may have been
+	 * this one's.
+	 */
+	if (g && g != f->answered && f->answered_at > g->begun)
+		rn_watch_doubt(g);
+	f->answered = g;
+	f->answered_at = job->w->packets;
+	return g;
+}

@@ -1,0 +1,808 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* watch_request.c - requests: what is wrong with one whatever came before it, and their
+ * order: sequence, sizes, what is sent again.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "rocin/gsi.h"
+#include "watch_internal.h"
+
+/* ------------------------------------------------------------------------ one by one */
+enum {
+	PAYLOAD_MAX = 4096,
+	PKEY_BASE = 0x7fff,
+	DMALEN_MAX = 0x80000000,
+};
+
+static bool is_mtu(uint32_t len)
+{
+	return len >= 256 && len <= PAYLOAD_MAX && (len & (len - 1)) == 0;
+}
+
+/* Return: false if there is nothing more to be read. */
+static bool check_form(struct rn_watch_job *job)
+{
+	const struct rn_packet *p = job->p;
+
+	switch (p->form) {
+	case RN_PACKET_NO_BTH:
+		rn_watch_say(job, RN_RULE_SHORT, "%" PRIu32 " bytes, a BTH has 12",
+			     p->said);
+		return false;
+	case RN_PACKET_VERSION:
+		rn_watch_say(job, RN_RULE_VERSION, "%s", "");
+		return false;
+	case RN_PACKET_NO_OPCODE:
+		/* Those of manufacturers are theirs. */
+		if (rn_opcode_class(p->bth.opcode) < RN_CLASS_MANUFACTURER_0)
+			rn_watch_say(job, RN_RULE_OPCODE, "0x%02x", p->bth.opcode);
+		return false;
+	case RN_PACKET_SHORT:
+		rn_watch_say(job, RN_RULE_SHORT, "%" PRIu32 " bytes, headers and ICRC %u",
+			     p->said, p->op->hdr_len + p->bth.pad_cnt + RN_ICRC_LEN);
+		return false;
+	case RN_PACKET_CUT:
+		return false;
+	case RN_PACKET_WHOLE:
+		break;
+	}
+	return true;
+}
+
+static void check_bth(struct rn_watch_job *job)
+{
+	const struct rn_packet *p = job->p;
+	uint32_t flags = p->op->flags;
+
+	if (p->bth.dest_qpn == 0)
+		rn_watch_say(job, RN_RULE_DEST_QP, "%s", "");
+	if ((p->bth.pkey & PKEY_BASE) == 0)
+		rn_watch_say(job, RN_RULE_PKEY, "0x%04x", p->bth.pkey);
+	if (p->bth.solicited && !(flags & RN_OP_COMPLETES_RECV && flags & RN_OP_REQUEST))
+		rn_watch_say(job, RN_RULE_SOLICITED, "%s", p->op->name);
+	if (p->bth.dest_qpn == RN_QPN_MULTICAST && !(flags & RN_OP_DETH))
+		rn_watch_say(job, RN_RULE_MULTICAST, "%s", p->op->name);
+}
+
+/* What the opcode and the place in a message say about the payload. */
+static void check_payload(struct rn_watch_job *job)
+{
+	const struct rn_packet *p = job->p;
+	uint32_t flags = p->op->flags, len = p->payload_len;
+
+	if ((len + p->bth.pad_cnt) % 4)
+		rn_watch_say(job, RN_RULE_PAD, "%" PRIu32 " bytes, PadCnt %u", len,
+			     p->bth.pad_cnt);
+	if (!(flags & RN_OP_PAYLOAD)) {
+		if (len && !(flags & RN_OP_NOTIFY))
+			rn_watch_say(job, RN_RULE_NO_PAYLOAD, "%" PRIu32 " bytes", len);
+		return;
+	}
+	if (len > PAYLOAD_MAX)
+		rn_watch_say(job, RN_RULE_PAYLOAD_MAX, "%" PRIu32, len);
+	else if (!(flags & RN_OP_LAST) && !is_mtu(len))
+		rn_watch_say(job, RN_RULE_MTU_SIZE, "%" PRIu32, len);
+	if (!(flags & RN_OP_FIRST) && flags & RN_OP_LAST && len == 0)
+		rn_watch_say(job, RN_RULE_LAST_EMPTY, "%s", "");
+}
+
+static void check_reth(struct rn_watch_job *job)
+{
+	const struct rn_packet *p = job->p;
+	uint32_t flags = p->op->flags;
+
+	if (p->reth.dma_len > DMALEN_MAX)
+		rn_watch_say(job, RN_RULE_DMALEN, "%" PRIu32, p->reth.dma_len);
+	if (p->op->kind == RN_OP_KIND_WRITE && flags & RN_OP_LAST &&
+	    p->payload_len != p->reth.dma_len)
+		rn_watch_say(job, RN_RULE_WRITE_LEN,
+			     "DMALen %" PRIu32 ", payload %" PRIu32, p->reth.dma_len,
+			     p->payload_len);
+	if (p->op->kind == RN_OP_KIND_ATOMIC_WRITE) {
+		if (p->reth.va % 8)
+			rn_watch_say(job, RN_RULE_ATOMIC_ALIGN, "0x%" PRIx64, p->reth.va);
+		if (p->payload_len != 8 || p->reth.dma_len != 8)
+			rn_watch_say(job, RN_RULE_ATOMIC_WRITE,
+				     "DMALen %" PRIu32 ", payload %" PRIu32,
+				     p->reth.dma_len, p->payload_len);
+	}
+}
+
+static void check_aeth(struct rn_watch_job *job)
+{
+	uint8_t syndrome = job->p->aeth.syndrome;
+	enum rn_aeth_type type = rn_aeth_type(syndrome);
+
+	if (type == RN_AETH_RESERVED)
+		rn_watch_say(job, RN_RULE_SYNDROME, "0x%02x", syndrome);
+	else if (type == RN_AETH_NAK && rn_aeth_value(syndrome) >= RN_NAK_INVALID_RD_REQ)
+		rn_watch_say(job, RN_RULE_NAK_CODE, "%u", rn_aeth_value(syndrome));
+	if (job->p->op->kind != RN_OP_KIND_ACK && type != RN_AETH_ACK)
+		rn_watch_say(job, RN_RULE_RESPONSE_AETH, "syndrome 0x%02x", syndrome);
+}
+
+static void check_datagram(struct rn_watch_job *job)
+{
+	const struct rn_packet *p = job->p;
+
+	if (p->bth.dest_qpn != RN_QPN_GSI)
+		return;
+	if (p->payload_len != RN_MAD_LEN)
+		rn_watch_say(job, RN_RULE_MAD, "%" PRIu32 " bytes", p->payload_len);
+	else if (p->deth.qkey != RN_GSI_QKEY)
+		rn_watch_say(job, RN_RULE_MAD, "Q_Key 0x%" PRIx32, p->deth.qkey);
+}
+
+static void check_cnp(struct rn_watch_job *job)
+{
+	const struct rn_packet *p = job->p;
+	const uint8_t *zero = p->at + RN_BTH_LEN;
+
+	if (!p->bth.becn)
+		rn_watch_say(job, RN_RULE_CNP, "BECN is 0");
+	if (p->payload_len)
+		rn_watch_say(job, RN_RULE_CNP, "%" PRIu32 " bytes too many",
+			     p->payload_len);
+	for (unsigned i = 0; i < RN_CNP_RESERVED_LEN; i++) {
+		if (zero[i] != 0) {
+			rn_watch_say(job, RN_RULE_CNP, "byte %u is 0x%02x",
+				     RN_BTH_LEN + i, zero[i]);
+			break;
+		}
+	}
+}
+
+void rn_watch_alone(struct rn_watch_job *job)
+{
+	const struct rn_packet *p = job->p;
+
+	if (p->icrc == RN_PACKET_ICRC_WRONG)
+		rn_watch_say(job, RN_RULE_ICRC, "%s", "");
+	if (p->is_a_part || !p->has_df)
+		rn_watch_say(job, RN_RULE_FRAGMENT, "%s",
+			     p->is_a_part ? "a fragment" : "DF is 0");
+	if (p->has_options)
+		rn_watch_say(job, RN_RULE_IP_OPTIONS, "%s", "");
+	if (!check_form(job))
+		return;
+	/* The fields of a damaged packet are nobody's. */
+	if (p->icrc == RN_PACKET_ICRC_WRONG || p->icrc == RN_PACKET_ICRC_OPEN)
+		return;
+	check_bth(job);
+	check_payload(job);
+	if (p->op->flags & RN_OP_RETH)
+		check_reth(job);
+	if (p->op->flags & RN_OP_ATOMIC_ETH && p->atomic.va % 8)
+		rn_watch_say(job, RN_RULE_ATOMIC_ALIGN, "0x%" PRIx64, p->atomic.va);
+	if (p->op->flags & RN_OP_AETH)
+		check_aeth(job);
+	if (p->op->flags & RN_OP_DETH)
+		check_datagram(job);
+	if (p->op->flags & RN_OP_NOTIFY)
+		check_cnp(job);
+}
+
+/* -------------------------------------------------------------------- in their order */
+enum {
+	RECORDS_FIRST = 64,
+	PSN_HALF = 1 << 23,
+	TIMEOUT_MIN = 8192, /* ns: the shortest local ACK timeout */
+};
+
+/* ---- Records ---- */
+
+uint32_t rn_watch_search(struct rn_watch_flow *f, struct rn_psn psn)
+{
+	uint32_t low = 0, high = f->count;
+
+	while (low < high) {
+		uint32_t mid = low + (high - low) / 2;
+		const struct rn_watch_record *r = rn_watch_at(f, mid);
+		uint32_t span = r->span ? r->span : 1;
+
+		if (rn_psn_diff(psn, rn_psn_add(r->psn, span)) >= 0)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+struct rn_watch_record *rn_watch_record(struct rn_watch_flow *f, struct rn_psn psn)
+{
+	uint32_t i = rn_watch_search(f, psn);
+	struct rn_watch_record *r;
+
+	if (i == f->count)
+		return NULL;
+	r = rn_watch_at(f, i);
+	return rn_psn_before(psn, r->psn) ? NULL : r;
+}
+
+static bool make_room(struct rn_watch_flow *f)
+{
+	uint32_t room = f->room ? 2 * f->room : RECORDS_FIRST;
+	struct rn_watch_record *ring;
+
+	if (f->count < f->room)
+		return true;
+	if (room > RN_WATCH_RECORDS_MAX)
+		return false;
+	ring = calloc(room, sizeof(*ring));
+	if (!ring)
+		return false;
+	for (uint32_t i = 0; i < f->count; i++)
+		ring[i] = *rn_watch_at(f, i);
+	free(f->record);
+	f->record = ring;
+	f->room = room;
+	f->head = 0;
+	return true;
+}
+
+static void forget(struct rn_watch_flow *f)
+{
+	f->head++;
+	f->count--;
+	f->oldest = f->count ? rn_watch_at(f, 0)->psn : f->next;
+}
+
+/* No record may be so old that its PSN looks newer than the newest. A READ may have so
+ * many PSNs that one of them does already.
+ */
+static void forget_oldest(struct rn_watch_flow *f)
+{
+	while (f->count > 1 && ((f->next.v - rn_watch_at(f, 0)->psn.v) & RN_PSN_MASK) >=
+				       PSN_HALF - RN_WATCH_FAR) {
+		forget(f);
+	}
+}
+
+static void remember(struct rn_watch_flow *f, const struct rn_watch_record *r)
+{
+	if (!make_room(f)) {
+		if (!f->count)
+			return;
+		forget(f);
+	}
+	*rn_watch_at(f, f->count) = *r;
+	f->count++;
+}
+
+/* ---- PMTU ---- */
+
+static uint32_t read_span(uint32_t dma_len, uint32_t pmtu)
+{
+	return dma_len <= pmtu ? 1 : (dma_len - 1) / pmtu + 1;
+}
+
+/* Only the newest request can be a READ of unknown extent. */
+static void set_span(struct rn_watch_flow *f, uint32_t span)
+{
+	struct rn_watch_record *r = f->count ? rn_watch_at(f, f->count - 1) : NULL;
+
+	if (!r || r->span)
+		return;
+	r->span = span;
+	f->next = rn_psn_add(r->psn, span);
+	forget_oldest(f);
+}
+
+void rn_watch_learn_mtu(struct rn_watch_flow *f, uint32_t pmtu)
+{
+	const struct rn_watch_record *r = f->count ? rn_watch_at(f, f->count - 1) : NULL;
+
+	f->half.pmtu = pmtu;
+	if (r && !r->span && read_span(r->dma_len, pmtu) < PSN_HALF)
+		set_span(f, read_span(r->dma_len, pmtu));
+}
+
+/* The request behind a READ tells how many PSNs that has, and so the PMTU, if no other
+ * gives as many.
+ */
+static void learn_from(struct rn_watch_flow *f, struct rn_psn psn)
+{
+	const struct rn_watch_record *r = f->count ? rn_watch_at(f, f->count - 1) : NULL;
+	uint32_t fits = 0, count = 0;
+	int32_t span;
+
+	if (!r || r->span)
+		return;
+	span = rn_psn_diff(psn, r->psn);
+	for (uint32_t pmtu = 256; span > 0 && pmtu <= 4096; pmtu *= 2) {
+		if (read_span(r->dma_len, pmtu) == (uint32_t)span) {
+			fits = pmtu;
+			count++;
+		}
+	}
+	if (count == 1)
+		rn_watch_learn_mtu(f, fits);
+	else if (span > 0)
+		set_span(f, count ? (uint32_t)span : 1);
+}
+
+static void check_mtu(struct rn_watch_job *job, struct rn_watch_flow *f)
+{
+	const struct rn_packet *p = job->p;
+	bool is_full = !(p->op->flags & RN_OP_LAST);
+
+	if (!(p->op->flags & RN_OP_PAYLOAD))
+		return;
+	if (!f->half.pmtu) {
+		if (is_full && p->payload_len >= 256 && p->payload_len <= 4096)
+			rn_watch_learn_mtu(f, p->payload_len);
+		return;
+	}
+	if (is_full ? p->payload_len != f->half.pmtu : p->payload_len > f->half.pmtu)
+		rn_watch_say(job, RN_RULE_MTU, "path MTU %" PRIu32 ", payload %" PRIu32,
+			     f->half.pmtu, p->payload_len);
+}
+
+/* ---- The messages ---- */
+
+static const char *const kind_words[] = {
+	[RN_OP_KIND_SEND] = "a SEND",
+	[RN_OP_KIND_WRITE] = "a WRITE",
+};
+
+static void check_sequence(struct rn_watch_job *job, struct rn_watch_flow *f)
+{
+	const struct rn_opcode_info *op = job->p->op;
+	bool is_first = (op->flags & RN_OP_FIRST) != 0;
+
+	if (f->knows_message && is_first && f->kind)
+		rn_watch_say(job, RN_RULE_SEQUENCE, "%s within %s", op->name,
+			     kind_words[f->kind]);
+	if (f->knows_message && !is_first && f->kind != op->kind) {
+		rn_watch_say(job, RN_RULE_SEQUENCE, "%s %s %s", op->name,
+			     f->kind ? "within" : "without",
+			     f->kind ? kind_words[f->kind] : "a first packet");
+		f->knows_message = false;
+	}
+	if (is_first) {
+		f->knows_message = true;
+		f->message_len = 0;
+		f->dma_len = op->flags & RN_OP_RETH ? job->p->reth.dma_len : 0;
+	}
+	f->kind = op->flags & RN_OP_LAST ? 0 : op->kind;
+}
+
+/* The bytes of a WRITE of several packets. */
+static void check_length(struct rn_watch_job *job, struct rn_watch_flow *f)
+{
+	const struct rn_packet *p = job->p;
+	uint32_t flags = p->op->flags;
+
+	f->message_len += p->payload_len;
+	if (p->op->kind != RN_OP_KIND_WRITE || !f->knows_message ||
+	    (flags & RN_OP_FIRST && flags & RN_OP_LAST))
+		return;
+	if (flags & RN_OP_LAST ? f->message_len != f->dma_len
+			       : f->message_len >= f->dma_len)
+		rn_watch_say(job, RN_RULE_MESSAGE_LEN,
+			     "DMALen %" PRIu32 ", %" PRIu32 " bytes%s", f->dma_len,
+			     f->message_len, flags & RN_OP_LAST ? "" : " and no end");
+}
+
+/* What may be sent without knowing of a receive: all but SENDs and immediates, and one of
+ * those (9.7.7.2). Others count as credits that were used and given back.
+ */
+static void check_credit(struct rn_watch_job *job, struct rn_watch_flow *f)
+{
+	int32_t ahead = (int32_t)(f->messages - f->credit_limit);
+
+	if (!f->has_credits)
+		return;
+	if (!(job->p->op->flags & RN_OP_COMPLETES_RECV)) {
+		if (ahead > 0)
+			f->credit_limit++;
+	} else if (ahead > 1) {
+		rn_watch_say(job, RN_RULE_CREDIT, "%" PRId32 " ahead", ahead);
+	}
+}
+
+static void check_depth(struct rn_watch_job *job, struct rn_watch_flow *f)
+{
+	uint32_t open = 0;
+
+	if (f->depth == RN_WATCH_NO_DEPTH || !rn_watch_is_answered(job->p->bth.opcode))
+		return;
+	for (uint32_t i = rn_watch_search(f, f->una); i < f->count; i++) {
+		const struct rn_watch_record *r = rn_watch_at(f, i);
+
+		if (rn_watch_is_answered(r->opcode) && !r->is_done)
+			open++;
+	}
+	if (open >= f->depth)
+		rn_watch_say(job, RN_RULE_DEPTH,
+			     "%" PRIu32 " of %" PRIu32 " are under way", open, f->depth);
+}
+
+/* ---- New ones ---- */
+
+static uint32_t span_of(const struct rn_watch_flow *f, const struct rn_packet *p)
+{
+	if (p->op->kind != RN_OP_KIND_READ || p->reth.dma_len <= 256)
+		return 1;
+	if (!f->half.pmtu || p->reth.dma_len > 0x80000000u)
+		return 0;
+	return read_span(p->reth.dma_len, f->half.pmtu);
+}
+
+static void take(struct rn_watch_job *job, struct rn_watch_flow *f)
+{
+	const struct rn_packet *p = job->p;
+	uint32_t flags = p->op->flags, span = span_of(f, p);
+
+	check_sequence(job, f);
+	check_mtu(job, f);
+	check_length(job, f);
+	check_depth(job, f);
+	if (flags & RN_OP_LAST) {
+		f->messages++;
+		f->half.n.messages++;
+		check_credit(job, f);
+	}
+	if (f->half.class != RN_CLASS_UC)
+		remember(f, &(struct rn_watch_record){
+				    .psn = p->bth.psn,
+				    .span = span,
+				    .opcode = p->bth.opcode,
+				    .payload_len = p->payload_len,
+				    .va = flags & RN_OP_ATOMIC_ETH ? p->atomic.va
+								   : p->reth.va,
+				    .rkey = flags & RN_OP_ATOMIC_ETH ? p->atomic.rkey
+								     : p->reth.rkey,
+				    .dma_len = p->reth.dma_len,
+				    .swap_add = p->atomic.swap_add,
+				    .compare = p->atomic.compare,
+				    .messages = f->messages,
+				    .ends_message = (flags & RN_OP_LAST) != 0,
+				    .first_at = job->at,
+				    .last_at = job->at,
+			    });
+	f->next = rn_psn_add(p->bth.psn, span ? span : 1);
+	forget_oldest(f);
+	job->out->is_new = true;
+	f->half.n.sent_bytes += p->payload_len;
+}
+
+/* Packets of which nothing is known: what was in progress, how many messages. */
+static void skip(struct rn_watch_job *job, struct rn_watch_flow *f, uint32_t missing)
+{
+	f->knows_message = f->has_msn = f->has_credits = false;
+	f->kind = 0;
+	f->msn_since = job->p->bth.psn;
+	f->half.n.missing += missing;
+	job->out->missing = missing;
+	rn_watch_say(job, RN_RULE_GAP, "%" PRIu32 " missing before %" PRIu32, missing,
+		     job->p->bth.psn.v);
+}
+
+/* ---- Those that were sent before ---- */
+
+/* The first PSN of the message that @psn lies in, as far as it is remembered. */
+static struct rn_psn message_start(struct rn_watch_flow *f, struct rn_psn psn)
+{
+	uint32_t i = rn_watch_search(f, psn);
+
+	if (i == f->count || rn_psn_before(psn, rn_watch_at(f, i)->psn))
+		return psn;
+	while (i > 0) {
+		const struct rn_watch_record *r = rn_watch_at(f, i - 1);
+
+		if (r->ends_message ||
+		    rn_psn_add(r->psn, r->span).v != rn_watch_at(f, i)->psn.v)
+			break;
+		i--;
+	}
+	return rn_watch_at(f, i)->psn;
+}
+
+/* A NAK asks for its PSN; many requesters begin with the first of that message. */
+static bool is_wanted_back(struct rn_watch_flow *f, struct rn_psn psn)
+{
+	if (!f->nak.is_seq && !f->nak.is_rnr)
+		return false;
+	if (f->nak.psn.v == psn.v)
+		return true;
+	return !f->nak.is_heeded && rn_psn_before(psn, f->nak.psn) &&
+	       !rn_psn_before(psn, message_start(f, f->nak.psn));
+}
+
+static bool is_going_back(const struct rn_watch_flow *f, struct rn_psn psn)
+{
+	return !rn_psn_before(psn, f->resent_to) && rn_psn_before(psn, f->recover);
+}
+
+static enum rn_watch_cause find_cause(struct rn_watch_flow *f, struct rn_psn psn,
+				      const struct rn_watch_record *r, rn_ns at)
+{
+	if (is_wanted_back(f, psn) && !(f->nak.is_heeded && is_going_back(f, psn)))
+		return f->nak.is_rnr ? RN_CAUSE_RNR : RN_CAUSE_NAK;
+	if (is_going_back(f, psn))
+		return RN_CAUSE_GO_BACK;
+	if (r && at - r->last_at < TIMEOUT_MIN)
+		return RN_CAUSE_DOUBLE;
+	if (!r)
+		return RN_CAUSE_LATE;
+	if (rn_opcode_info[r->opcode].kind == RN_OP_KIND_READ && r->got > 0 &&
+	    r->psn.v != psn.v)
+		return RN_CAUSE_READ_GAP;
+	return RN_CAUSE_TIMEOUT;
+}
+
+/* Where the answers to a READ begin that is asked for again. */
+static void note_anew(struct rn_watch_record *r, uint32_t from)
+{
+	uint32_t seen = r->got > r->beyond ? r->got : r->beyond;
+
+	if (r->is_asked_anew)
+		r->is_anew_known = r->is_anew_known && from == r->anew_at;
+	else
+		r->is_anew_known = !r->is_resent && seen > from;
+	r->is_asked_anew = true;
+	r->anew_at = from;
+}
+
+/* The PSN at which a READ is asked for again, against the first one. */
+static void check_read_again(struct rn_watch_job *job, struct rn_watch_flow *f,
+			     struct rn_watch_record *r)
+{
+	const struct rn_packet *p = job->p;
+	uint64_t done = (uint64_t)rn_psn_diff(p->bth.psn, r->psn) * f->half.pmtu;
+
+	if (p->op->kind != RN_OP_KIND_READ) {
+		rn_watch_say(job, RN_RULE_RESEND, "%s was a READ", p->op->name);
+		return;
+	}
+	if (p->bth.psn.v != r->psn.v || p->reth.dma_len != r->dma_len)
+		note_anew(r, (uint32_t)rn_psn_diff(p->bth.psn, r->psn));
+	if (p->bth.psn.v != r->psn.v && !f->half.pmtu)
+		return;
+	if (p->reth.rkey != r->rkey)
+		rn_watch_say(job, RN_RULE_READ_AGAIN,
+			     "R_Key 0x%" PRIx32 " was 0x%" PRIx32, p->reth.rkey, r->rkey);
+	if (p->reth.va != r->va + done)
+		rn_watch_say(job, RN_RULE_READ_AGAIN,
+			     "address 0x%" PRIx64 ", the rest begins at 0x%" PRIx64,
+			     p->reth.va, r->va + done);
+	if (done + p->reth.dma_len > r->dma_len)
+		rn_watch_say(job, RN_RULE_READ_AGAIN,
+			     "DMALen %" PRIu32 ", the rest has %" PRIu64, p->reth.dma_len,
+			     done < r->dma_len ? r->dma_len - done : 0);
+}
+
+/* Addresses and operands are those of the first time. */
+static void check_same(struct rn_watch_job *job, struct rn_watch_record *r)
+{
+	const struct rn_packet *p = job->p;
+	uint32_t flags = p->op->flags;
+	bool is_atomic = (flags & RN_OP_ATOMIC_ETH) != 0;
+
+	if (p->bth.opcode != r->opcode) {
+		rn_watch_say(job, RN_RULE_RESEND, "%s was %s", p->op->name,
+			     rn_opcode_info[r->opcode].name);
+		return;
+	}
+	if (p->payload_len != r->payload_len)
+		rn_watch_say(job, RN_RULE_RESEND, "%" PRIu32 " bytes were %" PRIu32,
+			     p->payload_len, r->payload_len);
+	if (flags & RN_OP_RETH && (p->reth.va != r->va || p->reth.rkey != r->rkey ||
+				   p->reth.dma_len != r->dma_len))
+		rn_watch_say(job, RN_RULE_RESEND, "another RETH");
+	if (is_atomic &&
+	    (p->atomic.va != r->va || p->atomic.rkey != r->rkey ||
+	     p->atomic.swap_add != r->swap_add || p->atomic.compare != r->compare))
+		rn_watch_say(job, RN_RULE_RESEND, "another AtomicETH");
+}
+
+static void check_rnr_wait(struct rn_watch_job *job, struct rn_watch_flow *f)
+{
+	if (job->out->cause == RN_CAUSE_RNR && job->at < f->nak.until)
+		rn_watch_say(job, RN_RULE_RNR_WAIT, "%.3f ms too early",
+			     (double)(f->nak.until - job->at) / 1e6);
+}
+
+/* Payload that was missing. What is older than all that is remembered was counted. */
+static void fill_gap(struct rn_watch_job *job, struct rn_watch_flow *f)
+{
+	if (rn_psn_before(job->p->bth.psn, f->una))
+		return;
+	f->half.n.sent_bytes += job->p->payload_len;
+	if (job->p->op->flags & RN_OP_LAST)
+		f->half.n.messages++;
+	rn_watch_count_done(f, job->at, job->p->payload_len);
+}
+
+/* Against what was sent. Return: true if it is the same. */
+static bool is_same(struct rn_watch_job *job, struct rn_watch_flow *f,
+		    struct rn_watch_record *r)
+{
+	unsigned before = job->out->findings;
+
+	if (rn_opcode_info[r->opcode].kind == RN_OP_KIND_READ)
+		check_read_again(job, f, r);
+	else
+		check_same(job, r);
+	return job->out->findings == before;
+}
+
+static void again(struct rn_watch_job *job, struct rn_watch_flow *f,
+		  struct rn_watch_record *r)
+{
+	struct rn_psn psn = job->p->bth.psn;
+	bool is_read = r && rn_opcode_info[r->opcode].kind == RN_OP_KIND_READ;
+
+	job->out->cause = find_cause(f, psn, r, job->at);
+	if (job->out->cause == RN_CAUSE_RNR || job->out->cause == RN_CAUSE_NAK)
+		f->nak.is_heeded = true;
+	if (job->out->cause != RN_CAUSE_GO_BACK && job->out->cause != RN_CAUSE_DOUBLE)
+		f->recover = f->next;
+	check_rnr_wait(job, f);
+	if (job->out->cause != RN_CAUSE_DOUBLE)
+		f->resent_to = rn_psn_add(is_read ? r->psn : psn,
+					  is_read && r->span ? r->span : 1);
+	if (!r) {
+		if (rn_psn_before(psn, f->oldest))
+			f->oldest = psn;
+		fill_gap(job, f);
+		return;
+	}
+	job->out->since = job->at - r->last_at;
+	r->is_resent = true;
+	r->last_at = job->at;
+}
+
+/* ---- Another connection ---- */
+
+/* By its PSN alone. */
+static bool is_elsewhere(const struct rn_watch_flow *f, const struct rn_watch_record *r,
+			 const struct rn_packet *p)
+{
+	int32_t d = rn_psn_diff(p->bth.psn, f->next);
+	bool begins = (p->op->flags & RN_OP_FIRST) != 0;
+
+	if (d > RN_WATCH_FAR || (!r && d < -RN_WATCH_FAR))
+		return true;
+	if (d == 0 || !begins)
+		return false;
+	if (d > 0 && (f->may_restart || f->is_doubted))
+		return true;
+	if (f->half.class == RN_CLASS_UC && d < 0)
+		return p->bth.psn.v == f->first.v || d < -RN_WATCH_FAR_MESSAGE;
+	return d > RN_WATCH_FAR_MESSAGE;
+}
+
+static bool is_explained(const struct rn_watch_flow *f, enum rn_watch_cause cause)
+{
+	return cause == RN_CAUSE_RNR || cause == RN_CAUSE_NAK ||
+	       (cause == RN_CAUSE_GO_BACK && !f->may_restart);
+}
+
+/* What was answered comes again, or what nobody may send again, or the first where
+ * nothing was answered: the answer may not have arrived, or a queue pair was made anew.
+ */
+static void doubt(struct rn_watch_job *job, struct rn_watch_flow *f)
+{
+	struct rn_psn psn = job->p->bth.psn;
+	bool is_first = psn.v == f->first.v;
+
+	if (is_first)
+		rn_watch_loosen(job->w, f);
+	if (is_explained(f, job->out->cause) ||
+	    !(f->may_restart || rn_psn_before(psn, f->una) ||
+	      (is_first && (f->nak.is_fatal || f->una.v == psn.v))))
+		return;
+	rn_watch_loosen(job->w, f);
+	rn_watch_doubt(f);
+	f->begun = job->w->packets;
+	if (rn_psn_before(psn, f->doubt_from))
+		f->doubt_from = psn;
+	f->nak = (struct rn_watch_nak){ 0 };
+	f->has_credits = false;
+	f->half.pmtu = 0;
+}
+
+/* Other words where no answer was seen, or an answer that ends all, are no other words
+ * for the same, but those of another connection, or nobody knows.
+ */
+static bool may_be_another(const struct rn_watch_flow *f, const struct rn_packet *p)
+{
+	struct rn_psn psn = p->bth.psn;
+
+	if (f->is_doubted || f->may_restart)
+		return true;
+	if (!(p->op->flags & RN_OP_FIRST))
+		return false;
+	return f->nak.is_fatal || rn_psn_before(psn, f->una) ||
+	       (psn.v == f->first.v && f->una.v == f->first.v);
+}
+
+/* Return: true if it begins another connection. */
+static bool is_another(struct rn_watch_job *job, struct rn_watch_flow *f,
+		       struct rn_watch_record *r)
+{
+	unsigned before = job->out->findings;
+
+	if (is_elsewhere(f, r, job->p))
+		return true;
+	if (!r || is_same(job, f, r) || !may_be_another(f, job->p))
+		return false;
+	job->out->findings = before;
+	return true;
+}
+
+/* What was taken for old packets that came again may have been its first. */
+static void start_anew(struct rn_watch_job *job, struct rn_watch_flow *f)
+{
+	struct rn_psn psn = job->p->bth.psn;
+	struct rn_psn from = f->is_doubted ? f->doubt_from : psn;
+
+	job->out->starts_anew = true;
+	rn_watch_part(job->w, f);
+	rn_watch_begin(job->w, f, psn);
+	if (rn_psn_before(from, psn))
+		f->oldest = from;
+}
+
+/* ---- A request ---- */
+
+static void place(struct rn_watch_job *job, struct rn_watch_flow *f)
+{
+	struct rn_psn psn = job->p->bth.psn;
+	int32_t d = rn_psn_diff(psn, f->next);
+	struct rn_watch_record *r = d < 0 ? rn_watch_record(f, psn) : NULL;
+
+	if (is_another(job, f, r)) {
+		start_anew(job, f);
+		take(job, f);
+		return;
+	}
+	/* UC knows no second try: any other PSN is where it goes on (9.8.2.2). */
+	if (d < 0 && f->half.class != RN_CLASS_UC) {
+		again(job, f, r);
+		doubt(job, f);
+		return;
+	}
+	if (d != 0)
+		skip(job, f, d > 0 ? (uint32_t)d : 0);
+	take(job, f);
+}
+
+void rn_watch_request(struct rn_watch_job *job, struct rn_watch_flow *f)
+{
+	struct rn_psn psn = job->p->bth.psn;
+	unsigned before = job->out->findings;
+
+	if (!f->has_begun) {
+		/* It answered for a connection that may be over. */
+		rn_watch_loosen(job->w, f);
+		rn_watch_begin(job->w, f, psn);
+	}
+	learn_from(f, psn);
+	place(job, f);
+	f->asked = job->w->packets;
+	if (f->is_doubted)
+		job->out->findings = before;
+	f->may_restart = false;
+	/* From the PSN of a NAK on things are as before it. */
+	if ((f->nak.is_seq || f->nak.is_rnr) && f->nak.psn.v == psn.v)
+		f->nak.is_seq = f->nak.is_rnr = false;
+	if (f->half.class == RN_CLASS_UC && job->out->is_new) {
+		f->una = f->next;
+		rn_watch_count_done(f, job->at, job->p->payload_len);
+	}
+	rn_watch_count_request(job, f);
+	rn_watch_count_window(f, job->at);
+}
+
+void rn_watch_datagram(struct rn_watch_job *job, struct rn_watch_flow *f)
+{
+	job->out->is_new = true;
+	f->half.n.messages++;
+	f->half.n.sent_bytes += job->p->payload_len;
+	rn_watch_count_done(f, job->at, job->p->payload_len);
+	rn_watch_count_request(job, f);
+}

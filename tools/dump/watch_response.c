@@ -1,0 +1,405 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* watch_response.c - responses, against the requests that they answer. */
+#include <inttypes.h>
+
+#include "watch_internal.h"
+
+/* ---- Message sequence number ---- */
+
+/* Difference of two MSNs, which count modulo 2^24 as PSNs do. */
+static int32_t msn_diff(uint32_t a, uint32_t b)
+{
+	return rn_psn_diff(rn_psn(a), rn_psn(b));
+}
+
+/* Messages of the requests before @psn, or up to it. */
+static bool messages_to(struct rn_watch_flow *f, struct rn_psn psn, bool is_nak,
+			uint32_t *count)
+{
+	const struct rn_watch_record *r = rn_watch_record(f, psn);
+
+	if (!r || rn_psn_before(psn, f->msn_since))
+		return false;
+	*count = r->messages - (is_nak && r->ends_message ? 1 : 0);
+	return true;
+}
+
+/* A responder that answers up to a PSN has completed all messages to there, and none that
+ * was not sent. Where its count began is known from the connection manager, or follows:
+ * it lies within limits that each AETH can only narrow.
+ */
+static void check_msn(struct rn_watch_job *job, struct rn_watch_flow *f, bool is_nak)
+{
+	uint32_t msn = job->p->aeth.msn, least;
+	int32_t high, low;
+
+	if (!messages_to(f, job->p->bth.psn, is_nak, &least))
+		return;
+	if (!f->has_msn) {
+		f->has_msn = true;
+		f->msn_ref = (msn - least) & RN_PSN_MASK;
+		f->msn_high = 0;
+		f->msn_low = -(int32_t)(f->messages - least);
+		return;
+	}
+	high = msn_diff(msn - least, f->msn_ref);
+	low = high - (int32_t)(f->messages - least);
+	if (high >= f->msn_low && low <= f->msn_high) {
+		f->msn_high = high < f->msn_high ? high : f->msn_high;
+		f->msn_low = low > f->msn_low ? low : f->msn_low;
+		return;
+	}
+	if (high < f->msn_low)
+		rn_watch_say(job, RN_RULE_MSN, "%" PRIu32 ", at least %" PRIu32, msn,
+			     (f->msn_ref + (uint32_t)f->msn_low + least) & RN_PSN_MASK);
+	else
+		rn_watch_say(job, RN_RULE_MSN, "%" PRIu32 ", at most %" PRIu32, msn,
+			     (f->msn_ref + (uint32_t)f->msn_high + f->messages) &
+				     RN_PSN_MASK);
+	f->has_msn = false;
+}
+
+static void take_credits(struct rn_watch_job *job, struct rn_watch_flow *f)
+{
+	uint8_t code = rn_aeth_value(job->p->aeth.syndrome);
+	uint32_t credits = rn_aeth_credits(code), limit;
+
+	rn_watch_count_credits(f, job->at, credits);
+	if (code == RN_AETH_NO_CREDIT || !f->has_msn) {
+		f->has_credits = false;
+		return;
+	}
+	/* The most that the MSN can mean here. */
+	limit = (uint32_t)msn_diff(job->p->aeth.msn - (uint32_t)f->msn_low, f->msn_ref) +
+		credits;
+	if (!f->has_credits || (int32_t)(limit - f->credit_limit) > 0)
+		f->credit_limit = limit;
+	f->has_credits = true;
+}
+
+/* ---- Progress ---- */
+
+/* All up to before @psn is acknowledged. */
+static void advance(struct rn_watch_job *job, struct rn_watch_flow *f, struct rn_psn psn)
+{
+	uint32_t i = rn_watch_search(f, f->una);
+	uint64_t bytes = 0;
+
+	if (!rn_psn_before(f->una, psn)) {
+		job->out->is_duplicate = true;
+		f->half.n.duplicates++;
+		return;
+	}
+	for (; i < f->count; i++) {
+		struct rn_watch_record *r = rn_watch_at(f, i);
+
+		if (!rn_psn_before(r->psn, psn))
+			break;
+		if (!rn_watch_is_answered(r->opcode)) {
+			bytes += r->payload_len;
+			continue;
+		}
+		/* Only the beginning of a READ's responses lies before it. */
+		if (r->is_done || rn_psn_before(psn, rn_psn_add(r->psn, r->span)))
+			continue;
+		rn_watch_say(job, RN_RULE_ACK_OVER, "%s of PSN %" PRIu32,
+			     rn_opcode_info[r->opcode].name, r->psn.v);
+		r->is_done = true;
+	}
+	f->una = psn;
+	if (f->is_doubted && rn_psn_before(f->doubt_to, psn))
+		rn_watch_believe(f);
+	rn_watch_count_done(f, job->at, bytes);
+}
+
+static void measure(struct rn_watch_job *job, struct rn_watch_flow *f,
+		    const struct rn_watch_record *r)
+{
+	/* Of what was sent twice nobody knows which is answered (Karn). */
+	if (!r || r->is_resent || rn_psn_before(job->p->bth.psn, f->una))
+		return;
+	job->out->since = job->at - r->first_at;
+	if (job->out->since > 0)
+		rn_watch_count_rtt(f, job->at, job->out->since);
+}
+
+/* ---- ACKs and NAKs ---- */
+
+static void acknowledge(struct rn_watch_job *job, struct rn_watch_flow *f,
+			struct rn_watch_record *r)
+{
+	f->half.n.acks++;
+	/* The last PSN of one that was answered may be acknowledged again. */
+	if (r && rn_watch_is_answered(r->opcode)) {
+		uint32_t k = (uint32_t)rn_psn_diff(job->p->bth.psn, r->psn);
+
+		if (k + 1 < r->span) {
+			rn_watch_say(job, RN_RULE_ACK_KIND, "%" PRIu32 " of %" PRIu32,
+				     k + 1, r->span);
+			return;
+		}
+	} else {
+		measure(job, f, r);
+	}
+	advance(job, f, rn_psn_add(job->p->bth.psn, 1));
+}
+
+static void refuse_for_now(struct rn_watch_job *job, struct rn_watch_flow *f,
+			   const struct rn_watch_record *r)
+{
+	struct rn_psn psn = job->p->bth.psn;
+	uint8_t syndrome = job->p->aeth.syndrome;
+
+	if (f->nak.is_rnr && f->nak.psn.v == psn.v)
+		rn_watch_say(job, RN_RULE_NAK_AGAIN, "an RNR NAK before");
+	if (r && !(rn_opcode_info[r->opcode].flags & RN_OP_RECV_WQE_TAKEN))
+		rn_watch_say(job, RN_RULE_RNR_KIND, "%s", rn_opcode_info[r->opcode].name);
+	f->half.n.rnr_naks++;
+	if (f->nak.is_fatal)
+		return;
+	f->nak.is_rnr = true;
+	f->nak.is_seq = f->nak.is_heeded = false;
+	f->nak.psn = psn;
+	f->nak.until = job->at + rn_rnr_timer_ns(rn_aeth_value(syndrome));
+}
+
+static void refuse(struct rn_watch_job *job, struct rn_watch_flow *f)
+{
+	struct rn_psn psn = job->p->bth.psn;
+
+	if (rn_aeth_value(job->p->aeth.syndrome) != RN_NAK_PSN_SEQ) {
+		f->half.n.fatal_naks++;
+		if (!f->nak.is_fatal)
+			f->nak = (struct rn_watch_nak){ .is_fatal = true, .psn = psn };
+		return;
+	}
+	f->half.n.seq_naks++;
+	if (f->nak.is_fatal)
+		return;
+	if ((f->nak.is_seq || f->nak.is_rnr) && f->nak.psn.v == psn.v)
+		rn_watch_say(job, RN_RULE_NAK_AGAIN, "%s NAK before",
+			     f->nak.is_rnr ? "an RNR" : "a sequence");
+	/* An RNR NAK before it still says when to go on. */
+	if (!f->nak.is_rnr || f->nak.psn.v != psn.v)
+		f->nak = (struct rn_watch_nak){ .is_seq = true, .psn = psn };
+}
+
+static void ack(struct rn_watch_job *job, struct rn_watch_flow *f,
+		struct rn_watch_record *r)
+{
+	enum rn_aeth_type type = rn_aeth_type(job->p->aeth.syndrome);
+
+	if (type == RN_AETH_RESERVED)
+		return;
+	check_msn(job, f, type != RN_AETH_ACK);
+	if (type == RN_AETH_ACK) {
+		take_credits(job, f);
+		acknowledge(job, f, r);
+		return;
+	}
+	rn_watch_count_nak(f, job->at);
+	/* A READ that fails on its way has had responses. */
+	if (rn_psn_before(f->una, job->p->bth.psn))
+		advance(job, f, job->p->bth.psn);
+	if (type == RN_AETH_RNR)
+		refuse_for_now(job, f, r);
+	else
+		refuse(job, f);
+}
+
+/* ---- Responses with data ---- */
+
+static const char *const wants[] = {
+	[RN_OP_KIND_READ] = "READ responses",
+	[RN_OP_KIND_ATOMIC] = "an atomic acknowledge",
+	[RN_OP_KIND_FLUSH] = "a READ response without data",
+	[RN_OP_KIND_ATOMIC_WRITE] = "a READ response without data",
+};
+
+static bool is_fit(struct rn_watch_job *job, const struct rn_watch_record *r)
+{
+	uint8_t kind = rn_opcode_info[r->opcode].kind;
+	const struct rn_packet *p = job->p;
+	bool fits;
+
+	switch (kind) {
+	case RN_OP_KIND_READ:
+		fits = p->op->kind == RN_OP_KIND_READ_RESPONSE;
+		break;
+	case RN_OP_KIND_ATOMIC:
+		fits = p->op->kind == RN_OP_KIND_ATOMIC_ACK;
+		break;
+	case RN_OP_KIND_FLUSH:
+	case RN_OP_KIND_ATOMIC_WRITE:
+		fits = rn_opcode_operation(p->bth.opcode) == RN_RC_READ_RESPONSE_ONLY &&
+		       p->payload_len == 0;
+		break;
+	default:
+		fits = false;
+		break;
+	}
+	if (!fits)
+		rn_watch_say(job, RN_RULE_RESPONSE_KIND, "%s to %s; it wants %s",
+			     p->op->name, rn_opcode_info[r->opcode].name,
+			     rn_watch_is_answered(r->opcode) ? wants[kind] : "an ACK");
+	return fits;
+}
+
+/* Where READ responses tell the PMTU, if they are this READ's. */
+static void learn(struct rn_watch_job *job, struct rn_watch_flow *f,
+		  struct rn_watch_record *r)
+{
+	const struct rn_packet *p = job->p;
+
+	if (!(p->op->flags & RN_OP_LAST)) {
+		if (!f->half.pmtu && !job->is_muted && p->payload_len >= 256 &&
+		    p->payload_len <= 4096)
+			rn_watch_learn_mtu(f, p->payload_len);
+	} else if (!r->span && p->bth.psn.v == r->psn.v && p->payload_len == r->dma_len) {
+		r->span = 1;
+	}
+}
+
+/* The place of a READ response, against what was asked for. */
+static void check_read(struct rn_watch_job *job, struct rn_watch_flow *f,
+		       const struct rn_watch_record *r, uint32_t k)
+{
+	const struct rn_packet *p = job->p;
+	bool is_end = k + 1 == r->span;
+	uint32_t left = r->dma_len - k * f->half.pmtu, want = f->half.pmtu;
+
+	/* Asked for in parts the READ has other beginnings and ends. */
+	if (!r->is_asked_anew && (((p->op->flags & RN_OP_FIRST) != 0) != (k == 0) ||
+				  ((p->op->flags & RN_OP_LAST) != 0) != is_end))
+		rn_watch_say(job, RN_RULE_READ_ORDER, "%s is %" PRIu32 " of %" PRIu32,
+			     p->op->name, k + 1, r->span);
+	if (r->is_anew_known && k == r->anew_at && !(p->op->flags & RN_OP_FIRST))
+		rn_watch_say(job, RN_RULE_READ_RESTART, "%s at PSN %" PRIu32, p->op->name,
+			     p->bth.psn.v);
+	if (is_end)
+		want = r->span == 1 ? r->dma_len : left;
+	else if (!f->half.pmtu || (r->is_asked_anew && p->op->flags & RN_OP_LAST))
+		return;
+	if (p->payload_len != want)
+		rn_watch_say(job, RN_RULE_READ_LEN, "%" PRIu32 " bytes, not %" PRIu32,
+			     p->payload_len, want);
+}
+
+/* Said once for each gap. */
+static void read_gap(struct rn_watch_job *job, struct rn_watch_flow *f,
+		     struct rn_watch_record *r, uint32_t k)
+{
+	uint32_t from = r->beyond > r->got ? r->beyond : r->got;
+
+	if (k > from) {
+		rn_watch_say(job, RN_RULE_READ_GAP, "%" PRIu32 " missing", k - from);
+		f->half.n.missing += k - from;
+	}
+	r->beyond = k + 1;
+}
+
+static void read_response(struct rn_watch_job *job, struct rn_watch_flow *f,
+			  struct rn_watch_record *r)
+{
+	struct rn_psn psn = job->p->bth.psn;
+	uint32_t k = (uint32_t)rn_psn_diff(psn, r->psn);
+
+	learn(job, f, r);
+	if (!r->span) {
+		if (job->is_muted)
+			rn_watch_doubt(f);
+		return;
+	}
+	check_read(job, f, r, k);
+	if (k > r->got) {
+		read_gap(job, f, r, k);
+	} else if (k < r->got) {
+		job->out->is_duplicate = true;
+		f->half.n.duplicates++;
+		return;
+	}
+	if (k == 0)
+		measure(job, f, r);
+	/* What comes behind a gap is asked for again, but seen. */
+	if (k > r->got)
+		return;
+	r->got = k + 1;
+	r->is_done = r->got == r->span;
+	rn_watch_count_done(f, job->at, job->p->payload_len);
+	if (rn_psn_before(f->una, rn_psn_add(psn, 1)))
+		advance(job, f, rn_psn_add(psn, 1));
+}
+
+static void answer(struct rn_watch_job *job, struct rn_watch_flow *f,
+		   struct rn_watch_record *r)
+{
+	const struct rn_packet *p = job->p;
+
+	f->half.n.read_responses++;
+	if (!r || !is_fit(job, r))
+		return;
+	if (p->op->flags & RN_OP_AETH && rn_aeth_type(p->aeth.syndrome) == RN_AETH_ACK) {
+		check_msn(job, f, false);
+		take_credits(job, f);
+	}
+	if (rn_opcode_info[r->opcode].kind == RN_OP_KIND_READ) {
+		read_response(job, f, r);
+		return;
+	}
+	measure(job, f, r);
+	r->is_done = true;
+	advance(job, f, rn_psn_add(p->bth.psn, 1));
+}
+
+/* ---- A response ---- */
+
+/* Return: false if it answers nothing that a listener knows of. */
+static bool check_sent(struct rn_watch_job *job, struct rn_watch_flow *f)
+{
+	const struct rn_watch_record *newest =
+		f->count ? rn_watch_at(f, f->count - 1) : NULL;
+	int32_t ahead = rn_psn_diff(job->p->bth.psn, f->next);
+
+	/* How far the newest goes is not known yet. */
+	if (ahead < 0 || (newest && !newest->span))
+		return true;
+	rn_watch_say(job, RN_RULE_UNSENT, "PSN %" PRIu32 ", %" PRId32 " too far",
+		     job->p->bth.psn.v, ahead + 1);
+	return false;
+}
+
+static bool is_positive(const struct rn_packet *p)
+{
+	return !(p->op->flags & RN_OP_AETH) ||
+	       rn_aeth_type(p->aeth.syndrome) == RN_AETH_ACK;
+}
+
+/* A responder that gave up answers nothing from there on. NAKs of that PSN may have been
+ * on their way, or come twice.
+ */
+static void check_after_nak(struct rn_watch_job *job, const struct rn_watch_flow *f)
+{
+	const struct rn_packet *p = job->p;
+
+	if (!f->nak.is_fatal || rn_psn_before(p->bth.psn, f->nak.psn) ||
+	    (p->bth.psn.v == f->nak.psn.v && !is_positive(p)))
+		return;
+	rn_watch_say(job, RN_RULE_AFTER_NAK, "PSN %" PRIu32 " had a NAK", f->nak.psn.v);
+}
+
+void rn_watch_response(struct rn_watch_job *job, struct rn_watch_flow *f)
+{
+	const struct rn_packet *p = job->p;
+	struct rn_watch_record *r;
+
+	f->half.n.responses++;
+	if (!f->has_begun || !check_sent(job, f))
+		return;
+	check_after_nak(job, f);
+	r = rn_watch_record(f, p->bth.psn);
+	if (p->op->kind == RN_OP_KIND_ACK)
+		ack(job, f, r);
+	else
+		answer(job, f, r);
+	rn_watch_count_window(f, job->at);
+}

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* plan.h - what `rocin bench` can measure, and how one says it.
+ *
+ * A cell is an item together with everything that it may depend on. Its text is
+ *
+ *	ITEM[:SIZE][:qps=N][:processes=N][:rcvbuf=BYTES][:local | :beside]
+ *
+ * such as write_bw, write_bw:64K, burst_rate:qps=1000, send_lat:processes=4:local. What
+ * is not said is as in the table of items, one QP, two processes, the receive buffer that
+ * the machine gives, and UDP.
+ */
+#ifndef RN_BENCH_ITEM_H
+#define RN_BENCH_ITEM_H
+
+#include <stddef.h>
+
+#include "rocin/types.h"
+
+enum rn_bench_kind {
+	RN_BENCH_BW,  /* GB/s: 10^9 payload bytes */
+	RN_BENCH_LAT, /* us: round trip, mean of a slice */
+	RN_BENCH_RATE /* M/s: messages */
+};
+
+enum rn_bench_family {
+	RN_BENCH_VERBS,
+	RN_BENCH_TCP,
+	RN_BENCH_UDP,
+	RN_BENCH_MEMORY
+};
+
+/* clang-format off */
+/*    symbol       name           what                                     kind  family  bytes    most */
+#define RN_BENCH_ITEMS(X) \
+	X(WRITE_BW,    "write_bw",    "RDMA WRITE",                             BW,   VERBS,  1 << 20, 8 << 20) \
+	X(READ_BW,     "read_bw",     "RDMA READ",                              BW,   VERBS,  1 << 20, 8 << 20) \
+	X(SEND_BW,     "send_bw",     "SEND",                                   BW,   VERBS,  1 << 20, 8 << 20) \
+	X(TCP_BW,      "tcp_bw",      "TCP, blocking",                          BW,   TCP,    1 << 20, 8 << 20) \
+	X(TCP_POLL_BW, "tcp_poll_bw", "TCP, both ends polling",                 BW,   TCP,    1 << 20, 8 << 20) \
+	X(UDP_BW,      "udp_bw",      "raw UDP with GSO and GRO, polling",      BW,   UDP,    1 << 20, 8 << 20) \
+	X(UDP_MMSG_BW, "udp_mmsg_bw", "raw UDP, sendmmsg of 32, polling",       BW,   UDP,    1 << 20, 8 << 20) \
+	X(MEMCPY_BW,   "memcpy_bw",   "memcpy",                                 BW,   MEMORY, 1 << 20, 8 << 20) \
+	X(SEND_LAT,    "send_lat",    "SEND ping-pong, polling",                LAT,  VERBS,  64,      8 << 20) \
+	X(EVENT_LAT,   "event_lat",   "SEND ping-pong, completion events",      LAT,  VERBS,  64,      8 << 20) \
+	X(WRITE_LAT,   "write_lat",   "WRITE ping-pong, both spin on memory",   LAT,  VERBS,  8,       8 << 20) \
+	X(READ_LAT,    "read_lat",    "RDMA READ, one at a time, polling",      LAT,  VERBS,  8,       8 << 20) \
+	X(ATOMIC_LAT,  "atomic_lat",  "fetch and add, one at a time, polling",  LAT,  VERBS,  8,       8)       \
+	X(UDP_LAT,     "udp_lat",     "raw UDP ping-pong, polling",             LAT,  UDP,    64,      32 << 10) \
+	X(TCP_LAT,     "tcp_lat",     "TCP ping-pong, blocking",                LAT,  TCP,    64,      8 << 20) \
+	X(TCP_POLL_LAT, "tcp_poll_lat", "TCP ping-pong, polling",               LAT,  TCP,    64,      8 << 20) \
+	X(SEND_RATE,   "send_rate",   "SEND, posted one by one",                RATE, VERBS,  64,      64 << 10) \
+	X(WRITE_RATE,  "write_rate",  "RDMA WRITE, posted one by one",          RATE, VERBS,  64,      64 << 10) \
+	X(ATOMIC_RATE, "atomic_rate", "fetch and add, posted one by one",       RATE, VERBS,  8,       8)       \
+	X(BURST_RATE,  "burst_rate",  "SEND, 32 at a time to each QP in turn",  RATE, VERBS,  64,      4096)    \
+	X(UDP_RATE,    "udp_rate",    "raw UDP, sendmmsg of 32, polling",       RATE, UDP,    64,      64 << 10)
+
+enum rn_bench_item {
+#define X(sym, name, what, kind, family, len, most) RN_BENCH_##sym,
+	RN_BENCH_ITEMS(X)
+#undef X
+	RN_BENCH_ITEM_COUNT
+};
+/* clang-format on */
+
+struct rn_bench_item_info {
+	const char *name, *what;
+	enum rn_bench_kind kind;
+	enum rn_bench_family family;
+	uint32_t len;	  /* bytes of a message, unless a cell says otherwise */
+	uint32_t len_max; /* equal to len where there is no choice */
+};
+extern const struct rn_bench_item_info rn_bench_item_info[RN_BENCH_ITEM_COUNT];
+
+/* Unit of the values of a kind, and whether the greater one is the better one. */
+const char *rn_bench_unit(enum rn_bench_kind kind);
+bool rn_bench_more_is_better(enum rn_bench_kind kind);
+
+enum rn_bench_wire {
+	RN_BENCH_OVER_UDP,
+	RN_BENCH_OVER_LOCAL,  /* the shared-memory wire between processes of a host */
+	RN_BENCH_OVER_BESIDE, /* another device, one of the kernel's say */
+	RN_BENCH_WIRE_COUNT
+};
+
+enum {
+	RN_BENCH_LEN_MIN = 8,
+	RN_BENCH_QPS_MAX = 10000,
+	RN_BENCH_PAIRS_MAX = 16,
+	RN_BENCH_RCVBUF_MIN = 65536,
+	RN_BENCH_CELL_TEXT = 80 /* bytes that hold the text of any cell */
+};
+
+struct rn_bench_cell {
+	enum rn_bench_item item;
+	enum rn_bench_wire wire; /* of verbs */
+	uint32_t len;		 /* bytes of a message */
+	uint32_t qps;		 /* that the messages are spread over; of verbs */
+	uint32_t pairs;		 /* of processes at the same time */
+	uint32_t rcvbuf;	 /* SO_RCVBUF of verbs and UDP; 0: all that is given */
+};
+
+/**
+ * rn_bench_cell_read() - Understand the text of a cell
+ * @cell:	Out; without what the item does not depend on, so that equal cells are
+ * equal
+ * @err:	Out on failure: one sentence
+ *
+ * Return: 0 or -EINVAL.
+ */
+int rn_bench_cell_read(struct rn_bench_cell *cell, const char *text, char *err,
+		       size_t err_len);
+
+/* The shortest text that is read as @cell. */
+void rn_bench_cell_write(const struct rn_bench_cell *cell, char text[RN_BENCH_CELL_TEXT]);
+
+bool rn_bench_cell_equal(const struct rn_bench_cell *a, const struct rn_bench_cell *b);
+
+/* "64", "4K", "1M": a number with K or M, from @min to @max. Return: 0 or -EINVAL. */
+int rn_bench_read_size(const char *text, uint32_t min, uint32_t max, uint32_t *size);
+void rn_bench_write_size(uint32_t size, char text[16]);
+
+/* --------------------------------------------------------------------------- options */
+/* The options of `rocin bench`.
+ *
+ * Two programs share this: `rocin bench`, which judges the options and makes the
+ * environment, and rocin-bench, which it becomes and which is linked with libibverbs.
+ */
+
+enum rn_bench_set {
+	RN_BENCH_STANDARD, /* each item as it is in the table of items */
+	RN_BENCH_BARS,	   /* what the device is meant to reach */
+	RN_BENCH_SWEEP	   /* bandwidth and latency over size */
+};
+
+enum {
+	RN_BENCH_ROUNDS_MAX = 1000,
+	RN_BENCH_ONLY_MAX = 64,
+	RN_BENCH_LIST_MAX = 32
+};
+
+struct rn_bench_list {
+	uint32_t value[RN_BENCH_LIST_MAX];
+	unsigned count; /* 0: not given */
+};
+
+struct rn_bench_args {
+	enum rn_bench_set set;
+	struct rn_bench_cell only[RN_BENCH_ONLY_MAX]; /* instead of the set */
+	unsigned only_count;
+	struct rn_bench_list sizes, qps, processes;
+	bool wire[RN_BENCH_WIRE_COUNT]; /* none: as the cells say */
+	unsigned rounds;		/* 1 .. RN_BENCH_ROUNDS_MAX */
+	unsigned slice_ms;		/* 1 .. 60000; 0: as fits the set */
+	unsigned time_s;		/* for all slices together; 0: no matter */
+	bool json;
+	bool pin;
+	const char *netdevs;  /* NULL: $ROCIN_NETDEVS, else the default */
+	const char *beside;   /* device; NULL: the first that is not Rocin's */
+	const char *plot;     /* file for the picture, or NULL */
+	const char *save;     /* file for the JSON, or NULL */
+	const char *baseline; /* file of an earlier --save, or NULL */
+};
+
+/* Read the options; ends the process for --help and for wrong ones, as argp does. */
+void rn_bench_args_parse(int argc, char **argv, struct rn_bench_args *args);
+
+/* -------------------------------------------------------------------------- the plan */
+/* Which cells a run measures, and which of them are held together.
+ *
+ * A function of the options and of what the machine has; nothing is measured here.
+ */
+
+enum {
+	RN_BENCH_CELLS_MAX = 512,
+	RN_BENCH_RATIOS_MAX = 1024
+};
+
+enum rn_bench_measure {
+	RN_BENCH_QUOTIENT,  /* of the values */
+	RN_BENCH_TAIL_LATER /* p99.9 of @over less that of @under, in us */
+};
+
+enum rn_bench_meant {
+	RN_BENCH_NOTHING_MEANT,
+	RN_BENCH_AT_LEAST,
+	RN_BENCH_AT_MOST
+};
+
+struct rn_bench_ratio {
+	const char *work;     /* of a bar: in words; else NULL */
+	unsigned over, under; /* cells; valid unless why_not */
+	enum rn_bench_measure measure;
+	enum rn_bench_meant meant;
+	double bar;
+	const char *why_not; /* the row is there, but nothing is measured; or NULL */
+};
+
+struct rn_bench_plan {
+	struct rn_bench_cell cell[RN_BENCH_CELLS_MAX];
+	struct rn_bench_ratio ratio[RN_BENCH_RATIOS_MAX];
+	unsigned cells, ratios;
+	unsigned rounds, slice_ms;
+};
+
+/* What there is besides Rocin's device over UDP. */
+struct rn_bench_machine {
+	bool local_wire;
+	bool beside;
+};
+
+/**
+ * rn_bench_plan_make() - What these options ask for
+ * @plan:	Out: at least one cell
+ * @err:	Out on failure: one sentence
+ *
+ * Cells that the machine does not have are left out, unless they were asked for by name.
+ *
+ * Return: 0; -ENODEV if what was asked for is not there, -E2BIG if it is too much.
+ */
+int rn_bench_plan_make(const struct rn_bench_args *args,
+		       const struct rn_bench_machine *machine, struct rn_bench_plan *plan,
+		       char *err, size_t err_len);
+
+/* "write_bw / tcp_bw", in the cells' own text. */
+void rn_bench_ratio_write(const struct rn_bench_plan *plan,
+			  const struct rn_bench_ratio *ratio, char *text, size_t len);
+
+#endif /* RN_BENCH_ITEM_H */

@@ -1,0 +1,451 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* team.c - the processes that measure: what each of them does, and how all are led. */
+#include "bench.h"
+
+#include <errno.h>
+#include <math.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* ----------------------------------------------------------------------- one of them */
+static const struct rn_bench_ops *const ops_of[RN_BENCH_ITEM_COUNT] = {
+	[RN_BENCH_WRITE_BW] = &rn_bench_stream_ops,
+	[RN_BENCH_READ_BW] = &rn_bench_stream_ops,
+	[RN_BENCH_SEND_BW] = &rn_bench_stream_ops,
+	[RN_BENCH_TCP_BW] = &rn_bench_tcp_bw_ops,
+	[RN_BENCH_TCP_POLL_BW] = &rn_bench_tcp_bw_ops,
+	[RN_BENCH_UDP_BW] = &rn_bench_udp_bw_ops,
+	[RN_BENCH_UDP_MMSG_BW] = &rn_bench_udp_bw_ops,
+	[RN_BENCH_MEMCPY_BW] = &rn_bench_memcpy_ops,
+	[RN_BENCH_SEND_LAT] = &rn_bench_ping_pong_ops,
+	[RN_BENCH_EVENT_LAT] = &rn_bench_ping_pong_ops,
+	[RN_BENCH_WRITE_LAT] = &rn_bench_ping_pong_ops,
+	[RN_BENCH_READ_LAT] = &rn_bench_alone_ops,
+	[RN_BENCH_ATOMIC_LAT] = &rn_bench_alone_ops,
+	[RN_BENCH_UDP_LAT] = &rn_bench_udp_lat_ops,
+	[RN_BENCH_TCP_LAT] = &rn_bench_tcp_lat_ops,
+	[RN_BENCH_TCP_POLL_LAT] = &rn_bench_tcp_lat_ops,
+	[RN_BENCH_SEND_RATE] = &rn_bench_stream_ops,
+	[RN_BENCH_WRITE_RATE] = &rn_bench_stream_ops,
+	[RN_BENCH_ATOMIC_RATE] = &rn_bench_stream_ops,
+	[RN_BENCH_BURST_RATE] = &rn_bench_stream_ops,
+	[RN_BENCH_UDP_RATE] = &rn_bench_udp_bw_ops,
+};
+
+struct member {
+	struct rn_bench_end *end;
+	const struct rn_bench_plan *plan;
+	bool pin;
+	void *state[RN_BENCH_CELLS_MAX];
+};
+
+static int run_slice(struct rn_bench_end *end, void *state, double *result)
+{
+	const struct rn_bench_ops *ops = ops_of[end->cell->item];
+	struct rn_bench_shared *shared = end->shared;
+
+	if (end->role == RN_BENCH_SENDER) {
+		atomic_store(&shared->received, 0);
+		atomic_store(&shared->sent, 0);
+		atomic_store(&shared->stop, false);
+		memset(&shared->times, 0, sizeof(shared->times));
+	}
+	if (ops->fill)
+		ops->fill(end, state);
+	if (rn_bench_meet(end) || ops->run(end, state, result))
+		return -1;
+	if (end->role == RN_BENCH_SENDER)
+		atomic_store_explicit(&shared->stop, true, memory_order_release);
+	if (rn_bench_meet(end) || (ops->check && ops->check(end, state)))
+		return -1;
+	/* The next slice overwrites what was looked at just now. */
+	return rn_bench_meet(end);
+}
+
+/* This thread only, and after the devices were opened: the plugin's own thread goes where
+ * it likes. Each of a pair has its processor; more pairs share two of them.
+ */
+static bool pin(const struct rn_bench_end *end, bool alone)
+{
+	unsigned first = alone && end->role == RN_BENCH_RECEIVER ? 1 : 0;
+	unsigned count = alone ? 1 : 2, seen = 0;
+	cpu_set_t allowed, mine;
+
+	if (sched_getaffinity(0, sizeof(allowed), &allowed) || CPU_COUNT(&allowed) < 2)
+		return false;
+	CPU_ZERO(&mine);
+	for (size_t cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+		if (!CPU_ISSET(cpu, &allowed))
+			continue;
+		if (seen >= first && seen < first + count)
+			CPU_SET(cpu, &mine);
+		seen++;
+	}
+	return sched_setaffinity(0, sizeof(mine), &mine) == 0;
+}
+
+/* All cells of a team have as many pairs. */
+static int pin_for(struct member *m, unsigned cell)
+{
+	if (m->pin && !m->end->pinned)
+		m->end->pinned = pin(m->end, m->plan->cell[cell].pairs == 1);
+	return 0;
+}
+
+static void carry_out(struct member *m, const struct rn_bench_order *order,
+		      struct rn_bench_answer *answer)
+{
+	struct rn_bench_end *end = m->end;
+	void **state = &m->state[order->cell];
+
+	end->cell = &m->plan->cell[order->cell];
+	end->round = order->round;
+	if (order->path_mtu)
+		end->path_mtu = order->path_mtu;
+	answer->value = NAN;
+	switch (order->what) {
+	case RN_BENCH_ORDER_OPEN:
+		answer->rc = ops_of[end->cell->item]->open(end, state);
+		break;
+	case RN_BENCH_ORDER_PIN:
+		answer->rc = pin_for(m, order->cell);
+		break;
+	case RN_BENCH_ORDER_SLICE:
+		answer->rc = run_slice(end, *state, &answer->value);
+		break;
+	case RN_BENCH_ORDER_END:
+		break;
+	}
+	answer->path_mtu = end->path_mtu;
+	answer->pinned = end->pinned;
+}
+
+static void close_all(struct member *m)
+{
+	for (unsigned i = 0; i < m->plan->cells; i++)
+		if (m->state[i])
+			ops_of[m->plan->cell[i].item]->close(m->state[i]);
+}
+
+static bool next_order(int fd, struct rn_bench_order *order)
+{
+	ssize_t n;
+
+	do
+		n = recv(fd, order, sizeof(*order), 0);
+	while (n < 0 && errno == EINTR);
+	return n == sizeof(*order) && order->what != RN_BENCH_ORDER_END;
+}
+
+/* Carry out orders from @fd until RN_BENCH_ORDER_END, or until nobody gives any. Never
+ * returns.
+ */
+static void obey_orders(struct rn_bench_end *end, const struct rn_bench_plan *plan,
+			bool pin, int fd)
+{
+	static struct member m;
+	struct rn_bench_order order;
+	int rc = 0;
+
+	m = (struct member){ .end = end, .plan = plan, .pin = pin };
+	while (rc == 0 && next_order(fd, &order)) {
+		struct rn_bench_answer answer = { 0 };
+
+		carry_out(&m, &order, &answer);
+		rc = answer.rc;
+		if (send(fd, &answer, sizeof(answer), MSG_NOSIGNAL) != sizeof(answer))
+			rc = -1;
+	}
+	/* Not before the other has its last data. */
+	if (rc == 0)
+		rc = rn_bench_meet(end);
+	close_all(&m);
+	exit(rc ? EXIT_FAILURE : EXIT_SUCCESS);
+}
+
+/* ----------------------------------------------------------------------- all of them */
+enum {
+	ANSWER_MS = 60000, /* that an order may take besides its slice */
+	END_MS = 20000	   /* for closing 10000 queue pairs, say */
+};
+
+bool rn_bench_same_team(const struct rn_bench_cell *a, const struct rn_bench_cell *b)
+{
+	enum rn_bench_family fa = rn_bench_item_info[a->item].family;
+	enum rn_bench_family fb = rn_bench_item_info[b->item].family;
+
+	if (a->pairs != b->pairs || (fa == RN_BENCH_VERBS) != (fb == RN_BENCH_VERBS))
+		return false;
+	/* Sockets without a device have all that they need in their cells. */
+	return fa != RN_BENCH_VERBS ||
+	       (a->wire == b->wire && a->qps == b->qps && a->rcvbuf == b->rcvbuf);
+}
+
+/* ---- Starting ---- */
+
+/* What the plugin reads when the device is opened; nothing has been opened yet. */
+static void set_environment(const struct rn_bench_cell *cell)
+{
+	const char *local = getenv("ROCIN_LOCAL");
+	char rcvbuf[16];
+
+	if (rn_bench_item_info[cell->item].family != RN_BENCH_VERBS)
+		return;
+	/* Without ICRCs too, if that is what the user wants to know. */
+	if (cell->wire != RN_BENCH_OVER_LOCAL)
+		setenv("ROCIN_LOCAL", "off", 1);
+	else if (!local || strcmp(local, "no-icrc") != 0)
+		setenv("ROCIN_LOCAL", "auto", 1);
+	if (!cell->rcvbuf)
+		return;
+	snprintf(rcvbuf, sizeof(rcvbuf), "%u", cell->rcvbuf);
+	setenv("ROCIN_RCVBUF", rcvbuf, 1);
+}
+
+struct start {
+	const struct rn_bench_args *args;
+	const struct rn_bench_plan *plan;
+	const struct rn_bench_cell *cell;
+	pid_t parent;
+};
+
+static void become_member(const struct start *s, struct rn_bench_pair *pair,
+			  enum rn_bench_role role, int meet_fd, int order_fd)
+{
+	struct rn_bench_end end = {
+		.role = role,
+		.shared = pair->shared,
+		.meet_fd = meet_fd,
+		.slice_ns = s->plan->slice_ms * UINT64_C(1000000),
+		.path_mtu = 4096,
+		.device = s->cell->wire == RN_BENCH_OVER_BESIDE ? s->args->beside : NULL,
+	};
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != s->parent)
+		_exit(EXIT_FAILURE);
+	set_environment(s->cell);
+	obey_orders(&end, s->plan, s->args->pin, order_fd);
+}
+
+static int start_process(const struct start *s, struct rn_bench_pair *pair,
+			 enum rn_bench_role role, int meet_fd)
+{
+	int fd[2];
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fd))
+		return -errno;
+	pair->pid[role] = fork();
+	if (pair->pid[role] == 0) {
+		close(fd[0]);
+		/* The other's end of orders, so that it sees when nobody gives any. */
+		if (role == RN_BENCH_RECEIVER)
+			close(pair->fd[RN_BENCH_SENDER]);
+		become_member(s, pair, role, meet_fd, fd[1]);
+	}
+	close(fd[1]);
+	pair->fd[role] = fd[0];
+	if (pair->pid[role] > 0)
+		return 0;
+	pair->pid[role] = 0;
+	return -errno;
+}
+
+static int start_pair(const struct start *s, struct rn_bench_pair *pair)
+{
+	int fd[2], rc;
+
+	pair->shared = mmap(NULL, sizeof(*pair->shared), PROT_READ | PROT_WRITE,
+			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (pair->shared == MAP_FAILED) {
+		pair->shared = NULL;
+		return -ENOMEM;
+	}
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fd))
+		return -errno;
+	rc = start_process(s, pair, RN_BENCH_SENDER, fd[0]);
+	close(fd[0]);
+	if (!rc)
+		rc = start_process(s, pair, RN_BENCH_RECEIVER, fd[1]);
+	close(fd[1]);
+	return rc;
+}
+
+int rn_bench_team_start(struct rn_bench_team *team, const struct rn_bench_args *args,
+			const struct rn_bench_plan *plan,
+			const struct rn_bench_cell *cell)
+{
+	struct start s = { .args = args, .plan = plan, .cell = cell, .parent = getpid() };
+	int rc = 0;
+
+	*team = (struct rn_bench_team){ .like = *cell,
+					.plan = plan,
+					.pairs = cell->pairs };
+	for (unsigned i = 0; i < team->pairs; i++)
+		team->pair[i].fd[0] = team->pair[i].fd[1] = -1;
+	for (unsigned i = 0; rc == 0 && i < team->pairs; i++)
+		rc = start_pair(&s, &team->pair[i]);
+	return rc;
+}
+
+/* ---- Orders ---- */
+
+static void fail_all(struct rn_bench_team *team)
+{
+	for (unsigned i = 0; i < team->pairs; i++)
+		if (team->pair[i].shared)
+			atomic_store(&team->pair[i].shared->failed, true);
+}
+
+/* Why: what one of them said, else how process @ended ended; -1: none did. */
+static int explain(struct rn_bench_team *team, int ended, char *err, size_t err_len)
+{
+	siginfo_t info = { 0 };
+
+	fail_all(team);
+	for (unsigned i = 0; i < team->pairs; i++)
+		for (unsigned role = 0; role < 2; role++)
+			if (*team->pair[i].shared->sentence[role]) {
+				snprintf(err, err_len, "%s",
+					 team->pair[i].shared->sentence[role]);
+				return -1;
+			}
+	if (ended < 0) {
+		snprintf(err, err_len, "a measuring process does not answer");
+		return -1;
+	}
+	/* It closed its socket, so it is about to end, if it has not yet. */
+	if (waitid(P_PID, (id_t)team->pair[ended / 2].pid[ended % 2], &info,
+		   WEXITED | WNOWAIT) == 0 &&
+	    info.si_code != CLD_EXITED)
+		snprintf(err, err_len, "the %s process died of signal %d",
+			 ended % 2 ? "receiving" : "sending", info.si_status);
+	else
+		snprintf(err, err_len, "the %s process ended too early",
+			 ended % 2 ? "receiving" : "sending");
+	return -1;
+}
+
+static struct rn_bench_pair *pair_of(struct rn_bench_team *team, unsigned i)
+{
+	return &team->pair[i / 2];
+}
+
+static void gather(struct rn_bench_team *team, const struct rn_bench_order *order,
+		   const double *values, struct rn_bench_value *value)
+{
+	static struct rn_bench_times all;
+	enum rn_bench_kind kind =
+		rn_bench_item_info[team->plan->cell[order->cell].item].kind;
+	double sum = 0;
+
+	memset(&all, 0, sizeof(all));
+	for (unsigned i = 0; i < team->pairs; i++) {
+		sum += values[i];
+		rn_bench_times_merge(&all, &team->pair[i].shared->times);
+	}
+	*value = (struct rn_bench_value){
+		.value = kind == RN_BENCH_LAT ? sum / team->pairs : sum,
+		.p50 = rn_bench_times_quantile(&all, 0.5) * 1e-3,
+		.p99 = rn_bench_times_quantile(&all, 0.99) * 1e-3,
+		.p99_9 = rn_bench_times_quantile(&all, 0.999) * 1e-3,
+	};
+}
+
+int rn_bench_team_do(struct rn_bench_team *team, const struct rn_bench_order *order,
+		     struct rn_bench_value *value, struct rn_bench_answer *answer,
+		     char *err, size_t err_len)
+{
+	struct pollfd fds[2 * RN_BENCH_PAIRS_MAX];
+	unsigned count = 2 * team->pairs, left = count;
+	double values[RN_BENCH_PAIRS_MAX] = { 0 };
+	int patience = ANSWER_MS + 3 * (int)team->plan->slice_ms;
+
+	for (unsigned i = 0; i < count; i++) {
+		fds[i] = (struct pollfd){ pair_of(team, i)->fd[i % 2], POLLIN, 0 };
+		if (send(fds[i].fd, order, sizeof(*order), MSG_NOSIGNAL) < 0)
+			return explain(team, (int)i, err, err_len);
+	}
+	while (left > 0) {
+		int n = poll(fds, count, patience);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return explain(team, -1, err, err_len);
+		for (unsigned i = 0; i < count; i++) {
+			if (!fds[i].revents)
+				continue;
+			if (recv(fds[i].fd, answer, sizeof(*answer), 0) !=
+				    sizeof(*answer) ||
+			    answer->rc)
+				return explain(team, (int)i, err, err_len);
+			if (i % 2 == RN_BENCH_SENDER)
+				values[i / 2] = answer->value;
+			fds[i].fd = -1;
+			left--;
+		}
+	}
+	gather(team, order, values, value);
+	return 0;
+}
+
+/* ---- Ending ---- */
+
+/* Wait until it closes its end, which it does when it ends. */
+static bool await_end(int fd)
+{
+	struct pollfd p = { .fd = fd, .events = 0 };
+	int n;
+
+	do
+		n = poll(&p, 1, END_MS);
+	while (n < 0 && errno == EINTR);
+	return n == 1;
+}
+
+static int end_process(struct rn_bench_pair *pair, unsigned role, bool failed)
+{
+	int status = 0;
+
+	if (pair->pid[role]) {
+		/* What has failed may wait for ever. */
+		if (failed || !await_end(pair->fd[role]))
+			kill(pair->pid[role], SIGKILL);
+		while (waitpid(pair->pid[role], &status, 0) < 0 && errno == EINTR)
+			;
+	}
+	if (pair->fd[role] >= 0)
+		close(pair->fd[role]);
+	return status ? -1 : 0;
+}
+
+int rn_bench_team_end(struct rn_bench_team *team)
+{
+	static const struct rn_bench_order end = { .what = RN_BENCH_ORDER_END };
+	bool failed = false;
+	int rc = 0;
+
+	for (unsigned i = 0; i < 2 * team->pairs; i++) {
+		struct rn_bench_pair *pair = pair_of(team, i);
+
+		failed |= !pair->shared || atomic_load(&pair->shared->failed);
+		if (pair->fd[i % 2] >= 0)
+			(void)send(pair->fd[i % 2], &end, sizeof(end), MSG_NOSIGNAL);
+	}
+	for (unsigned i = 0; i < 2 * team->pairs; i++)
+		rc |= end_process(pair_of(team, i), i % 2, failed);
+	for (unsigned i = 0; i < team->pairs; i++)
+		if (team->pair[i].shared)
+			munmap(team->pair[i].shared, sizeof(*team->pair[i].shared));
+	return rc;
+}

@@ -1,0 +1,787 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* live.c - a device behind a network as the device of a scenario. */
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "conform.h"
+#include "sim/scenario/calls.h"
+#include "sim/scenario/fields.h"
+#include "tools/rocin/common/cmd.h"
+
+/* ------------------------------------------------------------------------ what comes */
+enum {
+	ANSWER_MS = 10000, /* the agent does a call in this time */
+	QUIET_MS = 150,	   /* about twice the ACK timeout of most scenarios */
+};
+
+static rn_ns now(void *ctx)
+{
+	struct timespec t;
+
+	(void)ctx;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (rn_ns)t.tv_sec * 1000000000 + (rn_ns)t.tv_nsec;
+}
+
+/* ---------------------------------------------------------------------- agent */
+int rn_live_ask(struct rn_live_target *t, struct rn_conform_line *l)
+{
+	int rc = t->is_lost ? -EPIPE : rn_conform_send(&t->wire, l);
+
+	if (!rc)
+		rc = rn_conform_receive(&t->wire, l, ANSWER_MS);
+	if (!rc && !strcmp(l->word, "no") && l->count == 1)
+		return -(int)(l->n[0] & 0xfff);
+	if (!rc && strcmp(l->word, "ok") != 0)
+		rc = -EPROTO;
+	if (rc && !t->is_lost) {
+		t->is_lost = true;
+		rn_complain("the agent is gone or does not answer: %s", strerror(-rc));
+	}
+	return rc;
+}
+
+/* One thing that came; false: there is nothing. */
+static bool take_one(struct rn_live_target *t)
+{
+	struct rn_conform_line l = { .word = "poll" };
+	unsigned queue;
+
+	if (rn_live_ask(t, &l) || !l.count || l.n[0] == RN_CONFORM_NOTHING)
+		return false;
+	queue = l.n[1] & 1;
+	if (l.n[0] == RN_CONFORM_WC &&
+	    t->wcs[queue] - t->wcs_taken[queue] < RN_LIVE_QUEUE) {
+		t->wc[queue][t->wcs[queue]++ % RN_LIVE_QUEUE] = (struct rn_scene_wc){
+			.at = now(t),
+			.wr_id = l.n[2],
+			.qpn = (uint32_t)l.n[3],
+			.byte_len = (uint32_t)l.n[4],
+			.imm = (uint32_t)l.n[5],
+			.src_qpn = (uint32_t)l.n[6],
+			.status = (uint8_t)l.n[7],
+			.opcode = (uint8_t)l.n[8],
+			.flags = (uint16_t)l.n[9],
+		};
+	} else if (l.n[0] == RN_CONFORM_COMP) {
+		t->comps[queue]++;
+	} else if (l.n[0] == RN_CONFORM_EVENT &&
+		   t->events - t->events_taken < RN_LIVE_QUEUE) {
+		t->event[t->events++ % RN_LIVE_QUEUE] = (struct rn_scene_event){
+			.at = now(t),
+			.qpn = (uint32_t)l.n[1],
+			.event = (uint16_t)l.n[2],
+		};
+	}
+	return true;
+}
+
+/* ------------------------------------------------------------- what there is */
+static const struct rn_scene_packet *next_packet(void *ctx)
+{
+	struct rn_live_target *t = ctx;
+
+	return t->packets == t->packets_taken
+		       ? NULL
+		       : &t->packet[t->packets_taken % RN_LIVE_QUEUE];
+}
+
+static const struct rn_scene_wc *next_wc(void *ctx, unsigned queue)
+{
+	struct rn_live_target *t = ctx;
+
+	return t->wcs[queue] == t->wcs_taken[queue]
+		       ? NULL
+		       : &t->wc[queue][t->wcs_taken[queue] % RN_LIVE_QUEUE];
+}
+
+static const struct rn_scene_event *next_event(void *ctx)
+{
+	struct rn_live_target *t = ctx;
+
+	return t->events == t->events_taken ? NULL
+					    : &t->event[t->events_taken % RN_LIVE_QUEUE];
+}
+
+static void drop_packet(void *ctx)
+{
+	((struct rn_live_target *)ctx)->packets_taken++;
+}
+
+static void drop_wc(void *ctx, unsigned queue)
+{
+	((struct rn_live_target *)ctx)->wcs_taken[queue]++;
+}
+
+static void drop_event(void *ctx)
+{
+	((struct rn_live_target *)ctx)->events_taken++;
+}
+
+static bool comp(void *ctx, unsigned queue)
+{
+	struct rn_live_target *t = ctx;
+
+	if (!t->comps[queue])
+		return false;
+	t->comps[queue]--;
+	return true;
+}
+
+static bool is_ours(const struct rn_live_side *side, const struct rn_gid *gid)
+{
+	return !memcmp(gid, &side->peer, sizeof(*gid)) ||
+	       !memcmp(gid, &side->other, sizeof(*gid));
+}
+
+static void take_packets(struct rn_live_target *t, int fd, const struct rn_gid *to)
+{
+	struct rn_scene_packet *p;
+
+	while (t->packets - t->packets_taken < RN_LIVE_QUEUE) {
+		p = &t->packet[t->packets % RN_LIVE_QUEUE];
+		if (!rn_live_take(fd, to, p))
+			return;
+		/* What we send to a group comes back to us as well. A datagram of no
+		 * bytes is no packet: devices knock so at peers that are silent.
+		 */
+		if (is_ours(t->at, &p->flow.src) || p->len == 0)
+			continue;
+		p->at = now(t);
+		t->packets++;
+	}
+}
+
+static void look(struct rn_live_target *t)
+{
+	take_packets(t, t->at->fd, &t->at->peer);
+	if (t->at->other_fd >= 0)
+		take_packets(t, t->at->other_fd, &t->at->other);
+	if (t->at->group_fd >= 0)
+		take_packets(t, t->at->group_fd, &t->at->group);
+	while (take_one(t))
+		;
+}
+
+/* Forget all that came. */
+static void forget_arrivals(struct rn_live_target *t)
+{
+	look(t);
+	t->packets_taken = t->packets;
+	t->events_taken = t->events;
+	t->comps[0] = t->comps[1] = 0;
+	for (unsigned i = 0; i < 2; i++)
+		t->wcs_taken[i] = t->wcs[i];
+}
+
+/* ----------------------------------------------------------------- objects and calls */
+enum {
+	PEER_QPN = 0x99,
+	WRS = 64,
+	PD = 1,
+	FLUSH_LEVEL_SHIFT = 8, /* in the immediate of a FLUSH, above its placement */
+};
+
+/* ---------------------------------------------------------------------- calls */
+static int modify_qp(void *ctx, unsigned qp, const struct rn_qp_attr *attr, uint32_t mask)
+{
+	const struct rn_gid *other = &((struct rn_live_target *)ctx)->names->other;
+	struct rn_conform_line l = {
+		.word = "modify",
+		.count = RN_CONFORM_ATTRS,
+		.n = { qp,
+		       mask,
+		       attr->state,
+		       attr->path_mtu,
+		       attr->qkey,
+		       attr->rq_psn,
+		       attr->sq_psn,
+		       attr->dest_qpn,
+		       attr->access,
+		       attr->max_rd_atomic,
+		       attr->max_dest_rd_atomic,
+		       attr->min_rnr_timer,
+		       attr->timeout,
+		       attr->retry_cnt,
+		       attr->rnr_retry,
+		       attr->en_sqd_async_notify,
+		       !memcmp(&attr->alt.av.dgid, other, sizeof(*other)),
+		       attr->alt.timeout,
+		       attr->mig_state,
+		       attr->cur_state },
+	};
+
+	return rn_live_ask(ctx, &l);
+}
+
+static int bind_window(struct rn_live_target *t, const struct rn_scn_line *l,
+		       const struct rn_send_wr *wr)
+{
+	struct rn_conform_line line = { .word = "bind", .count = RN_CONFORM_BINDS };
+	uint8_t window = l->region[RN_F_RKEY];
+	int rc;
+
+	line.n[0] = l->subject;
+	line.n[RN_CONFORM_BIND_ID] = wr->wr_id;
+	line.n[RN_CONFORM_BIND_FLAGS] = wr->flags;
+	line.n[RN_CONFORM_BIND_MW] = window;
+	line.n[RN_CONFORM_BIND_KEY] = wr->rkey;
+	line.n[RN_CONFORM_BIND_MR] = l->region[RN_F_REGION];
+	line.n[RN_CONFORM_BIND_ADDRESS] = wr->remote_addr;
+	line.n[RN_CONFORM_BIND_LENGTH] = wr->bind_length;
+	line.n[RN_CONFORM_BIND_ACCESS] = wr->bind_access;
+	rc = rn_live_ask(t, &line);
+	if (!rc && rn_scn_get(&t->s->mr[window].line, RN_F_TYPE, 2) == 1)
+		t->names->key[window] = (uint32_t)line.n[0];
+	return rc;
+}
+
+static int post(struct rn_live_target *t, const struct rn_scn_line *l)
+{
+	struct rn_scene_send s;
+	struct rn_conform_line line = { .word = "post", .count = RN_CONFORM_WRS };
+
+	rn_scene_send_wr(t->s, t->names, l, &s);
+	if (s.wr.opcode == RN_WR_BIND_MW)
+		return bind_window(t, l, &s.wr);
+	if (s.wr.opcode == RN_WR_FLUSH)
+		s.wr.imm = s.wr.flush_placement | (uint32_t)s.wr.flush_selectivity
+							  << FLUSH_LEVEL_SHIFT;
+	line.n[0] = l->subject;
+	line.n[RN_CONFORM_ID] = s.wr.wr_id;
+	line.n[RN_CONFORM_OPCODE] = s.wr.opcode;
+	line.n[RN_CONFORM_FLAGS] = s.wr.flags;
+	line.n[RN_CONFORM_IMM] = s.wr.imm;
+	line.n[RN_CONFORM_REMOTE] = s.wr.remote_addr;
+	line.n[RN_CONFORM_RKEY] = s.wr.rkey;
+	line.n[RN_CONFORM_COMPARE_ADD] = s.wr.compare_add;
+	line.n[RN_CONFORM_SWAP] = s.wr.swap;
+	line.n[RN_CONFORM_ADDRESS] = s.sge.addr;
+	line.n[RN_CONFORM_LENGTH] = s.sge.len;
+	line.n[RN_CONFORM_LKEY] = s.sge.lkey;
+	line.n[RN_CONFORM_SRQN] = s.wr.remote_srqn;
+	line.n[RN_CONFORM_TO] = rn_scn_get(l, RN_F_TO, RN_SCN_TO_ONE) == RN_SCN_TO_GROUP;
+	line.n[RN_CONFORM_TO_QPN] = s.wr.remote_qpn;
+	line.n[RN_CONFORM_TO_QKEY] = s.wr.remote_qkey;
+	return rn_live_ask(t, &line);
+}
+
+static int receive(struct rn_live_target *t, const struct rn_scn_line *l)
+{
+	struct rn_sge sge = rn_scene_recv_sge(t->names, l);
+	struct rn_conform_line line = {
+		.word = "recv",
+		.count = 5,
+		.n = { l->subject, rn_scn_get(l, RN_F_WR, 0), sge.addr, sge.len,
+		       sge.lkey },
+	};
+
+	if (l->of_srq)
+		memcpy(line.word, "srecv", sizeof("srecv"));
+	return rn_live_ask(t, &line);
+}
+
+static int modify(struct rn_live_target *t, const struct rn_scn_line *l)
+{
+	struct rn_qp_attr attr = rn_scene_attr(t->names, l);
+
+	return modify_qp(t, l->subject, &attr, rn_scene_attr_mask(l));
+}
+
+static int revive(struct rn_live_target *t, const struct rn_scn_line *l)
+{
+	const struct rn_scn_object *o = &t->s->qp[l->subject];
+	struct rn_scn_line line = rn_scene_revived(o, l);
+
+	return rn_scene_bring_up(o->type, rn_scene_attr(t->names, &line), l->subject,
+				 modify_qp, t);
+}
+
+/* A call of an object and a number. */
+static int ask_of(struct rn_live_target *t, const char *word, const struct rn_scn_line *l,
+		  uint64_t number)
+{
+	struct rn_conform_line line = { .count = 2, .n = { l->subject, number } };
+
+	snprintf(line.word, sizeof(line.word), "%s", word);
+	return rn_live_ask(t, &line);
+}
+
+static int call_agent(void *ctx, const struct rn_scn_line *l)
+{
+	struct rn_conform_line region = { .word = "dereg",
+					  .count = 1,
+					  .n = { l->subject } };
+
+	switch ((int)l->verb) {
+	case RN_SCN_POST:
+		return post(ctx, l);
+	case RN_SCN_RECV:
+		return receive(ctx, l);
+	case RN_SCN_MODIFY:
+		return modify(ctx, l);
+	case RN_SCN_REVIVE:
+		return revive(ctx, l);
+	case RN_SCN_ARM:
+		return ask_of(ctx, "arm", l,
+			      rn_scn_get(l, RN_F_ARM, RN_CQ_ARM_NEXT) ==
+				      RN_CQ_ARM_SOLICITED);
+	case RN_SCN_LIMIT:
+		return ask_of(ctx, "limit", l, rn_scn_get(l, RN_F_BELOW, 0));
+	case RN_SCN_JOIN:
+	case RN_SCN_LEAVE:
+		return ask_of(ctx, "group", l, l->verb == RN_SCN_JOIN);
+	case RN_SCN_UNMAP:
+		memcpy(region.word, "unmap", sizeof("unmap"));
+		return rn_live_ask(ctx, &region);
+	default:
+		return rn_live_ask(ctx, &region);
+	}
+}
+
+/* --------------------------------------------------------------------- objects */
+static int add_mw(struct rn_live_target *t, unsigned i)
+{
+	const struct rn_scn_line *m = &t->s->mr[i].line;
+	struct rn_conform_line l = {
+		.word = "mw",
+		.count = 2,
+		.n = { rn_scn_get(m, RN_F_TYPE, 2), rn_scn_get(m, RN_F_PD, PD) },
+	};
+	int rc = rn_live_ask(t, &l);
+
+	t->names->key[i] = (uint32_t)l.n[0];
+	return rc;
+}
+
+static int add_mr(struct rn_live_target *t, unsigned i)
+{
+	const struct rn_scn_line *m = &t->s->mr[i].line;
+	struct rn_conform_line l = {
+		.word = "mr",
+		.count = 4,
+		.n = { rn_scn_get(m, RN_F_LEN, 4096),
+		       rn_scn_get(m, RN_F_VA, RN_CONFORM_ANYWHERE),
+		       rn_scn_get(m, RN_F_ACCESS, 0), rn_scn_get(m, RN_F_PD, PD) },
+	};
+	int rc = rn_live_ask(t, &l);
+
+	if (-rc != (int)rn_scn_get(m, RN_F_ERROR, 0))
+		return rc ? rc : -EPROTO;
+	if (!rc) {
+		t->names->key[i] = (uint32_t)l.n[0];
+		t->names->va[i] = l.n[1];
+	}
+	return 0;
+}
+
+static int add_srq(struct rn_live_target *t, unsigned i)
+{
+	const struct rn_scn_line *s = &t->s->srq[i].line;
+	struct rn_conform_line l = {
+		.word = "srq",
+		.count = 3,
+		.n = { rn_scn_get(s, RN_F_PD, PD), rn_scn_get(s, RN_F_RQ, WRS),
+		       rn_scn_get(s, RN_F_XRCD, 0) },
+	};
+	int rc = rn_live_ask(t, &l);
+
+	t->names->srqn[i] = (uint32_t)l.n[0];
+	return rc;
+}
+
+/* What the posts of a queue pair need it to have been made for. */
+static void name_needs(const struct rn_scenario *s, unsigned qp,
+		       struct rn_conform_line *l)
+{
+	for (unsigned i = 0; i < s->lines; i++) {
+		const struct rn_scn_line *p = &s->line[i];
+		uint64_t len = rn_scn_get(p, RN_F_LEN, 0);
+
+		if (p->verb != RN_SCN_POST || p->subject != qp)
+			continue;
+		if (rn_scn_get(p, RN_F_KIND, RN_WR_SEND) == RN_WR_ATOMIC_WRITE)
+			l->n[RN_CONFORM_QP_EX] = 1;
+		if (rn_scn_has(p, RN_F_INLINE) && len > l->n[RN_CONFORM_QP_INLINE])
+			l->n[RN_CONFORM_QP_INLINE] = len;
+	}
+}
+
+static int add_qp(struct rn_live_target *t, unsigned i)
+{
+	const struct rn_scn_object *o = &t->s->qp[i];
+	struct rn_conform_line l = { .word = "qp", .count = RN_CONFORM_QP_NUMBERS };
+	int rc;
+
+	l.n[RN_CONFORM_QP_TYPE] = o->type;
+	l.n[RN_CONFORM_QP_PD] = rn_scn_get(&o->line, RN_F_PD, PD);
+	l.n[RN_CONFORM_QP_SQ] = rn_scn_get(&o->line, RN_F_SQ, WRS);
+	l.n[RN_CONFORM_QP_RQ] = rn_scn_get(&o->line, RN_F_RQ, WRS);
+	if (rn_scn_has(&o->line, RN_F_SRQ))
+		l.n[RN_CONFORM_QP_SRQ] = o->line.region[RN_F_SRQ] + UINT64_C(1);
+	l.n[RN_CONFORM_QP_XRCD] = rn_scn_get(&o->line, RN_F_XRCD, 0);
+	name_needs(t->s, i, &l);
+	rc = rn_live_ask(t, &l);
+	t->names->qpn[i] = (uint32_t)l.n[0];
+	return rc ? rc
+		  : rn_scene_bring_up(o->type, rn_scene_attr(t->names, &o->line), i,
+				      modify_qp, t);
+}
+
+/* ------------------------------------------------------------ beginning and end */
+/* What a scenario asks for at most. */
+static uint64_t cqes_wanted(const struct rn_scenario *s)
+{
+	uint64_t count = RN_LIVE_CQES;
+
+	for (unsigned i = 0; i < s->qps; i++) {
+		uint64_t wanted = rn_scn_get(&s->qp[i].line, RN_F_CQE, count);
+
+		count = wanted < count ? wanted : count;
+	}
+	return count;
+}
+
+/* Destroy what was and make the queues of @s; @cqes: out, what they hold. 0 or -errno. */
+static int make_queues(struct rn_live_target *t, const struct rn_scenario *s,
+		       uint64_t *cqes)
+{
+	const struct rn_live_side *side = &t->side[s->ipv6];
+	struct rn_conform_line l = { .word = "begin",
+				     .count = 7,
+				     .n = { cqes_wanted(s) } };
+	int rc;
+
+	memcpy(&l.n[1], &side->peer, sizeof(side->peer));
+	memcpy(&l.n[3], &side->other, sizeof(side->other));
+	memcpy(&l.n[5], &side->group, sizeof(side->group));
+	rc = rn_live_ask(t, &l);
+	*cqes = l.n[0];
+	return rc;
+}
+
+static int make_objects(struct rn_live_target *t, const struct rn_scenario *s)
+{
+	int rc = 0;
+
+	for (unsigned i = 0; i < s->mrs && !rc; i++)
+		rc = s->mr[i].line.verb == RN_SCN_MW ? add_mw(t, i) : add_mr(t, i);
+	for (unsigned i = 0; i < s->srqs && !rc; i++)
+		rc = add_srq(t, i);
+	for (unsigned i = 0; i < s->qps && !rc; i++)
+		rc = add_qp(t, i);
+	return rc;
+}
+
+static int begin(struct rn_live_target *t, const struct rn_scenario *s, uint8_t slower,
+		 struct rn_scene_names *n, char *err, size_t err_len)
+{
+	uint64_t cqes;
+	int rc;
+
+	t->at = &t->side[s->ipv6];
+	*n = (struct rn_scene_names){ .device = t->at->device,
+				      .peer = t->at->peer,
+				      .other = t->at->other,
+				      .group = t->at->group,
+				      .ifindex = t->at->ifindex,
+				      .peer_qpn = PEER_QPN,
+				      .slower = slower };
+	t->s = s;
+	t->names = n;
+	rc = make_queues(t, s, &cqes);
+	forget_arrivals(t);
+	if (!rc)
+		rc = make_objects(t, s);
+	if (rc)
+		snprintf(err, err_len, "the device cannot be prepared: %s",
+			 strerror(-rc));
+	rn_conform_stats_begin(&t->stats);
+	return rc;
+}
+
+static int begin_scenario(void *ctx, const struct rn_scenario *s,
+			  struct rn_scene_names *n, char *err, size_t err_len)
+{
+	return begin(ctx, s, 0, n, err, err_len);
+}
+
+static int begin_slower(void *ctx, const struct rn_scenario *s, struct rn_scene_names *n,
+			char *err, size_t err_len)
+{
+	return begin(ctx, s, RN_LIVE_SLOWER, n, err, err_len);
+}
+
+/* With the queue pairs goes what they might still send. */
+void rn_live_end(void *ctx)
+{
+	struct rn_live_target *t = ctx;
+	uint64_t cqes;
+
+	make_queues(t, t->s, &cqes);
+}
+
+/* -------------------------------------------------------------- what cannot be shown */
+/* Which scenarios a target behind a network cannot show, and why. */
+
+static const char *why_not_address(const struct rn_live_side *side, bool ipv6)
+{
+	if (!side->has_device)
+		return ipv6 ? "of IPv6, and the device has no such address"
+			    : "of IPv4, and the device has no such address";
+	if (!side->has_peer)
+		return ipv6 ? "of IPv6, and the tester has no such address"
+			    : "of IPv4, and the tester has no such address";
+	return NULL;
+}
+
+/* An ability that objects or posts need, and what one says who lacks it. */
+static const char *lacks(uint32_t can, uint32_t needed)
+{
+	static const struct {
+		uint32_t ability;
+		const char *why;
+	} reasons[] = {
+		{ RN_CONFORM_CAN_SRQ, "the device has no shared receive queues" },
+		{ RN_CONFORM_CAN_XRC, "the device has no XRC" },
+		{ RN_CONFORM_CAN_MW1, "the device has no memory windows of type 1" },
+		{ RN_CONFORM_CAN_MW2, "the device has no memory windows of type 2" },
+		{ RN_CONFORM_CAN_GROUP, "the device joins no multicast groups" },
+		{ RN_CONFORM_CAN_FLUSH, "the agent cannot post a FLUSH there" },
+		{ RN_CONFORM_CAN_ATOMIC_WRITE, "the device has no ATOMIC WRITE" },
+		{ RN_CONFORM_CAN_MIGRATE, "the device does not migrate to other paths" },
+		{ RN_CONFORM_CAN_SOLVE, "sockets send identification 0, which it sees" },
+		{ RN_CONFORM_CAN_UNMAP, "the device keeps the memory of a region" },
+	};
+
+	for (size_t i = 0; i < RN_ARRAY_SIZE(reasons); i++)
+		if (reasons[i].ability & needed & ~can)
+			return reasons[i].why;
+	return NULL;
+}
+
+static uint32_t objects_need(const struct rn_scenario *s)
+{
+	uint32_t needed = s->srqs ? RN_CONFORM_CAN_SRQ : 0;
+
+	for (unsigned i = 0; i < s->mrs; i++)
+		if (s->mr[i].line.verb == RN_SCN_MW)
+			needed |= rn_scn_get(&s->mr[i].line, RN_F_TYPE, 2) == 1
+					  ? RN_CONFORM_CAN_MW1
+					  : RN_CONFORM_CAN_MW2;
+	for (unsigned i = 0; i < s->qps; i++)
+		if (s->qp[i].type == RN_QPT_XRC_SEND || s->qp[i].type == RN_QPT_XRC_RECV)
+			needed |= RN_CONFORM_CAN_XRC;
+	return needed;
+}
+
+static bool is_to(const struct rn_scn_line *l, uint64_t to)
+{
+	return rn_scn_has(l, RN_F_TO) && l->value[RN_F_TO] == to;
+}
+
+static uint32_t line_needs(const struct rn_scn_line *l)
+{
+	uint64_t kind = rn_scn_get(l, RN_F_KIND, RN_WR_SEND);
+
+	if (l->verb == RN_SCN_JOIN || is_to(l, RN_SCN_TO_GROUP))
+		return RN_CONFORM_CAN_GROUP;
+	if (rn_scn_has(l, RN_F_ALT))
+		return RN_CONFORM_CAN_MIGRATE;
+	if (rn_scn_get(l, RN_F_ID, 0))
+		return RN_CONFORM_CAN_SOLVE;
+	if (l->verb == RN_SCN_UNMAP)
+		return RN_CONFORM_CAN_UNMAP;
+	if (l->verb != RN_SCN_POST)
+		return 0;
+	return kind == RN_WR_FLUSH	    ? RN_CONFORM_CAN_FLUSH
+	       : kind == RN_WR_ATOMIC_WRITE ? RN_CONFORM_CAN_ATOMIC_WRITE
+					    : 0;
+}
+
+/* A program can only say what it has; a socket can only send so much. */
+static const char *why_not_line(const struct rn_live_side *side,
+				const struct rn_scn_line *l)
+{
+	if (l->verb == RN_SCN_POST &&
+	    rn_scn_get(l, RN_F_KIND, RN_WR_SEND) == RN_WR_BIND_MW &&
+	    (l->region[RN_F_RKEY] == RN_SCN_ABSOLUTE ||
+	     l->region[RN_F_REGION] == RN_SCN_ABSOLUTE || l->value[RN_F_REGION]))
+		return "programs bind windows and regions that they have, not keys";
+	if (rn_scn_is_cm_call(l->verb))
+		return "of a program that connects, and the agent does not";
+	if (l->verb == RN_SCN_HOLD)
+		return "nobody can hold back the packets of a live device";
+	if (l->verb == RN_SCN_INJECT && !rn_scn_get(l, RN_F_SPORT, 1))
+		return "no socket sends from port 0";
+	if (!side->has_other && (rn_scn_get(l, RN_F_FROM, 0) ||
+				 rn_scn_get(l, RN_F_ALT, 0) || is_to(l, RN_SCN_TO_OTHER)))
+		return "the tester has no second address";
+	if (is_to(l, RN_SCN_TO_GROUP) && side->group_fd < 0)
+		return "the tester cannot join a multicast group";
+	return NULL;
+}
+
+/* Whether a region goes while a window is bound to it. */
+static bool frees_bound(const struct rn_scenario *s)
+{
+	bool bound[RN_SCN_MRS] = { false };
+
+	for (unsigned i = 0; i < s->lines; i++) {
+		const struct rn_scn_line *l = &s->line[i];
+
+		if (l->verb == RN_SCN_POST && rn_scn_has(l, RN_F_REGION) &&
+		    l->region[RN_F_REGION] < RN_SCN_MRS)
+			bound[l->region[RN_F_REGION]] = true;
+		if (l->verb == RN_SCN_DEREG && bound[l->subject])
+			return true;
+	}
+	return false;
+}
+
+/* Programs name all attributes of RC for both halves of XRC, and verbs leave out what one
+ * of them has no use for. Whether a call is to be refused that gives only too much.
+ */
+static bool is_lenient(const struct rn_scenario *s, const struct rn_scn_line *l)
+{
+	const rn_scn_set asks =
+		RN_F_BIT(RN_F_RETRY) | RN_F_BIT(RN_F_RNR_RETRY) | RN_F_BIT(RN_F_RD);
+	const rn_scn_set answers = RN_F_BIT(RN_F_DEST_RD) | RN_F_BIT(RN_F_RNR_TIMER);
+	enum rn_qp_type type;
+
+	if (l->verb != RN_SCN_MODIFY || !rn_scn_has(l, RN_F_ERROR))
+		return false;
+	type = s->qp[l->subject].type;
+	return (type == RN_QPT_XRC_SEND && l->given & answers) ||
+	       (type == RN_QPT_XRC_RECV && l->given & asks);
+}
+
+static const char *why_not(struct rn_live_target *t, const struct rn_scenario *s)
+{
+	const struct rn_live_side *side = &t->side[s->ipv6];
+	const char *why = why_not_address(side, s->ipv6);
+	uint32_t needed = objects_need(s);
+	uint64_t cqes;
+
+	if (!why && (s->credits || s->exact || s->cc))
+		why = "of a device with other settings";
+	for (unsigned i = 0; i < s->lines && !why; i++) {
+		why = why_not_line(side, &s->line[i]);
+		needed |= line_needs(&s->line[i]);
+		if (!why && is_lenient(s, &s->line[i]))
+			why = "verbs leave out what a half of XRC has no use for";
+	}
+	if (!why)
+		why = lacks(t->can, needed);
+	if (!why && frees_bound(s))
+		why = "verbs keep a region that a window is bound to";
+	if (!why && cqes_wanted(s) < RN_LIVE_CQES && !make_queues(t, s, &cqes) &&
+	    cqes > cqes_wanted(s))
+		why = "the device makes completion queues larger than asked for";
+	return why;
+}
+
+static bool is_skipped(void *ctx, const struct rn_scenario *s, char *why, size_t why_len)
+{
+	const char *reason = why_not(ctx, s);
+
+	if (reason)
+		snprintf(why, why_len, "%s", reason);
+	return reason;
+}
+
+/* ------------------------------------------------------------------------ operations */
+/* Wait for a packet for a millisecond at most: the agent has to be asked. */
+static void run(void *ctx, rn_ns until)
+{
+	struct rn_live_target *t = ctx;
+	struct pollfd p[] = { { .fd = t->at->fd, .events = POLLIN },
+			      { .fd = t->at->other_fd, .events = POLLIN },
+			      { .fd = t->at->group_fd, .events = POLLIN } };
+
+	do {
+		look(t);
+		if (next_packet(t) || next_event(t) || next_wc(t, 0) || next_wc(t, 1) ||
+		    t->comps[0] || t->comps[1] || t->is_lost)
+			break;
+	} while (now(t) < until && poll(p, RN_ARRAY_SIZE(p), 1) >= 0);
+	if (now(t) < until)
+		poll(NULL, 0, 1);
+}
+
+static void inject(void *ctx, const struct rn_scene_packet *p)
+{
+	int rc = rn_live_send(p);
+
+	(void)ctx;
+	if (rc)
+		rn_complain("a packet was not sent: %s", strerror(-rc));
+}
+
+static void query(void *ctx, unsigned qp, struct rn_qp_attr *attr)
+{
+	struct rn_conform_line l = { .word = "query", .count = 1, .n = { qp } };
+
+	*attr = (struct rn_qp_attr){ .state = RN_QPS_COUNT };
+	if (rn_live_ask(ctx, &l) || l.count != 4)
+		return;
+	attr->state = (enum rn_qp_state)l.n[0];
+	attr->rq_psn = (uint32_t)l.n[1];
+	attr->sq_psn = (uint32_t)l.n[2];
+	attr->mig_state = (enum rn_mig_state)l.n[3];
+}
+
+static bool memory(void *ctx, unsigned mr, uint64_t offset, void *buf, uint32_t len)
+{
+	for (uint32_t done = 0, part; done < len; done += part) {
+		struct rn_conform_line l = { .word = "memory", .count = 3 };
+
+		part = len - done < RN_CONFORM_READ_MAX ? len - done
+							: RN_CONFORM_READ_MAX;
+		l.n[0] = mr;
+		l.n[1] = offset + done;
+		l.n[2] = part;
+		if (rn_live_ask(ctx, &l) || l.count != (part + 7) / 8)
+			return false;
+		memcpy((uint8_t *)buf + done, l.n, part);
+	}
+	return true;
+}
+
+static bool counter(void *ctx, enum rn_stat stat, uint64_t *value)
+{
+	return rn_conform_stats_get(&((struct rn_live_target *)ctx)->stats, stat, value);
+}
+
+void rn_live_set_ops(struct rn_live_target *t, const struct rn_live_options *o)
+{
+	t->ops = (struct rn_scene_ops){
+		.begin = begin_scenario,
+		.end = rn_live_end,
+		.now = now,
+		.run = run,
+		.call = call_agent,
+		.inject = inject,
+		.packet = next_packet,
+		.wc = next_wc,
+		.event = next_event,
+		.drop_packet = drop_packet,
+		.drop_wc = drop_wc,
+		.drop_event = drop_event,
+		.query = query,
+		.comp = comp,
+		.memory = memory,
+		.counter = counter,
+		.skips = is_skipped,
+		.slack = RN_MSEC(o->slack_ms),
+		.quiet = RN_MSEC(QUIET_MS),
+		.slower = &t->slow_ops,
+	};
+	t->slow_ops = t->ops;
+	t->slow_ops.slower = NULL;
+	t->slow_ops.begin = begin_slower;
+	t->slow_ops.quiet <<= RN_LIVE_SLOWER;
+}

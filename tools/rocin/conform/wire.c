@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* wire.c - lines between a tester and the agent on the target's side. */
+#include "wire.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+int rn_conform_send(struct rn_conform_wire *w, const struct rn_conform_line *l)
+{
+	char text[RN_CONFORM_LINE];
+	int used = snprintf(text, sizeof(text), "%s", l->word);
+	size_t left;
+
+	for (unsigned i = 0; i < l->count; i++)
+		used += snprintf(text + used, sizeof(text) - (size_t)used, " %" PRIx64,
+				 l->n[i]);
+	text[used++] = '\n';
+	left = (size_t)used;
+	while (left > 0) {
+		ssize_t n = send(w->fd, text + used - left, left, MSG_NOSIGNAL);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		left -= (size_t)n;
+	}
+	return 0;
+}
+
+static int parse(const char *text, struct rn_conform_line *l)
+{
+	size_t word = strcspn(text, " ");
+
+	*l = (struct rn_conform_line){ 0 };
+	if (word == 0 || word >= sizeof(l->word))
+		return -EPROTO;
+	memcpy(l->word, text, word);
+	for (text += word; *text;) {
+		char *end;
+
+		if (text[0] != ' ' || !strchr("0123456789abcdef", text[1]) || !text[1] ||
+		    l->count == RN_CONFORM_NUMBERS)
+			return -EPROTO;
+		l->n[l->count++] = strtoull(text + 1, &end, 16);
+		text = end;
+	}
+	return 0;
+}
+
+int rn_conform_receive(struct rn_conform_wire *w, struct rn_conform_line *l,
+		       int timeout_ms)
+{
+	struct pollfd p = { .fd = w->fd, .events = POLLIN };
+	char *newline;
+	int rc;
+
+	while (!(newline = memchr(w->buf, '\n', w->used))) {
+		ssize_t n;
+		int ready;
+
+		if (w->used == sizeof(w->buf))
+			return -EPROTO;
+		ready = poll(&p, 1, timeout_ms);
+		if (ready == 0)
+			return -ETIMEDOUT;
+		n = ready < 0
+			    ? -1
+			    : recv(w->fd, w->buf + w->used, sizeof(w->buf) - w->used, 0);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n == 0 || errno == ECONNRESET ? -EPIPE : -errno;
+		w->used += (size_t)n;
+	}
+	*newline = '\0';
+	rc = strlen(w->buf) == (size_t)(newline - w->buf) ? parse(w->buf, l) : -EPROTO;
+	w->used -= (size_t)(newline + 1 - w->buf);
+	memmove(w->buf, newline + 1, w->used);
+	return rc;
+}

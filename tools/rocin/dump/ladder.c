@@ -1,0 +1,553 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* ladder.c - rows of a sequence diagram: which way, which look, which words. */
+#include "ladder.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "tools/rocin/common/packet_text.h"
+#include "tools/rocin/litmus/html.h"
+
+static enum rn_ladder_look look_of(const struct rn_dump_packet *d)
+{
+	const struct rn_opcode_info *op = d->p->op;
+
+	if (op->flags & RN_OP_NOTIFY)
+		return RN_LADDER_NOTIFY;
+	if (op->flags & RN_OP_REQUEST)
+		return d->remark->cause != RN_CAUSE_NONE ? RN_LADDER_AGAIN
+							 : RN_LADDER_REQUEST;
+	if (op->kind != RN_OP_KIND_ACK)
+		return RN_LADDER_DATA;
+	return rn_aeth_type(d->p->aeth.syndrome) == RN_AETH_ACK ? RN_LADDER_ACK
+								: RN_LADDER_NAK;
+}
+
+/* Keys and addresses are for the lines of a listing. */
+static void without_address(char *words)
+{
+	char *from = strstr(words, " va "), *to = strstr(words, " dmalen ");
+
+	if (!to)
+		to = strstr(words, " swap/add ");
+	if (from && to && from < to)
+		memmove(from, to, strlen(to) + 1);
+}
+
+/* The words of a line, without the queue pair, which stands above, and without the class.
+ */
+static void set_label(struct rn_ladder_row *row, const struct rn_packet *p)
+{
+	char words[RN_PACKET_TEXT_MAX];
+	const char *name = strchr(p->op->name, '_'), *rest, *message;
+
+	rn_packet_words(p, words, sizeof(words));
+	without_address(words);
+	rest = strstr(words, " psn ");
+	message = strstr(words, " CM ");
+	if (message) {
+		snprintf(row->label, sizeof(row->label), "%s", message + 1);
+	} else if (p->op->kind == RN_OP_KIND_ACK) {
+		/* The syndrome says ACK or NAK itself. */
+		const char *said = rest ? strchr(rest + 5, ' ') : NULL;
+
+		snprintf(row->label, sizeof(row->label), "%s, psn %" PRIu32,
+			 said ? said + 1 : "ACK", p->bth.psn.v);
+	} else {
+		snprintf(row->label, sizeof(row->label), "%s%s",
+			 name ? name + 1 : p->op->name, rest ? rest : "");
+	}
+}
+
+/* Shorten to @len bytes of whole UTF-8 characters at most. */
+static void cut_text(char *text, size_t len)
+{
+	if (strlen(text) <= len)
+		return;
+	while (len > 0 && ((uint8_t)text[len] & 0xc0) == 0x80)
+		len--;
+	text[len] = '\0';
+}
+
+static void add_comment(struct rn_ladder_row *row, const char *text)
+{
+	size_t at = strlen(row->comment), room = sizeof(row->comment) - at;
+	char words[RN_DUMP_SAID_MAX];
+
+	if (room < 8)
+		return;
+	snprintf(words, sizeof(words), "%s%s", at ? "; " : "", text);
+	cut_text(words, room - 1);
+	memcpy(row->comment + at, words, strlen(words) + 1);
+}
+
+bool rn_ladder_row(struct rn_ladder_row *row, const struct rn_dump_packet *d)
+{
+	const struct rn_watch_remark *r = d->remark;
+	size_t len;
+
+	if (r->half == RN_WATCH_NONE || d->p->form != RN_PACKET_WHOLE)
+		return false;
+	*row = (struct rn_ladder_row){ .number = d->number,
+				       .at = d->at,
+				       .half = r->half,
+				       .is_response = r->is_response,
+				       .look = look_of(d),
+				       .missing = r->missing,
+				       .findings = r->findings };
+	set_label(row, d->p);
+	rn_dump_note(r, row->note);
+	/* Without the brackets. */
+	len = strlen(row->note);
+	if (len > 3) {
+		memmove(row->note, row->note + 2, len - 3);
+		row->note[len - 3] = '\0';
+	}
+	if (d->comment)
+		add_comment(row, d->comment);
+	for (unsigned i = 0; i < r->findings; i++)
+		if (i == 0 || r->finding[i].level > row->finding.level)
+			row->finding = r->finding[i];
+	return true;
+}
+
+void rn_ladder_row_arrived(struct rn_ladder_row *row, const struct rn_dump_arrival *a)
+{
+	add_comment(row, a->comment);
+}
+
+/* Datagrams have no connection: those of two hosts to one queue pair number, as the
+ * connection manager's, are one diagram.
+ */
+static uint32_t other_way(const struct rn_watch *w, uint32_t half)
+{
+	const struct rn_watch_half *h = rn_watch_half(w, half);
+
+	if (h->class != RN_CLASS_UD || h->qpn != RN_QPN_GSI)
+		return half;
+	for (uint32_t i = 0; i < half; i++) {
+		const struct rn_watch_half *o = rn_watch_half(w, i);
+
+		if (o->class == RN_CLASS_UD && o->qpn == h->qpn &&
+		    memcmp(&o->src, &h->dst, sizeof(o->src)) == 0 &&
+		    memcmp(&o->dst, &h->src, sizeof(o->dst)) == 0)
+			return i;
+	}
+	return half;
+}
+
+uint32_t rn_ladder_of(const struct rn_watch *w, uint32_t half)
+{
+	uint32_t peer = rn_watch_peer(w, half);
+
+	if (peer == RN_WATCH_NONE)
+		return other_way(w, half);
+	/* The one that asked first is the left one. */
+	if (!rn_watch_half(w, peer)->n.requests)
+		return half;
+	if (!rn_watch_half(w, half)->n.requests)
+		return peer;
+	return peer < half ? peer : half;
+}
+
+static bool is_to_right(const struct rn_watch *w, const struct rn_ladder_row *row)
+{
+	return (rn_ladder_of(w, row->half) == row->half) != row->is_response;
+}
+
+const char *rn_ladder_end(const struct rn_watch *w, uint32_t ladder, bool is_right,
+			  char text[RN_LADDER_END_MAX])
+{
+	const struct rn_watch_half *h = rn_watch_half(w, ladder);
+	char gid[RN_GID_TEXT_MAX];
+
+	rn_gid_text(is_right ? &h->dst : &h->src, gid);
+	if (is_right || h->is_paired)
+		snprintf(text, RN_LADDER_END_MAX, "%s qp 0x%" PRIx32, gid,
+			 is_right ? h->qpn : h->peer_qpn);
+	else
+		snprintf(text, RN_LADDER_END_MAX, "%s", gid);
+	return text;
+}
+
+const char *rn_ladder_owner(const struct rn_watch *w, uint32_t ladder, bool is_right,
+			    const struct rn_dump_owners *owners)
+{
+	const struct rn_watch_half *h = rn_watch_half(w, ladder);
+
+	if (is_right)
+		return rn_dump_owner(owners, &h->dst, h->qpn);
+	return h->is_paired ? rn_dump_owner(owners, &h->src, h->peer_qpn) : NULL;
+}
+
+/* --------------------------------------------------------------------- in a terminal */
+enum {
+	WIDTH_MAX = 200, /* between the two lines */
+	TEXT_WIDTH = 76, /* unless the caller says how much */
+	INDENT = RN_LADDER_INDENT,
+	TEXT_PAUSE = 1000000, /* ns: a silence that is shown */
+};
+
+/* The stroke of an text_arrow and its colour. */
+static const struct {
+	char stroke;
+	const char *colour;
+} looks[RN_LADDER_LOOKS] = {
+	[RN_LADDER_REQUEST] = { '-', "" },	[RN_LADDER_AGAIN] = { '=', "\033[33m" },
+	[RN_LADDER_DATA] = { '-', "\033[36m" }, [RN_LADDER_ACK] = { '-', "\033[32m" },
+	[RN_LADDER_NAK] = { '~', "\033[31m" },	[RN_LADDER_NOTIFY] = { '~', "\033[35m" },
+};
+
+static int width_of(const struct rn_ladder_text *t)
+{
+	int width = t->columns ? (int)t->columns - INDENT - 2 : TEXT_WIDTH;
+
+	return width < WIDTH_MAX ? width : WIDTH_MAX;
+}
+
+static void head(struct rn_ladder_text *t, const struct rn_watch *w, uint32_t ladder)
+{
+	char end[RN_LADDER_END_MAX], right[RN_LADDER_END_MAX + 16];
+	int used, room;
+
+	fprintf(t->to, "%s%*s", t->ladder == RN_WATCH_NONE ? "" : "\n", INDENT, "");
+	used = fprintf(t->to, "%s%s%s", t->left ? t->left : "", t->left ? ": " : "",
+		       rn_ladder_end(w, ladder, false, end));
+	snprintf(right, sizeof(right), "%.13s%s%s", t->right ? t->right : "",
+		 t->right ? ": " : "", rn_ladder_end(w, ladder, true, end));
+	room = width_of(t) + 2 - used;
+	fprintf(t->to, "%*s\n", room > 0 ? room : 0, right);
+	t->ladder = ladder;
+}
+
+/* Words beside the left line; in a line of known length they go on in the next. */
+static void side_words(const struct rn_ladder_text *t, const char *mark, const char *text)
+{
+	char words[RN_DUMP_SAID_MAX + 32];
+	const char *at = words, *indent = "";
+	size_t room = t->columns ? (size_t)width_of(t) - 3 : sizeof(words);
+
+	snprintf(words, sizeof(words), "%s%s%s", mark, mark[0] ? " " : "", text);
+	while (strlen(at) + strlen(indent) > room) {
+		size_t len = room - strlen(indent);
+
+		while (len > 0 && at[len] != ' ')
+			len--;
+		if (len == 0) /* a word without end */
+			break;
+		fprintf(t->to, "%*s|   %s%.*s\n", INDENT, "", indent, (int)len, at);
+		at += len + 1;
+		indent = "  ";
+	}
+	fprintf(t->to, "%*s|   %s%s\n", INDENT, "", indent, at);
+}
+
+/* "--- SEND_ONLY psn 17 len 8 ------------->" between two lines. A note that has no room
+ * stands below.
+ */
+static void text_arrow(const struct rn_ladder_text *t, const struct rn_ladder_row *row,
+		       bool to_right)
+{
+	char body[WIDTH_MAX + 1], text[RN_LADDER_LABEL_MAX + RN_DUMP_NOTE_MAX + 8];
+	size_t len, width = (size_t)width_of(t), room = width - 8;
+	bool has_note =
+		row->note[0] && strlen(row->label) + strlen(row->note) + 5 <= room;
+
+	snprintf(text, sizeof(text), " %s%s%s%s ", row->label, has_note ? " (" : "",
+		 has_note ? row->note : "", has_note ? ")" : "");
+	len = strlen(text);
+	if (len > room) {
+		len = room;
+		text[len - 1] = ' ';
+		text[len - 2] = text[len - 3] = '.';
+	}
+	memset(body, looks[row->look].stroke, width);
+	body[width] = '\0';
+	memcpy(body + 4, text, len);
+	body[to_right ? width - 1 : 0] = to_right ? '>' : '<';
+	fprintf(t->to, "%*.6f  |%s%s%s|\n", INDENT - 2, (double)row->at / 1e9,
+		t->has_colour ? looks[row->look].colour : "", body,
+		t->has_colour && looks[row->look].colour[0] ? "\033[0m" : "");
+	if (row->note[0] && !has_note)
+		side_words(t, "", row->note);
+}
+
+/* What belongs to no connection is a line as ever. */
+static void stray(struct rn_ladder_text *t, const struct rn_dump_packet *d)
+{
+	rn_dump_line(&(struct rn_dump_lines){ .to = t->to }, d);
+	t->ladder = RN_WATCH_NONE;
+}
+
+bool rn_ladder_print(void *ctx, const struct rn_dump_packet *d)
+{
+	struct rn_ladder_text *t = ctx;
+	struct rn_ladder_row row;
+	uint32_t ladder;
+	char text[RN_DUMP_SAID_MAX];
+
+	if (!rn_ladder_row(&row, d)) {
+		stray(t, d);
+		return true;
+	}
+	ladder = rn_ladder_of(d->watch, row.half);
+	if (ladder != t->ladder)
+		head(t, d->watch, ladder);
+	else if (row.at - t->at >= TEXT_PAUSE)
+		side_words(t, ":", rn_dump_time(row.at - t->at, text));
+	if (d->shows_owner) {
+		rn_dump_owner_words(d, text);
+		side_words(t, "#", text);
+	}
+	text_arrow(t, &row, is_to_right(d->watch, &row));
+	if (d->comment && d->comment[0])
+		side_words(t, "#", d->comment);
+	for (unsigned i = 0; i < d->remark->findings; i++) {
+		rn_dump_finding(&d->remark->finding[i], text);
+		side_words(t,
+			   d->remark->finding[i].level == RN_WATCH_VIOLATION
+				   ? "! violation:"
+				   : "? suspicion:",
+			   text);
+	}
+	t->at = row.at;
+	return true;
+}
+
+void rn_ladder_print_arrival(void *ctx, const struct rn_dump_arrival *a)
+{
+	const struct rn_ladder_text *t = ctx;
+	char text[RN_DUMP_SAID_MAX];
+
+	if (t->ladder == RN_WATCH_NONE) {
+		rn_dump_line_arrival(&(struct rn_dump_lines){ .to = t->to }, a);
+		return;
+	}
+	rn_dump_arrival_words(a, text);
+	side_words(t, "#", text);
+}
+
+/* ---------------------------------------------------------------------- as a picture */
+/* A sequence diagram as a picture.
+ *
+ * A row per packet, time downward and not to scale: silences have a row of their own. On
+ * the left the time, on the right how many PSNs are under way, what came again and why,
+ * and what is broken.
+ */
+
+enum {
+	LEFT = 96,   /* line of the left end */
+	APART = 460, /* between the lines */
+	RIGHT = LEFT + APART,
+	WIDTH = RIGHT + 400,
+	TOP = 52,
+	ROW = 26,
+	SLOPE = 6,	   /* an arrow takes its time */
+	LABEL_UP = 5,	   /* of the label above its arrow, clear of it */
+	PAUSE = 1000000,   /* ns */
+	SILENCE = 26,	   /* height of its row */
+	SILENCE_TEXT = 80, /* the line leaves so much for its length */
+	FOOT = 16,
+	NOTE_LEN = 62,	/* characters of what stands on the right */
+	SAID_LEN = 56,	/* of them in small print */
+	SAID_DOWN = 12, /* from there to what the devices thought */
+};
+
+static const char *const classes[RN_LADDER_LOOKS] = {
+	[RN_LADDER_REQUEST] = "request", [RN_LADDER_AGAIN] = "again",
+	[RN_LADDER_DATA] = "data",	 [RN_LADDER_ACK] = "ack",
+	[RN_LADDER_NAK] = "nak",	 [RN_LADDER_NOTIFY] = "notify",
+};
+
+void rn_ladder_style(FILE *to)
+{
+	fputs("svg .end{font-weight:600}svg .life{stroke:#9aa4b0;stroke-width:1.5}"
+	      "svg .n{fill:#7a869a;font-size:11px}svg .arrow{stroke-width:1.6;fill:none}"
+	      "svg .request{stroke:#1d5fbf}svg .again{stroke:#d97706;stroke-dasharray:7 "
+	      "3}"
+	      "svg .data{stroke:#0e7490}svg .ack{stroke:#1a7f37}"
+	      "svg .nak{stroke:#b42318;stroke-width:2.4}svg .notify{stroke:#7c3aed}"
+	      "svg polygon.request{fill:#1d5fbf}svg polygon.again{fill:#d97706}"
+	      "svg polygon.data{fill:#0e7490}svg polygon.ack{fill:#1a7f37}"
+	      "svg polygon.nak{fill:#b42318}svg polygon.notify{fill:#7c3aed}"
+	      "svg .label-nak{fill:#b42318;font-weight:600}svg .label-again{fill:#b45309}"
+	      "svg text.bad{fill:#b42318;font-weight:600}svg text.doubt{fill:#b45309}"
+	      "svg .said{fill:#475467;font-size:11px;font-style:italic}"
+	      "svg .silence{stroke:#9aa4b0;stroke-dasharray:2 4}\n",
+	      to);
+}
+
+static bool is_in(const struct rn_ladder_picture *p, const struct rn_ladder_row *row)
+{
+	return rn_ladder_of(p->w, row->half) == p->ladder;
+}
+
+static unsigned height_of(const struct rn_ladder_picture *p)
+{
+	unsigned height = TOP + FOOT;
+	rn_ns at = -1;
+
+	for (size_t i = 0; i < p->rows; i++) {
+		if (!is_in(p, &p->row[i]))
+			continue;
+		if (at >= 0 && p->row[i].at - at >= PAUSE)
+			height += SILENCE;
+		at = p->row[i].at;
+		height += ROW;
+	}
+	return height;
+}
+
+static void words(FILE *to, const char *class, unsigned x, unsigned y, const char *anchor,
+		  const char *text)
+{
+	fprintf(to, "<text class='%s' x='%u' y='%u' text-anchor='%s'>", class, x, y,
+		anchor);
+	rn_html_text(to, text);
+	fputs("</text>\n", to);
+}
+
+static void silence(FILE *to, unsigned y, rn_ns length)
+{
+	char text[RN_DUMP_TIME_MAX];
+
+	for (unsigned i = 0; i < 2; i++) {
+		unsigned from = i ? LEFT + (APART + SILENCE_TEXT) / 2 : LEFT;
+
+		fprintf(to, "<line class='silence' x1='%u' y1='%u' x2='%u' y2='%u'/>\n",
+			from, y + SILENCE / 2, from + (APART - SILENCE_TEXT) / 2,
+			y + SILENCE / 2);
+	}
+	words(to, "n", LEFT + APART / 2, y + SILENCE / 2 + 4, "middle",
+	      rn_dump_time(length, text));
+}
+
+static void arrow(FILE *to, const struct rn_ladder_row *row, bool to_right, unsigned y)
+{
+	unsigned from = to_right ? LEFT : RIGHT, end = to_right ? RIGHT : LEFT;
+	unsigned back = to_right ? end - 9 : end + 9, tip = y + SLOPE;
+	const char *class = classes[row->look];
+
+	fprintf(to, "<line class='arrow %s' x1='%u' y1='%u' x2='%u' y2='%u'/>\n", class,
+		from, y, end, tip);
+	fprintf(to, "<polygon class='%s' points='%u,%u %u,%u %u,%u'/>\n", class, end, tip,
+		back, tip - 5, back, tip + 4);
+}
+
+/* What stands right of the diagram: the worst first. */
+static void remark(FILE *to, const struct rn_ladder_row *row, unsigned y)
+{
+	const struct rn_watch_finding *f = &row->finding;
+	const struct rn_watch_rule_info *rule = &rn_watch_rule_info[f->rule];
+	char text[RN_DUMP_FINDING_MAX];
+
+	if (!row->findings) {
+		words(to, row->look == RN_LADDER_AGAIN ? "label-again" : "n", RIGHT + 12,
+		      y, "start", row->note);
+		return;
+	}
+	snprintf(text, sizeof(text), "%s %s%s%s",
+		 f->level == RN_WATCH_VIOLATION ? "violation:" : "suspicion:", rule->name,
+		 f->detail[0] ? ": " : "", f->detail);
+	if (strlen(text) > NOTE_LEN)
+		text[NOTE_LEN] = '\0';
+	fprintf(to, "<g><title>%s (%s; IBTA %s): %s</title>", rule->name, rule->test,
+		rule->source, rule->says);
+	words(to, f->level == RN_WATCH_VIOLATION ? "bad" : "doubt", RIGHT + 12, y,
+	      "start", text);
+	fputs("</g>\n", to);
+}
+
+static void tooltip(FILE *to, const char *text)
+{
+	fputs("<title>", to);
+	rn_html_text(to, text);
+	fputs("</title>", to);
+}
+
+/* What the devices thought, below; whole if the mouse is there. */
+static void said(FILE *to, const struct rn_ladder_row *row, unsigned y)
+{
+	bool is_alone = !row->findings && !row->note[0];
+	bool is_long = strlen(row->comment) > SAID_LEN;
+	char start[RN_LADDER_COMMENT_MAX], text[RN_LADDER_COMMENT_MAX + 4];
+
+	snprintf(start, sizeof(start), "%s", row->comment);
+	cut_text(start, is_long ? SAID_LEN - 3 : SAID_LEN);
+	snprintf(text, sizeof(text), "%s%s", start, is_long ? "..." : "");
+	words(to, "said", RIGHT + 12, is_alone ? y : y + SAID_DOWN, "start", text);
+}
+
+static void packet(FILE *to, const struct rn_ladder_row *row, bool to_right, unsigned y)
+{
+	char text[RN_LADDER_LABEL_MAX];
+
+	snprintf(text, sizeof(text), "%.6f", (double)row->at / 1e9);
+	fputs("<g>", to);
+	if (row->comment[0])
+		tooltip(to, row->comment);
+	words(to, "n", LEFT - 10, y + 8, "end", text);
+	arrow(to, row, to_right, y);
+	snprintf(text, sizeof(text), "%s", row->label);
+	if (strlen(text) > NOTE_LEN)
+		text[NOTE_LEN] = '\0';
+	words(to, row->look == RN_LADDER_NAK ? "label-nak" : "label", LEFT + APART / 2,
+	      y - LABEL_UP, "middle", text);
+	if (row->comment[0])
+		said(to, row, y + 8);
+	fputs("</g>\n", to);
+	remark(to, row, y + 8);
+}
+
+static void frame(FILE *to, const struct rn_ladder_picture *p, unsigned height)
+{
+	char end[RN_LADDER_END_MAX];
+
+	for (unsigned i = 0; i < 2; i++) {
+		const char *owner = rn_ladder_owner(p->w, p->ladder, i == 1, p->owners);
+
+		fputs("<g>", to);
+		if (owner)
+			tooltip(to, owner);
+		words(to, "end", i ? RIGHT : LEFT, 20, "middle",
+		      rn_ladder_end(p->w, p->ladder, i == 1, end));
+		fputs("</g>\n", to);
+		fprintf(to, "<line class='life' x1='%u' y1='28' x2='%u' y2='%u'/>\n",
+			i ? RIGHT : LEFT, i ? RIGHT : LEFT, height - 4);
+	}
+}
+
+void rn_ladder_draw(FILE *to, const struct rn_ladder_picture *p, bool is_file)
+{
+	unsigned height = height_of(p), y = TOP;
+	rn_ns at = -1;
+
+	fprintf(to,
+		"<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 %u %u' "
+		"width='%u' height='%u'>\n",
+		WIDTH, height, WIDTH, height);
+	if (is_file) {
+		fputs("<style>svg{background:#fff}svg text{font:12px "
+		      "ui-monospace,Menlo,Consolas,monospace;stroke:#fff;stroke-width:"
+		      "3px;"
+		      "paint-order:stroke}",
+		      to);
+		rn_ladder_style(to);
+		fputs("</style>\n", to);
+	}
+	frame(to, p, height);
+	for (size_t i = 0; i < p->rows; i++) {
+		const struct rn_ladder_row *row = &p->row[i];
+
+		if (!is_in(p, row))
+			continue;
+		if (at >= 0 && row->at - at >= PAUSE) {
+			silence(to, y - 12, row->at - at);
+			y += SILENCE;
+		}
+		packet(to, row, is_to_right(p->w, row), y);
+		at = row->at;
+		y += ROW;
+	}
+	fputs("</svg>\n", to);
+}

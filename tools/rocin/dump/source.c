@@ -1,0 +1,421 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* source.c - the packets of a capture: whose they are, which of them it has twice. */
+#include <errno.h>
+#include <inttypes.h>
+#include <pcap/pcap.h>
+#include <search.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "dump.h"
+#include "rocin/wire.h"
+#include "tools/rocin/common/cmd.h"
+
+/* ---------------------------------------------------------------------------- copies */
+enum {
+	SLOTS = 1 << 16,
+	SENT_BY_US = 4, /* packet types of Linux cooked mode */
+	SENT_TO_US = 0,
+	HEAD = 128, /* bytes that tell one packet from another, with the last ones, ... */
+	TAIL = 4,   /* ... which are the ICRC if it was not cut off */
+};
+
+/* Packets with this sum that left and have not arrived. */
+struct slot {
+	uint64_t sum;
+	uint32_t left;
+	uint64_t number; /* the caller's, of the last of them */
+};
+
+struct copies {
+	struct slot slot[SLOTS];
+};
+
+/* Return: NULL: no memory. Freed by free_copies(), which ignores NULL. */
+static struct copies *new_copies(void)
+{
+	return calloc(1, sizeof(struct copies));
+}
+
+static void free_copies(struct copies *c)
+{
+	free(c);
+}
+
+/* FNV-1a */
+static uint64_t add(uint64_t sum, const uint8_t *p, uint32_t len)
+{
+	for (uint32_t i = 0; i < len; i++)
+		sum = (sum ^ p[i]) * 0x100000001b3;
+	return sum;
+}
+
+/* Without what a way through a network changes. */
+static uint64_t sum_of(const uint8_t *p, uint32_t len)
+{
+	uint32_t skip = p[0] >> 4 == 4 ? 12 : 8; /* addresses come then */
+	uint64_t sum = 0xcbf29ce484222325;
+
+	if (len <= skip)
+		return sum;
+	sum = add(sum, p + skip, (len < HEAD ? len : HEAD) - skip);
+	return len > HEAD + TAIL ? add(sum, p + len - TAIL, TAIL) : sum;
+}
+
+/**
+ * is_copy_of_sent() - Is it there already, as its sender captured it?
+ * @sll:	Header of Linux cooked mode, 16 bytes, which says which way the packet
+ * went
+ * @packet:	IP header and what follows, @len bytes
+ * @number:	Out: where the caller keeps a number, 0 at first, from the packet that was
+ *		sent to its copy; NULL: nowhere
+ *
+ * Each packet that was sent answers for one that arrived. Of two that are forgotten for
+ * others, the copy is shown.
+ */
+static bool is_copy_of_sent(struct copies *c, const uint8_t *sll, const uint8_t *packet,
+			    uint32_t len, uint64_t **number)
+{
+	uint64_t sum = sum_of(packet, len);
+	struct slot *s = &c->slot[sum % SLOTS];
+
+	*number = NULL;
+	switch (rn_get_be16(sll)) {
+	case SENT_BY_US:
+		if (s->sum != sum)
+			*s = (struct slot){ .sum = sum };
+		s->left++;
+		s->number = 0;
+		*number = &s->number;
+		return false;
+	case SENT_TO_US:
+		if (s->sum != sum || s->left == 0)
+			return false;
+		s->left--;
+		*number = &s->number;
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* ---------------------------------------------------------------------------- owners */
+enum {
+	TEXT_LEN = 176
+};
+
+struct owner {
+	struct rn_gid gid;
+	uint32_t qpn;
+	char text[TEXT_LEN];
+};
+
+struct rn_dump_owners {
+	void *tree; /* tsearch()'s */
+};
+
+static int compare(const void *left, const void *right)
+{
+	const struct owner *a = left, *b = right;
+	int order = memcmp(&a->gid, &b->gid, sizeof(a->gid));
+
+	return order ? order : (a->qpn > b->qpn) - (a->qpn < b->qpn);
+}
+
+/* Return: NULL: no memory. */
+static struct rn_dump_owners *new_owners(void)
+{
+	return calloc(1, sizeof(struct rn_dump_owners));
+}
+
+static void free_owners(struct rn_dump_owners *o)
+{
+	if (o)
+		tdestroy(o->tree, free);
+	free(o);
+}
+
+/* @interface, @description: copied. Return: true if this has not been said of the queue
+ * pair; false also without memory, and of an interface without description.
+ */
+static bool add_owner(struct rn_dump_owners *o, const struct rn_gid *gid, uint32_t qpn,
+		      const char *interface, const char *description)
+{
+	struct owner key = { .gid = *gid, .qpn = qpn }, *own, **in_tree;
+
+	if (!description[0])
+		return false;
+	snprintf(key.text, sizeof(key.text), "%s%s%s", interface,
+		 interface[0] ? ", " : "", description);
+	in_tree = tfind(&key, &o->tree, compare);
+	if (in_tree) {
+		/* The number may have gone to another program. */
+		if (strcmp((*in_tree)->text, key.text) == 0)
+			return false;
+		**in_tree = key;
+		return true;
+	}
+	own = malloc(sizeof(*own));
+	if (!own)
+		return false;
+	*own = key;
+	if (tsearch(own, &o->tree, compare))
+		return true;
+	free(own);
+	return false;
+}
+
+const char *rn_dump_owner(const struct rn_dump_owners *o, const struct rn_gid *gid,
+			  uint32_t qpn)
+{
+	struct owner key = { .gid = *gid, .qpn = qpn }, **in_tree;
+
+	in_tree = o ? tfind(&key, &o->tree, compare) : NULL;
+	return in_tree ? (*in_tree)->text : NULL;
+}
+
+/* --------------------------------------------------------------------- other packets */
+enum {
+	IPV4_LEN = 20,
+	IPV6_LEN = 40,
+	PROTOCOL_ICMP = 1,
+	PROTOCOL_TCP = 6,
+	PROTOCOL_UDP = 17,
+	PROTOCOL_ICMPV6 = 58,
+};
+
+static const char *const words[RN_DUMP_OTHERS] = {
+	[RN_DUMP_TCP] = "of TCP",      [RN_DUMP_UDP] = "of UDP",
+	[RN_DUMP_ICMP] = "of ICMP",    [RN_DUMP_IP] = "of other protocols of IP",
+	[RN_DUMP_NO_IP] = "not of IP",
+};
+
+enum rn_dump_other rn_dump_other(const uint8_t *ip, size_t len)
+{
+	uint8_t protocol;
+
+	if (len >= IPV4_LEN && ip[0] >> 4 == 4)
+		protocol = ip[9];
+	else if (len >= IPV6_LEN && ip[0] >> 4 == 6)
+		protocol = ip[6];
+	else
+		return RN_DUMP_NO_IP;
+	switch (protocol) {
+	case PROTOCOL_TCP:
+		return RN_DUMP_TCP;
+	case PROTOCOL_UDP:
+		return RN_DUMP_UDP;
+	case PROTOCOL_ICMP:
+	case PROTOCOL_ICMPV6:
+		return RN_DUMP_ICMP;
+	default:
+		return RN_DUMP_IP;
+	}
+}
+
+void rn_dump_others_text(const uint64_t count[RN_DUMP_OTHERS],
+			 char text[RN_DUMP_OTHERS_MAX])
+{
+	uint64_t all = 0;
+	size_t at;
+
+	for (unsigned i = 0; i < RN_DUMP_OTHERS; i++)
+		all += count[i];
+	if (all == 0) {
+		snprintf(text, RN_DUMP_OTHERS_MAX, "it holds no packet at all");
+		return;
+	}
+	at = (size_t)snprintf(text, RN_DUMP_OTHERS_MAX, "its %" PRIu64 " packet%s", all,
+			      all == 1 ? " is" : "s are");
+	for (unsigned i = 0; i < RN_DUMP_OTHERS && at < RN_DUMP_OTHERS_MAX; i++) {
+		if (!count[i])
+			continue;
+		at += (size_t)snprintf(text + at, RN_DUMP_OTHERS_MAX - at,
+				       "%s %" PRIu64 " %s", all == 0 ? "," : "", count[i],
+				       words[i]);
+		all = 0;
+	}
+}
+
+/* --------------------------------------------------------------------------- reading */
+/* Bytes of the link header before the IP header; -1: this packet is not IP. */
+static int link_header(int dlt, const uint8_t *p, uint32_t len)
+{
+	uint32_t at = 12;
+
+	switch (dlt) {
+	case DLT_RAW:
+	case DLT_IPV4:
+	case DLT_IPV6:
+		return 0;
+	case DLT_NULL:
+	case DLT_LOOP:
+		return 4;
+	case DLT_LINUX_SLL:
+		return 16;
+	case DLT_LINUX_SLL2:
+		return 20;
+	case DLT_EN10MB:
+		/* 802.1Q and 802.1ad tags */
+		while (at + 4 <= len && ((p[at] == 0x81 && p[at + 1] == 0x00) ||
+					 (p[at] == 0x88 && p[at + 1] == 0xa8)))
+			at += 4;
+		return (int)at + 2;
+	default:
+		return -1;
+	}
+}
+
+static bool is_wanted(const struct rn_dump_source *source, const struct rn_dump_packet *d)
+{
+	const struct rn_watch_half *h;
+
+	if (!source->has_qp || d->p->bth.dest_qpn == source->qp)
+		return true;
+	if (d->remark->half == RN_WATCH_NONE)
+		return d->p->op->flags & RN_OP_DETH && d->p->deth.src_qpn == source->qp;
+	h = rn_watch_half(d->watch, d->remark->half);
+	return h->qpn == source->qp || (h->is_paired && h->peer_qpn == source->qp);
+}
+
+static void add_findings(struct rn_dump_total *total, const struct rn_watch_remark *r)
+{
+	for (unsigned i = 0; i < r->findings; i++) {
+		if (r->finding[i].level == RN_WATCH_VIOLATION)
+			total->violations++;
+		else
+			total->suspicions++;
+	}
+}
+
+/* A capture that is read. */
+struct reading {
+	const struct rn_dump_source *source;
+	const struct rn_dump_form *form;
+	struct rn_dump_total *total;
+	struct rn_watch *w;
+	struct copies *copies; /* NULL: they are shown */
+	struct rn_dump_owners *owners;
+	uint64_t number; /* of packets so far */
+	rn_ns start;
+};
+
+/* Of a packet that was shown when it left: only what its receiver thought is new. */
+static void tell_arrival(struct reading *r, const struct rn_pcapng_found *found,
+			 const struct rn_packet *p, uint64_t number)
+{
+	const struct rn_dump_arrival a = { .number = number,
+					   .at = found->time - r->start,
+					   .p = p,
+					   .comment = found->comment };
+
+	if (number && found->comment[0] && r->form->arrival)
+		r->form->arrival(r->form->ctx, &a);
+}
+
+/* Return: false if no more are wanted. @kept: where its number is kept, or NULL. */
+static bool tell(struct reading *r, const struct rn_pcapng_found *found,
+		 const struct rn_packet *p, uint64_t *kept)
+{
+	const struct rn_gid *own = found->is_outbound ? &p->flow.src : &p->flow.dst;
+	struct rn_watch_remark remark;
+	struct rn_dump_packet d = { .p = p,
+				    .remark = &remark,
+				    .watch = r->w,
+				    .comment = found->comment,
+				    .interface = found->name,
+				    .owner = found->description,
+				    .local_qpn = found->queue,
+				    .is_outbound = found->is_outbound,
+				    .owners = r->owners };
+
+	if (r->number++ == 0)
+		r->start = found->time;
+	d.number = r->number;
+	d.at = found->time - r->start;
+	rn_watch_packet(r->w, d.at, p, &remark);
+	if (!is_wanted(r->source, &d))
+		return true;
+	if (kept)
+		*kept = d.number;
+	if (found->queue)
+		d.shows_owner = add_owner(r->owners, own, found->queue, found->name,
+					  found->description);
+	r->total->packets++;
+	add_findings(r->total, &remark);
+	return r->form->packet(r->form->ctx, &d) && r->total->packets != r->source->count;
+}
+
+/* Return: 0 at the end or if no more are wanted; -EIO, with a sentence. */
+static int read_packets(struct reading *r, struct rn_dump_file *file)
+{
+	struct rn_pcapng_found found;
+	int rc;
+
+	while ((rc = rn_dump_file_next(file, &found)) == 1) {
+		int skip = link_header(found.link_type, found.data, found.cap);
+		uint64_t *kept = NULL;
+		const uint8_t *ip;
+		struct rn_packet p;
+		bool is_copy;
+		uint32_t len;
+
+		if (skip < 0) {
+			r->total->no_link++;
+			r->total->link_type = found.link_type;
+		}
+		if (skip < 0 || (uint32_t)skip >= found.cap)
+			continue;
+		ip = found.data + skip;
+		len = found.cap - (uint32_t)skip;
+		is_copy = found.link_type == DLT_LINUX_SLL && r->copies &&
+			  is_copy_of_sent(r->copies, found.data, ip, len, &kept);
+		if (!rn_packet_parse(&p, ip, len)) {
+			r->total->skipped[rn_packet_skipped(ip, len)] += !is_copy;
+			r->total->other[rn_dump_other(ip, len)]++;
+			continue;
+		}
+		r->total->roce++;
+		if (is_copy)
+			tell_arrival(r, &found, &p, *kept);
+		else if (!tell(r, &found, &p, kept))
+			return 0;
+	}
+	return rc;
+}
+
+/* Return: 0 or -ENOMEM. */
+static int begin(struct reading *r)
+{
+	r->w = rn_watch_open(r->source->is_strict);
+	r->owners = new_owners();
+	r->copies = r->source->has_copies ? NULL : new_copies();
+	if (r->w && r->owners)
+		return 0;
+	rn_complain("%s", "out of memory");
+	return -ENOMEM;
+}
+
+int rn_dump_read(const struct rn_dump_source *source, const struct rn_dump_form *form,
+		 struct rn_dump_total *total)
+{
+	struct reading r = { .source = source, .form = form, .total = total };
+	struct rn_dump_file *file = rn_dump_file_open(source->file);
+	int rc, end = 0;
+
+	*total = (struct rn_dump_total){ 0 };
+	if (!file)
+		return -EINVAL;
+	rc = begin(&r);
+	if (!rc) {
+		rc = read_packets(&r, file);
+		end = form->end ? form->end(form->ctx, r.w) : 0;
+	}
+	free_copies(r.copies);
+	free_owners(r.owners);
+	if (r.w)
+		rn_watch_close(r.w);
+	rn_dump_file_close(file);
+	return rc ? rc : end;
+}

@@ -1,0 +1,393 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* stats.c - a paragraph for each half: what went, what came back, how long it took. */
+#include "stats.h"
+
+#include <errno.h>
+#include <inttypes.h>
+
+#include "tools/rocin/common/packet_text.h"
+
+const char *rn_dump_time(rn_ns t, char text[RN_DUMP_TIME_MAX])
+{
+	double ns = (double)t;
+
+	if (t < 1000)
+		snprintf(text, RN_DUMP_TIME_MAX, "%.0f ns", ns);
+	else if (t < 1000000)
+		snprintf(text, RN_DUMP_TIME_MAX, "%.3g us", ns / 1e3);
+	else if (t < 1000000000)
+		snprintf(text, RN_DUMP_TIME_MAX, "%.3g ms", ns / 1e6);
+	else
+		snprintf(text, RN_DUMP_TIME_MAX, "%.4g s", ns / 1e9);
+	return text;
+}
+
+enum {
+	SPARK = 60 /* characters of a line over time */
+};
+
+double rn_dump_goodput(const struct rn_watch_half *h)
+{
+	rn_ns length = h->n.last - h->n.first;
+
+	return length > 0 ? (double)h->n.done_bytes * 8 / (double)length : 0;
+}
+
+bool rn_dump_is_told(const struct rn_watch_half *h)
+{
+	return h->n.requests > 0;
+}
+
+const char *rn_dump_class(const struct rn_watch_half *h)
+{
+	switch (h->class) {
+	case RN_CLASS_RC:
+		return "RC";
+	case RN_CLASS_UC:
+		return "UC";
+	case RN_CLASS_UD:
+		return "UD";
+	case RN_CLASS_XRC:
+		return "XRC";
+	case RN_CLASS_RD:
+	case RN_CLASS_CNP:
+	case RN_CLASS_MANUFACTURER_0:
+	case RN_CLASS_MANUFACTURER_1:
+		break;
+	}
+	return "?";
+}
+
+const char *rn_dump_name(const struct rn_watch_half *h, char text[RN_DUMP_NAME_MAX])
+{
+	char src[RN_GID_TEXT_MAX], dst[RN_GID_TEXT_MAX], peer[24] = "";
+
+	if (h->is_paired)
+		snprintf(peer, sizeof(peer), " qp 0x%" PRIx32, h->peer_qpn);
+	snprintf(text, RN_DUMP_NAME_MAX, "%s%s > %s qp 0x%" PRIx32,
+		 rn_gid_text(&h->src, src), peer, rn_gid_text(&h->dst, dst), h->qpn);
+	return text;
+}
+
+static void print_resends(FILE *to, const struct rn_watch_counts *n)
+{
+	const char *between = "";
+
+	fprintf(to, "  sent again   %" PRIu64 " packets, %" PRIu64 " bytes", n->resent,
+		n->resent_bytes);
+	if (n->resent)
+		fputs(": ", to);
+	for (unsigned i = RN_CAUSE_NONE + 1; i < RN_CAUSE_COUNT; i++) {
+		if (!n->resends[i])
+			continue;
+		fprintf(to, "%s%" PRIu64 " %s", between, n->resends[i],
+			rn_watch_cause_text(i));
+		between = ", ";
+	}
+	fputc('\n', to);
+	if (n->missing)
+		fprintf(to, "  missing      %" PRIu64 " packets came late or never\n",
+			n->missing);
+}
+
+static void print_answers(FILE *to, const struct rn_watch_counts *n)
+{
+	fprintf(to,
+		"  answered by  %" PRIu64 " ACKs, %" PRIu64
+		" responses with data; NAKs: %" PRIu64 " sequence, %" PRIu64
+		" RNR, %" PRIu64 " fatal; %" PRIu64 " nothing new\n",
+		n->acks, n->read_responses, n->seq_naks, n->rnr_naks, n->fatal_naks,
+		n->duplicates);
+	if (n->credits != RN_CREDITS_UNLIMITED)
+		fprintf(to, "  credits      %" PRIu32 " at the end\n", n->credits);
+}
+
+static void print_trips(FILE *to, const struct rn_watch_half *h)
+{
+	const struct rn_watch_counts *n = &h->n;
+	char least[RN_DUMP_TIME_MAX], half[RN_DUMP_TIME_MAX], most[RN_DUMP_TIME_MAX],
+		late[RN_DUMP_TIME_MAX];
+
+	if (!n->rtts)
+		return;
+	fprintf(to,
+		"  round trip   %s least, %s median, %s p99, %s most, of %" PRIu64 "\n",
+		rn_dump_time(n->rtt_min, least), rn_dump_time(rn_watch_rtt(h, 0.5), half),
+		rn_dump_time(rn_watch_rtt(h, 0.99), late), rn_dump_time(n->rtt_max, most),
+		n->rtts);
+}
+
+/* Bytes over time in eighths of the highest. */
+static void print_spark(FILE *to, const struct rn_watch_half *h)
+{
+	static const char *const level[] = {
+		" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"
+	};
+	rn_ns length = h->n.last - h->bucket_start;
+	uint64_t sum[SPARK] = { 0 }, top = 0;
+	unsigned used;
+	char time[RN_DUMP_TIME_MAX];
+
+	if (!h->bucket || length <= 0 || !h->n.done_bytes)
+		return;
+	used = (unsigned)(length / h->bucket_width) + 1;
+	used = used < RN_WATCH_BUCKETS ? used : RN_WATCH_BUCKETS;
+	for (unsigned i = 0; i < used; i++)
+		sum[i * SPARK / used] += h->bucket[i].bytes;
+	for (unsigned i = 0; i < SPARK; i++)
+		top = sum[i] > top ? sum[i] : top;
+	fputs("  over time    ", to);
+	for (unsigned i = 0; i < SPARK; i++)
+		fputs(level[(sum[i] * 8 + top - 1) / top], to);
+	fprintf(to, " %s\n", rn_dump_time(length, time));
+}
+
+static void print_half(FILE *to, const struct rn_watch_half *h)
+{
+	const struct rn_watch_counts *n = &h->n;
+	char name[RN_DUMP_NAME_MAX], time[RN_DUMP_TIME_MAX];
+
+	fprintf(to, "%s %s", rn_dump_class(h), rn_dump_name(h, name));
+	if (h->pmtu)
+		fprintf(to, ", path MTU %" PRIu32, h->pmtu);
+	fprintf(to,
+		"\n  sent         %" PRIu64 " messages, %" PRIu64 " packets, %" PRIu64
+		" bytes\n",
+		n->messages, n->requests, n->sent_bytes);
+	fprintf(to, "  goodput      %.4g Gbit/s: %" PRIu64 " bytes in %s\n",
+		rn_dump_goodput(h), n->done_bytes,
+		rn_dump_time(n->last - n->first, time));
+	print_spark(to, h);
+	if (h->class == RN_CLASS_RC || h->class == RN_CLASS_XRC) {
+		print_resends(to, n);
+		print_answers(to, n);
+		print_trips(to, h);
+		fprintf(to, "  window       %" PRIu32 " PSNs under way at most\n",
+			n->window_max);
+	}
+	if (n->marked || n->cnps)
+		fprintf(to,
+			"  congestion   %" PRIu64 " packets marked, %" PRIu64 " CNPs\n",
+			n->marked, n->cnps);
+	if (n->violations || n->suspicions)
+		fprintf(to,
+			"  rules        %" PRIu64 " violations, %" PRIu64 " suspicions\n",
+			n->violations, n->suspicions);
+}
+
+int rn_dump_stats_print(void *ctx, const struct rn_watch *w)
+{
+	for (uint32_t i = 0; i < rn_watch_halves(w); i++)
+		if (rn_dump_is_told(rn_watch_half(w, i)))
+			print_half(ctx, rn_watch_half(w, i));
+	return fflush(ctx) || ferror((FILE *)ctx) ? -EIO : 0;
+}
+
+/* ------------------------------------------------------------------------- over time */
+/* Goodput, window, credits and round trips of a half over time, one below
+ * the other.
+ */
+
+enum {
+	WIDTH = 760,
+	LEFT = 92, /* room for numbers */
+	PLOT = WIDTH - LEFT - 16,
+	TOP = 26,
+	PANEL = 84,
+	GAP = 42, /* room for marks and the next title */
+	FOOT = 30,
+	PANELS = 4,
+};
+
+/* What a panel shows of a slice of time. */
+struct panel {
+	const char *title, *class;
+	/* Less than 0: there is none. */
+	double (*value)(const struct rn_watch_half *h, const struct rn_watch_bucket *b);
+	bool is_line; /* with holes where there is nothing; else an area */
+	bool has_marks;
+	bool is_optional; /* left out if it is empty */
+};
+
+static double goodput(const struct rn_watch_half *h, const struct rn_watch_bucket *b)
+{
+	return (double)b->bytes * 8 / (double)h->bucket_width;
+}
+
+static double window(const struct rn_watch_half *h, const struct rn_watch_bucket *b)
+{
+	(void)h;
+	return b->window;
+}
+
+static double trip(const struct rn_watch_half *h, const struct rn_watch_bucket *b)
+{
+	(void)h;
+	return b->rtts ? (double)b->rtt_sum / b->rtts / 1e3 : -1;
+}
+
+static double credits(const struct rn_watch_half *h, const struct rn_watch_bucket *b)
+{
+	(void)h;
+	return (double)b->credits - 1;
+}
+
+static const struct panel panels[PANELS] = {
+	{ "goodput, Gbit/s", "good", goodput, .has_marks = true },
+	{ "PSNs under way, at most", "under", window, .is_line = false },
+	{ "credits in the ACKs, at least", "credit", credits, .is_line = true,
+	  .is_optional = true },
+	{ "round trip, us, mean", "trip", trip, .is_line = true },
+};
+
+void rn_dump_plot_style(FILE *to)
+{
+	fputs("svg .n{fill:#7a869a;font-size:11px}svg .frame{fill:none;stroke:#9aa4b0}"
+	      "svg .grid{stroke:#9aa4b0;stroke-opacity:.3}"
+	      "svg .good{fill:#1d5fbf;fill-opacity:.55}svg .under{fill:#0e7490;"
+	      "fill-opacity:.45}svg .trip{fill:#7c3aed}svg .credit{fill:#1a7f37}svg "
+	      ".mark-again{fill:#d97706}"
+	      "svg .mark-nak{fill:#b42318}\n",
+	      to);
+}
+
+static unsigned slices(const struct rn_watch_half *h)
+{
+	rn_ns used = (h->n.last - h->bucket_start) / h->bucket_width + 1;
+
+	return used < 1 ? 1 : used > RN_WATCH_BUCKETS ? RN_WATCH_BUCKETS : (unsigned)used;
+}
+
+static double highest(const struct rn_watch_half *h, const struct panel *p,
+		      unsigned count)
+{
+	double top = 0;
+
+	for (unsigned i = 0; i < count; i++) {
+		double v = p->value(h, &h->bucket[i]);
+
+		top = v > top ? v : top;
+	}
+	return top > 0 ? top : 1;
+}
+
+static bool is_empty(const struct rn_watch_half *h, const struct panel *p, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++)
+		if (p->value(h, &h->bucket[i]) >= 0)
+			return false;
+	return true;
+}
+
+/* What the marks mean, at the right of the title. */
+static void legend(FILE *to, unsigned y)
+{
+	unsigned x = LEFT + PLOT;
+
+	fprintf(to,
+		"<polygon class='mark-again' points='%u,%u %u,%u %u,%u'/>"
+		"<text class='n' x='%u' y='%u'>sent again</text>"
+		"<rect class='mark-nak' x='%u' y='%u' width='5' height='5'/>"
+		"<text class='n' x='%u' y='%u'>NAK</text>\n",
+		x - 130, y - 7, x - 133, y - 1, x - 127, y - 1, x - 122, y, x - 40, y - 6,
+		x - 30, y);
+}
+
+/* Slices in which something was sent again or refused: triangles below. */
+static void marks(FILE *to, const struct rn_watch_half *h, unsigned count, unsigned y)
+{
+	for (unsigned i = 0; i < count; i++) {
+		double x = LEFT + PLOT * (i + 0.5) / count;
+
+		if (h->bucket[i].resent)
+			fprintf(to,
+				"<polygon class='mark-again' points='%.1f,%u %.1f,%u "
+				"%.1f,%u'><title>%" PRIu32
+				" sent again</title></polygon>\n",
+				x, y + 2, x - 3, y + 8, x + 3, y + 8,
+				h->bucket[i].resent);
+		if (h->bucket[i].naks)
+			fprintf(to,
+				"<rect class='mark-nak' x='%.1f' y='%u' width='5' "
+				"height='5'><title>%" PRIu32 " NAKs</title></rect>\n",
+				x - 2.5, y + 10, h->bucket[i].naks);
+	}
+}
+
+static void curve(FILE *to, const struct rn_watch_half *h, const struct panel *p,
+		  unsigned count, unsigned y, double top)
+{
+	double slice = (double)PLOT / count;
+
+	for (unsigned i = 0; i < count; i++) {
+		double v = p->value(h, &h->bucket[i]), height = v / top * PANEL;
+		double x = LEFT + slice * i;
+
+		if (v < 0 || (v == 0 && !p->is_line))
+			continue;
+		if (p->is_line)
+			fprintf(to, "<circle class='%s' cx='%.1f' cy='%.1f' r='2.2'/>\n",
+				p->class, x + slice / 2, y + PANEL - height);
+		else
+			fprintf(to,
+				"<rect class='%s' x='%.1f' y='%.1f' width='%.2f' "
+				"height='%.1f'/>\n",
+				p->class, x, y + PANEL - height, slice, height);
+	}
+}
+
+static void panel(FILE *to, const struct rn_watch_half *h, const struct panel *p,
+		  unsigned count, unsigned y)
+{
+	double top = highest(h, p, count);
+
+	fprintf(to, "<text x='%u' y='%u'>%s</text>\n", LEFT, y - 7, p->title);
+	for (unsigned i = 0; i <= 2; i++) {
+		unsigned at = y + PANEL - i * PANEL / 2;
+
+		fprintf(to,
+			"<line class='grid' x1='%u' y1='%u' x2='%u' y2='%u'/>"
+			"<text class='n' x='%u' y='%u' text-anchor='end'>%.4g</text>\n",
+			LEFT, at, LEFT + PLOT, at, LEFT - 6, at + 4, top * i / 2);
+	}
+	curve(to, h, p, count, y, top);
+	fprintf(to, "<rect class='frame' x='%u' y='%u' width='%u' height='%u'/>\n", LEFT,
+		y, PLOT, PANEL);
+	if (p->has_marks) {
+		marks(to, h, count, y + PANEL);
+		legend(to, y - 7);
+	}
+}
+
+void rn_dump_plot(FILE *to, const struct rn_watch_half *h, bool is_file)
+{
+	unsigned count = slices(h), y = TOP, height = TOP + FOOT - GAP;
+	bool is_left_out[PANELS];
+	char time[RN_DUMP_TIME_MAX];
+
+	for (unsigned i = 0; i < PANELS; i++) {
+		is_left_out[i] = panels[i].is_optional && is_empty(h, &panels[i], count);
+		height += is_left_out[i] ? 0 : PANEL + GAP;
+	}
+	fprintf(to,
+		"<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 %u %u' "
+		"width='%u' height='%u'>\n",
+		WIDTH, height, WIDTH, height);
+	if (is_file) {
+		fputs("<style>svg{background:#fff}text{font:12px system-ui,sans-serif}",
+		      to);
+		rn_dump_plot_style(to);
+		fputs("</style>\n", to);
+	}
+	for (unsigned i = 0; i < PANELS; i++) {
+		if (is_left_out[i])
+			continue;
+		panel(to, h, &panels[i], count, y);
+		y += PANEL + GAP;
+	}
+	for (unsigned i = 0; i <= 4; i++)
+		fprintf(to, "<text class='n' x='%u' y='%u' text-anchor='%s'>%s</text>\n",
+			LEFT + i * PLOT / 4, height - 12, i == 4 ? "end" : "middle",
+			rn_dump_time(count * h->bucket_width * i / 4, time));
+	fputs("</svg>\n", to);
+}

@@ -1,0 +1,459 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* net.c - interfaces and addresses of a lab, and what its cables do to packets. */
+#include "net.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/if_link.h>
+#include <linux/pkt_sched.h>
+#include <linux/rtnetlink.h>
+#include <linux/veth.h>
+#include <net/if.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "transport/io/host/sentence.h"
+
+/* ---------------------------------------------------------------------------- cables */
+/* In the words of the kernel's queueing disciplines (tc-netem(8), tc-tbf(8)), of
+ * rocin-fault(5), and of people; and what leads to which host.
+ */
+
+enum {
+	PPM = 1000000,
+	NETEM_LIMIT = 20000, /* packets on their way: 40 Gbit/s with a delay of 1 ms */
+	TBF_BURST_MIN = 16 << 10,
+	TBF_QUEUE = 4 << 20, /* bytes that wait, as in a switch of the larger kind */
+	/* With netem a packet overtakes by not being delayed, so that there must be a
+	 * delay.
+	 */
+	REORDER_DELAY_US = 100,
+};
+
+static void begin(struct rn_nl_msg *m, int index)
+{
+	const struct tcmsg tc = { .tcm_ifindex = index,
+				  .tcm_parent = TC_H_ROOT,
+				  .tcm_handle = TC_H_MAKE(1u << 16, 0) };
+
+	rn_nl_begin(m, RTM_NEWQDISC, NLM_F_CREATE | NLM_F_REPLACE, &tc, sizeof(tc));
+}
+
+/* A probability as netem has it: 2^32 - 1 is certain. */
+static uint32_t chance(uint32_t ppm)
+{
+	return (uint32_t)(((uint64_t)ppm * UINT32_MAX + PPM / 2) / PPM);
+}
+
+static void put_rate(struct rn_nl_msg *m, uint64_t bytes)
+{
+	struct tc_netem_rate rate = { .rate = bytes < UINT32_MAX ? (uint32_t)bytes
+								 : UINT32_MAX };
+
+	if (bytes >= UINT32_MAX)
+		rn_nl_put(m, TCA_NETEM_RATE64, &bytes, sizeof(bytes));
+	rn_nl_put(m, TCA_NETEM_RATE, &rate, sizeof(rate));
+}
+
+void rn_lab_netem_msg(struct rn_nl_msg *m, int index, const struct rn_lab_link *link)
+{
+	const struct tc_netem_qopt opt = { .limit = NETEM_LIMIT,
+					   .loss = chance(link->loss),
+					   .gap = link->reorder ? 1 : 0 };
+	const struct tc_netem_reorder reorder = { .probability = chance(link->reorder) };
+	int64_t delay = link->delay;
+	size_t options;
+
+	if (link->reorder && !delay)
+		delay = RN_USEC(REORDER_DELAY_US);
+	begin(m, index);
+	rn_nl_put_text(m, TCA_KIND, "netem");
+	options = rn_nl_nest(m, TCA_OPTIONS);
+	rn_nl_put_raw(m, &opt, sizeof(opt));
+	if (delay)
+		rn_nl_put(m, TCA_NETEM_LATENCY64, &delay, sizeof(delay));
+	if (link->reorder)
+		rn_nl_put(m, TCA_NETEM_REORDER, &reorder, sizeof(reorder));
+	if (link->rate)
+		put_rate(m, link->rate / 8);
+	rn_nl_nest_end(m, options);
+}
+
+void rn_lab_tbf_msg(struct rn_nl_msg *m, int index, const struct rn_lab_link *link)
+{
+	uint64_t bytes = link->rate / 8, burst = bytes / 1000; /* of a millisecond */
+	struct tc_tbf_qopt opt = {
+		.rate = { .linklayer = TC_LINKLAYER_ETHERNET,
+			  .rate = bytes < UINT32_MAX ? (uint32_t)bytes : UINT32_MAX },
+	};
+	size_t options;
+
+	if (burst < TBF_BURST_MIN)
+		burst = TBF_BURST_MIN;
+	if (burst < link->mtu + 64)
+		burst = link->mtu + 64;
+	opt.limit = (uint32_t)burst + TBF_QUEUE;
+	begin(m, index);
+	rn_nl_put_text(m, TCA_KIND, "tbf");
+	options = rn_nl_nest(m, TCA_OPTIONS);
+	rn_nl_put(m, TCA_TBF_PARMS, &opt, sizeof(opt));
+	rn_nl_put_u32(m, TCA_TBF_BURST, (uint32_t)burst);
+	if (bytes >= UINT32_MAX)
+		rn_nl_put(m, TCA_TBF_RATE64, &bytes, sizeof(bytes));
+	rn_nl_nest_end(m, options);
+}
+
+/* ------------------------------------------------------------------------- as text */
+struct text {
+	char *at;
+	size_t len, used;
+};
+
+__attribute__((format(printf, 2, 3))) static void add(struct text *t, const char *fmt,
+						      ...)
+{
+	va_list ap;
+	int n;
+
+	va_start(ap, fmt);
+	n = vsnprintf(t->at + t->used, t->len - t->used, fmt, ap);
+	va_end(ap);
+	t->used += n < 0 ? 0 : (size_t)n;
+	assert(t->used < t->len);
+}
+
+int rn_lab_link_rules(const struct rn_lab_link *link, unsigned host, char *text,
+		      size_t len)
+{
+	unsigned long long seed = link->seed * RN_LAB_HOSTS_MAX + host;
+	struct text t = { .at = text, .len = len };
+
+	text[0] = '\0';
+	if (link->loss)
+		add(&t, "drop tx chance=%u.%04u%%\n", link->loss / 10000,
+		    link->loss % 10000);
+	if (link->delay)
+		add(&t, "delay=%lluus tx\n",
+		    (unsigned long long)((link->delay + 999) / 1000));
+	if (link->reorder)
+		add(&t, "reorder tx chance=%u.%04u%%\n", link->reorder / 10000,
+		    link->reorder % 10000);
+	if (t.used)
+		add(&t, "seed=%llu\n", seed);
+	return (int)t.used;
+}
+
+static void add_rate(struct text *t, uint64_t rate)
+{
+	static const struct {
+		uint64_t one;
+		const char *unit;
+	} units[] = { { 1000000000, "Gbit/s" },
+		      { 1000000, "Mbit/s" },
+		      { 1000, "kbit/s" },
+		      { 1, "bit/s" } };
+	size_t i = 0;
+
+	while (rate < units[i].one)
+		i++;
+	add(t, "%.6g %s", (double)rate / (double)units[i].one, units[i].unit);
+}
+
+int rn_lab_link_text(const struct rn_lab_link *link, char *text, size_t len)
+{
+	struct text t = { .at = text, .len = len };
+
+	text[0] = '\0';
+	if (link->loss)
+		add(&t, "%sloss %g %%", t.used ? ", " : "", link->loss / 1e4);
+	if (link->delay)
+		add(&t, "%sdelay %g us", t.used ? ", " : "", (double)link->delay / 1e3);
+	if (link->reorder)
+		add(&t, "%sreorder %g %%", t.used ? ", " : "", link->reorder / 1e4);
+	if (link->rate) {
+		add(&t, "%srate ", t.used ? ", " : "");
+		add_rate(&t, link->rate);
+	}
+	return (int)t.used;
+}
+
+int rn_lab_host_number(const char *name, unsigned hosts)
+{
+	static const char *const prefixes[] = { "h", RN_LAB_NET4, RN_LAB_NET6 };
+	static const int bases[] = { 10, 10, 16 };
+
+	for (size_t i = 0; i < RN_ARRAY_SIZE(prefixes); i++) {
+		size_t len = strlen(prefixes[i]);
+		char *end;
+		unsigned long n;
+
+		if (strncmp(name, prefixes[i], len) != 0 || name[len] == '0' ||
+		    !strchr("0123456789abcdef", name[len]))
+			continue;
+		n = strtoul(name + len, &end, bases[i]);
+		if ((*end == '\0' || (i == 0 && !strcmp(end, "-v6"))) && n >= 1 &&
+		    n <= hosts)
+			return (int)n - 1;
+	}
+	return -1;
+}
+
+/* ------------------------------------------------------------------------ interfaces */
+enum {
+	CARRIER_WAIT_MS = 10000,
+	LOOPBACK = 1, /* the first interface of every network namespace */
+};
+
+#define BRIDGE "br0"
+
+/* A setting of this network namespace; without it things work, if not as neatly. */
+static void set(const char *path, const char *value)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return;
+	(void)!write(fd, value, strlen(value));
+	close(fd);
+}
+
+void rn_lab_net_prepare(bool has_ipv6)
+{
+	const char *const off = has_ipv6 ? "0" : "1";
+
+	set("/proc/sys/net/ipv6/conf/all/disable_ipv6", off);
+	set("/proc/sys/net/ipv6/conf/default/disable_ipv6", off);
+	/* Addresses count at once, and are those that we give. */
+	set("/proc/sys/net/ipv6/conf/default/accept_dad", "0");
+	set("/proc/sys/net/ipv6/conf/default/addr_gen_mode", "1");
+	set("/proc/sys/net/ipv6/conf/default/router_solicitations", "0");
+}
+
+static int set_up(struct rn_nl *nl, int index)
+{
+	const struct ifinfomsg link = { .ifi_index = index,
+					.ifi_flags = IFF_UP,
+					.ifi_change = IFF_UP };
+	struct rn_nl_msg m;
+
+	rn_nl_begin(&m, RTM_NEWLINK, 0, &link, sizeof(link));
+	return rn_nl_talk(nl, &m);
+}
+
+static int make_bridge(struct rn_nl *nl, uint32_t mtu)
+{
+	const struct ifinfomsg link = { .ifi_family = AF_UNSPEC };
+	struct rn_nl_msg m;
+	size_t info, data;
+
+	rn_nl_begin(&m, RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, &link, sizeof(link));
+	rn_nl_put_text(&m, IFLA_IFNAME, BRIDGE);
+	rn_nl_put_u32(&m, IFLA_MTU, mtu);
+	info = rn_nl_nest(&m, IFLA_LINKINFO);
+	rn_nl_put_text(&m, IFLA_INFO_KIND, "bridge");
+	data = rn_nl_nest(&m, IFLA_INFO_DATA);
+	rn_nl_put_u32(&m, IFLA_BR_FORWARD_DELAY, 0);
+	/* Nobody asks who listens, so that all get what is for many. */
+	rn_nl_put(&m, IFLA_BR_MCAST_SNOOPING, "", 1);
+	rn_nl_nest_end(&m, data);
+	rn_nl_nest_end(&m, info);
+	return rn_nl_talk(nl, &m);
+}
+
+int rn_lab_switch_make(struct rn_nl *nl, const struct rn_lab_link *link, char *err,
+		       size_t err_len)
+{
+	int rc = make_bridge(nl, link->mtu);
+
+	if (rc == -EOPNOTSUPP)
+		return rn_fail(err, err_len, rc,
+			       "this kernel has no bridges; as root: modprobe bridge");
+	if (!rc)
+		rc = set_up(nl, (int)if_nametoindex(BRIDGE));
+	if (rc)
+		return rn_fail(err, err_len, rc, "the switch cannot be made: %m");
+	return 0;
+}
+
+static int make_veth(struct rn_nl *nl, uint32_t mtu, unsigned host, pid_t keeper)
+{
+	const struct ifinfomsg link = { .ifi_family = AF_UNSPEC };
+	/* Of those that nobody gives out; the last byte is the host's, as in addresses.
+	 */
+	const uint8_t mac[] = { 0x02, 0x52, 0x4e, 0, 0, (uint8_t)(host + 1) };
+	struct rn_nl_msg m;
+	size_t info, data, peer;
+	char name[IFNAMSIZ];
+
+	snprintf(name, sizeof(name), "h%u", host + 1);
+	rn_nl_begin(&m, RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, &link, sizeof(link));
+	rn_nl_put_text(&m, IFLA_IFNAME, name);
+	rn_nl_put_u32(&m, IFLA_MTU, mtu);
+	rn_nl_put_u32(&m, IFLA_MASTER, if_nametoindex(BRIDGE));
+	info = rn_nl_nest(&m, IFLA_LINKINFO);
+	rn_nl_put_text(&m, IFLA_INFO_KIND, "veth");
+	data = rn_nl_nest(&m, IFLA_INFO_DATA);
+	peer = rn_nl_nest(&m, VETH_INFO_PEER);
+	rn_nl_put_raw(&m, &link, sizeof(link));
+	rn_nl_put_text(&m, IFLA_IFNAME, RN_LAB_INTERFACE);
+	rn_nl_put_u32(&m, IFLA_MTU, mtu);
+	rn_nl_put(&m, IFLA_ADDRESS, mac, sizeof(mac));
+	rn_nl_put_u32(&m, IFLA_NET_NS_PID, (uint32_t)keeper);
+	rn_nl_nest_end(&m, peer);
+	rn_nl_nest_end(&m, data);
+	rn_nl_nest_end(&m, info);
+	return rn_nl_talk(nl, &m);
+}
+
+int rn_lab_cable_make(struct rn_nl *nl, const struct rn_lab_link *link, unsigned host,
+		      pid_t keeper, char *err, size_t err_len)
+{
+	char name[IFNAMSIZ];
+	int rc = make_veth(nl, link->mtu, host, keeper);
+
+	if (rc == -EOPNOTSUPP)
+		return rn_fail(
+			err, err_len, rc,
+			"this kernel has no pairs of interfaces; as root: modprobe veth");
+	snprintf(name, sizeof(name), "h%u", host + 1);
+	if (!rc)
+		rc = set_up(nl, (int)if_nametoindex(name));
+	if (rc)
+		return rn_fail(err, err_len, rc, "the cable of h%u cannot be made: %m",
+			       host + 1);
+	return 0;
+}
+
+static int add_address(struct rn_nl *nl, int index, int family, const void *address,
+		       uint8_t prefix)
+{
+	const struct ifaddrmsg fixed = { .ifa_family = (uint8_t)family,
+					 .ifa_prefixlen = prefix,
+					 .ifa_flags = IFA_F_PERMANENT | IFA_F_NODAD,
+					 .ifa_index = (unsigned)index };
+	size_t len = family == AF_INET ? 4 : 16;
+	struct rn_nl_msg m;
+
+	rn_nl_begin(&m, RTM_NEWADDR, NLM_F_CREATE | NLM_F_EXCL, &fixed, sizeof(fixed));
+	rn_nl_put(&m, IFA_LOCAL, address, len);
+	rn_nl_put(&m, IFA_ADDRESS, address, len);
+	return rn_nl_talk(nl, &m);
+}
+
+/* Programs that join a group say rarely on which interface. */
+static int add_group_route(struct rn_nl *nl, int index)
+{
+	const struct rtmsg route = { .rtm_family = AF_INET,
+				     .rtm_dst_len = 4,
+				     .rtm_table = RT_TABLE_MAIN,
+				     .rtm_protocol = RTPROT_BOOT,
+				     .rtm_scope = RT_SCOPE_LINK,
+				     .rtm_type = RTN_UNICAST };
+	const struct in_addr groups = { htonl(0xe0000000) };
+	struct rn_nl_msg m;
+
+	rn_nl_begin(&m, RTM_NEWROUTE, NLM_F_CREATE, &route, sizeof(route));
+	rn_nl_put(&m, RTA_DST, &groups, sizeof(groups));
+	rn_nl_put_u32(&m, RTA_OIF, (uint32_t)index);
+	return rn_nl_talk(nl, &m);
+}
+
+static int add_addresses(struct rn_nl *nl, int index, unsigned host)
+{
+	const struct in_addr v4 = { htonl(0x0a560001 + host) };
+	struct in6_addr v6 = { .s6_addr = { 0xfd, 0x86, [15] = (uint8_t)(host + 1) } };
+	struct in6_addr local = { .s6_addr = { 0xfe, 0x80, [15] = (uint8_t)(host + 1) } };
+	int rc = add_address(nl, index, AF_INET, &v4, 24);
+
+	if (!rc)
+		rc = add_address(nl, index, AF_INET6, &v6, 64);
+	if (!rc)
+		rc = add_address(nl, index, AF_INET6, &local, 64);
+	/* No IPv6 on this machine, or none allowed. */
+	return rc == -EAFNOSUPPORT || rc == -EOPNOTSUPP || rc == -EACCES ? 0 : rc;
+}
+
+/* Until packets can pass; the kernel gets round to it by itself. */
+static int await_carrier(void)
+{
+	const struct timespec pause = { .tv_nsec = 1000000 };
+	struct ifreq req = { .ifr_name = RN_LAB_INTERFACE };
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), rc = -ETIMEDOUT;
+
+	if (fd < 0)
+		return -errno;
+	for (unsigned ms = 0; ms < CARRIER_WAIT_MS && rc == -ETIMEDOUT; ms++) {
+		if (ioctl(fd, SIOCGIFFLAGS, &req))
+			rc = -errno;
+		else if (req.ifr_flags & IFF_RUNNING)
+			rc = 0;
+		else
+			nanosleep(&pause, NULL);
+	}
+	close(fd);
+	return rc;
+}
+
+/* netem does all of it. Without it there is one for rates; the rest is the devices'. */
+static int shape(struct rn_nl *nl, int index, const struct rn_lab_link *link,
+		 unsigned *by, char *err, size_t err_len)
+{
+	struct rn_nl_msg m;
+	int rc;
+
+	*by = 0;
+	if (!link->loss && !link->reorder && !link->delay && !link->rate)
+		return 0;
+	rn_lab_netem_msg(&m, index, link);
+	rc = rn_nl_talk(nl, &m);
+	if (rc == 0) {
+		*by = RN_LAB_BY_NETEM;
+		return 0;
+	}
+	if (rc != -ENOENT && rc != -EOPNOTSUPP)
+		return rn_fail(err, err_len, rc, "netem cannot be set up: %m");
+	if (link->rate) {
+		rn_lab_tbf_msg(&m, index, link);
+		rc = rn_nl_talk(nl, &m);
+		if (rc)
+			return rn_fail(
+				err, err_len, rc,
+				"this kernel can limit no rates; leave --rate out, "
+				"or as root: modprobe sch_netem");
+		*by |= RN_LAB_BY_TBF;
+	}
+	if (link->loss || link->reorder || link->delay)
+		*by |= RN_LAB_BY_RULES;
+	return 0;
+}
+
+int rn_lab_host_connect(const struct rn_lab_link *link, unsigned host, unsigned *by,
+			char *err, size_t err_len)
+{
+	int index = (int)if_nametoindex(RN_LAB_INTERFACE);
+	struct rn_nl nl;
+	int rc = rn_nl_open(&nl);
+
+	if (!rc)
+		rc = set_up(&nl, LOOPBACK);
+	if (!rc)
+		rc = set_up(&nl, index);
+	if (!rc)
+		rc = add_addresses(&nl, index, host);
+	if (!rc)
+		rc = add_group_route(&nl, index);
+	if (!rc)
+		rc = await_carrier();
+	if (rc)
+		(void)rn_fail(err, err_len, rc, "h%u cannot be connected: %m", host + 1);
+	else
+		rc = shape(&nl, index, link, by, err, err_len);
+	rn_nl_close(&nl);
+	return rc;
+}

@@ -1,0 +1,509 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* picture.c - a witness as a picture.
+ *
+ * A lane per agent and per queue, node by node; a row per step, time downward, not to
+ * scale. A TLP is a line from the agent that sends it through the queues in which it
+ * waits to where it takes effect. Names of overtaking rules stand where they were used.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "html.h"
+#include "sim/pcie/model/topology.h"
+
+/* ----------------------------------------------------------------------- stale looks */
+/* Finds the load of a witness that came too early. */
+
+static bool is_load(const struct rn_litmus_test *t, const struct rn_litmus_step *s)
+{
+	const struct rn_litmus_instr *in;
+
+	if (s->kind != RN_STEP_INSTR || s->thread == RN_LITMUS_NONE)
+		return false;
+	in = &t->thread[s->thread].instr[s->instr];
+	return in->op == RN_LITMUS_LD || in->op == RN_LITMUS_MRD;
+}
+
+static bool is_data_write(const struct rn_litmus_step *s)
+{
+	return s->tlp_kind == RN_TLP_WRITE && s->loc != RN_LITMUS_NONE &&
+	       !(s->tlp_flags & (RN_TLP_CQE | RN_TLP_BELL));
+}
+
+/* A write of @loc that was sent before @load and is visible only after it. */
+static bool find_late(const struct rn_report_state *s, size_t load,
+		      struct rn_html_stale *stale)
+{
+	for (size_t i = 0; i < load; i++) {
+		const struct rn_litmus_step *sent = &s->steps[i];
+		bool is_there = false;
+
+		if (sent->kind != RN_STEP_ISSUE || !is_data_write(sent) ||
+		    sent->loc != s->steps[load].loc)
+			continue;
+		*stale = (struct rn_html_stale){ .step = load,
+						 .tlp = sent->tlp,
+						 .where = RN_LIST_COUNT };
+		for (size_t j = i; j < load; j++) {
+			const struct rn_litmus_step *at = &s->steps[j];
+
+			if (at->tlp != sent->tlp || at->node != sent->node)
+				continue;
+			is_there |= at->kind == RN_STEP_PERFORM;
+			if (at->kind == RN_STEP_MOVE)
+				stale->where = at->to;
+		}
+		/* It has not moved yet: it is in the queue that it will leave first. */
+		for (size_t j = load; j < s->step_count && stale->where == RN_LIST_COUNT;
+		     j++)
+			if (s->steps[j].tlp == sent->tlp &&
+			    s->steps[j].kind == RN_STEP_MOVE)
+				stale->where = s->steps[j].from;
+		if (!is_there)
+			return true;
+	}
+	return false;
+}
+
+bool rn_html_find_stale(const struct rn_litmus_test *t, const struct rn_report_state *s,
+			struct rn_html_stale *stale)
+{
+	for (size_t i = 0; i < s->step_count; i++)
+		if (is_load(t, &s->steps[i]) && find_late(s, i, stale))
+			return true;
+	return false;
+}
+
+/* ----------------------------------------------------------------------- the picture */
+enum {
+	LANES_MAX = 64,
+	ROW = 22,
+	TOP = 52, /* of the first row */
+	AGENT_WIDTH = 156,
+	NIC_WIDTH = 96,
+	QUEUE_WIDTH = 88,
+	MARGIN = 60, /* for words at the right end */
+	APART = 5,   /* of lines in one lane */
+	NODE_GAP = 14,
+	ROWS_MAX = 400,
+	SMALLEST_PERCENT = 70, /* of its size where the page is narrow */
+};
+
+struct lane {
+	uint8_t node;
+	bool is_queue;
+	uint16_t id; /* agent or queue */
+	unsigned x, width;
+};
+
+struct picture {
+	FILE *to;
+	const struct rn_litmus_test *t;
+	const struct rn_litmus_step *step;
+	size_t count;
+	struct lane lane[LANES_MAX];
+	unsigned lanes, width;
+	struct rn_html_stale stale;
+	bool has_stale;
+};
+
+/* ---- lanes ---- */
+
+static void add_lane(struct picture *p, unsigned node, bool is_queue, unsigned id)
+{
+	bool is_nic = !is_queue && rn_agent_is_nic(id);
+
+	for (unsigned i = 0; i < p->lanes; i++)
+		if (p->lane[i].node == node && p->lane[i].is_queue == is_queue &&
+		    p->lane[i].id == id)
+			return;
+	if (p->lanes == LANES_MAX)
+		return;
+	p->lane[p->lanes++] = (struct lane){
+		.node = (uint8_t)node,
+		.is_queue = is_queue,
+		.id = (uint16_t)id,
+		.width = is_queue ? QUEUE_WIDTH
+			 : is_nic ? NIC_WIDTH
+				  : AGENT_WIDTH,
+	};
+}
+
+static bool has_lane(const struct picture *p, unsigned node)
+{
+	for (unsigned i = 0; i < p->lanes; i++)
+		if (p->lane[i].node == node)
+			return true;
+	return false;
+}
+
+static bool is_nic_of(const struct rn_litmus_test *t, unsigned node, unsigned agent)
+{
+	for (unsigned i = 0; i < t->qps; i++)
+		if ((t->qp[i].node == node && t->qp[i].nic == agent) ||
+		    (t->qp[i].peer == node && t->qp[i].peer_nic == agent))
+			return true;
+	return false;
+}
+
+static void add_threads(struct picture *p, unsigned node, bool is_cpu)
+{
+	for (unsigned i = 0; i < p->t->threads; i++)
+		if (p->t->thread[i].node == node &&
+		    (p->t->thread[i].agent == RN_AGENT_CPU) == is_cpu)
+			add_lane(p, node, false, p->t->thread[i].agent);
+}
+
+/* Queues in the order in which they were first left. */
+static void add_queues(struct picture *p, unsigned node)
+{
+	for (size_t i = 0; i < p->count; i++)
+		if (p->step[i].kind == RN_STEP_MOVE && p->step[i].node == node)
+			add_lane(p, node, true, p->step[i].from);
+}
+
+static bool is_thread(const struct picture *p, unsigned node, unsigned agent)
+{
+	for (unsigned i = 0; i < p->t->threads; i++)
+		if (p->t->thread[i].node == node && p->t->thread[i].agent == agent)
+			return true;
+	return false;
+}
+
+static void add_node(struct picture *p, unsigned node)
+{
+	add_threads(p, node, true);
+	for (unsigned nic = RN_AGENT_NIC; nic < RN_AGENT_NVME; nic++)
+		if (is_nic_of(p->t, node, nic))
+			add_lane(p, node, false, nic);
+	for (size_t i = 0; i < p->count; i++)
+		if (p->step[i].node == node && p->step[i].kind == RN_STEP_ISSUE &&
+		    !is_thread(p, node, p->step[i].agent))
+			add_lane(p, node, false, p->step[i].agent);
+	add_queues(p, node);
+	add_threads(p, node, false);
+}
+
+/* Nodes in the order of the program's columns, then those without a thread. */
+static void add_lanes(struct picture *p)
+{
+	unsigned x = 0;
+
+	for (unsigned i = 0; i < p->t->threads; i++)
+		if (!has_lane(p, p->t->thread[i].node))
+			add_node(p, p->t->thread[i].node);
+	for (unsigned node = 0; node < p->t->nodes; node++)
+		if (!has_lane(p, node))
+			add_node(p, node);
+	for (unsigned i = 0; i < p->lanes; i++) {
+		if (i > 0 && p->lane[i].node != p->lane[i - 1].node)
+			x += NODE_GAP;
+		p->lane[i].x = x;
+		x += p->lane[i].width;
+	}
+	p->width = x + MARGIN;
+}
+
+static const struct lane *find_lane(const struct picture *p, unsigned node, bool is_queue,
+				    unsigned id)
+{
+	for (unsigned i = 0; i < p->lanes; i++)
+		if (p->lane[i].node == node && p->lane[i].is_queue == is_queue &&
+		    p->lane[i].id == id)
+			return &p->lane[i];
+	return NULL;
+}
+
+static unsigned middle(const struct lane *lane)
+{
+	return lane->x + lane->width / 2;
+}
+
+static unsigned row_y(size_t row)
+{
+	return TOP + (unsigned)row * ROW + ROW / 2;
+}
+
+static void lane_name(const struct picture *p, const struct lane *lane)
+{
+	char name[32];
+
+	rn_html_text(p->to, lane->is_queue ? rn_queue_name(lane->id, name, sizeof(name))
+					   : rn_agent_name(lane->id, name, sizeof(name)));
+}
+
+static void draw_lanes(const struct picture *p)
+{
+	unsigned bottom = row_y(p->count);
+
+	for (unsigned node = 0; node < p->t->nodes; node++) {
+		unsigned left = p->width, right = 0;
+
+		for (unsigned i = 0; i < p->lanes; i++) {
+			const struct lane *l = &p->lane[i];
+
+			if (l->node != node)
+				continue;
+			left = l->x < left ? l->x : left;
+			right = l->x + l->width;
+		}
+		if (right == 0)
+			continue;
+		fprintf(p->to,
+			"<rect class='band' x='%u' y='0' width='%u' height='%u' rx='6'/>"
+			"<text class='head' x='%u' y='18'>node ",
+			left, right - left, bottom, left + 8);
+		rn_html_text(p->to, p->t->node[node]);
+		fputs("</text>\n", p->to);
+	}
+	for (unsigned i = 0; i < p->lanes; i++) {
+		const struct lane *l = &p->lane[i];
+
+		fprintf(p->to,
+			"<line class='lane' x1='%u' y1='%u' x2='%u' y2='%u'/>"
+			"<text class='%s' x='%u' y='38' text-anchor='middle'>",
+			middle(l), TOP - 6, middle(l), bottom,
+			l->is_queue ? "dim" : "head", middle(l));
+		lane_name(p, l);
+		fputs("</text>\n", p->to);
+	}
+}
+
+/* ---- one TLP ---- */
+
+static const char *class_of(const struct rn_litmus_step *s)
+{
+	if (s->tlp_flags & RN_TLP_CQE)
+		return "cqe";
+	return s->tlp_kind == RN_TLP_WRITE ? "data" : "read";
+}
+
+/* "MWr d": the text of a TLP's step up to what happens to it. */
+static void short_name(const struct picture *p, const struct rn_litmus_step *s)
+{
+	char name[RN_LITMUS_TEXT];
+	const char *end = strstr(s->text, " is sent");
+	size_t len = end ? (size_t)(end - s->text) : strlen(s->text);
+
+	if (len >= sizeof(name))
+		len = sizeof(name) - 1;
+	memcpy(name, s->text, len);
+	name[len] = '\0';
+	rn_html_text(p->to, name);
+}
+
+/* "A2b" of "A2b: a write with RO passes a write", the whole behind it when pointed at. */
+static void draw_rule(const struct picture *p, const struct rn_litmus_step *s, unsigned x,
+		      unsigned y)
+{
+	const char *colon;
+	char name[16];
+	size_t len;
+
+	if (!s->rule || s->passed == UINT16_MAX)
+		return;
+	colon = strchr(s->rule, ':');
+	len = colon ? (size_t)(colon - s->rule) : strlen(s->rule);
+	if (len >= sizeof(name))
+		len = sizeof(name) - 1;
+	memcpy(name, s->rule, len);
+	name[len] = '\0';
+	fprintf(p->to, "<text class='rule' x='%u' y='%u'><title>", x + 5, y + 4);
+	rn_html_text(p->to, s->rule);
+	fputs("</title>", p->to);
+	rn_html_text(p->to, name);
+	fputs("</text>\n", p->to);
+}
+
+struct point {
+	unsigned x, y;
+};
+
+static void draw_line(const struct picture *p, const struct rn_litmus_step *s,
+		      struct point a, struct point b)
+{
+	bool is_wait = a.x == b.x && b.y - a.y > ROW;
+
+	fprintf(p->to, "<line class='%s%s%s' x1='%u' y1='%u' x2='%u' y2='%u'/>\n",
+		class_of(s), is_wait ? " wait" : "",
+		s->tlp_kind == RN_TLP_COMPLETION ? " answer" : "", a.x, a.y, b.x, b.y);
+}
+
+static const char *end_name(const struct picture *p, const struct rn_litmus_step *s)
+{
+	if (s->tlp_flags & RN_TLP_CQE)
+		return "CQE";
+	return s->loc == RN_LITMUS_NONE ? "" : p->t->location[s->loc].name;
+}
+
+/* Where it takes effect. */
+static void draw_end(const struct picture *p, const struct rn_litmus_step *s,
+		     struct point at)
+{
+	fprintf(p->to, "<circle class='%s' cx='%u' cy='%u' r='4'><title>", class_of(s),
+		at.x, at.y);
+	rn_html_text(p->to, s->text);
+	fputs("</title></circle>\n", p->to);
+	if (s->kind == RN_STEP_PERFORM && s->tlp_kind == RN_TLP_WRITE)
+		fprintf(p->to, "<text class='%s' x='%u' y='%u'>%s visible</text>\n",
+			class_of(s), at.x + 8, at.y + 4, end_name(p, s));
+}
+
+/* TLPs that wait in one queue are drawn side by side. */
+static unsigned aside(const struct rn_litmus_step *s)
+{
+	return s->tlp % 3 * APART;
+}
+
+/* Follow a TLP from the step that sends it. */
+static void draw_tlp(const struct picture *p, size_t from)
+{
+	const struct rn_litmus_step *sent = &p->step[from];
+	const struct lane *lane = find_lane(p, sent->node, false, sent->agent);
+	struct point at = { lane ? middle(lane) : 0, row_y(from) }, to;
+
+	for (size_t i = from + 1; i < p->count; i++) {
+		const struct rn_litmus_step *s = &p->step[i];
+
+		if (s->tlp != sent->tlp || s->node != sent->node)
+			continue;
+		if (s->kind == RN_STEP_MOVE) {
+			lane = find_lane(p, s->node, true, s->from);
+			if (!lane)
+				continue;
+			/* It entered the queue just after it left the place before. */
+			to = (struct point){ middle(lane) + aside(s), at.y + ROW / 2 };
+			draw_line(p, s, at, to);
+			at = (struct point){ to.x, row_y(i) };
+			draw_line(p, s, to, at);
+			draw_rule(p, s, at.x, at.y);
+		}
+		if (s->kind == RN_STEP_PERFORM || s->kind == RN_STEP_COMPLETE) {
+			lane = find_lane(p, sent->node, false, sent->agent);
+			to = (struct point){ at.x, row_y(i) };
+			if (s->kind == RN_STEP_COMPLETE && lane)
+				to.x = middle(lane);
+			draw_line(p, s, at, to);
+			draw_end(p, s, to);
+			at = to;
+		}
+	}
+}
+
+static void draw_sent(const struct picture *p, size_t i)
+{
+	const struct rn_litmus_step *s = &p->step[i];
+	const struct lane *lane = find_lane(p, s->node, false, s->agent);
+
+	if (!lane)
+		return;
+	fprintf(p->to, "<text class='%s' x='%u' y='%u' text-anchor='end'>", class_of(s),
+		middle(lane) - 6, row_y(i) + 4);
+	short_name(p, s);
+	fputs("</text>\n", p->to);
+	draw_tlp(p, i);
+}
+
+/* ---- instructions ---- */
+
+/* A post in the store buffer is no news. */
+static bool is_post_leaving(const struct rn_litmus_test *t,
+			    const struct rn_litmus_step *s)
+{
+	return s->kind == RN_STEP_STORE && s->thread != RN_LITMUS_NONE &&
+	       rn_litmus_is_work(t->thread[s->thread].instr[s->instr].op);
+}
+
+static void draw_instr(const struct picture *p, size_t i)
+{
+	const struct rn_litmus_step *s = &p->step[i];
+	const struct lane *lane = find_lane(p, s->node, false, s->agent);
+	bool is_stale = p->has_stale && p->stale.step == i;
+	char note[2 * RN_LITMUS_TEXT];
+	const char *text = s->text, *end;
+	size_t len;
+
+	if (!lane || is_post_leaving(p->t, s))
+		return;
+	if (is_stale)
+		fprintf(p->to,
+			"<rect class='mark' x='%u' y='%u' width='%u' height='%u' "
+			"rx='4'/>",
+			lane->x + 4, row_y(i) - ROW / 2 + 1, lane->width - 8, ROW - 2);
+	/* What it came too early for is drawn, and said above the picture. */
+	end = strstr(text, ", while ");
+	len = end ? (size_t)(end - text) : strlen(text);
+	if (len >= sizeof(note))
+		len = sizeof(note) - 1;
+	memcpy(note, text, len);
+	note[len] = '\0';
+	fprintf(p->to, "<text class='%s' x='%u' y='%u' text-anchor='middle'>",
+		is_stale		   ? "stale"
+		: s->kind == RN_STEP_INSTR ? "head"
+					   : "dim",
+		middle(lane), row_y(i) + 4);
+	rn_html_text(p->to, note);
+	fputs("</text>\n", p->to);
+}
+
+/* From where a completion became visible to the poll that took it. */
+static void draw_seen(const struct picture *p, size_t poll)
+{
+	const struct rn_litmus_step *s = &p->step[poll];
+	const struct lane *to = find_lane(p, s->node, false, s->agent), *from = NULL;
+	const struct rn_litmus_instr *in;
+	char name[RN_LITMUS_TEXT];
+	size_t made = 0;
+
+	if (s->kind != RN_STEP_INSTR || s->thread == RN_LITMUS_NONE || !to)
+		return;
+	in = &p->t->thread[s->thread].instr[s->instr];
+	if (in->op != RN_LITMUS_POLL)
+		return;
+	snprintf(name, sizeof(name), "CQE %s is visible", p->t->cq[in->cq].name);
+	for (size_t i = 0; i < poll; i++)
+		if (p->step[i].kind == RN_STEP_PERFORM && p->step[i].node == s->node &&
+		    !strcmp(p->step[i].text, name))
+			made = i;
+	for (size_t i = 0; i < made; i++)
+		if (p->step[i].kind == RN_STEP_MOVE &&
+		    p->step[i].tlp == p->step[made].tlp &&
+		    p->step[i].node == p->step[made].node)
+			from = find_lane(p, p->step[i].node, true, p->step[i].from);
+	if (from)
+		fprintf(p->to, "<line class='seen' x1='%u' y1='%u' x2='%u' y2='%u'/>\n",
+			middle(from), row_y(made), middle(to), row_y(poll) - 8);
+}
+
+void rn_html_picture(FILE *to, const struct rn_litmus_test *t,
+		     const struct rn_report_state *s)
+{
+	struct picture p = { .to = to,
+			     .t = t,
+			     .step = s->steps,
+			     .count = s->step_count < ROWS_MAX ? s->step_count
+							       : ROWS_MAX };
+
+	p.has_stale = rn_html_find_stale(t, s, &p.stale);
+	add_lanes(&p);
+	fprintf(to,
+		"<div class='scroll'><svg xmlns='http://www.w3.org/2000/svg' role='img' "
+		"width='%u' height='%u' viewBox='0 0 %u %u' style='min-width:%upx'>"
+		"<title>How the run went: time goes downward</title>\n",
+		p.width, row_y(p.count) + 4, p.width, row_y(p.count) + 4,
+		p.width * SMALLEST_PERCENT / 100);
+	draw_lanes(&p);
+	for (size_t i = 0; i < p.count; i++)
+		draw_seen(&p, i);
+	for (size_t i = 0; i < p.count; i++)
+		if (p.step[i].kind == RN_STEP_ISSUE)
+			draw_sent(&p, i);
+	for (size_t i = 0; i < p.count; i++)
+		if (p.step[i].kind <= RN_STEP_NIC)
+			draw_instr(&p, i);
+	fputs("</svg></div>\n", to);
+	if (p.count < s->step_count)
+		fprintf(to, "<p class='dim'>The last %zu steps are not shown.</p>\n",
+			s->step_count - p.count);
+}

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* settings.c - see settings.h. */
+#include "settings.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "rocin/pcie.h"
+#include "sim/pcie/gpu/declare.h"
+#include "sim/pcie/sanitizer/sanitize.h"
+#include "transport/io/host/log.h"
+#include "transport/io/rocind/timeout_scale.h"
+
+/* Options that do nothing but set a variable which the plugin reads. */
+enum {
+	OPT_PCAP = 0x100,
+	OPT_FAULT,
+	OPT_CC,
+	OPT_GSO,
+	OPT_ICRC,
+	OPT_CREDITS,
+	OPT_LOCAL,
+	OPT_IO,
+	OPT_LOG,
+	OPT_TIMEOUT_SCALE,
+	OPT_PCIE,
+	OPT_DEVICE_MEMORY,
+	OPT_SANITIZE,
+	OPT_RECORD,
+	OPT_RECORD_LIMIT,
+};
+
+#define DEVICE_MEMORY "ROCIN_PCIE_DEVICE"
+#define SANITIZE "ROCIN_SANITIZE"
+#define RECORD "ROCIN_RECORD"
+
+static const struct {
+	int key;
+	const char *variable;
+} passes[] = {
+	{ OPT_CC, "ROCIN_CC" },
+	{ OPT_PCAP, "ROCIN_PCAP" },
+	{ OPT_FAULT, "ROCIN_FAULT" },
+	{ OPT_GSO, "ROCIN_GSO" },
+	{ OPT_ICRC, "ROCIN_ICRC" },
+	{ OPT_CREDITS, "ROCIN_CREDITS" },
+	{ OPT_LOG, "ROCIN_LOG" },
+	{ OPT_PCIE, "ROCIN_PCIE" },
+	{ OPT_LOCAL, "ROCIN_LOCAL" },
+	{ OPT_IO, "ROCIN_IO" },
+	{ OPT_TIMEOUT_SCALE, "ROCIN_TIMEOUT_SCALE" },
+};
+
+static const struct argp_option options[] = {
+	{ "netdev", 'n', "SPEC", 0,
+	  "Make devices of these interfaces and addresses: IF[:ADDR[+ADDR...]][,IF...] "
+	  "(default: lo, that is 127.0.0.1 and ::1)",
+	  0 },
+	{ "pcap", OPT_PCAP, "FILE", 0, "Write every packet to FILE", 0 },
+	{ "fault", OPT_FAULT, "SPEC", 0,
+	  "Make things go wrong on purpose, e.g. drop=1%,seed=7, or rules as in "
+	  "rocin-fault(5), or @FILE",
+	  0 },
+	{ "cc", OPT_CC, "off|on|observe[:RATE]", 0,
+	  "Congestion control: answer ECN marks and obey notifications (DCQCN), or only "
+	  "show what they would do; RATE of the link, e.g. on:25G",
+	  0 },
+	{ "gso", OPT_GSO, "on|off", 0, "Hand packets to the kernel in super-packets", 0 },
+	{ "icrc", OPT_ICRC, "solve|exact", 0,
+	  "Accept IPv4 identifications that had to be solved for, or refuse them", 0 },
+	{ "credits", OPT_CREDITS, "on|off", 0,
+	  "Tell requesters how many receives are posted", 0 },
+	{ "local", OPT_LOCAL, "auto|off|no-icrc", 0,
+	  "Reach other processes of this host and user through shared memory, or by UDP, "
+	  "where tcpdump sees the packets; no-icrc: by memory, without ICRCs if the "
+	  "other "
+	  "process says so as well",
+	  0 },
+	{ "io", OPT_IO, "auto|epoll|uring", 0,
+	  "Move packets by epoll, sendmsg and recvmsg, or by io_uring; auto: by what is "
+	  "faster, the former",
+	  0 },
+	{ "log", OPT_LOG, "LEVEL[:FILE]", 0, "error, warn, info, debug or trace", 0 },
+	{ "timeout-scale", OPT_TIMEOUT_SCALE, "N", 0,
+	  "Wait N times longer than agreed for others that are stopped, in a debugger "
+	  "for "
+	  "instance; 1 to 1000",
+	  0 },
+	{ "pcie", OPT_PCIE, "KNOBS", 0,
+	  "Place data as PCIe might: strict, ibta, typical or adversarial, then "
+	  "KNOB=VALUE separated by commas, or @FILE; see rocin-pcie(7)",
+	  0 },
+	{ "device-memory", OPT_DEVICE_MEMORY, "RULE", 0,
+	  "Treat registered memory that matches RULE as memory of a simulated GPU, e.g. "
+	  "'size>=1M;access=relaxed;gpu=0'; may be given several times",
+	  0 },
+	{ "sanitize", OPT_SANITIZE, "all", OPTION_ARG_OPTIONAL,
+	  "Report on standard error where the program uses memory before it may; all: "
+	  "also reads of data that no completion covers. The PCIe layer is adversarial "
+	  "unless --pcie says otherwise; see rocin(7)",
+	  0 },
+	{ "record", OPT_RECORD, "FILE", 0,
+	  "Record all that the device does in FILE, for rocin sim --replay", 0 },
+	{ "record-limit", OPT_RECORD_LIMIT, "SIZE", 0,
+	  "End the recording at SIZE bytes; K, M or G may follow [1G]", 0 },
+	{ 0 },
+};
+
+/* Rules add up, separated by bars. */
+static int add_rule(const char *rule)
+{
+	const char *old = getenv(DEVICE_MEMORY);
+	char *all;
+	int rc;
+
+	if (!old || !*old)
+		return setenv(DEVICE_MEMORY, rule, 1) ? errno : 0;
+	if (asprintf(&all, "%s|%s", old, rule) < 0)
+		return ENOMEM;
+	rc = setenv(DEVICE_MEMORY, all, 1) ? errno : 0;
+	free(all);
+	return rc;
+}
+
+/* Bytes, with a unit or without. */
+static error_t set_limit(const char *text, struct argp_state *state)
+{
+	static const char units[] = "KMG";
+	const char *unit;
+	char bytes[32], *end;
+	uint64_t n;
+
+	errno = 0;
+	n = strtoull(text, &end, 10);
+	unit = *end ? strchr(units, *end) : NULL;
+	for (const char *u = units; unit && u <= unit; u++)
+		n = n > UINT64_MAX >> 10 ? UINT64_MAX : n << 10;
+	if (*text < '0' || *text > '9' || errno || (*end && (!unit || end[1])))
+		argp_error(state, "\"%s\" is not a size such as 64M", text);
+	snprintf(bytes, sizeof(bytes), "%llu", (unsigned long long)n);
+	return setenv(RECORD "_LIMIT", bytes, 1) ? errno : 0;
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct rn_run_settings *settings = state->input;
+
+	for (size_t i = 0; i < RN_ARRAY_SIZE(passes); i++)
+		if (key == passes[i].key)
+			return setenv(passes[i].variable, arg, 1) ? errno : 0;
+	switch (key) {
+	case 'n':
+		settings->netdevs = arg;
+		return 0;
+	case OPT_DEVICE_MEMORY:
+		return add_rule(arg);
+	case OPT_SANITIZE:
+		return setenv(SANITIZE, arg ? arg : "on", 1) ? errno : 0;
+	case OPT_RECORD:
+		return setenv(RECORD, arg, 1) ? errno : 0;
+	case OPT_RECORD_LIMIT:
+		return set_limit(arg, state);
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+const struct argp rn_run_settings_argp = { .options = options, .parser = parse };
+
+/* The words of a file instead of its name: the program may be in another directory, and
+ * what is a pipe can be read once.
+ */
+static int hand_on(const struct rn_pcie_knobs *knobs, char *err, size_t err_len)
+{
+	char words[1024];
+	int len = rn_pcie_format(knobs, words, sizeof(words));
+
+	if (len >= 0 && (size_t)len < sizeof(words) && !setenv("ROCIN_PCIE", words, 1))
+		return 0;
+	snprintf(err, err_len, "no memory for the knobs");
+	return -ENOMEM;
+}
+
+/* A word that is not understood would keep every device of the program from opening. */
+static int check_pcie(char *err, size_t err_len)
+{
+	const char *knobs = getenv("ROCIN_PCIE"), *rules = getenv(DEVICE_MEMORY);
+	struct rn_pcie_knobs parsed;
+	struct rn_declare declared;
+	int rc = 0;
+
+	rn_pcie_preset(&parsed, RN_PCIE_STRICT);
+	if (knobs)
+		rc = rn_pcie_parse(&parsed, knobs, err, err_len);
+	if (!rc && knobs && *knobs == '@')
+		rc = hand_on(&parsed, err, err_len);
+	if (!rc && rules && *rules)
+		rc = rn_declare_parse(&declared, rules, err, err_len);
+	return rc;
+}
+
+/* The sanitizer needs a layer that holds data back. */
+static int check_sanitize(char *err, size_t err_len)
+{
+	const char *text = getenv(SANITIZE), *knobs = getenv("ROCIN_PCIE");
+	struct rn_sanitize_options o = { .level = RN_SANITIZE_OFF };
+	struct rn_pcie_knobs k;
+
+	if (text && rn_sanitize_parse(&o, text, err, err_len))
+		return -EINVAL;
+	if (o.level == RN_SANITIZE_OFF)
+		return 0;
+	if (!knobs || !*knobs)
+		return setenv("ROCIN_PCIE", "adversarial", 1) ? -errno : 0;
+	rn_pcie_preset(&k, RN_PCIE_STRICT);
+	if (!rn_pcie_parse(&k, knobs, err, err_len) && k.place != RN_PLACE_NOW)
+		return 0;
+	snprintf(err, err_len,
+		 "--sanitize finds nothing with --pcie=%s, which holds no data "
+		 "back; leave --pcie out or take another mode",
+		 knobs);
+	return -EINVAL;
+}
+
+/* A slip would keep every device of the program from opening. */
+static int check_timeout_scale(char *err, size_t err_len)
+{
+	uint32_t scale;
+
+	return rn_timeout_scale_read(&scale, err, err_len);
+}
+
+/* Nothing would be logged, and the program look as if nothing was wrong. */
+static int check_log(char *err, size_t err_len)
+{
+	const char *spec = getenv("ROCIN_LOG");
+
+	return spec && *spec ? rn_log_check(spec, err, err_len) : 0;
+}
+
+/* The program would run unrecorded. */
+static int check_record(char *err, size_t err_len)
+{
+	const char *file = getenv(RECORD);
+	int fd;
+
+	if (!file || !*file || strstr(file, "%p"))
+		return 0;
+	fd = open(file, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	if (fd < 0) {
+		snprintf(err, err_len, "cannot record to %s: %s", file, strerror(errno));
+		return -errno;
+	}
+	close(fd);
+	return 0;
+}
+
+int rn_run_settings_apply(const struct rn_run_settings *settings,
+			  struct rn_launch *launch, char *err, size_t err_len)
+{
+	if (check_pcie(err, err_len) || check_sanitize(err, err_len) ||
+	    check_timeout_scale(err, err_len) || check_log(err, err_len) ||
+	    check_record(err, err_len))
+		return RN_EXIT_USAGE;
+	if (rn_launch_prepare(launch, settings->netdevs, err, err_len) ||
+	    rn_launch_setenv(launch, settings->netdevs, err, err_len))
+		return RN_EXIT_FAILURE;
+	return 0;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* settings.h - the options of `rocin run` and `rocin env` that programs and devices
+ * are started with. They become variables of the environment.
+ */
+#ifndef RN_RUN_SETTINGS_H
+#define RN_RUN_SETTINGS_H
+
+#include "tools/rocin/common/cmd.h"
+#include "tools/rocin/common/launch.h"
+
+struct rn_run_settings {
+	const char *netdevs; /* NULL: $ROCIN_NETDEVS, else the default */
+};
+
+/* As a child of a command's argp; its input is a struct rn_run_settings. Each option but
+ * --netdev sets its variable at once.
+ */
+extern const struct argp rn_run_settings_argp;
+
+/**
+ * rn_run_settings_apply() - Check the variables and set those that a program needs
+ * @launch:	Out
+ * @err:	Out on failure: one sentence
+ *
+ * Return: 0, RN_EXIT_USAGE for a setting that is wrong, RN_EXIT_FAILURE.
+ */
+int rn_run_settings_apply(const struct rn_run_settings *settings,
+			  struct rn_launch *launch, char *err, size_t err_len);
+
+#endif /* RN_RUN_SETTINGS_H */

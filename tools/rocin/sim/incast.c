@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* incast.c - `rocin sim --incast`: senders at one link, without and with congestion
+ * control.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim.h"
+#include "tools/rocin/common/cmd.h"
+
+/* ----------------------------------------------------------------------- the picture */
+/* Rates and queue of an incast over time, as a picture. */
+
+enum {
+	COLUMN = 480, /* of a run */
+	LEFT = 64,    /* room for numbers */
+	RIGHT = 12,
+	PLOT = COLUMN - LEFT - RIGHT,
+	TOP = 34,
+	RATES = 200, /* heights */
+	QUEUE = 90,
+	GAP = 34,
+	FOOT = 40,
+	HEIGHT = TOP + RATES + GAP + QUEUE + FOOT,
+	STEPS = 4, /* lines of the grid */
+};
+
+/* Runs side by side: rates above, the queue below, over time. */
+struct column {
+	const char *title;
+	const struct rn_incast_result *result;
+};
+
+/* One panel: where it lies and what its axis ends with. */
+struct panel {
+	unsigned x, y, height;
+	double top; /* value at the upper edge */
+	const char *unit;
+};
+
+static void style(FILE *to)
+{
+	fputs("<style>text{font:12px system-ui,sans-serif;fill:#333}"
+	      ".title{font-weight:600;font-size:14px}.n{fill:#777;font-size:11px}"
+	      ".grid{stroke:#ddd}.frame{fill:none;stroke:#999}"
+	      ".rate{fill:none;stroke-width:1.4}.queue{fill:#7a869a;fill-opacity:.55}"
+	      "</style>\n",
+	      to);
+}
+
+static void frame(FILE *to, const struct panel *p)
+{
+	for (unsigned i = 0; i <= STEPS; i++) {
+		unsigned y = p->y + p->height - i * p->height / STEPS;
+
+		fprintf(to, "<line class='grid' x1='%u' y1='%u' x2='%u' y2='%u'/>\n",
+			p->x, y, p->x + PLOT, y);
+		fprintf(to,
+			"<text class='n' x='%u' y='%u' text-anchor='end'>%.3g%s</text>\n",
+			p->x - 6, y + 4, p->top * i / STEPS, i == STEPS ? p->unit : "");
+	}
+	fprintf(to, "<rect class='frame' x='%u' y='%u' width='%u' height='%u'/>\n", p->x,
+		p->y, (unsigned)PLOT, p->height);
+}
+
+static void point(FILE *to, const struct panel *p, const struct rn_incast_result *r,
+		  uint32_t k, double value)
+{
+	double share = value < p->top ? value / p->top : 1;
+
+	fprintf(to, "%.1f,%.1f ", p->x + PLOT * (k + 0.5) / r->samples,
+		p->y + p->height * (1 - share));
+}
+
+static void rates(FILE *to, const struct panel *p, const struct rn_incast_result *r)
+{
+	for (uint32_t i = 0; i < r->cfg.senders; i++) {
+		fprintf(to, "<polyline class='rate' stroke='hsl(%u 70%% 42%%)' points='",
+			360 * i / r->cfg.senders);
+		for (uint32_t k = 0; k < r->samples; k++)
+			point(to, p, r, k, r->sample[k].kbps[i] / 1e6);
+		fputs("'/>\n", to);
+	}
+}
+
+static void queue(FILE *to, const struct panel *p, const struct rn_incast_result *r)
+{
+	fputs("<polygon class='queue' points='", to);
+	point(to, p, r, 0, 0);
+	for (uint32_t k = 0; k < r->samples; k++)
+		point(to, p, r, k, r->sample[k].queue / 1e6);
+	point(to, p, r, r->samples - 1, 0);
+	fputs("'/>\n", to);
+}
+
+static void column(FILE *to, const struct column *pic, unsigned left)
+{
+	const struct rn_incast_result *r = pic->result;
+	const struct panel above = { left + LEFT, TOP, RATES,
+				     (double)r->cfg.link.rate / 1e9, " Gbit/s" };
+	const struct panel below = { left + LEFT, TOP + RATES + GAP, QUEUE,
+				     r->cfg.link.queue / 1e6, " MB" };
+
+	fprintf(to, "<text class='title' x='%u' y='20'>%s</text>\n", above.x, pic->title);
+	frame(to, &above);
+	rates(to, &above, r);
+	frame(to, &below);
+	queue(to, &below, r);
+	fprintf(to,
+		"<text x='%u' y='%u'>bytes in the queue of the link; %" PRIu64
+		" packets dropped</text>\n",
+		below.x, below.y - 8, r->dropped);
+	for (unsigned i = 0; i <= STEPS; i++)
+		fprintf(to,
+			"<text class='n' x='%u' y='%u' "
+			"text-anchor='middle'>%.3g%s</text>\n",
+			below.x + i * PLOT / STEPS, below.y + QUEUE + 16,
+			(double)r->cfg.end / 1e6 * i / STEPS, i == STEPS ? " ms" : "");
+}
+
+static void draw_columns(FILE *to, const struct column *p, unsigned count)
+{
+	fprintf(to,
+		"<svg xmlns='http://www.w3.org/2000/svg' width='%u' height='%u' "
+		"viewBox='0 0 %u %u' role='img'>\n<title>Rates of senders that share a "
+		"link</title>\n",
+		count * COLUMN + RIGHT, (unsigned)HEIGHT, count * COLUMN + RIGHT,
+		(unsigned)HEIGHT);
+	style(to);
+	fprintf(to, "<rect width='100%%' height='100%%' fill='#fff'/>\n");
+	for (unsigned i = 0; i < count; i++)
+		column(to, &p[i], i * COLUMN);
+	fputs("</svg>\n", to);
+}
+
+/* ----------------------------------------------------------------------- the command */
+enum {
+	MODES = 2
+};
+
+static const struct {
+	enum rn_cc_mode cc;
+	const char *name, *title;
+} modes[MODES] = {
+	{ RN_CC_OFF, "off", "without congestion control" },
+	{ RN_CC_ON, "on", "DCQCN" },
+};
+
+static void print(const struct rn_incast_result *r)
+{
+	const struct rn_incast_cfg *c = &r->cfg;
+
+	printf("%u senders begin every %lld ms at a link of %.3g Gbit/s; %lld ms in all, "
+	       "shares of the last quarter\n\n%-4s %8s %7s %10s %8s %8s %8s %8s\n",
+	       c->senders, (long long)(c->apart / RN_MSEC(1)), (double)c->link.rate / 1e9,
+	       (long long)(c->end / RN_MSEC(1)), "CC", "FAIRNESS", "USED", "QUEUE",
+	       "DROPPED", "RESENT", "MARKED", "CNPS");
+	for (unsigned i = 0; i < MODES; i++)
+		printf("%-4s %8.3f %5.1f %% %7.1f kB %8" PRIu64 " %8" PRIu64 " %8" PRIu64
+		       " %8" PRIu64 "\n",
+		       modes[i].name, r[i].fairness / 1e6, r[i].used / 1e4,
+		       r[i].queue_last / 1e3, r[i].dropped, r[i].retransmitted,
+		       r[i].marked, r[i].cnps);
+}
+
+static json_t *run_json(const struct rn_incast_result *r, const char *name)
+{
+	json_t *shares = json_array(), *samples = json_array();
+
+	for (uint32_t i = 0; i < r->cfg.senders; i++)
+		json_array_append_new(shares, json_integer(r->share[i]));
+	for (uint32_t k = 0; k < r->samples; k++) {
+		json_t *rates = json_array();
+
+		for (uint32_t i = 0; i < r->cfg.senders; i++)
+			json_array_append_new(rates, json_integer(r->sample[k].kbps[i]));
+		json_array_append_new(samples,
+				      json_pack("{s:o, s:I}", "kbps", rates, "queue",
+						(json_int_t)r->sample[k].queue));
+	}
+	return json_pack("{s:s, s:f, s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:I, "
+			 "s:o}",
+			 "cc", name, "fairness", r->fairness / 1e6, "used", r->used / 1e6,
+			 "queue_last", (json_int_t)r->queue_last, "queue_max",
+			 (json_int_t)r->queue_max, "dropped", (json_int_t)r->dropped,
+			 "retransmitted", (json_int_t)r->retransmitted, "marked",
+			 (json_int_t)r->marked, "cnps", (json_int_t)r->cnps, "failed",
+			 (json_int_t)r->failed, "share_kbps", shares, "sample_ns",
+			 (json_int_t)r->cfg.sample, "samples", samples);
+}
+
+static int print_json(const struct rn_incast_result *r)
+{
+	json_t *runs = json_array();
+	json_t *all = json_pack("{s:i, s:I, s:o}", "senders", (int)r->cfg.senders,
+				"link_bps", (json_int_t)r->cfg.link.rate, "runs", runs);
+	int rc;
+
+	for (unsigned i = 0; i < MODES; i++)
+		json_array_append_new(runs, run_json(&r[i], modes[i].name));
+	rc = json_dumpf(all, stdout, JSON_COMPACT);
+	putchar('\n');
+	json_decref(all);
+	return rc;
+}
+
+static int draw(const char *file, const struct rn_incast_result *r)
+{
+	struct column p[MODES];
+	FILE *to = fopen(file, "we");
+	bool ok;
+
+	for (unsigned i = 0; i < MODES; i++)
+		p[i] = (struct column){ modes[i].title, &r[i] };
+	if (to)
+		draw_columns(to, p, MODES);
+	ok = to && !ferror(to);
+	if (to && fclose(to))
+		ok = false;
+	if (!ok)
+		rn_complain("%s: %s", file, strerror(errno));
+	return ok ? 0 : -1;
+}
+
+int rn_sim_incast(const struct rn_sim_incast *args)
+{
+	struct rn_incast_result *r = calloc(MODES, sizeof(*r));
+	struct rn_incast_cfg cfg;
+	int rc = r ? 0 : -ENOMEM;
+
+	rn_incast_defaults(&cfg, args->senders);
+	cfg.seed = args->seed;
+	for (unsigned i = 0; i < MODES && !rc; i++) {
+		cfg.cc = modes[i].cc;
+		rc = rn_incast_run(&cfg, &r[i]);
+	}
+	if (rc) {
+		rn_complain("%s", strerror(-rc));
+	} else {
+		if (args->plot)
+			rc = draw(args->plot, r);
+		if (args->json)
+			rc |= print_json(r);
+		else
+			print(r);
+	}
+	free(r);
+	return rc ? RN_EXIT_FAILURE : 0;
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* sim.h - the forms of `rocin sim` that are more than a run of seeds. */
+#ifndef RN_SIM_INCAST_H
+#define RN_SIM_INCAST_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "rocin/types.h"
+#include "sim/world/incast.h"
+
+/* -------------------------------------------------------------------------- --incast */
+/* Senders at one link, without and with congestion control. */
+
+struct rn_sim_incast {
+	uint32_t senders;
+	uint64_t seed;
+	const char *plot; /* file for a picture (SVG), or NULL */
+	bool json;
+};
+
+/* Return: exit status of the program. */
+int rn_sim_incast(const struct rn_sim_incast *args);
+
+/* --------------------------------------------------------------------- --connections */
+/* Worlds of hosts whose programs connect, seed by seed. */
+
+struct rn_sim_connections {
+	uint64_t first, last; /* seeds */
+	uint32_t hosts;	      /* 0: as each seed has it */
+	bool trace, json, hashes;
+};
+
+/* Return: exit status of the program. */
+int rn_sim_connections(const struct rn_sim_connections *args);
+
+/* -------------------------------------------------------------------------- --replay */
+/* A recorded run again, in virtual time. */
+
+struct rn_sim_replay {
+	const char *file;
+	uint64_t until; /* calls; 0: all */
+	bool trace, json;
+};
+
+/* Return: 0 (the same), RN_EXIT_FAILURE (a difference, or it cannot be read). */
+int rn_sim_replay(const struct rn_sim_replay *args);
+
+#endif /* RN_SIM_INCAST_H */
