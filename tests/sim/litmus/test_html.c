@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "sim/pcie/model/topology.h"
-#include "tools/rocin/litmus/html.h"
+#include "tools/rocin/litmus/report.h"
 
 static const char nasty[] = "<script>&\"'\x01\xff";
 static const char program[] = "RDMA M1-write+write\n\"two WRITEs\"\n"

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "report.h"
+#include "tools/rocin/common/svg.h"
 
 enum {
 	COLUMN = 570, /* of a kind */
@@ -18,7 +19,8 @@ enum {
 	LEGEND_LEFT = 2, /* the longest name needs nearly half of all there is */
 	LEGEND_STEP = 284,
 	SERIES_MAX = 64,
-	KINDS = 3
+	KINDS = 3,
+	LOOK_MAX = 96, /* bytes of attributes */
 };
 
 /* Cells that differ in nothing but size. */
@@ -51,7 +53,7 @@ static const char *const colour[RN_BENCH_ITEM_COUNT] = {
 };
 /* clang-format on */
 
-static const char *dashes(const struct rn_bench_cell *cell)
+static void curve_look(const struct rn_bench_cell *cell, char look[LOOK_MAX])
 {
 	static const char *const of_wire[] = {
 		[RN_BENCH_OVER_UDP] = "",
@@ -59,7 +61,8 @@ static const char *dashes(const struct rn_bench_cell *cell)
 		[RN_BENCH_OVER_BESIDE] = " stroke-dasharray='2 3'",
 	};
 
-	return of_wire[cell->wire];
+	snprintf(look, LOOK_MAX, "class='curve' stroke='%s'%s", colour[cell->item],
+		 of_wire[cell->wire]);
 }
 
 static enum rn_bench_kind kind_of(const struct rn_bench_cell *cell)
@@ -149,12 +152,10 @@ static void draw_grid(FILE *to, const struct panel *p)
 			if (log10(v) < p->low || log10(v) > p->high ||
 			    (steps[k] != 1 && p->high - p->low > 3.5))
 				continue;
-			fprintf(to,
-				"<line class='grid' x1='%.0f' y1='%.1f' x2='%.0f' "
-				"y2='%.1f'/><text class='n' x='%.0f' y='%.1f' "
-				"text-anchor='end'>%g</text>\n",
-				left, y_of(p, v), left + PLOT, y_of(p, v), left - 6,
-				y_of(p, v) + 4, v);
+			rn_svg_line(to, "class='grid'", left, y_of(p, v), left + PLOT,
+				    y_of(p, v));
+			rn_svg_text(to, "class='n'", left - 6, y_of(p, v) + 4, "end",
+				    "%g", v);
 		}
 	for (unsigned shift = 0; shift < 32; shift += 3) {
 		double len = ldexp(1, (int)shift);
@@ -163,17 +164,13 @@ static void draw_grid(FILE *to, const struct panel *p)
 		if (log2(len) < p->low_len || log2(len) > p->high_len)
 			continue;
 		rn_bench_write_size((uint32_t)1 << shift, text);
-		fprintf(to,
-			"<line class='grid' x1='%.1f' y1='%d' x2='%.1f' y2='%d'/>"
-			"<text class='n' x='%.1f' y='%d' "
-			"text-anchor='middle'>%s</text>\n",
-			x_of(p, len), TOP, x_of(p, len), TOP + HEIGHT, x_of(p, len),
-			TOP + HEIGHT + 16, text);
+		rn_svg_line(to, "class='grid'", x_of(p, len), TOP, x_of(p, len),
+			    TOP + HEIGHT);
+		rn_svg_text(to, "class='n'", x_of(p, len), TOP + HEIGHT + 16, "middle",
+			    "%s", text);
 	}
-	fprintf(to,
-		"<text class='n' x='%.0f' y='%d' text-anchor='middle'>bytes of a "
-		"message</text>\n",
-		left + PLOT / 2.0, TOP + HEIGHT + 34);
+	rn_svg_text(to, "class='n'", left + PLOT / 2, TOP + HEIGHT + 34, "middle",
+		    "bytes of a message");
 }
 
 static void draw_frame(FILE *to, const struct panel *p)
@@ -184,11 +181,9 @@ static void draw_frame(FILE *to, const struct panel *p)
 		[RN_BENCH_RATE] = "Messages, millions a second",
 	};
 
-	fprintf(to, "<text class='title' x='%u' y='22'>%s</text>\n", p->x + LEFT,
-		title[p->kind]);
+	rn_svg_text(to, "class='title'", p->x + LEFT, 22, NULL, "%s", title[p->kind]);
 	draw_grid(to, p);
-	fprintf(to, "<rect class='frame' x='%u' y='%d' width='%d' height='%d'/>\n",
-		p->x + LEFT, TOP, PLOT, HEIGHT);
+	rn_svg_rect(to, "class='frame'", p->x + LEFT, TOP, PLOT, HEIGHT, NULL);
 }
 
 /* ---- Curves ---- */
@@ -220,8 +215,8 @@ static void draw_points(FILE *to, const struct panel *p, const struct rn_bench_r
 	for (; *cells >= 0; cells++) {
 		const void *s = &r->cell[*cells].value;
 
-		fprintf(to, "%.1f,%.1f ", x_of(p, r->plan->cell[*cells].len),
-			y_of(p, *(const double *)((const char *)s + field)));
+		rn_svg_point(to, x_of(p, r->plan->cell[*cells].len),
+			     y_of(p, *(const double *)((const char *)s + field)));
 	}
 }
 
@@ -231,6 +226,7 @@ static void draw_series(FILE *to, const struct panel *p, const struct rn_bench_r
 {
 	int cells[RN_BENCH_CELLS_MAX + 1], back[RN_BENCH_CELLS_MAX + 1];
 	const char *ink = colour[s->like.item];
+	char look[LOOK_MAX];
 	unsigned n = 0;
 
 	sort_cells(r, s, cells);
@@ -239,49 +235,56 @@ static void draw_series(FILE *to, const struct panel *p, const struct rn_bench_r
 	for (unsigned i = 0; i < n; i++)
 		back[i] = cells[n - 1 - i];
 	back[n] = -1;
-	fprintf(to, "<polygon fill='%s' fill-opacity='.16' points='", ink);
+	snprintf(look, sizeof(look), "fill='%s' fill-opacity='.16'", ink);
+	rn_svg_points_begin(to, "polygon", look);
 	draw_points(to, p, r, cells, offsetof(struct rn_bench_summary, q3));
 	draw_points(to, p, r, back, offsetof(struct rn_bench_summary, q1));
-	fprintf(to, "'/>\n<polyline class='curve' stroke='%s'%s points='", ink,
-		dashes(&s->like));
+	rn_svg_points_end(to);
+	curve_look(&s->like, look);
+	rn_svg_points_begin(to, "polyline", look);
 	draw_points(to, p, r, cells, offsetof(struct rn_bench_summary, median));
-	fputs("'/>\n", to);
+	rn_svg_points_end(to);
+	snprintf(look, sizeof(look), "fill='%s'", ink);
 	for (unsigned i = 0; i < n; i++)
-		fprintf(to, "<circle cx='%.1f' cy='%.1f' r='2.6' fill='%s'/>\n",
-			x_of(p, r->plan->cell[cells[i]].len),
-			y_of(p, r->cell[cells[i]].value.median), ink);
+		rn_svg_circle(to, look, x_of(p, r->plan->cell[cells[i]].len),
+			      y_of(p, r->cell[cells[i]].value.median), 2.6, NULL);
 }
 
 static void draw_legend(FILE *to, const struct panel *p, const struct series *s)
 {
 	unsigned x = p->x + LEGEND_LEFT + s->number % LEGEND_COLUMNS * LEGEND_STEP;
 	unsigned y = TOP + HEIGHT + FOOT + s->number / LEGEND_COLUMNS * LEGEND_LINE + 10;
-	char name[RN_BENCH_CELL_TEXT];
+	char name[RN_BENCH_CELL_TEXT], look[LOOK_MAX];
 
 	rn_bench_cell_write(&s->like, name);
-	fprintf(to,
-		"<line class='curve' stroke='%s'%s x1='%u' y1='%u' x2='%u' y2='%u'/>"
-		"<text class='l' x='%u' y='%u'>%s<tspan class='n'> %s</tspan></text>\n",
-		colour[s->like.item], dashes(&s->like), x, y, x + 24, y, x + 30, y + 4,
-		rn_bench_item_info[s->like.item].what,
-		strchr(name, ':') ? strchr(name, ':') : "");
+	curve_look(&s->like, look);
+	rn_svg_line(to, look, x, y, x + 24, y);
+	rn_svg_text_in_two(to, "class='l'", x + 30, y + 4,
+			   rn_bench_item_info[s->like.item].what, "class='n'",
+			   strchr(name, ':') ? strchr(name, ':') : "");
 }
 
 static void draw_head(FILE *to, const struct rn_bench_report *r, unsigned width,
 		      unsigned height)
 {
-	fprintf(to,
-		"<svg xmlns='http://www.w3.org/2000/svg' width='%u' height='%u' "
-		"viewBox='0 0 %u %u' role='img'>\n<title>rocin bench: %u rounds of %u "
-		"ms; medians, quartiles as bands</title>\n",
-		width, height, width, height, r->plan->rounds, r->plan->slice_ms);
-	fputs("<style>text{font:12px system-ui,sans-serif;fill:#333}"
-	      ".l{font-size:11px}.title{font-weight:600;font-size:14px}.n{fill:#777;font-"
-	      "size:11px}"
-	      ".grid{stroke:#e5e5e5}.frame{fill:none;stroke:#999}"
-	      ".curve{fill:none;stroke-width:1.8}</style>\n"
-	      "<rect width='100%' height='100%' fill='#fff'/>\n",
-	      to);
+	char title[96];
+
+	snprintf(title, sizeof(title),
+		 "rocin bench: %u rounds of %u ms; medians, quartiles as bands",
+		 r->plan->rounds, r->plan->slice_ms);
+	rn_svg_begin(to,
+		     &(struct rn_svg_picture){
+			     .width = width,
+			     .height = height,
+			     .title = title,
+			     .style = { "text{font:12px system-ui,sans-serif;fill:#333}"
+					".l{font-size:11px}.title{font-weight:600;"
+					"font-size:14px}.n{fill:#777;font-size:11px}"
+					".grid{stroke:#e5e5e5}.frame{fill:none;"
+					"stroke:#999}.curve{fill:none;"
+					"stroke-width:1.8}" },
+		     });
+	rn_svg_background(to);
 }
 
 void rn_bench_draw(FILE *to, const struct rn_bench_report *r)
@@ -305,5 +308,5 @@ void rn_bench_draw(FILE *to, const struct rn_bench_report *r)
 			draw_legend(to, &panel[i], &panel[i].series[k]);
 		}
 	}
-	fputs("</svg>\n", to);
+	rn_svg_end(to);
 }

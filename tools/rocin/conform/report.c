@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "conform.h"
+#include "tools/rocin/common/html.h"
 
 /* Whether a scenario that passed names the rule. */
 static bool covers_rule(const struct rn_conform *c, const char *rule)
@@ -128,22 +129,6 @@ int rn_conform_json(const struct rn_conform *c, FILE *to)
 }
 
 /* ---------------------------------------------------------------------- JUnit */
-static void print_xml(const char *text, FILE *to)
-{
-	for (; *text; text++) {
-		if (*text == '<')
-			fputs("&lt;", to);
-		else if (*text == '>')
-			fputs("&gt;", to);
-		else if (*text == '&')
-			fputs("&amp;", to);
-		else if (*text == '"')
-			fputs("&quot;", to);
-		else if ((unsigned char)*text >= ' ')
-			fputc(*text, to);
-	}
-}
-
 int rn_conform_junit(const struct rn_conform *c, FILE *to)
 {
 	fprintf(to,
@@ -155,12 +140,12 @@ int rn_conform_junit(const struct rn_conform *c, FILE *to)
 		const struct rn_conform_case *k = &c->run[i];
 
 		fputs("  <testcase classname=\"", to);
-		print_xml(k->file, to);
+		rn_xml_text(to, k->file);
 		fputs("\" name=\"", to);
-		print_xml(k->title, to);
+		rn_xml_text(to, k->title);
 		if (k->result.skipped) {
 			fputs("\">\n    <skipped message=\"", to);
-			print_xml(k->result.what, to);
+			rn_xml_text(to, k->result.what);
 			fputs("\"/>\n  </testcase>\n", to);
 			continue;
 		}
@@ -168,11 +153,11 @@ int rn_conform_junit(const struct rn_conform *c, FILE *to)
 		if (k->result.passed)
 			continue;
 		fprintf(to, "line %u: ", k->result.line);
-		print_xml(k->result.what, to);
+		rn_xml_text(to, k->result.what);
 		fputs("\">expected ", to);
-		print_xml(k->result.expected, to);
+		rn_xml_text(to, k->result.expected);
 		fputs(", came ", to);
-		print_xml(k->result.came, to);
+		rn_xml_text(to, k->result.came);
 		fputs("</failure>\n  </testcase>\n", to);
 	}
 	fputs("</testsuite>\n", to);

@@ -5,8 +5,9 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "tools/rocin/common/html.h"
 #include "tools/rocin/common/packet_text.h"
-#include "tools/rocin/litmus/html.h"
+#include "tools/rocin/common/svg.h"
 
 static enum rn_ladder_look look_of(const struct rn_dump_packet *d)
 {
@@ -348,8 +349,9 @@ enum {
 	SILENCE = 26,	   /* height of its row */
 	SILENCE_TEXT = 80, /* the line leaves so much for its length */
 	FOOT = 16,
-	NOTE_LEN = 62,	/* characters of what stands on the right */
-	SAID_LEN = 56,	/* of them in small print */
+	NOTE_LEN = 62, /* characters of what stands on the right */
+	SAID_LEN = 56, /* of them in small print */
+	LOOK_MAX = 64,
 	SAID_DOWN = 12, /* from there to what the devices thought */
 };
 
@@ -359,23 +361,20 @@ static const char *const classes[RN_LADDER_LOOKS] = {
 	[RN_LADDER_NAK] = "nak",	 [RN_LADDER_NOTIFY] = "notify",
 };
 
-void rn_ladder_style(FILE *to)
-{
-	fputs("svg .end{font-weight:600}svg .life{stroke:#9aa4b0;stroke-width:1.5}"
-	      "svg .n{fill:#7a869a;font-size:11px}svg .arrow{stroke-width:1.6;fill:none}"
-	      "svg .request{stroke:#1d5fbf}svg .again{stroke:#d97706;stroke-dasharray:7 "
-	      "3}"
-	      "svg .data{stroke:#0e7490}svg .ack{stroke:#1a7f37}"
-	      "svg .nak{stroke:#b42318;stroke-width:2.4}svg .notify{stroke:#7c3aed}"
-	      "svg polygon.request{fill:#1d5fbf}svg polygon.again{fill:#d97706}"
-	      "svg polygon.data{fill:#0e7490}svg polygon.ack{fill:#1a7f37}"
-	      "svg polygon.nak{fill:#b42318}svg polygon.notify{fill:#7c3aed}"
-	      "svg .label-nak{fill:#b42318;font-weight:600}svg .label-again{fill:#b45309}"
-	      "svg text.bad{fill:#b42318;font-weight:600}svg text.doubt{fill:#b45309}"
-	      "svg .said{fill:#475467;font-size:11px;font-style:italic}"
-	      "svg .silence{stroke:#9aa4b0;stroke-dasharray:2 4}\n",
-	      to);
-}
+const char rn_ladder_style[] =
+	"svg .end{font-weight:600}svg .life{stroke:#9aa4b0;stroke-width:1.5}"
+	"svg .n{fill:#7a869a;font-size:11px}svg .arrow{stroke-width:1.6;fill:none}"
+	"svg .request{stroke:#1d5fbf}svg .again{stroke:#d97706;stroke-dasharray:7 "
+	"3}"
+	"svg .data{stroke:#0e7490}svg .ack{stroke:#1a7f37}"
+	"svg .nak{stroke:#b42318;stroke-width:2.4}svg .notify{stroke:#7c3aed}"
+	"svg polygon.request{fill:#1d5fbf}svg polygon.again{fill:#d97706}"
+	"svg polygon.data{fill:#0e7490}svg polygon.ack{fill:#1a7f37}"
+	"svg polygon.nak{fill:#b42318}svg polygon.notify{fill:#7c3aed}"
+	"svg .label-nak{fill:#b42318;font-weight:600}svg .label-again{fill:#b45309}"
+	"svg text.bad{fill:#b42318;font-weight:600}svg text.doubt{fill:#b45309}"
+	"svg .said{fill:#475467;font-size:11px;font-style:italic}"
+	"svg .silence{stroke:#9aa4b0;stroke-dasharray:2 4}";
 
 static bool is_in(const struct rn_ladder_picture *p, const struct rn_ladder_row *row)
 {
@@ -401,10 +400,10 @@ static unsigned height_of(const struct rn_ladder_picture *p)
 static void words(FILE *to, const char *class, unsigned x, unsigned y, const char *anchor,
 		  const char *text)
 {
-	fprintf(to, "<text class='%s' x='%u' y='%u' text-anchor='%s'>", class, x, y,
-		anchor);
-	rn_html_text(to, text);
-	fputs("</text>\n", to);
+	char look[LOOK_MAX];
+
+	snprintf(look, sizeof(look), "class='%s'", class);
+	rn_svg_text(to, look, x, y, anchor, "%s", text);
 }
 
 static void silence(FILE *to, unsigned y, rn_ns length)
@@ -414,9 +413,8 @@ static void silence(FILE *to, unsigned y, rn_ns length)
 	for (unsigned i = 0; i < 2; i++) {
 		unsigned from = i ? LEFT + (APART + SILENCE_TEXT) / 2 : LEFT;
 
-		fprintf(to, "<line class='silence' x1='%u' y1='%u' x2='%u' y2='%u'/>\n",
-			from, y + SILENCE / 2, from + (APART - SILENCE_TEXT) / 2,
-			y + SILENCE / 2);
+		rn_svg_line(to, "class='silence'", from, y + SILENCE / 2,
+			    from + (APART - SILENCE_TEXT) / 2, y + SILENCE / 2);
 	}
 	words(to, "n", LEFT + APART / 2, y + SILENCE / 2 + 4, "middle",
 	      rn_dump_time(length, text));
@@ -426,12 +424,14 @@ static void arrow(FILE *to, const struct rn_ladder_row *row, bool to_right, unsi
 {
 	unsigned from = to_right ? LEFT : RIGHT, end = to_right ? RIGHT : LEFT;
 	unsigned back = to_right ? end - 9 : end + 9, tip = y + SLOPE;
-	const char *class = classes[row->look];
+	char look[LOOK_MAX];
 
-	fprintf(to, "<line class='arrow %s' x1='%u' y1='%u' x2='%u' y2='%u'/>\n", class,
-		from, y, end, tip);
-	fprintf(to, "<polygon class='%s' points='%u,%u %u,%u %u,%u'/>\n", class, end, tip,
-		back, tip - 5, back, tip + 4);
+	snprintf(look, sizeof(look), "class='arrow %s'", classes[row->look]);
+	rn_svg_line(to, look, from, y, end, tip);
+	snprintf(look, sizeof(look), "class='%s'", classes[row->look]);
+	rn_svg_triangle(to, look,
+			(const double[]){ end, tip, back, tip - 5.0, back, tip + 4.0 },
+			NULL);
 }
 
 /* What stands right of the diagram: the worst first. */
@@ -512,29 +512,27 @@ static void frame(FILE *to, const struct rn_ladder_picture *p, unsigned height)
 		words(to, "end", i ? RIGHT : LEFT, 20, "middle",
 		      rn_ladder_end(p->w, p->ladder, i == 1, end));
 		fputs("</g>\n", to);
-		fprintf(to, "<line class='life' x1='%u' y1='28' x2='%u' y2='%u'/>\n",
-			i ? RIGHT : LEFT, i ? RIGHT : LEFT, height - 4);
+		rn_svg_line(to, "class='life'", i ? RIGHT : LEFT, 28, i ? RIGHT : LEFT,
+			    height - 4);
 	}
 }
+
+static const char file_style[] =
+	"svg{background:#fff}svg text{font:12px "
+	"ui-monospace,Menlo,Consolas,monospace;stroke:#fff;stroke-width:3px;"
+	"paint-order:stroke}";
 
 void rn_ladder_draw(FILE *to, const struct rn_ladder_picture *p, bool is_file)
 {
 	unsigned height = height_of(p), y = TOP;
 	rn_ns at = -1;
 
-	fprintf(to,
-		"<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 %u %u' "
-		"width='%u' height='%u'>\n",
-		WIDTH, height, WIDTH, height);
-	if (is_file) {
-		fputs("<style>svg{background:#fff}svg text{font:12px "
-		      "ui-monospace,Menlo,Consolas,monospace;stroke:#fff;stroke-width:"
-		      "3px;"
-		      "paint-order:stroke}",
-		      to);
-		rn_ladder_style(to);
-		fputs("</style>\n", to);
-	}
+	rn_svg_begin(to,
+		     &(struct rn_svg_picture){
+			     .width = WIDTH,
+			     .height = height,
+			     .style = { is_file ? file_style : NULL, rn_ladder_style },
+		     });
 	frame(to, p, height);
 	for (size_t i = 0; i < p->rows; i++) {
 		const struct rn_ladder_row *row = &p->row[i];
@@ -549,5 +547,5 @@ void rn_ladder_draw(FILE *to, const struct rn_ladder_picture *p, bool is_file)
 		at = row->at;
 		y += ROW;
 	}
-	fputs("</svg>\n", to);
+	rn_svg_end(to);
 }

@@ -95,7 +95,7 @@ struct rn_ladder_picture {
 /* An <svg> element; @is_file: with its own style, as a file of its own. */
 void rn_ladder_draw(FILE *to, const struct rn_ladder_picture *p, bool is_file);
 
-/* The style of the pictures, for a page: rules that begin with "svg ". */
-void rn_ladder_style(FILE *to);
+/* Its style, for the head of a page: rules that begin with "svg ". */
+extern const char rn_ladder_style[];
 
 #endif /* RN_DUMP_LADDER_H */

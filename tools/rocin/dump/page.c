@@ -7,8 +7,8 @@
 
 #include "ladder.h"
 #include "stats.h"
+#include "tools/rocin/common/html.h"
 #include "tools/rocin/common/packet_text.h"
-#include "tools/rocin/litmus/html.h"
 
 enum {
 	LADDERS = 64,	/* diagrams of a page */
@@ -154,18 +154,10 @@ static void head(FILE *to, const struct rn_dump_page *page)
 {
 	char time[RN_DUMP_TIME_MAX];
 
-	fputs("<!DOCTYPE html>\n<html lang='en'><head><meta charset='utf-8'><meta "
-	      "name='viewport' content='width=device-width,initial-scale=1'><title>",
-	      to);
-	text(to, page->file);
-	fputs("</title>\n<style>\n", to);
-	rn_html_style(to);
-	rn_ladder_style(to);
-	rn_dump_plot_style(to);
-	fputs("</style></head><body>\n<h1>", to);
-	text(to, page->file);
+	rn_html_begin(to, page->file,
+		      (const char *const[]){ rn_ladder_style, rn_dump_plot_style, NULL });
 	fprintf(to,
-		"</h1>\n<p class='dim'>RoCEv2 packets, told by rocin dump.</p><div "
+		"<p class='dim'>RoCEv2 packets, told by rocin dump.</p><div "
 		"class='cards'><div><b>%" PRIu64
 		"</b>packets</div><div><b>%s</b>from first "
 		"to last</div><div><b class='%s'>%" PRIu64 "</b>violations</div><div><b "
@@ -270,7 +262,7 @@ static void plots(FILE *to, const struct rn_watch *w, uint32_t ladder)
 		fputs("<h3>", to);
 		text(to, rn_dump_name(h, name));
 		fputs("</h3>\n<div class='scroll'>", to);
-		rn_dump_plot(to, h, false);
+		rn_dump_plot(to, h);
 		fputs("</div>\n", to);
 	}
 }
@@ -334,7 +326,7 @@ int rn_dump_page_write(struct rn_dump_page *page, const struct rn_watch *w,
 	for (unsigned i = 0; i < page->ladders; i++)
 		if (rn_ladder_of(w, page->drawn[i].ladder) == page->drawn[i].ladder)
 			diagram(to, page, w, &page->drawn[i]);
-	fputs("</body></html>\n", to);
+	rn_html_end(to);
 	return finish(to);
 }
 

@@ -6,6 +6,7 @@
 #include <inttypes.h>
 
 #include "tools/rocin/common/packet_text.h"
+#include "tools/rocin/common/svg.h"
 
 const char *rn_dump_time(rn_ns t, char text[RN_DUMP_TIME_MAX])
 {
@@ -201,7 +202,7 @@ enum {
 
 /* What a panel shows of a slice of time. */
 struct panel {
-	const char *title, *class;
+	const char *title, *look;
 	/* Less than 0: there is none. */
 	double (*value)(const struct rn_watch_half *h, const struct rn_watch_bucket *b);
 	bool is_line; /* with holes where there is nothing; else an area */
@@ -233,23 +234,20 @@ static double credits(const struct rn_watch_half *h, const struct rn_watch_bucke
 }
 
 static const struct panel panels[PANELS] = {
-	{ "goodput, Gbit/s", "good", goodput, .has_marks = true },
-	{ "PSNs under way, at most", "under", window, .is_line = false },
-	{ "credits in the ACKs, at least", "credit", credits, .is_line = true,
+	{ "goodput, Gbit/s", "class='good'", goodput, .has_marks = true },
+	{ "PSNs under way, at most", "class='under'", window, .is_line = false },
+	{ "credits in the ACKs, at least", "class='credit'", credits, .is_line = true,
 	  .is_optional = true },
-	{ "round trip, us, mean", "trip", trip, .is_line = true },
+	{ "round trip, us, mean", "class='trip'", trip, .is_line = true },
 };
 
-void rn_dump_plot_style(FILE *to)
-{
-	fputs("svg .n{fill:#7a869a;font-size:11px}svg .frame{fill:none;stroke:#9aa4b0}"
-	      "svg .grid{stroke:#9aa4b0;stroke-opacity:.3}"
-	      "svg .good{fill:#1d5fbf;fill-opacity:.55}svg .under{fill:#0e7490;"
-	      "fill-opacity:.45}svg .trip{fill:#7c3aed}svg .credit{fill:#1a7f37}svg "
-	      ".mark-again{fill:#d97706}"
-	      "svg .mark-nak{fill:#b42318}\n",
-	      to);
-}
+const char rn_dump_plot_style[] =
+	"svg .n{fill:#7a869a;font-size:11px}svg .frame{fill:none;stroke:#9aa4b0}"
+	"svg .grid{stroke:#9aa4b0;stroke-opacity:.3}"
+	"svg .good{fill:#1d5fbf;fill-opacity:.55}svg .under{fill:#0e7490;"
+	"fill-opacity:.45}svg .trip{fill:#7c3aed}svg .credit{fill:#1a7f37}svg "
+	".mark-again{fill:#d97706}"
+	"svg .mark-nak{fill:#b42318}";
 
 static unsigned slices(const struct rn_watch_half *h)
 {
@@ -280,37 +278,38 @@ static bool is_empty(const struct rn_watch_half *h, const struct panel *p, unsig
 }
 
 /* What the marks mean, at the right of the title. */
-static void legend(FILE *to, unsigned y)
+static void legend(FILE *to, double y)
 {
-	unsigned x = LEFT + PLOT;
+	double x = LEFT + PLOT;
 
-	fprintf(to,
-		"<polygon class='mark-again' points='%u,%u %u,%u %u,%u'/>"
-		"<text class='n' x='%u' y='%u'>sent again</text>"
-		"<rect class='mark-nak' x='%u' y='%u' width='5' height='5'/>"
-		"<text class='n' x='%u' y='%u'>NAK</text>\n",
-		x - 130, y - 7, x - 133, y - 1, x - 127, y - 1, x - 122, y, x - 40, y - 6,
-		x - 30, y);
+	rn_svg_triangle(
+		to, "class='mark-again'",
+		(const double[]){ x - 130, y - 7, x - 133, y - 1, x - 127, y - 1 }, NULL);
+	rn_svg_text(to, "class='n'", x - 122, y, NULL, "sent again");
+	rn_svg_rect(to, "class='mark-nak'", x - 40, y - 6, 5, 5, NULL);
+	rn_svg_text(to, "class='n'", x - 30, y, NULL, "NAK");
 }
 
 /* Slices in which something was sent again or refused: triangles below. */
-static void marks(FILE *to, const struct rn_watch_half *h, unsigned count, unsigned y)
+static void marks(FILE *to, const struct rn_watch_half *h, unsigned count, double y)
 {
 	for (unsigned i = 0; i < count; i++) {
 		double x = LEFT + PLOT * (i + 0.5) / count;
+		char title[32];
 
-		if (h->bucket[i].resent)
-			fprintf(to,
-				"<polygon class='mark-again' points='%.1f,%u %.1f,%u "
-				"%.1f,%u'><title>%" PRIu32
-				" sent again</title></polygon>\n",
-				x, y + 2, x - 3, y + 8, x + 3, y + 8,
-				h->bucket[i].resent);
-		if (h->bucket[i].naks)
-			fprintf(to,
-				"<rect class='mark-nak' x='%.1f' y='%u' width='5' "
-				"height='5'><title>%" PRIu32 " NAKs</title></rect>\n",
-				x - 2.5, y + 10, h->bucket[i].naks);
+		if (h->bucket[i].resent) {
+			snprintf(title, sizeof(title), "%" PRIu32 " sent again",
+				 h->bucket[i].resent);
+			rn_svg_triangle(
+				to, "class='mark-again'",
+				(const double[]){ x, y + 2, x - 3, y + 8, x + 3, y + 8 },
+				title);
+		}
+		if (h->bucket[i].naks) {
+			snprintf(title, sizeof(title), "%" PRIu32 " NAKs",
+				 h->bucket[i].naks);
+			rn_svg_rect(to, "class='mark-nak'", x - 2.5, y + 10, 5, 5, title);
+		}
 	}
 }
 
@@ -326,13 +325,11 @@ static void curve(FILE *to, const struct rn_watch_half *h, const struct panel *p
 		if (v < 0 || (v == 0 && !p->is_line))
 			continue;
 		if (p->is_line)
-			fprintf(to, "<circle class='%s' cx='%.1f' cy='%.1f' r='2.2'/>\n",
-				p->class, x + slice / 2, y + PANEL - height);
+			rn_svg_circle(to, p->look, x + slice / 2, y + PANEL - height, 2.2,
+				      NULL);
 		else
-			fprintf(to,
-				"<rect class='%s' x='%.1f' y='%.1f' width='%.2f' "
-				"height='%.1f'/>\n",
-				p->class, x, y + PANEL - height, slice, height);
+			rn_svg_rect(to, p->look, x, y + PANEL - height, slice, height,
+				    NULL);
 	}
 }
 
@@ -341,25 +338,23 @@ static void panel(FILE *to, const struct rn_watch_half *h, const struct panel *p
 {
 	double top = highest(h, p, count);
 
-	fprintf(to, "<text x='%u' y='%u'>%s</text>\n", LEFT, y - 7, p->title);
+	rn_svg_text(to, "", LEFT, y - 7, NULL, "%s", p->title);
 	for (unsigned i = 0; i <= 2; i++) {
 		unsigned at = y + PANEL - i * PANEL / 2;
 
-		fprintf(to,
-			"<line class='grid' x1='%u' y1='%u' x2='%u' y2='%u'/>"
-			"<text class='n' x='%u' y='%u' text-anchor='end'>%.4g</text>\n",
-			LEFT, at, LEFT + PLOT, at, LEFT - 6, at + 4, top * i / 2);
+		rn_svg_line(to, "class='grid'", LEFT, at, LEFT + PLOT, at);
+		rn_svg_text(to, "class='n'", LEFT - 6, at + 4, "end", "%.4g",
+			    top * i / 2);
 	}
 	curve(to, h, p, count, y, top);
-	fprintf(to, "<rect class='frame' x='%u' y='%u' width='%u' height='%u'/>\n", LEFT,
-		y, PLOT, PANEL);
+	rn_svg_rect(to, "class='frame'", LEFT, y, PLOT, PANEL, NULL);
 	if (p->has_marks) {
 		marks(to, h, count, y + PANEL);
 		legend(to, y - 7);
 	}
 }
 
-void rn_dump_plot(FILE *to, const struct rn_watch_half *h, bool is_file)
+void rn_dump_plot(FILE *to, const struct rn_watch_half *h)
 {
 	unsigned count = slices(h), y = TOP, height = TOP + FOOT - GAP;
 	bool is_left_out[PANELS];
@@ -369,16 +364,10 @@ void rn_dump_plot(FILE *to, const struct rn_watch_half *h, bool is_file)
 		is_left_out[i] = panels[i].is_optional && is_empty(h, &panels[i], count);
 		height += is_left_out[i] ? 0 : PANEL + GAP;
 	}
-	fprintf(to,
-		"<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 %u %u' "
-		"width='%u' height='%u'>\n",
-		WIDTH, height, WIDTH, height);
-	if (is_file) {
-		fputs("<style>svg{background:#fff}text{font:12px system-ui,sans-serif}",
-		      to);
-		rn_dump_plot_style(to);
-		fputs("</style>\n", to);
-	}
+	rn_svg_begin(to, &(struct rn_svg_picture){
+				 .width = WIDTH,
+				 .height = height,
+			 });
 	for (unsigned i = 0; i < PANELS; i++) {
 		if (is_left_out[i])
 			continue;
@@ -386,8 +375,8 @@ void rn_dump_plot(FILE *to, const struct rn_watch_half *h, bool is_file)
 		y += PANEL + GAP;
 	}
 	for (unsigned i = 0; i <= 4; i++)
-		fprintf(to, "<text class='n' x='%u' y='%u' text-anchor='%s'>%s</text>\n",
-			LEFT + i * PLOT / 4, height - 12, i == 4 ? "end" : "middle",
-			rn_dump_time(count * h->bucket_width * i / 4, time));
-	fputs("</svg>\n", to);
+		rn_svg_text(to, "class='n'", LEFT + i * PLOT / 4, height - 12,
+			    i == 4 ? "end" : "middle", "%s",
+			    rn_dump_time(count * h->bucket_width * i / 4, time));
+	rn_svg_end(to);
 }

@@ -26,8 +26,8 @@ const char *rn_dump_name(const struct rn_watch_half *h, char text[RN_DUMP_NAME_M
 int rn_dump_stats_print(void *ctx, const struct rn_watch *w);
 
 /* Goodput, window and round trips of a half over time, as an <svg> element. */
-void rn_dump_plot(FILE *to, const struct rn_watch_half *h, bool is_file);
-void rn_dump_plot_style(FILE *to);
+void rn_dump_plot(FILE *to, const struct rn_watch_half *h);
+extern const char rn_dump_plot_style[]; /* for the head of the page */
 
 /* ---- JSON ---- */
 

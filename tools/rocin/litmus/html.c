@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* html.c - the report of `rocin litmus` as one page. */
-#include "html.h"
+#include "report.h"
 
 #include <inttypes.h>
 #include <string.h>
 
 #include "sim/pcie/model/topology.h"
+#include "tools/rocin/common/html.h"
 
 /* Columns of the summary: a mode as it is, or anything else. */
 enum {
@@ -425,14 +426,11 @@ static void one_test(FILE *to, const struct rn_report_test *test, size_t number)
 
 int rn_report_html(const struct rn_report *r, FILE *to)
 {
-	fputs("<!DOCTYPE html>\n<html lang='en' xmlns='http://www.w3.org/1999/xhtml'>"
-	      "<head><meta charset='utf-8'/><meta name='viewport' "
-	      "content='width=device-width'/><title>Litmus report</title>\n<style>",
-	      to);
-	rn_html_style(to);
-	fputs("</style></head>\n<body><h1>Litmus report</h1><p class='dim'>When is data "
-	      "that an RDMA network card has moved really there? Small programs, each "
-	      "with outcomes that must not occur and outcomes that may. Back end: ",
+	rn_html_begin(to, "Litmus report", NULL);
+	fputs("<p class='dim'>When is data that an RDMA network card has moved really "
+	      "there? "
+	      "Small programs, each with outcomes that must not occur and outcomes that "
+	      "may. Back end: ",
 	      to);
 	rn_html_text(to, r->backend);
 	fprintf(to, ", seed %" PRIu64 ".</p>\n", r->seed);
@@ -440,6 +438,6 @@ int rn_report_html(const struct rn_report *r, FILE *to)
 	summary(to, r);
 	for (size_t i = 0; i < r->test_count; i++)
 		one_test(to, r->test[i], i);
-	fputs("</body></html>\n", to);
+	rn_html_end(to);
 	return ferror(to) ? -1 : 0;
 }

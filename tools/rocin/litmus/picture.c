@@ -9,8 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "html.h"
+#include "report.h"
 #include "sim/pcie/model/topology.h"
+#include "tools/rocin/common/svg.h"
 
 /* ----------------------------------------------------------------------- stale looks */
 /* Finds the load of a witness that came too early. */
@@ -87,6 +88,8 @@ enum {
 	APART = 5,   /* of lines in one lane */
 	NODE_GAP = 14,
 	ROWS_MAX = 400,
+	NAME_MAX_LEN = 32,
+	LOOK_MAX = 64,
 	SMALLEST_PERCENT = 70, /* of its size where the page is narrow */
 };
 
@@ -225,12 +228,10 @@ static unsigned row_y(size_t row)
 	return TOP + (unsigned)row * ROW + ROW / 2;
 }
 
-static void lane_name(const struct picture *p, const struct lane *lane)
+static const char *lane_name(const struct lane *lane, char name[NAME_MAX_LEN])
 {
-	char name[32];
-
-	rn_html_text(p->to, lane->is_queue ? rn_queue_name(lane->id, name, sizeof(name))
-					   : rn_agent_name(lane->id, name, sizeof(name)));
+	return lane->is_queue ? rn_queue_name(lane->id, name, NAME_MAX_LEN)
+			      : rn_agent_name(lane->id, name, NAME_MAX_LEN);
 }
 
 static void draw_lanes(const struct picture *p)
@@ -250,23 +251,18 @@ static void draw_lanes(const struct picture *p)
 		}
 		if (right == 0)
 			continue;
-		fprintf(p->to,
-			"<rect class='band' x='%u' y='0' width='%u' height='%u' rx='6'/>"
-			"<text class='head' x='%u' y='18'>node ",
-			left, right - left, bottom, left + 8);
-		rn_html_text(p->to, p->t->node[node]);
-		fputs("</text>\n", p->to);
+		rn_svg_rect(p->to, "class='band' rx='6'", left, 0, right - left, bottom,
+			    NULL);
+		rn_svg_text(p->to, "class='head'", left + 8, 18, NULL, "node %s",
+			    p->t->node[node]);
 	}
 	for (unsigned i = 0; i < p->lanes; i++) {
 		const struct lane *l = &p->lane[i];
+		char name[NAME_MAX_LEN];
 
-		fprintf(p->to,
-			"<line class='lane' x1='%u' y1='%u' x2='%u' y2='%u'/>"
-			"<text class='%s' x='%u' y='38' text-anchor='middle'>",
-			middle(l), TOP - 6, middle(l), bottom,
-			l->is_queue ? "dim" : "head", middle(l));
-		lane_name(p, l);
-		fputs("</text>\n", p->to);
+		rn_svg_line(p->to, "class='lane'", middle(l), TOP - 6, middle(l), bottom);
+		rn_svg_text(p->to, l->is_queue ? "class='dim'" : "class='head'",
+			    middle(l), 38, "middle", "%s", lane_name(l, name));
 	}
 }
 
@@ -280,17 +276,16 @@ static const char *class_of(const struct rn_litmus_step *s)
 }
 
 /* "MWr d": the text of a TLP's step up to what happens to it. */
-static void short_name(const struct picture *p, const struct rn_litmus_step *s)
+static const char *short_name(const struct rn_litmus_step *s, char name[RN_LITMUS_TEXT])
 {
-	char name[RN_LITMUS_TEXT];
 	const char *end = strstr(s->text, " is sent");
 	size_t len = end ? (size_t)(end - s->text) : strlen(s->text);
 
-	if (len >= sizeof(name))
-		len = sizeof(name) - 1;
+	if (len >= RN_LITMUS_TEXT)
+		len = RN_LITMUS_TEXT - 1;
 	memcpy(name, s->text, len);
 	name[len] = '\0';
-	rn_html_text(p->to, name);
+	return name;
 }
 
 /* "A2b" of "A2b: a write with RO passes a write", the whole behind it when pointed at. */
@@ -309,11 +304,7 @@ static void draw_rule(const struct picture *p, const struct rn_litmus_step *s, u
 		len = sizeof(name) - 1;
 	memcpy(name, s->rule, len);
 	name[len] = '\0';
-	fprintf(p->to, "<text class='rule' x='%u' y='%u'><title>", x + 5, y + 4);
-	rn_html_text(p->to, s->rule);
-	fputs("</title>", p->to);
-	rn_html_text(p->to, name);
-	fputs("</text>\n", p->to);
+	rn_svg_text_with_title(p->to, "class='rule'", x + 5, y + 4, name, s->rule);
 }
 
 struct point {
@@ -325,9 +316,12 @@ static void draw_line(const struct picture *p, const struct rn_litmus_step *s,
 {
 	bool is_wait = a.x == b.x && b.y - a.y > ROW;
 
-	fprintf(p->to, "<line class='%s%s%s' x1='%u' y1='%u' x2='%u' y2='%u'/>\n",
-		class_of(s), is_wait ? " wait" : "",
-		s->tlp_kind == RN_TLP_COMPLETION ? " answer" : "", a.x, a.y, b.x, b.y);
+	char look[LOOK_MAX];
+
+	snprintf(look, sizeof(look), "class='%s%s%s'", class_of(s),
+		 is_wait ? " wait" : "",
+		 s->tlp_kind == RN_TLP_COMPLETION ? " answer" : "");
+	rn_svg_line(p->to, look, a.x, a.y, b.x, b.y);
 }
 
 static const char *end_name(const struct picture *p, const struct rn_litmus_step *s)
@@ -341,13 +335,13 @@ static const char *end_name(const struct picture *p, const struct rn_litmus_step
 static void draw_end(const struct picture *p, const struct rn_litmus_step *s,
 		     struct point at)
 {
-	fprintf(p->to, "<circle class='%s' cx='%u' cy='%u' r='4'><title>", class_of(s),
-		at.x, at.y);
-	rn_html_text(p->to, s->text);
-	fputs("</title></circle>\n", p->to);
+	char look[LOOK_MAX];
+
+	snprintf(look, sizeof(look), "class='%s'", class_of(s));
+	rn_svg_circle(p->to, look, at.x, at.y, 4, s->text);
 	if (s->kind == RN_STEP_PERFORM && s->tlp_kind == RN_TLP_WRITE)
-		fprintf(p->to, "<text class='%s' x='%u' y='%u'>%s visible</text>\n",
-			class_of(s), at.x + 8, at.y + 4, end_name(p, s));
+		rn_svg_text(p->to, look, at.x + 8, at.y + 4, NULL, "%s visible",
+			    end_name(p, s));
 }
 
 /* TLPs that wait in one queue are drawn side by side. */
@@ -395,13 +389,13 @@ static void draw_sent(const struct picture *p, size_t i)
 {
 	const struct rn_litmus_step *s = &p->step[i];
 	const struct lane *lane = find_lane(p, s->node, false, s->agent);
+	char name[RN_LITMUS_TEXT], look[LOOK_MAX];
 
 	if (!lane)
 		return;
-	fprintf(p->to, "<text class='%s' x='%u' y='%u' text-anchor='end'>", class_of(s),
-		middle(lane) - 6, row_y(i) + 4);
-	short_name(p, s);
-	fputs("</text>\n", p->to);
+	snprintf(look, sizeof(look), "class='%s'", class_of(s));
+	rn_svg_text(p->to, look, middle(lane) - 6, row_y(i) + 4, "end", "%s",
+		    short_name(s, name));
 	draw_tlp(p, i);
 }
 
@@ -427,10 +421,8 @@ static void draw_instr(const struct picture *p, size_t i)
 	if (!lane || is_post_leaving(p->t, s))
 		return;
 	if (is_stale)
-		fprintf(p->to,
-			"<rect class='mark' x='%u' y='%u' width='%u' height='%u' "
-			"rx='4'/>",
-			lane->x + 4, row_y(i) - ROW / 2 + 1, lane->width - 8, ROW - 2);
+		rn_svg_rect(p->to, "class='mark' rx='4'", lane->x + 4,
+			    row_y(i) - ROW / 2 + 1, lane->width - 8, ROW - 2, NULL);
 	/* What it came too early for is drawn, and said above the picture. */
 	end = strstr(text, ", while ");
 	len = end ? (size_t)(end - text) : strlen(text);
@@ -438,13 +430,11 @@ static void draw_instr(const struct picture *p, size_t i)
 		len = sizeof(note) - 1;
 	memcpy(note, text, len);
 	note[len] = '\0';
-	fprintf(p->to, "<text class='%s' x='%u' y='%u' text-anchor='middle'>",
-		is_stale		   ? "stale"
-		: s->kind == RN_STEP_INSTR ? "head"
-					   : "dim",
-		middle(lane), row_y(i) + 4);
-	rn_html_text(p->to, note);
-	fputs("</text>\n", p->to);
+	rn_svg_text(p->to,
+		    is_stale		       ? "class='stale'"
+		    : s->kind == RN_STEP_INSTR ? "class='head'"
+					       : "class='dim'",
+		    middle(lane), row_y(i) + 4, "middle", "%s", note);
 }
 
 /* From where a completion became visible to the poll that took it. */
@@ -472,8 +462,8 @@ static void draw_seen(const struct picture *p, size_t poll)
 		    p->step[i].node == p->step[made].node)
 			from = find_lane(p, p->step[i].node, true, p->step[i].from);
 	if (from)
-		fprintf(p->to, "<line class='seen' x1='%u' y1='%u' x2='%u' y2='%u'/>\n",
-			middle(from), row_y(made), middle(to), row_y(poll) - 8);
+		rn_svg_line(p->to, "class='seen'", middle(from), row_y(made), middle(to),
+			    row_y(poll) - 8);
 }
 
 void rn_html_picture(FILE *to, const struct rn_litmus_test *t,
@@ -484,15 +474,19 @@ void rn_html_picture(FILE *to, const struct rn_litmus_test *t,
 			     .step = s->steps,
 			     .count = s->step_count < ROWS_MAX ? s->step_count
 							       : ROWS_MAX };
+	char look[LOOK_MAX];
 
 	p.has_stale = rn_html_find_stale(t, s, &p.stale);
 	add_lanes(&p);
-	fprintf(to,
-		"<div class='scroll'><svg xmlns='http://www.w3.org/2000/svg' role='img' "
-		"width='%u' height='%u' viewBox='0 0 %u %u' style='min-width:%upx'>"
-		"<title>How the run went: time goes downward</title>\n",
-		p.width, row_y(p.count) + 4, p.width, row_y(p.count) + 4,
-		p.width * SMALLEST_PERCENT / 100);
+	fputs("<div class='scroll'>", to);
+	snprintf(look, sizeof(look), "style='min-width:%upx'",
+		 p.width * SMALLEST_PERCENT / 100);
+	rn_svg_begin(to, &(struct rn_svg_picture){
+				 .width = p.width,
+				 .height = row_y(p.count) + 4,
+				 .look = look,
+				 .title = "How the run went: time goes downward",
+			 });
 	draw_lanes(&p);
 	for (size_t i = 0; i < p.count; i++)
 		draw_seen(&p, i);
@@ -502,7 +496,8 @@ void rn_html_picture(FILE *to, const struct rn_litmus_test *t,
 	for (size_t i = 0; i < p.count; i++)
 		if (p.step[i].kind <= RN_STEP_NIC)
 			draw_instr(&p, i);
-	fputs("</svg></div>\n", to);
+	rn_svg_end(to);
+	fputs("</div>\n", to);
 	if (p.count < s->step_count)
 		fprintf(to, "<p class='dim'>The last %zu steps are not shown.</p>\n",
 			s->step_count - p.count);

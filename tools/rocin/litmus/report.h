@@ -140,7 +140,26 @@ bool rn_report_is_failure(enum rn_report_status status);
 void rn_report_text(const struct rn_report *r, FILE *to, bool witness);
 int rn_report_json(const struct rn_report *r, FILE *to, bool witness);
 
+/* The page is also well-formed XML. It needs no script and nothing from outside. */
 int rn_report_html(const struct rn_report *r, FILE *to);
+
+/* A stale look: an instruction that read bytes of which newer ones were on their way. */
+struct rn_html_stale {
+	size_t step;	/* the load */
+	uint16_t tlp;	/* the write that it came too early for */
+	uint16_t where; /* queue that the write was in; RN_LIST_COUNT: none yet */
+};
+
+/* Find the first one. A load of a value that the condition of @v asks for comes first.
+ */
+bool rn_html_find_stale(const struct rn_litmus_test *t, const struct rn_report_state *s,
+			struct rn_html_stale *stale);
+
+/* The picture of a witness: lanes for agents and queues, time downward. @s->steps must be
+ * there.
+ */
+void rn_html_picture(FILE *to, const struct rn_litmus_test *t,
+		     const struct rn_report_state *s);
 
 /* ------------------------------------------------------------------------ the memory */
 /* A file that remembers what runs of litmus tests have ended in, so that

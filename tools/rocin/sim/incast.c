@@ -10,6 +10,7 @@
 
 #include "sim.h"
 #include "tools/rocin/common/cmd.h"
+#include "tools/rocin/common/svg.h"
 
 /* ----------------------------------------------------------------------- the picture */
 /* Rates and queue of an incast over time, as a picture. */
@@ -41,29 +42,22 @@ struct panel {
 	const char *unit;
 };
 
-static void style(FILE *to)
-{
-	fputs("<style>text{font:12px system-ui,sans-serif;fill:#333}"
-	      ".title{font-weight:600;font-size:14px}.n{fill:#777;font-size:11px}"
-	      ".grid{stroke:#ddd}.frame{fill:none;stroke:#999}"
-	      ".rate{fill:none;stroke-width:1.4}.queue{fill:#7a869a;fill-opacity:.55}"
-	      "</style>\n",
-	      to);
-}
+static const char style[] =
+	"text{font:12px system-ui,sans-serif;fill:#333}"
+	".title{font-weight:600;font-size:14px}.n{fill:#777;font-size:11px}"
+	".grid{stroke:#ddd}.frame{fill:none;stroke:#999}"
+	".rate{fill:none;stroke-width:1.4}.queue{fill:#7a869a;fill-opacity:.55}";
 
 static void frame(FILE *to, const struct panel *p)
 {
 	for (unsigned i = 0; i <= STEPS; i++) {
 		unsigned y = p->y + p->height - i * p->height / STEPS;
 
-		fprintf(to, "<line class='grid' x1='%u' y1='%u' x2='%u' y2='%u'/>\n",
-			p->x, y, p->x + PLOT, y);
-		fprintf(to,
-			"<text class='n' x='%u' y='%u' text-anchor='end'>%.3g%s</text>\n",
-			p->x - 6, y + 4, p->top * i / STEPS, i == STEPS ? p->unit : "");
+		rn_svg_line(to, "class='grid'", p->x, y, p->x + PLOT, y);
+		rn_svg_text(to, "class='n'", p->x - 6, y + 4, "end", "%.3g%s",
+			    p->top * i / STEPS, i == STEPS ? p->unit : "");
 	}
-	fprintf(to, "<rect class='frame' x='%u' y='%u' width='%u' height='%u'/>\n", p->x,
-		p->y, (unsigned)PLOT, p->height);
+	rn_svg_rect(to, "class='frame'", p->x, p->y, PLOT, p->height, NULL);
 }
 
 static void point(FILE *to, const struct panel *p, const struct rn_incast_result *r,
@@ -71,29 +65,32 @@ static void point(FILE *to, const struct panel *p, const struct rn_incast_result
 {
 	double share = value < p->top ? value / p->top : 1;
 
-	fprintf(to, "%.1f,%.1f ", p->x + PLOT * (k + 0.5) / r->samples,
-		p->y + p->height * (1 - share));
+	rn_svg_point(to, p->x + PLOT * (k + 0.5) / r->samples,
+		     p->y + p->height * (1 - share));
 }
 
 static void rates(FILE *to, const struct panel *p, const struct rn_incast_result *r)
 {
 	for (uint32_t i = 0; i < r->cfg.senders; i++) {
-		fprintf(to, "<polyline class='rate' stroke='hsl(%u 70%% 42%%)' points='",
-			360 * i / r->cfg.senders);
+		char look[64];
+
+		snprintf(look, sizeof(look), "class='rate' stroke='hsl(%u 70%% 42%%)'",
+			 360 * i / r->cfg.senders);
+		rn_svg_points_begin(to, "polyline", look);
 		for (uint32_t k = 0; k < r->samples; k++)
 			point(to, p, r, k, r->sample[k].kbps[i] / 1e6);
-		fputs("'/>\n", to);
+		rn_svg_points_end(to);
 	}
 }
 
 static void queue(FILE *to, const struct panel *p, const struct rn_incast_result *r)
 {
-	fputs("<polygon class='queue' points='", to);
+	rn_svg_points_begin(to, "polygon", "class='queue'");
 	point(to, p, r, 0, 0);
 	for (uint32_t k = 0; k < r->samples; k++)
 		point(to, p, r, k, r->sample[k].queue / 1e6);
 	point(to, p, r, r->samples - 1, 0);
-	fputs("'/>\n", to);
+	rn_svg_points_end(to);
 }
 
 static void column(FILE *to, const struct column *pic, unsigned left)
@@ -104,36 +101,33 @@ static void column(FILE *to, const struct column *pic, unsigned left)
 	const struct panel below = { left + LEFT, TOP + RATES + GAP, QUEUE,
 				     r->cfg.link.queue / 1e6, " MB" };
 
-	fprintf(to, "<text class='title' x='%u' y='20'>%s</text>\n", above.x, pic->title);
+	rn_svg_text(to, "class='title'", above.x, 20, NULL, "%s", pic->title);
 	frame(to, &above);
 	rates(to, &above, r);
 	frame(to, &below);
 	queue(to, &below, r);
-	fprintf(to,
-		"<text x='%u' y='%u'>bytes in the queue of the link; %" PRIu64
-		" packets dropped</text>\n",
-		below.x, below.y - 8, r->dropped);
+	rn_svg_text(to, "", below.x, below.y - 8, NULL,
+		    "bytes in the queue of the link; %" PRIu64 " packets dropped",
+		    r->dropped);
 	for (unsigned i = 0; i <= STEPS; i++)
-		fprintf(to,
-			"<text class='n' x='%u' y='%u' "
-			"text-anchor='middle'>%.3g%s</text>\n",
-			below.x + i * PLOT / STEPS, below.y + QUEUE + 16,
-			(double)r->cfg.end / 1e6 * i / STEPS, i == STEPS ? " ms" : "");
+		rn_svg_text(to, "class='n'", below.x + i * PLOT / STEPS,
+			    below.y + QUEUE + 16, "middle", "%.3g%s",
+			    (double)r->cfg.end / 1e6 * i / STEPS,
+			    i == STEPS ? " ms" : "");
 }
 
 static void draw_columns(FILE *to, const struct column *p, unsigned count)
 {
-	fprintf(to,
-		"<svg xmlns='http://www.w3.org/2000/svg' width='%u' height='%u' "
-		"viewBox='0 0 %u %u' role='img'>\n<title>Rates of senders that share a "
-		"link</title>\n",
-		count * COLUMN + RIGHT, (unsigned)HEIGHT, count * COLUMN + RIGHT,
-		(unsigned)HEIGHT);
-	style(to);
-	fprintf(to, "<rect width='100%%' height='100%%' fill='#fff'/>\n");
+	rn_svg_begin(to, &(struct rn_svg_picture){
+				 .width = count * COLUMN + RIGHT,
+				 .height = HEIGHT,
+				 .title = "Rates of senders that share a link",
+				 .style = { style },
+			 });
+	rn_svg_background(to);
 	for (unsigned i = 0; i < count; i++)
 		column(to, &p[i], i * COLUMN);
-	fputs("</svg>\n", to);
+	rn_svg_end(to);
 }
 
 /* ----------------------------------------------------------------------- the command */

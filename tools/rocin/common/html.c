@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* litmus_html_style.c - style sheet of the report, and its escaping. */
-#include "tools/rocin/litmus/html.h"
+/* html.c - see html.h. */
+#include "html.h"
 
 static const char style[] =
 	":root{--bg:#fff;--fg:#1c2024;--dim:#5b6470;--line:#d5dae0;--band:#f4f6f8;"
@@ -55,34 +55,58 @@ static const char style[] =
 	"visible}svg,table.bars,.box{break-inside:avoid}h2,h3{break-after:avoid}"
 	"svg{min-width:0 !important;max-width:100%;height:auto}a{color:inherit}}\n";
 
-void rn_html_style(FILE *to)
+/* Return: false: @c needs no replacement. */
+static bool put_entity(FILE *to, char c)
 {
-	fputs(style, to);
+	static const struct {
+		char c;
+		const char *entity;
+	} entities[] = { { '&', "&amp;" },
+			 { '<', "&lt;" },
+			 { '>', "&gt;" },
+			 { '"', "&quot;" },
+			 { '\'', "&#39;" } };
+
+	for (size_t i = 0; i < RN_ARRAY_SIZE(entities); i++)
+		if (c == entities[i].c)
+			return fputs(entities[i].entity, to) != EOF;
+	return false;
 }
 
 void rn_html_text(FILE *to, const char *text)
 {
-	for (; *text; text++) {
-		switch (*text) {
-		case '&':
-			fputs("&amp;", to);
-			break;
-		case '<':
-			fputs("&lt;", to);
-			break;
-		case '>':
-			fputs("&gt;", to);
-			break;
-		case '"':
-			fputs("&quot;", to);
-			break;
-		case '\'':
-			fputs("&#39;", to);
-			break;
-		default:
-			/* Test files are ASCII; anything else might break the encoding.
-			 */
-			fputc(*text < ' ' || *text > '~' ? '?' : *text, to);
-		}
-	}
+	for (; *text; text++)
+		if (*text < ' ' || *text > '~')
+			fputc('?', to);
+		else if (!put_entity(to, *text))
+			fputc(*text, to);
+}
+
+void rn_xml_text(FILE *to, const char *text)
+{
+	for (; *text; text++)
+		if ((unsigned char)*text >= ' ' &&
+		    (*text == '\'' || !put_entity(to, *text)))
+			fputc(*text, to);
+}
+
+void rn_html_begin(FILE *to, const char *title, const char *const *styles)
+{
+	fputs("<!DOCTYPE html>\n<html lang='en' xmlns='http://www.w3.org/1999/xhtml'>"
+	      "<head><meta charset='utf-8'/><meta name='viewport' "
+	      "content='width=device-width'/><title>",
+	      to);
+	rn_html_text(to, title);
+	fputs("</title>\n<style>", to);
+	fputs(style, to);
+	for (; styles && *styles; styles++)
+		fputs(*styles, to);
+	fputs("</style></head>\n<body><h1>", to);
+	rn_html_text(to, title);
+	fputs("</h1>", to);
+}
+
+void rn_html_end(FILE *to)
+{
+	fputs("</body></html>\n", to);
 }
