@@ -14,6 +14,7 @@
 #include "bench.h"
 #include "report.h"
 #include "tools/rocin/common/cmd.h"
+#include "tools/rocin/common/files.h"
 #include "transport/io/rocind/rocind_client.h"
 
 /* ---------------------------------------------------------------------------- rounds */
@@ -238,23 +239,21 @@ static int complain_of(const char *file, int rc)
 	return RN_EXIT_FAILURE;
 }
 
-static int draw(FILE *to, const struct rn_bench_report *r)
+static int print_json(FILE *to, const void *r)
+{
+	return rn_bench_print_json(to, r);
+}
+
+static int draw(FILE *to, const void *r)
 {
 	rn_bench_draw(to, r);
 	return 0;
 }
 
-static int write_file(const char *path,
-		      int (*print)(FILE *to, const struct rn_bench_report *r))
+static int write_file(const char *path, rn_file_print print)
 {
-	FILE *to = fopen(path, "we");
-	int rc;
+	int rc = rn_file_write(path, print, &report);
 
-	if (!to)
-		return complain_of(path, -errno);
-	rc = print(to, &report);
-	if (fclose(to) && rc == 0)
-		rc = -errno;
 	return rc ? complain_of(path, rc) : 0;
 }
 
@@ -269,7 +268,7 @@ static int tell(void)
 	if (rc || fflush(stdout))
 		return complain_of("standard output", rc ? rc : -errno);
 	if (options.save)
-		rc = write_file(options.save, rn_bench_print_json);
+		rc = write_file(options.save, print_json);
 	if (options.plot)
 		rc |= write_file(options.plot, draw);
 	return rc;

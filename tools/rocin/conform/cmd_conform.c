@@ -11,31 +11,13 @@
 #include "sim/scenario/virtual.h"
 #include "tools/rocin/common/arguments.h"
 #include "tools/rocin/common/cmd.h"
+#include "tools/rocin/common/files.h"
 #include "tools/rocin/common/launch.h"
 
 /* -------------------------------------------------------------------- scenario files */
 enum {
 	FILE_MAX = 1 << 16, /* bytes */
 };
-
-/* The whole file; its length or -errno. The caller frees @text. */
-static ssize_t read_file(const char *path, char **text, size_t max)
-{
-	FILE *f = fopen(path, "re");
-	ssize_t len = -errno;
-
-	*text = NULL;
-	if (!f)
-		return len;
-	*text = malloc(max + 1);
-	len = *text ? (ssize_t)fread(*text, 1, max + 1, f) : -ENOMEM;
-	if (len >= 0 && ferror(f))
-		len = -EIO;
-	else if (len > (ssize_t)max)
-		len = -EFBIG;
-	fclose(f);
-	return len;
-}
 
 static int add_case(struct rn_conform *c, const char *file, const struct rn_scenario *s,
 		    const struct rn_scene_result *result)
@@ -77,7 +59,7 @@ static int run_file(struct rn_conform *c, const char *file,
 	struct rn_scene_result result;
 	struct rn_scn_error err;
 	char *text = NULL;
-	ssize_t len = s ? read_file(file, &text, FILE_MAX) : -ENOMEM;
+	ssize_t len = s ? rn_file_read(file, FILE_MAX, &text) : -ENOMEM;
 	int rc = len < 0 ? (int)len : 0;
 
 	if (rc) {
@@ -176,7 +158,7 @@ static int rule_of_line(struct rn_conform *c, const char *line, const char *end)
 static int read_rules(struct rn_conform *c, const char *path)
 {
 	char *text = NULL;
-	ssize_t len = read_file(path, &text, 1 << 20);
+	ssize_t len = rn_file_read(path, 1 << 20, &text);
 	int rc = len < 0 ? (int)len : 0;
 
 	for (char *line = text; !rc && line < text + len;) {
@@ -300,15 +282,17 @@ static const struct argp argp = {
 	       "understood or the target is not there.",
 };
 
+static int print_junit(FILE *to, const void *cases)
+{
+	return rn_conform_junit(cases, to) ? -EIO : 0;
+}
+
 static int write_junit(const struct rn_conform *c, const char *file)
 {
-	FILE *f = fopen(file, "we");
-	int rc = f ? rn_conform_junit(c, f) : -1;
+	int rc = rn_file_write(file, print_junit, c);
 
-	if (f && fclose(f))
-		rc = -1;
 	if (rc)
-		rn_complain("%s: %s", file, strerror(errno));
+		rn_complain("%s: %s", file, strerror(-rc));
 	return rc;
 }
 

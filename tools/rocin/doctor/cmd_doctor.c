@@ -18,6 +18,7 @@
 
 #include "tools/rocin/common/arguments.h"
 #include "tools/rocin/common/cmd.h"
+#include "tools/rocin/common/files.h"
 #include "tools/rocin/common/launch.h"
 #include "transport/io/host/knock.h"
 #include "transport/io/rocind/rocind_client.h"
@@ -315,21 +316,9 @@ static void check_faults(struct doctor *d)
 	rn_rocind_close(r);
 }
 
-static long read_number(const char *path)
-{
-	FILE *f = fopen(path, "re");
-	long v = -1;
-
-	if (f && fscanf(f, "%ld", &v) != 1)
-		v = -1;
-	if (f)
-		fclose(f);
-	return v;
-}
-
 static void check_system(struct doctor *d)
 {
-	long rmem = read_number("/proc/sys/net/core/rmem_max");
+	long rmem = rn_file_number("/proc/sys/net/core/rmem_max");
 	struct rlimit files;
 
 	if (access("/proc/self/fd", X_OK))

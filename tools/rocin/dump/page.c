@@ -7,6 +7,7 @@
 
 #include "ladder.h"
 #include "stats.h"
+#include "tools/rocin/common/files.h"
 #include "tools/rocin/common/html.h"
 #include "tools/rocin/common/packet_text.h"
 
@@ -305,20 +306,17 @@ static void diagram(FILE *to, const struct rn_dump_page *page, const struct rn_w
 	fputs("</div>\n", to);
 }
 
-static int finish(FILE *to)
+/* A page, and what its packets were watched by. */
+struct watched {
+	const struct rn_dump_page *page;
+	const struct rn_watch *w;
+};
+
+static int print_page(FILE *to, const void *watched)
 {
-	int bad = ferror(to);
+	const struct rn_dump_page *page = ((const struct watched *)watched)->page;
+	const struct rn_watch *w = ((const struct watched *)watched)->w;
 
-	return fclose(to) || bad ? -EIO : 0;
-}
-
-int rn_dump_page_write(struct rn_dump_page *page, const struct rn_watch *w,
-		       const char *path)
-{
-	FILE *to = fopen(path, "w");
-
-	if (!to)
-		return -errno;
 	head(to, page);
 	counts(to, w);
 	list_findings(to, page);
@@ -327,7 +325,19 @@ int rn_dump_page_write(struct rn_dump_page *page, const struct rn_watch *w,
 		if (rn_ladder_of(w, page->drawn[i].ladder) == page->drawn[i].ladder)
 			diagram(to, page, w, &page->drawn[i]);
 	rn_html_end(to);
-	return finish(to);
+	return 0;
+}
+
+int rn_dump_page_write(struct rn_dump_page *page, const struct rn_watch *w,
+		       const char *path)
+{
+	return rn_file_write(path, print_page, &(struct watched){ page, w });
+}
+
+static int print_ladder(FILE *to, const void *picture)
+{
+	rn_ladder_draw(to, picture, true);
+	return 0;
 }
 
 int rn_dump_page_write_ladder(struct rn_dump_page *page, const struct rn_watch *w,
@@ -336,7 +346,6 @@ int rn_dump_page_write_ladder(struct rn_dump_page *page, const struct rn_watch *
 	struct rn_ladder_picture picture = { w, RN_WATCH_NONE, page->row, page->rows,
 					     page->owners };
 	uint64_t most = 0;
-	FILE *to;
 
 	for (unsigned i = 0; i < page->ladders; i++) {
 		if (page->drawn[i].rows <= most ||
@@ -347,9 +356,5 @@ int rn_dump_page_write_ladder(struct rn_dump_page *page, const struct rn_watch *
 	}
 	if (picture.ladder == RN_WATCH_NONE)
 		return -ENODATA;
-	to = fopen(path, "w");
-	if (!to)
-		return -errno;
-	rn_ladder_draw(to, &picture, true);
-	return finish(to);
+	return rn_file_write(path, print_ladder, &picture);
 }

@@ -18,6 +18,7 @@
 #include "lab.h"
 #include "net.h"
 #include "tools/rocin/common/arguments.h"
+#include "tools/rocin/common/files.h"
 
 enum {
 	OPT_LAB = 0x100
@@ -117,17 +118,10 @@ static const struct argp argp = {
 static pid_t find_lab(pid_t outside)
 {
 	char path[64];
-	int pid = -1;
-	FILE *f;
 
 	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)outside,
 		 (int)outside);
-	f = fopen(path, "re");
-	if (f && fscanf(f, "%d", &pid) != 1)
-		pid = -1;
-	if (f)
-		fclose(f);
-	return (pid_t)pid;
+	return (pid_t)rn_file_number(path);
 }
 
 /* Return: 0 or -errno. A namespace that we are in already is no error. */
@@ -185,19 +179,18 @@ static int go_inside(pid_t outside)
 }
 
 /* ----------------------------------------------------------------------- inside */
+static int compare_line(void *name, char *line, unsigned number)
+{
+	(void)number;
+	return strcmp(line, name) == 0 ? 1 : 2;
+}
+
 static bool is_called(pid_t pid, const char *name)
 {
-	char path[64], comm[32] = "";
-	FILE *f;
+	char path[64];
 
 	snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
-	f = fopen(path, "re");
-	if (f && !fgets(comm, sizeof(comm), f))
-		comm[0] = '\0';
-	if (f)
-		fclose(f);
-	comm[strcspn(comm, "\n")] = '\0';
-	return strcmp(comm, name) == 0;
+	return rn_file_lines(path, compare_line, (void *)name) == 1;
 }
 
 /* Those whose keepers are where they are in every lab; 0: this is none. */

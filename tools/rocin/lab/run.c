@@ -19,6 +19,7 @@
 
 #include "lab.h"
 #include "net.h"
+#include "tools/rocin/common/files.h"
 
 /* -------------------------------------------------------------------------- programs */
 #define READY_AFTER RN_MSEC(2000)
@@ -32,27 +33,30 @@ static rn_ns monotonic_now(void)
 	return (rn_ns)ts.tv_sec * 1000000000 + ts.tv_nsec;
 }
 
+static int count_line(void *count, char *line, unsigned number)
+{
+	enum {
+		LISTEN = 0x0a
+	};
+	unsigned state;
+
+	(void)number;
+	if (sscanf(line, "%*s %*s %*s %x", &state) == 1 && state == LISTEN)
+		++*(unsigned *)count;
+	return 0;
+}
+
 /* Sockets of TCP that listen on @host, from the kernel's table: man proc(5). */
 static unsigned count_listeners(unsigned host)
 {
 	static const char *const tables[] = { "tcp", "tcp6" };
-	enum {
-		LISTEN = 0x0a
-	};
-	unsigned count = 0, state;
-	char path[64], line[512];
+	unsigned count = 0;
+	char path[64];
 
 	for (size_t i = 0; i < RN_ARRAY_SIZE(tables); i++) {
-		FILE *f;
-
 		snprintf(path, sizeof(path), "/proc/%d/net/%s",
 			 (int)rn_lab_keeper_pid(host), tables[i]);
-		f = fopen(path, "re");
-		while (f && fgets(line, sizeof(line), f))
-			if (sscanf(line, "%*s %*s %*s %x", &state) == 1)
-				count += state == LISTEN;
-		if (f)
-			fclose(f);
+		(void)rn_file_lines(path, count_line, &count);
 	}
 	return count;
 }
@@ -266,14 +270,19 @@ static json_t *program_json(const struct rn_lab_program *p)
 			 p->pid > 0 ? seconds(p->end - p->begin) : 0.0);
 }
 
+static int print_report(FILE *to, const void *report)
+{
+	return !report || json_dumpf(report, to, JSON_INDENT(2)) || fputc('\n', to) == EOF
+		       ? -EIO
+		       : 0;
+}
+
 /* The same as JSON, in the file that args->json names. Return: 0 or -errno, having
  * complained.
  */
 static int report_json(const struct rn_lab_args *args, const struct rn_lab_program *all,
 		       unsigned count, unsigned by, int status, rn_ns time)
 {
-	bool is_stdout = strcmp(args->json, "-") == 0;
-	FILE *f = is_stdout ? stdout : fopen(args->json, "we");
 	json_t *list = json_array(), *report;
 	char link[256];
 	int rc;
@@ -289,15 +298,13 @@ static int report_json(const struct rn_lab_args *args, const struct rn_lab_progr
 			   : by & RN_LAB_BY_TBF	  ? "tbf"
 						  : "nothing",
 			   "status", status, "seconds", seconds(time), "programs", list);
-	rc = !f || !report || json_dumpf(report, f, JSON_INDENT(2)) ||
-	     fputc('\n', f) == EOF;
-	if (f && !is_stdout)
-		rc |= fclose(f) != 0;
+	rc = strcmp(args->json, "-") == 0
+		     ? print_report(stdout, report)
+		     : rn_file_write(args->json, print_report, report);
 	json_decref(report);
-	if (!rc)
-		return 0;
-	rn_complain("%s cannot be written: %s", args->json, strerror(errno));
-	return -EIO;
+	if (rc)
+		rn_complain("%s cannot be written: %s", args->json, strerror(-rc));
+	return rc;
 }
 
 /* ----------------------------------------------------------------- the life of a lab */

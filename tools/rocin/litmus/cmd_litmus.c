@@ -9,6 +9,7 @@
 #include "report.h"
 #include "tools/rocin/common/arguments.h"
 #include "tools/rocin/common/cmd.h"
+#include "tools/rocin/common/files.h"
 
 /* ----------------------------------------------------------------------------- files */
 enum {
@@ -60,25 +61,15 @@ static int parse_text(struct rn_report *r, const char *file, const char *text, s
 
 static int read_file(struct rn_report *r, const char *file)
 {
-	FILE *f = fopen(file, "re");
-	char *text = malloc(FILE_MAX);
-	size_t len = 0;
-	int rc = 0;
+	char *text;
+	ssize_t len = rn_file_read(file, FILE_MAX - 1, &text);
+	int rc;
 
-	if (!f || !text)
-		rc = -errno;
-	if (!rc)
-		len = fread(text, 1, FILE_MAX, f);
-	if (!rc && ferror(f))
-		rc = -EIO;
-	if (!rc && len == FILE_MAX)
-		rc = -EFBIG;
-	if (f)
-		fclose(f);
-	if (rc)
-		rn_complain("%s: %s", file, strerror(-rc));
-	else
-		rc = parse_text(r, file, text, len);
+	if (len < 0) {
+		rn_complain("%s: %s", file, strerror((int)-len));
+		return (int)len;
+	}
+	rc = parse_text(r, file, text, (size_t)len);
 	free(text);
 	return rc;
 }
@@ -465,13 +456,15 @@ static bool has_failed(const struct rn_report *r)
 	return false;
 }
 
+static int print_html(FILE *to, const void *report)
+{
+	return rn_report_html(report, to) ? -EIO : 0;
+}
+
 static int write_html(const struct rn_report *r, const char *file)
 {
-	FILE *f = fopen(file, "we");
-	int rc = f ? rn_report_html(r, f) : -errno;
+	int rc = rn_file_write(file, print_html, r);
 
-	if (f && fclose(f) && !rc)
-		rc = -errno;
 	if (rc)
 		rn_complain("%s: %s", file, strerror(-rc));
 	return rc;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "tools/rocin/common/cmd.h"
+#include "tools/rocin/common/files.h"
 
 static void *grow(void *old, size_t count, size_t size)
 {
@@ -117,10 +118,6 @@ bool rn_report_is_failure(enum rn_report_status status)
 }
 
 /* ------------------------------------------------------------------------ the memory */
-enum {
-	LINE_MAX_BYTES = 2048, /* RN_LITMUS_OBSERVED numbers of 20 digits, and some */
-};
-
 struct record {
 	uint64_t digest;
 	uint64_t runs;
@@ -171,10 +168,12 @@ static int add_line(struct rn_litmus_memory *m, const char *text)
 }
 
 /* Lines that are not understood are left out: at worst, runs are made again. */
-static int read_line(struct rn_litmus_memory *m, const char *line)
+static int read_line(void *memory, char *line, unsigned number)
 {
+	struct rn_litmus_memory *m = memory;
 	uint64_t digest, runs;
 
+	(void)number;
 	if (sscanf(line, "run %" SCNx64 " %" SCNu64, &digest, &runs) == 2)
 		return add_record(m, digest, runs);
 	if (!strncmp(line, "state ", 6) && m->records > 0)
@@ -182,33 +181,19 @@ static int read_line(struct rn_litmus_memory *m, const char *line)
 	return 0;
 }
 
-static int read_file(struct rn_litmus_memory *m, FILE *file)
-{
-	char line[LINE_MAX_BYTES];
-	int rc = 0;
-
-	while (rc == 0 && fgets(line, sizeof(line), file))
-		rc = read_line(m, line);
-	return rc;
-}
-
 struct rn_litmus_memory *rn_litmus_memory_open(const char *path)
 {
 	struct rn_litmus_memory *m = calloc(1, sizeof(*m));
-	FILE *file = m ? fopen(path, "re") : NULL;
-	int rc = 0;
+	int rc = m ? rn_file_lines(path, read_line, m) : -ENOMEM;
 
-	if (file) {
-		rc = read_file(m, file);
-		fclose(file);
-	}
-	if (m && rc == 0)
+	if (rc != -ENOMEM) { /* there may be none yet */
 		m->file = fopen(path, "ae");
-	if (m && m->file)
-		return m;
-	rc = rc ? -rc : errno;
+		if (m->file)
+			return m;
+		rc = -errno;
+	}
 	rn_litmus_memory_close(m);
-	errno = rc;
+	errno = -rc;
 	return NULL;
 }
 

@@ -12,6 +12,7 @@
 #include "sim/world/world.h"
 #include "tools/rocin/common/arguments.h"
 #include "tools/rocin/common/cmd.h"
+#include "tools/rocin/common/files.h"
 
 struct sim_args {
 	uint64_t first, last;
@@ -236,28 +237,39 @@ static void run_seed(struct rn_world *w, const struct sim_args *args, uint64_t s
 	report(w, args, sum, &plan, &r);
 }
 
+/* What run_line() needs. */
+struct seed_file {
+	struct rn_world *w;
+	const struct sim_args *args;
+	struct sim_sum *sum;
+};
+
+/* Return: 0, or RN_EXIT_USAGE after a complaint. */
+static int run_line(void *ctx, char *line, unsigned number)
+{
+	const struct seed_file *f = ctx;
+	uint64_t seed;
+	char *end;
+
+	if (line[0] == '#' || line[0] == '\0')
+		return 0;
+	if (!read_number(line, &end, &seed) || !strchr(" \t", *end)) {
+		rn_complain("%s:%u: expected a seed", f->args->file, number);
+		return RN_EXIT_USAGE;
+	}
+	run_seed(f->w, f->args, seed, f->sum);
+	return 0;
+}
+
 static int run_file(struct rn_world *w, const struct sim_args *args, struct sim_sum *sum)
 {
-	FILE *f = fopen(args->file, "re");
-	char line[256], *end;
-	uint64_t seed;
+	struct seed_file f = { .w = w, .args = args, .sum = sum };
+	int rc = rn_file_lines(args->file, run_line, &f);
 
-	if (!f) {
-		rn_complain("%s: %s", args->file, strerror(errno));
-		return RN_EXIT_FAILURE;
-	}
-	for (unsigned n = 1; fgets(line, sizeof(line), f); n++) {
-		if (line[0] == '#' || line[0] == '\n')
-			continue;
-		if (!read_number(line, &end, &seed) || !strchr(" \t\n", *end)) {
-			rn_complain("%s:%u: expected a seed", args->file, n);
-			fclose(f);
-			return RN_EXIT_USAGE;
-		}
-		run_seed(w, args, seed, sum);
-	}
-	fclose(f);
-	return 0;
+	if (rc >= 0)
+		return rc;
+	rn_complain("%s: %s", args->file, strerror(-rc));
+	return RN_EXIT_FAILURE;
 }
 
 static json_t *done_json(const struct sim_sum *sum)

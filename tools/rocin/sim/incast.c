@@ -10,6 +10,7 @@
 
 #include "sim.h"
 #include "tools/rocin/common/cmd.h"
+#include "tools/rocin/common/files.h"
 #include "tools/rocin/common/svg.h"
 
 /* ----------------------------------------------------------------------- the picture */
@@ -201,22 +202,24 @@ static int print_json(const struct rn_incast_result *r)
 	return rc;
 }
 
-static int draw(const char *file, const struct rn_incast_result *r)
+static int draw(FILE *to, const void *results)
 {
-	struct column p[MODES];
-	FILE *to = fopen(file, "we");
-	bool ok;
+	const struct rn_incast_result *r = results;
+	struct column c[MODES];
 
 	for (unsigned i = 0; i < MODES; i++)
-		p[i] = (struct column){ modes[i].title, &r[i] };
-	if (to)
-		draw_columns(to, p, MODES);
-	ok = to && !ferror(to);
-	if (to && fclose(to))
-		ok = false;
-	if (!ok)
-		rn_complain("%s: %s", file, strerror(errno));
-	return ok ? 0 : -1;
+		c[i] = (struct column){ modes[i].title, &r[i] };
+	draw_columns(to, c, MODES);
+	return 0;
+}
+
+static int write_picture(const char *file, const struct rn_incast_result *r)
+{
+	int rc = rn_file_write(file, draw, r);
+
+	if (rc)
+		rn_complain("%s: %s", file, strerror(-rc));
+	return rc;
 }
 
 int rn_sim_incast(const struct rn_sim_incast *args)
@@ -235,7 +238,7 @@ int rn_sim_incast(const struct rn_sim_incast *args)
 		rn_complain("%s", strerror(-rc));
 	} else {
 		if (args->plot)
-			rc = draw(args->plot, r);
+			rc = write_picture(args->plot, r);
 		if (args->json)
 			rc |= print_json(r);
 		else

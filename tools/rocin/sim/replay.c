@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* replay.c - `rocin sim --replay FILE`. */
 #include <errno.h>
-#include <fcntl.h>
 #include <jansson.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "sim.h"
 #include "sim/replay/player.h"
 #include "sim/replay/record_text.h"
 #include "tools/rocin/common/cmd.h"
+#include "tools/rocin/common/files.h"
 
 enum {
 	TEXT_MAX = 1024,
@@ -192,46 +191,19 @@ static int replay(const struct rn_sim_replay *args, const uint8_t *data, size_t 
 	return args->json ? report_json(&result) : report(args, &result);
 }
 
-/* A copy: whoever makes a mapped file shorter would end the program. Return: NULL with
- * errno; ENOMEM, EINVAL (no file that holds anything), or what reading it failed with.
- */
-static uint8_t *read_file(int fd, size_t *len)
-{
-	struct stat st;
-	uint8_t *data;
-	ssize_t n = 1;
-
-	if (fstat(fd, &st))
-		return NULL;
-	errno = EINVAL;
-	data = st.st_size > 0 && S_ISREG(st.st_mode) ? malloc((size_t)st.st_size) : NULL;
-	for (*len = 0; data && n > 0 && *len < (size_t)st.st_size; *len += (size_t)n) {
-		n = read(fd, data + *len, (size_t)st.st_size - *len);
-		if (n < 0) {
-			free(data);
-			return NULL;
-		}
-	}
-	return data;
-}
-
 int rn_sim_replay(const struct rn_sim_replay *args)
 {
-	int fd = open(args->file, O_RDONLY | O_CLOEXEC), status;
-	uint8_t *data = NULL;
-	size_t len = 0;
+	char *data;
+	ssize_t len = rn_file_read(args->file, SIZE_MAX / 4, &data);
+	int status;
 
-	if (fd >= 0) {
-		data = read_file(fd, &len);
-		close(fd);
-	}
-	if (!data) {
+	if (len <= 0) {
 		rn_complain("%s: %s", args->file,
-			    fd >= 0 && errno == EINVAL ? "it is not a recorded run"
-						       : strerror(errno));
+			    len ? strerror((int)-len) : "it is not a recorded run");
+		free(data);
 		return RN_EXIT_FAILURE;
 	}
-	status = replay(args, data, len);
+	status = replay(args, (const uint8_t *)data, (size_t)len);
 	free(data);
 	return status;
 }
