@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <linux/pkt_sched.h>
 #include <linux/rtnetlink.h>
+#include <netlink/msg.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -43,17 +44,18 @@ static void netem_is_asked_for_as_tc_does(void **state)
 		0x14, 0, 6,  0, 0x40, 0x59, 0x73, 7,   0,    0,	   0,	 0, /* rate */
 		0,    0, 0,  0, 0,    0,    0,	  0,
 	};
-	struct rn_nl_msg m;
+	struct nl_msg *m = rn_lab_netem_msg(3, &busy);
+	struct nlmsghdr *hdr = nlmsg_hdr(m);
 	struct tcmsg tc;
 
 	(void)state;
-	rn_lab_netem_msg(&m, 3, &busy);
-	memcpy(&tc, m.body, sizeof(tc));
-	assert_int_equal(m.hdr.nlmsg_type, RTM_NEWQDISC);
+	memcpy(&tc, nlmsg_data(hdr), sizeof(tc));
+	assert_int_equal(hdr->nlmsg_type, RTM_NEWQDISC);
 	assert_int_equal(tc.tcm_ifindex, 3);
 	assert_int_equal(tc.tcm_parent, TC_H_ROOT);
-	assert_int_equal(m.hdr.nlmsg_len, NLMSG_LENGTH(sizeof(tc)) + sizeof(want));
-	assert_memory_equal(m.body + sizeof(tc), want, sizeof(want));
+	assert_int_equal(hdr->nlmsg_len, NLMSG_LENGTH(sizeof(tc)) + sizeof(want));
+	assert_memory_equal((char *)nlmsg_data(hdr) + sizeof(tc), want, sizeof(want));
+	nlmsg_free(m);
 }
 
 static const struct rtattr *find(const struct rtattr *in, uint16_t type)
@@ -67,9 +69,10 @@ static const struct rtattr *find(const struct rtattr *in, uint16_t type)
 	return NULL;
 }
 
-static const struct rtattr *options_of(const struct rn_nl_msg *m)
+static const struct rtattr *options_of(struct nl_msg *m)
 {
-	const struct rtattr *kind = (const void *)(m->body + sizeof(struct tcmsg));
+	const char *fixed = nlmsg_data(nlmsg_hdr(m));
+	const struct rtattr *kind = (const void *)(fixed + sizeof(struct tcmsg));
 
 	return (const void *)((const char *)kind + RTA_ALIGN(kind->rta_len));
 }
@@ -77,14 +80,13 @@ static const struct rtattr *options_of(const struct rn_nl_msg *m)
 static void a_delay_makes_room_for_packets_that_overtake(void **state)
 {
 	const struct rn_lab_link link = { .mtu = 1500, .reorder = 10000 };
+	struct nl_msg *m = rn_lab_netem_msg(1, &link);
 	const struct rtattr *options;
-	struct rn_nl_msg m;
 	int64_t delay = 0;
 
 	(void)state;
-	rn_lab_netem_msg(&m, 1, &link);
 	/* A structure stands before the attributes. */
-	options = options_of(&m);
+	options = options_of(m);
 	for (size_t at = 4 + sizeof(struct tc_netem_qopt); at + 4 < options->rta_len;) {
 		const struct rtattr *a = (const void *)((const char *)options + at);
 
@@ -93,28 +95,31 @@ static void a_delay_makes_room_for_packets_that_overtake(void **state)
 		at += RTA_ALIGN(a->rta_len);
 	}
 	assert_int_equal(delay, RN_USEC(100));
+	nlmsg_free(m);
 }
 
 static void tbf_has_a_burst_that_a_packet_fits_into(void **state)
 {
 	struct rn_lab_link slow = { .mtu = 60000, .rate = 8000 }, fast = busy;
 	struct tc_tbf_qopt opt;
-	struct rn_nl_msg m;
+	struct nl_msg *m;
 	uint32_t burst;
 	uint64_t rate64;
 
 	(void)state;
-	rn_lab_tbf_msg(&m, 1, &slow);
-	memcpy(&opt, RTA_DATA(find(options_of(&m), TCA_TBF_PARMS)), sizeof(opt));
-	memcpy(&burst, RTA_DATA(find(options_of(&m), TCA_TBF_BURST)), sizeof(burst));
+	m = rn_lab_tbf_msg(1, &slow);
+	memcpy(&opt, RTA_DATA(find(options_of(m), TCA_TBF_PARMS)), sizeof(opt));
+	memcpy(&burst, RTA_DATA(find(options_of(m), TCA_TBF_BURST)), sizeof(burst));
 	assert_int_equal(opt.rate.rate, 1000);
 	assert_true(burst >= 60014 && opt.limit > burst);
-	assert_null(find(options_of(&m), TCA_TBF_RATE64));
+	assert_null(find(options_of(m), TCA_TBF_RATE64));
+	nlmsg_free(m);
 
 	fast.rate = 100000000000;
-	rn_lab_tbf_msg(&m, 1, &fast);
-	memcpy(&rate64, RTA_DATA(find(options_of(&m), TCA_TBF_RATE64)), sizeof(rate64));
+	m = rn_lab_tbf_msg(1, &fast);
+	memcpy(&rate64, RTA_DATA(find(options_of(m), TCA_TBF_RATE64)), sizeof(rate64));
 	assert_int_equal(rate64, 12500000000);
+	nlmsg_free(m);
 }
 
 /* ----------------------------------------------------------------------- as words */

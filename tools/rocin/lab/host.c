@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/capability.h>
+#include <netlink/socket.h>
 #include <pcap/pcap.h>
 #include <poll.h>
 #include <sched.h>
@@ -470,24 +471,24 @@ static int hear(const struct keeper *k, unsigned host, unsigned *by, char *err,
 static int connect_all(const struct rn_lab_args *args, struct keeper *keepers,
 		       unsigned *by, char *err, size_t err_len)
 {
-	struct rn_nl nl;
-	int rc = rn_nl_open(&nl);
+	struct nl_sock *nl;
+	int rc = rn_lab_net_open(&nl);
 
 	if (rc)
 		return rn_fail(err, err_len, rc, "the network cannot be made: %m");
 	rn_lab_net_prepare(false);
-	rc = rn_lab_switch_make(&nl, &args->link, err, err_len);
+	rc = rn_lab_switch_make(nl, &args->link, err, err_len);
 	for (unsigned i = 0; i < args->hosts && !rc; i++) {
 		rc = hear(&keepers[i], i, by, err, err_len);
 		if (!rc)
-			rc = rn_lab_cable_make(&nl, &args->link, i, keepers[i].pid, err,
+			rc = rn_lab_cable_make(nl, &args->link, i, keepers[i].pid, err,
 					       err_len);
 		if (!rc)
 			(void)!send(keepers[i].sock, "", 1, MSG_NOSIGNAL);
 	}
 	for (unsigned i = 0; i < args->hosts && !rc; i++)
 		rc = hear(&keepers[i], i, by, err, err_len);
-	rn_nl_close(&nl);
+	nl_socket_free(nl);
 	return rc;
 }
 

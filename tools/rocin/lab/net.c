@@ -10,6 +10,10 @@
 #include <linux/rtnetlink.h>
 #include <linux/veth.h>
 #include <net/if.h>
+#include <netlink/attr.h>
+#include <netlink/msg.h>
+#include <netlink/netlink.h>
+#include <netlink/socket.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +23,86 @@
 #include <unistd.h>
 
 #include "transport/io/host/sentence.h"
+
+/* ------------------------------------------------------------------------- rtnetlink */
+static void append(struct nl_msg *m, const void *bytes, size_t len)
+{
+	int rc = nlmsg_append(m, (void *)bytes, len, NLMSG_ALIGNTO);
+
+	assert(rc == 0);
+}
+
+/* An allocation of a page, which every request fits into; a lab that does not get it is
+ * over.
+ */
+static struct nl_msg *message(int type, int flags, const void *fixed, size_t len)
+{
+	struct nl_msg *m = nlmsg_alloc_simple(type, NLM_F_REQUEST | NLM_F_ACK | flags);
+
+	assert(m);
+	append(m, fixed, len);
+	return m;
+}
+
+static void put(struct nl_msg *m, int type, const void *value, size_t len)
+{
+	int rc = nla_put(m, type, (int)len, value);
+
+	assert(rc == 0);
+}
+
+static void put_u32(struct nl_msg *m, int type, uint32_t value)
+{
+	put(m, type, &value, sizeof(value));
+}
+
+static void put_text(struct nl_msg *m, int type, const char *text)
+{
+	put(m, type, text, strlen(text) + 1);
+}
+
+/* Attributes follow that belong into this one, up to nla_nest_end(). Without the flag
+ * that nla_nest_start() sets, as ip(8) and tc(8) send it.
+ */
+static struct nlattr *nest(struct nl_msg *m, int type)
+{
+	struct nlattr *at = nlmsg_tail(nlmsg_hdr(m));
+
+	put(m, type, NULL, 0);
+	return at;
+}
+
+/* libnl has fewer error numbers than the kernel. */
+static int note_errno(struct sockaddr_nl *from, struct nlmsgerr *answer, void *error)
+{
+	(void)from;
+	*(int *)error = answer->error;
+	return NL_STOP;
+}
+
+/* Send, free and wait for the answer. Return: 0 or -errno, of the kernel's. */
+static int talk(struct nl_sock *nl, struct nl_msg *m)
+{
+	int error = 0, rc;
+
+	nl_socket_modify_err_cb(nl, NL_CB_CUSTOM, note_errno, &error);
+	rc = nl_send_sync(nl, m);
+	if (error)
+		return error;
+	return rc < 0 ? -EIO : 0;
+}
+
+int rn_lab_net_open(struct nl_sock **nl)
+{
+	*nl = nl_socket_alloc();
+	if (!*nl)
+		return -ENOMEM;
+	if (nl_connect(*nl, NETLINK_ROUTE) == 0)
+		return 0;
+	nl_socket_free(*nl);
+	*nl = NULL;
+	return -EIO;
+}
 
 /* ---------------------------------------------------------------------------- cables */
 /* In the words of the kernel's queueing disciplines (tc-netem(8), tc-tbf(8)), of
@@ -36,13 +120,13 @@ enum {
 	REORDER_DELAY_US = 100,
 };
 
-static void begin(struct rn_nl_msg *m, int index)
+static struct nl_msg *qdisc_message(int index)
 {
 	const struct tcmsg tc = { .tcm_ifindex = index,
 				  .tcm_parent = TC_H_ROOT,
 				  .tcm_handle = TC_H_MAKE(1u << 16, 0) };
 
-	rn_nl_begin(m, RTM_NEWQDISC, NLM_F_CREATE | NLM_F_REPLACE, &tc, sizeof(tc));
+	return message(RTM_NEWQDISC, NLM_F_CREATE | NLM_F_REPLACE, &tc, sizeof(tc));
 }
 
 /* A probability as netem has it: 2^32 - 1 is certain. */
@@ -51,62 +135,66 @@ static uint32_t chance(uint32_t ppm)
 	return (uint32_t)(((uint64_t)ppm * UINT32_MAX + PPM / 2) / PPM);
 }
 
-static void put_rate(struct rn_nl_msg *m, uint64_t bytes)
+static void put_rate(struct nl_msg *m, uint64_t bytes)
 {
 	struct tc_netem_rate rate = { .rate = bytes < UINT32_MAX ? (uint32_t)bytes
 								 : UINT32_MAX };
 
 	if (bytes >= UINT32_MAX)
-		rn_nl_put(m, TCA_NETEM_RATE64, &bytes, sizeof(bytes));
-	rn_nl_put(m, TCA_NETEM_RATE, &rate, sizeof(rate));
+		put(m, TCA_NETEM_RATE64, &bytes, sizeof(bytes));
+	put(m, TCA_NETEM_RATE, &rate, sizeof(rate));
 }
 
-void rn_lab_netem_msg(struct rn_nl_msg *m, int index, const struct rn_lab_link *link)
+struct nl_msg *rn_lab_netem_msg(int index, const struct rn_lab_link *link)
 {
 	const struct tc_netem_qopt opt = { .limit = NETEM_LIMIT,
 					   .loss = chance(link->loss),
 					   .gap = link->reorder ? 1 : 0 };
 	const struct tc_netem_reorder reorder = { .probability = chance(link->reorder) };
 	int64_t delay = link->delay;
-	size_t options;
+	struct nlattr *options;
+	struct nl_msg *m;
 
 	if (link->reorder && !delay)
 		delay = RN_USEC(REORDER_DELAY_US);
-	begin(m, index);
-	rn_nl_put_text(m, TCA_KIND, "netem");
-	options = rn_nl_nest(m, TCA_OPTIONS);
-	rn_nl_put_raw(m, &opt, sizeof(opt));
+	m = qdisc_message(index);
+	put_text(m, TCA_KIND, "netem");
+	options = nest(m, TCA_OPTIONS);
+	append(m, &opt, sizeof(opt));
 	if (delay)
-		rn_nl_put(m, TCA_NETEM_LATENCY64, &delay, sizeof(delay));
+		put(m, TCA_NETEM_LATENCY64, &delay, sizeof(delay));
 	if (link->reorder)
-		rn_nl_put(m, TCA_NETEM_REORDER, &reorder, sizeof(reorder));
+		put(m, TCA_NETEM_REORDER, &reorder, sizeof(reorder));
 	if (link->rate)
 		put_rate(m, link->rate / 8);
-	rn_nl_nest_end(m, options);
+	nla_nest_end(m, options);
+	return m;
 }
 
-void rn_lab_tbf_msg(struct rn_nl_msg *m, int index, const struct rn_lab_link *link)
+struct nl_msg *rn_lab_tbf_msg(int index, const struct rn_lab_link *link)
 {
 	uint64_t bytes = link->rate / 8, burst = bytes / 1000; /* of a millisecond */
 	struct tc_tbf_qopt opt = {
 		.rate = { .linklayer = TC_LINKLAYER_ETHERNET,
 			  .rate = bytes < UINT32_MAX ? (uint32_t)bytes : UINT32_MAX },
 	};
-	size_t options;
+	struct nlattr *options;
+	struct nl_msg *m;
 
 	if (burst < TBF_BURST_MIN)
 		burst = TBF_BURST_MIN;
 	if (burst < link->mtu + 64)
 		burst = link->mtu + 64;
 	opt.limit = (uint32_t)burst + TBF_QUEUE;
-	begin(m, index);
-	rn_nl_put_text(m, TCA_KIND, "tbf");
-	options = rn_nl_nest(m, TCA_OPTIONS);
-	rn_nl_put(m, TCA_TBF_PARMS, &opt, sizeof(opt));
-	rn_nl_put_u32(m, TCA_TBF_BURST, (uint32_t)burst);
+	m = qdisc_message(index);
+	put_text(m, TCA_KIND, "tbf");
+	options = nest(m, TCA_OPTIONS);
+	put(m, TCA_TBF_PARMS, &opt, sizeof(opt));
+	put_u32(m, TCA_TBF_BURST, (uint32_t)burst);
 	if (bytes >= UINT32_MAX)
-		rn_nl_put(m, TCA_TBF_RATE64, &bytes, sizeof(bytes));
-	rn_nl_nest_end(m, options);
+		put(m, TCA_TBF_RATE64, &bytes, sizeof(bytes));
+	nla_nest_end(m, options);
+	return m;
 }
 
 /* ------------------------------------------------------------------------- as text */
@@ -235,38 +323,38 @@ void rn_lab_net_prepare(bool has_ipv6)
 	set("/proc/sys/net/ipv6/conf/default/router_solicitations", "0");
 }
 
-static int set_up(struct rn_nl *nl, int index)
+static int set_up(struct nl_sock *nl, int index)
 {
 	const struct ifinfomsg link = { .ifi_index = index,
 					.ifi_flags = IFF_UP,
 					.ifi_change = IFF_UP };
-	struct rn_nl_msg m;
+	struct nl_msg *m;
 
-	rn_nl_begin(&m, RTM_NEWLINK, 0, &link, sizeof(link));
-	return rn_nl_talk(nl, &m);
+	m = message(RTM_NEWLINK, 0, &link, sizeof(link));
+	return talk(nl, m);
 }
 
-static int make_bridge(struct rn_nl *nl, uint32_t mtu)
+static int make_bridge(struct nl_sock *nl, uint32_t mtu)
 {
 	const struct ifinfomsg link = { .ifi_family = AF_UNSPEC };
-	struct rn_nl_msg m;
-	size_t info, data;
+	struct nlattr *info, *data;
+	struct nl_msg *m;
 
-	rn_nl_begin(&m, RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, &link, sizeof(link));
-	rn_nl_put_text(&m, IFLA_IFNAME, BRIDGE);
-	rn_nl_put_u32(&m, IFLA_MTU, mtu);
-	info = rn_nl_nest(&m, IFLA_LINKINFO);
-	rn_nl_put_text(&m, IFLA_INFO_KIND, "bridge");
-	data = rn_nl_nest(&m, IFLA_INFO_DATA);
-	rn_nl_put_u32(&m, IFLA_BR_FORWARD_DELAY, 0);
+	m = message(RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, &link, sizeof(link));
+	put_text(m, IFLA_IFNAME, BRIDGE);
+	put_u32(m, IFLA_MTU, mtu);
+	info = nest(m, IFLA_LINKINFO);
+	put_text(m, IFLA_INFO_KIND, "bridge");
+	data = nest(m, IFLA_INFO_DATA);
+	put_u32(m, IFLA_BR_FORWARD_DELAY, 0);
 	/* Nobody asks who listens, so that all get what is for many. */
-	rn_nl_put(&m, IFLA_BR_MCAST_SNOOPING, "", 1);
-	rn_nl_nest_end(&m, data);
-	rn_nl_nest_end(&m, info);
-	return rn_nl_talk(nl, &m);
+	put(m, IFLA_BR_MCAST_SNOOPING, "", 1);
+	nla_nest_end(m, data);
+	nla_nest_end(m, info);
+	return talk(nl, m);
 }
 
-int rn_lab_switch_make(struct rn_nl *nl, const struct rn_lab_link *link, char *err,
+int rn_lab_switch_make(struct nl_sock *nl, const struct rn_lab_link *link, char *err,
 		       size_t err_len)
 {
 	int rc = make_bridge(nl, link->mtu);
@@ -281,37 +369,37 @@ int rn_lab_switch_make(struct rn_nl *nl, const struct rn_lab_link *link, char *e
 	return 0;
 }
 
-static int make_veth(struct rn_nl *nl, uint32_t mtu, unsigned host, pid_t keeper)
+static int make_veth(struct nl_sock *nl, uint32_t mtu, unsigned host, pid_t keeper)
 {
 	const struct ifinfomsg link = { .ifi_family = AF_UNSPEC };
 	/* Of those that nobody gives out; the last byte is the host's, as in addresses.
 	 */
 	const uint8_t mac[] = { 0x02, 0x52, 0x4e, 0, 0, (uint8_t)(host + 1) };
-	struct rn_nl_msg m;
-	size_t info, data, peer;
+	struct nlattr *info, *data, *peer;
+	struct nl_msg *m;
 	char name[IFNAMSIZ];
 
 	snprintf(name, sizeof(name), "h%u", host + 1);
-	rn_nl_begin(&m, RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, &link, sizeof(link));
-	rn_nl_put_text(&m, IFLA_IFNAME, name);
-	rn_nl_put_u32(&m, IFLA_MTU, mtu);
-	rn_nl_put_u32(&m, IFLA_MASTER, if_nametoindex(BRIDGE));
-	info = rn_nl_nest(&m, IFLA_LINKINFO);
-	rn_nl_put_text(&m, IFLA_INFO_KIND, "veth");
-	data = rn_nl_nest(&m, IFLA_INFO_DATA);
-	peer = rn_nl_nest(&m, VETH_INFO_PEER);
-	rn_nl_put_raw(&m, &link, sizeof(link));
-	rn_nl_put_text(&m, IFLA_IFNAME, RN_LAB_INTERFACE);
-	rn_nl_put_u32(&m, IFLA_MTU, mtu);
-	rn_nl_put(&m, IFLA_ADDRESS, mac, sizeof(mac));
-	rn_nl_put_u32(&m, IFLA_NET_NS_PID, (uint32_t)keeper);
-	rn_nl_nest_end(&m, peer);
-	rn_nl_nest_end(&m, data);
-	rn_nl_nest_end(&m, info);
-	return rn_nl_talk(nl, &m);
+	m = message(RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, &link, sizeof(link));
+	put_text(m, IFLA_IFNAME, name);
+	put_u32(m, IFLA_MTU, mtu);
+	put_u32(m, IFLA_MASTER, if_nametoindex(BRIDGE));
+	info = nest(m, IFLA_LINKINFO);
+	put_text(m, IFLA_INFO_KIND, "veth");
+	data = nest(m, IFLA_INFO_DATA);
+	peer = nest(m, VETH_INFO_PEER);
+	append(m, &link, sizeof(link));
+	put_text(m, IFLA_IFNAME, RN_LAB_INTERFACE);
+	put_u32(m, IFLA_MTU, mtu);
+	put(m, IFLA_ADDRESS, mac, sizeof(mac));
+	put_u32(m, IFLA_NET_NS_PID, (uint32_t)keeper);
+	nla_nest_end(m, peer);
+	nla_nest_end(m, data);
+	nla_nest_end(m, info);
+	return talk(nl, m);
 }
 
-int rn_lab_cable_make(struct rn_nl *nl, const struct rn_lab_link *link, unsigned host,
+int rn_lab_cable_make(struct nl_sock *nl, const struct rn_lab_link *link, unsigned host,
 		      pid_t keeper, char *err, size_t err_len)
 {
 	char name[IFNAMSIZ];
@@ -330,7 +418,7 @@ int rn_lab_cable_make(struct rn_nl *nl, const struct rn_lab_link *link, unsigned
 	return 0;
 }
 
-static int add_address(struct rn_nl *nl, int index, int family, const void *address,
+static int add_address(struct nl_sock *nl, int index, int family, const void *address,
 		       uint8_t prefix)
 {
 	const struct ifaddrmsg fixed = { .ifa_family = (uint8_t)family,
@@ -338,16 +426,16 @@ static int add_address(struct rn_nl *nl, int index, int family, const void *addr
 					 .ifa_flags = IFA_F_PERMANENT | IFA_F_NODAD,
 					 .ifa_index = (unsigned)index };
 	size_t len = family == AF_INET ? 4 : 16;
-	struct rn_nl_msg m;
+	struct nl_msg *m;
 
-	rn_nl_begin(&m, RTM_NEWADDR, NLM_F_CREATE | NLM_F_EXCL, &fixed, sizeof(fixed));
-	rn_nl_put(&m, IFA_LOCAL, address, len);
-	rn_nl_put(&m, IFA_ADDRESS, address, len);
-	return rn_nl_talk(nl, &m);
+	m = message(RTM_NEWADDR, NLM_F_CREATE | NLM_F_EXCL, &fixed, sizeof(fixed));
+	put(m, IFA_LOCAL, address, len);
+	put(m, IFA_ADDRESS, address, len);
+	return talk(nl, m);
 }
 
 /* Programs that join a group say rarely on which interface. */
-static int add_group_route(struct rn_nl *nl, int index)
+static int add_group_route(struct nl_sock *nl, int index)
 {
 	const struct rtmsg route = { .rtm_family = AF_INET,
 				     .rtm_dst_len = 4,
@@ -356,15 +444,15 @@ static int add_group_route(struct rn_nl *nl, int index)
 				     .rtm_scope = RT_SCOPE_LINK,
 				     .rtm_type = RTN_UNICAST };
 	const struct in_addr groups = { htonl(0xe0000000) };
-	struct rn_nl_msg m;
+	struct nl_msg *m;
 
-	rn_nl_begin(&m, RTM_NEWROUTE, NLM_F_CREATE, &route, sizeof(route));
-	rn_nl_put(&m, RTA_DST, &groups, sizeof(groups));
-	rn_nl_put_u32(&m, RTA_OIF, (uint32_t)index);
-	return rn_nl_talk(nl, &m);
+	m = message(RTM_NEWROUTE, NLM_F_CREATE, &route, sizeof(route));
+	put(m, RTA_DST, &groups, sizeof(groups));
+	put_u32(m, RTA_OIF, (uint32_t)index);
+	return talk(nl, m);
 }
 
-static int add_addresses(struct rn_nl *nl, int index, unsigned host)
+static int add_addresses(struct nl_sock *nl, int index, unsigned host)
 {
 	const struct in_addr v4 = { htonl(0x0a560001 + host) };
 	struct in6_addr v6 = { .s6_addr = { 0xfd, 0x86, [15] = (uint8_t)(host + 1) } };
@@ -401,17 +489,15 @@ static int await_carrier(void)
 }
 
 /* netem does all of it. Without it there is one for rates; the rest is the devices'. */
-static int shape(struct rn_nl *nl, int index, const struct rn_lab_link *link,
+static int shape(struct nl_sock *nl, int index, const struct rn_lab_link *link,
 		 unsigned *by, char *err, size_t err_len)
 {
-	struct rn_nl_msg m;
 	int rc;
 
 	*by = 0;
 	if (!link->loss && !link->reorder && !link->delay && !link->rate)
 		return 0;
-	rn_lab_netem_msg(&m, index, link);
-	rc = rn_nl_talk(nl, &m);
+	rc = talk(nl, rn_lab_netem_msg(index, link));
 	if (rc == 0) {
 		*by = RN_LAB_BY_NETEM;
 		return 0;
@@ -419,8 +505,7 @@ static int shape(struct rn_nl *nl, int index, const struct rn_lab_link *link,
 	if (rc != -ENOENT && rc != -EOPNOTSUPP)
 		return rn_fail(err, err_len, rc, "netem cannot be set up: %m");
 	if (link->rate) {
-		rn_lab_tbf_msg(&m, index, link);
-		rc = rn_nl_talk(nl, &m);
+		rc = talk(nl, rn_lab_tbf_msg(index, link));
 		if (rc)
 			return rn_fail(
 				err, err_len, rc,
@@ -437,23 +522,23 @@ int rn_lab_host_connect(const struct rn_lab_link *link, unsigned host, unsigned 
 			char *err, size_t err_len)
 {
 	int index = (int)if_nametoindex(RN_LAB_INTERFACE);
-	struct rn_nl nl;
-	int rc = rn_nl_open(&nl);
+	struct nl_sock *nl;
+	int rc = rn_lab_net_open(&nl);
 
 	if (!rc)
-		rc = set_up(&nl, LOOPBACK);
+		rc = set_up(nl, LOOPBACK);
 	if (!rc)
-		rc = set_up(&nl, index);
+		rc = set_up(nl, index);
 	if (!rc)
-		rc = add_addresses(&nl, index, host);
+		rc = add_addresses(nl, index, host);
 	if (!rc)
-		rc = add_group_route(&nl, index);
+		rc = add_group_route(nl, index);
 	if (!rc)
 		rc = await_carrier();
 	if (rc)
 		(void)rn_fail(err, err_len, rc, "h%u cannot be connected: %m", host + 1);
 	else
-		rc = shape(&nl, index, link, by, err, err_len);
-	rn_nl_close(&nl);
+		rc = shape(nl, index, link, by, err, err_len);
+	nl_socket_free(nl);
 	return rc;
 }

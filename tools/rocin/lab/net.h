@@ -6,7 +6,6 @@
 #define RN_LAB_NET_H
 
 #include "lab.h"
-#include "netlink.h"
 
 /* What does what rn_lab_link asks for. */
 enum {
@@ -15,12 +14,20 @@ enum {
 	RN_LAB_BY_RULES = 1 << 2, /* the rest, by rules about faults of the devices */
 };
 
+struct nl_sock;
+struct nl_msg;
+
+/* To rtnetlink(7) of the network namespace that this process is in now; nl_socket_free()
+ * is due. Return: 0 or -errno.
+ */
+int rn_lab_net_open(struct nl_sock **nl);
+
 /* In the network namespace of the switch. All return 0 or -errno with a sentence. */
-int rn_lab_switch_make(struct rn_nl *nl, const struct rn_lab_link *link, char *err,
+int rn_lab_switch_make(struct nl_sock *nl, const struct rn_lab_link *link, char *err,
 		       size_t err_len);
 
 /* A cable from the switch to @host, whose keeper is process @keeper. */
-int rn_lab_cable_make(struct rn_nl *nl, const struct rn_lab_link *link, unsigned host,
+int rn_lab_cable_make(struct nl_sock *nl, const struct rn_lab_link *link, unsigned host,
 		      pid_t keeper, char *err, size_t err_len);
 
 /* In a network namespace before it gets interfaces: no surprises by IPv6. */
@@ -45,7 +52,7 @@ int rn_lab_host_number(const char *name, unsigned hosts);
 int rn_lab_link_text(const struct rn_lab_link *link, char *text, size_t len);
 
 /* The requests for queueing disciplines of interface @index. */
-void rn_lab_netem_msg(struct rn_nl_msg *m, int index, const struct rn_lab_link *link);
-void rn_lab_tbf_msg(struct rn_nl_msg *m, int index, const struct rn_lab_link *link);
+struct nl_msg *rn_lab_netem_msg(int index, const struct rn_lab_link *link);
+struct nl_msg *rn_lab_tbf_msg(int index, const struct rn_lab_link *link);
 
 #endif /* RN_LAB_NET_H */
