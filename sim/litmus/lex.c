@@ -3,22 +3,17 @@
 #include <string.h>
 
 #include "parse_internal.h"
+#include "rocin/word.h"
 #include "sim/pcie/model/text.h"
 
 static bool is_space(char c)
 {
-	return c == ' ' || c == '\t' || c == '\r' || c == '\n';
-}
-
-static bool is_digit(char c)
-{
-	return c >= '0' && c <= '9';
+	return rn_char_is_blank(c) || c == '\n';
 }
 
 static bool is_word(char c)
 {
-	return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-	       c == '_';
+	return rn_char_is_digit(c) || rn_char_is_letter(c) || c == '_';
 }
 
 static bool begins(const char *at, const char *end, const char *text)
@@ -182,7 +177,7 @@ bool rn_lex_number(struct rn_litmus_parser *p, int64_t *number)
 	is_negative = rn_lex_try_char(p, '-');
 	*number = 0;
 	rn_lex_blank(p);
-	for (; p->at < p->end && is_digit(*p->at); p->at++, digits++) {
+	for (; p->at < p->end && rn_char_is_digit(*p->at); p->at++, digits++) {
 		if (digits == 9)
 			return rn_lex_refuse(p, "a number of at most 9 digits");
 		*number = *number * 10 + (*p->at - '0');
@@ -199,7 +194,8 @@ bool rn_lex_register(struct rn_litmus_parser *p, uint8_t *reg)
 	int64_t number;
 
 	rn_lex_blank(p);
-	if (!begins(p->at, p->end, "r") || p->end - p->at < 2 || !is_digit(p->at[1]))
+	if (!begins(p->at, p->end, "r") || p->end - p->at < 2 ||
+	    !rn_char_is_digit(p->at[1]))
 		return rn_lex_fail(p, "a register, r0 .. r15");
 	p->at++;
 	if (!rn_lex_number(p, &number))

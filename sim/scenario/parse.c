@@ -10,10 +10,10 @@
 static bool parse_rules(struct rn_scn_parser *p, struct rn_tokens *w)
 {
 	struct rn_scenario *s = p->s;
-	struct rn_token word = rn_tokens_next(w);
+	struct rn_word word = rn_tokens_next(w);
 	size_t len;
 
-	if (!rn_token_is(word, "#"))
+	if (!rn_word_is(word, "#"))
 		return rn_tokens_fail(
 			w, word, "the first line is \"# RULE[, RULE]: sentence\"", "");
 	do {
@@ -34,10 +34,10 @@ static bool parse_rules(struct rn_scn_parser *p, struct rn_tokens *w)
 
 /* ---------------------------------------------------------------- declarations */
 static struct rn_scn_object *find(struct rn_scn_object *o, unsigned count,
-				  struct rn_token name)
+				  struct rn_word name)
 {
 	for (unsigned i = 0; i < count; i++)
-		if (rn_token_is(name, o[i].name))
+		if (rn_word_is(name, o[i].name))
 			return &o[i];
 	return NULL;
 }
@@ -45,7 +45,7 @@ static struct rn_scn_object *find(struct rn_scn_object *o, unsigned count,
 static struct rn_scn_object *declare(struct rn_tokens *w, struct rn_scn_object *o,
 				     unsigned *count, unsigned max)
 {
-	struct rn_token name = rn_tokens_next(w);
+	struct rn_word name = rn_tokens_next(w);
 	struct rn_scn_object *found = find(o, *count, name);
 
 	if (found)
@@ -106,7 +106,7 @@ static bool parse_conn(struct rn_scn_parser *p, struct rn_tokens *w)
 
 static bool parse_device(struct rn_scn_parser *p, struct rn_tokens *w)
 {
-	struct rn_token word = rn_tokens_next(w);
+	struct rn_word word = rn_tokens_next(w);
 	const struct {
 		const char *word;
 		bool *is_said;
@@ -118,7 +118,7 @@ static bool parse_device(struct rn_scn_parser *p, struct rn_tokens *w)
 	};
 
 	for (size_t i = 0; i < RN_ARRAY_SIZE(words); i++)
-		if (rn_token_is(word, words[i].word)) {
+		if (rn_word_is(word, words[i].word)) {
 			*words[i].is_said = true;
 			return true;
 		}
@@ -129,7 +129,7 @@ static bool parse_qp(struct rn_scn_parser *p, struct rn_tokens *w)
 {
 	struct rn_scenario *s = p->s;
 	struct rn_scn_object *o = declare(w, s->qp, &s->qps, RN_SCN_QPS);
-	struct rn_token word;
+	struct rn_word word;
 	uint64_t type;
 
 	if (!o)
@@ -151,13 +151,13 @@ static bool parse_qp(struct rn_scn_parser *p, struct rn_tokens *w)
 /* "+0", "+5us", "+1T..4T" */
 static bool parse_time(struct rn_tokens *w, struct rn_scn_line *l)
 {
-	struct rn_token word = rn_tokens_next(w);
-	struct rn_token first = { word.at + 1, word.len - 1 }, last;
+	struct rn_word word = rn_tokens_next(w);
+	struct rn_word first = { word.at + 1, word.len - 1 }, last;
 
 	for (size_t i = 0; i + 1 < first.len; i++) {
 		if (first.at[i] != '.' || first.at[i + 1] != '.')
 			continue;
-		last = (struct rn_token){ first.at + i + 2, first.len - i - 2 };
+		last = (struct rn_word){ first.at + i + 2, first.len - i - 2 };
 		first.len = i;
 		if (rn_token_time(first, &l->from) && rn_token_time(last, &l->to))
 			return true;
@@ -172,10 +172,10 @@ static bool parse_time(struct rn_tokens *w, struct rn_scn_line *l)
 static bool parse_object(struct rn_tokens *w, const struct rn_scn_object *o,
 			 unsigned count, uint8_t *index, const char *what)
 {
-	struct rn_token name = rn_tokens_next(w);
+	struct rn_word name = rn_tokens_next(w);
 
 	for (unsigned i = 0; i < count; i++) {
-		if (!rn_token_is(name, o[i].name))
+		if (!rn_word_is(name, o[i].name))
 			continue;
 		*index = (uint8_t)i;
 		return true;
@@ -185,10 +185,10 @@ static bool parse_object(struct rn_tokens *w, const struct rn_scn_object *o,
 
 static bool parse_opcode(struct rn_tokens *w, struct rn_scn_line *l)
 {
-	struct rn_token word = rn_tokens_next(w);
+	struct rn_word word = rn_tokens_next(w);
 
 	for (unsigned i = 0; i < 256; i++) {
-		if (!rn_opcode_info[i].name || !rn_token_is(word, rn_opcode_info[i].name))
+		if (!rn_opcode_info[i].name || !rn_word_is(word, rn_opcode_info[i].name))
 			continue;
 		l->opcode = (uint8_t)i;
 		return true;
@@ -199,7 +199,7 @@ static bool parse_opcode(struct rn_tokens *w, struct rn_scn_line *l)
 static bool parse_named(struct rn_tokens *w, struct rn_scn_line *l,
 			const struct rn_scn_word *table, const char *what)
 {
-	struct rn_token word = rn_tokens_next(w);
+	struct rn_word word = rn_tokens_next(w);
 	uint64_t value;
 
 	if (!rn_scn_find(table, word.at, word.len, &value))
@@ -212,7 +212,7 @@ static bool parse_named(struct rn_tokens *w, struct rn_scn_line *l,
 static bool parse_queue(struct rn_scn_parser *p, struct rn_tokens *w,
 			struct rn_scn_line *l)
 {
-	struct rn_token name = rn_tokens_peek(w);
+	struct rn_word name = rn_tokens_peek(w);
 	struct rn_scenario *s = p->s;
 
 	l->of_srq = l->verb == RN_SCN_LIMIT;
@@ -259,7 +259,7 @@ static bool parse_connection(struct rn_scn_parser *p, struct rn_tokens *w,
 
 static bool parse_counter(struct rn_tokens *w, struct rn_scn_line *l)
 {
-	struct rn_token word = rn_tokens_peek(w);
+	struct rn_word word = rn_tokens_peek(w);
 	uint64_t value;
 
 	if (!rn_scn_find(rn_scn_cm_counters, word.at, word.len, &value))
@@ -272,7 +272,7 @@ static bool parse_subject(struct rn_scn_parser *p, struct rn_tokens *w,
 			  struct rn_scn_line *l)
 {
 	const struct rn_scenario *s = p->s;
-	struct rn_token name = rn_tokens_peek(w);
+	struct rn_word name = rn_tokens_peek(w);
 
 	if (rn_scn_is_cm_call(l->verb) ||
 	    (about_connection(l->verb) != l->verb && find(p->s->conn, s->conns, name) &&
@@ -311,15 +311,15 @@ static bool parse_subject(struct rn_scn_parser *p, struct rn_tokens *w,
 
 static bool parse_verb(struct rn_tokens *w, struct rn_scn_line *l)
 {
-	struct rn_token word = rn_tokens_next(w);
+	struct rn_word word = rn_tokens_next(w);
 
-	if (rn_token_is(word, ">?")) {
+	if (rn_word_is(word, ">?")) {
 		l->verb = RN_SCN_PACKET;
 		l->given |= RN_F_BIT(RN_F_OPTIONAL);
 		return true;
 	}
 	for (unsigned i = RN_SCN_POST; i < RN_SCN_VERBS; i++) {
-		if (!rn_token_is(word, rn_scn_verb_name[i]))
+		if (!rn_word_is(word, rn_scn_verb_name[i]))
 			continue;
 		l->verb = (enum rn_scn_verb)i;
 		return true;
@@ -337,7 +337,7 @@ static bool is_expectation(enum rn_scn_verb verb)
 static bool parse_line(struct rn_scn_parser *p, struct rn_tokens *w, bool timed)
 {
 	struct rn_scn_line *l = &p->s->line[p->s->lines];
-	struct rn_token start = rn_tokens_peek(w);
+	struct rn_word start = rn_tokens_peek(w);
 
 	if (p->s->lines == RN_SCN_LINES)
 		return rn_tokens_fail(w, start, "too many lines; 200 are enough", "");
@@ -395,22 +395,22 @@ static bool parse_lines(struct rn_scn_parser *p, const char *text, size_t len,
 
 static bool parse_declaration(struct rn_scn_parser *p, struct rn_tokens *w)
 {
-	struct rn_token word = rn_tokens_peek(w);
+	struct rn_word word = rn_tokens_peek(w);
 
-	if (rn_token_is(word, "recv") || rn_token_is(word, "end"))
+	if (rn_word_is(word, "recv") || rn_word_is(word, "end"))
 		return parse_line(p, w, false);
 	rn_tokens_next(w);
-	if (rn_token_is(word, "mr"))
+	if (rn_word_is(word, "mr"))
 		return parse_mr(p, w);
-	if (rn_token_is(word, "qp"))
+	if (rn_word_is(word, "qp"))
 		return parse_qp(p, w);
-	if (rn_token_is(word, "mw"))
+	if (rn_word_is(word, "mw"))
 		return parse_mw(p, w);
-	if (rn_token_is(word, "srq"))
+	if (rn_word_is(word, "srq"))
 		return parse_srq(p, w);
-	if (rn_token_is(word, "conn"))
+	if (rn_word_is(word, "conn"))
 		return parse_conn(p, w);
-	if (rn_token_is(word, "device"))
+	if (rn_word_is(word, "device"))
 		return parse_device(p, w);
 	return rn_tokens_fail(w, word,
 			      "expected setup, device, mr, mw, srq, qp, conn, recv, end "
@@ -426,7 +426,7 @@ static bool parse_of_setup(struct rn_scn_parser *p, struct rn_tokens *w)
 
 static bool parse_setup(struct rn_scn_parser *p, struct rn_tokens *w)
 {
-	struct rn_token word = rn_tokens_next(w);
+	struct rn_word word = rn_tokens_next(w);
 	const char *text = rn_scn_setup(word.at, word.len);
 
 	if (!text)
@@ -440,9 +440,9 @@ static bool parse_setup(struct rn_scn_parser *p, struct rn_tokens *w)
 
 static bool parse_statement(struct rn_scn_parser *p, struct rn_tokens *w)
 {
-	struct rn_token word = rn_tokens_peek(w);
+	struct rn_word word = rn_tokens_peek(w);
 
-	if (!rn_token_is(word, "setup"))
+	if (!rn_word_is(word, "setup"))
 		return parse_of_setup(p, w);
 	rn_tokens_next(w);
 	return parse_setup(p, w);
@@ -460,7 +460,7 @@ int rn_scenario_parse(struct rn_scenario *s, const char *text, size_t len,
 		return -EPROTO;
 	nowhere.number = p.number + 1;
 	if (!p.ended) {
-		rn_tokens_fail(&nowhere, (struct rn_token){ text, 0 },
+		rn_tokens_fail(&nowhere, (struct rn_word){ text, 0 },
 			       "the last line is \"end\" or \"end quiet\"", "");
 		return -EPROTO;
 	}

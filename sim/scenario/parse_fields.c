@@ -4,10 +4,10 @@
 
 #include "parse_internal.h"
 
-static uint8_t find_region(const struct rn_scenario *s, struct rn_token name)
+static uint8_t find_region(const struct rn_scenario *s, struct rn_word name)
 {
 	for (unsigned i = 0; i < s->mrs; i++)
-		if (rn_token_is(name, s->mr[i].name))
+		if (rn_word_is(name, s->mr[i].name))
 			return (uint8_t)i;
 	return RN_SCN_ABSOLUTE;
 }
@@ -16,12 +16,12 @@ static uint8_t find_region(const struct rn_scenario *s, struct rn_token name)
 static bool parse_address(struct rn_scn_parser *p, struct rn_tokens *w,
 			  struct rn_scn_line *l, enum rn_scn_field f)
 {
-	struct rn_token word = rn_tokens_next(w);
+	struct rn_word word = rn_tokens_next(w);
 	const char *plus = memchr(word.at, '+', word.len);
-	struct rn_token name = { word.at, plus ? (size_t)(plus - word.at) : word.len };
+	struct rn_word name = { word.at, plus ? (size_t)(plus - word.at) : word.len };
 
 	l->region[f] = RN_SCN_ABSOLUTE;
-	if (rn_token_number(word, &l->value[f]))
+	if (rn_word_number(word, &l->value[f]))
 		return true;
 	l->region[f] = find_region(p->s, name);
 	l->value[f] = 0;
@@ -30,8 +30,8 @@ static bool parse_address(struct rn_scn_parser *p, struct rn_tokens *w,
 				      "");
 	if (!plus)
 		return true;
-	name = (struct rn_token){ plus + 1, word.len - name.len - 1 };
-	if (!rn_token_number(name, &l->value[f]))
+	name = (struct rn_word){ plus + 1, word.len - name.len - 1 };
+	if (!rn_word_number(name, &l->value[f]))
 		return rn_tokens_fail(w, word, "the offset is no number", "");
 	return true;
 }
@@ -40,19 +40,18 @@ static bool parse_address(struct rn_scn_parser *p, struct rn_tokens *w,
 static bool parse_region(struct rn_scn_parser *p, struct rn_tokens *w,
 			 struct rn_scn_line *l, enum rn_scn_field f)
 {
-	struct rn_token word = rn_tokens_next(w);
+	struct rn_word word = rn_tokens_next(w);
 	const char *change = memchr(word.at, '^', word.len);
-	struct rn_token name = { word.at,
-				 change ? (size_t)(change - word.at) : word.len };
-	struct rn_token bits = { word.at + name.len + 1, word.len - name.len - 1 };
+	struct rn_word name = { word.at, change ? (size_t)(change - word.at) : word.len };
+	struct rn_word bits = { word.at + name.len + 1, word.len - name.len - 1 };
 
 	l->region[f] = RN_SCN_ABSOLUTE;
-	if (rn_token_number(word, &l->value[f]))
+	if (rn_word_number(word, &l->value[f]))
 		return true;
 	l->region[f] = find_region(p->s, name);
 	l->value[f] = 0;
 	if (l->region[f] == RN_SCN_ABSOLUTE ||
-	    (change && !rn_token_number(bits, &l->value[f])))
+	    (change && !rn_word_number(bits, &l->value[f])))
 		return rn_tokens_fail(w, word, "expected a region as m or m^1, or a key",
 				      "");
 	return true;
@@ -62,14 +61,14 @@ static bool parse_region(struct rn_scn_parser *p, struct rn_tokens *w,
 static bool parse_srq(struct rn_scn_parser *p, struct rn_tokens *w, struct rn_scn_line *l,
 		      enum rn_scn_field f)
 {
-	struct rn_token word = rn_tokens_next(w);
+	struct rn_word word = rn_tokens_next(w);
 
 	l->region[f] = RN_SCN_ABSOLUTE;
-	if (rn_token_number(word, &l->value[f]))
+	if (rn_word_number(word, &l->value[f]))
 		return true;
 	l->value[f] = 0;
 	for (unsigned i = 0; i < p->s->srqs; i++) {
-		if (!rn_token_is(word, p->s->srq[i].name))
+		if (!rn_word_is(word, p->s->srq[i].name))
 			continue;
 		l->region[f] = (uint8_t)i;
 		return true;
@@ -82,7 +81,7 @@ static bool parse_words(struct rn_tokens *w, struct rn_scn_line *l, enum rn_scn_
 			bool several)
 {
 	const struct rn_scn_field_info *info = &rn_scn_fields[f];
-	struct rn_token word = rn_tokens_next(w), rest = word;
+	struct rn_word word = rn_tokens_next(w), rest = word;
 
 	l->value[f] = 0;
 	do {
@@ -103,7 +102,7 @@ static bool parse_words(struct rn_tokens *w, struct rn_scn_line *l, enum rn_scn_
 /* "hello" */
 static bool parse_letters(struct rn_tokens *w, struct rn_scn_line *l, enum rn_scn_field f)
 {
-	struct rn_token word = rn_tokens_next(w);
+	struct rn_word word = rn_tokens_next(w);
 
 	if (!word.len || word.len > sizeof(l->value[f]))
 		return rn_tokens_fail(w, word, "expected at most 8 letters after ",
@@ -117,13 +116,13 @@ static bool parse_letters(struct rn_tokens *w, struct rn_scn_line *l, enum rn_sc
 bool rn_scn_parse_field(struct rn_scn_parser *p, struct rn_tokens *w,
 			struct rn_scn_line *l, enum rn_scn_field f)
 {
-	struct rn_token word;
+	struct rn_word word;
 
 	l->given |= RN_F_BIT(f);
 	switch (rn_scn_fields[f].form) {
 	case RN_SCN_NUMBER:
 		word = rn_tokens_next(w);
-		return rn_token_number(word, &l->value[f]) ||
+		return rn_word_number(word, &l->value[f]) ||
 		       rn_tokens_fail(w, word, "expected a number after ",
 				      rn_scn_fields[f].name);
 	case RN_SCN_ADDRESS:
@@ -147,7 +146,7 @@ bool rn_scn_parse_field(struct rn_scn_parser *p, struct rn_tokens *w,
 }
 
 /* Which field @word begins. A bare one is recognised by its value. */
-static enum rn_scn_field find_field(struct rn_token word, enum rn_scn_verb verb,
+static enum rn_scn_field find_field(struct rn_word word, enum rn_scn_verb verb,
 				    bool *bare)
 {
 	uint64_t value;
@@ -159,7 +158,7 @@ static enum rn_scn_field find_field(struct rn_token word, enum rn_scn_verb verb,
 			continue;
 		*bare = info->form == RN_SCN_BARE;
 		if (*bare ? rn_scn_find(info->words, word.at, word.len, &value)
-			  : rn_token_is(word, info->name))
+			  : rn_word_is(word, info->name))
 			return (enum rn_scn_field)i;
 	}
 	return RN_F_COUNT;
@@ -169,10 +168,10 @@ bool rn_scn_parse_fields(struct rn_scn_parser *p, struct rn_tokens *w,
 			 struct rn_scn_line *l)
 {
 	rn_scn_set seen = l->verb == RN_SCN_CHECK ? RN_F_BIT(RN_F_AT) : 0;
-	struct rn_token word;
+	struct rn_word word;
 
 	while ((word = rn_tokens_peek(w)).len) {
-		bool bare, no = l->verb == RN_SCN_PACKET && rn_token_is(word, "no");
+		bool bare, no = l->verb == RN_SCN_PACKET && rn_word_is(word, "no");
 		enum rn_scn_field f;
 
 		if (no) {

@@ -5,73 +5,17 @@
 #include "sim/pcie/model/text.h"
 #include "tokens.h"
 
-static bool is_space(char c)
+struct rn_word rn_tokens_peek(const struct rn_tokens *w)
 {
-	return c == ' ' || c == '\t' || c == '\r';
+	return rn_word_first(w->at, w->end);
 }
 
-static bool is_digit(char c)
+struct rn_word rn_tokens_next(struct rn_tokens *w)
 {
-	return c >= '0' && c <= '9';
-}
-
-struct rn_token rn_tokens_peek(const struct rn_tokens *w)
-{
-	const char *at = w->at;
-	const char *to;
-
-	while (at < w->end && is_space(*at))
-		at++;
-	for (to = at; to < w->end && !is_space(*to);)
-		to++;
-	return (struct rn_token){ at, (size_t)(to - at) };
-}
-
-struct rn_token rn_tokens_next(struct rn_tokens *w)
-{
-	struct rn_token word = rn_tokens_peek(w);
+	struct rn_word word = rn_tokens_peek(w);
 
 	w->at = word.at + word.len;
 	return word;
-}
-
-bool rn_token_is(struct rn_token word, const char *text)
-{
-	return strlen(text) == word.len && !memcmp(word.at, text, word.len);
-}
-
-static int digit_of(char c)
-{
-	if (is_digit(c))
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	if (c >= 'A' && c <= 'F')
-		return c - 'A' + 10;
-	return 16;
-}
-
-bool rn_token_number(struct rn_token word, uint64_t *value)
-{
-	unsigned base = 10;
-	uint64_t n = 0;
-	size_t i = 0;
-
-	if (word.len > 2 && word.at[0] == '0' && word.at[1] == 'x') {
-		base = 16;
-		i = 2;
-	}
-	if (i == word.len)
-		return false;
-	for (; i < word.len; i++) {
-		unsigned digit = (unsigned)digit_of(word.at[i]);
-
-		if (digit >= base || n > (UINT64_MAX - digit) / base)
-			return false;
-		n = n * base + digit;
-	}
-	*value = n;
-	return true;
 }
 
 static const struct {
@@ -80,18 +24,19 @@ static const struct {
 } units[] = { { "ns", 1 }, { "us", 1000 }, { "ms", 1000000 }, { "s", 1000000000 } };
 
 /* Nine digits before the point and nine behind it are enough for everybody. */
-bool rn_token_time(struct rn_token word, struct rn_scn_time *time)
+bool rn_token_time(struct rn_word word, struct rn_scn_time *time)
 {
 	uint64_t whole = 0, part = 0, scale = 1;
 	size_t i = 0;
 
 	*time = (struct rn_scn_time){ 0 };
-	while (i < word.len && i < 9 && is_digit(word.at[i]))
+	while (i < word.len && i < 9 && rn_char_is_digit(word.at[i]))
 		whole = whole * 10 + (uint64_t)(word.at[i++] - '0');
 	if (i == 0)
 		return false;
 	if (i < word.len && word.at[i] == '.')
-		for (i++; i < word.len && scale < 1000000000 && is_digit(word.at[i]);
+		for (i++;
+		     i < word.len && scale < 1000000000 && rn_char_is_digit(word.at[i]);
 		     i++) {
 			part = part * 10 + (uint64_t)(word.at[i] - '0');
 			scale *= 10;
@@ -100,12 +45,12 @@ bool rn_token_time(struct rn_token word, struct rn_scn_time *time)
 	word.len -= i;
 	if (word.len == 0)
 		return whole == 0 && scale == 1;
-	if (rn_token_is(word, "T")) {
+	if (rn_word_is(word, "T")) {
 		time->timeouts = (uint32_t)whole;
 		return scale == 1;
 	}
 	for (i = 0; i < RN_ARRAY_SIZE(units); i++) {
-		if (!rn_token_is(word, units[i].name))
+		if (!rn_word_is(word, units[i].name))
 			continue;
 		time->ns = (rn_ns)(whole * units[i].ns + part * units[i].ns / scale);
 		return true;
@@ -113,7 +58,7 @@ bool rn_token_time(struct rn_token word, struct rn_scn_time *time)
 	return false;
 }
 
-bool rn_tokens_fail(const struct rn_tokens *w, struct rn_token word, const char *sentence,
+bool rn_tokens_fail(const struct rn_tokens *w, struct rn_word word, const char *sentence,
 		    const char *more)
 {
 	struct rn_text t;

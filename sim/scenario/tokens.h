@@ -3,6 +3,7 @@
 #ifndef RN_TOKENS_H
 #define RN_TOKENS_H
 
+#include "rocin/word.h"
 #include "scenario.h"
 
 /* A line that is being read; the comment is not part of it. */
@@ -12,25 +13,16 @@ struct rn_tokens {
 	struct rn_scn_error *err;
 };
 
-struct rn_token {
-	const char *at;
-	size_t len; /* 0: there are no more */
-};
-
-struct rn_token rn_tokens_next(struct rn_tokens *w);
-struct rn_token rn_tokens_peek(const struct rn_tokens *w);
-bool rn_token_is(struct rn_token word, const char *text);
-
-/* Decimal or 0x, all of the word; false: it is no number or over 64 bits. */
-bool rn_token_number(struct rn_token word, uint64_t *value);
+struct rn_word rn_tokens_next(struct rn_tokens *w);
+struct rn_word rn_tokens_peek(const struct rn_tokens *w);
 
 /* "0", "5us", "1.5ms", "2T" (ACK timeouts), "2T+5us" is not one. */
-bool rn_token_time(struct rn_token word, struct rn_scn_time *time);
+bool rn_token_time(struct rn_word word, struct rn_scn_time *time);
 
 /* Note the place of @word (its end of the line if it is empty) and a sentence made of two
  * parts. Always false.
  */
-bool rn_tokens_fail(const struct rn_tokens *w, struct rn_token word, const char *sentence,
+bool rn_tokens_fail(const struct rn_tokens *w, struct rn_word word, const char *sentence,
 		    const char *more);
 
 #endif /* RN_TOKENS_H */

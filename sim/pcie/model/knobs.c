@@ -21,7 +21,7 @@ enum {
 /* ---- Words and values; the functions are false if the word is no such value ---- */
 static bool is_blank(char c)
 {
-	return c == ' ' || c == '\t' || c == '\r' || c == '\n';
+	return rn_char_is_blank(c) || c == '\n';
 }
 
 /* @w without blanks around it. */
@@ -49,11 +49,6 @@ struct rn_word rn_word_cut(struct rn_word *text, char mark)
 	text->at = at + 1;
 	text->len -= before.len + 1;
 	return before;
-}
-
-bool rn_word_is(struct rn_word w, const char *s)
-{
-	return w.len == strlen(s) && memcmp(w.at, s, w.len) == 0;
 }
 
 /* The word for people, in quotes: unprintable bytes as '?', cut short if long. */
@@ -99,42 +94,14 @@ static struct rn_word choice_name(const char *choices, uint64_t n)
 	return name;
 }
 
-static unsigned digit_of(char c)
-{
-	if (c >= '0' && c <= '9')
-		return (unsigned)(c - '0');
-	if (c >= 'a' && c <= 'f')
-		return (unsigned)(c - 'a') + 10;
-	if (c >= 'A' && c <= 'F')
-		return (unsigned)(c - 'A') + 10;
-	return 16;
-}
-
-static bool is_digits(struct rn_word w, unsigned base, uint64_t *out)
-{
-	uint64_t value = 0;
-
-	if (w.len == 0)
-		return false;
-	for (size_t i = 0; i < w.len; i++) {
-		unsigned digit = digit_of(w.at[i]);
-
-		if (digit >= base || value > (UINT64_MAX - digit) / base)
-			return false;
-		value = value * base + digit;
-	}
-	*out = value;
-	return true;
-}
-
 /* Decimal, or hexadecimal after 0x. */
 static bool word_to_number(struct rn_word w, uint64_t *out)
 {
 	bool hex = w.len > 2 && w.at[0] == '0' && (w.at[1] == 'x' || w.at[1] == 'X');
 
 	if (hex)
-		return is_digits((struct rn_word){ w.at + 2, w.len - 2 }, 16, out);
-	return is_digits(w, 10, out);
+		return rn_word_digits((struct rn_word){ w.at + 2, w.len - 2 }, 16, out);
+	return rn_word_digits(w, 10, out);
 }
 
 static bool multiply(uint64_t value, uint64_t by, uint64_t *out)
@@ -155,7 +122,7 @@ static bool word_to_size(struct rn_word w, uint64_t *out)
 	if (!unit)
 		return word_to_number(w, out);
 	w.len--;
-	return is_digits(w, 10, &value) &&
+	return rn_word_digits(w, 10, &value) &&
 	       multiply(value, UINT64_C(1) << 10 * (unit - units + 1), out);
 }
 
@@ -171,9 +138,9 @@ static bool word_to_time(struct rn_word w, uint64_t *out)
 	size_t digits = 0;
 	uint64_t value;
 
-	while (digits < w.len && digit_of(w.at[digits]) < 10)
+	while (digits < w.len && rn_char_is_digit(w.at[digits]))
 		digits++;
-	if (!is_digits((struct rn_word){ w.at, digits }, 10, &value))
+	if (!rn_word_digits((struct rn_word){ w.at, digits }, 10, &value))
 		return false;
 	w.at += digits;
 	w.len -= digits;

@@ -4,13 +4,8 @@
 #define RN_KNOBS_H
 
 #include "rocin/pcie.h"
+#include "rocin/word.h"
 #include "text.h"
-
-/* Some bytes of a text that need not end with NUL. */
-struct rn_word {
-	const char *at;
-	size_t len;
-};
 
 /* rn_pcie_parse() of MODE[,KNOB=VALUE]... without @FILE; nothing but blanks is no word.
  * The result is not checked for contradictions (rn_pcie_check()), so that words may come
@@ -23,8 +18,6 @@ int rn_knobs_parse_words(struct rn_pcie_knobs *k, struct rn_word text, char *err
  * nothing (at == NULL) if there is no mark.
  */
 struct rn_word rn_word_cut(struct rn_word *text, char mark);
-
-bool rn_word_is(struct rn_word w, const char *s);
 
 /* Of one knob, by its place in rn_pcie_knob_list. */
 bool rn_knob_differs(const struct rn_pcie_knobs *a, const struct rn_pcie_knobs *b,

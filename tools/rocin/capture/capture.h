@@ -7,7 +7,7 @@
 
 #include "transport/io/capture/capture_packet.h"
 #include "transport/io/capture/pcapng.h"
-#include "transport/io/host/rocind_client.h"
+#include "transport/io/rocind/rocind_client.h"
 
 /* --------------------------------------------------------------------------- sources */
 /* The devices that are captured: their rings, joined to one stream in

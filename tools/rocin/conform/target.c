@@ -15,7 +15,7 @@
 #include "tools/rocin/common/cmd.h"
 #include "tools/rocin/stat/stats.h"
 #include "transport/io/host/gid_sockaddr.h"
-#include "transport/io/host/rocind_client.h"
+#include "transport/io/rocind/rocind_client.h"
 
 /* --------------------------------------------------------------------------- packets */
 /* As glibc of older distributions lacks it. */

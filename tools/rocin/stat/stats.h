@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "rocin/stats.h"
-#include "transport/io/host/rocind_client.h"
+#include "transport/io/rocind/rocind_client.h"
 
 /* -------------------------------------------------------------------------- one page */
 /* Read the stats page of another process, which may be anything.

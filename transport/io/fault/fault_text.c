@@ -13,6 +13,7 @@
 #include "rocin/mad.h"
 #include "rocin/opcode.h"
 #include "rocin/wire.h"
+#include "rocin/word.h"
 #include "transport/io/host/sentence.h"
 
 /* One word: NAME or NAME=VALUE. */
@@ -86,32 +87,12 @@ enum {
 };
 
 /* ---------------------------------------------------------------------- numbers */
-static int hex_digit(char c)
-{
-	static const char digits[] = "0123456789abcdef";
-	const char *at = c ? strchr(digits, c >= 'A' && c <= 'F' ? c + 32 : c) : NULL;
-
-	return at ? (int)(at - digits) : -1;
-}
-
 /* Decimal, or 0x and up to 16 digits. */
 static bool read_number(const char *s, size_t len, uint64_t *value)
 {
-	uint64_t v = 0;
-
 	if (len < 2 || s[0] != '0' || s[1] != 'x')
 		return rn_fault_decimal(s, len, value);
-	if (len == 2 || len > 18)
-		return false;
-	for (size_t i = 2; i < len; i++) {
-		int digit = hex_digit(s[i]);
-
-		if (digit < 0)
-			return false;
-		v = v << 4 | (uint64_t)digit;
-	}
-	*value = v;
-	return true;
+	return len <= 18 && rn_word_digits((struct rn_word){ s + 2, len - 2 }, 16, value);
 }
 
 /* "FIRST..LAST", or one number for both. */

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* word.h - words and numbers of the texts that Rocin reads: scenarios, litmus tests,
+ * rules about faults, settings of the PCIe layer. Each has a grammar of its own on top.
+ *
+ * No strtoull() and no isspace(): the texts need no NUL, and the program may have set a
+ * locale.
+ */
+#ifndef RN_WORD_H
+#define RN_WORD_H
+
+#include <string.h>
+
+#include "rocin/types.h"
+
+struct rn_word {
+	const char *at;
+	size_t len; /* 0: there is none */
+};
+
+static inline bool rn_char_is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+/* Within a line. */
+static inline bool rn_char_is_blank(char c)
+{
+	return c == ' ' || c == '\t' || c == '\r';
+}
+
+static inline bool rn_char_is_letter(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+/* What is next from @at on, up to a blank. */
+static inline struct rn_word rn_word_first(const char *at, const char *end)
+{
+	const char *to;
+
+	while (at < end && rn_char_is_blank(*at))
+		at++;
+	for (to = at; to < end && !rn_char_is_blank(*to);)
+		to++;
+	return (struct rn_word){ at, (size_t)(to - at) };
+}
+
+static inline bool rn_word_is(struct rn_word w, const char *text)
+{
+	return strlen(text) == w.len && memcmp(w.at, text, w.len) == 0;
+}
+
+/* 16: it is none. */
+static inline unsigned rn_char_digit(char c)
+{
+	if (rn_char_is_digit(c))
+		return (unsigned)(c - '0');
+	if (c >= 'a' && c <= 'f')
+		return (unsigned)(c - 'a') + 10;
+	if (c >= 'A' && c <= 'F')
+		return (unsigned)(c - 'A') + 10;
+	return 16;
+}
+
+/* A number of nothing but digits; false: it is none, or over 64 bits. */
+static inline bool rn_word_digits(struct rn_word w, unsigned base, uint64_t *number)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < w.len; i++) {
+		unsigned digit = rn_char_digit(w.at[i]);
+
+		if (digit >= base || n > (UINT64_MAX - digit) / base)
+			return false;
+		n = n * base + digit;
+	}
+	if (w.len == 0)
+		return false;
+	*number = n;
+	return true;
+}
+
+/* Decimal, or hexadecimal behind 0x. */
+static inline bool rn_word_number(struct rn_word w, uint64_t *number)
+{
+	if (w.len > 2 && w.at[0] == '0' && w.at[1] == 'x')
+		return rn_word_digits((struct rn_word){ w.at + 2, w.len - 2 }, 16,
+				      number);
+	return rn_word_digits(w, 10, number);
+}
+
+#endif /* RN_WORD_H */
