@@ -6,7 +6,11 @@
 #include <string.h>
 #include <sys/queue.h>
 
+#include "rocin/gsi.h"
+#include "rocin/icrc.h"
 #include "rocin/mad.h"
+#include "rocin/opcode.h"
+#include "rocin/psn.h"
 #include "rocin/random.h"
 
 /* ------------------------------------------------------------------------- fates */
