@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "heap.h"
+#include "sim/vnet/heap.h"
 #include "rocin/icrc.h"
 #include "rocin/mr.h"
 

@@ -15,7 +15,7 @@
 #ifndef RN_WORLD_INCAST_H
 #define RN_WORLD_INCAST_H
 
-#include "link.h"
+#include "sim/vnet/link.h"
 #include "rocin/transport.h"
 
 enum {

@@ -7,7 +7,7 @@
 #ifndef RN_WORLD_PLAN_H
 #define RN_WORLD_PLAN_H
 
-#include "link.h"
+#include "sim/vnet/link.h"
 #include "rocin/transport.h"
 
 enum {

@@ -3,7 +3,7 @@
 #ifndef RN_WORLD_INTERNAL_H
 #define RN_WORLD_INTERNAL_H
 
-#include "heap.h"
+#include "sim/vnet/heap.h"
 #include "rocin/icrc.h"
 #include "rocin/mcast.h"
 #include "rocin/mr.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* heap.h - what will happen, ordered by time and then by the order in which it was put.
  */
-#ifndef RN_WORLD_HEAP_H
-#define RN_WORLD_HEAP_H
+#ifndef RN_HEAP_H
+#define RN_HEAP_H
 
 #include "rocin/types.h"
 
@@ -34,4 +34,4 @@ static inline rn_ns rn_heap_next(const struct rn_heap *h)
 /* Take the first; there must be one. */
 struct rn_heap_item rn_heap_take(struct rn_heap *h);
 
-#endif /* RN_WORLD_HEAP_H */
+#endif /* RN_HEAP_H */

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "sim/world/link.h"
+#include "sim/vnet/link.h"
 
 #define GBIT UINT64_C(1000000000)
 

@@ -11,8 +11,8 @@
  * Source: Zhu et al., "Congestion Control for Large-Scale RDMA Deployments", SIGCOMM
  * 2015, 3.1.
  */
-#ifndef RN_WORLD_LINK_H
-#define RN_WORLD_LINK_H
+#ifndef RN_LINK_H
+#define RN_LINK_H
 
 #include "rocin/random.h"
 
@@ -59,4 +59,4 @@ uint32_t rn_link_queued(const struct rn_link *link, rn_ns now);
 struct rn_link_fate rn_link_send(struct rn_link *link, rn_ns now, uint32_t bytes,
 				 bool capable);
 
-#endif /* RN_WORLD_LINK_H */
+#endif /* RN_LINK_H */

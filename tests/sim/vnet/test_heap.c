@@ -6,8 +6,8 @@
 
 #include <cmocka.h>
 
+#include "sim/vnet/heap.h"
 #include "rocin/random.h"
-#include "sim/world/heap.h"
 
 static void items_come_by_time_and_then_in_the_order_they_were_put(void **state)
 {
