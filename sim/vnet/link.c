@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* link.c - one direction of a link in virtual time: rate, delay, a queue that marks. */
+/* link.c - one direction of a link in virtual time: rate, delay, a queue that marks,
+ * faults.
+ */
 #include "link.h"
 
 #define NS_PER_S UINT64_C(1000000000)
@@ -8,6 +10,7 @@ void rn_link_init(struct rn_link *link, const struct rn_link_cfg *cfg, uint64_t 
 {
 	assert(cfg->rate == 0 || cfg->rate >= 1000);
 	assert(cfg->ecn_min <= cfg->ecn_max);
+	assert(cfg->late > 0 || !(cfg->twice_ppm || cfg->late_ppm));
 	*link = (struct rn_link){ .cfg = *cfg, .random = { seed } };
 }
 
@@ -38,6 +41,20 @@ static bool marks(struct rn_link *link, uint32_t queued)
 					     c->ecn_max - c->ecn_min));
 }
 
+/* What happens to a packet on the wire, by chance. */
+static void draw_faults(struct rn_link *link, struct rn_link_fate *fate)
+{
+	const struct rn_link_cfg *c = &link->cfg;
+
+	fate->lost = rn_random_ppm(&link->random, c->loss_ppm);
+	fate->twice = rn_random_ppm(&link->random, c->twice_ppm);
+	fate->late = rn_random_ppm(&link->random, c->late_ppm);
+	if (fate->twice)
+		fate->again = 1 + rn_random_below(&link->random, (uint32_t)c->late);
+	if (fate->late)
+		fate->arrives_at += 1 + rn_random_below(&link->random, (uint32_t)c->late);
+}
+
 struct rn_link_fate rn_link_send(struct rn_link *link, rn_ns now, uint32_t bytes,
 				 bool capable)
 {
@@ -45,8 +62,8 @@ struct rn_link_fate rn_link_send(struct rn_link *link, rn_ns now, uint32_t bytes
 	uint32_t queued = rn_link_queued(link, now);
 	struct rn_link_fate fate = { 0 };
 
-	if (c->queue && queued + bytes > c->queue) {
-		link->dropped++;
+	if (link->down || (c->queue && queued + bytes > c->queue)) {
+		*(link->down ? &link->lost : &link->dropped) += 1;
 		fate.lost = true;
 		return fate;
 	}
@@ -55,11 +72,22 @@ struct rn_link_fate rn_link_send(struct rn_link *link, rn_ns now, uint32_t bytes
 		link->idle_at = now;
 	if (c->rate)
 		link->idle_at += (rn_ns)scale(8 * (uint64_t)bytes, NS_PER_S, c->rate);
-	fate.arrives_at = link->idle_at + c->delay;
+	draw_faults(link, &fate);
+	fate.again += link->idle_at + c->delay;
+	fate.arrives_at += link->idle_at + c->delay;
 	link->packets++;
 	link->bytes += bytes;
 	link->marked += fate.marked;
+	link->lost += fate.lost;
 	if (queued + bytes > link->queue_max)
 		link->queue_max = queued + bytes;
 	return fate;
+}
+
+void rn_link_set_down(struct rn_link *link, rn_ns now, bool down)
+{
+	link->downs += down && !link->down;
+	link->down = down;
+	if (down && link->idle_at > now)
+		link->idle_at = now;
 }

@@ -123,8 +123,8 @@ static bool is_allowed(struct rn_world *w, const struct rn_w_end *e,
 {
 	const struct rn_plan_pair *p = e->pair->plan;
 	bool peer_gone = !e->peer->qp || !e->peer->alive ||
-			 device_of(w, e->peer)->stalled_until > wr->posted ||
-			 device_of(w, e)->stalled_until > wr->posted;
+			 w->net->host[e->peer->dev].stalled_until > wr->posted ||
+			 w->net->host[e->dev].stalled_until > wr->posted;
 
 	switch ((int)status) {
 	case RN_WC_WR_FLUSH_ERR:

@@ -97,7 +97,7 @@ static void poll(struct rn_w_device *d, struct rn_w_cq *q)
 	if (q->fired)
 		rn_w_fail(d->w, "device %u tells of a completion that is not there",
 			  d->number);
-	if (d->w->calm || q->rests_until <= d->w->now)
+	if (d->w->calm || q->rests_until <= d->w->net->now)
 		atomic_store(&q->cq.consumer, q->seen);
 }
 
@@ -182,7 +182,7 @@ void rn_w_cq_step(struct rn_world *w, struct rn_w_end *e, struct rn_random *r)
 		q->armed = true;
 	} else if (what < 5 && w->plan.rough) {
 		rn_w_say(w, "QP %x: nobody polls, %u us", e->qpn, us);
-		q->rests_until = w->now + RN_USEC(us);
+		q->rests_until = w->net->now + RN_USEC(us);
 		rn_w_put(w, q->rests_until, RN_W_WAKE, e->dev);
 	} else {
 		resize(q, (uint32_t)SMALLEST << rn_random_below(r, 3));

@@ -60,7 +60,7 @@ static bool bring_up(struct rn_world *w, struct rn_w_end *e, const uint32_t psn[
 	struct rn_w_device *d = &w->device[e->dev];
 	struct rn_qp_attr attr = attributes(e, psn);
 
-	attr.av = (struct rn_av){ .dgid = w->device[e->peer->dev].gid,
+	attr.av = (struct rn_av){ .dgid = w->net->host[e->peer->dev].gid,
 				  .hop_limit = 64,
 				  .tclass = e->pair->plan->tclass };
 	for (unsigned i = 0; i < RN_ARRAY_SIZE(step); i++) {
@@ -214,7 +214,7 @@ void rn_w_reconnect(struct rn_world *w, struct rn_w_pair *p, struct rn_random *r
 	for (unsigned i = 0; i < 2; i++) {
 		struct rn_w_device *d = &w->device[p->end[i].dev];
 
-		if (d->dead || d->stalled_until > w->now)
+		if (d->dead || rn_w_is_stalled(d))
 			return;
 	}
 	for (unsigned i = 0; i < 2; i++) {

@@ -34,7 +34,7 @@ void rn_w_drained(struct rn_world *w, struct rn_w_end *e)
 	if (e->sqd != RN_W_DRAINS || e->rd_head != e->rd_tail)
 		rn_w_fail(w, "QP %x says that it has drained", e->qpn);
 	e->sqd = RN_W_DRAINED;
-	rn_w_put(w, w->now + RN_USEC(1 + rn_random_below(&w->host_random, 300)),
+	rn_w_put(w, w->net->now + RN_USEC(1 + rn_random_below(&w->host_random, 300)),
 		 RN_W_RESUME, number);
 }
 
@@ -44,8 +44,8 @@ void rn_w_resume(struct rn_world *w, struct rn_w_end *e)
 
 	if (!e->qp || !e->alive || e->sqd != RN_W_DRAINED)
 		return;
-	if (d->stalled_until > w->now) {
-		rn_w_put(w, d->stalled_until, RN_W_RESUME,
+	if (rn_w_is_stalled(d)) {
+		rn_w_put(w, w->net->host[d->number].stalled_until, RN_W_RESUME,
 			 (uint32_t)(e->pair - w->pair) * 2 + e->number);
 		return;
 	}

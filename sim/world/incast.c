@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/vnet/heap.h"
 #include "rocin/icrc.h"
 #include "rocin/mr.h"
+#include "sim/vnet/heap.h"
 
 enum {
 	PACKETS = 8192, /* under way at once */
@@ -66,6 +66,7 @@ struct incast {
 	uint64_t last[RN_INCAST_SENDERS];  /* in the last quarter */
 	uint32_t queue;			   /* most in this span */
 	struct rn_heap heap;
+	struct rn_heap_item event[2 * PACKETS];
 	uint32_t free_packet[PACKETS], free_packets;
 	struct packet packet[PACKETS];
 };
@@ -473,6 +474,7 @@ static struct rn_qp *create(struct device *d, uint32_t qpn, void *block)
 
 static void start(struct incast *x, uint8_t *blocks)
 {
+	rn_heap_init(&x->heap, x->event, 2 * PACKETS);
 	for (uint32_t i = PACKETS; i--;)
 		x->free_packet[x->free_packets++] = i;
 	for (uint32_t i = 0; i < x->devices; i++)

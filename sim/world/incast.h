@@ -15,8 +15,8 @@
 #ifndef RN_WORLD_INCAST_H
 #define RN_WORLD_INCAST_H
 
-#include "sim/vnet/link.h"
 #include "rocin/transport.h"
+#include "sim/vnet/link.h"
 
 enum {
 	RN_INCAST_SENDERS = 16,

@@ -304,7 +304,7 @@ static enum rn_mem_result atomic_now(void *ctx, const struct rn_mem_atomic_req *
 static enum rn_mem_result later(struct rn_w_device *d, const struct rn_w_mem_op *op)
 {
 	struct rn_world *w = d->w;
-	rn_ns at = w->now + 1 +
+	rn_ns at = w->net->now + 1 +
 		   rn_random_below(&w->memory_random, (uint32_t)w->plan.mem_delay);
 
 	for (uint32_t i = 0; i < RN_W_MEMORY_OPS; i++)
@@ -312,7 +312,7 @@ static enum rn_mem_result later(struct rn_w_device *d, const struct rn_w_mem_op 
 			d->op[i] = *op;
 			d->op[i].used = true;
 			w->mem_waiting++;
-			rn_heap_put(&w->heap, at, RN_W_MEM_DONE, d->number << 16 | i);
+			rn_w_put(w, at, RN_W_MEM_DONE, d->number << 16 | i);
 			return RN_MEM_PENDING;
 		}
 	rn_w_fail(w, "device %u has %u reads of memory under way", d->number,

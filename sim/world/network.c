@@ -1,22 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* network.c - packets between devices: ports, a switch, and what goes wrong on the way.
+/* network.c - packets between devices, and what goes wrong on the way.
  */
 #include <string.h>
 
 #include "world_internal.h"
 
-static void give_back(struct rn_world *w, uint32_t i)
-{
-	w->free_packet[w->free_packets++] = i;
-}
-
-static struct rn_w_end *addressee(struct rn_world *w, const struct rn_w_packet *p)
+static struct rn_w_end *addressee(struct rn_world *w, const struct rn_vnet_packet *p)
 {
 	return rn_w_find(w, p->to, rn_get_be24(p->bytes + 5));
 }
 
 /* It is lost, or damaged, or overtaken. */
-static void trouble(struct rn_world *w, const struct rn_w_packet *p, uint32_t count)
+static void trouble(struct rn_world *w, const struct rn_vnet_packet *p, uint32_t count)
 {
 	struct rn_w_end *e = addressee(w, p);
 	bool request = rn_opcode_info[p->bytes[0]].flags & RN_OP_REQUEST;
@@ -28,7 +23,7 @@ static void trouble(struct rn_world *w, const struct rn_w_packet *p, uint32_t co
 }
 
 /* It does harm now, and when an answer to it comes. */
-static void stale(struct rn_world *w, const struct rn_w_packet *p)
+static void stale(struct rn_world *w, const struct rn_vnet_packet *p)
 {
 	trouble(w, p, 1);
 	rn_w_account_lost(addressee(w, p), 1);
@@ -36,7 +31,7 @@ static void stale(struct rn_world *w, const struct rn_w_packet *p)
 }
 
 /* What a late packet may cost its connection: as many timeouts as fit, and no NAK. */
-static void late(struct rn_world *w, const struct rn_w_packet *p, rn_ns by)
+static void late(struct rn_world *w, const struct rn_vnet_packet *p, rn_ns by)
 {
 	struct rn_w_end *e = addressee(w, p);
 	rn_ns timeout = e ? (rn_ns)4096 << e->pair->plan->timeout : RN_NEVER;
@@ -78,22 +73,22 @@ static void harm(const struct rn_plan_fault *f, struct rn_random *r, struct fate
 	}
 }
 
-static struct fate judge(struct rn_world *w, const struct rn_w_packet *p)
+static struct fate judge(struct rn_world *w, const struct rn_vnet_packet *p)
 {
 	struct fate fate = { 0 };
 
 	for (uint32_t i = 0; i < w->plan.faults; i++) {
 		const struct rn_plan_fault *f = &w->plan.fault[i];
 
-		if (!f->off && f->dev == p->to && f->from <= w->now &&
-		    w->now < f->until && rn_random_ppm(&w->fault_random[i], f->ppm))
+		if (!f->off && f->dev == p->to && f->from <= w->net->now &&
+		    w->net->now < f->until && rn_random_ppm(&w->fault_random[i], f->ppm))
 			harm(f, &w->fault_random[i], &fate);
 	}
 	return fate;
 }
 
 /* One bit; not in the byte that the ICRC leaves out. */
-static void damage(struct rn_w_packet *p, uint64_t random)
+static void damage(struct rn_vnet_packet *p, uint64_t random)
 {
 	uint32_t at = (uint32_t)(random >> 8) % p->len;
 
@@ -102,27 +97,14 @@ static void damage(struct rn_w_packet *p, uint64_t random)
 }
 
 /* A copy of @pkt goes through its device's port to the switch. */
-static void launch(struct rn_world *w, const struct rn_w_packet *pkt,
+static void launch(struct rn_world *w, const struct rn_vnet_packet *pkt,
 		   const struct fate *fate, rn_ns extra)
 {
-	struct rn_link *up = &w->device[pkt->from].up;
-	struct rn_w_packet *p;
-	struct rn_link_fate l;
-	uint32_t i;
+	struct rn_vnet_packet *p = rn_vnet_send(w->net, pkt, extra);
 
-	if (!w->free_packets) {
-		trouble(w, pkt, 1);
+	if (!p)
 		return;
-	}
-	l = rn_link_send(up, w->now, pkt->len + RN_LINK_FRAMING, pkt->flow.tclass & 3);
-	if (l.lost) {
-		trouble(w, pkt, 1);
-		return;
-	}
-	i = w->free_packet[--w->free_packets];
-	p = &w->packet[i];
-	memcpy(p, pkt, offsetof(struct rn_w_packet, bytes) + pkt->len);
-	if (l.marked || (fate->marked && (p->flow.tclass & 3)))
+	if (fate->marked && (p->flow.tclass & 3))
 		p->flow.tclass |= 3;
 	if (fate->damaged) {
 		trouble(w, pkt, 1);
@@ -131,8 +113,6 @@ static void launch(struct rn_world *w, const struct rn_w_packet *pkt,
 	/* It is missed, and when it comes those are that it was missed by. */
 	if (extra)
 		trouble(w, pkt, 2);
-	late(w, pkt, l.arrives_at + extra - w->now);
-	rn_w_put(w, l.arrives_at + extra, RN_W_SWITCH, i);
 }
 
 static bool is_of(const struct rn_gid *a, const struct rn_gid *b)
@@ -153,7 +133,7 @@ static uint32_t members(struct rn_world *w, uint32_t dev)
 }
 
 /* @pkt goes to the device @pkt->to. */
-static void send_out(struct rn_world *w, const struct rn_w_packet *pkt)
+static void send_out(struct rn_world *w, const struct rn_vnet_packet *pkt)
 {
 	struct fate fate = judge(w, pkt);
 
@@ -170,7 +150,7 @@ static void send_out(struct rn_world *w, const struct rn_w_packet *pkt)
 	}
 }
 
-static void send_to_group(struct rn_world *w, struct rn_w_packet *pkt)
+static void send_to_group(struct rn_world *w, struct rn_vnet_packet *pkt)
 {
 	rn_w_observe_leaves(w, pkt);
 	for (pkt->to = 0; pkt->to < w->plan.devices; pkt->to++)
@@ -178,12 +158,12 @@ static void send_to_group(struct rn_world *w, struct rn_w_packet *pkt)
 			send_out(w, pkt);
 }
 
-void rn_w_leave(struct rn_w_device *d, struct rn_w_packet *pkt)
+void rn_w_leave(struct rn_w_device *d, struct rn_vnet_packet *pkt)
 {
 	struct rn_world *w = d->w;
 
 	pkt->from = d->number;
-	pkt->connection = 0;
+	pkt->tag = 0;
 	w->result->packets++;
 	rn_w_hash(w, (uint64_t)pkt->from << 32 | pkt->len,
 		  rn_get_be32(pkt->bytes + pkt->len - RN_ICRC_LEN));
@@ -191,47 +171,36 @@ void rn_w_leave(struct rn_w_device *d, struct rn_w_packet *pkt)
 		send_to_group(w, pkt);
 		return;
 	}
-	for (pkt->to = 0; pkt->to < w->plan.devices; pkt->to++)
-		if (is_of(&w->device[pkt->to].gid, &pkt->flow.dst))
-			break;
-	if (pkt->to == w->plan.devices) {
+	pkt->to = rn_vnet_host_of(w->net, &pkt->flow.dst);
+	if (pkt->to == RN_VNET_NOBODY) {
 		rn_w_fail(w, "device %u sends to an address that nobody has", d->number);
 		return;
 	}
 	if (addressee(w, pkt))
-		pkt->connection = addressee(w, pkt)->pair->connection;
+		pkt->tag = addressee(w, pkt)->pair->connection;
 	rn_w_observe_leaves(w, pkt);
 	send_out(w, pkt);
 }
 
-void rn_w_at_switch(struct rn_world *w, uint32_t i)
+void rn_w_queued(void *ctx, const struct rn_vnet_packet *p,
+		 const struct rn_vnet_port *port, rn_ns by)
 {
-	struct rn_w_packet *p = &w->packet[i];
-	struct rn_link_fate l =
-		rn_link_send(&w->device[p->to].down, w->now, p->len + RN_LINK_FRAMING,
-			     p->flow.tclass & 3);
-
-	if (l.lost) {
-		trouble(w, p, 1);
-		give_back(w, i);
-		return;
-	}
-	if (l.marked)
-		p->flow.tclass |= 3;
-	late(w, p, l.arrives_at - w->now);
-	rn_w_put(w, l.arrives_at, RN_W_ARRIVAL, i);
+	(void)port;
+	late(ctx, p, by);
 }
 
-void rn_w_arrive(struct rn_world *w, uint32_t i)
+void rn_w_lost(void *ctx, const struct rn_vnet_packet *p, const struct rn_vnet_port *port,
+	       enum rn_vnet_loss why)
 {
-	struct rn_w_packet *p = &w->packet[i];
-	struct rn_w_device *d = &w->device[p->to];
-	const struct rn_rx rx = { .flow = &p->flow, .data = p->bytes, .len = p->len };
+	(void)port, (void)why;
+	trouble(ctx, p, 1);
+}
 
-	if (d->stalled_until > w->now) {
-		rn_w_put(w, d->stalled_until, RN_W_ARRIVAL, i);
-		return;
-	}
+void rn_w_arrive(void *ctx, uint32_t device, struct rn_vnet_packet *p)
+{
+	struct rn_world *w = ctx;
+	struct rn_w_device *d = &w->device[device];
+
 	if (addressee(w, p))
 		rn_w_key_tick(w, addressee(w, p));
 	/* What is sent to a group is not answered. */
@@ -239,12 +208,11 @@ void rn_w_arrive(struct rn_world *w, uint32_t i)
 		d->marked += !is_of(&p->flow.dst, rn_w_group(w));
 	if (p->damaged)
 		; /* nobody may be impressed by it */
-	else if (addressee(w, p) && addressee(w, p)->pair->connection != p->connection)
+	else if (addressee(w, p) && addressee(w, p)->pair->connection != p->tag)
 		stale(w, p);
 	else
 		rn_w_observe_arrives(w, p);
-	rn_dev_receive(d->dev, rn_w_local(d), &rx, 1);
-	give_back(w, i);
+	rn_vnet_receive(w->net, device, p);
 	rn_w_drain(d);
 	rn_w_datagram_done(d);
 }

@@ -30,7 +30,8 @@ struct seen {
 	struct rn_w_end *from, *to;
 };
 
-static bool take_apart(struct rn_world *w, const struct rn_w_packet *pkt, struct seen *s)
+static bool take_apart(struct rn_world *w, const struct rn_vnet_packet *pkt,
+		       struct seen *s)
 {
 	if (rn_bth_parse(&s->bth, pkt->bytes, pkt->bytes + pkt->len))
 		return false;
@@ -45,7 +46,7 @@ static bool take_apart(struct rn_world *w, const struct rn_w_packet *pkt, struct
 	return s->to && rn_opcode_is_known(s->bth.opcode);
 }
 
-static bool is_datagram(const struct rn_w_packet *pkt)
+static bool is_datagram(const struct rn_vnet_packet *pkt)
 {
 	return rn_opcode_class(pkt->bytes[0]) == RN_CLASS_UD;
 }
@@ -186,7 +187,7 @@ static void aeth_leaves(struct rn_world *w, const struct seen *s)
 }
 
 /* No more than packets were marked on their way; one in 50 us from a queue pair. */
-static void cnp_leaves(struct rn_world *w, const struct rn_w_packet *pkt,
+static void cnp_leaves(struct rn_world *w, const struct rn_vnet_packet *pkt,
 		       const struct seen *s)
 {
 	struct rn_w_device *d = &w->device[pkt->from];
@@ -211,7 +212,7 @@ static const char *aeth_text(const struct seen *s, char *to, size_t len)
 	return to;
 }
 
-void rn_w_observe_leaves(struct rn_world *w, const struct rn_w_packet *pkt)
+void rn_w_observe_leaves(struct rn_world *w, const struct rn_vnet_packet *pkt)
 {
 	struct seen s;
 	char text[48];
@@ -258,7 +259,7 @@ static void answer_arrives(const struct seen *s)
 		e->rd_head++;
 }
 
-void rn_w_observe_arrives(struct rn_world *w, const struct rn_w_packet *pkt)
+void rn_w_observe_arrives(struct rn_world *w, const struct rn_vnet_packet *pkt)
 {
 	struct seen s;
 

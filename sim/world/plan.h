@@ -7,8 +7,8 @@
 #ifndef RN_WORLD_PLAN_H
 #define RN_WORLD_PLAN_H
 
-#include "sim/vnet/link.h"
 #include "rocin/transport.h"
+#include "sim/vnet/link.h"
 
 enum {
 	RN_PLAN_DEVICES = 8,

@@ -30,7 +30,7 @@ static void check_asleep(struct rn_world *w, struct rn_w_end *e)
 	uint8_t packet[RN_PACKET_MAX];
 	struct rn_tx tx;
 
-	if (!e->qp || d->dead || d->stalled_until > w->now || rn_qp_rate(e->qp))
+	if (!e->qp || d->dead || rn_w_is_stalled(d) || rn_qp_rate(e->qp))
 		return;
 	if (has_work(e) && !is_alone(w, e))
 		return;
@@ -46,7 +46,7 @@ static bool is_up(const struct rn_world *w, const struct rn_w_end *e)
 {
 	const struct rn_w_device *d = &w->device[e->dev];
 
-	return e->qp && e->alive && !d->dead && d->stalled_until <= w->now;
+	return e->qp && e->alive && !d->dead && !rn_w_is_stalled(d);
 }
 
 /* Everything that @e has sent has been taken, and its peer was asked for an answer. */
@@ -63,7 +63,7 @@ static void check_answered(struct rn_world *w, const struct rn_w_end *e)
 void rn_w_check_rest(struct rn_world *w)
 {
 	/* Congestion control makes packets wait for their time. */
-	if (w->free_packets < RN_W_PACKETS || w->mem_waiting || w->plan.cc == RN_CC_ON)
+	if (rn_vnet_under_way(w->net) || w->mem_waiting || w->plan.cc == RN_CC_ON)
 		return;
 	for (uint32_t i = 0; i < 2 * w->plan.pairs && !w->result->failed; i++) {
 		check_asleep(w, &w->pair[i / 2].end[i % 2]);

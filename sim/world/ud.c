@@ -66,7 +66,7 @@ void rn_w_address(struct rn_world *w, struct rn_w_end *e, struct rn_w_wr *wr,
 	struct rn_w_end *to = choose_target(w, e, r);
 	uint32_t key = rn_random_below(r, 8);
 
-	wr->dgid = to ? w->device[to->dev].gid : *rn_w_group(w);
+	wr->dgid = to ? w->net->host[to->dev].gid : *rn_w_group(w);
 	wr->dest_qpn = to ? to->qpn : RN_QPN_MULTICAST;
 	wr->qkey = to ? rn_w_qkey(to) : QKEY;
 	if (key == 0)
@@ -93,7 +93,8 @@ struct seen {
 	const struct rn_w_wr *sent;
 };
 
-static void take_apart(struct rn_world *w, const struct rn_w_packet *pkt, struct seen *s)
+static void take_apart(struct rn_world *w, const struct rn_vnet_packet *pkt,
+		       struct seen *s)
 {
 	const uint8_t *end = pkt->bytes + pkt->len;
 	uint32_t index;
@@ -112,7 +113,7 @@ static void take_apart(struct rn_world *w, const struct rn_w_packet *pkt, struct
 		s->sent = &s->from->expected[index % RN_ARRAY_SIZE(s->from->expected)];
 }
 
-void rn_w_datagram_leaves(struct rn_world *w, const struct rn_w_packet *pkt)
+void rn_w_datagram_leaves(struct rn_world *w, const struct rn_vnet_packet *pkt)
 {
 	struct seen s;
 
@@ -145,7 +146,7 @@ static bool has_room(const struct rn_w_end *e, uint32_t shared, uint32_t len)
 	       len + RN_GRH_LEN <= e->rq.wr[e->rq.head % RN_W_WRS].len;
 }
 
-void rn_w_datagram_arrives(struct rn_world *w, const struct rn_w_packet *pkt)
+void rn_w_datagram_arrives(struct rn_world *w, const struct rn_vnet_packet *pkt)
 {
 	uint32_t shared = rn_w_srq_posted(&w->device[pkt->to].srq[0]);
 	const struct rn_opcode_info *op = &rn_opcode_info[pkt->bytes[0]];

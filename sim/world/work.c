@@ -23,7 +23,7 @@ struct rn_w_wr *rn_w_new_wr(struct rn_world *w, struct rn_w_queue *q, uint32_t d
 		.id = (uint64_t)dir << 63 | ++w->ids,
 		.slot = RN_W_NONE,
 		.remote_slot = RN_W_NONE,
-		.posted = w->now,
+		.posted = w->net->now,
 		.troubles = troubles,
 		.rnrs = e->rnrs,
 	};
@@ -315,6 +315,7 @@ static void on_device(struct rn_world *w, struct rn_w_device *d,
 		      const struct rn_plan_step *step, struct rn_random *r)
 {
 	uint32_t us = 1 + rn_random_below(r, rn_random_below(r, 2) ? 300 : 20000);
+	struct rn_vnet_host *host = &w->net->host[d->number];
 
 	for (uint32_t i = 0; i < w->plan.pairs; i++)
 		if (w->plan.pair[i].dev[0] == d->number ||
@@ -322,10 +323,10 @@ static void on_device(struct rn_world *w, struct rn_w_device *d,
 			w->pair[i].troubles += step->what == RN_DO_JUMP ? 2 : 100;
 	rn_w_say(w, "device %u: %s, %u us", d->number, rn_plan_do_name(step->what), us);
 	if (step->what == RN_DO_STALL) {
-		d->stalled_until = w->now + RN_USEC(us);
-		rn_heap_put(&w->heap, d->stalled_until, RN_W_WAKE, d->number);
+		host->stalled_until = w->net->now + RN_USEC(us);
+		rn_w_put(w, host->stalled_until, RN_W_WAKE, d->number);
 	} else if (step->what == RN_DO_JUMP) {
-		d->skew += RN_USEC(us);
+		host->skew += RN_USEC(us);
 	} else {
 		d->dead = true;
 		for (uint32_t i = 0; i < 2 * w->plan.pairs; i++) {
@@ -346,7 +347,7 @@ void rn_w_step(struct rn_world *w, const struct rn_plan_step *step)
 	struct rn_w_device *d = &w->device[e->dev];
 	struct rn_random r = { step->seed };
 
-	if (!e->qp || d->dead || d->stalled_until > w->now)
+	if (!e->qp || d->dead || rn_w_is_stalled(d))
 		return;
 	w->result->steps[step->what]++;
 	switch (step->what) {

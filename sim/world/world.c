@@ -24,7 +24,7 @@ void rn_w_say(struct rn_world *w, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(line, sizeof(line), fmt, ap);
 	va_end(ap);
-	w->trace(w->trace_ctx, w->now, line);
+	w->trace(w->trace_ctx, w->net->now, line);
 }
 
 void rn_w_fail(struct rn_world *w, const char *fmt, ...)
@@ -34,7 +34,7 @@ void rn_w_fail(struct rn_world *w, const char *fmt, ...)
 	if (w->result->failed)
 		return;
 	w->result->failed = true;
-	w->result->at = w->now;
+	w->result->at = w->net->now;
 	w->result->check = fmt;
 	va_start(ap, fmt);
 	vsnprintf(w->result->why, sizeof(w->result->why), fmt, ap);
@@ -45,7 +45,7 @@ void rn_w_hash(struct rn_world *w, uint64_t a, uint64_t b)
 {
 	uint64_t h = w->result->hash;
 
-	h = rn_random_mix(h ^ (uint64_t)w->now);
+	h = rn_random_mix(h ^ (uint64_t)w->net->now);
 	h = rn_random_mix(h ^ a);
 	w->result->hash = rn_random_mix(h ^ b);
 }
@@ -61,29 +61,16 @@ struct rn_w_end *rn_w_find(struct rn_world *w, uint32_t dev, uint32_t qpn)
 	return NULL;
 }
 
-void rn_w_put(struct rn_world *w, rn_ns at, enum rn_w_event what, uint32_t arg)
-{
-	if (!rn_heap_put(&w->heap, at, what, arg))
-		rn_w_fail(w, "too much happens at once");
-}
-
 /* ---------------------------------------------------------------- what comes out */
 static void transmit(struct rn_w_device *d, unsigned what)
 {
-	struct rn_w_packet pkt;
+	struct rn_vnet_packet pkt;
 	struct rn_w_end *e;
 	struct rn_tx tx;
 
 	while (!d->w->result->failed) {
-		uint32_t len = rn_dev_transmit(d->dev, rn_w_local(d), what, pkt.bytes,
-					       RN_PACKET_MAX, &tx);
-
-		if (!len)
+		if (!rn_vnet_build(d->w->net, d->number, what, &pkt, &tx))
 			return;
-		pkt.flow = *tx.flow;
-		pkt.damaged = false;
-		rn_icrc_seal_with(&pkt.flow, 0, pkt.bytes, len, &tx.part);
-		pkt.len = len + RN_ICRC_LEN;
 		rn_w_leave(d, &pkt);
 		e = rn_w_find(d->w, d->number, tx.src_qpn);
 		if (!e)
@@ -120,64 +107,65 @@ void rn_w_drain(struct rn_w_device *d)
 {
 	check_accounts(d);
 	take_out(d);
-	if (d->stalled_until > d->w->now)
+	if (rn_w_is_stalled(d))
 		return;
 	transmit(d, d->w->plan.acks_late ? RN_TX_WORK : RN_TX_ALL);
 	take_out(d);
 }
 
 /* ------------------------------------------------------------------------ time */
-static rn_ns deadline(const struct rn_w_device *d)
+/* A step may touch any device. */
+static void rearm(struct rn_world *w)
 {
-	rn_ns at = rn_dev_deadline(d->dev);
-
-	if (at == RN_NEVER)
-		return at;
-	at -= d->skew;
-	return at < d->stalled_until ? d->stalled_until : at;
+	for (uint32_t i = 0; i < w->plan.devices; i++)
+		rn_vnet_rearm(w->net, i);
 }
 
-static void handle(struct rn_world *w, const struct rn_heap_item *item)
+static void happen(void *ctx, uint32_t what, uint32_t arg)
 {
+	struct rn_world *w = ctx;
 	struct rn_w_device *d;
 
-	switch ((enum rn_w_event)item->what) {
+	switch ((enum rn_w_event)what) {
 	case RN_W_STEP:
-		rn_w_step(w, &w->plan.step[item->arg]);
-		break;
-	case RN_W_SWITCH:
-		rn_w_at_switch(w, item->arg);
-		break;
-	case RN_W_ARRIVAL:
-		rn_w_arrive(w, item->arg);
+		rn_w_step(w, &w->plan.step[arg]);
 		break;
 	case RN_W_MEM_DONE:
-		d = &w->device[item->arg >> 16];
-		rn_w_mem_done(d, item->arg & 0xffff);
+		d = &w->device[arg >> 16];
+		rn_w_mem_done(d, arg & 0xffff);
 		rn_w_drain(d);
 		break;
 	case RN_W_WAKE:
-		rn_w_drain(&w->device[item->arg]);
+		rn_w_drain(&w->device[arg]);
 		break;
 	case RN_W_RESUME:
-		rn_w_resume(w, &w->pair[item->arg / 2].end[item->arg % 2]);
+		rn_w_resume(w, &w->pair[arg / 2].end[arg % 2]);
 		break;
 	}
 }
 
-static void expire(struct rn_world *w)
+static void expire(void *ctx, uint32_t device)
 {
-	for (uint32_t i = 0; i < w->plan.devices; i++)
-		if (deadline(&w->device[i]) <= w->now) {
-			rn_dev_expire(w->device[i].dev, rn_w_local(&w->device[i]));
-			rn_w_drain(&w->device[i]);
-		}
+	struct rn_world *w = ctx;
+	struct rn_w_device *d = &w->device[device];
+
+	rn_dev_expire(d->dev, rn_w_local(d));
+	rn_w_drain(d);
+	rearm(w);
 }
+
+static const struct rn_vnet_ops network = {
+	.arrive = rn_w_arrive,
+	.expire = expire,
+	.happen = happen,
+	.queued = rn_w_queued,
+	.lost = rn_w_lost,
+};
 
 static void late_acks(struct rn_world *w)
 {
 	for (uint32_t i = 0; i < w->plan.devices; i++)
-		if (w->device[i].stalled_until <= w->now)
+		if (!rn_w_is_stalled(&w->device[i]))
 			transmit(&w->device[i], RN_TX_ALL);
 }
 
@@ -185,19 +173,18 @@ static void late_acks(struct rn_world *w)
 static bool run(struct rn_world *w, rn_ns limit)
 {
 	while (!w->result->failed) {
-		rn_ns heap = rn_heap_next(&w->heap), next = heap;
+		rn_ns next;
 
-		for (uint32_t i = 0; i < w->plan.devices; i++)
-			if (deadline(&w->device[i]) < next)
-				next = deadline(&w->device[i]);
-		if (next > w->now && w->plan.acks_late) {
+		rearm(w);
+		next = rn_vnet_next(w->net);
+		if (next > w->net->now && w->plan.acks_late) {
 			uint64_t before = w->result->packets;
 
 			late_acks(w);
 			if (w->result->packets != before)
 				continue;
 		}
-		if (next > w->now)
+		if (next > w->net->now)
 			rn_w_check_rest(w);
 		if (next == RN_NEVER)
 			return true;
@@ -207,23 +194,19 @@ static bool run(struct rn_world *w, rn_ns limit)
 			rn_w_fail(w, "it does not come to an end");
 			return false;
 		}
-		if (next > w->now)
-			w->now = next;
-		if (heap <= w->now) {
-			struct rn_heap_item item = rn_heap_take(&w->heap);
-
-			handle(w, &item);
-		} else {
-			expire(w);
-		}
+		rn_vnet_step(w->net);
+		if (w->net->overflowed)
+			rn_w_fail(w, "too much happens at once");
 	}
 	return false;
 }
 
 /* ---------------------------------------------------------------- a whole run */
-static void start_device(struct rn_world *w, uint32_t i)
+static void start_device(struct rn_world *w, uint32_t i, uint32_t its_switch)
 {
 	struct rn_w_device *d = &w->device[i];
+	const uint64_t seed = w->plan.seed + 2 * (uint64_t)i;
+	const struct rn_gid gid = rn_vnet_gid(i, w->plan.ipv6);
 	struct rn_dev_cfg cfg = {
 		.gid_count = 1,
 		.ifindex = 7,
@@ -246,20 +229,16 @@ static void start_device(struct rn_world *w, uint32_t i)
 	memset(d->stats, 0, sizeof(d->stats));
 	d->w = w;
 	d->number = i;
-	d->skew = 1000000 * (rn_ns)i;
-	d->stalled_until = 0;
 	d->dead = false;
 	d->marked = d->notified = 0;
-	d->gid = (struct rn_gid){
-		{ [10] = 0xff, [11] = 0xff, [12] = 10, [15] = (uint8_t)(i + 1) }
-	};
-	if (w->plan.ipv6)
-		d->gid = (struct rn_gid){ { 0xfd, [15] = (uint8_t)(i + 1) } };
-	cfg.gid[0] = d->gid;
+	cfg.gid[0] = gid;
 	rc = rn_dev_init(d->dev, &cfg);
 	assert(rc == 0);
-	rn_link_init(&d->up, &w->plan.link, w->plan.seed + 2 * (uint64_t)i);
-	rn_link_init(&d->down, &w->plan.link, w->plan.seed + 2 * (uint64_t)i + 1);
+	rn_vnet_add_host(w->net, d->dev, &gid);
+	w->net->host[i].skew = RN_MSEC(i);
+	rn_vnet_join(w->net, &(struct rn_vnet_side){ i, 0, &w->plan.link, seed },
+		     &(struct rn_vnet_side){ its_switch, i, &w->plan.link, seed + 1 });
+	rn_vnet_route(w->net, its_switch, i, i, 1);
 	rn_w_cq_start(d);
 	rn_w_mem_init(d);
 	rn_w_srq_create(d);
@@ -267,22 +246,20 @@ static void start_device(struct rn_world *w, uint32_t i)
 
 static void start(struct rn_world *w)
 {
-	w->now = RN_USEC(1);
+	uint32_t its_switch;
+
+	rn_vnet_clear(w->net, RN_USEC(1));
+	its_switch = rn_vnet_add_switch(w->net);
 	w->calm = false;
 	w->qpns = 0;
 	w->ids = 0;
-	w->heap.count = 0;
-	w->heap.seq = 0;
 	w->mem_waiting = 0;
 	w->memory_random = rn_random_of(w->plan.seed, 'm');
 	w->host_random = rn_random_of(w->plan.seed, 'h');
-	w->free_packets = 0;
-	for (uint32_t i = RN_W_PACKETS; i--;)
-		w->free_packet[w->free_packets++] = i;
 	for (uint32_t i = 0; i < w->plan.faults; i++)
 		w->fault_random[i] = rn_random_of(w->plan.seed, 100 + i);
 	for (uint32_t i = 0; i < w->plan.devices; i++)
-		start_device(w, i);
+		start_device(w, i, its_switch);
 	for (uint32_t i = 0; i < w->plan.pairs; i++)
 		for (unsigned k = 0; k < 2; k++)
 			w->pair[i].end[k].qp = NULL;
@@ -321,7 +298,7 @@ static bool until_quiet(struct rn_world *w)
 {
 	for (uint32_t i = 0; i < w->plan.devices; i++)
 		rn_w_drain(&w->device[i]);
-	if (!run(w, w->now + QUIET_WITHIN * SECOND))
+	if (!run(w, w->net->now + QUIET_WITHIN * SECOND))
 		rn_w_fail(w, "it does not become quiet");
 	return !w->result->failed;
 }
@@ -352,11 +329,11 @@ void rn_world_run(struct rn_world *w, const struct rn_plan *plan, rn_world_trace
 	start(w);
 	run(w, plan->end);
 	if (!result->failed) {
-		w->now = w->now < plan->end ? plan->end : w->now;
+		w->net->now = w->net->now < plan->end ? plan->end : w->net->now;
 		finish(w);
 	}
 	if (!result->failed)
-		result->at = w->now;
+		result->at = w->net->now;
 	/* After a failure the devices are left as they are: the next run starts anew. */
 	if (result->failed)
 		return;
@@ -368,6 +345,17 @@ void rn_world_run(struct rn_world *w, const struct rn_plan *plan, rn_world_trace
 	}
 }
 
+static struct rn_vnet *net_new(struct rn_world *w)
+{
+	return rn_vnet_new(&(struct rn_vnet_cfg){ .hosts = RN_PLAN_DEVICES,
+						  .switches = 1,
+						  .switch_ports = RN_PLAN_DEVICES,
+						  .packets = RN_W_PACKETS,
+						  .events = RN_W_EVENTS,
+						  .ops = &network,
+						  .ctx = w });
+}
+
 struct rn_world *rn_world_new(void)
 {
 	struct rn_world *w = calloc(1, sizeof(*w));
@@ -376,10 +364,10 @@ struct rn_world *rn_world_new(void)
 
 	if (!w)
 		return NULL;
-	w->packet = calloc(RN_W_PACKETS, sizeof(*w->packet));
+	w->net = net_new(w);
 	w->blocks = aligned_alloc(64, RN_PLAN_DEVICES * (dev + 2 * rn_w_srq_size()) +
 					      (size_t)2 * RN_PLAN_PAIRS * RN_W_QP_BLOCK);
-	if (!w->packet || !w->blocks) {
+	if (!w->net || !w->blocks) {
 		rn_world_free(w);
 		return NULL;
 	}
@@ -401,7 +389,7 @@ void rn_world_free(struct rn_world *w)
 {
 	if (!w)
 		return;
-	free(w->packet);
+	rn_vnet_free(w->net);
 	free(w->blocks);
 	free(w);
 }

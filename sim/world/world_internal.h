@@ -3,13 +3,13 @@
 #ifndef RN_WORLD_INTERNAL_H
 #define RN_WORLD_INTERNAL_H
 
-#include "sim/vnet/heap.h"
 #include "rocin/icrc.h"
 #include "rocin/mcast.h"
 #include "rocin/mr.h"
 #include "rocin/opcode.h"
 #include "rocin/transport.h"
 #include "rocin/wire.h"
+#include "sim/vnet/vnet.h"
 #include "world.h"
 
 enum {
@@ -20,6 +20,7 @@ enum {
 	RN_W_CQES = 512,
 	RN_W_OWN_CQES = 64,	    /* at most in the completion queue of one QP */
 	RN_W_PACKETS = 4096,	    /* under way at once */
+	RN_W_EVENTS = 12288,	    /* of ours */
 	RN_W_QP_BLOCK = 128 * 1024, /* bytes for one QP */
 	RN_W_MEMORY_OPS = 1024,
 	RN_W_PSNS = 4096, /* last PSNs of which the payload is remembered */
@@ -252,13 +253,9 @@ struct rn_w_device {
 	uint32_t number;
 	struct rn_dev *dev;
 	uint64_t stats[RN_STAT_COUNT];
-	struct rn_gid gid;
-	rn_ns skew;	     /* its clock is so much ahead */
-	rn_ns stalled_until; /* the host stands still */
 	bool dead;
 	uint32_t marked;   /* packets with CE that have come to its queue pairs */
 	uint32_t notified; /* CNPs that it has sent */
-	struct rn_link up, down;
 	struct rn_mr mr;
 	struct rn_mr counters;
 	uint64_t counter[RN_W_COUNTERS];
@@ -271,28 +268,16 @@ struct rn_w_device {
 	uint8_t memory[RN_W_SLOTS * RN_W_SLOT];
 };
 
-struct rn_w_packet {
-	struct rn_flow flow;
-	uint32_t from, to;
-	uint32_t connection; /* of the pair, when it left */
-	uint32_t len;
-	bool damaged;
-	uint8_t bytes[RN_PACKET_MAX + RN_ICRC_LEN];
-};
-
 struct rn_world {
 	struct rn_plan plan;
-	rn_ns now;
-	bool calm; /* faults are over: what a receive has taken is replaced */
+	struct rn_vnet *net; /* device i is its host i */
+	bool calm;	     /* faults are over: what a receive has taken is replaced */
 	struct rn_w_device device[RN_PLAN_DEVICES];
 	struct rn_w_pair pair[RN_PLAN_PAIRS];
 	uint32_t qpns;
 	uint64_t ids;
 	struct rn_random fault_random[RN_PLAN_FAULTS];
 	struct rn_random memory_random, host_random;
-	struct rn_heap heap;
-	struct rn_w_packet *packet; /* RN_W_PACKETS */
-	uint32_t free_packet[RN_W_PACKETS], free_packets;
 	uint32_t due_less;    /* so many that share an SRQ find nothing left in it */
 	uint32_t mem_waiting; /* reads and atomics that are to answer later */
 	uint8_t *blocks;
@@ -313,14 +298,12 @@ static inline bool rn_w_is_reliable(const struct rn_w_end *e)
 	return e->pair->plan->type == RN_QPT_RC || e->pair->plan->type == RN_QPT_XRC_SEND;
 }
 
-/* What is in the heap. */
+/* What happens, besides packets that arrive. */
 enum rn_w_event {
-	RN_W_STEP,     /* arg: number in the plan */
-	RN_W_SWITCH,   /* arg: packet that comes to the switch */
-	RN_W_ARRIVAL,  /* arg: packet that comes to its device */
-	RN_W_MEM_DONE, /* arg: device << 16 | operation */
-	RN_W_WAKE,     /* arg: device that has stood still */
-	RN_W_RESUME,   /* arg: end that has drained */
+	RN_W_STEP = RN_VNET_OWN, /* arg: number in the plan */
+	RN_W_MEM_DONE,		 /* arg: device << 16 | operation */
+	RN_W_WAKE,		 /* arg: device that has stood still */
+	RN_W_RESUME,		 /* arg: end that has drained */
 };
 
 /* ------------------------------------------------------------------- world.c */
@@ -330,22 +313,34 @@ void rn_w_fail(struct rn_world *w, const char *fmt, ...)
 void rn_w_say(struct rn_world *w, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 void rn_w_hash(struct rn_world *w, uint64_t a, uint64_t b);
-void rn_w_put(struct rn_world *w, rn_ns at, enum rn_w_event what, uint32_t arg);
+static inline void rn_w_put(struct rn_world *w, rn_ns at, enum rn_w_event what,
+			    uint32_t arg)
+{
+	rn_vnet_put(w->net, at, what, arg);
+}
 /* Let out what device @d has, and look at it. */
 void rn_w_drain(struct rn_w_device *d);
 static inline rn_ns rn_w_local(const struct rn_w_device *d)
 {
-	return d->w->now + d->skew;
+	return rn_vnet_local(d->w->net, d->number);
+}
+/* The host stands still. */
+static inline bool rn_w_is_stalled(const struct rn_w_device *d)
+{
+	return rn_vnet_is_stalled(d->w->net, d->number);
 }
 /* The end with this number on this device; NULL. */
 struct rn_w_end *rn_w_find(struct rn_world *w, uint32_t dev, uint32_t qpn);
 
 /* ----------------------------------------------------------------- network.c */
 /* @pkt, sealed, goes to whom its flow names. */
-void rn_w_leave(struct rn_w_device *d, struct rn_w_packet *pkt);
-/* The packet with index @i. */
-void rn_w_at_switch(struct rn_world *w, uint32_t i);
-void rn_w_arrive(struct rn_world *w, uint32_t i);
+void rn_w_leave(struct rn_w_device *d, struct rn_vnet_packet *pkt);
+/* Operations of the network. */
+void rn_w_arrive(void *ctx, uint32_t device, struct rn_vnet_packet *p);
+void rn_w_queued(void *ctx, const struct rn_vnet_packet *p,
+		 const struct rn_vnet_port *port, rn_ns by);
+void rn_w_lost(void *ctx, const struct rn_vnet_packet *p, const struct rn_vnet_port *port,
+	       enum rn_vnet_loss why);
 
 /* ------------------------------------------------------------------ memory.c */
 extern const struct rn_mem_ops rn_w_mem_now, rn_w_mem_later;
@@ -422,8 +417,8 @@ void rn_w_join_or_leave(struct rn_world *w, struct rn_w_end *e);
 /* Say whom @wr is for; @av lives as long as @send does. */
 void rn_w_address(struct rn_world *w, struct rn_w_end *e, struct rn_w_wr *wr,
 		  struct rn_send_wr *send, struct rn_av *av, struct rn_random *r);
-void rn_w_datagram_leaves(struct rn_world *w, const struct rn_w_packet *pkt);
-void rn_w_datagram_arrives(struct rn_world *w, const struct rn_w_packet *pkt);
+void rn_w_datagram_leaves(struct rn_world *w, const struct rn_vnet_packet *pkt);
+void rn_w_datagram_arrives(struct rn_world *w, const struct rn_vnet_packet *pkt);
 /* It has been delivered by now. */
 void rn_w_datagram_done(struct rn_w_device *d);
 void rn_w_check_datagram(struct rn_world *w, struct rn_w_end *e,
@@ -487,8 +482,8 @@ void rn_w_check_flushed(struct rn_world *w, struct rn_w_end *e);
 /* -------------------------------------------------------------------- observe.c */
 void rn_w_observe_reset(struct rn_w_end *e, uint32_t psn);
 /* A packet leaves, or reaches its device undamaged. */
-void rn_w_observe_leaves(struct rn_world *w, const struct rn_w_packet *pkt);
-void rn_w_observe_arrives(struct rn_world *w, const struct rn_w_packet *pkt);
+void rn_w_observe_leaves(struct rn_world *w, const struct rn_vnet_packet *pkt);
+void rn_w_observe_arrives(struct rn_world *w, const struct rn_vnet_packet *pkt);
 
 /* -------------------------------------------------------------------- quiet.c */
 /* Before time goes on: nobody waits for nothing. */

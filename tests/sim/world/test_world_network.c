@@ -5,16 +5,16 @@
 #define LEAST ((rn_ns)4096 << KIT_TIMEOUT) /* that a requester waits for */
 
 /* A SEND of end 0, without data. */
-static struct rn_w_packet send_only(struct rn_world *w, uint32_t psn)
+static struct rn_vnet_packet send_only(struct rn_world *w, uint32_t psn)
 {
 	const struct rn_bth bth = { .opcode = RN_RC_SEND_ONLY,
 				    .pkey = 0xffff,
 				    .dest_qpn = kit_end(w, 1)->qpn,
 				    .psn = rn_psn(psn) };
-	struct rn_w_packet p = { .to = 1, .len = RN_BTH_LEN + RN_ICRC_LEN };
+	struct rn_vnet_packet p = { .to = 1, .len = RN_BTH_LEN + RN_ICRC_LEN };
 
-	p.flow = (struct rn_flow){ .src = w->device[0].gid,
-				   .dst = w->device[1].gid,
+	p.flow = (struct rn_flow){ .src = w->net->host[0].gid,
+				   .dst = w->net->host[1].gid,
 				   .ifindex = 7,
 				   .tclass = RN_ECN_ECT0,
 				   .hop_limit = 64 };
@@ -23,18 +23,27 @@ static struct rn_w_packet send_only(struct rn_world *w, uint32_t psn)
 	return p;
 }
 
-/* What the heap has next is @what, and it takes place. Return: the packet. */
-static struct rn_w_packet *go_on(struct rn_world *w, enum rn_w_event what)
-{
-	struct rn_heap_item item = rn_heap_take(&w->heap);
+enum where {
+	AT_SWITCH,
+	AT_DEVICE,
+};
 
-	assert_int_equal(item.what, what);
-	w->now = item.at;
-	if (what == RN_W_SWITCH)
-		rn_w_at_switch(w, item.arg);
-	else
-		rn_w_arrive(w, item.arg);
-	return &w->packet[item.arg];
+/* The link from the switch to device 1. */
+static struct rn_link *down_link(struct rn_world *w)
+{
+	return &w->net->port[rn_vnet_port_of(w->net, RN_VNET_SWITCH, 1)].link;
+}
+
+/* What happens next is that a packet comes there. Return: the packet. */
+static struct rn_vnet_packet *go_on(struct rn_world *w, enum where where)
+{
+	struct rn_vnet_packet *p = &w->net->packet[w->net->heap.item[0].arg];
+
+	assert_int_equal(rn_vnet_next(w->net), rn_heap_next(&w->net->heap));
+	assert_ptr_equal(&w->net->port[p->port].link,
+			 where == AT_SWITCH ? &w->net->port[0].link : down_link(w));
+	rn_vnet_step(w->net);
+	return p;
 }
 
 /* What happens to one in the whole. */
@@ -49,13 +58,13 @@ static void every_packet_is(struct rn_world *w, enum rn_plan_harm harm)
 
 static void damage(struct rn_world *w)
 {
-	struct rn_w_packet p = send_only(w, KIT_PSN);
+	struct rn_vnet_packet p = send_only(w, KIT_PSN);
 	struct rn_w_end *e = kit_end(w, 0);
 
 	every_packet_is(w, RN_HARM_CORRUPT);
 	rn_w_leave(&w->device[0], &p);
-	assert_true(go_on(w, RN_W_SWITCH)->damaged);
-	go_on(w, RN_W_ARRIVAL);
+	assert_true(go_on(w, AT_SWITCH)->damaged);
+	go_on(w, AT_DEVICE);
 	assert_int_equal(e->arrived.v, KIT_PSN);
 	assert_int_equal(e->pair->troubles, 1);
 	assert_int_equal(e->account.losses, 1);
@@ -64,8 +73,8 @@ static void damage(struct rn_world *w)
 	e->expected[0] = (struct rn_w_wr){ .opcode = RN_WR_SEND };
 	e->messages_sent = 1;
 	rn_w_leave(&w->device[0], &p);
-	assert_false(go_on(w, RN_W_SWITCH)->damaged);
-	go_on(w, RN_W_ARRIVAL);
+	assert_false(go_on(w, AT_SWITCH)->damaged);
+	go_on(w, AT_DEVICE);
 	assert_int_equal(e->arrived.v, KIT_PSN + 1);
 	assert_int_equal(e->pair->troubles, 1);
 	kit_assert_says(w, "");
@@ -82,15 +91,15 @@ static void marks(struct rn_world *w)
 	const struct rn_link_cfg busy = { .rate = 1000000000,
 					  .ecn_min = 1,
 					  .ecn_max = 1 };
-	struct rn_w_packet p = send_only(w, KIT_PSN);
+	struct rn_vnet_packet p = send_only(w, KIT_PSN);
 
-	rn_link_init(&w->device[1].down, &busy, 1);
+	rn_link_init(down_link(w), &busy, 1);
 	rn_w_leave(&w->device[0], &p);
-	assert_int_equal(go_on(w, RN_W_SWITCH)->flow.tclass, RN_ECN_ECT0);
-	rn_heap_take(&w->heap);
+	assert_int_equal(go_on(w, AT_SWITCH)->flow.tclass, RN_ECN_ECT0);
+	rn_heap_take(&w->net->heap);
 	rn_w_leave(&w->device[0], &p);
-	rn_link_send(&w->device[1].down, rn_heap_next(&w->heap), 1000, false);
-	assert_int_equal(go_on(w, RN_W_SWITCH)->flow.tclass, RN_ECN_CE);
+	rn_link_send(down_link(w), rn_heap_next(&w->net->heap), 1000, false);
+	assert_int_equal(go_on(w, AT_SWITCH)->flow.tclass, RN_ECN_CE);
 }
 
 static void both_links_mark(void **state)
@@ -103,13 +112,13 @@ static void both_links_mark(void **state)
 static uint32_t troubles_after(struct rn_world *w, rn_ns delay)
 {
 	const struct rn_link_cfg slow = { .delay = delay };
-	struct rn_w_packet p = send_only(w, KIT_PSN);
+	struct rn_vnet_packet p = send_only(w, KIT_PSN);
 	uint32_t before = kit_end(w, 0)->pair->troubles;
 
-	rn_link_init(&w->device[1].down, &slow, 1);
+	rn_link_init(down_link(w), &slow, 1);
 	rn_w_leave(&w->device[0], &p);
-	go_on(w, RN_W_SWITCH);
-	rn_heap_take(&w->heap);
+	go_on(w, AT_SWITCH);
+	rn_heap_take(&w->net->heap);
 	return kit_end(w, 0)->pair->troubles - before;
 }
 
@@ -193,18 +202,18 @@ static void timeouts(struct rn_world *w)
 	struct rn_w_end *e = kit_end(w, 0);
 
 	ask(e, 4, true);
-	w->now += LEAST - 1;
+	w->net->now += LEAST - 1;
 	count_timeout(w, e);
 	kit_assert_says(w, "counts a timeout 4194303 ns after its peer was heard of");
 
 	ask(e, 4, true);
-	w->now += LEAST;
+	w->net->now += LEAST;
 	count_timeout(w, e);
 	kit_assert_says(w, "");
 
 	/* Behind a gap the peer is heard of. */
 	ask(e, 4, true);
-	w->now += LEAST;
+	w->net->now += LEAST;
 	rn_w_account_answered(e, rn_psn(KIT_PSN + 2), false, true);
 	count_timeout(w, e);
 	kit_assert_says(w, "counts a timeout 0 ns after its peer was heard of");
@@ -332,19 +341,19 @@ static void silence(struct rn_world *w)
 	kit_assert_says(w, "");
 	/* Nobody is there. */
 	be_taken(e, true);
-	answers->stalled_until = w->now + 1;
+	w->net->host[answers->number].stalled_until = w->net->now + 1;
 	rn_w_check_rest(w);
 	kit_assert_says(w, "");
-	answers->stalled_until = w->now;
+	w->net->host[answers->number].stalled_until = w->net->now;
 	e->peer->alive = false;
 	rn_w_check_rest(w);
 	kit_assert_says(w, "");
 	e->peer->alive = true;
 	/* The answer is on its way, or waits for memory or its time. */
-	w->free_packets--;
+	w->net->free_packets--;
 	rn_w_check_rest(w);
 	kit_assert_says(w, "");
-	w->free_packets++;
+	w->net->free_packets++;
 	w->mem_waiting++;
 	rn_w_check_rest(w);
 	kit_assert_says(w, "");
@@ -368,9 +377,9 @@ static void failures(struct rn_world *w)
 {
 	struct rn_world_result *r = w->result;
 
-	w->now = 5;
+	w->net->now = 5;
 	rn_w_fail(w, "the %s", "first");
-	w->now = 6;
+	w->net->now = 6;
 	rn_w_fail(w, "the %s", "second");
 	assert_string_equal(r->why, "the first");
 	assert_int_equal(r->at, 5);

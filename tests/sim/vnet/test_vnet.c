@@ -1,0 +1,403 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* test_vnet.c - hosts, links and switches in virtual time: who gets what, and when. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "rocin/mr.h"
+#include "sim/vnet/vnet.h"
+
+enum {
+	HOSTS = 3,
+	PACKETS = 4,
+	DELAY = 100,
+	SEEN = 64,
+};
+
+/* What happened: hosts at which something arrived, or whose time had come; own events. */
+struct seen {
+	rn_ns at;
+	char what; /* a(rrives), l(ost), h(appens) */
+	uint32_t who;
+};
+
+struct net {
+	struct rn_vnet *v;
+	struct rn_dev *dev[HOSTS];
+	uint64_t stats[HOSTS][RN_STAT_COUNT];
+	uint32_t node; /* of the switch */
+	struct seen seen[SEEN];
+	unsigned count;
+};
+
+static void see(struct net *n, char what, uint32_t who)
+{
+	assert_true(n->count < SEEN);
+	n->seen[n->count++] = (struct seen){ n->v->now, what, who };
+}
+
+static void arrive(void *ctx, uint32_t host, struct rn_vnet_packet *p)
+{
+	(void)p;
+	see(ctx, 'a', host);
+}
+
+static void expire(void *ctx, uint32_t host)
+{
+	(void)ctx, (void)host;
+}
+
+static void happen(void *ctx, uint32_t what, uint32_t arg)
+{
+	(void)what;
+	see(ctx, 'h', arg);
+}
+
+static void lost(void *ctx, const struct rn_vnet_packet *p,
+		 const struct rn_vnet_port *port, enum rn_vnet_loss why)
+{
+	(void)p, (void)port;
+	see(ctx, 'l', why);
+}
+
+static const struct rn_vnet_ops ops = {
+	.arrive = arrive, .expire = expire, .happen = happen, .lost = lost
+};
+
+static enum rn_mem_result no_write(void *ctx, rn_iova dst, const void *src, uint32_t len,
+				   struct rn_mem_attr attr)
+{
+	(void)ctx, (void)dst, (void)src, (void)len, (void)attr;
+	return RN_MEM_FAULT;
+}
+
+static enum rn_mem_result no_read(void *ctx, void *dst, rn_iova src, uint32_t len,
+				  struct rn_mem_attr attr, uint64_t tag)
+{
+	(void)ctx, (void)dst, (void)src, (void)len, (void)attr, (void)tag;
+	return RN_MEM_FAULT;
+}
+
+static enum rn_mem_result no_atomic(void *ctx, const struct rn_mem_atomic_req *req,
+				    uint64_t *orig, struct rn_mem_attr attr, uint64_t tag)
+{
+	(void)ctx, (void)req, (void)orig, (void)attr, (void)tag;
+	return RN_MEM_FAULT;
+}
+
+static const struct rn_mem_ops no_memory = {
+	.always_done = true, .write = no_write, .read = no_read, .atomic = no_atomic
+};
+
+static const struct rn_link_cfg link = { .rate = UINT64_C(8000000000), .delay = DELAY };
+
+/* Three hosts at a switch. */
+static void build(struct net *n, const struct rn_link_cfg *cfg)
+{
+	rn_vnet_clear(n->v, 1000);
+	n->count = 0;
+	n->node = rn_vnet_add_switch(n->v);
+	for (uint32_t i = 0; i < HOSTS; i++) {
+		const struct rn_gid gid = rn_vnet_gid(i, false);
+
+		assert_int_equal(rn_vnet_add_host(n->v, n->dev[i], &gid), i);
+		rn_vnet_join(n->v, &(struct rn_vnet_side){ i, 0, cfg, i },
+			     &(struct rn_vnet_side){ n->node, i, cfg, 10 + i });
+		rn_vnet_route(n->v, n->node, i, i, 1);
+	}
+}
+
+static int set_up(void **state)
+{
+	static struct net n;
+	const struct rn_vnet_cfg cfg = { .hosts = HOSTS,
+					 .switches = 1,
+					 .switch_ports = HOSTS,
+					 .packets = PACKETS,
+					 .events = 4,
+					 .ops = &ops,
+					 .ctx = &n };
+
+	n.v = rn_vnet_new(&cfg);
+	assert_non_null(n.v);
+	for (uint32_t i = 0; i < HOSTS; i++) {
+		const struct rn_dev_cfg dev = { .gid = { rn_vnet_gid(i, false) },
+						.gid_count = 1,
+						.mtu_max = 4096,
+						.window_start = 65536,
+						.window_min = 65536,
+						.window_max = 65536,
+						.read_window = 65536,
+						.read_chunk = 65536,
+						.mem = &no_memory,
+						.stats = n.stats[i] };
+
+		n.dev[i] = aligned_alloc(64, (rn_dev_size() + 63) & ~(size_t)63);
+		assert_non_null(n.dev[i]);
+		assert_int_equal(rn_dev_init(n.dev[i], &dev), 0);
+	}
+	build(&n, &link);
+	*state = &n;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	struct net *n = *state;
+
+	for (uint32_t i = 0; i < HOSTS; i++) {
+		rn_dev_fini(n->dev[i]);
+		free(n->dev[i]);
+	}
+	rn_vnet_free(n->v);
+	return 0;
+}
+
+/* So long that a packet takes 100 ns on a link, framing included. */
+static struct rn_vnet_packet packet(const struct net *n, uint32_t from, uint32_t to)
+{
+	return (struct rn_vnet_packet){ .flow = { .src = n->v->host[from].gid,
+						  .dst = n->v->host[to].gid },
+					.from = from,
+					.to = to,
+					.len = 100 - RN_LINK_FRAMING };
+}
+
+static void run(struct net *n)
+{
+	while (rn_vnet_next(n->v) != RN_NEVER)
+		rn_vnet_step(n->v);
+}
+
+static void expect(const struct net *n, unsigned i, rn_ns at, char what, uint32_t who)
+{
+	assert_true(i < n->count);
+	assert_int_equal(n->seen[i].what, what);
+	assert_int_equal(n->seen[i].who, who);
+	assert_int_equal(n->seen[i].at, at);
+}
+
+static void an_address_is_found_and_others_are_not(void **state)
+{
+	struct net *n = *state;
+	struct rn_gid gid = rn_vnet_gid(2, false);
+
+	assert_int_equal(rn_vnet_host_of(n->v, &gid), 2);
+	gid.raw[12] = 11;
+	assert_int_equal(rn_vnet_host_of(n->v, &gid), RN_VNET_NOBODY);
+	gid = rn_vnet_gid(HOSTS, false);
+	assert_int_equal(rn_vnet_host_of(n->v, &gid), RN_VNET_NOBODY);
+	gid = rn_vnet_gid(70000, true);
+	assert_int_equal(rn_get_be32(gid.raw + 12), 70001);
+}
+
+static void a_packet_takes_each_link_as_long_as_its_bytes_and_the_delay(void **state)
+{
+	struct net *n = *state;
+	const struct rn_vnet_packet p = packet(n, 0, 2);
+
+	assert_non_null(rn_vnet_send(n->v, &p, 0));
+	run(n);
+	assert_int_equal(n->count, 1);
+	expect(n, 0, 1000 + 2 * (100 + DELAY), 'a', 2);
+	assert_int_equal(n->v->sent, 1);
+	assert_int_equal(n->v->arrived, 1);
+	assert_int_equal(rn_vnet_under_way(n->v), 0);
+}
+
+/* Two senders: the second packet waits for the first at the port of the switch. */
+static void a_port_sends_one_packet_after_the_other(void **state)
+{
+	struct net *n = *state;
+	const struct rn_vnet_packet a = packet(n, 0, 2), b = packet(n, 1, 2);
+
+	rn_vnet_send(n->v, &a, 0);
+	rn_vnet_send(n->v, &b, 0);
+	run(n);
+	expect(n, 0, 1400, 'a', 2);
+	expect(n, 1, 1500, 'a', 2);
+}
+
+static void the_pool_is_the_limit_of_what_is_under_way(void **state)
+{
+	struct net *n = *state;
+	const struct rn_vnet_packet p = packet(n, 0, 1);
+
+	for (unsigned i = 0; i < PACKETS; i++)
+		assert_non_null(rn_vnet_send(n->v, &p, 0));
+	assert_null(rn_vnet_send(n->v, &p, 0));
+	expect(n, 0, 1000, 'l', RN_VNET_NO_ROOM);
+	run(n);
+	assert_int_equal(n->v->arrived, PACKETS);
+	assert_int_equal(n->v->lost, 1);
+	assert_int_equal(n->v->most_packets, PACKETS);
+	assert_int_equal(rn_vnet_under_way(n->v), 0);
+}
+
+static void what_is_late_is_overtaken(void **state)
+{
+	struct net *n = *state;
+	const struct rn_vnet_packet a = packet(n, 0, 1), b = packet(n, 0, 2);
+
+	rn_vnet_send(n->v, &a, 1000);
+	rn_vnet_send(n->v, &b, 0);
+	run(n);
+	expect(n, 0, 1500, 'a', 2);
+	expect(n, 1, 2400, 'a', 1);
+}
+
+static void a_stalled_host_gets_its_packets_when_it_runs_again(void **state)
+{
+	struct net *n = *state;
+	const struct rn_vnet_packet p = packet(n, 0, 1);
+
+	n->v->host[1].stalled_until = 5000;
+	rn_vnet_send(n->v, &p, 0);
+	run(n);
+	expect(n, 0, 5000, 'a', 1);
+}
+
+/* It goes down while the packet is on it; and a packet that comes then finds no way. */
+static void a_link_that_goes_down_loses_what_is_on_it(void **state)
+{
+	struct net *n = *state;
+	const struct rn_vnet_packet p = packet(n, 0, 1);
+
+	rn_vnet_send(n->v, &p, 0);
+	rn_vnet_step(n->v); /* at the switch */
+	rn_vnet_set_down(n->v, 1, true);
+	rn_vnet_send(n->v, &p, 0);
+	run(n);
+	expect(n, 0, 1400, 'l', RN_VNET_ON_LINK);
+	expect(n, 1, 1400, 'l', RN_VNET_NO_WAY);
+	rn_vnet_set_down(n->v, 1, false);
+	rn_vnet_send(n->v, &p, 0);
+	run(n);
+	expect(n, 2, 1800, 'a', 1);
+	assert_int_equal(n->v->sent, n->v->arrived + n->v->lost);
+}
+
+static void a_link_may_double(void **state)
+{
+	struct net *n = *state;
+	struct rn_link_cfg twice = link;
+	struct rn_vnet_packet p;
+
+	twice.twice_ppm = 1000000;
+	twice.late = 1;
+	build(n, &twice);
+	p = packet(n, 0, 1);
+	rn_vnet_send(n->v, &p, 0);
+	run(n);
+	assert_int_equal(n->v->sent, 1);
+	assert_int_equal(n->v->doubled, 3);
+	assert_int_equal(n->v->arrived, 4);
+	assert_int_equal(rn_vnet_under_way(n->v), 0);
+}
+
+static void own_events_come_in_their_order(void **state)
+{
+	struct net *n = *state;
+
+	rn_vnet_put(n->v, 3000, RN_VNET_OWN, 1);
+	rn_vnet_put(n->v, 2000, RN_VNET_OWN, 2);
+	rn_vnet_put(n->v, 3000, RN_VNET_OWN, 3);
+	run(n);
+	expect(n, 0, 2000, 'h', 2);
+	expect(n, 1, 3000, 'h', 1);
+	expect(n, 2, 3000, 'h', 3);
+	for (unsigned i = 0; i < PACKETS + 4; i++)
+		rn_vnet_put(n->v, 4000, RN_VNET_OWN, 0);
+	assert_false(n->v->overflowed);
+	rn_vnet_put(n->v, 4000, RN_VNET_OWN, 0);
+	assert_true(n->v->overflowed);
+}
+
+/* Two switches with two links between them: host 0 is at the one, host 1 at the other. */
+static void two_ways(struct rn_vnet *v, struct net *n, uint32_t sw[2])
+{
+	static const struct rn_link_cfg plain = { .delay = DELAY };
+
+	rn_vnet_clear(v, 0);
+	for (uint32_t i = 0; i < 2; i++) {
+		const struct rn_gid gid = rn_vnet_gid(i, false);
+
+		sw[i] = rn_vnet_add_switch(v);
+		rn_vnet_add_host(v, n->dev[i], &gid);
+		rn_vnet_join(v, &(struct rn_vnet_side){ i, 0, &plain, 1 },
+			     &(struct rn_vnet_side){ sw[i], 0, &plain, 1 });
+		rn_vnet_route(v, sw[i], i, 0, 1);
+		rn_vnet_route(v, sw[i], !i, 1, 2);
+	}
+	for (uint32_t k = 1; k <= 2; k++)
+		rn_vnet_join(v, &(struct rn_vnet_side){ sw[0], k, &plain, 1 },
+			     &(struct rn_vnet_side){ sw[1], k, &plain, 1 });
+}
+
+static void flows_spread_over_ports_and_keep_to_theirs(void **state)
+{
+	struct net *n = *state;
+	struct rn_vnet *star = n->v;
+	struct rn_vnet_cfg cfg = star->cfg;
+	uint32_t sw[2], port;
+	uint64_t one;
+
+	cfg.switches = 2;
+	n->v = rn_vnet_new(&cfg);
+	assert_non_null(n->v);
+	two_ways(n->v, n, sw);
+	port = rn_vnet_port_of(n->v, sw[0], 1);
+	for (uint32_t i = 0; i < 200; i++) {
+		struct rn_vnet_packet p = packet(n, 0, 1);
+
+		p.flow.sport = (uint16_t)(0xc000 + i / 2);
+		one = n->v->port[port].link.packets;
+		rn_vnet_send(n->v, &p, 0);
+		run(n);
+		n->count = 0;
+		/* Both packets of a flow, or none. */
+		if (i % 2)
+			assert_int_equal(n->v->port[port].link.packets % 2, 0);
+		else
+			assert_true(n->v->port[port].link.packets - one <= 1);
+	}
+	assert_in_range(n->v->port[port].link.packets, 60, 140);
+	rn_vnet_set_down(n->v, port, true);
+	one = n->v->port[port + 1].link.packets;
+	for (uint32_t i = 0; i < 20; i++) {
+		struct rn_vnet_packet p = packet(n, 0, 1);
+
+		p.flow.sport = (uint16_t)(0xc000 + i);
+		rn_vnet_send(n->v, &p, 0);
+		run(n);
+		n->count = 0;
+	}
+	assert_int_equal(n->v->port[port + 1].link.packets - one, 20);
+	assert_int_equal(n->v->lost, 0);
+	rn_vnet_free(n->v);
+	n->v = star;
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(an_address_is_found_and_others_are_not),
+		TEST(a_packet_takes_each_link_as_long_as_its_bytes_and_the_delay),
+		TEST(a_port_sends_one_packet_after_the_other),
+		TEST(the_pool_is_the_limit_of_what_is_under_way),
+		TEST(what_is_late_is_overtaken),
+		TEST(a_stalled_host_gets_its_packets_when_it_runs_again),
+		TEST(a_link_that_goes_down_loses_what_is_on_it),
+		TEST(a_link_may_double),
+		TEST(own_events_come_in_their_order),
+		TEST(flows_spread_over_ports_and_keep_to_theirs),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
