@@ -6,12 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "rocin/icrc.h"
 #include "rocin/mr.h"
-#include "sim/vnet/heap.h"
+#include "sim/vnet/vnet.h"
 
 enum {
 	PACKETS = 8192, /* under way at once */
+	EVENTS = 64,	/* of ours, at once */
 	CQES = 64,
 	WRITES = 4,	   /* posted and not complete, of each sender */
 	LENGTH = 1 << 18,  /* bytes of one */
@@ -28,28 +28,18 @@ enum {
 #define RING UINT64_C(0x40000000)
 
 enum event {
-	BEGIN,	   /* arg: sender */
-	AT_SWITCH, /* arg: packet */
-	ARRIVAL,
+	BEGIN = RN_VNET_OWN, /* arg: sender */
 	SAMPLE,
 	STALL,
 	WAKE, /* the receiver runs again */
 };
 
-struct packet {
-	struct rn_flow flow;
-	uint32_t from, to, len;
-	uint8_t bytes[RN_PACKET_MAX + RN_ICRC_LEN];
-};
-
 struct device {
 	struct rn_dev *dev;
-	struct rn_gid gid;
 	uint64_t stats[RN_STAT_COUNT];
 	struct rn_mr mr;
 	struct rn_cq cq;
 	struct rn_cqe ring[CQES];
-	struct rn_link up, down;
 	struct rn_qp *qp;  /* of a sender */
 	struct rn_qp *end; /* of a sender: the receiver's queue pair for it */
 };
@@ -57,18 +47,13 @@ struct device {
 struct incast {
 	struct rn_incast_cfg cfg;
 	struct rn_incast_result *result;
-	rn_ns now;
-	rn_ns stalled_until; /* the receiver is */
+	struct rn_vnet *net; /* device i is its host i */
 	struct rn_random random;
 	uint32_t devices;
 	struct device device[DEVICES];
 	uint64_t bytes[RN_INCAST_SENDERS]; /* in this span */
 	uint64_t last[RN_INCAST_SENDERS];  /* in the last quarter */
 	uint32_t queue;			   /* most in this span */
-	struct rn_heap heap;
-	struct rn_heap_item event[2 * PACKETS];
-	uint32_t free_packet[PACKETS], free_packets;
-	struct packet packet[PACKETS];
 };
 
 void rn_incast_defaults(struct rn_incast_cfg *cfg, uint32_t senders)
@@ -126,52 +111,50 @@ static const struct rn_mem_ops mem_ops = {
 };
 
 /* ------------------------------------------------------------------- network */
-static void put(struct incast *x, rn_ns at, enum event what, uint32_t arg)
-{
-	bool there = rn_heap_put(&x->heap, at, what, arg);
-
-	assert(there);
-}
-
 static struct device *receiver(struct incast *x)
 {
 	return &x->device[x->cfg.senders];
 }
 
-static void leave(struct incast *x, uint32_t i)
+static uint32_t receiver_number(const struct incast *x)
 {
-	const struct packet *p = &x->packet[i];
-	struct rn_link_fate fate = rn_link_send(&x->device[p->from].up, x->now,
-						p->len + RN_LINK_FRAMING, false);
-
-	assert(!fate.lost);
-	put(x, fate.arrives_at, AT_SWITCH, i);
+	return x->cfg.senders;
 }
 
-static void at_switch(struct incast *x, uint32_t i)
+/* The link from the switch to the receiver. */
+static const struct rn_link *bottleneck(const struct incast *x)
 {
-	struct packet *p = &x->packet[i];
-	struct device *to = &x->device[p->to];
-	struct rn_link_fate fate =
-		rn_link_send(&to->down, x->now, p->len + RN_LINK_FRAMING,
-			     (p->flow.tclass & RN_ECN_MASK) != RN_ECN_NOT_ECT);
-	uint32_t queued = rn_link_queued(&to->down, x->now);
+	return &x->net->port[rn_vnet_port_of(x->net, RN_VNET_SWITCH, receiver_number(x))]
+			.link;
+}
 
-	if (to == receiver(x) && queued > x->queue)
+static void look_at_queue(struct incast *x, const struct rn_vnet_port *port)
+{
+	uint32_t queued = rn_link_queued(bottleneck(x), x->net->now);
+
+	if (&port->link == bottleneck(x) && queued > x->queue)
 		x->queue = queued;
-	if (fate.lost) {
-		x->free_packet[x->free_packets++] = i;
-		return;
-	}
-	if (fate.marked)
-		p->flow.tclass |= RN_ECN_CE;
-	put(x, fate.arrives_at, ARRIVAL, i);
+}
+
+static void queued(void *ctx, const struct rn_vnet_packet *p,
+		   const struct rn_vnet_port *port, rn_ns by)
+{
+	(void)p, (void)by;
+	look_at_queue(ctx, port);
+}
+
+static void lost(void *ctx, const struct rn_vnet_packet *p,
+		 const struct rn_vnet_port *port, enum rn_vnet_loss why)
+{
+	(void)p;
+	assert(why == RN_VNET_ON_LINK);
+	look_at_queue(ctx, port);
 }
 
 /* ------------------------------------------------------------------- devices */
-static bool is_stalled(struct incast *x, const struct device *d)
+static uint32_t number_of(const struct incast *x, const struct device *d)
 {
-	return d == receiver(x) && x->now < x->stalled_until;
+	return (uint32_t)(d - x->device);
 }
 
 static void post(struct incast *x, struct device *d, struct rn_qp *qp)
@@ -187,7 +170,7 @@ static void post(struct incast *x, struct device *d, struct rn_qp *qp)
 				       .num_sge = 1 };
 
 	/* Fails once the queue pair has given up, which is counted. */
-	(void)rn_qp_post_send(d->dev, qp, x->now, &wr);
+	(void)rn_qp_post_send(d->dev, qp, x->net->now, &wr);
 }
 
 static struct rn_qp *qp_of(struct incast *x, struct device *d, uint32_t qpn)
@@ -215,50 +198,32 @@ static void take_cqes(struct incast *x, struct device *d)
 
 static void drain(struct incast *x, struct device *d)
 {
+	uint32_t host = number_of(x, d);
+	struct rn_vnet_packet *p;
 	struct rn_event ev;
 	struct rn_tx tx;
 
-	if (is_stalled(x, d))
-		return;
-	take_cqes(x, d);
-	while (x->free_packets) {
-		uint32_t i = x->free_packet[x->free_packets - 1];
-		struct packet *p = &x->packet[i];
-		uint32_t len = rn_dev_transmit(d->dev, x->now, RN_TX_ALL, p->bytes,
-					       RN_PACKET_MAX, &tx);
-
-		if (!len)
-			break;
-		x->free_packets--;
-		p->flow = *tx.flow;
-		rn_icrc_seal_with(&p->flow, 0, p->bytes, len, &tx.part);
-		p->len = len + RN_ICRC_LEN;
-		p->from = (uint32_t)(d - x->device);
-		p->to = p->flow.dst.raw[15] - 1u;
-		leave(x, i);
+	if (!rn_vnet_is_stalled(x->net, host)) {
+		take_cqes(x, d);
+		while ((p = rn_vnet_take(x->net, host, RN_TX_ALL, &tx)))
+			rn_vnet_go(x->net, p);
+		while (rn_dev_event(d->dev, &ev))
+			;
 	}
-	while (rn_dev_event(d->dev, &ev))
-		;
+	rn_vnet_rearm(x->net, host);
 }
 
-static void arrive(struct incast *x, uint32_t i)
+static void arrive(void *ctx, uint32_t host, struct rn_vnet_packet *p)
 {
-	struct packet *p = &x->packet[i];
-	struct device *d = &x->device[p->to];
-	const struct rn_rx rx = { .flow = &p->flow, .data = p->bytes, .len = p->len };
+	struct incast *x = ctx;
 
-	if (is_stalled(x, d)) {
-		put(x, x->stalled_until, ARRIVAL, i);
-		return;
-	}
-	if (d == receiver(x)) {
+	if (host == receiver_number(x)) {
 		x->bytes[p->from] += p->len + RN_LINK_FRAMING;
-		if (x->now >= x->cfg.end / 4 * 3)
+		if (x->net->now >= x->cfg.end / 4 * 3)
 			x->last[p->from] += p->len + RN_LINK_FRAMING;
 	}
-	rn_dev_receive(d->dev, x->now, &rx, 1);
-	x->free_packet[x->free_packets++] = i;
-	drain(x, d);
+	rn_vnet_receive(x->net, host, p);
+	drain(x, &x->device[host]);
 }
 
 static void begin(struct incast *x, uint32_t i)
@@ -279,13 +244,17 @@ static rn_ns between(struct incast *x, rn_ns least, rn_ns most)
 
 static void stall(struct incast *x)
 {
-	x->stalled_until = x->now + between(x, x->cfg.stall_min, x->cfg.stall_max);
-	put(x, x->stalled_until, WAKE, 0);
+	struct rn_vnet_host *host = &x->net->host[receiver_number(x)];
+
+	host->stalled_until =
+		x->net->now + between(x, x->cfg.stall_min, x->cfg.stall_max);
+	rn_vnet_rearm(x->net, receiver_number(x));
+	rn_vnet_put(x->net, host->stalled_until, WAKE, 0);
 }
 
 static void wake(struct incast *x)
 {
-	put(x, x->now + between(x, 1, x->cfg.run_max), STALL, 0);
+	rn_vnet_put(x->net, x->net->now + between(x, 1, x->cfg.run_max), STALL, 0);
 	drain(x, receiver(x));
 }
 
@@ -307,25 +276,21 @@ static void sample(struct incast *x)
 	}
 	if (x->queue > r->queue_max)
 		r->queue_max = x->queue;
-	if (x->now > x->cfg.end / 4 * 3 && x->queue > r->queue_last)
+	if (x->net->now > x->cfg.end / 4 * 3 && x->queue > r->queue_last)
 		r->queue_last = x->queue;
 	memset(x->bytes, 0, sizeof(x->bytes));
 	x->queue = 0;
-	put(x, x->now + x->cfg.sample, SAMPLE, 0);
+	rn_vnet_put(x->net, x->net->now + x->cfg.sample, SAMPLE, 0);
 }
 
 /* ------------------------------------------------------------------------ time */
-static void handle(struct incast *x, const struct rn_heap_item *item)
+static void happen(void *ctx, uint32_t what, uint32_t arg)
 {
-	switch ((enum event)item->what) {
+	struct incast *x = ctx;
+
+	switch ((enum event)what) {
 	case BEGIN:
-		begin(x, item->arg);
-		break;
-	case AT_SWITCH:
-		at_switch(x, item->arg);
-		break;
-	case ARRIVAL:
-		arrive(x, item->arg);
+		begin(x, arg);
 		break;
 	case SAMPLE:
 		sample(x);
@@ -339,47 +304,32 @@ static void handle(struct incast *x, const struct rn_heap_item *item)
 	}
 }
 
-static rn_ns deadline(struct incast *x, const struct device *d)
+static void expire(void *ctx, uint32_t host)
 {
-	rn_ns at = rn_dev_deadline(d->dev);
+	struct incast *x = ctx;
 
-	return is_stalled(x, d) && at < x->stalled_until ? x->stalled_until : at;
+	rn_dev_expire(x->device[host].dev, x->net->now);
+	drain(x, &x->device[host]);
 }
 
-static void expire(struct incast *x)
-{
-	for (struct device *d = x->device; d < x->device + x->devices; d++)
-		if (deadline(x, d) <= x->now) {
-			rn_dev_expire(d->dev, x->now);
-			drain(x, d);
-		}
-}
+static const struct rn_vnet_ops network = {
+	.arrive = arrive,
+	.expire = expire,
+	.happen = happen,
+	.queued = queued,
+	.lost = lost,
+};
 
 static void run(struct incast *x)
 {
-	for (;;) {
-		rn_ns heap = rn_heap_next(&x->heap), next = heap;
-
-		for (uint32_t i = 0; i < x->devices; i++)
-			if (deadline(x, &x->device[i]) < next)
-				next = deadline(x, &x->device[i]);
-		if (next > x->cfg.end)
-			return;
-		if (next > x->now)
-			x->now = next;
-		if (heap <= x->now) {
-			struct rn_heap_item item = rn_heap_take(&x->heap);
-
-			handle(x, &item);
-		} else {
-			expire(x);
-		}
-	}
+	while (rn_vnet_next(x->net) <= x->cfg.end)
+		rn_vnet_step(x->net);
 }
 
 /* ---------------------------------------------------------------------- set-up */
-static void start_device(struct incast *x, uint32_t i)
+static void start_device(struct incast *x, uint32_t i, uint32_t its_switch)
 {
+	const struct rn_gid gid = rn_vnet_gid(i, false);
 	struct device *d = &x->device[i];
 	const struct rn_link_cfg plain = { .rate = x->cfg.link.rate,
 					   .delay = x->cfg.link.delay };
@@ -409,17 +359,17 @@ static void start_device(struct incast *x, uint32_t i)
 	};
 	int rc;
 
-	d->gid = (struct rn_gid){
-		{ [10] = 0xff, [11] = 0xff, [12] = 10, [15] = (uint8_t)(i + 1) }
-	};
-	cfg.gid[0] = d->gid;
+	cfg.gid[0] = gid;
 	rc = rn_dev_init(d->dev, &cfg) || rn_mr_init(&d->mr, &region);
 	assert(rc == 0);
 	rn_dev_add_mr(d->dev, &d->mr);
 	rn_cq_init(&d->cq, RING, CQES, d);
-	rn_link_init(&d->up, &plain, x->cfg.seed + i);
-	rn_link_init(&d->down, i == x->cfg.senders ? &x->cfg.link : &plain,
-		     x->cfg.seed + 100 + i);
+	rn_vnet_add_host(x->net, d->dev, &gid);
+	rn_vnet_join(x->net, &(struct rn_vnet_side){ i, 0, &plain, x->cfg.seed + i },
+		     &(struct rn_vnet_side){ its_switch, i,
+					     i == x->cfg.senders ? &x->cfg.link : &plain,
+					     x->cfg.seed + 100 + i });
+	rn_vnet_route(x->net, its_switch, i, i, 1);
 }
 
 static void bring_up(struct device *d, struct rn_qp *qp, const struct rn_gid *peer,
@@ -474,25 +424,26 @@ static struct rn_qp *create(struct device *d, uint32_t qpn, void *block)
 
 static void start(struct incast *x, uint8_t *blocks)
 {
-	rn_heap_init(&x->heap, x->event, 2 * PACKETS);
-	for (uint32_t i = PACKETS; i--;)
-		x->free_packet[x->free_packets++] = i;
+	uint32_t its_switch;
+
+	rn_vnet_clear(x->net, 0);
+	its_switch = rn_vnet_add_switch(x->net);
 	for (uint32_t i = 0; i < x->devices; i++)
-		start_device(x, i);
+		start_device(x, i, its_switch);
 	for (uint32_t i = 0; i < x->cfg.senders; i++, blocks += 2 * (size_t)BLOCK) {
 		struct device *from = &x->device[i], *to = receiver(x);
 
 		/* Slots of the receiver: each sender has a window of its own. */
 		from->qp = create(from, QPN, blocks);
 		from->end = create(to, QPN + i, blocks + BLOCK);
-		bring_up(from, from->qp, &to->gid, QPN + i);
-		bring_up(to, from->end, &from->gid, QPN);
-		put(x, (rn_ns)i * x->cfg.apart, BEGIN, i);
+		bring_up(from, from->qp, &x->net->host[receiver_number(x)].gid, QPN + i);
+		bring_up(to, from->end, &x->net->host[i].gid, QPN);
+		rn_vnet_put(x->net, (rn_ns)i * x->cfg.apart, BEGIN, i);
 	}
-	put(x, x->cfg.sample, SAMPLE, 0);
+	rn_vnet_put(x->net, x->cfg.sample, SAMPLE, 0);
 	x->random = rn_random_of(x->cfg.seed, 's');
 	if (x->cfg.stall_max)
-		put(x, between(x, 1, x->cfg.run_max), STALL, 0);
+		rn_vnet_put(x->net, between(x, 1, x->cfg.run_max), STALL, 0);
 }
 
 static void finish(struct incast *x)
@@ -509,7 +460,7 @@ static void finish(struct incast *x)
 }
 
 /* ---------------------------------------------------------------------- result */
-static void judge(struct incast *x)
+static void sum_up(struct incast *x)
 {
 	struct rn_incast_result *r = x->result;
 	const rn_ns span = x->cfg.end - x->cfg.end / 4 * 3;
@@ -519,21 +470,40 @@ static void judge(struct incast *x)
 		r->share[i] = kbps_of(x->last[i], span);
 		sum += r->share[i];
 		squares += (uint64_t)r->share[i] * r->share[i];
-		r->requests += x->device[i].up.packets;
+		r->requests += x->net->port[i].link.packets;
 	}
 	for (uint32_t i = 0; i < x->devices; i++) {
 		r->retransmitted += x->device[i].stats[RN_STAT_RETRANSMITTED];
 		r->timeouts += x->device[i].stats[RN_STAT_LOCAL_ACK_TIMEOUT];
 	}
-	r->responses = receiver(x)->up.packets;
+	r->responses = x->net->port[receiver_number(x)].link.packets;
 	r->fairness = squares ? (uint32_t)((unsigned __int128)sum * sum * 1000000 /
 					   x->cfg.senders / squares)
 			      : 0;
 	r->used = (uint32_t)(sum * 1000000000 / x->cfg.link.rate);
-	r->delivered = receiver(x)->down.packets;
-	r->dropped = receiver(x)->down.dropped;
-	r->marked = receiver(x)->down.marked;
+	r->delivered = bottleneck(x)->packets;
+	r->dropped = bottleneck(x)->dropped;
+	r->marked = bottleneck(x)->marked;
 	r->cnps = receiver(x)->stats[RN_STAT_NP_CNP_SENT];
+}
+
+static struct rn_vnet *net_new(struct incast *x)
+{
+	return rn_vnet_new(&(struct rn_vnet_cfg){ .hosts = DEVICES,
+						  .switches = 1,
+						  .switch_ports = DEVICES,
+						  .packets = PACKETS,
+						  .events = EVENTS,
+						  .ops = &network,
+						  .ctx = x });
+}
+
+static void release(struct incast *x, uint8_t *at)
+{
+	if (x)
+		rn_vnet_free(x->net);
+	free(x);
+	free(at);
 }
 
 int rn_incast_run(const struct rn_incast_cfg *cfg, struct rn_incast_result *r)
@@ -544,9 +514,10 @@ int rn_incast_run(const struct rn_incast_cfg *cfg, struct rn_incast_result *r)
 		aligned_alloc(64, DEVICES * dev + (size_t)2 * RN_INCAST_SENDERS * BLOCK);
 
 	assert(cfg->senders >= 1 && cfg->senders <= RN_INCAST_SENDERS);
-	if (!x || !at) {
-		free(x);
-		free(at);
+	if (x)
+		x->net = net_new(x);
+	if (!x || !at || !x->net) {
+		release(x, at);
 		return -ENOMEM;
 	}
 	*r = (struct rn_incast_result){ .cfg = *cfg };
@@ -557,9 +528,8 @@ int rn_incast_run(const struct rn_incast_cfg *cfg, struct rn_incast_result *r)
 		x->device[i].dev = (struct rn_dev *)(void *)(at + i * dev);
 	start(x, at + DEVICES * dev);
 	run(x);
-	judge(x);
+	sum_up(x);
 	finish(x);
-	free(x);
-	free(at);
+	release(x, at);
 	return 0;
 }
