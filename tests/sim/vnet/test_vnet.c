@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "rocin/mr.h"
-#include "sim/vnet/vnet.h"
+#include "sim/vnet/topology.h"
 
 enum {
 	HOSTS = 3,
@@ -382,6 +382,97 @@ static void flows_spread_over_ports_and_keep_to_theirs(void **state)
 	n->v = star;
 }
 
+/* A tree of 4-port switches has 4 pods of 2 and 2, and 4 core switches. */
+enum {
+	K = 4,
+	TREE_HOSTS = 16,
+	CORE = K * K, /* number of the first core switch */
+};
+
+static struct rn_vnet *tree_new(struct net *n, uint32_t hosts)
+{
+	static const struct rn_link_cfg plain = { .delay = DELAY };
+	struct rn_vnet_cfg cfg = n->v->cfg;
+	struct rn_vnet *v;
+
+	cfg.hosts = TREE_HOSTS;
+	cfg.switches = rn_fat_tree_switches(K);
+	cfg.switch_ports = K;
+	v = rn_vnet_new(&cfg);
+	assert_non_null(v);
+	rn_vnet_clear(v, 0);
+	for (uint32_t i = 0; i < hosts; i++) {
+		const struct rn_gid gid = rn_vnet_gid(i, false);
+
+		/* No timer runs in any: one device will do. */
+		rn_vnet_add_host(v, n->dev[0], &gid);
+	}
+	rn_vnet_fat_tree(v, K, &plain, 1);
+	return v;
+}
+
+/* Links that a packet between two hosts of a full tree takes. */
+static uint32_t links_between(uint32_t a, uint32_t b)
+{
+	return a / 2 == b / 2 ? 2 : a / 4 == b / 4 ? 4 : 6;
+}
+
+static void every_host_of_a_tree_reaches_every_other_by_the_shortest_way(void **state)
+{
+	struct net *n = *state;
+	struct rn_vnet *star = n->v;
+
+	assert_int_equal(rn_fat_tree_hosts(K), TREE_HOSTS);
+	n->v = tree_new(n, TREE_HOSTS);
+	for (uint32_t a = 0; a < TREE_HOSTS; a++)
+		for (uint32_t b = 0; b < TREE_HOSTS; b++) {
+			struct rn_vnet_packet p = packet(n, a, b);
+			rn_ns began = n->v->now;
+
+			if (a == b)
+				continue;
+			p.flow.sport = (uint16_t)(a * TREE_HOSTS + b);
+			rn_vnet_send(n->v, &p, 0);
+			run(n);
+			expect(n, 0, began + links_between(a, b) * DELAY, 'a', b);
+			assert_int_equal(n->count, 1);
+			n->count = 0;
+		}
+	/* 192 packets between pods, over 4 core switches. */
+	for (uint32_t i = 0; i < K; i++) {
+		uint64_t packets = 0;
+
+		for (uint32_t pod = 0; pod < K; pod++)
+			packets +=
+				n->v
+					->port[rn_vnet_port_of(
+						n->v, RN_VNET_SWITCH | (CORE + i), pod)]
+					.link.packets;
+		assert_in_range(packets, 24, 72);
+	}
+	rn_vnet_free(n->v);
+	n->v = star;
+}
+
+static void few_hosts_are_spread_over_the_pods(void **state)
+{
+	struct net *n = *state;
+	struct rn_vnet *star = n->v;
+
+	n->v = tree_new(n, K);
+	for (uint32_t to = 1; to < K; to++) {
+		const struct rn_vnet_packet p = packet(n, 0, to);
+		rn_ns began = n->v->now;
+
+		rn_vnet_send(n->v, &p, 0);
+		run(n);
+		expect(n, 0, began + 6 * DELAY, 'a', to);
+		n->count = 0;
+	}
+	rn_vnet_free(n->v);
+	n->v = star;
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
 int main(void)
@@ -397,6 +488,8 @@ int main(void)
 		TEST(a_link_may_double),
 		TEST(own_events_come_in_their_order),
 		TEST(flows_spread_over_ports_and_keep_to_theirs),
+		TEST(every_host_of_a_tree_reaches_every_other_by_the_shortest_way),
+		TEST(few_hosts_are_spread_over_the_pods),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

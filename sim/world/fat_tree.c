@@ -1,0 +1,848 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* fat_tree.c - hundreds of hosts that load a fat tree, in virtual time; see fat_tree.h.
+ */
+#include "fat_tree.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "rocin/mr.h"
+
+enum {
+	OUTSTANDING = 4, /* requests of a flow, posted and not complete */
+	RECEIVES = 8,	 /* of a flow, posted and not consumed */
+	LENGTHS = 5,	 /* of messages: 4 KiB, 8 KiB ... 64 KiB */
+	LENGTH_LEAST = 4096,
+	FAN_IN = 8,	      /* senders of an incast, at most */
+	START_WITHIN = 20000, /* ns */
+	FLAP_WITHIN = 2000000,
+	FLAP_LEAST = 10000,
+	FLAP_MORE = 500000,
+	POOL = 80, /* packets for a host: what its flow may have under way, and answers */
+	PD = 1,
+	KEY = 0x100,
+	SLOT = 0x10, /* low byte of all QPNs */
+	DEPTH = 4,   /* READs under way */
+	PSN = 1000,
+	TIMEOUT = 14,
+	PROGRESS = 1 << 16, /* events */
+};
+
+#define SECOND RN_MSEC(1000)
+#define RATE UINT64_C(10000000000) /* of every link */
+#define RING (UINT64_C(1) << 60)   /* completion queue */
+#define DATA_BITS 40		   /* of the address within the data of a flow */
+
+/* A flow of messages. A WRITE or SEND is asked for by whose data it is, a READ by the
+ * other end.
+ */
+struct flow {
+	uint32_t source, sink; /* hosts */
+	enum rn_wr_opcode op;
+	uint32_t length, messages;
+	uint64_t pattern;
+	uint32_t posted, completed;  /* requests */
+	uint32_t receives, received; /* posted; completed */
+	uint64_t written;	     /* bytes placed at the sink */
+	uint64_t losses;	     /* packets of either direction */
+	struct rn_qp *asks, *answers;
+	struct rn_stats_qp stats; /* of the one that asks */
+};
+
+struct host {
+	struct tree *tree;
+	struct rn_dev *dev;
+	uint64_t stats[RN_STAT_COUNT];
+	struct rn_mr mr;
+	struct rn_cq cq;
+	struct rn_cqe *ring;
+	uint32_t outstanding; /* completions that may wait in its queue */
+};
+
+struct tree {
+	const struct rn_fat_tree_cfg *cfg;
+	struct rn_fat_tree_result *r;
+	struct rn_vnet *net; /* host i is its host i */
+	struct rn_random random;
+	struct host *host;
+	uint32_t flows;
+	struct flow *flow;
+	uint8_t *devices, *rings, *queue_pairs;
+	uint64_t bytes; /* of these */
+};
+
+/* --------------------------------------------------------------------- verdicts */
+static void fail(struct tree *t, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+
+static void fail(struct tree *t, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (t->r->failed)
+		return;
+	t->r->failed = true;
+	t->r->at = t->net->now;
+	va_start(ap, fmt);
+	vsnprintf(t->r->why, sizeof(t->r->why), fmt, ap);
+	va_end(ap);
+}
+
+static void add_to_hash(struct tree *t, uint64_t a, uint64_t b)
+{
+	uint64_t h = rn_random_mix(t->r->hash ^ (uint64_t)t->net->now);
+
+	t->r->hash = rn_random_mix(rn_random_mix(h ^ a) ^ b);
+}
+
+static uint32_t number_of(const struct tree *t, const struct flow *f)
+{
+	return (uint32_t)(f - t->flow);
+}
+
+static struct flow *flow_of(const struct tree *t, uint32_t qpn)
+{
+	uint32_t number = (qpn >> 8) - 1;
+
+	return number < t->flows && (qpn & 0xff) == SLOT ? &t->flow[number] : NULL;
+}
+
+static uint32_t qpn_of(const struct tree *t, const struct flow *f)
+{
+	return (number_of(t, f) + 1) << 8 | SLOT;
+}
+
+static uint32_t asks(const struct flow *f)
+{
+	return f->op == RN_WR_RDMA_READ ? f->sink : f->source;
+}
+
+static uint32_t answers(const struct flow *f)
+{
+	return f->op == RN_WR_RDMA_READ ? f->source : f->sink;
+}
+
+/* ----------------------------------------------------------------------- memory */
+static rn_iova address_of(const struct tree *t, const struct flow *f, uint32_t message)
+{
+	return (uint64_t)(number_of(t, f) + 1) << DATA_BITS |
+	       (uint64_t)message * f->length;
+}
+
+static uint64_t word_of(const struct flow *f, uint64_t offset)
+{
+	return (f->pattern + offset) * UINT64_C(0x9e3779b97f4a7c15);
+}
+
+/* The flow whose data lie at @addr; @offset: out. */
+static struct flow *data_at(const struct tree *t, rn_iova addr, uint64_t *offset)
+{
+	uint64_t number = (addr >> DATA_BITS) - 1;
+
+	*offset = addr & ((UINT64_C(1) << DATA_BITS) - 1);
+	return number < t->flows ? &t->flow[number] : NULL;
+}
+
+static bool holds(const struct flow *f, uint64_t offset, const uint8_t *bytes,
+		  uint32_t len)
+{
+	uint64_t word;
+
+	for (uint32_t i = 0; i < len; i += sizeof(word)) {
+		memcpy(&word, bytes + i, sizeof(word));
+		if (word != word_of(f, offset + i))
+			return false;
+	}
+	return true;
+}
+
+/* Bytes of the flow that requests have opened by now, and of a SEND also receives. */
+static uint64_t opened(const struct flow *f)
+{
+	uint32_t messages = f->posted;
+
+	if (f->op == RN_WR_SEND && f->receives < messages)
+		messages = f->receives;
+	return (uint64_t)messages * f->length;
+}
+
+static void place(struct tree *t, const struct host *h, struct flow *f, uint64_t offset,
+		  const uint8_t *bytes, uint32_t len, uint32_t qpn)
+{
+	if (h != &t->host[f->sink] || qpn != qpn_of(t, f))
+		fail(t, "flow %u is written by another one", number_of(t, f));
+	else if (offset != f->written)
+		fail(t, "flow %u: byte %llu is written when %llu is next",
+		     number_of(t, f), (unsigned long long)offset,
+		     (unsigned long long)f->written);
+	else if (offset + len > opened(f))
+		fail(t, "flow %u: byte %llu is written before it is asked for",
+		     number_of(t, f), (unsigned long long)(offset + len - 1));
+	else if (len % 8 || !holds(f, offset, bytes, len))
+		fail(t, "flow %u: wrong bytes at %llu", number_of(t, f),
+		     (unsigned long long)offset);
+	f->written += len;
+	t->r->bytes += len;
+}
+
+static enum rn_mem_result mem_write(void *ctx, rn_iova dst, const void *src, uint32_t len,
+				    struct rn_mem_attr attr)
+{
+	struct host *h = ctx;
+	struct flow *f;
+	uint64_t offset;
+
+	if (dst >= RING) {
+		assert(dst - RING + len <= h->cq.capacity * sizeof(*h->ring));
+		memcpy((uint8_t *)h->ring + (dst - RING), src, len);
+		return RN_MEM_DONE;
+	}
+	f = data_at(h->tree, dst, &offset);
+	if (!f)
+		return RN_MEM_FAULT;
+	place(h->tree, h, f, offset, src, len, attr.qpn);
+	return RN_MEM_DONE;
+}
+
+static enum rn_mem_result mem_read(void *ctx, void *dst, rn_iova src, uint32_t len,
+				   struct rn_mem_attr attr, uint64_t tag)
+{
+	struct host *h = ctx;
+	struct tree *t = h->tree;
+	uint8_t *to = dst;
+	uint64_t offset;
+	struct flow *f = data_at(t, src, &offset);
+
+	(void)tag;
+	if (!f)
+		return RN_MEM_FAULT;
+	if (h != &t->host[f->source] || attr.qpn != qpn_of(t, f))
+		fail(t, "flow %u is read by another one", number_of(t, f));
+	else if (len % 8 || offset + len > (uint64_t)f->posted * f->length)
+		fail(t, "flow %u: byte %llu is read before it is asked for",
+		     number_of(t, f), (unsigned long long)(offset + len - 1));
+	for (uint32_t i = 0; i + 8 <= len; i += 8) {
+		uint64_t word = word_of(f, offset + i);
+
+		memcpy(to + i, &word, sizeof(word));
+	}
+	return RN_MEM_DONE;
+}
+
+static enum rn_mem_result mem_atomic(void *ctx, const struct rn_mem_atomic_req *req,
+				     uint64_t *orig, struct rn_mem_attr attr,
+				     uint64_t tag)
+{
+	(void)ctx, (void)req, (void)orig, (void)attr, (void)tag;
+	return RN_MEM_FAULT;
+}
+
+static const struct rn_mem_ops memory = {
+	.always_done = true,
+	.write = mem_write,
+	.read = mem_read,
+	.atomic = mem_atomic,
+};
+
+/* ------------------------------------------------------------------------- work */
+static void post_requests(struct tree *t, struct flow *f)
+{
+	struct rn_dev *dev = t->host[asks(f)].dev;
+
+	while (f->posted < f->messages && f->posted - f->completed < OUTSTANDING) {
+		const struct rn_sge sge = { .addr = address_of(t, f, f->posted),
+					    .len = f->length,
+					    .lkey = KEY };
+		const struct rn_send_wr wr = { .wr_id = f->posted++,
+					       .opcode = f->op,
+					       .flags = RN_SEND_SIGNALED,
+					       .remote_addr = sge.addr,
+					       .rkey = KEY,
+					       .sg = &sge,
+					       .num_sge = 1 };
+
+		if (rn_qp_post_send(dev, f->asks, t->net->now, &wr))
+			fail(t, "flow %u: a request is refused", number_of(t, f));
+	}
+}
+
+static void post_receives(struct tree *t, struct flow *f)
+{
+	struct rn_dev *dev = t->host[f->sink].dev;
+
+	while (f->op == RN_WR_SEND && f->receives < f->messages &&
+	       f->receives - f->received < RECEIVES) {
+		const struct rn_sge sge = { .addr = address_of(t, f, f->receives),
+					    .len = f->length,
+					    .lkey = KEY };
+		const struct rn_recv_wr wr = { .wr_id = f->receives++,
+					       .sg = &sge,
+					       .num_sge = 1 };
+
+		if (rn_qp_post_recv(dev, f->answers, t->net->now, &wr))
+			fail(t, "flow %u: a receive is refused", number_of(t, f));
+	}
+}
+
+/* The next message has completed at one end, which has done so for @count before it. */
+static void check_completion(struct tree *t, struct flow *f, const struct rn_cqe *cqe,
+			     uint32_t count)
+{
+	if ((cqe->ctl & 0xff) != RN_WC_SUCCESS)
+		fail(t, "flow %u: message %llu completes with status %u", number_of(t, f),
+		     (unsigned long long)cqe->wr_id, (unsigned)(cqe->ctl & 0xff));
+	else if (cqe->wr_id != count)
+		fail(t, "flow %u: message %llu completes when %u is next",
+		     number_of(t, f), (unsigned long long)cqe->wr_id, count);
+	else if (f->written < (uint64_t)(count + 1) * f->length)
+		fail(t, "flow %u: message %u completes before it is there",
+		     number_of(t, f), count);
+}
+
+static void complete(struct tree *t, const struct host *h, const struct rn_cqe *cqe)
+{
+	struct flow *f = flow_of(t, cqe->qpn);
+
+	add_to_hash(t, (uint64_t)(h - t->host) << 32 | cqe->qpn, cqe->wr_id);
+	if (!f) {
+		fail(t, "a completion of QP %x, which nobody has", cqe->qpn);
+		return;
+	}
+	if (h == &t->host[asks(f)]) {
+		check_completion(t, f, cqe, f->completed++);
+		t->r->completed++;
+		post_requests(t, f);
+		return;
+	}
+	check_completion(t, f, cqe, f->received++);
+	if (cqe->byte_len != f->length)
+		fail(t, "flow %u: a receive of %u bytes", number_of(t, f), cqe->byte_len);
+	post_receives(t, f);
+}
+
+static void take_completions(struct tree *t, struct host *h)
+{
+	while (!t->r->failed) {
+		uint32_t index = atomic_load(&h->cq.consumer);
+		const struct rn_cqe cqe = h->ring[index % h->cq.capacity];
+
+		if (cqe.ctl >> 32 != index / h->cq.capacity + 1)
+			return;
+		atomic_store(&h->cq.consumer, index + 1);
+		complete(t, h, &cqe);
+	}
+}
+
+/* What @host has to say and to send, after anything that may have changed it. */
+static void drain(struct tree *t, uint32_t host)
+{
+	struct host *h = &t->host[host];
+	struct rn_vnet_packet *p;
+	struct rn_event ev;
+	struct rn_tx tx;
+
+	take_completions(t, h);
+	while ((p = rn_vnet_take(t->net, host, RN_TX_ALL, &tx))) {
+		add_to_hash(t, (uint64_t)host << 32 | p->len,
+			    rn_get_be32(p->bytes + p->len - RN_ICRC_LEN));
+		if (p->to == RN_VNET_NOBODY) {
+			fail(t, "host %u sends to an address that nobody has", host);
+			rn_vnet_drop(t->net, p);
+			return;
+		}
+		rn_vnet_go(t->net, p);
+	}
+	if (!t->net->free_packets)
+		fail(t, "more packets are under way than windows allow");
+	while (rn_dev_event(h->dev, &ev))
+		if (!ev.completion && ev.async != RN_EVENT_COMM_EST)
+			fail(t, "host %u tells of event %u", host, (unsigned)ev.async);
+}
+
+/* ---------------------------------------------------------------------- network */
+enum event {
+	START = RN_VNET_OWN, /* arg: flow */
+	DOWN,
+	UP, /* arg: port */
+};
+
+static void arrive(void *ctx, uint32_t host, struct rn_vnet_packet *p)
+{
+	struct tree *t = ctx;
+
+	rn_vnet_receive(t->net, host, p);
+	drain(t, host);
+}
+
+static void expire(void *ctx, uint32_t host)
+{
+	struct tree *t = ctx;
+
+	rn_dev_expire(t->host[host].dev, t->net->now);
+	drain(t, host);
+}
+
+static void lost(void *ctx, const struct rn_vnet_packet *p,
+		 const struct rn_vnet_port *port, enum rn_vnet_loss why)
+{
+	struct tree *t = ctx;
+	struct flow *f = flow_of(t, rn_get_be24(p->bytes + 5));
+
+	(void)port, (void)why;
+	if (f)
+		f->losses++;
+	else
+		fail(t, "a packet for QP %x, which nobody has",
+		     rn_get_be24(p->bytes + 5));
+}
+
+/* Any link goes down for a while. */
+static void take_down(struct tree *t)
+{
+	const struct rn_vnet_cfg *c = &t->net->cfg;
+	uint32_t ports = c->hosts + c->switches * c->switch_ports, port;
+
+	do
+		port = rn_random_below(&t->random, ports);
+	while (t->net->port[port].to == RN_VNET_NOBODY);
+	rn_vnet_set_down(t->net, port, true);
+	rn_vnet_put(t->net,
+		    t->net->now + FLAP_LEAST + rn_random_below(&t->random, FLAP_MORE), UP,
+		    port);
+}
+
+static void happen(void *ctx, uint32_t what, uint32_t arg)
+{
+	struct tree *t = ctx;
+
+	switch ((enum event)what) {
+	case START:
+		post_requests(t, &t->flow[arg]);
+		drain(t, asks(&t->flow[arg]));
+		rn_vnet_rearm(t->net, asks(&t->flow[arg]));
+		break;
+	case DOWN:
+		take_down(t);
+		break;
+	case UP:
+		rn_vnet_set_down(t->net, arg, false);
+		break;
+	}
+}
+
+static const struct rn_vnet_ops network = {
+	.arrive = arrive,
+	.expire = expire,
+	.happen = happen,
+	.lost = lost,
+};
+
+/* ------------------------------------------------------------------ who sends what */
+static void add_flow(struct tree *t, uint32_t source, uint32_t sink)
+{
+	static const enum rn_wr_opcode ops[] = { RN_WR_RDMA_WRITE, RN_WR_SEND,
+						 RN_WR_RDMA_READ };
+	struct flow *f = &t->flow[t->flows++];
+
+	*f = (struct flow){
+		.source = source,
+		.sink = sink,
+		.op = ops[rn_random_below(&t->random, RN_ARRAY_SIZE(ops))],
+		.length = LENGTH_LEAST << rn_random_below(&t->random, LENGTHS),
+		.messages = t->cfg->messages ? t->cfg->messages : RN_FAT_TREE_MESSAGES,
+		.pattern = rn_random_next(&t->random),
+	};
+	if (t->cfg->length)
+		f->length = t->cfg->length;
+	t->r->wanted += f->messages;
+	t->host[asks(f)].outstanding += OUTSTANDING;
+	t->host[answers(f)].outstanding += f->op == RN_WR_SEND ? RECEIVES : 0;
+}
+
+/* The hosts in an order that the seed says. */
+static void shuffle(struct tree *t, uint32_t *order)
+{
+	for (uint32_t i = 0; i < t->cfg->hosts; i++) {
+		uint32_t j = rn_random_below(&t->random, i + 1);
+
+		order[i] = order[j];
+		order[j] = i;
+	}
+}
+
+/* Permutation: each to the next in the order; incast: groups, all to their first. */
+static void add_flows(struct tree *t, const uint32_t *order)
+{
+	uint32_t hosts = t->cfg->hosts;
+
+	for (uint32_t i = 0; i < hosts; i++) {
+		uint32_t first = i - i % (FAN_IN + 1);
+
+		if (t->r->traffic == RN_FAT_TREE_PERMUTATION)
+			add_flow(t, order[i], order[(i + 1) % hosts]);
+		else if (i != first)
+			add_flow(t, order[i], order[first]);
+	}
+}
+
+static int choose_traffic(struct tree *t)
+{
+	uint32_t *order = malloc(t->cfg->hosts * sizeof(*order));
+
+	if (!order)
+		return -ENOMEM;
+	t->r->traffic = t->cfg->traffic;
+	if (t->r->traffic == RN_FAT_TREE_BY_SEED)
+		t->r->traffic = rn_random_below(&t->random, 2) ? RN_FAT_TREE_INCAST
+							       : RN_FAT_TREE_PERMUTATION;
+	shuffle(t, order);
+	add_flows(t, order);
+	free(order);
+	return 0;
+}
+
+/* ---------------------------------------------------------------------- set-up */
+static const struct rn_link_cfg plain_link = { .rate = RATE,
+					       .delay = RN_USEC(1),
+					       .queue = 2000000,
+					       .ecn_min = 5000,
+					       .ecn_max = 200000,
+					       .ecn_ppm = 10000 };
+
+static uint32_t cqes_of(const struct host *h)
+{
+	uint32_t capacity = 1;
+
+	while (capacity < h->outstanding)
+		capacity *= 2;
+	return capacity;
+}
+
+static void start_device(struct tree *t, uint32_t i)
+{
+	struct host *h = &t->host[i];
+	const struct rn_dev_cfg cfg = {
+		.gid = { rn_vnet_gid(i, false) },
+		.gid_count = 1,
+		.ifindex = 7,
+		.mtu_max = RN_MTU_MAX,
+		.icrc_exact = true,
+		.credits = t->cfg->seed % 2,
+		.window_start = 192 << 10,
+		.window_min = 64 << 10,
+		.window_max = 1 << 20,
+		.read_window = 1 << 20,
+		.read_chunk = 1 << 16,
+		.cc = t->cfg->cc,
+		.cc_line = (uint32_t)(RATE / 1000),
+		.mem = &memory,
+		.mem_ctx = h,
+		.stats = h->stats,
+	};
+	const struct rn_mr_attr region = {
+		.key = KEY,
+		.pd = PD,
+		.length = RING,
+		.access = RN_ACCESS_LOCAL_WRITE | RN_ACCESS_REMOTE_WRITE |
+			  RN_ACCESS_REMOTE_READ,
+	};
+	int rc = rn_dev_init(h->dev, &cfg) || rn_mr_init(&h->mr, &region);
+
+	assert(rc == 0);
+	h->tree = t;
+	rn_dev_add_mr(h->dev, &h->mr);
+	rn_cq_init(&h->cq, RING, cqes_of(h), h);
+	rn_vnet_add_host(t->net, h->dev, &cfg.gid[0]);
+}
+
+static void bring_up(struct tree *t, struct rn_qp *qp, uint32_t host, uint32_t peer)
+{
+	static const uint32_t mask[] = {
+		RN_ATTR_PKEY_INDEX | RN_ATTR_PORT | RN_ATTR_ACCESS_FLAGS,
+		RN_ATTR_AV | RN_ATTR_PATH_MTU | RN_ATTR_DEST_QPN | RN_ATTR_RQ_PSN |
+			RN_ATTR_MAX_DEST_RD_ATOMIC | RN_ATTR_MIN_RNR_TIMER,
+		RN_ATTR_SQ_PSN | RN_ATTR_TIMEOUT | RN_ATTR_RETRY_CNT | RN_ATTR_RNR_RETRY |
+			RN_ATTR_MAX_RD_ATOMIC,
+	};
+	struct rn_qp_attr attr = {
+		.path_mtu = RN_MTU_MAX,
+		.rq_psn = PSN,
+		.sq_psn = PSN,
+		.dest_qpn = rn_qp_qpn(qp),
+		.access = RN_ACCESS_REMOTE_WRITE | RN_ACCESS_REMOTE_READ,
+		.max_rd_atomic = DEPTH,
+		.max_dest_rd_atomic = DEPTH,
+		.port_num = 1,
+		.timeout = TIMEOUT,
+		.retry_cnt = 7,
+		.rnr_retry = 7,
+		.av = { .dgid = t->net->host[peer].gid, .hop_limit = 64 },
+	};
+
+	for (unsigned i = 0; i < RN_ARRAY_SIZE(mask); i++) {
+		int rc;
+
+		attr.state = (enum rn_qp_state)(RN_QPS_INIT + i);
+		rc = rn_qp_modify(t->host[host].dev, qp, 0, &attr,
+				  RN_ATTR_STATE | mask[i]);
+		assert(rc == 0);
+	}
+}
+
+static struct rn_qp_init init_of(const struct tree *t, struct flow *f, bool of_asker)
+{
+	struct host *h = &t->host[of_asker ? asks(f) : answers(f)];
+
+	return (struct rn_qp_init){
+		.type = RN_QPT_RC,
+		.qpn = qpn_of(t, f),
+		.pd = PD,
+		.send_cq = &h->cq,
+		.recv_cq = &h->cq,
+		.max_send_wr = of_asker ? OUTSTANDING : 1,
+		.max_send_sge = 1,
+		.max_recv_wr = !of_asker && f->op == RN_WR_SEND ? RECEIVES : 0,
+		.max_recv_sge = !of_asker && f->op == RN_WR_SEND ? 1 : 0,
+		.stats = of_asker ? &f->stats : NULL,
+	};
+}
+
+static size_t round_up(size_t size)
+{
+	return (size + 63) & ~(size_t)63;
+}
+
+static size_t qp_size(const struct tree *t, struct flow *f, bool of_asker)
+{
+	const struct rn_qp_init init = init_of(t, f, of_asker);
+
+	return round_up(rn_qp_size(t->host[of_asker ? asks(f) : answers(f)].dev, &init));
+}
+
+static int create_queue_pairs(struct tree *t)
+{
+	size_t size = 0;
+	uint8_t *at;
+
+	for (struct flow *f = t->flow; f < t->flow + t->flows; f++)
+		size += qp_size(t, f, true) + qp_size(t, f, false);
+	at = t->queue_pairs = aligned_alloc(64, size);
+	if (!at)
+		return -ENOMEM;
+	t->bytes += size;
+	for (struct flow *f = t->flow; f < t->flow + t->flows; f++) {
+		struct rn_qp_init init = init_of(t, f, true);
+
+		f->asks = rn_qp_create(t->host[asks(f)].dev, at, &init);
+		at += qp_size(t, f, true);
+		init = init_of(t, f, false);
+		f->answers = rn_qp_create(t->host[answers(f)].dev, at, &init);
+		at += qp_size(t, f, false);
+		bring_up(t, f->asks, asks(f), answers(f));
+		bring_up(t, f->answers, answers(f), asks(f));
+		post_receives(t, f);
+	}
+	return 0;
+}
+
+static int start_devices(struct tree *t)
+{
+	const size_t dev = round_up(rn_dev_size());
+	struct rn_cqe *ring;
+	size_t cqes = 0;
+
+	for (uint32_t i = 0; i < t->cfg->hosts; i++)
+		cqes += cqes_of(&t->host[i]);
+	t->devices = aligned_alloc(64, t->cfg->hosts * dev);
+	t->rings = calloc(cqes, sizeof(*ring));
+	if (!t->devices || !t->rings)
+		return -ENOMEM;
+	t->bytes += t->cfg->hosts * dev + cqes * sizeof(*ring);
+	ring = (struct rn_cqe *)(void *)t->rings;
+	for (uint32_t i = 0; i < t->cfg->hosts; i++) {
+		t->host[i].dev = (struct rn_dev *)(void *)(t->devices + i * dev);
+		t->host[i].ring = ring;
+		ring += cqes_of(&t->host[i]);
+		start_device(t, i);
+	}
+	return 0;
+}
+
+static void put_events(struct tree *t)
+{
+	for (uint32_t i = 0; i < t->flows; i++)
+		rn_vnet_put(t->net, rn_random_below(&t->random, START_WITHIN), START, i);
+	for (uint32_t i = 0; i < t->cfg->flaps; i++)
+		rn_vnet_put(t->net, rn_random_below(&t->random, FLAP_WITHIN), DOWN, 0);
+}
+
+static int set_up(struct tree *t)
+{
+	const struct rn_fat_tree_cfg *c = t->cfg;
+	const struct rn_vnet_cfg net = { .hosts = c->hosts,
+					 .switches = rn_fat_tree_switches(c->k),
+					 .switch_ports = c->k,
+					 .packets = POOL * c->hosts,
+					 .events = c->hosts + c->flaps,
+					 .ops = &network,
+					 .ctx = t };
+	struct rn_link_cfg link = plain_link;
+
+	link.loss_ppm = c->loss_ppm;
+	t->random = rn_random_of(c->seed, 'f');
+	t->host = calloc(c->hosts, sizeof(*t->host));
+	t->flow = calloc(c->hosts, sizeof(*t->flow));
+	t->net = rn_vnet_new(&net);
+	if (!t->host || !t->flow || !t->net)
+		return -ENOMEM;
+	t->bytes += c->hosts * (sizeof(*t->host) + sizeof(*t->flow));
+	rn_vnet_clear(t->net, 0);
+	if (choose_traffic(t) || start_devices(t))
+		return -ENOMEM;
+	rn_vnet_fat_tree(t->net, c->k, &link, c->seed);
+	if (create_queue_pairs(t))
+		return -ENOMEM;
+	put_events(t);
+	return 0;
+}
+
+/* ------------------------------------------------------------------------- a run */
+static void run(struct tree *t)
+{
+	uint64_t next_progress = PROGRESS;
+
+	while (!t->r->failed && rn_vnet_next(t->net) != RN_NEVER) {
+		if (rn_vnet_next(t->net) > 60 * SECOND)
+			fail(t, "it does not become quiet");
+		rn_vnet_step(t->net);
+		if (t->net->overflowed)
+			fail(t, "too much happens at once");
+		if (!t->cfg->progress || t->net->events < next_progress)
+			continue;
+		next_progress += PROGRESS;
+		t->cfg->progress(t->cfg->ctx, t->r);
+	}
+	if (!t->r->failed)
+		t->r->at = t->net->now;
+}
+
+/* A flow has what it was to have, and nothing was sent again without a reason. */
+static void check_flow(struct tree *t, const struct flow *f)
+{
+	uint32_t received = f->op == RN_WR_SEND ? f->messages : 0;
+
+	if (f->completed != f->messages || f->received != received ||
+	    f->written != (uint64_t)f->messages * f->length)
+		fail(t, "flow %u: %u of %u messages complete", number_of(t, f),
+		     f->completed, f->messages);
+	/* Packets that take another way than those before them overtake them. */
+	else if (f->stats.retransmitted && !f->losses && !t->cfg->flaps)
+		fail(t, "flow %u: %u packets are sent again, and none was lost",
+		     number_of(t, f), f->stats.retransmitted);
+}
+
+static void check_host(struct tree *t, uint32_t i)
+{
+	const struct host *h = &t->host[i];
+
+	if (rn_dev_deadline(h->dev) != RN_NEVER || rn_dev_acks_due(h->dev))
+		fail(t, "host %u has a timer or an acknowledgement left", i);
+	if (h->stats[RN_STAT_RNR_NAK_TX])
+		fail(t, "host %u refuses a SEND for which there is a receive", i);
+	if (h->stats[RN_STAT_LOCAL_ACK_TIMEOUT] && !t->net->lost)
+		fail(t, "host %u waits in vain, and nothing was lost", i);
+}
+
+/* Each packet came to its host or was lost; hosts and network count alike. */
+static void check_packets(struct tree *t)
+{
+	const struct rn_vnet *net = t->net;
+	uint64_t sent = 0, received = 0;
+
+	for (uint32_t i = 0; i < t->cfg->hosts; i++) {
+		sent += t->host[i].stats[RN_STAT_TX_PACKETS];
+		received += t->host[i].stats[RN_STAT_RX_PACKETS];
+	}
+	if (rn_vnet_under_way(net) ||
+	    net->sent + net->doubled != net->arrived + net->lost)
+		fail(t, "a packet is neither at its host nor lost");
+	if (sent != net->sent || received != net->arrived)
+		fail(t, "hosts count %llu packets sent and %llu received",
+		     (unsigned long long)sent, (unsigned long long)received);
+}
+
+static void check_end(struct tree *t)
+{
+	for (uint32_t i = 0; i < t->flows; i++)
+		check_flow(t, &t->flow[i]);
+	for (uint32_t i = 0; i < t->cfg->hosts; i++)
+		check_host(t, i);
+	check_packets(t);
+}
+
+static void sum_up(struct tree *t)
+{
+	const struct rn_vnet_cfg *c = &t->net->cfg;
+	struct rn_fat_tree_result *r = t->r;
+
+	r->switches = c->switches;
+	r->flows = t->flows;
+	r->events = t->net->events;
+	r->packets = t->net->sent;
+	r->lost = t->net->lost;
+	r->memory = t->bytes + rn_vnet_memory(t->net);
+	for (uint32_t i = 0; i < c->hosts; i++) {
+		r->retransmitted += t->host[i].stats[RN_STAT_RETRANSMITTED];
+		r->timeouts += t->host[i].stats[RN_STAT_LOCAL_ACK_TIMEOUT];
+		r->cnps += t->host[i].stats[RN_STAT_NP_CNP_SENT];
+	}
+	for (uint32_t i = 0; i < c->hosts + c->switches * c->switch_ports; i++) {
+		r->dropped += t->net->port[i].link.dropped;
+		r->marked += t->net->port[i].link.marked;
+	}
+}
+
+/* What was destroyed leaves nothing: rn_dev_fini() says so itself, if it does. */
+static void destroy_objects(struct tree *t)
+{
+	for (struct flow *f = t->flow; f < t->flow + t->flows; f++) {
+		rn_qp_destroy(t->host[asks(f)].dev, f->asks);
+		rn_qp_destroy(t->host[answers(f)].dev, f->answers);
+	}
+	for (struct host *h = t->host; h < t->host + t->cfg->hosts; h++) {
+		rn_dev_remove_mr(h->dev, &h->mr);
+		rn_cq_fini(h->dev, &h->cq);
+		rn_dev_fini(h->dev);
+	}
+}
+
+int rn_fat_tree_run(const struct rn_fat_tree_cfg *cfg, struct rn_fat_tree_result *r)
+{
+	struct tree t = { .cfg = cfg, .r = r };
+	int rc;
+
+	assert(cfg->k >= 2 && cfg->k <= RN_FAT_TREE_PORTS && cfg->k % 2 == 0);
+	assert(cfg->hosts >= 2 && cfg->hosts <= rn_fat_tree_hosts(cfg->k));
+	assert(cfg->length % 8 == 0);
+	*r = (struct rn_fat_tree_result){ 0 };
+	rc = set_up(&t);
+	if (!rc) {
+		run(&t);
+		if (!r->failed)
+			check_end(&t);
+		sum_up(&t);
+		/* After a failure the devices are left as they are. */
+		if (!r->failed)
+			destroy_objects(&t);
+	}
+	rn_vnet_free(t.net);
+	free(t.queue_pairs);
+	free(t.rings);
+	free(t.devices);
+	free(t.flow);
+	free(t.host);
+	return rc;
+}
