@@ -314,6 +314,7 @@ static void complete(struct tree *t, const struct host *h, const struct rn_cqe *
 	if (h == &t->host[asks(f)]) {
 		check_completion(t, f, cqe, f->completed++);
 		t->r->completed++;
+		t->r->done = t->net->now;
 		post_requests(t, f);
 		return;
 	}

@@ -56,6 +56,7 @@ struct rn_fat_tree_result {
 	bool failed;
 	char why[160]; /* a sentence, if it failed */
 	rn_ns at;      /* when that was, or when all was quiet */
+	rn_ns done;    /* when the last request completed */
 	uint64_t hash; /* of every packet and completion */
 	enum rn_fat_tree_traffic traffic;
 	uint32_t switches, flows;

@@ -83,6 +83,29 @@ assert len(on["samples"]) == 200 and len(on["samples"][0]["kbps"]) == 3
 picture = xml.dom.minidom.parse(work + "/x.svg").documentElement
 assert len(picture.getElementsByTagName("polyline")) == 6
 ' "$work" || fail 'what is said of an incast'
+"$rocin" sim --topology fat-tree:4 --seeds 1..8 --loss 0.2% --flaps 3 --json >"$work/json" || fail 'fat trees'
+python3 -c '
+import json, sys
+report = json.load(open(sys.argv[1]))
+runs = report["runs"]
+assert [report[n] for n in ("ports", "hosts", "switches", "failed")] == [4, 16, 20, 0], report
+assert [run["seed"] for run in runs] == list(range(1, 9)), runs
+assert {run["traffic"] for run in runs} == {"permutation", "incast"}, runs
+assert all(run[n] > 0 for run in runs for n in ("bytes", "lost", "retransmitted", "events",
+           "bytes_per_host", "events_per_second")), runs
+' "$work/json" || fail 'what is said of fat trees'
+"$rocin" sim --topology=fat-tree:6 --hosts=40 --seeds 5 >"$work/tree" 2>"$work/errors" || fail 'a fat tree'
+grep -q '^40 hosts, 45 switches of 6 ports$' "$work/tree" || fail 'a fat tree is not described'
+[ ! -s "$work/errors" ] || fail 'progress where nobody looks'
+[ "$("$rocin" sim --topology=fat-tree:4 --hashes)" = "$("$rocin" sim --topology=fat-tree:4 --hashes --seeds 1)" ] ||
+	fail 'a seed of a fat tree is not a run'
+for wrong in '--topology fat-tree:5' '--topology fat-tree:34' '--topology fat-tree:' '--topology ring:4' \
+	'--topology fat-tree:4 --hosts 17' '--topology fat-tree:4 --hosts 1' '--topology fat-tree:4 --loss 2%' \
+	'--hosts 4' '--loss 1%' '--flaps 1'; do
+	# shellcheck disable=SC2086 # several words
+	refuses 64 $wrong
+done
+
 refuses 64 --incast 0
 refuses 64 --incast 17
 refuses 1 --incast 2 --plot "$work/missing/x.svg"

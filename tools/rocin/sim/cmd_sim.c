@@ -8,19 +8,21 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "sim.h"
 #include "sim/world/world.h"
+#include "sim.h"
 #include "tools/rocin/common/arguments.h"
 #include "tools/rocin/common/cmd.h"
 #include "tools/rocin/common/files.h"
 
 struct sim_args {
+	bool seeded; /* @first and @last were asked for */
 	uint64_t first, last;
 	uint32_t devices;
 	bool trace, whole, json, hashes, connections;
 	const char *file, *replay;
 	uint64_t until;		     /* calls of a replay; 0: all */
 	struct rn_sim_incast incast; /* of 0 senders: not asked for */
+	struct rn_sim_fat_tree fat_tree;
 };
 
 enum {
@@ -48,6 +50,14 @@ static const struct argp_option options[] = {
 	  0 },
 	{ "connections", OPT_CONNECTIONS, NULL, 0,
 	  "Instead: worlds of hosts whose programs connect", 0 },
+	{ "topology", RN_OPT_TOPOLOGY, "fat-tree:K", 0,
+	  "Instead: hosts load a fat tree of switches with K ports, 2 to 32", 0 },
+	{ "hosts", RN_OPT_HOSTS, "N", 0, "Hosts of --topology, at most K^3/4 [as many]",
+	  0 },
+	{ "loss", RN_OPT_LOSS, "P%", 0,
+	  "Lose so many of the packets on each link of --topology, up to 1%", 0 },
+	{ "flaps", RN_OPT_FLAPS, "N", 0,
+	  "So many times a link of --topology fails for a while", 0 },
 	{ "plot", OPT_PLOT, "FILE", 0, "Draw the rates of --incast (SVG)", 0 },
 	{ "replay", 'r', "FILE", 0,
 	  "Replay a run recorded by rocin run --record, and compare", 0 },
@@ -85,6 +95,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case 's':
 		if (!read_seeds(arg, args))
 			argp_error(state, "\"%s\" is not A..B, nor a number", arg);
+		args->seeded = true;
 		return 0;
 	case 'd':
 		if (!rn_read_number(arg, 2, RN_PLAN_DEVICES, &number))
@@ -130,7 +141,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		argp_error(state, "unexpected argument \"%s\"", arg);
 		return 0;
 	default:
-		return ARGP_ERR_UNKNOWN;
+		return rn_sim_fat_tree_parse(&args->fat_tree, key, arg, state);
 	}
 }
 
@@ -332,6 +343,13 @@ int rn_cmd_sim(int argc, char **argv)
 		args.incast.seed = args.first;
 		args.incast.json = args.json;
 		return rn_sim_incast(&args.incast);
+	}
+	if (args.fat_tree.ports) {
+		args.fat_tree.first = args.first;
+		args.fat_tree.last = args.seeded ? args.last : args.first;
+		args.fat_tree.json = args.json;
+		args.fat_tree.hashes = args.hashes;
+		return rn_sim_fat_tree(&args.fat_tree);
 	}
 	if (args.connections) {
 		const struct rn_sim_connections connections = { .first = args.first,

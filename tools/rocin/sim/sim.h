@@ -3,6 +3,7 @@
 #ifndef RN_SIM_INCAST_H
 #define RN_SIM_INCAST_H
 
+#include <argp.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -34,6 +35,31 @@ struct rn_sim_connections {
 
 /* Return: exit status of the program. */
 int rn_sim_connections(const struct rn_sim_connections *args);
+
+/* ------------------------------------------------------------------------ --topology */
+/* Hosts that load a fat tree of switches, seed by seed. */
+
+struct rn_sim_fat_tree {
+	uint64_t first, last; /* seeds */
+	uint32_t ports;	      /* of a switch; 0: not asked for */
+	uint32_t hosts;	      /* 0: as many as there is place for */
+	uint32_t loss_ppm, flaps;
+	bool json, hashes;
+};
+
+enum {
+	RN_OPT_TOPOLOGY = 0x300,
+	RN_OPT_HOSTS,
+	RN_OPT_LOSS,
+	RN_OPT_FLAPS,
+};
+
+/* As an argp parser does, for these options and ARGP_KEY_END. */
+error_t rn_sim_fat_tree_parse(struct rn_sim_fat_tree *args, int key, char *arg,
+			      struct argp_state *state);
+
+/* Return: exit status of the program. */
+int rn_sim_fat_tree(const struct rn_sim_fat_tree *args);
 
 /* -------------------------------------------------------------------------- --replay */
 /* A recorded run again, in virtual time. */
