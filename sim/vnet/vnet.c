@@ -383,7 +383,8 @@ static void arrive(struct rn_vnet *v, uint32_t i)
 void rn_vnet_rearm(struct rn_vnet *v, uint32_t host)
 {
 	const struct rn_vnet_host *h = &v->host[host];
-	rn_ns at = rn_dev_deadline(h->dev);
+	rn_ns at = v->cfg.ops->deadline ? v->cfg.ops->deadline(v->cfg.ctx, host)
+					: rn_dev_deadline(h->dev);
 
 	if (h->waits)
 		return;

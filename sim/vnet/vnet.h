@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* vnet.h - hosts, links, switches and a clock in virtual time.
  *
- * A host is a device of the core with an address and one port. Links join ports of hosts
+ * A host is a device of the core, or what else has a deadline, with an address and one
+ * port. Links join ports of hosts
  * and switches; each direction has its own rate, delay, queue, marks and faults (link.h).
  * A switch looks up the destination and sends by one of the ports that lead there: which
  * one follows from the addresses and the UDP source port of the packet, so that the
@@ -57,7 +58,7 @@ struct rn_vnet_port {
 };
 
 struct rn_vnet_host {
-	struct rn_dev *dev;
+	struct rn_dev *dev; /* NULL: rn_vnet_ops.deadline knows what it has to do */
 	struct rn_gid gid;
 	rn_ns skew;	     /* its clock is so much ahead */
 	rn_ns stalled_until; /* nothing of it runs; what arrives waits */
@@ -83,9 +84,10 @@ struct rn_vnet_ops {
 	 * back to the pool afterwards.
 	 */
 	void (*arrive)(void *ctx, uint32_t host, struct rn_vnet_packet *p);
-	/* The deadline of the host's device is reached: rn_dev_expire(), and what
-	 * follows. */
+	/* The deadline of a host is reached: rn_dev_expire(), and what follows. */
 	void (*expire)(void *ctx, uint32_t host);
+	/* When that is, by its clock. NULL: rn_dev_deadline() says it. */
+	rn_ns (*deadline)(void *ctx, uint32_t host);
 	/* The driver's own event. */
 	void (*happen)(void *ctx, uint32_t what, uint32_t arg);
 	/* @p has been put into the queue of @port, and reaches the other end in @by. */
@@ -175,7 +177,7 @@ rn_ns rn_vnet_next(const struct rn_vnet *v);
 /* Go there, and let one event happen, or all timers that are due. */
 void rn_vnet_step(struct rn_vnet *v);
 
-/* The deadline of the device of @host may have changed. */
+/* The deadline of @host may have changed. */
 void rn_vnet_rearm(struct rn_vnet *v, uint32_t host);
 
 /* By the clock of @host. */

@@ -41,7 +41,7 @@ void rn_conns_tell(struct rn_conns *w, const struct rn_conns_host *h, const char
 		return;
 	snprintf(line, sizeof(line), "host %u  %-12s %s 0x%08x", (unsigned)(h - w->host),
 		 what, more, id);
-	w->cfg->trace(w->cfg->trace_ctx, w->now, line);
+	w->cfg->trace(w->cfg->trace_ctx, w->net->now, line);
 }
 
 uint32_t rn_conns_draw(struct rn_conns *w, uint32_t below)
@@ -51,15 +51,19 @@ uint32_t rn_conns_draw(struct rn_conns *w, uint32_t below)
 
 /* ---- The wire ---- */
 
-static struct rn_conns_host *host_at(struct rn_conns *w, const struct rn_gid *gid)
+/* The network itself takes no time: how late a message is, and whether it is lost or
+ * doubled, is drawn here.
+ */
+static void launch(struct rn_conns *w, const struct rn_conns_host *h,
+		   const struct rn_cm_tx *tx)
 {
-	return &w->host[gid->raw[15] - 1];
-}
-
-static void launch(struct rn_conns *w, const struct rn_cm_tx *tx)
-{
+	struct rn_vnet_packet p = { .flow = tx->flow,
+				    .from = (uint32_t)(h - w->host),
+				    .to = rn_vnet_host_of(w->net, &tx->flow.dst),
+				    .len = RN_MAD_LEN };
 	unsigned copies = rn_random_ppm(&w->network, w->double_ppm) ? 2 : 1;
 
+	memcpy(p.bytes, tx->mad, RN_MAD_LEN);
 	w->r->messages++;
 	w->r->doubled += copies - 1;
 	for (; copies; copies--) {
@@ -68,33 +72,11 @@ static void launch(struct rn_conns *w, const struct rn_cm_tx *tx)
 			      rn_random_below(&w->network, 2000000);
 
 		if (rn_random_ppm(&w->network, w->loss_ppm) ||
-		    w->in_flight == RN_CONNS_FLIGHT) {
+		    !rn_vnet_send(w->net, &p, delay))
 			w->r->lost++;
-			continue;
-		}
-		w->r->late += late;
-		w->flight[w->in_flight++] = (struct rn_conns_flight){
-			.at = w->now + delay,
-			.to = host_at(w, &tx->flow.dst),
-			.tx = *tx,
-		};
+		else
+			w->r->late += late;
 	}
-}
-
-static void land(struct rn_conns *w, unsigned i)
-{
-	const struct rn_conns_flight f = w->flight[i];
-	const struct rn_flow flow = {
-		.src = f.tx.flow.src,
-		.dst = f.tx.flow.dst,
-		.ifindex = 1,
-		.hop_limit = 64,
-	};
-
-	w->flight[i] = w->flight[--w->in_flight];
-	rn_conns_note(w, (uint64_t)f.at);
-	rn_cm_receive(f.to->cm, w->now,
-		      &(struct rn_cm_rx){ .flow = &flow, .src_qpn = 1, .mad = f.tx.mad });
 }
 
 /* ---- Hosts ---- */
@@ -110,7 +92,7 @@ static void open_table(struct rn_conns *w, struct rn_conns_host *h)
 	h->qpn = FIRST_QPN;
 	memset(h->life, 0, sizeof(h->life));
 	rn_cm_listener_ip(&h->listener[0], RN_CM_PS_TCP, PORT, NULL);
-	rn_cm_listener_ip(&h->listener[1], RN_CM_PS_UDP, PORT, &h->gid);
+	rn_cm_listener_ip(&h->listener[1], RN_CM_PS_UDP, PORT, rn_conns_gid(w, h));
 	for (unsigned i = 0; i < RN_CONNS_LISTENERS; i++)
 		if (rn_cm_listen(h->cm, &h->listener[i]))
 			rn_conns_fail(w, "nobody listens, and nobody may");
@@ -134,7 +116,8 @@ static void crash(struct rn_conns *w, struct rn_conns_host *h, unsigned process)
 			rn_conns_leave(w, h, &h->life[i]);
 }
 
-static void trouble(struct rn_conns *w)
+/* Return: to whom it happens. */
+static struct rn_conns_host *trouble(struct rn_conns *w)
 {
 	struct rn_conns_host *h = &w->host[rn_conns_draw(w, w->hosts)];
 
@@ -143,6 +126,7 @@ static void trouble(struct rn_conns *w)
 		crash(w, h, rn_conns_draw(w, RN_CONNS_PROCESSES));
 	else
 		reboot(w, h);
+	return h;
 }
 
 /* ---- Steps ---- */
@@ -155,71 +139,122 @@ static void drain(struct rn_conns *w, struct rn_conns_host *h)
 	while (rn_cm_next_event(h->cm, &ev))
 		rn_conns_hear(w, h, &ev);
 	while (rn_cm_transmit(h->cm, &tx))
-		launch(w, &tx);
-}
-
-static rn_ns earlier(rn_ns a, rn_ns b)
-{
-	return a < b ? a : b;
-}
-
-static rn_ns next_time(const struct rn_conns *w)
-{
-	rn_ns next = w->left || w->trouble ? w->next_ask : RN_NEVER;
-
-	for (unsigned i = 0; i < w->in_flight; i++)
-		next = earlier(next, w->flight[i].at);
-	for (unsigned n = 0; n < w->hosts; n++) {
-		next = earlier(next, rn_cm_deadline(w->host[n].cm));
-		for (unsigned i = 0; i < RN_CONNS_LIVES; i++)
-			if (w->host[n].life[i].conn)
-				next = earlier(next, w->host[n].life[i].act_at);
-	}
-	return next;
+		launch(w, h, &tx);
 }
 
 static void serve(struct rn_conns *w, struct rn_conns_host *h)
 {
 	drain(w, h);
-	rn_cm_expire(h->cm, w->now);
+	rn_cm_expire(h->cm, w->net->now);
 	drain(w, h);
 	for (unsigned i = 0; i < RN_CONNS_LIVES; i++)
-		if (h->life[i].conn && h->life[i].act_at <= w->now)
+		if (h->life[i].conn && h->life[i].act_at <= w->net->now)
 			rn_conns_act(w, h, &h->life[i]);
 	drain(w, h);
 	rn_conns_watch(w, h);
 }
 
-static void step(struct rn_conns *w)
+/* Of what its connection manager and its programs have to do. */
+static rn_ns deadline(void *ctx, uint32_t host)
 {
-	if (w->now >= w->next_ask && (w->left || w->trouble)) {
-		if (w->trouble && (!w->left || rn_conns_draw(w, 6) == 0))
-			trouble(w);
-		else
-			rn_conns_ask(w, &w->host[rn_conns_draw(w, w->hosts)]);
-		w->next_ask = w->now + rn_conns_draw(w, 3000) * RN_USEC(1000);
-	}
-	for (unsigned i = 0; i < w->in_flight;)
-		if (w->flight[i].at <= w->now)
-			land(w, i);
-		else
-			i++;
-	for (unsigned n = 0; n < w->hosts; n++)
-		serve(w, &w->host[n]);
+	const struct rn_conns *w = ctx;
+	const struct rn_conns_host *h = &w->host[host];
+	rn_ns next = rn_cm_deadline(h->cm);
+
+	for (unsigned i = 0; i < RN_CONNS_LIVES; i++)
+		if (h->life[i].conn && h->life[i].act_at < next)
+			next = h->life[i].act_at;
+	return next;
 }
 
+static void expire(void *ctx, uint32_t host)
+{
+	struct rn_conns *w = ctx;
+
+	serve(w, &w->host[host]);
+}
+
+static void arrive(void *ctx, uint32_t host, struct rn_vnet_packet *p)
+{
+	struct rn_conns *w = ctx;
+	const struct rn_flow flow = {
+		.src = p->flow.src,
+		.dst = p->flow.dst,
+		.ifindex = 1,
+		.hop_limit = 64,
+	};
+
+	rn_conns_note(w, (uint64_t)w->net->now);
+	rn_cm_receive(w->host[host].cm, w->net->now,
+		      &(struct rn_cm_rx){ .flow = &flow, .src_qpn = 1, .mad = p->bytes });
+	serve(w, &w->host[host]);
+}
+
+/* Somebody asks for a connection, or something goes wrong; and in a while the next. */
+static void happen(void *ctx, uint32_t what, uint32_t arg)
+{
+	struct rn_conns *w = ctx;
+	struct rn_conns_host *h;
+	rn_ns next;
+
+	(void)what, (void)arg;
+	if (w->trouble && (!w->left || rn_conns_draw(w, 6) == 0)) {
+		h = trouble(w);
+	} else {
+		h = &w->host[rn_conns_draw(w, w->hosts)];
+		rn_conns_ask(w, h);
+	}
+	next = w->net->now + rn_conns_draw(w, 3000) * RN_USEC(1000);
+	if (w->left || w->trouble)
+		rn_vnet_put(w->net, next, RN_VNET_OWN, 0);
+	serve(w, h);
+	rn_vnet_rearm(w->net, (uint32_t)(h - w->host));
+}
+
+static const struct rn_vnet_ops network = {
+	.arrive = arrive,
+	.expire = expire,
+	.deadline = deadline,
+	.happen = happen,
+};
+
 /* ---- Runs ---- */
+
+/* Hosts at a switch, with links that take no time. */
+static void build(struct rn_conns *w)
+{
+	static const struct rn_link_cfg plain = { 0 };
+	uint32_t its_switch;
+
+	rn_vnet_clear(w->net, RN_USEC(1));
+	its_switch = rn_vnet_add_switch(w->net);
+	for (unsigned n = 0; n < w->hosts; n++) {
+		const struct rn_gid gid = rn_vnet_gid(n, false);
+
+		rn_vnet_add_host(w->net, NULL, &gid);
+		rn_vnet_join(w->net, &(struct rn_vnet_side){ n, 0, &plain, 0 },
+			     &(struct rn_vnet_side){ its_switch, n, &plain, 0 });
+		rn_vnet_route(w->net, its_switch, n, n, 1);
+	}
+}
 
 static int open_hosts(struct rn_conns *w)
 {
 	size_t size = (rn_cm_size(RN_CONNS_LIVES) + 15) & ~(size_t)15;
 
+	w->net = rn_vnet_new(&(struct rn_vnet_cfg){ .hosts = RN_CONNECTIONS_HOSTS,
+						    .switches = 1,
+						    .switch_ports = RN_CONNECTIONS_HOSTS,
+						    .packets = RN_CONNS_FLIGHT,
+						    .events = 1,
+						    .ops = &network,
+						    .ctx = w });
+	if (!w->net)
+		return -ENOMEM;
+	build(w);
 	for (unsigned n = 0; n < w->hosts; n++) {
 		struct rn_conns_host *h = &w->host[n];
 
-		h->gid = (struct rn_gid){
-			{ [10] = 0xff, [11] = 0xff, [12] = 10, [15] = (uint8_t)(n + 1) }
-		};
 		h->guid = UINT64_C(0x0200000000000000) + n;
 		h->block = aligned_alloc(16, size);
 		if (!h->block)
@@ -233,6 +268,7 @@ static void close_hosts(struct rn_conns *w)
 {
 	for (unsigned n = 0; n < w->hosts; n++)
 		free(w->host[n].block);
+	rn_vnet_free(w->net);
 	free(w);
 }
 
@@ -265,14 +301,24 @@ static void set_up(struct rn_conns *w)
 	w->trouble = rn_conns_draw(w, 2) ? rn_conns_draw(w, 5) : 0;
 	w->loss_ppm = rn_conns_draw(w, 3) ? rn_conns_draw(w, 300000) : 0;
 	w->double_ppm = rn_conns_draw(w, 3) ? rn_conns_draw(w, 400000) : 0;
-	w->now = RN_USEC(1);
+}
+
+static void run(struct rn_conns *w)
+{
+	rn_vnet_put(w->net, w->net->now, RN_VNET_OWN, 0);
+	while (!w->r->failed && rn_vnet_next(w->net) != RN_NEVER) {
+		if (rn_vnet_next(w->net) > HOUR)
+			rn_conns_fail(w, "it does not come to an end");
+		rn_vnet_step(w->net);
+	}
+	check_rest(w);
+	w->r->at = w->net->now;
 }
 
 int rn_connections_run(const struct rn_connections_cfg *cfg,
 		       struct rn_connections_result *result)
 {
 	struct rn_conns *w = calloc(1, sizeof(*w));
-	rn_ns next;
 	int rc;
 
 	*result = (struct rn_connections_result){ 0 };
@@ -282,15 +328,8 @@ int rn_connections_run(const struct rn_connections_cfg *cfg,
 	w->r = result;
 	set_up(w);
 	rc = open_hosts(w);
-	while (!rc && !result->failed && (next = next_time(w)) != RN_NEVER) {
-		if (next > HOUR)
-			rn_conns_fail(w, "it does not come to an end");
-		w->now = next > w->now ? next : w->now;
-		step(w);
-	}
 	if (!rc)
-		check_rest(w);
-	result->at = w->now;
+		run(w);
 	close_hosts(w);
 	return rc;
 }

@@ -7,7 +7,7 @@
 
 #include "connections.h"
 #include "rocin/cm.h"
-#include "rocin/random.h"
+#include "sim/vnet/vnet.h"
 
 enum {
 	RN_CONNS_LIVES = 128,
@@ -35,32 +35,29 @@ struct rn_conns_life {
 struct rn_conns_host {
 	struct rn_cm *cm;
 	void *block;
-	struct rn_gid gid;
 	uint64_t guid;
 	uint32_t qpn; /* given out last */
 	struct rn_cm_listener listener[RN_CONNS_LISTENERS];
 	struct rn_conns_life life[RN_CONNS_LIVES];
 };
 
-struct rn_conns_flight {
-	rn_ns at;
-	struct rn_conns_host *to;
-	struct rn_cm_tx tx;
-};
-
 struct rn_conns {
 	const struct rn_connections_cfg *cfg;
 	struct rn_connections_result *r;
-	rn_ns now, next_ask;
+	struct rn_vnet *net; /* host i is its host i */
 	struct rn_random random, network;
 	uint32_t hosts;
 	uint32_t left;	  /* connections still to be asked for */
 	uint32_t trouble; /* crashes and reboots still to come */
 	uint32_t loss_ppm, double_ppm;
-	unsigned in_flight;
-	struct rn_conns_flight flight[RN_CONNS_FLIGHT];
 	struct rn_conns_host host[RN_CONNECTIONS_HOSTS];
 };
+
+static inline const struct rn_gid *rn_conns_gid(const struct rn_conns *w,
+						const struct rn_conns_host *h)
+{
+	return &w->net->host[h - w->host].gid;
+}
 
 /* connections.c */
 void rn_conns_note(struct rn_conns *w, uint64_t what);

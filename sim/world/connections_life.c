@@ -25,9 +25,9 @@ static struct rn_conns_life *life_of(struct rn_conns_host *h,
 
 static rn_ns think(struct rn_conns *w)
 {
-	return w->now + (rn_conns_draw(w, 4)
-				 ? (rn_ns)rn_conns_draw(w, 1000000)
-				 : (rn_ns)rn_conns_draw(w, 15) * RN_CONNS_SECOND);
+	return w->net->now + (rn_conns_draw(w, 4)
+				      ? (rn_ns)rn_conns_draw(w, 1000000)
+				      : (rn_ns)rn_conns_draw(w, 15) * RN_CONNS_SECOND);
 }
 
 /* ---- Asking and answering ---- */
@@ -64,10 +64,11 @@ static struct rn_cm_offer offer_of(struct rn_conns *w, struct rn_conns_host *h)
 	};
 }
 
-static struct rn_cm_route route_to(const struct rn_conns_host *h, const struct rn_gid *to)
+static struct rn_cm_route route_to(const struct rn_conns *w,
+				   const struct rn_conns_host *h, const struct rn_gid *to)
 {
 	return (struct rn_cm_route){
-		.flow = { .src = h->gid, .dst = *to, .ifindex = 1 },
+		.flow = { .src = *rn_conns_gid(w, h), .dst = *to, .ifindex = 1 },
 		.mtu = 3,
 	};
 }
@@ -76,9 +77,9 @@ void rn_conns_ask(struct rn_conns *w, struct rn_conns_host *h)
 {
 	uint32_t self = (uint32_t)(h - w->host);
 	uint32_t peer = (self + 1 + rn_conns_draw(w, w->hosts - 1)) % w->hosts;
-	struct rn_cm_route route = route_to(h, &w->host[peer].gid);
+	struct rn_cm_route route = route_to(w, h, &w->net->host[peer].gid);
 	struct rn_cm_offer offer = offer_of(w, h);
-	const struct rn_cm_ip_hdr ip = { 1, h->gid, w->host[peer].gid };
+	const struct rn_cm_ip_hdr ip = { 1, *rn_conns_gid(w, h), w->net->host[peer].gid };
 	bool sidr = rn_conns_draw(w, 4) == 0;
 	bool nobody = rn_conns_draw(w, 10) == 0;
 	uint8_t data[RN_CM_IP_HDR_LEN];
@@ -90,11 +91,11 @@ void rn_conns_ask(struct rn_conns *w, struct rn_conns_host *h)
 	offer.data = data;
 	offer.data_len = sizeof(data);
 	if (sidr)
-		rc = rn_cm_sidr_request(h->cm, w->now, SERVICE_UD + nobody, &route,
+		rc = rn_cm_sidr_request(h->cm, w->net->now, SERVICE_UD + nobody, &route,
 					&offer, &conn);
 	else
-		rc = rn_cm_connect(h->cm, w->now, SERVICE_RC + nobody, &route, &offer,
-				   &conn);
+		rc = rn_cm_connect(h->cm, w->net->now, SERVICE_RC + nobody, &route,
+				   &offer, &conn);
 	w->left--;
 	w->r->asked++;
 	if (rc || !conn) {
@@ -111,7 +112,7 @@ void rn_conns_ask(struct rn_conns *w, struct rn_conns_host *h)
 void rn_conns_leave(struct rn_conns *w, struct rn_conns_host *h, struct rn_conns_life *l)
 {
 	rn_conns_tell(w, h, "leaves", "", rn_cm_conn_info(l->conn)->local_id);
-	rn_cm_close(h->cm, w->now, l->conn);
+	rn_cm_close(h->cm, w->net->now, l->conn);
 	*l = (struct rn_conns_life){ 0 };
 }
 
@@ -130,7 +131,7 @@ static void refuse(struct rn_conns *w, struct rn_conns_host *h, struct rn_conns_
 	if (l->sidr)
 		must(w, rn_cm_sidr_reply(h->cm, l->conn, RN_CM_SIDR_REJECTED, &none));
 	else
-		must(w, rn_cm_reject(h->cm, w->now, l->conn, &no));
+		must(w, rn_cm_reject(h->cm, w->net->now, l->conn, &no));
 	l->act_at = think(w);
 }
 
@@ -154,22 +155,22 @@ static void answer(struct rn_conns *w, struct rn_conns_host *h, struct rn_conns_
 		must(w, rn_cm_ready(h->cm, l->conn, NULL, 0));
 		l->act_at = think(w);
 	} else {
-		must(w, rn_cm_accept(h->cm, w->now, l->conn, &offer));
+		must(w, rn_cm_accept(h->cm, w->net->now, l->conn, &offer));
 	}
 }
 
 /* An established connection is offered another path, or ends. */
 static void go_on(struct rn_conns *w, struct rn_conns_host *h, struct rn_conns_life *l)
 {
-	struct rn_cm_route route = route_to(h, &rn_cm_conn_info(l->conn)->flow.dst);
+	struct rn_cm_route route = route_to(w, h, &rn_cm_conn_info(l->conn)->flow.dst);
 	int rc = 0;
 
 	if (rn_conns_draw(w, 3) == 0) {
-		rc = rn_cm_load_alternate(h->cm, w->now, l->conn, &route);
+		rc = rn_cm_load_alternate(h->cm, w->net->now, l->conn, &route);
 		l->offers += !rc;
 		rc = rc == -EALREADY ? 0 : rc;
 	} else {
-		rc = rn_cm_disconnect(h->cm, w->now, l->conn, NULL, 0);
+		rc = rn_cm_disconnect(h->cm, w->net->now, l->conn, NULL, 0);
 	}
 	must(w, rc);
 	l->act_at = think(w);
@@ -205,7 +206,7 @@ void rn_conns_act(struct rn_conns *w, struct rn_conns_host *h, struct rn_conns_l
 		go_on(w, h, l);
 		return;
 	case RN_CM_DREQ_RCVD:
-		must(w, rn_cm_disconnect(h->cm, w->now, l->conn, NULL, 0));
+		must(w, rn_cm_disconnect(h->cm, w->net->now, l->conn, NULL, 0));
 		l->act_at = think(w);
 		return;
 	case RN_CM_DREQ_SENT:
@@ -262,7 +263,7 @@ static bool do_agree(const struct rn_cm_info *a, const struct rn_cm_info *b)
 
 static struct rn_conns_host *peer_of(struct rn_conns *w, const struct rn_cm_info *info)
 {
-	return &w->host[info->flow.dst.raw[15] - 1];
+	return &w->host[rn_vnet_host_of(w->net, &info->flow.dst)];
 }
 
 /* The other end as its program knows it; NULL: that has left. */
@@ -372,7 +373,7 @@ void rn_conns_watch(struct rn_conns *w, struct rn_conns_host *h)
 
 		if (l->conn && !l->timewait_from &&
 		    rn_cm_conn_info(l->conn)->state == RN_CM_TIMEWAIT)
-			l->timewait_from = w->now;
+			l->timewait_from = w->net->now;
 	}
 }
 
@@ -405,7 +406,7 @@ static void judge(struct rn_conns *w, struct rn_conns_life *l,
 		check_agreement(w, ev->conn);
 	if (ev->type == RN_CM_EV_TIMEWAIT_EXIT &&
 	    (!l->timewait_from ||
-	     w->now - l->timewait_from < timewait_of(rn_cm_conn_info(ev->conn))))
+	     w->net->now - l->timewait_from < timewait_of(rn_cm_conn_info(ev->conn))))
 		rn_conns_fail(w, "a time-wait ends before its time");
 }
 
