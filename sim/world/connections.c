@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* connections.c - hosts whose programs connect, in virtual time; see connections.h. */
+/* connections.c - hosts whose programs connect, in virtual time; see connections.h.
+ *
+ * What programs do and what they may see comes first, then the wire, the hosts with what
+ * goes wrong with them, and runs.
+ */
 #include "connections.h"
 
 #include <errno.h>
@@ -7,24 +11,76 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "connections_internal.h"
+#include "random.h"
+#include "rocin/cm.h"
+#include "sim/vnet/vnet.h"
 
 enum {
+	LIVES = 128,
+	FLIGHT = 512,  /* messages on their way; more are lost */
+	LISTENERS = 2, /* of connections, of datagrams */
+	PROCESSES = 3,
 	PORT = 7174,
 	FIRST_QPN = 0x1000,
 	ASKED_MAX = 40, /* connections that a run asks for */
+	SERVICE_RC = 0x01061c06,
+	SERVICE_UD = 0x01111c06,
+	LONGEST = 25, /* code of the longest time that the CM waits */
+	/* Parts per million of messages: 16 tries there and back do not all fail. */
+	FEW_LOST = 100000,
 };
 
-#define HOUR (3600 * RN_CONNS_SECOND)
+#define SECOND RN_MSEC(1000)
+#define HOUR (3600 * SECOND)
+
+/* What a program knows of a connection. */
+struct life {
+	struct rn_cm_conn *conn; /* NULL: free */
+	unsigned process;
+	bool active, sidr;
+	bool nobody;	 /* asks for what nobody listens for */
+	bool answered;	 /* accepted, refused, or confirmed */
+	unsigned offers; /* alternate paths: made, heard of */
+	unsigned heard;
+	unsigned seen;	     /* events, by bit */
+	rn_ns act_at;	     /* when the program does something; RN_NEVER: it waits */
+	rn_ns timewait_from; /* 0: not yet */
+};
+
+struct host {
+	struct rn_cm *cm;
+	void *block;
+	uint64_t guid;
+	uint32_t qpn; /* given out last */
+	struct rn_cm_listener listener[LISTENERS];
+	struct life life[LIVES];
+};
+
+struct conns {
+	const struct rn_connections_cfg *cfg;
+	struct rn_connections_result *r;
+	struct rn_vnet *net; /* host i is its host i */
+	struct rn_random random, network;
+	uint32_t hosts;
+	uint32_t left;	  /* connections still to be asked for */
+	uint32_t trouble; /* crashes and reboots still to come */
+	uint32_t loss_ppm, double_ppm;
+	struct host host[RN_CONNECTIONS_HOSTS];
+};
+
+static const struct rn_gid *gid_of(const struct conns *w, const struct host *h)
+{
+	return &w->net->host[h - w->host].gid;
+}
 
 /* ---- What is noted ---- */
 
-void rn_conns_note(struct rn_conns *w, uint64_t what)
+static void note(struct conns *w, uint64_t what)
 {
 	w->r->hash = (w->r->hash ^ what) * UINT64_C(0x100000001b3);
 }
 
-void rn_conns_fail(struct rn_conns *w, const char *why)
+static void fail(struct conns *w, const char *why)
 {
 	if (w->r->failed)
 		return;
@@ -32,8 +88,8 @@ void rn_conns_fail(struct rn_conns *w, const char *why)
 	w->r->why = why;
 }
 
-void rn_conns_tell(struct rn_conns *w, const struct rn_conns_host *h, const char *what,
-		   const char *more, uint32_t id)
+static void tell(struct conns *w, const struct host *h, const char *what,
+		 const char *more, uint32_t id)
 {
 	char line[96];
 
@@ -44,9 +100,425 @@ void rn_conns_tell(struct rn_conns *w, const struct rn_conns_host *h, const char
 	w->cfg->trace(w->cfg->trace_ctx, w->net->now, line);
 }
 
-uint32_t rn_conns_draw(struct rn_conns *w, uint32_t below)
+static uint32_t draw(struct conns *w, uint32_t below)
 {
 	return rn_random_below(&w->random, below);
+}
+
+static struct life *life_of(struct host *h, const struct rn_cm_conn *conn)
+{
+	for (unsigned i = 0; i < LIVES; i++)
+		if (h->life[i].conn == conn)
+			return &h->life[i];
+	return NULL;
+}
+
+static rn_ns think(struct conns *w)
+{
+	return w->net->now +
+	       (draw(w, 4) ? (rn_ns)draw(w, 1000000) : (rn_ns)draw(w, 15) * SECOND);
+}
+
+/* ---- Asking and answering ---- */
+
+static struct life *begin_life(struct conns *w, struct host *h, struct rn_cm_conn *conn,
+			       bool active, bool sidr)
+{
+	struct life *l = life_of(h, NULL);
+
+	if (!l) {
+		fail(w, "more connections than entries in the table");
+		return NULL;
+	}
+	*l = (struct life){
+		.conn = conn,
+		.process = draw(w, PROCESSES),
+		.active = active,
+		.sidr = sidr,
+		.act_at = active ? RN_NEVER : think(w),
+	};
+	return l;
+}
+
+static struct rn_cm_offer offer_of(struct conns *w, struct host *h)
+{
+	return (struct rn_cm_offer){
+		.ca_guid = h->guid,
+		.qpn = ++h->qpn,
+		.psn = draw(w, 1 << 24),
+		.resp_res = (uint8_t)draw(w, 17),
+		.init_depth = (uint8_t)draw(w, 17),
+		.retry_count = 7,
+		.rnr_retry_count = (uint8_t)draw(w, 8),
+	};
+}
+
+static struct rn_cm_route route_to(const struct conns *w, const struct host *h,
+				   const struct rn_gid *to)
+{
+	return (struct rn_cm_route){
+		.flow = { .src = *gid_of(w, h), .dst = *to, .ifindex = 1 },
+		.mtu = 3,
+	};
+}
+
+static void ask(struct conns *w, struct host *h)
+{
+	uint32_t self = (uint32_t)(h - w->host);
+	uint32_t peer = (self + 1 + draw(w, w->hosts - 1)) % w->hosts;
+	struct rn_cm_route route = route_to(w, h, &w->net->host[peer].gid);
+	struct rn_cm_offer offer = offer_of(w, h);
+	const struct rn_cm_ip_hdr ip = { 1, *gid_of(w, h), w->net->host[peer].gid };
+	bool sidr = draw(w, 4) == 0;
+	bool nobody = draw(w, 10) == 0;
+	uint8_t data[RN_CM_IP_HDR_LEN];
+	struct rn_cm_conn *conn = NULL;
+	struct life *l;
+	int rc;
+
+	rn_cm_ip_hdr_emit(data, &ip);
+	offer.data = data;
+	offer.data_len = sizeof(data);
+	if (sidr)
+		rc = rn_cm_sidr_request(h->cm, w->net->now, SERVICE_UD + nobody, &route,
+					&offer, &conn);
+	else
+		rc = rn_cm_connect(h->cm, w->net->now, SERVICE_RC + nobody, &route,
+				   &offer, &conn);
+	w->left--;
+	w->r->asked++;
+	if (rc || !conn) {
+		fail(w, "a request is refused by its own host");
+		return;
+	}
+	tell(w, h, "asks", sidr ? "datagrams" : "connection",
+	     rn_cm_conn_info(conn)->local_id);
+	l = begin_life(w, h, conn, true, sidr);
+	if (l)
+		l->nobody = nobody;
+}
+
+static void leave(struct conns *w, struct host *h, struct life *l)
+{
+	tell(w, h, "leaves", "", rn_cm_conn_info(l->conn)->local_id);
+	rn_cm_close(h->cm, w->net->now, l->conn);
+	*l = (struct life){ 0 };
+}
+
+static void must(struct conns *w, int rc)
+{
+	if (rc)
+		fail(w, "a call is refused in a state that allows it");
+}
+
+static void refuse(struct conns *w, struct host *h, struct life *l)
+{
+	static const struct rn_cm_no no = { .reason = RN_CM_REJ_CONSUMER };
+	struct rn_cm_offer none = { 0 };
+
+	w->r->refused++;
+	if (l->sidr)
+		must(w, rn_cm_sidr_reply(h->cm, l->conn, RN_CM_SIDR_REJECTED, &none));
+	else
+		must(w, rn_cm_reject(h->cm, w->net->now, l->conn, &no));
+	l->act_at = think(w);
+}
+
+static void answer(struct conns *w, struct host *h, struct life *l)
+{
+	struct rn_cm_offer offer = offer_of(w, h);
+
+	if (!l->sidr && !draw(w, 4) && rn_cm_mra(h->cm, l->conn, 21, draw(w, 2)) == 0) {
+		l->act_at = think(w);
+		return;
+	}
+	l->answered = true;
+	l->act_at = RN_NEVER;
+	if (draw(w, 6) == 0) {
+		refuse(w, h, l);
+	} else if (l->sidr) {
+		must(w, rn_cm_sidr_reply(h->cm, l->conn, RN_CM_SIDR_SUCCESS, &offer));
+		l->act_at = think(w); /* it has no more to do than to leave */
+	} else if (l->active) {
+		must(w, rn_cm_ready(h->cm, l->conn, NULL, 0));
+		l->act_at = think(w);
+	} else {
+		must(w, rn_cm_accept(h->cm, w->net->now, l->conn, &offer));
+	}
+}
+
+/* An established connection is offered another path, or ends. */
+static void go_on(struct conns *w, struct host *h, struct life *l)
+{
+	struct rn_cm_route route = route_to(w, h, &rn_cm_conn_info(l->conn)->flow.dst);
+	int rc = 0;
+
+	if (draw(w, 3) == 0) {
+		rc = rn_cm_load_alternate(h->cm, w->net->now, l->conn, &route);
+		l->offers += !rc;
+		rc = rc == -EALREADY ? 0 : rc;
+	} else {
+		rc = rn_cm_disconnect(h->cm, w->net->now, l->conn, NULL, 0);
+	}
+	must(w, rc);
+	l->act_at = think(w);
+}
+
+/* A connection that has ended was in time-wait, and its program was told of the end. */
+static void check_end(struct conns *w, const struct life *l)
+{
+	if (l->seen >> RN_CM_EV_DISCONNECTED & 1 &&
+	    !(l->seen >> RN_CM_EV_TIMEWAIT_EXIT & 1))
+		fail(w, "a connection has ended without a time-wait");
+}
+
+static void act(struct conns *w, struct host *h, struct life *l)
+{
+	const struct rn_cm_info *info = rn_cm_conn_info(l->conn);
+
+	note(w, info->local_id);
+	l->act_at = RN_NEVER;
+	if (draw(w, 12) == 0) {
+		leave(w, h, l);
+		return;
+	}
+	switch ((unsigned)info->state) {
+	case RN_CM_REQ_RCVD:
+	case RN_CM_MRA_REQ_SENT:
+	case RN_CM_REP_RCVD:
+	case RN_CM_MRA_REP_SENT:
+	case RN_CM_SIDR_REQ_RCVD:
+		answer(w, h, l);
+		return;
+	case RN_CM_ESTABLISHED:
+		go_on(w, h, l);
+		return;
+	case RN_CM_DREQ_RCVD:
+		must(w, rn_cm_disconnect(h->cm, w->net->now, l->conn, NULL, 0));
+		l->act_at = think(w);
+		return;
+	case RN_CM_DREQ_SENT:
+	case RN_CM_REP_SENT:
+	case RN_CM_MRA_REP_RCVD:
+		return; /* an event comes */
+	case RN_CM_IDLE:
+		check_end(w, l);
+		leave(w, h, l);
+		return;
+	default:
+		leave(w, h, l);
+	}
+}
+
+/* ---- Seeing ---- */
+
+#define BIT(event) (1u << RN_CM_EV_##event)
+
+/* What may have been seen before each event, and on which side it is seen. */
+static bool is_in_order(const struct life *l, enum rn_cm_event_type type)
+{
+	const unsigned ends = BIT(REJECTED) | BIT(UNREACHABLE) | BIT(TIMEWAIT_EXIT);
+	unsigned bit = 1u << type;
+
+	if (!(bit & (BIT(LAP) | BIT(APR))) && l->seen & bit)
+		return false;
+	if (type == RN_CM_EV_TIMEWAIT_EXIT)
+		return true;
+	if (l->seen & ends)
+		return false;
+	switch ((int)type) {
+	case RN_CM_EV_REP:
+	case RN_CM_EV_SIDR_REP:
+		return l->active && !(l->seen & BIT(DISCONNECTED));
+	case RN_CM_EV_ESTABLISHED:
+		return !l->active && l->answered;
+	case RN_CM_EV_DISCONNECTED:
+		return l->answered;
+	case RN_CM_EV_LAP:
+	case RN_CM_EV_APR:
+		return l->answered && !(l->seen & BIT(DISCONNECTED));
+	default:
+		return true;
+	}
+}
+
+static bool do_agree(const struct rn_cm_info *a, const struct rn_cm_info *b)
+{
+	return a->remote_id == b->local_id && a->qp.rq_psn == b->qp.sq_psn &&
+	       a->qp.sq_psn == b->qp.rq_psn && a->qp.path_mtu == b->qp.path_mtu &&
+	       a->qp.max_rd_atomic <= b->qp.max_dest_rd_atomic;
+}
+
+static struct host *peer_of(struct conns *w, const struct rn_cm_info *info)
+{
+	return &w->host[rn_vnet_host_of(w->net, &info->flow.dst)];
+}
+
+/* The other end as its program knows it; NULL: that has left. */
+static struct life *other_end(struct conns *w, const struct rn_cm_info *ours)
+{
+	struct host *peer = peer_of(w, ours);
+
+	for (unsigned i = 0; i < LIVES; i++) {
+		const struct rn_cm_info *theirs =
+			peer->life[i].conn ? rn_cm_conn_info(peer->life[i].conn) : NULL;
+
+		if (theirs && ours->remote_id && theirs->local_id == ours->remote_id)
+			return &peer->life[i];
+	}
+	return NULL;
+}
+
+/* The other end of a connection that was just confirmed says the same of it. */
+static void check_agreement(struct conns *w, const struct rn_cm_conn *conn)
+{
+	const struct rn_cm_info *ours = rn_cm_conn_info(conn);
+	const struct life *other = other_end(w, ours);
+
+	if (!other)
+		return;
+	w->r->established++;
+	if (!do_agree(rn_cm_conn_info(other->conn), ours))
+		fail(w, "the two ends of a connection do not agree");
+}
+
+/* Nobody gives up while the other end is there and few messages are lost. A farewell is
+ * answered even by strangers.
+ */
+static void check_patience(struct conns *w, const struct rn_cm_event *ev)
+{
+	const struct life *other = other_end(w, rn_cm_conn_info(ev->conn));
+	enum rn_cm_state state = other ? rn_cm_conn_info(other->conn)->state : RN_CM_IDLE;
+
+	if (ev->status != -ETIMEDOUT || w->loss_ppm > FEW_LOST)
+		return;
+	if (ev->type == RN_CM_EV_DISCONNECTED)
+		fail(w, "a farewell is never answered");
+	if (state == RN_CM_ESTABLISHED || state == RN_CM_REP_SENT ||
+	    state == RN_CM_REP_RCVD)
+		fail(w, "an end is given up that is still there");
+}
+
+/* Who asked for what nobody offers is told so. */
+static void check_refusal(struct conns *w, const struct life *l,
+			  const struct rn_cm_event *ev)
+{
+	int want =
+		l->sidr ? (int)RN_CM_SIDR_UNSUPPORTED : (int)RN_CM_REJ_INVALID_SERVICE_ID;
+	bool told = ev->type == RN_CM_EV_REJECTED || ev->type == RN_CM_EV_SIDR_REP;
+
+	/* Or that its host has forgotten a connection of the queue pair. */
+	if (w->r->reboots && ev->status == RN_CM_REJ_STALE_CONN)
+		return;
+	if (told ? ev->status != want : w->loss_ppm <= FEW_LOST && !w->r->reboots)
+		fail(w, "who asks for what nobody offers is not told so");
+}
+
+/* A path is announced once for each that was offered. */
+static void check_offer(struct conns *w, struct life *l)
+{
+	const struct life *other = other_end(w, rn_cm_conn_info(l->conn));
+
+	l->heard++;
+	if (other && l->heard > other->offers)
+		fail(w, "a path is announced that nobody has offered");
+}
+
+/* A request that is sent again is no new one, unless it was refused meanwhile. */
+static void check_is_new(struct conns *w, const struct host *h,
+			 const struct rn_cm_conn *conn)
+{
+	const struct rn_cm_info *info = rn_cm_conn_info(conn);
+
+	for (unsigned i = 0; i < LIVES; i++) {
+		const struct life *l = &h->life[i];
+		const struct rn_cm_info *other =
+			l->conn ? rn_cm_conn_info(l->conn) : NULL;
+
+		if (!other || memcmp(&other->flow.dst, &info->flow.dst,
+				     sizeof(info->flow.dst)) != 0)
+			continue;
+		if (!l->active && other->state != RN_CM_IDLE &&
+		    other->remote_id == info->remote_id)
+			fail(w, "a request is announced twice");
+		if (info->qp.dest_qpn && other->state == RN_CM_ESTABLISHED &&
+		    other->qp.dest_qpn == info->qp.dest_qpn)
+			fail(w, "a queue pair has two connections");
+	}
+}
+
+static rn_ns timewait_of(const struct rn_cm_info *info)
+{
+	unsigned code = info->qp.timeout < LONGEST ? info->qp.timeout : LONGEST;
+
+	return (rn_ns)4096 << code;
+}
+
+static void watch(struct conns *w, struct host *h)
+{
+	for (unsigned i = 0; i < LIVES; i++) {
+		struct life *l = &h->life[i];
+
+		if (l->conn && !l->timewait_from &&
+		    rn_cm_conn_info(l->conn)->state == RN_CM_TIMEWAIT)
+			l->timewait_from = w->net->now;
+	}
+}
+
+/* Of a request: its life begins. */
+static void hear_request(struct conns *w, struct host *h, const struct rn_cm_event *ev)
+{
+	bool sidr = ev->type == RN_CM_EV_SIDR_REQ;
+
+	if (life_of(h, ev->conn) || ev->listener != &h->listener[sidr]) {
+		fail(w, "a request comes to somebody else");
+		return;
+	}
+	check_is_new(w, h, ev->conn);
+	begin_life(w, h, ev->conn, false, sidr);
+}
+
+static void check_event(struct conns *w, struct life *l, const struct rn_cm_event *ev)
+{
+	check_patience(w, ev);
+	if (l->nobody)
+		check_refusal(w, l, ev);
+	if (ev->type == RN_CM_EV_LAP)
+		check_offer(w, l);
+	if (!is_in_order(l, ev->type))
+		fail(w, "a program sees what its connection cannot have come "
+			"to");
+	if (ev->type == RN_CM_EV_ESTABLISHED)
+		check_agreement(w, ev->conn);
+	if (ev->type == RN_CM_EV_TIMEWAIT_EXIT &&
+	    (!l->timewait_from ||
+	     w->net->now - l->timewait_from < timewait_of(rn_cm_conn_info(ev->conn))))
+		fail(w, "a time-wait ends before its time");
+}
+
+static void hear(struct conns *w, struct host *h, const struct rn_cm_event *ev)
+{
+	struct life *l;
+
+	note(w, (uint64_t)ev->type);
+	tell(w, h, "hears", rn_cm_event_name(ev->type),
+	     rn_cm_conn_info(ev->conn)->local_id);
+	if (ev->type == RN_CM_EV_REQ || ev->type == RN_CM_EV_SIDR_REQ) {
+		hear_request(w, h, ev);
+		return;
+	}
+	l = life_of(h, ev->conn);
+	if (!l) {
+		fail(w, "an event comes to a program that has left");
+		return;
+	}
+	check_event(w, l, ev);
+	l->seen |= 1u << ev->type;
+	l->act_at = think(w);
+	w->r->resolved += ev->type == RN_CM_EV_SIDR_REP && ev->status == 0;
+	w->r->ended += ev->type == RN_CM_EV_DISCONNECTED;
+	if (ev->type == RN_CM_EV_LAP)
+		must(w, rn_cm_answer_alternate(h->cm, ev->conn, RN_CM_APR_SUCCESS));
 }
 
 /* ---- The wire ---- */
@@ -54,8 +526,7 @@ uint32_t rn_conns_draw(struct rn_conns *w, uint32_t below)
 /* The network itself takes no time: how late a message is, and whether it is lost or
  * doubled, is drawn here.
  */
-static void launch(struct rn_conns *w, const struct rn_conns_host *h,
-		   const struct rn_cm_tx *tx)
+static void send_message(struct conns *w, const struct host *h, const struct rn_cm_tx *tx)
 {
 	struct rn_vnet_packet p = { .flow = tx->flow,
 				    .from = (uint32_t)(h - w->host),
@@ -68,8 +539,8 @@ static void launch(struct rn_conns *w, const struct rn_conns_host *h,
 	w->r->doubled += copies - 1;
 	for (; copies; copies--) {
 		bool late = rn_random_below(&w->network, 8) == 0;
-		rn_ns delay = (late ? 3 * RN_CONNS_SECOND : 0) +
-			      rn_random_below(&w->network, 2000000);
+		rn_ns delay =
+			(late ? 3 * SECOND : 0) + rn_random_below(&w->network, 2000000);
 
 		if (rn_random_ppm(&w->network, w->loss_ppm) ||
 		    !rn_vnet_send(w->net, &p, delay))
@@ -81,10 +552,10 @@ static void launch(struct rn_conns *w, const struct rn_conns_host *h,
 
 /* ---- Hosts ---- */
 
-static void open_table(struct rn_conns *w, struct rn_conns_host *h)
+static void open_table(struct conns *w, struct host *h)
 {
 	const struct rn_cm_cfg cfg = {
-		.conn_max = RN_CONNS_LIVES,
+		.conn_max = LIVES,
 		.seed = rn_random_next(&w->random),
 	};
 
@@ -92,38 +563,38 @@ static void open_table(struct rn_conns *w, struct rn_conns_host *h)
 	h->qpn = FIRST_QPN;
 	memset(h->life, 0, sizeof(h->life));
 	rn_cm_listener_ip(&h->listener[0], RN_CM_PS_TCP, PORT, NULL);
-	rn_cm_listener_ip(&h->listener[1], RN_CM_PS_UDP, PORT, rn_conns_gid(w, h));
-	for (unsigned i = 0; i < RN_CONNS_LISTENERS; i++)
+	rn_cm_listener_ip(&h->listener[1], RN_CM_PS_UDP, PORT, gid_of(w, h));
+	for (unsigned i = 0; i < LISTENERS; i++)
 		if (rn_cm_listen(h->cm, &h->listener[i]))
-			rn_conns_fail(w, "nobody listens, and nobody may");
+			fail(w, "nobody listens, and nobody may");
 }
 
 /* Without a word: the peers find out. */
-static void reboot(struct rn_conns *w, struct rn_conns_host *h)
+static void reboot(struct conns *w, struct host *h)
 {
-	rn_conns_tell(w, h, "reboots", "", 0);
+	tell(w, h, "reboots", "", 0);
 	w->r->reboots++;
 	open_table(w, h);
 }
 
 /* Its connection manager says for a process that has ended what is to be said. */
-static void crash(struct rn_conns *w, struct rn_conns_host *h, unsigned process)
+static void crash(struct conns *w, struct host *h, unsigned process)
 {
-	rn_conns_tell(w, h, "crashes", "process", process);
+	tell(w, h, "crashes", "process", process);
 	w->r->crashes++;
-	for (unsigned i = 0; i < RN_CONNS_LIVES; i++)
+	for (unsigned i = 0; i < LIVES; i++)
 		if (h->life[i].conn && h->life[i].process == process)
-			rn_conns_leave(w, h, &h->life[i]);
+			leave(w, h, &h->life[i]);
 }
 
 /* Return: to whom it happens. */
-static struct rn_conns_host *trouble(struct rn_conns *w)
+static struct host *trouble(struct conns *w)
 {
-	struct rn_conns_host *h = &w->host[rn_conns_draw(w, w->hosts)];
+	struct host *h = &w->host[draw(w, w->hosts)];
 
 	w->trouble--;
-	if (rn_conns_draw(w, 3))
-		crash(w, h, rn_conns_draw(w, RN_CONNS_PROCESSES));
+	if (draw(w, 3))
+		crash(w, h, draw(w, PROCESSES));
 	else
 		reboot(w, h);
 	return h;
@@ -131,37 +602,37 @@ static struct rn_conns_host *trouble(struct rn_conns *w)
 
 /* ---- Steps ---- */
 
-static void drain(struct rn_conns *w, struct rn_conns_host *h)
+static void drain(struct conns *w, struct host *h)
 {
 	struct rn_cm_event ev;
 	struct rn_cm_tx tx;
 
 	while (rn_cm_next_event(h->cm, &ev))
-		rn_conns_hear(w, h, &ev);
+		hear(w, h, &ev);
 	while (rn_cm_transmit(h->cm, &tx))
-		launch(w, h, &tx);
+		send_message(w, h, &tx);
 }
 
-static void serve(struct rn_conns *w, struct rn_conns_host *h)
+static void serve(struct conns *w, struct host *h)
 {
 	drain(w, h);
 	rn_cm_expire(h->cm, w->net->now);
 	drain(w, h);
-	for (unsigned i = 0; i < RN_CONNS_LIVES; i++)
+	for (unsigned i = 0; i < LIVES; i++)
 		if (h->life[i].conn && h->life[i].act_at <= w->net->now)
-			rn_conns_act(w, h, &h->life[i]);
+			act(w, h, &h->life[i]);
 	drain(w, h);
-	rn_conns_watch(w, h);
+	watch(w, h);
 }
 
 /* Of what its connection manager and its programs have to do. */
 static rn_ns deadline(void *ctx, uint32_t host)
 {
-	const struct rn_conns *w = ctx;
-	const struct rn_conns_host *h = &w->host[host];
+	const struct conns *w = ctx;
+	const struct host *h = &w->host[host];
 	rn_ns next = rn_cm_deadline(h->cm);
 
-	for (unsigned i = 0; i < RN_CONNS_LIVES; i++)
+	for (unsigned i = 0; i < LIVES; i++)
 		if (h->life[i].conn && h->life[i].act_at < next)
 			next = h->life[i].act_at;
 	return next;
@@ -169,14 +640,14 @@ static rn_ns deadline(void *ctx, uint32_t host)
 
 static void expire(void *ctx, uint32_t host)
 {
-	struct rn_conns *w = ctx;
+	struct conns *w = ctx;
 
 	serve(w, &w->host[host]);
 }
 
 static void arrive(void *ctx, uint32_t host, struct rn_vnet_packet *p)
 {
-	struct rn_conns *w = ctx;
+	struct conns *w = ctx;
 	const struct rn_flow flow = {
 		.src = p->flow.src,
 		.dst = p->flow.dst,
@@ -184,7 +655,7 @@ static void arrive(void *ctx, uint32_t host, struct rn_vnet_packet *p)
 		.hop_limit = 64,
 	};
 
-	rn_conns_note(w, (uint64_t)w->net->now);
+	note(w, (uint64_t)w->net->now);
 	rn_cm_receive(w->host[host].cm, w->net->now,
 		      &(struct rn_cm_rx){ .flow = &flow, .src_qpn = 1, .mad = p->bytes });
 	serve(w, &w->host[host]);
@@ -193,18 +664,18 @@ static void arrive(void *ctx, uint32_t host, struct rn_vnet_packet *p)
 /* Somebody asks for a connection, or something goes wrong; and in a while the next. */
 static void happen(void *ctx, uint32_t what, uint32_t arg)
 {
-	struct rn_conns *w = ctx;
-	struct rn_conns_host *h;
+	struct conns *w = ctx;
+	struct host *h;
 	rn_ns next;
 
 	(void)what, (void)arg;
-	if (w->trouble && (!w->left || rn_conns_draw(w, 6) == 0)) {
+	if (w->trouble && (!w->left || draw(w, 6) == 0)) {
 		h = trouble(w);
 	} else {
-		h = &w->host[rn_conns_draw(w, w->hosts)];
-		rn_conns_ask(w, h);
+		h = &w->host[draw(w, w->hosts)];
+		ask(w, h);
 	}
-	next = w->net->now + rn_conns_draw(w, 3000) * RN_USEC(1000);
+	next = w->net->now + draw(w, 3000) * RN_USEC(1000);
 	if (w->left || w->trouble)
 		rn_vnet_put(w->net, next, RN_VNET_OWN, 0);
 	serve(w, h);
@@ -221,7 +692,7 @@ static const struct rn_vnet_ops network = {
 /* ---- Runs ---- */
 
 /* Hosts at a switch, with links that take no time. */
-static void build(struct rn_conns *w)
+static void build(struct conns *w)
 {
 	static const struct rn_link_cfg plain = { 0 };
 	uint32_t its_switch;
@@ -238,14 +709,14 @@ static void build(struct rn_conns *w)
 	}
 }
 
-static int open_hosts(struct rn_conns *w)
+static int open_hosts(struct conns *w)
 {
-	size_t size = (rn_cm_size(RN_CONNS_LIVES) + 15) & ~(size_t)15;
+	size_t size = (rn_cm_size(LIVES) + 15) & ~(size_t)15;
 
 	w->net = rn_vnet_new(&(struct rn_vnet_cfg){ .hosts = RN_CONNECTIONS_HOSTS,
 						    .switches = 1,
 						    .switch_ports = RN_CONNECTIONS_HOSTS,
-						    .packets = RN_CONNS_FLIGHT,
+						    .packets = FLIGHT,
 						    .events = 1,
 						    .ops = &network,
 						    .ctx = w });
@@ -253,7 +724,7 @@ static int open_hosts(struct rn_conns *w)
 		return -ENOMEM;
 	build(w);
 	for (unsigned n = 0; n < w->hosts; n++) {
-		struct rn_conns_host *h = &w->host[n];
+		struct host *h = &w->host[n];
 
 		h->guid = UINT64_C(0x0200000000000000) + n;
 		h->block = aligned_alloc(16, size);
@@ -264,7 +735,7 @@ static int open_hosts(struct rn_conns *w)
 	return 0;
 }
 
-static void close_hosts(struct rn_conns *w)
+static void close_hosts(struct conns *w)
 {
 	for (unsigned n = 0; n < w->hosts; n++)
 		free(w->host[n].block);
@@ -272,43 +743,41 @@ static void close_hosts(struct rn_conns *w)
 	free(w);
 }
 
-static void check_rest(struct rn_conns *w)
+static void check_rest(struct conns *w)
 {
 	for (unsigned n = 0; n < w->hosts; n++) {
-		const struct rn_conns_host *h = &w->host[n];
+		const struct host *h = &w->host[n];
 
-		for (unsigned i = 0; i < RN_CONNS_LIVES; i++)
+		for (unsigned i = 0; i < LIVES; i++)
 			if (h->life[i].conn)
-				rn_conns_fail(w,
-					      "a program waits for what does not come");
+				fail(w, "a program waits for what does not come");
 		if (rn_cm_conn_count(h->cm))
-			rn_conns_fail(w, "an entry is left in a table");
-		for (unsigned i = 0; i < RN_CONNS_LISTENERS; i++)
+			fail(w, "an entry is left in a table");
+		for (unsigned i = 0; i < LISTENERS; i++)
 			if (h->listener[i].pending_count)
-				rn_conns_fail(
-					w, "a listener still counts what was answered");
+				fail(w, "a listener still counts what was answered");
 	}
 }
 
-static void set_up(struct rn_conns *w)
+static void set_up(struct conns *w)
 {
 	w->random = rn_random_of(w->cfg->seed, 1);
 	w->network = rn_random_of(w->cfg->seed, 2);
 	w->hosts = w->cfg->hosts;
 	if (!w->hosts)
-		w->hosts = 2 + rn_conns_draw(w, RN_CONNECTIONS_HOSTS - 1);
-	w->left = 1 + rn_conns_draw(w, ASKED_MAX);
-	w->trouble = rn_conns_draw(w, 2) ? rn_conns_draw(w, 5) : 0;
-	w->loss_ppm = rn_conns_draw(w, 3) ? rn_conns_draw(w, 300000) : 0;
-	w->double_ppm = rn_conns_draw(w, 3) ? rn_conns_draw(w, 400000) : 0;
+		w->hosts = 2 + draw(w, RN_CONNECTIONS_HOSTS - 1);
+	w->left = 1 + draw(w, ASKED_MAX);
+	w->trouble = draw(w, 2) ? draw(w, 5) : 0;
+	w->loss_ppm = draw(w, 3) ? draw(w, 300000) : 0;
+	w->double_ppm = draw(w, 3) ? draw(w, 400000) : 0;
 }
 
-static void run(struct rn_conns *w)
+static void run(struct conns *w)
 {
 	rn_vnet_put(w->net, w->net->now, RN_VNET_OWN, 0);
 	while (!w->r->failed && rn_vnet_next(w->net) != RN_NEVER) {
 		if (rn_vnet_next(w->net) > HOUR)
-			rn_conns_fail(w, "it does not come to an end");
+			fail(w, "it does not come to an end");
 		rn_vnet_step(w->net);
 	}
 	check_rest(w);
@@ -318,7 +787,7 @@ static void run(struct rn_conns *w)
 int rn_connections_run(const struct rn_connections_cfg *cfg,
 		       struct rn_connections_result *result)
 {
-	struct rn_conns *w = calloc(1, sizeof(*w));
+	struct conns *w = calloc(1, sizeof(*w));
 	int rc;
 
 	*result = (struct rn_connections_result){ 0 };
