@@ -306,7 +306,7 @@ enum rn_w_event {
 	RN_W_RESUME,		 /* arg: end that has drained */
 };
 
-/* ------------------------------------------------------------------- world.c */
+/* ------------------------------------------------------------------ world.c */
 /* What is wrong, once: what comes later follows from it. */
 void rn_w_fail(struct rn_world *w, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
@@ -332,17 +332,125 @@ static inline bool rn_w_is_stalled(const struct rn_w_device *d)
 /* The end with this number on this device; NULL. */
 struct rn_w_end *rn_w_find(struct rn_world *w, uint32_t dev, uint32_t qpn);
 
-/* ----------------------------------------------------------------- network.c */
 /* @pkt, sealed, goes to whom its flow names. */
 void rn_w_leave(struct rn_w_device *d, struct rn_vnet_packet *pkt);
-/* Operations of the network. */
-void rn_w_arrive(void *ctx, uint32_t device, struct rn_vnet_packet *p);
-void rn_w_queued(void *ctx, const struct rn_vnet_packet *p,
-		 const struct rn_vnet_port *port, rn_ns by);
-void rn_w_lost(void *ctx, const struct rn_vnet_packet *p, const struct rn_vnet_port *port,
-	       enum rn_vnet_loss why);
 
-/* ------------------------------------------------------------------ memory.c */
+/* Before time goes on: nobody waits for nothing. */
+void rn_w_check_rest(struct rn_world *w);
+
+/* ---------------------------------------------------------------- observe.c */
+void rn_w_observe_reset(struct rn_w_end *e, uint32_t psn);
+/* A packet leaves, or reaches its device undamaged. */
+void rn_w_observe_leaves(struct rn_world *w, const struct rn_vnet_packet *pkt);
+void rn_w_observe_arrives(struct rn_world *w, const struct rn_vnet_packet *pkt);
+
+void rn_w_account_reset(struct rn_w_end *e, struct rn_psn psn);
+/* @count packets of @e's requests, or of answers to them, were lost or may seem so. */
+void rn_w_account_lost(struct rn_w_end *e, uint32_t count);
+/* @e sends a request for the PSNs [@psn, @psn + @count). @alone: READ, atomic. */
+void rn_w_account_asked(struct rn_w_end *e, struct rn_psn psn, uint32_t count,
+			bool alone);
+/* An answer comes to @e. @is_answer: to @psn alone; @accepts: it acknowledges @psn. */
+void rn_w_account_answered(struct rn_w_end *e, struct rn_psn psn, bool is_answer,
+			   bool accepts);
+void rn_w_account_check(struct rn_world *w, struct rn_w_end *e);
+/* What it asks for has been asked for retry_cnt + 1 times. */
+bool rn_w_account_is_spent(const struct rn_w_end *e);
+
+/* ------------------------------------------------------------------ check.c */
+void rn_w_check_cqe(struct rn_w_device *d, const struct rn_cqe *cqe);
+void rn_w_check_event(struct rn_w_device *d, const struct rn_event *ev);
+/* An atomic is carried out for the QP @qpn of @d, which found @found. */
+void rn_w_check_atomic(struct rn_w_device *d, uint32_t qpn,
+		       const struct rn_mem_atomic_req *req, uint64_t found);
+/* In the end: everything has completed, everything has been flushed. */
+void rn_w_check_done(struct rn_world *w, struct rn_w_end *e);
+void rn_w_check_flushed(struct rn_world *w, struct rn_w_end *e);
+
+void rn_w_cq_start(struct rn_w_device *d);
+void rn_w_cq_start_own(struct rn_w_end *e);
+struct rn_w_cq *rn_w_cq_of(struct rn_w_end *e);
+/* Its completion queue has lost some: nobody knows what has completed. */
+bool rn_w_cq_is_lost(const struct rn_w_end *e);
+/* False: there is no place for a CQE. */
+bool rn_w_cq_write(struct rn_w_device *d, rn_iova dst, const void *src, uint32_t len);
+void rn_w_cq_poll(struct rn_w_device *d);
+/* Arm, leave alone for a while, resize. */
+void rn_w_cq_step(struct rn_world *w, struct rn_w_end *e, struct rn_random *r);
+
+/* ---------------------------------------------------------------- objects.c */
+bool rn_w_make_pair(struct rn_world *w, uint32_t i);
+void rn_w_reconnect(struct rn_world *w, struct rn_w_pair *p, struct rn_random *r);
+void rn_w_to_error(struct rn_world *w, struct rn_w_end *e);
+void rn_w_close(struct rn_world *w, struct rn_w_end *e);
+
+void rn_w_drain_step(struct rn_world *w, struct rn_w_end *e);
+void rn_w_drained(struct rn_world *w, struct rn_w_end *e);
+void rn_w_resume(struct rn_world *w, struct rn_w_end *e);
+void rn_w_pace_step(struct rn_world *w, struct rn_w_end *e, struct rn_random *r);
+/* A request packet of @bytes leaves. */
+void rn_w_check_pace(struct rn_world *w, struct rn_w_end *e, uint32_t bytes);
+void rn_w_srq_step(struct rn_world *w, struct rn_w_device *d, struct rn_random *r);
+void rn_w_srq_told(struct rn_w_device *d, struct rn_w_srq *s);
+
+size_t rn_w_srq_size(void);
+void rn_w_srq_create(struct rn_w_device *d);
+void rn_w_srq_destroy(struct rn_w_device *d);
+/* That the receives of @e come from; NULL: it has a receive queue. */
+struct rn_w_srq *rn_w_srq_of(const struct rn_w_end *e);
+uint32_t rn_w_srq_posted(const struct rn_w_srq *s);
+void rn_w_srq_post(struct rn_w_device *d, struct rn_w_srq *s, uint32_t count,
+		   struct rn_random *r);
+/* The receive @id, which has completed; NULL: there is none. */
+struct rn_w_wr *rn_w_srq_take(struct rn_w_srq *s, uint64_t id);
+
+/* ------------------------------------------------------------------- work.c */
+/* Place for the next request in @q, not posted yet. */
+struct rn_w_wr *rn_w_new_wr(struct rn_world *w, struct rn_w_queue *q, uint32_t dir,
+			    const struct rn_w_end *e);
+/* The bytes of a slot in one to three pieces. */
+uint32_t rn_w_pieces(const struct rn_w_device *d, uint32_t slot, uint32_t len,
+		     struct rn_sge sg[3], struct rn_random *r);
+void rn_w_step(struct rn_world *w, const struct rn_plan_step *step);
+void rn_w_post_recvs(struct rn_world *w, struct rn_w_end *e, uint32_t count,
+		     struct rn_random *r);
+
+/* ----------------------------------------------------------------- window.c */
+void rn_w_keys_create(struct rn_w_end *e);
+void rn_w_keys_destroy(struct rn_w_end *e);
+/* Bind, register, invalidate, deregister: what can be done now. */
+void rn_w_key_step(struct rn_world *w, struct rn_w_end *e, struct rn_random *r);
+/* A packet of @e leaves or comes. */
+void rn_w_key_tick(struct rn_world *w, struct rn_w_end *e);
+void rn_w_key_changed(struct rn_world *w, struct rn_w_end *e, const struct rn_w_wr *wr);
+/* Let @wr, not posted yet, use a key of the peer, if there is one for it. */
+void rn_w_key_use(struct rn_world *w, struct rn_w_end *e, struct rn_w_wr *wr,
+		  struct rn_random *r);
+/* Let the bytes of @wr come from the region of @e, if it has one. */
+void rn_w_key_gather(struct rn_world *w, struct rn_w_end *e, struct rn_w_wr *wr,
+		     struct rn_random *r);
+bool rn_w_key_is_gone_here(const struct rn_w_end *e, const struct rn_w_wr *wr);
+void rn_w_key_used(struct rn_world *w, struct rn_w_end *e, struct rn_w_wr *wr);
+void rn_w_key_done(struct rn_world *w, struct rn_w_end *e, const struct rn_w_wr *wr);
+bool rn_w_key_is_gone(const struct rn_w_end *e, const struct rn_w_wr *wr);
+void rn_w_key_invalidated(struct rn_world *w, struct rn_w_end *e,
+			  const struct rn_w_wr *sent, const struct rn_cqe *cqe);
+
+/* --------------------------------------------------------------------- ud.c */
+uint32_t rn_w_qkey(const struct rn_w_end *e);
+const struct rn_gid *rn_w_group(const struct rn_world *w);
+void rn_w_join_or_leave(struct rn_world *w, struct rn_w_end *e);
+/* Say whom @wr is for; @av lives as long as @send does. */
+void rn_w_address(struct rn_world *w, struct rn_w_end *e, struct rn_w_wr *wr,
+		  struct rn_send_wr *send, struct rn_av *av, struct rn_random *r);
+void rn_w_datagram_leaves(struct rn_world *w, const struct rn_vnet_packet *pkt);
+void rn_w_datagram_arrives(struct rn_world *w, const struct rn_vnet_packet *pkt);
+/* It has been delivered by now. */
+void rn_w_datagram_done(struct rn_w_device *d);
+void rn_w_check_datagram(struct rn_world *w, struct rn_w_end *e,
+			 const struct rn_w_wr *recv, const struct rn_cqe *cqe);
+
+/* ----------------------------------------------------------------- memory.c */
 extern const struct rn_mem_ops rn_w_mem_now, rn_w_mem_later;
 void rn_w_mem_init(struct rn_w_device *d);
 /* Take a slot for @len bytes, open for @qpn or, if that is 0, for any; RN_W_NONE if there
@@ -366,129 +474,5 @@ void rn_w_fill(uint8_t *to, uint64_t pattern, uint32_t len);
 bool rn_w_matches(const uint8_t *bytes, uint64_t pattern, uint32_t len);
 void rn_w_mem_forget(struct rn_w_device *d, uint32_t qpn, bool destroyed);
 void rn_w_mem_done(struct rn_w_device *d, uint32_t op);
-
-/* ------------------------------------------------------------------- share.c */
-size_t rn_w_srq_size(void);
-void rn_w_srq_create(struct rn_w_device *d);
-void rn_w_srq_destroy(struct rn_w_device *d);
-/* That the receives of @e come from; NULL: it has a receive queue. */
-struct rn_w_srq *rn_w_srq_of(const struct rn_w_end *e);
-uint32_t rn_w_srq_posted(const struct rn_w_srq *s);
-void rn_w_srq_post(struct rn_w_device *d, struct rn_w_srq *s, uint32_t count,
-		   struct rn_random *r);
-/* The receive @id, which has completed; NULL: there is none. */
-struct rn_w_wr *rn_w_srq_take(struct rn_w_srq *s, uint64_t id);
-
-/* ----------------------------------------------------------------- connect.c */
-bool rn_w_make_pair(struct rn_world *w, uint32_t i);
-void rn_w_reconnect(struct rn_world *w, struct rn_w_pair *p, struct rn_random *r);
-void rn_w_to_error(struct rn_world *w, struct rn_w_end *e);
-void rn_w_close(struct rn_world *w, struct rn_w_end *e);
-
-/* -------------------------------------------------------------------- work.c */
-/* Place for the next request in @q, not posted yet. */
-struct rn_w_wr *rn_w_new_wr(struct rn_world *w, struct rn_w_queue *q, uint32_t dir,
-			    const struct rn_w_end *e);
-/* The bytes of a slot in one to three pieces. */
-uint32_t rn_w_pieces(const struct rn_w_device *d, uint32_t slot, uint32_t len,
-		     struct rn_sge sg[3], struct rn_random *r);
-void rn_w_step(struct rn_world *w, const struct rn_plan_step *step);
-void rn_w_post_recvs(struct rn_world *w, struct rn_w_end *e, uint32_t count,
-		     struct rn_random *r);
-
-/* ----------------------------------------------------------------- account.c */
-void rn_w_account_reset(struct rn_w_end *e, struct rn_psn psn);
-/* @count packets of @e's requests, or of answers to them, were lost or may seem so. */
-void rn_w_account_lost(struct rn_w_end *e, uint32_t count);
-/* @e sends a request for the PSNs [@psn, @psn + @count). @alone: READ, atomic. */
-void rn_w_account_asked(struct rn_w_end *e, struct rn_psn psn, uint32_t count,
-			bool alone);
-/* An answer comes to @e. @is_answer: to @psn alone; @accepts: it acknowledges @psn. */
-void rn_w_account_answered(struct rn_w_end *e, struct rn_psn psn, bool is_answer,
-			   bool accepts);
-void rn_w_account_check(struct rn_world *w, struct rn_w_end *e);
-/* What it asks for has been asked for retry_cnt + 1 times. */
-bool rn_w_account_is_spent(const struct rn_w_end *e);
-
-/* ------------------------------------------------------------------- ud.c */
-uint32_t rn_w_qkey(const struct rn_w_end *e);
-const struct rn_gid *rn_w_group(const struct rn_world *w);
-void rn_w_join_or_leave(struct rn_world *w, struct rn_w_end *e);
-/* Say whom @wr is for; @av lives as long as @send does. */
-void rn_w_address(struct rn_world *w, struct rn_w_end *e, struct rn_w_wr *wr,
-		  struct rn_send_wr *send, struct rn_av *av, struct rn_random *r);
-void rn_w_datagram_leaves(struct rn_world *w, const struct rn_vnet_packet *pkt);
-void rn_w_datagram_arrives(struct rn_world *w, const struct rn_vnet_packet *pkt);
-/* It has been delivered by now. */
-void rn_w_datagram_done(struct rn_w_device *d);
-void rn_w_check_datagram(struct rn_world *w, struct rn_w_end *e,
-			 const struct rn_w_wr *recv, const struct rn_cqe *cqe);
-
-/* ------------------------------------------------------------------ window.c */
-void rn_w_keys_create(struct rn_w_end *e);
-void rn_w_keys_destroy(struct rn_w_end *e);
-/* Bind, register, invalidate, deregister: what can be done now. */
-void rn_w_key_step(struct rn_world *w, struct rn_w_end *e, struct rn_random *r);
-/* A packet of @e leaves or comes. */
-void rn_w_key_tick(struct rn_world *w, struct rn_w_end *e);
-void rn_w_key_changed(struct rn_world *w, struct rn_w_end *e, const struct rn_w_wr *wr);
-/* Let @wr, not posted yet, use a key of the peer, if there is one for it. */
-void rn_w_key_use(struct rn_world *w, struct rn_w_end *e, struct rn_w_wr *wr,
-		  struct rn_random *r);
-/* Let the bytes of @wr come from the region of @e, if it has one. */
-void rn_w_key_gather(struct rn_world *w, struct rn_w_end *e, struct rn_w_wr *wr,
-		     struct rn_random *r);
-bool rn_w_key_is_gone_here(const struct rn_w_end *e, const struct rn_w_wr *wr);
-void rn_w_key_used(struct rn_world *w, struct rn_w_end *e, struct rn_w_wr *wr);
-void rn_w_key_done(struct rn_world *w, struct rn_w_end *e, const struct rn_w_wr *wr);
-bool rn_w_key_is_gone(const struct rn_w_end *e, const struct rn_w_wr *wr);
-void rn_w_key_invalidated(struct rn_world *w, struct rn_w_end *e,
-			  const struct rn_w_wr *sent, const struct rn_cqe *cqe);
-
-/* -------------------------------------------------------------- completion.c */
-void rn_w_cq_start(struct rn_w_device *d);
-void rn_w_cq_start_own(struct rn_w_end *e);
-struct rn_w_cq *rn_w_cq_of(struct rn_w_end *e);
-/* Its completion queue has lost some: nobody knows what has completed. */
-bool rn_w_cq_is_lost(const struct rn_w_end *e);
-/* False: there is no place for a CQE. */
-bool rn_w_cq_write(struct rn_w_device *d, rn_iova dst, const void *src, uint32_t len);
-void rn_w_cq_poll(struct rn_w_device *d);
-/* The device tells of a completion, or that one is lost. */
-void rn_w_cq_event(struct rn_w_device *d, const struct rn_event *ev);
-/* Arm, leave alone for a while, resize. */
-void rn_w_cq_step(struct rn_world *w, struct rn_w_end *e, struct rn_random *r);
-
-/* -------------------------------------------------------------------- host.c */
-void rn_w_drain_step(struct rn_world *w, struct rn_w_end *e);
-void rn_w_drained(struct rn_world *w, struct rn_w_end *e);
-void rn_w_resume(struct rn_world *w, struct rn_w_end *e);
-void rn_w_pace_step(struct rn_world *w, struct rn_w_end *e, struct rn_random *r);
-/* A request packet of @bytes leaves. */
-void rn_w_check_pace(struct rn_world *w, struct rn_w_end *e, uint32_t bytes);
-void rn_w_srq_step(struct rn_world *w, struct rn_w_device *d, struct rn_random *r);
-void rn_w_srq_told(struct rn_w_device *d, struct rn_w_srq *s);
-
-/* ------------------------------------------------------------------- check.c */
-void rn_w_check_cqe(struct rn_w_device *d, const struct rn_cqe *cqe);
-void rn_w_check_event(struct rn_w_device *d, const struct rn_event *ev);
-/* An atomic is carried out for the QP @qpn of @d, which found @found. */
-void rn_w_check_atomic(struct rn_w_device *d, uint32_t qpn,
-		       const struct rn_mem_atomic_req *req, uint64_t found);
-/* In the end: everything has completed, everything has been flushed. */
-void rn_w_check_done(struct rn_world *w, struct rn_w_end *e);
-void rn_w_check_flushed(struct rn_world *w, struct rn_w_end *e);
-
-/* -------------------------------------------------------------------- observe.c */
-void rn_w_observe_reset(struct rn_w_end *e, uint32_t psn);
-/* A packet leaves, or reaches its device undamaged. */
-void rn_w_observe_leaves(struct rn_world *w, const struct rn_vnet_packet *pkt);
-void rn_w_observe_arrives(struct rn_world *w, const struct rn_vnet_packet *pkt);
-
-/* -------------------------------------------------------------------- quiet.c */
-/* Before time goes on: nobody waits for nothing. */
-void rn_w_check_rest(struct rn_world *w);
-/* Everything has been destroyed: device @d keeps nothing, and ends. */
-void rn_w_check_gone(struct rn_w_device *d);
 
 #endif /* RN_WORLD_INTERNAL_H */

@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* connect.c - queue pairs of a world: made, connected, reset, destroyed. */
+/* objects.c - what programs do to their objects besides posting: make, connect, reset,
+ * drain, pace and destroy queue pairs; post to, limit and resize shared receive queues.
+ */
+#include <string.h>
+
+#include "rocin/srq.h"
 #include "world_internal.h"
 
 enum {
 	PD = 1,
 	XRCD = 1,
 	RIGHTS = RN_ACCESS_REMOTE_MASK,
+	SRQ_MESSAGE = 6 * 1024, /* bytes of the longest that an SRQ is posted for */
 };
 
 static struct rn_qp_attr attributes(const struct rn_w_end *e, const uint32_t psn[2])
@@ -245,4 +251,238 @@ void rn_w_to_error(struct rn_world *w, struct rn_w_end *e)
 	e->alive = false;
 	if (rn_qp_modify(d->dev, e->qp, rn_w_local(d), &err, RN_ATTR_STATE))
 		rn_w_fail(w, "QP %x cannot be brought to ERR", e->qpn);
+}
+
+/* ------------------------------------------------------------------- draining */
+static void to_state(struct rn_world *w, struct rn_w_end *e, enum rn_qp_state state)
+{
+	struct rn_w_device *d = &w->device[e->dev];
+	const struct rn_qp_attr attr = { .state = state, .en_sqd_async_notify = true };
+	uint32_t notify = state == RN_QPS_SQD ? RN_ATTR_EN_SQD_ASYNC_NOTIFY : 0;
+
+	rn_w_say(w, "QP %x goes to %s", e->qpn, rn_qp_state_name(state));
+	if (rn_qp_modify(d->dev, e->qp, rn_w_local(d), &attr, RN_ATTR_STATE | notify))
+		rn_w_fail(w, "QP %x cannot be brought to %s", e->qpn,
+			  rn_qp_state_name(state));
+}
+
+void rn_w_drain_step(struct rn_world *w, struct rn_w_end *e)
+{
+	if (!e->alive || e->sqd != RN_W_RUNS || rn_w_type(e) == RN_QPT_XRC_RECV)
+		return;
+	e->sqd = RN_W_DRAINS;
+	to_state(w, e, RN_QPS_SQD);
+}
+
+/* Everything that had begun has completed: on with the rest in a moment. */
+void rn_w_drained(struct rn_world *w, struct rn_w_end *e)
+{
+	uint32_t number = (uint32_t)(e->pair - w->pair) * 2 + e->number;
+
+	if (e->sqd != RN_W_DRAINS || e->rd_head != e->rd_tail)
+		rn_w_fail(w, "QP %x says that it has drained", e->qpn);
+	e->sqd = RN_W_DRAINED;
+	rn_w_put(w, w->net->now + RN_USEC(1 + rn_random_below(&w->host_random, 300)),
+		 RN_W_RESUME, number);
+}
+
+void rn_w_resume(struct rn_world *w, struct rn_w_end *e)
+{
+	struct rn_w_device *d = &w->device[e->dev];
+
+	if (!e->qp || !e->alive || e->sqd != RN_W_DRAINED)
+		return;
+	if (rn_w_is_stalled(d)) {
+		rn_w_put(w, w->net->host[d->number].stalled_until, RN_W_RESUME,
+			 (uint32_t)(e->pair - w->pair) * 2 + e->number);
+		return;
+	}
+	e->sqd = RN_W_RUNS;
+	to_state(w, e, RN_QPS_RTS);
+	rn_w_drain(d);
+}
+
+/* --------------------------------------------------------------------- pacing */
+void rn_w_pace_step(struct rn_world *w, struct rn_w_end *e, struct rn_random *r)
+{
+	struct rn_w_device *d = &w->device[e->dev];
+	struct rn_w_pace *p = &e->pace;
+
+	if (!e->alive || rn_w_type(e) == RN_QPT_XRC_RECV)
+		return;
+	*p = (struct rn_w_pace){ .since = rn_w_local(d) };
+	if (rn_random_below(r, 4))
+		p->kbps = 1000000u << rn_random_below(r, 4);
+	if (rn_random_below(r, 2))
+		p->burst = 1 + rn_random_below(r, 20000);
+	rn_w_say(w, "QP %x may send %u kbps, bursts of %u", e->qpn, p->kbps, p->burst);
+	rn_qp_pace(e->qp, rn_w_local(d), p->kbps, p->burst);
+}
+
+/* No more than the rate gives, and a burst, and the packet that was begun. */
+void rn_w_check_pace(struct rn_world *w, struct rn_w_end *e, uint32_t bytes)
+{
+	struct rn_w_pace *p = &e->pace;
+	uint64_t ns, may;
+
+	if (!p->kbps)
+		return;
+	/* By its own clock, which may go forward. */
+	ns = (uint64_t)(rn_w_local(&w->device[e->dev]) - p->since);
+	may = p->burst ? p->burst : p->kbps / 8;
+	may += RN_PACKET_MAX + ns * p->kbps / 8000000;
+	p->bytes += bytes;
+	if (p->bytes > may)
+		rn_w_fail(w, "QP %x sends faster than %u kbps", e->qpn, p->kbps);
+}
+
+/* ----------------------------------------------------------------------- SRQs */
+static size_t head_size(void)
+{
+	return (rn_srq_size() + 63) & ~(size_t)63;
+}
+
+size_t rn_w_srq_size(void)
+{
+	return (head_size() + 2 * rn_srq_ring_size(RN_W_SRQ, 3) + 63) & ~(size_t)63;
+}
+
+void rn_w_srq_create(struct rn_w_device *d)
+{
+	for (uint32_t i = 0; i < RN_ARRAY_SIZE(d->srq); i++) {
+		struct rn_w_srq *s = &d->srq[i];
+		const struct rn_srq_init init = {
+			.srqn = i + 1,
+			.pd = PD,
+			.max_wr = RN_W_SRQ,
+			.max_sge = 3,
+			.xrcd = i ? XRCD : 0,
+			.cq = i ? &d->cq.cq : NULL,
+			.owner = s,
+		};
+
+		memset(s->wr, 0, sizeof(s->wr));
+		s->limit = 0;
+		s->spare = s->block + head_size() + rn_srq_ring_size(RN_W_SRQ, 3);
+		s->srq = rn_srq_create(d->dev, s->block, s->block + head_size(), &init);
+	}
+}
+
+void rn_w_srq_destroy(struct rn_w_device *d)
+{
+	for (uint32_t i = 0; i < RN_ARRAY_SIZE(d->srq); i++)
+		rn_srq_destroy(d->srq[i].srq);
+}
+
+struct rn_w_srq *rn_w_srq_of(const struct rn_w_end *e)
+{
+	struct rn_w_device *d = &e->pair->w->device[e->dev];
+
+	if (!e->pair->plan->srq)
+		return NULL;
+	return &d->srq[rn_w_type(e) == RN_QPT_XRC_RECV];
+}
+
+uint32_t rn_w_srq_posted(const struct rn_w_srq *s)
+{
+	struct rn_srq_attr attr;
+
+	rn_srq_query(s->srq, &attr);
+	return attr.posted;
+}
+
+static uint32_t room_of(const struct rn_w_srq *s)
+{
+	struct rn_srq_attr attr;
+
+	rn_srq_query(s->srq, &attr);
+	return attr.max_wr - attr.posted;
+}
+
+static struct rn_w_wr *unused(struct rn_w_srq *s)
+{
+	for (uint32_t i = 0; i < RN_W_SRQ_SEEN; i++)
+		if (!s->wr[i].id)
+			return &s->wr[i];
+	return NULL;
+}
+
+void rn_w_srq_post(struct rn_w_device *d, struct rn_w_srq *s, uint32_t count,
+		   struct rn_random *r)
+{
+	uint32_t room = room_of(s);
+	struct rn_sge sg[3];
+
+	if (count > room)
+		count = room;
+	while (count--) {
+		struct rn_w_wr *wr = unused(s);
+		struct rn_recv_wr recv = { .sg = sg };
+		uint32_t slot;
+
+		if (!wr)
+			return;
+		slot = rn_w_slot_take(d, RN_W_RECV, 0, SRQ_MESSAGE, rn_random_next(r));
+		if (slot == RN_W_NONE)
+			return;
+		*wr = (struct rn_w_wr){ .id = UINT64_C(1) << 63 | ++d->w->ids,
+					.slot = slot,
+					.len = SRQ_MESSAGE };
+		recv.wr_id = wr->id;
+		recv.num_sge = rn_w_pieces(d, slot, SRQ_MESSAGE, sg, r);
+		if (rn_srq_post_recv(s->srq, &recv))
+			rn_w_fail(d->w, "the SRQ of device %u takes no receive",
+				  d->number);
+	}
+}
+
+struct rn_w_wr *rn_w_srq_take(struct rn_w_srq *s, uint64_t id)
+{
+	for (uint32_t i = 0; i < RN_W_SRQ_SEEN; i++)
+		if (s->wr[i].id == id) {
+			s->wr[i].id = 0;
+			return &s->wr[i];
+		}
+	return NULL;
+}
+
+static void resize(struct rn_world *w, struct rn_w_device *d, struct rn_w_srq *s,
+		   const struct rn_srq_attr *attr, struct rn_random *r)
+{
+	uint32_t least = attr->posted > attr->limit ? attr->posted : attr->limit;
+	uint32_t max = least + rn_random_below(r, RN_W_SRQ - least + 1);
+	void *old;
+
+	max = max ? max : 1;
+	if (rn_srq_resize(s->srq, s->spare, max, &old)) {
+		rn_w_fail(w, "the SRQ of device %u cannot be resized", d->number);
+		return;
+	}
+	s->spare = old;
+	rn_w_say(w, "device %u: an SRQ holds %u", d->number, max);
+}
+
+void rn_w_srq_step(struct rn_world *w, struct rn_w_device *d, struct rn_random *r)
+{
+	struct rn_w_srq *s = &d->srq[rn_random_below(r, RN_ARRAY_SIZE(d->srq))];
+	struct rn_srq_attr attr;
+
+	rn_srq_query(s->srq, &attr);
+	if (rn_random_below(r, 2)) {
+		resize(w, d, s, &attr, r);
+		return;
+	}
+	s->limit = attr.posted ? 1 + rn_random_below(r, attr.posted) : 0;
+	rn_w_say(w, "device %u: tell when an SRQ holds less than %u", d->number,
+		 s->limit);
+	if (rn_srq_set_limit(s->srq, s->limit))
+		rn_w_fail(w, "the SRQ of device %u takes no limit", d->number);
+}
+
+void rn_w_srq_told(struct rn_w_device *d, struct rn_w_srq *s)
+{
+	if (!s->limit || rn_w_srq_posted(s) >= s->limit)
+		rn_w_fail(d->w, "the SRQ of device %u says that it runs empty",
+			  d->number);
+	s->limit = 0;
 }
