@@ -52,19 +52,19 @@ struct rn_heap_item rn_heap_take(struct rn_heap *h)
 }
 
 /* ------------------------------------------------------------------ timers */
-static bool is_earlier(const struct rn_timers *t, uint32_t a, uint32_t b)
+static bool is_earlier(const struct rn_vnet_timers *t, uint32_t a, uint32_t b)
 {
 	return t->timer[a].at != t->timer[b].at ? t->timer[a].at < t->timer[b].at : a < b;
 }
 
-static void put_at(struct rn_timers *t, uint32_t place, uint32_t host)
+static void put_at(struct rn_vnet_timers *t, uint32_t place, uint32_t host)
 {
 	t->timer[place].nth = host;
 	t->timer[host].place = place;
 }
 
 /* @host goes from @place towards the first as far as it may. */
-static void move_up(struct rn_timers *t, uint32_t place, uint32_t host)
+static void move_up(struct rn_vnet_timers *t, uint32_t place, uint32_t host)
 {
 	for (; place; place = (place - 1) / 2) {
 		uint32_t above = t->timer[(place - 1) / 2].nth;
@@ -76,7 +76,7 @@ static void move_up(struct rn_timers *t, uint32_t place, uint32_t host)
 	put_at(t, place, host);
 }
 
-static void move_down(struct rn_timers *t, uint32_t place, uint32_t host)
+static void move_down(struct rn_vnet_timers *t, uint32_t place, uint32_t host)
 {
 	for (;;) {
 		uint32_t child = 2 * place + 1;
@@ -94,14 +94,15 @@ static void move_down(struct rn_timers *t, uint32_t place, uint32_t host)
 	put_at(t, place, host);
 }
 
-void rn_timers_init(struct rn_timers *t, struct rn_timer *timer, uint32_t hosts)
+void rn_vnet_timers_init(struct rn_vnet_timers *t, struct rn_vnet_timer *timer,
+			 uint32_t hosts)
 {
-	*t = (struct rn_timers){ .timer = timer };
+	*t = (struct rn_vnet_timers){ .timer = timer };
 	for (uint32_t i = 0; i < hosts; i++)
 		timer[i].at = RN_NEVER;
 }
 
-static void stop(struct rn_timers *t, uint32_t host)
+static void stop(struct rn_vnet_timers *t, uint32_t host)
 {
 	uint32_t place = t->timer[host].place, last = t->timer[--t->count].nth;
 
@@ -112,7 +113,7 @@ static void stop(struct rn_timers *t, uint32_t host)
 	move_down(t, t->timer[last].place, last);
 }
 
-void rn_timers_set(struct rn_timers *t, uint32_t host, rn_ns at)
+void rn_vnet_timers_set(struct rn_vnet_timers *t, uint32_t host, rn_ns at)
 {
 	rn_ns old = t->timer[host].at;
 

@@ -39,32 +39,33 @@ static inline rn_ns rn_heap_next(const struct rn_heap *h)
 /* Take the first; there must be one. */
 struct rn_heap_item rn_heap_take(struct rn_heap *h);
 
-struct rn_timer {
+struct rn_vnet_timer {
 	rn_ns at;
 	uint32_t place; /* in the order, if @at is not RN_NEVER */
 	uint32_t nth;	/* host whose timer stands at this place of the order */
 };
 
-struct rn_timers {
+struct rn_vnet_timers {
 	uint32_t count; /* that run */
-	struct rn_timer *timer;
+	struct rn_vnet_timer *timer;
 };
 
 /* None of the @hosts timers at @timer runs. */
-void rn_timers_init(struct rn_timers *t, struct rn_timer *timer, uint32_t hosts);
+void rn_vnet_timers_init(struct rn_vnet_timers *t, struct rn_vnet_timer *timer,
+			 uint32_t hosts);
 
 /* Move the timer of @host; RN_NEVER: it stops. */
-void rn_timers_set(struct rn_timers *t, uint32_t host, rn_ns at);
+void rn_vnet_timers_set(struct rn_vnet_timers *t, uint32_t host, rn_ns at);
 
 /* The host whose timer is first; one must run. */
-static inline uint32_t rn_timers_first(const struct rn_timers *t)
+static inline uint32_t rn_vnet_timers_first(const struct rn_vnet_timers *t)
 {
 	return t->timer[0].nth;
 }
 
-static inline rn_ns rn_timers_next(const struct rn_timers *t)
+static inline rn_ns rn_vnet_timers_next(const struct rn_vnet_timers *t)
 {
-	return t->count ? t->timer[rn_timers_first(t)].at : RN_NEVER;
+	return t->count ? t->timer[rn_vnet_timers_first(t)].at : RN_NEVER;
 }
 
 #endif /* RN_HEAP_H */

@@ -22,7 +22,7 @@ struct rn_vnet *rn_vnet_new(const struct rn_vnet_cfg *cfg)
 	struct rn_vnet *v = calloc(1, sizeof(*v));
 	uint32_t events = cfg->packets + cfg->events;
 	struct rn_heap_item *item = calloc(events, sizeof(*item));
-	struct rn_timer *timer = calloc(cfg->hosts, sizeof(*timer));
+	struct rn_vnet_timer *timer = calloc(cfg->hosts, sizeof(*timer));
 
 	if (!v || !item || !timer) {
 		free(v);
@@ -32,7 +32,7 @@ struct rn_vnet *rn_vnet_new(const struct rn_vnet_cfg *cfg)
 	}
 	v->cfg = *cfg;
 	rn_heap_init(&v->heap, item, events);
-	rn_timers_init(&v->timers, timer, cfg->hosts);
+	rn_vnet_timers_init(&v->timers, timer, cfg->hosts);
 	v->host = calloc(cfg->hosts, sizeof(*v->host));
 	v->port = calloc(ports_max(cfg), sizeof(*v->port));
 	/* At least one, as calloc() of nothing may return NULL. */
@@ -77,7 +77,7 @@ void rn_vnet_clear(struct rn_vnet *v, rn_ns now)
 	v->now = now;
 	v->hosts = v->switches = 0;
 	rn_heap_init(&v->heap, v->heap.item, v->heap.max);
-	rn_timers_init(&v->timers, v->timers.timer, v->cfg.hosts);
+	rn_vnet_timers_init(&v->timers, v->timers.timer, v->cfg.hosts);
 	for (uint32_t i = 0; i < v->cfg.packets; i++)
 		v->free_packet[i] = v->cfg.packets - 1 - i;
 	v->free_packets = v->cfg.packets;
@@ -394,7 +394,7 @@ void rn_vnet_rearm(struct rn_vnet *v, uint32_t host)
 		/* What is overdue is due, and comes in the order of the hosts. */
 		at = at < v->now ? v->now : at;
 	}
-	rn_timers_set(&v->timers, host, at);
+	rn_vnet_timers_set(&v->timers, host, at);
 }
 
 /* The timers that are due, each once: a host that is due again waits for the next step.
@@ -403,10 +403,10 @@ static void expire(struct rn_vnet *v)
 {
 	uint32_t next = 0, waiting = RN_VNET_NOBODY;
 
-	while (rn_timers_next(&v->timers) <= v->now) {
-		uint32_t host = rn_timers_first(&v->timers);
+	while (rn_vnet_timers_next(&v->timers) <= v->now) {
+		uint32_t host = rn_vnet_timers_first(&v->timers);
 
-		rn_timers_set(&v->timers, host, RN_NEVER);
+		rn_vnet_timers_set(&v->timers, host, RN_NEVER);
 		if (host < next) {
 			v->host[host].waits = true;
 			v->host[host].next_waiting = waiting;
@@ -425,7 +425,7 @@ static void expire(struct rn_vnet *v)
 
 rn_ns rn_vnet_next(const struct rn_vnet *v)
 {
-	rn_ns event = rn_heap_next(&v->heap), timer = rn_timers_next(&v->timers);
+	rn_ns event = rn_heap_next(&v->heap), timer = rn_vnet_timers_next(&v->timers);
 
 	return event < timer ? event : timer;
 }

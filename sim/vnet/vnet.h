@@ -117,7 +117,7 @@ struct rn_vnet {
 	struct rn_vnet_port *port;
 	struct rn_vnet_route *route; /* of switch s to host h: s * cfg.hosts + h */
 	struct rn_heap heap;
-	struct rn_timers timers;
+	struct rn_vnet_timers timers;
 	struct rn_vnet_packet *packet;
 	uint32_t *free_packet, free_packets;
 	uint32_t most_packets; /* that were ever under way at once */

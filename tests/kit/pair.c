@@ -76,6 +76,7 @@ struct pair *pair_new(const struct pair_cfg *cfg)
 		p->arena[i].delay = p->cfg.mem_delay;
 		p->gid[i] = device_gid(i, p->cfg.ipv6);
 	}
+	pair_wire_init(p);
 	for (unsigned i = 0; i < p->cfg.devices; i++)
 		init_device(p, i);
 	return p;

@@ -25,6 +25,7 @@
 #include "rocin/opcode.h"
 #include "rocin/transport.h"
 #include "rocin/wire.h"
+#include "sim/vnet/heap.h"
 
 enum {
 	PAIR_OBJECTS = 64,	 /* QPs, CQs and MRs of one world, each */
@@ -124,12 +125,6 @@ struct pair_srq {
 	void *ring;
 };
 
-struct pair_link_slot {
-	rn_ns at;
-	uint64_t seq;
-	struct pair_packet *pkt;
-};
-
 struct pair {
 	struct pair_cfg cfg;
 	rn_ns now;
@@ -145,10 +140,11 @@ struct pair {
 	unsigned qp_count, cq_count, mr_count, srq_count;
 	uint32_t qpns; /* given out so far */
 
-	/* On the wire, unordered. */
-	struct pair_link_slot link[PAIR_LINK_MAX];
-	unsigned link_count;
-	uint64_t link_seq;
+	/* On the wire: when each arrives, by its place. */
+	struct rn_heap link;
+	struct rn_heap_item arrival[PAIR_LINK_MAX];
+	struct pair_packet *place[PAIR_LINK_MAX];
+	uint32_t free_place[PAIR_LINK_MAX], free_places;
 	pair_hook *hook;
 	void *hook_ctx;
 	struct pair_faults faults;

@@ -5,6 +5,7 @@
 
 #include "pair.h"
 
+void pair_wire_init(struct pair *p);
 void pair_wire_free(struct pair *p);
 void pair_collect_events(struct pair *p);
 

@@ -21,12 +21,19 @@ void pair_set_faults(struct pair *p, const struct pair_faults *faults)
 	p->faults = *faults;
 }
 
+void pair_wire_init(struct pair *p)
+{
+	rn_heap_init(&p->link, p->arrival, PAIR_LINK_MAX);
+	for (p->free_places = 0; p->free_places < PAIR_LINK_MAX; p->free_places++)
+		p->free_place[p->free_places] = p->free_places;
+}
+
 void pair_wire_free(struct pair *p)
 {
 	for (unsigned i = 0; i < p->record_count; i++)
 		free(p->record[i]);
-	for (unsigned i = 0; i < p->link_count; i++)
-		free(p->link[i].pkt);
+	while (p->link.count)
+		free(p->place[rn_heap_take(&p->link).arg]);
 }
 
 static bool happens(struct pair *p, unsigned of_10000)
@@ -60,9 +67,12 @@ static struct pair_packet *copy_of(const struct pair_packet *pkt)
 
 static void put_on_link(struct pair *p, struct pair_packet *pkt, rn_ns at)
 {
-	assert_true(p->link_count < PAIR_LINK_MAX);
-	p->link[p->link_count++] =
-		(struct pair_link_slot){ .at = at, .seq = p->link_seq++, .pkt = pkt };
+	uint32_t place;
+
+	assert_true(p->free_places > 0);
+	place = p->free_place[--p->free_places];
+	p->place[place] = pkt;
+	assert_true(rn_heap_put(&p->link, at, 0, place));
 }
 
 static void record(struct pair *p, const struct pair_packet *pkt)
@@ -181,27 +191,18 @@ void pair_inject(struct pair *p, unsigned dev, const struct rn_flow *flow,
 	pair_flush(p);
 }
 
-static bool before(const struct pair_link_slot *a, const struct pair_link_slot *b)
+/* The packet that arrives next; there must be one. */
+static struct pair_packet *next_arrival(const struct pair *p)
 {
-	return a->at != b->at ? a->at < b->at : a->seq < b->seq;
+	return p->place[p->link.item[0].arg];
 }
 
-static int earliest_slot(const struct pair *p)
+static struct pair_packet *take_arrival(struct pair *p)
 {
-	int best = -1;
+	uint32_t place = rn_heap_take(&p->link).arg;
 
-	for (unsigned i = 0; i < p->link_count; i++)
-		if (best < 0 || before(&p->link[i], &p->link[best]))
-			best = (int)i;
-	return best;
-}
-
-static struct pair_packet *take_slot(struct pair *p, int slot)
-{
-	struct pair_packet *pkt = p->link[slot].pkt;
-
-	p->link[slot] = p->link[--p->link_count];
-	return pkt;
+	p->free_place[p->free_places++] = place;
+	return p->place[place];
 }
 
 static int receiver_of(const struct pair *p, const struct pair_packet *pkt)
@@ -223,14 +224,10 @@ static bool deliver(struct pair *p)
 	unsigned n = 0;
 	int to = -1;
 
-	while (n < p->cfg.rx_batch && n < BATCH_MAX) {
-		int slot = earliest_slot(p);
-
-		if (slot < 0 || p->link[slot].at > p->now)
+	while (n < p->cfg.rx_batch && n < BATCH_MAX && rn_heap_next(&p->link) <= p->now) {
+		if (n && receiver_of(p, next_arrival(p)) != to)
 			break;
-		if (n && receiver_of(p, p->link[slot].pkt) != to)
-			break;
-		pkt[n] = take_slot(p, slot);
+		pkt[n] = take_arrival(p);
 		to = receiver_of(p, pkt[n]);
 		rx[n] = (struct rn_rx){ .flow = &pkt[n]->flow,
 					.data = pkt[n]->data,
@@ -284,7 +281,7 @@ static void settle(struct pair *p)
 		if (!p->cfg.hold_acks)
 			break;
 		flush_devices(p, RN_TX_ALL);
-		if (earliest_slot(p) < 0 || p->link[earliest_slot(p)].at > p->now)
+		if (rn_heap_next(&p->link) > p->now)
 			break;
 	}
 	pair_collect_events(p);
@@ -297,8 +294,7 @@ static rn_ns min_ns(rn_ns a, rn_ns b)
 
 static rn_ns next_instant(const struct pair *p, bool timers)
 {
-	int slot = earliest_slot(p);
-	rn_ns t = slot < 0 ? RN_NEVER : p->link[slot].at;
+	rn_ns t = rn_heap_next(&p->link);
 
 	for (unsigned i = 0; i < p->cfg.devices; i++) {
 		t = min_ns(t, arena_deadline(&p->arena[i]));

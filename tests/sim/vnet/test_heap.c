@@ -65,26 +65,26 @@ static uint32_t first_of(const rn_ns *at)
 static void timers_stay_in_order_however_they_are_moved(void **state)
 {
 	struct rn_random r = rn_random_of(1, 2);
-	struct rn_timer timer[HOSTS];
-	struct rn_timers t;
+	struct rn_vnet_timer timer[HOSTS];
+	struct rn_vnet_timers t;
 	rn_ns at[HOSTS];
 
 	(void)state;
-	rn_timers_init(&t, timer, HOSTS);
+	rn_vnet_timers_init(&t, timer, HOSTS);
 	for (uint32_t i = 0; i < HOSTS; i++)
 		at[i] = RN_NEVER;
 	for (uint32_t n = 0; n < 20000; n++) {
 		uint32_t host = rn_random_below(&r, HOSTS);
 
 		at[host] = rn_random_below(&r, 3) ? rn_random_below(&r, 60) : RN_NEVER;
-		rn_timers_set(&t, host, at[host]);
+		rn_vnet_timers_set(&t, host, at[host]);
 		host = first_of(at);
 		if (host == HOSTS) {
-			assert_int_equal(rn_timers_next(&t), RN_NEVER);
+			assert_int_equal(rn_vnet_timers_next(&t), RN_NEVER);
 			continue;
 		}
-		assert_int_equal(rn_timers_next(&t), at[host]);
-		assert_int_equal(rn_timers_first(&t), host);
+		assert_int_equal(rn_vnet_timers_next(&t), at[host]);
+		assert_int_equal(rn_vnet_timers_first(&t), host);
 	}
 }
 
