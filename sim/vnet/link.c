@@ -28,7 +28,7 @@ uint32_t rn_link_queued(const struct rn_link *link, rn_ns now)
 			       8 * NS_PER_S);
 }
 
-static bool marks(struct rn_link *link, uint32_t queued)
+bool rn_link_mark(struct rn_link *link, uint32_t queued)
 {
 	const struct rn_link_cfg *c = &link->cfg;
 
@@ -39,6 +39,13 @@ static bool marks(struct rn_link *link, uint32_t queued)
 	return rn_random_ppm(&link->random,
 			     (uint32_t)scale(queued - c->ecn_min, c->ecn_ppm,
 					     c->ecn_max - c->ecn_min));
+}
+
+rn_ns rn_link_time(const struct rn_link *link, uint32_t bytes)
+{
+	const struct rn_link_cfg *c = &link->cfg;
+
+	return c->rate ? (rn_ns)scale(8 * (uint64_t)bytes, NS_PER_S, c->rate) : 0;
 }
 
 /* What happens to a packet on the wire, by chance. */
@@ -67,11 +74,10 @@ struct rn_link_fate rn_link_send(struct rn_link *link, rn_ns now, uint32_t bytes
 		fate.lost = true;
 		return fate;
 	}
-	fate.marked = capable && marks(link, queued);
+	fate.marked = capable && rn_link_mark(link, queued);
 	if (link->idle_at < now)
 		link->idle_at = now;
-	if (c->rate)
-		link->idle_at += (rn_ns)scale(8 * (uint64_t)bytes, NS_PER_S, c->rate);
+	link->idle_at += rn_link_time(link, bytes);
 	draw_faults(link, &fate);
 	fate.again += link->idle_at + c->delay;
 	fate.arrives_at += link->idle_at + c->delay;

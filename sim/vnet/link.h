@@ -71,6 +71,12 @@ uint32_t rn_link_queued(const struct rn_link *link, rn_ns now);
 struct rn_link_fate rn_link_send(struct rn_link *link, rn_ns now, uint32_t bytes,
 				 bool capable);
 
+/* Is a packet that is capable of it marked, when @queued bytes wait? */
+bool rn_link_mark(struct rn_link *link, uint32_t queued);
+
+/* How long @bytes take to be sent. */
+rn_ns rn_link_time(const struct rn_link *link, uint32_t bytes);
+
 /* What waits and what is on its way is lost, as is what is sent until it is up again. */
 void rn_link_set_down(struct rn_link *link, rn_ns now, bool down);
 

@@ -9,6 +9,14 @@
 
 enum {
 	ARRIVAL, /* arg: packet that comes to the other end of a link */
+	/* With PFC; arg: port */
+	SENT,
+	PAUSE,
+	RESUME,
+};
+
+enum {
+	PORT_EVENTS = 8, /* of a port, at once: one is sent, and pauses come and go */
 };
 
 /* ------------------------------------------------------------------- building */
@@ -20,7 +28,8 @@ static uint32_t ports_max(const struct rn_vnet_cfg *cfg)
 struct rn_vnet *rn_vnet_new(const struct rn_vnet_cfg *cfg)
 {
 	struct rn_vnet *v = calloc(1, sizeof(*v));
-	uint32_t events = cfg->packets + cfg->events;
+	uint32_t events = cfg->packets + cfg->events +
+			  (cfg->pause_above ? PORT_EVENTS * ports_max(cfg) : 0);
 	struct rn_heap_item *item = calloc(events, sizeof(*item));
 	struct rn_vnet_timer *timer = calloc(cfg->hosts, sizeof(*timer));
 
@@ -83,7 +92,7 @@ void rn_vnet_clear(struct rn_vnet *v, rn_ns now)
 	v->free_packets = v->cfg.packets;
 	v->most_packets = 0;
 	v->overflowed = false;
-	v->events = 0;
+	v->events = v->pauses = 0;
 	v->sent = v->doubled = v->arrived = v->lost = 0;
 }
 
@@ -100,13 +109,20 @@ struct rn_gid rn_vnet_gid(uint32_t number, bool ipv6)
 	return gid;
 }
 
+static void clear_port(struct rn_vnet_port *port)
+{
+	*port = (struct rn_vnet_port){ .to = RN_VNET_NOBODY,
+				       .first = RN_VNET_NOBODY,
+				       .last = RN_VNET_NOBODY };
+}
+
 uint32_t rn_vnet_add_host(struct rn_vnet *v, struct rn_dev *dev, const struct rn_gid *gid)
 {
 	uint32_t number = v->hosts++;
 
 	assert(v->hosts <= v->cfg.hosts);
 	v->host[number] = (struct rn_vnet_host){ .dev = dev, .gid = *gid };
-	v->port[number].to = RN_VNET_NOBODY;
+	clear_port(&v->port[number]);
 	return number;
 }
 
@@ -116,7 +132,7 @@ uint32_t rn_vnet_add_switch(struct rn_vnet *v)
 
 	assert(v->switches <= v->cfg.switches);
 	for (uint32_t i = 0; i < v->cfg.switch_ports; i++)
-		v->port[rn_vnet_port_of(v, node, i)].to = RN_VNET_NOBODY;
+		clear_port(&v->port[rn_vnet_port_of(v, node, i)]);
 	for (uint32_t i = 0; i < v->cfg.hosts; i++)
 		rn_vnet_route(v, node, i, 0, 0);
 	return node;
@@ -250,6 +266,102 @@ static bool through(struct rn_vnet *v, struct rn_vnet_packet *p, uint32_t number
 	return true;
 }
 
+/* -------------------------------------------------------------- flow control */
+/* A packet that came from @number waits at the other end, or no longer. */
+static void hold(struct rn_vnet *v, uint32_t number, uint32_t bytes)
+{
+	struct rn_vnet_port *port = &v->port[number];
+
+	port->held += bytes;
+	if (port->told || port->held <= v->cfg.pause_above)
+		return;
+	port->told = true;
+	v->pauses++;
+	put(v, v->now + port->link.cfg.delay, PAUSE, number);
+}
+
+static void release(struct rn_vnet *v, uint32_t number, uint32_t bytes)
+{
+	struct rn_vnet_port *port = &v->port[number];
+
+	port->held -= bytes;
+	if (!port->told || port->held > v->cfg.pause_above / 2)
+		return;
+	port->told = false;
+	put(v, v->now + port->link.cfg.delay, RESUME, number);
+}
+
+static uint32_t size_of(const struct rn_vnet_packet *p)
+{
+	return p->len + RN_LINK_FRAMING;
+}
+
+/* The next packet leaves @number, if it may: the link is idle then, its queue is ours. */
+static void send_next(struct rn_vnet *v, uint32_t number)
+{
+	struct rn_vnet_port *port = &v->port[number];
+	struct rn_vnet_packet *p;
+
+	if (port->sends || port->paused || port->first == RN_VNET_NOBODY)
+		return;
+	p = &v->packet[port->first];
+	port->first = p->next;
+	if (p->next == RN_VNET_NOBODY)
+		port->last = RN_VNET_NOBODY;
+	port->waiting -= size_of(p);
+	port->sends = true;
+	if (p->port != number)
+		release(v, p->port, size_of(p));
+	put(v, v->now + rn_link_time(&port->link, size_of(p)), SENT, number);
+	through(v, p, number, 0);
+}
+
+static void wait_at(struct rn_vnet *v, struct rn_vnet_packet *p, uint32_t number)
+{
+	struct rn_vnet_port *port = &v->port[number];
+	uint32_t i = index_of(v, p);
+
+	if ((p->flow.tclass & RN_ECN_MASK) != RN_ECN_NOT_ECT &&
+	    rn_link_mark(&port->link, port->waiting)) {
+		p->flow.tclass |= RN_ECN_CE;
+		port->link.marked++;
+	}
+	p->next = RN_VNET_NOBODY;
+	*(port->last == RN_VNET_NOBODY ? &port->first : &v->packet[port->last].next) = i;
+	port->last = i;
+	port->waiting += size_of(p);
+	if (port->waiting > port->link.queue_max)
+		port->link.queue_max = port->waiting;
+	if (p->port != number)
+		hold(v, p->port, size_of(p));
+	send_next(v, number);
+}
+
+static void flow_control(struct rn_vnet *v, uint32_t what, uint32_t number)
+{
+	struct rn_vnet_port *port = &v->port[number];
+
+	if (what == SENT)
+		port->sends = false;
+	else
+		port->paused = what == PAUSE;
+	send_next(v, number);
+}
+
+/* @p, in the pool, comes to the port @number of the node where it is. @p->port says by
+ * which link it came there; at its host, that port itself. False: it is lost, and given
+ * back.
+ */
+static bool leave_by(struct rn_vnet *v, struct rn_vnet_packet *p, uint32_t number,
+		     rn_ns late)
+{
+	if (!v->cfg.pause_above)
+		return through(v, p, number, late);
+	assert(!late);
+	wait_at(v, p, number);
+	return true;
+}
+
 /* ----------------------------------------------------------------- the switch */
 /* Equal for the packets of a flow, and another at each switch: otherwise the switches of
  * the next tier would use some of their ports only.
@@ -285,7 +397,7 @@ static void forward(struct rn_vnet *v, uint32_t node, struct rn_vnet_packet *p)
 	uint32_t port = port_up(v, node, r, r->count > 1 ? hash_of(&p->flow, node) : 0);
 
 	if (port != RN_VNET_NOBODY) {
-		through(v, p, port, 0);
+		leave_by(v, p, port, 0);
 		return;
 	}
 	lose(v, p, NULL, RN_VNET_NO_WAY);
@@ -335,7 +447,8 @@ struct rn_vnet_packet *rn_vnet_take(struct rn_vnet *v, uint32_t host, unsigned w
 void rn_vnet_go(struct rn_vnet *v, struct rn_vnet_packet *p)
 {
 	v->sent++;
-	through(v, p, p->from, 0);
+	p->port = p->from;
+	leave_by(v, p, p->from, 0);
 }
 
 struct rn_vnet_packet *rn_vnet_send(struct rn_vnet *v, const struct rn_vnet_packet *p,
@@ -348,7 +461,8 @@ struct rn_vnet_packet *rn_vnet_send(struct rn_vnet *v, const struct rn_vnet_pack
 		lose(v, p, NULL, RN_VNET_NO_ROOM);
 		return NULL;
 	}
-	return through(v, copy, copy->from, late) ? copy : NULL;
+	copy->port = copy->from;
+	return leave_by(v, copy, copy->from, late) ? copy : NULL;
 }
 
 void rn_vnet_receive(struct rn_vnet *v, uint32_t host, const struct rn_vnet_packet *p)
@@ -446,6 +560,8 @@ void rn_vnet_step(struct rn_vnet *v)
 	item = rn_heap_take(&v->heap);
 	if (item.what == ARRIVAL)
 		arrive(v, item.arg);
+	else if (item.what < RN_VNET_OWN)
+		flow_control(v, item.what, item.arg);
 	else
 		v->cfg.ops->happen(v->cfg.ctx, item.what, item.arg);
 }

@@ -6,8 +6,9 @@
  * and switches; each direction has its own rate, delay, queue, marks and faults (link.h).
  * A switch looks up the destination and sends by one of the ports that lead there: which
  * one follows from the addresses and the UDP source port of the packet, so that the
- * packets of a flow keep their order (ECMP). Time goes from one thing that happens to the
- * next (heap.h); a step costs O(log n) in packets and hosts.
+ * packets of a flow keep their order (ECMP). What finds a queue full is lost or, with
+ * PFC, waits. Time goes from one thing that happens to the next (heap.h); a step costs
+ * O(log n) in packets and hosts.
  *
  * Who drives a network:
  *
@@ -45,6 +46,7 @@ struct rn_vnet_packet {
 	uint32_t from, to; /* hosts */
 	uint32_t tag;	   /* the driver's */
 	uint32_t port;	   /* it is on its way from there */
+	uint32_t next;	   /* with PFC: that waits behind it */
 	uint32_t downs;	   /* of that link when it left */
 	bool damaged;
 	uint32_t len; /* from BTH to ICRC */
@@ -55,6 +57,13 @@ struct rn_vnet_port {
 	struct rn_link link;
 	uint32_t to;   /* node at the other end; RN_VNET_NOBODY: not joined */
 	uint32_t back; /* the port of that node */
+	/* With PFC: */
+	uint32_t first, last; /* packets that wait here; RN_VNET_NOBODY: none */
+	uint32_t waiting;     /* their bytes */
+	uint32_t held;	      /* bytes that came from here and wait at the other end */
+	bool sends;	      /* one is being sent */
+	bool told;	      /* the other end has told it to pause, and not to go on */
+	bool paused;	      /* it has heard so */
 };
 
 struct rn_vnet_host {
@@ -103,6 +112,12 @@ struct rn_vnet_cfg {
 	uint32_t switch_ports;	  /* of a switch, at most 65535 */
 	uint32_t packets;	  /* under way at once */
 	uint32_t events;	  /* of the driver, at once, in addition */
+	/* Priority flow control: what has come by a link waits at the switch in as many
+	 * bytes as it takes, and the other end is told to pause when it is more than so
+	 * many, to go on when it is half of it. 0: none; a queue that is full loses
+	 * packets.
+	 */
+	uint32_t pause_above;
 	const struct rn_vnet_ops *ops;
 	void *ctx;
 };
@@ -123,6 +138,7 @@ struct rn_vnet {
 	uint32_t most_packets; /* that were ever under way at once */
 	bool overflowed;       /* more happened at once than there is room for */
 	uint64_t events;       /* steps that were taken */
+	uint64_t pauses;       /* that ports were told */
 	/* What happened to packets: given to the network, doubled by it, at their host,
 	 * lost. */
 	uint64_t sent, doubled, arrived, lost;

@@ -21,14 +21,15 @@ enum {
 	FLAP_WITHIN = 2000000,
 	FLAP_LEAST = 10000,
 	FLAP_MORE = 500000,
-	POOL = 80, /* packets for a host: what its flow may have under way, and answers */
+	ANSWERS = 16, /* packets of a host under way besides the data of its flow */
 	PD = 1,
 	KEY = 0x100,
 	SLOT = 0x10, /* low byte of all QPNs */
 	DEPTH = 4,   /* READs under way */
 	PSN = 1000,
 	TIMEOUT = 14,
-	PROGRESS = 1 << 16, /* events */
+	PROGRESS = 1 << 16,   /* events */
+	PAUSE_ABOVE = 100000, /* bytes of one link that wait at a switch */
 };
 
 #define SECOND RN_MSEC(1000)
@@ -680,14 +681,23 @@ static void put_events(struct tree *t)
 		rn_vnet_put(t->net, rn_random_below(&t->random, FLAP_WITHIN), DOWN, 0);
 }
 
+/* That a host may have under way. */
+static uint32_t packets_of(const struct rn_fat_tree_cfg *c)
+{
+	uint32_t length = c->length ? c->length : LENGTH_LEAST << (LENGTHS - 1);
+
+	return ANSWERS + OUTSTANDING * (length / RN_MTU_MAX + 1);
+}
+
 static int set_up(struct tree *t)
 {
 	const struct rn_fat_tree_cfg *c = t->cfg;
 	const struct rn_vnet_cfg net = { .hosts = c->hosts,
 					 .switches = rn_fat_tree_switches(c->k),
 					 .switch_ports = c->k,
-					 .packets = POOL * c->hosts,
+					 .packets = c->hosts * packets_of(c),
 					 .events = c->hosts + c->flaps,
+					 .pause_above = c->pfc ? PAUSE_ABOVE : 0,
 					 .ops = &network,
 					 .ctx = t };
 	struct rn_link_cfg link = plain_link;
@@ -770,6 +780,9 @@ static void check_packets(struct tree *t)
 	if (rn_vnet_under_way(net) ||
 	    net->sent + net->doubled != net->arrived + net->lost)
 		fail(t, "a packet is neither at its host nor lost");
+	if (t->cfg->pfc && !t->cfg->loss_ppm && !t->cfg->flaps && net->lost)
+		fail(t, "%llu packets are lost in spite of flow control",
+		     (unsigned long long)net->lost);
 	if (sent != net->sent || received != net->arrived)
 		fail(t, "hosts count %llu packets sent and %llu received",
 		     (unsigned long long)sent, (unsigned long long)received);
@@ -794,6 +807,7 @@ static void sum_up(struct tree *t)
 	r->events = t->net->events;
 	r->packets = t->net->sent;
 	r->lost = t->net->lost;
+	r->pauses = t->net->pauses;
 	r->memory = t->bytes + rn_vnet_memory(t->net);
 	for (uint32_t i = 0; i < c->hosts; i++) {
 		r->retransmitted += t->host[i].stats[RN_STAT_RETRANSMITTED];

@@ -41,6 +41,7 @@ struct rn_fat_tree_cfg {
 	enum rn_cc_mode cc;
 	uint32_t loss_ppm; /* of the packets on each link */
 	uint32_t flaps;	   /* times that a link goes down for a while */
+	bool pfc; /* switches tell who sends too much to pause, and lose nothing */
 	uint32_t messages; /* of each flow; 0: RN_FAT_TREE_MESSAGES */
 	uint32_t length;   /* bytes of one, a multiple of 8; 0: as the seed has it */
 	/* Is told now and then how far the run is; or NULL. */
@@ -68,6 +69,7 @@ struct rn_fat_tree_result {
 	uint64_t lost;	    /* of them, queues that were full included */
 	uint64_t dropped;   /* of those: because a queue was full */
 	uint64_t marked, cnps, retransmitted, timeouts;
+	uint64_t pauses; /* that ports were told, with PFC */
 	uint64_t memory; /* bytes of all that was used */
 };
 

@@ -382,6 +382,88 @@ static void flows_spread_over_ports_and_keep_to_theirs(void **state)
 	n->v = star;
 }
 
+/* Of two hosts that send to the third more than its link carries, both are told to pause;
+ * all arrives, in order and without a gap on that link.
+ */
+static void who_sends_too_much_is_told_to_pause(void **state)
+{
+	struct net *n = *state;
+	struct rn_vnet *star = n->v;
+	struct rn_vnet_cfg cfg = star->cfg;
+	struct rn_link_cfg fast = link, slow = link;
+	uint32_t most = 0;
+
+	cfg.packets = 40;
+	cfg.pause_above = 300;
+	n->v = rn_vnet_new(&cfg);
+	assert_non_null(n->v);
+	fast.rate *= 10;
+	slow.queue = 200; /* with flow control nothing is lost all the same */
+	build(n, &fast);
+	rn_link_init(&n->v->port[rn_vnet_port_of(n->v, n->node, 2)].link, &slow, 1);
+	for (unsigned i = 0; i < 40; i++) {
+		const struct rn_vnet_packet p = packet(n, i % 2, 2);
+
+		assert_non_null(rn_vnet_send(n->v, &p, 0));
+	}
+	while (rn_vnet_next(n->v) != RN_NEVER) {
+		rn_vnet_step(n->v);
+		for (uint32_t i = 0; i < 2; i++)
+			if (n->v->port[i].held > most)
+				most = n->v->port[i].held;
+	}
+	assert_int_equal(n->count, 40);
+	for (unsigned i = 0; i < 40; i++)
+		expect(n, i, n->seen[0].at + 100 * (rn_ns)i, 'a', 2);
+	assert_int_equal(n->v->lost, 0);
+	assert_true(n->v->pauses >= 2);
+	/* What is on its way until the other end has heard of it comes on top: 2 x 100
+	 * ns. */
+	assert_in_range(most, 400, 300 + 100 + 2000 + 100);
+	for (uint32_t i = 0; i < 2; i++)
+		assert_int_equal(n->v->port[i].held, 0);
+	rn_vnet_free(n->v);
+	n->v = star;
+}
+
+/* Host 0 has filled what it may of the queue to host 2; host 1 gets its packet all the
+ * same. */
+static void a_pause_is_for_one_link_alone(void **state)
+{
+	struct net *n = *state;
+	struct rn_vnet *star = n->v;
+	struct rn_vnet_cfg cfg = star->cfg;
+
+	cfg.packets = 40;
+	cfg.pause_above = 1;
+	n->v = rn_vnet_new(&cfg);
+	assert_non_null(n->v);
+	build(n, &link);
+	for (unsigned i = 0; i < 10; i++) {
+		const struct rn_vnet_packet p = packet(n, 0, 2);
+
+		rn_vnet_send(n->v, &p, 0);
+	}
+	while (!n->v->port[0].paused)
+		rn_vnet_step(n->v);
+	assert_true(n->v->port[0].waiting > 0);
+	const struct rn_vnet_packet p = packet(n, 1, 0);
+	rn_ns began = n->v->now;
+
+	n->count = 0;
+	rn_vnet_send(n->v, &p, 0);
+	while (n->seen[0].who != 0 || !n->count) {
+		n->count = 0;
+		rn_vnet_step(n->v);
+	}
+	expect(n, 0, began + 2 * (100 + DELAY), 'a', 0);
+	n->count = 0;
+	run(n);
+	assert_int_equal(n->v->arrived, 11);
+	rn_vnet_free(n->v);
+	n->v = star;
+}
+
 /* A tree of 4-port switches has 4 pods of 2 and 2, and 4 core switches. */
 enum {
 	K = 4,
@@ -488,6 +570,8 @@ int main(void)
 		TEST(a_link_may_double),
 		TEST(own_events_come_in_their_order),
 		TEST(flows_spread_over_ports_and_keep_to_theirs),
+		TEST(who_sends_too_much_is_told_to_pause),
+		TEST(a_pause_is_for_one_link_alone),
 		TEST(every_host_of_a_tree_reaches_every_other_by_the_shortest_way),
 		TEST(few_hosts_are_spread_over_the_pods),
 	};

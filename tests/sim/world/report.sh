@@ -97,11 +97,16 @@ assert all(run[n] > 0 for run in runs for n in ("bytes", "lost", "retransmitted"
 "$rocin" sim --topology=fat-tree:6 --hosts=40 --seeds 5 >"$work/tree" 2>"$work/errors" || fail 'a fat tree'
 grep -q '^40 hosts, 45 switches of 6 ports$' "$work/tree" || fail 'a fat tree is not described'
 [ ! -s "$work/errors" ] || fail 'progress where nobody looks'
+"$rocin" sim --topology=fat-tree:8 --seeds 2 --pfc --json | python3 -c '
+import json, sys
+run = json.load(sys.stdin)["runs"][0]
+assert run["traffic"] == "incast" and run["pauses"] > 0 and run["lost"] == 0, run
+' || fail 'flow control'
 [ "$("$rocin" sim --topology=fat-tree:4 --hashes)" = "$("$rocin" sim --topology=fat-tree:4 --hashes --seeds 1)" ] ||
 	fail 'a seed of a fat tree is not a run'
 for wrong in '--topology fat-tree:5' '--topology fat-tree:34' '--topology fat-tree:' '--topology ring:4' \
 	'--topology fat-tree:4 --hosts 17' '--topology fat-tree:4 --hosts 1' '--topology fat-tree:4 --loss 2%' \
-	'--hosts 4' '--loss 1%' '--flaps 1'; do
+	'--hosts 4' '--loss 1%' '--flaps 1' --pfc; do
 	# shellcheck disable=SC2086 # several words
 	refuses 64 $wrong
 done

@@ -81,6 +81,31 @@ static void congestion_is_marked_and_answered(void **state)
 	assert_int_equal(b.cnps, 0);
 }
 
+/* What full queues lose without it. */
+static void flow_control_loses_nothing(void **state)
+{
+	struct rn_fat_tree_cfg cfg = tree_of(4, 9, 4);
+
+	(void)state;
+	cfg.traffic = RN_FAT_TREE_INCAST;
+	cfg.cc = RN_CC_OFF;
+	cfg.length = 131072;
+	run_well(&cfg, &a);
+	assert_true(a.dropped > 0 && a.retransmitted > 0);
+	assert_int_equal(a.pauses, 0);
+	cfg.pfc = true;
+	run_well(&cfg, &b);
+	assert_true(b.pauses > 0);
+	assert_int_equal(b.lost, 0);
+	assert_int_equal(b.retransmitted, 0);
+	for (cfg.seed = 1; cfg.seed <= 10; cfg.seed++) {
+		cfg.cc = RN_CC_ON;
+		cfg.loss_ppm = cfg.seed % 2 * 1000;
+		cfg.flaps = (uint32_t)cfg.seed % 3 * 2;
+		run_well(&cfg, &b);
+	}
+}
+
 static void equal_settings_give_equal_runs(void **state)
 {
 	struct rn_fat_tree_cfg cfg = tree_of(8, 100, 7);
@@ -293,6 +318,7 @@ int main(void)
 		cmocka_unit_test(all_have_all_whatever_the_seed),
 		cmocka_unit_test(what_links_lose_is_sent_again),
 		cmocka_unit_test(congestion_is_marked_and_answered),
+		cmocka_unit_test(flow_control_loses_nothing),
 		cmocka_unit_test(equal_settings_give_equal_runs),
 		cmocka_unit_test(
 			what_happens_grows_with_the_packets_and_not_with_the_hosts),

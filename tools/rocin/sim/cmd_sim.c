@@ -58,6 +58,8 @@ static const struct argp_option options[] = {
 	  "Lose so many of the packets on each link of --topology, up to 1%", 0 },
 	{ "flaps", RN_OPT_FLAPS, "N", 0,
 	  "So many times a link of --topology fails for a while", 0 },
+	{ "pfc", RN_OPT_PFC, NULL, 0,
+	  "Switches of --topology make senders pause instead of losing packets", 0 },
 	{ "plot", OPT_PLOT, "FILE", 0, "Draw the rates of --incast (SVG)", 0 },
 	{ "replay", 'r', "FILE", 0,
 	  "Replay a run recorded by rocin run --record, and compare", 0 },

@@ -40,8 +40,9 @@ static bool read_ports(const char *text, uint32_t *ports)
 
 static void check_options(const struct rn_sim_fat_tree *args, struct argp_state *state)
 {
-	if (!args->ports && (args->hosts || args->loss_ppm || args->flaps))
-		argp_error(state, "--hosts, --loss and --flaps are for --topology");
+	if (!args->ports && (args->hosts || args->loss_ppm || args->flaps || args->pfc))
+		argp_error(state,
+			   "--hosts, --loss, --flaps and --pfc are for --topology");
 	if (args->ports && args->hosts > rn_fat_tree_hosts(args->ports))
 		argp_error(state, "fat-tree:%u has room for %u hosts", args->ports,
 			   rn_fat_tree_hosts(args->ports));
@@ -76,6 +77,9 @@ error_t rn_sim_fat_tree_parse(struct rn_sim_fat_tree *args, int key, char *arg,
 			argp_error(state, "\"%s\" is not a number from 0 to %d", arg,
 				   FLAPS_MAX);
 		args->flaps = (uint32_t)number;
+		return 0;
+	case RN_OPT_PFC:
+		args->pfc = true;
 		return 0;
 	case ARGP_KEY_END:
 		check_options(args, state);
@@ -113,6 +117,8 @@ static void print_failure(const struct seed_run *s)
 		       s->cfg.loss_ppm % 10000);
 	if (s->cfg.flaps)
 		printf(" --flaps %u", s->cfg.flaps);
+	if (s->cfg.pfc)
+		printf(" --pfc");
 	printf("\n    at %lld ns: %s\n", (long long)s->r.at, s->r.why);
 }
 
@@ -145,16 +151,17 @@ static json_t *run_json(const struct seed_run *s)
 	const struct rn_fat_tree_result *r = &s->r;
 	json_t *run = json_pack(
 		"{s:I, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, "
-		"s:I, s:I}",
+		"s:I, s:I, s:I}",
 		"seed", (json_int_t)s->seed, "traffic", traffic_name(r), "flows",
 		(json_int_t)r->flows, "messages", (json_int_t)r->completed, "bytes",
 		(json_int_t)r->bytes, "ns", (json_int_t)r->done, "packets",
 		(json_int_t)r->packets, "lost", (json_int_t)r->lost, "dropped",
 		(json_int_t)r->dropped, "retransmitted", (json_int_t)r->retransmitted,
 		"timeouts", (json_int_t)r->timeouts, "marked", (json_int_t)r->marked,
-		"cnps", (json_int_t)r->cnps, "events", (json_int_t)r->events,
-		"bytes_per_host", (json_int_t)(r->memory / s->cfg.hosts),
-		"events_per_second", (json_int_t)per_second(s));
+		"cnps", (json_int_t)r->cnps, "pauses", (json_int_t)r->pauses, "events",
+		(json_int_t)r->events, "bytes_per_host",
+		(json_int_t)(r->memory / s->cfg.hosts), "events_per_second",
+		(json_int_t)per_second(s));
 
 	if (r->failed)
 		json_object_update_new(run, json_pack("{s:s, s:I}", "why", r->why,
@@ -217,7 +224,8 @@ int rn_sim_fat_tree(const struct rn_sim_fat_tree *args)
 							: rn_fat_tree_hosts(args->ports),
 				       .cc = RN_CC_ON,
 				       .loss_ppm = args->loss_ppm,
-				       .flaps = args->flaps } };
+				       .flaps = args->flaps,
+				       .pfc = args->pfc } };
 	json_t *runs = json_array(), *all;
 	uint64_t failed = 0;
 
