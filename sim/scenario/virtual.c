@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "mads.h"
-#include "rocin/icrc.h"
+#include "sim/vnet/host.h"
 #include "virtual_internal.h"
 
 struct rn_virtual *rn_virtual_new(void)
@@ -137,16 +137,10 @@ static struct rn_scene_packet *room(struct rn_virtual *v)
 static bool take_packet(struct rn_virtual *v, struct rn_scene_packet *p)
 {
 	struct rn_tx tx;
-	uint32_t len = rn_dev_transmit(v->dev, v->now, RN_TX_ALL, p->bytes,
-				       sizeof(p->bytes) - RN_ICRC_LEN, &tx);
 
-	if (!len)
-		return false;
 	p->at = v->now;
-	p->flow = *tx.flow;
-	rn_icrc_seal_with(&p->flow, 0, p->bytes, len, &tx.part);
-	p->len = len + RN_ICRC_LEN;
-	return true;
+	p->len = rn_host_transmit(v->dev, v->now, RN_TX_ALL, p->bytes, &p->flow, &tx);
+	return p->len > 0;
 }
 
 static void take_packets(struct rn_virtual *v)

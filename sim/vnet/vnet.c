@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "rocin/icrc.h"
+#include "host.h"
 
 enum {
 	ARRIVAL, /* arg: packet that comes to the other end of a link */
@@ -417,14 +417,10 @@ uint32_t rn_vnet_host_of(const struct rn_vnet *v, const struct rn_gid *gid)
 bool rn_vnet_build(struct rn_vnet *v, uint32_t host, unsigned what,
 		   struct rn_vnet_packet *p, struct rn_tx *tx)
 {
-	uint32_t len = rn_dev_transmit(v->host[host].dev, rn_vnet_local(v, host), what,
-				       p->bytes, RN_PACKET_MAX, tx);
-
-	if (!len)
+	p->len = rn_host_transmit(v->host[host].dev, rn_vnet_local(v, host), what,
+				  p->bytes, &p->flow, tx);
+	if (!p->len)
 		return false;
-	p->flow = *tx->flow;
-	rn_icrc_seal_with(&p->flow, 0, p->bytes, len, &tx->part);
-	p->len = len + RN_ICRC_LEN;
 	p->from = host;
 	p->to = rn_vnet_host_of(v, &p->flow.dst);
 	p->tag = 0;

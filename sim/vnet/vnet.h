@@ -2,25 +2,24 @@
 /* vnet.h - hosts, links, switches and a clock in virtual time.
  *
  * A host is a device of the core, or what else has a deadline, with an address and one
- * port. Links join ports of hosts
- * and switches; each direction has its own rate, delay, queue, marks and faults (link.h).
- * A switch looks up the destination and sends by one of the ports that lead there: which
- * one follows from the addresses and the UDP source port of the packet, so that the
- * packets of a flow keep their order (ECMP). What finds a queue full is lost or, with
- * PFC, waits. Time goes from one thing that happens to the next (heap.h); a step costs
- * O(log n) in packets and hosts.
+ * port. Links join ports of hosts and switches; each direction has its own rate, delay,
+ * queue, marks and faults (link.h). A switch looks up the destination and sends by one of
+ * the ports that lead there: which one follows from the addresses and the UDP source port
+ * of the packet, so that the packets of a flow keep their order (ECMP). What finds a
+ * queue full is lost or, with PFC, waits. Time goes from one thing that happens to the
+ * next (heap.h); a step costs O(log n) in packets and hosts.
  *
  * Who drives a network:
  *
- * 1. rn_vnet_new() allocates for the largest network that will be, rn_vnet_clear() begins
- * one;
- * 2. rn_vnet_add_host(), rn_vnet_add_switch(), rn_vnet_join() and rn_vnet_route() (or
- *    topology.h) build it; rn_vnet_put() puts the driver's own events into the order;
- * 3. while rn_vnet_next() is not RN_NEVER: rn_vnet_step(). It calls the driver's
- * operations, which give packets to the device, take its completions, and let out what it
- * has to send with rn_vnet_take() and rn_vnet_go();
- * 4. after whatever may have changed the deadline of a device outside of arrive() and
- *    expire() of its own host, the driver calls rn_vnet_rearm().
+ * 1. allocates with rn_vnet_new() for the largest that will be, and begins one with
+ *    rn_vnet_clear();
+ * 2. builds it with rn_vnet_add_host(), rn_vnet_add_switch(), rn_vnet_join() and
+ *    rn_vnet_route(), or by topology.h; events of its own come by rn_vnet_put();
+ * 3. calls rn_vnet_step() while rn_vnet_next() is not RN_NEVER. Its operations give
+ * packets to the device, take its completions, and let out what it has to send by
+ * rn_vnet_take() and rn_vnet_go();
+ * 4. calls rn_vnet_rearm() after whatever may have changed the deadline of a host, but
+ * for arrive() and expire() of that host.
  *
  * Equal calls give equal runs, on every machine. Nothing is allocated after
  * rn_vnet_new(): a packet under way has a place in a pool. Threads: no locks; a network

@@ -15,10 +15,10 @@
 #include <cmocka.h>
 
 #include "rocin/access.h"
-#include "rocin/icrc.h"
 #include "rocin/mr.h"
 #include "sim/scenario/fields.h"
 #include "sim/scenario/packet.h"
+#include "sim/vnet/host.h"
 
 enum {
 	LEN = 65536, /* of the responder's buffer */
@@ -312,18 +312,13 @@ static void destroy(void)
 static void drain(rn_ns now)
 {
 	struct rn_tx tx;
-	uint32_t len;
 
 	while (our_count < PACKETS) {
 		struct rn_scene_packet *p = &ours[our_count];
 
-		len = rn_dev_transmit(dev, now, RN_TX_ALL, p->bytes,
-				      sizeof(p->bytes) - RN_ICRC_LEN, &tx);
-		if (!len)
+		p->len = rn_host_transmit(dev, now, RN_TX_ALL, p->bytes, &p->flow, &tx);
+		if (!p->len)
 			break;
-		p->flow = *tx.flow;
-		rn_icrc_seal_with(&p->flow, 0, p->bytes, len, &tx.part);
-		p->len = len + RN_ICRC_LEN;
 		our_count++;
 	}
 }

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "sim/vnet/host.h"
+
 /* More steps than this without time passing: the devices talk to themselves. */
 enum {
 	STEPS_MAX = 1000000
@@ -140,17 +142,12 @@ void pair_print_tail(const struct pair *p, unsigned count)
 static bool transmit_one(struct pair *p, unsigned i, unsigned what)
 {
 	struct pair_packet pkt = { .at = p->now, .from = (int)i };
-	uint32_t len = rn_dev_transmit(p->dev[i], p->now, what, pkt.data, RN_PACKET_MAX,
-				       &pkt.tx);
 
-	if (len == 0)
-		return false;
-	assert_true(len <= RN_PACKET_MAX);
-	pkt.flow = *pkt.tx.flow;
-	rn_icrc_seal_with(&pkt.flow, 0, pkt.data, len, &pkt.tx.part);
-	pkt.len = len + RN_ICRC_LEN;
-	send_packet(p, &pkt);
-	return true;
+	pkt.len = rn_host_transmit(p->dev[i], p->now, what, pkt.data, &pkt.flow, &pkt.tx);
+	assert_true(pkt.len <= RN_PACKET_MAX + RN_ICRC_LEN);
+	if (pkt.len)
+		send_packet(p, &pkt);
+	return pkt.len > 0;
 }
 
 void pair_collect_events(struct pair *p)

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* host.h - what whoever drives a device in virtual time does with what leaves it. */
+#ifndef RN_HOST_H
+#define RN_HOST_H
+
+#include "rocin/icrc.h"
+#include "rocin/transport.h"
+#include "rocin/wire.h"
+
+/* The next packet of @dev, signed, as its receiver sees it. @bytes: room for
+ * RN_PACKET_MAX + RN_ICRC_LEN. Return: its length, from BTH to ICRC; 0: nothing may leave
+ * now.
+ */
+static inline uint32_t rn_host_transmit(struct rn_dev *dev, rn_ns now, unsigned what,
+					uint8_t *bytes, struct rn_flow *flow,
+					struct rn_tx *tx)
+{
+	uint32_t len = rn_dev_transmit(dev, now, what, bytes, RN_PACKET_MAX, tx);
+
+	if (!len)
+		return 0;
+	*flow = *tx->flow;
+	rn_icrc_seal_with(flow, 0, bytes, len, &tx->part);
+	return len + RN_ICRC_LEN;
+}
+
+#endif /* RN_HOST_H */
