@@ -5,12 +5,14 @@
 #include <stdio.h>
 
 #include "sim/world/connections.h"
+#include "sim/world/fat_tree.h"
 #include "sim/world/world.h"
 
 enum {
 	SEEDS = 6000,
 	CONNECTION_SEEDS = 100,
-	HASHES = 20
+	HASHES = 20,
+	TREE_HASHES = 5,
 };
 
 static void print_hashes(struct rn_world *w)
@@ -25,6 +27,23 @@ static void print_hashes(struct rn_world *w)
 		       (unsigned long long)r.hash);
 	}
 	rn_world_free(w);
+}
+
+/* As rocin sim --topology=fat-tree:4 --loss=0.1% --flaps=2, and again with --pfc. */
+static void print_tree_hashes(void)
+{
+	struct rn_fat_tree_cfg cfg = {
+		.k = 4, .hosts = 16, .cc = RN_CC_ON, .loss_ppm = 1000, .flaps = 2
+	};
+	struct rn_fat_tree_result r;
+
+	for (unsigned pfc = 0; pfc < 2; pfc++)
+		for (cfg.seed = 1; cfg.seed <= TREE_HASHES; cfg.seed++) {
+			cfg.pfc = pfc;
+			if (rn_fat_tree_run(&cfg, &r) == 0)
+				printf("%llu %016llx\n", (unsigned long long)cfg.seed,
+				       (unsigned long long)r.hash);
+		}
 }
 
 /* False: one has failed. */
@@ -55,6 +74,7 @@ int main(int argc, char **argv)
 		return 2;
 	if (argc > 1) {
 		print_hashes(w);
+		print_tree_hashes();
 		return 0;
 	}
 	if (!check_connections()) {

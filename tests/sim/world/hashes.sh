@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # hashes.sh SOURCE ROCIN LIBDEFLATE FILE... - a seed gives the same packets and completions
-# whatever compiles the transport and the worlds: as in ROCIN, with gcc and clang, with and
-# without optimization and sanitizers.
+# whatever compiles the transport, the worlds and the fat trees: as in ROCIN, with gcc and
+# clang, with and without optimization and sanitizers.
 set -u
 source=$1 rocin=$2 libdeflate=$3
 shift 3 # what is left: files of transport
@@ -10,7 +10,11 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$source" || exit 1
 "$rocin" sim --hashes --seeds 1..20 >"$work/rocin" || exit 1
-[ "$(sort -u -k2 "$work/rocin" | wc -l)" = 20 ] || { echo 'two runs are alike' && exit 1; }
+for pfc in '' --pfc; do
+	"$rocin" sim --topology=fat-tree:4 --loss=0.1% --flaps=2 ${pfc:+"$pfc"} --hashes --seeds 1..5 \
+		>>"$work/rocin" || exit 1
+done
+[ "$(sort -u -k2 "$work/rocin" | wc -l)" = 30 ] || { echo 'two runs are alike' && exit 1; }
 flags="-std=gnu11 -UNDEBUG -D_GNU_SOURCE -I. -Iinclude"
 compared=0
 
@@ -38,4 +42,4 @@ same() {
 same 'gcc -O0' "${@/#/transport/}" transport/cm/*.c
 same 'clang -O1 -fsanitize=address,undefined' "${@/#/transport/}" transport/cm/*.c
 [ $compared -gt 0 ] || { echo 'no compiler is installed' && exit 77; }
-echo "20 hashes are the same $compared times"
+echo "30 hashes are the same $compared times"
