@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* virtual.c - the transport as the device of a scenario: time, memory, what comes out. */
+/* virtual.c - the transport as the device of a scenario, in virtual time: memory, what
+ * leaves it, objects, calls.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +11,13 @@
 #include "sim/pcie/model/text.h"
 #include "sim/vnet/host.h"
 #include "virtual_internal.h"
+
+enum {
+	KEY = 0x155a,	 /* of the first region; the others 0x100 further each */
+	SRQN = 0x51,	 /* of the first SRQ */
+	QPN = 0x11,	 /* of the first QP */
+	PEER_QPN = 0x99, /* what all of them send to */
+};
 
 struct rn_virtual *rn_virtual_new(void)
 {
@@ -110,7 +119,7 @@ static enum rn_mem_result mem_atomic(void *ctx, const struct rn_mem_atomic_req *
 	return RN_MEM_DONE;
 }
 
-const struct rn_mem_ops rn_virtual_mem = {
+static const struct rn_mem_ops memory_ops = {
 	.always_done = true,
 	.write = mem_write,
 	.read = mem_read,
@@ -182,7 +191,7 @@ static void take_events(struct rn_virtual *v)
 	}
 }
 
-void rn_virtual_flush(struct rn_virtual *v)
+static void flush(struct rn_virtual *v)
 {
 	take_packets(v);
 	take_events(v);
@@ -232,13 +241,13 @@ static const struct rn_scene_wc *next_wc(void *ctx, unsigned queue)
 static void drop_packet(void *ctx)
 {
 	((struct rn_virtual *)ctx)->packets_taken++;
-	rn_virtual_flush(ctx);
+	flush(ctx);
 }
 
 static void drop_event(void *ctx)
 {
 	((struct rn_virtual *)ctx)->events_taken++;
-	rn_virtual_flush(ctx);
+	flush(ctx);
 }
 
 static void drop_wc(void *ctx, unsigned queue)
@@ -247,105 +256,6 @@ static void drop_wc(void *ctx, unsigned queue)
 
 	atomic_fetch_add(&v->cq[queue].consumer, 1);
 }
-
-/* ----------------------------------------------------------------------- time */
-static rn_ns now(void *ctx)
-{
-	return ((struct rn_virtual *)ctx)->now;
-}
-
-static bool has_output(struct rn_virtual *v)
-{
-	return next_packet(v) || next_event(v) || next_wc(v, 0) || next_wc(v, 1) ||
-	       v->comps[0] || v->comps[1] || v->cm.events != v->cm.events_taken;
-}
-
-/* From timer to timer, so that each thing happens at its own time. */
-static void run(void *ctx, rn_ns until)
-{
-	struct rn_virtual *v = ctx;
-
-	while (v->now < until) {
-		rn_ns of_dev = rn_dev_deadline(v->dev), of_cm = rn_cm_deadline(v->cm.cm);
-		rn_ns deadline = of_dev < of_cm ? of_dev : of_cm;
-
-		v->now = deadline > until ? until : deadline > v->now ? deadline : v->now;
-		if (of_dev <= v->now)
-			rn_dev_expire(v->dev, v->now);
-		if (of_cm <= v->now)
-			rn_cm_expire(v->cm.cm, v->now);
-		rn_virtual_flush(v);
-		if (has_output(v))
-			return;
-	}
-}
-
-static void inject(void *ctx, const struct rn_scene_packet *p)
-{
-	struct rn_virtual *v = ctx;
-	const struct rn_rx rx = {
-		.flow = &p->flow,
-		.data = p->bytes,
-		.len = p->len,
-	};
-
-	if (rn_scene_is_mad(p))
-		rn_virtual_cm_receive(&v->cm, v->now, p);
-	else
-		rn_dev_receive(v->dev, v->now, &rx, 1);
-	rn_virtual_flush(v);
-}
-
-static void query(void *ctx, unsigned qp, struct rn_qp_attr *attr)
-{
-	rn_qp_query(((struct rn_virtual *)ctx)->qp[qp], attr);
-}
-
-static bool comp(void *ctx, unsigned queue)
-{
-	struct rn_virtual *v = ctx;
-
-	if (!v->comps[queue])
-		return false;
-	v->comps[queue]--;
-	return true;
-}
-
-static bool counter(void *ctx, enum rn_stat stat, uint64_t *value)
-{
-	*value = ((struct rn_virtual *)ctx)->stats[stat];
-	return true;
-}
-
-const struct rn_scene_ops rn_virtual_ops = {
-	.begin = rn_virtual_begin,
-	.end = rn_virtual_end,
-	.now = now,
-	.run = run,
-	.call = rn_virtual_call,
-	.inject = inject,
-	.packet = next_packet,
-	.wc = next_wc,
-	.event = next_event,
-	.drop_packet = drop_packet,
-	.drop_wc = drop_wc,
-	.drop_event = drop_event,
-	.query = query,
-	.comp = comp,
-	.memory = read_memory,
-	.counter = counter,
-	.cm = &rn_virtual_cm_ops,
-};
-
-/* virtual_objects.c - the transport as the device of a scenario: regions, windows, shared
- * receive queues, multicast groups.
- */
-
-
-enum {
-	KEY = 0x155a, /* of the first region; the others 0x100 further each */
-	SRQN = 0x51,  /* of the first SRQ */
-};
 
 /* --------------------------------------------------------- regions and windows */
 static int make_region(struct rn_virtual *v, unsigned i, uint64_t used)
@@ -382,8 +292,8 @@ static int make_window(struct rn_virtual *v, unsigned i)
 	return 0;
 }
 
-int rn_virtual_add_region(struct rn_virtual *v, unsigned i, uint64_t *used,
-			  struct rn_scene_names *n)
+static int add_region(struct rn_virtual *v, unsigned i, uint64_t *used,
+		      struct rn_scene_names *n)
 {
 	const struct rn_scn_line *l = &v->s->mr[i].line;
 	int rc = l->verb == RN_SCN_MW ? make_window(v, i) : make_region(v, i, *used);
@@ -401,7 +311,7 @@ int rn_virtual_add_region(struct rn_virtual *v, unsigned i, uint64_t *used,
 	return 0;
 }
 
-void rn_virtual_remove_region(struct rn_virtual *v, unsigned i)
+static void remove_region(struct rn_virtual *v, unsigned i)
 {
 	if (!v->gone[i])
 		rn_dev_remove_mr(v->dev, &v->mr[i]);
@@ -409,7 +319,7 @@ void rn_virtual_remove_region(struct rn_virtual *v, unsigned i)
 }
 
 /* ------------------------------------------------------- shared receive queues */
-int rn_virtual_add_srq(struct rn_virtual *v, unsigned i, struct rn_scene_names *n)
+static int add_srq(struct rn_virtual *v, unsigned i, struct rn_scene_names *n)
 {
 	const struct rn_scn_line *l = &v->s->srq[i].line;
 	const struct rn_srq_init init = {
@@ -436,7 +346,7 @@ int rn_virtual_add_srq(struct rn_virtual *v, unsigned i, struct rn_scene_names *
 }
 
 /* --------------------------------------------------------------------- groups */
-int rn_virtual_join(struct rn_virtual *v, unsigned qp, bool join)
+static int join_group(struct rn_virtual *v, unsigned qp, bool join)
 {
 	struct rn_mcast *m = rn_mcast_find(v->dev, v->qp[qp], &v->names->group);
 
@@ -449,8 +359,7 @@ int rn_virtual_join(struct rn_virtual *v, unsigned qp, bool join)
 	return 0;
 }
 
-/* ------------------------------------------------------------------------ end */
-void rn_virtual_remove_objects(struct rn_virtual *v)
+static void remove_objects(struct rn_virtual *v)
 {
 	for (unsigned i = 0; i < RN_SCN_SRQS; i++) {
 		if (!v->srq[i])
@@ -462,16 +371,8 @@ void rn_virtual_remove_objects(struct rn_virtual *v)
 	}
 	/* Windows and regions alike: a region takes the windows on it along. */
 	for (unsigned i = 0; i < v->regions; i++)
-		rn_virtual_remove_region(v, i);
+		remove_region(v, i);
 }
-
-/* virtual_calls.c - the transport as the device of a scenario: objects and calls. */
-
-
-enum {
-	QPN = 0x11,	 /* of the first QP */
-	PEER_QPN = 0x99, /* what all of them send to */
-};
 
 static int refuse(char *err, size_t err_len, const char *what, int rc)
 {
@@ -483,7 +384,7 @@ static int refuse(char *err, size_t err_len, const char *what, int rc)
 	return rc;
 }
 
-static struct rn_gid host(const struct rn_scenario *s, uint8_t last)
+static struct rn_gid gid_of(const struct rn_scenario *s, uint8_t last)
 {
 	if (s->ipv6) /* 2001:db8:: */
 		return (struct rn_gid){ { 0x20, 0x01, 0x0d, 0xb8, [15] = last } };
@@ -492,7 +393,7 @@ static struct rn_gid host(const struct rn_scenario *s, uint8_t last)
 	};
 }
 
-static struct rn_gid group(const struct rn_scenario *s)
+static struct rn_gid group_gid(const struct rn_scenario *s)
 {
 	if (s->ipv6) /* ff0e::101 */
 		return (struct rn_gid){ { 0xff, 0x0e, [14] = 1, [15] = 1 } };
@@ -516,7 +417,7 @@ static int init_device(struct rn_virtual *v, struct rn_scene_names *n)
 		.read_window = 1 << 20,
 		.read_chunk = 1 << 16,
 		.cc = v->s->cc ? RN_CC_ON : RN_CC_OFF,
-		.mem = &rn_virtual_mem,
+		.mem = &memory_ops,
 		.mem_ctx = v,
 		.stats = v->stats,
 	};
@@ -598,8 +499,27 @@ static uint32_t cqes(const struct rn_scenario *s)
 	return power;
 }
 
-int rn_virtual_begin(void *ctx, const struct rn_scenario *s, struct rn_scene_names *n,
-		     char *err, size_t err_len)
+static void end_scenario(void *ctx)
+{
+	struct rn_virtual *v = ctx;
+
+	for (unsigned i = 0; i < RN_SCN_QPS; i++) {
+		if (!v->qp[i])
+			continue;
+		join_group(v, i, false);
+		rn_qp_destroy(v->dev, v->qp[i]);
+		free(v->qp[i]);
+		v->qp[i] = NULL;
+	}
+	remove_objects(v);
+	for (unsigned i = 0; i < 2; i++)
+		rn_cq_fini(v->dev, &v->cq[i]);
+	rn_dev_fini(v->dev);
+	rn_virtual_cm_fini(&v->cm);
+}
+
+static int begin_scenario(void *ctx, const struct rn_scenario *s,
+			  struct rn_scene_names *n, char *err, size_t err_len)
 {
 	struct rn_virtual *v = ctx;
 	struct rn_dev *dev = v->dev;
@@ -608,10 +528,10 @@ int rn_virtual_begin(void *ctx, const struct rn_scenario *s, struct rn_scene_nam
 
 	memset(v, 0, sizeof(*v));
 	*n = (struct rn_scene_names){
-		.device = host(s, 1),
-		.peer = host(s, 2),
-		.other = host(s, 3),
-		.group = group(s),
+		.device = gid_of(s, 1),
+		.peer = gid_of(s, 2),
+		.other = gid_of(s, 3),
+		.group = group_gid(s),
 		.ifindex = 7,
 		.peer_qpn = PEER_QPN,
 	};
@@ -628,37 +548,18 @@ int rn_virtual_begin(void *ctx, const struct rn_scenario *s, struct rn_scene_nam
 		rn_cq_init(&v->cq[i], RN_VIRTUAL_RING + ((uint64_t)i << 20), cqes(s),
 			   NULL);
 	for (unsigned i = 0; i < s->mrs && !rc; i++) {
-		rc = rn_virtual_add_region(v, i, &used, n);
+		rc = add_region(v, i, &used, n);
 		v->regions += !rc;
 	}
 	for (unsigned i = 0; i < s->srqs && !rc; i++)
-		rc = rn_virtual_add_srq(v, i, n);
+		rc = add_srq(v, i, n);
 	for (unsigned i = 0; i < s->qps && !rc; i++)
 		rc = add_qp(v, i, n);
 	if (rc) {
-		rn_virtual_end(v);
+		end_scenario(v);
 		return refuse(err, err_len, "a region or queue", rc);
 	}
 	return 0;
-}
-
-void rn_virtual_end(void *ctx)
-{
-	struct rn_virtual *v = ctx;
-
-	for (unsigned i = 0; i < RN_SCN_QPS; i++) {
-		if (!v->qp[i])
-			continue;
-		rn_virtual_join(v, i, false);
-		rn_qp_destroy(v->dev, v->qp[i]);
-		free(v->qp[i]);
-		v->qp[i] = NULL;
-	}
-	rn_virtual_remove_objects(v);
-	for (unsigned i = 0; i < 2; i++)
-		rn_cq_fini(v->dev, &v->cq[i]);
-	rn_dev_fini(v->dev);
-	rn_virtual_cm_fini(&v->cm);
 }
 
 /* ---------------------------------------------------------------------- calls */
@@ -720,7 +621,7 @@ static void hold_or_go(struct rn_virtual *v, const struct rn_scn_line *l)
 	v->held = l->verb == RN_SCN_HOLD || v->let_go;
 }
 
-int rn_virtual_call(void *ctx, const struct rn_scn_line *l)
+static int call(void *ctx, const struct rn_scn_line *l)
 {
 	struct rn_virtual *v = ctx;
 	int rc = 0;
@@ -746,9 +647,98 @@ int rn_virtual_call(void *ctx, const struct rn_scn_line *l)
 	else if (l->verb == RN_SCN_HOLD || l->verb == RN_SCN_GO)
 		hold_or_go(v, l);
 	else if (l->verb == RN_SCN_JOIN || l->verb == RN_SCN_LEAVE)
-		rc = rn_virtual_join(v, l->subject, l->verb == RN_SCN_JOIN);
+		rc = join_group(v, l->subject, l->verb == RN_SCN_JOIN);
 	else
-		rn_virtual_remove_region(v, l->subject);
-	rn_virtual_flush(v);
+		remove_region(v, l->subject);
+	flush(v);
 	return rc;
 }
+
+/* ----------------------------------------------------------------------- time */
+static rn_ns now(void *ctx)
+{
+	return ((struct rn_virtual *)ctx)->now;
+}
+
+static bool has_output(struct rn_virtual *v)
+{
+	return next_packet(v) || next_event(v) || next_wc(v, 0) || next_wc(v, 1) ||
+	       v->comps[0] || v->comps[1] || v->cm.events != v->cm.events_taken;
+}
+
+/* From timer to timer, so that each thing happens at its own time. */
+static void run(void *ctx, rn_ns until)
+{
+	struct rn_virtual *v = ctx;
+
+	while (v->now < until) {
+		rn_ns of_dev = rn_dev_deadline(v->dev), of_cm = rn_cm_deadline(v->cm.cm);
+		rn_ns deadline = of_dev < of_cm ? of_dev : of_cm;
+
+		v->now = deadline > until ? until : deadline > v->now ? deadline : v->now;
+		if (of_dev <= v->now)
+			rn_dev_expire(v->dev, v->now);
+		if (of_cm <= v->now)
+			rn_cm_expire(v->cm.cm, v->now);
+		flush(v);
+		if (has_output(v))
+			return;
+	}
+}
+
+static void inject(void *ctx, const struct rn_scene_packet *p)
+{
+	struct rn_virtual *v = ctx;
+	const struct rn_rx rx = {
+		.flow = &p->flow,
+		.data = p->bytes,
+		.len = p->len,
+	};
+
+	if (rn_scene_is_mad(p))
+		rn_virtual_cm_receive(&v->cm, v->now, p);
+	else
+		rn_dev_receive(v->dev, v->now, &rx, 1);
+	flush(v);
+}
+
+static void query(void *ctx, unsigned qp, struct rn_qp_attr *attr)
+{
+	rn_qp_query(((struct rn_virtual *)ctx)->qp[qp], attr);
+}
+
+static bool comp(void *ctx, unsigned queue)
+{
+	struct rn_virtual *v = ctx;
+
+	if (!v->comps[queue])
+		return false;
+	v->comps[queue]--;
+	return true;
+}
+
+static bool counter(void *ctx, enum rn_stat stat, uint64_t *value)
+{
+	*value = ((struct rn_virtual *)ctx)->stats[stat];
+	return true;
+}
+
+const struct rn_scene_ops rn_virtual_ops = {
+	.begin = begin_scenario,
+	.end = end_scenario,
+	.now = now,
+	.run = run,
+	.call = call,
+	.inject = inject,
+	.packet = next_packet,
+	.wc = next_wc,
+	.event = next_event,
+	.drop_packet = drop_packet,
+	.drop_wc = drop_wc,
+	.drop_event = drop_event,
+	.query = query,
+	.comp = comp,
+	.memory = read_memory,
+	.counter = counter,
+	.cm = &rn_virtual_cm_ops,
+};

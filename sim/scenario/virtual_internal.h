@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* virtual_internal.h - what virtual.c (time, packets) and virtual_calls.c (objects and
- * calls) share.
- */
+/* virtual_internal.h - the device of a scenario, as virtual.c and virtual_cm.c see it. */
 #ifndef RN_VIRTUAL_INTERNAL_H
 #define RN_VIRTUAL_INTERNAL_H
 
@@ -55,24 +53,5 @@ struct rn_virtual {
 	uint64_t let_go;   /* but so many */
 	struct rn_virtual_cm cm;
 };
-
-extern const struct rn_mem_ops rn_virtual_mem;
-
-/* Packets and events that are due leave the device. */
-void rn_virtual_flush(struct rn_virtual *v);
-
-int rn_virtual_begin(void *ctx, const struct rn_scenario *s, struct rn_scene_names *n,
-		     char *err, size_t err_len);
-void rn_virtual_end(void *ctx);
-int rn_virtual_call(void *ctx, const struct rn_scn_line *l);
-
-/* virtual_objects.c: 0 or -errno. @used: bytes of memory that are taken. */
-int rn_virtual_add_region(struct rn_virtual *v, unsigned i, uint64_t *used,
-			  struct rn_scene_names *n);
-void rn_virtual_remove_region(struct rn_virtual *v, unsigned i);
-int rn_virtual_add_srq(struct rn_virtual *v, unsigned i, struct rn_scene_names *n);
-int rn_virtual_join(struct rn_virtual *v, unsigned qp, bool join);
-/* All but queue pairs, which must be gone. */
-void rn_virtual_remove_objects(struct rn_virtual *v);
 
 #endif /* RN_VIRTUAL_INTERNAL_H */
