@@ -19,28 +19,6 @@ enum {
 	PEER_QPN = 0x99, /* what all of them send to */
 };
 
-struct rn_virtual *rn_virtual_new(void)
-{
-	struct rn_virtual *v = calloc(1, sizeof(*v));
-
-	if (!v)
-		return NULL;
-	v->dev = aligned_alloc(64, (rn_dev_size() + 63) & ~(size_t)63);
-	if (!v->dev) {
-		free(v);
-		return NULL;
-	}
-	return v;
-}
-
-void rn_virtual_free(struct rn_virtual *v)
-{
-	if (!v)
-		return;
-	free(v->dev);
-	free(v);
-}
-
 /* --------------------------------------------------------------------- memory */
 static bool is_unmapped(const struct rn_virtual *v, uint64_t offset)
 {
@@ -71,7 +49,7 @@ static void stamp_cqe(struct rn_virtual *v, rn_iova addr)
 	unsigned i = (unsigned)((addr - RN_VIRTUAL_RING) >> 20);
 
 	if (addr >= RN_VIRTUAL_RING && i < 2)
-		v->cqe_at[i][(addr & 0xfffff) / sizeof(struct rn_cqe)] = v->now;
+		v->cqe_at[i][(addr & 0xfffff) / sizeof(struct rn_cqe)] = v->net->now;
 }
 
 static enum rn_mem_result mem_write(void *ctx, rn_iova dst, const void *src, uint32_t len,
@@ -150,8 +128,9 @@ static bool take_packet(struct rn_virtual *v, struct rn_scene_packet *p)
 {
 	struct rn_tx tx;
 
-	p->at = v->now;
-	p->len = rn_host_transmit(v->dev, v->now, RN_TX_ALL, p->bytes, &p->flow, &tx);
+	p->at = v->net->now;
+	p->len =
+		rn_host_transmit(v->dev, v->net->now, RN_TX_ALL, p->bytes, &p->flow, &tx);
 	return p->len > 0;
 }
 
@@ -160,7 +139,7 @@ static void take_packets(struct rn_virtual *v)
 	struct rn_scene_packet *p;
 
 	while ((p = room(v)) &&
-	       (rn_virtual_cm_transmit(&v->cm, v->now, p) || take_packet(v, p))) {
+	       (rn_virtual_cm_transmit(&v->cm, v->net->now, p) || take_packet(v, p))) {
 		v->packets++;
 		v->let_go -= v->let_go ? 1 : 0;
 	}
@@ -184,7 +163,7 @@ static void take_events(struct rn_virtual *v)
 			continue;
 		}
 		v->event[v->events++ % RN_VIRTUAL_QUEUE] = (struct rn_scene_event){
-			.at = v->now,
+			.at = v->net->now,
 			.qpn = event_of(&ev),
 			.event = (uint16_t)ev.async,
 		};
@@ -195,7 +174,7 @@ static void flush(struct rn_virtual *v)
 {
 	take_packets(v);
 	take_events(v);
-	rn_virtual_cm_take_events(&v->cm, v->now);
+	rn_virtual_cm_take_events(&v->cm, v->net->now);
 }
 
 static const struct rn_scene_packet *next_packet(void *ctx)
@@ -430,7 +409,7 @@ static int modify_qp(void *ctx, unsigned qp, const struct rn_qp_attr *attr, uint
 {
 	struct rn_virtual *v = ctx;
 
-	return rn_qp_modify(v->dev, v->qp[qp], v->now, attr, mask);
+	return rn_qp_modify(v->dev, v->qp[qp], v->net->now, attr, mask);
 }
 
 static uint32_t depth(const struct rn_scn_object *o, enum rn_scn_field f)
@@ -523,6 +502,7 @@ static int begin_scenario(void *ctx, const struct rn_scenario *s,
 {
 	struct rn_virtual *v = ctx;
 	struct rn_dev *dev = v->dev;
+	struct rn_vnet *net = v->net;
 	uint64_t used = 0;
 	int rc;
 
@@ -536,9 +516,11 @@ static int begin_scenario(void *ctx, const struct rn_scenario *s,
 		.peer_qpn = PEER_QPN,
 	};
 	v->dev = dev;
+	v->net = net;
 	v->s = s;
 	v->names = n;
-	v->now = RN_MSEC(1);
+	rn_vnet_clear(v->net, RN_MSEC(1));
+	rn_vnet_add_host(v->net, v->dev, &n->device);
 	rc = init_device(v, n);
 	if (!rc)
 		rc = rn_virtual_cm_init(&v->cm, s, n);
@@ -581,7 +563,7 @@ static int post(struct rn_virtual *v, const struct rn_scn_line *l)
 	rn_scene_send_wr(v->s, v->names, l, &send);
 	if (send.wr.flags & RN_SEND_INLINE && !point_at(v, &send.sge))
 		return -EFAULT;
-	return rn_qp_post_send(v->dev, v->qp[l->subject], v->now, &send.wr);
+	return rn_qp_post_send(v->dev, v->qp[l->subject], v->net->now, &send.wr);
 }
 
 static int post_recv(struct rn_virtual *v, const struct rn_scn_line *l)
@@ -595,7 +577,7 @@ static int post_recv(struct rn_virtual *v, const struct rn_scn_line *l)
 
 	if (l->of_srq)
 		return rn_srq_post_recv(v->srq[l->subject], &wr);
-	return rn_qp_post_recv(v->dev, v->qp[l->subject], v->now, &wr);
+	return rn_qp_post_recv(v->dev, v->qp[l->subject], v->net->now, &wr);
 }
 
 static int modify(struct rn_virtual *v, const struct rn_scn_line *l)
@@ -627,7 +609,7 @@ static int call(void *ctx, const struct rn_scn_line *l)
 	int rc = 0;
 
 	if (rn_scn_is_cm_call(l->verb))
-		rc = rn_virtual_cm_call(&v->cm, v->now, l);
+		rc = rn_virtual_cm_call(&v->cm, v->net->now, l);
 	else if (l->verb == RN_SCN_POST)
 		rc = post(v, l);
 	else if (l->verb == RN_SCN_RECV)
@@ -657,7 +639,7 @@ static int call(void *ctx, const struct rn_scn_line *l)
 /* ----------------------------------------------------------------------- time */
 static rn_ns now(void *ctx)
 {
-	return ((struct rn_virtual *)ctx)->now;
+	return ((struct rn_virtual *)ctx)->net->now;
 }
 
 static bool has_output(struct rn_virtual *v)
@@ -666,20 +648,38 @@ static bool has_output(struct rn_virtual *v)
 	       v->comps[0] || v->comps[1] || v->cm.events != v->cm.events_taken;
 }
 
+/* Timers of the device and of the connection manager are those of one host. */
+static rn_ns deadline(void *ctx, uint32_t host)
+{
+	const struct rn_virtual *v = ctx;
+	rn_ns of_dev = rn_dev_deadline(v->dev), of_cm = rn_cm_deadline(v->cm.cm);
+
+	(void)host;
+	return of_dev < of_cm ? of_dev : of_cm;
+}
+
+static void expire(void *ctx, uint32_t host)
+{
+	struct rn_virtual *v = ctx;
+
+	(void)host;
+	if (rn_dev_deadline(v->dev) <= v->net->now)
+		rn_dev_expire(v->dev, v->net->now);
+	if (rn_cm_deadline(v->cm.cm) <= v->net->now)
+		rn_cm_expire(v->cm.cm, v->net->now);
+}
+
 /* From timer to timer, so that each thing happens at its own time. */
 static void run(void *ctx, rn_ns until)
 {
 	struct rn_virtual *v = ctx;
 
-	while (v->now < until) {
-		rn_ns of_dev = rn_dev_deadline(v->dev), of_cm = rn_cm_deadline(v->cm.cm);
-		rn_ns deadline = of_dev < of_cm ? of_dev : of_cm;
-
-		v->now = deadline > until ? until : deadline > v->now ? deadline : v->now;
-		if (of_dev <= v->now)
-			rn_dev_expire(v->dev, v->now);
-		if (of_cm <= v->now)
-			rn_cm_expire(v->cm.cm, v->now);
+	while (v->net->now < until) {
+		rn_vnet_rearm(v->net, 0);
+		if (rn_vnet_next(v->net) <= until)
+			rn_vnet_step(v->net);
+		else
+			v->net->now = until;
 		flush(v);
 		if (has_output(v))
 			return;
@@ -696,9 +696,9 @@ static void inject(void *ctx, const struct rn_scene_packet *p)
 	};
 
 	if (rn_scene_is_mad(p))
-		rn_virtual_cm_receive(&v->cm, v->now, p);
+		rn_virtual_cm_receive(&v->cm, v->net->now, p);
 	else
-		rn_dev_receive(v->dev, v->now, &rx, 1);
+		rn_dev_receive(v->dev, v->net->now, &rx, 1);
 	flush(v);
 }
 
@@ -742,3 +742,31 @@ const struct rn_scene_ops rn_virtual_ops = {
 	.counter = counter,
 	.cm = &rn_virtual_cm_ops,
 };
+
+struct rn_virtual *rn_virtual_new(void)
+{
+	static const struct rn_vnet_ops ops = { .expire = expire, .deadline = deadline };
+	struct rn_virtual *v = calloc(1, sizeof(*v));
+	const struct rn_vnet_cfg cfg = {
+		.hosts = 1, .packets = 1, .events = 1, .ops = &ops, .ctx = v
+	};
+
+	if (!v)
+		return NULL;
+	v->dev = aligned_alloc(64, (rn_dev_size() + 63) & ~(size_t)63);
+	v->net = rn_vnet_new(&cfg);
+	if (!v->dev || !v->net) {
+		rn_virtual_free(v);
+		return NULL;
+	}
+	return v;
+}
+
+void rn_virtual_free(struct rn_virtual *v)
+{
+	if (!v)
+		return;
+	rn_vnet_free(v->net);
+	free(v->dev);
+	free(v);
+}

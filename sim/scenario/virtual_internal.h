@@ -5,6 +5,7 @@
 
 #include "rocin/mcast.h"
 #include "rocin/mr.h"
+#include "sim/vnet/vnet.h"
 #include "virtual.h"
 #include "virtual_cm.h"
 
@@ -23,7 +24,7 @@ struct rn_virtual {
 	struct rn_dev *dev;
 	const struct rn_scenario *s;
 	const struct rn_scene_names *names;
-	rn_ns now;
+	struct rn_vnet *net; /* the device is its only host: the scenario is the wire */
 	uint64_t stats[RN_STAT_COUNT];
 
 	uint8_t memory[RN_VIRTUAL_MEMORY];

@@ -86,7 +86,9 @@ enum rn_vnet_loss {
 	RN_VNET_NO_WAY,	 /* no port of a switch that leads there is up */
 };
 
-/* What the driver does. All but @arrive, @expire and @happen may be NULL. */
+/* What the driver does. @expire must be there, @arrive where there are packets, @happen
+ * where it has events of its own; the others may be NULL.
+ */
 struct rn_vnet_ops {
 	/* A packet comes to its host: rn_vnet_receive(), and what follows. It is given
 	 * back to the pool afterwards.

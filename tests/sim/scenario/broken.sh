@@ -37,7 +37,7 @@ verdict() {
 	printf '%-28s noticed by %s (status %d)\n' "$name" "$(sort -u broken | paste -sd' ')" "$status"
 }
 
-if ! compile "$here/check_suite.c" sim/scenario/*.c "${parts[@]}" || ! check || [ -s broken ]; then
+if ! compile "$here/check_suite.c" sim/vnet/*.c sim/scenario/*.c "${parts[@]}" || ! check || [ -s broken ]; then
 	echo 'the transport as it is does not pass:'
 	cat errors broken
 	exit 1
