@@ -15,7 +15,8 @@ enum {
 	HOSTS = 3,
 	PACKETS = 4,
 	DELAY = 100,
-	SEEN = 64,
+	SEEN = 256,
+	BURST = 200, /* packets: many more than may wait with PFC */
 };
 
 /* What happened: hosts at which something arrived, or whose time had come; own events. */
@@ -29,7 +30,9 @@ struct net {
 	struct rn_vnet *v;
 	struct rn_dev *dev[HOSTS];
 	uint64_t stats[HOSTS][RN_STAT_COUNT];
-	uint32_t node; /* of the switch */
+	uint32_t node;	       /* of the switch */
+	rn_ns deadline[HOSTS]; /* of a network of clocks, see clocks_new() */
+	unsigned again;	       /* times that host 0 is due again at once */
 	struct seen seen[SEEN];
 	unsigned count;
 };
@@ -393,7 +396,7 @@ static void who_sends_too_much_is_told_to_pause(void **state)
 	struct rn_link_cfg fast = link, slow = link;
 	uint32_t most = 0;
 
-	cfg.packets = 40;
+	cfg.packets = BURST;
 	cfg.pause_above = 300;
 	n->v = rn_vnet_new(&cfg);
 	assert_non_null(n->v);
@@ -401,7 +404,7 @@ static void who_sends_too_much_is_told_to_pause(void **state)
 	slow.queue = 200; /* with flow control nothing is lost all the same */
 	build(n, &fast);
 	rn_link_init(&n->v->port[rn_vnet_port_of(n->v, n->node, 2)].link, &slow, 1);
-	for (unsigned i = 0; i < 40; i++) {
+	for (unsigned i = 0; i < BURST; i++) {
 		const struct rn_vnet_packet p = packet(n, i % 2, 2);
 
 		assert_non_null(rn_vnet_send(n->v, &p, 0));
@@ -412,8 +415,8 @@ static void who_sends_too_much_is_told_to_pause(void **state)
 			if (n->v->port[i].held > most)
 				most = n->v->port[i].held;
 	}
-	assert_int_equal(n->count, 40);
-	for (unsigned i = 0; i < 40; i++)
+	assert_int_equal(n->count, BURST);
+	for (unsigned i = 0; i < BURST; i++)
 		expect(n, i, n->seen[0].at + 100 * (rn_ns)i, 'a', 2);
 	assert_int_equal(n->v->lost, 0);
 	assert_true(n->v->pauses >= 2);
@@ -555,6 +558,106 @@ static void few_hosts_are_spread_over_the_pods(void **state)
 	n->v = star;
 }
 
+static rn_ns deadline_of(void *ctx, uint32_t host)
+{
+	return ((struct net *)ctx)->deadline[host];
+}
+
+static void ring(void *ctx, uint32_t host)
+{
+	struct net *n = ctx;
+
+	see(n, 't', host);
+	if (host == 0 && n->again)
+		n->again--;
+	else
+		n->deadline[host] = RN_NEVER;
+}
+
+/* Hosts with nothing but a deadline: 5000, 3000, 5000. */
+static struct rn_vnet *clocks_new(struct net *n)
+{
+	static const struct rn_vnet_ops clocks = { .expire = ring,
+						   .deadline = deadline_of,
+						   .happen = happen };
+	struct rn_vnet_cfg cfg = n->v->cfg;
+	struct rn_vnet *v;
+
+	cfg.ops = &clocks;
+	v = rn_vnet_new(&cfg);
+	assert_non_null(v);
+	rn_vnet_clear(v, 1000);
+	n->again = 0;
+	for (uint32_t i = 0; i < HOSTS; i++) {
+		const struct rn_gid gid = rn_vnet_gid(i, false);
+
+		n->deadline[i] = i == 1 ? 3000 : 5000;
+		rn_vnet_add_host(v, NULL, &gid);
+		rn_vnet_rearm(v, i);
+	}
+	return v;
+}
+
+static void timers_come_by_time_and_then_by_host_and_after_events(void **state)
+{
+	struct net *n = *state;
+	struct rn_vnet *star = n->v;
+
+	n->v = clocks_new(n);
+	rn_vnet_put(n->v, 5000, RN_VNET_OWN, 7);
+	run(n);
+	expect(n, 0, 3000, 't', 1);
+	expect(n, 1, 5000, 'h', 7);
+	expect(n, 2, 5000, 't', 0);
+	expect(n, 3, 5000, 't', 2);
+	assert_int_equal(n->count, 4);
+	rn_vnet_free(n->v);
+	n->v = star;
+}
+
+/* Those of other hosts first, and what was put meanwhile. */
+static void who_is_due_again_at_once_waits_for_the_next_step(void **state)
+{
+	struct net *n = *state;
+	struct rn_vnet *star = n->v;
+
+	n->v = clocks_new(n);
+	n->again = 2;
+	rn_vnet_step(n->v);
+	rn_vnet_step(n->v);
+	expect(n, 1, 5000, 't', 0);
+	expect(n, 2, 5000, 't', 2);
+	assert_int_equal(n->count, 3);
+	rn_vnet_put(n->v, 5000, RN_VNET_OWN, 7);
+	run(n);
+	expect(n, 3, 5000, 'h', 7);
+	expect(n, 4, 5000, 't', 0);
+	expect(n, 5, 5000, 't', 0);
+	assert_int_equal(n->count, 6);
+	rn_vnet_free(n->v);
+	n->v = star;
+}
+
+static void timers_wait_for_a_stalled_host_and_go_by_its_clock(void **state)
+{
+	struct net *n = *state;
+	struct rn_vnet *star = n->v;
+
+	n->v = clocks_new(n);
+	n->v->host[0].skew = 500;
+	n->v->host[1].stalled_until = 8000;
+	n->deadline[2] = 10; /* overdue */
+	for (uint32_t i = 0; i < HOSTS; i++)
+		rn_vnet_rearm(n->v, i);
+	assert_int_equal(rn_vnet_local(n->v, 0), 1500);
+	run(n);
+	expect(n, 0, 1000, 't', 2);
+	expect(n, 1, 4500, 't', 0);
+	expect(n, 2, 8000, 't', 1);
+	rn_vnet_free(n->v);
+	n->v = star;
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
 int main(void)
@@ -570,6 +673,9 @@ int main(void)
 		TEST(a_link_may_double),
 		TEST(own_events_come_in_their_order),
 		TEST(flows_spread_over_ports_and_keep_to_theirs),
+		TEST(timers_come_by_time_and_then_by_host_and_after_events),
+		TEST(who_is_due_again_at_once_waits_for_the_next_step),
+		TEST(timers_wait_for_a_stalled_host_and_go_by_its_clock),
 		TEST(who_sends_too_much_is_told_to_pause),
 		TEST(a_pause_is_for_one_link_alone),
 		TEST(every_host_of_a_tree_reaches_every_other_by_the_shortest_way),

@@ -103,6 +103,7 @@ static void flow_control_loses_nothing(void **state)
 		cfg.loss_ppm = cfg.seed % 2 * 1000;
 		cfg.flaps = (uint32_t)cfg.seed % 3 * 2;
 		run_well(&cfg, &b);
+		assert_true(b.marked > 0 && b.cnps > 0);
 	}
 }
 
