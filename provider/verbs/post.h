@@ -6,8 +6,8 @@
 #include <infiniband/verbs.h>
 
 #include "provider.h"
-#include "rocin/transport.h"
 #include "provider/engine/trace_points.h"
+#include "rocin/transport.h"
 
 /**
  * rnp_send_wr_from() - Convert one work request

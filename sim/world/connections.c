@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "random.h"
 #include "rocin/cm.h"
+#include "rocin/random.h"
 #include "sim/vnet/vnet.h"
 
 enum {

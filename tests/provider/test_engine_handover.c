@@ -21,8 +21,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "transport/io/shm/ring.h"
 #include "transport/io/shm/doorbell.h"
+#include "transport/io/shm/ring.h"
 
 enum {
 	RUN_MS = 2000,

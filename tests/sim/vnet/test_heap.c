@@ -6,8 +6,8 @@
 
 #include <cmocka.h>
 
-#include "sim/vnet/heap.h"
 #include "rocin/random.h"
+#include "sim/vnet/heap.h"
 
 enum {
 	ITEMS = 1000,

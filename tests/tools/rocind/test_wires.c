@@ -14,8 +14,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "transport/io/shm/ring.h"
 #include "transport/io/shm/doorbell.h"
+#include "transport/io/shm/ring.h"
 
 /* ---- A wire ---- */
 

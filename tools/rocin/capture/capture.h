@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-#include "transport/io/capture/capture_packet.h"
+#include "transport/io/capture/capture_blocks.h"
 #include "transport/io/capture/pcapng.h"
 #include "transport/io/rocind/rocind_client.h"
 

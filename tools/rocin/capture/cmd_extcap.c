@@ -24,8 +24,8 @@
 #include "rocin/types.h"
 #include "tools/rocin/common/cmd.h"
 #include "tools/rocin/stat/stats.h"
-#include "transport/io/rocind/rocind_client.h"
 #include "transport/io/host/sentence.h"
+#include "transport/io/rocind/rocind_client.h"
 
 /* -------------------------------------------------------------------------- the link */
 /* To this program, in a user's extcap directory, which is how Wireshark comes to know of

@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "sim/kernel/sysfs_tree.h"
-#include "transport/io/rocind/runtime_dir.h"
 #include "transport/io/host/sentence.h"
+#include "transport/io/rocind/runtime_dir.h"
 
 /* The file that this program was started from. /proc may be missing. */
 static int own_path(char *path, size_t len)

@@ -20,12 +20,10 @@
 #include "tools/rocin/common/cmd.h"
 #include "tools/rocin/common/files.h"
 #include "tools/rocin/common/launch.h"
-#include "transport/io/host/knock.h"
-#include "transport/io/rocind/rocind_client.h"
-#include "transport/io/rocind/runtime_dir.h"
 #include "transport/io/host/uring.h"
 #include "transport/io/rocind/rocind_client.h"
 #include "transport/io/rocind/runtime_dir.h"
+#include "transport/io/udp/icmp_probe.h"
 #include "transport/io/udp/net_udp.h"
 
 /* -------------------------------------------------------------------------- the peer */
@@ -36,7 +34,7 @@ enum {
 
 static void explain(int err, const char *address, char *text, size_t len)
 {
-	const char *meaning = rn_knock_meaning(err);
+	const char *meaning = rn_icmp_probe_meaning(err);
 
 	snprintf(text, len, "%s refuses packets: %s", address,
 		 meaning ? meaning : strerror(err));

@@ -8,8 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "sim/world/world.h"
 #include "sim.h"
+#include "sim/world/world.h"
 #include "tools/rocin/common/arguments.h"
 #include "tools/rocin/common/cmd.h"
 #include "tools/rocin/common/files.h"

@@ -44,7 +44,7 @@ struct rn_sim_fat_tree {
 	uint32_t ports;	      /* of a switch; 0: not asked for */
 	uint32_t hosts;	      /* 0: as many as there is place for */
 	uint32_t loss_ppm, flaps;
-	bool json, hashes;
+	bool pfc, json, hashes;
 };
 
 enum {
@@ -52,6 +52,7 @@ enum {
 	RN_OPT_HOSTS,
 	RN_OPT_LOSS,
 	RN_OPT_FLAPS,
+	RN_OPT_PFC,
 };
 
 /* As an argp parser does, for these options and ARGP_KEY_END. */

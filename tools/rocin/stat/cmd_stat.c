@@ -14,7 +14,6 @@
 #include "tools/rocin/common/arguments.h"
 #include "tools/rocin/common/cmd.h"
 #include "tools/rocin/common/packet_text.h"
-#include "transport/io/rocind/rocind_client.h"
 #include "transport/io/host/stat_names.h"
 #include "transport/io/rocind/rocind_client.h"
 

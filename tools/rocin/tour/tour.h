@@ -19,7 +19,7 @@
 
 #include "tools/dump/watch.h"
 #include "tools/rocin/dump/dump.h"
-#include "transport/io/capture/capture_packet.h"
+#include "transport/io/capture/capture_blocks.h"
 
 /* ------------------------------------------------------------------ the stops */
 /* A value that the reader may change: KEY=VALUE. */

@@ -13,8 +13,8 @@
  *
  * Each side stores first and looks afterwards, all of it sequentially consistent, so at
  * least one of the two sees the other (shape: store buffering).
- * tests/transport/io/shm/test_doorbell_model.c walks all orders of it on a machine with store
- * buffers.
+ * tests/transport/io/shm/test_doorbell_model.c walks all orders of it on a machine with
+ * store buffers.
  *
  * Every peer can write to the page. So it may at most cause work: a bit that was never
  * set, a wake-up in vain; or, by a peer's own fault, its own packets wait until the lease

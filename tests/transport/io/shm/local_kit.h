@@ -19,9 +19,9 @@
 
 #include "rocin/wire.h"
 #include "tests/kit/roce_socket.h"
-#include "transport/io/shm/ring.h"
 #include "transport/io/shm/doorbell.h"
 #include "transport/io/shm/net_local.h"
+#include "transport/io/shm/ring.h"
 
 enum {
 	SLOT = 3,
