@@ -429,7 +429,8 @@ int rnp_engine_start(struct rnp_engine *e, const struct rn_attach *a, char *err,
 	}
 	rnp_qpns_init(&e->qpns, a->slot, a->qpn_counter);
 	e->stats.page->slot = a->slot;
-	rnp_progress_init(e);
+	rnp_policy_init(&e->policy);
+	e->poller_at = -1;
 	e->attached = true;
 	rc = rnp_background_start(e, err, err_len);
 	if (rc) {
@@ -500,8 +501,7 @@ struct rn_stats_qp *rnp_engine_stats_qp(struct rnp_engine *e)
 
 void rnp_engine_retire_qp(struct rnp_engine *e, struct rn_qp *qp, struct rn_stats_qp *rec)
 {
-	if (e->progress.asked == qp)
-		e->progress.asked = NULL;
+	rnp_policy_forget(&e->policy, qp);
 	rnp_qpns_give(&e->qpns, rnp_engine_now(), rn_qp_qpn(qp));
 	rn_qp_set_stats(qp, NULL);
 	rnp_stats_give(&e->stats, rec);

@@ -3,7 +3,7 @@
  *
  * One engine per process and device, shared by all contexts that the program opens on it.
  * Progress is made by the program's own threads inside verbs calls and by one sleeping
- * background thread; the protocol between them (lease, armed socket) is in progress.c.
+ * background thread; who is to make it is decided in policy.h.
  *
  * Lock order: provider.h; nothing of the verbs objects is locked under the engine lock
  * but the writing side of an event queue. A verbs call that takes the engine lock is no

@@ -3,10 +3,8 @@
  *
  *   engine.c	       the engines of this process: get, put, attach
  *   pump.c	       one step: packets in, core, packets out, events
- *   progress.c	       whose step it is: lease, armed socket, linger
- *   poller.c	       what the thread that polled does when it does not
- *   answers.c	       what a program that looks at memory does next
- *   posting.c	       when a post leaves, and what leaves with it
+ *   policy.c	       whose step it is, when a post leaves and when an ACK does
+ *   progress.c	       does what the policy says, for verbs and for the background thread
  *   clock.c	       the time, and how not to ask for it
  *   background.c      the thread that sleeps until it is its turn
  *   realtime.c	       its priority in programs of a real-time class
@@ -32,6 +30,7 @@
 #include "knocking.h"
 #include "path_mtu.h"
 #include "pcie.h"
+#include "policy.h"
 #include "process.h"
 #include "provider/raw/raw_socket.h"
 #include "qpn.h"
@@ -43,72 +42,6 @@
 struct rn_attach;
 struct rn_rocind;
 struct rn_rocind_event;
-
-/* Durations of the hand-over; one set for all, others only in tests. */
-struct rnp_lease_times {
-	rn_ns lease;	     /* after a fresh start */
-	rn_ns long_lease;    /* once polling is steady */
-	rn_ns steady;	     /* polling without a gap for so long is steady */
-	uint32_t streak;     /* polls that take an armed socket back ... */
-	uint32_t streak_max; /* ... and as many at most, of a program that often stays
-				away */
-};
-
-enum rnp_turn {
-	RNP_ARMED,  /* the background thread waits for packets */
-	RNP_LEASED, /* the program's threads poll; the timer runs out if they stop */
-};
-
-/* Who is responsible for the socket. True whenever the lock is free:
- * ARMED and the sockets are enabled in the epoll set, or LEASED and the timer is pending
- * at most cur_lease ahead.
- */
-struct rnp_progress {
-	struct rnp_lease_times times;
-	enum rnp_turn turn;
-	rn_ns timer_at;	 /* true expiry of the timer; 0: fired and not set again */
-	rn_ns cur_lease; /* times.lease or times.long_lease */
-	rn_ns lease_set; /* when the lease was renewed */
-	uint32_t polls;	 /* of the program */
-	rn_ns last_poll;
-	clockid_t poller;   /* CPU time of the thread that renewed the lease ... */
-	rn_ns poller_cpu;   /* ... and what it had used by then */
-	int poller_at;	    /* real-time: the processor that polled last */
-	rn_ns steady_since; /* polling has had no gap since */
-	uint32_t streak;    /* polls with the sockets armed */
-	uint32_t streak_need;
-	uint32_t armed_cqs;
-
-	rn_ns found_at;	   /* by the background thread, and no post since; 0: none */
-	uint32_t requests; /* of the core when it was found */
-	uint32_t answered; /* how often a post followed soon, lately */
-	uint32_t requests_posted, received_posted; /* of the core at the last post */
-	bool sees_memory; /* between the last two posts came what only memory shows */
-	rn_ns held_since; /* acknowledgements wait for that post; 0: none do */
-	const struct rn_qp *asked; /* posted to last and not acknowledged yet, or NULL */
-	bool has_left;		   /* rnp_answers_leaves(), and no post or poll since */
-	rn_ns asked_at;
-	bool is_early; /* the lease was taken because the program will be seen to leave */
-	uint32_t look_ban; /* wake-ups after which the thread sleeps at once; its own */
-	bool did_spin;	   /* ... because of a poller that looks at memory */
-	rn_ns spun_cpu, spun_at; /* rnp_poller_lets_look() */
-	uint32_t early_ban;	 /* posts without such a lease, after one that ran out */
-
-	uint32_t linger_missed; /* lingers in a row that outlasted their time */
-	uint32_t linger_skipped;
-
-	rn_ns gather_since; /* when the open super-packet began to wait; 0: none waits */
-	/* Posts that leave at once, after one had to wait too long. */
-	uint32_t gather_ban;
-	uint32_t held;	     /* work requests that the core has not been asked to send */
-	uint64_t held_bytes; /* of these */
-	uint32_t posts;	     /* work requests since the program last polled */
-	uint32_t run;	     /* ... between the polls before, if there were any */
-	/* The next packet is close behind: who polls keeps the processor. Written under
-	 * the lock, or because it was taken.
-	 */
-	atomic_bool is_lively;
-};
 
 /* What the core was told last about the time. */
 struct rnp_clock {
@@ -148,9 +81,15 @@ struct rnp_engine {
 	struct rnp_stage stage;
 	struct rnp_knocking knocking;
 	struct rnp_raw_link raw; /* Ethernet frames of raw packet QPs */
-	struct rnp_progress progress;
+	struct rnp_policy policy;
+	uint32_t polls;	  /* of the program */
+	clockid_t poller; /* CPU time of the thread that renewed the lease */
+	int poller_at;	  /* real-time: the processor that polled last */
+	/* The next packet is close behind: who polls keeps the processor. Written under
+	 * the lock, or because it was taken.
+	 */
+	atomic_bool is_lively;
 	struct rnp_clock clock;
-	uint32_t unacked;    /* packets received since acknowledgements last left */
 	rn_ns looked_at;     /* the last step looked for packets then */
 	uint32_t not_dry;    /* steps in a row that left packets in the socket */
 	bool is_blocked;     /* the socket took no more: something is staged */
@@ -199,12 +138,6 @@ enum {
 	RNP_SEND_MAX = 32, /* super-packets out per step */
 };
 
-enum rnp_acks {
-	RNP_ACKS_IF_DRY, /* acknowledgements leave if there was nothing to receive */
-	RNP_ACKS_NOW,	 /* they leave: nobody may come by soon */
-	RNP_ACKS_HELD,	 /* they wait for the program's answer, which is expected */
-};
-
 /* Receive, expire, transmit, take events. Return: super-packets received. */
 unsigned rnp_pump_step(struct rnp_engine *e, rn_ns now, unsigned drain,
 		       enum rnp_acks acks);
@@ -223,19 +156,11 @@ unsigned rnp_pump_collect(struct rnp_engine *e, rn_ns now);
 rn_ns rnp_pump_deadline(const struct rnp_engine *e, rn_ns now);
 
 /* --------------------------------------------------------------- progress.c */
-extern const struct rnp_lease_times rnp_lease_times;
-
-/* At attach: the background thread is responsible. */
-void rnp_progress_init(struct rnp_engine *e);
-
 /* One step by a thread of the program. */
 void rnp_progress_app(struct rnp_engine *e);
 
 /* One step by the background thread, which was woken. */
 void rnp_progress_background(struct rnp_engine *e, bool timer_fired);
-
-/* Set the timer; rnp_progress.timer_at tells. */
-void rnp_progress_timer(struct rnp_engine *e, rn_ns at);
 
 /* Memory has answered: a step of the background thread, whoever's turn it is. */
 void rnp_progress_memory(struct rnp_engine *e);
@@ -243,59 +168,6 @@ void rnp_progress_memory(struct rnp_engine *e);
 /* In ARMED the timer carries the deadlines of the core: something may have changed them.
  */
 void rnp_progress_deadline(struct rnp_engine *e, rn_ns now);
-
-/* ----------------------------------------------------------------- poller.c */
-/* This thread polls, and renews the lease. */
-void rnp_poller_note(struct rnp_engine *e);
-
-/* Did it go on with something else? Then it will again. If it slept, or had no
- * processor, its leaving says nothing.
- */
-bool rnp_poller_is_busy(const struct rnp_progress *p, rn_ns now);
-
-/* The background thread has yielded, and got the processor back late. */
-void rnp_poller_ban(struct rnp_progress *p, rn_ns now);
-/* Before it yields again. The ban ends early if it was this thread that had the
- * processor, and that sleeps now.
- */
-bool rnp_poller_lets_look(struct rnp_progress *p, rn_ns now);
-
-/* ---------------------------------------------------------------- answers.c */
-/* The background thread has received something at @now: a post should follow, unless it
- * is in the middle of a message, or no request at all.
- */
-void rnp_answers_expect(struct rnp_engine *e, rn_ns now);
-
-/* The program posts at @now, and has posted to @qp. */
-void rnp_answers_note(struct rnp_progress *p, rn_ns now);
-void rnp_answers_posted(struct rnp_engine *e, const struct rn_qp *qp);
-
-/* What becomes of acknowledgements while nobody polls: RNP_ACKS_NOW or RNP_ACKS_HELD. */
-enum rnp_acks rnp_answers_acks(const struct rnp_progress *p);
-
-/* The program's answer has left in part, and they go along with the end of it. */
-bool rnp_answers_in_part(const struct rnp_engine *e, rn_ns now);
-
-/* With the sockets on, those that are held leave in time by a timer. */
-void rnp_answers_limit(struct rnp_engine *e, rn_ns now);
-
-/* Have they been held for so long? Then it counts from anew. */
-bool rnp_answers_waited(struct rnp_progress *p, rn_ns now);
-
-/* After a poll: the program has what it polled for, and will stop polling. */
-bool rnp_answers_leaves(struct rnp_engine *e);
-/* Before that: if it was to stop, it has not. */
-void rnp_answers_polled(struct rnp_progress *p);
-
-/* May the program's threads have the sockets from its first empty poll on? */
-bool rnp_answers_may_lease(const struct rnp_progress *p);
-
-/* It had them, and stopped polling all the same. */
-void rnp_answers_deceived(struct rnp_progress *p);
-
-/* ---------------------------------------------------------------- posting.c */
-/* A thread of the program polls. */
-void rnp_posting_polled(struct rnp_engine *e);
 
 /* ------------------------------------------------------------- background.c */
 /* The set that it waits for, timer, thread. Return: 0 or -errno with a sentence. */

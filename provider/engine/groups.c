@@ -20,7 +20,7 @@ int rnp_engine_join(struct rnp_engine *e, const struct rn_gid *mgid, int sock)
 	if (rc)
 		return rc;
 	rc = rnp_background_add(e, rn_udp_groups_fd(udp), RNP_TAG_SOCKET,
-				e->progress.turn == RNP_ARMED);
+				e->policy.turn == RNP_ARMED);
 	if (!rc || rc == -EEXIST) /* one descriptor stands for all groups */
 		return 0;
 	rn_udp_leave(udp, mgid);

@@ -65,11 +65,11 @@ void rnp_local_note_life(struct rnp_engine *e, bool found)
 {
 	bool is_lively = found || (e->wire.local && rn_local_is_lively(e->wire.local));
 
-	atomic_store_explicit(&e->progress.is_lively, is_lively, memory_order_relaxed);
+	atomic_store_explicit(&e->is_lively, is_lively, memory_order_relaxed);
 }
 
 void rnp_engine_yield(struct rnp_engine *e)
 {
-	if (!atomic_load_explicit(&e->progress.is_lively, memory_order_relaxed))
+	if (!atomic_load_explicit(&e->is_lively, memory_order_relaxed))
 		sched_yield();
 }

@@ -1,25 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* progress.c - whose turn it is to make progress.
+/* progress.c - the loop around the policy: it observes, tells the policy what has
+ * happened, and performs what that asks for.
  *
- * While the program polls, its threads do everything and the background thread sleeps:
- * the sockets are switched off in its epoll set and a timer, pushed forward now and then,
- * stands for "the program is still polling". When the timer does run out the background
- * thread switches the sockets on and serves them. A streak of polls takes them back.
+ * Steps are made by the program's threads, in polls and posts, and by the background
+ * thread, which is woken. Whose turn it is, when a lease begins and ends, and when a post
+ * or an ACK leaves, is policy.h's business.
  *
- * Waking up costs tens of microseconds, so after a packet the background thread looks
- * again for 30 us, yielding the processor each time, before it sleeps. A READ of a
- * program that does not poll takes 17 us instead of 40 then, a wake-up by event 23
- * instead of 48.
- *
- * - A lease is taken or renewed only by code that has just drained the sockets under the
- *   lock. Posting does not renew it.
- * - Packets cannot get lost in a hand-over: switching the sockets on looks at them once
- *   more (level-triggered), and switching them off is followed by setting the timer,
- * whose end they are found at.
- * - timer_at is the timer's true expiry: never an assumption about what has been set.
- *
- * Moving the timer to a point before the next scheduler tick costs 12 us on a virtual
- * machine, beyond it 1 us: so a steady poller has the long lease.
+ * Packets cannot get lost in a hand-over: switching the sockets on looks at them once
+ * more (level-triggered), and switching them off is followed by setting the timer, at
+ * whose end they are found.
  */
 #include "engine_internal.h"
 
@@ -28,106 +17,84 @@
 #include "transport/io/memory/mem_direct.h"
 
 enum {
-	STREAK_EVENTS = 16, /* times the streak while CQs are armed: events are wanted */
-	LINGER_MISSES = 4,  /* after so many in vain, linger only now and then */
-	LINGER_RETRY = 64,
 	MOVES_MAX = 256, /* packets of answers to one batch of packets */
-	MOVES_IDLE = 4,
+	MOVES_IDLE = 4,	 /* looks in a row at which memory had answered nothing */
 	LOOK_AT_DESCRIPTORS = 4096, /* polls; the look takes some microseconds */
-	GATHER_BAN = 64, /* posts that leave at once, after one had to wait for a lease */
+	TAKE_MAX = 32,		    /* steps: more than the sockets hold */
 };
 
-#define LOOK_AGAIN_FOR RN_USEC(30) /* the way of a packet and its answer */
-#define LOOK_AGAIN_MAX RN_MSEC(2)  /* rocind and the timer wait for that long at most */
-#define YIELD_DEAR RN_USEC(200)	   /* longer than waking up takes */
-
-const struct rnp_lease_times rnp_lease_times = {
-	.lease = RN_MSEC(1),
-	.long_lease = RN_MSEC(5),
-	.steady = RN_MSEC(8),
-	.streak = 16,
-	.streak_max = 16384,
-};
-
-void rnp_progress_timer(struct rnp_engine *e, rn_ns at)
+/* ------------------------------------------------------------ what is observed */
+static rn_ns cpu_time(clockid_t clock)
 {
-	rnp_background_set_timer(e, at);
-	e->progress.timer_at = at;
+	struct timespec ts;
+
+	if (clock_gettime(clock, &ts) != 0)
+		return 0; /* the thread has ended */
+	return (rn_ns)ts.tv_sec * 1000000000 + ts.tv_nsec;
 }
 
-void rnp_progress_init(struct rnp_engine *e)
+/* All but the deadline, as seen by somebody who has posted to @qp, which may be NULL. */
+static struct rnp_facts facts_with(const struct rnp_engine *e, const struct rn_qp *qp)
 {
-	struct rnp_progress *p = &e->progress;
+	return (struct rnp_facts){
+		.owes_acks = rnp_has_sockets(e) && rn_dev_acks_due(e->dev),
+		.is_amid_message = rn_dev_is_amid_message(e->dev),
+		.is_asked_unacked = qp && rn_qp_unacked(qp),
+		.is_asked_unsent = qp && rn_qp_unsent(qp),
+		.requests = rn_dev_requests(e->dev),
+		.received = rn_dev_received(e->dev),
+		.deadline = RN_NEVER,
+	};
+}
 
-	if (p->times.lease == 0)
-		p->times = rnp_lease_times;
-	p->turn = RNP_ARMED;
-	p->cur_lease = p->times.lease;
-	p->streak_need = p->times.streak;
-	p->poller_at = -1;
+static struct rnp_facts facts(const struct rnp_engine *e)
+{
+	return facts_with(e, e->policy.replies.asked);
+}
+
+/* ------------------------------------------------------------ what is performed */
+static void take_sockets(struct rnp_engine *e)
+{
+	rnp_background_listen(e, false);
+	if (e->wire.local)
+		rn_local_awake(e->wire.local);
+}
+
+/* This thread polls, and renews the lease. */
+static void account_cpu(struct rnp_engine *e)
+{
+	rnp_realtime_follow(e);
+	if (pthread_getcpuclockid(pthread_self(), &e->poller) != 0)
+		e->poller = CLOCK_THREAD_CPUTIME_ID;
+	rnp_policy_account(&e->policy, cpu_time(e->poller));
+}
+
+/* All that the policy may ask for but to receive and to look again. */
+static void perform(struct rnp_engine *e, unsigned todo)
+{
+	if (todo & RNP_TAKE_SOCKETS)
+		take_sockets(e);
+	if (todo & RNP_ACCOUNT_CPU)
+		account_cpu(e);
+	if (todo & RNP_SET_TIMER)
+		rnp_background_set_timer(e, e->policy.timer_at);
+	if (todo & RNP_REST_SOCKETS)
+		rnp_background_rest(e);
+	if (todo & RNP_CHECK_HANDLER)
+		rn_mem_direct_init();
 }
 
 void rnp_progress_deadline(struct rnp_engine *e, rn_ns now)
 {
-	struct rnp_progress *p = &e->progress;
-	rn_ns at;
-
-	if (p->turn != RNP_ARMED || !rnp_has_sockets(e))
-		return;
-	at = rnp_pump_deadline(e, now);
-	if (at != RN_NEVER && (p->timer_at == 0 || at < p->timer_at))
-		rnp_progress_timer(e, at);
+	if (e->policy.turn == RNP_ARMED && rnp_has_sockets(e))
+		perform(e, rnp_policy_deadline(&e->policy, rnp_pump_deadline(e, now)));
 }
 
-/* ----------------------------------------------------------------- hand-over */
-/* The sockets were drained at @now. */
-static void take_lease(struct rnp_engine *e, rn_ns now)
+static void limit_acks(struct rnp_engine *e, rn_ns now)
 {
-	struct rnp_progress *p = &e->progress;
+	const struct rnp_facts f = facts(e);
 
-	rnp_background_listen(e, false);
-	if (e->wire.local)
-		rn_local_awake(e->wire.local);
-	p->turn = RNP_LEASED;
-	p->cur_lease = p->times.lease;
-	p->steady_since = p->lease_set = p->last_poll = now;
-	rnp_poller_note(e);
-	p->is_early = false;
-}
-
-/* Of a program that will be seen to leave. A timer that is far off serves, and costs
- * nothing.
- */
-static void take_early_lease(struct rnp_engine *e, rn_ns now)
-{
-	struct rnp_progress *p = &e->progress;
-
-	take_lease(e, now);
-	p->is_early = true;
-	p->cur_lease = p->times.long_lease;
-	if (p->timer_at < now + p->cur_lease / 2 || p->timer_at > now + p->cur_lease)
-		rnp_progress_timer(e, now + p->cur_lease);
-	p->lease_set = p->timer_at - p->cur_lease;
-}
-
-static void renew_lease(struct rnp_engine *e, rn_ns now)
-{
-	struct rnp_progress *p = &e->progress;
-	bool is_long = p->cur_lease == p->times.long_lease;
-	rn_ns feed = is_long ? p->times.lease : p->times.lease * 3 / 4;
-
-	if (now - p->lease_set < feed)
-		return;
-	if (!is_long && now - p->steady_since > p->times.steady * (1 + p->answered)) {
-		p->cur_lease = p->times.long_lease;
-		p->streak_need = p->times.streak;
-		rn_mem_direct_init(); /* the program may have put its handler before ours
-				       */
-	}
-	rnp_progress_timer(e, now + p->cur_lease);
-	p->lease_set = now;
-	rnp_poller_note(e);
-	rnp_background_rest(e);
+	perform(e, rnp_policy_limit_acks(&e->policy, now, &f));
 }
 
 /* What came in may wait for memory, and the program does not poll: move it on here. Each
@@ -147,15 +114,20 @@ static void move_memory(struct rnp_engine *e, rn_ns now)
 	rnp_pump_events(e);
 }
 
+static void look_everywhere(struct rnp_engine *e)
+{
+	if (e->wire.local)
+		rn_local_look_everywhere(e->wire.local);
+	else
+		rn_udp_look_everywhere(e->wire.udp);
+}
+
 /* One step with the sockets on. Return: super-packets received. */
 static unsigned serve_sockets(struct rnp_engine *e, rn_ns now, enum rnp_acks acks)
 {
 	unsigned found;
 
-	if (e->wire.local)
-		rn_local_look_everywhere(e->wire.local);
-	else
-		rn_udp_look_everywhere(e->wire.udp);
+	look_everywhere(e);
 	found = rnp_pump_step(e, now, RNP_DRAIN_BACKGROUND, acks);
 	if (found > 0 && rnp_pcie_is_on(&e->pcie))
 		move_memory(e, now);
@@ -168,120 +140,160 @@ static unsigned serve_sockets(struct rnp_engine *e, rn_ns now, enum rnp_acks ack
  */
 static void announce(struct rnp_engine *e)
 {
-	if (e->wire.local && !rn_local_announce(e->wire.local))
+	if (e->policy.turn == RNP_ARMED && e->wire.local &&
+	    !rn_local_announce(e->wire.local))
 		rnp_background_wake(e);
 }
 
-/* The background thread becomes responsible, and finds what came in the meantime. If the
- * kernel does not let it listen it looks again when the timer runs out.
+/* RNP_GIVE_SOCKETS: the background thread becomes responsible, and what came in the
+ * meantime is found here. Return: super-packets received.
  */
-static unsigned arm(struct rnp_engine *e, rn_ns now, enum rnp_acks acks)
+static unsigned give_sockets(struct rnp_engine *e, rn_ns now, unsigned todo)
 {
-	struct rnp_progress *p = &e->progress;
+	bool is_on = rnp_background_listen(e, true);
 	unsigned found;
 
-	p->streak = 0;
-	p->cur_lease = p->times.lease;
-	if (rnp_background_listen(e, true)) {
-		p->turn = RNP_ARMED;
-	} else {
-		p->lease_set = now;
-		rnp_progress_timer(e, now + p->cur_lease);
-	}
-	found = serve_sockets(e, now, acks);
-	if (p->turn == RNP_ARMED)
-		announce(e);
+	perform(e, rnp_policy_given(&e->policy, now, is_on));
+	found = serve_sockets(e, now,
+			      todo & RNP_HOLD_ACKS ? RNP_ACKS_HELD : RNP_ACKS_NOW);
+	announce(e);
 	return found;
 }
 
-/* ------------------------------------------------------------------ the program */
-/* A poll after a gap: no steady poller, so the next gap must be noticed soon. */
-static void note_gap(struct rnp_engine *e, rn_ns now)
-{
-	struct rnp_progress *p = &e->progress;
-
-	p->steady_since = now;
-	if (p->turn == RNP_LEASED && p->cur_lease == p->times.long_lease) {
-		p->cur_lease = p->times.lease;
-		rnp_progress_timer(e, now + p->cur_lease);
-	}
-}
-
-/* Polls that take the sockets back: no more because of armed CQs, which may be forgotten.
- */
-static uint32_t streak_for(const struct rnp_progress *p)
-{
-	uint32_t need = p->streak_need * (p->armed_cqs ? STREAK_EVENTS : 1);
-
-	return need < p->times.streak_max ? need : p->times.streak_max;
-}
-
+/* ----------------------------------------------------------------------- a poll */
 static void after_poll(struct rnp_engine *e, rn_ns now)
 {
-	struct rnp_progress *p = &e->progress;
+	struct rnp_policy *p = &e->policy;
+	struct rnp_facts f = { .deadline = RN_NEVER };
+	unsigned todo;
 
-	if (now - p->last_poll > p->times.lease / 4)
-		note_gap(e, now);
-	p->last_poll = now;
-	switch (p->turn) {
-	case RNP_LEASED:
-		renew_lease(e, now);
-		break;
-	case RNP_ARMED:
-		rnp_answers_limit(e, now);
-		if (rnp_answers_may_lease(p)) {
-			take_early_lease(e, now);
-			break;
-		}
-		if (++p->streak < streak_for(p)) {
-			rnp_progress_deadline(e, now);
-			break;
-		}
-		take_lease(e, now);
-		rnp_progress_timer(e, now + p->cur_lease);
-		break;
+	if (rnp_policy_wants_facts(p))
+		f = facts(e);
+	if (p->turn == RNP_ARMED)
+		f.deadline = rnp_pump_deadline(e, now);
+	todo = rnp_policy_polled(p, now, &f);
+	perform(e, todo);
+	if (todo & RNP_GIVE_SOCKETS) {
+		give_sockets(e, now, todo);
+		limit_acks(e, now);
+		rnp_progress_deadline(e, now);
 	}
-}
-
-/* The program has what it polled for, and looks at memory next. */
-static void let_go(struct rnp_engine *e, rn_ns now)
-{
-	e->progress.last_poll = now;
-	if (e->progress.turn == RNP_LEASED)
-		arm(e, now, RNP_ACKS_HELD);
-	rnp_answers_limit(e, now);
-	rnp_progress_deadline(e, now);
 }
 
 void rnp_progress_app(struct rnp_engine *e)
 {
-	struct rnp_progress *p = &e->progress;
 	rn_ns now = rnp_clock_poll_time(e);
-	bool may_defer = p->turn == RNP_LEASED || rnp_answers_acks(p) == RNP_ACKS_HELD;
+	enum rnp_acks acks = rnp_policy_poll(&e->policy);
 	unsigned found;
 
-	if (++p->polls % LOOK_AT_DESCRIPTORS == 0)
+	if (++e->polls % LOOK_AT_DESCRIPTORS == 0)
 		rnp_look_at_descriptors(e);
-	rnp_posting_polled(e);
 	if (e->realtime)
-		p->poller_at = sched_getcpu();
-	/* With the sockets on, no lease sees to it that what is deferred leaves if this
-	 * was the last poll, and there is nothing for the background thread to wake up
-	 * for.
-	 */
-	found = rnp_pump_step(e, now, RNP_DRAIN_APP,
-			      may_defer ? RNP_ACKS_IF_DRY : RNP_ACKS_NOW);
+		e->poller_at = sched_getcpu();
+	found = rnp_pump_step(e, now, RNP_DRAIN_APP, acks);
 	rnp_local_note_life(e, found > 0);
-	if (!rnp_has_sockets(e) || e->closing)
-		return;
-	rnp_answers_polled(p);
-	if (rnp_answers_leaves(e))
-		let_go(e, now);
-	else
+	if (rnp_has_sockets(e) && !e->closing)
 		after_poll(e, now);
 }
 
-/* ------------------------------------------------------ the background thread */
+bool rnp_engine_poll(struct rnp_engine *e)
+{
+	if (rnp_engine_forked(e))
+		return true;
+	if (pthread_mutex_trylock(&e->lock) != 0) {
+		atomic_store(&e->is_lively, false);
+		return false;
+	}
+	rnp_progress_app(e);
+	pthread_mutex_unlock(&e->lock);
+	return true;
+}
+
+/* ----------------------------------------------------------------------- a post */
+void rnp_engine_posted(struct rnp_engine *e, struct rn_qp *qp,
+		       const struct rnp_posted *posted)
+{
+	const struct rnp_post post = {
+		.count = posted->count,
+		.bytes = posted->bytes,
+		.is_unacked = rn_qp_unacked(qp),
+		.is_sending = rn_qp_state(qp) == RN_QPS_RTS,
+	};
+	unsigned todo = rnp_policy_post(&e->policy, posted->now, &post);
+	struct rnp_facts f;
+	int cancel;
+
+	if (todo & RNP_HOLD)
+		return;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	rnp_pump_transmit(e, posted->now,
+			  RN_TX_WORK | (todo & RNP_ACK_ALONG ? RN_TX_ALONG : 0),
+			  todo & RNP_GATHER);
+	f = facts_with(e, qp);
+	rnp_policy_posted(&e->policy, posted->now, qp, &f);
+	rnp_pump_events(e);
+	rnp_progress_deadline(e, posted->now);
+	pthread_setcancelstate(cancel, NULL);
+}
+
+/* -------------------------------------------------------- steps that verbs ask for */
+void rnp_engine_kick(struct rnp_engine *e)
+{
+	rn_ns now = rnp_engine_now();
+
+	rnp_pump_transmit(e, now, RN_TX_ALL, false);
+	rnp_pump_events(e);
+	rnp_progress_deadline(e, now);
+}
+
+void rnp_engine_say_last(struct rnp_engine *e)
+{
+	/* No more than these: the peer's sockets do not hold what a ring lets through. */
+	if (e->wire.local) {
+		rn_local_hurry(e->wire.local, true);
+		rnp_pump_transmit(e, rnp_engine_now(), RN_TX_ACKS, false);
+		rn_local_hurry(e->wire.local, false);
+	}
+	rnp_engine_kick(e);
+}
+
+bool rnp_engine_settle(struct rnp_engine *e, uint32_t qpn)
+{
+	bool ended = false;
+
+	if (!rnp_pcie_is_on(&e->pcie))
+		return false;
+	for (;;) {
+		rnp_pcie_drain(&e->pcie, qpn);
+		/* An atomic that has ended lets the next of its QP begin. */
+		if (rnp_pump_collect(e, rnp_engine_now()) == 0)
+			return ended;
+		ended = true;
+	}
+}
+
+void rnp_engine_take_all(struct rnp_engine *e)
+{
+	unsigned found = RNP_DRAIN_BACKGROUND;
+
+	if (!rnp_has_sockets(e))
+		return;
+	look_everywhere(e);
+	for (unsigned i = 0; i < TAKE_MAX && found >= RNP_DRAIN_BACKGROUND; i++)
+		found = rnp_pump_step(e, rnp_engine_now(), RNP_DRAIN_BACKGROUND,
+				      RNP_ACKS_NOW);
+	rnp_progress_deadline(e, rnp_engine_now());
+}
+
+void rnp_engine_drain(struct rnp_engine *e)
+{
+	rn_ns now = rnp_engine_now();
+
+	rnp_pump_step(e, now, RNP_DRAIN_APP, RNP_ACKS_NOW);
+	rnp_progress_deadline(e, now);
+}
+
+/* -------------------------------------------------------- the background thread */
 /* Lets everybody else who wants the processor have it. Somebody who does not yield keeps
  * it until the next tick, milliseconds later; who is woken gets it from him at once: the
  * thread then sleeps for a while instead. Gives up the lock meanwhile.
@@ -295,102 +307,86 @@ static void yield(struct rnp_engine *e)
 	sched_yield();
 	after = rnp_engine_now();
 	pthread_mutex_lock(&e->lock);
-	if (after - before > YIELD_DEAR)
-		rnp_poller_ban(&e->progress, rnp_engine_now());
+	if (after - before > RNP_YIELD_DEAR)
+		rnp_policy_yield_was_dear(&e->policy, rnp_engine_now(),
+					  cpu_time(e->poller));
 }
 
-/* After a packet the next is often close behind: an answer to what the program, looking
- * at memory, sends next. Waking up costs tens of microseconds, so look a few times more.
+/* After a packet the next is often close behind: a reply to what the program, looking at
+ * memory, sends next. Waking up costs tens of microseconds, so look a few times more.
  * Gives up the lock in between.
  */
 static void look_again(struct rnp_engine *e, rn_ns now)
 {
-	struct rnp_progress *p = &e->progress;
-	rn_ns until = now + LOOK_AGAIN_FOR;
-	rn_ns last = now + LOOK_AGAIN_MAX;
+	struct rnp_policy *p = &e->policy;
+	rn_ns cpu = rnp_policy_wants_cpu(p) ? cpu_time(e->poller) : 0;
+	struct rnp_facts f;
 
 	/* Nobody gets the processor of a real-time thread that yields. */
-	if (e->realtime && sched_getcpu() == p->poller_at)
+	if (e->realtime && sched_getcpu() == e->poller_at)
 		return;
-	if (!rnp_poller_lets_look(p, now))
+	if (!rnp_policy_look(p, now, cpu))
 		return;
-	while (now < until && now < last && p->look_ban == 0) {
+	while (rnp_policy_looks_on(p, now)) {
 		yield(e);
 		if (e->closing || !rnp_has_sockets(e) || p->turn != RNP_ARMED)
 			return;
 		now = rnp_engine_now();
-		if (serve_sockets(e, now, RNP_ACKS_NOW) > 0) {
-			rnp_answers_expect(e, now);
-			until = now + LOOK_AGAIN_FOR;
-		}
+		if (serve_sockets(e, now, RNP_ACKS_NOW) == 0)
+			continue;
+		f = facts(e);
+		rnp_policy_look_found(p, now, &f);
 	}
 }
 
-/* The background thread has received something. If it is not to wait for the program it
- * looks again; else it gets out of its way, as yielding the processor may not be enough.
- */
+/* The background thread has received something. */
 static void after_packets(struct rnp_engine *e, rn_ns now)
 {
-	struct rnp_progress *p = &e->progress;
+	const struct rnp_facts f = facts(e);
 
-	rnp_answers_expect(e, now);
-	if (rnp_answers_acks(p) == RNP_ACKS_NOW)
+	if (rnp_policy_received(&e->policy, now, &f) & RNP_LOOK_AGAIN)
 		look_again(e, now);
 }
 
-/* The lease has run out. */
-static void take_over(struct rnp_engine *e, rn_ns now)
+/* The timer has fired during a lease. */
+static void end_lease(struct rnp_engine *e, rn_ns now)
 {
-	struct rnp_progress *p = &e->progress;
-	bool was_busy = rnp_poller_is_busy(p, now);
-	bool was_gathering = p->gather_since != 0;
-	bool found = arm(e, now, rnp_answers_acks(p)) > 0;
+	unsigned todo = rnp_policy_lease_ends(&e->policy, now, cpu_time(e->poller));
+	bool found;
 
-	/* Packets were waiting and the program was busy: it looks at memory, and polls in
-	 * between. It must poll longer before it is believed again.
-	 */
-	if (was_busy && found && p->is_early)
-		rnp_answers_deceived(p);
-	else if (was_busy && found && p->streak_need < p->times.streak_max)
-		p->streak_need *= 4;
-	if (was_busy && was_gathering)
-		p->gather_ban = GATHER_BAN;
+	perform(e, todo);
+	if (!(todo & RNP_GIVE_SOCKETS))
+		return;
+	found = give_sockets(e, now, todo) > 0;
+	rnp_policy_took_over(&e->policy, found);
 	if (found)
 		after_packets(e, now);
-	rnp_answers_limit(e, now);
+	limit_acks(e, now);
 }
 
 /* The sockets are the background thread's. */
 static void serve(struct rnp_engine *e, rn_ns now)
 {
-	struct rnp_progress *p = &e->progress;
-	bool waited = rnp_answers_waited(p, now);
-
-	if (serve_sockets(e, now, waited ? RNP_ACKS_NOW : rnp_answers_acks(p)) > 0)
+	if (serve_sockets(e, now, rnp_policy_woken(&e->policy, now)) > 0)
 		after_packets(e, now);
-	rnp_answers_limit(e, now);
-	if (p->turn == RNP_ARMED && rnp_has_sockets(e))
+	limit_acks(e, now);
+	if (rnp_has_sockets(e))
 		announce(e);
 }
 
 void rnp_progress_background(struct rnp_engine *e, bool timer_fired)
 {
-	struct rnp_progress *p = &e->progress;
+	struct rnp_policy *p = &e->policy;
 	rn_ns now = rnp_engine_now();
 
 	if (timer_fired)
-		p->timer_at = 0;
+		rnp_policy_fired(p);
 	if (!rnp_has_sockets(e))
 		return;
-
-	if (p->turn == RNP_ARMED) {
+	if (p->turn == RNP_ARMED)
 		serve(e, now);
-	} else if (p->timer_at == 0 && now - p->last_poll < p->times.lease / 4) {
-		p->lease_set = p->last_poll;
-		rnp_progress_timer(e, p->last_poll + p->cur_lease);
-	} else if (p->timer_at == 0) {
-		take_over(e, now);
-	}
+	else if (p->timer_at == 0)
+		end_lease(e, now);
 }
 
 void rnp_progress_memory(struct rnp_engine *e)
@@ -404,42 +400,18 @@ void rnp_progress_memory(struct rnp_engine *e)
 	rnp_progress_deadline(e, now);
 }
 
-/* ------------------------------------------------------------------------ verbs */
-bool rnp_engine_poll(struct rnp_engine *e)
-{
-	if (rnp_engine_forked(e))
-		return true;
-	if (pthread_mutex_trylock(&e->lock) != 0) {
-		atomic_store(&e->progress.is_lively, false);
-		return false;
-	}
-	rnp_progress_app(e);
-	pthread_mutex_unlock(&e->lock);
-	return true;
-}
-
+/* ----------------------------------------------------------------------- events */
 void rnp_engine_cq_armed(struct rnp_engine *e)
 {
-	struct rnp_progress *p = &e->progress;
+	unsigned todo = rnp_policy_cq_armed(&e->policy, e->set.linger_ns != 0);
 
-	p->armed_cqs++;
-	p->streak = 0;
-	if (rnp_has_sockets(e) && p->turn == RNP_LEASED && e->set.linger_ns == 0)
-		arm(e, rnp_engine_now(), RNP_ACKS_NOW);
+	if (rnp_has_sockets(e) && todo & RNP_GIVE_SOCKETS)
+		give_sockets(e, rnp_engine_now(), todo);
 }
 
 void rnp_engine_cq_unarmed(struct rnp_engine *e)
 {
-	assert(e->progress.armed_cqs > 0);
-	e->progress.armed_cqs--;
-	e->progress.streak = 0;
-}
-
-/* ----------------------------------------------------------------------- linger */
-static bool is_linger_worth_it(struct rnp_progress *p)
-{
-	return p->linger_missed < LINGER_MISSES ||
-	       ++p->linger_skipped % LINGER_RETRY == 0;
+	rnp_policy_cq_unarmed(&e->policy);
 }
 
 /* The program's thread keeps the sockets for a moment, so that the background thread does
@@ -447,30 +419,27 @@ static bool is_linger_worth_it(struct rnp_progress *p)
  */
 static bool begin_linger_locked(struct rnp_engine *e)
 {
-	struct rnp_progress *p = &e->progress;
-	rn_ns now = rnp_engine_now(), lease = p->times.lease;
+	rn_ns now = rnp_engine_now();
 
-	if (!rnp_has_sockets(e) || e->set.linger_ns == 0 || !is_linger_worth_it(p))
+	if (!rnp_has_sockets(e) || e->set.linger_ns == 0 ||
+	    !rnp_policy_may_linger(&e->policy))
 		return false;
 	rnp_pump_step(e, now, RNP_DRAIN_APP, RNP_ACKS_NOW);
-	if (p->turn == RNP_LEASED)
-		return true;
-	take_lease(e, now);
-	/* Setting the timer is dear: a pending one serves, unless it is about to fire. */
-	if (p->timer_at == 0 || p->timer_at > now + lease ||
-	    p->timer_at < now + lease / 2)
-		rnp_progress_timer(e, now + lease);
-	p->lease_set = p->timer_at - lease;
+	perform(e, rnp_policy_linger(&e->policy, now));
 	return true;
 }
 
-static void end_linger_locked(struct rnp_engine *e, bool found)
+static void end_linger_locked(struct rnp_engine *e, bool lingered, bool found)
 {
-	struct rnp_progress *p = &e->progress;
+	unsigned todo;
 
-	p->linger_missed = found ? 0 : p->linger_missed + 1;
-	if (!found && rnp_has_sockets(e) && p->turn == RNP_LEASED)
-		arm(e, rnp_engine_now(), RNP_ACKS_NOW);
+	if (lingered)
+		rnp_policy_lingered(&e->policy, found);
+	if (found || !rnp_has_sockets(e))
+		return;
+	todo = rnp_policy_sleeps(&e->policy);
+	if (todo & RNP_GIVE_SOCKETS)
+		give_sockets(e, rnp_engine_now(), todo);
 }
 
 bool rnp_engine_linger(struct rnp_engine *e, bool (*has_entry)(void *arg), void *arg)
@@ -496,7 +465,7 @@ bool rnp_engine_linger(struct rnp_engine *e, bool (*has_entry)(void *arg), void 
 	}
 
 	rnp_engine_lock(e);
-	end_linger_locked(e, found);
+	end_linger_locked(e, lingers, found);
 	rnp_engine_unlock(e);
 	pthread_setcancelstate(cancel, NULL);
 	return found || has_entry(arg);

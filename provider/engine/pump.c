@@ -14,16 +14,13 @@
 #include "transport/io/capture/net_capture.h"
 
 enum {
-	/* Acknowledge at least every so many packets, though the socket never runs dry: a
-	 * peer with a shallow queue would stand still until it does.
-	 */
-	ACK_EVERY = 64,
-	/* As much as one step finds. */
-	ANSWER_EVERY = 64 * RNP_DRAIN_APP,
 	/* Steps after which timers are served in spite of packets waiting. */
 	NOT_DRY_MAX = 64,
 	SMALL = 512, /* bytes: likely a whole message, and another recvmsg() would show */
 };
+
+static_assert((int)RNP_ACK_EVERY_ANSWERED == RN_SUPER_SEGMENTS * RNP_DRAIN_APP,
+	      "as much as one step of a poll finds");
 
 #define RETRY_AFTER RN_USEC(200) /* a socket that was full */
 
@@ -86,7 +83,7 @@ static unsigned receive(struct rnp_engine *e, rn_ns now, unsigned max, bool eage
 		}
 		rn_trace_receive((uint32_t)n, rx[0].len);
 		take(e, now, rx, (unsigned)n);
-		e->unacked += (uint32_t)n;
+		e->policy.acks.packets += (uint32_t)n;
 		supers++;
 		if (n == 1 && rx[0].len <= SMALL && !more)
 			break;
@@ -126,7 +123,6 @@ void rnp_pump_events(struct rnp_engine *e)
 /* Let the core build packets, and send them. Return: 0, or not all of it is gone. */
 static int transmit(struct rnp_engine *e, rn_ns now, unsigned what, bool gather)
 {
-	struct rnp_progress *p = &e->progress;
 	int rc = 0;
 
 	if (rnp_stage_is_empty(&e->stage) && !rn_dev_has_packets(e->dev, what))
@@ -134,7 +130,7 @@ static int transmit(struct rnp_engine *e, rn_ns now, unsigned what, bool gather)
 	/* What has waited may be an answer, so what its QP owes goes along with it. What
 	 * others owe is the last packet.
 	 */
-	if (p->held > 0 && (what & RN_TX_WORK))
+	if (e->policy.batching.held > 0 && (what & RN_TX_WORK))
 		rc = rnp_stage_fill(&e->stage, e->wire.net, now, RN_TX_WORK | RN_TX_ALONG,
 				    RNP_SEND_MAX);
 	if (rc == 0)
@@ -146,22 +142,15 @@ static int transmit(struct rnp_engine *e, rn_ns now, unsigned what, bool gather)
 
 void rnp_pump_transmit(struct rnp_engine *e, rn_ns now, unsigned what, bool gather)
 {
-	struct rnp_progress *p = &e->progress;
-
 	rnp_tell_time(e, now);
 	if (!e->wire.net)
 		return;
 	e->is_blocked = transmit(e, now, what, gather) != 0;
 	e->is_raw_blocked = !rnp_raw_transmit(&e->raw, now);
-	if (what & RN_TX_WORK)
-		p->held = 0;
 	if (what & RN_TX_ACKS || (what & RN_TX_ALONG && !rn_dev_acks_due(e->dev)))
-		e->unacked = 0;
-
-	if (!gather || rnp_stage_is_empty(&e->stage))
-		p->gather_since = 0;
-	else if (p->gather_since == 0)
-		p->gather_since = now;
+		e->policy.acks.packets = 0;
+	rnp_policy_sent(&e->policy, now, what & RN_TX_WORK,
+			gather && !rnp_stage_is_empty(&e->stage));
 }
 
 /* A moment of an engine, for those who may call back. */
@@ -199,23 +188,15 @@ static void expire(struct rnp_engine *e, rn_ns now, bool dry)
 		rn_local_rest(e->wire.local);
 }
 
-/* The end of a message that the program answers is acknowledged with the answer, however
- * long the two are. In the middle of one the peer may wait to go on.
- */
 static bool acks_leave(const struct rnp_engine *e, rn_ns now, enum rnp_acks acks,
 		       unsigned found)
 {
-	bool is_amid, answers;
+	const struct rnp_policy *p = &e->policy;
+	const struct rn_qp *asked = p->replies.asked;
+	const struct rnp_facts f = { .is_amid_message = rn_dev_is_amid_message(e->dev),
+				     .is_asked_unsent = asked && rn_qp_unsent(asked) };
 
-	if (acks == RNP_ACKS_NOW)
-		return true;
-	is_amid = rn_dev_is_amid_message(e->dev);
-	if (acks == RNP_ACKS_HELD)
-		return is_amid;
-	if (found == 0)
-		return is_amid || !rnp_answers_in_part(e, now);
-	answers = rnp_answers_acks(&e->progress) == RNP_ACKS_HELD && !is_amid;
-	return e->unacked >= (answers ? ANSWER_EVERY : ACK_EVERY);
+	return rnp_policy_acks_leave(p, now, acks, found, &f);
 }
 
 unsigned rnp_pump_step(struct rnp_engine *e, rn_ns now, unsigned drain,
@@ -240,7 +221,7 @@ unsigned rnp_pump_step(struct rnp_engine *e, rn_ns now, unsigned drain,
 	expire(e, now, dry);
 	if (acks_leave(e, now, acks, found))
 		what = RN_TX_ALL;
-	else if (e->progress.asked)
+	else if (e->policy.replies.asked)
 		what |= RN_TX_ALONG;
 	rnp_pump_transmit(e, now, what, false);
 	rnp_pump_events(e);

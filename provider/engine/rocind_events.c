@@ -85,7 +85,7 @@ static void add_gid(struct rnp_engine *e, const struct rn_rocind_event *ev)
 	set_gid(e, ev->gid_idx, &ev->gid, ev->sock);
 	if (ev->sock >= 0)
 		rnp_background_add(e, ev->sock, RNP_TAG_SOCKET,
-				   e->progress.turn == RNP_ARMED);
+				   e->policy.turn == RNP_ARMED);
 	tell_owners(e, IBV_EVENT_GID_CHANGE);
 }
 

@@ -42,7 +42,7 @@ static enum rnp_turn turn_of(struct kit_end *k)
 	enum rnp_turn turn;
 
 	rnp_engine_lock(k->e);
-	turn = k->e->progress.turn;
+	turn = k->e->policy.turn;
 	rnp_engine_unlock(k->e);
 	return turn;
 }
@@ -249,12 +249,12 @@ static void who_polls_keeps_the_processor_as_long_as_packets_come(void **state)
 	(void)state;
 	rnp_engine_lock(b->e);
 	rnp_progress_app(b->e);
-	assert_false(b->e->progress.is_lively);
+	assert_false(b->e->is_lively);
 	kit_post_send(a, RN_WR_RDMA_WRITE, 16, (uintptr_t)b->buf);
 	rnp_progress_app(b->e);
-	assert_true(b->e->progress.is_lively);
+	assert_true(b->e->is_lively);
 	rnp_progress_app(b->e);
-	assert_false(b->e->progress.is_lively);
+	assert_false(b->e->is_lively);
 	rnp_engine_unlock(b->e);
 	kit_await(a, RN_WC_SUCCESS);
 }
@@ -292,7 +292,7 @@ static void groups_are_listened_to_as_addresses_are(void **state)
 	off = sockets_that_are(e, false);
 	rnp_background_listen(e, true);
 	on = sockets_that_are(e, true);
-	rnp_background_listen(e, e->progress.turn == RNP_ARMED);
+	rnp_background_listen(e, e->policy.turn == RNP_ARMED);
 	sock = rnp_engine_leave(e, &group);
 	rnp_engine_unlock(e);
 	rn_group_close(sock, &group, ifindex);

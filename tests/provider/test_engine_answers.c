@@ -101,11 +101,11 @@ static void hold_an_ack(enum rnp_acks acks, uint8_t value)
 	struct kit_end *b = &ends[1];
 
 	virtual_end(b)->is_stopped = true;
-	b->e->progress.answered = MUCH;
+	b->e->policy.replies.confidence = MUCH;
 	/* Where the background thread finds all completions, posts are never polled for
 	 * and look like a stream, which gathers.
 	 */
-	b->e->progress.run = 1;
+	b->e->policy.batching.run = 1;
 	write_to(&ends[0], b, value);
 	receive(acks, value);
 	assert_true(owes(b));
@@ -114,6 +114,14 @@ static void hold_an_ack(enum rnp_acks acks, uint8_t value)
 static void let_go(void)
 {
 	virtual_end(&ends[1])->is_stopped = false;
+}
+
+/* The background thread of @k has received what came last. */
+static void expect_reply(const struct kit_end *k)
+{
+	const struct rnp_facts f = virtual_facts(k);
+
+	rnp_policy_received(&k->e->policy, virtual_now(), &f);
 }
 
 /* ---------------------------------------------------------------------------- answers */
@@ -167,7 +175,7 @@ static void stream_both_ways_is_not_acknowledged_with_each_post(void **state)
 
 	(void)state;
 	virtual_end(a)->is_stopped = virtual_end(b)->is_stopped = true;
-	b->e->progress.answered = MUCH;
+	b->e->policy.replies.confidence = MUCH;
 	kit_post_send(b, RN_WR_RDMA_WRITE, 8, (uintptr_t)a->buf);
 	before = virtual_end(b)->packets;
 	for (uint8_t i = 1; i <= MESSAGES; i++) {
@@ -213,22 +221,24 @@ static void answer_in_part_is_not_waited_for_for_ever(void **state)
 static void sockets_go_back_in_the_middle_of_an_answer(void **state)
 {
 	struct kit_end *a = &ends[0], *b = &ends[1];
-	struct rnp_progress *p = &b->e->progress;
+	struct rnp_policy *p = &b->e->policy;
 
 	(void)state;
 	virtual_end(b)->is_stopped = true;
-	p->answered = MUCH;
-	p->sees_memory = true;
-	p->run = 1;
+	p->replies.confidence = MUCH;
+	p->replies.sees_memory = true;
+	p->batching.run = 1;
 	write_to(a, b, 1);
 	while (!is_amid(b) || !owes(b)) /* found something: too early to acknowledge */
 		step(1, RNP_ACKS_IF_DRY);
-	p->asked = b->qp; /* of which all is acknowledged */
-	assert_true(rnp_answers_leaves(b->e));
+	p->replies.asked = b->qp; /* of which all is acknowledged */
+	assert_true(virtual_would_leave(b));
+	p->replies.asked = NULL;
 	receive(RNP_ACKS_HELD, 1);
 	assert_true(owes(b));
-	p->asked = b->qp;
-	assert_false(rnp_answers_leaves(b->e));
+	p->replies.asked = b->qp;
+	assert_false(virtual_would_leave(b));
+	p->replies.asked = NULL;
 	step(1, RNP_ACKS_NOW);
 	let_go();
 	virtual_await(a, RN_WC_SUCCESS);
@@ -238,21 +248,21 @@ static void sockets_go_back_in_the_middle_of_an_answer(void **state)
 static void long_message_is_answered_once(void **state)
 {
 	struct kit_end *a = &ends[0], *b = &ends[1];
-	struct rnp_progress *p = &b->e->progress;
+	struct rnp_policy *p = &b->e->policy;
 
 	(void)state;
 	virtual_end(b)->is_stopped = true;
-	p->answered = MUCH;
+	p->replies.confidence = MUCH;
 	write_to(a, b, 1);
 	while (!has_come(b, 1)) {
 		step(1, RNP_ACKS_HELD);
 		if (is_amid(b))
-			rnp_answers_expect(b->e, virtual_now());
+			expect_reply(b);
 	}
-	assert_int_equal(p->found_at, 0);
-	rnp_answers_expect(b->e, virtual_now());
-	assert_true(p->found_at != 0);
-	assert_int_equal(p->answered, MUCH);
+	assert_int_equal(p->replies.found_at, 0);
+	expect_reply(b);
+	assert_true(p->replies.found_at != 0);
+	assert_int_equal(p->replies.confidence, MUCH);
 	step(1, RNP_ACKS_NOW);
 	let_go();
 	virtual_await(a, RN_WC_SUCCESS);
@@ -262,19 +272,19 @@ static void long_message_is_answered_once(void **state)
 static void acknowledgement_is_not_answered(void **state)
 {
 	struct kit_end *a = &ends[0], *b = &ends[1];
-	struct rnp_progress *p = &b->e->progress;
+	struct rnp_policy *p = &b->e->policy;
 
 	(void)state;
 	virtual_end(b)->is_stopped = true;
 	write_to(b, a, 1);
 	while (rn_qp_unacked(b->qp))
 		step(1, RNP_ACKS_HELD);
-	rnp_answers_expect(b->e, virtual_now());
-	assert_int_equal(p->found_at, 0);
+	expect_reply(b);
+	assert_int_equal(p->replies.found_at, 0);
 	write_to(a, b, 1);
 	receive(RNP_ACKS_HELD, 1);
-	rnp_answers_expect(b->e, virtual_now());
-	assert_true(p->found_at != 0);
+	expect_reply(b);
+	assert_true(p->replies.found_at != 0);
 	step(1, RNP_ACKS_NOW);
 	let_go();
 	virtual_await(a, RN_WC_SUCCESS);
@@ -327,23 +337,22 @@ static void thread_does_not_look_again_where_it_gets_no_processor(void **state)
 	assert_true(virtual_end(&ends[1])->wakes >= READS - READS / 10);
 }
 
-static bool looks_after(struct rnp_progress *p, rn_ns pause, bool spins)
+static bool looks_after(struct rnp_policy *p, rn_ns pause, bool spins)
 {
 	virtual_machine.spins = spins;
 	virtual_run(pause);
-	return rnp_poller_lets_look(p, virtual_now());
+	return rnp_policy_look(p, virtual_now(), virtual_cpu());
 }
 
-static void ban(struct rnp_progress *p)
+static void ban(struct rnp_policy *p)
 {
-	rnp_poller_note(ends[1].e);
-	rnp_poller_ban(p, virtual_now());
+	rnp_policy_yield_was_dear(p, virtual_now(), virtual_cpu());
 }
 
 /* A program that looked at memory sleeps now. */
 static void thread_looks_again_when_the_program_sleeps(void **state)
 {
-	struct rnp_progress *p = &ends[1].e->progress;
+	struct rnp_policy *p = &ends[1].e->policy;
 
 	(void)state;
 	ban(p);
@@ -359,36 +368,38 @@ static void thread_looks_again_when_the_program_sleeps(void **state)
 }
 
 /* Its last post is acknowledged: as far as that goes, it polls no more. */
-static void is_to_stop(struct rnp_progress *p)
+static void is_to_stop(struct rnp_policy *p)
 {
-	p->answered = MUCH;
-	p->sees_memory = true;
-	p->run = 1;
-	p->early_ban = 0;
-	p->asked = ends[0].qp;
+	p->replies.confidence = MUCH;
+	p->replies.sees_memory = true;
+	p->batching.run = 1;
+	p->replies.early.left = 0;
+	p->replies.asked = ends[0].qp;
 }
 
 /* Its completions are what it waits for, and come with the next poll. */
 static void who_polls_on_does_not_look_at_memory(void **state)
 {
+	struct rnp_facts f;
 	struct kit_end *a = &ends[0];
-	struct rnp_progress *p = &a->e->progress;
+	struct rnp_policy *p = &a->e->policy;
 
 	(void)state;
 	is_to_stop(p);
 	rnp_engine_poll(a->e);
-	assert_int_equal(p->answered, MUCH);
+	assert_int_equal(p->replies.confidence, MUCH);
 	rnp_engine_poll(a->e);
-	assert_int_equal(p->answered, 0);
-	p->answered = MUCH;
-	p->asked = a->qp;
-	assert_false(rnp_answers_may_lease(p)); /* nor is it believed again at once */
+	assert_int_equal(p->replies.confidence, 0);
+	p->replies.confidence = MUCH;
+	p->replies.asked = a->qp;
+	assert_false(virtual_would_lease_early(a)); /* nor is it believed again at once */
 
 	is_to_stop(p);
 	rnp_engine_poll(a->e);
-	rnp_answers_posted(a->e, a->qp);
+	f = virtual_facts(a);
+	rnp_policy_posted(p, virtual_now(), a->qp, &f);
 	rnp_engine_poll(a->e);
-	assert_int_equal(p->answered, MUCH);
+	assert_int_equal(p->replies.confidence, MUCH);
 }
 
 /* Between two posts of end 1 comes one message. */
@@ -405,7 +416,7 @@ static bool sees_memory_after(enum rn_wr_opcode opcode)
 		kit_post_send(b, RN_WR_RDMA_WRITE, 8, (uintptr_t)a->buf);
 		virtual_await(b, RN_WC_SUCCESS);
 	}
-	return b->e->progress.sees_memory;
+	return b->e->policy.replies.sees_memory;
 }
 
 static void who_has_completions_does_not_look_at_memory(void **state)
@@ -424,7 +435,7 @@ static void who_only_reads_does_not_look_at_memory(void **state)
 	assert_true(sees_memory_after(RN_WR_RDMA_WRITE));
 	kit_post_send(b, RN_WR_RDMA_READ, 8, (uintptr_t)a->buf);
 	virtual_await(b, RN_WC_SUCCESS);
-	assert_false(b->e->progress.sees_memory);
+	assert_false(b->e->policy.replies.sees_memory);
 }
 
 #define TEST(name, setup) cmocka_unit_test_setup_teardown(name, setup, teardown)

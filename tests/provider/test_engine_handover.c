@@ -259,11 +259,11 @@ static uint32_t run_client(struct stress *s)
 static void open_end(struct kit_end *k, unsigned n, rn_ns linger)
 {
 	kit_open(k, n);
-	k->e->progress.times = (struct rnp_lease_times){ .lease = RN_USEC(8),
-							 .long_lease = RN_USEC(40),
-							 .steady = RN_USEC(64),
-							 .streak = 1,
-							 .streak_max = 16 };
+	k->e->policy.times = (struct rnp_lease_times){ .lease = RN_USEC(8),
+						       .long_lease = RN_USEC(40),
+						       .steady = RN_USEC(64),
+						       .streak = 1,
+						       .streak_max = 16 };
 	k->e->set.linger_ns = linger;
 	kit_attach_alone(k);
 	kit_make_qp(k);

@@ -131,7 +131,7 @@ static void check_rest(void)
 	virtual_run(RN_MSEC(100));
 	for (unsigned i = 0; i < 2; i++) {
 		wakes[i] = virtual_end(&ends[i])->wakes;
-		assert_int_equal(ends[i].e->progress.turn, RNP_ARMED);
+		assert_int_equal(ends[i].e->policy.turn, RNP_ARMED);
 		assert_true(virtual_end(&ends[i])->listens);
 		assert_int_equal(virtual_waiting(&ends[i]), 0);
 		assert_false(rn_dev_acks_due(rnp_engine_dev(ends[i].e)));
@@ -146,7 +146,7 @@ static void check_rest(void)
  */
 static void check_waits(void)
 {
-	const struct rnp_lease_times *t = &ends[0].e->progress.times;
+	const struct rnp_lease_times *t = &ends[0].e->policy.times;
 	rn_ns most = t->long_lease + t->lease + RN_MSEC(4) + 4 * virtual_machine.wake +
 		     4 * virtual_machine.yield;
 

@@ -40,9 +40,9 @@ static bool owes(const struct kit_end *k)
 	return rn_dev_acks_due(rnp_engine_dev(k->e));
 }
 
-static struct rnp_progress *progress(struct kit_end *k)
+static struct rnp_policy *policy(struct kit_end *k)
 {
-	return &k->e->progress;
+	return &k->e->policy;
 }
 
 /* ---------------------------------------------------------------- acknowledgements */
@@ -54,7 +54,7 @@ static void answer_takes_the_acknowledgement_along(void **state)
 	for (unsigned i = 1; i <= TRIPS; i++) {
 		unsigned supers, packets;
 
-		progress(b)->answered = MUCH;
+		policy(b)->replies.confidence = MUCH;
 		write_byte(a, b, (uint8_t)i);
 		virtual_await_byte(b, AT, (uint8_t)i);
 		assert_true(owes(b));
@@ -112,18 +112,18 @@ static void program_that_answers_is_waited_for(void **state)
 	struct kit_end *a = &ends[0], *b = &ends[1];
 
 	(void)state;
-	assert_int_equal(progress(b)->answered, 0);
+	assert_int_equal(policy(b)->replies.confidence, 0);
 	for (unsigned i = 1; i <= 4; i++) {
-		assert_int_equal(rnp_answers_acks(progress(b)), RNP_ACKS_NOW);
+		assert_int_equal(rnp_policy_acks(policy(b)), RNP_ACKS_NOW);
 		write_byte(a, b, (uint8_t)i);
 		virtual_await_byte(b, AT, (uint8_t)i);
 		write_byte(b, a, (uint8_t)i);
 		virtual_await(a, RN_WC_SUCCESS);
 		/* Its completions are its background thread's business. */
 		virtual_run(RN_USEC(300));
-		assert_int_equal(progress(b)->answered, i);
+		assert_int_equal(policy(b)->replies.confidence, i);
 	}
-	assert_int_equal(rnp_answers_acks(progress(b)), RNP_ACKS_HELD);
+	assert_int_equal(rnp_policy_acks(policy(b)), RNP_ACKS_HELD);
 }
 
 static void acknowledgement_leaves_though_no_answer_comes(void **state)
@@ -131,7 +131,7 @@ static void acknowledgement_leaves_though_no_answer_comes(void **state)
 	struct kit_end *a = &ends[0], *b = &ends[1];
 
 	(void)state;
-	progress(b)->answered = MUCH;
+	policy(b)->replies.confidence = MUCH;
 	for (unsigned i = 1; i <= TRIPS; i++) {
 		rn_ns came;
 
@@ -142,7 +142,7 @@ static void acknowledgement_leaves_though_no_answer_comes(void **state)
 		assert_true(virtual_now() - came < HOLD_AT_MOST);
 	}
 	/* The program is not waited for any more. */
-	assert_int_equal(progress(b)->answered, 0);
+	assert_int_equal(policy(b)->replies.confidence, 0);
 }
 
 /* A post to another queue pair is an answer, and takes nothing of this one along. */
@@ -154,11 +154,11 @@ static void acknowledgement_of_another_queue_pair_leaves_soon(void **state)
 	for (unsigned i = 1; i <= TRIPS; i++) {
 		rn_ns came;
 
-		progress(b)->answered = MUCH;
+		policy(b)->replies.confidence = MUCH;
 		write_byte(a, b, (uint8_t)i);
 		virtual_await_byte(b, AT, (uint8_t)i);
 		came = virtual_now();
-		progress(b)->found_at = 0;
+		policy(b)->replies.found_at = 0;
 		virtual_await(a, RN_WC_SUCCESS);
 		assert_true(virtual_now() - came < HOLD_AT_MOST);
 	}
@@ -175,10 +175,10 @@ static void last_poll_does_not_leave_an_acknowledgement_behind(void **state)
 	for (unsigned i = 1; i <= TRIPS; i++) {
 		rn_ns came;
 
-		progress(b)->answered = i % 2 ? MUCH : 0;
+		policy(b)->replies.confidence = i % 2 ? MUCH : 0;
 		write_byte(a, b, (uint8_t)i);
 		virtual_compute(virtual_machine.wire);
-		assert_int_equal(progress(b)->turn, RNP_ARMED);
+		assert_int_equal(policy(b)->turn, RNP_ARMED);
 		came = virtual_now();
 		rnp_engine_poll(b->e);
 		assert_int_equal(b->buf[AT], (uint8_t)i);
@@ -192,15 +192,15 @@ static void last_poll_does_not_leave_an_acknowledgement_behind(void **state)
 static void stream_is_believed_at_once(void **state)
 {
 	struct kit_end *a = &ends[0];
-	struct rnp_progress *p = progress(a);
+	struct rnp_policy *p = policy(a);
 
 	(void)state;
-	p->streak_need = p->times.streak_max;
+	p->polling.streak_need = p->times.streak_max;
 	for (unsigned posts = 1; posts <= 8; posts *= 8) {
 		for (unsigned i = 0; i < posts; i++)
 			kit_post_send(a, RN_WR_RDMA_WRITE, 1, (uintptr_t)ends[1].buf);
 		rnp_engine_poll(a->e);
-		assert_int_equal(p->streak_need,
+		assert_int_equal(p->polling.streak_need,
 				 posts < 8 ? p->times.streak_max : p->times.streak);
 	}
 	for (unsigned i = 0; i < 9; i++)
@@ -211,12 +211,12 @@ static void stream_is_believed_at_once(void **state)
 static void a_forgotten_cq_does_not_keep_the_sockets(void **state)
 {
 	struct kit_end *a = &ends[0];
-	struct rnp_progress *p = progress(a);
+	struct rnp_policy *p = policy(a);
 	uint32_t polls = 0;
 
 	(void)state;
 	rnp_engine_cq_armed(a->e);
-	p->streak_need = p->times.streak_max;
+	p->polling.streak_need = p->times.streak_max;
 	while (p->turn == RNP_ARMED && polls <= p->times.streak_max) {
 		rnp_engine_poll(a->e);
 		polls++;
@@ -233,13 +233,13 @@ static void post_and_poll(uint8_t value)
 {
 	struct kit_end *a = &ends[0], *b = &ends[1];
 
-	progress(b)->answered = MUCH;
-	progress(b)->early_ban = 0;
+	policy(b)->replies.confidence = MUCH;
+	policy(b)->replies.early.left = 0;
 	write_byte(b, a, value);
-	progress(b)->sees_memory = true; /* as if it had answered */
+	policy(b)->replies.sees_memory = true; /* as if it had answered */
 	rnp_engine_poll(b->e);
-	assert_int_equal(progress(b)->turn, RNP_LEASED);
-	assert_true(progress(b)->is_early);
+	assert_int_equal(policy(b)->turn, RNP_LEASED);
+	assert_true(policy(b)->lease.is_early);
 	assert_false(virtual_end(b)->listens);
 	assert_int_equal(virtual_waiting(a), 1);
 }
@@ -266,11 +266,11 @@ static void sockets_go_back_with_an_acknowledgement_alone(void **state)
 		post_and_poll((uint8_t)i);
 		poll_until_acknowledged();
 		assert_false(owes(b));
-		assert_int_equal(progress(b)->turn, RNP_ARMED);
+		assert_int_equal(policy(b)->turn, RNP_ARMED);
 		assert_true(virtual_end(b)->listens);
 		virtual_await(b, RN_WC_SUCCESS);
 		virtual_run(RN_MSEC(10)); /* they are the background thread's again */
-		assert_int_equal(progress(b)->turn, RNP_ARMED);
+		assert_int_equal(policy(b)->turn, RNP_ARMED);
 	}
 }
 
@@ -281,37 +281,37 @@ static void sockets_stay_with_who_has_an_answer(void **state)
 	(void)state;
 	for (unsigned i = 1; i <= TRIPS; i++) {
 		post_and_poll((uint8_t)i);
-		progress(a)->answered = MUCH;
+		policy(a)->replies.confidence = MUCH;
 		virtual_await_byte(a, AT, (uint8_t)i);
 		write_byte(a, b, (uint8_t)i);
 		poll_until_acknowledged();
 		assert_true(owes(b));
-		assert_int_equal(progress(b)->turn, RNP_LEASED);
+		assert_int_equal(policy(b)->turn, RNP_LEASED);
 		virtual_await(a, RN_WC_SUCCESS);
 		virtual_await(b, RN_WC_SUCCESS);
 		assert_int_equal(b->buf[AT], (uint8_t)i);
 		virtual_run(RN_MSEC(10));
-		assert_int_equal(progress(b)->turn, RNP_ARMED);
+		assert_int_equal(policy(b)->turn, RNP_ARMED);
 	}
 }
 
 /* It has gathered them by a lease, which it would lose with each acknowledgement. */
 static void who_posts_many_between_polls_does_not_leave(void **state)
 {
-	struct rnp_engine *e = ends[1].e;
+	struct kit_end *b = &ends[1];
+	struct rnp_policy *p = policy(b);
 
 	(void)state;
 	post_and_poll(1);
-	assert_true(rnp_answers_may_lease(&e->progress));
-	e->progress.run = 2;
-	assert_false(rnp_answers_may_lease(&e->progress));
-	virtual_await(&ends[1], RN_WC_SUCCESS);
-	e->progress.run = 2;
-	e->progress.asked = ends[1].qp; /* of which all is acknowledged */
-	assert_false(rnp_answers_leaves(e));
-	e->progress.run = 1;
-	e->progress.asked = ends[1].qp;
-	assert_true(rnp_answers_leaves(e));
+	assert_true(virtual_would_lease_early(b));
+	p->batching.run = 2;
+	assert_false(virtual_would_lease_early(b));
+	virtual_await(b, RN_WC_SUCCESS);
+	p->batching.run = 2;
+	p->replies.asked = b->qp; /* of which all is acknowledged */
+	assert_false(virtual_would_leave(b));
+	p->batching.run = 1;
+	assert_true(virtual_would_leave(b));
 }
 
 /* Polling ends before the acknowledgement has come, and the program computes: it is found
@@ -320,18 +320,18 @@ static void who_posts_many_between_polls_does_not_leave(void **state)
 static void who_stops_polling_is_believed_no_more(void **state)
 {
 	struct kit_end *b = &ends[1];
-	struct rnp_progress *p = progress(b);
+	struct rnp_policy *p = policy(b);
 
 	(void)state;
 	post_and_poll(1);
 	virtual_run(RN_MSEC(10));
 	assert_false(rn_qp_unacked(b->qp));
-	assert_true(p->early_ban > 0);
-	p->asked = b->qp;
-	assert_false(rnp_answers_may_lease(p));
-	p->early_ban = 0;
-	assert_true(rnp_answers_may_lease(p));
-	p->asked = NULL;
+	assert_true(p->replies.early.left > 0);
+	p->replies.asked = b->qp;
+	assert_false(virtual_would_lease_early(b));
+	p->replies.early.left = 0;
+	assert_true(virtual_would_lease_early(b));
+	p->replies.asked = NULL;
 	virtual_await(b, RN_WC_SUCCESS);
 }
 
@@ -345,7 +345,7 @@ static void who_sleeps_is_believed(void **state)
 	virtual_machine.spins = false;
 	virtual_run(RN_MSEC(10));
 	assert_false(rn_qp_unacked(b->qp));
-	assert_int_equal(progress(b)->early_ban, 0);
+	assert_int_equal(policy(b)->replies.early.left, 0);
 	virtual_await(b, RN_WC_SUCCESS);
 }
 

@@ -99,6 +99,45 @@ int __wrap_pthread_getcpuclockid(pthread_t thread, clockid_t *id)
 	return 0;
 }
 
+rn_ns virtual_cpu(void)
+{
+	return cpu_used;
+}
+
+/* --------------------------------------------------------------------- the policy */
+struct rnp_facts virtual_facts(const struct kit_end *k)
+{
+	const struct rn_dev *dev = rnp_engine_dev(k->e);
+
+	return (struct rnp_facts){ .owes_acks = rn_dev_acks_due(dev),
+				   .is_amid_message = rn_dev_is_amid_message(dev),
+				   .is_asked_unacked = rn_qp_unacked(k->qp),
+				   .is_asked_unsent = rn_qp_unsent(k->qp),
+				   .requests = rn_dev_requests(dev),
+				   .received = rn_dev_received(dev),
+				   .deadline = RN_NEVER };
+}
+
+bool virtual_would_leave(const struct kit_end *k)
+{
+	struct rnp_policy p = k->e->policy;
+	struct rnp_facts f = virtual_facts(k);
+
+	p.turn = RNP_LEASED;
+	return rnp_policy_polled(&p, clock_now, &f) & RNP_GIVE_SOCKETS;
+}
+
+bool virtual_would_lease_early(const struct kit_end *k)
+{
+	struct rnp_policy p = k->e->policy;
+	struct rnp_facts f = virtual_facts(k);
+
+	p.turn = RNP_ARMED;
+	f.is_asked_unacked = true;
+	return rnp_policy_polled(&p, clock_now, &f) & RNP_TAKE_SOCKETS &&
+	       p.lease.is_early;
+}
+
 /* ----------------------------------------------------------------------- the wire */
 static int transmit(void *ctx, const struct rn_super *super)
 {

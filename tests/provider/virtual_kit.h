@@ -69,6 +69,18 @@ struct rn_cqe virtual_await(struct kit_end *k, enum rn_wc_status status);
 /* It looks at byte @at of its buffer until that is @value, and makes no calls. */
 void virtual_await_byte(struct kit_end *k, unsigned at, uint8_t value);
 
+/* CPU time that the program's thread has used. */
+rn_ns virtual_cpu(void);
+
+/* What the engine of @k would tell its policy of the core. */
+struct rnp_facts virtual_facts(const struct kit_end *k);
+
+/* What the policy of @k would do after a poll now: give the sockets back, as the program
+ * leaves; take them at once, as it will be seen to leave. Nothing changes.
+ */
+bool virtual_would_leave(const struct kit_end *k);
+bool virtual_would_lease_early(const struct kit_end *k);
+
 /* Packets on the wire to @k, which have not been received. */
 unsigned virtual_waiting(const struct kit_end *k);
 

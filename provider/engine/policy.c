@@ -1,0 +1,577 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* policy.c - who makes progress, when a post leaves and when an ACK does: policy.h says
+ * what the policy is, what it must keep and what its constants are. In this order: the
+ * reply predictor, ACKs, the lease, polls, posts, the background thread, events.
+ */
+#include "policy.h"
+
+#include "rocin/net.h"
+
+static_assert((int)RNP_ACK_EVERY == RN_SUPER_SEGMENTS, "one super-packet");
+
+const struct rnp_lease_times rnp_lease_times = {
+	.lease = RN_MSEC(1),
+	.long_lease = RN_MSEC(5),
+	.steady = RN_MSEC(8),
+	.streak = 16,
+	.streak_max = 16384,
+};
+
+void rnp_policy_init(struct rnp_policy *p)
+{
+	if (p->times.lease == 0)
+		p->times = rnp_lease_times;
+	p->turn = RNP_ARMED;
+	p->lease.length = p->times.lease;
+	p->polling.streak_need = p->times.streak;
+}
+
+/* -------------------------------------------------------------------- back-off */
+static void back_off(struct rnp_backoff *b, uint32_t opportunities)
+{
+	b->left = opportunities;
+}
+
+static bool is_backed_off(const struct rnp_backoff *b)
+{
+	return b->left > 0;
+}
+
+/* One opportunity has come by. Return: whether it was left out. */
+static bool leave_out(struct rnp_backoff *b)
+{
+	if (b->left == 0)
+		return false;
+	b->left--;
+	return true;
+}
+
+/* ---------------------------------------------------------- the reply predictor */
+static bool replies(const struct rnp_policy *p)
+{
+	return p->replies.confidence >= RNP_REPLIES;
+}
+
+/* Whoever posts many between polls polls for all of them, and has gathered them by a
+ * lease.
+ */
+static bool replies_singly(const struct rnp_policy *p)
+{
+	return replies(p) && p->replies.sees_memory && p->batching.run == 1 &&
+	       !is_backed_off(&p->replies.early);
+}
+
+/* The background thread has found a request. Half a message has no reply, and an
+ * acknowledgement has none.
+ */
+static void expect_reply(struct rnp_replies *r, rn_ns now, const struct rnp_facts *f)
+{
+	if (f->is_amid_message || f->requests == r->requests)
+		return;
+	r->requests = f->requests;
+	if (r->found_at != 0)
+		r->confidence /= 2;
+	r->found_at = now;
+}
+
+/* Is this post the reply to it? */
+static void judge_reply(struct rnp_replies *r, rn_ns now)
+{
+	leave_out(&r->early);
+	if (r->found_at == 0)
+		return;
+	if (now - r->found_at > RNP_REPLY_WITHIN)
+		r->confidence /= 2;
+	else if (r->confidence < RNP_REPLIES_MAX)
+		r->confidence++;
+	r->found_at = 0;
+}
+
+/* Who had a completion for what came polls for it, and who had nothing (READs) waits for
+ * nobody. Neither stops polling because a post is acknowledged.
+ */
+static void note_what_came(struct rnp_replies *r, const struct rnp_facts *f)
+{
+	r->sees_memory =
+		f->requests != r->requests_posted && f->received == r->received_posted;
+	r->requests_posted = f->requests;
+	r->received_posted = f->received;
+}
+
+/* Who polls on, though what it posted is acknowledged, does not look at memory. */
+static void note_polls_on(struct rnp_replies *r)
+{
+	if (!r->has_left)
+		return;
+	r->has_left = false;
+	r->confidence = 0;
+	back_off(&r->early, RNP_EARLY_BACKOFF);
+}
+
+/* With something to acknowledge there is something to reply to; half a message is not. */
+static bool has_no_reply(const struct rnp_facts *f)
+{
+	return !f->owes_acks || f->is_amid_message;
+}
+
+/* Does the program have what it polled for, so that it will look at memory next? */
+static bool leaves(struct rnp_policy *p, const struct rnp_facts *f)
+{
+	struct rnp_replies *r = &p->replies;
+
+	if (!r->asked || f->is_asked_unacked)
+		return false;
+	r->asked = NULL;
+	r->has_left = replies_singly(p) && has_no_reply(f);
+	return r->has_left;
+}
+
+/* May it have the sockets from its first empty poll on? */
+static bool may_lease_early(const struct rnp_policy *p)
+{
+	return replies_singly(p) && p->replies.asked;
+}
+
+/* ------------------------------------------------------------------------ ACKs */
+/* A program that looks at memory replies to what it finds there. Its peer polls for the
+ * acknowledgement, and finds the reply while it does if that comes first: else it stops
+ * polling, and the reply must wait for its background thread.
+ */
+enum rnp_acks rnp_policy_acks(const struct rnp_policy *p)
+{
+	return replies(p) ? RNP_ACKS_HELD : RNP_ACKS_NOW;
+}
+
+/* The program's reply has left in part, and the ACKs go along with the end of it. */
+static bool is_reply_in_part(const struct rnp_policy *p, rn_ns now,
+			     const struct rnp_facts *f)
+{
+	return replies(p) && p->replies.asked && f->is_asked_unsent &&
+	       now - p->replies.asked_at < RNP_REPLY_FOR;
+}
+
+/* The end of a message that the program replies to is acknowledged with the reply,
+ * however long the two are. In the middle of one the peer may wait to go on.
+ */
+bool rnp_policy_acks_leave(const struct rnp_policy *p, rn_ns now, enum rnp_acks acks,
+			   unsigned found, const struct rnp_facts *f)
+{
+	bool expects_reply;
+
+	if (acks == RNP_ACKS_NOW)
+		return true;
+	if (acks == RNP_ACKS_HELD)
+		return f->is_amid_message;
+	if (found == 0)
+		return f->is_amid_message || !is_reply_in_part(p, now, f);
+	expects_reply = replies(p) && !f->is_amid_message;
+	return p->acks.packets >=
+	       (expects_reply ? RNP_ACK_EVERY_ANSWERED : RNP_ACK_EVERY);
+}
+
+unsigned rnp_policy_limit_acks(struct rnp_policy *p, rn_ns now, const struct rnp_facts *f)
+{
+	rn_ns at;
+
+	if (p->turn != RNP_ARMED || !f->owes_acks) {
+		p->acks.since = 0;
+		return 0;
+	}
+	if (p->acks.since == 0)
+		p->acks.since = now;
+	at = p->acks.since + RNP_ACK_HOLD;
+	if (p->timer_at != 0 && p->timer_at <= at)
+		return 0;
+	p->timer_at = at;
+	return RNP_SET_TIMER;
+}
+
+/* ------------------------------------------------------------------- the lease */
+static unsigned set_timer(struct rnp_policy *p, rn_ns at)
+{
+	p->timer_at = at;
+	return RNP_SET_TIMER;
+}
+
+unsigned rnp_policy_deadline(struct rnp_policy *p, rn_ns at)
+{
+	if (p->turn != RNP_ARMED || at == RN_NEVER)
+		return 0;
+	return p->timer_at == 0 || at < p->timer_at ? set_timer(p, at) : 0;
+}
+
+void rnp_policy_account(struct rnp_policy *p, rn_ns cpu)
+{
+	p->cpu.at_renewal = cpu;
+}
+
+/* The sockets were drained at @now. */
+static unsigned take_lease(struct rnp_policy *p, rn_ns now)
+{
+	p->turn = RNP_LEASED;
+	p->lease = (struct rnp_lease){ .length = p->times.lease, .begun = now };
+	p->polling.steady_since = p->polling.last = now;
+	return RNP_TAKE_SOCKETS | RNP_ACCOUNT_CPU;
+}
+
+/* A pending timer serves, and costs nothing, if it fires in the second half of the lease
+ * that begins now.
+ */
+static unsigned set_timer_unless_near(struct rnp_policy *p, rn_ns now)
+{
+	rn_ns length = p->lease.length;
+	unsigned todo = 0;
+
+	if (p->timer_at < now + length / 2 || p->timer_at > now + length)
+		todo = set_timer(p, now + length);
+	p->lease.begun = p->timer_at - length;
+	return todo;
+}
+
+/* Of a program that will be seen to leave: a timer that is far off serves. */
+static unsigned take_early_lease(struct rnp_policy *p, rn_ns now)
+{
+	unsigned todo = take_lease(p, now);
+
+	p->lease.is_early = true;
+	p->lease.length = p->times.long_lease;
+	return todo | set_timer_unless_near(p, now);
+}
+
+/* Who answers is taken over often, and its leases are short for longer. */
+static bool is_steady(const struct rnp_policy *p, rn_ns now)
+{
+	return now - p->polling.steady_since >
+	       p->times.steady * (1 + p->replies.confidence);
+}
+
+static unsigned renew_lease(struct rnp_policy *p, rn_ns now)
+{
+	bool is_long = p->lease.length == p->times.long_lease;
+	rn_ns feed = is_long ? p->times.lease : p->times.lease * 3 / 4;
+	unsigned todo = RNP_ACCOUNT_CPU | RNP_REST_SOCKETS;
+
+	if (now - p->lease.begun < feed)
+		return 0;
+	if (!is_long && is_steady(p, now)) {
+		p->lease.length = p->times.long_lease;
+		p->polling.streak_need = p->times.streak;
+		todo |= RNP_CHECK_HANDLER;
+	}
+	p->lease.begun = now;
+	return todo | set_timer(p, now + p->lease.length);
+}
+
+unsigned rnp_policy_given(struct rnp_policy *p, rn_ns now, bool is_on)
+{
+	p->polling.streak = 0;
+	p->lease.length = p->times.lease;
+	if (is_on) {
+		p->turn = RNP_ARMED;
+		return 0;
+	}
+	p->lease.begun = now;
+	return set_timer(p, now + p->lease.length);
+}
+
+/* ----------------------------------------------------------------------- polls */
+/* Whoever posts a stream polls for it, whatever it did before. */
+enum rnp_acks rnp_policy_poll(struct rnp_policy *p)
+{
+	struct rnp_batching *b = &p->batching;
+
+	if (b->posts > 0)
+		b->run = b->posts;
+	if (b->posts >= RNP_STREAM)
+		p->polling.streak_need = p->times.streak;
+	b->posts = 0;
+	/* With the sockets on, no lease sees to it that what is deferred leaves if this
+	 * was the last poll, and there is nothing for the background thread to wake up
+	 * for.
+	 */
+	return p->turn == RNP_LEASED || replies(p) ? RNP_ACKS_IF_DRY : RNP_ACKS_NOW;
+}
+
+/* A poll after a gap: no steady poller, so the next gap must be noticed soon. */
+static unsigned note_gap(struct rnp_policy *p, rn_ns now)
+{
+	p->polling.steady_since = now;
+	if (p->turn != RNP_LEASED || p->lease.length != p->times.long_lease)
+		return 0;
+	p->lease.length = p->times.lease;
+	return set_timer(p, now + p->lease.length);
+}
+
+/* Polls that take the sockets back: no more because of armed CQs, which may be forgotten.
+ */
+static uint32_t streak_needed(const struct rnp_policy *p)
+{
+	uint32_t need =
+		p->polling.streak_need * (p->polling.armed_cqs ? RNP_STREAK_EVENTS : 1);
+
+	return need < p->times.streak_max ? need : p->times.streak_max;
+}
+
+static unsigned polled_with_sockets_on(struct rnp_policy *p, rn_ns now,
+				       const struct rnp_facts *f)
+{
+	unsigned todo = rnp_policy_limit_acks(p, now, f);
+
+	if (may_lease_early(p))
+		return todo | take_early_lease(p, now);
+	if (++p->polling.streak < streak_needed(p))
+		return todo | rnp_policy_deadline(p, f->deadline);
+	todo |= take_lease(p, now);
+	return todo | set_timer(p, now + p->lease.length);
+}
+
+unsigned rnp_policy_polled(struct rnp_policy *p, rn_ns now, const struct rnp_facts *f)
+{
+	unsigned todo = 0;
+
+	note_polls_on(&p->replies);
+	if (leaves(p, f)) {
+		p->polling.last = now;
+		if (p->turn == RNP_LEASED)
+			return RNP_GIVE_SOCKETS | RNP_HOLD_ACKS;
+		todo = rnp_policy_limit_acks(p, now, f);
+		return todo | rnp_policy_deadline(p, f->deadline);
+	}
+	if (now - p->polling.last > p->times.lease / 4)
+		todo = note_gap(p, now);
+	p->polling.last = now;
+	return todo | (p->turn == RNP_LEASED ? renew_lease(p, now)
+					     : polled_with_sockets_on(p, now, f));
+}
+
+/* ----------------------------------------------------------------------- posts */
+/* May what was posted wait for company? Only of a program that is about to poll: it costs
+ * no system call then to send the rest. Whoever else is guarded by the lease.
+ */
+static bool may_gather(struct rnp_policy *p, rn_ns now, const struct rnp_post *post)
+{
+	struct rnp_batching *b = &p->batching;
+
+	if (leave_out(&b->backoff))
+		return false;
+	return p->turn == RNP_LEASED &&
+	       (post->is_unacked || b->held > 0 || b->run >= RNP_STREAM) &&
+	       now - p->polling.last < RNP_GATHER_POLLED &&
+	       (b->since == 0 || now - b->since < RNP_GATHER_FOR);
+}
+
+/* Is this one of many, which all go into one super-packet? Whoever posts a few is better
+ * served by a packet that lies there when it polls.
+ */
+static bool may_hold(const struct rnp_batching *b, const struct rnp_post *post)
+{
+	uint32_t count = b->held + post->count;
+
+	return post->is_sending && b->run >= RNP_STREAM && count < RN_SUPER_SEGMENTS &&
+	       b->held_bytes + post->bytes + (uint64_t)count * RNP_PACKET_OVERHEAD <
+		       RN_SUPER_BYTES;
+}
+
+static void hold(struct rnp_batching *b, rn_ns now, const struct rnp_post *post)
+{
+	b->held += post->count;
+	b->held_bytes += post->bytes;
+	if (b->since == 0)
+		b->since = now;
+}
+
+unsigned rnp_policy_post(struct rnp_policy *p, rn_ns now, const struct rnp_post *post)
+{
+	struct rnp_batching *b = &p->batching;
+	bool gather;
+
+	p->polling.streak++; /* whoever posts is busy with the device */
+	b->posts += post->count;
+	judge_reply(&p->replies, now);
+	gather = may_gather(p, now, post);
+	if (b->held == 0)
+		b->held_bytes = 0;
+	if (gather && may_hold(b, post)) {
+		hold(b, now, post);
+		return RNP_HOLD;
+	}
+	return (gather ? RNP_GATHER : 0) | (post->is_unacked ? 0 : RNP_ACK_ALONG);
+}
+
+void rnp_policy_posted(struct rnp_policy *p, rn_ns now, const struct rn_qp *qp,
+		       const struct rnp_facts *f)
+{
+	struct rnp_replies *r = &p->replies;
+
+	r->has_left = false;
+	r->asked = f->is_asked_unacked ? qp : NULL;
+	r->asked_at = now;
+	note_what_came(r, f);
+	if (!f->owes_acks)
+		p->acks.since = 0;
+}
+
+void rnp_policy_sent(struct rnp_policy *p, rn_ns now, bool work, bool is_open)
+{
+	struct rnp_batching *b = &p->batching;
+
+	if (work)
+		b->held = 0;
+	if (!is_open)
+		b->since = 0;
+	else if (b->since == 0)
+		b->since = now;
+}
+
+/* ------------------------------------------------------- the background thread */
+/* Did the thread that polled go on with something else? Then it will again. If it slept,
+ * or had no processor, its leaving says nothing.
+ */
+static bool is_poller_busy(const struct rnp_policy *p, rn_ns now, rn_ns cpu)
+{
+	rn_ns polled = p->polling.last - p->lease.begun, away = now - p->polling.last;
+
+	return cpu - p->cpu.at_renewal > polled + away / 2;
+}
+
+unsigned rnp_policy_lease_ends(struct rnp_policy *p, rn_ns now, rn_ns cpu)
+{
+	if (now - p->polling.last < p->times.lease / 4) {
+		p->lease.begun = p->polling.last;
+		return set_timer(p, p->polling.last + p->lease.length);
+	}
+	p->lapse.was_busy = is_poller_busy(p, now, cpu);
+	p->lapse.was_gathering = p->batching.since != 0;
+	return RNP_GIVE_SOCKETS | (replies(p) ? RNP_HOLD_ACKS : 0);
+}
+
+/* If packets were waiting and the program was busy, it looks at memory, and polls in
+ * between. It must poll longer before it is believed again.
+ */
+void rnp_policy_took_over(struct rnp_policy *p, bool found)
+{
+	if (!p->lapse.was_busy)
+		return;
+	if (found && p->lease.is_early)
+		back_off(&p->replies.early, RNP_EARLY_BACKOFF);
+	else if (found && p->polling.streak_need < p->times.streak_max)
+		p->polling.streak_need *= RNP_STREAK_FACTOR;
+	if (p->lapse.was_gathering)
+		back_off(&p->batching.backoff, RNP_GATHER_BACKOFF);
+}
+
+enum rnp_acks rnp_policy_woken(struct rnp_policy *p, rn_ns now)
+{
+	if (p->acks.since == 0 || now - p->acks.since < RNP_ACK_HOLD)
+		return rnp_policy_acks(p);
+	p->acks.since = 0;
+	return RNP_ACKS_NOW;
+}
+
+/* If the thread is not to wait for the program it looks again; else it gets out of its
+ * way, as yielding the processor may not be enough.
+ */
+unsigned rnp_policy_received(struct rnp_policy *p, rn_ns now, const struct rnp_facts *f)
+{
+	expect_reply(&p->replies, now, f);
+	return replies(p) ? 0 : RNP_LOOK_AGAIN;
+}
+
+/* Has the thread that polls had a processor since this was asked last? */
+static bool does_poller_spin(struct rnp_cpu *c, rn_ns now, rn_ns cpu)
+{
+	bool spins = cpu - c->at_look > (now - c->looked) / 4;
+
+	c->at_look = cpu;
+	c->looked = now;
+	return spins;
+}
+
+/* The back-off ends early if it was the program's thread that had the processor, and that
+ * sleeps now.
+ */
+static bool is_look_left_out(struct rnp_policy *p, rn_ns now, rn_ns cpu)
+{
+	struct rnp_look *l = &p->look;
+	bool spins;
+
+	if (!is_backed_off(&l->backoff))
+		return false;
+	spins = does_poller_spin(&p->cpu, now, cpu);
+	if (l->did_spin && !spins)
+		l->backoff.left = 0;
+	l->did_spin = spins;
+	return leave_out(&l->backoff);
+}
+
+bool rnp_policy_look(struct rnp_policy *p, rn_ns now, rn_ns cpu)
+{
+	if (is_look_left_out(p, now, cpu))
+		return false;
+	p->look.until = now + RNP_LOOK_FOR;
+	p->look.last = now + RNP_LOOK_MAX;
+	return true;
+}
+
+bool rnp_policy_looks_on(const struct rnp_policy *p, rn_ns now)
+{
+	return now < p->look.until && now < p->look.last &&
+	       !is_backed_off(&p->look.backoff);
+}
+
+void rnp_policy_look_found(struct rnp_policy *p, rn_ns now, const struct rnp_facts *f)
+{
+	expect_reply(&p->replies, now, f);
+	p->look.until = now + RNP_LOOK_FOR;
+}
+
+void rnp_policy_yield_was_dear(struct rnp_policy *p, rn_ns now, rn_ns cpu)
+{
+	back_off(&p->look.backoff, RNP_LOOK_BACKOFF);
+	p->look.did_spin = false;
+	does_poller_spin(&p->cpu, now, cpu);
+}
+
+/* ---------------------------------------------------------------------- events */
+unsigned rnp_policy_cq_armed(struct rnp_policy *p, bool lingers)
+{
+	p->polling.armed_cqs++;
+	p->polling.streak = 0;
+	return p->turn == RNP_LEASED && !lingers ? RNP_GIVE_SOCKETS : 0;
+}
+
+void rnp_policy_cq_unarmed(struct rnp_policy *p)
+{
+	assert(p->polling.armed_cqs > 0);
+	p->polling.armed_cqs--;
+	p->polling.streak = 0;
+}
+
+bool rnp_policy_may_linger(struct rnp_policy *p)
+{
+	return !leave_out(&p->linger.backoff);
+}
+
+unsigned rnp_policy_linger(struct rnp_policy *p, rn_ns now)
+{
+	unsigned todo;
+
+	if (p->turn == RNP_LEASED)
+		return 0;
+	todo = take_lease(p, now);
+	return todo | set_timer_unless_near(p, now);
+}
+
+void rnp_policy_lingered(struct rnp_policy *p, bool found)
+{
+	struct rnp_linger *l = &p->linger;
+
+	l->missed = found ? 0 : l->missed + 1;
+	if (l->missed >= RNP_LINGER_MISSES)
+		back_off(&l->backoff, RNP_LINGER_BACKOFF);
+}
+
+unsigned rnp_policy_sleeps(const struct rnp_policy *p)
+{
+	return p->turn == RNP_LEASED ? RNP_GIVE_SOCKETS : 0;
+}
