@@ -123,7 +123,7 @@ static int watch_frames(void *arg, int fd)
 {
 	struct rnp_engine *e = arg;
 
-	return rnp_background_add(e, fd, RNP_TAG_SOCKET, e->progress.turn == RNP_ARMED);
+	return rnp_background_add(e, fd, RNP_TAG_SOCKET, e->policy.turn == RNP_ARMED);
 }
 
 static void unwatch_frames(void *arg, int fd)

@@ -1,0 +1,690 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* test_policy.c - what must hold of the policy whatever programs do and machines are: the
+ * policy alone, in virtual time, between models of a program, a machine and a peer that
+ * are drawn from a seed. Its rules one by one are in test_policy_rules.c, the engine
+ * around it is in test_engine_policy.c.
+ *
+ * - No packet waits for longer than a lease and a wake-up.
+ * - A lease ends when the program stops polling, and so does what waits for its polls.
+ * - An ACK is held for RNP_ACK_HOLD and a wake-up while the sockets are on, and never for
+ *   longer than the device tells requesters to allow for.
+ * - The background thread looks for packets for a bounded time, then it sleeps.
+ * - Without packets and polls it sleeps for ever.
+ *
+ * usage: test_policy [SEED]: that one alone
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "provider/engine/policy.h"
+#include "sim/world/random.h"
+
+enum {
+	SEEDS = 600,
+	ACTIONS = 1500,
+	WIRE = 4096,	 /* packets on the way */
+	DRAIN_APP = 8,	 /* packets in one step of a poll */
+	DRAIN_MANY = 64, /* ... and of the background thread */
+	SPIN = 1000,	 /* wake-ups at one instant */
+	POLLS_MAX = 1000,
+};
+
+#define LINGER RN_USEC(50)
+#define TICK RN_MSEC(4) /* a thread that does not yield keeps its processor so long */
+#define ACK_TIMEOUT RN_MSEC(8)	    /* of the program's own requests */
+#define CA_ACK_DELAY (4096LL << 12) /* ns, as the device advertises */
+#define CALLS RN_USEC(200)	    /* that the program makes while something is due */
+
+/* What the program does with its device. */
+enum habit {
+	POLLS_HARD,
+	POLLS_SELDOM,	 /* it computes in between */
+	SLEEPS,		 /* until an event comes */
+	LOOKS_AT_MEMORY, /* for what it replies to */
+	STREAMS,	 /* posts many, then polls */
+	HABITS,
+};
+
+struct program {
+	enum habit habit;
+	rn_ns think;	     /* longest time that it computes */
+	rn_ns dies_at;	     /* it makes no call any more, with or without computing */
+	bool computes_after; /* ... that */
+	uint32_t replied;    /* requests, of those that it has seen in memory */
+	bool waits_for_ack;
+	unsigned polls; /* since its last post */
+};
+
+struct machine {
+	bool is_crowded; /* two processors that others use as well; or sixteen, idle */
+	rn_ns wake;	 /* fast or slow */
+	rn_ns poll;	 /* a poll, with near or far caches */
+	rn_ns way;	 /* of a packet */
+};
+
+enum content {
+	WRITE,	/* shows in memory only */
+	SEND,	/* completes a receive */
+	MIDDLE, /* of a message */
+	ACK,
+};
+
+struct packet {
+	rn_ns at;
+	enum content content;
+};
+
+static struct world {
+	struct rn_random random;
+	struct machine machine;
+	struct program program;
+	struct rnp_policy policy;
+	rn_ns now;
+	rn_ns cpu; /* that the program's thread has used */
+
+	struct packet wire[WIRE]; /* to this end, by time */
+	unsigned head, tail;
+	rn_ns next_burst;
+
+	/* What the kernel knows. */
+	bool listens;
+	rn_ns timer; /* 0: not set, or fired and read */
+
+	/* The background thread. */
+	rn_ns wakes_at; /* RN_NEVER: it sleeps */
+	bool is_running;
+	unsigned wakes, wakes_now; /* all, and since time has moved */
+
+	/* The core. */
+	bool owes_acks, is_amid;
+	rn_ns owed_since, armed_since;
+	uint32_t requests, received, completions;
+	unsigned unacked; /* requests */
+	unsigned unsent;  /* of the core, in the super-packet that is open */
+	unsigned kept;	  /* that the core was not asked to send */
+	rn_ns kept_since; /* these, and what is open */
+	rn_ns ack_timer;
+} w;
+
+static struct rnp_policy *const p = &w.policy;
+static uint64_t failing;
+
+static bool one_in(uint32_t n)
+{
+	return rn_random_below(&w.random, n) == 0;
+}
+
+static rn_ns up_to(rn_ns most)
+{
+	return (rn_ns)rn_random_below(&w.random, (uint32_t)most + 1);
+}
+
+/* ----------------------------------------------------------------------- the peer */
+static void arrive(rn_ns at, enum content content)
+{
+	unsigned i = w.tail++;
+
+	assert_true(w.tail - w.head < WIRE);
+	for (; i > w.head && w.wire[(i - 1) % WIRE].at > at; i--)
+		w.wire[i % WIRE] = w.wire[(i - 1) % WIRE];
+	w.wire[i % WIRE] = (struct packet){ at, content };
+}
+
+/* It acknowledges, unless that gets lost, and to some it replies, before that or after.
+ */
+static void peer_receives(void)
+{
+	rn_ns at = w.now + 2 * w.machine.way;
+	bool replies = w.program.habit == LOOKS_AT_MEMORY ? !one_in(8) : one_in(8);
+
+	if (!one_in(64))
+		arrive(at, ACK);
+	if (replies)
+		arrive(at + (one_in(2) ? 0 : up_to(RN_USEC(100))),
+		       one_in(4) ? SEND : WRITE);
+}
+
+/* It has something to say of its own accord. */
+static void peer_speaks(void)
+{
+	unsigned packets = 1 + rn_random_below(&w.random, one_in(8) ? 100 : 4);
+
+	if (w.now < w.next_burst)
+		return;
+	for (unsigned i = 0; i < packets; i++)
+		arrive(w.now + w.machine.way + i * 100,
+		       (enum content)rn_random_below(&w.random, ACK));
+	arrive(w.now + w.machine.way + packets * 100, one_in(2) ? WRITE : SEND);
+	w.next_burst = w.now + up_to(RN_USEC(20) << rn_random_below(&w.random, 8));
+}
+
+/* -------------------------------------------------------------------- the machine */
+/* Others have the processor, now and then for a tick. */
+static rn_ns others_take(void)
+{
+	return w.machine.is_crowded && one_in(8) ? up_to(TICK) : 0;
+}
+
+static rn_ns longest_wake(void)
+{
+	return w.machine.wake + (w.machine.is_crowded ? TICK : 0);
+}
+
+static rn_ns longest_yield(void)
+{
+	return RN_USEC(1) + (w.machine.is_crowded ? TICK : 0);
+}
+
+static rn_ns next_event(void)
+{
+	rn_ns at = w.timer ? w.timer : RN_NEVER;
+
+	if (w.listens && w.head != w.tail && w.wire[w.head % WIRE].at < at)
+		at = w.wire[w.head % WIRE].at;
+	return at;
+}
+
+static void run_background(void);
+
+/* Time passes, for the program @computes; the background thread runs when it is woken. */
+static void pass(rn_ns duration, bool computes)
+{
+	rn_ns until = w.now + duration, begun = w.now, event;
+
+	for (;;) {
+		event = next_event();
+		if (!w.is_running && w.wakes_at == RN_NEVER && event <= until)
+			w.wakes_at = (event > w.now ? event : w.now) + w.machine.wake +
+				     others_take();
+		if (w.is_running || w.wakes_at > until)
+			break;
+		if (w.wakes_at > w.now) {
+			w.now = w.wakes_at;
+			w.wakes_now = 0;
+		}
+		w.wakes_at = RN_NEVER;
+		if (++w.wakes_now > SPIN)
+			fail_msg("the background thread spins");
+		run_background();
+	}
+	if (until > w.now)
+		w.now = until;
+	if (computes)
+		w.cpu += w.now - begun;
+}
+
+/* ----------------------------------------------------------------------- the core */
+static struct rnp_facts facts(void)
+{
+	return (struct rnp_facts){ .owes_acks = w.owes_acks,
+				   .is_amid_message = w.is_amid,
+				   .is_asked_unacked = w.unacked > 0,
+				   .is_asked_unsent = w.unsent > 0,
+				   .requests = w.requests,
+				   .received = w.received,
+				   .deadline = w.ack_timer };
+}
+
+/* No packet waits for ever: a lease that was just renewed, the look that the thread is
+ * in, and twice that it has to get the processor.
+ */
+static rn_ns longest_wait(void)
+{
+	return p->times.long_lease + p->times.lease + RNP_LOOK_MAX + 2 * longest_wake() +
+	       2 * longest_yield() + CALLS;
+}
+
+static void check_wait(rn_ns since, rn_ns most, const char *what)
+{
+	if (w.now - since > most)
+		fail_msg("%s waited for %lld ns, %lld at most", what,
+			 (long long)(w.now - since), (long long)most);
+}
+
+static void take(const struct packet *packet)
+{
+	check_wait(packet->at, longest_wait(), "a packet");
+	if (packet->content == ACK) {
+		w.completions += w.unacked > 0;
+		w.unacked = 0;
+		w.ack_timer = RN_NEVER;
+		return;
+	}
+	p->acks.packets++;
+	w.requests++;
+	w.is_amid = packet->content == MIDDLE;
+	if (packet->content == SEND) {
+		w.received++;
+		w.completions++;
+	}
+	if (!w.owes_acks)
+		w.owed_since = w.now;
+	w.owes_acks = true;
+}
+
+static void send_acks(void)
+{
+	rn_ns armed = w.armed_since > w.owed_since ? w.armed_since : w.owed_since;
+
+	p->acks.packets = 0;
+	if (!w.owes_acks)
+		return;
+	w.owes_acks = false;
+	check_wait(w.owed_since, CA_ACK_DELAY, "an ACK");
+	if (w.listens)
+		check_wait(armed, RNP_ACK_HOLD + longest_wake() + longest_yield() + CALLS,
+			   "an ACK, with the sockets on,");
+}
+
+/* All that was posted. */
+static void send_work(bool is_open)
+{
+	if (w.kept + w.unsent > 0)
+		check_wait(w.kept_since, longest_wait(), "a post");
+	w.unsent += w.kept;
+	w.unacked += w.kept;
+	w.kept = 0;
+	if (w.unacked > 0 && w.ack_timer == RN_NEVER)
+		w.ack_timer = w.now + ACK_TIMEOUT;
+	if (!is_open && w.unsent > 0) {
+		w.unsent = 0;
+		peer_receives();
+	}
+	rnp_policy_sent(p, w.now, true, is_open && w.unsent > 0);
+}
+
+static void expire(void)
+{
+	if (w.ack_timer > w.now)
+		return;
+	check_wait(w.ack_timer, longest_wait(), "a timeout");
+	w.ack_timer = w.now + ACK_TIMEOUT;
+	arrive(w.now + 2 * w.machine.way, ACK);
+}
+
+static unsigned step(unsigned max, enum rnp_acks acks)
+{
+	unsigned found = 0;
+	struct rnp_facts f;
+
+	while (found < max && w.head != w.tail && w.wire[w.head % WIRE].at <= w.now) {
+		take(&w.wire[w.head++ % WIRE]);
+		found++;
+	}
+	expire();
+	f = facts();
+	if (rnp_policy_acks_leave(p, w.now, acks, found, &f))
+		send_acks();
+	send_work(false);
+	return found;
+}
+
+/* ----------------------------------------------------------------------- the loop */
+static void perform(unsigned todo)
+{
+	if (todo & RNP_TAKE_SOCKETS)
+		w.listens = false;
+	if (todo & RNP_ACCOUNT_CPU)
+		rnp_policy_account(p, w.cpu);
+	if (todo & RNP_SET_TIMER)
+		w.timer = p->timer_at;
+}
+
+static void limit_acks(void)
+{
+	const struct rnp_facts f = facts();
+
+	perform(rnp_policy_limit_acks(p, w.now, &f));
+}
+
+static unsigned serve_sockets(enum rnp_acks acks)
+{
+	unsigned found = step(DRAIN_MANY, acks);
+
+	perform(rnp_policy_deadline(p, w.ack_timer));
+	return found;
+}
+
+/* Once in a while the kernel has no room for the sockets. */
+static unsigned give_sockets(unsigned todo)
+{
+	bool is_on = !one_in(50);
+
+	w.listens = is_on;
+	w.armed_since = w.now;
+	perform(rnp_policy_given(p, w.now, is_on));
+	return serve_sockets(todo & RNP_HOLD_ACKS ? RNP_ACKS_HELD : RNP_ACKS_NOW);
+}
+
+/* Whenever the lock is free: somebody will look. */
+static void check(void)
+{
+	assert_int_equal(w.timer, p->timer_at);
+	assert_int_equal(w.listens, p->turn == RNP_ARMED);
+	if (p->turn == RNP_LEASED) {
+		assert_true(w.timer != 0);
+		assert_true(w.timer <= w.now + p->times.long_lease);
+		return;
+	}
+	assert_int_equal(w.kept + w.unsent, 0);
+	assert_true(w.ack_timer == RN_NEVER || (w.timer && w.timer <= w.ack_timer));
+	if (w.owes_acks && !w.is_running)
+		assert_true(w.timer && w.timer <= p->acks.since + RNP_ACK_HOLD);
+}
+
+static void act(void);
+
+/* The others run, and the program makes a call or not. */
+static void yield(void)
+{
+	rn_ns before = w.now;
+
+	check();
+	pass(200 + up_to(800) + others_take(), w.program.habit != SLEEPS);
+	if (w.now - before > RNP_YIELD_DEAR)
+		rnp_policy_yield_was_dear(p, w.now, w.cpu);
+	if (one_in(4))
+		act();
+}
+
+static void look_again(void)
+{
+	rn_ns begun = w.now, called = 0, before;
+	struct rnp_facts f;
+
+	if (!rnp_policy_look(p, w.now, w.cpu))
+		return;
+	while (rnp_policy_looks_on(p, w.now)) {
+		before = w.now;
+		yield();
+		called = w.now - before;
+		if (p->turn != RNP_ARMED)
+			return;
+		if (serve_sockets(RNP_ACKS_NOW) == 0)
+			continue;
+		f = facts();
+		rnp_policy_look_found(p, w.now, &f);
+	}
+	check_wait(begun, RNP_LOOK_MAX + called, "looking again");
+}
+
+static void after_packets(void)
+{
+	const struct rnp_facts f = facts();
+
+	if (rnp_policy_received(p, w.now, &f) & RNP_LOOK_AGAIN)
+		look_again();
+}
+
+static void end_lease(void)
+{
+	unsigned todo = rnp_policy_lease_ends(p, w.now, w.cpu);
+	bool found;
+
+	perform(todo);
+	if (!(todo & RNP_GIVE_SOCKETS))
+		return;
+	found = give_sockets(todo) > 0;
+	rnp_policy_took_over(p, found);
+	if (found)
+		after_packets();
+	limit_acks();
+}
+
+static void run_background(void)
+{
+	w.wakes++;
+	w.is_running = true;
+	if (w.timer && w.timer <= w.now) {
+		w.timer = 0;
+		rnp_policy_fired(p);
+	}
+	if (p->turn == RNP_ARMED) {
+		if (serve_sockets(rnp_policy_woken(p, w.now)) > 0)
+			after_packets();
+		limit_acks();
+	} else if (p->timer_at == 0) {
+		end_lease();
+	}
+	w.is_running = false;
+	check();
+}
+
+/* -------------------------------------------------------------------- the program */
+static void poll(void)
+{
+	enum rnp_acks acks = rnp_policy_poll(p);
+	struct rnp_facts f;
+	unsigned todo;
+
+	step(DRAIN_APP, acks);
+	f = facts();
+	todo = rnp_policy_polled(p, w.now, &f);
+	perform(todo);
+	if (todo & RNP_GIVE_SOCKETS) {
+		give_sockets(todo);
+		limit_acks();
+		perform(rnp_policy_deadline(p, w.ack_timer));
+	}
+	w.program.polls++;
+	if (!w.is_running)
+		check();
+	pass(w.machine.poll, true);
+}
+
+static void post(void)
+{
+	const struct rnp_post request = { .count = 1,
+					  .bytes = 1 + (uint64_t)up_to(2000),
+					  .is_unacked = w.unacked > 0,
+					  .is_sending = true };
+	unsigned todo = rnp_policy_post(p, w.now, &request);
+	struct rnp_facts f;
+
+	if (w.kept + w.unsent == 0)
+		w.kept_since = w.now;
+	w.kept++;
+	w.program.polls = 0;
+	if (!(todo & RNP_HOLD)) {
+		if (todo & RNP_ACK_ALONG)
+			send_acks();
+		send_work(todo & RNP_GATHER);
+		f = facts();
+		rnp_policy_posted(p, w.now, (const struct rn_qp *)&w, &f);
+		perform(rnp_policy_deadline(p, w.ack_timer));
+	}
+	if (!w.is_running)
+		check();
+	pass(w.machine.poll / 2, true);
+}
+
+static void linger(void)
+{
+	rn_ns until = w.now + LINGER;
+	uint32_t before = w.completions;
+	bool lingers = rnp_policy_may_linger(p);
+	unsigned todo;
+
+	if (lingers) {
+		step(DRAIN_APP, RNP_ACKS_NOW);
+		perform(rnp_policy_linger(p, w.now));
+		while (w.completions == before && w.now < until)
+			poll();
+		rnp_policy_lingered(p, w.completions != before);
+	}
+	if (w.completions != before)
+		return;
+	todo = rnp_policy_sleeps(p);
+	if (todo & RNP_GIVE_SOCKETS)
+		give_sockets(todo);
+	check();
+}
+
+static void sleep_until_an_event(void)
+{
+	rn_ns until = w.now + RN_MSEC(2);
+	uint32_t before = w.completions;
+	bool lingers = one_in(2);
+	unsigned todo;
+
+	step(DRAIN_APP, RNP_ACKS_NOW);
+	perform(rnp_policy_deadline(p, w.ack_timer));
+	todo = rnp_policy_cq_armed(p, lingers);
+	if (todo & RNP_GIVE_SOCKETS)
+		give_sockets(todo);
+	check();
+	if (lingers)
+		linger();
+	while (w.completions == before && w.now < until) {
+		peer_speaks();
+		pass(RN_USEC(10), false);
+	}
+	rnp_policy_cq_unarmed(p);
+	poll();
+}
+
+static void look_at_memory(void)
+{
+	struct program *g = &w.program;
+
+	if (g->waits_for_ack && w.unacked > 0 && g->polls < POLLS_MAX) {
+		poll();
+	} else if (g->waits_for_ack) {
+		g->waits_for_ack = false;
+	} else if (w.requests != g->replied) {
+		g->replied = w.requests;
+		pass(up_to(g->think / 8), true);
+		post();
+		g->waits_for_ack = true;
+		poll();
+	} else {
+		pass(RN_USEC(1), true);
+		if (one_in(500)) /* it begins anew */
+			post();
+	}
+}
+
+/* One call, or a few. While the background thread yields there is no time for more. */
+static void act(void)
+{
+	struct program *g = &w.program;
+	enum habit habit = w.is_running && g->habit == SLEEPS ? POLLS_HARD : g->habit;
+
+	if (w.now >= g->dies_at)
+		return;
+	switch (habit) {
+	case POLLS_HARD:
+		poll();
+		if (one_in(16))
+			post();
+		break;
+	case POLLS_SELDOM:
+		poll();
+		if (one_in(4))
+			post();
+		if (!w.is_running)
+			pass(up_to(g->think), true);
+		break;
+	case SLEEPS:
+		if (one_in(2))
+			post();
+		sleep_until_an_event();
+		break;
+	case LOOKS_AT_MEMORY:
+		look_at_memory();
+		break;
+	case STREAMS:
+		for (unsigned i = 1 + rn_random_below(&w.random, 40); i > 0; i--)
+			post();
+		for (unsigned i = rn_random_below(&w.random, 40); i > 0; i--)
+			poll();
+		break;
+	case HABITS:
+		fail();
+	}
+}
+
+/* ------------------------------------------------------------------------- a seed */
+static void make_world(uint64_t seed)
+{
+	w = (struct world){ .random = rn_random_of(seed, 0),
+			    .now = RN_MSEC(1000),
+			    .listens = true,
+			    .wakes_at = RN_NEVER,
+			    .ack_timer = RN_NEVER };
+	rnp_policy_init(p);
+	w.machine =
+		(struct machine){ .is_crowded = one_in(2),
+				  .wake = one_in(2) ? RN_USEC(5) : RN_USEC(50),
+				  .poll = one_in(2) ? 300 : 1500,
+				  .way = RN_USEC(1) << rn_random_below(&w.random, 6) };
+	w.program = (struct program){
+		.habit = (enum habit)rn_random_below(&w.random, HABITS),
+		.think = RN_USEC(1) << rn_random_below(&w.random, 13),
+		.dies_at = RN_NEVER,
+		.computes_after = one_in(2),
+	};
+	w.next_burst = one_in(3) ? RN_NEVER : w.now;
+	if (one_in(3))
+		w.program.dies_at = w.now + up_to(RN_MSEC(20));
+}
+
+/* The program makes no call any more, and what its peer has said by now arrives. */
+static void check_rest(void)
+{
+	unsigned wakes;
+
+	w.program.dies_at = w.now;
+	pass(RN_MSEC(200), w.program.computes_after);
+	assert_int_equal(p->turn, RNP_ARMED);
+	assert_true(w.listens);
+	assert_int_equal(w.head, w.tail);
+	assert_false(w.owes_acks);
+	assert_int_equal(w.unacked + w.unsent + w.kept, 0);
+	wakes = w.wakes;
+	pass(RN_MSEC(3000), w.program.computes_after);
+	assert_int_equal(w.wakes, wakes);
+}
+
+static void run_seed(uint64_t seed)
+{
+	failing = seed;
+	make_world(seed);
+	for (unsigned i = 0; i < ACTIONS; i++) {
+		peer_speaks();
+		act();
+		if (w.now >= w.program.dies_at)
+			pass(up_to(RN_USEC(100)), w.program.computes_after);
+	}
+	check_rest();
+	failing = 0;
+}
+
+static void models_of_programs_and_machines(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed <= SEEDS; seed++)
+		run_seed(seed);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(models_of_programs_and_machines),
+	};
+	int failed;
+
+	if (argc > 1) {
+		run_seed(strtoull(argv[1], NULL, 0));
+		return 0;
+	}
+	failed = cmocka_run_group_tests(tests, NULL, NULL);
+	if (failing)
+		print_error("it was this one: test_policy %llu\n",
+			    (unsigned long long)failing);
+	return failed;
+}

@@ -1,0 +1,992 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* test_policy_rules.c - the rules of the policy one by one, each at its bounds. What must
+ * hold whatever happens is in test_policy.c.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "provider/engine/policy.h"
+#include "rocin/net.h"
+
+#define START RN_MSEC(1000)
+#define SHORT (rnp_lease_times.lease)
+#define LONG (rnp_lease_times.long_lease)
+#define GAP (rnp_lease_times.lease / 4) /* a poll later than this is one after a gap */
+#define STREAK (rnp_lease_times.streak)
+#define MOST (rnp_lease_times.streak_max)
+
+/* The policy never looks into a queue pair. */
+static const char names[2];
+static const struct rn_qp *const qp = (const struct rn_qp *)&names[0];
+static const struct rn_qp *const other = (const struct rn_qp *)&names[1];
+
+static struct rnp_policy policy, *const p = &policy;
+static rn_ns now;
+static struct rnp_facts core; /* what the loop observes */
+
+static int setup(void **state)
+{
+	(void)state;
+	policy = (struct rnp_policy){ 0 };
+	rnp_policy_init(p);
+	now = START;
+	core = (struct rnp_facts){ .deadline = RN_NEVER };
+	return 0;
+}
+
+/* A poll that comes @later than what was before. */
+static unsigned poll_after(rn_ns later)
+{
+	now += later;
+	rnp_policy_poll(p);
+	return rnp_policy_polled(p, now, &core);
+}
+
+static unsigned post_after(rn_ns later, bool is_unacked)
+{
+	const struct rnp_post post = {
+		.count = 1, .bytes = 8, .is_unacked = is_unacked, .is_sending = true
+	};
+
+	now += later;
+	return rnp_policy_post(p, now, &post);
+}
+
+/* ... and has left. */
+static void posted(bool is_unacked)
+{
+	core.is_asked_unacked = is_unacked;
+	rnp_policy_posted(p, now, qp, &core);
+}
+
+/* Polls until the program has the sockets. */
+static unsigned polls_to_take(void)
+{
+	unsigned polls = 0;
+
+	do {
+		assert_int_equal(p->turn, RNP_ARMED);
+		assert_true(polls <= MOST);
+		polls++;
+	} while (!(poll_after(RN_USEC(1)) & RNP_TAKE_SOCKETS));
+	assert_int_equal(p->turn, RNP_LEASED);
+	return polls;
+}
+
+static void take(void)
+{
+	polls_to_take();
+}
+
+/* The timer fires @away after the last poll; of that time the program has computed as
+ * much as @computes says. True: the sockets go back.
+ */
+static bool end_lease(rn_ns away, bool computes)
+{
+	rn_ns polled = p->polling.last - p->lease.begun;
+	unsigned todo;
+
+	now = p->polling.last + away;
+	rnp_policy_fired(p);
+	assert_int_equal(p->timer_at, 0);
+	todo = rnp_policy_lease_ends(p, now,
+				     p->cpu.at_renewal + polled + (computes ? away : 0));
+	if (todo & RNP_GIVE_SOCKETS)
+		assert_int_equal(rnp_policy_given(p, now, true), 0);
+	return todo & RNP_GIVE_SOCKETS;
+}
+
+/* ... and what has waited leaves. */
+static void lapse(bool computes, bool found)
+{
+	assert_true(end_lease(SHORT, computes));
+	rnp_policy_sent(p, now, true, false);
+	rnp_policy_took_over(p, found);
+}
+
+/* The background thread has found a request, and the program posts @later. */
+static void reply_after(rn_ns later)
+{
+	core.requests++;
+	rnp_policy_received(p, now, &core);
+	post_after(later, false);
+}
+
+static void reply_often(unsigned times)
+{
+	for (unsigned i = 0; i < times; i++)
+		reply_after(RN_USEC(10));
+}
+
+/* It replies to what it finds in memory, posts one request at a time, and waits for the
+ * acknowledgement of the last.
+ */
+static void looks_at_memory(void)
+{
+	reply_often(RNP_REPLIES);
+	rnp_policy_poll(p);
+	core.requests++;
+	post_after(0, false);
+	posted(true);
+	rnp_policy_poll(p);
+	assert_true(p->replies.sees_memory);
+}
+
+/* ------------------------------------------------------------------------- polls */
+static void a_streak_of_polls_takes_the_sockets(void **state)
+{
+	(void)state;
+	for (unsigned i = 1; i < STREAK; i++)
+		assert_int_equal(poll_after(RN_USEC(1)), 0);
+	assert_int_equal(poll_after(RN_USEC(1)),
+			 RNP_TAKE_SOCKETS | RNP_ACCOUNT_CPU | RNP_SET_TIMER);
+	assert_int_equal(p->turn, RNP_LEASED);
+	assert_int_equal(p->timer_at, now + SHORT);
+	assert_false(p->lease.is_early);
+}
+
+static void posts_count_as_polls_do(void **state)
+{
+	(void)state;
+	for (unsigned i = 1; i < STREAK; i++)
+		post_after(RN_USEC(1), false);
+	assert_int_equal(polls_to_take(), 1);
+}
+
+static void polls_count_less_while_a_cq_is_armed(void **state)
+{
+	(void)state;
+	poll_after(RN_USEC(1));
+	assert_int_equal(rnp_policy_cq_armed(p, false), 0);
+	assert_int_equal(polls_to_take(), STREAK * RNP_STREAK_EVENTS);
+	assert_int_equal(rnp_policy_cq_armed(p, true), 0);
+	assert_int_equal(rnp_policy_cq_armed(p, false), RNP_GIVE_SOCKETS);
+	rnp_policy_given(p, now, true);
+	for (unsigned i = 0; i < 3; i++) {
+		poll_after(RN_USEC(1));
+		rnp_policy_cq_unarmed(p);
+	}
+	assert_int_equal(polls_to_take(), STREAK);
+}
+
+static void a_forgotten_cq_does_not_make_the_most_more(void **state)
+{
+	(void)state;
+	rnp_policy_cq_armed(p, false);
+	p->polling.streak_need = MOST;
+	assert_int_equal(polls_to_take(), MOST);
+}
+
+static void a_stream_makes_polls_count_again(void **state)
+{
+	(void)state;
+	p->polling.streak_need = MOST;
+	for (unsigned i = 1; i < RNP_STREAM; i++)
+		post_after(0, false);
+	rnp_policy_poll(p);
+	assert_int_equal(p->polling.streak_need, MOST);
+	assert_int_equal(p->batching.run, RNP_STREAM - 1);
+	rnp_policy_poll(p); /* without posts in between */
+	assert_int_equal(p->batching.run, RNP_STREAM - 1);
+	for (unsigned i = 0; i < RNP_STREAM; i++)
+		post_after(0, false);
+	rnp_policy_poll(p);
+	assert_int_equal(p->polling.streak_need, STREAK);
+	assert_int_equal(p->batching.posts, 0);
+}
+
+static void what_a_poll_defers_is_guarded_by_a_lease_or_a_timer(void **state)
+{
+	(void)state;
+	assert_int_equal(rnp_policy_poll(p), RNP_ACKS_NOW);
+	take();
+	assert_int_equal(rnp_policy_poll(p), RNP_ACKS_IF_DRY);
+	lapse(false, false);
+	reply_often(RNP_REPLIES);
+	assert_int_equal(rnp_policy_poll(p), RNP_ACKS_IF_DRY);
+}
+
+/* ------------------------------------------------------------------------- lease */
+static void lease_is_renewed_after_three_quarters(void **state)
+{
+	rn_ns begun;
+
+	(void)state;
+	take();
+	begun = now;
+	while (now < begun + SHORT * 3 / 4 - RN_USEC(10))
+		assert_int_equal(poll_after(RN_USEC(10)), 0);
+	assert_int_equal(poll_after(RN_USEC(10)),
+			 RNP_ACCOUNT_CPU | RNP_SET_TIMER | RNP_REST_SOCKETS);
+	assert_int_equal(p->timer_at, now + SHORT);
+	assert_int_equal(p->lease.begun, now);
+	assert_int_equal(poll_after(RN_USEC(10)), 0);
+}
+
+/* Polls without a gap for @duration. Return: all that was asked for. */
+static unsigned poll_for(rn_ns duration)
+{
+	rn_ns until = now + duration;
+	unsigned todo = 0;
+
+	while (now < until)
+		todo |= poll_after(GAP / 2);
+	return todo;
+}
+
+static void steady_polling_has_the_long_lease(void **state)
+{
+	rn_ns set;
+
+	(void)state;
+	take();
+	assert_false(poll_for(rnp_lease_times.steady - SHORT) & RNP_CHECK_HANDLER);
+	assert_int_equal(p->lease.length, SHORT);
+	p->polling.streak_need = MOST;
+	assert_true(poll_for(2 * SHORT) & RNP_CHECK_HANDLER);
+	assert_int_equal(p->lease.length, LONG);
+	assert_int_equal(p->polling.streak_need, STREAK);
+	assert_false(poll_for(2 * SHORT) & RNP_CHECK_HANDLER);
+	/* It is renewed once in a short lease. */
+	while (!(poll_after(GAP / 4) & RNP_SET_TIMER))
+		;
+	assert_int_equal(p->timer_at, now + LONG);
+	set = now;
+	while (!(poll_after(GAP / 4) & RNP_SET_TIMER))
+		;
+	assert_int_equal(now - set, SHORT);
+}
+
+static void who_replies_is_steady_later(void **state)
+{
+	(void)state;
+	take();
+	p->replies.confidence = 1;
+	poll_for(2 * rnp_lease_times.steady - SHORT);
+	assert_int_equal(p->lease.length, SHORT);
+	poll_for(2 * SHORT);
+	assert_int_equal(p->lease.length, LONG);
+}
+
+static void a_gap_ends_the_long_lease(void **state)
+{
+	(void)state;
+	take();
+	poll_for(2 * rnp_lease_times.steady);
+	assert_int_equal(p->lease.length, LONG);
+	poll_after(GAP);
+	assert_int_equal(p->lease.length, LONG);
+	assert_true(poll_after(GAP + 1) & RNP_SET_TIMER);
+	assert_int_equal(p->lease.length, SHORT);
+	assert_int_equal(p->timer_at, now + SHORT);
+	assert_int_equal(p->polling.steady_since, now);
+}
+
+static void timer_that_fires_between_two_polls_is_set_again(void **state)
+{
+	(void)state;
+	take();
+	assert_false(end_lease(GAP - 1, true));
+	assert_int_equal(p->timer_at, p->polling.last + SHORT);
+	assert_int_equal(p->turn, RNP_LEASED);
+	assert_true(end_lease(GAP, true));
+	assert_int_equal(p->turn, RNP_ARMED);
+}
+
+static void busy_program_that_let_packets_wait_is_believed_later(void **state)
+{
+	unsigned need = STREAK;
+
+	(void)state;
+	for (unsigned i = 0; i < 3; i++) {
+		assert_int_equal(polls_to_take(), need);
+		lapse(true, true);
+		need *= RNP_STREAK_FACTOR;
+	}
+	assert_int_equal(polls_to_take(), need);
+	lapse(true, false); /* nothing waited */
+	assert_int_equal(polls_to_take(), need);
+	lapse(false, true); /* it slept */
+	assert_int_equal(polls_to_take(), need);
+	p->polling.streak_need = MOST;
+	lapse(true, true);
+	assert_int_equal(p->polling.streak_need, MOST);
+}
+
+/* Half of the time that it was away is much: who is woken by others sleeps in between. */
+static void program_is_busy_if_it_used_half_of_the_time(void **state)
+{
+	rn_ns polled, away = RN_MSEC(2);
+
+	(void)state;
+	for (int more = 0; more < 2; more++) {
+		take();
+		rnp_policy_account(p, RN_MSEC(77));
+		polled = p->polling.last - p->lease.begun;
+		now = p->polling.last + away;
+		rnp_policy_fired(p);
+		rnp_policy_lease_ends(p, now, RN_MSEC(77) + polled + away / 2 + more);
+		assert_int_equal(p->lapse.was_busy, more);
+		rnp_policy_given(p, now, true);
+	}
+}
+
+static void sockets_that_cannot_be_given_stay_under_a_timer(void **state)
+{
+	(void)state;
+	take();
+	poll_for(2 * rnp_lease_times.steady);
+	assert_int_equal(p->lease.length, LONG);
+	p->polling.streak = 5;
+	rnp_policy_fired(p);
+	now += LONG;
+	assert_int_equal(rnp_policy_given(p, now, false), RNP_SET_TIMER);
+	assert_int_equal(p->turn, RNP_LEASED);
+	assert_int_equal(p->timer_at, now + SHORT);
+	assert_int_equal(p->lease.begun, now);
+	assert_int_equal(p->polling.streak, 0);
+}
+
+static void timer_carries_the_deadline_while_the_sockets_are_on(void **state)
+{
+	(void)state;
+	assert_int_equal(rnp_policy_deadline(p, RN_NEVER), 0);
+	assert_int_equal(rnp_policy_deadline(p, now + 100), RNP_SET_TIMER);
+	assert_int_equal(p->timer_at, now + 100);
+	assert_int_equal(rnp_policy_deadline(p, now + 101), 0);
+	assert_int_equal(rnp_policy_deadline(p, now + 99), RNP_SET_TIMER);
+	assert_int_equal(p->timer_at, now + 99);
+	core.deadline = now + 50;
+	assert_int_equal(poll_after(1), RNP_SET_TIMER);
+	assert_int_equal(p->timer_at, core.deadline);
+	core.deadline = RN_NEVER;
+	take();
+	assert_int_equal(rnp_policy_deadline(p, now + 1), 0);
+}
+
+/* -------------------------------------------------------------------------- ACKs */
+static void acks_are_held_for_a_while(void **state)
+{
+	rn_ns since = now;
+
+	(void)state;
+	assert_int_equal(rnp_policy_limit_acks(p, now, &core), 0);
+	core.owes_acks = true;
+	assert_int_equal(rnp_policy_limit_acks(p, now, &core), RNP_SET_TIMER);
+	assert_int_equal(p->timer_at, since + RNP_ACK_HOLD);
+	assert_int_equal(rnp_policy_limit_acks(p, now + 10, &core), 0);
+	p->timer_at = since + RNP_ACK_HOLD + 1;
+	assert_int_equal(rnp_policy_limit_acks(p, now + 10, &core), RNP_SET_TIMER);
+	assert_int_equal(p->timer_at, since + RNP_ACK_HOLD);
+	p->timer_at = since + 5; /* somebody will look */
+	assert_int_equal(rnp_policy_limit_acks(p, now + 10, &core), 0);
+	assert_int_equal(p->timer_at, since + 5);
+	core.owes_acks = false;
+	assert_int_equal(rnp_policy_limit_acks(p, now + 10, &core), 0);
+	assert_int_equal(p->acks.since, 0);
+}
+
+static void acks_that_have_waited_leave(void **state)
+{
+	(void)state;
+	assert_int_equal(rnp_policy_woken(p, now), RNP_ACKS_NOW);
+	reply_often(RNP_REPLIES);
+	assert_int_equal(rnp_policy_woken(p, now), RNP_ACKS_HELD);
+	core.owes_acks = true;
+	rnp_policy_limit_acks(p, now, &core);
+	assert_int_equal(rnp_policy_woken(p, now + RNP_ACK_HOLD - 1), RNP_ACKS_HELD);
+	assert_int_equal(rnp_policy_woken(p, now + RNP_ACK_HOLD), RNP_ACKS_NOW);
+	/* It counts from anew. */
+	assert_int_equal(rnp_policy_woken(p, now + RNP_ACK_HOLD), RNP_ACKS_HELD);
+}
+
+static void a_lease_guards_acks_as_well(void **state)
+{
+	(void)state;
+	core.owes_acks = true;
+	rnp_policy_limit_acks(p, now, &core);
+	take();
+	assert_int_equal(rnp_policy_limit_acks(p, now, &core), 0);
+	assert_int_equal(p->acks.since, 0);
+}
+
+static bool acks_leave(enum rnp_acks acks, unsigned found)
+{
+	return rnp_policy_acks_leave(p, now, acks, found, &core);
+}
+
+static void acks_leave_when_the_wire_is_dry(void **state)
+{
+	(void)state;
+	assert_true(acks_leave(RNP_ACKS_NOW, 1));
+	assert_false(acks_leave(RNP_ACKS_HELD, 0));
+	assert_true(acks_leave(RNP_ACKS_IF_DRY, 0));
+	assert_false(acks_leave(RNP_ACKS_IF_DRY, 1));
+	core.is_amid_message = true;
+	assert_true(acks_leave(RNP_ACKS_HELD, 0));
+	assert_true(acks_leave(RNP_ACKS_IF_DRY, 0));
+	assert_false(acks_leave(RNP_ACKS_IF_DRY, 1));
+}
+
+static void acks_leave_though_the_wire_never_runs_dry(void **state)
+{
+	(void)state;
+	p->acks.packets = RNP_ACK_EVERY - 1;
+	assert_false(acks_leave(RNP_ACKS_IF_DRY, 1));
+	p->acks.packets = RNP_ACK_EVERY;
+	assert_true(acks_leave(RNP_ACKS_IF_DRY, 1));
+	reply_often(RNP_REPLIES);
+	assert_false(acks_leave(RNP_ACKS_IF_DRY, 1));
+	p->acks.packets = RNP_ACK_EVERY_ANSWERED;
+	assert_true(acks_leave(RNP_ACKS_IF_DRY, 1));
+	p->acks.packets = RNP_ACK_EVERY;
+	core.is_amid_message = true;
+	assert_true(acks_leave(RNP_ACKS_IF_DRY, 1));
+}
+
+/* The window lets the rest of it leave later. */
+static void acks_wait_for_the_end_of_a_reply(void **state)
+{
+	(void)state;
+	looks_at_memory();
+	core.is_asked_unsent = true;
+	assert_false(acks_leave(RNP_ACKS_IF_DRY, 0));
+	core.is_amid_message = true;
+	assert_true(acks_leave(RNP_ACKS_IF_DRY, 0));
+	core.is_amid_message = false;
+	now += RNP_REPLY_FOR - 1;
+	assert_false(acks_leave(RNP_ACKS_IF_DRY, 0));
+	now += 1;
+	assert_true(acks_leave(RNP_ACKS_IF_DRY, 0));
+	now -= 1;
+	core.is_asked_unsent = false;
+	assert_true(acks_leave(RNP_ACKS_IF_DRY, 0));
+	core.is_asked_unsent = true;
+	p->replies.confidence = RNP_REPLIES - 1;
+	assert_true(acks_leave(RNP_ACKS_IF_DRY, 0));
+}
+
+/* ------------------------------------------------------------------------ replies */
+static void replies_in_time_are_waited_for(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < RNP_REPLIES; i++) {
+		assert_int_equal(rnp_policy_acks(p), RNP_ACKS_NOW);
+		core.requests++;
+		assert_int_equal(rnp_policy_received(p, now, &core), RNP_LOOK_AGAIN);
+		post_after(RNP_REPLY_WITHIN, false);
+	}
+	assert_int_equal(rnp_policy_acks(p), RNP_ACKS_HELD);
+	core.requests++;
+	assert_int_equal(rnp_policy_received(p, now, &core), 0);
+	post_after(RNP_REPLY_WITHIN + 1, false);
+	assert_int_equal(p->replies.confidence, RNP_REPLIES / 2);
+	assert_int_equal(rnp_policy_acks(p), RNP_ACKS_NOW);
+}
+
+static void confidence_has_an_end(void **state)
+{
+	(void)state;
+	reply_often(RNP_REPLIES_MAX);
+	assert_int_equal(p->replies.confidence, RNP_REPLIES_MAX);
+	reply_often(3);
+	assert_int_equal(p->replies.confidence, RNP_REPLIES_MAX);
+}
+
+static void a_post_is_a_reply_once(void **state)
+{
+	(void)state;
+	reply_often(1);
+	post_after(RN_USEC(10), false);
+	post_after(RN_USEC(10), false);
+	assert_int_equal(p->replies.confidence, 1);
+}
+
+static void request_without_a_reply_costs_confidence(void **state)
+{
+	(void)state;
+	reply_often(8);
+	for (unsigned left = 8; left > 0; left /= 2) {
+		assert_int_equal(p->replies.confidence, left);
+		core.requests++;
+		rnp_policy_received(p, now, &core);
+		if (left == 8) { /* the first is still waited for */
+			core.requests++;
+			rnp_policy_received(p, now, &core);
+		}
+	}
+	assert_int_equal(p->replies.confidence, 0);
+}
+
+static void half_a_message_and_an_acknowledgement_have_no_reply(void **state)
+{
+	(void)state;
+	rnp_policy_received(p, now, &core); /* no request */
+	assert_int_equal(p->replies.found_at, 0);
+	core.requests++;
+	core.is_amid_message = true;
+	rnp_policy_received(p, now, &core);
+	assert_int_equal(p->replies.found_at, 0);
+	core.is_amid_message = false;
+	rnp_policy_look_found(p, now, &core);
+	assert_int_equal(p->replies.found_at, now);
+}
+
+static void only_memory_shows_what_completes_no_receive(void **state)
+{
+	(void)state;
+	core.requests++;
+	posted(true);
+	assert_true(p->replies.sees_memory);
+	core.requests++;
+	core.received++;
+	posted(true);
+	assert_false(p->replies.sees_memory);
+	posted(true); /* nothing came */
+	assert_false(p->replies.sees_memory);
+	core.requests++;
+	posted(true);
+	assert_true(p->replies.sees_memory);
+}
+
+static void who_waits_for_an_acknowledgement_is_known(void **state)
+{
+	(void)state;
+	p->acks.since = now;
+	core.owes_acks = true;
+	posted(true);
+	assert_ptr_equal(p->replies.asked, qp);
+	assert_int_equal(p->replies.asked_at, now);
+	assert_int_equal(p->acks.since, now);
+	rnp_policy_forget(p, other);
+	assert_ptr_equal(p->replies.asked, qp);
+	rnp_policy_forget(p, qp);
+	assert_null(p->replies.asked);
+	core.owes_acks = false;
+	posted(false);
+	assert_null(p->replies.asked);
+	assert_int_equal(p->acks.since, 0);
+}
+
+static void who_looks_at_memory_has_the_sockets_from_its_first_poll_on(void **state)
+{
+	(void)state;
+	looks_at_memory();
+	assert_int_equal(poll_after(RN_USEC(1)),
+			 RNP_TAKE_SOCKETS | RNP_ACCOUNT_CPU | RNP_SET_TIMER);
+	assert_true(p->lease.is_early);
+	assert_int_equal(p->lease.length, LONG);
+	assert_int_equal(p->timer_at, now + LONG);
+	/* What it waited for is there: it goes, and what it owes waits for its reply. */
+	core.is_asked_unacked = false;
+	assert_int_equal(poll_after(RN_USEC(1)), RNP_GIVE_SOCKETS | RNP_HOLD_ACKS);
+	assert_null(p->replies.asked);
+}
+
+static void pending_timer_serves_an_early_lease(void **state)
+{
+	static const struct {
+		rn_ns ahead;
+		bool serves;
+	} of[] = { { 0, false },
+		   { RN_MSEC(5) / 2 - 1, false },
+		   { RN_MSEC(5) / 2, true },
+		   { RN_MSEC(5), true },
+		   { RN_MSEC(5) + 1, false } };
+
+	(void)state;
+	looks_at_memory();
+	for (unsigned i = 0; i < RN_ARRAY_SIZE(of); i++) {
+		struct rnp_policy before = policy;
+
+		p->timer_at = now + of[i].ahead;
+		assert_int_equal(!(poll_after(0) & RNP_SET_TIMER), of[i].serves);
+		assert_int_equal(p->lease.begun, p->timer_at - LONG);
+		policy = before;
+	}
+}
+
+static bool leases_early(void)
+{
+	struct rnp_policy before = policy;
+	bool does = poll_after(0) & RNP_TAKE_SOCKETS && p->lease.is_early;
+
+	policy = before;
+	return does;
+}
+
+static void an_early_lease_has_its_reasons(void **state)
+{
+	struct rnp_policy good;
+
+	(void)state;
+	looks_at_memory();
+	good = policy;
+	assert_true(leases_early());
+	p->replies.confidence = RNP_REPLIES - 1;
+	assert_false(leases_early());
+	policy = good;
+	p->replies.sees_memory = false;
+	assert_false(leases_early());
+	policy = good;
+	p->replies.asked = NULL;
+	assert_false(leases_early());
+	policy = good;
+	p->batching.run = 2;
+	assert_false(leases_early());
+	policy = good;
+	p->replies.early.left = 1;
+	assert_false(leases_early());
+}
+
+static void who_stays_away_in_an_early_lease_has_none_for_a_while(void **state)
+{
+	(void)state;
+	looks_at_memory();
+	poll_after(RN_USEC(1));
+	lapse(true, true);
+	assert_int_equal(p->polling.streak_need, STREAK);
+	for (unsigned i = 0; i < RNP_EARLY_BACKOFF; i++) {
+		assert_false(leases_early());
+		post_after(0, false);
+		p->batching.posts = 1; /* it polls in between */
+	}
+	assert_true(leases_early());
+}
+
+static void who_sleeps_in_an_early_lease_is_believed(void **state)
+{
+	(void)state;
+	looks_at_memory();
+	poll_after(RN_USEC(1));
+	lapse(false, true);
+	assert_true(leases_early());
+	poll_after(RN_USEC(1));
+	lapse(true, false); /* nothing waited */
+	assert_true(leases_early());
+}
+
+static void who_has_something_to_reply_to_does_not_leave(void **state)
+{
+	(void)state;
+	looks_at_memory();
+	poll_after(RN_USEC(1));
+	core.is_asked_unacked = false;
+	core.owes_acks = true;
+	assert_int_equal(poll_after(RN_USEC(1)), 0);
+	assert_int_equal(p->turn, RNP_LEASED);
+	p->replies.asked = qp;
+	core.is_amid_message = true; /* half of it */
+	assert_int_equal(poll_after(RN_USEC(1)), RNP_GIVE_SOCKETS | RNP_HOLD_ACKS);
+}
+
+static void who_leaves_with_the_sockets_on_is_served_by_timers(void **state)
+{
+	(void)state;
+	looks_at_memory();
+	core.is_asked_unacked = false;
+	core.deadline = now + RN_MSEC(7);
+	assert_int_equal(poll_after(RN_USEC(1)), RNP_SET_TIMER);
+	assert_int_equal(p->timer_at, core.deadline);
+	assert_true(p->replies.has_left);
+}
+
+static void who_polls_on_does_not_look_at_memory(void **state)
+{
+	(void)state;
+	looks_at_memory();
+	core.is_asked_unacked = false;
+	poll_after(RN_USEC(1));
+	assert_int_equal(p->replies.confidence, RNP_REPLIES);
+	poll_after(RN_USEC(1));
+	assert_int_equal(p->replies.confidence, 0);
+	assert_int_equal(p->replies.early.left, RNP_EARLY_BACKOFF);
+	assert_false(p->replies.has_left);
+	/* A post in between is what it said it would do. */
+	setup(NULL);
+	looks_at_memory();
+	core.is_asked_unacked = false;
+	poll_after(RN_USEC(1));
+	posted(true);
+	poll_after(RN_USEC(1));
+	assert_int_equal(p->replies.confidence, RNP_REPLIES);
+}
+
+/* -------------------------------------------------------------------------- posts */
+/* The program posts a stream, and has the sockets. */
+static void streams(void)
+{
+	take();
+	for (unsigned i = 0; i < RNP_STREAM; i++)
+		post_after(0, false);
+	rnp_policy_poll(p);
+	assert_int_equal(p->batching.run, RNP_STREAM);
+}
+
+static void first_post_leaves_and_takes_the_ack_along(void **state)
+{
+	(void)state;
+	assert_int_equal(post_after(0, false), RNP_ACK_ALONG);
+	take();
+	assert_int_equal(post_after(0, false), RNP_ACK_ALONG);
+}
+
+static void later_posts_gather_in_a_program_that_polls(void **state)
+{
+	(void)state;
+	assert_int_equal(post_after(0, true), 0); /* the sockets are on */
+	take();
+	assert_int_equal(post_after(0, true), RNP_GATHER);
+	rnp_policy_sent(p, now, true, true);
+	assert_int_equal(post_after(RNP_GATHER_FOR - 1, true), RNP_GATHER);
+	rnp_policy_sent(p, now, true, true);
+	assert_int_equal(post_after(1, true), 0); /* the first has waited enough */
+	rnp_policy_sent(p, now, true, false);
+	assert_int_equal(p->batching.since, 0);
+	assert_int_equal(post_after(0, true), RNP_GATHER);
+}
+
+static void posts_gather_for_the_next_poll_only(void **state)
+{
+	(void)state;
+	take();
+	assert_int_equal(post_after(RNP_GATHER_POLLED - 1, true), RNP_GATHER);
+	assert_int_equal(post_after(1, true), 0);
+}
+
+static void posts_of_a_stream_are_held(void **state)
+{
+	(void)state;
+	streams();
+	for (unsigned i = 1; i < RN_SUPER_SEGMENTS; i++)
+		assert_int_equal(post_after(0, false), RNP_HOLD);
+	assert_int_equal(p->batching.held, RN_SUPER_SEGMENTS - 1);
+	assert_int_equal(p->batching.held_bytes, 8 * (RN_SUPER_SEGMENTS - 1));
+	/* They are a super-packet with this one. */
+	assert_int_equal(post_after(0, false), RNP_GATHER | RNP_ACK_ALONG);
+	rnp_policy_sent(p, now, true, false);
+	assert_int_equal(p->batching.held, 0);
+	assert_int_equal(post_after(0, false), RNP_HOLD);
+	assert_int_equal(p->batching.held_bytes, 8);
+	assert_int_equal(p->batching.since, now);
+}
+
+static void packets_that_are_no_work_leave_what_is_held(void **state)
+{
+	(void)state;
+	streams();
+	post_after(0, false);
+	rnp_policy_sent(p, now, false, true);
+	assert_int_equal(p->batching.held, 1);
+}
+
+static void posts_are_held_as_long_as_a_super_packet_has_room(void **state)
+{
+	uint64_t room = RN_SUPER_BYTES - RNP_PACKET_OVERHEAD;
+	struct rnp_post post = { .count = 1, .is_sending = true };
+
+	(void)state;
+	for (int less = 0; less < 2; less++) {
+		streams();
+		post.bytes = room - (uint64_t)less;
+		assert_int_equal(!!(rnp_policy_post(p, now, &post) & RNP_HOLD), less);
+		lapse(false, false);
+	}
+}
+
+static void posts_of_a_broken_queue_pair_are_not_held(void **state)
+{
+	const struct rnp_post post = { .count = 1, .bytes = 8 };
+
+	(void)state;
+	streams();
+	assert_int_equal(rnp_policy_post(p, now, &post), RNP_GATHER | RNP_ACK_ALONG);
+}
+
+static void posts_are_held_from_a_run_on(void **state)
+{
+	(void)state;
+	take();
+	p->batching.run = RNP_STREAM - 1;
+	assert_int_equal(post_after(0, true), RNP_GATHER);
+	p->batching.run = RNP_STREAM;
+	assert_int_equal(post_after(0, true), RNP_HOLD);
+}
+
+static void posts_that_waited_for_a_lease_gather_no_more_for_a_while(void **state)
+{
+	(void)state;
+	streams();
+	assert_int_equal(post_after(0, true), RNP_HOLD);
+	lapse(false, false); /* it slept: that is forgiven */
+	take();
+	assert_int_equal(post_after(0, true), RNP_GATHER);
+	rnp_policy_sent(p, now, true, true);
+	lapse(true, false);
+	take();
+	for (unsigned i = 0; i < RNP_GATHER_BACKOFF; i++)
+		assert_int_equal(post_after(0, true), 0);
+	assert_int_equal(post_after(0, true), RNP_GATHER);
+	/* Nothing waited. */
+	rnp_policy_sent(p, now, true, false);
+	lapse(true, false);
+	take();
+	assert_int_equal(post_after(0, true), RNP_HOLD);
+}
+
+/* --------------------------------------------------------- the background thread */
+static void thread_looks_again_for_a_bounded_time(void **state)
+{
+	rn_ns begun = now;
+
+	(void)state;
+	assert_true(rnp_policy_look(p, now, 0));
+	assert_true(rnp_policy_looks_on(p, now + RNP_LOOK_FOR - 1));
+	assert_false(rnp_policy_looks_on(p, now + RNP_LOOK_FOR));
+	/* What it finds prolongs that, and not for ever. */
+	while (rnp_policy_looks_on(p, now)) {
+		now += RN_USEC(1);
+		rnp_policy_look_found(p, now, &core);
+	}
+	assert_int_equal(now - begun, RNP_LOOK_MAX);
+}
+
+static void thread_does_not_look_again_after_a_dear_yield(void **state)
+{
+	(void)state;
+	assert_false(rnp_policy_wants_cpu(p));
+	rnp_policy_look(p, now, 0);
+	rnp_policy_yield_was_dear(p, now, 0);
+	assert_false(rnp_policy_looks_on(p, now));
+	assert_true(rnp_policy_wants_cpu(p));
+	/* Somebody had the processor who cannot be asked: the program uses none. */
+	for (unsigned i = 0; i < RNP_LOOK_BACKOFF; i++)
+		assert_false(rnp_policy_look(p, now += RN_MSEC(1), 0));
+	assert_true(rnp_policy_look(p, now, 0));
+	assert_true(rnp_policy_looks_on(p, now));
+}
+
+static void thread_looks_again_when_the_program_sleeps(void **state)
+{
+	rn_ns cpu = RN_MSEC(5);
+
+	(void)state;
+	rnp_policy_yield_was_dear(p, now, cpu);
+	/* A quarter of the time is spinning, on a machine that others use as well. */
+	cpu += RN_MSEC(1) + 1;
+	assert_false(rnp_policy_look(p, now += RN_MSEC(4), cpu));
+	cpu += RN_MSEC(1) + 1;
+	assert_false(rnp_policy_look(p, now += RN_MSEC(4), cpu));
+	cpu += RN_MSEC(1);
+	assert_true(rnp_policy_look(p, now += RN_MSEC(4), cpu));
+	assert_false(rnp_policy_wants_cpu(p));
+}
+
+/* ------------------------------------------------------------------------- linger */
+static void linger_keeps_the_sockets(void **state)
+{
+	(void)state;
+	assert_true(rnp_policy_may_linger(p));
+	assert_int_equal(rnp_policy_linger(p, now),
+			 RNP_TAKE_SOCKETS | RNP_ACCOUNT_CPU | RNP_SET_TIMER);
+	assert_int_equal(p->timer_at, now + SHORT);
+	assert_int_equal(p->lease.length, SHORT);
+	assert_int_equal(rnp_policy_linger(p, now), 0); /* it has them */
+	assert_int_equal(rnp_policy_sleeps(p), RNP_GIVE_SOCKETS);
+	rnp_policy_given(p, now, true);
+	assert_int_equal(rnp_policy_sleeps(p), 0);
+	/* The timer that is pending serves. */
+	assert_int_equal(rnp_policy_linger(p, now + SHORT / 2),
+			 RNP_TAKE_SOCKETS | RNP_ACCOUNT_CPU);
+}
+
+static void a_linger_is_no_steady_polling(void **state)
+{
+	(void)state;
+	poll_after(0);
+	now += 10 * rnp_lease_times.steady;
+	rnp_policy_linger(p, now);
+	poll_for(2 * SHORT);
+	assert_int_equal(p->lease.length, SHORT);
+}
+
+static void linger_in_vain_is_left_out_for_a_while(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < 2 * RNP_LINGER_MISSES; i++) {
+		assert_true(rnp_policy_may_linger(p));
+		rnp_policy_lingered(p, i % RNP_LINGER_MISSES == 0);
+	}
+	assert_true(rnp_policy_may_linger(p));
+	rnp_policy_lingered(p, false);
+	for (unsigned again = 0; again < 2; again++) {
+		for (unsigned i = 0; i < RNP_LINGER_BACKOFF; i++)
+			assert_false(rnp_policy_may_linger(p));
+		assert_true(rnp_policy_may_linger(p));
+		rnp_policy_lingered(p, false);
+	}
+}
+
+#define TEST(name) cmocka_unit_test_setup(name, setup)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_streak_of_polls_takes_the_sockets),
+		TEST(posts_count_as_polls_do),
+		TEST(polls_count_less_while_a_cq_is_armed),
+		TEST(a_forgotten_cq_does_not_make_the_most_more),
+		TEST(a_stream_makes_polls_count_again),
+		TEST(what_a_poll_defers_is_guarded_by_a_lease_or_a_timer),
+		TEST(lease_is_renewed_after_three_quarters),
+		TEST(steady_polling_has_the_long_lease),
+		TEST(who_replies_is_steady_later),
+		TEST(a_gap_ends_the_long_lease),
+		TEST(timer_that_fires_between_two_polls_is_set_again),
+		TEST(busy_program_that_let_packets_wait_is_believed_later),
+		TEST(program_is_busy_if_it_used_half_of_the_time),
+		TEST(sockets_that_cannot_be_given_stay_under_a_timer),
+		TEST(timer_carries_the_deadline_while_the_sockets_are_on),
+		TEST(acks_are_held_for_a_while),
+		TEST(acks_that_have_waited_leave),
+		TEST(a_lease_guards_acks_as_well),
+		TEST(acks_leave_when_the_wire_is_dry),
+		TEST(acks_leave_though_the_wire_never_runs_dry),
+		TEST(acks_wait_for_the_end_of_a_reply),
+		TEST(replies_in_time_are_waited_for),
+		TEST(confidence_has_an_end),
+		TEST(a_post_is_a_reply_once),
+		TEST(request_without_a_reply_costs_confidence),
+		TEST(half_a_message_and_an_acknowledgement_have_no_reply),
+		TEST(only_memory_shows_what_completes_no_receive),
+		TEST(who_waits_for_an_acknowledgement_is_known),
+		TEST(who_looks_at_memory_has_the_sockets_from_its_first_poll_on),
+		TEST(pending_timer_serves_an_early_lease),
+		TEST(an_early_lease_has_its_reasons),
+		TEST(who_stays_away_in_an_early_lease_has_none_for_a_while),
+		TEST(who_sleeps_in_an_early_lease_is_believed),
+		TEST(who_has_something_to_reply_to_does_not_leave),
+		TEST(who_leaves_with_the_sockets_on_is_served_by_timers),
+		TEST(who_polls_on_does_not_look_at_memory),
+		TEST(first_post_leaves_and_takes_the_ack_along),
+		TEST(later_posts_gather_in_a_program_that_polls),
+		TEST(posts_gather_for_the_next_poll_only),
+		TEST(posts_of_a_stream_are_held),
+		TEST(packets_that_are_no_work_leave_what_is_held),
+		TEST(posts_are_held_as_long_as_a_super_packet_has_room),
+		TEST(posts_of_a_broken_queue_pair_are_not_held),
+		TEST(posts_are_held_from_a_run_on),
+		TEST(posts_that_waited_for_a_lease_gather_no_more_for_a_while),
+		TEST(thread_looks_again_for_a_bounded_time),
+		TEST(thread_does_not_look_again_after_a_dear_yield),
+		TEST(thread_looks_again_when_the_program_sleeps),
+		TEST(linger_keeps_the_sockets),
+		TEST(a_linger_is_no_steady_polling),
+		TEST(linger_in_vain_is_left_out_for_a_while),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
