@@ -64,11 +64,12 @@ static bool replies_singly(const struct rnp_policy *p)
 /* The background thread has found a request. Half a message has no reply, and an
  * acknowledgement has none.
  */
-static void expect_reply(struct rnp_replies *r, rn_ns now, const struct rnp_facts *f)
+static void expect_reply(struct rnp_replies *r, rn_ns now, bool is_amid_message,
+			 uint32_t requests)
 {
-	if (f->is_amid_message || f->requests == r->requests)
+	if (is_amid_message || requests == r->requests)
 		return;
-	r->requests = f->requests;
+	r->requests = requests;
 	if (r->found_at != 0)
 		r->confidence /= 2;
 	r->found_at = now;
@@ -90,12 +91,11 @@ static void judge_reply(struct rnp_replies *r, rn_ns now)
 /* Who had a completion for what came polls for it, and who had nothing (READs) waits for
  * nobody. Neither stops polling because a post is acknowledged.
  */
-static void note_what_came(struct rnp_replies *r, const struct rnp_facts *f)
+static void note_what_came(struct rnp_replies *r, struct rnp_counts counts)
 {
-	r->sees_memory =
-		f->requests != r->requests_posted && f->received == r->received_posted;
-	r->requests_posted = f->requests;
-	r->received_posted = f->received;
+	r->sees_memory = counts.requests != r->at_post.requests &&
+			 counts.receives == r->at_post.receives;
+	r->at_post = counts;
 }
 
 /* Who polls on, though what it posted is acknowledged, does not look at memory. */
@@ -109,17 +109,17 @@ static void note_polls_on(struct rnp_replies *r)
 }
 
 /* With something to acknowledge there is something to reply to; half a message is not. */
-static bool has_no_reply(const struct rnp_facts *f)
+static bool has_no_reply(struct rnp_facts f)
 {
-	return !f->owes_acks || f->is_amid_message;
+	return !f.owes_acks || f.is_amid_message;
 }
 
 /* Does the program have what it polled for, so that it will look at memory next? */
-static bool leaves(struct rnp_policy *p, const struct rnp_facts *f)
+static bool leaves(struct rnp_policy *p, struct rnp_facts f)
 {
 	struct rnp_replies *r = &p->replies;
 
-	if (!r->asked || f->is_asked_unacked)
+	if (!r->asked || f.is_asked_unacked)
 		return false;
 	r->asked = NULL;
 	r->has_left = replies_singly(p) && has_no_reply(f);
@@ -142,38 +142,35 @@ enum rnp_acks rnp_policy_acks(const struct rnp_policy *p)
 	return replies(p) ? RNP_ACKS_HELD : RNP_ACKS_NOW;
 }
 
-/* The program's reply has left in part, and the ACKs go along with the end of it. */
-static bool is_reply_in_part(const struct rnp_policy *p, rn_ns now,
-			     const struct rnp_facts *f)
-{
-	return replies(p) && p->replies.asked && f->is_asked_unsent &&
-	       now - p->replies.asked_at < RNP_REPLY_FOR;
-}
-
 /* The end of a message that the program replies to is acknowledged with the reply,
- * however long the two are. In the middle of one the peer may wait to go on.
+ * however long the two are: also if that has left in part, as its peer's window lets it.
+ * In the middle of a message the peer may wait to go on.
  */
 bool rnp_policy_acks_leave(const struct rnp_policy *p, rn_ns now, enum rnp_acks acks,
-			   unsigned found, const struct rnp_facts *f)
+			   unsigned found, bool is_amid_message, bool is_reply_in_part)
 {
-	bool expects_reply;
+	bool expects_reply = replies(p) && !is_amid_message;
 
-	if (acks == RNP_ACKS_NOW)
+	switch (acks) {
+	case RNP_ACKS_NOW:
 		return true;
-	if (acks == RNP_ACKS_HELD)
-		return f->is_amid_message;
+	case RNP_ACKS_HELD:
+		return is_amid_message;
+	case RNP_ACKS_IF_DRY:
+		break;
+	}
 	if (found == 0)
-		return f->is_amid_message || !is_reply_in_part(p, now, f);
-	expects_reply = replies(p) && !f->is_amid_message;
+		return !expects_reply || !is_reply_in_part ||
+		       now - p->replies.asked_at >= RNP_REPLY_FOR;
 	return p->acks.packets >=
 	       (expects_reply ? RNP_ACK_EVERY_ANSWERED : RNP_ACK_EVERY);
 }
 
-unsigned rnp_policy_limit_acks(struct rnp_policy *p, rn_ns now, const struct rnp_facts *f)
+unsigned rnp_policy_limit_acks(struct rnp_policy *p, rn_ns now, bool owes_acks)
 {
 	rn_ns at;
 
-	if (p->turn != RNP_ARMED || !f->owes_acks) {
+	if (p->turn != RNP_ARMED || !owes_acks) {
 		p->acks.since = 0;
 		return 0;
 	}
@@ -313,19 +310,20 @@ static uint32_t streak_needed(const struct rnp_policy *p)
 }
 
 static unsigned polled_with_sockets_on(struct rnp_policy *p, rn_ns now,
-				       const struct rnp_facts *f)
+				       struct rnp_facts f, rn_ns deadline)
 {
-	unsigned todo = rnp_policy_limit_acks(p, now, f);
+	unsigned todo = rnp_policy_limit_acks(p, now, f.owes_acks);
 
 	if (may_lease_early(p))
 		return todo | take_early_lease(p, now);
 	if (++p->polling.streak < streak_needed(p))
-		return todo | rnp_policy_deadline(p, f->deadline);
+		return todo | rnp_policy_deadline(p, deadline);
 	todo |= take_lease(p, now);
 	return todo | set_timer(p, now + p->lease.length);
 }
 
-unsigned rnp_policy_polled(struct rnp_policy *p, rn_ns now, const struct rnp_facts *f)
+unsigned rnp_policy_polled(struct rnp_policy *p, rn_ns now, struct rnp_facts f,
+			   rn_ns deadline)
 {
 	unsigned todo = 0;
 
@@ -334,14 +332,15 @@ unsigned rnp_policy_polled(struct rnp_policy *p, rn_ns now, const struct rnp_fac
 		p->polling.last = now;
 		if (p->turn == RNP_LEASED)
 			return RNP_GIVE_SOCKETS | RNP_HOLD_ACKS;
-		todo = rnp_policy_limit_acks(p, now, f);
-		return todo | rnp_policy_deadline(p, f->deadline);
+		todo = rnp_policy_limit_acks(p, now, f.owes_acks);
+		return todo | rnp_policy_deadline(p, deadline);
 	}
 	if (now - p->polling.last > p->times.lease / 4)
 		todo = note_gap(p, now);
 	p->polling.last = now;
-	return todo | (p->turn == RNP_LEASED ? renew_lease(p, now)
-					     : polled_with_sockets_on(p, now, f));
+	return todo |
+	       (p->turn == RNP_LEASED ? renew_lease(p, now)
+				      : polled_with_sockets_on(p, now, f, deadline));
 }
 
 /* ----------------------------------------------------------------------- posts */
@@ -399,15 +398,15 @@ unsigned rnp_policy_post(struct rnp_policy *p, rn_ns now, const struct rnp_post 
 }
 
 void rnp_policy_posted(struct rnp_policy *p, rn_ns now, const struct rn_qp *qp,
-		       const struct rnp_facts *f)
+		       struct rnp_facts f, struct rnp_counts counts)
 {
 	struct rnp_replies *r = &p->replies;
 
 	r->has_left = false;
-	r->asked = f->is_asked_unacked ? qp : NULL;
+	r->asked = f.is_asked_unacked ? qp : NULL;
 	r->asked_at = now;
-	note_what_came(r, f);
-	if (!f->owes_acks)
+	note_what_came(r, counts);
+	if (!f.owes_acks)
 		p->acks.since = 0;
 }
 
@@ -471,9 +470,10 @@ enum rnp_acks rnp_policy_woken(struct rnp_policy *p, rn_ns now)
 /* If the thread is not to wait for the program it looks again; else it gets out of its
  * way, as yielding the processor may not be enough.
  */
-unsigned rnp_policy_received(struct rnp_policy *p, rn_ns now, const struct rnp_facts *f)
+unsigned rnp_policy_received(struct rnp_policy *p, rn_ns now, bool is_amid_message,
+			     uint32_t requests)
 {
-	expect_reply(&p->replies, now, f);
+	expect_reply(&p->replies, now, is_amid_message, requests);
 	return replies(p) ? 0 : RNP_LOOK_AGAIN;
 }
 
@@ -519,9 +519,10 @@ bool rnp_policy_looks_on(const struct rnp_policy *p, rn_ns now)
 	       !is_backed_off(&p->look.backoff);
 }
 
-void rnp_policy_look_found(struct rnp_policy *p, rn_ns now, const struct rnp_facts *f)
+void rnp_policy_look_found(struct rnp_policy *p, rn_ns now, bool is_amid_message,
+			   uint32_t requests)
 {
-	expect_reply(&p->replies, now, f);
+	expect_reply(&p->replies, now, is_amid_message, requests);
 	p->look.until = now + RNP_LOOK_FOR;
 }
 

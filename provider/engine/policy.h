@@ -243,6 +243,12 @@ struct rnp_cpu {
 	rn_ns looked;	  /* ... which was then */
 };
 
+/* How many the core has had so far. */
+struct rnp_counts {
+	uint32_t requests; /* received */
+	uint32_t receives; /* completed by those */
+};
+
 /* The reply predictor. A program that looks at memory (ib_write_lat) posts, polls until
  * that is acknowledged, and looks at memory, without calls, for what its peer replies,
  * until it posts again. The background thread would have to receive all of it, and to
@@ -265,7 +271,7 @@ struct rnp_replies {
 	/* Of the core at the last post, and what they said: requests came, and none of
 	 * them completed a receive, so only memory shows them.
 	 */
-	uint32_t requests_posted, received_posted;
+	struct rnp_counts at_post;
 	bool sees_memory;
 	const struct rn_qp *asked; /* posted to last and not acknowledged yet, or NULL */
 	rn_ns asked_at;
@@ -328,15 +334,13 @@ struct rnp_policy {
 };
 
 /* ------------------------------------------------------------------------ events */
-/* What the loop has observed of the core. Each event says which fields it reads. */
+/* What the loop has observed of the core, by value, so that a poll has it in registers.
+ * Each event says which fields it reads.
+ */
 struct rnp_facts {
 	bool owes_acks;	       /* ACKs could leave and have not */
 	bool is_amid_message;  /* the last packet was not the end of its message */
 	bool is_asked_unacked; /* replies.asked waits for an acknowledgement */
-	bool is_asked_unsent;  /* ... and what was posted to it has not left as a whole */
-	uint32_t requests;     /* received by the core so far */
-	uint32_t received;     /* receives that it has completed so far */
-	rn_ns deadline;	       /* when somebody has to look, or RN_NEVER */
 };
 
 /* At attach: the background thread is responsible. */
@@ -349,16 +353,18 @@ void rnp_policy_init(struct rnp_policy *p);
 enum rnp_acks rnp_policy_poll(struct rnp_policy *p);
 
 /* It has drained the sockets. A lease is taken and renewed by nothing else, so there is
- * nothing left that the background thread would have to be woken for. Reads owes_acks,
- * is_amid_message, is_asked_unacked, deadline; all but the third only with
- * rnp_policy_wants_facts().
+ * nothing left that the background thread would have to be woken for. @deadline: when
+ * somebody has to look, or RN_NEVER; it counts while the sockets are on. Reads
+ * is_asked_unacked; owes_acks and is_amid_message if rnp_policy_wants_acks().
  */
-unsigned rnp_policy_polled(struct rnp_policy *p, rn_ns now, const struct rnp_facts *f);
+unsigned rnp_policy_polled(struct rnp_policy *p, rn_ns now, struct rnp_facts f,
+			   rn_ns deadline);
 
-/* Most polls of a program that has the sockets need no facts. */
-static inline bool rnp_policy_wants_facts(const struct rnp_policy *p)
+/* Most polls of a program that has the sockets are not about ACKs. */
+static inline bool rnp_policy_wants_acks(const struct rnp_policy *p,
+					 bool is_asked_unacked)
 {
-	return p->turn == RNP_ARMED || p->replies.asked;
+	return p->turn == RNP_ARMED || (p->replies.asked && !is_asked_unacked);
 }
 
 /* RNP_ACCOUNT_CPU: so much has the thread that polls used. */
@@ -374,11 +380,11 @@ struct rnp_post {
 
 unsigned rnp_policy_post(struct rnp_policy *p, rn_ns now, const struct rnp_post *post);
 
-/* What was posted to @qp, and not held, has been sent. Reads owes_acks, requests,
- * received and is_asked_unacked, of @qp.
+/* What was posted to @qp, and not held, has been sent. Reads owes_acks, and
+ * is_asked_unacked, of @qp.
  */
 void rnp_policy_posted(struct rnp_policy *p, rn_ns now, const struct rn_qp *qp,
-		       const struct rnp_facts *f);
+		       struct rnp_facts f, struct rnp_counts counts);
 
 /* Packets have left. @work: what was held is among them. @is_open: a super-packet is left
  * open.
@@ -386,20 +392,18 @@ void rnp_policy_posted(struct rnp_policy *p, rn_ns now, const struct rn_qp *qp,
 void rnp_policy_sent(struct rnp_policy *p, rn_ns now, bool work, bool is_open);
 
 /* --- Both. */
-/* Do ACKs leave in this step? @found: super-packets that were received in it. Reads
- * is_amid_message, is_asked_unsent.
+/* Do ACKs leave in this step? @found: super-packets that were received in it.
+ * @is_reply_in_part: what replies.asked was posted has not left as a whole; it counts
+ * only if rnp_policy_acks() is RNP_ACKS_HELD.
  */
 bool rnp_policy_acks_leave(const struct rnp_policy *p, rn_ns now, enum rnp_acks acks,
-			   unsigned found, const struct rnp_facts *f);
+			   unsigned found, bool is_amid_message, bool is_reply_in_part);
 
 /* With the sockets on the timer carries what the core waits for: @at. */
 unsigned rnp_policy_deadline(struct rnp_policy *p, rn_ns at);
 
-/* The sockets are on, and somebody has received: ACKs that are held leave in time. Reads
- * owes_acks.
- */
-unsigned rnp_policy_limit_acks(struct rnp_policy *p, rn_ns now,
-			       const struct rnp_facts *f);
+/* The sockets are on, and somebody has received: ACKs that are held leave in time. */
+unsigned rnp_policy_limit_acks(struct rnp_policy *p, rn_ns now, bool owes_acks);
 
 /* What becomes of ACKs when somebody receives and will not poll. */
 enum rnp_acks rnp_policy_acks(const struct rnp_policy *p);
@@ -425,8 +429,9 @@ void rnp_policy_took_over(struct rnp_policy *p, bool found);
 /* It was woken with the sockets on. */
 enum rnp_acks rnp_policy_woken(struct rnp_policy *p, rn_ns now);
 
-/* It has received something: a post should follow. Reads is_amid_message, requests. */
-unsigned rnp_policy_received(struct rnp_policy *p, rn_ns now, const struct rnp_facts *f);
+/* It has received something: a post should follow. */
+unsigned rnp_policy_received(struct rnp_policy *p, rn_ns now, bool is_amid_message,
+			     uint32_t requests);
 
 /* RNP_LOOK_AGAIN begins. @cpu: of the thread that polled, if rnp_policy_wants_cpu().
  * Return: whether it may.
@@ -444,8 +449,9 @@ bool rnp_policy_looks_on(const struct rnp_policy *p, rn_ns now);
 /* A yield was dear: it took RNP_YIELD_DEAR or more. */
 void rnp_policy_yield_was_dear(struct rnp_policy *p, rn_ns now, rn_ns cpu);
 
-/* A look has found something. Reads is_amid_message, requests. */
-void rnp_policy_look_found(struct rnp_policy *p, rn_ns now, const struct rnp_facts *f);
+/* A look has found something. */
+void rnp_policy_look_found(struct rnp_policy *p, rn_ns now, bool is_amid_message,
+			   uint32_t requests);
 
 /* --- Events. */
 /* @lingers: the program will linger before it sleeps. */

@@ -33,23 +33,9 @@ static rn_ns cpu_time(clockid_t clock)
 	return (rn_ns)ts.tv_sec * 1000000000 + ts.tv_nsec;
 }
 
-/* All but the deadline, as seen by somebody who has posted to @qp, which may be NULL. */
-static struct rnp_facts facts_with(const struct rnp_engine *e, const struct rn_qp *qp)
+static bool owes_acks(const struct rnp_engine *e)
 {
-	return (struct rnp_facts){
-		.owes_acks = rnp_has_sockets(e) && rn_dev_acks_due(e->dev),
-		.is_amid_message = rn_dev_is_amid_message(e->dev),
-		.is_asked_unacked = qp && rn_qp_unacked(qp),
-		.is_asked_unsent = qp && rn_qp_unsent(qp),
-		.requests = rn_dev_requests(e->dev),
-		.received = rn_dev_received(e->dev),
-		.deadline = RN_NEVER,
-	};
-}
-
-static struct rnp_facts facts(const struct rnp_engine *e)
-{
-	return facts_with(e, e->policy.replies.asked);
+	return rnp_has_sockets(e) && rn_dev_acks_due(e->dev);
 }
 
 /* ------------------------------------------------------------ what is performed */
@@ -69,8 +55,7 @@ static void account_cpu(struct rnp_engine *e)
 	rnp_policy_account(&e->policy, cpu_time(e->poller));
 }
 
-/* All that the policy may ask for but to receive and to look again. */
-static void perform(struct rnp_engine *e, unsigned todo)
+static void perform_some(struct rnp_engine *e, unsigned todo)
 {
 	if (todo & RNP_TAKE_SOCKETS)
 		take_sockets(e);
@@ -84,6 +69,14 @@ static void perform(struct rnp_engine *e, unsigned todo)
 		rn_mem_direct_init();
 }
 
+/* All that the policy may ask for but to receive and to look again. Mostly it is nothing.
+ */
+static inline void perform(struct rnp_engine *e, unsigned todo)
+{
+	if (todo)
+		perform_some(e, todo);
+}
+
 void rnp_progress_deadline(struct rnp_engine *e, rn_ns now)
 {
 	if (e->policy.turn == RNP_ARMED && rnp_has_sockets(e))
@@ -92,9 +85,7 @@ void rnp_progress_deadline(struct rnp_engine *e, rn_ns now)
 
 static void limit_acks(struct rnp_engine *e, rn_ns now)
 {
-	const struct rnp_facts f = facts(e);
-
-	perform(e, rnp_policy_limit_acks(&e->policy, now, &f));
+	perform(e, rnp_policy_limit_acks(&e->policy, now, owes_acks(e)));
 }
 
 /* What came in may wait for memory, and the program does not poll: move it on here. Each
@@ -164,14 +155,18 @@ static unsigned give_sockets(struct rnp_engine *e, rn_ns now, unsigned todo)
 static void after_poll(struct rnp_engine *e, rn_ns now)
 {
 	struct rnp_policy *p = &e->policy;
-	struct rnp_facts f = { .deadline = RN_NEVER };
+	const struct rn_qp *asked = p->replies.asked;
+	struct rnp_facts f = { .is_asked_unacked = asked && rn_qp_unacked(asked) };
+	rn_ns deadline = RN_NEVER;
 	unsigned todo;
 
-	if (rnp_policy_wants_facts(p))
-		f = facts(e);
+	if (rnp_policy_wants_acks(p, f.is_asked_unacked)) {
+		f.owes_acks = owes_acks(e);
+		f.is_amid_message = rn_dev_is_amid_message(e->dev);
+	}
 	if (p->turn == RNP_ARMED)
-		f.deadline = rnp_pump_deadline(e, now);
-	todo = rnp_policy_polled(p, now, &f);
+		deadline = rnp_pump_deadline(e, now);
+	todo = rnp_policy_polled(p, now, f, deadline);
 	perform(e, todo);
 	if (todo & RNP_GIVE_SOCKETS) {
 		give_sockets(e, now, todo);
@@ -220,7 +215,6 @@ void rnp_engine_posted(struct rnp_engine *e, struct rn_qp *qp,
 		.is_sending = rn_qp_state(qp) == RN_QPS_RTS,
 	};
 	unsigned todo = rnp_policy_post(&e->policy, posted->now, &post);
-	struct rnp_facts f;
 	int cancel;
 
 	if (todo & RNP_HOLD)
@@ -229,8 +223,11 @@ void rnp_engine_posted(struct rnp_engine *e, struct rn_qp *qp,
 	rnp_pump_transmit(e, posted->now,
 			  RN_TX_WORK | (todo & RNP_ACK_ALONG ? RN_TX_ALONG : 0),
 			  todo & RNP_GATHER);
-	f = facts_with(e, qp);
-	rnp_policy_posted(&e->policy, posted->now, qp, &f);
+	rnp_policy_posted(&e->policy, posted->now, qp,
+			  (struct rnp_facts){ .owes_acks = owes_acks(e),
+					      .is_asked_unacked = rn_qp_unacked(qp) },
+			  (struct rnp_counts){ .requests = rn_dev_requests(e->dev),
+					       .receives = rn_dev_received(e->dev) });
 	rnp_pump_events(e);
 	rnp_progress_deadline(e, posted->now);
 	pthread_setcancelstate(cancel, NULL);
@@ -320,7 +317,6 @@ static void look_again(struct rnp_engine *e, rn_ns now)
 {
 	struct rnp_policy *p = &e->policy;
 	rn_ns cpu = rnp_policy_wants_cpu(p) ? cpu_time(e->poller) : 0;
-	struct rnp_facts f;
 
 	/* Nobody gets the processor of a real-time thread that yields. */
 	if (e->realtime && sched_getcpu() == e->poller_at)
@@ -334,17 +330,18 @@ static void look_again(struct rnp_engine *e, rn_ns now)
 		now = rnp_engine_now();
 		if (serve_sockets(e, now, RNP_ACKS_NOW) == 0)
 			continue;
-		f = facts(e);
-		rnp_policy_look_found(p, now, &f);
+		rnp_policy_look_found(p, now, rn_dev_is_amid_message(e->dev),
+				      rn_dev_requests(e->dev));
 	}
 }
 
 /* The background thread has received something. */
 static void after_packets(struct rnp_engine *e, rn_ns now)
 {
-	const struct rnp_facts f = facts(e);
+	unsigned todo = rnp_policy_received(
+		&e->policy, now, rn_dev_is_amid_message(e->dev), rn_dev_requests(e->dev));
 
-	if (rnp_policy_received(&e->policy, now, &f) & RNP_LOOK_AGAIN)
+	if (todo & RNP_LOOK_AGAIN)
 		look_again(e, now);
 }
 

@@ -193,10 +193,11 @@ static bool acks_leave(const struct rnp_engine *e, rn_ns now, enum rnp_acks acks
 {
 	const struct rnp_policy *p = &e->policy;
 	const struct rn_qp *asked = p->replies.asked;
-	const struct rnp_facts f = { .is_amid_message = rn_dev_is_amid_message(e->dev),
-				     .is_asked_unsent = asked && rn_qp_unsent(asked) };
+	bool in_part =
+		asked && rnp_policy_acks(p) == RNP_ACKS_HELD && rn_qp_unsent(asked);
 
-	return rnp_policy_acks_leave(p, now, acks, found, &f);
+	return rnp_policy_acks_leave(p, now, acks, found, rn_dev_is_amid_message(e->dev),
+				     in_part);
 }
 
 unsigned rnp_pump_step(struct rnp_engine *e, rn_ns now, unsigned drain,

@@ -119,9 +119,10 @@ static void let_go(void)
 /* The background thread of @k has received what came last. */
 static void expect_reply(const struct kit_end *k)
 {
-	const struct rnp_facts f = virtual_facts(k);
+	const struct rn_dev *dev = rnp_engine_dev(k->e);
 
-	rnp_policy_received(&k->e->policy, virtual_now(), &f);
+	rnp_policy_received(&k->e->policy, virtual_now(), rn_dev_is_amid_message(dev),
+			    rn_dev_requests(dev));
 }
 
 /* ---------------------------------------------------------------------------- answers */
@@ -380,7 +381,7 @@ static void is_to_stop(struct rnp_policy *p)
 /* Its completions are what it waits for, and come with the next poll. */
 static void who_polls_on_does_not_look_at_memory(void **state)
 {
-	struct rnp_facts f;
+	const struct rnp_counts counts = { 0 };
 	struct kit_end *a = &ends[0];
 	struct rnp_policy *p = &a->e->policy;
 
@@ -396,8 +397,7 @@ static void who_polls_on_does_not_look_at_memory(void **state)
 
 	is_to_stop(p);
 	rnp_engine_poll(a->e);
-	f = virtual_facts(a);
-	rnp_policy_posted(p, virtual_now(), a->qp, &f);
+	rnp_policy_posted(p, virtual_now(), a->qp, virtual_facts(a), counts);
 	rnp_engine_poll(a->e);
 	assert_int_equal(p->replies.confidence, MUCH);
 }

@@ -222,11 +222,7 @@ static struct rnp_facts facts(void)
 {
 	return (struct rnp_facts){ .owes_acks = w.owes_acks,
 				   .is_amid_message = w.is_amid,
-				   .is_asked_unacked = w.unacked > 0,
-				   .is_asked_unsent = w.unsent > 0,
-				   .requests = w.requests,
-				   .received = w.received,
-				   .deadline = w.ack_timer };
+				   .is_asked_unacked = w.unacked > 0 };
 }
 
 /* No packet waits for ever: a lease that was just renewed, the look that the thread is
@@ -309,15 +305,13 @@ static void expire(void)
 static unsigned step(unsigned max, enum rnp_acks acks)
 {
 	unsigned found = 0;
-	struct rnp_facts f;
 
 	while (found < max && w.head != w.tail && w.wire[w.head % WIRE].at <= w.now) {
 		take(&w.wire[w.head++ % WIRE]);
 		found++;
 	}
 	expire();
-	f = facts();
-	if (rnp_policy_acks_leave(p, w.now, acks, found, &f))
+	if (rnp_policy_acks_leave(p, w.now, acks, found, w.is_amid, w.unsent > 0))
 		send_acks();
 	send_work(false);
 	return found;
@@ -336,9 +330,7 @@ static void perform(unsigned todo)
 
 static void limit_acks(void)
 {
-	const struct rnp_facts f = facts();
-
-	perform(rnp_policy_limit_acks(p, w.now, &f));
+	perform(rnp_policy_limit_acks(p, w.now, w.owes_acks));
 }
 
 static unsigned serve_sockets(enum rnp_acks acks)
@@ -394,7 +386,6 @@ static void yield(void)
 static void look_again(void)
 {
 	rn_ns begun = w.now, called = 0, before;
-	struct rnp_facts f;
 
 	if (!rnp_policy_look(p, w.now, w.cpu))
 		return;
@@ -406,17 +397,14 @@ static void look_again(void)
 			return;
 		if (serve_sockets(RNP_ACKS_NOW) == 0)
 			continue;
-		f = facts();
-		rnp_policy_look_found(p, w.now, &f);
+		rnp_policy_look_found(p, w.now, w.is_amid, w.requests);
 	}
 	check_wait(begun, RNP_LOOK_MAX + called, "looking again");
 }
 
 static void after_packets(void)
 {
-	const struct rnp_facts f = facts();
-
-	if (rnp_policy_received(p, w.now, &f) & RNP_LOOK_AGAIN)
+	if (rnp_policy_received(p, w.now, w.is_amid, w.requests) & RNP_LOOK_AGAIN)
 		look_again();
 }
 
@@ -458,12 +446,10 @@ static void run_background(void)
 static void poll(void)
 {
 	enum rnp_acks acks = rnp_policy_poll(p);
-	struct rnp_facts f;
 	unsigned todo;
 
 	step(DRAIN_APP, acks);
-	f = facts();
-	todo = rnp_policy_polled(p, w.now, &f);
+	todo = rnp_policy_polled(p, w.now, facts(), w.ack_timer);
 	perform(todo);
 	if (todo & RNP_GIVE_SOCKETS) {
 		give_sockets(todo);
@@ -483,7 +469,7 @@ static void post(void)
 					  .is_unacked = w.unacked > 0,
 					  .is_sending = true };
 	unsigned todo = rnp_policy_post(p, w.now, &request);
-	struct rnp_facts f;
+	struct rnp_counts counts;
 
 	if (w.kept + w.unsent == 0)
 		w.kept_since = w.now;
@@ -493,8 +479,8 @@ static void post(void)
 		if (todo & RNP_ACK_ALONG)
 			send_acks();
 		send_work(todo & RNP_GATHER);
-		f = facts();
-		rnp_policy_posted(p, w.now, (const struct rn_qp *)&w, &f);
+		counts = (struct rnp_counts){ w.requests, w.received };
+		rnp_policy_posted(p, w.now, (const struct rn_qp *)&w, facts(), counts);
 		perform(rnp_policy_deadline(p, w.ack_timer));
 	}
 	if (!w.is_running)

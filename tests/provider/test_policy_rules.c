@@ -25,7 +25,10 @@ static const struct rn_qp *const other = (const struct rn_qp *)&names[1];
 
 static struct rnp_policy policy, *const p = &policy;
 static rn_ns now;
-static struct rnp_facts core; /* what the loop observes */
+static struct rnp_facts core; /* what the loop observes ... */
+static struct rnp_counts counts;
+static rn_ns deadline;
+static bool is_in_part; /* ... a reply has left */
 
 static int setup(void **state)
 {
@@ -33,7 +36,10 @@ static int setup(void **state)
 	policy = (struct rnp_policy){ 0 };
 	rnp_policy_init(p);
 	now = START;
-	core = (struct rnp_facts){ .deadline = RN_NEVER };
+	core = (struct rnp_facts){ 0 };
+	counts = (struct rnp_counts){ 0 };
+	deadline = RN_NEVER;
+	is_in_part = false;
 	return 0;
 }
 
@@ -42,7 +48,7 @@ static unsigned poll_after(rn_ns later)
 {
 	now += later;
 	rnp_policy_poll(p);
-	return rnp_policy_polled(p, now, &core);
+	return rnp_policy_polled(p, now, core, deadline);
 }
 
 static unsigned post_after(rn_ns later, bool is_unacked)
@@ -59,7 +65,7 @@ static unsigned post_after(rn_ns later, bool is_unacked)
 static void posted(bool is_unacked)
 {
 	core.is_asked_unacked = is_unacked;
-	rnp_policy_posted(p, now, qp, &core);
+	rnp_policy_posted(p, now, qp, core, counts);
 }
 
 /* Polls until the program has the sockets. */
@@ -110,8 +116,8 @@ static void lapse(bool computes, bool found)
 /* The background thread has found a request, and the program posts @later. */
 static void reply_after(rn_ns later)
 {
-	core.requests++;
-	rnp_policy_received(p, now, &core);
+	counts.requests++;
+	rnp_policy_received(p, now, core.is_amid_message, counts.requests);
 	post_after(later, false);
 }
 
@@ -128,7 +134,7 @@ static void looks_at_memory(void)
 {
 	reply_often(RNP_REPLIES);
 	rnp_policy_poll(p);
-	core.requests++;
+	counts.requests++;
 	post_after(0, false);
 	posted(true);
 	rnp_policy_poll(p);
@@ -359,10 +365,10 @@ static void timer_carries_the_deadline_while_the_sockets_are_on(void **state)
 	assert_int_equal(rnp_policy_deadline(p, now + 101), 0);
 	assert_int_equal(rnp_policy_deadline(p, now + 99), RNP_SET_TIMER);
 	assert_int_equal(p->timer_at, now + 99);
-	core.deadline = now + 50;
+	deadline = now + 50;
 	assert_int_equal(poll_after(1), RNP_SET_TIMER);
-	assert_int_equal(p->timer_at, core.deadline);
-	core.deadline = RN_NEVER;
+	assert_int_equal(p->timer_at, deadline);
+	deadline = RN_NEVER;
 	take();
 	assert_int_equal(rnp_policy_deadline(p, now + 1), 0);
 }
@@ -373,19 +379,20 @@ static void acks_are_held_for_a_while(void **state)
 	rn_ns since = now;
 
 	(void)state;
-	assert_int_equal(rnp_policy_limit_acks(p, now, &core), 0);
+	assert_int_equal(rnp_policy_limit_acks(p, now, core.owes_acks), 0);
 	core.owes_acks = true;
-	assert_int_equal(rnp_policy_limit_acks(p, now, &core), RNP_SET_TIMER);
+	assert_int_equal(rnp_policy_limit_acks(p, now, core.owes_acks), RNP_SET_TIMER);
 	assert_int_equal(p->timer_at, since + RNP_ACK_HOLD);
-	assert_int_equal(rnp_policy_limit_acks(p, now + 10, &core), 0);
+	assert_int_equal(rnp_policy_limit_acks(p, now + 10, core.owes_acks), 0);
 	p->timer_at = since + RNP_ACK_HOLD + 1;
-	assert_int_equal(rnp_policy_limit_acks(p, now + 10, &core), RNP_SET_TIMER);
+	assert_int_equal(rnp_policy_limit_acks(p, now + 10, core.owes_acks),
+			 RNP_SET_TIMER);
 	assert_int_equal(p->timer_at, since + RNP_ACK_HOLD);
 	p->timer_at = since + 5; /* somebody will look */
-	assert_int_equal(rnp_policy_limit_acks(p, now + 10, &core), 0);
+	assert_int_equal(rnp_policy_limit_acks(p, now + 10, core.owes_acks), 0);
 	assert_int_equal(p->timer_at, since + 5);
 	core.owes_acks = false;
-	assert_int_equal(rnp_policy_limit_acks(p, now + 10, &core), 0);
+	assert_int_equal(rnp_policy_limit_acks(p, now + 10, core.owes_acks), 0);
 	assert_int_equal(p->acks.since, 0);
 }
 
@@ -396,7 +403,7 @@ static void acks_that_have_waited_leave(void **state)
 	reply_often(RNP_REPLIES);
 	assert_int_equal(rnp_policy_woken(p, now), RNP_ACKS_HELD);
 	core.owes_acks = true;
-	rnp_policy_limit_acks(p, now, &core);
+	rnp_policy_limit_acks(p, now, core.owes_acks);
 	assert_int_equal(rnp_policy_woken(p, now + RNP_ACK_HOLD - 1), RNP_ACKS_HELD);
 	assert_int_equal(rnp_policy_woken(p, now + RNP_ACK_HOLD), RNP_ACKS_NOW);
 	/* It counts from anew. */
@@ -407,15 +414,16 @@ static void a_lease_guards_acks_as_well(void **state)
 {
 	(void)state;
 	core.owes_acks = true;
-	rnp_policy_limit_acks(p, now, &core);
+	rnp_policy_limit_acks(p, now, core.owes_acks);
 	take();
-	assert_int_equal(rnp_policy_limit_acks(p, now, &core), 0);
+	assert_int_equal(rnp_policy_limit_acks(p, now, core.owes_acks), 0);
 	assert_int_equal(p->acks.since, 0);
 }
 
 static bool acks_leave(enum rnp_acks acks, unsigned found)
 {
-	return rnp_policy_acks_leave(p, now, acks, found, &core);
+	return rnp_policy_acks_leave(p, now, acks, found, core.is_amid_message,
+				     is_in_part);
 }
 
 static void acks_leave_when_the_wire_is_dry(void **state)
@@ -452,7 +460,7 @@ static void acks_wait_for_the_end_of_a_reply(void **state)
 {
 	(void)state;
 	looks_at_memory();
-	core.is_asked_unsent = true;
+	is_in_part = true;
 	assert_false(acks_leave(RNP_ACKS_IF_DRY, 0));
 	core.is_amid_message = true;
 	assert_true(acks_leave(RNP_ACKS_IF_DRY, 0));
@@ -462,9 +470,9 @@ static void acks_wait_for_the_end_of_a_reply(void **state)
 	now += 1;
 	assert_true(acks_leave(RNP_ACKS_IF_DRY, 0));
 	now -= 1;
-	core.is_asked_unsent = false;
+	is_in_part = false;
 	assert_true(acks_leave(RNP_ACKS_IF_DRY, 0));
-	core.is_asked_unsent = true;
+	is_in_part = true;
 	p->replies.confidence = RNP_REPLIES - 1;
 	assert_true(acks_leave(RNP_ACKS_IF_DRY, 0));
 }
@@ -475,13 +483,16 @@ static void replies_in_time_are_waited_for(void **state)
 	(void)state;
 	for (unsigned i = 0; i < RNP_REPLIES; i++) {
 		assert_int_equal(rnp_policy_acks(p), RNP_ACKS_NOW);
-		core.requests++;
-		assert_int_equal(rnp_policy_received(p, now, &core), RNP_LOOK_AGAIN);
+		counts.requests++;
+		assert_int_equal(rnp_policy_received(p, now, core.is_amid_message,
+						     counts.requests),
+				 RNP_LOOK_AGAIN);
 		post_after(RNP_REPLY_WITHIN, false);
 	}
 	assert_int_equal(rnp_policy_acks(p), RNP_ACKS_HELD);
-	core.requests++;
-	assert_int_equal(rnp_policy_received(p, now, &core), 0);
+	counts.requests++;
+	assert_int_equal(
+		rnp_policy_received(p, now, core.is_amid_message, counts.requests), 0);
 	post_after(RNP_REPLY_WITHIN + 1, false);
 	assert_int_equal(p->replies.confidence, RNP_REPLIES / 2);
 	assert_int_equal(rnp_policy_acks(p), RNP_ACKS_NOW);
@@ -511,11 +522,12 @@ static void request_without_a_reply_costs_confidence(void **state)
 	reply_often(8);
 	for (unsigned left = 8; left > 0; left /= 2) {
 		assert_int_equal(p->replies.confidence, left);
-		core.requests++;
-		rnp_policy_received(p, now, &core);
+		counts.requests++;
+		rnp_policy_received(p, now, core.is_amid_message, counts.requests);
 		if (left == 8) { /* the first is still waited for */
-			core.requests++;
-			rnp_policy_received(p, now, &core);
+			counts.requests++;
+			rnp_policy_received(p, now, core.is_amid_message,
+					    counts.requests);
 		}
 	}
 	assert_int_equal(p->replies.confidence, 0);
@@ -524,30 +536,31 @@ static void request_without_a_reply_costs_confidence(void **state)
 static void half_a_message_and_an_acknowledgement_have_no_reply(void **state)
 {
 	(void)state;
-	rnp_policy_received(p, now, &core); /* no request */
+	rnp_policy_received(p, now, core.is_amid_message,
+			    counts.requests); /* no request */
 	assert_int_equal(p->replies.found_at, 0);
-	core.requests++;
+	counts.requests++;
 	core.is_amid_message = true;
-	rnp_policy_received(p, now, &core);
+	rnp_policy_received(p, now, core.is_amid_message, counts.requests);
 	assert_int_equal(p->replies.found_at, 0);
 	core.is_amid_message = false;
-	rnp_policy_look_found(p, now, &core);
+	rnp_policy_look_found(p, now, core.is_amid_message, counts.requests);
 	assert_int_equal(p->replies.found_at, now);
 }
 
 static void only_memory_shows_what_completes_no_receive(void **state)
 {
 	(void)state;
-	core.requests++;
+	counts.requests++;
 	posted(true);
 	assert_true(p->replies.sees_memory);
-	core.requests++;
-	core.received++;
+	counts.requests++;
+	counts.receives++;
 	posted(true);
 	assert_false(p->replies.sees_memory);
 	posted(true); /* nothing came */
 	assert_false(p->replies.sees_memory);
-	core.requests++;
+	counts.requests++;
 	posted(true);
 	assert_true(p->replies.sees_memory);
 }
@@ -688,9 +701,9 @@ static void who_leaves_with_the_sockets_on_is_served_by_timers(void **state)
 	(void)state;
 	looks_at_memory();
 	core.is_asked_unacked = false;
-	core.deadline = now + RN_MSEC(7);
+	deadline = now + RN_MSEC(7);
 	assert_int_equal(poll_after(RN_USEC(1)), RNP_SET_TIMER);
-	assert_int_equal(p->timer_at, core.deadline);
+	assert_int_equal(p->timer_at, deadline);
 	assert_true(p->replies.has_left);
 }
 
@@ -849,7 +862,7 @@ static void thread_looks_again_for_a_bounded_time(void **state)
 	/* What it finds prolongs that, and not for ever. */
 	while (rnp_policy_looks_on(p, now)) {
 		now += RN_USEC(1);
-		rnp_policy_look_found(p, now, &core);
+		rnp_policy_look_found(p, now, core.is_amid_message, counts.requests);
 	}
 	assert_int_equal(now - begun, RNP_LOOK_MAX);
 }

@@ -111,11 +111,7 @@ struct rnp_facts virtual_facts(const struct kit_end *k)
 
 	return (struct rnp_facts){ .owes_acks = rn_dev_acks_due(dev),
 				   .is_amid_message = rn_dev_is_amid_message(dev),
-				   .is_asked_unacked = rn_qp_unacked(k->qp),
-				   .is_asked_unsent = rn_qp_unsent(k->qp),
-				   .requests = rn_dev_requests(dev),
-				   .received = rn_dev_received(dev),
-				   .deadline = RN_NEVER };
+				   .is_asked_unacked = rn_qp_unacked(k->qp) };
 }
 
 bool virtual_would_leave(const struct kit_end *k)
@@ -124,7 +120,7 @@ bool virtual_would_leave(const struct kit_end *k)
 	struct rnp_facts f = virtual_facts(k);
 
 	p.turn = RNP_LEASED;
-	return rnp_policy_polled(&p, clock_now, &f) & RNP_GIVE_SOCKETS;
+	return rnp_policy_polled(&p, clock_now, f, RN_NEVER) & RNP_GIVE_SOCKETS;
 }
 
 bool virtual_would_lease_early(const struct kit_end *k)
@@ -134,7 +130,7 @@ bool virtual_would_lease_early(const struct kit_end *k)
 
 	p.turn = RNP_ARMED;
 	f.is_asked_unacked = true;
-	return rnp_policy_polled(&p, clock_now, &f) & RNP_TAKE_SOCKETS &&
+	return rnp_policy_polled(&p, clock_now, f, RN_NEVER) & RNP_TAKE_SOCKETS &&
 	       p.lease.is_early;
 }
 
