@@ -2,10 +2,8 @@
 /* engine_internal.h - inside of the engine.
  *
  *   engine.c	       the engines of this process: get, put, attach
- *   pump.c	       one step: packets in, core, packets out, events
  *   policy.c	       whose step it is, when a post leaves and when an ACK does
- *   progress.c	       does what the policy says, for verbs and for the background thread
- *   clock.c	       the time, and how not to ask for it
+ *   progress.c	       the time, one step of the device, and the loop around the policy
  *   background.c      the thread that sleeps until it is its turn
  *   realtime.c	       its priority in programs of a real-time class
  *   groups.c	       multicast groups whose packets come here
@@ -124,38 +122,23 @@ static inline bool rnp_has_sockets(const struct rnp_engine *e)
 	return e->attached && e->wire.net;
 }
 
-/* ------------------------------------------------------------------ clock.c */
-/* At most two microseconds ago, and not before what the core was told; tells it. */
-rn_ns rnp_clock_nearly_now(struct rnp_engine *e);
-
-/* Likewise, unless the program may see it: then now. */
+/* --------------------------------------------------------------- progress.c */
+/* At most two microseconds ago, and not before what the core was told, unless the program
+ * may see it: then now.
+ */
 rn_ns rnp_clock_poll_time(struct rnp_engine *e);
 
-/* ------------------------------------------------------------------- pump.c */
 enum {
 	RNP_DRAIN_APP = 8, /* super-packets per call of the program */
 	RNP_DRAIN_BACKGROUND = 64,
-	RNP_SEND_MAX = 32, /* super-packets out per step */
 };
 
 /* Receive, expire, transmit, take events. Return: super-packets received. */
 unsigned rnp_pump_step(struct rnp_engine *e, rn_ns now, unsigned drain,
 		       enum rnp_acks acks);
 
-/* Transmit without receiving. @gather: leave the last super-packet open for more. */
-void rnp_pump_transmit(struct rnp_engine *e, rn_ns now, unsigned what, bool gather);
-
 void rnp_pump_events(struct rnp_engine *e);
 
-/* Hand reads and atomics that have ended to the core. Return: how many. */
-unsigned rnp_pump_collect(struct rnp_engine *e, rn_ns now);
-
-/* Next time at which somebody must look: timers of the core, a socket that was full, a
- * capture to be written. RN_NEVER: not before a packet comes.
- */
-rn_ns rnp_pump_deadline(const struct rnp_engine *e, rn_ns now);
-
-/* --------------------------------------------------------------- progress.c */
 /* One step by a thread of the program. */
 void rnp_progress_app(struct rnp_engine *e);
 
@@ -222,11 +205,6 @@ bool rnp_local_cfg(struct rnp_engine *e, unsigned slot, struct rn_local_cfg *cfg
 
 /* RN_ROCIND_WIRE or RN_ROCIND_WIRE_DOWN; takes its descriptors. */
 void rnp_local_event(struct rnp_engine *e, const struct rn_rocind_event *ev);
-
-/* After a poll of the program, for rnp_engine_yield(). @found: packets, so that more are
- * likely on their way.
- */
-void rnp_local_note_life(struct rnp_engine *e, bool found);
 
 /* ----------------------------------------------------------------- engine.c */
 /* The part of rnp_engine_attach() that follows rocind's answer; lock held. @a's sockets

@@ -2,8 +2,6 @@
 /* local.c - local wires of an engine: rocind lays them, the background thread is woken by
  * them.
  */
-#include <sched.h>
-
 #include "engine_internal.h"
 #include "transport/io/host/log.h"
 #include "transport/io/rocind/rocind_client.h"
@@ -59,17 +57,4 @@ void rnp_local_event(struct rnp_engine *e, const struct rn_rocind_event *ev)
 	if (is_first && rn_local_event_fd(local) >= 0)
 		rnp_background_add(e, rn_local_event_fd(local), RNP_TAG_LOCAL, true);
 	rnp_progress_deadline(e, rnp_engine_now()); /* its memory, if it is not used */
-}
-
-void rnp_local_note_life(struct rnp_engine *e, bool found)
-{
-	bool is_lively = found || (e->wire.local && rn_local_is_lively(e->wire.local));
-
-	atomic_store_explicit(&e->is_lively, is_lively, memory_order_relaxed);
-}
-
-void rnp_engine_yield(struct rnp_engine *e)
-{
-	if (!atomic_load_explicit(&e->is_lively, memory_order_relaxed))
-		sched_yield();
 }

@@ -1,27 +1,338 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* progress.c - the loop around the policy: it observes, tells the policy what has
- * happened, and performs what that asks for.
+ * happened, and performs what that asks for. In this order: the time, one step of the
+ * device (packets in, core, packets out, events), and who makes steps: the program's
+ * threads in polls and posts, and the background thread, which is woken. Whose turn it
+ * is, when a lease begins and ends, and when a post or an ACK leaves, is policy.h's
+ * business.
  *
- * Steps are made by the program's threads, in polls and posts, and by the background
- * thread, which is woken. Whose turn it is, when a lease begins and ends, and when a post
- * or an ACK leaves, is policy.h's business.
- *
- * Packets cannot get lost in a hand-over: switching the sockets on looks at them once
+ * - Packets cannot get lost in a hand-over: switching the sockets on looks at them once
  * more (level-triggered), and switching them off is followed by setting the timer, at
  * whose end they are found.
+ * - Timers of the core are looked at only when the socket is dry: a process that was
+ * stopped for a while must not send again what has been acknowledged.
  */
-#include "engine_internal.h"
-
+#include <errno.h>
 #include <sched.h>
 
+#include "engine_internal.h"
+#include "rocin/opcode.h"
+#include "rocin/wire.h"
+#include "transport/io/capture/net_capture.h"
 #include "transport/io/memory/mem_direct.h"
+#include "trace_points.h"
 
 enum {
+	/* Of the processor's counter, which runs at 1 GHz at least: 2 us. */
+	NEAR_TICKS = 2000,
+	SEND_MAX = 32, /* super-packets out per step */
+	/* Steps after which timers are served in spite of packets waiting. */
+	NOT_DRY_MAX = 64,
+	SMALL = 512, /* bytes: likely a whole message, and another recvmsg() would show */
 	MOVES_MAX = 256, /* packets of answers to one batch of packets */
 	MOVES_IDLE = 4,	 /* looks in a row at which memory had answered nothing */
 	LOOK_AT_DESCRIPTORS = 4096, /* polls; the look takes some microseconds */
 	TAKE_MAX = 32,		    /* steps: more than the sockets hold */
 };
+
+static_assert((int)RNP_ACK_EVERY_ANSWERED == RN_SUPER_SEGMENTS * RNP_DRAIN_APP,
+	      "as much as one step of a poll finds");
+
+#define RETRY_AFTER RN_USEC(200) /* a socket that was full */
+
+/* Of what was sent meanwhile more than one acknowledgement has likely come: a
+ * super-packet takes half of this.
+ */
+#define LONG_AGO RN_USEC(20)
+
+/* ------------------------------------------------------------------- the time */
+/* Reading the clock is a third of a poll that finds nothing, and a twentieth of what a
+ * post of a stream costs. The processor's counter tells for less whether what the core
+ * was told last still serves.
+ */
+rn_ns rnp_engine_now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (rn_ns)ts.tv_sec * 1000000000 + ts.tv_nsec;
+}
+
+static bool is_near(struct rnp_clock *c)
+{
+#if defined(__x86_64__)
+	uint64_t ticks = __builtin_ia32_rdtsc();
+	/* On another processor the counter may be behind: that is far. */
+	bool near = ticks - c->ticks < NEAR_TICKS;
+
+	if (!near)
+		c->ticks = ticks;
+	return near;
+#else
+	(void)c;
+	return false;
+#endif
+}
+
+/* At most two microseconds ago, and not before what the core was told; tells it. */
+static rn_ns nearly_now(struct rnp_engine *e)
+{
+	if (!is_near(&e->clock))
+		rnp_tell_time(e, rnp_engine_now());
+	return e->clock.now;
+}
+
+rn_ns rnp_clock_poll_time(struct rnp_engine *e)
+{
+	return e->clock.shows ? rnp_engine_now() : nearly_now(e);
+}
+
+rn_ns rnp_engine_send_time(struct rnp_engine *e, const struct rn_qp *qp)
+{
+	if (rn_qp_state(qp) == RN_QPS_RTS)
+		return nearly_now(e);
+	rnp_tell_time(e, rnp_engine_now());
+	return e->clock.now;
+}
+
+rn_ns rnp_engine_recv_time(const struct rnp_engine *e, const struct rn_qp *qp)
+{
+	return rn_qp_state(qp) == RN_QPS_ERR ? rnp_engine_now() : e->clock.now;
+}
+
+void rnp_engine_shows_time(struct rnp_engine *e)
+{
+	e->clock.shows = true;
+}
+
+/* ------------------------------------------------------------------ one step */
+/* Is the last of these an acknowledgement, and all others requests? Behind responses it
+ * would say that one of them is lost.
+ */
+static bool has_ack_along(const struct rn_rx *rx, unsigned count)
+{
+	const struct rn_rx *last = &rx[count - 1];
+
+	if (count < 2 || last->len < RN_BTH_LEN || last->data[0] != RN_RC_ACK)
+		return false;
+	for (unsigned i = 0; i < count - 1; i++)
+		if (rx[i].len < RN_BTH_LEN ||
+		    !(rn_opcode_info[rx[i].data[0]].flags & RN_OP_REQUEST))
+			return false;
+	return true;
+}
+
+/* An acknowledgement that comes along with an answer is the last of its super-packet. It
+ * counts first: to a program its request is complete before it is answered.
+ */
+static void take(struct rnp_engine *e, rn_ns now, const struct rn_rx *rx, unsigned count)
+{
+	if (has_ack_along(rx, count))
+		rn_dev_receive(e->dev, now, &rx[--count], 1);
+	rn_dev_receive(e->dev, now, rx, count);
+}
+
+/* At most @max calls of the wire, whatever comes: rn_net_ops.receive bounds each. Return:
+ * how many found packets.
+ *
+ * @eager: go on after a single small packet. A program that polls wants its completion;
+ * whatever else has come it gets with the next poll. But a sender that took in but one
+ * acknowledgement at a time would never have room for more than what that one is of.
+ */
+static unsigned receive(struct rnp_engine *e, rn_ns now, unsigned max, bool eager,
+			bool *dry)
+{
+	const struct rn_net *net = e->wire.net;
+	const bool more = eager || now - e->looked_at > LONG_AGO;
+	struct rn_rx rx[RN_RX_BATCH];
+	unsigned supers = 0;
+
+	e->looked_at = now;
+	*dry = false;
+	for (unsigned looks = 0; looks < max; looks++) {
+		int n = net->ops->receive(net->ctx, rx);
+
+		if (n == -EAGAIN)
+			continue;
+		if (n <= 0) {
+			*dry = true;
+			break;
+		}
+		rn_trace_receive((uint32_t)n, rx[0].len);
+		take(e, now, rx, (unsigned)n);
+		e->policy.acks.packets += (uint32_t)n;
+		supers++;
+		if (n == 1 && rx[0].len <= SMALL && !more)
+			break;
+	}
+	return supers;
+}
+
+struct collector {
+	struct rn_dev *dev;
+	rn_ns now;
+};
+
+static void memory_done(void *arg, uint64_t tag, enum rn_mem_result result)
+{
+	const struct collector *c = arg;
+
+	rn_dev_mem_done(c->dev, c->now, tag, result);
+}
+
+/* Hand reads and atomics that have ended to the core. Return: how many. */
+static unsigned collect(struct rnp_engine *e, rn_ns now)
+{
+	struct collector c = { .dev = e->dev, .now = now };
+
+	return rnp_pcie_collect(&e->pcie, memory_done, &c);
+}
+
+void rnp_pump_events(struct rnp_engine *e)
+{
+	struct rn_event ev;
+
+	while (rn_dev_event(e->dev, &ev)) {
+		rn_trace_event(ev.completion, ev.completion ? 0 : (uint32_t)ev.async);
+		e->hooks->on_event(&ev);
+	}
+}
+
+/* Let the core build packets, and send them. Return: 0, or not all of it is gone. */
+static int send_packets(struct rnp_engine *e, rn_ns now, unsigned what, bool gather)
+{
+	int rc = 0;
+
+	if (rnp_stage_is_empty(&e->stage) && !rn_dev_has_packets(e->dev, what))
+		return 0;
+	/* What has waited may be an answer, so what its QP owes goes along with it. What
+	 * others owe is the last packet.
+	 */
+	if (e->policy.batching.held > 0 && (what & RN_TX_WORK))
+		rc = rnp_stage_fill(&e->stage, e->wire.net, now, RN_TX_WORK | RN_TX_ALONG,
+				    SEND_MAX);
+	if (rc == 0)
+		rc = rnp_stage_fill(&e->stage, e->wire.net, now, what, SEND_MAX);
+	if (rc == 0 && !gather)
+		rc = rnp_stage_flush(&e->stage, e->wire.net);
+	return rc;
+}
+
+/* Transmit without receiving. @gather: leave the last super-packet open for more. */
+static void transmit(struct rnp_engine *e, rn_ns now, unsigned what, bool gather)
+{
+	rnp_tell_time(e, now);
+	if (!e->wire.net)
+		return;
+	e->is_blocked = send_packets(e, now, what, gather) != 0;
+	e->is_raw_blocked = !rnp_raw_transmit(e, now);
+	if (what & RN_TX_ACKS || (what & RN_TX_ALONG && !rn_dev_acks_due(e->dev)))
+		e->policy.acks.packets = 0;
+	rnp_policy_sent(&e->policy, now, what & RN_TX_WORK,
+			gather && !rnp_stage_is_empty(&e->stage));
+}
+
+/* A moment of an engine, for those who may call back. */
+struct moment {
+	struct rnp_engine *e;
+	rn_ns now;
+};
+
+static void peer_holds(void *ctx, const struct rn_rocind_ends *ends, uint64_t taken)
+{
+	const struct moment *m = ctx;
+
+	rn_dev_peer_holds(m->e->dev, m->now, &ends->peer, (uint8_t)ends->peer_slot,
+			  taken);
+}
+
+static void expire(struct rnp_engine *e, rn_ns now, bool dry)
+{
+	e->not_dry = dry ? 0 : e->not_dry + 1;
+	if (!dry && e->not_dry < NOT_DRY_MAX)
+		return;
+	e->not_dry = 0;
+	if (rn_dev_deadline(e->dev) <= now) {
+		struct moment moment = { e, now };
+
+		rn_trace_expire((uint64_t)(now - rn_dev_deadline(e->dev)));
+		if (e->wire.local)
+			rn_local_who_holds(e->wire.local, peer_holds, &moment);
+		rn_dev_expire(e->dev, now);
+		rnp_knock_silent(e, now);
+	}
+	if (rnp_wire_flush_due(&e->wire) <= now)
+		rnp_wire_flush(&e->wire);
+	if (e->wire.local && rn_local_rest_due(e->wire.local) <= now)
+		rn_local_rest(e->wire.local);
+}
+
+static bool acks_leave(const struct rnp_engine *e, rn_ns now, enum rnp_acks acks,
+		       unsigned found)
+{
+	const struct rnp_policy *p = &e->policy;
+	const struct rn_qp *asked = p->replies.asked;
+	bool in_part =
+		asked && rnp_policy_acks(p) == RNP_ACKS_HELD && rn_qp_unsent(asked);
+
+	return rnp_policy_acks_leave(p, now, acks, found, rn_dev_is_amid_message(e->dev),
+				     in_part);
+}
+
+unsigned rnp_pump_step(struct rnp_engine *e, rn_ns now, unsigned drain,
+		       enum rnp_acks acks)
+{
+	unsigned found, what = RN_TX_WORK;
+	bool dry;
+
+	rnp_tell_time(e, now);
+	if (!e->wire.net) {
+		rnp_pump_events(e);
+		return 0;
+	}
+	collect(e, now);
+	/* What a timer is about may wait in a socket. */
+	if (e->wire.local && rn_dev_deadline(e->dev) <= now)
+		rn_local_look_everywhere(e->wire.local);
+	found = receive(e, now, drain, acks != RNP_ACKS_IF_DRY, &dry);
+	if (e->wire.capture)
+		rn_capture_flush(e->wire.capture);
+	found += rnp_raw_receive(e, now, drain);
+	expire(e, now, dry);
+	if (acks_leave(e, now, acks, found))
+		what = RN_TX_ALL;
+	else if (e->policy.replies.asked)
+		what |= RN_TX_ALONG;
+	transmit(e, now, what, false);
+	rnp_pump_events(e);
+	return found;
+}
+
+static rn_ns earlier(rn_ns a, rn_ns b)
+{
+	return a < b ? a : b;
+}
+
+/* Next time at which somebody must look: timers of the core, a socket that was full, a
+ * capture to be written. RN_NEVER: not before a packet comes.
+ */
+static rn_ns next_deadline(const struct rnp_engine *e, rn_ns now)
+{
+	rn_ns at = rn_dev_deadline(e->dev);
+
+	if (!e->wire.net)
+		return at;
+	if (rn_udp_holds(e->wire.udp))
+		at = now;
+	if (e->is_blocked || e->is_raw_blocked)
+		at = earlier(at, now + RETRY_AFTER);
+	if (e->wire.local)
+		at = earlier(at, rn_local_rest_due(e->wire.local));
+	at = earlier(at, rnp_wire_flush_due(&e->wire));
+	if (e->wire.fault)
+		at = earlier(at, rnp_fault_due(e, now));
+	return at;
+}
 
 /* ------------------------------------------------------------ what is observed */
 static rn_ns cpu_time(clockid_t clock)
@@ -80,7 +391,7 @@ static inline void perform(struct rnp_engine *e, unsigned todo)
 void rnp_progress_deadline(struct rnp_engine *e, rn_ns now)
 {
 	if (e->policy.turn == RNP_ARMED && rnp_has_sockets(e))
-		perform(e, rnp_policy_deadline(&e->policy, rnp_pump_deadline(e, now)));
+		perform(e, rnp_policy_deadline(&e->policy, next_deadline(e, now)));
 }
 
 static void limit_acks(struct rnp_engine *e, rn_ns now)
@@ -98,9 +409,9 @@ static void move_memory(struct rnp_engine *e, rn_ns now)
 
 	for (unsigned i = 0; i < MOVES_MAX && idle < MOVES_IDLE; i++) {
 		rnp_pcie_polled_empty(&e->pcie, 0);
-		idle = rnp_pump_collect(e, now) > 0 ? 0 : idle + 1;
+		idle = collect(e, now) > 0 ? 0 : idle + 1;
 		if (idle == 0)
-			rnp_pump_transmit(e, now, RN_TX_WORK, false);
+			transmit(e, now, RN_TX_WORK, false);
 	}
 	rnp_pump_events(e);
 }
@@ -165,7 +476,7 @@ static void after_poll(struct rnp_engine *e, rn_ns now)
 		f.is_amid_message = rn_dev_is_amid_message(e->dev);
 	}
 	if (p->turn == RNP_ARMED)
-		deadline = rnp_pump_deadline(e, now);
+		deadline = next_deadline(e, now);
 	todo = rnp_policy_polled(p, now, f, deadline);
 	perform(e, todo);
 	if (todo & RNP_GIVE_SOCKETS) {
@@ -173,6 +484,20 @@ static void after_poll(struct rnp_engine *e, rn_ns now)
 		limit_acks(e, now);
 		rnp_progress_deadline(e, now);
 	}
+}
+
+/* @found: packets, so that more are likely on their way. */
+static void note_life(struct rnp_engine *e, bool found)
+{
+	bool is_lively = found || (e->wire.local && rn_local_is_lively(e->wire.local));
+
+	atomic_store_explicit(&e->is_lively, is_lively, memory_order_relaxed);
+}
+
+void rnp_engine_yield(struct rnp_engine *e)
+{
+	if (!atomic_load_explicit(&e->is_lively, memory_order_relaxed))
+		sched_yield();
 }
 
 void rnp_progress_app(struct rnp_engine *e)
@@ -186,7 +511,7 @@ void rnp_progress_app(struct rnp_engine *e)
 	if (e->realtime)
 		e->poller_at = sched_getcpu();
 	found = rnp_pump_step(e, now, RNP_DRAIN_APP, acks);
-	rnp_local_note_life(e, found > 0);
+	note_life(e, found > 0);
 	if (rnp_has_sockets(e) && !e->closing)
 		after_poll(e, now);
 }
@@ -220,9 +545,8 @@ void rnp_engine_posted(struct rnp_engine *e, struct rn_qp *qp,
 	if (todo & RNP_HOLD)
 		return;
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-	rnp_pump_transmit(e, posted->now,
-			  RN_TX_WORK | (todo & RNP_ACK_ALONG ? RN_TX_ALONG : 0),
-			  todo & RNP_GATHER);
+	transmit(e, posted->now, RN_TX_WORK | (todo & RNP_ACK_ALONG ? RN_TX_ALONG : 0),
+		 todo & RNP_GATHER);
 	rnp_policy_posted(&e->policy, posted->now, qp,
 			  (struct rnp_facts){ .owes_acks = owes_acks(e),
 					      .is_asked_unacked = rn_qp_unacked(qp) },
@@ -238,7 +562,7 @@ void rnp_engine_kick(struct rnp_engine *e)
 {
 	rn_ns now = rnp_engine_now();
 
-	rnp_pump_transmit(e, now, RN_TX_ALL, false);
+	transmit(e, now, RN_TX_ALL, false);
 	rnp_pump_events(e);
 	rnp_progress_deadline(e, now);
 }
@@ -248,7 +572,7 @@ void rnp_engine_say_last(struct rnp_engine *e)
 	/* No more than these: the peer's sockets do not hold what a ring lets through. */
 	if (e->wire.local) {
 		rn_local_hurry(e->wire.local, true);
-		rnp_pump_transmit(e, rnp_engine_now(), RN_TX_ACKS, false);
+		transmit(e, rnp_engine_now(), RN_TX_ACKS, false);
 		rn_local_hurry(e->wire.local, false);
 	}
 	rnp_engine_kick(e);
@@ -263,7 +587,7 @@ bool rnp_engine_settle(struct rnp_engine *e, uint32_t qpn)
 	for (;;) {
 		rnp_pcie_drain(&e->pcie, qpn);
 		/* An atomic that has ended lets the next of its QP begin. */
-		if (rnp_pump_collect(e, rnp_engine_now()) == 0)
+		if (collect(e, rnp_engine_now()) == 0)
 			return ended;
 		ended = true;
 	}
@@ -390,9 +714,9 @@ void rnp_progress_memory(struct rnp_engine *e)
 {
 	rn_ns now = rnp_engine_now();
 
-	if (rnp_pump_collect(e, now) == 0)
+	if (collect(e, now) == 0)
 		return;
-	rnp_pump_transmit(e, now, RN_TX_WORK, false);
+	transmit(e, now, RN_TX_WORK, false);
 	rnp_pump_events(e);
 	rnp_progress_deadline(e, now);
 }
