@@ -1,26 +1,160 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* engine.c - the engines of this process: get, put, attach, exit, fork. */
+/* engine.c - the engines of this process: get, put, attach, exit, fork; the numbers of
+ * its queue pairs and its multicast groups.
+ */
 #include "engine.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "capture.h"
 #include "engine_internal.h"
 #include "rocin/netdev.h"
 #include "transport/io/host/log.h"
 #include "transport/io/host/sentence.h"
-#include "transport/io/rocind/rocind_client.h"
+#include "wire.h"
 
 enum {
 	RCVBUF_WANTED = 8 << 20,
 	RCVBUF_STOCK = 212992, /* net.core.rmem_default */
 	EXIT_TRIES = 50,
 };
+
+/* ------------------------------------------------------------- once per process */
+#ifndef MADV_WIPEONFORK
+#define MADV_WIPEONFORK 18
+#endif
+
+static _Atomic(struct rnp_process *) page;
+
+/* Where the kernel does not wipe the page (before Linux 4.14), do it after fork(). */
+static void wipe(void)
+{
+	struct rnp_process *p = atomic_load(&page);
+
+	memset(p, 0, sizeof(*p));
+}
+
+static struct rnp_process *new_page(void)
+{
+	size_t len = (size_t)sysconf(_SC_PAGESIZE);
+	struct rnp_process *expected = NULL;
+	void *p = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+		       0);
+	bool is_wiped;
+
+	if (p == MAP_FAILED)
+		return NULL;
+	is_wiped = madvise(p, len, MADV_WIPEONFORK) == 0;
+	/* Two threads may be here. */
+	if (!atomic_compare_exchange_strong(&page, &expected, p)) {
+		munmap(p, len);
+		return expected;
+	}
+	if (!is_wiped && pthread_atfork(NULL, NULL, wipe) != 0) {
+		atomic_store(&page, NULL);
+		munmap(p, len);
+		return NULL;
+	}
+	return p;
+}
+
+/* The page if there is one. */
+static struct rnp_process *process_if_any(void)
+{
+	return atomic_load(&page);
+}
+
+struct rnp_process *rnp_process(void)
+{
+	struct rnp_process *p = atomic_load(&page);
+
+	return p ? p : new_page();
+}
+
+/* A zeroed glibc mutex is an unlocked one. */
+void rnp_process_lock(struct rnp_process *p)
+{
+	struct timespec ts;
+
+	pthread_mutex_lock(&p->lock);
+	if (atomic_load(&p->epoch) != 0)
+		return;
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	/* Different from that of any ancestor: they began earlier. */
+	atomic_store(&p->epoch, (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec);
+}
+
+void rnp_process_unlock(struct rnp_process *p)
+{
+	pthread_mutex_unlock(&p->lock);
+}
+
+/* ------------------------------------------------------------------- QP numbers */
+static bool is_busy(const struct rnp_qpns *q, uint32_t counter)
+{
+	return (q->busy[counter / 64] >> counter % 64 & 1) != 0;
+}
+
+static void flip(struct rnp_qpns *q, uint32_t counter)
+{
+	q->busy[counter / 64] ^= 1ull << counter % 64;
+}
+
+static void wake_oldest(struct rnp_qpns *q)
+{
+	flip(q, q->rest[q->rest_head++ % RNP_QPN_RESTING].counter);
+}
+
+static void wake_rested(struct rnp_qpns *q, rn_ns now)
+{
+	while (q->rest_head != q->rest_tail &&
+	       now - q->rest[q->rest_head % RNP_QPN_RESTING].since >= RNP_QPN_REST)
+		wake_oldest(q);
+}
+
+void rnp_qpns_init(struct rnp_qpns *q, unsigned slot, uint32_t counter)
+{
+	assert(slot >= 1 && slot <= 255);
+	assert(counter >= 1 && counter < RNP_QPN_COUNTERS);
+	memset(q, 0, sizeof(*q));
+	q->slot = slot;
+	q->next = counter;
+	flip(q, 0); /* QPNs below 256 are not ours */
+}
+
+int rnp_qpns_take(struct rnp_qpns *q, rn_ns now, uint32_t *qpn)
+{
+	wake_rested(q, now);
+	for (uint32_t tries = 0; tries < RNP_QPN_COUNTERS; tries++) {
+		uint32_t counter = q->next;
+
+		q->next = (q->next + 1) % RNP_QPN_COUNTERS;
+		/* The last number of slot 255 stands for all members of a multicast. */
+		if (is_busy(q, counter) || (counter << 8 | q->slot) == 0xffffff)
+			continue;
+		flip(q, counter);
+		q->live++;
+		*qpn = counter << 8 | q->slot;
+		return 0;
+	}
+	return -ENOMEM;
+}
+
+void rnp_qpns_give(struct rnp_qpns *q, rn_ns now, uint32_t qpn)
+{
+	assert((qpn & 0xff) == q->slot && is_busy(q, qpn >> 8));
+	if (q->rest_tail - q->rest_head == RNP_QPN_RESTING)
+		wake_oldest(q);
+	q->rest[q->rest_tail % RNP_QPN_RESTING].counter = (uint16_t)(qpn >> 8);
+	q->rest[q->rest_tail++ % RNP_QPN_RESTING].since = now;
+	q->live--;
+}
 
 bool rnp_engine_forked(const struct rnp_engine *e)
 {
@@ -507,6 +641,34 @@ void rnp_engine_retire_qp(struct rnp_engine *e, struct rn_qp *qp, struct rn_stat
 	rnp_stats_give(&e->stats, rec);
 }
 
+/* -------------------------------------------------------------- multicast groups */
+/* The process opens their sockets itself. rocind owns port 4791 of the device's addresses
+ * because a packet to one of them is for one process; a packet to a group is for every
+ * member, and the kernel gives each socket a copy, also those of other users.
+ */
+int rnp_engine_join(struct rnp_engine *e, const struct rn_gid *mgid, int sock)
+{
+	struct rn_udp *udp = e->wire.udp;
+	int rc;
+
+	if (!udp)
+		return -EIO;
+	rc = rn_udp_join(udp, mgid, sock);
+	if (rc)
+		return rc;
+	rc = rnp_background_add(e, rn_udp_groups_fd(udp), RNP_TAG_SOCKET,
+				e->policy.turn == RNP_ARMED);
+	if (!rc || rc == -EEXIST) /* one descriptor stands for all groups */
+		return 0;
+	rn_udp_leave(udp, mgid);
+	return rc;
+}
+
+int rnp_engine_leave(struct rnp_engine *e, const struct rn_gid *mgid)
+{
+	return e->wire.udp ? rn_udp_leave(e->wire.udp, mgid) : -1;
+}
+
 /* ------------------------------------------------------------------------------ exit */
 /* A thread that was ended while it held a lock will not give it back: do not wait long.
  */
@@ -527,7 +689,7 @@ static bool try_hard(pthread_mutex_t *lock)
  */
 static void __attribute__((destructor)) say_goodbye(void)
 {
-	struct rnp_process *process = rnp_process_if_any();
+	struct rnp_process *process = process_if_any();
 
 	/* In a fork() child the list is empty. */
 	if (!process || !try_hard(&process->lock))

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* engine_internal.h - inside of the engine.
  *
- *   engine.c	       the engines of this process: get, put, attach
+ *   engine.c	       the engines of this process: get, put, attach; QP numbers, groups
  *   policy.c	       whose step it is, when a post leaves and when an ACK does
  *   progress.c	       the time, one step of the device, and the loop around the policy
- *   background.c      the thread that sleeps until it is its turn
- *   realtime.c	       its priority in programs of a real-time class
- *   groups.c	       multicast groups whose packets come here
- *   local.c	       wires in shared memory, to processes of the same rocind
- *   rocind_events.c   what rocind says: addresses, link, end
+ *   background.c      the thread that sleeps until it is its turn, and its priority
+ *   wait.c	       how it sleeps
+ *   rocind_events.c   what rocind says: addresses, link, local wires, end
  *   stage.c	       packets -> super-packets
- *   knocking.c	       why a peer is silent, if its host says so
- *   compose.c	       core + memory + network
+ *   wire.c	       core + memory + network, captures
+ *   fault.c	       rules about faults
+ *   path.c	       what the network carries, and why a peer is silent
  *
  * Everything here is guarded by rnp_engine.lock unless it says otherwise.
  */
@@ -22,24 +21,62 @@
 #include <stdatomic.h>
 #include <time.h>
 
-#include "compose.h"
 #include "engine.h"
 #include "fault.h"
-#include "knocking.h"
-#include "path_mtu.h"
+#include "path.h"
 #include "pcie.h"
 #include "policy.h"
-#include "process.h"
 #include "provider/raw/raw_socket.h"
-#include "qpn.h"
+#include "rocin/types.h"
 #include "settings.h"
 #include "stage.h"
 #include "stats_page.h"
 #include "wait.h"
+#include "wire.h"
 
 struct rn_attach;
 struct rn_rocind;
 struct rn_rocind_event;
+
+struct rnp_engine;
+
+/* What there is once per process, and what a fork() child must not inherit. It lives in a
+ * page that the kernel zeroes in a child (MADV_WIPEONFORK). There the lock is free, the
+ * list of engines empty, and the epoch another: an engine made in an older epoch belongs
+ * to the parent, whatever state its memory was copied in.
+ */
+struct rnp_process {
+	pthread_mutex_t lock;	    /* guards: engines, epoch's first store */
+	_Atomic uint64_t epoch;	    /* 0: nobody has asked yet */
+	struct rnp_engine *engines; /* linked through rnp_engine.next */
+};
+
+enum {
+	RNP_QPN_COUNTERS = 65536,
+	RNP_QPN_RESTING = 4096, /* at most; the oldest wakes early beyond that */
+};
+
+/* Longer than a peer goes on sending to a queue pair that does not answer, with the usual
+ * timeouts.
+ */
+#define RNP_QPN_REST RN_MSEC(4000)
+
+/* Queue pair numbers of one process: (counter << 8) | slot. The counter runs
+ * through 1..65535 and begins anew, so a number rests as long as it can; one that was
+ * used a moment ago is passed over even then, since packets of its last life may still be
+ * on their way.
+ */
+struct rnp_qpns {
+	unsigned slot;			      /* 1..255 */
+	uint32_t next;			      /* counter to try next */
+	uint32_t live;			      /* numbers given out */
+	uint64_t busy[RNP_QPN_COUNTERS / 64]; /* given out, or resting */
+	struct {
+		uint16_t counter;
+		rn_ns since;
+	} rest[RNP_QPN_RESTING];
+	uint32_t rest_head, rest_tail; /* count up for ever */
+};
 
 /* What the core was told last about the time. */
 struct rnp_clock {
@@ -186,7 +223,6 @@ void rnp_background_remove(struct rnp_engine *e, int fd);
 
 void rnp_background_set_timer(struct rnp_engine *e, rn_ns at);
 
-/* --------------------------------------------------------------- realtime.c */
 /* If the calling thread is in a real-time class the background thread is above it from
  * now on, as far as the process may.
  */
@@ -199,12 +235,8 @@ void rnp_rocind_events(struct rnp_engine *e);
 /* The link of the device, for the program. */
 void rnp_set_link(struct rnp_engine *e, bool up);
 
-/* ------------------------------------------------------------------ local.c */
 /* False: the engine wants no local wires. */
 bool rnp_local_cfg(struct rnp_engine *e, unsigned slot, struct rn_local_cfg *cfg);
-
-/* RN_ROCIND_WIRE or RN_ROCIND_WIRE_DOWN; takes its descriptors. */
-void rnp_local_event(struct rnp_engine *e, const struct rn_rocind_event *ev);
 
 /* ----------------------------------------------------------------- engine.c */
 /* The part of rnp_engine_attach() that follows rocind's answer; lock held. @a's sockets
@@ -212,5 +244,21 @@ void rnp_local_event(struct rnp_engine *e, const struct rn_rocind_event *ev);
  */
 int rnp_engine_start(struct rnp_engine *e, const struct rn_attach *a, char *err,
 		     size_t err_len);
+
+/* Create the page if there is none yet. NULL if memory is short. */
+struct rnp_process *rnp_process(void);
+
+/* Lock, and give this process its epoch. */
+void rnp_process_lock(struct rnp_process *p);
+void rnp_process_unlock(struct rnp_process *p);
+
+/* Of the numbers of queue pairs; none of these locks. */
+void rnp_qpns_init(struct rnp_qpns *q, unsigned slot, uint32_t counter);
+
+/* Return: 0 with *@qpn, or -ENOMEM: all numbers are in use or resting. */
+int rnp_qpns_take(struct rnp_qpns *q, rn_ns now, uint32_t *qpn);
+
+/* @qpn is free again after a rest. */
+void rnp_qpns_give(struct rnp_qpns *q, rn_ns now, uint32_t qpn);
 
 #endif /* RNP_ENGINE_INTERNAL_H */

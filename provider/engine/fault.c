@@ -7,13 +7,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "capture.h"
 #include "engine_internal.h"
 #include "rocin/fail.h"
 #include "transport/io/fault/fault_rules.h"
 #include "transport/io/fault/net_fault.h"
 #include "transport/io/host/log.h"
 #include "transport/io/host/sentence.h"
+#include "wire.h"
 
 /* ----------------------------------------------------------------- what rules ask */
 static rn_ns tell_time(void *ctx)

@@ -225,7 +225,7 @@ static void transmit(struct rnp_engine *e, rn_ns now, unsigned what, bool gather
 	if (!e->wire.net)
 		return;
 	e->is_blocked = send_packets(e, now, what, gather) != 0;
-	e->is_raw_blocked = !rnp_raw_transmit(e, now);
+	e->is_raw_blocked = !rnp_raw_transmit(&e->raw, now);
 	if (what & RN_TX_ACKS || (what & RN_TX_ALONG && !rn_dev_acks_due(e->dev)))
 		e->policy.acks.packets = 0;
 	rnp_policy_sent(&e->policy, now, what & RN_TX_WORK,
@@ -297,7 +297,7 @@ unsigned rnp_pump_step(struct rnp_engine *e, rn_ns now, unsigned drain,
 	found = receive(e, now, drain, acks != RNP_ACKS_IF_DRY, &dry);
 	if (e->wire.capture)
 		rn_capture_flush(e->wire.capture);
-	found += rnp_raw_receive(e, now, drain);
+	found += rnp_raw_receive(&e->raw, now, drain);
 	expire(e, now, dry);
 	if (acks_leave(e, now, acks, found))
 		what = RN_TX_ALL;

@@ -1,16 +1,73 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* rocind_events.c - what rocind says while a device is in use: addresses, link, its end.
+/* rocind_events.c - what rocind says while a device is in use: addresses, link, the local
+ * wires that it lays, its end.
  */
 #include <infiniband/verbs.h>
 #include <unistd.h>
 
-#include "capture.h"
 #include "engine_internal.h"
 #include "sim/kernel/sysfs_tree.h"
 #include "transport/io/host/log.h"
 #include "transport/io/host/own_fd.h"
 #include "transport/io/rocind/rocind_client.h"
+#include "wire.h"
 
+/* -------------------------------------------------------------------- local wires */
+static int ask_for_wire(void *ctx, const struct rn_rocind_ends *ends, bool lost)
+{
+	const struct rnp_engine *e = ctx;
+
+	return rn_rocind_ask_wire(e->rocind, ends, lost);
+}
+
+static int drop_wire(void *ctx, const struct rn_rocind_ends *ends)
+{
+	const struct rnp_engine *e = ctx;
+
+	return rn_rocind_drop_wire(e->rocind, ends);
+}
+
+bool rnp_local_cfg(struct rnp_engine *e, unsigned slot, struct rn_local_cfg *cfg)
+{
+	if (e->set.local == RNP_LOCAL_OFF || !e->rocind)
+		return false;
+	*cfg = (struct rn_local_cfg){ .ifindex = e->netdev.ifindex,
+				      .slot = slot,
+				      .gid = e->gid,
+				      .stats = e->stats.page->counter,
+				      .ask = ask_for_wire,
+				      .drop = drop_wire,
+				      .ctx = e };
+	return true;
+}
+
+/* RN_ROCIND_WIRE or RN_ROCIND_WIRE_DOWN; takes its descriptors. */
+static void take_wire(struct rnp_engine *e, const struct rn_rocind_event *ev)
+{
+	struct rn_local *local = e->wire.local;
+	bool is_first;
+	int rc;
+
+	if (!local) {
+		if (ev->kind == RN_ROCIND_WIRE)
+			rn_rocind_close_wire(&ev->wire);
+		return;
+	}
+	if (ev->kind == RN_ROCIND_WIRE_DOWN) {
+		rn_local_down(local, &ev->ends, ev->err);
+		return;
+	}
+	is_first = rn_local_event_fd(local) < 0;
+	rc = rn_local_up(local, &ev->ends, &ev->wire);
+	if (rc)
+		rn_log(RN_LOG_INFO, "%s: a local wire cannot be used (errno %d)",
+		       e->netdev.ibdev, -rc);
+	if (is_first && rn_local_event_fd(local) >= 0)
+		rnp_background_add(e, rn_local_event_fd(local), RNP_TAG_LOCAL, true);
+	rnp_progress_deadline(e, rnp_engine_now()); /* its memory, if it is not used */
+}
+
+/* ------------------------------------------------------------------------- events */
 static void tell_owners(struct rnp_engine *e, int ibv_event_type)
 {
 	for (const struct rnp_owner *o = e->owners; o; o = o->next)
@@ -135,7 +192,7 @@ void rnp_rocind_events(struct rnp_engine *e)
 			break;
 		case RN_ROCIND_WIRE:
 		case RN_ROCIND_WIRE_DOWN:
-			rnp_local_event(e, &ev);
+			take_wire(e, &ev);
 			break;
 		case RN_ROCIND_TAP:
 			rnp_capture_begin(e, &ev.tap);

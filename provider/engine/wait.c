@@ -1,16 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* wait.c - the set of descriptors, and waiting by epoll. */
+/* wait.c - the set of descriptors, and waiting by epoll or by io_uring. */
 #include "wait.h"
 
 #include <errno.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 #include "fd.h"
 #include "transport/io/host/log.h"
+#include "transport/io/host/own_fd.h"
 #include "transport/io/host/sentence.h"
 #include "transport/io/host/uring.h"
 
+enum {
+	ENTRIES = 2 * RNP_WAIT_MAX, /* a request and its cancellation */
+	CANCEL = 1 << 16,	    /* in the tag: the end of a cancellation */
+};
+
+/* ------------------------------------------------------------------------- the set */
 static struct rnp_wait_source *find(struct rnp_wait *w, int fd)
 {
 	for (unsigned i = 0; fd >= 0 && i < RNP_WAIT_MAX; i++)
@@ -35,6 +44,144 @@ static int control(const struct rnp_wait *w, int op, const struct rnp_wait_sourc
 	return epoll_ctl(w->epoll_fd, op, s->fd, &ev) < 0 ? -errno : 0;
 }
 
+/* io_uring fails: go on with the epoll set. */
+static void fall_back(struct rnp_wait *w, int rc)
+{
+	rn_log(RN_LOG_WARN, "io_uring fails (%s); going on with epoll",
+	       strerrordesc_np(-rc));
+	rn_uring_close(w->uring);
+	w->uring = NULL;
+	for (unsigned i = 0; i < RNP_WAIT_MAX; i++) {
+		struct rnp_wait_source *s = &w->source[i];
+
+		if (s->gone)
+			s->fd = -1;
+		s->gone = s->pending = s->cancelled = false;
+		if (s->fd >= 0 && control(w, EPOLL_CTL_ADD, s) < 0)
+			rn_log(RN_LOG_ERROR, "a descriptor cannot be waited for: %s",
+			       strerrordesc_np(errno));
+	}
+}
+
+/* -------------------------------------------------------------------- by io_uring */
+/* For each descriptor that is on there is one request to poll it, which ends when it is
+ * readable. All that have ended are made anew by the same system call that waits for the
+ * next, and look at their descriptor at once: none is overlooked.
+ *
+ * The timer stays a timerfd, which any thread can set; a timeout of io_uring could be
+ * moved by the sleeping thread alone.
+ */
+static int uring_open(struct rnp_wait *w, char *err, size_t err_len)
+{
+	w->uring = rn_uring_open(RN_URING_SLEEPER, ENTRIES, err, err_len);
+	return w->uring ? 0 : -errno;
+}
+
+/* A source was added, switched on or removed. */
+static void uring_changed(struct rnp_wait *w)
+{
+	if (!w->is_asleep || w->is_woken)
+		return;
+	w->is_woken = true;
+	/* It may be awake already. */
+	if (rn_own_fd_is_there(w->wake_fd))
+		(void)eventfd_write(w->wake_fd, 1);
+}
+
+/* What the set asks for and is not under way. There is room: each sleep submits all. */
+static void prepare(struct rnp_wait *w)
+{
+	for (unsigned i = 0; i < RNP_WAIT_MAX; i++) {
+		struct rnp_wait_source *s = &w->source[i];
+		bool fits = true;
+
+		if (s->gone && !s->cancelled)
+			fits = s->cancelled = rn_uring_unpoll(w->uring, i, CANCEL | i);
+		else if (s->fd >= 0 && s->on && !s->pending)
+			fits = s->pending = rn_uring_poll(w->uring, s->fd, i);
+		assert(fits);
+	}
+}
+
+/* Return: bit of its tag, or 0; or -errno in @rc. */
+static uint32_t ended(struct rnp_wait *w, uint64_t idx, int result, int *rc)
+{
+	struct rnp_wait_source *s = &w->source[idx];
+
+	assert(idx < RNP_WAIT_MAX && s->pending);
+	s->pending = s->cancelled = false;
+	if (s->gone) {
+		s->gone = false;
+		s->fd = -1;
+		return 0;
+	}
+	if (result < 0)
+		*rc = result;
+	return s->on ? 1u << s->tag : 0;
+}
+
+static uint32_t collect(struct rnp_wait *w, int *rc)
+{
+	uint32_t tags = 0;
+	uint64_t tag;
+	int result;
+
+	while (rn_uring_next(w->uring, &tag, &result))
+		if (!(tag & CANCEL))
+			tags |= ended(w, tag, result, rc);
+	return tags;
+}
+
+static int sleep_once(struct rnp_wait *w, pthread_mutex_t *lock)
+{
+	int rc;
+
+	if (!w->has_begun) {
+		rc = rn_uring_begin(w->uring);
+		if (rc)
+			return rc;
+		w->has_begun = true;
+	}
+	prepare(w);
+	w->is_asleep = true;
+	pthread_mutex_unlock(lock);
+	rc = rn_uring_submit(w->uring, 1);
+	pthread_mutex_lock(lock);
+	w->is_asleep = w->is_woken = false;
+	return rc == -EINTR ? 0 : rc;
+}
+
+static uint32_t uring_sleep(struct rnp_wait *w, pthread_mutex_t *lock)
+{
+	int rc = sleep_once(w, lock);
+	uint32_t tags = rc ? 0 : collect(w, &rc);
+
+	if (rc)
+		fall_back(w, rc);
+	return tags;
+}
+
+static bool has_pending(const struct rnp_wait *w)
+{
+	for (unsigned i = 0; i < RNP_WAIT_MAX; i++)
+		if (w->source[i].pending)
+			return true;
+	return false;
+}
+
+static void uring_end(struct rnp_wait *w, pthread_mutex_t *lock)
+{
+	for (unsigned i = 0; i < RNP_WAIT_MAX; i++) {
+		struct rnp_wait_source *s = &w->source[i];
+
+		s->gone = s->pending;
+		if (!s->gone)
+			s->fd = -1;
+	}
+	while (w->uring && has_pending(w))
+		uring_sleep(w, lock);
+}
+
 /* -------------------------------------------------------------------- the set */
 int rnp_wait_add(struct rnp_wait *w, int fd, unsigned tag, bool on)
 {
@@ -48,7 +195,7 @@ int rnp_wait_add(struct rnp_wait *w, int fd, unsigned tag, bool on)
 		return -ENOSPC;
 	*s = (struct rnp_wait_source){ .fd = fd, .tag = (uint8_t)tag, .on = on };
 	if (w->uring)
-		rnp_wait_uring_changed(w);
+		uring_changed(w);
 	else
 		rc = control(w, EPOLL_CTL_ADD, s);
 	if (rc)
@@ -71,7 +218,7 @@ int rnp_wait_switch(struct rnp_wait *w, int fd, bool on)
 	} else if (!w->uring) {
 		control(w, EPOLL_CTL_MOD, s);
 	} else if (on && !s->pending) {
-		rnp_wait_uring_changed(w);
+		uring_changed(w);
 	}
 	return rc;
 }
@@ -98,7 +245,7 @@ void rnp_wait_remove(struct rnp_wait *w, int fd)
 	if (!s->gone)
 		s->fd = -1;
 	else
-		rnp_wait_uring_changed(w);
+		uring_changed(w);
 }
 
 /* ----------------------------------------------------------------- open, close */
@@ -119,7 +266,7 @@ int rnp_wait_open(struct rnp_wait *w, int wake_fd, bool uring, char *err, size_t
 		return rn_fail(err, err_len, -errno, "cannot make an epoll set: %m");
 	w->wake_fd = wake_fd;
 	if (uring)
-		rc = rnp_wait_uring_open(w, err, err_len);
+		rc = uring_open(w, err, err_len);
 	if (rc)
 		rnp_wait_close(w);
 	return rc;
@@ -128,7 +275,7 @@ int rnp_wait_open(struct rnp_wait *w, int wake_fd, bool uring, char *err, size_t
 void rnp_wait_end(struct rnp_wait *w, pthread_mutex_t *lock)
 {
 	if (w->uring)
-		rnp_wait_uring_end(w, lock);
+		uring_end(w, lock);
 }
 
 void rnp_wait_close(struct rnp_wait *w)
@@ -137,24 +284,6 @@ void rnp_wait_close(struct rnp_wait *w)
 	if (w->epoll_fd >= 0)
 		rn_fd_close(w->epoll_fd);
 	rnp_wait_init(w);
-}
-
-void rnp_wait_fall_back(struct rnp_wait *w, int rc)
-{
-	rn_log(RN_LOG_WARN, "io_uring fails (%s); going on with epoll",
-	       strerrordesc_np(-rc));
-	rn_uring_close(w->uring);
-	w->uring = NULL;
-	for (unsigned i = 0; i < RNP_WAIT_MAX; i++) {
-		struct rnp_wait_source *s = &w->source[i];
-
-		if (s->gone)
-			s->fd = -1;
-		s->gone = s->pending = s->cancelled = false;
-		if (s->fd >= 0 && control(w, EPOLL_CTL_ADD, s) < 0)
-			rn_log(RN_LOG_ERROR, "a descriptor cannot be waited for: %s",
-			       strerrordesc_np(errno));
-	}
 }
 
 /* ----------------------------------------------------------------------- sleep */
@@ -177,5 +306,5 @@ static uint32_t epoll_sleep(struct rnp_wait *w, pthread_mutex_t *lock)
 
 uint32_t rnp_wait_sleep(struct rnp_wait *w, pthread_mutex_t *lock)
 {
-	return w->uring ? rnp_wait_uring_sleep(w, lock) : epoll_sleep(w, lock);
+	return w->uring ? uring_sleep(w, lock) : epoll_sleep(w, lock);
 }

@@ -98,15 +98,4 @@ void rnp_wait_remove(struct rnp_wait *w, int fd);
  */
 uint32_t rnp_wait_sleep(struct rnp_wait *w, pthread_mutex_t *lock);
 
-/* ------------------------------------------------------------- wait_uring.c */
-int rnp_wait_uring_open(struct rnp_wait *w, char *err, size_t err_len);
-/* A source was added, switched on or removed. */
-void rnp_wait_uring_changed(struct rnp_wait *w);
-uint32_t rnp_wait_uring_sleep(struct rnp_wait *w, pthread_mutex_t *lock);
-void rnp_wait_uring_end(struct rnp_wait *w, pthread_mutex_t *lock);
-
-/* ------------------------------------------------------------------- wait.c */
-/* io_uring fails: go on with the epoll set. */
-void rnp_wait_fall_back(struct rnp_wait *w, int rc);
-
 #endif /* RNP_WAIT_H */

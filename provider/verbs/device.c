@@ -23,7 +23,7 @@
 #include "provider.h"
 #include "provider/engine/engine.h"
 #include "provider/engine/fd.h"
-#include "provider/engine/path_mtu.h"
+#include "provider/engine/path.h"
 #include "rocin/mr.h"
 #include "transport/io/host/sentence.h"
 

@@ -7,7 +7,7 @@
 
 #include "pd.h"
 #include "provider.h"
-#include "provider/engine/path_mtu.h"
+#include "provider/engine/path.h"
 #include "provider/engine/trace_points.h"
 
 /* -------------------------------------------------------- between verbs and the core */

@@ -118,7 +118,7 @@ static int never_asked(void *ctx, const struct rn_rocind_ends *ends, bool lost)
 	return never_dropped(ctx, ends);
 }
 
-/* What rocind and provider/engine/local.c do for two processes. */
+/* What rocind and provider/engine/rocind_events.c do for two processes. */
 static void lay_wire(struct kit_end *end[2])
 {
 	int rings = formatted_rings(), page[2], event[2];

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "provider/engine/qpn.h"
+#include "provider/engine/engine_internal.h"
 #include "provider/engine/settings.h"
 #include "provider/engine/stats_page.h"
 

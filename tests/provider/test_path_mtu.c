@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "provider/engine/path_mtu.h"
+#include "provider/engine/path.h"
 
 enum {
 	LOOKUPS = 10000,

@@ -21,7 +21,7 @@
 #include <cmocka.h>
 
 #include "provider/engine/policy.h"
-#include "sim/world/random.h"
+#include "rocin/random.h"
 
 enum {
 	SEEDS = 600,

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* path_mtu.h - what the network carries now, which may be less than when it was asked. */
-#ifndef RNP_PATH_MTU_H
-#define RNP_PATH_MTU_H
+/* path.h - the ways of a device: what the network carries now, which may be less than
+ * when it was asked, and why a peer is silent, if its host says so by ICMP.
+ */
+#ifndef RNP_PATH_H
+#define RNP_PATH_H
 
 #include "rocin/netdev.h"
+#include "rocin/transport.h"
 #include "rocin/work_request.h"
 
 /**
@@ -40,4 +43,24 @@ void rnp_path_mtu_close(struct rnp_path_mtu *p);
 bool rnp_path_carries(struct rnp_path_mtu *p, const struct rn_netdev *dev,
 		      const struct rn_av *av, uint32_t path_mtu);
 
-#endif /* RNP_PATH_MTU_H */
+struct rnp_engine;
+
+/* The ICMP probe. Nothing of this happens before a queue pair has waited for its peer in
+ * vain, twice in a row. Under the engine's lock.
+ */
+struct rnp_knocking {
+	int fd;		    /* of the last knock, while no answer has come; -1 */
+	struct rn_gid peer; /* at whose port */
+	struct rn_gid said; /* about whom something was logged last */
+	rn_ns next;	    /* no other knock before that */
+};
+
+void rnp_knocking_init(struct rnp_knocking *k);
+void rnp_knocking_end(struct rnp_knocking *k);
+
+/* Timers have run out: is it about a silent peer? The answer to a knock is looked for at
+ * once, as on loopback it has come, and when the next timer runs out.
+ */
+void rnp_knock_silent(struct rnp_engine *e, rn_ns now);
+
+#endif /* RNP_PATH_H */

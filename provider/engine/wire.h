@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* compose.h - puts the parts together: which memory and which network a device gets.
+/* wire.h - puts the parts together: which memory and which network a device gets, and the
+ * captures that come and go while it is in use.
  *
  *	core -> [faults] -> [capture] -> [tap] -> [local wires] -> UDP sockets
  *
  * Tap and capture stand next to the wire: they show what really leaves. Faults and
  * captures come and go while the rest stays.
  */
-#ifndef RNP_COMPOSE_H
-#define RNP_COMPOSE_H
+#ifndef RNP_WIRE_H
+#define RNP_WIRE_H
+
+#include <stddef.h>
 
 #include "rocin/net.h"
 #include "settings.h"
@@ -19,6 +22,9 @@ struct rn_capture;
 struct rn_capture_host;
 struct rn_capture_log;
 struct rn_fault_host;
+struct rn_fault_news;
+struct rn_rocind_tap;
+struct rnp_engine;
 
 struct rnp_wire {
 	/* What the engine uses; NULL before opening and after closing. */
@@ -74,4 +80,19 @@ struct rn_dev_cfg;
 struct rnp_pcie;
 void rnp_compose_memory(struct rn_dev_cfg *cfg, const struct rnp_pcie *pcie);
 
-#endif /* RNP_COMPOSE_H */
+/* ------------------------------------------------------ captures; engine lock held */
+/* Begin the log that ROCIN_PCAP asks for, if it does; see rn_capture_log_open(). Return:
+ * 0 or -errno with a sentence.
+ */
+int rnp_capture_start(struct rnp_engine *e, unsigned slot, char *err, size_t err_len);
+
+/* Somebody captures; the descriptor of @tap is closed. What stands in the way is logged.
+ */
+void rnp_capture_begin(struct rnp_engine *e, const struct rn_rocind_tap *tap);
+
+void rnp_capture_end(struct rnp_engine *e, const struct rn_rocind_tap *tap);
+
+/* Faults have met a packet; @ctx is the engine. */
+void rnp_capture_tell(void *ctx, const struct rn_fault_news *news);
+
+#endif /* RNP_WIRE_H */
