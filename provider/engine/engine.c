@@ -320,7 +320,7 @@ static int make_device(struct rnp_engine *e, char *err, size_t err_len)
 		return rn_fail(err, err_len, -EINVAL,
 			       "the settings of device %s do not fit", e->netdev.ibdev);
 	}
-	rnp_stage_init(&e->stage, e->dev, e->gid, cfg.stats);
+	rnp_tx_batch_init(&e->batch, e->dev, e->gid, cfg.stats);
 	init_raw(e);
 	return 0;
 }
@@ -359,7 +359,7 @@ static void destroy(struct rnp_engine *e)
 	rnp_pcie_close(&e->pcie); /* it wakes the thread */
 	ended = rnp_background_stop(e);
 	rnp_wire_close(&e->wire); /* before rocind gives the slot to another */
-	rnp_knocking_end(&e->knocking);
+	rnp_icmp_probe_end(&e->icmp_probe);
 	rn_rocind_close(e->rocind);
 	rnp_engine_close_raw(e);
 	rnp_fault_free(e);
@@ -389,7 +389,7 @@ static struct rnp_engine *create(struct rnp_process *process, const char *ibdev,
 	e->epoch = atomic_load(&process->epoch);
 	e->timer_fd = e->wake_fd = -1;
 	rnp_wait_init(&e->wait);
-	rnp_knocking_init(&e->knocking);
+	rnp_icmp_probe_init(&e->icmp_probe);
 	e->stats.fd = e->stats.share_fd = -1;
 	pthread_mutex_init(&e->lock, NULL);
 	rc = rnp_settings_read(&e->set, err, err_len);

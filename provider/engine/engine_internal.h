@@ -7,7 +7,7 @@
  *   background.c      the thread that sleeps until it is its turn, and its priority
  *   wait.c	       how it sleeps
  *   rocind_events.c   what rocind says: addresses, link, local wires, end
- *   stage.c	       packets -> super-packets
+ *   tx_batch.c	       packets -> super-packets
  *   wire.c	       core + memory + network, captures
  *   fault.c	       rules about faults
  *   path.c	       what the network carries, and why a peer is silent
@@ -29,8 +29,8 @@
 #include "provider/raw/raw_socket.h"
 #include "rocin/types.h"
 #include "settings.h"
-#include "stage.h"
 #include "stats_page.h"
+#include "tx_batch.h"
 #include "wait.h"
 #include "wire.h"
 
@@ -113,8 +113,8 @@ struct rnp_engine {
 	struct rnp_qpns qpns;
 	struct rnp_wire wire;
 	struct rnp_faults faults;
-	struct rnp_stage stage;
-	struct rnp_knocking knocking;
+	struct rnp_tx_batch batch;
+	struct rnp_icmp_probe icmp_probe;
 	struct rnp_raw_link raw; /* Ethernet frames of raw packet QPs */
 	struct rnp_policy policy;
 	uint32_t polls;	  /* of the program */
@@ -127,7 +127,7 @@ struct rnp_engine {
 	struct rnp_clock clock;
 	rn_ns looked_at;     /* the last step looked for packets then */
 	uint32_t not_dry;    /* steps in a row that left packets in the socket */
-	bool is_blocked;     /* the socket took no more: something is staged */
+	bool is_blocked;     /* the socket took no more: something waits */
 	bool is_raw_blocked; /* likewise a frame */
 
 	pthread_t thread;

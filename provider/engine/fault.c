@@ -218,7 +218,7 @@ static const struct rn_fault_host host = {
 static int put_in(struct rnp_engine *e)
 {
 	/* What the socket did not take may be half sent. */
-	bool has_begun = rnp_stage_flush(&e->stage, e->wire.net) != 0;
+	bool has_begun = rnp_tx_batch_flush(&e->batch, e->wire.net) != 0;
 
 	return rnp_wire_add_fault(&e->wire, has_begun, e->stats.page->counter, &host, e);
 }

@@ -126,12 +126,12 @@ enum {
 	PAUSE_MS = 1000, /* hosts limit the rate of what they say by ICMP */
 };
 
-void rnp_knocking_init(struct rnp_knocking *k)
+void rnp_icmp_probe_init(struct rnp_icmp_probe *k)
 {
-	*k = (struct rnp_knocking){ .fd = -1 };
+	*k = (struct rnp_icmp_probe){ .fd = -1 };
 }
 
-void rnp_knocking_end(struct rnp_knocking *k)
+void rnp_icmp_probe_end(struct rnp_icmp_probe *k)
 {
 	if (k->fd >= 0)
 		rn_fd_close(k->fd);
@@ -141,7 +141,7 @@ void rnp_knocking_end(struct rnp_knocking *k)
 /* Once for each peer, unless there are several in turn. */
 static void say(struct rnp_engine *e, int err)
 {
-	struct rnp_knocking *k = &e->knocking;
+	struct rnp_icmp_probe *k = &e->icmp_probe;
 	uint64_t *n = &e->stats.page->counter[RN_STAT_ICMP_REFUSED];
 	const char *meaning = rn_icmp_probe_meaning(err);
 	bool is_ipv4 = rn_gid_is_ipv4(&k->peer);
@@ -160,17 +160,17 @@ static void say(struct rnp_engine *e, int err)
 
 static void look_for_answer(struct rnp_engine *e)
 {
-	int err = e->knocking.fd < 0 ? 0 : rn_icmp_probe_answer(e->knocking.fd);
+	int err = e->icmp_probe.fd < 0 ? 0 : rn_icmp_probe_answer(e->icmp_probe.fd);
 
 	if (!err)
 		return;
 	say(e, err);
-	rnp_knocking_end(&e->knocking);
+	rnp_icmp_probe_end(&e->icmp_probe);
 }
 
-void rnp_knock_silent(struct rnp_engine *e, rn_ns now)
+void rnp_icmp_probe_silent(struct rnp_engine *e, rn_ns now)
 {
-	struct rnp_knocking *k = &e->knocking;
+	struct rnp_icmp_probe *k = &e->icmp_probe;
 	struct rn_flow flow;
 
 	if (!rn_dev_silent(e->dev, &flow))
@@ -178,7 +178,7 @@ void rnp_knock_silent(struct rnp_engine *e, rn_ns now)
 	look_for_answer(e);
 	if (now < k->next)
 		return;
-	rnp_knocking_end(k);
+	rnp_icmp_probe_end(k);
 	k->next = now + RN_MSEC(PAUSE_MS);
 	k->peer = flow.dst;
 	if (!flow.ifindex)

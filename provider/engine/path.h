@@ -48,19 +48,19 @@ struct rnp_engine;
 /* The ICMP probe. Nothing of this happens before a queue pair has waited for its peer in
  * vain, twice in a row. Under the engine's lock.
  */
-struct rnp_knocking {
-	int fd;		    /* of the last knock, while no answer has come; -1 */
+struct rnp_icmp_probe {
+	int fd;		    /* of the last probe, while no answer has come; -1 */
 	struct rn_gid peer; /* at whose port */
 	struct rn_gid said; /* about whom something was logged last */
-	rn_ns next;	    /* no other knock before that */
+	rn_ns next;	    /* no other probe before that */
 };
 
-void rnp_knocking_init(struct rnp_knocking *k);
-void rnp_knocking_end(struct rnp_knocking *k);
+void rnp_icmp_probe_init(struct rnp_icmp_probe *k);
+void rnp_icmp_probe_end(struct rnp_icmp_probe *k);
 
-/* Timers have run out: is it about a silent peer? The answer to a knock is looked for at
+/* Timers have run out: is it about a silent peer? The answer to a probe is looked for at
  * once, as on loopback it has come, and when the next timer runs out.
  */
-void rnp_knock_silent(struct rnp_engine *e, rn_ns now);
+void rnp_icmp_probe_silent(struct rnp_engine *e, rn_ns now);
 
 #endif /* RNP_PATH_H */

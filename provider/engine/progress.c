@@ -203,18 +203,18 @@ static int send_packets(struct rnp_engine *e, rn_ns now, unsigned what, bool gat
 {
 	int rc = 0;
 
-	if (rnp_stage_is_empty(&e->stage) && !rn_dev_has_packets(e->dev, what))
+	if (rnp_tx_batch_is_empty(&e->batch) && !rn_dev_has_packets(e->dev, what))
 		return 0;
 	/* What has waited may be an answer, so what its QP owes goes along with it. What
 	 * others owe is the last packet.
 	 */
 	if (e->policy.batching.held > 0 && (what & RN_TX_WORK))
-		rc = rnp_stage_fill(&e->stage, e->wire.net, now, RN_TX_WORK | RN_TX_ALONG,
-				    SEND_MAX);
+		rc = rnp_tx_batch_fill(&e->batch, e->wire.net, now,
+				       RN_TX_WORK | RN_TX_ALONG, SEND_MAX);
 	if (rc == 0)
-		rc = rnp_stage_fill(&e->stage, e->wire.net, now, what, SEND_MAX);
+		rc = rnp_tx_batch_fill(&e->batch, e->wire.net, now, what, SEND_MAX);
 	if (rc == 0 && !gather)
-		rc = rnp_stage_flush(&e->stage, e->wire.net);
+		rc = rnp_tx_batch_flush(&e->batch, e->wire.net);
 	return rc;
 }
 
@@ -229,7 +229,7 @@ static void transmit(struct rnp_engine *e, rn_ns now, unsigned what, bool gather
 	if (what & RN_TX_ACKS || (what & RN_TX_ALONG && !rn_dev_acks_due(e->dev)))
 		e->policy.acks.packets = 0;
 	rnp_policy_sent(&e->policy, now, what & RN_TX_WORK,
-			gather && !rnp_stage_is_empty(&e->stage));
+			gather && !rnp_tx_batch_is_empty(&e->batch));
 }
 
 /* A moment of an engine, for those who may call back. */
@@ -259,7 +259,7 @@ static void expire(struct rnp_engine *e, rn_ns now, bool dry)
 		if (e->wire.local)
 			rn_local_who_holds(e->wire.local, peer_holds, &moment);
 		rn_dev_expire(e->dev, now);
-		rnp_knock_silent(e, now);
+		rnp_icmp_probe_silent(e, now);
 	}
 	if (rnp_wire_flush_due(&e->wire) <= now)
 		rnp_wire_flush(&e->wire);

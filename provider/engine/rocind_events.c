@@ -108,7 +108,7 @@ static void die(struct rnp_engine *e, bool robbed)
 		rnp_background_remove(e, rn_local_event_fd(e->wire.local));
 	rnp_raw_shut(&e->raw);
 	rnp_wire_close(&e->wire);
-	rnp_stage_drop(&e->stage);
+	rnp_tx_batch_drop(&e->batch);
 	rnp_background_remove(e, rn_rocind_fd(e->rocind));
 	rn_rocind_close(e->rocind);
 	e->rocind = NULL;

@@ -219,7 +219,7 @@ static int add_middleware(struct rnp_engine *e)
 {
 	if (!e->wire.capture) {
 		/* What was built in the wire's own memory leaves by it. */
-		(void)rnp_stage_flush(&e->stage, e->wire.net);
+		(void)rnp_tx_batch_flush(&e->batch, e->wire.net);
 		if (rnp_wire_add_capture(&e->wire, &host, e))
 			return -ENOMEM;
 	}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* stage.c - joins the packets that the core builds into super-packets. */
-#include "stage.h"
+/* tx_batch.c - joins the packets that the core builds into super-packets. */
+#include "tx_batch.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -12,25 +12,25 @@
 
 static_assert(sizeof(struct rn_flow) == 40, "compared as bytes: no padding");
 
-void rnp_stage_init(struct rnp_stage *s, struct rn_dev *dev, const struct rn_gid *gid,
-		    uint64_t *stats)
+void rnp_tx_batch_init(struct rnp_tx_batch *s, struct rn_dev *dev,
+		       const struct rn_gid *gid, uint64_t *stats)
 {
 	uintptr_t room = (uintptr_t)s->room;
 
-	s->buf = s->room + ((RNP_STAGE_OFFSET - room) & (RNP_STAGE_PAGE - 1));
+	s->buf = s->room + ((RNP_TX_BATCH_OFFSET - room) & (RNP_TX_BATCH_PAGE - 1));
 	s->dev = dev;
 	s->gid = gid;
 	s->stats = stats;
-	rnp_stage_drop(s);
+	rnp_tx_batch_drop(s);
 }
 
-void rnp_stage_drop(struct rnp_stage *s)
+void rnp_tx_batch_drop(struct rnp_tx_batch *s)
 {
 	s->start = s->len = s->seg_len = s->count = s->next_len = 0;
 	s->closed = s->is_run = s->is_placed = false;
 }
 
-static void count_dropped(struct rnp_stage *s, uint32_t packets)
+static void count_dropped(struct rnp_tx_batch *s, uint32_t packets)
 {
 	uint64_t *n = &s->stats[RN_STAT_TX_DROPPED];
 
@@ -41,7 +41,7 @@ static void count_dropped(struct rnp_stage *s, uint32_t packets)
  * right when the QP was connected is not any more. One line is enough; the counter goes
  * on.
  */
-static void count_too_long(struct rnp_stage *s, uint32_t packets)
+static void count_too_long(struct rnp_tx_batch *s, uint32_t packets)
 {
 	uint64_t *n = &s->stats[RN_STAT_TX_TOO_LONG];
 	const struct rn_gid *dst = &s->label.flow.dst;
@@ -75,7 +75,7 @@ static bool same_flow(const struct rn_flow *a, const struct rn_flow *b)
 }
 
 /* Index of the socket that this source address stands for; RN_GID_MAX: none any more. */
-static uint32_t find_sgid(const struct rnp_stage *s, const struct rn_flow *flow)
+static uint32_t find_sgid(const struct rnp_tx_batch *s, const struct rn_flow *flow)
 {
 	uint32_t i = 0;
 
@@ -85,7 +85,7 @@ static uint32_t find_sgid(const struct rnp_stage *s, const struct rn_flow *flow)
 }
 
 /* Label the packet that was built. False if it has no way out. */
-static bool make_label(struct rnp_stage *s)
+static bool make_label(struct rnp_tx_batch *s)
 {
 	const struct rn_tx *tx = &s->next_tx;
 	struct rnp_label *label = &s->next;
@@ -104,7 +104,7 @@ static bool make_label(struct rnp_stage *s)
 }
 
 /* Where the next packet is built: behind the open super-packet, which may take it up. */
-static uint8_t *tail(struct rnp_stage *s)
+static uint8_t *tail(struct rnp_tx_batch *s)
 {
 	return s->buf + s->start + s->len;
 }
@@ -117,7 +117,7 @@ static bool same_label(const struct rnp_label *a, const struct rnp_label *b)
 /* Build one packet at @where, which is not behind the open super-packet only if that is
  * empty. False if the core has none.
  */
-static bool build_at(struct rnp_stage *s, uint8_t *where, rn_ns now, unsigned what)
+static bool build_at(struct rnp_tx_batch *s, uint8_t *where, rn_ns now, unsigned what)
 {
 	while (s->next_len == 0) {
 		uint32_t n = rn_dev_transmit(s->dev, now, what, where, RN_PACKET_MAX,
@@ -133,13 +133,13 @@ static bool build_at(struct rnp_stage *s, uint8_t *where, rn_ns now, unsigned wh
 	return true;
 }
 
-static bool build(struct rnp_stage *s, rn_ns now, unsigned what)
+static bool build(struct rnp_tx_batch *s, rn_ns now, unsigned what)
 {
 	return build_at(s, tail(s), now, what);
 }
 
 /* What has been committed goes before whatever takes another way. */
-static void publish(struct rnp_stage *s, const struct rn_net *net)
+static void publish(struct rnp_tx_batch *s, const struct rn_net *net)
 {
 	if (s->is_placed)
 		net->ops->publish(net->ctx);
@@ -150,7 +150,7 @@ static void publish(struct rnp_stage *s, const struct rn_net *net)
  * turns out to go elsewhere is left behind the empty super-packet. Return: 0 (the core
  * has nothing more), 1 (@max packets) or -EAGAIN (the rest is not for this way).
  */
-static int build_in_place(struct rnp_stage *s, const struct rn_net *net, rn_ns now,
+static int build_in_place(struct rnp_tx_batch *s, const struct rn_net *net, rn_ns now,
 			  unsigned what, unsigned max)
 {
 	const struct rn_flow *flow = &s->label.flow;
@@ -180,20 +180,20 @@ static int build_in_place(struct rnp_stage *s, const struct rn_net *net, rn_ns n
 	return 1;
 }
 
-static bool may_build_in_place(const struct rnp_stage *s, const struct rn_net *net)
+static bool may_build_in_place(const struct rnp_tx_batch *s, const struct rn_net *net)
 {
 	return s->is_run && s->count == 0 && s->next_len == 0 && net->ops->reserve;
 }
 
 /* May the packet behind the open super-packet become part of it? */
-static bool fits(const struct rnp_stage *s)
+static bool fits(const struct rnp_tx_batch *s)
 {
 	return s->count > 0 && s->count < RN_SUPER_SEGMENTS && !s->closed &&
 	       s->next_len <= s->seg_len && s->len + s->next_len <= RN_SUPER_BYTES &&
 	       s->next_joins;
 }
 
-static void choose_tx_socket(struct rnp_stage *s, const struct rn_net *net)
+static void choose_tx_socket(struct rnp_tx_batch *s, const struct rn_net *net)
 {
 	const struct rnp_label *label = &s->label;
 
@@ -208,7 +208,7 @@ static void choose_tx_socket(struct rnp_stage *s, const struct rn_net *net)
 }
 
 /* The packet behind the (empty) super-packet begins a new one. */
-static void begin(struct rnp_stage *s, const struct rn_net *net)
+static void begin(struct rnp_tx_batch *s, const struct rn_net *net)
 {
 	assert(s->count == 0);
 	if (s->start > RN_SUPER_BYTES) {
@@ -224,7 +224,7 @@ static void begin(struct rnp_stage *s, const struct rn_net *net)
 }
 
 /* Sign the packet for its place and take it up. */
-static void add(struct rnp_stage *s, const struct rn_net *net)
+static void add(struct rnp_tx_batch *s, const struct rn_net *net)
 {
 	uint16_t ip_id = rn_super_ip_id(&s->tx_socket, net->gso, s->count);
 
@@ -236,14 +236,14 @@ static void add(struct rnp_stage *s, const struct rn_net *net)
 	s->next_len = 0;
 }
 
-static bool is_full(const struct rnp_stage *s)
+static bool is_full(const struct rnp_tx_batch *s)
 {
 	return s->closed || s->count == RN_SUPER_SEGMENTS ||
 	       s->len + s->seg_len > RN_SUPER_BYTES;
 }
 
 /* Return: 0 or -EAGAIN. */
-static int send_open(struct rnp_stage *s, const struct rn_net *net)
+static int send_open(struct rnp_tx_batch *s, const struct rn_net *net)
 {
 	const struct rn_super super = {
 		.flow = &s->flow,
@@ -269,14 +269,14 @@ static int send_open(struct rnp_stage *s, const struct rn_net *net)
 	return 0;
 }
 
-int rnp_stage_flush(struct rnp_stage *s, const struct rn_net *net)
+int rnp_tx_batch_flush(struct rnp_tx_batch *s, const struct rn_net *net)
 {
 	publish(s, net);
 	return s->count == 0 ? 0 : send_open(s, net);
 }
 
-int rnp_stage_fill(struct rnp_stage *s, const struct rn_net *net, rn_ns now,
-		   unsigned what, unsigned max)
+int rnp_tx_batch_fill(struct rnp_tx_batch *s, const struct rn_net *net, rn_ns now,
+		      unsigned what, unsigned max)
 {
 	unsigned sent = 0;
 
@@ -292,7 +292,7 @@ int rnp_stage_fill(struct rnp_stage *s, const struct rn_net *net, rn_ns now,
 		if (!more)
 			return sent < max ? 0 : 1;
 		if (s->count > 0 && !fits(s)) {
-			if (rnp_stage_flush(s, net))
+			if (rnp_tx_batch_flush(s, net))
 				return -EAGAIN;
 			sent++;
 		}
@@ -300,7 +300,7 @@ int rnp_stage_fill(struct rnp_stage *s, const struct rn_net *net, rn_ns now,
 			begin(s, net);
 		add(s, net);
 		if (is_full(s)) {
-			if (rnp_stage_flush(s, net))
+			if (rnp_tx_batch_flush(s, net))
 				return -EAGAIN;
 			sent++;
 		}

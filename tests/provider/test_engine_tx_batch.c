@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* test_engine_stage.c - which packets leave together. */
+/* test_engine_tx_batch.c - which packets leave together. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "provider/engine/stage.h"
+#include "provider/engine/tx_batch.h"
 #include "rocin/icrc.h"
 
 enum {
@@ -121,7 +121,7 @@ static const struct rn_net_ops tx_socket_ops = { .transmit = wire_transmit,
 						 .tx_socket = wire_tx_socket };
 static const struct rn_net_ops ops = { .transmit = wire_transmit };
 
-static struct rnp_stage *stage;
+static struct rnp_tx_batch *batch;
 static uint64_t stats[RN_STAT_COUNT];
 
 static int setup(void **state)
@@ -135,16 +135,16 @@ static int setup(void **state)
 	memset(stats, 0, sizeof(stats));
 	order_count = order_at = order_done = sent_count = answer_after = 0;
 	answer = 0;
-	stage = calloc(1, sizeof(*stage));
-	assert_non_null(stage);
-	rnp_stage_init(stage, NULL, gids, stats);
+	batch = calloc(1, sizeof(*batch));
+	assert_non_null(batch);
+	rnp_tx_batch_init(batch, NULL, gids, stats);
 	return 0;
 }
 
 static int teardown(void **state)
 {
 	(void)state;
-	free(stage);
+	free(batch);
 	return 0;
 }
 
@@ -155,14 +155,14 @@ static void give(unsigned count, uint32_t len, unsigned flow, uint32_t dest_qpn)
 
 static int fill(void)
 {
-	return rnp_stage_fill(stage, &net, 0, RN_TX_ALL, 1000);
+	return rnp_tx_batch_fill(batch, &net, 0, RN_TX_ALL, 1000);
 }
 
 static void send_all(void)
 {
 	assert_int_equal(fill(), 0);
-	assert_int_equal(rnp_stage_flush(stage, &net), 0);
-	assert_true(rnp_stage_is_empty(stage));
+	assert_int_equal(rnp_tx_batch_flush(batch, &net), 0);
+	assert_true(rnp_tx_batch_is_empty(batch));
 }
 
 static void equal_packets_leave_together(void **state)
@@ -186,7 +186,7 @@ static void nothing_is_sent_before_the_flush_unless_it_is_full(void **state)
 	assert_int_equal(fill(), 0);
 	assert_int_equal(sent_count, 1);
 	assert_int_equal(sent[0].count, 64);
-	assert_true(rnp_stage_is_empty(stage));
+	assert_true(rnp_tx_batch_is_empty(batch));
 }
 
 static void shorter_packet_is_the_last_of_its_super_packet(void **state)
@@ -282,10 +282,10 @@ static void full_socket_loses_and_doubles_nothing(void **state)
 		give(100, 1000, 0, 0x102);
 		answer = -EAGAIN;
 		answer_after = after;
-		for (unsigned i = 0; i < 10 && (fill() || rnp_stage_flush(stage, &net));
-		     i++)
+		for (unsigned i = 0;
+		     i < 10 && (fill() || rnp_tx_batch_flush(batch, &net)); i++)
 			;
-		assert_true(rnp_stage_is_empty(stage));
+		assert_true(rnp_tx_batch_is_empty(batch));
 		for (unsigned i = 0; i < sent_count; i++)
 			packets += sent[i].count;
 		assert_int_equal(packets, 203);
@@ -342,7 +342,7 @@ static void bounded_call_goes_on_where_it_stopped(void **state)
 {
 	(void)state;
 	give(64 * 5, 100, 0, 0x101);
-	assert_int_equal(rnp_stage_fill(stage, &net, 0, RN_TX_ALL, 2), 1);
+	assert_int_equal(rnp_tx_batch_fill(batch, &net, 0, RN_TX_ALL, 2), 1);
 	assert_int_equal(sent_count, 2);
 	send_all();
 	assert_int_equal(sent_count, 5);
@@ -425,8 +425,8 @@ static void packets_of_a_run_are_built_on_the_wire(void **state)
 	assert_int_equal(fill(), 0);
 	assert_int_equal(placed, 25);
 	assert_int_equal(published, 0);
-	assert_false(rnp_stage_is_empty(stage));
-	assert_int_equal(rnp_stage_flush(stage, &net), 0);
+	assert_false(rnp_tx_batch_is_empty(batch));
+	assert_int_equal(rnp_tx_batch_flush(batch, &net), 0);
 	assert_int_equal(published, 25);
 	assert_int_equal(sent_count, 2);
 }
@@ -477,7 +477,7 @@ static void bounded_call_lets_go_what_it_built_on_the_wire(void **state)
 	(void)state;
 	use_place(1000);
 	give(100, 1000, 0, 0x101);
-	assert_int_equal(rnp_stage_fill(stage, &net, 0, RN_TX_ALL, 1), 1);
+	assert_int_equal(rnp_tx_batch_fill(batch, &net, 0, RN_TX_ALL, 1), 1);
 	assert_int_equal(placed, 64);
 	assert_int_equal(published, 64);
 	send_all();
@@ -491,7 +491,7 @@ static void packets_on_the_wire_of_an_address_that_is_gone_are_counted(void **st
 
 	(void)state;
 	use_place(1000);
-	stage->gid = none;
+	batch->gid = none;
 	give(3, 1000, 0, 0x101);
 	send_all();
 	assert_int_equal(placed, 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* stage.h - joins the packets that the core builds into super-packets and sends them.
+/* tx_batch.h - joins the packets that the core builds into super-packets and sends them.
  *
  * Packets are built straight into the super-packet that they leave in, or, where the back
  * end can, on the wire. A super-packet holds packets of equal length (the last may be
@@ -7,20 +7,20 @@
  *
  * Threads: as the core.
  */
-#ifndef RNP_STAGE_H
-#define RNP_STAGE_H
+#ifndef RNP_TX_BATCH_H
+#define RNP_TX_BATCH_H
 
 #include "rocin/net.h"
 
 enum {
-	RNP_STAGE_BYTES = 2 * RN_SUPER_BYTES + 2 * RN_PACKET_MAX,
-	RNP_STAGE_PAGE = 4096,
+	RNP_TX_BATCH_BYTES = 2 * RN_SUPER_BYTES + 2 * RN_PACKET_MAX,
+	RNP_TX_BATCH_PAGE = 4096,
 	/* Where in a page the first packet begins. What the program sends often begins
 	 * where a page does, and a load waits for an older store that has the same offset
 	 * in its page: with this one such a store is three quarters of a page back. And
 	 * behind a BTH the payload is aligned to 16.
 	 */
-	RNP_STAGE_OFFSET = 3072 + 4,
+	RNP_TX_BATCH_OFFSET = 3072 + 4,
 };
 
 /* Where a packet goes. */
@@ -30,7 +30,7 @@ struct rnp_label {
 	uint32_t dest_slot; /* process at the destination: low byte of the QPN */
 };
 
-struct rnp_stage {
+struct rnp_tx_batch {
 	struct rn_dev *dev;
 	const struct rn_gid
 		*gid;	 /* table of RN_GID_MAX; which socket a source stands for */
@@ -54,36 +54,36 @@ struct rnp_stage {
 	struct rn_tx_socket tx_socket;
 	struct rn_flow flow;
 
-	uint8_t *buf; /* RNP_STAGE_BYTES within room */
-	uint8_t room[RNP_STAGE_BYTES + RNP_STAGE_PAGE];
+	uint8_t *buf; /* RNP_TX_BATCH_BYTES within room */
+	uint8_t room[RNP_TX_BATCH_BYTES + RNP_TX_BATCH_PAGE];
 };
 
-void rnp_stage_init(struct rnp_stage *s, struct rn_dev *dev, const struct rn_gid *gid,
-		    uint64_t *stats);
+void rnp_tx_batch_init(struct rnp_tx_batch *s, struct rn_dev *dev,
+		       const struct rn_gid *gid, uint64_t *stats);
 
 /**
- * rnp_stage_fill() - Let the core build packets; send super-packets as they get full
+ * rnp_tx_batch_fill() - Let the core build packets; send super-packets as they get full
  * @net:	Back end
  * @what:	enum rn_tx_what
  * @max:	Super-packets to send at most
  *
- * What was built last stays open for more: rnp_stage_flush() sends it.
+ * What was built last stays open for more: rnp_tx_batch_flush() sends it.
  *
  * Return: 0 (the core has nothing more that may leave), 1 (@max was reached) or -EAGAIN
  *(the socket is full; nothing is lost).
  */
-int rnp_stage_fill(struct rnp_stage *s, const struct rn_net *net, rn_ns now,
-		   unsigned what, unsigned max);
+int rnp_tx_batch_fill(struct rnp_tx_batch *s, const struct rn_net *net, rn_ns now,
+		      unsigned what, unsigned max);
 
 /* Send what is open. Return: 0, also if there is nothing, or -EAGAIN. */
-int rnp_stage_flush(struct rnp_stage *s, const struct rn_net *net);
+int rnp_tx_batch_flush(struct rnp_tx_batch *s, const struct rn_net *net);
 
 /* Forget what has not left. */
-void rnp_stage_drop(struct rnp_stage *s);
+void rnp_tx_batch_drop(struct rnp_tx_batch *s);
 
-static inline bool rnp_stage_is_empty(const struct rnp_stage *s)
+static inline bool rnp_tx_batch_is_empty(const struct rnp_tx_batch *s)
 {
 	return s->count == 0 && s->next_len == 0 && !s->is_placed;
 }
 
-#endif /* RNP_STAGE_H */
+#endif /* RNP_TX_BATCH_H */
