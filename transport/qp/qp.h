@@ -137,9 +137,6 @@ struct rn_requester {
 enum {
 	RN_RESOURCE_KIND_MASK = 7
 };
-static_assert((int)RN_OP_KIND_READ <= (int)RN_RESOURCE_KIND_MASK &&
-		      (int)RN_OP_KIND_FLUSH <= (int)RN_RESOURCE_KIND_MASK,
-	      "the kind of a resource has three bits");
 
 enum rn_atomic_phase {
 	RN_ATOMIC_WAITING, /* for an earlier one of this QP to end */
@@ -519,8 +516,7 @@ static inline void *rn_wqe_sge(const struct rn_qp *qp, struct rn_send_wqe *wqe)
 
 	if (qp->type == RN_QPT_UD)
 		return p + RN_WQE_UD_PART;
-	if (wqe->opcode == RN_WR_ATOMIC_CMP_AND_SWP ||
-	    wqe->opcode == RN_WR_ATOMIC_FETCH_AND_ADD)
+	if (rn_wr_info[wqe->opcode].answer == RN_ANSWER_ATOMIC)
 		return p + RN_WQE_ATOMIC_PART;
 	return p;
 }

@@ -418,6 +418,7 @@ static struct rn_resource *new_resource(struct rn_qp *qp, const struct rn_reques
 	struct rn_responder *rsp = &qp->rsp;
 	struct rn_resource *r;
 
+	assert((q->kind & RN_RESOURCE_KIND_MASK) == q->kind);
 	while (rn_res_count(rsp) >= qp->attr.max_dest_rd_atomic)
 		rn_rsp_forget_oldest(qp);
 	r = rn_res_at(rsp, rsp->res_tail);

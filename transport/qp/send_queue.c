@@ -20,15 +20,14 @@ enum {
 #define QKEY_OWN (1u << 31)
 
 /* -------------------------------------------------------------------- posting */
-/* Inline data takes the place of the SGEs: their number then does not matter to the WQE,
- * but to the length of our loops.
- */
+/* Inline data takes the place of the SGEs, so their number does not matter to the WQE. */
 static bool data_fits(const struct rn_qp *qp, const struct rn_send_wr *wr, uint64_t len)
 {
+	uint32_t op = rn_opcode_info[rn_wr_info[wr->opcode].only].flags;
+
 	/* A word fits where the operands of an atomic would be. */
 	if (wr->flags & RN_SEND_INLINE)
-		return wr->num_sge <= RN_SGE_MAX &&
-		       (len <= qp->max_inline || wr->opcode == RN_WR_ATOMIC_WRITE);
+		return len <= qp->max_inline || op & RN_OP_WORD;
 	return wr->num_sge <= qp->req.sq.max_sge;
 }
 
@@ -74,10 +73,15 @@ static int check_send(const struct rn_qp *qp, const struct rn_send_wr *wr, uint6
 static int check_request(const struct rn_qp *qp, const struct rn_send_wr *wr,
 			 uint64_t *len)
 {
+	int rc;
+
 	if (wr->num_sge > RN_SGE_MAX)
 		return -EINVAL;
 	*len = rn_sge_sum(wr->sg, wr->num_sge);
-	return data_fits(qp, wr, *len) ? check_send(qp, wr, *len) : -EINVAL;
+	rc = check_send(qp, wr, *len);
+	if (rc)
+		return rc;
+	return data_fits(qp, wr, *len) ? 0 : -EINVAL;
 }
 
 int rn_qp_check_send(const struct rn_qp *qp, const struct rn_send_wr *wr)
