@@ -97,14 +97,10 @@ static void load_request(struct rn_request *q, const struct rn_qp *qp,
 {
 	struct rn_key_use use = { .qpn = qp->qpn };
 
-	q->p = p;
-	q->flags = p->op->flags;
-	q->kind = (enum rn_op_kind)p->op->kind;
-	q->key = RN_KEY_OK;
-	q->iova = 0;
-	q->mr = NULL;
-	q->srqn = 0;
-	q->feth = (struct rn_feth){ 0 };
+	*q = (struct rn_request){ .p = p,
+				  .flags = p->op->flags,
+				  .kind = (enum rn_op_kind)p->op->kind,
+				  .key = RN_KEY_OK };
 	if (q->flags &
 	    (RN_OP_XRCETH | RN_OP_RETH | RN_OP_ATOMIC_ETH | RN_OP_IMM | RN_OP_IETH))
 		parse_headers(q);
@@ -348,6 +344,7 @@ static enum rn_verdict place_write(struct rn_qp *qp, const struct rn_request *q)
 	if (q->p->payload_len) {
 		uint32_t flags = q->flags & RN_OP_IMM ? 0 : RN_MEM_WRITE;
 
+		assert(q->mr); /* its key was checked */
 		attr = rn_mem_attr_of(qp->qpn, flags | rn_mem_flags(q->mr),
 				      rn_rsp_next_msn(qp));
 		if (cfg->mem->write(cfg->mem_ctx, q->iova, q->p->payload,
