@@ -140,13 +140,6 @@ int rnp_dealloc_pd(struct ibv_pd *base)
 	return err;
 }
 
-/* Buffers from this size on are mapped, so that a large one costs only what is used of
- * it; smaller ones are not, since a process may have no more than 65530 mappings.
- */
-enum {
-	MAP_MIN = 256 * 1024
-};
-
 /* -------------------------------------------------------------------- thread domains */
 struct ibv_td *rnp_alloc_td(struct ibv_context *context, struct ibv_td_init_attr *attr)
 {
@@ -240,6 +233,13 @@ int rnp_dealloc_parent_domain(struct ibv_pd *base)
 }
 
 /* --------------------------------------------------------------------------- buffers */
+/* Buffers from this size on are mapped, so that a large one costs only what is used of
+ * it; smaller ones are not, since a process may have no more than 65530 mappings.
+ */
+enum {
+	MAP_MIN = 256 * 1024
+};
+
 static size_t round_up(size_t n, size_t align)
 {
 	return (n + align - 1) & ~(align - 1);

@@ -285,11 +285,7 @@ int rnp_post_recv(struct ibv_qp *base, struct ibv_recv_wr *wr,
 	dev = rnp_engine_dev(e);
 	now = rnp_engine_recv_time(e, qp->core);
 	for (; wr; wr = wr->next) {
-		struct rn_recv_wr core_wr = {
-			.wr_id = wr->wr_id,
-			.sg = (const struct rn_sge *)wr->sg_list,
-			.num_sge = (uint32_t)wr->num_sge,
-		};
+		const struct rn_recv_wr core_wr = rnp_recv_wr_from(wr);
 
 		rc = rn_qp_post_recv(dev, qp->core, now, &core_wr);
 		rn_trace_post_recv(base->qp_num, wr->wr_id, -rc);

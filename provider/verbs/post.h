@@ -21,6 +21,16 @@
 int rnp_send_wr_from(const struct ibv_send_wr *wr, const struct ibv_qp *qp,
 		     struct rn_send_wr *out);
 
+/* A receive request in the form of the core: refers to the scatter list of @wr. */
+static inline struct rn_recv_wr rnp_recv_wr_from(const struct ibv_recv_wr *wr)
+{
+	return (struct rn_recv_wr){
+		.wr_id = wr->wr_id,
+		.sg = (const struct rn_sge *)wr->sg_list,
+		.num_sge = (uint32_t)wr->num_sge,
+	};
+}
+
 /* Fill in what BIND_MW needs besides wr_id and flags. Of @rkey only the key byte counts:
  * the index is the window's.
  */

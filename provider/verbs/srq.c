@@ -2,6 +2,7 @@
 /* srq.c - shared receive queues: create, modify, query, post, destroy. */
 #include <stdlib.h>
 
+#include "post.h"
 #include "provider.h"
 
 enum {
@@ -244,11 +245,7 @@ int rnp_post_srq_recv(struct ibv_srq *base, struct ibv_recv_wr *wr,
 	cancel = rnp_enter(e);
 	rnp_pcie_doorbell(rnp_engine_pcie(e));
 	for (; wr; wr = wr->next) {
-		const struct rn_recv_wr core_wr = {
-			.wr_id = wr->wr_id,
-			.sg = (const struct rn_sge *)wr->sg_list,
-			.num_sge = (uint32_t)wr->num_sge,
-		};
+		const struct rn_recv_wr core_wr = rnp_recv_wr_from(wr);
 
 		rc = rn_srq_post_recv(srq->core, &core_wr);
 		if (rc) {
