@@ -11,7 +11,11 @@
 #ifndef RN_FAULT_RULES_H
 #define RN_FAULT_RULES_H
 
+#include <string.h>
+
+#include "rocin/flow.h"
 #include "rocin/types.h"
+#include "rocin/wire.h"
 
 enum {
 	RN_FAULT_RULES_MAX = 64,   /* one bit each in a verdict */
@@ -167,6 +171,9 @@ struct rn_fault_spec {
 int rn_fault_parse(const char *text, struct rn_fault_spec *spec, char *err,
 		   size_t err_len);
 
+/* The same as rules. Each kind has dice of its own, whatever the others are. */
+void rn_fault_of_spec(const struct rn_fault_spec *spec, struct rn_fault_rules *rules);
+
 /**
  * rn_fault_read() - Read faults in any form: "@FILE", the short form, or rules
  * @text:	As in ROCIN_FAULT
@@ -176,6 +183,28 @@ int rn_fault_parse(const char *text, struct rn_fault_spec *spec, char *err,
  */
 int rn_fault_read(const char *text, struct rn_fault_rules *rules, char *err,
 		  size_t err_len);
+
+/* ----------------------------------------------------------------------- numbers */
+/* Numbers and words as the texts about faults write them. Each function takes @len bytes
+ * at @s, which need no NUL, and answers false, with nothing written, if they are not what
+ * is read. No strtod(): the program may have set a locale in which the decimal point is a
+ * comma.
+ */
+
+/* Is it this word? */
+static inline bool rn_fault_is_word(const char *s, size_t len, const char *word)
+{
+	return strlen(word) == len && memcmp(s, word, len) == 0;
+}
+
+/* "12.5%": 0 to 100 with up to four decimals, to parts per million. */
+bool rn_fault_percent(const char *s, size_t len, uint64_t *ppm);
+
+/* Decimal, up to 19 digits. */
+bool rn_fault_decimal(const char *s, size_t len, uint64_t *value);
+
+/* "20us", "1.5ms", "3s": over 0, at most an hour. */
+bool rn_fault_time(const char *s, size_t len, rn_ns *time);
 
 /* ------------------------------------------------------------------ sets of rules */
 /* Keep the rules that can match on this device and in this process. */
@@ -210,12 +239,9 @@ uint64_t rn_fault_judge(struct rn_fault_rules *rules, const struct rn_fault_pack
  */
 int rn_fault_judge_call(struct rn_fault_rules *rules, uint32_t call);
 
-/* A number for what the rule leaves open: of a packet with this fate, or the next. */
-uint64_t rn_fault_draw(struct rn_fault_rule *rule, const uint64_t *fate);
-
 /* ------------------------------------------------------------------------- fates */
-/* What makes a packet the same packet in another run of a program, so that
- * the same seed does the same to it.
+/* What makes a packet the same packet in another run of a program, so that the same seed
+ * does the same to it.
  *
  * QPNs, PSNs, ports and the order of packets of several queue pairs differ from run to
  * run. What stays: the queue pair by the order in which its process made them; the way
@@ -247,5 +273,41 @@ uint64_t rn_fault_fate(struct rn_fault_fates *fates, const struct rn_fault_packe
 
 /* Does a packet with this opcode belong to what the peer asks, not to what we ask? */
 bool rn_fault_is_of_peer(const struct rn_fault_packet *p);
+
+/* ------------------------------------------------------------------------- bytes */
+/* What a rule does to the bytes of one packet. */
+
+enum {
+	RN_FAULT_NAK_LEN = 20, /* BTH, AETH, ICRC */
+};
+
+/* What became of the ICRC of a packet. */
+enum rn_fault_icrc {
+	RN_FAULT_ICRC_KEPT,  /* as it was */
+	RN_FAULT_ICRC_STALE, /* to be made right */
+	RN_FAULT_ICRC_WRONG, /* left wrong on purpose */
+};
+
+/* Opcode and PSN for the judge. False: shorter than a BTH with its ICRC; nothing is
+ * written.
+ */
+bool rn_fault_look(const uint8_t *pkt, uint32_t len, struct rn_fault_packet *p);
+
+/* Carry out CORRUPT or SET on @len bytes, BTH to ICRC. Bytes and fields that the packet
+ * does not reach stay. @icrc is brought up to date; WRONG stays.
+ */
+void rn_fault_edit(struct rn_fault_rule *rule, const uint64_t *fate, uint8_t *pkt,
+		   uint32_t len, enum rn_fault_icrc *icrc);
+
+/* The acknowledgement with @aeth to a request, signed for identification 0.
+ * @request: at least a BTH; @flow: of the answer; @dest_qpn: the requester.
+ */
+void rn_fault_answer(uint8_t nak[RN_FAULT_NAK_LEN], const uint8_t *request,
+		     const struct rn_flow *flow, uint32_t dest_qpn,
+		     const struct rn_aeth *aeth);
+
+/* Give an answer another MSN, and sign it again. */
+void rn_fault_answer_msn(uint8_t nak[RN_FAULT_NAK_LEN], const struct rn_flow *flow,
+			 uint32_t msn);
 
 #endif /* RN_FAULT_RULES_H */

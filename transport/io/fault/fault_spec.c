@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* fault_spec.c - faults in whatever form a user gives them: a file, rules, or the short
- * form, which is probabilities in one word.
+/* fault_spec.c - the short form of faults, which is probabilities in one word; numbers as
+ * it and the rules have them; and the text of a file.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -10,9 +10,86 @@
 #include <unistd.h>
 
 #include "fault_rules.h"
-#include "fault_words.h"
 #include "transport/io/host/own_fd.h"
 #include "transport/io/host/sentence.h"
+
+/* ----------------------------------------------------------------------- numbers */
+enum {
+	HOUR_S = 3600,
+};
+
+/* "12.5" in units of which @unit (a power of ten) make one. Returns what is read of @s;
+ * 0: nothing.
+ */
+static size_t read_fixed(const char *s, size_t len, size_t digits, uint64_t unit,
+			 uint64_t *value)
+{
+	size_t i = 0;
+
+	for (*value = 0; i < len && s[i] >= '0' && s[i] <= '9' && i < digits; i++)
+		*value = *value * 10 + (uint64_t)(s[i] - '0');
+	if (i == 0)
+		return 0;
+	*value *= unit;
+	if (i < len && s[i] == '.') {
+		size_t first = ++i;
+
+		for (; i < len && s[i] >= '0' && s[i] <= '9' && unit > 1; i++) {
+			unit /= 10;
+			*value += (uint64_t)(s[i] - '0') * unit;
+		}
+		if (i == first)
+			return 0;
+	}
+	return i;
+}
+
+bool rn_fault_percent(const char *s, size_t len, uint64_t *ppm)
+{
+	uint64_t value;
+	size_t used = read_fixed(s, len, 3, 10000, &value);
+
+	if (used == 0 || used + 1 != len || s[used] != '%' || value > 1000000)
+		return false;
+	*ppm = value;
+	return true;
+}
+
+bool rn_fault_decimal(const char *s, size_t len, uint64_t *value)
+{
+	uint64_t v = 0;
+
+	if (len == 0 || len > 19)
+		return false;
+	for (size_t i = 0; i < len; i++) {
+		if (s[i] < '0' || s[i] > '9')
+			return false;
+		v = v * 10 + (uint64_t)(s[i] - '0');
+	}
+	*value = v;
+	return true;
+}
+
+bool rn_fault_time(const char *s, size_t len, rn_ns *time)
+{
+	static const struct {
+		const char *name;
+		uint64_t ns;
+	} units[] = { { "us", 1000 }, { "ms", 1000000 }, { "s", 1000000000 } };
+
+	for (unsigned i = 0; i < RN_ARRAY_SIZE(units); i++) {
+		uint64_t value;
+		size_t used = read_fixed(s, len, 9, units[i].ns, &value);
+
+		if (used == 0 || !rn_fault_is_word(s + used, len - used, units[i].name))
+			continue;
+		if (value == 0 || value > HOUR_S * 1000000000ull)
+			return false;
+		*time = (rn_ns)value;
+		return true;
+	}
+	return false;
+}
 
 /* ---------------------------------------------------------------- the short form */
 struct item {
@@ -84,8 +161,7 @@ int rn_fault_parse(const char *text, struct rn_fault_spec *spec, char *err,
 	return 0;
 }
 
-/* The same as rules. Each kind has dice of its own, whatever the others are. */
-static void make_rules(const struct rn_fault_spec *spec, struct rn_fault_rules *rules)
+void rn_fault_of_spec(const struct rn_fault_spec *spec, struct rn_fault_rules *rules)
 {
 	const struct {
 		enum rn_fault_act act;
@@ -177,37 +253,4 @@ char *rn_fault_file(const char *path, char *err, size_t err_len)
 		rn_fail(err, err_len, rc, "%s cannot be read: %m", path);
 	errno = -rc;
 	return NULL;
-}
-
-/* Read them from a file. Return: 0, -EINVAL, or -errno of open() and read(), -EFBIG. */
-static int load_rules(const char *path, struct rn_fault_rules *rules, char *err,
-		      size_t err_len)
-{
-	char *text = rn_fault_file(path, err, err_len);
-	int rc;
-
-	if (!text)
-		return -errno;
-	rc = rn_fault_rules_parse(text, path, rules, err, err_len);
-	free(text);
-	return rc;
-}
-
-/* ---------------------------------------------------------------------- any form */
-int rn_fault_read(const char *text, struct rn_fault_rules *rules, char *err,
-		  size_t err_len)
-{
-	struct rn_fault_spec spec;
-
-	if (*text == '@')
-		return load_rules(text + 1, rules, err, err_len);
-	if (rn_fault_parse(text, &spec, err, err_len) == 0) {
-		make_rules(&spec, rules);
-		return 0;
-	}
-	/* One word that is no rule either was meant as the short form. */
-	if (!strpbrk(text, " \t\n;") && strchr(text, '=') &&
-	    rn_fault_rules_parse(text, "rule", rules, NULL, 0))
-		return -EINVAL;
-	return rn_fault_rules_parse(text, "rule", rules, err, err_len);
 }

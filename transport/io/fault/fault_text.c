@@ -2,14 +2,14 @@
 /* fault_text.c - the language of the rules (rocin-fault(5)): an action, then conditions,
  * each a word or NAME=VALUE.
  *
- * Words and actions stand in tables, which say what each does to a rule.
+ * Words and actions stand in tables, which say what each does to a rule. What a user
+ * gives may be a file or the short form instead (fault_spec.c).
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "fault_rules.h"
-#include "fault_words.h"
 #include "rocin/mad.h"
 #include "rocin/opcode.h"
 #include "rocin/wire.h"
@@ -822,4 +822,37 @@ int rn_fault_rules_parse(const char *text, const char *name, struct rn_fault_rul
 	}
 	free(out);
 	return rc;
+}
+
+/* ---------------------------------------------------------------------- any form */
+/* Rules from a file. Return: 0, -EINVAL, or -errno of open() and read(), -EFBIG. */
+static int load_rules(const char *path, struct rn_fault_rules *rules, char *err,
+		      size_t err_len)
+{
+	char *text = rn_fault_file(path, err, err_len);
+	int rc;
+
+	if (!text)
+		return -errno;
+	rc = rn_fault_rules_parse(text, path, rules, err, err_len);
+	free(text);
+	return rc;
+}
+
+int rn_fault_read(const char *text, struct rn_fault_rules *rules, char *err,
+		  size_t err_len)
+{
+	struct rn_fault_spec spec;
+
+	if (*text == '@')
+		return load_rules(text + 1, rules, err, err_len);
+	if (rn_fault_parse(text, &spec, err, err_len) == 0) {
+		rn_fault_of_spec(&spec, rules);
+		return 0;
+	}
+	/* One word that is no rule either was meant as the short form. */
+	if (!strpbrk(text, " \t\n;") && strchr(text, '=') &&
+	    rn_fault_rules_parse(text, "rule", rules, NULL, 0))
+		return -EINVAL;
+	return rn_fault_rules_parse(text, "rule", rules, err, err_len);
 }

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <sys/queue.h>
 
-#include "fault_edit.h"
+#include "fault_rules.h"
 #include "rocin/icrc.h"
 #include "rocin/opcode.h"
 #include "transport/io/host/clock.h"

@@ -11,7 +11,7 @@
 #include "rocin/gsi.h"
 #include "rocin/icrc.h"
 #include "rocin/opcode.h"
-#include "transport/io/fault/fault_edit.h"
+#include "transport/io/fault/fault_rules.h"
 
 static struct rn_fault_rules read_rules(const char *text)
 {

@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* lab_options.c - see lab_options.h */
+#include "lab_options.h"
+#include "tools/rocin/common/arguments.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lab_net.h"
+#include "transport/io/fault/fault_rules.h"
+
+enum {
+	OPT_HOSTS = 0x200,
+	OPT_ON,
+	OPT_SHELL,
+	OPT_MTU,
+	OPT_LOSS,
+	OPT_DELAY,
+	OPT_REORDER,
+	OPT_RATE,
+	OPT_SEED,
+	OPT_CAPTURE,
+	OPT_TIMEOUT,
+	OPT_HALT,
+	OPT_KEEP,
+	OPT_JSON,
+	HOSTS_DEFAULT = 2,
+	MTU_DEFAULT = 1500,
+};
+
+static const struct argp_option options[] = {
+	{ "hosts", OPT_HOSTS, "N", 0,
+	  "How many hosts: h1 to hN, at most 250 (default: 2)", 1 },
+	{ "on", OPT_ON, "HOST COMMAND", 0,
+	  "Run this shell command on HOST (h1, or several as h1,h3) instead of PROGRAM; "
+	  "may be given several times, and then begins when the one before listens on a "
+	  "TCP port, has ended, or after two seconds",
+	  1 },
+	{ "shell", OPT_SHELL, NULL, 0, "Run an interactive shell on h1", 1 },
+	{ "mtu", OPT_MTU, "BYTES", 0,
+	  "MTU of the interfaces (default: 1500, for a path MTU of 1024)", 1 },
+	{ "loss", OPT_LOSS, "P%", 0, "Lose so many of the packets that each host sends",
+	  1 },
+	{ "delay", OPT_DELAY, "TIME", 0, "Delay each packet, as 50us or 2ms, one way",
+	  1 },
+	{ "reorder", OPT_REORDER, "P%", 0, "Let so many packets change places", 1 },
+	{ "rate", OPT_RATE, "BITS", 0,
+	  "Limit what each host sends, as 10G or 100M bits per second", 1 },
+	{ "seed", OPT_SEED, "N", 0, "What the dice of the above begin with (default: 1)",
+	  1 },
+	{ "capture", OPT_CAPTURE, "FILE", 0,
+	  "Write all packets, as they pass the switch, to a pcapng file", 1 },
+	{ "timeout", OPT_TIMEOUT, "SECONDS", 0,
+	  "End all after this time, with status 124", 1 },
+	{ "halt", OPT_HALT, NULL, 0, "End all when one program fails", 1 },
+	{ "keep", OPT_KEEP, NULL, 0, "Keep the hosts until Ctrl-C; PROGRAM may be absent",
+	  1 },
+	{ "json", OPT_JSON, "FILE", 0,
+	  "Write how each program ended to FILE; \"-\" is standard output", 1 },
+	{ "quiet", 'q', NULL, 0, "Say nothing but what programs say, and errors", 1 },
+	{ 0 },
+};
+
+/* --------------------------------------------------------------------------- values */
+static bool read_number(const char *text, uint64_t min, uint64_t max, uint64_t *n)
+{
+	return rn_fault_decimal(text, strlen(text), n) && *n >= min && *n <= max;
+}
+
+static bool read_chance(const char *text, uint32_t *ppm)
+{
+	uint64_t value;
+
+	if (!rn_fault_percent(text, strlen(text), &value))
+		return false;
+	*ppm = (uint32_t)value;
+	return true;
+}
+
+/* "10G", "2.5Gbit" */
+static bool read_rate(const char *text, uint64_t *rate)
+{
+	static const struct {
+		char name;
+		double one;
+	} units[] = { { 'K', 1e3 }, { 'k', 1e3 }, { 'M', 1e6 }, { 'G', 1e9 } };
+	char *end;
+	double value = strtod(text, &end);
+
+	if (end == text || !strchr("0123456789", text[0]))
+		return false;
+	for (size_t i = 0; i < RN_ARRAY_SIZE(units); i++)
+		if (*end == units[i].name) {
+			value *= units[i].one;
+			end++;
+			break;
+		}
+	if (!strncmp(end, "bit", 3))
+		end += 3;
+	*rate = (uint64_t)value;
+	return *end == '\0' && value >= 8e3 && value <= 1e12;
+}
+
+static bool read_seconds(const char *text, double *seconds)
+{
+	char *end;
+
+	*seconds = strtod(text, &end);
+	return end != text && *end == '\0' && *seconds > 0 && *seconds < 1e8;
+}
+
+static bool parse_value(int key, const char *arg, struct rn_lab_args *args)
+{
+	uint64_t n;
+
+	switch (key) {
+	case OPT_HOSTS:
+		if (!read_number(arg, 1, RN_LAB_HOSTS_MAX, &n))
+			return false;
+		args->hosts = (unsigned)n;
+		return true;
+	case OPT_MTU:
+		if (!read_number(arg, RN_LAB_MTU_MIN, RN_LAB_MTU_MAX, &n))
+			return false;
+		args->link.mtu = (uint32_t)n;
+		return true;
+	case OPT_LOSS:
+		return read_chance(arg, &args->link.loss);
+	case OPT_REORDER:
+		return read_chance(arg, &args->link.reorder);
+	case OPT_DELAY:
+		return rn_fault_time(arg, strlen(arg), &args->link.delay);
+	case OPT_RATE:
+		return read_rate(arg, &args->link.rate);
+	case OPT_SEED:
+		return read_number(arg, 0, UINT32_MAX, &args->link.seed);
+	default: /* OPT_TIMEOUT */
+		return read_seconds(arg, &args->timeout);
+	}
+}
+
+/* ------------------------------------------------------------------------- commands */
+/* One of --on, before it is known how many hosts there are. */
+struct on {
+	char *hosts, *argv[4];
+};
+
+struct parsing {
+	struct rn_lab_args *args;
+	struct rn_lab_command commands[RN_LAB_HOSTS_MAX];
+	struct on on[RN_LAB_HOSTS_MAX];
+	unsigned ons;
+	char *shell[2]; /* as argv; empty: none */
+	char **program; /* NULL: none */
+};
+
+static struct rn_lab_command *add_command(struct parsing *p, unsigned host, char **argv)
+{
+	struct rn_lab_command *c = &p->commands[p->args->command_count++];
+
+	*c = (struct rn_lab_command){ .host = host, .argv = argv };
+	return c;
+}
+
+static bool has_command(const struct rn_lab_args *args, unsigned host)
+{
+	for (unsigned i = 0; i < args->command_count; i++)
+		if (args->commands[i].host == host)
+			return true;
+	return false;
+}
+
+static void add_on(struct parsing *p, struct on *on, struct argp_state *state)
+{
+	char *rest = NULL;
+
+	for (char *name = strtok_r(on->hosts, ",", &rest); name;
+	     name = strtok_r(NULL, ",", &rest)) {
+		int host = rn_lab_host_number(name, p->args->hosts);
+
+		if (host < 0)
+			argp_error(state, "\"%s\" is none of the hosts h1 to h%u", name,
+				   p->args->hosts);
+		else if (has_command(p->args, (unsigned)host))
+			argp_error(state, "%s has two commands; join them by ;", name);
+		else
+			add_command(p, (unsigned)host, on->argv)->is_awaited = true;
+	}
+}
+
+static void collect(struct parsing *p, struct argp_state *state)
+{
+	struct rn_lab_args *args = p->args;
+
+	args->commands = p->commands;
+	if (p->shell[0])
+		add_command(p, 0, p->shell)->is_shell = true;
+	for (unsigned i = 0; i < p->ons; i++)
+		add_on(p, &p->on[i], state);
+	for (unsigned i = 0; i < args->hosts && p->program; i++)
+		if (!has_command(args, i))
+			add_command(p, i, p->program);
+	if (args->command_count == 0 && !args->keep)
+		argp_error(state, "which program? For instance: rocin lab --on h1 "
+				  "ib_send_bw --on h2 'ib_send_bw h1'");
+}
+
+/* The command is the word behind the host. */
+static void note_on(struct parsing *p, char *hosts, struct argp_state *state)
+{
+	if (state->next >= state->argc)
+		argp_error(state, "--on %s wants a command behind the host", hosts);
+	else if (p->ons == RN_LAB_HOSTS_MAX)
+		argp_error(state, "--on is given too often");
+	else
+		p->on[p->ons++] =
+			(struct on){ hosts,
+				     { "/bin/sh", "-c", state->argv[state->next++] } };
+}
+
+static void note_shell(struct parsing *p)
+{
+	char *shell = getenv("SHELL");
+
+	p->shell[0] = shell && *shell ? shell : "/bin/sh";
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct parsing *p = state->input;
+
+	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = &p->args->settings;
+		return 0;
+	case OPT_ON:
+		note_on(p, arg, state);
+		return 0;
+	case OPT_SHELL:
+		note_shell(p);
+		return 0;
+	case OPT_CAPTURE:
+		p->args->capture = arg;
+		return 0;
+	case OPT_JSON:
+		p->args->json = arg;
+		return 0;
+	case OPT_HALT:
+		p->args->halt = true;
+		return 0;
+	case OPT_KEEP:
+		p->args->keep = true;
+		return 0;
+	case 'q':
+		p->args->quiet = true;
+		return 0;
+	case OPT_HOSTS:
+	case OPT_MTU:
+	case OPT_LOSS:
+	case OPT_DELAY:
+	case OPT_REORDER:
+	case OPT_RATE:
+	case OPT_SEED:
+	case OPT_TIMEOUT:
+		if (!parse_value(key, arg, p->args))
+			rn_bad_value(state, options, key, arg);
+		return 0;
+	case ARGP_KEY_ARGS:
+		p->program = state->argv + state->next;
+		return 0;
+	case ARGP_KEY_END:
+		collect(p, state);
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static const struct argp_child children[] = {
+	{ .argp = &rn_run_settings_argp, .header = "As for rocin run:", .group = 2 },
+	{ 0 }
+};
+
+static const struct argp argp = {
+	.options = options,
+	.parser = parse,
+	.args_doc = "[--] [PROGRAM [ARGUMENT...]]",
+	.doc = "Run PROGRAM on each of several hosts of this machine: network namespaces "
+	       "with a switch between them, each with a Rocin device, and no root.\vA "
+	       "program finds out where it is by ROCIN_LAB_RANK, _SIZE, _HOST, _HOSTS, "
+	       "_PEER and _ADDRESS; hosts are called h1, h2 ... `ssh HOST COMMAND` and "
+	       "`rocin-lab-exec HOST COMMAND` run a command on another host, so that "
+	       "mpirun and other launchers work: rocin lab --hosts 4 --on h1 'mpirun -H "
+	       "h1,h2,h3,h4 ./program'. See rocin-lab(1).",
+	.children = children,
+};
+
+void rn_lab_options_parse(int argc, char **argv, struct rn_lab_args *args)
+{
+	static struct parsing p;
+
+	p.args = args;
+	args->hosts = HOSTS_DEFAULT;
+	args->link.mtu = MTU_DEFAULT;
+	args->link.seed = 1;
+	args->settings.netdevs = RN_LAB_INTERFACE;
+	/* ARGP_IN_ORDER: options after the program's name are the program's. */
+	if (argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &p))
+		exit(RN_EXIT_USAGE);
+}
