@@ -45,10 +45,11 @@ struct item {
 
 TAILQ_HEAD(list, item);
 
+/* Packets of one direction. */
 struct lane {
 	struct list ready, held;
 	size_t held_bytes;
-	bool has_reordered; /* one is behind others */
+	bool has_reordered; /* one of @held is behind others */
 };
 
 /* What the device is told with the next receive(). */

@@ -107,7 +107,9 @@ static bool read_source(const struct rn_ctl_packet *pkt, struct rn_rocind_tap *t
 	return true;
 }
 
-/* The same from a message about a capture; takes its descriptors if it makes sense. */
+/* Fill @event from a message about a capture, whose descriptors are then the event's.
+ * Return: false if it makes no sense.
+ */
 static bool read_tap_event(const struct rn_ctl_packet *pkt, struct rn_rocind_event *event)
 {
 	struct rn_rocind_tap *tap = &event->tap;

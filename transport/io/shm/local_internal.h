@@ -28,9 +28,11 @@ struct local_wire {
 	struct rn_ring_recv recv;
 	struct rn_doorbell *peer_page;
 	int peer_event;
-	/* Packets that its peer sent by UDP before may still be in our sockets. */
-	bool may_be_bare;    /* both ends do without ICRCs */
-	bool is_fresh;	     /* so it is not read yet */
+	bool may_be_bare; /* both ends do without ICRCs */
+	/* It is new: packets that its peer sent by UDP before may still be in our
+	 * sockets, so it is not read yet.
+	 */
+	bool is_fresh;
 	bool is_drained_for; /* the sockets are being read for its sake */
 	bool is_closing;     /* the peer has gone: what it has sent is left to read */
 	uint32_t want;	     /* size that its ring is to have, at the next chance */

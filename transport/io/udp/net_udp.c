@@ -126,7 +126,9 @@ unsigned rn_rx_split_next(struct rn_rx_split *s, const struct rn_flow *flow,
 	return n;
 }
 
-/* One that was received; valid until a call that finds none kept. */
+/* A datagram that was received. It is valid until io_uring is asked for more, or, of a
+ * system call, until the next one.
+ */
 struct datagram {
 	struct msghdr *msg; /* its source and control messages */
 	const uint8_t *data;
@@ -134,7 +136,9 @@ struct datagram {
 };
 
 /* ------------------------------------------------------------ sockets in use */
-/* u->order lists the sockets: first those in use, then the others, then empty places. */
+/* u->order lists the sockets: first those in use, which are asked in turn, then the
+ * others, which are asked now and then, then empty places.
+ */
 static void swap_places(struct rn_udp *u, unsigned a, unsigned b)
 {
 	uint8_t ia = u->order[a], ib = u->order[b];
@@ -176,6 +180,7 @@ enum {
 	CONTROL = 256,
 };
 
+/* Where one datagram is received to. */
 struct uring_slot {
 	struct msghdr msg;
 	struct iovec iov;
@@ -184,6 +189,7 @@ struct uring_slot {
 	int len; /* or -errno */
 };
 
+/* The queue, and what it has received and not handed out. */
 struct rn_net_uring {
 	struct rn_uring *uring;
 	unsigned ahead;	      /* to ask for: more when all that were asked for came */
@@ -192,9 +198,7 @@ struct rn_net_uring {
 	uint8_t buf[AHEAD][BUF];
 };
 
-/* Return: what the calls below need, or NULL with errno and a sentence as
- * rn_uring_open().
- */
+/* Return: the queue, or NULL with errno and a sentence as rn_uring_open(). */
 static struct rn_net_uring *uring_new(char *err, size_t err_len)
 {
 	struct rn_net_uring *n = malloc(sizeof(*n));
