@@ -40,6 +40,14 @@ struct rn_super {
 	struct rn_tx_socket tx_socket;
 };
 
+/* Bytes of the packet that begins @at bytes into it. */
+static inline uint32_t rn_super_packet_len(const struct rn_super *s, uint32_t at)
+{
+	uint32_t left = s->len - at;
+
+	return left < s->seg_len ? left : s->seg_len;
+}
+
 /* Identification of the packet at @position; nothing for IPv6. */
 static inline uint16_t rn_super_ip_id(const struct rn_tx_socket *tx_socket, bool gso,
 				      uint32_t position)

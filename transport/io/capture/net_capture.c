@@ -444,10 +444,9 @@ static void record_super(struct rn_capture *c, const struct rn_super *super,
 					 .flow = *super->flow };
 
 	for (uint32_t at = 0; at < super->len; at += super->seg_len) {
-		uint32_t left = super->len - at;
 		struct numbers number;
 
-		rec.len = left < super->seg_len ? left : super->seg_len;
+		rec.len = rn_super_packet_len(super, at);
 		sinks_put(&c->sinks, &rec, ends, super->data + at, &number);
 		if (c->waiting)
 			tell_waiting(c, super->data + at, rec.len, &number);

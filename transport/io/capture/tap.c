@@ -213,13 +213,9 @@ static int tap_transmit(void *ctx, const struct rn_super *super)
 	t->net.gso = t->inner->gso;
 	if (err)
 		return err;
-	for (uint32_t at = 0; at < super->len; at += super->seg_len, i++) {
-		uint32_t left = super->len - at;
-
+	for (uint32_t at = 0; at < super->len; at += super->seg_len, i++)
 		record_packet(t, super->flow, rn_super_ip_id(&super->tx_socket, gso, i),
-			      super->data + at,
-			      left < super->seg_len ? left : super->seg_len);
-	}
+			      super->data + at, rn_super_packet_len(super, at));
 	after_records(t);
 	return 0;
 }

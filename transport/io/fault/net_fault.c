@@ -486,11 +486,6 @@ static void set_fate(const struct rn_fault *f, struct item *it, const struct jud
 }
 
 /* ------------------------------------------------------------------------- sending */
-static uint32_t segment_len(const struct rn_super *s, uint32_t at)
-{
-	return s->len - at < s->seg_len ? s->len - at : s->seg_len;
-}
-
 /* Every packet of @super by itself, signed for that. */
 static void send_split(struct rn_fault *f, const struct rn_super *super,
 		       const struct judged *judged)
@@ -499,7 +494,7 @@ static void send_split(struct rn_fault *f, const struct rn_super *super,
 	bool was_joined = f->net.gso && rn_flow_is_ipv4(super->flow);
 
 	for (uint32_t i = 0; i < super->count; i++) {
-		uint32_t at = i * super->seg_len, len = segment_len(super, at);
+		uint32_t at = i * super->seg_len, len = rn_super_packet_len(super, at);
 		struct item *it = new_item(super->flow, super->data + at, len);
 
 		if (!it) {
@@ -557,7 +552,7 @@ static int fault_transmit(void *ctx, const struct rn_super *super)
 		uint32_t at = i * super->seg_len;
 
 		judged[i] = judge_packet(f, RN_FAULT_TX, super->flow, super->data + at,
-					 segment_len(super, at));
+					 rn_super_packet_len(super, at));
 		any |= judged[i].verdict;
 	}
 	show_counts(f);

@@ -74,13 +74,6 @@ static int no_space(struct local_wire *w)
 	return -ENOBUFS;
 }
 
-static uint32_t segment_len(const struct rn_super *s, uint32_t i)
-{
-	uint32_t at = i * s->seg_len;
-
-	return s->len - at < s->seg_len ? s->len - at : s->seg_len;
-}
-
 /* Return: 0, -EAGAIN with l->sent telling how far it went, or why packets are lost. */
 static int send_by_ring(struct rn_local *l, struct local_wire *w,
 			const struct rn_super *super)
@@ -102,7 +95,7 @@ static int send_by_ring(struct rn_local *l, struct local_wire *w,
 		meta.gro_idx = numbered ? (uint8_t)i : 0;
 		rc = rn_ring_send(&w->send, &meta,
 				  super->data + (size_t)i * super->seg_len,
-				  segment_len(super, i));
+				  rn_super_packet_len(super, i * super->seg_len));
 		if (rc)
 			break;
 	}
@@ -132,7 +125,8 @@ static int send_by_ring(struct rn_local *l, struct local_wire *w,
 static bool fits_a_record(const struct rn_super *super)
 {
 	return super->seg_len <= RN_RING_PACKET_MAX &&
-	       segment_len(super, super->count - 1) >= RN_RING_PACKET_MIN;
+	       rn_super_packet_len(super, (super->count - 1) * super->seg_len) >=
+		       RN_RING_PACKET_MIN;
 }
 
 static unsigned slot_of(const struct rn_super *super)

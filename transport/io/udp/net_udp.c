@@ -22,9 +22,6 @@
 #include "transport/io/host/uring.h"
 #include "udp_internal.h"
 
-#ifndef UDP_SEGMENT
-#define UDP_SEGMENT 103
-#endif
 #ifndef UDP_GRO
 #define UDP_GRO 104
 #endif
@@ -462,10 +459,9 @@ static int send_each(struct rn_udp *u, const struct udp_sock *s, struct envelope
 	assert(super->count <= RN_SUPER_SEGMENTS && first < super->count);
 	for (uint32_t i = 0; i < count; i++) {
 		uint32_t at = (first + i) * super->seg_len;
-		uint32_t left = super->len - at;
 
 		iov[i].iov_base = (void *)(data + at);
-		iov[i].iov_len = left < super->seg_len ? left : super->seg_len;
+		iov[i].iov_len = rn_super_packet_len(super, at);
 		msgs[i] = (struct mmsghdr){ .msg_hdr = message_of(e, &iov[i]) };
 	}
 	while (done < count) {
@@ -497,8 +493,7 @@ static bool reseal(struct rn_udp *u, const struct rn_super *super)
 		return false;
 	memcpy(u->reseal, super->data, super->len);
 	for (uint32_t at = 0; at < super->len; at += super->seg_len) {
-		uint32_t left = super->len - at;
-		uint32_t len = left < super->seg_len ? left : super->seg_len;
+		uint32_t len = rn_super_packet_len(super, at);
 
 		rn_icrc_seal(super->flow, 0, u->reseal + at, len - RN_ICRC_LEN);
 	}

@@ -15,7 +15,6 @@
  */
 #include <errno.h>
 #include <linux/net_tstamp.h>
-#include <netinet/udp.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -23,10 +22,6 @@
 #include "rocin/wire.h"
 #include "transport/io/host/own_fd.h"
 #include "udp_internal.h"
-
-#ifndef UDP_SEGMENT
-#define UDP_SEGMENT 103
-#endif
 
 enum {
 	WORTHWHILE = 64, /* super-packets to a destination before it gets a socket */

@@ -6,11 +6,16 @@
 #define RN_UDP_INTERNAL_H
 
 #include <netinet/in.h>
+#include <netinet/udp.h>
 #include <sys/socket.h>
 
 #include "net_udp.h"
 #include "rocin/net.h"
 #include "transport/io/host/gid_sockaddr.h"
+
+#ifndef UDP_SEGMENT /* as glibc of older distributions lacks it */
+#define UDP_SEGMENT 103
+#endif
 
 /* ------------------------------------------------------------------ receiving */
 /* From what one recvmsg() delivered to packets: control messages, addresses, and the
