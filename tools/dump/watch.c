@@ -41,7 +41,7 @@ static bool is_key(const struct rn_watch_flow *f, const struct rn_gid *src,
 	       is_gid(&f->half.dst, dst);
 }
 
-static void put(struct rn_watch *w, uint32_t number)
+static void put_into_index(struct rn_watch *w, uint32_t number)
 {
 	const struct rn_watch_half *h = &w->flow[number]->half;
 	uint32_t mask = 2 * w->room - 1, i = hash(&h->src, &h->dst, h->qpn) & mask;
@@ -71,12 +71,12 @@ static bool grow(struct rn_watch *w)
 	w->index = index;
 	w->room = room;
 	for (uint32_t i = 0; i < w->flows; i++)
-		put(w, i);
+		put_into_index(w, i);
 	return true;
 }
 
-static struct rn_watch_flow *add(struct rn_watch *w, const struct rn_gid *src,
-				 const struct rn_gid *dst, uint32_t qpn)
+static struct rn_watch_flow *add_half(struct rn_watch *w, const struct rn_gid *src,
+				      const struct rn_gid *dst, uint32_t qpn)
 {
 	struct rn_watch_flow *f;
 
@@ -90,7 +90,7 @@ static struct rn_watch_flow *add(struct rn_watch *w, const struct rn_gid *src,
 	f->peer = RN_WATCH_NONE;
 	f->depth = RN_WATCH_NO_DEPTH;
 	w->flow[w->flows] = f;
-	put(w, w->flows++);
+	put_into_index(w, w->flows++);
 	return f;
 }
 
@@ -104,7 +104,7 @@ static struct rn_watch_flow *find_half(struct rn_watch *w, const struct rn_gid *
 			if (is_key(w->flow[w->index[i] - 1], src, dst, qpn))
 				return w->flow[w->index[i] - 1];
 	}
-	return make ? add(w, src, dst, qpn) : NULL;
+	return make ? add_half(w, src, dst, qpn) : NULL;
 }
 
 uint32_t rn_watch_number(const struct rn_watch *w, const struct rn_watch_flow *f)
@@ -353,8 +353,8 @@ static void called(struct rn_watch_job *job, const struct rn_cm_req *req)
 	};
 }
 
-static void begin(struct rn_watch *w, struct rn_watch_flow *f, uint32_t psn,
-		  uint32_t pmtu, uint32_t depth)
+static void begin_connected_half(struct rn_watch *w, struct rn_watch_flow *f,
+				 uint32_t psn, uint32_t pmtu, uint32_t depth)
 {
 	rn_watch_begin(w, f, rn_psn(psn));
 	f->knows_message = true;
@@ -389,8 +389,10 @@ static void answered(struct rn_watch_job *job, const struct rn_cm_rep *rep)
 	if (!there || !back)
 		return;
 	rn_watch_pair(w, there, back, true);
-	begin(w, there, rep->start_psn, c->pmtu, least(c->init_depth, rep->resp_res));
-	begin(w, back, c->start_psn, c->pmtu, least(rep->init_depth, c->resp_res));
+	begin_connected_half(w, there, rep->start_psn, c->pmtu,
+			     least(c->init_depth, rep->resp_res));
+	begin_connected_half(w, back, c->start_psn, c->pmtu,
+			     least(rep->init_depth, c->resp_res));
 }
 
 /* A DREQ: what begins with another PSN than the next is another connection. */

@@ -187,7 +187,7 @@ static error_t parse_how(int key, char *arg, struct argp_state *state)
 	}
 }
 
-static error_t parse(int key, char *arg, struct argp_state *state)
+static error_t parse_option(int key, char *arg, struct argp_state *state)
 {
 	struct rn_bench_args *args = state->input;
 
@@ -239,7 +239,7 @@ static const char doc[] =
 
 static const struct argp argp = {
 	.options = options,
-	.parser = parse,
+	.parser = parse_option,
 	.doc = doc,
 };
 

@@ -294,7 +294,7 @@ static bool there_is(const struct rn_bench_machine *machine,
 	return true;
 }
 
-static int find(const struct rn_bench_plan *plan, const struct rn_bench_cell *cell)
+static int find_cell(const struct rn_bench_plan *plan, const struct rn_bench_cell *cell)
 {
 	for (unsigned i = 0; i < plan->cells; i++)
 		if (rn_bench_cell_equal(&plan->cell[i], cell))
@@ -303,9 +303,9 @@ static int find(const struct rn_bench_plan *plan, const struct rn_bench_cell *ce
 }
 
 /* Return: its number, the same for equal cells; -E2BIG. */
-static int add(struct rn_bench_plan *plan, const struct rn_bench_cell *cell)
+static int add_cell(struct rn_bench_plan *plan, const struct rn_bench_cell *cell)
 {
-	int at = find(plan, cell);
+	int at = find_cell(plan, cell);
 
 	if (at >= 0)
 		return at;
@@ -351,7 +351,7 @@ static int add_wires(struct rn_bench_plan *plan, const struct choices *c,
 				return -ENODEV;
 			continue;
 		}
-		rc = add(plan, &one);
+		rc = add_cell(plan, &one);
 		if (rc < 0)
 			return rc;
 	}
@@ -473,7 +473,7 @@ static int add_bar_cell(struct rn_bench_plan *plan,
 		ratio->why_not = no_local;
 		return 0;
 	}
-	return add(plan, &cell);
+	return add_cell(plan, &cell);
 }
 
 static int add_bars(struct rn_bench_plan *plan, const struct rn_bench_machine *machine)
@@ -516,11 +516,11 @@ static void add_yardsticks(struct rn_bench_plan *plan, unsigned over)
 		if (yardsticks[i].kind != info->kind)
 			continue;
 		normalize_cell(&other);
-		under = find(plan, &other);
+		under = find_cell(plan, &other);
 		/* An 8 B message travels as long as one of 64 B. */
 		if (under < 0 && other.len < standard) {
 			other.len = standard;
-			under = find(plan, &other);
+			under = find_cell(plan, &other);
 		}
 		if (under >= 0)
 			add_ratio(plan, &(struct rn_bench_ratio){

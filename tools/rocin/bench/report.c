@@ -80,7 +80,8 @@ static double ratio_of(const struct rn_bench_report *r,
 						     : over->value / under->value;
 }
 
-static void judge(const struct rn_bench_ratio *ratio, struct rn_bench_ratio_row *row)
+static void judge_ratio(const struct rn_bench_ratio *ratio,
+			struct rn_bench_ratio_row *row)
 {
 	bool within = ratio->meant == RN_BENCH_AT_LEAST ? row->value.median >= ratio->bar
 							: row->value.median <= ratio->bar;
@@ -102,7 +103,7 @@ static int fill_ratio(struct rn_bench_report *r, double *scratch, unsigned i)
 	for (unsigned k = 0; k < r->plan->rounds; k++)
 		scratch[k] = row->round[k] = ratio_of(r, ratio, k);
 	row->value = rn_bench_summarize(scratch, r->plan->rounds);
-	judge(ratio, row);
+	judge_ratio(ratio, row);
 	return 0;
 }
 

@@ -115,7 +115,7 @@ static bool parse_value(int key, const char *arg, struct capture_args *args)
 	}
 }
 
-static error_t parse(int key, char *arg, struct argp_state *state)
+static error_t parse_option(int key, char *arg, struct argp_state *state)
 {
 	struct capture_args *args = state->input;
 
@@ -159,7 +159,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 static const struct argp argp = {
 	.options = options,
-	.parser = parse,
+	.parser = parse_option,
 	.doc = "Capture the packets of every program of this user and network namespace "
 	       "that uses a Rocin device, of those that run and those to come, in both "
 	       "directions, as they are on the wire.\vOne record for each RoCEv2 packet, "
@@ -276,7 +276,7 @@ static uint32_t ring_size(uint64_t kib)
 	return size;
 }
 
-static int begin(struct capture *c, char *err, size_t err_len)
+static int begin_capture(struct capture *c, char *err, size_t err_len)
 {
 	const struct capture_args *args = c->args;
 	const struct rn_rocind_capture what = { .ibdev = args->device,
@@ -339,7 +339,7 @@ int rn_cmd_capture(int argc, char **argv)
 	c.signals = block_signals();
 	if (args.duration > 0)
 		c.end = realtime() + (uint64_t)(args.duration * 1e9);
-	if (begin(&c, err, sizeof(err))) {
+	if (begin_capture(&c, err, sizeof(err))) {
 		rn_complain("%s", err);
 	} else {
 		if (!args.is_quiet)

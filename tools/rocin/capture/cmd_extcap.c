@@ -330,7 +330,7 @@ static void check(const struct extcap_args *args, struct argp_state *state)
 		argp_error(state, "--capture needs --fifo");
 }
 
-static error_t parse(int key, char *arg, struct argp_state *state)
+static error_t parse_option(int key, char *arg, struct argp_state *state)
 {
 	struct extcap_args *args = state->input;
 
@@ -365,7 +365,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 static const struct argp argp = {
 	.options = options,
-	.parser = parse,
+	.parser = parse_option,
 	.doc = "Show the Rocin devices in Wireshark's list of interfaces, as an extcap "
 	       "program.",
 };

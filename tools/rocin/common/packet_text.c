@@ -13,9 +13,9 @@ struct line {
 	size_t len, used;
 };
 
-static void add(struct line *l, const char *fmt, ...)
+static void add_words(struct line *l, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
-static void add(struct line *l, const char *fmt, ...)
+static void add_words(struct line *l, const char *fmt, ...)
 {
 	va_list ap;
 	int n;
@@ -38,18 +38,19 @@ static void add_syndrome(struct line *l, uint8_t syndrome)
 
 	switch (rn_aeth_type(syndrome)) {
 	case RN_AETH_ACK:
-		add(l, " ACK");
+		add_words(l, " ACK");
 		if (value != RN_AETH_NO_CREDIT)
-			add(l, " credits %" PRIu32, rn_aeth_credits(value));
+			add_words(l, " credits %" PRIu32, rn_aeth_credits(value));
 		break;
 	case RN_AETH_RNR:
-		add(l, " RNR NAK %.2f ms", (double)rn_rnr_timer_ns(value) / 1e6);
+		add_words(l, " RNR NAK %.2f ms", (double)rn_rnr_timer_ns(value) / 1e6);
 		break;
 	case RN_AETH_NAK:
-		add(l, " NAK %s", value < RN_ARRAY_SIZE(nak) ? nak[value] : "reserved");
+		add_words(l, " NAK %s",
+			  value < RN_ARRAY_SIZE(nak) ? nak[value] : "reserved");
 		break;
 	case RN_AETH_RESERVED:
-		add(l, " reserved syndrome 0x%02x", syndrome);
+		add_words(l, " reserved syndrome 0x%02x", syndrome);
 		break;
 	}
 }
@@ -60,32 +61,34 @@ static void add_headers(struct line *l, const struct rn_packet *p)
 	uint32_t flags = p->op->flags;
 
 	if (flags & RN_OP_DETH)
-		add(l, " qkey 0x%" PRIx32 " src-qp 0x%" PRIx32, p->deth.qkey,
-		    p->deth.src_qpn);
+		add_words(l, " qkey 0x%" PRIx32 " src-qp 0x%" PRIx32, p->deth.qkey,
+			  p->deth.src_qpn);
 	if (flags & RN_OP_XRCETH)
-		add(l, " srq 0x%" PRIx32, p->srqn);
+		add_words(l, " srq 0x%" PRIx32, p->srqn);
 	if (flags & RN_OP_FETH)
-		add(l, "%s%s%s", p->feth.placement & RN_FLUSH_GLOBAL ? " global" : "",
-		    p->feth.placement & RN_FLUSH_PERSISTENT ? " persistent" : "",
-		    p->feth.selectivity == RN_FLUSH_MR ? " region" : "");
+		add_words(l, "%s%s%s",
+			  p->feth.placement & RN_FLUSH_GLOBAL ? " global" : "",
+			  p->feth.placement & RN_FLUSH_PERSISTENT ? " persistent" : "",
+			  p->feth.selectivity == RN_FLUSH_MR ? " region" : "");
 	if (flags & RN_OP_RETH)
-		add(l, " va 0x%" PRIx64 " rkey 0x%" PRIx32 " dmalen %" PRIu32, p->reth.va,
-		    p->reth.rkey, p->reth.dma_len);
+		add_words(l, " va 0x%" PRIx64 " rkey 0x%" PRIx32 " dmalen %" PRIu32,
+			  p->reth.va, p->reth.rkey, p->reth.dma_len);
 	if (flags & RN_OP_ATOMIC_ETH)
-		add(l,
-		    " va 0x%" PRIx64 " rkey 0x%" PRIx32 " swap/add %" PRIu64
-		    " compare %" PRIu64,
-		    p->atomic.va, p->atomic.rkey, p->atomic.swap_add, p->atomic.compare);
+		add_words(l,
+			  " va 0x%" PRIx64 " rkey 0x%" PRIx32 " swap/add %" PRIu64
+			  " compare %" PRIu64,
+			  p->atomic.va, p->atomic.rkey, p->atomic.swap_add,
+			  p->atomic.compare);
 	if (flags & RN_OP_AETH) {
 		add_syndrome(l, p->aeth.syndrome);
-		add(l, " msn %" PRIu32, p->aeth.msn);
+		add_words(l, " msn %" PRIu32, p->aeth.msn);
 	}
 	if (flags & RN_OP_ATOMIC_ACK_ETH)
-		add(l, " original %" PRIu64, p->original);
+		add_words(l, " original %" PRIu64, p->original);
 	if (flags & RN_OP_IMM)
-		add(l, " imm 0x%08" PRIx32, p->imm);
+		add_words(l, " imm 0x%08" PRIx32, p->imm);
 	if (flags & RN_OP_IETH)
-		add(l, " invalidate 0x%" PRIx32, p->invalidate);
+		add_words(l, " invalidate 0x%" PRIx32, p->invalidate);
 }
 
 /* ---- Messages of the connection manager ---- */
@@ -94,13 +97,14 @@ static void add_req(struct line *l, const struct rn_cm_req *req)
 {
 	static const char *const transport[] = { "RC", "UC", "RD", "XRC" };
 
-	add(l, " id 0x%" PRIx32 " service 0x%" PRIx64 " %s", req->local_id,
-	    req->service_id, transport[req->transport & 3]);
-	add(l,
-	    " starting qp 0x%06" PRIx32 " psn %" PRIu32 " mtu %u reads %u/%u retry %u/%u",
-	    req->qpn, req->start_psn,
-	    req->mtu >= 1 && req->mtu <= 5 ? 128u << req->mtu : 0, req->init_depth,
-	    req->resp_res, req->retry_count, req->rnr_retry_count);
+	add_words(l, " id 0x%" PRIx32 " service 0x%" PRIx64 " %s", req->local_id,
+		  req->service_id, transport[req->transport & 3]);
+	add_words(l,
+		  " starting qp 0x%06" PRIx32 " psn %" PRIu32
+		  " mtu %u reads %u/%u retry %u/%u",
+		  req->qpn, req->start_psn,
+		  req->mtu >= 1 && req->mtu <= 5 ? 128u << req->mtu : 0, req->init_depth,
+		  req->resp_res, req->retry_count, req->rnr_retry_count);
 }
 
 static const char *rej_text(uint16_t reason)
@@ -134,44 +138,45 @@ static void add_message(struct line *l, const struct rn_cm_msg *m)
 		add_req(l, &m->req);
 		break;
 	case RN_CM_REP:
-		add(l, " id 0x%" PRIx32 " to 0x%" PRIx32, m->rep.local_id,
-		    m->rep.remote_id);
-		add(l,
-		    " starting qp 0x%06" PRIx32 " psn %" PRIu32
-		    " reads %u/%u rnr-retry %u",
-		    m->rep.qpn, m->rep.start_psn, m->rep.init_depth, m->rep.resp_res,
-		    m->rep.rnr_retry_count);
+		add_words(l, " id 0x%" PRIx32 " to 0x%" PRIx32, m->rep.local_id,
+			  m->rep.remote_id);
+		add_words(l,
+			  " starting qp 0x%06" PRIx32 " psn %" PRIu32
+			  " reads %u/%u rnr-retry %u",
+			  m->rep.qpn, m->rep.start_psn, m->rep.init_depth,
+			  m->rep.resp_res, m->rep.rnr_retry_count);
 		break;
 	case RN_CM_REJ:
-		add(l, " id 0x%" PRIx32 " to 0x%" PRIx32 " reason %u%s", m->rej.local_id,
-		    m->rej.remote_id, m->rej.reason, rej_text(m->rej.reason));
+		add_words(l, " id 0x%" PRIx32 " to 0x%" PRIx32 " reason %u%s",
+			  m->rej.local_id, m->rej.remote_id, m->rej.reason,
+			  rej_text(m->rej.reason));
 		break;
 	case RN_CM_DREQ:
-		add(l, " id 0x%" PRIx32 " to 0x%" PRIx32 " remote-qp 0x%06" PRIx32,
-		    m->dreq.local_id, m->dreq.remote_id, m->dreq.remote_qpn);
+		add_words(l, " id 0x%" PRIx32 " to 0x%" PRIx32 " remote-qp 0x%06" PRIx32,
+			  m->dreq.local_id, m->dreq.remote_id, m->dreq.remote_qpn);
 		break;
 	case RN_CM_SIDR_REQ:
-		add(l, " id 0x%" PRIx32 " service 0x%" PRIx64, m->sidr_req.request_id,
-		    m->sidr_req.service_id);
+		add_words(l, " id 0x%" PRIx32 " service 0x%" PRIx64,
+			  m->sidr_req.request_id, m->sidr_req.service_id);
 		break;
 	case RN_CM_SIDR_REP:
-		add(l,
-		    " id 0x%" PRIx32 " status %u remote-qp 0x%06" PRIx32
-		    " remote-qkey 0x%" PRIx32,
-		    m->sidr_rep.request_id, m->sidr_rep.status, m->sidr_rep.qpn,
-		    m->sidr_rep.qkey);
+		add_words(l,
+			  " id 0x%" PRIx32 " status %u remote-qp 0x%06" PRIx32
+			  " remote-qkey 0x%" PRIx32,
+			  m->sidr_rep.request_id, m->sidr_rep.status, m->sidr_rep.qpn,
+			  m->sidr_rep.qkey);
 		break;
 	case RN_CM_APR:
-		add(l, " id 0x%" PRIx32 " to 0x%" PRIx32 " status %u", m->apr.local_id,
-		    m->apr.remote_id, m->apr.status);
+		add_words(l, " id 0x%" PRIx32 " to 0x%" PRIx32 " status %u",
+			  m->apr.local_id, m->apr.remote_id, m->apr.status);
 		break;
 	case RN_CM_MRA:
 	case RN_CM_RTU:
 	case RN_CM_DREP:
 	case RN_CM_LAP:
 		/* All begin with the two IDs. */
-		add(l, " id 0x%" PRIx32 " to 0x%" PRIx32, m->rtu.local_id,
-		    m->rtu.remote_id);
+		add_words(l, " id 0x%" PRIx32 " to 0x%" PRIx32, m->rtu.local_id,
+			  m->rtu.remote_id);
 		break;
 	}
 }
@@ -187,10 +192,11 @@ static void add_mad(struct line *l, const struct rn_packet *p)
 	rn_mad_hdr_parse(&hdr, mad);
 	if (hdr.mgmt_class != RN_MAD_CLASS_CM ||
 	    rn_cm_msg_parse(&msg, hdr.attr_id, mad + RN_MAD_HDR_LEN)) {
-		add(l, " MAD class 0x%02x attribute 0x%04x", hdr.mgmt_class, hdr.attr_id);
+		add_words(l, " MAD class 0x%02x attribute 0x%04x", hdr.mgmt_class,
+			  hdr.attr_id);
 		return;
 	}
-	add(l, " CM %s", rn_cm_msg_name(hdr.attr_id));
+	add_words(l, " CM %s", rn_cm_msg_name(hdr.attr_id));
 	add_message(l, &msg);
 }
 
@@ -201,23 +207,23 @@ static void add_transport(struct line *l, const struct rn_packet *p)
 
 	if (p->form == RN_PACKET_NO_BTH || p->form == RN_PACKET_VERSION ||
 	    p->have < RN_BTH_LEN) {
-		add(l, "malformed BTH, %" PRIu32 " bytes", p->have);
+		add_words(l, "malformed BTH, %" PRIu32 " bytes", p->have);
 		return;
 	}
 	if (p->op->flags)
-		add(l, "%-22s", p->op->name);
+		add_words(l, "%-22s", p->op->name);
 	else
-		add(l, "opcode 0x%02x          ", bth->opcode);
-	add(l, " qp 0x%06" PRIx32 " psn %" PRIu32, bth->dest_qpn, bth->psn.v);
+		add_words(l, "opcode 0x%02x          ", bth->opcode);
+	add_words(l, " qp 0x%06" PRIx32 " psn %" PRIu32, bth->dest_qpn, bth->psn.v);
 	if (p->form != RN_PACKET_WHOLE) {
-		add(l, " %" PRIu32 " bytes%s", p->have,
-		    p->form == RN_PACKET_SHORT ? ", shorter than its headers" : "");
+		add_words(l, " %" PRIu32 " bytes%s", p->have,
+			  p->form == RN_PACKET_SHORT ? ", shorter than its headers" : "");
 		return;
 	}
 	add_headers(l, p);
 	if (p->op->flags & RN_OP_PAYLOAD)
-		add(l, " len %" PRIu32, p->payload_len);
-	add(l, "%s%s", bth->ack_req ? " ackreq" : "", bth->solicited ? " se" : "");
+		add_words(l, " len %" PRIu32, p->payload_len);
+	add_words(l, "%s%s", bth->ack_req ? " ackreq" : "", bth->solicited ? " se" : "");
 	add_mad(l, p);
 }
 
@@ -235,7 +241,7 @@ void rn_packet_words(const struct rn_packet *p, char *text, size_t text_len)
 
 	text[0] = '\0';
 	add_transport(&l, p);
-	add(&l, "%s", icrc_remarks[p->icrc]);
+	add_words(&l, "%s", icrc_remarks[p->icrc]);
 }
 
 bool rn_packet_text(const uint8_t *ip, size_t len, char *text, size_t text_len)
@@ -247,8 +253,8 @@ bool rn_packet_text(const uint8_t *ip, size_t len, char *text, size_t text_len)
 	if (!rn_packet_parse(&p, ip, len))
 		return false;
 	text[0] = '\0';
-	add(&l, "%s > %s  ", rn_gid_text(&p.flow.src, src),
-	    rn_gid_text(&p.flow.dst, dst));
+	add_words(&l, "%s > %s  ", rn_gid_text(&p.flow.src, src),
+		  rn_gid_text(&p.flow.dst, dst));
 	rn_packet_words(&p, text + l.used, text_len - l.used);
 	return true;
 }

@@ -28,7 +28,7 @@ static const char *number(double value, int digits, char text[NUMBER_MAX])
 	return text;
 }
 
-static void put(FILE *to, const char *name, double value)
+static void put_attribute(FILE *to, const char *name, double value)
 {
 	char text[NUMBER_MAX];
 
@@ -74,10 +74,10 @@ void rn_svg_background(FILE *to)
 void rn_svg_line(FILE *to, const char *look, double x1, double y1, double x2, double y2)
 {
 	open_element(to, "line", look);
-	put(to, "x1", x1);
-	put(to, "y1", y1);
-	put(to, "x2", x2);
-	put(to, "y2", y2);
+	put_attribute(to, "x1", x1);
+	put_attribute(to, "y1", y1);
+	put_attribute(to, "x2", x2);
+	put_attribute(to, "y2", y2);
 	fputs("/>\n", to);
 }
 
@@ -98,10 +98,10 @@ void rn_svg_rect(FILE *to, const char *look, double x, double y, double width,
 	char text[NUMBER_MAX];
 
 	open_element(to, "rect", look);
-	put(to, "x", x);
-	put(to, "y", y);
+	put_attribute(to, "x", x);
+	put_attribute(to, "y", y);
 	fprintf(to, " width='%s'", number(width, 2, text));
-	put(to, "height", height);
+	put_attribute(to, "height", height);
 	end_shape(to, "rect", title);
 }
 
@@ -109,9 +109,9 @@ void rn_svg_circle(FILE *to, const char *look, double x, double y, double radius
 		   const char *title)
 {
 	open_element(to, "circle", look);
-	put(to, "cx", x);
-	put(to, "cy", y);
-	put(to, "r", radius);
+	put_attribute(to, "cx", x);
+	put_attribute(to, "cy", y);
+	put_attribute(to, "r", radius);
 	end_shape(to, "circle", title);
 }
 
@@ -146,8 +146,8 @@ void rn_svg_triangle(FILE *to, const char *look, const double corner[6],
 static void begin_text(FILE *to, const char *look, double x, double y, const char *anchor)
 {
 	open_element(to, "text", look);
-	put(to, "x", x);
-	put(to, "y", y);
+	put_attribute(to, "x", x);
+	put_attribute(to, "y", y);
 	if (anchor)
 		fprintf(to, " text-anchor='%s'", anchor);
 	fputc('>', to);

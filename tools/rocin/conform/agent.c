@@ -469,7 +469,7 @@ static int hello(struct rn_agent *a, struct rn_conform_line *l)
 	return 0;
 }
 
-static int begin(struct rn_agent *a, struct rn_conform_line *l)
+static int begin_scenario(struct rn_agent *a, struct rn_conform_line *l)
 {
 	int least = 1 << 16;
 
@@ -544,7 +544,7 @@ void rn_agent_answer(struct rn_agent *a, struct rn_conform_line *l)
 		int (*run)(struct rn_agent *a, struct rn_conform_line *l);
 	} verbs[] = {
 		{ "hello", hello },
-		{ "begin", begin },
+		{ "begin", begin_scenario },
 		{ "mr", rn_agent_add_mr },
 		{ "mw", rn_agent_add_mw },
 		{ "srq", rn_agent_add_srq },

@@ -28,7 +28,7 @@ static const struct argp_option options[] = {
 	{ 0 },
 };
 
-static error_t parse(int key, char *arg, struct argp_state *state)
+static error_t parse_option(int key, char *arg, struct argp_state *state)
 {
 	struct agent_args *args = state->input;
 	uint64_t number = 0;
@@ -55,7 +55,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 static const struct argp argp = {
 	.options = options,
-	.parser = parse,
+	.parser = parse_option,
 	.doc = "Do on an RDMA device what `rocin conform --target' asks for.",
 };
 

@@ -228,7 +228,7 @@ static const struct argp_option options[] = {
 	{ 0 },
 };
 
-static error_t parse(int key, char *arg, struct argp_state *state)
+static error_t parse_option(int key, char *arg, struct argp_state *state)
 {
 	struct conform_args *args = state->input;
 	uint64_t number = 0;
@@ -274,7 +274,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 static const struct argp argp = {
 	.options = options,
-	.parser = parse,
+	.parser = parse_option,
 	.args_doc = "FILE|DIRECTORY...\n--agent [--netdev=SPEC] [AGENT-OPTION...]",
 	.doc = "Run conformance scenarios, rocin-scenario(5), on the transport in "
 	       "virtual time, or on a live device; --agent is what runs on that one's "

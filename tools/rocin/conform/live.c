@@ -476,8 +476,9 @@ static int make_objects(struct rn_live_target *t, const struct rn_scenario *s)
 	return rc;
 }
 
-static int begin(struct rn_live_target *t, const struct rn_scenario *s, uint8_t slower,
-		 struct rn_scene_names *n, char *err, size_t err_len)
+static int begin_at_speed(struct rn_live_target *t, const struct rn_scenario *s,
+			  uint8_t slower, struct rn_scene_names *n, char *err,
+			  size_t err_len)
 {
 	uint64_t cqes;
 	int rc;
@@ -506,13 +507,13 @@ static int begin(struct rn_live_target *t, const struct rn_scenario *s, uint8_t 
 static int begin_scenario(void *ctx, const struct rn_scenario *s,
 			  struct rn_scene_names *n, char *err, size_t err_len)
 {
-	return begin(ctx, s, 0, n, err, err_len);
+	return begin_at_speed(ctx, s, 0, n, err, err_len);
 }
 
 static int begin_slower(void *ctx, const struct rn_scenario *s, struct rn_scene_names *n,
 			char *err, size_t err_len)
 {
-	return begin(ctx, s, RN_LIVE_SLOWER, n, err, err_len);
+	return begin_at_speed(ctx, s, RN_LIVE_SLOWER, n, err, err_len);
 }
 
 /* With the queue pairs goes what they might still send. */

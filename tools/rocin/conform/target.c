@@ -233,7 +233,7 @@ static int on_client(void *ctx, const struct rn_rocind_client *client)
 	return 0;
 }
 
-static void find(struct rn_conform_stats *c)
+static void find_stats_page(struct rn_conform_stats *c)
 {
 	c->looked = true;
 	c->daemon = rn_rocind_connect_running(NULL, 0);
@@ -263,7 +263,7 @@ static bool read_now(struct rn_conform_stats *c, uint64_t *counter)
 void rn_conform_stats_begin(struct rn_conform_stats *c)
 {
 	if (!c->looked)
-		find(c);
+		find_stats_page(c);
 	if (!read_now(c, c->base))
 		memset(c->base, 0, sizeof(c->base));
 }

@@ -33,7 +33,7 @@ int rn_conform_send(struct rn_conform_wire *w, const struct rn_conform_line *l)
 	return 0;
 }
 
-static int parse(const char *text, struct rn_conform_line *l)
+static int parse_line(const char *text, struct rn_conform_line *l)
 {
 	size_t word = strcspn(text, " ");
 
@@ -79,7 +79,8 @@ int rn_conform_receive(struct rn_conform_wire *w, struct rn_conform_line *l,
 		w->used += (size_t)n;
 	}
 	*newline = '\0';
-	rc = strlen(w->buf) == (size_t)(newline - w->buf) ? parse(w->buf, l) : -EPROTO;
+	rc = strlen(w->buf) == (size_t)(newline - w->buf) ? parse_line(w->buf, l)
+							  : -EPROTO;
 	w->used -= (size_t)(newline + 1 - w->buf);
 	memmove(w->buf, newline + 1, w->used);
 	return rc;

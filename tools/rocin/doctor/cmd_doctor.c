@@ -396,7 +396,7 @@ static const struct argp_option options[] = {
 	{ 0 },
 };
 
-static error_t parse(int key, char *arg, struct argp_state *state)
+static error_t parse_option(int key, char *arg, struct argp_state *state)
 {
 	struct doctor *d = state->input;
 
@@ -417,7 +417,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 static const struct argp argp = {
 	.options = options,
-	.parser = parse,
+	.parser = parse_option,
 	.args_doc = "[-- PROGRAM]",
 	.doc = "Check everything that a program needs to find the Rocin devices, and say "
 	       "what to "

@@ -70,7 +70,7 @@ static unsigned long number(struct argp_state *state, const char *name, const ch
 	return value;
 }
 
-static error_t parse(int key, char *arg, struct argp_state *state)
+static error_t parse_option(int key, char *arg, struct argp_state *state)
 {
 	struct dump_args *args = state->input;
 
@@ -132,7 +132,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 static const struct argp argp = {
 	.options = options,
-	.parser = parse,
+	.parser = parse_option,
 	.args_doc = "FILE",
 	.doc = "Print the RoCEv2 packets of a pcap or pcapng FILE, one line each, with "
 	       "what "

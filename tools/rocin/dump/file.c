@@ -179,7 +179,7 @@ static int next_of_pcapng(struct rn_dump_file *f, struct rn_pcapng_found *found)
 }
 
 /* ------------------------------------------------------------------------- whole */
-static int begin(struct rn_dump_file *f)
+static int open_by_format(struct rn_dump_file *f)
 {
 	int first;
 
@@ -209,7 +209,7 @@ struct rn_dump_file *rn_dump_file_open(const char *path)
 		return NULL;
 	}
 	f->path = path;
-	if (begin(f) == 0)
+	if (open_by_format(f) == 0)
 		return f;
 	rn_dump_file_close(f);
 	return NULL;

@@ -386,7 +386,7 @@ static int read_packets(struct reading *r, struct rn_dump_file *file)
 }
 
 /* Return: 0 or -ENOMEM. */
-static int begin(struct reading *r)
+static int begin_reading(struct reading *r)
 {
 	r->w = rn_watch_open(r->source->is_strict);
 	r->owners = new_owners();
@@ -407,7 +407,7 @@ int rn_dump_read(const struct rn_dump_source *source, const struct rn_dump_form 
 	*total = (struct rn_dump_total){ 0 };
 	if (!file)
 		return -EINVAL;
-	rc = begin(&r);
+	rc = begin_reading(&r);
 	if (!rc) {
 		rc = read_packets(&r, file);
 		end = form->end ? form->end(form->ctx, r.w) : 0;

@@ -188,7 +188,7 @@ static bool is_known(const char *name)
 	return x->name != NULL;
 }
 
-static error_t parse(int key, char *arg, struct argp_state *state)
+static error_t parse_option(int key, char *arg, struct argp_state *state)
 {
 	struct example_args *args = state->input;
 
@@ -215,7 +215,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 static const struct argp argp = {
 	.options = options,
-	.parser = parse,
+	.parser = parse_option,
 	.args_doc = "[NAME...]",
 	.doc = "Run programs that show when data is visible: each as it is, which fails, "
 	       "and mended, which does not.",

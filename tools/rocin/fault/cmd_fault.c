@@ -63,7 +63,7 @@ static int add_remove(struct fault_args *args, const char *arg)
 	return 0;
 }
 
-static error_t parse(int key, char *arg, struct argp_state *state)
+static error_t parse_option(int key, char *arg, struct argp_state *state)
 {
 	struct fault_args *args = state->input;
 
@@ -98,7 +98,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 static const struct argp argp = {
 	.options = options,
-	.parser = parse,
+	.parser = parse_option,
 	.args_doc = "[RULE...]\n--record=FILE -- PROGRAM [ARG...]",
 	.doc = "Make packets and calls of running programs go wrong as rules say, and "
 	       "count what they hit. Each RULE is one argument, for instance 'drop tx "

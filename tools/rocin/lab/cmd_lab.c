@@ -232,7 +232,7 @@ static void note_shell(struct parsing *p)
 	p->shell[0] = shell && *shell ? shell : "/bin/sh";
 }
 
-static error_t parse(int key, char *arg, struct argp_state *state)
+static error_t parse_option(int key, char *arg, struct argp_state *state)
 {
 	struct parsing *p = state->input;
 
@@ -290,7 +290,7 @@ static const struct argp_child children[] = {
 
 static const struct argp argp = {
 	.options = options,
-	.parser = parse,
+	.parser = parse_option,
 	.args_doc = "[--] [PROGRAM [ARGUMENT...]]",
 	.doc = "Run PROGRAM on each of several hosts of this machine: network namespaces "
 	       "with a switch between them, each with a Rocin device, and no root.\vA "

@@ -72,7 +72,7 @@ static const struct argp_option options[] = {
 	{ 0 },
 };
 
-static error_t parse(int key, char *arg, struct argp_state *state)
+static error_t parse_option(int key, char *arg, struct argp_state *state)
 {
 	struct exec_args *args = state->input;
 	uint64_t pid = 0;
@@ -106,7 +106,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 static const struct argp argp = {
 	.options = options,
-	.parser = parse,
+	.parser = parse_option,
 	.args_doc = "HOST [COMMAND...]",
 	.doc = "Run COMMAND, or a shell, on HOST of the lab of `rocin lab` that this is "
 	       "started in, as ssh would. What else launchers give to ssh is passed "

@@ -44,7 +44,7 @@ static struct nl_msg *message(int type, int flags, const void *fixed, size_t len
 	return m;
 }
 
-static void put(struct nl_msg *m, int type, const void *value, size_t len)
+static void put_attribute(struct nl_msg *m, int type, const void *value, size_t len)
 {
 	int rc = nla_put(m, type, (int)len, value);
 
@@ -53,12 +53,12 @@ static void put(struct nl_msg *m, int type, const void *value, size_t len)
 
 static void put_u32(struct nl_msg *m, int type, uint32_t value)
 {
-	put(m, type, &value, sizeof(value));
+	put_attribute(m, type, &value, sizeof(value));
 }
 
 static void put_text(struct nl_msg *m, int type, const char *text)
 {
-	put(m, type, text, strlen(text) + 1);
+	put_attribute(m, type, text, strlen(text) + 1);
 }
 
 /* Attributes follow that belong into this one, up to nla_nest_end(). Without the flag
@@ -68,7 +68,7 @@ static struct nlattr *nest(struct nl_msg *m, int type)
 {
 	struct nlattr *at = nlmsg_tail(nlmsg_hdr(m));
 
-	put(m, type, NULL, 0);
+	put_attribute(m, type, NULL, 0);
 	return at;
 }
 
@@ -141,8 +141,8 @@ static void put_rate(struct nl_msg *m, uint64_t bytes)
 								 : UINT32_MAX };
 
 	if (bytes >= UINT32_MAX)
-		put(m, TCA_NETEM_RATE64, &bytes, sizeof(bytes));
-	put(m, TCA_NETEM_RATE, &rate, sizeof(rate));
+		put_attribute(m, TCA_NETEM_RATE64, &bytes, sizeof(bytes));
+	put_attribute(m, TCA_NETEM_RATE, &rate, sizeof(rate));
 }
 
 struct nl_msg *rn_lab_netem_msg(int index, const struct rn_lab_link *link)
@@ -162,9 +162,9 @@ struct nl_msg *rn_lab_netem_msg(int index, const struct rn_lab_link *link)
 	options = nest(m, TCA_OPTIONS);
 	append(m, &opt, sizeof(opt));
 	if (delay)
-		put(m, TCA_NETEM_LATENCY64, &delay, sizeof(delay));
+		put_attribute(m, TCA_NETEM_LATENCY64, &delay, sizeof(delay));
 	if (link->reorder)
-		put(m, TCA_NETEM_REORDER, &reorder, sizeof(reorder));
+		put_attribute(m, TCA_NETEM_REORDER, &reorder, sizeof(reorder));
 	if (link->rate)
 		put_rate(m, link->rate / 8);
 	nla_nest_end(m, options);
@@ -189,10 +189,10 @@ struct nl_msg *rn_lab_tbf_msg(int index, const struct rn_lab_link *link)
 	m = qdisc_message(index);
 	put_text(m, TCA_KIND, "tbf");
 	options = nest(m, TCA_OPTIONS);
-	put(m, TCA_TBF_PARMS, &opt, sizeof(opt));
+	put_attribute(m, TCA_TBF_PARMS, &opt, sizeof(opt));
 	put_u32(m, TCA_TBF_BURST, (uint32_t)burst);
 	if (bytes >= UINT32_MAX)
-		put(m, TCA_TBF_RATE64, &bytes, sizeof(bytes));
+		put_attribute(m, TCA_TBF_RATE64, &bytes, sizeof(bytes));
 	nla_nest_end(m, options);
 	return m;
 }
@@ -348,7 +348,7 @@ static int make_bridge(struct nl_sock *nl, uint32_t mtu)
 	data = nest(m, IFLA_INFO_DATA);
 	put_u32(m, IFLA_BR_FORWARD_DELAY, 0);
 	/* Nobody asks who listens, so that all get what is for many. */
-	put(m, IFLA_BR_MCAST_SNOOPING, "", 1);
+	put_attribute(m, IFLA_BR_MCAST_SNOOPING, "", 1);
 	nla_nest_end(m, data);
 	nla_nest_end(m, info);
 	return talk(nl, m);
@@ -391,7 +391,7 @@ static int make_veth(struct nl_sock *nl, uint32_t mtu, unsigned host, pid_t keep
 	append(m, &link, sizeof(link));
 	put_text(m, IFLA_IFNAME, RN_LAB_INTERFACE);
 	put_u32(m, IFLA_MTU, mtu);
-	put(m, IFLA_ADDRESS, mac, sizeof(mac));
+	put_attribute(m, IFLA_ADDRESS, mac, sizeof(mac));
 	put_u32(m, IFLA_NET_NS_PID, (uint32_t)keeper);
 	nla_nest_end(m, peer);
 	nla_nest_end(m, data);
@@ -429,8 +429,8 @@ static int add_address(struct nl_sock *nl, int index, int family, const void *ad
 	struct nl_msg *m;
 
 	m = message(RTM_NEWADDR, NLM_F_CREATE | NLM_F_EXCL, &fixed, sizeof(fixed));
-	put(m, IFA_LOCAL, address, len);
-	put(m, IFA_ADDRESS, address, len);
+	put_attribute(m, IFA_LOCAL, address, len);
+	put_attribute(m, IFA_ADDRESS, address, len);
 	return talk(nl, m);
 }
 
@@ -447,7 +447,7 @@ static int add_group_route(struct nl_sock *nl, int index)
 	struct nl_msg *m;
 
 	m = message(RTM_NEWROUTE, NLM_F_CREATE, &route, sizeof(route));
-	put(m, RTA_DST, &groups, sizeof(groups));
+	put_attribute(m, RTA_DST, &groups, sizeof(groups));
 	put_u32(m, RTA_OIF, (uint32_t)index);
 	return talk(nl, m);
 }

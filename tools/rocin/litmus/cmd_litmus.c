@@ -211,7 +211,7 @@ static uint64_t number(const char *arg, uint64_t most, struct argp_state *state)
 	return n;
 }
 
-static error_t parse(int key, char *arg, struct argp_state *state)
+static error_t parse_option(int key, char *arg, struct argp_state *state)
 {
 	struct litmus_args *args = state->input;
 
@@ -266,7 +266,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 static const struct argp argp = {
 	.options = options,
-	.parser = parse,
+	.parser = parse_option,
 	.args_doc = "FILE|DIRECTORY...",
 	.doc = "Run litmus tests of RDMA memory ordering, and compare what can be "
 	       "observed "

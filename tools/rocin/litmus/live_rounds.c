@@ -241,8 +241,8 @@ static bool is_first(const struct moves *v, uint32_t i)
 	return true;
 }
 
-static struct rn_litmus_step *add(const struct moves *v, uint32_t i, uint64_t at,
-				  const char *rule)
+static struct rn_litmus_step *add_tlp_step(const struct moves *v, uint32_t i, uint64_t at,
+					   const char *rule)
 {
 	const struct rn_pcie_move *m = &v->move[i];
 	struct rn_litmus_step *s = add_step(v->list, at, rule);
@@ -261,7 +261,7 @@ static struct rn_litmus_step *add(const struct moves *v, uint32_t i, uint64_t at
 
 static void add_issue(const struct moves *v, uint32_t i)
 {
-	struct rn_litmus_step *s = add(v, i, v->move[i].issued, NULL);
+	struct rn_litmus_step *s = add_tlp_step(v, i, v->move[i].issued, NULL);
 	char name[64];
 
 	if (!s)
@@ -275,7 +275,7 @@ static void add_issue(const struct moves *v, uint32_t i)
 static void add_move(const struct moves *v, uint32_t i)
 {
 	const struct rn_pcie_move *m = &v->move[i];
-	struct rn_litmus_step *s = add(v, i, m->when, m->rule);
+	struct rn_litmus_step *s = add_tlp_step(v, i, m->when, m->rule);
 	uint32_t next = next_of(v, i);
 	char name[64], from[32], to[32] = "there";
 
@@ -304,7 +304,7 @@ static void add_end(const struct moves *v, uint32_t i)
 
 	if (next < v->count && v->move[next].kind == m->kind)
 		return;
-	s = add(v, i, m->when, NULL);
+	s = add_tlp_step(v, i, m->when, NULL);
 	if (!s)
 		return;
 	tlp_name(v->l, m, name, sizeof(name));

@@ -41,7 +41,7 @@ static const struct argp_option options[] = {
 	{ 0 },
 };
 
-static error_t parse(int key, char *arg, struct argp_state *state)
+static error_t parse_option(int key, char *arg, struct argp_state *state)
 {
 	struct config_args *args = state->input;
 	uint64_t pid = 0;
@@ -65,7 +65,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 static const struct argp argp = {
 	.options = options,
-	.parser = parse,
+	.parser = parse_option,
 	.doc = "Show every setting as a program started by `rocin run` from here would "
 	       "find "
 	       "it: its value, and whether that is the default, comes from the "
@@ -131,7 +131,7 @@ static void find_rcvbuf(struct finding *f)
 		close(fd);
 }
 
-static void find(const struct variable *v, const char *from, struct finding *f)
+static void find_value(const struct variable *v, const char *from, struct finding *f)
 {
 	static const struct {
 		const char *name;
@@ -263,7 +263,7 @@ static int print(const struct config_args *args)
 		const struct variable *v = &variables[i];
 		static struct finding f;
 
-		find(v, args->pid ? "process" : "environment", &f);
+		find_value(v, args->pid ? "process" : "environment", &f);
 		if (args->set_only && strcmp(f.source, "default") == 0)
 			continue;
 		if (args->json)

@@ -26,7 +26,7 @@ static const struct argp_option options[] = {
 	{ 0 },
 };
 
-static error_t parse(int key, char *arg, struct argp_state *state)
+static error_t parse_option(int key, char *arg, struct argp_state *state)
 {
 	struct run_args *args = state->input;
 
@@ -54,7 +54,7 @@ static const struct argp_child children[] = { { .argp = &rn_run_settings_argp },
 
 static const struct argp argp = {
 	.options = options,
-	.parser = parse,
+	.parser = parse_option,
 	.args_doc = "[--] PROGRAM [ARGUMENT...]",
 	.doc = "Run PROGRAM so that it finds the Rocin devices as RDMA devices.",
 	.children = children,

@@ -145,7 +145,7 @@ static error_t set_limit(const char *text, struct argp_state *state)
 	return setenv(RECORD "_LIMIT", bytes, 1) ? errno : 0;
 }
 
-static error_t parse(int key, char *arg, struct argp_state *state)
+static error_t parse_option(int key, char *arg, struct argp_state *state)
 {
 	struct rn_run_settings *settings = state->input;
 
@@ -169,7 +169,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	}
 }
 
-const struct argp rn_run_settings_argp = { .options = options, .parser = parse };
+const struct argp rn_run_settings_argp = { .options = options, .parser = parse_option };
 
 /* The words of a file instead of its name: the program may be in another directory, and
  * what is a pipe can be read once.

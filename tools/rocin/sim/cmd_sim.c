@@ -88,7 +88,7 @@ static bool read_seeds(const char *text, struct sim_args *args)
 	return *end == '\0' && args->first <= args->last;
 }
 
-static error_t parse(int key, char *arg, struct argp_state *state)
+static error_t parse_option(int key, char *arg, struct argp_state *state)
 {
 	struct sim_args *args = state->input;
 	uint64_t number = 0;
@@ -149,7 +149,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 static const struct argp argp = {
 	.options = options,
-	.parser = parse,
+	.parser = parse_option,
 	.doc = "Run devices, links and faults in virtual time, made up from a seed, and "
 	       "judge every step.\vA seed that fails is printed as the line that repeats "
 	       "it, then made as small as it can be and shown. Ends with 1 if one "

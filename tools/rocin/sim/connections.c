@@ -21,7 +21,8 @@ static void print_line(void *ctx, rn_ns at, const char *line)
 		(long long)(at / 1000 % 1000000), line);
 }
 
-static void add(struct rn_connections_result *sum, const struct rn_connections_result *r)
+static void add_result(struct rn_connections_result *sum,
+		       const struct rn_connections_result *r)
 {
 	sum->asked += r->asked;
 	sum->established += r->established;
@@ -68,7 +69,7 @@ static int run_seed(const struct rn_sim_connections *args, uint64_t seed, struct
 		return RN_EXIT_FAILURE;
 	}
 	sum->seeds++;
-	add(&sum->of, &r);
+	add_result(&sum->of, &r);
 	if (args->hashes)
 		printf("%llu %016llx\n", (unsigned long long)seed,
 		       (unsigned long long)r.hash);

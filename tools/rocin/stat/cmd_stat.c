@@ -53,7 +53,7 @@ static void check_args(const struct stat_args *args, struct argp_state *state)
 				  "other option");
 }
 
-static error_t parse(int key, char *arg, struct argp_state *state)
+static error_t parse_option(int key, char *arg, struct argp_state *state)
 {
 	struct stat_args *args = state->input;
 	uint64_t count = 0;
@@ -100,7 +100,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 static const struct argp argp = {
 	.options = options,
-	.parser = parse,
+	.parser = parse_option,
 	.doc = "Show the counters and queue pairs of every program of this user and "
 	       "network "
 	       "namespace that has a queue pair on a Rocin device.",

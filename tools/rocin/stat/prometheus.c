@@ -34,7 +34,7 @@ static void print_labels(FILE *to, const struct rn_stats_client *c)
 	print_label(to, "program", c->copy.page.comm);
 }
 
-static void begin(FILE *to, const char *name, const char *type, const char *help)
+static void begin_family(FILE *to, const char *name, const char *type, const char *help)
 {
 	fprintf(to, "# HELP rocin_%s %s\n# TYPE rocin_%s %s\n", name, help, name, type);
 }
@@ -58,7 +58,7 @@ static void print_counters(FILE *to, const struct rn_stats_list *list)
 
 	for (unsigned i = 0; i < RN_STAT_COUNT; i++) {
 		counter_name(name, sizeof(name), rn_stat_name[i]);
-		begin(to, name, "counter", rn_stat_help[i]);
+		begin_family(to, name, "counter", rn_stat_help[i]);
 		for (size_t k = 0; k < list->count; k++) {
 			const struct rn_stats_client *c = &list->client[k];
 
@@ -140,14 +140,15 @@ static void print_qp_info(FILE *to, const struct rn_stats_client *c,
 
 static void print_qps(FILE *to, const struct rn_stats_list *list)
 {
-	begin(to, "qp_info", "gauge", "a queue pair: type, state, and peer if connected");
+	begin_family(to, "qp_info", "gauge",
+		     "a queue pair: type, state, and peer if connected");
 	for (size_t k = 0; k < list->count; k++)
 		for (uint32_t q = 0; q < list->client[k].copy.qp_count; q++)
 			print_qp_info(to, &list->client[k], &list->client[k].copy.qp[q]);
 	for (size_t i = 0; i < RN_ARRAY_SIZE(qp_families); i++) {
 		const struct qp_family *f = &qp_families[i];
 
-		begin(to, f->name, f->type, f->help);
+		begin_family(to, f->name, f->type, f->help);
 		for (size_t k = 0; k < list->count; k++) {
 			const struct rn_stats_client *c = &list->client[k];
 
@@ -164,13 +165,13 @@ static void print_qps(FILE *to, const struct rn_stats_list *list)
 /* ------------------------------------------------------------------- rocind */
 static void print_gauge(FILE *to, const char *name, const char *help, uint64_t value)
 {
-	begin(to, name, "gauge", help);
+	begin_family(to, name, "gauge", help);
 	fprintf(to, "rocin_%s %" PRIu64 "\n", name, value);
 }
 
 static void print_daemon(FILE *to, const struct rn_rocind_status *s)
 {
-	begin(to, "rocind_info", "gauge", "rocind: its version and process");
+	begin_family(to, "rocind_info", "gauge", "rocind: its version and process");
 	fputs("rocin_rocind_info{", to);
 	print_label(to, "version", s->version);
 	fprintf(to, ",pid=\"%d\"} 1\n", s->pid);
@@ -186,8 +187,8 @@ static void print_daemon(FILE *to, const struct rn_rocind_status *s)
 	print_gauge(to, "rocind_cm_ports", "ports that are taken", s->cm_ports);
 	print_gauge(to, "rocind_cm_connections", "connections, those in time-wait too",
 		    s->cm_connections);
-	begin(to, "rocind_dropped_packets_total", "counter",
-	      "packets dropped by rocind, by why they are no program's");
+	begin_family(to, "rocind_dropped_packets_total", "counter",
+		     "packets dropped by rocind, by why they are no program's");
 	for (unsigned i = 0; i < RN_ROCIND_DROP_COUNT; i++)
 		fprintf(to,
 			"rocin_rocind_dropped_packets_total{reason=\"%s\"} %" PRIu64 "\n",

@@ -70,7 +70,7 @@ static void check(const struct tour_args *args, struct argp_state *state)
 		argp_error(state, "%s", err);
 }
 
-static error_t parse(int key, char *arg, struct argp_state *state)
+static error_t parse_option(int key, char *arg, struct argp_state *state)
 {
 	struct tour_args *args = state->input;
 	uint64_t width = 0;
@@ -113,7 +113,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 static const struct argp argp = {
 	.options = options,
-	.parser = parse,
+	.parser = parse_option,
 	.args_doc = "[SETTING=VALUE...]",
 	.doc = "A tour of RDMA in eight stops: what a program calls, what goes over the "
 	       "wire, what PCIe does.\vEach stop runs, and what it claims is checked: "

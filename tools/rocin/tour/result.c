@@ -192,7 +192,7 @@ static void join_ends(struct rn_tour_result *r)
 	free(is_copy);
 }
 
-static bool parse(struct rn_tour_packet *p)
+static bool parse_frame(struct rn_tour_packet *p)
 {
 	return rn_packet_parse(&p->p, p->frame + RN_CAPTURE_LINK_HDR,
 			       p->len - RN_CAPTURE_LINK_HDR) &&
@@ -204,7 +204,7 @@ int rn_tour_finish(struct rn_tour_result *r)
 	unsigned kept = 0;
 
 	for (unsigned i = 0; i < r->packets; i++) {
-		if (parse(&r->packet[i]))
+		if (parse_frame(&r->packet[i]))
 			r->packet[kept++] = r->packet[i];
 		else
 			free(r->packet[i].frame);

@@ -23,7 +23,7 @@ void rn_tour_presets(struct rn_tour_values *v, const struct rn_tour_stop *stop)
 		snprintf(v->value[i], sizeof(v->value[i]), "%s", stop->setting[i].preset);
 }
 
-static unsigned find(const struct rn_tour_stop *stop, const char *key, size_t len)
+static unsigned find_setting(const struct rn_tour_stop *stop, const char *key, size_t len)
 {
 	unsigned i = 0;
 
@@ -93,7 +93,7 @@ int rn_tour_set(struct rn_tour_values *v, const char *words, char *err, size_t e
 	for (words += strspn(words, " "); *words; words += strspn(words, " ")) {
 		size_t len = strcspn(words, " "), key = strcspn(words, "=");
 		const char *value = words + key + 1;
-		unsigned i = find(v->stop, words, key);
+		unsigned i = find_setting(v->stop, words, key);
 		size_t value_len;
 
 		if (key >= len || i == RN_TOUR_SETTINGS_MAX)
@@ -116,7 +116,7 @@ int rn_tour_set(struct rn_tour_values *v, const char *words, char *err, size_t e
 
 const char *rn_tour_word(const struct rn_tour_values *v, const char *key)
 {
-	unsigned i = find(v->stop, key, strlen(key));
+	unsigned i = find_setting(v->stop, key, strlen(key));
 
 	return i < RN_TOUR_SETTINGS_MAX ? v->value[i] : "";
 }
