@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* report.c - what `rocin conform` found, as text, JSON and JUnit XML; counters of the
- * target.
- */
+/* report.c - what `rocin conform` found, as text, JSON and JUnit XML. */
 #include <jansson.h>
 #include <string.h>
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* target.c - reaches the agent of a target; packets through UDP sockets of the tester.
+/* target.c - reaches the agent of a target; packets through UDP sockets of the tester,
+ * and the counters of a target on this host.
  */
 #include <errno.h>
 #include <ifaddrs.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* dump.h - what a capture holds that is no RoCEv2 packet, for whoever wonders why
- * nothing is shown.
+/* dump.h - the parts of `rocin dump`: where packets come from, and the forms in which
+ * they are shown.
  */
 #ifndef RN_DUMP_H
 #define RN_DUMP_H

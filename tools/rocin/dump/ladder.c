@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* ladder.c - rows of a sequence diagram: which way, which look, which words. */
+/* ladder.c - sequence diagrams: rows (which way, which look, which words), in a terminal
+ * and as a picture.
+ */
 #include "ladder.h"
 
 #include <inttypes.h>

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* stats.c - a paragraph for each half: what went, what came back, how long it took. */
+/* stats.c - what went, what came back and how long it took, half by half: a paragraph,
+ * and plots over time.
+ */
 #include "stats.h"
 
 #include <errno.h>

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* live_player.c - plays one thread of a test. */
+/* live_player.c - plays one thread of a test: its instructions, its work requests and its
+ * DMA engines.
+ */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <sched.h>

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* report.c - states and verdicts of a run, gathered by a back end. */
+/* report.c - what a back end gathers of a run: states and verdicts, the file that
+ * remembers them, and the rules that tests name.
+ */
 #include "report.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* stops.c - the stops of `rocin tour`: words and settings, no machinery.
+/* stops.c - the stops of `rocin tour`: their words, their settings, and what they claim.
  *
  * Words of the specification, for readers who know sockets. What a word says of a run
  * holds for every value of the settings; what holds for some is a claim.
