@@ -10,8 +10,8 @@
  *
  * Threads: the calling one alone.
  */
-#ifndef RN_TOUR_H
-#define RN_TOUR_H
+#ifndef RN_TOUR_PROGRAM_H
+#define RN_TOUR_PROGRAM_H
 
 #include <infiniband/verbs.h>
 #include <rocin/gpu.h>
@@ -89,4 +89,4 @@ void tour_rnr(struct tour *t);
 void tour_lost(struct tour *t);
 void tour_gpu(struct tour *t);
 
-#endif /* RN_TOUR_H */
+#endif /* RN_TOUR_PROGRAM_H */

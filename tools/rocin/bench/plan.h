@@ -9,8 +9,8 @@
  * is not said is as in the table of items, one QP, two processes, the receive buffer that
  * the machine gives, and UDP.
  */
-#ifndef RN_BENCH_ITEM_H
-#define RN_BENCH_ITEM_H
+#ifndef RN_BENCH_PLAN_H
+#define RN_BENCH_PLAN_H
 
 #include <stddef.h>
 
@@ -225,4 +225,4 @@ int rn_bench_plan_make(const struct rn_bench_args *args,
 void rn_bench_ratio_write(const struct rn_bench_plan *plan,
 			  const struct rn_bench_ratio *ratio, char *text, size_t len);
 
-#endif /* RN_BENCH_ITEM_H */
+#endif /* RN_BENCH_PLAN_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* capture.h - what is captured, which of it is wanted, and where it goes. */
-#ifndef RN_CAPTURE_FILE_H
-#define RN_CAPTURE_FILE_H
+#ifndef RN_CAPTURE_H
+#define RN_CAPTURE_H
 
 #include <stdio.h>
 
@@ -138,4 +138,4 @@ int rn_capture_file_flush(struct rn_capture_file *f);
 /* Return: 0 or -errno of what could not be written. */
 int rn_capture_file_close(struct rn_capture_file *f);
 
-#endif /* RN_CAPTURE_FILE_H */
+#endif /* RN_CAPTURE_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* sim.h - the forms of `rocin sim` that are more than a run of seeds. */
-#ifndef RN_SIM_INCAST_H
-#define RN_SIM_INCAST_H
+#ifndef RN_SIM_H
+#define RN_SIM_H
 
 #include <argp.h>
 #include <stdbool.h>
@@ -74,4 +74,4 @@ struct rn_sim_replay {
 /* Return: 0 (the same), RN_EXIT_FAILURE (a difference, or it cannot be read). */
 int rn_sim_replay(const struct rn_sim_replay *args);
 
-#endif /* RN_SIM_INCAST_H */
+#endif /* RN_SIM_H */

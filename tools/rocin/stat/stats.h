@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* stats.h - the counters of programs: their stats pages, read and printed. */
-#ifndef RN_STATS_GATHER_H
-#define RN_STATS_GATHER_H
+#ifndef RN_STAT_STATS_H
+#define RN_STAT_STATS_H
 
 #include <stdio.h>
 
@@ -67,4 +67,4 @@ const struct rn_stats_client *rn_stats_find(const struct rn_stats_list *list,
 void rn_prometheus_print(FILE *to, const struct rn_stats_list *list,
 			 const struct rn_rocind_status *daemon);
 
-#endif /* RN_STATS_GATHER_H */
+#endif /* RN_STAT_STATS_H */
