@@ -11,10 +11,10 @@
 #include "engine_internal.h"
 #include "fd.h"
 #include "rocin/wire.h"
-#include "transport/io/host/own_fd.h"
 #include "transport/io/host/gid_sockaddr.h"
-#include "transport/io/udp/icmp_probe.h"
 #include "transport/io/host/log.h"
+#include "transport/io/host/own_fd.h"
+#include "transport/io/udp/icmp_probe.h"
 
 enum {
 	IPV4_LEN = 20,

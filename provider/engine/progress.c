@@ -18,9 +18,9 @@
 #include "engine_internal.h"
 #include "rocin/opcode.h"
 #include "rocin/wire.h"
+#include "trace_points.h"
 #include "transport/io/capture/net_capture.h"
 #include "transport/io/memory/mem_direct.h"
-#include "trace_points.h"
 
 enum {
 	/* Of the processor's counter, which runs at 1 GHz at least: 2 us. */

@@ -14,10 +14,9 @@
 #include "transport/io/capture/tap.h"
 #include "transport/io/fault/net_fault.h"
 #include "transport/io/host/log.h"
-#include "transport/io/memory/mem_direct.h"
-#include "transport/io/rocind/rocind_client.h"
 #include "transport/io/host/sentence.h"
 #include "transport/io/memory/mem_direct.h"
+#include "transport/io/rocind/rocind_client.h"
 
 static int add_tap(struct rnp_wire *w, const struct rnp_settings *set, char *err,
 		   size_t err_len)

@@ -13,7 +13,7 @@
 #include "lab.h"
 #include "net.h"
 #include "tools/rocin/common/arguments.h"
-#include "transport/io/fault/fault_words.h"
+#include "transport/io/fault/fault_rules.h"
 
 /* --------------------------------------------------------------------------- options */
 enum {

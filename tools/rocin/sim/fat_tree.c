@@ -13,7 +13,7 @@
 #include "sim/world/fat_tree.h"
 #include "tools/rocin/common/arguments.h"
 #include "tools/rocin/common/cmd.h"
-#include "transport/io/fault/fault_words.h"
+#include "transport/io/fault/fault_rules.h"
 
 enum {
 	/* Parts per million: with much more on each of six links, requests run out of

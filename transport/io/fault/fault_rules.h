@@ -11,11 +11,10 @@
 #ifndef RN_FAULT_RULES_H
 #define RN_FAULT_RULES_H
 
-#include <string.h>
-
 #include "rocin/flow.h"
 #include "rocin/types.h"
 #include "rocin/wire.h"
+#include "rocin/word.h"
 
 enum {
 	RN_FAULT_RULES_MAX = 64,   /* one bit each in a verdict */
@@ -194,7 +193,7 @@ int rn_fault_read(const char *text, struct rn_fault_rules *rules, char *err,
 /* Is it this word? */
 static inline bool rn_fault_is_word(const char *s, size_t len, const char *word)
 {
-	return strlen(word) == len && memcmp(s, word, len) == 0;
+	return rn_word_is((struct rn_word){ s, len }, word);
 }
 
 /* "12.5%": 0 to 100 with up to four decimals, to parts per million. */

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "fault_rules.h"
+#include "rocin/word.h"
 #include "transport/io/host/own_fd.h"
 #include "transport/io/host/sentence.h"
 
@@ -26,7 +27,7 @@ static size_t read_fixed(const char *s, size_t len, size_t digits, uint64_t unit
 {
 	size_t i = 0;
 
-	for (*value = 0; i < len && s[i] >= '0' && s[i] <= '9' && i < digits; i++)
+	for (*value = 0; i < len && rn_char_is_digit(s[i]) && i < digits; i++)
 		*value = *value * 10 + (uint64_t)(s[i] - '0');
 	if (i == 0)
 		return 0;
@@ -34,7 +35,7 @@ static size_t read_fixed(const char *s, size_t len, size_t digits, uint64_t unit
 	if (i < len && s[i] == '.') {
 		size_t first = ++i;
 
-		for (; i < len && s[i] >= '0' && s[i] <= '9' && unit > 1; i++) {
+		for (; i < len && rn_char_is_digit(s[i]) && unit > 1; i++) {
 			unit /= 10;
 			*value += (uint64_t)(s[i] - '0') * unit;
 		}
@@ -57,17 +58,7 @@ bool rn_fault_percent(const char *s, size_t len, uint64_t *ppm)
 
 bool rn_fault_decimal(const char *s, size_t len, uint64_t *value)
 {
-	uint64_t v = 0;
-
-	if (len == 0 || len > 19)
-		return false;
-	for (size_t i = 0; i < len; i++) {
-		if (s[i] < '0' || s[i] > '9')
-			return false;
-		v = v * 10 + (uint64_t)(s[i] - '0');
-	}
-	*value = v;
-	return true;
+	return len <= 19 && rn_word_digits((struct rn_word){ s, len }, 10, value);
 }
 
 bool rn_fault_time(const char *s, size_t len, rn_ns *time)
