@@ -111,6 +111,11 @@ struct rn_net {
 	 * two ends have agreed. Packets of transmit() always have theirs.
 	 */
 	bool bare;
+	/* Of the super-packet that transmit() last returned 0 for, so many packets, from
+	 * the first on, have left twice: they lie in the ring of a peer that has stopped
+	 * reading, and went by UDP with the rest.
+	 */
+	uint32_t twice;
 };
 
 /* What @net says, or that there is one socket only. */

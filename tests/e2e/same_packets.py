@@ -5,10 +5,11 @@
 usage: same_packets.py MESSAGES MESSAGE-LENGTH PATH-MTU A.pcapng B.pcapng
 
 Each is a capture by `rocin capture` of two processes, one of which writes MESSAGES of
-MESSAGE-LENGTH, longer than PATH-MTU, to the other over a reliable connection. In each, every packet left one
-process and reached the other, whole and unchanged, with a right ICRC; PSNs follow one
-another; the messages are complete. Between the two all bytes of the requests are equal, but
-for what a run draws anew: addresses, source ports, IPv4 identifications, queue pairs, PSNs
+MESSAGE-LENGTH, longer than PATH-MTU, to the other over a reliable connection. In each, every packet that
+reached a process had left the other, whole and unchanged, with a right ICRC; of each request
+one did; PSNs follow one another; the messages are complete. What is sent more than once, as
+an end that does not get a processor makes the other do, says the same each time. Between the
+two captures all bytes of the requests are equal, but for what a run draws anew: addresses, source ports, IPv4 identifications, queue pairs, PSNs
 (which count from another start), R_Keys and virtual addresses (which count from another one,
 too), and the ICRC, UDP and IP checksums over them; and but for the bit that asks for an
 acknowledgement, where a message goes on: it follows the window.
@@ -45,6 +46,12 @@ def checksum(data):
     return total
 
 
+def describe(packet):
+    bth = packet[IP + UDP:]
+    return (f"{len(packet)} bytes from {packet[15]} to {packet[19]}, opcode {bth[0]}, "
+            f"PSN {int.from_bytes(bth[9:12], 'big')}, {bth[BTH:BTH + 4].hex()}")
+
+
 class Capture:
     def __init__(self, name):
         self.name = name
@@ -53,9 +60,9 @@ class Capture:
         for data, _ in RawPcapNgReader(name):
             outbound = struct.unpack_from("!H", data)[0] == 4
             self.take(data[LINK:], outbound)
-        if self.sent != self.received:
-            both = (self.sent - self.received) + (self.received - self.sent)
-            raise SystemExit(f"{name}: {sum(both.values())} packets were not seen at both ends")
+        if strange := self.received - self.sent:
+            raise SystemExit(f"{name}: received, and not sent (so often):\n" +
+                             "\n".join(map(describe, strange.elements())))
 
     def take(self, packet, outbound):
         length = struct.unpack_from("!H", packet, 2)[0]
@@ -76,14 +83,17 @@ class Capture:
     def stream(self, messages, length, mtu):
         """The requests, as far as they are to be equal."""
         first_psn = first_va = None
-        shown = []
-        for number, packet in enumerate(self.requests):
+        shown, arrived = [], set()
+        for packet in self.requests:
             body = bytearray(packet[IP + UDP:-4])
             psn = int.from_bytes(body[9:12], "big")
             first_psn = psn if first_psn is None else first_psn
-            if (psn - first_psn) & PSN_MASK != number:
-                raise SystemExit(f"{self.name}: request {number} has PSN {psn}, not "
-                                 f"{(first_psn + number) & PSN_MASK}: lost or sent again")
+            number = (psn - first_psn) & PSN_MASK
+            if self.received[packet]:
+                arrived.add(number)
+            if number > len(shown):
+                raise SystemExit(f"{self.name}: request {len(shown)} has PSN {psn}, not "
+                                 f"{(first_psn + len(shown)) & PSN_MASK}")
             if body[0] == WRITE_FIRST:
                 va = int.from_bytes(body[BTH:BTH + 8], "big")
                 first_va = va if first_va is None else first_va
@@ -92,7 +102,13 @@ class Capture:
             body[5:8] = bytes(3)
             body[8] &= 0x7F if body[0] in (WRITE_FIRST, WRITE_MIDDLE) else 0xFF
             body[9:12] = number.to_bytes(3, "big")
-            shown.append(bytes(packet[:4] + packet[6:10] + packet[22:26] + body))
+            whole = bytes(packet[:4] + packet[6:10] + packet[22:26] + body)
+            if number == len(shown):
+                shown.append(whole)
+            elif whole != shown[number]:
+                raise SystemExit(f"{self.name}: PSN {psn} is another request when sent again")
+        if missing := set(range(len(shown))) - arrived:
+            raise SystemExit(f"{self.name}: {len(missing)} requests never arrived")
         if len(shown) != messages * -(-length // mtu):
             raise SystemExit(f"{self.name}: {len(shown)} requests of {messages} messages")
         msn = int.from_bytes(self.acks[-1][IP + UDP + BTH + 1:][:3], "big")

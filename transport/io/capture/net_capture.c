@@ -431,11 +431,11 @@ static void tell_waiting(struct rn_capture *c, const uint8_t *pkt, uint32_t len,
 	c->waiting = kept;
 }
 
-/* The packets of one are all from one queue pair to one. @time: before it was handed on,
- * as nobody receives it earlier.
+/* The first @count packets of @super, which are all from one queue pair to one. @time:
+ * before it was handed on, as nobody receives it earlier.
  */
 static void record_super(struct rn_capture *c, const struct rn_super *super,
-			 const struct ends *ends, bool gso, uint64_t time)
+			 uint32_t count, const struct ends *ends, bool gso, uint64_t time)
 {
 	struct rn_capture_record rec = { .flags = RN_CAPTURE_SENT,
 					 .time = time,
@@ -443,7 +443,8 @@ static void record_super(struct rn_capture *c, const struct rn_super *super,
 								 0),
 					 .flow = *super->flow };
 
-	for (uint32_t at = 0; at < super->len; at += super->seg_len) {
+	for (uint32_t i = 0; i < count; i++) {
+		uint32_t at = i * super->seg_len;
 		struct numbers number;
 
 		rec.len = rn_super_packet_len(super, at);
@@ -452,7 +453,6 @@ static void record_super(struct rn_capture *c, const struct rn_super *super,
 			tell_waiting(c, super->data + at, rec.len, &number);
 		rec.ip_id += gso;
 	}
-	publish_records(c);
 }
 
 /* Nobody captures these: what was said about them is not kept either. */
@@ -471,6 +471,7 @@ static int capture_transmit(void *ctx, const struct rn_super *super)
 	enum wish wish = NOBODY;
 	struct ends ends = { 0 };
 	unsigned rings = 0;
+	uint32_t left;
 	uint64_t time = 0;
 	int err;
 
@@ -485,12 +486,15 @@ static int capture_transmit(void *ctx, const struct rn_super *super)
 	c->net.gso = c->inner->gso;
 	if (err)
 		return err;
+	left = c->inner->twice + super->count;
 	if (is_passed) {
-		pass_by(c, true, super->flow, super->data, super->len, super->count);
+		pass_by(c, true, super->flow, super->data, super->len, left);
 	} else if (wish == WANTED) {
-		record_super(c, super, &ends, gso, time);
+		record_super(c, super, c->inner->twice, &ends, gso, time);
+		record_super(c, super, super->count, &ends, gso, time);
+		publish_records(c);
 	} else {
-		sinks_miss(&c->sinks, rings, super->count);
+		sinks_miss(&c->sinks, rings, left);
 		forget_super(c, super);
 	}
 	return 0;

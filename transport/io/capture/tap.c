@@ -203,19 +203,31 @@ static void after_records(struct rn_tap *t)
 		rn_tap_flush(t);
 }
 
+/* The first @count packets of @super. */
+static void record_super(struct rn_tap *t, const struct rn_super *super, uint32_t count,
+			 bool gso)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		uint32_t at = i * super->seg_len;
+
+		record_packet(t, super->flow,
+			      rn_super_ip_id(&super->tx_socket, gso, (uint16_t)i),
+			      super->data + at, rn_super_packet_len(super, at));
+	}
+}
+
 static int tap_transmit(void *ctx, const struct rn_super *super)
 {
 	struct rn_tap *t = ctx;
 	bool gso = t->inner->gso;
-	uint16_t i = 0;
 	int err = t->inner->ops->transmit(t->inner->ctx, super);
 
 	t->net.gso = t->inner->gso;
+	t->net.twice = t->inner->twice;
 	if (err)
 		return err;
-	for (uint32_t at = 0; at < super->len; at += super->seg_len, i++)
-		record_packet(t, super->flow, rn_super_ip_id(&super->tx_socket, gso, i),
-			      super->data + at, rn_super_packet_len(super, at));
+	record_super(t, super, t->inner->twice, gso);
+	record_super(t, super, super->count, gso);
 	after_records(t);
 	return 0;
 }

@@ -100,6 +100,7 @@ static int send_by_ring(struct rn_local *l, struct local_wire *w,
 			break;
 	}
 	let_go(w);
+	l->net.twice = rc ? i : 0; /* if they leave by UDP after all */
 	if (i > first) {
 		end = i < super->count ? i * super->seg_len : super->len;
 		rn_local_count(l, RN_STAT_LOCAL_TX_PACKETS, i - first);
@@ -140,6 +141,8 @@ static int local_transmit(void *ctx, const struct rn_super *super)
 	struct local_path *path;
 	int rc;
 
+	if (!l->udp_begun)
+		l->net.twice = l->sent;
 	if (!l->udp_begun && !super->tx_socket.id && fits_a_record(super)) {
 		path = rn_local_path(l, super->flow, slot_of(super));
 		if (path->wire) {

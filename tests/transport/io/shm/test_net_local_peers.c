@@ -155,6 +155,7 @@ static void what_is_hurried_past_a_full_ring_takes_nothing_from_the_next(void **
 	}
 	rn_local_hurry(w->local, true);
 	assert_int_equal(send_to(w, 1, 3, n), 0);
+	assert_int_equal(w->net->twice, *in_ring - n);
 	assert_in_socket(w, n);
 	assert_true(socket_is_dry(w));
 	rn_local_hurry(w->local, false);
