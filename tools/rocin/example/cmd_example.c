@@ -3,6 +3,7 @@
  */
 #include <errno.h>
 #include <stddef.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -162,7 +163,7 @@ static const struct example examples[] = {
 enum {
 	WIDTH = 78,	   /* columns of text */
 	INDENT = 12,	   /* columns before it */
-	SECONDS_MAX = 30,  /* of one program */
+	SECONDS_MAX = 600, /* of one program: it hangs, the machine is not just busy */
 	OUTPUT_MAX = 4096, /* bytes of it */
 };
 
@@ -260,7 +261,7 @@ static void become(const struct example *x, const char *program, bool mended, in
 	_exit(RN_EXIT_CANNOT_RUN);
 }
 
-/* Run one form. Its exit status, -1 if it was killed; what it printed into @text. */
+/* Run one form. Its wait status, -1 if there is none; what it printed into @text. */
 static int run(const struct example *x, const char *program, bool mended, char *text)
 {
 	size_t len = 0;
@@ -287,9 +288,22 @@ static int run(const struct example *x, const char *program, bool mended, char *
 	}
 	text[len] = '\0';
 	close(fd[0]);
-	if (pid < 0 || waitpid(pid, &status, 0) != pid || !WIFEXITED(status))
-		return -1;
-	return WEXITSTATUS(status);
+	return pid > 0 && waitpid(pid, &status, 0) == pid ? status : -1;
+}
+
+static void complain_of(const struct rn_example *x, bool mended, int status)
+{
+	const char *form = mended ? " --mended" : "";
+
+	if (status < 0)
+		rn_complain("%s%s: cannot be run", x->name, form);
+	else if (WIFEXITED(status))
+		rn_complain("%s%s: ended with status %d, not %d", x->name, form,
+			    WEXITSTATUS(status), mended ? 0 : 1);
+	else if (WTERMSIG(status) == SIGALRM)
+		rn_complain("%s%s: did not end within %d s", x->name, form, SECONDS_MAX);
+	else
+		rn_complain("%s%s: killed by signal %d", x->name, form, WTERMSIG(status));
 }
 
 /* Every line of it. */
@@ -311,10 +325,9 @@ static bool show_form(const struct example *x, const char *program, bool mended)
 	int status = run(x, program, mended, text);
 
 	print_output(mended ? "mended" : "as it is", text);
-	if (status == (mended ? 0 : 1))
+	if (WIFEXITED(status) && WEXITSTATUS(status) == (mended ? 0 : 1))
 		return true;
-	rn_complain("%s%s: ended with status %d, not %d", x->name,
-		    mended ? " --mended" : "", status, mended ? 0 : 1);
+	complain_of(x, mended, status);
 	return false;
 }
 
