@@ -12,7 +12,7 @@ most=$(rocin run --netdev "lo:$addr_a" -- sh -c "ulimit -Sn $2 && ulimit -n") ||
 	skip "no limit of $2 descriptors here"
 
 # rocind first, whose descriptors are not limited here.
-rocin run --netdev "lo:$addr_a" -- sh -c 'ulimit -Sn "$1" && shift && exec timeout 600 "$@"' - \
+rocin run --netdev "lo:$addr_a" -- sh -c 'ulimit -Sn "$1" && shift && exec timeout 1800 "$@"' - \
 	"$2" "$ROCIN_TESTS/all_to_all" "$count" 60 >"$work/out" 2>&1
 status=$?
 tail -20 "$work/out"

@@ -12,7 +12,7 @@ ip -n "$ns" addr flush dev lo
 ip -n "$ns" addr add 10.78.0.1/32 dev lo
 ip -n "$ns" addr add 10.78.0.2/32 dev lo
 
-timeout 600 nsenter --net="/run/netns/$ns" \
+timeout 1800 nsenter --net="/run/netns/$ns" \
 	rocin run --netdev lo:10.78.0.1+10.78.0.2 -- "$1/verbs_apm_path" >"$work/out" 2>&1 ||
 	fail "$(cat "$work/out")"
 echo 'ok: migrated'

@@ -8,7 +8,7 @@
 refuse() {
 	local name=$1 want=$2 pattern=$3 status
 	shift 3
-	timeout 600 "$@" >"$work/out" 2>"$work/err"
+	timeout 1800 "$@" >"$work/out" 2>"$work/err"
 	status=$?
 	[ "$status" = "$want" ] ||
 		fail "$name: status $status, want $want: $(head -3 "$work/out" "$work/err")"

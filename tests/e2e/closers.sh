@@ -6,7 +6,7 @@
 . "$(dirname "$0")/lib.sh"
 
 run() {
-	timeout 600 rocin run --netdev "lo:$addr_a" -- "$ROCIN_TESTS/closers" "$@" \
+	timeout 1800 rocin run --netdev "lo:$addr_a" -- "$ROCIN_TESTS/closers" "$@" \
 		>"$work/out" 2>&1
 }
 

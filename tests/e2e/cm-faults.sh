@@ -20,11 +20,11 @@ play() {
 	rules "$2" "${in_a[@]}" && rules "$3" "${in_b[@]}" || fail "$name: rocin fault"
 	before=$(grep -c 'listens for connections' "$work/log")
 	# shellcheck disable=SC2086 # words
-	timeout 600 "${in_b[@]}" rocin run --netdev vb -- $server >"$work/server.out" 2>&1 &
+	timeout 1800 "${in_b[@]}" rocin run --netdev vb -- $server >"$work/server.out" 2>&1 &
 	pids+=("$!")
 	wait_for listens || fail "$name: $server does not listen"
 	# shellcheck disable=SC2086 # words
-	timeout 600 "${in_a[@]}" rocin run --netdev va -- $client >"$work/client.out" 2>&1 ||
+	timeout 1800 "${in_a[@]}" rocin run --netdev va -- $client >"$work/client.out" 2>&1 ||
 		fail "$name: $(tail -5 "$work/client.out" "$work/server.out")"
 	wait "${pids[-1]}" || fail "$name: $(tail -5 "$work/server.out")"
 	# What `rocin fault` counts has come to the messages that the rules name.

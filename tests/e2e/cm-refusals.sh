@@ -13,7 +13,7 @@ if [ "$1" != unreachable ] && [ "$(id -u)" = 0 ]; then
 fi
 [ "$1" != unreachable ] || rocin fault 'drop mad=REQ' >/dev/null || fail 'rocin fault'
 for what; do
-	timeout 600 "${in_n[@]}" rocin run --netdev "lo:$addr_a" -- \
+	timeout 1800 "${in_n[@]}" rocin run --netdev "lo:$addr_a" -- \
 		"$ROCIN_TESTS/cm_refusals" "$addr_a" "$what" || fail "$what"
 done
 if [ "$1" = unreachable ]; then

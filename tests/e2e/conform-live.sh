@@ -45,7 +45,7 @@ start_agent() {
 expect_2() {
 	local text=$1
 	shift
-	timeout 600 "$@" >"$work/out" 2>&1
+	timeout 1800 "$@" >"$work/out" 2>&1
 	local status=$?
 	[ "$status" = 2 ] || fail "$*: status $status: $(cat "$work/out")"
 	[ "$(wc -l <"$work/out")" = 1 ] || fail "$*: $(cat "$work/out")"
@@ -116,7 +116,7 @@ for n in $(seq 0 $((shares - 1))); do
 	done
 	own=()
 	[ "$n" != 0 ] || [ -z "$ipv6" ] || own=(--address 2001:db8::2)
-	timeout 600 rocin conform --target "$(agent_address "$n")" "${own[@]}" --slack 10000 \
+	timeout 1800 rocin conform --target "$(agent_address "$n")" "${own[@]}" --slack 10000 \
 		--junit "$work/$n.xml" "${share[@]}" >"$work/report$n" &
 	testers+=("$!")
 	pids+=("$!")

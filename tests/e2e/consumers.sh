@@ -5,7 +5,7 @@
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
 
-on_device() { timeout 600 rocin run --netdev "lo:$addr_a" -- "$@"; }
+on_device() { timeout 1800 rocin run --netdev "lo:$addr_a" -- "$@"; }
 
 on_device "$ROCIN_TESTS/consumers" || fail 'a gate is closed'
 

@@ -30,7 +30,7 @@ meet() { # NAME PREFIX... -- the same for both; ends by itself
 		--type rc -n 100) >"$work/b.out" 2>&1 &
 	pid=$!
 	pids+=("$pid")
-	(in_a timeout 600 "$@" rocin run --netdev "lo:$addr_a" -- "$ROCIN_TESTS/verify" --role a \
+	(in_a timeout 1800 "$@" rocin run --netdev "lo:$addr_a" -- "$ROCIN_TESTS/verify" --role a \
 		--socket "$work/meet" --type rc -n 100) >"$work/a.out" 2>&1 ||
 		fail "$name: $(tail -n 5 "$work/a.out" "$work/b.out")"
 	wait "$pid" || fail "$name: $(cat "$work/b.out")"
@@ -43,7 +43,7 @@ meet 'a runtime directory each' "${own[@]}"
 holder=$!
 pids+=("$holder")
 wait_for [ -e "$work/ready" ] || fail 'no queue pair in the first container'
-(in_b timeout 600 "${own[@]}" rocin run --netdev "lo:$addr_a" -- \
+(in_b timeout 1800 "${own[@]}" rocin run --netdev "lo:$addr_a" -- \
 	"$ROCIN_TESTS/hold_qp" "$work/ready2" "$work/done") >"$work/out" 2>&1 && fail 'both have the same address'
 grep -q "$addr_a is held by .*--netdev" "$work/out" || fail "no remedy: $(cat "$work/out")"
 echo "ok: $(grep -m1 'held by' "$work/out")"

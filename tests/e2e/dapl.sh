@@ -15,7 +15,7 @@ done
 where=lo
 # shellcheck source=rdmacm_lib.sh
 . "$(dirname "$0")/rdmacm_lib.sh"
-limit=600
+limit=1800
 
 for side in a b; do
 	address=addr_$side

@@ -10,7 +10,7 @@ readme=$(dirname "$0")/../../tools/examples/README.md
 rocin example --list >"$work/list" || fail 'rocin example --list'
 names=$(awk '{ print $1 }' "$work/list")
 [ "$(echo "$names" | wc -l)" -ge 9 ] || fail 'nine examples or more'
-limit=600
+limit=1800
 for name in $names; do
 	timeout "$limit" rocin example --netdev "lo:$addr_a" "$name" >"$work/out" 2>"$work/err" ||
 		fail "$name: status $?: $(cat "$work/err" "$work/out")"

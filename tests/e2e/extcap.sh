@@ -98,7 +98,7 @@ tshark_capture() {
 	local want=$1 tshark
 	shift
 	rm -f "$work/tshark.err" # that of the one before
-	LD_PRELOAD='' timeout 600 tshark -c "$want" "$@" -T fields -e ip.src -e frame.protocols -e frame.len \
+	LD_PRELOAD='' timeout 1800 tshark -c "$want" "$@" -T fields -e ip.src -e frame.protocols -e frame.len \
 		-e frame.cap_len -e infiniband.bth.destqp -e infiniband.bth.opcode >"$work/packets" 2>"$work/tshark.err" &
 	tshark=$!
 	pids+=("$tshark")

@@ -7,7 +7,7 @@
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
 program=$1
-limit=600
+limit=1800
 export ROCIN_FAULT=drop=5%,dup=5%,reorder=5%,seed=11
 
 # perf NAME OPTION...: ends in time, with a result, however little gets through

@@ -21,7 +21,7 @@ instructions() {
 	rm -f "$work/go" "$work/out"
 	mkfifo "$work/go"
 	# shellcheck disable=SC2016 # expanded within
-	timeout 600 rocin run --netdev "lo:$addr_a" -- env "$@" "ROCIN_TESTS=$ROCIN_TESTS" \
+	timeout 1800 rocin run --netdev "lo:$addr_a" -- env "$@" "ROCIN_TESTS=$ROCIN_TESTS" \
 		sh -c 'LD_PRELOAD=$LD_PRELOAD:$ROCIN_TESTS/still_clock.so exec "$@"' sh \
 		valgrind --tool=callgrind --callgrind-out-file=/dev/null \
 		"$ROCIN_TESTS/writes" "$count" ask <>"$work/go" >"$work/out" 2>&1 &

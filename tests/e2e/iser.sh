@@ -12,7 +12,7 @@ for program in tgtd tgtadm iscsi-inq iscsi-perf iscsi-test-cu; do
 done
 [ "$(id -u)" = 0 ] || skip 'tgtd wants root'
 export TGT_IPC_SOCKET=$work/tgtd
-limit=600
+limit=1800
 head -c 67108864 /dev/urandom >"$work/disk"
 name=iqn.2026-11.example:disk
 lun=iser://$server/$name/1
@@ -31,7 +31,7 @@ done
 ask() { # NAME COMMAND...
 	local said=$1
 	shift
-	timeout 600 "${run_client[@]}" "$@" >"$work/client.out" 2>&1 ||
+	timeout 1800 "${run_client[@]}" "$@" >"$work/client.out" 2>&1 ||
 		fail "$said: $(tail -5 "$work/client.out") $(tail -5 "$work/server.out")"
 	echo "ok: $said"
 }

@@ -93,12 +93,12 @@ has err 'rocin: the lab was killed: Killed'
 nothing_left 'the lab itself is killed'
 
 # shellcheck disable=SC2216
-timeout 600 "${as[@]}" rocin lab -q --hosts 1 -- sh -c "$nap & yes" 2>/dev/null | head -1 >"$work/out"
+timeout 1800 "${as[@]}" rocin lab -q --hosts 1 -- sh -c "$nap & yes" 2>/dev/null | head -1 >"$work/out"
 has out 'h1 | y'
 nothing_left 'nobody reads'
 
 # Ctrl-C at a terminal.
-TERM=dumb timeout 600 script -qec "${as[*]} rocin lab --hosts 1 -- sh -c '
+TERM=dumb timeout 1800 script -qec "${as[*]} rocin lab --hosts 1 -- sh -c '
 	trap \"touch $home/told; exit 3\" INT; touch $home/begun; $nap & wait'" /dev/null >"$work/out" 2>&1 \
 	< <(wait_for test -e "$home/begun" && printf '\003' && wait_for test -e "$home/told")
 status=$?

@@ -8,7 +8,7 @@ who=root
 refused() { # WHAT SENTENCE-PATTERN COMMAND...
 	local what=$1 pattern=$2
 	shift 2
-	timeout 600 "$@" >"$work/out" 2>"$work/err"
+	timeout 1800 "$@" >"$work/out" 2>"$work/err"
 	status=$?
 	[ "$status" != 77 ] || return 0
 	said 1 "$what"

@@ -78,7 +78,7 @@ if [ "$who" = root ]; then
 fi
 
 # A shell, through a terminal.
-TERM=dumb timeout 600 script -qec "${as[*]} rocin lab --shell --hosts 3" /dev/null >"$work/out" 2>&1 \
+TERM=dumb timeout 1800 script -qec "${as[*]} rocin lab --shell --hosts 3" /dev/null >"$work/out" 2>&1 \
 	< <(echo 'echo I am $(hostname); ssh h3 hostname; exit 4')
 status=$?
 said 4 'a shell on h1'

@@ -29,7 +29,7 @@ home=$work/home
 pgrep() { LD_PRELOAD='' command pgrep "$@"; }
 
 lab() {
-	timeout 600 "${as[@]}" rocin lab "$@" >"$work/out" 2>"$work/err" </dev/null
+	timeout 1800 "${as[@]}" rocin lab "$@" >"$work/out" 2>"$work/err" </dev/null
 	status=$?
 }
 

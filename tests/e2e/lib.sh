@@ -229,7 +229,7 @@ judge_wire() { # NAME
 
 # pair NAME SERVER-COMMAND -- CLIENT-COMMAND: run both ends; the server first, until it
 # listens on $port. Both must end with status 0 within $limit seconds.
-limit=600
+limit=1800
 server_dev='' client_dev=''
 pair() {
 	local name=$1 server_status client_status pid

@@ -7,7 +7,7 @@
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
 mode=$1 seed=${ROCIN_SEED:-$$}
-limit=600
+limit=1800
 export ROCIN_LOG=warn
 
 # users: process ids of those whose packets go by a local wire

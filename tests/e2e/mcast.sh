@@ -12,7 +12,7 @@ members=()
 member() {
 	local name=$1
 	shift
-	timeout 600 "$@" >"$work/$name.out" 2>&1 &
+	timeout 1800 "$@" >"$work/$name.out" 2>&1 &
 	pids+=("$!")
 	members+=("$name:$!")
 }

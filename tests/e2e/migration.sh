@@ -10,7 +10,7 @@ where=$1
 # shellcheck source=rdmacm_lib.sh
 . "$(dirname "$0")/rdmacm_lib.sh"
 command -v qemu-system-x86_64 >/dev/null || skip 'qemu-system-x86 is not installed'
-limit=600
+limit=1800
 
 # The machine does not run: what is in its memory is what was loaded there.
 machine=(qemu-system-x86_64 -M pc -accel tcg -m 96 -nodefaults -display none -S)
@@ -25,7 +25,7 @@ move() { # NAME PIN-ALL
 	source=$!
 	pids+=("$source")
 	wait_for test -S "$work/here" || fail "$1: QEMU does not start: $(cat "$work/client.out")"
-	timeout 600 python3 "$(dirname "$0")/migration.py" "$work" "rdma:$server:$port" "$2"
+	timeout 1800 python3 "$(dirname "$0")/migration.py" "$work" "rdma:$server:$port" "$2"
 	status=$?
 	end_now "$source" "$server_pid"
 	wait "$source" "$server_pid" 2>/dev/null

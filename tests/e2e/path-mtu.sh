@@ -14,7 +14,7 @@ ip -n "$ns" addr add 2001:db8::1/128 dev lo nodad 2>/dev/null
 
 # narrow ADDRESS PATH-MTU: what is refused, counted and said once
 narrow() {
-	ROCIN_LOG=warn:$work/log.$2 timeout 600 nsenter --net="/run/netns/$ns" \
+	ROCIN_LOG=warn:$work/log.$2 timeout 1800 nsenter --net="/run/netns/$ns" \
 		rocin run --netdev "lo:$1" -- "$programs/verbs_path_mtu" >"$work/out" 2>&1 ||
 		fail "$(cat "$work/out" "$work/log.$2")"
 	grep -q 'tx_too_long *[1-9]' "$work/out" || fail "the counter: $(cat "$work/out")"

@@ -11,7 +11,7 @@
 refused() {
 	local name=$1 want=$2 text=$3 status
 	shift 3
-	timeout 600 "$@" >"$work/out" 2>&1
+	timeout 1800 "$@" >"$work/out" 2>&1
 	status=$?
 	[ "$status" = "$want" ] || fail "$name: status $status: $(cat "$work/out")"
 	grep -qF -- "$text" "$work/out" || fail "$name: $(cat "$work/out")"

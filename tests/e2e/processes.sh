@@ -7,7 +7,7 @@
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
 
-timeout 600 rocin run --netdev "lo:$addr_a" -- "$ROCIN_TESTS/processes" "$1" >"$work/out" 2>&1
+timeout 1800 rocin run --netdev "lo:$addr_a" -- "$ROCIN_TESTS/processes" "$1" >"$work/out" 2>&1
 status=$?
 tail -20 "$work/out"
 [ "$status" = 0 ] || fail "processes ended with status $status"

@@ -5,6 +5,6 @@
 # usage: program.sh NAME [ARGUMENT...]
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
-timeout 600 rocin run --netdev "lo:$addr_a" -- "$ROCIN_TESTS/$1" "${@:2}"
+timeout 1800 rocin run --netdev "lo:$addr_a" -- "$ROCIN_TESTS/$1" "${@:2}"
 status=$?
 [ "$status" = 0 ] || fail "$1 ended with status $status"

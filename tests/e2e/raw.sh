@@ -23,7 +23,7 @@ if [ "$where" = user ]; then
 	}
 	as_nobody test -x "$programs/verbs_raw_denied" ||
 		skip 'the build directory is closed to other users'
-	as_nobody timeout 600 rocin run --netdev "lo:$addr_a" -- "$programs/verbs_raw_denied" ||
+	as_nobody timeout 1800 rocin run --netdev "lo:$addr_a" -- "$programs/verbs_raw_denied" ||
 		fail 'a user without privilege'
 	echo 'ok: EPERM without CAP_NET_RAW'
 	exit 0
@@ -43,7 +43,7 @@ if [ "$where" = veth ]; then
 	export RAW_NETDEV=va RAW_PEER=vb
 fi
 for program in raw raw_senders flow counters rss raw_death; do
-	ROCIN_PCIE=$knobs timeout 600 nsenter --net="/run/netns/$ns" \
+	ROCIN_PCIE=$knobs timeout 1800 nsenter --net="/run/netns/$ns" \
 		rocin run --netdev "$RAW_NETDEV" -- "$programs/verbs_$program" \
 		>"$work/out" 2>&1 || {
 		tail -40 "$work/out"

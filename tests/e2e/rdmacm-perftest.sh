@@ -48,7 +48,7 @@ tcp_port=
 tests=(rc_rdma_write_lat)
 [ "${2:-}" != long ] || tests=(rc_lat rc_bw rc_bi_bw rc_rdma_write_bw rc_rdma_read_bw
 	rc_rdma_read_lat rc_compare_swap_mr rc_fetch_add_mr ver_rc_compare_swap ver_rc_fetch_add)
-"${run_client[@]}" timeout 600 qperf "$server" -lp "$port" -cm 1 -t 1 "${tests[@]}" \
+"${run_client[@]}" timeout 1800 qperf "$server" -lp "$port" -cm 1 -t 1 "${tests[@]}" \
 	>"$work/client.out" 2>&1 || fail "qperf: $(cat "$work/client.out")"
 [ "$(grep -cE '(latency|bw|msg_rate) *=' "$work/client.out")" -ge "${#tests[@]}" ] ||
 	fail "qperf: $(cat "$work/client.out")"

@@ -11,7 +11,7 @@ recipe() { "$(dirname "$0")/../man/recipe" -v section="$1" -v n="${2:-1}" "$page
 # tried NAME COMMAND: it shows the device as often as $times
 times=1
 tried() {
-	timeout 600 bash -c "$2" >"$work/out" 2>&1 || fail "$1: $2: $(cat "$work/out")"
+	timeout 1800 bash -c "$2" >"$work/out" 2>&1 || fail "$1: $2: $(cat "$work/out")"
 	[ "$(grep -c '^ *rocin0 ' "$work/out")" = "$times" ] || fail "$1: $2: $(cat "$work/out")"
 	echo "ok: $1: $2"
 }
@@ -72,7 +72,7 @@ mpirun)
 	done
 	# Two ranks that are the ends of a program.
 	next_port
-	timeout 600 mpirun -n 2 rocin run -- sh -c '
+	timeout 1800 mpirun -n 2 rocin run -- sh -c '
 		[ "$OMPI_COMM_WORLD_RANK" = 0 ] && exec ibv_rc_pingpong -g 0 -c -p "$1"
 		until ibv_rc_pingpong -g 0 -c -p "$1" "$2"; do sleep 0.1; done' sh "$port" 127.0.0.1 >"$work/out" 2>&1 ||
 		fail "two ranks: $(cat "$work/out")"
@@ -101,7 +101,7 @@ compose)
 	unshare -n true 2>/dev/null || skip 'network namespaces cannot be made here'
 	[ "$(id -u)" = 0 ] || skip 'PID and mount namespaces need root'
 	# shellcheck disable=SC2016 # for the shells inside
-	timeout 600 unshare -n sh -c 'ip link set lo up
+	timeout 1800 unshare -n sh -c 'ip link set lo up
 		unset ROCIN_RUNTIME_DIR XDG_RUNTIME_DIR
 		box() { exec unshare -mpf --mount-proc --kill-child sh -c "mount -t tmpfs none /dev/shm && exec sh $1"; }
 		(box "$1/server") & server=$!

@@ -80,7 +80,7 @@ late)
 	;;
 threads)
 	rocind --idle-ms=30000 || fail "rocind ended with status $?"
-	record threads timeout 600 rocin run --netdev "lo:$addr_a" --record-limit 64M -- \
+	record threads timeout 1800 rocin run --netdev "lo:$addr_a" --record-limit 64M -- \
 		"$ROCIN_TESTS/threads" >"$work/out" 2>&1
 	replay 1
 	;;

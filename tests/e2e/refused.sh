@@ -24,12 +24,12 @@ two_hosts $net
 ends() { # GID-INDEX
 	local pid
 	next_port
-	"${in_b[@]}" timeout 600 rocin run --netdev vb -- ibv_rc_pingpong -s 64 -g "$1" -p "$port" >"$work/b.out" 2>&1 &
+	"${in_b[@]}" timeout 1800 rocin run --netdev vb -- ibv_rc_pingpong -s 64 -g "$1" -p "$port" >"$work/b.out" 2>&1 &
 	pid=$!
 	pids+=("$pid")
 	heard() { [ -n "$("${in_b[@]}" ss -ltnH "sport = :$port")" ]; }
 	wait_for heard || fail "the server: $(cat "$work/b.out")"
-	ROCIN_LOG=warn ROCIN_TIMEOUT_SCALE=2 "${in_a[@]}" timeout 600 rocin run --netdev va -- \
+	ROCIN_LOG=warn ROCIN_TIMEOUT_SCALE=2 "${in_a[@]}" timeout 1800 rocin run --netdev va -- \
 		ibv_rc_pingpong -s 64 -g "$1" -p "$port" "${peers[0]}" >"$work/a.out" 2>&1 &
 	client=$!
 	pids+=("$client")

@@ -10,7 +10,7 @@ where=lo
 command -v iperf >/dev/null || skip 'iperf is not installed'
 preload=$(dpkg -L librdmacm1 2>/dev/null | grep '/rsocket/librspreload\.so$' | head -1)
 [ -e "$preload" ] || skip 'there is no librspreload'
-limit=600
+limit=1800
 # shellcheck disable=SC2016 # by the shell that is started
 over_rdma=(bash -c 'LD_PRELOAD=$0:$LD_PRELOAD exec "$@"' "$preload")
 

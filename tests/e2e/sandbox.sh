@@ -68,10 +68,10 @@ insideuser | insidenothing)
 	verify_pair() {
 		local pid
 		rm -f "$verify_socket"
-		timeout 600 "${run_b[@]}" "$ROCIN_TESTS/verify" --role b --socket "$verify_socket" "${@:2}" >"$work/b.out" 2>&1 &
+		timeout 1800 "${run_b[@]}" "$ROCIN_TESTS/verify" --role b --socket "$verify_socket" "${@:2}" >"$work/b.out" 2>&1 &
 		pid=$!
 		pids+=("$pid")
-		timeout 600 "${run_a[@]}" "$ROCIN_TESTS/verify" --role a --socket "$verify_socket" "${@:2}" \
+		timeout 1800 "${run_a[@]}" "$ROCIN_TESTS/verify" --role a --socket "$verify_socket" "${@:2}" \
 			>"$work/a.out" 2>&1 && wait "$pid" ||
 			fail "$1: $(tail -n 5 "$work/a.out" "$work/b.out")"
 		echo "ok: $1"

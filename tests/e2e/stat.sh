@@ -64,7 +64,7 @@ import json, sys
 reports = [json.loads(line) for line in sys.stdin]
 sent = [sum(c["hw_counters"]["sent_pkts"] for c in r) for r in reports]
 assert len(reports) == 3 and sent[0] <= sent[1] <= sent[2], sent' || fail 'JSON, a report a line'
-timeout 600 bash -c 'rocin stat --watch=0.01 2>/dev/null | head -1 >/dev/null' || fail 'watch does not end with its reader'
+timeout 1800 bash -c 'rocin stat --watch=0.01 2>/dev/null | head -1 >/dev/null' || fail 'watch does not end with its reader'
 end_now "${pids[@]}"
 gone() { [ "$(rocin stat)" = 'no program has a queue pair on a Rocin device' ]; }
 wait_for gone || fail "$(rocin stat)"

@@ -9,7 +9,7 @@
 # rocind is there already: clone(CLONE_VM), which starts it on demand, leaves gcc's
 # ThreadSanitizer with locks that it takes for held.
 rocind --idle-ms=30000 || fail "rocind ended with status $?"
-timeout 600 rocin run --netdev "lo:$addr_a" ${1:+"--pcie=$1"} -- "$ROCIN_TESTS/threads" >"$work/out" 2>&1
+timeout 1800 rocin run --netdev "lo:$addr_a" ${1:+"--pcie=$1"} -- "$ROCIN_TESTS/threads" >"$work/out" 2>&1
 status=$?
 grep -h '^SUMMARY' "$work/out" | sort | uniq -c | sort -rn | head -20
 head -200 "$work/out"

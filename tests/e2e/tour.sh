@@ -26,7 +26,7 @@ nothing_left() { [ -z "$(leftovers)" ]; }
 
 # stop NAME [SETTING...]: into $work/out, all of it well
 stop() {
-	timeout 600 rocin tour --stop "$@" >"$work/out" 2>"$work/err" ||
+	timeout 1800 rocin tour --stop "$@" >"$work/out" 2>"$work/err" ||
 		fail "tour --stop $*: status $?: $(cat "$work/err" "$work/out")"
 	[ ! -s "$work/err" ] || fail "tour --stop $*: $(cat "$work/err")"
 	! grep -F 'NOT SO' "$work/out" || fail "tour --stop $*"
@@ -205,7 +205,7 @@ test_tries() {
 	[ "$(grep -c '^Try this$' "$work/whole")" = 8 ] || fail 'something to try at each stop'
 	for command in "${commands[@]}"; do
 		# shellcheck disable=SC2086 # words
-		timeout 600 rocin $command >"$work/out" 2>&1 || fail "$command: $(cat "$work/out")"
+		timeout 1800 rocin $command >"$work/out" 2>&1 || fail "$command: $(cat "$work/out")"
 		! grep -F 'NOT SO' "$work/out" || fail "$command"
 		echo "ok: $command"
 	done
@@ -218,7 +218,7 @@ test_tries() {
 	stop atomic cswap=yes && has 1 "B's counter: 41, now 1000$"
 	stop atomic by=pcie && has 1 '  AtomicOp  '
 	stop rnr rnr_timer=26 && has 1 'RNR NAK 81.92 ms'
-	timeout 600 rocin tour --stop rnr rnr_retry=0 >"$work/out" || fail "$(cat "$work/out")"
+	timeout 1800 rocin tour --stop rnr rnr_retry=0 >"$work/out" || fail "$(cat "$work/out")"
 	has 1 "A's completion: IBV_WC_RNR_RETRY_EXC_ERR$"
 	stop lost lost=last && has 1 'sent from there again: after a timeout$'
 	stop lost lost=ack && has 1 "B's device knew them, and acknowledged again$"
@@ -388,7 +388,7 @@ test_leaving() {
 	rocin tour --stop send >"$work/other" 2>&1 &
 	pid=$!
 	pids+=("$pid")
-	timeout 600 rocin tour --stop write >"$work/out" 2>&1 || fail "$(cat "$work/out")"
+	timeout 1800 rocin tour --stop write >"$work/out" 2>&1 || fail "$(cat "$work/out")"
 	wait "$pid" || fail "$(cat "$work/other")"
 	wait_for nothing_left || fail "left: $(leftovers)"
 	echo 'ok: side by side'

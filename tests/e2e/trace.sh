@@ -42,7 +42,7 @@ continue
 end
 continue
 END
-timeout 600 gdb -batch -nx -x "$work/script" --args rocin run --netdev "lo:$addr_a" -- \
+timeout 1800 gdb -batch -nx -x "$work/script" --args rocin run --netdev "lo:$addr_a" -- \
 	"$ROCIN_TESTS/hasty" polled >"$work/out" 2>&1 || fail "gdb: $(tail -5 "$work/out")"
 for line in 'qp_create qpn=[1-9][0-9]* type=2' 'qp_modify state=3 err=0' 'post_send opcode=[0-9] err=0' \
 	'completion status=0'; do

@@ -22,7 +22,7 @@ ours=$!
 pids+=("$ours")
 wait_for [ -e "$work/ready" ] || fail 'no queue pair for the first user'
 
-as_nobody timeout 600 rocin run --netdev "lo:$addr_a" -- \
+as_nobody timeout 1800 rocin run --netdev "lo:$addr_a" -- \
 	"$ROCIN_TESTS/hold_qp" "$theirs/ready" "$theirs/done" 2>"$theirs/err" &&
 	fail 'two users have the same address'
 grep -q "$addr_a is held by .*--netdev" "$theirs/err" || fail "no remedy: $(cat "$theirs/err")"

@@ -19,7 +19,7 @@ if [ -z "${ROCIN_RECIPES_WORK:-}" ]; then
 	trap 'rm -rf "$work"' EXIT
 	cpack --config "$build/CPackConfig.cmake" -G DEB -B "$work" >"$work/cpack.log" 2>&1 ||
 		fail "cpack: $(tail -5 "$work/cpack.log")"
-	timeout 600 debootstrap --variant=minbase bookworm "$work/base" >"$work/debootstrap.log" 2>&1 ||
+	timeout 1800 debootstrap --variant=minbase bookworm "$work/base" >"$work/debootstrap.log" 2>&1 ||
 		fail "debootstrap: $(tail -3 "$work/debootstrap.log")"
 	# What an image of an engine gets from its host: its names, and here its mirrors.
 	cp /etc/resolv.conf "$work/base/etc/"
