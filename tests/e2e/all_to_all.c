@@ -19,7 +19,7 @@ enum {
 	LEN = 64,
 	AT_A_TIME = 8, /* requests under way */
 	REST_S = 3,    /* longer than a ring keeps memory that it does not use */
-	LIMIT_S = 120, /* for a round */
+	LIMIT_S = 900, /* for a round */
 };
 
 struct message {

@@ -17,7 +17,7 @@
 #include "ucm_order.h"
 
 enum {
-	SECONDS_MAX = 20,
+	SECONDS_MAX = 300,
 	PORT = 7471,
 };
 

@@ -90,10 +90,10 @@ static struct rdma_cm_id *ask(const char *from, const char *to, uint16_t port)
 	struct rdma_cm_id *id = new_id();
 
 	EXPECT(rdma_resolve_addr(id, from ? (struct sockaddr *)&src : NULL,
-				 (struct sockaddr *)&dst, 1000) == 0);
+				 (struct sockaddr *)&dst, 60000) == 0);
 	EXPECT(next(RDMA_CM_EVENT_ADDR_RESOLVED, NULL) == 0);
 	EXPECT(id->verbs);
-	EXPECT(rdma_resolve_route(id, 1000) == 0);
+	EXPECT(rdma_resolve_route(id, 60000) == 0);
 	EXPECT(next(RDMA_CM_EVENT_ROUTE_RESOLVED, NULL) == 0);
 	EXPECT(rdma_connect(id, &param) == 0);
 	return id;

@@ -20,7 +20,7 @@
 #include "loop.h"
 
 enum {
-	RESOLVE_MS = 60000,
+	RESOLVE_MS = 300000,
 	BUF_LEN = 64,
 };
 

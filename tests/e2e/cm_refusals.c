@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 enum {
-	PATIENCE_S = 150, /* 16 REQs, 6.4 s apart */
-	RESOLVE_MS = 2000,
+	PATIENCE_S = 1500, /* 16 REQs, 6.4 s apart */
+	RESOLVE_MS = 60000,
 	QPN = 0x1234, /* of a queue pair that is made elsewhere */
 	REJ_DATA = 148,
 };

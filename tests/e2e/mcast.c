@@ -31,7 +31,7 @@ enum {
 	LEN = 200, /* bytes of a datagram */
 	SLOT = GRH_LEN + LEN,
 	COUNT_MAX = 200,
-	WAIT_S = 40,
+	WAIT_S = 300,
 	SEND_ID = COUNT_MAX + 1,
 	IPV4_AT = 20,
 };

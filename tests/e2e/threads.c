@@ -24,7 +24,7 @@ enum {
 	CROWD_DEPTH = 8, /* requests of each; the QP takes 16 */
 	MESSAGE = 3000,	 /* three packets */
 	RUN_MS = 3000,
-	GIVE_UP_S = 100,
+	GIVE_UP_S = 900,
 };
 
 /* Who posted; in wr_id, with bit 8 for receives. */

@@ -232,7 +232,7 @@ static void meet(struct verify *v)
 {
 	struct sockaddr_un sa = { .sun_family = AF_UNIX };
 	int s = socket(AF_UNIX, SOCK_STREAM, 0);
-	int64_t give_up = now_ms() + 60000;
+	int64_t give_up = now_ms() + 300000;
 
 	snprintf(sa.sun_path, sizeof(sa.sun_path), "%s", v->path);
 	if (v->requester) {

@@ -26,7 +26,7 @@ enum {
 	KIT_WRS = 128,
 	KIT_BUF = 1 << 16,
 	KIT_KEY = 0x123401,
-	KIT_WAIT_MS = 60000, /* longer than anything takes that is waited for */
+	KIT_WAIT_MS = 300000, /* longer than anything takes that is waited for */
 };
 
 /* One side: an engine with a CQ, a QP and a buffer registered for everything. */

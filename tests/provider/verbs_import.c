@@ -151,7 +151,7 @@ static void an_imported_context_has_events_of_its_own(void **state)
 			      (uintptr_t)k->buf, 0xabcdef),
 			 IBV_WC_REM_ACCESS_ERR);
 	do {
-		assert_int_equal(poll(fds, 1, 20000), 1);
+		assert_int_equal(poll(fds, 1, 300000), 1);
 		assert_int_equal(ibv_get_async_event(i.ctx, &event), 0);
 		assert_ptr_equal(event.element.qp, qp[1]);
 		ibv_ack_async_event(&event);

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 enum {
-	WAIT_S = 20
+	WAIT_S = 300
 };
 
 struct ibv_context *kit_open_device(void)

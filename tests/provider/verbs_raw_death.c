@@ -18,7 +18,7 @@ static void await_fatal(struct kit *k)
 	struct pollfd p = { .fd = k->ctx->async_fd, .events = POLLIN };
 	struct ibv_async_event event;
 
-	assert_int_equal(poll(&p, 1, 20000), 1);
+	assert_int_equal(poll(&p, 1, 300000), 1);
 	assert_int_equal(ibv_get_async_event(k->ctx, &event), 0);
 	assert_int_equal(event.event_type, IBV_EVENT_DEVICE_FATAL);
 	ibv_ack_async_event(&event);

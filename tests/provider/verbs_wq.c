@@ -284,7 +284,7 @@ static struct ibv_async_event next_event(struct kit *k)
 	struct pollfd p = { .fd = k->ctx->async_fd, .events = POLLIN };
 	struct ibv_async_event event;
 
-	assert_int_equal(poll(&p, 1, 20000), 1);
+	assert_int_equal(poll(&p, 1, 300000), 1);
 	assert_int_equal(ibv_get_async_event(k->ctx, &event), 0);
 	return event;
 }

@@ -16,7 +16,7 @@
 #include "transport/io/rocind/rocind_client.h"
 
 enum {
-	KIT_WAIT_MS = 60000 /* longer than anything takes that is waited for */
+	KIT_WAIT_MS = 300000 /* longer than anything takes that is waited for */
 };
 
 /* For cmocka_unit_test_setup_teardown(): runtime directory made, ROCIN_* set, idle time

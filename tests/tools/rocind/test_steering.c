@@ -203,7 +203,7 @@ static void a_fork_child_does_not_keep_the_slot_of_its_dead_parent(void **state)
 			_exit(1);
 		close(ends[0]);
 		if (fork() == 0) {
-			alarm(60); /* ends with SIGPIPE or this */
+			alarm(300); /* ends with SIGPIPE or this */
 			for (;;)
 				if (write(ends[1], "", 1) < 0)
 					_exit(0);

@@ -7,7 +7,7 @@
 
 enum {
 	HANDLED = 7,
-	PATIENCE = 30, /* seconds */
+	PATIENCE = 300, /* seconds */
 };
 
 static char *volatile nowhere = (char *)64; /* NOLINT(performance-no-int-to-ptr) */

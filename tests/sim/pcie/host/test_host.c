@@ -319,7 +319,7 @@ static void held_no_longer_than_the_bound(void **state)
 	kit_attach(&n);
 	rn_pcie_counters(&before);
 	kit_write64(&n, KIT_QP, X, 1, 0);
-	for (end = rn_host_now() + RN_MSEC(20000); !kit_load(X) && rn_host_now() < end;)
+	for (end = rn_host_now() + RN_MSEC(300000); !kit_load(X) && rn_host_now() < end;)
 		sched_yield();
 	assert_int_equal(kit_load(X), 1);
 	rn_pcie_counters(&after);

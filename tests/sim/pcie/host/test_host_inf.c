@@ -19,7 +19,7 @@
 
 enum {
 	PAGE = 4096,
-	LIMIT_S = 20, /* of waiting for what should take some ticks */
+	LIMIT_S = 300, /* of waiting for what should take some ticks */
 	ROUNDS = 40,
 	ATOMICS = 4, /* at once on one word */
 };

@@ -149,7 +149,7 @@ static void coming_and_going(void **state)
 static void an_idle_hierarchy_wakes_nobody(void **state)
 {
 	struct rn_host *h = rn_host_get();
-	rn_ns end = rn_host_now() + RN_MSEC(20000);
+	rn_ns end = rn_host_now() + RN_MSEC(300000);
 	uint64_t got = 0, word = 1;
 	bool idle = false;
 	struct kit_nic n;

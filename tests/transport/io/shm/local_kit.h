@@ -284,7 +284,7 @@ static inline void assert_in_socket(struct world *w, uint32_t number)
 {
 	struct pollfd pfd = { .fd = w->peer_sock, .events = POLLIN };
 
-	assert_int_equal(poll(&pfd, 1, 5000), 1);
+	assert_int_equal(poll(&pfd, 1, 300000), 1);
 	assert_true(recv(w->peer_sock, w->room, sizeof(w->room), 0) >= LEN);
 	assert_int_equal(rn_get_be32(w->room + 8), number);
 }
