@@ -19,13 +19,10 @@ switches() { awk '/ctxt_switches/ { n += $2 } END { print n }' "$background/stat
 settled() {
 	local before
 	before=$(switches)
-	sleep 0.3
+	sleep 1
 	[ "$(switches)" = "$before" ]
 }
-wait_for settled || fail 'the background thread never rests'
-before=$(switches)
-sleep 1
-[ "$(switches)" = "$before" ] || fail "an idle engine woke $(($(switches) - before)) times in a second"
+wait_for settled || fail 'the background thread wakes at least once a second'
 echo 'ok: an idle engine does not wake'
 touch "$work/done"
 wait "$pid" || fail 'hold_qp'

@@ -39,8 +39,17 @@ ended() { # STATUS WHAT
 	said "$1" "$2"
 }
 
+# One host's program ends after the lab has seen the end of another's.
 # shellcheck disable=SC2016 # the hosts' shell is to see it
-lab --hosts 3 -- sh -c 'case $ROCIN_LAB_RANK in 1) sleep 0.3; exit 9 ;; 2) exit 3 ;; esac'
+lab --hosts 3 -- sh -c '
+	case $ROCIN_LAB_RANK in
+	1)
+		until [ -s "$0" ] && ! kill -0 "$(cat "$0")" 2>/dev/null; do sleep 0.02; done
+		sleep 0.3
+		exit 9
+		;;
+	2) echo $$ >"$0.new" && mv "$0.new" "$0" && exit 3 ;;
+	esac' "$home/third"
 said 3 'the status is that of the first that fails'
 grep -q 'first h3 failed, with status 3' "$work/err" || fail 'it is not named'
 lab -- /nosuchprogram
@@ -69,9 +78,7 @@ done
 # Programs that hear nothing are not waited for when the lab is told twice.
 start -- sh -c "trap '' TERM; $nap"
 begun 2
-kill -TERM "$lab_pid"
-sleep 0.1
-kill -TERM "$lab_pid"
+until ! kill -TERM "$lab_pid" 2>/dev/null; do sleep 0.1; done
 ended 143 'told twice'
 grep -q 'told twice' "$work/err" || fail 'it waits all the same'
 nothing_left 'told twice'

@@ -55,10 +55,13 @@ grep -q '^rocin_qp_info{.*program="a\\"b\\\\c",qpn="0x[0-9a-f]*",type="RC",state
 [ "$(value rocin_rocind_up) $(value rocin_rocind_attached)" = '1 2' ] || fail "$(grep rocind "$work/text")"
 echo 'ok: Prometheus'
 
-rocin stat --watch=0.3 --count=2 --counters >"$work/text" || fail 'watch'
-awk '$1 == "sent_pkts" { print $3 }' "$work/text" >"$work/rates"
-[ "$(sed -n '1,2p' "$work/rates" | sort -u)" = - ] || fail "a rate of nothing: $(cat "$work/text")"
-[ "$(sed -n '3,4p' "$work/rates" | sort -n | tail -1 | cut -d/ -f1)" -gt 10 ] || fail "$(cat "$work/text")"
+rates() { # of two looks: none of the first, and of the second what has been sent meanwhile
+	rocin stat --watch=0.3 --count=2 --counters >"$work/text" || fail 'watch'
+	awk '$1 == "sent_pkts" { print $3 }' "$work/text" >"$work/rates"
+	[ "$(sed -n '1,2p' "$work/rates" | sort -u)" = - ] || fail "a rate of nothing: $(cat "$work/text")"
+	[ "$(sed -n '3,4p' "$work/rates" | sort -n | tail -1 | cut -d/ -f1)" -gt 10 ]
+}
+wait_for rates || fail "$(cat "$work/text")"
 rocin stat --watch=0.01 --count=3 --json | python3 -c '
 import json, sys
 reports = [json.loads(line) for line in sys.stdin]
