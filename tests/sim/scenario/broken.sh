@@ -21,7 +21,7 @@ check() {
 	: >broken
 	# shellcheck disable=SC2086 # words
 	$cc -o check_suite objects/*.o "$libdeflate" 2>>errors &&
-		(ulimit -t 8 && exec ./check_suite $suite) >broken 2>>errors
+		(ulimit -t 2 && exec ./check_suite $suite) >broken 2>>errors
 }
 
 verdict() {
