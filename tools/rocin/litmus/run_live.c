@@ -23,8 +23,8 @@
 
 enum {
 	DEVICES = RN_NIC_MAX,
-	PATIENCE_MS = 60000, /* for an answer, besides the time that runs may take */
-	RUN_MS = 200,	     /* that one run may take at most */
+	PATIENCE_MS = 600000, /* for an answer, besides the time that runs may take */
+	RUN_MS = 200,	      /* that one run may take at most */
 	KNOBS_MAX = 512,
 	RUNS = 100,	  /* if nobody says how many */
 	LOSSY_ONE_IN = 4, /* runs besides, if something was not seen */
@@ -37,6 +37,7 @@ static struct {
 	pid_t pid; /* 0: none */
 	int fd;
 	bool processes, is_lossy;
+	bool is_at_work;    /* it owes an answer */
 	bool is_registered; /* stop() for the end of this program */
 	char knobs[KNOBS_MAX];
 	struct rn_litmus_memory *memory;
@@ -49,8 +50,9 @@ static void stop(void)
 {
 	if (live.pid == 0)
 		return;
-	close(live.fd);
-	kill(live.pid, SIGTERM);
+	close(live.fd); /* which ends it, if it waits for a request */
+	if (live.is_at_work)
+		kill(live.pid, SIGTERM);
 	waitpid(live.pid, NULL, 0);
 	live.pid = 0;
 }
@@ -275,6 +277,7 @@ static int ask(const struct rn_litmus_options *o, const struct rn_report_test *t
 					    .seed = o->seed,
 					    .setup = run->setup };
 	request.test = test->test;
+	live.is_at_work = true;
 	rc = send_request(&request);
 	if (!rc)
 		rc = receive(&response, sizeof(response),
@@ -285,6 +288,7 @@ static int ask(const struct rn_litmus_options *o, const struct rn_report_test *t
 	if (rc || response.status == RN_LIVE_FAILED)
 		return explain(test, run, response.why, rc);
 	if (response.status == RN_LIVE_CANNOT) {
+		live.is_at_work = false;
 		rn_report_judge(run, response.why);
 		return 1;
 	}
@@ -293,6 +297,7 @@ static int ask(const struct rn_litmus_options *o, const struct rn_report_test *t
 	rc = receive_states(&test->test, run, response.states);
 	if (rc)
 		return explain(test, run, "", rc);
+	live.is_at_work = false;
 	if (response.is_last)
 		stop();
 	return 0;
