@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """migration.py DIRECTORY URI on|off - tell the QEMU that listens at DIRECTORY/here to move to
 URI, with all memory pinned first or not; then let the one at DIRECTORY/there write its memory
-from 16 MiB on, 48 MiB, to DIRECTORY/there.ram."""
+from 16 MiB on, 16 MiB, to DIRECTORY/there.ram."""
 import json
 import socket
 import sys
@@ -42,7 +42,7 @@ def main():
         time.sleep(0.05)
     if state["status"] != "completed":
         sys.exit(f"the migration failed: {state}")
-    there.ask("pmemsave", val=0x1000000, size=48 << 20, filename=f"{directory}/there.ram")
+    there.ask("pmemsave", val=0x1000000, size=16 << 20, filename=f"{directory}/there.ram")
     print(f"{state['ram']['transferred']} bytes in {state['total-time']} ms")
 
 

@@ -13,8 +13,8 @@ command -v qemu-system-x86_64 >/dev/null || skip 'qemu-system-x86 is not install
 limit=1800
 
 # The machine does not run: what is in its memory is what was loaded there.
-machine=(qemu-system-x86_64 -M pc -accel tcg -m 96 -nodefaults -display none -S)
-head -c 50331648 /dev/urandom >"$work/noise"
+machine=(qemu-system-x86_64 -M pc -accel tcg -m 48 -nodefaults -display none -S)
+head -c 16777216 /dev/urandom >"$work/noise"
 
 move() { # NAME PIN-ALL
 	local source status
@@ -30,7 +30,7 @@ move() { # NAME PIN-ALL
 	end_now "$source" "$server_pid"
 	wait "$source" "$server_pid" 2>/dev/null
 	[ "$status" = 0 ] || fail "$1: $(tail -5 "$work/server.out" "$work/client.out")"
-	cmp -s -n 50331648 "$work/noise" "$work/there.ram" || fail "$1: the memory is not the same"
+	cmp -s -n 16777216 "$work/noise" "$work/there.ram" || fail "$1: the memory is not the same"
 	judge_wire "$1"
 	echo "ok: $1${wire:+, $wire}"
 	rm "$work/there" "$work/here" "$work/there.ram"
