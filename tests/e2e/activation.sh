@@ -60,15 +60,17 @@ rocin stat --daemon >/dev/null || fail 'no start after rocin stop'
 kill "$manager"
 wait "$manager"
 
-# Many clients meet one that is about to end.
+# Many clients meet one that is about to end; a sanitizer, which takes long to start, sees fewer.
+clients=60
+[ -z "${ROCIN_TEST_PRELOAD:-}" ] || clients=20
 manage "$socket" rocind --foreground --idle-ms=1
-for i in $(seq 60); do
+for i in $(seq $clients); do
 	rocin stat --daemon --json >"$work/stat" 2>&1 || fail "client $i: $(cat "$work/stat") $(cat "$work/manager")"
 done
-[ "$(starts)" -gt 5 ] || fail 'it never ended meanwhile'
+[ "$(starts)" -gt $((clients / 12)) ] || fail 'it never ended meanwhile'
 kill "$manager"
 wait "$manager"
-echo "ok: 60 clients, $(starts) starts"
+echo "ok: $clients clients, $(starts) starts"
 
 # refused WORDS ARGUMENT...: rocind ends at once, with a sentence
 refused() {
