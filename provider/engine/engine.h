@@ -127,9 +127,10 @@ static inline void rnp_posted_add(struct rnp_posted *posted, const struct rn_sen
 void rnp_engine_posted(struct rnp_engine *e, struct rn_qp *qp,
 		       const struct rnp_posted *posted);
 
-/* Whether ACKs tell how many receives are posted (ROCIN_CREDITS). */
 /* Give a socket of rocind the receive buffer that the settings ask for. */
 void rnp_engine_limit_socket(const struct rnp_engine *e, int fd);
+
+/* Whether ACKs tell how many receives are posted (ROCIN_CREDITS). */
 bool rnp_engine_tells_credits(const struct rnp_engine *e);
 
 /* After anything else that may have given the core work (modify, destroy ...); lock held:
@@ -153,15 +154,15 @@ bool rnp_engine_settle(struct rnp_engine *e, uint32_t qpn);
  */
 void rnp_engine_take_all(struct rnp_engine *e);
 
-/* The program armed a CQ and may go to sleep: the socket is served by the
- * background thread from now on. Lock held, the
- * socket has been drained by the caller through rnp_engine_drain().
+/* The program armed a CQ and may go to sleep: the socket is served by the background
+ * thread from now on. Lock held, the socket has been drained by the caller through
+ * rnp_engine_drain().
  */
 void rnp_engine_drain(struct rnp_engine *e);
 void rnp_engine_cq_armed(struct rnp_engine *e);
 void rnp_engine_cq_unarmed(struct rnp_engine *e); /* an armed CQ fired or was destroyed */
 
-/* First empty poll after req_notify: poll for a bounded time , then arm
+/* First empty poll after req_notify: poll for a bounded time, then arm
  * the socket. @has_entry is asked between polls. Lock not held. Returns true if
  * @has_entry became true.
  */
