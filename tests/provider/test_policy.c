@@ -60,10 +60,11 @@ struct program {
 };
 
 struct machine {
-	bool is_crowded; /* two processors that others use as well; or sixteen, idle */
-	rn_ns wake;	 /* fast or slow */
-	rn_ns poll;	 /* a poll, with near or far caches */
-	rn_ns way;	 /* of a packet */
+	unsigned cores; /* two, one of which the peer uses; or sixteen */
+	bool is_busy;	/* others compute on it */
+	rn_ns wake;	/* fast or slow */
+	rn_ns poll;	/* a poll, with near or far caches */
+	rn_ns way;	/* of a packet */
 };
 
 enum content {
@@ -163,20 +164,28 @@ static void peer_speaks(void)
 }
 
 /* -------------------------------------------------------------------- the machine */
-/* Others have the processor, now and then for a tick. */
+/* Is the background thread ever in need of a processor that somebody has? */
+static bool is_crowded(void)
+{
+	return w.machine.cores == 2 || w.machine.is_busy;
+}
+
+/* Others have it, now and then, for a tick at most. */
 static rn_ns others_take(void)
 {
-	return w.machine.is_crowded && one_in(8) ? up_to(TICK) : 0;
+	uint32_t seldom = w.machine.cores * (w.machine.is_busy ? 2 : 8);
+
+	return is_crowded() && one_in(seldom) ? up_to(TICK) : 0;
 }
 
 static rn_ns longest_wake(void)
 {
-	return w.machine.wake + (w.machine.is_crowded ? TICK : 0);
+	return w.machine.wake + (is_crowded() ? TICK : 0);
 }
 
 static rn_ns longest_yield(void)
 {
-	return RN_USEC(1) + (w.machine.is_crowded ? TICK : 0);
+	return RN_USEC(1) + (is_crowded() ? TICK : 0);
 }
 
 static rn_ns next_event(void)
@@ -604,7 +613,8 @@ static void make_world(uint64_t seed)
 			    .ack_timer = RN_NEVER };
 	rnp_policy_init(p);
 	w.machine =
-		(struct machine){ .is_crowded = one_in(2),
+		(struct machine){ .cores = one_in(2) ? 2 : 16,
+				  .is_busy = one_in(2),
 				  .wake = one_in(2) ? RN_USEC(5) : RN_USEC(50),
 				  .poll = one_in(2) ? 300 : 1500,
 				  .way = RN_USEC(1) << rn_random_below(&w.random, 6) };
