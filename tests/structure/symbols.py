@@ -14,6 +14,7 @@ The last two may only shrink: --write takes out of them, and out of the arrows, 
 and adds nothing. --report prints the figures.
 """
 import collections
+import json
 import os
 import pathlib
 import re
@@ -24,34 +25,25 @@ HERE = pathlib.Path(__file__).resolve().parent
 SOURCE = HERE.parent.parent
 # Others are names of the C library that the preloaded library defines for programs.
 OURS = re.compile(r"_?(rn|rnp|rnk|rnd|rocin)_")
-OBJECT = re.compile(r"(.*)/CMakeFiles/[^/]+\.dir/(.*)\.c\.o$")
 
 
 def objects(build):
-    for path, folders, files in os.walk(build):
-        if path == str(build):
-            folders[:] = [f for f in folders if f in ("transport", "provider", "sim", "tools")]
-        yield from (obj for obj in (os.path.join(path, f) for f in files if f.endswith(".c.o"))
-                    if (SOURCE / source_of(build, obj)).exists())  # it may have been moved since
-
-
-def source_of(build, obj):
-    """The file that it is compiled from; another folder's comes with its whole path."""
-    folder, name = OBJECT.match(os.path.relpath(obj, build)).groups()
-    name = name.replace("__/", "../")
-    prefix = str(SOURCE)[1:] + "/"
-    if name.startswith(prefix):
-        return name[len(prefix):] + ".c"
-    return os.path.normpath(os.path.join(folder, name)) + ".c"
+    """Those of the product that the build makes, each with its source."""
+    for command in json.loads((build / "compile_commands.json").read_text()):
+        obj = re.search(r" -o (\S+)", command["command"]).group(1)
+        if obj.split("/")[0] in ("transport", "provider", "sim", "tools") and (build / obj).exists():
+            generated = os.path.relpath(command["file"], build)
+            source = os.path.relpath(command["file"], SOURCE)
+            yield str(build / obj), source if generated.startswith("..") else generated
 
 
 class Product:
     def __init__(self, build):
         self.defined, self.used = {}, collections.defaultdict(set)
-        objs = list(objects(build))
+        objs = dict(objects(build))
         if not objs:
             sys.exit(f"symbols: no objects below {build}: is it built?")
-        self.read(build, objs)
+        self.read(objs)
         self.users = collections.defaultdict(set)
         self.needs = collections.defaultdict(set)
         for file, symbols in self.used.items():
@@ -61,7 +53,7 @@ class Product:
                     self.needs[file].add(self.defined[symbol])
         self.files = set(self.used) | set(self.defined.values())
 
-    def read(self, build, objs):
+    def read(self, objs):
         out = subprocess.run(["nm", "--print-file-name", *objs], capture_output=True, text=True, check=True).stdout
         for line in out.splitlines():
             obj, rest = line.split(":", 1)
@@ -69,9 +61,9 @@ class Product:
             if not OURS.match(symbol):
                 continue
             if kind == "U":
-                self.used[source_of(build, obj)].add(symbol)
+                self.used[objs[obj]].add(symbol)
             elif kind in "TDBRVWC":
-                self.defined[symbol] = source_of(build, obj)
+                self.defined[symbol] = objs[obj]
 
     def folders(self):
         return sorted({os.path.dirname(file) for file in self.files})

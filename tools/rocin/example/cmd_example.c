@@ -2,8 +2,8 @@
 /* cmd_example.c - `rocin example`: run small programs that fail, and their mended forms.
  */
 #include <errno.h>
-#include <stddef.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -291,7 +291,7 @@ static int run(const struct example *x, const char *program, bool mended, char *
 	return pid > 0 && waitpid(pid, &status, 0) == pid ? status : -1;
 }
 
-static void complain_of(const struct rn_example *x, bool mended, int status)
+static void complain_of(const struct example *x, bool mended, int status)
 {
 	const char *form = mended ? " --mended" : "";
 
