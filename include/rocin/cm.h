@@ -80,8 +80,8 @@ size_t rn_cm_size(uint32_t conn_max);
 
 /**
  * rn_cm_init() - Make an empty table
- * @block:	rn_cm_size(@cfg->conn_max) bytes, aligned to 16; contents do not matter,
- *and are not touched before a connection needs them
+ * @block:	rn_cm_size(@cfg->conn_max) bytes, aligned to 16, whatever they contain;
+ *		not touched before a connection needs them
  * @cfg:	Copied
  *
  * There is no counterpart: the block is the caller's again when it makes no more calls.

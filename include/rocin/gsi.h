@@ -60,7 +60,7 @@ enum rn_gsi_verdict rn_gsi_receive(struct rn_gsi *gsi, const struct rn_flow *flo
 /**
  * rn_gsi_emit() - Make the packet of a MAD
  * @flow:	Addresses that it will have, and the UDP source port, which the ICRC
- *covers: if that is 0, one is chosen and set
+ *		covers: if that is 0, one is chosen and set
  * @pkt:	Out: RN_GSI_PACKET_LEN bytes, ICRC included (IPv4 identification 0)
  */
 void rn_gsi_emit(struct rn_gsi *gsi, struct rn_flow *flow, uint32_t dest_qpn,

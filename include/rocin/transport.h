@@ -165,8 +165,7 @@ enum rn_tx_what {
  * @dev:	Device
  * @now:	Time
  * @what:	enum rn_tx_what: which kinds may leave now
- * @buf:	Out: the packet from BTH to pad, without ICRC (rn_icrc_seal_with() adds
- * it)
+ * @buf:	Out: the packet from BTH to pad; rn_icrc_seal_with() adds the ICRC
  * @cap:	At least RN_PACKET_MAX
  * @tx:		Out: where it goes
  *

@@ -16,10 +16,10 @@
  *	RNP_LEASED	the sockets are off, and a timer is pending. It stands for "the
  *			program still polls" and is pushed forward while that is true.
  *
- *	ARMED -> LEASED	 enough polls in a row; or the first empty poll of a program that
- *is expected to poll until its post is acknowledged; or a linger LEASED -> ARMED
- *the timer fired and the program has not polled; or it has what it polled for; or it arms
- *a CQ, or lingered in vain
+ * ARMED becomes LEASED after enough polls in a row; with the first empty poll of a
+ * program that is expected to poll until its post is acknowledged; and while a program
+ * lingers. LEASED becomes ARMED when the timer fires and the program has not polled; when
+ * the program has what it polled for; when it arms a CQ; when it has lingered in vain.
  *
  * The estimators, each a struct below: whether the program polls, what its polling thread
  * does when it does not, whether it replies to what it finds in memory, how many requests

@@ -16,10 +16,10 @@
  * 2. builds it with rn_vnet_add_host(), rn_vnet_add_switch(), rn_vnet_join() and
  *    rn_vnet_route(), or by topology.h; events of its own come by rn_vnet_put();
  * 3. calls rn_vnet_step() while rn_vnet_next() is not RN_NEVER. Its operations give
- * packets to the device, take its completions, and let out what it has to send by
- * rn_vnet_take() and rn_vnet_go();
+ *    packets to the device, take its completions, and let out what it has to send by
+ *    rn_vnet_take() and rn_vnet_go();
  * 4. calls rn_vnet_rearm() after whatever may have changed the deadline of a host, but
- * for arrive() and expire() of that host.
+ *    for arrive() and expire() of that host.
  *
  * Equal calls give equal runs, on every machine. Nothing is allocated after
  * rn_vnet_new(): a packet under way has a place in a pool. Threads: no locks; a network
@@ -128,8 +128,7 @@ struct rn_vnet {
 	rn_ns now;
 	uint32_t hosts, switches; /* there are */
 	struct rn_vnet_host *host;
-	/* That of host i is i; those of switch s begin at cfg.hosts + s *
-	 * cfg.switch_ports. */
+	/* Host i has port i; switch s has those from cfg.hosts + s * cfg.switch_ports. */
 	struct rn_vnet_port *port;
 	struct rn_vnet_route *route; /* of switch s to host h: s * cfg.hosts + h */
 	struct rn_heap heap;
@@ -140,8 +139,7 @@ struct rn_vnet {
 	bool overflowed;       /* more happened at once than there is room for */
 	uint64_t events;       /* steps that were taken */
 	uint64_t pauses;       /* that ports were told */
-	/* What happened to packets: given to the network, doubled by it, at their host,
-	 * lost. */
+	/* Packets given to the network, doubled by it, at their host, and lost. */
 	uint64_t sent, doubled, arrived, lost;
 };
 
@@ -215,8 +213,7 @@ uint32_t rn_vnet_host_of(const struct rn_vnet *v, const struct rn_gid *gid);
 /**
  * rn_vnet_build() - The next packet of a device, signed
  * @what:	enum rn_tx_what: which kinds may leave
- * @p:		Out: with flow, from and len; to: RN_VNET_NOBODY if no host has the
- * address
+ * @p:		Out: with flow, from and len; to: RN_VNET_NOBODY if nobody has it
  * @tx:		Out
  *
  * Return: false: nothing may leave now.

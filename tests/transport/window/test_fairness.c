@@ -68,9 +68,8 @@ static uint32_t run(struct many *m, unsigned each)
 	return apart;
 }
 
-/* @each messages through each of @qps with up to @depth requests posted: none is more
- * than
- * @most behind another.
+/* Each of @qps sends @each messages, with up to @depth requests posted, and none is more
+ * than @most behind another.
  */
 static void stay_together(unsigned qps, unsigned depth, unsigned each, uint32_t most)
 {

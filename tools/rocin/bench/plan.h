@@ -101,8 +101,7 @@ struct rn_bench_cell {
 
 /**
  * rn_bench_cell_read() - Understand the text of a cell
- * @cell:	Out; without what the item does not depend on, so that equal cells are
- * equal
+ * @cell:	Out; without what the item does not depend on, for comparing
  * @err:	Out on failure: one sentence
  *
  * Return: 0 or -EINVAL.

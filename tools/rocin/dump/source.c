@@ -65,8 +65,7 @@ static uint64_t sum_of(const uint8_t *p, uint32_t len)
 
 /**
  * is_copy_of_sent() - Is it there already, as its sender captured it?
- * @sll:	Header of Linux cooked mode, 16 bytes, which says which way the packet
- * went
+ * @sll:	Header of Linux cooked mode, 16 bytes, which has the packet's direction
  * @packet:	IP header and what follows, @len bytes
  * @number:	Out: where the caller keeps a number, 0 at first, from the packet that was
  *		sent to its copy; NULL: nowhere
