@@ -147,9 +147,9 @@ static uint32_t move_back(uint32_t diff, size_t len)
 }
 
 /* Find which change of the identification makes the ICRC of a packet of @len bytes differ
- * by @diff. The register takes in a byte by XOR into its low 8 bits, so just before the two
- * bytes of the identification a difference in these alone has 16 low bits, and no others.
- * Returns false if no identification explains @diff.
+ * by @diff. The register takes in a byte by XOR into its low 8 bits. So just before the
+ * two bytes of the identification, a difference in these alone has 16 low bits and no
+ * others. Returns false if no identification explains @diff.
  */
 static bool solve_id(uint32_t diff, size_t len, uint16_t *id_diff)
 {

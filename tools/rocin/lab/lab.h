@@ -67,7 +67,7 @@ struct rn_lab_args {
 };
 
 /* ------------------------------------------------------------------------ namespaces */
-/* The namespaces of a lab: made, furnished, entered. See namespaces(7).
+/* The namespaces of a lab: made, set up, entered. See namespaces(7).
  *
  * All but the clones return 0 or -errno with a sentence.
  */

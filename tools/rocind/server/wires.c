@@ -23,7 +23,7 @@ struct rnd_wire {
 	struct rnd_client *end[2];
 	unsigned gid_idx[2]; /* which of its addresses */
 	unsigned bit[2];     /* where it stands among its wires */
-	bool is_spoilt;
+	bool is_broken;
 	rn_ns since;
 };
 
@@ -337,7 +337,7 @@ static int add(const struct rnd_wire *plan)
 /* Return: 0 or a positive errno value. */
 static int make_wire(struct rnd_client *client, const struct rn_ctl_ends *ends)
 {
-	struct rnd_wire w = { .is_spoilt = false };
+	struct rnd_wire w = { .is_broken = false };
 	int err = find_ends(&w, client, ends);
 
 	if (err == 0)
@@ -361,11 +361,11 @@ void rnd_wires_drop(struct rnd_client *client, const struct rn_ctl_ends *ends)
 	unsigned role;
 	struct rnd_wire *w = find_wire(client, ends, &role);
 
-	if (!w || w->is_spoilt)
+	if (!w || w->is_broken)
 		return;
 	rn_log(RN_LOG_WARN, "process %d gives up its local wire to process %d",
 	       client->pid, w->end[!role]->pid);
-	w->is_spoilt = true;
+	w->is_broken = true;
 	theirs = ends_of(w, !role);
 	tell_down(w->end[!role], &theirs, EPIPE);
 }
@@ -376,7 +376,7 @@ static void close_wire(struct rnd_wire *w, const struct rnd_client *client)
 	struct rnd_client *peer = w->end[!role];
 	struct rn_ctl_ends theirs = ends_of(w, !role);
 	/* Who has been told, or will be told that all is over. */
-	bool knows = w->is_spoilt || client->server->stopping;
+	bool knows = w->is_broken || client->server->stopping;
 
 	unlink_wire(w);
 	if (!knows)
@@ -387,10 +387,10 @@ void rnd_wires_ask(struct rnd_client *client, const struct rn_ctl_ends *ends)
 {
 	unsigned role;
 	struct rnd_wire *w = find_wire(client, ends, &role);
-	bool is_spoilt = w && w->is_spoilt;
+	bool is_broken = w && w->is_broken;
 	int err;
 
-	if (w && !is_spoilt) {
+	if (w && !is_broken) {
 		/* Unless it is lost the peer asked as well, and was first. */
 		if (!ends->lost || rnd_now() - w->since < LIFE_MIN)
 			return;
@@ -398,7 +398,7 @@ void rnd_wires_ask(struct rnd_client *client, const struct rn_ctl_ends *ends)
 		       client->pid, w->end[!role]->pid);
 		close_wire(w, client);
 	}
-	err = is_spoilt ? EPIPE : make_wire(client, ends);
+	err = is_broken ? EPIPE : make_wire(client, ends);
 	if (err == 0)
 		return;
 	rn_log(RN_LOG_DEBUG, "process %d gets no local wire: %s", client->pid,
@@ -413,7 +413,7 @@ void rnd_wires_close_gid(struct rnd_client *client, unsigned idx)
 
 		if (!w || w->gid_idx[w->end[0] == client ? 0 : 1] != idx)
 			continue;
-		if (!w->is_spoilt) {
+		if (!w->is_broken) {
 			struct rn_ctl_ends own = ends_of(w, w->end[0] == client ? 0 : 1);
 
 			tell_down(client, &own, 0);
