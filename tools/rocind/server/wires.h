@@ -3,7 +3,7 @@
  *
  * rocind makes the memory and hands it to both ends; what they do with it it never looks
  * at. A wire joins one address of each of the two. It ends with either process, with
- * either address, or when an end says that it is spoilt; then these two get none again.
+ * either address, or when an end says that it is broken; then these two get none again.
  *
  * An end that does not take what it is told loses its connection, but not at once: nobody
  * disappears within a call of these functions.
@@ -29,7 +29,7 @@ struct rnd_wires {
  */
 void rnd_wires_ask(struct rnd_client *client, const struct rn_ctl_ends *ends);
 
-/* It says that one is spoilt: the other end is told. */
+/* It says that one is broken: the other end is told. */
 void rnd_wires_drop(struct rnd_client *client, const struct rn_ctl_ends *ends);
 
 /* The client gives up its slot, or only address @idx of it: the other ends are told. */
