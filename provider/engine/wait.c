@@ -120,6 +120,15 @@ static uint32_t ended(struct rnp_wait *w, uint64_t idx, int result, int *rc)
 	return s->on ? 1u << s->tag : 0;
 }
 
+/* The kernel found no request to cancel, as it was just being woken up. If it was woken
+ * for nothing, as another thread has read the packet, it waits on.
+ */
+static void cancel_again(struct rnp_wait *w, uint64_t idx)
+{
+	assert(idx < RNP_WAIT_MAX);
+	w->source[idx].cancelled = false;
+}
+
 static uint32_t collect(struct rnp_wait *w, int *rc)
 {
 	uint32_t tags = 0;
@@ -129,6 +138,8 @@ static uint32_t collect(struct rnp_wait *w, int *rc)
 	while (rn_uring_next(w->uring, &tag, &result))
 		if (!(tag & CANCEL))
 			tags |= ended(w, tag, result, rc);
+		else if (result < 0)
+			cancel_again(w, tag & ~(uint64_t)CANCEL);
 	return tags;
 }
 

@@ -40,7 +40,7 @@ struct rnp_wait_source {
 	bool rests;	/* it is not in the epoll set */
 	bool gone;	/* removed, but its request has not ended */
 	bool pending;	/* a request is under way ... */
-	bool cancelled; /* ... and another that ends it */
+	bool cancelled; /* ... and another that ends it; the kernel may say no */
 };
 
 struct rnp_wait {

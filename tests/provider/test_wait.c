@@ -44,6 +44,20 @@ int __wrap_rn_uring_submit(struct rn_uring *u, unsigned ends)
 	return submit_fails ? submit_fails : __real_rn_uring_submit(u, ends);
 }
 
+static unsigned
+	unpolls_missed; /* cancellations that find no request: it is just ending */
+
+bool __real_rn_uring_unpoll(struct rn_uring *u, uint64_t which, uint64_t tag);
+bool __wrap_rn_uring_unpoll(struct rn_uring *u, uint64_t which, uint64_t tag);
+
+bool __wrap_rn_uring_unpoll(struct rn_uring *u, uint64_t which, uint64_t tag)
+{
+	if (unpolls_missed == 0)
+		return __real_rn_uring_unpoll(u, which, tag);
+	unpolls_missed--;
+	return __real_rn_uring_unpoll(u, UINT64_MAX - 1, tag);
+}
+
 /* --------------------------------------------------------------------------- setup */
 static int setup(void **state)
 {
@@ -51,6 +65,7 @@ static int setup(void **state)
 
 	(void)state;
 	submit_fails = 0;
+	unpolls_missed = 0;
 	wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	a = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	b = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -403,6 +418,25 @@ static void many_come_and_go(void **state)
 	}
 }
 
+/* A packet that another thread has read: the request wakes up, finds nothing and waits
+ * again, and the cancellation came in between.
+ */
+static void a_request_that_was_not_cancelled_is_cancelled_again(void **state)
+{
+	(void)state;
+	add(a, A, true);
+	add(b, B, true);
+	ring(a);
+	assert_int_equal(await(), 1u << A);
+	empty(a);
+	unpolls_missed = 2;
+	rnp_wait_remove(&wait_set, b);
+	ring(a);
+	assert_int_equal(await(), 1u << A);
+	rnp_wait_end(&wait_set, &lock);
+	assert_int_equal(unpolls_missed, by_uring ? 0 : 2);
+}
+
 static void switch_b_on(void)
 {
 	rnp_wait_switch(&wait_set, b, true);
@@ -444,6 +478,7 @@ int main(void)
 		cmocka_unit_test(a_socket_that_is_removed_gives_up_its_port),
 		cmocka_unit_test(the_end_gives_up_all_ports),
 		cmocka_unit_test(many_come_and_go),
+		cmocka_unit_test(a_request_that_was_not_cancelled_is_cancelled_again),
 		cmocka_unit_test(the_set_goes_on_by_epoll_when_io_uring_fails),
 	};
 	int missing = io_missing();
