@@ -14,7 +14,7 @@ options=()
 # stopped_reader QP: of the smallest ring, which the first hundred WRITEs fill
 stopped_reader() {
 	rm -f "$work/capture.err"
-	rocin capture "${options[@]/own/$1}" --buffer 256 -w - >"$work/capture.out" 2>"$work/capture.err" &
+	setsid rocin capture "${options[@]/own/$1}" --buffer 256 -w - >"$work/capture.out" 2>"$work/capture.err" &
 	reader=$!
 	pids+=("$reader")
 	wait_for grep -qs '^capturing' "$work/capture.err" || fail "$(cat "$work/capture.err")"

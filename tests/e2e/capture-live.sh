@@ -71,7 +71,7 @@ echo 'ok: cut, counted, classic, one file after the other'
 
 # A reader that stops keeps nobody waiting; what is missing is counted.
 rm -f "$work/capture.err"
-rocin capture --buffer=256 -w - 2>"$work/capture.err" >"$work/slow.pcapng" &
+setsid rocin capture --buffer=256 -w - 2>"$work/capture.err" >"$work/slow.pcapng" &
 slow=$!
 pids+=("$slow")
 wait_for grep -qs '^capturing' "$work/capture.err" || fail "$(cat "$work/capture.err")"

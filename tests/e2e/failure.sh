@@ -10,12 +10,12 @@
 patience=()
 start_transfer() {
 	next_port
-	rocin run "${patience[@]}" --netdev "lo:$addr_a" -- ib_write_bw -x 0 -F -D 60 -p "$port" "$@" \
+	setsid rocin run "${patience[@]}" --netdev "lo:$addr_a" -- ib_write_bw -x 0 -F -D 60 -p "$port" "$@" \
 		>"$work/server.out" 2>&1 &
 	server=$!
 	pids+=("$server")
 	wait_for listening "$server" || fail 'server does not listen'
-	rocin run "${patience[@]}" --netdev "lo:$addr_b" -- ib_write_bw -x 0 -F -D 60 -p "$port" "$@" 127.0.0.1 \
+	setsid rocin run "${patience[@]}" --netdev "lo:$addr_b" -- ib_write_bw -x 0 -F -D 60 -p "$port" "$@" 127.0.0.1 \
 		>"$work/client.out" 2>&1 &
 	client=$!
 	pids+=("$client")

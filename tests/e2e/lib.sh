@@ -33,6 +33,8 @@ unset ROCIN_NETDEVS ROCIN_TREE ROCIN_LOG ROCIN_PCAP ROCIN_FAULT ROCIN_CC ROCIN_L
 addr_a=127.$((100 + $$ / 65536 % 64)).$(($$ / 256 % 256)).$(($$ % 256))
 addr_b=127.$((164 + $$ / 65536 % 64)).$(($$ / 256 % 256)).$(($$ % 256))
 port=$((10000 + $$ % 20000))
+# Who is to be stopped is started by setsid: when a process ends and one of a group that has no
+# shell above it is stopped, the kernel sends SIGHUP to that group, which is ctest's.
 pids=() namespaces=()
 
 # A program instrumented for a sanitizer wants its runtime first in LD_PRELOAD.

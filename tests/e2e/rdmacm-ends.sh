@@ -16,7 +16,7 @@ start() {
 	local name=$1 address=$2
 	shift 2
 	: >"$work/$name"
-	rocin run --netdev "lo:$address" -- stdbuf -oL "$@" <"$work/go" >"$work/$name" 2>&1 &
+	setsid rocin run --netdev "lo:$address" -- stdbuf -oL "$@" <"$work/go" >"$work/$name" 2>&1 &
 	pid=$!
 	pids+=("$pid")
 }

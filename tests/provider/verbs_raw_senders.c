@@ -147,6 +147,7 @@ static int start_other_process(void **state)
 		return -1;
 	other_process = fork();
 	if (other_process == 0) {
+		setsid(); /* to be stopped in a group of its own */
 		close(fd[1]);
 		do_as_told(fd[0], answer[1]);
 	}
