@@ -8,10 +8,11 @@ import pathlib
 import subprocess
 import sys
 import tempfile
+import types
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(sys.argv[1]) / "tools"))
-from mutation import bank, coverage  # noqa: E402  pylint: disable=wrong-import-position
+from mutation import bank, coverage, report  # noqa: E402  pylint: disable=wrong-import-position
 
 CODE = """
 /* limit() is of a(), too. */
@@ -155,8 +156,28 @@ def check_functions():
             yield f"functions that failed are {coverage.failed_functions(text)}, not {wanted}:\n{text}"
 
 
+# Mutants of each folder, how many of them live, and what the bar of the quick tests says of it.
+BARS = [
+    ({"a/x": (10, 1)}, []),
+    ({"a/x": (10, 2)}, ["a/x: 2 of 10"]),
+    ({"a/x": (1, 1), "a/y": (7, 0), "a/z": (10, 0)}, []),
+    ({"a/x": (1, 1), "a/y": (7, 1), "b/z": (10, 0)}, ["a/...: 2 of 8"]),
+]
+
+
+def check_bars():
+    for given, wanted in BARS:
+        mutants = [types.SimpleNamespace(folder=folder, equivalent="", id=f"{folder}:{i}", lives=i < alive)
+                   for folder, (count, alive) in given.items() for i in range(count)]
+        verdicts = {m.id: {"by": "" if m.lives else "unit.x", "quick": True, "all": True, "stamp": 1, "reached": 1}
+                    for m in mutants}
+        said = report.failures(mutants, types.SimpleNamespace(of=verdicts, stamp=1), True)
+        if len(said) != len(wanted) or not all(s.startswith(w) for s, w in zip(said, wanted)):
+            yield f"bars of {given}: {said}, not {wanted}"
+
+
 with tempfile.TemporaryDirectory() as name:
     wrong = [*check_lines(pathlib.Path(name)), *check_choices(pathlib.Path(name)),
-             *check_entries(pathlib.Path(name)), *check_functions()]
+             *check_entries(pathlib.Path(name)), *check_functions(), *check_bars()]
 print("\n".join(wrong) or "each line is taken for what it is")
 sys.exit(bool(wrong))

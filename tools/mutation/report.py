@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """report - what the verdicts say of each folder."""
+import collections
 import json
 
 QUICK_BAR, ALL_BAR = 85, 95  # per cent of the mutants of a folder that are not equivalent
+# Mutants: of fewer, one that lives says little of the folder. They are judged together with those
+# of the other small folders beside it.
+FEW = 8
 
 
 class Folder:
@@ -29,6 +33,16 @@ class Folder:
 def folders(mutants, results):
     names = dict.fromkeys(m.folder for m in mutants)
     return [Folder(name, [m for m in mutants if m.folder == name], results) for name in names]
+
+
+def for_the_bars(mutants, results):
+    """As folders(), small ones in one: PARENT/..."""
+    count = collections.Counter(m.folder for m in mutants if not m.equivalent)
+    together = collections.defaultdict(list)
+    for m in mutants:
+        parent = m.folder.rpartition("/")[0]
+        together[m.folder if count[m.folder] >= FEW else f"{parent}/..."].append(m)
+    return [Folder(name, of_it, results) for name, of_it in together.items()]
 
 
 def percent(part, whole):
@@ -97,7 +111,7 @@ def as_json(mutants, results):
 def failures(mutants, results, quick):
     """A sentence for each folder that is below its bar."""
     out = []
-    for f in folders(mutants, results):
+    for f in for_the_bars(mutants, results):
         if f.fails(True) and quick or not quick and f.fails(False):
             bar, which = (QUICK_BAR, "quick tests") if quick else (ALL_BAR, "all tests")
             alive = f.quick_survivors if quick else f.survivors
