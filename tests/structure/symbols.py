@@ -23,6 +23,7 @@ import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
 SOURCE = HERE.parent.parent
+TOPS = "transport", "provider", "sim", "tools"
 # Others are names of the C library that the preloaded library defines for programs.
 OURS = re.compile(r"_?(rn|rnp|rnk|rnd|rocin)_")
 
@@ -31,14 +32,23 @@ def objects(build):
     """Those of the product that the build makes, each with its source."""
     for command in json.loads((build / "compile_commands.json").read_text()):
         obj = re.search(r" -o (\S+)", command["command"]).group(1)
-        if obj.split("/")[0] in ("transport", "provider", "sim", "tools") and (build / obj).exists():
+        if obj.split("/")[0] in TOPS and (build / obj).exists():
             generated = os.path.relpath(command["file"], build)
             source = os.path.relpath(command["file"], SOURCE)
             yield str(build / obj), source if generated.startswith("..") else generated
 
 
+def unbuilt(build):
+    """Sources of the product that the build does not compile."""
+    commands = json.loads((build / "compile_commands.json").read_text())
+    built = {os.path.relpath(command["file"], SOURCE) for command in commands}
+    found = (path.relative_to(SOURCE) for top in TOPS for path in (SOURCE / top).rglob("*.c"))
+    return sorted(str(path) for path in found if str(path) not in built)
+
+
 class Product:
     def __init__(self, build):
+        self.unbuilt = unbuilt(build)
         self.defined, self.used = {}, collections.defaultdict(set)
         objs = dict(objects(build))
         if not objs:
@@ -132,6 +142,8 @@ def limits():
 
 def compare(product):
     found, known = product.arrows(), drawn()
+    for file in product.unbuilt:
+        yield f"{file} is part of no target"
     for pair in sorted(set(found) - known):
         yield f"{pair[0]} uses symbols of {pair[1]} ({found[pair][0]}: {found[pair][1]}), which arrows.txt does not draw"
     for pair in sorted(known - set(found)):

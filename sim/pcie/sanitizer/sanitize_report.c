@@ -43,18 +43,9 @@ const char *rn_san_kind_text(enum rn_san_kind kind)
 const char *rn_san_wr_name(unsigned opcode)
 {
 	static const char *const text[] = {
-		[RN_WR_RDMA_WRITE] = "RDMA WRITE",
-		[RN_WR_RDMA_WRITE_WITH_IMM] = "RDMA WRITE with immediate",
-		[RN_WR_SEND] = "SEND",
-		[RN_WR_SEND_WITH_IMM] = "SEND with immediate",
-		[RN_WR_RDMA_READ] = "RDMA READ",
-		[RN_WR_ATOMIC_CMP_AND_SWP] = "compare and swap",
-		[RN_WR_ATOMIC_FETCH_AND_ADD] = "fetch and add",
-		[RN_WR_LOCAL_INV] = "local invalidate",
-		[RN_WR_BIND_MW] = "bind",
-		[RN_WR_SEND_WITH_INV] = "SEND with invalidate",
-		[RN_WR_FLUSH] = "FLUSH",
-		[RN_WR_ATOMIC_WRITE] = "ATOMIC WRITE",
+#define X(symbol, number, word, name, words) [RN_WR_##symbol] = (words),
+		RN_WR_OPCODES(X)
+#undef X
 	};
 
 	return opcode < RN_ARRAY_SIZE(text) && text[opcode] ? text[opcode] : "request";
