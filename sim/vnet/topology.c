@@ -17,10 +17,12 @@ struct place {
 static struct place place_of(const struct tree *t, uint32_t host)
 {
 	uint32_t nth = (uint32_t)((uint64_t)host * rn_fat_tree_hosts(t->k) / t->v->hosts);
+	uint32_t half = t->half, of_pod = half * half;
 
-	return (struct place){ .pod = nth / (t->half * t->half),
-			       .edge = nth / t->half % t->half,
-			       .port = nth % t->half };
+	assert(half > 0 && of_pod > 0);
+	return (struct place){ .pod = nth / of_pod,
+			       .edge = nth / half % half,
+			       .port = nth % half };
 }
 
 static uint32_t edge_node(const struct tree *t, uint32_t pod, uint32_t i)

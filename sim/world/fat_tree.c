@@ -71,7 +71,8 @@ struct tree {
 	struct host *host;
 	uint32_t flows;
 	struct flow *flow;
-	uint8_t *devices, *rings, *queue_pairs;
+	uint8_t *devices, *queue_pairs;
+	struct rn_cqe *rings;
 	uint64_t bytes; /* of these */
 };
 
@@ -170,9 +171,11 @@ static uint64_t opened(const struct flow *f)
 	return (uint64_t)messages * f->length;
 }
 
-static void place(struct tree *t, const struct host *h, struct flow *f, uint64_t offset,
+static void place(const struct host *h, struct flow *f, uint64_t offset,
 		  const uint8_t *bytes, uint32_t len, uint32_t qpn)
 {
+	struct tree *t = h->tree;
+
 	if (h != &t->host[f->sink] || qpn != qpn_of(t, f))
 		fail(t, "flow %u is written by another one", number_of(t, f));
 	else if (offset != f->written)
@@ -204,7 +207,7 @@ static enum rn_mem_result mem_write(void *ctx, rn_iova dst, const void *src, uin
 	f = data_at(h->tree, dst, &offset);
 	if (!f)
 		return RN_MEM_FAULT;
-	place(h->tree, h, f, offset, src, len, attr.qpn);
+	place(h, f, offset, src, len, attr.qpn);
 	return RN_MEM_DONE;
 }
 
@@ -659,11 +662,12 @@ static int start_devices(struct tree *t)
 	for (uint32_t i = 0; i < t->cfg->hosts; i++)
 		cqes += cqes_of(&t->host[i]);
 	t->devices = aligned_alloc(64, t->cfg->hosts * dev);
+	assert(cqes > 0);
 	t->rings = calloc(cqes, sizeof(*ring));
 	if (!t->devices || !t->rings)
 		return -ENOMEM;
 	t->bytes += t->cfg->hosts * dev + cqes * sizeof(*ring);
-	ring = (struct rn_cqe *)(void *)t->rings;
+	ring = t->rings;
 	for (uint32_t i = 0; i < t->cfg->hosts; i++) {
 		t->host[i].dev = (struct rn_dev *)(void *)(t->devices + i * dev);
 		t->host[i].ring = ring;

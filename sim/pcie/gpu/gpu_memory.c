@@ -490,7 +490,7 @@ int rn_gpu_find(const volatile void *ptr, struct rn_gpu_where *out)
  */
 int rn_gpu_export_dmabuf(const void *ptr, size_t len)
 {
-	struct rn_gpu_where where;
+	struct rn_gpu_where where = { 0 };
 	uint64_t offset;
 	char path[32], view;
 	int fd, err;
@@ -502,7 +502,8 @@ int rn_gpu_export_dmabuf(const void *ptr, size_t len)
 		return rn_gpu_fail(-EINVAL, "%p is no device memory", ptr);
 	if (!where.buffer.bar)
 		return rn_gpu_fail(-ENOMEM, "%p has no place in the BAR", ptr);
-	rn_gpu_of((uintptr_t)ptr, &offset, &view);
+	if (!rn_gpu_of((uintptr_t)ptr, &offset, &view))
+		return rn_gpu_fail(-EINVAL, "%p is no device memory", ptr);
 	len = (len + RN_GPU_PAGE - 1) & ~(size_t)(RN_GPU_PAGE - 1);
 	if (offset % RN_GPU_PAGE || !len ||
 	    len > ((where.buffer.len + RN_GPU_PAGE - 1) & ~(size_t)(RN_GPU_PAGE - 1)) -

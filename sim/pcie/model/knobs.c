@@ -496,6 +496,7 @@ static bool read_value(struct rn_pcie_knobs *k, unsigned knob, const char *choic
 {
 	uint64_t value;
 
+	assert(w.at);
 	if (rows[knob].form == FILE_NAME) {
 		if (!is_file_name(w))
 			return false;
@@ -840,7 +841,7 @@ static int parse_lines(struct rn_pcie_knobs *k, const char *name, struct rn_word
 
 static int parse_file(struct rn_pcie_knobs *k, const char *name, struct rn_text *err)
 {
-	char buf[FILE_MAX + 1];
+	char buf[FILE_MAX + 1] = "";
 	ssize_t len = read_file(name, buf, sizeof(buf));
 
 	if (len >= 0)

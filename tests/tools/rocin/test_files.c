@@ -86,7 +86,7 @@ static void what_fails_says_why(void **state)
 static void print_elements(FILE *to)
 {
 	rn_svg_line(to, "class='a'", 1, 2.04, 3.5, -4);
-	rn_svg_rect(to, "", 0, 0, 10.25, 7, "<&>");
+	rn_svg_rect(to, "", (struct rn_svg_box){ 0, 0, 10.25, 7 }, "<&>");
 	rn_svg_text(to, "class='n'", 5, 6, "end", "%d > %s", 2, "'one'");
 }
 

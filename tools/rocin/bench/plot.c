@@ -169,7 +169,7 @@ static void draw_grid(FILE *to, const struct panel *p)
 		rn_svg_text(to, "class='n'", x_of(p, len), TOP + HEIGHT + 16, "middle",
 			    "%s", text);
 	}
-	rn_svg_text(to, "class='n'", left + PLOT / 2, TOP + HEIGHT + 34, "middle",
+	rn_svg_text(to, "class='n'", left + PLOT / 2.0, TOP + HEIGHT + 34, "middle",
 		    "bytes of a message");
 }
 
@@ -183,7 +183,8 @@ static void draw_frame(FILE *to, const struct panel *p)
 
 	rn_svg_text(to, "class='title'", p->x + LEFT, 22, NULL, "%s", title[p->kind]);
 	draw_grid(to, p);
-	rn_svg_rect(to, "class='frame'", p->x + LEFT, TOP, PLOT, HEIGHT, NULL);
+	rn_svg_rect(to, "class='frame'",
+		    (struct rn_svg_box){ p->x + LEFT, TOP, PLOT, HEIGHT }, NULL);
 }
 
 /* ---- Curves ---- */
@@ -260,7 +261,7 @@ static void draw_legend(FILE *to, const struct panel *p, const struct series *s)
 	curve_look(&s->like, look);
 	rn_svg_line(to, look, x, y, x + 24, y);
 	rn_svg_text_in_two(to, "class='l'", x + 30, y + 4,
-			   rn_bench_item_info[s->like.item].what, "class='n'",
+			   rn_bench_item_info[s->like.item].what,
 			   strchr(name, ':') ? strchr(name, ':') : "");
 }
 

@@ -92,16 +92,15 @@ static void end_shape(FILE *to, const char *element, const char *title)
 	fprintf(to, "</title></%s>\n", element);
 }
 
-void rn_svg_rect(FILE *to, const char *look, double x, double y, double width,
-		 double height, const char *title)
+void rn_svg_rect(FILE *to, const char *look, struct rn_svg_box box, const char *title)
 {
 	char text[NUMBER_MAX];
 
 	open_element(to, "rect", look);
-	put_attribute(to, "x", x);
-	put_attribute(to, "y", y);
-	fprintf(to, " width='%s'", number(width, 2, text));
-	put_attribute(to, "height", height);
+	put_attribute(to, "x", box.x);
+	put_attribute(to, "y", box.y);
+	fprintf(to, " width='%s'", number(box.width, 2, text));
+	put_attribute(to, "height", box.height);
 	end_shape(to, "rect", title);
 }
 
@@ -179,11 +178,11 @@ void rn_svg_text_with_title(FILE *to, const char *look, double x, double y,
 }
 
 void rn_svg_text_in_two(FILE *to, const char *look, double x, double y, const char *text,
-			const char *second_look, const char *second)
+			const char *second)
 {
 	begin_text(to, look, x, y, NULL);
 	rn_html_text(to, text);
-	fprintf(to, "<tspan %s> ", second_look);
+	fputs("<tspan class='n'> ", to);
 	rn_html_text(to, second);
 	fputs("</tspan></text>\n", to);
 }

@@ -22,6 +22,11 @@ struct rn_svg_picture {
 	const char *style[3];
 };
 
+/* Its upper left corner and its size. */
+struct rn_svg_box {
+	double x, y, width, height;
+};
+
 void rn_svg_begin(FILE *to, const struct rn_svg_picture *p);
 void rn_svg_end(FILE *to);
 
@@ -29,8 +34,7 @@ void rn_svg_end(FILE *to);
 void rn_svg_background(FILE *to);
 
 void rn_svg_line(FILE *to, const char *look, double x1, double y1, double x2, double y2);
-void rn_svg_rect(FILE *to, const char *look, double x, double y, double width,
-		 double height, const char *title);
+void rn_svg_rect(FILE *to, const char *look, struct rn_svg_box box, const char *title);
 void rn_svg_circle(FILE *to, const char *look, double x, double y, double radius,
 		   const char *title);
 
@@ -52,8 +56,8 @@ void rn_svg_text(FILE *to, const char *look, double x, double y, const char *anc
 void rn_svg_text_with_title(FILE *to, const char *look, double x, double y,
 			    const char *text, const char *title);
 
-/* The second part in a look of its own. */
+/* The second part in the look of notes (class 'n'). */
 void rn_svg_text_in_two(FILE *to, const char *look, double x, double y, const char *text,
-			const char *second_look, const char *second);
+			const char *second);
 
 #endif /* RN_SVG_H */

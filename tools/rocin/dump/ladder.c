@@ -415,8 +415,8 @@ static void silence(FILE *to, unsigned y, rn_ns length)
 	for (unsigned i = 0; i < 2; i++) {
 		unsigned from = i ? LEFT + (APART + SILENCE_TEXT) / 2 : LEFT;
 
-		rn_svg_line(to, "class='silence'", from, y + SILENCE / 2,
-			    from + (APART - SILENCE_TEXT) / 2, y + SILENCE / 2);
+		rn_svg_line(to, "class='silence'", from, y + SILENCE / 2.0,
+			    from + (APART - SILENCE_TEXT) / 2.0, y + SILENCE / 2.0);
 	}
 	words(to, "n", LEFT + APART / 2, y + SILENCE / 2 + 4, "middle",
 	      rn_dump_time(length, text));

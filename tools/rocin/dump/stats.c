@@ -288,7 +288,8 @@ static void legend(FILE *to, double y)
 		to, "class='mark-again'",
 		(const double[]){ x - 130, y - 7, x - 133, y - 1, x - 127, y - 1 }, NULL);
 	rn_svg_text(to, "class='n'", x - 122, y, NULL, "sent again");
-	rn_svg_rect(to, "class='mark-nak'", x - 40, y - 6, 5, 5, NULL);
+	rn_svg_rect(to, "class='mark-nak'", (struct rn_svg_box){ x - 40, y - 6, 5, 5 },
+		    NULL);
 	rn_svg_text(to, "class='n'", x - 30, y, NULL, "NAK");
 }
 
@@ -310,7 +311,8 @@ static void marks(FILE *to, const struct rn_watch_half *h, unsigned count, doubl
 		if (h->bucket[i].naks) {
 			snprintf(title, sizeof(title), "%" PRIu32 " NAKs",
 				 h->bucket[i].naks);
-			rn_svg_rect(to, "class='mark-nak'", x - 2.5, y + 10, 5, 5, title);
+			rn_svg_rect(to, "class='mark-nak'",
+				    (struct rn_svg_box){ x - 2.5, y + 10, 5, 5 }, title);
 		}
 	}
 }
@@ -330,7 +332,9 @@ static void curve(FILE *to, const struct rn_watch_half *h, const struct panel *p
 			rn_svg_circle(to, p->look, x + slice / 2, y + PANEL - height, 2.2,
 				      NULL);
 		else
-			rn_svg_rect(to, p->look, x, y + PANEL - height, slice, height,
+			rn_svg_rect(to, p->look,
+				    (struct rn_svg_box){ x, y + PANEL - height, slice,
+							 height },
 				    NULL);
 	}
 }
@@ -349,7 +353,8 @@ static void panel(FILE *to, const struct rn_watch_half *h, const struct panel *p
 			    top * i / 2);
 	}
 	curve(to, h, p, count, y, top);
-	rn_svg_rect(to, "class='frame'", LEFT, y, PLOT, PANEL, NULL);
+	rn_svg_rect(to, "class='frame'", (struct rn_svg_box){ LEFT, y, PLOT, PANEL },
+		    NULL);
 	if (p->has_marks) {
 		marks(to, h, count, y + PANEL);
 		legend(to, y - 7);
@@ -377,7 +382,7 @@ void rn_dump_plot(FILE *to, const struct rn_watch_half *h)
 		y += PANEL + GAP;
 	}
 	for (unsigned i = 0; i <= 4; i++)
-		rn_svg_text(to, "class='n'", LEFT + i * PLOT / 4, height - 12,
+		rn_svg_text(to, "class='n'", LEFT + i * PLOT / 4.0, height - 12,
 			    i == 4 ? "end" : "middle", "%s",
 			    rn_dump_time(count * h->bucket_width * i / 4, time));
 	rn_svg_end(to);

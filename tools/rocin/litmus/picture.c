@@ -251,8 +251,8 @@ static void draw_lanes(const struct picture *p)
 		}
 		if (right == 0)
 			continue;
-		rn_svg_rect(p->to, "class='band' rx='6'", left, 0, right - left, bottom,
-			    NULL);
+		rn_svg_rect(p->to, "class='band' rx='6'",
+			    (struct rn_svg_box){ left, 0, right - left, bottom }, NULL);
 		rn_svg_text(p->to, "class='head'", left + 8, 18, NULL, "node %s",
 			    p->t->node[node]);
 	}
@@ -421,8 +421,10 @@ static void draw_instr(const struct picture *p, size_t i)
 	if (!lane || is_post_leaving(p->t, s))
 		return;
 	if (is_stale)
-		rn_svg_rect(p->to, "class='mark' rx='4'", lane->x + 4,
-			    row_y(i) - ROW / 2 + 1, lane->width - 8, ROW - 2, NULL);
+		rn_svg_rect(p->to, "class='mark' rx='4'",
+			    (struct rn_svg_box){ lane->x + 4, row_y(i) - ROW / 2.0 + 1,
+						 lane->width - 8, ROW - 2 },
+			    NULL);
 	/* What it came too early for is drawn, and said above the picture. */
 	end = strstr(text, ", while ");
 	len = end ? (size_t)(end - text) : strlen(text);

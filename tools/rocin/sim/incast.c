@@ -58,7 +58,8 @@ static void frame(FILE *to, const struct panel *p)
 		rn_svg_text(to, "class='n'", p->x - 6, y + 4, "end", "%.3g%s",
 			    p->top * i / STEPS, i == STEPS ? p->unit : "");
 	}
-	rn_svg_rect(to, "class='frame'", p->x, p->y, PLOT, p->height, NULL);
+	rn_svg_rect(to, "class='frame'",
+		    (struct rn_svg_box){ p->x, p->y, PLOT, p->height }, NULL);
 }
 
 static void point(FILE *to, const struct panel *p, const struct rn_incast_result *r,
@@ -111,7 +112,7 @@ static void column(FILE *to, const struct column *pic, unsigned left)
 		    "bytes in the queue of the link; %" PRIu64 " packets dropped",
 		    r->dropped);
 	for (unsigned i = 0; i <= STEPS; i++)
-		rn_svg_text(to, "class='n'", below.x + i * PLOT / STEPS,
+		rn_svg_text(to, "class='n'", below.x + (double)i * PLOT / STEPS,
 			    below.y + QUEUE + 16, "middle", "%.3g%s",
 			    (double)r->cfg.end / 1e6 * i / STEPS,
 			    i == STEPS ? " ms" : "");

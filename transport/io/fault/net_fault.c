@@ -127,14 +127,6 @@ static void drop_all(struct list *list)
 	TAILQ_INIT(list);
 }
 
-static void drop_first(struct list *list)
-{
-	struct item *it = TAILQ_FIRST(list);
-
-	TAILQ_REMOVE(list, it, link);
-	free(it);
-}
-
 static void let_go(struct lane *l, struct item *it)
 {
 	TAILQ_REMOVE(&l->held, it, link);
@@ -349,11 +341,11 @@ static void close_answer(const struct rn_fault *f, struct item *it)
 static int send_ready(struct rn_fault *f)
 {
 	struct list *ready = &f->lane[RN_FAULT_TX].ready;
-	struct item *it;
+	struct item *it, *next;
 
 	if (f->has_begun)
 		return -EAGAIN;
-	while ((it = TAILQ_FIRST(ready))) {
+	for (it = TAILQ_FIRST(ready); it; it = next) {
 		struct rn_super one = { .flow = &it->flow,
 					.sgid_index = it->sgid_index,
 					.data = it->data,
@@ -361,11 +353,13 @@ static int send_ready(struct rn_fault *f)
 					.seg_len = it->seg_len,
 					.count = it->count };
 
+		next = TAILQ_NEXT(it, link);
 		if (it->answers_for)
 			close_answer(f, it);
 		if (f->inner->ops->transmit(f->inner->ctx, &one) == -EAGAIN)
 			return -EAGAIN;
-		drop_first(ready);
+		TAILQ_REMOVE(ready, it, link);
+		free(it);
 	}
 	return 0;
 }

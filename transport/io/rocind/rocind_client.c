@@ -341,7 +341,7 @@ int rn_rocind_event(struct rn_rocind *r, struct rn_rocind_event *out)
 	int before = rn_rocind_cancel_off();
 
 	while (!r->gone && r->event_count == 0) {
-		struct rn_ctl_packet pkt;
+		struct rn_ctl_packet pkt = { .fd_count = 0 };
 		int rc = rn_ctl_receive(r->sock, &pkt);
 
 		if (rc == -EAGAIN)
@@ -404,7 +404,7 @@ static int request_attach(struct rn_rocind *r, const struct rn_netdev *dev, int 
 				     .all_addresses = dev->all_addresses,
 				     .wires = r->takes_wires,
 				     .bare = r->takes_bare };
-	struct rn_ctl_packet pkt;
+	struct rn_ctl_packet pkt = { .fd_count = 0 };
 	const struct rn_ctl_attached *answer = &pkt.msg.attached;
 	int rc;
 
@@ -446,7 +446,7 @@ static int plain_request(struct rn_rocind *r, enum rn_ctl_type type,
 			 enum rn_ctl_type want, const struct rn_complaint *c)
 {
 	const struct rn_ctl_hdr msg = rn_ctl_hdr(type);
-	struct rn_ctl_packet pkt;
+	struct rn_ctl_packet pkt = { .fd_count = 0 };
 	int before = rn_rocind_cancel_off();
 	int rc = rn_rocind_request(r, &msg, -1, &pkt, want, c);
 
@@ -461,7 +461,7 @@ int rn_rocind_open_cm(struct rn_rocind *r, const char *netdevs, int *board, char
 {
 	const struct rn_complaint c = { err, err_len };
 	struct rn_ctl_cm_open msg = { .hdr = rn_ctl_hdr(RN_CTL_CM_OPEN) };
-	struct rn_ctl_packet pkt;
+	struct rn_ctl_packet pkt = { .fd_count = 0 };
 	int rc, before;
 
 	*board = -1;
@@ -504,7 +504,7 @@ int rn_rocind_status(struct rn_rocind *r, struct rn_rocind_status *out, char *er
 {
 	const struct rn_complaint c = { err, err_len };
 	const struct rn_ctl_hdr msg = rn_ctl_hdr(RN_CTL_STATUS);
-	struct rn_ctl_packet pkt;
+	struct rn_ctl_packet pkt = { .fd_count = 0 };
 	const struct rn_ctl_status_reply *answer = &pkt.msg.status;
 	int before = rn_rocind_cancel_off();
 	int rc = rn_rocind_request(r, &msg, -1, &pkt, RN_CTL_STATUS_REPLY, &c);
@@ -535,7 +535,7 @@ int rn_rocind_status(struct rn_rocind *r, struct rn_rocind_status *out, char *er
 static int next_client(struct rn_rocind *r, struct rn_ctl_list *cursor,
 		       struct rn_rocind_client *out, const struct rn_complaint *c)
 {
-	struct rn_ctl_packet pkt;
+	struct rn_ctl_packet pkt = { .fd_count = 0 };
 	const struct rn_ctl_client *answer = &pkt.msg.client;
 	int rc = rn_rocind_request(r, cursor, -1, &pkt, RN_CTL_CLIENT, c);
 
@@ -644,7 +644,7 @@ int rn_rocind_capture(struct rn_rocind *r, const struct rn_rocind_capture *what,
 				      .snaplen = what->snaplen,
 				      .size = what->size };
 	const char *ibdev = what->ibdev ? what->ibdev : "";
-	struct rn_ctl_packet pkt;
+	struct rn_ctl_packet pkt = { .fd_count = 0 };
 	int before, rc;
 
 	if (strlen(ibdev) >= sizeof(msg.ibdev))
@@ -690,7 +690,7 @@ int rn_rocind_faults(struct rn_rocind *r, struct rn_rocind_faults *out, char *er
 {
 	const struct rn_complaint c = { err, err_len };
 	const struct rn_ctl_hdr msg = rn_ctl_hdr(RN_CTL_FAULTS_GET);
-	struct rn_ctl_packet pkt;
+	struct rn_ctl_packet pkt = { .fd_count = 0 };
 	int before = rn_rocind_cancel_off();
 	int rc = rn_rocind_request(r, &msg, -1, &pkt, RN_CTL_FAULTS_REPLY, &c);
 
@@ -707,7 +707,7 @@ int rn_rocind_set_faults(struct rn_rocind *r, struct rn_rocind_faults *now, int 
 	const struct rn_complaint c = { err, err_len };
 	struct rn_ctl_faults_set msg = { .hdr = rn_ctl_hdr(RN_CTL_FAULTS_SET),
 					 .generation = now->generation };
-	struct rn_ctl_packet pkt;
+	struct rn_ctl_packet pkt = { .fd_count = 0 };
 	int before = rn_rocind_cancel_off();
 	int rc;
 
