@@ -66,7 +66,7 @@ enum rn_icrc_verdict {
 struct rn_icrc_hint {
 	uint16_t last_id;  /* of the last packet accepted */
 	uint16_t first_id; /* of the super-packet that it came in */
-	uint16_t next_id;  /* after a packet that was refused, if there was one */
+	uint16_t next_id;  /* behind that of a packet that was refused, if @has_next */
 	uint8_t habit;	   /* how the sender numbers its packets; private to icrc.c */
 	bool has_next;
 };

@@ -206,7 +206,9 @@ void rnp_cq_skip_qp(struct rnp_cq *cq, uint32_t qpn)
  */
 static bool ring_is_empty(const struct rnp_cq *cq)
 {
-	/* Partner: rn_cq_push(), which has written the entry before. */
+	/* rn_cq_push() advances the producer after it has written the entry. Relaxed is
+	 * enough here, as no entry is read.
+	 */
 	return __atomic_load_n(&cq->core.producer, __ATOMIC_RELAXED) ==
 	       atomic_load_explicit(&cq->core.consumer, memory_order_relaxed);
 }

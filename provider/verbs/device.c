@@ -251,8 +251,8 @@ uint32_t rnp_hca_new_key(struct rnp_hca *hca)
 /* --------------------------------------------------------------------------- queries */
 enum {
 	VENDOR_PART_ID = 1,
-	/* 4.096 us * 2^12 = 16.8 ms: the longest lease before a socket that nobody polls
-	 * is looked at is 5 ms; the rest is for the scheduler.
+	/* 4.096 us * 2^12 = 16.8 ms. When a program stops polling its sockets are read
+	 * after 5 ms at the latest (policy.h); the rest is for the scheduler.
 	 */
 	CA_ACK_DELAY_CODE = 12,
 	CLOCK_KHZ = 1000000, /* CQE timestamps are nanoseconds */

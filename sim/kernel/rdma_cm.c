@@ -491,7 +491,9 @@ static int copy_out(const struct command *c, const void *answer, size_t len)
 	return n >= 0 || errno == EFAULT ? -EFAULT : -ENODATA;
 }
 
-/* Commands that only ask, without rocind: it shows the answers (cm_board.h). */
+/* Queries are answered from memory that rocind shares with us (cm_board.h), without a
+ * command to it.
+ */
 static int look_up(int fd, uint64_t number, const struct command *c)
 {
 	struct rn_cm_answers answers;

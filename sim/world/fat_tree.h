@@ -64,9 +64,9 @@ struct rn_fat_tree_result {
 	uint64_t wanted;    /* requests in all */
 	uint64_t completed; /* of them */
 	uint64_t bytes;	    /* that were placed */
-	uint64_t events;    /* things that happened */
+	uint64_t events;    /* of the simulation */
 	uint64_t packets;   /* that left a host */
-	uint64_t lost;	    /* of them, queues that were full included */
+	uint64_t lost;	    /* of these packets, also in full queues */
 	uint64_t dropped;   /* of those: because a queue was full */
 	uint64_t marked, cnps, retransmitted, timeouts;
 	uint64_t pauses; /* that ports were told, with PFC */

@@ -521,8 +521,8 @@ static void receive_ack(struct rn_qp *qp, rn_ns now, struct rn_psn psn)
 		imply_nak(qp, now, psn);
 }
 
-/* NAKs other than an acknowledgement of what precedes them: true if that is complete and
- * the QP lives on.
+/* A NAK of @psn also acknowledges all packets before it. Return: true if the requests
+ * that they belong to have been completed and the QP has not gone to ERR.
  */
 static bool advance_to_nak(struct rn_qp *qp, rn_ns now, struct rn_psn psn)
 {

@@ -328,7 +328,9 @@ static bool push_for_call(void *owner, uintptr_t at, size_t len)
 		push_by_read(gpu);
 		open_pages(gpu);
 	}
-	/* The rest of its pages only until the next load. */
+	/* Writes are still in flight: the pages that no call uses are closed again, so
+	 * that the next load of the CPU faults.
+	 */
 	if (gpu->trap.on_way)
 		close_pages(gpu);
 	return true;

@@ -87,7 +87,9 @@ struct rn_host_atomic {
 	uint64_t found;
 };
 
-/* Force a TLP, all that @match accepts, or everything. */
+/* Let a TLP arrive now, with all that it may not overtake; all TLPs that @match accepts;
+ * or everything that is in flight.
+ */
 void rn_host_force(struct rn_host *h, unsigned index);
 void rn_host_force_if(struct rn_host *h,
 		      bool (*match)(const struct rn_tlp *tlp, const void *arg),
@@ -137,7 +139,7 @@ enum rn_mem_result rn_host_load(struct rn_host *h, void *dst, rn_iova addr, uint
 struct rn_host_hooks {
 	void (*issued)(struct rn_host *h, const struct rn_tlp *tlp);
 	void (*performed)(struct rn_host *h, const struct rn_tlp *tlp);
-	/* It leaves a queue, by its route's hop. */
+	/* The TLP is about to leave a queue for the next one on its route. */
 	void (*moving)(struct rn_host *h, const struct rn_tlp *tlp);
 	/* A read or AtomicOp takes its bytes now; @tlp is not among those on their way
 	 * any more, or has pushed what it pushes.

@@ -161,7 +161,9 @@ static bool must_end(const struct rn_drive_command *c)
 }
 
 /* ------------------------------------------------------------------- commands */
-/* File to memory. Each: bytes moved, *@error a positive errno if that is all for one. */
+/* File to memory. run_read() and run_write() return the bytes that were moved; if an
+ * error ended that, *@error is its errno.
+ */
 static size_t run_read(struct drive *d, struct rn_drive_command *c, int *error)
 {
 	size_t moved = 0;

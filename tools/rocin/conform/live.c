@@ -44,7 +44,7 @@ int rn_live_ask(struct rn_live_target *t, struct rn_conform_line *l)
 	return rc;
 }
 
-/* One thing that came; false: there is nothing. */
+/* Take one completion or event from the agent; false: there is none. */
 static bool take_one(struct rn_live_target *t)
 {
 	struct rn_conform_line l = { .word = "poll" };

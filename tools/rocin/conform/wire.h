@@ -54,9 +54,9 @@ enum rn_conform_can {
 	RN_CONFORM_CAN_FLUSH = 1 << 5,
 	RN_CONFORM_CAN_ATOMIC_WRITE = 1 << 6,
 	RN_CONFORM_CAN_MIGRATE = 1 << 7,
-	RN_CONFORM_CAN_SOLVE = 1 << 8, /* cannot see the identification of IPv4 packets */
+	RN_CONFORM_CAN_SOLVE = 1 << 8, /* finds the IPv4 identification by the ICRC */
 	RN_CONFORM_CAN_UNMAP =
-		1 << 9, /* pins no pages: memory goes that a program unmaps */
+		1 << 9, /* pins no pages: an MR loses its memory by munmap() */
 };
 
 /* Numbers of `qp`. */

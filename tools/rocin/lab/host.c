@@ -224,7 +224,9 @@ static int write_hosts(unsigned hosts)
 	return put_over("hosts", "/etc/hosts", text);
 }
 
-/* Programs take hosts for one that have one boot id, and then use memory to talk. */
+/* MPI libraries take hosts with the same boot id for one machine and use shared memory
+ * instead of the network, so each host gets its own.
+ */
 static int write_boot_id(unsigned host)
 {
 	char text[64];

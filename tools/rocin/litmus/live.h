@@ -274,7 +274,7 @@ bool rn_live_is_dm(const struct rn_live *l, unsigned loc);
 /* The number that all words of it hold, or RN_LIVE_TORN; and one word written. */
 int64_t rn_live_dm_load(struct rn_live *l, unsigned loc);
 void rn_live_dm_store(struct rn_live *l, unsigned loc, int64_t value);
-/* All of it as it is before a run. */
+/* The device memory of this location gets the contents that a run begins with. */
 void rn_live_dm_reset(struct rn_live *l, unsigned loc);
 
 /* ---- Work requests ---- */

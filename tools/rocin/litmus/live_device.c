@@ -232,7 +232,8 @@ bool rn_live_has_dm(struct rn_live *l)
  */
 static int take_dm(struct rn_live *l, unsigned nic, unsigned memory)
 {
-	/* Where a location lies in it can be told from an address of a trace then. */
+	/* Aligned to its size: the low bits of an address in a trace say which location.
+	 */
 	struct ibv_alloc_dm_attr attr = { .length = RN_LIVE_DM,
 					  .log_align_req = RN_LIVE_DM_LOG };
 

@@ -331,7 +331,7 @@ static const char *end_name(const struct picture *p, const struct rn_litmus_step
 	return s->loc == RN_LITMUS_NONE ? "" : p->t->location[s->loc].name;
 }
 
-/* Where it takes effect. */
+/* A dot where the step takes effect. */
 static void draw_end(const struct picture *p, const struct rn_litmus_step *s,
 		     struct point at)
 {

@@ -223,10 +223,10 @@ bool rn_fault_rules_want_qp(const struct rn_fault_rules *rules);
 /* True if chance decides what becomes of a packet. */
 bool rn_fault_rules_have_chance(const struct rn_fault_rules *rules);
 
-/* True if @rules has one that meets packets (not calls). */
+/* True if one of @rules is about packets. */
 bool rn_fault_rules_meet_packets(const struct rn_fault_rules *rules);
 
-/* True if @rules has one about calls. */
+/* True if one of @rules is about verbs calls, which it makes fail. */
 bool rn_fault_rules_meet_calls(const struct rn_fault_rules *rules);
 
 /* ----------------------------------------------------------------------- judging */

@@ -50,8 +50,8 @@ struct rn_copy_pace {
 /* A burst begins; @at: bytes copied so far. */
 void rn_copy_pace_begin(struct rn_copy_pace *p, rn_ns now, uint64_t at);
 
-/* It has ended, and went by rn_far_copy_past() if @past. Return: whether the next should,
- * which is @past if none had begun.
+/* The burst has ended; @past: it was copied by rn_far_copy_past(). Return: whether the
+ * next burst should be. If no burst had begun that is @past.
  */
 bool rn_copy_pace_end(struct rn_copy_pace *p, rn_ns now, uint64_t at, bool past);
 

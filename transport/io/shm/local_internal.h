@@ -54,7 +54,7 @@ struct local_path {
 	struct local_wire *wire; /* NULL: by UDP */
 	rn_ns ask_at;		 /* next; RN_NEVER: not again */
 	bool lost;		 /* rocind may believe that there is a wire */
-	uint8_t losses;		 /* times that it was told so */
+	uint8_t losses;		 /* of a wire that rocind was told of */
 };
 
 struct rn_local {
