@@ -28,31 +28,24 @@ TOPS = "transport", "provider", "sim", "tools"
 OURS = re.compile(r"_?(rn|rnp|rnk|rnd|rocin)_")
 
 
-def objects(build):
-    """Those of the product that the build makes, each with its source."""
+def commands(build):
+    """What the build compiles: the source, and the object that is made of it."""
     for command in json.loads((build / "compile_commands.json").read_text()):
-        obj = re.search(r" -o (\S+)", command["command"]).group(1)
-        if obj.split("/")[0] in TOPS and (build / obj).exists():
-            generated = os.path.relpath(command["file"], build)
-            source = os.path.relpath(command["file"], SOURCE)
-            yield str(build / obj), source if generated.startswith("..") else generated
-
-
-def unbuilt(build):
-    """Sources of the product that the build does not compile."""
-    commands = json.loads((build / "compile_commands.json").read_text())
-    built = {os.path.relpath(command["file"], SOURCE) for command in commands}
-    found = (path.relative_to(SOURCE) for top in TOPS for path in (SOURCE / top).rglob("*.c"))
-    return sorted(str(path) for path in found if str(path) not in built)
+        generated = os.path.relpath(command["file"], build)
+        source = os.path.relpath(command["file"], SOURCE)
+        yield source if generated.startswith("..") else generated, re.search(r" -o (\S+)", command["command"]).group(1)
 
 
 class Product:
     def __init__(self, build):
-        self.unbuilt = unbuilt(build)
         self.defined, self.used = {}, collections.defaultdict(set)
-        objs = dict(objects(build))
+        built = list(commands(build))
+        objs = {str(build / obj): source for source, obj in built
+                if obj.split("/")[0] in TOPS and (build / obj).exists()}
         if not objs:
             sys.exit(f"symbols: no objects below {build}: is it built?")
+        sources = (str(path.relative_to(SOURCE)) for top in TOPS for path in (SOURCE / top).rglob("*.c"))
+        self.unbuilt = sorted(set(sources) - {source for source, _ in built})
         self.read(objs)
         self.users = collections.defaultdict(set)
         self.needs = collections.defaultdict(set)
