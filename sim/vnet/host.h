@@ -24,4 +24,14 @@ static inline uint32_t rn_host_transmit(struct rn_dev *dev, rn_ns now, unsigned 
 	return len + RN_ICRC_LEN;
 }
 
+/* rn_mem_ops.atomic of hosts whose programs send no atomics. */
+static inline enum rn_mem_result rn_host_no_atomic(void *ctx,
+						   const struct rn_mem_atomic_req *req,
+						   uint64_t *orig,
+						   struct rn_mem_attr attr, uint64_t tag)
+{
+	(void)ctx, (void)req, (void)orig, (void)attr, (void)tag;
+	return RN_MEM_FAULT;
+}
+
 #endif /* RN_HOST_H */

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "rocin/mr.h"
+#include "sim/vnet/host.h"
 
 enum {
 	OUTSTANDING = 4, /* requests of a flow, posted and not complete */
@@ -236,19 +237,11 @@ static enum rn_mem_result mem_read(void *ctx, void *dst, rn_iova src, uint32_t l
 	return RN_MEM_DONE;
 }
 
-static enum rn_mem_result mem_atomic(void *ctx, const struct rn_mem_atomic_req *req,
-				     uint64_t *orig, struct rn_mem_attr attr,
-				     uint64_t tag)
-{
-	(void)ctx, (void)req, (void)orig, (void)attr, (void)tag;
-	return RN_MEM_FAULT;
-}
-
 static const struct rn_mem_ops memory = {
 	.always_done = true,
 	.write = mem_write,
 	.read = mem_read,
-	.atomic = mem_atomic,
+	.atomic = rn_host_no_atomic,
 };
 
 /* ------------------------------------------------------------------------- work */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "rocin/mr.h"
+#include "sim/vnet/host.h"
 #include "sim/vnet/vnet.h"
 
 enum {
@@ -95,19 +96,11 @@ static enum rn_mem_result mem_read(void *ctx, void *dst, rn_iova src, uint32_t l
 	return RN_MEM_DONE;
 }
 
-static enum rn_mem_result mem_atomic(void *ctx, const struct rn_mem_atomic_req *req,
-				     uint64_t *orig, struct rn_mem_attr attr,
-				     uint64_t tag)
-{
-	(void)ctx, (void)req, (void)orig, (void)attr, (void)tag;
-	return RN_MEM_FAULT;
-}
-
 static const struct rn_mem_ops mem_ops = {
 	.always_done = true,
 	.write = mem_write,
 	.read = mem_read,
-	.atomic = mem_atomic,
+	.atomic = rn_host_no_atomic,
 };
 
 /* ------------------------------------------------------------------- network */
