@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* host.h - what whoever drives a device in virtual time does with what leaves it. */
-#ifndef RN_HOST_H
-#define RN_HOST_H
+#ifndef RN_VNET_HOST_H
+#define RN_VNET_HOST_H
 
 #include "rocin/icrc.h"
 #include "rocin/transport.h"
@@ -34,4 +34,4 @@ static inline enum rn_mem_result rn_host_no_atomic(void *ctx,
 	return RN_MEM_FAULT;
 }
 
-#endif /* RN_HOST_H */
+#endif /* RN_VNET_HOST_H */

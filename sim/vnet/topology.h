@@ -7,8 +7,8 @@
  * hosts elsewhere may take any of them. Source: Al-Fares, Loukissas, Vahdat, "A Scalable,
  * Commodity Data Center Network Architecture", SIGCOMM 2008, 3.
  */
-#ifndef RN_TOPOLOGY_H
-#define RN_TOPOLOGY_H
+#ifndef RN_VNET_TOPOLOGY_H
+#define RN_VNET_TOPOLOGY_H
 
 #include "vnet.h"
 
@@ -33,4 +33,4 @@ static inline uint32_t rn_fat_tree_switches(uint32_t k)
 void rn_vnet_fat_tree(struct rn_vnet *v, uint32_t k, const struct rn_link_cfg *link,
 		      uint64_t seed);
 
-#endif /* RN_TOPOLOGY_H */
+#endif /* RN_VNET_TOPOLOGY_H */
