@@ -25,6 +25,7 @@ enum {
 struct rn_watch_record {
 	struct rn_psn psn;
 	uint32_t span; /* PSNs; 0: a READ whose PMTU is not known yet */
+	bool is_span_inferred; /* from the request behind it: that many at most */
 	uint8_t opcode;
 	bool is_resent, is_asked_anew; /* anew: a READ, from its middle on */
 	bool is_done;		       /* READs and atomics: answered in full */

@@ -10,14 +10,15 @@
 
 /* ------------------------------------------------------------------------ one by one */
 enum {
+	PMTU_MIN = 256,
 	PAYLOAD_MAX = 4096,
 	PKEY_BASE = 0x7fff,
 	DMALEN_MAX = 0x80000000,
 };
 
-static bool is_mtu(uint32_t len)
+static bool is_pmtu(uint64_t len)
 {
-	return len >= 256 && len <= PAYLOAD_MAX && (len & (len - 1)) == 0;
+	return len >= PMTU_MIN && len <= PAYLOAD_MAX && (len & (len - 1)) == 0;
 }
 
 /* Return: false if there is nothing more to be read. */
@@ -81,7 +82,7 @@ static void check_payload(struct rn_watch_job *job)
 	}
 	if (len > PAYLOAD_MAX)
 		rn_watch_say(job, RN_RULE_PAYLOAD_MAX, "%" PRIu32, len);
-	else if (!(flags & RN_OP_LAST) && !is_mtu(len))
+	else if (!(flags & RN_OP_LAST) && !is_pmtu(len))
 		rn_watch_say(job, RN_RULE_MTU_SIZE, "%" PRIu32, len);
 	if (!(flags & RN_OP_FIRST) && flags & RN_OP_LAST && len == 0)
 		rn_watch_say(job, RN_RULE_LAST_EMPTY, "%s", "");
@@ -277,49 +278,89 @@ static uint32_t read_span(uint32_t dma_len, uint32_t pmtu)
 	return dma_len <= pmtu ? 1 : (dma_len - 1) / pmtu + 1;
 }
 
-/* Only the newest request can be a READ of unknown extent. */
-static void set_span(struct rn_watch_flow *f, uint32_t span)
+/* Of a READ that has @span PSNs, as far as those behind it tell. */
+static void set_span(struct rn_watch_flow *f, struct rn_watch_record *r, uint32_t span)
 {
-	struct rn_watch_record *r = f->count ? rn_watch_at(f, f->count - 1) : NULL;
-
-	if (!r || r->span)
-		return;
 	r->span = span;
 	f->next = rn_psn_add(r->psn, span);
 	forget_oldest(f);
 }
 
-void rn_watch_learn_mtu(struct rn_watch_flow *f, uint32_t pmtu)
+/* READs whose PSNs were counted by the requests behind them have as many, or the request
+ * behind one was missed.
+ */
+static void settle_spans(struct rn_watch_flow *f)
 {
-	const struct rn_watch_record *r = f->count ? rn_watch_at(f, f->count - 1) : NULL;
+	for (uint32_t i = 0; i < f->count; i++) {
+		struct rn_watch_record *r = rn_watch_at(f, i);
+		uint32_t span = read_span(r->dma_len, f->half.pmtu);
 
-	f->half.pmtu = pmtu;
-	if (r && !r->span && read_span(r->dma_len, pmtu) < PSN_HALF)
-		set_span(f, read_span(r->dma_len, pmtu));
+		if (!r->is_span_inferred)
+			continue;
+		r->is_span_inferred = false;
+		if (span > r->span)
+			rn_watch_doubt(f);
+		else
+			r->span = span;
+	}
 }
 
-/* The request behind a READ tells how many PSNs that has, and so the PMTU, if no other
- * gives as many.
- */
-static void learn_from(struct rn_watch_flow *f, struct rn_psn psn)
+/* Only the newest request can be a READ of unknown extent. */
+void rn_watch_learn_mtu(struct rn_watch_flow *f, uint32_t pmtu)
 {
-	const struct rn_watch_record *r = f->count ? rn_watch_at(f, f->count - 1) : NULL;
-	uint32_t fits = 0, count = 0;
+	struct rn_watch_record *r = f->count ? rn_watch_at(f, f->count - 1) : NULL;
+
+	f->half.pmtu = pmtu;
+	settle_spans(f);
+	if (r && !r->span && read_span(r->dma_len, pmtu) < PSN_HALF)
+		set_span(f, r, read_span(r->dma_len, pmtu));
+}
+
+/* Whether @p asks for the rest of the READ @r from its PSN number @k on. Return: the PMTU
+ * that follows from the place in memory, or 0.
+ */
+static uint32_t pmtu_of_rest(const struct rn_watch_record *r, const struct rn_packet *p,
+			     uint32_t k)
+{
+	uint64_t done = p->reth.va - r->va;
+
+	if (p->op->kind != RN_OP_KIND_READ || p->reth.rkey != r->rkey ||
+	    done >= r->dma_len || p->reth.dma_len != r->dma_len - done)
+		return 0;
+	return done % k == 0 && is_pmtu(done / k) ? (uint32_t)(done / k) : 0;
+}
+
+/* Nobody knows what was missed before @psn: how many messages, and what was begun. */
+static void miss(struct rn_watch_flow *f, struct rn_psn psn)
+{
+	f->knows_message = f->has_msn = f->has_credits = false;
+	f->kind = 0;
+	f->msn_since = psn;
+}
+
+/* The request behind a READ of unknown extent asks for the rest of it, or tells how many
+ * PSNs it has at most: some requests may have been missed in between.
+ */
+static void infer_span(struct rn_watch_flow *f, const struct rn_packet *p)
+{
+	struct rn_watch_record *r = f->count ? rn_watch_at(f, f->count - 1) : NULL;
+	uint32_t most, pmtu;
 	int32_t span;
 
 	if (!r || r->span)
 		return;
-	span = rn_psn_diff(psn, r->psn);
-	for (uint32_t pmtu = 256; span > 0 && pmtu <= 4096; pmtu *= 2) {
-		if (read_span(r->dma_len, pmtu) == (uint32_t)span) {
-			fits = pmtu;
-			count++;
-		}
+	span = rn_psn_diff(p->bth.psn, r->psn);
+	if (span <= 0)
+		return;
+	pmtu = pmtu_of_rest(r, p, (uint32_t)span);
+	if (pmtu) {
+		rn_watch_learn_mtu(f, pmtu);
+		return;
 	}
-	if (count == 1)
-		rn_watch_learn_mtu(f, fits);
-	else if (span > 0)
-		set_span(f, count ? (uint32_t)span : 1);
+	most = read_span(r->dma_len, PMTU_MIN);
+	r->is_span_inferred = true;
+	set_span(f, r, (uint32_t)span < most ? (uint32_t)span : most);
+	miss(f, p->bth.psn);
 }
 
 static void check_mtu(struct rn_watch_job *job, struct rn_watch_flow *f)
@@ -330,7 +371,7 @@ static void check_mtu(struct rn_watch_job *job, struct rn_watch_flow *f)
 	if (!(p->op->flags & RN_OP_PAYLOAD))
 		return;
 	if (!f->half.pmtu) {
-		if (is_full && p->payload_len >= 256 && p->payload_len <= 4096)
+		if (is_full && is_pmtu(p->payload_len))
 			rn_watch_learn_mtu(f, p->payload_len);
 		return;
 	}
@@ -468,12 +509,9 @@ static void take(struct rn_watch_job *job, struct rn_watch_flow *f)
 	f->half.n.sent_bytes += p->payload_len;
 }
 
-/* Packets of which nothing is known: what was in progress, how many messages. */
 static void skip(struct rn_watch_job *job, struct rn_watch_flow *f, uint32_t missing)
 {
-	f->knows_message = f->has_msn = f->has_credits = false;
-	f->kind = 0;
-	f->msn_since = job->p->bth.psn;
+	miss(f, job->p->bth.psn);
 	f->half.n.missing += missing;
 	job->out->missing = missing;
 	rn_watch_say(job, RN_RULE_GAP, "%" PRIu32 " missing before %" PRIu32, missing,
@@ -749,15 +787,35 @@ static void start_anew(struct rn_watch_job *job, struct rn_watch_flow *f)
 
 /* ---- A request ---- */
 
+/* The request that @psn was sent as before, or NULL. */
+static struct rn_watch_record *find_first(struct rn_watch_flow *f,
+					  const struct rn_packet *p)
+{
+	struct rn_watch_record *r = rn_watch_record(f, p->bth.psn);
+	uint32_t k = r ? (uint32_t)rn_psn_diff(p->bth.psn, r->psn) : 0;
+
+	if (k == 0 || !r->is_span_inferred || pmtu_of_rest(r, p, k))
+		return r;
+	/* The READ ends before it, and the request itself was missed. */
+	r->span = k;
+	return NULL;
+}
+
 static void place(struct rn_watch_job *job, struct rn_watch_flow *f)
 {
 	struct rn_psn psn = job->p->bth.psn;
 	int32_t d = rn_psn_diff(psn, f->next);
-	struct rn_watch_record *r = d < 0 ? rn_watch_record(f, psn) : NULL;
+	struct rn_watch_record *r = d < 0 ? find_first(f, job->p) : NULL;
 
 	if (is_another(job, f, r)) {
+		/* Of a READ of that connection whose request was missed. */
+		bool may_be_rest =
+			job->p->op->kind == RN_OP_KIND_READ && (f->is_doubted || d < 0);
+
 		start_anew(job, f);
 		take(job, f);
+		if (may_be_rest)
+			rn_watch_doubt(f);
 		return;
 	}
 	/* UC knows no second try: any other PSN is where it goes on (9.8.2.2). */
@@ -781,7 +839,7 @@ void rn_watch_request(struct rn_watch_job *job, struct rn_watch_flow *f)
 		rn_watch_loosen(job->w, f);
 		rn_watch_begin(job->w, f, psn);
 	}
-	learn_from(f, psn);
+	infer_span(f, job->p);
 	place(job, f);
 	f->asked = job->w->packets;
 	if (f->is_doubted)

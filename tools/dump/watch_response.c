@@ -133,7 +133,9 @@ static void acknowledge(struct rn_watch_job *job, struct rn_watch_flow *f,
 	if (r && rn_watch_is_answered(r->opcode)) {
 		uint32_t k = (uint32_t)rn_psn_diff(job->p->bth.psn, r->psn);
 
-		if (k + 1 < r->span) {
+		if (r->is_span_inferred) {
+			rn_watch_doubt(f);
+		} else if (k + 1 < r->span) {
 			rn_watch_say(job, RN_RULE_ACK_KIND, "%" PRIu32 " of %" PRIu32,
 				     k + 1, r->span);
 			return;
@@ -245,17 +247,21 @@ static bool is_fit(struct rn_watch_job *job, const struct rn_watch_record *r)
 	return fits;
 }
 
-/* Where READ responses tell the PMTU, if they are this READ's. */
+/* Where READ responses tell the PMTU and how many there are, if they are this READ's. */
 static void learn(struct rn_watch_job *job, struct rn_watch_flow *f,
-		  struct rn_watch_record *r)
+		  struct rn_watch_record *r, uint32_t k)
 {
 	const struct rn_packet *p = job->p;
 
+	if (job->is_muted)
+		return;
 	if (!(p->op->flags & RN_OP_LAST)) {
-		if (!f->half.pmtu && !job->is_muted && p->payload_len >= 256 &&
-		    p->payload_len <= 4096)
+		if (!f->half.pmtu && p->payload_len >= 256 && p->payload_len <= 4096)
 			rn_watch_learn_mtu(f, p->payload_len);
-	} else if (!r->span && p->bth.psn.v == r->psn.v && p->payload_len == r->dma_len) {
+	} else if (r->is_span_inferred) {
+		r->is_span_inferred = false;
+		r->span = k + 1;
+	} else if (!r->span && k == 0 && p->payload_len == r->dma_len) {
 		r->span = 1;
 	}
 }
@@ -276,10 +282,13 @@ static void check_read(struct rn_watch_job *job, struct rn_watch_flow *f,
 	if (r->is_anew_known && k == r->anew_at && !(p->op->flags & RN_OP_FIRST))
 		rn_watch_say(job, RN_RULE_READ_RESTART, "%s at PSN %" PRIu32, p->op->name,
 			     p->bth.psn.v);
-	if (is_end)
-		want = r->span == 1 ? r->dma_len : left;
-	else if (!f->half.pmtu || (r->is_asked_anew && p->op->flags & RN_OP_LAST))
+	if (is_end && r->span == 1)
+		want = r->dma_len;
+	else if (!f->half.pmtu ||
+		 (!is_end && r->is_asked_anew && p->op->flags & RN_OP_LAST))
 		return;
+	else if (is_end)
+		want = left;
 	if (p->payload_len != want)
 		rn_watch_say(job, RN_RULE_READ_LEN, "%" PRIu32 " bytes, not %" PRIu32,
 			     p->payload_len, want);
@@ -304,8 +313,8 @@ static void read_response(struct rn_watch_job *job, struct rn_watch_flow *f,
 	struct rn_psn psn = job->p->bth.psn;
 	uint32_t k = (uint32_t)rn_psn_diff(psn, r->psn);
 
-	learn(job, f, r);
-	if (!r->span) {
+	learn(job, f, r, k);
+	if (!r->span || r->is_span_inferred) {
 		if (job->is_muted)
 			rn_watch_doubt(f);
 		return;
@@ -336,7 +345,14 @@ static void answer(struct rn_watch_job *job, struct rn_watch_flow *f,
 	const struct rn_packet *p = job->p;
 
 	f->half.n.read_responses++;
-	if (!r || !is_fit(job, r))
+	if (!r)
+		return;
+	/* It may answer a request that was missed. */
+	if (r->is_span_inferred && p->op->kind != RN_OP_KIND_READ_RESPONSE) {
+		rn_watch_doubt(f);
+		return;
+	}
+	if (!is_fit(job, r))
 		return;
 	if (p->op->flags & RN_OP_AETH && rn_aeth_type(p->aeth.syndrome) == RN_AETH_ACK) {
 		check_msn(job, f, false);

@@ -7,7 +7,8 @@ enum {
 };
 
 #define UC(op) (RN_CLASS_UC | RN_RC_##op)
-#define READ_1 .op = RN_RC_READ_REQUEST, .va = 0x1000, .rkey = 7
+#define READ_REST(done) .op = RN_RC_READ_REQUEST, .va = 0x1000 + (done), .rkey = 7
+#define READ_1 READ_REST(0)
 #define BREAKS(rule) .broken = RN_RULE_##rule
 #define FINE .broken = TALK_FINE
 
@@ -89,9 +90,13 @@ static const struct conversation requests[] = {
 		{ .op = RN_RC_SEND_LAST, .psn = 98, .len = 1, FINE },
 		{ READ_1, .psn = 99, .dma_len = 3000, FINE },
 		{ .op = RN_RC_SEND_ONLY, .psn = 103, BREAKS(GAP) } } },
-	{ "READ that tells the MTU", { { READ_1, .psn = 99, .dma_len = 3000, FINE },
+	{ "READ with a request missed behind it", { { READ_1, .psn = 99, .dma_len = 3000, FINE },
 		{ .op = RN_RC_SEND_ONLY, .psn = 102, FINE },
-		{ .op = RN_RC_SEND_FIRST, .psn = 103, .len = 2048, BREAKS(MTU) } } },
+		{ .op = RN_RC_SEND_FIRST, .psn = 103, .len = 2048, FINE },
+		{ .op = RN_RC_SEND_ONLY, .psn = 101, FINE } } },
+	{ "READ whose rest tells the MTU", { { READ_1, .psn = 99, .dma_len = 3000, FINE },
+		{ READ_REST(2048), .psn = 101, .dma_len = 952, FINE },
+		{ .op = RN_RC_SEND_FIRST, .psn = 102, .len = 2048, BREAKS(MTU) } } },
 	{ "READ that leaves the MTU open", { { READ_1, .psn = 99, .dma_len = 300, FINE },
 		{ .op = RN_RC_SEND_ONLY, .psn = 100, FINE },
 		{ .op = RN_RC_SEND_FIRST, .psn = 101, .len = MTU, FINE } } },
