@@ -194,16 +194,16 @@ uint32_t rn_dev_received(const struct rn_dev *dev);
  */
 bool rn_dev_is_amid_message(const struct rn_dev *dev);
 
-/* Hears what the device thinks of a packet (rocin/remark.h): one of those that
+/* Hears what the device thinks of a packet (rocin/diagnostic.h): one of those that
  * rn_dev_receive() is given, or (@rx NULL) the one that rn_dev_transmit() is about to
  * build. Must not call into the device.
  */
-struct rn_remark;
-typedef void rn_remark_fn(void *ctx, const struct rn_remark *remark,
-			  const struct rn_rx *rx);
+struct rn_diagnostic;
+typedef void rn_diagnostic_fn(void *ctx, const struct rn_diagnostic *diagnostic,
+			      const struct rn_rx *rx);
 
 /* From now on; NULL: nobody does. Changes nothing else that the device does. */
-void rn_dev_set_remark(struct rn_dev *dev, rn_remark_fn *fn, void *ctx);
+void rn_dev_set_diagnostic(struct rn_dev *dev, rn_diagnostic_fn *fn, void *ctx);
 
 /* When rn_dev_expire() is next worth calling; RN_NEVER if no timer runs. */
 rn_ns rn_dev_deadline(const struct rn_dev *dev);

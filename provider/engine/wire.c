@@ -185,18 +185,19 @@ static const struct rn_capture_host host = {
 };
 
 /* What the core thinks. */
-static void hear(void *ctx, const struct rn_remark *remark, const struct rn_rx *rx)
+static void hear(void *ctx, const struct rn_diagnostic *diagnostic,
+		 const struct rn_rx *rx)
 {
 	struct rnp_engine *e = ctx;
 
 	if (e->wire.capture)
-		rn_capture_remark(e->wire.capture, remark, rx);
+		rn_capture_diagnostic(e->wire.capture, diagnostic, rx);
 }
 
 void rnp_capture_tell(void *ctx, const struct rn_fault_news *news)
 {
 	const struct rn_rx rx = { .data = news->packet, .len = news->len };
-	struct rn_remark what = news->what;
+	struct rn_diagnostic what = news->what;
 	struct rnp_engine *e = ctx;
 
 	if (!e->wire.capture)
@@ -211,7 +212,7 @@ void rnp_capture_tell(void *ctx, const struct rn_fault_news *news)
 	what.dest_qpn = rn_get_be24(news->packet + 5);
 	what.psn = rn_get_be24(news->packet + 9);
 	what.is_response = rn_capture_is_response(news->packet);
-	rn_capture_remark(e->wire.capture, &what, &rx);
+	rn_capture_diagnostic(e->wire.capture, &what, &rx);
 }
 
 static int add_middleware(struct rnp_engine *e)
@@ -222,7 +223,7 @@ static int add_middleware(struct rnp_engine *e)
 		if (rnp_wire_add_capture(&e->wire, &host, e))
 			return -ENOMEM;
 	}
-	rn_dev_set_remark(e->dev, hear, e);
+	rn_dev_set_diagnostic(e->dev, hear, e);
 	return 0;
 }
 
@@ -264,7 +265,7 @@ static void drop_if_idle(struct rnp_engine *e)
 {
 	if (!e->wire.capture || !rn_capture_is_idle(e->wire.capture))
 		return;
-	rn_dev_set_remark(e->dev, NULL, NULL);
+	rn_dev_set_diagnostic(e->dev, NULL, NULL);
 	rnp_wire_remove_capture(&e->wire);
 }
 

@@ -106,8 +106,8 @@ static void write_record(struct program *p)
 		   sizeof(rec) - offsetof(struct rn_capture_record, qpn));
 	if (take8(&script) & 1)
 		rec.time = take64();
-	if (rec.kind == RN_CAPTURE_REMARK)
-		rec.cap = sizeof(struct rn_remark);
+	if (rec.kind == RN_CAPTURE_DIAGNOSTIC)
+		rec.cap = sizeof(struct rn_diagnostic);
 	if (rec.len < rec.cap)
 		rec.len = rec.cap;
 	size = (uint32_t)(sizeof(rec) + rec.cap + RN_CAPTURE_ALIGN - 1) &

@@ -81,7 +81,7 @@ static size_t compose(struct script *s, uint8_t side, uint8_t *ip)
 	return 28 + len + RN_ICRC_LEN;
 }
 
-static void check_remark(const struct rn_watch *w, const struct rn_watch_remark *r)
+static void check_verdict(const struct rn_watch *w, const struct rn_watch_verdict *r)
 {
 	require(r->half == RN_WATCH_NONE || r->half < rn_watch_halves(w));
 	require(r->findings <= RN_WATCH_FINDINGS);
@@ -98,14 +98,14 @@ static void look(struct rn_watch *w, rn_ns at, const uint8_t *ip, size_t len)
 {
 	uint8_t *copy = malloc(len ? len : 1);
 	char text[RN_PACKET_TEXT_MAX];
-	struct rn_watch_remark remark;
+	struct rn_watch_verdict verdict;
 	struct rn_packet p;
 
 	require(copy != NULL);
 	memcpy(copy, ip, len);
 	if (rn_packet_parse(&p, copy, len)) {
-		rn_watch_packet(w, at, &p, &remark);
-		check_remark(w, &remark);
+		rn_watch_packet(w, at, &p, &verdict);
+		check_verdict(w, &verdict);
 		rn_packet_words(&p, text, sizeof(text));
 		require(strlen(text) + 1 < sizeof(text));
 	} else {

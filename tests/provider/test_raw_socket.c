@@ -99,8 +99,8 @@ int __wrap_setsockopt(int fd, int level, int name, const void *value, socklen_t 
 	return 0;
 }
 
-static struct cmsghdr *remark(struct msghdr *msg, struct cmsghdr *after, int level,
-			      int type, const void *what, size_t len)
+static struct cmsghdr *control_message(struct msghdr *msg, struct cmsghdr *after,
+				       int level, int type, const void *what, size_t len)
 {
 	struct cmsghdr *c = after ? CMSG_NXTHDR(msg, after) : CMSG_FIRSTHDR(msg);
 
@@ -134,8 +134,9 @@ ssize_t __wrap_recvmsg(int fd, struct msghdr *msg, int flags)
 		aux.tp_vlan_tpid = TAGGED;
 		aux.tp_vlan_tci = w->tag;
 	}
-	c = remark(msg, NULL, SOL_PACKET, PACKET_AUXDATA, &aux, sizeof(aux));
-	remark(msg, c, SOL_SOCKET, SO_RXQ_OVFL, &w->overflow, sizeof(w->overflow));
+	c = control_message(msg, NULL, SOL_PACKET, PACKET_AUXDATA, &aux, sizeof(aux));
+	control_message(msg, c, SOL_SOCKET, SO_RXQ_OVFL, &w->overflow,
+			sizeof(w->overflow));
 	return FRAME;
 }
 

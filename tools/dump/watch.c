@@ -431,7 +431,7 @@ static void watch_mad(struct rn_watch_job *job)
 /* --------------------------------------------------------------------------- packets */
 void rn_watch_say(struct rn_watch_job *job, enum rn_watch_rule rule, const char *fmt, ...)
 {
-	struct rn_watch_remark *out = job->out;
+	struct rn_watch_verdict *out = job->out;
 	struct rn_watch_finding *f;
 	va_list ap;
 
@@ -508,12 +508,12 @@ static bool is_taken(const struct rn_packet *p)
 }
 
 void rn_watch_packet(struct rn_watch *w, rn_ns at, const struct rn_packet *p,
-		     struct rn_watch_remark *out)
+		     struct rn_watch_verdict *out)
 {
 	struct rn_watch_job job = { .w = w, .at = at, .p = p, .out = out };
 	struct rn_watch_flow *f;
 
-	*out = (struct rn_watch_remark){ .half = RN_WATCH_NONE };
+	*out = (struct rn_watch_verdict){ .half = RN_WATCH_NONE };
 	w->packets++;
 	rn_watch_alone(&job);
 	if (!is_taken(p))

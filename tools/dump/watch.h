@@ -3,7 +3,7 @@
  * whom, what is sent again and why, and which rule of the transport a packet breaks.
  *
  * Inputs   rn_watch_packet(), in the order of the capture
- * Outputs  a remark for each packet; the counts of each half
+ * Outputs  a verdict for each packet; the counts of each half
  *
  * A "half" is the requests that go to one queue pair, with the responses to them. Packets
  * name only the queue pair that they go to: which two halves are a connection follows
@@ -126,7 +126,7 @@ enum {
 };
 
 /* What is to be said of one packet. */
-struct rn_watch_remark {
+struct rn_watch_verdict {
 	uint32_t half; /* whose request it is or answers, or RN_WATCH_NONE */
 	bool is_response;
 	bool is_new;	   /* a request seen for the first time */
@@ -199,12 +199,12 @@ void rn_watch_close(struct rn_watch *w);
 /**
  * rn_watch_packet() - Look at the next packet
  * @at:		When it was captured; it may be earlier than the one before
- * @out:	Out: the remark
+ * @out:	Out: the verdict
  *
  * Without memory for a new half the packet is looked at alone.
  */
 void rn_watch_packet(struct rn_watch *w, rn_ns at, const struct rn_packet *p,
-		     struct rn_watch_remark *out);
+		     struct rn_watch_verdict *out);
 
 /* Halves are numbered from 0 on. The pointer is valid until the next packet. */
 uint32_t rn_watch_halves(const struct rn_watch *w);

@@ -24,7 +24,7 @@ enum {
 /* A request packet, as it was sent first. */
 struct rn_watch_record {
 	struct rn_psn psn;
-	uint32_t span; /* PSNs; 0: a READ whose PMTU is not known yet */
+	uint32_t span;	       /* PSNs; 0: a READ whose PMTU is not known yet */
 	bool is_span_inferred; /* from the request behind it: that many at most */
 	uint8_t opcode;
 	bool is_resent, is_asked_anew; /* anew: a READ, from its middle on */
@@ -137,7 +137,7 @@ struct rn_watch_job {
 	struct rn_watch *w;
 	rn_ns at;
 	const struct rn_packet *p;
-	struct rn_watch_remark *out;
+	struct rn_watch_verdict *out;
 	bool is_muted; /* nobody knows whose response it is: it breaks no rule */
 };
 

@@ -20,7 +20,7 @@
  *   cq.c         completion queues and events
  *   srq.c        shared receive queues
  *   memory.c     memory regions and windows; lists of SGEs
- *   remark.c     what is said of packets to who captures them
+ *   diagnostic.c     what is said of packets to who captures them
  * transport/container  intrusive lists, timers and hash tables
  */
 #ifndef RN_QP_H
@@ -326,8 +326,8 @@ struct rn_dev {
 	uint32_t requests;	/* packets that were requests */
 	uint32_t received;	/* receives that were completed */
 	bool cq_failed; /* a CQ lost a CQE: its QPs go to ERR before the call returns */
-	rn_remark_fn *remark; /* or NULL */
-	void *remark_ctx;
+	rn_diagnostic_fn *diagnostic; /* or NULL */
+	void *diagnostic_ctx;
 	const struct rn_rx *arriving; /* within rn_dev_receive(); else NULL */
 	uint32_t read_in_flight;      /* READ response bytes asked for, all QPs */
 	struct rn_list read_waiting;  /* QPs stopped by the window: window.c */
@@ -339,16 +339,16 @@ struct rn_dev {
 };
 
 /* -------------------------------------------------------- counting, scheduling */
-/* A counter that says what is thought of the packet that arrives; remark.c. */
-void rn_remark_counted(struct rn_dev *dev, enum rn_stat stat);
+/* A counter that says what is thought of the packet that arrives; diagnostic.c. */
+void rn_diagnostic_counted(struct rn_dev *dev, enum rn_stat stat);
 
 static inline void rn_count(struct rn_dev *dev, enum rn_stat stat)
 {
 	/* Relaxed store: another process reads the page while we write it. */
 	__atomic_store_n(&dev->cfg.stats[stat], dev->cfg.stats[stat] + 1,
 			 __ATOMIC_RELAXED);
-	if (stat > RN_STAT_TX_SENDS && dev->remark)
-		rn_remark_counted(dev, stat);
+	if (stat > RN_STAT_TX_SENDS && dev->diagnostic)
+		rn_diagnostic_counted(dev, stat);
 }
 
 static inline void rn_count_n(struct rn_dev *dev, enum rn_stat stat, uint64_t n)

@@ -13,8 +13,8 @@
 
 #include <string.h>
 
+#include "transport/object/diagnostic.h"
 #include "transport/object/memory.h"
-#include "transport/object/remark.h"
 
 /* One packet of a request. */
 struct segment {
@@ -305,7 +305,7 @@ static void note_sent(struct rn_qp *qp, rn_ns now, struct rn_psn psn, struct rn_
 
 	if (rn_psn_before(psn, req->high)) {
 		rn_count(qp->dev, RN_STAT_RETRANSMITTED);
-		rn_remark_resent(qp, psn);
+		rn_diagnostic_resent(qp, psn);
 		if (qp->stats)
 			__atomic_store_n(&qp->stats->retransmitted,
 					 qp->stats->retransmitted + 1, __ATOMIC_RELAXED);

@@ -14,8 +14,8 @@
 
 #include <string.h>
 
+#include "transport/object/diagnostic.h"
 #include "transport/object/memory.h"
-#include "transport/object/remark.h"
 
 /* -------------------------------------------------------------------- loading */
 static void look_up(struct rn_request *q, const struct rn_qp *qp,
@@ -695,7 +695,7 @@ static void refuse(struct rn_qp *qp, rn_ns now, const struct rn_request *q,
 	bool recv_in_use =
 		qp->rsp.recv_taken || (q->flags & RN_OP_RECV_WQE_TAKEN && v > RN_V_RNR);
 
-	rn_remark_refused(qp, q, v);
+	rn_diagnostic_refused(qp, q, v);
 	if (v == RN_V_RECV_TOO_SHORT)
 		rn_count(qp->dev, RN_STAT_RESP_LOCAL_LENGTH);
 	if (recv_in_use) {

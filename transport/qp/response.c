@@ -27,8 +27,8 @@
 
 #include <string.h>
 
+#include "transport/object/diagnostic.h"
 #include "transport/object/memory.h"
-#include "transport/object/remark.h"
 
 #define SYNDROME_ACK rn_aeth_syndrome(RN_AETH_ACK, RN_AETH_NO_CREDIT)
 
@@ -252,7 +252,7 @@ uint32_t rn_rsp_build_ack(struct rn_qp *qp, rn_ns now, struct rn_build *b)
 	if (syndrome_is_ack(aeth.syndrome))
 		aeth.syndrome = credit_syndrome(qp);
 	count_nak(qp->dev, aeth.syndrome);
-	rn_remark_nak(qp, aeth.syndrome, rsp->ack_psn);
+	rn_diagnostic_nak(qp, aeth.syndrome, rsp->ack_psn);
 	settle_acked(qp);
 	p = emit_bth(qp, b, RN_RC_ACK, rsp->ack_psn, 0);
 	p = rn_aeth_emit(p, &aeth);

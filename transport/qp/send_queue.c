@@ -9,7 +9,7 @@
 
 #include "requester.h"
 #include "responder.h"
-#include "transport/object/remark.h"
+#include "transport/object/diagnostic.h"
 
 enum {
 	WORD_LEN = 8

@@ -62,7 +62,7 @@ struct step {
 struct talk {
 	struct rn_watch *w;
 	rn_ns now;
-	struct rn_watch_remark remark;
+	struct rn_watch_verdict verdict;
 	uint8_t bytes[TALK_PACKET_MAX];
 };
 
@@ -185,17 +185,17 @@ static inline size_t talk_make(const struct step *s, uint8_t *ip)
 	return ip_len + 8 + len + RN_ICRC_LEN;
 }
 
-/* Returns the remark. */
-static inline const struct rn_watch_remark *talk_step(struct talk *t,
-						      const struct step *s)
+/* Returns the verdict. */
+static inline const struct rn_watch_verdict *talk_step(struct talk *t,
+						       const struct step *s)
 {
 	size_t len = talk_make(s, t->bytes);
 	struct rn_packet p;
 
 	t->now += s->wait ? s->wait : RN_USEC(10);
 	assert_true(rn_packet_parse(&p, t->bytes, len));
-	rn_watch_packet(t->w, t->now, &p, &t->remark);
-	return &t->remark;
+	rn_watch_packet(t->w, t->now, &p, &t->verdict);
+	return &t->verdict;
 }
 
 static inline struct talk talk_new(bool is_strict)

@@ -25,19 +25,19 @@ static struct rn_watch *listen_to(const char *name)
 	assert_non_null(w);
 	assert_non_null(pcap);
 	while ((data = next_packet(pcap, &len))) {
-		struct rn_watch_remark remark;
+		struct rn_watch_verdict verdict;
 		struct rn_packet p;
 
 		now += RN_MSEC(100); /* longer than each RNR timer in them */
 		if (!rn_packet_parse(&p, data, len))
 			continue;
 		assert_int_equal(p.form, RN_PACKET_WHOLE);
-		rn_watch_packet(w, now, &p, &remark);
-		for (unsigned i = 0; i < remark.findings; i++)
+		rn_watch_packet(w, now, &p, &verdict);
+		for (unsigned i = 0; i < verdict.findings; i++)
 			print_error("%s: %s: %s\n", name,
-				    rn_watch_rule_info[remark.finding[i].rule].name,
-				    remark.finding[i].detail);
-		assert_int_equal(remark.findings, 0);
+				    rn_watch_rule_info[verdict.finding[i].rule].name,
+				    verdict.finding[i].detail);
+		assert_int_equal(verdict.findings, 0);
 	}
 	pcap_close(pcap);
 	return w;

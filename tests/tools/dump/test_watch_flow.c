@@ -25,7 +25,7 @@
 static void responses_find_the_requests(void **state)
 {
 	struct talk t = talk_new(false);
-	const struct rn_watch_remark *r;
+	const struct rn_watch_verdict *r;
 
 	(void)state;
 	r = talk_step(&t, SEND(100));
@@ -47,7 +47,7 @@ static void responses_find_the_requests(void **state)
 static void a_response_goes_to_those_that_have_its_psn(void **state)
 {
 	struct talk t = talk_new(false);
-	const struct rn_watch_remark *r;
+	const struct rn_watch_verdict *r;
 
 	(void)state;
 	talk_step(&t, &(struct step){ .op = RN_RC_SEND_ONLY, .psn = 100, .qpn = 0x31 });
@@ -75,7 +75,7 @@ static void a_response_goes_to_those_that_have_its_psn(void **state)
 static void both_directions_are_one_connection(void **state)
 {
 	struct talk t = talk_new(false);
-	const struct rn_watch_remark *r;
+	const struct rn_watch_verdict *r;
 
 	(void)state;
 	talk_step(&t, SEND(100));
@@ -113,9 +113,9 @@ static void a_queue_pair_may_talk_to_itself(void **state)
 		memcpy(t.bytes + 16, t.bytes + 12, 4);
 		assert_true(rn_packet_parse(&p, t.bytes, len));
 		p.icrc = RN_PACKET_ICRC_RIGHT;
-		rn_watch_packet(t.w, i, &p, &t.remark);
-		assert_int_equal(t.remark.findings, 0);
-		assert_int_equal(t.remark.half, 0);
+		rn_watch_packet(t.w, i, &p, &t.verdict);
+		assert_int_equal(t.verdict.findings, 0);
+		assert_int_equal(t.verdict.half, 0);
 	}
 	assert_int_equal(rn_watch_peer(t.w, 0), 0);
 	talk_end(&t);
@@ -137,7 +137,7 @@ static void causes_of_sending_again(void **state)
 	assert_int_equal(talk_step(&t, SEND(104))->cause, RN_CAUSE_GO_BACK);
 	assert_int_equal(talk_step(&t, SEND(105))->cause, RN_CAUSE_NONE);
 	assert_int_equal(talk_step(&t, SEND(102))->cause, RN_CAUSE_TIMEOUT);
-	assert_int_equal(t.remark.since, RN_USEC(50));
+	assert_int_equal(t.verdict.since, RN_USEC(50));
 	talk_step(&t, NAK(103, TALK_RNR));
 	t.now += RN_MSEC(1);
 	assert_int_equal(talk_step(&t, SEND(103))->cause, RN_CAUSE_RNR);
@@ -183,10 +183,10 @@ static void a_nak_of_the_last_is_heeded_from_the_first(void **state)
 				t.now += RN_MSEC(1);
 			}
 			talk_step(&t, &s);
-			assert_int_equal(t.remark.findings, 0);
-			assert_int_equal(t.remark.cause, i < 3	  ? RN_CAUSE_NONE
-							 : i == 3 ? naks[k].cause
-								  : RN_CAUSE_GO_BACK);
+			assert_int_equal(t.verdict.findings, 0);
+			assert_int_equal(t.verdict.cause, i < 3	   ? RN_CAUSE_NONE
+							  : i == 3 ? naks[k].cause
+								   : RN_CAUSE_GO_BACK);
 		}
 		talk_end(&t);
 	}
@@ -254,8 +254,8 @@ static void the_rest_of_a_read_has_its_own_cause(void **state)
 				      .psn = 101,
 				      .va = 1024,
 				      .dma_len = 1976 });
-	assert_int_equal(t.remark.cause, RN_CAUSE_READ_GAP);
-	assert_int_equal(t.remark.findings, 0);
+	assert_int_equal(t.verdict.cause, RN_CAUSE_READ_GAP);
+	assert_int_equal(t.verdict.findings, 0);
 	talk_end(&t);
 }
 
@@ -267,14 +267,14 @@ static void another_connection_of_the_same_queue_pair(void **state)
 	talk_step(&t, SEND(100));
 	talk_step(&t, ACK(100, 1));
 	talk_step(&t, SEND(9000000));
-	assert_true(t.remark.starts_anew);
-	assert_int_equal(t.remark.findings, 0);
+	assert_true(t.verdict.starts_anew);
+	assert_int_equal(t.verdict.findings, 0);
 	talk_step(&t, ACK(9000000, 1));
-	assert_int_equal(t.remark.findings, 0);
+	assert_int_equal(t.verdict.findings, 0);
 	/* From the same PSN on, with other words. */
 	talk_step(&t, &(struct step){ .op = RN_RC_SEND_ONLY_IMM, .psn = 9000000 });
-	assert_true(t.remark.starts_anew);
-	assert_int_equal(t.remark.findings, 0);
+	assert_true(t.verdict.starts_anew);
+	assert_int_equal(t.verdict.findings, 0);
 	talk_end(&t);
 }
 
@@ -287,10 +287,10 @@ static void a_new_connection_was_refused_nothing(void **state)
 	talk_step(&t, SEND(100));
 	talk_step(&t, NAK(100, TALK_NAK_ACCESS));
 	talk_step(&t, SEND(1000000));
-	assert_true(t.remark.starts_anew);
+	assert_true(t.verdict.starts_anew);
 	talk_step(&t, ACK(1000000, 1));
-	assert_int_equal(t.remark.half, 0);
-	assert_int_equal(t.remark.findings, 0);
+	assert_int_equal(t.verdict.half, 0);
+	assert_int_equal(t.verdict.findings, 0);
 	talk_end(&t);
 }
 
@@ -318,13 +318,13 @@ static void a_damaged_packet_tells_nothing_of_a_connection(void **state)
 	(void)state;
 	send.has_bad_icrc = true;
 	talk_step(&t, &send);
-	assert_int_equal(t.remark.findings, 1);
-	assert_int_equal(t.remark.half, RN_WATCH_NONE);
+	assert_int_equal(t.verdict.findings, 1);
+	assert_int_equal(t.verdict.half, RN_WATCH_NONE);
 	assert_int_equal(rn_watch_halves(t.w), 0);
 	talk_end(&t);
 }
 
-static void a_remark_has_no_more_findings_than_it_has_room_for(void **state)
+static void a_verdict_has_no_more_findings_than_it_has_room_for(void **state)
 {
 	struct talk t = talk_new(false);
 	/* Nine rules: IP options, DF, queue pair 0, P_Key, SE, padding, payload, DMALen
@@ -343,7 +343,7 @@ static void a_remark_has_no_more_findings_than_it_has_room_for(void **state)
 
 	(void)state;
 	talk_step(&t, &all);
-	assert_int_equal(t.remark.findings, RN_WATCH_FINDINGS);
+	assert_int_equal(t.verdict.findings, RN_WATCH_FINDINGS);
 	assert_int_equal(rn_watch_half(t.w, 0)->n.violations, RN_WATCH_FINDINGS);
 	talk_end(&t);
 }
@@ -465,9 +465,9 @@ static void psns_wrap(void **state)
 		uint32_t psn = (0xffff80 + i) & 0xffffff;
 
 		talk_step(&t, SEND(psn));
-		assert_int_equal(t.remark.findings, 0);
+		assert_int_equal(t.verdict.findings, 0);
 		talk_step(&t, ACK(psn, i + 1));
-		assert_int_equal(t.remark.findings, 0);
+		assert_int_equal(t.verdict.findings, 0);
 	}
 	assert_int_equal(rn_watch_half(t.w, 0)->n.messages, 300);
 	talk_end(&t);
@@ -486,7 +486,7 @@ static void old_records_are_forgotten(void **state)
 		talk_step(&t, &(struct step){ .op = RN_RC_READ_REQUEST,
 					      .psn = psn,
 					      .dma_len = 256 << 18 });
-		assert_int_equal(t.remark.findings, 0);
+		assert_int_equal(t.verdict.findings, 0);
 		psn = (psn + (1 << 18)) & 0xffffff;
 	}
 	talk_end(&t);
@@ -502,7 +502,7 @@ static void as_many_as_are_remembered_and_more(void **state)
 	/* One that is forgotten, and one that is not. */
 	assert_int_equal(talk_step(&t, SEND(10))->findings, 0);
 	assert_int_not_equal(talk_step(&t, SEND(60000))->cause, RN_CAUSE_NONE);
-	assert_true(t.remark.since > 0);
+	assert_true(t.verdict.since > 0);
 	talk_end(&t);
 }
 
@@ -524,9 +524,9 @@ static uint32_t long_reads(struct talk *t, uint32_t count)
 		snprintf(whose, sizeof(whose), "RC_READ_REQUEST of PSN %u", psn);
 		psn = (psn + (1 << 18)) & 0xffffff;
 		talk_step(t, ACK((psn - 1) & 0xffffff, i + 2));
-		assert_int_equal(t->remark.findings, 1);
-		assert_int_equal(t->remark.finding[0].rule, RN_RULE_ACK_OVER);
-		assert_string_equal(t->remark.finding[0].detail, whose);
+		assert_int_equal(t->verdict.findings, 1);
+		assert_int_equal(t->verdict.finding[0].rule, RN_RULE_ACK_OVER);
+		assert_string_equal(t->verdict.finding[0].detail, whose);
 	}
 	return psn;
 }
@@ -563,14 +563,14 @@ static void the_end_of_the_longest_read_is_found(void **state)
 				      .len = 256,
 				      .syndrome = TALK_ACK,
 				      .msn = 11 });
-	assert_int_equal(t.remark.findings, 0);
+	assert_int_equal(t.verdict.findings, 0);
 	talk_step(&t, &(struct step){ .op = RN_RC_READ_RESPONSE_LAST,
 				      .psn = psn + psns - 1,
 				      .len = 256,
 				      .syndrome = TALK_ACK,
 				      .msn = 11 });
-	assert_int_equal(t.remark.findings, 1);
-	assert_int_equal(t.remark.finding[0].rule, RN_RULE_READ_GAP);
+	assert_int_equal(t.verdict.findings, 1);
+	assert_int_equal(t.verdict.finding[0].rule, RN_RULE_READ_GAP);
 	talk_end(&t);
 }
 
@@ -588,8 +588,8 @@ static void what_is_remembered_outlives_the_growth_of_its_room(void **state)
 		talk_step(&t, SEND(psn + i));
 	for (uint32_t i = 0; i < sends; i++) {
 		talk_step(&t, ACK(psn + i, 1 + reads + i + 1));
-		assert_int_equal(t.remark.findings, 0);
-		assert_int_equal(t.remark.since, sends * RN_USEC(10));
+		assert_int_equal(t.verdict.findings, 0);
+		assert_int_equal(t.verdict.since, sends * RN_USEC(10));
 	}
 	talk_end(&t);
 }
@@ -614,7 +614,7 @@ static void talk_mad(struct talk *t, const struct rn_cm_msg *m, bool is_from_b)
 				     .len = RN_MAD_LEN,
 				     .payload = mad,
 				     .is_from_b = is_from_b });
-	assert_int_equal(t->remark.findings, 0);
+	assert_int_equal(t->verdict.findings, 0);
 }
 
 static void call(struct talk *t)
@@ -658,20 +658,20 @@ static void the_connection_manager_tells_who_and_from_where(void **state)
 	(void)state;
 	connect_them(&t);
 	talk_step(&t, SEND(100));
-	assert_int_equal(t.remark.findings, 0);
-	h = rn_watch_half(t.w, t.remark.half);
+	assert_int_equal(t.verdict.findings, 0);
+	h = rn_watch_half(t.w, t.verdict.half);
 	assert_true(h->is_paired);
 	assert_int_equal(h->peer_qpn, TALK_QP_A);
 	assert_int_equal(h->pmtu, 1024);
 	/* MSNs begin at 0. */
 	talk_step(&t, ACK(100, 2));
-	assert_int_equal(t.remark.findings, 1);
-	assert_int_equal(t.remark.finding[0].rule, RN_RULE_MSN);
+	assert_int_equal(t.verdict.findings, 1);
+	assert_int_equal(t.verdict.finding[0].rule, RN_RULE_MSN);
 	/* The other way the first packet is not seen. */
 	talk_step(&t,
 		  &(struct step){ .op = RN_RC_SEND_ONLY, .psn = 501, .is_from_b = true });
-	assert_int_equal(t.remark.findings, 1);
-	assert_int_equal(t.remark.finding[0].rule, RN_RULE_GAP);
+	assert_int_equal(t.verdict.findings, 1);
+	assert_int_equal(t.verdict.finding[0].rule, RN_RULE_GAP);
 	talk_end(&t);
 }
 
@@ -684,8 +684,8 @@ static void no_more_reads_than_the_connection_was_made_for(void **state)
 	connect_them(&t);
 	for (; read.psn < 103; read.psn++)
 		talk_step(&t, &read);
-	assert_int_equal(t.remark.findings, 1);
-	assert_int_equal(t.remark.finding[0].rule, RN_RULE_DEPTH);
+	assert_int_equal(t.verdict.findings, 1);
+	assert_int_equal(t.verdict.finding[0].rule, RN_RULE_DEPTH);
 	talk_step(&t, &(struct step){ .op = RN_RC_READ_RESPONSE_ONLY,
 				      .psn = 100,
 				      .len = 8,
@@ -697,7 +697,7 @@ static void no_more_reads_than_the_connection_was_made_for(void **state)
 				      .syndrome = TALK_ACK,
 				      .msn = 2 });
 	talk_step(&t, &read);
-	assert_int_equal(t.remark.findings, 0);
+	assert_int_equal(t.verdict.findings, 0);
 	talk_end(&t);
 }
 
@@ -710,11 +710,11 @@ static void who_answers_a_call_may_allow_fewer_reads_than_were_asked_for(void **
 	call(&t);
 	answer_call(&t, 1);
 	talk_step(&t, &read);
-	assert_int_equal(t.remark.findings, 0);
+	assert_int_equal(t.verdict.findings, 0);
 	read.psn++;
 	talk_step(&t, &read);
-	assert_int_equal(t.remark.findings, 1);
-	assert_int_equal(t.remark.finding[0].rule, RN_RULE_DEPTH);
+	assert_int_equal(t.verdict.findings, 1);
+	assert_int_equal(t.verdict.finding[0].rule, RN_RULE_DEPTH);
 	talk_end(&t);
 }
 
@@ -741,13 +741,13 @@ static void a_read_is_under_way_until_its_last_response(void **state)
 						      .len = 1024,
 						      .syndrome = TALK_ACK,
 						      .msn = 1 });
-		assert_int_equal(t.remark.findings, 0);
+		assert_int_equal(t.verdict.findings, 0);
 		talk_step(&t, &(struct step){ .op = RN_RC_READ_REQUEST,
 					      .psn = 102,
 					      .dma_len = 8 });
-		assert_int_equal(t.remark.findings, answers == 1);
+		assert_int_equal(t.verdict.findings, answers == 1);
 		if (answers == 1)
-			assert_int_equal(t.remark.finding[0].rule, RN_RULE_DEPTH);
+			assert_int_equal(t.verdict.finding[0].rule, RN_RULE_DEPTH);
 		talk_end(&t);
 	}
 }
@@ -763,11 +763,11 @@ static void a_call_is_answered_once(void **state)
 	talk_step(&t, ACK(100, 1));
 	answer_call(&t, 8);
 	talk_step(&t, SEND(101));
-	assert_true(t.remark.is_new);
-	assert_int_equal(t.remark.missing, 0);
+	assert_true(t.verdict.is_new);
+	assert_int_equal(t.verdict.missing, 0);
 	talk_step(&t, ACK(101, 2));
-	assert_int_equal(t.remark.since, RN_USEC(10));
-	assert_int_equal(t.remark.findings, 0);
+	assert_int_equal(t.verdict.since, RN_USEC(10));
+	assert_int_equal(t.verdict.findings, 0);
 	talk_end(&t);
 }
 
@@ -783,9 +783,9 @@ static void marks_and_notifications_are_counted(void **state)
 	len = talk_make(SEND(101), t.bytes);
 	t.bytes[1] |= RN_ECN_CE;
 	assert_true(rn_packet_parse(&p, t.bytes, len));
-	rn_watch_packet(t.w, t.now, &p, &t.remark);
+	rn_watch_packet(t.w, t.now, &p, &t.verdict);
 	talk_step(&t, &(struct step){ .op = RN_CNP, .becn = true, .is_from_b = true });
-	assert_int_equal(t.remark.half, 0);
+	assert_int_equal(t.verdict.half, 0);
 	assert_int_equal(rn_watch_half(t.w, 0)->n.marked, 1);
 	assert_int_equal(rn_watch_half(t.w, 0)->n.cnps, 1);
 	talk_end(&t);
@@ -808,7 +808,7 @@ int main(void)
 		cmocka_unit_test(a_new_connection_was_refused_nothing),
 		cmocka_unit_test(findings_are_counted_by_their_level),
 		cmocka_unit_test(a_damaged_packet_tells_nothing_of_a_connection),
-		cmocka_unit_test(a_remark_has_no_more_findings_than_it_has_room_for),
+		cmocka_unit_test(a_verdict_has_no_more_findings_than_it_has_room_for),
 		cmocka_unit_test(round_trips_are_measured_once),
 		cmocka_unit_test(the_longest_round_trip_need_not_be_the_last),
 		cmocka_unit_test(long_round_trips_are_measured),

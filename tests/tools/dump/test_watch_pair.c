@@ -11,14 +11,14 @@ enum {
 	QP_Q = 0x42,
 };
 
-static const struct rn_watch_remark *send(struct talk *t, uint32_t qpn, uint32_t psn)
+static const struct rn_watch_verdict *send(struct talk *t, uint32_t qpn, uint32_t psn)
 {
 	return talk_step(t,
 			 &(struct step){ .op = RN_RC_SEND_ONLY, .psn = psn, .qpn = qpn });
 }
 
-static const struct rn_watch_remark *answer(struct talk *t, uint32_t qpn, uint32_t psn,
-					    uint8_t syndrome, uint32_t msn)
+static const struct rn_watch_verdict *answer(struct talk *t, uint32_t qpn, uint32_t psn,
+					     uint8_t syndrome, uint32_t msn)
 {
 	return talk_step(t, &(struct step){ .op = RN_RC_ACK,
 					    .psn = psn,
@@ -29,8 +29,8 @@ static const struct rn_watch_remark *answer(struct talk *t, uint32_t qpn, uint32
 
 static uint32_t asker(const struct talk *t)
 {
-	assert_int_not_equal(t->remark.half, RN_WATCH_NONE);
-	return rn_watch_half(t->w, t->remark.half)->qpn;
+	assert_int_not_equal(t->verdict.half, RN_WATCH_NONE);
+	return rn_watch_half(t->w, t->verdict.half)->qpn;
 }
 
 /* Both wait for an answer, and nobody has answered either of them. */
@@ -52,7 +52,7 @@ static void of_two_that_sent_a_psn_the_one_that_sent_it_last_is_taken(void **sta
 		send(&t, late, 100);
 		answer(&t, QP_P, 100, TALK_ACK, 1);
 		assert_int_equal(asker(&t), late);
-		assert_int_equal(t.remark.findings, 0);
+		assert_int_equal(t.verdict.findings, 0);
 		talk_end(&t);
 	}
 }
@@ -75,7 +75,7 @@ static void only_the_host_that_is_answered_can_have_asked(void **state)
 
 		half = talk_step(&t, &s)->half;
 		answer(&t, TALK_QP_A, 100, TALK_ACK, 1);
-		assert_int_equal(t.remark.half, RN_WATCH_NONE);
+		assert_int_equal(t.verdict.half, RN_WATCH_NONE);
 		assert_false(rn_watch_half(t.w, half)->is_paired);
 		/* And the one that is answered is known as soon as it is. */
 		s.op = RN_RC_ACK;
@@ -101,17 +101,17 @@ static void a_new_peer_is_not_held_to_what_was_told_of_the_former(void **state)
 		answer(&t, QP_P, 100, last_words[i], 1);
 		assert_int_equal(asker(&t), QP_X);
 		answer(&t, QP_P, 5000000, TALK_ACK, 7);
-		assert_int_equal(t.remark.half, RN_WATCH_NONE);
+		assert_int_equal(t.verdict.half, RN_WATCH_NONE);
 		send(&t, QP_X, 101);
 		answer(&t, QP_Q, 101, TALK_ACK, 50);
 		assert_int_equal(asker(&t), QP_X);
-		assert_int_equal(rn_watch_half(t.w, t.remark.half)->peer_qpn, QP_Q);
-		assert_int_equal(t.remark.findings, 0);
+		assert_int_equal(rn_watch_half(t.w, t.verdict.half)->peer_qpn, QP_Q);
+		assert_int_equal(t.verdict.findings, 0);
 		/* From here on it is held to what was told of this one. */
 		send(&t, QP_X, 102);
 		answer(&t, QP_Q, 102, TALK_ACK, 50);
-		assert_int_equal(t.remark.findings, 1);
-		assert_int_equal(t.remark.finding[0].rule, RN_RULE_MSN);
+		assert_int_equal(t.verdict.findings, 1);
+		assert_int_equal(t.verdict.finding[0].rule, RN_RULE_MSN);
 		talk_end(&t);
 	}
 }
@@ -131,10 +131,10 @@ static void what_was_told_in_doubt_is_forgotten_when_that_ends(void **state)
 	/* QP_Y alone has sent this, and has completed two messages more by now. */
 	answer(&t, QP_P, 102, TALK_ACK, 5);
 	assert_int_equal(asker(&t), QP_Y);
-	assert_int_equal(t.remark.findings, 0);
+	assert_int_equal(t.verdict.findings, 0);
 	answer(&t, QP_P, 104, TALK_ACK, 5);
 	assert_int_equal(asker(&t), QP_Y);
-	assert_int_equal(t.remark.findings, 0);
+	assert_int_equal(t.verdict.findings, 0);
 	talk_end(&t);
 }
 

@@ -195,7 +195,7 @@ static bool happens(struct world *w, unsigned percent)
 }
 
 /* What does not break a rule may still be suspect where the listener misses packets. */
-static void judge(struct world *w, const struct step *s, const struct rn_watch_remark *r)
+static void judge(struct world *w, const struct step *s, const struct rn_watch_verdict *r)
 {
 	for (unsigned i = 0; i < r->findings; i++) {
 		const struct rn_watch_rule_info *rule =

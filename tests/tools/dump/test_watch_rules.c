@@ -330,7 +330,7 @@ static bool is_over(const struct step *s)
 }
 
 static void check_step(const struct conversation *c, unsigned i,
-		       const struct rn_watch_remark *r)
+		       const struct rn_watch_verdict *r)
 {
 	unsigned want = c->step[i].broken;
 	bool found = want == TALK_FINE ? r->findings == 0 : false;
@@ -400,7 +400,7 @@ static void every_rule_was_broken_and_has_words(void **state)
 static void to_the_strict_each_suspicion_is_a_violation(void **state)
 {
 	struct talk t = talk_new(true);
-	const struct rn_watch_remark *r;
+	const struct rn_watch_verdict *r;
 
 	(void)state;
 	talk_step(&t, &(struct step){ .op = RN_RC_SEND_ONLY, .psn = 100 });

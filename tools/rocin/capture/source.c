@@ -13,7 +13,7 @@
 #include "rocin/stats.h"
 
 /* --------------------------------------------------------------------------- sources */
-static_assert((int)RN_CAPTURE_AHEAD > (int)RN_RX_BATCH, "remarks are within reach");
+static_assert((int)RN_CAPTURE_AHEAD > (int)RN_RX_BATCH, "diagnostics are within reach");
 
 /* ---------------------------------------------------------------- coming, going */
 static void read_program(struct rn_capture_source *s, int stats_fd)
@@ -126,17 +126,17 @@ void rn_capture_sources_free(struct rn_capture_sources *all)
 }
 
 /* --------------------------------------------------------------------- reading */
-static void take_remark(struct rn_capture_source *s)
+static void take_diagnostic(struct rn_capture_source *s)
 {
 	struct rn_capture_packet *p;
-	struct rn_remark remark;
+	struct rn_diagnostic diagnostic;
 
-	memcpy(&remark, s->reader.body, sizeof(remark));
+	memcpy(&diagnostic, s->reader.body, sizeof(diagnostic));
 	TAILQ_FOREACH_REVERSE(p, &s->queue, rn_capture_queue, link)
 	{
 		if (p->rec.number != s->reader.rec.number)
 			continue;
-		rn_capture_packet_remark(p, &remark);
+		rn_capture_packet_diagnostic(p, &diagnostic);
 		return;
 	}
 }
@@ -162,7 +162,7 @@ static void fill(struct rn_capture_source *s)
 		if (!rc && s->reader.rec.kind == RN_CAPTURE_PACKET)
 			rc = take_packet(s);
 		else if (!rc)
-			take_remark(s);
+			take_diagnostic(s);
 		s->is_dry = rc == -EAGAIN;
 		s->is_broken = rc == -EPROTO;
 		if (rc)

@@ -227,7 +227,7 @@ static void add_transport(struct line *l, const struct rn_packet *p)
 	add_mad(l, p);
 }
 
-static const char *const icrc_remarks[] = {
+static const char *const icrc_diagnostics[] = {
 	[RN_PACKET_ICRC_RIGHT] = "",
 	[RN_PACKET_ICRC_WRONG] = " [wrong ICRC]",
 	[RN_PACKET_ICRC_NONE] = " [no ICRC]",
@@ -241,7 +241,7 @@ void rn_packet_words(const struct rn_packet *p, char *text, size_t text_len)
 
 	text[0] = '\0';
 	add_transport(&l, p);
-	add_words(&l, "%s", icrc_remarks[p->icrc]);
+	add_words(&l, "%s", icrc_diagnostics[p->icrc]);
 }
 
 bool rn_packet_text(const uint8_t *ip, size_t len, char *text, size_t text_len)

@@ -48,7 +48,7 @@ struct rn_dump_packet {
 	uint64_t number; /* of the RoCEv2 packets, from 1 on */
 	rn_ns at;	 /* since the first one */
 	const struct rn_packet *p;
-	const struct rn_watch_remark *remark;
+	const struct rn_watch_verdict *verdict;
 	const struct rn_watch *watch;
 	/* What a pcapng file says beside it; NULL or empty: nothing. */
 	const char *comment;
@@ -121,7 +121,7 @@ void rn_dump_line_arrival(void *ctx, const struct rn_dump_arrival *a);
 enum {
 	RN_DUMP_NOTE_MAX = 160
 };
-void rn_dump_note(const struct rn_watch_remark *r, char note[RN_DUMP_NOTE_MAX]);
+void rn_dump_note(const struct rn_watch_verdict *r, char note[RN_DUMP_NOTE_MAX]);
 
 /* "gap (B5): PSNs go up by one a packet: 3 missing before 17" */
 enum {

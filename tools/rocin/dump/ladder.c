@@ -18,8 +18,8 @@ static enum rn_ladder_look look_of(const struct rn_dump_packet *d)
 	if (op->flags & RN_OP_NOTIFY)
 		return RN_LADDER_NOTIFY;
 	if (op->flags & RN_OP_REQUEST)
-		return d->remark->cause != RN_CAUSE_NONE ? RN_LADDER_AGAIN
-							 : RN_LADDER_REQUEST;
+		return d->verdict->cause != RN_CAUSE_NONE ? RN_LADDER_AGAIN
+							  : RN_LADDER_REQUEST;
 	if (op->kind != RN_OP_KIND_ACK)
 		return RN_LADDER_DATA;
 	return rn_aeth_type(d->p->aeth.syndrome) == RN_AETH_ACK ? RN_LADDER_ACK
@@ -86,7 +86,7 @@ static void add_comment(struct rn_ladder_row *row, const char *text)
 
 bool rn_ladder_row(struct rn_ladder_row *row, const struct rn_dump_packet *d)
 {
-	const struct rn_watch_remark *r = d->remark;
+	const struct rn_watch_verdict *r = d->verdict;
 	size_t len;
 
 	if (r->half == RN_WATCH_NONE || d->p->form != RN_PACKET_WHOLE)
@@ -305,10 +305,10 @@ bool rn_ladder_print(void *ctx, const struct rn_dump_packet *d)
 	text_arrow(t, &row, is_to_right(d->watch, &row));
 	if (d->comment && d->comment[0])
 		side_words(t, "#", d->comment);
-	for (unsigned i = 0; i < d->remark->findings; i++) {
-		rn_dump_finding(&d->remark->finding[i], text);
+	for (unsigned i = 0; i < d->verdict->findings; i++) {
+		rn_dump_finding(&d->verdict->finding[i], text);
 		side_words(t,
-			   d->remark->finding[i].level == RN_WATCH_VIOLATION
+			   d->verdict->finding[i].level == RN_WATCH_VIOLATION
 				   ? "! violation:"
 				   : "? suspicion:",
 			   text);
@@ -437,7 +437,7 @@ static void arrow(FILE *to, const struct rn_ladder_row *row, bool to_right, unsi
 }
 
 /* What stands right of the diagram: the worst first. */
-static void remark(FILE *to, const struct rn_ladder_row *row, unsigned y)
+static void verdict(FILE *to, const struct rn_ladder_row *row, unsigned y)
 {
 	const struct rn_watch_finding *f = &row->finding;
 	const struct rn_watch_rule_info *rule = &rn_watch_rule_info[f->rule];
@@ -498,7 +498,7 @@ static void packet(FILE *to, const struct rn_ladder_row *row, bool to_right, uns
 	if (row->comment[0])
 		said(to, row, y + 8);
 	fputs("</g>\n", to);
-	remark(to, row, y + 8);
+	verdict(to, row, y + 8);
 }
 
 static void frame(FILE *to, const struct rn_ladder_picture *p, unsigned height)

@@ -9,7 +9,7 @@
 #include "stats.h"
 #include "tools/rocin/common/packet_text.h"
 
-void rn_dump_note(const struct rn_watch_remark *r, char note[RN_DUMP_NOTE_MAX])
+void rn_dump_note(const struct rn_watch_verdict *r, char note[RN_DUMP_NOTE_MAX])
 {
 	char time[RN_DUMP_TIME_MAX];
 
@@ -76,25 +76,25 @@ bool rn_dump_line(void *ctx, const struct rn_dump_packet *d)
 	char src[RN_GID_TEXT_MAX], dst[RN_GID_TEXT_MAX];
 	char text[RN_PACKET_TEXT_MAX], note[RN_DUMP_NOTE_MAX], owner[RN_DUMP_SAID_MAX];
 
-	if (lines->findings_only && !d->remark->findings)
+	if (lines->findings_only && !d->verdict->findings)
 		return true;
 	if (d->shows_owner && !lines->findings_only) {
 		rn_dump_owner_words(d, owner);
 		said(lines, owner);
 	}
 	rn_packet_words(d->p, text, sizeof(text));
-	rn_dump_note(d->remark, note);
+	rn_dump_note(d->verdict, note);
 	fprintf(lines->to, "%12.6f  %s > %s  %s%s\n", (double)d->at / 1e9,
 		rn_gid_text(&d->p->flow.src, src), rn_gid_text(&d->p->flow.dst, dst),
 		text, note);
 	if (d->comment && d->comment[0])
 		said(lines, d->comment);
-	for (unsigned i = 0; i < d->remark->findings; i++) {
+	for (unsigned i = 0; i < d->verdict->findings; i++) {
 		char finding[RN_DUMP_FINDING_MAX];
 
-		rn_dump_finding(&d->remark->finding[i], finding);
+		rn_dump_finding(&d->verdict->finding[i], finding);
 		fprintf(lines->to, "%14s%s %s\n", "",
-			d->remark->finding[i].level == RN_WATCH_VIOLATION
+			d->verdict->finding[i].level == RN_WATCH_VIOLATION
 				? "! violation:"
 				: "? suspicion:",
 			finding);
@@ -103,7 +103,7 @@ bool rn_dump_line(void *ctx, const struct rn_dump_packet *d)
 }
 
 /* ------------------------------------------------------------------------------ JSON */
-static json_t *findings(const struct rn_watch_remark *r)
+static json_t *findings(const struct rn_watch_verdict *r)
 {
 	json_t *list = json_array();
 
@@ -209,7 +209,7 @@ void rn_dump_json_arrival(void *ctx, const struct rn_dump_arrival *a)
 bool rn_dump_json_packet(void *ctx, const struct rn_dump_packet *d)
 {
 	char src[RN_GID_TEXT_MAX], dst[RN_GID_TEXT_MAX];
-	const struct rn_watch_remark *r = d->remark;
+	const struct rn_watch_verdict *r = d->verdict;
 	json_t *o =
 		json_pack("{s:I, s:f, s:s, s:s}", "number", (json_int_t)d->number, "time",
 			  (double)d->at / 1e9, "src", rn_gid_text(&d->p->flow.src, src),

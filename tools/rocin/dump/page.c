@@ -73,8 +73,8 @@ void rn_dump_page_close(struct rn_dump_page *page)
 
 static void add_findings(struct rn_dump_page *page, const struct rn_dump_packet *d)
 {
-	for (unsigned i = 0; i < d->remark->findings; i++) {
-		const struct rn_watch_finding *f = &d->remark->finding[i];
+	for (unsigned i = 0; i < d->verdict->findings; i++) {
+		const struct rn_watch_finding *f = &d->verdict->finding[i];
 		struct finding *to = &page->finding[page->findings];
 
 		if (f->level == RN_WATCH_VIOLATION)

@@ -272,13 +272,13 @@ static bool is_wanted(const struct rn_dump_source *source, const struct rn_dump_
 
 	if (!source->has_qp || d->p->bth.dest_qpn == source->qp)
 		return true;
-	if (d->remark->half == RN_WATCH_NONE)
+	if (d->verdict->half == RN_WATCH_NONE)
 		return d->p->op->flags & RN_OP_DETH && d->p->deth.src_qpn == source->qp;
-	h = rn_watch_half(d->watch, d->remark->half);
+	h = rn_watch_half(d->watch, d->verdict->half);
 	return h->qpn == source->qp || (h->is_paired && h->peer_qpn == source->qp);
 }
 
-static void add_findings(struct rn_dump_total *total, const struct rn_watch_remark *r)
+static void add_findings(struct rn_dump_total *total, const struct rn_watch_verdict *r)
 {
 	for (unsigned i = 0; i < r->findings; i++) {
 		if (r->finding[i].level == RN_WATCH_VIOLATION)
@@ -318,9 +318,9 @@ static bool tell(struct reading *r, const struct rn_pcapng_found *found,
 		 const struct rn_packet *p, uint64_t *kept)
 {
 	const struct rn_gid *own = found->is_outbound ? &p->flow.src : &p->flow.dst;
-	struct rn_watch_remark remark;
+	struct rn_watch_verdict verdict;
 	struct rn_dump_packet d = { .p = p,
-				    .remark = &remark,
+				    .verdict = &verdict,
 				    .watch = r->w,
 				    .comment = found->comment,
 				    .interface = found->name,
@@ -333,7 +333,7 @@ static bool tell(struct reading *r, const struct rn_pcapng_found *found,
 		r->start = found->time;
 	d.number = r->number;
 	d.at = found->time - r->start;
-	rn_watch_packet(r->w, d.at, p, &remark);
+	rn_watch_packet(r->w, d.at, p, &verdict);
 	if (!is_wanted(r->source, &d))
 		return true;
 	if (kept)
@@ -342,7 +342,7 @@ static bool tell(struct reading *r, const struct rn_pcapng_found *found,
 		d.shows_owner = add_owner(r->owners, own, found->queue, found->name,
 					  found->description);
 	r->total->packets++;
-	add_findings(r->total, &remark);
+	add_findings(r->total, &verdict);
 	return r->form->packet(r->form->ctx, &d) && r->total->packets != r->source->count;
 }
 

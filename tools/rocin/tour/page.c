@@ -126,7 +126,8 @@ static void show_said(FILE *to, const struct rn_tour_look *look,
 	const char *const more = "              |      ";
 	bool is_from_a = p->from == RN_TOUR_A;
 
-	if (p->sender[0] && !p->remark.is_response && p->remark.cause == RN_CAUSE_NONE)
+	if (p->sender[0] && !p->verdict.is_response &&
+	    p->verdict.cause == RN_CAUSE_NONE)
 		wrap(to, look, is_from_a ? by_a : by_b, more, p->sender);
 	if (p->receiver[0])
 		wrap(to, look, is_from_a ? by_b : by_a, more, p->receiver);
@@ -150,7 +151,7 @@ static void show_wire(FILE *to, const struct rn_tour_look *look,
 		const struct rn_dump_packet d = { .number = p->number,
 						  .at = p->at,
 						  .p = &p->p,
-						  .remark = &p->remark,
+						  .verdict = &p->verdict,
 						  .watch = c->r->watch };
 
 		rn_ladder_print(&ladder, &d);
@@ -280,7 +281,7 @@ static json_t *packets_of(const struct rn_tour_result *r)
 
 	for (unsigned i = 0; i < r->packets; i++) {
 		const struct rn_tour_packet *p = &r->packet[i];
-		const char *again = rn_watch_cause_text(p->remark.cause);
+		const char *again = rn_watch_cause_text(p->verdict.cause);
 		char words[RN_PACKET_TEXT_MAX];
 		json_t *o;
 

@@ -221,7 +221,7 @@ int rn_tour_finish(struct rn_tour_result *r)
 
 		p->number = i + 1;
 		p->at -= (rn_ns)r->begin_real;
-		rn_watch_packet(r->watch, p->at, &p->p, &p->remark);
+		rn_watch_packet(r->watch, p->at, &p->p, &p->verdict);
 	}
 	return 0;
 }

@@ -198,7 +198,7 @@ static const struct rn_tour_packet *find_syndrome(const struct rn_tour_result *r
 static const struct rn_tour_packet *find_resent(const struct rn_tour_result *r)
 {
 	for (unsigned i = 0; i < r->packets; i++)
-		if (r->packet[i].remark.cause != RN_CAUSE_NONE)
+		if (r->packet[i].verdict.cause != RN_CAUSE_NONE)
 			return &r->packet[i];
 	return NULL;
 }
@@ -478,7 +478,7 @@ static void claims_of_rnr(struct rn_tour_checks *c)
 		claim(c, count_wcs(c->r, RN_TOUR_B) == 0, "B has no completion");
 		return;
 	}
-	claim(c, again && again->remark.cause == RN_CAUSE_RNR,
+	claim(c, again && again->verdict.cause == RN_CAUSE_RNR,
 	      "A's device sent the request again, because of it");
 	claim(c, again && again->at >= timer, "at %.2f ms, when the timer had run out",
 	      again ? (double)again->at / 1e6 : 0);
@@ -490,9 +490,9 @@ static void claim_resent(struct rn_tour_checks *c, enum rn_watch_cause cause)
 {
 	const struct rn_tour_packet *again = find_resent(c->r);
 
-	claim(c, again && again->remark.cause == cause,
+	claim(c, again && again->verdict.cause == cause,
 	      "A's device sent from there again: %s",
-	      again ? rn_watch_cause_text(again->remark.cause) : "it did not");
+	      again ? rn_watch_cause_text(again->verdict.cause) : "it did not");
 	/* A timer begins a little before its packet is on the wire, not before the stop.
 	 */
 	if (cause == RN_CAUSE_TIMEOUT)

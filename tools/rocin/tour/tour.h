@@ -108,7 +108,7 @@ struct rn_tour_packet {
 	enum rn_tour_end from;
 	rn_ns at;	    /* since the stop began */
 	struct rn_packet p; /* points into @frame */
-	struct rn_watch_remark remark;
+	struct rn_watch_verdict verdict;
 	char sender[RN_CAPTURE_COMMENT_MAX];   /* what the device that sent it said */
 	char receiver[RN_CAPTURE_COMMENT_MAX]; /* and the other one; empty: nothing */
 	bool is_received;

@@ -98,7 +98,7 @@ static void tell(void *ctx, const struct rn_fault_news *news)
 {
 	const struct rn_rx rx = { .data = news->packet, .len = news->len };
 	const struct rnd_cm_net *net = ctx;
-	struct rn_remark what = news->what;
+	struct rn_diagnostic what = news->what;
 
 	if (!net->capture)
 		return;
@@ -111,7 +111,7 @@ static void tell(void *ctx, const struct rn_fault_news *news)
 		return;
 	what.dest_qpn = rn_get_be24(news->packet + 5);
 	what.psn = rn_get_be24(news->packet + 9);
-	rn_capture_remark(net->capture, &what, &rx);
+	rn_capture_diagnostic(net->capture, &what, &rx);
 }
 
 static const struct rn_fault_host fault_host = {

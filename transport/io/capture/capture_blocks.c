@@ -56,7 +56,8 @@ struct rn_capture_packet *rn_capture_packet_new(const struct rn_capture_record *
 	return p;
 }
 
-/* -------------------------------------------------- remarks of the device in words */
+/* -------------------------------------------------- diagnostics of the device in words
+ */
 static const char *const objection_text[RN_OBJECTION_COUNT] = {
 	[RN_OBJECTION_OTHER] = "request refused",
 	[RN_OBJECTION_UNSUPPORTED] = "request refused: this QP does not serve its opcode",
@@ -107,13 +108,13 @@ static const char *counted_text(uint32_t stat)
 }
 
 static const char *const fault_text[] = {
-	[RN_REMARK_DROPPED] = "dropped on purpose",
-	[RN_REMARK_INJECTED] = "injected on purpose",
-	[RN_REMARK_CHANGED] = "changed on purpose",
-	[RN_REMARK_DELAYED] = "delayed on purpose",
+	[RN_DIAGNOSTIC_DROPPED] = "dropped on purpose",
+	[RN_DIAGNOSTIC_INJECTED] = "injected on purpose",
+	[RN_DIAGNOSTIC_CHANGED] = "changed on purpose",
+	[RN_DIAGNOSTIC_DELAYED] = "delayed on purpose",
 };
 
-static int refused_text(const struct rn_remark *r, char *text, size_t len)
+static int refused_text(const struct rn_diagnostic *r, char *text, size_t len)
 {
 	const char *why =
 		objection_text[r->code < RN_OBJECTION_COUNT ? r->code
@@ -130,7 +131,7 @@ static int refused_text(const struct rn_remark *r, char *text, size_t len)
 			r->va);
 }
 
-static int resent_text(const struct rn_remark *r, char *text, size_t len)
+static int resent_text(const struct rn_diagnostic *r, char *text, size_t len)
 {
 	const char *why = r->code == RN_STAT_PACKET_SEQ_ERR ? ": NAK, PSN sequence error"
 			  : r->code == RN_STAT_RNR_NAK_RX   ? ": RNR NAK"
@@ -142,7 +143,7 @@ static int resent_text(const struct rn_remark *r, char *text, size_t len)
 	return snprintf(text, len, "sent again%s", why);
 }
 
-static int nak_text(const struct rn_remark *r, char *text, size_t len)
+static int nak_text(const struct rn_diagnostic *r, char *text, size_t len)
 {
 	static const char *const code[] = { "PSN sequence error", "invalid request",
 					    "remote access error",
@@ -158,7 +159,7 @@ static int nak_text(const struct rn_remark *r, char *text, size_t len)
 	return snprintf(text, len, "acknowledgement");
 }
 
-static int fault_words(const struct rn_remark *r, char *text, size_t len)
+static int fault_words(const struct rn_diagnostic *r, char *text, size_t len)
 {
 	const char *what =
 		r->code < RN_ARRAY_SIZE(fault_text) ? fault_text[r->code] : NULL;
@@ -169,26 +170,26 @@ static int fault_words(const struct rn_remark *r, char *text, size_t len)
 			what ? what : "met", r->key);
 }
 
-size_t rn_remark_text(const struct rn_remark *r, char *text, size_t len)
+size_t rn_diagnostic_text(const struct rn_diagnostic *r, char *text, size_t len)
 {
 	int n = 0;
 
 	*text = '\0';
 	switch (r->kind) {
-	case RN_REMARK_COUNTED:
+	case RN_DIAGNOSTIC_COUNTED:
 		if (r->code < RN_STAT_COUNT)
 			n = snprintf(text, len, "%s", counted_text(r->code));
 		break;
-	case RN_REMARK_REFUSED:
+	case RN_DIAGNOSTIC_REFUSED:
 		n = refused_text(r, text, len);
 		break;
-	case RN_REMARK_RESENT:
+	case RN_DIAGNOSTIC_RESENT:
 		n = resent_text(r, text, len);
 		break;
-	case RN_REMARK_NAK:
+	case RN_DIAGNOSTIC_NAK:
 		n = nak_text(r, text, len);
 		break;
-	case RN_REMARK_FAULT:
+	case RN_DIAGNOSTIC_FAULT:
 		n = fault_words(r, text, len);
 		break;
 	default:
@@ -197,15 +198,16 @@ size_t rn_remark_text(const struct rn_remark *r, char *text, size_t len)
 	return n < 0 ? 0 : (size_t)n < len ? (size_t)n : len - 1;
 }
 
-void rn_capture_packet_remark(struct rn_capture_packet *p, const struct rn_remark *remark)
+void rn_capture_packet_diagnostic(struct rn_capture_packet *p,
+				  const struct rn_diagnostic *diagnostic)
 {
 	size_t at = strlen(p->comment);
 	size_t sep = at > 0 ? 2 : 0;
 
 	if (at + sep + 1 >= sizeof(p->comment))
 		return;
-	if (rn_remark_text(remark, p->comment + at + sep,
-			   sizeof(p->comment) - at - sep) &&
+	if (rn_diagnostic_text(diagnostic, p->comment + at + sep,
+			       sizeof(p->comment) - at - sep) &&
 	    sep)
 		memcpy(p->comment + at, "; ", 2);
 	else if (sep)

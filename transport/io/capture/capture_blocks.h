@@ -11,7 +11,7 @@
 
 #include "capture_ring.h"
 #include "pcapng.h"
-#include "rocin/remark.h"
+#include "rocin/diagnostic.h"
 
 enum {
 	RN_CAPTURE_COMMENT_MAX = 600,
@@ -47,12 +47,13 @@ struct rn_capture_packet {
 struct rn_capture_packet *rn_capture_packet_new(const struct rn_capture_record *rec,
 						const uint8_t *body);
 
-/* Append what @remark says to the comment. */
-void rn_capture_packet_remark(struct rn_capture_packet *p,
-			      const struct rn_remark *remark);
+/* Append what @diagnostic says to the comment. */
+void rn_capture_packet_diagnostic(struct rn_capture_packet *p,
+				  const struct rn_diagnostic *diagnostic);
 
-/* Words for @remark, which may be nonsense. Return: characters written, without NUL. */
-size_t rn_remark_text(const struct rn_remark *remark, char *text, size_t len);
+/* Words for @diagnostic, which may be nonsense. Return: characters written, without NUL.
+ */
+size_t rn_diagnostic_text(const struct rn_diagnostic *diagnostic, char *text, size_t len);
 
 /* ------------------------------------------------------------------------- the file */
 enum {

@@ -57,15 +57,15 @@ uint64_t rn_capture_log_put(struct rn_capture_log *log,
 	return p->rec.number;
 }
 
-void rn_capture_log_remark(struct rn_capture_log *log, uint64_t number,
-			   const struct rn_remark *remark)
+void rn_capture_log_diagnostic(struct rn_capture_log *log, uint64_t number,
+			       const struct rn_diagnostic *diagnostic)
 {
 	struct rn_capture_packet *p = TAILQ_LAST(&log->queue, queue);
 
 	while (p && p->rec.number > number)
 		p = TAILQ_PREV(p, queue, link);
 	if (p && p->rec.number == number)
-		rn_capture_packet_remark(p, remark);
+		rn_capture_packet_diagnostic(p, diagnostic);
 }
 
 static void write_packet(struct rn_capture_log *log, struct rn_capture_packet *p)

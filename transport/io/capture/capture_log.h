@@ -3,8 +3,8 @@
  * that its own process writes.
  *
  * The blocks are those of capture_blocks.h. A packet is kept until it is said that no
- * remark about it will come, and its block until there are some KiB of them or a flush;
- * so the file (own_file.h) ends with a whole block, also if the program is killed.
+ * diagnostic about it will come, and its block until there are some KiB of them or a
+ * flush; so the file (own_file.h) ends with a whole block, also if the program is killed.
  *
  * Threads: a log belongs to one lock. In a fork child: no call.
  */
@@ -45,8 +45,8 @@ uint64_t rn_capture_log_put(struct rn_capture_log *log,
 			    const struct rn_capture_record *rec, const void *body);
 
 /* About packet @number, if rn_capture_log_release() has not come since. */
-void rn_capture_log_remark(struct rn_capture_log *log, uint64_t number,
-			   const struct rn_remark *remark);
+void rn_capture_log_diagnostic(struct rn_capture_log *log, uint64_t number,
+			       const struct rn_diagnostic *diagnostic);
 
 /* All has been said about the packets that there are. */
 void rn_capture_log_release(struct rn_capture_log *log);

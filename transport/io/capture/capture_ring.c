@@ -6,7 +6,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "rocin/remark.h"
+#include "rocin/diagnostic.h"
 
 #define MAGIC 0x31504352u /* "RCP1" */
 
@@ -196,7 +196,8 @@ static bool is_record(const struct rn_capture_reader *r, uint32_t off, uint64_t 
 		return false;
 	if (rec->kind == RN_CAPTURE_PACKET)
 		return rec->len >= rec->cap && rec->len <= RN_CAPTURE_BODY_MAX;
-	return rec->kind == RN_CAPTURE_REMARK && rec->cap == sizeof(struct rn_remark);
+	return rec->kind == RN_CAPTURE_DIAGNOSTIC &&
+	       rec->cap == sizeof(struct rn_diagnostic);
 }
 
 /* Copy the header at the head: what the writer does to it later does not matter. */

@@ -33,8 +33,8 @@ enum {
 
 enum rn_capture_kind {
 	RN_CAPTURE_PAD = 1,
-	RN_CAPTURE_PACKET, /* body: BTH to ICRC, cut at the filter's length */
-	RN_CAPTURE_REMARK, /* body: struct rn_remark about packet @number */
+	RN_CAPTURE_PACKET,     /* body: BTH to ICRC, cut at the filter's length */
+	RN_CAPTURE_DIAGNOSTIC, /* body: struct rn_diagnostic about packet @number */
 };
 
 enum rn_capture_flag {
@@ -94,14 +94,15 @@ int rn_capture_writer_init(struct rn_capture_writer *w, void *mem, uint32_t size
 /**
  * rn_capture_put() - Append a record
  * @rec:	Kind, flags, len, time, qpn, ip_id, flow; the rest is filled in here. For
- *a remark also number
+ *a diagnostic also number
  * @body:	rec->cap bytes, at most RN_CAPTURE_BODY_MAX
  *
  * The reader sees it after rn_capture_publish(). A packet that does not fit is counted,
- * a remark that does not is gone; and so is what comes then, until the reader gives
+ * a diagnostic that does not is gone; and so is what comes then, until the reader gives
  * memory back: one gap instead of many.
  *
- * Return: the number of the packet, 0 if there was no room; of a remark nothing of use.
+ * Return: the number of the packet, 0 if there was no room; of a diagnostic
+ *	   nothing of use.
  */
 uint64_t rn_capture_put(struct rn_capture_writer *w, struct rn_capture_record *rec,
 			const void *body);
@@ -112,7 +113,7 @@ bool rn_capture_is_full(struct rn_capture_writer *w);
 /* Count packets that are not put at all; the reader sees that at once. */
 void rn_capture_miss(struct rn_capture_writer *w, uint32_t packets);
 
-/* Let the reader see what was put. Remarks about a packet come before that. */
+/* Let the reader see what was put. Diagnostics about a packet come before that. */
 void rn_capture_publish(struct rn_capture_writer *w);
 
 /* ------------------------------------------------------------------ the reader */

@@ -89,7 +89,7 @@ struct rn_capture {
 	uint8_t bth[RN_RX_BATCH][RN_BTH_LEN];
 
 	unsigned waiting;
-	struct rn_remark wait[WAITING_MAX];
+	struct rn_diagnostic wait[WAITING_MAX];
 
 	bool is_passed; /* there is something in passed[] */
 	struct passed passed[PASSED];
@@ -226,19 +226,19 @@ static void sinks_put(struct sinks *s, struct rn_capture_record *rec,
 	}
 }
 
-static void sinks_remark(struct sinks *s, const struct numbers *about,
-			 const struct rn_remark *remark)
+static void sinks_diagnostic(struct sinks *s, const struct numbers *about,
+			     const struct rn_diagnostic *diagnostic)
 {
-	struct rn_capture_record rec = { .kind = RN_CAPTURE_REMARK,
-					 .cap = sizeof(*remark) };
+	struct rn_capture_record rec = { .kind = RN_CAPTURE_DIAGNOSTIC,
+					 .cap = sizeof(*diagnostic) };
 
 	for (unsigned i = 0; i < RN_CAPTURES_MAX; i++) {
 		rec.number = about->ring[i];
 		if (rec.number && s->ring[i].ring.shared)
-			rn_capture_put(&s->ring[i].ring, &rec, remark);
+			rn_capture_put(&s->ring[i].ring, &rec, diagnostic);
 	}
 	if (about->log && s->log)
-		rn_capture_log_remark(s->log, about->log, remark);
+		rn_capture_log_diagnostic(s->log, about->log, diagnostic);
 }
 
 /* Count packets that are not put, to @rings. */
@@ -248,7 +248,7 @@ static void sinks_miss(struct sinks *s, unsigned rings, unsigned packets)
 		rn_capture_miss(&s->ring[__builtin_ctz(left)].ring, packets);
 }
 
-/* Let readers see what there is. @is_final: no remark about it will come. */
+/* Let readers see what there is. @is_final: no diagnostic about it will come. */
 static void sinks_publish(struct sinks *s, bool is_final)
 {
 	for (unsigned left = s->rings; left; left &= left - 1)
@@ -408,7 +408,7 @@ bool rn_capture_is_response(const uint8_t *packet)
 	return op >= RN_RC_READ_RESPONSE_FIRST && op <= RN_RC_ATOMIC_ACK;
 }
 
-static bool is_about(const struct rn_remark *r, const uint8_t *pkt, uint32_t len)
+static bool is_about(const struct rn_diagnostic *r, const uint8_t *pkt, uint32_t len)
 {
 	return len >= RN_BTH_LEN && r->dest_qpn == rn_get_be24(pkt + 5) &&
 	       r->psn == rn_get_be24(pkt + 9) &&
@@ -426,7 +426,7 @@ static void tell_waiting(struct rn_capture *c, const uint8_t *pkt, uint32_t len,
 			c->wait[kept++] = c->wait[i];
 			continue;
 		}
-		sinks_remark(&c->sinks, number, &c->wait[i]);
+		sinks_diagnostic(&c->sinks, number, &c->wait[i]);
 	}
 	c->waiting = kept;
 }
@@ -500,7 +500,7 @@ static int capture_transmit(void *ctx, const struct rn_super *super)
 	return 0;
 }
 
-void rn_capture_unsent(struct rn_capture *c, const struct rn_remark *what,
+void rn_capture_unsent(struct rn_capture *c, const struct rn_diagnostic *what,
 		       const struct rn_flow *flow, const uint8_t *packet, uint32_t len)
 {
 	unsigned sent = what->is_sent ? RN_CAPTURE_SENT : 0;
@@ -512,7 +512,7 @@ void rn_capture_unsent(struct rn_capture *c, const struct rn_remark *what,
 	struct numbers number;
 
 	sinks_put(&c->sinks, &rec, &ends, packet, &number);
-	sinks_remark(&c->sinks, &number, what);
+	sinks_diagnostic(&c->sinks, &number, what);
 	if (c->waiting && what->is_sent)
 		tell_waiting(c, packet, len, &number);
 	publish_records(c);
@@ -599,20 +599,20 @@ static unsigned find_received(const struct rn_capture *c, const struct rn_rx *rx
 	return c->received;
 }
 
-void rn_capture_remark(struct rn_capture *c, const struct rn_remark *remark,
-		       const struct rn_rx *rx)
+void rn_capture_diagnostic(struct rn_capture *c, const struct rn_diagnostic *diagnostic,
+			   const struct rn_rx *rx)
 {
 	unsigned i;
 
-	if (remark->is_sent) {
+	if (diagnostic->is_sent) {
 		if (c->waiting == WAITING_MAX)
 			memmove(c->wait, c->wait + 1, --c->waiting * sizeof(c->wait[0]));
-		c->wait[c->waiting++] = *remark;
+		c->wait[c->waiting++] = *diagnostic;
 		return;
 	}
 	i = find_received(c, rx);
 	if (i < c->received) {
-		sinks_remark(&c->sinks, &c->number[i], remark);
+		sinks_diagnostic(&c->sinks, &c->number[i], diagnostic);
 		c->is_judged = false;
 	}
 }

@@ -10,8 +10,8 @@
 #ifndef RN_NET_CAPTURE_H
 #define RN_NET_CAPTURE_H
 
+#include "rocin/diagnostic.h"
 #include "rocin/net.h"
-#include "rocin/remark.h"
 
 enum {
 	RN_CAPTURES_MAX = 4, /* at the same time */
@@ -65,17 +65,17 @@ void rn_capture_set_log(struct rn_capture *c, struct rn_capture_log *log);
 bool rn_capture_is_idle(const struct rn_capture *c);
 
 /**
- * rn_capture_remark() - Say what the device thinks
- * @remark:	Of a packet that is about to be transmitted (is_sent), or of one that the
+ * rn_capture_diagnostic() - Say what the device thinks
+ * @diagnostic:	Of a packet that is about to be transmitted (is_sent), or of one that the
  *		last receive() gave
  * @rx:		The latter, as receive() gave it or copied
  *
  * About a packet that is not captured: nothing.
  */
-void rn_capture_remark(struct rn_capture *c, const struct rn_remark *remark,
-		       const struct rn_rx *rx);
+void rn_capture_diagnostic(struct rn_capture *c, const struct rn_diagnostic *diagnostic,
+			   const struct rn_rx *rx);
 
-/* Is the packet, a BTH at least, an answer? struct rn_remark says so of one sent. */
+/* Is the packet, a BTH at least, an answer? struct rn_diagnostic says so of one sent. */
 bool rn_capture_is_response(const uint8_t *packet);
 
 /* All has been said about what was received: let those who capture see all that there is.
@@ -85,10 +85,10 @@ void rn_capture_flush(struct rn_capture *c);
 
 /**
  * rn_capture_unsent() - Show a packet that the wire never carries
- * @what:	A remark of RN_REMARK_FAULT: is_sent: dropped by a rule on its way out;
- *else made up by one, and given to the device
+ * @what:	A diagnostic of RN_DIAGNOSTIC_FAULT: is_sent: dropped by a rule on its way
+ *out; else made up by one, and given to the device
  */
-void rn_capture_unsent(struct rn_capture *c, const struct rn_remark *what,
+void rn_capture_unsent(struct rn_capture *c, const struct rn_diagnostic *what,
 		       const struct rn_flow *flow, const uint8_t *packet, uint32_t len);
 
 #endif /* RN_NET_CAPTURE_H */

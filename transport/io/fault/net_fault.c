@@ -383,28 +383,30 @@ static void hand_on(struct rn_fault *f, enum rn_fault_dir dir, struct item *it,
 }
 
 static void tell_host(const struct rn_fault *f, enum rn_fault_dir dir,
-		      const struct item *it, enum rn_remark_fault what, uint64_t verdict)
+		      const struct item *it, enum rn_diagnostic_fault what,
+		      uint64_t verdict)
 {
 	bool is_sent = dir == RN_FAULT_TX;
 	struct rn_fault_news news = { .flow = &it->flow,
 				      .packet = it->data,
 				      .len = it->len,
-				      .is_unsent = is_sent && what == RN_REMARK_DROPPED };
+				      .is_unsent =
+					      is_sent && what == RN_DIAGNOSTIC_DROPPED };
 
 	if (!f->host || !f->host->tell)
 		return;
-	news.what = (struct rn_remark){ .kind = RN_REMARK_FAULT,
-					.is_sent = is_sent,
-					.code = what };
+	news.what = (struct rn_diagnostic){ .kind = RN_DIAGNOSTIC_FAULT,
+					    .is_sent = is_sent,
+					    .code = what };
 	if (verdict)
 		news.what.key = f->rules.rule[__builtin_ctzll(verdict)].number + 1;
 	f->host->tell(f->host_ctx, &news);
 }
 
-static enum rn_remark_fault done_to(const struct plan *plan)
+static enum rn_diagnostic_fault done_to(const struct plan *plan)
 {
-	return plan->delay > 0 || plan->places > 0 ? RN_REMARK_DELAYED
-						   : RN_REMARK_CHANGED;
+	return plan->delay > 0 || plan->places > 0 ? RN_DIAGNOSTIC_DELAYED
+						   : RN_DIAGNOSTIC_CHANGED;
 }
 
 /* @it has been judged; it is the lane's from now on. */
@@ -419,7 +421,7 @@ static void carry_out(struct rn_fault *f, enum rn_fault_dir dir, struct item *it
 		/* Who hears of it has seen what would have left before it. */
 		if (dir == RN_FAULT_TX)
 			(void)send_ready(f);
-		tell_host(f, dir, it, RN_REMARK_DROPPED, verdict);
+		tell_host(f, dir, it, RN_DIAGNOSTIC_DROPPED, verdict);
 		count_dropped(f, 1);
 		free(it);
 		return;
@@ -433,7 +435,7 @@ static void carry_out(struct rn_fault *f, enum rn_fault_dir dir, struct item *it
 	for (; plan.copies > 0; plan.copies--) {
 		struct item *copy = copy_item(it);
 
-		tell_host(f, dir, it, RN_REMARK_INJECTED, verdict);
+		tell_host(f, dir, it, RN_DIAGNOSTIC_INJECTED, verdict);
 		if (copy)
 			TAILQ_INSERT_TAIL(&f->lane[dir].ready, copy, link);
 	}

@@ -12,8 +12,8 @@
 #define RN_NET_FAULT_H
 
 #include "fault_rules.h"
+#include "rocin/diagnostic.h"
 #include "rocin/net.h"
-#include "rocin/remark.h"
 
 /* What happens to the device itself. */
 enum rn_fault_order {
@@ -26,7 +26,7 @@ enum rn_fault_order {
 
 /* A packet that rules have met. */
 struct rn_fault_news {
-	struct rn_remark what; /* but dest_qpn and psn */
+	struct rn_diagnostic what; /* but dest_qpn and psn */
 	const struct rn_flow *flow;
 	const uint8_t *packet; /* as it is now */
 	uint32_t len;

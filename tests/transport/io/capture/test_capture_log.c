@@ -234,21 +234,21 @@ static void a_new_file_is_an_empty_capture(void **state)
 
 static void packets_have_direction_queue_pair_and_comment(void **state)
 {
-	const struct rn_remark resent = { .kind = RN_REMARK_RESENT,
-					  .is_sent = true,
-					  .dest_qpn = REMOTE,
-					  .psn = 11,
-					  .code = RN_STAT_PACKET_SEQ_ERR };
-	const struct rn_remark duplicate = { .kind = RN_REMARK_COUNTED,
-					     .code = RN_STAT_DUPLICATE_REQUEST };
+	const struct rn_diagnostic resent = { .kind = RN_DIAGNOSTIC_RESENT,
+					      .is_sent = true,
+					      .dest_qpn = REMOTE,
+					      .psn = 11,
+					      .code = RN_STAT_PACKET_SEQ_ERR };
+	const struct rn_diagnostic duplicate = { .kind = RN_DIAGNOSTIC_COUNTED,
+						 .code = RN_STAT_DUPLICATE_REQUEST };
 	struct rig *rig = *state;
 	struct rn_rx rx[RN_RX_BATCH];
 
-	rn_capture_remark(rig->c, &resent, NULL);
+	rn_capture_diagnostic(rig->c, &resent, NULL);
 	send_packets(rig->net, REMOTE, 10, 2);
 	send_packets(rig->far, LOCAL, 20, 2);
 	assert_int_equal(rig->net->ops->receive(rig->net->ctx, rx), 2);
-	rn_capture_remark(rig->c, &duplicate, &rx[1]);
+	rn_capture_diagnostic(rig->c, &duplicate, &rx[1]);
 	rn_capture_flush(rig->c);
 	assert_true(rn_capture_log_flush_due(rig->log) != RN_NEVER);
 	rn_capture_log_flush(rig->log);
@@ -262,13 +262,13 @@ static void packets_have_direction_queue_pair_and_comment(void **state)
 }
 
 /* As rules about faults do, which look at a batch before the device does. */
-static void what_is_shown_meanwhile_does_not_end_the_remarks(void **state)
+static void what_is_shown_meanwhile_does_not_end_the_diagnostics(void **state)
 {
-	const struct rn_remark injected = { .kind = RN_REMARK_FAULT,
-					    .code = RN_REMARK_INJECTED,
-					    .key = 2 };
-	const struct rn_remark beyond = { .kind = RN_REMARK_COUNTED,
-					  .code = RN_STAT_OUT_OF_SEQUENCE };
+	const struct rn_diagnostic injected = { .kind = RN_DIAGNOSTIC_FAULT,
+						.code = RN_DIAGNOSTIC_INJECTED,
+						.key = 2 };
+	const struct rn_diagnostic beyond = { .kind = RN_DIAGNOSTIC_COUNTED,
+					      .code = RN_STAT_OUT_OF_SEQUENCE };
 	struct rig *rig = *state;
 	struct rn_rx rx[RN_RX_BATCH];
 	uint8_t copy[PACKET];
@@ -278,7 +278,7 @@ static void what_is_shown_meanwhile_does_not_end_the_remarks(void **state)
 	memcpy(copy, rx[0].data, sizeof(copy));
 	rn_capture_unsent(rig->c, &injected, &flow, copy, sizeof(copy));
 	send_packets(rig->net, REMOTE, 10, 1);
-	rn_capture_remark(rig->c, &beyond, &rx[1]);
+	rn_capture_diagnostic(rig->c, &beyond, &rx[1]);
 	while (rig->net->ops->receive(rig->net->ctx, rx) > 0)
 		;
 	rn_capture_log_flush(rig->log);
@@ -421,7 +421,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_new_file_is_an_empty_capture),
 		TEST(packets_have_direction_queue_pair_and_comment),
-		TEST(what_is_shown_meanwhile_does_not_end_the_remarks),
+		TEST(what_is_shown_meanwhile_does_not_end_the_diagnostics),
 		TEST(the_end_says_how_many_there_were),
 		TEST(a_fork_child_does_not_write_the_buffer_again),
 		TEST(what_was_flushed_outlives_a_kill),

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "rocin/remark.h"
+#include "rocin/diagnostic.h"
 #include "transport/io/capture/capture_ring.h"
 
 enum {
@@ -150,18 +150,19 @@ static void a_gap_lasts_until_the_reader_moves(void **state)
 	assert_int_equal(rig->r.rec.missed, 11);
 }
 
-static void a_remark_names_its_packet(void **state)
+static void a_diagnostic_names_its_packet(void **state)
 {
 	struct rig *rig = *state;
-	const struct rn_remark said = { .kind = RN_REMARK_NAK, .code = 0x60 };
-	struct rn_capture_record rec = { .kind = RN_CAPTURE_REMARK, .cap = sizeof(said) };
+	const struct rn_diagnostic said = { .kind = RN_DIAGNOSTIC_NAK, .code = 0x60 };
+	struct rn_capture_record rec = { .kind = RN_CAPTURE_DIAGNOSTIC,
+					 .cap = sizeof(said) };
 
 	rec.number = put(rig, 20);
 	rn_capture_put(&rig->w, &rec, &said);
 	rn_capture_publish(&rig->w);
 	expect(rig, 1, 20);
 	assert_int_equal(rn_capture_peek(&rig->r), 0);
-	assert_int_equal(rig->r.rec.kind, RN_CAPTURE_REMARK);
+	assert_int_equal(rig->r.rec.kind, RN_CAPTURE_DIAGNOSTIC);
 	assert_int_equal(rig->r.rec.number, 1);
 	assert_memory_equal(rig->r.body, &said, sizeof(said));
 }
@@ -209,7 +210,7 @@ static void a_writer_that_lies_is_not_followed(void **state)
 		{ offsetof(struct rn_capture_record, size), 4096 },
 		{ offsetof(struct rn_capture_record, size), UINT32_MAX - 15 },
 		{ offsetof(struct rn_capture_record, kind), 77 },
-		{ offsetof(struct rn_capture_record, kind), RN_CAPTURE_REMARK },
+		{ offsetof(struct rn_capture_record, kind), RN_CAPTURE_DIAGNOSTIC },
 		{ offsetof(struct rn_capture_record, cap), 4096 },
 		{ offsetof(struct rn_capture_record, cap), UINT32_MAX },
 		{ offsetof(struct rn_capture_record, len), 199 },
@@ -292,7 +293,7 @@ int main(void)
 		TEST(records_go_around_the_end),
 		TEST(what_does_not_fit_is_counted),
 		TEST(a_gap_lasts_until_the_reader_moves),
-		TEST(a_remark_names_its_packet),
+		TEST(a_diagnostic_names_its_packet),
 		TEST(memory_that_is_no_ring_is_refused),
 		TEST(a_reader_that_lies_gets_nothing),
 		TEST(a_writer_that_lies_is_not_followed),

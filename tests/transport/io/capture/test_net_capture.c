@@ -107,12 +107,12 @@ static void expect_nothing(struct rig *rig)
 	assert_int_equal(rn_capture_peek(&rig->r), -EAGAIN);
 }
 
-static void expect_remark(struct rig *rig, uint64_t number, uint32_t code)
+static void expect_diagnostic(struct rig *rig, uint64_t number, uint32_t code)
 {
-	struct rn_remark said;
+	struct rn_diagnostic said;
 
 	assert_int_equal(rn_capture_peek(&rig->r), 0);
-	assert_int_equal(rig->r.rec.kind, RN_CAPTURE_REMARK);
+	assert_int_equal(rig->r.rec.kind, RN_CAPTURE_DIAGNOSTIC);
 	assert_int_equal(rig->r.rec.number, number);
 	memcpy(&said, rig->r.body, sizeof(said));
 	assert_int_equal(said.code, code);
@@ -174,11 +174,11 @@ static void both_directions_are_written(void **state)
 	expect_nothing(rig);
 }
 
-static void remarks_go_with_the_packet_received(void **state)
+static void diagnostics_go_with_the_packet_received(void **state)
 {
 	struct rig *rig = *state;
 	struct rn_rx rx[RN_RX_BATCH];
-	struct rn_remark said = { .kind = RN_REMARK_COUNTED };
+	struct rn_diagnostic said = { .kind = RN_DIAGNOSTIC_COUNTED };
 	uint8_t copy[PACKET];
 	const struct rn_rx copied = { .data = copy, .len = PACKET };
 
@@ -186,43 +186,43 @@ static void remarks_go_with_the_packet_received(void **state)
 	send_packets(rig->far, LOCAL, 20, 3);
 	assert_int_equal(rig->net->ops->receive(rig->net->ctx, rx), 3);
 	said.code = 1;
-	rn_capture_remark(rig->c, &said, &rx[1]);
+	rn_capture_diagnostic(rig->c, &said, &rx[1]);
 	memcpy(copy, rx[2].data, sizeof(copy));
 	said.code = 2;
-	rn_capture_remark(rig->c, &said, &copied); /* as faults hand it on */
+	rn_capture_diagnostic(rig->c, &said, &copied); /* as faults hand it on */
 	make_packet(copy, PACKET, 0x0a, LOCAL, 99);
-	rn_capture_remark(rig->c, &said, &copied); /* of no packet of the batch */
+	rn_capture_diagnostic(rig->c, &said, &copied); /* of no packet of the batch */
 	rn_capture_flush(rig->c);
 	for (uint32_t i = 0; i < 3; i++)
 		expect(rig, 0, 20 + i, LOCAL);
-	expect_remark(rig, 2, 1);
-	expect_remark(rig, 3, 2);
+	expect_diagnostic(rig, 2, 1);
+	expect_diagnostic(rig, 3, 2);
 	expect_nothing(rig);
 }
 
-static void remarks_wait_for_the_packet_sent(void **state)
+static void diagnostics_wait_for_the_packet_sent(void **state)
 {
 	struct rig *rig = *state;
-	struct rn_remark said = { .kind = RN_REMARK_RESENT,
-				  .is_sent = true,
-				  .dest_qpn = REMOTE };
+	struct rn_diagnostic said = { .kind = RN_DIAGNOSTIC_RESENT,
+				      .is_sent = true,
+				      .dest_qpn = REMOTE };
 
 	begin(rig, 0, 0);
 	said.psn = 12;
 	said.code = 12;
-	rn_capture_remark(rig->c, &said, NULL);
+	rn_capture_diagnostic(rig->c, &said, NULL);
 	said.is_response = true; /* an acknowledgement of the same PSN */
-	rn_capture_remark(rig->c, &said, NULL);
+	rn_capture_diagnostic(rig->c, &said, NULL);
 	send_packets(rig->net, REMOTE, 11, 2);
 	expect(rig, RN_CAPTURE_SENT, 11, LOCAL);
 	expect(rig, RN_CAPTURE_SENT, 12, LOCAL);
-	expect_remark(rig, 2, 12);
+	expect_diagnostic(rig, 2, 12);
 	send_packets(rig->net, REMOTE, 12, 1);
 	expect(rig, RN_CAPTURE_SENT, 12, LOCAL);
 	expect_nothing(rig);
 	/* However many of them meet no packet. */
 	for (unsigned i = 0; i < 1000; i++)
-		rn_capture_remark(rig->c, &said, NULL);
+		rn_capture_diagnostic(rig->c, &said, NULL);
 }
 
 static void receive_all(struct rig *rig)
@@ -252,9 +252,9 @@ static void a_filter_knows_both_ends(void **state)
 
 static void a_packet_that_never_left_is_shown(void **state)
 {
-	const struct rn_remark dropped = { .kind = RN_REMARK_FAULT,
-					   .is_sent = true,
-					   .code = RN_REMARK_DROPPED };
+	const struct rn_diagnostic dropped = { .kind = RN_DIAGNOSTIC_FAULT,
+					       .is_sent = true,
+					       .code = RN_DIAGNOSTIC_DROPPED };
 	struct rig *rig = *state;
 	uint8_t data[PACKET];
 
@@ -262,7 +262,7 @@ static void a_packet_that_never_left_is_shown(void **state)
 	make_packet(data, PACKET, 0x0a, REMOTE, 7);
 	rn_capture_unsent(rig->c, &dropped, &flow, data, sizeof(data));
 	expect(rig, RN_CAPTURE_SENT | RN_CAPTURE_UNSENT, 7, LOCAL);
-	expect_remark(rig, 1, RN_REMARK_DROPPED);
+	expect_diagnostic(rig, 1, RN_DIAGNOSTIC_DROPPED);
 }
 
 static uint64_t missed(const struct rig *rig)
@@ -410,8 +410,8 @@ int main(void)
 		TEST(packets_of_a_connected_socket_are_written_with_its_identifications),
 		TEST(what_has_left_twice_is_written_twice),
 		TEST(both_directions_are_written),
-		TEST(remarks_go_with_the_packet_received),
-		TEST(remarks_wait_for_the_packet_sent),
+		TEST(diagnostics_go_with_the_packet_received),
+		TEST(diagnostics_wait_for_the_packet_sent),
 		TEST(a_filter_knows_both_ends),
 		TEST(a_packet_that_never_left_is_shown),
 		TEST(what_finds_no_room_is_counted),

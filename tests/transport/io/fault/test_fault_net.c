@@ -153,7 +153,7 @@ static unsigned got_before;
 static void note_drop(void *ctx, const struct rn_fault_news *news)
 {
 	(void)ctx;
-	assert_int_equal(news->what.code, RN_REMARK_DROPPED);
+	assert_int_equal(news->what.code, RN_DIAGNOSTIC_DROPPED);
 	got_before = peer_got(told_of);
 }
 

@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* test_remark.c - what a device says of packets to who captures them. */
-#include "rocin/remark.h"
+/* test_diagnostic.c - what a device says of packets to who captures them. */
+#include "rocin/diagnostic.h"
 #include "tests/kit/rc_pair.h"
 
 enum {
 	HEARD_MAX = 64
 };
 
-static struct rn_remark heard[HEARD_MAX];
+static struct rn_diagnostic heard[HEARD_MAX];
 static bool had_packet[HEARD_MAX];
 static unsigned heard_count;
 
-static void hear(void *ctx, const struct rn_remark *remark, const struct rn_rx *rx)
+static void hear(void *ctx, const struct rn_diagnostic *diagnostic,
+		 const struct rn_rx *rx)
 {
 	(void)ctx;
 	assert_true(heard_count < HEARD_MAX);
 	had_packet[heard_count] = rx != NULL;
-	heard[heard_count++] = *remark;
+	heard[heard_count++] = *diagnostic;
 }
 
 static struct rc listen_to_both(void)
@@ -24,8 +25,8 @@ static struct rc listen_to_both(void)
 	struct rc r = rc_new(&(struct pair_cfg){ 0 });
 
 	heard_count = 0;
-	rn_dev_set_remark(r.a->qp->dev, hear, NULL);
-	rn_dev_set_remark(r.b->qp->dev, hear, NULL);
+	rn_dev_set_diagnostic(r.a->qp->dev, hear, NULL);
+	rn_dev_set_diagnostic(r.b->qp->dev, hear, NULL);
 	return r;
 }
 
@@ -54,18 +55,18 @@ static void a_key_that_does_not_open_is_named(void **state)
 	assert_int_equal(pair_post_send(r.a, &wr), 0);
 	pair_run_until_quiet(r.p);
 	assert_int_equal(heard_count, 3);
-	assert_int_equal(heard[0].kind, RN_REMARK_REFUSED);
+	assert_int_equal(heard[0].kind, RN_DIAGNOSTIC_REFUSED);
 	assert_int_equal(heard[0].code, RN_OBJECTION_KEY);
 	assert_int_equal(heard[0].key, wr.rkey);
 	assert_int_equal(heard[0].len, 100);
 	assert_int_equal(heard[0].va, wr.remote_addr);
 	assert_true(had_packet[0]);
-	assert_int_equal(heard[1].kind, RN_REMARK_NAK);
+	assert_int_equal(heard[1].kind, RN_DIAGNOSTIC_NAK);
 	assert_int_equal(heard[1].code,
 			 rn_aeth_syndrome(RN_AETH_NAK, RN_NAK_REMOTE_ACCESS));
 	assert_int_equal(heard[1].dest_qpn, r.a->qp->qpn);
 	assert_true(heard[1].is_sent && heard[1].is_response && !had_packet[1]);
-	assert_int_equal(heard[2].kind, RN_REMARK_COUNTED);
+	assert_int_equal(heard[2].kind, RN_DIAGNOSTIC_COUNTED);
 	assert_int_equal(heard[2].code, RN_STAT_REQ_REMOTE_ACCESS);
 	pair_free(r.p);
 }
@@ -82,7 +83,7 @@ static void who_has_no_receive_is_asked_again(void **state)
 	assert_int_equal(pair_post_send(r.a, &wr), 0);
 	pair_run_until_quiet(r.p);
 	for (unsigned i = 0; i < heard_count; i++) {
-		if (heard[i].kind != RN_REMARK_RESENT)
+		if (heard[i].kind != RN_DIAGNOSTIC_RESENT)
 			continue;
 		assert_int_equal(heard[i].code, RN_STAT_RNR_NAK_RX);
 		assert_int_equal(heard[i].dest_qpn, r.b->qp->qpn);

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* diagnostic.h - what the device thinks of a packet, for captures.
+ *
+ * Lies in memory that processes of one build share: fixed layout, host byte order.
+ */
+#ifndef RN_DIAGNOSTIC_H
+#define RN_DIAGNOSTIC_H
+
+#include "rocin/types.h"
+
+enum rn_diagnostic_kind {
+	RN_DIAGNOSTIC_COUNTED = 1, /* code: enum rn_stat that the packet was counted in */
+	RN_DIAGNOSTIC_REFUSED,	   /* a request; code: enum rn_objection */
+	RN_DIAGNOSTIC_RESENT,	   /* a request; code: enum rn_stat, the reason */
+	RN_DIAGNOSTIC_NAK,	   /* an acknowledgement; code: AETH syndrome */
+	RN_DIAGNOSTIC_FAULT, /* code: enum rn_diagnostic_fault; key: its rule, from 1 */
+};
+
+/* Why a responder refuses a request. */
+enum rn_objection {
+	RN_OBJECTION_OTHER,
+	RN_OBJECTION_UNSUPPORTED,
+	RN_OBJECTION_SRQ,
+	RN_OBJECTION_SEQUENCE,
+	RN_OBJECTION_NOT_PERMITTED,
+	RN_OBJECTION_PAYLOAD_LEN,
+	RN_OBJECTION_RESOURCE,
+	RN_OBJECTION_TOO_LONG,
+	RN_OBJECTION_KEY,
+	RN_OBJECTION_MISALIGNED,
+	RN_OBJECTION_RECV_TOO_SHORT,
+	RN_OBJECTION_DMA_LEN,
+	RN_OBJECTION_RECV_PROT,
+	RN_OBJECTION_MEM_FAULT,
+	RN_OBJECTION_INVALIDATE,
+	RN_OBJECTION_COUNT
+};
+
+/* What a rule about faults has done to a packet. */
+enum rn_diagnostic_fault {
+	RN_DIAGNOSTIC_DROPPED = 1,
+	RN_DIAGNOSTIC_INJECTED, /* a copy: nobody but the rule has sent it */
+	RN_DIAGNOSTIC_CHANGED,
+	RN_DIAGNOSTIC_DELAYED,
+};
+
+struct rn_diagnostic {
+	uint16_t kind; /* enum rn_diagnostic_kind */
+	uint8_t is_sent;
+	uint8_t is_response; /* of a packet sent: acknowledgement, READ response */
+	uint32_t code;
+	uint32_t dest_qpn, psn; /* of a packet sent */
+	/* Of RN_DIAGNOSTIC_REFUSED: the memory that the request names; len 0: none. */
+	uint32_t key, len;
+	uint64_t va;
+};
+
+static_assert(sizeof(struct rn_diagnostic) == 32, "layout is shared between processes");
+
+#endif /* RN_DIAGNOSTIC_H */

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* diagnostic.c - see diagnostic.h and rocin/diagnostic.h. */
+#include "diagnostic.h"
+
+#include "rocin/diagnostic.h"
+
+void rn_dev_set_diagnostic(struct rn_dev *dev, rn_diagnostic_fn *fn, void *ctx)
+{
+	dev->diagnostic = fn;
+	dev->diagnostic_ctx = ctx;
+}
+
+static void say(const struct rn_dev *dev, const struct rn_diagnostic *diagnostic,
+		const struct rn_rx *rx)
+{
+	if (dev->diagnostic)
+		dev->diagnostic(dev->diagnostic_ctx, diagnostic, rx);
+}
+
+/* Does the counter say nothing of a packet, or what another diagnostic says? */
+static bool is_silent(enum rn_stat stat)
+{
+	static const bool silent[RN_STAT_COUNT] = {
+		[RN_STAT_RETRANSMITTED] = true,	     [RN_STAT_ACK_COALESCED] = true,
+		[RN_STAT_RESP_LOCAL_LENGTH] = true,  [RN_STAT_REQ_CQE_ERR] = true,
+		[RN_STAT_REQ_CQE_FLUSH] = true,	     [RN_STAT_RESP_CQE_ERR] = true,
+		[RN_STAT_RESP_CQE_FLUSH] = true,     [RN_STAT_NP_CNP_SENT] = true,
+		[RN_STAT_RNR_NAK_TX] = true,	     [RN_STAT_SEQ_NAK_TX] = true,
+		[RN_STAT_RESP_REMOTE_ACCESS] = true, [RN_STAT_RESP_INVALID_REQ] = true,
+		[RN_STAT_RESP_OP_ERR] = true,
+	};
+
+	return silent[stat];
+}
+
+void rn_diagnostic_counted(struct rn_dev *dev, enum rn_stat stat)
+{
+	const struct rn_diagnostic diagnostic = { .kind = RN_DIAGNOSTIC_COUNTED,
+						  .code = stat };
+
+	if (dev->arriving && !is_silent(stat))
+		say(dev, &diagnostic, dev->arriving);
+}
+
+/* The memory that a request names. */
+static void name_memory(struct rn_diagnostic *diagnostic, const struct rn_request *q)
+{
+	if (q->flags & RN_OP_RETH) {
+		diagnostic->key = q->reth.rkey;
+		diagnostic->len = q->reth.dma_len;
+		diagnostic->va = q->reth.va;
+	} else if (q->flags & RN_OP_ATOMIC_ETH) {
+		diagnostic->key = q->atomic.rkey;
+		diagnostic->len = sizeof(uint64_t);
+		diagnostic->va = q->atomic.va;
+	}
+}
+
+void rn_diagnostic_refused(struct rn_qp *qp, const struct rn_request *q,
+			   enum rn_verdict v)
+{
+	static const uint8_t objection[RN_V_COUNT] = {
+		[RN_V_UNSUPPORTED] = RN_OBJECTION_UNSUPPORTED,
+		[RN_V_BAD_SRQ] = RN_OBJECTION_SRQ,
+		[RN_V_BAD_SEQUENCE] = RN_OBJECTION_SEQUENCE,
+		[RN_V_NOT_PERMITTED] = RN_OBJECTION_NOT_PERMITTED,
+		[RN_V_BAD_PAYLOAD_LEN] = RN_OBJECTION_PAYLOAD_LEN,
+		[RN_V_NO_RESOURCE] = RN_OBJECTION_RESOURCE,
+		[RN_V_TOO_LONG] = RN_OBJECTION_TOO_LONG,
+		[RN_V_BAD_KEY] = RN_OBJECTION_KEY,
+		[RN_V_MISALIGNED] = RN_OBJECTION_MISALIGNED,
+		[RN_V_RECV_TOO_SHORT] = RN_OBJECTION_RECV_TOO_SHORT,
+		[RN_V_BAD_DMA_LEN] = RN_OBJECTION_DMA_LEN,
+		[RN_V_RECV_PROT] = RN_OBJECTION_RECV_PROT,
+		[RN_V_MEM_FAULT] = RN_OBJECTION_MEM_FAULT,
+		[RN_V_BAD_INVALIDATE] = RN_OBJECTION_INVALIDATE,
+	};
+	struct rn_diagnostic diagnostic = { .kind = RN_DIAGNOSTIC_REFUSED,
+					    .code = objection[v] };
+
+	if (!qp->dev->diagnostic || !qp->dev->arriving)
+		return;
+	name_memory(&diagnostic, q);
+	say(qp->dev, &diagnostic, qp->dev->arriving);
+}
+
+void rn_diagnostic_resent(struct rn_qp *qp, struct rn_psn psn)
+{
+	const struct rn_diagnostic diagnostic = { .kind = RN_DIAGNOSTIC_RESENT,
+						  .is_sent = true,
+						  .code = qp->req.back_why,
+						  .dest_qpn = qp->attr.dest_qpn,
+						  .psn = psn.v };
+
+	say(qp->dev, &diagnostic, NULL);
+}
+
+void rn_diagnostic_nak(struct rn_qp *qp, uint8_t syndrome, struct rn_psn psn)
+{
+	const struct rn_diagnostic diagnostic = { .kind = RN_DIAGNOSTIC_NAK,
+						  .is_sent = true,
+						  .is_response = true,
+						  .code = syndrome,
+						  .dest_qpn = qp->attr.dest_qpn,
+						  .psn = psn.v };
+
+	if (rn_aeth_type(syndrome) != RN_AETH_ACK)
+		say(qp->dev, &diagnostic, NULL);
+}
