@@ -78,12 +78,16 @@ wire_of
 
 case $program in
 ib_send_bw)
-	for connection in RC UC UD XRC; do
+	for connection in RC XRC; do
 		perf "$connection" -c "$connection" -s 2048 -n 2000
 	done
-	for connection in RC UD; do
-		perf "$connection, SRQ" -c "$connection" -s 2048 -n 2000 --use-srq -q 4
+	# Where nothing is sent again, no more than there are receive WQEs: a server that does
+	# not get its turn loses the rest, and waits for them.
+	for connection in UC UD; do
+		perf "$connection" -c "$connection" -s 2048 -n 500
 	done
+	perf 'RC, SRQ' -c RC -s 2048 -n 2000 --use-srq -q 4
+	perf 'UD, SRQ' -c UD -s 2048 -n 500 --use-srq
 	perf 'all sizes' -a -n 20
 	perf '16 QPs' -q 16 -s 4096 -n 500
 	perf 'bidirectional' -b -s 65536 -n 500
