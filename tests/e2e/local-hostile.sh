@@ -75,7 +75,7 @@ perftest_for() {
 longer() {
 	local name=$1 command=$2 seconds
 	shift 2
-	for seconds in 3 15 75; do
+	for seconds in 1 5 25 75; do
 		! scribble "$name" "$command" "$seconds" "$@" || return 0
 	done
 	fail "$name: it has ended before anything was written"

@@ -36,7 +36,7 @@ perftest)
 	done
 	both 'ib_send_bw -e' ib_send_bw -x 0 -F -n 100 -e
 	both 'ib_write_bw, 8 QPs, both ways' ib_write_bw -x 0 -F -n 20 -q 8 -b
-	both 'ib_write_bw -a' ib_write_bw -x 0 -F -n 5 -a
+	both 'ib_write_bw, 1 MiB' ib_write_bw -x 0 -F -n 5 -s 1048576
 	;;
 verify)
 	# Each answer needs several threads in turn, so on a busy machine 4 ms are too few.

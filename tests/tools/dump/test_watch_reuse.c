@@ -18,7 +18,7 @@ enum {
 	PACKETS = 24, /* that a requester sends at most */
 	WINDOW = 6,
 	ROUNDS = 4000,
-	SEEDS = 100,
+	SEEDS = 40,
 };
 
 enum start {
