@@ -8,8 +8,8 @@
 
 #include "rocin/icrc.h"
 #include "sim/scenario/describe.h"
-#include "sim/scenario/fields.h"
 #include "sim/scenario/packet.h"
+#include "sim/scenario/scenario.h"
 
 enum {
 	BYTES_SHOWN = 16,

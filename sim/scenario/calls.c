@@ -2,8 +2,8 @@
 /* calls.c - a program's calls of a scenario: from the fields of a line to verbs. */
 #include "calls.h"
 
-#include "fields.h"
 #include "rocin/wire.h"
+#include "scenario.h"
 
 enum {
 	RECV_ROOM = 4096, /* receive N lands at (N - 1) * this in region r, if not said */

@@ -3,9 +3,9 @@
 #include <errno.h>
 
 #include "describe.h"
-#include "fields.h"
-#include "mads.h"
+#include "packet.h"
 #include "rocin/wire.h"
+#include "scenario.h"
 #include "sim/pcie/model/text.h"
 
 static void add_hex(struct rn_text *t, uint64_t value)

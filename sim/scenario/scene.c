@@ -1,21 +1,215 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* scene.c - runs a scenario: does its lines in time, wants to see all that comes of it.
  */
+#include "scene.h"
+
+#include <errno.h>
 #include <string.h>
 
+#include "calls.h"
 #include "describe.h"
-#include "fields.h"
+#include "rocin/opcode.h"
 #include "rocin/wire.h"
-#include "scene_internal.h"
 #include "sim/pcie/model/text.h"
-#include "wanted.h"
 
 enum {
 	FOR_GOOD_S = 100, /* `end quiet`: longer than any timer of a device may run */
 	LOOK_MS = 2,	  /* in real time: from one look to the next */
 };
 
+struct rn_scene {
+	const struct rn_scenario *s;
+	const struct rn_scene_ops *ops;
+	void *ctx;
+	struct rn_scene_names names;
+	struct rn_scene_result *r;
+	rn_ns at; /* time of the line before */
+	struct rn_repeats repeats;
+	struct rn_scene_conn conn[RN_SCN_CONNS];
+};
+
+/* ------------------------------------------------------ what went wrong, and when */
+static void say(char *buf, size_t size, const char *text)
+{
+	struct rn_text t;
+
+	rn_text_init(&t, buf, size);
+	rn_text_add(&t, text);
+}
+
+/* These say what is wrong, about line @l, and return false. */
+static bool fail(struct rn_scene *c, const struct rn_scn_line *l, const char *what)
+{
+	c->r->line = l->number;
+	say(c->r->what, sizeof(c->r->what), what);
+	return false;
+}
+
+static bool fail_number(struct rn_scene *c, const struct rn_scn_line *l, const char *what,
+			uint64_t number)
+{
+	struct rn_text t;
+
+	c->r->line = l->number;
+	rn_text_init(&t, c->r->what, sizeof(c->r->what));
+	rn_text_add(&t, what);
+	rn_text_number(&t, number);
+	return false;
+}
+
+static void fail_time(struct rn_scene *c, const char *what, rn_ns from, rn_ns at)
+{
+	char buf[32];
+	struct rn_text t;
+
+	rn_describe_time(at - from, buf, sizeof(buf));
+	rn_text_init(&t, c->r->what, sizeof(c->r->what));
+	rn_text_add(&t, what);
+	rn_text_add(&t, buf);
+	rn_text_add(&t, " after the line before");
+}
+
+/* What T stands for: of a connection the response timeout that everybody has. */
+static rn_ns timeout_of(const struct rn_scene *c, const struct rn_scn_line *l)
+{
+	const struct rn_scn_line *qp = &c->s->qp[l->subject].line;
+
+	if (rn_scn_is_cm_call(l->verb) ||
+	    (l->verb >= RN_SCN_MAD_IN && l->verb <= RN_SCN_CM_COUNT))
+		return rn_ack_timeout_ns(RN_CM_RESP_TIMEOUT);
+	return rn_ack_timeout_ns(rn_scene_timeout(&c->names, qp));
+}
+
+/* How long to wait for it. */
+static rn_ns patience_until(const struct rn_scene *c, rn_ns until)
+{
+	return until + c->ops->slack;
+}
+
+/* When something shall come by @t of a line. */
+static rn_ns time_of(const struct rn_scene *c, const struct rn_scn_line *l,
+		     const struct rn_scn_time *t)
+{
+	return c->at + t->ns + (t->timeouts ? t->timeouts * timeout_of(c, l) : 0);
+}
+
+/* What a line expects came at @at; true: that is its time, and the next line's begins. */
+static bool is_in_time(struct rn_scene *c, const struct rn_scn_line *l, rn_ns at)
+{
+	rn_ns from = time_of(c, l, &l->from);
+	rn_ns to = time_of(c, l, &l->to);
+
+	if (at + c->ops->slack >= from && at <= to + c->ops->slack) {
+		c->at = at;
+		return true;
+	}
+	fail(c, l, "");
+	fail_time(c, at < from ? "too early: " : "too late: ", c->at, at);
+	return false;
+}
+
+/* ------------------------------------------------------- requests that come again */
+enum {
+	TYPE_SHIFT = 5, /* of an opcode: the transport is above */
+	KIND_MASK = (1 << TYPE_SHIFT) - 1,
+	ACKREQ_AT = 8,
+	ACKREQ = 0x80,
+	PSN_AT = 9, /* to the end of the BTH */
+};
+
+/* Responses have the same numbers in all reliable transports, and no others use them. */
+static bool is_request(const struct rn_scene_packet *p)
+{
+	unsigned kind = p->bytes[0] & KIND_MASK;
+
+	return p->len >= RN_BTH_LEN &&
+	       (kind < RN_RC_READ_RESPONSE_FIRST || kind > RN_RC_ATOMIC_ACK);
+}
+
+static void copy_bth(uint8_t *bth, const struct rn_scene_packet *p)
+{
+	memcpy(bth, p->bytes, RN_BTH_LEN);
+	bth[ACKREQ_AT] &= (uint8_t)~ACKREQ;
+}
+
+/* Return: true if @p is a READ, and which bytes it asks for. */
+static bool read_range(const struct rn_scene_packet *p, uint64_t *va, uint64_t *end)
+{
+	uint32_t class = p->bytes[0] & ~(uint32_t)KIND_MASK;
+	uint32_t at = RN_BTH_LEN + (class == RN_CLASS_XRC ? RN_XRCETH_LEN : 0);
+	struct rn_reth reth;
+
+	if ((p->bytes[0] & KIND_MASK) != RN_RC_READ_REQUEST || p->len < at ||
+	    rn_reth_parse(&reth, p->bytes + at, p->bytes + p->len))
+		return false;
+	*va = reth.va;
+	*end = reth.va + reth.dma_len;
+	return true;
+}
+
+void rn_repeats_note(struct rn_repeats *r, const struct rn_scene_packet *p)
+{
+	unsigned at = r->count % RN_REPEATS_MAX;
+
+	if (!is_request(p))
+		return;
+	copy_bth(r->taken[at].bth, p);
+	r->taken[at].len = p->len;
+	if (!read_range(p, &r->taken[at].va, &r->taken[at].end))
+		r->taken[at].va = r->taken[at].end = 0;
+	r->count++;
+}
+
+bool rn_repeats_has(const struct rn_repeats *r, const struct rn_scene_packet *p)
+{
+	unsigned count = r->count < RN_REPEATS_MAX ? r->count : RN_REPEATS_MAX;
+	uint8_t bth[RN_BTH_LEN];
+	uint64_t va = 0, end = 0;
+	bool reads;
+
+	if (!is_request(p))
+		return false;
+	copy_bth(bth, p);
+	reads = read_range(p, &va, &end);
+	for (unsigned i = 0; i < count; i++) {
+		bool is_rest = reads && end == r->taken[i].end && va > r->taken[i].va &&
+			       va < end;
+
+		if (r->taken[i].len == p->len &&
+		    memcmp(r->taken[i].bth, bth, is_rest ? PSN_AT : RN_BTH_LEN) == 0)
+			return true;
+	}
+	return false;
+}
+
+const struct rn_scene_packet *rn_repeats_skip(const struct rn_repeats *r,
+					      const struct rn_scene_ops *ops, void *ctx)
+{
+	const struct rn_scene_packet *p;
+
+	while ((p = ops->packet(ctx)) && ops->slack && rn_repeats_has(r, p))
+		ops->drop_packet(ctx);
+	return p;
+}
+
 /* ------------------------------------------------------- what was not expected */
+static const struct rn_scene_cm_event *next_cm_event(const struct rn_scene *c)
+{
+	return c->ops->cm ? c->ops->cm->event(c->ctx) : NULL;
+}
+
+static bool no_cm_event(struct rn_scene *c, const struct rn_scn_line *l)
+{
+	const struct rn_scene_cm_event *ev = next_cm_event(c);
+
+	if (!ev)
+		return true;
+	fail(c, l, "");
+	fail_time(c, "the program learns what no line expects, ", c->at, ev->at);
+	rn_describe_cm_event(ev, c->r->came, sizeof(c->r->came));
+	return false;
+}
+
 /* Nothing may be there that no line took: @l comes next. */
 static bool nothing_left(struct rn_scene *c, const struct rn_scn_line *l)
 {
@@ -24,31 +218,28 @@ static bool nothing_left(struct rn_scene *c, const struct rn_scn_line *l)
 	const struct rn_scene_wc *wc = c->ops->wc(c->ctx, 0);
 
 	if (p) {
-		rn_scene_fail(c, l, "");
-		rn_scene_fail_time(c, "a packet left that no line expects, ", c->at,
-				   p->at);
+		fail(c, l, "");
+		fail_time(c, "a packet left that no line expects, ", c->at, p->at);
 		rn_describe_received(p, c->r->came, sizeof(c->r->came));
 		return false;
 	}
 	if (!wc)
 		wc = c->ops->wc(c->ctx, 1);
 	if (wc) {
-		rn_scene_fail(c, l, "");
-		rn_scene_fail_time(c, "a completion came that no line expects, ", c->at,
-				   wc->at);
+		fail(c, l, "");
+		fail_time(c, "a completion came that no line expects, ", c->at, wc->at);
 		rn_describe_wc(wc, c->r->came, sizeof(c->r->came));
 		return false;
 	}
 	if (c->ops->comp(c->ctx, 0) || c->ops->comp(c->ctx, 1))
-		return rn_scene_fail(c, l,
-				     "a completion event came that no line expects");
+		return fail(c, l, "a completion event came that no line expects");
 	if (event) {
-		rn_scene_fail(c, l, "an event was raised that no line expects");
-		rn_scene_say(c->r->came, sizeof(c->r->came),
-			     rn_scn_word_of(rn_scn_events, event->event));
+		fail(c, l, "an event was raised that no line expects");
+		say(c->r->came, sizeof(c->r->came),
+		    rn_scn_word_of(rn_scn_events, event->event));
 		return false;
 	}
-	return rn_scene_no_cm_event(c, l);
+	return no_cm_event(c, l);
 }
 
 static bool pass_time(struct rn_scene *c, const struct rn_scn_line *l, rn_ns until)
@@ -78,8 +269,9 @@ static bool payload_is(struct rn_scene *c, const struct rn_scn_line *l,
 	       !memcmp(memory, payload, len);
 }
 
-const struct rn_gid *rn_scene_receiver(const struct rn_scene *c,
-				       const struct rn_scn_line *l)
+/* Whom a line says that a packet goes to. */
+static const struct rn_gid *receiver_of(const struct rn_scene *c,
+					const struct rn_scn_line *l)
 {
 	switch (rn_scn_get(l, RN_F_TO, RN_SCN_TO_ONE)) {
 	case RN_SCN_TO_GROUP:
@@ -91,9 +283,23 @@ const struct rn_gid *rn_scene_receiver(const struct rn_scene *c,
 	}
 }
 
-static void compare(struct rn_scene *c, const struct rn_scn_line *l,
-		    const struct rn_scn_line *want, const struct rn_scene_packet *p,
-		    struct rn_text *t)
+/* The first field in which a packet that came differs; NULL: there is none. */
+static const char *difference(const struct rn_scn_line *want,
+			      const struct rn_scn_line *came)
+{
+	for (unsigned i = 0; i < RN_F_COUNT; i++) {
+		bool flag = rn_scn_fields[i].form == RN_SCN_FLAG;
+
+		if (want->given & RN_F_BIT(i) && (came->value[i] != want->value[i] ||
+						  !(flag || came->given & RN_F_BIT(i))))
+			return rn_scn_fields[i].name;
+	}
+	return NULL;
+}
+
+static void compare_packet(struct rn_scene *c, const struct rn_scn_line *l,
+			   const struct rn_scn_line *want,
+			   const struct rn_scene_packet *p, struct rn_text *t)
 {
 	const uint8_t *payload = NULL;
 	struct rn_scn_line came;
@@ -103,19 +309,72 @@ static void compare(struct rn_scene *c, const struct rn_scn_line *l,
 		rn_text_add(t, "the packet is not well formed");
 		return;
 	}
-	field = rn_scene_difference(want, &came);
+	field = difference(want, &came);
 	if (came.opcode != want->opcode) {
 		rn_text_add(t, "another opcode");
 	} else if (field) {
 		rn_text_add(t, field);
 		rn_text_add(t, " is not as expected");
-	} else if (memcmp(&p->flow.dst, rn_scene_receiver(c, l), sizeof(p->flow.dst)) !=
-		   0) {
+	} else if (memcmp(&p->flow.dst, receiver_of(c, l), sizeof(p->flow.dst)) != 0) {
 		rn_text_add(t, "it went to another address");
 	} else if (rn_scn_has(l, RN_F_DATA) &&
 		   !payload_is(c, l, payload, (uint32_t)came.value[RN_F_LEN])) {
 		rn_text_add(t, "the payload is not what the memory holds");
 	}
+}
+
+/* The first thing that is not as expected, or NULL. */
+static const char *wrong_about_mad(const struct rn_scene *c, const struct rn_scn_line *l,
+				   const struct rn_scn_line *want,
+				   const struct rn_scene_packet *p, struct rn_text *t)
+{
+	unsigned kind = l->opcode - RN_CM_REQ;
+	struct rn_scn_line came;
+	const uint8_t *mad = rn_scene_mad_decode(&c->names, p, &came);
+	const char *field;
+
+	if (!mad)
+		return "it is no CM message";
+	if (came.opcode != l->opcode)
+		return "another message";
+	field = difference(want, &came);
+	if (field) {
+		rn_text_add(t, field);
+		return " is not as expected";
+	}
+	if (memcmp(&p->flow.dst, receiver_of(c, l), sizeof(p->flow.dst)) != 0)
+		return "it went to another address";
+	if (rn_scn_has(l, RN_F_AGAIN) &&
+	    memcmp(mad, c->conn[l->subject].last[1][kind], RN_MAD_LEN) != 0)
+		return "it is not the same message again";
+	return NULL;
+}
+
+static bool same_mad(struct rn_scene *c, const struct rn_scn_line *l,
+		     const struct rn_scene_packet *p)
+{
+	struct rn_scn_line want = rn_scene_mad_wanted(&c->conn[l->subject], l);
+	const char *wrong;
+	struct rn_text t;
+
+	rn_text_init(&t, c->r->what, sizeof(c->r->what));
+	wrong = wrong_about_mad(c, l, &want, p, &t);
+	if (!wrong)
+		return true;
+	rn_text_add(&t, wrong);
+	c->r->line = l->number;
+	rn_describe_mad(&want, want.given, c->r->expected, sizeof(c->r->expected));
+	rn_describe_received(p, c->r->came, sizeof(c->r->came));
+	return false;
+}
+
+static void note_mad(struct rn_scene *c, const struct rn_scn_line *l,
+		     const struct rn_scene_packet *p)
+{
+	struct rn_scn_line came;
+	const uint8_t *mad = rn_scene_mad_decode(&c->names, p, &came);
+
+	rn_scene_mad_note(&c->conn[l->subject], &came, mad);
 }
 
 /* Compare all that the line says; the first difference is the sentence. */
@@ -126,10 +385,10 @@ static bool same_packet(struct rn_scene *c, const struct rn_scn_line *l,
 	struct rn_text t;
 
 	if (l->verb == RN_SCN_MAD_OUT)
-		return rn_scene_same_mad(c, l, p);
+		return same_mad(c, l, p);
 	want = rn_scene_wanted(&c->names, l);
 	rn_text_init(&t, c->r->what, sizeof(c->r->what));
-	compare(c, l, &want, p, &t);
+	compare_packet(c, l, &want, p, &t);
 	if (!t.used)
 		return true;
 	c->r->line = l->number;
@@ -149,16 +408,16 @@ static bool wait_packet(struct rn_scene *c, rn_ns until)
 static bool expect_packet(struct rn_scene *c, const struct rn_scn_line *l)
 {
 	bool optional = rn_scn_has(l, RN_F_OPTIONAL);
-	rn_ns to = rn_scene_time_of(c, l, &l->to);
+	rn_ns to = time_of(c, l, &l->to);
 	struct rn_scene_result before = *c->r;
 
-	while (wait_packet(c, optional ? to + c->ops->slack / 16
-				       : rn_scene_patience(c, to))) {
+	while (wait_packet(c,
+			   optional ? to + c->ops->slack / 16 : patience_until(c, to))) {
 		const struct rn_scene_packet *p = c->ops->packet(c->ctx);
 
-		if (same_packet(c, l, p) && rn_scene_in_time(c, l, p->at)) {
+		if (same_packet(c, l, p) && is_in_time(c, l, p->at)) {
 			if (l->verb == RN_SCN_MAD_OUT)
-				rn_scene_note_mad(c, l, p);
+				note_mad(c, l, p);
 			rn_repeats_note(&c->repeats, p);
 			c->ops->drop_packet(c->ctx);
 			return true;
@@ -175,7 +434,7 @@ static bool expect_packet(struct rn_scene *c, const struct rn_scn_line *l)
 		rn_describe_mad(l, l->given, c->r->expected, sizeof(c->r->expected));
 	else
 		rn_describe_packet(l, l->given, c->r->expected, sizeof(c->r->expected));
-	return rn_scene_fail(c, l, "nothing left");
+	return fail(c, l, "nothing left");
 }
 
 /* ---------------------------------------------------- completions and events */
@@ -219,7 +478,7 @@ static const char *wrong_about_wc(const struct rn_scene *c, const struct rn_scn_
 
 static bool expect_wc(struct rn_scene *c, const struct rn_scn_line *l)
 {
-	rn_ns until = rn_scene_patience(c, rn_scene_time_of(c, l, &l->to));
+	rn_ns until = patience_until(c, time_of(c, l, &l->to));
 	const struct rn_scene_wc *wc;
 	const char *wrong;
 	unsigned queue;
@@ -230,13 +489,13 @@ static bool expect_wc(struct rn_scene *c, const struct rn_scn_line *l)
 	       c->ops->now(c->ctx) < until)
 		c->ops->run(c->ctx, until);
 	if (!wc)
-		return rn_scene_fail(c, l, "no completion came");
+		return fail(c, l, "no completion came");
 	wrong = wrong_about_wc(c, l, wc);
 	if (wrong) {
 		rn_describe_wc(wc, c->r->came, sizeof(c->r->came));
-		return rn_scene_fail(c, l, wrong);
+		return fail(c, l, wrong);
 	}
-	if (!rn_scene_in_time(c, l, wc->at))
+	if (!is_in_time(c, l, wc->at))
 		return false;
 	c->ops->drop_wc(c->ctx, queue);
 	return true;
@@ -244,25 +503,83 @@ static bool expect_wc(struct rn_scene *c, const struct rn_scn_line *l)
 
 static bool expect_event(struct rn_scene *c, const struct rn_scn_line *l)
 {
-	rn_ns until = rn_scene_patience(c, rn_scene_time_of(c, l, &l->to));
+	rn_ns until = patience_until(c, time_of(c, l, &l->to));
 	const struct rn_scene_event *event;
 	uint32_t qpn;
 
 	while (!(event = c->ops->event(c->ctx)) && c->ops->now(c->ctx) < until)
 		c->ops->run(c->ctx, until);
 	if (!event)
-		return rn_scene_fail(c, l, "no event was raised");
+		return fail(c, l, "no event was raised");
 	qpn = l->of_srq			   ? c->names.srqn[l->subject]
 	      : l->name == RN_EVENT_CQ_ERR ? 0
 					   : c->names.qpn[l->subject];
 	if (event->event != l->name || event->qpn != qpn) {
-		rn_scene_say(c->r->came, sizeof(c->r->came),
-			     rn_scn_word_of(rn_scn_events, event->event));
-		return rn_scene_fail(c, l, "another event");
+		say(c->r->came, sizeof(c->r->came),
+		    rn_scn_word_of(rn_scn_events, event->event));
+		return fail(c, l, "another event");
 	}
-	if (!rn_scene_in_time(c, l, event->at))
+	if (!is_in_time(c, l, event->at))
 		return false;
 	c->ops->drop_event(c->ctx);
+	return true;
+}
+
+/* ---------------------------------------------------------- what programs learn */
+/* A new request may be of any connection that the program knows nothing of yet. */
+static bool is_about(const struct rn_scene_cm_event *ev, const struct rn_scn_line *l)
+{
+	if (ev->type == RN_CM_EV_REQ || ev->type == RN_CM_EV_SIDR_REQ)
+		return ev->remote_id == rn_scene_peer_id(l->subject);
+	return ev->conn == l->subject;
+}
+
+static const char *wrong_about_cm_event(const struct rn_scene *c,
+					const struct rn_scn_line *l,
+					const struct rn_scene_cm_event *ev)
+{
+	int status = rn_scn_has(l, RN_F_TIMED_OUT)
+			     ? -ETIMEDOUT
+			     : (int)rn_scn_get(l, RN_F_CM_STATUS, 0);
+	bool has_header = (l->name == RN_CM_EV_REQ || l->name == RN_CM_EV_SIDR_REQ) &&
+			  rn_cm_service_is_ip(rn_scene_service(&c->s->conn[l->subject]));
+	uint32_t skip = has_header ? RN_CM_IP_HDR_LEN : 0;
+	uint64_t letters =
+		ev->data_len > skip + sizeof(uint64_t)
+			? rn_scene_letters_of(ev->data + skip, ev->data_len - skip)
+			: 0;
+
+	if (ev->type != l->name)
+		return "another event";
+	if (!is_about(ev, l))
+		return "an event of another connection";
+	if (ev->status != status)
+		return "another status";
+	if (letters != rn_scn_get(l, RN_F_PRIVATE, 0))
+		return "other private data";
+	if (ev->ari_len != rn_scn_get(l, RN_F_ARI, ev->ari_len))
+		return "more or less additional information";
+	return NULL;
+}
+
+static bool expect_cm_event(struct rn_scene *c, const struct rn_scn_line *l)
+{
+	rn_ns until = patience_until(c, time_of(c, l, &l->to));
+	const struct rn_scene_cm_event *ev;
+	const char *wrong;
+
+	while (!(ev = next_cm_event(c)) && c->ops->now(c->ctx) < until)
+		c->ops->run(c->ctx, until);
+	if (!ev)
+		return fail(c, l, "the program learns of nothing");
+	wrong = wrong_about_cm_event(c, l, ev);
+	if (wrong) {
+		rn_describe_cm_event(ev, c->r->came, sizeof(c->r->came));
+		return fail(c, l, wrong);
+	}
+	if (!is_in_time(c, l, ev->at))
+		return false;
+	c->ops->cm->take_event(c->ctx, l->subject);
 	return true;
 }
 
@@ -273,30 +590,30 @@ static bool check_qp(struct rn_scene *c, const struct rn_scn_line *l)
 
 	c->ops->query(c->ctx, l->subject, &attr);
 	if (attr.state != rn_scn_get(l, RN_F_STATE, attr.state)) {
-		rn_scene_say(c->r->came, sizeof(c->r->came),
-			     rn_scn_word_of(rn_scn_states, attr.state));
-		return rn_scene_fail(c, l, "another state");
+		say(c->r->came, sizeof(c->r->came),
+		    rn_scn_word_of(rn_scn_states, attr.state));
+		return fail(c, l, "another state");
 	}
 	if (attr.mig_state != rn_scn_get(l, RN_F_MIG, attr.mig_state))
-		return rn_scene_fail_number(c, l, "the state of path migration is ",
-					    attr.mig_state);
+		return fail_number(c, l, "the state of path migration is ",
+				   attr.mig_state);
 	if (attr.rq_psn != rn_scn_get(l, RN_F_EPSN, attr.rq_psn))
-		return rn_scene_fail_number(c, l, "the PSN expected is ", attr.rq_psn);
+		return fail_number(c, l, "the PSN expected is ", attr.rq_psn);
 	if (attr.sq_psn != rn_scn_get(l, RN_F_PSN, attr.sq_psn))
-		return rn_scene_fail_number(c, l, "the next PSN is ", attr.sq_psn);
+		return fail_number(c, l, "the next PSN is ", attr.sq_psn);
 	return true;
 }
 
 static bool expect_comp(struct rn_scene *c, const struct rn_scn_line *l)
 {
-	rn_ns until = rn_scene_patience(c, rn_scene_time_of(c, l, &l->to));
+	rn_ns until = patience_until(c, time_of(c, l, &l->to));
 
 	while (!c->ops->comp(c->ctx, l->subject)) {
 		if (c->ops->now(c->ctx) >= until)
-			return rn_scene_fail(c, l, "no completion event came");
+			return fail(c, l, "no completion event came");
 		c->ops->run(c->ctx, until);
 	}
-	return rn_scene_in_time(c, l, c->ops->now(c->ctx));
+	return is_in_time(c, l, c->ops->now(c->ctx));
 }
 
 static bool check_memory(struct rn_scene *c, const struct rn_scn_line *l)
@@ -308,11 +625,11 @@ static bool check_memory(struct rn_scene *c, const struct rn_scn_line *l)
 		part = len - done < sizeof(buf) ? len - done : (uint32_t)sizeof(buf);
 		if (!c->ops->memory(c->ctx, l->region[RN_F_AT], l->value[RN_F_AT] + done,
 				    buf, part))
-			return rn_scene_fail(c, l, "that is not in the region");
+			return fail(c, l, "that is not in the region");
 		for (uint32_t i = 0; i < part; i++)
 			if (buf[i] != rn_scene_content(l, done + i))
-				return rn_scene_fail_number(
-					c, l, "it is not so from byte ", done + i);
+				return fail_number(c, l, "it is not so from byte ",
+						   done + i);
 	}
 	return true;
 }
@@ -324,7 +641,65 @@ static bool check_counter(struct rn_scene *c, const struct rn_scn_line *l)
 	if (!c->ops->counter(c->ctx, (enum rn_stat)l->name, &value) ||
 	    value == rn_scn_get(l, RN_F_BY, 1))
 		return true;
-	return rn_scene_fail_number(c, l, "the counter is ", value);
+	return fail_number(c, l, "the counter is ", value);
+}
+
+static bool check_cm_state(struct rn_scene *c, const struct rn_scn_line *l,
+			   const struct rn_cm_info *info)
+{
+	if (info->state == l->name)
+		return true;
+	say(c->r->came, sizeof(c->r->came),
+	    rn_scn_word_of(rn_scn_cm_states, info->state));
+	return fail(c, l, "another state");
+}
+
+static bool check_cm_info(struct rn_scene *c, const struct rn_scn_line *l,
+			  const struct rn_cm_info *info)
+{
+	const struct rn_cm_qp *qp = &info->qp;
+	const struct {
+		enum rn_scn_field field;
+		uint64_t value;
+	} values[] = {
+		{ RN_F_DEST, qp->dest_qpn },
+		{ RN_F_EPSN, qp->rq_psn },
+		{ RN_F_PSN, qp->sq_psn },
+		{ RN_F_MTU, qp->path_mtu },
+		{ RN_F_RD, qp->max_rd_atomic },
+		{ RN_F_DEST_RD, qp->max_dest_rd_atomic },
+		{ RN_F_TIMEOUT, qp->timeout },
+		{ RN_F_RETRY, qp->retry_cnt },
+		{ RN_F_RNR_RETRY, qp->rnr_retry },
+		{ RN_F_QKEY, qp->qkey },
+	};
+
+	for (size_t i = 0; i < RN_ARRAY_SIZE(values); i++) {
+		if (values[i].value == rn_scn_get(l, values[i].field, values[i].value))
+			continue;
+		say(c->r->came, sizeof(c->r->came), rn_scn_fields[values[i].field].name);
+		return fail_number(c, l, "the queue pair is told ", values[i].value);
+	}
+	return true;
+}
+
+static bool check_connection(struct rn_scene *c, const struct rn_scn_line *l)
+{
+	const struct rn_cm_info *info;
+	uint64_t value;
+
+	if (l->verb == RN_SCN_CM_COUNT) {
+		if (!c->ops->cm ||
+		    !c->ops->cm->counter(c->ctx, (enum rn_cm_stat)l->name, &value) ||
+		    value == rn_scn_get(l, RN_F_BY, 1))
+			return true;
+		return fail_number(c, l, "the counter is ", value);
+	}
+	info = c->ops->cm->info(c->ctx, l->subject);
+	if (!info)
+		return fail(c, l, "there is no such connection");
+	return l->verb == RN_SCN_CM_STATE ? check_cm_state(c, l, info)
+					  : check_cm_info(c, l, info);
 }
 
 /* ------------------------------------------------------------------- the lines */
@@ -334,15 +709,14 @@ static bool call(struct rn_scene *c, const struct rn_scn_line *l)
 
 	if (-rc == (int)rn_scn_get(l, RN_F_ERROR, 0))
 		return true;
-	return rc ? rn_scene_fail_number(c, l, "the call failed with errno ",
-					 (uint64_t)-rc)
-		  : rn_scene_fail(c, l, "the call succeeded");
+	return rc ? fail_number(c, l, "the call failed with errno ", (uint64_t)-rc)
+		  : fail(c, l, "the call succeeded");
 }
 
 /* What a line says of the device now; in real time, soon. */
 static bool look(struct rn_scene *c, const struct rn_scn_line *l)
 {
-	rn_ns until = rn_scene_patience(c, c->at);
+	rn_ns until = patience_until(c, c->at);
 	struct rn_scene_result before = *c->r;
 	bool good;
 
@@ -350,7 +724,7 @@ static bool look(struct rn_scene *c, const struct rn_scn_line *l)
 		*c->r = before;
 		good = l->verb == RN_SCN_CHECK	  ? check_memory(c, l)
 		       : l->verb == RN_SCN_COUNT  ? check_counter(c, l)
-		       : l->verb >= RN_SCN_MAD_IN ? rn_scene_check_cm(c, l)
+		       : l->verb >= RN_SCN_MAD_IN ? check_connection(c, l)
 						  : check_qp(c, l);
 		if (!good && c->ops->slack)
 			c->ops->run(c->ctx, c->ops->now(c->ctx) + RN_MSEC(LOOK_MS));
@@ -377,10 +751,10 @@ static bool do_line(struct rn_scene *c, const struct rn_scn_line *l)
 	if (l->verb == RN_SCN_COMP)
 		return expect_comp(c, l);
 	if (l->verb == RN_SCN_CM_EVENT)
-		return rn_scene_expect_cm_event(c, l);
+		return expect_cm_event(c, l);
 	if (is_look(l->verb))
-		c->at = rn_scene_time_of(c, l, &l->from);
-	else if (!pass_time(c, l, rn_scene_time_of(c, l, &l->from)))
+		c->at = time_of(c, l, &l->from);
+	else if (!pass_time(c, l, time_of(c, l, &l->from)))
 		return false;
 	if (rn_scn_is_call(l->verb))
 		return call(c, l);

@@ -7,16 +7,63 @@
 #include <string.h>
 
 #include "calls.h"
-#include "mads.h"
+#include "packet.h"
+#include "rocin/mcast.h"
+#include "rocin/mr.h"
 #include "sim/pcie/model/text.h"
 #include "sim/vnet/host.h"
-#include "virtual_internal.h"
+#include "sim/vnet/vnet.h"
+#include "virtual.h"
+#include "virtual_cm.h"
 
 enum {
+	MEMORY_BYTES = 1 << 20, /* bytes for regions, from address MEMORY_BASE */
+	CQES = 1024,
+	QUEUE = 1024, /* packets or events that nobody has looked at */
+	WRS = 64,     /* per queue, unless the scenario says otherwise */
+	PD = 1,
 	KEY = 0x155a,	 /* of the first region; the others 0x100 further each */
 	SRQN = 0x51,	 /* of the first SRQ */
 	QPN = 0x11,	 /* of the first QP */
 	PEER_QPN = 0x99, /* what all of them send to */
+};
+
+#define MEMORY_BASE UINT64_C(0x100000)
+#define RING_BASE UINT64_C(0x10000000) /* of CQ i: 1 << 20 bytes further each */
+
+struct rn_virtual {
+	struct rn_dev *dev;
+	const struct rn_scenario *s;
+	const struct rn_scene_names *names;
+	struct rn_vnet *net; /* the device is its only host: the scenario is the wire */
+	uint64_t stats[RN_STAT_COUNT];
+
+	uint8_t memory[MEMORY_BYTES];
+	struct rn_mr mr[RN_SCN_MRS];
+	uint64_t offset[RN_SCN_MRS]; /* of the region in memory */
+	uint64_t length[RN_SCN_MRS];
+	bool gone[RN_SCN_MRS]; /* deregistered, or never registered */
+	bool unmapped[RN_SCN_MRS];
+	unsigned regions; /* that were gone through */
+
+	struct rn_cq cq[2]; /* sends, receives */
+	struct rn_cqe ring[2][CQES];
+	rn_ns cqe_at[2][CQES];
+	struct rn_scene_wc wc[2]; /* the one that is looked at */
+
+	struct rn_srq *srq[RN_SCN_SRQS];
+	void *srq_ring[RN_SCN_SRQS];
+
+	struct rn_qp *qp[RN_SCN_QPS];
+	struct rn_mcast mcast[RN_SCN_QPS]; /* in the group of the scenario */
+	struct rn_scene_packet packet[QUEUE];
+	unsigned packets, packets_taken;
+	struct rn_scene_event event[QUEUE];
+	unsigned events, events_taken;
+	unsigned comps[2]; /* completion events not taken */
+	bool held;	   /* no packet leaves */
+	uint64_t let_go;   /* but so many */
+	struct rn_virtual_cm cm;
 };
 
 /* --------------------------------------------------------------------- memory */
@@ -32,23 +79,23 @@ static bool is_unmapped(const struct rn_virtual *v, uint64_t offset)
 static uint8_t *at_address(struct rn_virtual *v, rn_iova addr, uint32_t len)
 {
 	for (unsigned i = 0; i < 2; i++) {
-		uint64_t offset = addr - (RN_VIRTUAL_RING + ((uint64_t)i << 20));
+		uint64_t offset = addr - (RING_BASE + ((uint64_t)i << 20));
 
 		if (offset < sizeof(v->ring[i]) && len <= sizeof(v->ring[i]) - offset)
 			return (uint8_t *)v->ring[i] + offset;
 	}
-	if (addr - RN_VIRTUAL_BASE < sizeof(v->memory) &&
-	    len <= sizeof(v->memory) - (addr - RN_VIRTUAL_BASE) &&
-	    !is_unmapped(v, addr - RN_VIRTUAL_BASE))
-		return v->memory + (addr - RN_VIRTUAL_BASE);
+	if (addr - MEMORY_BASE < sizeof(v->memory) &&
+	    len <= sizeof(v->memory) - (addr - MEMORY_BASE) &&
+	    !is_unmapped(v, addr - MEMORY_BASE))
+		return v->memory + (addr - MEMORY_BASE);
 	return NULL;
 }
 
 static void stamp_cqe(struct rn_virtual *v, rn_iova addr)
 {
-	unsigned i = (unsigned)((addr - RN_VIRTUAL_RING) >> 20);
+	unsigned i = (unsigned)((addr - RING_BASE) >> 20);
 
-	if (addr >= RN_VIRTUAL_RING && i < 2)
+	if (addr >= RING_BASE && i < 2)
 		v->cqe_at[i][(addr & 0xfffff) / sizeof(struct rn_cqe)] = v->net->now;
 }
 
@@ -118,10 +165,9 @@ static bool read_memory(void *ctx, unsigned mr, uint64_t offset, void *buf, uint
 /* Room for a packet that may leave, or NULL. */
 static struct rn_scene_packet *room(struct rn_virtual *v)
 {
-	return (v->held && !v->let_go) ||
-			       v->packets - v->packets_taken >= RN_VIRTUAL_QUEUE
+	return (v->held && !v->let_go) || v->packets - v->packets_taken >= QUEUE
 		       ? NULL
-		       : &v->packet[v->packets % RN_VIRTUAL_QUEUE];
+		       : &v->packet[v->packets % QUEUE];
 }
 
 static bool take_packet(struct rn_virtual *v, struct rn_scene_packet *p)
@@ -156,13 +202,12 @@ static void take_events(struct rn_virtual *v)
 {
 	struct rn_event ev;
 
-	while (v->events - v->events_taken < RN_VIRTUAL_QUEUE &&
-	       rn_dev_event(v->dev, &ev)) {
+	while (v->events - v->events_taken < QUEUE && rn_dev_event(v->dev, &ev)) {
 		if (ev.completion) {
 			v->comps[ev.cq == &v->cq[1]]++;
 			continue;
 		}
-		v->event[v->events++ % RN_VIRTUAL_QUEUE] = (struct rn_scene_event){
+		v->event[v->events++ % QUEUE] = (struct rn_scene_event){
 			.at = v->net->now,
 			.qpn = event_of(&ev),
 			.event = (uint16_t)ev.async,
@@ -181,18 +226,24 @@ static const struct rn_scene_packet *next_packet(void *ctx)
 {
 	struct rn_virtual *v = ctx;
 
-	return v->packets == v->packets_taken
-		       ? NULL
-		       : &v->packet[v->packets_taken % RN_VIRTUAL_QUEUE];
+	return v->packets == v->packets_taken ? NULL
+					      : &v->packet[v->packets_taken % QUEUE];
 }
 
 static const struct rn_scene_event *next_event(void *ctx)
 {
 	struct rn_virtual *v = ctx;
 
-	return v->events == v->events_taken
+	return v->events == v->events_taken ? NULL : &v->event[v->events_taken % QUEUE];
+}
+
+static const struct rn_scene_cm_event *next_cm_event(void *ctx)
+{
+	const struct rn_virtual_cm *cm = &((struct rn_virtual *)ctx)->cm;
+
+	return cm->events == cm->events_taken
 		       ? NULL
-		       : &v->event[v->events_taken % RN_VIRTUAL_QUEUE];
+		       : &cm->event[cm->events_taken % RN_VIRTUAL_CM_EVENTS];
 }
 
 static const struct rn_scene_wc *next_wc(void *ctx, unsigned queue)
@@ -242,10 +293,10 @@ static int make_region(struct rn_virtual *v, unsigned i, uint64_t used)
 	const struct rn_scn_line *l = &v->s->mr[i].line;
 	const struct rn_mr_attr attr = {
 		.key = KEY + (i << RN_KEY_INDEX_SHIFT),
-		.pd = (uint32_t)rn_scn_get(l, RN_F_PD, RN_VIRTUAL_PD),
-		.va = rn_scn_get(l, RN_F_VA, RN_VIRTUAL_BASE + used),
+		.pd = (uint32_t)rn_scn_get(l, RN_F_PD, PD),
+		.va = rn_scn_get(l, RN_F_VA, MEMORY_BASE + used),
 		.length = rn_scn_get(l, RN_F_LEN, 4096),
-		.iova_base = RN_VIRTUAL_BASE + used,
+		.iova_base = MEMORY_BASE + used,
 		.access = (uint32_t)rn_scn_get(l, RN_F_ACCESS, 0),
 	};
 
@@ -266,8 +317,7 @@ static int make_window(struct rn_virtual *v, unsigned i)
 	if (type != 1 && type != 2)
 		return -EINVAL;
 	rn_mw_init(&v->mr[i], type == 1 ? RN_MR_KIND_MW1 : RN_MR_KIND_MW2,
-		   KEY + (i << RN_KEY_INDEX_SHIFT),
-		   (uint32_t)rn_scn_get(l, RN_F_PD, RN_VIRTUAL_PD));
+		   KEY + (i << RN_KEY_INDEX_SHIFT), (uint32_t)rn_scn_get(l, RN_F_PD, PD));
 	return 0;
 }
 
@@ -303,8 +353,8 @@ static int add_srq(struct rn_virtual *v, unsigned i, struct rn_scene_names *n)
 	const struct rn_scn_line *l = &v->s->srq[i].line;
 	const struct rn_srq_init init = {
 		.srqn = SRQN + i,
-		.pd = (uint32_t)rn_scn_get(l, RN_F_PD, RN_VIRTUAL_PD),
-		.max_wr = (uint32_t)rn_scn_get(l, RN_F_RQ, RN_VIRTUAL_WRS),
+		.pd = (uint32_t)rn_scn_get(l, RN_F_PD, PD),
+		.max_wr = (uint32_t)rn_scn_get(l, RN_F_RQ, WRS),
 		.max_sge = 4,
 		.xrcd = (uint32_t)rn_scn_get(l, RN_F_XRCD, 0),
 		.cq = rn_scn_get(l, RN_F_XRCD, 0) ? &v->cq[1] : NULL,
@@ -414,7 +464,7 @@ static int modify_qp(void *ctx, unsigned qp, const struct rn_qp_attr *attr, uint
 
 static uint32_t depth(const struct rn_scn_object *o, enum rn_scn_field f)
 {
-	return (uint32_t)rn_scn_get(&o->line, f, RN_VIRTUAL_WRS);
+	return (uint32_t)rn_scn_get(&o->line, f, WRS);
 }
 
 /* One that a queue pair can be made with; NULL: it is of an XRC domain, or no SRQ. */
@@ -435,7 +485,7 @@ static int add_qp(struct rn_virtual *v, unsigned i, struct rn_scene_names *n)
 	const struct rn_qp_init init = {
 		.type = o->type,
 		.qpn = QPN + i,
-		.pd = (uint32_t)rn_scn_get(&o->line, RN_F_PD, RN_VIRTUAL_PD),
+		.pd = (uint32_t)rn_scn_get(&o->line, RN_F_PD, PD),
 		.send_cq = sends ? &v->cq[0] : NULL,
 		.recv_cq = xrc ? NULL : &v->cq[1],
 		.srq = srq,
@@ -465,7 +515,7 @@ static int add_qp(struct rn_virtual *v, unsigned i, struct rn_scene_names *n)
 /* Of both queues: the smallest that a queue pair asks for. */
 static uint32_t cqes(const struct rn_scenario *s)
 {
-	uint64_t count = RN_VIRTUAL_CQES;
+	uint64_t count = CQES;
 	uint32_t power = 1;
 
 	for (unsigned i = 0; i < s->qps; i++) {
@@ -527,8 +577,7 @@ static int begin_scenario(void *ctx, const struct rn_scenario *s,
 	if (rc)
 		return refuse(err, err_len, "its settings", rc);
 	for (unsigned i = 0; i < 2; i++)
-		rn_cq_init(&v->cq[i], RN_VIRTUAL_RING + ((uint64_t)i << 20), cqes(s),
-			   NULL);
+		rn_cq_init(&v->cq[i], RING_BASE + ((uint64_t)i << 20), cqes(s), NULL);
 	for (unsigned i = 0; i < s->mrs && !rc; i++) {
 		rc = add_region(v, i, &used, n);
 		v->regions += !rc;
@@ -548,7 +597,7 @@ static int begin_scenario(void *ctx, const struct rn_scenario *s,
 /* Inline data is where the program sees it; false: not in the memory of the scenario. */
 static bool point_at(const struct rn_virtual *v, struct rn_sge *sge)
 {
-	uint64_t offset = sge->addr - RN_VIRTUAL_BASE;
+	uint64_t offset = sge->addr - MEMORY_BASE;
 
 	if (offset > sizeof(v->memory) || sge->len > sizeof(v->memory) - offset)
 		return false;
@@ -645,7 +694,7 @@ static rn_ns now(void *ctx)
 static bool has_output(struct rn_virtual *v)
 {
 	return next_packet(v) || next_event(v) || next_wc(v, 0) || next_wc(v, 1) ||
-	       v->comps[0] || v->comps[1] || v->cm.events != v->cm.events_taken;
+	       v->comps[0] || v->comps[1] || next_cm_event(v);
 }
 
 /* Timers of the device and of the connection manager are those of one host. */
@@ -723,6 +772,32 @@ static bool counter(void *ctx, enum rn_stat stat, uint64_t *value)
 	return true;
 }
 
+/* ---------------------------------------------------------------- connections */
+static void take_cm_event(void *ctx, unsigned conn)
+{
+	rn_virtual_cm_take_event(&((struct rn_virtual *)ctx)->cm, conn);
+}
+
+static const struct rn_cm_info *cm_info(void *ctx, unsigned conn)
+{
+	struct rn_cm_conn *c = ((struct rn_virtual *)ctx)->cm.conn[conn];
+
+	return c ? rn_cm_conn_info(c) : NULL;
+}
+
+static bool cm_counter(void *ctx, enum rn_cm_stat stat, uint64_t *value)
+{
+	*value = ((struct rn_virtual *)ctx)->cm.stats[stat];
+	return true;
+}
+
+static const struct rn_scene_cm_ops cm_ops = {
+	.event = next_cm_event,
+	.take_event = take_cm_event,
+	.info = cm_info,
+	.counter = cm_counter,
+};
+
 const struct rn_scene_ops rn_virtual_ops = {
 	.begin = begin_scenario,
 	.end = end_scenario,
@@ -740,7 +815,7 @@ const struct rn_scene_ops rn_virtual_ops = {
 	.comp = comp,
 	.memory = read_memory,
 	.counter = counter,
-	.cm = &rn_virtual_cm_ops,
+	.cm = &cm_ops,
 };
 
 struct rn_virtual *rn_virtual_new(void)

@@ -2,12 +2,11 @@
 /* virtual_cm.c - the connection manager of the device in virtual time, and the programs
  * that use it.
  */
+#include "virtual_cm.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "mads.h"
-#include "virtual_internal.h"
 
 enum {
 	QPN = 0x31, /* of the program's end of the first connection */
@@ -109,15 +108,6 @@ void rn_virtual_cm_take_events(struct rn_virtual_cm *v, rn_ns now)
 	}
 }
 
-static const struct rn_scene_cm_event *next_event(void *ctx)
-{
-	struct rn_virtual_cm *v = &((struct rn_virtual *)ctx)->cm;
-
-	return v->events == v->events_taken
-		       ? NULL
-		       : &v->event[v->events_taken % RN_VIRTUAL_CM_EVENTS];
-}
-
 /* The connection is known by its index: the address of that byte. */
 static void adopt(struct rn_virtual_cm *v, unsigned i, struct rn_cm_conn *conn)
 {
@@ -125,9 +115,8 @@ static void adopt(struct rn_virtual_cm *v, unsigned i, struct rn_cm_conn *conn)
 	rn_cm_set_user(conn, (uint8_t *)v->conn + i);
 }
 
-static void take_event(void *ctx, unsigned conn)
+void rn_virtual_cm_take_event(struct rn_virtual_cm *v, unsigned conn)
 {
-	struct rn_virtual_cm *v = &((struct rn_virtual *)ctx)->cm;
 	unsigned i = v->events_taken++ % RN_VIRTUAL_CM_EVENTS;
 
 	if (v->event[i].type != RN_CM_EV_REQ && v->event[i].type != RN_CM_EV_SIDR_REQ)
@@ -135,26 +124,6 @@ static void take_event(void *ctx, unsigned conn)
 	adopt(v, conn, v->of[i]);
 	rn_cm_taken(v->of[i]);
 }
-
-static const struct rn_cm_info *info(void *ctx, unsigned conn)
-{
-	struct rn_cm_conn *c = ((struct rn_virtual *)ctx)->cm.conn[conn];
-
-	return c ? rn_cm_conn_info(c) : NULL;
-}
-
-static bool counter(void *ctx, enum rn_cm_stat stat, uint64_t *value)
-{
-	*value = ((struct rn_virtual *)ctx)->cm.stats[stat];
-	return true;
-}
-
-const struct rn_scene_cm_ops rn_virtual_cm_ops = {
-	.event = next_event,
-	.take_event = take_event,
-	.info = info,
-	.counter = counter,
-};
 
 /* ---------------------------------------------------------------------- calls */
 /* What a call gives besides its connection. */

@@ -31,8 +31,6 @@ struct rn_virtual_cm {
 	bool has_reply;
 };
 
-extern const struct rn_scene_cm_ops rn_virtual_cm_ops;
-
 /* Return: 0 or -ENOMEM. */
 int rn_virtual_cm_init(struct rn_virtual_cm *v, const struct rn_scenario *s,
 		       const struct rn_scene_names *n);
@@ -48,6 +46,9 @@ bool rn_virtual_cm_transmit(struct rn_virtual_cm *v, rn_ns now,
 
 /* What happened is kept for those who look. */
 void rn_virtual_cm_take_events(struct rn_virtual_cm *v, rn_ns now);
+
+/* The first of them is taken: a request is that of connection @conn from now on. */
+void rn_virtual_cm_take_event(struct rn_virtual_cm *v, unsigned conn);
 
 /* A line of rn_scn_is_cm_call(): 0 or -errno. */
 int rn_virtual_cm_call(struct rn_virtual_cm *v, rn_ns now, const struct rn_scn_line *l);

@@ -16,8 +16,8 @@
 
 #include "rocin/access.h"
 #include "rocin/mr.h"
-#include "sim/scenario/fields.h"
 #include "sim/scenario/packet.h"
+#include "sim/scenario/scenario.h"
 #include "sim/vnet/host.h"
 
 enum {

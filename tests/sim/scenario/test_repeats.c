@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* test_repeats.c - which packets of a live device are only sent once more. */
-#include "sim/scenario/repeats.h"
+#include "sim/scenario/scene.h"
 
 /* cmocka.h needs these before it. */
 #include <setjmp.h>

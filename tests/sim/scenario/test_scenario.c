@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "sim/scenario/fields.h"
+#include "sim/scenario/scenario.h"
 
 static struct rn_scenario scenario;
 static struct rn_scn_error error;

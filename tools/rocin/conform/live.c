@@ -8,7 +8,7 @@
 
 #include "conform.h"
 #include "sim/scenario/calls.h"
-#include "sim/scenario/fields.h"
+#include "sim/scenario/scenario.h"
 #include "tools/rocin/common/cmd.h"
 
 /* ------------------------------------------------------------------------ what comes */
