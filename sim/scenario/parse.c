@@ -428,49 +428,14 @@ static struct rn_scn_object *declare_object(struct line_tokens *w,
 	return &o[(*count)++];
 }
 
-static bool parse_mr(struct parser *p, struct line_tokens *w)
+/* The line that declares @o, again with what it says instead. */
+static bool parse_object_fields(struct parser *p, struct line_tokens *w,
+				struct rn_scn_object *o, enum rn_scn_verb verb)
 {
-	struct rn_scenario *s = p->s;
-	struct rn_scn_object *o = declare_object(w, s->mr, &s->mrs, RN_SCN_MRS);
-
 	if (!o)
 		return false;
 	o->line.number = w->number;
-	o->line.verb = RN_SCN_MR;
-	return parse_fields(p, w, &o->line);
-}
-
-static bool parse_mw(struct parser *p, struct line_tokens *w)
-{
-	struct rn_scn_object *o = declare_object(w, p->s->mr, &p->s->mrs, RN_SCN_MRS);
-
-	if (!o)
-		return false;
-	o->line.number = w->number;
-	o->line.verb = RN_SCN_MW;
-	return parse_fields(p, w, &o->line);
-}
-
-static bool parse_srq(struct parser *p, struct line_tokens *w)
-{
-	struct rn_scn_object *o = declare_object(w, p->s->srq, &p->s->srqs, RN_SCN_SRQS);
-
-	if (!o)
-		return false;
-	o->line.number = w->number;
-	o->line.verb = RN_SCN_SRQ;
-	return parse_fields(p, w, &o->line);
-}
-
-static bool parse_conn(struct parser *p, struct line_tokens *w)
-{
-	struct rn_scn_object *o =
-		declare_object(w, p->s->conn, &p->s->conns, RN_SCN_CONNS);
-
-	if (!o)
-		return false;
-	o->line.number = w->number;
-	o->line.verb = RN_SCN_CONN;
+	o->line.verb = verb;
 	return parse_fields(p, w, &o->line);
 }
 
@@ -512,9 +477,7 @@ static bool parse_qp(struct parser *p, struct line_tokens *w)
 		return refuse(w, word,
 			      "expected a type: rc, uc, ud, xrc_send or xrc_recv", "");
 	}
-	o->line.number = w->number;
-	o->line.verb = RN_SCN_QP;
-	return parse_fields(p, w, &o->line);
+	return parse_object_fields(p, w, o, RN_SCN_QP);
 }
 
 /* ---------------------------------------------------------------- timed lines */
@@ -762,21 +725,32 @@ static bool parse_lines(struct parser *p, const char *text, size_t len, uint32_t
 
 static bool parse_declaration(struct parser *p, struct line_tokens *w)
 {
+	struct rn_scenario *s = p->s;
 	struct rn_word word = peek_word(w);
+	const struct {
+		const char *word;
+		enum rn_scn_verb verb;
+		struct rn_scn_object *objects;
+		unsigned *count, max;
+	} kinds[] = {
+		{ "mr", RN_SCN_MR, s->mr, &s->mrs, RN_SCN_MRS },
+		{ "mw", RN_SCN_MW, s->mr, &s->mrs, RN_SCN_MRS },
+		{ "srq", RN_SCN_SRQ, s->srq, &s->srqs, RN_SCN_SRQS },
+		{ "conn", RN_SCN_CONN, s->conn, &s->conns, RN_SCN_CONNS },
+	};
 
 	if (rn_word_is(word, "recv") || rn_word_is(word, "end"))
 		return parse_line(p, w, false);
 	next_word(w);
-	if (rn_word_is(word, "mr"))
-		return parse_mr(p, w);
+	for (size_t i = 0; i < RN_ARRAY_SIZE(kinds); i++)
+		if (rn_word_is(word, kinds[i].word))
+			return parse_object_fields(p, w,
+						   declare_object(w, kinds[i].objects,
+								  kinds[i].count,
+								  kinds[i].max),
+						   kinds[i].verb);
 	if (rn_word_is(word, "qp"))
 		return parse_qp(p, w);
-	if (rn_word_is(word, "mw"))
-		return parse_mw(p, w);
-	if (rn_word_is(word, "srq"))
-		return parse_srq(p, w);
-	if (rn_word_is(word, "conn"))
-		return parse_conn(p, w);
 	if (rn_word_is(word, "device"))
 		return parse_device(p, w);
 	return refuse(w, word,

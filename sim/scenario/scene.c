@@ -37,6 +37,12 @@ static void say(char *buf, size_t size, const char *text)
 	rn_text_add(&t, text);
 }
 
+/* What came, in one word. */
+static void came_instead(struct rn_scene *c, const char *word)
+{
+	say(c->r->came, sizeof(c->r->came), word);
+}
+
 /* These say what is wrong, about line @l, and return false. */
 static bool fail(struct rn_scene *c, const struct rn_scn_line *l, const char *what)
 {
@@ -57,16 +63,19 @@ static bool fail_number(struct rn_scene *c, const struct rn_scn_line *l, const c
 	return false;
 }
 
-static void fail_time(struct rn_scene *c, const char *what, rn_ns from, rn_ns at)
+static bool fail_time(struct rn_scene *c, const struct rn_scn_line *l, const char *what,
+		      rn_ns at)
 {
 	char buf[32];
 	struct rn_text t;
 
-	rn_describe_time(at - from, buf, sizeof(buf));
+	c->r->line = l->number;
+	rn_describe_time(at - c->at, buf, sizeof(buf));
 	rn_text_init(&t, c->r->what, sizeof(c->r->what));
 	rn_text_add(&t, what);
 	rn_text_add(&t, buf);
 	rn_text_add(&t, " after the line before");
+	return false;
 }
 
 /* What T stands for: of a connection the response timeout that everybody has. */
@@ -103,9 +112,7 @@ static bool is_in_time(struct rn_scene *c, const struct rn_scn_line *l, rn_ns at
 		c->at = at;
 		return true;
 	}
-	fail(c, l, "");
-	fail_time(c, at < from ? "too early: " : "too late: ", c->at, at);
-	return false;
+	return fail_time(c, l, at < from ? "too early: " : "too late: ", at);
 }
 
 /* ------------------------------------------------------- requests that come again */
@@ -204,8 +211,7 @@ static bool no_cm_event(struct rn_scene *c, const struct rn_scn_line *l)
 
 	if (!ev)
 		return true;
-	fail(c, l, "");
-	fail_time(c, "the program learns what no line expects, ", c->at, ev->at);
+	fail_time(c, l, "the program learns what no line expects, ", ev->at);
 	rn_describe_cm_event(ev, c->r->came, sizeof(c->r->came));
 	return false;
 }
@@ -218,16 +224,14 @@ static bool nothing_left(struct rn_scene *c, const struct rn_scn_line *l)
 	const struct rn_scene_wc *wc = c->ops->wc(c->ctx, 0);
 
 	if (p) {
-		fail(c, l, "");
-		fail_time(c, "a packet left that no line expects, ", c->at, p->at);
+		fail_time(c, l, "a packet left that no line expects, ", p->at);
 		rn_describe_received(p, c->r->came, sizeof(c->r->came));
 		return false;
 	}
 	if (!wc)
 		wc = c->ops->wc(c->ctx, 1);
 	if (wc) {
-		fail(c, l, "");
-		fail_time(c, "a completion came that no line expects, ", c->at, wc->at);
+		fail_time(c, l, "a completion came that no line expects, ", wc->at);
 		rn_describe_wc(wc, c->r->came, sizeof(c->r->came));
 		return false;
 	}
@@ -235,8 +239,7 @@ static bool nothing_left(struct rn_scene *c, const struct rn_scn_line *l)
 		return fail(c, l, "a completion event came that no line expects");
 	if (event) {
 		fail(c, l, "an event was raised that no line expects");
-		say(c->r->came, sizeof(c->r->came),
-		    rn_scn_word_of(rn_scn_events, event->event));
+		came_instead(c, rn_scn_word_of(rn_scn_events, event->event));
 		return false;
 	}
 	return no_cm_event(c, l);
@@ -515,8 +518,7 @@ static bool expect_event(struct rn_scene *c, const struct rn_scn_line *l)
 	      : l->name == RN_EVENT_CQ_ERR ? 0
 					   : c->names.qpn[l->subject];
 	if (event->event != l->name || event->qpn != qpn) {
-		say(c->r->came, sizeof(c->r->came),
-		    rn_scn_word_of(rn_scn_events, event->event));
+		came_instead(c, rn_scn_word_of(rn_scn_events, event->event));
 		return fail(c, l, "another event");
 	}
 	if (!is_in_time(c, l, event->at))
@@ -590,8 +592,7 @@ static bool check_qp(struct rn_scene *c, const struct rn_scn_line *l)
 
 	c->ops->query(c->ctx, l->subject, &attr);
 	if (attr.state != rn_scn_get(l, RN_F_STATE, attr.state)) {
-		say(c->r->came, sizeof(c->r->came),
-		    rn_scn_word_of(rn_scn_states, attr.state));
+		came_instead(c, rn_scn_word_of(rn_scn_states, attr.state));
 		return fail(c, l, "another state");
 	}
 	if (attr.mig_state != rn_scn_get(l, RN_F_MIG, attr.mig_state))
@@ -649,8 +650,7 @@ static bool check_cm_state(struct rn_scene *c, const struct rn_scn_line *l,
 {
 	if (info->state == l->name)
 		return true;
-	say(c->r->came, sizeof(c->r->came),
-	    rn_scn_word_of(rn_scn_cm_states, info->state));
+	came_instead(c, rn_scn_word_of(rn_scn_cm_states, info->state));
 	return fail(c, l, "another state");
 }
 
@@ -677,7 +677,7 @@ static bool check_cm_info(struct rn_scene *c, const struct rn_scn_line *l,
 	for (size_t i = 0; i < RN_ARRAY_SIZE(values); i++) {
 		if (values[i].value == rn_scn_get(l, values[i].field, values[i].value))
 			continue;
-		say(c->r->came, sizeof(c->r->came), rn_scn_fields[values[i].field].name);
+		came_instead(c, rn_scn_fields[values[i].field].name);
 		return fail_number(c, l, "the queue pair is told ", values[i].value);
 	}
 	return true;
