@@ -5,9 +5,13 @@
 #include <assert.h>
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdarg.h>
 #include <stddef.h>
-
-#include "early.h"
+#include <stdint.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 enum if_missing {
 	NEEDED,
@@ -29,21 +33,107 @@ static const struct hook hooks[] = {
 
 static_assert(sizeof(hooks) / sizeof(hooks[0]) == RNK_FN_COUNT, "one row per hook");
 
+/* --------------------------------------------------------- before our constructor */
+/* Bare system calls. open() and openat() stand for their 64-bit twins too: with
+ * O_LARGEFILE both do the same.
+ */
+static int call_openat(int dirfd, const char *path, int flags, mode_t mode)
+{
+	return (int)syscall(SYS_openat, dirfd, path, flags | O_LARGEFILE, mode);
+}
+
+/* __O_TMPFILE includes the bit of O_DIRECTORY. */
+static bool wants_mode(int flags)
+{
+	return (flags & O_CREAT) || (flags & __O_TMPFILE) == __O_TMPFILE;
+}
+
+static int early_open(const char *path, int flags, ...)
+{
+	mode_t mode = 0;
+
+	if (wants_mode(flags)) {
+		va_list ap;
+
+		va_start(ap, flags);
+		mode = va_arg(ap, mode_t);
+		va_end(ap);
+	}
+	return call_openat(AT_FDCWD, path, flags, mode);
+}
+
+static int early_openat(int dirfd, const char *path, int flags, ...)
+{
+	mode_t mode = 0;
+
+	if (wants_mode(flags)) {
+		va_list ap;
+
+		va_start(ap, flags);
+		mode = va_arg(ap, mode_t);
+		va_end(ap);
+	}
+	return call_openat(dirfd, path, flags, mode);
+}
+
+static int early_access(const char *path, int mode)
+{
+	return (int)syscall(SYS_faccessat, AT_FDCWD, path, mode);
+}
+
+static ssize_t early_readlink(const char *path, char *buf, size_t len)
+{
+	return syscall(SYS_readlinkat, AT_FDCWD, path, buf, len);
+}
+
+static int early_ioctl(int fd, unsigned long request, ...)
+{
+	va_list ap;
+	void *arg;
+
+	va_start(ap, request);
+	arg = va_arg(ap, void *);
+	va_end(ap);
+	return (int)syscall(SYS_ioctl, fd, request, arg);
+}
+
+static int early_socket(int domain, int type, int protocol)
+{
+	return (int)syscall(SYS_socket, domain, type, protocol);
+}
+
+static ssize_t early_write(int fd, const void *buf, size_t len)
+{
+	return syscall(SYS_write, fd, buf, len);
+}
+
+/* The kernel's sets have a bit for each of its 64 signals. */
+static int early_sigmask(int how, const sigset_t *set, sigset_t *old)
+{
+	return (int)syscall(SYS_rt_sigprocmask, how, set, old, sizeof(uint64_t));
+}
+
+static int early_close(int fd)
+{
+	return (int)syscall(SYS_close, fd);
+}
+
 _Atomic(void *) rnk_next_fn[RNK_FN_COUNT] = {
-	[RNK_FN_open] = (void *)rnk_early_open,
-	[RNK_FN_open64] = (void *)rnk_early_open,
-	[RNK_FN_openat] = (void *)rnk_early_openat,
-	[RNK_FN_openat64] = (void *)rnk_early_openat,
-	[RNK_FN_access] = (void *)rnk_early_access,
-	[RNK_FN_readlink] = (void *)rnk_early_readlink,
-	[RNK_FN_ioctl] = (void *)rnk_early_ioctl,
-	[RNK_FN_socket] = (void *)rnk_early_socket,
-	[RNK_FN_close] = (void *)rnk_early_close,
-	[RNK_FN_write] = (void *)rnk_early_write,
-	[RNK_FN_sigprocmask] = (void *)rnk_early_sigmask,
-	[RNK_FN_pthread_sigmask] = (void *)rnk_early_sigmask,
+	[RNK_FN_open] = (void *)early_open,
+	[RNK_FN_open64] = (void *)early_open,
+	[RNK_FN_openat] = (void *)early_openat,
+	[RNK_FN_openat64] = (void *)early_openat,
+	[RNK_FN_access] = (void *)early_access,
+	[RNK_FN_readlink] = (void *)early_readlink,
+	[RNK_FN_ioctl] = (void *)early_ioctl,
+	[RNK_FN_socket] = (void *)early_socket,
+	[RNK_FN_close] = (void *)early_close,
+	[RNK_FN_write] = (void *)early_write,
+	[RNK_FN_sigprocmask] = (void *)early_sigmask,
+	[RNK_FN_pthread_sigmask] = (void *)early_sigmask,
 };
 
+/* ---------------------------------------------------------------- looking them up */
 static int missing_int(void)
 {
 	errno = ENOSYS;

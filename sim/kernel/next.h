@@ -7,15 +7,26 @@
  *
  * The one exception is the time before our constructor has run. A malloc library may
  * then open files while it initialises itself, where dlsym() must not be called; so the
- * functions such libraries use start out as bare system calls (early.h).
+ * functions such libraries use start out as bare system calls.
+ *
+ * The prototypes at the end are of functions that libc's headers do not declare. They
+ * belong to the ABI of glibc only: the bodies behind _FORTIFY_SOURCE, and the stat family
+ * of programs built before glibc 2.33.
  *
  * Threads: any. An entry only ever changes from one working function to another.
  */
 #ifndef RNK_NEXT_H
 #define RNK_NEXT_H
 
+#include <setjmp.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+
+/* A hook, or what the device looks for by name. */
+#define RNK_EXPORT __attribute__((visibility("default")))
 
 #define RNK_HOOK(name, version, if_missing) RNK_FN_##name,
 /* clang-format off */
@@ -49,5 +60,28 @@ static inline void *rnk_next(enum rnk_fn fn)
 
 /* NOLINTNEXTLINE(bugprone-macro-parentheses): a name, not an expression */
 #define NEXT(name) ((__typeof__(&name))rnk_next(RNK_FN_##name))
+
+/* NOLINTBEGIN(cert-dcl51-cpp,cert-dcl37-c): the names are glibc's */
+sighandler_t bsd_signal(int sig, sighandler_t handler);
+_Noreturn void __longjmp_chk(struct __jmp_buf_tag env[1], int val);
+
+int __open_2(const char *path, int flags);
+int __open64_2(const char *path, int flags);
+int __openat_2(int dirfd, const char *path, int flags);
+int __openat64_2(int dirfd, const char *path, int flags);
+ssize_t __readlink_chk(const char *path, char *buf, size_t len, size_t room);
+ssize_t __readlinkat_chk(int dirfd, const char *path, char *buf, size_t len, size_t room);
+char *__realpath_chk(const char *path, char *resolved, size_t room);
+char *__getcwd_chk(char *buf, size_t size, size_t room);
+
+int __xstat(int ver, const char *path, struct stat *st);
+int __xstat64(int ver, const char *path, struct stat64 *st);
+int __lxstat(int ver, const char *path, struct stat *st);
+int __lxstat64(int ver, const char *path, struct stat64 *st);
+int __fxstat(int ver, int fd, struct stat *st);
+int __fxstat64(int ver, int fd, struct stat64 *st);
+int __fxstatat(int ver, int dirfd, const char *path, struct stat *st, int flags);
+int __fxstatat64(int ver, int dirfd, const char *path, struct stat64 *st, int flags);
+/* NOLINTEND(cert-dcl51-cpp,cert-dcl37-c) */
 
 #endif /* RNK_NEXT_H */

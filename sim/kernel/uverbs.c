@@ -1,19 +1,28 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* uverbs.c - answers the ioctl requests that libibverbs sends to a uverbs device. */
+/* uverbs.c - answers the ioctl requests that libibverbs sends to a uverbs device, and
+ * makes the descriptors that two of them ask for.
+ */
 #include "uverbs.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <pthread.h>
 #include <rdma/ib_user_ioctl_cmds.h>
 #include <rdma/ib_user_verbs.h>
 #include <rdma/rdma_user_ioctl_cmds.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <unistd.h>
 
-#include "event_fd.h"
 #include "redirect.h"
+#include "transport/io/host/own_fd.h"
 
 /* /dev/null, Documentation/admin-guide/devices.txt */
 enum {
@@ -36,6 +45,76 @@ bool rnk_is_uverbs_request(int fd, unsigned long request)
 	return is_null;
 }
 
+/* ------------------------------------------------------------------------- events */
+/* libc's functions and not bare system calls: ThreadSanitizer follows descriptors by
+ * them, and would take one that came and went unseen for a race in the program.
+ */
+static int reopen(const char *path)
+{
+	int fd = open(path, O_RDWR | O_CLOEXEC);
+
+	return fd < 0 ? -errno : fd;
+}
+
+static int open_by_proc(const char *proc_fd_dir)
+{
+	char path[PATH_MAX];
+	int pair[2];
+	int fd;
+
+	if (pipe2(pair, O_CLOEXEC) < 0)
+		return -errno;
+	(void)snprintf(path, sizeof(path), "%s/%d", proc_fd_dir, pair[0]);
+	fd = reopen(path);
+	close(pair[0]);
+	close(pair[1]);
+	return fd;
+}
+
+/* A random name: process and thread numbers repeat where pid namespaces share a tree. */
+static int open_by_fifo(const char *fifo_dir)
+{
+	char path[PATH_MAX];
+	uint64_t nonce;
+	int fd;
+
+	if (getrandom(&nonce, sizeof(nonce), 0) != sizeof(nonce))
+		return -EIO;
+	(void)snprintf(path, sizeof(path), "%s/.event-%016" PRIx64, fifo_dir, nonce);
+	if (mkfifo(path, 0600) < 0)
+		return -errno;
+	fd = reopen(path);
+	unlink(path);
+	return fd;
+}
+
+static int open_event_fd(const char *proc_fd_dir, const char *fifo_dir)
+{
+	int fd = open_by_proc(proc_fd_dir);
+
+	if (fd == -EMFILE || fd == -ENFILE || fd == -ENOMEM)
+		return fd;
+	/* No /proc here, or not for this process (it may not be dumpable). */
+	if (fd < 0 && fifo_dir)
+		fd = open_by_fifo(fifo_dir);
+	return fd < 0 ? fd : rn_fd_raise(fd);
+}
+
+/* open() and close() are cancellation points, ioctl() is not; a thread cancelled in
+ * ibv_create_comp_channel() would leak what is half made.
+ */
+int rnk_event_fd_open(const char *proc_fd_dir, const char *fifo_dir)
+{
+	int cancel_state;
+	int fd;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+	fd = open_event_fd(proc_fd_dir, fifo_dir);
+	pthread_setcancelstate(cancel_state, NULL);
+	return fd;
+}
+
+/* ----------------------------------------------------------------------- requests */
 static struct ib_uverbs_attr *find_attr(struct ib_uverbs_ioctl_hdr *hdr, unsigned id)
 {
 	for (unsigned i = 0; i < hdr->num_attrs; i++)

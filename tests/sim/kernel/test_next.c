@@ -15,8 +15,6 @@
 
 #include <cmocka.h>
 
-#include "sim/kernel/early.h"
-
 static const char *const names[] = {
 #define RNK_HOOK(name, version, if_missing) #name,
 #include "sim/kernel/hooks.def"
@@ -27,9 +25,11 @@ static void early_functions_stand_in_before_the_constructor(void **state)
 {
 	char target[64] = "";
 	int fd = NEXT(open)("/proc/self/stat", O_RDONLY | O_CLOEXEC);
+	Dl_info found;
 
 	(void)state;
-	assert_ptr_equal(rnk_next(RNK_FN_open), rnk_early_open);
+	assert_true(dladdr(rnk_next(RNK_FN_open), &found));
+	assert_null(strstr(found.dli_fname, "libc.so"));
 	assert_true(fd >= 0);
 	close(fd);
 	fd = NEXT(openat)(-1, "/proc/self/stat", O_RDONLY | O_CLOEXEC);
@@ -46,7 +46,7 @@ static void early_open_passes_the_mode(void **state)
 	const char *tmp = getenv("TMPDIR");
 	mode_t mask = umask(022);
 	struct stat st;
-	int fd = rnk_early_open(tmp ? tmp : "/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0640);
+	int fd = NEXT(open)(tmp ? tmp : "/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0640);
 
 	(void)state;
 	umask(mask);

@@ -1,24 +1,31 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* signals.c - the hooks of what changes handlers and signal masks.
+/* watch.c - the hooks of what would take away from the device what it has in a program:
+ * its handlers of signals, and its descriptors.
  *
  * The device writes to memory that the program may have unmapped, and finds out by
  * SIGSEGV. A program that puts its own handler in the place of the device's, or blocks
  * the signal, would die of the next one. So whoever has such a handler (signal_watch.h)
- * is asked first: the program's handler is put behind it and never takes its place.
+ * is asked first: the program's handler is put behind it and never takes its place. What
+ * does not come here: system calls that a program makes by itself, and handlers that run
+ * with the signals blocked by their sa_mask.
  *
- * What does not come here: system calls that a program makes by itself, and handlers that
- * run with the signals blocked by their sa_mask.
+ * Descriptors of the device (own_fd.h) stay open, whatever the program closes that it has
+ * not opened: close() of one fails with EBADF, as of a descriptor that is not there;
+ * dup2() onto one with EBUSY; ranges are closed without them. A fork child closes its
+ * copies.
  */
 #undef _FORTIFY_SOURCE /* its longjmp() would be in the way of ours */
 
+#include <errno.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <ucontext.h>
+#include <unistd.h>
 
 #include "next.h"
-#include "preload.h"
+#include "transport/io/host/own_fd.h"
 #include "transport/io/memory/signal_watch.h"
 
 /* Shape: message passing; an entry is there for ever once it is there. */
@@ -271,5 +278,81 @@ RNK_EXPORT int swapcontext(ucontext_t *out, const ucontext_t *in)
 	rc = NEXT(swapcontext)(out, in);
 	mask_changed(); /* maybe in another thread than before */
 	return rc;
+}
+
+/* -------------------------------------------------------------------- descriptors */
+static _Atomic(rn_own_fd_next_fn *) next_own;
+
+RNK_EXPORT void rocin_watch_fds(rn_own_fd_next_fn *next);
+
+RNK_EXPORT void rocin_watch_fds(rn_own_fd_next_fn *next)
+{
+	atomic_store_explicit(&next_own, next, memory_order_release);
+}
+
+static unsigned next_from(unsigned fd)
+{
+	rn_own_fd_next_fn *next = atomic_load_explicit(&next_own, memory_order_acquire);
+
+	return next && fd < RN_OWN_FD_MAX ? (unsigned)next((int)fd) : RN_OWN_FD_NONE;
+}
+
+static bool is_own(int fd)
+{
+	return fd >= 0 && next_from((unsigned)fd) == (unsigned)fd;
+}
+
+RNK_EXPORT int close(int fd)
+{
+	if (is_own(fd)) {
+		errno = EBADF;
+		return -1;
+	}
+	return NEXT(close)(fd);
+}
+
+RNK_EXPORT int dup2(int fd, int onto)
+{
+	if (fd != onto && is_own(onto)) {
+		errno = EBUSY;
+		return -1;
+	}
+	return NEXT(dup2)(fd, onto);
+}
+
+RNK_EXPORT int dup3(int fd, int onto, int flags)
+{
+	if (fd != onto && is_own(onto)) {
+		errno = EBUSY;
+		return -1;
+	}
+	return NEXT(dup3)(fd, onto, flags);
+}
+
+RNK_EXPORT int close_range(unsigned first, unsigned last, int flags)
+{
+	unsigned own;
+	int rc;
+
+	for (own = next_from(first); own <= last && own < RN_OWN_FD_NONE;
+	     own = next_from(first)) {
+		rc = own > first ? NEXT(close_range)(first, own - 1, flags) : 0;
+		if (rc)
+			return rc;
+		first = own + 1;
+	}
+	return first <= last ? NEXT(close_range)(first, last, flags) : 0;
+}
+
+RNK_EXPORT void closefrom(int low)
+{
+	unsigned first = low < 0 ? 0 : (unsigned)low, own;
+
+	for (own = next_from(first); own < RN_OWN_FD_NONE; own = next_from(first)) {
+		for (; first < own; first++)
+			(void)NEXT(close)((int)first);
+		first = own + 1;
+	}
+	NEXT(closefrom)((int)first);
 }
 /* NOLINTEND(readability-inconsistent-declaration-parameter-name) */
