@@ -230,7 +230,7 @@ static void deliver(void *arg, void *qp, uint32_t tag)
 
 	require(may_get(w, qp));
 	w->got[q == w->q[1]]++;
-	rn_qp_receive_frame(w->p->dev[0], q->qp, w->p->now, &f);
+	rn_qp_receive_frame(w->p->dev[0], q->qp, w->p->net->now, &f);
 }
 
 static void arrive(struct world *w)
@@ -258,7 +258,7 @@ static void bring_up(struct pair_qp *q)
 
 	for (unsigned i = 0; i < RN_ARRAY_SIZE(way); i++) {
 		attr.state = way[i];
-		require(rn_qp_modify(q->p->dev[0], q->qp, q->p->now, &attr,
+		require(rn_qp_modify(q->p->dev[0], q->qp, q->p->net->now, &attr,
 				     RN_ATTR_STATE | (way[i] == RN_QPS_INIT ? RN_ATTR_PORT
 									    : 0)) == 0);
 	}
@@ -274,7 +274,8 @@ static void modify(struct world *w)
 		return;
 	}
 	attr.state = (enum rn_qp_state)(what / 2 % RN_QPS_COUNT);
-	rn_qp_modify(w->p->dev[0], w->q[what % QPS]->qp, w->p->now, &attr, RN_ATTR_STATE);
+	rn_qp_modify(w->p->dev[0], w->q[what % QPS]->qp, w->p->net->now, &attr,
+		     RN_ATTR_STATE);
 }
 
 static void post_recv(struct world *w)
@@ -298,8 +299,8 @@ static void send(struct world *w)
 				 .num_sge = 1 };
 	struct rn_cqe cqe;
 
-	if (rn_qp_post_send(w->p->dev[0], w->q[i]->qp, w->p->now, &wr) == 0)
-		while ((sent = rn_dev_transmit_frame(w->p->dev[0], w->p->now, out,
+	if (rn_qp_post_send(w->p->dev[0], w->q[i]->qp, w->p->net->now, &wr) == 0)
+		while ((sent = rn_dev_transmit_frame(w->p->dev[0], w->p->net->now, out,
 						     sizeof(out), &flags))) {
 			require(sent >= RN_FRAME_MIN && sent <= RN_FRAME_MAX);
 			rnp_checksum_fill(out, sent);

@@ -5,8 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "sim/vnet/host.h"
-
 enum {
 	PD = 1,
 	QKEY = 0x1ee7,
@@ -14,6 +12,7 @@ enum {
 	FIRST_SRQN = 0x81,
 	/* More steps than this without time passing: the devices talk to themselves. */
 	STEPS_MAX = 1000000,
+	BATCH_MAX = 64,
 };
 
 /* --------------------------------------------------------- the wire and the clock */
@@ -26,21 +25,6 @@ void pair_set_hook(struct pair *p, pair_hook *hook, void *ctx)
 void pair_set_faults(struct pair *p, const struct pair_faults *faults)
 {
 	p->faults = *faults;
-}
-
-static void init_wire(struct pair *p)
-{
-	rn_heap_init(&p->link, p->arrival, PAIR_LINK_MAX);
-	for (p->free_places = 0; p->free_places < PAIR_LINK_MAX; p->free_places++)
-		p->free_place[p->free_places] = p->free_places;
-}
-
-static void free_wire(struct pair *p)
-{
-	for (unsigned i = 0; i < p->record_count; i++)
-		free(p->record[i]);
-	while (p->link.count)
-		free(p->place[rn_heap_take(&p->link).arg]);
 }
 
 static bool happens(struct pair *p, unsigned of_10000)
@@ -72,16 +56,6 @@ static struct pair_packet *copy_of(const struct pair_packet *pkt)
 	return c;
 }
 
-static void put_on_link(struct pair *p, struct pair_packet *pkt, rn_ns at)
-{
-	uint32_t place;
-
-	assert_true(p->free_places > 0);
-	place = p->free_place[--p->free_places];
-	p->place[place] = pkt;
-	assert_true(rn_heap_put(&p->link, at, 0, place));
-}
-
 static void record(struct pair *p, const struct pair_packet *pkt)
 {
 	if (p->record_off)
@@ -98,11 +72,12 @@ static void record(struct pair *p, const struct pair_packet *pkt)
 	p->record[p->record_count++] = copy_of(pkt);
 }
 
-static void send_packet(struct pair *p, struct pair_packet *pkt)
+/* @out leaves, as @pkt records it. To whom nobody is, it goes to the test. */
+static void send_packet(struct pair *p, struct pair_packet *pkt,
+			struct rn_vnet_packet *out)
 {
 	struct pair_fate f = { .copies = 1 };
-	bool to_test = p->cfg.devices == 1 &&
-		       memcmp(&pkt->flow.dst, &p->gid[0], sizeof(p->gid[0])) != 0;
+	bool to_test = out->to == RN_VNET_NOBODY;
 
 	if (p->hook)
 		f = p->hook(p->hook_ctx, pkt);
@@ -110,14 +85,14 @@ static void send_packet(struct pair *p, struct pair_packet *pkt)
 		f = random_fate(p);
 	pkt->copies = f.copies;
 	record(p, pkt);
+	if (f.marked && (out->flow.tclass & RN_ECN_MASK))
+		out->flow.tclass |= RN_ECN_CE;
 	for (unsigned i = 0; i < f.copies && !to_test; i++) {
-		struct pair_packet *c = copy_of(pkt);
+		struct rn_vnet_packet *copy = rn_vnet_send(p->net, out, f.extra_ns);
 
+		assert_non_null(copy);
 		if (f.corrupt && i == 0)
-			c->data[c->len / 2] ^= 0x10;
-		if (f.marked && (c->flow.tclass & RN_ECN_MASK))
-			c->flow.tclass |= RN_ECN_CE;
-		put_on_link(p, c, p->now + p->cfg.link_ns + f.extra_ns);
+			copy->bytes[copy->len / 2] ^= 0x10;
 	}
 }
 
@@ -146,13 +121,17 @@ void pair_print_tail(const struct pair *p, unsigned count)
 /* The next packet of device @i onto the wire. */
 static bool transmit_one(struct pair *p, unsigned i, unsigned what)
 {
-	struct pair_packet pkt = { .at = p->now, .from = (int)i };
+	struct pair_packet pkt = { .at = p->net->now, .from = (int)i };
+	struct rn_vnet_packet out;
 
-	pkt.len = rn_host_transmit(p->dev[i], p->now, what, pkt.data, &pkt.flow, &pkt.tx);
-	assert_true(pkt.len <= RN_PACKET_MAX + RN_ICRC_LEN);
-	if (pkt.len)
-		send_packet(p, &pkt);
-	return pkt.len > 0;
+	if (!rn_vnet_build(p->net, i, what, &out, &pkt.tx))
+		return false;
+	assert_true(out.len <= sizeof(pkt.data));
+	pkt.flow = out.flow;
+	pkt.len = out.len;
+	memcpy(pkt.data, out.bytes, out.len);
+	send_packet(p, &pkt, &out);
+	return true;
 }
 
 static void collect_events(struct pair *p)
@@ -189,85 +168,77 @@ void pair_inject(struct pair *p, unsigned dev, const struct rn_flow *flow,
 {
 	struct rn_rx rx = { .flow = flow, .data = data, .len = len };
 
-	rn_dev_receive(p->dev[dev], p->now, &rx, 1);
+	rn_dev_receive(p->dev[dev], p->net->now, &rx, 1);
 	pair_flush(p);
 }
 
-/* The packet that arrives next; there must be one. */
-static struct pair_packet *next_arrival(const struct pair *p)
+static void give_batch(struct pair *p)
 {
-	return p->place[p->link.item[0].arg];
+	struct rn_rx rx[BATCH_MAX];
+	unsigned count = p->batched;
+
+	for (unsigned i = 0; i < count; i++)
+		rx[i] = (struct rn_rx){ .flow = &p->batch[i].flow,
+					.data = p->batch[i].bytes,
+					.len = p->batch[i].len };
+	p->batched = 0;
+	if (count)
+		rn_dev_receive(p->dev[p->batch_to], p->net->now, rx, count);
 }
 
-static struct pair_packet *take_arrival(struct pair *p)
+static void arrive(void *ctx, uint32_t host, struct rn_vnet_packet *packet)
 {
-	uint32_t place = rn_heap_take(&p->link).arg;
+	struct pair *p = ctx;
 
-	p->free_place[p->free_places++] = place;
-	return p->place[place];
-}
-
-static int receiver_of(const struct pair *p, const struct pair_packet *pkt)
-{
-	for (unsigned i = 0; i < p->cfg.devices; i++)
-		if (memcmp(&pkt->flow.dst, &p->gid[i], sizeof(p->gid[i])) == 0)
-			return (int)i;
-	return -1;
+	if (p->batch_to != host)
+		give_batch(p);
+	p->batch_to = host;
+	memcpy(&p->batch[p->batched++], packet,
+	       offsetof(struct rn_vnet_packet, bytes) + packet->len);
 }
 
 /* Deliver what has arrived by now, up to rx_batch packets of one receiver per call. */
 static bool deliver(struct pair *p)
 {
-	enum {
-		BATCH_MAX = 64
-	};
-	struct pair_packet *pkt[BATCH_MAX];
-	struct rn_rx rx[BATCH_MAX];
-	unsigned n = 0;
-	int to = -1;
+	bool any = false;
 
-	while (n < p->cfg.rx_batch && n < BATCH_MAX && rn_heap_next(&p->link) <= p->now) {
-		if (n && receiver_of(p, next_arrival(p)) != to)
-			break;
-		pkt[n] = take_arrival(p);
-		to = receiver_of(p, pkt[n]);
-		rx[n] = (struct rn_rx){ .flow = &pkt[n]->flow,
-					.data = pkt[n]->data,
-					.len = pkt[n]->len };
-		n++;
+	while (p->batched < p->cfg.rx_batch &&
+	       rn_heap_next(&p->net->heap) <= p->net->now) {
+		rn_vnet_step(p->net);
+		any = true;
 	}
-	if (n == 0)
-		return false;
-	if (to >= 0)
-		rn_dev_receive(p->dev[to], p->now, rx, n);
-	for (unsigned i = 0; i < n; i++)
-		free(pkt[i]);
-	return true;
+	give_batch(p);
+	return any;
 }
 
-static bool memory_step(struct pair *p)
+/* Memory answers before timers are looked at, one answer at a time. */
+static void expire(void *ctx, uint32_t host)
 {
-	uint64_t tag;
+	struct pair *p = ctx;
 	enum rn_mem_result result;
+	uint64_t tag;
 
-	for (unsigned i = 0; i < p->cfg.devices; i++)
-		if (arena_step(&p->arena[i], p->now, &tag, &result)) {
-			rn_dev_mem_done(p->dev[i], p->now, tag, result);
-			return true;
-		}
-	return false;
+	if (arena_step(&p->arena[host], p->net->now, &tag, &result))
+		rn_dev_mem_done(p->dev[host], p->net->now, tag, result);
+	else
+		rn_dev_expire(p->dev[host], p->net->now);
 }
 
-static bool timer_step(struct pair *p)
+static rn_ns deadline(void *ctx, uint32_t host)
 {
-	bool fired = false;
+	struct pair *p = ctx;
+	rn_ns memory = arena_deadline(&p->arena[host]),
+	      timer = rn_dev_deadline(p->dev[host]);
 
+	return memory < timer ? memory : timer;
+}
+
+/* When something happens next, whatever a test has done to the devices. */
+static rn_ns next_instant(struct pair *p)
+{
 	for (unsigned i = 0; i < p->cfg.devices; i++)
-		if (rn_dev_deadline(p->dev[i]) <= p->now) {
-			rn_dev_expire(p->dev[i], p->now);
-			fired = true;
-		}
-	return fired;
+		rn_vnet_rearm(p->net, i);
+	return rn_vnet_next(p->net);
 }
 
 /* Everything that happens at this instant. */
@@ -278,74 +249,70 @@ static void settle(struct pair *p)
 	for (;;) {
 		assert_true(++steps < STEPS_MAX);
 		pair_flush(p);
-		if (deliver(p) || memory_step(p) || timer_step(p))
+		if (deliver(p))
 			continue;
+		if (next_instant(p) <= p->net->now) {
+			rn_vnet_step(p->net);
+			continue;
+		}
 		if (!p->cfg.hold_acks)
 			break;
 		flush_devices(p, RN_TX_ALL);
-		if (rn_heap_next(&p->link) > p->now)
+		if (rn_heap_next(&p->net->heap) > p->net->now)
 			break;
 	}
 	collect_events(p);
 }
 
-static rn_ns min_ns(rn_ns a, rn_ns b)
+/* Nothing is on the wire, and no memory has to answer. */
+static bool is_wire_idle(const struct pair *p)
 {
-	return a < b ? a : b;
+	for (unsigned i = 0; i < p->cfg.devices; i++)
+		if (arena_deadline(&p->arena[i]) != RN_NEVER)
+			return false;
+	return rn_heap_next(&p->net->heap) == RN_NEVER;
 }
 
-static rn_ns next_instant(const struct pair *p, bool timers)
-{
-	rn_ns t = rn_heap_next(&p->link);
-
-	for (unsigned i = 0; i < p->cfg.devices; i++) {
-		t = min_ns(t, arena_deadline(&p->arena[i]));
-		if (timers)
-			t = min_ns(t, rn_dev_deadline(p->dev[i]));
-	}
-	return t;
-}
-
-static bool run(struct pair *p, rn_ns limit, bool timers)
+/* Until nothing happens any more, or with @wire until nothing is on it. False: there was
+ * still something at @limit.
+ */
+static bool run(struct pair *p, rn_ns limit, bool wire)
 {
 	for (;;) {
 		rn_ns next;
 
 		settle(p);
-		next = next_instant(p, timers);
-		if (next == RN_NEVER)
+		next = next_instant(p);
+		if (next == RN_NEVER || (wire && is_wire_idle(p)))
 			return true;
 		if (next > limit)
 			return false;
-		/* Timers keep running even where they do not keep us waiting. */
-		next = min_ns(next, next_instant(p, true));
-		if (next > p->now)
-			p->now = next;
+		p->net->now = next;
 	}
 }
 
 bool pair_run_until(struct pair *p, rn_ns limit)
 {
-	return run(p, limit, true);
+	return run(p, limit, false);
 }
 
 void pair_run_until_quiet(struct pair *p)
 {
-	assert_true(run(p, p->now + 3600 * RN_MSEC(1000), true));
+	assert_true(run(p, p->net->now + 3600 * RN_MSEC(1000), false));
 }
 
 void pair_run_for(struct pair *p, rn_ns ns)
 {
-	rn_ns end = p->now + ns;
+	rn_ns end = p->net->now + ns;
 
-	run(p, end, true);
-	p->now = end;
+	run(p, end, false);
+	p->net->now = end;
 	settle(p);
 }
 
 void pair_run_wire(struct pair *p)
 {
-	assert_true(run(p, p->now + 3600 * RN_MSEC(1000), false));
+	assert_true(run(p, p->net->now + 3600 * RN_MSEC(1000), true));
 }
 
 /* -------------------------------------------------------------------- two devices */
@@ -360,16 +327,18 @@ static void set_defaults(struct pair_cfg *c)
 	c->read_window = c->read_window ? c->read_window : 1 << 20;
 	c->read_chunk = c->read_chunk ? c->read_chunk : 64 << 10;
 	c->rx_batch = c->rx_batch ? c->rx_batch : 1;
+	assert_true(c->rx_batch <= BATCH_MAX);
 }
 
+/* They end in what rn_vnet_host_of() knows a host by. */
 static struct rn_gid device_gid(unsigned dev, bool ipv6)
 {
+	struct rn_gid gid = { { [10] = 0xff, [11] = 0xff, [12] = 127 } };
+
 	if (ipv6)
-		return (struct rn_gid){ { 0xfe,
-					  0x80, [8] = 2, [15] = (uint8_t)(dev + 1) } };
-	return (struct rn_gid){
-		{ [10] = 0xff, [11] = 0xff, [12] = 127, [15] = (uint8_t)(dev + 2) }
-	};
+		gid = (struct rn_gid){ { 0xfe, 0x80, [8] = 2 } };
+	gid.raw[15] = (uint8_t)(dev + 1);
+	return gid;
 }
 
 static void init_device(struct pair *p, unsigned i)
@@ -400,6 +369,44 @@ static void init_device(struct pair *p, unsigned i)
 	assert_int_equal(rn_dev_init(p->dev[i], &cfg), 0);
 }
 
+static void init_wire(struct pair *p)
+{
+	static const struct rn_vnet_ops ops = {
+		.arrive = arrive,
+		.expire = expire,
+		.deadline = deadline,
+	};
+	const struct rn_vnet_cfg cfg = {
+		.hosts = p->cfg.devices,
+		.switches = 1,
+		.switch_ports = 2,
+		.packets = PAIR_LINK_MAX,
+		.ops = &ops,
+		.ctx = p,
+	};
+
+	p->net = rn_vnet_new(&cfg);
+	p->batch = calloc(p->cfg.rx_batch, sizeof(*p->batch));
+	assert_non_null(p->net);
+	assert_non_null(p->batch);
+	rn_vnet_clear(p->net, RN_MSEC(1));
+}
+
+/* All of the way takes the time of its first link. */
+static void join_devices(struct pair *p)
+{
+	const struct rn_link_cfg up = { .delay = p->cfg.link_ns }, down = { 0 };
+	uint32_t node = rn_vnet_add_switch(p->net);
+
+	for (unsigned i = 0; i < p->cfg.devices; i++) {
+		uint32_t host = rn_vnet_add_host(p->net, p->dev[i], &p->gid[i]);
+
+		rn_vnet_join(p->net, &(struct rn_vnet_side){ host, 0, &up, 0 },
+			     &(struct rn_vnet_side){ node, i, &down, 0 });
+		rn_vnet_route(p->net, node, host, i, 1);
+	}
+}
+
 struct pair *pair_new(const struct pair_cfg *cfg)
 {
 	struct pair *p = calloc(1, sizeof(*p));
@@ -407,15 +414,15 @@ struct pair *pair_new(const struct pair_cfg *cfg)
 	assert_non_null(p);
 	p->cfg = *cfg;
 	set_defaults(&p->cfg);
-	p->now = RN_MSEC(1);
+	init_wire(p);
 	for (unsigned i = 0; i < 2; i++) {
-		arena_init(&p->arena[i], &p->now);
+		arena_init(&p->arena[i], &p->net->now);
 		p->arena[i].delay = p->cfg.mem_delay;
 		p->gid[i] = device_gid(i, p->cfg.ipv6);
 	}
-	init_wire(p);
 	for (unsigned i = 0; i < p->cfg.devices; i++)
 		init_device(p, i);
+	join_devices(p);
 	return p;
 }
 
@@ -443,7 +450,10 @@ void pair_free(struct pair *p)
 			rn_dev_fini(p->dev[i]);
 		free(p->dev[i]);
 	}
-	free_wire(p);
+	for (unsigned i = 0; i < p->record_count; i++)
+		free(p->record[i]);
+	rn_vnet_free(p->net);
+	free(p->batch);
 	free(p);
 }
 
@@ -620,8 +630,8 @@ void pair_modify_until(struct pair_qp *q, const struct rn_qp_attr *attr,
 
 	for (enum rn_qp_state s = RN_QPS_INIT; s <= until && s <= RN_QPS_RTS; s++) {
 		a.state = s;
-		assert_int_equal(rn_qp_modify(q->p->dev[q->dev], q->qp, q->p->now, &a,
-					      step_mask(q->type, s)),
+		assert_int_equal(rn_qp_modify(q->p->dev[q->dev], q->qp, q->p->net->now,
+					      &a, step_mask(q->type, s)),
 				 0);
 	}
 	collect_events(q->p);
@@ -652,7 +662,7 @@ void pair_connect(struct pair_qp *a, struct pair_qp *b)
 
 int pair_modify_state(struct pair_qp *q, enum rn_qp_state state)
 {
-	int rc = rn_qp_modify(q->p->dev[q->dev], q->qp, q->p->now,
+	int rc = rn_qp_modify(q->p->dev[q->dev], q->qp, q->p->net->now,
 			      &(struct rn_qp_attr){ .state = state }, RN_ATTR_STATE);
 
 	pair_flush(q->p);
@@ -772,7 +782,7 @@ void pair_expect_limit(struct pair_srq *s)
 /* --------------------------------------------------- posting, completions, events */
 int pair_post_send(struct pair_qp *q, const struct rn_send_wr *wr)
 {
-	int rc = rn_qp_post_send(q->p->dev[q->dev], q->qp, q->p->now, wr);
+	int rc = rn_qp_post_send(q->p->dev[q->dev], q->qp, q->p->net->now, wr);
 
 	pair_flush(q->p);
 	return rc;
@@ -780,7 +790,7 @@ int pair_post_send(struct pair_qp *q, const struct rn_send_wr *wr)
 
 int pair_post_recv(struct pair_qp *q, const struct rn_recv_wr *wr)
 {
-	int rc = rn_qp_post_recv(q->p->dev[q->dev], q->qp, q->p->now, wr);
+	int rc = rn_qp_post_recv(q->p->dev[q->dev], q->qp, q->p->net->now, wr);
 
 	pair_flush(q->p);
 	return rc;

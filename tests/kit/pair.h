@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* pair.h - one or two devices on a wire in virtual time.
+/* pair.h - one or two devices on a wire in virtual time (sim/vnet).
  *
  * Make a world with pair_new(), queue pairs with pair_qp_new(), join two of them with
  * pair_connect(), post with pair_post_send() and pair_post_recv_mr(), let time pass with
@@ -25,7 +25,7 @@
 #include "rocin/opcode.h"
 #include "rocin/transport.h"
 #include "rocin/wire.h"
-#include "sim/vnet/heap.h"
+#include "sim/vnet/vnet.h"
 
 enum {
 	PAIR_OBJECTS = 64,	 /* QPs, CQs and MRs of one world, each */
@@ -127,7 +127,9 @@ struct pair_srq {
 
 struct pair {
 	struct pair_cfg cfg;
-	rn_ns now;
+	/* The clock, and a switch through which the devices reach each other and
+	 * themselves. */
+	struct rn_vnet *net;
 	struct rn_dev *dev[2];
 	uint64_t stats[2][RN_STAT_COUNT];
 	struct arena arena[2];
@@ -140,11 +142,9 @@ struct pair {
 	unsigned qp_count, cq_count, mr_count, srq_count;
 	uint32_t qpns; /* given out so far */
 
-	/* On the wire: when each arrives, by its place. */
-	struct rn_heap link;
-	struct rn_heap_item arrival[PAIR_LINK_MAX];
-	struct pair_packet *place[PAIR_LINK_MAX];
-	uint32_t free_place[PAIR_LINK_MAX], free_places;
+	/* With rx_batch: what has come to a device and is given to it together. */
+	struct rn_vnet_packet *batch;
+	unsigned batched, batch_to;
 	pair_hook *hook;
 	void *hook_ctx;
 	struct pair_faults faults;

@@ -90,7 +90,7 @@ static void qps_take_turns_of_sixty_four_packets(void **state)
 		q[i] = pair_qp_new(p, 0, RN_QPT_UC);
 		attr = pair_attr(q[i], 1, 0x90 + i);
 		pair_modify_until(q[i], &attr, RN_QPS_RTS);
-		rn_qp_post_send(p->dev[0], q[i]->qp, p->now, &wr);
+		rn_qp_post_send(p->dev[0], q[i]->qp, p->net->now, &wr);
 	}
 	pair_flush(p);
 	assert_int_equal(p->record_count, 200);
@@ -114,12 +114,12 @@ static void acks_leave_only_when_asked_for(void **state)
 	raw_send(&r, RAW(.op = RN_RC_WRITE_ONLY, .psn = 100, .ack_req = true));
 	assert_true(rn_dev_acks_due(r.p->dev[0]));
 	assert_true(rn_dev_has_packets(r.p->dev[0], RN_TX_ALL));
-	assert_int_equal(
-		rn_dev_transmit(r.p->dev[0], r.p->now, RN_TX_WORK, buf, sizeof(buf), &tx),
-		0);
-	assert_int_equal(
-		rn_dev_transmit(r.p->dev[0], r.p->now, RN_TX_ACKS, buf, sizeof(buf), &tx),
-		RN_BTH_LEN + RN_AETH_LEN);
+	assert_int_equal(rn_dev_transmit(r.p->dev[0], r.p->net->now, RN_TX_WORK, buf,
+					 sizeof(buf), &tx),
+			 0);
+	assert_int_equal(rn_dev_transmit(r.p->dev[0], r.p->net->now, RN_TX_ACKS, buf,
+					 sizeof(buf), &tx),
+			 RN_BTH_LEN + RN_AETH_LEN);
 	assert_int_equal(tx.src_qpn, r.q->qpn);
 	assert_int_equal(tx.dest_qpn, RAW_PEER_QPN);
 	assert_true(tx.response);
@@ -133,8 +133,8 @@ static uint32_t next_packet(struct raw *r, unsigned what, bool *response)
 {
 	uint8_t buf[RN_PACKET_MAX];
 	struct rn_tx tx = { 0 };
-	uint32_t len =
-		rn_dev_transmit(r->p->dev[0], r->p->now, what, buf, sizeof(buf), &tx);
+	uint32_t len = rn_dev_transmit(r->p->dev[0], r->p->net->now, what, buf,
+				       sizeof(buf), &tx);
 
 	*response = tx.response;
 	return len;
@@ -154,7 +154,8 @@ static void ack_goes_along_behind_the_last_request_of_its_qp(void **state)
 	assert_int_equal(next_packet(&r, along, &response), 0); /* nothing to go with */
 	assert_false(rn_dev_has_packets(r.p->dev[0], along));
 	for (unsigned i = 0; i < 2; i++)
-		assert_int_equal(rn_qp_post_send(r.p->dev[0], r.q->qp, r.p->now, &wr), 0);
+		assert_int_equal(
+			rn_qp_post_send(r.p->dev[0], r.q->qp, r.p->net->now, &wr), 0);
 	for (unsigned i = 0; i < 2; i++) {
 		assert_true(rn_dev_has_packets(r.p->dev[0], along));
 		assert_int_equal(next_packet(&r, along, &response), RN_BTH_LEN + 64);
@@ -177,8 +178,8 @@ static bool ends_with_the_ack(struct raw *r, uint32_t count, uint32_t len, uint3
 	bool response = false, is_ack = false;
 
 	for (uint32_t i = 0; i < count; i++)
-		assert_int_equal(rn_qp_post_send(r->p->dev[0], r->q->qp, r->p->now, &wr),
-				 0);
+		assert_int_equal(
+			rn_qp_post_send(r->p->dev[0], r->q->qp, r->p->net->now, &wr), 0);
 	for (*sent = 0; next_packet(r, RN_TX_WORK | RN_TX_ALONG, &response); ++*sent)
 		is_ack = response;
 	return is_ack;
@@ -208,7 +209,7 @@ static bool begins_with_the_ack(enum rn_wr_opcode opcode, uint32_t len, unsigned
 
 	r.p->frozen = true;
 	raw_send(&r, RAW(.op = RN_RC_WRITE_ONLY, .psn = 100, .ack_req = true));
-	assert_int_equal(rn_qp_post_send(r.p->dev[0], r.q->qp, r.p->now, &wr), 0);
+	assert_int_equal(rn_qp_post_send(r.p->dev[0], r.q->qp, r.p->net->now, &wr), 0);
 	what |= RN_TX_WORK | RN_TX_ALONG;
 	assert_true(next_packet(&r, what, &first) > 0);
 	while (next_packet(&r, what, &response) > 0)

@@ -260,9 +260,9 @@ static void a_member_with_another_qkey_gets_nothing(void **state)
 	attach(&w, 0);
 	attach(&w, 1);
 	post(&w, 0, 1, RECV_LEN);
-	assert_int_equal(
-		rn_qp_modify(w.r.p->dev[0], w.q[0]->qp, w.r.p->now, &attr, RN_ATTR_QKEY),
-		0);
+	assert_int_equal(rn_qp_modify(w.r.p->dev[0], w.q[0]->qp, w.r.p->net->now, &attr,
+				      RN_ATTR_QKEY),
+			 0);
 	expect_only_the_second(&w, RN_STAT_RX_BAD_QKEY);
 	free_world(&w);
 }

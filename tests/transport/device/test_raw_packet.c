@@ -35,7 +35,7 @@ static struct world new_world(const struct pair_cfg *cfg, enum rn_qp_state until
 	for (unsigned i = 0; i < RN_ARRAY_SIZE(way) && way[i] <= until; i++) {
 		attr.state = way[i];
 		assert_int_equal(
-			rn_qp_modify(w.p->dev[0], w.q->qp, w.p->now, &attr,
+			rn_qp_modify(w.p->dev[0], w.q->qp, w.p->net->now, &attr,
 				     RN_ATTR_STATE | (i == 0 ? RN_ATTR_PORT : 0)),
 			0);
 	}
@@ -64,7 +64,7 @@ static int post(struct world *w, uint64_t wr_id, uint32_t offset, uint32_t len,
 
 static uint32_t transmit(struct world *w)
 {
-	return rn_dev_transmit_frame(w->p->dev[0], w->p->now, frame, sizeof(frame),
+	return rn_dev_transmit_frame(w->p->dev[0], w->p->net->now, frame, sizeof(frame),
 				     &flags);
 }
 
@@ -74,7 +74,7 @@ static bool receive(struct world *w, uint32_t len, uint32_t tag)
 
 	for (uint32_t i = 0; i < len; i++)
 		frame[i] = (uint8_t)(i * 5 + 1);
-	return rn_qp_receive_frame(w->p->dev[0], w->q->qp, w->p->now, &f);
+	return rn_qp_receive_frame(w->p->dev[0], w->q->qp, w->p->net->now, &f);
 }
 
 static void a_frame_leaves_as_it_was_written(void **state)
@@ -120,7 +120,7 @@ static void checksums_are_the_callers(void **state)
 	assert_int_equal(transmit(&w), 61);
 	assert_int_equal(flags, RN_SEND_SIGNALED);
 	assert_int_equal(pair_post_recv_mr(w.q, 3, w.mr, 0, 100), 0);
-	assert_true(rn_qp_receive_frame(w.p->dev[0], w.q->qp, w.p->now, &f));
+	assert_true(rn_qp_receive_frame(w.p->dev[0], w.q->qp, w.p->net->now, &f));
 	cqe = pair_expect_wc(w.q->rcq, 3, RN_WC_SUCCESS);
 	assert_int_equal(pair_cqe_flags(&cqe), RN_WC_IP_CSUM_OK);
 	/* Packets of RoCE have no use for it. */
@@ -139,7 +139,7 @@ static void queue_pairs_take_turns(void **state)
 	(void)state;
 	v.q = pair_qp_new(w.p, 0, RN_QPT_RAW_PACKET);
 	for (attr.state = RN_QPS_INIT; attr.state <= RN_QPS_RTS; attr.state++)
-		assert_int_equal(rn_qp_modify(w.p->dev[0], v.q->qp, w.p->now, &attr,
+		assert_int_equal(rn_qp_modify(w.p->dev[0], v.q->qp, w.p->net->now, &attr,
 					      RN_ATTR_STATE | (attr.state == RN_QPS_INIT
 								       ? RN_ATTR_PORT
 								       : 0)),

@@ -149,10 +149,10 @@ static void wire_says_what_to_think_of_an_icrc(void **state)
 			    buf);
 	rn_icrc_seal(&flow, 0x1234, buf, rx.len - RN_ICRC_LEN);
 	rx.icrc = RN_RX_ICRC_EXACT;
-	rn_dev_receive(dev, r.p->now, &rx, 1);
+	rn_dev_receive(dev, r.p->net->now, &rx, 1);
 	assert_int_equal(pair_stat(r.p, 0, RN_STAT_RX_ICRC), 1);
 	rx.icrc = RN_RX_ICRC_SOLVE;
-	rn_dev_receive(dev, r.p->now, &rx, 1);
+	rn_dev_receive(dev, r.p->net->now, &rx, 1);
 	assert_int_equal(pair_stat(r.p, 0, RN_STAT_RX_ICRC_SOLVED), 1);
 	pair_flush(r.p);
 	raw_expect_ack(&r, 100, 1);
@@ -160,10 +160,10 @@ static void wire_says_what_to_think_of_an_icrc(void **state)
 	rx.len = raw_encode(&r, RAW(.op = RN_RC_SEND_ONLY, .psn = 101, .ack_req = true),
 			    buf);
 	memset(buf + rx.len - RN_ICRC_LEN, 0, RN_ICRC_LEN);
-	rn_dev_receive(dev, r.p->now, &rx, 1);
+	rn_dev_receive(dev, r.p->net->now, &rx, 1);
 	assert_int_equal(pair_stat(r.p, 0, RN_STAT_RX_ICRC), 2);
 	rx.icrc = RN_RX_ICRC_NONE;
-	rn_dev_receive(dev, r.p->now, &rx, 1);
+	rn_dev_receive(dev, r.p->net->now, &rx, 1);
 	pair_flush(r.p);
 	raw_expect_ack(&r, 101, 2);
 	assert_int_equal(pair_stat(r.p, 0, RN_STAT_RX_ICRC), 2);
@@ -191,7 +191,7 @@ static void senders_are_told_apart_by_their_ports(void **state)
 		flow.sport = (uint16_t)(0xf000 + 77 * sender);
 		rn_icrc_seal(&flow, (uint16_t)(5000 * (sender + 1) + i / SENDERS), buf,
 			     len - RN_ICRC_LEN);
-		rn_dev_receive(r.p->dev[0], r.p->now, &rx, 1);
+		rn_dev_receive(r.p->dev[0], r.p->net->now, &rx, 1);
 	}
 	assert_int_equal(pair_stat(r.p, 0, RN_STAT_RX_ICRC), 0);
 	assert_in_range(pair_stat(r.p, 0, RN_STAT_RX_ICRC_SOLVED), SENDERS - 1,

@@ -29,7 +29,7 @@ static void push(struct fixture *f, uint64_t wr_id, enum rn_wc_status status,
 				   .opcode = RN_WC_RECV,
 				   .solicited = solicited };
 
-	rn_cq_push(f->p->dev[0], &f->cq->cq, f->q->qp, f->p->now, &c);
+	rn_cq_push(f->p->dev[0], &f->cq->cq, f->q->qp, f->p->net->now, &c);
 }
 
 static unsigned count_completion_events(struct fixture *f)
@@ -62,10 +62,10 @@ static void cqe_carries_what_was_pushed(void **state)
 	struct rn_cqe e;
 
 	(void)state;
-	rn_cq_push(f.p->dev[0], &f.cq->cq, f.q->qp, f.p->now, &c);
+	rn_cq_push(f.p->dev[0], &f.cq->cq, f.q->qp, f.p->net->now, &c);
 	assert_true(pair_poll(f.cq, &e));
 	assert_int_equal(e.wr_id, c.wr_id);
-	assert_int_equal(e.timestamp_ns, f.p->now);
+	assert_int_equal(e.timestamp_ns, f.p->net->now);
 	assert_int_equal(e.byte_len, 77);
 	assert_int_equal(e.imm, 0xdeadbeef);
 	assert_int_equal(e.qpn, f.q->qpn);
@@ -266,7 +266,7 @@ static void events_of_a_destroyed_cq_never_appear(void **state)
 
 			cq[i] = pair_cq_new(p, 0, 2);
 			rn_cq_arm(&cq[i]->cq, RN_CQ_ARM_NEXT);
-			rn_cq_push(p->dev[0], &cq[i]->cq, q->qp, p->now, &c);
+			rn_cq_push(p->dev[0], &cq[i]->cq, q->qp, p->net->now, &c);
 		}
 		rn_cq_fini(p->dev[0], &cq[gone]->cq);
 		for (unsigned i = 0; i < 3; i++) {

@@ -48,7 +48,7 @@ static unsigned events(struct fixture *f)
 static void the_count_fires(void **state)
 {
 	struct fixture f = fixture_new(3, PERIOD);
-	rn_ns now = f.p->now;
+	rn_ns now = f.p->net->now;
 
 	(void)state;
 	rn_cq_arm(&f.cq->cq, RN_CQ_ARM_NEXT);
@@ -67,7 +67,7 @@ static void the_count_fires(void **state)
 static void the_period_fires_and_counts_from_the_first(void **state)
 {
 	struct fixture f = fixture_new(3, PERIOD);
-	rn_ns now = f.p->now;
+	rn_ns now = f.p->net->now;
 
 	(void)state;
 	rn_cq_arm(&f.cq->cq, RN_CQ_ARM_NEXT);
@@ -94,7 +94,7 @@ static void nothing_is_held_back_with_either_of_them_0(void **state)
 		struct fixture f = fixture_new(rows[i].count, rows[i].period);
 
 		rn_cq_arm(&f.cq->cq, RN_CQ_ARM_NEXT);
-		push_at(&f, f.p->now, false);
+		push_at(&f, f.p->net->now, false);
 		assert_int_equal(events(&f), 1);
 		pair_free(f.p);
 	}
@@ -103,7 +103,7 @@ static void nothing_is_held_back_with_either_of_them_0(void **state)
 static void what_the_queue_is_not_armed_for_does_not_count(void **state)
 {
 	struct fixture f = fixture_new(2, PERIOD);
-	rn_ns now = f.p->now;
+	rn_ns now = f.p->net->now;
 
 	(void)state;
 	rn_cq_arm(&f.cq->cq, RN_CQ_ARM_SOLICITED);
@@ -118,7 +118,7 @@ static void what_the_queue_is_not_armed_for_does_not_count(void **state)
 static void what_is_held_back_obeys_new_values(void **state)
 {
 	struct fixture f = fixture_new(9, PERIOD);
-	rn_ns now = f.p->now;
+	rn_ns now = f.p->net->now;
 
 	(void)state;
 	rn_cq_arm(&f.cq->cq, RN_CQ_ARM_NEXT);
@@ -142,7 +142,7 @@ static void a_queue_that_goes_takes_its_event_with_it(void **state)
 	struct fixture f = fixture_new(9, PERIOD);
 	struct pair_cq *other = pair_cq_new(f.p, 0, 4);
 	struct rn_completion c = { .opcode = RN_WC_RECV };
-	rn_ns now = f.p->now;
+	rn_ns now = f.p->net->now;
 
 	(void)state;
 	rn_cq_moderate(f.dev, &other->cq, 9, 2 * PERIOD);
@@ -160,7 +160,7 @@ static void a_queue_that_goes_takes_its_event_with_it(void **state)
 static void a_dead_device_holds_nothing_back(void **state)
 {
 	struct fixture f = fixture_new(9, PERIOD);
-	rn_ns now = f.p->now;
+	rn_ns now = f.p->net->now;
 
 	(void)state;
 	rn_cq_arm(&f.cq->cq, RN_CQ_ARM_NEXT);

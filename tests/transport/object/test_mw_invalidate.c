@@ -332,7 +332,7 @@ static void a_bind_is_part_of_what_is_drained(void **state)
 	wr = bind_wr(2, 1, 0, REGION, PEER_RIGHTS);
 	post_ok(w.r.q, &wr);
 	raw_expect(&w.r, RN_RC_SEND_ONLY, 200);
-	assert_int_equal(rn_qp_modify(w.r.p->dev[0], w.r.q->qp, w.r.p->now, &attr,
+	assert_int_equal(rn_qp_modify(w.r.p->dev[0], w.r.q->qp, w.r.p->net->now, &attr,
 				      RN_ATTR_STATE | RN_ATTR_EN_SQD_ASYNC_NOTIFY),
 			 0);
 	raw_ack(&w.r, 200, 1);

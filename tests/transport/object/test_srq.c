@@ -242,7 +242,7 @@ static void an_event_of_a_destroyed_srq_never_comes(void **state)
 	post(&t, 1);
 	assert_int_equal(rn_srq_set_limit(t.s->srq, 1), 0);
 	rx.len = raw_encode(&t.r, RAW(.op = RN_RC_SEND_ONLY, .psn = 100), buf);
-	rn_dev_receive(dev, t.r.p->now, &rx, 1);
+	rn_dev_receive(dev, t.r.p->net->now, &rx, 1);
 	pair_qp_destroy(t.r.q);
 	pair_srq_destroy(t.s);
 	assert_false(rn_dev_event(dev, &ev));

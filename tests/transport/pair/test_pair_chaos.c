@@ -241,7 +241,7 @@ static void post_send(struct chaos *c, unsigned i)
 	wr.flush_length = len;
 	wr.flush_placement = RN_FLUSH_GLOBAL;
 	wr.flush_selectivity = (uint8_t)roll(c, 2);
-	if (rn_qp_post_send(c->p->dev[a->q->dev], a->q->qp, c->p->now, &wr) == 0)
+	if (rn_qp_post_send(c->p->dev[a->q->dev], a->q->qp, c->p->net->now, &wr) == 0)
 		a->sent++;
 }
 
@@ -255,7 +255,7 @@ static void post_recv(struct chaos *c, unsigned i)
 	for (uint32_t k = 0; k < wr.num_sge; k++)
 		sge[k] = random_sge(c, a->q->dev,
 				    (uint32_t)roll(c, roll(c, 4) ? MR_LEN : 500));
-	if (rn_qp_post_recv(c->p->dev[a->q->dev], a->q->qp, c->p->now, &wr) == 0)
+	if (rn_qp_post_recv(c->p->dev[a->q->dev], a->q->qp, c->p->net->now, &wr) == 0)
 		a->received++;
 }
 

@@ -123,7 +123,7 @@ static void sqd_finishes_what_was_started_and_keeps_the_rest(void **state)
 
 	(void)state;
 	pair_post_send(r.a, &wr);
-	assert_int_equal(rn_qp_modify(r.p->dev[0], r.a->qp, r.p->now, &attr,
+	assert_int_equal(rn_qp_modify(r.p->dev[0], r.a->qp, r.p->net->now, &attr,
 				      RN_ATTR_STATE | RN_ATTR_EN_SQD_ASYNC_NOTIFY),
 			 0);
 	wr.wr_id = WR_ID + 1;
@@ -150,7 +150,7 @@ static void sqd_of_an_idle_queue_is_drained_at_once(void **state)
 	struct rn_qp_attr attr = { .state = RN_QPS_SQD, .en_sqd_async_notify = true };
 
 	(void)state;
-	assert_int_equal(rn_qp_modify(r.p->dev[0], r.a->qp, r.p->now, &attr,
+	assert_int_equal(rn_qp_modify(r.p->dev[0], r.a->qp, r.p->net->now, &attr,
 				      RN_ATTR_STATE | RN_ATTR_EN_SQD_ASYNC_NOTIFY),
 			 0);
 	pair_expect_async(r.a, RN_EVENT_SQ_DRAINED);

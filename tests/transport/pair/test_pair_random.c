@@ -266,7 +266,7 @@ static bool post_one(struct channel *c)
 		wr.compare_add = o->compare;
 		wr.swap = o->compare + 1;
 	}
-	rc = rn_qp_post_send(w->p->dev[c->q->dev], c->q->qp, w->p->now, &wr);
+	rc = rn_qp_post_send(w->p->dev[c->q->dev], c->q->qp, w->p->net->now, &wr);
 	if (rc == -12)
 		return false;
 	assert_int_equal(rc, 0);
@@ -283,7 +283,8 @@ static bool post_recv(struct channel *c)
 	if (c->recv_posted == OPS)
 		return false;
 	wr.num_sge = cut(c->w, c->recv, c->recv_posted * c->slot, c->slot, sge);
-	rc = rn_qp_post_recv(c->w->p->dev[c->peer->dev], c->peer->qp, c->w->p->now, &wr);
+	rc = rn_qp_post_recv(c->w->p->dev[c->peer->dev], c->peer->qp, c->w->p->net->now,
+			     &wr);
 	if (rc)
 		return false;
 	c->recv_posted++;
@@ -435,7 +436,7 @@ static void drive(struct world *w)
 		post_some(w);
 		way = roll(w, 8);
 		if (way == 0) /* not for ever: somebody may wait for a receive */
-			pair_run_until(w->p, w->p->now + RN_MSEC(300));
+			pair_run_until(w->p, w->p->net->now + RN_MSEC(300));
 		else if (way == 1)
 			pair_run_wire(w->p);
 		else

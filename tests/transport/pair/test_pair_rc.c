@@ -206,7 +206,7 @@ static void inline_data_may_be_overwritten_after_the_post(void **state)
 
 	(void)state;
 	/* Not pair_post_send(): that would let it leave. */
-	assert_int_equal(rn_qp_post_send(r.p->dev[0], r.a->qp, r.p->now, &wr), 0);
+	assert_int_equal(rn_qp_post_send(r.p->dev[0], r.a->qp, r.p->net->now, &wr), 0);
 	memset(text, 'x', sizeof(text));
 	pair_run_until_quiet(r.p);
 	pair_expect_wc(r.a->scq, 1, RN_WC_SUCCESS);
@@ -252,7 +252,7 @@ static void long_stream_keeps_order_over_many_laps_of_the_queues(void **state)
 		while (pair_post_recv_mr(r.b, 0, r.mb, 0, 1000) == 0)
 			;
 		wr.wr_id = posted;
-		while (rn_qp_post_send(r.p->dev[0], r.a->qp, r.p->now, &wr) == 0)
+		while (rn_qp_post_send(r.p->dev[0], r.a->qp, r.p->net->now, &wr) == 0)
 			wr.wr_id = ++posted;
 		pair_run_until_quiet(r.p);
 		for (unsigned i = 0; i < PAIR_WR_DEFAULT; i++) {

@@ -72,7 +72,7 @@ static struct result stream(uint32_t room, unsigned qps, enum rn_wr_opcode op,
 		a[i] = pair_qp_new(p, 0, RN_QPT_RC);
 		pair_connect(a[i], b);
 	}
-	start = p->now;
+	start = p->net->now;
 	while (done < total) {
 		for (unsigned i = 0; i < qps; i++)
 			while (posted < total && rn_wq_count(&a[i]->qp->req.sq) < 2) {
@@ -86,7 +86,8 @@ static struct result stream(uint32_t room, unsigned qps, enum rn_wr_opcode op,
 				done += MESSAGE;
 			}
 	}
-	r.efficiency = (double)total / ((double)(p->now - start) / 1e3 * BYTES_PER_US);
+	r.efficiency =
+		(double)total / ((double)(p->net->now - start) / 1e3 * BYTES_PER_US);
 	r.resent = (double)pair_stat(p, 0, RN_STAT_RETRANSMITTED) /
 		   (double)pair_stat(p, 0, RN_STAT_TX_PACKETS);
 	print_message("room %u KiB, %u QPs, %s: %.0f %% of the wire, %.1f %% sent again, "

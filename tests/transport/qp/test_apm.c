@@ -10,7 +10,7 @@ static void arm(struct pair_qp *q)
 	attr.alt.av = q->qp->attr.av;
 	attr.alt.port_num = 1;
 	attr.alt.timeout = 15;
-	assert_int_equal(rn_qp_modify(q->p->dev[q->dev], q->qp, q->p->now, &attr,
+	assert_int_equal(rn_qp_modify(q->p->dev[q->dev], q->qp, q->p->net->now, &attr,
 				      RN_ATTR_ALT_PATH | RN_ATTR_PATH_MIG_STATE),
 			 0);
 }
@@ -130,7 +130,7 @@ static void a_change_in_the_middle_of_everything_does_no_harm(void **state)
 		post_all(&r);
 		memcpy(&first, r.ma->data, sizeof(first));
 		pair_run_for(r.p, step * 3000);
-		assert_int_equal(rn_qp_modify(r.p->dev[0], r.a->qp, r.p->now, &attr,
+		assert_int_equal(rn_qp_modify(r.p->dev[0], r.a->qp, r.p->net->now, &attr,
 					      RN_ATTR_PATH_MIG_STATE),
 				 0);
 		pair_flush(r.p);
@@ -168,7 +168,7 @@ static void ends_migrate_together_again_and_again(void **state)
 				break;
 			assert_int_equal(told->qp->attr.mig_state, RN_MIG_ARMED);
 			assert_int_equal(rn_qp_modify(r.p->dev[told->dev], told->qp,
-						      r.p->now, &attr,
+						      r.p->net->now, &attr,
 						      RN_ATTR_PATH_MIG_STATE),
 					 0);
 		}

@@ -17,7 +17,7 @@ static void expect_nothing(struct raw *r)
 
 static void fail_qp(struct raw *r)
 {
-	rn_qp_fail(r->p->dev[0], r->q->qp, r->p->now);
+	rn_qp_fail(r->p->dev[0], r->q->qp, r->p->net->now);
 	pair_flush(r->p);
 }
 
@@ -54,7 +54,7 @@ static void a_qp_that_was_reset_does_not_fail(void **state)
 
 static void overrun(struct raw *r, bool of_send_cq)
 {
-	rn_qp_overrun(r->p->dev[0], r->q->qp, r->p->now, of_send_cq);
+	rn_qp_overrun(r->p->dev[0], r->q->qp, r->p->net->now, of_send_cq);
 	pair_flush(r->p);
 }
 
@@ -88,7 +88,7 @@ static void a_qp_without_that_cq_is_left_alone(void **state)
 	struct rn_event ev;
 
 	(void)state;
-	rn_qp_overrun(p->dev[0], q->qp, p->now, false);
+	rn_qp_overrun(p->dev[0], q->qp, p->net->now, false);
 	assert_int_equal(pair_stat(p, 0, RN_STAT_CQ_OVERRUN), 0);
 	assert_false(pair_next_event(p, &ev));
 	pair_free(p);

@@ -120,14 +120,15 @@ static void value_out_of_range_changes_nothing(void **state)
 		bad = attr;
 		bad.state = rows[i].step;
 		rows[i].spoil(&bad);
-		assert_int_equal(rn_qp_modify(p->dev[0], q->qp, p->now, &bad, mask),
+		assert_int_equal(rn_qp_modify(p->dev[0], q->qp, p->net->now, &bad, mask),
 				 -EINVAL);
 		rn_qp_query(q->qp, &is);
 		assert_memory_equal(&was, &is, sizeof(is));
 
 		/* And the same call with good values works. */
 		attr.state = rows[i].step;
-		assert_int_equal(rn_qp_modify(p->dev[0], q->qp, p->now, &attr, mask), 0);
+		assert_int_equal(rn_qp_modify(p->dev[0], q->qp, p->net->now, &attr, mask),
+				 0);
 		pair_free(p);
 	}
 }
@@ -170,8 +171,8 @@ static void a_drained_qp_takes_another_path(void **state)
 	assert_int_equal(pair_modify_state(r.q, RN_QPS_SQD), 0);
 	attr.av.dgid = other;
 	attr.av.hop_limit = 3;
-	assert_int_equal(rn_qp_modify(r.p->dev[0], r.q->qp, r.p->now, &attr, RN_ATTR_AV),
-			 0);
+	assert_int_equal(
+		rn_qp_modify(r.p->dev[0], r.q->qp, r.p->net->now, &attr, RN_ATTR_AV), 0);
 	assert_int_equal(pair_modify_state(r.q, RN_QPS_RTS), 0);
 	assert_int_equal(
 		pair_post_send(r.q, &(struct rn_send_wr){ .opcode = RN_WR_SEND }), 0);

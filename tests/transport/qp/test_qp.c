@@ -163,14 +163,14 @@ static void destroyed_qp_leaves_nothing_behind(void **state)
 
 	(void)state;
 	pair_post_send(r.q, &wr);
-	rn_qp_post_send(r.p->dev[0], r.q->qp, r.p->now, &wr); /* still scheduled */
-	raw_send(&r, RAW(.op = RN_RC_SEND_ONLY, .psn = 105)); /* a NAK may wait */
+	rn_qp_post_send(r.p->dev[0], r.q->qp, r.p->net->now, &wr); /* still scheduled */
+	raw_send(&r, RAW(.op = RN_RC_SEND_ONLY, .psn = 105));	   /* a NAK may wait */
 	pair_qp_destroy(r.q);
 	assert_int_equal(rn_dev_deadline(r.p->dev[0]), RN_NEVER);
 	assert_false(rn_dev_acks_due(r.p->dev[0]));
 	assert_false(rn_dev_has_qpn(r.p->dev[0], qpn));
 	pair_run_until_quiet(r.p);
-	rn_dev_mem_done(r.p->dev[0], r.p->now, (uint64_t)qpn << 8 | 1, RN_MEM_DONE);
+	rn_dev_mem_done(r.p->dev[0], r.p->net->now, (uint64_t)qpn << 8 | 1, RN_MEM_DONE);
 	raw_free(&r); /* rn_dev_fini() asserts the rest */
 }
 
@@ -212,7 +212,7 @@ static void dead_device_flushes_every_qp_that_is_not_in_reset(void **state)
 
 	(void)state;
 	pair_post_send(r.q, &(struct rn_send_wr){ .wr_id = 1, .opcode = RN_WR_SEND });
-	rn_dev_error(r.p->dev[0], r.p->now);
+	rn_dev_error(r.p->dev[0], r.p->net->now);
 	pair_expect_wc(r.q->scq, 1, RN_WC_WR_FLUSH_ERR);
 	assert_int_equal(rn_qp_state(r.q->qp), RN_QPS_ERR);
 	assert_int_equal(rn_qp_state(fresh->qp), RN_QPS_RESET);

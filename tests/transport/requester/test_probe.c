@@ -164,14 +164,14 @@ static void a_host_that_stood_still_catches_up_with_a_rate_and_a_probe(void **st
 	(void)state;
 	raw_nak(&r, 0x60, 201, 1);
 	raw_expect(&r, RN_RC_SEND_ONLY, 201);
-	rn_qp_pace(r.q->qp, r.p->now, 100, 1);
+	rn_qp_pace(r.q->qp, r.p->net->now, 100, 1);
 	pair_post_send(r.q, &wr);
 	pair_post_send(r.q, &wr);
 	raw_expect(&r, RN_RC_SEND_ONLY, 202);
 	raw_expect_silence(&r); /* 203 waits for its time */
-	r.p->now += RN_MSEC(10);
-	rn_dev_expire(dev, r.p->now);
-	assert_true(rn_dev_deadline(dev) > r.p->now);
+	r.p->net->now += RN_MSEC(10);
+	rn_dev_expire(dev, r.p->net->now);
+	assert_true(rn_dev_deadline(dev) > r.p->net->now);
 	pair_run_for(r.p, RN_USEC(1));
 	raw_expect(&r, RN_RC_SEND_ONLY, 201);
 	raw_free(&r);

@@ -341,11 +341,11 @@ static void progress_restarts_timer_and_retries(void **state)
 
 	/* Three retries were used up; the next message has three again. */
 	post(&r, 2, RN_WR_SEND, 8);
-	last = r.p->now;
+	last = r.p->net->now;
 	raw_expect(&r, RN_RC_SEND_ONLY, 208);
 	for (unsigned i = 0; i < 3; i++)
 		pair_run_for(r.p, ACK_TIMEOUT);
-	assert_true(r.p->now - last >= 3 * ACK_TIMEOUT);
+	assert_true(r.p->net->now - last >= 3 * ACK_TIMEOUT);
 	expect_state(&r, RN_QPS_RTS);
 	pair_run_for(r.p, ACK_TIMEOUT);
 	expect_state(&r, RN_QPS_ERR);
@@ -496,7 +496,7 @@ static void leave(struct raw *r, unsigned count)
 	struct rn_tx tx;
 
 	while (count--)
-		assert_true(rn_dev_transmit(r->p->dev[0], r->p->now, RN_TX_WORK, buf,
+		assert_true(rn_dev_transmit(r->p->dev[0], r->p->net->now, RN_TX_WORK, buf,
 					    sizeof(buf), &tx));
 }
 
@@ -506,8 +506,8 @@ static void time_out(struct raw *r)
 	struct rn_dev *dev = r->p->dev[0];
 
 	r->p->frozen = true;
-	r->p->now = rn_dev_deadline(dev);
-	rn_dev_expire(dev, r->p->now);
+	r->p->net->now = rn_dev_deadline(dev);
+	rn_dev_expire(dev, r->p->net->now);
 	leave(r, 1);
 }
 

@@ -255,14 +255,14 @@ static void hold(struct raw *r, rn_ns span, uint64_t *taken, uint64_t step)
 {
 	const struct rn_qp *qp = r->q->qp;
 	struct rn_dev *dev = r->p->dev[0];
-	rn_ns end = r->p->now + span;
+	rn_ns end = r->p->net->now + span;
 
 	while (rn_dev_deadline(dev) <= end && rn_qp_state(qp) == RN_QPS_RTS) {
-		r->p->now = rn_dev_deadline(dev);
-		rn_dev_peer_holds(dev, r->p->now, &qp->attr.av.dgid,
+		r->p->net->now = rn_dev_deadline(dev);
+		rn_dev_peer_holds(dev, r->p->net->now, &qp->attr.av.dgid,
 				  (uint8_t)qp->attr.dest_qpn, *taken);
 		*taken += step;
-		rn_dev_expire(dev, r->p->now);
+		rn_dev_expire(dev, r->p->net->now);
 		pair_flush(r->p);
 	}
 }
@@ -374,12 +374,13 @@ static void only_the_peer_counts_and_only_now(void **state)
 
 	(void)state;
 	post_sends(&r, 1);
-	r.p->now = rn_dev_deadline(dev);
-	rn_dev_peer_holds(dev, r.p->now, &attr->av.dgid, (uint8_t)(attr->dest_qpn + 1),
+	r.p->net->now = rn_dev_deadline(dev);
+	rn_dev_peer_holds(dev, r.p->net->now, &attr->av.dgid,
+			  (uint8_t)(attr->dest_qpn + 1), 5);
+	rn_dev_peer_holds(dev, r.p->net->now, &r.p->gid[0], (uint8_t)attr->dest_qpn, 5);
+	rn_dev_peer_holds(dev, r.p->net->now - 1, &attr->av.dgid, (uint8_t)attr->dest_qpn,
 			  5);
-	rn_dev_peer_holds(dev, r.p->now, &r.p->gid[0], (uint8_t)attr->dest_qpn, 5);
-	rn_dev_peer_holds(dev, r.p->now - 1, &attr->av.dgid, (uint8_t)attr->dest_qpn, 5);
-	rn_dev_expire(dev, r.p->now);
+	rn_dev_expire(dev, r.p->net->now);
 	pair_flush(r.p);
 	raw_expect(&r, RN_RC_SEND_ONLY, 200);
 	expect_stat(&r, RN_STAT_LOCAL_ACK_TIMEOUT, 1);

@@ -123,7 +123,7 @@ static void err_flushes_in_order_and_nothing_leaves_any_more(void **state)
 static int to_sqd(struct raw *r)
 {
 	struct rn_qp_attr attr = { .state = RN_QPS_SQD, .en_sqd_async_notify = true };
-	int rc = rn_qp_modify(r->p->dev[0], r->q->qp, r->p->now, &attr,
+	int rc = rn_qp_modify(r->p->dev[0], r->q->qp, r->p->net->now, &attr,
 			      RN_ATTR_STATE | RN_ATTR_EN_SQD_ASYNC_NOTIFY);
 
 	pair_flush(r->p);

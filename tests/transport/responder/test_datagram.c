@@ -226,10 +226,10 @@ static uint16_t sum16(const uint8_t *p, size_t len)
 static void a_datagram_comes_with_its_ipv4_header(void **state)
 {
 	/* Version and words, ToS, length 20 + 8 + 12 + 8 + 100 + 4, no id, DF, TTL 64,
-	 * UDP, (checksum), 127.0.0.3 to 127.0.0.2.
+	 * UDP, (checksum), 127.0.0.2 to 127.0.0.1.
 	 */
 	static const uint8_t ipv4[20] = { 0x45, 0, 0,	152, 0, 0, 0x40, 0, 64, 17,
-					  0,	0, 127, 0,   0, 3, 127,	 0, 0,	2 };
+					  0,	0, 127, 0,   0, 2, 127,	 0, 0,	1 };
 	struct rc0 t = ud_rts(false, 1);
 	const uint8_t *data = rc0_recv_data(&t, 1);
 	struct rn_cqe cqe;
@@ -280,9 +280,9 @@ static void the_ipv4_checksum_is_right_when_carries_carry(void **state)
 	uint8_t buf[RN_PACKET_MAX + RN_ICRC_LEN];
 	uint32_t len = raw_encode(
 		&t.r, RAW(.op = RN_UD_SEND_ONLY, .deth = { .qkey = QKEY }), buf);
-	/* Version to protocol, 127.0 and 127.0.0.2: all but the last word of the source.
+	/* Version to protocol, 127.0 and 127.0.0.1: all but the last word of the source.
 	 */
-	uint32_t rest = 0x4500 + 20 + 8 + len + 0x4000 + 0x4011 + 0x7f00 + 0x7f00 + 2;
+	uint32_t rest = 0x4500 + 20 + 8 + len + 0x4000 + 0x4011 + 0x7f00 + 0x7f00 + 1;
 	unsigned found = 0;
 
 	(void)state;

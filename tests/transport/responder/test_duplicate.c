@@ -213,7 +213,7 @@ static void a_duplicate_in_the_middle_of_a_read_goes_back(void **state)
 	rc0_freeze(&t);
 	rc0_read(&t, 100, 0, 3000);
 	for (unsigned i = 0; i < 2; i++)
-		assert_int_not_equal(rn_dev_transmit(t.r.p->dev[0], t.r.p->now,
+		assert_int_not_equal(rn_dev_transmit(t.r.p->dev[0], t.r.p->net->now,
 						     RN_TX_WORK, buf, sizeof(buf), &tx),
 				     0);
 	/* Only a part: it would leave 102 unanswered for ever. */
@@ -306,7 +306,7 @@ static void pad_bytes_are_zero_whatever_was_in_the_buffer(void **state)
 	rc0_read(&t, 100, 0, 5);
 	memset(buf, 0xff, sizeof(buf));
 	/* BTH 12, AETH 4, 5 bytes, 3 of pad. */
-	assert_int_equal(rn_dev_transmit(t.r.p->dev[0], t.r.p->now, RN_TX_WORK, buf,
+	assert_int_equal(rn_dev_transmit(t.r.p->dev[0], t.r.p->net->now, RN_TX_WORK, buf,
 					 sizeof(buf), &tx),
 			 24);
 	assert_int_equal(rn_get_be24(buf + 21), 0);

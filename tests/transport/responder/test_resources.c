@@ -30,7 +30,7 @@ static void *room_for(uint32_t count)
 
 static int modify(const struct rc0 *t, const struct rn_qp_attr *attr, uint32_t mask)
 {
-	return rn_qp_modify(t->r.p->dev[0], t->r.q->qp, t->r.p->now, attr, mask);
+	return rn_qp_modify(t->r.p->dev[0], t->r.q->qp, t->r.p->net->now, attr, mask);
 }
 
 static void *room_for_own(uint32_t count)

@@ -94,8 +94,8 @@ static void a_region_that_goes_ends_a_read_in_progress(void **state)
 	(void)state;
 	rc0_freeze(&t);
 	rc0_read(&t, 100, 0, 3000);
-	assert_int_not_equal(rn_dev_transmit(t.r.p->dev[0], t.r.p->now, RN_TX_WORK, buf,
-					     sizeof(buf), &tx),
+	assert_int_not_equal(rn_dev_transmit(t.r.p->dev[0], t.r.p->net->now, RN_TX_WORK,
+					     buf, sizeof(buf), &tx),
 			     0);
 	pair_mr_remove(t.r.mr);
 	rc0_thaw(&t);

@@ -98,14 +98,14 @@ static void only_a_mark_is_answered(void **state)
 static void one_notification_in_a_period(void **state)
 {
 	struct raw r = start(RN_CC_ON, RN_QPT_RC);
-	rn_ns begin = r.p->now;
+	rn_ns begin = r.p->net->now;
 
 	(void)state;
 	for (uint32_t i = 0; i < 1000; i++) {
 		send_marked(&r, RAW(.op = RN_RC_WRITE_ONLY, .psn = 100 + i));
 		pair_run_for(r.p, RN_USEC(1));
 	}
-	assert_true(r.p->now - begin == RN_MSEC(1));
+	assert_true(r.p->net->now - begin == RN_MSEC(1));
 	assert_int_equal(stat(&r, RN_STAT_NP_ECN_MARKED), 1000);
 	assert_int_equal(stat(&r, RN_STAT_NP_CNP_SENT), 20);
 	raw_free(&r);
@@ -192,7 +192,7 @@ static void a_notification_that_waits_is_not_queued_again(void **state)
 	(void)state;
 	r.p->frozen = true;
 	send_marked(&r, RAW(.op = RN_RC_WRITE_ONLY, .psn = 100));
-	r.p->now += RN_CNP_PERIOD;
+	r.p->net->now += RN_CNP_PERIOD;
 	send_marked(&r, RAW(.op = RN_RC_WRITE_ONLY, .psn = 101));
 	r.p->frozen = false;
 	pair_flush(r.p);
@@ -278,13 +278,13 @@ static void the_lower_of_two_rates_counts(void **state)
 	struct raw r = start(RN_CC_ON, RN_QPT_RC);
 
 	(void)state;
-	rn_qp_pace(r.q->qp, r.p->now, 1000, 1);
+	rn_qp_pace(r.q->qp, r.p->net->now, 1000, 1);
 	send_cnp(&r);
 	assert_int_equal(r.q->qp->req.pace.kbps, 1000);
-	rn_qp_pace(r.q->qp, r.p->now, 5000, 1);
+	rn_qp_pace(r.q->qp, r.p->net->now, 5000, 1);
 	assert_int_equal(r.q->qp->req.pace.kbps, LINE / 2);
 	assert_int_equal(rn_qp_rate(r.q->qp), 5000);
-	rn_qp_pace(r.q->qp, r.p->now, 0, 0);
+	rn_qp_pace(r.q->qp, r.p->net->now, 0, 0);
 	assert_int_equal(r.q->qp->req.pace.kbps, LINE / 2);
 	raw_free(&r);
 }
@@ -298,9 +298,9 @@ static void a_program_cannot_buy_itself_out(void **state)
 	send_cnp(&r);
 	post(&r, RN_WR_SEND, 3000);
 	raw_expect(&r, RN_RC_SEND_FIRST, 200);
-	rn_qp_pace(r.q->qp, r.p->now, 0, 0);
+	rn_qp_pace(r.q->qp, r.p->net->now, 0, 0);
 	pair_flush(r.p);
-	rn_qp_pace(r.q->qp, r.p->now, LINE, 1 << 20);
+	rn_qp_pace(r.q->qp, r.p->net->now, LINE, 1 << 20);
 	pair_flush(r.p);
 	raw_expect_silence(&r);
 	pair_run_for(r.p, RN_MSEC(5));

@@ -43,7 +43,7 @@ static void post(struct fixture *f, enum rn_wr_opcode op, uint32_t len)
 /* How long it takes until the request completes. */
 static rn_ns run(struct fixture *f)
 {
-	rn_ns begin = f->p->now;
+	rn_ns begin = f->p->net->now;
 	struct rn_cqe cqe;
 
 	pair_run_until_quiet(f->p);
@@ -60,7 +60,7 @@ static void a_long_message_takes_its_time(void **state)
 	rn_ns took;
 
 	(void)state;
-	rn_qp_pace(f.a->qp, f.p->now, KBPS, 0);
+	rn_qp_pace(f.a->qp, f.p->net->now, KBPS, 0);
 	assert_int_equal(rn_qp_rate(f.a->qp), KBPS);
 	post(&f, RN_WR_RDMA_WRITE, len);
 	took = run(&f);
@@ -76,7 +76,7 @@ static void a_very_slow_rate_is_no_loss(void **state)
 	struct fixture f = fixture_new();
 
 	(void)state;
-	rn_qp_pace(f.a->qp, f.p->now, 50, 1);
+	rn_qp_pace(f.a->qp, f.p->net->now, 50, 1);
 	post(&f, RN_WR_RDMA_WRITE, 8 * 1024);
 	assert_true(run(&f) >= RN_MSEC(7 * 160));
 	assert_int_equal(pair_stat(f.p, 0, RN_STAT_RETRANSMITTED), 0);
@@ -90,7 +90,7 @@ static void a_burst_leaves_at_once(void **state)
 	const uint32_t burst = 16 * (1024 + HEADERS);
 
 	(void)state;
-	rn_qp_pace(f.a->qp, f.p->now, 100, burst);
+	rn_qp_pace(f.a->qp, f.p->net->now, 100, burst);
 	pair_run_for(f.p, RN_MSEC(10000)); /* the pause that pays for it */
 	post(&f, RN_WR_RDMA_WRITE, 16 * 1024);
 	assert_true(run(&f) < RN_MSEC(1));
@@ -107,8 +107,8 @@ static void the_answers_to_a_read_are_not_held_back(void **state)
 	struct fixture f = fixture_new();
 
 	(void)state;
-	rn_qp_pace(f.a->qp, f.p->now, KBPS, 0);
-	rn_qp_pace(f.b->qp, f.p->now, 1, 1);
+	rn_qp_pace(f.a->qp, f.p->net->now, KBPS, 0);
+	rn_qp_pace(f.b->qp, f.p->net->now, 1, 1);
 	post(&f, RN_WR_RDMA_READ, 1 << 16);
 	assert_true(run(&f) < RN_MSEC(5));
 	pair_free(f.p);
@@ -120,16 +120,17 @@ static void without_a_rate_what_waited_leaves(void **state)
 	struct rn_qp_attr reset = { .state = RN_QPS_RESET };
 
 	(void)state;
-	rn_qp_pace(f.a->qp, f.p->now, 1, 1);
+	rn_qp_pace(f.a->qp, f.p->net->now, 1, 1);
 	post(&f, RN_WR_RDMA_WRITE, 1 << 16);
 	pair_run_for(f.p, RN_MSEC(10));
 	pair_expect_no_wc(f.a->scq);
-	rn_qp_pace(f.a->qp, f.p->now, 0, 0);
+	rn_qp_pace(f.a->qp, f.p->net->now, 0, 0);
 	assert_true(run(&f) < RN_MSEC(5));
 
-	rn_qp_pace(f.a->qp, f.p->now, 1, 1);
+	rn_qp_pace(f.a->qp, f.p->net->now, 1, 1);
 	assert_int_equal(
-		rn_qp_modify(f.p->dev[0], f.a->qp, f.p->now, &reset, RN_ATTR_STATE), 0);
+		rn_qp_modify(f.p->dev[0], f.a->qp, f.p->net->now, &reset, RN_ATTR_STATE),
+		0);
 	assert_int_equal(rn_qp_rate(f.a->qp), 0);
 	assert_int_equal(rn_dev_deadline(f.p->dev[0]), RN_NEVER);
 	pair_free(f.p);

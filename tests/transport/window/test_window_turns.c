@@ -63,11 +63,12 @@ static struct crowd crowd_new(void)
 	c.cq = pair_cq_new(c.p, 0, PAIR_CQ_DEFAULT);
 	c.talker = qp_to(&c, 0x105);
 	c.d = c.talker->qp->peer;
-	rn_window_charge(c.talker->qp, c.p->now, START);
+	rn_window_charge(c.talker->qp, c.p->net->now, START);
 	for (unsigned i = 0; i < CROWD; i++) {
 		c.q[i] = qp_to(&c, 0x100 * (i + 2) + 5);
-		while (c.d->waiters == i && rn_window_may_send(c.q[i]->qp, c.p->now, PKT))
-			rn_window_charge(c.q[i]->qp, c.p->now, 1);
+		while (c.d->waiters == i &&
+		       rn_window_may_send(c.q[i]->qp, c.p->net->now, PKT))
+			rn_window_charge(c.q[i]->qp, c.p->net->now, 1);
 		unschedule(c.q[i]);
 	}
 	for (unsigned i = 0; i < CROWD; i++)
@@ -92,7 +93,7 @@ static void many_wait_even_with_nothing_in_flight(void **state)
 
 	(void)state;
 	for (unsigned i = 0; i < CROWD; i++)
-		assert_false(rn_window_may_send(c.q[i]->qp, c.p->now, PKT));
+		assert_false(rn_window_may_send(c.q[i]->qp, c.p->net->now, PKT));
 	assert_int_equal(c.d->waiters, CROWD);
 	crowd_free(&c);
 }
@@ -103,14 +104,14 @@ static void turns_are_granted_in_order_and_end(void **state)
 	const uint32_t turn = START / 4;
 
 	(void)state;
-	rn_window_credit(c.talker->qp, c.p->now, turn);
+	rn_window_credit(c.talker->qp, c.p->net->now, turn);
 	/* What has become free, and what the window has grown by. */
 	assert_true(is_scheduled(c.q[0]));
 	assert_int_equal(c.d->granted, c.q[0]->qp->req.grant + c.q[1]->qp->req.grant);
 	assert_true(c.d->in_flight + c.d->granted <= c.d->window + c.d->window / 16);
 	assert_true(c.q[0]->qp->req.grant >= turn);
-	while (rn_window_may_send(c.q[0]->qp, c.p->now, PKT / 4))
-		rn_window_charge(c.q[0]->qp, c.p->now, PKT / 4);
+	while (rn_window_may_send(c.q[0]->qp, c.p->net->now, PKT / 4))
+		rn_window_charge(c.q[0]->qp, c.p->net->now, PKT / 4);
 	assert_true(c.q[0]->qp->req.in_flight >= turn - PKT / 4);
 	/* It is the last in the line now. */
 	assert_ptr_equal(rn_list_last(&c.d->waiting), &c.q[0]->qp->window_link);
@@ -123,7 +124,7 @@ static void unused_turn_is_the_next_ones(void **state)
 
 	(void)state;
 	c.d->threshold = 0; /* the window stays */
-	rn_window_credit(c.talker->qp, c.p->now, 2 * PKT);
+	rn_window_credit(c.talker->qp, c.p->net->now, 2 * PKT);
 	assert_true(is_scheduled(c.q[0]));
 	assert_false(is_scheduled(c.q[1]));
 	unschedule(c.q[0]);
@@ -131,7 +132,7 @@ static void unused_turn_is_the_next_ones(void **state)
 	assert_int_equal(c.q[0]->qp->req.grant, 0);
 	assert_true(is_scheduled(c.q[1]));
 	/* Nor does one that dies keep it. */
-	rn_qp_error(c.q[1]->qp, c.p->now);
+	rn_qp_error(c.q[1]->qp, c.p->net->now);
 	assert_true(is_scheduled(c.q[2]));
 	crowd_free(&c);
 }
@@ -145,9 +146,9 @@ static void window_grows_as_long_as_qps_wait(void **state)
 	rn_window_uncharge(c.talker->qp, START);
 	assert_int_equal(c.d->in_flight, 0);
 	assert_true(c.d->waiters > 0 && is_scheduled(c.q[0]));
-	assert_true(rn_window_may_send(c.q[0]->qp, c.p->now, PKT));
-	rn_window_charge(c.q[0]->qp, c.p->now, PKT);
-	rn_window_credit(c.q[0]->qp, c.p->now, PKT);
+	assert_true(rn_window_may_send(c.q[0]->qp, c.p->net->now, PKT));
+	rn_window_charge(c.q[0]->qp, c.p->net->now, PKT);
+	rn_window_credit(c.q[0]->qp, c.p->net->now, PKT);
 	assert_int_equal(c.d->window, START + PKT);
 	crowd_free(&c);
 }
@@ -157,10 +158,10 @@ static void turn_ends_when_the_window_is_cut(void **state)
 	struct crowd c = crowd_new();
 
 	(void)state;
-	rn_window_credit(c.talker->qp, c.p->now, START / 4);
+	rn_window_credit(c.talker->qp, c.p->net->now, START / 4);
 	assert_true(c.q[0]->qp->req.grant >= PKT);
-	rn_window_loss(c.talker->qp, c.p->now);
-	assert_false(rn_window_may_send(c.q[0]->qp, c.p->now, PKT));
+	rn_window_loss(c.talker->qp, c.p->net->now);
+	assert_false(rn_window_may_send(c.q[0]->qp, c.p->net->now, PKT));
 	assert_int_equal(c.q[0]->qp->req.grant, 0);
 	crowd_free(&c);
 }
@@ -171,7 +172,7 @@ static void half_of_what_leaves_an_overfull_window_is_replaced(void **state)
 	unsigned scheduled = 0;
 
 	(void)state;
-	rn_window_loss(c.talker->qp, c.p->now);
+	rn_window_loss(c.talker->qp, c.p->net->now);
 	assert_int_equal(c.d->window, MIN);
 	rn_window_uncharge(c.talker->qp, 4 * (PKT + 256));
 	for (unsigned i = 0; i < CROWD; i++)
@@ -187,15 +188,15 @@ static void who_waits_behind_the_dead_gets_a_turn_in_the_end(void **state)
 
 	(void)state;
 	for (unsigned ms = 0; ms < 3; ms++)
-		rn_dev_expire(c.p->dev[0], c.p->now += RN_MSEC(1));
+		rn_dev_expire(c.p->dev[0], c.p->net->now += RN_MSEC(1));
 	for (unsigned i = 0; i < CROWD; i++)
 		scheduled += is_scheduled(c.q[i]);
 	assert_int_equal(scheduled, 3);
-	assert_true(rn_window_may_send(c.q[0]->qp, c.p->now, PKT));
+	assert_true(rn_window_may_send(c.q[0]->qp, c.p->net->now, PKT));
 	/* With nobody waiting nothing need be watched. */
 	for (unsigned i = 0; i < CROWD; i++)
 		rn_window_withdraw(c.q[i]->qp);
-	rn_dev_expire(c.p->dev[0], c.p->now += RN_MSEC(1));
+	rn_dev_expire(c.p->dev[0], c.p->net->now += RN_MSEC(1));
 	assert_false(rn_timer_is_armed(&c.d->watch));
 	crowd_free(&c);
 }
