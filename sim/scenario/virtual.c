@@ -175,8 +175,8 @@ static bool take_packet(struct rn_virtual *v, struct rn_scene_packet *p)
 	struct rn_tx tx;
 
 	p->at = v->net->now;
-	p->len =
-		rn_host_transmit(v->dev, v->net->now, RN_TX_ALL, p->bytes, &p->flow, &tx);
+	p->len = rn_vhost_transmit(v->dev, v->net->now, RN_TX_ALL, p->bytes, &p->flow,
+				   &tx);
 	return p->len > 0;
 }
 

@@ -11,9 +11,9 @@
  * RN_PACKET_MAX + RN_ICRC_LEN. Return: its length, from BTH to ICRC; 0: nothing may leave
  * now.
  */
-static inline uint32_t rn_host_transmit(struct rn_dev *dev, rn_ns now, unsigned what,
-					uint8_t *bytes, struct rn_flow *flow,
-					struct rn_tx *tx)
+static inline uint32_t rn_vhost_transmit(struct rn_dev *dev, rn_ns now, unsigned what,
+					 uint8_t *bytes, struct rn_flow *flow,
+					 struct rn_tx *tx)
 {
 	uint32_t len = rn_dev_transmit(dev, now, what, bytes, RN_PACKET_MAX, tx);
 
@@ -25,10 +25,10 @@ static inline uint32_t rn_host_transmit(struct rn_dev *dev, rn_ns now, unsigned 
 }
 
 /* rn_mem_ops.atomic of hosts whose programs send no atomics. */
-static inline enum rn_mem_result rn_host_no_atomic(void *ctx,
-						   const struct rn_mem_atomic_req *req,
-						   uint64_t *orig,
-						   struct rn_mem_attr attr, uint64_t tag)
+static inline enum rn_mem_result rn_vhost_no_atomic(void *ctx,
+						    const struct rn_mem_atomic_req *req,
+						    uint64_t *orig,
+						    struct rn_mem_attr attr, uint64_t tag)
 {
 	(void)ctx, (void)req, (void)orig, (void)attr, (void)tag;
 	return RN_MEM_FAULT;

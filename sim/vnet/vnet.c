@@ -417,8 +417,8 @@ uint32_t rn_vnet_host_of(const struct rn_vnet *v, const struct rn_gid *gid)
 bool rn_vnet_build(struct rn_vnet *v, uint32_t host, unsigned what,
 		   struct rn_vnet_packet *p, struct rn_tx *tx)
 {
-	p->len = rn_host_transmit(v->host[host].dev, rn_vnet_local(v, host), what,
-				  p->bytes, &p->flow, tx);
+	p->len = rn_vhost_transmit(v->host[host].dev, rn_vnet_local(v, host), what,
+				   p->bytes, &p->flow, tx);
 	if (!p->len)
 		return false;
 	p->from = host;

@@ -241,7 +241,7 @@ static const struct rn_mem_ops memory = {
 	.always_done = true,
 	.write = mem_write,
 	.read = mem_read,
-	.atomic = rn_host_no_atomic,
+	.atomic = rn_vhost_no_atomic,
 };
 
 /* ------------------------------------------------------------------------- work */

@@ -316,7 +316,7 @@ static void drain(rn_ns now)
 	while (our_count < PACKETS) {
 		struct rn_scene_packet *p = &ours[our_count];
 
-		p->len = rn_host_transmit(dev, now, RN_TX_ALL, p->bytes, &p->flow, &tx);
+		p->len = rn_vhost_transmit(dev, now, RN_TX_ALL, p->bytes, &p->flow, &tx);
 		if (!p->len)
 			break;
 		our_count++;
