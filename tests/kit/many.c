@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "rocin/icrc.h"
+#include "sim/vnet/host.h"
 #include "transport/io/memory/mem_direct.h"
 
 enum {
@@ -178,7 +178,7 @@ struct many *many_new(const struct many_cfg *cfg)
 	assert(cfg->len <= MESSAGE && rn_mem_direct_init() == 0);
 	m->cfg = *cfg;
 	m->now = RN_MSEC(1);
-	m->seed = 1;
+	m->random.state = 1;
 	m->posted = zeroed(cfg->qps * sizeof(*m->posted));
 	m->completed = zeroed(cfg->qps * sizeof(*m->completed));
 	m->received = zeroed(cfg->qps * sizeof(*m->received));
@@ -232,14 +232,6 @@ void many_free(struct many *m)
 }
 
 /* -------------------------------------------------------------------- steps */
-static bool is_lost(struct many *m)
-{
-	if (m->cfg.loss_pct == 0)
-		return false;
-	m->seed = m->seed * 6364136223846793005u + 1442695040888963407u;
-	return (m->seed >> 33) % 100 < m->cfg.loss_pct;
-}
-
 static void transmit(struct many *m, unsigned k, unsigned what)
 {
 	struct many_queue *q = m->side[!k].in;
@@ -247,23 +239,23 @@ static void transmit(struct many *m, unsigned k, unsigned what)
 
 	for (unsigned n = 0; n < TRANSMIT_MAX; n++) {
 		struct many_packet *p = &q->packet[q->tail & (q->capacity - 1)];
+		struct rn_flow flow;
 		struct rn_tx tx;
-		uint32_t len = rn_dev_transmit(m->side[k].dev, m->now, what, buf,
-					       RN_PACKET_MAX, &tx);
+		uint32_t len =
+			rn_vhost_transmit(m->side[k].dev, m->now, what, buf, &flow, &tx);
 
 		if (len == 0)
 			return;
-		if (is_lost(m))
+		if (rn_random_ppm(&m->random, m->cfg.loss_pct * 10000))
 			continue;
 		if (q->tail - q->head >= m->cfg.room) {
 			m->overflows++;
 			continue;
 		}
-		rn_icrc_seal_with(tx.flow, 0, buf, len, &tx.part);
-		assert(len + RN_ICRC_LEN <= SLOT);
-		p->flow = *tx.flow;
-		p->len = len + RN_ICRC_LEN;
-		memcpy(p->data, buf, p->len);
+		assert(len <= SLOT);
+		p->flow = flow;
+		p->len = len;
+		memcpy(p->data, buf, len);
 		q->tail++;
 	}
 }

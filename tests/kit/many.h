@@ -5,12 +5,15 @@
  * drives them: a step takes a few packets, looks at the timers if there were no more,
  * lets requests leave, and acknowledgements if nothing came in or many are owed. The
  * memory is that of the process (mem_direct.h), so that what a message costs here is what
- * it costs in a program, less its system calls.
+ * it costs in a program, less its system calls. For the same reason packets do not go
+ * through the virtual network (sim/vnet): they are at once in the receive queue of the
+ * other device, as between sockets of one host.
  */
 #ifndef RN_MANY_H
 #define RN_MANY_H
 
 #include "rocin/mr.h"
+#include "rocin/random.h"
 #include "rocin/transport.h"
 
 struct many_cfg {
@@ -45,8 +48,8 @@ struct many {
 	uint32_t *completed; /* ... and with success, */
 	uint32_t *received;  /* by QP i of side 1 */
 	uint64_t completions, failures;
-	uint64_t overflows; /* packets that found no room */
-	uint64_t seed;
+	uint64_t overflows;	 /* packets that found no room */
+	struct rn_random random; /* which packets are lost */
 };
 
 /* All QPs connected, all receives posted. Asserts; memory is taken from malloc(). */
