@@ -3,7 +3,7 @@
 #include <errno.h>
 
 #include "script.h"
-#include "sim/litmus/trace.h"
+#include "sim/litmus/explore.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -4,7 +4,7 @@
  */
 #include "bank.h"
 #include "model_kit.h"
-#include "sim/litmus/trace.h"
+#include "sim/litmus/explore.h"
 
 enum {
 	PLAIN_STATES = 1500, /* larger tests are not compared without reduction */

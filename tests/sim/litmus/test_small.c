@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "model_kit.h"
-#include "sim/litmus/trace.h"
+#include "sim/litmus/explore.h"
 
 static const struct {
 	const char *program, *knobs;

@@ -8,7 +8,7 @@
 #include <time.h>
 
 #include "report.h"
-#include "sim/litmus/trace.h"
+#include "sim/litmus/explore.h"
 #include "tools/rocin/common/cmd.h"
 
 enum {
