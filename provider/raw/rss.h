@@ -52,7 +52,7 @@ struct rnp_rss {
  * @len:	Bytes, at most RNP_TOEPLITZ_INPUT_MAX
  *
  * Source: "RSS Hashing Types" and "Verifying the RSS Hash Calculation" of Microsoft's
- * driver documentation; its vectors are in test_toeplitz.c.
+ * driver documentation; its vectors are in test_rss.c.
  * Return: the hash; 0 for no bytes.
  */
 uint32_t rnp_toeplitz(const uint8_t key[RNP_TOEPLITZ_KEY_LEN], const uint8_t *data,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* test_small.c - the explorer on small tests of what the bank does not have. */
+/* test_explore.c - the explorer on small tests of what the bank does not have. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* test_ack.c - when acknowledgements and NAKs leave, and which: E14, F12 and more of
- * tests/rules.md.
+/* test_responder_ack.c - when acknowledgements and NAKs leave, and which: E14, F12 and
+ * more of tests/rules.md.
  */
 #include "tests/kit/rc0.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* test_execute.c - what accepted requests do to memory and receives: parts of groups E
- * and G of tests/rules.md.
+/* test_responder_execute.c - what accepted requests do to memory and receives: parts of
+ * groups E and G of tests/rules.md.
  */
 #include "tests/kit/rc0.h"
 #include "transport/object/syndrome.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* test_moderate.c - completion events by count and by period. */
+/* test_cq_moderate.c - completion events by count and by period. */
 #include "tests/kit/pair.h"
 #include "transport/qp/qp.h"
 

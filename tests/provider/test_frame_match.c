@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* test_flow_match.c - frames against flow rules, cut short anywhere. */
+/* test_frame_match.c - frames against flow rules, cut short anywhere. */
 #include "provider/raw/frame.h"
 
 #include <setjmp.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* test_pages.c - is memory there, and may it be written? */
+/* test_mr_pages.c - is memory there, and may it be written? */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

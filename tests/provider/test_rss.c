@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* test_toeplitz.c - the hash of received frames, and the queue that it names.
+/* test_rss.c - the hash of received frames, and the queue that it names.
  *
  * The known answers are those of "Verifying the RSS Hash Calculation" in Microsoft's
  * driver documentation.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* test_event_pipe.c - the writing side of an event queue. */
+/* test_event.c - the writing side of an event queue. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* test_free_name.c - files to write to that nobody else writes to, and their names. */
+/* test_own_file.c - files to write to that nobody else writes to, and their names. */
 #include "transport/io/host/own_file.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* test_rx_split.c - from what recvmsg() delivered to packets. */
+/* test_net_udp_split.c - from what recvmsg() delivered to packets. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* test_checksum.c - checksums of Ethernet frames, filled and checked. */
+/* test_frame_checksum.c - checksums of Ethernet frames, filled and checked. */
 #include "provider/raw/frame.h"
 
 #include <setjmp.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* test_engine_tx_batch.c - which packets leave together. */
+/* test_tx_batch.c - which packets leave together. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* test_read_window.c - queue pairs that share the room for READ responses: in turn, and
+/* test_window_read.c - queue pairs that share the room for READ responses: in turn, and
  * nobody forgotten. No test takes the time after which a queue pair asks regardless,
  * unless it says so.
  */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* test_sysfs_real.c - links from a generated tree to the machine's real RDMA devices.
+/* test_sysfs_tree_real.c - links from a generated tree to the machine's real RDMA
+ * devices.
  *
  * The machine is a directory; its nodes are links to devices that every machine has.
  */

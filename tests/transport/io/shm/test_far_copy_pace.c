@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* test_copy_pace.c - long packets of a stream take the faster way into a ring, also
+/* test_far_copy_pace.c - long packets of a stream take the faster way into a ring, also
  * after it has become another one. The clock and the costs are the test's.
  */
 #include <setjmp.h>

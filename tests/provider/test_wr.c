@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* test_wr_place.c - the calls that only some releases of the library have a place for. */
+/* test_wr.c - the calls that only some releases of the library have a place for. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

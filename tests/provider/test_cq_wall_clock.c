@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* test_wall_clock.c - the time of day of an instant, by clocks of this test. */
+/* test_cq_wall_clock.c - the time of day of an instant, by clocks of this test. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* test_pace.c - requests leave at the rate that was set. */
+/* test_congestion_pace.c - requests leave at the rate that was set. */
 #include "tests/kit/pair.h"
 #include "transport/qp/qp.h"
 

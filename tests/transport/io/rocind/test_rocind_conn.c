@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* test_conn.c - messages that no rocind should send: the client takes none for what it is
- * not, keeps no descriptor of them, and waits no longer than it says.
+/* test_rocind_conn.c - messages that no rocind should send: the client takes none for
+ * what it is not, keeps no descriptor of them, and waits no longer than it says.
  *
  * The other end of the connection is the test's, and so is the clock.
  */
