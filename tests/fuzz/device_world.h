@@ -12,6 +12,7 @@
 #include "rocin/opcode.h"
 #include "rocin/transport.h"
 #include "rocin/wire.h"
+#include "sim/vnet/vnet.h"
 #include "tests/kit/arena.h"
 
 enum {
@@ -71,14 +72,9 @@ enum note_queue {
 	QUEUE_SHARED /* an SRQ: the request may complete on any of its QPs */
 };
 
-struct sent {
-	uint32_t len;
-	uint8_t data[RN_PACKET_MAX + RN_ICRC_LEN];
-};
-
 struct world {
 	const uint8_t *script, *end;
-	rn_ns now;
+	struct rn_vnet *net; /* the clock, and the packets */
 	struct rn_dev *dev;
 	uint64_t stats[RN_STAT_COUNT];
 	struct arena arena;
@@ -94,7 +90,8 @@ struct world {
 	struct rn_mr mr[REGIONS];
 	uint8_t *bytes[REGIONS];
 	bool open_removed;
-	struct sent wire[WIRE_MAX];
+	/* Under way, the oldest first: the script says what becomes of them. */
+	struct rn_vnet_packet *wire[WIRE_MAX];
 	unsigned wire_head, wire_count;
 	uint64_t wr_id; /* of the last request that was accepted */
 	struct note note[NOTES];
@@ -277,13 +274,20 @@ static inline struct world *world_new(const uint8_t *data, size_t size)
 		.read_window = 4096,
 		.read_chunk = 1024,
 	};
+	static const struct rn_vnet_ops no_ops; /* nothing happens by itself */
+	const struct rn_vnet_cfg net = { .hosts = 1,
+					 .packets = WIRE_MAX + 1,
+					 .ops = &no_ops };
 	uint8_t mode;
 
 	require(w != NULL);
+	w->net = rn_vnet_new(&net);
+	require(w->net != NULL);
+	rn_vnet_clear(w->net, 0);
 	w->script = data;
 	w->end = data + size;
 	w->gid = (struct rn_gid){ { [10] = 0xff, [11] = 0xff, [12] = 127, [15] = 1 } };
-	arena_init(&w->arena, &w->now);
+	arena_init(&w->arena, &w->net->now);
 	mode = take8(w);
 	w->arena.delay = mode & 1 ? 1000 : 0;
 	cfg.cc = (enum rn_cc_mode)(mode / 4 % (RN_CC_ON + 1));
@@ -293,6 +297,7 @@ static inline struct world *world_new(const uint8_t *data, size_t size)
 	cfg.stats = w->stats;
 	w->dev = alloc(rn_dev_size());
 	require(rn_dev_init(w->dev, &cfg) == 0);
+	rn_vnet_add_host(w->net, w->dev, &w->gid);
 	w->cqe = arena_alloc(&w->arena, CQES * sizeof(*w->cqe));
 	rn_cq_init(&w->cq, (uintptr_t)w->cqe, mode & 2 ? CQES_FEW : CQES, NULL);
 	add_regions(w);
@@ -325,6 +330,7 @@ static inline void world_free(struct world *w)
 	rn_dev_fini(w->dev);
 	free(w->dev);
 	arena_fini(&w->arena);
+	rn_vnet_free(w->net);
 	free(w);
 }
 

@@ -49,7 +49,8 @@ static void modify(struct world *w)
 
 	attr.state = (enum rn_qp_state)(take8(w) % RN_QPS_COUNT);
 	take_cqes(w);
-	if (rn_qp_modify(w->dev, w->qp[i], w->now, &attr, mask | RN_ATTR_STATE) == 0 &&
+	if (rn_qp_modify(w->dev, w->qp[i], w->net->now, &attr, mask | RN_ATTR_STATE) ==
+		    0 &&
 	    attr.state == RN_QPS_RESET)
 		forget_posts(w, i);
 }
@@ -81,12 +82,12 @@ static void connect(struct world *w, unsigned i)
 	struct rn_qp_attr attr = connected(w, i);
 
 	take_cqes(w);
-	rn_qp_modify(w->dev, w->qp[i], w->now,
+	rn_qp_modify(w->dev, w->qp[i], w->net->now,
 		     &(struct rn_qp_attr){ .state = RN_QPS_RESET }, RN_ATTR_STATE);
 	forget_posts(w, i);
 	for (unsigned s = RN_QPS_INIT; s <= RN_QPS_RTS; s++) {
 		attr.state = (enum rn_qp_state)s;
-		require(rn_qp_modify(w->dev, w->qp[i], w->now, &attr,
+		require(rn_qp_modify(w->dev, w->qp[i], w->net->now, &attr,
 				     RN_ATTR_STATE | mask_to(types[i], attr.state)) == 0);
 	}
 }
@@ -165,7 +166,7 @@ static void post_send(struct world *w)
 	if (op == RN_WR_ATOMIC_WRITE || op == RN_WR_ATOMIC_CMP_AND_SWP ||
 	    op == RN_WR_ATOMIC_FETCH_AND_ADD)
 		sg[0].len = 8;
-	if (rn_qp_post_send(w->dev, w->qp[i], w->now, &wr))
+	if (rn_qp_post_send(w->dev, w->qp[i], w->net->now, &wr))
 		return;
 	w->wr_id++;
 	note_post(w, i, QUEUE_SEND, wr.flags & RN_SEND_SIGNALED);
@@ -185,7 +186,7 @@ static void post_recv(struct world *w)
 	int rc = -1;
 
 	if (i % 2 == 0)
-		rc = rn_qp_post_recv(w->dev, w->qp[i], w->now, &wr);
+		rc = rn_qp_post_recv(w->dev, w->qp[i], w->net->now, &wr);
 	else if (srq)
 		rc = rn_srq_post_recv(srq, &wr);
 	if (rc)
@@ -213,13 +214,6 @@ static void change_srq(struct world *w, uint8_t how)
 }
 
 /* --------------------------------------------------------------------- wire */
-static struct rn_flow own_flow(const struct world *w)
-{
-	return (struct rn_flow){
-		.src = w->gid, .dst = w->gid, .sport = RN_ROCE_PORT, .hop_limit = 64
-	};
-}
-
 /* A copy of the exact length: ASan sees a read one past it. */
 static void deliver(struct world *w, const struct rn_flow *flow, const uint8_t *data,
 		    uint32_t len)
@@ -229,46 +223,37 @@ static void deliver(struct world *w, const struct rn_flow *flow, const uint8_t *
 
 	require(copy != NULL);
 	memcpy(copy, data, len);
-	rn_dev_receive(w->dev, w->now, &rx, 1);
+	rn_dev_receive(w->dev, w->net->now, &rx, 1);
 	free(copy);
 }
 
 static void transmit(struct world *w, unsigned what, unsigned count)
 {
-	struct rn_flow flow = own_flow(w);
-	struct sent lost;
+	struct rn_vnet_packet *p;
 	struct rn_tx tx;
 
-	while (count--) {
-		bool full = w->wire_count == WIRE_MAX;
-		struct sent *s =
-			full ? &lost
-			     : &w->wire[(w->wire_head + w->wire_count) % WIRE_MAX];
-		uint32_t len = rn_dev_transmit(w->dev, w->now, what, s->data,
-					       RN_PACKET_MAX, &tx);
-
-		if (!len)
-			return;
-		require(len <= RN_PACKET_MAX && len % 4 == 0);
-		require(rn_opcode_is_known(s->data[0]));
-		rn_icrc_seal(&flow, 0, s->data, len);
-		s->len = len + RN_ICRC_LEN;
-		w->wire_count += !full;
+	while (count-- && (p = rn_vnet_take(w->net, 0, what, &tx))) {
+		require(p->len <= RN_PACKET_MAX + RN_ICRC_LEN && p->len % 4 == 0);
+		require(rn_opcode_is_known(p->bytes[0]));
+		if (w->wire_count == WIRE_MAX)
+			rn_vnet_drop(w->net, p);
+		else
+			w->wire[(w->wire_head + w->wire_count++) % WIRE_MAX] = p;
 	}
 }
 
 /* The oldest packet under way arrives, or is lost, or stays to arrive again. */
 static void arrive(struct world *w, uint8_t how)
 {
-	const struct sent *s = &w->wire[w->wire_head];
-	struct rn_flow flow = own_flow(w);
+	struct rn_vnet_packet *p = w->wire[w->wire_head];
 
 	if (!w->wire_count)
 		return;
 	if ((how & 3) != 1)
-		deliver(w, &flow, s->data, s->len);
+		deliver(w, &p->flow, p->bytes, p->len);
 	if ((how & 3) == 2)
 		return;
+	rn_vnet_drop(w->net, p);
 	w->wire_head = (w->wire_head + 1) % WIRE_MAX;
 	w->wire_count--;
 }
@@ -303,7 +288,9 @@ static uint8_t *forge_headers(struct world *w, uint32_t flags, uint8_t *p)
 static void forge(struct world *w)
 {
 	uint8_t buf[RN_PACKET_MAX + MTU], *p = buf;
-	struct rn_flow flow = own_flow(w);
+	struct rn_flow flow = {
+		.src = w->gid, .dst = w->gid, .sport = RN_ROCE_PORT, .hop_limit = 64
+	};
 	unsigned i = take8(w) % QPS;
 	uint8_t opcode = take8(w), shape = take8(w), bits = take8(w);
 	uint32_t flags = rn_opcode_info[opcode].flags;
@@ -342,8 +329,8 @@ static void forge(struct world *w)
 /* ------------------------------------------------------------------ the rest */
 static void pass_time(struct world *w, uint8_t log2)
 {
-	w->now += (rn_ns)1 << log2 % 32;
-	rn_dev_expire(w->dev, w->now);
+	w->net->now += (rn_ns)1 << log2 % 32;
+	rn_dev_expire(w->dev, w->net->now);
 }
 
 static void memory_step(struct world *w)
@@ -353,10 +340,10 @@ static void memory_step(struct world *w)
 
 	if (arena_deadline(&w->arena) == RN_NEVER)
 		return;
-	if (w->now < arena_deadline(&w->arena))
-		w->now = arena_deadline(&w->arena);
-	if (arena_step(&w->arena, w->now, &tag, &result))
-		rn_dev_mem_done(w->dev, w->now, tag, result);
+	if (w->net->now < arena_deadline(&w->arena))
+		w->net->now = arena_deadline(&w->arena);
+	if (arena_step(&w->arena, w->net->now, &tag, &result))
+		rn_dev_mem_done(w->dev, w->net->now, tag, result);
 }
 
 static void poll(struct world *w)
@@ -442,7 +429,7 @@ static void finish(struct world *w)
 	for (unsigned i = 0; i < QPS; i++) {
 		if (rn_qp_state(w->qp[i]) == RN_QPS_RESET)
 			continue;
-		rn_qp_modify(w->dev, w->qp[i], w->now,
+		rn_qp_modify(w->dev, w->qp[i], w->net->now,
 			     &(struct rn_qp_attr){ .state = RN_QPS_ERR }, RN_ATTR_STATE);
 		while (arena_deadline(&w->arena) != RN_NEVER)
 			memory_step(w);
