@@ -110,7 +110,10 @@ static void leave(struct writer *w)
 	w->base[0] = '\0';
 }
 
-int rn_sysfs_visit_base(rn_sysfs_visit_fn *visit, void *ctx)
+/* Entries come in a fixed order, each directory before what it holds; the first answer of
+ * @visit that is not 0 ends it. First what does not depend on devices.
+ */
+static int visit_base(rn_sysfs_visit_fn *visit, void *ctx)
 {
 	struct writer w = { .visit = visit, .ctx = ctx };
 
@@ -207,8 +210,8 @@ static void uverbs_device(struct writer *w, const struct rn_netdev *dev)
 	symlink_to(w, "device", "../..");
 }
 
-int rn_sysfs_visit_device(const struct rn_netdev *dev, rn_sysfs_visit_fn *visit,
-			  void *ctx)
+/* Everything of one device. */
+static int visit_device(const struct rn_netdev *dev, rn_sysfs_visit_fn *visit, void *ctx)
 {
 	struct writer w = { .visit = visit, .ctx = ctx };
 	char parent[96], name[96];
@@ -392,10 +395,10 @@ struct content {
 
 static int visit_all(const struct content *content, rn_sysfs_visit_fn *visit, void *ctx)
 {
-	int rc = rn_sysfs_visit_base(visit, ctx);
+	int rc = visit_base(visit, ctx);
 
 	for (unsigned i = 0; i < content->n && !rc; i++)
-		rc = rn_sysfs_visit_device(&content->devs[i], visit, ctx);
+		rc = visit_device(&content->devs[i], visit, ctx);
 	return rc ? rc : rn_sysfs_visit_real("/sys", "/dev", visit, ctx);
 }
 
@@ -614,7 +617,7 @@ int rn_sysfs_tree_update(const char *path, const struct rn_netdev *devs, unsigne
 	if (root < 0)
 		return root;
 	for (unsigned i = 0; i < n && !rc; i++)
-		rc = rn_sysfs_visit_device(&devs[i], update_entry, &root);
+		rc = visit_device(&devs[i], update_entry, &root);
 	close(root);
 	return rc;
 }

@@ -74,18 +74,6 @@ struct rn_sysfs_entry {
 /* Valid during the call only. Return: 0 to go on, or -errno to stop. */
 typedef int rn_sysfs_visit_fn(void *ctx, const struct rn_sysfs_entry *entry);
 
-/**
- * rn_sysfs_visit_base() - Directories and files that do not depend on devices
- * rn_sysfs_visit_device() - Everything of one device
- *
- * Entries come in a fixed order, each directory before what it holds.
- *
- * Return: 0, or the first answer of @visit that was not 0.
- */
-int rn_sysfs_visit_base(rn_sysfs_visit_fn *visit, void *ctx);
-int rn_sysfs_visit_device(const struct rn_netdev *dev, rn_sysfs_visit_fn *visit,
-			  void *ctx);
-
 /* ---- Links from a generated tree to the real RDMA devices of the machine ---- */
 
 /**

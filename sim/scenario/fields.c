@@ -116,13 +116,13 @@ const struct rn_scn_word rn_scn_counters[] = {
 		{ NULL, 0 },
 };
 
-const struct rn_scn_word rn_scn_naks[] = {
+static const struct rn_scn_word naks[] = {
 	{ "psn_seq", RN_NAK_PSN_SEQ },	    { "inv", RN_NAK_INVALID_REQ },
 	{ "access", RN_NAK_REMOTE_ACCESS }, { "op", RN_NAK_REMOTE_OP },
 	{ "rd", RN_NAK_INVALID_RD_REQ },    { NULL, 0 },
 };
 
-const struct rn_scn_word rn_scn_kinds[] = {
+static const struct rn_scn_word kinds[] = {
 #define X(symbol, number, word, name, words) { word, RN_WR_##symbol },
 	RN_WR_OPCODES(X)
 #undef X
@@ -211,146 +211,6 @@ const struct rn_scn_word rn_scn_queues[] = {
 	{ NULL, 0 },
 };
 
-#define V(verb) (UINT64_C(1) << RN_SCN_##verb)
-#define WIRE (V(INJECT) | V(PACKET))
-#define MAD (V(MAD_IN) | V(MAD_OUT))
-/* Calls that say what a QP has to offer. */
-#define OFFER (V(CONNECT) | V(ACCEPT) | V(ANSWER))
-#define CM_CALLS                                                           \
-	(OFFER | V(LISTEN) | V(UNLISTEN) | V(READY) | V(REJECT) | V(MRA) | \
-	 V(ESTABLISHED) | V(DISCONNECT) | V(OFFER_PATH) | V(ANSWER_PATH) | V(ASK))
-#define ATTR (V(QP) | V(MODIFY) | V(REVIVE))
-
-/* clang-format off */
-const struct rn_scn_field_info rn_scn_fields[RN_F_COUNT] = {
-	[RN_F_PSN] =        { "psn",        RN_SCN_NUMBER,  NULL, WIRE | ATTR | V(CHECK) | V(QUERY) | MAD | OFFER | V(CM_QUERY) },
-	[RN_F_EPSN] =       { "epsn",       RN_SCN_NUMBER,  NULL, ATTR | V(QUERY) | V(CM_QUERY) },
-	[RN_F_LEN] =        { "len",        RN_SCN_NUMBER,  NULL, WIRE | V(MR) | V(POST) | V(RECV) | V(WC) | V(CHECK) },
-	[RN_F_DMALEN] =     { "dmalen",     RN_SCN_NUMBER,  NULL, WIRE },
-	[RN_F_MSN] =        { "msn",        RN_SCN_NUMBER,  NULL, WIRE },
-	[RN_F_WR] =         { "wr",         RN_SCN_NUMBER,  NULL, V(POST) | V(RECV) | V(WC) },
-	[RN_F_IMM] =        { "imm",        RN_SCN_NUMBER,  NULL, WIRE | V(POST) | V(WC) },
-	[RN_F_RKEY_NUMBER] = { "inv",       RN_SCN_REGION,  NULL, WIRE | V(POST) | V(WC) },
-	[RN_F_PAD] =        { "pad",        RN_SCN_NUMBER,  NULL, WIRE },
-	[RN_F_PKEY] =       { "pkey",       RN_SCN_NUMBER,  NULL, WIRE | MAD },
-	[RN_F_TVER] =       { "tver",       RN_SCN_NUMBER,  NULL, WIRE },
-	[RN_F_DEST] =       { "dest",       RN_SCN_NUMBER,  NULL, WIRE | V(MAD_IN) | V(CM_QUERY) },
-	[RN_F_SRC] =        { "src",        RN_SCN_NUMBER,  NULL, WIRE | V(WC) | V(MAD_IN) },
-	[RN_F_QKEY] =       { "qkey",       RN_SCN_NUMBER,  NULL, WIRE | ATTR | V(POST) | MAD | V(ANSWER) | V(CM_QUERY) },
-	[RN_F_ADD] =        { "add",        RN_SCN_NUMBER,  NULL, WIRE | V(POST) },
-	[RN_F_SWAP] =       { "swap",       RN_SCN_NUMBER,  NULL, WIRE | V(POST) },
-	[RN_F_COMPARE] =    { "compare",    RN_SCN_NUMBER,  NULL, WIRE | V(POST) },
-	[RN_F_ORIG] =       { "orig",       RN_SCN_NUMBER,  NULL, WIRE | V(CHECK) },
-	[RN_F_CREDITS] =    { "credits",    RN_SCN_NUMBER,  NULL, WIRE },
-	[RN_F_RNR] =        { "rnr",        RN_SCN_NUMBER,  NULL, WIRE },
-	[RN_F_SYNDROME] =   { "syndrome",   RN_SCN_NUMBER,  NULL, WIRE },
-	[RN_F_FLIP] =      { "flip",       RN_SCN_NUMBER,  NULL, V(INJECT) | V(MAD_IN) },
-	[RN_F_CUT] =        { "cut",        RN_SCN_NUMBER,  NULL, V(INJECT) | V(MAD_IN) },
-	[RN_F_TTL] =        { "ttl",        RN_SCN_NUMBER,  NULL, WIRE },
-	[RN_F_TOS] =        { "tos",        RN_SCN_NUMBER,  NULL, WIRE },
-	[RN_F_SPORT] =      { "sport",      RN_SCN_NUMBER,  NULL, WIRE },
-	[RN_F_MTU] =        { "mtu",        RN_SCN_NUMBER,  NULL, ATTR | MAD | V(CONNECT) | V(CM_QUERY) },
-	[RN_F_TIMEOUT] =    { "timeout",    RN_SCN_NUMBER,  NULL, ATTR | V(CM_QUERY) },
-	[RN_F_RETRY] =      { "retry",      RN_SCN_NUMBER,  NULL, ATTR | MAD | V(CONNECT) | V(CM_QUERY) },
-	[RN_F_RNR_RETRY] =  { "rnr_retry",  RN_SCN_NUMBER,  NULL, ATTR | MAD | V(CONNECT) | V(ACCEPT) | V(CM_QUERY) },
-	[RN_F_RNR_TIMER] =  { "rnr_timer",  RN_SCN_NUMBER,  NULL, ATTR },
-	[RN_F_RD] =         { "rd",         RN_SCN_NUMBER,  NULL, ATTR | V(CM_QUERY) },
-	[RN_F_DEST_RD] =    { "dest_rd",    RN_SCN_NUMBER,  NULL, ATTR | V(CM_QUERY) },
-	[RN_F_PD] =         { "pd",         RN_SCN_NUMBER,  NULL, V(QP) | V(MR) | V(MW) | V(SRQ) },
-	[RN_F_SQ] =         { "sq",         RN_SCN_NUMBER,  NULL, V(QP) },
-	[RN_F_RQ] =         { "rq",         RN_SCN_NUMBER,  NULL, V(QP) | V(SRQ) },
-	[RN_F_BY] =         { "by",         RN_SCN_NUMBER,  NULL, V(COUNT) | V(CM_COUNT) | V(GO) },
-	[RN_F_OPCODE_NUMBER] = { "opcode",  RN_SCN_NUMBER,  NULL, V(INJECT) | V(MAD_IN) },
-	[RN_F_RESV7] =      { "resv7",      RN_SCN_NUMBER,  NULL, V(INJECT) },
-	[RN_F_CQE] =        { "cqe",        RN_SCN_NUMBER,  NULL, V(QP) },
-	[RN_F_TYPE] =       { "type",       RN_SCN_NUMBER,  NULL, V(MW) },
-	[RN_F_XRCD] =       { "xrcd",       RN_SCN_NUMBER,  NULL, V(QP) | V(SRQ) },
-	[RN_F_BELOW] =      { "below",      RN_SCN_NUMBER,  NULL, V(LIMIT) },
-	[RN_F_M] =          { "m",          RN_SCN_NUMBER,  NULL, WIRE },
-	[RN_F_ID] =         { "id",         RN_SCN_NUMBER,  NULL, V(INJECT) },
-	[RN_F_VA] =         { "va",         RN_SCN_ADDRESS, NULL, WIRE | V(MR) | V(POST) },
-	[RN_F_AT] =         { "at",         RN_SCN_ADDRESS, NULL, V(POST) | V(RECV) | V(CHECK) },
-	[RN_F_DATA] =       { "data",       RN_SCN_ADDRESS, NULL, WIRE },
-	[RN_F_RKEY] =       { "rkey",       RN_SCN_REGION,  NULL, WIRE | V(POST) },
-	[RN_F_REGION] =     { "region",     RN_SCN_REGION,  NULL, V(POST) },
-	[RN_F_SRQ] =        { "srq",        RN_SCN_NUMBERED, NULL, WIRE | V(QP) | V(POST) },
-	[RN_F_NAK] =        { "nak",        RN_SCN_WORD,    rn_scn_naks, WIRE },
-	[RN_F_STATE] =      { "to",         RN_SCN_BARE,    rn_scn_states, ATTR | V(STATE) | V(QUERY) },
-	[RN_F_STATUS] =     { "status",     RN_SCN_BARE,    rn_scn_statuses, V(WC) },
-	[RN_F_KIND] =       { "kind",       RN_SCN_BARE,    rn_scn_kinds, V(POST) },
-	[RN_F_ACCESS] =     { "access",     RN_SCN_WORDS,   rights, ATTR | V(MR) | V(POST) },
-	[RN_F_FROM] =       { "from",       RN_SCN_WORD,    senders, V(INJECT) | V(MAD_IN) },
-	[RN_F_TO] =         { "to",         RN_SCN_WORD,    receivers, WIRE | V(POST) | V(MAD_OUT) | V(OFFER_PATH) },
-	[RN_F_ALT] =        { "alt",        RN_SCN_WORD,    senders, ATTR },
-	[RN_F_MIG] =        { "mig",        RN_SCN_WORD,    mig_states, V(MODIFY) | V(QUERY) },
-	[RN_F_CUR] =        { "cur",        RN_SCN_WORD,    rn_scn_states, V(MODIFY) },
-	[RN_F_WITH] =       { "with",       RN_SCN_WORDS,   attributes, V(MODIFY) },
-	[RN_F_PLACEMENT] =  { "placement",  RN_SCN_WORDS,   placements, WIRE | V(POST) },
-	[RN_F_SELECT] =     { "select",     RN_SCN_WORD,    selectivities, WIRE | V(POST) },
-	[RN_F_ERROR] =      { "error",      RN_SCN_WORD,    errors, V(POST) | V(RECV) | V(MODIFY) | V(MR) | V(LIMIT) | CM_CALLS },
-	[RN_F_IS] =         { "is",         RN_SCN_WORD,    contents, V(CHECK) },
-	[RN_F_ARM] =        { "for",        RN_SCN_BARE,    arms, V(ARM) },
-	[RN_F_ACK] =        { "ack",        RN_SCN_FLAG,    NULL, WIRE },
-	[RN_F_SE] =         { "se",         RN_SCN_FLAG,    NULL, WIRE | V(POST) },
-	[RN_F_FECN] =       { "fecn",       RN_SCN_FLAG,    NULL, WIRE },
-	[RN_F_BECN] =       { "becn",       RN_SCN_FLAG,    NULL, WIRE },
-	[RN_F_BAD_ICRC] =   { "bad_icrc",   RN_SCN_FLAG,    NULL, V(INJECT) | V(MAD_IN) },
-	[RN_F_UNSIGNALED] = { "unsignaled", RN_SCN_FLAG,    NULL, V(POST) },
-	[RN_F_FENCE] =      { "fence",      RN_SCN_FLAG,    NULL, V(POST) },
-	[RN_F_INLINE] =     { "inline",     RN_SCN_FLAG,    NULL, V(POST) },
-	[RN_F_OPTIONAL] =   { ">?",         RN_SCN_FLAG,    NULL, V(PACKET) | V(MAD_OUT) },
-	[RN_F_FOR_GOOD] =   { "quiet",      RN_SCN_FLAG,    NULL, V(END) },
-	[RN_F_DRAIN_EVENT] = { "drain_event", RN_SCN_FLAG,  NULL, V(MODIFY) },
-	[RN_F_BASE] = { "base", RN_SCN_NUMBER, NULL, MAD },
-	[RN_F_CLASS] = { "class", RN_SCN_NUMBER, NULL, MAD },
-	[RN_F_VERSION] = { "version", RN_SCN_NUMBER, NULL, MAD },
-	[RN_F_METHOD] = { "method", RN_SCN_NUMBER, NULL, MAD },
-	[RN_F_ATTR_NUMBER] = { "attr", RN_SCN_NUMBER, NULL, V(MAD_IN) },
-	[RN_F_TID] = { "tid", RN_SCN_NUMBER, NULL, MAD },
-	[RN_F_LOCAL] = { "local", RN_SCN_NUMBER, NULL, MAD },
-	[RN_F_REMOTE] = { "remote", RN_SCN_NUMBER, NULL, MAD },
-	[RN_F_SERVICE] = { "service", RN_SCN_NUMBER, NULL, MAD | V(CONN) },
-	[RN_F_PORT] = { "port", RN_SCN_NUMBER, NULL, V(CONN) },
-	[RN_F_GUID] = { "guid", RN_SCN_NUMBER, NULL, MAD },
-	[RN_F_QPN] = { "qpn", RN_SCN_NUMBER, NULL, MAD | OFFER },
-	[RN_F_EECN] = { "eecn", RN_SCN_NUMBER, NULL, MAD },
-	[RN_F_REMOTE_QPN] = { "remote_qpn", RN_SCN_NUMBER, NULL, MAD },
-	[RN_F_RESP] = { "resp", RN_SCN_NUMBER, NULL, MAD | OFFER },
-	[RN_F_DEPTH] = { "depth", RN_SCN_NUMBER, NULL, MAD | OFFER },
-	[RN_F_REMOTE_TIMEOUT] = { "remote_timeout", RN_SCN_NUMBER, NULL, MAD },
-	[RN_F_LOCAL_TIMEOUT] = { "local_timeout", RN_SCN_NUMBER, NULL, MAD },
-	[RN_F_ACK_TIMEOUT] = { "ack_timeout", RN_SCN_NUMBER, NULL, MAD },
-	[RN_F_ACK_DELAY] = { "ack_delay", RN_SCN_NUMBER, NULL, MAD },
-	[RN_F_CM_RETRIES] = { "cm_retries", RN_SCN_NUMBER, NULL, MAD },
-	[RN_F_EXT] = { "ext", RN_SCN_NUMBER, NULL, MAD | V(CONNECT) },
-	[RN_F_REASON] = { "reason", RN_SCN_NUMBER, NULL, MAD | V(REJECT) },
-	[RN_F_WAIT] = { "wait", RN_SCN_NUMBER, NULL, MAD | V(MRA) },
-	[RN_F_ARI] = { "ari", RN_SCN_NUMBER, NULL, MAD | V(CM_EVENT) },
-	[RN_F_CM_STATUS] = { "status", RN_SCN_NUMBER, NULL, MAD | V(CM_EVENT) | V(ANSWER_PATH) | V(ANSWER) },
-	[RN_F_IP_VERSION] = { "ip_version", RN_SCN_NUMBER, NULL, V(MAD_IN) },
-	[RN_F_GSI_QKEY] = { "gsi_qkey", RN_SCN_NUMBER, NULL, V(MAD_IN) },
-	[RN_F_LIFETIME] = { "lifetime", RN_SCN_NUMBER, NULL, V(CONN) },
-	[RN_F_BACKLOG] = { "backlog", RN_SCN_NUMBER, NULL, V(LISTEN) },
-	[RN_F_TRANSPORT] = { "transport", RN_SCN_WORD, rn_scn_transports, MAD | V(CONNECT) },
-	[RN_F_ABOUT] = { "about", RN_SCN_WORD, rn_scn_abouts, MAD },
-	[RN_F_GID] = { "gid", RN_SCN_WORD, rn_scn_gids, MAD },
-	[RN_F_LOCAL_GID] = { "local_gid", RN_SCN_WORD, rn_scn_gids, MAD },
-	[RN_F_PRIVATE] = { "private", RN_SCN_LETTERS, NULL, MAD | OFFER | V(READY) | V(REJECT) | V(DISCONNECT) | V(ASK) | V(CM_EVENT) },
-	[RN_F_AGAIN] = { "again", RN_SCN_FLAG, NULL, MAD },
-	[RN_F_DELAYED] = { "delayed", RN_SCN_FLAG, NULL, V(MRA) },
-	[RN_F_TIMED_OUT] = { "timed_out", RN_SCN_FLAG, NULL, V(CM_EVENT) },
-	[RN_F_UDP] = { "udp", RN_SCN_FLAG, NULL, V(CONN) },
-};
-/* clang-format on */
-
-const char *rn_scn_word_of(const struct rn_scn_word *table, uint64_t value)
-{
-	for (; table->word; table++)
-		if (table->value == value)
-			return table->word;
-	return "?";
-}
-
 /* ------------------------------------------------------------------ connections */
 
 const struct rn_scn_word rn_scn_mads[] = {
@@ -414,7 +274,7 @@ const struct rn_scn_word rn_scn_cm_counters[] = {
 	{ NULL, 0 },
 };
 
-const struct rn_scn_word rn_scn_transports[] = {
+static const struct rn_scn_word transports[] = {
 	{ "rc", RN_CM_TRANSPORT_RC },
 	{ "uc", RN_CM_TRANSPORT_UC },
 	{ "rd", RN_CM_TRANSPORT_RD },
@@ -422,7 +282,7 @@ const struct rn_scn_word rn_scn_transports[] = {
 	{ NULL, 0 },
 };
 
-const struct rn_scn_word rn_scn_abouts[] = {
+static const struct rn_scn_word abouts[] = {
 	{ "req", RN_CM_ABOUT_REQ },
 	{ "rep", RN_CM_ABOUT_REP },
 	{ "other", RN_CM_ABOUT_OTHER },
@@ -430,10 +290,151 @@ const struct rn_scn_word rn_scn_abouts[] = {
 	{ NULL, 0 },
 };
 
-const struct rn_scn_word rn_scn_gids[] = {
+static const struct rn_scn_word gids[] = {
 	{ "device", RN_SCN_GID_DEVICE },
 	{ "peer", RN_SCN_GID_PEER },
 	{ "other", RN_SCN_GID_OTHER },
 	{ "none", RN_SCN_GID_NONE },
 	{ NULL, 0 },
 };
+
+/* ------------------------------------------------------------------------- fields */
+#define V(verb) (UINT64_C(1) << RN_SCN_##verb)
+#define WIRE (V(INJECT) | V(PACKET))
+#define MAD (V(MAD_IN) | V(MAD_OUT))
+/* Calls that say what a QP has to offer. */
+#define OFFER (V(CONNECT) | V(ACCEPT) | V(ANSWER))
+#define CM_CALLS                                                           \
+	(OFFER | V(LISTEN) | V(UNLISTEN) | V(READY) | V(REJECT) | V(MRA) | \
+	 V(ESTABLISHED) | V(DISCONNECT) | V(OFFER_PATH) | V(ANSWER_PATH) | V(ASK))
+#define ATTR (V(QP) | V(MODIFY) | V(REVIVE))
+
+/* clang-format off */
+const struct rn_scn_field_info rn_scn_fields[RN_F_COUNT] = {
+	[RN_F_PSN] =        { "psn",        RN_SCN_NUMBER,  NULL, WIRE | ATTR | V(CHECK) | V(QUERY) | MAD | OFFER | V(CM_QUERY) },
+	[RN_F_EPSN] =       { "epsn",       RN_SCN_NUMBER,  NULL, ATTR | V(QUERY) | V(CM_QUERY) },
+	[RN_F_LEN] =        { "len",        RN_SCN_NUMBER,  NULL, WIRE | V(MR) | V(POST) | V(RECV) | V(WC) | V(CHECK) },
+	[RN_F_DMALEN] =     { "dmalen",     RN_SCN_NUMBER,  NULL, WIRE },
+	[RN_F_MSN] =        { "msn",        RN_SCN_NUMBER,  NULL, WIRE },
+	[RN_F_WR] =         { "wr",         RN_SCN_NUMBER,  NULL, V(POST) | V(RECV) | V(WC) },
+	[RN_F_IMM] =        { "imm",        RN_SCN_NUMBER,  NULL, WIRE | V(POST) | V(WC) },
+	[RN_F_RKEY_NUMBER] = { "inv",       RN_SCN_REGION,  NULL, WIRE | V(POST) | V(WC) },
+	[RN_F_PAD] =        { "pad",        RN_SCN_NUMBER,  NULL, WIRE },
+	[RN_F_PKEY] =       { "pkey",       RN_SCN_NUMBER,  NULL, WIRE | MAD },
+	[RN_F_TVER] =       { "tver",       RN_SCN_NUMBER,  NULL, WIRE },
+	[RN_F_DEST] =       { "dest",       RN_SCN_NUMBER,  NULL, WIRE | V(MAD_IN) | V(CM_QUERY) },
+	[RN_F_SRC] =        { "src",        RN_SCN_NUMBER,  NULL, WIRE | V(WC) | V(MAD_IN) },
+	[RN_F_QKEY] =       { "qkey",       RN_SCN_NUMBER,  NULL, WIRE | ATTR | V(POST) | MAD | V(ANSWER) | V(CM_QUERY) },
+	[RN_F_ADD] =        { "add",        RN_SCN_NUMBER,  NULL, WIRE | V(POST) },
+	[RN_F_SWAP] =       { "swap",       RN_SCN_NUMBER,  NULL, WIRE | V(POST) },
+	[RN_F_COMPARE] =    { "compare",    RN_SCN_NUMBER,  NULL, WIRE | V(POST) },
+	[RN_F_ORIG] =       { "orig",       RN_SCN_NUMBER,  NULL, WIRE | V(CHECK) },
+	[RN_F_CREDITS] =    { "credits",    RN_SCN_NUMBER,  NULL, WIRE },
+	[RN_F_RNR] =        { "rnr",        RN_SCN_NUMBER,  NULL, WIRE },
+	[RN_F_SYNDROME] =   { "syndrome",   RN_SCN_NUMBER,  NULL, WIRE },
+	[RN_F_FLIP] =      { "flip",       RN_SCN_NUMBER,  NULL, V(INJECT) | V(MAD_IN) },
+	[RN_F_CUT] =        { "cut",        RN_SCN_NUMBER,  NULL, V(INJECT) | V(MAD_IN) },
+	[RN_F_TTL] =        { "ttl",        RN_SCN_NUMBER,  NULL, WIRE },
+	[RN_F_TOS] =        { "tos",        RN_SCN_NUMBER,  NULL, WIRE },
+	[RN_F_SPORT] =      { "sport",      RN_SCN_NUMBER,  NULL, WIRE },
+	[RN_F_MTU] =        { "mtu",        RN_SCN_NUMBER,  NULL, ATTR | MAD | V(CONNECT) | V(CM_QUERY) },
+	[RN_F_TIMEOUT] =    { "timeout",    RN_SCN_NUMBER,  NULL, ATTR | V(CM_QUERY) },
+	[RN_F_RETRY] =      { "retry",      RN_SCN_NUMBER,  NULL, ATTR | MAD | V(CONNECT) | V(CM_QUERY) },
+	[RN_F_RNR_RETRY] =  { "rnr_retry",  RN_SCN_NUMBER,  NULL, ATTR | MAD | V(CONNECT) | V(ACCEPT) | V(CM_QUERY) },
+	[RN_F_RNR_TIMER] =  { "rnr_timer",  RN_SCN_NUMBER,  NULL, ATTR },
+	[RN_F_RD] =         { "rd",         RN_SCN_NUMBER,  NULL, ATTR | V(CM_QUERY) },
+	[RN_F_DEST_RD] =    { "dest_rd",    RN_SCN_NUMBER,  NULL, ATTR | V(CM_QUERY) },
+	[RN_F_PD] =         { "pd",         RN_SCN_NUMBER,  NULL, V(QP) | V(MR) | V(MW) | V(SRQ) },
+	[RN_F_SQ] =         { "sq",         RN_SCN_NUMBER,  NULL, V(QP) },
+	[RN_F_RQ] =         { "rq",         RN_SCN_NUMBER,  NULL, V(QP) | V(SRQ) },
+	[RN_F_BY] =         { "by",         RN_SCN_NUMBER,  NULL, V(COUNT) | V(CM_COUNT) | V(GO) },
+	[RN_F_OPCODE_NUMBER] = { "opcode",  RN_SCN_NUMBER,  NULL, V(INJECT) | V(MAD_IN) },
+	[RN_F_RESV7] =      { "resv7",      RN_SCN_NUMBER,  NULL, V(INJECT) },
+	[RN_F_CQE] =        { "cqe",        RN_SCN_NUMBER,  NULL, V(QP) },
+	[RN_F_TYPE] =       { "type",       RN_SCN_NUMBER,  NULL, V(MW) },
+	[RN_F_XRCD] =       { "xrcd",       RN_SCN_NUMBER,  NULL, V(QP) | V(SRQ) },
+	[RN_F_BELOW] =      { "below",      RN_SCN_NUMBER,  NULL, V(LIMIT) },
+	[RN_F_M] =          { "m",          RN_SCN_NUMBER,  NULL, WIRE },
+	[RN_F_ID] =         { "id",         RN_SCN_NUMBER,  NULL, V(INJECT) },
+	[RN_F_VA] =         { "va",         RN_SCN_ADDRESS, NULL, WIRE | V(MR) | V(POST) },
+	[RN_F_AT] =         { "at",         RN_SCN_ADDRESS, NULL, V(POST) | V(RECV) | V(CHECK) },
+	[RN_F_DATA] =       { "data",       RN_SCN_ADDRESS, NULL, WIRE },
+	[RN_F_RKEY] =       { "rkey",       RN_SCN_REGION,  NULL, WIRE | V(POST) },
+	[RN_F_REGION] =     { "region",     RN_SCN_REGION,  NULL, V(POST) },
+	[RN_F_SRQ] =        { "srq",        RN_SCN_NUMBERED, NULL, WIRE | V(QP) | V(POST) },
+	[RN_F_NAK] =        { "nak",        RN_SCN_WORD,    naks, WIRE },
+	[RN_F_STATE] =      { "to",         RN_SCN_BARE,    rn_scn_states, ATTR | V(STATE) | V(QUERY) },
+	[RN_F_STATUS] =     { "status",     RN_SCN_BARE,    rn_scn_statuses, V(WC) },
+	[RN_F_KIND] =       { "kind",       RN_SCN_BARE,    kinds, V(POST) },
+	[RN_F_ACCESS] =     { "access",     RN_SCN_WORDS,   rights, ATTR | V(MR) | V(POST) },
+	[RN_F_FROM] =       { "from",       RN_SCN_WORD,    senders, V(INJECT) | V(MAD_IN) },
+	[RN_F_TO] =         { "to",         RN_SCN_WORD,    receivers, WIRE | V(POST) | V(MAD_OUT) | V(OFFER_PATH) },
+	[RN_F_ALT] =        { "alt",        RN_SCN_WORD,    senders, ATTR },
+	[RN_F_MIG] =        { "mig",        RN_SCN_WORD,    mig_states, V(MODIFY) | V(QUERY) },
+	[RN_F_CUR] =        { "cur",        RN_SCN_WORD,    rn_scn_states, V(MODIFY) },
+	[RN_F_WITH] =       { "with",       RN_SCN_WORDS,   attributes, V(MODIFY) },
+	[RN_F_PLACEMENT] =  { "placement",  RN_SCN_WORDS,   placements, WIRE | V(POST) },
+	[RN_F_SELECT] =     { "select",     RN_SCN_WORD,    selectivities, WIRE | V(POST) },
+	[RN_F_ERROR] =      { "error",      RN_SCN_WORD,    errors, V(POST) | V(RECV) | V(MODIFY) | V(MR) | V(LIMIT) | CM_CALLS },
+	[RN_F_IS] =         { "is",         RN_SCN_WORD,    contents, V(CHECK) },
+	[RN_F_ARM] =        { "for",        RN_SCN_BARE,    arms, V(ARM) },
+	[RN_F_ACK] =        { "ack",        RN_SCN_FLAG,    NULL, WIRE },
+	[RN_F_SE] =         { "se",         RN_SCN_FLAG,    NULL, WIRE | V(POST) },
+	[RN_F_FECN] =       { "fecn",       RN_SCN_FLAG,    NULL, WIRE },
+	[RN_F_BECN] =       { "becn",       RN_SCN_FLAG,    NULL, WIRE },
+	[RN_F_BAD_ICRC] =   { "bad_icrc",   RN_SCN_FLAG,    NULL, V(INJECT) | V(MAD_IN) },
+	[RN_F_UNSIGNALED] = { "unsignaled", RN_SCN_FLAG,    NULL, V(POST) },
+	[RN_F_FENCE] =      { "fence",      RN_SCN_FLAG,    NULL, V(POST) },
+	[RN_F_INLINE] =     { "inline",     RN_SCN_FLAG,    NULL, V(POST) },
+	[RN_F_OPTIONAL] =   { ">?",         RN_SCN_FLAG,    NULL, V(PACKET) | V(MAD_OUT) },
+	[RN_F_FOR_GOOD] =   { "quiet",      RN_SCN_FLAG,    NULL, V(END) },
+	[RN_F_DRAIN_EVENT] = { "drain_event", RN_SCN_FLAG,  NULL, V(MODIFY) },
+	[RN_F_BASE] = { "base", RN_SCN_NUMBER, NULL, MAD },
+	[RN_F_CLASS] = { "class", RN_SCN_NUMBER, NULL, MAD },
+	[RN_F_VERSION] = { "version", RN_SCN_NUMBER, NULL, MAD },
+	[RN_F_METHOD] = { "method", RN_SCN_NUMBER, NULL, MAD },
+	[RN_F_ATTR_NUMBER] = { "attr", RN_SCN_NUMBER, NULL, V(MAD_IN) },
+	[RN_F_TID] = { "tid", RN_SCN_NUMBER, NULL, MAD },
+	[RN_F_LOCAL] = { "local", RN_SCN_NUMBER, NULL, MAD },
+	[RN_F_REMOTE] = { "remote", RN_SCN_NUMBER, NULL, MAD },
+	[RN_F_SERVICE] = { "service", RN_SCN_NUMBER, NULL, MAD | V(CONN) },
+	[RN_F_PORT] = { "port", RN_SCN_NUMBER, NULL, V(CONN) },
+	[RN_F_GUID] = { "guid", RN_SCN_NUMBER, NULL, MAD },
+	[RN_F_QPN] = { "qpn", RN_SCN_NUMBER, NULL, MAD | OFFER },
+	[RN_F_EECN] = { "eecn", RN_SCN_NUMBER, NULL, MAD },
+	[RN_F_REMOTE_QPN] = { "remote_qpn", RN_SCN_NUMBER, NULL, MAD },
+	[RN_F_RESP] = { "resp", RN_SCN_NUMBER, NULL, MAD | OFFER },
+	[RN_F_DEPTH] = { "depth", RN_SCN_NUMBER, NULL, MAD | OFFER },
+	[RN_F_REMOTE_TIMEOUT] = { "remote_timeout", RN_SCN_NUMBER, NULL, MAD },
+	[RN_F_LOCAL_TIMEOUT] = { "local_timeout", RN_SCN_NUMBER, NULL, MAD },
+	[RN_F_ACK_TIMEOUT] = { "ack_timeout", RN_SCN_NUMBER, NULL, MAD },
+	[RN_F_ACK_DELAY] = { "ack_delay", RN_SCN_NUMBER, NULL, MAD },
+	[RN_F_CM_RETRIES] = { "cm_retries", RN_SCN_NUMBER, NULL, MAD },
+	[RN_F_EXT] = { "ext", RN_SCN_NUMBER, NULL, MAD | V(CONNECT) },
+	[RN_F_REASON] = { "reason", RN_SCN_NUMBER, NULL, MAD | V(REJECT) },
+	[RN_F_WAIT] = { "wait", RN_SCN_NUMBER, NULL, MAD | V(MRA) },
+	[RN_F_ARI] = { "ari", RN_SCN_NUMBER, NULL, MAD | V(CM_EVENT) },
+	[RN_F_CM_STATUS] = { "status", RN_SCN_NUMBER, NULL, MAD | V(CM_EVENT) | V(ANSWER_PATH) | V(ANSWER) },
+	[RN_F_IP_VERSION] = { "ip_version", RN_SCN_NUMBER, NULL, V(MAD_IN) },
+	[RN_F_GSI_QKEY] = { "gsi_qkey", RN_SCN_NUMBER, NULL, V(MAD_IN) },
+	[RN_F_LIFETIME] = { "lifetime", RN_SCN_NUMBER, NULL, V(CONN) },
+	[RN_F_BACKLOG] = { "backlog", RN_SCN_NUMBER, NULL, V(LISTEN) },
+	[RN_F_TRANSPORT] = { "transport", RN_SCN_WORD, transports, MAD | V(CONNECT) },
+	[RN_F_ABOUT] = { "about", RN_SCN_WORD, abouts, MAD },
+	[RN_F_GID] = { "gid", RN_SCN_WORD, gids, MAD },
+	[RN_F_LOCAL_GID] = { "local_gid", RN_SCN_WORD, gids, MAD },
+	[RN_F_PRIVATE] = { "private", RN_SCN_LETTERS, NULL, MAD | OFFER | V(READY) | V(REJECT) | V(DISCONNECT) | V(ASK) | V(CM_EVENT) },
+	[RN_F_AGAIN] = { "again", RN_SCN_FLAG, NULL, MAD },
+	[RN_F_DELAYED] = { "delayed", RN_SCN_FLAG, NULL, V(MRA) },
+	[RN_F_TIMED_OUT] = { "timed_out", RN_SCN_FLAG, NULL, V(CM_EVENT) },
+	[RN_F_UDP] = { "udp", RN_SCN_FLAG, NULL, V(CONN) },
+};
+/* clang-format on */
+
+const char *rn_scn_word_of(const struct rn_scn_word *table, uint64_t value)
+{
+	for (; table->word; table++)
+		if (table->value == value)
+			return table->word;
+	return "?";
+}

@@ -160,8 +160,9 @@ static struct rn_flow flow_of(const struct rn_scene_names *n, const struct rn_sc
 	};
 }
 
-void rn_scene_seal(const struct rn_scene_names *n, const struct rn_scn_line *l,
-		   struct rn_scene_packet *out, uint8_t *p)
+/* Finish a packet that @l makes and that ends at @p: its addresses, ICRC, and faults. */
+static void seal(const struct rn_scene_names *n, const struct rn_scn_line *l,
+		 struct rn_scene_packet *out, uint8_t *p)
 {
 	uint8_t *cut = out->bytes + rn_scn_get(l, RN_F_CUT, (uint64_t)(p - out->bytes));
 
@@ -196,7 +197,7 @@ void rn_scene_encode(const struct rn_scene_names *n, const struct rn_scn_line *l
 		*p++ = rn_scene_payload(psn, i);
 	for (uint8_t pad = rn_pad_cnt(len); pad; pad--)
 		*p++ = 0;
-	rn_scene_seal(n, l, out, p);
+	seal(n, l, out, p);
 }
 
 /* ------------------------------------------------------------------- decoding */
@@ -753,7 +754,7 @@ void rn_scene_mad_encode(const struct rn_scene_names *n, const struct rn_scn_obj
 	if (!rn_scn_has(l, RN_F_AGAIN))
 		fill_mad(n, o, conn, l, last);
 	memcpy(p, last, RN_MAD_LEN);
-	rn_scene_seal(n, l, out, p + RN_MAD_LEN);
+	seal(n, l, out, p + RN_MAD_LEN);
 }
 
 /* ---------------------------------------------------------- CM messages: decoding */

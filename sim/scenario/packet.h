@@ -60,10 +60,6 @@ uint8_t rn_scene_content(const struct rn_scn_line *l, uint32_t i);
 void rn_scene_encode(const struct rn_scene_names *n, const struct rn_scn_line *l,
 		     struct rn_scene_packet *out);
 
-/* Finish a packet that @l makes and that ends at @p: its addresses, ICRC, and faults. */
-void rn_scene_seal(const struct rn_scene_names *n, const struct rn_scn_line *l,
-		   struct rn_scene_packet *out, uint8_t *p);
-
 /**
  * rn_scene_decode() - Say what a packet holds, as a line of a scenario would
  * @l:		Out: opcode, and every field that the packet has; others are not given

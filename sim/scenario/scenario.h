@@ -353,14 +353,13 @@ extern const char *const rn_scn_verb_name[RN_SCN_VERBS];
 
 /* enum rn_wc_status, rn_async_event and enum rn_stat as scenarios write them. */
 extern const struct rn_scn_word rn_scn_statuses[], rn_scn_events[], rn_scn_counters[],
-	rn_scn_qp_types[], rn_scn_states[], rn_scn_naks[], rn_scn_kinds[],
-	rn_scn_queues[]; /* sends and receives */
+	rn_scn_qp_types[], rn_scn_states[], rn_scn_queues[]; /* sends and receives */
 
 /* Of connections: CM messages by enum rn_cm_attr, rn_cm_event_type, rn_cm_state,
  * rn_cm_stat.
  */
 extern const struct rn_scn_word rn_scn_mads[], rn_scn_cm_events[], rn_scn_cm_states[],
-	rn_scn_cm_counters[], rn_scn_transports[], rn_scn_abouts[], rn_scn_gids[];
+	rn_scn_cm_counters[];
 
 /* Values of RN_F_GID and RN_F_LOCAL_GID. */
 enum {
