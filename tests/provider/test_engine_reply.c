@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* test_engine_posting.c - the acknowledgement that goes along with the program's answer,
+/* test_engine_reply.c - the acknowledgement that goes along with the program's reply,
  * and waits for it; who has the sockets meanwhile. In virtual time.
  */
 #include "virtual_kit.h"

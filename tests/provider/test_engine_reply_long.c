@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* test_engine_answers.c - long messages between programs that look at memory: the
- * acknowledgement waits for the end of the answer, and for nothing in the middle. How the
+/* test_engine_reply_long.c - long messages between programs that look at memory: the
+ * acknowledgement waits for the end of the reply, and for nothing in the middle. How the
  * background thread looks again after a packet. In virtual time.
  *
  * Where the background thread of end 1 must not run, virtual time does not go on by
