@@ -1,18 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* model.c - the machine as a whole: its TLPs, moves, digest and outcome. */
+/* model.c - the machine as a whole: memory, TLPs, threads (CPUs with a store buffer
+ * (TSO), GPUs, DMA engines), and the moves of all; NICs are in model_nic.c.
+ */
 #include <errno.h>
 #include <string.h>
 
 #include "model_internal.h"
 
-struct host {
-	const struct rn_model_run *run;
-	unsigned node;
-};
+void rn_model_tell(const struct rn_model_run *run, const struct rn_litmus_step *step,
+		   const struct rn_tlp *tlp)
+{
+	if (run->watch)
+		run->watch->step(run->watch->arg, step, tlp);
+}
 
 /* ---- Memory ---- */
 
-int64_t rn_model_read(const struct rn_model_run *run, unsigned loc)
+static int64_t read_location(const struct rn_model_run *run, unsigned loc)
 {
 	const int64_t *cell = &run->m->cell[run->plan->first_cell[loc]];
 
@@ -22,7 +26,7 @@ int64_t rn_model_read(const struct rn_model_run *run, unsigned loc)
 	return cell[0];
 }
 
-void rn_model_write(const struct rn_model_run *run, unsigned loc, int64_t value)
+static void write_location(const struct rn_model_run *run, unsigned loc, int64_t value)
 {
 	for (unsigned i = 0; i < run->plan->cell_count[loc]; i++)
 		run->m->cell[run->plan->first_cell[loc] + i] = value;
@@ -41,7 +45,115 @@ bool rn_model_is_relaxed(const struct rn_model_plan *plan, unsigned cell)
 	return plan->setup.relaxed >> plan->cell[cell].loc & 1;
 }
 
-/* ---- Arriving ---- */
+/* ---- Threads, and what they find ---- */
+
+static struct rn_model_thread *thread_of(const struct rn_model_run *run, unsigned thread)
+{
+	return &run->m->thread[thread];
+}
+
+static const struct rn_litmus_thread *code_of(const struct rn_model_run *run,
+					      unsigned thread)
+{
+	return &run->plan->test->thread[thread];
+}
+
+static bool is_cpu(const struct rn_model_run *run, unsigned thread)
+{
+	return code_of(run, thread)->agent == RN_AGENT_CPU;
+}
+
+static int64_t value_of(const struct rn_model_thread *th,
+			const struct rn_litmus_value *value)
+{
+	return value->is_reg ? th->reg[value->reg] : value->number;
+}
+
+static bool is_own(const struct rn_model_run *run, unsigned thread, unsigned loc)
+{
+	return run->plan->test->location[loc].agent == code_of(run, thread)->agent;
+}
+
+static bool is_awaited(const struct rn_model_run *run, unsigned thread, int64_t value)
+{
+	const struct rn_model_thread *th = thread_of(run, thread);
+
+	return value == value_of(th, &rn_instr(run->plan, thread, th->pc)->value);
+}
+
+static void tell_thread(const struct rn_model_run *run, unsigned kind, unsigned thread,
+			unsigned instr, int64_t value)
+{
+	const struct rn_litmus_thread *code = code_of(run, thread);
+	const struct rn_litmus_step step = {
+		.kind = (uint8_t)kind,
+		.node = code->node,
+		.agent = code->agent,
+		.thread = (uint8_t)thread,
+		.instr = (uint8_t)instr,
+		.loc = RN_LITMUS_NONE,
+		.tlp = RN_TLP_NONE,
+		.from = RN_LIST_COUNT,
+		.to = RN_LIST_COUNT,
+		.passed = RN_TLP_NONE,
+		.value = value,
+	};
+
+	rn_model_tell(run, &step, NULL);
+}
+
+/* The youngest store to @loc that is still in the buffer; NULL: none. */
+static const struct rn_model_store *buffered(const struct rn_model_run *run,
+					     unsigned thread, unsigned loc)
+{
+	const struct rn_model_thread *th = thread_of(run, thread);
+
+	for (unsigned i = th->stores; i-- > 0;) {
+		const struct rn_litmus_instr *in =
+			rn_instr(run->plan, thread, (unsigned)th->store[i].instr);
+
+		if ((in->op == RN_LITMUS_ST || in->op == RN_LITMUS_MWR) && in->loc == loc)
+			return &th->store[i];
+	}
+	return NULL;
+}
+
+static int64_t load_own(const struct rn_model_run *run, unsigned thread, unsigned loc)
+{
+	const struct rn_model_store *store = buffered(run, thread, loc);
+
+	return store ? store->value : read_location(run, loc);
+}
+
+static void finish_load(const struct rn_model_run *run, unsigned thread, int64_t value)
+{
+	struct rn_model_thread *th = thread_of(run, thread);
+	const struct rn_litmus_instr *in = rn_instr(run->plan, thread, th->pc);
+
+	if (in->op == RN_LITMUS_WAIT && !is_awaited(run, thread, value))
+		return;
+	if (in->op != RN_LITMUS_WAIT)
+		th->reg[in->reg] = value;
+	tell_thread(run, RN_STEP_INSTR, thread, th->pc, value);
+	th->pc++;
+}
+
+static void end_load(const struct rn_model_run *run, unsigned thread)
+{
+	struct rn_model_thread *th = thread_of(run, thread);
+	int64_t value = th->loaded;
+
+	th->is_waiting = false;
+	th->loaded = 0;
+	finish_load(run, thread, value);
+}
+
+/* ---- TLPs that arrive ---- */
+
+struct host {
+	const struct rn_model_run *run;
+	unsigned node;
+};
 
 static void tell_tlp(const struct host *host, enum rn_litmus_step_kind kind,
 		     const struct rn_tlp *tlp, int64_t value)
@@ -109,7 +221,7 @@ static int64_t perform_read(const struct host *host, const struct rn_tlp *tlp)
 		const struct rn_model_thread *th = &m->thread[number];
 
 		m->thread[number].loaded =
-			rn_model_read(host->run, rn_instr(plan, number, th->pc)->loc);
+			read_location(host->run, rn_instr(plan, number, th->pc)->loc);
 		return th->loaded;
 	}
 	case RN_USE_GATHER:
@@ -148,7 +260,7 @@ static void complete(void *ctx, const struct rn_tlp *tlp)
 	tell_tlp(host, RN_STEP_COMPLETE, tlp, 0);
 	switch (rn_tag_use(tlp->tag)) {
 	case RN_USE_LOAD:
-		rn_model_loaded(host->run, number);
+		end_load(host->run, number);
 		break;
 	case RN_USE_GATHER:
 		rq->gathered |= bit;
@@ -188,7 +300,7 @@ static const struct rn_fabric_ops ops = {
 	.moving = moving,
 };
 
-/* ---- Sending ---- */
+/* ---- TLPs that are sent ---- */
 
 struct rn_tlp rn_model_tlp(const struct rn_model_run *run, enum rn_tlp_kind kind,
 			   unsigned requester, unsigned cell)
@@ -217,14 +329,325 @@ bool rn_model_issue(const struct rn_model_run *run, unsigned node, struct rn_tlp
 	return rc >= 0;
 }
 
+/* ---- Stores and loads ---- */
+
+static void issue_store(const struct rn_model_run *run, unsigned thread, unsigned instr,
+			int64_t value)
+{
+	const struct rn_litmus_thread *code = code_of(run, thread);
+	unsigned loc = rn_instr(run->plan, thread, instr)->loc;
+	struct rn_tlp tlp =
+		rn_model_tlp(run, RN_TLP_WRITE, code->agent, run->plan->first_cell[loc]);
+
+	tlp.len = run->plan->test->location[loc].size;
+	tlp.msg = instr;
+	tlp.data = (uint64_t)value;
+	tlp.tag = rn_model_tag(RN_USE_MEMORY, run->plan->first_cell[loc],
+			       run->plan->cell_count[loc], thread, instr);
+	rn_model_issue(run, code->node, &tlp);
+}
+
+static void launch(const struct rn_model_run *run, unsigned thread, unsigned instr)
+{
+	const struct rn_litmus_thread *code = code_of(run, thread);
+	unsigned kernel = rn_instr(run->plan, thread, instr)->thread;
+	struct rn_tlp tlp = {
+		.kind = RN_TLP_WRITE,
+		.flags = RN_TLP_BELL,
+		.requester = RN_AGENT_CPU,
+		.target = code_of(run, kernel)->agent,
+		.len = 4,
+		.tag = rn_model_tag(RN_USE_LAUNCH, kernel, 0, thread, instr),
+	};
+
+	rn_model_issue(run, code->node, &tlp);
+}
+
+/* A store, post or launch takes effect beyond its CPU. */
+static void let_out(const struct rn_model_run *run, unsigned thread, unsigned instr,
+		    int64_t value)
+{
+	const struct rn_litmus_instr *in = rn_instr(run->plan, thread, instr);
+
+	if (rn_litmus_is_work(in->op))
+		rn_model_post(run, in->work);
+	else if (in->op == RN_LITMUS_LAUNCH)
+		launch(run, thread, instr);
+	else if (is_own(run, thread, in->loc))
+		write_location(run, in->loc, value);
+	else
+		issue_store(run, thread, instr, value);
+}
+
+static void do_store(const struct rn_model_run *run, unsigned thread)
+{
+	struct rn_model_thread *th = thread_of(run, thread);
+	const struct rn_model_store store = th->store[0];
+
+	th->stores--;
+	memmove(th->store, th->store + 1, th->stores * sizeof(th->store[0]));
+	th->store[th->stores] = (struct rn_model_store){ 0 };
+	tell_thread(run, RN_STEP_STORE, thread, (unsigned)store.instr, store.value);
+	let_out(run, thread, (unsigned)store.instr, store.value);
+}
+
+/* Inline bytes are copied when the work request is posted, not when it is seen. */
+static void take_inline(const struct rn_model_run *run, unsigned thread,
+			const struct rn_litmus_instr *in)
+{
+	struct rn_model_request *rq = &run->m->request[in->work];
+	unsigned piece = 0;
+
+	if (in->op == RN_LITMUS_READ || in->op == RN_LITMUS_FLUSH ||
+	    in->op == RN_LITMUS_FAA || in->op == RN_LITMUS_CAS)
+		return;
+	for (unsigned i = 0; i < in->count; i++)
+		for (unsigned k = 0; k < run->plan->cell_count[in->dst[i]];
+		     k++, piece++) {
+			if (!in->src[i].is_inline)
+				continue;
+			rq->value[piece] =
+				value_of(thread_of(run, thread), &in->src[i].value);
+			rq->gathered |= (uint16_t)(1u << piece);
+		}
+}
+
+static void do_store_instr(const struct rn_model_run *run, unsigned thread)
+{
+	struct rn_model_thread *th = thread_of(run, thread);
+	const struct rn_litmus_instr *in = rn_instr(run->plan, thread, th->pc);
+	struct rn_model_store store = {
+		.instr = th->pc,
+		.value = value_of(th, &in->value),
+	};
+
+	if (rn_litmus_is_work(in->op))
+		take_inline(run, thread, in);
+	tell_thread(run, RN_STEP_INSTR, thread, th->pc, store.value);
+	th->pc++;
+	if (is_cpu(run, thread) && run->plan->setup.knobs.cpu == RN_CPU_TSO)
+		th->store[th->stores++] = store;
+	else
+		let_out(run, thread, (unsigned)store.instr, store.value);
+}
+
+static void do_load(const struct rn_model_run *run, unsigned thread)
+{
+	const struct rn_litmus_thread *code = code_of(run, thread);
+	struct rn_model_thread *th = thread_of(run, thread);
+	unsigned loc = rn_instr(run->plan, thread, th->pc)->loc;
+	struct rn_tlp tlp;
+
+	if (is_own(run, thread, loc)) {
+		finish_load(run, thread, load_own(run, thread, loc));
+		return;
+	}
+	tlp = rn_model_tlp(run, RN_TLP_READ, code->agent, run->plan->first_cell[loc]);
+	tlp.len = run->plan->test->location[loc].size;
+	tlp.txn = 0x10000 + thread;
+	tlp.tag = rn_model_tag(RN_USE_LOAD, thread, 0, thread, th->pc);
+	th->is_waiting = true;
+	rn_model_issue(run, code->node, &tlp);
+}
+
+/* ---- Rings ---- */
+
+static struct rn_model_ring *ring_of(const struct rn_model_run *run, unsigned thread)
+{
+	const struct rn_litmus_instr *in =
+		rn_instr(run->plan, thread, thread_of(run, thread)->pc);
+
+	if (in->op == RN_LITMUS_POLLC)
+		return &run->m->dma[code_of(run, thread)->node];
+	return &run->m->ring[in->cq];
+}
+
+static bool has_cqe(const struct rn_model_ring *ring)
+{
+	return ring->arrived >> ring->consumed & 1;
+}
+
+static void do_poll(const struct rn_model_run *run, unsigned thread)
+{
+	struct rn_model_thread *th = thread_of(run, thread);
+	const struct rn_litmus_instr *in = rn_instr(run->plan, thread, th->pc);
+	struct rn_model_ring *ring = ring_of(run, thread);
+	bool is_there = has_cqe(ring);
+
+	ring->consumed = (uint8_t)(ring->consumed + is_there);
+	if (in->op == RN_LITMUS_TRYP)
+		th->reg[in->reg] = is_there;
+	tell_thread(run, RN_STEP_INSTR, thread, th->pc, is_there);
+	th->pc++;
+}
+
+static void do_dma(const struct rn_model_run *run, unsigned thread)
+{
+	struct rn_model_thread *th = thread_of(run, thread);
+	const struct rn_litmus_thread *code = code_of(run, thread);
+	const struct rn_litmus_instr *in = rn_instr(run->plan, thread, th->pc);
+	unsigned instr = th->pc++;
+	struct rn_tlp cqe = {
+		.kind = RN_TLP_WRITE,
+		.flags = RN_TLP_CQE,
+		.requester = code->agent,
+		.target = RN_AGENT_CPU,
+		.len = 16,
+	};
+
+	tell_thread(run, RN_STEP_INSTR, thread, instr, value_of(th, &in->value));
+	if (in->op == RN_LITMUS_DMA) {
+		issue_store(run, thread, instr, value_of(th, &in->value));
+		return;
+	}
+	cqe.tag = rn_model_tag(RN_USE_DMACQE, 0, run->m->dma[code->node].issued++, thread,
+			       instr);
+	rn_model_issue(run, code->node, &cqe);
+}
+
+/* ---- Moves of threads ---- */
+
+/* GPU: its stores to others have arrived. */
+static bool is_fenced(const struct rn_model_run *run, unsigned thread)
+{
+	const struct rn_litmus_thread *code = code_of(run, thread);
+	const struct rn_fabric *f = rn_model_fabric_const(run->plan, run->m, code->node);
+
+	if (is_cpu(run, thread))
+		return thread_of(run, thread)->stores == 0;
+	for (unsigned i = rn_fabric_oldest(f); i != RN_TLP_NONE;
+	     i = rn_fabric_younger(f, i)) {
+		const struct rn_tlp *tlp = rn_fabric_tlp(f, i);
+
+		if (tlp->kind == RN_TLP_WRITE && tlp->requester == code->agent)
+			return false;
+	}
+	return true;
+}
+
+static void load_moves(const struct rn_model_run *run, unsigned thread,
+		       struct rn_moves *to)
+{
+	const struct rn_model_thread *th = thread_of(run, thread);
+	const struct rn_litmus_instr *in = rn_instr(run->plan, thread, th->pc);
+	bool is_wait = in->op == RN_LITMUS_WAIT;
+	bool is_eager = is_wait;
+
+	if (!is_own(run, thread, in->loc)) {
+		if (buffered(run, thread, in->loc))
+			return;
+		is_eager = !run->plan->is_now;
+		is_wait &= run->plan->is_now;
+	}
+	if (is_wait && !is_awaited(run, thread, load_own(run, thread, in->loc)))
+		return;
+	rn_add_move(to, RN_MOVE_INSTR, thread, 0, is_eager);
+}
+
+static void poll_moves(const struct rn_model_run *run, unsigned thread,
+		       struct rn_moves *to)
+{
+	const struct rn_litmus_instr *in =
+		rn_instr(run->plan, thread, thread_of(run, thread)->pc);
+
+	if (in->op == RN_LITMUS_TRYP)
+		rn_add_move(to, RN_MOVE_INSTR, thread, 0, false);
+	else if (has_cqe(ring_of(run, thread)))
+		rn_add_move(to, RN_MOVE_INSTR, thread, 0,
+			    in->op == RN_LITMUS_POLL &&
+				    run->plan->is_polled_by_one[in->cq]);
+}
+
+static void instr_moves(const struct rn_model_run *run, unsigned thread,
+			struct rn_moves *to)
+{
+	const struct rn_model_thread *th = thread_of(run, thread);
+	bool has_buffer = is_cpu(run, thread) && run->plan->setup.knobs.cpu == RN_CPU_TSO;
+
+	switch (rn_instr(run->plan, thread, th->pc)->op) {
+	case RN_LITMUS_LD:
+	case RN_LITMUS_MRD:
+	case RN_LITMUS_WAIT:
+		load_moves(run, thread, to);
+		return;
+	case RN_LITMUS_POLL:
+	case RN_LITMUS_TRYP:
+	case RN_LITMUS_POLLC:
+		poll_moves(run, thread, to);
+		return;
+	case RN_LITMUS_MFENCE:
+		if (is_fenced(run, thread))
+			rn_add_move(to, RN_MOVE_INSTR, thread, 0, true);
+		return;
+	case RN_LITMUS_DMA:
+	case RN_LITMUS_DMACQE:
+		rn_add_move(to, RN_MOVE_INSTR, thread, 0, false);
+		return;
+	default:
+		if (!has_buffer || th->stores < RN_MODEL_BUFFER)
+			rn_add_move(to, RN_MOVE_INSTR, thread, 0, has_buffer);
+	}
+}
+
+static void store_moves(const struct rn_model_run *run, unsigned thread,
+			struct rn_moves *to)
+{
+	const struct rn_model_thread *th = thread_of(run, thread);
+	const struct rn_litmus_instr *in =
+		rn_instr(run->plan, thread, (unsigned)th->store[0].instr);
+
+	rn_add_move(to, RN_MOVE_STORE, thread, 0,
+		    rn_litmus_is_work(in->op) && run->plan->is_posted_by_one[in->qp]);
+}
+
+static void thread_moves(const struct rn_model_run *run, struct rn_moves *to)
+{
+	for (unsigned i = 0; i < run->plan->test->threads; i++) {
+		const struct rn_model_thread *th = thread_of(run, i);
+
+		if (th->stores > 0)
+			store_moves(run, i, to);
+		if (th->is_started && !th->is_waiting && th->pc < code_of(run, i)->count)
+			instr_moves(run, i, to);
+	}
+}
+
+static void do_instr(const struct rn_model_run *run, unsigned thread)
+{
+	struct rn_model_thread *th = thread_of(run, thread);
+
+	switch (rn_instr(run->plan, thread, th->pc)->op) {
+	case RN_LITMUS_LD:
+	case RN_LITMUS_MRD:
+	case RN_LITMUS_WAIT:
+		do_load(run, thread);
+		return;
+	case RN_LITMUS_POLL:
+	case RN_LITMUS_TRYP:
+	case RN_LITMUS_POLLC:
+		do_poll(run, thread);
+		return;
+	case RN_LITMUS_DMA:
+	case RN_LITMUS_DMACQE:
+		do_dma(run, thread);
+		return;
+	case RN_LITMUS_MFENCE:
+		tell_thread(run, RN_STEP_INSTR, thread, th->pc, 0);
+		th->pc++;
+		return;
+	default:
+		do_store_instr(run, thread);
+	}
+}
+
+/* ---- Moves of TLPs ---- */
+
 void rn_model_move_tlp(const struct rn_model_run *run, unsigned node, unsigned index)
 {
 	struct host host = { run, node };
 
 	rn_fabric_move(rn_model_fabric(run->plan, run->m, node), &ops, &host, index);
 }
-
-/* ---- Moving ---- */
 
 /* Does only one agent send into this queue, through one queue? Then entering it from the
  * head of that one changes no order.
@@ -323,7 +746,7 @@ static bool would_miss(const struct rn_model_run *run, const struct rn_fabric *f
 	in = rn_instr(run->plan, thread, run->m->thread[thread].pc);
 	if (in->op != RN_LITMUS_WAIT)
 		return false;
-	return !rn_model_is_awaited(run, thread, value_behind_bar(run, f, in->loc));
+	return !is_awaited(run, thread, value_behind_bar(run, f, in->loc));
 }
 
 static void tlp_moves(const struct rn_model_run *run, struct rn_moves *to)
@@ -348,6 +771,8 @@ static void tlp_moves(const struct rn_model_run *run, struct rn_moves *to)
 	}
 }
 
+/* ---- The machine ---- */
+
 void rn_model_init(const struct rn_model_plan *plan, struct rn_model *m)
 {
 	const struct rn_litmus_test *t = plan->test;
@@ -362,20 +787,13 @@ void rn_model_init(const struct rn_model_plan *plan, struct rn_model *m)
 			       &plan->setup.knobs);
 }
 
-void rn_model_tell(const struct rn_model_run *run, const struct rn_litmus_step *step,
-		   const struct rn_tlp *tlp)
-{
-	if (run->watch)
-		run->watch->step(run->watch->arg, step, tlp);
-}
-
 unsigned rn_model_moves(const struct rn_model_run *run, struct rn_move *moves)
 {
 	struct rn_moves to = { .list = moves };
 
 	if (run->m->is_full)
 		return 0;
-	rn_model_cpu_moves(run, &to);
+	thread_moves(run, &to);
 	rn_model_nic_moves(run, &to);
 	tlp_moves(run, &to);
 	return to.count;
@@ -385,10 +803,10 @@ void rn_model_move(const struct rn_model_run *run, const struct rn_move *move)
 {
 	switch ((enum rn_move_kind)move->kind) {
 	case RN_MOVE_INSTR:
-		rn_model_do_instr(run, move->who);
+		do_instr(run, move->who);
 		return;
 	case RN_MOVE_STORE:
-		rn_model_do_store(run, move->who);
+		do_store(run, move->who);
 		return;
 	case RN_MOVE_START:
 		rn_model_do_start(run, move->who);
@@ -412,76 +830,6 @@ void rn_model_move(const struct rn_model_run *run, const struct rn_move *move)
 	assert(!"a move");
 }
 
-/* ---- Digest ---- */
-
-static uint64_t mix(uint64_t h, uint64_t word, uint64_t factor)
-{
-	h = (h ^ word) * factor;
-	return h ^ h >> 32;
-}
-
-static void add(uint64_t digest[2], uint64_t word)
-{
-	digest[0] = mix(digest[0], word, UINT64_C(0x9e3779b97f4a7c15));
-	digest[1] = mix(digest[1], word + 1, UINT64_C(0xc2b2ae3d27d4eb4f));
-}
-
-static void add_bytes(uint64_t digest[2], const void *bytes, size_t len)
-{
-	const unsigned char *at = bytes;
-	uint64_t word;
-
-	for (; len >= sizeof(word); at += sizeof(word), len -= sizeof(word)) {
-		memcpy(&word, at, sizeof(word));
-		add(digest, word);
-	}
-	word = 0;
-	memcpy(&word, at, len);
-	if (len > 0)
-		add(digest, word);
-}
-
-/* Not: seq, which only counts, and hop, which its queue tells. */
-static void add_tlp(uint64_t digest[2], const struct rn_tlp *tlp)
-{
-	add(digest, (uint64_t)tlp->kind << 56 | (uint64_t)tlp->flags << 48 |
-			    (uint64_t)tlp->requester << 40 | (uint64_t)tlp->target << 32 |
-			    (uint64_t)tlp->msg << 8 | tlp->stream);
-	add(digest, tlp->addr ^ (uint64_t)tlp->len << 48);
-	add(digest, tlp->data);
-	add(digest, tlp->tag);
-}
-
-static void add_fabric(uint64_t digest[2], const struct rn_fabric *f)
-{
-	for (unsigned q = rn_fabric_busy_queue(f, 0); q < RN_LIST_COUNT;
-	     q = rn_fabric_busy_queue(f, q + 1)) {
-		add(digest, UINT64_C(1) << 63 | q);
-		for (unsigned i = rn_fabric_first(f, q); i != RN_TLP_NONE;
-		     i = rn_fabric_next(f, i))
-			add_tlp(digest, rn_fabric_tlp(f, i));
-	}
-}
-
-void rn_model_digest(const struct rn_model_plan *plan, const struct rn_model *m,
-		     uint64_t digest[2])
-{
-	const struct rn_litmus_test *t = plan->test;
-
-	digest[0] = 1;
-	digest[1] = 2;
-	add_bytes(digest, m->dma, t->nodes * sizeof(m->dma[0]));
-	add_bytes(digest, m->ring, t->cqs * sizeof(m->ring[0]));
-	add_bytes(digest, m->qp, t->qps * sizeof(m->qp[0]));
-	add_bytes(digest, m->cell, plan->cells * sizeof(m->cell[0]));
-	add_bytes(digest, m->thread, t->threads * sizeof(m->thread[0]));
-	add_bytes(digest, m->request, t->works * sizeof(m->request[0]));
-	for (unsigned i = 0; i < t->nodes; i++) {
-		add(digest, UINT64_C(1) << 62 | i);
-		add_fabric(digest, rn_model_fabric_const(plan, m, i));
-	}
-}
-
 /* ---- Outcome ---- */
 
 static bool is_finished(const struct rn_model_plan *plan, const struct rn_model *m,
@@ -503,7 +851,7 @@ void rn_model_outcome(const struct rn_model_plan *plan, const struct rn_model *m
 
 		switch ((enum rn_litmus_what)o->what) {
 		case RN_LITMUS_MEMORY:
-			outcome->value[i] = rn_model_read(&run, o->loc);
+			outcome->value[i] = read_location(&run, o->loc);
 			break;
 		case RN_LITMUS_DONE:
 			outcome->value[i] = is_finished(plan, m, o->thread);

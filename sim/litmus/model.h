@@ -170,10 +170,6 @@ unsigned rn_model_moves(const struct rn_model_run *run, struct rn_move *moves);
 
 void rn_model_move(const struct rn_model_run *run, const struct rn_move *move);
 
-/* The same for equal states, whatever the order of free places in a fabric. */
-void rn_model_digest(const struct rn_model_plan *plan, const struct rn_model *m,
-		     uint64_t digest[2]);
-
 void rn_model_outcome(const struct rn_model_plan *plan, const struct rn_model *m,
 		      struct rn_litmus_outcome *outcome);
 

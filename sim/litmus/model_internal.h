@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* model_internal.h - what model.c, model_cpu.c, model_nic.c ... share. */
+/* model_internal.h - what model.c and model_nic.c share, and who looks into a model. */
 #ifndef RN_LITMUS_MODEL_INTERNAL_H
 #define RN_LITMUS_MODEL_INTERNAL_H
 
@@ -123,19 +123,8 @@ bool rn_model_issue(const struct rn_model_run *run, unsigned node, struct rn_tlp
 /* A write or read of one cell; kind, target, addr and len are filled in. */
 struct rn_tlp rn_model_tlp(const struct rn_model_run *run, enum rn_tlp_kind kind,
 			   unsigned requester, unsigned cell);
-int64_t rn_model_read(const struct rn_model_run *run, unsigned loc);
-void rn_model_write(const struct rn_model_run *run, unsigned loc, int64_t value);
 void rn_model_move_tlp(const struct rn_model_run *run, unsigned node, unsigned index);
 bool rn_model_is_relaxed(const struct rn_model_plan *plan, unsigned cell);
-
-/* model_cpu.c */
-void rn_model_cpu_moves(const struct rn_model_run *run, struct rn_moves *to);
-void rn_model_do_instr(const struct rn_model_run *run, unsigned thread);
-void rn_model_do_store(const struct rn_model_run *run, unsigned thread);
-/* The answer of a load has arrived; its value was taken when it was performed. */
-void rn_model_loaded(const struct rn_model_run *run, unsigned thread);
-/* Does the load that a `wait' has sent get what it waits for? */
-bool rn_model_is_awaited(const struct rn_model_run *run, unsigned thread, int64_t value);
 
 /* model_nic.c */
 void rn_model_post(const struct rn_model_run *run, unsigned work);
