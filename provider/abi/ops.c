@@ -11,7 +11,6 @@
 
 #include <assert.h>
 
-#include "provider/verbs/mw.h"
 #include "provider/verbs/provider.h"
 
 /* What succeeds may have met failures that it got over; and rdma_accept() moves a QP to

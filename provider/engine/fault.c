@@ -91,7 +91,7 @@ static uint32_t find_msn(void *ctx, uint32_t qpn, uint32_t psn, bool of_peer)
 	return of_peer ? rn_qp_peer_msn(qp, rn_psn(psn)) : rn_qp_msn(qp);
 }
 
-/* Numbers are given out one after the other, see qpn.c. */
+/* Numbers are given out one after the other, see rnp_qpns_take(). */
 static uint32_t find_place(void *ctx, uint32_t qpn)
 {
 	struct rnp_engine *e = ctx;

@@ -12,10 +12,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 
-#include "flow.h"
-#include "mw.h"
 #include "provider.h"
-#include "wq.h"
 
 /* -------------------------------------------------------- contexts that share a file */
 /* Guards open_contexts and last_file. It is the outermost of all locks. */

@@ -6,14 +6,13 @@
  * every empty one does, and every 16th that found something, so that a program which is
  * always behind still receives.
  */
-#include "cq.h"
+#include "provider.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include "newer_verbs.h"
-#include "provider.h"
+#include "library.h"
 #include "provider/engine/trace_points.h"
 
 /* ------------------------------------------------ from an entry to a work completion */
@@ -50,18 +49,43 @@ SAME(RN_WC_RNR_RETRY_EXC_ERR, IBV_WC_RNR_RETRY_EXC_ERR);
 SAME(RN_WC_FATAL_ERR, IBV_WC_FATAL_ERR);
 SAME(RN_WC_GENERAL_ERR, IBV_WC_GENERAL_ERR);
 
+static enum ibv_wc_status cqe_status(const struct rn_cqe *cqe)
+{
+	return (enum ibv_wc_status)(cqe->ctl & 0xff);
+}
+
+static enum ibv_wc_opcode cqe_opcode(const struct rn_cqe *cqe)
+{
+	return (enum ibv_wc_opcode)(cqe->ctl >> 8 & 0xff);
+}
+
+/* Only the flags that verbs knows. */
+static unsigned cqe_flags(const struct rn_cqe *cqe)
+{
+	return (unsigned)(cqe->ctl >> 16) &
+	       (RN_WC_GRH | RN_WC_WITH_IMM | RN_WC_IP_CSUM_OK | RN_WC_WITH_INV);
+}
+
+/* Network order for an immediate, host order for an invalidated R_Key, as verbs has it;
+ * the core has plain numbers.
+ */
+static uint32_t cqe_imm(const struct rn_cqe *cqe)
+{
+	return cqe_flags(cqe) & RN_WC_WITH_INV ? cqe->imm : htonl(cqe->imm);
+}
+
 void rnp_wc_from_cqe(struct ibv_wc *wc, const struct rn_cqe *cqe)
 {
 	*wc = (struct ibv_wc){
 		.wr_id = cqe->wr_id,
-		.status = rnp_cqe_status(cqe),
-		.opcode = rnp_cqe_opcode(cqe),
+		.status = cqe_status(cqe),
+		.opcode = cqe_opcode(cqe),
 		.vendor_err = cqe->vendor_err,
 		.byte_len = cqe->byte_len,
-		.imm_data = rnp_cqe_imm(cqe),
+		.imm_data = cqe_imm(cqe),
 		.qp_num = cqe->qpn,
 		.src_qp = cqe->src_qpn,
-		.wc_flags = rnp_cqe_flags(cqe),
+		.wc_flags = cqe_flags(cqe),
 		.pkey_index = cqe->pkey_index,
 		.sl = cqe->sl,
 	};
@@ -157,7 +181,7 @@ static void tell_sanitizer(const struct rnp_cq *cq, const struct rn_cqe *entry,
 	taken = (struct rn_host_cqe){
 		.slot = (uintptr_t)entry,
 		.qpn = cqe->qpn,
-		.recv = (rnp_cqe_opcode(cqe) & IBV_WC_RECV) != 0,
+		.recv = (cqe_opcode(cqe) & IBV_WC_RECV) != 0,
 	};
 	pcie->api->polled(pcie->nic, &taken);
 }
@@ -182,7 +206,7 @@ static bool pop_cqe(struct rnp_cq *cq, struct rn_cqe *cqe)
 	if (index != first)
 		atomic_store_explicit(&cq->core.consumer, index, memory_order_release);
 	if (found)
-		rn_trace_completion(cqe->qpn, cqe->wr_id, rnp_cqe_status(cqe),
+		rn_trace_completion(cqe->qpn, cqe->wr_id, cqe_status(cqe),
 				    cqe->vendor_err, cqe->byte_len);
 	return found;
 }
@@ -333,7 +357,7 @@ static int next_entry(struct rnp_cq *cq)
 		return ENOENT;
 	cq->has_wall_ns = false;
 	cq->base.cq_ex.wr_id = cq->current.wr_id;
-	cq->base.cq_ex.status = rnp_cqe_status(&cq->current);
+	cq->base.cq_ex.status = cqe_status(&cq->current);
 	return 0;
 }
 
@@ -396,7 +420,7 @@ static const struct rn_cqe *current(struct ibv_cq_ex *base)
 
 static enum ibv_wc_opcode read_opcode(struct ibv_cq_ex *cq)
 {
-	return rnp_cqe_opcode(current(cq));
+	return cqe_opcode(current(cq));
 }
 
 static uint32_t read_vendor_err(struct ibv_cq_ex *cq)
@@ -411,7 +435,7 @@ static uint32_t read_byte_len(struct ibv_cq_ex *cq)
 
 static __be32 read_imm_data(struct ibv_cq_ex *cq)
 {
-	return rnp_cqe_imm(current(cq));
+	return cqe_imm(current(cq));
 }
 
 static uint32_t read_qp_num(struct ibv_cq_ex *cq)
@@ -431,12 +455,12 @@ static uint32_t read_flow_tag(struct ibv_cq_ex *cq)
 {
 	const struct rn_cqe *cqe = current(cq);
 
-	return rnp_cqe_flags(cqe) & (IBV_WC_WITH_IMM | IBV_WC_WITH_INV) ? 0 : cqe->imm;
+	return cqe_flags(cqe) & (IBV_WC_WITH_IMM | IBV_WC_WITH_INV) ? 0 : cqe->imm;
 }
 
 static unsigned read_wc_flags(struct ibv_cq_ex *cq)
 {
-	return rnp_cqe_flags(current(cq));
+	return cqe_flags(current(cq));
 }
 
 static uint32_t read_slid(struct ibv_cq_ex *cq)

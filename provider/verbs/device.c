@@ -19,7 +19,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "newer_verbs.h"
+#include "library.h"
 #include "provider.h"
 #include "provider/engine/engine.h"
 #include "provider/engine/fd.h"

@@ -15,7 +15,7 @@ struct rnp_engine;
 struct rnp_engine_hooks;
 struct rnp_hca;
 
-/* Domains that are open, of all contexts; engine lock. See xrc.c. */
+/* Domains that are open, of all contexts; engine lock. See srq.c. */
 LIST_HEAD(rnp_xrc_domains, rnp_xrc_domain);
 
 /* Advertised by ibv_query_device() and enforced here or in the core. */

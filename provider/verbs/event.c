@@ -18,9 +18,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "provider.h"
 #include "provider/engine/fd.h"
 #include "transport/io/host/log.h"
-#include "wq.h"
 
 /* ----------------------------------------------------------------------------- pipes */
 /* Opening /proc/self/fd/N gives a new description of the same pipe with flags of its own,

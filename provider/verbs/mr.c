@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* mr.c - memory regions: of the program's memory, of what a descriptor stands for, and of
- * no memory; and advice about those with on-demand paging.
+ * no memory; advice about those with on-demand paging; and memory windows.
  *
  * What is registered is a range of addresses, not the pages behind it: the engine reaches
  * them as the program does, through its page table. Registration only checks that they
@@ -720,4 +720,78 @@ int rnp_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t 
 			rnp_pages_expect(rnp_pages_pointer(addr), sg_list[i].length);
 	}
 	return err;
+}
+
+/* -------------------------------------------------------------------- memory windows */
+
+/* Put it into the device. The engine lock is held. */
+static int add_window(struct rnp_context *ctx, struct rnp_mw *mw, enum ibv_mw_type type)
+{
+	const struct rnp_pd *pd = to_rnp_pd(mw->base.pd);
+	enum rn_mr_kind kind = type == IBV_MW_TYPE_1 ? RN_MR_KIND_MW1 : RN_MR_KIND_MW2;
+	int rc = rnp_hca_add(ctx->hca, RNP_HCA_MW);
+
+	if (rc)
+		return rc;
+	rn_mw_init(&mw->core, kind, rnp_hca_new_key(ctx->hca), pd->number);
+	rn_dev_add_mr(rnp_engine_dev(ctx->engine), &mw->core);
+	LIST_INSERT_HEAD(&ctx->mws, mw, link);
+	return 0;
+}
+
+void rnp_mw_detach(struct rnp_mw *mw)
+{
+	struct rnp_context *ctx = to_rnp_context(mw->base.context);
+
+	rn_dev_remove_mr(rnp_engine_dev(ctx->engine), &mw->core);
+	rnp_hca_remove(ctx->hca, RNP_HCA_MW);
+	LIST_REMOVE(mw, link);
+}
+
+struct ibv_mw *rnp_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
+{
+	struct rnp_context *ctx = to_rnp_context(pd->context);
+	int rc = rnp_is_copy(ctx) ? -EIO : 0, cancel;
+	struct rnp_mw *mw;
+
+	if (!rc && type != IBV_MW_TYPE_1 && type != IBV_MW_TYPE_2)
+		rc = -EINVAL;
+	mw = rc ? NULL : calloc(1, sizeof(*mw));
+	if (!mw) {
+		errno = rc ? -rc : ENOMEM;
+		return NULL;
+	}
+	mw->base.context = pd->context;
+	mw->base.pd = pd;
+	mw->base.type = type;
+	cancel = rnp_enter(ctx->engine);
+	rc = add_window(ctx, mw, type);
+	rnp_leave(ctx->engine, cancel);
+	if (rc) {
+		free(mw);
+		errno = -rc;
+		return NULL;
+	}
+	rnp_pd_get(pd);
+	mw->base.rkey = mw->core.lkey;
+	mw->base.handle = mw->core.node.key;
+	return &mw->base;
+}
+
+int rnp_dealloc_mw(struct ibv_mw *base)
+{
+	struct rnp_context *ctx = to_rnp_context(base->context);
+	struct rnp_mw *mw = to_rnp_mw(base);
+	int cancel;
+
+	if (!rnp_is_copy(ctx)) {
+		cancel = rnp_enter(ctx->engine);
+		rnp_mw_detach(mw);
+		/* What peers have written through it is in memory. */
+		rnp_engine_settle(ctx->engine, 0);
+		rnp_leave(ctx->engine, cancel);
+	}
+	rnp_pd_put(base->pd);
+	free(mw);
+	return 0;
 }

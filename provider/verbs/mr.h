@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "newer_verbs.h"
+#include "library.h"
 #include "rocin/access.h"
 
 static_assert(RN_ACCESS_LOCAL_WRITE == IBV_ACCESS_LOCAL_WRITE, "verbs numbers");

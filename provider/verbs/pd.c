@@ -2,14 +2,12 @@
 /* pd.c - protection domains, with what belongs to one: parent domains and the memory
  * that their allocators give, thread domains, and address handles.
  */
-#include "pd.h"
+#include "provider.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-
-#include "provider.h"
 
 static struct rnp_pd_handle *to_pd_handle(struct ibv_pd *pd)
 {

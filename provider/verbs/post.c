@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* post.c - work requests from the program to the core: ibv_post_send(), ibv_post_recv().
+/* post.c - work requests from the program to the core: ibv_post_send(), ibv_post_recv(),
+ * ibv_post_srq_recv(), ibv_bind_mw(), and requests that are built by ibv_wr_*().
  */
 #include "post.h"
 
 #include <arpa/inet.h>
+#include <stdlib.h>
+#include <string.h>
 
-#include "newer_verbs.h"
+#include "library.h"
 #include "provider.h"
 #include "provider/engine/trace_points.h"
 
@@ -87,8 +90,11 @@ static int take_address(const struct ibv_send_wr *wr, const struct ibv_qp *qp,
 	return 0;
 }
 
-void rnp_send_wr_bind(const struct ibv_mw *mw, uint32_t rkey,
-		      const struct ibv_mw_bind_info *info, struct rn_send_wr *wr)
+/* Fill in what BIND_MW needs besides wr_id and flags. Of @rkey only the key byte counts:
+ * the index is the window's.
+ */
+static void bind_request(const struct ibv_mw *mw, uint32_t rkey,
+			 const struct ibv_mw_bind_info *info, struct rn_send_wr *wr)
 {
 	wr->opcode = RN_WR_BIND_MW;
 	wr->rkey = (mw->rkey & ~(uint32_t)UINT8_MAX) | (rkey & UINT8_MAX);
@@ -107,11 +113,11 @@ static int take_bind(const struct ibv_send_wr *wr, const struct ibv_qp *qp,
 
 	if (!mw || mw->type != IBV_MW_TYPE_2 || mw->context != qp->context)
 		return -EINVAL;
-	rnp_send_wr_bind(mw, wr->bind_mw.rkey, &wr->bind_mw.bind_info, out);
+	bind_request(mw, wr->bind_mw.rkey, &wr->bind_mw.bind_info, out);
 	return 0;
 }
 
-/* newer_verbs.h says how a program asks for it. */
+/* library.h says how a program asks for it. */
 static int take_flush(const struct ibv_send_wr *wr, struct rn_send_wr *out)
 {
 	uint32_t how = ntohl(wr->imm_data);
@@ -175,8 +181,11 @@ int rnp_send_wr_from(const struct ibv_send_wr *wr, const struct ibv_qp *qp,
 	return -EINVAL;
 }
 
-void rnp_post_tell_sanitizer(const struct rnp_qp *qp, const struct rn_send_wr *wr,
-			     uint32_t msg)
+/* Tell the sanitizer that request number @msg of the send queue has been posted; engine
+ * lock held.
+ */
+static void tell_sanitizer(const struct rnp_qp *qp, const struct rn_send_wr *wr,
+			   uint32_t msg)
 {
 	const struct rnp_pcie *pcie = rnp_engine_pcie(qp->ctx->engine);
 	struct rn_host_range local[RN_SGE_MAX];
@@ -202,6 +211,29 @@ void rnp_post_tell_sanitizer(const struct rnp_qp *qp, const struct rn_send_wr *w
 				told.local_count++;
 		}
 	pcie->api->posted(pcie->nic, &told);
+}
+
+/**
+ * post_one() - Post one request to the core
+ * @posted:	@posted->now is its time; it is added to the others of this call
+ *
+ * The sanitizer of the PCIe layer is told of it, if there is one, and who traces. Engine
+ * lock held. Return: 0 or -errno of rn_qp_post_send().
+ */
+static inline int post_one(const struct rnp_qp *qp, struct rnp_posted *posted,
+			   const struct rn_send_wr *wr)
+{
+	struct rnp_engine *e = qp->ctx->engine;
+	const bool watched = rnp_pcie_is_watched(rnp_engine_pcie(e));
+	const uint32_t msg = watched ? rn_qp_sq_next(qp->core) : 0;
+	int rc = rn_qp_post_send(rnp_engine_dev(e), qp->core, posted->now, wr);
+
+	if (watched && !rc)
+		tell_sanitizer(qp, wr, msg);
+	rn_trace_post_send(qp->base.qp.qp_num, wr->wr_id, wr->opcode, wr->flags, -rc);
+	if (!rc)
+		rnp_posted_add(posted, wr);
+	return rc;
 }
 
 /* --------------------------------------------------------------------------- posting */
@@ -245,7 +277,7 @@ int rnp_post_send(struct ibv_qp *base, struct ibv_send_wr *wr,
 	for (; wr; wr = wr->next) {
 		rc = rnp_send_wr_from(wr, base, &core_wr);
 		if (!rc)
-			rc = rnp_post_one(qp, &posted, &core_wr);
+			rc = post_one(qp, &posted, &core_wr);
 		if (rc) {
 			*bad_wr = wr;
 			break;
@@ -264,6 +296,16 @@ static void kick_uncancelled(struct rnp_engine *e)
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	rnp_engine_kick(e);
 	pthread_setcancelstate(cancel, NULL);
+}
+
+/* A receive request in the form of the core: refers to the scatter list of @wr. */
+static struct rn_recv_wr recv_wr_from(const struct ibv_recv_wr *wr)
+{
+	return (struct rn_recv_wr){
+		.wr_id = wr->wr_id,
+		.sg = (const struct rn_sge *)wr->sg_list,
+		.num_sge = (uint32_t)wr->num_sge,
+	};
 }
 
 int rnp_post_recv(struct ibv_qp *base, struct ibv_recv_wr *wr,
@@ -285,7 +327,7 @@ int rnp_post_recv(struct ibv_qp *base, struct ibv_recv_wr *wr,
 	dev = rnp_engine_dev(e);
 	now = rnp_engine_recv_time(e, qp->core);
 	for (; wr; wr = wr->next) {
-		const struct rn_recv_wr core_wr = rnp_recv_wr_from(wr);
+		const struct rn_recv_wr core_wr = recv_wr_from(wr);
 
 		rc = rn_qp_post_recv(dev, qp->core, now, &core_wr);
 		rn_trace_post_recv(base->qp_num, wr->wr_id, -rc);
@@ -301,4 +343,584 @@ int rnp_post_recv(struct ibv_qp *base, struct ibv_recv_wr *wr,
 		kick_uncancelled(e);
 	unlock_posted(e, disabled, cancel);
 	return -rc;
+}
+
+int rnp_post_srq_recv(struct ibv_srq *base, struct ibv_recv_wr *wr,
+		      struct ibv_recv_wr **bad_wr)
+{
+	struct rnp_srq *srq = to_rnp_srq(base);
+	struct rnp_engine *e = srq->ctx->engine;
+	int rc = 0, cancel;
+
+	if (rnp_is_copy(srq->ctx)) {
+		*bad_wr = wr;
+		return EIO;
+	}
+	cancel = rnp_enter(e);
+	rnp_pcie_doorbell(rnp_engine_pcie(e));
+	for (; wr; wr = wr->next) {
+		const struct rn_recv_wr core_wr = recv_wr_from(wr);
+
+		rc = rn_srq_post_recv(srq->core, &core_wr);
+		if (rc) {
+			*bad_wr = wr;
+			break;
+		}
+	}
+	rnp_leave(e, cancel);
+	return -rc;
+}
+
+/* ----------------------------------------------------------------- ibv_bind_mw() */
+/* The library has checked the type, the domain and the region. Returns 0 or a positive
+ * errno.
+ */
+static int check_bind(const struct ibv_qp *qp, const struct ibv_mw *mw,
+		      const struct ibv_mw_bind_info *info)
+{
+	if (qp->context != mw->context)
+		return EINVAL;
+	if (info->mr && info->mr->context != mw->context)
+		return EINVAL;
+	return info->mw_access_flags & IBV_ACCESS_ZERO_BASED ? EINVAL : 0;
+}
+
+int rnp_bind_mw(struct ibv_qp *base, struct ibv_mw *mw, struct ibv_mw_bind *bind)
+{
+	struct rnp_qp *qp = to_rnp_qp(base);
+	struct rnp_engine *e = qp->ctx->engine;
+	struct rn_send_wr wr = { .wr_id = bind->wr_id, .flags = bind->send_flags };
+	struct rnp_posted posted = { 0 };
+	int rc = check_bind(base, mw, &bind->bind_info), cancel;
+
+	if (rnp_is_copy(qp->ctx))
+		return EIO;
+	if (!rc && bind->send_flags & ~(unsigned)(IBV_SEND_FENCE | IBV_SEND_SIGNALED |
+						  IBV_SEND_SOLICITED))
+		rc = EINVAL;
+	if (rc)
+		return rc;
+	cancel = rnp_enter(e);
+	rnp_pcie_doorbell(rnp_engine_pcie(e));
+	bind_request(mw, ibv_inc_rkey(mw->rkey), &bind->bind_info, &wr);
+	posted.now = rnp_engine_now();
+	rc = -post_one(qp, &posted, &wr);
+	if (!rc) {
+		mw->rkey = wr.rkey;
+		rnp_engine_posted(e, qp->core, &posted);
+	}
+	rnp_leave(e, cancel);
+	return rc;
+}
+
+/* ------------------------------------------------------------------------ ibv_wr_*() */
+/* Requests gather from ibv_wr_start() on, with the bytes of inline data, under a lock of
+ * the QP: the engine is not held up by a program that takes its time. ibv_wr_complete()
+ * posts all or, if any cannot be posted, none.
+ */
+static struct rnp_wr_list *list_of(struct ibv_qp_ex *ex)
+{
+	return to_rnp_qp(&ex->qp_base)->wr;
+}
+
+static void *append_items(struct rnp_wr_array *a, size_t item_size, size_t n)
+{
+	size_t room = a->room ? a->room : 16;
+	void *item;
+
+	while (room < a->count + n)
+		room *= 2;
+	if (room > a->room) {
+		item = realloc(a->item, room * item_size);
+		if (!item)
+			return NULL;
+		a->item = item;
+		a->room = room;
+	}
+	a->count += n;
+	return (char *)a->item + (a->count - n) * item_size;
+}
+
+static struct rnp_wr_entry *last_wr(struct rnp_wr_list *list)
+{
+	struct rnp_wr_entry *entry = list->entries.item;
+
+	if (list->err)
+		return NULL;
+	if (list->entries.count == 0) {
+		list->err = EINVAL; /* a setter before any request */
+		return NULL;
+	}
+	return &entry[list->entries.count - 1];
+}
+
+/* ---------------------------------------------------------------------- the requests */
+static struct rnp_wr_entry *begin_wr(struct ibv_qp_ex *ex, enum rn_wr_opcode opcode)
+{
+	struct rnp_wr_list *list = list_of(ex);
+	struct rnp_wr_entry *entry;
+
+	if (list->err)
+		return NULL;
+	if (ex->wr_flags &
+	    ~(unsigned)(IBV_SEND_FENCE | IBV_SEND_SIGNALED | IBV_SEND_SOLICITED |
+			IBV_SEND_INLINE | IBV_SEND_IP_CSUM)) {
+		list->err = EINVAL;
+		return NULL;
+	}
+	entry = append_items(&list->entries, sizeof(*entry), 1);
+	if (!entry) {
+		list->err = ENOMEM;
+		return NULL;
+	}
+	/* IBV_SEND_INLINE says nothing here: ibv_wr_set_inline_data() does. */
+	*entry = (struct rnp_wr_entry){
+		.wr = { .wr_id = ex->wr_id,
+			.opcode = opcode,
+			.flags = ex->wr_flags & ~(unsigned)IBV_SEND_INLINE },
+		.sge_at = list->sges.count,
+	};
+	return entry;
+}
+
+static struct rnp_wr_entry *begin_remote(struct ibv_qp_ex *ex, enum rn_wr_opcode opcode,
+					 uint32_t rkey, uint64_t remote_addr)
+{
+	struct rnp_wr_entry *entry = begin_wr(ex, opcode);
+
+	if (entry) {
+		entry->wr.rkey = rkey;
+		entry->wr.remote_addr = remote_addr;
+	}
+	return entry;
+}
+
+static void wr_send(struct ibv_qp_ex *ex)
+{
+	begin_wr(ex, RN_WR_SEND);
+}
+
+static void wr_send_imm(struct ibv_qp_ex *ex, __be32 imm_data)
+{
+	struct rnp_wr_entry *entry = begin_wr(ex, RN_WR_SEND_WITH_IMM);
+
+	if (entry)
+		entry->wr.imm = ntohl(imm_data);
+}
+
+static void wr_send_inv(struct ibv_qp_ex *ex, uint32_t invalidate_rkey)
+{
+	struct rnp_wr_entry *entry = begin_wr(ex, RN_WR_SEND_WITH_INV);
+
+	if (entry)
+		entry->wr.imm = invalidate_rkey;
+}
+
+static void wr_local_inv(struct ibv_qp_ex *ex, uint32_t invalidate_rkey)
+{
+	struct rnp_wr_entry *entry = begin_wr(ex, RN_WR_LOCAL_INV);
+
+	if (entry)
+		entry->wr.imm = invalidate_rkey;
+}
+
+static void wr_bind_mw(struct ibv_qp_ex *ex, struct ibv_mw *mw, uint32_t rkey,
+		       const struct ibv_mw_bind_info *bind_info)
+{
+	struct rnp_wr_entry *entry = begin_wr(ex, RN_WR_BIND_MW);
+
+	if (!entry)
+		return;
+	if (mw->type != IBV_MW_TYPE_2 || mw->context != ex->qp_base.context)
+		list_of(ex)->err = EINVAL;
+	else
+		bind_request(mw, rkey, bind_info, &entry->wr);
+}
+
+static void wr_rdma_write(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote_addr)
+{
+	begin_remote(ex, RN_WR_RDMA_WRITE, rkey, remote_addr);
+}
+
+static void wr_rdma_write_imm(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote_addr,
+			      __be32 imm_data)
+{
+	struct rnp_wr_entry *entry =
+		begin_remote(ex, RN_WR_RDMA_WRITE_WITH_IMM, rkey, remote_addr);
+
+	if (entry)
+		entry->wr.imm = ntohl(imm_data);
+}
+
+static void wr_rdma_read(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote_addr)
+{
+	begin_remote(ex, RN_WR_RDMA_READ, rkey, remote_addr);
+}
+
+static void wr_atomic_cmp_swp(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote_addr,
+			      uint64_t compare, uint64_t swap)
+{
+	struct rnp_wr_entry *entry =
+		begin_remote(ex, RN_WR_ATOMIC_CMP_AND_SWP, rkey, remote_addr);
+
+	if (entry) {
+		entry->wr.compare_add = compare;
+		entry->wr.swap = swap;
+	}
+}
+
+static void wr_atomic_fetch_add(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote_addr,
+				uint64_t add)
+{
+	struct rnp_wr_entry *entry =
+		begin_remote(ex, RN_WR_ATOMIC_FETCH_AND_ADD, rkey, remote_addr);
+
+	if (entry)
+		entry->wr.compare_add = add;
+}
+
+/* ----------------------------------------------------------------------- the setters */
+static void wr_set_ud_addr(struct ibv_qp_ex *ex, struct ibv_ah *ah, uint32_t remote_qpn,
+			   uint32_t remote_qkey)
+{
+	struct rnp_wr_entry *entry = last_wr(list_of(ex));
+
+	if (!entry)
+		return;
+	if (!ah || to_rnp_pd(ah->pd) != to_rnp_pd(ex->qp_base.pd)) {
+		list_of(ex)->err = EINVAL;
+		return;
+	}
+	entry->av = to_rnp_ah(ah)->av;
+	entry->wr.av = &entry->av; /* may move: point_at_data() */
+	entry->wr.remote_qpn = remote_qpn;
+	entry->wr.remote_qkey = remote_qkey;
+}
+
+static void wr_set_xrc_srqn(struct ibv_qp_ex *ex, uint32_t remote_srqn)
+{
+	struct rnp_wr_entry *entry = last_wr(list_of(ex));
+
+	if (entry)
+		entry->wr.remote_srqn = remote_srqn;
+}
+
+static void wr_set_sge_list(struct ibv_qp_ex *ex, size_t num_sge,
+			    const struct ibv_sge *sg_list)
+{
+	struct rnp_wr_list *list = list_of(ex);
+	struct rnp_wr_entry *entry = last_wr(list);
+	struct rn_sge *sge;
+
+	if (!entry)
+		return;
+	if (num_sge > RN_SGE_MAX) {
+		list->err = EINVAL;
+		return;
+	}
+	entry->sge_at = list->sges.count;
+	sge = append_items(&list->sges, sizeof(*sge), num_sge);
+	if (!sge) {
+		list->err = ENOMEM;
+		return;
+	}
+	for (size_t i = 0; i < num_sge; i++)
+		sge[i] = (struct rn_sge){ .addr = sg_list[i].addr,
+					  .len = sg_list[i].length,
+					  .lkey = sg_list[i].lkey };
+	entry->wr.num_sge = (uint32_t)num_sge;
+}
+
+static void wr_set_sge(struct ibv_qp_ex *ex, uint32_t lkey, uint64_t addr,
+		       uint32_t length)
+{
+	struct ibv_sge sge = { .addr = addr, .length = length, .lkey = lkey };
+
+	wr_set_sge_list(ex, 1, &sge);
+}
+
+static void wr_set_inline_data_list(struct ibv_qp_ex *ex, size_t num_buf,
+				    const struct ibv_data_buf *buf_list)
+{
+	struct rnp_wr_list *list = list_of(ex);
+	struct rnp_wr_entry *entry = last_wr(list);
+	size_t len = 0;
+	char *to;
+
+	if (!entry)
+		return;
+	for (size_t i = 0; i < num_buf && len <= RN_INLINE_MAX; i++)
+		len = buf_list[i].length > RN_INLINE_MAX ? RN_INLINE_MAX + 1
+							 : len + buf_list[i].length;
+	if (len > RN_INLINE_MAX) {
+		list->err = EINVAL;
+		return;
+	}
+	entry->inline_at = list->bytes.count;
+	to = append_items(&list->bytes, 1, len);
+	if (!to) {
+		list->err = ENOMEM;
+		return;
+	}
+	for (size_t i = 0; i < num_buf; i++)
+		if (buf_list[i].length)
+			to = (char *)memcpy(to, buf_list[i].addr, buf_list[i].length) +
+			     buf_list[i].length;
+	entry->wr.flags |= RN_SEND_INLINE;
+	entry->wr.num_sge = 1;
+	entry->inline_len = (uint32_t)len;
+}
+
+static void wr_set_inline_data(struct ibv_qp_ex *ex, void *addr, size_t length)
+{
+	struct ibv_data_buf buf = { .addr = addr, .length = length };
+
+	wr_set_inline_data_list(ex, 1, &buf);
+}
+
+/* -------------------------------------------------------- requests of newer releases */
+/* struct ibv_qp_ex has ibv_wr_atomic_write() since release 44 and ibv_wr_flush() since
+ * 45; behind its end stands what is the library's.
+ */
+typedef void flush_fn(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote_addr,
+		      size_t len, uint8_t type, uint8_t level);
+
+enum {
+	ATOMIC_WRITE_AT = offsetof(struct ibv_qp_ex, wr_atomic_write),
+	FLUSH_AT = ATOMIC_WRITE_AT + sizeof(void *),
+	WORD = 8,
+};
+
+static void wr_atomic_write(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote_addr,
+			    const void *atomic_wr)
+{
+	if (begin_remote(ex, RN_WR_ATOMIC_WRITE, rkey, remote_addr))
+		wr_set_inline_data(ex, (void *)atomic_wr, WORD);
+}
+
+// NOLINTNEXTLINE(readability-function-size): as the library calls it
+static void wr_flush(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote_addr,
+		     size_t len, uint8_t type, uint8_t level)
+{
+	struct rnp_wr_entry *entry = begin_remote(ex, RN_WR_FLUSH, rkey, remote_addr);
+
+	if (!entry)
+		return;
+	if (len > UINT32_MAX)
+		list_of(ex)->err = EINVAL;
+	entry->wr.flush_length = (uint32_t)len;
+	entry->wr.flush_placement = type;
+	entry->wr.flush_selectivity = level;
+}
+
+static uint64_t newer_ops(const struct rnp_library *library)
+{
+	uint64_t ops = 0;
+
+	if (library->qp_ex_len >= ATOMIC_WRITE_AT + sizeof(void *))
+		ops |= IBV_QP_EX_WITH_ATOMIC_WRITE;
+	if (library->qp_ex_len >= FLUSH_AT + sizeof(void *))
+		ops |= RNP_QP_EX_WITH_FLUSH;
+	return ops;
+}
+
+static void set_newer_requests(union rnp_abi_qp *qp, uint64_t ops)
+{
+	flush_fn *const flush = wr_flush;
+
+	if (ops & IBV_QP_EX_WITH_ATOMIC_WRITE)
+		qp->qp_ex.wr_atomic_write = wr_atomic_write;
+	if (ops & RNP_QP_EX_WITH_FLUSH)
+		memcpy(qp->room + FLUSH_AT, &flush, sizeof(flush));
+}
+
+/* ---------------------------------------------------------------- start and complete */
+static void empty_list(struct rnp_wr_list *list)
+{
+	list->entries.count = list->sges.count = list->bytes.count = 0;
+	list->err = 0;
+}
+
+static bool in_copy(struct ibv_qp_ex *ex)
+{
+	return rnp_is_copy(to_rnp_qp(&ex->qp_base)->ctx);
+}
+
+static void start_list(struct ibv_qp_ex *ex)
+{
+	if (!in_copy(ex))
+		pthread_mutex_lock(&list_of(ex)->lock);
+	empty_list(list_of(ex));
+}
+
+static void abort_list(struct ibv_qp_ex *ex)
+{
+	if (!in_copy(ex))
+		pthread_mutex_unlock(&list_of(ex)->lock);
+}
+
+/* The arrays no longer move: turn places into pointers. Inline data becomes one entry,
+ * @inline_sge, which must live as long as the request is looked at.
+ */
+static void point_at_data(const struct rnp_wr_list *list, struct rnp_wr_entry *entry,
+			  struct rn_sge *inline_sge)
+{
+	struct rn_send_wr *wr = &entry->wr;
+
+	if (wr->av)
+		wr->av = &entry->av;
+	if (wr->flags & RN_SEND_INLINE) {
+		*inline_sge = (struct rn_sge){
+			.addr = (uintptr_t)list->bytes.item + entry->inline_at,
+			.len = entry->inline_len,
+		};
+		wr->sg = inline_sge;
+	} else {
+		wr->sg = (const struct rn_sge *)list->sges.item + entry->sge_at;
+	}
+}
+
+/* Post all requests or, if @posted is NULL, only check them. The engine lock is held.
+ * Returns 0 or a positive errno.
+ */
+static int check_or_post(struct rnp_qp *qp, struct rnp_posted *posted)
+{
+	struct rnp_wr_list *list = qp->wr;
+	struct rnp_wr_entry *entry = list->entries.item;
+	int rc = 0;
+
+	for (size_t i = 0; i < list->entries.count && !rc; i++) {
+		struct rn_send_wr *wr = &entry[i].wr;
+		struct rn_sge inline_sge;
+
+		point_at_data(list, &entry[i], &inline_sge);
+		rc = posted ? post_one(qp, posted, wr) : rn_qp_check_send(qp->core, wr);
+	}
+	return -rc;
+}
+
+static int post_list(struct rnp_qp *qp)
+{
+	struct rnp_engine *e = qp->ctx->engine;
+	struct rnp_posted posted = { 0 };
+	int cancel = rnp_enter(e);
+	int rc = 0;
+
+	rnp_pcie_doorbell(rnp_engine_pcie(e));
+	if (qp->wr->entries.count > rn_qp_sq_room(qp->core))
+		rc = ENOMEM;
+	if (!rc)
+		rc = check_or_post(qp, NULL);
+	posted.now = rnp_engine_send_time(e, qp->core);
+	if (!rc)
+		rc = check_or_post(qp, &posted);
+	if (!rc)
+		rnp_engine_posted(e, qp->core, &posted);
+	rnp_leave(e, cancel);
+	return rc;
+}
+
+static int complete_list(struct ibv_qp_ex *ex)
+{
+	struct rnp_qp *qp = to_rnp_qp(&ex->qp_base);
+	struct rnp_wr_list *list = qp->wr;
+	int rc = list->err;
+
+	if (in_copy(ex))
+		return rnp_tell_errno(EIO);
+	if (!rc && list->entries.count)
+		rc = post_list(qp);
+	pthread_mutex_unlock(&list->lock);
+	return rnp_tell_errno(rc);
+}
+
+/* -------------------------------------------------------------------------- creation */
+static int new_list(struct rnp_qp *qp)
+{
+	qp->wr = calloc(1, sizeof(*qp->wr));
+	if (!qp->wr)
+		return ENOMEM;
+	pthread_mutex_init(&qp->wr->lock, NULL);
+	return 0;
+}
+
+void rnp_wr_fini(struct rnp_qp *qp)
+{
+	if (!qp->wr)
+		return;
+	free(qp->wr->entries.item);
+	free(qp->wr->sges.item);
+	free(qp->wr->bytes.item);
+	free(qp->wr);
+}
+
+/* The operations of a type of QP. @newer: newer operations that this library knows. */
+static uint64_t ops_of_type(enum ibv_qp_type type, uint64_t newer)
+{
+	const uint64_t ud = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM;
+	const uint64_t uc = ud | IBV_QP_EX_WITH_RDMA_WRITE |
+			    IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM |
+			    IBV_QP_EX_WITH_LOCAL_INV | IBV_QP_EX_WITH_BIND_MW;
+	const uint64_t rc = uc | IBV_QP_EX_WITH_RDMA_READ |
+			    IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |
+			    IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD |
+			    IBV_QP_EX_WITH_SEND_WITH_INV | newer;
+
+	if (type == IBV_QPT_RAW_PACKET)
+		return IBV_QP_EX_WITH_SEND;
+	if (type == IBV_QPT_UD)
+		return ud;
+	return type == IBV_QPT_UC ? uc : rc;
+}
+
+static void set_requests(struct ibv_qp_ex *ex, uint64_t ops)
+{
+	if (ops & IBV_QP_EX_WITH_SEND)
+		ex->wr_send = wr_send;
+	if (ops & IBV_QP_EX_WITH_SEND_WITH_IMM)
+		ex->wr_send_imm = wr_send_imm;
+	if (ops & IBV_QP_EX_WITH_SEND_WITH_INV)
+		ex->wr_send_inv = wr_send_inv;
+	if (ops & IBV_QP_EX_WITH_LOCAL_INV)
+		ex->wr_local_inv = wr_local_inv;
+	if (ops & IBV_QP_EX_WITH_BIND_MW)
+		ex->wr_bind_mw = wr_bind_mw;
+	if (ops & IBV_QP_EX_WITH_RDMA_WRITE)
+		ex->wr_rdma_write = wr_rdma_write;
+	if (ops & IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM)
+		ex->wr_rdma_write_imm = wr_rdma_write_imm;
+	if (ops & IBV_QP_EX_WITH_RDMA_READ)
+		ex->wr_rdma_read = wr_rdma_read;
+	if (ops & IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP)
+		ex->wr_atomic_cmp_swp = wr_atomic_cmp_swp;
+	if (ops & IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD)
+		ex->wr_atomic_fetch_add = wr_atomic_fetch_add;
+}
+
+int rnp_wr_init(struct rnp_qp *qp, uint64_t send_ops_flags)
+{
+	const struct rnp_library *library = qp->ctx->library;
+	struct ibv_qp_ex *ex = &qp->base.qp_ex;
+	int rc;
+
+	if (send_ops_flags & ~ops_of_type(qp->base.qp.qp_type, newer_ops(library)))
+		return EOPNOTSUPP;
+	rc = new_list(qp);
+	if (rc)
+		return rc;
+	set_requests(ex, send_ops_flags);
+	set_newer_requests(&qp->base, send_ops_flags);
+	if (qp->base.qp.qp_type == IBV_QPT_UD)
+		ex->wr_set_ud_addr = wr_set_ud_addr;
+	if (qp->base.qp.qp_type == IBV_QPT_XRC_SEND)
+		ex->wr_set_xrc_srqn = wr_set_xrc_srqn;
+	ex->wr_set_inline_data = wr_set_inline_data;
+	ex->wr_set_inline_data_list = wr_set_inline_data_list;
+	ex->wr_set_sge = wr_set_sge;
+	ex->wr_set_sge_list = wr_set_sge_list;
+	ex->wr_start = start_list;
+	ex->wr_complete = complete_list;
+	ex->wr_abort = abort_list;
+	library->mark_qp_ex(&qp->base);
+	return 0;
 }

@@ -17,26 +17,29 @@
 #ifndef RNP_PROVIDER_H
 #define RNP_PROVIDER_H
 
+#include <arpa/inet.h>
 #include <errno.h>
+#include <infiniband/verbs.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <sys/queue.h>
 
-#include "cq.h"
 #include "device.h"
 #include "event.h"
 #include "library.h"
-#include "pd.h"
 #include "provider/engine/engine.h"
 #include "provider/engine/pcie.h"
+#include "provider/raw/flow_steer.h"
 #include "provider/raw/rss.h"
 #include "rocin/mr.h"
 #include "rocin/transport.h"
 
 struct rnp_wr_list;
-struct rnp_wq;
-struct rnp_rwq_table;
 
+/* --------------------------------------------------------- the device and its events */
 /* A completion channel that at least one CQ of ours uses. */
 struct rnp_channel {
 	LIST_ENTRY(rnp_channel) link;
@@ -73,6 +76,82 @@ struct rnp_context {
 	int last_rwq_table; /* number */
 };
 
+/* ----------------------------------------------------------------- protection domains
+ * A protection domain of the device is a number (struct rnp_pd). What the program holds
+ * is a handle on it: the one that ibv_alloc_pd() gave, a parent domain, or an import.
+ * Objects are made on a handle and belong to the domain behind it.
+ *
+ * A thread domain is a promise that nobody needs here: an object without its own lock
+ * would still meet the other threads at the engine's. All objects stay safe for any
+ * thread.
+ */
+
+/* What shares this number may work together. */
+struct rnp_pd {
+	uint32_t number;
+	atomic_uint refs;	 /* objects in it; a PD in use cannot go */
+	atomic_uint held;	 /* handles, and one for the device while it is there */
+	bool gone;		 /* deallocated through another handle; engine lock */
+	LIST_ENTRY(rnp_pd) link; /* rnp_context.pds; engine lock */
+};
+
+enum rnp_pd_kind {
+	RNP_PD_PLAIN, /* allocated or imported */
+	RNP_PD_PARENT,
+};
+
+/* What the program holds. Constant but for @refs. */
+struct rnp_pd_handle {
+	struct ibv_pd base;
+	struct rnp_pd *pd;
+	enum rnp_pd_kind kind;
+	atomic_uint refs; /* one of its own, and one of each object made on it */
+
+	/* Of a parent domain. */
+	struct ibv_pd *below; /* handle that it was made on */
+	struct rnp_td *td;    /* or NULL */
+	void *(*alloc)(struct ibv_pd *pd, void *pd_context, size_t size, size_t alignment,
+		       uint64_t resource_type); /* NULL: ours */
+	void (*free)(struct ibv_pd *pd, void *pd_context, void *ptr,
+		     uint64_t resource_type);
+	void *pd_context;
+};
+
+struct rnp_td {
+	struct ibv_td base;
+	atomic_uint refs; /* parent domains */
+};
+
+/* The domain behind a handle of any kind. */
+static inline struct rnp_pd *to_rnp_pd(struct ibv_pd *pd)
+{
+	return ((struct rnp_pd_handle *)pd)->pd;
+}
+
+static inline bool rnp_pd_is_parent(struct ibv_pd *pd)
+{
+	return ((struct rnp_pd_handle *)pd)->kind == RNP_PD_PARENT;
+}
+
+/* What a buffer is for: @resource_type of the program's allocator. The upper half of it
+ * is the number of the kernel driver, and we have none.
+ */
+enum rnp_resource {
+	RNP_RESOURCE_QP = 1, /* both queues of a QP */
+	RNP_RESOURCE_CQ = 2, /* CQEs */
+	RNP_RESOURCE_SRQ = 3,
+	RNP_RESOURCE_WQ = 4,
+};
+
+/* A buffer that the program may want to allocate. */
+struct rnp_buffer {
+	void *addr;
+	size_t len;
+	struct ibv_pd *from; /* parent domain whose free() gets it, or NULL: ours */
+	enum rnp_resource resource;
+};
+
+/* ----------------------------------------------------------- memory and addresses */
 struct rnp_mr {
 	struct rnp_abi_mr base;
 	struct rn_mr core;
@@ -84,6 +163,15 @@ struct rnp_mr {
 	void *map;	 /* of a descriptor, unmapped with the region; or NULL */
 	size_t map_len;
 	struct rnp_dm *dm; /* whose memory it is; NULL: the program's */
+};
+
+/* A memory window. Windows of type 2 are of the kind 2B (domain and queue pair): like
+ * almost all devices, and a key that leaks to another queue pair opens nothing.
+ */
+struct rnp_mw {
+	struct ibv_mw base;
+	struct rn_mr core;
+	LIST_ENTRY(rnp_mw) link; /* engine lock */
 };
 
 /* Memory on the NIC. */
@@ -106,6 +194,20 @@ struct rnp_ah {
 	struct ibv_ah base;
 	LIST_ENTRY(rnp_ah) link; /* engine lock */
 	struct rn_av av;
+};
+
+/* -------------------------------------------------------- completion queues */
+/* What the wall clock showed at an instant of the monotonic one. Both clocks run at one
+ * rate, so their distance is constant until somebody sets the wall clock. It cannot be
+ * read, only be enclosed: by reading the wall clock between two readings of the other.
+ * The distance that was found first is kept for as long as what is read later agrees with
+ * it, so that the same instant is the same time of day however often it is asked for, and
+ * order is kept.
+ */
+/* All-zero: nothing is known yet. One thread at a time. */
+struct rnp_wall_clock {
+	uint64_t low, width; /* ns; the distance is in [low, low + width] */
+	bool is_known;
 };
 
 struct rnp_cq {
@@ -142,6 +244,7 @@ struct rnp_cq {
 	uint32_t async_events;
 };
 
+/* -------------------------------------------------------------- queue pairs */
 struct rnp_srq {
 	struct ibv_srq base;
 	struct rnp_context *ctx;
@@ -184,15 +287,65 @@ struct rnp_qp {
 	uint8_t static_rate, alt_static_rate; /* enum ibv_rate */
 	unsigned flows;			      /* rules that steer here; engine lock */
 	struct rnp_xrcd *xrcd;		      /* of a target QP, or NULL */
-	struct rnp_wq *wq;		      /* whose queue this is, or NULL; see wq.h */
-	struct rnp_rwq_table *table;	      /* that it spreads frames over, or NULL */
-	struct rnp_rss *rss;		      /* how, if so; NULL without @table */
+	struct rnp_wq *wq;	     /* whose queue this is, or NULL; see struct rnp_wq */
+	struct rnp_rwq_table *table; /* that it spreads frames over, or NULL */
+	struct rnp_rss *rss;	     /* how, if so; NULL without @table */
 	/* Ring of all that have this QP of the device open, see ibv_open_qp(); engine
 	 * lock.
 	 */
 	struct rnp_qp *next_handle;
 	uint32_t async_events;	/* as in struct rnp_cq; engine lock */
 	struct rnp_wr_list *wr; /* ibv_wr_*() in the making; NULL: not asked for */
+};
+
+/* ---------------------------------------------------------------- receive work queues
+ * A work queue is a raw packet QP that only receives, whose number it has; the program
+ * does not see that QP. A QP with a table has no queues of its own and no states: what
+ * its flow rules match goes to a work queue of the table, see rss.h.
+ */
+
+struct rnp_wq {
+	struct ibv_wq base;
+	struct rnp_qp *queue;
+	unsigned tables; /* entries that name it; engine lock */
+};
+
+struct rnp_rwq_table {
+	struct ibv_rwq_ind_table base;
+	LIST_ENTRY(rnp_rwq_table) link; /* engine lock */
+	unsigned qps;			/* that spread over it; engine lock */
+	/* Constant. */
+	uint32_t size;
+	struct rnp_wq **wq;
+	void **core; /* their struct rn_qp */
+};
+
+/* ------------------------------------------------------------------ flow rules */
+enum {
+	RNP_COUNTER_POINTS = 32, /* attached to one counters object, and its indices */
+};
+
+/* One value to be counted, and where it is read. */
+struct rnp_counter_point {
+	enum ibv_counter_description desc;
+	uint32_t index;
+};
+
+struct rnp_counters {
+	struct ibv_counters base;
+	/* Guarded by the engine lock. */
+	struct rnp_tally tally;
+	struct rnp_counter_point point[RNP_COUNTER_POINTS];
+	unsigned points;
+	unsigned flows; /* that count here */
+};
+
+struct rnp_flow {
+	struct ibv_flow base;
+	struct rnp_qp *qp;
+	struct rnp_counters *counters; /* or NULL */
+	struct rnp_rule rule;
+	LIST_ENTRY(rnp_flow) link; /* of the context; engine lock */
 };
 
 /* For what returns an errno, 0 if it succeeds: a program may look there, too. */
@@ -209,6 +362,12 @@ static inline struct rnp_context *to_rnp_context(struct ibv_context *c)
 	return (struct rnp_context *)c;
 }
 static inline struct rnp_mr *to_rnp_mr(struct rnp_abi_mr *mr) { return (struct rnp_mr *)mr; }
+static inline struct rnp_mw *to_rnp_mw(struct ibv_mw *mw) { return (struct rnp_mw *)mw; }
+static inline struct rnp_wq *to_rnp_wq(struct ibv_wq *wq) { return (struct rnp_wq *)wq; }
+static inline struct rnp_counters *to_rnp_counters(struct ibv_counters *counters)
+{
+	return (struct rnp_counters *)counters;
+}
 static inline struct rnp_ah *to_rnp_ah(struct ibv_ah *ah) { return (struct rnp_ah *)ah; }
 static inline struct rnp_cq *to_rnp_cq(struct ibv_cq *cq) { return (struct rnp_cq *)cq; }
 static inline struct rnp_srq *to_rnp_srq(struct ibv_srq *srq) { return (struct rnp_srq *)srq; }
@@ -294,6 +453,48 @@ int rnp_query_port(struct ibv_context *context, uint8_t port_num,
 int rnp_query_rt_values(struct ibv_context *context, struct ibv_values_ex *values);
 
 /* ------------------------------------------------------------------------------ pd.c */
+/* Count one more object on this handle and in its domain, or one less. A handle that was
+ * unimported meanwhile is freed with its last object.
+ */
+void rnp_pd_get(struct ibv_pd *pd);
+void rnp_pd_put(struct ibv_pd *pd);
+
+/* A handle on @pd, which has been counted in @pd->held; NULL if memory is short. */
+struct rnp_pd_handle *rnp_pd_new_handle(struct ibv_context *context, struct rnp_pd *pd);
+
+/* Out of the device: no handle opens it any more; engine lock held. */
+void rnp_pd_detach(struct rnp_context *ctx, struct rnp_pd *pd);
+
+/**
+ * rnp_buffer_alloc() - Memory for an object
+ * @buf:	Out; @buf->resource and @buf->len are filled in by the caller
+ * @pd:		What the object is made on, or NULL
+ * @align:	Bytes, a power of two, at least 8
+ *
+ * Asks the allocator of @pd, if it is a parent domain that has one. Lock not held: the
+ * allocator may call verbs. The memory is zeroed.
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int rnp_buffer_alloc(struct rnp_buffer *buf, struct ibv_pd *pd, size_t align);
+
+/* Before rnp_pd_put() of the object. Lock not held. Harmless without memory. */
+void rnp_buffer_free(struct rnp_buffer *buf);
+
+/**
+ * rnp_av_from_attr() - Judge and convert an address
+ * @dev:	Whose GID table @attr refers to
+ * @av:		Out; untouched on failure
+ *
+ * Return: 0; -EINVAL: no GRH (RoCE has no other address), port not 1, an unused entry of
+ *	   the GID table, an unspecified destination, addresses of different families.
+ *	   A multicast destination is right for UD only.
+ */
+int rnp_av_from_attr(const struct rn_netdev *dev, const struct ibv_ah_attr *attr,
+		     struct rn_av *av);
+
+void rnp_av_to_attr(const struct rn_av *av, struct ibv_ah_attr *attr);
+
 struct ibv_pd *rnp_alloc_pd(struct ibv_context *context);
 int rnp_dealloc_pd(struct ibv_pd *base);
 struct ibv_td *rnp_alloc_td(struct ibv_context *context, struct ibv_td_init_attr *attr);
@@ -329,6 +530,12 @@ void rnp_mr_release(struct rnp_mr *mr, unsigned holders);
 int rnp_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t flags,
 		  struct ibv_sge *sg_list, uint32_t num_sge);
 
+struct ibv_mw *rnp_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type);
+int rnp_dealloc_mw(struct ibv_mw *base);
+
+/* Remove from the device; engine lock held. */
+void rnp_mw_detach(struct rnp_mw *mw);
+
 /* ------------------------------------------------------------------------------ dm.c */
 struct ibv_dm *rnp_alloc_dm(struct ibv_context *context, struct ibv_alloc_dm_attr *attr);
 int rnp_free_dm(struct ibv_dm *base);
@@ -354,6 +561,18 @@ int rnp_poll_cq(struct ibv_cq *base, int num_entries, struct ibv_wc *wc);
 /* CQEs of a QP that was reset or destroyed are not for the program. Engine lock held. */
 void rnp_cq_skip_qp(struct rnp_cq *cq, uint32_t qpn);
 
+void rnp_wc_from_cqe(struct ibv_wc *wc, const struct rn_cqe *cqe);
+
+/**
+ * rnp_wall_clock_at() - The time of day of an instant
+ * @mono_ns:	The instant, of CLOCK_MONOTONIC
+ *
+ * Return: CLOCK_REALTIME in ns, wrong by half the time at most that reading both clocks
+ *	   took at the quickest of some tries; by what the wall clock shows now, if it was
+ *	   set since the instant.
+ */
+uint64_t rnp_wall_clock_at(struct rnp_wall_clock *c, uint64_t mono_ns);
+
 /* --------------------------------------------------------------------------- event.c */
 extern const struct rnp_engine_hooks rnp_hooks;
 void rnp_cq_event(struct ibv_cq *base);
@@ -365,7 +584,7 @@ struct rnp_channel *rnp_channel_get(struct rnp_context *ctx,
 				    const struct ibv_comp_channel *key);
 void rnp_channel_put(struct rnp_context *ctx, struct rnp_channel *channel);
 
-/* ----------------------------------------------------------- qp.c, qp_attr.c, post.c */
+/* ------------------------------------------------------------------ qp.c, qp_attr.c */
 struct ibv_qp *rnp_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr);
 struct ibv_qp *rnp_create_qp_ex(struct ibv_context *context,
 				struct ibv_qp_init_attr_ex *ex);
@@ -382,10 +601,6 @@ int rnp_set_ece(struct ibv_qp *base, struct ibv_ece *ece);
 int rnp_query_ece(struct ibv_qp *base, struct ibv_ece *ece);
 int rnp_query_qp_data_in_order(struct ibv_qp *base, enum ibv_wr_opcode op,
 			       uint32_t flags);
-int rnp_post_send(struct ibv_qp *base, struct ibv_send_wr *wr,
-		  struct ibv_send_wr **bad_wr);
-int rnp_post_recv(struct ibv_qp *base, struct ibv_recv_wr *wr,
-		  struct ibv_recv_wr **bad_wr);
 /* Its CQEs are not for the program any more; engine lock held. */
 void rnp_qp_skip_cqes(struct rnp_qp *qp);
 void rnp_qp_detach(struct rnp_qp *qp);
@@ -396,15 +611,44 @@ struct rnp_qp *rnp_qp_create_queue(struct rnp_wq *wq, struct ibv_wq_init_attr *i
 struct rnp_qp *rnp_qp_alloc(struct rnp_context *ctx, struct ibv_pd *pd,
 			    const struct ibv_qp_init_attr *attr);
 
-/* ---------------------------------------------------------------------- srq.c, xrc.c */
+/**
+ * rnp_qp_attr_from() - Convert what a program wants to change
+ * @dev:	Whose GID table attr->ah_attr refers to
+ * @mask:	enum ibv_qp_attr_mask; only fields named there are looked at
+ * @out:	Out; undefined on failure
+ *
+ * Return: 0; -EINVAL: a value that the core has no form for (state, MTU), capabilities;
+ *	   what rnp_av_from_attr() returns. rn_qp_modify() judges the rest.
+ */
+int rnp_qp_attr_from(const struct rn_netdev *dev, const struct ibv_qp_attr *attr,
+		     uint32_t mask, struct rn_qp_attr *out);
+
+/* All of @attr but cap, which the core does not know. */
+void rnp_qp_attr_to(const struct rn_qp_attr *in, struct ibv_qp_attr *attr);
+
+/* ---------------------------------------------------------------------------- post.c */
+int rnp_post_send(struct ibv_qp *base, struct ibv_send_wr *wr,
+		  struct ibv_send_wr **bad_wr);
+int rnp_post_recv(struct ibv_qp *base, struct ibv_recv_wr *wr,
+		  struct ibv_recv_wr **bad_wr);
+int rnp_post_srq_recv(struct ibv_srq *base, struct ibv_recv_wr *wr,
+		      struct ibv_recv_wr **bad_wr);
+/* Type 1. The new key is in @mw->rkey when the request has been posted, and is good from
+ * its completion on.
+ */
+int rnp_bind_mw(struct ibv_qp *base, struct ibv_mw *mw, struct ibv_mw_bind *bind);
+/* Prepare for ibv_wr_*(): 0, EOPNOTSUPP for an operation that this type has not, ENOMEM.
+ */
+int rnp_wr_init(struct rnp_qp *qp, uint64_t send_ops_flags);
+void rnp_wr_fini(struct rnp_qp *qp);
+
+/* ----------------------------------------------------------------------------- srq.c */
 struct ibv_srq *rnp_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr);
 struct ibv_srq *rnp_create_srq_ex(struct ibv_context *context,
 				  struct ibv_srq_init_attr_ex *attr);
 int rnp_modify_srq(struct ibv_srq *base, struct ibv_srq_attr *attr, int mask);
 int rnp_query_srq(struct ibv_srq *base, struct ibv_srq_attr *attr);
 int rnp_get_srq_num(struct ibv_srq *base, uint32_t *srq_num);
-int rnp_post_srq_recv(struct ibv_srq *base, struct ibv_recv_wr *wr,
-		      struct ibv_recv_wr **bad_wr);
 int rnp_destroy_srq(struct ibv_srq *base);
 void rnp_srq_detach(struct rnp_srq *srq);
 struct ibv_xrcd *rnp_open_xrcd(struct ibv_context *context,
@@ -414,7 +658,7 @@ int rnp_close_xrcd(struct ibv_xrcd *base);
 void rnp_xrcd_detach(struct rnp_xrcd *xrcd);
 struct ibv_qp *rnp_open_qp(struct ibv_context *context, struct ibv_qp_open_attr *attr);
 
-/* --------------------------------------------------------------------------- mcast.c */
+/* ------------------------------------------------------------------------ steering.c */
 int rnp_attach_mcast(struct ibv_qp *base, const union ibv_gid *gid, uint16_t lid);
 int rnp_detach_mcast(struct ibv_qp *base, const union ibv_gid *gid, uint16_t lid);
 /* Before the QP leaves the device; engine lock held. */
@@ -422,14 +666,6 @@ void rnp_mcast_detach_all(struct rnp_qp *qp);
 /* In a fork child: the local memory alone. */
 void rnp_mcast_free_all(struct rnp_qp *qp);
 
-/* ------------------------------------------------------------------------------ wr.c */
-/* Prepare for ibv_wr_*(): 0, EOPNOTSUPP for an operation that this type has not, ENOMEM.
- */
-int rnp_wr_init(struct rnp_qp *qp, uint64_t send_ops_flags);
-void rnp_wr_fini(struct rnp_qp *qp);
-
-/* ---------------------------------------------------------------------------- flow.c */
-struct rnp_flow;
 struct ibv_flow *rnp_create_flow(struct ibv_qp *base, struct ibv_flow_attr *attr);
 int rnp_destroy_flow(struct ibv_flow *base);
 /* As rnp_mr_detach(), before its QP. */
@@ -443,7 +679,6 @@ int rnp_attach_counters_point_flow(struct ibv_counters *base,
 int rnp_read_counters(struct ibv_counters *base, uint64_t *values, uint32_t count,
 		      uint32_t flags);
 
-/* ------------------------------------------------------------------------------ wq.c */
 struct ibv_wq *rnp_create_wq(struct ibv_context *context, struct ibv_wq_init_attr *attr);
 int rnp_modify_wq(struct ibv_wq *base, struct ibv_wq_attr *attr);
 int rnp_destroy_wq(struct ibv_wq *base);

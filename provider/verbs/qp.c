@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "provider.h"
 #include "provider/engine/trace_points.h"
 #include "provider/raw/raw_socket.h"
-#include "wq.h"
 
 #define SAME(ours, theirs) static_assert((int)(ours) == (int)(theirs), "verbs numbers")
 

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* qp_attr.c - attributes and states of queue pairs: ibv_modify_qp(), ibv_query_qp(). */
-#include "qp_attr.h"
+#include "provider.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-#include "pd.h"
-#include "provider.h"
 #include "provider/engine/path.h"
 #include "provider/engine/trace_points.h"
 

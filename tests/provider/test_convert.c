@@ -9,13 +9,10 @@
 
 #include <cmocka.h>
 
-#include "provider/verbs/cq.h"
+#include "provider/verbs/library.h"
 #include "provider/verbs/mr.h"
-#include "provider/verbs/newer_verbs.h"
-#include "provider/verbs/pd.h"
 #include "provider/verbs/post.h"
 #include "provider/verbs/provider.h"
-#include "provider/verbs/qp_attr.h"
 
 /* GID 0 is 127.0.0.1, GID 1 is ::1, the others are unused. */
 static const struct rn_netdev device = {

@@ -12,8 +12,7 @@
 #include <unistd.h>
 
 #include "provider/raw/rss.h"
-#include "provider/verbs/mw.h"
-#include "provider/verbs/wq.h"
+#include "provider/verbs/provider.h"
 
 /* ----------------------------------------------------- what could not be made */
 static void qp_without_a_number_leaves_nothing_behind(void **state)

@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "provider/verbs/newer_verbs.h"
-#include "provider/verbs/wr.h"
+#include "provider/verbs/library.h"
+#include "provider/verbs/post.h"
 
 /* struct ibv_qp_ex of releases 36, 44 and 45, bytes. */
 enum {

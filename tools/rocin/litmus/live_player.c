@@ -301,7 +301,7 @@ static void atomic_side(const struct rn_live *l, const struct rn_litmus_instr *i
 		wr->wr.atomic.swap = (uint64_t)value_of(&in->value2, reg);
 }
 
-/* As provider/verbs/newer_verbs.h says: the library may be too old for ibv_wr_flush(). */
+/* As provider/verbs/library.h says: the library may be too old for ibv_wr_flush(). */
 static void flush_side(const struct rn_live *l, const struct rn_litmus_instr *in,
 		       unsigned peer_nic, struct ibv_send_wr *wr)
 {
