@@ -14,7 +14,7 @@
 #include "cmd_ioctl.h"
 #include "driver_abi.h"
 #include "ops.h"
-#include "provider/engine/fd.h"
+#include "transport/io/host/own_fd.h"
 #include "provider/verbs/provider.h"
 #include "transport/io/host/sentence.h"
 

@@ -16,8 +16,8 @@
 #include <unistd.h>
 
 #include "engine_internal.h"
-#include "fd.h"
 #include "transport/io/host/log.h"
+#include "transport/io/host/own_fd.h"
 #include "transport/io/host/sentence.h"
 #include "transport/io/rocind/rocind_client.h"
 
@@ -35,99 +35,6 @@ static void __attribute__((constructor)) note_affinity(void)
 {
 	has_process_cpus =
 		sched_getaffinity(getpid(), sizeof(process_cpus), &process_cpus) == 0;
-}
-
-/* ------------------------------------------------------------------------ the set */
-int rnp_background_add(struct rnp_engine *e, int fd, enum rnp_tag tag, bool on)
-{
-	return rnp_wait_add(&e->wait, fd, tag, on);
-}
-
-static int switch_all(struct rnp_engine *e, bool on)
-{
-	int rc = 0;
-
-	for (unsigned i = 0; i < RN_GID_MAX && !rc; i++)
-		rc = rnp_wait_switch(&e->wait, rn_udp_fd(e->wire.udp, i), on);
-	if (!rc)
-		rc = rnp_wait_switch(&e->wait, rn_udp_groups_fd(e->wire.udp), on);
-	if (!rc)
-		rc = rnp_wait_switch(&e->wait, rnp_raw_fd(&e->raw), on);
-	return rc;
-}
-
-bool rnp_background_listen(struct rnp_engine *e, bool on)
-{
-	if (switch_all(e, on) == 0)
-		return true;
-	/* Some alone would wake the thread for what is not its turn. */
-	switch_all(e, false);
-	return false;
-}
-
-void rnp_background_rest(struct rnp_engine *e)
-{
-	rnp_wait_rest(&e->wait);
-}
-
-void rnp_background_remove(struct rnp_engine *e, int fd)
-{
-	rnp_wait_remove(&e->wait, fd);
-}
-
-void rnp_background_set_timer(struct rnp_engine *e, rn_ns at)
-{
-	/* A time of 0 would disarm it. */
-	struct itimerspec its = { .it_value = { .tv_sec = at / 1000000000,
-						.tv_nsec = at % 1000000000 } };
-
-	if (atomic_load(&e->dead) && !rn_own_fd_is_there(e->timer_fd))
-		return;
-	timerfd_settime(e->timer_fd, TFD_TIMER_ABSTIME, &its, NULL);
-}
-
-/* ---------------------------------------------- programs of a real-time class */
-/* Who spins there keeps its processor from everybody below, and from its equals for a
- * tenth of a second or for ever. A network card needs no processor; the background thread
- * does, to receive what such a program waits for. So it gets a priority above those of
- * the program's threads. It sleeps unless there is something to do, and then runs for
- * microseconds.
- */
-static void tell_priority(struct rnp_engine *e, uint32_t what)
-{
-	__atomic_store_n(&e->stats.page->realtime, what, __ATOMIC_RELAXED);
-}
-
-static void raise_thread(struct rnp_engine *e)
-{
-	const struct sched_param param = { .sched_priority = e->realtime };
-	int rc = pthread_setschedparam(e->thread, SCHED_RR, &param);
-
-	tell_priority(e, rc ? RN_STATS_REALTIME_REFUSED : (uint32_t)e->realtime);
-	if (rc)
-		rn_log(RN_LOG_WARN,
-		       "%s: cannot receive while the program spins in a real-time class: "
-		       "priority %d is refused (%s); raise ulimit -r",
-		       e->netdev.ibdev, e->realtime, strerrordesc_np(rc));
-}
-
-void rnp_realtime_follow(struct rnp_engine *e)
-{
-	int policy = sched_getscheduler(0), most = sched_get_priority_max(SCHED_RR);
-	struct sched_param param;
-
-	if (policy < 0 || !e->has_thread)
-		return;
-	policy &= ~SCHED_RESET_ON_FORK;
-	if ((policy != SCHED_FIFO && policy != SCHED_RR) || sched_getparam(0, &param) < 0)
-		return;
-	if (param.sched_priority < most)
-		param.sched_priority++;
-	/* What was refused is not asked for again. */
-	if (param.sched_priority <= e->realtime)
-		return;
-	e->realtime = param.sched_priority;
-	raise_thread(e);
 }
 
 /* --------------------------------------------------------------------- the thread */
@@ -295,8 +202,8 @@ static int open_descriptors(struct rnp_engine *e, char *err, size_t err_len)
 	int rc = 0;
 
 	e->timer_fd =
-		rnp_fd_own(timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC));
-	e->wake_fd = rnp_fd_own(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
+		rn_fd_own(timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC));
+	e->wake_fd = rn_fd_own(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
 	if (e->timer_fd < 0 || e->wake_fd < 0)
 		return -errno;
 	rc = open_wait(e, err, err_len);
@@ -337,16 +244,6 @@ int rnp_background_start(struct rnp_engine *e, char *err, size_t err_len)
 	close_descriptors(e);
 	return rn_fail(err, err_len, rc, "cannot start the background thread of %s: %s",
 		       e->netdev.ibdev, strerrordesc_np(-rc));
-}
-
-void rnp_background_wake(struct rnp_engine *e)
-{
-	uint64_t one = 1;
-
-	if (e->wake_fd < 0 || !rn_own_fd_is_there(e->wake_fd))
-		return;
-	/* It may be awake already. */
-	(void)!write(e->wake_fd, &one, sizeof(one));
 }
 
 /* False: the thread sleeps for ever, as all that would wake it was closed by the program.

@@ -17,7 +17,6 @@
 #include "rocin/netdev.h"
 #include "transport/io/host/log.h"
 #include "transport/io/host/sentence.h"
-#include "wire.h"
 
 enum {
 	RCVBUF_WANTED = 8 << 20,
@@ -95,70 +94,9 @@ void rnp_process_unlock(struct rnp_process *p)
 	pthread_mutex_unlock(&p->lock);
 }
 
-/* ------------------------------------------------------------------- QP numbers */
-static bool is_busy(const struct rnp_qpns *q, uint32_t counter)
-{
-	return (q->busy[counter / 64] >> counter % 64 & 1) != 0;
-}
-
-static void flip(struct rnp_qpns *q, uint32_t counter)
-{
-	q->busy[counter / 64] ^= 1ull << counter % 64;
-}
-
-static void wake_oldest(struct rnp_qpns *q)
-{
-	flip(q, q->rest[q->rest_head++ % RNP_QPN_RESTING].counter);
-}
-
-static void wake_rested(struct rnp_qpns *q, rn_ns now)
-{
-	while (q->rest_head != q->rest_tail &&
-	       now - q->rest[q->rest_head % RNP_QPN_RESTING].since >= RNP_QPN_REST)
-		wake_oldest(q);
-}
-
-void rnp_qpns_init(struct rnp_qpns *q, unsigned slot, uint32_t counter)
-{
-	assert(slot >= 1 && slot <= 255);
-	assert(counter >= 1 && counter < RNP_QPN_COUNTERS);
-	memset(q, 0, sizeof(*q));
-	q->slot = slot;
-	q->next = counter;
-	flip(q, 0); /* QPNs below 256 are not ours */
-}
-
-int rnp_qpns_take(struct rnp_qpns *q, rn_ns now, uint32_t *qpn)
-{
-	wake_rested(q, now);
-	for (uint32_t tries = 0; tries < RNP_QPN_COUNTERS; tries++) {
-		uint32_t counter = q->next;
-
-		q->next = (q->next + 1) % RNP_QPN_COUNTERS;
-		/* The last number of slot 255 stands for all members of a multicast. */
-		if (is_busy(q, counter) || (counter << 8 | q->slot) == 0xffffff)
-			continue;
-		flip(q, counter);
-		q->live++;
-		*qpn = counter << 8 | q->slot;
-		return 0;
-	}
-	return -ENOMEM;
-}
-
-void rnp_qpns_give(struct rnp_qpns *q, rn_ns now, uint32_t qpn)
-{
-	assert((qpn & 0xff) == q->slot && is_busy(q, qpn >> 8));
-	if (q->rest_tail - q->rest_head == RNP_QPN_RESTING)
-		wake_oldest(q);
-	q->rest[q->rest_tail % RNP_QPN_RESTING].counter = (uint16_t)(qpn >> 8);
-	q->rest[q->rest_tail++ % RNP_QPN_RESTING].since = now;
-	q->live--;
-}
-
 bool rnp_engine_forked(const struct rnp_engine *e)
 {
-	return atomic_load_explicit(&e->process->epoch, memory_order_relaxed) != e->epoch;
+	return rnp_is_inherited(e);
 }
 
 bool rnp_engine_dead(const struct rnp_engine *e)
@@ -218,15 +156,6 @@ static uint32_t probe_rcvbuf(int wanted)
 		size = RCVBUF_STOCK;
 	close(fd);
 	return (uint32_t)size;
-}
-
-/* rocind gives as much as it can; one may want to know how it is with less. */
-void rnp_engine_limit_socket(const struct rnp_engine *e, int fd)
-{
-	int size = (int)e->set.rcvbuf;
-
-	if (size && fd >= 0)
-		setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
 }
 
 static int find_netdev(struct rnp_engine *e, const char *ibdev, char *err, size_t err_len)
@@ -548,7 +477,7 @@ int rnp_engine_start(struct rnp_engine *e, const struct rn_attach *a, char *err,
 
 	for (unsigned i = 0; i < RN_GID_MAX; i++) {
 		sock[i] = i < a->sock_count ? a->sock[i] : -1;
-		rnp_engine_limit_socket(e, sock[i]);
+		rnp_limit_socket(e, sock[i]);
 	}
 	rc = rnp_wire_open(&e->wire, &cfg, has_local ? &local : NULL, &e->set, err,
 			   err_len);
@@ -619,26 +548,6 @@ int rnp_engine_attach(struct rnp_engine *e, char *err, size_t err_len)
 	if (rc && err)
 		rn_log(RN_LOG_ERROR, "%s", err);
 	return rc;
-}
-
-/* ---------------------------------------------------------------------- QP numbers */
-int rnp_engine_new_qpn(struct rnp_engine *e, uint32_t *qpn)
-{
-	assert(e->attached);
-	return rnp_qpns_take(&e->qpns, rnp_engine_now(), qpn);
-}
-
-struct rn_stats_qp *rnp_engine_stats_qp(struct rnp_engine *e)
-{
-	return rnp_stats_take(&e->stats);
-}
-
-void rnp_engine_retire_qp(struct rnp_engine *e, struct rn_qp *qp, struct rn_stats_qp *rec)
-{
-	rnp_policy_forget(&e->policy, qp);
-	rnp_qpns_give(&e->qpns, rnp_engine_now(), rn_qp_qpn(qp));
-	rn_qp_set_stats(qp, NULL);
-	rnp_stats_give(&e->stats, rec);
 }
 
 /* -------------------------------------------------------------- multicast groups */

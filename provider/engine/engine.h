@@ -15,6 +15,7 @@
 #include "rocin/transport.h"
 
 struct rnp_engine;
+struct rnp_path_mtu;
 struct rnp_pcie;
 struct rnp_raw_link;
 
@@ -87,6 +88,29 @@ struct rnp_raw_link *rnp_engine_raw(struct rnp_engine *e); /* use with the lock 
 void rnp_engine_close_raw(struct rnp_engine *e);
 bool rnp_engine_dead(const struct rnp_engine *e); /* device fatal was raised */
 
+/**
+ * rnp_port_mtu() - Path MTU that the interface of a device carries now
+ *
+ * Return: bytes, 256 .. 4096, never more than when the device was opened: its buffers are
+ *	   made for that. The same if the interface cannot be asked.
+ */
+uint32_t rnp_port_mtu(const struct rn_netdev *dev);
+
+/**
+ * rnp_path_carries() - Does the kernel send packets of a path MTU to an address?
+ * @av:		Address vector of @dev
+ * @path_mtu:	Bytes of payload
+ *
+ * The MTU of the interface may have become smaller, the route may have an MTU of its own,
+ * or a router may have said that it carries less. No packet is sent. Thousands of QPs ask
+ * by one socket for each address of the device, which looks for the route anew each time.
+ *
+ * Return: false if the kernel would refuse them; true if it would not, or if that cannot
+ *	   be found out.
+ */
+bool rnp_path_carries(struct rnp_path_mtu *p, const struct rn_netdev *dev,
+		      const struct rn_av *av, uint32_t path_mtu);
+
 void rnp_engine_lock(struct rnp_engine *e);
 void rnp_engine_unlock(struct rnp_engine *e);
 
@@ -126,9 +150,6 @@ static inline void rnp_posted_add(struct rnp_posted *posted, const struct rn_sen
  */
 void rnp_engine_posted(struct rnp_engine *e, struct rn_qp *qp,
 		       const struct rnp_posted *posted);
-
-/* Give a socket of rocind the receive buffer that the settings ask for. */
-void rnp_engine_limit_socket(const struct rnp_engine *e, int fd);
 
 /* Whether ACKs tell how many receives are posted (ROCIN_CREDITS). */
 bool rnp_engine_tells_credits(const struct rnp_engine *e);

@@ -20,6 +20,7 @@
 #include "rocin/wire.h"
 #include "trace_points.h"
 #include "transport/io/capture/net_capture.h"
+#include "transport/io/fault/net_fault.h"
 #include "transport/io/memory/mem_direct.h"
 
 enum {
@@ -58,6 +59,11 @@ rn_ns rnp_engine_now(void)
 	return (rn_ns)ts.tv_sec * 1000000000 + ts.tv_nsec;
 }
 
+static void tell_core_time(struct rnp_engine *e, rn_ns now)
+{
+	e->clock.now = now;
+}
+
 static bool is_near(struct rnp_clock *c)
 {
 #if defined(__x86_64__)
@@ -78,7 +84,7 @@ static bool is_near(struct rnp_clock *c)
 static rn_ns nearly_now(struct rnp_engine *e)
 {
 	if (!is_near(&e->clock))
-		rnp_tell_time(e, rnp_engine_now());
+		tell_core_time(e, rnp_engine_now());
 	return e->clock.now;
 }
 
@@ -91,7 +97,7 @@ rn_ns rnp_engine_send_time(struct rnp_engine *e, const struct rn_qp *qp)
 {
 	if (rn_qp_state(qp) == RN_QPS_RTS)
 		return nearly_now(e);
-	rnp_tell_time(e, rnp_engine_now());
+	tell_core_time(e, rnp_engine_now());
 	return e->clock.now;
 }
 
@@ -221,7 +227,7 @@ static int send_packets(struct rnp_engine *e, rn_ns now, unsigned what, bool gat
 /* Transmit without receiving. @gather: leave the last super-packet open for more. */
 static void transmit(struct rnp_engine *e, rn_ns now, unsigned what, bool gather)
 {
-	rnp_tell_time(e, now);
+	tell_core_time(e, now);
 	if (!e->wire.net)
 		return;
 	e->is_blocked = send_packets(e, now, what, gather) != 0;
@@ -285,7 +291,7 @@ unsigned rnp_pump_step(struct rnp_engine *e, rn_ns now, unsigned drain,
 	unsigned found, what = RN_TX_WORK;
 	bool dry;
 
-	rnp_tell_time(e, now);
+	tell_core_time(e, now);
 	if (!e->wire.net) {
 		rnp_pump_events(e);
 		return 0;
@@ -330,7 +336,7 @@ static rn_ns next_deadline(const struct rnp_engine *e, rn_ns now)
 		at = earlier(at, rn_local_rest_due(e->wire.local));
 	at = earlier(at, rnp_wire_flush_due(&e->wire));
 	if (e->wire.fault)
-		at = earlier(at, rnp_fault_due(e, now));
+		at = earlier(at, rn_fault_due(e->wire.fault, now));
 	return at;
 }
 
@@ -518,7 +524,7 @@ void rnp_progress_app(struct rnp_engine *e)
 
 bool rnp_engine_poll(struct rnp_engine *e)
 {
-	if (rnp_engine_forked(e))
+	if (rnp_is_inherited(e))
 		return true;
 	if (pthread_mutex_trylock(&e->lock) != 0) {
 		atomic_store(&e->is_lively, false);
@@ -769,13 +775,13 @@ bool rnp_engine_linger(struct rnp_engine *e, bool (*has_entry)(void *arg), void 
 	bool lingers, found = false;
 	int cancel;
 
-	if (rnp_engine_forked(e))
+	if (rnp_is_inherited(e))
 		return has_entry(arg);
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-	rnp_engine_lock(e);
+	pthread_mutex_lock(&e->lock);
 	lingers = begin_linger_locked(e);
 	until = rnp_engine_now() + e->set.linger_ns;
-	rnp_engine_unlock(e);
+	pthread_mutex_unlock(&e->lock);
 
 	while (lingers && !found) {
 		found = has_entry(arg);
@@ -785,9 +791,9 @@ bool rnp_engine_linger(struct rnp_engine *e, bool (*has_entry)(void *arg), void 
 		rnp_engine_poll(e);
 	}
 
-	rnp_engine_lock(e);
+	pthread_mutex_lock(&e->lock);
 	end_linger_locked(e, lingers, found);
-	rnp_engine_unlock(e);
+	pthread_mutex_unlock(&e->lock);
 	pthread_setcancelstate(cancel, NULL);
 	return found || has_entry(arg);
 }

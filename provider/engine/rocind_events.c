@@ -6,11 +6,9 @@
 #include <unistd.h>
 
 #include "engine_internal.h"
-#include "sim/kernel/sysfs_tree.h"
 #include "transport/io/host/log.h"
 #include "transport/io/host/own_fd.h"
 #include "transport/io/rocind/rocind_client.h"
-#include "wire.h"
 
 /* -------------------------------------------------------------------- local wires */
 static int ask_for_wire(void *ctx, const struct rn_rocind_ends *ends, bool lost)
@@ -68,24 +66,6 @@ static void take_wire(struct rnp_engine *e, const struct rn_rocind_event *ev)
 }
 
 /* ------------------------------------------------------------------------- events */
-static void tell_owners(struct rnp_engine *e, int ibv_event_type)
-{
-	for (const struct rnp_owner *o = e->owners; o; o = o->next)
-		e->hooks->on_device_event(o->owner, ibv_event_type);
-}
-
-/* What changed is to be read from the files before the program hears of it. Processes
- * that share the tree write the same.
- */
-static void show(const struct rnp_engine *e)
-{
-	int rc = e->tree ? rn_sysfs_tree_update(e->tree, &e->netdev, 1) : 0;
-
-	if (rc)
-		rn_log(RN_LOG_WARN, "%s: port and GIDs in %s are out of date (errno %d)",
-		       e->netdev.ibdev, e->tree, -rc);
-}
-
 /* Nobody owns our port any more: the sockets go at once, so that a new rocind can have
  * it; then the program learns that its device is dead. What came before, such as the last
  * acknowledgement of a peer that ended with rocind, has come in time.
@@ -116,20 +96,20 @@ static void die(struct rnp_engine *e, bool robbed)
 	atomic_store(&e->dead, true);
 	rn_dev_error(e->dev, now);
 	rnp_pump_events(e);
-	tell_owners(e, IBV_EVENT_DEVICE_FATAL);
+	rnp_tell_owners(e, IBV_EVENT_DEVICE_FATAL);
 }
 
 static void set_gid(struct rnp_engine *e, unsigned idx, const struct rn_gid *gid,
 		    int sock)
 {
 	rnp_background_remove(e, rn_udp_fd(e->wire.udp, idx));
-	rnp_engine_limit_socket(e, sock);
+	rnp_limit_socket(e, sock);
 	rn_udp_set(e->wire.udp, idx, sock, gid);
 	e->gid[idx] = e->netdev.gid[idx] = *gid;
 	if (idx >= e->netdev.gid_count)
 		e->netdev.gid_count = idx + 1;
 	rn_dev_set_gid(e->dev, idx, gid);
-	show(e);
+	rnp_show_port(e);
 }
 
 static void add_gid(struct rnp_engine *e, const struct rn_rocind_event *ev)
@@ -143,7 +123,7 @@ static void add_gid(struct rnp_engine *e, const struct rn_rocind_event *ev)
 	if (ev->sock >= 0)
 		rnp_background_add(e, ev->sock, RNP_TAG_SOCKET,
 				   e->policy.turn == RNP_ARMED);
-	tell_owners(e, IBV_EVENT_GID_CHANGE);
+	rnp_tell_owners(e, IBV_EVENT_GID_CHANGE);
 }
 
 static void remove_gid(struct rnp_engine *e, const struct rn_rocind_event *ev)
@@ -153,16 +133,7 @@ static void remove_gid(struct rnp_engine *e, const struct rn_rocind_event *ev)
 	if (ev->gid_idx >= RN_GID_MAX)
 		return;
 	set_gid(e, ev->gid_idx, &none, -1);
-	tell_owners(e, IBV_EVENT_GID_CHANGE);
-}
-
-void rnp_set_link(struct rnp_engine *e, bool up)
-{
-	if (e->netdev.up == up)
-		return;
-	e->netdev.up = up;
-	show(e);
-	tell_owners(e, up ? IBV_EVENT_PORT_ACTIVE : IBV_EVENT_PORT_ERR);
+	rnp_tell_owners(e, IBV_EVENT_GID_CHANGE);
 }
 
 void rnp_look_at_descriptors(struct rnp_engine *e)

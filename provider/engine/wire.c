@@ -1,22 +1,30 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* wire.c - puts the parts together, and lets captures come and go. */
-#include "wire.h"
-
-#include <errno.h>
-#include <string.h>
-#include <unistd.h>
-
+/* wire.c - what is below the core of a device: the chain of back ends, which the engine
+ * builds and middleware.c extends; what the network carries now, which may be less than
+ * when it was asked; why a peer is silent, if its host says so by ICMP; and the link.
+ */
 #include "engine_internal.h"
-#include "pcie.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <infiniband/verbs.h>
+#include <net/if.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+
 #include "rocin/wire.h"
+#include "sim/kernel/sysfs_tree.h"
 #include "transport/io/capture/capture_log.h"
 #include "transport/io/capture/net_capture.h"
 #include "transport/io/capture/tap.h"
 #include "transport/io/fault/net_fault.h"
+#include "transport/io/host/gid_sockaddr.h"
 #include "transport/io/host/log.h"
+#include "transport/io/host/own_fd.h"
 #include "transport/io/host/sentence.h"
 #include "transport/io/memory/mem_direct.h"
-#include "transport/io/rocind/rocind_client.h"
+#include "transport/io/udp/icmp_probe.h"
 
 static int add_tap(struct rnp_wire *w, const struct rnp_settings *set, char *err,
 		   size_t err_len)
@@ -44,6 +52,15 @@ static int add_local(struct rnp_wire *w, const struct rn_local_cfg *local)
 	cfg.udp = w->udp;
 	w->local = rn_local_new(&cfg);
 	return w->local ? 0 : -ENOMEM;
+}
+
+/* rocind gives as much as it can; one may want to know how it is with less. */
+void rnp_limit_socket(const struct rnp_engine *e, int fd)
+{
+	int size = (int)e->set.rcvbuf;
+
+	if (size && fd >= 0)
+		setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
 }
 
 /* Who looks at packets on their way sees what they would be on a network. */
@@ -178,111 +195,208 @@ void rnp_compose_memory(struct rn_dev_cfg *cfg, const struct rnp_pcie *pcie)
 	cfg->before_ack = rnp_pcie_before_ack(pcie);
 }
 
-/* ----------------------------------------------------------------------- captures */
-static const struct rn_capture_host host = {
-	.sender = rnp_fault_find_sender,
-	.peer = rnp_fault_find_peer,
+/* ------------------------------------------------------------ what the network carries
+ */
+
+enum {
+	IPV4_LEN = 20,
+	IPV6_LEN = 40,
+	UDP_LEN = 8,
+	/* Of a packet with a full payload: a WRITE Only with immediate, over XRC. */
+	HEADERS = UDP_LEN + RN_BTH_LEN + RN_XRCETH_LEN + RN_RETH_LEN + RN_IMM_LEN +
+		  RN_ICRC_LEN,
 };
 
-/* What the core thinks. */
-static void hear(void *ctx, const struct rn_diagnostic *diagnostic,
-		 const struct rn_rx *rx)
+uint32_t rnp_port_mtu(const struct rn_netdev *dev)
 {
-	struct rnp_engine *e = ctx;
+	uint32_t mtu = rn_netdev_path_mtu(dev->mtu), now = mtu;
+	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	struct ifreq req = { 0 };
 
-	if (e->wire.capture)
-		rn_capture_diagnostic(e->wire.capture, diagnostic, rx);
+	if (fd < 0)
+		return mtu;
+	memcpy(req.ifr_name, dev->ifname, sizeof(req.ifr_name));
+	if (ioctl(fd, SIOCGIFMTU, &req) == 0)
+		now = rn_netdev_path_mtu((uint32_t)req.ifr_mtu);
+	rn_fd_close(fd);
+	if (now == 0) /* no path MTU is as small as that */
+		now = 256;
+	return now < mtu ? now : mtu;
 }
 
-void rnp_capture_tell(void *ctx, const struct rn_fault_news *news)
+static void close_path(int *fd)
 {
-	const struct rn_rx rx = { .data = news->packet, .len = news->len };
-	struct rn_diagnostic what = news->what;
-	struct rnp_engine *e = ctx;
-
-	if (!e->wire.capture)
-		return;
-	if (news->is_unsent) {
-		rn_capture_unsent(e->wire.capture, &what, news->flow, news->packet,
-				  news->len);
-		return;
-	}
-	if (news->len < RN_BTH_LEN)
-		return;
-	what.dest_qpn = rn_get_be24(news->packet + 5);
-	what.psn = rn_get_be24(news->packet + 9);
-	what.is_response = rn_capture_is_response(news->packet);
-	rn_capture_diagnostic(e->wire.capture, &what, &rx);
+	if (*fd > 0)
+		rn_fd_close(*fd);
+	*fd = 0;
 }
 
-static int add_middleware(struct rnp_engine *e)
+void rnp_path_mtu_close(struct rnp_path_mtu *p)
 {
-	if (!e->wire.capture) {
-		/* What was built in the wire's own memory leaves by it. */
-		(void)rnp_tx_batch_flush(&e->batch, e->wire.net);
-		if (rnp_wire_add_capture(&e->wire, &host, e))
-			return -ENOMEM;
-	}
-	rn_dev_set_diagnostic(e->dev, hear, e);
-	return 0;
+	for (unsigned i = 0; i < RN_GID_MAX; i++)
+		close_path(&p->path[i].fd);
 }
 
-int rnp_capture_start(struct rnp_engine *e, unsigned slot, char *err, size_t err_len)
+/* Bound, since the route may depend on it. Return: 0: none can be had. */
+static int open_path(const struct rn_gid *src, uint32_t ifindex)
 {
-	const struct rn_capture_origin origin = { .ibdev = e->netdev.ibdev,
-						  .ifname = e->netdev.ifname,
-						  .program = e->stats.page->comm,
-						  .pid = getpid(),
-						  .slot = slot };
-	struct rn_capture_log *log;
+	int fd = rn_fd_own(socket(rn_gid_is_ipv4(src) ? AF_INET : AF_INET6,
+				  SOCK_DGRAM | SOCK_CLOEXEC, 0));
+	union rn_sockaddr a;
+	socklen_t len = rn_gid_sockaddr_on(&a, src, 0, ifindex);
 
-	if (!e->set.pcap || !rn_capture_log_is_name(e->set.pcap))
+	if (fd > 0 && bind(fd, &a.sa, len) < 0)
+		close_path(&fd);
+	return fd > 0 ? fd : 0;
+}
+
+/* MTU of the path to an address, IP header included; 0: nobody knows. */
+static uint32_t ask(int fd, const struct rn_gid *dst, uint32_t ifindex)
+{
+	bool ipv4 = rn_gid_is_ipv4(dst);
+	union rn_sockaddr a;
+	socklen_t len = rn_gid_sockaddr_on(&a, dst, RN_ROCE_PORT, ifindex);
+	int mtu = 0;
+
+	/* Which looks for the route again; what it found before may be gone. */
+	if (connect(fd, &a.sa, len) < 0)
 		return 0;
-	log = rn_capture_log_open(e->set.pcap, &origin, err, err_len);
-	if (!log)
-		return -errno;
-	if (add_middleware(e)) {
-		rn_capture_log_close(log);
-		return rn_fail(err, err_len, -ENOMEM, "no memory for a capture");
-	}
-	rn_capture_set_log(e->wire.capture, log);
-	e->wire.log = log;
-	rn_log(RN_LOG_INFO, "packets are recorded in %s", rn_capture_log_path(log));
-	return 0;
+	len = sizeof(mtu);
+	if (getsockopt(fd, ipv4 ? IPPROTO_IP : IPPROTO_IPV6, ipv4 ? IP_MTU : IPV6_MTU,
+		       &mtu, &len) < 0)
+		return 0;
+	return mtu > 0 ? (uint32_t)mtu : 0;
 }
 
-static int add(struct rnp_engine *e, const struct rn_rocind_tap *tap)
+static uint32_t find_path_mtu(struct rnp_path_mtu *p, const struct rn_netdev *dev,
+			      const struct rn_av *av)
 {
-	const struct rn_capture_filter filter = { .qpn = tap->qpn,
-						  .snaplen = tap->snaplen };
+	const struct rn_gid *src = &dev->gid[av->sgid_index];
+	int *fd = &p->path[av->sgid_index].fd;
+	uint32_t mtu;
 
-	if (add_middleware(e))
-		return -ENOMEM;
-	return rn_capture_add(e->wire.capture, tap->id, tap->ring, tap->size, &filter);
+	if (memcmp(&p->path[av->sgid_index].src, src, sizeof(*src)) != 0)
+		close_path(fd);
+	p->path[av->sgid_index].src = *src;
+	if (!*fd)
+		*fd = open_path(src, dev->ifindex);
+	mtu = *fd ? ask(*fd, &av->dgid, dev->ifindex) : 0;
+	/* Perhaps the address was away meanwhile, or somebody has closed it. */
+	if (!mtu)
+		close_path(fd);
+	return mtu;
 }
 
-static void drop_if_idle(struct rnp_engine *e)
+bool rnp_path_carries(struct rnp_path_mtu *p, const struct rn_netdev *dev,
+		      const struct rn_av *av, uint32_t path_mtu)
 {
-	if (!e->wire.capture || !rn_capture_is_idle(e->wire.capture))
+	uint32_t ip = rn_gid_is_ipv4(&av->dgid) ? IPV4_LEN : IPV6_LEN;
+	uint32_t mtu = find_path_mtu(p, dev, av);
+
+	if (mtu == 0 || mtu >= ip + HEADERS + path_mtu)
+		return true;
+	rn_log(RN_LOG_WARN,
+	       "%s: a path MTU of %u bytes is refused: packets of %u bytes go to its "
+	       "peer "
+	       "at most",
+	       dev->ibdev, path_mtu, mtu);
+	return false;
+}
+
+/* ---------------------------------------------------------------- the ICMP probe */
+enum {
+	PAUSE_MS = 1000, /* hosts limit the rate of what they say by ICMP */
+};
+
+void rnp_icmp_probe_init(struct rnp_icmp_probe *k)
+{
+	*k = (struct rnp_icmp_probe){ .fd = -1 };
+}
+
+void rnp_icmp_probe_end(struct rnp_icmp_probe *k)
+{
+	if (k->fd >= 0)
+		rn_fd_close(k->fd);
+	k->fd = -1;
+}
+
+/* Once for each peer, unless there are several in turn. */
+static void say(struct rnp_engine *e, int err)
+{
+	struct rnp_icmp_probe *k = &e->icmp_probe;
+	uint64_t *n = &e->stats.page->counter[RN_STAT_ICMP_REFUSED];
+	const char *meaning = rn_icmp_probe_meaning(err);
+	bool is_ipv4 = rn_gid_is_ipv4(&k->peer);
+	char peer[INET6_ADDRSTRLEN] = "?";
+
+	if (!meaning)
 		return;
-	rn_dev_set_diagnostic(e->dev, NULL, NULL);
-	rnp_wire_remove_capture(&e->wire);
+	__atomic_store_n(n, *n + 1, __ATOMIC_RELAXED);
+	if (memcmp(&k->said, &k->peer, sizeof(k->peer)) == 0)
+		return;
+	k->said = k->peer;
+	inet_ntop(is_ipv4 ? AF_INET : AF_INET6, k->peer.raw + (is_ipv4 ? 12 : 0), peer,
+		  sizeof(peer));
+	rn_log(RN_LOG_WARN, "%s: %s refuses packets: %s", e->netdev.ibdev, peer, meaning);
 }
 
-void rnp_capture_begin(struct rnp_engine *e, const struct rn_rocind_tap *tap)
+static void look_for_answer(struct rnp_engine *e)
 {
-	int rc = e->wire.net ? add(e, tap) : 0;
+	int err = e->icmp_probe.fd < 0 ? 0 : rn_icmp_probe_answer(e->icmp_probe.fd);
 
-	rn_rocind_close_tap(tap);
+	if (!err)
+		return;
+	say(e, err);
+	rnp_icmp_probe_end(&e->icmp_probe);
+}
+
+void rnp_icmp_probe_silent(struct rnp_engine *e, rn_ns now)
+{
+	struct rnp_icmp_probe *k = &e->icmp_probe;
+	struct rn_flow flow;
+
+	if (!rn_dev_silent(e->dev, &flow))
+		return;
+	look_for_answer(e);
+	if (now < k->next)
+		return;
+	rnp_icmp_probe_end(k);
+	k->next = now + RN_MSEC(PAUSE_MS);
+	k->peer = flow.dst;
+	if (!flow.ifindex)
+		flow.ifindex = e->netdev.ifindex;
+	k->fd = rn_icmp_probe_send(&flow);
+	if (k->fd < 0)
+		say(e, -k->fd);
+	else
+		look_for_answer(e);
+}
+
+/* -------------------------------------------------------------- the link of the device
+ */
+void rnp_tell_owners(struct rnp_engine *e, int ibv_event_type)
+{
+	for (const struct rnp_owner *o = e->owners; o; o = o->next)
+		e->hooks->on_device_event(o->owner, ibv_event_type);
+}
+
+/* What changed is to be read from the files before the program hears of it. Processes
+ * that share the tree write the same.
+ */
+void rnp_show_port(const struct rnp_engine *e)
+{
+	int rc = e->tree ? rn_sysfs_tree_update(e->tree, &e->netdev, 1) : 0;
+
 	if (rc)
-		rn_log(RN_LOG_WARN, "%s cannot be captured: %s", e->netdev.ibdev,
-		       strerrordesc_np(-rc));
-	drop_if_idle(e);
+		rn_log(RN_LOG_WARN, "%s: port and GIDs in %s are out of date (errno %d)",
+		       e->netdev.ibdev, e->tree, -rc);
 }
 
-void rnp_capture_end(struct rnp_engine *e, const struct rn_rocind_tap *tap)
+void rnp_set_link(struct rnp_engine *e, bool up)
 {
-	if (e->wire.capture)
-		rn_capture_remove(e->wire.capture, tap->id);
-	drop_if_idle(e);
+	if (e->netdev.up == up)
+		return;
+	e->netdev.up = up;
+	rnp_show_port(e);
+	rnp_tell_owners(e, up ? IBV_EVENT_PORT_ACTIVE : IBV_EVENT_PORT_ERR);
 }

@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "frame.h"
-#include "provider/engine/fd.h"
+#include "transport/io/host/own_fd.h"
 #include "rocin/raw_packet.h"
 #include "rocin/stats.h"
 #include "rocin/transport.h"
@@ -58,7 +58,7 @@ static struct sockaddr_ll address_of(const struct rnp_raw_link *l, uint16_t prot
 static int open_socket(void)
 {
 	int fd =
-		rnp_fd_own(socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+		rn_fd_own(socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
 
 	if (fd >= 0)
 		return fd;

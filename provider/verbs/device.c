@@ -22,9 +22,8 @@
 #include "library.h"
 #include "provider.h"
 #include "provider/engine/engine.h"
-#include "provider/engine/fd.h"
-#include "provider/engine/path.h"
 #include "rocin/mr.h"
+#include "transport/io/host/own_fd.h"
 #include "transport/io/host/sentence.h"
 
 /* ---------------------------------------------------------------- numbers and limits */

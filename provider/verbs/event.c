@@ -19,8 +19,8 @@
 #include <unistd.h>
 
 #include "provider.h"
-#include "provider/engine/fd.h"
 #include "transport/io/host/log.h"
+#include "transport/io/host/own_fd.h"
 
 /* ----------------------------------------------------------------------------- pipes */
 /* Opening /proc/self/fd/N gives a new description of the same pipe with flags of its own,
@@ -52,11 +52,10 @@ static ssize_t read_raw(int fd, void *buf, size_t len)
 	return (ssize_t)syscall(SYS_read, fd, buf, len);
 }
 
-/* The same as rnp_fd_own(), but with -errno. */
+/* Return: @fd or its duplicate above the standard descriptors, or -errno. */
 static int above_stdio(int fd)
 {
-	fd = rnp_fd_own(fd);
-	return fd < 0 ? -errno : fd;
+	return rn_own_fd_keep(rn_fd_raise(fd));
 }
 
 /* A description of its own of the pipe @fd, which may be anything from 0 on; or -errno.
@@ -87,10 +86,8 @@ int rnp_event_fd_new(void)
 		return -errno;
 	/* The program's, whose library closes it. */
 	fd = open_again(pair[0], 0);
-	if (fd >= 0) {
-		fd = rnp_fd_above_std(fd);
-		fd = fd < 0 ? -errno : fd;
-	}
+	if (fd >= 0)
+		fd = rn_fd_raise(fd);
 	rn_fd_close(pair[0]);
 	rn_fd_close(pair[1]);
 	return fd;

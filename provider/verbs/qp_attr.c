@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "provider/engine/path.h"
+#include "provider/engine/engine.h"
 #include "provider/engine/trace_points.h"
 
 /* -------------------------------------------------------- between verbs and the core */

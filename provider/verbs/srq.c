@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "provider.h"
-#include "provider/engine/fd.h"
+#include "transport/io/host/own_fd.h"
 
 enum {
 	RING_ALIGN = 64

@@ -176,12 +176,12 @@ static void sender_of_a_packet_is_known_by_both_number_and_address(void **state)
 	struct rn_flow flow = { .src = b->gid, .dst = ends[0].gid };
 
 	(void)state;
-	assert_int_equal(rnp_fault_find_sender(b->e, &flow, ends[0].qpn), b->qpn);
-	assert_int_equal(rnp_fault_find_sender(b->e, &flow, ends[0].qpn + 256), 0);
+	assert_int_equal(rnp_find_sender(b->e, &flow, ends[0].qpn), b->qpn);
+	assert_int_equal(rnp_find_sender(b->e, &flow, ends[0].qpn + 256), 0);
 	flow.dst.raw[15] ^= 1;
-	assert_int_equal(rnp_fault_find_sender(b->e, &flow, ends[0].qpn), 0);
+	assert_int_equal(rnp_find_sender(b->e, &flow, ends[0].qpn), 0);
 	flow.dst.raw[15] ^= 1;
-	assert_int_equal(rnp_fault_find_sender(b->e, &flow, ends[0].qpn), b->qpn);
+	assert_int_equal(rnp_find_sender(b->e, &flow, ends[0].qpn), b->qpn);
 }
 
 /* Counted from the first that the process could make; those below 256 are nobody's. */

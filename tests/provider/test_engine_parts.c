@@ -13,7 +13,6 @@
 
 #include "provider/engine/engine_internal.h"
 #include "provider/engine/settings.h"
-#include "provider/engine/stats_page.h"
 
 /* --------------------------------------------------------------------- settings */
 static const char *const names[] = { "ROCIN_NETDEVS", "ROCIN_GSO",	 "ROCIN_ICRC",

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "provider/engine/path.h"
+#include "provider/engine/engine_internal.h"
 
 enum {
 	LOOKUPS = 10000,
@@ -68,8 +68,8 @@ static void socket_that_was_closed_is_made_again(void **state)
 	(void)state;
 	assert_false(rnp_path_carries(&paths, loopback(), &av, 1 << 20));
 	/* By a program that closes what it does not know. */
-	assert_true(paths.way[0].fd > 2);
-	close(paths.way[0].fd);
+	assert_true(paths.path[0].fd > 2);
+	close(paths.path[0].fd);
 	assert_true(rnp_path_carries(&paths, loopback(), &av, 1 << 20)); /* not known */
 	assert_false(rnp_path_carries(&paths, loopback(), &av, 1 << 20));
 	rnp_path_mtu_close(&paths);
@@ -89,7 +89,7 @@ static void another_address_of_the_device_has_another_socket(void **state)
 	dev.gid[0] = ipv4(77);
 	assert_true(rnp_path_carries(&paths, &dev, &av, 4096));
 	assert_int_equal(made, before + 2);
-	assert_int_equal(getsockname(paths.way[0].fd, (struct sockaddr *)&name, &len), 0);
+	assert_int_equal(getsockname(paths.path[0].fd, (struct sockaddr *)&name, &len), 0);
 	assert_int_equal(((const uint8_t *)&name)[7], 77);
 	rnp_path_mtu_close(&paths);
 }

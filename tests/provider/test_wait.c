@@ -19,7 +19,7 @@
 
 #include <cmocka.h>
 
-#include "provider/engine/wait.h"
+#include "provider/engine/engine_internal.h"
 #include "tests/kit/io_kind.h"
 
 enum {

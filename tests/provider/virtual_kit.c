@@ -78,7 +78,7 @@ static void set_clock(rn_ns now, bool computes)
 	clock_now = now;
 	for (unsigned i = 0; i < 2; i++)
 		if (machine_ends[i].kit)
-			rnp_tell_time(machine_ends[i].kit->e, now);
+			machine_ends[i].kit->e->clock.now = now;
 }
 
 int __wrap_clock_gettime(clockid_t id, struct timespec *ts);

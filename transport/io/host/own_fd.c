@@ -125,6 +125,18 @@ int rn_fd_raise(int fd)
 	return high < 0 ? -err : high;
 }
 
+int rn_fd_own(int fd)
+{
+	if (fd < 0)
+		return fd;
+	fd = rn_fd_raise(fd);
+	if (fd < 0) {
+		errno = -fd;
+		return -1;
+	}
+	return rn_own_fd_keep(fd);
+}
+
 void rn_fd_close(int fd)
 {
 	int cancel_state;

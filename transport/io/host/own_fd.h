@@ -50,6 +50,11 @@ bool rn_own_fd_all_there(void);
  */
 int rn_fd_raise(int fd);
 
+/* Raises and keeps a descriptor that a system call has just made; -1 stays -1. Return: the
+ * descriptor, or -1 with errno.
+ */
+int rn_fd_own(int fd);
+
 /* close(), which is no cancellation point here; nothing if @fd was kept and is something
  * else now. (Not by syscall(2): ThreadSanitizer would take the next owner of the number
  * for this one.)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* fault.c - the device that rules about faults are for. */
-#include "fault.h"
-
+/* middleware.c - what comes and goes in front of the wire while a device is in use: rules
+ * about faults, those of the environment and those from rocind, and captures.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,13 +9,16 @@
 
 #include "engine_internal.h"
 #include "rocin/fail.h"
+#include "rocin/wire.h"
+#include "transport/io/capture/capture_log.h"
+#include "transport/io/capture/net_capture.h"
 #include "transport/io/fault/fault_rules.h"
 #include "transport/io/fault/net_fault.h"
 #include "transport/io/host/log.h"
 #include "transport/io/host/sentence.h"
-#include "wire.h"
+#include "transport/io/rocind/rocind_client.h"
 
-/* ----------------------------------------------------------------- what rules ask */
+/* ------------------------------------- what rules and captures ask about the device */
 static rn_ns tell_time(void *ctx)
 {
 	(void)ctx;
@@ -44,7 +47,7 @@ static bool is_sender(const struct rn_stats_qp *rec, const struct rn_flow *flow,
 }
 
 /* A packet of a connected QP does not name its sender: it is known by whom it is for. */
-uint32_t rnp_fault_find_sender(void *ctx, const struct rn_flow *flow, uint32_t dest_qpn)
+uint32_t rnp_find_sender(void *ctx, const struct rn_flow *flow, uint32_t dest_qpn)
 {
 	struct rnp_engine *e = ctx;
 	uint32_t *hint = &e->faults.cache[(dest_qpn ^ dest_qpn >> 8) % RNP_FAULT_CACHE];
@@ -61,7 +64,7 @@ uint32_t rnp_fault_find_sender(void *ctx, const struct rn_flow *flow, uint32_t d
 	return 0;
 }
 
-uint32_t rnp_fault_find_peer(void *ctx, uint32_t qpn)
+static uint32_t find_peer(void *ctx, uint32_t qpn)
 {
 	struct rnp_engine *e = ctx;
 	const struct rn_qp *qp = rn_dev_find_qp(e->dev, qpn);
@@ -112,6 +115,115 @@ static uint32_t find_sgid(void *ctx, const struct rn_gid *gid)
 	while (i < RN_GID_MAX && memcmp(&e->gid[i], gid, sizeof(*gid)) != 0)
 		i++;
 	return i;
+}
+
+/* ----------------------------------------------------------------------- captures */
+static const struct rn_capture_host capture_host = {
+	.sender = rnp_find_sender,
+	.peer = find_peer,
+};
+
+/* What the core thinks. */
+static void hear(void *ctx, const struct rn_diagnostic *diagnostic,
+		 const struct rn_rx *rx)
+{
+	struct rnp_engine *e = ctx;
+
+	if (e->wire.capture)
+		rn_capture_diagnostic(e->wire.capture, diagnostic, rx);
+}
+
+static void tell_capture(void *ctx, const struct rn_fault_news *news)
+{
+	const struct rn_rx rx = { .data = news->packet, .len = news->len };
+	struct rn_diagnostic what = news->what;
+	struct rnp_engine *e = ctx;
+
+	if (!e->wire.capture)
+		return;
+	if (news->is_unsent) {
+		rn_capture_unsent(e->wire.capture, &what, news->flow, news->packet,
+				  news->len);
+		return;
+	}
+	if (news->len < RN_BTH_LEN)
+		return;
+	what.dest_qpn = rn_get_be24(news->packet + 5);
+	what.psn = rn_get_be24(news->packet + 9);
+	what.is_response = rn_capture_is_response(news->packet);
+	rn_capture_diagnostic(e->wire.capture, &what, &rx);
+}
+
+static int add_middleware(struct rnp_engine *e)
+{
+	if (!e->wire.capture) {
+		/* What was built in the wire's own memory leaves by it. */
+		(void)rnp_tx_batch_flush(&e->batch, e->wire.net);
+		if (rnp_wire_add_capture(&e->wire, &capture_host, e))
+			return -ENOMEM;
+	}
+	rn_dev_set_diagnostic(e->dev, hear, e);
+	return 0;
+}
+
+int rnp_capture_start(struct rnp_engine *e, unsigned slot, char *err, size_t err_len)
+{
+	const struct rn_capture_origin origin = { .ibdev = e->netdev.ibdev,
+						  .ifname = e->netdev.ifname,
+						  .program = e->stats.page->comm,
+						  .pid = getpid(),
+						  .slot = slot };
+	struct rn_capture_log *log;
+
+	if (!e->set.pcap || !rn_capture_log_is_name(e->set.pcap))
+		return 0;
+	log = rn_capture_log_open(e->set.pcap, &origin, err, err_len);
+	if (!log)
+		return -errno;
+	if (add_middleware(e)) {
+		rn_capture_log_close(log);
+		return rn_fail(err, err_len, -ENOMEM, "no memory for a capture");
+	}
+	rn_capture_set_log(e->wire.capture, log);
+	e->wire.log = log;
+	rn_log(RN_LOG_INFO, "packets are recorded in %s", rn_capture_log_path(log));
+	return 0;
+}
+
+static int add_reader(struct rnp_engine *e, const struct rn_rocind_tap *tap)
+{
+	const struct rn_capture_filter filter = { .qpn = tap->qpn,
+						  .snaplen = tap->snaplen };
+
+	if (add_middleware(e))
+		return -ENOMEM;
+	return rn_capture_add(e->wire.capture, tap->id, tap->ring, tap->size, &filter);
+}
+
+static void drop_if_idle(struct rnp_engine *e)
+{
+	if (!e->wire.capture || !rn_capture_is_idle(e->wire.capture))
+		return;
+	rn_dev_set_diagnostic(e->dev, NULL, NULL);
+	rnp_wire_remove_capture(&e->wire);
+}
+
+void rnp_capture_begin(struct rnp_engine *e, const struct rn_rocind_tap *tap)
+{
+	int rc = e->wire.net ? add_reader(e, tap) : 0;
+
+	rn_rocind_close_tap(tap);
+	if (rc)
+		rn_log(RN_LOG_WARN, "%s cannot be captured: %s", e->netdev.ibdev,
+		       strerrordesc_np(-rc));
+	drop_if_idle(e);
+}
+
+void rnp_capture_end(struct rnp_engine *e, const struct rn_rocind_tap *tap)
+{
+	if (e->wire.capture)
+		rn_capture_remove(e->wire.capture, tap->id);
+	drop_if_idle(e);
 }
 
 /* --------------------------------------------------------------- what rules order */
@@ -201,17 +313,17 @@ static void show(void *ctx, const struct rn_fault_rules *rules)
 	show_all(ctx);
 }
 
-static const struct rn_fault_host host = {
+static const struct rn_fault_host fault_host = {
 	.now = tell_time,
-	.sender = rnp_fault_find_sender,
-	.peer = rnp_fault_find_peer,
+	.sender = rnp_find_sender,
+	.peer = find_peer,
 	.first_psn = find_first_psn,
 	.msn = find_msn,
 	.place = find_place,
 	.sgid = find_sgid,
 	.obey = obey,
 	.show = show,
-	.tell = rnp_capture_tell,
+	.tell = tell_capture,
 };
 
 /* ---------------------------------------------------------------------- the rules */
@@ -220,7 +332,8 @@ static int put_in(struct rnp_engine *e)
 	/* What the socket did not take may be half sent. */
 	bool has_begun = rnp_tx_batch_flush(&e->batch, e->wire.net) != 0;
 
-	return rnp_wire_add_fault(&e->wire, has_begun, e->stats.page->counter, &host, e);
+	return rnp_wire_add_fault(&e->wire, has_begun, e->stats.page->counter,
+				  &fault_host, e);
 }
 
 /* What waited for the rules that are gone reaches the device; then they cost nothing. */
@@ -303,12 +416,12 @@ int rnp_engine_judge_call(struct rnp_engine *e, unsigned call)
 	int cancel, error = 0;
 
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-	rnp_engine_lock(e);
+	pthread_mutex_lock(&e->lock);
 	if (e->faults.calls) {
 		error = rn_fault_judge_call(e->faults.calls, call);
 		show_all(e);
 	}
-	rnp_engine_unlock(e);
+	pthread_mutex_unlock(&e->lock);
 	pthread_setcancelstate(cancel, NULL);
 	return error;
 }
@@ -373,7 +486,6 @@ void rnp_fault_live(struct rnp_engine *e, int fd, uint64_t generation)
 
 	free(f->live);
 	f->live = fd >= 0 ? read_live(e, fd) : NULL;
-	f->generation = generation;
 	if (fd >= 0)
 		close(fd);
 	memset(page->seen, 0, sizeof(page->seen));
@@ -391,9 +503,4 @@ void rnp_fault_free(struct rnp_engine *e)
 	free(e->faults.live);
 	free(e->faults.calls);
 	e->faults = (struct rnp_faults){ 0 };
-}
-
-rn_ns rnp_fault_due(const struct rnp_engine *e, rn_ns now)
-{
-	return rn_fault_due(e->wire.fault, now);
 }

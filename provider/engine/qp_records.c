@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* stats_page.c - statistics of this process in a memfd. */
-#include "stats_page.h"
-
+/* qp_records.c - what each queue pair has in the engine: its number, and its record in
+ * the statistics page of this process and device.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -9,8 +9,71 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "fd.h"
+#include "engine_internal.h"
+#include "transport/io/host/own_fd.h"
 
+/* ------------------------------------------------------------------- QP numbers */
+static bool is_busy(const struct rnp_qpns *q, uint32_t counter)
+{
+	return (q->busy[counter / 64] >> counter % 64 & 1) != 0;
+}
+
+static void flip(struct rnp_qpns *q, uint32_t counter)
+{
+	q->busy[counter / 64] ^= 1ull << counter % 64;
+}
+
+static void wake_oldest(struct rnp_qpns *q)
+{
+	flip(q, q->rest[q->rest_head++ % RNP_QPN_RESTING].counter);
+}
+
+static void wake_rested(struct rnp_qpns *q, rn_ns now)
+{
+	while (q->rest_head != q->rest_tail &&
+	       now - q->rest[q->rest_head % RNP_QPN_RESTING].since >= RNP_QPN_REST)
+		wake_oldest(q);
+}
+
+void rnp_qpns_init(struct rnp_qpns *q, unsigned slot, uint32_t counter)
+{
+	assert(slot >= 1 && slot <= 255);
+	assert(counter >= 1 && counter < RNP_QPN_COUNTERS);
+	memset(q, 0, sizeof(*q));
+	q->slot = slot;
+	q->next = counter;
+	flip(q, 0); /* QPNs below 256 are not ours */
+}
+
+int rnp_qpns_take(struct rnp_qpns *q, rn_ns now, uint32_t *qpn)
+{
+	wake_rested(q, now);
+	for (uint32_t tries = 0; tries < RNP_QPN_COUNTERS; tries++) {
+		uint32_t counter = q->next;
+
+		q->next = (q->next + 1) % RNP_QPN_COUNTERS;
+		/* The last number of slot 255 stands for all members of a multicast. */
+		if (is_busy(q, counter) || (counter << 8 | q->slot) == 0xffffff)
+			continue;
+		flip(q, counter);
+		q->live++;
+		*qpn = counter << 8 | q->slot;
+		return 0;
+	}
+	return -ENOMEM;
+}
+
+void rnp_qpns_give(struct rnp_qpns *q, rn_ns now, uint32_t qpn)
+{
+	assert((qpn & 0xff) == q->slot && is_busy(q, qpn >> 8));
+	if (q->rest_tail - q->rest_head == RNP_QPN_RESTING)
+		wake_oldest(q);
+	q->rest[q->rest_tail % RNP_QPN_RESTING].counter = (uint16_t)(qpn >> 8);
+	q->rest[q->rest_tail++ % RNP_QPN_RESTING].since = now;
+	q->live--;
+}
+
+/* --------------------------------------------------------------- the statistics page */
 enum {
 	GROW = 64, /* records at first, then twice as many each time */
 	MAP_LEN = RN_STATS_QP_OFFSET + RNP_STATS_QP_MAX * (int)sizeof(struct rn_stats_qp),
@@ -42,13 +105,13 @@ static int open_for_readers(int fd)
 
 	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	ro = open(path, O_RDONLY | O_CLOEXEC);
-	return rnp_fd_own(ro);
+	return rn_fd_own(ro);
 }
 
 static void open_file(struct rnp_stats *s)
 {
 	s->share_fd = -1;
-	s->fd = rnp_fd_own(memfd_create("rocin-stats", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+	s->fd = rn_fd_own(memfd_create("rocin-stats", MFD_CLOEXEC | MFD_ALLOW_SEALING));
 	if (s->fd < 0)
 		return;
 	if (reserve(s, file_len(0))) {
@@ -139,4 +202,24 @@ void rnp_stats_give(struct rnp_stats *s, struct rn_stats_qp *rec)
 	s->used[i / 64] &= ~(1ull << i % 64);
 	if (i < s->hint)
 		s->hint = i;
+}
+
+/* --------------------------------------------------------- both, for a queue pair */
+int rnp_engine_new_qpn(struct rnp_engine *e, uint32_t *qpn)
+{
+	assert(e->attached);
+	return rnp_qpns_take(&e->qpns, rnp_engine_now(), qpn);
+}
+
+struct rn_stats_qp *rnp_engine_stats_qp(struct rnp_engine *e)
+{
+	return rnp_stats_take(&e->stats);
+}
+
+void rnp_engine_retire_qp(struct rnp_engine *e, struct rn_qp *qp, struct rn_stats_qp *rec)
+{
+	rnp_policy_forget(&e->policy, qp);
+	rnp_qpns_give(&e->qpns, rnp_engine_now(), rn_qp_qpn(qp));
+	rn_qp_set_stats(qp, NULL);
+	rnp_stats_give(&e->stats, rec);
 }
