@@ -7,10 +7,9 @@
  *   progress.c	       the time, one step of the device, and the loop around the policy
  *   background.c      the background thread
  *   wait.c	       what the background thread sleeps on, its timer and its priority
- *   rocind_events.c   what rocind says: addresses, link, local wires, its end
+ *   rocind_events.c   what comes and goes: link, addresses, local wires, captures, faults
  *   tx_batch.c	       joins packets into super-packets
- *   wire.c	       the back ends below the core, what the network carries, the link
- *   middleware.c      rules about faults, and captures
+ *   wire.c	       the back ends below the core, and what the network carries
  *   pcie.c	       finds the library of the simulated PCIe hierarchy
  *   settings.c	       settings from the environment
  *
@@ -349,6 +348,16 @@ void rnp_progress_memory(struct rnp_engine *e);
 /* In RNP_ARMED the timer carries the deadlines of the core, which may have changed. */
 void rnp_progress_deadline(struct rnp_engine *e, rn_ns now);
 
+/* The device is dead: rocind has ended, or the program has closed descriptors (@robbed).
+ */
+void rnp_engine_die(struct rnp_engine *e, bool robbed);
+
+/* Has the program closed a descriptor of ours, although Rocin keeps it where it can? Then
+ * the device is dead, and no number is used that may be another file's now. It makes some
+ * system calls: to be called now and then.
+ */
+void rnp_look_at_descriptors(struct rnp_engine *e);
+
 /* ------------------------------------------------------------- background.c */
 /* Opens the set, the timer and the wake-up, and starts the thread. Return: 0 or -errno
  * with a sentence.
@@ -440,14 +449,41 @@ uint32_t rnp_wait_sleep(struct rnp_wait *w, pthread_mutex_t *lock);
 /* Take all that rocind has said. */
 void rnp_rocind_events(struct rnp_engine *e);
 
-/* Has the program closed a descriptor of ours, although Rocin keeps it where it can? Then
- * the device is dead, and no number is used that may be another file's now. It makes some
- * system calls: to be called now and then.
- */
-void rnp_look_at_descriptors(struct rnp_engine *e);
-
 /* False: the engine wants no local wires. */
 bool rnp_local_cfg(struct rnp_engine *e, unsigned slot, struct rn_local_cfg *cfg);
+
+/* The device is opened: rules of the environment, as far as they are about calls, begin.
+ * Return: 0 or -ENOMEM with a sentence.
+ */
+int rnp_fault_open(struct rnp_engine *e, char *err, size_t err_len);
+
+/* The device has its sockets: rules about packets begin. @first: counter of the first QP
+ * number. Return: as above.
+ */
+int rnp_fault_start(struct rnp_engine *e, uint32_t first, char *err, size_t err_len);
+
+/* Other rules from rocind: a text in @fd, which is closed; -1: none. A text that cannot
+ * be understood is logged, and means no rules.
+ */
+void rnp_fault_live(struct rnp_engine *e, int fd, uint64_t generation);
+
+/* The interface's link is up or down now: the device's own stays down while a rule has
+ * cut it.
+ */
+void rnp_fault_link(struct rnp_engine *e, bool up);
+
+/* The device ends. */
+void rnp_fault_free(struct rnp_engine *e);
+
+/* The local QP of the engine @ctx that is connected to QP @dest_qpn at the other end of
+ * @flow; 0: none.
+ */
+uint32_t rnp_find_sender(void *ctx, const struct rn_flow *flow, uint32_t dest_qpn);
+
+/* Begin the log that ROCIN_PCAP asks for, if it does; see rn_capture_log_open(). Return:
+ * 0 or -errno with a sentence.
+ */
+int rnp_capture_start(struct rnp_engine *e, unsigned slot, char *err, size_t err_len);
 
 /* --------------------------------------------------------------------- wire.c */
 /**
@@ -503,55 +539,5 @@ void rnp_icmp_probe_end(struct rnp_icmp_probe *k);
  * looked for at once, as on loopback it has come, and when the next timer runs out.
  */
 void rnp_icmp_probe_silent(struct rnp_engine *e, rn_ns now);
-
-/* An asynchronous event for all that have the device open. */
-void rnp_tell_owners(struct rnp_engine *e, int ibv_event_type);
-
-/* Write the files of the port anew, before the program hears that something has changed.
- */
-void rnp_show_port(const struct rnp_engine *e);
-
-/* The link of the device, for the program. */
-void rnp_set_link(struct rnp_engine *e, bool up);
-
-/* --------------------------------------------------------------- middleware.c */
-/* The device is opened: rules of the environment, as far as they are about calls, begin.
- * Return: 0 or -ENOMEM with a sentence.
- */
-int rnp_fault_open(struct rnp_engine *e, char *err, size_t err_len);
-
-/* The device has its sockets: rules about packets begin. @first: counter of the first QP
- * number. Return: as above.
- */
-int rnp_fault_start(struct rnp_engine *e, uint32_t first, char *err, size_t err_len);
-
-/* Other rules from rocind: a text in @fd, which is closed; -1: none. A text that cannot
- * be understood is logged, and means no rules.
- */
-void rnp_fault_live(struct rnp_engine *e, int fd, uint64_t generation);
-
-/* The device ends. */
-void rnp_fault_free(struct rnp_engine *e);
-
-/* The interface's link is up or down now: the device's own stays down while a rule has
- * cut it.
- */
-void rnp_fault_link(struct rnp_engine *e, bool up);
-
-/* The local QP of the engine @ctx that is connected to QP @dest_qpn at the other end of
- * @flow; 0: none.
- */
-uint32_t rnp_find_sender(void *ctx, const struct rn_flow *flow, uint32_t dest_qpn);
-
-/* Begin the log that ROCIN_PCAP asks for, if it does; see rn_capture_log_open(). Return:
- * 0 or -errno with a sentence.
- */
-int rnp_capture_start(struct rnp_engine *e, unsigned slot, char *err, size_t err_len);
-
-/* Somebody captures; the descriptor of @tap is closed. What stands in the way is logged.
- */
-void rnp_capture_begin(struct rnp_engine *e, const struct rn_rocind_tap *tap);
-
-void rnp_capture_end(struct rnp_engine *e, const struct rn_rocind_tap *tap);
 
 #endif /* RNP_ENGINE_INTERNAL_H */

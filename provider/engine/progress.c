@@ -13,6 +13,7 @@
  * stopped for a while must not send again what has been acknowledged.
  */
 #include <errno.h>
+#include <infiniband/verbs.h>
 #include <sched.h>
 
 #include "engine_internal.h"
@@ -21,7 +22,10 @@
 #include "trace_points.h"
 #include "transport/io/capture/net_capture.h"
 #include "transport/io/fault/net_fault.h"
+#include "transport/io/host/log.h"
+#include "transport/io/host/own_fd.h"
 #include "transport/io/memory/mem_direct.h"
+#include "transport/io/rocind/rocind_client.h"
 
 enum {
 	/* Of the processor's counter, which runs at 1 GHz at least: 2 us. */
@@ -618,6 +622,48 @@ void rnp_engine_drain(struct rnp_engine *e)
 
 	rnp_pump_step(e, now, RNP_DRAIN_APP, RNP_ACKS_NOW);
 	rnp_progress_deadline(e, now);
+}
+
+/* ------------------------------------------------------------- the end of a device */
+/* Nobody owns our port any more: the sockets go at once, so that a new rocind can have
+ * it; then the program learns that its device is dead. What came before, such as the last
+ * acknowledgement of a peer that ended with rocind, has come in time.
+ */
+void rnp_engine_die(struct rnp_engine *e, bool robbed)
+{
+	rn_ns now = rnp_engine_now();
+
+	if (robbed)
+		rn_log(RN_LOG_ERROR,
+		       "the program has closed descriptors of the device; %s is dead",
+		       e->netdev.ibdev);
+	else
+		rn_log(RN_LOG_ERROR, "rocind has ended; %s is dead", e->netdev.ibdev);
+	rnp_engine_take_all(e);
+	for (unsigned i = 0; i < RN_GID_MAX; i++)
+		rnp_background_remove(e, rn_udp_fd(e->wire.udp, i));
+	rnp_background_remove(e, rn_udp_groups_fd(e->wire.udp));
+	if (e->wire.local)
+		rnp_background_remove(e, rn_local_event_fd(e->wire.local));
+	rnp_raw_shut(&e->raw);
+	rnp_wire_close(&e->wire);
+	rnp_tx_batch_drop(&e->batch);
+	rnp_background_remove(e, rn_rocind_fd(e->rocind));
+	rn_rocind_close(e->rocind);
+	e->rocind = NULL;
+
+	atomic_store(&e->dead, true);
+	rn_dev_error(e->dev, now);
+	rnp_pump_events(e);
+	for (const struct rnp_owner *o = e->owners; o; o = o->next)
+		e->hooks->on_device_event(o->owner, IBV_EVENT_DEVICE_FATAL);
+}
+
+void rnp_look_at_descriptors(struct rnp_engine *e)
+{
+	if (!e->rocind || e->closing || rn_own_fd_all_there())
+		return;
+	rnp_engine_die(e, true);
 }
 
 /* -------------------------------------------------------- the background thread */

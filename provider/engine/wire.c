@@ -1,20 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* wire.c - what is below the core of a device: the chain of back ends, which the engine
- * builds and middleware.c extends; what the network carries now, which may be less than
- * when it was asked; why a peer is silent, if its host says so by ICMP; and the link.
+ * builds and rocind_events.c extends; what the network carries now, which may be less
+ * than when it was asked; and why a peer is silent, if its host says so by ICMP.
  */
 #include "engine_internal.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <infiniband/verbs.h>
 #include <net/if.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
 #include "rocin/wire.h"
-#include "sim/kernel/sysfs_tree.h"
 #include "transport/io/capture/capture_log.h"
 #include "transport/io/capture/net_capture.h"
 #include "transport/io/capture/tap.h"
@@ -370,33 +368,4 @@ void rnp_icmp_probe_silent(struct rnp_engine *e, rn_ns now)
 		say(e, -k->fd);
 	else
 		look_for_answer(e);
-}
-
-/* -------------------------------------------------------------- the link of the device
- */
-void rnp_tell_owners(struct rnp_engine *e, int ibv_event_type)
-{
-	for (const struct rnp_owner *o = e->owners; o; o = o->next)
-		e->hooks->on_device_event(o->owner, ibv_event_type);
-}
-
-/* What changed is to be read from the files before the program hears of it. Processes
- * that share the tree write the same.
- */
-void rnp_show_port(const struct rnp_engine *e)
-{
-	int rc = e->tree ? rn_sysfs_tree_update(e->tree, &e->netdev, 1) : 0;
-
-	if (rc)
-		rn_log(RN_LOG_WARN, "%s: port and GIDs in %s are out of date (errno %d)",
-		       e->netdev.ibdev, e->tree, -rc);
-}
-
-void rnp_set_link(struct rnp_engine *e, bool up)
-{
-	if (e->netdev.up == up)
-		return;
-	e->netdev.up = up;
-	rnp_show_port(e);
-	rnp_tell_owners(e, up ? IBV_EVENT_PORT_ACTIVE : IBV_EVENT_PORT_ERR);
 }

@@ -601,6 +601,8 @@ int rnp_set_ece(struct ibv_qp *base, struct ibv_ece *ece);
 int rnp_query_ece(struct ibv_qp *base, struct ibv_ece *ece);
 int rnp_query_qp_data_in_order(struct ibv_qp *base, enum ibv_wr_opcode op,
 			       uint32_t flags);
+int rnp_attach_mcast(struct ibv_qp *base, const union ibv_gid *gid, uint16_t lid);
+int rnp_detach_mcast(struct ibv_qp *base, const union ibv_gid *gid, uint16_t lid);
 /* Its CQEs are not for the program any more; engine lock held. */
 void rnp_qp_skip_cqes(struct rnp_qp *qp);
 void rnp_qp_detach(struct rnp_qp *qp);
@@ -659,13 +661,6 @@ void rnp_xrcd_detach(struct rnp_xrcd *xrcd);
 struct ibv_qp *rnp_open_qp(struct ibv_context *context, struct ibv_qp_open_attr *attr);
 
 /* ------------------------------------------------------------------------ steering.c */
-int rnp_attach_mcast(struct ibv_qp *base, const union ibv_gid *gid, uint16_t lid);
-int rnp_detach_mcast(struct ibv_qp *base, const union ibv_gid *gid, uint16_t lid);
-/* Before the QP leaves the device; engine lock held. */
-void rnp_mcast_detach_all(struct rnp_qp *qp);
-/* In a fork child: the local memory alone. */
-void rnp_mcast_free_all(struct rnp_qp *qp);
-
 struct ibv_flow *rnp_create_flow(struct ibv_qp *base, struct ibv_flow_attr *attr);
 int rnp_destroy_flow(struct ibv_flow *base);
 /* As rnp_mr_detach(), before its QP. */
