@@ -512,6 +512,12 @@ int rnp_wire_add_capture(struct rnp_wire *w, const struct rn_capture_host *host,
 			 void *host_ctx);
 void rnp_wire_remove_capture(struct rnp_wire *w);
 
+/* Does this process write a capture to a file? */
+static inline bool rnp_wire_has_file(const struct rnp_wire *w)
+{
+	return w->log || w->tap;
+}
+
 /* When rnp_wire_flush() should be called, for the captures of this process; RN_NEVER if
  * nothing is buffered.
  */

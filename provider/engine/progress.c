@@ -68,27 +68,18 @@ static void tell_core_time(struct rnp_engine *e, rn_ns now)
 	e->clock.now = now;
 }
 
-static bool is_near(struct rnp_clock *c)
-{
-#if defined(__x86_64__)
-	uint64_t ticks = __builtin_ia32_rdtsc();
-	/* On another processor the counter may be behind: that is far. */
-	bool near = ticks - c->ticks < NEAR_TICKS;
-
-	if (!near)
-		c->ticks = ticks;
-	return near;
-#else
-	(void)c;
-	return false;
-#endif
-}
-
 /* At most two microseconds ago, and not before what the core was told; tells it. */
 static rn_ns nearly_now(struct rnp_engine *e)
 {
-	if (!is_near(&e->clock))
-		tell_core_time(e, rnp_engine_now());
+#if defined(__x86_64__)
+	uint64_t ticks = __builtin_ia32_rdtsc();
+
+	/* On another processor the counter may be behind: that counts as long ago. */
+	if (ticks - e->clock.ticks < NEAR_TICKS)
+		return e->clock.now;
+	e->clock.ticks = ticks;
+#endif
+	tell_core_time(e, rnp_engine_now());
 	return e->clock.now;
 }
 
@@ -235,7 +226,7 @@ static void transmit(struct rnp_engine *e, rn_ns now, unsigned what, bool gather
 	if (!e->wire.net)
 		return;
 	e->is_blocked = send_packets(e, now, what, gather) != 0;
-	e->is_raw_blocked = !rnp_raw_transmit(&e->raw, now);
+	e->is_raw_blocked = e->raw.raw && !rnp_raw_transmit(&e->raw, now);
 	if (what & RN_TX_ACKS || (what & RN_TX_ALONG && !rn_dev_acks_due(e->dev)))
 		e->policy.acks.packets = 0;
 	rnp_policy_sent(&e->policy, now, what & RN_TX_WORK,
@@ -271,7 +262,7 @@ static void expire(struct rnp_engine *e, rn_ns now, bool dry)
 		rn_dev_expire(e->dev, now);
 		rnp_icmp_probe_silent(e, now);
 	}
-	if (rnp_wire_flush_due(&e->wire) <= now)
+	if (rnp_wire_has_file(&e->wire) && rnp_wire_flush_due(&e->wire) <= now)
 		rnp_wire_flush(&e->wire);
 	if (e->wire.local && rn_local_rest_due(e->wire.local) <= now)
 		rn_local_rest(e->wire.local);
@@ -307,7 +298,8 @@ unsigned rnp_pump_step(struct rnp_engine *e, rn_ns now, unsigned drain,
 	found = receive(e, now, drain, acks != RNP_ACKS_IF_DRY, &dry);
 	if (e->wire.capture)
 		rn_capture_flush(e->wire.capture);
-	found += rnp_raw_receive(&e->raw, now, drain);
+	if (e->raw.raw)
+		found += rnp_raw_receive(&e->raw, now, drain);
 	expire(e, now, dry);
 	if (acks_leave(e, now, acks, found))
 		what = RN_TX_ALL;
@@ -338,7 +330,8 @@ static rn_ns next_deadline(const struct rnp_engine *e, rn_ns now)
 		at = earlier(at, now + RETRY_AFTER);
 	if (e->wire.local)
 		at = earlier(at, rn_local_rest_due(e->wire.local));
-	at = earlier(at, rnp_wire_flush_due(&e->wire));
+	if (rnp_wire_has_file(&e->wire))
+		at = earlier(at, rnp_wire_flush_due(&e->wire));
 	if (e->wire.fault)
 		at = earlier(at, rn_fault_due(e->wire.fault, now));
 	return at;

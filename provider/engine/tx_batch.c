@@ -133,11 +133,6 @@ static bool build_at(struct rnp_tx_batch *s, uint8_t *where, rn_ns now, unsigned
 	return true;
 }
 
-static bool build(struct rnp_tx_batch *s, rn_ns now, unsigned what)
-{
-	return build_at(s, tail(s), now, what);
-}
-
 /* What has been committed goes before whatever takes another way. */
 static void publish(struct rnp_tx_batch *s, const struct rn_net *net)
 {
@@ -287,7 +282,7 @@ int rnp_tx_batch_fill(struct rnp_tx_batch *s, const struct rn_net *net, rn_ns no
 			return rc;
 	}
 	for (;;) {
-		bool more = sent < max && build(s, now, what);
+		bool more = sent < max && build_at(s, tail(s), now, what);
 
 		if (!more)
 			return sent < max ? 0 : 1;

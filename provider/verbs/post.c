@@ -48,7 +48,7 @@ enum {
 enum part {
 	PART_REFUSED, /* no QP of ours has the opcode */
 	PART_NONE,
-	PART_ADDRESS, /* UD only, else nothing */
+	PART_ADDRESS, /* of a UD QP alone; for others the union holds nothing */
 	PART_RDMA,
 	PART_ATOMIC,
 	PART_BIND,
@@ -80,8 +80,6 @@ static const struct opcode_rule rules[] = {
 static int take_address(const struct ibv_send_wr *wr, const struct ibv_qp *qp,
 			struct rn_send_wr *out)
 {
-	if (qp->qp_type != IBV_QPT_UD)
-		return 0;
 	if (!wr->wr.ud.ah || to_rnp_pd(wr->wr.ud.ah->pd) != to_rnp_pd(qp->pd))
 		return -EINVAL;
 	out->av = &to_rnp_ah(wr->wr.ud.ah)->av;
@@ -160,7 +158,7 @@ int rnp_send_wr_from(const struct ibv_send_wr *wr, const struct ibv_qp *qp,
 	case PART_NONE:
 		return 0;
 	case PART_ADDRESS:
-		return take_address(wr, qp, out);
+		return qp->qp_type == IBV_QPT_UD ? take_address(wr, qp, out) : 0;
 	case PART_RDMA:
 		out->remote_addr = wr->wr.rdma.remote_addr;
 		out->rkey = wr->wr.rdma.rkey;
