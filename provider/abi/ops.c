@@ -5,7 +5,7 @@
  * errno is set of what returns a pointer; programs look at either, and call perror(). So
  * each operation sets errno if it fails, whatever it returns, and leaves it alone if it
  * does not: here, at the only way to all of them. What the extended interfaces reach by
- * pointers of their own (ibv_start_poll(), ibv_wr_complete()) asks rnp_tell_errno().
+ * pointers of their own (ibv_start_poll(), ibv_wr_complete()) asks rnp_set_errno().
  */
 #include "ops.h"
 
@@ -23,7 +23,7 @@ static int set_errno(int rc, int saved_errno)
 }
 
 #define RETURNS_ERRNO(op, params, args)                       \
-	static int told_##op params                           \
+	static int op_##op params                             \
 	{                                                     \
 		const int saved_errno = errno;                \
                                                               \
@@ -31,15 +31,15 @@ static int set_errno(int rc, int saved_errno)
 	}
 
 /* Of the data path: what succeeds may leave what it met in errno, as other calls do. */
-#define RETURNS_ERRNO_QUICKLY(op, params, args)       \
-	static int told_##op params                   \
-	{                                             \
-		return rnp_tell_errno(rnp_##op args); \
+#define RETURNS_ERRNO_QUICKLY(op, params, args)      \
+	static int op_##op params                    \
+	{                                            \
+		return rnp_set_errno(rnp_##op args); \
 	}
 
 // NOLINTBEGIN(bugprone-macro-parentheses): a type has none
 #define RETURNS_POINTER(type, op, params, args) \
-	static type *told_##op params           \
+	static type *op_##op params             \
 	{                                       \
 		const int saved_errno = errno;  \
 		type *made;                     \
@@ -248,7 +248,7 @@ RETURNS_POINTER(struct ibv_mr, reg_mr,
 	(pd, addr, length, hca_va, access))
 
 /* Those not here keep the library's dummies, which answer EOPNOTSUPP. */
-#define OP(name) { RNP_OP_##name, (void (*)(void))told_##name }
+#define OP(name) { RNP_OP_##name, (void (*)(void))op_##name }
 /* Nothing of them is an errno: rnp_poll_cq() returns a negative one, and sets it. */
 #define PLAIN(name) { RNP_OP_##name, (void (*)(void))rnp_##name }
 static const struct rnp_abi_op ops[] = {
@@ -354,165 +354,170 @@ enum call {
 /* A positive errno, which is in errno as well, or 0: the call is made. In a fork child
  * the call itself says what is wrong.
  */
-static int judge_call(struct ibv_context *context, enum call call)
+static int injected_error(struct ibv_context *context, enum call call)
 {
 	struct rnp_context *ctx = to_rnp_context(context);
 
-	return rnp_is_copy(ctx)
+	return rnp_is_fork_child(ctx)
 		       ? 0
-		       : rnp_tell_errno(rnp_engine_judge_call(ctx->engine, call));
+		       : rnp_set_errno(rnp_engine_call_error(ctx->engine, call));
 }
 
 /* ---------------------------------------------------------------- pointers, or errno */
-static struct ibv_pd *ask_alloc_pd(struct ibv_context *context)
+static struct ibv_pd *inject_alloc_pd(struct ibv_context *context)
 {
-	return judge_call(context, CALL_ALLOC_PD) ? NULL : told_alloc_pd(context);
+	return injected_error(context, CALL_ALLOC_PD) ? NULL : op_alloc_pd(context);
 }
 
-static struct ibv_mr *ask_reg_mr(struct ibv_pd *pd, void *addr, size_t length,
-				 uint64_t hca_va, int access)
+static struct ibv_mr *inject_reg_mr(struct ibv_pd *pd, void *addr, size_t length,
+				    uint64_t hca_va, int access)
 {
-	return judge_call(pd->context, CALL_REG_MR)
+	return injected_error(pd->context, CALL_REG_MR)
 		       ? NULL
-		       : told_reg_mr(pd, addr, length, hca_va, access);
+		       : op_reg_mr(pd, addr, length, hca_va, access);
 }
 
-static struct ibv_mr *ask_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length,
-					uint64_t iova, int fd, int access)
+static struct ibv_mr *inject_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset,
+					   size_t length, uint64_t iova, int fd,
+					   int access)
 {
-	return judge_call(pd->context, CALL_REG_MR)
+	return injected_error(pd->context, CALL_REG_MR)
 		       ? NULL
-		       : told_reg_dmabuf_mr(pd, offset, length, iova, fd, access);
+		       : op_reg_dmabuf_mr(pd, offset, length, iova, fd, access);
 }
 
-static struct ibv_cq *ask_create_cq(struct ibv_context *context, int cqe,
-				    struct ibv_comp_channel *channel, int comp_vector)
+static struct ibv_cq *inject_create_cq(struct ibv_context *context, int cqe,
+				       struct ibv_comp_channel *channel, int comp_vector)
 {
-	return judge_call(context, CALL_CREATE_CQ)
+	return injected_error(context, CALL_CREATE_CQ)
 		       ? NULL
-		       : told_create_cq(context, cqe, channel, comp_vector);
+		       : op_create_cq(context, cqe, channel, comp_vector);
 }
 
-static struct ibv_cq_ex *ask_create_cq_ex(struct ibv_context *context,
-					  struct ibv_cq_init_attr_ex *attr)
+static struct ibv_cq_ex *inject_create_cq_ex(struct ibv_context *context,
+					     struct ibv_cq_init_attr_ex *attr)
 {
-	return judge_call(context, CALL_CREATE_CQ) ? NULL
-						   : told_create_cq_ex(context, attr);
+	return injected_error(context, CALL_CREATE_CQ) ? NULL
+						       : op_create_cq_ex(context, attr);
 }
 
-static struct ibv_srq *ask_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr)
+static struct ibv_srq *inject_create_srq(struct ibv_pd *pd,
+					 struct ibv_srq_init_attr *attr)
 {
-	return judge_call(pd->context, CALL_CREATE_SRQ) ? NULL
-							: told_create_srq(pd, attr);
+	return injected_error(pd->context, CALL_CREATE_SRQ) ? NULL
+							    : op_create_srq(pd, attr);
 }
 
-static struct ibv_srq *ask_create_srq_ex(struct ibv_context *context,
-					 struct ibv_srq_init_attr_ex *attr)
+static struct ibv_srq *inject_create_srq_ex(struct ibv_context *context,
+					    struct ibv_srq_init_attr_ex *attr)
 {
-	return judge_call(context, CALL_CREATE_SRQ) ? NULL
-						    : told_create_srq_ex(context, attr);
+	return injected_error(context, CALL_CREATE_SRQ) ? NULL
+							: op_create_srq_ex(context, attr);
 }
 
-static struct ibv_qp *ask_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
+static struct ibv_qp *inject_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 {
-	return judge_call(pd->context, CALL_CREATE_QP) ? NULL : told_create_qp(pd, attr);
+	return injected_error(pd->context, CALL_CREATE_QP) ? NULL
+							   : op_create_qp(pd, attr);
 }
 
-static struct ibv_qp *ask_create_qp_ex(struct ibv_context *context,
-				       struct ibv_qp_init_attr_ex *attr)
+static struct ibv_qp *inject_create_qp_ex(struct ibv_context *context,
+					  struct ibv_qp_init_attr_ex *attr)
 {
-	return judge_call(context, CALL_CREATE_QP) ? NULL
-						   : told_create_qp_ex(context, attr);
+	return injected_error(context, CALL_CREATE_QP) ? NULL
+						       : op_create_qp_ex(context, attr);
 }
 
-static struct ibv_ah *ask_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
+static struct ibv_ah *inject_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 {
-	return judge_call(pd->context, CALL_CREATE_AH) ? NULL : told_create_ah(pd, attr);
+	return injected_error(pd->context, CALL_CREATE_AH) ? NULL
+							   : op_create_ah(pd, attr);
 }
 
-static struct ibv_mw *ask_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
+static struct ibv_mw *inject_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
 {
-	return judge_call(pd->context, CALL_ALLOC_MW) ? NULL : told_alloc_mw(pd, type);
+	return injected_error(pd->context, CALL_ALLOC_MW) ? NULL : op_alloc_mw(pd, type);
 }
 
 /* ---------------------------------------------------------------------------- errnos */
-static int ask_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int attr_mask)
+static int inject_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int attr_mask)
 {
-	int error = judge_call(qp->context, CALL_MODIFY_QP);
+	int error = injected_error(qp->context, CALL_MODIFY_QP);
 
-	return error ? error : told_modify_qp(qp, attr, attr_mask);
+	return error ? error : op_modify_qp(qp, attr, attr_mask);
 }
 
-static int ask_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr,
-			 struct ibv_send_wr **bad_wr)
+static int inject_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr,
+			    struct ibv_send_wr **bad_wr)
 {
-	int error = judge_call(qp->context, CALL_POST_SEND);
+	int error = injected_error(qp->context, CALL_POST_SEND);
 
 	if (!error)
-		return told_post_send(qp, wr, bad_wr);
+		return op_post_send(qp, wr, bad_wr);
 	*bad_wr = wr;
 	return error;
 }
 
-static int ask_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr,
-			 struct ibv_recv_wr **bad_wr)
+static int inject_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr,
+			    struct ibv_recv_wr **bad_wr)
 {
-	int error = judge_call(qp->context, CALL_POST_RECV);
+	int error = injected_error(qp->context, CALL_POST_RECV);
 
 	if (!error)
-		return told_post_recv(qp, wr, bad_wr);
+		return op_post_recv(qp, wr, bad_wr);
 	*bad_wr = wr;
 	return error;
 }
 
-static int ask_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr,
-			     struct ibv_recv_wr **bad_wr)
+static int inject_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr,
+				struct ibv_recv_wr **bad_wr)
 {
-	int error = judge_call(srq->context, CALL_POST_SRQ_RECV);
+	int error = injected_error(srq->context, CALL_POST_SRQ_RECV);
 
 	if (!error)
-		return told_post_srq_recv(srq, wr, bad_wr);
+		return op_post_srq_recv(srq, wr, bad_wr);
 	*bad_wr = wr;
 	return error;
 }
 
-static int ask_req_notify_cq(struct ibv_cq *cq, int solicited_only)
+static int inject_req_notify_cq(struct ibv_cq *cq, int solicited_only)
 {
-	int error = judge_call(cq->context, CALL_REQ_NOTIFY_CQ);
+	int error = injected_error(cq->context, CALL_REQ_NOTIFY_CQ);
 
-	return error ? error : told_req_notify_cq(cq, solicited_only);
+	return error ? error : op_req_notify_cq(cq, solicited_only);
 }
 
-static int ask_resize_cq(struct ibv_cq *cq, int cqe)
+static int inject_resize_cq(struct ibv_cq *cq, int cqe)
 {
-	int error = judge_call(cq->context, CALL_RESIZE_CQ);
+	int error = injected_error(cq->context, CALL_RESIZE_CQ);
 
-	return error ? error : told_resize_cq(cq, cqe);
+	return error ? error : op_resize_cq(cq, cqe);
 }
 
-static int ask_modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, int mask)
+static int inject_modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, int mask)
 {
-	int error = judge_call(srq->context, CALL_MODIFY_SRQ);
+	int error = injected_error(srq->context, CALL_MODIFY_SRQ);
 
-	return error ? error : told_modify_srq(srq, attr, mask);
+	return error ? error : op_modify_srq(srq, attr, mask);
 }
 
 /* ------------------------------------------------------------------------ operations */
-#define ASK(name)                                         \
-	{                                                 \
-		RNP_OP_##name, (void (*)(void))ask_##name \
+#define INJECT(name)                                         \
+	{                                                    \
+		RNP_OP_##name, (void (*)(void))inject_##name \
 	}
 
-static const struct rnp_abi_op asking_ops[] = {
-	ASK(alloc_pd),	   ASK(reg_mr),	    ASK(reg_dmabuf_mr), ASK(create_cq),
-	ASK(create_cq_ex), ASK(create_srq), ASK(create_srq_ex), ASK(create_qp),
-	ASK(create_qp_ex), ASK(create_ah),  ASK(alloc_mw),	ASK(modify_qp),
-	ASK(post_send),	   ASK(post_recv),  ASK(post_srq_recv), ASK(req_notify_cq),
-	ASK(resize_cq),	   ASK(modify_srq),
+static const struct rnp_abi_op fault_ops[] = {
+	INJECT(alloc_pd),      INJECT(reg_mr),	     INJECT(reg_dmabuf_mr),
+	INJECT(create_cq),     INJECT(create_cq_ex), INJECT(create_srq),
+	INJECT(create_srq_ex), INJECT(create_qp),    INJECT(create_qp_ex),
+	INJECT(create_ah),     INJECT(alloc_mw),     INJECT(modify_qp),
+	INJECT(post_send),     INJECT(post_recv),    INJECT(post_srq_recv),
+	INJECT(req_notify_cq), INJECT(resize_cq),    INJECT(modify_srq),
 };
 
-const struct rnp_abi_op *rnp_asking_ops(unsigned *count)
+const struct rnp_abi_op *rnp_fault_ops(unsigned *count)
 {
-	*count = RN_ARRAY_SIZE(asking_ops);
-	return asking_ops;
+	*count = RN_ARRAY_SIZE(fault_ops);
+	return fault_ops;
 }

@@ -14,6 +14,6 @@
 const struct rnp_abi_op *rnp_ops(unsigned *count);
 
 /* Those that fault rules may be about, constant; they ask. */
-const struct rnp_abi_op *rnp_asking_ops(unsigned *count);
+const struct rnp_abi_op *rnp_fault_ops(unsigned *count);
 
 #endif /* RNP_OPS_H */

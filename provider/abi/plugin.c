@@ -14,8 +14,8 @@
 #include "cmd_ioctl.h"
 #include "driver_abi.h"
 #include "ops.h"
-#include "transport/io/host/own_fd.h"
 #include "provider/verbs/provider.h"
+#include "transport/io/host/own_fd.h"
 #include "transport/io/host/sentence.h"
 
 /* Written by the constructor only. */
@@ -24,7 +24,7 @@ static struct {
 	struct rnp_abi abi;
 	struct rnp_library library;
 	void *table[RNP_ABI_SLOTS];
-	void *asking_table[RNP_ABI_SLOTS]; /* of calls that fault rules are about */
+	void *fault_table[RNP_ABI_SLOTS]; /* of calls that fault rules are about */
 } plugin;
 
 /* -------------------------------------------------------------------------- contexts */
@@ -60,10 +60,9 @@ static void free_block(struct rnp_context *ctx)
 	free(block);
 }
 
-static void set_asking(struct rnp_context *ctx, bool asking)
+static void set_call_faults(struct rnp_context *ctx, bool asking)
 {
-	plugin.abi.lib.set_ops(block_of(ctx),
-			       asking ? plugin.asking_table : plugin.table);
+	plugin.abi.lib.set_ops(block_of(ctx), asking ? plugin.fault_table : plugin.table);
 }
 
 static void mark_qp_ex(union rnp_abi_qp *qp)
@@ -88,7 +87,7 @@ static struct rnp_context *open_context(struct ibv_device *device, int cmd_fd,
 		rc = rnp_context_open(ctx, &plugin.library, origin, err, sizeof(err));
 	}
 	if (err[0]) /* it failed; or it works, but not as was asked for */
-		rnp_tell("%s: %s", device->name, err);
+		rnp_tell_user("%s: %s", device->name, err);
 	if (!rc)
 		return ctx;
 	if (ctx)
@@ -220,8 +219,8 @@ static void fill_tables(void)
 	rnp_abi_fill_table(&plugin.abi, &own, 1, plugin.table);
 	ops = rnp_ops(&count);
 	rnp_abi_fill_table(&plugin.abi, ops, count, plugin.table);
-	ops = rnp_asking_ops(&count);
-	rnp_abi_fill_table(&plugin.abi, ops, count, plugin.asking_table);
+	ops = rnp_fault_ops(&count);
+	rnp_abi_fill_table(&plugin.abi, ops, count, plugin.fault_table);
 }
 
 static __attribute__((constructor)) void register_plugin(void)
@@ -229,12 +228,12 @@ static __attribute__((constructor)) void register_plugin(void)
 	char err[256];
 
 	if (load(err, sizeof(err))) {
-		rnp_tell("%s; no device of this plugin can be used", err);
+		rnp_tell_user("%s; no device of this plugin can be used", err);
 		return;
 	}
 	plugin.library = (struct rnp_library){ .qp_ex_len = plugin.abi.qp_ex_len,
 					       .mark_qp_ex = mark_qp_ex,
-					       .set_asking = set_asking };
+					       .set_call_faults = set_call_faults };
 	fill_tables();
 	plugin.abi.lib.register_driver(&device_ops);
 }

@@ -66,7 +66,7 @@ static void take_local(const struct rnp_engine *e)
 		(void)!read(rn_local_event_fd(e->wire.local), &times, sizeof(times));
 }
 
-static void serve(struct rnp_engine *e, uint32_t tags)
+static void handle_wakeup(struct rnp_engine *e, uint32_t tags)
 {
 	bool timer_fired = (tags & 1u << RNP_TAG_TIMER) && take_timer(e);
 
@@ -117,7 +117,7 @@ static void note_io(struct rnp_engine *e)
 	__atomic_store_n(&e->stats.page->io, io, __ATOMIC_RELAXED);
 }
 
-static void *run(void *arg)
+static void *background_main(void *arg)
 {
 	struct rnp_engine *e = arg;
 	uint32_t tags;
@@ -134,11 +134,11 @@ static void *run(void *arg)
 		if (e->closing)
 			break;
 		if (tags == RNP_WAIT_BROKEN) {
-			rnp_look_at_descriptors(e);
+			rnp_check_descriptors(e);
 			break;
 		}
 		if (tags)
-			serve(e, tags);
+			handle_wakeup(e, tags);
 	}
 	rnp_wait_end(&e->wait, &e->lock);
 	pthread_mutex_unlock(&e->lock);
@@ -169,16 +169,16 @@ static int start_thread(struct rnp_engine *e)
 		return -rc;
 	pthread_attr_setstacksize(&attr, STACK);
 	block_signals(&old); /* inherited by the thread from its first instruction on */
-	rc = pthread_create(&e->thread, &attr, run, e);
+	rc = pthread_create(&e->thread, &attr, background_main, e);
 	if (rc == EINVAL || rc == EAGAIN) /* a program with much thread-local storage */
-		rc = pthread_create(&e->thread, NULL, run, e);
+		rc = pthread_create(&e->thread, NULL, background_main, e);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	pthread_attr_destroy(&attr);
 	if (rc)
 		return -rc;
 	e->has_thread = true;
 	pthread_setname_np(e->thread, "rocin-bg");
-	rnp_realtime_follow(e);
+	rnp_background_outrank(e);
 	return 0;
 }
 
@@ -249,7 +249,7 @@ int rnp_background_start(struct rnp_engine *e, char *err, size_t err_len)
 /* False: the thread sleeps for ever, as all that would wake it was closed by the program.
  * It keeps what it has.
  */
-static bool join(struct rnp_engine *e)
+static bool join_thread(struct rnp_engine *e)
 {
 	struct timespec until;
 
@@ -269,7 +269,7 @@ bool rnp_background_stop(struct rnp_engine *e)
 
 	if (e->has_thread) {
 		rnp_background_wake(e);
-		ended = join(e);
+		ended = join_thread(e);
 		e->has_thread = false;
 	}
 	close_descriptors(e);

@@ -177,7 +177,7 @@ static int find_netdev(struct rnp_engine *e, const char *ibdev, char *err, size_
 		       e->set.netdevs ? e->set.netdevs : "lo", n);
 }
 
-bool rnp_engine_tells_credits(const struct rnp_engine *e)
+bool rnp_engine_sends_credits(const struct rnp_engine *e)
 {
 	return e->set.credits;
 }
@@ -237,7 +237,7 @@ static int make_device(struct rnp_engine *e, char *err, size_t err_len)
 	if (cfg.cc && !cfg.cc_line)
 		cfg.cc_line = rn_netdev_rate(e->netdev.ifname);
 	memcpy(cfg.gid, e->gid, sizeof(cfg.gid));
-	rnp_compose_memory(&cfg, &e->pcie);
+	rnp_set_memory(&cfg, &e->pcie);
 
 	e->dev = aligned_alloc(64, (rn_dev_size() + 63) / 64 * 64);
 	if (!e->dev)
@@ -255,14 +255,16 @@ static int make_device(struct rnp_engine *e, char *err, size_t err_len)
 }
 
 /* In any thread: the background thread collects what has ended. */
-static void wake(void *arg)
+static void wake_for_memory(void *arg)
 {
 	rnp_background_wake(arg);
 }
 
 static int open_pcie(struct rnp_engine *e, const char *ibdev, char *err, size_t err_len)
 {
-	const struct rn_host_nic_cfg cfg = { .name = ibdev, .wake = wake, .arg = e };
+	const struct rn_host_nic_cfg cfg = { .name = ibdev,
+					     .wake = wake_for_memory,
+					     .arg = e };
 
 	return rnp_pcie_open(&e->pcie, e->set.pcie, &cfg, err, err_len);
 }
@@ -281,7 +283,7 @@ void rnp_engine_close_raw(struct rnp_engine *e)
 	pthread_setcancelstate(cancel, NULL);
 }
 
-static void destroy(struct rnp_engine *e)
+static void destroy_engine(struct rnp_engine *e)
 {
 	bool ended;
 
@@ -304,8 +306,8 @@ static void destroy(struct rnp_engine *e)
 	free(e);
 }
 
-static struct rnp_engine *create(struct rnp_process *process, const char *ibdev,
-				 char *err, size_t err_len)
+static struct rnp_engine *create_engine(struct rnp_process *process, const char *ibdev,
+					char *err, size_t err_len)
 {
 	struct rnp_engine *e = calloc(1, sizeof(*e));
 	int rc;
@@ -336,13 +338,14 @@ static struct rnp_engine *create(struct rnp_process *process, const char *ibdev,
 		rc = make_device(e, err, err_len);
 	if (!rc)
 		return e;
-	destroy(e);
+	destroy_engine(e);
 	errno = -rc;
 	return NULL;
 }
 
 /* ----------------------------------------------------------------------- get, put */
-static struct rnp_engine *find(const struct rnp_process *process, const char *ibdev)
+static struct rnp_engine *find_engine(const struct rnp_process *process,
+				      const char *ibdev)
 {
 	struct rnp_engine *e = process->engines;
 
@@ -383,12 +386,12 @@ static void remove_owner_locked(struct rnp_engine *e, const void *owner)
 static struct rnp_engine *get_locked(struct rnp_process *process, const char *ibdev,
 				     char *err, size_t err_len)
 {
-	struct rnp_engine *e = find(process, ibdev);
+	struct rnp_engine *e = find_engine(process, ibdev);
 
 	/* A device that died is replaced: its engine lives on for those who have it. */
 	if (e && !rnp_engine_dead(e))
 		return e;
-	e = create(process, ibdev, err, err_len);
+	e = create_engine(process, ibdev, err, err_len);
 	if (!e)
 		return NULL;
 	e->next = process->engines;
@@ -410,7 +413,7 @@ static void drop_if_unowned(struct rnp_process *process, struct rnp_engine *e)
 	if (e->owners)
 		return;
 	unlink_engine(process, e);
-	destroy(e);
+	destroy_engine(e);
 }
 
 struct rnp_engine *rnp_engine_get(const char *ibdev, const struct rnp_engine_hooks *hooks,
@@ -446,7 +449,7 @@ void rnp_engine_put(struct rnp_engine *e, void *owner)
 	rnp_engine_lock(e);
 	remove_owner_locked(e, owner);
 	if (!e->owners) {
-		rnp_engine_say_last(e);
+		rnp_engine_send_last(e);
 		e->closing = true;
 	}
 	rnp_engine_unlock(e);
@@ -596,7 +599,7 @@ static bool try_hard(pthread_mutex_t *lock)
 /* The program ends without closing its devices, as most do: a peer must not wait in vain
  * for the acknowledgement of what it has received.
  */
-static void __attribute__((destructor)) say_goodbye(void)
+static void __attribute__((destructor)) send_last_at_exit(void)
 {
 	struct rnp_process *process = process_if_any();
 
@@ -606,8 +609,8 @@ static void __attribute__((destructor)) say_goodbye(void)
 	for (struct rnp_engine *e = process->engines; e; e = e->next) {
 		if (!try_hard(&e->lock))
 			continue;
-		rnp_engine_say_last(e);
-		rnp_wire_say_last(&e->wire);
+		rnp_engine_send_last(e);
+		rnp_wire_finish_files(&e->wire);
 		pthread_mutex_unlock(&e->lock);
 	}
 	pthread_mutex_unlock(&process->lock);

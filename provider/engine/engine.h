@@ -27,7 +27,7 @@ struct rnp_engine_hooks {
 	 * every open context of this engine; @owner as given to rnp_engine_get().
 	 */
 	void (*on_device_event)(void *owner, int ibv_event_type);
-	/* Verbs calls must ask rnp_engine_judge_call(), or need not; for every owner.
+	/* Verbs calls must ask rnp_engine_call_error(), or need not; for every owner.
 	 * NULL: none ever does.
 	 */
 	void (*on_call_faults)(void *owner, bool ask);
@@ -56,13 +56,13 @@ void rnp_engine_put(struct rnp_engine *e, void *owner);
  */
 bool rnp_engine_forked(const struct rnp_engine *e);
 
-/* Lock held: must verbs calls ask rnp_engine_judge_call()? */
-bool rnp_engine_fails_calls(const struct rnp_engine *e);
+/* Lock held: must verbs calls ask rnp_engine_call_error()? */
+bool rnp_engine_has_call_faults(const struct rnp_engine *e);
 
 /* The next call of this kind (number in rn_fault_calls) begins. Lock not held. Return:
  * positive errno that it is to fail with, or 0.
  */
-int rnp_engine_judge_call(struct rnp_engine *e, unsigned call);
+int rnp_engine_call_error(struct rnp_engine *e, unsigned call);
 
 /* Before the first QP: get a slot and sockets from rocind, start the background thread.
  * Takes the lock itself. Idempotent. Return: 0 or -errno with a sentence logged at error
@@ -81,7 +81,7 @@ rn_ns rnp_engine_now(void);				     /* CLOCK_MONOTONIC */
 rn_ns rnp_engine_send_time(struct rnp_engine *e, const struct rn_qp *qp);
 rn_ns rnp_engine_recv_time(const struct rnp_engine *e, const struct rn_qp *qp);
 /* The program reads when its completions came: from now on that is exact. Lock held. */
-void rnp_engine_shows_time(struct rnp_engine *e);
+void rnp_engine_keep_exact_time(struct rnp_engine *e);
 const struct rnp_pcie *rnp_engine_pcie(const struct rnp_engine *e);
 struct rnp_raw_link *rnp_engine_raw(struct rnp_engine *e); /* use with the lock held */
 /* Close the sockets of raw packet QPs that are not used any more; lock not held. */
@@ -152,7 +152,7 @@ void rnp_engine_posted(struct rnp_engine *e, struct rn_qp *qp,
 		       const struct rnp_posted *posted);
 
 /* Whether ACKs tell how many receives are posted (ROCIN_CREDITS). */
-bool rnp_engine_tells_credits(const struct rnp_engine *e);
+bool rnp_engine_sends_credits(const struct rnp_engine *e);
 
 /* After anything else that may have given the core work (modify, destroy ...); lock held:
  * transmits all, acknowledgements included, and takes events.
@@ -162,7 +162,7 @@ void rnp_engine_kick(struct rnp_engine *e);
 /* The same before something goes that its peer has yet to hear of: acknowledgements do
  * not wait for a local wire that is full, either. Lock held.
  */
-void rnp_engine_say_last(struct rnp_engine *e);
+void rnp_engine_send_last(struct rnp_engine *e);
 
 /* Before a QP's block or CQEs go (@qpn 0: a memory region): what is on its way between
  * memory and device is performed, reads and atomics have ended. Lock held.
@@ -173,7 +173,7 @@ bool rnp_engine_settle(struct rnp_engine *e, uint32_t qpn);
 /* Before a QP, or all, stop receiving: all that lies in sockets and rings is received, as
  * hardware would have when it came. Lock held.
  */
-void rnp_engine_take_all(struct rnp_engine *e);
+void rnp_engine_receive_all(struct rnp_engine *e);
 
 /* The program armed a CQ and may go to sleep: the socket is served by the background
  * thread from now on. Lock held, the socket has been drained by the caller through

@@ -212,7 +212,7 @@ struct rnp_process {
 struct rnp_clock {
 	rn_ns now;
 	uint64_t ticks; /* the processor's counter when a post or a poll read it last */
-	bool shows;	/* a program reads times of completions */
+	bool is_exact;	/* a program reads times of completions */
 };
 
 struct rnp_owner {
@@ -331,13 +331,13 @@ enum {
 };
 
 /* Receive, expire, transmit, take events. Return: super-packets received. */
-unsigned rnp_pump_step(struct rnp_engine *e, rn_ns now, unsigned drain,
-		       enum rnp_acks acks);
+unsigned rnp_engine_step(struct rnp_engine *e, rn_ns now, unsigned drain,
+			 enum rnp_acks acks);
 
-void rnp_pump_events(struct rnp_engine *e);
+void rnp_engine_take_events(struct rnp_engine *e);
 
 /* One step by a thread of the program. */
-void rnp_progress_app(struct rnp_engine *e);
+void rnp_progress_poll(struct rnp_engine *e);
 
 /* One step by the background thread, which was woken. */
 void rnp_progress_background(struct rnp_engine *e, bool timer_fired);
@@ -356,7 +356,7 @@ void rnp_engine_die(struct rnp_engine *e, bool robbed);
  * the device is dead, and no number is used that may be another file's now. It makes some
  * system calls: to be called now and then.
  */
-void rnp_look_at_descriptors(struct rnp_engine *e);
+void rnp_check_descriptors(struct rnp_engine *e);
 
 /* ------------------------------------------------------------- background.c */
 /* Opens the set, the timer and the wake-up, and starts the thread. Return: 0 or -errno
@@ -394,7 +394,7 @@ void rnp_background_wake(struct rnp_engine *e);
 /* If the calling thread is in a real-time class the background thread is above it from
  * now on, as far as the process may.
  */
-void rnp_realtime_follow(struct rnp_engine *e);
+void rnp_background_outrank(struct rnp_engine *e);
 
 /* The set alone. All calls are under one lock, which rnp_wait_sleep() gives up meanwhile,
  * as pthread_cond_wait() does. One thread sleeps.
@@ -525,7 +525,7 @@ rn_ns rnp_wire_flush_due(const struct rnp_wire *w);
 void rnp_wire_flush(struct rnp_wire *w);
 
 /* The same, and as if no packet came any more: the program may end. */
-void rnp_wire_say_last(struct rnp_wire *w);
+void rnp_wire_finish_files(struct rnp_wire *w);
 
 /* Closes the sockets and ends the capture. Harmless if nothing is open. */
 void rnp_wire_close(struct rnp_wire *w);
@@ -534,7 +534,7 @@ void rnp_wire_close(struct rnp_wire *w);
 void rnp_limit_socket(const struct rnp_engine *e, int fd);
 
 /* Fill in the memory of a device: what reaches it, and how; see struct rn_dev_cfg. */
-void rnp_compose_memory(struct rn_dev_cfg *cfg, const struct rnp_pcie *pcie);
+void rnp_set_memory(struct rn_dev_cfg *cfg, const struct rnp_pcie *pcie);
 
 void rnp_path_mtu_close(struct rnp_path_mtu *p);
 

@@ -85,7 +85,7 @@ static rn_ns nearly_now(struct rnp_engine *e)
 
 rn_ns rnp_clock_poll_time(struct rnp_engine *e)
 {
-	return e->clock.shows ? rnp_engine_now() : nearly_now(e);
+	return e->clock.is_exact ? rnp_engine_now() : nearly_now(e);
 }
 
 rn_ns rnp_engine_send_time(struct rnp_engine *e, const struct rn_qp *qp)
@@ -101,9 +101,9 @@ rn_ns rnp_engine_recv_time(const struct rnp_engine *e, const struct rn_qp *qp)
 	return rn_qp_state(qp) == RN_QPS_ERR ? rnp_engine_now() : e->clock.now;
 }
 
-void rnp_engine_shows_time(struct rnp_engine *e)
+void rnp_engine_keep_exact_time(struct rnp_engine *e)
 {
-	e->clock.shows = true;
+	e->clock.is_exact = true;
 }
 
 /* ------------------------------------------------------------------ one step */
@@ -126,7 +126,8 @@ static bool has_ack_along(const struct rn_rx *rx, unsigned count)
 /* An acknowledgement that comes along with an answer is the last of its super-packet. It
  * counts first: to a program its request is complete before it is answered.
  */
-static void take(struct rnp_engine *e, rn_ns now, const struct rn_rx *rx, unsigned count)
+static void receive_batch(struct rnp_engine *e, rn_ns now, const struct rn_rx *rx,
+			  unsigned count)
 {
 	if (has_ack_along(rx, count))
 		rn_dev_receive(e->dev, now, &rx[--count], 1);
@@ -160,7 +161,7 @@ static unsigned receive(struct rnp_engine *e, rn_ns now, unsigned max, bool eage
 			break;
 		}
 		rn_trace_receive((uint32_t)n, rx[0].len);
-		take(e, now, rx, (unsigned)n);
+		receive_batch(e, now, rx, (unsigned)n);
 		e->policy.acks.packets += (uint32_t)n;
 		supers++;
 		if (n == 1 && rx[0].len <= SMALL && !more)
@@ -182,14 +183,14 @@ static void memory_done(void *arg, uint64_t tag, enum rn_mem_result result)
 }
 
 /* Hand reads and atomics that have ended to the core. Return: how many. */
-static unsigned collect(struct rnp_engine *e, rn_ns now)
+static unsigned collect_memory(struct rnp_engine *e, rn_ns now)
 {
 	struct collector c = { .dev = e->dev, .now = now };
 
 	return rnp_pcie_collect(&e->pcie, memory_done, &c);
 }
 
-void rnp_pump_events(struct rnp_engine *e)
+void rnp_engine_take_events(struct rnp_engine *e)
 {
 	struct rn_event ev;
 
@@ -280,18 +281,18 @@ static bool acks_leave(const struct rnp_engine *e, rn_ns now, enum rnp_acks acks
 				     in_part);
 }
 
-unsigned rnp_pump_step(struct rnp_engine *e, rn_ns now, unsigned drain,
-		       enum rnp_acks acks)
+unsigned rnp_engine_step(struct rnp_engine *e, rn_ns now, unsigned drain,
+			 enum rnp_acks acks)
 {
 	unsigned found, what = RN_TX_WORK;
 	bool dry;
 
 	tell_core_time(e, now);
 	if (!e->wire.net) {
-		rnp_pump_events(e);
+		rnp_engine_take_events(e);
 		return 0;
 	}
-	collect(e, now);
+	collect_memory(e, now);
 	/* What a timer is about may wait in a socket. */
 	if (e->wire.local && rn_dev_deadline(e->dev) <= now)
 		rn_local_look_everywhere(e->wire.local);
@@ -306,7 +307,7 @@ unsigned rnp_pump_step(struct rnp_engine *e, rn_ns now, unsigned drain,
 	else if (e->policy.replies.asked)
 		what |= RN_TX_ALONG;
 	transmit(e, now, what, false);
-	rnp_pump_events(e);
+	rnp_engine_take_events(e);
 	return found;
 }
 
@@ -363,13 +364,13 @@ static void take_sockets(struct rnp_engine *e)
 /* This thread polls, and renews the lease. */
 static void account_cpu(struct rnp_engine *e)
 {
-	rnp_realtime_follow(e);
+	rnp_background_outrank(e);
 	if (pthread_getcpuclockid(pthread_self(), &e->poller) != 0)
 		e->poller = CLOCK_THREAD_CPUTIME_ID;
 	rnp_policy_account(&e->policy, cpu_time(e->poller));
 }
 
-static void perform_some(struct rnp_engine *e, unsigned todo)
+static void perform_actions(struct rnp_engine *e, unsigned todo)
 {
 	if (todo & RNP_TAKE_SOCKETS)
 		take_sockets(e);
@@ -388,7 +389,7 @@ static void perform_some(struct rnp_engine *e, unsigned todo)
 static inline void perform(struct rnp_engine *e, unsigned todo)
 {
 	if (todo)
-		perform_some(e, todo);
+		perform_actions(e, todo);
 }
 
 void rnp_progress_deadline(struct rnp_engine *e, rn_ns now)
@@ -412,11 +413,11 @@ static void move_memory(struct rnp_engine *e, rn_ns now)
 
 	for (unsigned i = 0; i < MOVES_MAX && idle < MOVES_IDLE; i++) {
 		rnp_pcie_polled_empty(&e->pcie, 0);
-		idle = collect(e, now) > 0 ? 0 : idle + 1;
+		idle = collect_memory(e, now) > 0 ? 0 : idle + 1;
 		if (idle == 0)
 			transmit(e, now, RN_TX_WORK, false);
 	}
-	rnp_pump_events(e);
+	rnp_engine_take_events(e);
 }
 
 static void look_everywhere(struct rnp_engine *e)
@@ -433,7 +434,7 @@ static unsigned serve_sockets(struct rnp_engine *e, rn_ns now, enum rnp_acks ack
 	unsigned found;
 
 	look_everywhere(e);
-	found = rnp_pump_step(e, now, RNP_DRAIN_BACKGROUND, acks);
+	found = rnp_engine_step(e, now, RNP_DRAIN_BACKGROUND, acks);
 	if (found > 0 && rnp_pcie_is_on(&e->pcie))
 		move_memory(e, now);
 	rnp_progress_deadline(e, now);
@@ -443,7 +444,7 @@ static unsigned serve_sockets(struct rnp_engine *e, rn_ns now, enum rnp_acks ack
 /* The background thread may sleep. What comes by a ring no socket shows: its peers are to
  * wake the thread from now on, and what came before that they were told is looked for.
  */
-static void announce(struct rnp_engine *e)
+static void announce_sleep(struct rnp_engine *e)
 {
 	if (e->policy.turn == RNP_ARMED && e->wire.local &&
 	    !rn_local_announce(e->wire.local))
@@ -461,7 +462,7 @@ static unsigned give_sockets(struct rnp_engine *e, rn_ns now, unsigned todo)
 	perform(e, rnp_policy_given(&e->policy, now, is_on));
 	found = serve_sockets(e, now,
 			      todo & RNP_HOLD_ACKS ? RNP_ACKS_HELD : RNP_ACKS_NOW);
-	announce(e);
+	announce_sleep(e);
 	return found;
 }
 
@@ -503,17 +504,17 @@ void rnp_engine_yield(struct rnp_engine *e)
 		sched_yield();
 }
 
-void rnp_progress_app(struct rnp_engine *e)
+void rnp_progress_poll(struct rnp_engine *e)
 {
 	rn_ns now = rnp_clock_poll_time(e);
 	enum rnp_acks acks = rnp_policy_poll(&e->policy);
 	unsigned found;
 
 	if (++e->polls % LOOK_AT_DESCRIPTORS == 0)
-		rnp_look_at_descriptors(e);
+		rnp_check_descriptors(e);
 	if (e->realtime)
 		e->poller_at = sched_getcpu();
-	found = rnp_pump_step(e, now, RNP_DRAIN_APP, acks);
+	found = rnp_engine_step(e, now, RNP_DRAIN_APP, acks);
 	note_life(e, found > 0);
 	if (rnp_has_sockets(e) && !e->closing)
 		after_poll(e, now);
@@ -527,7 +528,7 @@ bool rnp_engine_poll(struct rnp_engine *e)
 		atomic_store(&e->is_lively, false);
 		return false;
 	}
-	rnp_progress_app(e);
+	rnp_progress_poll(e);
 	pthread_mutex_unlock(&e->lock);
 	return true;
 }
@@ -555,7 +556,7 @@ void rnp_engine_posted(struct rnp_engine *e, struct rn_qp *qp,
 					      .is_asked_unacked = rn_qp_unacked(qp) },
 			  (struct rnp_counts){ .requests = rn_dev_requests(e->dev),
 					       .receives = rn_dev_received(e->dev) });
-	rnp_pump_events(e);
+	rnp_engine_take_events(e);
 	rnp_progress_deadline(e, posted->now);
 	pthread_setcancelstate(cancel, NULL);
 }
@@ -566,11 +567,11 @@ void rnp_engine_kick(struct rnp_engine *e)
 	rn_ns now = rnp_engine_now();
 
 	transmit(e, now, RN_TX_ALL, false);
-	rnp_pump_events(e);
+	rnp_engine_take_events(e);
 	rnp_progress_deadline(e, now);
 }
 
-void rnp_engine_say_last(struct rnp_engine *e)
+void rnp_engine_send_last(struct rnp_engine *e)
 {
 	/* No more than these: the peer's sockets do not hold what a ring lets through. */
 	if (e->wire.local) {
@@ -590,13 +591,13 @@ bool rnp_engine_settle(struct rnp_engine *e, uint32_t qpn)
 	for (;;) {
 		rnp_pcie_drain(&e->pcie, qpn);
 		/* An atomic that has ended lets the next of its QP begin. */
-		if (collect(e, rnp_engine_now()) == 0)
+		if (collect_memory(e, rnp_engine_now()) == 0)
 			return ended;
 		ended = true;
 	}
 }
 
-void rnp_engine_take_all(struct rnp_engine *e)
+void rnp_engine_receive_all(struct rnp_engine *e)
 {
 	unsigned found = RNP_DRAIN_BACKGROUND;
 
@@ -604,8 +605,8 @@ void rnp_engine_take_all(struct rnp_engine *e)
 		return;
 	look_everywhere(e);
 	for (unsigned i = 0; i < TAKE_MAX && found >= RNP_DRAIN_BACKGROUND; i++)
-		found = rnp_pump_step(e, rnp_engine_now(), RNP_DRAIN_BACKGROUND,
-				      RNP_ACKS_NOW);
+		found = rnp_engine_step(e, rnp_engine_now(), RNP_DRAIN_BACKGROUND,
+					RNP_ACKS_NOW);
 	rnp_progress_deadline(e, rnp_engine_now());
 }
 
@@ -613,7 +614,7 @@ void rnp_engine_drain(struct rnp_engine *e)
 {
 	rn_ns now = rnp_engine_now();
 
-	rnp_pump_step(e, now, RNP_DRAIN_APP, RNP_ACKS_NOW);
+	rnp_engine_step(e, now, RNP_DRAIN_APP, RNP_ACKS_NOW);
 	rnp_progress_deadline(e, now);
 }
 
@@ -632,7 +633,7 @@ void rnp_engine_die(struct rnp_engine *e, bool robbed)
 		       e->netdev.ibdev);
 	else
 		rn_log(RN_LOG_ERROR, "rocind has ended; %s is dead", e->netdev.ibdev);
-	rnp_engine_take_all(e);
+	rnp_engine_receive_all(e);
 	for (unsigned i = 0; i < RN_GID_MAX; i++)
 		rnp_background_remove(e, rn_udp_fd(e->wire.udp, i));
 	rnp_background_remove(e, rn_udp_groups_fd(e->wire.udp));
@@ -647,12 +648,12 @@ void rnp_engine_die(struct rnp_engine *e, bool robbed)
 
 	atomic_store(&e->dead, true);
 	rn_dev_error(e->dev, now);
-	rnp_pump_events(e);
+	rnp_engine_take_events(e);
 	for (const struct rnp_owner *o = e->owners; o; o = o->next)
 		e->hooks->on_device_event(o->owner, IBV_EVENT_DEVICE_FATAL);
 }
 
-void rnp_look_at_descriptors(struct rnp_engine *e)
+void rnp_check_descriptors(struct rnp_engine *e)
 {
 	if (!e->rocind || e->closing || rn_own_fd_all_there())
 		return;
@@ -664,7 +665,7 @@ void rnp_look_at_descriptors(struct rnp_engine *e)
  * it until the next tick, milliseconds later; who is woken gets it from him at once: the
  * thread then sleeps for a while instead. Gives up the lock meanwhile.
  */
-static void yield(struct rnp_engine *e)
+static void yield_processor(struct rnp_engine *e)
 {
 	rn_ns before, after;
 
@@ -693,7 +694,7 @@ static void look_again(struct rnp_engine *e, rn_ns now)
 	if (!rnp_policy_look(p, now, cpu))
 		return;
 	while (rnp_policy_looks_on(p, now)) {
-		yield(e);
+		yield_processor(e);
 		if (e->closing || !rnp_has_sockets(e) || p->turn != RNP_ARMED)
 			return;
 		now = rnp_engine_now();
@@ -731,13 +732,13 @@ static void end_lease(struct rnp_engine *e, rn_ns now)
 }
 
 /* The sockets are the background thread's. */
-static void serve(struct rnp_engine *e, rn_ns now)
+static void serve_armed(struct rnp_engine *e, rn_ns now)
 {
 	if (serve_sockets(e, now, rnp_policy_woken(&e->policy, now)) > 0)
 		after_packets(e, now);
 	limit_acks(e, now);
 	if (rnp_has_sockets(e))
-		announce(e);
+		announce_sleep(e);
 }
 
 void rnp_progress_background(struct rnp_engine *e, bool timer_fired)
@@ -750,7 +751,7 @@ void rnp_progress_background(struct rnp_engine *e, bool timer_fired)
 	if (!rnp_has_sockets(e))
 		return;
 	if (p->turn == RNP_ARMED)
-		serve(e, now);
+		serve_armed(e, now);
 	else if (p->timer_at == 0)
 		end_lease(e, now);
 }
@@ -759,10 +760,10 @@ void rnp_progress_memory(struct rnp_engine *e)
 {
 	rn_ns now = rnp_engine_now();
 
-	if (collect(e, now) == 0)
+	if (collect_memory(e, now) == 0)
 		return;
 	transmit(e, now, RN_TX_WORK, false);
-	rnp_pump_events(e);
+	rnp_engine_take_events(e);
 	rnp_progress_deadline(e, now);
 }
 
@@ -790,7 +791,7 @@ static bool begin_linger_locked(struct rnp_engine *e)
 	if (!rnp_has_sockets(e) || e->set.linger_ns == 0 ||
 	    !rnp_policy_may_linger(&e->policy))
 		return false;
-	rnp_pump_step(e, now, RNP_DRAIN_APP, RNP_ACKS_NOW);
+	rnp_engine_step(e, now, RNP_DRAIN_APP, RNP_ACKS_NOW);
 	perform(e, rnp_policy_linger(&e->policy, now));
 	return true;
 }

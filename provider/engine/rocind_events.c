@@ -106,13 +106,13 @@ static void take_wire(struct rnp_engine *e, const struct rn_rocind_event *ev)
 }
 
 /* ------------------------------------- what rules and captures ask about the device */
-static rn_ns tell_time(void *ctx)
+static rn_ns engine_time(void *ctx)
 {
 	(void)ctx;
 	return rnp_engine_now();
 }
 
-static const struct rn_stats_qp *record(const struct rnp_engine *e, uint32_t i)
+static const struct rn_stats_qp *qp_record(const struct rnp_engine *e, uint32_t i)
 {
 	const char *page = (const char *)e->stats.page;
 
@@ -140,13 +140,13 @@ uint32_t rnp_find_sender(void *ctx, const struct rn_flow *flow, uint32_t dest_qp
 	uint32_t *hint = &e->faults.cache[(dest_qpn ^ dest_qpn >> 8) % RNP_FAULT_CACHE];
 	uint32_t capacity = e->stats.page->qp_capacity;
 
-	if (*hint < capacity && is_sender(record(e, *hint), flow, dest_qpn))
-		return record(e, *hint)->qpn;
+	if (*hint < capacity && is_sender(qp_record(e, *hint), flow, dest_qpn))
+		return qp_record(e, *hint)->qpn;
 	for (uint32_t i = 0; i < capacity; i++) {
-		if (!is_sender(record(e, i), flow, dest_qpn))
+		if (!is_sender(qp_record(e, i), flow, dest_qpn))
 			continue;
 		*hint = i;
-		return record(e, i)->qpn;
+		return qp_record(e, i)->qpn;
 	}
 	return 0;
 }
@@ -211,8 +211,8 @@ static const struct rn_capture_host capture_host = {
 };
 
 /* What the core thinks. */
-static void hear(void *ctx, const struct rn_diagnostic *diagnostic,
-		 const struct rn_rx *rx)
+static void on_diagnostic(void *ctx, const struct rn_diagnostic *diagnostic,
+			  const struct rn_rx *rx)
 {
 	struct rnp_engine *e = ctx;
 
@@ -249,7 +249,7 @@ static int add_middleware(struct rnp_engine *e)
 		if (rnp_wire_add_capture(&e->wire, &capture_host, e))
 			return -ENOMEM;
 	}
-	rn_dev_set_diagnostic(e->dev, hear, e);
+	rn_dev_set_diagnostic(e->dev, on_diagnostic, e);
 	return 0;
 }
 
@@ -314,7 +314,7 @@ static void end_capture(struct rnp_engine *e, const struct rn_rocind_tap *tap)
 }
 
 /* --------------------------------------------------------------- what rules order */
-static void cut(struct rnp_engine *e, bool down)
+static void cut_link(struct rnp_engine *e, bool down)
 {
 	struct rnp_faults *f = &e->faults;
 
@@ -334,7 +334,7 @@ void rnp_fault_link(struct rnp_engine *e, bool up)
 		set_link(e, up);
 }
 
-static void obey(void *ctx, enum rn_fault_order order, uint32_t qpn)
+static void execute_order(void *ctx, enum rn_fault_order order, uint32_t qpn)
 {
 	struct rnp_engine *e = ctx;
 	struct rn_qp *qp = rn_dev_find_qp(e->dev, qpn);
@@ -352,10 +352,10 @@ static void obey(void *ctx, enum rn_fault_order order, uint32_t qpn)
 				      order == RN_FAULT_ORDER_OVERRUN_SEND);
 		break;
 	case RN_FAULT_ORDER_LINK_DOWN:
-		cut(e, true);
+		cut_link(e, true);
 		break;
 	case RN_FAULT_ORDER_LINK_UP:
-		cut(e, false);
+		cut_link(e, false);
 		break;
 	}
 }
@@ -383,7 +383,7 @@ static uint64_t show_rules(const struct rnp_engine *e, const struct rn_fault_rul
 }
 
 /* Where rocind and `rocin fault` look. */
-static void show_all(const struct rnp_engine *e)
+static void show_all_rules(const struct rnp_engine *e)
 {
 	uint64_t own_hits = 0;
 
@@ -394,27 +394,27 @@ static void show_all(const struct rnp_engine *e)
 	__atomic_store_n(&page_of(e)->own_hits, own_hits, __ATOMIC_RELAXED);
 }
 
-static void show(void *ctx, const struct rn_fault_rules *rules)
+static void show_packet_rules(void *ctx, const struct rn_fault_rules *rules)
 {
 	(void)rules;
-	show_all(ctx);
+	show_all_rules(ctx);
 }
 
 static const struct rn_fault_host fault_host = {
-	.now = tell_time,
+	.now = engine_time,
 	.sender = rnp_find_sender,
 	.peer = find_peer,
 	.first_psn = find_first_psn,
 	.msn = find_msn,
 	.place = find_place,
 	.sgid = find_sgid,
-	.obey = obey,
-	.show = show,
+	.obey = execute_order,
+	.show = show_packet_rules,
 	.tell = tell_capture,
 };
 
 /* ---------------------------------------------------------------------- the rules */
-static int put_in(struct rnp_engine *e)
+static int insert_faults(struct rnp_engine *e)
 {
 	/* What the socket did not take may be half sent. */
 	bool has_begun = rnp_tx_batch_flush(&e->batch, e->wire.net) != 0;
@@ -424,7 +424,7 @@ static int put_in(struct rnp_engine *e)
 }
 
 /* What waited for the rules that are gone reaches the device; then they cost nothing. */
-static void take_out(struct rnp_engine *e)
+static void remove_faults(struct rnp_engine *e)
 {
 	rn_ns now = rnp_engine_now();
 	struct rn_rx rx[RN_RX_BATCH];
@@ -437,7 +437,7 @@ static void take_out(struct rnp_engine *e)
 			rn_dev_receive(e->dev, now, rx, (unsigned)n);
 	}
 	rnp_wire_remove_fault(&e->wire);
-	rnp_pump_events(e);
+	rnp_engine_take_events(e);
 }
 
 static int apply_to_packets(struct rnp_engine *e, const struct rn_fault_rules *all)
@@ -447,12 +447,12 @@ static int apply_to_packets(struct rnp_engine *e, const struct rn_fault_rules *a
 	if (!e->wire.net)
 		return 0;
 	if (!e->wire.fault && rn_fault_rules_meet_packets(all))
-		rc = put_in(e);
+		rc = insert_faults(e);
 	if (!e->wire.fault)
 		return rc;
 	rn_fault_set_rules(e->wire.fault, all);
 	if (!rn_fault_rules_meet_packets(all))
-		take_out(e);
+		remove_faults(e);
 	return 0;
 }
 
@@ -475,7 +475,7 @@ static void apply_to_calls(struct rnp_engine *e, struct rn_fault_rules *all)
 }
 
 /* The rules of both kinds, those of the environment first. */
-static int apply(struct rnp_engine *e)
+static int apply_rules(struct rnp_engine *e)
 {
 	const struct rnp_faults *f = &e->faults;
 	struct rn_fault_rules *all = calloc(1, sizeof(*all));
@@ -489,16 +489,16 @@ static int apply(struct rnp_engine *e)
 		rn_fault_rules_append(all, f->live);
 	rc = apply_to_packets(e, all);
 	apply_to_calls(e, all);
-	show_all(e);
+	show_all_rules(e);
 	return rc;
 }
 
-bool rnp_engine_fails_calls(const struct rnp_engine *e)
+bool rnp_engine_has_call_faults(const struct rnp_engine *e)
 {
 	return e->faults.calls != NULL;
 }
 
-int rnp_engine_judge_call(struct rnp_engine *e, unsigned call)
+int rnp_engine_call_error(struct rnp_engine *e, unsigned call)
 {
 	int cancel, error = 0;
 
@@ -506,7 +506,7 @@ int rnp_engine_judge_call(struct rnp_engine *e, unsigned call)
 	pthread_mutex_lock(&e->lock);
 	if (e->faults.calls) {
 		error = rn_fault_judge_call(e->faults.calls, call);
-		show_all(e);
+		show_all_rules(e);
 	}
 	pthread_mutex_unlock(&e->lock);
 	pthread_setcancelstate(cancel, NULL);
@@ -532,7 +532,7 @@ int rnp_fault_open(struct rnp_engine *e, char *err, size_t err_len)
 		*f->own = e->set.fault;
 		select_rules(e, f->own);
 	}
-	if (f->own && apply(e) == 0)
+	if (f->own && apply_rules(e) == 0)
 		return 0;
 	return rn_fail(err, err_len, -ENOMEM, "no memory for faults");
 }
@@ -540,7 +540,8 @@ int rnp_fault_open(struct rnp_engine *e, char *err, size_t err_len)
 int rnp_fault_start(struct rnp_engine *e, uint32_t first, char *err, size_t err_len)
 {
 	e->faults.first = first;
-	return apply(e) ? rn_fail(err, err_len, -ENOMEM, "no memory for faults") : 0;
+	return apply_rules(e) ? rn_fail(err, err_len, -ENOMEM, "no memory for faults")
+			      : 0;
 }
 
 /* The rules in the file, or NULL. */
@@ -577,7 +578,7 @@ void rnp_fault_live(struct rnp_engine *e, int fd, uint64_t generation)
 		close(fd);
 	memset(page->seen, 0, sizeof(page->seen));
 	memset(page->hits, 0, sizeof(page->hits));
-	if (apply(e))
+	if (apply_rules(e))
 		rn_log(RN_LOG_ERROR, "%s: no memory for faults", e->netdev.ibdev);
 	__atomic_store_n(&page->generation, generation, __ATOMIC_RELEASE);
 	if (e->attached)

@@ -58,7 +58,7 @@ static void count_too_long(struct rnp_tx_batch *s, uint32_t packets)
 }
 
 /* The 8 bytes of @f from @at on. */
-static inline uint64_t word(const struct rn_flow *f, size_t at)
+static inline uint64_t flow_word(const struct rn_flow *f, size_t at)
 {
 	uint64_t w;
 
@@ -69,9 +69,10 @@ static inline uint64_t word(const struct rn_flow *f, size_t at)
 /* Word by word: this is asked for each packet. */
 static bool same_flow(const struct rn_flow *a, const struct rn_flow *b)
 {
-	return word(a, 0) == word(b, 0) && word(a, 8) == word(b, 8) &&
-	       word(a, 16) == word(b, 16) && word(a, 24) == word(b, 24) &&
-	       word(a, 32) == word(b, 32);
+	return flow_word(a, 0) == flow_word(b, 0) && flow_word(a, 8) == flow_word(b, 8) &&
+	       flow_word(a, 16) == flow_word(b, 16) &&
+	       flow_word(a, 24) == flow_word(b, 24) &&
+	       flow_word(a, 32) == flow_word(b, 32);
 }
 
 /* Index of the socket that this source address stands for; RN_GID_MAX: none any more. */
@@ -134,7 +135,7 @@ static bool build_at(struct rnp_tx_batch *s, uint8_t *where, rn_ns now, unsigned
 }
 
 /* What has been committed goes before whatever takes another way. */
-static void publish(struct rnp_tx_batch *s, const struct rn_net *net)
+static void publish_placed(struct rnp_tx_batch *s, const struct rn_net *net)
 {
 	if (s->is_placed)
 		net->ops->publish(net->ctx);
@@ -171,7 +172,7 @@ static int build_in_place(struct rnp_tx_batch *s, const struct rn_net *net, rn_n
 		s->next_len = 0;
 		s->is_placed = true;
 	}
-	publish(s, net);
+	publish_placed(s, net);
 	return 1;
 }
 
@@ -181,7 +182,7 @@ static bool may_build_in_place(const struct rnp_tx_batch *s, const struct rn_net
 }
 
 /* May the packet behind the open super-packet become part of it? */
-static bool fits(const struct rnp_tx_batch *s)
+static bool packet_fits(const struct rnp_tx_batch *s)
 {
 	return s->count > 0 && s->count < RN_SUPER_SEGMENTS && !s->closed &&
 	       s->next_len <= s->seg_len && s->len + s->next_len <= RN_SUPER_BYTES &&
@@ -203,7 +204,7 @@ static void choose_tx_socket(struct rnp_tx_batch *s, const struct rn_net *net)
 }
 
 /* The packet behind the (empty) super-packet begins a new one. */
-static void begin(struct rnp_tx_batch *s, const struct rn_net *net)
+static void begin_super(struct rnp_tx_batch *s, const struct rn_net *net)
 {
 	assert(s->count == 0);
 	if (s->start > RN_SUPER_BYTES) {
@@ -219,7 +220,7 @@ static void begin(struct rnp_tx_batch *s, const struct rn_net *net)
 }
 
 /* Sign the packet for its place and take it up. */
-static void add(struct rnp_tx_batch *s, const struct rn_net *net)
+static void append_packet(struct rnp_tx_batch *s, const struct rn_net *net)
 {
 	uint16_t ip_id = rn_super_ip_id(&s->tx_socket, net->gso, s->count);
 
@@ -266,7 +267,7 @@ static int send_open(struct rnp_tx_batch *s, const struct rn_net *net)
 
 int rnp_tx_batch_flush(struct rnp_tx_batch *s, const struct rn_net *net)
 {
-	publish(s, net);
+	publish_placed(s, net);
 	return s->count == 0 ? 0 : send_open(s, net);
 }
 
@@ -286,14 +287,14 @@ int rnp_tx_batch_fill(struct rnp_tx_batch *s, const struct rn_net *net, rn_ns no
 
 		if (!more)
 			return sent < max ? 0 : 1;
-		if (s->count > 0 && !fits(s)) {
+		if (s->count > 0 && !packet_fits(s)) {
 			if (rnp_tx_batch_flush(s, net))
 				return -EAGAIN;
 			sent++;
 		}
 		if (s->count == 0)
-			begin(s, net);
-		add(s, net);
+			begin_super(s, net);
+		append_packet(s, net);
 		if (is_full(s)) {
 			if (rnp_tx_batch_flush(s, net))
 				return -EAGAIN;

@@ -24,7 +24,7 @@ enum {
 };
 
 /* ------------------------------------------------------------------------- the set */
-static struct rnp_wait_source *find(struct rnp_wait *w, int fd)
+static struct rnp_wait_source *find_source(struct rnp_wait *w, int fd)
 {
 	for (unsigned i = 0; fd >= 0 && i < RNP_WAIT_MAX; i++)
 		if (w->source[i].fd == fd && !w->source[i].gone)
@@ -32,7 +32,7 @@ static struct rnp_wait_source *find(struct rnp_wait *w, int fd)
 	return NULL;
 }
 
-static struct rnp_wait_source *find_free(struct rnp_wait *w)
+static struct rnp_wait_source *find_free_source(struct rnp_wait *w)
 {
 	for (unsigned i = 0; i < RNP_WAIT_MAX; i++)
 		if (w->source[i].fd < 0)
@@ -40,7 +40,8 @@ static struct rnp_wait_source *find_free(struct rnp_wait *w)
 	return NULL;
 }
 
-static int control(const struct rnp_wait *w, int op, const struct rnp_wait_source *s)
+static int control_epoll(const struct rnp_wait *w, int op,
+			 const struct rnp_wait_source *s)
 {
 	struct epoll_event ev = { .events = s->on ? (uint32_t)EPOLLIN : 0,
 				  .data.u32 = s->tag };
@@ -61,7 +62,7 @@ static void fall_back(struct rnp_wait *w, int rc)
 		if (s->gone)
 			s->fd = -1;
 		s->gone = s->pending = s->cancelled = false;
-		if (s->fd >= 0 && control(w, EPOLL_CTL_ADD, s) < 0)
+		if (s->fd >= 0 && control_epoll(w, EPOLL_CTL_ADD, s) < 0)
 			rn_log(RN_LOG_ERROR, "a descriptor cannot be waited for: %s",
 			       strerrordesc_np(errno));
 	}
@@ -93,7 +94,7 @@ static void uring_changed(struct rnp_wait *w)
 }
 
 /* What the set asks for and is not under way. There is room: each sleep submits all. */
-static void prepare(struct rnp_wait *w)
+static void make_requests(struct rnp_wait *w)
 {
 	for (unsigned i = 0; i < RNP_WAIT_MAX; i++) {
 		struct rnp_wait_source *s = &w->source[i];
@@ -108,7 +109,7 @@ static void prepare(struct rnp_wait *w)
 }
 
 /* Return: bit of its tag, or 0; or -errno in @rc. */
-static uint32_t ended(struct rnp_wait *w, uint64_t idx, int result, int *rc)
+static uint32_t end_request(struct rnp_wait *w, uint64_t idx, int result, int *rc)
 {
 	struct rnp_wait_source *s = &w->source[idx];
 
@@ -133,7 +134,7 @@ static void cancel_again(struct rnp_wait *w, uint64_t idx)
 	w->source[idx].cancelled = false;
 }
 
-static uint32_t collect(struct rnp_wait *w, int *rc)
+static uint32_t collect_requests(struct rnp_wait *w, int *rc)
 {
 	uint32_t tags = 0;
 	uint64_t tag;
@@ -141,7 +142,7 @@ static uint32_t collect(struct rnp_wait *w, int *rc)
 
 	while (rn_uring_next(w->uring, &tag, &result))
 		if (!(tag & CANCEL))
-			tags |= ended(w, tag, result, rc);
+			tags |= end_request(w, tag, result, rc);
 		else if (result < 0)
 			cancel_again(w, tag & ~(uint64_t)CANCEL);
 	return tags;
@@ -157,7 +158,7 @@ static int sleep_once(struct rnp_wait *w, pthread_mutex_t *lock)
 			return rc;
 		w->has_begun = true;
 	}
-	prepare(w);
+	make_requests(w);
 	w->is_asleep = true;
 	pthread_mutex_unlock(lock);
 	rc = rn_uring_submit(w->uring, 1);
@@ -169,7 +170,7 @@ static int sleep_once(struct rnp_wait *w, pthread_mutex_t *lock)
 static uint32_t uring_sleep(struct rnp_wait *w, pthread_mutex_t *lock)
 {
 	int rc = sleep_once(w, lock);
-	uint32_t tags = rc ? 0 : collect(w, &rc);
+	uint32_t tags = rc ? 0 : collect_requests(w, &rc);
 
 	if (rc)
 		fall_back(w, rc);
@@ -200,11 +201,11 @@ static void uring_end(struct rnp_wait *w, pthread_mutex_t *lock)
 /* -------------------------------------------------------------------- the set */
 int rnp_wait_add(struct rnp_wait *w, int fd, unsigned tag, bool on)
 {
-	struct rnp_wait_source *s = find_free(w);
+	struct rnp_wait_source *s = find_free_source(w);
 	int rc = 0;
 
 	assert(fd >= 0 && tag < RNP_WAIT_TAGS);
-	if (find(w, fd))
+	if (find_source(w, fd))
 		return -EEXIST;
 	if (!s)
 		return -ENOSPC;
@@ -212,7 +213,7 @@ int rnp_wait_add(struct rnp_wait *w, int fd, unsigned tag, bool on)
 	if (w->uring)
 		uring_changed(w);
 	else
-		rc = control(w, EPOLL_CTL_ADD, s);
+		rc = control_epoll(w, EPOLL_CTL_ADD, s);
 	if (rc)
 		s->fd = -1;
 	return rc;
@@ -220,18 +221,18 @@ int rnp_wait_add(struct rnp_wait *w, int fd, unsigned tag, bool on)
 
 int rnp_wait_switch(struct rnp_wait *w, int fd, bool on)
 {
-	struct rnp_wait_source *s = find(w, fd);
+	struct rnp_wait_source *s = find_source(w, fd);
 	int rc = 0;
 
 	if (!s || (s->rests && !on))
 		return 0;
 	s->on = on;
 	if (s->rests) {
-		rc = control(w, EPOLL_CTL_ADD, s);
+		rc = control_epoll(w, EPOLL_CTL_ADD, s);
 		s->rests = rc != 0;
 		s->on = rc == 0;
 	} else if (!w->uring) {
-		control(w, EPOLL_CTL_MOD, s);
+		control_epoll(w, EPOLL_CTL_MOD, s);
 	} else if (on && !s->pending) {
 		uring_changed(w);
 	}
@@ -244,18 +245,18 @@ void rnp_wait_rest(struct rnp_wait *w)
 		struct rnp_wait_source *s = &w->source[i];
 
 		if (s->fd >= 0 && !s->on && !s->rests)
-			s->rests = control(w, EPOLL_CTL_DEL, s) == 0;
+			s->rests = control_epoll(w, EPOLL_CTL_DEL, s) == 0;
 	}
 }
 
 void rnp_wait_remove(struct rnp_wait *w, int fd)
 {
-	struct rnp_wait_source *s = find(w, fd);
+	struct rnp_wait_source *s = find_source(w, fd);
 
 	if (!s)
 		return;
 	if (!w->uring && !s->rests)
-		control(w, EPOLL_CTL_DEL, s);
+		control_epoll(w, EPOLL_CTL_DEL, s);
 	s->gone = s->pending;
 	if (!s->gone)
 		s->fd = -1;
@@ -408,7 +409,7 @@ static void raise_thread(struct rnp_engine *e)
 		       e->netdev.ibdev, e->realtime, strerrordesc_np(rc));
 }
 
-void rnp_realtime_follow(struct rnp_engine *e)
+void rnp_background_outrank(struct rnp_engine *e)
 {
 	int policy = sched_getscheduler(0), most = sched_get_priority_max(SCHED_RR);
 	struct sched_param param;

@@ -38,7 +38,7 @@ static int add_tap(struct rnp_wire *w, const struct rnp_settings *set, char *err
 }
 
 /* Where packets leave and come in. */
-static struct rn_net *base(const struct rnp_wire *w)
+static struct rn_net *base_net(const struct rnp_wire *w)
 {
 	return w->local ? rn_local_net(w->local) : rn_udp_net(w->udp);
 }
@@ -62,10 +62,10 @@ void rnp_limit_socket(const struct rnp_engine *e, int fd)
 }
 
 /* Who looks at packets on their way sees what they would be on a network. */
-static void settle(struct rnp_wire *w)
+static void update_local_icrc(struct rnp_wire *w)
 {
 	if (w->local)
-		rn_local_seal(w->local, w->net != base(w));
+		rn_local_seal(w->local, w->net != base_net(w));
 }
 
 int rnp_wire_open(struct rnp_wire *w, const struct rn_udp_cfg *cfg,
@@ -81,12 +81,12 @@ int rnp_wire_open(struct rnp_wire *w, const struct rn_udp_cfg *cfg,
 		rnp_wire_close(w);
 		return rn_fail(err, err_len, -ENOMEM, "no memory for local wires");
 	}
-	w->net = base(w);
+	w->net = base_net(w);
 	rc = add_tap(w, set, err, err_len);
 	if (rc)
 		rnp_wire_close(w);
 	else
-		settle(w);
+		update_local_icrc(w);
 	return rc;
 }
 
@@ -95,18 +95,18 @@ static struct rn_net *under_fault(const struct rnp_wire *w)
 {
 	if (w->capture)
 		return rn_capture_net(w->capture);
-	return w->tap ? rn_tap_net(w->tap) : base(w);
+	return w->tap ? rn_tap_net(w->tap) : base_net(w);
 }
 
 /* What is under the faults has changed. */
-static void join(struct rnp_wire *w)
+static void rebuild_chain(struct rnp_wire *w)
 {
 	w->net = under_fault(w);
 	if (w->fault) {
 		rn_fault_set_inner(w->fault, w->net);
 		w->net = rn_fault_net(w->fault);
 	}
-	settle(w);
+	update_local_icrc(w);
 }
 
 int rnp_wire_add_capture(struct rnp_wire *w, const struct rn_capture_host *host,
@@ -116,7 +116,7 @@ int rnp_wire_add_capture(struct rnp_wire *w, const struct rn_capture_host *host,
 	w->capture = rn_capture_new(under_fault(w), host, host_ctx);
 	if (!w->capture)
 		return -ENOMEM;
-	join(w);
+	rebuild_chain(w);
 	return 0;
 }
 
@@ -125,7 +125,7 @@ void rnp_wire_remove_capture(struct rnp_wire *w)
 	rn_capture_free(w->capture);
 	w->capture = NULL;
 	w->log = NULL;
-	join(w);
+	rebuild_chain(w);
 }
 
 int rnp_wire_add_fault(struct rnp_wire *w, bool has_begun, uint64_t *stats,
@@ -136,7 +136,7 @@ int rnp_wire_add_fault(struct rnp_wire *w, bool has_begun, uint64_t *stats,
 	if (!w->fault)
 		return -ENOMEM;
 	w->net = rn_fault_net(w->fault);
-	settle(w);
+	update_local_icrc(w);
 	return 0;
 }
 
@@ -146,7 +146,7 @@ void rnp_wire_remove_fault(struct rnp_wire *w)
 		return;
 	rn_fault_free(w->fault);
 	w->fault = NULL;
-	join(w);
+	rebuild_chain(w);
 }
 
 rn_ns rnp_wire_flush_due(const struct rnp_wire *w)
@@ -164,7 +164,7 @@ void rnp_wire_flush(struct rnp_wire *w)
 		rn_tap_flush(w->tap);
 }
 
-void rnp_wire_say_last(struct rnp_wire *w)
+void rnp_wire_finish_files(struct rnp_wire *w)
 {
 	if (w->log)
 		rn_capture_log_finish(w->log);
@@ -181,7 +181,7 @@ void rnp_wire_close(struct rnp_wire *w)
 	*w = (struct rnp_wire){ 0 };
 }
 
-void rnp_compose_memory(struct rn_dev_cfg *cfg, const struct rnp_pcie *pcie)
+void rnp_set_memory(struct rn_dev_cfg *cfg, const struct rnp_pcie *pcie)
 {
 	int rc = rn_mem_direct_init();
 
@@ -249,7 +249,7 @@ static int open_path(const struct rn_gid *src, uint32_t ifindex)
 }
 
 /* MTU of the path to an address, IP header included; 0: nobody knows. */
-static uint32_t ask(int fd, const struct rn_gid *dst, uint32_t ifindex)
+static uint32_t query_path_mtu(int fd, const struct rn_gid *dst, uint32_t ifindex)
 {
 	bool ipv4 = rn_gid_is_ipv4(dst);
 	union rn_sockaddr a;
@@ -278,7 +278,7 @@ static uint32_t find_path_mtu(struct rnp_path_mtu *p, const struct rn_netdev *de
 	p->path[av->sgid_index].src = *src;
 	if (!*fd)
 		*fd = open_path(src, dev->ifindex);
-	mtu = *fd ? ask(*fd, &av->dgid, dev->ifindex) : 0;
+	mtu = *fd ? query_path_mtu(*fd, &av->dgid, dev->ifindex) : 0;
 	/* Perhaps the address was away meanwhile, or somebody has closed it. */
 	if (!mtu)
 		close_path(fd);
@@ -319,7 +319,7 @@ void rnp_icmp_probe_end(struct rnp_icmp_probe *k)
 }
 
 /* Once for each peer, unless there are several in turn. */
-static void say(struct rnp_engine *e, int err)
+static void log_refusal(struct rnp_engine *e, int err)
 {
 	struct rnp_icmp_probe *k = &e->icmp_probe;
 	uint64_t *n = &e->stats.page->counter[RN_STAT_ICMP_REFUSED];
@@ -338,13 +338,13 @@ static void say(struct rnp_engine *e, int err)
 	rn_log(RN_LOG_WARN, "%s: %s refuses packets: %s", e->netdev.ibdev, peer, meaning);
 }
 
-static void look_for_answer(struct rnp_engine *e)
+static void read_probe_answer(struct rnp_engine *e)
 {
 	int err = e->icmp_probe.fd < 0 ? 0 : rn_icmp_probe_answer(e->icmp_probe.fd);
 
 	if (!err)
 		return;
-	say(e, err);
+	log_refusal(e, err);
 	rnp_icmp_probe_end(&e->icmp_probe);
 }
 
@@ -355,7 +355,7 @@ void rnp_icmp_probe_silent(struct rnp_engine *e, rn_ns now)
 
 	if (!rn_dev_silent(e->dev, &flow))
 		return;
-	look_for_answer(e);
+	read_probe_answer(e);
 	if (now < k->next)
 		return;
 	rnp_icmp_probe_end(k);
@@ -365,7 +365,7 @@ void rnp_icmp_probe_silent(struct rnp_engine *e, rn_ns now)
 		flow.ifindex = e->netdev.ifindex;
 	k->fd = rn_icmp_probe_send(&flow);
 	if (k->fd < 0)
-		say(e, -k->fd);
+		log_refusal(e, -k->fd);
 	else
-		look_for_answer(e);
+		read_probe_answer(e);
 }

@@ -17,10 +17,10 @@
 #include <unistd.h>
 
 #include "frame.h"
-#include "transport/io/host/own_fd.h"
 #include "rocin/raw_packet.h"
 #include "rocin/stats.h"
 #include "rocin/transport.h"
+#include "transport/io/host/own_fd.h"
 
 enum {
 	RCVBUF = 4 << 20,
@@ -57,8 +57,7 @@ static struct sockaddr_ll address_of(const struct rnp_raw_link *l, uint16_t prot
 /* A packet socket that receives nothing yet. -errno on failure. */
 static int open_socket(void)
 {
-	int fd =
-		rn_fd_own(socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+	int fd = rn_fd_own(socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
 
 	if (fd >= 0)
 		return fd;

@@ -90,9 +90,9 @@ void rnp_open_remove(struct rnp_context *ctx)
 	LIST_REMOVE(ctx, open);
 	other = other_of_family(ctx);
 	if (other) {
-		cancel = rnp_enter(ctx->engine);
+		cancel = rnp_lock_engine(ctx->engine);
 		move_objects(ctx, other);
-		rnp_leave(ctx->engine, cancel);
+		rnp_unlock_engine(ctx->engine, cancel);
 	}
 	pthread_mutex_unlock(&open_lock);
 }
@@ -185,12 +185,12 @@ static int open_hca(struct rnp_context *ctx, const char *name,
 
 static void set_operations(struct rnp_context *ctx)
 {
-	int cancel = rnp_enter(ctx->engine);
+	int cancel = rnp_lock_engine(ctx->engine);
 
-	ctx->library->set_asking(ctx, false);
-	if (rnp_engine_fails_calls(ctx->engine))
-		ctx->library->set_asking(ctx, true);
-	rnp_leave(ctx->engine, cancel);
+	ctx->library->set_call_faults(ctx, false);
+	if (rnp_engine_has_call_faults(ctx->engine))
+		ctx->library->set_call_faults(ctx, true);
+	rnp_unlock_engine(ctx->engine, cancel);
 }
 
 int rnp_context_open(struct rnp_context *ctx, const struct rnp_library *library,
@@ -219,7 +219,7 @@ int rnp_context_open(struct rnp_context *ctx, const struct rnp_library *library,
  */
 static void detach_all(struct rnp_context *ctx)
 {
-	int cancel = rnp_enter(ctx->engine);
+	int cancel = rnp_lock_engine(ctx->engine);
 	struct rnp_xrcd *xrcd;
 	struct rnp_srq *srq;
 	struct rnp_qp *qp;
@@ -258,7 +258,7 @@ static void detach_all(struct rnp_context *ctx)
 		rnp_ah_detach(ctx, ah);
 	while ((pd = LIST_FIRST(&ctx->pds)))
 		rnp_pd_detach(ctx, pd);
-	rnp_leave(ctx->engine, cancel);
+	rnp_unlock_engine(ctx->engine, cancel);
 	rnp_engine_close_raw(ctx->engine);
 }
 
@@ -275,7 +275,7 @@ static void close_channels(struct rnp_context *ctx)
 
 void rnp_context_close(struct rnp_context *ctx)
 {
-	if (!rnp_is_copy(ctx)) {
+	if (!rnp_is_fork_child(ctx)) {
 		rnp_open_remove(ctx);
 		detach_all(ctx);
 	}
@@ -299,13 +299,13 @@ static void *ask_family(struct rnp_context *ctx, import_fn *fn, void *arg)
 	void *found = NULL;
 	int cancel;
 
-	if (rnp_is_copy(ctx)) {
+	if (rnp_is_fork_child(ctx)) {
 		errno = EIO;
 		return NULL;
 	}
 	errno = ENOENT;
 	pthread_mutex_lock(&open_lock);
-	cancel = rnp_enter(ctx->engine);
+	cancel = rnp_lock_engine(ctx->engine);
 	LIST_FOREACH(member, &open_contexts, open)
 	{
 		if (member->file == ctx->file)
@@ -313,7 +313,7 @@ static void *ask_family(struct rnp_context *ctx, import_fn *fn, void *arg)
 		if (found)
 			break;
 	}
-	rnp_leave(ctx->engine, cancel);
+	rnp_unlock_engine(ctx->engine, cancel);
 	pthread_mutex_unlock(&open_lock);
 	return found;
 }
@@ -374,11 +374,11 @@ void rnp_unimport_dm(struct ibv_dm *base)
 
 	if (origin)
 		free(dm);
-	if (rnp_is_copy(ctx))
+	if (rnp_is_fork_child(ctx))
 		return;
-	cancel = rnp_enter(ctx->engine);
+	cancel = rnp_lock_engine(ctx->engine);
 	rnp_dm_release(origin ? origin : dm, 1);
-	rnp_leave(ctx->engine, cancel);
+	rnp_unlock_engine(ctx->engine, cancel);
 }
 
 struct mr_request {
@@ -430,9 +430,9 @@ void rnp_unimport_mr(struct ibv_mr *base)
 
 	if (origin)
 		free(mr);
-	if (rnp_is_copy(ctx))
+	if (rnp_is_fork_child(ctx))
 		return;
-	cancel = rnp_enter(ctx->engine);
+	cancel = rnp_lock_engine(ctx->engine);
 	rnp_mr_release(origin ? origin : mr, 1);
-	rnp_leave(ctx->engine, cancel);
+	rnp_unlock_engine(ctx->engine, cancel);
 }

@@ -327,7 +327,7 @@ int rnp_poll_cq(struct ibv_cq *base, int num_entries, struct ibv_wc *wc)
 	struct rnp_engine *e = cq->ctx->engine;
 	int got, cancel;
 
-	if (rnp_is_copy(cq->ctx)) {
+	if (rnp_is_fork_child(cq->ctx)) {
 		errno = EIO;
 		return -EIO;
 	}
@@ -386,10 +386,10 @@ static int start_poll(struct ibv_cq_ex *base, struct ibv_poll_cq_attr *attr)
 	struct rnp_cq *cq = to_rnp_cq(ibv_cq_ex_to_cq(base));
 	int rc, cancel;
 
-	if (rnp_is_copy(cq->ctx))
-		return rnp_tell_errno(EIO);
+	if (rnp_is_fork_child(cq->ctx))
+		return rnp_set_errno(EIO);
 	if (attr->comp_mask)
-		return rnp_tell_errno(EINVAL);
+		return rnp_set_errno(EINVAL);
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	if (!cq->single_threaded)
 		pthread_mutex_lock(&cq->lock);
@@ -589,7 +589,7 @@ static struct rnp_cq *new_cq(struct rnp_context *ctx, uint32_t cqe,
 	struct rnp_cq *cq;
 	int cancel, rc;
 
-	if (rnp_is_copy(ctx)) {
+	if (rnp_is_fork_child(ctx)) {
 		errno = EIO;
 		return NULL;
 	}
@@ -608,11 +608,11 @@ static struct rnp_cq *new_cq(struct rnp_context *ctx, uint32_t cqe,
 			goto err_free;
 		}
 	}
-	cancel = rnp_enter(ctx->engine);
+	cancel = rnp_lock_engine(ctx->engine);
 	rc = -rnp_hca_add(ctx->hca, RNP_HCA_CQ);
 	if (!rc)
 		LIST_INSERT_HEAD(&ctx->cqs, cq, link);
-	rnp_leave(ctx->engine, cancel);
+	rnp_unlock_engine(ctx->engine, cancel);
 	if (rc)
 		goto err_channel;
 	return cq;
@@ -638,10 +638,10 @@ struct ibv_cq *rnp_create_cq(struct ibv_context *context, int cqe,
 static void show_times(const struct rnp_cq *cq)
 {
 	struct rnp_engine *e = cq->ctx->engine;
-	int cancel = rnp_enter(e);
+	int cancel = rnp_lock_engine(e);
 
-	rnp_engine_shows_time(e);
-	rnp_leave(e, cancel);
+	rnp_engine_keep_exact_time(e);
+	rnp_unlock_engine(e, cancel);
 }
 
 struct ibv_cq_ex *rnp_create_cq_ex(struct ibv_context *context,
@@ -701,7 +701,7 @@ int rnp_resize_cq(struct ibv_cq *base, int cqe)
 	uint32_t capacity, waiting;
 	int cancel;
 
-	if (rnp_is_copy(cq->ctx))
+	if (rnp_is_fork_child(cq->ctx))
 		return EIO;
 	if (cqe < 1 || cqe > RN_CQE_MAX)
 		return EINVAL;
@@ -710,7 +710,7 @@ int rnp_resize_cq(struct ibv_cq *base, int cqe)
 		return ENOMEM;
 
 	pthread_mutex_lock(&cq->lock);
-	cancel = rnp_enter(e);
+	cancel = rnp_lock_engine(e);
 	/* What only waits for its data counts as complete, and CQEs on their way come
 	 * into the old ring.
 	 */
@@ -719,7 +719,7 @@ int rnp_resize_cq(struct ibv_cq *base, int cqe)
 	waiting = cq->core.producer -
 		  atomic_load_explicit(&cq->core.consumer, memory_order_relaxed);
 	if (waiting > (uint32_t)cqe) {
-		rnp_leave(e, cancel);
+		rnp_unlock_engine(e, cancel);
 		pthread_mutex_unlock(&cq->lock);
 		rnp_buffer_free(&ring);
 		return EINVAL;
@@ -732,7 +732,7 @@ int rnp_resize_cq(struct ibv_cq *base, int cqe)
 	rn_cq_move(&cq->core, (uintptr_t)ring.addr, capacity);
 	cq->lap_shift = (uint32_t)__builtin_ctz(capacity);
 	cq->base.cq.cqe = (int)capacity;
-	rnp_leave(e, cancel);
+	rnp_unlock_engine(e, cancel);
 	pthread_mutex_unlock(&cq->lock);
 	rnp_buffer_free(&old);
 	return 0;
@@ -744,17 +744,17 @@ int rnp_modify_cq(struct ibv_cq *base, struct ibv_modify_cq_attr *attr)
 	struct rnp_engine *e = cq->ctx->engine;
 	int cancel;
 
-	if (rnp_is_copy(cq->ctx))
+	if (rnp_is_fork_child(cq->ctx))
 		return EIO;
 	if (attr->attr_mask == 0)
 		return EINVAL;
 	if (attr->attr_mask & ~(uint32_t)IBV_CQ_ATTR_MODERATE)
 		return EOPNOTSUPP;
-	cancel = rnp_enter(e);
+	cancel = rnp_lock_engine(e);
 	rn_cq_moderate(rnp_engine_dev(e), &cq->core, attr->moderate.cq_count,
 		       RN_USEC(attr->moderate.cq_period));
 	rnp_engine_kick(e);
-	rnp_leave(e, cancel);
+	rnp_unlock_engine(e, cancel);
 	return 0;
 }
 
@@ -764,19 +764,19 @@ int rnp_req_notify_cq(struct ibv_cq *base, int solicited_only)
 	struct rnp_engine *e = cq->ctx->engine;
 	int cancel;
 
-	if (rnp_is_copy(cq->ctx))
+	if (rnp_is_fork_child(cq->ctx))
 		return EIO;
-	cancel = rnp_enter(e);
+	cancel = rnp_lock_engine(e);
 	rnp_engine_drain(e);
 	/* No event comes for them: the poll that follows must find them. */
-	rnp_cq_land_cqes(cq);
+	rnp_cq_settle_ring(cq);
 	rn_cq_arm(&cq->core, solicited_only ? RN_CQ_ARM_SOLICITED : RN_CQ_ARM_NEXT);
-	rnp_cq_write_owed(cq);
+	rnp_cq_write_pending_event(cq);
 	if (!cq->counted_armed) {
 		cq->counted_armed = true;
 		rnp_engine_cq_armed(e);
 	}
-	rnp_leave(e, cancel);
+	rnp_unlock_engine(e, cancel);
 	atomic_store_explicit(&cq->linger, true, memory_order_relaxed);
 	return 0;
 }
@@ -788,8 +788,8 @@ void rnp_cq_detach(struct rnp_cq *cq)
 	if (cq->counted_armed)
 		rnp_engine_cq_unarmed(ctx->engine);
 	cq->counted_armed = false;
-	rnp_cq_forget_owed(cq);
-	rnp_cq_land_cqes(cq);
+	rnp_cq_drop_pending_event(cq);
+	rnp_cq_settle_ring(cq);
 	rn_cq_fini(rnp_engine_dev(ctx->engine), &cq->core);
 	rnp_hca_remove(ctx->hca, RNP_HCA_CQ);
 	LIST_REMOVE(cq, link);
@@ -823,18 +823,18 @@ int rnp_destroy_cq(struct ibv_cq *base)
 	bool busy;
 	int cancel;
 
-	if (rnp_is_copy(ctx)) {
+	if (rnp_is_fork_child(ctx)) {
 		rnp_buffer_free(&cq->ring_mem);
 		if (cq->parent)
 			rnp_pd_put(cq->parent);
 		free(cq);
 		return 0;
 	}
-	cancel = rnp_enter(ctx->engine);
+	cancel = rnp_lock_engine(ctx->engine);
 	busy = cq->qp_refs > 0;
 	if (!busy)
 		rnp_cq_detach(cq);
-	rnp_leave(ctx->engine, cancel);
+	rnp_unlock_engine(ctx->engine, cancel);
 	if (busy)
 		return EBUSY;
 	drain_events(cq);

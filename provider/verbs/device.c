@@ -412,14 +412,14 @@ int rnp_query_port(struct ibv_context *context, uint8_t port_num,
 	int cancel;
 	bool up;
 
-	if (rnp_is_copy(ctx))
+	if (rnp_is_fork_child(ctx))
 		return EIO;
 	if (port_num != 1)
 		return EINVAL;
 	dev = rnp_engine_netdev(ctx->engine);
-	cancel = rnp_enter(ctx->engine);
+	cancel = rnp_lock_engine(ctx->engine);
 	up = link_is_up(dev) && !rnp_engine_dead(ctx->engine);
-	rnp_leave(ctx->engine, cancel);
+	rnp_unlock_engine(ctx->engine, cancel);
 	*attr = (struct ibv_port_attr){
 		.state = up ? IBV_PORT_ACTIVE : IBV_PORT_DOWN,
 		.max_mtu = IBV_MTU_4096,
@@ -454,7 +454,7 @@ int rnp_query_rt_values(struct ibv_context *context, struct ibv_values_ex *value
 }
 
 /* ---------------------------------------------------------------- a word to the user */
-void rnp_tell(const char *fmt, ...)
+void rnp_tell_user(const char *fmt, ...)
 {
 	char line[512] = "rocin: ";
 	size_t len = strlen(line);

@@ -37,13 +37,14 @@ static int fail_with(int err)
 
 /* ---------------------------------------------------------------------------- copies */
 /* Has the memory been freed, or does the device belong to another process? */
-static bool is_lost(const struct rnp_dm *dm)
+static bool is_freed_or_foreign(const struct rnp_dm *dm)
 {
 	const struct rnp_dm *real = dm->origin ? dm->origin : dm;
 
 	if (dm->is_local)
 		return false;
-	return rnp_is_copy(to_rnp_context(dm->base.context)) || atomic_load(&real->gone);
+	return rnp_is_fork_child(to_rnp_context(dm->base.context)) ||
+	       atomic_load(&real->gone);
 }
 
 /* Do copies go through the simulated PCIe hierarchy? */
@@ -56,7 +57,7 @@ static bool is_simulated(const struct rnp_dm *dm, const struct rnp_pcie **pcie)
 /* Returns 0, or the errno that says why this cannot be copied. */
 static int check_copy(const struct rnp_dm *dm, uint64_t offset, size_t len)
 {
-	if (is_lost(dm))
+	if (is_freed_or_foreign(dm))
 		return EIO;
 	if (offset > dm->len || len > dm->len - offset)
 		return EINVAL;
@@ -192,14 +193,14 @@ static int make_memory(struct rnp_context *ctx, struct rnp_dm *dm, uint32_t log_
 {
 	int rc, cancel;
 
-	if (rnp_is_copy(ctx))
+	if (rnp_is_fork_child(ctx))
 		return make_local_memory(dm, log_align);
 	rc = map_memory(dm, log_align);
 	if (rc)
 		return rc;
-	cancel = rnp_enter(ctx->engine);
+	cancel = rnp_lock_engine(ctx->engine);
 	rc = add_to_device(ctx, dm);
-	rnp_leave(ctx->engine, cancel);
+	rnp_unlock_engine(ctx->engine, cancel);
 	if (rc)
 		munmap(dm->map, dm->map_len);
 	return rc;
@@ -278,17 +279,17 @@ int rnp_free_dm(struct ibv_dm *base)
 	struct rnp_dm *dm = handle->origin ? handle->origin : handle;
 	int cancel, err;
 
-	if (rnp_is_copy(ctx)) {
+	if (rnp_is_fork_child(ctx)) {
 		free_local_memory(handle);
 		return 0;
 	}
-	cancel = rnp_enter(ctx->engine);
+	cancel = rnp_lock_engine(ctx->engine);
 	err = detach_if_unused(dm);
 	if (!err && handle != dm)
 		free(handle);
 	if (!err)
 		rnp_dm_release(dm, 2); /* the device and the handle */
-	rnp_leave(ctx->engine, cancel);
+	rnp_unlock_engine(ctx->engine, cancel);
 	return err ? fail_with(err) : 0;
 }
 
@@ -301,7 +302,7 @@ static int check_region(const struct ibv_pd *pd, const struct rnp_dm *dm, uint64
 			       RN_ACCESS_ZERO_BASED | RN_ACCESS_FLUSH_GLOBAL |
 			       RN_ACCESS_OPTIONAL_RANGE;
 
-	if (rnp_is_copy(to_rnp_context(pd->context)))
+	if (rnp_is_fork_child(to_rnp_context(pd->context)))
 		return -EIO;
 	if (pd->context != dm->base.context || access & ~known ||
 	    !(access & RN_ACCESS_ZERO_BASED))

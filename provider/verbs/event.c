@@ -373,13 +373,13 @@ void rnp_channel_put(struct rnp_context *ctx, struct rnp_channel *channel)
 }
 
 /* ------------------------------------------------------------ writing, engine locked */
-static void set_owed(struct rnp_cq *cq, bool owed)
+static void set_event_pending(struct rnp_cq *cq, bool pending)
 {
-	if (owed && !cq->event_owed)
-		atomic_fetch_add(&cq->channel->owed, 1);
-	else if (!owed && cq->event_owed)
-		atomic_fetch_sub(&cq->channel->owed, 1);
-	cq->event_owed = owed;
+	if (pending && !cq->event_pending)
+		atomic_fetch_add(&cq->channel->pending, 1);
+	else if (!pending && cq->event_pending)
+		atomic_fetch_sub(&cq->channel->pending, 1);
+	cq->event_pending = pending;
 }
 
 static void write_completion(struct rnp_cq *cq)
@@ -389,23 +389,23 @@ static void write_completion(struct rnp_cq *cq)
 
 	if (!cq->channel)
 		return;
-	rnp_cq_land_cqes(cq);
+	rnp_cq_settle_ring(cq);
 	written = rnp_event_pipe_write(&cq->channel->pipe, &record);
 	if (written)
 		cq->comp_events++;
-	set_owed(cq, !written);
+	set_event_pending(cq, !written);
 }
 
-void rnp_cq_write_owed(struct rnp_cq *cq)
+void rnp_cq_write_pending_event(struct rnp_cq *cq)
 {
-	if (cq->event_owed)
+	if (cq->event_pending)
 		write_completion(cq);
 }
 
-void rnp_cq_forget_owed(struct rnp_cq *cq)
+void rnp_cq_drop_pending_event(struct rnp_cq *cq)
 {
-	if (cq->event_owed)
-		set_owed(cq, false);
+	if (cq->event_pending)
+		set_event_pending(cq, false);
 }
 
 /* The library makes the pipe of an imported device itself, after we have opened it. */
@@ -491,7 +491,7 @@ static void on_call_faults(void *owner, bool ask)
 {
 	struct rnp_context *ctx = owner;
 
-	ctx->library->set_asking(ctx, ask);
+	ctx->library->set_call_faults(ctx, ask);
 }
 
 const struct rnp_engine_hooks rnp_hooks = {
@@ -510,13 +510,13 @@ void rnp_cq_event(struct ibv_cq *base)
 	struct rnp_context *ctx = cq->ctx;
 	int cancel;
 
-	if (rnp_is_copy(ctx) || atomic_load(&cq->channel->owed) == 0)
+	if (rnp_is_fork_child(ctx) || atomic_load(&cq->channel->pending) == 0)
 		return;
-	cancel = rnp_enter(ctx->engine);
+	cancel = rnp_lock_engine(ctx->engine);
 	LIST_FOREACH(other, &ctx->cqs, link)
 	if (other->channel == cq->channel)
-		rnp_cq_write_owed(other);
-	rnp_leave(ctx->engine, cancel);
+		rnp_cq_write_pending_event(other);
+	rnp_unlock_engine(ctx->engine, cancel);
 }
 
 /* ------------------------------------------------------------------------ destroying */

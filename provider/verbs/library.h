@@ -48,10 +48,10 @@ struct rnp_library {
 	/* Make ibv_qp_to_qp_ex() answer for this QP, which is zeroed otherwise. */
 	void (*mark_qp_ex)(union rnp_abi_qp *qp);
 
-	/* From now on the calls of this context ask rnp_engine_judge_call() whether they
+	/* From now on the calls of this context ask rnp_engine_call_error() whether they
 	 * are to fail, or do not ask. Engine lock held.
 	 */
-	void (*set_asking)(struct rnp_context *ctx, bool asking);
+	void (*set_call_faults)(struct rnp_context *ctx, bool asking);
 };
 
 /* Numbers of ATOMIC WRITE and FLUSH that <infiniband/verbs.h> of release 44 does not have

@@ -200,7 +200,7 @@ static void leave_device(struct rnp_engine *e, struct rnp_mr *mr)
 
 static int add_region(struct rnp_context *ctx, struct rnp_mr *mr, struct rn_mr_attr *attr)
 {
-	int cancel = rnp_enter(ctx->engine);
+	int cancel = rnp_lock_engine(ctx->engine);
 	int rc = mr->dm && mr->dm->gone ? -EINVAL : rnp_hca_add(ctx->hca, RNP_HCA_MR);
 
 	if (rc)
@@ -215,7 +215,7 @@ static int add_region(struct rnp_context *ctx, struct rnp_mr *mr, struct rn_mr_a
 	if (mr->dm)
 		mr->dm->mrs++;
 out:
-	rnp_leave(ctx->engine, cancel);
+	rnp_unlock_engine(ctx->engine, cancel);
 	return rc;
 }
 
@@ -257,7 +257,7 @@ struct ibv_mr *rnp_reg_mr(struct ibv_pd *pd, void *addr, size_t length, uint64_t
 		.access = (uint32_t)access,
 	};
 	struct rnp_mr *mr;
-	int rc = rnp_is_copy(ctx) ? -EIO : check_range(&attr);
+	int rc = rnp_is_fork_child(ctx) ? -EIO : check_range(&attr);
 
 	mr = rc ? NULL : rnp_mr_register(pd, &attr, RNP_ABI_MR, NULL, &rc);
 	if (!mr)
@@ -346,10 +346,10 @@ static int replace_region(struct rnp_engine *e, struct rnp_mr *mr,
 static struct rn_mr_attr preview_change(struct rnp_engine *e, const struct rnp_mr *mr,
 					const struct change *c)
 {
-	int cancel = rnp_enter(e);
+	int cancel = rnp_lock_engine(e);
 	struct rn_mr_attr attr = attr_after(mr, c);
 
-	rnp_leave(e, cancel);
+	rnp_unlock_engine(e, cancel);
 	return attr;
 }
 
@@ -372,18 +372,18 @@ static int change_region(struct rnp_context *ctx, struct rnp_mr *mr,
 	struct rn_mr_attr attr;
 	int rc, cancel;
 
-	if (rnp_is_copy(ctx))
+	if (rnp_is_fork_child(ctx))
 		return -EIO;
 	attr = preview_change(ctx->engine, mr, c);
 	rc = check_change(mr, c->flags, &attr);
 	if (rc)
 		return rc;
-	cancel = rnp_enter(ctx->engine);
+	cancel = rnp_lock_engine(ctx->engine);
 	attr = attr_after(mr, c);
 	rc = replace_region(ctx->engine, mr, &attr);
 	if (!rc)
 		mr->base.access = (int)attr.access;
-	rnp_leave(ctx->engine, cancel);
+	rnp_unlock_engine(ctx->engine, cancel);
 	return rc;
 }
 
@@ -451,9 +451,9 @@ int rnp_dereg_mr(struct rnp_abi_mr *base)
 	struct ibv_pd *pd = NULL;
 	int cancel, err = 0;
 
-	if (rnp_is_copy(ctx))
+	if (rnp_is_fork_child(ctx))
 		return forget_copy(handle);
-	cancel = rnp_enter(ctx->engine);
+	cancel = rnp_lock_engine(ctx->engine);
 	if (mr->gone)
 		err = ENOENT;
 	else if (mr->core.windows) /* IBTA Vol 1, 10.6.7.2.6 */
@@ -465,7 +465,7 @@ int rnp_dereg_mr(struct rnp_abi_mr *base)
 		rnp_mr_detach(mr);
 		rnp_mr_release(mr, 2); /* the device and the handle */
 	}
-	rnp_leave(ctx->engine, cancel);
+	rnp_unlock_engine(ctx->engine, cancel);
 	if (err)
 		return err;
 	rnp_pd_put(pd);
@@ -583,7 +583,7 @@ struct ibv_mr *rnp_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t leng
 	struct rnp_mr *mr = NULL;
 	int rc = -EIO;
 
-	if (!rnp_is_copy(to_rnp_context(pd->context)))
+	if (!rnp_is_fork_child(to_rnp_context(pd->context)))
 		mr = register_window(pd, &w, iova, (uint32_t)access, &rc);
 	if (!mr)
 		errno = -rc;
@@ -611,7 +611,7 @@ static int attach_null(struct rnp_context *ctx, struct rnp_mr *mr,
 struct ibv_mr *rnp_alloc_null_mr(struct ibv_pd *pd)
 {
 	struct rnp_context *ctx = to_rnp_context(pd->context);
-	int rc = rnp_is_copy(ctx) ? -EIO : 0, cancel;
+	int rc = rnp_is_fork_child(ctx) ? -EIO : 0, cancel;
 	struct rnp_mr *mr = rc ? NULL : calloc(1, sizeof(*mr));
 
 	if (!mr) {
@@ -619,9 +619,9 @@ struct ibv_mr *rnp_alloc_null_mr(struct ibv_pd *pd)
 		return NULL;
 	}
 	mr->held = 2; /* the program and the device */
-	cancel = rnp_enter(ctx->engine);
+	cancel = rnp_lock_engine(ctx->engine);
 	rc = attach_null(ctx, mr, to_rnp_pd(pd));
-	rnp_leave(ctx->engine, cancel);
+	rnp_unlock_engine(ctx->engine, cancel);
 	if (rc) {
 		free(mr);
 		errno = -rc;
@@ -673,10 +673,10 @@ static int find_advised(struct ibv_pd *pd, bool write, const struct ibv_sge *sge
 			uintptr_t *addr)
 {
 	struct rnp_context *ctx = to_rnp_context(pd->context);
-	int cancel = rnp_enter(ctx->engine);
+	int cancel = rnp_lock_engine(ctx->engine);
 	int err = find_locked(ctx, to_rnp_pd(pd)->number, write, sge, addr);
 
-	rnp_leave(ctx->engine, cancel);
+	rnp_unlock_engine(ctx->engine, cancel);
 	return err;
 }
 
@@ -701,7 +701,7 @@ int rnp_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t 
 	uintptr_t addr;
 	int err = 0;
 
-	if (rnp_is_copy(to_rnp_context(pd->context)))
+	if (rnp_is_fork_child(to_rnp_context(pd->context)))
 		return EIO;
 	if (advice != IBV_ADVISE_MR_ADVICE_PREFETCH && !write &&
 	    advice != IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT)
@@ -751,7 +751,7 @@ void rnp_mw_detach(struct rnp_mw *mw)
 struct ibv_mw *rnp_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
 {
 	struct rnp_context *ctx = to_rnp_context(pd->context);
-	int rc = rnp_is_copy(ctx) ? -EIO : 0, cancel;
+	int rc = rnp_is_fork_child(ctx) ? -EIO : 0, cancel;
 	struct rnp_mw *mw;
 
 	if (!rc && type != IBV_MW_TYPE_1 && type != IBV_MW_TYPE_2)
@@ -764,9 +764,9 @@ struct ibv_mw *rnp_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
 	mw->base.context = pd->context;
 	mw->base.pd = pd;
 	mw->base.type = type;
-	cancel = rnp_enter(ctx->engine);
+	cancel = rnp_lock_engine(ctx->engine);
 	rc = add_window(ctx, mw, type);
-	rnp_leave(ctx->engine, cancel);
+	rnp_unlock_engine(ctx->engine, cancel);
 	if (rc) {
 		free(mw);
 		errno = -rc;
@@ -784,12 +784,12 @@ int rnp_dealloc_mw(struct ibv_mw *base)
 	struct rnp_mw *mw = to_rnp_mw(base);
 	int cancel;
 
-	if (!rnp_is_copy(ctx)) {
-		cancel = rnp_enter(ctx->engine);
+	if (!rnp_is_fork_child(ctx)) {
+		cancel = rnp_lock_engine(ctx->engine);
 		rnp_mw_detach(mw);
 		/* What peers have written through it is in memory. */
 		rnp_engine_settle(ctx->engine, 0);
-		rnp_leave(ctx->engine, cancel);
+		rnp_unlock_engine(ctx->engine, cancel);
 	}
 	rnp_pd_put(base->pd);
 	free(mw);

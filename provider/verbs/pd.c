@@ -61,7 +61,7 @@ struct ibv_pd *rnp_alloc_pd(struct ibv_context *context)
 	struct rnp_pd *pd;
 	int cancel, rc;
 
-	if (rnp_is_copy(ctx)) {
+	if (rnp_is_fork_child(ctx)) {
 		errno = EIO;
 		return NULL;
 	}
@@ -73,13 +73,13 @@ struct ibv_pd *rnp_alloc_pd(struct ibv_context *context)
 		return NULL;
 	}
 	atomic_init(&pd->held, 2);
-	cancel = rnp_enter(ctx->engine);
+	cancel = rnp_lock_engine(ctx->engine);
 	rc = rnp_hca_add(ctx->hca, RNP_HCA_PD);
 	if (!rc) {
 		pd->number = rnp_hca_new_pd(ctx->hca);
 		LIST_INSERT_HEAD(&ctx->pds, pd, link);
 	}
-	rnp_leave(ctx->engine, cancel);
+	rnp_unlock_engine(ctx->engine, cancel);
 	if (rc) {
 		free(h);
 		free(pd);
@@ -101,7 +101,7 @@ void rnp_pd_detach(struct rnp_context *ctx, struct rnp_pd *pd)
 /* Returns 0, EBUSY, or ENOENT if it was deallocated through another handle. */
 static int dealloc_by_handle(struct rnp_context *ctx, struct rnp_pd *pd)
 {
-	int cancel = rnp_enter(ctx->engine);
+	int cancel = rnp_lock_engine(ctx->engine);
 	int err = 0;
 
 	if (pd->gone)
@@ -110,7 +110,7 @@ static int dealloc_by_handle(struct rnp_context *ctx, struct rnp_pd *pd)
 		err = EBUSY;
 	else
 		rnp_pd_detach(ctx, pd);
-	rnp_leave(ctx->engine, cancel);
+	rnp_unlock_engine(ctx->engine, cancel);
 	return err;
 }
 
@@ -131,7 +131,7 @@ int rnp_dealloc_pd(struct ibv_pd *base)
 
 	if (rnp_pd_is_parent(base))
 		return rnp_dealloc_parent_domain(base);
-	if (!rnp_is_copy(ctx))
+	if (!rnp_is_fork_child(ctx))
 		err = dealloc_by_handle(ctx, h->pd);
 	if (!err)
 		release_handle(h);
@@ -142,7 +142,7 @@ int rnp_dealloc_pd(struct ibv_pd *base)
 struct ibv_td *rnp_alloc_td(struct ibv_context *context, struct ibv_td_init_attr *attr)
 {
 	struct rnp_td *td;
-	int err = rnp_is_copy(to_rnp_context(context)) ? EIO : 0;
+	int err = rnp_is_fork_child(to_rnp_context(context)) ? EIO : 0;
 
 	if (!err && attr->comp_mask)
 		err = EINVAL;
@@ -187,7 +187,7 @@ static int check_parent_domain(const struct ibv_context *context,
 struct ibv_pd *rnp_alloc_parent_domain(struct ibv_context *context,
 				       struct ibv_parent_domain_init_attr *attr)
 {
-	int err = rnp_is_copy(to_rnp_context(context))
+	int err = rnp_is_fork_child(to_rnp_context(context))
 			  ? EIO
 			  : check_parent_domain(context, attr);
 	struct rnp_pd_handle *h;
@@ -220,7 +220,8 @@ int rnp_dealloc_parent_domain(struct ibv_pd *base)
 	struct rnp_pd_handle *h = (struct rnp_pd_handle *)base;
 	struct ibv_pd *below = h->below;
 
-	if (atomic_load(&h->refs) > 1 && !rnp_is_copy(to_rnp_context(base->context)))
+	if (atomic_load(&h->refs) > 1 &&
+	    !rnp_is_fork_child(to_rnp_context(base->context)))
 		return EBUSY;
 	if (h->td)
 		atomic_fetch_sub(&h->td->refs, 1);
@@ -368,20 +369,20 @@ struct ibv_ah *rnp_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 	struct rnp_ah *ah;
 	int cancel, rc;
 
-	if (rnp_is_copy(ctx)) {
+	if (rnp_is_fork_child(ctx)) {
 		errno = EIO;
 		return NULL;
 	}
 	ah = calloc(1, sizeof(*ah));
 	if (!ah)
 		return NULL;
-	cancel = rnp_enter(ctx->engine);
+	cancel = rnp_lock_engine(ctx->engine);
 	rc = rnp_av_from_attr(rnp_engine_netdev(ctx->engine), attr, &ah->av);
 	if (!rc)
 		rc = rnp_hca_add(ctx->hca, RNP_HCA_AH);
 	if (!rc)
 		LIST_INSERT_HEAD(&ctx->ahs, ah, link);
-	rnp_leave(ctx->engine, cancel);
+	rnp_unlock_engine(ctx->engine, cancel);
 	if (rc) {
 		free(ah);
 		errno = -rc;
@@ -402,10 +403,10 @@ int rnp_destroy_ah(struct ibv_ah *base)
 	struct rnp_context *ctx = to_rnp_context(base->context);
 	int cancel;
 
-	if (!rnp_is_copy(ctx)) {
-		cancel = rnp_enter(ctx->engine);
+	if (!rnp_is_fork_child(ctx)) {
+		cancel = rnp_lock_engine(ctx->engine);
 		rnp_ah_detach(ctx, to_rnp_ah(base));
-		rnp_leave(ctx->engine, cancel);
+		rnp_unlock_engine(ctx->engine, cancel);
 	}
 	rnp_pd_put(base->pd);
 	free(to_rnp_ah(base));

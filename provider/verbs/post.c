@@ -236,7 +236,8 @@ static inline int post_one(const struct rnp_qp *qp, struct rnp_posted *posted,
 
 /* --------------------------------------------------------------------------- posting */
 /* Posting reaches no cancellation point before the engine takes over, except with a PCIe
- * layer: only then is cancellation disabled, as in rnp_enter(), because that is slow.
+ * layer: only then is cancellation disabled, as in rnp_lock_engine(), because that is
+ * slow.
  */
 static bool lock_to_post(struct rnp_engine *e, int *cancel)
 {
@@ -265,7 +266,7 @@ int rnp_post_send(struct ibv_qp *base, struct ibv_send_wr *wr,
 	int rc = 0, cancel = 0;
 	bool disabled;
 
-	if (rnp_is_copy(qp->ctx)) {
+	if (rnp_is_fork_child(qp->ctx)) {
 		*bad_wr = wr;
 		return EIO;
 	}
@@ -316,7 +317,7 @@ int rnp_post_recv(struct ibv_qp *base, struct ibv_recv_wr *wr,
 	bool disabled;
 	rn_ns now;
 
-	if (rnp_is_copy(qp->ctx)) {
+	if (rnp_is_fork_child(qp->ctx)) {
 		*bad_wr = wr;
 		return EIO;
 	}
@@ -337,7 +338,7 @@ int rnp_post_recv(struct ibv_qp *base, struct ibv_recv_wr *wr,
 	/* In ERR the requests have been flushed, which an armed CQ wants to know; a peer
 	 * without credits wants to know of receives.
 	 */
-	if (rn_qp_state(qp->core) == RN_QPS_ERR || rnp_engine_tells_credits(e))
+	if (rn_qp_state(qp->core) == RN_QPS_ERR || rnp_engine_sends_credits(e))
 		kick_uncancelled(e);
 	unlock_posted(e, disabled, cancel);
 	return -rc;
@@ -350,11 +351,11 @@ int rnp_post_srq_recv(struct ibv_srq *base, struct ibv_recv_wr *wr,
 	struct rnp_engine *e = srq->ctx->engine;
 	int rc = 0, cancel;
 
-	if (rnp_is_copy(srq->ctx)) {
+	if (rnp_is_fork_child(srq->ctx)) {
 		*bad_wr = wr;
 		return EIO;
 	}
-	cancel = rnp_enter(e);
+	cancel = rnp_lock_engine(e);
 	rnp_pcie_doorbell(rnp_engine_pcie(e));
 	for (; wr; wr = wr->next) {
 		const struct rn_recv_wr core_wr = recv_wr_from(wr);
@@ -365,7 +366,7 @@ int rnp_post_srq_recv(struct ibv_srq *base, struct ibv_recv_wr *wr,
 			break;
 		}
 	}
-	rnp_leave(e, cancel);
+	rnp_unlock_engine(e, cancel);
 	return -rc;
 }
 
@@ -391,14 +392,14 @@ int rnp_bind_mw(struct ibv_qp *base, struct ibv_mw *mw, struct ibv_mw_bind *bind
 	struct rnp_posted posted = { 0 };
 	int rc = check_bind(base, mw, &bind->bind_info), cancel;
 
-	if (rnp_is_copy(qp->ctx))
+	if (rnp_is_fork_child(qp->ctx))
 		return EIO;
 	if (!rc && bind->send_flags & ~(unsigned)(IBV_SEND_FENCE | IBV_SEND_SIGNALED |
 						  IBV_SEND_SOLICITED))
 		rc = EINVAL;
 	if (rc)
 		return rc;
-	cancel = rnp_enter(e);
+	cancel = rnp_lock_engine(e);
 	rnp_pcie_doorbell(rnp_engine_pcie(e));
 	bind_request(mw, ibv_inc_rkey(mw->rkey), &bind->bind_info, &wr);
 	posted.now = rnp_engine_now();
@@ -407,7 +408,7 @@ int rnp_bind_mw(struct ibv_qp *base, struct ibv_mw *mw, struct ibv_mw_bind *bind
 		mw->rkey = wr.rkey;
 		rnp_engine_posted(e, qp->core, &posted);
 	}
-	rnp_leave(e, cancel);
+	rnp_unlock_engine(e, cancel);
 	return rc;
 }
 
@@ -741,7 +742,7 @@ static void empty_list(struct rnp_wr_list *list)
 
 static bool in_copy(struct ibv_qp_ex *ex)
 {
-	return rnp_is_copy(to_rnp_qp(&ex->qp_base)->ctx);
+	return rnp_is_fork_child(to_rnp_qp(&ex->qp_base)->ctx);
 }
 
 static void start_list(struct ibv_qp_ex *ex)
@@ -801,7 +802,7 @@ static int post_list(struct rnp_qp *qp)
 {
 	struct rnp_engine *e = qp->ctx->engine;
 	struct rnp_posted posted = { 0 };
-	int cancel = rnp_enter(e);
+	int cancel = rnp_lock_engine(e);
 	int rc = 0;
 
 	rnp_pcie_doorbell(rnp_engine_pcie(e));
@@ -814,7 +815,7 @@ static int post_list(struct rnp_qp *qp)
 		rc = check_or_post(qp, &posted);
 	if (!rc)
 		rnp_engine_posted(e, qp->core, &posted);
-	rnp_leave(e, cancel);
+	rnp_unlock_engine(e, cancel);
 	return rc;
 }
 
@@ -825,11 +826,11 @@ static int complete_list(struct ibv_qp_ex *ex)
 	int rc = list->err;
 
 	if (in_copy(ex))
-		return rnp_tell_errno(EIO);
+		return rnp_set_errno(EIO);
 	if (!rc && list->entries.count)
 		rc = post_list(qp);
 	pthread_mutex_unlock(&list->lock);
-	return rnp_tell_errno(rc);
+	return rnp_set_errno(rc);
 }
 
 /* -------------------------------------------------------------------------- creation */

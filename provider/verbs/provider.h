@@ -44,9 +44,9 @@ struct rnp_wr_list;
 struct rnp_channel {
 	LIST_ENTRY(rnp_channel) link;
 	const struct ibv_comp_channel *key;
-	unsigned refs; /* CQs; guarded by rnp_context.channel_lock */
-	atomic_uint
-		owed; /* CQs whose event found it full; written under the engine lock */
+	unsigned refs;	     /* CQs; guarded by rnp_context.channel_lock */
+	atomic_uint pending; /* CQs whose event found it full; written under the engine
+				lock */
 	struct rnp_event_pipe pipe;
 };
 
@@ -239,7 +239,7 @@ struct rnp_cq {
 	/* Guarded by the engine lock. */
 	unsigned qp_refs;     /* queues that complete here */
 	bool counted_armed;   /* the engine counts it as armed */
-	bool event_owed;      /* the channel was full */
+	bool event_pending;   /* the channel was full */
 	uint32_t comp_events; /* records written and not taken out again */
 	uint32_t async_events;
 };
@@ -349,7 +349,7 @@ struct rnp_flow {
 };
 
 /* For what returns an errno, 0 if it succeeds: a program may look there, too. */
-static inline int rnp_tell_errno(int rc)
+static inline int rnp_set_errno(int rc)
 {
 	if (rc)
 		errno = rc;
@@ -378,20 +378,20 @@ static inline struct rnp_qp *to_rnp_qp(struct ibv_qp *qp) { return (struct rnp_q
 /* CQEs on their way into the ring arrive, as they do before an interrupt. Engine lock
  * held.
  */
-static inline void rnp_cq_land_cqes(const struct rnp_cq *cq)
+static inline void rnp_cq_settle_ring(const struct rnp_cq *cq)
 {
 	rnp_pcie_settle_ring(rnp_engine_pcie(cq->ctx->engine), cq->core.ring,
 			     (size_t)cq->core.capacity * sizeof(struct rn_cqe));
 }
 
 /* Is this a copy that fork() made? Then nothing may be touched but local memory. */
-static inline bool rnp_is_copy(const struct rnp_context *ctx)
+static inline bool rnp_is_fork_child(const struct rnp_context *ctx)
 {
 	return rnp_engine_forked(ctx->engine);
 }
 
 /* Take the engine lock so that no cancellation can leave it taken. */
-static inline int rnp_enter(struct rnp_engine *e)
+static inline int rnp_lock_engine(struct rnp_engine *e)
 {
 	int cancel_state;
 
@@ -400,7 +400,7 @@ static inline int rnp_enter(struct rnp_engine *e)
 	return cancel_state;
 }
 
-static inline void rnp_leave(struct rnp_engine *e, int cancel_state)
+static inline void rnp_unlock_engine(struct rnp_engine *e, int cancel_state)
 {
 	rnp_engine_unlock(e);
 	pthread_setcancelstate(cancel_state, NULL);
@@ -443,7 +443,7 @@ void rnp_unimport_dm(struct ibv_dm *base);
 
 /* -------------------------------------------------------------------------- device.c */
 /* One sentence on standard error: for what the program cannot say by an errno. */
-void rnp_tell(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+void rnp_tell_user(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 int rnp_query_device_ex(struct ibv_context *context,
 			const struct ibv_query_device_ex_input *input,
@@ -577,8 +577,8 @@ uint64_t rnp_wall_clock_at(struct rnp_wall_clock *c, uint64_t mono_ns);
 extern const struct rnp_engine_hooks rnp_hooks;
 void rnp_cq_event(struct ibv_cq *base);
 /* An event that found the channel full: try again, or forget it. Engine lock held. */
-void rnp_cq_write_owed(struct rnp_cq *cq);
-void rnp_cq_forget_owed(struct rnp_cq *cq);
+void rnp_cq_write_pending_event(struct rnp_cq *cq);
+void rnp_cq_drop_pending_event(struct rnp_cq *cq);
 /* The channel's writing side, shared by its CQs; NULL with errno. */
 struct rnp_channel *rnp_channel_get(struct rnp_context *ctx,
 				    const struct ibv_comp_channel *key);

@@ -79,7 +79,7 @@ int rnp_attach_mcast(struct ibv_qp *base, const union ibv_gid *gid, uint16_t lid
 	struct rn_gid mgid;
 	int cancel, rc;
 
-	if (rnp_is_copy(qp->ctx))
+	if (rnp_is_fork_child(qp->ctx))
 		return EIO;
 	memcpy(&mgid, gid, sizeof(mgid));
 	if (base->qp_type != IBV_QPT_UD || !rn_gid_is_multicast(&mgid))
@@ -142,7 +142,7 @@ int rnp_detach_mcast(struct ibv_qp *base, const union ibv_gid *gid, uint16_t lid
 	int cancel, sock = -1;
 	bool found;
 
-	if (rnp_is_copy(qp->ctx))
+	if (rnp_is_fork_child(qp->ctx))
 		return EIO;
 	memcpy(&mgid, gid, sizeof(mgid));
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
@@ -326,10 +326,10 @@ static struct rn_qp_init init_of(struct rnp_qp *qp)
 static int alloc_block(struct rnp_qp *qp, struct ibv_pd *pd)
 {
 	struct rn_qp_init init = init_of(qp);
-	int cancel = rnp_enter(qp->ctx->engine);
+	int cancel = rnp_lock_engine(qp->ctx->engine);
 
 	qp->block.len = rn_qp_size(rnp_engine_dev(qp->ctx->engine), &init);
-	rnp_leave(qp->ctx->engine, cancel);
+	rnp_unlock_engine(qp->ctx->engine, cancel);
 	if (qp->block.len == 0)
 		return EINVAL;
 	qp->block.resource = qp->wq ? RNP_RESOURCE_WQ : RNP_RESOURCE_QP;
@@ -460,7 +460,7 @@ static struct ibv_qp *new_qp(const struct home *home, struct ibv_qp_init_attr *w
 	struct rnp_qp *qp;
 	char err[256];
 	int cancel;
-	int rc = rnp_is_copy(ctx) ? EIO : check_init(home, attr);
+	int rc = rnp_is_fork_child(ctx) ? EIO : check_init(home, attr);
 
 	if (rc)
 		goto err_errno;
@@ -482,15 +482,15 @@ static struct ibv_qp *new_qp(const struct home *home, struct ibv_qp_init_attr *w
 		goto err_free;
 	rc = -rnp_engine_attach(ctx->engine, err, sizeof(err));
 	if (rc) {
-		rnp_tell("%s", err);
+		rnp_tell_user("%s", err);
 		goto err_free;
 	}
 	rc = alloc_block(qp, home->pd);
 	if (rc)
 		goto err_free;
-	cancel = rnp_enter(ctx->engine);
+	cancel = rnp_lock_engine(ctx->engine);
 	rc = add_qp(qp);
-	rnp_leave(ctx->engine, cancel);
+	rnp_unlock_engine(ctx->engine, cancel);
 	if (rc)
 		goto err_free;
 	if (home->pd)
@@ -692,8 +692,8 @@ void rnp_qp_detach(struct rnp_qp *qp)
 	/* What has come counts. What the peer waits for leaves first: acknowledgements,
 	 * and what was posted.
 	 */
-	rnp_engine_take_all(e);
-	rnp_engine_say_last(e);
+	rnp_engine_receive_all(e);
+	rnp_engine_send_last(e);
 	rnp_engine_settle(e, qp->base.qp.qp_num);
 	leave_all_groups(qp);
 	rnp_engine_retire_qp(e, qp->core, qp->stats);
@@ -730,12 +730,12 @@ int rnp_destroy_qp(struct ibv_qp *base)
 	bool busy;
 	int cancel;
 
-	if (!rnp_is_copy(ctx)) {
-		cancel = rnp_enter(ctx->engine);
+	if (!rnp_is_fork_child(ctx)) {
+		cancel = rnp_lock_engine(ctx->engine);
 		busy = qp->flows > 0 || !LIST_EMPTY(&qp->mcasts);
 		if (!busy)
 			rnp_qp_detach(qp);
-		rnp_leave(ctx->engine, cancel);
+		rnp_unlock_engine(ctx->engine, cancel);
 		if (busy)
 			return EBUSY;
 		if (has_sockets(qp))

@@ -331,11 +331,11 @@ int rnp_modify_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int attr_mask)
 	uint32_t mask = applicable(base->qp_type, (uint32_t)attr_mask);
 	int rc, cancel;
 
-	if (rnp_is_copy(qp->ctx))
+	if (rnp_is_fork_child(qp->ctx))
 		return EIO;
 	if (qp->table) /* the work queues have states */
 		return EOPNOTSUPP;
-	cancel = rnp_enter(e);
+	cancel = rnp_lock_engine(e);
 	rc = rnp_qp_attr_from(rnp_engine_netdev(e), attr, mask, &core_attr);
 	if (!rc)
 		rc = check_rate_attr(base, attr, mask);
@@ -350,8 +350,8 @@ int rnp_modify_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int attr_mask)
 	 */
 	if ((mask & IBV_QP_STATE) &&
 	    (attr->qp_state == IBV_QPS_RESET || attr->qp_state == IBV_QPS_ERR)) {
-		rnp_engine_take_all(e);
-		rnp_engine_say_last(e);
+		rnp_engine_receive_all(e);
+		rnp_engine_send_last(e);
 		rnp_engine_settle(e, base->qp_num);
 	}
 	rc = rn_qp_modify(rnp_engine_dev(e), qp->core, rnp_engine_now(), &core_attr,
@@ -363,7 +363,7 @@ int rnp_modify_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int attr_mask)
 		rnp_qp_skip_cqes(qp);
 	rnp_engine_kick(e);
 out:
-	rnp_leave(e, cancel);
+	rnp_unlock_engine(e, cancel);
 	rn_trace_qp_modify(base->qp_num, mask,
 			   mask & IBV_QP_STATE ? (uint32_t)attr->qp_state : 0, -rc);
 	return -rc;
@@ -379,16 +379,16 @@ int rnp_query_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int attr_mask,
 	int cancel;
 
 	(void)attr_mask; /* a hint what to find out; all of it is at hand */
-	if (rnp_is_copy(qp->ctx))
+	if (rnp_is_fork_child(qp->ctx))
 		return EIO;
 	if (qp->table)
 		return EOPNOTSUPP;
-	cancel = rnp_enter(e);
+	cancel = rnp_lock_engine(e);
 	rn_qp_query(qp->core, &core_attr);
 	rates = (struct ibv_qp_attr){ .rate_limit = qp->rate_limit,
 				      .ah_attr.static_rate = qp->static_rate,
 				      .alt_ah_attr.static_rate = qp->alt_static_rate };
-	rnp_leave(e, cancel);
+	rnp_unlock_engine(e, cancel);
 
 	rnp_qp_attr_to(&core_attr, attr);
 	attr->rate_limit = rates.rate_limit;
@@ -415,12 +415,12 @@ int rnp_modify_qp_rate_limit(struct ibv_qp *base, struct ibv_qp_rate_limit_attr 
 	struct rnp_engine *e = qp->ctx->engine;
 	int cancel, rc;
 
-	if (rnp_is_copy(qp->ctx))
+	if (rnp_is_fork_child(qp->ctx))
 		return EIO;
 	rc = check_rate(base, attr);
 	if (rc)
 		return rc;
-	cancel = rnp_enter(e);
+	cancel = rnp_lock_engine(e);
 	if (rn_qp_state(qp->core) != RN_QPS_RTS) {
 		rc = EINVAL;
 	} else {
@@ -429,7 +429,7 @@ int rnp_modify_qp_rate_limit(struct ibv_qp *base, struct ibv_qp_rate_limit_attr 
 		set_pace(qp);
 		rnp_engine_kick(e);
 	}
-	rnp_leave(e, cancel);
+	rnp_unlock_engine(e, cancel);
 	return rc;
 }
 
@@ -439,14 +439,14 @@ int rnp_modify_qp_rate_limit(struct ibv_qp *base, struct ibv_qp_rate_limit_attr 
  */
 int rnp_set_ece(struct ibv_qp *base, struct ibv_ece *ece)
 {
-	if (rnp_is_copy(to_rnp_qp(base)->ctx))
+	if (rnp_is_fork_child(to_rnp_qp(base)->ctx))
 		return EIO;
 	return ece->vendor_id == RNP_VENDOR_ID && !ece->comp_mask ? 0 : EINVAL;
 }
 
 int rnp_query_ece(struct ibv_qp *base, struct ibv_ece *ece)
 {
-	if (rnp_is_copy(to_rnp_qp(base)->ctx))
+	if (rnp_is_fork_child(to_rnp_qp(base)->ctx))
 		return EIO;
 	*ece = (struct ibv_ece){ .vendor_id = RNP_VENDOR_ID };
 	return 0;
@@ -478,11 +478,11 @@ int rnp_query_qp_data_in_order(struct ibv_qp *base, enum ibv_wr_opcode op, uint3
 	bool is_rts;
 	int cancel;
 
-	if (rnp_is_copy(qp->ctx) || !places_data(op))
+	if (rnp_is_fork_child(qp->ctx) || !places_data(op))
 		return 0;
-	cancel = rnp_enter(e);
+	cancel = rnp_lock_engine(e);
 	is_rts = rn_qp_state(qp->core) == RN_QPS_RTS;
-	rnp_leave(e, cancel);
+	rnp_unlock_engine(e, cancel);
 	k = rnp_pcie_knobs(rnp_engine_pcie(e));
 	if (!is_rts || (k && !keeps_order(k)))
 		return 0;

@@ -108,16 +108,16 @@ static struct ibv_srq *new_srq(struct rnp_context *ctx,
 {
 	struct rnp_srq *srq = NULL;
 	int cancel;
-	int rc = rnp_is_copy(ctx) ? EIO : check_init(ctx, a);
+	int rc = rnp_is_fork_child(ctx) ? EIO : check_init(ctx, a);
 
 	if (!rc) {
 		srq = alloc_srq(ctx, a);
 		rc = srq ? 0 : ENOMEM;
 	}
 	if (!rc) {
-		cancel = rnp_enter(ctx->engine);
+		cancel = rnp_lock_engine(ctx->engine);
 		rc = add_srq(srq, &a->attr);
-		rnp_leave(ctx->engine, cancel);
+		rnp_unlock_engine(ctx->engine, cancel);
 	}
 	if (rc) {
 		if (srq)
@@ -193,7 +193,7 @@ int rnp_modify_srq(struct ibv_srq *base, struct ibv_srq_attr *attr, int mask)
 	struct rnp_buffer ring = { 0 };
 	int cancel, rc;
 
-	if (rnp_is_copy(srq->ctx))
+	if (rnp_is_fork_child(srq->ctx))
 		return EIO;
 	if (mask & ~(IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT))
 		return EINVAL;
@@ -204,9 +204,9 @@ int rnp_modify_srq(struct ibv_srq *base, struct ibv_srq_attr *attr, int mask)
 		if (rnp_buffer_alloc(&ring, base->pd, RING_ALIGN))
 			return ENOMEM;
 	}
-	cancel = rnp_enter(e);
+	cancel = rnp_lock_engine(e);
 	rc = change_srq(srq, attr, mask, &ring);
-	rnp_leave(e, cancel);
+	rnp_unlock_engine(e, cancel);
 	rnp_buffer_free(&ring);
 	return -rc;
 }
@@ -217,11 +217,11 @@ int rnp_query_srq(struct ibv_srq *base, struct ibv_srq_attr *attr)
 	struct rn_srq_attr now;
 	int cancel;
 
-	if (rnp_is_copy(srq->ctx))
+	if (rnp_is_fork_child(srq->ctx))
 		return EIO;
-	cancel = rnp_enter(srq->ctx->engine);
+	cancel = rnp_lock_engine(srq->ctx->engine);
 	rn_srq_query(srq->core, &now);
-	rnp_leave(srq->ctx->engine, cancel);
+	rnp_unlock_engine(srq->ctx->engine, cancel);
 	*attr = (struct ibv_srq_attr){
 		.max_wr = now.max_wr,
 		.max_sge = now.max_sge,
@@ -265,16 +265,16 @@ int rnp_destroy_srq(struct ibv_srq *base)
 	bool busy;
 	int cancel;
 
-	if (rnp_is_copy(ctx)) {
+	if (rnp_is_fork_child(ctx)) {
 		free_srq(srq);
 		rnp_pd_put(pd);
 		return 0;
 	}
-	cancel = rnp_enter(ctx->engine);
+	cancel = rnp_lock_engine(ctx->engine);
 	busy = srq->qps > 0;
 	if (!busy)
 		rnp_srq_detach(srq);
-	rnp_leave(ctx->engine, cancel);
+	rnp_unlock_engine(ctx->engine, cancel);
 	if (busy)
 		return EBUSY;
 	drain_events(srq);
@@ -373,7 +373,7 @@ static int check_xrcd_attr(const struct rnp_context *ctx,
 {
 	const uint32_t needed = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS;
 
-	if (rnp_is_copy(ctx))
+	if (rnp_is_fork_child(ctx))
 		return EIO;
 	if (attr->comp_mask & ~needed)
 		return EOPNOTSUPP;
@@ -393,13 +393,13 @@ struct ibv_xrcd *rnp_open_xrcd(struct ibv_context *context,
 		rc = xrcd ? 0 : ENOMEM;
 	}
 	if (!rc) {
-		cancel = rnp_enter(ctx->engine);
+		cancel = rnp_lock_engine(ctx->engine);
 		rc = get_domain(ctx->hca, attr->fd, attr->oflags, &xrcd->domain);
 		if (!rc) {
 			xrcd->number = xrcd->domain->number;
 			LIST_INSERT_HEAD(&ctx->xrcds, xrcd, link);
 		}
-		rnp_leave(ctx->engine, cancel);
+		rnp_unlock_engine(ctx->engine, cancel);
 	}
 	if (rc) {
 		free(xrcd);
@@ -422,12 +422,12 @@ int rnp_close_xrcd(struct ibv_xrcd *base)
 	struct rnp_context *ctx = to_rnp_context(base->context);
 	int cancel;
 
-	if (!rnp_is_copy(ctx)) {
+	if (!rnp_is_fork_child(ctx)) {
 		if (atomic_load(&xrcd->refs))
 			return EBUSY;
-		cancel = rnp_enter(ctx->engine);
+		cancel = rnp_lock_engine(ctx->engine);
 		rnp_xrcd_detach(xrcd);
-		rnp_leave(ctx->engine, cancel);
+		rnp_unlock_engine(ctx->engine, cancel);
 	}
 	free(xrcd);
 	return 0;
@@ -440,7 +440,7 @@ static int check_open_attr(const struct rnp_context *ctx,
 	const uint32_t needed =
 		IBV_QP_OPEN_ATTR_NUM | IBV_QP_OPEN_ATTR_XRCD | IBV_QP_OPEN_ATTR_TYPE;
 
-	if (rnp_is_copy(ctx))
+	if (rnp_is_fork_child(ctx))
 		return EIO;
 	if (attr->comp_mask & ~(needed | IBV_QP_OPEN_ATTR_CONTEXT))
 		return EOPNOTSUPP;
@@ -493,9 +493,9 @@ struct ibv_qp *rnp_open_qp(struct ibv_context *context, struct ibv_qp_open_attr 
 	}
 	if (!rc) {
 		qp->xrcd = to_rnp_xrcd(attr->xrcd);
-		cancel = rnp_enter(ctx->engine);
+		cancel = rnp_lock_engine(ctx->engine);
 		rc = share_target(qp, attr->qp_num);
-		rnp_leave(ctx->engine, cancel);
+		rnp_unlock_engine(ctx->engine, cancel);
 	}
 	if (rc) {
 		free(qp);

@@ -18,7 +18,7 @@ static int check_flow(struct ibv_qp *qp, const struct ibv_flow_attr *attr,
 	struct ibv_counters *counters = NULL;
 	int rc;
 
-	if (rnp_is_copy(ctx))
+	if (rnp_is_fork_child(ctx))
 		return EIO;
 	/* What comes for UD, RC and UC is RoCE, and the QP number says whose it is. */
 	if (qp->qp_type != IBV_QPT_RAW_PACKET)
@@ -67,9 +67,9 @@ struct ibv_flow *rnp_create_flow(struct ibv_qp *base, struct ibv_flow_attr *attr
 	flow->rule.qp = qp->core;
 	flow->rule.rss = qp->rss;
 	flow->rule.tally = flow->counters ? &flow->counters->tally : NULL;
-	cancel = rnp_enter(qp->ctx->engine);
+	cancel = rnp_lock_engine(qp->ctx->engine);
 	rc = attach_flow(flow);
-	rnp_leave(qp->ctx->engine, cancel);
+	rnp_unlock_engine(qp->ctx->engine, cancel);
 	if (rc)
 		goto err_free;
 	return &flow->base;
@@ -95,10 +95,10 @@ int rnp_destroy_flow(struct ibv_flow *base)
 	struct rnp_context *ctx = to_rnp_context(base->context);
 	int cancel;
 
-	if (!rnp_is_copy(ctx)) {
-		cancel = rnp_enter(ctx->engine);
+	if (!rnp_is_fork_child(ctx)) {
+		cancel = rnp_lock_engine(ctx->engine);
 		rnp_flow_detach(flow);
-		rnp_leave(ctx->engine, cancel);
+		rnp_unlock_engine(ctx->engine, cancel);
 		rnp_engine_close_raw(ctx->engine);
 	}
 	free(flow);
@@ -111,7 +111,7 @@ struct ibv_counters *rnp_create_counters(struct ibv_context *context,
 {
 	struct rnp_counters *counters;
 
-	if (rnp_is_copy(to_rnp_context(context))) {
+	if (rnp_is_fork_child(to_rnp_context(context))) {
 		errno = EIO;
 		return NULL;
 	}
@@ -133,10 +133,10 @@ int rnp_destroy_counters(struct ibv_counters *base)
 	bool busy = false;
 	int cancel;
 
-	if (!rnp_is_copy(ctx)) {
-		cancel = rnp_enter(ctx->engine);
+	if (!rnp_is_fork_child(ctx)) {
+		cancel = rnp_lock_engine(ctx->engine);
 		busy = counters->flows > 0;
-		rnp_leave(ctx->engine, cancel);
+		rnp_unlock_engine(ctx->engine, cancel);
 	}
 	if (busy)
 		return EBUSY;
@@ -167,7 +167,7 @@ int rnp_attach_counters_point_flow(struct ibv_counters *base,
 					   .index = attr->index };
 	int cancel, rc;
 
-	if (rnp_is_copy(ctx))
+	if (rnp_is_fork_child(ctx))
 		return EIO;
 	if (flow || attr->comp_mask ||
 	    (attr->counter_desc != IBV_COUNTER_PACKETS &&
@@ -175,9 +175,9 @@ int rnp_attach_counters_point_flow(struct ibv_counters *base,
 		return EOPNOTSUPP;
 	if (attr->index >= RNP_COUNTER_POINTS)
 		return EINVAL;
-	cancel = rnp_enter(ctx->engine);
+	cancel = rnp_lock_engine(ctx->engine);
 	rc = add_counter_point(to_rnp_counters(base), point);
-	rnp_leave(ctx->engine, cancel);
+	rnp_unlock_engine(ctx->engine, cancel);
 	return rc;
 }
 
@@ -189,11 +189,11 @@ int rnp_read_counters(struct ibv_counters *base, uint64_t *values, uint32_t coun
 	struct rnp_context *ctx = to_rnp_context(base->context);
 	int cancel, rc = 0;
 
-	if (rnp_is_copy(ctx))
+	if (rnp_is_fork_child(ctx))
 		return EIO;
 	if (flags & ~(uint32_t)IBV_READ_COUNTERS_ATTR_PREFER_CACHED)
 		return EINVAL;
-	cancel = rnp_enter(ctx->engine);
+	cancel = rnp_lock_engine(ctx->engine);
 	for (unsigned i = 0; i < counters->points; i++)
 		if (counters->point[i].index >= count)
 			rc = EINVAL;
@@ -206,7 +206,7 @@ int rnp_read_counters(struct ibv_counters *base, uint64_t *values, uint32_t coun
 					    ? counters->tally.frames
 					    : counters->tally.bytes;
 	}
-	rnp_leave(ctx->engine, cancel);
+	rnp_unlock_engine(ctx->engine, cancel);
 	return rc;
 }
 
@@ -216,7 +216,7 @@ int rnp_read_counters(struct ibv_counters *base, uint64_t *values, uint32_t coun
  */
 static int check_wq(const struct rnp_context *ctx, const struct ibv_wq_init_attr *attr)
 {
-	if (rnp_is_copy(ctx))
+	if (rnp_is_fork_child(ctx))
 		return EIO;
 	if (attr->wq_type != IBV_WQT_RQ ||
 	    attr->comp_mask & ~(uint32_t)IBV_WQ_INIT_ATTR_FLAGS ||
@@ -268,10 +268,10 @@ struct ibv_wq *rnp_create_wq(struct ibv_context *context, struct ibv_wq_init_att
 static enum ibv_wq_state state_of(const struct rnp_wq *wq)
 {
 	struct rnp_engine *e = wq->queue->ctx->engine;
-	int cancel = rnp_enter(e);
+	int cancel = rnp_lock_engine(e);
 	enum rn_qp_state state = rn_qp_state(wq->queue->core);
 
-	rnp_leave(e, cancel);
+	rnp_unlock_engine(e, cancel);
 	if (state == RN_QPS_RESET || state == RN_QPS_ERR)
 		return state == RN_QPS_ERR ? IBV_WQS_ERR : IBV_WQS_RESET;
 	return IBV_WQS_RDY;
@@ -330,7 +330,7 @@ int rnp_modify_wq(struct ibv_wq *base, struct ibv_wq_attr *attr)
 	enum ibv_wq_state now;
 	int rc;
 
-	if (rnp_is_copy(wq->queue->ctx))
+	if (rnp_is_fork_child(wq->queue->ctx))
 		return EIO;
 	rc = check_wq_attr(attr);
 	if (rc)
@@ -350,13 +350,13 @@ int rnp_destroy_wq(struct ibv_wq *base)
 {
 	struct rnp_wq *wq = to_rnp_wq(base);
 	struct rnp_context *ctx = wq->queue->ctx;
-	bool is_copy = rnp_is_copy(ctx), busy = false;
+	bool is_copy = rnp_is_fork_child(ctx), busy = false;
 	int cancel;
 
 	if (!is_copy) {
-		cancel = rnp_enter(ctx->engine);
+		cancel = rnp_lock_engine(ctx->engine);
 		busy = wq->tables > 0;
-		rnp_leave(ctx->engine, cancel);
+		rnp_unlock_engine(ctx->engine, cancel);
 	}
 	if (busy)
 		return EBUSY;
@@ -374,7 +374,7 @@ int rnp_destroy_wq(struct ibv_wq *base)
 static int check_table(const struct rnp_context *ctx,
 		       const struct ibv_rwq_ind_table_init_attr *attr)
 {
-	if (rnp_is_copy(ctx))
+	if (rnp_is_fork_child(ctx))
 		return EIO;
 	if (attr->comp_mask)
 		return EOPNOTSUPP;
@@ -446,9 +446,9 @@ rnp_create_rwq_ind_table(struct ibv_context *context,
 	t = new_table(ctx, attr);
 	if (!t)
 		return NULL;
-	cancel = rnp_enter(ctx->engine);
+	cancel = rnp_lock_engine(ctx->engine);
 	rc = attach_table(ctx, t);
-	rnp_leave(ctx->engine, cancel);
+	rnp_unlock_engine(ctx->engine, cancel);
 	if (rc) {
 		free_table(t);
 		errno = rc;
@@ -472,12 +472,12 @@ int rnp_destroy_rwq_ind_table(struct ibv_rwq_ind_table *base)
 	bool busy = false;
 	int cancel;
 
-	if (!rnp_is_copy(ctx)) {
-		cancel = rnp_enter(ctx->engine);
+	if (!rnp_is_fork_child(ctx)) {
+		cancel = rnp_lock_engine(ctx->engine);
 		busy = t->qps > 0;
 		if (!busy)
 			rnp_rwq_table_detach(ctx, t);
-		rnp_leave(ctx->engine, cancel);
+		rnp_unlock_engine(ctx->engine, cancel);
 	}
 	if (busy)
 		return EBUSY;

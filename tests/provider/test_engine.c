@@ -198,13 +198,13 @@ static void who_looks_seldom_takes_all_that_has_come(void **state)
 
 	(void)state;
 	rnp_engine_lock(b->e); /* and so out of the background thread's reach */
-	rnp_pump_step(b->e, now, RNP_DRAIN_APP, RNP_ACKS_IF_DRY);
+	rnp_engine_step(b->e, now, RNP_DRAIN_APP, RNP_ACKS_IF_DRY);
 	for (unsigned i = 0; i < 4; i++)
 		kit_post_send(a, RN_WR_RDMA_WRITE, 16, (uintptr_t)b->buf);
 	assert_int_equal(
-		rnp_pump_step(b->e, now + RN_USEC(5), RNP_DRAIN_APP, RNP_ACKS_IF_DRY), 1);
+		rnp_engine_step(b->e, now + RN_USEC(5), RNP_DRAIN_APP, RNP_ACKS_IF_DRY), 1);
 	assert_int_equal(
-		rnp_pump_step(b->e, now + RN_USEC(50), RNP_DRAIN_APP, RNP_ACKS_IF_DRY),
+		rnp_engine_step(b->e, now + RN_USEC(50), RNP_DRAIN_APP, RNP_ACKS_IF_DRY),
 		3);
 	rnp_engine_unlock(b->e);
 	for (unsigned i = 0; i < 4; i++)
@@ -234,7 +234,7 @@ static void one_step_asks_the_wire_so_often_at_most(void **state)
 	for (unsigned max = 1; max <= RNP_DRAIN_BACKGROUND; max *= 2) {
 		asked = 0;
 		assert_int_equal(
-			rnp_pump_step(a->e, rnp_engine_now(), max, RNP_ACKS_IF_DRY), 0);
+			rnp_engine_step(a->e, rnp_engine_now(), max, RNP_ACKS_IF_DRY), 0);
 		assert_int_equal(asked, max);
 	}
 	a->e->wire.net = wire;
@@ -248,12 +248,12 @@ static void who_polls_keeps_the_processor_as_long_as_packets_come(void **state)
 
 	(void)state;
 	rnp_engine_lock(b->e);
-	rnp_progress_app(b->e);
+	rnp_progress_poll(b->e);
 	assert_false(b->e->is_lively);
 	kit_post_send(a, RN_WR_RDMA_WRITE, 16, (uintptr_t)b->buf);
-	rnp_progress_app(b->e);
+	rnp_progress_poll(b->e);
 	assert_true(b->e->is_lively);
-	rnp_progress_app(b->e);
+	rnp_progress_poll(b->e);
 	assert_false(b->e->is_lively);
 	rnp_engine_unlock(b->e);
 	kit_await(a, RN_WC_SUCCESS);

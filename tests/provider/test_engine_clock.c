@@ -93,7 +93,7 @@ static void who_reads_times_of_completions_gets_the_time_of_the_poll(void **stat
 
 	(void)state;
 	rnp_engine_lock(b->e);
-	rnp_engine_shows_time(b->e);
+	rnp_engine_keep_exact_time(b->e);
 	rnp_engine_unlock(b->e);
 	for (unsigned i = 0; i < 200; i++) {
 		struct rn_cqe cqe;
@@ -103,7 +103,7 @@ static void who_reads_times_of_completions_gets_the_time_of_the_poll(void **stat
 		rnp_engine_lock(b->e); /* the background thread would be first */
 		kit_post_send(a, RN_WR_SEND, 8, 0);
 		before = rnp_engine_now();
-		rnp_progress_app(b->e);
+		rnp_progress_poll(b->e);
 		rnp_engine_unlock(b->e);
 		while (!kit_poll(b, &cqe))
 			;

@@ -162,8 +162,8 @@ static void rules_about_packets_and_calls_are_counted_apart(void **state)
 	virtual_await(&ends[0], RN_WC_SUCCESS);
 	assert_int_equal(counts()->hits[0], 1);
 	assert_int_equal(counts()->hits[1], 0);
-	assert_int_equal(rnp_engine_judge_call(ends[1].e, CALL), 0);
-	assert_int_equal(rnp_engine_judge_call(ends[1].e, CALL), ENOMEM);
+	assert_int_equal(rnp_engine_call_error(ends[1].e, CALL), 0);
+	assert_int_equal(rnp_engine_call_error(ends[1].e, CALL), ENOMEM);
 	assert_int_equal(counts()->hits[0], 1);
 	assert_int_equal(counts()->hits[1], 1);
 	assert_int_equal(counts()->seen[1], 2);

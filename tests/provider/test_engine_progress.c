@@ -277,7 +277,7 @@ static void closing_a_device_sends_what_a_full_wire_did_not_take(void **state)
 	virtual_compute(virtual_machine.wire);
 	virtual_end(b)->is_full = true;
 	rnp_engine_lock(b->e);
-	rnp_engine_take_all(b->e);
+	rnp_engine_receive_all(b->e);
 	rnp_engine_unlock(b->e);
 	assert_int_equal(b->buf[AT], 1);
 	kit_destroy_qp(b);

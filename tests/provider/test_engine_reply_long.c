@@ -74,7 +74,7 @@ static void step(unsigned drain, enum rnp_acks acks)
 
 	virtual_run(VIRTUAL_POLL);
 	rnp_engine_lock(b->e);
-	rnp_pump_step(b->e, virtual_now(), drain, acks);
+	rnp_engine_step(b->e, virtual_now(), drain, acks);
 	rnp_engine_unlock(b->e);
 }
 

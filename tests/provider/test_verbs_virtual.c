@@ -85,7 +85,7 @@ static void what_has_come_before_arming_raises_no_event(void **state)
 }
 
 /* Its event found the channel full, and there is room now. */
-static void arming_writes_an_event_that_is_owed(void **state)
+static void arming_writes_a_pending_event(void **state)
 {
 	struct vverbs_device *d = &vverbs_devices[0];
 	uint64_t record = 1;
@@ -103,13 +103,13 @@ static void arming_writes_an_event_that_is_owed(void **state)
 	vverbs_to_state(d->qp, IBV_QPS_ERR);
 	assert_int_equal(rnp_req_notify_cq(d->cq, 0), 0);
 	post_recv(d->qp);
-	/* It is owed once, however often it finds the channel full. */
+	/* It is pending once, however often it finds the channel full. */
 	assert_int_equal(rnp_req_notify_cq(d->cq, 0), 0);
-	assert_int_equal(LIST_FIRST(&d->ctx.channels)->owed, 1);
+	assert_int_equal(LIST_FIRST(&d->ctx.channels)->pending, 1);
 	while (read(fd, &record, sizeof(record)) == sizeof(record))
 		assert_int_equal(record, 1);
 	assert_int_equal(rnp_req_notify_cq(d->cq, 0), 0);
-	assert_int_equal(LIST_FIRST(&d->ctx.channels)->owed, 0);
+	assert_int_equal(LIST_FIRST(&d->ctx.channels)->pending, 0);
 	take_event(d);
 	assert_false(event_waits(d));
 }
@@ -249,7 +249,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(receive_that_is_flushed_at_once_raises_an_event),
 		TEST(what_has_come_before_arming_raises_no_event),
-		TEST(arming_writes_an_event_that_is_owed),
+		TEST(arming_writes_a_pending_event),
 		TEST(cq_that_is_destroyed_is_not_armed),
 		TEST(peer_has_its_acknowledgement_before_an_error),
 		TEST(peer_has_its_acknowledgement_before_a_reset),
