@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* context.c - a device that the program has opened: opening, closing, importing.
  *
- * To a kernel, a context is an open file: whoever has a copy of its descriptor can import
- * the context and, by their handles, the objects of it. Here the contexts of a process
- * that share a file are a family, and a handle names an object of any of them. Objects
- * live as long as one of the family is open.
+ * To a kernel, a context is an open file: a process with a copy of its descriptor can
+ * import the context and, by their handles, its objects. Here the contexts of a process
+ * that share a file are a family, and a handle names an object of any context of the
+ * family. Objects live as long as one context of the family is open.
  *
- * An object is one, and handles on it are many: destroying it through one of them leaves
- * the others to be unimported.
+ * There may be several handles on an object. If the object is destroyed through one of
+ * them, the others can only be unimported.
  */
 #include <fcntl.h>
 #include <stdlib.h>
@@ -97,8 +97,9 @@ void rnp_open_remove(struct rnp_context *ctx)
 	pthread_mutex_unlock(&open_lock);
 }
 
-/* Status flags belong to the open file: a change through one descriptor is seen through
- * every copy. O_NONBLOCK means nothing to our device.
+/* Are both descriptors of one open file? Status flags belong to the open file, so a
+ * change through one descriptor is seen through its copies. Rocin's device files do not
+ * use O_NONBLOCK.
  */
 static bool is_same_file(int a, int b)
 {
@@ -177,7 +178,7 @@ static int open_hca(struct rnp_context *ctx, const char *name,
 	if (!ctx->hca)
 		return -errno;
 	if (origin && ctx->engine != origin->engine) {
-		rnp_hca_close(ctx->hca, ctx); /* that of @origin is dead */
+		rnp_hca_close(ctx->hca, ctx); /* the engine of @origin is dead */
 		return -EIO;
 	}
 	return 0;
@@ -214,8 +215,8 @@ int rnp_context_open(struct rnp_context *ctx, const struct rnp_library *library,
 	return 0;
 }
 
-/* What the program did not destroy leaves the device; its memory stays with the program,
- * as with any provider.
+/* Objects that the program did not destroy leave the device; their memory stays
+ * allocated, as with any provider.
  */
 static void detach_all(struct rnp_context *ctx)
 {
@@ -280,8 +281,7 @@ void rnp_context_close(struct rnp_context *ctx)
 		detach_all(ctx);
 	}
 	rnp_hca_close(ctx->hca, ctx);
-	/* Our own descriptors are copies in a fork child, too, and cost it nothing to
-	 * close. */
+	/* A fork child has copies of these descriptors, which it closes, too. */
 	close_channels(ctx);
 	if (ctx->has_async)
 		rnp_event_pipe_close(&ctx->async);
@@ -290,8 +290,8 @@ void rnp_context_close(struct rnp_context *ctx)
 /* ------------------------------------------------------------------ imported objects */
 typedef void *import_fn(struct rnp_context *ctx, struct rnp_context *member, void *arg);
 
-/* Call @fn with each context of the family of @ctx, under the locks, until one returns
- * something. Returns NULL with errno if none does.
+/* Calls @fn with each context of the family of @ctx, under the locks, until a call
+ * returns an object. Returns that object, or NULL with errno.
  */
 static void *ask_family(struct rnp_context *ctx, import_fn *fn, void *arg)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* cq.c - completion queues.
  *
- * The ring is read without the engine lock. An entry is there when its lap is that of the
- * consumer index; it was written with its last word last. A poll drives the engine, too:
- * every empty one does, and every 16th that found something, so that a program which is
- * always behind still receives.
+ * The ring is read without the engine lock. An entry is valid when its lap is that of the
+ * consumer index; its last word, which has the lap, was written last. Polls drive the
+ * engine, too: every empty poll does, and every 16th that found something, so that a
+ * program whose CQ is never empty still receives.
  */
 #include "provider.h"
 
@@ -59,15 +59,15 @@ static enum ibv_wc_opcode cqe_opcode(const struct rn_cqe *cqe)
 	return (enum ibv_wc_opcode)(cqe->ctl >> 8 & 0xff);
 }
 
-/* Only the flags that verbs knows. */
+/* The flags that verbs has. */
 static unsigned cqe_flags(const struct rn_cqe *cqe)
 {
 	return (unsigned)(cqe->ctl >> 16) &
 	       (RN_WC_GRH | RN_WC_WITH_IMM | RN_WC_IP_CSUM_OK | RN_WC_WITH_INV);
 }
 
-/* Network order for an immediate, host order for an invalidated R_Key, as verbs has it;
- * the core has plain numbers.
+/* An immediate in network order, or an invalidated R_Key in host order, as verbs has
+ * them; the core has both in host order.
  */
 static uint32_t cqe_imm(const struct rn_cqe *cqe)
 {
@@ -93,8 +93,8 @@ void rnp_wc_from_cqe(struct ibv_wc *wc, const struct rn_cqe *cqe)
 
 /* ----------------------------------------------------- the time of day of an instant */
 enum {
-	/* Reading both takes some 70 ns; a thread that loses the processor meanwhile does
-	 * not do so eight times in a row.
+	/* Reading both clocks takes some 70 ns. A thread may lose the processor
+	 * meanwhile, but not eight times in a row.
 	 */
 	TRIES = 8,
 	ROUNDING_NS = 2, /* each reading is rounded down by itself */
@@ -132,8 +132,7 @@ static struct rnp_wall_clock enclose_narrowly(void)
 	return best;
 }
 
-/* Can the two be the same distance? Distances wrap, since the wall clock may be behind.
- */
+/* Can both ranges hold the same offset? Offsets wrap, as the wall clock may be behind. */
 static bool can_be_equal(const struct rnp_wall_clock *a, const struct rnp_wall_clock *b)
 {
 	return (int64_t)(a->low + a->width + ROUNDING_NS - b->low) >= 0 &&
@@ -215,7 +214,9 @@ void rnp_cq_skip_qp(struct rnp_cq *cq, uint32_t qpn)
 {
 	uint32_t index = atomic_load_explicit(&cq->core.consumer, memory_order_relaxed);
 
-	/* Nobody writes entries now; whoever takes one out meanwhile got it in time. */
+	/* The engine lock is held, so no entry is written now. A thread that takes an
+	 * entry out meanwhile got it before the QP went.
+	 */
 	for (; index != cq->core.producer; index++) {
 		struct rn_cqe *entry = &cq->ring[index & (cq->core.capacity - 1)];
 
@@ -225,8 +226,8 @@ void rnp_cq_skip_qp(struct rnp_cq *cq, uint32_t qpn)
 	}
 }
 
-/* Most polls find nothing, and need no lock to see that. An entry that is still being
- * written, or that another thread is about to take, makes the ring not empty.
+/* Most polls find nothing, and see that without a lock. The ring counts as not empty
+ * while an entry is being written, or while another thread takes the last one.
  */
 static bool ring_is_empty(const struct rnp_cq *cq)
 {
@@ -251,7 +252,7 @@ static int pop_wcs(struct rnp_cq *cq, int n, struct ibv_wc *wc)
 	return got;
 }
 
-/* A poll found nothing: let what is on its way through the PCIe layer move on. */
+/* A poll found nothing: lets TLPs on their way through the PCIe layer move on. */
 static void note_empty_poll(struct rnp_cq *cq)
 {
 	/* Partner: rnp_resize_cq(). */
@@ -259,8 +260,8 @@ static void note_empty_poll(struct rnp_cq *cq)
 			      __atomic_load_n(&cq->core.ring, __ATOMIC_RELAXED));
 }
 
-/* The engine calls this while it lingers. cq->lock is held, because another thread may
- * resize the CQ.
+/* The engine calls this while it lingers. cq->lock is held, as another thread may resize
+ * the CQ.
  */
 static bool entry_waits_locked(void *arg)
 {
@@ -293,10 +294,10 @@ static bool may_skip_engine(struct rnp_cq *cq)
 	return n % DRAIN_EVERY != 0;
 }
 
-/* After an empty poll the thread yields the processor, but only when it polls again and
- * not before the empty poll returns: much may arrive while it yields, and a program that
- * looks for events next relies on the CQ being empty. (libfabric closes a connection that
- * has ended, and loses what its last poll did not show.)
+/* After an empty poll a thread yields the processor, but only at the start of its next
+ * poll: completions may arrive while it yields, and a program that looks for events after
+ * an empty poll relies on the CQ being empty. (libfabric closes a connection that has
+ * ended, and loses completions that its last poll did not return.)
  */
 static void yield_after_empty_poll(struct rnp_cq *cq)
 {
@@ -310,8 +311,8 @@ static void note_poll_result(struct rnp_cq *cq, bool found)
 		atomic_store_explicit(&cq->was_empty, !found, memory_order_relaxed);
 }
 
-/* This is the first empty poll after ibv_req_notify_cq(): if the engine finds nothing for
- * a while either, the program will sleep.
+/* The first empty poll after ibv_req_notify_cq() waits for a moment, since the program is
+ * going to sleep. Returns true if an entry came.
  */
 static bool linger(struct rnp_cq *cq, bool (*waits)(void *arg))
 {
@@ -448,8 +449,8 @@ static uint32_t read_src_qp(struct ibv_cq_ex *cq)
 	return current(cq)->src_qpn;
 }
 
-/* The field of the immediate holds the tag of a flow rule in completions of raw packet
- * QPs alone, whose frames carry no immediate.
+/* Completions of raw packet QPs have the tag of a flow rule in the field of the
+ * immediate, which frames do not carry.
  */
 static uint32_t read_flow_tag(struct ibv_cq_ex *cq)
 {
@@ -581,7 +582,7 @@ static struct rnp_cq *alloc_cq(struct rnp_context *ctx, uint32_t cqe,
 	return cq;
 }
 
-/* What ibv_create_cq() and ibv_create_cq_ex() have in common. Returns NULL with errno. */
+/* The common part of ibv_create_cq() and ibv_create_cq_ex(). Returns NULL with errno. */
 static struct rnp_cq *new_cq(struct rnp_context *ctx, uint32_t cqe,
 			     const struct ibv_comp_channel *channel, uint32_t comp_vector,
 			     struct ibv_pd *parent)
@@ -678,8 +679,9 @@ struct ibv_cq_ex *rnp_create_cq_ex(struct ibv_context *context,
 	return &cq->base.cq_ex;
 }
 
-/* Copy the CQEs that wait into @ring, each to the place and lap that its number has
- * there. */
+/* Copy the CQEs that wait into @ring, each to the index and lap that its number gives
+ * there.
+ */
 static void move_cqes(const struct rnp_cq *cq, struct rn_cqe *ring, uint32_t capacity)
 {
 	uint32_t first = atomic_load_explicit(&cq->core.consumer, memory_order_relaxed);
@@ -711,8 +713,8 @@ int rnp_resize_cq(struct ibv_cq *base, int cqe)
 
 	pthread_mutex_lock(&cq->lock);
 	cancel = rnp_lock_engine(e);
-	/* What only waits for its data counts as complete, and CQEs on their way come
-	 * into the old ring.
+	/* Reads and atomics that only wait for memory complete, and CQEs that are on
+	 * their way reach the old ring.
 	 */
 	while (rnp_engine_settle(e, 0))
 		rnp_engine_kick(e);
@@ -768,7 +770,7 @@ int rnp_req_notify_cq(struct ibv_cq *base, int solicited_only)
 		return EIO;
 	cancel = rnp_lock_engine(e);
 	rnp_engine_drain(e);
-	/* No event comes for them: the poll that follows must find them. */
+	/* These CQEs raise no event any more, so the poll that follows must find them. */
 	rnp_cq_settle_ring(cq);
 	rn_cq_arm(&cq->core, solicited_only ? RN_CQ_ARM_SOLICITED : RN_CQ_ARM_NEXT);
 	rnp_cq_write_pending_event(cq);
@@ -795,7 +797,7 @@ void rnp_cq_detach(struct rnp_cq *cq)
 	LIST_REMOVE(cq, link);
 }
 
-/* The CQ has left the device: nobody else counts events now. */
+/* The CQ has left the device, so its events are not counted anywhere else now. */
 static void drain_events(struct rnp_cq *cq)
 {
 	struct ibv_cq *base = &cq->base.cq;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* device.c - what a device has and says: numbers and limits that all contexts of the
- * process share, and the queries. Every limit that is said here is enforced somewhere.
+/* device.c - numbers and limits of a device, which all contexts of the process share, and
+ * what queries say of it. Every limit that a query returns is enforced.
  */
 #include "device.h"
 
@@ -29,7 +29,7 @@
 /* ---------------------------------------------------------------- numbers and limits */
 enum {
 	FIRST_GROWTH = 64
-}; /* buckets; the core has a few built in for the first ones */
+}; /* buckets; for the first objects the core has some of its own */
 
 struct table {
 	void **bucket; /* NULL: the core's own first block */
@@ -85,7 +85,7 @@ static struct rnp_hca *share_locked(struct rnp_engine *e)
 			return NULL;
 		hca->engine = e;
 		LIST_INIT(&hca->xrc_domains);
-		/* A number meant for another process shall not name one here. */
+		/* So that the SRQ number of another process names no SRQ here. */
 		hca->last_srqn = (uint32_t)getpid() << 8;
 		LIST_INSERT_HEAD(&hcas, hca, link);
 	}
@@ -117,8 +117,8 @@ struct rnp_hca *rnp_hca_open(const char *ibdev, const struct rnp_engine_hooks *h
 
 void rnp_hca_close(struct rnp_hca *hca, void *owner)
 {
-	/* The child's list does not have it, and the copy of the core points to its
-	 * tables. */
+	/* In a fork child the list is empty, and the copied core still uses the tables.
+	 */
 	if (rnp_engine_forked(hca->engine)) {
 		rnp_engine_put(hca->engine, owner);
 		return;
@@ -251,7 +251,7 @@ uint32_t rnp_hca_new_key(struct rnp_hca *hca)
 enum {
 	VENDOR_PART_ID = 1,
 	/* 4.096 us * 2^12 = 16.8 ms. When a program stops polling its sockets are read
-	 * after 5 ms at the latest (policy.h); the rest is for the scheduler.
+	 * after 5 ms at the latest (policy.h); the rest allows for the scheduler.
 	 */
 	CA_ACK_DELAY_CODE = 12,
 	CLOCK_KHZ = 1000000, /* CQE timestamps are nanoseconds */
@@ -366,14 +366,14 @@ int rnp_query_device_ex(struct ibv_context *context,
 		.max_dm_size = RNP_DM_BYTES,
 	};
 
-	/* A fork child may ask, too: all of this is constant. */
+	/* Works in a fork child, too: all of this is constant. */
 	if (input && input->comp_mask)
 		return EINVAL;
 	fill_attr(rnp_engine_netdev(ctx->engine), &a.orig_attr);
 	fill_atomics(rnp_pcie_knobs(rnp_engine_pcie(ctx->engine)), &a);
 	a.device_cap_flags_ex = a.orig_attr.device_cap_flags | RNP_DEVICE_ATOMIC_WRITE |
 				RNP_DEVICE_FLUSH_GLOBAL | RNP_DEVICE_FLUSH_PERSISTENT;
-	/* The library asks for as much as its caller knows. */
+	/* @attr_size is the size of the struct that the caller was compiled with. */
 	memset(attr, 0, attr_size);
 	memcpy(attr, &a, attr_size < sizeof(a) ? attr_size : sizeof(a));
 	return 0;
@@ -388,7 +388,8 @@ static enum ibv_mtu active_mtu_code(uint32_t bytes)
 	return code;
 }
 
-/* Is the link up now? If that cannot be found out: was it when the device was opened? */
+/* Is the link up now? If that cannot be found out: was it up when the device was opened?
+ */
 static bool link_is_up(const struct rn_netdev *dev)
 {
 	struct ifreq req = { 0 };
@@ -445,7 +446,7 @@ int rnp_query_rt_values(struct ibv_context *context, struct ibv_values_ex *value
 	(void)context;
 	values->comp_mask = 0;
 	if (wanted & IBV_VALUES_MASK_RAW_CLOCK) {
-		/* In ticks of hca_core_clock, all in tv_nsec: so it is with hardware. */
+		/* In ticks of hca_core_clock, all in tv_nsec, as hardware does it. */
 		values->raw_clock.tv_sec = 0;
 		values->raw_clock.tv_nsec = (long)rnp_engine_now();
 		values->comp_mask |= IBV_VALUES_MASK_RAW_CLOCK;
@@ -453,7 +454,7 @@ int rnp_query_rt_values(struct ibv_context *context, struct ibv_values_ex *value
 	return 0;
 }
 
-/* ---------------------------------------------------------------- a word to the user */
+/* --------------------------------------------------------------- messages to the user */
 void rnp_tell_user(const char *fmt, ...)
 {
 	char line[512] = "rocin: ";
@@ -467,6 +468,6 @@ void rnp_tell_user(const char *fmt, ...)
 	len = strlen(line);
 	line[len] = '\n';
 	if (syscall(SYS_write, STDERR_FILENO, line, len + 1) < 0)
-		errno = saved_errno; /* nobody to tell */
+		errno = saved_errno; /* standard error is closed */
 	errno = saved_errno;
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* dm.c - memory on the NIC: allocated from the device, reached through the device only.
+/* dm.c - memory on the NIC: allocated from the device, and reached through the device
+ * only.
  *
- * It is memory of this process that the program is not told the address of. With the PCIe
- * layer on it is a region whose target is the NIC, so the program's copies are TLPs.
+ * The memory belongs to this process, but the program does not get its address. With the
+ * PCIe layer on it is a region whose target is the NIC, so the program's copies are TLPs.
  */
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -17,12 +18,12 @@
 static atomic_uint_fast64_t local_bytes;
 
 enum {
-	UNIT = 64, /* bytes; what the device gives out is a multiple of it */
+	UNIT = 64, /* bytes; allocations are multiples of it */
 	WORD = 4,  /* offsets and lengths of copies are multiples of it */
 	ALIGN_LOG_MAX = 18,
 };
 
-static_assert(1 << ALIGN_LOG_MAX == RNP_DM_BYTES, "the whole of it");
+static_assert(1 << ALIGN_LOG_MAX == RNP_DM_BYTES, "at most the whole memory");
 
 static struct rnp_dm *to_rnp_dm(struct ibv_dm *dm)
 {
@@ -54,7 +55,7 @@ static bool is_simulated(const struct rnp_dm *dm, const struct rnp_pcie **pcie)
 	return rnp_pcie_is_on(*pcie) && !dm->is_local;
 }
 
-/* Returns 0, or the errno that says why this cannot be copied. */
+/* Returns 0, or the errno of a copy that is not possible. */
 static int check_copy(const struct rnp_dm *dm, uint64_t offset, size_t len)
 {
 	if (is_freed_or_foreign(dm))
@@ -126,7 +127,8 @@ static int add_to_device(struct rnp_context *ctx, struct rnp_dm *dm)
 
 	if (rc)
 		return rc;
-	(void)rn_mem_direct_init(); /* in front again, if the program has a new handler */
+	(void)rn_mem_direct_init(); /* again, as the program may have a new signal handler
+				     */
 	rc = rnp_pcie_dm_add(rnp_engine_pcie(ctx->engine), dm->addr, dm->room);
 	if (rc) {
 		rnp_hca_give_dm(ctx->hca, dm->room);
@@ -163,8 +165,8 @@ void rnp_dm_release(struct rnp_dm *dm, unsigned holders)
 		free_memory(dm);
 }
 
-/* A fork child has no device, but kernel devices let it allocate through its parent's. It
- * gets memory that it alone can use; at most as much as a device has.
+/* A fork child has no device, but with kernel devices it could allocate through its
+ * parent's. Here it gets memory that it alone can use, at most as much as a device has.
  */
 static int make_local_memory(struct rnp_dm *dm, uint32_t log_align)
 {
@@ -329,7 +331,7 @@ struct ibv_mr *rnp_reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *base, uint64_t of
 		errno = -rc;
 		return NULL;
 	}
-	/* Of other regions the library knows it. */
+	/* libibverbs fills these in for other regions, but not for memory on the NIC. */
 	mr->base.ibv_mr.context = pd->context;
 	mr->base.ibv_mr.pd = pd;
 	mr->base.ibv_mr.length = length;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* event.c - completion and asynchronous events, from the core to the program.
  *
- * libibverbs reads the records and dereferences the object in them, so every record that
- * was written must be read or taken out again before its object goes, and every one that
- * was read must have been acknowledged: destroy waits for that, as the kernel does.
+ * libibverbs reads records and dereferences the address of the object in them. So before
+ * an object goes, each of its records must have been read or purged, and each that was
+ * read must have been acknowledged: destroying an object waits for that, as a kernel
+ * does.
  */
 #include "event.h"
 
@@ -23,11 +24,12 @@
 #include "transport/io/host/own_fd.h"
 
 /* ----------------------------------------------------------------------------- pipes */
-/* Opening /proc/self/fd/N gives a new description of the same pipe with flags of its own,
- * so writes and purges never block whatever the program did to its descriptor. Where
- * /proc is missing the program's description has to do.
+/* Opening /proc/self/fd/N gives a new open file description of the same pipe with flags
+ * of its own, so writes and purges never block whatever the program does to its
+ * descriptor. Without /proc the description is shared with the program.
  *
- * Bare system calls: read(), write(), open() and close() are cancellation points.
+ * System calls are made by syscall(2), as read(), write(), open() and close() are
+ * cancellation points.
  */
 enum {
 	PIPE_BYTES_MAX = 1 << 20, /* what an unprivileged process may ask for, pipe(7) */
@@ -36,7 +38,7 @@ enum {
 
 static ssize_t write_raw(int fd, const void *buf, size_t len)
 {
-	if (!rn_own_fd_is_there(fd)) { /* it would be a file of the program's */
+	if (!rn_own_fd_is_there(fd)) { /* the number is a file of the program now */
 		errno = EBADF;
 		return -1;
 	}
@@ -58,7 +60,8 @@ static int above_stdio(int fd)
 	return rn_own_fd_keep(rn_fd_raise(fd));
 }
 
-/* A description of its own of the pipe @fd, which may be anything from 0 on; or -errno.
+/* A new description of the pipe @fd. Return: its descriptor, which may be below 3; or
+ * -errno.
  */
 static int open_again(int fd, int flags)
 {
@@ -84,7 +87,7 @@ int rnp_event_fd_new(void)
 
 	if (pipe2(pair, O_CLOEXEC) < 0)
 		return -errno;
-	/* The program's, whose library closes it. */
+	/* The program gets this descriptor, and libibverbs closes it. */
 	fd = open_again(pair[0], 0);
 	if (fd >= 0)
 		fd = rn_fd_raise(fd);
@@ -113,7 +116,8 @@ int rnp_event_pipe_attach(struct rnp_event_pipe *pipe, int fd, size_t record_len
 	return 0;
 }
 
-/* A pipe with two ends: the program gets one, and we keep a copy of it and the other. */
+/* A pipe with two ends: the program gets one, the plugin keeps a copy of it and the
+ * other. */
 static int open_two_ends(struct rnp_event_pipe *pipe, size_t record_len)
 {
 	int pair[2];
@@ -173,7 +177,7 @@ static bool has_room(const struct rnp_event_pipe *pipe)
 	struct pollfd p = { .fd = pipe->write_fd, .events = POLLOUT };
 	static const struct timespec at_once;
 
-	/* Only needed where a write could block: we are the only writer. */
+	/* Asked only where a write could block; nobody else writes. */
 	if (!pipe->shared)
 		return true;
 	return syscall(SYS_ppoll, &p, 1, &at_once, NULL, 8) == 1 && (p.revents & POLLOUT);
@@ -245,8 +249,8 @@ static size_t read_waiting(const struct rnp_event_pipe *pipe, char *buf, size_t 
 	return n < 0 ? 0 : (size_t)n;
 }
 
-/* Once round the pipe: what is read and not wanted out goes back in at the end, for which
- * there is room because nobody else writes.
+/* Reads all records once, and writes back those of other objects. There is room for them,
+ * because nobody else writes.
  */
 static unsigned purge_locked(struct rnp_event_pipe *pipe, const void *object)
 {
@@ -284,7 +288,7 @@ unsigned rnp_event_pipe_purge(struct rnp_event_pipe *pipe, const void *object)
 }
 
 /* --------------------------------------------------------------------------- records */
-/* What ibv_get_cq_event() and ibv_get_async_event() read. */
+/* The records that ibv_get_cq_event() and ibv_get_async_event() read. */
 struct comp_record {
 	uint64_t cq;
 };
@@ -408,7 +412,8 @@ void rnp_cq_drop_pending_event(struct rnp_cq *cq)
 		set_event_pending(cq, false);
 }
 
-/* The library makes the pipe of an imported device itself, after we have opened it. */
+/* libibverbs makes the pipe of an imported context itself, after the plugin has opened
+ * it. */
 static bool has_async(struct rnp_context *ctx)
 {
 	if (!ctx->has_async && ctx->base.async_fd >= 0)
@@ -447,8 +452,7 @@ static void on_qp_event(struct rnp_qp *qp, enum rn_async_event type)
 	struct rnp_qp *handle = qp;
 
 	if (qp->wq) {
-		/* Only one event is possible here: the CQ lost a completion of the queue.
-		 */
+		/* The only event of a WQ: its CQ was full and lost a completion. */
 		assert(type == RN_EVENT_QP_FATAL);
 		write_async(qp->ctx, (uintptr_t)&qp->wq->base, IBV_EVENT_WQ_FATAL,
 			    &qp->async_events);
@@ -501,8 +505,8 @@ const struct rnp_engine_hooks rnp_hooks = {
 };
 
 /* --------------------------------------------------------------------------- reading */
-/* Called by ibv_get_cq_event() when it has read a record: there is room now for one that
- * found the channel full.
+/* ibv_get_cq_event() calls this after it has read a record: there is room now for a
+ * pending event.
  */
 void rnp_cq_event(struct ibv_cq *base)
 {

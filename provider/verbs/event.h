@@ -23,7 +23,7 @@ enum {
 struct rnp_event_pipe {
 	pthread_mutex_t lock; /* guards: order of writes against purges */
 	int read_fd, write_fd;
-	bool shared;	   /* file status flags are the program's: never left changed */
+	bool shared; /* the program has the same open file: restore its status flags */
 	size_t record_len; /* bytes, 1 .. RNP_EVENT_LEN_MAX */
 };
 
@@ -47,7 +47,7 @@ int rnp_event_pipe_attach(struct rnp_event_pipe *pipe, int fd, size_t record_len
 
 void rnp_event_pipe_close(struct rnp_event_pipe *pipe);
 
-/* Write one record. False if the pipe is full even after it was enlarged, or gone. */
+/* Write one record. False if the pipe is full and cannot be enlarged, or is closed. */
 bool rnp_event_pipe_write(struct rnp_event_pipe *pipe, const void *record);
 
 /**
@@ -60,8 +60,8 @@ bool rnp_event_pipe_write(struct rnp_event_pipe *pipe, const void *record);
  */
 unsigned rnp_event_pipe_purge(struct rnp_event_pipe *pipe, const void *object);
 
-/* Events of one object that the program has read, and those that it has acknowledged, as
- * libibverbs counts them.
+/* Counters of the events of one object: those that the program has read, and those that
+ * it has acknowledged, as libibverbs counts them.
  */
 struct rnp_awaited {
 	pthread_mutex_t *mutex; /* guards: *acked */
@@ -70,13 +70,14 @@ struct rnp_awaited {
 	uint32_t read;
 };
 
-/* An object that has left the device, and whose unread events have been taken out, goes
- * when the program has acknowledged the others, as with a kernel. No lock held.
+/* Waits until the program has acknowledged all events that it has read, as a kernel does
+ * before an object goes. The object has left the device and its unread events were
+ * purged. No lock held.
  */
 void rnp_await_acks(const struct rnp_awaited *acks);
 
-/* A pipe whose two ends are one descriptor: -errno where there is no /proc. Close-on-exec
- * and above 2, like all descriptors here.
+/* A pipe that one descriptor reads and writes; -errno where there is no /proc.
+ * Close-on-exec and above 2, like all descriptors of the plugin.
  */
 int rnp_event_fd_new(void);
 

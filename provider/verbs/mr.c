@@ -41,8 +41,8 @@ static int populate_pages(uintptr_t first, size_t len, bool write)
 	return 0;
 }
 
-/* EINVAL means "unknown advice" to an old kernel and "not with that right" to a new one:
- * ask once about memory that is surely there.
+/* EINVAL of an old kernel means that it does not know the advice, EINVAL of a new one
+ * that the memory has not that right: so try once with memory that is certainly there.
  */
 static void find_out(void)
 {
@@ -81,7 +81,8 @@ int rnp_pages_read(const void *addr, size_t len)
 		if (got < 0 && errno == EFAULT)
 			return -EFAULT;
 		if (got < 0)
-			return 0; /* not allowed to ask: found out when it is used */
+			return 0; /* not permitted: a missing page is found when it is
+				     used */
 	}
 	return 0;
 }
@@ -130,7 +131,7 @@ void rnp_pages_expect(const void *addr, size_t len)
 }
 
 /* ---------------------------------------------------------------------- registration */
-/* Returns 0, or -errno if such a region cannot exist; looks for the pages. */
+/* Returns 0, or -errno if such a region cannot exist. Faults its pages in. */
 static int check_pages(const struct rn_mr_attr *attr)
 {
 	int rc = rnp_access_check(attr->access);
@@ -269,7 +270,8 @@ void rnp_mr_detach(struct rnp_mr *mr)
 {
 	struct rnp_context *ctx = to_rnp_context(mr->base.ibv_mr.context);
 
-	/* From here on no request finds the region, and what is on its way is performed.
+	/* From here on no request finds the region, and accesses that are on their way
+	 * are performed.
 	 */
 	mr->core.valid = false;
 	if (rnp_engine_settle(ctx->engine, 0))
@@ -282,10 +284,10 @@ void rnp_mr_detach(struct rnp_mr *mr)
 	mr->gone = true;
 }
 
-/* What the caller of ibv_rereg_mr() wants to change. */
+/* The change that ibv_rereg_mr() is to make. */
 struct change {
 	int flags;
-	const struct rnp_pd *pd; /* NULL: stays */
+	const struct rnp_pd *pd; /* NULL: no change */
 	const void *addr;
 	size_t length;
 	uint32_t access;
@@ -315,8 +317,9 @@ static struct rn_mr_attr attr_after(const struct rnp_mr *mr, const struct change
 	return attr;
 }
 
-/* Requests under way meet the old region or the new one: those that wait for memory go on
- * with the old, and no packet is looked at in between. Engine lock held.
+/* A request under way uses either the old region or the new one: requests that wait for
+ * memory finish with the old region, and no packet is received in between. Engine lock
+ * held.
  */
 static int replace_region(struct rnp_engine *e, struct rnp_mr *mr,
 			  const struct rn_mr_attr *attr)
@@ -332,7 +335,9 @@ static int replace_region(struct rnp_engine *e, struct rnp_mr *mr,
 	leave_device(e, mr);
 	rc = enter_device(e, mr, attr);
 	if (rc && enter_device(e, mr, &old)) {
-		/* The PCIe layer does not take it again: it stays, for nobody's use. */
+		/* The PCIe layer refuses the old region, too: it stays, but no key opens
+		 * it.
+		 */
 		mr->core.valid = false;
 		rn_dev_add_mr(rnp_engine_dev(e), &mr->core);
 	}
@@ -341,7 +346,8 @@ static int replace_region(struct rnp_engine *e, struct rnp_mr *mr,
 	return rc;
 }
 
-/* The attributes if the change were made now: other threads may change the region, too.
+/* The attributes as the change would leave them now. Other threads may change the region,
+ * too.
  */
 static struct rn_mr_attr preview_change(struct rnp_engine *e, const struct rnp_mr *mr,
 					const struct change *c)
@@ -358,7 +364,7 @@ static int check_change(const struct rnp_mr *mr, int flags, const struct rn_mr_a
 {
 	int rc = 0;
 
-	/* What is no memory of the program stays what it is; so does an import. */
+	/* Imports, and regions of other memory than the program's, cannot be changed. */
 	if (!is_of_program(mr) || mr->origin)
 		return -EINVAL;
 	if (flags & IBV_REREG_MR_CHANGE_TRANSLATION)
@@ -387,8 +393,8 @@ static int change_region(struct rnp_context *ctx, struct rnp_mr *mr,
 	return rc;
 }
 
-/* On failure the region stays as it was. The library has judged @flags and takes over
- * PD, address and length. What @flags does not name may be rubbish.
+/* On failure the region stays as it was. libibverbs has checked @flags, and stores PD,
+ * address and length. Arguments that @flags does not name may be garbage.
  */
 int rnp_rereg_mr(struct rnp_abi_mr *base, int flags, struct ibv_pd *pd, void *addr,
 		 size_t length, int access)
@@ -426,7 +432,7 @@ void rnp_mr_release(struct rnp_mr *mr, unsigned holders)
 	free(mr);
 }
 
-/* A fork child frees its copy of the handle. */
+/* In a fork child: frees the copied handle alone. */
 static int forget_copy(struct rnp_mr *mr)
 {
 	if (mr->origin) {
@@ -473,8 +479,9 @@ int rnp_dereg_mr(struct rnp_abi_mr *base)
 }
 
 /* ----------------------------------------------- memory that a descriptor stands for */
-/* Memory of a simulated GPU is where the PCIe layer says. Whatever else can be mapped (a
- * memfd, a dma-buf whose exporter allows it) is mapped as long as the region lives.
+/* The PCIe layer says where memory of a simulated GPU is. Other descriptors that can be
+ * mapped (a memfd, a dma-buf whose exporter allows it) are mapped as long as the region
+ * lives.
  */
 /* A range of a descriptor that is to be registered, and where it is mapped. */
 struct window {
@@ -482,11 +489,11 @@ struct window {
 	uint64_t offset, len; /* bytes */
 	bool writes;
 	rn_iova addr;
-	void *map; /* NULL: not ours to unmap */
+	void *map; /* NULL: not mapped here */
 	size_t map_len;
 };
 
-/* Check what the manual page and the kernel check. */
+/* The checks of the manual page and of the kernel. */
 static int check_window(const struct window *w, uint64_t iova, uint32_t access)
 {
 	const uint32_t known = RN_ACCESS_LOCAL_WRITE | RN_ACCESS_REMOTE_WRITE |
@@ -494,7 +501,7 @@ static int check_window(const struct window *w, uint64_t iova, uint32_t access)
 			       RN_ACCESS_RELAXED_ORDERING;
 	const uint64_t in_page = (uint64_t)sysconf(_SC_PAGESIZE) - 1;
 
-	/* Programs ask like this whether dma-bufs of real GPUs can be registered. */
+	/* Programs use -1 to find out whether dma-bufs can be registered. */
 	if (w->fd < 0)
 		return -EOPNOTSUPP;
 	if (access & ~known || (iova & in_page) != (w->offset & in_page))
@@ -504,7 +511,8 @@ static int check_window(const struct window *w, uint64_t iova, uint32_t access)
 	return rnp_access_check(access);
 }
 
-/* Only lseek() tells the size of a dma-buf; a regular file would lose its position. */
+/* lseek() alone tells the size of a dma-buf; a regular file would lose its position by
+ * it. */
 static int64_t size_of(int fd)
 {
 	struct stat st;
@@ -591,8 +599,8 @@ struct ibv_mr *rnp_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t leng
 }
 
 /* ------------------------------------------------------ the region that is no memory */
-/* It has zeros to read, and what is written is gone. Its key is good for scatter and
- * gather lists only.
+/* Reads of it give zeros, and writes to it are discarded. Its key works in scatter and
+ * gather lists alone.
  */
 /* Put it into the device. The engine lock is held. */
 static int attach_null(struct rnp_context *ctx, struct rnp_mr *mr,
@@ -691,8 +699,8 @@ static int fetch_pages(uintptr_t at, size_t len, enum ibv_advise_mr_advice advic
 				   advice == IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE);
 }
 
-/* Nothing is fetched unless all of it is right. Without IBV_ADVISE_MR_FLAG_FLUSH the
- * caller does not wait for pages, so he does not hear of missing ones.
+/* Nothing is prefetched unless all SGEs are right. Without IBV_ADVISE_MR_FLAG_FLUSH the
+ * call does not wait for pages, so missing pages are no error.
  */
 int rnp_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t flags,
 		  struct ibv_sge *sg_list, uint32_t num_sge)

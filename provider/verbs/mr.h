@@ -56,35 +56,35 @@ static inline bool rnp_access_writes(uint32_t access)
 			 RN_ACCESS_REMOTE_ATOMIC | RN_ACCESS_MW_BIND);
 }
 
-/* ----------------------------------- pages: are they there, and may they be written? */
+/* ----------------------------------------------- pages of the program's memory */
 
 /**
  * rnp_pages_populate() - Check and fault in a range, as pinning does
  * @addr:	First byte
  * @len:	Bytes; 0 is fine
- * @write:	It will be written
+ * @write:	Whether the device will write to the range
  *
- * Kernels before 5.14 cannot be asked to; there the range is read once, so memory that
- * exists but may not be written is found only when it is used.
+ * Kernels before 5.14 have no MADV_POPULATE_WRITE; there the range is read once, so
+ * memory that exists but may not be written is found only when it is used.
  *
  * Return: 0, -EFAULT (not mapped, or not with that right), -EINVAL (it wraps).
  */
 int rnp_pages_populate(const void *addr, size_t len, bool write);
 
-/* Is all of it mapped? Touches nothing. 0 or -EFAULT. */
+/* Is the whole range mapped? Touches nothing. Return: 0 or -EFAULT. */
 int rnp_pages_mapped(const void *addr, size_t len);
 
-/* It will be used soon; does not wait, and cannot fail. */
+/* The range will be used soon; does not wait, and cannot fail. */
 void rnp_pages_expect(const void *addr, size_t len);
 
-/* An address that was computed. */
+/* A computed address as a pointer. */
 static inline void *rnp_pages_pointer(uintptr_t address)
 {
 	/* NOLINTNEXTLINE(performance-no-int-to-ptr): not to be dereferenced here */
 	return (void *)address;
 }
 
-/* The part for old kernels, apart for tests. */
+/* The part for old kernels, global for tests. */
 int rnp_pages_read(const void *addr, size_t len);
 
 #endif /* RNP_MR_H */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* pd.c - protection domains, with what belongs to one: parent domains and the memory
- * that their allocators give, thread domains, and address handles.
+/* pd.c - protection domains, parent domains and the memory that their allocators give,
+ * thread domains, and address handles.
  */
 #include "provider.h"
 
@@ -98,7 +98,7 @@ void rnp_pd_detach(struct rnp_context *ctx, struct rnp_pd *pd)
 	release_pd(pd);
 }
 
-/* Returns 0, EBUSY, or ENOENT if it was deallocated through another handle. */
+/* Returns 0; EBUSY; ENOENT if the domain was deallocated through another handle. */
 static int dealloc_by_handle(struct rnp_context *ctx, struct rnp_pd *pd)
 {
 	int cancel = rnp_lock_engine(ctx->engine);
@@ -114,7 +114,7 @@ static int dealloc_by_handle(struct rnp_context *ctx, struct rnp_pd *pd)
 	return err;
 }
 
-/* If objects that were made on the handle are still there, it is freed with the last. */
+/* The handle is freed with the last object that was made on it, if there are any. */
 void rnp_unimport_pd(struct ibv_pd *base)
 {
 	if (rnp_pd_is_parent(base))
@@ -225,15 +225,16 @@ int rnp_dealloc_parent_domain(struct ibv_pd *base)
 		return EBUSY;
 	if (h->td)
 		atomic_fetch_sub(&h->td->refs, 1);
-	atomic_fetch_sub(&h->pd->held, 1); /* not the last: @below is one more */
+	atomic_fetch_sub(&h->pd->held, 1); /* not the last hold: @below has another */
 	free(h);
 	rnp_pd_put(below);
 	return 0;
 }
 
 /* --------------------------------------------------------------------------- buffers */
-/* Buffers from this size on are mapped, so that a large one costs only what is used of
- * it; smaller ones are not, since a process may have no more than 65530 mappings.
+/* Buffers from this size on are mapped, so that only the used pages of a large buffer
+ * cost memory. Smaller ones are not, since a process may have no more than 65530
+ * mappings.
  */
 enum {
 	MAP_MIN = 256 * 1024
@@ -273,7 +274,7 @@ int rnp_buffer_alloc(struct rnp_buffer *buf, struct ibv_pd *pd, size_t align)
 		h->free(pd, h->pd_context, addr, buf->resource);
 		addr = NULL;
 	} else if (addr) {
-		memset(addr, 0, buf->len); /* it should be; the core relies on it */
+		memset(addr, 0, buf->len); /* the core relies on zeros */
 	}
 	buf->addr = addr;
 	return addr ? 0 : -ENOMEM;
@@ -295,7 +296,7 @@ void rnp_buffer_free(struct rnp_buffer *buf)
 
 /* ------------------------------------------------------------------------- addresses */
 enum {
-	/* What Linux takes where the program names none (IPDEFTTL). */
+	/* The default of Linux (IPDEFTTL), for programs that give no hop limit. */
 	HOP_LIMIT_DEFAULT = 64,
 	FLOW_LABEL_MASK = 0xfffff,
 	SL_MASK = 0xf,
@@ -312,7 +313,8 @@ static bool is_unspecified(const struct rn_gid *gid)
 	       !memcmp(gid, &zero_ipv4, sizeof(zero_ipv4));
 }
 
-/* A packet to a group stays on its link, as with Linux (IP_DEFAULT_MULTICAST_TTL). */
+/* By default a packet to a group stays on its link (IP_DEFAULT_MULTICAST_TTL of Linux).
+ */
 static uint8_t default_hop_limit(const struct rn_gid *dgid)
 {
 	return rn_gid_is_multicast(dgid) ? 1 : HOP_LIMIT_DEFAULT;
@@ -362,7 +364,7 @@ void rnp_av_to_attr(const struct rn_av *av, struct ibv_ah_attr *attr)
 	memcpy(&attr->grh.dgid, &av->dgid, sizeof(av->dgid));
 }
 
-/* ------------------------------------------ address handles: where a UD message goes */
+/* ------------------------------------------------------------------ address handles */
 struct ibv_ah *rnp_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 {
 	struct rnp_context *ctx = to_rnp_context(pd->context);

@@ -33,7 +33,7 @@ SAME(RN_SEND_SOLICITED, IBV_SEND_SOLICITED);
 SAME(RN_SEND_INLINE, IBV_SEND_INLINE);
 SAME(RN_SEND_IP_CSUM, IBV_SEND_IP_CSUM);
 
-/* Scatter lists are passed through unchanged. */
+/* The core reads the program's scatter lists as they are. */
 SAME(sizeof(struct rn_sge), sizeof(struct ibv_sge));
 SAME(offsetof(struct rn_sge, addr), offsetof(struct ibv_sge, addr));
 SAME(offsetof(struct rn_sge, len), offsetof(struct ibv_sge, length));
@@ -44,9 +44,9 @@ enum {
 		RN_SEND_FENCE | RN_SEND_SIGNALED | RN_SEND_SOLICITED | RN_SEND_INLINE,
 };
 
-/* What the union in struct ibv_send_wr holds. */
+/* Which member of the union in struct ibv_send_wr an opcode uses. */
 enum part {
-	PART_REFUSED, /* no QP of ours has the opcode */
+	PART_REFUSED, /* no QP has the opcode */
 	PART_NONE,
 	PART_ADDRESS, /* of a UD QP alone; for others the union holds nothing */
 	PART_RDMA,
@@ -57,7 +57,7 @@ enum part {
 
 struct opcode_rule {
 	enum part part;
-	bool imm; /* a number in network order, not a key */
+	bool imm; /* imm_data in network order, and not invalidate_rkey */
 };
 
 /* clang-format off */
@@ -103,7 +103,7 @@ static void bind_request(const struct ibv_mw *mw, uint32_t rkey,
 	wr->num_sge = 0;
 }
 
-/* Windows of type 1 are bound by ibv_bind_mw(). */
+/* Windows of type 2. Those of type 1 are bound by ibv_bind_mw(). */
 static int take_bind(const struct ibv_send_wr *wr, const struct ibv_qp *qp,
 		     struct rn_send_wr *out)
 {
@@ -115,7 +115,7 @@ static int take_bind(const struct ibv_send_wr *wr, const struct ibv_qp *qp,
 	return 0;
 }
 
-/* library.h says how a program asks for it. */
+/* FLUSH by ibv_post_send(): library.h says how a program asks for it. */
 static int take_flush(const struct ibv_send_wr *wr, struct rn_send_wr *out)
 {
 	uint32_t how = ntohl(wr->imm_data);
@@ -179,8 +179,8 @@ int rnp_send_wr_from(const struct ibv_send_wr *wr, const struct ibv_qp *qp,
 	return -EINVAL;
 }
 
-/* Tell the sanitizer that request number @msg of the send queue has been posted; engine
- * lock held.
+/* Tells the sanitizer that request number @msg of the send queue was posted; engine lock
+ * held.
  */
 static void tell_sanitizer(const struct rnp_qp *qp, const struct rn_send_wr *wr,
 			   uint32_t msg)
@@ -199,7 +199,7 @@ static void tell_sanitizer(const struct rnp_qp *qp, const struct rn_send_wr *wr,
 		.rkey = wr->rkey,
 	};
 
-	/* Inline data has been copied: its source is the program's again. */
+	/* Inline data has been copied: the program may change its source. */
 	if (!(wr->flags & RN_SEND_INLINE))
 		for (uint32_t i = 0; i < wr->num_sge; i++) {
 			struct rn_host_range *r = &local[told.local_count];
@@ -213,10 +213,10 @@ static void tell_sanitizer(const struct rnp_qp *qp, const struct rn_send_wr *wr,
 
 /**
  * post_one() - Post one request to the core
- * @posted:	@posted->now is its time; it is added to the others of this call
+ * @posted:	@posted->now is the time; the request is added to the others of this call
  *
- * The sanitizer of the PCIe layer is told of it, if there is one, and who traces. Engine
- * lock held. Return: 0 or -errno of rn_qp_post_send().
+ * Tells the sanitizer of the PCIe layer, if there is one, and passes the trace point.
+ * Engine lock held. Return: 0 or -errno of rn_qp_post_send().
  */
 static inline int post_one(const struct rnp_qp *qp, struct rnp_posted *posted,
 			   const struct rn_send_wr *wr)
@@ -235,9 +235,9 @@ static inline int post_one(const struct rnp_qp *qp, struct rnp_posted *posted,
 }
 
 /* --------------------------------------------------------------------------- posting */
-/* Posting reaches no cancellation point before the engine takes over, except with a PCIe
- * layer: only then is cancellation disabled, as in rnp_lock_engine(), because that is
- * slow.
+/* Takes the engine lock. Until rnp_engine_posted(), which disables cancellation, a post
+ * meets no cancellation point unless there is a PCIe layer. Only then cancellation is
+ * disabled here, because that is slow.
  */
 static bool lock_to_post(struct rnp_engine *e, int *cancel)
 {
@@ -282,7 +282,7 @@ int rnp_post_send(struct ibv_qp *base, struct ibv_send_wr *wr,
 			break;
 		}
 	}
-	/* Those before the bad one have been posted. */
+	/* Requests before the bad one have been posted. */
 	rnp_engine_posted(e, qp->core, &posted);
 	unlock_posted(e, disabled, cancel);
 	return -rc;
@@ -335,8 +335,8 @@ int rnp_post_recv(struct ibv_qp *base, struct ibv_recv_wr *wr,
 			break;
 		}
 	}
-	/* In ERR the requests have been flushed, which an armed CQ wants to know; a peer
-	 * without credits wants to know of receives.
+	/* In ERR the receives were flushed, so an armed CQ must raise its event; with
+	 * credits an ACK tells the peer that there are receives again.
 	 */
 	if (rn_qp_state(qp->core) == RN_QPS_ERR || rnp_engine_sends_credits(e))
 		kick_uncancelled(e);
@@ -371,8 +371,8 @@ int rnp_post_srq_recv(struct ibv_srq *base, struct ibv_recv_wr *wr,
 }
 
 /* ----------------------------------------------------------------- ibv_bind_mw() */
-/* The library has checked the type, the domain and the region. Returns 0 or a positive
- * errno.
+/* Checks what libibverbs has not checked: that is type, domain and region. Returns 0 or a
+ * positive errno.
  */
 static int check_bind(const struct ibv_qp *qp, const struct ibv_mw *mw,
 		      const struct ibv_mw_bind_info *info)
@@ -413,9 +413,10 @@ int rnp_bind_mw(struct ibv_qp *base, struct ibv_mw *mw, struct ibv_mw_bind *bind
 }
 
 /* ------------------------------------------------------------------------ ibv_wr_*() */
-/* Requests gather from ibv_wr_start() on, with the bytes of inline data, under a lock of
- * the QP: the engine is not held up by a program that takes its time. ibv_wr_complete()
- * posts all or, if any cannot be posted, none.
+/* From ibv_wr_start() on the requests are collected in a list, with the bytes of inline
+ * data. A lock of the QP guards the list, so a program that takes its time does not hold
+ * up the engine. ibv_wr_complete() posts all requests or, if one of them is refused,
+ * none.
  */
 static struct rnp_wr_list *list_of(struct ibv_qp_ex *ex)
 {
@@ -472,7 +473,7 @@ static struct rnp_wr_entry *begin_wr(struct ibv_qp_ex *ex, enum rn_wr_opcode opc
 		list->err = ENOMEM;
 		return NULL;
 	}
-	/* IBV_SEND_INLINE says nothing here: ibv_wr_set_inline_data() does. */
+	/* ibv_wr_set_inline_data() alone makes data inline, not IBV_SEND_INLINE. */
 	*entry = (struct rnp_wr_entry){
 		.wr = { .wr_id = ex->wr_id,
 			.opcode = opcode,
@@ -591,7 +592,7 @@ static void wr_set_ud_addr(struct ibv_qp_ex *ex, struct ibv_ah *ah, uint32_t rem
 		return;
 	}
 	entry->av = to_rnp_ah(ah)->av;
-	entry->wr.av = &entry->av; /* may move: point_at_data() */
+	entry->wr.av = &entry->av; /* corrected by point_at_data(), as entries move */
 	entry->wr.remote_qpn = remote_qpn;
 	entry->wr.remote_qkey = remote_qkey;
 }
@@ -679,7 +680,7 @@ static void wr_set_inline_data(struct ibv_qp_ex *ex, void *addr, size_t length)
 
 /* -------------------------------------------------------- requests of newer releases */
 /* struct ibv_qp_ex has ibv_wr_atomic_write() since release 44 and ibv_wr_flush() since
- * 45; behind its end stands what is the library's.
+ * 45; the memory behind its end belongs to libibverbs.
  */
 typedef void flush_fn(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote_addr,
 		      size_t len, uint8_t type, uint8_t level);
@@ -697,7 +698,7 @@ static void wr_atomic_write(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote
 		wr_set_inline_data(ex, (void *)atomic_wr, WORD);
 }
 
-// NOLINTNEXTLINE(readability-function-size): as the library calls it
+// NOLINTNEXTLINE(readability-function-size): libibverbs prescribes the parameters
 static void wr_flush(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote_addr,
 		     size_t len, uint8_t type, uint8_t level)
 {
@@ -758,8 +759,8 @@ static void abort_list(struct ibv_qp_ex *ex)
 		pthread_mutex_unlock(&list_of(ex)->lock);
 }
 
-/* The arrays no longer move: turn places into pointers. Inline data becomes one entry,
- * @inline_sge, which must live as long as the request is looked at.
+/* Turns indices into pointers, as the arrays no longer move. Inline data becomes one SGE,
+ * @inline_sge, which must live as long as the request is used.
  */
 static void point_at_data(const struct rnp_wr_list *list, struct rnp_wr_entry *entry,
 			  struct rn_sge *inline_sge)
@@ -853,7 +854,9 @@ void rnp_wr_fini(struct rnp_qp *qp)
 	free(qp->wr);
 }
 
-/* The operations of a type of QP. @newer: newer operations that this library knows. */
+/* The operations of a type of QP. @newer: those of newer releases that this libibverbs
+ * has.
+ */
 static uint64_t ops_of_type(enum ibv_qp_type type, uint64_t newer)
 {
 	const uint64_t ud = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM;

@@ -11,8 +11,9 @@
  *
  * Threads: every verb may be called by any thread at any time. Returns follow verbs: a
  * positive errno from int calls, NULL with errno from pointer calls. In a fork child
- * every verb fails with EIO; those that destroy free the local memory. Two do work there,
- * because they do with kernel devices: ibv_query_device() and ibv_alloc_dm().
+ * every verb fails with EIO; verbs that destroy an object free its local memory. Two
+ * verbs work in a child, as they do with kernel devices: ibv_query_device() and
+ * ibv_alloc_dm().
  */
 #ifndef RNP_PROVIDER_H
 #define RNP_PROVIDER_H
@@ -40,13 +41,12 @@
 struct rnp_wr_list;
 
 /* --------------------------------------------------------- the device and its events */
-/* A completion channel that at least one CQ of ours uses. */
+/* The writing side of a completion channel, which at least one CQ uses. */
 struct rnp_channel {
 	LIST_ENTRY(rnp_channel) link;
 	const struct ibv_comp_channel *key;
-	unsigned refs;	     /* CQs; guarded by rnp_context.channel_lock */
-	atomic_uint pending; /* CQs whose event found it full; written under the engine
-				lock */
+	unsigned refs;	     /* CQs that use it; guarded by channel_lock */
+	atomic_uint pending; /* CQs with a pending event; written under the engine lock */
 	struct rnp_event_pipe pipe;
 };
 
@@ -57,7 +57,7 @@ struct rnp_context {
 	struct rnp_hca *hca;
 	struct rnp_event_pipe async;
 	bool has_async;		      /* @async is open; engine lock */
-	LIST_ENTRY(rnp_context) open; /* of this process; guarded by open_lock */
+	LIST_ENTRY(rnp_context) open; /* all contexts of the process; open_lock */
 	uint64_t file; /* contexts with the same number share cmd_fd's open file */
 	pthread_mutex_t channel_lock; /* guards: channels; innermost */
 	LIST_HEAD(, rnp_channel) channels;
@@ -81,17 +81,16 @@ struct rnp_context {
  * is a handle on it: the one that ibv_alloc_pd() gave, a parent domain, or an import.
  * Objects are made on a handle and belong to the domain behind it.
  *
- * A thread domain is a promise that nobody needs here: an object without its own lock
- * would still meet the other threads at the engine's. All objects stay safe for any
- * thread.
+ * A thread domain changes nothing: an object without a lock of its own would still share
+ * the engine lock with other threads. All objects stay safe for any thread.
  */
 
-/* What shares this number may work together. */
+/* A protection domain of the device. */
 struct rnp_pd {
 	uint32_t number;
-	atomic_uint refs;	 /* objects in it; a PD in use cannot go */
+	atomic_uint refs;	 /* objects in it; while there are any it cannot go */
 	atomic_uint held;	 /* handles, and one for the device while it is there */
-	bool gone;		 /* deallocated through another handle; engine lock */
+	bool gone;		 /* deallocated; engine lock */
 	LIST_ENTRY(rnp_pd) link; /* rnp_context.pds; engine lock */
 };
 
@@ -100,7 +99,7 @@ enum rnp_pd_kind {
 	RNP_PD_PARENT,
 };
 
-/* What the program holds. Constant but for @refs. */
+/* A handle, which the program holds. Constant but for @refs. */
 struct rnp_pd_handle {
 	struct ibv_pd base;
 	struct rnp_pd *pd;
@@ -108,7 +107,7 @@ struct rnp_pd_handle {
 	atomic_uint refs; /* one of its own, and one of each object made on it */
 
 	/* Of a parent domain. */
-	struct ibv_pd *below; /* handle that it was made on */
+	struct ibv_pd *below; /* the handle that it was made on */
 	struct rnp_td *td;    /* or NULL */
 	void *(*alloc)(struct ibv_pd *pd, void *pd_context, size_t size, size_t alignment,
 		       uint64_t resource_type); /* NULL: ours */
@@ -133,8 +132,8 @@ static inline bool rnp_pd_is_parent(struct ibv_pd *pd)
 	return ((struct rnp_pd_handle *)pd)->kind == RNP_PD_PARENT;
 }
 
-/* What a buffer is for: @resource_type of the program's allocator. The upper half of it
- * is the number of the kernel driver, and we have none.
+/* What a buffer is for: @resource_type of the program's allocator. Its upper half is the
+ * number of the kernel driver, and Rocin has none.
  */
 enum rnp_resource {
 	RNP_RESOURCE_QP = 1, /* both queues of a QP */
@@ -147,7 +146,7 @@ enum rnp_resource {
 struct rnp_buffer {
 	void *addr;
 	size_t len;
-	struct ibv_pd *from; /* parent domain whose free() gets it, or NULL: ours */
+	struct ibv_pd *from; /* the parent domain whose allocator gave it; NULL: none */
 	enum rnp_resource resource;
 };
 
@@ -157,16 +156,16 @@ struct rnp_mr {
 	struct rn_mr core;
 	LIST_ENTRY(rnp_mr) link;
 	struct rnp_mr
-		*origin; /* of an import: what it stands for; no field below counts */
+		*origin; /* of an import: the region itself; no field below counts */
 	unsigned held;	 /* the program, the device, imports; engine lock */
 	bool gone;	 /* removed from the device; engine lock */
-	void *map;	 /* of a descriptor, unmapped with the region; or NULL */
+	void *map;	 /* mapping of a descriptor, unmapped at the end; or NULL */
 	size_t map_len;
-	struct rnp_dm *dm; /* whose memory it is; NULL: the program's */
+	struct rnp_dm *dm; /* the memory on the NIC; NULL: memory of the program */
 };
 
-/* A memory window. Windows of type 2 are of the kind 2B (domain and queue pair): like
- * almost all devices, and a key that leaks to another queue pair opens nothing.
+/* A memory window. Windows of type 2 are of the kind 2B, bound to domain and queue pair,
+ * as with almost all devices: a key that leaks to another queue pair opens nothing.
  */
 struct rnp_mw {
 	struct ibv_mw base;
@@ -179,11 +178,11 @@ struct rnp_dm {
 	struct ibv_dm base;
 	LIST_ENTRY(rnp_dm) link; /* engine lock */
 	unsigned mrs;		 /* regions of it; engine lock */
-	struct rnp_dm *origin;	 /* of an import: what it stands for, or NULL */
+	struct rnp_dm *origin;	 /* of an import: the memory itself; or NULL */
 	unsigned held;		 /* the program, the device, imports; engine lock */
 	atomic_bool gone;	 /* out of the device; written under the engine lock */
-	bool is_local;		 /* of a fork child: no device knows of it */
-	rn_iova addr;		 /* as the device names it */
+	bool is_local;		 /* allocated in a fork child, which has no device */
+	rn_iova addr;		 /* the address that the device uses */
 	uint64_t len;		 /* bytes asked for */
 	uint64_t room;		 /* bytes taken from the device */
 	void *map;
@@ -197,16 +196,16 @@ struct rnp_ah {
 };
 
 /* -------------------------------------------------------- completion queues */
-/* What the wall clock showed at an instant of the monotonic one. Both clocks run at one
- * rate, so their distance is constant until somebody sets the wall clock. It cannot be
- * read, only be enclosed: by reading the wall clock between two readings of the other.
- * The distance that was found first is kept for as long as what is read later agrees with
- * it, so that the same instant is the same time of day however often it is asked for, and
- * order is kept.
+/* The offset of the wall clock from the monotonic clock. Both run at one rate, so the
+ * offset is constant until somebody sets the wall clock. It is measured by reading the
+ * wall clock between two readings of the monotonic one, which gives a range. The offset
+ * that was found first is kept as long as later readings agree with it: so the same
+ * instant gives the same time of day each time, and the order of instants is kept.
+ *
+ * All-zero: nothing has been measured yet. One thread at a time.
  */
-/* All-zero: nothing is known yet. One thread at a time. */
 struct rnp_wall_clock {
-	uint64_t low, width; /* ns; the distance is in [low, low + width] */
+	uint64_t low, width; /* ns; the offset is in [low, low + width] */
 	bool is_known;
 };
 
@@ -220,12 +219,13 @@ struct rnp_cq {
 	pthread_mutex_t lock; /* guards: ring as a reader, core.consumer, current */
 	struct rn_cqe *ring;  /* = ring_mem.addr */
 	struct rnp_buffer ring_mem;
-	struct ibv_pd *parent; /* domain whose allocator is asked, or NULL */
+	struct ibv_pd *parent; /* parent domain whose allocator gives the ring, or NULL */
 	uint32_t lap_shift;    /* log2 of the capacity */
-	bool single_threaded;  /* as the program promised: ibv_start_poll() locks nothing
+	bool single_threaded;  /* the program promised it: ibv_start_poll() does not lock
 				*/
 	struct rn_cqe current; /* between ibv_start_poll() and ibv_end_poll() */
-	/* The time of day of @current, once it was asked for; guarded as it is. */
+	/* The time of day of @current, once the program has read it; guarded as @current.
+	 */
 	struct rnp_wall_clock wall;
 	uint64_t wall_ns;
 	bool has_wall_ns;
@@ -233,14 +233,14 @@ struct rnp_cq {
 	/* Hints, written by whoever polls or arms; relaxed. */
 	atomic_uint
 		since_drain;   /* polls that found something and left the engine alone */
-	atomic_bool linger;    /* req_notify was called, the obligatory poll was not */
+	atomic_bool linger;    /* ibv_req_notify_cq() was called, and no poll since */
 	atomic_bool was_empty; /* the last poll found nothing */
 
 	/* Guarded by the engine lock. */
-	unsigned qp_refs;     /* queues that complete here */
-	bool counted_armed;   /* the engine counts it as armed */
-	bool event_pending;   /* the channel was full */
-	uint32_t comp_events; /* records written and not taken out again */
+	unsigned qp_refs;     /* work queues that complete here */
+	bool counted_armed;   /* the engine counts this CQ as armed */
+	bool event_pending;   /* an event waits for room in the channel */
+	uint32_t comp_events; /* records written, less those that were purged */
 	uint32_t async_events;
 };
 
@@ -252,14 +252,14 @@ struct rnp_srq {
 	struct rn_srq *core;	  /* a block of its own */
 	struct rnp_buffer ring;
 	uint32_t number, max_sge; /* constant */
-	/* Of an XRC domain, or NULL. */
+	/* Of an XRC SRQ; otherwise NULL. */
 	struct rnp_xrcd *xrcd;
 	struct rnp_cq *cq;
-	unsigned qps;	       /* made with it; engine lock */
+	unsigned qps;	       /* QPs that use it; engine lock */
 	uint32_t async_events; /* as in struct rnp_cq; engine lock */
 };
 
-/* One opening of an XRC domain. */
+/* A handle on an XRC domain: one call of ibv_open_xrcd(). */
 struct rnp_xrcd {
 	struct ibv_xrcd base;
 	LIST_ENTRY(rnp_xrcd) link; /* engine lock */
@@ -273,47 +273,50 @@ struct rnp_qp {
 	struct rnp_context *ctx;
 	struct rn_qp *core; /* at the start of @block */
 	struct rnp_buffer block;
-	/* Lent to @core, or NULL; of the handle that has @block. */
+	/* Memory lent to @core for READs and atomics, or NULL. Like @block it belongs to
+	 * one handle if there are several.
+	 */
 	void *resources, *reads;
 	struct rn_stats_qp *stats;
 	LIST_ENTRY(rnp_qp) link;       /* engine lock */
-	LIST_HEAD(, rnp_mcast) mcasts; /* groups that it is in; engine lock */
+	LIST_HEAD(, rnp_mcast) mcasts; /* memberships in groups; engine lock */
 	struct ibv_qp_cap cap;
 	bool sq_sig_all;
-	/* As the program asked for, kbps and bytes, and as its address vectors have it;
-	 * the lower rate counts. Engine lock.
+	/* Rate limit and burst that the program has set, in kbps and bytes, and the
+	 * static rates of its address vectors; the lowest rate counts. Engine lock.
 	 */
 	uint32_t rate_limit, burst;
 	uint8_t static_rate, alt_static_rate; /* enum ibv_rate */
-	unsigned flows;			      /* rules that steer here; engine lock */
+	unsigned flows;			      /* flow rules of this QP; engine lock */
 	struct rnp_xrcd *xrcd;		      /* of a target QP, or NULL */
-	struct rnp_wq *wq;	     /* whose queue this is, or NULL; see struct rnp_wq */
-	struct rnp_rwq_table *table; /* that it spreads frames over, or NULL */
-	struct rnp_rss *rss;	     /* how, if so; NULL without @table */
-	/* Ring of all that have this QP of the device open, see ibv_open_qp(); engine
-	 * lock.
+	struct rnp_wq *wq;		      /* the WQ that this QP is behind, or NULL */
+	struct rnp_rwq_table *table;	      /* RSS spreads frames over it; or NULL */
+	struct rnp_rss *rss; /* hash key and fields; NULL without @table */
+	/* Ring of all handles on this QP of the device, see ibv_open_qp(); engine lock.
 	 */
 	struct rnp_qp *next_handle;
-	uint32_t async_events;	/* as in struct rnp_cq; engine lock */
-	struct rnp_wr_list *wr; /* ibv_wr_*() in the making; NULL: not asked for */
+	uint32_t async_events; /* as in struct rnp_cq; engine lock */
+	struct rnp_wr_list
+		*wr; /* requests built by ibv_wr_*(); NULL: a QP without them */
 };
 
 /* ---------------------------------------------------------------- receive work queues
- * A work queue is a raw packet QP that only receives, whose number it has; the program
- * does not see that QP. A QP with a table has no queues of its own and no states: what
- * its flow rules match goes to a work queue of the table, see rss.h.
+ * Behind a work queue is a raw packet QP that only receives, which the program does not
+ * see; both have the same number. A QP with an indirection table has no queues of its own
+ * and no states: frames that its flow rules match go to a work queue of the table
+ * (rss.h).
  */
 
 struct rnp_wq {
 	struct ibv_wq base;
 	struct rnp_qp *queue;
-	unsigned tables; /* entries that name it; engine lock */
+	unsigned tables; /* entries of tables that name this queue; engine lock */
 };
 
 struct rnp_rwq_table {
 	struct ibv_rwq_ind_table base;
 	LIST_ENTRY(rnp_rwq_table) link; /* engine lock */
-	unsigned qps;			/* that spread over it; engine lock */
+	unsigned qps;			/* QPs that use the table; engine lock */
 	/* Constant. */
 	uint32_t size;
 	struct rnp_wq **wq;
@@ -325,7 +328,7 @@ enum {
 	RNP_COUNTER_POINTS = 32, /* attached to one counters object, and its indices */
 };
 
-/* One value to be counted, and where it is read. */
+/* A value that is counted, and its index for ibv_read_counters(). */
 struct rnp_counter_point {
 	enum ibv_counter_description desc;
 	uint32_t index;
@@ -337,7 +340,7 @@ struct rnp_counters {
 	struct rnp_tally tally;
 	struct rnp_counter_point point[RNP_COUNTER_POINTS];
 	unsigned points;
-	unsigned flows; /* that count here */
+	unsigned flows; /* rules that count here */
 };
 
 struct rnp_flow {
@@ -348,7 +351,8 @@ struct rnp_flow {
 	LIST_ENTRY(rnp_flow) link; /* of the context; engine lock */
 };
 
-/* For what returns an errno, 0 if it succeeds: a program may look there, too. */
+/* Returns the errno of a call, and sets errno if the call failed: programs read either.
+ */
 static inline int rnp_set_errno(int rc)
 {
 	if (rc)
@@ -375,8 +379,8 @@ static inline struct rnp_xrcd *to_rnp_xrcd(struct ibv_xrcd *x) { return (struct 
 static inline struct rnp_qp *to_rnp_qp(struct ibv_qp *qp) { return (struct rnp_qp *)qp; }
 /* clang-format on */
 
-/* CQEs on their way into the ring arrive, as they do before an interrupt. Engine lock
- * held.
+/* CQEs that are still on their way through the PCIe layer reach the ring, as they do
+ * before an interrupt. Engine lock held.
  */
 static inline void rnp_cq_settle_ring(const struct rnp_cq *cq)
 {
@@ -384,13 +388,14 @@ static inline void rnp_cq_settle_ring(const struct rnp_cq *cq)
 			     (size_t)cq->core.capacity * sizeof(struct rn_cqe));
 }
 
-/* Is this a copy that fork() made? Then nothing may be touched but local memory. */
+/* Did this process inherit the context by fork()? Then only local memory may be touched.
+ */
 static inline bool rnp_is_fork_child(const struct rnp_context *ctx)
 {
 	return rnp_engine_forked(ctx->engine);
 }
 
-/* Take the engine lock so that no cancellation can leave it taken. */
+/* Take the engine lock, with cancellation disabled: a cancelled thread would keep it. */
 static inline int rnp_lock_engine(struct rnp_engine *e)
 {
 	int cancel_state;
@@ -412,20 +417,21 @@ static inline void rnp_unlock_engine(struct rnp_engine *e, int cancel_state)
  * @ctx:	Made by the library, which has filled in @ctx->base; the rest is zeroed
  * @library:	That library
  * @origin:	The context whose open file it shares, locked by rnp_open_with(), or NULL
- * @err:	Out: a sentence if it fails, or if it works, but not as was asked for
+ * @err:	Out: a sentence if the call fails, or if the device works without
+ *something that the environment asks for
  *
  * Return: 0 or -errno; then the context is as it was.
  */
 int rnp_context_open(struct rnp_context *ctx, const struct rnp_library *library,
 		     const struct rnp_context *origin, char *err, size_t err_len);
 
-/* All of it but the library's part. */
+/* Everything but the part of the block that is the library's. */
 void rnp_context_close(struct rnp_context *ctx);
 
 /* The contexts of this process. A new one has a file of its own, or that of @origin. */
 void rnp_open_add(struct rnp_context *ctx, const struct rnp_context *origin);
-/* Before the context goes. What others may have imported from it moves to a context of
- * the same file, if there is one.
+/* Before the context goes. Objects that other contexts of the same file may have imported
+ * move to one of these, if there is one.
  */
 void rnp_open_remove(struct rnp_context *ctx);
 /* Call @fn with the context that @cmd_fd is a copy of the descriptor of, or NULL; it
@@ -442,7 +448,7 @@ struct ibv_dm *rnp_import_dm(struct ibv_context *context, uint32_t dm_handle);
 void rnp_unimport_dm(struct ibv_dm *base);
 
 /* -------------------------------------------------------------------------- device.c */
-/* One sentence on standard error: for what the program cannot say by an errno. */
+/* Writes a sentence to standard error, for failures that no errno describes. */
 void rnp_tell_user(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 int rnp_query_device_ex(struct ibv_context *context,
@@ -510,8 +516,8 @@ void rnp_ah_detach(struct rnp_context *ctx, struct rnp_ah *ah);
 /* ------------------------------------------------------------------------------ mr.c */
 struct ibv_mr *rnp_reg_mr(struct ibv_pd *pd, void *addr, size_t length, uint64_t hca_va,
 			  int access);
-/* What all ways to register have in common; @attr->key is filled in. @dm: it is memory on
- * the NIC, or NULL. NULL with -errno in @rc.
+/* The common part of all registrations; fills in @attr->key. @dm: the memory on the NIC
+ * that is registered, or NULL. Return: the region, or NULL with -errno in @rc.
  */
 struct rnp_mr *rnp_mr_register(struct ibv_pd *pd, struct rn_mr_attr *attr,
 			       enum rnp_abi_mr_type type, struct rnp_dm *dm, int *rc);
@@ -521,10 +527,11 @@ int rnp_rereg_mr(struct rnp_abi_mr *base, int flags, struct ibv_pd *pd, void *ad
 		 size_t length, int access);
 struct ibv_mr *rnp_alloc_null_mr(struct ibv_pd *pd);
 int rnp_dereg_mr(struct rnp_abi_mr *base);
-/* Remove from the device; engine lock held. Local memory stays. Likewise for CQ and QP.
+/* Removes the region from the device; engine lock held. Local memory stays. The detach
+ * functions of other objects do likewise.
  */
 void rnp_mr_detach(struct rnp_mr *mr);
-/* So many holders less; the last one frees it. Engine lock held. */
+/* Drops so many holds; the last one frees the region. Engine lock held. */
 void rnp_mr_release(struct rnp_mr *mr, unsigned holders);
 
 int rnp_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t flags,
@@ -541,7 +548,7 @@ struct ibv_dm *rnp_alloc_dm(struct ibv_context *context, struct ibv_alloc_dm_att
 int rnp_free_dm(struct ibv_dm *base);
 struct ibv_mr *rnp_reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *base, uint64_t offset,
 			     size_t length, unsigned int access);
-/* As rnp_mr_detach(), after its regions. */
+/* Only after the regions of this memory. */
 void rnp_dm_detach(struct rnp_dm *dm);
 void rnp_dm_release(struct rnp_dm *dm, unsigned holders);
 /* A handle that copies to and from the memory of @origin, or NULL. */
@@ -558,7 +565,8 @@ int rnp_destroy_cq(struct ibv_cq *base);
 void rnp_cq_detach(struct rnp_cq *cq);
 int rnp_req_notify_cq(struct ibv_cq *base, int solicited_only);
 int rnp_poll_cq(struct ibv_cq *base, int num_entries, struct ibv_wc *wc);
-/* CQEs of a QP that was reset or destroyed are not for the program. Engine lock held. */
+/* Hides the CQEs of a QP that was reset or destroyed from the program. Engine lock held.
+ */
 void rnp_cq_skip_qp(struct rnp_cq *cq, uint32_t qpn);
 
 void rnp_wc_from_cqe(struct ibv_wc *wc, const struct rn_cqe *cqe);
@@ -576,7 +584,9 @@ uint64_t rnp_wall_clock_at(struct rnp_wall_clock *c, uint64_t mono_ns);
 /* --------------------------------------------------------------------------- event.c */
 extern const struct rnp_engine_hooks rnp_hooks;
 void rnp_cq_event(struct ibv_cq *base);
-/* An event that found the channel full: try again, or forget it. Engine lock held. */
+/* An event that found the channel full is written now, if there is room, or dropped.
+ * Engine lock held.
+ */
 void rnp_cq_write_pending_event(struct rnp_cq *cq);
 void rnp_cq_drop_pending_event(struct rnp_cq *cq);
 /* The channel's writing side, shared by its CQs; NULL with errno. */
@@ -603,13 +613,15 @@ int rnp_query_qp_data_in_order(struct ibv_qp *base, enum ibv_wr_opcode op,
 			       uint32_t flags);
 int rnp_attach_mcast(struct ibv_qp *base, const union ibv_gid *gid, uint16_t lid);
 int rnp_detach_mcast(struct ibv_qp *base, const union ibv_gid *gid, uint16_t lid);
-/* Its CQEs are not for the program any more; engine lock held. */
+/* Hides the CQEs of the QP from the program; engine lock held. */
 void rnp_qp_skip_cqes(struct rnp_qp *qp);
 void rnp_qp_detach(struct rnp_qp *qp);
-/* The QP behind a work queue, in RESET; NULL with errno. @in->max_*: Out: what it got.
+/* The QP behind a work queue, in RESET; NULL with errno. @in->max_*: Out: its capacities.
  */
 struct rnp_qp *rnp_qp_create_queue(struct rnp_wq *wq, struct ibv_wq_init_attr *in);
-/* What creating and opening have in common: zeroed, but for what @attr says. */
+/* The common part of ibv_create_qp() and ibv_open_qp(): a QP with the fields of @attr,
+ * and zeros.
+ */
 struct rnp_qp *rnp_qp_alloc(struct rnp_context *ctx, struct ibv_pd *pd,
 			    const struct ibv_qp_init_attr *attr);
 
@@ -639,7 +651,8 @@ int rnp_post_srq_recv(struct ibv_srq *base, struct ibv_recv_wr *wr,
  * its completion on.
  */
 int rnp_bind_mw(struct ibv_qp *base, struct ibv_mw *mw, struct ibv_mw_bind *bind);
-/* Prepare for ibv_wr_*(): 0, EOPNOTSUPP for an operation that this type has not, ENOMEM.
+/* Prepares a QP for ibv_wr_*(). Return: 0; EOPNOTSUPP: a QP of this type has no such
+ * operation; ENOMEM.
  */
 int rnp_wr_init(struct rnp_qp *qp, uint64_t send_ops_flags);
 void rnp_wr_fini(struct rnp_qp *qp);
@@ -656,14 +669,14 @@ void rnp_srq_detach(struct rnp_srq *srq);
 struct ibv_xrcd *rnp_open_xrcd(struct ibv_context *context,
 			       struct ibv_xrcd_init_attr *attr);
 int rnp_close_xrcd(struct ibv_xrcd *base);
-/* After its SRQs and QPs. */
+/* Only after the SRQs and QPs of the domain. */
 void rnp_xrcd_detach(struct rnp_xrcd *xrcd);
 struct ibv_qp *rnp_open_qp(struct ibv_context *context, struct ibv_qp_open_attr *attr);
 
 /* ------------------------------------------------------------------------ steering.c */
 struct ibv_flow *rnp_create_flow(struct ibv_qp *base, struct ibv_flow_attr *attr);
 int rnp_destroy_flow(struct ibv_flow *base);
-/* As rnp_mr_detach(), before its QP. */
+/* Only before the QP of the rule. */
 void rnp_flow_detach(struct rnp_flow *flow);
 struct ibv_counters *rnp_create_counters(struct ibv_context *context,
 					 struct ibv_counters_init_attr *attr);
@@ -681,7 +694,7 @@ struct ibv_rwq_ind_table *
 rnp_create_rwq_ind_table(struct ibv_context *context,
 			 struct ibv_rwq_ind_table_init_attr *attr);
 int rnp_destroy_rwq_ind_table(struct ibv_rwq_ind_table *base);
-/* As rnp_mr_detach(), after its QPs and while its work queues' memory is there. */
+/* Only after the QPs that use the table, and while its work queues exist. */
 void rnp_rwq_table_detach(struct rnp_context *ctx, struct rnp_rwq_table *table);
 
 #endif /* RNP_PROVIDER_H */

@@ -13,23 +13,23 @@
 /* -------------------------------------------------------------------- multicast groups
  * Errnos are those of the kernel's ib_attach_mcast() and of its uverbs layer, which keeps
  * the list of a QP's groups: attaching twice is no error, and a QP that is in a group
- * cannot be destroyed. Sockets are opened and closed without the engine lock: the kernel
- * may make us wait, and the data path must not.
+ * cannot be destroyed. Sockets are opened and closed without the engine lock, as the
+ * kernel may block these calls and the data path must not wait.
  */
 struct rnp_mcast {
 	LIST_ENTRY(rnp_mcast) link; /* engine lock */
 	struct rn_mcast core;
-	uint16_t lid; /* as it was given: RoCE has no use for it */
+	uint16_t lid; /* as the program gave it: RoCE does not use it */
 };
 
-/* What attaching may use up; what is left in the end is freed or closed. */
+/* Resources for attaching; those that were not used are freed or closed. */
 struct parts {
 	struct rnp_mcast *m;
 	int sock; /* of the group; -1: none */
 };
 
-/* The first member brings the packets of a group to this process; the engine lock is
- * held. Returns 0 or -errno; -EAGAIN: a socket is needed first.
+/* The first member of a group joins it for this process. The engine lock is held. Returns
+ * 0 or -errno; -EAGAIN: @p needs a socket first.
  */
 static int join_group(struct rnp_context *ctx, const struct rn_gid *mgid, struct parts *p)
 {
@@ -51,7 +51,7 @@ static int join_group(struct rnp_context *ctx, const struct rn_gid *mgid, struct
 	return rc;
 }
 
-/* Attach the QP. The engine lock is held. Returns 0 or -errno, -EAGAIN as above. */
+/* Attach the QP. The engine lock is held. Returns as join_group(). */
 static int attach_to_group(struct rnp_qp *qp, const struct rn_gid *mgid, struct parts *p)
 {
 	struct rn_dev *dev = rnp_engine_dev(qp->ctx->engine);
@@ -92,7 +92,7 @@ int rnp_attach_mcast(struct ibv_qp *base, const union ibv_gid *gid, uint16_t lid
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	rnp_engine_lock(e);
 	rc = attach_to_group(qp, &mgid, &p);
-	while (rc == -EAGAIN) { /* the members may have left meanwhile */
+	while (rc == -EAGAIN) { /* again if the last member left without the lock */
 		rnp_engine_unlock(e);
 		p.sock = rn_group_open(&mgid, ifindex);
 		rnp_engine_lock(e);
@@ -105,8 +105,8 @@ int rnp_attach_mcast(struct ibv_qp *base, const union ibv_gid *gid, uint16_t lid
 	return -rc;
 }
 
-/* Engine lock held. Return: the socket of the group if this was its last member here, to
- * be closed; or -1.
+/* Engine lock held. Return: if this was the last member in this process, the socket of
+ * the group, to be closed; otherwise -1.
  */
 static int detach_from_group(struct rnp_qp *qp, struct rnp_mcast *m)
 {
@@ -238,13 +238,13 @@ static bool is_cq_of(const struct rnp_context *ctx, const struct ibv_cq *cq)
 	return cq && cq->context == &ctx->base;
 }
 
-/* The objects that a QP belongs to. */
+/* The objects that a new QP belongs to. */
 struct home {
 	struct rnp_context *ctx;
 	struct ibv_pd *pd;	     /* NULL for a target QP */
 	struct ibv_xrcd *xrcd;	     /* of a target QP, or NULL */
-	struct rnp_wq *wq;	     /* whose queue it is, or NULL: it only receives */
-	struct rnp_rwq_table *table; /* or NULL; with one it has no queues */
+	struct rnp_wq *wq;	     /* the WQ that the QP is behind; or NULL */
+	struct rnp_rwq_table *table; /* or NULL; a QP with a table has no queues */
 	struct rnp_rss rss;
 };
 
@@ -282,8 +282,8 @@ static int check_init(const struct home *home, const struct ibv_qp_init_attr *at
 	return 0;
 }
 
-/* A WQE has room for its SGEs, which inline data can use as well: programs that do not
- * ask count on the few bytes that cards give them unasked.
+/* Inline data can use the room of the SGEs in a WQE. Hardware gives the program a few
+ * bytes without being asked, and some programs count on them.
  */
 static void give_inline(struct ibv_qp_cap *cap)
 {
@@ -320,8 +320,8 @@ static struct rn_qp_init init_of(struct rnp_qp *qp)
 	};
 }
 
-/* Allocate the core's part of it, perhaps by the allocator of the program. Returns 0 or a
- * positive errno.
+/* Allocate the core's part of the QP, perhaps by the allocator of the program. Returns 0
+ * or a positive errno.
  */
 static int alloc_block(struct rnp_qp *qp, struct ibv_pd *pd)
 {
@@ -336,7 +336,9 @@ static int alloc_block(struct rnp_qp *qp, struct ibv_pd *pd)
 	return -rnp_buffer_alloc(&qp->block, pd, QP_ALIGN);
 }
 
-/* A work queue gets its frames from the sockets of the QPs that spread over it. */
+/* A raw packet QP needs packet sockets. One behind a WQ gets its frames from the QPs
+ * whose tables name that WQ.
+ */
 static bool has_sockets(const struct rnp_qp *qp)
 {
 	return qp->base.qp.qp_type == IBV_QPT_RAW_PACKET && !qp->wq;
@@ -449,8 +451,8 @@ static int init_spread(struct rnp_qp *qp, const struct home *home)
 	return 0;
 }
 
-/* @send_ops_flags: 0 if ibv_wr_*() is not wanted. @wanted->cap: Out: its real
- * capacities.
+/* @send_ops_flags: 0 for a QP without ibv_wr_*(). @wanted->cap: Out: the capacities of
+ * the QP.
  */
 static struct ibv_qp *new_qp(const struct home *home, struct ibv_qp_init_attr *wanted,
 			     uint64_t send_ops_flags)
@@ -513,7 +515,7 @@ struct ibv_qp *rnp_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 	const struct home home = { .ctx = to_rnp_context(pd->context), .pd = pd };
 
 	if (is_target(attr->qp_type)) {
-		errno = EINVAL; /* it has a domain, see rnp_create_qp_ex() */
+		errno = EINVAL; /* needs an XRC domain, see rnp_create_qp_ex() */
 		return NULL;
 	}
 	return new_qp(&home, attr, 0);
@@ -560,9 +562,10 @@ static int check_hash(const struct ibv_rx_hash_conf *conf)
 	return 0;
 }
 
-/* 0, or a positive errno. EINVAL: one without the other, a table of another device,
- * queues of its own, a key of another length, both kinds of addresses or of ports;
- * EOPNOTSUPP: another type of QP, hash or field, ibv_wr_*().
+/* Reads the attributes of RSS. Returns 0 or a positive errno. EINVAL: hash without table
+ * or table without hash, a table of another device, queues of the QP's own, a key of
+ * another length, IPv4 and IPv6 or TCP and UDP at once. EOPNOTSUPP: another type of QP,
+ * another hash or field, or ibv_wr_*().
  */
 static int read_spread(struct ibv_context *context, const struct ibv_qp_init_attr_ex *ex,
 		       struct rnp_rwq_table **table, struct rnp_rss *rss)
@@ -640,14 +643,14 @@ struct ibv_qp *rnp_create_qp_ex(struct ibv_context *context,
 	qp = new_qp(&home, &attr, ops);
 	if (!qp)
 		return NULL;
-	/* librdmacm takes a target QP's as the one for its shared receive queue. */
+	/* librdmacm uses the PD of a target QP for its SRQ. */
 	if (ex->comp_mask & IBV_QP_INIT_ATTR_PD)
 		qp->pd = ex->pd;
 	ex->cap = attr.cap;
 	return qp;
 }
 
-/* CQEs of a target QP in the CQ of an SRQ stay: they belong to the SRQ. */
+/* CQEs of a target QP in the CQ of an SRQ stay visible: they belong to the SRQ. */
 void rnp_qp_skip_cqes(struct rnp_qp *qp)
 {
 	struct ibv_cq *send_cq = qp->base.qp.send_cq, *recv_cq = qp->base.qp.recv_cq;
@@ -658,7 +661,8 @@ void rnp_qp_skip_cqes(struct rnp_qp *qp)
 		rnp_cq_skip_qp(to_rnp_cq(recv_cq), qp->base.qp.qp_num);
 }
 
-/* Other handles on the QP exist, and keep it. The engine lock is held. */
+/* There are other handles on the QP, so it stays in the device. The engine lock is held.
+ */
 static void leave_to_others(struct rnp_qp *qp)
 {
 	struct rnp_qp *before = qp->next_handle;
@@ -689,8 +693,8 @@ void rnp_qp_detach(struct rnp_qp *qp)
 		return;
 	}
 	rn_trace_qp_destroy(qp->base.qp.qp_num);
-	/* What has come counts. What the peer waits for leaves first: acknowledgements,
-	 * and what was posted.
+	/* Packets that have arrived are received, and the acknowledgements and requests
+	 * that the peer waits for are sent before the QP goes.
 	 */
 	rnp_engine_receive_all(e);
 	rnp_engine_send_last(e);
@@ -725,7 +729,7 @@ int rnp_destroy_qp(struct ibv_qp *base)
 {
 	struct rnp_qp *qp = to_rnp_qp(base);
 	struct rnp_context *ctx = qp->ctx;
-	/* A target QP keeps no domain from being freed. */
+	/* A target QP does not count as an object of a PD. */
 	struct ibv_pd *pd = is_target(base->qp_type) ? NULL : base->pd;
 	bool busy;
 	int cancel;

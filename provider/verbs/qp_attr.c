@@ -75,7 +75,7 @@ static int check_attr(const struct ibv_qp_attr *a, uint32_t mask)
 	return 0;
 }
 
-/* A connection has a single peer, so its address is not multicast. */
+/* The address of a peer, which is not multicast. */
 static int peer_from(const struct rn_netdev *dev, const struct ibv_ah_attr *a,
 		     struct rn_av *av)
 {
@@ -165,7 +165,7 @@ void rnp_qp_attr_to(const struct rn_qp_attr *in, struct ibv_qp_attr *attr)
 		.rnr_retry = in->rnr_retry,
 	};
 	rnp_av_to_attr(&in->av, &attr->ah_attr);
-	if (!in->alt.port_num) /* none was loaded */
+	if (!in->alt.port_num) /* no alternate path was loaded */
 		return;
 	attr->alt_pkey_index = in->alt.pkey_index;
 	attr->alt_port_num = in->alt.port_num;
@@ -174,8 +174,8 @@ void rnp_qp_attr_to(const struct rn_qp_attr *in, struct ibv_qp_attr *attr)
 }
 
 /* --------------------------------------------------------------- changing and asking */
-/* Programs name all attributes of RC for both halves of XRC. A kernel leaves out what is
- * of the other half before it judges, so we do.
+/* Programs set all attributes of RC for XRC QPs of both types. Like a kernel, ignore
+ * those that belong to the other type before the mask is checked.
  */
 static uint32_t applicable(enum ibv_qp_type type, uint32_t mask)
 {
@@ -188,8 +188,8 @@ static uint32_t applicable(enum ibv_qp_type type, uint32_t mask)
 	return mask;
 }
 
-/* On a path whose MTU is too small for the packets of the QP all of them would be lost.
- */
+/* Do the paths carry packets of the QP's MTU? Otherwise all of these packets would be
+ * lost. */
 static bool paths_carry(struct rnp_qp *qp, const struct rn_qp_attr *attr, uint32_t mask)
 {
 	const struct rn_netdev *dev = rnp_engine_netdev(qp->ctx->engine);
@@ -206,7 +206,7 @@ static bool paths_carry(struct rnp_qp *qp, const struct rn_qp_attr *attr, uint32
 		rnp_path_carries(paths, dev, &attr->alt.av, mtu));
 }
 
-/* How the memory for READs and atomics is lent, and where it is kept to be freed. */
+/* How memory for READs and atomics is lent to the core, and where its address is kept. */
 struct room {
 	uint32_t attr, count;
 	uint32_t (*has)(const struct rn_qp *qp);
@@ -229,9 +229,9 @@ static int make_room_for(struct rn_qp *core, uint32_t mask, const struct room *r
 	return 0;
 }
 
-/* Memory for as many READs and atomics, of the peer and its own, as the program agrees
- * to: most agree to none or one, and each of 10 000 QPs would have 7 KiB for nothing.
- * Engine lock held.
+/* Lends the core memory for as many READs and atomics, incoming and outgoing, as the
+ * program allows. Most programs allow none or one; with memory for the maximum, each of
+ * 10 000 QPs would have 7 KiB that it does not use. Engine lock held.
  */
 static int make_room(const struct rnp_qp *qp, const struct rn_qp_attr *attr,
 		     uint32_t mask)
@@ -256,9 +256,8 @@ static bool is_paced_type(enum ibv_qp_type type)
 	return type == IBV_QPT_RC || type == IBV_QPT_UC || type == IBV_QPT_UD;
 }
 
-/* Returns 0, or the errno if such a limit cannot be set. typical_pkt_sz is a hint that is
- * not needed here.
- */
+/* Returns 0, or the errno if such a limit cannot be set. The hint typical_pkt_sz is not
+ * used. */
 static int check_rate(const struct ibv_qp *base,
 		      const struct ibv_qp_rate_limit_attr *attr)
 {
@@ -270,8 +269,8 @@ static int check_rate(const struct ibv_qp *base,
 										  : 0;
 }
 
-/* Of an address vector, as ibv_rate_to_mbps() has it. What is no rate, or is more than is
- * ever paced, limits nothing.
+/* The static rate of an address vector, as ibv_rate_to_mbps() has it. 0, no limit, for
+ * values that are no rate and for rates above the highest that is paced.
  */
 static uint32_t static_kbps(uint8_t rate)
 {
@@ -333,7 +332,7 @@ int rnp_modify_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int attr_mask)
 
 	if (rnp_is_fork_child(qp->ctx))
 		return EIO;
-	if (qp->table) /* the work queues have states */
+	if (qp->table) /* its work queues have the states */
 		return EOPNOTSUPP;
 	cancel = rnp_lock_engine(e);
 	rc = rnp_qp_attr_from(rnp_engine_netdev(e), attr, mask, &core_attr);
@@ -345,8 +344,8 @@ int rnp_modify_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int attr_mask)
 		rc = make_room(qp, &core_attr, mask);
 	if (rc)
 		goto out;
-	/* What has come counts, as if it had been taken at once; and the peer gets the
-	 * acknowledgements that ERR or RESET would forget.
+	/* Packets that have arrived are received in the old state, and acknowledgements
+	 * are sent that ERR or RESET would drop.
 	 */
 	if ((mask & IBV_QP_STATE) &&
 	    (attr->qp_state == IBV_QPS_RESET || attr->qp_state == IBV_QPS_ERR)) {
@@ -378,7 +377,7 @@ int rnp_query_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int attr_mask,
 	struct ibv_qp_attr rates;
 	int cancel;
 
-	(void)attr_mask; /* a hint what to find out; all of it is at hand */
+	(void)attr_mask; /* a hint; all attributes are returned */
 	if (rnp_is_fork_child(qp->ctx))
 		return EIO;
 	if (qp->table)
@@ -404,7 +403,7 @@ int rnp_query_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int attr_mask,
 		.qp_type = base->qp_type,
 		.sq_sig_all = qp->sq_sig_all,
 	};
-	/* Several threads may ask at once, of which each writes what it found. */
+	/* Several threads may query at once. */
 	__atomic_store_n(&base->state, attr->qp_state, __ATOMIC_RELAXED);
 	return 0;
 }
@@ -433,9 +432,8 @@ int rnp_modify_qp_rate_limit(struct ibv_qp *base, struct ibv_qp_rate_limit_attr 
 	return rc;
 }
 
-/* Peers of this kind know each other by the vendor, but have no options to agree on:
- * those that are asked for are not granted. What another vendor's mean, nobody here
- * knows.
+/* Enhanced connection establishment: the vendor is Rocin's, and there are no options, so
+ * none is granted. Options of another vendor are refused.
  */
 int rnp_set_ece(struct ibv_qp *base, struct ibv_ece *ece)
 {
@@ -465,8 +463,8 @@ static bool keeps_order(const struct rn_pcie_knobs *k)
 	       (k->place == RN_PLACE_PCIE && !k->ooo && k->relaxed != RN_RELAXED_FORCE);
 }
 
-/* Of bytes inside one message. @flags: newer libraries ask for a mask of what is
- * promised, older ones whether whole messages are in order.
+/* Is the data of a message placed in order? @flags: newer releases of libibverbs ask for
+ * a mask of capabilities, older ones whether whole messages are in order.
  */
 int rnp_query_qp_data_in_order(struct ibv_qp *base, enum ibv_wr_opcode op, uint32_t flags)
 {

@@ -153,8 +153,9 @@ struct ibv_srq *rnp_create_srq_ex(struct ibv_context *context,
 	return new_srq(to_rnp_context(context), &a);
 }
 
-/* Limit and size together: both or, if one of them cannot be, none. Engine lock held.
- * @ring: a new one if the size changes; Out: the one that is not used. -errno.
+/* Changes limit and size, or neither if one of them is not possible. Engine lock held.
+ * @ring: a new ring if the size changes; Out: the ring that is not used any more. Returns
+ * 0 or -errno.
  */
 static int change_srq(struct rnp_srq *srq, const struct ibv_srq_attr *attr, int mask,
 		      struct rnp_buffer *ring)
@@ -288,11 +289,11 @@ int rnp_destroy_srq(struct ibv_srq *base)
 }
 
 /* ----------------------------------------------------------------------- XRC domains */
-/* A domain may be named by the inode of a file: who opens it with a descriptor of that
- * file, in this process and on this device, gets a handle on the same domain. A kernel
- * shares it between processes, too; here a target QP and its SRQs lie in one process.
+/* A domain may be named by the inode of a file: each ibv_open_xrcd() with a descriptor of
+ * that file, in this process and on this device, gives a handle on the same domain. A
+ * kernel shares domains between processes, too; here a target QP and its SRQs are in one
+ * process.
  */
-
 struct rnp_xrc_domain {
 	LIST_ENTRY(rnp_xrc_domain) link;
 	uint32_t number;

@@ -20,7 +20,7 @@ static int check_flow(struct ibv_qp *qp, const struct ibv_flow_attr *attr,
 
 	if (rnp_is_fork_child(ctx))
 		return EIO;
-	/* What comes for UD, RC and UC is RoCE, and the QP number says whose it is. */
+	/* Packets for UD, RC and UC are RoCE, and name their QP by its number. */
 	if (qp->qp_type != IBV_QPT_RAW_PACKET)
 		return EOPNOTSUPP;
 	rc = -rnp_flow_spec_parse(attr, &flow->rule, &counters);
@@ -156,7 +156,8 @@ static int add_counter_point(struct rnp_counters *counters,
 	return 0;
 }
 
-/* Only ahead of the rule, which names the object in an action: that is how devices do it.
+/* Only before the rule is made, which then names the counters in an action, as hardware
+ * does it.
  */
 int rnp_attach_counters_point_flow(struct ibv_counters *base,
 				   struct ibv_counter_attach_attr *attr,
@@ -181,7 +182,7 @@ int rnp_attach_counters_point_flow(struct ibv_counters *base,
 	return rc;
 }
 
-/* Values at indices where nothing is attached are 0. */
+/* The value at an index without a counter is 0. */
 int rnp_read_counters(struct ibv_counters *base, uint64_t *values, uint32_t count,
 		      uint32_t flags)
 {
@@ -284,8 +285,8 @@ static int move_queue(struct rnp_wq *wq, enum ibv_qp_state state, int more)
 	return rnp_modify_qp(&wq->queue->base.qp, &attr, IBV_QP_STATE | more);
 }
 
-/* Move the queue from the state @now, which errors may have caused, to @next. Returns 0
- * or a positive errno.
+/* Move the queue from the state @now, which may be ERR after an error, to @next. Returns
+ * 0 or a positive errno.
  */
 static int move_wq(struct rnp_wq *wq, enum ibv_wq_state now, enum ibv_wq_state next)
 {
