@@ -28,8 +28,8 @@ typedef int (*ioctl_fn)(int fd, unsigned long request, ...);
 static pthread_mutex_t patch_lock = PTHREAD_MUTEX_INITIALIZER; /* guards: the slot */
 static ioctl_fn next_ioctl; /* what the slot held; set before the slot is */
 
-/* ------------------------------------------------------------------- our own answers */
-/* Is it a device node of ours? They are /dev/null under another name. */
+/* -------------------------------------------------------------- answers of the plugin */
+/* Is the descriptor a device node of Rocin? These are /dev/null under another name. */
 static bool is_ours(int fd)
 {
 	int saved_errno = errno;
@@ -49,8 +49,9 @@ static struct ib_uverbs_attr *find_attr(struct ib_uverbs_ioctl_hdr *hdr, unsigne
 	return NULL;
 }
 
-/* A write() command in an ioctl: the probe, which the kernel finds too short, or a
- * completion channel. Everything else goes to the provider, not to the kernel.
+/* A write() command in an ioctl: the probe, which a kernel finds too short, or the
+ * creation of a completion channel. For everything else libibverbs calls the plugin, not
+ * the kernel.
  */
 static int invoke_write(struct ib_uverbs_ioctl_hdr *hdr)
 {
@@ -264,7 +265,9 @@ static int set_slot(void *handle, void **slot, void *fn)
 /* NOLINTEND(performance-no-int-to-ptr) */
 
 /* ----------------------------------------------------------------------------- check */
-/* The question that libibverbs asks first; the answer "too short" means yes. */
+/* The request that libibverbs sends first to probe for ioctls; the error "too short"
+ * means that there are some.
+ */
 static bool is_answered(ioctl_fn ask, int cmd_fd)
 {
 	union {

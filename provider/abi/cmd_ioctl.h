@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* cmd_ioctl.h - answers to the ioctls that libibverbs sends to the kernel.
  *
- * Under `rocin run` the preloaded stand-in does. Where it is not loaded, or libibverbs
- * was loaded in a way that bypasses it, the request would go to /dev/null, and libibverbs
- * would take an uninitialised number for a completion channel. So this is checked when a
- * device is opened, and if need be the plugin answers itself.
+ * Under `rocin run` the preloaded library answers them. Where that is not loaded, or
+ * libibverbs was loaded in a way that bypasses it, the request would go to /dev/null, and
+ * libibverbs would take an uninitialised number for a completion channel. So this is
+ * checked when a device is opened, and if need be the plugin answers itself.
  */
 #ifndef RNP_CMD_IOCTL_H
 #define RNP_CMD_IOCTL_H

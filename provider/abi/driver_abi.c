@@ -150,7 +150,7 @@ struct scratch {
 	void *marks[RNP_ABI_SLOTS];
 };
 
-/* Addresses that nothing else can have. */
+/* Addresses that no function has. */
 static char mark_bytes[RNP_ABI_SLOTS];
 
 static int find_context(struct rnp_abi *abi, struct scratch *s, char *err, size_t err_len)
@@ -187,8 +187,8 @@ static void *shown_at(const struct rnp_abi *abi, const struct scratch *s, int wh
 	return word;
 }
 
-/* The library keeps a copy of all operations in memory of its own: as many marks, one
- * after the other, as its table has entries.
+/* libibverbs copies all operations into memory of its own: as many marks, one after the
+ * other, as its table has entries.
  */
 static unsigned count_marks(void *copy)
 {
@@ -263,7 +263,7 @@ static int learn_ops(struct rnp_abi *abi, struct scratch *s, char *err, size_t e
 /* The flag that makes a struct ibv_qp answer as a struct ibv_qp_ex. */
 static const uint32_t qp_ex_flag = 1 << 1;
 
-/* Which word of an otherwise empty QP makes the library call it an extended one? */
+/* Which word of an otherwise empty QP makes libibverbs take it for an extended QP? */
 static int learn_qp(struct rnp_abi *abi, char *err, size_t err_len)
 {
 	size_t at = sizeof(struct ibv_qp);

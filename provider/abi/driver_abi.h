@@ -58,7 +58,7 @@ enum {
 	RNP_ABI_NO_SLOT = 0xff,
 };
 
-/* ---------------------------------------------------------- layouts that stand still */
+/* ------------------------------------------------------- layouts that do not change */
 struct rnp_abi_list_node {
 	struct rnp_abi_list_node *next, *prev;
 };
@@ -157,7 +157,7 @@ int rnp_abi_find_lib(struct rnp_abi_lib *lib, void *handle, unsigned version, ch
  */
 int rnp_abi_learn(struct rnp_abi *abi, char *err, size_t err_len);
 
-/* One operation of ours. */
+/* An operation of the plugin. */
 struct rnp_abi_op {
 	enum rnp_op op;
 	void (*fn)(void);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* ops.c - the operations that the library calls, and how a failure is told.
+/* ops.c - the operations that libibverbs calls, and how they report a failure.
  *
- * The manual pages say "the value of errno on failure" of what returns a number, and that
- * errno is set of what returns a pointer; programs look at either, and call perror(). So
- * each operation sets errno if it fails, whatever it returns, and leaves it alone if it
- * does not: here, at the only way to all of them. What the extended interfaces reach by
- * pointers of their own (ibv_start_poll(), ibv_wr_complete()) asks rnp_set_errno().
+ * By the manual pages, verbs that return a number return the value of errno on failure,
+ * and verbs that return a pointer set errno; programs look at either, and call perror().
+ * So each operation, whatever it returns, sets errno if it fails and keeps it if it
+ * succeeds: here, where all of them pass. Functions that the program calls by pointers of
+ * the extended objects (ibv_start_poll(), ibv_wr_complete()) call rnp_set_errno()
+ * themselves.
  */
 #include "ops.h"
 
@@ -13,8 +14,8 @@
 
 #include "provider/verbs/provider.h"
 
-/* What succeeds may have met failures that it got over; and rdma_accept() moves a QP to
- * ERR between its own failure and its return.
+/* A call that succeeds may have handled failures on its way, which set errno; and
+ * rdma_accept() moves a QP to ERR between its own failure and its return.
  */
 static int set_errno(int rc, int saved_errno)
 {
@@ -30,7 +31,8 @@ static int set_errno(int rc, int saved_errno)
 		return set_errno(rnp_##op args, saved_errno); \
 	}
 
-/* Of the data path: what succeeds may leave what it met in errno, as other calls do. */
+/* Calls of the data path: if they succeed, errno may have changed, as with other calls.
+ */
 #define RETURNS_ERRNO_QUICKLY(op, params, args)      \
 	static int op_##op params                    \
 	{                                            \
@@ -331,7 +333,7 @@ const struct rnp_abi_op *rnp_ops(unsigned *count)
 	return ops;
 }
 
-/* -------------------------------------------- calls that fail because a rule says so */
+/* ------------------------------------------------ calls that fault rules may fail */
 
 /* In the order of rn_fault_calls. */
 enum call {
@@ -351,8 +353,8 @@ enum call {
 	CALL_MODIFY_SRQ,
 };
 
-/* A positive errno, which is in errno as well, or 0: the call is made. In a fork child
- * the call itself says what is wrong.
+/* Return: the positive errno that a fault rule lets the call fail with, which is in
+ * errno, too; or 0. In a fork child there are no rules, and the call itself fails.
  */
 static int injected_error(struct ibv_context *context, enum call call)
 {

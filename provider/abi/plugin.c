@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* plugin.c - the way into libibverbs: found, checked, registered.
+/* plugin.c - registers the plugin with libibverbs, and opens devices for it.
  *
  * libibverbs loads the file NAME-rdmavNN.so, NN being the version of its private
- * interface. This plugin is one file under several names; the one it was loaded by says
- * which version is asking.
+ * interface. The plugin is one file under several names; the name by which it was loaded
+ * tells the version.
  */
 #include <ctype.h>
 #include <dlfcn.h>
@@ -70,7 +70,7 @@ static void mark_qp_ex(union rnp_abi_qp *qp)
 	rnp_abi_mark_qp_ex(&plugin.abi, qp);
 }
 
-/* @origin: whose file @cmd_fd is, NULL: nobody's. Owns @cmd_fd. */
+/* @origin: the context whose open file @cmd_fd is, or NULL. Owns @cmd_fd. */
 static struct rnp_context *open_context(struct ibv_device *device, int cmd_fd,
 					const struct rnp_context *origin)
 {
@@ -86,7 +86,7 @@ static struct rnp_context *open_context(struct ibv_device *device, int cmd_fd,
 			return NULL;
 		rc = rnp_context_open(ctx, &plugin.library, origin, err, sizeof(err));
 	}
-	if (err[0]) /* it failed; or it works, but not as was asked for */
+	if (err[0]) /* a failure, or something that the device works without */
 		rnp_tell_user("%s: %s", device->name, err);
 	if (!rc)
 		return ctx;
@@ -108,7 +108,8 @@ static void *import_from(struct rnp_context *origin, void *arg)
 	const int *cmd_fd = arg;
 
 	if (!origin) {
-		/* Of another process, whose engine nobody else can use; or of no context.
+		/* A context of another process, whose engine cannot be used here; or no
+		 * context at all.
 		 */
 		rn_fd_close(*cmd_fd);
 		errno = EOPNOTSUPP;
@@ -117,7 +118,8 @@ static void *import_from(struct rnp_context *origin, void *arg)
 	return open_context(origin->base.device, *cmd_fd, origin);
 }
 
-/* All our devices are one character device to the library, so @device may be another. */
+/* libibverbs takes all devices of Rocin for one character device, so @device may be
+ * another one. */
 static struct verbs_context *import_context(struct ibv_device *device, int cmd_fd)
 {
 	(void)device;
@@ -154,7 +156,8 @@ static struct rnp_abi_device *alloc_device(struct rnp_abi_sysfs_dev *sysfs_dev)
 	struct rnp_abi_device *device = calloc(1, sizeof(*device));
 
 	(void)sysfs_dev;
-	/* Or the library takes IBV_ACCESS_RELAXED_ORDERING out of every registration. */
+	/* Without it libibverbs removes IBV_ACCESS_RELAXED_ORDERING from registrations.
+	 */
 	if (device)
 		device->core_support = RNP_ABI_OPTIONAL_MR_ACCESS;
 	return device;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* background.c - the thread that sleeps until it is its turn.
+/* background.c - the background thread, which sleeps until it is its turn.
  *
- * It waits in rnp_wait_sleep() and for the lock, nowhere else, and never spins. It lives
- * in other people's processes: it takes no signal (but those of its own faults, which
- * cannot be blocked), is small, and runs where the process may run, not where the thread
- * that opened the device was pinned to.
+ * The thread waits in rnp_wait_sleep() and for the engine lock, nowhere else, and never
+ * spins. As it runs in the program's process, it takes no signal (but those of its own
+ * faults, which cannot be blocked), has a small stack, and runs on all processors of the
+ * process, not only on those that the thread which opened the device was pinned to.
  */
 #include <errno.h>
 #include <sched.h>
@@ -27,7 +27,8 @@ enum {
 	SLICE_NS = 100 * 1000, /* the shortest that the kernel grants */
 };
 
-/* As it was when the plugin was loaded, most likely before any thread was pinned. */
+/* The affinity when the plugin was loaded, most likely before the program pinned a
+ * thread. */
 static cpu_set_t process_cpus;
 static bool has_process_cpus;
 
@@ -38,7 +39,7 @@ static void __attribute__((constructor)) note_affinity(void)
 }
 
 /* --------------------------------------------------------------------- the thread */
-/* True if the timer really ran out; it may have been set anew since it woke us. */
+/* True if the timer has fired; it may have been set anew since it woke the thread. */
 static bool take_timer(const struct rnp_engine *e)
 {
 	uint64_t times;
@@ -47,17 +48,18 @@ static bool take_timer(const struct rnp_engine *e)
 	       read(e->timer_fd, &times, sizeof(times)) == (ssize_t)sizeof(times);
 }
 
-/* More that ends from here on wakes the thread again. */
+/* Accesses to memory that end from here on wake the thread again. */
 static void take_wake(const struct rnp_engine *e)
 {
 	uint64_t times;
 
-	/* It may be empty, or closed by a program that closes all there is. */
+	/* The counter may be 0, and the program may have closed the descriptor. */
 	if (rn_own_fd_is_there(e->wake_fd))
 		(void)!read(e->wake_fd, &times, sizeof(times));
 }
 
-/* A peer may fill the counter, and it may be empty: rings say what there is. */
+/* The counter itself means nothing, as a peer may write it: the rings say what has come.
+ */
 static void take_local(const struct rnp_engine *e)
 {
 	uint64_t times;
@@ -90,8 +92,9 @@ struct sched_attr_v0 {
 	uint64_t runtime_ns, deadline_ns, period_ns;
 };
 
-/* Ask for short slices, so that waking up preempts a program that computes or looks at
- * memory (Linux 6.12 and later; elsewhere nothing happens). We run for microseconds.
+/* Ask for short slices, so that this thread, when it is woken, preempts a program that
+ * computes or looks at memory (Linux 6.12 and later; elsewhere nothing happens). It runs
+ * for microseconds.
  */
 static void ask_for_short_slices(void)
 {
@@ -105,7 +108,7 @@ static void ask_for_short_slices(void)
 	syscall(SYS_sched_setattr, 0, &attr, 0);
 }
 
-/* For `rocin stat`: a sandbox may take io_uring away at any time. */
+/* For `rocin stat`: is io_uring in use? A sandbox may take it away at any time. */
 static void note_io(struct rnp_engine *e)
 {
 	uint32_t io = RN_STATS_IO_PLAIN;
@@ -145,8 +148,9 @@ static void *background_main(void *arg)
 	return NULL;
 }
 
-/* All signals are blocked but those that a fault of this very thread raises: the kernel
- * kills a process whose fault cannot be delivered, and mem_guard.h wants to see them.
+/* All signals are blocked but those that a fault of this thread raises: the kernel kills
+ * a process whose fault cannot be delivered, and the memory guard (mem_guard.h) handles
+ * them.
  */
 static void block_signals(sigset_t *old)
 {
@@ -168,7 +172,7 @@ static int start_thread(struct rnp_engine *e)
 	if (rc)
 		return -rc;
 	pthread_attr_setstacksize(&attr, STACK);
-	block_signals(&old); /* inherited by the thread from its first instruction on */
+	block_signals(&old); /* the new thread inherits the mask */
 	rc = pthread_create(&e->thread, &attr, background_main, e);
 	if (rc == EINVAL || rc == EAGAIN) /* a program with much thread-local storage */
 		rc = pthread_create(&e->thread, NULL, background_main, e);
@@ -246,8 +250,8 @@ int rnp_background_start(struct rnp_engine *e, char *err, size_t err_len)
 		       e->netdev.ibdev, strerrordesc_np(-rc));
 }
 
-/* False: the thread sleeps for ever, as all that would wake it was closed by the program.
- * It keeps what it has.
+/* Return: false if the program has closed every descriptor that could wake the thread.
+ * Then the thread sleeps for ever, and must keep its engine.
  */
 static bool join_thread(struct rnp_engine *e)
 {

@@ -31,7 +31,7 @@ enum {
 
 static _Atomic(struct rnp_process *) page;
 
-/* Where the kernel does not wipe the page (before Linux 4.14), do it after fork(). */
+/* Kernels before Linux 4.14 do not wipe the page, so this does it after fork(). */
 static void wipe(void)
 {
 	struct rnp_process *p = atomic_load(&page);
@@ -50,7 +50,7 @@ static struct rnp_process *new_page(void)
 	if (p == MAP_FAILED)
 		return NULL;
 	is_wiped = madvise(p, len, MADV_WIPEONFORK) == 0;
-	/* Two threads may be here. */
+	/* Another thread may have been faster. */
 	if (!atomic_compare_exchange_strong(&page, &expected, p)) {
 		munmap(p, len);
 		return expected;
@@ -85,7 +85,7 @@ void rnp_process_lock(struct rnp_process *p)
 	if (atomic_load(&p->epoch) != 0)
 		return;
 	clock_gettime(CLOCK_MONOTONIC, &ts);
-	/* Different from that of any ancestor: they began earlier. */
+	/* It differs from the epoch of any ancestor, which began earlier. */
 	atomic_store(&p->epoch, (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec);
 }
 
@@ -140,7 +140,8 @@ struct rn_dev *rnp_engine_dev(struct rnp_engine *e)
 }
 
 /* ------------------------------------------------------------------ making one */
-/* What a socket of this process gets when it asks for @wanted bytes, as rocind's do. */
+/* The receive buffer that a socket gets if it asks for @wanted bytes, as rocind's sockets
+ * do. */
 static uint32_t probe_rcvbuf(int wanted)
 {
 	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -254,7 +255,7 @@ static int make_device(struct rnp_engine *e, char *err, size_t err_len)
 	return 0;
 }
 
-/* In any thread: the background thread collects what has ended. */
+/* Called in any thread when accesses have ended: the background thread collects them. */
 static void wake_for_memory(void *arg)
 {
 	rnp_background_wake(arg);
@@ -287,7 +288,7 @@ static void destroy_engine(struct rnp_engine *e)
 {
 	bool ended;
 
-	rnp_pcie_close(&e->pcie); /* it wakes the thread */
+	rnp_pcie_close(&e->pcie); /* which may still wake the thread */
 	ended = rnp_background_stop(e);
 	rnp_wire_close(&e->wire); /* before rocind gives the slot to another */
 	rnp_icmp_probe_end(&e->icmp_probe);
@@ -300,7 +301,7 @@ static void destroy_engine(struct rnp_engine *e)
 	free(e->dev);
 	free(e->tree);
 	rnp_stats_close(&e->stats);
-	if (!ended) /* a thread sleeps in there */
+	if (!ended) /* the thread still uses the engine */
 		return;
 	pthread_mutex_destroy(&e->lock);
 	free(e);
@@ -388,7 +389,7 @@ static struct rnp_engine *get_locked(struct rnp_process *process, const char *ib
 {
 	struct rnp_engine *e = find_engine(process, ibdev);
 
-	/* A device that died is replaced: its engine lives on for those who have it. */
+	/* A dead engine is replaced, and lives on for the contexts that have it. */
 	if (e && !rnp_engine_dead(e))
 		return e;
 	e = create_engine(process, ibdev, err, err_len);
@@ -469,7 +470,7 @@ int rnp_engine_start(struct rnp_engine *e, const struct rn_attach *a, char *err,
 		.gid = e->gid,
 		.ifindex = e->netdev.ifindex,
 		.gso = e->set.gso,
-		/* Peers that are as strict would lose the first packet. */
+		/* Peers with ROCIN_ICRC=exact, too, would lose the first packet. */
 		.connected = !e->set.icrc_exact,
 		.uring = e->set.io == RNP_IO_URING,
 		.stats = e->stats.page->counter,
@@ -529,7 +530,7 @@ static int attach_locked(struct rnp_engine *e, char *err, size_t err_len)
 	}
 	rn_log(RN_LOG_INFO, "%s: slot %u, %u addresses", e->netdev.ibdev, a.slot,
 	       a.sock_count);
-	rnp_rocind_events(e); /* what it said while it answered */
+	rnp_rocind_events(e); /* events that came before the answer */
 	return 0;
 }
 
@@ -554,9 +555,10 @@ int rnp_engine_attach(struct rnp_engine *e, char *err, size_t err_len)
 }
 
 /* -------------------------------------------------------------- multicast groups */
-/* The process opens their sockets itself. rocind owns port 4791 of the device's addresses
- * because a packet to one of them is for one process; a packet to a group is for every
- * member, and the kernel gives each socket a copy, also those of other users.
+/* The process opens sockets of groups itself. rocind owns port 4791 of the device's
+ * addresses, as a packet to such an address is for one process. A packet to a group is
+ * for every member, and the kernel gives a copy to each socket, also to sockets of other
+ * users.
  */
 int rnp_engine_join(struct rnp_engine *e, const struct rn_gid *mgid, int sock)
 {
@@ -570,7 +572,7 @@ int rnp_engine_join(struct rnp_engine *e, const struct rn_gid *mgid, int sock)
 		return rc;
 	rc = rnp_background_add(e, rn_udp_groups_fd(udp), RNP_TAG_SOCKET,
 				e->policy.turn == RNP_ARMED);
-	if (!rc || rc == -EEXIST) /* one descriptor stands for all groups */
+	if (!rc || rc == -EEXIST) /* all groups share one descriptor */
 		return 0;
 	rn_udp_leave(udp, mgid);
 	return rc;
@@ -582,8 +584,7 @@ int rnp_engine_leave(struct rnp_engine *e, const struct rn_gid *mgid)
 }
 
 /* ------------------------------------------------------------------------------ exit */
-/* A thread that was ended while it held a lock will not give it back: do not wait long.
- */
+/* A thread that was ended with the lock held never releases it: do not wait long. */
 static bool try_hard(pthread_mutex_t *lock)
 {
 	struct timespec pause = { .tv_nsec = 1000000 };
@@ -596,8 +597,8 @@ static bool try_hard(pthread_mutex_t *lock)
 	return false;
 }
 
-/* The program ends without closing its devices, as most do: a peer must not wait in vain
- * for the acknowledgement of what it has received.
+/* Most programs end without closing their devices. A peer must not wait in vain for the
+ * acknowledgement of a request that the program has received.
  */
 static void __attribute__((destructor)) send_last_at_exit(void)
 {

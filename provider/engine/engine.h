@@ -27,8 +27,8 @@ struct rnp_engine_hooks {
 	 * every open context of this engine; @owner as given to rnp_engine_get().
 	 */
 	void (*on_device_event)(void *owner, int ibv_event_type);
-	/* Verbs calls must ask rnp_engine_call_error(), or need not; for every owner.
-	 * NULL: none ever does.
+	/* @ask: from now on the verbs calls of every owner must call
+	 * rnp_engine_call_error(), or need not. NULL: they never do.
 	 */
 	void (*on_call_faults)(void *owner, bool ask);
 };
@@ -45,9 +45,9 @@ struct rnp_engine_hooks {
 struct rnp_engine *rnp_engine_get(const char *ibdev, const struct rnp_engine_hooks *hooks,
 				  void *owner, char *err, size_t err_len);
 
-/* Drop @owner's reference. The last one flushes deferred acknowledgements, stops the
- * background thread and returns the slot. In a fork child: forgets, touches nothing
- * shared.
+/* Drop @owner's reference. The last one sends deferred acknowledgements, stops the
+ * background thread and returns the slot. In a fork child nothing that is shared is
+ * touched.
  */
 void rnp_engine_put(struct rnp_engine *e, void *owner);
 
@@ -56,11 +56,13 @@ void rnp_engine_put(struct rnp_engine *e, void *owner);
  */
 bool rnp_engine_forked(const struct rnp_engine *e);
 
-/* Lock held: must verbs calls ask rnp_engine_call_error()? */
+/* Lock held: are there fault rules about verbs calls, so that they must call
+ * rnp_engine_call_error()?
+ */
 bool rnp_engine_has_call_faults(const struct rnp_engine *e);
 
-/* The next call of this kind (number in rn_fault_calls) begins. Lock not held. Return:
- * positive errno that it is to fail with, or 0.
+/* A call of this kind (number in rn_fault_calls) begins. Lock not held. Return: the
+ * positive errno that a fault rule lets it fail with, or 0.
  */
 int rnp_engine_call_error(struct rnp_engine *e, unsigned call);
 
@@ -74,13 +76,14 @@ const struct rn_netdev *rnp_engine_netdev(const struct rnp_engine *e);
 struct rnp_path_mtu *rnp_engine_paths(struct rnp_engine *e); /* with the lock held */
 struct rn_dev *rnp_engine_dev(struct rnp_engine *e);	     /* use with the lock held */
 rn_ns rnp_engine_now(void);				     /* CLOCK_MONOTONIC */
-/* For work requests, with the lock held. Sending: at most two microseconds ago if the
- * queue pair is ready to send; it costs a third. Receiving: now if the queue pair is in
- * ERR; otherwise when the core was last told, for nothing will depend on it.
+/* Times for work requests, with the lock held. Sending: at most two microseconds ago if
+ * the queue pair is in RTS, which costs a third of reading the clock. Receiving: now if
+ * the queue pair is in ERR; otherwise the time that the core was told last, as nothing
+ * depends on it.
  */
 rn_ns rnp_engine_send_time(struct rnp_engine *e, const struct rn_qp *qp);
 rn_ns rnp_engine_recv_time(const struct rnp_engine *e, const struct rn_qp *qp);
-/* The program reads when its completions came: from now on that is exact. Lock held. */
+/* The program reads times of completions, which are exact from now on. Lock held. */
 void rnp_engine_keep_exact_time(struct rnp_engine *e);
 const struct rnp_pcie *rnp_engine_pcie(const struct rnp_engine *e);
 struct rnp_raw_link *rnp_engine_raw(struct rnp_engine *e); /* use with the lock held */
@@ -151,7 +154,7 @@ static inline void rnp_posted_add(struct rnp_posted *posted, const struct rn_sen
 void rnp_engine_posted(struct rnp_engine *e, struct rn_qp *qp,
 		       const struct rnp_posted *posted);
 
-/* Whether ACKs tell how many receives are posted (ROCIN_CREDITS). */
+/* Do ACKs have credits, the number of receives that are posted (ROCIN_CREDITS)? */
 bool rnp_engine_sends_credits(const struct rnp_engine *e);
 
 /* After anything else that may have given the core work (modify, destroy ...); lock held:
@@ -159,27 +162,27 @@ bool rnp_engine_sends_credits(const struct rnp_engine *e);
  */
 void rnp_engine_kick(struct rnp_engine *e);
 
-/* The same before something goes that its peer has yet to hear of: acknowledgements do
- * not wait for a local wire that is full, either. Lock held.
+/* The same before a queue pair or a device goes: acknowledgements leave even by a local
+ * wire that is full. Lock held.
  */
 void rnp_engine_send_last(struct rnp_engine *e);
 
-/* Before a QP's block or CQEs go (@qpn 0: a memory region): what is on its way between
- * memory and device is performed, reads and atomics have ended. Lock held.
- * Return: whether some ended; what waited for them may be transmitted now.
+/* Before a QP's block or CQEs go (@qpn 0: a memory region): accesses that are on their
+ * way between memory and device are performed; reads and atomics end. Lock held. Return:
+ * true if reads or atomics have ended, so that packets that waited for them may be sent.
  */
 bool rnp_engine_settle(struct rnp_engine *e, uint32_t qpn);
 
-/* Before a QP, or all, stop receiving: all that lies in sockets and rings is received, as
- * hardware would have when it came. Lock held.
+/* Before QPs stop receiving: packets that have arrived in sockets and rings are received,
+ * as hardware would have done when they came. Lock held.
  */
 void rnp_engine_receive_all(struct rnp_engine *e);
 
-/* The program armed a CQ and may go to sleep: the socket is served by the background
- * thread from now on. Lock held, the socket has been drained by the caller through
- * rnp_engine_drain().
- */
+/* Receive what has arrived, before a CQ is armed. Lock held. */
 void rnp_engine_drain(struct rnp_engine *e);
+/* The program has armed a CQ after rnp_engine_drain() and may go to sleep: from now on
+ * the background thread serves the sockets. Lock held.
+ */
 void rnp_engine_cq_armed(struct rnp_engine *e);
 void rnp_engine_cq_unarmed(struct rnp_engine *e); /* an armed CQ fired or was destroyed */
 
@@ -189,15 +192,17 @@ void rnp_engine_cq_unarmed(struct rnp_engine *e); /* an armed CQ fired or was de
  */
 bool rnp_engine_linger(struct rnp_engine *e, bool (*has_entry)(void *arg), void *arg);
 
-/* Packets to a multicast group come to this process by @sock (rn_group_open(), without
- * the lock), and no more; not joined yet. Lock held, attached. Return: 0 (@sock is the
- * engine's), -EIO (the device is dead), -ENOMEM, -EMFILE.
+/* Join a multicast group, whose packets come by @sock, which rn_group_open() made without
+ * the lock. Lock held, attached, not joined yet. Return: 0 (the engine owns @sock now),
+ * -EIO (the device is dead), -ENOMEM, -EMFILE.
  */
 int rnp_engine_join(struct rnp_engine *e, const struct rn_gid *mgid, int sock);
-/* Return: the socket, the caller's again; -1 if the device is dead. */
+/* Leave the group. Return: its socket, which the caller closes; -1 if the device is dead.
+ */
 int rnp_engine_leave(struct rnp_engine *e, const struct rn_gid *mgid);
 
-/* Yield the processor after an empty poll, unless the next packet is a moment away. */
+/* Yield the processor after an empty poll, unless the next packet is likely close behind.
+ */
 void rnp_engine_yield(struct rnp_engine *e);
 
 #endif /* RNP_ENGINE_H */

@@ -44,7 +44,7 @@ rnp_before_ack_fn *rnp_pcie_before_ack(const struct rnp_pcie *p)
 
 #else
 
-/* One per process; written once, by whoever opens a device first. */
+/* One per process; written once, when the first device is opened. */
 static _Atomic(const struct rn_host_api *) host;
 static atomic_bool was_on;
 
@@ -71,7 +71,7 @@ static void *load_beside_plugin(char *err, size_t err_len)
 	return lib;
 }
 
-/* 0 with *@api NULL if there is none and @wanted is false. */
+/* Return: 0, with *@api NULL if there is no library and @wanted is false; or -errno. */
 static int find(bool wanted, const struct rn_host_api **api, char *err, size_t err_len)
 {
 	rn_host_api_fn *get;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* pcie.h - the way from a device of this process to the simulated PCIe hierarchy, which
- * is a library of its own (rocin/host_api.h).
+/* pcie.h - calls of a device into the simulated PCIe hierarchy, which is a library of its
+ * own (rocin/host_api.h).
  *
- * It is loaded if ROCIN_PCIE is set, and taken if it is in the process already. Off, the
- * functions here cost one test; a build with RN_NO_PCIE has not even that.
+ * The library is loaded if ROCIN_PCIE is set, and used if it is in the process already.
+ * Without it the functions here cost one test; in a build with RN_NO_PCIE they cost
+ * nothing.
  *
  * All of them may be called with the engine lock or the lock of a CQ held: the hierarchy
- * locks itself and calls out without its lock.
+ * has a lock of its own, and calls back without it.
  */
 #ifndef RNP_PCIE_H
 #define RNP_PCIE_H
@@ -29,20 +30,21 @@ struct rnp_pcie {
  * A child of fork() has no hierarchy of its own: the device works, with the layer off,
  * and @err says so although 0 is returned.
  *
- * Return: 0, with @p->nic NULL if it is off or strict; -EINVAL: ROCIN_PCIE is set and not
- *	   understood, or its library cannot be loaded; -ENOSPC, -ENOMEM of attaching.
+ * Return: 0, with @p->nic NULL if the layer is off or strict; -EINVAL: ROCIN_PCIE cannot
+ *be parsed, or the library cannot be loaded; -ENOSPC, -ENOMEM of attaching.
  */
 int rnp_pcie_open(struct rnp_pcie *p, const char *knobs,
 		  const struct rn_host_nic_cfg *cfg, char *err, size_t err_len);
 
-/* Everything on its way is performed; @cfg.wake is not called any more. Harmless if off.
+/* Accesses that are on their way are performed, and then @cfg.wake is not called any
+ * more. Harmless if the layer is off.
  */
 void rnp_pcie_close(struct rnp_pcie *p);
 
 /**
  * rnp_pcie_dmabuf() - Device memory behind a descriptor, see rn_host_api.dmabuf
  *
- * The library may have come into the process after the device was opened.
+ * The library may have been loaded after the device was opened.
  *
  * Return: as there; -ENOENT where there is no library.
  */
@@ -118,7 +120,7 @@ static inline void rnp_pcie_dm_remove(const struct rnp_pcie *p, rn_iova addr)
 		p->api->dm_remove(p->nic, addr);
 }
 
-/* These two only if it is on. */
+/* These two only if rnp_pcie_is_on(). */
 static inline int rnp_pcie_dm_write(const struct rnp_pcie *p, rn_iova addr,
 				    const void *src, uint64_t len)
 {
@@ -137,7 +139,7 @@ static inline void rnp_pcie_doorbell(const struct rnp_pcie *p)
 		p->api->doorbell(p->nic);
 }
 
-/* Does anybody look at work requests and completions? */
+/* Does a sanitizer look at work requests and completions? */
 static inline bool rnp_pcie_is_watched(const struct rnp_pcie *p)
 {
 	return rnp_pcie_is_on(p) && p->api->posted && p->api->polled;

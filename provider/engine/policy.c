@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* policy.c - who makes progress, when a post leaves and when an ACK does: policy.h says
- * what the policy is, what it must keep and what its constants are. In this order: the
- * reply predictor, ACKs, the lease, polls, posts, the background thread, events.
+/* policy.c - who makes progress, when a post leaves and when an ACK does. policy.h
+ * explains the policy, its invariants and its constants. In this order: the reply
+ * predictor, ACKs, the lease, polls, posts, the background thread, events.
  */
 #include "policy.h"
 
@@ -37,7 +37,7 @@ static bool is_backed_off(const struct rnp_backoff *b)
 	return b->left > 0;
 }
 
-/* One opportunity has come by. Return: whether it was left out. */
+/* An opportunity. Return: true if it is left out. */
 static bool leave_out(struct rnp_backoff *b)
 {
 	if (b->left == 0)
@@ -52,8 +52,8 @@ static bool replies(const struct rnp_policy *p)
 	return p->replies.confidence >= RNP_REPLIES;
 }
 
-/* Whoever posts many between polls polls for all of them, and has gathered them by a
- * lease.
+/* Does the program reply to each request with one post? A program that posts several
+ * between polls goes on polling for all of them, and needs a lease to gather them.
  */
 static bool replies_singly(const struct rnp_policy *p)
 {
@@ -61,8 +61,8 @@ static bool replies_singly(const struct rnp_policy *p)
 	       !is_backed_off(&p->replies.early);
 }
 
-/* The background thread has found a request. Half a message has no reply, and an
- * acknowledgement has none.
+/* The background thread has received. A program replies neither to a part of a message
+ * nor to an acknowledgement.
  */
 static void expect_reply(struct rnp_replies *r, rn_ns now, bool is_amid_message,
 			 uint32_t requests)
@@ -75,7 +75,7 @@ static void expect_reply(struct rnp_replies *r, rn_ns now, bool is_amid_message,
 	r->found_at = now;
 }
 
-/* Is this post the reply to it? */
+/* A post: is it a reply in time? */
 static void judge_reply(struct rnp_replies *r, rn_ns now)
 {
 	leave_out(&r->early);
@@ -88,8 +88,9 @@ static void judge_reply(struct rnp_replies *r, rn_ns now)
 	r->found_at = 0;
 }
 
-/* Who had a completion for what came polls for it, and who had nothing (READs) waits for
- * nobody. Neither stops polling because a post is acknowledged.
+/* A program whose peer's requests complete receives polls for these completions, and a
+ * program that gets no requests (it READs) waits for none. Neither stops polling when its
+ * post is acknowledged.
  */
 static void note_what_came(struct rnp_replies *r, struct rnp_counts counts)
 {
@@ -98,7 +99,7 @@ static void note_what_came(struct rnp_replies *r, struct rnp_counts counts)
 	r->at_post = counts;
 }
 
-/* Who polls on, though what it posted is acknowledged, does not look at memory. */
+/* A program that polls after its post was acknowledged does not look at memory. */
 static void note_polls_on(struct rnp_replies *r)
 {
 	if (!r->has_left)
@@ -108,13 +109,15 @@ static void note_polls_on(struct rnp_replies *r)
 	back_off(&r->early, RNP_EARLY_BACKOFF);
 }
 
-/* With something to acknowledge there is something to reply to; half a message is not. */
+/* Without an ACK to send there is no request to reply to, nor in the middle of a message.
+ */
 static bool has_no_reply(struct rnp_facts f)
 {
 	return !f.owes_acks || f.is_amid_message;
 }
 
-/* Does the program have what it polled for, so that it will look at memory next? */
+/* Is the post acknowledged that the program polled for, so that it will look at memory
+ * next? */
 static bool leaves(struct rnp_policy *p, struct rnp_facts f)
 {
 	struct rnp_replies *r = &p->replies;
@@ -126,16 +129,16 @@ static bool leaves(struct rnp_policy *p, struct rnp_facts f)
 	return r->has_left;
 }
 
-/* May it have the sockets from its first empty poll on? */
+/* May the program have the sockets from its first empty poll on? */
 static bool may_lease_early(const struct rnp_policy *p)
 {
 	return replies_singly(p) && p->replies.asked;
 }
 
 /* ------------------------------------------------------------------------ ACKs */
-/* A program that looks at memory replies to what it finds there. Its peer polls for the
- * acknowledgement, and finds the reply while it does if that comes first: else it stops
- * polling, and the reply must wait for its background thread.
+/* The peer of a program that replies polls for the acknowledgement of its request. If the
+ * reply comes along with the ACK, the peer receives it in that poll; otherwise the peer
+ * stops polling, and the reply waits for its background thread.
  */
 enum rnp_acks rnp_policy_acks(const struct rnp_policy *p)
 {
@@ -143,8 +146,9 @@ enum rnp_acks rnp_policy_acks(const struct rnp_policy *p)
 }
 
 /* The end of a message that the program replies to is acknowledged with the reply,
- * however long the two are: also if that has left in part, as its peer's window lets it.
- * In the middle of a message the peer may wait to go on.
+ * however long message and reply are, and also while the peer's window holds back a part
+ * of the reply. In the middle of a message ACKs leave, as the peer may need them to go
+ * on.
  */
 bool rnp_policy_acks_leave(const struct rnp_policy *p, rn_ns now, enum rnp_acks acks,
 			   unsigned found, bool is_amid_message, bool is_reply_in_part)
@@ -211,8 +215,8 @@ static unsigned take_lease(struct rnp_policy *p, rn_ns now)
 	return RNP_TAKE_SOCKETS | RNP_ACCOUNT_CPU;
 }
 
-/* A pending timer serves, and costs nothing, if it fires in the second half of the lease
- * that begins now.
+/* A pending timer is kept, which costs nothing, if it fires in the second half of the
+ * lease that begins now.
  */
 static unsigned set_timer_unless_near(struct rnp_policy *p, rn_ns now)
 {
@@ -225,7 +229,7 @@ static unsigned set_timer_unless_near(struct rnp_policy *p, rn_ns now)
 	return todo;
 }
 
-/* Of a program that will be seen to leave: a timer that is far off serves. */
+/* A lease whose end will be noticed: so its timer may be far off. */
 static unsigned take_early_lease(struct rnp_policy *p, rn_ns now)
 {
 	unsigned todo = take_lease(p, now);
@@ -235,7 +239,7 @@ static unsigned take_early_lease(struct rnp_policy *p, rn_ns now)
 	return todo | set_timer_unless_near(p, now);
 }
 
-/* Who answers is taken over often, and its leases are short for longer. */
+/* The leases of a program that replies run out often, so they stay short for longer. */
 static bool is_steady(const struct rnp_policy *p, rn_ns now)
 {
 	return now - p->polling.steady_since >
@@ -272,7 +276,8 @@ unsigned rnp_policy_given(struct rnp_policy *p, rn_ns now, bool is_on)
 }
 
 /* ----------------------------------------------------------------------- polls */
-/* Whoever posts a stream polls for it, whatever it did before. */
+/* A program that posts a stream polls for its completions, so its streak need not be
+ * long. */
 enum rnp_acks rnp_policy_poll(struct rnp_policy *p)
 {
 	struct rnp_batching *b = &p->batching;
@@ -282,14 +287,14 @@ enum rnp_acks rnp_policy_poll(struct rnp_policy *p)
 	if (b->posts >= RNP_STREAM)
 		p->polling.streak_need = p->times.streak;
 	b->posts = 0;
-	/* With the sockets on, no lease sees to it that what is deferred leaves if this
-	 * was the last poll, and there is nothing for the background thread to wake up
-	 * for.
+	/* With the sockets on, deferred ACKs would not leave if this was the last poll:
+	 * no lease ends, and no packet wakes the background thread.
 	 */
 	return p->turn == RNP_LEASED || replies(p) ? RNP_ACKS_IF_DRY : RNP_ACKS_NOW;
 }
 
-/* A poll after a gap: no steady poller, so the next gap must be noticed soon. */
+/* A poll after a gap: the program does not poll steadily, so the next gap must be noticed
+ * soon. */
 static unsigned note_gap(struct rnp_policy *p, rn_ns now)
 {
 	p->polling.steady_since = now;
@@ -299,7 +304,8 @@ static unsigned note_gap(struct rnp_policy *p, rn_ns now)
 	return set_timer(p, now + p->lease.length);
 }
 
-/* Polls that take the sockets back: no more because of armed CQs, which may be forgotten.
+/* Polls that take the sockets back. Armed CQs raise the number to the highest at most, as
+ * the program may have forgotten them.
  */
 static uint32_t streak_needed(const struct rnp_policy *p)
 {
@@ -344,8 +350,8 @@ unsigned rnp_policy_polled(struct rnp_policy *p, rn_ns now, struct rnp_facts f,
 }
 
 /* ----------------------------------------------------------------------- posts */
-/* May what was posted wait for company? Only of a program that is about to poll: it costs
- * no system call then to send the rest. Whoever else is guarded by the lease.
+/* May the requests wait for others? Only if the program will poll soon, which then sends
+ * them without a timer. If it does not, the end of the lease does.
  */
 static bool may_gather(struct rnp_policy *p, rn_ns now, const struct rnp_post *post)
 {
@@ -359,8 +365,9 @@ static bool may_gather(struct rnp_policy *p, rn_ns now, const struct rnp_post *p
 	       (b->since == 0 || now - b->since < RNP_GATHER_FOR);
 }
 
-/* Is this one of many, which all go into one super-packet? Whoever posts a few is better
- * served by a packet that lies there when it polls.
+/* May the core be asked later for the packets of these requests? If they are a part of a
+ * stream, and all that are held fit into one super-packet. For a few requests it is
+ * better to have their packets built when the program polls.
  */
 static bool may_hold(const struct rnp_batching *b, const struct rnp_post *post)
 {
@@ -384,7 +391,7 @@ unsigned rnp_policy_post(struct rnp_policy *p, rn_ns now, const struct rnp_post 
 	struct rnp_batching *b = &p->batching;
 	bool gather;
 
-	p->polling.streak++; /* whoever posts is busy with the device */
+	p->polling.streak++; /* a program that posts uses the device, as one that polls */
 	b->posts += post->count;
 	judge_reply(&p->replies, now);
 	gather = may_gather(p, now, post);
@@ -423,8 +430,8 @@ void rnp_policy_sent(struct rnp_policy *p, rn_ns now, bool work, bool is_open)
 }
 
 /* ------------------------------------------------------- the background thread */
-/* Did the thread that polled go on with something else? Then it will again. If it slept,
- * or had no processor, its leaving says nothing.
+/* Did the polling thread use its processor for something else than polls? Then it will do
+ * so again. If it slept, or had no processor, nothing follows from its absence.
  */
 static bool is_poller_busy(const struct rnp_policy *p, rn_ns now, rn_ns cpu)
 {
@@ -444,8 +451,8 @@ unsigned rnp_policy_lease_ends(struct rnp_policy *p, rn_ns now, rn_ns cpu)
 	return RNP_GIVE_SOCKETS | (replies(p) ? RNP_HOLD_ACKS : 0);
 }
 
-/* If packets were waiting and the program was busy, it looks at memory, and polls in
- * between. It must poll longer before it is believed again.
+/* If packets were waiting and the program was busy, it looks at memory and polls in
+ * between. It must then poll longer before it gets a lease.
  */
 void rnp_policy_took_over(struct rnp_policy *p, bool found)
 {
@@ -467,8 +474,8 @@ enum rnp_acks rnp_policy_woken(struct rnp_policy *p, rn_ns now)
 	return RNP_ACKS_NOW;
 }
 
-/* If the thread is not to wait for the program it looks again; else it gets out of its
- * way, as yielding the processor may not be enough.
+/* The thread looks again unless a reply is expected. Then it sleeps, as the program may
+ * need this processor and a yield may not be enough to get it.
  */
 unsigned rnp_policy_received(struct rnp_policy *p, rn_ns now, bool is_amid_message,
 			     uint32_t requests)
@@ -477,7 +484,7 @@ unsigned rnp_policy_received(struct rnp_policy *p, rn_ns now, bool is_amid_messa
 	return replies(p) ? 0 : RNP_LOOK_AGAIN;
 }
 
-/* Has the thread that polls had a processor since this was asked last? */
+/* Has the polling thread used a processor since this was asked last? */
 static bool does_poller_spin(struct rnp_cpu *c, rn_ns now, rn_ns cpu)
 {
 	bool spins = cpu - c->at_look > (now - c->looked) / 4;
@@ -487,8 +494,8 @@ static bool does_poller_spin(struct rnp_cpu *c, rn_ns now, rn_ns cpu)
 	return spins;
 }
 
-/* The back-off ends early if it was the program's thread that had the processor, and that
- * sleeps now.
+/* The back-off ends early if it was the polling thread that used the processor, and that
+ * thread sleeps now.
  */
 static bool is_look_left_out(struct rnp_policy *p, rn_ns now, rn_ns cpu)
 {

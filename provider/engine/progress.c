@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* progress.c - the loop around the policy: it observes, tells the policy what has
- * happened, and performs what that asks for. In this order: the time, one step of the
- * device (packets in, core, packets out, events), and who makes steps: the program's
- * threads in polls and posts, and the background thread, which is woken. Whose turn it
- * is, when a lease begins and ends, and when a post or an ACK leaves, is policy.h's
- * business.
+ * happened, and performs the actions that the policy asks for. In this order: the time;
+ * one step of the device (packets in, core, packets out, events); and who makes steps:
+ * the program's threads in polls and posts, and the background thread, which is woken.
+ * policy.h decides whose turn it is, when a lease begins and ends, and when a post or an
+ * ACK leaves.
  *
- * - Packets cannot get lost in a hand-over: switching the sockets on looks at them once
- * more (level-triggered), and switching them off is followed by setting the timer, at
- * whose end they are found.
- * - Timers of the core are looked at only when the socket is dry: a process that was
+ * - A packet is not lost when the turn changes. Switching the sockets on looks at them
+ * once more (level-triggered). Switching them off is followed by setting the timer, at
+ * whose end the packet is found.
+ * - The core's timers expire only when there is nothing to receive: a process that was
  * stopped for a while must not send again what has been acknowledged.
  */
 #include <errno.h>
@@ -28,32 +28,33 @@
 #include "transport/io/rocind/rocind_client.h"
 
 enum {
-	/* Of the processor's counter, which runs at 1 GHz at least: 2 us. */
+	/* Ticks of the processor's counter, which runs at 1 GHz at least: at most 2 us.
+	 */
 	NEAR_TICKS = 2000,
 	SEND_MAX = 32, /* super-packets out per step */
-	/* Steps after which timers are served in spite of packets waiting. */
+	/* Steps after which timers expire although packets wait. */
 	NOT_DRY_MAX = 64,
-	SMALL = 512, /* bytes: likely a whole message, and another recvmsg() would show */
-	MOVES_MAX = 256, /* packets of answers to one batch of packets */
-	MOVES_IDLE = 4,	 /* looks in a row at which memory had answered nothing */
-	LOOK_AT_DESCRIPTORS = 4096, /* polls; the look takes some microseconds */
-	TAKE_MAX = 32,		    /* steps: more than the sockets hold */
+	SMALL = 512, /* bytes: likely a whole message; one more recvmsg() would matter */
+	MOVES_MAX = 256, /* looks for answers of memory after one batch of packets */
+	MOVES_IDLE = 4,	 /* looks in a row without an answer */
+	LOOK_AT_DESCRIPTORS = 4096, /* polls; the check takes some microseconds */
+	TAKE_MAX = 32,		    /* steps, which receive more than the sockets hold */
 };
 
 static_assert((int)RNP_ACK_EVERY_ANSWERED == RN_SUPER_SEGMENTS * RNP_DRAIN_APP,
 	      "as much as one step of a poll finds");
 
-#define RETRY_AFTER RN_USEC(200) /* a socket that was full */
+#define RETRY_AFTER RN_USEC(200) /* a socket that was full is tried again */
 
-/* Of what was sent meanwhile more than one acknowledgement has likely come: a
- * super-packet takes half of this.
+/* After so long without receiving, more than one acknowledgement has likely come: sending
+ * a super-packet takes half of this time.
  */
 #define LONG_AGO RN_USEC(20)
 
 /* ------------------------------------------------------------------- the time */
-/* Reading the clock is a third of a poll that finds nothing, and a twentieth of what a
- * post of a stream costs. The processor's counter tells for less whether what the core
- * was told last still serves.
+/* Reading the clock takes a third of the time of a poll that finds nothing, and a
+ * twentieth of a post in a stream. Reading the processor's counter takes less, and tells
+ * whether the time that the core was told last is still good enough.
  */
 rn_ns rnp_engine_now(void)
 {
@@ -107,8 +108,9 @@ void rnp_engine_keep_exact_time(struct rnp_engine *e)
 }
 
 /* ------------------------------------------------------------------ one step */
-/* Is the last of these an acknowledgement, and all others requests? Behind responses it
- * would say that one of them is lost.
+/* Is the last of these packets an acknowledgement, and are all others requests? (An ACK
+ * behind responses must stay behind them: received first, it would mean that they are
+ * lost.)
  */
 static bool has_ack_along(const struct rn_rx *rx, unsigned count)
 {
@@ -123,8 +125,9 @@ static bool has_ack_along(const struct rn_rx *rx, unsigned count)
 	return true;
 }
 
-/* An acknowledgement that comes along with an answer is the last of its super-packet. It
- * counts first: to a program its request is complete before it is answered.
+/* An acknowledgement that came along with a request, such as a reply, is the last packet
+ * of the super-packet. The core gets it first, so that for the program its own request
+ * completes before the reply to it arrives.
  */
 static void receive_batch(struct rnp_engine *e, rn_ns now, const struct rn_rx *rx,
 			  unsigned count)
@@ -134,12 +137,13 @@ static void receive_batch(struct rnp_engine *e, rn_ns now, const struct rn_rx *r
 	rn_dev_receive(e->dev, now, rx, count);
 }
 
-/* At most @max calls of the wire, whatever comes: rn_net_ops.receive bounds each. Return:
- * how many found packets.
+/* At most @max calls of the wire, each of which takes a bounded number of packets.
+ * Return: how many calls found packets.
  *
- * @eager: go on after a single small packet. A program that polls wants its completion;
- * whatever else has come it gets with the next poll. But a sender that took in but one
- * acknowledgement at a time would never have room for more than what that one is of.
+ * @eager: go on after a single small packet. Otherwise the loop ends there, as a polling
+ * program wants its completion and gets the rest with the next poll; but not after
+ * LONG_AGO, as a sender that receives one acknowledgement in each poll would keep its
+ * window closed.
  */
 static unsigned receive(struct rnp_engine *e, rn_ns now, unsigned max, bool eager,
 			bool *dry)
@@ -200,15 +204,16 @@ void rnp_engine_take_events(struct rnp_engine *e)
 	}
 }
 
-/* Let the core build packets, and send them. Return: 0, or not all of it is gone. */
+/* Let the core build packets, and send them. Return: 0, or another value if packets are
+ * left. */
 static int send_packets(struct rnp_engine *e, rn_ns now, unsigned what, bool gather)
 {
 	int rc = 0;
 
 	if (rnp_tx_batch_is_empty(&e->batch) && !rn_dev_has_packets(e->dev, what))
 		return 0;
-	/* What has waited may be an answer, so what its QP owes goes along with it. What
-	 * others owe is the last packet.
+	/* Held requests may be replies, so an ACK of the same QP goes along with them.
+	 * ACKs of other QPs are sent last.
 	 */
 	if (e->policy.batching.held > 0 && (what & RN_TX_WORK))
 		rc = rnp_tx_batch_fill(&e->batch, e->wire.net, now,
@@ -234,7 +239,7 @@ static void transmit(struct rnp_engine *e, rn_ns now, unsigned what, bool gather
 			gather && !rnp_tx_batch_is_empty(&e->batch));
 }
 
-/* A moment of an engine, for those who may call back. */
+/* An engine and a time, for callbacks. */
 struct moment {
 	struct rnp_engine *e;
 	rn_ns now;
@@ -293,7 +298,7 @@ unsigned rnp_engine_step(struct rnp_engine *e, rn_ns now, unsigned drain,
 		return 0;
 	}
 	collect_memory(e, now);
-	/* What a timer is about may wait in a socket. */
+	/* A packet that stops the timer may wait in a ring. */
 	if (e->wire.local && rn_dev_deadline(e->dev) <= now)
 		rn_local_look_everywhere(e->wire.local);
 	found = receive(e, now, drain, acks != RNP_ACKS_IF_DRY, &dry);
@@ -316,8 +321,8 @@ static rn_ns earlier(rn_ns a, rn_ns b)
 	return a < b ? a : b;
 }
 
-/* Next time at which somebody must look: timers of the core, a socket that was full, a
- * capture to be written. RN_NEVER: not before a packet comes.
+/* The next time at which a step is needed: for a timer of the core, a socket that was
+ * full, or a capture to be written. RN_NEVER: not before a packet comes.
  */
 static rn_ns next_deadline(const struct rnp_engine *e, rn_ns now)
 {
@@ -361,7 +366,7 @@ static void take_sockets(struct rnp_engine *e)
 		rn_local_awake(e->wire.local);
 }
 
-/* This thread polls, and renews the lease. */
+/* The calling thread polls, and renews the lease. */
 static void account_cpu(struct rnp_engine *e)
 {
 	rnp_background_outrank(e);
@@ -384,8 +389,7 @@ static void perform_actions(struct rnp_engine *e, unsigned todo)
 		rn_mem_direct_init();
 }
 
-/* All that the policy may ask for but to receive and to look again. Mostly it is nothing.
- */
+/* Performs all actions but those that receive or look again. Mostly there is none. */
 static inline void perform(struct rnp_engine *e, unsigned todo)
 {
 	if (todo)
@@ -403,9 +407,9 @@ static void limit_acks(struct rnp_engine *e, rn_ns now)
 	perform(e, rnp_policy_limit_acks(&e->policy, now, owes_acks(e)));
 }
 
-/* What came in may wait for memory, and the program does not poll: move it on here. Each
- * way to another thread and back may take longer than a peer's timeout where the machine
- * is busy.
+/* Received packets may wait for memory while the program does not poll, so the accesses
+ * are moved on here. On a busy machine a wake-up for each of them could take longer than
+ * the peer's timeout.
  */
 static void move_memory(struct rnp_engine *e, rn_ns now)
 {
@@ -441,8 +445,9 @@ static unsigned serve_sockets(struct rnp_engine *e, rn_ns now, enum rnp_acks ack
 	return found;
 }
 
-/* The background thread may sleep. What comes by a ring no socket shows: its peers are to
- * wake the thread from now on, and what came before that they were told is looked for.
+/* The background thread may sleep now. Packets in a ring make no socket readable, so
+ * peers are told to wake the thread from now on; the thread looks once more if a packet
+ * came before.
  */
 static void announce_sleep(struct rnp_engine *e)
 {
@@ -451,8 +456,8 @@ static void announce_sleep(struct rnp_engine *e)
 		rnp_background_wake(e);
 }
 
-/* RNP_GIVE_SOCKETS: the background thread becomes responsible, and what came in the
- * meantime is found here. Return: super-packets received.
+/* RNP_GIVE_SOCKETS: the background thread serves the sockets from now on. Packets that
+ * came in the meantime are received here. Return: super-packets received.
  */
 static unsigned give_sockets(struct rnp_engine *e, rn_ns now, unsigned todo)
 {
@@ -573,7 +578,7 @@ void rnp_engine_kick(struct rnp_engine *e)
 
 void rnp_engine_send_last(struct rnp_engine *e)
 {
-	/* No more than these: the peer's sockets do not hold what a ring lets through. */
+	/* Only the ACKs: the peer's sockets do not hold as much as a ring does. */
 	if (e->wire.local) {
 		rn_local_hurry(e->wire.local, true);
 		transmit(e, rnp_engine_now(), RN_TX_ACKS, false);
@@ -590,7 +595,7 @@ bool rnp_engine_settle(struct rnp_engine *e, uint32_t qpn)
 		return false;
 	for (;;) {
 		rnp_pcie_drain(&e->pcie, qpn);
-		/* An atomic that has ended lets the next of its QP begin. */
+		/* When an atomic has ended, the next of its QP begins. */
 		if (collect_memory(e, rnp_engine_now()) == 0)
 			return ended;
 		ended = true;
@@ -619,9 +624,10 @@ void rnp_engine_drain(struct rnp_engine *e)
 }
 
 /* ------------------------------------------------------------- the end of a device */
-/* Nobody owns our port any more: the sockets go at once, so that a new rocind can have
- * it; then the program learns that its device is dead. What came before, such as the last
- * acknowledgement of a peer that ended with rocind, has come in time.
+/* Without rocind nobody owns the port. First packets that have arrived are received, such
+ * as the last acknowledgement of a peer that ended together with rocind. Then the sockets
+ * are closed, so that a new rocind can have the port, and the program learns that its
+ * device is dead.
  */
 void rnp_engine_die(struct rnp_engine *e, bool robbed)
 {
@@ -661,9 +667,10 @@ void rnp_check_descriptors(struct rnp_engine *e)
 }
 
 /* -------------------------------------------------------- the background thread */
-/* Lets everybody else who wants the processor have it. Somebody who does not yield keeps
- * it until the next tick, milliseconds later; who is woken gets it from him at once: the
- * thread then sleeps for a while instead. Gives up the lock meanwhile.
+/* Lets other threads have the processor. A thread that does not yield keeps it until the
+ * next tick of the scheduler, milliseconds later, while a wake-up would take it from that
+ * thread at once: so after a long yield the background thread sleeps for a while instead.
+ * Gives up the lock meanwhile.
  */
 static void yield_processor(struct rnp_engine *e)
 {
@@ -679,16 +686,16 @@ static void yield_processor(struct rnp_engine *e)
 					  cpu_time(e->poller));
 }
 
-/* After a packet the next is often close behind: a reply to what the program, looking at
- * memory, sends next. Waking up costs tens of microseconds, so look a few times more.
- * Gives up the lock in between.
+/* After a packet another one is often close behind: the answer to what a program that
+ * looks at memory sends next. Waking up costs tens of microseconds, so the thread looks a
+ * few times more. Gives up the lock in between.
  */
 static void look_again(struct rnp_engine *e, rn_ns now)
 {
 	struct rnp_policy *p = &e->policy;
 	rn_ns cpu = rnp_policy_wants_cpu(p) ? cpu_time(e->poller) : 0;
 
-	/* Nobody gets the processor of a real-time thread that yields. */
+	/* When a real-time thread yields, no thread below it gets the processor. */
 	if (e->realtime && sched_getcpu() == e->poller_at)
 		return;
 	if (!rnp_policy_look(p, now, cpu))
@@ -731,7 +738,7 @@ static void end_lease(struct rnp_engine *e, rn_ns now)
 	limit_acks(e, now);
 }
 
-/* The sockets are the background thread's. */
+/* The sockets are on: the background thread serves them. */
 static void serve_armed(struct rnp_engine *e, rn_ns now)
 {
 	if (serve_sockets(e, now, rnp_policy_woken(&e->policy, now)) > 0)
@@ -781,8 +788,8 @@ void rnp_engine_cq_unarmed(struct rnp_engine *e)
 	rnp_policy_cq_unarmed(&e->policy);
 }
 
-/* The program's thread keeps the sockets for a moment, so that the background thread does
- * not wake for a packet that is awaited here.
+/* The program's thread keeps the sockets for a moment, so that the packet that it waits
+ * for does not wake the background thread.
  */
 static bool begin_linger_locked(struct rnp_engine *e)
 {

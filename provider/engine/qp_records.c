@@ -52,7 +52,7 @@ int rnp_qpns_take(struct rnp_qpns *q, rn_ns now, uint32_t *qpn)
 		uint32_t counter = q->next;
 
 		q->next = (q->next + 1) % RNP_QPN_COUNTERS;
-		/* The last number of slot 255 stands for all members of a multicast. */
+		/* The last number of slot 255 means all members of a multicast group. */
 		if (is_busy(q, counter) || (counter << 8 | q->slot) == 0xffffff)
 			continue;
 		flip(q, counter);
@@ -89,7 +89,7 @@ static size_t file_len(uint32_t capacity)
 	return RN_STATS_QP_OFFSET + capacity * sizeof(struct rn_stats_qp);
 }
 
-/* Memory for @len bytes exists from now on: no SIGBUS at the first store. */
+/* Allocates memory for @len bytes, so that no store raises SIGBUS. */
 static int reserve(const struct rnp_stats *s, size_t len)
 {
 	if (s->fd < 0)
@@ -97,7 +97,7 @@ static int reserve(const struct rnp_stats *s, size_t len)
 	return fallocate(s->fd, 0, 0, (off_t)len) < 0 ? -errno : 0;
 }
 
-/* Others may read, and not even that much: a descriptor without the right to write. */
+/* A descriptor for readers, without the right to write. */
 static int open_for_readers(int fd)
 {
 	char path[64];
@@ -119,7 +119,7 @@ static void open_file(struct rnp_stats *s)
 		s->fd = -1;
 		return;
 	}
-	/* Whoever gets hold of it cannot make it shorter under us. */
+	/* So that no process with a descriptor can truncate the page. */
 	fcntl(s->fd, F_ADD_SEALS, F_SEAL_SHRINK);
 	s->share_fd = open_for_readers(s->fd);
 }

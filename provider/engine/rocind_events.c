@@ -29,8 +29,8 @@ static void tell_owners(struct rnp_engine *e, int ibv_event_type)
 		e->hooks->on_device_event(o->owner, ibv_event_type);
 }
 
-/* What changed is to be read from the files before the program hears of it. Processes
- * that share the tree write the same.
+/* Writes the files of the port anew, before the program hears of a change. Processes that
+ * share the tree write the same.
  */
 static void show_port(const struct rnp_engine *e)
 {
@@ -79,7 +79,7 @@ bool rnp_local_cfg(struct rnp_engine *e, unsigned slot, struct rn_local_cfg *cfg
 	return true;
 }
 
-/* RN_ROCIND_WIRE or RN_ROCIND_WIRE_DOWN; takes its descriptors. */
+/* RN_ROCIND_WIRE or RN_ROCIND_WIRE_DOWN. Takes over the descriptors of @ev. */
 static void take_wire(struct rnp_engine *e, const struct rn_rocind_event *ev)
 {
 	struct rn_local *local = e->wire.local;
@@ -102,7 +102,8 @@ static void take_wire(struct rnp_engine *e, const struct rn_rocind_event *ev)
 		       e->netdev.ibdev, -rc);
 	if (is_first && rn_local_event_fd(local) >= 0)
 		rnp_background_add(e, rn_local_event_fd(local), RNP_TAG_LOCAL, true);
-	rnp_progress_deadline(e, rnp_engine_now()); /* its memory, if it is not used */
+	rnp_progress_deadline(
+		e, rnp_engine_now()); /* an unused wire gives its memory back */
 }
 
 /* ------------------------------------- what rules and captures ask about the device */
@@ -133,7 +134,8 @@ static bool is_sender(const struct rn_stats_qp *rec, const struct rn_flow *flow,
 	       memcmp(&rec->dest_gid, &flow->dst, sizeof(flow->dst)) == 0;
 }
 
-/* A packet of a connected QP does not name its sender: it is known by whom it is for. */
+/* A packet of a connected QP does not name its sender, so the destination is looked up.
+ */
 uint32_t rnp_find_sender(void *ctx, const struct rn_flow *flow, uint32_t dest_qpn)
 {
 	struct rnp_engine *e = ctx;
@@ -181,7 +183,9 @@ static uint32_t find_msn(void *ctx, uint32_t qpn, uint32_t psn, bool of_peer)
 	return of_peer ? rn_qp_peer_msn(qp, rn_psn(psn)) : rn_qp_msn(qp);
 }
 
-/* Numbers are given out one after the other, see rnp_qpns_take(). */
+/* The how-manieth QP of the process has this number? Numbers are given out one after the
+ * other, see rnp_qpns_take().
+ */
 static uint32_t find_place(void *ctx, uint32_t qpn)
 {
 	struct rnp_engine *e = ctx;
@@ -210,7 +214,7 @@ static const struct rn_capture_host capture_host = {
 	.peer = find_peer,
 };
 
-/* What the core thinks. */
+/* A diagnostic of the core about a packet. */
 static void on_diagnostic(void *ctx, const struct rn_diagnostic *diagnostic,
 			  const struct rn_rx *rx)
 {
@@ -244,7 +248,7 @@ static void tell_capture(void *ctx, const struct rn_fault_news *news)
 static int add_middleware(struct rnp_engine *e)
 {
 	if (!e->wire.capture) {
-		/* What was built in the wire's own memory leaves by it. */
+		/* Packets that were built in place leave before the chain changes. */
 		(void)rnp_tx_batch_flush(&e->batch, e->wire.net);
 		if (rnp_wire_add_capture(&e->wire, &capture_host, e))
 			return -ENOMEM;
@@ -382,7 +386,8 @@ static uint64_t show_rules(const struct rnp_engine *e, const struct rn_fault_rul
 	return own_hits;
 }
 
-/* Where rocind and `rocin fault` look. */
+/* Write the counters of all rules to the statistics page, for rocind and `rocin fault`.
+ */
 static void show_all_rules(const struct rnp_engine *e)
 {
 	uint64_t own_hits = 0;
@@ -416,21 +421,24 @@ static const struct rn_fault_host fault_host = {
 /* ---------------------------------------------------------------------- the rules */
 static int insert_faults(struct rnp_engine *e)
 {
-	/* What the socket did not take may be half sent. */
+	/* If the socket is full, a super-packet may have left in part. */
 	bool has_begun = rnp_tx_batch_flush(&e->batch, e->wire.net) != 0;
 
 	return rnp_wire_add_fault(&e->wire, has_begun, e->stats.page->counter,
 				  &fault_host, e);
 }
 
-/* What waited for the rules that are gone reaches the device; then they cost nothing. */
+/* The rules are gone: packets that they delayed reach the device, and the back end that
+ * applied the rules is removed.
+ */
 static void remove_faults(struct rnp_engine *e)
 {
 	rn_ns now = rnp_engine_now();
 	struct rn_rx rx[RN_RX_BATCH];
 	int n = 1;
 
-	/* If more waits, it stays, with no rules, until they change again. */
+	/* If more packets are delayed, the back end stays, without rules, until they
+	 * change. */
 	for (unsigned i = 0; i < RNP_DRAIN_BACKGROUND && n != 0; i++) {
 		n = e->wire.net->ops->receive(e->wire.net->ctx, rx);
 		if (n > 0)
@@ -456,7 +464,7 @@ static int apply_to_packets(struct rnp_engine *e, const struct rn_fault_rules *a
 	return 0;
 }
 
-/* @all becomes the device's, or is freed. */
+/* The device takes over @all, or frees it. */
 static void apply_to_calls(struct rnp_engine *e, struct rn_fault_rules *all)
 {
 	struct rn_fault_rules *old = e->faults.calls;
@@ -474,7 +482,7 @@ static void apply_to_calls(struct rnp_engine *e, struct rn_fault_rules *all)
 	free(old);
 }
 
-/* The rules of both kinds, those of the environment first. */
+/* Apply the rules of the environment and those of rocind, in this order. */
 static int apply_rules(struct rnp_engine *e)
 {
 	const struct rnp_faults *f = &e->faults;
@@ -659,7 +667,7 @@ void rnp_rocind_events(struct rnp_engine *e)
 		case RN_ROCIND_TAP_END:
 			end_capture(e, &ev.tap);
 			break;
-		case RN_ROCIND_TAP_SOURCE: /* is for those who capture */
+		case RN_ROCIND_TAP_SOURCE: /* for processes that capture */
 			rn_rocind_close_tap(&ev.tap);
 			break;
 		case RN_ROCIND_PORT_UP:

@@ -11,12 +11,12 @@
 
 enum {
 	KIB = 1024,
-	WINDOW_START = 192 * KIB, /* what a stock receive buffer surely takes */
+	WINDOW_START = 192 * KIB, /* fits into a receive buffer of the default size */
 	WINDOW_MIN = 64 * KIB,	  /* one super-packet */
-	WINDOW_MAX = 1024 * KIB,  /* more brings nothing on loopback */
+	WINDOW_MAX = 1024 * KIB,  /* a larger window is no faster on loopback */
 	WINDOW_LIMIT = 1 << 30,
 	READ_CHUNK_MAX = 256 * KIB,
-	JOINED_SHARE = 11,	 /* sixteenths of a receive buffer: of super-packets */
+	JOINED_SHARE = 11,	 /* sixteenths of a receive buffer for super-packets */
 	RCVBUF_LEAST = 64 * KIB, /* one super-packet */
 	RCVBUF_MOST = 1 << 30,
 	LINGER_US = 50,
@@ -228,7 +228,7 @@ static int read_local(struct rnp_settings *s, char *err, size_t err_len)
 			       "ROCIN_LOCAL is \"%s\"; it may be auto, off or no-icrc",
 			       text);
 	s->local = (enum rnp_local)i;
-	/* A recording has packets as they would be on a network. */
+	/* Packets of a recording have ICRCs, as on a network. */
 	if (s->local == RNP_LOCAL_NO_ICRC && read_text("ROCIN_RECORD"))
 		s->local = RNP_LOCAL_AUTO;
 	return 0;
@@ -310,7 +310,7 @@ struct rnp_budget rnp_settings_budget(const struct rnp_settings *s, uint32_t rcv
 	uint32_t most = at_least(s->gso ? rcvbuf / 16 * JOINED_SHARE : half, mtu);
 	struct rnp_budget b;
 
-	/* The peer's buffer is unknown; most often it is like ours. */
+	/* The peer's buffer is not known; most often it is as large as this one. */
 	b.window_max = at_least(at_most(s->window_max, most), mtu);
 	b.window_start = at_least(at_most(s->window_start, b.window_max), mtu);
 	b.window_min = at_least(at_most(s->window_min, b.window_start), mtu);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* settings.h - every ROCIN_* variable that the provider obeys, read and checked in one
- * place. (ROCIN_LOG and the variables of rocind's client are read where they are used.)
+/* settings.h - the ROCIN_* variables of the provider, which are read and checked in one
+ *place. (ROCIN_LOG and the variables of rocind's client are read where they are used.)
  *
  *	ROCIN_NETDEVS		devices, see rn_netdev_discover()
  *	ROCIN_GSO		on | off: several packets per system call
@@ -23,8 +23,8 @@
  *				if net.core.rmem_max were so small
  *	ROCIN_TIMEOUT_SCALE	1..1000: factor on ACK timeouts and RNR timers
  *	ROCIN_TREE		generated tree in which port and GIDs are kept up to date
- *	ROCIN_WINDOW		START[:MIN[:MAX]], bytes with K or M: what may be under
- *				way to one destination
+ *	ROCIN_WINDOW		START[:MIN[:MAX]], bytes with K or M: unacknowledged
+ *				bytes towards one peer process
  */
 #ifndef RNP_SETTINGS_H
 #define RNP_SETTINGS_H
@@ -40,7 +40,7 @@ enum rnp_local {
 
 enum rnp_io {
 	RNP_IO_EPOLL,
-	RNP_IO_URING, /* where it can be had */
+	RNP_IO_URING, /* where the kernel allows it */
 };
 
 struct rnp_settings {
@@ -59,7 +59,7 @@ struct rnp_settings {
 	uint32_t rcvbuf; /* for SO_RCVBUF; 0: as much as is given */
 	uint32_t timeout_scale;
 	enum rn_cc_mode cc;
-	uint32_t cc_line; /* kbps; 0: not said */
+	uint32_t cc_line; /* kbps; 0: not set */
 	uint32_t window_start, window_min, window_max;
 };
 
@@ -75,11 +75,12 @@ struct rnp_settings {
 int rnp_settings_read(struct rnp_settings *s, char *err, size_t err_len);
 
 /* Fit the limits of struct rn_dev_cfg to a receive buffer of @rcvbuf bytes, as
- * getsockopt(SO_RCVBUF) tells it, and a path MTU. A single 4 KiB packet is charged twice
- * its size, so half of the buffer is what may be on its way. A super-packet is charged
- * its size, but up to a quarter of the buffer is given back late: what is sent in
- * super-packets may be eleven sixteenths. If it turns out that they are not, the loss
- * makes the window smaller; nothing like that watches over what READs ask for.
+ * getsockopt(SO_RCVBUF) returns it, and a path MTU. The kernel charges a single 4 KiB
+ * packet twice its size, so half of the buffer may be on its way in single packets. It
+ * charges a super-packet its size, but gives up to a quarter of the buffer back late: so
+ * eleven sixteenths may be on their way in super-packets. If packets come singly after
+ * all, a loss makes the window smaller. No loss does that for READ responses, so READs
+ * ask for no more than half.
  */
 struct rnp_budget {
 	uint32_t window_start, window_min, window_max;

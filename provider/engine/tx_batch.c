@@ -37,9 +37,8 @@ static void count_dropped(struct rnp_tx_batch *s, uint32_t packets)
 	__atomic_store_n(n, *n + packets, __ATOMIC_RELAXED);
 }
 
-/* The link has got a smaller MTU, or a router on the way has one: a path MTU that was
- * right when the QP was connected is not any more. One line is enough; the counter goes
- * on.
+/* The link has a smaller MTU now, or a router on the path has one, so the path MTU that
+ * the QP was connected with is too large. This is logged once, and always counted.
  */
 static void count_too_long(struct rnp_tx_batch *s, uint32_t packets)
 {
@@ -66,7 +65,7 @@ static inline uint64_t flow_word(const struct rn_flow *f, size_t at)
 	return w;
 }
 
-/* Word by word: this is asked for each packet. */
+/* Compared by words, as this is done for each packet. */
 static bool same_flow(const struct rn_flow *a, const struct rn_flow *b)
 {
 	return flow_word(a, 0) == flow_word(b, 0) && flow_word(a, 8) == flow_word(b, 8) &&
@@ -75,7 +74,7 @@ static bool same_flow(const struct rn_flow *a, const struct rn_flow *b)
 	       flow_word(a, 32) == flow_word(b, 32);
 }
 
-/* Index of the socket that this source address stands for; RN_GID_MAX: none any more. */
+/* Index of the GID that is the source address; RN_GID_MAX: the address was removed. */
 static uint32_t find_sgid(const struct rnp_tx_batch *s, const struct rn_flow *flow)
 {
 	uint32_t i = 0;
@@ -85,7 +84,7 @@ static uint32_t find_sgid(const struct rnp_tx_batch *s, const struct rn_flow *fl
 	return i;
 }
 
-/* Label the packet that was built. False if it has no way out. */
+/* Label the packet that was built. False if its source address was removed. */
 static bool make_label(struct rnp_tx_batch *s)
 {
 	const struct rn_tx *tx = &s->next_tx;
@@ -104,7 +103,8 @@ static bool make_label(struct rnp_tx_batch *s)
 	return label->sgid_index < RN_GID_MAX;
 }
 
-/* Where the next packet is built: behind the open super-packet, which may take it up. */
+/* Where the next packet is built: behind the open super-packet, which it may become a
+ * part of. */
 static uint8_t *tail(struct rnp_tx_batch *s)
 {
 	return s->buf + s->start + s->len;
@@ -115,8 +115,8 @@ static bool same_label(const struct rnp_label *a, const struct rnp_label *b)
 	return a->dest_slot == b->dest_slot && same_flow(&a->flow, &b->flow);
 }
 
-/* Build one packet at @where, which is not behind the open super-packet only if that is
- * empty. False if the core has none.
+/* Build one packet at @where, which is behind the open super-packet unless that is empty.
+ * False if the core has none.
  */
 static bool build_at(struct rnp_tx_batch *s, uint8_t *where, rn_ns now, unsigned what)
 {
@@ -134,7 +134,7 @@ static bool build_at(struct rnp_tx_batch *s, uint8_t *where, rn_ns now, unsigned
 	return true;
 }
 
-/* What has been committed goes before whatever takes another way. */
+/* Packets that were built in place become visible before others leave. */
 static void publish_placed(struct rnp_tx_batch *s, const struct rn_net *net)
 {
 	if (s->is_placed)
@@ -142,9 +142,10 @@ static void publish_placed(struct rnp_tx_batch *s, const struct rn_net *net)
 	s->is_placed = false;
 }
 
-/* Build packets on the wire itself, as long as they go where the last ones went. What
- * turns out to go elsewhere is left behind the empty super-packet. Return: 0 (the core
- * has nothing more), 1 (@max packets) or -EAGAIN (the rest is not for this way).
+/* Build packets in the memory of the wire, as long as they have the label of the last
+ * ones. The first packet with another label is moved behind the empty super-packet.
+ * Return: 0 (the core has no more packets), 1 (@max packets) or -EAGAIN (the others
+ * cannot be built in place).
  */
 static int build_in_place(struct rnp_tx_batch *s, const struct rn_net *net, rn_ns now,
 			  unsigned what, unsigned max)
@@ -219,7 +220,7 @@ static void begin_super(struct rnp_tx_batch *s, const struct rn_net *net)
 	choose_tx_socket(s, net);
 }
 
-/* Sign the packet for its place and take it up. */
+/* Add the ICRC, which depends on the place in the super-packet, and append the packet. */
 static void append_packet(struct rnp_tx_batch *s, const struct rn_net *net)
 {
 	uint16_t ip_id = rn_super_ip_id(&s->tx_socket, net->gso, s->count);
@@ -259,7 +260,7 @@ static int send_open(struct rnp_tx_batch *s, const struct rn_net *net)
 		count_too_long(s, s->count);
 	else if (err)
 		count_dropped(s, s->count);
-	/* A packet behind it stays where it is. */
+	/* A packet behind the super-packet stays where it is. */
 	s->start = s->next_len > 0 ? s->start + s->len : 0;
 	s->len = s->count = 0;
 	return 0;

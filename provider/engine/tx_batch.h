@@ -15,10 +15,10 @@
 enum {
 	RNP_TX_BATCH_BYTES = 2 * RN_SUPER_BYTES + 2 * RN_PACKET_MAX,
 	RNP_TX_BATCH_PAGE = 4096,
-	/* Where in a page the first packet begins. What the program sends often begins
-	 * where a page does, and a load waits for an older store that has the same offset
-	 * in its page: with this one such a store is three quarters of a page back. And
-	 * behind a BTH the payload is aligned to 16.
+	/* Offset of the first packet in its page. Buffers of programs often begin at a
+	 * page, and a load waits for an older store with the same offset in its page.
+	 * With this offset such a store is three quarters of a page back, and the payload
+	 * behind a BTH is aligned to 16.
 	 */
 	RNP_TX_BATCH_OFFSET = 3072 + 4,
 };
@@ -39,18 +39,20 @@ struct rnp_tx_batch {
 	struct rnp_label label; /* of the open super-packet */
 	uint32_t start;		/* of it in buf */
 	uint32_t len, seg_len, count;
-	bool closed; /* its last packet is shorter, or it is alone: no more may follow */
+	bool closed; /* no more packets may follow: the last one is shorter, or @alone */
 	bool alone;  /* to a multicast group: no super-packets */
 
-	bool is_run; /* the last packets went the same way, so the next one may as well */
-	bool is_placed; /* packets built on the wire itself wait to be let go */
+	bool is_run;	/* the last packets had one label, so the next may have it, too */
+	bool is_placed; /* packets built in the wire's memory are not visible yet */
 
-	struct rnp_label next; /* of the packet behind it, which did not fit */
+	struct rnp_label next; /* of the packet behind the super-packet */
 	uint32_t next_len;     /* 0: there is none */
-	bool next_joins;       /* it goes where the open super-packet goes */
+	bool next_joins;       /* @next equals @label */
 	struct rn_tx next_tx;
 
-	/* Where the open super-packet leaves, and its flow with the port of that. */
+	/* The connected socket of the open super-packet, and its flow with the source
+	 * port of that socket.
+	 */
 	struct rn_tx_socket tx_socket;
 	struct rn_flow flow;
 

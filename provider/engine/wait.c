@@ -23,7 +23,7 @@ enum {
 	CANCEL = 1 << 16,	    /* in the tag: the end of a cancellation */
 };
 
-/* ------------------------------------------------------------------------- the set */
+/* --------------------------------------------------------------------- sources */
 static struct rnp_wait_source *find_source(struct rnp_wait *w, int fd)
 {
 	for (unsigned i = 0; fd >= 0 && i < RNP_WAIT_MAX; i++)
@@ -69,9 +69,10 @@ static void fall_back(struct rnp_wait *w, int rc)
 }
 
 /* -------------------------------------------------------------------- by io_uring */
-/* For each descriptor that is on there is one request to poll it, which ends when it is
- * readable. All that have ended are made anew by the same system call that waits for the
- * next, and look at their descriptor at once: none is overlooked.
+/* For each descriptor that is on there is one request to poll it, which ends when the
+ * descriptor is readable. Requests that have ended are made anew by the system call that
+ * waits for the next. A new request looks at its descriptor at once, so no packet is
+ * overlooked.
  *
  * The timer stays a timerfd, which any thread can set; a timeout of io_uring could be
  * moved by the sleeping thread alone.
@@ -88,12 +89,13 @@ static void uring_changed(struct rnp_wait *w)
 	if (!w->is_asleep || w->is_woken)
 		return;
 	w->is_woken = true;
-	/* It may be awake already. */
+	/* The thread may be awake already. */
 	if (rn_own_fd_is_there(w->wake_fd))
 		(void)eventfd_write(w->wake_fd, 1);
 }
 
-/* What the set asks for and is not under way. There is room: each sleep submits all. */
+/* Make the requests that are wanted and not under way. There is room, as each sleep
+ * submits all. */
 static void make_requests(struct rnp_wait *w)
 {
 	for (unsigned i = 0; i < RNP_WAIT_MAX; i++) {
@@ -108,7 +110,7 @@ static void make_requests(struct rnp_wait *w)
 	}
 }
 
-/* Return: bit of its tag, or 0; or -errno in @rc. */
+/* A request has ended. Return: the bit of its tag, or 0; or -errno in @rc. */
 static uint32_t end_request(struct rnp_wait *w, uint64_t idx, int result, int *rc)
 {
 	struct rnp_wait_source *s = &w->source[idx];
@@ -125,8 +127,9 @@ static uint32_t end_request(struct rnp_wait *w, uint64_t idx, int result, int *r
 	return s->on ? 1u << s->tag : 0;
 }
 
-/* The kernel found no request to cancel, as it was just being woken up. If it was woken
- * for nothing, as another thread has read the packet, it waits on.
+/* The kernel found no request to cancel, as the request was just being woken up. If
+ * another thread has read the packet meanwhile, the request waits on, and must be
+ * cancelled again.
  */
 static void cancel_again(struct rnp_wait *w, uint64_t idx)
 {
@@ -348,7 +351,9 @@ bool rnp_background_listen(struct rnp_engine *e, bool on)
 {
 	if (switch_all(e, on) == 0)
 		return true;
-	/* Some alone would wake the thread for what is not its turn. */
+	/* All or none: a socket that is on would wake this thread during the program's
+	 * lease.
+	 */
 	switch_all(e, false);
 	return false;
 }
@@ -365,7 +370,7 @@ void rnp_background_remove(struct rnp_engine *e, int fd)
 
 void rnp_background_set_timer(struct rnp_engine *e, rn_ns at)
 {
-	/* A time of 0 would disarm it. */
+	/* @at is not 0, which would disarm the timer. */
 	struct itimerspec its = { .it_value = { .tv_sec = at / 1000000000,
 						.tv_nsec = at % 1000000000 } };
 
@@ -380,16 +385,16 @@ void rnp_background_wake(struct rnp_engine *e)
 
 	if (e->wake_fd < 0 || !rn_own_fd_is_there(e->wake_fd))
 		return;
-	/* It may be awake already. */
+	/* The thread may be awake already. */
 	(void)!write(e->wake_fd, &one, sizeof(one));
 }
 
 /* ---------------------------------------------- programs of a real-time class */
-/* Who spins there keeps its processor from everybody below, and from its equals for a
- * tenth of a second or for ever. A network card needs no processor; the background thread
- * does, to receive what such a program waits for. So it gets a priority above those of
- * the program's threads. It sleeps unless there is something to do, and then runs for
- * microseconds.
+/* A real-time thread that spins keeps its processor from all threads below it, and from
+ * threads of the same priority for a tenth of a second or for ever. A network card needs
+ * no processor, but the background thread does, to receive the packets that such a
+ * program waits for. So it gets a priority above those of the program's threads. It
+ * sleeps unless there is something to do, and then runs for microseconds.
  */
 static void tell_priority(struct rnp_engine *e, uint32_t what)
 {
@@ -421,7 +426,7 @@ void rnp_background_outrank(struct rnp_engine *e)
 		return;
 	if (param.sched_priority < most)
 		param.sched_priority++;
-	/* What was refused is not asked for again. */
+	/* A priority that was refused is not asked for again. */
 	if (param.sched_priority <= e->realtime)
 		return;
 	e->realtime = param.sched_priority;

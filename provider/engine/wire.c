@@ -37,7 +37,7 @@ static int add_tap(struct rnp_wire *w, const struct rnp_settings *set, char *err
 	return 0;
 }
 
-/* Where packets leave and come in. */
+/* The back end at the end of the chain. */
 static struct rn_net *base_net(const struct rnp_wire *w)
 {
 	return w->local ? rn_local_net(w->local) : rn_udp_net(w->udp);
@@ -52,7 +52,8 @@ static int add_local(struct rnp_wire *w, const struct rn_local_cfg *local)
 	return w->local ? 0 : -ENOMEM;
 }
 
-/* rocind gives as much as it can; one may want to know how it is with less. */
+/* rocind gives its sockets the largest receive buffer; ROCIN_RCVBUF is for trying smaller
+ * ones. */
 void rnp_limit_socket(const struct rnp_engine *e, int fd)
 {
 	int size = (int)e->set.rcvbuf;
@@ -61,7 +62,8 @@ void rnp_limit_socket(const struct rnp_engine *e, int fd)
 		setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
 }
 
-/* Who looks at packets on their way sees what they would be on a network. */
+/* With a capture or faults in front, packets on a local wire have an ICRC, as on a
+ * network. */
 static void update_local_icrc(struct rnp_wire *w)
 {
 	if (w->local)
@@ -90,7 +92,7 @@ int rnp_wire_open(struct rnp_wire *w, const struct rn_udp_cfg *cfg,
 	return rc;
 }
 
-/* What faults are put in front of. */
+/* The back end that faults are put in front of. */
 static struct rn_net *under_fault(const struct rnp_wire *w)
 {
 	if (w->capture)
@@ -98,7 +100,7 @@ static struct rn_net *under_fault(const struct rnp_wire *w)
 	return w->tap ? rn_tap_net(w->tap) : base_net(w);
 }
 
-/* What is under the faults has changed. */
+/* Builds the chain anew after a change below the faults. */
 static void rebuild_chain(struct rnp_wire *w)
 {
 	w->net = under_fault(w);
@@ -217,7 +219,7 @@ uint32_t rnp_port_mtu(const struct rn_netdev *dev)
 	if (ioctl(fd, SIOCGIFMTU, &req) == 0)
 		now = rn_netdev_path_mtu((uint32_t)req.ifr_mtu);
 	rn_fd_close(fd);
-	if (now == 0) /* no path MTU is as small as that */
+	if (now == 0) /* smaller than any path MTU */
 		now = 256;
 	return now < mtu ? now : mtu;
 }
@@ -235,7 +237,8 @@ void rnp_path_mtu_close(struct rnp_path_mtu *p)
 		close_path(&p->path[i].fd);
 }
 
-/* Bound, since the route may depend on it. Return: 0: none can be had. */
+/* A socket bound to @src, since the route may depend on the source. Return: 0 if there is
+ * none. */
 static int open_path(const struct rn_gid *src, uint32_t ifindex)
 {
 	int fd = rn_fd_own(socket(rn_gid_is_ipv4(src) ? AF_INET : AF_INET6,
@@ -248,7 +251,7 @@ static int open_path(const struct rn_gid *src, uint32_t ifindex)
 	return fd > 0 ? fd : 0;
 }
 
-/* MTU of the path to an address, IP header included; 0: nobody knows. */
+/* The MTU of the path to an address, IP header included; 0: not known. */
 static uint32_t query_path_mtu(int fd, const struct rn_gid *dst, uint32_t ifindex)
 {
 	bool ipv4 = rn_gid_is_ipv4(dst);
@@ -256,7 +259,7 @@ static uint32_t query_path_mtu(int fd, const struct rn_gid *dst, uint32_t ifinde
 	socklen_t len = rn_gid_sockaddr_on(&a, dst, RN_ROCE_PORT, ifindex);
 	int mtu = 0;
 
-	/* Which looks for the route again; what it found before may be gone. */
+	/* connect() looks the route up again, as the former one may be gone. */
 	if (connect(fd, &a.sa, len) < 0)
 		return 0;
 	len = sizeof(mtu);
@@ -279,7 +282,8 @@ static uint32_t find_path_mtu(struct rnp_path_mtu *p, const struct rn_netdev *de
 	if (!*fd)
 		*fd = open_path(src, dev->ifindex);
 	mtu = *fd ? query_path_mtu(*fd, &av->dgid, dev->ifindex) : 0;
-	/* Perhaps the address was away meanwhile, or somebody has closed it. */
+	/* The address may have been removed meanwhile, or the program has closed the
+	 * socket. */
 	if (!mtu)
 		close_path(fd);
 	return mtu;
@@ -303,7 +307,7 @@ bool rnp_path_carries(struct rnp_path_mtu *p, const struct rn_netdev *dev,
 
 /* ---------------------------------------------------------------- the ICMP probe */
 enum {
-	PAUSE_MS = 1000, /* hosts limit the rate of what they say by ICMP */
+	PAUSE_MS = 1000, /* between probes, as hosts limit the rate of ICMP messages */
 };
 
 void rnp_icmp_probe_init(struct rnp_icmp_probe *k)
@@ -318,7 +322,7 @@ void rnp_icmp_probe_end(struct rnp_icmp_probe *k)
 	k->fd = -1;
 }
 
-/* Once for each peer, unless there are several in turn. */
+/* Counts a refusal, and logs it once for each peer, unless several peers alternate. */
 static void log_refusal(struct rnp_engine *e, int err)
 {
 	struct rnp_icmp_probe *k = &e->icmp_probe;

@@ -19,7 +19,7 @@ enum {
 	PROTO_UDP = 17,
 };
 
-/* What has been read of a rule. */
+/* The parts of a rule that have been read so far. */
 struct reading {
 	struct rnp_rule *rule;
 	struct ibv_counters *counters;
@@ -226,7 +226,7 @@ static unsigned be16_of(const uint8_t p[2])
 	return (unsigned)p[0] << 8 | p[1];
 }
 
-/* Could a frame have all of it? A rule that can match nothing is a mistake. */
+/* Can a frame match? A rule that no frame can match is a mistake. */
 static bool is_possible(const struct rnp_flow_match *m)
 {
 	bool tcp = m->layers & RNP_LAYER_TCP, udp = m->layers & RNP_LAYER_UDP;
@@ -263,7 +263,7 @@ static int read_kind(const struct ibv_flow_attr *attr, struct rnp_rule *rule)
 	default:
 		return -EINVAL;
 	}
-	/* Nobody is behind a default, and a sniffer never stops anything. */
+	/* No rule comes after a default, and a sniffer lets every frame pass anyway. */
 	return attr->num_of_specs || rule->dont_trap ? -EINVAL : 0;
 }
 

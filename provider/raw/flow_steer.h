@@ -8,9 +8,10 @@
  *	multicast defaults	a frame to a group address
  *	defaults		whatever is left
  *
- * It ends in the first stage in which a rule matches, unless all that match there let it
- * pass (dont_trap). Every QP with a matching rule of that stage gets it, each QP once; if
- * one of the rules drops, none does. A QP that spreads frames hands it to one queue.
+ * A frame ends in the first stage in which a rule matches, unless all matching rules
+ *there let it pass (dont_trap). Every QP with a matching rule of that stage gets the
+ *frame, each QP once; if one of the rules drops it, none does. A QP with RSS hands the
+ *frame to one queue.
  *
  * Threads: nothing here locks; guarded by the engine lock.
  */
@@ -34,15 +35,15 @@ struct rnp_tally {
 	uint64_t frames, bytes;
 };
 
-/* Filled in by the caller before rnp_steer_add(), whose memory it stays. */
+/* The caller fills it in before rnp_steer_add(), and owns its memory. */
 struct rnp_rule {
 	enum rnp_rule_kind kind;
 	uint16_t priority; /* of a normal rule */
 	bool drop, dont_trap;
 	uint32_t tag;		     /* handed to deliver */
 	struct rnp_flow_match match; /* of a normal rule */
-	void *qp;		     /* who gets the frame */
-	const struct rnp_rss *rss;   /* one of these instead, or NULL */
+	void *qp;		     /* the QP that gets the frame */
+	const struct rnp_rss *rss;   /* a queue of this table gets it instead; or NULL */
 	struct rnp_tally *tally;     /* or NULL */
 
 	TAILQ_ENTRY(rnp_rule) link;
@@ -62,7 +63,7 @@ bool rnp_steer_is_empty(const struct rnp_steer *s);
 typedef void rnp_deliver_fn(void *arg, void *qp, uint32_t tag);
 
 /**
- * rnp_steer_frame() - Find who gets a frame
+ * rnp_steer_frame() - Find the queue pairs that get a frame
  * @frame:	From the destination address on; any length
  * @deliver:	Called for each QP, or the queue that it has chosen; may not change the
  *		rules

@@ -37,10 +37,10 @@ struct rnp_raw {
 	struct rnp_steer steer;
 	unsigned qps;
 	int tx_fd, rx_fd;  /* -1: none */
-	bool is_loopback;  /* sent frames come back by themselves */
-	bool has_mark;	   /* of the senders, as far as we can tell from ourselves */
+	bool is_loopback;  /* frames that are sent are received, too */
+	bool has_mark;	   /* this process, and so likely others, can mark its frames */
 	uint32_t len_max;  /* bytes of the longest frame that the wire carries */
-	uint32_t overflow; /* frames that rx_fd had no room for, so far */
+	uint32_t overflow; /* frames so far that rx_fd had no room for */
 	uint32_t tx_len;   /* > 0: a frame in tx waits for room in the socket */
 	uint8_t tx[RN_FRAME_MAX];
 	uint8_t rx[TAG_LEN + RN_FRAME_MAX];
@@ -131,7 +131,7 @@ int rnp_raw_get(struct rnp_raw_link *l)
 	return 0;
 }
 
-/* More sockets than fit have never been seen at once; one too many is closed at once. */
+/* There are seldom several; a socket for which there is no room is closed at once. */
 static void retire(struct rnp_raw_link *l, int *fd)
 {
 	int *slot = l->retired.fd;
@@ -181,14 +181,14 @@ void rnp_raw_put(struct rnp_raw_link *l)
 }
 
 /* ----------------------------------------------------------------------------- rules */
-/* Of what this host sends only what a raw packet QP sends, and on lo not even that: it
- * arrives there.
+/* Of the frames that this host sends, take only those of raw packet QPs. On lo take none
+ * of them, as they arrive there, too.
  */
 static int set_filter(const struct rnp_raw *raw, int fd)
 {
 	const uint32_t type = (uint32_t)(SKF_AD_OFF + SKF_AD_PKTTYPE);
 	const uint32_t mark = (uint32_t)(SKF_AD_OFF + SKF_AD_MARK);
-	/* Where the mark could not be set, others could not either: take all of it. */
+	/* If this process cannot set the mark, others cannot either: take all frames. */
 	uint8_t unmarked = raw->has_mark || raw->is_loopback ? 1 : 0;
 	struct sock_filter code[] = {
 		BPF_STMT(BPF_LD | BPF_B | BPF_ABS, type),
@@ -273,7 +273,7 @@ static struct packet_mreq membership_of(const struct rnp_raw_link *l,
 	return req;
 }
 
-/* An interface that refuses has fewer frames for us, which is no reason to have none. */
+/* If the interface refuses, fewer frames come, and the rule still works for those. */
 static void change_membership(const struct rnp_raw_link *l, const struct rnp_rule *rule,
 			      int what)
 {

@@ -32,8 +32,8 @@ enum {
 	RNP_RAW_RETIRED_MAX = 8
 };
 
-/* Sockets that are not used any more; 0: none. The kernel takes tens of milliseconds to
- * close one, and nobody waits for that with the engine lock held.
+/* Sockets that are not used any more; 0: none. Closing a socket takes the kernel tens of
+ * milliseconds, so it is done without the engine lock.
  */
 struct rnp_raw_retired {
 	int fd[RNP_RAW_RETIRED_MAX];
@@ -44,7 +44,8 @@ struct rnp_raw_link {
 	struct rn_dev *dev;
 	const struct rn_netdev *netdev;
 	uint64_t *counter; /* statistics by enum rn_stat; other processes read them */
-	/* Wake the engine when there are frames on @fd: 0 or -errno; or no more. */
+	/* Begin to wake the engine when there are frames on @fd (0 or -errno), and end
+	 * it. */
 	int (*watch)(void *arg, int fd);
 	void (*unwatch)(void *arg, int fd);
 	void *arg;
