@@ -6,7 +6,7 @@
  * So each operation, whatever it returns, sets errno if it fails and keeps it if it
  * succeeds: here, where all of them pass. Functions that the program calls by pointers of
  * the extended objects (ibv_start_poll(), ibv_wr_complete()) call rnp_set_errno()
- * themselves.
+ * themselves, and so do verbs that post, for speed: if they succeed, errno may have changed.
  */
 #include "ops.h"
 
@@ -29,14 +29,6 @@ static int set_errno(int rc, int saved_errno)
 		const int saved_errno = errno;                \
                                                               \
 		return set_errno(rnp_##op args, saved_errno); \
-	}
-
-/* Calls of the data path: if they succeed, errno may have changed, as with other calls.
- */
-#define RETURNS_ERRNO_QUICKLY(op, params, args)      \
-	static int op_##op params                    \
-	{                                            \
-		return rnp_set_errno(rnp_##op args); \
 	}
 
 // NOLINTBEGIN(bugprone-macro-parentheses): a type has none
@@ -161,15 +153,6 @@ RETURNS_ERRNO(resize_cq,
 RETURNS_ERRNO(set_ece,
 	(struct ibv_qp *base, struct ibv_ece *ece),
 	(base, ece))
-RETURNS_ERRNO_QUICKLY(post_recv,
-	(struct ibv_qp *base, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr),
-	(base, wr, bad_wr))
-RETURNS_ERRNO_QUICKLY(post_send,
-	(struct ibv_qp *base, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr),
-	(base, wr, bad_wr))
-RETURNS_ERRNO_QUICKLY(post_srq_recv,
-	(struct ibv_srq *base, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr),
-	(base, wr, bad_wr))
 RETURNS_ERRNO(req_notify_cq,
 	(struct ibv_cq *base, int solicited_only),
 	(base, solicited_only))
@@ -251,6 +234,7 @@ RETURNS_POINTER(struct ibv_mr, reg_mr,
 
 /* Those not here keep the library's dummies, which answer EOPNOTSUPP. */
 #define OP(name) { RNP_OP_##name, (void (*)(void))op_##name }
+#define QUICK(name) { RNP_OP_##name, (void (*)(void))rnp_##name }
 /* Nothing of them is an errno: rnp_poll_cq() returns a negative one, and sets it. */
 #define PLAIN(name) { RNP_OP_##name, (void (*)(void))rnp_##name }
 static const struct rnp_abi_op ops[] = {
@@ -307,9 +291,9 @@ static const struct rnp_abi_op ops[] = {
 	OP(modify_wq),
 	OP(open_qp),
 	OP(open_xrcd),
-	OP(post_recv),
-	OP(post_send),
-	OP(post_srq_recv),
+	QUICK(post_recv),
+	QUICK(post_send),
+	QUICK(post_srq_recv),
 	OP(query_device_ex),
 	OP(query_ece),
 	OP(query_port),
@@ -455,7 +439,7 @@ static int inject_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr,
 	int error = injected_error(qp->context, CALL_POST_SEND);
 
 	if (!error)
-		return op_post_send(qp, wr, bad_wr);
+		return rnp_post_send(qp, wr, bad_wr);
 	*bad_wr = wr;
 	return error;
 }
@@ -466,7 +450,7 @@ static int inject_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr,
 	int error = injected_error(qp->context, CALL_POST_RECV);
 
 	if (!error)
-		return op_post_recv(qp, wr, bad_wr);
+		return rnp_post_recv(qp, wr, bad_wr);
 	*bad_wr = wr;
 	return error;
 }
@@ -477,7 +461,7 @@ static int inject_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr,
 	int error = injected_error(srq->context, CALL_POST_SRQ_RECV);
 
 	if (!error)
-		return op_post_srq_recv(srq, wr, bad_wr);
+		return rnp_post_srq_recv(srq, wr, bad_wr);
 	*bad_wr = wr;
 	return error;
 }

@@ -113,7 +113,7 @@ static void note_polls_on(struct rnp_replies *r)
  */
 static bool has_no_reply(struct rnp_facts f)
 {
-	return !f.owes_acks || f.is_amid_message;
+	return !f.has_acks_due || f.is_amid_message;
 }
 
 /* Is the post acknowledged that the program polled for, so that it will look at memory
@@ -170,11 +170,11 @@ bool rnp_policy_acks_leave(const struct rnp_policy *p, rn_ns now, enum rnp_acks 
 	       (expects_reply ? RNP_ACK_EVERY_ANSWERED : RNP_ACK_EVERY);
 }
 
-unsigned rnp_policy_limit_acks(struct rnp_policy *p, rn_ns now, bool owes_acks)
+unsigned rnp_policy_limit_acks(struct rnp_policy *p, rn_ns now, bool has_acks_due)
 {
 	rn_ns at;
 
-	if (p->turn != RNP_ARMED || !owes_acks) {
+	if (p->turn != RNP_ARMED || !has_acks_due) {
 		p->acks.since = 0;
 		return 0;
 	}
@@ -318,7 +318,7 @@ static uint32_t streak_needed(const struct rnp_policy *p)
 static unsigned polled_with_sockets_on(struct rnp_policy *p, rn_ns now,
 				       struct rnp_facts f, rn_ns deadline)
 {
-	unsigned todo = rnp_policy_limit_acks(p, now, f.owes_acks);
+	unsigned todo = rnp_policy_limit_acks(p, now, f.has_acks_due);
 
 	if (may_lease_early(p))
 		return todo | take_early_lease(p, now);
@@ -338,7 +338,7 @@ unsigned rnp_policy_polled(struct rnp_policy *p, rn_ns now, struct rnp_facts f,
 		p->polling.last = now;
 		if (p->turn == RNP_LEASED)
 			return RNP_GIVE_SOCKETS | RNP_HOLD_ACKS;
-		todo = rnp_policy_limit_acks(p, now, f.owes_acks);
+		todo = rnp_policy_limit_acks(p, now, f.has_acks_due);
 		return todo | rnp_policy_deadline(p, deadline);
 	}
 	if (now - p->polling.last > p->times.lease / 4)
@@ -413,7 +413,7 @@ void rnp_policy_posted(struct rnp_policy *p, rn_ns now, const struct rn_qp *qp,
 	r->asked = f.is_asked_unacked ? qp : NULL;
 	r->asked_at = now;
 	note_what_came(r, counts);
-	if (!f.owes_acks)
+	if (!f.has_acks_due)
 		p->acks.since = 0;
 }
 

@@ -352,7 +352,7 @@ struct rnp_policy {
  * registers. Each event says which fields it reads.
  */
 struct rnp_facts {
-	bool owes_acks;	       /* there are ACKs to send */
+	bool has_acks_due;     /* there are ACKs to send */
 	bool is_amid_message;  /* the last packet was not the end of its message */
 	bool is_asked_unacked; /* replies.asked waits for an acknowledgement */
 };
@@ -370,7 +370,7 @@ enum rnp_acks rnp_policy_poll(struct rnp_policy *p);
  * this event renews it, so no packet is left for the background thread when a lease
  * begins.
  * @deadline: the next time at which a step is needed, or RN_NEVER; it counts while the
- * sockets are on. Reads is_asked_unacked, and if rnp_policy_wants_acks() owes_acks and
+ * sockets are on. Reads is_asked_unacked, and if rnp_policy_wants_acks() has_acks_due and
  * is_amid_message.
  */
 unsigned rnp_policy_polled(struct rnp_policy *p, rn_ns now, struct rnp_facts f,
@@ -397,7 +397,7 @@ struct rnp_post {
 unsigned rnp_policy_post(struct rnp_policy *p, rn_ns now, const struct rnp_post *post);
 
 /* Requests were posted to @qp and not held, and the loop has transmitted. Reads
- * owes_acks, and is_asked_unacked, which is about @qp.
+ * has_acks_due, and is_asked_unacked, which is about @qp.
  */
 void rnp_policy_posted(struct rnp_policy *p, rn_ns now, const struct rn_qp *qp,
 		       struct rnp_facts f, struct rnp_counts counts);
@@ -418,7 +418,7 @@ bool rnp_policy_acks_leave(const struct rnp_policy *p, rn_ns now, enum rnp_acks 
 unsigned rnp_policy_deadline(struct rnp_policy *p, rn_ns at);
 
 /* After receiving with the sockets on: sets the timer so that held ACKs leave in time. */
-unsigned rnp_policy_limit_acks(struct rnp_policy *p, rn_ns now, bool owes_acks);
+unsigned rnp_policy_limit_acks(struct rnp_policy *p, rn_ns now, bool has_acks_due);
 
 /* What becomes of ACKs when a thread receives that does not poll. */
 enum rnp_acks rnp_policy_acks(const struct rnp_policy *p);

@@ -64,11 +64,6 @@ rn_ns rnp_engine_now(void)
 	return (rn_ns)ts.tv_sec * 1000000000 + ts.tv_nsec;
 }
 
-static void tell_core_time(struct rnp_engine *e, rn_ns now)
-{
-	e->clock.now = now;
-}
-
 /* At most two microseconds ago, and not before what the core was told; tells it. */
 static rn_ns nearly_now(struct rnp_engine *e)
 {
@@ -80,7 +75,7 @@ static rn_ns nearly_now(struct rnp_engine *e)
 		return e->clock.now;
 	e->clock.ticks = ticks;
 #endif
-	tell_core_time(e, rnp_engine_now());
+	e->clock.now = rnp_engine_now();
 	return e->clock.now;
 }
 
@@ -93,7 +88,7 @@ rn_ns rnp_engine_send_time(struct rnp_engine *e, const struct rn_qp *qp)
 {
 	if (rn_qp_state(qp) == RN_QPS_RTS)
 		return nearly_now(e);
-	tell_core_time(e, rnp_engine_now());
+	e->clock.now = rnp_engine_now();
 	return e->clock.now;
 }
 
@@ -228,7 +223,7 @@ static int send_packets(struct rnp_engine *e, rn_ns now, unsigned what, bool gat
 /* Transmit without receiving. @gather: leave the last super-packet open for more. */
 static void transmit(struct rnp_engine *e, rn_ns now, unsigned what, bool gather)
 {
-	tell_core_time(e, now);
+	e->clock.now = now;
 	if (!e->wire.net)
 		return;
 	e->is_blocked = send_packets(e, now, what, gather) != 0;
@@ -292,7 +287,7 @@ unsigned rnp_engine_step(struct rnp_engine *e, rn_ns now, unsigned drain,
 	unsigned found, what = RN_TX_WORK;
 	bool dry;
 
-	tell_core_time(e, now);
+	e->clock.now = now;
 	if (!e->wire.net) {
 		rnp_engine_take_events(e);
 		return 0;
@@ -353,7 +348,7 @@ static rn_ns cpu_time(clockid_t clock)
 	return (rn_ns)ts.tv_sec * 1000000000 + ts.tv_nsec;
 }
 
-static bool owes_acks(const struct rnp_engine *e)
+static bool has_acks_due(const struct rnp_engine *e)
 {
 	return rnp_has_sockets(e) && rn_dev_acks_due(e->dev);
 }
@@ -404,7 +399,7 @@ void rnp_progress_deadline(struct rnp_engine *e, rn_ns now)
 
 static void limit_acks(struct rnp_engine *e, rn_ns now)
 {
-	perform(e, rnp_policy_limit_acks(&e->policy, now, owes_acks(e)));
+	perform(e, rnp_policy_limit_acks(&e->policy, now, has_acks_due(e)));
 }
 
 /* Received packets may wait for memory while the program does not poll, so the accesses
@@ -481,7 +476,7 @@ static void after_poll(struct rnp_engine *e, rn_ns now)
 	unsigned todo;
 
 	if (rnp_policy_wants_acks(p, f.is_asked_unacked)) {
-		f.owes_acks = owes_acks(e);
+		f.has_acks_due = has_acks_due(e);
 		f.is_amid_message = rn_dev_is_amid_message(e->dev);
 	}
 	if (p->turn == RNP_ARMED)
@@ -557,7 +552,7 @@ void rnp_engine_posted(struct rnp_engine *e, struct rn_qp *qp,
 	transmit(e, posted->now, RN_TX_WORK | (todo & RNP_ACK_ALONG ? RN_TX_ALONG : 0),
 		 todo & RNP_GATHER);
 	rnp_policy_posted(&e->policy, posted->now, qp,
-			  (struct rnp_facts){ .owes_acks = owes_acks(e),
+			  (struct rnp_facts){ .has_acks_due = has_acks_due(e),
 					      .is_asked_unacked = rn_qp_unacked(qp) },
 			  (struct rnp_counts){ .requests = rn_dev_requests(e->dev),
 					       .receives = rn_dev_received(e->dev) });

@@ -268,7 +268,7 @@ int rnp_post_send(struct ibv_qp *base, struct ibv_send_wr *wr,
 
 	if (rnp_is_fork_child(qp->ctx)) {
 		*bad_wr = wr;
-		return EIO;
+		return rnp_set_errno(EIO);
 	}
 	disabled = lock_to_post(e, &cancel);
 	rnp_pcie_doorbell(rnp_engine_pcie(e));
@@ -285,7 +285,7 @@ int rnp_post_send(struct ibv_qp *base, struct ibv_send_wr *wr,
 	/* Requests before the bad one have been posted. */
 	rnp_engine_posted(e, qp->core, &posted);
 	unlock_posted(e, disabled, cancel);
-	return -rc;
+	return rnp_set_errno(-rc);
 }
 
 static void kick_uncancelled(struct rnp_engine *e)
@@ -319,7 +319,7 @@ int rnp_post_recv(struct ibv_qp *base, struct ibv_recv_wr *wr,
 
 	if (rnp_is_fork_child(qp->ctx)) {
 		*bad_wr = wr;
-		return EIO;
+		return rnp_set_errno(EIO);
 	}
 	disabled = lock_to_post(e, &cancel);
 	rnp_pcie_doorbell(rnp_engine_pcie(e));
@@ -341,7 +341,7 @@ int rnp_post_recv(struct ibv_qp *base, struct ibv_recv_wr *wr,
 	if (rn_qp_state(qp->core) == RN_QPS_ERR || rnp_engine_sends_credits(e))
 		kick_uncancelled(e);
 	unlock_posted(e, disabled, cancel);
-	return -rc;
+	return rnp_set_errno(-rc);
 }
 
 int rnp_post_srq_recv(struct ibv_srq *base, struct ibv_recv_wr *wr,
@@ -353,7 +353,7 @@ int rnp_post_srq_recv(struct ibv_srq *base, struct ibv_recv_wr *wr,
 
 	if (rnp_is_fork_child(srq->ctx)) {
 		*bad_wr = wr;
-		return EIO;
+		return rnp_set_errno(EIO);
 	}
 	cancel = rnp_lock_engine(e);
 	rnp_pcie_doorbell(rnp_engine_pcie(e));
@@ -367,7 +367,7 @@ int rnp_post_srq_recv(struct ibv_srq *base, struct ibv_recv_wr *wr,
 		}
 	}
 	rnp_unlock_engine(e, cancel);
-	return -rc;
+	return rnp_set_errno(-rc);
 }
 
 /* ----------------------------------------------------------------- ibv_bind_mw() */

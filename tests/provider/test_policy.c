@@ -101,7 +101,7 @@ static struct world {
 	unsigned wakes, wakes_now; /* all, and since time has moved */
 
 	/* The core. */
-	bool owes_acks, is_amid;
+	bool has_acks_due, is_amid;
 	rn_ns owed_since, armed_since;
 	uint32_t requests, received, completions;
 	unsigned unacked; /* requests */
@@ -229,7 +229,7 @@ static void pass(rn_ns duration, bool computes)
 /* ----------------------------------------------------------------------- the core */
 static struct rnp_facts facts(void)
 {
-	return (struct rnp_facts){ .owes_acks = w.owes_acks,
+	return (struct rnp_facts){ .has_acks_due = w.has_acks_due,
 				   .is_amid_message = w.is_amid,
 				   .is_asked_unacked = w.unacked > 0 };
 }
@@ -266,9 +266,9 @@ static void take(const struct packet *packet)
 		w.received++;
 		w.completions++;
 	}
-	if (!w.owes_acks)
+	if (!w.has_acks_due)
 		w.owed_since = w.now;
-	w.owes_acks = true;
+	w.has_acks_due = true;
 }
 
 static void send_acks(void)
@@ -276,9 +276,9 @@ static void send_acks(void)
 	rn_ns armed = w.armed_since > w.owed_since ? w.armed_since : w.owed_since;
 
 	p->acks.packets = 0;
-	if (!w.owes_acks)
+	if (!w.has_acks_due)
 		return;
-	w.owes_acks = false;
+	w.has_acks_due = false;
 	check_wait(w.owed_since, CA_ACK_DELAY, "an ACK");
 	if (w.listens)
 		check_wait(armed, RNP_ACK_HOLD + longest_wake() + longest_yield() + CALLS,
@@ -339,7 +339,7 @@ static void perform(unsigned todo)
 
 static void limit_acks(void)
 {
-	perform(rnp_policy_limit_acks(p, w.now, w.owes_acks));
+	perform(rnp_policy_limit_acks(p, w.now, w.has_acks_due));
 }
 
 static unsigned serve_sockets(enum rnp_acks acks)
@@ -373,7 +373,7 @@ static void check(void)
 	}
 	assert_int_equal(w.kept + w.unsent, 0);
 	assert_true(w.ack_timer == RN_NEVER || (w.timer && w.timer <= w.ack_timer));
-	if (w.owes_acks && !w.is_running)
+	if (w.has_acks_due && !w.is_running)
 		assert_true(w.timer && w.timer <= p->acks.since + RNP_ACK_HOLD);
 }
 
@@ -639,7 +639,7 @@ static void check_rest(void)
 	assert_int_equal(p->turn, RNP_ARMED);
 	assert_true(w.listens);
 	assert_int_equal(w.head, w.tail);
-	assert_false(w.owes_acks);
+	assert_false(w.has_acks_due);
 	assert_int_equal(w.unacked + w.unsent + w.kept, 0);
 	wakes = w.wakes;
 	pass(RN_MSEC(3000), w.program.computes_after);

@@ -379,20 +379,20 @@ static void acks_are_held_for_a_while(void **state)
 	rn_ns since = now;
 
 	(void)state;
-	assert_int_equal(rnp_policy_limit_acks(p, now, core.owes_acks), 0);
-	core.owes_acks = true;
-	assert_int_equal(rnp_policy_limit_acks(p, now, core.owes_acks), RNP_SET_TIMER);
+	assert_int_equal(rnp_policy_limit_acks(p, now, core.has_acks_due), 0);
+	core.has_acks_due = true;
+	assert_int_equal(rnp_policy_limit_acks(p, now, core.has_acks_due), RNP_SET_TIMER);
 	assert_int_equal(p->timer_at, since + RNP_ACK_HOLD);
-	assert_int_equal(rnp_policy_limit_acks(p, now + 10, core.owes_acks), 0);
+	assert_int_equal(rnp_policy_limit_acks(p, now + 10, core.has_acks_due), 0);
 	p->timer_at = since + RNP_ACK_HOLD + 1;
-	assert_int_equal(rnp_policy_limit_acks(p, now + 10, core.owes_acks),
+	assert_int_equal(rnp_policy_limit_acks(p, now + 10, core.has_acks_due),
 			 RNP_SET_TIMER);
 	assert_int_equal(p->timer_at, since + RNP_ACK_HOLD);
 	p->timer_at = since + 5; /* somebody will look */
-	assert_int_equal(rnp_policy_limit_acks(p, now + 10, core.owes_acks), 0);
+	assert_int_equal(rnp_policy_limit_acks(p, now + 10, core.has_acks_due), 0);
 	assert_int_equal(p->timer_at, since + 5);
-	core.owes_acks = false;
-	assert_int_equal(rnp_policy_limit_acks(p, now + 10, core.owes_acks), 0);
+	core.has_acks_due = false;
+	assert_int_equal(rnp_policy_limit_acks(p, now + 10, core.has_acks_due), 0);
 	assert_int_equal(p->acks.since, 0);
 }
 
@@ -402,8 +402,8 @@ static void acks_that_have_waited_leave(void **state)
 	assert_int_equal(rnp_policy_woken(p, now), RNP_ACKS_NOW);
 	reply_often(RNP_REPLIES);
 	assert_int_equal(rnp_policy_woken(p, now), RNP_ACKS_HELD);
-	core.owes_acks = true;
-	rnp_policy_limit_acks(p, now, core.owes_acks);
+	core.has_acks_due = true;
+	rnp_policy_limit_acks(p, now, core.has_acks_due);
 	assert_int_equal(rnp_policy_woken(p, now + RNP_ACK_HOLD - 1), RNP_ACKS_HELD);
 	assert_int_equal(rnp_policy_woken(p, now + RNP_ACK_HOLD), RNP_ACKS_NOW);
 	/* It counts from anew. */
@@ -413,10 +413,10 @@ static void acks_that_have_waited_leave(void **state)
 static void a_lease_guards_acks_as_well(void **state)
 {
 	(void)state;
-	core.owes_acks = true;
-	rnp_policy_limit_acks(p, now, core.owes_acks);
+	core.has_acks_due = true;
+	rnp_policy_limit_acks(p, now, core.has_acks_due);
 	take();
-	assert_int_equal(rnp_policy_limit_acks(p, now, core.owes_acks), 0);
+	assert_int_equal(rnp_policy_limit_acks(p, now, core.has_acks_due), 0);
 	assert_int_equal(p->acks.since, 0);
 }
 
@@ -569,7 +569,7 @@ static void who_waits_for_an_acknowledgement_is_known(void **state)
 {
 	(void)state;
 	p->acks.since = now;
-	core.owes_acks = true;
+	core.has_acks_due = true;
 	posted(true);
 	assert_ptr_equal(p->replies.asked, qp);
 	assert_int_equal(p->replies.asked_at, now);
@@ -578,7 +578,7 @@ static void who_waits_for_an_acknowledgement_is_known(void **state)
 	assert_ptr_equal(p->replies.asked, qp);
 	rnp_policy_forget(p, qp);
 	assert_null(p->replies.asked);
-	core.owes_acks = false;
+	core.has_acks_due = false;
 	posted(false);
 	assert_null(p->replies.asked);
 	assert_int_equal(p->acks.since, 0);
@@ -688,7 +688,7 @@ static void who_has_something_to_reply_to_does_not_leave(void **state)
 	looks_at_memory();
 	poll_after(RN_USEC(1));
 	core.is_asked_unacked = false;
-	core.owes_acks = true;
+	core.has_acks_due = true;
 	assert_int_equal(poll_after(RN_USEC(1)), 0);
 	assert_int_equal(p->turn, RNP_LEASED);
 	p->replies.asked = qp;

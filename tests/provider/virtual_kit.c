@@ -109,7 +109,7 @@ struct rnp_facts virtual_facts(const struct kit_end *k)
 {
 	const struct rn_dev *dev = rnp_engine_dev(k->e);
 
-	return (struct rnp_facts){ .owes_acks = rn_dev_acks_due(dev),
+	return (struct rnp_facts){ .has_acks_due = rn_dev_acks_due(dev),
 				   .is_amid_message = rn_dev_is_amid_message(dev),
 				   .is_asked_unacked = rn_qp_unacked(k->qp) };
 }
