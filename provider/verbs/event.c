@@ -301,18 +301,16 @@ struct async_record {
 
 static_assert(sizeof(struct comp_record) == 8, "read by libibverbs");
 static_assert(sizeof(struct async_record) == 16, "read by libibverbs");
-static_assert((int)RN_EVENT_CQ_ERR == IBV_EVENT_CQ_ERR, "verbs numbers");
-static_assert((int)RN_EVENT_QP_FATAL == IBV_EVENT_QP_FATAL, "verbs numbers");
-static_assert((int)RN_EVENT_QP_REQ_ERR == IBV_EVENT_QP_REQ_ERR, "verbs numbers");
-static_assert((int)RN_EVENT_QP_ACCESS_ERR == IBV_EVENT_QP_ACCESS_ERR, "verbs numbers");
-static_assert((int)RN_EVENT_COMM_EST == IBV_EVENT_COMM_EST, "verbs numbers");
-static_assert((int)RN_EVENT_SQ_DRAINED == IBV_EVENT_SQ_DRAINED, "verbs numbers");
-static_assert((int)RN_EVENT_PATH_MIG == IBV_EVENT_PATH_MIG, "verbs numbers");
-static_assert((int)RN_EVENT_PATH_MIG_ERR == IBV_EVENT_PATH_MIG_ERR, "verbs numbers");
-static_assert((int)RN_EVENT_SRQ_LIMIT_REACHED == IBV_EVENT_SRQ_LIMIT_REACHED,
-	      "verbs numbers");
-static_assert((int)RN_EVENT_LAST_WQE_REACHED == IBV_EVENT_QP_LAST_WQE_REACHED,
-	      "verbs numbers");
+RNP_SAME(RN_EVENT_CQ_ERR, IBV_EVENT_CQ_ERR);
+RNP_SAME(RN_EVENT_QP_FATAL, IBV_EVENT_QP_FATAL);
+RNP_SAME(RN_EVENT_QP_REQ_ERR, IBV_EVENT_QP_REQ_ERR);
+RNP_SAME(RN_EVENT_QP_ACCESS_ERR, IBV_EVENT_QP_ACCESS_ERR);
+RNP_SAME(RN_EVENT_COMM_EST, IBV_EVENT_COMM_EST);
+RNP_SAME(RN_EVENT_SQ_DRAINED, IBV_EVENT_SQ_DRAINED);
+RNP_SAME(RN_EVENT_PATH_MIG, IBV_EVENT_PATH_MIG);
+RNP_SAME(RN_EVENT_PATH_MIG_ERR, IBV_EVENT_PATH_MIG_ERR);
+RNP_SAME(RN_EVENT_SRQ_LIMIT_REACHED, IBV_EVENT_SRQ_LIMIT_REACHED);
+RNP_SAME(RN_EVENT_LAST_WQE_REACHED, IBV_EVENT_QP_LAST_WQE_REACHED);
 
 /* -------------------------------------------------------------------------- channels */
 static struct rnp_channel *find_channel_locked(struct rnp_context *ctx,

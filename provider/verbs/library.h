@@ -9,8 +9,13 @@
 #ifndef RNP_LIBRARY_H
 #define RNP_LIBRARY_H
 
+#include <assert.h>
 #include <infiniband/verbs.h>
 #include <stdbool.h>
+
+/* The core has the numbers of verbs. */
+#define RNP_SAME(ours, theirs) \
+	static_assert((int)(ours) == (int)(theirs), "verbs numbers")
 
 struct rnp_context;
 

@@ -13,31 +13,29 @@
 #include "provider/engine/trace_points.h"
 
 /* -------------------------------------------- a send request in the form of the core */
-#define SAME(ours, theirs) static_assert((int)(ours) == (int)(theirs), "verbs numbers")
-
-SAME(RN_WR_RDMA_WRITE, IBV_WR_RDMA_WRITE);
-SAME(RN_WR_RDMA_WRITE_WITH_IMM, IBV_WR_RDMA_WRITE_WITH_IMM);
-SAME(RN_WR_SEND, IBV_WR_SEND);
-SAME(RN_WR_SEND_WITH_IMM, IBV_WR_SEND_WITH_IMM);
-SAME(RN_WR_RDMA_READ, IBV_WR_RDMA_READ);
-SAME(RN_WR_ATOMIC_CMP_AND_SWP, IBV_WR_ATOMIC_CMP_AND_SWP);
-SAME(RN_WR_ATOMIC_FETCH_AND_ADD, IBV_WR_ATOMIC_FETCH_AND_ADD);
-SAME(RN_WR_LOCAL_INV, IBV_WR_LOCAL_INV);
-SAME(RN_WR_BIND_MW, IBV_WR_BIND_MW);
-SAME(RN_WR_ATOMIC_WRITE, IBV_WR_ATOMIC_WRITE);
-SAME(RN_WR_FLUSH, RNP_WR_FLUSH);
-SAME(RN_WR_SEND_WITH_INV, IBV_WR_SEND_WITH_INV);
-SAME(RN_SEND_FENCE, IBV_SEND_FENCE);
-SAME(RN_SEND_SIGNALED, IBV_SEND_SIGNALED);
-SAME(RN_SEND_SOLICITED, IBV_SEND_SOLICITED);
-SAME(RN_SEND_INLINE, IBV_SEND_INLINE);
-SAME(RN_SEND_IP_CSUM, IBV_SEND_IP_CSUM);
+RNP_SAME(RN_WR_RDMA_WRITE, IBV_WR_RDMA_WRITE);
+RNP_SAME(RN_WR_RDMA_WRITE_WITH_IMM, IBV_WR_RDMA_WRITE_WITH_IMM);
+RNP_SAME(RN_WR_SEND, IBV_WR_SEND);
+RNP_SAME(RN_WR_SEND_WITH_IMM, IBV_WR_SEND_WITH_IMM);
+RNP_SAME(RN_WR_RDMA_READ, IBV_WR_RDMA_READ);
+RNP_SAME(RN_WR_ATOMIC_CMP_AND_SWP, IBV_WR_ATOMIC_CMP_AND_SWP);
+RNP_SAME(RN_WR_ATOMIC_FETCH_AND_ADD, IBV_WR_ATOMIC_FETCH_AND_ADD);
+RNP_SAME(RN_WR_LOCAL_INV, IBV_WR_LOCAL_INV);
+RNP_SAME(RN_WR_BIND_MW, IBV_WR_BIND_MW);
+RNP_SAME(RN_WR_ATOMIC_WRITE, IBV_WR_ATOMIC_WRITE);
+RNP_SAME(RN_WR_FLUSH, RNP_WR_FLUSH);
+RNP_SAME(RN_WR_SEND_WITH_INV, IBV_WR_SEND_WITH_INV);
+RNP_SAME(RN_SEND_FENCE, IBV_SEND_FENCE);
+RNP_SAME(RN_SEND_SIGNALED, IBV_SEND_SIGNALED);
+RNP_SAME(RN_SEND_SOLICITED, IBV_SEND_SOLICITED);
+RNP_SAME(RN_SEND_INLINE, IBV_SEND_INLINE);
+RNP_SAME(RN_SEND_IP_CSUM, IBV_SEND_IP_CSUM);
 
 /* The core reads the program's scatter lists as they are. */
-SAME(sizeof(struct rn_sge), sizeof(struct ibv_sge));
-SAME(offsetof(struct rn_sge, addr), offsetof(struct ibv_sge, addr));
-SAME(offsetof(struct rn_sge, len), offsetof(struct ibv_sge, length));
-SAME(offsetof(struct rn_sge, lkey), offsetof(struct ibv_sge, lkey));
+RNP_SAME(sizeof(struct rn_sge), sizeof(struct ibv_sge));
+RNP_SAME(offsetof(struct rn_sge, addr), offsetof(struct ibv_sge, addr));
+RNP_SAME(offsetof(struct rn_sge, len), offsetof(struct ibv_sge, length));
+RNP_SAME(offsetof(struct rn_sge, lkey), offsetof(struct ibv_sge, lkey));
 
 enum {
 	KNOWN_FLAGS =
