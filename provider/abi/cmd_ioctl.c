@@ -26,7 +26,7 @@
 typedef int (*ioctl_fn)(int fd, unsigned long request, ...);
 
 static pthread_mutex_t patch_lock = PTHREAD_MUTEX_INITIALIZER; /* guards: the slot */
-static ioctl_fn next_ioctl; /* what the slot held; set before the slot is */
+static ioctl_fn next_ioctl; /* the former value of the slot; set before the slot is */
 
 /* -------------------------------------------------------------- answers of the plugin */
 /* Is the descriptor a device node of Rocin? These are /dev/null under another name. */

@@ -3,10 +3,10 @@
  *
  * libibverbs has no public header for drivers, and its private one changes between
  * releases. This file and library.h are the only places that know the private layouts.
- * What has never changed since release 36 are structs. The three things that do (how
- * large struct verbs_context is, where in the table each operation stands, how long
- * struct ibv_qp_ex is) are learned from the library itself when the plugin is loaded:
- * rnp_abi_learn().
+ * Layouts that have not changed since release 36 are structs. Three things do change: the
+ * size of struct verbs_context, the place of each operation in the table, and the length
+ * of struct ibv_qp_ex. They are learned from the library itself when the plugin is
+ * loaded: rnp_abi_learn().
  *
  * Layouts are facts about the x86-64 and aarch64 binaries of rdma-core 36 to 64.
  */
@@ -22,8 +22,8 @@
 #include "provider/verbs/library.h"
 
 /* Every operation of every known release, in the order of the library's table, which is
- * alphabetical. The enumeration is ours; the position in the table of a given library is
- * struct rnp_abi.slot.
+ * alphabetical. The numbers are those of the plugin; struct rnp_abi.slot has the position
+ * in the table of the library that is loaded.
  */
 /* clang-format off */
 #define RNP_OPS(X) \
@@ -98,7 +98,7 @@ enum {
 	RNP_ABI_OPTIONAL_MR_ACCESS = 1 << 0,
 };
 
-/* What a driver registers. */
+/* The functions that a driver registers. */
 struct rnp_abi_device_ops {
 	const char *name;
 	uint32_t match_min_abi_version, match_max_abi_version;
@@ -113,7 +113,7 @@ struct rnp_abi_device_ops {
 	void (*uninit_device)(struct rnp_abi_device *device);
 };
 
-/* ------------------------------------------------------------------- what is learned */
+/* ------------------------------------------------------ layouts that are learned */
 /* The private functions of the library, found by dlsym(). */
 struct rnp_abi_lib {
 	void (*register_driver)(const struct rnp_abi_device_ops *ops);

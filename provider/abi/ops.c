@@ -6,7 +6,8 @@
  * So each operation, whatever it returns, sets errno if it fails and keeps it if it
  * succeeds: here, where all of them pass. Functions that the program calls by pointers of
  * the extended objects (ibv_start_poll(), ibv_wr_complete()) call rnp_set_errno()
- * themselves, and so do verbs that post, for speed: if they succeed, errno may have changed.
+ * themselves, and so do verbs that post, for speed: if they succeed, errno may have
+ * changed.
  */
 #include "ops.h"
 

@@ -58,7 +58,8 @@ static void take_wake(const struct rnp_engine *e)
 		(void)!read(e->wake_fd, &times, sizeof(times));
 }
 
-/* The counter itself means nothing, as a peer may write it: the rings say what has come.
+/* The value of the counter does not matter, as a peer may write any: packets are found in
+ * the rings.
  */
 static void take_local(const struct rnp_engine *e)
 {
@@ -83,7 +84,8 @@ static void handle_wakeup(struct rnp_engine *e, uint32_t tags)
 	rnp_progress_background(e, timer_fired);
 }
 
-/* The kernel's struct sched_attr, first version; glibc of our distributions has none. */
+/* The kernel's struct sched_attr, first version, which glibc does not declare
+ * before 2.41. */
 struct sched_attr_v0 {
 	uint32_t size, policy;
 	uint64_t flags;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* engine.h - drives one device of the sans-IO core inside one process.
  *
- * One engine per process and device, shared by all contexts that the program opens on it.
- * Progress is made by the program's own threads inside verbs calls and by one sleeping
- * background thread; who is to make it is decided in policy.h.
+ * There is one engine per process and device, shared by all contexts that the program
+ * opens on the device. The program's own threads make progress inside verbs calls, and a
+ * background thread does, which sleeps otherwise; policy.h decides whose turn it is.
  *
- * Lock order: provider.h; nothing of the verbs objects is locked under the engine lock
- * but the writing side of an event queue. A verbs call that takes the engine lock is no
- * cancellation point while it holds it.
+ * Lock order: see provider.h. Under the engine lock no lock of the verbs objects is taken
+ * but that of the writing side of an event queue. A verbs call that takes the engine lock
+ * is no cancellation point while it holds it.
  */
 #ifndef RNP_ENGINE_H
 #define RNP_ENGINE_H
@@ -19,7 +19,7 @@ struct rnp_path_mtu;
 struct rnp_pcie;
 struct rnp_raw_link;
 
-/* What the engine tells the verbs objects; called with the engine lock held. */
+/* Calls from the engine into the verbs objects, with the engine lock held. */
 struct rnp_engine_hooks {
 	/* rn_dev_event() had something: write to the completion channel or async_fd. */
 	void (*on_event)(const struct rn_event *ev);
@@ -128,13 +128,13 @@ struct rn_stats_qp *rnp_engine_stats_qp(struct rnp_engine *e);
 void rnp_engine_retire_qp(struct rnp_engine *e, struct rn_qp *qp,
 			  struct rn_stats_qp *rec);
 
-/* Progress by a program's thread in poll_cq: try-lock; drain (bounded), run the core,
- * transmit what gathered, renew the lease. Never blocks. Returns false if another thread
- * holds the lock.
+/* Progress by a thread of the program in ibv_poll_cq(): tries the lock, receives
+ * (bounded), runs the core, sends gathered packets, renews the lease. Never blocks.
+ * Returns false if another thread holds the lock.
  */
 bool rnp_engine_poll(struct rnp_engine *e);
 
-/* What one call of the program has posted to a send queue. */
+/* The requests that one call of the program has posted to a send queue. */
 struct rnp_posted {
 	rn_ns now;
 	uint32_t count;
@@ -157,8 +157,8 @@ void rnp_engine_posted(struct rnp_engine *e, struct rn_qp *qp,
 /* Do ACKs have credits, the number of receives that are posted (ROCIN_CREDITS)? */
 bool rnp_engine_sends_credits(const struct rnp_engine *e);
 
-/* After anything else that may have given the core work (modify, destroy ...); lock held:
- * transmits all, acknowledgements included, and takes events.
+/* After other verbs that may have given the core work (modify, destroy ...): sends all
+ * packets, acknowledgements included, and takes events. Lock held.
  */
 void rnp_engine_kick(struct rnp_engine *e);
 

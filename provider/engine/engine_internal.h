@@ -144,8 +144,7 @@ struct rnp_icmp_probe {
 	rn_ns next;	    /* no other probe is sent before that time */
 };
 
-/* ------------------------------------------------ what the background thread sleeps on
- */
+/* ----------------------------------------------- what the background thread sleeps on */
 enum {
 	/* Descriptors: some for the device, a socket for each address, and those that
 	 * were removed but whose requests to io_uring have not ended.
@@ -352,7 +351,7 @@ void rnp_progress_deadline(struct rnp_engine *e, rn_ns now);
  */
 void rnp_engine_die(struct rnp_engine *e, bool robbed);
 
-/* Has the program closed a descriptor of ours, although Rocin keeps it where it can? Then
+/* Has the program closed a descriptor of the device by a bare system call? Then
  * the device is dead, and no number is used that may be another file's now. It makes some
  * system calls: to be called now and then.
  */

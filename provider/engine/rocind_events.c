@@ -21,8 +21,7 @@
 #include "transport/io/host/sentence.h"
 #include "transport/io/rocind/rocind_client.h"
 
-/* -------------------------------------------------------------- the link of the device
- */
+/* ------------------------------------------------------------- the link of the device */
 static void tell_owners(struct rnp_engine *e, int ibv_event_type)
 {
 	for (const struct rnp_owner *o = e->owners; o; o = o->next)

@@ -2,13 +2,13 @@
 /* trace_points.h - statically defined trace points (USDT) of the provider, for perf(1),
  * bpftrace and SystemTap; the only list of them.
  *
- * rn_trace_NAME(...) is one nop and a note in the ELF file that says where it is and
- * where its arguments are; who traces puts a breakpoint there. The core has none: it is
- * seen through what goes in and out of it. Where <sys/sdt.h> (systemtap-sdt-dev) was
- * missing when Rocin was built, the functions do nothing at all.
+ * rn_trace_NAME(...) is one nop and a note in the ELF file that says where the nop and
+ * the arguments are; a tracer puts a breakpoint there. The core has no trace points:
+ * these show what goes into it and comes out. Where <sys/sdt.h> (systemtap-sdt-dev) was
+ * missing when Rocin was built, the functions do nothing.
  *
  * Arguments are numbers: of verbs (types, states, opcodes, statuses), bytes, nanoseconds.
- * Names and arguments are what scripts of users rely on: add new ones at the end.
+ * Scripts of users rely on names and arguments: add new ones at the end.
  *
  * Threads: any.
  */

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* tx_batch.h - joins the packets that the core builds into super-packets and sends them.
  *
- * Packets are built straight into the super-packet that they leave in, or, where the back
- * end can, on the wire. A super-packet holds packets of equal length (the last may be
- * shorter), one flow and one destination process; what does not fit begins the next one.
+ * Packets are built in the super-packet that they leave in, or, where the back end can do
+ * that, in the memory of the wire. The packets of a super-packet have equal length (the
+ * last may be shorter), one flow and one destination process; a packet that does not fit
+ * begins the next.
  *
  * Threads: as the core.
  */
@@ -69,7 +70,7 @@ void rnp_tx_batch_init(struct rnp_tx_batch *s, struct rn_dev *dev,
  * @what:	enum rn_tx_what
  * @max:	Super-packets to send at most
  *
- * What was built last stays open for more: rnp_tx_batch_flush() sends it.
+ * The last super-packet stays open for more packets: rnp_tx_batch_flush() sends it.
  *
  * Return: 0 (the core has nothing more that may leave), 1 (@max was reached) or -EAGAIN
  *(the socket is full; nothing is lost).
@@ -77,10 +78,10 @@ void rnp_tx_batch_init(struct rnp_tx_batch *s, struct rn_dev *dev,
 int rnp_tx_batch_fill(struct rnp_tx_batch *s, const struct rn_net *net, rn_ns now,
 		      unsigned what, unsigned max);
 
-/* Send what is open. Return: 0, also if there is nothing, or -EAGAIN. */
+/* Send the open super-packet. Return: 0, also if there is none, or -EAGAIN. */
 int rnp_tx_batch_flush(struct rnp_tx_batch *s, const struct rn_net *net);
 
-/* Forget what has not left. */
+/* Drop all packets that have not left. */
 void rnp_tx_batch_drop(struct rnp_tx_batch *s);
 
 static inline bool rnp_tx_batch_is_empty(const struct rnp_tx_batch *s)

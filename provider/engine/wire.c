@@ -195,8 +195,7 @@ void rnp_set_memory(struct rn_dev_cfg *cfg, const struct rnp_pcie *pcie)
 	cfg->before_ack = rnp_pcie_before_ack(pcie);
 }
 
-/* ------------------------------------------------------------ what the network carries
- */
+/* ----------------------------------------------------------- what the network carries */
 
 enum {
 	IPV4_LEN = 20,

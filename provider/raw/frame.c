@@ -43,7 +43,7 @@ enum {
 static_assert(sizeof(struct rnp_flow_fields) == 6 + 6 + 2 + 2 + 8 + 4 + 32 + 4 + 3 + 4,
 	      "fields are compared as bytes");
 
-/* What is left of the frame. */
+/* The rest of the frame, which has not been parsed yet. */
 struct rest {
 	const uint8_t *at;
 	size_t len;
@@ -308,7 +308,8 @@ static unsigned fold_sum(uint64_t sum)
 	return (unsigned)sum ^ 0xffff;
 }
 
-/* Over the pseudo header and all of TCP or UDP: 0 if what stands there is right. */
+/* The sum over the pseudo header and all of TCP or UDP: 0 if the checksum in it is right.
+ */
 static unsigned l4_sum(const struct parts *p, const uint8_t *frame)
 {
 	uint64_t sum =

@@ -61,7 +61,7 @@ struct rnp_flow_match {
  */
 void rnp_frame_parse(struct rnp_frame_view *view, const uint8_t *frame, size_t len);
 
-/* Does the frame have what the rule wants? A rule that wants nothing matches all. */
+/* Does the frame match the rule? A rule without fields and layers matches all frames. */
 bool rnp_flow_matches(const struct rnp_flow_match *match,
 		      const struct rnp_frame_view *view);
 
@@ -69,18 +69,18 @@ bool rnp_flow_matches(const struct rnp_flow_match *match,
 bool rnp_frame_is_multicast(const struct rnp_frame_view *view);
 
 /* --------------------------------------------------------------------- checksums
- * As a NIC fills and checks them: of IPv4 the header; of TCP and UDP, directly behind
- * IPv4 or IPv6 and not in a fragment, the whole. Behind at most two VLAN tags. RFC 791,
- * 793, 768, 8200 (8.1).
+ * The checksums that a NIC fills in and checks: that of the IPv4 header, and those of TCP
+ * and UDP directly behind IPv4 or IPv6 and not in a fragment; behind at most two VLAN
+ * tags. RFC 791, 793, 768, 8200 (8.1).
  */
 
-/* Write those that the frame has; whatever stood there does not matter. A header that is
- * cut short, or says that it is longer than the frame, has none.
+/* Write the checksums of the frame, whatever is in their fields. A header that is cut
+ * short, or whose length exceeds the frame, has no checksum.
  */
 void rnp_checksum_fill(uint8_t *frame, size_t len);
 
-/* As IBV_WC_IP_CSUM_OK says it: IPv4 with TCP or UDP, and both are right. UDP without a
- * checksum is right.
+/* The meaning of IBV_WC_IP_CSUM_OK: the frame is IPv4 with TCP or UDP, and both checksums
+ * are right. UDP without a checksum counts as right.
  */
 bool rnp_checksum_ok(const uint8_t *frame, size_t len);
 

@@ -243,8 +243,8 @@ static int open_rx(struct rnp_raw_link *l)
 	return rc;
 }
 
-/* Which frames the interface must let in for this rule; no type and no address: none
- * beyond what it takes anyhow.
+/* The frames that the interface must let in for this rule. Without type and address: only
+ * those that it lets in anyway.
  */
 static struct packet_mreq membership_of(const struct rnp_raw_link *l,
 					const struct rnp_rule *rule)

@@ -2,13 +2,13 @@
 /* raw_socket.h - Ethernet frames of raw packet QPs, on packet sockets of the interface.
  *
  * One socket per engine to send, open while there is a raw packet QP, and one to receive,
- * open while there is a flow rule. What the rules match is copied: the kernel's own
- * network stack sees these frames as well, unlike behind a NIC that steers.
+ * open while there is a flow rule. Frames that the rules match are copied: the kernel's
+ * network stack gets them as well, unlike behind a NIC that steers frames.
  *
  * The device's loopback: frames that another raw packet QP of the interface sends, of
  * this process or another, are received like those from outside, once; those that the
- * kernel's network stack sends are not. On lo there is no difference: what is sent there
- * arrives there.
+ * kernel's network stack sends are not. On lo there is no difference, as all frames that
+ * are sent there arrive there.
  *
  * Checksums are filled where the work request asks for it, and where a sender of this
  * host has left them to hardware.
@@ -72,13 +72,13 @@ void rnp_raw_remove_rule(struct rnp_raw_link *l, struct rnp_rule *rule);
 /* The sockets go at once; QPs and rules stay, without effect. */
 void rnp_raw_shut(struct rnp_raw_link *l);
 
-/* Close what was taken out of a link under the lock, which is not held. */
+/* Close the sockets that were retired with the lock held. Lock not held. */
 void rnp_raw_close(const struct rnp_raw_retired *retired);
 
 /* Steer at most @max frames to their QPs. Return: how many were taken from the socket. */
 unsigned rnp_raw_receive(struct rnp_raw_link *l, rn_ns now, unsigned max);
 
-/* Send what the QPs have. Return: false if the socket took no more, and some waits. */
+/* Send the frames of the QPs. Return: false if the socket is full and frames wait. */
 bool rnp_raw_transmit(struct rnp_raw_link *l, rn_ns now);
 
 /* The descriptor to wait for frames on; -1: none. */

@@ -14,13 +14,13 @@
 
 #include "frame.h"
 
-enum { /* of the hash of Toeplitz */
+enum { /* the Toeplitz hash */
 	RNP_TOEPLITZ_KEY_LEN = 40,
-	/* For each bit of the input 32 bits of the key are looked at. */
+	/* Each bit of the input uses the 32 bits of the key from its own position on. */
 	RNP_TOEPLITZ_INPUT_MAX = RNP_TOEPLITZ_KEY_LEN - 4,
 };
 
-/* What is hashed; as verbs number it (enum ibv_rx_hash_fields). */
+/* The fields that are hashed, with the numbers of verbs (enum ibv_rx_hash_fields). */
 enum rnp_rss_field {
 	RNP_RSS_SRC_IP4 = 1 << 0,
 	RNP_RSS_DST_IP4 = 1 << 1,
@@ -40,8 +40,8 @@ enum rnp_rss_field {
 
 struct rnp_rss {
 	uint8_t key[RNP_TOEPLITZ_KEY_LEN];
-	uint32_t fields;    /* enum rnp_rss_field; not both of IP, nor both of ports */
-	uint32_t size;	    /* entries of the table, a power of two */
+	uint32_t fields; /* enum rnp_rss_field; one kind of IP and one of ports at most */
+	uint32_t size;	 /* entries of the table, a power of two */
 	void *const *table; /* queues, any number of times each */
 };
 
@@ -59,7 +59,7 @@ uint32_t rnp_toeplitz(const uint8_t key[RNP_TOEPLITZ_KEY_LEN], const uint8_t *da
 		      size_t len);
 
 /**
- * rnp_rss_hash() - Hash what a frame has of the fields that are wanted
+ * rnp_rss_hash() - Hash those of the fields that a frame has
  *
  * In this order: source and destination address, source and destination port. The ports
  * of a packet that is in fragments are left out, so that all of them stay together.

@@ -2,8 +2,8 @@
 /* event.h - the writing side of a completion channel or an asynchronous event queue.
  *
  * The program reads whole records from a pipe: 8 bytes for a completion channel, 16 for
- * asynchronous events. libibverbs dereferences what it reads, so records of an object
- * that is being destroyed are taken out again.
+ * asynchronous events. libibverbs dereferences the address in a record, so records of an
+ * object that is being destroyed are purged.
  *
  * Threads: the functions on one pipe serialise themselves, against the program's readers
  * too. None is a cancellation point or raises SIGPIPE; errno is kept.

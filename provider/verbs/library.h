@@ -2,9 +2,10 @@
 /* library.h - what the verbs objects know of libibverbs beyond the public header of the
  * release that Rocin is built with: its private side, and numbers of newer releases.
  *
- * Its layouts that have never changed since release 36 are structs here, because they are
- * the start of objects of ours. What changes between releases is in struct rnp_library,
- * which the plugin fills in: the verbs objects call nothing of the plugin by name.
+ * Layouts that have not changed since release 36 are structs here, because objects of the
+ * plugin begin with them. Layouts that change between releases are described by struct
+ * rnp_library, which plugin.c fills in: the verbs objects call nothing of provider/abi by
+ * name.
  */
 #ifndef RNP_LIBRARY_H
 #define RNP_LIBRARY_H
@@ -13,7 +14,7 @@
 #include <infiniband/verbs.h>
 #include <stdbool.h>
 
-/* The core has the numbers of verbs. */
+/* The core uses the numbers of verbs, so no table translates them. */
 #define RNP_SAME(ours, theirs) \
 	static_assert((int)(ours) == (int)(theirs), "verbs numbers")
 
@@ -33,7 +34,8 @@ struct rnp_abi_mr {
 };
 
 /* struct ibv_qp_ex ends with function pointers that grew from 20 (release 36) to 21 (44)
- * and 22 (45); what follows it is the library's: see rnp_library.mark_qp_ex().
+ * and 22 (45); the memory behind its end is used by libibverbs: see
+ * rnp_library.mark_qp_ex().
  */
 union rnp_abi_qp {
 	struct ibv_qp qp;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* mr.c - memory regions: of the program's memory, of what a descriptor stands for, and of
- * no memory; advice about those with on-demand paging; and memory windows.
+/* mr.c - memory regions: of the program's memory, of memory behind a descriptor, and null
+ * regions; advice about regions with on-demand paging; and memory windows.
  *
- * What is registered is a range of addresses, not the pages behind it: the engine reaches
- * them as the program does, through its page table. Registration only checks that they
- * are there.
+ * A region is a range of addresses, not the pages behind it: the engine reaches the
+ * memory as the program does, through its page table. Registration only checks that the
+ * pages are there.
  */
 #include "mr.h"
 
@@ -795,7 +795,8 @@ int rnp_dealloc_mw(struct ibv_mw *base)
 	if (!rnp_is_fork_child(ctx)) {
 		cancel = rnp_lock_engine(ctx->engine);
 		rnp_mw_detach(mw);
-		/* What peers have written through it is in memory. */
+		/* WRITEs of peers through the window are in memory before the call
+		 * returns. */
 		rnp_engine_settle(ctx->engine, 0);
 		rnp_unlock_engine(ctx->engine, cancel);
 	}

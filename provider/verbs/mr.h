@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* mr.h - which access flags a memory region may have, and what it asks of its pages. */
+/* mr.h - the access flags that a memory region may have, and checks of its pages. */
 #ifndef RNP_MR_H
 #define RNP_MR_H
 

@@ -86,8 +86,8 @@ static int take_address(const struct ibv_send_wr *wr, const struct ibv_qp *qp,
 	return 0;
 }
 
-/* Fill in what BIND_MW needs besides wr_id and flags. Of @rkey only the key byte counts:
- * the index is the window's.
+/* Fill in the fields of BIND_MW, but for wr_id and flags. Only the key byte of @rkey is
+ * used; the index is the window's.
  */
 static void bind_request(const struct ibv_mw *mw, uint32_t rkey,
 			 const struct ibv_mw_bind_info *info, struct rn_send_wr *wr)
@@ -369,8 +369,8 @@ int rnp_post_srq_recv(struct ibv_srq *base, struct ibv_recv_wr *wr,
 }
 
 /* ----------------------------------------------------------------- ibv_bind_mw() */
-/* Checks what libibverbs has not checked: that is type, domain and region. Returns 0 or a
- * positive errno.
+/* libibverbs has checked the type of the window, the domain and the region; this checks
+ * the rest. Returns 0 or a positive errno.
  */
 static int check_bind(const struct ibv_qp *qp, const struct ibv_mw *mw,
 		      const struct ibv_mw_bind_info *info)

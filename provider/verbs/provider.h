@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* provider.h - the verbs objects of the libibverbs plugin.
  *
- * Each object is the struct that libibverbs and the program see, followed by ours. The
- * device behind them is one engine per process and interface (engine.h), which several
- * contexts of a process share.
+ * Each object begins with the struct that libibverbs and the program see; the fields of
+ * the plugin follow. Behind a device is one engine per process and interface (engine.h),
+ * which the contexts of a process share.
  *
  * Lock order, outermost first: rnp_cq.lock, the engine lock, rnp_event_pipe.lock. A
  * program may post while it is between ibv_start_poll() and ibv_end_poll(), which hold
@@ -110,7 +110,7 @@ struct rnp_pd_handle {
 	struct ibv_pd *below; /* the handle that it was made on */
 	struct rnp_td *td;    /* or NULL */
 	void *(*alloc)(struct ibv_pd *pd, void *pd_context, size_t size, size_t alignment,
-		       uint64_t resource_type); /* NULL: ours */
+		       uint64_t resource_type); /* NULL: the default allocator */
 	void (*free)(struct ibv_pd *pd, void *pd_context, void *ptr,
 		     uint64_t resource_type);
 	void *pd_context;
@@ -230,7 +230,7 @@ struct rnp_cq {
 	uint64_t wall_ns;
 	bool has_wall_ns;
 
-	/* Hints, written by whoever polls or arms; relaxed. */
+	/* Hints, written by threads that poll or arm the CQ; relaxed. */
 	atomic_uint
 		since_drain;   /* polls that found something and left the engine alone */
 	atomic_bool linger;    /* ibv_req_notify_cq() was called, and no poll since */

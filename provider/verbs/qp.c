@@ -182,8 +182,7 @@ static void free_memberships(struct rnp_qp *qp)
 	}
 }
 
-/* ---------------------------------------------------------------- creating, destroying
- */
+/* --------------------------------------------------------------- creating, destroying */
 RNP_SAME(RN_QPT_RC, IBV_QPT_RC);
 RNP_SAME(RN_QPT_UC, IBV_QPT_UC);
 RNP_SAME(RN_QPT_UD, IBV_QPT_UD);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* steering.c - which Ethernet frames a raw packet QP receives: flow rules, with the
- * counters of what they match, and the work queues over which RSS spreads what the rules
- * match.
+ * counters of the frames that they match, and the work queues over which RSS spreads
+ * these frames.
  */
 #include <stdlib.h>
 
