@@ -292,7 +292,8 @@ unsigned rnp_engine_step(struct rnp_engine *e, rn_ns now, unsigned drain,
 		rnp_engine_take_events(e);
 		return 0;
 	}
-	collect_memory(e, now);
+	if (rnp_pcie_is_on(&e->pcie))
+		collect_memory(e, now);
 	/* A packet that stops the timer may wait in a ring. */
 	if (e->wire.local && rn_dev_deadline(e->dev) <= now)
 		rn_local_look_everywhere(e->wire.local);
