@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* host_api.c - what devices see of the hierarchy; see rocin/host_api.h. */
+/* host_api.c - the functions that librocin-gpu.so offers to the plugin; see
+ * rocin/host_api.h.
+ */
 #include <stdio.h>
 
 #include "rocin/access.h"
@@ -8,8 +10,8 @@
 #include "sim/pcie/sanitizer/sanitize.h"
 #include "transport/io/memory/mem_guard.h"
 
-/* As memcpy() would do it, and answers to questions about the device are as without the
- * layer.
+/* Does the layer change nothing? In this mode memory is written as memcpy() would, and
+ * the plugin describes the device to the program as it does without the layer.
  */
 static bool is_strict(const struct rn_pcie_knobs *k)
 {
@@ -30,10 +32,15 @@ static const struct rn_pcie_knobs *api_knobs(void)
 static int api_region_add(struct rn_host_nic *nic, uint32_t key, rn_iova addr,
 			  uint64_t len, uint32_t access)
 {
-	(void)rn_guard_install(); /* in front again, if the program has a new handler */
+	/* Puts the SIGSEGV handler of the guard in front again, in case the program has
+	 * installed a handler of its own since.
+	 */
+	(void)rn_guard_install();
 	int rc = rn_gpu_region_add(nic, key, addr, len, access);
 
-	/* Pages that come and go are not watched, as they cannot be declared. */
+	/* An on-demand region may change its pages at any time, so the sanitizer cannot
+	 * watch it.
+	 */
 	if (rc == 0 && access & RN_ACCESS_LOCAL_WRITE && !(access & RN_ACCESS_ON_DEMAND))
 		rn_sanitize_region_add(nic, key, addr, len);
 	return rc;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* declare.c - see declare.h. */
+/* declare.c - parses and applies the rules; see declare.h. */
 #include "declare.h"
 
 #include <errno.h>
@@ -51,7 +51,7 @@ static bool read_size(const char *text, uint64_t *value)
 	return true;
 }
 
-/* A hexadecimal number with 0x, up to @stop. */
+/* Parses a hexadecimal number that begins with 0x and ends at character @stop. */
 static bool read_address(const char *text, char stop, const char **after, uint64_t *value)
 {
 	char *end;
@@ -155,7 +155,9 @@ static int parse_word(struct rn_declare_rule *r, const char *word, const struct 
 		"is none of all, size>=, size<=, range=, access=, program=, gpu=");
 }
 
-/* Copy the text before the next of @stops into @word; *@at moves behind it. */
+/* Copies the text before the next character of @stops into @word; *@at moves to that
+ * character.
+ */
 static int next_word(const char **at, const char *stops, char word[WORD_MAX],
 		     const struct parser *p)
 {
@@ -171,7 +173,7 @@ static int next_word(const char **at, const char *stops, char word[WORD_MAX],
 	return 0;
 }
 
-/* One rule, up to '|' or the end. */
+/* Parses one rule, up to '|' or the end. */
 static int parse_rule(struct rn_declare_rule *r, const char **at, const struct parser *p)
 {
 	char word[WORD_MAX];

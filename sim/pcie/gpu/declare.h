@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* declare.h - rules that make registered memory the memory of a GPU.
+/* declare.h - rules that declare registered memory to be the memory of a GPU.
  *
- * For programs that know nothing of GPUs: what ibv_reg_mr() is given and a rule matches
- * is treated as device memory. ROCIN_PCIE_DEVICE, or `rocin run --device-memory RULE`:
+ * For programs that do not use GPUs: memory that the program registers with ibv_reg_mr()
+ * is treated as device memory if a rule matches it. The rules come from ROCIN_PCIE_DEVICE
+ * or from `rocin run --device-memory RULE`:
  *
  *	RULE[|RULE]...		RULE: WORD=VALUE[;WORD=VALUE]...
  *
@@ -11,10 +12,10 @@
  *	access=FLAG		has the access flag: relaxed, remote-write, remote-read,
  *				remote-atomic or local-write
  *	program=NAME		file name of the program
- *	gpu=N			of which GPU, 0 .. 3; 0 if not said
+ *	gpu=N			the GPU, 0 .. 3; GPU 0 if left out
  *
- * All words of a rule must match; the first rule that does decides. `all` matches
- * everything.
+ * A rule matches if all its words match; the first rule that matches is used. `all`
+ * matches everything.
  */
 #ifndef RN_DECLARE_H
 #define RN_DECLARE_H
@@ -40,20 +41,20 @@ struct rn_declare {
 };
 
 /**
- * rn_declare_parse() - Read rules
+ * rn_declare_parse() - Parse rules
  * @out:	Changed only on success
- * @err:	Out on failure: a sentence that names the word
+ * @err:	Out on failure: a sentence that names the wrong word
  *
- * Return: 0; -EINVAL.
+ * Return: 0 or -EINVAL.
  */
 int rn_declare_parse(struct rn_declare *out, const char *text, char *err, size_t err_len);
 
 /**
- * rn_declare_match() - Which GPU does a registration belong to?
+ * rn_declare_match() - Find the GPU that a registration belongs to
  * @program:	File name of the program, without its folder
  * @access:	RN_ACCESS_* flags
  *
- * Return: number of the GPU; -1: none, it is host memory.
+ * Return: number of the GPU, or -1 if no rule matches: host memory.
  */
 int rn_declare_match(const struct rn_declare *d, const char *program, uint64_t addr,
 		     uint64_t len, uint32_t access);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* declared.c - ordinary memory that plays device memory because a rule says so.
+/* declared.c - ordinary memory that is treated as device memory because a rule says so.
  *
- * What a program registers and a rule (declare.h) matches belongs to a GPU from then on:
- * NICs reach it the GPU's way. Its whole pages are replaced by a mapping of a memfd with
- * the same contents, so that the hierarchy has a mapping of its own and the program's can
- * be closed (trap.c). Where that cannot be (shared memory, files, the stack, parts of
- * pages) the memory is the GPU's all the same, but plain loads of the CPU push nothing;
- * the log says so once.
+ * When a program registers memory that a rule (declare.h) matches, the memory belongs to
+ * a GPU from then on, and NICs access it as they access that GPU. Its whole pages are
+ * replaced by a mapping of a memfd with the same contents, so that the hierarchy has a
+ * mapping of its own and the program's mapping can be closed (trap.c). If the pages
+ * cannot be replaced (shared memory, files, the stack, parts of pages), the memory is
+ * still the GPU's, but plain loads of the CPU do not push writes; the log says so once.
  *
- * Replaced memory is shared with children of fork() from then on.
+ * After the replacement a child of fork() shares this memory with its parent.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -35,12 +35,12 @@ struct registration {
 
 static struct {
 	pthread_once_t once;
-	int parsed; /* 0, or -EINVAL: ROCIN_PCIE_DEVICE is not understood */
+	int parsed; /* 0, or -EINVAL if ROCIN_PCIE_DEVICE could not be parsed */
 	char sentence[200];
 	struct rn_declare rules;
 
 	_Atomic(struct rn_declared *) pieces;
-	struct registration *registrations; /* host lock */
+	struct registration *registrations; /* guarded by the host lock */
 	bool has_warned;
 } all = { .once = PTHREAD_ONCE_INIT };
 
@@ -56,7 +56,7 @@ static void read_rules(void)
 		fprintf(stderr, "rocin: ROCIN_PCIE_DEVICE: %s\n", all.sentence);
 }
 
-/* ------------------------------------ pages of the program become a memfd's */
+/* ---------------------- replacement of the program's pages by a memfd */
 
 /* A line of /proc/self/maps. */
 struct mapping {
@@ -66,7 +66,9 @@ struct mapping {
 	bool is_stack;
 };
 
-/* The rest of a line whose beginning is @line: of a file with a long name. */
+/* Skips the rest of a line whose beginning is @line; lines with long file names do not
+ * fit.
+ */
 static void skip_rest(FILE *maps, const char *line)
 {
 	char rest[512];
@@ -91,7 +93,7 @@ static bool read_mapping(FILE *maps, struct mapping *m)
 	return true;
 }
 
-/* Do all mappings of [lo, hi), without a gap, please @accept? */
+/* Does @accept accept each mapping of [lo, hi), and is there no gap between them? */
 static bool all_mappings(uintptr_t lo, uintptr_t hi,
 			 bool (*accept)(const struct mapping *m,
 					const struct rn_declared *d),
@@ -127,13 +129,15 @@ static bool is_memfd_of(const struct mapping *m, const struct rn_declared *d)
 	return m->inode == d->inode && m->rights[3] == 's';
 }
 
-/* Are the pages that replace_pages() put there still in place? */
+/* Are the mappings that replace_pages() made still in place? */
 static bool is_in_place(const struct rn_declared *d)
 {
 	return d->engine && all_mappings(d->lo, d->hi, is_memfd_of, d);
 }
 
-/* Stores wait from here on, in the handler, for the host lock. */
+/* Replaces the mapping. From mprotect() on, stores of other threads fault and wait in the
+ * handler for the host lock.
+ */
 static int move_pages(struct rn_declared *d, int fd, char *engine)
 {
 	size_t len = d->hi - d->lo;
@@ -149,9 +153,10 @@ static int move_pages(struct rn_declared *d, int fd, char *engine)
 	return 0;
 }
 
-/* Replace the pages of @d by a memfd's, with their contents; sets engine and inode.
- * Host lock held, @d active already: who stores meanwhile waits in the handler.
- * Return: 0; -ENOTSUP: not private anonymous memory; -ENOMEM.
+/* Replaces the pages of @d by those of a memfd with the same contents; sets engine and
+ * inode. Host lock held; @d is active already, so that other threads that store to it
+ * meanwhile wait in the handler. Returns 0, -ENOTSUP if it is not private anonymous
+ * memory, or -ENOMEM.
  */
 static int replace_pages(struct rn_declared *d)
 {
@@ -165,7 +170,9 @@ static int replace_pages(struct rn_declared *d)
 	fd = memfd_create("rocin-declared", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (fd < 0)
 		return -ENOMEM;
-	/* Sealed: others of this user may get at it by /proc. */
+	/* The file size is sealed: other processes of this user may open the memfd
+	 * through /proc, and truncating it would make our accesses fault.
+	 */
 	if (ftruncate(fd, (off_t)len) < 0 || fstat(fd, &st) < 0 ||
 	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)
 		goto out_close;
@@ -231,7 +238,9 @@ int rn_declared_find(uintptr_t addr, struct rn_gpu_where *out)
 	return 0;
 }
 
-/* The first piece above @addr that is active, or may be again, begins here, or @end. */
+/* The lowest start in (@addr, @end) of a piece that is active or may become active again;
+ * @end if there is none.
+ */
 static uintptr_t next_active(uintptr_t addr, uintptr_t end)
 {
 	for (const struct rn_declared *d = atomic_load(&all.pieces); d; d = d->next)
@@ -256,7 +265,7 @@ static bool is_whole_pages(const struct rn_declared *d)
 	return d->lo % RN_GPU_PAGE == 0 && d->hi % RN_GPU_PAGE == 0;
 }
 
-/* Host lock held; @d is published. */
+/* Host lock held; @d is in the list of pieces already. */
 static void activate_piece(struct rn_declared *d)
 {
 	struct rn_host *h = d->gpu->host;
@@ -279,7 +288,7 @@ static void activate_piece(struct rn_declared *d)
 	}
 }
 
-/* Host lock held. The pages stay the memfd's, open. */
+/* Host lock held. The pages remain those of the memfd; they are opened. */
 static void deactivate_piece(struct rn_declared *d)
 {
 	struct rn_declared **at = &d->gpu->trap.declared;
@@ -296,7 +305,9 @@ static void deactivate_piece(struct rn_declared *d)
 	rn_gpu_bar_take(d->gpu, -(int64_t)(d->hi - d->lo));
 }
 
-/* An inactive piece that holds @addr and is still what it was. Others are given up. */
+/* An inactive piece of @gpu that holds @addr and whose pages are still those of its
+ * memfd. A piece whose pages the program has mapped anew loses its engine mapping.
+ */
 static struct rn_declared *reusable_piece(const struct rn_gpu *gpu, uintptr_t addr)
 {
 	for (struct rn_declared *d = atomic_load(&all.pieces); d; d = d->next) {
@@ -310,10 +321,10 @@ static struct rn_declared *reusable_piece(const struct rn_gpu *gpu, uintptr_t ad
 	return NULL;
 }
 
-/* The handler of SIGSEGV looks at pieces, so they lie in no page that may be closed: not
- * in the program's heap, which may have registered memory beside them. They are kept for
- * good;
- * @put_back: but the one taken last. Host lock held.
+/* Takes a new piece, or with @put_back returns the one that was taken last. The SIGSEGV
+ * handler reads pieces, so they must not lie in a page that may be closed: not on the
+ * program's heap, which may share a page with registered memory. Pieces are never freed.
+ * Host lock held.
  */
 static struct rn_declared *take_piece(bool put_back)
 {
@@ -342,7 +353,9 @@ static struct rn_declared *take_piece(bool put_back)
 	return next++;
 }
 
-/* A piece that was never seen: the rest of a page, or whole pages. */
+/* A new piece from @lo on: the rest of the first page, or as many whole pages as lie
+ * before @hi.
+ */
 static struct rn_declared *new_piece(struct rn_gpu *gpu, uintptr_t lo, uintptr_t hi)
 {
 	uintptr_t page_end = (lo + RN_GPU_PAGE) & ~(uintptr_t)(RN_GPU_PAGE - 1);
@@ -360,7 +373,9 @@ static struct rn_declared *new_piece(struct rn_gpu *gpu, uintptr_t lo, uintptr_t
 	return d;
 }
 
-/* A piece that begins at @lo (or holds it) and ends at @hi or before. Host lock held. */
+/* Makes a piece active that begins at @lo (or contains it) and ends at @hi or before.
+ * Host lock held.
+ */
 static int make_piece(struct rn_gpu *gpu, uintptr_t lo, uintptr_t hi,
 		      struct rn_declared **out)
 {
@@ -386,7 +401,7 @@ static int make_piece(struct rn_gpu *gpu, uintptr_t lo, uintptr_t hi,
 }
 
 /* ----------------------------------------------------------- registrations */
-/* One user less of each piece of [lo, hi). Host lock held. */
+/* Each piece in [lo, hi) loses one user. Host lock held. */
 static void release_range(uintptr_t lo, uintptr_t hi)
 {
 	while (lo < hi) {
@@ -424,7 +439,7 @@ static int declared_gpu(rn_iova addr, uint64_t len, uint32_t access, struct rn_g
 	int number;
 
 	*gpu = NULL;
-	if (access & RN_ACCESS_ON_DEMAND) /* pages that come and go */
+	if (access & RN_ACCESS_ON_DEMAND) /* its pages may change at any time */
 		return 0;
 	pthread_once(&all.once, read_rules);
 	if (all.parsed)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* gpu.c - which GPUs there are, and what can be asked of them. */
+/* gpu.c - the GPUs of this process, their attributes and counters. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdarg.h>
@@ -17,7 +17,8 @@ static struct {
 	int count;
 	uint64_t size;
 	_Atomic bool is_forked;
-	/* Published when complete; never taken back. */
+	/* Each is published when it is complete, and stays open until the process ends.
+	 */
 	_Atomic(struct rn_gpu *) gpu[RN_GPU_MAX];
 } all = { .once = PTHREAD_ONCE_INIT, .opening = PTHREAD_MUTEX_INITIALIZER };
 
@@ -42,7 +43,7 @@ int rn_gpu_fail(int err, const char *fmt, ...)
 }
 
 /* ------------------------------------------------------------ environment */
-/* "4G" -> bytes; 0: not a size. */
+/* Parses a size such as "4G" to bytes; 0 if it is no size. */
 static uint64_t parse_size(const char *text)
 {
 	char *end;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* gpu_access.c - how the agents around a GPU reach memory.
+/* gpu_access.c - accesses to memory by the agents in and around a GPU.
  *
- *	CPU	rn_gpu_bar_load() and its kind, the flush; plain loads are trap.c
- *	kernel	rn_gpu_load() and its kind, plain accesses by the device view
- *	stream	rn_gpu_wait_value32()
+ * CPU		rn_gpu_bar_load(), rn_gpu_bar_store() and the flush; plain loads: trap.c
+ * kernel	rn_gpu_load(), rn_gpu_store(); plain accesses go to the dev view
+ * stream	rn_gpu_wait_value32()
  *
- * An access is a TLP where the way is of any length, and plain where it is not, or where
- * the layer holds nothing back. A kernel is a thread of the process; what it does to
- * memory that is not there ends it.
+ * An access is a TLP if it crosses a link; an access of an agent to its own memory, or
+ * with a layer that holds nothing back, is a plain load or store. A kernel is a thread of
+ * the process; an access to memory that is not mapped ends the kernel.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -32,7 +32,7 @@ static int send_write(struct rn_host *h, struct rn_tlp *tlp, void *bytes)
 	return 0;
 }
 
-/* Host lock held. An agent's own memory is at no distance. */
+/* An agent accesses its own memory without a TLP. Host lock held. */
 static int send_to_self(struct rn_host *h, const struct rn_tlp *tlp, void *bytes)
 {
 	enum rn_mem_result result =
@@ -42,14 +42,16 @@ static int send_to_self(struct rn_host *h, const struct rn_tlp *tlp, void *bytes
 	return result == RN_MEM_DONE ? 0 : -EFAULT;
 }
 
-/* One TLP of @requester, to whatever lies at @addr, with an 8-byte operand at most. A
- * read is forced; a write is posted, forced with RN_TLP_BELL. Host lock not held.
- * Return: 0; -EFAULT: nothing answers.
+/* Issues one TLP of @requester to the memory at @addr, with an operand of at most 8
+ * bytes. A read is forced; a write is posted, and forced only with RN_TLP_BELL. Host lock
+ * not held. Returns 0, or -EFAULT if no memory answers.
  */
 static int send_tlp(unsigned requester, unsigned kind, unsigned flags, rn_iova addr,
 		    void *operand, uint32_t len)
 {
-	/* What the hierarchy performs has a guard of its own, and guards do not nest. */
+	/* The hierarchy guards its own accesses, and guards do not nest: save the outer
+	 * one.
+	 */
 	struct rn_guard *outer = rn_guard_thread.current;
 	struct rn_host *h = rn_host_get();
 	const struct rn_host_region *r;
@@ -76,8 +78,10 @@ static int send_tlp(unsigned requester, unsigned kind, unsigned flags, rn_iova a
 	return err;
 }
 
-/* ------------------------------------------------------------------ plain */
-/* A sanitizer's checks around a guard would use what the jump does not restore. */
+/* -------------------------------------------------------- plain accesses */
+/* No sanitizer instrumentation: it would use state that the jump out of a fault does not
+ * restore.
+ */
 #define GUARDED __attribute__((no_sanitize("thread", "address", "undefined")))
 
 static uint64_t load_word(uintptr_t addr, unsigned size)
@@ -144,7 +148,7 @@ static GUARDED int guarded_store(uintptr_t addr, unsigned size, uint64_t value)
 	return 0;
 }
 
-/* Plain access of 1, 2, 4 or 8 aligned bytes that survives that nothing is there. */
+/* Plain access of 1, 2, 4 or 8 aligned bytes; a fault is caught and gives an error. */
 static int plain_load(uintptr_t addr, unsigned size, uint64_t *value)
 {
 	struct rn_guard *outer = rn_guard_thread.current;
@@ -169,7 +173,7 @@ static bool is_access(uintptr_t addr, unsigned size)
 }
 
 /* ------------------------------------------------------------------- MMIO */
-/* 0: @addr is device memory as the CPU names it. */
+/* Returns 0 if @addr is device memory by an address that the CPU uses. */
 static int find_bar(const volatile void *addr, unsigned size, struct rn_gpu_where *where)
 {
 	if (rn_gpu_is_forked() || !is_access((uintptr_t)addr, size) ||
@@ -245,9 +249,7 @@ int rn_gpu_flush(struct rn_gpu *gpu, enum rn_gpu_flush_target target,
 }
 
 /* -------------------------------------------------------- waits of a stream */
-/* Somebody looks at memory again and again: what is on its way gets on. Host lock not
- * held.
- */
+/* Called while a thread polls memory: moves a TLP and yields. Host lock not held. */
 static void let_time_pass(struct rn_gpu *gpu)
 {
 	if (!rn_gpu_is_off(gpu)) {
@@ -267,7 +269,8 @@ static bool is_met(uint32_t found, uint32_t value, unsigned how)
 	return (int32_t)(found - value) >= 0;
 }
 
-/* As the front end of @gpu sees it. */
+/* Loads a word as the front end of @gpu, which performs the waits of a stream, sees it.
+ */
 static int front_end_load(struct rn_gpu *gpu, uintptr_t addr, uint32_t *found)
 {
 	uint64_t value = 0, offset;
@@ -326,14 +329,14 @@ struct rn_gpu_kernel {
 };
 
 static struct {
-	pthread_mutex_t lock; /* guards rn_gpu.kernels and next */
+	pthread_mutex_t lock; /* guards rn_gpu.kernels and `next` */
 	int64_t next;
 } kernels = { .lock = PTHREAD_MUTEX_INITIALIZER, .next = 1 };
 
 static __thread struct rn_gpu *current_gpu;
-static __thread bool has_faulted; /* a load or store of this thread */
+static __thread bool has_faulted; /* an access of this thread has failed */
 
-/* Not sanitized: the checks would use what the jump does not restore. */
+/* No sanitizer instrumentation: it would use state that the jump does not restore. */
 static __attribute__((no_sanitize("thread", "address", "undefined"))) bool
 run_guarded(const struct rn_gpu_kernel *k)
 {
@@ -373,7 +376,8 @@ static int start_thread(struct rn_gpu_kernel *k)
 	return -err;
 }
 
-/* The doorbell: behind all that the CPU's way pushes. */
+/* Rings the doorbell of the launch, which pushes what other TLPs on the CPU's path push.
+ */
 static void ring_bell(struct rn_gpu *gpu)
 {
 	uint64_t count;
@@ -405,7 +409,9 @@ int64_t rn_gpu_launch(struct rn_gpu *gpu, rn_gpu_kernel_fn *fn, void *arg)
 	rn_guard_install();
 	ring_bell(gpu);
 
-	/* Under the lock: who waits for the number finds a thread to join. */
+	/* The number is assigned under the lock, so that a thread that waits for it finds
+	 * the kernel's thread to join.
+	 */
 	pthread_mutex_lock(&kernels.lock);
 	if (start_thread(k) < 0) {
 		pthread_mutex_unlock(&kernels.lock);
@@ -430,8 +436,8 @@ static bool is_write_of(const struct rn_tlp *tlp, const void *arg)
 	return tlp->kind == RN_TLP_WRITE && tlp->requester == rn_gpu_agent(gpu);
 }
 
-/* Takes @k, which is in no list any more. The GPU reports the end of a kernel by a write
- * behind the kernel's own.
+/* Joins and frees @k, which is in no list any more. The GPU reports the end of a kernel
+ * by a write behind the writes of the kernel, so all writes of the GPU are forced.
  */
 static int join_kernel(struct rn_gpu_kernel *k)
 {
@@ -453,7 +459,9 @@ static int join_kernel(struct rn_gpu_kernel *k)
 	return err;
 }
 
-/* Unlink the newest kernel numbered @from to @to. */
+/* Unlinks and returns the newest kernel with a number from @from to @to; NULL if there is
+ * none.
+ */
 static struct rn_gpu_kernel *take_kernel(struct rn_gpu *gpu, int64_t from, int64_t to)
 {
 	struct rn_gpu_kernel *k = NULL;
@@ -529,7 +537,7 @@ int rn_gpu_become(struct rn_gpu *gpu)
 	return !gpu && faulted ? rn_gpu_fail(-EFAULT, "an access failed") : 0;
 }
 
-/* One access of the kernel: @value is read or written. */
+/* Performs one access of the kernel: reads or writes *@value. */
 static int access_memory(uintptr_t addr, unsigned size, bool is_store, uint64_t *value)
 {
 	struct rn_gpu *gpu = current_gpu, *owner;
@@ -549,7 +557,7 @@ static int access_memory(uintptr_t addr, unsigned size, bool is_store, uint64_t 
 	return is_store ? plain_store(addr, size, *value) : plain_load(addr, size, value);
 }
 
-/* 0, or what is wrong with the access, noted for the end of the kernel. */
+/* Returns 0 or an error, which also makes the kernel fail at its end. */
 static int kernel_access(uintptr_t addr, unsigned size, bool is_store, uint64_t *value)
 {
 	int err;
@@ -585,9 +593,10 @@ void rn_gpu_store(volatile void *addr, uint64_t value, unsigned size)
 		errno = -err;
 }
 
-/* ---------------------------------------------------------------- waiting */
-/* Until @addr as this thread's GPU would see it next is @value. Of host memory a look is
- * taken without a TLP: a kernel that had looked at that moment only is a legal one.
+/* --------------------------------------------------------------- polling */
+/* Waits until @addr, as this thread's GPU would see it, has the value. Host memory is
+ * first read without a TLP: if the value is there, a kernel whose read had arrived at
+ * this moment would have seen it, too.
  */
 static int wait_for(uintptr_t addr, uint64_t value, unsigned size, int timeout_ms)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* gpu_memory.c - allocations of a GPU: freed ones that stay reserved, descriptors and
- * registrations of them, and the sentence about memory that is not there (any more).
+/* gpu_memory.c - allocations of a GPU, freed ones whose addresses stay reserved, dma-buf
+ * descriptors, registrations, and reports of accesses to memory that is not allocated.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -32,7 +32,9 @@ static void unlock_table(void)
 }
 
 /* ------------------------------------------------------------------ views */
-/* Side by side, so that one comparison tells whether an address is ours. */
+/* The three views lie side by side, so that one comparison tells whether an address is in
+ * them.
+ */
 static int map_views(struct rn_gpu *gpu)
 {
 	char *base = mmap(NULL, 3 * gpu->size, PROT_NONE,
@@ -111,7 +113,9 @@ struct rn_gpu *rn_gpu_of(uintptr_t addr, uint64_t *offset, char *view)
 	return NULL;
 }
 
-/* Same protection in the two views that are always as the extents say. */
+/* Protects an extent in the dev and engine views, whose protection depends on allocation
+ * only.
+ */
 static int protect_views(const struct rn_gpu *gpu, const struct rn_gpu_extent *e,
 			 int prot)
 {
@@ -121,7 +125,7 @@ static int protect_views(const struct rn_gpu *gpu, const struct rn_gpu_extent *e
 	return 0;
 }
 
-/* The extent, live or freed, that holds byte @offset. Table lock held. */
+/* The extent, live or freed, that contains byte @offset. Table lock held. */
 static struct rn_gpu_extent *extent_at(struct rn_gpu *gpu, uint64_t offset)
 {
 	struct rn_gpu_extent *e = gpu->extents;
@@ -162,13 +166,15 @@ bool rn_gpu_is_in_bar(struct rn_gpu *gpu, uint64_t offset)
 }
 
 /* ---------------------------------------------------------------- extents */
-/* The end of an extent, with the page behind it that faults. */
+/* The end of an extent, including a guard page behind it. */
 static uint64_t end_of(const struct rn_gpu_extent *e)
 {
 	return e->start + e->len + RN_GPU_PAGE;
 }
 
-/* Where @len bytes fit: the link behind which the extent goes, or NULL. */
+/* Finds room for @len bytes: returns the link where the new extent is to be inserted, or
+ * NULL.
+ */
 static struct rn_gpu_extent **find_room(struct rn_gpu *gpu, uint64_t len, uint64_t *start)
 {
 	struct rn_gpu_extent **at = &gpu->extents;
@@ -183,7 +189,7 @@ static struct rn_gpu_extent **find_room(struct rn_gpu *gpu, uint64_t len, uint64
 	return at;
 }
 
-/* Forget the extent that was freed longest ago. */
+/* Drops the extent that was freed longest ago, so that its addresses can be reused. */
 static bool forget_oldest(struct rn_gpu *gpu)
 {
 	struct rn_gpu_extent **oldest = NULL, *gone;
@@ -201,7 +207,8 @@ static bool forget_oldest(struct rn_gpu *gpu)
 }
 
 enum {
-	FREED_MAX = 256, /* freed extents that are remembered, per GPU */
+	/* Freed extents that are kept per GPU, to report accesses after free. */
+	FREED_MAX = 256,
 };
 
 static void bound_freed(struct rn_gpu *gpu)
@@ -214,7 +221,7 @@ static void bound_freed(struct rn_gpu *gpu)
 		forget_oldest(gpu);
 }
 
-/* Bytes that peers can reach. */
+/* Size of the BAR: bytes that other devices can access. */
 static uint64_t bar_size(const struct rn_gpu *gpu)
 {
 	uint64_t knob = rn_host_knobs(gpu->host)->bar_size;
@@ -283,8 +290,9 @@ static void remove_extent(struct rn_gpu *gpu, struct rn_gpu_extent *e)
 	unlock_table();
 }
 
-/* As the other BAR pages of the GPU. Theirs are left alone: that would cost more with
- * every allocation. Host lock held.
+/* Gives the BAR pages of the extent the protection that the GPU's other BAR pages have
+ * now. The others are not protected anew, which would cost more with each allocation.
+ * Host lock held.
  */
 static int link_region(struct rn_gpu *gpu, struct rn_gpu_extent *e)
 {
@@ -367,7 +375,7 @@ err_free_extent:
 	return err;
 }
 
-/* Host lock held. What is on its way lands before the memory goes. */
+/* Forces all TLPs to the extent, then unmaps it. Host lock held. */
 static void retire_extent(struct rn_gpu *gpu, struct rn_gpu_extent *e)
 {
 	if (!(e->flags & RN_GPU_DEVICE_ONLY)) {
@@ -485,8 +493,9 @@ int rn_gpu_find(const volatile void *ptr, struct rn_gpu_where *out)
 }
 
 /* ---------------------------------------------------------------- dma-buf */
-/* A descriptor has a file position of its own; it says where byte 0 is, so a copy made
- * with dup() or sent to oneself is as good as the original.
+/* A dma-buf is a descriptor of the GPU's memfd, and its file position says which byte is
+ * byte 0. So a copy made with dup(), or sent over a socket to the same process, works as
+ * well.
  */
 int rn_gpu_export_dmabuf(const void *ptr, size_t len)
 {
@@ -567,7 +576,7 @@ int rn_gpu_dmabuf_find(int fd, uint64_t offset, uint64_t len, rn_iova *addr)
 }
 
 /* ----------------------------------------------------------- registrations */
-/* [offset, offset + len) of the BAR: one or several live allocations, no gap. */
+/* Checks that [offset, offset + len) of the BAR lies in one live allocation. */
 static int check_allocated(struct rn_gpu *gpu, uint64_t offset, uint64_t len)
 {
 	const struct rn_gpu_extent *e;
@@ -610,10 +619,10 @@ int rn_gpu_region_add(const struct rn_host_nic *nic, uint32_t key, rn_iova addr,
 /* ------------------------------------------------------------------ report */
 
 enum {
-	REPORTS_MAX = 16, /* about memory that never was allocated */
+	REPORTS_MAX = 16, /* reports per process about memory that was never allocated */
 };
 
-/* "free_it+0x1c of ./program", or an address. */
+/* Names an instruction for people: "free_it+0x1c of ./program", or its address. */
 static void name_code(void *at, char *buf, size_t len)
 {
 	Dl_info info;
@@ -628,8 +637,9 @@ static void name_code(void *at, char *buf, size_t len)
 			 (char *)at - (char *)info.dli_fbase);
 }
 
-/* Who uses memory by @view. A device of Rocin copies under a guard; its plugin has one of
- * its own where the layer is off.
+/* Names the kind of user that accessed memory through @view. A simulated device copies
+ * under a guard of this library; where the layer is off, it copies under the plugin's own
+ * guard, which is not visible here.
  */
 static const char *name_user(const struct rn_gpu *gpu, char view)
 {
@@ -640,7 +650,7 @@ static const char *name_user(const struct rn_gpu *gpu, char view)
 	return rn_gpu_is_off(gpu) ? "by the CPU or a device" : "by the CPU";
 }
 
-/* The extent that ends closest below @offset. */
+/* The extent with the highest start at or below @offset. */
 static const struct rn_gpu_extent *extent_below(const struct rn_gpu *gpu, uint64_t offset)
 {
 	const struct rn_gpu_extent *found = NULL;
@@ -653,7 +663,7 @@ static const struct rn_gpu_extent *extent_below(const struct rn_gpu *gpu, uint64
 
 static void say_in_handler(const char *text)
 {
-	/* Not write(), which page_calls.c has replaced: this is a handler of SIGSEGV. */
+	/* Not write(), which page_calls.c replaces: this runs in the SIGSEGV handler. */
 	syscall(SYS_write, STDERR_FILENO, text, strlen(text));
 }
 

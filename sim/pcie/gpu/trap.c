@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* trap.c - a plain load of the CPU from device memory becomes a PCIe read.
+/* trap.c - turns a plain load of the CPU from device memory into a PCIe read.
  *
- * While anything written is on its way to or from a GPU, all pages by which the CPU
- * names its memory are closed (PROT_NONE): a read of one byte pushes whatever is
- * on the way, and its completion what the GPU has sent, so it matters little which byte
- * it was. A load or store that faults performs a read TLP and opens the pages. What
- * that does not push (another route, or not yet there) stays on its way; the pages are
- * closed again at the next event of this GPU, since the next access may have more to
- * push. So a plain store, which takes effect at once, overtakes nothing that it must not
+ * While any TLP writes to a GPU's memory or comes from it, all pages of the CPU's view of
+ * this memory are closed (PROT_NONE). A load or store then faults; the handler performs a
+ * read TLP and opens the pages. A PCIe read pushes the writes ahead of it on its path,
+ * and its completion pushes the writes that the GPU has sent, so it matters little which
+ * byte is read. Writes that the read does not push (they take another route, or have not
+ * come to the common queue yet) stay on their way. The pages are closed again at the next
+ * event of this GPU, since the next access may have more to push. For the same reason a
+ * plain store, which takes effect at once, does not overtake a write that it must not
  * overtake, on whatever page.
  *
- * The state of a GPU's pages is one of:
+ * The state of a GPU's pages:
  *
- *	on_way	state
- *	0	OPEN	an access has nothing to push
- *	> 0	CLOSED	an access faults and pushes
- *	> 0	OPEN	after an access that could not push everything, until the
- *			next event: a write is sent or performed, or comes to where
- *			the CPU's way begins
- *	> 0	PARTLY	the same where the sanitizer keeps pages closed: those whose
- *			bytes a completion covers that are on their way
+ * on_way	state
+ * 0	OPEN	an access has nothing to push
+ * > 0	CLOSED	an access faults and pushes
+ * > 0	OPEN	after an access that could not push everything, until the next event: a
+ *		write is issued or performed, or comes to the queue of the CPU's TLPs
+ * > 0	PARTLY	as the line above, but the sanitizer keeps pages closed: those with bytes
+ *		that are on their way although a completion covers them
  */
 #include <errno.h>
 #include <stdatomic.h>
@@ -42,7 +42,9 @@ static void set_open(uintptr_t lo, uintptr_t hi)
 		atomic_fetch_add(&rn_gpu_counts.not_closed, 1);
 }
 
-/* Pages that stay as they are while others are opened; they rise. Host lock. */
+/* Pages, sorted by address, that open_addresses() leaves as they are. Guarded by the host
+ * lock.
+ */
 static struct {
 	const uintptr_t *page;
 	unsigned count;
@@ -60,9 +62,9 @@ static void open_addresses(struct rn_gpu *gpu, uintptr_t lo, uintptr_t hi)
 	set_open(lo, hi);
 }
 
-/* All but what system calls use at the moment. Shared pages lose nothing but their table
- * entries, so that it costs what was touched since the last time, not what was ever
- * touched.
+/* Closes pages, except those that system calls use at the moment. madvise() drops the
+ * page table entries of these shared pages, which loses no data, so that the next
+ * mprotect() costs time for the pages touched since, not for all that were ever touched.
  */
 static void close_addresses(struct rn_gpu *gpu, uintptr_t lo, uintptr_t hi)
 {
@@ -86,10 +88,15 @@ static void open_pages(struct rn_gpu *gpu)
 	each_declared(gpu, open_addresses);
 }
 
-/* Between allocations the BAR is closed anyway: one call for all of them. */
+/* One call closes the BAR from its start to the highest allocation: the gaps between
+ * allocations are closed anyway.
+ */
 static void close_pages(struct rn_gpu *gpu)
 {
-	(void)rn_guard_install(); /* in front again, if the program has a new handler */
+	/* Puts the SIGSEGV handler of the guard in front again, in case the program has
+	 * installed a handler of its own since.
+	 */
+	(void)rn_guard_install();
 	gpu->trap.state = RN_TRAP_CLOSED;
 	gpu->trap.has_stepped = false;
 	close_addresses(gpu, (uintptr_t)gpu->bar, (uintptr_t)gpu->bar + gpu->high);
@@ -154,7 +161,9 @@ void rn_trap_close_again(struct rn_gpu *gpu)
 		close_pages(gpu);
 }
 
-/* Where the CPU's way begins, its next access has more to push than the last one. */
+/* A write has come to the queue that the CPU's TLPs use: the CPU's next access pushes
+ * more than the last one.
+ */
 static void tlp_moving(struct rn_host *h, const struct rn_tlp *tlp)
 {
 	unsigned next = tlp->hop + 1;
@@ -170,7 +179,7 @@ static void tlp_moving(struct rn_host *h, const struct rn_tlp *tlp)
 }
 
 /* --------------------------------------------------------------- the fault */
-/* The GPU whose memory the CPU names by @addr. */
+/* The GPU whose memory the CPU accesses at @addr, or NULL. */
 static struct rn_gpu *gpu_named(uintptr_t addr)
 {
 	uint64_t offset;
@@ -199,8 +208,9 @@ void rn_gpu_read_flush(struct rn_gpu *gpu)
 	rn_guard_thread.current = outer;
 }
 
-/* Sending the read lets others move, perhaps to behind it: a store that takes effect at
- * once would overtake them.
+/* Empties the queue that the CPU's TLPs use. Issuing the read let the driver move TLPs,
+ * perhaps to a place behind the read; a store of the CPU, which takes effect at once,
+ * would overtake them.
  */
 static void empty_way_of_cpu(struct rn_gpu *gpu)
 {
@@ -225,7 +235,7 @@ void rn_trap_on_load(void (*fn)(struct rn_gpu *gpu, uintptr_t addr))
 	on_load = fn;
 }
 
-/* The program loads or stores. Host lock held. */
+/* Handles a load or store of the program to a closed page. Host lock held. */
 static void meet_access(struct rn_gpu *gpu, uintptr_t addr)
 {
 	push_by_read(gpu);
@@ -236,7 +246,7 @@ static void meet_access(struct rn_gpu *gpu, uintptr_t addr)
 	atomic_fetch_add(&rn_gpu_counts.loads_trapped, 1);
 }
 
-/* Pages of declared memory that could not be replaced are never closed here. */
+/* False for declared memory whose pages could not be replaced: it is never closed. */
 static bool is_watched_page(const struct rn_gpu *gpu, uintptr_t addr)
 {
 	const struct rn_host_region *r = rn_host_region_of(gpu->host, addr);
@@ -297,14 +307,16 @@ static bool meet_fault(uintptr_t addr)
 }
 
 /* ------------------------------------------------------------ system calls */
-static _Atomic bool is_any; /* GPU watched */
+static _Atomic bool is_any; /* some GPU is watched */
 
 static bool is_on(void)
 {
 	return atomic_load_explicit(&is_any, memory_order_relaxed);
 }
 
-/* rn_page_watcher.owner: the GPU that [at, at + len) begins or ends in. */
+/* Implements rn_page_watcher.owner: the GPU whose memory [at, at + len) begins or ends
+ * in.
+ */
 static void *find_gpu(uintptr_t at, size_t len)
 {
 	struct rn_gpu *gpu;
@@ -328,8 +340,8 @@ static bool push_for_call(void *owner, uintptr_t at, size_t len)
 		push_by_read(gpu);
 		open_pages(gpu);
 	}
-	/* Writes are still in flight: the pages that no call uses are closed again, so
-	 * that the next load of the CPU faults.
+	/* Writes are still on their way: the pages that no system call uses are closed
+	 * again, so that the next load of the CPU faults.
 	 */
 	if (gpu->trap.on_way)
 		close_pages(gpu);
@@ -353,7 +365,7 @@ static void open_range(struct rn_gpu *gpu, uintptr_t lo, uintptr_t hi)
 	(void)rn_page_protect(lo, hi, RN_PAGE_OPEN);
 }
 
-/* Declared memory: the views of a GPU are not in a child. */
+/* Only declared memory is opened: a child has no mapping of a GPU's views. */
 static void open_in_child(void)
 {
 	for (int i = 0; i < RN_GPU_MAX; i++) {
@@ -383,7 +395,9 @@ void rn_trap_add(struct rn_host *h, struct rn_gpu *gpu)
 	if (!trap || strcmp(trap, "off") != 0) {
 		if (!is_on())
 			rn_host_add_hooks(h, &hooks);
-		/* What is on its way already was not counted: let it land first. */
+		/* TLPs that are on their way already were not counted: perform them
+		 * first.
+		 */
 		rn_host_force_all(h);
 		atomic_store(&gpu->trap.is_active, true);
 		atomic_store(&is_any, true);

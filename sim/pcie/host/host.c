@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* host.c - the one hierarchy of this process: its fabric, its lock, what TLPs carry and
- * do. */
+/* host.c - the PCIe hierarchy of this process: its fabric, its lock, the payloads of TLPs
+ * and what TLPs do.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,13 +12,16 @@
 #include "transport/io/memory/mem_guard.h"
 
 enum {
-	/* Choices of the driver per TLP issued: two move it. Queues stall at random for
-	 * most of the time, so they need more the more there is in them; it comes to rest
-	 * at some hundred TLPs.
+	/* Choices of the driver for each TLP that is issued. Two move a TLP through its
+	 * queues. The random driver stalls queues most of the time, so the more TLPs
+	 * there are, the more choices are needed; the number of TLPs then stays at some
+	 * hundreds.
 	 */
 	STEPS_PER_ISSUE = 2,
 	TLPS_PER_STEP = 16,
-	/* Slots that TLPs need which are done at once, one inside another. */
+	/* Further slots, for TLPs that are performed at once, inside a callback of
+	 * another TLP.
+	 */
 	SLOTS_SPARE = 64,
 	STARTS_MAX = 2,
 	SLOT_NONE = UINT16_MAX,
@@ -25,21 +29,23 @@ enum {
 
 static struct rn_host the_host = { .lock = PTHREAD_MUTEX_INITIALIZER,
 				   .tape = { .fd = -1 } };
-static struct rn_host *host; /* NULL: could not be made */
+static struct rn_host *host; /* NULL if it could not be made */
 static char make_error[256];
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static bool forked;
 static void (*starts[STARTS_MAX])(struct rn_host *h);
 static unsigned start_count;
 
-/* Read by a handler of SIGSEGV: must not allocate. */
+/* Thread-local variables that the SIGSEGV handler reads; initial-exec, because the first
+ * access to other models may allocate.
+ */
 static __thread bool locked __attribute__((tls_model("initial-exec")));
 static __thread bool polling __attribute__((tls_model("initial-exec")));
 
 /* --------------------------------------------------------------- payloads */
-/* All memory for them is taken from the system at once: pages that are mapped later could
- * come to lie where a program has unmapped what it registered, and late writes would hit
- * them. Slots for @count TLPs, each of up to @bytes. 0 or -ENOMEM.
+/* Allocates slots for @count TLPs, each with a payload of up to @bytes, all at once.
+ * Pages that are mapped later could lie at an address that the program has registered and
+ * then unmapped, and late writes would hit them. Returns 0 or -ENOMEM.
  */
 static int make_slots(struct rn_host *h, uint32_t count, uint32_t bytes)
 {
@@ -64,8 +70,8 @@ static int make_slots(struct rn_host *h, uint32_t count, uint32_t bytes)
 	return 0;
 }
 
-/* A slot whose payload.bytes has room for @len bytes of the hierarchy's own (0: none).
- * NULL: none is free.
+/* Takes a slot whose payload.bytes points to room for @len bytes (0: none). NULL if no
+ * slot is free.
  */
 static struct rn_host_slot *take_slot(struct rn_host *h, uint32_t len)
 {
@@ -89,7 +95,7 @@ static void give_slot(struct rn_host *h, struct rn_host_slot *s)
 	h->free_slot = (uint16_t)(s - h->slots);
 }
 
-/* -------------------------------------------------------------------- make */
+/* -------------------------------------------------------------------- set-up */
 static void in_child(void)
 {
 	forked = true;
@@ -100,7 +106,7 @@ bool rn_host_is_forked(void)
 	return forked;
 }
 
-/* Of a write: drives use all of max_payload, NICs a granule. */
+/* The longest write: a NIC writes at most a granule at once, a drive max_payload. */
 static uint32_t payload_max(const struct rn_pcie_knobs *k)
 {
 	return k->granule > k->max_payload ? k->granule : k->max_payload;
@@ -156,7 +162,7 @@ static void make_host(void)
 	    rn_pcie_parse(&knobs, text, make_error, sizeof(make_error)) != 0)
 		return;
 	rn_guard_watch(false);
-	(void)rn_guard_install(); /* without it memory is copied by other means */
+	(void)rn_guard_install(); /* if this fails, memory is copied without the guard */
 	if (rn_host_restart_with_tape(&the_host, &knobs, make_error, sizeof(make_error)))
 		return;
 	if (pthread_atfork(NULL, NULL, in_child) != 0)
@@ -195,7 +201,9 @@ struct rn_host *rn_host_get(void)
 /* -------------------------------------------------------------------- lock */
 void rn_host_lock(struct rn_host *h)
 {
-	/* Another thread of the parent may have held it at fork(). */
+	/* A child of fork() does not lock: another thread of the parent may have held the
+	 * lock at the fork.
+	 */
 	if (!forked)
 		pthread_mutex_lock(&h->lock);
 	locked = true;
@@ -264,7 +272,7 @@ bool rn_host_is_polling(void)
 	return polling;
 }
 
-/* One moment for all that is done under one hold of the lock. */
+/* The time, read once per hold of the lock. */
 static uint64_t now_of(struct rn_host *h)
 {
 	if (!h->now)
@@ -278,7 +286,7 @@ void rn_host_add_hooks(struct rn_host *h, const struct rn_host_hooks *hooks)
 	h->hooks[h->hook_count++] = hooks;
 }
 
-/* --------------------------------------------------- what the fabric calls */
+/* ------------------------------------------------- callbacks of the fabric */
 static void call_issued(struct rn_host *h, const struct rn_tlp *tlp)
 {
 	for (unsigned i = 0; i < h->hook_count && !rn_host_is_off(h); i++)
@@ -469,7 +477,9 @@ void rn_host_step(struct rn_host *h, unsigned moves)
 static struct rn_host_slot *fill_slot(struct rn_host *h, const struct rn_tlp *tlp,
 				      void *bytes)
 {
-	/* Done before the caller's bytes go away. */
+	/* A write is copied, because it may be performed after the caller's buffer is
+	 * gone.
+	 */
 	bool is_copied = tlp->kind == RN_TLP_WRITE && !rn_host_is_off(h);
 	struct rn_host_slot *s = take_slot(h, is_copied ? tlp->len : 0);
 

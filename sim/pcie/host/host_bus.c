@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* host_bus.c - the thread that keeps TLPs moving when no call of the program does, and
- * how long one may be held.
+/* host_bus.c - the bus thread, which moves TLPs when no call of the program does, and
+ * bounds how long a TLP is held.
  *
- * A program that polls memory makes no call at all. It sees what was sent after hold_ns
- * at the latest. The adversarial driver would keep all of it until then and let it go at
- * once, in which case no order could be seen; so from half of the bound on it lets go one
- * TLP now and then, the youngest and the oldest in turn: the last byte of a message, then
- * its first, with the middle still missing. With hold=inf time moves TLPs only while
+ * A program that polls memory makes no calls. It must see each write at most hold_ns
+ * after it was issued. The adversarial driver would hold all TLPs for this long and then
+ * let them go at once, so that no reordering could be seen. So when the oldest TLP has
+ * been held for half of the bound, this thread lets single TLPs go ("leaks" them), the
+ * youngest and the oldest in turn: the last bytes of a message arrive, then the first
+ * ones, while the middle is still missing. With hold=inf the thread moves TLPs only while
  * somebody waits for one (rn_tlp_is_wanted()).
  */
 #include <errno.h>
@@ -18,18 +19,20 @@
 #include "host_internal.h"
 
 enum {
-	TICK_NS = 50 * 1000, /* between two looks while somebody waits */
+	TICK_NS = 50 * 1000, /* period of the thread while somebody waits for a TLP */
 	STEPS_PER_TICK = 32,
-	LEAKS = 64, /* TLPs let go per bound, before their time */
+	LEAKS = 64, /* TLPs that may be leaked in the time of one bound */
 	STACK = 128 * 1024,
-	/* A program that sleeps until a completion polls nothing: its entries leave after
-	 * the bound that is usual (hold=2ms), also where the bound is longer.
+	/* Completion entries leave after this time at the latest, which is the default of
+	 * hold, even if hold is longer: a program that sleeps until a completion arrives
+	 * does not poll.
 	 */
 	ENTRY_WAIT_NS = 2 * 1000 * 1000,
 };
 
 /* --------------------------------------------------------------- the bound */
-/* Empty polls since it was sent, of the ring that was polled most. */
+/* The number of empty polls since the TLP was issued, of the ring that was polled most.
+ */
 static uint32_t polls_of(struct rn_host *h, const struct rn_tlp *tlp)
 {
 	const uint32_t *before = rn_host_slot_of(h, tlp)->polls;
@@ -41,7 +44,7 @@ static uint32_t polls_of(struct rn_host *h, const struct rn_tlp *tlp)
 	return most;
 }
 
-/* Has it been held for 1/@part of the bound? */
+/* Has the TLP been held for 1/@part of the bound? */
 static bool is_held(struct rn_host *h, const struct rn_tlp *tlp, rn_ns now, unsigned part)
 {
 	const struct rn_pcie_knobs *k = rn_host_knobs(h);
@@ -60,7 +63,9 @@ static bool is_leak_due(struct rn_host *h, rn_ns now)
 	return k->hold_ns && now && now - h->leaked_at >= (rn_ns)(k->hold_ns / LEAKS);
 }
 
-/* Of what nobody waits for, since a completion entry would take all with it. */
+/* The youngest data write, or the youngest TLP if there are only others: a completion
+ * entry would push all data before it.
+ */
 static unsigned youngest_data(const struct rn_fabric *f)
 {
 	unsigned i = rn_fabric_youngest(f);
@@ -90,7 +95,7 @@ void rn_host_release(struct rn_host *h, rn_ns now)
 	unsigned oldest;
 
 	if (h->tape.is_replaying)
-		return; /* among the choices */
+		return; /* the replayed choices contain these moves, too */
 	while ((oldest = rn_fabric_oldest(h->fabric)) != RN_TLP_NONE &&
 	       is_held(h, rn_fabric_tlp(h->fabric, oldest), now, 1)) {
 		h->counters.released++;
@@ -109,13 +114,13 @@ bool rn_host_do_entries_wait(struct rn_host *h, rn_ns now)
 }
 
 /* -------------------------------------------------------------- the thread */
-/* Does anything move because time goes by? */
+/* May time alone move TLPs now? */
 static bool does_time_move(const struct rn_host *h)
 {
 	return rn_host_knobs(h)->hold_ns || rn_fabric_wanted(h->fabric) > 0;
 }
 
-/* When to look again; RN_NEVER: not before something is sent. */
+/* When the thread has to look again; RN_NEVER: not before a TLP is issued. */
 static rn_ns next_look(struct rn_host *h, rn_ns now)
 {
 	const struct rn_pcie_knobs *k = rn_host_knobs(h);
@@ -176,14 +181,16 @@ static void *run_bus(void *arg)
 		if (!h->wake_due && !must_hurry)
 			sleep_until(h, next_look(h, now));
 		h->by_time = false;
-		rn_host_unlock(h); /* and tell whom something has ended for */
+		rn_host_unlock(h); /* also wakes NICs whose operations have ended */
 		if (must_hurry)
 			sched_yield();
 	}
 	return NULL;
 }
 
-/* The program's signals are not for this thread; faults of its own copies are. */
+/* Starts the thread with all signals blocked, so that the program's handlers never run in
+ * it; only the faults of its own copies are not blocked.
+ */
 static int start_thread(struct rn_host *h)
 {
 	pthread_condattr_t clock;
@@ -225,7 +232,10 @@ static void wake_bus(struct rn_host *h)
 	pthread_cond_signal(&h->bus_work);
 }
 
-/* It may sleep for as long as what nobody waits for may take; not if somebody waits. */
+/* Wakes the thread if it sleeps until a signal, or if somebody waits for a TLP and the
+ * thread would sleep for longer than a tick. A TLP that nobody waits for may wait until
+ * the thread wakes by itself.
+ */
 void rn_host_bus_poke(struct rn_host *h)
 {
 	rn_host_bus_start(h);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* host_dm.c - memory on a NIC. The NIC is at no distance from it; the CPU reaches it by
- * MMIO, in pieces of what a write-combining buffer or a wide load has.
+/* host_dm.c - memory on a NIC (ibv_alloc_dm). The NIC accesses it at once; the CPU
+ * accesses it by MMIO, in pieces as large as a write-combining buffer or a wide load (64
+ * bytes).
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -12,7 +13,7 @@ enum {
 	LINE = 64,
 };
 
-/* ------------------------------------------------------------ coming, going */
+/* ------------------------------------------------------- regions of a NIC */
 int rn_host_dm_add(struct rn_host_nic *nic, rn_iova addr, uint64_t len)
 {
 	struct rn_host_region *r = malloc(sizeof(*r));
@@ -49,7 +50,7 @@ static void write_performed(void *arg, const struct rn_tlp *tlp,
 	struct rn_host_nic *nic = arg;
 
 	(void)tlp;
-	(void)result; /* counted; nobody can be told */
+	(void)result; /* errors are counted; there is nobody to report them to */
 	atomic_fetch_sub(&nic->dm_writes, 1);
 }
 
@@ -63,7 +64,9 @@ static int write_piece(struct rn_host_nic *nic, struct rn_tlp *tlp, uint8_t *byt
 	return -EFAULT;
 }
 
-/* The lock is free between pieces: others need not wait for a long copy. */
+/* The host lock is released between pieces, so that other threads need not wait for a
+ * long copy.
+ */
 static int copy_by_mmio(struct rn_host_nic *nic, unsigned kind, rn_iova addr,
 			uint8_t *bytes, uint64_t len)
 {
@@ -110,7 +113,7 @@ void rn_host_doorbell(struct rn_host_nic *nic)
 {
 	unsigned agent = rn_nic_agent(nic);
 
-	/* This thread's writes: no need to see those of others. */
+	/* A relaxed load is enough: this thread's own writes matter only. */
 	if (atomic_load_explicit(&nic->dm_writes, memory_order_relaxed) == 0)
 		return;
 	rn_host_lock(nic->host);

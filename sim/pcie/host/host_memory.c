@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* host_memory.c - which address belongs to which memory, and how its bytes are reached.
- */
+/* host_memory.c - finds the memory behind an address, and accesses its bytes. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,7 +8,7 @@
 #include "transport/io/memory/mem_guard.h"
 
 /* ---------------------------------------------------------------- regions */
-/* How many begin at or below @addr. */
+/* The number of regions that begin at or below @addr. */
 static unsigned upper_bound(const struct rn_host *h, rn_iova addr)
 {
 	unsigned lo = 0, hi = h->region_count;
@@ -41,7 +40,7 @@ static void make_room(struct rn_host *h)
 	if (h->region_count < h->region_room)
 		return;
 	regions = realloc(h->regions, room * sizeof(void *));
-	/* A page of pointers: without it the process cannot go on in any sensible way. */
+	/* An allocation of a page or so: without it the process cannot go on. */
 	assert(regions);
 	h->regions = regions;
 	h->region_room = room;
@@ -81,8 +80,8 @@ static rn_iova engine_address(struct rn_host *h, rn_iova addr, uint32_t len,
 	return r ? addr + (rn_iova)r->shift : addr;
 }
 
-/* A trapped load of the program may be what moves TLPs: then this thread stands in a
- * guarded access already.
+/* These functions may run inside a guarded access of the same thread: a trapped load of
+ * the program may be what moves TLPs. So they save and restore the outer guard.
  */
 enum rn_mem_result rn_host_store(struct rn_host *h, rn_iova addr, const void *src,
 				 uint32_t len)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* host_nic.c - NICs below the hierarchy: their accesses become TLPs (rn_mem_ops), results
- * are fetched, what is on its way is settled.
+/* host_nic.c - NICs below the hierarchy: rn_mem_ops that turn accesses into TLPs, results
+ * that devices collect, and functions that force TLPs of a NIC to arrive.
  *
- * A write is cut where a granule ends, since that is what may become visible by itself. A
- * read is cut there too, but into no more than READ_PIECES: what its bytes were at
- * different times matters less.
+ * A write is cut into TLPs at granule boundaries, because a granule is what may become
+ * visible by itself. A read is cut there, too, but into READ_PIECES at most: it matters
+ * less that the bytes of a read are taken at different times.
  */
 #include <errno.h>
 #include <sched.h>
@@ -20,28 +20,31 @@ enum {
 	WORD = 8,
 	OPS_PER_BLOCK = 64,
 	STEPS_PER_POLL = 6,
-	/* Somebody waits for a CQE that may have much data before it. */
+	/* The program waits for a CQE that may have much data before it. */
 	STEPS_PER_POLL_ADVERSARIAL = 64,
-	/* tlp.tag of the halves of an atomic that is made under a lock of the NIC. */
+	/* tlp.tag of the read and the write of an atomic that the NIC makes under its
+	 * lock.
+	 */
 	TAG_LOCKED = 1,
 };
 
-/* A read or atomic that the device waits for. */
+/* A read or an atomic that has not been completed to the device. */
 struct rn_nic_op {
-	struct rn_nic_op *next; /* free, ended, or waiting for the lock */
+	/* In the list of free or ended ones, or of those that wait for a lock. */
+	struct rn_nic_op *next;
 	struct rn_nic_op *next_active, *prev_active;
 	struct rn_host_nic *nic;
 	uint64_t tag;
 	uint32_t qpn;
-	struct rn_mem_attr attr; /* atomics */
-	unsigned left;		 /* TLPs to come */
-	bool is_pending;	 /* the device was told so */
+	struct rn_mem_attr attr; /* of an atomic */
+	unsigned left;		 /* TLPs that have not been completed yet */
+	bool is_pending;	 /* the device got RN_MEM_PENDING */
 	enum rn_mem_result result;
-	uint64_t *orig; /* atomics: the value found goes here */
+	uint64_t *orig; /* atomic: where the value found in memory is stored */
 	struct rn_host_atomic atomic;
 };
 
-/* An address on which an atomic is under way. */
+/* A lock of a word in memory, on which the NIC performs an atomic. */
 struct rn_nic_lock {
 	struct rn_nic_lock *next;
 	struct rn_host_nic *nic;
@@ -55,7 +58,7 @@ struct rn_nic_block {
 };
 
 /* --------------------------------------------------------------------- ops */
-/* A new operation; the caller counts @left up for each TLP. NULL: no memory. */
+/* Takes a new operation; for each TLP the caller adds 1 to @left. NULL: no memory. */
 static struct rn_nic_op *take_op(struct rn_host_nic *nic, uint32_t qpn, uint64_t tag)
 {
 	struct rn_nic_block *b;
@@ -103,7 +106,9 @@ static void give_op(struct rn_nic_op *op)
 	op->nic->free = op;
 }
 
-/* All TLPs of @op are sent: what to tell the device. DONE, FAULT: @op is gone. */
+/* Returns what the device is told when all TLPs of @op have been issued. If that is
+ * RN_MEM_DONE or RN_MEM_FAULT, @op is free again.
+ */
 static enum rn_mem_result op_begun(struct rn_nic_op *op)
 {
 	enum rn_mem_result result = op->result;
@@ -119,7 +124,7 @@ static enum rn_mem_result op_begun(struct rn_nic_op *op)
 	return result;
 }
 
-/* One of the things that @left counts has happened. */
+/* One of the events that @left counts has happened. */
 static void op_ended(struct rn_nic_op *op)
 {
 	struct rn_host_nic *nic = op->nic;
@@ -136,7 +141,7 @@ static void op_ended(struct rn_nic_op *op)
 	nic->host->wake_due = true;
 }
 
-/* ------------------------------------------------------------------ headers */
+/* ------------------------------------------------------------- TLP headers */
 static bool is_relaxed(const struct rn_pcie_knobs *k, struct rn_mem_attr attr)
 {
 	switch (k->relaxed) {
@@ -150,7 +155,7 @@ static bool is_relaxed(const struct rn_pcie_knobs *k, struct rn_mem_attr attr)
 	return false;
 }
 
-/* Attributes that do not depend on the address. */
+/* The fields of a TLP that do not depend on the address. */
 static struct rn_tlp tlp_header(const struct rn_host_nic *nic, unsigned kind,
 				struct rn_mem_attr attr)
 {
@@ -159,7 +164,9 @@ static struct rn_tlp tlp_header(const struct rn_host_nic *nic, unsigned kind,
 		.kind = (uint8_t)kind,
 		.requester = (uint8_t)rn_nic_agent(nic),
 		.stream = attr.qpn,
-		/* Numbers of requests sent and received are not of one kind. */
+		/* The MSNs of requests sent and of requests received are different
+		 * counts; the top bit keeps them apart.
+		 */
 		.msg = attr.msg | (attr.flags & RN_MEM_RESPONSE ? UINT32_C(1) << 31 : 0),
 	};
 	unsigned flags = k->ido || (attr.flags & RN_MEM_ID_ORDER) ? RN_TLP_IDO : 0;
@@ -176,7 +183,7 @@ static struct rn_tlp tlp_header(const struct rn_host_nic *nic, unsigned kind,
 	return tlp;
 }
 
-/* Set where @tlp goes; *@end: from where on that may be another memory. */
+/* Sets the target of @tlp. *@end: the address from which on another memory may lie. */
 static void aim_tlp(const struct rn_host *h, struct rn_tlp *tlp, rn_iova addr,
 		    rn_iova *end)
 {
@@ -192,7 +199,9 @@ static uint32_t to_boundary(rn_iova addr, uint32_t size)
 }
 
 /* -------------------------------------------------------------------- write */
-/* By adding 0 to the word around it, which nobody can notice. */
+/* Tests whether the word around @addr can be written, by adding 0 to it atomically: no
+ * other thread notices that.
+ */
 static bool is_writable(struct rn_host *h, rn_iova addr)
 {
 	struct rn_host_atomic nothing = {
@@ -202,7 +211,7 @@ static bool is_writable(struct rn_host *h, rn_iova addr)
 	return rn_host_modify(h, &nothing) == RN_MEM_DONE;
 }
 
-/* All pages of it. */
+/* Can all pages of [addr, addr + len) be written? */
 static bool is_there(struct rn_host *h, rn_iova addr, uint32_t len)
 {
 	for (rn_iova at = addr; at < addr + len; at = (at | (PAGE - 1)) + 1)
@@ -211,14 +220,16 @@ static bool is_there(struct rn_host *h, rn_iova addr, uint32_t len)
 	return true;
 }
 
-/* Length of the next TLP of a write. */
+/* The length of the next TLP of a write. */
 static uint32_t write_piece(const struct rn_pcie_knobs *k, rn_iova addr, uint32_t left,
 			    uint32_t to_end)
 {
 	uint32_t len = to_boundary(addr, k->granule);
 	bool is_part = (addr & (k->granule - 1)) != 0 || left < k->granule;
 
-	/* A granule that is not written whole may be merged by nobody. */
+	/* In adversarial mode a granule that is not written as a whole is written word by
+	 * word, as hardware need not merge its parts.
+	 */
 	if (is_part && k->mode == RN_PCIE_ADVERSARIAL)
 		len = to_boundary(addr, WORD);
 	if (len > to_end)
@@ -226,7 +237,7 @@ static uint32_t write_piece(const struct rn_pcie_knobs *k, rn_iova addr, uint32_
 	return len < left ? len : left;
 }
 
-/* A completion entry is one TLP: it is there or it is not. */
+/* A completion entry is one TLP, so that it becomes visible as a whole. */
 static enum rn_mem_result write_cqe(struct rn_host_nic *nic, struct rn_tlp *tlp,
 				    rn_iova dst, const void *src, uint32_t len)
 {
@@ -305,7 +316,7 @@ static void piece_read(void *arg, const struct rn_tlp *tlp, enum rn_mem_result r
 	op_ended(op);
 }
 
-/* One TLP more for @op. False: it could not be sent. */
+/* Issues one more TLP for @op; false if it could not be issued. */
 static bool send_for(struct rn_nic_op *op, struct rn_tlp *tlp, void *bytes,
 		     void (*done)(void *arg, const struct rn_tlp *tlp,
 				  enum rn_mem_result result))
@@ -319,7 +330,7 @@ static bool send_for(struct rn_nic_op *op, struct rn_tlp *tlp, void *bytes,
 	return false;
 }
 
-/* Pieces end where granules do: a power of two of bytes. */
+/* The size of a piece of a read: a power of two that is at least a granule. */
 static uint32_t read_size(const struct rn_pcie_knobs *k, uint32_t len)
 {
 	uint32_t size = k->granule;
@@ -377,7 +388,9 @@ static struct rn_nic_lock *find_lock(const struct rn_host_nic *nic, rn_iova addr
 	return l;
 }
 
-/* The lock, now of @op; NULL: it waits for it, or there is no memory (result). */
+/* Locks the word for @op. Returns NULL if @op has to wait for the lock, or if there is no
+ * memory (then op->result is set).
+ */
 static struct rn_nic_lock *lock_word(struct rn_nic_op *op)
 {
 	struct rn_host_nic *nic = op->nic;
@@ -403,7 +416,9 @@ static struct rn_nic_lock *lock_word(struct rn_nic_op *op)
 	return l;
 }
 
-/* To the next that waits and can begin, or away. */
+/* Gives the lock to the next waiting operation that can begin, or frees it if there is
+ * none.
+ */
 static void unlock_word(struct rn_nic_lock *l)
 {
 	struct rn_nic_lock **at = &l->nic->locks;
@@ -416,7 +431,7 @@ static void unlock_word(struct rn_nic_lock *l)
 		if (!l->waiting)
 			l->waiting_tail = &l->waiting;
 		has_begun = send_locked_read(op);
-		op_ended(op); /* its waiting */
+		op_ended(op); /* it no longer waits for the lock */
 		if (has_begun)
 			return;
 	}
@@ -429,11 +444,12 @@ static void unlock_word(struct rn_nic_lock *l)
 static void locked_written(void *arg, const struct rn_tlp *tlp, enum rn_mem_result result)
 {
 	(void)tlp;
-	(void)result; /* counted; the word was there when it was read */
+	(void)result; /* errors are counted; the word existed when it was read */
 	unlock_word(arg);
 }
 
-/* The word to write; false: the comparison failed and nothing is written. */
+/* Computes the word to write; false if the comparison failed, so that nothing is written.
+ */
 static bool compute_atomic(const struct rn_host_atomic *a, uint64_t *value)
 {
 	switch (a->req.op) {
@@ -447,7 +463,9 @@ static bool compute_atomic(const struct rn_host_atomic *a, uint64_t *value)
 	return false;
 }
 
-/* The lock goes when the write has been performed: later than it must, which is legal. */
+/* The lock is released when the write has been performed. That is later than necessary,
+ * but legal.
+ */
 static void locked_read(void *arg, const struct rn_tlp *request,
 			enum rn_mem_result result)
 {
@@ -460,7 +478,8 @@ static void locked_read(void *arg, const struct rn_tlp *request,
 	assert(l);
 	tlp.flags = (uint8_t)((tlp.flags & RN_TLP_IDO) | RN_TLP_LOCK);
 	tlp.tag = TAG_LOCKED;
-	tlp.target = request->requester; /* of the completion: the memory */
+	/* The completion comes from the memory that was read. */
+	tlp.target = request->requester;
 	tlp.addr = op->atomic.req.dst;
 	tlp.len = sizeof(value);
 	if (result == RN_MEM_DONE)
@@ -535,7 +554,8 @@ static enum rn_mem_result nic_atomic(void *ctx, const struct rn_mem_atomic_req *
 	if (rn_host_is_forked())
 		return RN_MEM_FAULT;
 	rn_host_lock(nic->host);
-	rn_host_event(nic->host); /* it may send nothing, and wait for another's lock */
+	/* An event even if no TLP is issued, as the atomic may wait for a lock. */
+	rn_host_event(nic->host);
 	op = take_op(nic, attr.qpn, tag);
 	if (op) {
 		op->attr = attr;
@@ -558,7 +578,7 @@ const struct rn_mem_ops rn_host_nic_ops = {
 	.atomic = nic_atomic,
 };
 
-/* ------------------------------------------------------------ what has ended */
+/* -------------------------------------------------------- ended operations */
 bool rn_host_nic_wants_wake(struct rn_host_nic *nic)
 {
 	if (!nic->ended || nic->is_told)
@@ -575,7 +595,7 @@ void rn_host_nic_wake(struct rn_host_nic *nic)
 	atomic_fetch_sub_explicit(&nic->waking, 1, memory_order_release);
 }
 
-/* With the lock held. */
+/* Host lock held. */
 static struct rn_nic_op *take_ended(struct rn_host_nic *nic)
 {
 	struct rn_nic_op *list = nic->ended;
@@ -610,7 +630,8 @@ unsigned rn_host_collect(struct rn_host_nic *nic,
 		return 0;
 	rn_host_lock(nic->host);
 	if (nic->host->tape.is_on)
-		rn_host_event(nic->host); /* it sees what has ended */
+		/* The device will see which operations have ended. */
+		rn_host_event(nic->host);
 	list = take_ended(nic);
 	rn_host_unlock(nic->host);
 	for (const struct rn_nic_op *op = list; op; op = op->next, count++)
@@ -638,7 +659,9 @@ void rn_host_polled_empty(struct rn_host_nic *nic, rn_iova ring)
 	rn_host_lock(h);
 	h->polls++;
 	h->ring_polls[counter_of(ring)]++;
-	/* Of no ring: the device looks for work, and nobody for entries. */
+	/* Ring 0 means that the device looks for work, and not that the program polls a
+	 * CQ.
+	 */
 	h->driver.is_sending = ring == 0 && rn_host_do_entries_wait(h, rn_host_now());
 	rn_host_step(h, h->driver.kind == RN_DRIVER_ADVERSARIAL
 				? STEPS_PER_POLL_ADVERSARIAL
@@ -651,10 +674,10 @@ void rn_host_polled_empty(struct rn_host_nic *nic, rn_iova ring)
 	rn_host_unlock(h);
 }
 
-/* What TLPs to perform. */
+/* Selects TLPs of a NIC. */
 struct match {
 	unsigned agent;
-	uint32_t qpn; /* 0: any */
+	uint32_t qpn; /* 0: all QPs */
 	rn_iova lo, hi;
 };
 
@@ -674,7 +697,9 @@ static bool is_write_of(const struct rn_tlp *tlp, const void *arg)
 	       tlp->stream == m->qpn && !(tlp->flags & RN_TLP_CQE);
 }
 
-/* An atomic of another QP may hold the lock that one of this QP waits for. */
+/* Is the TLP one of this QP, or part of a locked atomic? An atomic of another QP may hold
+ * a lock that this QP waits for.
+ */
 static bool is_of(const struct rn_tlp *tlp, const void *arg)
 {
 	const struct match *m = arg;
@@ -741,7 +766,9 @@ void rn_host_drain(struct rn_host_nic *nic, uint32_t qpn)
 	if (rn_host_is_forked())
 		return;
 	rn_host_lock(h);
-	/* An atomic writes after it has read, and lets others begin when it ends. */
+	/* Repeated, because an atomic issues a write after its read, and its end lets
+	 * other atomics begin.
+	 */
 	while (has_tlp(h, &m))
 		rn_host_force_if(h, is_of, &m);
 	assert(!has_active(nic, qpn));
@@ -750,7 +777,7 @@ void rn_host_drain(struct rn_host_nic *nic, uint32_t qpn)
 	rn_host_unlock(h);
 }
 
-/* --------------------------------------------------------- coming and going */
+/* --------------------------------------------------- attaching, detaching */
 static int put_nic(struct rn_host *h, struct rn_host_nic *nic)
 {
 	int err = ENOSPC;
@@ -779,7 +806,7 @@ struct rn_host_nic *rn_host_attach(const struct rn_host_nic_cfg *cfg)
 		errno = ENOMEM;
 		return NULL;
 	}
-	(void)rn_guard_install(); /* without it memory is copied by other means */
+	(void)rn_guard_install(); /* if this fails, memory is copied without the guard */
 	nic->host = h;
 	nic->wake = cfg->wake;
 	nic->arg = cfg->arg;
@@ -801,7 +828,10 @@ void rn_host_detach(struct rn_host_nic *nic)
 	struct rn_nic_block *next;
 
 	if (rn_host_is_forked())
-		return; /* the parent's other threads may have left it in any state */
+		/* In a child of fork() the state may be half changed by another thread of
+		 * the parent.
+		 */
+		return;
 	rn_host_drain(nic, 0);
 	rn_host_lock(h);
 	call_drained(h, rn_nic_agent(nic), 0);

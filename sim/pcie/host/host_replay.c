@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* host_replay.c - record=FILE and driver=replay: choices of a run, made again.
+/* host_replay.c - recording the choices of a run (record=FILE) and making them again
+ * (driver=replay).
  *
- * What a program asks for (issuing, forcing, looking at a ring) is numbered: events. A
- * choice is the number of the last event before it, and the TLP by its number in the
- * order of issue. So choices need not be made at the time at which they were made, only
- * between the same events; those of the thread that lets time pass are made before the
- * next event at the latest. A program of one thread that makes the same calls gets the
- * same moves. Where it does not, standard error says so and all goes on at random.
+ * Calls of the program that issue TLPs, force them or poll a ring are numbered; they are
+ * called events. A choice is recorded as the number of the last event before it, and the
+ * moved TLP as its number in the order of issue. So a replay need not make a choice at
+ * the same time as the recorded run did, only between the same two events. Choices of the
+ * bus thread are made before the next event at the latest. A program of one thread that
+ * makes the same calls gets the same moves. If the calls differ, a line on standard error
+ * says so, and the run goes on with random choices.
  *
  *	rocin choices 1
- *	knobs MODE[,KNOB=VALUE]...		without driver, seed, bounds, files
- *	EVENT TLP [f][t]			f: forced, as held long enough; t: by time
+ *	knobs MODE[,KNOB=VALUE]...	 without driver, seed, bounds and files
+ *	EVENT TLP [f][t]		 f: forced, held for long enough; t: by time
  *	EVENT end
  */
 #include <errno.h>
@@ -26,7 +28,8 @@
 
 enum {
 	LINE_MAX_BYTES = 64,
-	STUCK_TICKS = 20000, /* of the thread without progress: about a second */
+	/* Ticks of the bus thread without progress: about a second. */
+	STUCK_TICKS = 20000,
 	QUIET_NS = 1000 * 1000,
 };
 
@@ -109,7 +112,9 @@ static void at_exit(void)
 }
 
 /* ------------------------------------------------------------------ files */
-/* What a TLP does and where it goes; not who chooses and how long. */
+/* Writes the knobs that decide what a TLP does and where it goes. Those that say which
+ * driver chooses, and how long TLPs are held, may differ in a replay.
+ */
 static void format_knobs(const struct rn_pcie_knobs *knobs, char *line, size_t len)
 {
 	struct rn_pcie_knobs k = *knobs, preset;
@@ -129,10 +134,10 @@ static void format_knobs(const struct rn_pcie_knobs *knobs, char *line, size_t l
 static int open_record(const struct rn_pcie_knobs *k, struct rn_host_tape *t, char *err,
 		       size_t err_len)
 {
-	static bool is_registered; /* under the host lock */
+	static bool is_registered; /* guarded by the host lock */
 	char line[1100];
 
-	/* A pipe that nobody reads is refused, not waited for. */
+	/* O_NONBLOCK: a FIFO that nobody reads is an error and does not block. */
 	t->fd = open(k->record, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NONBLOCK,
 		     0666);
 	if (t->fd < 0 || fcntl(t->fd, F_SETFL, 0) < 0) {
@@ -150,7 +155,7 @@ static int open_record(const struct rn_pcie_knobs *k, struct rn_host_tape *t, ch
 	return 0;
 }
 
-/* 1: a choice, 0: the end, -EPROTO. */
+/* Parses a line: 1 if it is a choice, 0 if it is the end line, or -EPROTO. */
 static int read_line(const char *line, struct rn_host_choice *c)
 {
 	static const char *const marks[] = { "\n", " f\n", " t\n", " ft\n" };
@@ -196,7 +201,8 @@ static int read_choices(FILE *file, struct rn_host_tape *t)
 
 	while (rc == 1 && fgets(line, sizeof(line), file)) {
 		if (!strchr(line, '\n'))
-			break; /* the run ended while it was written */
+			/* Incomplete last line: the run was killed while it wrote. */
+			break;
 		rc = read_line(line, &c);
 		if (rc >= 0 && c.event < event)
 			rc = -EPROTO;
@@ -210,7 +216,7 @@ static int read_choices(FILE *file, struct rn_host_tape *t)
 	return rc < 0 ? rc : 0;
 }
 
-/* A regular file, or /dev/null. NULL: errno. */
+/* Opens a regular file or /dev/null. On failure returns NULL and sets errno. */
 static FILE *open_replay(const char *name, bool *is_null)
 {
 	int fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -251,7 +257,7 @@ static int read_replay(const struct rn_pcie_knobs *k, struct rn_host_tape *t, ch
 	}
 	format_knobs(k, knobs, sizeof(knobs));
 	if (t->is_frozen) {
-		; /* no choices */
+		; /* /dev/null holds no choices */
 	} else if (!fgets(line, sizeof(line), file) || strcmp(line, first_line) != 0) {
 		snprintf(err, err_len, "replay=%s: not a file of choices, version 1",
 			 k->replay);
@@ -339,7 +345,7 @@ static unsigned find(const struct rn_fabric *f, uint64_t seq)
 	return i != RN_TLP_NONE && rn_fabric_tlp(f, i)->seq == seq ? i : RN_TLP_NONE;
 }
 
-/* False: it cannot be. */
+/* Makes the choice; false if that is impossible now. */
 static bool make_choice(struct rn_host *h, const struct rn_host_choice *c)
 {
 	unsigned index = find(h->fabric, c->seq);
@@ -356,7 +362,7 @@ void rn_host_replay(struct rn_host *h, bool by_time)
 	struct rn_host_tape *t = &h->tape;
 	bool was_by_time = h->by_time;
 
-	h->by_time = by_time; /* as it is recorded again */
+	h->by_time = by_time; /* so that a recording of this replay says the same */
 	while (t->is_replaying && t->next < t->count) {
 		const struct rn_host_choice *c = &t->choices[t->next];
 
@@ -373,8 +379,9 @@ void rn_host_replay(struct rn_host *h, bool by_time)
 	h->by_time = was_by_time;
 }
 
-/* What a program sees without a call depends on when time moved something. So time does
- * so only for programs that make no calls, which then wait for what they see.
+/* Time moves TLPs only if the program has made no call for QUIET_NS. A program that makes
+ * calls might or might not see the effect of such a move, and a replay could not repeat
+ * that; a program that makes no calls waits until it sees the effect.
  */
 bool rn_host_may_time_move(const struct rn_host *h, rn_ns now)
 {

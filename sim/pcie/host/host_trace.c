@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* host_trace.c - what programs and reports ask of the hierarchy; see rocin/pcie.h. */
+/* host_trace.c - functions of rocin/pcie.h: trace of moves, knobs at run time, counters.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -103,7 +104,7 @@ const char *rn_pcie_agent_name(unsigned agent, char *buf, size_t len)
 }
 
 /* ----------------------------------------------------------------- control */
-/* Locked, unless there is no hierarchy here. */
+/* Locks the hierarchy; returns NULL, without the lock, if this process has none. */
 static struct rn_host *enter(void)
 {
 	struct rn_host *h = rn_host_is_forked() ? NULL : rn_host_get();
@@ -153,7 +154,7 @@ void rn_pcie_seed(uint64_t seed)
 	rn_host_force_all(h);
 	knobs = *rn_host_knobs(h);
 	knobs.seed = seed;
-	/* A file of choices goes on; if there is no memory all stays as it was. */
+	/* A recording or replay goes on. If there is no memory, nothing changes. */
 	(void)rn_host_restart(h, &knobs);
 	rn_host_replay_resume(h);
 	rn_host_unlock(h);

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* driver.c - the three ways to choose. */
+/* driver.c - the drivers random, adversarial and replay. */
 #include <string.h>
 
 #include "driver.h"
 
 enum {
-	STALL_ONE_IN = 32, /* a chosen queue is stalled this often ... */
-	STALL_MEAN = 64,   /* ... and sits out that many choices, on average */
+	STALL_ONE_IN = 32, /* one choice of this many stalls the chosen queue ... */
+	STALL_MEAN = 64,   /* ... for this many choices on average */
 	STALL_MAX = 1024,
-	FROM_TAIL_ONE_IN = 4, /* where the walk for a TLP in the queue begins */
+	/* One walk of this many begins at the tail of the queue, the others at its head.
+	 */
+	FROM_TAIL_ONE_IN = 4,
 };
 
 void rn_driver_init(struct rn_driver *d, const struct rn_pcie_knobs *knobs)
@@ -28,7 +30,9 @@ void rn_driver_replay(struct rn_driver *d, const uint16_t *choices, uint32_t cou
 
 /* ---- Random ---- */
 
-/* Failures before the first success of probability 1/2: 0 half of the time. */
+/* The number of failures before the first success of probability 1/2: 0 in half of the
+ * cases.
+ */
 static unsigned draw_geometric(struct rn_driver *d)
 {
 	uint64_t bits = rn_random_next(&d->random);
@@ -36,8 +40,8 @@ static unsigned draw_geometric(struct rn_driver *d)
 	return bits ? (unsigned)__builtin_ctzll(bits) : 64;
 }
 
-/* Queues near memory are quick, the way through another root port and the inside of a
- * GPU are slow: differences of latency in classes.
+/* Weights make classes of latency: queues near memory are fast, the path through another
+ * root port and the inside of a GPU are slow.
  */
 static unsigned weight_of(unsigned queue)
 {
@@ -59,7 +63,7 @@ static uint16_t draw_stall(struct rn_driver *d)
 	return (uint16_t)n;
 }
 
-/* Counts the stalls down; the weight of all queues that do not stall. */
+/* Counts the stalls down and returns the weight of all queues that are not stalled. */
 static unsigned weigh_queues(struct rn_driver *d, const struct rn_fabric *f)
 {
 	unsigned total = 0;
@@ -89,7 +93,7 @@ static unsigned draw_queue(struct rn_driver *d, const struct rn_fabric *f, unsig
 	return q;
 }
 
-/* Some TLP of the queue that may move: the head may always. */
+/* Some TLP of the queue that may move; the head always may. */
 static unsigned draw_tlp(struct rn_driver *d, const struct rn_fabric *f, unsigned queue)
 {
 	bool from_tail = rn_random_scaled(&d->random, FROM_TAIL_ONE_IN) == 0;
@@ -124,7 +128,9 @@ static unsigned pick_random(struct rn_driver *d, const struct rn_fabric *f)
 
 /* ---- Adversarial ---- */
 
-/* What must go first so that @index may go: @index itself if nothing. */
+/* Follows the blockers of the TLP at @index to the one that may move, and must do so
+ * first; @index itself if nothing blocks it.
+ */
 static unsigned root_of(const struct rn_fabric *f, unsigned index)
 {
 	unsigned blocker;
@@ -134,7 +140,9 @@ static unsigned root_of(const struct rn_fabric *f, unsigned index)
 	return index;
 }
 
-/* Where data is free among itself the last goes first, and what is first is missing. */
+/* With place=any, where data may move in any order, chooses the youngest movable blocker
+ * of @index, so that the oldest data is what is missing longest.
+ */
 static unsigned last_in_the_way(const struct rn_fabric *f, unsigned index)
 {
 	const struct rn_pcie_knobs *knobs = rn_fabric_knobs(f);
@@ -150,7 +158,9 @@ static unsigned last_in_the_way(const struct rn_fabric *f, unsigned index)
 	return root_of(f, index);
 }
 
-/* While a NIC sends, its completion entries can still be written behind more. */
+/* May this completion entry stay behind? While the NIC sends, more data can still be
+ * issued before the entry.
+ */
 static bool can_wait(const struct rn_driver *d, const struct rn_tlp *tlp)
 {
 	return d->is_sending && tlp->state == RN_TLP_QUEUED &&
@@ -178,7 +188,7 @@ static unsigned pick_adversarial(const struct rn_driver *d, const struct rn_fabr
 
 /* ---- Replay ---- */
 
-/* A choice that is not possible yet waits for its turn. */
+/* A recorded choice whose TLP may not move yet stays the next one. */
 static unsigned pick_replay(struct rn_driver *d, const struct rn_fabric *f)
 {
 	unsigned choice;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* fabric.c - TLPs in lists, who may leave a queue, and what happens when it does.
+/* fabric.c - the TLPs of a fabric in lists, which of them may move, and what moving does.
  *
- * All of a fabric is one block, and lists are lists of indices. A list is a queue or the
- * inside of a GPU. Each TLP is in one list, by its arrival there, and in the list of all,
- * by its issue.
+ * The fabric is one block, and its lists link TLPs by index. A list is a queue or the
+ * inside of a GPU. Each TLP is in one such list, in the order of arrival there, and in
+ * the list of all TLPs, in the order of issue.
  */
 #include <errno.h>
 #include <string.h>
@@ -20,24 +20,25 @@ static_assert(RN_LIST_COUNT < UINT16_MAX, "a list number fits where an index doe
 
 struct rn_fabric {
 	struct rn_pcie_knobs knobs;
-	uint64_t busy[BUSY_WORDS]; /* bit per list: not empty */
+	uint64_t busy[BUSY_WORDS]; /* one bit per list: the list is not empty */
 	uint64_t next_seq;
 	uint32_t capacity, count, wanted;
-	uint16_t free; /* first free place */
+	uint16_t free; /* index of the first free place */
 	uint16_t oldest, youngest;
-	uint16_t cursor; /* of rn_fabric_force_if(): moves on when its TLP goes */
+	/* Of rn_fabric_force_if(): moves on when the TLP that it points to is freed. */
+	uint16_t cursor;
 	uint16_t first[RN_LIST_COUNT], last[RN_LIST_COUNT];
 	struct rn_tlp tlp[];
 };
 
-/* The list that @t is in, or is to be in, by its state, target and hop. */
+/* The list that TLP @t is in, or is to be put into, by its state, target and hop. */
 static unsigned list_of(const struct rn_tlp *t)
 {
 	return t->state == RN_TLP_INSIDE ? RN_QUEUE_COUNT + t->target
 					 : t->route.queue[t->hop];
 }
 
-/* ---- Lists ---- */
+/* ---- Set-up ---- */
 size_t rn_fabric_size(uint32_t tlps)
 {
 	assert(tlps > 0 && tlps <= RN_TLPS_MAX);
@@ -62,7 +63,7 @@ struct rn_fabric *rn_fabric_init(void *mem, uint32_t tlps,
 }
 
 /* ---- Lists ---- */
-/* To the end of its list. */
+/* Appends the TLP to the list that list_of() gives. */
 static void append_to_list(struct rn_fabric *f, unsigned index)
 {
 	struct rn_tlp *t = &f->tlp[index];
@@ -97,7 +98,9 @@ static void unlink_from_list(struct rn_fabric *f, unsigned index)
 	f->wanted -= rn_tlp_is_wanted(t);
 }
 
-/* A place for a copy of @tlp, the youngest of all, in no list yet; there must be room. */
+/* Takes a free place for a copy of @tlp, which becomes the youngest of all TLPs and is in
+ * no queue yet. There must be a free place.
+ */
 static unsigned take_place(struct rn_fabric *f, const struct rn_tlp *tlp)
 {
 	unsigned index = f->free;
@@ -139,7 +142,7 @@ static void free_place(struct rn_fabric *f, unsigned index)
 	f->count--;
 }
 
-/* ---- Looking ---- */
+/* ---- Queries ---- */
 const struct rn_pcie_knobs *rn_fabric_knobs(const struct rn_fabric *f)
 {
 	return &f->knobs;
@@ -236,15 +239,15 @@ void rn_fabric_each_queue(const struct rn_fabric *f,
 		visit(arg, q);
 }
 
-/* What the moving functions share. */
+/* Arguments that the moving functions share. */
 struct run {
 	struct rn_fabric *f;
 	const struct rn_fabric_ops *ops;
 	void *ctx;
 };
 
-/* ---- Who may move ---- */
-/* Inside a GPU only writes to the same bytes keep their order. */
+/* ---- Which TLPs may move ---- */
+/* In the inside of a GPU only writes to the same bytes keep their order. */
 static bool may_pass(const struct rn_fabric *f, const struct rn_tlp *later,
 		     const struct rn_tlp *earlier)
 {
@@ -253,7 +256,9 @@ static bool may_pass(const struct rn_fabric *f, const struct rn_tlp *later,
 	return rn_order_may_pass(later, earlier, &f->knobs);
 }
 
-/* From the head: what is first there blocks most often, and can leave at once. */
+/* Searches from the head, since the first TLP blocks most often and is itself free to
+ * move.
+ */
 unsigned rn_fabric_blocker(const struct rn_fabric *f, unsigned index)
 {
 	const struct rn_tlp *t = rn_fabric_tlp(f, index);
@@ -303,7 +308,9 @@ static struct rn_tlp completion_of(const struct rn_tlp *request)
 	return c;
 }
 
-/* The knobs that route @t: with RN_TLP_NEAR a copy in @near. */
+/* The knobs that decide the route of @t. RN_TLP_NEAR overrides rc.p2p, in a copy of the
+ * knobs in @near.
+ */
 static const struct rn_pcie_knobs *
 knobs_of(const struct rn_fabric *f, const struct rn_tlp *t, struct rn_pcie_knobs *near)
 {
@@ -335,7 +342,7 @@ static void empty_inside(const struct run *run, unsigned gpu)
 	}
 }
 
-/* These make a GPU's inside visible before they are performed. */
+/* Does the arrival of this TLP make the writes in the inside of its GPU visible first? */
 static bool empties_inside(const struct rn_tlp *t)
 {
 	bool is_bar_read = t->kind == RN_TLP_READ || t->kind == RN_TLP_ATOMIC;
@@ -344,7 +351,9 @@ static bool empties_inside(const struct rn_tlp *t)
 	return is_bar_read || is_bell;
 }
 
-/* The three ways to arrive: true if the TLP is still on its way somewhere. */
+/* The functions for the arrival of a write, a completion and a request return true if the
+ * TLP is still on its way: inside a GPU, or back as a completion.
+ */
 static bool arrive_write(const struct run *run, unsigned index)
 {
 	struct rn_tlp *t = &run->f->tlp[index];
@@ -394,7 +403,7 @@ static bool arrive(const struct run *run, unsigned index)
 	return arrive_request(run, index);
 }
 
-/* One place onward; true if the TLP is still on its way. */
+/* Moves the TLP one place onward; true if it is still on its way. */
 static bool step_tlp(const struct run *run, unsigned index)
 {
 	struct rn_fabric *f = run->f;
@@ -425,8 +434,9 @@ void rn_fabric_move(struct rn_fabric *f, const struct rn_fabric_ops *ops, void *
 	step_tlp(&run, index);
 }
 
-/* A blocker is an earlier one of the same queue, so the chain of those that wait ends at
- * one that may move. They are remembered by index, as chains may be as long as a queue.
+/* Moves the TLP at @index until it is done. A blocker stands before its waiter in the
+ * same queue, so the chain of blockers ends at a TLP that may move. The chain may be as
+ * long as a queue; it is kept in the TLPs (waiter) and not on the stack.
  */
 static void force_tlp(const struct run *run, unsigned index)
 {
@@ -464,7 +474,8 @@ void rn_fabric_force_if(struct rn_fabric *f, const struct rn_fabric_ops *ops, vo
 			const void *arg)
 {
 	const struct run run = { f, ops, ctx };
-	uint64_t end = f->next_seq; /* what the calls issue meanwhile is not meant */
+	/* TLPs issued by the callbacks meanwhile are left out. */
+	uint64_t end = f->next_seq;
 	unsigned index;
 
 	f->cursor = f->oldest;

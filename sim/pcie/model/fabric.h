@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* fabric.h - the queues of one host and the TLPs in them.
+/* fabric.h - the queues of one simulated PCIe hierarchy and the TLPs in them.
  *
- * A TLP crosses the queues of its route and is performed when it leaves the last one. The
- * i-th TLP of a queue may leave iff it may pass each of the i before it
- * (rn_order_may_pass()); nothing else blocks and nothing else orders. A read that has
- * been performed sends its completion back by itself.
+ * A TLP passes through the queues of its route and is performed when it leaves the last
+ * one. A TLP may leave a queue iff rn_order_may_pass() lets it pass each TLP in front of
+ * it in that queue; no other rule blocks or orders TLPs. When a read has been performed,
+ * the fabric itself sends the completion back.
  *
- * A write that reaches a GPU whose writes-ordering is `none` goes inside first: later, in
- * any order (same bytes in order), it becomes visible to the GPU. A read through the BAR
- * that arrives, and a doorbell of the CPU, empty the inside before they are performed.
+ * A GPU whose knob writes-ordering is `none` has an inside: a write that reaches the GPU
+ * goes there first and becomes visible to the GPU later, in any order (writes to the same
+ * bytes keep their order). A read through the BAR and a doorbell of the CPU make all
+ * writes of the inside visible before they are performed themselves.
  *
- * The block holds no pointers and its size is known, so a copy of it is a snapshot. No
- * allocation, no I/O, no clock.
+ * The fabric is one block without pointers, of known size, so a copy of the block is a
+ * snapshot. The fabric allocates nothing, does no I/O and reads no clock.
  *
  * Threads: none; the caller serialises.
  */
@@ -25,8 +26,8 @@ struct rn_fabric;
 
 enum rn_tlp_state {
 	RN_TLP_FREE,
-	RN_TLP_QUEUED, /* in route.queue[hop] */
-	RN_TLP_INSIDE, /* of a GPU */
+	RN_TLP_QUEUED, /* In queue route.queue[hop]. */
+	RN_TLP_INSIDE, /* In the inside of a GPU. */
 };
 
 enum {
@@ -34,108 +35,122 @@ enum {
 	RN_TLP_NONE = 0xffff,
 };
 
-/* What the owner of the fabric does when something happens. @tlp is valid during the
- * call; when a write is performed or a read completed its place is free already. The
- * calls may issue TLPs, but not move or force any.
+/* Callbacks of the fabric's owner. @tlp is valid during the call; the place of a write
+ * that is performed, and of a read that is completed, is free again before the call. A
+ * callback may issue TLPs, but must not move or force any.
  */
 struct rn_fabric_ops {
 	/* Write: its bytes become visible in the target. Read: bytes are taken. AtomicOp:
 	 * both, in one step.
 	 */
 	void (*perform)(void *ctx, const struct rn_tlp *tlp);
-	/* The completion of a read or AtomicOp has reached its requester. @tlp is the
-	 * completion: data, tag, addr and len are those of the request.
+	/* The completion of a read or AtomicOp has reached the requester. @tlp is the
+	 * completion; its data, tag, addr and len are those of the request.
 	 */
 	void (*complete)(void *ctx, const struct rn_tlp *tlp);
-	/* For traces, may be NULL: @tlp is about to leave @queue (RN_QUEUE_COUNT: the
-	 * inside).
+	/* For traces; may be NULL. @tlp is about to leave @queue; RN_QUEUE_COUNT stands
+	 * for the inside of a GPU.
 	 */
 	void (*moving)(void *ctx, const struct rn_tlp *tlp, unsigned queue);
 };
 
-/* Bytes of a fabric with room for @tlps TLPs, 1 .. RN_TLPS_MAX. */
+/* Size in bytes of a fabric that holds up to @tlps TLPs (1 .. RN_TLPS_MAX). */
 size_t rn_fabric_size(uint32_t tlps);
 
-/* @mem: rn_fabric_size() bytes, 8-byte aligned, any content. The knobs are copied. */
+/* Makes a fabric in @mem: rn_fabric_size() bytes, 8-byte aligned, with any content. The
+ * knobs are copied.
+ */
 struct rn_fabric *rn_fabric_init(void *mem, uint32_t tlps,
 				 const struct rn_pcie_knobs *knobs);
 
 const struct rn_pcie_knobs *rn_fabric_knobs(const struct rn_fabric *f);
 
-/* TLPs on their way, and room for more. A read needs one place for its whole life. */
+/* The number of TLPs on their way, and the number of free places. A read uses one place
+ * from its request to its completion.
+ */
 uint32_t rn_fabric_count(const struct rn_fabric *f);
 uint32_t rn_fabric_room(const struct rn_fabric *f);
 
 /**
  * rn_fabric_issue() - Send a TLP
- * @tlp:	kind .. stamp; copied
+ * @tlp:	The TLP, of which the fields from kind to stamp are set; copied
  *
- * With place=now, or where no queue lies between, it is performed (and completed) before
- * return.
+ * With place=now, or where no queue lies between requester and target, the TLP is
+ * performed (and completed) before the function returns.
  *
- * Return: its index, RN_TLP_NONE if it is done already; -ENOBUFS: no room (make some with
- *	   rn_fabric_force()); -EHOSTUNREACH: not routed (rc.p2p=deny). Nothing happened
- *	   then.
+ * Return: the index of the TLP, or RN_TLP_NONE if it has been performed already; -ENOBUFS
+ *	   if there is no free place (make one with rn_fabric_force()); -EHOSTUNREACH if
+ *	   there is no route (rc.p2p=deny). On an error nothing has happened.
  */
 int rn_fabric_issue(struct rn_fabric *f, const struct rn_fabric_ops *ops, void *ctx,
 		    const struct rn_tlp *tlp);
 
-/* The TLP at @index, NULL if that is free. */
+/* The TLP at @index, or NULL if that place is free. */
 const struct rn_tlp *rn_fabric_tlp(const struct rn_fabric *f, unsigned index);
 
-/* May this TLP leave the place where it is? */
+/* May the TLP at @index leave its queue or the inside of its GPU now? */
 bool rn_fabric_movable(const struct rn_fabric *f, unsigned index);
 
-/* All that may move, by queue upward and from its head. Returns how many there are; at
- * most @max are written.
+/* Writes the indices of the TLPs that may move to @index, at most @max of them: queue by
+ * queue, each from its head. Returns how many such TLPs there are, even if more than
+ * @max.
  */
 unsigned rn_fabric_moves(const struct rn_fabric *f, uint16_t *index, unsigned max);
 
-/* Move a TLP that is movable by one place. */
+/* Moves a movable TLP to the next queue of its route, or out of the last one. */
 void rn_fabric_move(struct rn_fabric *f, const struct rn_fabric_ops *ops, void *ctx,
 		    unsigned index);
 
-/* Move @index until it is done (a read: until its completion has arrived; a write to a
- * GPU: until the GPU sees it), and before it only what it must not pass.
+/* Moves the TLP at @index until it is done: a read until its completion has arrived, a
+ * write to a GPU until the GPU sees it. Of the other TLPs only those are moved that this
+ * one must not pass.
  */
 void rn_fabric_force(struct rn_fabric *f, const struct rn_fabric_ops *ops, void *ctx,
 		     unsigned index);
 
-/* The same for each TLP that @match accepts, oldest first. */
+/* Does the same with each TLP that @match accepts, the oldest first. */
 void rn_fabric_force_if(struct rn_fabric *f, const struct rn_fabric_ops *ops, void *ctx,
 			bool (*match)(const struct rn_tlp *tlp, const void *arg),
 			const void *arg);
 
-/* Make all writes inside GPU @gpu (a target) visible, in order of arrival. */
+/* Makes all writes in the inside of GPU @gpu visible, in the order of their arrival. @gpu
+ * is an agent number.
+ */
 void rn_fabric_empty_inside(struct rn_fabric *f, const struct rn_fabric_ops *ops,
 			    void *ctx, unsigned gpu);
 
-/* First TLP of a queue and the one behind another, last and the one before: RN_TLP_NONE
- * ends. For traces, assertions, digests. RN_QUEUE_COUNT + GPU agent: its inside.
+/* Walk through one queue: its first TLP and the one behind another, its last TLP and the
+ * one before another; RN_TLP_NONE ends the walk. @queue may be RN_QUEUE_COUNT + a GPU's
+ * agent number: the inside of this GPU. For traces, assertions and digests.
  */
 unsigned rn_fabric_first(const struct rn_fabric *f, unsigned queue);
 unsigned rn_fabric_next(const struct rn_fabric *f, unsigned index);
 unsigned rn_fabric_last(const struct rn_fabric *f, unsigned queue);
 unsigned rn_fabric_prev(const struct rn_fabric *f, unsigned index);
 
-/* The TLP before @index in its queue that it must not pass; RN_TLP_NONE if movable. */
+/* The TLP that stands before @index in its queue and that it must not pass, or
+ * RN_TLP_NONE if the TLP at @index may move.
+ */
 unsigned rn_fabric_blocker(const struct rn_fabric *f, unsigned index);
 
-/* By order of issue, whatever the queue: RN_TLP_NONE ends. */
+/* Walk through all TLPs in the order of issue, whatever their queue; RN_TLP_NONE ends it.
+ */
 unsigned rn_fabric_oldest(const struct rn_fabric *f);
 unsigned rn_fabric_younger(const struct rn_fabric *f, unsigned index);
 unsigned rn_fabric_youngest(const struct rn_fabric *f);
 unsigned rn_fabric_older(const struct rn_fabric *f, unsigned index);
 
-/* How many that somebody waits for (rn_tlp_is_wanted()), in queues and inside. */
+/* The number of TLPs, in queues and insides, that somebody waits for: those for which
+ * rn_tlp_is_wanted() is true.
+ */
 uint32_t rn_fabric_wanted(const struct rn_fabric *f);
 
-/* The first queue from @queue upward with a TLP in it, insides included; RN_LIST_COUNT
- * ends.
+/* The first queue or inside, from number @queue upward, that has a TLP in it, or
+ * RN_LIST_COUNT if there is none.
  */
 unsigned rn_fabric_busy_queue(const struct rn_fabric *f, unsigned queue);
 
-/* Queues with a TLP in them: calls @visit(queue) upward, the insides last. */
+/* Calls @visit for each queue that has a TLP in it, by number upward, insides last. */
 void rn_fabric_each_queue(const struct rn_fabric *f,
 			  void (*visit)(void *arg, unsigned queue), void *arg);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* knobs.c - the knobs of the model: a table of them, presets, MODE[,KNOB=VALUE]... as
- * text there and back, also from the lines of a file, and contradictions.
+/* knobs.c - the knobs of the model: the table of them, the presets of the modes, parsing
+ * and formatting of MODE[,KNOB=VALUE]..., reading the same from a file, and the check for
+ * contradictions.
  */
 #include "knobs.h"
 
@@ -11,20 +12,20 @@
 #include <unistd.h>
 
 enum {
-	SHOWN_MAX = 40, /* bytes of a word that a sentence quotes */
-	/* The longest useful word is replay=FILE. */
+	SHOWN_MAX = 40, /* bytes of a wrong word that an error message quotes */
+	/* bytes of a word; the longest valid one is replay=FILE */
 	WORD_MAX = sizeof(((struct rn_pcie_knobs *)0)->replay) + sizeof("replay=") - 1,
-	FILE_MAX = 16384,    /* bytes: a page of knobs with many comments */
-	PATIENCE_MS = 10000, /* of a pipe, until its writer says something */
+	FILE_MAX = 16384,    /* bytes of a file of knobs: a page with many comments */
+	PATIENCE_MS = 10000, /* how long a FIFO's writer may stay silent */
 };
 
-/* ---- Words and values; the functions are false if the word is no such value ---- */
+/* ---- Words and values; a function returns false if the word has no such value ---- */
 static bool is_blank(char c)
 {
 	return rn_char_is_blank(c) || c == '\n';
 }
 
-/* @w without blanks around it. */
+/* @w without leading and trailing blanks. */
 static struct rn_word trim_word(struct rn_word w)
 {
 	while (w.len > 0 && is_blank(w.at[0])) {
@@ -51,7 +52,9 @@ struct rn_word rn_word_cut(struct rn_word *text, char mark)
 	return before;
 }
 
-/* The word for people, in quotes: unprintable bytes as '?', cut short if long. */
+/* Adds the word in quotes for an error message: unprintable bytes become '?', a long word
+ * is cut short.
+ */
 static void add_word(struct rn_text *t, struct rn_word w)
 {
 	size_t shown = w.len < SHOWN_MAX ? w.len : SHOWN_MAX;
@@ -65,7 +68,7 @@ static void add_word(struct rn_text *t, struct rn_word w)
 	rn_text_add(t, shown < w.len ? "...\"" : "\"");
 }
 
-/* Which of "none|owner|all"; the first is 0. */
+/* The index of word @w in a list such as "none|owner|all", from 0. */
 static bool word_to_choice(struct rn_word w, const char *choices, uint64_t *out)
 {
 	struct rn_word left = { choices, strlen(choices) };
@@ -81,7 +84,7 @@ static bool word_to_choice(struct rn_word w, const char *choices, uint64_t *out)
 	return false;
 }
 
-/* Name of choice @n; empty if there are not so many. */
+/* Name of choice @n; empty if the list is shorter. */
 static struct rn_word choice_name(const char *choices, uint64_t n)
 {
 	struct rn_word left = { choices, strlen(choices) }, name = { choices, 0 };
@@ -94,7 +97,7 @@ static struct rn_word choice_name(const char *choices, uint64_t n)
 	return name;
 }
 
-/* Decimal, or hexadecimal after 0x. */
+/* Reads a decimal number, or a hexadecimal one after 0x. */
 static bool word_to_number(struct rn_word w, uint64_t *out)
 {
 	bool hex = w.len > 2 && w.at[0] == '0' && (w.at[1] == 'x' || w.at[1] == 'X');
@@ -112,7 +115,7 @@ static bool multiply(uint64_t value, uint64_t by, uint64_t *out)
 	return true;
 }
 
-/* A number, perhaps with K, M, G or T (powers of 1024). */
+/* Reads a number that may have the suffix K, M, G or T (powers of 1024). */
 static bool word_to_size(struct rn_word w, uint64_t *out)
 {
 	static const char units[] = { 'K', 'M', 'G', 'T' };
@@ -126,13 +129,13 @@ static bool word_to_size(struct rn_word w, uint64_t *out)
 	       multiply(value, UINT64_C(1) << 10 * (unit - units + 1), out);
 }
 
-/* The largest first. */
+/* Units of time, the largest first. */
 static const struct {
 	const char *name;
 	uint64_t ns;
 } time_units[] = { { "s", 1000000000 }, { "ms", 1000000 }, { "us", 1000 }, { "ns", 1 } };
 
-/* A decimal number with ns, us, ms or s; in ns. */
+/* Reads a decimal number with the suffix ns, us, ms or s; the result is in ns. */
 static bool word_to_time(struct rn_word w, uint64_t *out)
 {
 	size_t digits = 0;
@@ -150,7 +153,7 @@ static bool word_to_time(struct rn_word w, uint64_t *out)
 	return false;
 }
 
-/* As word_to_time() reads it, in the largest unit without a fraction. */
+/* Adds a time in the largest unit that needs no fraction, as word_to_time() reads it. */
 static void add_time(struct rn_text *t, uint64_t ns)
 {
 	unsigned i = 0;
@@ -222,16 +225,17 @@ void rn_pcie_preset(struct rn_pcie_knobs *k, enum rn_pcie_mode mode)
 	assert(!"mode");
 }
 
-/* ---- The table ---- */
-/* How a knob is kept and written. */
+/* ---- The table of knobs ---- */
+/* The type of a knob's field and the form of its text. */
 enum form {
-	CHOICE,	      /* an enum; one of rn_pcie_knob.values, in the enum's order */
+	/* An enum; its values are the words of rn_pcie_knob.values, in this order. */
+	CHOICE,
 	SWITCH,	      /* a bool: 0|1 */
 	POWER_OF_TWO, /* uint32_t, min .. max */
 	NUMBER,	      /* uint64_t */
-	SIZE_OR_ALL,  /* uint64_t, all is 0 */
-	TIME_OR_INF,  /* uint64_t, inf is 0 */
-	COUNT_OR_INF, /* uint32_t, inf is 0 */
+	SIZE_OR_ALL,  /* uint64_t; `all` is kept as 0 */
+	TIME_OR_INF,  /* uint64_t; `inf` is kept as 0 */
+	COUNT_OR_INF, /* uint32_t; `inf` is kept as 0 */
 	FILE_NAME,
 };
 
@@ -239,8 +243,11 @@ struct row {
 	enum form form;
 	uint16_t offset;
 	uint16_t min, max;
-	const char *alias_values; /* where the alias has words of its own */
-	const char *what;	  /* "granule is ..." of sentences; NULL: the values */
+	const char *alias_values; /* values that the alias has instead, or NULL */
+	/* How messages describe the values ("granule is ..."); NULL: by the list of
+	 * values.
+	 */
+	const char *what;
 };
 
 enum {
@@ -440,7 +447,7 @@ static bool is_file_name(struct rn_word w)
 	return true;
 }
 
-/* Is @value one that this knob can have? */
+/* Is @value one that this knob may have? */
 static bool is_in_range(unsigned knob, uint64_t value)
 {
 	const struct row *row = &rows[knob];
@@ -510,8 +517,10 @@ static bool read_value(struct rn_pcie_knobs *k, unsigned knob, const char *choic
 	return true;
 }
 
-/* ---- For knobs_words.c ---- */
-/* Knob with this name or alias, -1: none. @choices: what that name may be. */
+/* ---- One knob ---- */
+/* Index of the knob with this name or alias, or -1. @choices gets the values that may be
+ * written after this name.
+ */
 static int find_knob(struct rn_word name, const char **choices)
 {
 	for (int i = 0; i < KNOB_COUNT; i++) {
@@ -526,7 +535,8 @@ static int find_knob(struct rn_word name, const char **choices)
 	return -1;
 }
 
-/* Set from text; false: no such value, @k is unchanged. */
+/* Sets a knob from text; false if the knob has no such value, and then @k is unchanged.
+ */
 static bool read_knob(struct rn_pcie_knobs *k, int knob, const char *choices,
 		      struct rn_word value)
 {
@@ -555,7 +565,7 @@ bool rn_knob_differs(const struct rn_pcie_knobs *a, const struct rn_pcie_knobs *
 	return get_field(a, &rows[knob]) != get_field(b, &rows[knob]);
 }
 
-/* "now|pcie|msg|any", "a number of up to 64 bits" */
+/* Adds what the values may be: "now|pcie|msg|any", "a number of up to 64 bits". */
 static void add_knob_range(struct rn_text *t, int knob, const char *choices)
 {
 	rn_text_add(t, rows[knob].what ? rows[knob].what : choices);
@@ -600,8 +610,8 @@ static void add_knob_value(struct rn_text *t, const struct rn_pcie_knobs *k, int
 	}
 }
 
-/* ---- Reading ---- */
-/* "adv" is what litmus files say. */
+/* ---- Parsing ---- */
+/* Finds a mode by its name; litmus files write "adv" for adversarial. */
 static bool find_mode(struct rn_word w, enum rn_pcie_mode *mode)
 {
 	if (rn_word_is(w, "adv")) {
@@ -677,7 +687,7 @@ int rn_knobs_parse_words(struct rn_pcie_knobs *k, struct rn_word text, char *err
 }
 
 /* ---- Contradictions ---- */
-/* Pairs that mean nothing together. */
+/* Pairs of settings that contradict each other. */
 static const struct {
 	const char *a, *b, *why;
 } pairs[] = {
@@ -686,7 +696,7 @@ static const struct {
 	{ "place=now", "driver=replay", "nothing is chosen then" },
 };
 
-/* Does the knob of "knob=value" have that value? */
+/* Does @k have the value that @word, "knob=value", names? */
 static bool has_value(const struct rn_pcie_knobs *k, const char *word)
 {
 	struct rn_word value = { word, strlen(word) };
@@ -755,7 +765,7 @@ int rn_pcie_check(const struct rn_pcie_knobs *k, char *err, size_t err_len)
 	return 0;
 }
 
-/* ---- Writing ---- */
+/* ---- Formatting ---- */
 int rn_pcie_format(const struct rn_pcie_knobs *k, char *buf, size_t len)
 {
 	struct rn_pcie_knobs preset;
@@ -777,8 +787,9 @@ int rn_pcie_format(const struct rn_pcie_knobs *k, char *buf, size_t len)
 }
 
 /* ---- Files ---- */
-/* read() from a file that was opened without waiting, since a FIFO may have no writer for
- * ever; one that has a writer is waited for. Bytes, 0 at the end, or -errno.
+/* Reads from a file that was opened with O_NONBLOCK, so that opening a FIFO without a
+ * writer does not hang. If a FIFO has a writer, waits for its bytes up to PATIENCE_MS.
+ * Returns the number of bytes, 0 at the end, or -errno.
  */
 static ssize_t read_some(int fd, char *buf, size_t size)
 {
@@ -797,7 +808,7 @@ static ssize_t read_some(int fd, char *buf, size_t size)
 	return n < 0 ? -errno : n;
 }
 
-/* The whole file into @buf; its length, -EFBIG or -errno. */
+/* Reads the whole file into @buf; returns its length, -EFBIG or -errno. */
 static ssize_t read_file(const char *name, char *buf, size_t size)
 {
 	int fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* order.c - the ordering table of PCIe and what the knobs add to it. */
+/* order.c - the ordering table of PCIe, and what the knobs of the model add to it. */
 #include "order.h"
 
-/* When may the later TLP pass? */
+/* Conditions under which the later TLP may pass the earlier one. */
 enum condition {
 	ALWAYS,
-	IF_RO_OR_ID, /* it carries RO, or IDO and another requester's ID */
-	IF_ID,	     /* it carries IDO and another requester's ID */
+	IF_RO_OR_ID, /* the later TLP has RO, or has IDO and another requester ID */
+	IF_ID,	     /* the later TLP has IDO and another requester ID */
 	IF_OTHER_TXN,
 };
 
@@ -15,8 +15,9 @@ struct cell {
 	const char *no, *yes;
 };
 
-/* PCIe base specification 2.4.1: row = later, column = earlier. A cell that says "must be
- * able to" or "may" without a condition is ALWAYS. A5b binds bridges to PCI only.
+/* PCIe base specification 2.4.1: row = later TLP, column = earlier TLP. A cell that says
+ * "must be able to" or "may" without a condition is ALWAYS. Rule A5b is left out: it
+ * binds only bridges from PCIe to PCI.
  */
 /* clang-format off */
 static const struct cell table[RN_TLP_KIND_COUNT][RN_TLP_KIND_COUNT] = {
@@ -62,13 +63,13 @@ static bool has_ro(const struct rn_tlp *later)
 	return (later->flags & RN_TLP_RO) != 0;
 }
 
-/* Of a completion the ID is the completer's. */
+/* In a completion the field requester holds the completer's ID. */
 static bool has_other_id(const struct rn_tlp *later, const struct rn_tlp *earlier)
 {
 	return (later->flags & RN_TLP_IDO) && later->requester != earlier->requester;
 }
 
-/* A transaction ID is the reader's ID and its tag. */
+/* A transaction is identified by the reader's ID and its tag. */
 static bool is_other_txn(const struct rn_tlp *later, const struct rn_tlp *earlier)
 {
 	return later->txn != earlier->txn || later->target != earlier->target;
@@ -112,14 +113,16 @@ static bool is_plain_data(const struct rn_tlp *tlp)
 	       !(tlp->flags & other);
 }
 
-/* nic.ooo: other packets of the WRITEs of one QP. */
+/* nic.ooo: do the two writes belong to different packets of RDMA WRITEs of one QP? */
 static bool is_other_packet(const struct rn_tlp *later, const struct rn_tlp *earlier)
 {
 	return later->packet != 0 && earlier->packet != 0 &&
 	       later->packet != earlier->packet && later->stream == earlier->stream;
 }
 
-/* The knob that leaves two payload writes of a NIC unordered, for people; or NULL. */
+/* The knob that leaves two payload writes of a NIC unordered, as text for people, or NULL
+ * if no knob does.
+ */
 static const char *freedom(const struct rn_tlp *later, const struct rn_tlp *earlier,
 			   const struct rn_pcie_knobs *knobs)
 {

@@ -7,23 +7,25 @@
 #include "tlp.h"
 
 /**
- * rn_may_pass() - The ordering table
- * @later:	Behind ...
- * @earlier:	... this one, in the same queue, of the same traffic class
+ * rn_may_pass() - The ordering table of PCIe, without the knobs of the model
+ * @later:	The TLP that stands behind @earlier
+ * @earlier:	A TLP of the same queue and the same traffic class
  *
  * PCIe base specification 2.4.1, rules A2 to D5. Where the table says "may", the answer
  * is true: the model allows all that the standard allows.
  */
 bool rn_may_pass(const struct rn_tlp *later, const struct rn_tlp *earlier);
 
-/* The same with what the knobs add: data of a NIC that may be placed more freely (place
- * and nic.ooo, see rocin/pcie.h), and the write half of a NIC atomic, which nothing
- * overtakes.
+/* May @later pass @earlier under these knobs? The knobs add two things to rn_may_pass():
+ * place and nic.ooo let a NIC write data in a freer order (see rocin/pcie.h), and nothing
+ * may pass the write half of an atomic that a NIC performs itself.
  */
 bool rn_order_may_pass(const struct rn_tlp *later, const struct rn_tlp *earlier,
 		       const struct rn_pcie_knobs *knobs);
 
-/* Name of the rule that decided, for people: "A2a: a write does not pass a write". */
+/* The rule that decided, as text for people, such as "A2a: a write does not pass a
+ * write".
+ */
 const char *rn_order_rule(const struct rn_tlp *later, const struct rn_tlp *earlier,
 			  const struct rn_pcie_knobs *knobs);
 

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* text.h - sentences and names without stdio, cut off where the buffer ends. */
+/* text.h - builds text in a buffer without stdio; text that does not fit is cut off. */
 #ifndef RN_TEXT_H
 #define RN_TEXT_H
 
 #include "rocin/types.h"
 
 struct rn_text {
-	char *buf; /* always terminated, if size > 0 */
+	char *buf; /* Terminated by NUL at any time, if size > 0. */
 	size_t size;
-	size_t used; /* bytes wanted so far, without the terminator */
+	/* Bytes of the whole text so far, also those that did not fit, without the NUL.
+	 */
+	size_t used;
 };
 
 static inline void rn_text_init(struct rn_text *t, char *buf, size_t size)

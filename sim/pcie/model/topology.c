@@ -9,8 +9,9 @@ static void add_queue(struct rn_route *route, unsigned queue)
 	route->queue[route->hops++] = (uint16_t)queue;
 }
 
-/* QPNs of a process count up above their low byte; made-up ones count up from 1. Both
- * spread, and so do the first few streams of several NICs.
+/* The queue of a QP. QPNs of one process count up in the bits above their low byte;
+ * numbers that scenarios and tests make up count up from 1. The hash spreads both kinds,
+ * and also the first few QPs of different NICs.
  */
 static unsigned stream_number(unsigned nic, uint32_t stream)
 {
@@ -51,7 +52,7 @@ static void to_peer(const struct rn_pcie_knobs *knobs, unsigned from, unsigned t
 		add_queue(route, RN_QUEUE_DOWN + to);
 }
 
-/* What requests and completions between two agents have in common. */
+/* Adds the queues between two agents, for requests and completions alike. */
 static void cross(const struct rn_pcie_knobs *knobs, unsigned from, unsigned to,
 		  struct rn_route *route)
 {
@@ -120,7 +121,7 @@ static void add_agent(struct rn_text *t, unsigned agent)
 	}
 }
 
-/* Queues with one number, in the order of the numbers. */
+/* Kinds of queues whose name has one number; the number is the distance from @first. */
 static const struct {
 	unsigned first, count;
 	const char *name;

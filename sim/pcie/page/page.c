@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* page.c - who watches pages, what is closed, what stays open for system calls, and one
- * instruction at a time with a page open.
+/* page.c - watchers, protection of pages, pins for system calls, and single steps of one
+ * instruction with a page open.
  */
 #include "page.h"
 
@@ -19,13 +19,13 @@
 
 enum {
 	WATCHERS_MAX = 2,
-	RETRIES_MAX = 10000, /* of one address that faults although it is open */
-	/* A thread has one for each buffer of a system call. What is not used takes no
-	 * memory.
+	RETRIES_MAX = 10000, /* faults in a row at one address whose page is open */
+	/* One pin per buffer of a system call that runs, in any thread. Unused entries of
+	 * the array are never touched, so they take no memory.
 	 */
 	PINS = 65536,
-	PAGES_MAX = 6, /* that one instruction can touch */
-	STEPS = 1000,  /* of a thread in WINDOW */
+	PAGES_MAX = 6, /* pages that one instruction can access */
+	STEPS = 1000,  /* steps of one thread in WINDOW */
 	TRAP_FLAG = 0x100,
 };
 
@@ -35,13 +35,14 @@ static struct rn_host *host;
 static const struct rn_page_watcher *watchers[WATCHERS_MAX];
 static _Atomic unsigned watcher_count;
 
-/* Ranges that system calls use at the moment, whole pages; lo == hi: free. */
+/* The pages that system calls use at the moment; lo == hi if the entry is free. */
 static struct pin {
 	uintptr_t lo, hi;
-	void *owner[WATCHERS_MAX]; /* by watcher; NULL: not concerned */
+	/* By watcher: the object from owner(), or NULL if no page is its own. */
+	void *owner[WATCHERS_MAX];
 } pins[PINS];
-static unsigned pins_high; /* one past the last that was ever used */
-static unsigned pins_low;  /* all below are taken */
+static unsigned pins_high; /* one past the last entry that was ever used */
+static unsigned pins_low;  /* all entries below are in use */
 
 /* --------------------------------------------------------------- watchers */
 static unsigned count_watchers(void)
@@ -63,7 +64,9 @@ static void open_in_child(void)
 		watchers[i]->in_child();
 }
 
-/* Before the first watcher is there; nothing of this changes then. */
+/* Called before the first watcher is registered; the values set here never change
+ * afterwards.
+ */
 static void begin_watching(struct rn_host *h)
 {
 	host = h;
@@ -96,7 +99,7 @@ bool rn_page_is_watched(void)
 
 bool rn_page_is_stuck(uintptr_t addr, bool was_closed)
 {
-	/* Initial-exec: reading it in a signal handler must not allocate. */
+	/* Initial-exec: the first read in a signal handler must not allocate. */
 	static __thread uintptr_t latest __attribute__((tls_model("initial-exec")));
 	static __thread unsigned times __attribute__((tls_model("initial-exec")));
 
@@ -105,7 +108,7 @@ bool rn_page_is_stuck(uintptr_t addr, bool was_closed)
 	return times > RETRIES_MAX;
 }
 
-/* ------------------------------------------------------------ open, closed */
+/* ------------------------------------------------------------- protection */
 bool rn_page_is_pinned(uintptr_t at)
 {
 	for (unsigned i = 0; i < pins_high; i++)
@@ -114,7 +117,7 @@ bool rn_page_is_pinned(uintptr_t at)
 	return false;
 }
 
-/* The lowest pin among those that reach into [at, hi). */
+/* The pin with the lowest address among those that overlap [at, hi). */
 static const struct pin *next_pin(uintptr_t at, uintptr_t hi)
 {
 	const struct pin *found = NULL;
@@ -170,7 +173,7 @@ static void give_pin(int pin)
 		pins_low = (unsigned)pin;
 }
 
-/* Who may be concerned, by watcher. Return: is anybody? */
+/* Asks each watcher for its object there; true if any watcher has one. */
 static bool find_owners(uintptr_t addr, size_t len, void *owner[WATCHERS_MAX])
 {
 	bool is_found = false;
@@ -192,7 +195,9 @@ int rn_page_pin(uintptr_t addr, size_t len)
 		return -1;
 	rn_host_lock(host);
 	pin = take_pin(rn_page_down(addr), rn_page_up(addr + len));
-	/* Without a pin they are opened all the same, and perhaps stay so. */
+	/* If no pin is free, the pages are opened all the same, and may be closed again
+	 * before the call has returned.
+	 */
 	for (unsigned i = 0; i < WATCHERS_MAX; i++) {
 		if (!owner[i] || !watchers[i]->pinned(owner[i], addr, len))
 			continue;
@@ -222,15 +227,17 @@ void rn_page_unpin(int pin)
 }
 
 /* ------------------------------------------------------------------ steps */
-/* One instruction of the program with a page open, then it is closed.
+/* Runs one instruction of the program with a page open, then closes the page again.
  *
- * A page that was opened for a load which is no finding would hide the next one. So the
- * processor is told to stop behind the instruction at fault (the trap flag of x86;
- * elsewhere the page stays open until something happens to it).
+ * A load that is no error opens its page; if the page stayed open, the next load, which
+ * may be an error, would not be seen. So the trap flag of x86 makes the processor stop
+ * after the instruction that faulted. On other processors the page stays open until
+ * something else closes it.
  *
- * A program that works on such a page for long would crawl: a thread makes at most STEPS
- * in each WINDOW, and then only those that are needed. No steps for a thread that has
- * blocked SIGTRAP, which the kernel would kill the process for, nor under a debugger.
+ * A program that accesses such a page often would become very slow, so a thread makes at
+ * most STEPS steps in each WINDOW; after that only needed ones. There are no steps in a
+ * thread that blocks SIGTRAP, because the kernel would then kill the process, nor under a
+ * debugger.
  */
 struct step {
 	struct {
@@ -240,7 +247,7 @@ struct step {
 	} page[PAGES_MAX];
 	unsigned pages;
 	bool is_armed;
-	unsigned steps; /* since */
+	unsigned steps; /* steps since the time `since` */
 	rn_ns since;
 };
 
@@ -265,7 +272,7 @@ static void set_trap_flag(ucontext_t *uc, bool on)
 }
 #endif
 
-/* Host lock not held: the instruction was the program's. */
+/* The host lock is not held here: the instruction was one of the program. */
 static void close_again(void)
 {
 	rn_host_lock(host);
@@ -276,7 +283,9 @@ static void close_again(void)
 	step.is_armed = false;
 }
 
-/* A trap lies behind its instruction: unlike a fault it does not come again by itself. */
+/* Takes the default action by a new signal: the trapped instruction has run, so the trap
+ * does not repeat as a fault would.
+ */
 static void take_default(int sig)
 {
 	const struct sigaction dfl = { .sa_handler = SIG_DFL };
@@ -287,7 +296,7 @@ static void take_default(int sig)
 
 static void pass_on(int sig, siginfo_t *info, void *context)
 {
-	/* The kernel lets nobody ignore a trap of an instruction. */
+	/* A trap of an instruction cannot be ignored; one that a process sent can. */
 	bool is_sent = info->si_code <= 0;
 
 	if (older.sa_flags & SA_SIGINFO)
@@ -338,7 +347,7 @@ void rn_page_step_init(void)
 #endif
 }
 
-/* The program may have put a handler of its own in place of ours. */
+/* The program may have installed a SIGTRAP handler of its own in place of ours. */
 static bool is_handler_ours(void)
 {
 	struct sigaction found;

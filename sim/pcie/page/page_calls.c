@@ -25,7 +25,8 @@
 #define EXPORT __attribute__((visibility("default")))
 
 enum {
-	PINS_MAX = 128, /* of one call; IOV_MAX vectors in closed pages are rare */
+	/* Buffers of one call; a vector with more of them in closed pages is rare. */
+	PINS_MAX = 128,
 };
 
 struct pinned {
@@ -56,7 +57,7 @@ static void unpin_all(struct pinned *p)
 	errno = saved;
 }
 
-/* ---------------------------------------------------------- what is behind */
+/* ------------------------------------------- the next definition of a call */
 #define CALLS(X)     \
 	X(read)      \
 	X(write)     \
@@ -98,7 +99,8 @@ static void *find_call(unsigned call)
 	return fn;
 }
 
-/* Early: a handler of a signal may be the first to call one, and must not be in dlsym().
+/* In a constructor, because a signal handler may be the first to call such a function and
+ * must not be inside dlsym().
  */
 static __attribute__((constructor)) void find_all(void)
 {
@@ -110,13 +112,16 @@ static void *next_of(unsigned call)
 {
 	void *fn = behind[call];
 
-	return fn ? fn : find_call(call); /* constructors of others run before ours */
+	/* Constructors of other libraries may run before ours. */
+	return fn ? fn : find_call(call);
 }
 
 /* NOLINTNEXTLINE(bugprone-macro-parentheses): a name, not an expression */
 #define NEXT(name) ((__typeof__(name) *)next_of(CALL_##name))
 
-/* name args, with what the last arguments pin in p held open. */
+/* Calls the next definition of `name` with `args`; the last arguments are statements that
+ * pin buffers in `p`, which are unpinned after the call.
+ */
 #define HELD_OPEN(type, name, args, ...)  \
 	({                                \
 		struct pinned p;          \
@@ -221,7 +226,7 @@ EXPORT size_t fwrite(const void *buf, size_t size, size_t count, FILE *file)
 #define MADV_POPULATE_WRITE 23
 #endif
 
-/* How a registration looks whether memory is there. */
+/* An MR registration uses madvise() to find out whether memory is mapped. */
 EXPORT int madvise(void *addr, size_t len, int advice)
 {
 	if (advice != MADV_POPULATE_READ && advice != MADV_POPULATE_WRITE)
@@ -270,8 +275,8 @@ EXPORT ssize_t sendmsg(int fd, const struct msghdr *msg, int flags)
 }
 
 /* ----------------------------------------------------------------- signals */
-/* A handler that replaces ours would get the faults of closed pages, and not know what to
- * do with them. So ours stays in front, and hands on what is none.
+/* A handler that replaced ours would get the faults of closed pages without knowing what
+ * to do. So ours stays in front, and hands all other faults to the program's handler.
  */
 static bool is_guarded(int sig)
 {

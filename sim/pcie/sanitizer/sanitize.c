@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* sanitize.c - which writes on their way a completion covers, and who reads around them.
+/* sanitize.c - finds out which writes a completion covers, and which reads come too
+ * early.
  *
- * A data write of (NIC, QP, side, message) is covered once a completion of the same queue
- * with the same or a later number has been taken by the program. The number of a
- * completion is known from the TLP that wrote its slot. IBTA Vol 1, 9.7.6 and 10.8: what
- * a completion says covers all earlier messages of its queue.
+ * A data write belongs to a NIC, QP, side (send or receive) and message number. It is
+ * covered once the program has taken a completion of the same queue with the same or a
+ * later number. The number of a completion is known from the TLP that wrote the CQE. A
+ * completion covers all earlier messages of its queue (IBTA Vol 1, 9.7.6 and 10.8).
  */
 #include "sanitize.h"
 
@@ -18,11 +19,12 @@
 #include "sim/pcie/page/page.h"
 #include "transport/io/host/log.h"
 
-#define RESPONSE (UINT32_C(1) << 31) /* in tlp.msg, see host_nic_ops.c */
+/* Bit of tlp.msg for data of responses, see tlp_header() in host_nic.c. */
+#define RESPONSE (UINT32_C(1) << 31)
 
 enum {
-	SEND_BITS = 31, /* of a number in a send queue that a TLP carries */
-	RECV_BITS = 24, /* of an MSN */
+	SEND_BITS = 31, /* bits of a send queue's message number in a TLP */
+	RECV_BITS = 24, /* bits of an MSN */
 };
 
 struct rn_san rn_san;
@@ -41,7 +43,7 @@ static bool is_data_of(const struct rn_tlp *tlp, enum rn_san_side side)
 	       ((tlp->msg & RESPONSE) != 0) == (side == RN_SAN_SEND);
 }
 
-/* Is number @msg the same as @limit or before it? */
+/* Is message number @msg equal to @limit, or before it? */
 static bool is_up_to(uint32_t msg, uint32_t limit, enum rn_san_side side)
 {
 	unsigned unused = 32 - (side == RN_SAN_SEND ? SEND_BITS : RECV_BITS);
@@ -86,7 +88,9 @@ static uint16_t remember_completion(const struct rn_san_completion *c)
 	return n;
 }
 
-/* The program has taken completion @n of @side, number @msg. */
+/* The program has taken completion number @n, which covers messages of @side up to @msg:
+ * marks the writes on their way as covered.
+ */
 static void cover_up_to(struct rn_san_qp *q, enum rn_san_side side, uint32_t msg,
 			uint16_t n)
 {
@@ -190,7 +194,7 @@ static void tlp_issued(struct rn_host *h, const struct rn_tlp *tlp)
 		note_cqe(h, tlp);
 	if (!is_data_of(tlp, side))
 		return;
-	/* A message that is delivered a second time. */
+	/* A duplicate of a message that a completion covers already. */
 	q = rn_san_qp(tlp->requester, tlp->stream, false);
 	if (q && q->done[side].is_valid &&
 	    is_up_to(tlp->msg & ~RESPONSE, q->done[side].msg, side))
@@ -202,7 +206,9 @@ static void tlp_performed(struct rn_host *h, const struct rn_tlp *tlp)
 	(void)h;
 	if (tlp->kind == RN_TLP_WRITE)
 		uncover_write(tlp);
-	/* A completion ring is no source; its lines would only be mistaken for others. */
+	/* Writes to a CQ ring are left out: no source lies there, and their lines could
+	 * share an entry of the hash table with lines of a source.
+	 */
 	if (tlp->kind != RN_TLP_READ && !(tlp->flags & RN_TLP_CQE) &&
 	    is_device(tlp->requester))
 		rn_san_note_write(tlp->addr, tlp->len);
@@ -273,7 +279,9 @@ unsigned rn_san_covered_pages(unsigned agent, uintptr_t *pages, unsigned room)
 	return count;
 }
 
-/* The request that a NIC gathers for; NULL: it serves its peer. */
+/* The request for which a NIC reads its source buffer; NULL if the NIC reads for its
+ * peer.
+ */
 static const struct rn_san_wr *gather_of(const struct rn_san_qp *q,
 					 const struct rn_tlp *tlp)
 {
@@ -287,7 +295,9 @@ static const struct rn_san_wr *gather_of(const struct rn_san_qp *q,
 	return NULL;
 }
 
-/* Posted before the completion was taken: the program has not relied on it. */
+/* Was the request posted before the covering completion was taken? Then the program has
+ * not relied on that completion.
+ */
 static bool was_posted_before(const struct rn_san_wr *request, const struct rn_tlp *tlp)
 {
 	uint16_t by = *cover_of(tlp);
@@ -320,7 +330,7 @@ static void tlp_reading(struct rn_host *h, const struct rn_tlp *tlp)
 	rn_san_report_read(&r);
 }
 
-/* A plain load of the program's at @addr, of at least one byte. */
+/* Checks a plain load of the program at @addr, of at least one byte. */
 void rn_san_judge_load(unsigned agent, rn_iova addr)
 {
 	struct rn_san_read r = { .reader = agent, .addr = addr, .len = 1 };
@@ -342,7 +352,7 @@ static const struct rn_host_hooks hooks = {
 	.drained = rn_san_forget,
 };
 
-/* Begin if ROCIN_SANITIZE says so and the layer is not off. */
+/* Starts the sanitizer if ROCIN_SANITIZE asks for it and the layer is on. */
 static void start_sanitizer(struct rn_host *h)
 {
 	const char *text = getenv("ROCIN_SANITIZE");

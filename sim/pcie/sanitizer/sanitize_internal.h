@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* sanitize_internal.h - what the files sanitize*.c share. Everything under the host lock
- * unless it says otherwise.
+/* sanitize_internal.h - declarations shared by the files sanitize*.c. Everything runs
+ * under the host lock unless a comment says otherwise.
  */
 #ifndef RN_SANITIZE_INTERNAL_H
 #define RN_SANITIZE_INTERNAL_H
@@ -10,19 +10,19 @@
 #include "sim/pcie/model/fabric.h"
 
 enum {
-	RN_SAN_RANGES = 4,	   /* local ranges of a request that are remembered */
-	RN_SAN_COMPLETIONS = 1024, /* newest that were taken */
+	RN_SAN_RANGES = 4,	   /* local ranges (SGEs) that are kept of a request */
+	RN_SAN_COMPLETIONS = 1024, /* completions that are kept: the newest taken ones */
 	RN_SAN_SLOTS = 2 * RN_HOST_TLPS,
-	RN_SAN_HASHES = 8192, /* of pages; a power of two */
+	RN_SAN_HASHES = 8192, /* hash buckets of pages; a power of two */
 };
 
 enum rn_san_side {
-	RN_SAN_SEND, /* our requests, and what their responses bring */
-	RN_SAN_RECV, /* messages of the peer */
+	RN_SAN_SEND, /* data of our requests' responses */
+	RN_SAN_RECV, /* data of the peer's requests */
 	RN_SAN_SIDES
 };
 
-/* A completion that a program took. */
+/* A completion that the program has taken. */
 struct rn_san_completion {
 	uint64_t wr_id;
 	rn_ns when;
@@ -39,12 +39,12 @@ struct rn_san_wr {
 	uint64_t remote_addr, len;
 	uint32_t rkey, msg;
 	uint32_t stack;
-	uint32_t written; /* rn_san.written when it was posted */
-	rn_ns when;	  /* posted */
+	uint32_t written; /* value of rn_san.written when the request was posted */
+	rn_ns when;	  /* time of the post */
 	uint8_t opcode;	  /* enum rn_wr_opcode */
 	uint8_t range_count;
 	bool is_used, is_done, has_digest, has_fence;
-	bool is_held; /* its pages cannot be stored to */
+	bool is_held; /* the pages of its source are read-only */
 	struct rn_host_range range[RN_SAN_RANGES];
 };
 
@@ -54,32 +54,35 @@ struct rn_san_qp {
 	uint32_t qpn;
 	struct {
 		bool is_valid;
-		uint32_t msg;	     /* the newest that a completion covers */
-		uint16_t completion; /* which */
+		/* Number of the newest message that a completion covers. */
+		uint32_t msg;
+		uint16_t completion; /* index of this completion */
 	} done[RN_SAN_SIDES];
 
-	/* Request @msg is wr[msg % room]. */
+	/* A ring: request @msg is at wr[msg % room]. */
 	struct rn_san_wr *wr;
 	uint32_t room;	     /* a power of two, or 0 */
-	bool has_posted;     /* then: */
-	uint32_t oldest;     /* the first not completed */
-	uint32_t past;	     /* one past the newest */
-	uint32_t reads_open; /* READs and atomics among them */
+	bool has_posted;     /* if so, the following fields are valid */
+	uint32_t oldest;     /* number of the oldest request that has not completed */
+	uint32_t past;	     /* number of the newest request plus 1 */
+	uint32_t reads_open; /* READs and atomics that have not completed */
 };
 
-/* State of a TLP by its slot: the completion that covers it, plus 1; 0: none. */
+/* The state of the sanitizer. covered[]: by slot of a TLP, the index of the completion
+ * that covers the write, plus 1; 0 if none does.
+ */
 struct rn_san {
 	struct rn_host *host;
 	struct rn_sanitize_options options;
 	uint16_t covered[RN_SAN_SLOTS];
-	unsigned covered_count; /* writes on their way that are */
+	unsigned covered_count; /* covered writes on their way */
 	struct rn_san_completion completions[RN_SAN_COMPLETIONS];
 	uint16_t next_completion;
-	uint32_t written; /* writes of devices that were performed */
+	uint32_t written; /* number of writes of devices performed so far */
 };
 extern struct rn_san rn_san;
 
-/* Of enum rn_wr_opcode. */
+/* Classes of enum rn_wr_opcode. */
 static inline bool rn_san_is_send(unsigned opcode)
 {
 	return opcode == RN_WR_SEND || opcode == RN_WR_SEND_WITH_IMM ||
@@ -104,34 +107,36 @@ static inline bool rn_san_is_fetch(unsigned opcode)
 }
 
 /* ----------------------------------------------------------------- sanitize.c */
-/* A plain load of @agent at @addr: report it if there is cause. */
+/* Checks a plain load of @agent at @addr, and reports it if it reads too early. */
 void rn_san_judge_load(unsigned agent, rn_iova addr);
 
-/* Are bytes of [addr, addr + len) on their way that a completion covers? */
+/* Is a write to [addr, addr + len) on its way although a completion covers it? */
 bool rn_san_is_covered(rn_iova addr, uint64_t len);
 
-/* The pages of @agent's memory that such bytes go to, in any order, some perhaps more
- * than once. Return: how many, at most @room.
+/* Lists the pages of @agent's memory to which covered writes are on their way, in any
+ * order, some perhaps twice. Returns how many entries were written, at most @room.
  */
 unsigned rn_san_covered_pages(unsigned agent, uintptr_t *pages, unsigned room);
 
 /* -------------------------------------------------------- sanitize_requests.c */
-/* NULL: unknown, or with @make no memory. */
+/* Finds a QP; with @make it is added if it is unknown. NULL: not found, or no memory. */
 struct rn_san_qp *rn_san_qp(unsigned agent, uint32_t qpn, bool make);
 
-/* The request, NULL: not remembered (any more). */
+/* Finds request @msg; NULL if it is not kept, or no longer. */
 struct rn_san_wr *rn_san_wr_find(const struct rn_san_qp *q, uint32_t msg);
 
-/* A request whose source holds @addr and that has not completed, with its QP. */
+/* Finds a request that has not completed and whose source buffer contains @addr, with its
+ * QP.
+ */
 struct rn_san_wr *rn_san_wr_holding(uintptr_t addr, struct rn_san_qp **qp);
 
 /* All requests up to @msg have completed. */
 void rn_san_requests_done(struct rn_san_qp *q, uint32_t msg);
 
-/* rn_host_hooks.drained */
+/* Implements rn_host_hooks.drained. */
 void rn_san_forget(struct rn_host *h, unsigned agent, uint32_t qpn);
 
-/* A CQE as it was sent, by where it will lie. */
+/* A CQE that a NIC has sent, and the address of its slot in the CQ ring. */
 struct rn_san_cqe {
 	rn_iova slot;
 	uint64_t wr_id;
@@ -141,52 +146,60 @@ struct rn_san_cqe {
 void rn_san_cqe_sent(const struct rn_san_cqe *cqe);
 const struct rn_san_cqe *rn_san_cqe_at(rn_iova slot);
 
-/* A device wrote [addr, addr + len). */
+/* A device has written [addr, addr + len). */
 void rn_san_note_write(rn_iova addr, uint64_t len);
 
 /* ----------------------------------------------------------- sanitize_loads.c */
-/* Begin to watch; not in a handler. */
+/* Starts the checks of plain loads and stores; not in a signal handler. */
 void rn_san_loads_watch(void);
 
-/* A write on its way became covered (1), or a covered one was performed (-1). */
+/* A write on its way became covered (@change 1), or a covered write was performed (-1).
+ */
 void rn_san_pages_covered(const struct rn_tlp *tlp, int change);
 
-/* Keep the program from storing to the whole pages of a source, or let it. */
+/* Makes the whole pages of a request's source read-only for the program, or writable
+ * again.
+ */
 void rn_san_source_hold(struct rn_san_wr *wr, bool hold);
 
-/* Below RN_SAN_HASHES; for tests. */
+/* The bucket of a page, below RN_SAN_HASHES; declared here for tests. */
 unsigned rn_san_page_hash(uintptr_t at);
 
 /* ---------------------------------------------------------- sanitize_report.c */
-/* Not in a handler. */
+/* Not to be called in a signal handler. */
 void rn_san_report_init(void);
 
-/* The stack of the caller, remembered; 0: no room. No lock needed but its own. */
+/* Stores the stack of the caller and returns its number; 0 if there is no room. Has a
+ * lock of its own and needs no other.
+ */
 uint32_t rn_san_stack(void);
 
-/* @reader takes @len bytes at @addr; @tlp is in their way. @request: of a gather, or
- * NULL. @stack: of the read, or 0.
+/* A read that is reported: @reader reads @len bytes at @addr while write @tlp is still on
+ * its way to them. @request: the request for which a NIC gathers data, or NULL. @stack:
+ * number of the stack of the load, or 0.
  */
 struct rn_san_read {
 	unsigned reader; /* agent */
 	rn_iova addr;
 	uint64_t len;
 	const struct rn_tlp *tlp;
-	uint32_t qpn; /* of a NIC's read */
+	uint32_t qpn; /* QP for which a NIC reads */
 	const struct rn_san_wr *request;
 	uint32_t stack;
 };
 void rn_san_report_read(const struct rn_san_read *r);
 
-/* @store: stack of the store, or 0. */
+/* Reports a changed source; @store: number of the stack of the store, or 0. */
 void rn_san_report_source(const struct rn_san_qp *q, const struct rn_san_wr *wr,
 			  uint32_t store);
 
-/* @is_local: the local ranges overlap, else the remote ones. */
+/* Reports a missing fence. @is_local: the requests' local ranges overlap; else the remote
+ * ones do.
+ */
 void rn_san_report_fence(const struct rn_san_qp *q, const struct rn_san_wr *first,
 			 const struct rn_san_wr *second, bool is_local);
 
-/* What a finding is called, which rule would have helped, what helps; for tests, too. */
+/* Kinds of findings. This and the functions below are declared here for tests, too. */
 enum rn_san_kind {
 	RN_SAN_STALE,
 	RN_SAN_UNORDERED,
@@ -195,18 +208,20 @@ enum rn_san_kind {
 	RN_SAN_KIND_COUNT
 };
 
-/* One line; never NULL. */
+/* The kind in one line of text; never NULL. */
 const char *rn_san_kind_text(enum rn_san_kind kind);
 
-/* "RDMA WRITE"; "receive of a SEND". Never NULL. */
+/* Names such as "RDMA WRITE" and "receive of a SEND"; never NULL. */
 const char *rn_san_wr_name(unsigned opcode); /* enum rn_wr_opcode */
 const char *rn_san_wc_name(unsigned opcode); /* enum rn_wc_opcode */
 
 struct rn_san_words {
-	const char *rule, *remedy; /* continued lines are indented by 14 */
+	const char *rule, *remedy; /* further lines are indented by 14 columns */
 };
 
-/* @reader takes bytes that @tlp would have written. */
+/* The rule that explains the finding, and the remedy: @reader reads bytes that @tlp is
+ * still to write.
+ */
 struct rn_san_words rn_san_words_of(const struct rn_pcie_knobs *k, unsigned reader,
 				    const struct rn_tlp *tlp, bool is_covered);
 

@@ -1,20 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* sanitize_loads.c - plain loads and stores that are judged: their pages are closed.
+/* sanitize_loads.c - checks plain loads and stores, which fault because their pages are
+ * closed.
  *
- *	the CPU's from memory of a GPU: while anything is on its way to it or from it
- *		(../gpu/trap.c closes the pages)
- *	a kernel's from its GPU's device view: while covered writes are on their way to
- *		the page
- *	the CPU's from registered host memory (ROCIN_SANITIZE=all): while any data is on
- *		its way to the page
- *	the CPU's stores to the source of a request, whole pages (the same): until the
- *		request completes
+ *	loads of the CPU from GPU memory: closed while a write is on its way to the GPU
+ *		or from it (../gpu/trap.c closes the pages)
+ *	loads of a kernel from the dev view of its GPU: while covered writes are on their
+ *		way to the page
+ *	loads of the CPU from registered host memory (ROCIN_SANITIZE=all): while any data
+ *		is on its way to the page
+ *	stores of the CPU to the source of a request, whole pages (ROCIN_SANITIZE=all):
+ *		until the request completes
  *
- * An access faults and is judged, and the page is open for that instruction. What is read
- * is what would have been read. Where the hierarchy itself uses host memory, it opens.
+ * An access faults and is checked, and the page is opened for this instruction, which
+ * reads what it would have read without the sanitizer. Where the hierarchy itself
+ * accesses host memory, it opens the pages first.
  *
- * Where a thread may make no more steps, all pages of the GPU open but those with covered
- * bytes on their way: no number of loads that are right hides the one that is not.
+ * If a thread has used up its single steps, all pages of the GPU are opened except those
+ * to which covered writes are on their way: so no number of correct loads hides an
+ * incorrect one.
  */
 #include <stdlib.h>
 
@@ -25,16 +28,17 @@
 #include "transport/io/memory/mem_guard.h"
 
 enum {
-	SOURCE_MAX = 64 * 1024, /* bytes of a source that is held */
+	/* Bytes of a source whose pages are made read-only; a longer one is not. */
+	SOURCE_MAX = 64 * 1024,
 };
 
-/* By hash, with others of the same hash behind; a place with neither writes nor sources
- * is free. Places are never given back, so who meets a fault finds the page that was
- * opened before it.
+/* Hash table of pages, with chaining. An entry without writes and sources is free for
+ * another page. Entries are never freed, so a thread that faults still finds a page that
+ * was opened before it looked.
  */
 static struct page {
 	struct page *next;
-	uintptr_t at; /* in the device view, or host memory */
+	uintptr_t at; /* address in the dev view, or in host memory */
 	unsigned writes, sources;
 	enum rn_page_rights rights;
 } pages[RN_SAN_HASHES];
@@ -60,7 +64,7 @@ static void protect_again(struct page *p)
 		protect_page(p, p->sources ? RN_PAGE_READ_ONLY : RN_PAGE_OPEN);
 }
 
-/* NULL: nothing was ever on its way there, or its place has been taken. */
+/* The entry of a page; NULL if it has none, or its entry was reused. */
 static struct page *page_of(uintptr_t at)
 {
 	struct page *p = &pages[rn_san_page_hash(at)];
@@ -75,7 +79,9 @@ static bool is_free(const struct page *p)
 	return p->writes == 0 && p->sources == 0 && p->rights == RN_PAGE_OPEN;
 }
 
-/* A place for a page that has none. NULL: no memory, so accesses to it are not seen. */
+/* Takes an entry for a page that has none. NULL: no memory; accesses to this page are not
+ * checked.
+ */
 static struct page *add_page(uintptr_t at)
 {
 	struct page *first = &pages[rn_san_page_hash(at)], *p = first;
@@ -93,7 +99,9 @@ static struct page *add_page(uintptr_t at)
 	return p;
 }
 
-/* Changes of a count: what goes down was up before, in a place that is there. */
+/* The entry whose count is to change. A count that goes down went up before, so that its
+ * entry exists.
+ */
 static struct page *page_to_count(uintptr_t at, int change)
 {
 	struct page *p = page_of(at);
@@ -120,7 +128,7 @@ static void count_pages(uintptr_t addr, uint32_t len, int change)
 		count_page(at, change);
 }
 
-/* Again, where there is still cause. */
+/* Called behind a single step: closes the page again if there still is a reason. */
 static void close_page(void *arg, uintptr_t at)
 {
 	struct page *p = page_of(at);
@@ -140,7 +148,7 @@ void rn_san_pages_covered(const struct rn_tlp *tlp, int change)
 	if (!rn_agent_is_gpu(tlp->target))
 		return;
 	gpu = rn_gpu_of(tlp->addr, &offset, &view);
-	/* Declared memory has no view of its own. */
+	/* Declared memory has no dev view. */
 	if (gpu && view == 'b')
 		count_pages((uintptr_t)gpu->dev + offset, tlp->len, change);
 	gpu = rn_gpu_opened((int)(tlp->target - RN_AGENT_GPU));
@@ -149,7 +157,9 @@ void rn_san_pages_covered(const struct rn_tlp *tlp, int change)
 }
 
 /* ------------------------------------------------------------- host memory */
-/* Whole pages of a registration: nothing else lies in them, no stack in use either. */
+/* Registered memory. Only its whole pages are watched: no other data lies in them, nor a
+ * stack that is in use.
+ */
 static struct region {
 	struct region *next;
 	const struct rn_host_nic *nic;
@@ -177,8 +187,8 @@ void rn_sanitize_region_add(const struct rn_host_nic *nic, uint32_t key, rn_iova
 	rn_host_unlock(rn_san.host);
 }
 
-/* What is on its way to a region that goes is performed by then, or soon: let nothing of
- * it stay closed.
+/* Opens a page of a region that is removed. Writes that are still on their way to it will
+ * be performed soon.
  */
 static void forget_page(struct page *p)
 {
@@ -186,7 +196,7 @@ static void forget_page(struct page *p)
 	p->writes = p->sources = 0;
 }
 
-/* Every place whose page lies in the range. */
+/* Visits each entry whose page lies in [lo, hi). */
 static void each_of_range(uintptr_t lo, uintptr_t hi, void (*visit)(struct page *p))
 {
 	for (unsigned i = 0; i < RN_SAN_HASHES; i++)
@@ -226,7 +236,7 @@ static void count_host_pages(const struct rn_tlp *tlp, int change)
 		count_pages(tlp->addr, tlp->len, change);
 }
 
-/* Whole pages of the range, if they are whole pages of one region. */
+/* Counts a source for each whole page of @range, if these pages lie in one region. */
 static void count_sources(const struct rn_host_range *range, int change)
 {
 	uintptr_t at = rn_page_up(range->addr);
@@ -295,7 +305,7 @@ static bool is_in_a_region(uintptr_t lo, uintptr_t hi)
 	return r != NULL;
 }
 
-/* rn_page_watcher.owner: host memory that may be registered. */
+/* Implements rn_page_watcher.owner: host memory, which may be registered. */
 static void *host_memory(uintptr_t addr, size_t len)
 {
 	(void)addr;
@@ -313,7 +323,9 @@ static bool open_for_call(void *owner, uintptr_t addr, size_t len)
 	return true;
 }
 
-/* Every page that there is, or those of the range, whichever is less. */
+/* Protects each page of the range that has an entry: by walking the table or the range,
+ * whichever is shorter.
+ */
 static void protect_range_again(void *owner, uintptr_t lo, uintptr_t hi)
 {
 	(void)owner;
@@ -325,8 +337,10 @@ static void protect_range_again(void *owner, uintptr_t lo, uintptr_t hi)
 		close_page(NULL, lo);
 }
 
-/* ---------------------------------- faults on pages that are closed here */
-/* The page is open. true: that was a finding, and the page need not close again. */
+/* -------------------------------- faults on pages that this file closed */
+/* Checks the access; the page is open already. Returns true if a store was reported: then
+ * the page need not be closed again.
+ */
 static bool judge_access(unsigned agent, uintptr_t addr, rn_iova name,
 			 const struct page *p)
 {
@@ -345,7 +359,9 @@ static bool judge_access(unsigned agent, uintptr_t addr, rn_iova name,
 	return true;
 }
 
-/* @agent loads from, or stores to, @addr, which devices name @name. */
+/* Handles a fault of @agent, which loads from or stores to @addr; devices address this
+ * byte as @name.
+ */
 static bool meet_access(unsigned agent, uintptr_t addr, rn_iova name, bool may_retry)
 {
 	uintptr_t at = rn_page_down(addr);
@@ -361,10 +377,12 @@ static bool meet_access(unsigned agent, uintptr_t addr, rn_iova name, bool may_r
 	if (was_closed)
 		protect_page(p, RN_PAGE_OPEN);
 	if (was_closed && !is_locked && !judge_access(agent, addr, name, p))
-		/* Host memory is watched by programs that wait; nothing covered there. */
+		/* A step is needed only for a kernel's loads. The CPU may poll host
+		 * memory, and no completion covers those bytes.
+		 */
 		(void)rn_page_step(at, close_page, NULL,
 				   agent != RN_AGENT_CPU && p->writes > 0);
-	/* Another thread has opened it meanwhile? */
+	/* The page is open: another thread may have opened it since the fault. */
 	may_retry = may_retry || p != NULL;
 	if (!is_locked)
 		rn_host_unlock(rn_san.host);
@@ -389,15 +407,15 @@ static bool meet_fault(uintptr_t addr)
 }
 
 enum {
-	/* Of writes on their way; more than one of two pages is rare, and then some pages
-	 * are open.
+	/* Room for the pages of all writes on their way. A write that spans pages is
+	 * rare; if the room does not suffice, some of these pages are opened.
 	 */
 	COVERED_PAGES = 2 * RN_HOST_TLPS,
 };
 
-static uintptr_t covered_pages[COVERED_PAGES]; /* host lock */
+static uintptr_t covered_pages[COVERED_PAGES]; /* guarded by the host lock */
 
-/* -------------------------------------------------- sorting without memory */
+/* ------------------------------------------- sorting without allocation */
 static void sift_down(unsigned at, unsigned count)
 {
 	for (unsigned child; (child = 2 * at + 1) < count; at = child) {
@@ -412,7 +430,9 @@ static void sift_down(unsigned at, unsigned count)
 	}
 }
 
-/* In a handler of SIGSEGV, perhaps within malloc(): not qsort(), which calls it. */
+/* Heap sort. Not qsort(), which may call malloc(): this runs in the SIGSEGV handler,
+ * perhaps while the thread is inside malloc().
+ */
 static void sort_pages(unsigned count)
 {
 	for (unsigned i = count / 2; i-- > 0;)
@@ -446,7 +466,7 @@ static void open_but_covered(struct rn_gpu *gpu, uintptr_t page)
 	rn_trap_open_but(gpu, covered_pages, kept);
 }
 
-/* The instruction is over. */
+/* Called behind a single step of the CPU. */
 static void close_page_of_gpu(void *arg, uintptr_t page)
 {
 	struct rn_gpu *gpu = arg;
@@ -456,8 +476,8 @@ static void close_page_of_gpu(void *arg, uintptr_t page)
 		rn_trap_close_page(gpu, page);
 }
 
-/* It has met a closed page of @gpu at @addr and has pushed what it pushes; in the handler
- * of SIGSEGV.
+/* Called by trap.c in the SIGSEGV handler: an access of the CPU has met a closed page of
+ * @gpu at @addr, and its read has pushed what it pushes.
  */
 static void judge_cpu_load(struct rn_gpu *gpu, uintptr_t addr)
 {

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* sanitize_options.c - ROCIN_SANITIZE. Links alone. */
+/* sanitize_options.c - parser of ROCIN_SANITIZE. Needs no other file of the library, so
+ * that tools can link it.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,7 +57,7 @@ int rn_sanitize_parse(struct rn_sanitize_options *o, const char *text, char *err
 					      .exit_code = EXIT_CODE };
 	char word[WORD_MAX];
 
-	/* Options alone mean on. */
+	/* Options without a level mean on. */
 	if (*text)
 		parsed.level = RN_SANITIZE_ON;
 	while (*text) {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* sanitize_report.c - findings in words: once each, counted, and a line at the end.
+/* sanitize_report.c - writes the findings: each once, with a count, and a summary at
+ * exit.
  *
- * Two findings are one if they are of the same kind and the program's stack is the same;
- * without a stack, if QP and request are alike. The rules that are named are those of the
- * ordering table (PCIe base specification 2.4.1), of the GPU's inside (GV1) and of verbs
- * completions (V1).
+ * Two occurrences are one finding if they are of the same kind and have the same stack;
+ * without a stack, if the QP and the opcode are the same. The rules that a report names
+ * are those of the PCIe ordering table (PCIe base specification 2.4.1), of the inside of
+ * a GPU (GV1) and of verbs completions (V1).
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -21,7 +22,7 @@
 #include "sanitize_internal.h"
 #include "sim/pcie/gpu/gpu_internal.h"
 
-/* ------------------------------------------------------------------ words */
+/* ----------------------------------------------------- texts of reports */
 #define NEXT "\n              "
 
 const char *rn_san_kind_text(enum rn_san_kind kind)
@@ -81,7 +82,9 @@ const char *rn_san_wc_name(unsigned opcode)
 	}
 }
 
-/* Does the CPU's way to the GPU push what waits there? */
+/* Does the CPU's path to the GPU share the queue in which this write waits, so that an
+ * access of the CPU pushes it?
+ */
 static bool is_shared_way(const struct rn_pcie_knobs *k, const struct rn_tlp *tlp)
 {
 	return (k->p2p == RN_P2P_SHARED || tlp->flags & RN_TLP_NEAR) &&
@@ -160,17 +163,17 @@ struct rn_san_words rn_san_words_of(const struct rn_pcie_knobs *k, unsigned read
 
 /* ----------------------------------------------------------------- stacks */
 enum {
-	STACKS = 4096, /* a power of two; number 0 is none */
+	STACKS = 4096, /* a power of two; number 0 means no stack */
 	TRIES = 16,
 	FRAMES_MAX = 24,
 	FRAMES_SHOWN = 12,
 };
 
 static struct stack {
-	uint64_t hash; /* 0: free */
+	uint64_t hash; /* 0: the entry is free */
 	uint32_t count;
 	void *frame[FRAMES_MAX];
-} stacks[STACKS]; /* each stack of the program once */
+} stacks[STACKS]; /* each different stack once */
 static pthread_mutex_t stacks_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static uint64_t hash_of(void *const *frame, uint32_t count)
@@ -182,7 +185,7 @@ static uint64_t hash_of(void *const *frame, uint32_t count)
 	return hash ? hash : 1;
 }
 
-/* With stacks_lock held. */
+/* stacks_lock held. */
 static uint32_t remember_stack(void *const *frame, uint32_t count)
 {
 	uint64_t hash = hash_of(frame, count);
@@ -217,8 +220,8 @@ uint32_t rn_san_stack(void)
 	return stack;
 }
 
-/* A frame of Rocin's libraries, of the compiler's sanitizers, or the kernel's way into a
- * handler, which has no name.
+/* Is this a frame that reports leave out: of Rocin's libraries, of the compiler's
+ * sanitizers, or the nameless frame of libc by which the kernel enters a signal handler?
  */
 static bool is_ours(void *at, bool is_first)
 {
@@ -252,7 +255,9 @@ static size_t frame_text(unsigned number, void *at, char *buf, size_t len)
 	return n > 0 && (size_t)n < len ? (size_t)n : 0;
 }
 
-/* Lines of a stack without our own frames, into @buf. Return: bytes. */
+/* Writes the stack's frames, without those left out, into @buf. Returns the number of
+ * bytes.
+ */
 static size_t stack_text(uint32_t stack, char *buf, size_t len)
 {
 	const struct stack *s = &stacks[stack];
@@ -273,7 +278,8 @@ static size_t stack_text(uint32_t stack, char *buf, size_t len)
 
 /* --------------------------------------------------------------- findings */
 enum {
-	FINDINGS_MAX = 256, /* different ones; more are only counted */
+	/* Different findings that are kept; further ones are only counted. */
+	FINDINGS_MAX = 256,
 	TEXT_MAX = 6144,
 };
 
@@ -288,7 +294,7 @@ static pid_t process;
 
 /* -------------------------------------------------------------------- text */
 static struct {
-	char text[TEXT_MAX]; /* host lock */
+	char text[TEXT_MAX]; /* guarded by the host lock */
 	size_t used;
 } out;
 
@@ -330,7 +336,7 @@ static void write_out(void)
 	out.used = 0;
 }
 
-/* false: known already, or too many. */
+/* False if the finding is known already, or there are too many findings. */
 static bool is_new_finding(enum rn_san_kind kind, uint64_t key)
 {
 	rn_sanitize_counts.occurrences++;
@@ -353,7 +359,7 @@ static void say_head(enum rn_san_kind kind)
 	say("rocin: finding %u: %s\n", finding_count, rn_san_kind_text(kind));
 }
 
-/* --------------------------------------------------------------- sentences */
+/* ---------------------------------------------------- lines of a report */
 static void say_place(rn_iova addr)
 {
 	const void *at =
@@ -526,9 +532,9 @@ void rn_san_report_fence(const struct rn_san_qp *q, const struct rn_san_wr *firs
 	write_out();
 }
 
-/* ------------------------------------------------------------------- begin, end */
-/* Runs before handlers that the program has registered earlier; exit() goes on with
- * those.
+/* ----------------------------------------------------------- start, exit */
+/* Writes the summary and sets the exit code. on_exit() handlers that were registered
+ * earlier run after this one; exit() inside a handler goes on with them.
  */
 static void at_exit(int status, void *arg)
 {
@@ -565,8 +571,8 @@ static void open_log(const char *path)
 	log_fd = STDERR_FILENO;
 }
 
-/* backtrace() allocates at its first call only, so that one is made early; later it may
- * be called in a handler of SIGSEGV that a load of device memory has met.
+/* Calls backtrace() once, because its first call allocates; later it is called in the
+ * SIGSEGV handler, where a load of device memory has faulted.
  */
 static void make_first_stack(void)
 {

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* sanitize_requests.c - queue pairs, their requests and completion entries, and what can
- * be told when a request is posted and when it completes.
+/* sanitize_requests.c - the QPs, their requests and their CQEs, and the checks made when
+ * a request is posted and when it completes.
  *
- * A source buffer belongs to the NIC until the completion has been taken: its digest at
- * post is compared then. Of a range longer than WHOLE bytes the first and the last half
- * count. What a device wrote there meanwhile is no store of the program: such requests
- * are not judged.
+ * A source buffer must not change until the completion has been taken: a digest of the
+ * buffer at the post is compared with one at the completion. Of a range longer than WHOLE
+ * bytes only the first and last WHOLE/2 bytes are compared. If a device has written to
+ * the buffer meanwhile, the program need not have changed it, so such requests are not
+ * checked.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -16,12 +17,12 @@
 enum {
 	BUCKETS = 256,
 	WRS_MIN = 16,
-	WRS_MAX = 4096, /* older requests are forgotten */
+	WRS_MAX = 4096, /* requests kept per QP; older ones are forgotten */
 	CQES_MIN = 1024,
 	CQES_MAX = 1 << 20,
-	WHOLE = 64 * 1024, /* bytes of a source that are looked at */
-	PIECE = 4096,	   /* of them at one time */
-	LINE = 64,	   /* bytes */
+	WHOLE = 64 * 1024, /* bytes of a range that enter the digest */
+	PIECE = 4096,	   /* bytes that are read at one time */
+	LINE = 64,	   /* bytes of a cache line */
 	LINES = 1 << 16,
 };
 
@@ -99,7 +100,7 @@ static bool grow_queue(struct rn_san_qp *q)
 	return true;
 }
 
-/* A fresh record for request @msg; NULL: no memory. */
+/* Makes a record for request @msg; NULL: no memory. */
 static struct rn_san_wr *add_request(struct rn_san_qp *q, uint32_t msg)
 {
 	struct rn_san_wr *wr;
@@ -140,7 +141,9 @@ struct rn_san_wr *rn_san_wr_holding(uintptr_t addr, struct rn_san_qp **qp)
 }
 
 /* -------------------------------------------------------------------- CQEs */
-/* Open addressing; entries are replaced, never taken out. */
+/* CQEs by the address of their slot: a hash table with open addressing, in which entries
+ * are replaced but never removed.
+ */
 static struct {
 	struct rn_san_cqe *entry;
 	uint32_t room, count;
@@ -162,7 +165,8 @@ static bool make_room_for_cqe(void)
 
 	if (cqes.room && cqes.count < cqes.room / 4 * 3)
 		return true;
-	if (room > CQES_MAX) { /* rings of long ago: begin anew */
+	/* CQ rings that no longer exist fill the table: start anew. */
+	if (room > CQES_MAX) {
 		memset(cqes.entry, 0, cqes.room * sizeof(*cqes.entry));
 		cqes.count = 0;
 		return true;
@@ -202,7 +206,7 @@ const struct rn_san_cqe *rn_san_cqe_at(rn_iova slot)
 
 /* ------------------------------------------- lines that devices have written */
 
-/* When (rn_san.written) a device last wrote a line, by hash. */
+/* By hash of a cache line: value of rn_san.written when a device last wrote the line. */
 static uint32_t line_written[LINES];
 
 static uint32_t *line_of(rn_iova addr)
@@ -219,7 +223,7 @@ void rn_san_note_write(rn_iova addr, uint64_t len)
 		*line_of(at) = rn_san.written;
 }
 
-/* Has a device written into the range since? */
+/* Has a device written into the range since rn_san.written was @since? */
 static bool was_written(const struct rn_host_range *r, uint32_t since)
 {
 	rn_iova at = r->addr & ~(rn_iova)(LINE - 1);
@@ -266,7 +270,7 @@ static bool digest_range(rn_iova addr, uint64_t len, uint64_t *digest)
 	return true;
 }
 
-/* false: some of it is not there. */
+/* False if part of the source is not mapped. */
 static bool digest_source(const struct rn_san_wr *wr, uint64_t *digest)
 {
 	*digest = 1;
@@ -334,15 +338,16 @@ static bool local_ranges_touch(const struct rn_san_wr *a, const struct rn_san_wr
 
 static bool remote_ranges_touch(const struct rn_san_wr *a, const struct rn_san_wr *b)
 {
-	/* The responder executes atomics and ATOMIC WRITEs in their order. */
+	/* The responder executes atomics and ATOMIC WRITEs in order. */
 	if (b->opcode == RN_WR_ATOMIC_WRITE && a->opcode != RN_WR_RDMA_READ)
 		return false;
 	return rn_san_is_write(b->opcode) && a->rkey == b->rkey &&
 	       ranges_touch(a->remote_addr, a->len, b->remote_addr, b->len);
 }
 
-/* From the newest request back to the last fence: what is before it has completed when
- * the fenced one begins, and requests begin in order.
+/* Looks for a READ or atomic that the new request depends on, from the newest request
+ * back to the last fenced one: requests begin in order, and when the fenced one begins,
+ * all READs and atomics before it have completed.
  */
 static void judge_fence(const struct rn_san_qp *q, const struct rn_san_wr *wr)
 {

@@ -55,7 +55,7 @@ static void init_once(void)
 {
 	pthread_condattr_t attr;
 
-	/* The clock of rn_host_now(). */
+	/* The clock that rn_host_now() reads. */
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	pthread_cond_init(&rn_storage.changed, &attr);
@@ -210,7 +210,7 @@ int rn_storage_driver_close(void)
 	}
 	bounces = rn_storage.bounces;
 	rn_storage.bounces = NULL;
-	rn_drive_stop_all(); /* unlocks */
+	rn_drive_stop_all(); /* also releases the lock */
 	while (bounces) {
 		struct rn_storage_gpu_bounce *b = bounces;
 
@@ -257,7 +257,9 @@ void rn_storage_settle(void)
 }
 
 /* ------------------------------------------------------------------------- files */
-/* The same file without O_DIRECT; @fd itself if it has none. -errno. */
+/* Opens the same file without O_DIRECT; returns @fd itself if it does not have that flag,
+ * or -errno.
+ */
 static int open_plain(int fd)
 {
 	char path[64];
@@ -302,7 +304,7 @@ int rn_storage_handle_register(struct rn_storage_file **file, int fd)
 	}
 	f->plain_fd = open_plain(f->fd);
 	if (f->plain_fd < 0)
-		f->plain_fd = f->fd; /* pieces that are not aligned: EINVAL */
+		f->plain_fd = f->fd; /* unaligned accesses will fail with EINVAL */
 	*file = f;
 	return 0;
 
@@ -344,7 +346,9 @@ int rn_storage_handle_set_drive(struct rn_storage_file *f, unsigned drive)
 }
 
 /* ----------------------------------------------------------------------- buffers */
-/* Memory of one kind from first to last byte that can be read? */
+/* Checks that the range can be read and lies in one kind of memory, from its first to its
+ * last byte.
+ */
 static int check_memory(uintptr_t base, size_t len, struct rn_storage_place *place)
 {
 	struct rn_storage_place last;
@@ -417,7 +421,8 @@ int rn_storage_buffer_deregister(void *base)
 
 	if (err)
 		return err;
-	if (rn_storage_place_of((uintptr_t)base, &place)) /* memory freed meanwhile */
+	/* The memory was freed since the registration. */
+	if (rn_storage_place_of((uintptr_t)base, &place))
 		place.addr = (uintptr_t)base;
 	rn_storage_lock();
 	for (at = &rn_storage.buffers; *at; at = &(*at)->next)
@@ -439,7 +444,7 @@ int rn_storage_buffer_deregister(void *base)
 	return 0;
 }
 
-/* ----------------------------------------------------------- bounce through a GPU */
+/* ----------------------------------------------------- bounce buffers in GPUs */
 struct rn_storage_gpu_bounce *rn_storage_gpu_bounce_get(int gpu, uint64_t *addr)
 {
 	struct rn_storage_gpu_bounce **at, *b;
@@ -475,7 +480,7 @@ void rn_storage_gpu_bounce_put(struct rn_storage_gpu_bounce *b)
 	rn_storage_unlock();
 }
 
-/* ---------------------------------------------------- whose memory is it? */
+/* ----------------------------------------------------- memory of an address */
 int rn_storage_place_of(uintptr_t base, struct rn_storage_place *place)
 {
 	struct rn_gpu_where where;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* storage_batch.c - transfers that are started together and reported as they end. */
+/* storage_batch.c - batches: transfers that are started together and reported as they
+ * end.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,8 +10,9 @@
 
 struct rn_storage_batch {
 	unsigned max, used;
-	struct rn_storage_req *waiting;	     /* started, oldest first */
-	struct rn_storage_req *done, **last; /* ended and not reported, in order */
+	struct rn_storage_req *waiting; /* started, oldest first */
+	/* Ended but not reported yet, in the order of ending. */
+	struct rn_storage_req *done, **last;
 	unsigned done_count;
 };
 
@@ -35,7 +38,7 @@ int rn_storage_batch_setup(struct rn_storage_batch **batch, unsigned max)
 	return 0;
 }
 
-/* From the started ones to the ended ones. With the lock held. */
+/* Moves a request from the list of started ones to that of ended ones. Lock held. */
 static void move_to_done(struct rn_storage_req *r)
 {
 	struct rn_storage_batch *b = r->owner;
@@ -60,7 +63,7 @@ static void free_list(struct rn_storage_req *r)
 	}
 }
 
-/* Requests for @ios in order, NULL: no memory. */
+/* Makes a list of requests for @ios, in order; NULL: no memory. */
 static struct rn_storage_req *make_list(struct rn_storage_batch *b, unsigned count,
 					const struct rn_storage_io *ios)
 {
@@ -93,7 +96,7 @@ static void start_request(struct rn_storage_batch *b, struct rn_storage_req *r)
 	r->next = NULL;
 	*at = r;
 	rn_storage_unlock();
-	err = rn_storage_req_start(r); /* 0: @r may be gone */
+	err = rn_storage_req_start(r); /* on success @r may have been freed already */
 	if (!err)
 		return;
 	rn_storage_lock();
@@ -145,7 +148,7 @@ static bool has_wanted(const void *arg)
 	return w->batch->done_count >= w->count || !w->batch->waiting;
 }
 
-/* With the lock held. */
+/* Lock held. */
 static unsigned report_ended(struct rn_storage_batch *b, unsigned max,
 			     struct rn_storage_event *events)
 {

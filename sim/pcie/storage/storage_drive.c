@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* storage_drive.c - an NVMe-like DMA engine.
+/* storage_drive.c - a DMA engine that works like an NVMe drive.
  *
- * A drive takes commands from a queue in order. It moves the bytes by TLPs of its own
- * (writes into memory; reads of memory, late) and at the end writes a completion entry
- * into a ring in host memory. An entry does not overtake data on its way to host memory;
- * to device memory it does, because that is another route.
+ * A drive takes commands from a queue in order. It transfers the bytes by TLPs of its
+ * own: writes to memory, and reads of memory that complete later. At the end it writes a
+ * completion entry to a ring in host memory. The entry does not pass data on its way to
+ * host memory, but it may become visible before data on its way to device memory, which
+ * takes another route.
  */
 #include <assert.h>
 #include <errno.h>
@@ -16,13 +17,13 @@
 
 enum {
 	RING = 256, /* completion entries; a power of two */
-	IDS = 1024, /* commands under way at one drive; a power of two */
-	BURST = 64, /* TLPs sent under one hold of the host lock */
+	IDS = 1024, /* commands in progress at one drive; a power of two */
+	BURST = 64, /* TLPs issued per hold of the host lock */
 	STACK = 256 * 1024,
 };
 
-/* A completion entry is one naturally aligned word, so it is there or not there:
- * id 63..48, phase 47, error 46..32, bytes moved 31..0.
+/* A completion entry is one aligned 64-bit word, so it becomes visible as a whole: bits
+ * 63..48 id, 47 phase, 46..32 error, 31..0 bytes transferred.
  */
 #define ENTRY_PHASE (UINT64_C(1) << 47)
 #define ENTRY_ERROR_MASK UINT64_C(0x7fff)
@@ -30,10 +31,12 @@ enum {
 struct drive {
 	pthread_t thread;
 	bool is_running, must_stop;
-	struct rn_drive_command *first, **last; /* not begun */
-	struct rn_drive_command *by_id[IDS];	/* not completed */
+	/* Queue of commands that have not begun. */
+	struct rn_drive_command *first, **last;
+	/* Commands without a completion entry taken yet. */
+	struct rn_drive_command *by_id[IDS];
 	uint16_t next_id;
-	uint32_t posted, taken; /* completion entries, ever */
+	uint32_t posted, taken; /* counts of completion entries written and taken */
 	uint8_t *piece;
 	uint64_t ring[RING] __attribute__((aligned(64)));
 };
@@ -42,8 +45,8 @@ static struct drive drives[RN_NVME_MAX];
 
 struct rn_drive_backing rn_drive_backing = { .read = pread, .write = pwrite };
 
-/* ---------------------------------------------------------------- what TLPs tell */
-/* The command that sent a TLP, NULL if its completion entry has been taken. */
+/* ------------------------------------------------------- callbacks of TLPs */
+/* The command that issued a TLP; NULL if its completion entry has been taken. */
 static struct rn_drive_command *command_of(const struct rn_tlp *tlp)
 {
 	struct drive *d = &drives[tlp->requester - RN_AGENT_NVME];
@@ -51,8 +54,8 @@ static struct rn_drive_command *command_of(const struct rn_tlp *tlp)
 	return d->by_id[tlp->tag % IDS];
 }
 
-/* Of a data write, which may be later than its completion entry. Under the host lock, as
- * all of these.
+/* Callback of a data write, which may be performed after its command has completed. This
+ * and the following callbacks run under the host lock.
  */
 static void write_performed(void *arg, const struct rn_tlp *tlp,
 			    enum rn_mem_result result)
@@ -85,7 +88,9 @@ static void read_completed(void *arg, const struct rn_tlp *tlp, enum rn_mem_resu
 	rn_storage_unlock();
 }
 
-/* The interrupt: it does not overtake its entry. */
+/* Callback of a completion entry: raises the interrupt, which so does not come before the
+ * entry.
+ */
 static void entry_performed(void *arg, const struct rn_tlp *tlp,
 			    enum rn_mem_result result)
 {
@@ -97,8 +102,8 @@ static void entry_performed(void *arg, const struct rn_tlp *tlp,
 	rn_storage_unlock();
 }
 
-/* -------------------------------------------------------------------- sending */
-/* TLP at @addr: no longer than the payload allows, and within one page. */
+/* ------------------------------------------------------------ data of a command */
+/* The length of the next TLP: at most max_payload, and within one page. */
 static uint32_t tlp_len(uint64_t addr, size_t left)
 {
 	size_t len = rn_host_knobs(rn_storage.host)->max_payload;
@@ -109,7 +114,7 @@ static uint32_t tlp_len(uint64_t addr, size_t left)
 	return (uint32_t)(len < left ? len : left);
 }
 
-/* Move @len bytes between @piece and memory. 0 or a positive errno. */
+/* Transfers @len bytes between @piece and memory. Returns 0 or a positive errno. */
 static int send_piece(struct rn_drive_command *c, enum rn_tlp_kind kind, uint64_t addr,
 		      uint8_t *piece, size_t len)
 {
@@ -161,8 +166,8 @@ static bool must_end(const struct rn_drive_command *c)
 }
 
 /* ------------------------------------------------------------------- commands */
-/* File to memory. run_read() and run_write() return the bytes that were moved; if an
- * error ended that, *@error is its errno.
+/* Transfers from file to memory. run_read() and run_write() return the number of bytes;
+ * if an error stopped the transfer, *@error is its errno.
  */
 static size_t run_read(struct drive *d, struct rn_drive_command *c, int *error)
 {
@@ -191,7 +196,7 @@ static size_t run_read(struct drive *d, struct rn_drive_command *c, int *error)
 	return moved;
 }
 
-/* Until the memory's answers to all read TLPs have arrived. */
+/* Waits for the completions of all read TLPs. */
 static void await_reads(const struct rn_drive_command *c)
 {
 	rn_storage_lock();
@@ -233,7 +238,7 @@ static size_t run_write(struct drive *d, struct rn_drive_command *c, int *error)
 	return moved;
 }
 
-/* Room for one more entry: whoever waits for a transfer makes it. With the lock held. */
+/* Waits for room in the ring; the threads that wait for transfers make it. Lock held. */
 static uint32_t reserve_entry(struct drive *d)
 {
 	while (d->posted - d->taken == RING)
@@ -265,7 +270,10 @@ static void send_entry(struct drive *d, const struct rn_drive_command *c, size_t
 	rn_host_lock(rn_storage.host);
 	status = rn_host_issue(rn_storage.host, &tlp, &entry, entry_performed, NULL);
 	rn_host_unlock(rn_storage.host);
-	if (status < 0) /* no memory for a TLP: nobody need wait for it */
+	/* The entry could not be issued as a TLP: it is written at once, so that nobody
+	 * waits forever.
+	 */
+	if (status < 0)
 		__atomic_store_n(&d->ring[n % RING], entry, __ATOMIC_RELEASE);
 }
 
@@ -316,7 +324,7 @@ int rn_storage_thread(pthread_t *thread, void *(*fn)(void *arg), void *arg)
 		return -ENOMEM;
 	pthread_attr_setstacksize(&attr, STACK);
 	sigfillset(&all);
-	/* Faults of the copies that it makes are caught in the thread itself. */
+	/* The thread catches faults of its own copies. */
 	sigdelset(&all, SIGSEGV);
 	sigdelset(&all, SIGBUS);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
@@ -358,7 +366,7 @@ void rn_drive_stop_all(void)
 	}
 }
 
-/* -------------------------------------------------------------- the other side */
+/* ------------------------------------------------- interface to storage_io.c */
 int rn_drive_submit(struct rn_drive_command *c)
 {
 	struct drive *d = &drives[c->drive];

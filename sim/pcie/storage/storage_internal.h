@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* storage_internal.h - what the parts of storage share.
+/* storage_internal.h - declarations shared by the files of simulated GPU-direct storage.
  *
- *	storage.c		driver, files, buffers
- *	storage_route.c		which way, and why
- *	storage_io.c		one transfer: commands of a drive and copies, step by step
- *	storage_drive.c		the DMA engine
- *	storage_batch.c		many transfers
- *	storage_stream.c	work in order
+ * storage.c		driver, files, buffers
+ * storage_route.c	chooses the route of a transfer, and says why
+ * storage_io.c		one transfer: commands to a drive and copies, step by step
+ * storage_drive.c	the DMA engine of a drive
+ * storage_batch.c	batches: transfers started together
+ * storage_stream.c	streams: transfers and kernels in order
  *
- * Locks: rn_storage_lock() guards all of this. The host lock is taken first where both
- * are: nothing of host.h may be called with the storage lock held.
+ * Locks: rn_storage_lock() guards everything here. The host lock is taken before it: no
+ * function of host.h may be called while the storage lock is held.
  */
 #ifndef RN_STORAGE_INTERNAL_H
 #define RN_STORAGE_INTERNAL_H
@@ -23,36 +23,44 @@
 #include "storage_route.h"
 
 enum {
-	RN_STORAGE_BOUNCE = 256 * 1024, /* bytes of one piece of a bounced transfer */
+	/* Bytes of one piece of a transfer through a bounce buffer. */
+	RN_STORAGE_BOUNCE = 256 * 1024,
 };
 
 struct rn_storage_file {
 	int fd;
-	int plain_fd; /* without O_DIRECT, for what is not aligned */
+	int plain_fd; /* opened without O_DIRECT, for accesses that are not aligned */
 	unsigned drive;
 	unsigned active; /* transfers under way */
 };
 
 struct rn_storage_buffer {
 	struct rn_storage_buffer *next;
-	uintptr_t base; /* as the user named it: found by that after its memory is gone */
+	/* Address from the user: a buffer is found by it even after its memory is gone.
+	 */
+	uintptr_t base;
 	size_t len;
-	uint64_t addr; /* as drives name it */
+	uint64_t addr; /* address that drives use */
 	int gpu;       /* -1: host memory */
 	unsigned active;
 };
 
 struct rn_storage {
 	pthread_mutex_t lock;
-	pthread_cond_t changed; /* an entry was written, a transfer ended, a queue grew */
+	/* Signalled when a completion entry was written, a transfer ended, or a queue got
+	 * work.
+	 */
+	pthread_cond_t changed;
 	unsigned opens;
-	bool is_implicit; /* opened by a call that needed it */
-	unsigned objects; /* files, buffers, batches, streams */
+	/* Opened by a call that needed it, not by rn_storage_driver_open(). */
+	bool is_implicit;
+	unsigned objects; /* number of files, buffers, batches and streams */
 	struct rn_storage_policy policy;
 	struct rn_storage_near near;
 	struct rn_storage_buffer *buffers;
-	struct rn_storage_gpu_bounce *bounces; /* not in use */
-	uint64_t taken[RN_STORAGE_WAY_COUNT];  /* transfers by way */
+	/* GPU bounce buffers that no transfer uses. */
+	struct rn_storage_gpu_bounce *bounces;
+	uint64_t taken[RN_STORAGE_WAY_COUNT]; /* number of transfers by route */
 	uint64_t faults;
 	struct rn_host *host;
 	pid_t pid;
@@ -62,34 +70,40 @@ extern struct rn_storage rn_storage;
 void rn_storage_lock(void);
 void rn_storage_unlock(void);
 
-/* Remember a sentence for rn_storage_last_error(); gives @error back. */
+/* Sets the message of rn_storage_last_error(); returns @error. */
 int rn_storage_fail(int error, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* A thread that no signal of the program reaches. 0, -EAGAIN, -ENOMEM. */
+/* Starts a thread with all signals blocked. Returns 0, -EAGAIN or -ENOMEM. */
 int rn_storage_thread(pthread_t *thread, void *(*fn)(void *arg), void *arg);
 
-/* Open if nobody has. 0 or -errno; what rn_storage_driver_open() says. */
+/* Opens the driver if it is not open. Returns 0 or -errno, as rn_storage_driver_open()
+ * does.
+ */
 int rn_storage_need(void);
-/* rn_storage_need(), and one object more, or one less. */
+/* rn_storage_object_add() calls rn_storage_need() and counts an object; the other
+ * function uncounts it.
+ */
 int rn_storage_object_add(void);
 void rn_storage_object_remove(void);
 
-/* The registered buffer that holds @addr, as drives name it; NULL: none. With the lock
- * held.
+/* The registered buffer that contains @addr, an address that drives use; NULL if there is
+ * none. Lock held.
  */
 struct rn_storage_buffer *rn_storage_buffer_of(uint64_t addr);
 
-/* What memory begins at @base? 0, -EFAULT: none. */
+/* Finds the memory that contains @base. Returns 0, or -EFAULT if nothing is allocated
+ * there.
+ */
 struct rn_storage_place {
-	uint64_t addr; /* as drives name it */
+	uint64_t addr; /* address that drives use */
 	int gpu;       /* -1: host memory */
 	bool is_beyond_bar;
 };
 int rn_storage_place_of(uintptr_t base, struct rn_storage_place *place);
 
-/* Memory of a GPU to bounce through, RN_STORAGE_BOUNCE bytes; kept until the driver is
- * closed. NULL: none is left.
+/* Takes a bounce buffer of RN_STORAGE_BOUNCE bytes in GPU memory; such buffers are kept
+ * until the driver is closed. NULL: no memory is left.
  */
 struct rn_storage_gpu_bounce *rn_storage_gpu_bounce_get(int gpu, uint64_t *addr);
 void rn_storage_gpu_bounce_put(struct rn_storage_gpu_bounce *bounce);
@@ -98,52 +112,54 @@ struct rn_storage_req;
 
 /* ------------------------------------------------------------- storage_drive.c */
 enum {
-	RN_DRIVE_PIECE = 128 * 1024, /* bytes that a drive holds at one time */
+	RN_DRIVE_PIECE = 128 * 1024, /* bytes that a drive buffers at one time */
 	RN_DRIVE_COMMAND_MAX = 16 * 1024 * 1024,
 };
 
 struct rn_drive_command {
 	struct rn_drive_command *next; /* in the queue */
-	struct rn_storage_req *req;    /* told when the completion entry is taken */
+	/* The transfer that continues when the completion entry is taken. */
+	struct rn_storage_req *req;
 	enum rn_storage_op op;
 	int fd;
-	uint64_t addr; /* of the memory, as drives name it */
+	uint64_t addr; /* address of the memory, as drives use it */
 	size_t len;
 	off_t offset;
-	uint8_t target; /* agent whose memory it is */
-	uint8_t flags;	/* of its TLPs: RN_TLP_NEAR or 0 */
+	uint8_t target; /* agent that owns the memory */
+	uint8_t flags;	/* flags of its TLPs: RN_TLP_NEAR or 0 */
 	uint8_t drive;
 
-	/* The drive's. */
+	/* Fields of the drive. */
 	uint16_t id;
 	bool has_begun, is_cancelled;
 	bool has_faulted; /* a TLP found no memory */
 	unsigned reads;	  /* read TLPs whose completion has not arrived */
 };
 
-/* Queue a command; starts the drive's thread at first. With the storage lock held.
- * -EAGAIN: no thread or too many commands.
+/* Queues a command; the first one starts the thread of the drive. Lock held. Returns 0,
+ * or -EAGAIN if there is no thread or there are too many commands.
  */
 int rn_drive_submit(struct rn_drive_command *c);
 
-/* Take back a command that has not begun; else ask it to stop soon. With the lock held.
- * Return: true if taken back: it will not be told of.
+/* Removes a command that has not begun, or asks a running one to stop soon. Lock held.
+ * Returns true if the command was removed; then rn_drive_take() never returns it.
  */
 bool rn_drive_cancel(struct rn_drive_command *c);
 
-/* Look at the completion rings: takes one entry and says what it tells. With the lock
- * held.
+/* Takes one entry from the completion rings of the drives. Lock held.
  *
- * Return: the command, NULL: nothing there.
- * @count: Out: bytes moved
- * @error: Out: 0 or a positive errno
+ * Return: the command that it completes; NULL if there is no entry.
+ * @count:	Out: bytes that were transferred
+ * @error:	Out: 0 or a positive errno
  */
 struct rn_drive_command *rn_drive_take(size_t *count, int *error);
 
-/* End the threads; no command may be queued. With the lock held, which is let go. */
+/* Ends the threads of the drives; no command may be queued. Called with the lock held;
+ * releases it.
+ */
 void rn_drive_stop_all(void);
 
-/* What a drive reads from and writes to; tests put others in their place. */
+/* How a drive accesses its files; tests replace these functions. */
 struct rn_drive_backing {
 	ssize_t (*read)(int fd, void *buf, size_t len, off_t offset);
 	ssize_t (*write)(int fd, const void *buf, size_t len, off_t offset);
@@ -155,26 +171,29 @@ struct rn_storage_req {
 	struct rn_storage_io io;
 	struct rn_storage_route route;
 	struct rn_storage_buffer *buffer; /* NULL: not registered */
-	struct rn_storage_place place;	  /* of the first byte that moves */
-	enum rn_storage_status status;	  /* guarded by the lock */
+	/* The memory of the first byte of the transfer. */
+	struct rn_storage_place place;
+	enum rn_storage_status status; /* guarded by the lock */
 	ssize_t result;
 	size_t moved;
 	bool is_cancelled;
-	uint64_t bounce; /* as drives name it; 0: none */
+	uint64_t bounce; /* address of the bounce buffer, as drives use it; 0: none */
 	void *host_bounce;
 	struct rn_storage_gpu_bounce *gpu_bounce;
 	struct rn_drive_command command;
 	/* Called with the lock held when the transfer has ended; may be NULL. */
 	void (*ended)(struct rn_storage_req *r);
 	void *owner;
-	struct rn_storage_req *next; /* the owner's */
+	struct rn_storage_req *next; /* for the owner's list */
 };
 
-/* Begin the transfer of @r->io. 0; else -errno: it has not begun and ends nowhere. */
+/* Begins the transfer of @r->io. Returns 0, or -errno, and then the transfer has not
+ * begun and @ended is not called.
+ */
 int rn_storage_req_start(struct rn_storage_req *r);
 
-/* With the lock held. True: the drive had not begun; the caller ends it by
- * rn_storage_req_end_cancelled() without the lock.
+/* Cancels a transfer. Lock held. Returns true if the drive had not begun; the caller then
+ * ends the transfer with rn_storage_req_end_cancelled(), without the lock.
  */
 bool rn_storage_req_cancel(struct rn_storage_req *r);
 void rn_storage_req_end_cancelled(struct rn_storage_req *r);
@@ -183,15 +202,16 @@ static inline bool rn_storage_req_has_ended(const struct rn_storage_req *r)
 	return r->status != RN_STORAGE_WAITING && r->status != RN_STORAGE_PENDING;
 }
 
-/* Take completion entries and act on them until @is_over(@arg), asked with the lock held.
- * @deadline: rn_host_now() at which to give up; 0: never. False: given up.
+/* Takes completion entries and continues their transfers until @is_over(@arg), which is
+ * called with the lock held. Returns false if rn_host_now() reaches @deadline before; 0:
+ * no deadline.
  */
 bool rn_storage_wait(bool (*is_over)(const void *arg), const void *arg, rn_ns deadline);
 
-/* All that drives have sent to [addr, addr + len) is where its reader sees it. */
+/* Makes all writes of drives to [addr, addr + len) visible. */
 void rn_storage_settle_range(uint64_t addr, uint64_t len);
 
-/* Start, wait, result. */
+/* Starts a transfer, waits for its end and returns its result. */
 ssize_t rn_storage_run(struct rn_storage_req *r);
 
 #endif /* RN_STORAGE_INTERNAL_H */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* storage_io.c - one transfer, from its checks to its result.
  *
- * A transfer is a chain of commands to a drive, one at a time: the next is sent by
- * whoever takes the completion entry of the one before. Where it bounces, a copy stands
- * between two of them.
+ * A transfer is a sequence of commands to a drive, one at a time: the thread that takes
+ * the completion entry of a command issues the next one. If the transfer uses a bounce
+ * buffer, a copy is made between two commands.
  */
 #include <assert.h>
 #include <errno.h>
@@ -17,9 +17,9 @@
 #include "transport/io/memory/mem_guard.h"
 
 enum {
-	COPY = 4096, /* bytes copied under one hold of the host lock */
-	/* Choices of the driver for one look at the rings. The adversarial one moves only
-	 * what must move for the entry.
+	COPY = 4096, /* bytes copied per hold of the host lock */
+	/* Choices of the fabric's driver for each look at the rings. The adversarial
+	 * driver moves only what must go before the entry, so it needs more.
 	 */
 	STEPS = 4,
 	STEPS_ADVERSARIAL = 64,
@@ -43,7 +43,9 @@ static int check_io(const struct rn_storage_io *io)
 	return 0;
 }
 
-/* Find the memory and the registered buffer; hold it and the file. */
+/* Finds the memory and the registered buffer; counts the transfer as active in file and
+ * buffer, so that these cannot be deregistered.
+ */
 static int hold_objects(struct rn_storage_req *r)
 {
 	struct rn_storage_place *place = &r->place;
@@ -85,7 +87,7 @@ static bool is_aligned(const struct rn_storage_io *io, uint64_t addr)
 		(RN_STORAGE_ALIGNMENT - 1)) == 0;
 }
 
-/* Way and reason, into r->route. */
+/* Sets the route and its reason in r->route. */
 static int choose_route(struct rn_storage_req *r)
 {
 	struct rn_storage_policy policy;
@@ -136,8 +138,9 @@ int rn_storage_plan(const struct rn_storage_file *file, const void *base, size_t
 }
 
 /* ----------------------------------------------------------------------- copies */
-/* Work that the CPU gives to a GPU orders what peers wrote before it: a read through the
- * BAR, which pushes.
+/* Before a bounce copy with a GPU the CPU would launch work on it, which orders the
+ * writes of other devices that came before. Here a read through the BAR pushes these
+ * writes.
  */
 static void visit_gpu(struct rn_host *h, int gpu, uint64_t addr)
 {
@@ -198,7 +201,9 @@ void rn_storage_settle_range(uint64_t addr, uint64_t len)
 	rn_host_unlock(rn_storage.host);
 }
 
-/* Bounce buffer to or from the memory, at what has been moved. 0 or a positive errno. */
+/* Copies between the bounce buffer and the memory at r->moved. Returns 0 or a positive
+ * errno.
+ */
 static int copy_bounce(struct rn_storage_req *r, size_t len)
 {
 	struct rn_host *h = rn_storage.host;
@@ -228,7 +233,7 @@ static void put_bounce(struct rn_storage_req *r)
 {
 	if (!r->bounce)
 		return;
-	/* Nothing may come later to memory that is another's then. */
+	/* No write may arrive later, when the memory is used for something else. */
 	rn_storage_settle_range(r->bounce, RN_STORAGE_BOUNCE);
 	free(r->host_bounce);
 	if (r->gpu_bounce)
@@ -248,7 +253,7 @@ static void end_request(struct rn_storage_req *r, enum rn_storage_status status,
 	if (r->ended)
 		r->ended(r);
 	pthread_cond_broadcast(&rn_storage.changed);
-	rn_storage_unlock(); /* @r may be gone from here on */
+	rn_storage_unlock(); /* @r may have been freed from here on */
 }
 
 static void end_with(struct rn_storage_req *r, int error)
@@ -268,14 +273,14 @@ static void end_with(struct rn_storage_req *r, int error)
 
 static int file_descriptor(const struct rn_storage_req *r)
 {
-	/* O_DIRECT refuses what is not aligned. */
+	/* With O_DIRECT unaligned accesses fail. */
 	return r->route.reason == RN_STORAGE_UNALIGNED ||
 			       r->route.reason == RN_STORAGE_UNREGISTERED
 		       ? r->io.file->plain_fd
 		       : r->io.file->fd;
 }
 
-/* Where the drive finds the memory, and how. */
+/* Sets the memory that the drive accesses, and the flags of its TLPs. */
 static void aim_command(const struct rn_storage_req *r, struct rn_drive_command *c)
 {
 	int gpu = r->route.way == RN_STORAGE_GPU ? r->route.via_gpu : r->route.gpu;
@@ -287,7 +292,7 @@ static void aim_command(const struct rn_storage_req *r, struct rn_drive_command 
 	c->flags = gpu >= 0 && r->route.way != RN_STORAGE_P2P ? RN_TLP_NEAR : 0;
 }
 
-/* 0, or a positive errno: there is none. */
+/* Issues the next command. Returns 0, or a positive errno if none was issued. */
 static int next_command(struct rn_storage_req *r)
 {
 	struct rn_drive_command *c = &r->command;
@@ -313,7 +318,7 @@ static int next_command(struct rn_storage_req *r)
 	return -err;
 }
 
-/* The drive has ended the command. */
+/* The completion entry of the command was taken: continues the transfer. */
 static void command_done(struct rn_storage_req *r, size_t count, int error)
 {
 	size_t len = r->command.len;
@@ -355,7 +360,8 @@ int rn_storage_req_start(struct rn_storage_req *r)
 		err = hold_objects(r);
 	if (err)
 		return err;
-	rn_guard_install(); /* the program may have put a handler before it */
+	/* The program may have installed its handler in front of ours. */
+	rn_guard_install();
 	err = choose_route(r);
 	if (!err)
 		err = get_bounce(r);
@@ -389,7 +395,9 @@ void rn_storage_req_end_cancelled(struct rn_storage_req *r)
 }
 
 /* ---------------------------------------------------------------------- waiting */
-/* Take one entry and act on it. With the lock held, which is let go meanwhile. */
+/* Takes one completion entry and continues its transfer. Called with the lock held, which
+ * is released meanwhile.
+ */
 static bool take_one(void)
 {
 	size_t count;
@@ -404,7 +412,9 @@ static bool take_one(void)
 	return true;
 }
 
-/* Let the driver choose; the entry may be among what moves. */
+/* Lets the fabric's driver make choices; a completion entry may be among the TLPs that
+ * move.
+ */
 static void look_again(void)
 {
 	struct rn_host *h = rn_storage.host;

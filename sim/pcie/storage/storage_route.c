@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* storage_route.c - see storage_route.h */
+/* storage_route.c - see storage_route.h. */
 #include "storage_route.h"
 
 #include <assert.h>
@@ -99,7 +99,7 @@ int rn_storage_policy_format(const struct rn_storage_policy *policy, char *buf,
 	return (int)at;
 }
 
-/* "NAME" and a number below @limit; the end of it, or NULL. */
+/* Parses "NAME" and a digit below @limit. Returns the end of the text read, or NULL. */
 static const char *parse_unit(const char *text, const char *name, unsigned limit,
 			      unsigned *number)
 {
@@ -113,7 +113,7 @@ static const char *parse_unit(const char *text, const char *name, unsigned limit
 	return *number < limit ? text + len + 1 : NULL;
 }
 
-/* nvmeN=gpuN[+gpuN]...; the end of it, or NULL. */
+/* Parses nvmeN=gpuN[+gpuN]... Returns the end of the text read, or NULL. */
 static const char *parse_drive(const char *text, struct rn_storage_near *near)
 {
 	unsigned drive, gpu;
@@ -154,13 +154,15 @@ int rn_storage_near_parse(struct rn_storage_near *near, const char *text, char *
 }
 
 /* ----------------------------------------------------------------------- choice */
-/* Is the memory below the drive's switch, or in the host? */
+/* Is the memory host memory, or in a GPU below the switch of the drive? */
 static bool is_below_switch(const struct rn_storage_facts *f)
 {
 	return f->gpu < 0 || f->p2p == RN_P2P_SHARED || (f->near_gpus >> f->gpu & 1) != 0;
 }
 
-/* A GPU to bounce through: below the drive's switch and not the target. -1: none. */
+/* A GPU whose memory can hold the bounce buffer: below the drive's switch, and not the
+ * target. -1 if there is none.
+ */
 static int via_gpu(const struct rn_storage_facts *f)
 {
 	unsigned gpus =
@@ -172,7 +174,7 @@ static int via_gpu(const struct rn_storage_facts *f)
 	return -1;
 }
 
-/* Is @way open? If so @route says how, else @why not. */
+/* Is route @way possible? If so it is set in @route, else *@why says why not. */
 static bool try_way(enum rn_storage_way way, const struct rn_storage_facts *f,
 		    struct rn_storage_route *route, enum rn_storage_reason *why)
 {

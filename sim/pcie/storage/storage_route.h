@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* storage_route.h - which way a transfer takes between drive and memory, and why.
+/* storage_route.h - chooses the route of a transfer between drive and memory.
  *
  * Pure functions: no state, no locks.
  */
@@ -13,7 +13,8 @@
 #define RN_STORAGE_POLICY_DEFAULT "direct,gpu,host"
 
 struct rn_storage_policy {
-	uint8_t way[RN_STORAGE_WAY_COUNT]; /* enum rn_storage_way, the best first */
+	/* Enum rn_storage_way, the preferred one first. */
+	uint8_t way[RN_STORAGE_WAY_COUNT];
 	uint8_t count;
 };
 
@@ -22,33 +23,40 @@ struct rn_storage_near {
 	uint8_t gpus[RN_NVME_MAX];
 };
 
-/* 0, or -EINVAL with a sentence that names the word; the struct is unchanged then. */
+/* Parse the two settings. Return 0, or -EINVAL with a sentence that names the wrong word;
+ * the struct is unchanged then.
+ */
 int rn_storage_policy_parse(struct rn_storage_policy *policy, const char *text, char *err,
 			    size_t err_len);
 int rn_storage_near_parse(struct rn_storage_near *near, const char *text, char *err,
 			  size_t err_len);
 
-/* As rn_storage_policy_parse() reads it. Return: as snprintf(). */
+/* Writes the policy in the form that rn_storage_policy_parse() reads. Returns what
+ * snprintf() does.
+ */
 int rn_storage_policy_format(const struct rn_storage_policy *policy, char *buf,
 			     size_t len);
 
-/* What is known of a transfer. */
+/* What the choice of the route depends on. */
 struct rn_storage_facts {
 	unsigned drive;
-	int gpu;	    /* that the memory belongs to; -1: host memory */
-	enum rn_p2p p2p;    /* knob */
-	uint8_t near_gpus;  /* of the drive */
-	uint8_t other_gpus; /* that could take a bounce */
+	int gpu;	   /* GPU that owns the memory; -1: host memory */
+	enum rn_p2p p2p;   /* the knob rc.p2p */
+	uint8_t near_gpus; /* GPUs below the switch of the drive, one bit each */
+	/* GPUs that exist, one bit each; one of them could hold a bounce buffer. */
+	uint8_t other_gpus;
 	bool is_registered, is_aligned, is_beyond_bar;
 };
 
 /**
- * rn_storage_route_choose() - First way of @policy that is open
+ * rn_storage_route_choose() - Choose the first route of @policy that is possible
  *
- * @route->reason says why the first word of the policy was not taken. A transfer that no
- * drive can do by itself takes RN_STORAGE_HOST whatever the policy says.
+ * @route->reason says why the first route of the policy was not taken. A transfer that a
+ * drive cannot do with the memory directly (not registered, not aligned) takes
+ * RN_STORAGE_HOST, whatever the policy says.
  *
- * Return: 0, -EHOSTUNREACH: no way is left (route->reason says why not the first).
+ * Return: 0, or -EHOSTUNREACH if no route of the policy is possible (route->reason: why
+ *	not the first).
  */
 int rn_storage_route_choose(const struct rn_storage_policy *policy,
 			    const struct rn_storage_facts *facts,

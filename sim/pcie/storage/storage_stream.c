@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* storage_stream.c - a queue of work and the thread that does it in order. */
+/* storage_stream.c - streams: a queue of work, and the thread that does it in order. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -32,9 +32,9 @@ struct item {
 struct rn_storage_stream {
 	pthread_t thread;
 	struct item *first, **last;
-	uint64_t queued, ended; /* items, ever */
+	uint64_t queued, ended; /* counts of items */
 	bool must_stop;
-	int error; /* first since the last synchronize */
+	int error; /* the first error since the last rn_storage_stream_synchronize() */
 };
 
 /* ----------------------------------------------------------------------- the work */
@@ -76,7 +76,7 @@ static int run_item(const struct item *i)
 	return -EINVAL;
 }
 
-/* The next item, NULL: to end. With the lock held. */
+/* Waits for the next item; NULL: the stream is destroyed. Lock held. */
 static struct item *next_item(struct rn_storage_stream *s)
 {
 	struct item *i;
@@ -173,7 +173,7 @@ static int queue_item(struct rn_storage_stream *s, const struct item *item)
 	return 0;
 }
 
-/* Seven parameters: the shape of cuFileReadAsync(). */
+/* Seven parameters, as cuFileReadAsync() has. */
 /* NOLINTNEXTLINE(readability-function-size) */
 int rn_storage_read_async(struct rn_storage_file *file, void *base, const size_t *size,
 			  const off_t *file_offset, const off_t *buf_offset,
