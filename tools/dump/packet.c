@@ -6,29 +6,30 @@
 #include <string.h>
 
 enum {
-	LRH_LEN = 8, /* stands before an IP header in what the ICRC covers: ones */
+	/* An LRH before the IP header; the ICRC covers it as 8 bytes of ones. */
+	LRH_LEN = 8,
 	IPV4_LEN = 20,
 	IPV4_LEN_MAX = 60,
 	IPV6_LEN = 40,
 	UDP_LEN = 8,
 	IPV4_DF = 0x4000,
-	IPV4_PART = 0x3fff, /* more fragments, or an offset */
+	IPV4_PART = 0x3fff, /* mask: more fragments, or an offset */
 	IPV4_OFFSET = 0x1fff,
 	IPV6_FRAGMENT_OFFSET = 0xfff8
 };
 
-/* Of an IP header: what is behind it. */
+/* Values of the next-header field of an IP header. */
 enum {
 	NEXT_HOP_BY_HOP = 0,
 	NEXT_UDP = 17,
-	NEXT_ROCE_V1 = 27, /* a GRH, which looks like IPv6, before a BTH */
+	NEXT_ROCE_V1 = 27, /* RoCE v1: the "IPv6" header is a GRH, followed by a BTH */
 	NEXT_ROUTING = 43,
 	NEXT_FRAGMENT = 44,
 	NEXT_AUTHENTICATION = 51,
 	NEXT_DESTINATION = 60
 };
 
-/* Bytes of the header at @ip; 0: not IPv4, or impossible. */
+/* Length in bytes of the IPv4 header at @ip; 0 if it is not IPv4, or invalid. */
 static size_t ipv4_len(const uint8_t *ip, size_t len)
 {
 	size_t said = len ? (ip[0] & 15) * (size_t)4 : 0;
@@ -41,7 +42,7 @@ static bool is_ipv6(const uint8_t *ip, size_t len)
 	return len >= IPV6_LEN && ip[0] >> 4 == 6;
 }
 
-/* Return: the UDP header, or NULL. */
+/* Returns the UDP header, or NULL. */
 static const uint8_t *parse_ip(struct rn_packet *p, const uint8_t *ip, size_t len)
 {
 	size_t v4 = ipv4_len(ip, len);
@@ -71,9 +72,8 @@ static const uint8_t *parse_ip(struct rn_packet *p, const uint8_t *ip, size_t le
 	return NULL;
 }
 
-/* The ICRC over the headers as they stand on the wire, whatever the sender wrote there,
- * with ones in place of what may change on the way. @ip_len: bytes of the IP header that
- * it covers.
+/* Computes the ICRC over the header fields as captured, with ones in place of those that
+ * may change on the way. @ip_len: bytes of the IP header that the ICRC covers.
  */
 static uint32_t icrc_of(const struct rn_packet *p, const uint8_t *ip, size_t ip_len)
 {
@@ -88,7 +88,7 @@ static uint32_t icrc_of(const struct rn_packet *p, const uint8_t *ip, size_t ip_
 		net[1] = net[8] = 0xff; /* ToS, TTL */
 		memset(net + 10, 0xff, 2);
 	} else {
-		net[0] |= 0x0f; /* traffic class and flow label */
+		net[0] |= 0x0f; /* low half of traffic class, and flow label */
 		memset(net + 1, 0xff, 3);
 		net[7] = 0xff; /* hop limit */
 	}
@@ -113,12 +113,16 @@ static enum rn_packet_icrc check_icrc(const struct rn_packet *p, const uint8_t *
 		return RN_PACKET_ICRC_RIGHT;
 	if (!p->has_options)
 		return RN_PACKET_ICRC_WRONG;
-	/* Annex A17 has no options, so it does not say whether they are covered. */
+	/* Annex A17 does not allow options, so it does not say whether the ICRC covers
+	 * them.
+	 */
 	return icrc_of(p, ip, IPV4_LEN) == icrc ? RN_PACKET_ICRC_RIGHT
 						: RN_PACKET_ICRC_OPEN;
 }
 
-/* The headers behind the BTH, in wire order. Their room was checked: nothing fails. */
+/* Parses the headers behind the BTH, in wire order. Their length was checked, so none of
+ * these calls fails.
+ */
 static void parse_headers(struct rn_packet *p)
 {
 	const uint8_t *at = p->at + RN_BTH_LEN, *end = p->at + p->have;
@@ -196,7 +200,7 @@ bool rn_packet_parse(struct rn_packet *p, const uint8_t *ip, size_t len)
 	return true;
 }
 
-/* The headers between that of IPv6 and of UDP. */
+/* Walks the extension headers of IPv6 up to a UDP header. */
 static enum rn_packet_skip skipped_ipv6(const uint8_t *ip, size_t len)
 {
 	uint8_t next = ip[6];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* packet.h - a captured RoCEv2 packet, taken apart.
+/* packet.h - parses a captured RoCEv2 packet.
  *
- * Packets of any sender, whole or cut off by the capture, well-formed or not.
+ * The packet may come from any sender; it may be malformed, or cut off by the capture.
  *
  * Threads: any; nothing here has state.
  * Source: IBTA Vol 1 chapter 9, Annex A17.
@@ -14,12 +14,12 @@
 #include "rocin/opcode.h"
 #include "rocin/wire.h"
 
-/* How far a packet can be read. */
+/* How much of a packet can be parsed. */
 enum rn_packet_form {
 	RN_PACKET_WHOLE,     /* all fields below are valid */
 	RN_PACKET_NO_BTH,    /* shorter than a BTH; @bth is not valid */
 	RN_PACKET_VERSION,   /* TVer is not 0; @bth is not valid */
-	RN_PACKET_NO_OPCODE, /* nobody defined its opcode; headers are not valid */
+	RN_PACKET_NO_OPCODE, /* the opcode is not defined; headers are not valid */
 	RN_PACKET_SHORT,     /* shorter than its headers, which are not valid */
 	RN_PACKET_CUT, /* the capture ends within the headers, which are not valid */
 };
@@ -27,27 +27,28 @@ enum rn_packet_form {
 enum rn_packet_icrc {
 	RN_PACKET_ICRC_RIGHT,
 	RN_PACKET_ICRC_WRONG,
-	RN_PACKET_ICRC_NONE, /* no room for one */
-	RN_PACKET_ICRC_CUT,  /* the capture does not hold all that it covers */
-	RN_PACKET_ICRC_OPEN, /* IPv4 options, which the specification does not know: it
-			      * fits neither with them nor without
-			      */
+	RN_PACKET_ICRC_NONE, /* the packet is too short to have an ICRC */
+	RN_PACKET_ICRC_CUT,  /* the capture lacks bytes that the ICRC covers */
+	/* The packet has IPv4 options, for which the specification defines no ICRC, and
+	 * the ICRC is right neither with the options nor without them.
+	 */
+	RN_PACKET_ICRC_OPEN,
 };
 
 struct rn_packet {
 	struct rn_flow flow;
-	bool is_ipv4;	  /* the header, whatever the addresses look like */
+	bool is_ipv4;	  /* of the IP header; the addresses in @flow do not tell */
 	bool has_df;	  /* IPv4: may not be fragmented; true for IPv6 */
-	bool is_a_part;	  /* IPv4: the first fragment of several */
+	bool is_a_part;	  /* IPv4: the first fragment of a datagram */
 	bool has_options; /* IPv4 */
 	enum rn_packet_form form;
 	enum rn_packet_icrc icrc;
-	const uint8_t *at; /* BTH */
-	uint32_t said;	   /* bytes from BTH to ICRC by the UDP header */
-	uint32_t have;	   /* of them in the capture; @said, or less */
+	const uint8_t *at; /* first byte of the BTH */
+	uint32_t said;	   /* bytes from BTH to ICRC, as the UDP length says */
+	uint32_t have;	   /* bytes of them in the capture; at most @said */
 	struct rn_bth bth;
-	const struct rn_opcode_info *op; /* of bth.opcode */
-	/* Those that op->flags names. */
+	const struct rn_opcode_info *op; /* description of bth.opcode */
+	/* Headers; those that op->flags names are valid. */
 	struct rn_reth reth;
 	struct rn_atomic_eth atomic;
 	struct rn_aeth aeth;
@@ -55,36 +56,38 @@ struct rn_packet {
 	struct rn_feth feth;
 	uint32_t srqn, imm, invalidate;
 	uint64_t original;
-	const uint8_t *payload; /* @have bounds it */
+	const uint8_t *payload; /* the capture may have less of it: see @have */
 	uint32_t payload_len;	/* without padding */
 };
 
 /**
- * rn_packet_parse() - Take a captured IP packet apart
- * @p:		Out: points into @ip
- * @ip:		First byte of the IPv4 or IPv6 header
- * @len:	Bytes captured from there
+ * rn_packet_parse() - Parse a captured IP packet
+ * @p:	Out: the packet; points into @ip
+ * @ip:	First byte of the IPv4 or IPv6 header
+ * @len:	Number of captured bytes from there
  *
  * Return: true if it is a RoCEv2 packet (UDP destination port 4791), well-formed or not;
- *	   false for anything else, with @p in any state. A datagram without payload is
- *	   no packet of any device.
+ *	false for anything else, and then the content of @p is undefined. An empty
+ *	datagram to this port is no RoCEv2 packet: no device sends one.
  */
 bool rn_packet_parse(struct rn_packet *p, const uint8_t *ip, size_t len);
 
-/* Why a packet that a RoCEv2 device may have sent was not taken apart. */
+/* Why a captured packet was not parsed although a RoCEv2 device may have sent it. */
 enum rn_packet_skip {
-	RN_PACKET_SKIP_OTHER,	  /* it is no such packet */
-	RN_PACKET_SKIP_FRAGMENT,  /* of UDP, without the headers: they are in the first */
+	RN_PACKET_SKIP_OTHER, /* no RoCEv2 packet */
+	/* A fragment other than the first, so without UDP header. */
+	RN_PACKET_SKIP_FRAGMENT,
 	RN_PACKET_SKIP_EXTENSION, /* IPv6 extension headers before UDP port 4791 */
 	RN_PACKET_SKIP_ROCE_V1,
-	RN_PACKET_SKIP_EMPTY, /* UDP without payload: it asks whether the port is there */
+	/* Empty UDP datagram, which tests whether the port is open. */
+	RN_PACKET_SKIP_EMPTY,
 	RN_PACKET_SKIP_COUNT
 };
 
-/* Why, where rn_packet_parse() returned false. */
+/* The reason why rn_packet_parse() returned false for this packet. */
 enum rn_packet_skip rn_packet_skipped(const uint8_t *ip, size_t len);
 
-/* The payload, if the capture has @len bytes of it; NULL else. */
+/* The payload, or NULL if the capture has fewer than @len bytes of it. */
 const uint8_t *rn_packet_payload(const struct rn_packet *p, uint32_t len);
 
 #endif /* RN_ROCE_PACKET_H */

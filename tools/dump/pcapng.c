@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* pcapng.c - see pcapng.h. Section numbers are the draft's. */
+/* pcapng.c - see pcapng.h. Section numbers are those of the draft. */
 #include "pcapng.h"
 
 #include <errno.h>
@@ -7,7 +7,7 @@
 #include <string.h>
 
 enum block {
-	BLOCK_SECTION = 0x0a0d0d0a, /* 4.1, the same in either byte order */
+	BLOCK_SECTION = 0x0a0d0d0a, /* 4.1; reads the same in either byte order */
 	BLOCK_INTERFACE = 1,	    /* 4.2 */
 	BLOCK_OLD_PACKET = 2,	    /* appendix A */
 	BLOCK_SIMPLE_PACKET = 3,    /* 4.4 */
@@ -27,14 +27,14 @@ enum option {
 
 enum {
 	BLOCK_MIN = 12,
-	TAIL = 4, /* the length again */
+	TAIL = 4, /* block length, repeated at the end */
 	BYTE_ORDER_MAGIC = 0x1a2b3c4d,
 	NAME_LEN = 32,
 	DESCRIPTION_LEN = 128,
 	MICROSECONDS = 6,
 	NANOSECONDS = 9,
-	POWER_OF_2 = 0x80, /* of if_tsresol */
-	WAY = 3,	   /* of epb_flags */
+	POWER_OF_2 = 0x80, /* if_tsresol: flag for powers of 2 */
+	WAY = 3,	   /* epb_flags: mask of the direction */
 	OUTBOUND = 2,
 };
 
@@ -43,12 +43,12 @@ enum {
 struct rn_pcapng_interface {
 	uint16_t link_type;
 	uint8_t resolution;
-	int64_t offset; /* s */
+	int64_t offset; /* seconds */
 	uint32_t snaplen;
 	char name[NAME_LEN], description[DESCRIPTION_LEN];
 };
 
-/* What is left of a block. */
+/* The part of a block that is not parsed yet. */
 struct rest {
 	const struct rn_pcapng_reader *r;
 	const uint8_t *at;
@@ -85,7 +85,7 @@ static uint32_t padded(uint32_t len)
 	return (len + 3) & ~3U;
 }
 
-/* Units of an interface's clock in nanoseconds; 0: out of range. */
+/* Converts time units of an interface to ns; 0 if out of range. */
 static int64_t to_ns(const struct rn_pcapng_interface *i, uint64_t units)
 {
 	uint8_t power = i->resolution & (POWER_OF_2 - 1);
@@ -97,7 +97,7 @@ static int64_t to_ns(const struct rn_pcapng_interface *i, uint64_t units)
 			return 0;
 		s = units >> power;
 		part = units & ((1ULL << power) - 1);
-		/* 34 bits of a second times 10^9 are 64. */
+		/* A fraction of at most 34 bits, times 10^9, fits in 64 bits. */
 		if (power > 34) {
 			part >>= power - 34;
 			power = 34;
@@ -121,7 +121,9 @@ static int64_t to_ns(const struct rn_pcapng_interface *i, uint64_t units)
 }
 
 /* ------------------------------------------------------------------------- texts */
-/* Bytes of the character at @p; 0: it is none, or one that moves a terminal's cursor. */
+/* Length in bytes of the UTF-8 character at @p; 0 if it is invalid, or a control
+ * character, which could move a terminal's cursor.
+ */
 static unsigned character(const uint8_t *p, uint32_t len)
 {
 	static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
@@ -144,7 +146,9 @@ static unsigned character(const uint8_t *p, uint32_t len)
 	return c < ' ' || (c >= 0x7f && c < 0xa0) ? 0 : n;
 }
 
-/* Append @p to @text, '?' for what cannot be shown, as much as has room. */
+/* Appends @p to @text as far as there is room; a character that cannot be shown becomes
+ * '?'.
+ */
 static void add_text(char *text, size_t room, const uint8_t *p, uint32_t len)
 {
 	size_t at = strlen(text);
@@ -170,7 +174,8 @@ static void add_comment(struct rn_pcapng_found *f, const uint8_t *p, uint32_t le
 }
 
 /* ------------------------------------------------------------------------ blocks */
-/* Return: false: there are no more options, or this one has no room. */
+/* Returns false if there are no more options, or if this one does not fit in the block.
+ */
 static bool next_option(struct rest *rest, uint16_t *code, const uint8_t **value,
 			uint16_t *len)
 {
@@ -189,7 +194,7 @@ static bool next_option(struct rest *rest, uint16_t *code, const uint8_t **value
 static int begin_section(struct rn_pcapng_reader *r, const uint8_t *block, uint32_t len)
 {
 	if (len < 28 || get16(r, block + 12) != 1)
-		return -EINVAL; /* of a version to come */
+		return -EINVAL; /* a later version of the format */
 	r->is_begun = true;
 	r->interfaces = 0;
 	return 0;
@@ -253,7 +258,7 @@ static int set_interface(const struct rn_pcapng_reader *r, uint32_t number,
 	return 0;
 }
 
-/* The packet's bytes from block[28] on, and its options. */
+/* Parses a packet block: bytes of the packet from block[28] on, and options. */
 static int read_packet(const struct rn_pcapng_reader *r, const uint8_t *block,
 		       uint32_t len, struct rn_pcapng_found *f)
 {
@@ -290,7 +295,7 @@ static int read_packet(const struct rn_pcapng_reader *r, const uint8_t *block,
 	return 1;
 }
 
-/* It has no time, no options, and is of the first interface. */
+/* Parses a Simple Packet Block: no time, no options, always of the first interface. */
 static int read_simple(const struct rn_pcapng_reader *r, const uint8_t *block,
 		       uint32_t len, struct rn_pcapng_found *f)
 {
@@ -306,8 +311,8 @@ static int read_simple(const struct rn_pcapng_reader *r, const uint8_t *block,
 	return f->cap <= len - TAIL - 12 ? 1 : -EINVAL;
 }
 
-/* ------------------------------------------------------------------------- whole */
-/* The byte order of the section that begins at @head; false: it has none. */
+/* -------------------------------------------------------------- any block */
+/* Finds the byte order of the section that begins at @head; false if it has none. */
 static bool has_order(const uint8_t *head, bool *is_swapped)
 {
 	uint32_t magic;
@@ -354,7 +359,7 @@ int rn_pcapng_block(struct rn_pcapng_reader *r, const uint8_t *block, uint32_t l
 		return read_packet(r, block, len, found);
 	case BLOCK_SIMPLE_PACKET:
 		return read_simple(r, block, len, found);
-	default: /* names, statistics, keys, what others made up */
+	default: /* names, statistics, secrets, unknown blocks */
 		return 0;
 	}
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* pcapng.h - the blocks of a pcapng file, taken apart: packets with what was
- * written beside them, which libpcap passes over.
+/* pcapng.h - parses the blocks of a pcapng file: packets with their comments and
+ * interface names, which libpcap does not report.
  *
- * Files of any writer, in either byte order, well-formed or not. Opens nothing.
+ * The file may come from any writer, in either byte order, and may be malformed. This
+ * code opens no files.
  *
- * Threads: a reader belongs to one.
+ * Threads: a reader belongs to one thread.
  * Source: draft-ietf-opsawg-pcapng-02.
  */
 #ifndef RN_PCAPNG_BLOCK_H
@@ -13,50 +14,55 @@
 #include "rocin/types.h"
 
 enum {
-	RN_PCAPNG_HEAD = 12,	       /* bytes from which a block's length is known */
-	RN_PCAPNG_BLOCK_MAX = 1 << 24, /* longer ones are taken for damage */
-	RN_PCAPNG_TEXT_MAX = 640,      /* with NUL; what is longer is cut off */
+	/* Bytes at the beginning of a block that contain its length. */
+	RN_PCAPNG_HEAD = 12,
+	RN_PCAPNG_BLOCK_MAX = 1 << 24, /* longer blocks are treated as damage */
+	/* Bytes of a text including NUL; longer text is cut off. */
+	RN_PCAPNG_TEXT_MAX = 640,
 };
 
-struct rn_pcapng_interface; /* what a reader knows of one */
+struct rn_pcapng_interface; /* an interface of the file */
 
-/* All zeros to begin with. */
+/* A reader; zero-initialized. */
 struct rn_pcapng_reader {
-	bool is_begun;	 /* a section is open */
+	bool is_begun;	 /* a Section Header Block was read */
 	bool is_swapped; /* its byte order is not ours */
 	struct rn_pcapng_interface *interface;
 	uint32_t interfaces, room;
 };
 
-/* A packet of a block. Texts are UTF-8 of one line, empty if there is none. */
+/* The packet of a block. Texts are UTF-8 on one line, empty if the file has none. */
 struct rn_pcapng_found {
 	uint16_t link_type;  /* LINKTYPE_... */
-	int64_t time;	     /* ns since 1970; 0: none, or out of range */
-	uint32_t len, cap;   /* on the wire, and of @data */
-	const uint8_t *data; /* in the block */
-	bool is_outbound;    /* as far as the file says */
-	uint32_t queue;	     /* rocin writes the queue pair of this end; 0: none */
-	const char *name;    /* of the interface; the reader's, until its next block */
+	int64_t time;	     /* ns since 1970; 0: no time, or out of range */
+	uint32_t len, cap;   /* bytes of the packet on the wire, and of @data */
+	const uint8_t *data; /* points into the block */
+	bool is_outbound;    /* false if the file does not say */
+	uint32_t queue;	     /* epb_queue, to which rocin writes the local QPN; 0: none */
+	/* Name of the interface; owned by the reader, valid until the next block. */
+	const char *name;
 	const char *description;
-	char comment[RN_PCAPNG_TEXT_MAX]; /* several are joined by "; " */
+	char comment[RN_PCAPNG_TEXT_MAX]; /* several comments are joined by "; " */
 };
 
 /**
- * rn_pcapng_block_len() - How long is the block that begins so?
- * @head:	Its first RN_PCAPNG_HEAD bytes
+ * rn_pcapng_block_len() - Find the length of a block
+ * @head:	The first RN_PCAPNG_HEAD bytes of the block
  *
- * Return: bytes with this head, a multiple of 4 up to RN_PCAPNG_BLOCK_MAX; 0: no block
- *	   begins so.
+ * Return: length in bytes, a multiple of 4 up to RN_PCAPNG_BLOCK_MAX; 0 if no valid block
+ *	begins like this.
  */
 uint32_t rn_pcapng_block_len(const struct rn_pcapng_reader *r, const uint8_t *head);
 
 /**
- * rn_pcapng_block() - Take a block apart
- * @block:	@len bytes, as rn_pcapng_block_len() said
- * @found:	Out: the packet, if it is one
+ * rn_pcapng_block() - Parse a block
+ * @block:	The whole block
+ * @len:	Its length, as rn_pcapng_block_len() returned it
+ * @found:	Out: the packet, if the block is a packet
  *
- * Return: 1: a packet; 0: any other block, what it says of interfaces is remembered;
- *	   -EINVAL: it contradicts itself, or the blocks before; -ENOMEM.
+ * Return: 1 for a packet; 0 for any other block, of which descriptions of interfaces are
+ *	stored in @r; -EINVAL if the block contradicts itself or earlier blocks;
+ *	-ENOMEM.
  */
 int rn_pcapng_block(struct rn_pcapng_reader *r, const uint8_t *block, uint32_t len,
 		    struct rn_pcapng_found *found);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* watch.c - see watch.h: the table of halves, the way of a packet, and what is counted.
+/* watch.c - the table of halves, the dispatch of packets, and the counters; see watch.h.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -15,7 +15,9 @@ enum {
 
 /* ---- Table of halves ---- */
 
-/* FNV-1a: captures are files, and their makers gain nothing from a slow reader. */
+/* FNV-1a is good enough: the keys come from a file, and its author gains nothing by
+ * making this table slow.
+ */
 static uint32_t hash(const struct rn_gid *src, const struct rn_gid *dst, uint32_t qpn)
 {
 	uint32_t h = 2166136261u;
@@ -121,8 +123,8 @@ uint32_t rn_watch_number(const struct rn_watch *w, const struct rn_watch_flow *f
 
 /* ---------------------------------------------------------------------------- counts */
 enum {
-	RTT_STEPS = 4,	     /* buckets per doubling */
-	BUCKET_FIRST = 1000, /* ns */
+	RTT_STEPS = 4,	     /* buckets per doubling of the round trip time */
+	BUCKET_FIRST = 1000, /* ns: first width of a slice of time */
 };
 
 static const char *const cause_texts[RN_CAUSE_COUNT] = {
@@ -154,7 +156,7 @@ static void fold(struct rn_watch_bucket *into, const struct rn_watch_bucket *b)
 	into->rtt_sum += b->rtt_sum;
 }
 
-/* Slices of twice the width: the same time takes half of them. */
+/* Doubles the width of the slices, so that they take half of the array. */
 static void coarsen(struct rn_watch_flow *f)
 {
 	for (unsigned i = 0; i < RN_WATCH_BUCKETS / 2; i++) {
@@ -178,7 +180,7 @@ static struct rn_watch_bucket *bucket_at(struct rn_watch_flow *f, rn_ns at)
 		f->half.bucket_start = at;
 		f->half.bucket_width = BUCKET_FIRST;
 	}
-	/* Stamps may go back. */
+	/* The time may be earlier than that of the first packet. */
 	if (at <= f->half.bucket_start)
 		return f->bucket;
 	while ((at - f->half.bucket_start) / f->half.bucket_width >= RN_WATCH_BUCKETS)
@@ -186,7 +188,7 @@ static struct rn_watch_bucket *bucket_at(struct rn_watch_flow *f, rn_ns at)
 	return &f->bucket[(at - f->half.bucket_start) / f->half.bucket_width];
 }
 
-/* ---- What happens ---- */
+/* ---- Counters ---- */
 
 static void note_seen(struct rn_watch_flow *f, rn_ns at)
 {
@@ -258,7 +260,7 @@ void rn_watch_count_credits(struct rn_watch_flow *f, rn_ns at, uint32_t credits)
 
 /* ---- Round trips ---- */
 
-/* The quarter of a doubling that @rtt lies in. */
+/* The bucket of a round trip time: a quarter of a doubling. */
 static unsigned rtt_bucket(rn_ns rtt)
 {
 	unsigned log = 63u - (unsigned)__builtin_clzll((unsigned long long)rtt);
@@ -303,8 +305,8 @@ rn_ns rn_watch_rtt(const struct rn_watch_half *half, double share)
 }
 
 /* ------------------------------------------------------------- connection management */
-/* What the connection manager's messages tell: which queue pairs
- * belong together, and with which PSN each begins.
+/* Messages of the connection manager tell which QPs belong together, and the first PSN of
+ * each.
  */
 
 enum {
@@ -330,7 +332,7 @@ static struct rn_watch_call *find_call(struct rn_watch *w, const struct rn_gid *
 	return NULL;
 }
 
-/* A REQ that comes again says the same. */
+/* A REQ came. A REQ that is sent again has the same content. */
 static void called(struct rn_watch_job *job, const struct rn_cm_req *req)
 {
 	const struct rn_flow *flow = &job->p->flow;
@@ -371,7 +373,7 @@ static uint32_t least(uint32_t a, uint32_t b)
 	return a < b ? a : b;
 }
 
-/* A REP: from now on both know each other. What comes again finds no call any more. */
+/* A REP came: now both QPs and PSNs are known. A REP that is sent again finds no REQ. */
 static void answered(struct rn_watch_job *job, const struct rn_cm_rep *rep)
 {
 	const struct rn_flow *flow = &job->p->flow;
@@ -395,7 +397,7 @@ static void answered(struct rn_watch_job *job, const struct rn_cm_rep *rep)
 			     least(rep->init_depth, c->resp_res));
 }
 
-/* A DREQ: what begins with another PSN than the next is another connection. */
+/* A DREQ came: a packet whose PSN is not the next one now begins a new connection. */
 static void left(struct rn_watch_job *job, const struct rn_cm_dreq *dreq)
 {
 	const struct rn_flow *flow = &job->p->flow;
@@ -460,7 +462,7 @@ static void reply(struct rn_watch_job *job, struct rn_watch_flow *f)
 	rn_watch_response(job, requests);
 }
 
-/* A CNP goes to the sender of what was marked. */
+/* A CNP goes to the sender of the marked packets. */
 static void notify(struct rn_watch_job *job, struct rn_watch_flow *f)
 {
 	if (f->peer == RN_WATCH_NONE)
@@ -500,7 +502,7 @@ static void count_findings(const struct rn_watch_job *job)
 	}
 }
 
-/* What no receiver would take tells nothing about a connection. */
+/* A packet that a receiver would drop says nothing about the connection. */
 static bool is_taken(const struct rn_packet *p)
 {
 	return p->form == RN_PACKET_WHOLE && !p->is_a_part &&

@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* watch.h - what a listener can say about the packets of RoCEv2 devices: who answers
- * whom, what is sent again and why, and which rule of the transport a packet breaks.
+/* watch.h - judges captured packets of RoCEv2 devices: which requests a response answers,
+ * which packets are sent again and why, and which rules of the transport a packet breaks.
  *
- * Inputs   rn_watch_packet(), in the order of the capture
- * Outputs  a verdict for each packet; the counts of each half
+ * Inputs	rn_watch_packet(), in the order of the capture
+ * Outputs	a verdict for each packet; counters for each half
  *
- * A "half" is the requests that go to one queue pair, with the responses to them. Packets
- * name only the queue pair that they go to: which two halves are a connection follows
- * from the connection manager's messages, or from the first response that fits.
+ * A "half" is all requests that go to one queue pair, with their responses. A packet
+ * names only its destination QP, so it does not say which two halves make a connection.
+ * That is known from the messages of the connection manager, or it follows from the first
+ * response that fits.
  *
- * The listener stands somewhere between the two devices, may have come late, and may miss
- * packets; the network may lose, double and reorder them. What none of that explains is a
- * violation; what it could explain is a suspicion.
+ * The listener captures somewhere between the two devices, may have started late, and may
+ * miss packets; the network may lose, duplicate and reorder packets. An error that none
+ * of this explains is a violation; one that it could explain is a suspicion.
  *
- * Threads: none of these functions locks. One watch belongs to one thread. They open
- * nothing and read no clock.
- * Source: IBTA Vol 1 chapter 9, Annexes A14, A17, A19; rules by their names in
- * tests/rules.md.
+ * Threads: these functions do not lock; a watch belongs to one thread. They do no I/O and
+ * read no clock.
+ * Source: IBTA Vol 1 chapter 9, Annexes A14, A17, A19; the names of the rules are those
+ * of tests/rules.md.
  */
 #ifndef RN_ROCE_WATCH_H
 #define RN_ROCE_WATCH_H
@@ -24,13 +25,13 @@
 #include "packet.h"
 
 enum rn_watch_level {
-	RN_WATCH_SUSPICION, /* a network that loses, doubles or reorders explains it, too
-			     */
+	/* May also be caused by loss, duplication or reordering in the network. */
+	RN_WATCH_SUSPICION,
 	RN_WATCH_VIOLATION,
 };
 
 enum rn_watch_rule {
-	/* A packet alone. */
+	/* Rules about single packets. */
 	RN_RULE_ICRC,
 	RN_RULE_FRAGMENT,
 	RN_RULE_IP_OPTIONS,
@@ -55,7 +56,7 @@ enum rn_watch_rule {
 	RN_RULE_MULTICAST,
 	RN_RULE_MAD,
 	RN_RULE_CNP,
-	/* Requests in their order. */
+	/* Rules about the order of requests. */
 	RN_RULE_GAP,
 	RN_RULE_SEQUENCE,
 	RN_RULE_MTU,
@@ -65,7 +66,7 @@ enum rn_watch_rule {
 	RN_RULE_RNR_WAIT,
 	RN_RULE_CREDIT,
 	RN_RULE_DEPTH,
-	/* Responses against requests. */
+	/* Rules about responses and their requests. */
 	RN_RULE_UNSENT,
 	RN_RULE_ACK_KIND,
 	RN_RULE_ACK_OVER,
@@ -82,8 +83,8 @@ enum rn_watch_rule {
 };
 
 struct rn_watch_rule_info {
-	const char *name; /* "icrc": for people and for JSON */
-	const char *test; /* "A1": in tests/rules.md */
+	const char *name; /* such as "icrc", in texts and JSON */
+	const char *test; /* such as "A1", the name in tests/rules.md */
 	const char *source;
 	enum rn_watch_level level;
 	const char *says;
@@ -92,10 +93,10 @@ struct rn_watch_rule_info {
 extern const struct rn_watch_rule_info rn_watch_rule_info[RN_RULE_COUNT];
 
 enum {
-	RN_WATCH_FINDINGS = 6, /* of one packet */
+	RN_WATCH_FINDINGS = 6, /* findings per packet */
 	RN_WATCH_DETAIL = 96,
 	RN_WATCH_HALVES_MAX = 16384,
-	RN_WATCH_BUCKETS = 128, /* of time */
+	RN_WATCH_BUCKETS = 128, /* slices of time */
 	RN_WATCH_RTT_BUCKETS = 160,
 };
 
@@ -105,67 +106,77 @@ struct rn_watch_finding {
 	char detail[RN_WATCH_DETAIL]; /* "PMTU 1024, payload 1000"; may be empty */
 };
 
-/* Why a request is sent again, as far as a listener can tell. */
+/* Why a request was sent again, as far as a listener can tell. */
 enum rn_watch_cause {
-	RN_CAUSE_NONE,	 /* it is not */
-	RN_CAUSE_DOUBLE, /* too soon: the network or the capture has it twice */
-	RN_CAUSE_LATE,	 /* for the first time here: late, or lost on its way before */
+	RN_CAUSE_NONE,	 /* it was not sent again */
+	RN_CAUSE_DOUBLE, /* sent too soon: duplicated by the network or in the capture */
+	/* Seen for the first time, out of order: late, or lost before the listener. */
+	RN_CAUSE_LATE,
 	RN_CAUSE_NAK,
 	RN_CAUSE_RNR,
-	RN_CAUSE_READ_GAP, /* the rest of a READ is asked for again */
+	RN_CAUSE_READ_GAP, /* asks for the rest of a READ */
 	RN_CAUSE_TIMEOUT,
-	RN_CAUSE_GO_BACK, /* follows one that was sent again */
+	RN_CAUSE_GO_BACK, /* sent after another request that was sent again */
 	RN_CAUSE_COUNT
 };
 
-/* "after a NAK", ...; NULL for RN_CAUSE_NONE. */
+/* The cause as text, such as "after a NAK"; NULL for RN_CAUSE_NONE. */
 const char *rn_watch_cause_text(enum rn_watch_cause cause);
 
 enum {
-	RN_WATCH_NONE = UINT32_MAX, /* no half */
+	RN_WATCH_NONE = UINT32_MAX, /* number that stands for no half */
 };
 
-/* What is to be said of one packet. */
+/* The judgement of one packet. */
 struct rn_watch_verdict {
-	uint32_t half; /* whose request it is or answers, or RN_WATCH_NONE */
+	/* Number of the half of the request, or of the answered request; RN_WATCH_NONE if
+	 * unknown.
+	 */
+	uint32_t half;
 	bool is_response;
 	bool is_new;	   /* a request seen for the first time */
 	bool is_duplicate; /* a response seen before, or older than one seen before */
-	uint32_t missing;  /* PSNs skipped before this request */
-	bool starts_anew;  /* PSNs that cannot go on those before: another connection */
+	uint32_t missing;  /* number of PSNs missing before this request */
+	/* The PSN does not continue the earlier ones: a new connection begins. */
+	bool starts_anew;
 	enum rn_watch_cause cause;
-	rn_ns since; /* a request sent again: since it was sent last; a response: its RTT,
-			or 0 */
+	/* Time since the request was last sent, if it is sent again; of a response, its
+	 * round trip time, or 0.
+	 */
+	rn_ns since;
 	unsigned findings;
 	struct rn_watch_finding finding[RN_WATCH_FINDINGS];
 };
 
-/* A slice of time. */
+/* Statistics of a slice of time. */
 struct rn_watch_bucket {
-	uint64_t bytes; /* of messages, acknowledged or read */
+	uint64_t bytes; /* bytes of messages that were acknowledged or read */
 	uint32_t resent;
 	uint32_t naks;
-	uint32_t window;  /* PSNs under way at most */
-	uint32_t credits; /* the fewest advertised, and 1; 0: none were */
+	uint32_t window; /* maximum number of unacknowledged PSNs */
+	/* The fewest credits advertised, plus 1; 0: none were advertised. */
+	uint32_t credits;
 	uint32_t rtts;
 	rn_ns rtt_sum;
 };
 
-/* Requests in one direction, and what came back. */
+/* Counters of a half: the requests in one direction and their responses. */
 struct rn_watch_counts {
-	rn_ns first, last;   /* of any packet */
-	uint64_t requests;   /* packets, those sent again included */
-	uint64_t messages;   /* whole ones, each once */
-	uint64_t sent_bytes; /* payload, each packet once */
-	uint64_t done_bytes; /* of them acknowledged (UC, UD: sent), and those read */
+	rn_ns first, last;   /* time of the first and last packet */
+	uint64_t requests;   /* request packets, including those sent again */
+	uint64_t messages;   /* complete messages, each counted once */
+	uint64_t sent_bytes; /* bytes of payload, each packet counted once */
+	/* Bytes of @sent_bytes that were acknowledged (UC, UD: sent), and bytes read. */
+	uint64_t done_bytes;
 	uint64_t resent, resent_bytes;
 	uint64_t resends[RN_CAUSE_COUNT];
-	uint64_t missing; /* PSNs never seen, or seen late */
+	uint64_t missing; /* PSNs that were never seen or came late */
 	uint64_t responses;
 	uint64_t acks, seq_naks, rnr_naks, fatal_naks, read_responses, duplicates;
-	uint64_t marked, cnps; /* congestion: ECN CE, CNPs to the sender */
-	uint32_t window_max;   /* PSNs under way */
-	uint32_t credits;      /* the last advertised, or RN_CREDITS_UNLIMITED */
+	/* Congestion: packets marked ECN CE, and CNPs to the sender. */
+	uint64_t marked, cnps;
+	uint32_t window_max; /* maximum number of unacknowledged PSNs */
+	uint32_t credits;    /* credits of the last AETH, or RN_CREDITS_UNLIMITED */
 	uint64_t rtts;
 	rn_ns rtt_min, rtt_max, rtt_sum;
 	uint32_t rtt_bucket[RN_WATCH_RTT_BUCKETS];
@@ -174,47 +185,47 @@ struct rn_watch_counts {
 
 struct rn_watch_half {
 	struct rn_gid src, dst;
-	uint32_t qpn;	   /* the destination */
-	uint32_t peer_qpn; /* of src, where responses go; valid if @is_paired */
+	uint32_t qpn;	   /* destination QP */
+	uint32_t peer_qpn; /* QP of src, to which responses go; valid if @is_paired */
 	bool is_paired;
 	enum rn_opcode_class class;
 	uint32_t pmtu; /* 0: not known */
 	struct rn_watch_counts n;
 	rn_ns bucket_start, bucket_width;
-	const struct rn_watch_bucket *bucket; /* RN_WATCH_BUCKETS, or NULL */
+	const struct rn_watch_bucket *bucket; /* array of RN_WATCH_BUCKETS, or NULL */
 };
 
 struct rn_watch;
 
 /**
- * rn_watch_open() - Begin to listen
- * @is_strict:	The network and the capture lose, double and reorder nothing: every
- *		suspicion is a violation
+ * rn_watch_open() - Create a watch
+ * @is_strict:	Neither the network nor the capture loses, duplicates or reorders packets,
+ *	so every suspicion is a violation
  *
- * Return: NULL without memory.
+ * Return: NULL if there is no memory.
  */
 struct rn_watch *rn_watch_open(bool is_strict);
 void rn_watch_close(struct rn_watch *w);
 
 /**
- * rn_watch_packet() - Look at the next packet
- * @at:		When it was captured; it may be earlier than the one before
+ * rn_watch_packet() - Judge the next packet
+ * @at:	Time of capture; may be earlier than that of the packet before
  * @out:	Out: the verdict
  *
- * Without memory for a new half the packet is looked at alone.
+ * If there is no memory for a new half, only the rules about single packets are checked.
  */
 void rn_watch_packet(struct rn_watch *w, rn_ns at, const struct rn_packet *p,
 		     struct rn_watch_verdict *out);
 
-/* Halves are numbered from 0 on. The pointer is valid until the next packet. */
+/* Halves are numbered from 0. The pointer is valid until the next packet. */
 uint32_t rn_watch_halves(const struct rn_watch *w);
 const struct rn_watch_half *rn_watch_half(const struct rn_watch *w, uint32_t i);
 
-/* The half of the other direction, or RN_WATCH_NONE. */
+/* The number of the half in the other direction, or RN_WATCH_NONE. */
 uint32_t rn_watch_peer(const struct rn_watch *w, uint32_t i);
 
-/* Round trip that @share (0..1) of the measured ones do not exceed, within 19 %; 0 if
- * none was measured.
+/* The round trip time that a share of @share (0..1) of the measured ones does not exceed,
+ * with an error of at most 19 %; 0 if none was measured.
  */
 rn_ns rn_watch_rtt(const struct rn_watch_half *half, double share);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* watch_internal.h - a watch from the inside. */
+/* watch_internal.h - declarations shared by the files watch*.c. */
 #ifndef RN_ROCE_WATCH_INTERNAL_H
 #define RN_ROCE_WATCH_INTERNAL_H
 
@@ -9,108 +9,123 @@
 #include "watch.h"
 
 enum {
-	RN_WATCH_RECORDS_MAX = 65536, /* requests remembered per half */
-	RN_WATCH_CALLS = 64,	      /* REQs that wait for their REP */
-	/* PSNs further away than this belong to another connection. */
+	RN_WATCH_RECORDS_MAX = 65536, /* requests that are kept per half */
+	RN_WATCH_CALLS = 64,	      /* REQs that are kept until their REP comes */
+	/* If a PSN is further than this from the expected one, it belongs to another
+	 * connection.
+	 */
 	RN_WATCH_FAR = 1 << 17,
-	/* The same of a packet that begins a message, as the first of a connection does.
-	 * A capture may lose as many: then a gap is taken for another connection, which
-	 * accuses nobody. Of random first PSNs one in 60 000 is nearer than that.
+	/* The same limit for the first packet of a message, which may be the first of a
+	 * new connection. If a capture misses more packets than this, the gap is taken
+	 * for a new connection, and no rule is broken. When a new connection has a random
+	 * first PSN, it lies within this limit in one of 60 000 cases.
 	 */
 	RN_WATCH_FAR_MESSAGE = 1 << 8,
-	RN_WATCH_NO_DEPTH = 256, /* depth that nobody has told */
+	RN_WATCH_NO_DEPTH = 256, /* stands for an unknown number of outstanding READs */
 };
 
-/* A request packet, as it was sent first. */
+/* A request packet, as it was first sent. */
 struct rn_watch_record {
 	struct rn_psn psn;
-	uint32_t span;	       /* PSNs; 0: a READ whose PMTU is not known yet */
-	bool is_span_inferred; /* from the request behind it: that many at most */
+	uint32_t span; /* number of PSNs; 0: a READ while the PMTU is unknown */
+	/* Upper limit that follows from the PSN of the next request. */
+	bool is_span_inferred;
 	uint8_t opcode;
-	bool is_resent, is_asked_anew; /* anew: a READ, from its middle on */
-	bool is_done;		       /* READs and atomics: answered in full */
-	/* Asked anew from @anew_at on, when what was asked before had got further: what
-	 * comes from there is the answer to this.
+	/* Sent again; a READ was sent again for its remaining data. */
+	bool is_resent, is_asked_anew;
+	bool is_done; /* READs and atomics: all responses were seen */
+	/* The rest of the READ was requested from @anew_at on, after responses beyond
+	 * that point had been seen. So a response at @anew_at answers the new request.
 	 */
 	bool is_anew_known;
-	uint32_t anew_at; /* in PSNs */
+	uint32_t anew_at; /* in PSNs from the start of the READ */
 	uint32_t payload_len;
-	uint32_t got;	 /* READ responses: PSNs that came in order */
-	uint32_t beyond; /* and behind a gap: one more than the last of them */
+	uint32_t got;	 /* number of READ responses that came in order */
+	uint32_t beyond; /* READ responses seen behind a gap: last one, plus 1 */
 	uint64_t va;
 	uint32_t rkey, dma_len;
 	uint64_t swap_add, compare;
-	uint32_t messages; /* completed up to here, this one included */
+	/* Messages that are complete with this packet, counted from the start. */
+	uint32_t messages;
 	bool ends_message;
 	rn_ns first_at, last_at;
 };
 
-/* What the responder last said no to. */
+/* The last NAK of the responder. */
 struct rn_watch_nak {
 	bool is_seq, is_rnr, is_fatal;
-	bool is_heeded; /* requests have begun to come again */
+	bool is_heeded; /* the requester has begun to send again */
 	struct rn_psn psn;
-	rn_ns until; /* of an RNR NAK: no request before */
+	rn_ns until; /* RNR NAK: time before which no request may be sent */
 };
 
 struct rn_watch_flow {
 	struct rn_watch_half half;
-	uint32_t peer; /* index, or RN_WATCH_NONE */
-	/* Only this peer can be the one: of all that asked, nobody else had sent what it
-	 * answered.
-	 */
+	uint32_t peer; /* number of the half in the other direction, or RN_WATCH_NONE */
+	/* The peer is certain: when it answered, this half alone had sent the request. */
 	bool is_sure;
-	bool is_loose; /* in the list: requests whose peer is not sure */
+	bool is_loose; /* in the list of halves with requests whose peer is not certain */
 	LIST_ENTRY(rn_watch_flow) loose;
-	/* In packets of the watch: the connection may have begun, asked last, got its
-	 * peer; was answered last, surely.
+	/* Numbers of packets of the watch: when the connection may have begun, when the
+	 * last request came, when the peer was assigned, and when the last response
+	 * certainly came from this peer.
 	 */
 	uint64_t begun, asked, paired, confirmed;
 	struct rn_watch_flow
-		*answered; /* by the last response that went by this; or NULL */
+		/* The half whose request the last response of this half's sender
+		 * answered, or NULL.
+		 */
+		*answered;
 	uint64_t answered_at;
-	/* The other direction has begun anew: with the next PSN that does not follow, so
-	 * does this one.
+	/* The other direction began a new connection, so the next PSN here that is not
+	 * the expected one begins a new connection, too.
 	 */
 	bool may_restart;
-	/* A response may have been its or another's; or what was answered, or refused
-	 * for good, was sent again: the answer was lost behind the listener, or it is
-	 * another connection of the same queue pairs with the same PSNs. Until what is
-	 * sent from @doubt_to on is answered nobody knows.
+	/* The state of the half is in doubt, for one of two reasons. A response may
+	 * answer this half or another one. Or a request that was answered, or refused for
+	 * good, came again: either the response was lost behind the listener, or a new
+	 * connection uses the same QPs and PSNs. The doubt ends when a request from
+	 * @doubt_to on is answered.
 	 */
 	bool is_doubted;
-	struct rn_psn doubt_from; /* of what was sent again meanwhile */
+	/* Oldest PSN that was sent again since the doubt began. */
+	struct rn_psn doubt_from;
 	struct rn_psn doubt_to;
 
-	/* Requests. */
+	/* State of the requests. */
 	bool has_begun;
-	struct rn_psn first;	 /* that was seen of this connection */
-	struct rn_psn oldest;	 /* of those that are remembered, or came late */
-	struct rn_psn next;	 /* behind the newest */
-	struct rn_psn una;	 /* oldest that is not acknowledged */
-	struct rn_psn resent_to; /* behind the last that was sent again */
-	struct rn_psn recover;	 /* going back ends here: behind what was sent before */
-	struct rn_watch_record *record; /* ring of @room, a power of two */
+	struct rn_psn first; /* first PSN seen of this connection */
+	/* Oldest PSN of a kept record, or of a packet that came late. */
+	struct rn_psn oldest;
+	struct rn_psn next;	 /* PSN after the newest request */
+	struct rn_psn una;	 /* oldest PSN that is not acknowledged */
+	struct rn_psn resent_to; /* PSN after the last request that was sent again */
+	/* Going back ends at this PSN: it is after all that was sent before the retry. */
+	struct rn_psn recover;
+	struct rn_watch_record *record; /* ring of records; @room is a power of two */
 	uint32_t room, head, count;
-	bool knows_message; /* what is in progress: false behind a gap */
-	uint8_t kind;	    /* enum rn_op_kind in progress, or 0 */
+	/* The state of the current message is known; false after a gap. */
+	bool knows_message;
+	uint8_t kind; /* enum rn_op_kind of the message in progress, 0 if none */
 	uint32_t dma_len, message_len;
 	uint32_t messages;
-	uint32_t depth; /* READs and atomics that the connection was made for */
+	/* Outstanding READs and atomics that the connection was set up for. */
+	uint32_t depth;
 
-	/* Responses. */
+	/* State of the responses. */
 	struct rn_watch_nak nak;
 	bool has_msn;		 /* @msn_low and @msn_high are valid */
-	struct rn_psn msn_since; /* records before are counted wrongly */
-	uint32_t msn_ref;	 /* MSN = reference + offset + messages counted here */
+	struct rn_psn msn_since; /* records before this PSN have wrong message counts */
+	/* MSN = msn_ref + an offset in [msn_low, msn_high] + messages counted here. */
+	uint32_t msn_ref;
 	int32_t msn_low, msn_high;
 	bool has_credits;
-	uint32_t credit_limit; /* in messages counted here */
+	uint32_t credit_limit; /* as a number of messages counted here */
 
 	struct rn_watch_bucket *bucket;
 };
 
-/* A REQ: who called, and with what. */
+/* A REQ of the connection manager that waits for its REP. */
 struct rn_watch_call {
 	bool is_used;
 	struct rn_gid src, dst;
@@ -127,47 +142,56 @@ struct rn_watch {
 	struct rn_watch_loose loose;
 	struct rn_watch_flow **flow;
 	uint32_t flows, room;
-	uint32_t *index; /* hash table of flow numbers + 1, twice the room of @flow */
+	/* Hash table of numbers in @flow, plus 1; twice as large as @flow. */
+	uint32_t *index;
 	struct rn_watch_call call[RN_WATCH_CALLS];
 	uint32_t next_call;
 };
 
-/* One packet on its way through. */
+/* A packet that is being judged, and its verdict. */
 struct rn_watch_job {
 	struct rn_watch *w;
 	rn_ns at;
 	const struct rn_packet *p;
 	struct rn_watch_verdict *out;
-	bool is_muted; /* nobody knows whose response it is: it breaks no rule */
+	/* It is not known which request this response answers, so it breaks no rule. */
+	bool is_muted;
 };
 
-/* Say that @rule is broken; @fmt may be "". */
+/* Adds a finding to the verdict: @rule is broken. @fmt may be "". */
 void rn_watch_say(struct rn_watch_job *job, enum rn_watch_rule rule, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* The flow of this key, made if need be; NULL without memory. */
+/* The number of a half. */
 uint32_t rn_watch_number(const struct rn_watch *w, const struct rn_watch_flow *f);
 
-/* Of two halves that become a pair what responses told before is forgotten. */
+/* Makes two halves a pair. What earlier responses told about them is dropped. */
 void rn_watch_pair(struct rn_watch *w, struct rn_watch_flow *a, struct rn_watch_flow *b,
 		   bool is_sure);
 
-/* They may belong to others by now. */
+/* The peer of this half is no longer certain. */
 void rn_watch_loosen(struct rn_watch *w, struct rn_watch_flow *f);
 
-/* @f begins anew: its connection is over, and the other direction begins anew as well.
- * But if it got its peer since it asked last, that may have been by the new one.
+/* The connection of @f is over and a new one begins; the other direction begins anew as
+ * well, unless @f got its peer after its last request: this may have been the new
+ * connection's.
  */
 void rn_watch_part(struct rn_watch *w, struct rn_watch_flow *f);
 
-/* Until all is answered that was sent so far its responses break no rule. */
+/* Puts @f in doubt: until all requests sent so far are answered, its responses break no
+ * rule. rn_watch_believe() ends the doubt.
+ */
 void rn_watch_doubt(struct rn_watch_flow *f);
 void rn_watch_believe(struct rn_watch_flow *f);
 
-/* Whose requests are answered by a response that goes by @f; NULL: nobody knows. */
+/* The half whose request is answered by a response to the requester of @f; NULL if
+ * unknown.
+ */
 struct rn_watch_flow *rn_watch_asker(struct rn_watch_job *job, struct rn_watch_flow *f);
 
-/* Forget all but the counts: a connection begins with @psn. Its peer stays. */
+/* Drops the state of a half, except its counters and its peer: a new connection begins
+ * with @psn.
+ */
 void rn_watch_begin(struct rn_watch *w, struct rn_watch_flow *f, struct rn_psn psn);
 
 void rn_watch_alone(struct rn_watch_job *job);
@@ -175,7 +199,7 @@ void rn_watch_request(struct rn_watch_job *job, struct rn_watch_flow *f);
 void rn_watch_datagram(struct rn_watch_job *job, struct rn_watch_flow *f);
 void rn_watch_response(struct rn_watch_job *job, struct rn_watch_flow *f);
 
-/* The record that @psn lies in, or NULL. */
+/* The record of the request that PSN @psn belongs to, or NULL. */
 struct rn_watch_record *rn_watch_record(struct rn_watch_flow *f, struct rn_psn psn);
 
 static inline struct rn_watch_record *rn_watch_at(struct rn_watch_flow *f, uint32_t i)
@@ -183,10 +207,10 @@ static inline struct rn_watch_record *rn_watch_at(struct rn_watch_flow *f, uint3
 	return &f->record[(f->head + i) & (f->room - 1)];
 }
 
-/* Index of the first record that ends behind @psn; f->count if there is none. */
+/* Index of the first record that ends after @psn; f->count if there is none. */
 uint32_t rn_watch_search(struct rn_watch_flow *f, struct rn_psn psn);
 
-/* A READ's PMTU became known: how many PSNs it has. */
+/* The PMTU has become known, so the number of PSNs of READs is known, too. */
 void rn_watch_learn_mtu(struct rn_watch_flow *f, uint32_t pmtu);
 
 static inline bool rn_watch_is_answered(uint8_t opcode)
@@ -194,14 +218,14 @@ static inline bool rn_watch_is_answered(uint8_t opcode)
 	return rn_opcode_info[opcode].flags & RN_OP_ANSWERED;
 }
 
-/* ---- Counting ---- */
+/* ---- Counters ---- */
 
 void rn_watch_count_request(struct rn_watch_job *job, struct rn_watch_flow *f);
 void rn_watch_count_done(struct rn_watch_flow *f, rn_ns at, uint64_t bytes);
 void rn_watch_count_rtt(struct rn_watch_flow *f, rn_ns at, rn_ns rtt);
 void rn_watch_count_window(struct rn_watch_flow *f, rn_ns at);
 
-/* @credits: as the AETH says, or RN_CREDITS_UNLIMITED. */
+/* @credits:	as in the AETH, or RN_CREDITS_UNLIMITED. */
 void rn_watch_count_credits(struct rn_watch_flow *f, rn_ns at, uint32_t credits);
 void rn_watch_count_nak(struct rn_watch_flow *f, rn_ns at);
 

@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* watch_pair.c - which two halves are a connection, and until when.
+/* watch_pair.c - finds the two halves that make a connection, and when the connection
+ * ends.
  *
- * Queue pair numbers are used again: by the next run of a program, often with the PSNs of
- * the run before. A packet names only the queue pair that it goes to, so when one end was
- * made anew a response may belong to requests that went to another queue pair. It can
- * only answer what was sent. If one half alone has sent that, it is the one, and they are
- * a pair for sure; if several have, one is taken, and nobody is accused.
+ * QP numbers are used again: the next run of a program often gets the QPNs and the PSNs
+ * of the run before. A packet names only its destination QP, so after one end was made
+ * anew, a response may answer requests that went to another QP. A response can only
+ * answer a request that was sent. If a single half has sent this PSN, the two halves are
+ * certainly a pair. If several halves have, one of them is chosen, and nothing that
+ * follows counts as a broken rule.
  */
 #include <string.h>
 
 #include "watch_internal.h"
 
-/* ---- The list of those whose peer is not sure ---- */
+/* ---- The list of halves whose peer is not certain ---- */
 
 static bool has_answers(const struct rn_watch_flow *f)
 {
@@ -132,8 +134,8 @@ void rn_watch_doubt(struct rn_watch_flow *f)
 	f->doubt_to = f->next;
 }
 
-/* Whatever was told while there was doubt may have been told of another, and what is
- * remembered of the requests may be another's.
+/* Ends the doubt. What responses said meanwhile, and the records of requests, may belong
+ * to another connection, so they are dropped.
  */
 void rn_watch_believe(struct rn_watch_flow *f)
 {
@@ -146,9 +148,11 @@ void rn_watch_believe(struct rn_watch_flow *f)
 	f->nak = (struct rn_watch_nak){ 0 };
 }
 
-/* ---- Whose response is it? ---- */
+/* ---- The half that a response answers ---- */
 
-/* Up to where the requests go; how far the newest READ does may not be known yet. */
+/* The PSN after the last request. If that is a READ whose number of PSNs is unknown, the
+ * maximum is assumed.
+ */
 static struct rn_psn sent_to(struct rn_watch_flow *f)
 {
 	const struct rn_watch_record *r = f->count ? rn_watch_at(f, f->count - 1) : NULL;
@@ -173,8 +177,8 @@ static bool is_other_way(const struct rn_watch_flow *a, const struct rn_watch_fl
 	       memcmp(&a->half.dst, &b->half.src, sizeof(a->half.dst)) == 0;
 }
 
-/* Rather one that waits for it, rather one that nobody has answered, rather one that has
- * sent it last.
+/* Prefers the half that waits for an answer, then the half without a peer, then the one
+ * that has sent @psn last.
  */
 static bool is_likelier(struct rn_watch_flow *a, struct rn_watch_flow *b,
 			struct rn_psn psn)
@@ -192,8 +196,8 @@ static bool is_asker(struct rn_watch_flow *g, const struct rn_watch_flow *f,
 	return g->begun > since && is_other_way(g, f) && has_sent(g, psn);
 }
 
-/* Of those whose peer is not sure, and that began after packet @since: who has sent @psn?
- * Return: how many, and the likeliest.
+/* Among the halves that began after packet @since and whose peer is not certain, finds
+ * those that have sent @psn. Returns their number; *@best gets the likeliest.
  */
 static unsigned find_loose(struct rn_watch *w, const struct rn_watch_flow *f,
 			   struct rn_psn psn, uint64_t since, struct rn_watch_flow **best)
@@ -212,14 +216,14 @@ static unsigned find_loose(struct rn_watch *w, const struct rn_watch_flow *f,
 	}
 	if (count < 2)
 		return count;
-	/* One of them takes it, which may be wrong. */
+	/* The choice among them may be wrong. */
 	LIST_FOREACH(g, &w->loose, loose)
 	if (is_asker(g, f, psn, since))
 		rn_watch_doubt(g);
 	return count;
 }
 
-/* Somebody else who waits for it, though its peer was sure. */
+/* Finds another half, with a certain peer, that waits for an answer to @psn. */
 static struct rn_watch_flow *find_sure(struct rn_watch *w, const struct rn_watch_flow *f,
 				       struct rn_psn psn)
 {
@@ -233,7 +237,9 @@ static struct rn_watch_flow *find_sure(struct rn_watch *w, const struct rn_watch
 	return NULL;
 }
 
-/* What the peer of @f, which was sure, never sent. */
+/* The response to @f answers a PSN that its certain peer @g never sent: resolves the
+ * contradiction. Returns the half that is answered, or NULL.
+ */
 static struct rn_watch_flow *doubt_peer(struct rn_watch_job *job, struct rn_watch_flow *f,
 					struct rn_watch_flow *g)
 {
@@ -253,7 +259,9 @@ static struct rn_watch_flow *doubt_peer(struct rn_watch_job *job, struct rn_watc
 	return g;
 }
 
-/* @f was made anew if somebody asks since its peer was answered last. */
+/* The half that a response to @f answers, if the peer @g of @f is certain. The QP of @f
+ * was made anew if some other half has sent requests since @g was last answered.
+ */
 static struct rn_watch_flow *ask_sure(struct rn_watch_job *job, struct rn_watch_flow *f,
 				      struct rn_watch_flow *g)
 {
@@ -269,7 +277,7 @@ static struct rn_watch_flow *ask_sure(struct rn_watch_job *job, struct rn_watch_
 			g->confirmed = job->w->packets;
 		return g;
 	}
-	/* One that answers twice, or another that answers for the first time? */
+	/* Does @g get a second response, or another half its first one? */
 	job->is_muted = is_sent || count > 1;
 	if (is_sent &&
 	    (waits_for(g, psn) || !waits_for(best, psn) || g->asked > best->begun))
@@ -306,8 +314,8 @@ struct rn_watch_flow *rn_watch_asker(struct rn_watch_job *job, struct rn_watch_f
 {
 	struct rn_watch_flow *g = find_asker(job, f);
 
-	/* What it answered since @g began was taken for another's, and may have been
-	 * this one's.
+	/* Responses since @g began were assigned to another half, and may have been for
+	 * @g.
 	 */
 	if (g && g != f->answered && f->answered_at > g->begun)
 		rn_watch_doubt(g);

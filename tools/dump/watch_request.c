@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* watch_request.c - requests: what is wrong with one whatever came before it, and their
- * order: sequence, sizes, what is sent again.
+/* watch_request.c - checks requests: first each by itself, then their order: sequence,
+ * sizes, and requests that are sent again.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #include "rocin/gsi.h"
 #include "watch_internal.h"
 
-/* ------------------------------------------------------------------------ one by one */
+/* ------------------------------------------------------- single packets */
 enum {
 	PMTU_MIN = 256,
 	PAYLOAD_MAX = 4096,
@@ -21,7 +21,7 @@ static bool is_pmtu(uint64_t len)
 	return len >= PMTU_MIN && len <= PAYLOAD_MAX && (len & (len - 1)) == 0;
 }
 
-/* Return: false if there is nothing more to be read. */
+/* Returns false if no more of the packet can be parsed. */
 static bool check_form(struct rn_watch_job *job)
 {
 	const struct rn_packet *p = job->p;
@@ -35,7 +35,7 @@ static bool check_form(struct rn_watch_job *job)
 		rn_watch_say(job, RN_RULE_VERSION, "%s", "");
 		return false;
 	case RN_PACKET_NO_OPCODE:
-		/* Those of manufacturers are theirs. */
+		/* Opcodes reserved for manufacturers may be defined by them. */
 		if (rn_opcode_class(p->bth.opcode) < RN_CLASS_MANUFACTURER_0)
 			rn_watch_say(job, RN_RULE_OPCODE, "0x%02x", p->bth.opcode);
 		return false;
@@ -66,7 +66,7 @@ static void check_bth(struct rn_watch_job *job)
 		rn_watch_say(job, RN_RULE_MULTICAST, "%s", p->op->name);
 }
 
-/* What the opcode and the place in a message say about the payload. */
+/* Checks the payload against the opcode and the position in the message. */
 static void check_payload(struct rn_watch_job *job)
 {
 	const struct rn_packet *p = job->p;
@@ -167,7 +167,7 @@ void rn_watch_alone(struct rn_watch_job *job)
 		rn_watch_say(job, RN_RULE_IP_OPTIONS, "%s", "");
 	if (!check_form(job))
 		return;
-	/* The fields of a damaged packet are nobody's. */
+	/* The fields of a damaged packet mean nothing. */
 	if (p->icrc == RN_PACKET_ICRC_WRONG || p->icrc == RN_PACKET_ICRC_OPEN)
 		return;
 	check_bth(job);
@@ -184,7 +184,7 @@ void rn_watch_alone(struct rn_watch_job *job)
 		check_cnp(job);
 }
 
-/* -------------------------------------------------------------------- in their order */
+/* ------------------------------------------------------------ order of requests */
 enum {
 	RECORDS_FIRST = 64,
 	PSN_HALF = 1 << 23,
@@ -249,8 +249,8 @@ static void forget(struct rn_watch_flow *f)
 	f->oldest = f->count ? rn_watch_at(f, 0)->psn : f->next;
 }
 
-/* No record may be so old that its PSN looks newer than the newest. A READ may have so
- * many PSNs that one of them does already.
+/* Drops records that are so old that their PSN would compare as newer than the newest
+ * one. A READ may have so many PSNs that this is already true of one record.
  */
 static void forget_oldest(struct rn_watch_flow *f)
 {
@@ -278,7 +278,7 @@ static uint32_t read_span(uint32_t dma_len, uint32_t pmtu)
 	return dma_len <= pmtu ? 1 : (dma_len - 1) / pmtu + 1;
 }
 
-/* Of a READ that has @span PSNs, as far as those behind it tell. */
+/* The READ turned out to have @span PSNs, or at most as many. */
 static void set_span(struct rn_watch_flow *f, struct rn_watch_record *r, uint32_t span)
 {
 	r->span = span;
@@ -286,8 +286,9 @@ static void set_span(struct rn_watch_flow *f, struct rn_watch_record *r, uint32_
 	forget_oldest(f);
 }
 
-/* READs whose PSNs were counted by the requests behind them have as many, or the request
- * behind one was missed.
+/* Now that the PMTU is known: checks the READs whose number of PSNs was inferred from the
+ * next request. If a READ needs more than that, the state is in doubt; if fewer, a
+ * request between the two was missed.
  */
 static void settle_spans(struct rn_watch_flow *f)
 {
@@ -305,7 +306,7 @@ static void settle_spans(struct rn_watch_flow *f)
 	}
 }
 
-/* Only the newest request can be a READ of unknown extent. */
+/* Only the newest request can be a READ with an unknown number of PSNs. */
 void rn_watch_learn_mtu(struct rn_watch_flow *f, uint32_t pmtu)
 {
 	struct rn_watch_record *r = f->count ? rn_watch_at(f, f->count - 1) : NULL;
@@ -316,8 +317,8 @@ void rn_watch_learn_mtu(struct rn_watch_flow *f, uint32_t pmtu)
 		set_span(f, r, read_span(r->dma_len, pmtu));
 }
 
-/* Whether @p asks for the rest of the READ @r from its PSN number @k on. Return: the PMTU
- * that follows from the place in memory, or 0.
+/* Does @p request the rest of READ @r from its PSN number @k on? Returns the PMTU that
+ * follows from the address, or 0.
  */
 static uint32_t pmtu_of_rest(const struct rn_watch_record *r, const struct rn_packet *p,
 			     uint32_t k)
@@ -330,7 +331,9 @@ static uint32_t pmtu_of_rest(const struct rn_watch_record *r, const struct rn_pa
 	return done % k == 0 && is_pmtu(done / k) ? (uint32_t)(done / k) : 0;
 }
 
-/* Nobody knows what was missed before @psn: how many messages, and what was begun. */
+/* Requests before @psn were missed: it is not known how many messages they were, and
+ * which message was in progress.
+ */
 static void miss(struct rn_watch_flow *f, struct rn_psn psn)
 {
 	f->knows_message = f->has_msn = f->has_credits = false;
@@ -338,8 +341,9 @@ static void miss(struct rn_watch_flow *f, struct rn_psn psn)
 	f->msn_since = psn;
 }
 
-/* The request behind a READ of unknown extent asks for the rest of it, or tells how many
- * PSNs it has at most: some requests may have been missed in between.
+/* If the newest request is a READ with an unknown number of PSNs, @p tells more: it asks
+ * for the rest of the READ, or its PSN limits the number. It is only a limit, because
+ * requests in between may have been missed.
  */
 static void infer_span(struct rn_watch_flow *f, const struct rn_packet *p)
 {
@@ -380,7 +384,7 @@ static void check_mtu(struct rn_watch_job *job, struct rn_watch_flow *f)
 			     f->half.pmtu, p->payload_len);
 }
 
-/* ---- The messages ---- */
+/* ---- Messages ---- */
 
 static const char *const kind_words[] = {
 	[RN_OP_KIND_SEND] = "a SEND",
@@ -409,7 +413,7 @@ static void check_sequence(struct rn_watch_job *job, struct rn_watch_flow *f)
 	f->kind = op->flags & RN_OP_LAST ? 0 : op->kind;
 }
 
-/* The bytes of a WRITE of several packets. */
+/* Compares the length of a WRITE with its packets. */
 static void check_length(struct rn_watch_job *job, struct rn_watch_flow *f)
 {
 	const struct rn_packet *p = job->p;
@@ -426,8 +430,8 @@ static void check_length(struct rn_watch_job *job, struct rn_watch_flow *f)
 			     f->message_len, flags & RN_OP_LAST ? "" : " and no end");
 }
 
-/* What may be sent without knowing of a receive: all but SENDs and immediates, and one of
- * those (9.7.7.2). Others count as credits that were used and given back.
+/* Without a credit the requester may send all requests that consume no receive WQE, and
+ * one that does (9.7.7.2). The other requests are counted as credits used and returned.
  */
 static void check_credit(struct rn_watch_job *job, struct rn_watch_flow *f)
 {
@@ -460,7 +464,7 @@ static void check_depth(struct rn_watch_job *job, struct rn_watch_flow *f)
 			     "%" PRIu32 " of %" PRIu32 " are under way", open, f->depth);
 }
 
-/* ---- New ones ---- */
+/* ---- New requests ---- */
 
 static uint32_t span_of(const struct rn_watch_flow *f, const struct rn_packet *p)
 {
@@ -518,9 +522,9 @@ static void skip(struct rn_watch_job *job, struct rn_watch_flow *f, uint32_t mis
 		     job->p->bth.psn.v);
 }
 
-/* ---- Those that were sent before ---- */
+/* ---- Requests that were sent before ---- */
 
-/* The first PSN of the message that @psn lies in, as far as it is remembered. */
+/* The first PSN of the message that contains @psn, as far as its records are kept. */
 static struct rn_psn message_start(struct rn_watch_flow *f, struct rn_psn psn)
 {
 	uint32_t i = rn_watch_search(f, psn);
@@ -538,7 +542,9 @@ static struct rn_psn message_start(struct rn_watch_flow *f, struct rn_psn psn)
 	return rn_watch_at(f, i)->psn;
 }
 
-/* A NAK asks for its PSN; many requesters begin with the first of that message. */
+/* After a NAK the requester sends from the PSN of the NAK on; many requesters start at
+ * the first PSN of this message.
+ */
 static bool is_wanted_back(struct rn_watch_flow *f, struct rn_psn psn)
 {
 	if (!f->nak.is_seq && !f->nak.is_rnr)
@@ -571,7 +577,7 @@ static enum rn_watch_cause find_cause(struct rn_watch_flow *f, struct rn_psn psn
 	return RN_CAUSE_TIMEOUT;
 }
 
-/* Where the answers to a READ begin that is asked for again. */
+/* Notes from where on the responses to a repeated READ will come. */
 static void note_anew(struct rn_watch_record *r, uint32_t from)
 {
 	uint32_t seen = r->got > r->beyond ? r->got : r->beyond;
@@ -584,7 +590,7 @@ static void note_anew(struct rn_watch_record *r, uint32_t from)
 	r->anew_at = from;
 }
 
-/* The PSN at which a READ is asked for again, against the first one. */
+/* Compares a READ that is sent again with the first one. */
 static void check_read_again(struct rn_watch_job *job, struct rn_watch_flow *f,
 			     struct rn_watch_record *r)
 {
@@ -612,7 +618,7 @@ static void check_read_again(struct rn_watch_job *job, struct rn_watch_flow *f,
 			     done < r->dma_len ? r->dma_len - done : 0);
 }
 
-/* Addresses and operands are those of the first time. */
+/* Compares address and operands with those of the first time. */
 static void check_same(struct rn_watch_job *job, struct rn_watch_record *r)
 {
 	const struct rn_packet *p = job->p;
@@ -643,7 +649,7 @@ static void check_rnr_wait(struct rn_watch_job *job, struct rn_watch_flow *f)
 			     (double)(f->nak.until - job->at) / 1e6);
 }
 
-/* Payload that was missing. What is older than all that is remembered was counted. */
+/* A missing packet has come. A packet older than all records was counted already. */
 static void fill_gap(struct rn_watch_job *job, struct rn_watch_flow *f)
 {
 	if (rn_psn_before(job->p->bth.psn, f->una))
@@ -654,7 +660,7 @@ static void fill_gap(struct rn_watch_job *job, struct rn_watch_flow *f)
 	rn_watch_count_done(f, job->at, job->p->payload_len);
 }
 
-/* Against what was sent. Return: true if it is the same. */
+/* Compares with the first time. Returns true if the request is the same. */
 static bool is_same(struct rn_watch_job *job, struct rn_watch_flow *f,
 		    struct rn_watch_record *r)
 {
@@ -693,9 +699,9 @@ static void again(struct rn_watch_job *job, struct rn_watch_flow *f,
 	r->last_at = job->at;
 }
 
-/* ---- Another connection ---- */
+/* ---- New connections ---- */
 
-/* By its PSN alone. */
+/* Does the PSN alone show that this is a new connection? */
 static bool is_elsewhere(const struct rn_watch_flow *f, const struct rn_watch_record *r,
 			 const struct rn_packet *p)
 {
@@ -719,8 +725,9 @@ static bool is_explained(const struct rn_watch_flow *f, enum rn_watch_cause caus
 	       (cause == RN_CAUSE_GO_BACK && !f->may_restart);
 }
 
-/* What was answered comes again, or what nobody may send again, or the first where
- * nothing was answered: the answer may not have arrived, or a queue pair was made anew.
+/* A request was sent again although it was answered, or although it must not be sent
+ * again, or it is the first and nothing was answered: either the response did not arrive,
+ * or a QP was made anew. Then the state is in doubt.
  */
 static void doubt(struct rn_watch_job *job, struct rn_watch_flow *f)
 {
@@ -743,8 +750,8 @@ static void doubt(struct rn_watch_job *job, struct rn_watch_flow *f)
 	f->half.pmtu = 0;
 }
 
-/* Other words where no answer was seen, or an answer that ends all, are no other words
- * for the same, but those of another connection, or nobody knows.
+/* A repeated request with different content: if it was answered, or refused for good, or
+ * no answer was seen, it may be the request of a new connection.
  */
 static bool may_be_another(const struct rn_watch_flow *f, const struct rn_packet *p)
 {
@@ -758,7 +765,7 @@ static bool may_be_another(const struct rn_watch_flow *f, const struct rn_packet
 	       (psn.v == f->first.v && f->una.v == f->first.v);
 }
 
-/* Return: true if it begins another connection. */
+/* Returns true if the packet begins a new connection. */
 static bool is_another(struct rn_watch_job *job, struct rn_watch_flow *f,
 		       struct rn_watch_record *r)
 {
@@ -772,7 +779,9 @@ static bool is_another(struct rn_watch_job *job, struct rn_watch_flow *f,
 	return true;
 }
 
-/* What was taken for old packets that came again may have been its first. */
+/* A new connection begins. Packets that were taken for repeated ones may have been its
+ * first.
+ */
 static void start_anew(struct rn_watch_job *job, struct rn_watch_flow *f)
 {
 	struct rn_psn psn = job->p->bth.psn;
@@ -787,7 +796,7 @@ static void start_anew(struct rn_watch_job *job, struct rn_watch_flow *f)
 
 /* ---- A request ---- */
 
-/* The request that @psn was sent as before, or NULL. */
+/* The record of the request if @p has been sent before, or NULL. */
 static struct rn_watch_record *find_first(struct rn_watch_flow *f,
 					  const struct rn_packet *p)
 {
@@ -796,7 +805,7 @@ static struct rn_watch_record *find_first(struct rn_watch_flow *f,
 
 	if (k == 0 || !r->is_span_inferred || pmtu_of_rest(r, p, k))
 		return r;
-	/* The READ ends before it, and the request itself was missed. */
+	/* The READ ends before this PSN, and this request was missed the first time. */
 	r->span = k;
 	return NULL;
 }
@@ -808,7 +817,7 @@ static void place(struct rn_watch_job *job, struct rn_watch_flow *f)
 	struct rn_watch_record *r = d < 0 ? find_first(f, job->p) : NULL;
 
 	if (is_another(job, f, r)) {
-		/* Of a READ of that connection whose request was missed. */
+		/* The packet may request the rest of a READ whose request was missed. */
 		bool may_be_rest =
 			job->p->op->kind == RN_OP_KIND_READ && (f->is_doubted || d < 0);
 
@@ -818,7 +827,7 @@ static void place(struct rn_watch_job *job, struct rn_watch_flow *f)
 			rn_watch_doubt(f);
 		return;
 	}
-	/* UC knows no second try: any other PSN is where it goes on (9.8.2.2). */
+	/* UC does not repeat requests: any other PSN is simply the next one (9.8.2.2). */
 	if (d < 0 && f->half.class != RN_CLASS_UC) {
 		again(job, f, r);
 		doubt(job, f);
@@ -835,7 +844,7 @@ void rn_watch_request(struct rn_watch_job *job, struct rn_watch_flow *f)
 	unsigned before = job->out->findings;
 
 	if (!f->has_begun) {
-		/* It answered for a connection that may be over. */
+		/* Its pairing comes from responses of a connection that may be over. */
 		rn_watch_loosen(job->w, f);
 		rn_watch_begin(job->w, f, psn);
 	}
@@ -845,7 +854,7 @@ void rn_watch_request(struct rn_watch_job *job, struct rn_watch_flow *f)
 	if (f->is_doubted)
 		job->out->findings = before;
 	f->may_restart = false;
-	/* From the PSN of a NAK on things are as before it. */
+	/* The request that the NAK asked for has come, so the NAK is settled. */
 	if ((f->nak.is_seq || f->nak.is_rnr) && f->nak.psn.v == psn.v)
 		f->nak.is_seq = f->nak.is_rnr = false;
 	if (f->half.class == RN_CLASS_UC && job->out->is_new) {

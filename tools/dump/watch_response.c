@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* watch_response.c - responses, against the requests that they answer. */
+/* watch_response.c - checks responses against the requests that they answer. */
 #include <inttypes.h>
 
 #include "watch_internal.h"
@@ -12,7 +12,9 @@ static int32_t msn_diff(uint32_t a, uint32_t b)
 	return rn_psn_diff(rn_psn(a), rn_psn(b));
 }
 
-/* Messages of the requests before @psn, or up to it. */
+/* Counts the messages of the requests up to @psn; for a NAK, those before it. False if
+ * that is not known.
+ */
 static bool messages_to(struct rn_watch_flow *f, struct rn_psn psn, bool is_nak,
 			uint32_t *count)
 {
@@ -24,9 +26,9 @@ static bool messages_to(struct rn_watch_flow *f, struct rn_psn psn, bool is_nak,
 	return true;
 }
 
-/* A responder that answers up to a PSN has completed all messages to there, and none that
- * was not sent. Where its count began is known from the connection manager, or follows:
- * it lies within limits that each AETH can only narrow.
+/* A response with PSN p comes after all messages up to p were completed, and before any
+ * message that was not sent. The initial MSN is known from the connection manager, or
+ * lies within limits that each AETH can only narrow.
  */
 static void check_msn(struct rn_watch_job *job, struct rn_watch_flow *f, bool is_nak)
 {
@@ -69,7 +71,7 @@ static void take_credits(struct rn_watch_job *job, struct rn_watch_flow *f)
 		f->has_credits = false;
 		return;
 	}
-	/* The most that the MSN can mean here. */
+	/* The largest number that the MSN can mean here. */
 	limit = (uint32_t)msn_diff(job->p->aeth.msn - (uint32_t)f->msn_low, f->msn_ref) +
 		credits;
 	if (!f->has_credits || (int32_t)(limit - f->credit_limit) > 0)
@@ -79,7 +81,7 @@ static void take_credits(struct rn_watch_job *job, struct rn_watch_flow *f)
 
 /* ---- Progress ---- */
 
-/* All up to before @psn is acknowledged. */
+/* All PSNs before @psn are acknowledged. */
 static void advance(struct rn_watch_job *job, struct rn_watch_flow *f, struct rn_psn psn)
 {
 	uint32_t i = rn_watch_search(f, f->una);
@@ -99,7 +101,9 @@ static void advance(struct rn_watch_job *job, struct rn_watch_flow *f, struct rn
 			bytes += r->payload_len;
 			continue;
 		}
-		/* Only the beginning of a READ's responses lies before it. */
+		/* @psn lies within a READ: only the first part of its responses came
+		 * before.
+		 */
 		if (r->is_done || rn_psn_before(psn, rn_psn_add(r->psn, r->span)))
 			continue;
 		rn_watch_say(job, RN_RULE_ACK_OVER, "%s of PSN %" PRIu32,
@@ -115,7 +119,7 @@ static void advance(struct rn_watch_job *job, struct rn_watch_flow *f, struct rn
 static void measure(struct rn_watch_job *job, struct rn_watch_flow *f,
 		    const struct rn_watch_record *r)
 {
-	/* Of what was sent twice nobody knows which is answered (Karn). */
+	/* A request that was sent twice gives no round trip time (Karn's algorithm). */
 	if (!r || r->is_resent || rn_psn_before(job->p->bth.psn, f->una))
 		return;
 	job->out->since = job->at - r->first_at;
@@ -129,7 +133,7 @@ static void acknowledge(struct rn_watch_job *job, struct rn_watch_flow *f,
 			struct rn_watch_record *r)
 {
 	f->half.n.acks++;
-	/* The last PSN of one that was answered may be acknowledged again. */
+	/* An ACK may repeat the last PSN of a READ or atomic that was answered. */
 	if (r && rn_watch_is_answered(r->opcode)) {
 		uint32_t k = (uint32_t)rn_psn_diff(job->p->bth.psn, r->psn);
 
@@ -181,7 +185,7 @@ static void refuse(struct rn_watch_job *job, struct rn_watch_flow *f)
 	if ((f->nak.is_seq || f->nak.is_rnr) && f->nak.psn.v == psn.v)
 		rn_watch_say(job, RN_RULE_NAK_AGAIN, "%s NAK before",
 			     f->nak.is_rnr ? "an RNR" : "a sequence");
-	/* An RNR NAK before it still says when to go on. */
+	/* An RNR NAK for this PSN stays in force: it says when to send again. */
 	if (!f->nak.is_rnr || f->nak.psn.v != psn.v)
 		f->nak = (struct rn_watch_nak){ .is_seq = true, .psn = psn };
 }
@@ -200,7 +204,7 @@ static void ack(struct rn_watch_job *job, struct rn_watch_flow *f,
 		return;
 	}
 	rn_watch_count_nak(f, job->at);
-	/* A READ that fails on its way has had responses. */
+	/* A READ may fail after some of its responses were sent. */
 	if (rn_psn_before(f->una, job->p->bth.psn))
 		advance(job, f, job->p->bth.psn);
 	if (type == RN_AETH_RNR)
@@ -247,7 +251,9 @@ static bool is_fit(struct rn_watch_job *job, const struct rn_watch_record *r)
 	return fits;
 }
 
-/* Where READ responses tell the PMTU and how many there are, if they are this READ's. */
+/* A READ response tells the PMTU, and the last one the number of PSNs, if this READ is
+ * really what it answers.
+ */
 static void learn(struct rn_watch_job *job, struct rn_watch_flow *f,
 		  struct rn_watch_record *r, uint32_t k)
 {
@@ -266,7 +272,7 @@ static void learn(struct rn_watch_job *job, struct rn_watch_flow *f,
 	}
 }
 
-/* The place of a READ response, against what was asked for. */
+/* Compares position and length of a READ response with the request. */
 static void check_read(struct rn_watch_job *job, struct rn_watch_flow *f,
 		       const struct rn_watch_record *r, uint32_t k)
 {
@@ -274,7 +280,7 @@ static void check_read(struct rn_watch_job *job, struct rn_watch_flow *f,
 	bool is_end = k + 1 == r->span;
 	uint32_t left = r->dma_len - k * f->half.pmtu, want = f->half.pmtu;
 
-	/* Asked for in parts the READ has other beginnings and ends. */
+	/* A READ that is requested in parts has more than one first and last response. */
 	if (!r->is_asked_anew && (((p->op->flags & RN_OP_FIRST) != 0) != (k == 0) ||
 				  ((p->op->flags & RN_OP_LAST) != 0) != is_end))
 		rn_watch_say(job, RN_RULE_READ_ORDER, "%s is %" PRIu32 " of %" PRIu32,
@@ -294,7 +300,7 @@ static void check_read(struct rn_watch_job *job, struct rn_watch_flow *f,
 			     p->payload_len, want);
 }
 
-/* Said once for each gap. */
+/* Reports each gap once. */
 static void read_gap(struct rn_watch_job *job, struct rn_watch_flow *f,
 		     struct rn_watch_record *r, uint32_t k)
 {
@@ -329,7 +335,7 @@ static void read_response(struct rn_watch_job *job, struct rn_watch_flow *f,
 	}
 	if (k == 0)
 		measure(job, f, r);
-	/* What comes behind a gap is asked for again, but seen. */
+	/* A response behind a gap will be requested again, and does not count. */
 	if (k > r->got)
 		return;
 	r->got = k + 1;
@@ -367,16 +373,16 @@ static void answer(struct rn_watch_job *job, struct rn_watch_flow *f,
 	advance(job, f, rn_psn_add(p->bth.psn, 1));
 }
 
-/* ---- A response ---- */
+/* ---- Any response ---- */
 
-/* Return: false if it answers nothing that a listener knows of. */
+/* Returns false if the response answers a PSN that was not sent. */
 static bool check_sent(struct rn_watch_job *job, struct rn_watch_flow *f)
 {
 	const struct rn_watch_record *newest =
 		f->count ? rn_watch_at(f, f->count - 1) : NULL;
 	int32_t ahead = rn_psn_diff(job->p->bth.psn, f->next);
 
-	/* How far the newest goes is not known yet. */
+	/* The end of the newest request may be unknown. */
 	if (ahead < 0 || (newest && !newest->span))
 		return true;
 	rn_watch_say(job, RN_RULE_UNSENT, "PSN %" PRIu32 ", %" PRId32 " too far",
@@ -390,8 +396,8 @@ static bool is_positive(const struct rn_packet *p)
 	       rn_aeth_type(p->aeth.syndrome) == RN_AETH_ACK;
 }
 
-/* A responder that gave up answers nothing from there on. NAKs of that PSN may have been
- * on their way, or come twice.
+/* A responder that has sent a fatal NAK answers no PSN from there on. Responses to the
+ * PSN of the NAK itself may be duplicates, or were on their way.
  */
 static void check_after_nak(struct rn_watch_job *job, const struct rn_watch_flow *f)
 {

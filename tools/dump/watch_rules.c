@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* watch_rules.c - the rules that a listener can judge, one row each. */
+/* watch_rules.c - the table of rules that a listener can check. */
 #include "watch.h"
 
 #define ROW(r, n, t, s, l, text)                 \
