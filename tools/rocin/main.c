@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* main.c - `rocin COMMAND`: finds the subcommand and hands over. */
+/* main.c - `rocin COMMAND`: finds the function of the command and calls it. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 struct command {
 	const char *name;
 	int (*run)(int argc, char **argv);
-	const char *help; /* NULL: not shown */
+	const char *help; /* NULL: not in the list of commands */
 };
 
 static const struct command commands[] = {
@@ -50,7 +50,9 @@ static void print_help(FILE *to)
 	      to);
 }
 
-/* argp names the program in its messages by argv[0]: make that "rocin NAME". */
+/* Calls a command with argv[0] = "rocin NAME", by which argp names the program in
+ * messages.
+ */
 static int run_command(const struct command *c, int argc, char **argv)
 {
 	char name[32];
@@ -67,7 +69,7 @@ static int run_command(const struct command *c, int argc, char **argv)
 	return status;
 }
 
-/* With a sentence if there is none. */
+/* Complains if there is no such command. */
 static const struct command *find_command(const char *name)
 {
 	for (size_t i = 0; i < RN_ARRAY_SIZE(commands); i++)
@@ -86,7 +88,9 @@ static int help_of(const char *name)
 	return c ? run_command(c, 2, argv) : RN_EXIT_USAGE;
 }
 
-/* Launchers want one word that leads to another host: links of these names do. */
+/* MPI launchers start commands on other hosts by a program such as ssh; a link with one
+ * of these names leads to `rocin lab-exec`.
+ */
 static bool is_lab_agent(const char *name)
 {
 	static const char *const names[] = { "rocin-lab-exec", "ssh", "rsh" };

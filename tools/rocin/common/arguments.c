@@ -18,7 +18,7 @@ bool rn_read_number(const char *text, uint64_t least, uint64_t most, uint64_t *n
 	unsigned long long n;
 	char *end;
 
-	/* strtoull() takes signs, spaces and "0x" alone as well. */
+	/* strtoull() would accept signs, spaces and a lone "0x". */
 	if (!is_digit(*text) || (is_hex && !strpbrk(text + 2, "0123456789abcdefABCDEF")))
 		return false;
 	errno = 0;
@@ -34,7 +34,7 @@ bool rn_read_seconds(const char *text, double least, double most, double *second
 	char *end;
 	double s;
 
-	/* strtod() takes "inf" and "nan" as well. */
+	/* strtod() would accept "inf" and "nan". */
 	if (!is_digit(*text) && *text != '.')
 		return false;
 	s = strtod(text, &end);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* arguments.h - what the command lines of several commands have in common. */
+/* arguments.h - helpers for the command lines of several commands. */
 #ifndef RN_ARGUMENTS_H
 #define RN_ARGUMENTS_H
 
 #include "rocin/types.h"
 
-/* Rows of a table of options, which say the same wherever they stand. */
+/* Rows of argp option tables, for options that are the same in several commands. */
 #define RN_OPTION_NETDEV(group)                                                         \
 	{                                                                               \
 		"netdev", 'n', "SPEC", 0, "Interfaces and addresses, as for rocin run", \
@@ -16,19 +16,21 @@
 		"json", 'j', NULL, 0, "Print JSON", group \
 	}
 
-/* A number from @least to @most, decimal or with 0x hexadecimal, and nothing else: no
- * sign, no space. False: @number is not written.
+/* Parses a number from @least to @most, decimal or hexadecimal with 0x, without sign and
+ * spaces. False: not such a number; @number is not written.
  */
 bool rn_read_number(const char *text, uint64_t least, uint64_t most, uint64_t *number);
 
-/* Seconds from @least to @most, perhaps with a fraction. False: not written. */
+/* Parses a number of seconds from @least to @most, which may have a fraction. False: not
+ * such a number; @seconds is not written.
+ */
 bool rn_read_seconds(const char *text, double least, double most, double *seconds);
 
 struct argp_option;
 struct argp_state;
 
-/* End with wrong usage: @arg is no value for the option @key, which @options has. The
- * sentence names it, and says what it is for.
+/* Ends the program with a usage error: @arg is no valid value for the option @key of
+ * @options. The message has the name of the option and its help text.
  */
 void rn_bad_value(struct argp_state *state, const struct argp_option *options, int key,
 		  const char *arg);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* cmd.h - the subcommands of `rocin` and what they share. */
+/* cmd.h - the subcommands of `rocin`, and functions that they share. */
 #ifndef RN_CMD_H
 #define RN_CMD_H
 
@@ -7,15 +7,17 @@
 
 #include "rocin/types.h"
 
-/* Exit statuses besides that of a program that was run (as env(1) and nohup(1)). */
+/* Exit statuses of rocin itself; a program that it runs has its own. As env(1) and
+ * nohup(1) do.
+ */
 enum {
 	RN_EXIT_FAILURE = 1,	  /* the command did not succeed */
 	RN_EXIT_USAGE = 64,	  /* EX_USAGE: wrong arguments */
-	RN_EXIT_CANNOT_RUN = 126, /* program found but not runnable under Rocin */
+	RN_EXIT_CANNOT_RUN = 126, /* program found, but Rocin does not work in it */
 	RN_EXIT_NOT_FOUND = 127,  /* no such program */
 };
 
-/* Each runs with argv[0] = "rocin NAME" and returns the exit status. */
+/* The commands. argv[0] is "rocin NAME"; each returns the exit status. */
 int rn_cmd_run(int argc, char **argv);
 int rn_cmd_env(int argc, char **argv);
 int rn_cmd_devices(int argc, char **argv);
@@ -35,16 +37,18 @@ int rn_cmd_fault(int argc, char **argv);
 int rn_cmd_lab(int argc, char **argv);
 int rn_cmd_stop(int argc, char **argv);
 
-/* Not in the list of commands: what leads from one host of a lab to another. */
+/* Not in the list of commands: runs a command on another host of a lab, in place of ssh.
+ */
 int rn_cmd_lab_exec(int argc, char **argv);
 
-/* Hidden: what `rocin doctor` runs under the launch environment. */
+/* Hidden: `rocin doctor` runs it in the environment in which programs find the devices.
+ */
 int rn_cmd_probe(int argc, char **argv);
 
-/* Is this the first word of a question that Wireshark asks an extcap program? */
+/* Is @arg the first option with which Wireshark calls an extcap program? */
 bool rn_is_extcap(const char *arg);
 
-/* Print "rocin: SENTENCE" on standard error. */
+/* Prints "rocin: MESSAGE" on standard error. */
 void rn_complain(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 #endif /* RN_CMD_H */

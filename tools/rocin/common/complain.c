@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* complain.c - what went wrong, on standard error. */
+/* complain.c - error messages on standard error. */
 #include <stdarg.h>
 #include <stdio.h>
 

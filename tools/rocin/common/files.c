@@ -7,10 +7,12 @@
 #include <string.h>
 
 enum {
-	FIRST_ROOM = 1 << 16, /* bytes; doubled until all is in it */
+	FIRST_ROOM = 1 << 16, /* first size of the buffer in bytes; doubled as needed */
 };
 
-/* Return: bytes, or -errno. @room: of @*bytes, with a place for the NUL. */
+/* Reads all of @from into @*bytes, which it allocates, and adds a NUL. Returns the number
+ * of bytes, or -errno.
+ */
 static ssize_t read_all(FILE *from, size_t max, char **bytes)
 {
 	size_t room = 0, len = 0;
@@ -90,7 +92,7 @@ int rn_file_write(const char *path, rn_file_print print, const void *what)
 		return -errno;
 	errno = 0;
 	rc = print(to, what);
-	if (ferror(to)) /* what was printed first may have failed before the end */
+	if (ferror(to)) /* an earlier write may have failed */
 		rc = errno ? -errno : -EIO;
 	if (fclose(to) && !rc)
 		rc = -errno;

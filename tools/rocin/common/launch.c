@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* launch.c - see launch.h */
+/* launch.c - see launch.h. */
 #include "launch.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@
 #include "transport/io/host/sentence.h"
 #include "transport/io/rocind/runtime_dir.h"
 
-/* The file that this program was started from. /proc may be missing. */
+/* Finds the file of this program, also where /proc is missing. */
 static int own_path(char *path, size_t len)
 {
 	ssize_t n = readlink("/proc/self/exe", path, len - 1);
@@ -93,7 +93,7 @@ int rn_launch_prepare(struct rn_launch *l, const char *netdevs, char *err, size_
 				   sizeof(l->tree), err, err_len);
 }
 
-/* True if @item is an element of the list @list. */
+/* True if @item is an element of @list. */
 static bool listed(const char *list, const char *item, char separator)
 {
 	size_t len = strlen(item);
@@ -104,7 +104,7 @@ static bool listed(const char *list, const char *item, char separator)
 	return false;
 }
 
-/* Add @item to a list in the environment, once. */
+/* Adds @item to a list in the environment, unless it is in it. */
 static int add_to_list(const char *name, const char *item, char separator, bool first)
 {
 	const char *old = getenv(name);
@@ -133,7 +133,9 @@ int rn_launch_setenv(const struct rn_launch *l, const char *netdevs, char *err,
 		(declared && *declared) || (sanitize && strstr(sanitize, "all"));
 	int rc = 0;
 
-	/* A sanitizer's runtime insists on being first in LD_PRELOAD; we do not. */
+	/* At the end of LD_PRELOAD: the runtime of a compiler's sanitizer must come
+	 * first, while our libraries work at any position.
+	 */
 	if (add_to_list("LD_PRELOAD", l->preload, ':', false) ||
 	    (closes_pages && add_to_list("LD_PRELOAD", l->gpu, ':', false)) ||
 	    add_to_list("RDMAV_DRIVERS", l->driver, ':', true) ||

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* launch.h - the environment in which a program finds the Rocin devices.
+/* launch.h - sets up the environment in which a program finds the Rocin devices.
  *
- *   LD_PRELOAD     librocin-kernel.so, behind whatever is there already; with
- *		    ROCIN_PCIE_DEVICE or ROCIN_SANITIZE=all librocin-gpu.so behind it, for
- *		    system calls on memory that is closed at times
- *   ROCIN_TREE     generated sysfs and /dev tree of the devices
- *   RDMAV_DRIVERS  the provider plugin, before whatever is there already
- *   ROCIN_NETDEVS  which interfaces and addresses the devices are made of
+ * LD_PRELOAD		librocin-kernel.so, after any libraries that are there; with
+ *			ROCIN_PCIE_DEVICE or ROCIN_SANITIZE=all librocin-gpu.so as well,
+ *			which wraps system calls on pages that are closed to the program
+ * ROCIN_TREE		generated sysfs and /dev tree of the devices
+ * RDMAV_DRIVERS	the provider plugin, before any plugins that are there
+ * ROCIN_NETDEVS	the interfaces and addresses that become devices
  */
 #ifndef RN_LAUNCH_H
 #define RN_LAUNCH_H
@@ -21,15 +21,15 @@ struct rn_launch {
 	struct rn_netdev devs[RN_NETDEV_MAX];
 	unsigned dev_count;
 	char plugin_dir[PATH_MAX];
-	char preload[PATH_MAX]; /* librocin-kernel.so */
-	char gpu[PATH_MAX];	/* librocin-gpu.so */
-	char driver[PATH_MAX];	/* what RDMAV_DRIVERS wants: no -rdmavNN.so */
+	char preload[PATH_MAX]; /* path of librocin-kernel.so */
+	char gpu[PATH_MAX];	/* path of librocin-gpu.so */
+	char driver[PATH_MAX];	/* entry of RDMAV_DRIVERS: path without -rdmavNN.so */
 	char tree[PATH_MAX];
 };
 
 /**
- * rn_launch_prepare() - Find the plugin, discover the devices, write their tree
- * @l:		Out
+ * rn_launch_prepare() - Find the plugin, discover the devices, write the sysfs tree
+ * @l:	Out
  * @netdevs:	Specification (rocin/netdev.h); NULL: $ROCIN_NETDEVS, else the default
  * @err:	Out on failure: one sentence
  *
@@ -38,11 +38,11 @@ struct rn_launch {
 int rn_launch_prepare(struct rn_launch *l, const char *netdevs, char *err,
 		      size_t err_len);
 
-/* Put the variables above into this process's environment. Return: 0 or -errno. */
+/* Sets the variables above in the environment of this process. Returns 0 or -errno. */
 int rn_launch_setenv(const struct rn_launch *l, const char *netdevs, char *err,
 		     size_t err_len);
 
-/* What keeps LD_PRELOAD from working in a program. */
+/* Reasons why LD_PRELOAD does not work in a program. */
 enum rn_program_fault {
 	RN_PROGRAM_OK,
 	RN_PROGRAM_NOT_FOUND,
@@ -51,14 +51,17 @@ enum rn_program_fault {
 	RN_PROGRAM_STATIC,
 	RN_PROGRAM_STATIC_GO,
 	RN_PROGRAM_OTHER_CLASS,	  /* 32-bit */
-	RN_PROGRAM_OTHER_MACHINE, /* of another architecture */
-	RN_PROGRAM_MUSL,	  /* of another C library than the preload's */
-	RN_PROGRAM_DROPS_ENV, /* sudo, ssh ...: runs, but does not hand the environment on
-			       */
-	RN_PROGRAM_NO_INTERPRETER, /* a script for a program that is not there */
-	/* From here on no faults: it works, as far as the sentence says. */
-	RN_PROGRAM_GO,	   /* with C libraries, which are reached */
-	RN_PROGRAM_SCRIPT, /* its interpreter is not reached, what it starts is */
+	RN_PROGRAM_OTHER_MACHINE, /* for another architecture */
+	/* Linked with another C library (musl) than the preloaded library. */
+	RN_PROGRAM_MUSL,
+	/* Sudo, ssh and others: the program runs, but does not pass the environment on.
+	 */
+	RN_PROGRAM_DROPS_ENV,
+	RN_PROGRAM_NO_INTERPRETER, /* a script whose interpreter does not exist */
+	/* The following are no faults: the program works, as the text says. */
+	RN_PROGRAM_GO, /* Go with C libraries: calls of these are reached */
+	/* A script: the interpreter is not reached, programs that it starts are. */
+	RN_PROGRAM_SCRIPT,
 };
 
 enum {
@@ -70,14 +73,14 @@ static inline bool rn_program_is_fault(enum rn_program_fault fault)
 	return fault != RN_PROGRAM_OK && fault < RN_PROGRAM_GO;
 }
 
-/* Look at @program (searched in PATH as execvp() would). @path: out, the file found;
- * @text: out, RN_PROGRAM_TEXT_MAX bytes will do: one sentence with the remedy unless
- * RN_PROGRAM_OK.
+/* Checks @program, which is searched in PATH as execvp() does. @path gets the file found;
+ * @text gets a sentence with the remedy unless the result is RN_PROGRAM_OK;
+ * RN_PROGRAM_TEXT_MAX bytes suffice for it.
  */
 enum rn_program_fault rn_program_check(const char *program, char *path, size_t path_len,
 				       char *text, size_t text_len);
 
-/* EM_* of programs that this one can be loaded into; 0: not known. */
+/* The ELF machine (EM_*) for which this program was built; 0 if unknown. */
 uint16_t rn_program_machine(void);
 
 #endif /* RN_LAUNCH_H */

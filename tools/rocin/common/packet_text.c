@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* packet_text.c - see packet_text.h */
+/* packet_text.c - see packet_text.h. */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -7,7 +7,7 @@
 #include "packet_text.h"
 #include "rocin/mad.h"
 
-/* A line that grows; what does not fit is cut off. */
+/* A line that is built piece by piece; what does not fit is cut off. */
 struct line {
 	char *text;
 	size_t len, used;
@@ -174,7 +174,7 @@ static void add_message(struct line *l, const struct rn_cm_msg *m)
 	case RN_CM_RTU:
 	case RN_CM_DREP:
 	case RN_CM_LAP:
-		/* All begin with the two IDs. */
+		/* These messages begin with the two communication IDs. */
 		add_words(l, " id 0x%" PRIx32 " to 0x%" PRIx32, m->rtu.local_id,
 			  m->rtu.remote_id);
 		break;
@@ -200,7 +200,7 @@ static void add_mad(struct line *l, const struct rn_packet *p)
 	add_message(l, &msg);
 }
 
-/* From the BTH on. */
+/* Adds the packet from its BTH on. */
 static void add_transport(struct line *l, const struct rn_packet *p)
 {
 	const struct rn_bth *bth = &p->bth;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* packet_text.h - addresses and RoCEv2 packets, the latter as one line in the
- * specification's words.
+/* packet_text.h - formats addresses, and RoCEv2 packets as one line with the field names
+ * of the specification.
  */
 #ifndef RN_PACKET_TEXT_H
 #define RN_PACKET_TEXT_H
@@ -16,18 +16,17 @@ enum {
 
 /**
  * rn_packet_text() - Describe an IP packet
- * @ip:		First byte of the IPv4 or IPv6 header
- * @len:	Bytes captured from there
+ * @ip:	First byte of the IPv4 or IPv6 header
+ * @len:	Number of captured bytes from there
  * @text:	Out: one line without a newline, always terminated
- * @text_len:	Bytes in @text; RN_PACKET_TEXT_MAX are enough for every
- *		packet
+ * @text_len:	Size of @text; RN_PACKET_TEXT_MAX bytes are enough for every packet
  *
  * Return: true if it is a RoCEv2 packet (UDP destination port 4791), well-formed or not;
- *	   false for anything else, with nothing written.
+ *	false for anything else, and then nothing is written.
  */
 bool rn_packet_text(const uint8_t *ip, size_t len, char *text, size_t text_len);
 
-/* The same for a packet that was taken apart, without its addresses. */
+/* Describes a packet that was parsed already, without its addresses. */
 void rn_packet_words(const struct rn_packet *p, char *text, size_t text_len);
 
 /* ------------------------------------------------------------------------- addresses */
@@ -35,7 +34,7 @@ enum {
 	RN_GID_TEXT_MAX = INET6_ADDRSTRLEN
 };
 
-/* "127.0.0.1" for a mapped IPv4 address, otherwise IPv6 notation. Returns @text. */
+/* Writes "127.0.0.1" for a mapped IPv4 address, else IPv6 notation. Returns @text. */
 static inline const char *rn_gid_text(const struct rn_gid *gid,
 				      char text[RN_GID_TEXT_MAX])
 {

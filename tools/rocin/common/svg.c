@@ -13,7 +13,7 @@ enum {
 	TEXT_MAX = 1024,
 };
 
-/* With @digits behind the point, but no zeros at the end. */
+/* Formats a number with at most @digits decimals, without trailing zeros. */
 static const char *number(double value, int digits, char text[NUMBER_MAX])
 {
 	int len = snprintf(text, NUMBER_MAX, "%.*f", digits, value);
@@ -35,7 +35,7 @@ static void put_attribute(FILE *to, const char *name, double value)
 	fprintf(to, " %s='%s'", name, number(value, 1, text));
 }
 
-/* "<line class='grid'" */
+/* Writes the beginning of an element, such as "<line class='grid'". */
 static void open_element(FILE *to, const char *element, const char *look)
 {
 	fprintf(to, "<%s%s%s", element, *look ? " " : "", look);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* svg.h - pictures, as elements of a page or as files of their own.
+/* svg.h - writes SVG pictures, as elements of an HTML page or as files.
  *
- * @look is the attributes that say how an element looks, as "class='grid'"; none ("") or
- * more than one will do. @title is shown when it is pointed at; NULL: nothing. Places are
- * in pixels from the upper left corner and are written to a tenth. Texts are escaped.
+ * @look is a string of attributes that say how an element looks, such as "class='grid'";
+ * it may be empty or have several. @title is shown while the mouse points at the element;
+ * NULL: none. Coordinates are in pixels from the upper left corner, written with one
+ * decimal. Texts are escaped.
  */
 #ifndef RN_SVG_H
 #define RN_SVG_H
@@ -14,15 +15,16 @@
 
 struct rn_svg_picture {
 	unsigned width, height;
-	const char *look;  /* NULL: nothing in particular */
-	const char *title; /* for who cannot see it; NULL: none */
-	/* Style sheets of a file of its own, up to the first NULL; in a page they belong
-	 * into its head.
+	const char *look; /* NULL: no attributes */
+	/* Text alternative for people who cannot see the picture; NULL: none. */
+	const char *title;
+	/* Style sheets of a picture in a file, ended by NULL. A picture in a page has
+	 * none: they belong into the head of the page.
 	 */
 	const char *style[3];
 };
 
-/* Its upper left corner and its size. */
+/* Upper left corner and size. */
 struct rn_svg_box {
 	double x, y, width, height;
 };
@@ -30,7 +32,7 @@ struct rn_svg_box {
 void rn_svg_begin(FILE *to, const struct rn_svg_picture *p);
 void rn_svg_end(FILE *to);
 
-/* White, for pictures that are not on a page. */
+/* Fills the background with white, for pictures that are not part of a page. */
 void rn_svg_background(FILE *to);
 
 void rn_svg_line(FILE *to, const char *look, double x1, double y1, double x2, double y2);
@@ -38,17 +40,17 @@ void rn_svg_rect(FILE *to, const char *look, struct rn_svg_box box, const char *
 void rn_svg_circle(FILE *to, const char *look, double x, double y, double radius,
 		   const char *title);
 
-/* @corner: x, y of each. */
+/* @corner:	x and y of each corner. */
 void rn_svg_triangle(FILE *to, const char *look, const double corner[6],
 		     const char *title);
 
-/* Shapes whose corners come one by one: "polyline", "polygon". */
+/* Shapes with any number of corners: @element is "polyline" or "polygon". */
 void rn_svg_points_begin(FILE *to, const char *element, const char *look);
 void rn_svg_point(FILE *to, double x, double y);
 void rn_svg_points_end(FILE *to);
 
-/* @anchor: which part of the text is at the place: "start", "middle", "end"; NULL: its
- * start.
+/* @anchor:	the part of the text that is at (x, y): "start", "middle" or "end"; NULL:
+ *	its start.
  */
 void rn_svg_text(FILE *to, const char *look, double x, double y, const char *anchor,
 		 const char *fmt, ...) __attribute__((format(printf, 6, 7)));
@@ -56,7 +58,7 @@ void rn_svg_text(FILE *to, const char *look, double x, double y, const char *anc
 void rn_svg_text_with_title(FILE *to, const char *look, double x, double y,
 			    const char *text, const char *title);
 
-/* The second part in the look of notes (class 'n'). */
+/* Writes text in two parts; the second has the style of notes (class 'n'). */
 void rn_svg_text_in_two(FILE *to, const char *look, double x, double y, const char *text,
 			const char *second);
 

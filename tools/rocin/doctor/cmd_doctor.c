@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* cmd_doctor.c - `rocin doctor [-- PROGRAM]`: why do I see no device?
+/* cmd_doctor.c - `rocin doctor [-- PROGRAM]`: finds out why a program sees no device.
  *
- * A list of checks; each says what it found, and what to do where that is not good.
+ * A list of checks; each prints its result, and a remedy if the result is bad.
  */
 #include <errno.h>
 #include <netdb.h>
@@ -28,8 +28,8 @@
 
 /* -------------------------------------------------------------------------- the peer */
 enum {
-	WAIT_MS = 500, /* for ICMP: longer than a round trip */
-	KNOCKS = 2,    /* hosts limit the rate of what they say by ICMP */
+	WAIT_MS = 500, /* ms to wait for an ICMP error: longer than a round trip */
+	KNOCKS = 2,    /* datagrams sent, as hosts limit the rate of ICMP errors */
 };
 
 static void explain(int err, const char *address, char *text, size_t len)
@@ -40,7 +40,9 @@ static void explain(int err, const char *address, char *text, size_t len)
 		 meaning ? meaning : strerror(err));
 }
 
-/* Return: errno value of what came back, or 0 for nothing. */
+/* Sends empty datagrams to the port. Returns the errno value of the ICMP error that came
+ * back, or 0 if none came.
+ */
 static int knock(int fd)
 {
 	for (unsigned i = 0; i < KNOCKS; i++) {
@@ -50,7 +52,8 @@ static int knock(int fd)
 
 		if (send(fd, "", 0, 0) < 0)
 			return errno;
-		/* Events that nobody asked for: an error is one. */
+		/* poll() reports an error on the socket although no events are requested.
+		 */
 		if (poll(&p, 1, WAIT_MS) > 0 &&
 		    !getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &size) && err)
 			return err;
@@ -92,7 +95,7 @@ struct doctor {
 	const char *peer;    /* NULL: none was given */
 	struct rn_launch launch;
 	bool prepared;
-	bool is_partly_reached; /* the program */
+	bool is_partly_reached; /* LD_PRELOAD reaches only a part of the program */
 	unsigned faults;
 };
 
@@ -129,7 +132,9 @@ static void check_runtime_dir(struct doctor *d)
 		say(d, GOOD, "runtime directory %s", dir);
 }
 
-/* The loopback interface comes without. */
+/* Checks the route of IPv6 multicast, which the loopback interface does not have by
+ * default.
+ */
 static void check_groups(struct doctor *d, const struct rn_netdev *dev)
 {
 	static const struct rn_gid group = { .raw = { 0xff, 0x05, [15] = 1 } };
@@ -179,7 +184,7 @@ static void check_devices(struct doctor *d)
 	}
 }
 
-/* One line of `rocin probe`. */
+/* Handles one line of the output of `rocin probe`. */
 static void judge_probe_line(struct doctor *d, char *line, unsigned *ours)
 {
 	char *text = strchr(line, ' ');
@@ -296,7 +301,7 @@ static void check_environment(struct doctor *d)
 		    "programs find the devices only under: rocin run -- PROGRAM");
 }
 
-/* Forgotten ones look like a broken network. */
+/* Reports fault rules that are active: forgotten ones look like a broken network. */
 static void check_faults(struct doctor *d)
 {
 	struct rn_rocind *r = rn_rocind_connect_running(NULL, 0);
@@ -330,7 +335,7 @@ static void check_system(struct doctor *d)
 		    (unsigned long)files.rlim_cur);
 }
 
-/* What a raw packet QP opens. */
+/* Checks for the permission that a raw packet QP needs. */
 static void check_raw_packets(struct doctor *d)
 {
 	int fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
@@ -346,7 +351,9 @@ static void check_raw_packets(struct doctor *d)
 		    strerror(errno));
 }
 
-/* What local wires are made of, by rocind in the same sandbox. */
+/* Checks for memfd_create(), with which rocind, in the same sandbox, makes the shared
+ * memory of local wires.
+ */
 static void check_local_wires(struct doctor *d)
 {
 	const char *set = getenv("ROCIN_LOCAL");
@@ -369,7 +376,8 @@ static void check_local_wires(struct doctor *d)
 		close(fd);
 }
 
-/* Not tried unasked: a sandbox may end who does. */
+/* Tried only if ROCIN_IO asks for io_uring: a sandbox may kill a process that calls it.
+ */
 static void check_io(struct doctor *d)
 {
 	const char *set = getenv("ROCIN_IO");

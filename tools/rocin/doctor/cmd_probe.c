@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* cmd_probe.c - what `rocin doctor` starts under the launch environment: does libibverbs
- * list our devices, do they open, and can a queue pair be made?
+/* cmd_probe.c - `rocin probe`, which `rocin doctor` starts in the environment of
+ * programs: does libibverbs list our devices, do they open, and can a QP be created?
  *
- * One fact a line on standard output: "FACT TEXT". libibverbs is loaded here and not
- * linked, so that `rocin doctor` can say that it is missing.
+ * Prints one result per line on standard output: "FACT TEXT". libibverbs is loaded at run
+ * time, not linked, so that `rocin doctor` can report that it is missing.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -28,7 +28,7 @@ static struct {
 	int (*destroy_qp)(struct ibv_qp *qp);
 } verbs;
 
-/* ISO C has no cast from void * to a function pointer; POSIX dlsym() needs one. */
+/* ISO C cannot cast void * to a function pointer, but POSIX dlsym() requires it. */
 #define LOAD(lib, name) (*(void **)&verbs.name = dlsym(lib, "ibv_" #name))
 
 static bool load_libibverbs(void)
@@ -56,7 +56,7 @@ static bool load_libibverbs(void)
 	return false;
 }
 
-/* A queue pair is what needs rocind and UDP port 4791. */
+/* Creates a QP, for which the device needs rocind and UDP port 4791. */
 static const char *try_qp(struct ibv_context *ctx)
 {
 	struct ibv_qp_init_attr attr = { .qp_type = IBV_QPT_RC,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* cmd_example.c - `rocin example`: run small programs that fail, and their mended forms.
+/* cmd_example.c - `rocin example`: runs small programs with an error, and their corrected
+ * forms.
  */
 #include <errno.h>
 #include <signal.h>
@@ -15,20 +16,22 @@
 #include "tools/rocin/common/launch.h"
 
 /* -------------------------------------------------------------------------- the list */
-/* The programs in tools/examples, and what each shows. */
+/* The programs in tools/examples, and the texts about each. */
 struct example {
-	const char *name;     /* of the program */
+	const char *name;     /* name of the program */
 	const char *question; /* one line */
-	const char *knobs;    /* --pcie */
-	const char *expected; /* what one might think */
-	const char *why;      /* it is not so; names the rule */
+	const char *knobs;    /* value of --pcie */
+	const char *expected; /* what one might expect */
+	const char *why;      /* why the expectation is wrong, with the rule */
 	const char *remedy;
 };
 
-/* Data waits until a rule forces it: what may go wrong goes wrong at the first try. */
+/* Knobs that hold data back until a rule forces it to move, so that the error shows at
+ * the first attempt.
+ */
 #define WORST ",driver=adversarial,hold=inf,hold.polls=inf"
 
-/* Ends with name == NULL. */
+/* The last entry has no name. */
 static const struct example examples[] = {
 	{
 		.name = "read-completion",
@@ -161,16 +164,17 @@ static const struct example examples[] = {
 
 /* ----------------------------------------------------------------------- the command */
 enum {
-	WIDTH = 78,	   /* columns of text */
-	INDENT = 12,	   /* columns before it */
-	SECONDS_MAX = 600, /* of one program: it hangs, the machine is not just busy */
-	OUTPUT_MAX = 4096, /* bytes of it */
+	WIDTH = 78,  /* columns of a line */
+	INDENT = 12, /* columns of indentation */
+	/* Limit for one program; longer means that it hangs, even on a busy machine. */
+	SECONDS_MAX = 600,
+	OUTPUT_MAX = 4096, /* bytes of output that are kept */
 };
 
 struct example_args {
 	bool list;
 	const char *netdevs;
-	char **names; /* of argp; NULL: all */
+	char **names; /* points into argv; NULL: all examples */
 	unsigned name_count;
 };
 
@@ -223,7 +227,7 @@ static const struct argp argp = {
 };
 
 /* ------------------------------------------------------------------------- text */
-/* "  label     words, broken into lines". */
+/* Prints a label and text, wrapped into lines. */
 static void print_wrapped(const char *label, const char *text)
 {
 	int column = printf("  %-*s", INDENT - 2, label);
@@ -261,7 +265,8 @@ static void become(const struct example *x, const char *program, bool mended, in
 	_exit(RN_EXIT_CANNOT_RUN);
 }
 
-/* Run one form. Its wait status, -1 if there is none; what it printed into @text. */
+/* Runs one form of the program. Returns its wait status, or -1; its output goes to @text.
+ */
 static int run(const struct example *x, const char *program, bool mended, char *text)
 {
 	size_t len = 0;
@@ -306,7 +311,7 @@ static void complain_of(const struct example *x, bool mended, int status)
 		rn_complain("%s%s: killed by signal %d", x->name, form, WTERMSIG(status));
 }
 
-/* Every line of it. */
+/* Prints the output line by line, the first one with a label. */
 static void print_output(const char *label, char *text)
 {
 	char *save = NULL;
@@ -318,7 +323,8 @@ static void print_output(const char *label, char *text)
 	}
 }
 
-/* True if the form did what it is there for. */
+/* True if the form behaved as intended: the faulty one fails, the corrected one succeeds.
+ */
 static bool show_form(const struct example *x, const char *program, bool mended)
 {
 	char text[OUTPUT_MAX];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* book.h - rules about faults as text: one rule a line and the seed, to be added to
- * and taken from.
+/* book.h - fault rules as text, one per line, and the seed; rules can be added and
+ * removed.
  */
 #ifndef RN_FAULT_BOOK_H
 #define RN_FAULT_BOOK_H
@@ -10,29 +10,30 @@
 struct rn_fault_book {
 	uint64_t seed;
 	unsigned count;
-	char *line[RN_FAULT_RULES_MAX];	  /* owned */
-	uint8_t from[RN_FAULT_RULES_MAX]; /* place when the book was opened; 255: new */
+	char *line[RN_FAULT_RULES_MAX]; /* owned by this struct */
+	/* Number of the rule when the book was read from rocind; 255: new. */
+	uint8_t from[RN_FAULT_RULES_MAX];
 };
 
-/* Empty, with seed 1. */
+/* Makes a book without rules and with seed 1. */
 void rn_fault_book_init(struct rn_fault_book *b);
 void rn_fault_book_free(struct rn_fault_book *b);
 
 /**
  * rn_fault_book_add() - Add the rules of a text
- * @name:	Of the text, for errors
- * @is_old:	They were there before: their places are kept
+ * @name:	Name of the text in error messages
+ * @is_old:	The rules are those of rocind: their numbers are kept in @from
  *
- * Return: 0; -EINVAL, also if there are more than 64 then; -ENOMEM. With a sentence, and
- * nothing added.
+ * Return: 0; -EINVAL for a wrong rule, or if there would be more than 64; -ENOMEM. On an
+ *	error @err has a sentence, and nothing was added.
  */
 int rn_fault_book_add(struct rn_fault_book *b, const char *text, const char *name,
 		      bool is_old, char *err, size_t err_len);
 
-/* Remove the rule in place @number, from 0. False: there is none. */
+/* Removes rule @number, from 0. False if there is none. */
 bool rn_fault_book_remove(struct rn_fault_book *b, unsigned number);
 
-/* The text, for free(), or NULL. */
+/* The whole text, to be freed by the caller; NULL if there is no memory. */
 char *rn_fault_book_text(const struct rn_fault_book *b);
 
 #endif /* RN_FAULT_BOOK_H */

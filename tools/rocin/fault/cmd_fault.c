@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* cmd_fault.c - `rocin fault`: rules about faults for the programs that are running, and
- * for those to come.
- */
+/* cmd_fault.c - `rocin fault`: changes the fault rules of running and future programs. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -23,8 +21,9 @@ enum {
 	OPT_CLEAR = 0x100,
 	OPT_RECORD,
 	REMOVES_MAX = RN_FAULT_RULES_MAX,
-	TRIES = 20,	 /* when others change the rules too */
-	AWAIT_MS = 1000, /* for programs to take them */
+	/* Attempts, if other processes change the rules at the same time. */
+	TRIES = 20,
+	AWAIT_MS = 1000, /* how long to wait until programs have taken the new rules */
 	AWAIT_STEP_MS = 2,
 };
 
@@ -32,9 +31,9 @@ struct fault_args {
 	bool list, json, clear;
 	const char *file;
 	unsigned removes;
-	unsigned remove[REMOVES_MAX]; /* from 0 */
+	unsigned remove[REMOVES_MAX]; /* numbers from 0 */
 	const char *record;
-	char **rules; /* or the program to record */
+	char **rules; /* rules; with --record the program and its arguments */
 	int rule_count;
 };
 
@@ -117,7 +116,7 @@ static char *read_text(int fd)
 	return text;
 }
 
-/* A sealed file with the rules; -1 with errno. */
+/* Writes the rules to a sealed memfd; -1 with errno on failure. */
 static int make_file(const struct rn_fault_book *b)
 {
 	char *text = rn_fault_book_text(b);
@@ -148,7 +147,9 @@ static int add_file(struct rn_fault_book *b, const char *path, char *err, size_t
 	return rc;
 }
 
-/* The last comes first, so that no number changes before its turn. */
+/* Sorts downward, so that removing a rule does not change the numbers of those still to
+ * be removed.
+ */
 static int by_number(const void *a, const void *b)
 {
 	unsigned x = *(const unsigned *)a, y = *(const unsigned *)b;
@@ -164,7 +165,7 @@ static int change(struct rn_fault_book *b, struct fault_args *args, char *err,
 
 	qsort(args->remove, args->removes, sizeof(args->remove[0]), by_number);
 	for (unsigned i = 0; i < args->removes; i++) {
-		/* Given twice: the rule that has the number now is another. */
+		/* The same number twice: it now belongs to another rule. */
 		if (i > 0 && args->remove[i] == args->remove[i - 1])
 			continue;
 		if (rn_fault_book_remove(b, args->remove[i]))
@@ -186,7 +187,7 @@ static int change(struct rn_fault_book *b, struct fault_args *args, char *err,
 	return rc;
 }
 
-/* Read what is there. @now's descriptor is closed. */
+/* Reads the present rules, and closes the descriptor in @now. */
 static int open_book(struct rn_fault_book *b, struct rn_rocind_faults *now, char *err,
 		     size_t err_len)
 {
@@ -205,7 +206,9 @@ static int open_book(struct rn_fault_book *b, struct rn_rocind_faults *now, char
 	return rc;
 }
 
-/* One try. Return: 0, -EAGAIN (somebody else was first), another -errno. */
+/* Tries once to change the rules. Returns 0, -EAGAIN if another process changed them
+ * first, or another -errno.
+ */
 static int try_change(struct rn_rocind *r, struct fault_args *args,
 		      struct rn_fault_book *b, struct rn_rocind_faults *now, char *err,
 		      size_t err_len)
@@ -235,11 +238,11 @@ static int try_change(struct rn_rocind *r, struct fault_args *args,
 	return rc;
 }
 
-/* ------------------------------------------------------------------- what they hit */
+/* ----------------------------------------------------------- hits of the rules */
 struct counts {
 	const struct rn_rocind_faults *now;
 	uint64_t seen[RN_FAULT_RULES_MAX], hits[RN_FAULT_RULES_MAX];
-	unsigned programs, late; /* late: have not taken the rules yet */
+	unsigned programs, late; /* late: devices that have not taken the new rules yet */
 	json_t *json;
 };
 
@@ -296,7 +299,9 @@ static int gather(struct rn_rocind *r, const struct rn_rocind_faults *now,
 	return rn_rocind_list(r, on_client, c, err, err_len);
 }
 
-/* Until every program has taken the rules; one that is stopped does not. */
+/* Waits until every program has taken the rules, but not forever: a stopped program does
+ * not take them.
+ */
 static int await(struct rn_rocind *r, const struct rn_rocind_faults *now, char *err,
 		 size_t err_len)
 {
@@ -394,7 +399,7 @@ static void print_nothing(const struct fault_args *args)
 		print(&none, &c);
 }
 
-/* `rocin run` does it. */
+/* Implemented by `rocin run`, which has the same option. */
 static int record(const struct fault_args *args)
 {
 	int argc = args->rule_count + 4, status = RN_EXIT_FAILURE;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* cmd_config.c - `rocin config`: the settings in force, and where each came from. */
+/* cmd_config.c - `rocin config`: the settings in force, and the origin of each. */
 #include <errno.h>
 #include <jansson.h>
 #include <limits.h>
@@ -84,7 +84,7 @@ static const struct variable {
 };
 /* clang-format on */
 
-/* A value, and where it came from. */
+/* A value and its origin. */
 struct finding {
 	char value[PATH_MAX];
 	const char *source;
@@ -112,7 +112,9 @@ static void find_rocind(struct finding *f)
 		snprintf(f->value, sizeof(f->value), "none: %.400s", err);
 }
 
-/* What the kernel gives of what rocind asks for, see rocind's group.c. */
+/* Finds the receive buffer that the kernel grants when it is asked as rocind asks (see
+ * group.c of rocind).
+ */
 static void find_rcvbuf(struct finding *f)
 {
 	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -123,7 +125,7 @@ static void find_rcvbuf(struct finding *f)
 		(void)setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
 	if (getsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, &len))
 		size = 0;
-	size /= 2; /* the kernel counts twice what it is asked for */
+	size /= 2; /* the kernel reports twice the size */
 	if (size < RCVBUF_WISH)
 		f->source = "kernel";
 	snprintf(f->value, sizeof(f->value), "%dK", size / 1024);
@@ -205,7 +207,7 @@ static int check_layer(char *err, size_t err_len)
 	return rc;
 }
 
-/* Return: whether nothing would keep a program's devices from working. */
+/* Returns true if no setting keeps the devices of a program from working. */
 static bool check_all(void)
 {
 	static int (*const checks[])(char *, size_t) = { check_provider, check_netdevs,
@@ -223,7 +225,7 @@ static bool check_all(void)
 	return is_good;
 }
 
-#define OF_LAB "ROCIN_LAB_" /* what `rocin lab` tells programs */
+#define OF_LAB "ROCIN_LAB_" /* prefix of variables that `rocin lab` sets for programs */
 
 static bool is_known(const char *name, size_t len)
 {
@@ -236,7 +238,8 @@ static bool is_known(const char *name, size_t len)
 	return false;
 }
 
-/* A slip in a name would otherwise pass for a setting that does nothing. */
+/* Warns of unknown variables: a misspelt name would look like a setting without effect.
+ */
 static void warn_of_unknown(void)
 {
 	for (char **e = environ; *e; e++) {
@@ -281,15 +284,17 @@ static int print(const struct config_args *args)
 }
 
 /**
- * take_environment() - Make the environment of a process the caller's own
- * @pid:	Process; its /proc/PID/environ must be readable. What it has set since its
- *		start is not there.
+ * take_environment() - Replace the environment of this process by that of another one
+ * @pid:	The other process; /proc/PID/environ must be readable. It has the
+ *	variables that the process was started with, not those set since.
  * @err:	Out on failure: one sentence
  *
- * The caller's environment is gone then; it points into memory that is never freed.
- * Threads: none other may run.
+ * The old environment is lost; the memory of the new one is never freed.
  *
- * Return: 0; -errno of open(), with the environment as it was; -EIO with a part of it.
+ * Threads: no other thread may run.
+ *
+ * Return: 0; -errno of open(), with the environment unchanged; -EIO, with a part of the
+ *	new one.
  */
 static int take_environment(pid_t pid, char *err, size_t err_len)
 {
@@ -308,11 +313,11 @@ static int take_environment(pid_t pid, char *err, size_t err_len)
 	}
 	clearenv();
 	while (getdelim(&text, &size, '\0', f) > 0) {
-		/* Without '=' putenv() would remove a variable. */
+		/* putenv() with a string without '=' would remove a variable. */
 		if (!strchr(text, '='))
 			continue;
 		putenv(text);
-		text = NULL; /* the environment's from now on */
+		text = NULL; /* now belongs to the environment */
 		size = 0;
 	}
 	free(text);

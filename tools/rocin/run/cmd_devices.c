@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* cmd_devices.c - `rocin devices`: what a program started by `rocin run` would find. */
+/* cmd_devices.c - `rocin devices`: lists the devices that a program under `rocin run`
+ * finds.
+ */
 #include <arpa/inet.h>
 #include <inttypes.h>
 #include <jansson.h>

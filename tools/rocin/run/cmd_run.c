@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* cmd_run.c - `rocin run` and `rocin env`: start a program so that it finds the Rocin
- * devices, and what is put into its environment for that.
+/* cmd_run.c - `rocin run` and `rocin env`: start a program in an environment in which it
+ * finds the Rocin devices, or print this environment.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -60,7 +60,7 @@ static const struct argp argp = {
 	.children = children,
 };
 
-/* Refuse what would run without its devices, which looks like a fault of Rocin. */
+/* Refuses a program that would run, but without finding the devices. */
 static int check_program(const struct run_args *args)
 {
 	char path[PATH_MAX], text[RN_PROGRAM_TEXT_MAX];
@@ -86,7 +86,7 @@ int rn_cmd_run(int argc, char **argv)
 	char err[512];
 	int status;
 
-	/* ARGP_IN_ORDER: options after the program's name are the program's. */
+	/* ARGP_IN_ORDER: options after the name of the program are for the program. */
 	if (argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &args))
 		return RN_EXIT_USAGE;
 	status = check_program(&args);
@@ -104,15 +104,16 @@ int rn_cmd_run(int argc, char **argv)
 }
 
 /* ------------------------------------------------------------------------- rocin env */
-/* For shells, and for launchers that make an environment of their own. */
+/* For shells, and for launchers that make their own environment. */
 
-/* NAME=VALUE in the words of each format. */
+/* How each format writes NAME=VALUE. */
 struct format {
 	const char *name;
 	const char *before, *between, *after;
-	const char *escaped; /* characters of VALUE before which @escape is written */
+	/* Characters of VALUE that are escaped by @escape in front of them. */
+	const char *escaped;
 	const char *escape;
-	const char *doubled; /* characters that mean something unless they stand twice */
+	const char *doubled; /* characters of VALUE that must be doubled */
 };
 
 static const struct format formats[] = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* cmd_stop.c - `rocin stop`: end the rocind of this network namespace. */
+/* cmd_stop.c - `rocin stop`: ends the rocind of this user and network namespace. */
 #include <errno.h>
 #include <stdio.h>
 

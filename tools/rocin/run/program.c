@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* program.c - will LD_PRELOAD take effect in this program? */
+/* program.c - finds out whether LD_PRELOAD takes effect in a program. */
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -13,7 +13,7 @@
 #include "tools/rocin/common/launch.h"
 
 /* ------------------------------------------------------------------------------- ELF */
-/* What an executable file says of itself, as far as LD_PRELOAD is concerned. */
+/* The parts of an ELF file that matter for LD_PRELOAD. */
 
 enum {
 	LOADER_MAX = 256
@@ -21,10 +21,12 @@ enum {
 
 struct elf {
 	bool is_elf;
-	bool is_other_class; /* not of our word size; nothing below is valid */
-	uint16_t machine;    /* EM_*; 0 is nobody's */
-	bool is_go;	     /* made by the Go compiler, with or without cgo */
-	/* The dynamic loader that it asks for; empty: none, LD_PRELOAD does not reach it.
+	/* Another word size than ours; the fields below are not valid. */
+	bool is_other_class;
+	uint16_t machine; /* EM_*; 0 if unknown */
+	bool is_go;	  /* made by the Go compiler, with or without cgo */
+	/* The dynamic loader that the file names; empty if it has none, and then
+	 * LD_PRELOAD has no effect.
 	 */
 	char loader[LOADER_MAX];
 };
@@ -40,7 +42,7 @@ static bool read_at(int fd, void *to, size_t len, uint64_t at)
 	return at <= INT64_MAX && pread(fd, to, len, (off_t)at) == (ssize_t)len;
 }
 
-/* A string that ends within @len bytes, or "". */
+/* Reads a string; "" if it does not end within @len bytes. */
 static void read_string(int fd, char *to, size_t len, uint64_t at)
 {
 	ssize_t n = at <= INT64_MAX ? pread(fd, to, len, (off_t)at) : -1;
@@ -52,12 +54,12 @@ static void read_string(int fd, char *to, size_t len, uint64_t at)
 static void read_loader(struct elf *elf, int fd, const Elf64_Phdr *ph)
 {
 	read_string(fd, elf->loader, sizeof(elf->loader), ph->p_offset);
-	/* It asks for one, whatever that is. */
+	/* The file names a loader, but its name cannot be read. */
 	if (!elf->loader[0])
 		strcpy(elf->loader, "?");
 }
 
-/* The first note of a segment: the Go linker writes a build ID of its own there. */
+/* Is the first note of the segment the build ID that the Go linker writes? */
 static bool is_go_note(int fd, const Elf64_Phdr *ph)
 {
 	Elf64_Nhdr note;
@@ -75,7 +77,7 @@ static bool is_go_section(const char *name)
 	       strcmp(name, ".note.go.buildid") == 0;
 }
 
-/* Return: false behind the last that can be read. */
+/* Reads section header @i; false if there is none, or it cannot be read. */
 static bool read_section(int fd, const Elf64_Ehdr *eh, unsigned i, Elf64_Shdr *sh)
 {
 	return i < eh->e_shnum && eh->e_shentsize == sizeof(*sh) &&
@@ -97,7 +99,9 @@ static bool has_go_section(int fd, const Elf64_Ehdr *eh)
 	return false;
 }
 
-/* Read what there is: a damaged or cut off file says less, and is no error. */
+/* Reads as much as possible. In a damaged or truncated file fields stay empty; that is no
+ * error.
+ */
 static void read_elf(struct elf *elf, int fd)
 {
 	Elf64_Ehdr eh;
@@ -146,8 +150,7 @@ enum {
 	SCRIPTS_MAX = 5
 };
 
-/* Programs that start others with an environment of their own, and how to get ours
- * across. */
+/* Programs that start others with a new environment, and how to get ours to those. */
 static const struct {
 	const char *name, *remedy;
 } drops_env[] = {
@@ -167,7 +170,7 @@ static bool find_in_path(const char *program, char *path, size_t len)
 	const char *dirs = getenv("PATH");
 
 	if (strchr(program, '/') ||
-	    !*program) { /* "" is no name, and no directory either */
+	    !*program) { /* an empty name is no program, nor a directory */
 		snprintf(path, len, "%s", program);
 		return access(path, F_OK) == 0;
 	}
@@ -183,7 +186,7 @@ static bool find_in_path(const char *program, char *path, size_t len)
 	return false;
 }
 
-/* Of musl: /lib/ld-musl-x86_64.so.1 */
+/* Is this the loader of musl, /lib/ld-musl-x86_64.so.1? */
 static bool is_musl(const char *loader)
 {
 	const char *base = strrchr(loader, '/');
@@ -228,7 +231,7 @@ static enum rn_program_fault file_fault(const char *path)
 		return RN_PROGRAM_SETUID;
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
-		return RN_PROGRAM_OK; /* execute-only: nothing to be learnt */
+		return RN_PROGRAM_OK; /* execute-only: its headers cannot be read */
 	fault = elf_fault(fd);
 	close(fd);
 	return fault;
@@ -245,7 +248,7 @@ static const char *drops_env_remedy(const char *path)
 	return NULL;
 }
 
-/* What a sentence says behind the name of the file. */
+/* What messages say about a program after its file name. */
 static const char *const sentences[] = {
 	[RN_PROGRAM_NOT_EXECUTABLE] = "cannot be executed",
 	[RN_PROGRAM_SETUID] = "is set-user-ID, set-group-ID or has file capabilities, so "
@@ -272,8 +275,8 @@ static const char *const sentences[] = {
 			  "it ask libibverbs",
 };
 
-/* The program behind "#!", or what env(1) there would look for. Return: false if there is
- * none.
+/* Finds the interpreter that "#!" names, or the program that env(1) there would start.
+ * False if there is none.
  */
 static bool find_interpreter(const char *path, char *interpreter, size_t len)
 {
@@ -302,7 +305,9 @@ static bool is_script(const char *path)
 	return find_interpreter(path, interpreter, sizeof(interpreter));
 }
 
-/* Scripts may be interpreted by scripts, as deep as the kernel goes. */
+/* The interpreter of a script may be a script itself, up to the depth that the kernel
+ * allows.
+ */
 static enum rn_program_fault script_fault(const char *path, char *text, size_t text_len)
 {
 	char at[PATH_MAX], next[PATH_MAX];
@@ -352,7 +357,7 @@ enum rn_program_fault rn_program_check(const char *program, char *path, size_t p
 		return RN_PROGRAM_DROPS_ENV;
 	}
 	fault = file_fault(path);
-	/* The bits of a script mean nothing. */
+	/* The set-user-ID bits of a script have no effect. */
 	if (fault == RN_PROGRAM_OK || (fault == RN_PROGRAM_SETUID && is_script(path)))
 		return script_fault(path, text, text_len);
 	snprintf(text, text_len, "%s %s", path, sentences[fault]);

@@ -15,7 +15,7 @@
 #include "transport/io/host/log.h"
 #include "transport/io/rocind/timeout_scale.h"
 
-/* Options that do nothing but set a variable which the plugin reads. */
+/* Options that only set a variable which the plugin reads. */
 enum {
 	OPT_PCAP = 0x100,
 	OPT_FAULT,
@@ -110,7 +110,7 @@ static const struct argp_option options[] = {
 	{ 0 },
 };
 
-/* Rules add up, separated by bars. */
+/* Adds a rule to those in the variable, separated by '|'. */
 static int add_rule(const char *rule)
 {
 	const char *old = getenv(DEVICE_MEMORY);
@@ -126,7 +126,7 @@ static int add_rule(const char *rule)
 	return rc;
 }
 
-/* Bytes, with a unit or without. */
+/* Parses bytes with an optional unit. */
 static error_t set_limit(const char *text, struct argp_state *state)
 {
 	static const char units[] = "KMG";
@@ -171,8 +171,8 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 
 const struct argp rn_run_settings_argp = { .options = options, .parser = parse_option };
 
-/* The words of a file instead of its name: the program may be in another directory, and
- * what is a pipe can be read once.
+/* Passes the knobs of a file as words: the program may run in another directory, and a
+ * pipe can be read only once.
  */
 static int hand_on(const struct rn_pcie_knobs *knobs, char *err, size_t err_len)
 {
@@ -185,7 +185,9 @@ static int hand_on(const struct rn_pcie_knobs *knobs, char *err, size_t err_len)
 	return -ENOMEM;
 }
 
-/* A word that is not understood would keep every device of the program from opening. */
+/* Checks ROCIN_PCIE and the device memory rules here, since with a wrong one every device
+ * of the program would fail to open.
+ */
 static int check_pcie(char *err, size_t err_len)
 {
 	const char *knobs = getenv("ROCIN_PCIE"), *rules = getenv(DEVICE_MEMORY);
@@ -203,7 +205,7 @@ static int check_pcie(char *err, size_t err_len)
 	return rc;
 }
 
-/* The sanitizer needs a layer that holds data back. */
+/* The sanitizer needs a mode that holds data back. */
 static int check_sanitize(char *err, size_t err_len)
 {
 	const char *text = getenv(SANITIZE), *knobs = getenv("ROCIN_PCIE");
@@ -226,7 +228,9 @@ static int check_sanitize(char *err, size_t err_len)
 	return -EINVAL;
 }
 
-/* A slip would keep every device of the program from opening. */
+/* Checked here, because with a wrong value every device of the program would fail to
+ * open.
+ */
 static int check_timeout_scale(char *err, size_t err_len)
 {
 	uint32_t scale;
@@ -234,7 +238,7 @@ static int check_timeout_scale(char *err, size_t err_len)
 	return rn_timeout_scale_read(&scale, err, err_len);
 }
 
-/* Nothing would be logged, and the program look as if nothing was wrong. */
+/* Checked here, because with a wrong value nothing would be logged. */
 static int check_log(char *err, size_t err_len)
 {
 	const char *spec = getenv("ROCIN_LOG");
@@ -242,7 +246,7 @@ static int check_log(char *err, size_t err_len)
 	return spec && *spec ? rn_log_check(spec, err, err_len) : 0;
 }
 
-/* The program would run unrecorded. */
+/* Checked here, because otherwise the program would run without a recording. */
 static int check_record(char *err, size_t err_len)
 {
 	const char *file = getenv(RECORD);

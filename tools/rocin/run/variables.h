@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* variables.h - every ROCIN_* variable that something of Rocin obeys, declared once for
- * `rocin config`. Values are read and checked where they are used
- * (provider/engine/settings.h for most); rocin(7) says what each may be.
+/* variables.h - the table of all ROCIN_* variables that Rocin reads, for `rocin config`.
+ * Values are parsed where they are used (most of them in provider/engine/settings.h);
+ * rocin(7) describes them.
  */
 #ifndef RN_VARIABLES_H
 #define RN_VARIABLES_H
 
 /* clang-format off */
-/*    variable                  without it            what it settles */
+/*    variable                  value if not set      meaning */
 #define RN_VARIABLES(X) \
 	X("ROCIN_NETDEVS",        "lo",                 "interfaces and addresses of the devices")                \
 	X("ROCIN_RUNTIME_DIR",    "",                   "directory of sockets and trees")                         \

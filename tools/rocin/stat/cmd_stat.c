@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* cmd_stat.c - `rocin stat`: counters and queue pairs of the programs that are running.
- */
+/* cmd_stat.c - `rocin stat`: counters and queue pairs of running programs. */
 #include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
@@ -44,7 +43,7 @@ static const struct argp_option options[] = {
 	{ 0 },
 };
 
-/* What excludes one another. */
+/* Rejects options that exclude each other. */
 static void check_args(const struct stat_args *args, struct argp_state *state)
 {
 	if (args->prometheus && (args->json || args->watch > 0 || args->daemon ||
@@ -106,13 +105,13 @@ static const struct argp argp = {
 	       "namespace that has a queue pair on a Rocin device.",
 };
 
-/* One report; those before are gone but for what rates are made of. */
+/* One report, with the values of the report before it, from which rates are computed. */
 struct report {
 	const struct stat_args *args;
 	json_t *clients;
 	unsigned count;
 	struct rn_stats_list now, before;
-	double seconds; /* from @before to @now; 0: there is none */
+	double seconds; /* from @before to @now; 0: there is no report before */
 };
 
 static void print_counters(const struct report *r, const struct rn_stats_client *c)
@@ -125,7 +124,8 @@ static void print_counters(const struct report *r, const struct rn_stats_client 
 		if (!value && !r->args->all)
 			continue;
 		printf("  %-28s %12" PRIu64, rn_stat_name[i], value);
-		/* Of a process that began since, or took the id of another. */
+		/* The counter may be smaller: the process id may belong to a new process.
+		 */
 		if (r->args->watch > 0 && old && r->seconds > 0 &&
 		    value >= old->copy.page.counter[i])
 			printf(" %12.0f/s",
@@ -143,7 +143,7 @@ static const char *cc_phase_name(const struct rn_stats_qp *qp)
 	return qp->cc_phase < RN_ARRAY_SIZE(cc_phase) ? cc_phase[qp->cc_phase] : "?";
 }
 
-/* What congestion control allows and how it goes on from there, if anything is said. */
+/* The rate that congestion control allows and its phase; "-" if there is no limit. */
 static void print_rate(const struct rn_stats_qp *qp)
 {
 	if (!qp->cc_rate)
@@ -199,7 +199,7 @@ static void print_realtime(const struct rn_stats_copy *copy)
 		printf("  realtime %u", priority);
 }
 
-/* -1: refused. */
+/* The real-time priority; -1 if the kernel refused it. */
 static int realtime_of(const struct rn_stats_copy *copy)
 {
 	uint32_t priority = copy->page.realtime;
@@ -340,7 +340,7 @@ static int show(struct report *r)
 	struct rn_rocind *daemon = rn_rocind_connect_running(err, sizeof(err));
 	int rc;
 
-	if (!daemon && errno == ENOENT) { /* no rocind: nothing is running */
+	if (!daemon && errno == ENOENT) { /* no rocind, so no program has a device */
 		if (r->args->prometheus)
 			rn_prometheus_print(stdout, &r->now, NULL);
 		return 0;
@@ -361,7 +361,9 @@ static int show(struct report *r)
 	return rc;
 }
 
-/* One report, whole. @r: what was there before it, and after it what is there now. */
+/* Makes one report. @r: before the call the values of the last report, after it those of
+ * this one.
+ */
 static int report(struct report *r)
 {
 	const struct stat_args *args = r->args;
@@ -370,10 +372,13 @@ static int report(struct report *r)
 	r->count = 0;
 	r->clients = json_array();
 	if (args->watch > 0 && !args->json && isatty(STDOUT_FILENO))
-		fputs("\033[H\033[J", stdout); /* home, and erase what is below */
+		/* Terminal: cursor to the upper left, erase what follows. */
+		fputs("\033[H\033[J", stdout);
 	rc = show(r);
 	if (rc == 0 && args->json) {
-		/* One line each, for who reads them one by one. */
+		/* With --watch each report is one line, so that a reader can parse line
+		 * by line.
+		 */
 		rc = json_dumpf(r->clients, stdout,
 				args->watch > 0 ? JSON_COMPACT : JSON_INDENT(2));
 		putchar('\n');
@@ -396,7 +401,7 @@ static void advance(struct timespec *t, double seconds)
 	t->tv_nsec = (long)(ns % NS_PER_S);
 }
 
-/* Until all reports are made, or nobody takes them. */
+/* Repeats the report until all are made, or standard output is closed. */
 static int watch(struct report *r)
 {
 	struct timespec due;

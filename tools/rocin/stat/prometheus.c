@@ -20,7 +20,10 @@ static void print_label(FILE *to, const char *name, const char *value)
 			fputc(*c, to);
 		else
 			fputc('?',
-			      to); /* labels are UTF-8, names of programs any bytes */
+			      /* Labels are UTF-8, but the name of a program may be any
+			       * bytes.
+			       */
+			      to);
 	}
 	fputc('"', to);
 }
@@ -40,7 +43,7 @@ static void begin_family(FILE *to, const char *name, const char *type, const cha
 }
 
 /* ----------------------------------------------------------------- counters */
-/* The name of hardware's counter with the unit written out, as Prometheus has it. */
+/* The name of a hardware counter in the style of Prometheus, with the unit in full. */
 static void counter_name(char *name, size_t len, const char *stat)
 {
 	static const char short_unit[] = "_pkts";
@@ -63,7 +66,7 @@ static void print_counters(FILE *to, const struct rn_stats_list *list)
 			const struct rn_stats_client *c = &list->client[k];
 
 			if (i >= c->copy.counter_count)
-				continue; /* of a program with an older Rocin */
+				continue; /* the program uses an older version of Rocin */
 			fprintf(to, "rocin_%s{", name);
 			print_labels(to, c);
 			fprintf(to, "} %" PRIu64 "\n", c->copy.page.counter[i]);
@@ -97,7 +100,7 @@ static uint64_t resent(const struct rn_stats_qp *qp)
 	return qp->retransmitted;
 }
 
-/* Bytes per second are the base unit of rates; the page has kilobits. */
+/* Bytes per second, as Prometheus prefers base units; the stats page has kbit/s. */
 static uint64_t rate(const struct rn_stats_qp *qp)
 {
 	return (uint64_t)qp->cc_rate * 1000 / 8;
@@ -120,8 +123,8 @@ static const struct qp_family {
 	  "what congestion control allows; 0: no limit", rate },
 };
 
-/* What is no number is a label of a family of its own, so that no series of the others
- * ends when a state changes.
+/* Values that are no numbers are labels of a separate family, so that the series of the
+ * other families go on when a state changes.
  */
 static void print_qp_info(FILE *to, const struct rn_stats_client *c,
 			  const struct rn_stats_qp *qp)

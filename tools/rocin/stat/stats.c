@@ -8,13 +8,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* -------------------------------------------------------------------------- one page */
-/* More QPs no device offers, whatever a page claims and however large it is on paper. */
+/* --------------------------------------------------------- one stats page */
+/* No device has more QPs; a page that claims more is wrong. */
 enum {
 	QPS_MAX = 65536
 };
 
-/* Copy the records in use; stops where the file ends. */
+/* Copies the records in use, up to the end of the file. */
 static int read_qps(int fd, struct rn_stats_copy *copy, uint32_t capacity)
 {
 	copy->qp = calloc(capacity ? capacity : 1, sizeof(*copy->qp));
@@ -50,7 +50,7 @@ int rn_stats_read(int fd, struct rn_stats_copy *copy)
 	page->comm[sizeof(page->comm) - 1] = '\0';
 	copy->counter_count =
 		page->counter_count < RN_STAT_COUNT ? page->counter_count : RN_STAT_COUNT;
-	/* What the page claims counts only as far as the file reaches. */
+	/* A capacity beyond the end of the file is ignored. */
 	room = st.st_size > RN_STATS_QP_OFFSET
 		       ? (uint64_t)(st.st_size - RN_STATS_QP_OFFSET) / sizeof(*copy->qp)
 		       : 0;
@@ -66,7 +66,7 @@ void rn_stats_free(struct rn_stats_copy *copy)
 	*copy = (struct rn_stats_copy){ 0 };
 }
 
-/* ------------------------------------------------------------------------- all pages */
+/* ---------------------------------------------------- stats pages of all programs */
 const char *const rn_drop_name[RN_ROCIND_DROP_COUNT] = {
 	[RN_ROCIND_DROP_SHORT] = "short",
 	[RN_ROCIND_DROP_QP0] = "qp0",
@@ -90,7 +90,7 @@ static int on_client(void *ctx, const struct rn_rocind_client *c)
 	list->client = grown;
 	grown += list->count++;
 	*grown = (struct rn_stats_client){ .id = *c };
-	/* A client without a readable page is shown all the same: it holds a slot. */
+	/* A client without a readable page is listed, too, because it occupies a slot. */
 	if (c->stats_fd >= 0) {
 		if (rn_stats_read(c->stats_fd, &grown->copy))
 			rn_stats_free(&grown->copy);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* stats.h - the counters of programs: their stats pages, read and printed. */
+/* stats.h - reads the stats pages of programs and prints their counters. */
 #ifndef RN_STAT_STATS_H
 #define RN_STAT_STATS_H
 
@@ -8,62 +8,65 @@
 #include "rocin/stats.h"
 #include "transport/io/rocind/rocind_client.h"
 
-/* -------------------------------------------------------------------------- one page */
-/* Read the stats page of another process, which may be anything.
+/* --------------------------------------------------------- one stats page */
+/* A copy of another process's stats page.
  *
- * Everything is copied by pread() and checked: the page belongs to a program that may be
- * of another version, be stopped, die or truncate it meanwhile.
+ * The page is read by pread() and checked, never mapped: its program may have another
+ * version, be stopped, die, or truncate the page at any time.
  */
 
 struct rn_stats_copy {
-	struct rn_stats_page page; /* strings are terminated, qp_capacity is checked */
-	uint32_t counter_count;	   /* of page.counter, at most RN_STAT_COUNT */
-	struct rn_stats_qp *qp;	   /* QPs in use only; owned by the copy */
+	/* Strings are terminated, qp_capacity is limited to the file. */
+	struct rn_stats_page page;
+	/* Valid entries of page.counter, at most RN_STAT_COUNT. */
+	uint32_t counter_count;
+	struct rn_stats_qp *qp; /* only QPs in use; owned by this copy */
 	uint32_t qp_count;
 };
 
-/* Return: 0, or -EPROTO (not a stats page of this version), -ENOMEM, -errno of pread().
- */
+/* Returns 0, -EPROTO (no stats page of this version), -ENOMEM, or -errno of pread(). */
 int rn_stats_read(int fd, struct rn_stats_copy *copy);
 void rn_stats_free(struct rn_stats_copy *copy);
 
-/* ------------------------------------------------------------------------- all pages */
-/* Those of all programs that rocind serves, at one moment. */
+/* ---------------------------------------------------- stats pages of all programs */
+/* A client of rocind with its stats page. */
 
 struct rn_stats_client {
-	struct rn_rocind_client id; /* stats_fd is closed: -1 */
-	struct rn_stats_copy copy;  /* all zero if the page cannot be read */
+	struct rn_rocind_client id; /* its stats_fd is closed and set to -1 */
+	struct rn_stats_copy copy;  /* zero if the page cannot be read */
 };
 
 struct rn_stats_list {
-	struct rn_stats_client *client; /* owned */
+	struct rn_stats_client *client; /* owned by this list */
 	size_t count;
 };
 
-/* Word for why rocind dropped a packet. */
+/* Names of the reasons for which rocind drops a packet. */
 extern const char *const rn_drop_name[RN_ROCIND_DROP_COUNT];
 
 /**
- * rn_stats_gather() - Read them
- * @daemon:	Connection
- * @list:	Out, whatever is returned; to be given back by rn_stats_list_free()
+ * rn_stats_gather() - Read the stats pages of all programs that rocind serves
+ * @daemon:	Connection to rocind
+ * @list:	Out, also on failure; to be freed by rn_stats_list_free()
  *
- * Return: 0, -ENOMEM, or as rn_rocind_list(), with the sentence in @err.
+ * Return: 0, -ENOMEM, or an error of rn_rocind_list(), with a sentence in @err.
  */
 int rn_stats_gather(struct rn_rocind *daemon, struct rn_stats_list *list, char *err,
 		    size_t err_len);
 void rn_stats_list_free(struct rn_stats_list *list);
 
-/* The same device of the same process in another list; NULL: not there. */
+/* The entry for the same device of the same process in another list; NULL if there is
+ * none.
+ */
 const struct rn_stats_client *rn_stats_find(const struct rn_stats_list *list,
 					    const struct rn_stats_client *client);
 
 /* ------------------------------------------------------------------------ Prometheus */
-/* Counters as text in the exposition format of Prometheus, 0.0.4:
- * one family after the other, counters with _total, base units in the names.
+/* The text follows the Prometheus exposition format 0.0.4: one family after the other,
+ * counters with the suffix _total, base units in the names.
  */
 
-/* Of every program in @list, and of rocind unless @daemon is NULL (there is none). */
+/* Prints the counters of all programs in @list, and of rocind unless @daemon is NULL. */
 void rn_prometheus_print(FILE *to, const struct rn_stats_list *list,
 			 const struct rn_rocind_status *daemon);
 
