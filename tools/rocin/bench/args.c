@@ -78,7 +78,7 @@ static unsigned number(struct argp_state *state, const char *option, const char 
 	return (unsigned)v;
 }
 
-/* Call @each with every word of a list between commas. */
+/* Calls @each for each word of a list that is separated by commas. */
 static void split(struct argp_state *state, char *arg,
 		  void (*each)(struct argp_state *state, void *to, const char *word),
 		  void *to)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* cmd_bench.c - `rocin bench`: make the environment and become rocin-bench, so that
- * `rocin` itself needs no libibverbs.
+/* cmd_bench.c - `rocin bench`: sets up the environment and executes rocin-bench, so that
+ * `rocin` itself need not be linked with libibverbs.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 #include "tools/rocin/common/launch.h"
 #include "transport/io/rocind/rocind_client.h"
 
-/* What somebody has left behind would be measured, and its sentence be a puzzle. */
+/* Warns of fault rules that are active: their effect would be measured, too. */
 static void tell_of_faults(void)
 {
 	struct rn_rocind_faults now;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* end.c - one of the two processes of a pair: how they meet, fail, measure time and are
- * connected.
+/* end.c - one of the two processes of a pair: synchronisation, failures, measuring of
+ * time, QPs.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -39,7 +39,7 @@ int rn_bench_fail(struct rn_bench_end *end, const char *fmt, ...)
 	return -1;
 }
 
-/* The other process has ended; it has said why, unless it was killed. */
+/* The other process has ended; unless it was killed, it has stored the reason. */
 static int gone(struct rn_bench_end *end)
 {
 	atomic_store(&end->shared->failed, true);
@@ -51,7 +51,9 @@ int rn_bench_exchange(struct rn_bench_end *end, const void *mine, void *theirs,
 {
 	ssize_t n;
 
-	/* MSG_WAITALL and a socket buffer that holds all of it: one call each. */
+	/* One send() and one recv() suffice: the socket buffer holds all bytes, and
+	 * MSG_WAITALL waits for all.
+	 */
 	do
 		n = send(end->meet_fd, mine, len, MSG_NOSIGNAL);
 	while (n < 0 && errno == EINTR);
@@ -128,7 +130,7 @@ bool rn_bench_meter_runs(struct rn_bench_meter *m, uint64_t done)
 		rn_bench_times_add(&m->end->shared->times, now - m->last_ns);
 	}
 	m->last_ns = now;
-	/* However slow the machine is, something is counted. */
+	/* On a slow machine the slice goes on until at least one unit is counted. */
 	if (now < m->end_ns || done == m->start_at)
 		return patience_at(m, now) == 0;
 	m->stop_ns = now;
@@ -152,23 +154,23 @@ enum {
 	RD_ATOMIC_MAX = 16,
 	ACK_TIMEOUT_CODE = 14, /* 67 ms */
 	RNR_TIMER_CODE = 12,   /* 0.64 ms */
-	ADDRESSES = 32	       /* of queue pairs that are exchanged at a time */
+	ADDRESSES = 32	       /* QP addresses that are exchanged per message */
 };
 
-/* Of this process; shared by its links. */
+/* The device of this process, shared by its links. */
 static struct {
 	struct ibv_context *ctx;
 	struct ibv_pd *pd;
 	union ibv_gid gid;
 	uint8_t gid_index;
 	uint16_t lid;
-	bool is_global; /* packets carry GIDs */
+	bool is_global; /* packets carry GIDs (RoCE) */
 	enum ibv_mtu mtu;
 	uint8_t rd_atomic;
 	unsigned links;
 } device;
 
-/* What the two ends tell each other. */
+/* Data that the two ends exchange. */
 struct address {
 	union ibv_gid gid;
 	uint64_t va;
@@ -202,7 +204,7 @@ static struct ibv_context *open_by_name(const char *name)
 	return ctx;
 }
 
-/* Its first GID that travels by UDP, or the first of all. */
+/* Chooses the first RoCEv2 GID of the device, or its first GID if there is none. */
 static int choose_gid(const struct ibv_port_attr *port)
 {
 	static const union ibv_gid none;
@@ -451,9 +453,9 @@ void rn_bench_link_close(struct rn_bench_link *link)
 	*link = (struct rn_bench_link){ 0 };
 }
 
-/* ---- The device beside ---- */
+/* ---- The device to compare with ---- */
 
-/* In a process of its own; the name goes to @fd. */
+/* Runs in a forked process; writes the name of the device to @fd. */
 static void look_for(const char *wish, int fd)
 {
 	struct ibv_device **list = ibv_get_device_list(NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* main.c - rocin-bench: make a plan, have it carried out, report.
+/* main.c - rocin-bench: makes a plan, measures its cells, prints the report.
  *
  * Started by `rocin bench`, in the environment in which programs find the devices.
  */
@@ -18,10 +18,10 @@
 #include "transport/io/rocind/rocind_client.h"
 
 /* ---------------------------------------------------------------------------- rounds */
-/* Every cell once in each round, by the team that it needs. */
+/* In each round every cell is measured once, by its team. */
 
 enum {
-	TRIES_MAX = 5, /* slices in a row whose packets may take the wrong wire */
+	TRIES_MAX = 5, /* slices in a row whose packets used the wrong wire */
 };
 
 struct run {
@@ -31,7 +31,7 @@ struct run {
 	struct rn_bench_team *team;
 	unsigned teams;
 	unsigned team_of[RN_BENCH_CELLS_MAX];
-	struct rn_rocind *daemon; /* NULL: not asked yet */
+	struct rn_rocind *daemon; /* NULL: not connected yet */
 	char *err;
 	size_t err_len;
 };
@@ -91,7 +91,9 @@ static bool opens_device(const struct rn_bench_cell *cell)
 	return rn_bench_item_info[cell->item].family == RN_BENCH_VERBS;
 }
 
-/* Cells with a device first: their path MTU is that of the packets of the others. */
+/* Opens cells with a device first: the path MTU of the device is the packet size of the
+ * others.
+ */
 static int open_cells(struct run *r, bool device)
 {
 	struct rn_bench_order order = { .what = RN_BENCH_ORDER_OPEN };
@@ -129,8 +131,8 @@ static int pin_teams(struct run *r)
 	return 0;
 }
 
-/* Again if the packets took another way than they were to: a local wire is laid while the
- * first slice runs.
+/* Repeats the slice if its packets used another wire than intended: the local wire
+ * between two processes is set up during the first slice.
  */
 static int run_slice(struct run *r, const struct rn_bench_order *order)
 {
@@ -152,8 +154,8 @@ static int run_slice(struct run *r, const struct rn_bench_order *order)
 static int run_round(struct run *r, unsigned round)
 {
 	for (unsigned i = 0; i < r->plan->cells; i++) {
-		/* Each round begins with another cell, so that none always has the same
-		 * one before it at the same moment.
+		/* Each round starts with another cell, so that no cell always follows the
+		 * same one at the same time.
 		 */
 		unsigned cell = (i + round) % r->plan->cells;
 		struct rn_bench_order order = { .what = RN_BENCH_ORDER_SLICE,
@@ -178,11 +180,12 @@ static int run_all(struct run *r)
 }
 
 /**
- * measure_rounds() - Measure what the plan says
- * @results:	Out; free_results() is due, also after a failure
+ * measure_rounds() - Measure all cells of a plan
+ * @results:	Out; free_results() must be called, also after a failure
  * @err:	Out on failure: one sentence
  *
- * All processes that it starts have ended when it returns, and end when this one does.
+ * All processes that this function starts have ended when it returns; they also end if
+ * this process dies.
  *
  * Return: 0 or -1.
  */
@@ -221,11 +224,11 @@ static int measure_rounds(const struct rn_bench_args *args,
 }
 
 /* ----------------------------------------------------------------------- the program */
-/* Large, and one of each. */
+/* Static, because they are too large for the stack. */
 static struct rn_bench_args options;
 static struct rn_bench_plan bench_plan;
 static struct rn_bench_report report;
-static char beside[64]; /* device, or empty */
+static char beside[64]; /* name of the device to compare with, or empty */
 
 static int complain(const char *what)
 {
@@ -274,7 +277,7 @@ static int tell(void)
 	return rc;
 }
 
-/* The ratios are told even if there is nothing to compare them with. */
+/* Prints the report, compared with the baseline if there is one. */
 static int compare_and_tell(const struct rn_bench_results *results,
 			    const struct rn_bench_baseline *base)
 {
@@ -301,7 +304,9 @@ int main(int argc, char **argv)
 	options.beside = beside;
 	if (rn_bench_plan_make(&options, &machine, &bench_plan, err, sizeof(err)))
 		return complain(err);
-	/* A minute of work is not lost for a file that cannot be read. */
+	/* Read the baseline first: if it cannot be read, no time has been spent on
+	 * measuring.
+	 */
 	if (options.baseline) {
 		base = rn_bench_baseline_read(options.baseline, err, sizeof(err));
 		if (!base)

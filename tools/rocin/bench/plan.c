@@ -95,7 +95,7 @@ static int read_wire(struct rn_bench_cell *cell, const char *word)
 	return -EINVAL;
 }
 
-/* One word between colons. */
+/* Parses one of the words between colons. */
 static int read_word(struct rn_bench_cell *cell, const char *word)
 {
 	const struct rn_bench_item_info *info = &rn_bench_item_info[cell->item];
@@ -143,7 +143,9 @@ static bool spreads(enum rn_bench_item item)
 	return info->family == RN_BENCH_VERBS && info->kind != RN_BENCH_LAT;
 }
 
-/* Forget what the item does not depend on, so that equal cells are equal. */
+/* Sets parameters that do not matter for the item to their defaults, so that equal cells
+ * compare equal.
+ */
 static void normalize_cell(struct rn_bench_cell *cell)
 {
 	enum rn_bench_family family = rn_bench_item_info[cell->item].family;
@@ -216,12 +218,12 @@ void rn_bench_cell_write(const struct rn_bench_cell *cell, char text[RN_BENCH_CE
 /* -------------------------------------------------------------------------- the plan */
 static const char no_local[] = "not built";
 
-/* What a device is meant to reach on a two-core machine. Told, not enforced: no number on
- * a shared machine is a verdict.
+/* The ratios that a device is meant to reach on a machine with two cores. They are
+ * reported, not enforced: numbers of a shared machine prove nothing.
  */
 /* clang-format off */
 static const struct bar {
-	const char *work, *over, *under; /* no cells: counted by a test */
+	const char *work, *over, *under; /* NULL: this bar is checked by a test instead */
 	enum rn_bench_measure measure;
 	enum rn_bench_meant meant;
 	double bar;
@@ -260,7 +262,9 @@ static const struct bar {
 	  "send_lat:processes=4", "udp_lat:processes=4", RN_BENCH_TAIL_LATER, RN_BENCH_AT_MOST, 1000 },
 };
 
-/* What verbs are held against, if the run has it with the same size and processes. */
+/* The items with which those over verbs are compared, if the run has them with the same
+ * size and number of processes.
+ */
 static const struct {
 	enum rn_bench_kind kind;
 	enum rn_bench_item item;
@@ -302,7 +306,7 @@ static int find_cell(const struct rn_bench_plan *plan, const struct rn_bench_cel
 	return -1;
 }
 
-/* Return: its number, the same for equal cells; -E2BIG. */
+/* Adds a cell unless the plan has an equal one. Returns its index or -E2BIG. */
 static int add_cell(struct rn_bench_plan *plan, const struct rn_bench_cell *cell)
 {
 	int at = find_cell(plan, cell);
@@ -315,11 +319,14 @@ static int add_cell(struct rn_bench_plan *plan, const struct rn_bench_cell *cell
 	return (int)plan->cells++;
 }
 
-/* The choices of the options; where there are none, what the cell says itself. */
+/* The parameters that the options ask for; a list that is empty leaves the cell's own
+ * value.
+ */
 struct choices {
 	const struct rn_bench_args *args;
 	const struct rn_bench_machine *machine;
-	bool by_name; /* a cell that is not there is an error */
+	/* The user has named the cell: if it cannot be measured, that is an error. */
+	bool by_name;
 };
 
 static uint32_t choice(const struct rn_bench_list *list, unsigned i, uint32_t otherwise)
@@ -413,7 +420,9 @@ static int add_standard(struct rn_bench_plan *plan, const struct choices *c)
 	return rc;
 }
 
-/* Size by size, so that what is held together is near in time. */
+/* Adds cells size by size, so that cells that are compared are measured soon after each
+ * other.
+ */
 static int add_sweep(struct rn_bench_plan *plan, const struct choices *c)
 {
 	struct rn_bench_args one = *c->args;
@@ -446,7 +455,7 @@ static int add_sweep(struct rn_bench_plan *plan, const struct choices *c)
 
 /* ---- Ratios ---- */
 
-/* A cell has two yardsticks at most. */
+/* A cell is compared with at most two others. */
 static_assert((int)RN_BENCH_RATIOS_MAX >= 2 * (int)RN_BENCH_CELLS_MAX,
 	      "there is room for the ratios of all cells");
 
@@ -517,7 +526,9 @@ static void add_yardsticks(struct rn_bench_plan *plan, unsigned over)
 			continue;
 		normalize_cell(&other);
 		under = find_cell(plan, &other);
-		/* An 8 B message travels as long as one of 64 B. */
+		/* If there is no cell of this size, the one of the standard size will do:
+		 * 8 bytes take as long as 64.
+		 */
 		if (under < 0 && other.len < standard) {
 			other.len = standard;
 			under = find_cell(plan, &other);
@@ -550,9 +561,11 @@ void rn_bench_ratio_write(const struct rn_bench_plan *plan,
 		 ratio->measure == RN_BENCH_QUOTIENT ? '/' : '-', under);
 }
 
-/* ---- Time ---- */
+/* ---- Slices ---- */
 
-/* A slice has a warm-up of a fifth, and some time passes between slices. */
+/* Chooses length and number of slices. A slice has a warm-up of a fifth of its time, and
+ * there are pauses between slices.
+ */
 static void choose_slices(const struct rn_bench_args *args, struct rn_bench_plan *plan)
 {
 	static const unsigned slice_ms[] = {

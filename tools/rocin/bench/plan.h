@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* plan.h - what `rocin bench` can measure, and how one says it.
+/* plan.h - what `rocin bench` can measure, and the options that say what it is to
+ * measure.
  *
- * A cell is an item together with everything that it may depend on. Its text is
+ * A cell is an item with all parameters. Its text is
  *
  *	ITEM[:SIZE][:qps=N][:processes=N][:rcvbuf=BYTES][:local | :beside]
  *
- * such as write_bw, write_bw:64K, burst_rate:qps=1000, send_lat:processes=4:local. What
- * is not said is as in the table of items, one QP, two processes, the receive buffer that
- * the machine gives, and UDP.
+ * such as write_bw, write_bw:64K, burst_rate:qps=1000, send_lat:processes=4:local.
+ * Defaults are the size in the table of items, one QP, two processes, the receive buffer
+ * that the machine gives, and UDP.
  */
 #ifndef RN_BENCH_PLAN_H
 #define RN_BENCH_PLAN_H
@@ -66,19 +67,19 @@ struct rn_bench_item_info {
 	const char *name, *what;
 	enum rn_bench_kind kind;
 	enum rn_bench_family family;
-	uint32_t len;	  /* bytes of a message, unless a cell says otherwise */
-	uint32_t len_max; /* equal to len where there is no choice */
+	uint32_t len;	  /* bytes of a message by default */
+	uint32_t len_max; /* maximum; equal to len if the size is fixed */
 };
 extern const struct rn_bench_item_info rn_bench_item_info[RN_BENCH_ITEM_COUNT];
 
-/* Unit of the values of a kind, and whether the greater one is the better one. */
+/* The unit of values of this kind, and whether greater values are better. */
 const char *rn_bench_unit(enum rn_bench_kind kind);
 bool rn_bench_more_is_better(enum rn_bench_kind kind);
 
 enum rn_bench_wire {
 	RN_BENCH_OVER_UDP,
 	RN_BENCH_OVER_LOCAL,  /* the shared-memory wire between processes of a host */
-	RN_BENCH_OVER_BESIDE, /* another device, one of the kernel's say */
+	RN_BENCH_OVER_BESIDE, /* another device, for instance one of the kernel */
 	RN_BENCH_WIRE_COUNT
 };
 
@@ -87,21 +88,22 @@ enum {
 	RN_BENCH_QPS_MAX = 10000,
 	RN_BENCH_PAIRS_MAX = 16,
 	RN_BENCH_RCVBUF_MIN = 65536,
-	RN_BENCH_CELL_TEXT = 80 /* bytes that hold the text of any cell */
+	RN_BENCH_CELL_TEXT = 80 /* bytes that suffice for the text of any cell */
 };
 
 struct rn_bench_cell {
 	enum rn_bench_item item;
-	enum rn_bench_wire wire; /* of verbs */
+	enum rn_bench_wire wire; /* matters for verbs only */
 	uint32_t len;		 /* bytes of a message */
-	uint32_t qps;		 /* that the messages are spread over; of verbs */
-	uint32_t pairs;		 /* of processes at the same time */
-	uint32_t rcvbuf;	 /* SO_RCVBUF of verbs and UDP; 0: all that is given */
+	uint32_t qps;		 /* QPs that share the messages; verbs only */
+	uint32_t pairs;		 /* pairs of processes that work at the same time */
+	uint32_t rcvbuf;	 /* SO_RCVBUF of verbs and UDP; 0: as much as possible */
 };
 
 /**
- * rn_bench_cell_read() - Understand the text of a cell
- * @cell:	Out; without what the item does not depend on, for comparing
+ * rn_bench_cell_read() - Parse the text of a cell
+ * @cell:	Out; parameters that do not matter for the item have their defaults, so
+ *	that equal cells compare equal
  * @err:	Out on failure: one sentence
  *
  * Return: 0 or -EINVAL.
@@ -109,25 +111,27 @@ struct rn_bench_cell {
 int rn_bench_cell_read(struct rn_bench_cell *cell, const char *text, char *err,
 		       size_t err_len);
 
-/* The shortest text that is read as @cell. */
+/* Writes the shortest text that is parsed as @cell. */
 void rn_bench_cell_write(const struct rn_bench_cell *cell, char text[RN_BENCH_CELL_TEXT]);
 
 bool rn_bench_cell_equal(const struct rn_bench_cell *a, const struct rn_bench_cell *b);
 
-/* "64", "4K", "1M": a number with K or M, from @min to @max. Return: 0 or -EINVAL. */
+/* Parses "64", "4K", "1M": a number with K or M, from @min to @max. Returns 0 or -EINVAL.
+ */
 int rn_bench_read_size(const char *text, uint32_t min, uint32_t max, uint32_t *size);
 void rn_bench_write_size(uint32_t size, char text[16]);
 
 /* --------------------------------------------------------------------------- options */
 /* The options of `rocin bench`.
  *
- * Two programs share this: `rocin bench`, which judges the options and makes the
- * environment, and rocin-bench, which it becomes and which is linked with libibverbs.
+ * Two programs parse them: `rocin bench`, which checks the options and sets up the
+ * environment, and rocin-bench, which is linked with libibverbs and which `rocin bench`
+ * executes.
  */
 
 enum rn_bench_set {
-	RN_BENCH_STANDARD, /* each item as it is in the table of items */
-	RN_BENCH_BARS,	   /* what the device is meant to reach */
+	RN_BENCH_STANDARD, /* each item with its defaults */
+	RN_BENCH_BARS,	   /* the ratios that Rocin is meant to reach */
 	RN_BENCH_SWEEP	   /* bandwidth and latency over size */
 };
 
@@ -139,34 +143,36 @@ enum {
 
 struct rn_bench_list {
 	uint32_t value[RN_BENCH_LIST_MAX];
-	unsigned count; /* 0: not given */
+	unsigned count; /* 0: the option was not given */
 };
 
 struct rn_bench_args {
 	enum rn_bench_set set;
-	struct rn_bench_cell only[RN_BENCH_ONLY_MAX]; /* instead of the set */
+	struct rn_bench_cell only[RN_BENCH_ONLY_MAX]; /* cells that replace the set */
 	unsigned only_count;
 	struct rn_bench_list sizes, qps, processes;
-	bool wire[RN_BENCH_WIRE_COUNT]; /* none: as the cells say */
+	bool wire[RN_BENCH_WIRE_COUNT]; /* none set: as each cell says */
 	unsigned rounds;		/* 1 .. RN_BENCH_ROUNDS_MAX */
-	unsigned slice_ms;		/* 1 .. 60000; 0: as fits the set */
-	unsigned time_s;		/* for all slices together; 0: no matter */
+	/* 1 .. 60000; 0: a default that depends on the set. */
+	unsigned slice_ms;
+	unsigned time_s; /* seconds for all slices together; 0: no limit */
 	bool json;
 	bool pin;
-	const char *netdevs;  /* NULL: $ROCIN_NETDEVS, else the default */
-	const char *beside;   /* device; NULL: the first that is not Rocin's */
+	const char *netdevs; /* NULL: $ROCIN_NETDEVS, else the default */
+	/* Name of the device; NULL: the first that is not Rocin's. */
+	const char *beside;
 	const char *plot;     /* file for the picture, or NULL */
 	const char *save;     /* file for the JSON, or NULL */
 	const char *baseline; /* file of an earlier --save, or NULL */
 };
 
-/* Read the options; ends the process for --help and for wrong ones, as argp does. */
+/* Parses the options; ends the process for --help and for wrong options, as argp does. */
 void rn_bench_args_parse(int argc, char **argv, struct rn_bench_args *args);
 
 /* -------------------------------------------------------------------------- the plan */
-/* Which cells a run measures, and which of them are held together.
+/* The plan: which cells a run measures, and which of them are compared.
  *
- * A function of the options and of what the machine has; nothing is measured here.
+ * It depends only on the options and on what the machine has; nothing is measured here.
  */
 
 enum {
@@ -175,8 +181,8 @@ enum {
 };
 
 enum rn_bench_measure {
-	RN_BENCH_QUOTIENT,  /* of the values */
-	RN_BENCH_TAIL_LATER /* p99.9 of @over less that of @under, in us */
+	RN_BENCH_QUOTIENT,  /* ratio of the values */
+	RN_BENCH_TAIL_LATER /* p99.9 of @over minus p99.9 of @under, in us */
 };
 
 enum rn_bench_meant {
@@ -186,12 +192,12 @@ enum rn_bench_meant {
 };
 
 struct rn_bench_ratio {
-	const char *work;     /* of a bar: in words; else NULL */
-	unsigned over, under; /* cells; valid unless why_not */
+	const char *work;     /* of a bar: the work in words; else NULL */
+	unsigned over, under; /* indices of cells; valid if why_not is NULL */
 	enum rn_bench_measure measure;
 	enum rn_bench_meant meant;
 	double bar;
-	const char *why_not; /* the row is there, but nothing is measured; or NULL */
+	const char *why_not; /* reason why this row is not measured, or NULL */
 };
 
 struct rn_bench_plan {
@@ -201,26 +207,27 @@ struct rn_bench_plan {
 	unsigned rounds, slice_ms;
 };
 
-/* What there is besides Rocin's device over UDP. */
+/* Which wires and devices the machine has besides Rocin's device over UDP. */
 struct rn_bench_machine {
 	bool local_wire;
 	bool beside;
 };
 
 /**
- * rn_bench_plan_make() - What these options ask for
+ * rn_bench_plan_make() - Make the plan for these options
  * @plan:	Out: at least one cell
  * @err:	Out on failure: one sentence
  *
- * Cells that the machine does not have are left out, unless they were asked for by name.
+ * Cells that the machine cannot measure are left out, unless the user has named them.
  *
- * Return: 0; -ENODEV if what was asked for is not there, -E2BIG if it is too much.
+ * Return: 0; -ENODEV if a named cell cannot be measured; -E2BIG if there are too many
+ *	cells.
  */
 int rn_bench_plan_make(const struct rn_bench_args *args,
 		       const struct rn_bench_machine *machine, struct rn_bench_plan *plan,
 		       char *err, size_t err_len);
 
-/* "write_bw / tcp_bw", in the cells' own text. */
+/* Writes a ratio as the texts of its cells, such as "write_bw / tcp_bw". */
 void rn_bench_ratio_write(const struct rn_bench_plan *plan,
 			  const struct rn_bench_ratio *ratio, char *text, size_t len);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* plot.c - bandwidth, latency and rate over size, both by their logarithms. */
+/* plot.c - draws bandwidth, latency and rate over message size, with logarithmic axes. */
 #include <math.h>
 #include <string.h>
 
@@ -7,32 +7,34 @@
 #include "tools/rocin/common/svg.h"
 
 enum {
-	COLUMN = 570, /* of a kind */
-	LEFT = 58,    /* room for numbers */
+	COLUMN = 570, /* width of the panel of one kind */
+	LEFT = 58,    /* width of the numbers at the axis */
 	RIGHT = 14,
 	PLOT = COLUMN - LEFT - RIGHT,
 	TOP = 40,
-	HEIGHT = 340, /* of a panel */
+	HEIGHT = 340, /* height of a panel */
 	FOOT = 46,
 	LEGEND_LINE = 18,
 	LEGEND_COLUMNS = 2,
-	LEGEND_LEFT = 2, /* the longest name needs nearly half of all there is */
+	/* Columns of the legend: the longest name needs nearly half of the width. */
+	LEGEND_LEFT = 2,
 	LEGEND_STEP = 284,
 	SERIES_MAX = 64,
 	KINDS = 3,
-	LOOK_MAX = 96, /* bytes of attributes */
+	LOOK_MAX = 96, /* bytes of the attributes of an element */
 };
 
-/* Cells that differ in nothing but size. */
+/* Cells that differ only in message size. */
 struct series {
-	struct rn_bench_cell like; /* len is that of the item, for its text */
+	struct rn_bench_cell like; /* has the default size of the item */
 	unsigned number;
 };
 
 struct panel {
 	enum rn_bench_kind kind;
 	unsigned x;
-	double low_len, high_len, low, high; /* logarithms: of 2, of 10 */
+	/* Logarithms: of the size to base 2, of the value to base 10. */
+	double low_len, high_len, low, high;
 	struct series series[SERIES_MAX];
 	unsigned count;
 };
@@ -76,7 +78,7 @@ static struct rn_bench_cell without_size(struct rn_bench_cell cell)
 	return cell;
 }
 
-/* ---- What is drawn, and where ---- */
+/* ---- Layout ---- */
 
 static void add_series(struct panel *p, const struct rn_bench_cell *cell)
 {
@@ -100,7 +102,7 @@ static void widen(struct panel *p, const struct rn_bench_cell *cell,
 	p->high = fmax(p->high, log10(s->q3));
 }
 
-/* Return: false if there is nothing of this kind. */
+/* Returns false if there are no cells of this kind. */
 static bool lay_out(struct panel *p, const struct rn_bench_report *r,
 		    enum rn_bench_kind kind, unsigned x)
 {
@@ -148,7 +150,8 @@ static void draw_grid(FILE *to, const struct panel *p)
 		for (unsigned k = 0; k < RN_ARRAY_SIZE(steps); k++) {
 			double v = steps[k] * pow(10, d);
 
-			/* Over many decades the decades are enough. */
+			/* If the axis spans many decades, lines at 2 and 5 are left out.
+			 */
 			if (log10(v) < p->low || log10(v) > p->high ||
 			    (steps[k] != 1 && p->high - p->low > 3.5))
 				continue;
@@ -189,7 +192,7 @@ static void draw_frame(FILE *to, const struct panel *p)
 
 /* ---- Curves ---- */
 
-/* Cells of a series by size, -1 at the end. */
+/* Lists the cells of a series by size; -1 ends the list. */
 static void sort_cells(const struct rn_bench_report *r, const struct series *s,
 		       int cells[RN_BENCH_CELLS_MAX + 1])
 {
@@ -221,7 +224,7 @@ static void draw_points(FILE *to, const struct panel *p, const struct rn_bench_r
 	}
 }
 
-/* Quartiles as a band, the median as a line with a dot for each size. */
+/* Draws the quartiles as a band, and the median as a line with a dot at each size. */
 static void draw_series(FILE *to, const struct panel *p, const struct rn_bench_report *r,
 			const struct series *s)
 {

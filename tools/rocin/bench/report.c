@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* report.c - what the values of a run say, for people and for programs. */
+/* report.c - evaluates the results, and writes them as a table or as JSON. */
 #include "report.h"
 
 #include <errno.h>
@@ -34,7 +34,7 @@ static const char *change_name(enum rn_bench_change change)
 	return name[change];
 }
 
-/* True where a greater ratio is a better one. */
+/* True if a greater ratio is better. */
 static bool ratio_wants_more(const struct rn_bench_plan *plan,
 			     const struct rn_bench_ratio *ratio)
 {
@@ -131,7 +131,7 @@ void rn_bench_report_free(struct rn_bench_report *report)
 		free(report->ratio[i].round);
 }
 
-/* ------------------------------------------------------------------------ for people */
+/* ------------------------------------------------------------------------- table */
 enum {
 	TEXT = 2 * RN_BENCH_CELL_TEXT + 8
 };
@@ -174,7 +174,7 @@ static int widest_work(const struct rn_bench_plan *plan)
 	return (int)most;
 }
 
-/* Three significant digits at least, and none behind the point that say nothing. */
+/* Writes at least three significant digits, and no needless decimals. */
 static void write_value(double v, char text[16])
 {
 	if (isnan(v))
@@ -279,12 +279,12 @@ void rn_bench_print_table(FILE *to, const struct rn_bench_report *r)
 	print_ratios(to, r);
 }
 
-/* ---------------------------------------------------------------------- for programs */
+/* -------------------------------------------------------------------------- JSON */
 enum {
 	FORMAT = 2
 };
 
-/* JSON has no NaN. */
+/* JSON has no NaN: null instead. */
 static json_t *real(double v)
 {
 	return isfinite(v) ? json_real(v) : json_null();
@@ -403,13 +403,13 @@ int rn_bench_print_json(FILE *to, const struct rn_bench_report *r)
 	return rc || fputc('\n', to) == EOF ? -EIO : 0;
 }
 
-/* ------------------------------------------------------------ against an earlier run */
-static const double level = 0.01;   /* of p, for all rows together */
-static const double matters = 1.05; /* what is less is nobody's concern */
+/* ------------------------------------------------- comparison with an earlier run */
+static const double level = 0.01;   /* significance level for all rows together */
+static const double matters = 1.05; /* smaller changes are reported as noise */
 
 struct rn_bench_baseline {
 	json_t *all;
-	json_t *ratios; /* an array; borrowed from all */
+	json_t *ratios; /* an array; owned by `all` */
 };
 
 struct rn_bench_baseline *rn_bench_baseline_read(const char *path, char *err,
@@ -463,7 +463,9 @@ static json_t *find_rounds(const struct rn_bench_baseline *base, const char *nam
 	return NULL;
 }
 
-/* Positive numbers only; what else a file has is left out. Return: how many. */
+/* Copies the positive numbers of a JSON array; other elements are ignored. Returns their
+ * number.
+ */
 static unsigned copy_rounds(const json_t *rounds, double value[RN_BENCH_ROUNDS_MAX])
 {
 	unsigned n = 0;
@@ -489,7 +491,7 @@ static bool compare(const struct rn_bench_baseline *base, struct rn_bench_report
 	char name[TEXT];
 	unsigned n;
 
-	/* A difference has no ratio to an earlier one. */
+	/* A difference has no ratio to an earlier difference. */
 	if (ratio->why_not || ratio->measure != RN_BENCH_QUOTIENT)
 		return false;
 	rn_bench_ratio_write(report->plan, ratio, name, sizeof(name));

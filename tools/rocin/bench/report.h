@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* report.h - what the values of a run say, and the forms in which it is told. */
+/* report.h - evaluates the results of a run and writes them in several forms. */
 #ifndef RN_BENCH_REPORT_H
 #define RN_BENCH_REPORT_H
 
@@ -8,31 +8,33 @@
 #include "bench.h"
 
 enum rn_bench_verdict {
-	RN_BENCH_NO_VERDICT, /* nothing was meant, or nothing was measured */
+	RN_BENCH_NO_VERDICT, /* there is no bar, or nothing was measured */
 	RN_BENCH_REACHED,
 	RN_BENCH_MISSED
 };
 
 enum rn_bench_change {
-	RN_BENCH_NOT_COMPARED, /* no baseline, or it does not have this ratio */
+	RN_BENCH_NOT_COMPARED, /* no baseline, or it lacks this ratio */
 	RN_BENCH_NOISE,
 	RN_BENCH_FASTER,
 	RN_BENCH_SLOWER
 };
 
-/* Of a cell, over the rounds. */
+/* A cell, summarised over the rounds. */
 struct rn_bench_cell_row {
 	struct rn_bench_summary value; /* in the item's unit */
-	double p50, p99, p99_9;	       /* us, medians; NAN where nothing makes a trip */
+	/* Us, medians over the rounds; NAN if there are no round trips. */
+	double p50, p99, p99_9;
 };
 
-/* Of a ratio. */
+/* A ratio of two cells. */
 struct rn_bench_ratio_row {
-	double *round; /* values, one of each round; NULL: not measured */
+	double *round; /* one value per round; NULL: not measured */
 	struct rn_bench_summary value;
 	enum rn_bench_verdict verdict;
 	enum rn_bench_change change;
-	struct rn_bench_shift shift; /* to the baseline; p is corrected for all rows */
+	/* Change since the baseline; p is corrected for the number of rows. */
+	struct rn_bench_shift shift;
 };
 
 struct rn_bench_report {
@@ -44,7 +46,7 @@ struct rn_bench_report {
 	struct rn_bench_ratio_row ratio[RN_BENCH_RATIOS_MAX];
 };
 
-/* Return: 0, or -ENOMEM; rn_bench_report_free() is due after both. */
+/* Returns 0 or -ENOMEM; rn_bench_report_free() must be called in both cases. */
 int rn_bench_report_make(struct rn_bench_report *report, const struct rn_bench_args *args,
 			 const struct rn_bench_plan *plan,
 			 const struct rn_bench_results *results);
@@ -52,13 +54,15 @@ void rn_bench_report_free(struct rn_bench_report *report);
 
 void rn_bench_print_table(FILE *to, const struct rn_bench_report *report);
 
-/* Return: 0 or -errno. */
+/* Returns 0 or -errno. */
 int rn_bench_print_json(FILE *to, const struct rn_bench_report *report);
 
-/* Bandwidth, latency and rate over size, with the quartiles as bands; SVG. */
+/* Draws bandwidth, latency and rate over message size as SVG, with bands for the
+ * quartiles.
+ */
 void rn_bench_draw(FILE *to, const struct rn_bench_report *report);
 
-/* ---- Against an earlier run ---- */
+/* ---- Comparison with an earlier run ---- */
 
 struct rn_bench_baseline; /* the ratios of an earlier run */
 
@@ -66,16 +70,17 @@ struct rn_bench_baseline; /* the ratios of an earlier run */
  * rn_bench_baseline_read() - Read a file that --save has written
  * @err:	Out on failure: one sentence
  *
- * Return: the baseline, to be given to rn_bench_baseline_free(); NULL for a file that
- *	   cannot be read or is none of ours.
+ * Return: the baseline, to be freed by rn_bench_baseline_free(); NULL if the file cannot
+ *	be read or has another format.
  */
 struct rn_bench_baseline *rn_bench_baseline_read(const char *path, char *err,
 						 size_t err_len);
 void rn_bench_baseline_free(struct rn_bench_baseline *base);
 
-/* Fill in change and shift of each row: noise, unless the Mann-Whitney test over the
- * ratios of the rounds gives p < 0.01 after Holm's correction for the number of rows, and
- * the ratios have moved by more than a twentieth (Hodges-Lehmann).
+/* Sets `change` and `shift` of each row. A change is noise unless two conditions hold:
+ * the Mann-Whitney test over the ratios of the rounds gives p < 0.01 after Holm's
+ * correction for the number of rows, and the ratios have changed by more than 5 %
+ * (Hodges-Lehmann).
  */
 void rn_bench_baseline_compare(const struct rn_bench_baseline *base,
 			       struct rn_bench_report *report);

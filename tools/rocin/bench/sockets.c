@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* sockets.c - what the machine can do without Rocin: TCP, raw UDP, memcpy; and which wire
- * packets took.
+/* sockets.c - measurements without Rocin: TCP, raw UDP and memcpy; and the check of the
+ * wire that packets used.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -16,14 +16,14 @@
 #include "bench.h"
 #include "tools/rocin/stat/stats.h"
 
-/* -------------------------------------------------------- TCP, and no network at all */
-/* What a program gets from TCP, and from no network at all.
- *
- * Messages of one size; both ends block in the kernel, or both ask again and again and
- * yield the processor in between.
+/* ---------------------------------------------------------------- TCP and memcpy */
+/* Messages of one size over TCP. Either both ends block in the kernel, or both poll and
+ * yield the processor between two polls.
  */
 
-/* First byte of each message; the last one is PAD. */
+/* First byte of each message: MORE, or LAST in the last message of a slice. The last byte
+ * is PAD.
+ */
 enum {
 	MORE = 0x11,
 	LAST = 0x22,
@@ -32,12 +32,13 @@ enum {
 
 struct tcp {
 	int fd;
-	int flags; /* of calls: MSG_DONTWAIT where both ends poll */
+	int flags; /* flags of socket calls: MSG_DONTWAIT if both ends poll */
 	size_t len;
 	uint8_t buf[];
 };
 
-/* A socket of @type bound to 127.0.0.1. Return: descriptor, or -1 after rn_bench_fail().
+/* Makes a socket of @type bound to 127.0.0.1. Returns the descriptor, or -1 after
+ * rn_bench_fail().
  */
 static int bound_socket(struct rn_bench_end *end, int type, struct sockaddr_in *addr)
 {
@@ -104,7 +105,7 @@ static void close_tcp(void *state)
 	free(t);
 }
 
-/* Of a failed call: may it simply be tried again? Yields where that takes its time. */
+/* Can the failed call simply be repeated? Yields if the socket was not ready. */
 static bool again(const struct rn_bench_end *end)
 {
 	if (errno == EAGAIN && !atomic_load(&end->shared->failed)) {
@@ -128,7 +129,7 @@ static int write_message(struct rn_bench_end *end, const struct tcp *t)
 	return 0;
 }
 
-/* What has come counts at once if @count. */
+/* If @count, bytes are counted as soon as they have come, not only whole messages. */
 static int read_message(struct rn_bench_end *end, struct tcp *t, bool count)
 {
 	for (size_t done = 0; done < t->len;) {
@@ -197,11 +198,14 @@ static int run_tcp_lat(struct rn_bench_end *end, void *state, double *result)
 	return 0;
 }
 
-/* ---- No network at all ---- */
+/* ---- memcpy ---- */
 
 enum {
-	APART = 1024, /* equal offsets within a page make copies slow on some machines */
-	COPY_AT_LEAST = 65536 /* bytes between two looks at the clock */
+	/* Distance of the buffers: equal offsets within a page make copies slow on some
+	 * machines.
+	 */
+	APART = 1024,
+	COPY_AT_LEAST = 65536 /* bytes copied between two readings of the clock */
 };
 
 static int open_memcpy(struct rn_bench_end *end, void **state)
@@ -229,7 +233,8 @@ static int run_memcpy(struct rn_bench_end *end, void *state, double *result)
 
 		do {
 			memcpy((uint8_t *)state + len + APART, state, len);
-			__asm__ volatile("" ::: "memory"); /* the copy is wanted */
+			/* Keeps the compiler from removing the copy. */
+			__asm__ volatile("" ::: "memory");
 			done += len;
 		} while (done < until);
 	}
@@ -254,32 +259,34 @@ const struct rn_bench_ops rn_bench_memcpy_ops = {
 };
 
 /* ------------------------------------------------------------------------------- UDP */
-/* What the wire below can do: raw UDP sockets with polling receivers.
+/* The upper limit for a transport over UDP: raw UDP sockets with polling receivers.
  *
  * A counter in shared memory tells the sender how much has arrived, and the window is
- * what the receive buffer holds, so nothing is lost and nothing is spent on
- * acknowledgements. That makes these numbers an upper limit for a reliable transport.
+ * what the receive buffer holds. So no packet is lost and no time is spent on
+ * acknowledgements.
  */
 
 enum {
-	BTH_AND_ICRC = 16, /* bytes of a packet besides its payload */
-	SEGMENTS_MAX = 64, /* that the kernel takes in one call */
+	BTH_AND_ICRC = 16, /* bytes of a packet's headers */
+	SEGMENTS_MAX = 64, /* segments that the kernel accepts in one call */
 	DATAGRAM_MAX = 65507,
-	CHARGE = 768, /* of the receive buffer for a packet, besides twice its length */
+	/* Bytes of the receive buffer that a packet takes, besides twice its length. */
+	CHARGE = 768,
 	BATCH = 32,
-	WINDOW_MAX = 1024, /* packets, without GSO */
+	WINDOW_MAX = 1024, /* packets in flight without GSO */
 	WANTED_RCVBUF = 4 << 20,
 };
 
 struct udp {
 	int fd;
 	bool gso;
-	uint32_t rcvbuf;	     /* of the receiver, as the kernel counts */
-	uint32_t payload;	     /* bytes of a message in a packet */
-	uint32_t seg_len, super_len; /* of a packet, of a super-packet */
-	uint32_t message_len;	     /* with headers; of a ping-pong */
+	/* Receive buffer of the receiver, as the kernel counts it. */
+	uint32_t rcvbuf;
+	uint32_t payload;	     /* bytes of a message in one packet */
+	uint32_t seg_len, super_len; /* length of a packet and of a GSO super-packet */
+	uint32_t message_len;	     /* length of a ping-pong message with headers */
 	uint8_t buf[65536];
-	uint8_t *packets; /* BATCH of them */
+	uint8_t *packets; /* BATCH packets */
 	struct iovec iov[BATCH];
 	struct mmsghdr msg[BATCH];
 };
@@ -296,7 +303,7 @@ static int connect_udp(struct rn_bench_end *end, struct udp *u)
 	u->fd = bound_socket(end, SOCK_DGRAM, &mine.addr);
 	if (u->fd < 0)
 		return -1;
-	/* As much as is allowed; the window is made to fit. */
+	/* Ask for much; the window is adapted to what the kernel grants. */
 	(void)setsockopt(u->fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
 	if (getsockopt(u->fd, SOL_SOCKET, SO_RCVBUF, &size, &len))
 		return rn_bench_fail(end, "SO_RCVBUF: %s", strerror(errno));
@@ -368,13 +375,13 @@ static void close_udp(void *state)
 	free(u);
 }
 
-/* Of a failed call: may it simply be tried is_tried_again? */
+/* Can the failed call simply be repeated? */
 static bool is_tried_again(void)
 {
 	return errno == EAGAIN || errno == EINTR || errno == ENOBUFS;
 }
 
-/* The sender's last duty: all that was sent has arrived. */
+/* Ends the sender's slice: waits until all that was sent has arrived. */
 static int settle(struct rn_bench_end *end, struct rn_bench_meter *m, uint64_t sent)
 {
 	atomic_store(&end->shared->sent, sent);
@@ -387,7 +394,7 @@ static int settle(struct rn_bench_end *end, struct rn_bench_meter *m, uint64_t s
 	return 0;
 }
 
-/* The receiver goes on after stop until it has all. */
+/* Has the receiver more to do? After `stop` it goes on until it has received all. */
 static bool unsettled(const struct rn_bench_end *end, uint64_t received)
 {
 	return !rn_bench_stopped(end) || (!atomic_load(&end->shared->failed) &&
@@ -418,7 +425,8 @@ static int receive_super_packets(struct rn_bench_end *end, struct udp *u)
 static int send_super_packets(struct rn_bench_end *end, struct udp *u,
 			      struct rn_bench_meter *m)
 {
-	/* Half of the buffer: the kernel gives back what was read with a delay. */
+	/* Half of the buffer, because the kernel frees space with a delay after a read.
+	 */
 	uint64_t window = u->rcvbuf / 2 / (u->super_len + 4096), sent = 0, received;
 
 	window = (window < 1 ? 1 : window > 16 ? 16 : window) * u->super_len;
@@ -500,7 +508,8 @@ static int run_udp_bw(struct rn_bench_end *end, void *state, double *result)
 	return 0;
 }
 
-/* Wait for a message; @m: NULL in the receiver, which ends when it is told to. */
+/* Waits for a message. @m is NULL in the receiver, which ends when the sender says stop.
+ */
 static int await_message(struct rn_bench_end *end, struct udp *u,
 			 struct rn_bench_meter *m)
 {
@@ -565,7 +574,7 @@ const struct rn_bench_ops rn_bench_udp_lat_ops = {
 	.close = close_udp,
 };
 
-/* -------------------------------------------------------------------------- the wire */
+/* --------------------------------------------------------- check of the wire */
 static bool is_member(const struct rn_bench_team *team, pid_t pid)
 {
 	for (unsigned i = 0; i < 2 * team->pairs; i++)
@@ -574,7 +583,9 @@ static bool is_member(const struct rn_bench_team *team, pid_t pid)
 	return false;
 }
 
-/* Return: processes of @team that rocind knows, or a negative errno with the sentence. */
+/* Sums up the counters of the team. Returns the number of its processes that rocind
+ * knows, or a negative errno with a sentence in @err.
+ */
 static int add_up(struct rn_rocind *daemon, const struct rn_bench_team *team,
 		  struct rn_bench_sent *sum, char *err, size_t err_len)
 {
@@ -615,7 +626,7 @@ int rn_bench_wire_check(struct rn_rocind **daemon, struct rn_bench_team *team,
 				      sum.local - team->sent.local };
 	team->sent = sum;
 	if (rc < (int)(2 * team->pairs))
-		return 0; /* a device that is not ours, or of another rocind */
+		return 0; /* not a Rocin device, or it uses another rocind */
 	if (cell->wire == RN_BENCH_OVER_LOCAL ? now.all > 0 && now.local * 2 >= now.all
 					      : now.local == 0)
 		return 0;

@@ -6,9 +6,10 @@
 
 #include "stats.h"
 
-/* Where the normal approximation is good, and the exact one would take long. */
+/* For larger samples the normal approximation is good, and the exact p would take long.
+ */
 enum {
-	EXACT_MAX = 20, /* values of each sample */
+	EXACT_MAX = 20, /* size of each sample */
 	EXACT_SUM = EXACT_MAX * EXACT_MAX
 };
 
@@ -51,7 +52,9 @@ struct rn_bench_summary rn_bench_summarize(double *value, unsigned n)
 
 /* ---- Mann-Whitney ---- */
 
-/* Pairs in which a is the greater one, ties by half; both sorted. */
+/* The Mann-Whitney statistic U: number of pairs in which a is greater, ties counted half.
+ * Both samples are sorted.
+ */
 static double u_of(const double *a, unsigned n, const double *b, unsigned m)
 {
 	unsigned below = 0, up_to = 0;
@@ -67,7 +70,7 @@ static double u_of(const double *a, unsigned n, const double *b, unsigned m)
 	return u;
 }
 
-/* Sum of t^3 - t over groups of t equal values of both samples. */
+/* Sum of t^3 - t over the groups of t equal values in both samples. */
 static double ties(const double *a, unsigned n, const double *b, unsigned m)
 {
 	unsigned i = 0, j = 0;
@@ -85,8 +88,9 @@ static double ties(const double *a, unsigned n, const double *b, unsigned m)
 	return sum;
 }
 
-/* How many of the orders of n and m values have so many pairs, for all n at once:
- * ways(n, m, u) = ways(n - 1, m, u - m) + ways(n, m - 1, u).
+/* The exact p. ways(n, m, u) is the number of orders of n and m values with statistic u:
+ * ways(n, m, u) = ways(n - 1, m, u - m) + ways(n, m - 1, u). It is computed for all n at
+ * once.
  */
 static double exact_p(unsigned n, unsigned m, double u)
 {
@@ -96,7 +100,7 @@ static double exact_p(unsigned n, unsigned m, double u)
 	memset(ways, 0, sizeof(ways));
 	for (unsigned i = 0; i <= n; i++)
 		ways[i][0] = 1;
-	/* ways[i] is that of i and j values, once the loop over j is through. */
+	/* After step j of the outer loop ways[i] holds the values for i and j. */
 	for (unsigned j = 1; j <= m; j++)
 		for (unsigned i = 1; i <= n; i++)
 			for (unsigned v = j; v <= i * j; v++)
@@ -158,7 +162,8 @@ void rn_bench_holm(double *p, unsigned n)
 {
 	double floor = 0;
 
-	/* The smallest that is left, n - done times; n is that of rows of a table. */
+	/* Takes the smallest p that is left, times the number of those left; n is small.
+	 */
 	for (unsigned done = 0; done < n; done++) {
 		unsigned least = n;
 
@@ -166,7 +171,7 @@ void rn_bench_holm(double *p, unsigned n)
 			if (p[i] >= 0 && (least == n || p[i] < p[least]))
 				least = i;
 		floor = fmin(1, fmax(floor, p[least] * (n - done)));
-		p[least] = -1 - floor; /* marked as done */
+		p[least] = -1 - floor; /* negative: this p is done */
 	}
 	for (unsigned i = 0; i < n; i++)
 		p[i] = -1 - p[i];

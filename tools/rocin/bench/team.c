@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* team.c - the processes that measure: what each of them does, and how all are led. */
+/* team.c - the processes of a team: what each of them does, and how they are controlled.
+ */
 #include "bench.h"
 
 #include <errno.h>
@@ -16,7 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* ----------------------------------------------------------------------- one of them */
+/* ----------------------------------------------------------- one process of a team */
 static const struct rn_bench_ops *const ops_of[RN_BENCH_ITEM_COUNT] = {
 	[RN_BENCH_WRITE_BW] = &rn_bench_stream_ops,
 	[RN_BENCH_READ_BW] = &rn_bench_stream_ops,
@@ -67,12 +68,13 @@ static int run_slice(struct rn_bench_end *end, void *state, double *result)
 		atomic_store_explicit(&shared->stop, true, memory_order_release);
 	if (rn_bench_meet(end) || (ops->check && ops->check(end, state)))
 		return -1;
-	/* The next slice overwrites what was looked at just now. */
+	/* Wait for the other process: the next slice overwrites the data just checked. */
 	return rn_bench_meet(end);
 }
 
-/* This thread only, and after the devices were opened: the plugin's own thread goes where
- * it likes. Each of a pair has its processor; more pairs share two of them.
+/* Binds this thread to a processor, after the devices were opened, so that the plugin's
+ * own thread stays free. If there is one pair, each of its processes has its own
+ * processor; several pairs share two processors.
  */
 static bool pin(const struct rn_bench_end *end, bool alone)
 {
@@ -93,7 +95,7 @@ static bool pin(const struct rn_bench_end *end, bool alone)
 	return sched_setaffinity(0, sizeof(mine), &mine) == 0;
 }
 
-/* All cells of a team have as many pairs. */
+/* The number of pairs is the same for all cells of a team. */
 static int pin_for(struct member *m, unsigned cell)
 {
 	if (m->pin && !m->end->pinned)
@@ -146,8 +148,8 @@ static bool next_order(int fd, struct rn_bench_order *order)
 	return n == sizeof(*order) && order->what != RN_BENCH_ORDER_END;
 }
 
-/* Carry out orders from @fd until RN_BENCH_ORDER_END, or until nobody gives any. Never
- * returns.
+/* Executes the orders that come from @fd, until RN_BENCH_ORDER_END or the end of the
+ * process that gives them. Does not return.
  */
 static void obey_orders(struct rn_bench_end *end, const struct rn_bench_plan *plan,
 			bool pin, int fd)
@@ -165,17 +167,17 @@ static void obey_orders(struct rn_bench_end *end, const struct rn_bench_plan *pl
 		if (send(fd, &answer, sizeof(answer), MSG_NOSIGNAL) != sizeof(answer))
 			rc = -1;
 	}
-	/* Not before the other has its last data. */
+	/* Close only after the other process has received its last data. */
 	if (rc == 0)
 		rc = rn_bench_meet(end);
 	close_all(&m);
 	exit(rc ? EXIT_FAILURE : EXIT_SUCCESS);
 }
 
-/* ----------------------------------------------------------------------- all of them */
+/* ----------------------------------------------------------------- whole teams */
 enum {
-	ANSWER_MS = 60000, /* that an order may take besides its slice */
-	END_MS = 20000	   /* for closing 10000 queue pairs, say */
+	ANSWER_MS = 60000, /* ms that an order may take in addition to its slice */
+	END_MS = 20000	   /* ms for closing, for instance, 10000 QPs */
 };
 
 bool rn_bench_same_team(const struct rn_bench_cell *a, const struct rn_bench_cell *b)
@@ -185,14 +187,15 @@ bool rn_bench_same_team(const struct rn_bench_cell *a, const struct rn_bench_cel
 
 	if (a->pairs != b->pairs || (fa == RN_BENCH_VERBS) != (fb == RN_BENCH_VERBS))
 		return false;
-	/* Sockets without a device have all that they need in their cells. */
+	/* For sockets without a device the cells hold all parameters. */
 	return fa != RN_BENCH_VERBS ||
 	       (a->wire == b->wire && a->qps == b->qps && a->rcvbuf == b->rcvbuf);
 }
 
 /* ---- Starting ---- */
 
-/* What the plugin reads when the device is opened; nothing has been opened yet. */
+/* Sets the variables that the plugin reads when it opens the device, which comes later.
+ */
 static void set_environment(const struct rn_bench_cell *cell)
 {
 	const char *local = getenv("ROCIN_LOCAL");
@@ -200,7 +203,7 @@ static void set_environment(const struct rn_bench_cell *cell)
 
 	if (rn_bench_item_info[cell->item].family != RN_BENCH_VERBS)
 		return;
-	/* Without ICRCs too, if that is what the user wants to know. */
+	/* If the user has set no-icrc, keep it. */
 	if (cell->wire != RN_BENCH_OVER_LOCAL)
 		setenv("ROCIN_LOCAL", "off", 1);
 	else if (!local || strcmp(local, "no-icrc") != 0)
@@ -247,7 +250,9 @@ static int start_process(const struct start *s, struct rn_bench_pair *pair,
 	pair->pid[role] = fork();
 	if (pair->pid[role] == 0) {
 		close(fd[0]);
-		/* The other's end of orders, so that it sees when nobody gives any. */
+		/* Closes the other process's socket for orders, so that this process
+		 * notices the end of the parent.
+		 */
 		if (role == RN_BENCH_RECEIVER)
 			close(pair->fd[RN_BENCH_SENDER]);
 		become_member(s, pair, role, meet_fd, fd[1]);
@@ -306,7 +311,9 @@ static void fail_all(struct rn_bench_team *team)
 			atomic_store(&team->pair[i].shared->failed, true);
 }
 
-/* Why: what one of them said, else how process @ended ended; -1: none did. */
+/* Explains a failure: the reason that a process has stored, else how process @ended ended
+ * (-1: none did). Returns -1.
+ */
 static int explain(struct rn_bench_team *team, int ended, char *err, size_t err_len)
 {
 	siginfo_t info = { 0 };
@@ -323,7 +330,7 @@ static int explain(struct rn_bench_team *team, int ended, char *err, size_t err_
 		snprintf(err, err_len, "a measuring process does not answer");
 		return -1;
 	}
-	/* It closed its socket, so it is about to end, if it has not yet. */
+	/* The process has closed its socket, so it has ended or is about to. */
 	if (waitid(P_PID, (id_t)team->pair[ended / 2].pid[ended % 2], &info,
 		   WEXITED | WNOWAIT) == 0 &&
 	    info.si_code != CLD_EXITED)
@@ -401,7 +408,7 @@ int rn_bench_team_do(struct rn_bench_team *team, const struct rn_bench_order *or
 
 /* ---- Ending ---- */
 
-/* Wait until it closes its end, which it does when it ends. */
+/* Waits until the process closes its socket, which it does at its end. */
 static bool await_end(int fd)
 {
 	struct pollfd p = { .fd = fd, .events = 0 };
@@ -418,7 +425,9 @@ static int end_process(struct rn_bench_pair *pair, unsigned role, bool failed)
 	int status = 0;
 
 	if (pair->pid[role]) {
-		/* What has failed may wait for ever. */
+		/* After a failure the process may be waiting for something that never
+		 * comes.
+		 */
 		if (failed || !await_end(pair->fd[role]))
 			kill(pair->pid[role], SIGKILL);
 		while (waitpid(pair->pid[role], &status, 0) < 0 && errno == EINTR)

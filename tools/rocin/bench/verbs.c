@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* verbs.c - the shapes of work of a program that uses verbs. */
+/* verbs.c - measurements over verbs. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,13 +8,13 @@
 #include "rocin/random.h"
 
 /* ------------------------------------------------------------------------------ data */
-/* The bytes at position @i. */
+/* The bytes of the test data at position @i. */
 static uint64_t pattern_at(uint64_t seed, size_t i)
 {
 	return rn_random_at((seed << 32) + i, 0);
 }
 
-/* Fill with, or compare with, what @seed says. */
+/* Fill @buf with the test data of @seed, or compare it with them. */
 static void fill_pattern(uint8_t *buf, size_t len, uint64_t seed)
 {
 	for (size_t i = 0; i < len; i += 8) {
@@ -39,12 +39,12 @@ static bool is_pattern(const uint8_t *buf, size_t len, uint64_t seed)
 enum {
 	DEPTH_MAX = 128,
 	DEPTH_MIN = 8,
-	UNDER_WAY = 1 << 20,   /* bytes, unless DEPTH_MIN requests are more */
-	OVERLAP_LEN = 4 << 10, /* from here on all messages lie in one place */
+	UNDER_WAY = 1 << 20,   /* bytes in flight, unless DEPTH_MIN requests are more */
+	OVERLAP_LEN = 4 << 10, /* from this size on all messages use the same memory */
 	RX_PER_TX = 4,
 	BURST = 32,
 	INLINE_MAX = 256,
-	QP_SHIFT = 32 /* in wr_id; the count is below */
+	QP_SHIFT = 32 /* position of the QP number in wr_id; the count is below it */
 };
 
 /* clang-format off */
@@ -90,8 +90,8 @@ static int post_recv(struct rn_bench_end *end, struct rn_bench_verbs *v, uint64_
 	return 0;
 }
 
-/* One request to a queue pair; its completion, if signaled, stands for @count of them.
- * Return: 0, or -1 after rn_bench_fail().
+/* Posts one request to a QP. If it is signaled, its completion counts for @count
+ * requests. Returns 0, or -1 after rn_bench_fail().
  */
 static int post_request(struct rn_bench_end *end, struct rn_bench_verbs *v, uint32_t qp,
 			bool signaled, uint32_t count)
@@ -145,8 +145,8 @@ static int take(struct rn_bench_end *end, struct rn_bench_verbs *v,
 	return post_recv(end, v, qp);
 }
 
-/* One ibv_poll_cq(); counts, and posts a receive for each that was used. Return: entries,
- * or -1 after rn_bench_fail().
+/* Calls ibv_poll_cq() once, counts the completions and replaces each used receive.
+ * Returns the number of completions, or -1 after rn_bench_fail().
  */
 static int poll_and_refill(struct rn_bench_end *end, struct rn_bench_verbs *v)
 {
@@ -161,7 +161,7 @@ static int poll_and_refill(struct rn_bench_end *end, struct rn_bench_verbs *v)
 	return n;
 }
 
-/* Poll until the sender says stop and nothing comes any more. Return: 0 or -1. */
+/* Polls until the sender says stop and no more completions come. Returns 0 or -1. */
 static int serve_until_stop(struct rn_bench_end *end, struct rn_bench_verbs *v)
 {
 	int n;
@@ -169,7 +169,9 @@ static int serve_until_stop(struct rn_bench_end *end, struct rn_bench_verbs *v)
 	do
 		n = poll_and_refill(end, v);
 	while (n >= 0 && !rn_bench_stopped(end));
-	/* What was completed at the sender is here, but may have come since that poll. */
+	/* Messages that completed at the sender have arrived, but perhaps after the last
+	 * poll.
+	 */
 	while (n >= 0) {
 		n = poll_and_refill(end, v);
 		if (n == 0)
@@ -227,10 +229,10 @@ static int open_verbs(struct rn_bench_end *end, void **state)
 	v->events = shape[cell->item].events;
 	v->len = cell->len;
 	choose_depths(v, cell);
-	/* With many queue pairs the order in which messages come is not known. */
+	/* With several QPs the order of arrival is unknown, so all use one slot. */
 	v->rx_slots = v->len >= OVERLAP_LEN || cell->qps > 1 ? 1 : v->rx_depth;
 	v->rx_stride = (v->len + 63) & ~(size_t)63;
-	/* A word that one waits for must not be the one that one sends. */
+	/* The word that the receiver spins on must not be the word that it sends. */
 	v->rx_offset = v->len >= OVERLAP_LEN && v->streams ? 0 : v->rx_stride;
 	cfg.buf_len = v->rx_offset + v->rx_slots * v->rx_stride;
 	carries = v->opcode == IBV_WR_SEND || v->opcode == IBV_WR_RDMA_WRITE;
@@ -247,7 +249,7 @@ static int open_verbs(struct rn_bench_end *end, void **state)
 	v->link.remote_va += v->rx_offset;
 	if (post_receives(end, v))
 		return -1;
-	/* The other may send as soon as it is told to, which is not before this. */
+	/* The other process sends only after this, when all receives are posted. */
 	return rn_bench_meet(end);
 }
 
@@ -261,9 +263,9 @@ static void close_verbs(void *state)
 }
 
 /* --------------------------------------------------------------------------- streams */
-/* As many requests as go through: bandwidth and message rate. */
+/* Streams: as many requests as possible, to measure bandwidth and message rate. */
 
-/* Whose buffer has the data at the beginning, and whose at the end. */
+/* The end whose buffer has the data before the transfer. */
 static enum rn_bench_role source_of(const struct rn_bench_verbs *v)
 {
 	return v->opcode == IBV_WR_RDMA_READ ? RN_BENCH_RECEIVER : RN_BENCH_SENDER;
@@ -307,7 +309,7 @@ static int check(struct rn_bench_end *end, void *state)
 			       ? 0
 			       : rn_bench_fail(end, "the data differs");
 	for (uint64_t i = 0; i < v->rx_slots && i < sent; i++) {
-		/* Receives are posted again as they are used, slot by slot. */
+		/* The last messages lie in the slots of the receives posted last. */
 		uint64_t slot = v->opcode == IBV_WR_SEND ? v->next_recv - 1 - i : 0;
 
 		if (!is_pattern(rx_slot(v, slot), v->len, end->round))
@@ -350,7 +352,7 @@ static int run_sender(struct rn_bench_end *end, struct rn_bench_verbs *v,
 	while (rn_bench_meter_runs(m, v->completed)) {
 		int n = 1;
 
-		/* Looking at the clock costs too much to do it for each small message. */
+		/* Read the clock not for each small message, as that costs too much. */
 		for (unsigned i = 0; i < RN_BENCH_POLL_BATCH && n > 0; i++) {
 			if (fill_send_queues(end, v))
 				return -1;
@@ -392,20 +394,23 @@ const struct rn_bench_ops rn_bench_stream_ops = {
 };
 
 /* ----------------------------------------------------------------------- round trips */
-/* One message at a time: there and back, or a request and its answer. */
+/* Round trips: one message at a time, there and back, or a request and its response. */
 
 enum {
-	SIGNAL_EVERY = 32, /* in ping-pong of SEND, as the reply says it all */
-	LOOK_EVERY = 1024  /* spins */
+	/* SEND ping-pong: every how many sends are signaled, as the reply already tells
+	 * that a send was completed.
+	 */
+	SIGNAL_EVERY = 32,
+	LOOK_EVERY = 1024 /* spins between two checks for failure */
 };
 
-/* The last word of a message, as that is the one that is placed last. */
+/* The last word of a message, which is placed last. */
 static uint64_t *word_of(const struct rn_bench_verbs *v, uint8_t *message)
 {
 	return (uint64_t *)(void *)(message + (v->len - sizeof(uint64_t)) / 8 * 8);
 }
 
-/* Sleep until a completion event comes, as a program without time to poll does it. */
+/* Sleeps until a completion event comes. */
 static int sleep_for_event(struct rn_bench_end *end, struct rn_bench_verbs *v)
 {
 	struct ibv_cq *cq;
@@ -423,8 +428,8 @@ static int sleep_for_event(struct rn_bench_end *end, struct rn_bench_verbs *v)
 	return poll_and_refill(end, v);
 }
 
-/* Return: 1 when the next message of a ping-pong is here, 0 when the sender said stop,
- * -1 for a failure.
+/* Waits for the next message of a ping-pong. Returns 1 when it has come, 0 when the
+ * sender says stop, -1 on failure.
  */
 static int await_send(struct rn_bench_end *end, struct rn_bench_verbs *v,
 		      struct rn_bench_meter *m)
@@ -443,14 +448,16 @@ static int await_send(struct rn_bench_end *end, struct rn_bench_verbs *v,
 		if (n < 0)
 			return -1;
 	}
-	/* Its slot was posted again, but nothing arrives before the answer has left. */
+	/* The slot's receive has been posted again, but the next message comes only after
+	 * the reply.
+	 */
 	memcpy(&got, word_of(v, rx_slot(v, v->next_recv - v->rx_depth - 1)), sizeof(got));
 	if (got != v->sequence)
 		return rn_bench_fail(end, "the data differs");
 	return 1;
 }
 
-/* As above; nobody calls the device meanwhile. */
+/* As await_send() for a WRITE: spins on memory and makes no verbs call meanwhile. */
 static int await_write(struct rn_bench_end *end, struct rn_bench_verbs *v,
 		       struct rn_bench_meter *m)
 {
@@ -501,7 +508,7 @@ static int ping(struct rn_bench_end *end, struct rn_bench_verbs *v,
 	}
 	if (!v->events)
 		return 0;
-	/* Who sleeps hears nothing else. */
+	/* One more message wakes the receiver, which sleeps and does not see the flag. */
 	atomic_store(&end->shared->stop, true);
 	v->sequence++;
 	return transmit_word(end, v);
@@ -538,7 +545,7 @@ static int run_ping_pong(struct rn_bench_end *end, void *state, double *result)
 	return 0;
 }
 
-/* ---- One-sided: a request, then its answer ---- */
+/* ---- One-sided operations: a request, then its response ---- */
 
 static void fill_alone(struct rn_bench_end *end, void *state)
 {
