@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* capture.h - what is captured, which of it is wanted, and where it goes. */
+/* capture.h - sources of captured packets, filters, and the files that they are written
+ * to.
+ */
 #ifndef RN_CAPTURE_H
 #define RN_CAPTURE_H
 
@@ -10,15 +12,13 @@
 #include "transport/io/rocind/rocind_client.h"
 
 /* --------------------------------------------------------------------------- sources */
-/* The devices that are captured: their rings, joined to one stream in
- * the order of time.
- */
+/* The captured devices: their rings, merged into one stream in the order of time. */
 
 enum {
-	RN_CAPTURE_AHEAD = 128, /* packets taken out of a ring in advance */
+	RN_CAPTURE_AHEAD = 128, /* packets read from a ring in advance */
 };
 
-/* How long a packet waits for an earlier one of another device. */
+/* How long a packet is held back in case a packet of another device is older. */
 #define RN_CAPTURE_HOLD 10000000u /* ns */
 
 TAILQ_HEAD(rn_capture_queue, rn_capture_packet);
@@ -26,116 +26,120 @@ TAILQ_HEAD(rn_capture_queue, rn_capture_packet);
 struct rn_capture_source {
 	struct rn_capture_source *next;
 	struct rn_rocind_tap tap; /* its descriptors are closed */
-	char program[32];	  /* any bytes */
-	bool has_ended;		  /* the device has gone */
-	bool is_dry;		  /* its ring was empty when it was last looked at */
-	bool is_broken; /* nonsense in its ring: nothing of it is read any more */
+	char program[32];	  /* name of the program; may contain any bytes */
+	bool has_ended;		  /* the device is gone */
+	bool is_dry;		  /* its ring was empty at the last look */
+	bool is_broken; /* its ring has invalid content, so it is not read any more */
 	unsigned queued;
-	struct rn_capture_queue queue; /* oldest first */
+	struct rn_capture_queue queue; /* packets, the oldest first */
 	struct rn_capture_reader reader;
-	/* Of whoever writes: which file knows this interface, and by which number. */
+	/* Fields of the writer: the file in which this source was last described, and the
+	 * number of its interface there.
+	 */
 	uint32_t file, interface;
 };
 
 struct rn_capture_sources {
 	struct rn_capture_source *first;
-	uint64_t packets, missed; /* of those that have gone */
+	uint64_t packets, missed; /* of sources that were freed */
 };
 
-/* A device comes: takes the descriptors of @tap. Return: 0 or -errno; it is not captured
- * then.
+/* Adds a device; takes over the descriptors of @tap. Returns 0, or -errno, and then the
+ * device is not captured.
  */
 int rn_capture_sources_add(struct rn_capture_sources *all,
 			   const struct rn_rocind_tap *tap);
 
-/* It goes; what it has left behind is still read. */
+/* A device is gone; the packets left in its ring are still read. */
 void rn_capture_sources_end(struct rn_capture_sources *all, uint64_t id);
 void rn_capture_sources_end_all(struct rn_capture_sources *all);
 
-/* Called for each packet, and with @packet NULL when a device and all its packets have
- * gone. A value other than 0 stops.
+/* Called for each packet, and with @packet NULL when a device is gone and all its packets
+ * have been handed over. A value other than 0 stops.
  */
 typedef int (*rn_capture_on_packet)(void *ctx, struct rn_capture_source *source,
 				    const struct rn_capture_packet *packet);
 
 /**
- * rn_capture_sources_read() - Hand on what is there
+ * rn_capture_sources_read() - Hand over the packets that are there, in the order of time
  * @now:	CLOCK_REALTIME in ns; packets younger than RN_CAPTURE_HOLD stay.
- *		UINT64_MAX: all
+ *	UINT64_MAX: all packets
  *
  * Return: 0, or what @on_packet returned.
  */
 int rn_capture_sources_read(struct rn_capture_sources *all, uint64_t now,
 			    rn_capture_on_packet on_packet, void *ctx);
 
-/* Packets that there were and those that did not fit into a ring, up to now. */
+/* The number of packets so far, and of those that did not fit into a ring. */
 void rn_capture_sources_count(const struct rn_capture_sources *all, uint64_t *packets,
 			      uint64_t *missed);
 
 void rn_capture_sources_free(struct rn_capture_sources *all);
 
 /* --------------------------------------------------------------------------- filters */
-/* Which captured packets are wanted, in the words of pcap-filter(7).
+/* Filters for captured packets, in the language of pcap-filter(7).
  *
- * Threads: a filter belongs to one; libpcap's parser has state of its own, so that
- * rn_capture_filter_new() is for one thread at a time.
+ * Threads: a filter belongs to one thread. rn_capture_filter_new() may be called by one
+ * thread at a time, because libpcap's parser has global state.
  */
 
 struct rn_capture_filter_code;
 
 /**
- * rn_capture_filter_new() - Understand an expression
- * @text:	E.g. "host 127.0.0.2 and outbound"; empty: every packet
- * @err:	Out on failure: what libpcap says, without a newline
+ * rn_capture_filter_new() - Compile a filter expression
+ * @text:	Such as "host 127.0.0.2 and outbound"; empty: every packet passes
+ * @err:	Out on failure: the message of libpcap, without a newline
  *
- * Return: the filter, or NULL with errno: EINVAL (no expression), ENOMEM.
+ * Return: the filter, or NULL with errno EINVAL (wrong expression) or ENOMEM.
  */
 struct rn_capture_filter_code *rn_capture_filter_new(const char *text, char *err,
 						     size_t err_len);
 
-/* NULL is a filter that every packet passes. What was cut off is not looked at. */
+/* Does the packet pass? NULL is a filter that every packet passes. Bytes that were cut
+ * off are not examined.
+ */
 bool rn_capture_filter_passes(const struct rn_capture_filter_code *f,
 			      const struct rn_capture_packet *packet);
 
-/* NULL is ignored. */
+/* Frees a filter; NULL is ignored. */
 void rn_capture_filter_free(struct rn_capture_filter_code *f);
 
 /* ----------------------------------------------------------------------------- files */
-/* Where captured packets go: a file, a pipe, or one file after the
- * other.
- */
+/* The destination of captured packets: a file, a pipe, or a series of files. */
 
 struct rn_capture_file_cfg {
 	const char *path; /* "-": standard output */
-	bool classic;	  /* pcap instead of pcapng: no comments, no interfaces */
-	uint32_t snaplen; /* bytes of a record at most; 0: all */
-	uint64_t size;	  /* bytes, after which the next file begins; 0: one file */
-	unsigned files;	  /* of them, how many are kept; 0: all */
+	bool classic;	  /* pcap instead of pcapng: without comments and interfaces */
+	uint32_t snaplen; /* maximum bytes of a record; 0: no limit */
+	uint64_t size;	  /* bytes after which the next file begins; 0: one file */
+	unsigned files;	  /* number of files that are kept; 0: all */
 };
 
 struct rn_capture_file {
 	struct rn_capture_file_cfg cfg;
 	FILE *out;
-	uint32_t number;     /* of the file, from 1 */
-	uint32_t interfaces; /* that it knows */
+	uint32_t number;     /* number of the current file, from 1 */
+	uint32_t interfaces; /* interfaces described in the current file */
 	uint64_t bytes;
-	uint64_t packets; /* in all files */
+	uint64_t packets; /* of all files */
 	struct rn_pcapng buf;
-	void *pcap, *dumper; /* libpcap's, of a classic file */
+	void *pcap, *dumper; /* objects of libpcap for a classic file */
 };
 
-/* Return: 0 or -errno with a sentence. */
+/* Returns 0, or -errno with a sentence in @err. */
 int rn_capture_file_open(struct rn_capture_file *f, const struct rn_capture_file_cfg *cfg,
 			 char *err, size_t err_len);
 
-/* rn_capture_on_packet with the file as @ctx. Return: 0 or -errno of writing. */
+/* Writes a packet; for use as rn_capture_on_packet, with the file as @ctx. Returns 0 or
+ * -errno.
+ */
 int rn_capture_file_write(void *file, struct rn_capture_source *source,
 			  const struct rn_capture_packet *packet);
 
-/* Let others see what was written. Return: 0 or -errno. */
+/* Flushes buffers, so that other processes see what was written. Returns 0 or -errno. */
 int rn_capture_file_flush(struct rn_capture_file *f);
 
-/* Return: 0 or -errno of what could not be written. */
+/* Returns 0, or -errno if something could not be written. */
 int rn_capture_file_close(struct rn_capture_file *f);
 
 #endif /* RN_CAPTURE_H */

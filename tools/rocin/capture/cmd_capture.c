@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* cmd_capture.c - `rocin capture`: the packets of programs that are running, as they are
- * on the wire.
+/* cmd_capture.c - `rocin capture`: writes the packets of running programs to a file, as
+ * they are on the wire.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -28,17 +28,19 @@ enum {
 	OPT_BUFFER,
 	OPT_QUIET,
 	BUFFER_DEFAULT_KIB = 32 << 10,
-	/* Between two looks at the rings: nobody wakes us. */
+	/* Time between two looks at the rings: nothing wakes this process when packets
+	 * come.
+	 */
 	BUSY_MS = 1,
 	IDLE_MS = 10,
-	DONE = 1, /* as many packets as were asked for */
+	DONE = 1, /* result: as many packets as the user asked for */
 };
 
 struct capture_args {
 	const char *path, *device, *filter;
 	bool classic, is_quiet;
 	uint64_t qpn, pid, snaplen, count, buffer_kib, file_size, files;
-	double duration; /* seconds; 0: for ever */
+	double duration; /* seconds; 0: no limit */
 };
 
 static const struct argp_option options[] = {
@@ -89,7 +91,7 @@ static bool read_format(const char *text, bool *classic)
 	return *classic || strcmp(text, "pcapng") == 0;
 }
 
-/* Options with a value that may be wrong. */
+/* Parses an option with a value; false if the value is wrong. */
 static bool parse_value(int key, const char *arg, struct capture_args *args)
 {
 	switch (key) {
@@ -173,9 +175,9 @@ struct capture {
 	struct rn_rocind *rocind;
 	struct rn_capture_sources sources;
 	struct rn_capture_file file;
-	struct rn_capture_filter_code *filter; /* or NULL: every packet */
+	struct rn_capture_filter_code *filter; /* NULL: every packet passes */
 	int signals;
-	uint64_t end; /* CLOCK_REALTIME, ns */
+	uint64_t end; /* end of the capture: CLOCK_REALTIME in ns */
 	bool is_over;
 };
 
@@ -228,12 +230,14 @@ static int read_all(struct capture *c, uint64_t now)
 	return rc ? rc : flushed;
 }
 
-/* Return: 0; DONE; -errno of writing. */
+/* Captures until the end. Returns 0, DONE, or -errno of writing. */
 static int run(struct capture *c)
 {
-	struct pollfd pfd[] = { { .fd = c->signals, .events = POLLIN },
-				{ .fd = rn_rocind_fd(c->rocind), .events = POLLIN },
-				{ .events = 0 /* who reads it has gone: POLLERR */ } };
+	struct pollfd pfd[] = {
+		{ .fd = c->signals, .events = POLLIN },
+		{ .fd = rn_rocind_fd(c->rocind), .events = POLLIN },
+		{ .events = 0 /* only POLLERR: the reader of the pipe is gone */ }
+	};
 
 	take_events(c);
 	while (!c->is_over) {
@@ -253,7 +257,9 @@ static int run(struct capture *c)
 	return read_all(c, UINT64_MAX);
 }
 
-/* Those that end a capture, to be read; a reader of ours that goes away is an error. */
+/* Blocks the signals that end a capture and returns a descriptor to read them from.
+ * SIGPIPE is ignored, so that a closed pipe is an error of write().
+ */
 static int block_signals(void)
 {
 	sigset_t set;
@@ -303,12 +309,14 @@ static int begin_capture(struct capture *c, char *err, size_t err_len)
 	c->rocind = rn_rocind_connect(NULL, err, err_len);
 	if (!c->rocind)
 		return -errno;
-	/* Whoever reads the beginning of the file may count on what comes then. */
+	/* Start the capture before the file is opened: whoever reads the head of the file
+	 * may rely on packets being captured from then on.
+	 */
 	rc = rn_rocind_capture(c->rocind, &what, err, err_len);
 	return rc ? rc : rn_capture_file_open(&c->file, &file, err, err_len);
 }
 
-/* Return: exit status. */
+/* Returns the exit status. */
 static int finish(struct capture *c, int rc)
 {
 	uint64_t packets, missed;
@@ -321,7 +329,7 @@ static int finish(struct capture *c, int rc)
 	if (!c->args->is_quiet)
 		fprintf(stderr, "%" PRIu64 " packets captured, %" PRIu64 " missed\n",
 			c->file.packets, missed);
-	if (rc >= 0 || rc == -EPIPE) /* whoever read it has had enough */
+	if (rc >= 0 || rc == -EPIPE) /* the reader of the pipe wants no more */
 		return 0;
 	rn_complain("the capture cannot be written: %s", strerrordesc_np(-rc));
 	return RN_EXIT_FAILURE;

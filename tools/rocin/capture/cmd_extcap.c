@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* cmd_extcap.c - `rocin extcap`: what Wireshark asks a program in its extcap directory.
+/* cmd_extcap.c - `rocin extcap`: makes the devices available as interfaces in Wireshark.
  *
- * Wireshark runs the program once for each question, reads the answer, in its own
- * grammar, from standard output, and at last has it write packets to a fifo. A link
- * called extcap/rocin is all that it needs: main() knows the questions.
+ * Wireshark runs each program in its extcap directory once per question and reads the
+ * answer, in its own grammar, from standard output; then it runs the program to write
+ * packets to a FIFO. A link called extcap/rocin is all that it needs: main() recognises
+ * the questions.
  *
  * Source: extcap(4) and doc/extcap_example.py of Wireshark 4.0.
  */
@@ -28,16 +29,16 @@
 #include "transport/io/rocind/rocind_client.h"
 
 /* -------------------------------------------------------------------------- the link */
-/* To this program, in a user's extcap directory, which is how Wireshark comes to know of
- * it. Where that is Wireshark or tshark itself is asked: it depends on version and
- * settings.
+/* The link to this program in the user's extcap directory, by which Wireshark finds it.
+ * The place of the directory depends on version and settings, so wireshark or tshark is
+ * asked for it.
  */
 
 #define LINK_NAME "rocin"
 
-/* As Wireshark prints them. */
+/* Directories, as Wireshark prints them. */
 struct folders {
-	char personal[PATH_MAX]; /* extcap directory of the user; empty: not told */
+	char personal[PATH_MAX]; /* the user's extcap directory; empty: not printed */
 	char config[PATH_MAX];
 	char system[PATH_MAX]; /* extcap directory of the installation */
 };
@@ -48,10 +49,10 @@ static void take_line(struct folders *f, char *line)
 		const char *name;
 		char *path;
 	} wanted[] = {
-		{ "Personal Extcap path:", f->personal }, /* since 4.2 */
+		{ "Personal Extcap path:", f->personal }, /* since Wireshark 4.2 */
 		{ "Personal configuration:", f->config },
 		{ "Extcap path:", f->system },
-		{ "Global Extcap path:", f->system }, /* since 4.2 */
+		{ "Global Extcap path:", f->system }, /* since Wireshark 4.2 */
 	};
 
 	line[strcspn(line, "\n")] = '\0';
@@ -64,7 +65,9 @@ static void take_line(struct folders *f, char *line)
 	}
 }
 
-/* Return: the process, whose standard output @from reads; -1. */
+/* Starts @program with options that make it print its directories. Returns the process,
+ * whose standard output @from reads, or -1.
+ */
 static pid_t start(char *program, FILE **from)
 {
 	char option[] = "-G", what[] = "folders";
@@ -106,7 +109,7 @@ static bool ask(char *program, struct folders *f)
 	return f->config[0] == '/';
 }
 
-/* Directory and link. */
+/* Finds the extcap directory and the name of the link in it. */
 static int find_place(struct folders *f, char *dir, char *link, char *text, size_t len)
 {
 	char tshark[] = "tshark", wireshark[] = "wireshark";
@@ -142,7 +145,7 @@ static int make_directories(const char *dir)
 	return 0;
 }
 
-/* Is there anything but a link of ours? */
+/* Refuses to replace anything but a link. */
 static int check_old(const char *link, char *text, size_t len)
 {
 	struct stat st;
@@ -173,7 +176,8 @@ static bool is_installed(const struct folders *f, char *path)
 	       access(path, X_OK) == 0;
 }
 
-/* @text: out, one sentence about what was done, or why it was not. Return: 0 or -errno.
+/* @text:	out, one sentence that says what was done, or why it failed. Returns 0 or
+ *	-errno.
  */
 static int install_link(char *text, size_t len)
 {
@@ -225,7 +229,7 @@ static int remove_link(char *text, size_t len)
 }
 
 /* ----------------------------------------------------------------------- the command */
-/* The interface that is every device. */
+/* The interface that stands for all devices. */
 #define ALL "rocin"
 
 enum {
@@ -249,7 +253,7 @@ enum {
 struct extcap_args {
 	bool interfaces, dlts, config, capture, install, remove;
 	const char *interface, *filter, *fifo, *reload;
-	const char *pid, *qp, *snaplen, *buffer; /* for rocin capture */
+	const char *pid, *qp, *snaplen, *buffer; /* passed on to rocin capture */
 };
 
 static const struct argp_option options[] = {
@@ -276,7 +280,7 @@ static const struct argp_option options[] = {
 	{ 0 },
 };
 
-/* A field that was left empty is none. */
+/* An empty field of the dialog counts as not given. */
 static const char *filled(const char *arg)
 {
 	return *arg ? arg : NULL;
@@ -371,7 +375,7 @@ static const struct argp argp = {
 };
 
 /* -------------------------------------------------------------------- interfaces */
-/* Programs that have a device, as far as there are any. */
+/* Lists the programs that have a device, if there are any. */
 static void find_programs(struct rn_stats_list *list)
 {
 	struct rn_rocind *rocind = rn_rocind_connect_running(NULL, 0);
@@ -387,7 +391,9 @@ static void print_interface(const char *device, const char *ifname)
 	printf("interface {value=%s}{display=RDMA device on %s}\n", device, ifname);
 }
 
-/* The device of a program that was configured otherwise than we are. */
+/* Is this a device that no entry before has? Programs may run with another configuration
+ * than ours.
+ */
 static bool is_new(const struct rn_netdev *devs, int count,
 		   const struct rn_stats_list *programs, size_t at)
 {
@@ -429,14 +435,16 @@ static void print_dlts(void)
 	       RN_CAPTURE_LINK_TYPE);
 }
 
-/* A name without what the grammar is made of. */
+/* Prints a name without the characters that the grammar uses. */
 static void print_name(const char *name)
 {
 	for (; *name; name++)
 		putchar(strchr("{}\\\n", *name) ? '?' : *name);
 }
 
-/* @interface: as the option has it; values of the list with number @arg */
+/* Prints the values of the list with number @arg: the programs that have device
+ * @interface.
+ */
 static void print_processes(const char *interface, int arg)
 {
 	struct rn_stats_list programs;
@@ -478,7 +486,7 @@ static void print_config(const struct extcap_args *args)
 	print_processes(args->interface, 0);
 }
 
-/* Silence is consent. */
+/* Prints what is wrong with the filter; no output means that it is correct. */
 static int judge_filter(const char *text)
 {
 	char why[256];

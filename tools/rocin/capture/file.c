@@ -20,7 +20,7 @@ static int last_error(void)
 }
 
 /* ----------------------------------------------------------------------- names */
-/* "a.pcapng" -> "a_00002.pcapng", if there are to be several. */
+/* Makes the name of a file. For a series "a.pcapng" becomes "a_00002.pcapng". */
 static int make_name(const struct rn_capture_file *f, uint32_t number, char *name,
 		     size_t len)
 {
@@ -85,7 +85,9 @@ static int close_file(struct rn_capture_file *f)
 	int rc = 0;
 
 	errno = 0;
-	/* Closed by libpcap, the stream does not say what became of its last bytes. */
+	/* fflush() first: if libpcap closes the stream, errors of its last bytes are
+	 * lost.
+	 */
 	if (f->dumper && fflush(f->out) != 0)
 		rc = last_error();
 	if (f->dumper)
@@ -106,7 +108,7 @@ static int next_file(struct rn_capture_file *f)
 
 	if (!rc && f->cfg.files && f->number >= f->cfg.files &&
 	    make_name(f, f->number + 1 - f->cfg.files, name, sizeof(name)) == 0)
-		(void)unlink(name); /* somebody may have taken it away */
+		(void)unlink(name); /* another process may have removed it */
 	return rc ? rc : open_file(f);
 }
 
@@ -166,7 +168,7 @@ static int write_classic(struct rn_capture_file *f, const struct rn_capture_pack
 	if (f->cfg.snaplen && f->cfg.snaplen < p->cap)
 		hdr.caplen = f->cfg.snaplen;
 	hdr.ts.tv_sec = (time_t)(p->rec.time / 1000000000);
-	/* The file says that these are nanoseconds. */
+	/* nanoseconds, as the head of the file says */
 	hdr.ts.tv_usec = (suseconds_t)(p->rec.time % 1000000000);
 	errno = 0;
 	pcap_dump(f->dumper, &hdr, p->frame);

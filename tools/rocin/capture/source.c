@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* source.c - the devices that are captured, joined to one stream. */
+/* source.c - merges the rings of the captured devices into one stream; filters. */
 #include <errno.h>
 #include <pcap/pcap.h>
 #include <stdio.h>
@@ -141,7 +141,7 @@ static void take_diagnostic(struct rn_capture_source *s)
 	}
 }
 
-/* Return: 0 or -ENOMEM: the record is in the ring still. */
+/* Returns 0, or -ENOMEM, and then the record stays in the ring. */
 static int take_packet(struct rn_capture_source *s)
 {
 	struct rn_capture_packet *p =

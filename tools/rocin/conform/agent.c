@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* agent.c - the device of rocin-conform-agent, and the answers to a tester. */
+/* agent.c - the device of rocin-conform-agent, and the execution of a tester's requests.
+ */
 #include "agent.h"
 
 #include <arpa/inet.h>
@@ -19,7 +20,7 @@ static enum ibv_mtu mtu_of(uint64_t bytes)
 	return mtu;
 }
 
-/* How to reach the tester, the other host or the group. */
+/* The address to the tester, the other host or the group. */
 static struct ibv_ah_attr path_of(const struct rn_agent *a, const union ibv_gid *to)
 {
 	return (struct ibv_ah_attr){
@@ -119,7 +120,7 @@ static int join_group(struct rn_agent *a, struct rn_conform_line *l)
 	return rc;
 }
 
-/* ----------------------------------------------------------------- what came */
+/* ------------------------------------------------------------ completions and events */
 static bool poll_cq(struct rn_agent *a, unsigned queue, struct rn_conform_line *l)
 {
 	struct ibv_wc wc;
@@ -163,7 +164,9 @@ static uint64_t srq_number(const struct rn_agent *a, const struct ibv_srq *srq)
 	return 0;
 }
 
-/* What an event is about, as the tester knows it; false: of the port, or the device. */
+/* Sets @number to the object of an event, as the tester numbers it; false for events of
+ * the port or the device.
+ */
 static bool concerns(const struct rn_agent *a, const struct ibv_async_event *ev,
 		     uint64_t *number)
 {
@@ -221,11 +224,11 @@ static int poll_for_tester(struct rn_agent *a, struct rn_conform_line *l)
 
 /* ----------------------------------------------------------------------- send queues */
 enum {
-	WR_FLUSH = 14, /* headers of release 44 do not name it */
+	WR_FLUSH = 14, /* IBV_WR_FLUSH, which headers of rdma-core 44 do not have */
 };
 
-/* Where the bytes at an address of the scenario are; NULL: in no region of it. This
- * process must not be led to read anything else.
+/* Finds the bytes at an address of the scenario; NULL if they are in none of its regions.
+ * A tester must not make this process read other memory.
  */
 static uint8_t *bytes_at(const struct rn_agent *a, uint64_t address, uint64_t len)
 {
@@ -239,7 +242,7 @@ static uint8_t *bytes_at(const struct rn_agent *a, uint64_t address, uint64_t le
 	return NULL;
 }
 
-/* The address handle of a domain to the tester or the group, made once. */
+/* The address handle of a PD to the tester or the group, created at first use. */
 static struct ibv_ah *handle_to(struct rn_agent *a, unsigned pd, bool group)
 {
 	struct ibv_ah_attr attr = path_of(a, group ? &a->group : &a->tester);
@@ -274,7 +277,9 @@ static int name_target(struct rn_agent *a, const uint64_t *n, struct ibv_send_wr
 	return 0;
 }
 
-/* There is no other way to post one; the library reads its 8 bytes at once. */
+/* ATOMIC WRITE can only be posted by ibv_wr_*(). The library reads the 8 bytes during the
+ * call.
+ */
 static int post_atomic_write(struct rn_agent *a, const uint64_t *n)
 {
 	struct ibv_qp_ex *qp = ibv_qp_to_qp_ex(a->qp[n[0]].qp);
@@ -322,12 +327,12 @@ static int post_send(struct rn_agent *a, struct rn_conform_line *l)
 		wr.invalidate_rkey = (uint32_t)n[RN_CONFORM_IMM];
 	else
 		wr.imm_data = htonl((uint32_t)n[RN_CONFORM_IMM]);
-	if (wr.opcode == (enum ibv_wr_opcode)WR_FLUSH) /* a length, not bytes of ours */
+	if (wr.opcode == (enum ibv_wr_opcode)WR_FLUSH) /* the SGE has only a length */
 		wr.num_sge = 1;
 	return ibv_post_send(a->qp[n[0]].qp, &wr, &bad);
 }
 
-/* A window of type 1 has a call of its own, which chooses the key. */
+/* A type 1 window is bound by ibv_bind_mw(), which chooses the key. */
 static int post_bind(struct rn_agent *a, struct rn_conform_line *l)
 {
 	const uint64_t *n = l->n;
@@ -365,13 +370,16 @@ static int post_bind(struct rn_agent *a, struct rn_conform_line *l)
 }
 
 /* ------------------------------------------------------------------------ the device */
-/* In the capabilities of a device; headers of release 44 do not name it. */
+/* Device capability bits, which headers of rdma-core 44 do not have. */
 #define CAN_FLUSH_GLOBAL (UINT64_C(1) << 38)
 #define CAN_ATOMIC_WRITE (UINT64_C(1) << 40)
 
 enum {
-	GIDS = 256,	       /* that are looked at */
-	OUR_VENDOR = 0x524f43, /* takes a FLUSH by ibv_post_send(), reads from sockets */
+	GIDS = 256, /* GIDs that are examined */
+	/* Vendor ID of Rocin, which accepts FLUSH by ibv_post_send() and does not pin
+	 * pages.
+	 */
+	OUR_VENDOR = 0x524f43,
 };
 
 /* --------------------------------------------------------------------- device */
@@ -387,7 +395,7 @@ static bool is_link_local(const union ibv_gid *gid)
 	return gid->raw[0] == 0xfe && (gid->raw[1] & 0xc0) == 0x80;
 }
 
-/* The GID that was asked for and the first of the other family. */
+/* Chooses the requested GID, and the first GID of the other address family. */
 static int choose_gids(struct rn_agent *a, uint8_t wanted)
 {
 	struct ibv_gid_entry e;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* agent.h - rocin-conform-agent: does on a device what a tester asks for, by public
+/* agent.h - rocin-conform-agent: executes the requests of a tester on a device, by public
  * verbs. One scenario at a time.
  */
 #ifndef RN_AGENT_H
@@ -17,13 +17,13 @@ enum {
 	RN_AGENT_GID_NONE = -1,
 };
 
-/* A region with its bytes, or a window. */
+/* A memory region with its memory, or a memory window. */
 struct rn_agent_mr {
 	struct ibv_mr *mr;
 	struct ibv_mw *mw;
 	uint8_t *buf;
 	uint64_t len, va;
-	bool unmapped; /* the bytes cannot be touched any more */
+	bool unmapped; /* the memory is unmapped and must not be touched */
 };
 
 struct rn_agent_qp {
@@ -34,22 +34,22 @@ struct rn_agent_qp {
 
 struct rn_agent_srq {
 	struct ibv_srq *srq;
-	uint32_t number; /* on the wire, or any if it is of no XRC domain */
+	uint32_t number; /* number of an XRC SRQ on the wire; else any number */
 };
 
-/* To the tester and to the group, of a protection domain. */
+/* Address handles of one PD: to the tester and to the group. */
 struct rn_agent_ah {
 	struct ibv_ah *ah[2];
 };
 
 struct rn_agent {
 	struct ibv_context *ctx;
-	int gid_index[2];     /* IPv4, IPv6; or NONE */
+	int gid_index[2];     /* for IPv4 and IPv6; RN_AGENT_GID_NONE: none */
 	union ibv_gid gid[2]; /* zero if there is none */
 	uint32_t can;	      /* enum rn_conform_can */
 
 	union ibv_gid tester, other, group;
-	struct ibv_comp_channel *channel[2]; /* sends, receives */
+	struct ibv_comp_channel *channel[2]; /* for sends and receives */
 	struct ibv_cq *cq[2];
 	struct ibv_pd *pd[RN_AGENT_PDS];
 	struct rn_agent_ah ah[RN_AGENT_PDS];
@@ -60,20 +60,21 @@ struct rn_agent {
 	unsigned mrs, srqs, qps;
 };
 
-/* Open device @name (NULL: the first); 0 or -errno after a sentence on standard error.
- * The other family's GID is the first one of RoCEv2 that is of no link.
+/* Opens device @name (NULL: the first). Returns 0, or -errno after a message on standard
+ * error. For the address family that @gid_index does not have, the first RoCEv2 GID that
+ * is not link-local is used.
  */
 int rn_agent_open(struct rn_agent *a, const char *name, uint8_t gid_index);
 
-/* Do what @l asks for and make it the answer. Whatever the line says, nothing but the
- * objects of the scenario is touched.
+/* Executes the request in @l and stores the answer there. Whatever the line contains,
+ * only objects of the scenario are accessed.
  */
 void rn_agent_answer(struct rn_agent *a, struct rn_conform_line *l);
 
-/* Destroy what a scenario made. */
+/* Destroys all objects of the scenario. */
 void rn_agent_clear(struct rn_agent *a);
 
-/* Requests of wire.h about objects. Return: 0 or an errno, the answer in @l. */
+/* Requests of wire.h about objects. They return 0 or an errno, and the answer in @l. */
 int rn_agent_add_mr(struct rn_agent *a, struct rn_conform_line *l);
 int rn_agent_add_mw(struct rn_agent *a, struct rn_conform_line *l);
 int rn_agent_add_srq(struct rn_agent *a, struct rn_conform_line *l);
@@ -81,7 +82,7 @@ int rn_agent_add_qp(struct rn_agent *a, struct rn_conform_line *l);
 int rn_agent_dereg(struct rn_agent *a, struct rn_conform_line *l);
 int rn_agent_unmap(struct rn_agent *a, struct rn_conform_line *l);
 
-/* Index of the tester's family in gid_index. */
+/* Index into gid_index for the address family of the tester. */
 static inline unsigned rn_agent_family(const struct rn_agent *a)
 {
 	static const uint8_t prefix[12] = { [10] = 0xff, [11] = 0xff };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* agent_main.c - rocin-conform-agent: listens for a tester, one at a time. */
+/* agent_main.c - rocin-conform-agent: accepts connections of testers, one at a time. */
 #include <argp.h>
 #include <arpa/inet.h>
 #include <errno.h>
@@ -65,7 +65,7 @@ static int complain(const char *what, int error)
 	return -error;
 }
 
-/* A listening socket or -errno after a sentence. */
+/* Opens the listening socket. Returns it, or -errno after an error message. */
 static int open_socket(const struct agent_args *args, const struct rn_agent *a)
 {
 	struct sockaddr_in at = { .sin_family = AF_INET,
@@ -95,7 +95,7 @@ static int open_socket(const struct agent_args *args, const struct rn_agent *a)
 	return fd;
 }
 
-/* Until the tester is gone, or says what no tester says. */
+/* Serves a tester until it disconnects or sends an invalid line. */
 static void serve(struct rn_agent *a, int fd)
 {
 	struct rn_conform_wire w = { .fd = fd };

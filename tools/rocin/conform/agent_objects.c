@@ -54,7 +54,7 @@ int rn_agent_add_mr(struct rn_agent *a, struct rn_conform_line *l)
 		va = l->n[2] & IBV_ACCESS_ZERO_BASED ? 0 : (uintptr_t)m->buf;
 	m->va = va;
 	m->mr = ibv_reg_mr_iova(pd, m->buf, len, va, (unsigned)l->n[2]);
-	a->mrs++; /* one that could not be made has its number, too */
+	a->mrs++; /* counted even if it failed, as the tester counts it, too */
 	if (!m->mr)
 		return errno;
 	l->count = 2;
@@ -102,7 +102,8 @@ int rn_agent_dereg(struct rn_agent *a, struct rn_conform_line *l)
 	return 0;
 }
 
-/* The addresses stay ours, so that nothing else comes to lie there. */
+/* Replaces the memory by an inaccessible mapping, so that nothing else is mapped there.
+ */
 int rn_agent_unmap(struct rn_agent *a, struct rn_conform_line *l)
 {
 	struct rn_agent_mr *m = &a->mr[l->n[0] % RN_SCN_MRS];
@@ -162,7 +163,9 @@ int rn_agent_add_srq(struct rn_agent *a, struct rn_conform_line *l)
 }
 
 /* ---------------------------------------------------------------- queue pairs */
-/* What only ibv_create_qp_ex() makes: XRC receivers, and what takes ibv_wr_*(). */
+/* Creates QPs that only ibv_create_qp_ex() can create: XRC receive QPs, and QPs for
+ * ibv_wr_*().
+ */
 static struct ibv_qp *make_qp_ex(struct rn_agent *a, const struct ibv_qp_init_attr *from,
 				 struct ibv_pd *pd, struct ibv_xrcd *xrcd)
 {
@@ -245,7 +248,7 @@ int rn_agent_add_qp(struct rn_agent *a, struct rn_conform_line *l)
 	return 0;
 }
 
-/* ------------------------------------------------------------------------- end */
+/* --------------------------------------------------------------------- destruction */
 static void clear_queues(struct rn_agent *a)
 {
 	for (unsigned i = 0; i < a->qps; i++) {
@@ -265,7 +268,7 @@ static void clear_queues(struct rn_agent *a)
 	}
 }
 
-/* Windows first: they may be bound to the regions. */
+/* Windows first, because they may be bound to the regions. */
 static void clear_memory(struct rn_agent *a)
 {
 	for (unsigned i = 0; i < a->mrs; i++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* cmd_conform.c - `rocin conform`: run conformance scenarios and report by rule. */
+/* cmd_conform.c - `rocin conform`: runs conformance scenarios, and reports by rules. */
 #include <ctype.h>
 #include <errno.h>
 #include <fts.h>
@@ -92,10 +92,12 @@ static int by_name(const FTSENT **a, const FTSENT **b)
 }
 
 /**
- * run_tree() - Run the scenario of a file, or of every *.scn below a directory
+ * run_tree() - Run the scenario of a file, or of every *.scn file below a directory
  *
- * Files come in the order of their names. Return: 0, or -errno after a complaint, for
- * instance of a file that is not understood.
+ * Files are run in the order of their names.
+ *
+ * Return: 0, or -errno after an error message, for instance for a file that cannot be
+ *	parsed.
  */
 static int run_tree(struct rn_conform *c, const char *path,
 		    const struct rn_scene_ops *ops, void *ctx)
@@ -138,7 +140,7 @@ static int add_rule(struct rn_conform *c, const char *at, size_t len)
 	return c->rule[c->rule_count++] ? 0 : -ENOMEM;
 }
 
-/* "| B5 | ..." names B5. */
+/* Adds the rule of a table row: "| B5 | ..." has rule B5. */
 static int rule_of_line(struct rn_conform *c, const char *line, const char *end)
 {
 	const char *at = line + 2, *to;
@@ -152,8 +154,8 @@ static int rule_of_line(struct rn_conform *c, const char *line, const char *end)
 	return add_rule(c, at, (size_t)(to - at));
 }
 
-/* The rules that a list names: what stands in the first column of its tables.
- * Return: 0 or -errno after a complaint.
+/* Reads the names of rules from the first column of the tables in a file. Returns 0, or
+ * -errno after an error message.
  */
 static int read_rules(struct rn_conform *c, const char *path)
 {
@@ -190,7 +192,7 @@ static void free_cases(struct rn_conform *c)
 
 /* ----------------------------------------------------------------------- the command */
 enum {
-	EXIT_NOT_READ = 2, /* a file was not understood, or the target is not there */
+	EXIT_NOT_READ = 2, /* a file cannot be parsed, or the target cannot be reached */
 	SLACK_MS = 2000,
 	SLACK_MAX_MS = 600000,
 };
@@ -198,7 +200,7 @@ enum {
 struct conform_args {
 	const char *rules, *junit;
 	bool json, all;
-	struct rn_live_options live; /* target NULL: in virtual time */
+	struct rn_live_options live; /* target NULL: run in virtual time */
 	char **paths;
 	int path_count;
 };
@@ -332,7 +334,7 @@ static int run_all(const struct conform_args *args, struct rn_conform *c)
 	return rc;
 }
 
-/* `--agent': make the environment and become rocin-conform-agent. */
+/* `--agent`: sets up the environment and executes rocin-conform-agent. */
 static int become_agent(int argc, char **argv)
 {
 	static struct rn_launch launch;
@@ -346,7 +348,7 @@ static int become_agent(int argc, char **argv)
 		netdevs = argv[3];
 		argv += 2;
 	}
-	argv[1] = "rocin conform --agent"; /* in what it says of its options */
+	argv[1] = "rocin conform --agent"; /* the name in its help and error messages */
 	if (rn_launch_prepare(&launch, netdevs, err, sizeof(err)) ||
 	    rn_launch_setenv(&launch, netdevs, err, sizeof(err))) {
 		rn_complain("%s", err);

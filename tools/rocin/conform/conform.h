@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* conform.h - what `rocin conform` reads, runs and reports. */
+/* conform.h - declarations shared by the files of `rocin conform`. */
 #ifndef RN_CONFORM_H
 #define RN_CONFORM_H
 
@@ -15,7 +15,7 @@
 #include "sim/scenario/scene.h"
 #include "wire.h"
 
-/* A scenario of a file, and how it ended. */
+/* A scenario, and its result. */
 struct rn_conform_case {
 	char *file;
 	char title[160];
@@ -27,43 +27,46 @@ struct rn_conform_case {
 struct rn_conform {
 	struct rn_conform_case *run;
 	size_t count, failed, skipped, slowly;
-	char **rule; /* of the list of rules; NULL: none was given */
+	char **rule; /* names from the list of rules; NULL: no list was given */
 	size_t rule_count;
 };
 
-/* Failures, then totals and the rules without a scenario; with @all every case. */
+/* Prints failures, totals, and the rules that no scenario covers; with @all every
+ * scenario.
+ */
 void rn_conform_text(const struct rn_conform *c, FILE *to, bool all);
-/* 0 or -1: no memory, or the output cannot be written. */
+/* Return 0, or -1 if there is no memory or the output cannot be written. */
 int rn_conform_json(const struct rn_conform *c, FILE *to);
 int rn_conform_junit(const struct rn_conform *c, FILE *to);
 
 /* -------------------------------------------------------------------------- counters */
-/* Counters of a target that is a Rocin program of this user and host;
- * no public verb tells them.
+/* Counters of the target, if it is a program of this user on this host that uses Rocin.
+ * Verbs do not report them.
  */
 
 struct rn_rocind;
 
 struct rn_conform_stats {
-	int32_t pid; /* of the agent, as it says */
+	int32_t pid; /* process id of the agent, as it says */
 	struct rn_gid gid[2];
-	int fd; /* its stats page; -1: not found */
+	int fd; /* descriptor of its stats page; -1: not found */
 	struct rn_rocind *daemon;
 	bool looked;
 	uint64_t base[RN_STAT_COUNT];
 };
 
-/* Counters count from now on. The page is looked for at the first call. */
+/* Takes the present values as zero. The first call searches for the stats page. */
 void rn_conform_stats_begin(struct rn_conform_stats *c);
 
-/* What was counted since; false: it cannot be seen. A packet to a queue pair that nobody
- * has may be rocind's to drop: it counts like one that the program drops.
+/* Returns the change of a counter since rn_conform_stats_begin(); false if the target has
+ * no stats page. A packet to an unknown QP may be dropped by rocind instead of the
+ * program; rocind's counter is added.
  */
 bool rn_conform_stats_get(struct rn_conform_stats *c, enum rn_stat stat, uint64_t *value);
 
 /* ---------------------------------------------------------------------- live targets */
-/* A device behind a network as the device of a scenario: packets over
- * UDP sockets of our own, everything else through the agent on its side (wire.h).
+/* A device on the network as the device of a scenario. Packets go through UDP sockets of
+ * the tester; everything else is done by the agent on the device's side (wire.h).
  *
  * Threads: one at a time.
  */
@@ -76,58 +79,61 @@ struct rn_live_target;
 
 struct rn_live_options {
 	const char *target; /* ADDRESS[:PORT] of the agent */
-	/* Ours: the first of each family is the peer's, the second another host's. None
-	 * of IPv4: of loopback, if the target is there.
+	/* Addresses of the tester: for each family the first one plays the peer, the
+	 * second one another host. If there is no IPv4 address and the target is on
+	 * loopback, loopback addresses are used.
 	 */
 	const char *address[RN_LIVE_ADDRESSES];
 	unsigned addresses;
 	unsigned slack_ms;
 };
 
-/* Connect to the agent and take the addresses. Return: the target, or NULL after a
- * complaint.
+/* Connects to the agent and opens sockets on the addresses. Returns the target, or NULL
+ * after an error message.
  */
 struct rn_live_target *rn_live_target_open(const struct rn_live_options *o);
 void rn_live_target_close(struct rn_live_target *t);
 
-/* What to call rn_scene_run() with, the target as context. Lives as long as @t. */
+/* The operations for rn_scene_run(), with the target as context. Valid as long as @t. */
 const struct rn_scene_ops *rn_live_target_ops(struct rn_live_target *t);
 
-/* The connection was lost: no result since is worth anything. */
+/* The connection was lost, so all results since then are invalid. */
 bool rn_live_target_is_lost(const struct rn_live_target *t);
 
-/* ----------------------------------------------------------------------- its packets */
+/* ------------------------------------------------------------ packets of a live target
+ */
 
-/* Send a packet from the address and port that its flow names. 0 or -errno. */
+/* Sends a packet from the address and port in its flow. Returns 0 or -errno. */
 int rn_live_send(const struct rn_scene_packet *p);
 
-/* Take a packet that has arrived at @gid. False: there is none. */
+/* Receives a packet that was sent to @gid; false if there is none. */
 bool rn_live_take(int fd, const struct rn_gid *gid, struct rn_scene_packet *p);
 
-/* ----------------------------------------------------------------------- their state */
+/* -------------------------------------------------------------- state of a live target
+ */
 enum {
-	RN_LIVE_QUEUE = 256, /* packets or events that nobody has looked at */
+	RN_LIVE_QUEUE = 256, /* packets or events that have not been taken */
 	RN_LIVE_CQES = 1024,
-	RN_LIVE_SLOWER = 4, /* codes: 16 times */
+	RN_LIVE_SLOWER = 4, /* added to timeout codes: 16 times as long */
 };
 
-/* Addresses of one family, and the tester's sockets on them. */
+/* The addresses of one family, and the tester's sockets on them. */
 struct rn_live_side {
 	struct rn_gid device, peer, other, group;
 	bool has_device, has_peer, has_other;
 	int fd, other_fd, group_fd; /* -1: not open */
-	uint32_t ifindex;	    /* of the peer's address */
+	uint32_t ifindex;	    /* interface of the peer's address */
 };
 
 struct rn_live_target {
 	struct rn_scene_ops ops, slow_ops;
 	struct rn_conform_wire wire;
-	struct rn_live_side side[2]; /* IPv4, IPv6 */
+	struct rn_live_side side[2]; /* IPv4 and IPv6 */
 	uint32_t can;		     /* enum rn_conform_can */
 	struct rn_conform_stats stats;
 	bool is_lost;
 
-	/* Of a scenario. */
+	/* State of the scenario. */
 	struct rn_live_side *at;
 	struct rn_scene_names *names;
 	const struct rn_scenario *s;
@@ -139,7 +145,9 @@ struct rn_live_target {
 	unsigned events, events_taken, comps[2];
 };
 
-/* Ask the agent for what @l says and get the answer there; 0 or -errno as it says. */
+/* Sends request @l to the agent and stores the answer there. Returns 0, or the agent's
+ * -errno.
+ */
 int rn_live_ask(struct rn_live_target *t, struct rn_conform_line *l);
 
 void rn_live_set_ops(struct rn_live_target *t, const struct rn_live_options *o);
@@ -147,7 +155,9 @@ void rn_live_set_ops(struct rn_live_target *t, const struct rn_live_options *o);
 void rn_live_end(void *ctx);
 
 /* ------------------------------------------------------------------------- addresses */
-/* Read ADDRESS[:PORT] (IPv4); a port that is not given stays. 0 or -EINVAL. */
+/* Parses ADDRESS[:PORT] (IPv4); without a port the one in @at stays. Returns 0 or
+ * -EINVAL.
+ */
 static inline int rn_conform_address(const char *text, struct sockaddr_in *at)
 {
 	const char *colon = strchr(text, ':');

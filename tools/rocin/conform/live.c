@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* live.c - a device behind a network as the device of a scenario. */
+/* live.c - the operations of a scenario, carried out on a device on the network. */
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -11,10 +11,13 @@
 #include "sim/scenario/scenario.h"
 #include "tools/rocin/common/cmd.h"
 
-/* ------------------------------------------------------------------------ what comes */
+/* ------------------------------------------------------ packets, completions, events */
 enum {
-	ANSWER_MS = 10000, /* the agent does a call in this time */
-	QUIET_MS = 150,	   /* about twice the ACK timeout of most scenarios */
+	ANSWER_MS = 10000, /* ms in which the agent must answer */
+	/* Ms without packets that count as quiet: about twice the ACK timeout of most
+	 * scenarios.
+	 */
+	QUIET_MS = 150,
 };
 
 static rn_ns now(void *ctx)
@@ -44,7 +47,7 @@ int rn_live_ask(struct rn_live_target *t, struct rn_conform_line *l)
 	return rc;
 }
 
-/* Take one completion or event from the agent; false: there is none. */
+/* Takes one completion or event from the agent; false if there is none. */
 static bool take_one(struct rn_live_target *t)
 {
 	struct rn_conform_line l = { .word = "poll" };
@@ -79,7 +82,7 @@ static bool take_one(struct rn_live_target *t)
 	return true;
 }
 
-/* ------------------------------------------------------------- what there is */
+/* ---------------------------------------------------------------- queues of arrivals */
 static const struct rn_scene_packet *next_packet(void *ctx)
 {
 	struct rn_live_target *t = ctx;
@@ -145,8 +148,9 @@ static void take_packets(struct rn_live_target *t, int fd, const struct rn_gid *
 		p = &t->packet[t->packets % RN_LIVE_QUEUE];
 		if (!rn_live_take(fd, to, p))
 			return;
-		/* What we send to a group comes back to us as well. A datagram of no
-		 * bytes is no packet: devices knock so at peers that are silent.
+		/* A packet that we send to the group comes back to us. A datagram without
+		 * payload is no packet: devices send one to find out whether a silent
+		 * peer's port is open.
 		 */
 		if (is_ours(t->at, &p->flow.src) || p->len == 0)
 			continue;
@@ -166,7 +170,7 @@ static void look(struct rn_live_target *t)
 		;
 }
 
-/* Forget all that came. */
+/* Drops everything that has come. */
 static void forget_arrivals(struct rn_live_target *t)
 {
 	look(t);
@@ -182,7 +186,9 @@ enum {
 	PEER_QPN = 0x99,
 	WRS = 64,
 	PD = 1,
-	FLUSH_LEVEL_SHIFT = 8, /* in the immediate of a FLUSH, above its placement */
+	/* Immediate of a FLUSH: position of the selectivity level, above the placement.
+	 */
+	FLUSH_LEVEL_SHIFT = 8,
 };
 
 /* ---------------------------------------------------------------------- calls */
@@ -300,7 +306,7 @@ static int revive(struct rn_live_target *t, const struct rn_scn_line *l)
 				 modify_qp, t);
 }
 
-/* A call of an object and a number. */
+/* Sends a request with an object and a number. */
 static int ask_of(struct rn_live_target *t, const char *word, const struct rn_scn_line *l,
 		  uint64_t number)
 {
@@ -393,7 +399,7 @@ static int add_srq(struct rn_live_target *t, unsigned i)
 	return rc;
 }
 
-/* What the posts of a queue pair need it to have been made for. */
+/* Sets the properties that later posts need when the QP is created. */
 static void name_needs(const struct rn_scenario *s, unsigned qp,
 		       struct rn_conform_line *l)
 {
@@ -431,8 +437,8 @@ static int add_qp(struct rn_live_target *t, unsigned i)
 				      modify_qp, t);
 }
 
-/* ------------------------------------------------------------ beginning and end */
-/* What a scenario asks for at most. */
+/* ------------------------------------------------------------ start and end */
+/* The size of the CQs that the scenario asks for, at most the default. */
 static uint64_t cqes_wanted(const struct rn_scenario *s)
 {
 	uint64_t count = RN_LIVE_CQES;
@@ -445,7 +451,9 @@ static uint64_t cqes_wanted(const struct rn_scenario *s)
 	return count;
 }
 
-/* Destroy what was and make the queues of @s; @cqes: out, what they hold. 0 or -errno. */
+/* Destroys the objects of the last scenario and makes the queues of @s. @cqes: out, the
+ * size of the CQs. Returns 0 or -errno.
+ */
 static int make_queues(struct rn_live_target *t, const struct rn_scenario *s,
 		       uint64_t *cqes)
 {
@@ -516,7 +524,7 @@ static int begin_slower(void *ctx, const struct rn_scenario *s, struct rn_scene_
 	return begin_at_speed(ctx, s, RN_LIVE_SLOWER, n, err, err_len);
 }
 
-/* With the queue pairs goes what they might still send. */
+/* Destroys the QPs, so that they send nothing more. */
 void rn_live_end(void *ctx)
 {
 	struct rn_live_target *t = ctx;
@@ -525,8 +533,8 @@ void rn_live_end(void *ctx)
 	make_queues(t, t->s, &cqes);
 }
 
-/* -------------------------------------------------------------- what cannot be shown */
-/* Which scenarios a target behind a network cannot show, and why. */
+/* ------------------------------------------------------------- scenarios to skip */
+/* Reasons why a scenario cannot be run on this target, or NULL. */
 
 static const char *why_not_address(const struct rn_live_side *side, bool ipv6)
 {
@@ -539,7 +547,7 @@ static const char *why_not_address(const struct rn_live_side *side, bool ipv6)
 	return NULL;
 }
 
-/* An ability that objects or posts need, and what one says who lacks it. */
+/* Texts for abilities that objects or posts need and the device lacks. */
 static const char *lacks(uint32_t can, uint32_t needed)
 {
 	static const struct {
@@ -603,7 +611,7 @@ static uint32_t line_needs(const struct rn_scn_line *l)
 					    : 0;
 }
 
-/* A program can only say what it has; a socket can only send so much. */
+/* Some lines cannot be run by a program with verbs, or by a socket. */
 static const char *why_not_line(const struct rn_live_side *side,
 				const struct rn_scn_line *l)
 {
@@ -626,7 +634,7 @@ static const char *why_not_line(const struct rn_live_side *side,
 	return NULL;
 }
 
-/* Whether a region goes while a window is bound to it. */
+/* Is a region deregistered while a window is bound to it? */
 static bool frees_bound(const struct rn_scenario *s)
 {
 	bool bound[RN_SCN_MRS] = { false };
@@ -643,8 +651,9 @@ static bool frees_bound(const struct rn_scenario *s)
 	return false;
 }
 
-/* Programs name all attributes of RC for both halves of XRC, and verbs leave out what one
- * of them has no use for. Whether a call is to be refused that gives only too much.
+/* For both kinds of XRC QP programs set all attributes of RC, and libibverbs drops those
+ * that do not apply. Does the scenario expect an error only because of such superfluous
+ * attributes?
  */
 static bool is_lenient(const struct rn_scenario *s, const struct rn_scn_line *l)
 {
@@ -695,7 +704,9 @@ static bool is_skipped(void *ctx, const struct rn_scenario *s, char *why, size_t
 }
 
 /* ------------------------------------------------------------------------ operations */
-/* Wait for a packet for a millisecond at most: the agent has to be asked. */
+/* Waits for something to happen until @until. A wait for packets lasts one millisecond at
+ * most, because the agent has to be asked, too.
+ */
 static void run(void *ctx, rn_ns until)
 {
 	struct rn_live_target *t = ctx;

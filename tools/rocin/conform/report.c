@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* report.c - what `rocin conform` found, as text, JSON and JUnit XML. */
+/* report.c - the results of `rocin conform` as text, JSON and JUnit XML. */
 #include <jansson.h>
 #include <string.h>
 
 #include "conform.h"
 #include "tools/rocin/common/html.h"
 
-/* Whether a scenario that passed names the rule. */
+/* Does a scenario that passed name the rule? */
 static bool covers_rule(const struct rn_conform *c, const char *rule)
 {
 	for (size_t i = 0; i < c->count; i++)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* target.c - reaches the agent of a target; packets through UDP sockets of the tester,
- * and the counters of a target on this host.
+/* target.c - connects to the agent of a target; sends and receives packets through UDP
+ * sockets; reads the counters of a target on this host.
  */
 #include <errno.h>
 #include <ifaddrs.h>
@@ -19,7 +19,7 @@
 #include "transport/io/rocind/rocind_client.h"
 
 /* --------------------------------------------------------------------------- packets */
-/* As glibc of older distributions lacks it. */
+/* Missing in the glibc of older distributions. */
 #ifndef IPV6_AUTOFLOWLABEL
 #define IPV6_AUTOFLOWLABEL 70
 #endif
@@ -29,8 +29,8 @@ static bool set_int(int fd, int level, int name, int value)
 	return setsockopt(fd, level, name, &value, sizeof(value)) == 0;
 }
 
-/* ------------------------------------------------------------------------ making */
-/* Of the address; 0: none has it, or any may (127.0.0.0/8). */
+/* ------------------------------------------------------------------- sockets */
+/* The interface that has this address; 0 if none has it, as for most of 127.0.0.0/8. */
 static uint32_t ifindex_of(const struct rn_gid *own)
 {
 	union rn_sockaddr want;
@@ -90,15 +90,15 @@ static int open_udp(const struct rn_gid *gid, uint16_t port, bool shared)
 	return rc;
 }
 
-/* A UDP socket on @gid, DF set, so that the kernel sends identification 0; it says what
- * ToS and TTL came with a packet. Return: descriptor or -errno.
+/* Opens a UDP socket on @gid. DF is set, so that the kernel sends IPv4 identification 0;
+ * the socket reports ToS and TTL of received packets. Returns the descriptor or -errno.
  */
 static int udp_socket(const struct rn_gid *gid, uint16_t port)
 {
 	return open_udp(gid, port, false);
 }
 
-/* One that receives what is sent to @group on the interface of @own. */
+/* Opens a socket that receives packets to @group on the interface of @own. */
 static int group_socket(const struct rn_gid *group, const struct rn_gid *own)
 {
 	struct ip_mreqn v4 = { .imr_ifindex = (int)ifindex_of(own) };
@@ -203,7 +203,7 @@ bool rn_live_take(int fd, const struct rn_gid *gid, struct rn_scene_packet *p)
 	if (n < 0)
 		return false;
 	p->len = (uint32_t)n;
-	/* The port is in the same place in both. */
+	/* sin_port and sin6_port are at the same offset. */
 	p->flow = (struct rn_flow){ .src = sender(&from),
 				    .dst = *gid,
 				    .sport = ntohs(from.in.sin_port) };
@@ -287,7 +287,7 @@ static void close_counters(struct rn_conform_stats *c)
 }
 
 /* ------------------------------------------------------------------------ the target */
-/* IPv4 in a GID. */
+/* An IPv4 address as a GID. */
 static struct rn_gid mapped(uint32_t address)
 {
 	struct rn_gid gid = { .raw = { [10] = 0xff, [11] = 0xff } };
@@ -296,14 +296,18 @@ static struct rn_gid mapped(uint32_t address)
 	return gid;
 }
 
-/* An address of 127/8 that has the process id in it, so that testers run side by side. */
+/* An address of 127.0.0.0/8 that contains the process id, so that several testers can run
+ * at the same time.
+ */
 static struct rn_gid own_address(unsigned which)
 {
 	return mapped(UINT32_C(127) << 24 | (90 + which) << 16 |
 		      ((uint32_t)getpid() & 0xffff));
 }
 
-/* 239/8 is of the organization, ff1e::/16 for everyone and not for long. */
+/* A multicast group: 239.0.0.0/8 is for use within an organisation, ff1e::/16 is
+ * transient and global.
+ */
 static struct rn_gid own_group(bool ipv6)
 {
 	uint32_t pid = (uint32_t)getpid() & 0xffffff;
@@ -344,7 +348,7 @@ static int take_given(struct rn_live_target *t, const struct rn_live_options *o)
 	return 0;
 }
 
-/* Loopback has addresses for everybody. */
+/* For a target on loopback, loopback addresses replace those that were not given. */
 static void take_loopback(struct rn_live_side *ipv4)
 {
 	if (!ipv4->has_device || ipv4->device.raw[12] != 127)
@@ -382,7 +386,7 @@ static int open_sockets(struct rn_live_side *side)
 	return rc ? rc : open_socket(&side->peer, &side->fd);
 }
 
-/* Addresses of the tester, and its sockets. */
+/* Chooses the tester's addresses and opens its sockets. */
 static int take_addresses(struct rn_live_target *t, const struct rn_live_options *o)
 {
 	int rc = take_given(t, o);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* wire.c - lines between a tester and the agent on the target's side. */
+/* wire.c - sends and receives the lines between tester and agent; see wire.h. */
 #include "wire.h"
 
 #include <errno.h>

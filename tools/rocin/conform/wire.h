@@ -1,30 +1,30 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* wire.h - what `rocin conform --target` and rocin-conform-agent say to each
- * other over TCP: lines of a word and numbers in hexadecimal. Each request has one
- * answer: "ok" with numbers, or "no ERRNO". A GID is two numbers, its bytes as they are.
+/* wire.h - the protocol between `rocin conform --target` and rocin-conform-agent over TCP:
+ * lines of a word and hexadecimal numbers. Each request has one answer: "ok" with
+ * numbers, or "no ERRNO". A GID is two numbers, with its bytes in memory order.
  *
  *  hello VERSION                  ok VERSION PID CAN GID GID GID GID
- *      The IPv4 one, the IPv6 one; zeros: there is none.
+ *      The device's IPv4 and IPv6 GID; a GID of zeros stands for none.
  *  begin CQES GID GID GID ...     ok CQES
- *      Everything of the scenario before is destroyed. GIDs of the tester, of another
- *      host, of the group.
+ *      Destroys all objects of the last scenario. GIDs of the tester, of another host,
+ *      of the multicast group.
  *  mr LENGTH VA ACCESS PD         ok KEY VA
- *      VA of all ones: where it lies.
- *  mw TYPE PD                     ok KEY           the next MR
- *  srq PD RQ XRCD                 ok NUMBER        XRCD 0: of no domain
+ *      VA of all ones: the address at which the memory lies.
+ *  mw TYPE PD                     ok KEY           numbered like an MR
+ *  srq PD RQ XRCD                 ok NUMBER        XRCD 0: not an XRC SRQ
  *  qp NUMBER...                   ok QPN           enum rn_conform_qp
  *  modify QP MASK ATTRIBUTE...                     enum rn_conform_attr
  *  post QP WR-FIELD...                             enum rn_conform_wr
  *  bind QP BIND-FIELD...          ok KEY           enum rn_conform_bind
  *  recv QP WR ADDRESS LENGTH KEY
  *  srecv SRQ WR ADDRESS LENGTH KEY
- *  limit SRQ BELOW
+ *  limit SRQ LIMIT
  *  group QP JOIN                                   1: join, 0: leave
  *  poll                           ok KIND ...      enum rn_conform_kind
  *  query QP                       ok STATE RQ-PSN SQ-PSN MIGRATION
- *  memory MR OFFSET LENGTH        ok WORD...       8 bytes each, the last filled up
+ *  memory MR OFFSET LENGTH        ok WORD...       8 bytes each, the last one padded
  *  dereg MR
- *  unmap MR                                        its memory goes, the region stays
+ *  unmap MR                                        unmaps the memory, keeps the MR
  *  arm QUEUE SOLICITED
  */
 #ifndef RN_CONFORM_WIRE_H
@@ -37,14 +37,14 @@
 enum {
 	RN_CONFORM_VERSION = 2,
 	RN_CONFORM_PORT = 18516,
-	RN_CONFORM_NUMBERS = 40,   /* of a line at most */
-	RN_CONFORM_LINE = 1024,	   /* bytes, with the newline */
-	RN_CONFORM_READ_MAX = 256, /* bytes that one `memory` reads */
+	RN_CONFORM_NUMBERS = 40,   /* maximum count of numbers in a line */
+	RN_CONFORM_LINE = 1024,	   /* bytes of a line, including the newline */
+	RN_CONFORM_READ_MAX = 256, /* bytes that one `memory` request reads */
 };
 
 #define RN_CONFORM_ANYWHERE UINT64_MAX
 
-/* What a device can do, in the answer to `hello`. */
+/* Abilities of the device, in the answer to `hello`. */
 enum rn_conform_can {
 	RN_CONFORM_CAN_SRQ = 1 << 0,
 	RN_CONFORM_CAN_XRC = 1 << 1,
@@ -54,25 +54,26 @@ enum rn_conform_can {
 	RN_CONFORM_CAN_FLUSH = 1 << 5,
 	RN_CONFORM_CAN_ATOMIC_WRITE = 1 << 6,
 	RN_CONFORM_CAN_MIGRATE = 1 << 7,
-	RN_CONFORM_CAN_SOLVE = 1 << 8, /* finds the IPv4 identification by the ICRC */
+	/* Finds the IPv4 identification of a packet from its ICRC. */
+	RN_CONFORM_CAN_SOLVE = 1 << 8,
 	RN_CONFORM_CAN_UNMAP =
-		1 << 9, /* pins no pages: an MR loses its memory by munmap() */
+		1 << 9, /* does not pin pages: munmap() takes the memory of an MR away */
 };
 
-/* Numbers of `qp`. */
+/* Indices of the numbers of `qp`. */
 enum rn_conform_qp {
 	RN_CONFORM_QP_TYPE,
 	RN_CONFORM_QP_PD,
 	RN_CONFORM_QP_SQ,
 	RN_CONFORM_QP_RQ,
-	RN_CONFORM_QP_SRQ, /* 1: the first; 0: none */
+	RN_CONFORM_QP_SRQ, /* 1: the first SRQ; 0: none */
 	RN_CONFORM_QP_XRCD,
-	RN_CONFORM_QP_INLINE, /* bytes */
-	RN_CONFORM_QP_EX,     /* requests will come that only ibv_wr_*() posts */
+	RN_CONFORM_QP_INLINE, /* bytes of inline data */
+	RN_CONFORM_QP_EX,     /* requests will be posted that only ibv_wr_*() can post */
 	RN_CONFORM_QP_NUMBERS
 };
 
-/* Numbers of `modify`, after the queue pair and the mask (RN_ATTR_*). */
+/* Indices of the numbers of `modify`, after QP and mask (RN_ATTR_*). */
 enum rn_conform_attr {
 	RN_CONFORM_STATE = 2,
 	RN_CONFORM_MTU, /* bytes */
@@ -88,14 +89,14 @@ enum rn_conform_attr {
 	RN_CONFORM_RETRY,
 	RN_CONFORM_RNR_RETRY,
 	RN_CONFORM_DRAIN,
-	RN_CONFORM_ALT, /* the alternate path, 1: to the other host; 0: to the tester */
+	RN_CONFORM_ALT, /* 1: alternate path to the other host; 0: to the tester */
 	RN_CONFORM_ALT_TIMEOUT,
 	RN_CONFORM_MIG,
 	RN_CONFORM_CUR,
 	RN_CONFORM_ATTRS
 };
 
-/* Numbers of `post`, after the queue pair. */
+/* Indices of the numbers of `post`, after the QP. */
 enum rn_conform_wr {
 	RN_CONFORM_ID = 1,
 	RN_CONFORM_OPCODE,
@@ -106,21 +107,22 @@ enum rn_conform_wr {
 	RN_CONFORM_COMPARE_ADD,
 	RN_CONFORM_SWAP,
 	RN_CONFORM_ADDRESS,
-	RN_CONFORM_LENGTH, /* 0: no bytes at all */
+	RN_CONFORM_LENGTH, /* 0: no SGE */
 	RN_CONFORM_LKEY,
-	RN_CONFORM_SRQN, /* of the peer */
-	RN_CONFORM_TO,	 /* datagrams, 1: to the group; 0: to the tester */
+	RN_CONFORM_SRQN, /* SRQ number at the peer */
+	RN_CONFORM_TO,	 /* UD: 1: to the group; 0: to the tester */
 	RN_CONFORM_TO_QPN,
 	RN_CONFORM_TO_QKEY,
 	RN_CONFORM_WRS
 };
 
-/* Numbers of `bind`, after the queue pair. */
+/* Indices of the numbers of `bind`, after the QP. */
 enum rn_conform_bind {
 	RN_CONFORM_BIND_ID = 1,
 	RN_CONFORM_BIND_FLAGS,
-	RN_CONFORM_BIND_MW,  /* as the number of an MR */
-	RN_CONFORM_BIND_KEY, /* of a window of type 2 */
+	/* Number of the window; windows and MRs are numbered together. */
+	RN_CONFORM_BIND_MW,
+	RN_CONFORM_BIND_KEY, /* key of a type 2 window */
 	RN_CONFORM_BIND_MR,
 	RN_CONFORM_BIND_ADDRESS,
 	RN_CONFORM_BIND_LENGTH,
@@ -128,12 +130,12 @@ enum rn_conform_bind {
 	RN_CONFORM_BINDS
 };
 
-/* First number of the answer to `poll`. */
+/* The first number of the answer to `poll`; the comments name the others. */
 enum rn_conform_kind {
 	RN_CONFORM_NOTHING,
 	RN_CONFORM_WC,	  /* QUEUE WR QPN LENGTH IMM SOURCE STATUS OPCODE FLAGS */
 	RN_CONFORM_COMP,  /* QUEUE */
-	RN_CONFORM_EVENT, /* QPN EVENT; of an SRQ its number, of a queue 0 */
+	RN_CONFORM_EVENT, /* QPN EVENT; SRQ number for an SRQ, 0 for a CQ */
 };
 
 struct rn_conform_line {
@@ -142,22 +144,22 @@ struct rn_conform_line {
 	uint64_t n[RN_CONFORM_NUMBERS];
 };
 
-/* A connection. */
+/* A TCP connection with its input buffer. */
 struct rn_conform_wire {
 	int fd;
 	size_t used;
 	char buf[RN_CONFORM_LINE];
 };
 
-/* 0 or -errno. Never waits for long: a line is small. */
+/* Returns 0 or -errno. Does not block for long, as a line is short. */
 int rn_conform_send(struct rn_conform_wire *w, const struct rn_conform_line *l);
 
 /**
  * rn_conform_receive() - Wait for a line
- * @timeout_ms:	-1: for ever
+ * @timeout_ms:	-1: no limit
  *
- * Return: 0; -ETIMEDOUT, -EPIPE (the other end is gone), -EPROTO (not such a line),
- *	   or -errno.
+ * Return: 0; -ETIMEDOUT; -EPIPE if the connection is closed; -EPROTO for an invalid line;
+ *	or -errno.
  */
 int rn_conform_receive(struct rn_conform_wire *w, struct rn_conform_line *l,
 		       int timeout_ms);

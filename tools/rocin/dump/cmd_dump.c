@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* cmd_dump.c - `rocin dump FILE`: the packets of a capture, told, judged and drawn. */
+/* cmd_dump.c - `rocin dump FILE`: prints, checks and draws the packets of a capture. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -20,7 +20,7 @@ enum {
 struct dump_args {
 	struct rn_dump_source source;
 	bool check, rules, stats, json, ladder;
-	const char *page, *picture; /* files, or NULL */
+	const char *page, *picture; /* names of files, or NULL */
 };
 
 enum {
@@ -151,13 +151,13 @@ static void print_rules(void)
 	}
 }
 
-/* Everything that is shown of one capture. */
+/* The forms in which one capture is shown. */
 struct show {
 	const struct dump_args *args;
-	struct rn_dump_form form; /* on standard output; .packet may be NULL */
+	struct rn_dump_form form; /* form for standard output; .packet may be NULL */
 	struct rn_dump_lines lines;
 	struct rn_ladder_text ladder;
-	struct rn_dump_page *page; /* or NULL */
+	struct rn_dump_page *page; /* NULL: no page */
 };
 
 static bool show_packet(void *ctx, const struct rn_dump_packet *d)
@@ -225,7 +225,7 @@ static struct rn_dump_form choose_form(struct show *s)
 				      .ctx = &s->lines };
 }
 
-/* Somebody looks while packets come: each line when it is there. */
+/* If packets come from a pipe, prints each line at once, for a user who watches. */
 static void flush_lines_of_pipes(const char *file)
 {
 	struct stat st;
@@ -235,7 +235,7 @@ static void flush_lines_of_pipes(const char *file)
 		setvbuf(stdout, NULL, _IOLBF, 0);
 }
 
-/* Columns for a ladder in a terminal; 0: no terminal, or it does not say. */
+/* Width of the terminal; 0 if output is no terminal, or the width is unknown. */
 static unsigned columns(void)
 {
 	struct winsize size;
@@ -272,7 +272,7 @@ static int show(const struct dump_args *args, struct rn_dump_total *total)
 	return rc;
 }
 
-/* What may be of a RoCEv2 device and was passed over is not passed over in silence. */
+/* Reports packets that may come from a RoCEv2 device and were not parsed. */
 static void tell_skipped(const struct dump_args *args, const struct rn_dump_total *total)
 {
 	static const char *const why[RN_PACKET_SKIP_COUNT] = {
@@ -293,7 +293,7 @@ static void tell_skipped(const struct dump_args *args, const struct rn_dump_tota
 				total->skipped[i] == 1 ? "" : "s", why[i]);
 }
 
-/* Who asked for packets and sees none wants to know what there is instead. */
+/* Explains why no packet was shown, and what the capture contains instead. */
 static void tell_nothing(const struct dump_args *args, const struct rn_dump_total *total)
 {
 	char text[RN_DUMP_OTHERS_MAX];
@@ -309,7 +309,8 @@ static void tell_nothing(const struct dump_args *args, const struct rn_dump_tota
 		    args->source.file, text);
 }
 
-/* Return: false if there is nothing else in the capture. */
+/* Reports a link type that is not supported; false if the capture has no other packets.
+ */
 static bool tell_link(const struct dump_args *args, const struct rn_dump_total *total)
 {
 	if (!total->no_link)

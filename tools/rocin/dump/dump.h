@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* dump.h - the parts of `rocin dump`: where packets come from, and the forms in which
- * they are shown.
+/* dump.h - declarations shared by the files of `rocin dump`: sources of packets and forms
+ * of output.
  */
 #ifndef RN_DUMP_H
 #define RN_DUMP_H
@@ -15,99 +15,102 @@
 #include "tools/dump/watch.h"
 #include "tools/rocin/common/packet_text.h"
 
-/* --------------------------------------------------------------------- other packets */
-/* What a capture holds that is no RoCEv2 packet, for whoever wonders why
- * nothing is shown.
- */
+/* -------------------------------------------------------- packets other than RoCEv2 */
+/* Classes of packets that are not RoCEv2, to explain why nothing is printed. */
 
 enum rn_dump_other {
 	RN_DUMP_TCP,
 	RN_DUMP_UDP,
-	RN_DUMP_ICMP, /* of IPv4 or IPv6 */
-	RN_DUMP_IP,   /* any other protocol */
+	RN_DUMP_ICMP, /* ICMP or ICMPv6 */
+	RN_DUMP_IP,   /* any other protocol over IP */
 	RN_DUMP_NO_IP,
 	RN_DUMP_OTHERS
 };
 
-/* Of @len bytes behind the link header. */
+/* The class of a packet with @len bytes after the link header. */
 enum rn_dump_other rn_dump_other(const uint8_t *ip, size_t len);
 
 enum {
 	RN_DUMP_OTHERS_MAX = 256
 };
 
-/* "its 4 packets are 2 of TCP, 1 of UDP to other ports, 1 not of IP", or that it has
- * none.
+/* Describes the counts, such as "its 4 packets are 2 of TCP, 1 of UDP to other ports, 1
+ * not of IP", or says that there are none.
  */
 void rn_dump_others_text(const uint64_t count[RN_DUMP_OTHERS],
 			 char text[RN_DUMP_OTHERS_MAX]);
 
 /* --------------------------------------------------------------------------- packets */
-/* A packet of the capture, on its way to be shown. Valid during the call only. */
+/* A packet of the capture for output. Valid during the call only. */
 struct rn_dump_packet {
-	uint64_t number; /* of the RoCEv2 packets, from 1 on */
-	rn_ns at;	 /* since the first one */
+	uint64_t number; /* number among the RoCEv2 packets, from 1 */
+	rn_ns at;	 /* time since the first one */
 	const struct rn_packet *p;
 	const struct rn_watch_verdict *verdict;
 	const struct rn_watch *watch;
-	/* What a pcapng file says beside it; NULL or empty: nothing. */
+	/* Additions of a pcapng file; NULL or empty: none. */
 	const char *comment;
-	const char *interface, *owner; /* its name and description */
-	uint32_t local_qpn;	       /* of the end that captured it; 0: not known */
+	const char *interface, *owner; /* name and description of the interface */
+	uint32_t local_qpn;	       /* QP of the end that captured it; 0: unknown */
 	bool is_outbound;
-	bool shows_owner;		     /* for the first time */
-	const struct rn_dump_owners *owners; /* until .end has returned */
+	bool shows_owner;		     /* the first packet of this owner */
+	const struct rn_dump_owners *owners; /* valid until .end has returned */
 };
 
-/* What the other end's capture said of a packet that was shown when it left. */
+/* What the receiver's capture says about a packet that was already shown when it was
+ * sent.
+ */
 struct rn_dump_arrival {
-	uint64_t number; /* of that packet */
+	uint64_t number; /* number of the packet that was shown */
 	rn_ns at;
 	const struct rn_packet *p;
 	const char *comment;
 };
 
-/* A form of showing. All are called in this order: @packet for each, @end once. */
+/* A form of output: @packet is called for each packet, then @end once. */
 struct rn_dump_form {
-	/* Returns false if no more are wanted. */
+	/* Returns false if no more packets are wanted. */
 	bool (*packet)(void *ctx, const struct rn_dump_packet *d);
-	/* Between packets; may be NULL. */
+	/* Called between packets; may be NULL. */
 	void (*arrival)(void *ctx, const struct rn_dump_arrival *a);
-	/* Returns 0 or -errno (of writing). */
+	/* Returns 0, or -errno of writing. */
 	int (*end)(void *ctx, const struct rn_watch *w);
 	void *ctx;
 };
 
 struct rn_dump_source {
-	const char *file; /* "-": standard input */
-	uint64_t count;	  /* stop behind so many; 0: all */
-	bool has_qp;	  /* only those of @qp and of the one that it talks to */
+	const char *file; /* "-" is standard input */
+	uint64_t count;	  /* stop after this many packets; 0: no limit */
+	bool has_qp;	  /* only packets of QP @qp and its peer */
 	uint32_t qp;
 	bool is_strict;
-	bool has_copies; /* show also what arrived and was captured where it left */
+	/* Show packets twice if both sender and receiver captured them. */
+	bool has_copies;
 };
 
-/* What was read. */
+/* Counts of what was read. */
 struct rn_dump_total {
 	uint64_t packets, violations, suspicions;
-	uint64_t roce;				/* packets of the capture, shown or not */
-	uint64_t skipped[RN_PACKET_SKIP_COUNT]; /* not taken apart, and why */
-	uint64_t other[RN_DUMP_OTHERS];		/* of all that were not */
-	uint64_t no_link; /* of a link type that carries no IP here, ... */
-	int link_type;	  /* ... DLT_..., the last of them */
+	/* RoCEv2 packets in the capture, shown or not. */
+	uint64_t roce;
+	/* Packets that were not parsed, by reason. */
+	uint64_t skipped[RN_PACKET_SKIP_COUNT];
+	uint64_t other[RN_DUMP_OTHERS]; /* other packets, by class */
+	uint64_t no_link; /* packets with a link type that is not supported, ... */
+	int link_type;	  /* ... and the last such link type, DLT_... */
 };
 
 /**
- * rn_dump_read() - Read a capture, watch it, and give each RoCEv2 packet to @form
- * @total:	Out: what was shown
+ * rn_dump_read() - Read a capture, judge it, and give each RoCEv2 packet to @form
+ * @total:	Out: counts
  *
- * Return: 0; -errno, with a sentence on standard error. What was read before the error
- *was shown.
+ * Return: 0, or -errno after a message on standard error. Packets before the error were
+ *	shown.
  */
 int rn_dump_read(const struct rn_dump_source *source, const struct rn_dump_form *form,
 		 struct rn_dump_total *total);
 
-/* ---- Lines ---- */
+/* ---- Output as lines ---- */
 
 struct rn_dump_lines {
 	FILE *to;
@@ -117,64 +120,68 @@ struct rn_dump_lines {
 bool rn_dump_line(void *ctx, const struct rn_dump_packet *d);
 void rn_dump_line_arrival(void *ctx, const struct rn_dump_arrival *a);
 
-/* " [again: after a NAK, 67.1 ms]", " [duplicate]" ...; empty if there is nothing. */
+/* Text such as " [again: after a NAK, 67.1 ms]" or " [nothing new]"; empty if there is
+ * nothing to say.
+ */
 enum {
 	RN_DUMP_NOTE_MAX = 160
 };
 void rn_dump_note(const struct rn_watch_verdict *r, char note[RN_DUMP_NOTE_MAX]);
 
-/* "gap (B5): PSNs go up by one a packet: 3 missing before 17" */
+/* Text such as "gap (B5): PSNs go up by one a packet: 3 missing before 17". */
 enum {
 	RN_DUMP_FINDING_MAX = 320
 };
 void rn_dump_finding(const struct rn_watch_finding *f, char text[RN_DUMP_FINDING_MAX]);
 
-/* "queue pair 0x11 of 10.0.0.1: rocin0, verify, process 7, on lo, slot 1" */
+/* Text such as "queue pair 0x11 of 10.0.0.1: rocin0, verify, process 7, on lo, slot 1".
+ */
 enum {
 	RN_DUMP_SAID_MAX = 768
 };
 void rn_dump_owner_words(const struct rn_dump_packet *d, char text[RN_DUMP_SAID_MAX]);
-/* "psn 17 as it arrived: beyond the expected PSN: dropped" */
+/* Text such as "psn 17 as it arrived: beyond the expected PSN: dropped". */
 void rn_dump_arrival_words(const struct rn_dump_arrival *a, char text[RN_DUMP_SAID_MAX]);
 
-/* "67.1 ms", in the unit that fits. */
+/* A time in a suitable unit, such as "67.1 ms". */
 enum {
 	RN_DUMP_TIME_MAX = 32
 };
 const char *rn_dump_time(rn_ns t, char text[RN_DUMP_TIME_MAX]);
 
 /* ---------------------------------------------------------------------------- owners */
-/* Whose queue pairs a capture has, as its interfaces say. */
+/* The owners of the QPs in a capture, from the descriptions of its interfaces. */
 
 struct rn_dump_owners;
 
-/* Return: "rocin0, verify, process 7, on lo, slot 1", or NULL: nobody has said. @o may
- * be NULL.
+/* The owner of a QP, such as "rocin0, verify, process 7, on lo, slot 1"; NULL: unknown.
+ * @o may be NULL.
  */
 const char *rn_dump_owner(const struct rn_dump_owners *o, const struct rn_gid *gid,
 			  uint32_t qpn);
 
 /* ----------------------------------------------------------------------------- files */
-/* A capture file, packet by packet: pcap by libpcap, pcapng by ourselves,
- * with what was written beside the packets.
+/* A capture file: pcap is read by libpcap, pcapng by our own reader, with comments and
+ * interfaces.
  */
 
 struct rn_dump_file;
 
 /**
  * rn_dump_file_open() - Open a capture
- * @path:	"-": standard input, which stays open
+ * @path:	"-" is standard input, which is never closed
  *
- * Return: NULL, with a sentence on standard error.
+ * Return: NULL after a message on standard error.
  */
 struct rn_dump_file *rn_dump_file_open(const char *path);
 void rn_dump_file_close(struct rn_dump_file *f);
 
 /**
  * rn_dump_file_next() - Read the next packet
- * @found:	Out: its link type is a DLT_...; texts and data until the next call
+ * @found:	Out: the packet; its link type is a DLT_..., texts and data are valid
+ *	until the next call
  *
- * Return: 1; 0 at the end; -EIO with a sentence on standard error.
+ * Return: 1; 0 at the end; -EIO after a message on standard error.
  */
 int rn_dump_file_next(struct rn_dump_file *f, struct rn_pcapng_found *found);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* file.c - a capture file, packet by packet. */
+/* file.c - reads a capture file packet by packet. */
 #include <errno.h>
 #include <pcap/pcap.h>
 #include <stdlib.h>
@@ -10,27 +10,27 @@
 #include "tools/rocin/common/cmd.h"
 
 enum {
-	SECTION_BEGINS = 0x0a, /* no pcap file begins so */
-	LINKTYPE_RAW = 101,    /* in files; DLT_RAW has another number */
+	SECTION_BEGINS = 0x0a, /* first byte of a pcapng file, never of a pcap file */
+	LINKTYPE_RAW = 101,    /* value in files; DLT_RAW differs */
 };
 
 #define NS_PER_S 1000000000
-/* Stamps beyond this, some 127 years, are wrong, and their sums would not fit. */
+/* A later time (127 years after 1970) is an error, and sums of it could overflow. */
 #define SECONDS_MAX 4000000000
 
 struct rn_dump_file {
 	const char *path;
 	FILE *in;
-	pcap_t *pcap; /* NULL: pcapng */
+	pcap_t *pcap; /* NULL: the file is pcapng */
 	struct rn_pcapng_reader reader;
-	uint64_t at;  /* bytes before the next block */
+	uint64_t at;  /* offset of the next block in the file */
 	int64_t last; /* time of the last packet */
 	uint8_t *block;
 	uint32_t room;
 };
 
 /* -------------------------------------------------------------------------- pcap */
-/* What begins so is no capture, but may hold one. */
+/* First bytes of compressed files, and programs that decompress them. */
 static const struct {
 	uint8_t first;
 	const char *name, *reader;
@@ -66,7 +66,7 @@ static int open_pcap(struct rn_dump_file *f, int first)
 {
 	char err[PCAP_ERRBUF_SIZE];
 
-	/* Nanoseconds in tv_usec, whatever the file has. */
+	/* Ask libpcap for nanoseconds in tv_usec, whatever the file has. */
 	f->pcap = pcap_fopen_offline_with_tstamp_precision(
 		f->in, PCAP_TSTAMP_PRECISION_NANO, err);
 	if (f->pcap)
@@ -135,7 +135,9 @@ static int make_room(struct rn_dump_file *f, uint32_t len)
 	return 0;
 }
 
-/* Return: its length, 0 at the end of the file, or -errno: -EPIPE: it breaks off. */
+/* Reads a block. Returns its length, 0 at the end of the file, or -errno; -EPIPE: the
+ * file ends within the block.
+ */
 static int read_block(struct rn_dump_file *f)
 {
 	size_t got = fread(f->block, 1, RN_PCAPNG_HEAD, f->in);
@@ -171,14 +173,14 @@ static int next_of_pcapng(struct rn_dump_file *f, struct rn_pcapng_found *found)
 		found->link_type = DLT_RAW;
 	if (found->time < 0 || found->time > SECONDS_MAX * NS_PER_S)
 		found->time = 0;
-	/* Some blocks have no time; they stand where they were captured. */
+	/* A packet without a time gets the time of the packet before it. */
 	if (!found->time)
 		found->time = f->last;
 	f->last = found->time;
 	return 1;
 }
 
-/* ------------------------------------------------------------------------- whole */
+/* ------------------------------------------------------------------- any format */
 static int open_by_format(struct rn_dump_file *f)
 {
 	int first;
@@ -218,7 +220,8 @@ struct rn_dump_file *rn_dump_file_open(const char *path)
 void rn_dump_file_close(struct rn_dump_file *f)
 {
 	if (f->pcap)
-		pcap_close(f->pcap); /* and the stream, unless it is standard input */
+		/* Also closes the stream, unless that is standard input. */
+		pcap_close(f->pcap);
 	else if (f->in && f->in != stdin)
 		fclose(f->in);
 	rn_pcapng_reader_free(&f->reader);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* ladder.c - sequence diagrams: rows (which way, which look, which words), in a terminal
- * and as a picture.
+/* ladder.c - sequence diagrams: direction, kind and label of each row; output as text and
+ * as SVG.
  */
 #include "ladder.h"
 
@@ -26,7 +26,7 @@ static enum rn_ladder_look look_of(const struct rn_dump_packet *d)
 								: RN_LADDER_NAK;
 }
 
-/* Keys and addresses are for the lines of a listing. */
+/* Removes key and address from the text, which would be too long. */
 static void without_address(char *words)
 {
 	char *from = strstr(words, " va "), *to = strstr(words, " dmalen ");
@@ -37,7 +37,8 @@ static void without_address(char *words)
 		memmove(from, to, strlen(to) + 1);
 }
 
-/* The words of a line, without the queue pair, which stands above, and without the class.
+/* The text of the packet without QP, which is in the head of the diagram, and without the
+ * name of the transport service.
  */
 static void set_label(struct rn_ladder_row *row, const struct rn_packet *p)
 {
@@ -51,7 +52,7 @@ static void set_label(struct rn_ladder_row *row, const struct rn_packet *p)
 	if (message) {
 		snprintf(row->label, sizeof(row->label), "%s", message + 1);
 	} else if (p->op->kind == RN_OP_KIND_ACK) {
-		/* The syndrome says ACK or NAK itself. */
+		/* The syndrome tells whether it is an ACK or a NAK. */
 		const char *said = rest ? strchr(rest + 5, ' ') : NULL;
 
 		snprintf(row->label, sizeof(row->label), "%s, psn %" PRIu32,
@@ -62,7 +63,7 @@ static void set_label(struct rn_ladder_row *row, const struct rn_packet *p)
 	}
 }
 
-/* Shorten to @len bytes of whole UTF-8 characters at most. */
+/* Shortens @text to at most @len bytes, without cutting a UTF-8 character. */
 static void cut_text(char *text, size_t len)
 {
 	if (strlen(text) <= len)
@@ -100,7 +101,7 @@ bool rn_ladder_row(struct rn_ladder_row *row, const struct rn_dump_packet *d)
 				       .findings = r->findings };
 	set_label(row, d->p);
 	rn_dump_note(r, row->note);
-	/* Without the brackets. */
+	/* Without brackets. */
 	len = strlen(row->note);
 	if (len > 3) {
 		memmove(row->note, row->note + 2, len - 3);
@@ -119,8 +120,8 @@ void rn_ladder_row_arrived(struct rn_ladder_row *row, const struct rn_dump_arriv
 	add_comment(row, a->comment);
 }
 
-/* Datagrams have no connection: those of two hosts to one queue pair number, as the
- * connection manager's, are one diagram.
+/* Datagrams have no connection. Those of two hosts to QP 1, which is the connection
+ * manager's, are shown as one diagram.
  */
 static uint32_t other_way(const struct rn_watch *w, uint32_t half)
 {
@@ -145,7 +146,7 @@ uint32_t rn_ladder_of(const struct rn_watch *w, uint32_t half)
 
 	if (peer == RN_WATCH_NONE)
 		return other_way(w, half);
-	/* The one that asked first is the left one. */
+	/* The end that sent the first request is on the left. */
 	if (!rn_watch_half(w, peer)->n.requests)
 		return half;
 	if (!rn_watch_half(w, half)->n.requests)
@@ -183,15 +184,15 @@ const char *rn_ladder_owner(const struct rn_watch *w, uint32_t ladder, bool is_r
 	return h->is_paired ? rn_dump_owner(owners, &h->src, h->peer_qpn) : NULL;
 }
 
-/* --------------------------------------------------------------------- in a terminal */
+/* ------------------------------------------------------------------ output as text */
 enum {
-	WIDTH_MAX = 200, /* between the two lines */
-	TEXT_WIDTH = 76, /* unless the caller says how much */
+	WIDTH_MAX = 200, /* columns between the two vertical lines */
+	TEXT_WIDTH = 76, /* the same if the width of the terminal is unknown */
 	INDENT = RN_LADDER_INDENT,
-	TEXT_PAUSE = 1000000, /* ns: a silence that is shown */
+	TEXT_PAUSE = 1000000, /* ns: a longer silence is shown */
 };
 
-/* The stroke of an text_arrow and its colour. */
+/* Character and colour of each kind of arrow. */
 static const struct {
 	char stroke;
 	const char *colour;
@@ -223,7 +224,7 @@ static void head(struct rn_ladder_text *t, const struct rn_watch *w, uint32_t la
 	t->ladder = ladder;
 }
 
-/* Words beside the left line; in a line of known length they go on in the next. */
+/* Prints words beside the left line; if the line length is known, they are wrapped. */
 static void side_words(const struct rn_ladder_text *t, const char *mark, const char *text)
 {
 	char words[RN_DUMP_SAID_MAX + 32];
@@ -236,7 +237,7 @@ static void side_words(const struct rn_ladder_text *t, const char *mark, const c
 
 		while (len > 0 && at[len] != ' ')
 			len--;
-		if (len == 0) /* a word without end */
+		if (len == 0) /* a word longer than the line */
 			break;
 		fprintf(t->to, "%*s|   %s%.*s\n", INDENT, "", indent, (int)len, at);
 		at += len + 1;
@@ -245,8 +246,8 @@ static void side_words(const struct rn_ladder_text *t, const char *mark, const c
 	fprintf(t->to, "%*s|   %s%s\n", INDENT, "", indent, at);
 }
 
-/* "--- SEND_ONLY psn 17 len 8 ------------->" between two lines. A note that has no room
- * stands below.
+/* Draws an arrow between the two lines: "--- SEND_ONLY psn 17 len 8 ------------->". A
+ * note that does not fit is printed below.
  */
 static void text_arrow(const struct rn_ladder_text *t, const struct rn_ladder_row *row,
 		       bool to_right)
@@ -275,7 +276,7 @@ static void text_arrow(const struct rn_ladder_text *t, const struct rn_ladder_ro
 		side_words(t, "", row->note);
 }
 
-/* What belongs to no connection is a line as ever. */
+/* A packet without a half is printed as a plain line. */
 static void stray(struct rn_ladder_text *t, const struct rn_dump_packet *d)
 {
 	rn_dump_line(&(struct rn_dump_lines){ .to = t->to }, d);
@@ -330,31 +331,31 @@ void rn_ladder_print_arrival(void *ctx, const struct rn_dump_arrival *a)
 	side_words(t, "#", text);
 }
 
-/* ---------------------------------------------------------------------- as a picture */
-/* A sequence diagram as a picture.
+/* --------------------------------------------------------------- output as a picture */
+/* A sequence diagram as SVG.
  *
- * A row per packet, time downward and not to scale: silences have a row of their own. On
- * the left the time, on the right how many PSNs are under way, what came again and why,
- * and what is broken.
+ * Each packet is a row. The vertical axis is time, but not to scale: a silence has a row
+ * of its own. On the left is the time; on the right are the number of PSNs in flight,
+ * packets that were sent again with the reason, and findings.
  */
 
 enum {
-	LEFT = 96,   /* line of the left end */
-	APART = 460, /* between the lines */
+	LEFT = 96,   /* x of the left line */
+	APART = 460, /* distance of the two lines */
 	RIGHT = LEFT + APART,
 	WIDTH = RIGHT + 400,
 	TOP = 52,
 	ROW = 26,
-	SLOPE = 6,	   /* an arrow takes its time */
-	LABEL_UP = 5,	   /* of the label above its arrow, clear of it */
-	PAUSE = 1000000,   /* ns */
-	SILENCE = 26,	   /* height of its row */
-	SILENCE_TEXT = 80, /* the line leaves so much for its length */
+	SLOPE = 6,	   /* how much an arrow falls, as a packet takes time */
+	LABEL_UP = 5,	   /* distance of a label above its arrow */
+	PAUSE = 1000000,   /* ns: a longer silence has a row */
+	SILENCE = 26,	   /* height of a row of silence */
+	SILENCE_TEXT = 80, /* gap in the lines for the length of the silence */
 	FOOT = 16,
-	NOTE_LEN = 62, /* characters of what stands on the right */
-	SAID_LEN = 56, /* of them in small print */
+	NOTE_LEN = 62, /* characters of a note on the right */
+	SAID_LEN = 56, /* characters of a comment in small print */
 	LOOK_MAX = 64,
-	SAID_DOWN = 12, /* from there to what the devices thought */
+	SAID_DOWN = 12, /* distance of the comment below the note */
 };
 
 static const char *const classes[RN_LADDER_LOOKS] = {
@@ -436,7 +437,7 @@ static void arrow(FILE *to, const struct rn_ladder_row *row, bool to_right, unsi
 			NULL);
 }
 
-/* What stands right of the diagram: the worst first. */
+/* Writes the note on the right: the most serious finding, if there is one. */
 static void verdict(FILE *to, const struct rn_ladder_row *row, unsigned y)
 {
 	const struct rn_watch_finding *f = &row->finding;
@@ -467,7 +468,8 @@ static void tooltip(FILE *to, const char *text)
 	fputs("</title>", to);
 }
 
-/* What the devices thought, below; whole if the mouse is there. */
+/* Writes the diagnostics of the devices below the note; the tooltip has their full text.
+ */
 static void said(FILE *to, const struct rn_ladder_row *row, unsigned y)
 {
 	bool is_alone = !row->findings && !row->note[0];

@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* ladder.h - an exchange as a sequence diagram: a row per packet, time downward. */
+/* ladder.h - draws an exchange as a sequence diagram ("ladder"): one row per packet, time
+ * downward.
+ */
 #ifndef RN_DUMP_LADDER_H
 #define RN_DUMP_LADDER_H
 
 #include "dump.h"
 
-/* What a packet looks like. */
+/* Kinds of arrows. */
 enum rn_ladder_look {
 	RN_LADDER_REQUEST,
-	RN_LADDER_AGAIN, /* a request sent again */
-	RN_LADDER_DATA,	 /* READ responses and atomic acknowledges */
+	RN_LADDER_AGAIN, /* a request that is sent again */
+	RN_LADDER_DATA,	 /* READ responses and atomic responses */
 	RN_LADDER_ACK,
 	RN_LADDER_NAK,
-	RN_LADDER_NOTIFY, /* CNP */
+	RN_LADDER_NOTIFY, /* a CNP */
 	RN_LADDER_LOOKS
 };
 
@@ -21,7 +23,7 @@ enum {
 	RN_LADDER_COMMENT_MAX = 240,
 };
 
-/* A packet that belongs to a half. */
+/* A row: a packet that belongs to a half. */
 struct rn_ladder_row {
 	uint64_t number;
 	rn_ns at;
@@ -29,23 +31,24 @@ struct rn_ladder_row {
 	bool is_response;
 	enum rn_ladder_look look;
 	uint32_t missing;
-	char label[RN_LADDER_LABEL_MAX]; /* "SEND_ONLY 17 len 8" */
+	char label[RN_LADDER_LABEL_MAX]; /* such as "SEND_ONLY 17 len 8" */
 	char note[RN_DUMP_NOTE_MAX];
-	char comment[RN_LADDER_COMMENT_MAX]; /* what the devices thought of it */
+	/* Diagnostics of the devices about the packet. */
+	char comment[RN_LADDER_COMMENT_MAX];
 	unsigned findings;
-	struct rn_watch_finding finding; /* the worst */
+	struct rn_watch_finding finding; /* the most serious finding */
 };
 
-/* Return: false if the packet belongs to nobody. */
+/* Fills a row; false if the packet belongs to no half. */
 bool rn_ladder_row(struct rn_ladder_row *row, const struct rn_dump_packet *d);
-/* Append to the comment what the other end thought of the packet. */
+/* Adds the diagnostic of the receiving device to the comment of the row. */
 void rn_ladder_row_arrived(struct rn_ladder_row *row, const struct rn_dump_arrival *a);
 
-/* The half whose requests go to the right in the diagram that @half belongs to. */
+/* The diagram that @half belongs to, named by the half whose requests go to the right. */
 uint32_t rn_ladder_of(const struct rn_watch *w, uint32_t half);
 
-/* "10.0.0.1 qp 0x11": the left or right end; the queue pair is left out if it is not
- * known.
+/* The name of the left or right end, such as "10.0.0.1 qp 0x11"; without QP if that is
+ * unknown.
  */
 enum {
 	RN_LADDER_END_MAX = 80
@@ -53,49 +56,52 @@ enum {
 const char *rn_ladder_end(const struct rn_watch *w, uint32_t ladder, bool is_right,
 			  char text[RN_LADDER_END_MAX]);
 
-/* Whose it is: "rocin0, verify, process 7, on lo, slot 1"; NULL: nobody has said. */
+/* The owner of an end, such as "rocin0, verify, process 7, on lo, slot 1"; NULL: unknown.
+ */
 const char *rn_ladder_owner(const struct rn_watch *w, uint32_t ladder, bool is_right,
 			    const struct rn_dump_owners *owners);
 
-/* ---- In a terminal ---- */
+/* ---- Output as text ---- */
 
 enum {
-	RN_LADDER_INDENT = 14, /* the time, before the left line */
+	RN_LADDER_INDENT = 14, /* columns for the time, left of the diagram */
 	RN_LADDER_COLUMNS_MIN = 60,
 };
 
 struct rn_ladder_text {
 	FILE *to;
 	bool has_colour;
-	const char *left, *right; /* names before the ends; NULL: none */
-	unsigned columns; /* of a line, RN_LADDER_COLUMNS_MIN or more; 0: as ever */
-	uint32_t ladder;  /* whose head was printed; RN_WATCH_NONE at first */
+	const char *left, *right; /* names in front of the ends; NULL: none */
+	/* Columns of a line, RN_LADDER_COLUMNS_MIN or more; 0: the default. */
+	unsigned columns;
+	/* The diagram whose head was printed last; RN_WATCH_NONE at first. */
+	uint32_t ladder;
 	rn_ns at;
 };
 
-/* A form of showing, with a struct rn_ladder_text. */
+/* A form of output; @ctx is a struct rn_ladder_text. */
 bool rn_ladder_print(void *ctx, const struct rn_dump_packet *d);
 void rn_ladder_print_arrival(void *ctx, const struct rn_dump_arrival *a);
 
-/* ---- As a picture ---- */
+/* ---- Output as a picture ---- */
 
 enum {
-	RN_LADDER_ROWS = 300 /* of one picture */
+	RN_LADDER_ROWS = 300 /* rows of one picture */
 };
 
-/* Rows of one diagram, the first of them. */
+/* The first rows of one diagram. */
 struct rn_ladder_picture {
 	const struct rn_watch *w;
 	uint32_t ladder;
-	const struct rn_ladder_row *row; /* those of other diagrams are passed over */
+	const struct rn_ladder_row *row; /* rows of other diagrams are skipped */
 	size_t rows;
-	const struct rn_dump_owners *owners; /* or NULL */
+	const struct rn_dump_owners *owners; /* NULL: none */
 };
 
-/* An <svg> element; @is_file: with its own style, as a file of its own. */
+/* Draws an <svg> element; @is_file: a separate file with its own style. */
 void rn_ladder_draw(FILE *to, const struct rn_ladder_picture *p, bool is_file);
 
-/* Its style, for the head of a page: rules that begin with "svg ". */
+/* Style for the head of a page, with selectors that begin with "svg ". */
 extern const char rn_ladder_style[];
 
 #endif /* RN_DUMP_LADDER_H */

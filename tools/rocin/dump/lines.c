@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* lines.c - packets and counts as text: lines for people, JSON for programs. */
+/* lines.c - packets as lines of text, and packets and counts as JSON. */
 #include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
@@ -180,7 +180,7 @@ static void set_packet(json_t *o, const struct rn_packet *p)
 	set_headers(o, p);
 }
 
-/* What a pcapng file says beside the packet. */
+/* Adds what a pcapng file says in addition to the packet. */
 static void set_said(json_t *o, const struct rn_dump_packet *d)
 {
 	if (d->comment && d->comment[0])

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* page.c - a capture as one page: findings, plots, sequence diagrams. */
+/* page.c - a capture as an HTML page: findings, plots and sequence diagrams. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -12,10 +12,10 @@
 #include "tools/rocin/common/packet_text.h"
 
 enum {
-	LADDERS = 64,	/* diagrams of a page */
-	ROWS = 20000,	/* of all diagrams */
-	FINDINGS = 500, /* listed */
-	LIST_OPEN = 20, /* of so many the list is open */
+	LADDERS = 64,	/* diagrams on a page */
+	ROWS = 20000,	/* rows of all diagrams together */
+	FINDINGS = 500, /* findings in the list */
+	LIST_OPEN = 20, /* up to this number of findings the list is shown unfolded */
 	MTU_LEN = 12,
 };
 
@@ -26,7 +26,7 @@ struct finding {
 	char words[RN_PACKET_TEXT_MAX];
 };
 
-/* Rows of one diagram so far. */
+/* The number of rows of a diagram so far. */
 struct drawn {
 	uint32_t ladder;
 	uint64_t rows;
@@ -42,7 +42,7 @@ struct rn_dump_page {
 	unsigned findings;
 	uint64_t packets, violations, suspicions;
 	rn_ns last;
-	const struct rn_dump_owners *owners; /* of the packets, or NULL */
+	const struct rn_dump_owners *owners; /* owners of the QPs, or NULL */
 };
 
 struct rn_dump_page *rn_dump_page_open(const char *file)
@@ -69,7 +69,7 @@ void rn_dump_page_close(struct rn_dump_page *page)
 	free(page);
 }
 
-/* ---- What is remembered ---- */
+/* ---- Collecting packets ---- */
 
 static void add_findings(struct rn_dump_page *page, const struct rn_dump_packet *d)
 {
@@ -91,7 +91,7 @@ static void add_findings(struct rn_dump_page *page, const struct rn_dump_packet 
 	}
 }
 
-/* Is there a place for one more row? Counts it. */
+/* Is there room for one more row in its diagram? If so, the row is counted. */
 static bool has_place(struct rn_dump_page *page, uint32_t ladder)
 {
 	for (unsigned i = 0; i < page->ladders; i++)
@@ -204,7 +204,7 @@ static void list_findings(FILE *to, const struct rn_dump_page *page)
 			page->findings, page->violations + page->suspicions);
 }
 
-/* Empty if no packet has told, as those of atomics never do. */
+/* The path MTU; empty if no packet has shown it, as with atomics only. */
 static const char *path_mtu(const struct rn_watch_half *h, char text[MTU_LEN])
 {
 	snprintf(text, MTU_LEN, "%" PRIu32, h->pmtu);
@@ -306,7 +306,7 @@ static void diagram(FILE *to, const struct rn_dump_page *page, const struct rn_w
 	fputs("</div>\n", to);
 }
 
-/* A page, and what its packets were watched by. */
+/* A page, and the watch that has judged its packets. */
 struct watched {
 	const struct rn_dump_page *page;
 	const struct rn_watch *w;
@@ -320,7 +320,7 @@ static int print_page(FILE *to, const void *watched)
 	head(to, page);
 	counts(to, w);
 	list_findings(to, page);
-	/* Halves that met each other later have one diagram. */
+	/* Halves that were paired only later share one diagram. */
 	for (unsigned i = 0; i < page->ladders; i++)
 		if (rn_ladder_of(w, page->drawn[i].ladder) == page->drawn[i].ladder)
 			diagram(to, page, w, &page->drawn[i]);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* source.c - the packets of a capture: whose they are, which of them it has twice. */
+/* source.c - reads the packets of a capture: finds duplicates and the owners of QPs. */
 #include <errno.h>
 #include <inttypes.h>
 #include <pcap/pcap.h>
@@ -12,27 +12,28 @@
 #include "rocin/wire.h"
 #include "tools/rocin/common/cmd.h"
 
-/* ---------------------------------------------------------------------------- copies */
+/* ---------------------------------------------------------------------- duplicates */
 enum {
 	SLOTS = 1 << 16,
 	SENT_BY_US = 4, /* packet types of Linux cooked mode */
 	SENT_TO_US = 0,
-	HEAD = 128, /* bytes that tell one packet from another, with the last ones, ... */
-	TAIL = 4,   /* ... which are the ICRC if it was not cut off */
+	HEAD = 128, /* bytes that, with the last ones, distinguish packets, ... */
+	TAIL = 4,   /* ... the last ones being the ICRC, unless it was cut off */
 };
 
-/* Packets with this sum that left and have not arrived. */
+/* The packets with this checksum that were captured when sent, and not yet when received.
+ */
 struct slot {
 	uint64_t sum;
 	uint32_t left;
-	uint64_t number; /* the caller's, of the last of them */
+	uint64_t number; /* number that the caller has stored for the last of them */
 };
 
 struct copies {
 	struct slot slot[SLOTS];
 };
 
-/* Return: NULL: no memory. Freed by free_copies(), which ignores NULL. */
+/* Returns NULL if there is no memory. */
 static struct copies *new_copies(void)
 {
 	return calloc(1, sizeof(struct copies));
@@ -43,7 +44,7 @@ static void free_copies(struct copies *c)
 	free(c);
 }
 
-/* FNV-1a */
+/* FNV-1a hash. */
 static uint64_t add(uint64_t sum, const uint8_t *p, uint32_t len)
 {
 	for (uint32_t i = 0; i < len; i++)
@@ -51,10 +52,10 @@ static uint64_t add(uint64_t sum, const uint8_t *p, uint32_t len)
 	return sum;
 }
 
-/* Without what a way through a network changes. */
+/* Checksum of a packet without the fields that a network changes. */
 static uint64_t sum_of(const uint8_t *p, uint32_t len)
 {
-	uint32_t skip = p[0] >> 4 == 4 ? 12 : 8; /* addresses come then */
+	uint32_t skip = p[0] >> 4 == 4 ? 12 : 8; /* offset of the addresses */
 	uint64_t sum = 0xcbf29ce484222325;
 
 	if (len <= skip)
@@ -64,14 +65,16 @@ static uint64_t sum_of(const uint8_t *p, uint32_t len)
 }
 
 /**
- * is_copy_of_sent() - Is it there already, as its sender captured it?
- * @sll:	Header of Linux cooked mode, 16 bytes, which has the packet's direction
- * @packet:	IP header and what follows, @len bytes
- * @number:	Out: where the caller keeps a number, 0 at first, from the packet that was
- *		sent to its copy; NULL: nowhere
+ * is_copy_of_sent() - Was this packet already captured by its sender?
+ * @sll:	Header of Linux cooked mode, 16 bytes, which has the direction of the
+ *	packet
+ * @packet:	IP header and what follows
+ * @len:	Bytes of @packet
+ * @number:	Out: where the caller may store a number for a sent packet, 0 at first,
+ *	and find it for its copy; NULL: nowhere
  *
- * Each packet that was sent answers for one that arrived. Of two that are forgotten for
- * others, the copy is shown.
+ * Each sent packet matches one received packet. If the entry of a sent packet was reused
+ * for another one, its copy is shown.
  */
 static bool is_copy_of_sent(struct copies *c, const uint8_t *sll, const uint8_t *packet,
 			    uint32_t len, uint64_t **number)
@@ -111,7 +114,7 @@ struct owner {
 };
 
 struct rn_dump_owners {
-	void *tree; /* tsearch()'s */
+	void *tree; /* a tree of tsearch() */
 };
 
 static int compare(const void *left, const void *right)
@@ -122,7 +125,7 @@ static int compare(const void *left, const void *right)
 	return order ? order : (a->qpn > b->qpn) - (a->qpn < b->qpn);
 }
 
-/* Return: NULL: no memory. */
+/* Returns NULL if there is no memory. */
 static struct rn_dump_owners *new_owners(void)
 {
 	return calloc(1, sizeof(struct rn_dump_owners));
@@ -135,8 +138,8 @@ static void free_owners(struct rn_dump_owners *o)
 	free(o);
 }
 
-/* @interface, @description: copied. Return: true if this has not been said of the queue
- * pair; false also without memory, and of an interface without description.
+/* Stores the owner of a QP; both texts are copied. Returns true if this owner is new;
+ * false also without memory, or if the interface has no description.
  */
 static bool add_owner(struct rn_dump_owners *o, const struct rn_gid *gid, uint32_t qpn,
 		      const char *interface, const char *description)
@@ -149,7 +152,7 @@ static bool add_owner(struct rn_dump_owners *o, const struct rn_gid *gid, uint32
 		 interface[0] ? ", " : "", description);
 	in_tree = tfind(&key, &o->tree, compare);
 	if (in_tree) {
-		/* The number may have gone to another program. */
+		/* The QPN may belong to another program now. */
 		if (strcmp((*in_tree)->text, key.text) == 0)
 			return false;
 		**in_tree = key;
@@ -174,7 +177,7 @@ const char *rn_dump_owner(const struct rn_dump_owners *o, const struct rn_gid *g
 	return in_tree ? (*in_tree)->text : NULL;
 }
 
-/* --------------------------------------------------------------------- other packets */
+/* -------------------------------------------------------- packets other than RoCEv2 */
 enum {
 	IPV4_LEN = 20,
 	IPV6_LEN = 40,
@@ -238,7 +241,7 @@ void rn_dump_others_text(const uint64_t count[RN_DUMP_OTHERS],
 }
 
 /* --------------------------------------------------------------------------- reading */
-/* Bytes of the link header before the IP header; -1: this packet is not IP. */
+/* Length of the link header in bytes; -1 if the link type is not supported. */
 static int link_header(int dlt, const uint8_t *p, uint32_t len)
 {
 	uint32_t at = 12;
@@ -288,19 +291,21 @@ static void add_findings(struct rn_dump_total *total, const struct rn_watch_verd
 	}
 }
 
-/* A capture that is read. */
+/* State of reading a capture. */
 struct reading {
 	const struct rn_dump_source *source;
 	const struct rn_dump_form *form;
 	struct rn_dump_total *total;
 	struct rn_watch *w;
-	struct copies *copies; /* NULL: they are shown */
+	struct copies *copies; /* NULL: copies are shown */
 	struct rn_dump_owners *owners;
-	uint64_t number; /* of packets so far */
+	uint64_t number; /* number of packets so far */
 	rn_ns start;
 };
 
-/* Of a packet that was shown when it left: only what its receiver thought is new. */
+/* Reports the copy of a packet that was shown when it was sent: only the comment of the
+ * receiver is new.
+ */
 static void tell_arrival(struct reading *r, const struct rn_pcapng_found *found,
 			 const struct rn_packet *p, uint64_t number)
 {
@@ -313,7 +318,9 @@ static void tell_arrival(struct reading *r, const struct rn_pcapng_found *found,
 		r->form->arrival(r->form->ctx, &a);
 }
 
-/* Return: false if no more are wanted. @kept: where its number is kept, or NULL. */
+/* Judges and shows a packet. Returns false if no more packets are wanted. @kept: where to
+ * store its number, or NULL.
+ */
 static bool tell(struct reading *r, const struct rn_pcapng_found *found,
 		 const struct rn_packet *p, uint64_t *kept)
 {
@@ -346,7 +353,8 @@ static bool tell(struct reading *r, const struct rn_pcapng_found *found,
 	return r->form->packet(r->form->ctx, &d) && r->total->packets != r->source->count;
 }
 
-/* Return: 0 at the end or if no more are wanted; -EIO, with a sentence. */
+/* Returns 0 at the end, or when no more packets are wanted; -EIO after an error message.
+ */
 static int read_packets(struct reading *r, struct rn_dump_file *file)
 {
 	struct rn_pcapng_found found;
@@ -384,7 +392,7 @@ static int read_packets(struct reading *r, struct rn_dump_file *file)
 	return rc;
 }
 
-/* Return: 0 or -ENOMEM. */
+/* Returns 0 or -ENOMEM. */
 static int begin_reading(struct reading *r)
 {
 	r->w = rn_watch_open(r->source->is_strict);

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* stats.c - what went, what came back and how long it took, half by half: a paragraph,
- * and plots over time.
- */
+/* stats.c - statistics of each half, as a paragraph of text and as plots over time. */
 #include "stats.h"
 
 #include <errno.h>
@@ -26,7 +24,7 @@ const char *rn_dump_time(rn_ns t, char text[RN_DUMP_TIME_MAX])
 }
 
 enum {
-	SPARK = 60 /* characters of a line over time */
+	SPARK = 60 /* characters of a plot in a line of text */
 };
 
 double rn_dump_goodput(const struct rn_watch_half *h)
@@ -120,7 +118,7 @@ static void print_trips(FILE *to, const struct rn_watch_half *h)
 		n->rtts);
 }
 
-/* Bytes over time in eighths of the highest. */
+/* Prints bytes over time in eighths of the maximum. */
 static void print_spark(FILE *to, const struct rn_watch_half *h)
 {
 	static const char *const level[] = {
@@ -187,29 +185,29 @@ int rn_dump_stats_print(void *ctx, const struct rn_watch *w)
 }
 
 /* ------------------------------------------------------------------------- over time */
-/* Goodput, window, credits and round trips of a half over time, one below
+/* Plots of goodput, window, credits and round trip times of a half over time, one below
  * the other.
  */
 
 enum {
 	WIDTH = 760,
-	LEFT = 92, /* room for numbers */
+	LEFT = 92, /* width of the numbers at the axis */
 	PLOT = WIDTH - LEFT - 16,
 	TOP = 26,
 	PANEL = 84,
-	GAP = 42, /* room for marks and the next title */
+	GAP = 42, /* space for marks and the title of the next plot */
 	FOOT = 30,
 	PANELS = 4,
 };
 
-/* What a panel shows of a slice of time. */
+/* One plot: what it shows of a slice of time. */
 struct panel {
 	const char *title, *look;
-	/* Less than 0: there is none. */
+	/* Returns a negative value if there is none. */
 	double (*value)(const struct rn_watch_half *h, const struct rn_watch_bucket *b);
-	bool is_line; /* with holes where there is nothing; else an area */
+	bool is_line; /* a line, with gaps where there is no value; else an area */
 	bool has_marks;
-	bool is_optional; /* left out if it is empty */
+	bool is_optional; /* not drawn if it has no values */
 };
 
 static double goodput(const struct rn_watch_half *h, const struct rn_watch_bucket *b)
@@ -279,7 +277,7 @@ static bool is_empty(const struct rn_watch_half *h, const struct panel *p, unsig
 	return true;
 }
 
-/* What the marks mean, at the right of the title. */
+/* Explains the marks, to the right of the title. */
 static void legend(FILE *to, double y)
 {
 	double x = LEFT + PLOT;
@@ -293,7 +291,7 @@ static void legend(FILE *to, double y)
 	rn_svg_text(to, "class='n'", x - 30, y, NULL, "NAK");
 }
 
-/* Slices in which something was sent again or refused: triangles below. */
+/* Marks slices of time in which packets were sent again or NAKs were sent. */
 static void marks(FILE *to, const struct rn_watch_half *h, unsigned count, double y)
 {
 	for (unsigned i = 0; i < count; i++) {

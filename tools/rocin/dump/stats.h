@@ -1,60 +1,60 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* stats.h - what a capture holds, queue pair by queue pair. */
+/* stats.h - statistics of a capture for each half, and the output as JSON or as a page.
+ */
 #ifndef RN_DUMP_STATS_H
 #define RN_DUMP_STATS_H
 
 #include "dump.h"
 
-/* Payload that arrived, in Gbit/s of the time from the first packet to the last; 0 if
- * that is no time.
+/* Delivered payload in Gbit/s over the time from the first to the last packet; 0 if that
+ * time is 0.
  */
 double rn_dump_goodput(const struct rn_watch_half *h);
 
-/* Is there something to tell of a half: requests? */
+/* Is the half worth reporting, i.e. has it requests? */
 bool rn_dump_is_told(const struct rn_watch_half *h);
 
-/* "RC", "XRC", ... */
+/* The transport service, such as "RC" or "XRC". */
 const char *rn_dump_class(const struct rn_watch_half *h);
 
-/* "10.0.0.1 qp 0x11 > 10.0.0.2 qp 0x22" */
+/* The name of a half, such as "10.0.0.1 qp 0x11 > 10.0.0.2 qp 0x22". */
 enum {
 	RN_DUMP_NAME_MAX = 128
 };
 const char *rn_dump_name(const struct rn_watch_half *h, char text[RN_DUMP_NAME_MAX]);
 
-/* The end of a form of showing: a paragraph for each half. @ctx: FILE. */
+/* For use as .end of a form: prints a paragraph for each half. @ctx: FILE. */
 int rn_dump_stats_print(void *ctx, const struct rn_watch *w);
 
-/* Goodput, window and round trips of a half over time, as an <svg> element. */
+/* Draws goodput, window and round trip times of a half over time, as an <svg> element. */
 void rn_dump_plot(FILE *to, const struct rn_watch_half *h);
-extern const char rn_dump_plot_style[]; /* for the head of the page */
+extern const char rn_dump_plot_style[]; /* style for the head of the page */
 
 /* ---- JSON ---- */
 
-/* One object per packet and line. @ctx: FILE. */
+/* Prints one object per packet, on a line. @ctx: FILE. */
 bool rn_dump_json_packet(void *ctx, const struct rn_dump_packet *d);
 void rn_dump_json_arrival(void *ctx, const struct rn_dump_arrival *a);
 
-/* One object of all halves. @ctx: FILE. */
+/* Prints one object with all halves. @ctx: FILE. */
 int rn_dump_json_stats(void *ctx, const struct rn_watch *w);
 
-/* ---- A page ---- */
+/* ---- HTML page ---- */
 
 struct rn_dump_page;
 
-/* Return: NULL without memory. @file: the name of the capture, borrowed. */
+/* Returns NULL if there is no memory. @file: the name of the capture; must stay valid. */
 struct rn_dump_page *rn_dump_page_open(const char *file);
 void rn_dump_page_close(struct rn_dump_page *page);
 
-/* A form of showing, with a struct rn_dump_page: remembers the first packets of each
+/* A form of output; @ctx is a struct rn_dump_page, which keeps the first packets of each
  * diagram and the first findings.
  */
 bool rn_dump_page_packet(void *ctx, const struct rn_dump_packet *d);
 void rn_dump_page_arrival(void *ctx, const struct rn_dump_arrival *a);
 
-/* Write it at the end, while the watch lives: as a page, or only the diagram with the
- * most packets. Return: 0 or -errno, of opening and writing @path; -ENODATA: there is no
- * diagram.
+/* Write the file at the end, while @w still exists: the whole page, or only the diagram
+ * with the most packets. Return 0 or -errno of the file; -ENODATA if there is no diagram.
  */
 int rn_dump_page_write(struct rn_dump_page *page, const struct rn_watch *w,
 		       const char *path);
