@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* wire.h - the protocol between `rocin conform --target` and rocin-conform-agent over TCP:
+/* wire.h - the protocol of `rocin conform --target` and rocin-conform-agent over TCP:
  * lines of a word and hexadecimal numbers. Each request has one answer: "ok" with
  * numbers, or "no ERRNO". A GID is two numbers, with its bytes in memory order.
  *
